@@ -1,0 +1,28 @@
+/* Arena: memory that lives and dies together. Blocks grow; nothing is freed before the whole. Under AddressSanitizer a
+ * poisoned red zone follows each allocation, so an overrun inside a block is still caught. */
+#ifndef HN_BASE_ARENA_H
+#define HN_BASE_ARENA_H
+
+#include "base/alloc.h"
+
+typedef struct hn_arena_block hn_arena_block;
+
+typedef struct hn_arena {
+    hn_allocator *alloc;
+    hn_mem_tag tag;
+    hn_arena_block *blocks; /* newest first */
+    size_t used, capacity;  /* of the newest block */
+    size_t next_bytes;      /* capacity of the next block */
+} hn_arena;
+
+void hn_arena_init(hn_arena *arena, hn_allocator *alloc, hn_mem_tag tag);
+void hn_arena_deinit(hn_arena *arena); /* frees everything; the arena may be used again */
+
+/* 16-byte aligned, uninitialised / zeroed; NULL when out of memory. */
+void *hn_arena_alloc(hn_arena *arena, size_t bytes);
+void *hn_arena_zero(hn_arena *arena, size_t bytes);
+void *hn_arena_array(hn_arena *arena, size_t n, size_t size); /* zeroed; NULL also on overflow */
+char *hn_arena_strdup(hn_arena *arena, const char *text);
+char *hn_arena_strndup(hn_arena *arena, const char *text, size_t n); /* copies n bytes, adds a terminator */
+
+#endif

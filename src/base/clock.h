@@ -1,0 +1,8 @@
+#ifndef HN_BASE_CLOCK_H
+#define HN_BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t hn_clock_ns(void); /* monotonic */
+
+#endif
