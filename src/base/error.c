@@ -26,6 +26,11 @@ const char *hone_status_text(hone_status status) {
     return "unknown status";
 }
 
+void hn_one_line(char *text) {
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+}
+
 hone_status hn_fail(hn_error *err, hone_status code, const char *format, ...) {
     if (err != NULL) {
         va_list args;
@@ -33,9 +38,7 @@ hone_status hn_fail(hn_error *err, hone_status code, const char *format, ...) {
         err->status = code;
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
-        /* One line, whatever names a hostile file brought along. */
-        for (char *c = err->text; *c != '\0'; c++)
-            if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+        hn_one_line(err->text);
     }
     return code;
 }

@@ -14,6 +14,9 @@ hone_status hn_fail(hn_error *err, hone_status code, const char *format, ...) HO
 /* Puts "<text>: " in front of the message already in err: the file, the node, the function a caller knows about. */
 void hn_error_context(hn_error *err, const char *format, ...) HONE_PRINTF(2, 3);
 
+/* Replaces control characters: a message stays one line whatever names a hostile file brought along. */
+void hn_one_line(char *text);
+
 #define HN_FAIL(err, code, ...) hn_fail((err), (code), __VA_ARGS__)
 
 #define HN_TRY(call)                                 \

@@ -1,0 +1,37 @@
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static hn_log_fn sink;
+static void *sink_ctx;
+static atomic_int threshold =
+    -1; /* level of the sink, -1 while there is none: silence costs one load */
+
+void hn_log_set(hn_log_fn fn, void *ctx, hn_log_level level) {
+    pthread_mutex_lock(&lock);
+    sink = fn;
+    sink_ctx = ctx;
+    atomic_store(&threshold, fn != NULL ? (int)level : -1);
+    pthread_mutex_unlock(&lock);
+}
+
+void hn_log(hn_log_level level, const char *format, ...) {
+    if ((int)level > atomic_load_explicit(&threshold, memory_order_relaxed)) return;
+    char line[HONE_ERROR_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    hn_one_line(line);
+    pthread_mutex_lock(&lock);
+    hn_log_fn fn = sink;
+    void *ctx = sink_ctx;
+    pthread_mutex_unlock(&lock);
+    if (fn != NULL) fn(ctx, level, line);
+}
