@@ -1,0 +1,228 @@
+/* How limits are found. A process belongs to one cgroup per hierarchy: /proc/self/cgroup gives its
+ * path, and /proc/self/mountinfo gives where the hierarchy, or the part of it below some group, is
+ * mounted:
+ *
+ *   /proc/self/cgroup      0::/user/job                                 v2: one hierarchy for all
+ * controllers 4:cpu,cpuacct:/docker/1f2e                   v1: one per set of controllers
+ *   /proc/self/mountinfo   31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
+ *                          32 23 0:29 /docker/1f2e /sys/fs/cgroup/cpu rw - cgroup cgroup
+ * rw,cpu,cpuacct the part     the mount point         type          options
+ *
+ * A limit binds the whole subtree, so the lowest one counts from the process's own group up to the
+ * mount point. Hybrid systems have both versions mounted; both are asked.
+ */
+#include "base/cpu.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define PATH_BYTES 1024
+#define LINE_BYTES 4096
+
+/* One line without its end; what does not fit is dropped. False at the end of the file. */
+static bool next_line(FILE *f, char line[LINE_BYTES]) {
+    if (fgets(line, LINE_BYTES, f) == NULL) return false;
+    char *end = strchr(line, '\n');
+    if (end != NULL)
+        *end = '\0';
+    else
+        for (int c = getc(f); c != '\n' && c != EOF;) c = getc(f);
+    return true;
+}
+
+/* The first line of root/dir/name. */
+static bool read_line(const char *root, const char *dir, const char *name, char line[LINE_BYTES]) {
+    char path[3 * PATH_BYTES];
+    if (snprintf(path, sizeof path, "%s%s/%s", root, dir, name) >= (int)sizeof path) return false;
+    FILE *f = fopen(path, "re");
+    if (f == NULL) return false;
+    bool found = next_line(f, line);
+    fclose(f);
+    return found;
+}
+
+static FILE *open_proc(const char *root, const char *name) {
+    char path[2 * PATH_BYTES];
+    if (snprintf(path, sizeof path, "%s/proc/self/%s", root, name) >= (int)sizeof path) return NULL;
+    return fopen(path, "re");
+}
+
+/* ---- cgroups */
+
+#define NO_LIMIT INT64_MAX
+
+/* The limit set in one group, or NO_LIMIT. */
+typedef int64_t (*limit_fn)(const char *root, const char *dir, bool v2);
+
+static int64_t cpu_limit(const char *root, const char *dir, bool v2) {
+    char line[LINE_BYTES];
+    long long quota = -1, period = 0;
+    if (v2) {
+        if (!read_line(root, dir, "cpu.max", line)) return NO_LIMIT;
+        if (sscanf(line, "%lld %lld", &quota, &period) != 2) return NO_LIMIT; /* "max 100000" */
+    } else {
+        if (!read_line(root, dir, "cpu.cfs_quota_us", line)) return NO_LIMIT;
+        quota = strtoll(line, NULL, 10);
+        if (!read_line(root, dir, "cpu.cfs_period_us", line)) return NO_LIMIT;
+        period = strtoll(line, NULL, 10);
+    }
+    if (quota <= 0 || period <= 0) return NO_LIMIT;
+    return quota / period + (quota % period != 0);
+}
+
+static int64_t memory_limit(const char *root, const char *dir, bool v2) {
+    char line[LINE_BYTES], *end;
+    if (!read_line(root, dir, v2 ? "memory.max" : "memory.limit_in_bytes", line)) return NO_LIMIT;
+    long long bytes = strtoll(line, &end, 10);
+    return end == line || bytes <= 0 ? NO_LIMIT : bytes;
+}
+
+static bool has_word(const char *list, const char *word) {
+    size_t n = strlen(word);
+    for (const char *p = list; p != NULL; p = strchr(p, ',')) {
+        p += *p == ',';
+        if (strncmp(p, word, n) == 0 && (p[n] == ',' || p[n] == '\0')) return true;
+    }
+    return false;
+}
+
+/* The path of this process's group in the hierarchy of `controller`. */
+static bool own_group(const char *root, const char *controller, bool v2, char group[PATH_BYTES]) {
+    FILE *f = open_proc(root, "cgroup");
+    if (f == NULL) return false;
+    char line[LINE_BYTES];
+    bool found = false;
+    while (!found && next_line(f, line)) {
+        char *words = strchr(line, ':'), *path = words == NULL ? NULL : strchr(words + 1, ':');
+        if (path == NULL) continue;
+        *path++ = '\0';
+        found = v2 ? words[1] == '\0' : has_word(words + 1, controller);
+        if (found && snprintf(group, PATH_BYTES, "%s", path) >= PATH_BYTES) found = false;
+    }
+    fclose(f);
+    return found;
+}
+
+/* The lowest limit from `group` up to where a mount of part `part` at `point` ends. */
+static int64_t lowest_limit(const char *root, const char *group, const char *part,
+                            const char *point, bool v2, limit_fn limit) {
+    size_t shared = strcmp(part, "/") == 0 ? 0 : strlen(part);
+    const char *below = "";
+    if (strncmp(group, part, shared) == 0 && (group[shared] == '/' || group[shared] == '\0'))
+        below = group + shared;
+    if (strstr(below, "/..") != NULL)
+        below = ""; /* the group lies outside of this process's namespace */
+    char dir[2 * PATH_BYTES];
+    snprintf(dir, sizeof dir, "%s%s", point, below);
+    int64_t lowest = limit(root, dir, v2);
+    for (char *cut; (cut = strrchr(dir + strlen(point), '/')) != NULL;) {
+        *cut = '\0';
+        int64_t l = limit(root, dir, v2);
+        if (l < lowest) lowest = l;
+    }
+    return lowest;
+}
+
+static int64_t cgroup_limit(const char *root, const char *controller, limit_fn limit) {
+    int64_t lowest = NO_LIMIT;
+    for (int v2 = 0; v2 <= 1; v2++) {
+        char group[PATH_BYTES], line[LINE_BYTES];
+        if (!own_group(root, controller, v2, group)) continue;
+        FILE *f = open_proc(root, "mountinfo");
+        if (f == NULL) continue;
+        while (next_line(f, line)) {
+            char part[PATH_BYTES], point[PATH_BYTES], type[16], options[PATH_BYTES];
+            const char *tail = strstr(line, " - ");
+            if (tail == NULL || sscanf(line, "%*s %*s %*s %1023s %1023s", part, point) != 2 ||
+                sscanf(tail, " - %15s %*s %1023s", type, options) != 2)
+                continue;
+            if (v2 ? strcmp(type, "cgroup2") != 0
+                   : strcmp(type, "cgroup") != 0 || !has_word(options, controller))
+                continue;
+            int64_t l = lowest_limit(root, group, part, point, v2, limit);
+            if (l < lowest) lowest = l;
+        }
+        fclose(f);
+    }
+    return lowest;
+}
+
+int hn_cpu_quota(const char *root) {
+    int64_t cpus = cgroup_limit(root, "cpu", cpu_limit);
+    if (cpus == NO_LIMIT) return 0;
+    return cpus < INT_MAX ? (int)cpus : INT_MAX;
+}
+
+size_t hn_cpu_memory_limit(const char *root) {
+    int64_t bytes = cgroup_limit(root, "memory", memory_limit);
+    return bytes == NO_LIMIT ? SIZE_MAX : (size_t)bytes;
+}
+
+/* ---- cores */
+
+void hn_cpu_set_parse(hn_cpu_set *set, const char *list) {
+    memset(set, 0, sizeof *set);
+    for (const char *p = list; *p >= '0' && *p <= '9'; p++) {
+        char *end;
+        long first = strtol(p, &end, 10), last = first;
+        if (*end == '-') last = strtol(end + 1, &end, 10);
+        for (long cpu = first; cpu <= last && cpu < HN_CPU_MAX; cpu++)
+            set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+        if (*end != ',') return;
+        p = end;
+    }
+}
+
+/* A core is counted at the lowest of its CPUs that is allowed. */
+static bool first_of_core(const char *root, const hn_cpu_set *allowed, int cpu) {
+    char dir[96], line[LINE_BYTES];
+    snprintf(dir, sizeof dir, "/sys/devices/system/cpu/cpu%d/topology", cpu);
+    if (!read_line(root, dir, "thread_siblings_list", line)) return true;
+    hn_cpu_set siblings;
+    hn_cpu_set_parse(&siblings, line);
+    for (int i = 0; i < cpu; i++)
+        if (hn_cpu_set_has(&siblings, i) && hn_cpu_set_has(allowed, i)) return false;
+    return true;
+}
+
+int hn_cpu_cores(const char *root, const hn_cpu_set *allowed) {
+    int cores = 0;
+    for (int cpu = 0; cpu < HN_CPU_MAX; cpu++)
+        if (hn_cpu_set_has(allowed, cpu) && first_of_core(root, allowed, cpu)) cores++;
+    return cores;
+}
+
+int hn_cpu_available(void) {
+    hn_cpu_set allowed = {{0}};
+    /* The system call itself: glibc's wrapper wants its own cpu_set_t, which ends at 1024 CPUs. */
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed.bits, allowed.bits);
+    int cores = bytes > 0 ? hn_cpu_cores("", &allowed) : 1;
+    int quota = hn_cpu_quota("");
+    if (quota > 0 && quota < cores) cores = quota;
+    return cores < 1 ? 1 : cores < HN_THREADS_MAX ? cores : HN_THREADS_MAX;
+}
+
+int hn_cpu_threads(void) {
+    const char *text = getenv("HONE_THREADS");
+    if (text != NULL && *text != '\0') {
+        char *end;
+        long n = strtol(text, &end, 10);
+        if (*end == '\0' && n >= 1 && n <= HN_THREADS_MAX) return (int)n;
+        hn_log(HN_LOG_WARN, "HONE_THREADS is '%s', wanted a number from 1 to %d: ignored", text,
+               HN_THREADS_MAX);
+    }
+    return hn_cpu_available();
+}
+
+size_t hn_cpu_memory(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    size_t physical = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX;
+    size_t limit = hn_cpu_memory_limit("");
+    return limit < physical ? limit : physical;
+}

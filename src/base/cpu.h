@@ -1,0 +1,46 @@
+/* What this process may use of the machine: cores and memory, after affinity and cgroup limits.
+ *
+ * The probes read /proc and /sys below a `root` ("" for the machine's own), so that tests can bring
+ * a tree of their own.
+ */
+#ifndef HN_BASE_CPU_H
+#define HN_BASE_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The most threads a pool may have, and so the largest HONE_THREADS. */
+#define HN_THREADS_MAX 1024
+
+/* Threads this process should use: HONE_THREADS if set and valid, else hn_cpu_available(). */
+int hn_cpu_threads(void);
+/* The physical cores the affinity mask allows, capped by the cgroup v1/v2 CPU quota (rounded up);
+ * at least 1. */
+int hn_cpu_available(void);
+/* Bytes of memory this process may use: physical memory, capped by the cgroup limit. */
+size_t hn_cpu_memory(void);
+
+/* ---- the probes behind them */
+
+#define HN_CPU_MAX 8192
+
+typedef struct hn_cpu_set {
+    uint64_t bits[HN_CPU_MAX / 64];
+} hn_cpu_set;
+
+static inline bool hn_cpu_set_has(const hn_cpu_set *set, int cpu) {
+    return set->bits[cpu / 64] >> (cpu % 64) & 1;
+}
+
+/* Reads a list as the kernel writes it ("0-3,8"); stops at what it cannot read, ignores CPUs beyond
+ * HN_CPU_MAX. */
+void hn_cpu_set_parse(hn_cpu_set *set, const char *list);
+/* Physical cores with at least one CPU in `allowed`; a CPU of unknown topology counts as a core. */
+int hn_cpu_cores(const char *root, const hn_cpu_set *allowed);
+/* CPUs the cgroup quota grants, rounded up; 0 if there is no quota. */
+int hn_cpu_quota(const char *root);
+/* The cgroup memory limit; SIZE_MAX if there is none. */
+size_t hn_cpu_memory_limit(const char *root);
+
+#endif
