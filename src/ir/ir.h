@@ -1,0 +1,314 @@
+/* The graph: what a model computes.
+ *
+ *   model ──▶ graph ──▶ nodes (a list in topological order) ──▶ attributes ──▶ subgraphs
+ *               │          │ inputs: uses        │ outputs
+ *               │          ▼                     ▼
+ *               └──────▶ values: name, type, producer or constant, list of uses
+ *
+ * Ownership: everything but tensors lives in the model's arena and dies with the model; tensors are
+ * reference-counted. Removing a node or value takes it out of the lists and releases its tensors.
+ *
+ * Use-lists: each input slot of a node and each output of a graph is an `hn_use` linked into the
+ * used value's list. Only the editing functions below change them. A node of a subgraph may use a
+ * value of an enclosing graph directly; its use is in that value's list like any other.
+ *
+ * Nodes are held in the semantics of the newest opset hone knows; `since` and `source` remember how
+ * a node came, so that an untouched one is saved as it came (formats/onnx, ops/lift).
+ *
+ * Names: every value has one, unique among all values visible where it lives (ONNX's rule). An
+ * optional input that is absent is a NULL value; an optional output that is absent likewise.
+ */
+#ifndef HN_IR_IR_H
+#define HN_IR_IR_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "ir/dims.h"
+#include "ir/tensor.h"
+
+typedef struct hn_model hn_model;
+typedef struct hn_graph hn_graph;
+typedef struct hn_node hn_node;
+typedef struct hn_value hn_value;
+typedef struct hn_attr hn_attr;
+typedef struct hn_op_def hn_op_def; /* ops/op.h; the IR only keeps the pointer */
+
+/* Subgraphs deeper than this are refused: every walk over a model may recurse this far. */
+#define HN_MAX_DEPTH 64
+
+/* ---- values ---- */
+
+typedef struct hn_use hn_use;
+struct hn_use {
+    hn_value *value; /* NULL: absent */
+    hn_node *node;   /* the node whose input this is, or NULL: an output of `graph` */
+    hn_graph *graph;
+    int index; /* which input or output */
+    hn_use *prev, *next;
+};
+
+typedef enum hn_type_kind {
+    HN_TYPE_NONE = 0, /* nothing said */
+    HN_TYPE_TENSOR,
+    HN_TYPE_SPARSE,
+    HN_TYPE_OTHER, /* sequence, map, optional: kept as the bytes of its TypeProto */
+} hn_type_kind;
+
+typedef struct hn_bytes {
+    const void *p;
+    size_t n;
+} hn_bytes;
+
+typedef struct hn_type {
+    hn_type_kind kind;
+    hone_dtype dtype;
+    hn_shape shape;
+    hn_bytes other;                     /* HN_TYPE_OTHER */
+    const char *denotation;             /* or NULL */
+    const char *const *dim_denotations; /* rank entries, each may be NULL; or NULL */
+} hn_type;
+
+typedef struct hn_prop {
+    const char *key, *value;
+} hn_prop;
+
+typedef struct hn_props {
+    int n;
+    hn_prop *v;
+} hn_props;
+
+struct hn_value {
+    const char *name;
+    hn_graph *graph;
+    int id; /* index in graph->values */
+    hn_type type;
+    hn_node *producer; /* NULL for inputs and constants */
+    int out_index;
+    hn_use *uses; /* first of the list */
+    int n_uses;
+    hn_tensor *constant; /* an initializer's contents, else NULL */
+    /* Contents of a small integer value as dim expressions, found by inference, else NULL. */
+    const hn_dim *known;
+    int n_known;
+    bool is_input; /* a graph input; together with `constant`: an initializer that may be overridden
+                    */
+    bool declared; /* listed in value_info, so it is saved there again */
+    bool lifted; /* made by lifting an old node to the newest semantics; saved only if still needed
+                  */
+    bool dead;
+    const char *doc;
+    hn_props metadata;
+};
+
+/* ---- attributes ---- */
+
+typedef enum hn_attr_type { /* ONNX AttributeProto.AttributeType */
+                            HN_ATTR_NONE = 0,
+                            HN_ATTR_FLOAT = 1,
+                            HN_ATTR_INT = 2,
+                            HN_ATTR_STRING = 3,
+                            HN_ATTR_TENSOR = 4,
+                            HN_ATTR_GRAPH = 5,
+                            HN_ATTR_FLOATS = 6,
+                            HN_ATTR_INTS = 7,
+                            HN_ATTR_STRINGS = 8,
+                            HN_ATTR_TENSORS = 9,
+                            HN_ATTR_GRAPHS = 10,
+                            HN_ATTR_SPARSE_TENSOR = 11,
+                            HN_ATTR_SPARSE_TENSORS = 12,
+                            HN_ATTR_TYPE_PROTO = 13,
+                            HN_ATTR_TYPE_PROTOS = 14,
+} hn_attr_type;
+
+const char *hn_attr_type_name(hn_attr_type t); /* "INT", "FLOATS" */
+
+struct hn_attr {
+    const char *name;
+    hn_attr_type type;
+    int n; /* of the list types */
+    union {
+        float f;
+        int64_t i;
+        hn_str s;
+        hn_tensor *tensor; /* also sparse */
+        hn_graph *graph;
+        const float *floats;
+        const int64_t *ints;
+        const hn_str *strings;
+        hn_tensor **tensors;
+        hn_graph **graphs;
+        hn_bytes bytes;   /* TYPE_PROTO */
+        hn_bytes *protos; /* TYPE_PROTOS */
+    } u;
+    const char *ref; /* ref_attr_name: only inside functions, before they are inlined */
+    const char *doc;
+    hn_attr *next;
+};
+
+/* ---- nodes ---- */
+
+/* How a node was written in the file, kept when reading changed it. Shared by all the nodes one
+ * file node became. Saving at `version` writes this when none of those nodes was edited. */
+typedef struct hn_source {
+    const char *op_type;
+    int version; /* of the op's definition: its opset's since_version */
+    hn_attr *attrs;
+    int n_inputs;
+    hn_value **inputs; /* NULL entries: absent */
+    int n_outputs;
+    hn_value **outputs;
+    int n_nodes; /* nodes it became */
+    bool edited; /* one of them was changed or removed */
+} hn_source;
+
+struct hn_node {
+    const char *name;   /* may be "" */
+    const char *domain; /* "" for ai.onnx */
+    const char *op_type;
+    const hn_op_def *op; /* NULL: an operator hone does not know */
+    hn_graph *graph;
+    int version;       /* opset version of the domain it was read at */
+    hn_source *source; /* NULL: in the file it stood as it stands here */
+    int n_inputs;
+    hn_use *inputs;
+    int n_outputs;
+    hn_value **outputs;
+    hn_attr *attrs;
+    hn_node *prev, *next;
+    const char *doc;
+    const char *overload;
+    hn_props metadata;
+    hn_bytes extra; /* protobuf fields not otherwise understood, saved as they came */
+    bool dead;
+    uint64_t mark; /* scratch for walks */
+};
+
+/* ---- graphs and models ---- */
+
+struct hn_graph {
+    hn_model *model;
+    hn_node *owner; /* the node whose attribute this is, or NULL */
+    hn_graph *parent;
+    int depth;
+    const char *name;
+    const char *doc;
+    int n_inputs;
+    hn_value **inputs;
+    int n_outputs, cap_outputs, cap_inputs;
+    hn_use *outputs;
+    hn_node *first, *last;
+    int n_nodes;
+    hn_value **values; /* every value ever made here, dead ones included */
+    int n_values, cap_values;
+    hn_map names; /* name -> live value */
+    hn_props metadata;
+    hn_bytes extra;
+    int unique; /* counter for made-up names */
+};
+
+typedef struct hn_opset {
+    const char *domain; /* "" for ai.onnx */
+    int64_t version;
+} hn_opset;
+
+struct hn_model {
+    hn_allocator *alloc;
+    hn_arena arena;
+    hn_dims dims;
+    int64_t ir_version;
+    hn_opset *opsets;
+    int n_opsets;
+    const char *producer_name, *producer_version, *domain, *doc;
+    int64_t model_version;
+    hn_props metadata;
+    hn_bytes extra;
+    hn_graph *graph;
+    const char *path;  /* the file it came from, or NULL */
+    hn_graph **graphs; /* every graph made, for teardown */
+    int n_graphs, cap_graphs;
+};
+
+hone_status hn_model_create(hn_model **out, hn_allocator *alloc, hn_error *err);
+void hn_model_destroy(hn_model *m); /* NULL accepted; half-built models too */
+/* Version of the domain's opset, or 0 when the model does not import it. "ai.onnx" means "". */
+int64_t hn_model_opset(const hn_model *m, const char *domain);
+hone_status hn_model_set_opset(hn_model *m, const char *domain, int64_t version, hn_error *err);
+
+/* A graph of the model; parent and owner NULL for the top one (which becomes model->graph). */
+hone_status hn_graph_create(hn_graph **out, hn_model *m, hn_graph *parent, hn_error *err);
+
+/* ---- making and editing: the only ways to change links ---- */
+
+/* A new value of that name. HONE_E_MODEL when the graph has a live value of that name already. NULL
+ * name: one is made up from `hint`. */
+hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const char *hint,
+                            hn_error *err);
+/* A new constant; takes over the caller's reference to the tensor, on failure too. */
+hone_status hn_value_create_constant(hn_value **out, hn_graph *g, const char *name,
+                                     const char *hint, hn_tensor *t, hn_error *err);
+void hn_value_set_constant(hn_value *v, hn_tensor *t); /* takes over the reference */
+/* Name lookup in this graph alone / in it and the graphs around it. */
+hn_value *hn_graph_value(const hn_graph *g, const char *name);
+hn_value *hn_graph_find(const hn_graph *g, const char *name);
+/* All uses of old become uses of by (graph outputs included). */
+void hn_value_replace(hn_value *old, hn_value *by);
+/* Takes an unused value without producer out of the graph. */
+void hn_value_remove(hn_value *v);
+
+hone_status hn_graph_add_input(hn_graph *g, hn_value *v, hn_error *err);
+hone_status hn_graph_add_output(hn_graph *g, hn_value *v, hn_error *err);
+void hn_graph_set_output(hn_graph *g, int i, hn_value *v);
+
+/* A node with n_inputs absent inputs and n_outputs absent outputs, not yet in the list. */
+hone_status hn_node_create(hn_node **out, hn_graph *g, const char *domain, const char *op_type,
+                           const char *name, int n_inputs, int n_outputs, hn_error *err);
+/* before NULL: at the end. */
+void hn_node_insert(hn_node *n, hn_node *before);
+void hn_node_set_input(hn_node *n, int i, hn_value *v); /* v may be NULL */
+hone_status hn_node_resize_inputs(hn_node *n, int n_inputs, hn_error *err);
+/* v must have no producer and be neither constant nor graph input. NULL detaches the output. */
+void hn_node_set_output(hn_node *n, int i, hn_value *v);
+/* Unlinks inputs and outputs (which are removed when unused) and takes the node out. */
+void hn_node_remove(hn_node *n);
+/* Call before changing a node in any other way than through these functions. */
+void hn_node_touch(hn_node *n);
+
+static inline hn_value *hn_node_input(const hn_node *n, int i) {
+    return i < n->n_inputs ? n->inputs[i].value : NULL;
+}
+static inline hn_value *hn_node_output(const hn_node *n, int i) {
+    return i < n->n_outputs ? n->outputs[i] : NULL;
+}
+
+/* ---- attributes ---- */
+
+hn_attr *hn_node_attr(const hn_node *n, const char *name); /* NULL if absent */
+/* Adds an attribute of that name, or clears the one that is there, and marks the node touched. */
+hone_status hn_node_add_attr(hn_attr **out, hn_node *n, const char *name, hn_attr_type type,
+                             hn_error *err);
+void hn_node_remove_attr(hn_node *n, const char *name);
+hone_status hn_node_set_i(hn_node *n, const char *name, int64_t v, hn_error *err);
+hone_status hn_node_set_f(hn_node *n, const char *name, float v, hn_error *err);
+hone_status hn_node_set_s(hn_node *n, const char *name, const char *v, hn_error *err);
+hone_status hn_node_set_ints(hn_node *n, const char *name, const int64_t *v, int count,
+                             hn_error *err);
+
+/* ---- walking ---- */
+
+/* The next subgraph among the node's attributes: start with *at = 0; NULL at the end. */
+hn_graph *hn_node_subgraph(const hn_node *n, int *at);
+/* The constant contents of input i, or NULL. */
+static inline hn_tensor *hn_node_constant(const hn_node *n, int i) {
+    hn_value *v = hn_node_input(n, i);
+    return v != NULL && !v->is_input ? v->constant : NULL;
+}
+/* "Conv 'conv1'" or "Conv (output 'x')", for messages. */
+const char *hn_node_label(const hn_node *n, char *buf, size_t size);
+
+/* ---- the verifier ---- */
+
+/* Checks every invariant of this file: links both ways, order, names, scopes, depth. */
+hone_status hn_model_verify(const hn_model *m, hn_error *err);
+
+#endif

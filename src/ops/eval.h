@@ -1,0 +1,35 @@
+/* The plain executor: runs a graph node by node through the operators' references. It is the oracle
+ * for everything faster: correct, bounded in memory (a value is released after its last use), and
+ * no quicker than that takes. */
+#ifndef HN_OPS_EVAL_H
+#define HN_OPS_EVAL_H
+
+#include "ops/op.h"
+
+typedef struct hn_exec_options {
+    hn_allocator *alloc; /* activations and scratch; its limit bounds the run */
+    hn_pool *pool;       /* NULL: the caller's thread alone */
+    uint64_t seed;       /* of random operators that have no seed attribute */
+    /* Called with each value as it is computed, constants excepted; may be NULL. */
+    void (*observe)(void *ctx, const hn_value *v, const hn_tensor *t);
+    void *observe_ctx;
+    /* Called before each node; returning false stops the run with HONE_E_LIMIT ("stopped"). */
+    bool (*keep_going)(void *ctx);
+    void *keep_going_ctx;
+} hn_exec_options;
+
+/* in[]: one tensor per graph input; NULL is allowed where the input has an initializer. out[]: gets
+ * one reference per graph output (dense tensors). Fails naming the node. */
+hone_status hn_graph_run(const hn_graph *g, const hn_exec_options *o, const hn_tensor *const *in,
+                         hn_tensor **out, hn_error *err);
+
+/* Evaluates one node on given tensors; used by constant folding and inference. wanted outputs are
+ * those the node has. out[n->n_outputs]. */
+hone_status hn_node_run(const hn_node *n, const hn_exec_options *o, const hn_tensor *const *in,
+                        hn_tensor **out, hn_error *err);
+
+/* Why the graph cannot be run: the first node (subgraphs included) whose operator is unknown or has
+ * no reference; HONE_OK when it can. */
+hone_status hn_graph_runnable(const hn_graph *g, hn_error *err);
+
+#endif

@@ -1,0 +1,274 @@
+/* The operator table: all that is true of an operator stands in one descriptor, in one file.
+ *
+ * To add an operator: write src/ops/<op>.c with a `const hn_op_def hn_op_<name>`, add its row to
+ * ops.def, add cases to tests/ops/<op>.c. Everything else (reader, checks, inference, executor,
+ * `hone ops`, docs) reads the table.
+ *
+ * Three functions carry the meaning:
+ *   infer  output shapes (and small integer contents) from input shapes, symbolic or not;
+ *   ref    the definition of the operator in plain C: floats are computed in double and rounded
+ *          once when stored, integers are exact;
+ *   cost   multiply-accumulates, and bytes where they are not simply inputs + outputs.
+ * The executor runs infer with the actual sizes to allocate the outputs before it calls ref, so no
+ * operator computes its output shape twice.
+ */
+#ifndef HN_OPS_OP_H
+#define HN_OPS_OP_H
+
+#include "base/pool.h"
+#include "base/rng.h"
+#include "ir/ir.h"
+
+/* ---- signature ----
+ *
+ * `.sig` is text: "(X:T, W:T, B:T?) -> (Y:T); T: float". Parsed once.
+ *   name:TYPE       TYPE is a type variable (declared after ';') or a set used directly
+ *   name:TYPE?      optional (may be absent or "")
+ *   name:TYPE...    variadic, one or more; last only
+ *   name:TYPE*      variadic, none or more; last only
+ * All parameters of one type variable have the same type. A parameter with a set used directly
+ * ("shape:s64", "seq:all...") is bound to nothing else. An output whose variable occurs in no input
+ * gets its type from infer.
+ * Sets, separated by spaces: dtype short names (f32 s64 bool ...) and the groups
+ *   ieee   f16 f32 f64                 float  ieee bf16
+ *   sint   s8 s16 s32 s64              uint   u8 u16 u32 u64         int  sint uint
+ *   int4   s4 u4                       int2   s2 u2
+ *   fp8    the four f8e4m3/f8e5m2 kinds
+ *   num    float int                   tensor num bool c64 c128 string
+ *   all    every type, the small ones and strings included
+ */
+
+#define HN_MAX_PARAMS 24
+
+typedef struct hn_param {
+    hn_str name;
+    hn_dtypes types; /* what is allowed */
+    int8_t var;      /* index of the type variable, -1: none */
+    bool optional, variadic;
+} hn_param;
+
+typedef struct hn_sig {
+    int n_in, n_out, n_vars;
+    hn_param in[HN_MAX_PARAMS], out[HN_MAX_PARAMS];
+    int in_min, in_max, out_min, out_max; /* INT_MAX when variadic */
+} hn_sig;
+
+/* ---- attributes ---- */
+
+typedef struct hn_attr_def {
+    const char *name;
+    hn_attr_type type;
+    bool required;
+    /* The default of an optional INT, FLOAT or STRING; list types default to absent. A STRING with
+     * a NULL default is absent. `has_default` false on an INT or FLOAT: its absence means
+     * something, and the op asks hn_node_attr. */
+    bool has_default;
+    int64_t i;
+    float f;
+    const char *s;
+    const char *one_of; /* STRING: accepted values separated by spaces, or NULL */
+} hn_attr_def;
+
+/* Rows of an attribute table; the table ends with {0}. */
+#define HN_ATTR_I(name_, default_) \
+    { .name = name_, .type = HN_ATTR_INT, .has_default = true, .i = default_ }
+#define HN_ATTR_F(name_, default_) \
+    { .name = name_, .type = HN_ATTR_FLOAT, .has_default = true, .f = default_ }
+#define HN_ATTR_S(name_, default_, one_of_) \
+    { .name = name_, .type = HN_ATTR_STRING, .has_default = true, .s = default_, .one_of = one_of_ }
+#define HN_ATTR_OPT(name_, type_) \
+    { .name = name_, .type = HN_ATTR_##type_ }
+#define HN_ATTR_REQ(name_, type_) \
+    { .name = name_, .type = HN_ATTR_##type_, .required = true }
+
+/* The attribute's value, or the default its operator declares. Only for attributes the op declares;
+ * nodes are checked against the table first, so the type is right and required ones are there. */
+int64_t hn_attr_i(const hn_node *n, const char *name);
+float hn_attr_f(const hn_node *n, const char *name);
+/* Terminated text; NULL when absent without default. */
+const char *hn_attr_s(const hn_node *n, const char *name);
+/* NULL and *count = 0 when absent. */
+const int64_t *hn_attr_ints(const hn_node *n, const char *name, int *count);
+const float *hn_attr_floats(const hn_node *n, const char *name, int *count);
+hn_graph *hn_attr_graph(const hn_node *n, const char *name);
+static inline bool hn_attr_is(const hn_node *n, const char *name, const char *value) {
+    const char *s = hn_attr_s(n, name);
+    return s != NULL && strcmp(s, value) == 0;
+}
+
+/* ---- inference ---- */
+
+typedef struct hn_infer_in {
+    bool present;
+    bool is_tensor;   /* false: a sequence, map or optional; shape is unknown */
+    hone_dtype dtype; /* HONE_DTYPE_NONE: not known */
+    hn_shape shape;
+    const hn_tensor *tensor; /* the contents when known exactly (dense), else NULL */
+    const hn_dim *values;    /* the contents of a small integer tensor as dims, else NULL */
+    int n_values;
+} hn_infer_in;
+
+typedef struct hn_infer_out {
+    bool wanted;
+    hone_dtype dtype; /* filled in from the signature where it says so, before infer is called */
+    hn_shape shape;   /* rank -1 before infer is called */
+    hn_dim *values;
+    int n_values;
+} hn_infer_out;
+
+typedef struct hn_infer hn_infer;
+struct hn_infer {
+    const hn_node *node;
+    hn_dims *dims;
+    hn_arena *scratch; /* dies when the node is done */
+    int n_in, n_out;
+    hn_infer_in *in;
+    hn_infer_out *out;
+    /* Infers a subgraph whose inputs have the given types; results go to the types of its values.
+     * NULL when sizes are actual (then control flow is not inferred). */
+    hone_status (*body)(hn_infer *c, hn_graph *g, int n, const hn_infer_in *inputs, hn_error *err);
+    void *driver;
+};
+
+/* Integer tensors with at most this many elements have their contents followed. */
+#define HN_MAX_KNOWN 256
+
+static inline bool hn_has_in(const hn_infer *c, int i) { return i < c->n_in && c->in[i].present; }
+static inline bool hn_wants_out(const hn_infer *c, int i) {
+    return i < c->n_out && c->out[i].wanted;
+}
+/* Rank of input i, or -1 when it is absent or not known. */
+static inline int hn_in_rank(const hn_infer *c, int i) {
+    return hn_has_in(c, i) ? c->in[i].shape.rank : -1;
+}
+static inline const hn_shape *hn_in_shape(const hn_infer *c, int i) { return &c->in[i].shape; }
+
+/* Setting outputs that are not there does nothing. */
+void hn_set_shape(hn_infer *c, int out, const hn_shape *s);
+void hn_set_dtype(hn_infer *c, int out, hone_dtype t);
+/* Room for n known contents of output `out`, to be filled by the caller; NULL when n is over
+ * HN_MAX_KNOWN, the output is not wanted, or memory ran out (then dims->status is set). */
+hn_dim *hn_set_values(hn_infer *c, int out, int n);
+/* Integer contents of input i when known as numbers: writes at most `max`, returns the count, or -1
+ * when not known (or more than max). */
+int hn_in_ints(const hn_infer *c, int i, int64_t *v, int max);
+/* Contents as dims; NULL when not known. *n is their count. */
+const hn_dim *hn_in_values(const hn_infer *c, int i, int *n);
+/* Fails with HONE_E_SHAPE naming the input when its rank is known and not within [lo, hi]. */
+hone_status hn_want_rank(const hn_infer *c, int i, int lo, int hi, hn_error *err);
+/* Brings axis into [0, rank), or fails with HONE_E_ARG. *axis is changed only on success. */
+hone_status hn_want_axis(int64_t *axis, int rank, hn_error *err);
+/* Fails when two dims are both numbers and differ. what: "channels of X and W". */
+hone_status hn_want_equal(hn_dim a, hn_dim b, const char *what, hn_error *err);
+
+/* Shape functions many operators share. */
+hone_status hn_infer_same(hn_infer *c,
+                          hn_error *err); /* every output has input 0's shape; contents too for
+                                             outputs of same dtype are NOT copied */
+hone_status hn_infer_broadcast(hn_infer *c, hn_error *err); /* output 0: all inputs broadcast */
+
+/* ---- evaluation ---- */
+
+typedef struct hn_eval hn_eval;
+struct hn_eval {
+    const hn_node *node;
+    int n_in, n_out;
+    const hn_tensor *const *in; /* NULL: absent. Dense and aligned. */
+    hn_tensor **out;    /* allocated, uninitialised; NULL: not wanted. Traits DYNAMIC: all NULL */
+    const bool *wanted; /* [n_out] */
+    hn_allocator *alloc;
+    hn_pool *pool;
+    hn_rng *rng;
+    hn_arena *scratch; /* tag SCRATCH; dies when the node is done */
+    void *driver;
+};
+
+static inline const hn_tensor *hn_eval_in(const hn_eval *e, int i) {
+    return i < e->n_in ? e->in[i] : NULL;
+}
+static inline hn_tensor *hn_eval_out(const hn_eval *e, int i) {
+    return i < e->n_out ? e->out[i] : NULL;
+}
+/* Uninitialised scratch for n elements of `size` bytes; NULL: out of memory (return HN_NOMEM(err)).
+ */
+void *hn_scratch(hn_eval *e, int64_t n, size_t size);
+/* Elements [0, t->n) of t as doubles / integers in scratch. */
+double *hn_scratch_f64(hn_eval *e, const hn_tensor *t);
+int64_t *hn_scratch_s64(hn_eval *e, const hn_tensor *t);
+/* For DYNAMIC operators: allocates output i (does nothing if it is not wanted: e->out[i] stays
+ * NULL).*/
+hone_status hn_eval_alloc(hn_eval *e, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                          hn_error *err);
+/* For DYNAMIC operators: makes t (whose reference is taken over) output i. */
+void hn_eval_give(hn_eval *e, int i, hn_tensor *t);
+/* Runs a subgraph of the node: in[] has one tensor per input of the graph (borrowed); out[] gets a
+ * reference per output. */
+hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tensor *const *in,
+                         hn_tensor **out, hn_error *err);
+
+/* ---- cost ---- */
+
+typedef struct hn_cost {
+    hn_dim macs; /* multiply-accumulates */
+    hn_dim read_bytes, written_bytes;
+} hn_cost;
+
+/* ---- the descriptor ---- */
+
+typedef enum hn_trait {
+    HN_ELEMENTWISE = 1 << 0, /* output element i depends on elements i of the (broadcast) inputs */
+    HN_INPLACE = 1 << 1,     /* output 0 may take the place of input 0 of the same size */
+    HN_LAYOUT_FREE = 1 << 2, /* the axes mean nothing to it */
+    HN_COMMUTATIVE = 1 << 3,
+    HN_VIEW = 1 << 4,    /* output 0 has the bytes of input 0 */
+    HN_DYNAMIC = 1 << 5, /* output sizes depend on contents: ref allocates its outputs */
+    HN_CONTROL = 1 << 6, /* has subgraphs; implies HN_DYNAMIC */
+    HN_RANDOM = 1 << 7,  /* not a function of its inputs: never folded, never merged */
+} hn_trait;
+
+/* How an operator takes part in quantization. */
+typedef enum hn_quant_rule {
+    HN_QUANT_NONE = 0, /* stays in float */
+    HN_QUANT_WEIGHTED, /* activation x weight with s32 accumulation: Conv, Gemm, MatMul */
+    HN_QUANT_ELEMENT,  /* elementwise on quantized values: Add, Mul, Sigmoid */
+    HN_QUANT_PASS,     /* moves or selects values, output has the scale of the input */
+    HN_QUANT_AVERAGE,  /* sums with s32 accumulation: pools, ReduceMean */
+} hn_quant_rule;
+
+typedef struct hn_grad hn_grad; /* src/train */
+
+struct hn_op_def {
+    const char *domain; /* NULL or "" : ai.onnx */
+    const char *name;
+    const char
+        *versions; /* opsets in which its definition changed, "1 6 7 13 14"; the newest last */
+    const char *sig;
+    const hn_attr_def *attrs; /* NULL: none */
+    uint32_t traits;
+    hn_quant_rule quant;
+    hone_status (*infer)(hn_infer *c, hn_error *err); /* NULL: shapes unknown before running */
+    hone_status (*ref)(hn_eval *e, hn_error *err);
+    void (*cost)(const hn_infer *c, hn_cost *cost); /* NULL: 0 MACs, bytes of inputs and outputs */
+    hone_status (*grad)(hn_grad *g, hn_error *err); /* NULL: not differentiable yet */
+    /* Any further fact a family of operators shares a function over (a C function, a mode). */
+    const void *data;
+};
+
+/* Every operator, sorted by domain, then name. */
+extern const hn_op_def *const hn_ops[];
+extern const int hn_n_ops;
+/* NULL when hone does not know it. Domains "ai.onnx" and "" are one. */
+const hn_op_def *hn_op_find(const char *domain, const char *name);
+const hn_sig *hn_op_sig(const hn_op_def *op);
+const hn_attr_def *hn_op_attr(const hn_op_def *op, const char *name);
+/* The version of the definition in force at an opset (the largest of `versions` not above it); 0
+ * when the operator did not exist yet. */
+int hn_op_version_at(const hn_op_def *op, int64_t opset);
+/* The newest ai.onnx opset hone knows. */
+#define HN_NEWEST_OPSET 28
+
+/* Arity, attributes and input types against the descriptor; false findings go to err, the first one
+ * only. Unknown attributes are not an error (they are kept). */
+hone_status hn_node_check(const hn_node *n, hn_error *err);
+
+#endif
