@@ -1,0 +1,76 @@
+#include "support/scratch.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+hn_allocator scratch_mem;
+static char folder[256];
+
+static char *next_buffer(void) {
+    static char buffers[8][512];
+    static int next;
+    return buffers[next++ % 8];
+}
+
+int scratch_setup(void **state) {
+    (void)state;
+    hn_allocator_init(&scratch_mem);
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/hone-test-XXXXXX", base != NULL ? base : "/tmp");
+    return mkdtemp(folder) == NULL;
+}
+
+static int each_entry(int (*visit)(const char *path)) {
+    int n = 0;
+    DIR *dir = opendir(folder);
+    if (dir == NULL) return -1;
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        if (visit != NULL) visit(scratch_path(e->d_name));
+        n++;
+    }
+    closedir(dir);
+    return n;
+}
+
+int scratch_teardown(void **state) {
+    (void)state;
+    each_entry(remove);
+    return rmdir(folder) != 0 || atomic_load(&scratch_mem.blocks) != 0;
+}
+
+const char *scratch_path(const char *name) {
+    char *path = next_buffer();
+    snprintf(path, 512, "%s%s%s", folder, *name != '\0' ? "/" : "", name);
+    return path;
+}
+
+const char *scratch_put(const char *name, const void *data, size_t bytes) {
+    const char *path = scratch_path(name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, bytes, f), bytes);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+const char *scratch_put_text(const char *name, const char *text) {
+    return scratch_put(name, text, strlen(text));
+}
+
+int scratch_count(void) { return each_entry(NULL); }
+
+const char *scratch_asset(const char *name) {
+    const char *base = getenv("HONE_ASSETS");
+    char *path = next_buffer();
+    snprintf(path, 512, "%s/%s", base != NULL ? base : HN_SOURCE_DIR "/../shared/assets", name);
+    return access(path, R_OK) == 0 ? path : NULL;
+}
