@@ -3,10 +3,12 @@
  * Read it top to bottom: status and errors, data types, values, models, sessions, datasets.
  *
  * Conventions
- *   - A function that can fail returns hone_status and takes a `hone_error *` (may be NULL) that receives one line saying what
- *     was wrong, where, what was found and what was wanted. On failure, out-parameters are left untouched.
+ *   - A function that can fail returns hone_status and takes a `hone_error *` (may be NULL) that
+ * receives one line saying what was wrong, where, what was found and what was wanted. On failure,
+ * out-parameters are left untouched.
  *   - Handles are opaque; `destroy` accepts NULL.
- *   - Option structs are filled by their `_init` function before fields are set, so later fields are harmless.
+ *   - Option structs are filled by their `_init` function before fields are set, so later fields
+ * are harmless.
  *   - The library never prints, exits or installs signal handlers; it calls the log callback.
  */
 #ifndef HONE_HONE_H
@@ -28,20 +30,22 @@ extern "C" {
 #define HONE_PRINTF(fmt, args)
 #endif
 
-/* ---- status and errors ------------------------------------------------------------------------------------------------- */
+/* ---- status and errors
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* Name, number (pinned; groups leave gaps), text. */
-#define HONE_STATUS_LIST(X)                                   \
-    X(OK, 0, "success")                                       \
-    X(E_NOMEM, 10, "out of memory")                           \
-    X(E_LIMIT, 11, "a limit would be exceeded")               \
-    X(E_ARG, 20, "invalid argument")                          \
-    X(E_IO, 21, "input or output failed")                     \
-    X(E_FORMAT, 22, "malformed file")                         \
-    X(E_NOT_FOUND, 23, "no such thing")                       \
-    X(E_MODEL, 30, "invalid model")                           \
-    X(E_SHAPE, 31, "incompatible shapes")                     \
-    X(E_TYPE, 32, "incompatible types")                       \
+#define HONE_STATUS_LIST(X)                     \
+    X(OK, 0, "success")                         \
+    X(E_NOMEM, 10, "out of memory")             \
+    X(E_LIMIT, 11, "a limit would be exceeded") \
+    X(E_ARG, 20, "invalid argument")            \
+    X(E_IO, 21, "input or output failed")       \
+    X(E_FORMAT, 22, "malformed file")           \
+    X(E_NOT_FOUND, 23, "no such thing")         \
+    X(E_MODEL, 30, "invalid model")             \
+    X(E_SHAPE, 31, "incompatible shapes")       \
+    X(E_TYPE, 32, "incompatible types")         \
     X(E_UNSUPPORTED, 40, "not supported by this build or machine")
 
 typedef enum hone_status {
@@ -61,36 +65,38 @@ typedef struct hone_error {
 HONE_API const char *hone_status_name(hone_status status); /* "HONE_E_SHAPE" */
 HONE_API const char *hone_status_text(hone_status status); /* "incompatible shapes" */
 
-/* ---- data types -------------------------------------------------------------------------------------------------------- */
+/* ---- data types
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 /* Name, number (that of ONNX TensorProto.DataType), short name, ONNX's own name, bits per element.
  * Elements under 8 bits are packed, the first element in the lowest bits of a byte. */
-#define HONE_DTYPE_LIST(X)                                \
-    X(F32, 1, "f32", "float", 32)                         \
-    X(U8, 2, "u8", "uint8", 8)                            \
-    X(S8, 3, "s8", "int8", 8)                             \
-    X(U16, 4, "u16", "uint16", 16)                        \
-    X(S16, 5, "s16", "int16", 16)                         \
-    X(S32, 6, "s32", "int32", 32)                         \
-    X(S64, 7, "s64", "int64", 64)                         \
-    X(STRING, 8, "string", "string", 0)                   \
-    X(BOOL, 9, "bool", "bool", 8)                         \
-    X(F16, 10, "f16", "float16", 16)                      \
-    X(F64, 11, "f64", "double", 64)                       \
-    X(U32, 12, "u32", "uint32", 32)                       \
-    X(U64, 13, "u64", "uint64", 64)                       \
-    X(C64, 14, "c64", "complex64", 64)                    \
-    X(C128, 15, "c128", "complex128", 128)                \
-    X(BF16, 16, "bf16", "bfloat16", 16)                   \
-    X(F8E4M3FN, 17, "f8e4m3fn", "float8e4m3fn", 8)        \
-    X(F8E4M3FNUZ, 18, "f8e4m3fnuz", "float8e4m3fnuz", 8)  \
-    X(F8E5M2, 19, "f8e5m2", "float8e5m2", 8)              \
-    X(F8E5M2FNUZ, 20, "f8e5m2fnuz", "float8e5m2fnuz", 8)  \
-    X(U4, 21, "u4", "uint4", 4)                           \
-    X(S4, 22, "s4", "int4", 4)                            \
-    X(F4E2M1, 23, "f4e2m1", "float4e2m1", 4)              \
-    X(F8E8M0, 24, "f8e8m0", "float8e8m0", 8)              \
-    X(U2, 25, "u2", "uint2", 2)                           \
+#define HONE_DTYPE_LIST(X)                               \
+    X(F32, 1, "f32", "float", 32)                        \
+    X(U8, 2, "u8", "uint8", 8)                           \
+    X(S8, 3, "s8", "int8", 8)                            \
+    X(U16, 4, "u16", "uint16", 16)                       \
+    X(S16, 5, "s16", "int16", 16)                        \
+    X(S32, 6, "s32", "int32", 32)                        \
+    X(S64, 7, "s64", "int64", 64)                        \
+    X(STRING, 8, "string", "string", 0)                  \
+    X(BOOL, 9, "bool", "bool", 8)                        \
+    X(F16, 10, "f16", "float16", 16)                     \
+    X(F64, 11, "f64", "double", 64)                      \
+    X(U32, 12, "u32", "uint32", 32)                      \
+    X(U64, 13, "u64", "uint64", 64)                      \
+    X(C64, 14, "c64", "complex64", 64)                   \
+    X(C128, 15, "c128", "complex128", 128)               \
+    X(BF16, 16, "bf16", "bfloat16", 16)                  \
+    X(F8E4M3FN, 17, "f8e4m3fn", "float8e4m3fn", 8)       \
+    X(F8E4M3FNUZ, 18, "f8e4m3fnuz", "float8e4m3fnuz", 8) \
+    X(F8E5M2, 19, "f8e5m2", "float8e5m2", 8)             \
+    X(F8E5M2FNUZ, 20, "f8e5m2fnuz", "float8e5m2fnuz", 8) \
+    X(U4, 21, "u4", "uint4", 4)                          \
+    X(S4, 22, "s4", "int4", 4)                           \
+    X(F4E2M1, 23, "f4e2m1", "float4e2m1", 4)             \
+    X(F8E8M0, 24, "f8e8m0", "float8e8m0", 8)             \
+    X(U2, 25, "u2", "uint2", 2)                          \
     X(S2, 26, "s2", "int2", 2)
 
 typedef enum hone_dtype {
@@ -98,7 +104,7 @@ typedef enum hone_dtype {
 #define HONE_X(name, number, short_name, onnx_name, bits) HONE_DTYPE_##name = number,
     HONE_DTYPE_LIST(HONE_X)
 #undef HONE_X
-    HONE_DTYPE_COUNT_ = 27
+        HONE_DTYPE_COUNT_ = 27
 } hone_dtype;
 
 HONE_API const char *hone_dtype_name(hone_dtype dtype); /* "f32"; "?" if unknown */
@@ -106,6 +112,249 @@ HONE_API int hone_dtype_bits(hone_dtype dtype);         /* 0 for strings and unk
 
 /* The most axes a tensor may have. */
 #define HONE_MAX_RANK 16
+
+/* ---- values: tensors that cross the API ---- */
+
+/* A named tensor. Elements are row-major, packed; `bytes` is the size of `data`. */
+typedef struct hone_value {
+    const char *name;
+    hone_dtype dtype;
+    int rank;
+    int64_t dims[HONE_MAX_RANK];
+    void *data;
+    size_t bytes;
+    void *owner; /* set by the library when it allocated data; hone_value_release frees it */
+} hone_value;
+
+/* Bytes that a tensor of these dims takes; 0 when a dim is negative or the size overflows. */
+HONE_API size_t hone_value_bytes(hone_dtype dtype, int rank, const int64_t *dims);
+/* Frees what the library allocated for each of n values (names, data); others are left alone. */
+HONE_API void hone_value_release(hone_value *values, size_t n);
+
+typedef enum hone_fill { HONE_FILL_ZEROS, HONE_FILL_ONES, HONE_FILL_RANDOM } hone_fill;
+/* Allocates data for v's dtype and dims and fills it: N(0,1) for floats, 0 or 1 for integers when
+ * random. */
+HONE_API hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed, hone_error *err);
+
+/* .npy and .npz files. The library allocates; release with hone_value_release. */
+HONE_API hone_status hone_npy_read(const char *path, hone_value *out, hone_error *err);
+HONE_API hone_status hone_npy_write(const char *path, const hone_value *v, hone_error *err);
+/* *out is an array of *n values: release them, then hone_free(*out). */
+HONE_API hone_status hone_npz_read(const char *path, hone_value **out, size_t *n, hone_error *err);
+HONE_API hone_status hone_npz_write(const char *path, const hone_value *v, size_t n,
+                                    hone_error *err);
+HONE_API void hone_free(void *block);
+
+/* ---- models ---- */
+
+typedef struct hone_model hone_model;
+
+typedef struct hone_load_options {
+    uint32_t size;
+    bool no_mmap; /* copy the file instead of mapping it; a mapped file must not be changed in place
+                     while open */
+} hone_load_options;
+HONE_API void hone_load_options_init(hone_load_options *o);
+
+/* Reads an ONNX file, checks its structure and infers types and shapes. options may be NULL. */
+HONE_API hone_status hone_model_load(hone_model **out, const char *path,
+                                     const hone_load_options *options, hone_error *err);
+/* The same from memory, which is copied. */
+HONE_API hone_status hone_model_load_memory(hone_model **out, const void *data, size_t bytes,
+                                            hone_error *err);
+/* Reads ONNX's textual form. */
+HONE_API hone_status hone_model_load_text(hone_model **out, const char *text, hone_error *err);
+HONE_API void hone_model_destroy(hone_model *model); /* sessions made from it keep what they need */
+
+typedef struct hone_save_options {
+    uint32_t size;
+    int64_t opset;        /* 0: the model's own, raised only as far as an edited node needs */
+    int64_t external_min; /* tensors of at least this many bytes go to `<path>.data`; 0: only when
+                             the file would pass 2 GB */
+} hone_save_options;
+HONE_API void hone_save_options_init(hone_save_options *o);
+/* Writes a temporary file and renames it. The file the model was loaded from is never overwritten.
+ */
+HONE_API hone_status hone_model_save(const hone_model *model, const char *path,
+                                     const hone_save_options *options, hone_error *err);
+/* ONNX's textual form in one allocated string; hone_free it. */
+HONE_API hone_status hone_model_print(const hone_model *model, char **text, hone_error *err);
+
+/* Makes an axis of an input fixed (to = "8") or symbolic (to = "batch") through the whole graph;
+ * constants in Reshape and Expand that bake the old size in are rewritten, else the node that
+ * prevents it is named. */
+HONE_API hone_status hone_model_set_dim(hone_model *model, const char *input, int axis,
+                                        const char *to, hone_error *err);
+
+typedef struct hone_value_info {
+    const char *name;                     /* all texts live as long as the model */
+    hone_dtype dtype;                     /* HONE_DTYPE_NONE: not a tensor, or unknown */
+    int rank;                             /* -1: unknown */
+    int64_t dims[HONE_MAX_RANK];          /* -1: symbolic */
+    const char *dim_names[HONE_MAX_RANK]; /* the symbol or expression where dims is -1, else NULL */
+} hone_value_info;
+HONE_API size_t hone_model_n_inputs(const hone_model *model); /* inputs without an initializer */
+HONE_API size_t hone_model_n_outputs(const hone_model *model);
+HONE_API hone_status hone_model_input(hone_model *model, size_t i, hone_value_info *out,
+                                      hone_error *err);
+HONE_API hone_status hone_model_output(hone_model *model, size_t i, hone_value_info *out,
+                                       hone_error *err);
+
+/* Reads the file leniently and reports every conformance error it finds, one call of `finding` each
+ * (text is one line that names the node); *n_findings counts them. Fails only when the file cannot
+ * be read at all. */
+HONE_API hone_status hone_model_check(const char *path,
+                                      void (*finding)(void *ctx, const char *text), void *ctx,
+                                      size_t *n_findings, hone_error *err);
+
+/* A value for a symbolic dim. */
+typedef struct hone_dim_value {
+    const char *name;
+    int64_t value;
+} hone_dim_value;
+
+/* ---- inspection: what a model is made of ---- */
+
+typedef struct hone_node_info {
+    const char *name, *op, *domain;
+    bool supported; /* the operator can run */
+    const char *output_name;
+    const char *output_type; /* "f32[1, 64, 112, 112]" */
+    int64_t params;          /* constant elements first used by this node */
+    int64_t params_bytes;
+    double sparsity; /* share of zeros among them */
+    int64_t macs;    /* -1: a size is not known */
+    int64_t read_bytes, written_bytes;
+} hone_node_info;
+
+typedef struct hone_op_use {
+    const char *op, *domain;
+    bool supported;
+    int64_t count, params, macs;
+} hone_op_use;
+
+typedef struct hone_dtype_use {
+    hone_dtype dtype;
+    int64_t tensors, elements, bytes;
+} hone_dtype_use;
+
+typedef struct hone_inspection {
+    uint32_t size;
+    int64_t file_bytes, ir_version, opset;
+    const char *producer, *producer_version, *graph_name;
+    const char *opsets; /* "ai.onnx 17, com.microsoft 1" */
+    int64_t params;     /* elements of all constants */
+    int64_t trainable;  /* of those, elements of float constants that feed a weight input */
+    int64_t params_bytes;
+    int64_t params_zero;     /* elements that are zero */
+    int64_t bytes_at[5];     /* params_bytes if all parameters were f32, f16, int8, int4, 1 bit */
+    int64_t macs;            /* -1: not all sizes are known */
+    int64_t activation_peak; /* estimated bytes live at once when nodes run in order; -1: unknown */
+    size_t n_nodes;
+    const hone_node_info *nodes; /* subgraphs included */
+    size_t n_ops;
+    const hone_op_use *ops; /* most MACs first */
+    size_t n_dtypes;
+    const hone_dtype_use *dtypes;
+    size_t n_dims; /* symbols, with the values assumed for macs and memory */
+    const hone_dim_value *dims;
+    void *owner;
+} hone_inspection;
+
+/* Symbols without a given value are taken as 1 (batch-like axis 0) or 128, and listed in `dims`. */
+HONE_API hone_status hone_model_inspect(hone_model *model, const hone_dim_value *dims,
+                                        size_t n_dims, hone_inspection **out, hone_error *err);
+HONE_API void hone_inspection_destroy(hone_inspection *inspection);
+
+/* ---- sessions: running a model ---- */
+
+typedef struct hone_session hone_session;
+
+typedef struct hone_session_options {
+    uint32_t size;
+    const char *backend; /* "reference": the plain executor */
+    int threads;         /* 0: HONE_THREADS, or the physical cores this process may use */
+    size_t max_memory;   /* bytes a run may take; 0: what the machine or container allows */
+    uint64_t seed;       /* of random operators without a seed of their own */
+    /* Called between nodes; returning false ends the run with HONE_E_LIMIT. May be NULL. */
+    bool (*keep_going)(void *ctx);
+    void *keep_going_ctx;
+} hone_session_options;
+HONE_API void hone_session_options_init(hone_session_options *o);
+
+HONE_API hone_status hone_session_create(hone_session **out, hone_model *model,
+                                         const hone_session_options *options, hone_error *err);
+HONE_API void hone_session_destroy(hone_session *session);
+
+/* Runs once. in: the inputs by name, all that have no initializer. out: the wanted outputs by name
+ * (out[i].name set); an output whose data is NULL is allocated by the library, else its bytes must
+ * suffice. On success dtype, rank, dims and bytes of each output are set. A session may be used
+ * from several threads at once. */
+HONE_API hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
+                                      size_t n_out, hone_value *out, hone_error *err);
+
+typedef struct hone_memory_use {
+    size_t peak_bytes; /* most bytes live at once in runs so far */
+    size_t live_bytes;
+} hone_memory_use;
+HONE_API hone_memory_use hone_session_memory(const hone_session *session);
+
+/* ---- datasets and accuracy ---- */
+
+typedef struct hone_dataset hone_dataset;
+/* "KIND:PATH[,key=value...]"; docs/data.md lists kinds and keys. */
+HONE_API hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *err);
+HONE_API void hone_dataset_destroy(hone_dataset *dataset);
+HONE_API int64_t hone_dataset_count(const hone_dataset *dataset);
+HONE_API bool hone_dataset_has_labels(const hone_dataset *dataset);
+
+typedef struct hone_eval_options {
+    uint32_t size;
+    int64_t batch; /* 0: chosen; 1 where the model's batch is fixed at 1 */
+    /* Called after each batch with samples done and in all; returning false stops with
+     * HONE_E_LIMIT. May be NULL. */
+    bool (*progress)(void *ctx, int64_t done, int64_t total);
+    void *progress_ctx;
+} hone_eval_options;
+HONE_API void hone_eval_options_init(hone_eval_options *o);
+
+typedef struct hone_eval_result {
+    uint32_t size;
+    int64_t samples, top1, top5; /* top5 is -1 when there are fewer than 6 classes */
+    int64_t classes;
+    double seconds;
+} hone_eval_result;
+/* Top-1 and top-5 of the model's first output against the dataset's labels. */
+HONE_API hone_status hone_eval(hone_model *model, hone_session *session, hone_dataset *dataset,
+                               const hone_eval_options *options, hone_eval_result *result,
+                               hone_error *err);
+
+/* ---- the operator table ---- */
+
+typedef struct hone_op_info {
+    const char *domain, *name; /* "" is ai.onnx */
+    const char *versions;      /* opsets its definition changed in */
+    const char *signature;
+    bool runs; /* has a reference */
+    bool infers, costs, differentiates;
+    bool fast, int8; /* own kernel; lowers to integers: none yet */
+} hone_op_info;
+HONE_API size_t hone_n_ops(void);
+HONE_API hone_status hone_op(size_t i, hone_op_info *out, hone_error *err);
+
+/* ---- process-wide ---- */
+
+HONE_API const char *hone_version(void); /* "0.1.0" */
+
+typedef enum hone_log_level {
+    HONE_LOG_ERROR,
+    HONE_LOG_WARN,
+    HONE_LOG_INFO,
+    HONE_LOG_DEBUG
+} hone_log_level;
+/* fn NULL: silence, which is the default. */
+HONE_API void hone_log_set(void (*fn)(void *ctx, hone_log_level level, const char *line), void *ctx,
+                           hone_log_level level);
 
 #ifdef __cplusplus
 }

@@ -44,7 +44,10 @@ void hn_model_destroy(hn_model *m) {
             release_attrs(n->attrs);
             release_source(n->source);
         }
-        for (int k = 0; k < g->n_values; k++) hn_tensor_unref(g->values[k]->constant);
+        for (int k = 0; k < g->n_values; k++) {
+            hn_tensor_unref(g->values[k]->constant);
+            hn_tensor_unref(g->values[k]->folded);
+        }
         hn_free(m->alloc, g->values);
         hn_free(m->alloc, g->inputs);
         hn_free(m->alloc, g->outputs);

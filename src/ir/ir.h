@@ -91,6 +91,7 @@ struct hn_value {
     /* Contents of a small integer value as dim expressions, found by inference, else NULL. */
     const hn_dim *known;
     int n_known;
+    hn_tensor *folded; /* contents found while inference runs; NULL at all other times */
     bool is_input; /* a graph input; together with `constant`: an initializer that may be overridden
                     */
     bool declared; /* listed in value_info, so it is saved there again */

@@ -7,9 +7,19 @@
 /* Fills in the types of all values of the model, subgraphs included, from its inputs and constants.
  * Contents of small integer values are followed, and nodes whose inputs are all known and small are
  * evaluated, so that shape arithmetic of exported models resolves.
- * A shape that contradicts a declared one is an error; a declared one fills in what cannot be
- * inferred. Nodes whose operator is unknown leave their outputs as declared. */
-hone_status hn_model_infer(hn_model *m, hn_error *err);
+ * A declared type fills in what cannot be inferred. Where a declared shape contradicts the inferred
+ * one, the inferred one stands and a warning is logged; contradicting element types are an error.
+ * Nodes whose operator is unknown leave their outputs as declared.
+ *
+ * With `finding`, errors at nodes and contradictions go there instead, the node's outputs stay as
+ * declared, and inference goes on: that is how all errors of a model are found. */
+typedef struct hn_infer_options {
+    void (*finding)(void *ctx, const hn_node *n, const hn_error *e);
+    void *ctx;
+} hn_infer_options;
+
+hone_status hn_model_infer(hn_model *m, const hn_infer_options *o,
+                           hn_error *err); /* o may be NULL */
 
 /* Shapes, types and known contents of one node's outputs are put into c->out. c->in and node are
  * set by the caller; checks arity and types, runs the op's infer. */

@@ -267,8 +267,12 @@ int hn_op_version_at(const hn_op_def *op, int64_t opset);
 /* The newest ai.onnx opset hone knows. */
 #define HN_NEWEST_OPSET 28
 
-/* Arity, attributes and input types against the descriptor; false findings go to err, the first one
- * only. Unknown attributes are not an error (they are kept). */
-hone_status hn_node_check(const hn_node *n, hn_error *err);
+/* Arity and attributes against the descriptor; fails on the first finding. Attributes the operator
+ * does not declare are not an error (they are kept). */
+hone_status hn_node_check_form(const hn_node *n, hn_error *err);
+/* Input types (HONE_DTYPE_NONE: absent or not known) against the signature; out[] gets the types
+ * the signature gives the outputs, HONE_DTYPE_NONE where infer must say. */
+hone_status hn_op_bind(const hn_node *n, int n_in, const hone_dtype *in, int n_out, hone_dtype *out,
+                       hn_error *err);
 
 #endif

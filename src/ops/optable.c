@@ -311,45 +311,56 @@ static const hn_param *param_at(const hn_param *params, int n, int i) {
     return &params[i < n ? i : n - 1];
 }
 
-static hone_status check_types(const hn_node *n, const hn_sig *sig, hn_error *err) {
-    hone_dtype bound[MAX_VARS] = {0};
-    char label[320];
-    for (int i = 0; i < n->n_inputs; i++) {
-        const hn_param *p = param_at(sig->in, sig->n_in, i);
-        const hn_value *v = n->inputs[i].value;
-        if (v == NULL) {
-            HN_CHECK(err, p->optional, HONE_E_MODEL, "%s: input %d (%.*s) is missing",
-                     hn_node_label(n, label, sizeof label), i, (int)p->name.n, p->name.p);
-            continue;
-        }
-        hone_dtype t = v->type.dtype;
-        if (v->type.kind == HN_TYPE_OTHER || t == HONE_DTYPE_NONE) continue;
-        HN_CHECK(err, hn_dtype_in(t, p->types), HONE_E_TYPE,
-                 "%s: input %d (%.*s) is '%s' of type %s, which the operator does not take",
-                 hn_node_label(n, label, sizeof label), i, (int)p->name.n, p->name.p, v->name,
-                 hone_dtype_name(t));
-        if (p->var < 0) continue;
-        if (bound[p->var] == HONE_DTYPE_NONE) bound[p->var] = t;
-        HN_CHECK(err, bound[p->var] == t, HONE_E_TYPE,
-                 "%s: input %d (%.*s) is %s, but an earlier input of the same type is %s",
-                 hn_node_label(n, label, sizeof label), i, (int)p->name.n, p->name.p,
-                 hone_dtype_name(t), hone_dtype_name(bound[p->var]));
-    }
-    return HONE_OK;
-}
-
-hone_status hn_node_check(const hn_node *n, hn_error *err) {
+hone_status hn_node_check_form(const hn_node *n, hn_error *err) {
     assert(n->op != NULL);
     const hn_sig *sig = hn_op_sig(n->op);
     char label[320];
     int n_in = n->n_inputs;
     while (n_in > 0 && n->inputs[n_in - 1].value == NULL) n_in--;
-    HN_CHECK(err, n_in >= sig->in_min && n->n_inputs <= sig->in_max, HONE_E_MODEL,
-             "%s: has %d inputs, expected %d to %d", hn_node_label(n, label, sizeof label), n_in,
-             sig->in_min, sig->in_max);
+    if (n_in < sig->in_min || n->n_inputs > sig->in_max) {
+        hn_node_label(n, label, sizeof label);
+        return sig->in_max == INT_MAX
+                   ? hn_fail(err, HONE_E_MODEL, "%s: has %d inputs, expected at least %d", label,
+                             n_in, sig->in_min)
+                   : hn_fail(err, HONE_E_MODEL, "%s: has %d inputs, expected %d to %d", label,
+                             n->n_inputs, sig->in_min, sig->in_max);
+    }
     HN_CHECK(err, n->n_outputs >= sig->out_min && n->n_outputs <= sig->out_max, HONE_E_MODEL,
              "%s: has %d outputs, expected %d to %d", hn_node_label(n, label, sizeof label),
              n->n_outputs, sig->out_min, sig->out_max);
-    HN_TRY(check_attrs(n, err));
-    return check_types(n, sig, err);
+    for (int i = 0; i < n_in; i++) {
+        const hn_param *p = param_at(sig->in, sig->n_in, i);
+        HN_CHECK(err, n->inputs[i].value != NULL || p->optional, HONE_E_MODEL,
+                 "%s: input %d (%.*s) is missing", hn_node_label(n, label, sizeof label), i,
+                 (int)p->name.n, p->name.p);
+    }
+    return check_attrs(n, err);
+}
+
+hone_status hn_op_bind(const hn_node *n, int n_in, const hone_dtype *in, int n_out, hone_dtype *out,
+                       hn_error *err) {
+    const hn_sig *sig = hn_op_sig(n->op);
+    hone_dtype bound[MAX_VARS] = {0};
+    char label[320];
+    for (int i = 0; i < n_in; i++) {
+        if (in[i] == HONE_DTYPE_NONE) continue;
+        const hn_param *p = param_at(sig->in, sig->n_in, i);
+        HN_CHECK(err, hn_dtype_in(in[i], p->types), HONE_E_TYPE,
+                 "%s: input %d (%.*s) has type %s, which the operator does not take",
+                 hn_node_label(n, label, sizeof label), i, (int)p->name.n, p->name.p,
+                 hone_dtype_name(in[i]));
+        if (p->var < 0) continue;
+        if (bound[p->var] == HONE_DTYPE_NONE) bound[p->var] = in[i];
+        HN_CHECK(err, bound[p->var] == in[i], HONE_E_TYPE,
+                 "%s: input %d (%.*s) has type %s, but an earlier input of the same kind has %s",
+                 hn_node_label(n, label, sizeof label), i, (int)p->name.n, p->name.p,
+                 hone_dtype_name(in[i]), hone_dtype_name(bound[p->var]));
+    }
+    for (int i = 0; i < n_out; i++) {
+        const hn_param *p = param_at(sig->out, sig->n_out, i);
+        bool single = p->types != 0 && (p->types & (p->types - 1)) == 0;
+        out[i] = p->var >= 0 ? bound[p->var] : HONE_DTYPE_NONE;
+        if (single) out[i] = (hone_dtype)__builtin_ctz(p->types);
+    }
+    return HONE_OK;
 }

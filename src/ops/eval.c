@@ -1,0 +1,394 @@
+#include "ops/eval.h"
+
+#include "base/size.h"
+#include "ops/infer.h"
+
+/* When each value of a graph may be released: release[k] lists those last used by node k. Made once
+ * per graph and run, because a loop runs its body many times. */
+typedef struct schedule schedule;
+struct schedule {
+    const hn_graph *graph;
+    const hn_value **release; /* values, grouped by node */
+    int *first;               /* [n_nodes + 1]: node k releases release[first[k] .. first[k + 1]) */
+    schedule *next;
+};
+
+typedef struct run {
+    const hn_exec_options *o;
+    hn_dims dims; /* for inference with actual sizes; holds numbers only */
+    hn_arena plans;
+    schedule *schedules;
+    hn_rng rng;
+    bool dims_live;
+} run;
+
+/* The values of one graph while it runs. */
+typedef struct frame frame;
+struct frame {
+    const hn_graph *graph;
+    hn_tensor **slots; /* by value id; NULL: not computed, released, or a constant */
+    frame *parent;
+};
+
+typedef struct site {
+    run *r;
+    frame *f;
+} site;
+
+/* Distinct numbers kept before the dims table is emptied. */
+#define MOST_DIMS 4096
+
+static void run_init(run *r, const hn_exec_options *o) {
+    memset(r, 0, sizeof *r);
+    r->o = o;
+    hn_arena_init(&r->plans, o->alloc, HN_MEM_OTHER);
+    hn_rng_init(&r->rng, o->seed);
+}
+
+static void run_deinit(run *r) {
+    if (r->dims_live) hn_dims_deinit(&r->dims);
+    hn_arena_deinit(&r->plans);
+}
+
+/* ---- what operators call ---- */
+
+void *hn_scratch(hn_eval *e, int64_t n, size_t size) {
+    size_t bytes;
+    if (n < 0 || !hn_size_mul((size_t)n, size, &bytes)) return NULL;
+    return hn_arena_alloc(e->scratch, bytes);
+}
+
+double *hn_scratch_f64(hn_eval *e, const hn_tensor *t) {
+    double *v = hn_scratch(e, t->n, sizeof *v);
+    if (v != NULL) hn_load_f64_n(t->dtype, t->data, 0, t->n, v);
+    return v;
+}
+
+int64_t *hn_scratch_s64(hn_eval *e, const hn_tensor *t) {
+    int64_t *v = hn_scratch(e, t->n, sizeof *v);
+    if (v != NULL) hn_load_s64_n(t->dtype, t->data, 0, t->n, v);
+    return v;
+}
+
+hone_status hn_eval_alloc(hn_eval *e, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                          hn_error *err) {
+    if (i >= e->n_out || !e->wanted[i]) return HONE_OK;
+    assert(e->out[i] == NULL);
+    return hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, dtype, rank, dims, err);
+}
+
+void hn_eval_give(hn_eval *e, int i, hn_tensor *t) {
+    if (i >= e->n_out || !e->wanted[i]) {
+        hn_tensor_unref(t);
+        return;
+    }
+    assert(e->out[i] == NULL);
+    e->out[i] = t;
+}
+
+/* ---- one node ---- */
+
+/* Runs the operator's inference on the actual tensors and allocates the outputs. */
+static hone_status allocate_outputs(run *r, hn_eval *e, hn_error *err) {
+    if (r->dims_live && r->dims.used > MOST_DIMS) {
+        hn_dims_deinit(&r->dims);
+        r->dims_live = false;
+    }
+    if (!r->dims_live) {
+        hn_dims_init(&r->dims, r->o->alloc);
+        r->dims_live = true;
+    }
+    hn_infer c = {.node = e->node,
+                  .dims = &r->dims,
+                  .scratch = e->scratch,
+                  .n_in = e->n_in,
+                  .n_out = e->n_out};
+    c.in = hn_arena_array(e->scratch, (size_t)e->n_in + 1, sizeof *c.in);
+    c.out = hn_arena_array(e->scratch, (size_t)e->n_out + 1, sizeof *c.out);
+    if (c.in == NULL || c.out == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < e->n_in; i++) {
+        const hn_tensor *t = e->in[i];
+        c.in[i] = (hn_infer_in){.present = t != NULL, .is_tensor = true, .tensor = t};
+        c.in[i].shape.rank = -1;
+        if (t == NULL) continue;
+        c.in[i].dtype = t->dtype;
+        c.in[i].shape = hn_shape_of(&r->dims, t->rank, t->dims);
+    }
+    for (int i = 0; i < e->n_out; i++) c.out[i].wanted = e->wanted[i];
+    HN_TRY(hn_node_infer(&c, err));
+    if ((e->node->op->traits & HN_DYNAMIC) != 0) return HONE_OK;
+    for (int i = 0; i < e->n_out; i++) {
+        int64_t dims[HONE_MAX_RANK];
+        if (!e->wanted[i]) continue;
+        if (!hn_shape_is_const(&c.out[i].shape, dims) || c.out[i].dtype == HONE_DTYPE_NONE) {
+            char label[320];
+            return hn_fail(err, HONE_E_UNSUPPORTED,
+                           "%s: the size of output %d cannot be told from these inputs",
+                           hn_node_label(e->node, label, sizeof label), i);
+        }
+        /* The view shares the bytes and only reads them. */
+        hn_tensor *base = e->n_in > 0 ? (hn_tensor *)(uintptr_t)e->in[0] : NULL;
+        if (i == 0 && (e->node->op->traits & HN_VIEW) != 0 && base->dtype == c.out[0].dtype)
+            HN_TRY(hn_tensor_create_view(&e->out[0], base, c.out[0].shape.rank, dims, err));
+        else
+            HN_TRY(hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, c.out[i].dtype,
+                                    c.out[i].shape.rank, dims, err));
+    }
+    return HONE_OK;
+}
+
+/* Constants from a file may be sparse or lie at odd addresses; operators see neither. */
+static hone_status usable(const hn_tensor *t, hn_allocator *alloc, hn_tensor **out, hn_error *err) {
+    if (t->data == NULL) return hn_tensor_dense(out, t, err);
+    if (hn_tensor_aligned(t)) {
+        *out = hn_tensor_ref(t);
+        return HONE_OK;
+    }
+    HN_TRY(hn_tensor_create(out, alloc, HN_MEM_TENSOR, t->dtype, t->rank, t->dims, err));
+    if (t->bytes > 0) memcpy((*out)->data, t->data, t->bytes);
+    return HONE_OK;
+}
+
+static hone_status unknown_op(const hn_node *n, hn_error *err) {
+    char label[320];
+    return hn_fail(err, HONE_E_UNSUPPORTED, "%s: operator %s of domain '%s' cannot be run",
+                   hn_node_label(n, label, sizeof label), n->op_type,
+                   n->domain[0] != '\0' ? n->domain : "ai.onnx");
+}
+
+/* in[]: borrowed, NULL: absent. out[]: receives a reference for each output the node has. */
+static hone_status run_node(run *r, frame *f, const hn_node *n, const hn_tensor *const *in,
+                            hn_tensor **out, hn_error *err) {
+    if (n->op == NULL || n->op->ref == NULL) return unknown_op(n, err);
+    hn_arena scratch;
+    hn_arena_init(&scratch, r->o->alloc, HN_MEM_SCRATCH);
+    site s = {r, f};
+    hone_status status = HONE_OK;
+    hn_tensor **ready = hn_arena_array(&scratch, (size_t)n->n_inputs + 1, sizeof *ready);
+    bool *wanted = hn_arena_array(&scratch, (size_t)n->n_outputs + 1, sizeof *wanted);
+    for (int i = 0; i < n->n_outputs; i++) out[i] = NULL;
+    if (ready == NULL || wanted == NULL) {
+        status = HN_NOMEM(err);
+        goto done;
+    }
+    for (int i = 0; i < n->n_outputs; i++) wanted[i] = n->outputs[i] != NULL;
+    for (int i = 0; i < n->n_inputs && status == HONE_OK; i++)
+        if (in[i] != NULL) status = usable(in[i], r->o->alloc, &ready[i], err);
+    if (status != HONE_OK) goto done;
+    hn_eval e = {.node = n,
+                 .n_in = n->n_inputs,
+                 .n_out = n->n_outputs,
+                 .in = (const hn_tensor *const *)ready,
+                 .out = out,
+                 .wanted = wanted,
+                 .alloc = r->o->alloc,
+                 .pool = r->o->pool,
+                 .rng = &r->rng,
+                 .scratch = &scratch,
+                 .driver = &s};
+    if ((n->op->traits & HN_CONTROL) != 0)
+        status = hn_node_check_form(n, err);
+    else
+        status = allocate_outputs(r, &e, err);
+    if (status != HONE_OK) goto done;
+    bool viewed = n->n_outputs > 0 && out[0] != NULL && out[0]->base != NULL;
+    if (!viewed) {
+        status = n->op->ref(&e, err);
+        if (status != HONE_OK) {
+            char label[320];
+            hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
+        }
+    }
+    for (int i = 0; status == HONE_OK && i < n->n_outputs; i++) {
+        if (!wanted[i] || out[i] != NULL) continue;
+        char label[320];
+        status = hn_fail(err, HONE_E_UNSUPPORTED, "%s: output %d is not computed",
+                         hn_node_label(n, label, sizeof label), i);
+    }
+done:
+    if (status != HONE_OK) {
+        for (int i = 0; i < n->n_outputs; i++) {
+            hn_tensor_unref(out[i]);
+            out[i] = NULL;
+        }
+    }
+    for (int i = 0; ready != NULL && i < n->n_inputs; i++) hn_tensor_unref(ready[i]);
+    hn_arena_deinit(&scratch);
+    return status;
+}
+
+/* ---- graphs ---- */
+
+/* Appends values of g used by node n or inside its subgraphs that were not seen yet. */
+static int add_last_uses(const hn_graph *g, const hn_node *n, bool *seen, const hn_value **list,
+                         int count) {
+    for (int i = 0; i < n->n_inputs; i++) {
+        const hn_value *v = n->inputs[i].value;
+        if (v == NULL || v->graph != g || seen[v->id]) continue;
+        seen[v->id] = true;
+        list[count++] = v;
+    }
+    int at = 0;
+    for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;) {
+        for (const hn_node *m = sub->first; m != NULL; m = m->next)
+            count = add_last_uses(g, m, seen, list, count);
+        for (int i = 0; i < sub->n_outputs; i++) {
+            const hn_value *v = sub->outputs[i].value;
+            if (v == NULL || v->graph != g || seen[v->id]) continue;
+            seen[v->id] = true;
+            list[count++] = v;
+        }
+    }
+    return count;
+}
+
+static schedule *schedule_of(run *r, const hn_graph *g) {
+    for (schedule *s = r->schedules; s != NULL; s = s->next)
+        if (s->graph == g) return s;
+    size_t n = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes;
+    schedule *s = hn_arena_zero(&r->plans, sizeof *s);
+    const hn_value **list = hn_arena_array(&r->plans, n, sizeof *list);
+    int *first = hn_arena_array(&r->plans, nodes + 1, sizeof *first);
+    bool *seen = hn_arena_array(&r->plans, n, sizeof *seen);
+    if (s == NULL || list == NULL || first == NULL || seen == NULL) return NULL;
+    for (int i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i].value != NULL && g->outputs[i].value->graph == g)
+            seen[g->outputs[i].value->id] = true;
+    /* Backwards: the first time a value is met is its last use. Lists are laid out from the end. */
+    int k = g->n_nodes, end = 0;
+    for (const hn_node *node = g->last; node != NULL; node = node->prev) {
+        k--;
+        int from = end;
+        end = add_last_uses(g, node, seen, list, end);
+        for (int i = 0; i < node->n_outputs; i++) {
+            const hn_value *v = node->outputs[i];
+            if (v == NULL || seen[v->id]) continue;
+            seen[v->id] = true;
+            list[end++] = v;
+        }
+        first[k] = from;
+    }
+    first[g->n_nodes] = end;
+    s->graph = g;
+    s->release = list;
+    s->first = first;
+    s->next = r->schedules;
+    return r->schedules = s;
+}
+
+/* Node k releases list[first[k] .. end), where end is where the node before it in the list (k - 1)
+ * begins; the lists grow from the last node to the first. */
+static void release_after(const schedule *s, frame *f, int k) {
+    int end = k > 0 ? s->first[k - 1] : s->first[s->graph->n_nodes];
+    for (int i = s->first[k]; i < end; i++) {
+        hn_tensor **slot = &f->slots[s->release[i]->id];
+        hn_tensor_unref(*slot);
+        *slot = NULL;
+    }
+}
+
+static const hn_tensor *value_of(const frame *f, const hn_value *v) {
+    while (f != NULL && f->graph != v->graph) f = f->parent;
+    if (f != NULL && f->slots[v->id] != NULL) return f->slots[v->id];
+    return v->constant;
+}
+
+static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_tensor *const *in,
+                             hn_tensor **out, hn_error *err) {
+    const hn_exec_options *o = r->o;
+    hone_status status = HONE_OK;
+    for (int i = 0; i < g->n_outputs; i++) out[i] = NULL;
+    const schedule *plan = schedule_of(r, g);
+    if (plan == NULL) return HN_NOMEM(err);
+    size_t n = (size_t)g->n_values + 1;
+    int most = 1;
+    for (const hn_node *node = g->first; node != NULL; node = node->next) {
+        if (node->n_inputs > most) most = node->n_inputs;
+        if (node->n_outputs > most) most = node->n_outputs;
+    }
+    frame f = {.graph = g, .parent = parent};
+    f.slots = hn_alloc_array(o->alloc, n + 2 * (size_t)most, sizeof *f.slots, HN_MEM_OTHER);
+    if (f.slots == NULL) return HN_NOMEM(err);
+    memset(f.slots, 0, (n + 2 * (size_t)most) * sizeof *f.slots);
+    const hn_tensor **args = (const hn_tensor **)(f.slots + n);
+    hn_tensor **results = f.slots + n + most;
+
+    for (int i = 0; i < g->n_inputs; i++) {
+        HN_CHECK_GOTO(err, in[i] != NULL || g->inputs[i]->constant != NULL, HONE_E_ARG,
+                      "input '%s' is not given", g->inputs[i]->name);
+        f.slots[g->inputs[i]->id] = hn_tensor_ref(in[i]);
+    }
+    int k = 0;
+    for (const hn_node *node = g->first; node != NULL; node = node->next, k++) {
+        HN_CHECK_GOTO(err, o->keep_going == NULL || o->keep_going(o->keep_going_ctx), HONE_E_LIMIT,
+                      "stopped");
+        for (int i = 0; i < node->n_inputs; i++) {
+            const hn_value *v = node->inputs[i].value;
+            args[i] = v != NULL ? value_of(&f, v) : NULL;
+            char label[320];
+            HN_CHECK_GOTO(err, v == NULL || args[i] != NULL, HONE_E_UNSUPPORTED,
+                          "%s: input %d ('%s') has no value that can be computed",
+                          hn_node_label(node, label, sizeof label), i, v->name);
+        }
+        HN_TRY_GOTO(run_node(r, &f, node, args, results, err));
+        for (int i = 0; i < node->n_outputs; i++) {
+            if (node->outputs[i] == NULL) continue;
+            f.slots[node->outputs[i]->id] = results[i];
+            if (o->observe != NULL) o->observe(o->observe_ctx, node->outputs[i], results[i]);
+        }
+        release_after(plan, &f, k);
+    }
+    for (int i = 0; i < g->n_outputs; i++) {
+        const hn_value *v = g->outputs[i].value;
+        const hn_tensor *t = v != NULL ? value_of(&f, v) : NULL;
+        HN_CHECK_GOTO(err, t != NULL, HONE_E_MODEL, "output %d of graph '%s' is never computed", i,
+                      g->name);
+        HN_TRY_GOTO(usable(t, o->alloc, &out[i], err));
+    }
+fail:
+    for (size_t i = 0; i < n; i++) hn_tensor_unref(f.slots[i]);
+    hn_free(o->alloc, f.slots);
+    if (status != HONE_OK) {
+        for (int i = 0; i < g->n_outputs; i++) {
+            hn_tensor_unref(out[i]);
+            out[i] = NULL;
+        }
+    }
+    return status;
+}
+
+hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tensor *const *in,
+                         hn_tensor **out, hn_error *err) {
+    site *s = e->driver;
+    HN_CHECK(err, n_in == g->n_inputs, HONE_E_MODEL,
+             "subgraph '%s' takes %d inputs but is given %d", g->name, g->n_inputs, n_in);
+    return run_graph(s->r, s->f, g, in, out, err);
+}
+
+hone_status hn_graph_run(const hn_graph *g, const hn_exec_options *o, const hn_tensor *const *in,
+                         hn_tensor **out, hn_error *err) {
+    run r;
+    run_init(&r, o);
+    hone_status status = run_graph(&r, NULL, g, in, out, err);
+    run_deinit(&r);
+    return status;
+}
+
+hone_status hn_node_run(const hn_node *n, const hn_exec_options *o, const hn_tensor *const *in,
+                        hn_tensor **out, hn_error *err) {
+    run r;
+    run_init(&r, o);
+    hone_status status = run_node(&r, NULL, n, in, out, err);
+    run_deinit(&r);
+    return status;
+}
+
+hone_status hn_graph_runnable(const hn_graph *g, hn_error *err) {
+    for (const hn_node *n = g->first; n != NULL; n = n->next) {
+        if (n->op == NULL || n->op->ref == NULL) return unknown_op(n, err);
+        int at = 0;
+        for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
+            HN_TRY(hn_graph_runnable(sub, err));
+    }
+    return HONE_OK;
+}

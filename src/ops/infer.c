@@ -1,0 +1,478 @@
+/* Inference: one walk over the nodes in order. Besides shapes it follows contents, because shape
+ * arithmetic (Shape, Gather, Concat, ... Reshape) is where exported models hide their sizes:
+ *   symbolic   integer contents as dim expressions, by each operator's own infer;
+ *   exact      a node whose inputs are all known and small is simply evaluated.
+ */
+#include "ops/infer.h"
+
+#include "base/log.h"
+#include "ops/eval.h"
+
+/* Nodes with more input elements than this are not evaluated while inferring. */
+#define MOST_FOLDED 65536
+
+/* ---- what operators call ---- */
+
+void hn_set_shape(hn_infer *c, int out, const hn_shape *s) {
+    if (hn_wants_out(c, out)) c->out[out].shape = *s;
+}
+
+void hn_set_dtype(hn_infer *c, int out, hone_dtype t) {
+    if (hn_wants_out(c, out)) c->out[out].dtype = t;
+}
+
+hn_dim *hn_set_values(hn_infer *c, int out, int n) {
+    if (!hn_wants_out(c, out) || n < 0 || n > HN_MAX_KNOWN) return NULL;
+    hn_dim *v = hn_arena_array(c->scratch, (size_t)n, sizeof *v);
+    if (v == NULL) {
+        c->dims->status = HONE_E_NOMEM;
+        return NULL;
+    }
+    c->out[out].values = v;
+    c->out[out].n_values = n;
+    return v;
+}
+
+const hn_dim *hn_in_values(const hn_infer *c, int i, int *n) {
+    *n = 0;
+    if (!hn_has_in(c, i)) return NULL;
+    hn_infer_in *in = &c->in[i];
+    if (in->values == NULL && in->tensor != NULL && in->tensor->n <= HN_MAX_KNOWN &&
+        (hn_dtype_is_int(in->tensor->dtype) || in->tensor->dtype == HONE_DTYPE_BOOL)) {
+        hn_dim *v = hn_arena_array(c->scratch, (size_t)in->tensor->n, sizeof *v);
+        if (v == NULL) {
+            c->dims->status = HONE_E_NOMEM;
+            return NULL;
+        }
+        for (int64_t k = 0; k < in->tensor->n; k++) {
+            int64_t x = hn_tensor_s64(in->tensor, k);
+            /* INT64_MAX and its like mean "to the end": any number past every size will do. */
+            const int64_t far = (int64_t)1 << 60;
+            v[k] = hn_dim_const(c->dims, x > far ? far : x < -far ? -far : x);
+        }
+        in->values = v;
+        in->n_values = (int)in->tensor->n;
+    }
+    if (in->values != NULL) *n = in->n_values;
+    return in->values;
+}
+
+int hn_in_ints(const hn_infer *c, int i, int64_t *v, int max) {
+    if (!hn_has_in(c, i)) return -1;
+    const hn_infer_in *in = &c->in[i];
+    if (in->tensor != NULL) {
+        if (in->tensor->n > max || in->tensor->dtype == HONE_DTYPE_STRING) return -1;
+        for (int64_t k = 0; k < in->tensor->n; k++) v[k] = hn_tensor_s64(in->tensor, k);
+        return (int)in->tensor->n;
+    }
+    if (in->values == NULL || in->n_values > max) return -1;
+    for (int k = 0; k < in->n_values; k++)
+        if (!hn_dim_is_const(in->values[k], &v[k])) return -1;
+    return in->n_values;
+}
+
+hone_status hn_want_rank(const hn_infer *c, int i, int lo, int hi, hn_error *err) {
+    int rank = hn_in_rank(c, i);
+    if (rank < 0 || (rank >= lo && rank <= hi)) return HONE_OK;
+    return lo == hi ? HN_FAIL(err, HONE_E_SHAPE, "input %d has rank %d, expected %d", i, rank, lo)
+                    : HN_FAIL(err, HONE_E_SHAPE, "input %d has rank %d, expected %d to %d", i, rank,
+                              lo, hi);
+}
+
+hone_status hn_want_axis(int64_t *axis, int rank, hn_error *err) {
+    HN_CHECK(err, *axis >= -rank && *axis < rank, HONE_E_ARG, "axis %lld is outside [-%d, %d)",
+             (long long)*axis, rank, rank);
+    if (*axis < 0) *axis += rank;
+    return HONE_OK;
+}
+
+hone_status hn_want_equal(hn_dim a, hn_dim b, const char *what, hn_error *err) {
+    int64_t x, y;
+    HN_CHECK(err, !hn_dim_is_const(a, &x) || !hn_dim_is_const(b, &y) || x == y, HONE_E_SHAPE,
+             "%s differ: %lld and %lld", what, (long long)x, (long long)y);
+    return HONE_OK;
+}
+
+hone_status hn_infer_same(hn_infer *c, hn_error *err) {
+    (void)err;
+    for (int i = 0; i < c->n_out; i++) hn_set_shape(c, i, hn_in_shape(c, 0));
+    return HONE_OK;
+}
+
+hone_status hn_infer_broadcast(hn_infer *c, hn_error *err) {
+    hn_shape s = {.rank = 0};
+    for (int i = 0; i < c->n_in; i++) {
+        if (!hn_has_in(c, i)) continue;
+        hn_shape joined;
+        if (!hn_shape_broadcast(c->dims, &s, hn_in_shape(c, i), &joined)) {
+            char a[256], b[256];
+            return HN_FAIL(err, HONE_E_SHAPE, "input %d of shape %s does not broadcast with %s", i,
+                           hn_shape_text(hn_in_shape(c, i), b, sizeof b),
+                           hn_shape_text(&s, a, sizeof a));
+        }
+        s = joined;
+    }
+    hn_set_shape(c, 0, &s);
+    return HONE_OK;
+}
+
+/* ---- one node ---- */
+
+static hone_status dims_trouble(hn_dims *dims, hn_error *err) {
+    hone_status status = dims->status;
+    dims->status = HONE_OK;
+    if (status == HONE_E_NOMEM) return HN_NOMEM(err);
+    return hn_fail(err, status, "a dimension does not fit in 62 bits");
+}
+
+static hone_status infer_outputs(hn_infer *c, hn_error *err) {
+    const hn_node *n = c->node;
+    HN_TRY(hn_node_check_form(n, err));
+    hone_dtype *types = hn_arena_array(c->scratch, (size_t)(c->n_in + c->n_out + 1), sizeof *types);
+    if (types == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < c->n_in; i++)
+        types[i] = c->in[i].present && c->in[i].is_tensor ? c->in[i].dtype : HONE_DTYPE_NONE;
+    HN_TRY(hn_op_bind(n, c->n_in, types, c->n_out, types + c->n_in, err));
+    for (int i = 0; i < c->n_out; i++) {
+        c->out[i].dtype = types[c->n_in + i];
+        c->out[i].shape = hn_shape_unknown();
+        c->out[i].values = NULL;
+        c->out[i].n_values = 0;
+    }
+    hone_status status = HONE_OK;
+    if (n->op->infer != NULL) status = n->op->infer(c, err);
+    if (status == HONE_OK && c->dims->status != HONE_OK) status = dims_trouble(c->dims, err);
+    c->dims->status = HONE_OK;
+    for (int i = 0; status == HONE_OK && i < c->n_out; i++) {
+        for (int k = 0; k < c->out[i].shape.rank; k++) {
+            int64_t v;
+            if (hn_dim_is_const(c->out[i].shape.dim[k], &v) && v < 0)
+                status = HN_FAIL(err, HONE_E_SHAPE, "axis %d of output %d gets the size %lld", k, i,
+                                 (long long)v);
+        }
+    }
+    if (status != HONE_OK) {
+        char label[320];
+        hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
+    }
+    return status;
+}
+
+hone_status hn_node_infer(hn_infer *c, hn_error *err) { return infer_outputs(c, err); }
+
+/* ---- a whole model ---- */
+
+typedef struct walk {
+    hn_model *model;
+    const hn_infer_options *o;
+    hn_arena scratch;
+} walk;
+
+static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err);
+
+/* Reports to the caller's `finding` and goes on, or stops. Memory trouble always stops. */
+static hone_status report(walk *w, const hn_node *n, hone_status status, hn_error *err) {
+    if (status == HONE_OK || status == HONE_E_NOMEM || w->o == NULL || w->o->finding == NULL)
+        return status;
+    w->o->finding(w->o->ctx, n, err);
+    return HONE_OK;
+}
+
+static void describe(const hn_value *v, hn_infer_in *in) {
+    *in = (hn_infer_in){.present = v != NULL, .shape = hn_shape_unknown()};
+    if (v == NULL) return;
+    in->is_tensor = v->type.kind != HN_TYPE_OTHER;
+    if (!in->is_tensor) return;
+    in->dtype = v->type.dtype;
+    in->shape = v->type.shape;
+    if (v->folded != NULL)
+        in->tensor = v->folded;
+    else if (!v->is_input && v->constant != NULL && v->constant->data != NULL)
+        in->tensor = v->constant;
+    in->values = v->known;
+    in->n_values = v->n_known;
+}
+
+static hone_status infer_body(hn_infer *c, hn_graph *g, int n, const hn_infer_in *inputs,
+                              hn_error *err) {
+    for (int i = 0; i < n && i < g->n_inputs; i++) {
+        hn_value *v = g->inputs[i];
+        if (!inputs[i].present || !inputs[i].is_tensor) continue;
+        if (inputs[i].dtype != HONE_DTYPE_NONE) {
+            v->type.kind = HN_TYPE_TENSOR;
+            v->type.dtype = inputs[i].dtype;
+        }
+        if (inputs[i].shape.rank >= 0) v->type.shape = inputs[i].shape;
+    }
+    return infer_graph(c->driver, g, err);
+}
+
+/* What the file declares fills in what inference could not find. */
+static hone_status merge(walk *w, hn_value *v, const hn_infer_out *out, hn_error *err) {
+    hn_type *t = &v->type;
+    bool said = t->kind == HN_TYPE_TENSOR;
+    hone_status status = HONE_OK;
+    if (out->dtype != HONE_DTYPE_NONE) {
+        if (said && t->dtype != HONE_DTYPE_NONE && t->dtype != out->dtype) {
+            status = hn_fail(err, HONE_E_TYPE, "'%s' is declared as %s but is %s", v->name,
+                             hone_dtype_name(t->dtype), hone_dtype_name(out->dtype));
+            status = report(w, v->producer, status, err);
+        }
+        t->kind = HN_TYPE_TENSOR;
+        t->dtype = out->dtype;
+    }
+    hn_shape shape = out->shape;
+    if (shape.rank < 0) return status;
+    if (said && t->shape.rank >= 0) {
+        bool agree = shape.rank == t->shape.rank;
+        for (int i = 0; agree && i < shape.rank; i++) {
+            int64_t a, b;
+            bool const_a = hn_dim_is_const(shape.dim[i], &a);
+            bool const_b = hn_dim_is_const(t->shape.dim[i], &b);
+            if (const_a && const_b)
+                agree = a == b;
+            else if (!const_a && (const_b || (hn_dim_is_fresh(shape.dim[i]) &&
+                                              !hn_dim_is_fresh(t->shape.dim[i]))))
+                shape.dim[i] = t->shape.dim[i];
+        }
+        if (!agree) {
+            char a[256], b[256];
+            hn_shape_text(&t->shape, a, sizeof a);
+            hn_shape_text(&out->shape, b, sizeof b);
+            if (w->o != NULL && w->o->finding != NULL) {
+                hn_fail(err, HONE_E_SHAPE, "'%s' is declared with shape %s but has %s", v->name, a,
+                        b);
+                w->o->finding(w->o->ctx, v->producer, err);
+            } else {
+                hn_log(HN_LOG_WARN, "'%s' is declared with shape %s but has %s", v->name, a, b);
+            }
+            shape = out->shape;
+        }
+    }
+    t->kind = HN_TYPE_TENSOR;
+    t->shape = shape;
+    return status;
+}
+
+static hone_status keep_known(walk *w, hn_value *v, const hn_dim *values, int n, hn_error *err) {
+    if (values == NULL || n == 0) return HONE_OK;
+    if (v->known != NULL && v->n_known == n &&
+        memcmp(v->known, values, (size_t)n * sizeof *values) == 0)
+        return HONE_OK;
+    hn_dim *copy = hn_arena_array(&w->model->arena, (size_t)n, sizeof *copy);
+    if (copy == NULL) return HN_NOMEM(err);
+    memcpy(copy, values, (size_t)n * sizeof *copy);
+    v->known = copy;
+    v->n_known = n;
+    return HONE_OK;
+}
+
+/* A tensor of contents that are all numbers; NULL in *out when they are not. */
+static hone_status known_tensor(walk *w, const hn_infer_in *in, hn_tensor **out, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], v[HN_MAX_KNOWN], n;
+    *out = NULL;
+    if (in->values == NULL || !hn_shape_is_const(&in->shape, dims)) return HONE_OK;
+    for (int i = 0; i < in->n_values; i++)
+        if (!hn_dim_is_const(in->values[i], &v[i])) return HONE_OK;
+    n = 1;
+    for (int i = 0; i < in->shape.rank; i++) n *= dims[i] <= HN_MAX_KNOWN ? dims[i] : 0;
+    if (n != in->n_values || in->dtype == HONE_DTYPE_NONE) return HONE_OK;
+    return hn_tensor_from_s64(out, w->model->alloc, in->dtype, in->shape.rank, dims, v, err);
+}
+
+/* Evaluates a node whose inputs are all known and whose outputs are small. */
+static hone_status fold(walk *w, hn_node *n, hn_infer *c, hn_error *err) {
+    const hn_op_def *op = n->op;
+    if (op->ref == NULL || (op->traits & (HN_CONTROL | HN_RANDOM)) != 0) return HONE_OK;
+    int64_t elements = 0;
+    for (int i = 0; i < c->n_in; i++) {
+        const hn_infer_in *in = &c->in[i];
+        if (!in->present) continue;
+        if (in->tensor == NULL && in->values == NULL) return HONE_OK;
+        if (in->dtype == HONE_DTYPE_STRING) return HONE_OK;
+        if (in->tensor != NULL) elements += in->tensor->n;
+    }
+    if (elements > MOST_FOLDED) return HONE_OK;
+    for (int i = 0; i < c->n_out; i++) {
+        int64_t dims[HONE_MAX_RANK], count = 1;
+        if ((op->traits & HN_DYNAMIC) != 0 || n->outputs[i] == NULL) continue;
+        if (!hn_shape_is_const(&c->out[i].shape, dims)) return HONE_OK;
+        for (int k = 0; k < c->out[i].shape.rank; k++)
+            if (__builtin_mul_overflow(count, dims[k], &count)) return HONE_OK;
+        if (count > HN_MAX_KNOWN) return HONE_OK;
+    }
+
+    size_t slots = (size_t)(c->n_in + c->n_out + 1);
+    hn_tensor **t = hn_arena_array(&w->scratch, slots, sizeof *t);
+    if (t == NULL) return HN_NOMEM(err);
+    hone_status status = HONE_OK;
+    bool known = true;
+    for (int i = 0; i < c->n_in && known && status == HONE_OK; i++) {
+        const hn_infer_in *in = &c->in[i];
+        if (!in->present) continue;
+        if (in->tensor != NULL)
+            t[i] = hn_tensor_ref(in->tensor);
+        else
+            status = known_tensor(w, in, &t[i], err);
+        known = t[i] != NULL;
+    }
+    hn_tensor **out = t + c->n_in;
+    if (known && status == HONE_OK) {
+        hn_exec_options o = {.alloc = w->model->alloc};
+        hn_error ignored;
+        status = hn_node_run(n, &o, (const hn_tensor *const *)t, out, &ignored);
+        if (status == HONE_E_NOMEM)
+            *err = ignored;
+        else if (status != HONE_OK)
+            status = HONE_OK, known = false; /* running will say why */
+    }
+    for (int i = 0; known && status == HONE_OK && i < c->n_out; i++) {
+        hn_value *v = n->outputs[i];
+        if (v == NULL || out[i] == NULL) continue;
+        if (out[i]->n <= HN_MAX_KNOWN) {
+            hn_tensor_unref(v->folded);
+            v->folded = hn_tensor_ref(out[i]);
+        }
+        c->out[i].dtype = out[i]->dtype;
+        c->out[i].shape = hn_shape_of(c->dims, out[i]->rank, out[i]->dims);
+        if (out[i]->n <= HN_MAX_KNOWN && hn_dtype_is_int(out[i]->dtype) && out[i]->n > 0) {
+            hn_dim *values = hn_set_values(c, i, (int)out[i]->n);
+            for (int64_t k = 0; values != NULL && k < out[i]->n; k++)
+                values[k] = hn_dim_const(c->dims, hn_tensor_s64(out[i], k));
+        }
+    }
+    for (size_t i = 0; i < slots; i++) hn_tensor_unref(t[i]);
+    if (c->dims->status == HONE_E_NOMEM) status = HN_NOMEM(err);
+    c->dims->status = HONE_OK;
+    return status;
+}
+
+/* The contents of a Constant node, without a copy. */
+static hn_tensor *constant_attr(const hn_node *n) {
+    if (strcmp(n->op_type, "Constant") != 0 || n->domain[0] != '\0') return NULL;
+    const hn_attr *a = hn_node_attr(n, "value");
+    return a != NULL && a->type == HN_ATTR_TENSOR && a->u.tensor->data != NULL ? a->u.tensor : NULL;
+}
+
+static hone_status infer_node(walk *w, hn_node *n, hn_error *err) {
+    hn_infer c = {.node = n,
+                  .dims = &w->model->dims,
+                  .scratch = &w->scratch,
+                  .n_in = n->n_inputs,
+                  .n_out = n->n_outputs,
+                  .body = infer_body,
+                  .driver = w};
+    c.in = hn_arena_array(&w->scratch, (size_t)n->n_inputs + 1, sizeof *c.in);
+    c.out = hn_arena_array(&w->scratch, (size_t)n->n_outputs + 1, sizeof *c.out);
+    if (c.in == NULL || c.out == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n->n_inputs; i++) describe(n->inputs[i].value, &c.in[i]);
+    for (int i = 0; i < n->n_outputs; i++) c.out[i].wanted = n->outputs[i] != NULL;
+
+    hone_status status = infer_outputs(&c, err);
+    if (status != HONE_OK) return report(w, n, status, err);
+    HN_TRY(fold(w, n, &c, err));
+    hn_tensor *direct = constant_attr(n);
+    for (int i = 0; i < n->n_outputs; i++) {
+        hn_value *v = n->outputs[i];
+        if (v == NULL) continue;
+        HN_TRY(merge(w, v, &c.out[i], err));
+        HN_TRY(keep_known(w, v, c.out[i].values, c.out[i].n_values, err));
+        if (direct != NULL && v->folded == NULL) v->folded = hn_tensor_ref(direct);
+    }
+    return HONE_OK;
+}
+
+static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err) {
+    for (int i = 0; i < g->n_values; i++) {
+        hn_value *v = g->values[i];
+        if (v->dead || v->producer == NULL) continue;
+        v->known = NULL;
+        v->n_known = 0;
+        hn_tensor_unref(v->folded);
+        v->folded = NULL;
+        bool is_output = false;
+        for (const hn_use *u = v->uses; u != NULL && !is_output; u = u->next)
+            is_output = u->node == NULL;
+        if (!v->declared && !is_output && v->type.kind == HN_TYPE_TENSOR)
+            v->type = (hn_type){.shape = hn_shape_unknown()};
+    }
+    for (hn_node *n = g->first; n != NULL; n = n->next) {
+        if (n->op == NULL) {
+            /* What an unknown operator does is not known, but its subgraphs can be looked at. */
+            int at = 0;
+            for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
+                HN_TRY(infer_graph(w, sub, err));
+            continue;
+        }
+        HN_TRY(infer_node(w, n, err));
+        if (g->depth == 0) hn_arena_deinit(&w->scratch);
+    }
+    return HONE_OK;
+}
+
+hone_status hn_model_infer(hn_model *m, const hn_infer_options *o, hn_error *err) {
+    walk w = {.model = m, .o = o};
+    hn_arena_init(&w.scratch, m->alloc, HN_MEM_SCRATCH);
+    m->dims.status = HONE_OK;
+    hone_status status = infer_graph(&w, m->graph, err);
+    hn_arena_deinit(&w.scratch);
+    for (int i = 0; i < m->n_graphs; i++) {
+        for (int k = 0; k < m->graphs[i]->n_values; k++) {
+            hn_value *v = m->graphs[i]->values[k];
+            hn_tensor_unref(v->folded);
+            v->folded = NULL;
+        }
+    }
+    return status;
+}
+
+/* ---- cost ---- */
+
+static hn_dim bytes_of(hn_dims *dims, hone_dtype t, const hn_shape *s) {
+    if (s->rank < 0 || hone_dtype_bits(t) == 0) return hn_dim_const(dims, 0);
+    hn_dim n = hn_shape_product(dims, s, 0, s->rank);
+    int bits = hone_dtype_bits(t);
+    return bits >= 8 ? hn_dim_mulc(dims, n, bits / 8)
+                     : hn_dim_div_ceil(dims, hn_dim_mulc(dims, n, bits), hn_dim_const(dims, 8));
+}
+
+hone_status hn_node_cost(const hn_node *n, hn_cost *cost, hn_error *err) {
+    hn_model *m = n->graph->model;
+    hn_arena scratch;
+    hn_arena_init(&scratch, m->alloc, HN_MEM_SCRATCH);
+    hn_infer c = {.node = n,
+                  .dims = &m->dims,
+                  .scratch = &scratch,
+                  .n_in = n->n_inputs,
+                  .n_out = n->n_outputs};
+    c.in = hn_arena_array(&scratch, (size_t)n->n_inputs + 1, sizeof *c.in);
+    c.out = hn_arena_array(&scratch, (size_t)n->n_outputs + 1, sizeof *c.out);
+    hone_status status = HONE_OK;
+    if (c.in == NULL || c.out == NULL) {
+        status = HN_NOMEM(err);
+        goto done;
+    }
+    cost->macs = cost->read_bytes = cost->written_bytes = hn_dim_const(&m->dims, 0);
+    bool known = true;
+    for (int i = 0; i < n->n_inputs; i++) {
+        describe(n->inputs[i].value, &c.in[i]);
+        if (!c.in[i].present) continue;
+        known = known && c.in[i].shape.rank >= 0;
+        cost->read_bytes = hn_dim_add(&m->dims, cost->read_bytes,
+                                      bytes_of(&m->dims, c.in[i].dtype, &c.in[i].shape));
+    }
+    for (int i = 0; i < n->n_outputs; i++) {
+        const hn_value *v = n->outputs[i];
+        if (v == NULL) continue;
+        c.out[i] = (hn_infer_out){.wanted = true, .dtype = v->type.dtype, .shape = v->type.shape};
+        known = known && v->type.shape.rank >= 0;
+        cost->written_bytes = hn_dim_add(&m->dims, cost->written_bytes,
+                                         bytes_of(&m->dims, v->type.dtype, &v->type.shape));
+    }
+    if (known && n->op != NULL && n->op->cost != NULL) n->op->cost(&c, cost);
+    if (m->dims.status == HONE_E_NOMEM) status = HN_NOMEM(err);
+    m->dims.status = HONE_OK;
+done:
+    hn_arena_deinit(&scratch);
+    return status;
+}
