@@ -24,6 +24,12 @@
 #ifndef HN_TESTS_SUPPORT_OP_TEST_H
 #define HN_TESTS_SUPPORT_OP_TEST_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
 #include "ops/op.h"
 
 #define OP_TEST_MAX 16 /* inputs, outputs */

@@ -1,0 +1,239 @@
+/* Arithmetic of two broadcast tensors: Add, Sub, Mul, Div, Mod and PRelu.
+ *
+ * Floats are computed in double and rounded once. Integers are exact: they wrap as two's complement
+ * of their own type, which 64-bit arithmetic does when the low bits are stored.
+ */
+#include <math.h>
+
+#include "ops/broadcast.h"
+
+typedef struct binary {
+    double (*f64)(double a, double b);
+    /* Of any integer type; u64 arrives as its bits, and `is_u64` says so. */
+    int64_t (*s64)(int64_t a, int64_t b, bool is_u64);
+    hn_dim (*known)(hn_infer *c, const hn_dim *args);
+    bool divides; /* an integer b of 0 is an error */
+} binary;
+
+/* ---- floats ---- */
+
+static double add_f64(double a, double b) { return a + b; }
+static double sub_f64(double a, double b) { return a - b; }
+static double mul_f64(double a, double b) { return a * b; }
+static double div_f64(double a, double b) { return a / b; }
+static double prelu_f64(double x, double slope) { return x < 0 ? slope * x : x; }
+
+/* A - floor(A / B) * B, which has the sign of B. */
+static double floor_mod_f64(double a, double b) {
+    double r = fmod(a, b);
+    if (r == 0) return copysign(0, b);
+    return (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* ---- integers ---- */
+
+static int64_t add_s64(int64_t a, int64_t b, bool is_u64) {
+    (void)is_u64;
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t sub_s64(int64_t a, int64_t b, bool is_u64) {
+    (void)is_u64;
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t mul_s64(int64_t a, int64_t b, bool is_u64) {
+    (void)is_u64;
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+/* Division by -1 is apart: the most negative number over -1 wraps to itself, where C and some
+ * processors trap. */
+static int64_t div_s64(int64_t a, int64_t b, bool is_u64) {
+    if (is_u64) return (int64_t)((uint64_t)a / (uint64_t)b);
+    return b == -1 ? sub_s64(0, a, false) : a / b;
+}
+
+static int64_t fmod_s64(int64_t a, int64_t b, bool is_u64) {
+    if (is_u64) return (int64_t)((uint64_t)a % (uint64_t)b);
+    return b == -1 ? 0 : a % b;
+}
+
+static int64_t floor_mod_s64(int64_t a, int64_t b, bool is_u64) {
+    int64_t r = fmod_s64(a, b, is_u64);
+    return !is_u64 && r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static int64_t prelu_s64(int64_t x, int64_t slope, bool is_u64) {
+    return !is_u64 && x < 0 ? mul_s64(slope, x, is_u64) : x;
+}
+
+/* ---- known contents ---- */
+
+static bool exact(hn_dim d) {
+    int64_t v;
+    return !hn_dim_is_const(d, &v) || hn_dim_exact(d, &v);
+}
+
+static hn_dim add_known(hn_infer *c, const hn_dim *x) {
+    return exact(x[0]) && exact(x[1]) ? hn_dim_add(c->dims, x[0], x[1]) : NULL;
+}
+
+static hn_dim sub_known(hn_infer *c, const hn_dim *x) {
+    return exact(x[0]) && exact(x[1]) ? hn_dim_sub(c->dims, x[0], x[1]) : NULL;
+}
+
+/* Factors are small or symbols, so that no product grows past what a dim may hold. */
+static hn_dim mul_known(hn_infer *c, const hn_dim *x) {
+    for (int i = 0; i < 2; i++) {
+        int64_t v;
+        if (hn_dim_is_const(x[i], &v) && (v > INT32_MAX || v < -INT32_MAX)) return NULL;
+    }
+    return hn_dim_mul(c->dims, x[0], x[1]);
+}
+
+/* Truncation is floor where nothing is negative. */
+static bool floor_divides(const hn_dim *x) {
+    int64_t lo, hi, ignored;
+    hn_dim_range(x[1], &lo, &ignored);
+    hn_dim_range(x[0], &hi, &ignored);
+    return lo > 0 && hi >= 0 && exact(x[0]) && exact(x[1]);
+}
+
+static hn_dim div_known(hn_infer *c, const hn_dim *x) {
+    return floor_divides(x) ? hn_dim_div(c->dims, x[0], x[1]) : NULL;
+}
+
+static hn_dim mod_known(hn_infer *c, const hn_dim *x) {
+    if (!floor_divides(x)) return NULL;
+    hn_dim whole = hn_dim_mul(c->dims, hn_dim_div(c->dims, x[0], x[1]), x[1]);
+    return hn_dim_sub(c->dims, x[0], whole);
+}
+
+/* ---- the operators ---- */
+
+typedef struct job {
+    const binary *op;
+    hn_broadcast a, b;
+    hn_tensor *out;
+} job;
+
+static void run_f64(void *ctx, int64_t from, int64_t n) {
+    const job *j = ctx;
+    double a[HN_BLOCK], b[HN_BLOCK];
+    hn_broadcast_f64(&j->a, from, n, a);
+    hn_broadcast_f64(&j->b, from, n, b);
+    for (int64_t i = 0; i < n; i++) a[i] = j->op->f64(a[i], b[i]);
+    hn_store_f64_n(j->out->dtype, j->out->data, from, n, a);
+}
+
+static void run_s64(void *ctx, int64_t from, int64_t n) {
+    const job *j = ctx;
+    bool is_u64 = j->out->dtype == HONE_DTYPE_U64;
+    int64_t a[HN_BLOCK], b[HN_BLOCK];
+    hn_broadcast_s64(&j->a, from, n, a);
+    hn_broadcast_s64(&j->b, from, n, b);
+    for (int64_t i = 0; i < n; i++) a[i] = j->op->s64(a[i], b[i], is_u64);
+    hn_store_s64_n(j->out->dtype, j->out->data, from, n, a);
+}
+
+static hone_status check_divisors(const hn_tensor *t, hn_error *err) {
+    for (int64_t i = 0; i < t->n; i++)
+        HN_CHECK(err, hn_tensor_s64(t, i) != 0, HONE_E_ARG,
+                 "division by zero: element %lld of the divisor", (long long)i);
+    return HONE_OK;
+}
+
+static hone_status run(hn_eval *e, const binary *op, hn_error *err) {
+    hn_tensor *out = e->out[0];
+    job j = {.op = op, .out = out};
+    hn_broadcast_init(&j.a, e->in[0], out->rank, out->dims);
+    hn_broadcast_init(&j.b, e->in[1], out->rank, out->dims);
+    bool is_float = hn_dtype_is_float(out->dtype);
+    if (op->divides && !is_float && out->n > 0) HN_TRY(check_divisors(e->in[1], err));
+    hn_for_blocks(e->pool, out->n, is_float ? run_f64 : run_s64, &j);
+    return HONE_OK;
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) { return run(e, e->node->op->data, err); }
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    const binary *op = c->node->op->data;
+    HN_TRY(hn_infer_broadcast(c, err));
+    hn_follow_values(c, op->known);
+    return HONE_OK;
+}
+
+static const binary add = {add_f64, add_s64, add_known, false};
+static const binary sub = {sub_f64, sub_s64, sub_known, false};
+static const binary mul = {mul_f64, mul_s64, mul_known, false};
+static const binary divide = {div_f64, div_s64, div_known, true};
+
+#define BINARY(lc, NAME, VERSIONS, ROW, TRAITS, QUANT)                              \
+    const hn_op_def hn_op_##lc = {.name = NAME,                                     \
+                                  .versions = VERSIONS,                             \
+                                  .sig = "(A:T, B:T) -> (C:T); T: num",             \
+                                  .traits = HN_ELEMENTWISE | HN_INPLACE | (TRAITS), \
+                                  .quant = QUANT,                                   \
+                                  .infer = infer,                                   \
+                                  .ref = ref,                                       \
+                                  .data = &(ROW)};
+
+BINARY(add, "Add", "1 6 7 13 14", add, HN_COMMUTATIVE, HN_QUANT_ELEMENT)
+BINARY(sub, "Sub", "1 6 7 13 14", sub, 0, HN_QUANT_ELEMENT)
+BINARY(mul, "Mul", "1 6 7 13 14", mul, HN_COMMUTATIVE, HN_QUANT_ELEMENT)
+BINARY(div, "Div", "1 6 7 13 14", divide, 0, HN_QUANT_NONE)
+
+/* ---- Mod: the quotient rounds down, or with fmod = 1 toward zero ---- */
+
+static const binary mods[2] = {{floor_mod_f64, floor_mod_s64, mod_known, true},
+                               {fmod, fmod_s64, mod_known, true}};
+
+static hone_status infer_mod(hn_infer *c, hn_error *err) {
+    int64_t mode = hn_attr_i(c->node, "fmod");
+    HN_CHECK(err, mode == 0 || mode == 1, HONE_E_ARG, "fmod is %lld, expected 0 or 1",
+             (long long)mode);
+    return infer(c, err);
+}
+
+static hone_status ref_mod(hn_eval *e, hn_error *err) {
+    return run(e, &mods[hn_attr_i(e->node, "fmod")], err);
+}
+
+const hn_op_def hn_op_mod = {.name = "Mod",
+                             .versions = "10 13 28",
+                             .sig = "(A:T, B:T) -> (C:T); T: num",
+                             .attrs = (const hn_attr_def[]){HN_ATTR_I("fmod", 0), {0}},
+                             .traits = HN_ELEMENTWISE | HN_INPLACE,
+                             .infer = infer_mod,
+                             .ref = ref_mod,
+                             .data = &mods[0]};
+
+/* ---- PRelu: the slope broadcasts to X, never X to the slope ---- */
+
+static const binary prelu = {prelu_f64, prelu_s64, NULL, false};
+
+static hone_status infer_prelu(hn_infer *c, hn_error *err) {
+    HN_TRY(hn_infer_broadcast(c, err));
+    const hn_shape *x = hn_in_shape(c, 0), *slope = hn_in_shape(c, 1);
+    char a[256], b[256];
+    bool ok = x->rank < 0 || slope->rank <= x->rank;
+    for (int k = 1; ok && x->rank >= 0 && k <= slope->rank; k++) {
+        int64_t size;
+        hn_dim d = slope->dim[slope->rank - k];
+        ok = !hn_dim_is(x->dim[x->rank - k], 1) || !hn_dim_is_const(d, &size) || size == 1;
+    }
+    HN_CHECK(err, ok, HONE_E_SHAPE, "slope of shape %s does not broadcast to X of shape %s",
+             hn_shape_text(slope, a, sizeof a), hn_shape_text(x, b, sizeof b));
+    hn_set_shape(c, 0, x);
+    return HONE_OK;
+}
+
+const hn_op_def hn_op_prelu = {.name = "PRelu",
+                               .versions = "1 6 7 9 16",
+                               .sig = "(X:T, slope:T) -> (Y:T); T: float s32 s64 u32 u64",
+                               .traits = HN_ELEMENTWISE | HN_INPLACE,
+                               .quant = HN_QUANT_ELEMENT,
+                               .infer = infer_prelu,
+                               .ref = ref,
+                               .data = &prelu};
