@@ -33,7 +33,7 @@ static void release_attrs(hn_attr *a) {
 
 /* The last node of a source releases what the source alone holds. */
 static void release_source(hn_source *s) {
-    if (s != NULL && --s->n_nodes == 0) release_attrs(s->attrs);
+    if (s != NULL && --s->n_nodes == 0) release_attrs(s->form.attrs);
 }
 
 void hn_model_destroy(hn_model *m) {
@@ -295,7 +295,7 @@ hone_status hn_node_create(hn_node **out, hn_graph *g, const char *domain, const
     n->n_outputs = n_outputs;
     for (int i = 0; i < n_inputs; i++) n->inputs[i] = (hn_use){.node = n, .graph = g, .index = i};
     n->doc = n->overload = "";
-    n->version = (int)hn_model_opset(g->model, n->domain);
+    n->opset = hn_model_opset(g->model, n->domain);
     *out = n;
     return HONE_OK;
 }

@@ -149,18 +149,23 @@ struct hn_attr {
 
 /* ---- nodes ---- */
 
-/* How a node was written in the file, kept when reading changed it. Shared by all the nodes one
- * file node became. Saving at `version` writes this when none of those nodes was edited. */
-typedef struct hn_source {
+/* A node as a file writes it. */
+typedef struct hn_form {
     const char *op_type;
-    int version; /* of the op's definition: its opset's since_version */
     hn_attr *attrs;
     int n_inputs;
     hn_value **inputs; /* NULL entries: absent */
     int n_outputs;
     hn_value **outputs;
-    int n_nodes; /* nodes it became */
-    bool edited; /* one of them was changed or removed */
+} hn_form;
+
+/* How a node stood in the file, kept when lifting it to the newest semantics changed it. Shared by
+ * all the nodes one file node became; written again when none of them was edited (ops/lift.h). */
+typedef struct hn_source {
+    hn_form form;
+    int64_t opset; /* of its domain, when it was read */
+    int n_nodes;   /* nodes it became */
+    bool edited;   /* one of them was changed or removed */
 } hn_source;
 
 struct hn_node {
@@ -169,7 +174,8 @@ struct hn_node {
     const char *op_type;
     const hn_op_def *op; /* NULL: an operator hone does not know */
     hn_graph *graph;
-    int version;       /* opset version of the domain it was read at */
+    int64_t opset;     /* of its domain, when it was read or made */
+    bool old;          /* still in the semantics of `opset`; ops/lift.h brings it to the newest */
     hn_source *source; /* NULL: in the file it stood as it stands here */
     int n_inputs;
     hn_use *inputs;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "ops/eval.h"
+#include "ops/lift.h"
 
 /* Nodes with more input elements than this are not evaluated while inferring. */
 #define MOST_FOLDED 65536
@@ -396,7 +397,19 @@ static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err) {
         if (!v->declared && !is_output && v->type.kind == HN_TYPE_TENSOR)
             v->type = (hn_type){.shape = hn_shape_unknown()};
     }
-    for (hn_node *n = g->first; n != NULL; n = n->next) {
+    for (hn_node *n = g->first, *next; n != NULL; n = next) {
+        /* Lifting may put nodes in front of n: go on from the first of them. */
+        hn_node *before = n->prev;
+        next = n->next;
+        if (n->old) {
+            hone_status status = hn_lift_node(n, err);
+            if (status != HONE_OK) {
+                HN_TRY(report(w, n, status, err));
+                continue;
+            }
+            n = before != NULL ? before->next : g->first;
+            next = n->next;
+        }
         if (n->op == NULL) {
             /* What an unknown operator does is not known, but its subgraphs can be looked at. */
             int at = 0;

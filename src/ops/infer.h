@@ -9,7 +9,8 @@
  * evaluated, so that shape arithmetic of exported models resolves.
  * A declared type fills in what cannot be inferred. Where a declared shape contradicts the inferred
  * one, the inferred one stands and a warning is logged; contradicting element types are an error.
- * Nodes whose operator is unknown leave their outputs as declared.
+ * Nodes whose operator is unknown leave their outputs as declared. Nodes still in an old opset's
+ * semantics are lifted on the way (lift.h).
  *
  * With `finding`, errors at nodes and contradictions go there instead, the node's outputs stay as
  * declared, and inference goes on: that is how all errors of a model are found. */
