@@ -25,11 +25,10 @@ hn_allocator *hn_allocator_default(void) {
 }
 
 static bool may_allocate(hn_allocator *a) {
-    if (atomic_load_explicit(&a->fail_after, memory_order_relaxed) < 0) return true;
-    long long left = atomic_fetch_sub(&a->fail_after, 1);
-    if (left > 0) return true;
-    atomic_store(&a->fail_after, 0); /* stay failed until the test resets it */
-    return false;
+    long long left = atomic_load_explicit(&a->fail_after, memory_order_relaxed);
+    while (left > 0 && !atomic_compare_exchange_weak(&a->fail_after, &left, left - 1)) {
+    }
+    return left != 0;
 }
 
 void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag) {

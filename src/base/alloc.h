@@ -1,9 +1,10 @@
 /* The allocator all memory goes through.
  *
- * Blocks are 64-byte aligned and carry a small header with their size and tag, so `hn_free` needs neither and "where did the
- * memory go" is a question the allocator can answer (current and peak bytes per tag).
- * A limit makes the allocator refuse before the machine does. Tests set `fail_after` to make the n-th allocation fail.
- * Counters are atomic: one allocator may serve several threads.
+ * Blocks are 64-byte aligned and carry a small header with their size and tag, so `hn_free` needs
+ * neither and "where did the memory go" is a question the allocator can answer (bytes live per tag
+ * and in all, and their peak). A limit makes the allocator refuse before the machine does. Tests
+ * set `fail_after` to make the n-th allocation fail. Counters are atomic: one allocator may serve
+ * several threads.
  */
 #ifndef HN_BASE_ALLOC_H
 #define HN_BASE_ALLOC_H
@@ -16,25 +17,25 @@
 #define HN_ALIGN 64
 
 /* What a block is for. */
-#define HN_MEM_LIST(X) \
-    X(MODEL, "model")     /* graphs, names, attributes */ \
+#define HN_MEM_LIST(X)                                                    \
+    X(MODEL, "model")     /* graphs, names, attributes */                 \
     X(WEIGHTS, "weights") /* constants that are not mapped from a file */ \
-    X(TENSOR, "tensor")   /* activations of the plain executor */ \
-    X(SCRATCH, "scratch") /* workspace inside one operator */ \
-    X(DATA, "data")       /* datasets, decoded files */ \
+    X(TENSOR, "tensor")   /* activations of the plain executor */         \
+    X(SCRATCH, "scratch") /* workspace inside one operator */             \
+    X(DATA, "data")       /* datasets, decoded files */                   \
     X(OTHER, "other")
 
 typedef enum hn_mem_tag {
 #define HN_X(name, text) HN_MEM_##name,
     HN_MEM_LIST(HN_X)
 #undef HN_X
-    HN_MEM_COUNT_
+        HN_MEM_COUNT_
 } hn_mem_tag;
 
 typedef struct hn_allocator {
-    size_t limit;            /* bytes that may be live at once; 0: no limit */
-    atomic_size_t live;      /* bytes live now, headers not counted */
-    atomic_size_t peak;      /* most bytes that were live */
+    size_t limit;       /* bytes that may be live at once; 0: no limit */
+    atomic_size_t live; /* bytes live now, headers not counted */
+    atomic_size_t peak; /* most bytes that were live */
     atomic_size_t live_tag[HN_MEM_COUNT_];
     atomic_size_t blocks;    /* blocks live now; 0 at the end or something leaks */
     atomic_llong fail_after; /* -1: never; n: n more allocations succeed, then every one fails */
@@ -50,7 +51,8 @@ void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag);
 void *hn_alloc_zero(hn_allocator *a, size_t bytes, hn_mem_tag tag);
 /* n elements of `size` bytes; NULL also when n * size overflows. */
 void *hn_alloc_array(hn_allocator *a, size_t n, size_t size, hn_mem_tag tag);
-/* Keeps the first min(old, new) bytes; block may be NULL. On failure returns NULL and the old block stays valid. */
+/* Keeps the first min(old, new) bytes; block may be NULL. On failure returns NULL and the old block
+ * stays valid. */
 void *hn_realloc(hn_allocator *a, void *block, size_t bytes, hn_mem_tag tag);
 void hn_free(hn_allocator *a, void *block); /* block may be NULL */
 

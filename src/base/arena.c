@@ -82,9 +82,11 @@ char *hn_arena_strndup(hn_arena *arena, const char *text, size_t n) {
     if (n > SIZE_MAX / 4) return NULL;
     char *copy = hn_arena_alloc(arena, n + 1);
     if (copy == NULL) return NULL;
-    memcpy(copy, text, n);
+    if (n > 0) memcpy(copy, text, n);
     copy[n] = '\0';
     return copy;
 }
 
-char *hn_arena_strdup(hn_arena *arena, const char *text) { return hn_arena_strndup(arena, text, strlen(text)); }
+char *hn_arena_strdup(hn_arena *arena, const char *text) {
+    return hn_arena_strndup(arena, text, strlen(text));
+}

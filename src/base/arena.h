@@ -1,5 +1,6 @@
-/* Arena: memory that lives and dies together. Blocks grow; nothing is freed before the whole. Under AddressSanitizer a
- * poisoned red zone follows each allocation, so an overrun inside a block is still caught. */
+/* Arena: memory that lives and dies together. Blocks grow; nothing is freed before the whole. Under
+ * AddressSanitizer a poisoned red zone follows each allocation, so an overrun inside a block is
+ * still caught. */
 #ifndef HN_BASE_ARENA_H
 #define HN_BASE_ARENA_H
 
@@ -23,6 +24,7 @@ void *hn_arena_alloc(hn_arena *arena, size_t bytes);
 void *hn_arena_zero(hn_arena *arena, size_t bytes);
 void *hn_arena_array(hn_arena *arena, size_t n, size_t size); /* zeroed; NULL also on overflow */
 char *hn_arena_strdup(hn_arena *arena, const char *text);
-char *hn_arena_strndup(hn_arena *arena, const char *text, size_t n); /* copies n bytes, adds a terminator */
+char *hn_arena_strndup(hn_arena *arena, const char *text,
+                       size_t n); /* copies n bytes, adds a terminator */
 
 #endif

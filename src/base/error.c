@@ -7,8 +7,7 @@
 const char *hone_status_name(hone_status status) {
     switch (status) {
 #define HONE_X(name, number, text) \
-    case HONE_##name:              \
-        return "HONE_" #name;
+    case HONE_##name: return "HONE_" #name;
         HONE_STATUS_LIST(HONE_X)
 #undef HONE_X
     }
@@ -18,8 +17,7 @@ const char *hone_status_name(hone_status status) {
 const char *hone_status_text(hone_status status) {
     switch (status) {
 #define HONE_X(name, number, text) \
-    case HONE_##name:              \
-        return text;
+    case HONE_##name: return text;
         HONE_STATUS_LIST(HONE_X)
 #undef HONE_X
     }

@@ -41,7 +41,7 @@ uint64_t hn_rng_below(hn_rng *rng, uint64_t n) {
 
 double hn_rng_f64(hn_rng *rng) { return (double)(hn_rng_u64(rng) >> 11) * 0x1p-53; }
 
-/* ln(v) of a normal positive double to about 1 unit in the last place, from operations that IEEE
+/* ln(v) of a normal positive double to within 2 units in the last place, from operations that IEEE
  * rounds exactly: libm's log differs between machines. With v = m 2^e and m in [sqrt(1/2),
  * sqrt(2)), ln(m) = 2 atanh(z), z = (m - 1) / (m + 1). */
 static double ln(double v) {

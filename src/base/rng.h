@@ -1,4 +1,5 @@
-/* Seeded random numbers, the same on every machine (xoshiro256** seeded by splitmix64; no libm in the uniform paths). */
+/* Seeded random numbers, the same on every machine (xoshiro256** seeded by splitmix64; no libm in
+ * the uniform paths). */
 #ifndef HN_BASE_RNG_H
 #define HN_BASE_RNG_H
 
