@@ -1,0 +1,328 @@
+/* The probes run on small trees of files in the shapes that real systems have. */
+#include "base/cpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+
+#include <cmocka.h>
+
+static char root[64];
+
+static int setup(void **state) {
+    (void)state;
+    strcpy(root, "/tmp/hone-cpu-XXXXXX");
+    return mkdtemp(root) == NULL;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    unsetenv("HONE_THREADS");
+    hn_log_set(NULL, NULL, HN_LOG_ERROR);
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", root);
+    return system(command) != 0;
+}
+
+/* Writes a file of the tree, with the folders it needs. */
+static void put(const char *path, const char *text) {
+    char whole[512];
+    int n = snprintf(whole, sizeof whole, "%s%s", root, path);
+    assert_in_range(n, 1, (int)sizeof whole - 1);
+    for (char *slash = whole + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        mkdir(whole, 0777);
+        *slash = '/';
+    }
+    FILE *f = fopen(whole, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static const char v2_mount[] =
+    "25 1 0:23 / /proc rw - proc proc rw\n"
+    "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+static void no_files_no_limits(void **state) {
+    (void)state;
+    assert_int_equal(hn_cpu_quota(root), 0);
+    assert_true(hn_cpu_memory_limit(root) == SIZE_MAX);
+    put("/proc/self/cgroup", "0::/\n");
+    put("/proc/self/mountinfo", v2_mount);
+    assert_int_equal(hn_cpu_quota(root), 0);
+    assert_true(hn_cpu_memory_limit(root) == SIZE_MAX);
+}
+
+static void version_2_in_a_container(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "0::/\n");
+    put("/proc/self/mountinfo", v2_mount);
+    const struct {
+        const char *text;
+        int cpus;
+    } cases[] = {
+        {"max 100000\n", 0},
+        {"200000 100000\n", 2},
+        {"150000 100000\n", 2},
+        {"1000 100000\n", 1},
+        {"100001 100000\n", 2},
+        {"100000 100000", 1},
+        {"", 0},
+        {"nonsense\n", 0},
+        {"-1 100000\n", 0},
+        {"100000 0\n", 0},
+        {"100000\n", 0},
+        {"9223372036854775807 1\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put("/sys/fs/cgroup/cpu.max", cases[i].text);
+        assert_int_equal(hn_cpu_quota(root), cases[i].cpus);
+    }
+    put("/sys/fs/cgroup/cpu.max", "9223372036854775806 1\n");
+    assert_int_equal(hn_cpu_quota(root), INT32_MAX);
+
+    put("/sys/fs/cgroup/memory.max", "max\n");
+    assert_true(hn_cpu_memory_limit(root) == SIZE_MAX);
+    put("/sys/fs/cgroup/memory.max", "4294967296\n");
+    assert_true(hn_cpu_memory_limit(root) == (size_t)1 << 32);
+}
+
+/* A slice above the process's own group binds it too. */
+static void version_2_counts_the_groups_above(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "0::/user.slice/job/step\n");
+    put("/proc/self/mountinfo", v2_mount);
+    put("/sys/fs/cgroup/user.slice/job/step/cpu.max", "800000 100000\n");
+    put("/sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n");
+    put("/sys/fs/cgroup/user.slice/cpu.max", "300000 100000\n");
+    assert_int_equal(hn_cpu_quota(root), 3);
+    put("/sys/fs/cgroup/user.slice/job/step/cpu.max", "200000 100000\n");
+    assert_int_equal(hn_cpu_quota(root), 2);
+    put("/sys/fs/cgroup/user.slice/job/memory.max", "1000\n");
+    assert_int_equal(hn_cpu_memory_limit(root), 1000);
+    /* A group beside the path has no say. */
+    put("/sys/fs/cgroup/user.slice/other/cpu.max", "100000 100000\n");
+    assert_int_equal(hn_cpu_quota(root), 2);
+}
+
+/* Without a cgroup namespace the path is the host's, and the mount shows the part below it. */
+static void version_1_in_a_container(void **state) {
+    (void)state;
+    put("/proc/self/cgroup",
+        "9:name=systemd:/docker/1f2e\n"
+        "5:cpuset:/elsewhere\n"
+        "4:memory:/docker/1f2e\n"
+        "3:cpu,cpuacct:/docker/1f2e\n");
+    put("/proc/self/mountinfo",
+        "32 31 0:29 /docker/1f2e /sys/fs/cgroup/cpu,cpuacct rw master:11 - cgroup cgroup "
+        "rw,cpu,cpuacct\n"
+        "33 31 0:30 /docker/1f2e /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+        "35 31 0:32 /docker/1f2e /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(hn_cpu_quota(root), 0);
+    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n");
+    assert_int_equal(hn_cpu_quota(root), 3);
+    /* The cpuset hierarchy is none of the CPU controller's, whatever its name begins with. */
+    put("/sys/fs/cgroup/cpuset/cpu.cfs_quota_us", "100000\n");
+    put("/sys/fs/cgroup/cpuset/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(hn_cpu_quota(root), 3);
+
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n");
+    assert_int_equal(hn_cpu_memory_limit(root), 2000000);
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* "none" */
+    assert_true(hn_cpu_memory_limit(root) == 9223372036854771712u);
+}
+
+static void version_1_on_a_host(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "3:cpuacct,cpu:/batch/job\n");
+    put("/proc/self/mountinfo",
+        "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpuacct,cpu\n");
+    put("/sys/fs/cgroup/cpu/batch/cpu.cfs_quota_us", "400000\n");
+    put("/sys/fs/cgroup/cpu/batch/cpu.cfs_period_us", "100000\n");
+    put("/sys/fs/cgroup/cpu/batch/job/cpu.cfs_quota_us", "50000\n");
+    assert_int_equal(hn_cpu_quota(root), 4); /* the job has no period: not a limit */
+    put("/sys/fs/cgroup/cpu/batch/job/cpu.cfs_period_us", "20000\n");
+    assert_int_equal(hn_cpu_quota(root), 3);
+}
+
+static void both_versions_mounted(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "1:cpu:/\n0::/\n");
+    put("/proc/self/mountinfo",
+        "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu\n"
+        "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+    put("/cg/cpu/cpu.cfs_quota_us", "500000\n");
+    put("/cg/cpu/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(hn_cpu_quota(root), 5);
+    put("/cg/unified/cpu.max", "200000 100000\n");
+    assert_int_equal(hn_cpu_quota(root), 2);
+}
+
+static void odd_groups_and_mounts(void **state) {
+    (void)state;
+    put("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+    put("/sys/fs/cgroup/a/cpu.max", "100000 100000\n");
+    /* Outside of the namespace: what is mounted is all that can be asked. */
+    put("/proc/self/mountinfo", v2_mount);
+    put("/proc/self/cgroup", "0::/../a\n");
+    assert_int_equal(hn_cpu_quota(root), 2);
+    /* The name of the mounted part is only the beginning of the group's name. */
+    put("/proc/self/cgroup", "0::/part-two/a\n");
+    put("/proc/self/mountinfo", "31 23 0:28 /part /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    assert_int_equal(hn_cpu_quota(root), 2);
+    put("/proc/self/cgroup", "0::/part/a\n");
+    assert_int_equal(hn_cpu_quota(root), 1);
+    /* Broken lines are passed over. */
+    put("/proc/self/cgroup", "\nx\n0:\n0::/part\n");
+    put("/proc/self/mountinfo",
+        "\n - \n31\n31 23 0:28 /part - cgroup2\n"
+        "31 23 0:28 /part /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
+    assert_int_equal(hn_cpu_quota(root), 2);
+}
+
+/* Overlay mounts of container engines have lines of several thousand bytes. */
+static void long_mount_lines(void **state) {
+    (void)state;
+    static char text[20000];
+    size_t n =
+        (size_t)snprintf(text, sizeof text, "30 1 0:27 / / rw - overlay overlay rw,lowerdir=");
+    memset(text + n, 'x', 9000);
+    snprintf(text + n + 9000, sizeof text - n - 9000,
+             " - cgroup2 cgroup2 rw\n31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    put("/proc/self/cgroup", "0::/\n");
+    put("/proc/self/mountinfo", text);
+    put("/sys/fs/cgroup/cpu.max", "100000 100000\n");
+    assert_int_equal(hn_cpu_quota(root), 1);
+    /* A group path too long to hold is no group. */
+    memset(text, '/', 3000);
+    memcpy(text, "0::", 3);
+    text[3000] = '\0';
+    put("/proc/self/cgroup", text);
+    assert_int_equal(hn_cpu_quota(root), 0);
+}
+
+static void lists_of_cpus(void **state) {
+    (void)state;
+    const struct {
+        const char *list, *cpus;
+    } cases[] = {
+        {"0", "0"},
+        {"0-3", "0 1 2 3"},
+        {"0,4", "0 4"},
+        {"1-2,8,63-65", "1 2 8 63 64 65"},
+        {"8190-9000", "8190 8191"},
+        {"9000", ""},
+        {"", ""},
+        {"junk", ""},
+        {"3,x", "3"},
+        {"5-4", ""},
+        {"2-", ""},
+        {"99999999999999999999", ""},
+        {"0-99999999999999999999,1", "all"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hn_cpu_set set;
+        memset(&set, 0xff, sizeof set);
+        hn_cpu_set_parse(&set, cases[i].list);
+        char found[200] = "";
+        int n = 0;
+        for (int cpu = 0; cpu < HN_CPU_MAX; cpu++) {
+            if (!hn_cpu_set_has(&set, cpu)) continue;
+            size_t used = strlen(found);
+            if (n++ < 20)
+                snprintf(found + used, sizeof found - used, "%s%d", used > 0 ? " " : "", cpu);
+        }
+        assert_string_equal(n == HN_CPU_MAX ? "all" : found, cases[i].cpus);
+    }
+}
+
+static void cores_are_counted_once(void **state) {
+    (void)state;
+    /* Four cores of two threads: 0 and 4, 1 and 5, ...; CPU 8 says nothing about itself. */
+    for (int cpu = 0; cpu < 8; cpu++) {
+        char path[100], list[20];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                 cpu);
+        snprintf(list, sizeof list, "%d,%d\n", cpu % 4, cpu % 4 + 4);
+        put(path, list);
+    }
+    const struct {
+        const char *allowed;
+        int cores;
+    } cases[] = {{"0-7", 4}, {"0-3", 4}, {"4-7", 4},   {"0,4", 1}, {"4", 1},
+                 {"0,5", 2}, {"0-8", 5}, {"1,4,5", 2}, {"", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hn_cpu_set allowed;
+        hn_cpu_set_parse(&allowed, cases[i].allowed);
+        assert_int_equal(hn_cpu_cores(root, &allowed), cases[i].cores);
+    }
+}
+
+static void keep(void *ctx, hn_log_level level, const char *line) {
+    if (level == HN_LOG_WARN) snprintf(ctx, 200, "%s", line);
+}
+
+static void the_environment_decides(void **state) {
+    (void)state;
+    char warning[200] = "";
+    hn_log_set(keep, warning, HN_LOG_WARN);
+    unsetenv("HONE_THREADS");
+    int available = hn_cpu_available();
+    assert_in_range(available, 1, HN_THREADS_MAX);
+    assert_int_equal(hn_cpu_threads(), available);
+    setenv("HONE_THREADS", "", 1);
+    assert_int_equal(hn_cpu_threads(), available);
+    const int good[] = {1, 7, HN_THREADS_MAX};
+    for (int i = 0; i < 3; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", good[i]);
+        setenv("HONE_THREADS", text, 1);
+        assert_int_equal(hn_cpu_threads(), good[i]);
+    }
+    assert_string_equal(warning, "");
+    const char *bad[] = {"0", "-2", "1025", "two", "3x", "99999999999999999999"};
+    for (int i = 0; i < 6; i++) {
+        warning[0] = '\0';
+        setenv("HONE_THREADS", bad[i], 1);
+        assert_int_equal(hn_cpu_threads(), available);
+        char wanted[200];
+        snprintf(wanted, sizeof wanted,
+                 "HONE_THREADS is '%s', wanted a number from 1 to 1024: ignored", bad[i]);
+        assert_string_equal(warning, wanted);
+    }
+}
+
+static void this_machine_has_memory(void **state) {
+    (void)state;
+    size_t bytes = hn_cpu_memory();
+    assert_true(bytes >= (size_t)1 << 24 && bytes < SIZE_MAX);
+    assert_true(bytes <= hn_cpu_memory_limit(""));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(no_files_no_limits),
+        TEST(version_2_in_a_container),
+        TEST(version_2_counts_the_groups_above),
+        TEST(version_1_in_a_container),
+        TEST(version_1_on_a_host),
+        TEST(both_versions_mounted),
+        TEST(odd_groups_and_mounts),
+        TEST(long_mount_lines),
+        TEST(lists_of_cpus),
+        TEST(cores_are_counted_once),
+        TEST(the_environment_decides),
+        TEST(this_machine_has_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
