@@ -482,7 +482,8 @@ hone_status hn_node_cost(const hn_node *n, hn_cost *cost, hn_error *err) {
         cost->written_bytes = hn_dim_add(&m->dims, cost->written_bytes,
                                          bytes_of(&m->dims, v->type.dtype, &v->type.shape));
     }
-    if (known && n->op != NULL && n->op->cost != NULL) n->op->cost(&c, cost);
+    if (known && n->op != NULL && n->op->cost != NULL && hn_node_check_form(n, NULL) == HONE_OK)
+        n->op->cost(&c, cost);
     if (m->dims.status == HONE_E_NOMEM) status = HN_NOMEM(err);
     m->dims.status = HONE_OK;
 done:

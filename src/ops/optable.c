@@ -334,6 +334,12 @@ hone_status hn_node_check_form(const hn_node *n, hn_error *err) {
                  "%s: input %d (%.*s) is missing", hn_node_label(n, label, sizeof label), i,
                  (int)p->name.n, p->name.p);
     }
+    for (int i = 0; i < n->n_outputs; i++) {
+        const hn_param *p = param_at(sig->out, sig->n_out, i);
+        HN_CHECK(err, n->outputs[i] != NULL || p->optional || p->variadic, HONE_E_MODEL,
+                 "%s: output %d (%.*s) is missing", hn_node_label(n, label, sizeof label), i,
+                 (int)p->name.n, p->name.p);
+    }
     return check_attrs(n, err);
 }
 

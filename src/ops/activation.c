@@ -1,0 +1,58 @@
+#include "ops/activation.h"
+
+#include <math.h>
+#include <strings.h>
+
+/* Comparisons are written so that NaN comes out as NaN. */
+#define FN(name, expression)                                  \
+    static double name(double x, double alpha, double beta) { \
+        (void)alpha, (void)beta;                              \
+        return expression;                                    \
+    }
+
+FN(relu, x < 0 ? 0 : x)
+FN(tanh_, tanh(x))
+FN(sigmoid, x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)))
+FN(affine, alpha *x + beta)
+FN(leaky_relu, x < 0 ? alpha * x : x)
+FN(thresholded_relu, x < alpha ? 0 : x)
+FN(scaled_tanh, alpha *tanh(beta *x))
+FN(elu, x < 0 ? alpha * expm1(x) : x)
+FN(softsign, x / (1 + fabs(x)))
+FN(softplus, x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)))
+FN(clip, x<alpha ? alpha : x> beta ? beta : x)
+FN(quick_gelu, x *sigmoid(alpha *x, 0, 0))
+
+static double hard_sigmoid(double x, double alpha, double beta) {
+    return clip(alpha * x + beta, 0, 1);
+}
+
+static const struct row {
+    const char *name;
+    int n_params;
+    hn_activation a;
+} rows[] = {
+    {"Affine", 2, {affine, 1, 0}},
+    {"Clip", 2, {clip, -INFINITY, INFINITY}},
+    {"Elu", 1, {elu, 1, 0}},
+    {"HardSigmoid", 2, {hard_sigmoid, 0.2, 0.5}},
+    {"LeakyRelu", 1, {leaky_relu, 0.01, 0}},
+    {"QuickGelu", 1, {quick_gelu, 1.702, 0}},
+    {"Relu", 0, {relu, 0, 0}},
+    {"ScaledTanh", 2, {scaled_tanh, 1, 1}},
+    {"Sigmoid", 0, {sigmoid, 0, 0}},
+    {"Softplus", 0, {softplus, 0, 0}},
+    {"Softsign", 0, {softsign, 0, 0}},
+    {"Tanh", 0, {tanh_, 0, 0}},
+    {"ThresholdedRelu", 1, {thresholded_relu, 1, 0}},
+};
+
+hn_activation hn_activation_find(const char *name, int *n_params) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcasecmp(name, rows[i].name) != 0) continue;
+        *n_params = rows[i].n_params;
+        return rows[i].a;
+    }
+    *n_params = 0;
+    return (hn_activation){0};
+}

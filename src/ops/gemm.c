@@ -1,0 +1,121 @@
+/* Gemm: Y = alpha * A' * B' + beta * C, where A' and B' are the matrices or their transposes and C
+ * is broadcast to Y. Integers are exact modulo their width while alpha and beta are 1; otherwise
+ * the result is formed in double from the exact sums and truncated. */
+#include "ops/fused.h"
+#include "ops/gemm_ref.h"
+
+hone_status hn_gemm_infer(hn_infer *c, hn_error *err) {
+    HN_TRY(hn_want_rank(c, 0, 2, 2, err));
+    HN_TRY(hn_want_rank(c, 1, 2, 2, err));
+    HN_TRY(hn_want_rank(c, 2, 0, 2, err));
+    const hn_shape *a = hn_in_shape(c, 0), *b = hn_in_shape(c, 1);
+    int ta = hn_attr_i(c->node, "transA") != 0, tb = hn_attr_i(c->node, "transB") != 0;
+    if (a->rank < 0 || b->rank < 0) return HONE_OK;
+    HN_TRY(hn_want_equal(a->dim[1 - ta], b->dim[tb], "columns of A and rows of B", err));
+    hn_shape y = {.rank = 2, .dim = {a->dim[ta], b->dim[1 - tb]}};
+    if (hn_in_rank(c, 2) >= 0) {
+        const hn_shape *s = hn_in_shape(c, 2);
+        for (int i = 1; i <= s->rank; i++)
+            if (!hn_dim_is(s->dim[s->rank - i], 1))
+                HN_TRY(
+                    hn_want_equal(s->dim[s->rank - i], y.dim[2 - i], "sizes of C and A * B", err));
+    }
+    hn_set_shape(c, 0, &y);
+    return HONE_OK;
+}
+
+void hn_gemm_cost(const hn_infer *c, hn_cost *cost) {
+    const hn_shape *a = hn_in_shape(c, 0), *y = &c->out[0].shape;
+    if (a->rank != 2) return;
+    cost->macs = hn_dim_mul(c->dims, hn_shape_product(c->dims, y, 0, y->rank),
+                            a->dim[hn_attr_i(c->node, "transA") != 0 ? 0 : 1]);
+}
+
+typedef struct target {
+    hn_tensor *y;
+    const hn_tensor *c;
+    int64_t c_row, c_col; /* strides of C, 0 where it is broadcast */
+    double alpha, beta;
+    hn_activation act;
+} target;
+
+static int64_t c_at(const target *t, const hn_block *at, int64_t r, int64_t j) {
+    return (at->row + r) * t->c_row + (at->col + j) * t->c_col;
+}
+
+static void store_f64(const void *ctx, const hn_block *at, const void *sums, int64_t pitch) {
+    const target *t = ctx;
+    int64_t n = t->y->dims[1];
+    for (int64_t r = 0; r < at->n_rows; r++)
+        for (int64_t j = 0; j < at->n_cols; j++) {
+            double v = t->alpha * ((const double *)sums)[r * pitch + j];
+            if (t->c != NULL) v += t->beta * hn_tensor_f64(t->c, c_at(t, at, r, j));
+            if (t->act.fn != NULL) v = hn_activate(&t->act, v);
+            hn_store_f64(t->y->dtype, t->y->data, (at->row + r) * n + at->col + j, v);
+        }
+}
+
+static void store_s64(const void *ctx, const hn_block *at, const void *sums, int64_t pitch) {
+    const target *t = ctx;
+    int64_t n = t->y->dims[1];
+    bool plain = t->alpha == 1 && (t->c == NULL || t->beta == 1);
+    for (int64_t r = 0; r < at->n_rows; r++)
+        for (int64_t j = 0; j < at->n_cols; j++) {
+            int64_t sum = ((const int64_t *)sums)[r * pitch + j],
+                    to = (at->row + r) * n + at->col + j;
+            int64_t c = t->c != NULL ? hn_tensor_s64(t->c, c_at(t, at, r, j)) : 0;
+            if (plain)
+                hn_store_s64(t->y->dtype, t->y->data, to, (int64_t)((uint64_t)sum + (uint64_t)c));
+            else
+                hn_store_f64(t->y->dtype, t->y->data, to,
+                             t->alpha * (double)sum + t->beta * (double)c);
+        }
+}
+
+hone_status hn_gemm_fused(hn_eval *e, const hn_epilogue *then, hn_error *err) {
+    const hn_tensor *a = e->in[0], *b = e->in[1], *c = hn_eval_in(e, 2);
+    int ta = hn_attr_i(e->node, "transA") != 0, tb = hn_attr_i(e->node, "transB") != 0;
+    bool integer = hn_dtype_is_int(a->dtype);
+    hn_strided sa = {.t = a, .row_stride = ta ? 1 : a->dims[1], .col_stride = ta ? a->dims[1] : 1};
+    hn_strided sb = {.t = b, .row_stride = tb ? 1 : b->dims[1], .col_stride = tb ? b->dims[1] : 1};
+    target t = {.y = e->out[0],
+                .c = c,
+                .alpha = hn_attr_f(e->node, "alpha"),
+                .beta = hn_attr_f(e->node, "beta"),
+                .act = then->act};
+    if (c != NULL && c->rank >= 1) t.c_col = c->dims[c->rank - 1] == 1 ? 0 : 1;
+    if (c != NULL && c->rank == 2) t.c_row = c->dims[0] == 1 ? 0 : c->dims[1];
+    hn_gemm g = {.n_batch = 1,
+                 .m = a->dims[ta],
+                 .n = b->dims[1 - tb],
+                 .k = a->dims[1 - ta],
+                 .integer = integer,
+                 .a = integer ? hn_matrix_s64(&sa) : hn_matrix_f64(&sa),
+                 .b = integer ? hn_matrix_s64(&sb) : hn_matrix_f64(&sb),
+                 .store = integer ? store_s64 : store_f64,
+                 .out = &t};
+    return hn_gemm_ref(e, &g, err);
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    return hn_gemm_fused(e, &(hn_epilogue){0}, err);
+}
+
+static const hn_attr_def attrs[] = {
+    HN_ATTR_F("alpha", 1),
+    HN_ATTR_F("beta", 1),
+    HN_ATTR_I("transA", 0),
+    HN_ATTR_I("transB", 0),
+    {0},
+};
+
+const hn_op_def hn_op_gemm = {
+    .name = "Gemm",
+    .versions = "1 6 7 9 11 13",
+    .sig = "(A:T, B:T, C:T?) -> (Y:T); T: float u32 u64 s32 s64",
+    .attrs = attrs,
+    .quant = HN_QUANT_WEIGHTED,
+    .infer = hn_gemm_infer,
+    .ref = ref,
+    .cost = hn_gemm_cost,
+};

@@ -1,0 +1,117 @@
+#include "ops/matmul_ref.h"
+
+/* Which axes of an operand of that rank are the rows, the columns and (from `batch` on) the batch.
+ * -1: the axis a vector lacks. */
+typedef struct roles {
+    int row, col, batch, n_batch;
+} roles;
+
+static roles roles_of(int rank, bool left, unsigned flags) {
+    if (rank == 1) return left ? (roles){.row = -1, .col = 0} : (roles){.row = 0, .col = -1};
+    bool trans = (flags & (left ? HN_TRANS_A : HN_TRANS_B)) != 0;
+    bool trans_batch = (flags & (left ? HN_TRANS_BATCH_A : HN_TRANS_BATCH_B)) != 0;
+    roles r = {.row = trans_batch ? 0 : rank - 2,
+               .col = rank - 1,
+               .batch = trans_batch ? 1 : 0,
+               .n_batch = rank - 2};
+    if (trans) {
+        int row = r.row;
+        r.row = r.col;
+        r.col = row;
+    }
+    return r;
+}
+
+hone_status hn_matmul_infer(hn_infer *c, int a, int b, unsigned flags, hn_error *err) {
+    HN_TRY(hn_want_rank(c, a, 1, HONE_MAX_RANK, err));
+    HN_TRY(hn_want_rank(c, b, 1, HONE_MAX_RANK, err));
+    const hn_shape *x = hn_in_shape(c, a), *y = hn_in_shape(c, b);
+    if (x->rank < 0 || y->rank < 0) return HONE_OK;
+    roles rx = roles_of(x->rank, true, flags), ry = roles_of(y->rank, false, flags);
+    HN_TRY(hn_want_equal(x->dim[rx.col], y->dim[ry.row], "columns of A and rows of B", err));
+
+    hn_shape batch_x = {.rank = rx.n_batch}, batch_y = {.rank = ry.n_batch}, out;
+    for (int i = 0; i < rx.n_batch; i++) batch_x.dim[i] = x->dim[rx.batch + i];
+    for (int i = 0; i < ry.n_batch; i++) batch_y.dim[i] = y->dim[ry.batch + i];
+    char tx[128], ty[128];
+    HN_CHECK(err, hn_shape_broadcast(c->dims, &batch_x, &batch_y, &out), HONE_E_SHAPE,
+             "stacks of matrices %s and %s cannot be broadcast together",
+             hn_shape_text(x, tx, sizeof tx), hn_shape_text(y, ty, sizeof ty));
+    if (rx.row >= 0) out.dim[out.rank++] = x->dim[rx.row];
+    if (ry.col >= 0) out.dim[out.rank++] = y->dim[ry.col];
+    hn_set_shape(c, 0, &out);
+    return HONE_OK;
+}
+
+void hn_matmul_cost(const hn_infer *c, int a, int b, unsigned flags, hn_cost *cost) {
+    (void)b;
+    const hn_shape *x = hn_in_shape(c, a), *y = &c->out[0].shape;
+    if (x->rank < 1 || y->rank < 0) return;
+    hn_dim k = x->dim[roles_of(x->rank, true, flags).col];
+    cost->macs = hn_dim_mul(c->dims, hn_shape_product(c->dims, y, 0, y->rank), k);
+}
+
+/* The axes of one operand in numbers. */
+typedef struct side {
+    int64_t rows, cols, row_stride, col_stride;
+    int n_batch;
+    int64_t dims[HONE_MAX_RANK], strides[HONE_MAX_RANK]; /* of the batch axes */
+} side;
+
+static side side_of(const hn_tensor *t, bool left, unsigned flags) {
+    int64_t strides[HONE_MAX_RANK], stride = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= t->dims[i];
+    }
+    roles r = roles_of(t->rank, left, flags);
+    side s = {.rows = r.row < 0 ? 1 : t->dims[r.row],
+              .cols = r.col < 0 ? 1 : t->dims[r.col],
+              .row_stride = r.row < 0 ? 0 : strides[r.row],
+              .col_stride = r.col < 0 ? 0 : strides[r.col],
+              .n_batch = r.n_batch};
+    for (int i = 0; i < r.n_batch; i++) {
+        s.dims[i] = t->dims[r.batch + i];
+        s.strides[i] = strides[r.batch + i];
+    }
+    return s;
+}
+
+/* Element at which each matrix of the broadcast stack [n_batch] starts in the operand. */
+static int64_t *starts(hn_eval *e, const side *s, int rank, const int64_t *dims, int64_t n_batch) {
+    int64_t *start = hn_scratch(e, n_batch, sizeof *start);
+    if (start == NULL) return NULL;
+    for (int64_t b = 0; b < n_batch; b++) {
+        int64_t rest = b, at = 0;
+        for (int i = rank - 1; i >= 0; i--) {
+            int axis = i - (rank - s->n_batch);
+            if (axis >= 0 && s->dims[axis] != 1) at += rest % dims[i] * s->strides[axis];
+            rest /= dims[i];
+        }
+        start[b] = at;
+    }
+    return start;
+}
+
+hone_status hn_matmul_plan(hn_eval *e, const hn_tensor *a, const hn_tensor *b, unsigned flags,
+                           hn_tensor *y, hn_matmul *plan, hn_error *err) {
+    *plan = (hn_matmul){.out = {.t = y}};
+    if (y->n == 0) return HONE_OK; /* other axes may then have sizes whose product overflows */
+    side sa = side_of(a, true, flags), sb = side_of(b, false, flags);
+    /* The batch axes of the result are its first ones, whatever the flags. */
+    int rank = sa.n_batch > sb.n_batch ? sa.n_batch : sb.n_batch;
+    int64_t n_batch = 1;
+    for (int i = 0; i < rank; i++) n_batch *= y->dims[i];
+    int64_t *start_a = starts(e, &sa, rank, y->dims, n_batch);
+    int64_t *start_b = starts(e, &sb, rank, y->dims, n_batch);
+    if (start_a == NULL || start_b == NULL) return HN_NOMEM(err);
+    *plan = (hn_matmul){
+        .n_batch = n_batch,
+        .m = sa.rows,
+        .n = sb.cols,
+        .k = sa.cols,
+        .a = {.t = a, .start = start_a, .row_stride = sa.row_stride, .col_stride = sa.col_stride},
+        .b = {.t = b, .start = start_b, .row_stride = sb.row_stride, .col_stride = sb.col_stride},
+        .out = {.t = y, .m = sa.rows, .n = sb.cols}};
+    return HONE_OK;
+}

@@ -1,0 +1,118 @@
+/* MaxPool, AveragePool, LpPool: one number for each window. */
+#include <math.h>
+
+#include "ops/pooling_ref.h"
+
+static hone_status infer(hn_infer *c, hn_error *err) { return hn_pool_infer(c, false, err); }
+
+typedef struct target {
+    hn_tensor *y, *indices;
+    const hn_tensor *x;
+    bool column_major;
+} target;
+
+/* Position i of the row-major plane of x, counted with the first spatial axis fastest. */
+static int64_t column_major(const hn_tensor *x, int64_t i) {
+    int64_t at = 0, coord[HONE_MAX_RANK];
+    for (int a = x->rank - 1; a >= 2; a--) {
+        coord[a] = i % x->dims[a];
+        i /= x->dims[a];
+    }
+    for (int a = x->rank - 1; a >= 2; a--) at = at * x->dims[a] + coord[a];
+    return at;
+}
+
+static void store(const void *ctx, int64_t n, int64_t c, int64_t size, const double *v,
+                  const int64_t *at) {
+    const target *t = ctx;
+    int64_t plane = n * t->x->dims[1] + c;
+    hn_store_f64_n(t->y->dtype, t->y->data, plane * size, size, v);
+    if (t->indices == NULL) return;
+    int64_t in_size = t->x->n / (t->x->dims[0] * t->x->dims[1]);
+    int64_t *index = (int64_t *)t->indices->data + plane * size;
+    for (int64_t i = 0; i < size; i++) {
+        int64_t k = at[i] >= 0 && t->column_major ? column_major(t->x, at[i]) : at[i];
+        index[i] = k < 0 ? -1 : plane * in_size + k;
+    }
+}
+
+static hone_status pool(hn_eval *e, hn_pooling *p, hn_error *err) {
+    target t = {.y = e->out[0], .indices = hn_eval_out(e, 1), .x = e->in[0]};
+    t.column_major = t.indices != NULL && hn_attr_i(e->node, "storage_order") != 0;
+    p->store = store;
+    p->ctx = &t;
+    return hn_pool_ref(e, t.x, t.y, p, err);
+}
+
+static hone_status max_ref(hn_eval *e, hn_error *err) {
+    hone_dtype t = e->in[0]->dtype;
+    hn_pooling p = {.mode = HN_POOL_MAX,
+                    .lowest = hn_dtype_is_int(t) ? (double)hn_dtype_min(t) : -INFINITY};
+    return pool(e, &p, err);
+}
+
+static hone_status average_ref(hn_eval *e, hn_error *err) {
+    hn_pooling p = {.mode = HN_POOL_AVERAGE,
+                    .count_pads = hn_attr_i(e->node, "count_include_pad") != 0};
+    return pool(e, &p, err);
+}
+
+static hone_status lp_ref(hn_eval *e, hn_error *err) {
+    hn_pooling p = {.mode = HN_POOL_LP, .p = hn_attr_i(e->node, "p")};
+    HN_CHECK(err, p.p >= 1, HONE_E_ARG, "attribute 'p' is %lld, expected 1 or more",
+             (long long)p.p);
+    return pool(e, &p, err);
+}
+
+static const hn_attr_def max_attrs[] = {
+    HN_SPATIAL_ATTRS,
+    HN_ATTR_I("ceil_mode", 0),
+    HN_ATTR_REQ("kernel_shape", INTS),
+    HN_ATTR_I("storage_order", 0),
+    {0},
+};
+
+static const hn_attr_def average_attrs[] = {
+    HN_SPATIAL_ATTRS,
+    HN_ATTR_I("ceil_mode", 0),
+    HN_ATTR_I("count_include_pad", 0),
+    HN_ATTR_REQ("kernel_shape", INTS),
+    {0},
+};
+
+static const hn_attr_def lp_attrs[] = {
+    HN_SPATIAL_ATTRS,
+    HN_ATTR_I("ceil_mode", 0),
+    HN_ATTR_REQ("kernel_shape", INTS),
+    HN_ATTR_I("p", 2),
+    {0},
+};
+
+const hn_op_def hn_op_max_pool = {
+    .name = "MaxPool",
+    .versions = "1 8 10 11 12 22",
+    .sig = "(X:T) -> (Y:T, Indices:s64?); T: float s8 u8",
+    .attrs = max_attrs,
+    .quant = HN_QUANT_PASS,
+    .infer = infer,
+    .ref = max_ref,
+};
+
+const hn_op_def hn_op_average_pool = {
+    .name = "AveragePool",
+    .versions = "1 7 10 11 19 22",
+    .sig = "(X:T) -> (Y:T); T: float",
+    .attrs = average_attrs,
+    .quant = HN_QUANT_AVERAGE,
+    .infer = infer,
+    .ref = average_ref,
+};
+
+const hn_op_def hn_op_lp_pool = {
+    .name = "LpPool",
+    .versions = "1 2 11 18 22",
+    .sig = "(X:T) -> (Y:T); T: float",
+    .attrs = lp_attrs,
+    .infer = infer,
+    .ref = lp_ref,
+};
