@@ -1,7 +1,9 @@
-/* Arithmetic of two broadcast tensors: Add, Sub, Mul, Div, Mod and PRelu.
+/* Arithmetic and logic of two broadcast tensors of one type: Add, Sub, Mul, Div, Mod, PRelu; And,
+ * Or, Xor; BitwiseAnd, BitwiseOr, BitwiseXor, BitShift.
  *
  * Floats are computed in double and rounded once. Integers are exact: they wrap as two's complement
- * of their own type, which 64-bit arithmetic does when the low bits are stored.
+ * of their own type, which 64-bit arithmetic does when the low bits are stored. Bools are integers
+ * of value 0 and 1.
  */
 #include <math.h>
 
@@ -11,8 +13,8 @@ typedef struct binary {
     double (*f64)(double a, double b);
     /* Of any integer type; u64 arrives as its bits, and `is_u64` says so. */
     int64_t (*s64)(int64_t a, int64_t b, bool is_u64);
-    hn_dim (*known)(hn_infer *c, const hn_dim *args);
-    bool divides; /* an integer b of 0 is an error */
+    hn_dim (*known)(hn_infer *c, const hn_dim *args); /* NULL: contents are not followed */
+    bool divides;                                     /* an integer b of 0 is an error */
 } binary;
 
 /* ---- floats ---- */
@@ -68,19 +70,43 @@ static int64_t prelu_s64(int64_t x, int64_t slope, bool is_u64) {
     return !is_u64 && x < 0 ? mul_s64(slope, x, is_u64) : x;
 }
 
-/* ---- known contents ---- */
-
-static bool exact(hn_dim d) {
-    int64_t v;
-    return !hn_dim_is_const(d, &v) || hn_dim_exact(d, &v);
+static int64_t and_s64(int64_t a, int64_t b, bool is_u64) {
+    (void)is_u64;
+    return a & b;
 }
 
+static int64_t or_s64(int64_t a, int64_t b, bool is_u64) {
+    (void)is_u64;
+    return a | b;
+}
+
+static int64_t xor_s64(int64_t a, int64_t b, bool is_u64) {
+    (void)is_u64;
+    return a ^ b;
+}
+
+/* Shifts by less than 0 or 64 and more leave nothing but copies of the sign. Narrower types need no
+ * more: a has its sign extended, and what is shifted past their width is not stored. */
+static int64_t shift_left_s64(int64_t a, int64_t b, bool is_u64) {
+    (void)is_u64;
+    return b >= 0 && b < 64 ? (int64_t)((uint64_t)a << b) : 0;
+}
+
+static int64_t shift_right_s64(int64_t a, int64_t b, bool is_u64) {
+    bool minus = a < 0 && !is_u64;
+    if (b < 0 || b > 63) return minus ? -1 : 0;
+    uint64_t bits = (uint64_t)a >> b;
+    return (int64_t)(minus && b > 0 ? bits | UINT64_MAX << (64 - b) : bits);
+}
+
+/* ---- known contents ---- */
+
 static hn_dim add_known(hn_infer *c, const hn_dim *x) {
-    return exact(x[0]) && exact(x[1]) ? hn_dim_add(c->dims, x[0], x[1]) : NULL;
+    return hn_dim_exact(x[0]) && hn_dim_exact(x[1]) ? hn_dim_add(c->dims, x[0], x[1]) : NULL;
 }
 
 static hn_dim sub_known(hn_infer *c, const hn_dim *x) {
-    return exact(x[0]) && exact(x[1]) ? hn_dim_sub(c->dims, x[0], x[1]) : NULL;
+    return hn_dim_exact(x[0]) && hn_dim_exact(x[1]) ? hn_dim_sub(c->dims, x[0], x[1]) : NULL;
 }
 
 /* Factors are small or symbols, so that no product grows past what a dim may hold. */
@@ -97,7 +123,7 @@ static bool floor_divides(const hn_dim *x) {
     int64_t lo, hi, ignored;
     hn_dim_range(x[1], &lo, &ignored);
     hn_dim_range(x[0], &hi, &ignored);
-    return lo > 0 && hi >= 0 && exact(x[0]) && exact(x[1]);
+    return lo > 0 && hi >= 0 && hn_dim_exact(x[0]) && hn_dim_exact(x[1]);
 }
 
 static hn_dim div_known(hn_infer *c, const hn_dim *x) {
@@ -160,29 +186,49 @@ static hone_status ref(hn_eval *e, hn_error *err) { return run(e, e->node->op->d
 static hone_status infer(hn_infer *c, hn_error *err) {
     const binary *op = c->node->op->data;
     HN_TRY(hn_infer_broadcast(c, err));
-    hn_follow_values(c, op->known);
+    if (op->known != NULL) hn_follow_values(c, op->known);
     return HONE_OK;
 }
 
-static const binary add = {add_f64, add_s64, add_known, false};
-static const binary sub = {sub_f64, sub_s64, sub_known, false};
-static const binary mul = {mul_f64, mul_s64, mul_known, false};
-static const binary divide = {div_f64, div_s64, div_known, true};
-
-#define BINARY(lc, NAME, VERSIONS, ROW, TRAITS, QUANT)                              \
+#define BINARY(lc, NAME, VERSIONS, TYPES, TRAITS, QUANT, ...)                       \
     const hn_op_def hn_op_##lc = {.name = NAME,                                     \
                                   .versions = VERSIONS,                             \
-                                  .sig = "(A:T, B:T) -> (C:T); T: num",             \
+                                  .sig = "(A:T, B:T) -> (C:T); T: " TYPES,          \
                                   .traits = HN_ELEMENTWISE | HN_INPLACE | (TRAITS), \
-                                  .quant = QUANT,                                   \
+                                  .quant = HN_QUANT_##QUANT,                        \
                                   .infer = infer,                                   \
                                   .ref = ref,                                       \
-                                  .data = &(ROW)};
+                                  .data = &(const binary){__VA_ARGS__}};
 
-BINARY(add, "Add", "1 6 7 13 14", add, HN_COMMUTATIVE, HN_QUANT_ELEMENT)
-BINARY(sub, "Sub", "1 6 7 13 14", sub, 0, HN_QUANT_ELEMENT)
-BINARY(mul, "Mul", "1 6 7 13 14", mul, HN_COMMUTATIVE, HN_QUANT_ELEMENT)
-BINARY(div, "Div", "1 6 7 13 14", divide, 0, HN_QUANT_NONE)
+/* clang-format off */
+BINARY(add, "Add", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, add_f64, add_s64, add_known, false)
+BINARY(sub, "Sub", "1 6 7 13 14", "num", 0, ELEMENT, sub_f64, sub_s64, sub_known, false)
+BINARY(mul, "Mul", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, mul_f64, mul_s64, mul_known, false)
+BINARY(div, "Div", "1 6 7 13 14", "num", 0, NONE, div_f64, div_s64, div_known, true)
+BINARY(and, "And", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = and_s64)
+BINARY(or, "Or", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = or_s64)
+BINARY(xor, "Xor", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = xor_s64)
+BINARY(bitwise_and, "BitwiseAnd", "18", "int", HN_COMMUTATIVE, NONE, .s64 = and_s64)
+BINARY(bitwise_or, "BitwiseOr", "18", "int", HN_COMMUTATIVE, NONE, .s64 = or_s64)
+BINARY(bitwise_xor, "BitwiseXor", "18", "int", HN_COMMUTATIVE, NONE, .s64 = xor_s64)
+/* clang-format on */
+
+static hone_status ref_shift(hn_eval *e, hn_error *err) {
+    bool left = hn_attr_is(e->node, "direction", "LEFT");
+    return run(e, &(binary){.s64 = left ? shift_left_s64 : shift_right_s64}, err);
+}
+
+const hn_op_def hn_op_bit_shift = {
+    .name = "BitShift",
+    .versions = "11 28",
+    .sig = "(X:T, Y:T) -> (Z:T); T: int",
+    .attrs =
+        (const hn_attr_def[]){
+            {.name = "direction", .type = HN_ATTR_STRING, .required = true, .one_of = "LEFT RIGHT"},
+            {0}},
+    .traits = HN_ELEMENTWISE | HN_INPLACE,
+    .infer = hn_infer_broadcast,
+    .ref = ref_shift};
 
 /* ---- Mod: the quotient rounds down, or with fmod = 1 toward zero ---- */
 

@@ -133,12 +133,13 @@ void hn_for_blocks(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t from,
 
 #define MOST_ARGS 8
 
-bool hn_dim_exact(hn_dim d, int64_t *v) {
+bool hn_dim_exact(hn_dim d) {
     const int64_t far = (int64_t)1 << 60;
-    return hn_dim_is_const(d, v) && *v > -far && *v < far;
+    int64_t v;
+    return !hn_dim_is_const(d, &v) || (v > -far && v < far);
 }
 
-/* Index into a tensor of shape s of the element that belongs to element i of dims. */
+/* Index into a tensor of in_dims of the element that belongs to element i of dims. */
 static int64_t source_index(int64_t i, int rank, const int64_t *dims, int in_rank,
                             const int64_t *in_dims) {
     int64_t at = 0, step = 1;
@@ -171,7 +172,10 @@ void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args)
         int n;
         int64_t want;
         in[k] = hn_in_values(c, k, &n);
-        if (in[k] == NULL || !hn_shape_is_const(hn_in_shape(c, k), in_dims[k]) ||
+        if (!hn_has_in(c, k)) continue;
+        /* u64 would have to be read as numbers up to 2^64. */
+        if (in[k] == NULL || c->in[k].dtype == HONE_DTYPE_U64 || hn_in_rank(c, k) > shape->rank ||
+            !hn_shape_is_const(hn_in_shape(c, k), in_dims[k]) ||
             !hn_dims_count(in_dims[k], hn_in_rank(c, k), &want) || want != n)
             return;
     }
@@ -179,7 +183,9 @@ void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args)
     for (int64_t i = 0; out != NULL && i < count; i++) {
         hn_dim args[MOST_ARGS];
         for (int k = 0; k < c->n_in; k++)
-            args[k] = in[k][source_index(i, shape->rank, dims, hn_in_rank(c, k), in_dims[k])];
+            args[k] = in[k] == NULL
+                          ? NULL
+                          : in[k][source_index(i, shape->rank, dims, hn_in_rank(c, k), in_dims[k])];
         out[i] = fn(c, args);
         if (out[i] != NULL && fits(dtype, out[i])) continue;
         c->out[0].values = NULL;

@@ -42,11 +42,10 @@ void hn_for_blocks(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t from,
                    void *ctx);
 
 /* Known contents of output 0, which has its shape already: fn(c, args) for each element, args being
- * the known contents of all inputs that belong to it. Does nothing when some contents are not known
- * or fn returns NULL for an element. */
+ * the known contents of all inputs that belong to it (NULL for an absent input). Does nothing when
+ * some contents are not known or fn returns NULL for an element. */
 void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args));
-/* The number d when it is one, and small enough to have been kept exactly. Contents beyond 2^60
- * stand for "very large" only. */
-bool hn_dim_exact(hn_dim d, int64_t *v);
+/* False for numbers beyond 2^60, which in contents stand for "very large" only. */
+bool hn_dim_exact(hn_dim d);
 
 #endif

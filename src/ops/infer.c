@@ -22,6 +22,16 @@ void hn_set_dtype(hn_infer *c, int out, hone_dtype t) {
     if (hn_wants_out(c, out)) c->out[out].dtype = t;
 }
 
+hone_status hn_set_dtype_named(hn_infer *c, int out, const char *attr, hn_error *err) {
+    int64_t t = hn_attr_i(c->node, attr);
+    bool known = t > 0 && t < HONE_DTYPE_COUNT_ && hn_dtype_valid((int)t);
+    HN_CHECK(err, known && hn_dtype_in((hone_dtype)t, hn_op_sig(c->node->op)->out[out].types),
+             HONE_E_TYPE, "%s is %s (%lld), which the operator does not give", attr,
+             known ? hone_dtype_name((hone_dtype)t) : "no type hone knows", (long long)t);
+    hn_set_dtype(c, out, (hone_dtype)t);
+    return HONE_OK;
+}
+
 hn_dim *hn_set_values(hn_infer *c, int out, int n) {
     if (!hn_wants_out(c, out) || n < 0 || n > HN_MAX_KNOWN) return NULL;
     hn_dim *v = hn_arena_array(c->scratch, (size_t)n, sizeof *v);

@@ -146,6 +146,8 @@ static inline const hn_shape *hn_in_shape(const hn_infer *c, int i) { return &c-
 /* Setting outputs that are not there does nothing. */
 void hn_set_shape(hn_infer *c, int out, const hn_shape *s);
 void hn_set_dtype(hn_infer *c, int out, hone_dtype t);
+/* The type that INT attribute `attr` names; HONE_E_TYPE when the signature does not allow it. */
+hone_status hn_set_dtype_named(hn_infer *c, int out, const char *attr, hn_error *err);
 /* Room for n known contents of output `out`, to be filled by the caller; NULL when n is over
  * HN_MAX_KNOWN, the output is not wanted, or memory ran out (then dims->status is set). */
 hn_dim *hn_set_values(hn_infer *c, int out, int n);

@@ -1,0 +1,76 @@
+/* Clip: Min(max, Max(input, min)). NaN passes, and an absent or NaN limit limits nothing. */
+#include "ops/broadcast.h"
+
+typedef struct job {
+    const hn_tensor *in, *min, *max;
+    hn_tensor *out;
+} job;
+
+static void run_f64(void *ctx, int64_t from, int64_t n) {
+    const job *j = ctx;
+    double x[HN_BLOCK];
+    hn_load_f64_n(j->in->dtype, j->in->data, from, n, x);
+    if (j->min != NULL) {
+        double lo = hn_tensor_f64(j->min, 0);
+        for (int64_t i = 0; i < n; i++) x[i] = x[i] < lo ? lo : x[i];
+    }
+    if (j->max != NULL) {
+        double hi = hn_tensor_f64(j->max, 0);
+        for (int64_t i = 0; i < n; i++) x[i] = x[i] > hi ? hi : x[i];
+    }
+    hn_store_f64_n(j->out->dtype, j->out->data, from, n, x);
+}
+
+static bool below(int64_t a, int64_t b, bool is_u64) {
+    return is_u64 ? (uint64_t)a < (uint64_t)b : a < b;
+}
+
+static void run_s64(void *ctx, int64_t from, int64_t n) {
+    const job *j = ctx;
+    bool is_u64 = j->in->dtype == HONE_DTYPE_U64;
+    int64_t x[HN_BLOCK];
+    hn_load_s64_n(j->in->dtype, j->in->data, from, n, x);
+    if (j->min != NULL) {
+        int64_t lo = hn_tensor_s64(j->min, 0);
+        for (int64_t i = 0; i < n; i++) x[i] = below(x[i], lo, is_u64) ? lo : x[i];
+    }
+    if (j->max != NULL) {
+        int64_t hi = hn_tensor_s64(j->max, 0);
+        for (int64_t i = 0; i < n; i++) x[i] = below(hi, x[i], is_u64) ? hi : x[i];
+    }
+    hn_store_s64_n(j->out->dtype, j->out->data, from, n, x);
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    job j = {e->in[0], hn_eval_in(e, 1), hn_eval_in(e, 2), e->out[0]};
+    for (int i = 1; i < 3; i++) {
+        const hn_tensor *t = hn_eval_in(e, i);
+        HN_CHECK(err, t == NULL || t->n == 1, HONE_E_SHAPE, "%s has %lld elements, expected 1",
+                 i == 1 ? "min" : "max", (long long)t->n);
+    }
+    hn_for_blocks(e->pool, j.out->n, hn_dtype_is_float(j.in->dtype) ? run_f64 : run_s64, &j);
+    return HONE_OK;
+}
+
+static hn_dim known(hn_infer *c, const hn_dim *x) {
+    hn_dim d = x[0];
+    if (c->n_in > 1 && x[1] != NULL) d = hn_dim_max(c->dims, d, x[1]);
+    if (c->n_in > 2 && x[2] != NULL) d = hn_dim_min(c->dims, d, x[2]);
+    return d;
+}
+
+/* The limits are scalars; models with one-element vectors exist and are understood. */
+static hone_status infer(hn_infer *c, hn_error *err) {
+    for (int i = 1; i < 3; i++) HN_TRY(hn_want_rank(c, i, 0, 1, err));
+    HN_TRY(hn_infer_same(c, err));
+    hn_follow_values(c, known);
+    return HONE_OK;
+}
+
+const hn_op_def hn_op_clip = {.name = "Clip",
+                              .versions = "1 6 11 12 13",
+                              .sig = "(input:T, min:T?, max:T?) -> (output:T); T: num",
+                              .traits = HN_ELEMENTWISE | HN_INPLACE | HN_LAYOUT_FREE,
+                              .quant = HN_QUANT_PASS,
+                              .infer = infer,
+                              .ref = ref};

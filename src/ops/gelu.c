@@ -1,0 +1,120 @@
+/* GELU and its relatives: Gelu and, of com.microsoft, Gelu, QuickGelu, FastGelu and BiasGelu, the
+ * last two with a bias that is added to X first, along the last axis. */
+#include "ops/broadcast.h"
+#include "ops/scalar.h"
+
+typedef enum form { ERF, TANH, QUICK } form;
+
+typedef struct job {
+    form form;
+    double alpha;
+    hn_broadcast x, bias; /* bias.tensor NULL: none */
+    hn_tensor *out;
+} job;
+
+static void run(void *ctx, int64_t from, int64_t n) {
+    const job *j = ctx;
+    double x[HN_BLOCK], bias[HN_BLOCK];
+    hn_broadcast_f64(&j->x, from, n, x);
+    if (j->bias.tensor != NULL) {
+        hn_broadcast_f64(&j->bias, from, n, bias);
+        for (int64_t i = 0; i < n; i++) x[i] += bias[i];
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = j->form == ERF    ? hn_gelu(x[i])
+               : j->form == TANH ? hn_gelu_tanh(x[i])
+                                 : x[i] * hn_sigmoid(j->alpha * x[i]);
+    hn_store_f64_n(j->out->dtype, j->out->data, from, n, x);
+}
+
+static hone_status evaluate(hn_eval *e, form f, double alpha) {
+    job j = {.form = f, .alpha = alpha, .out = e->out[0]};
+    const hn_tensor *bias = hn_eval_in(e, 1);
+    hn_broadcast_init(&j.x, e->in[0], j.out->rank, j.out->dims);
+    if (bias != NULL) hn_broadcast_init(&j.bias, bias, j.out->rank, j.out->dims);
+    hn_for_blocks(e->pool, j.out->n, run, &j);
+    return HONE_OK;
+}
+
+static hone_status ref_gelu(hn_eval *e, hn_error *err) {
+    (void)err;
+    return evaluate(e, hn_attr_is(e->node, "approximate", "tanh") ? TANH : ERF, 0);
+}
+
+static hone_status ref_erf(hn_eval *e, hn_error *err) {
+    (void)err;
+    return evaluate(e, ERF, 0);
+}
+
+static hone_status ref_fast(hn_eval *e, hn_error *err) {
+    (void)err;
+    return evaluate(e, TANH, 0);
+}
+
+static hone_status ref_quick(hn_eval *e, hn_error *err) {
+    (void)err;
+    return evaluate(e, QUICK, hn_attr_f(e->node, "alpha"));
+}
+
+static hone_status infer_bias(hn_infer *c, hn_error *err) {
+    const hn_shape *x = hn_in_shape(c, 0);
+    HN_TRY(hn_want_rank(c, 0, 1, HONE_MAX_RANK, err));
+    if (hn_has_in(c, 1)) {
+        HN_TRY(hn_want_rank(c, 1, 1, 1, err));
+        if (x->rank > 0 && hn_in_rank(c, 1) == 1)
+            HN_TRY(hn_want_equal(x->dim[x->rank - 1], hn_in_shape(c, 1)->dim[0],
+                                 "last axis of X and bias", err));
+    }
+    hn_set_shape(c, 0, x);
+    return HONE_OK;
+}
+
+#define TRAITS (HN_ELEMENTWISE | HN_INPLACE)
+
+const hn_op_def hn_op_gelu = {
+    .name = "Gelu",
+    .versions = "20",
+    .sig = "(X:T) -> (Y:T); T: float",
+    .attrs = (const hn_attr_def[]){HN_ATTR_S("approximate", "none", "none tanh"), {0}},
+    .traits = TRAITS | HN_LAYOUT_FREE,
+    .quant = HN_QUANT_ELEMENT,
+    .infer = hn_infer_same,
+    .ref = ref_gelu};
+
+const hn_op_def hn_op_ms_gelu = {.domain = "com.microsoft",
+                                 .name = "Gelu",
+                                 .versions = "1",
+                                 .sig = "(X:T) -> (Y:T); T: float",
+                                 .traits = TRAITS | HN_LAYOUT_FREE,
+                                 .quant = HN_QUANT_ELEMENT,
+                                 .infer = hn_infer_same,
+                                 .ref = ref_erf};
+
+const hn_op_def hn_op_ms_quick_gelu = {
+    .domain = "com.microsoft",
+    .name = "QuickGelu",
+    .versions = "1",
+    .sig = "(X:T) -> (Y:T); T: float",
+    .attrs = (const hn_attr_def[]){HN_ATTR_F("alpha", 1.702f), {0}},
+    .traits = TRAITS | HN_LAYOUT_FREE,
+    .quant = HN_QUANT_ELEMENT,
+    .infer = hn_infer_same,
+    .ref = ref_quick};
+
+const hn_op_def hn_op_ms_fast_gelu = {.domain = "com.microsoft",
+                                      .name = "FastGelu",
+                                      .versions = "1",
+                                      .sig = "(X:T, bias:T?) -> (Y:T); T: float",
+                                      .traits = TRAITS,
+                                      .quant = HN_QUANT_ELEMENT,
+                                      .infer = infer_bias,
+                                      .ref = ref_fast};
+
+const hn_op_def hn_op_ms_bias_gelu = {.domain = "com.microsoft",
+                                      .name = "BiasGelu",
+                                      .versions = "1",
+                                      .sig = "(A:T, B:T) -> (C:T); T: float",
+                                      .traits = TRAITS,
+                                      .quant = HN_QUANT_ELEMENT,
+                                      .infer = infer_bias,
+                                      .ref = ref_erf};
