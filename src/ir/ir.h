@@ -100,6 +100,7 @@ struct hn_value {
     bool dead;
     const char *doc;
     hn_props metadata;
+    hn_bytes extra; /* an initializer's fields beside name, type, dims and data, saved as they came */
 };
 
 /* ---- attributes ---- */
@@ -142,6 +143,9 @@ struct hn_attr {
         hn_bytes bytes;   /* TYPE_PROTO */
         hn_bytes *protos; /* TYPE_PROTOS */
     } u;
+    /* Of a tensor, or of each of a list: fields of its TensorProto beside type, dims and data, saved
+     * as they came; NULL: none. */
+    hn_bytes *extra;
     const char *ref; /* ref_attr_name: only inside functions, before they are inlined */
     const char *doc;
     hn_attr *next;
@@ -287,6 +291,11 @@ static inline hn_value *hn_node_input(const hn_node *n, int i) {
 static inline hn_value *hn_node_output(const hn_node *n, int i) {
     return i < n->n_outputs ? n->outputs[i] : NULL;
 }
+
+/* Brings the graph's own nodes into topological order, moving as few as it takes; uses in subgraphs
+ * count for the node that owns them. HONE_E_MODEL on a cycle. moved (may be NULL): they were not in
+ * order before. */
+hone_status hn_graph_sort(hn_graph *g, bool *moved, hn_error *err);
 
 /* ---- attributes ---- */
 

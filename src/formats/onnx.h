@@ -1,0 +1,37 @@
+/* ONNX models, in and out.
+ *
+ * Reading: the file is mapped; raw tensor data (and packed float and double data) stays in it, so a
+ * model costs memory for its graph only. Everything the file says is checked before it is used or
+ * allocated for. Functions of the model are inlined (onnx_function.c), nodes out of order are
+ * sorted with a warning, and old operators are lifted to the newest definitions (ops/lift.h).
+ *
+ * Read leniently, since nothing can go wrong by it:
+ *   - value_info of a value that does not exist is dropped;
+ *   - an operator set that is used but not imported counts as version 1, unless it is ai.onnx's;
+ *   - numbers of int32_data too wide for their type keep their low bits, as ONNX's own tools do;
+ *   - an initializer that IR version 3 wants listed among the inputs need not be.
+ * Before IR version 4 initializers had to be inputs too; they are read as constants, as ONNX
+ * Runtime does, and listed again when such a model is saved. From 4 on, an initializer that is also
+ * an input is a default the caller may override.
+ */
+#ifndef HN_FORMATS_ONNX_H
+#define HN_FORMATS_ONNX_H
+
+#include "base/file.h"
+#include "ir/ir.h"
+
+typedef struct hn_onnx_options {
+    bool no_mmap;       /* copy files to memory instead of mapping them */
+    const char *folder; /* where a model from memory has its external data; NULL: nowhere */
+} hn_onnx_options;
+
+/* o may be NULL. */
+hone_status hn_onnx_load(hn_model **out, const char *path, const hn_onnx_options *o,
+                         hn_allocator *alloc, hn_error *err);
+/* The same from bytes, of which the model's tensors keep a reference. */
+hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_options *o,
+                                hn_allocator *alloc, hn_error *err);
+/* A file that holds one TensorProto (.pb). */
+hone_status hn_onnx_read_tensor(hn_tensor **out, hn_file *file, hn_allocator *alloc, hn_error *err);
+
+#endif

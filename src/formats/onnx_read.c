@@ -1,0 +1,919 @@
+/* From ModelProto to hn_model.
+ *
+ * Fields of a message may come in any order, so a graph is read in passes over its fields: first
+ * what defines values (initializers, inputs, outputs of nodes), then what uses them (inputs of
+ * nodes, attributes with their subgraphs, outputs of the graph). Names are looked up in the graph
+ * and then in those around it.
+ */
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "formats/onnx_reader.h"
+#include "ops/op.h"
+
+static const hn_bytes nothing = {"", 0};
+
+/* For "%.*s". */
+static int shown(hn_bytes b) { return (int)(b.n < 200 ? b.n : 200); }
+static const char *text_of(hn_bytes b) { return b.p; }
+
+hone_status hn_onnx_text(hn_arena *arena, hn_bytes b, const char *what, const char **out,
+                         hn_error *err) {
+    HN_CHECK(err, b.n == 0 || memchr(b.p, 0, b.n) == NULL, HONE_E_FORMAT,
+             "%s has a zero byte inside", what);
+    *out = b.n == 0 ? "" : hn_arena_strndup(arena, b.p, b.n);
+    return *out != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+hone_status hn_onnx_extra(hn_onnx_reader *r, hn_onnx_message message, hn_bytes bytes, uint32_t keep,
+                          hn_bytes *out, hn_error *err) {
+    unsigned char *copy = NULL;
+    hn_wire_field f;
+    for (int pass = 0; pass < 2; pass++) {
+        size_t n = 0;
+        hn_wire w = hn_onnx_open(r, message, bytes);
+        while (hn_wire_next(&w, &f, err)) {
+            if (f.kind != HN_WIRE_UNKNOWN && (keep >> f.number & 1) == 0) continue;
+            if (pass == 1) memcpy(copy + n, f.whole.p, f.whole.n);
+            n += f.whole.n;
+        }
+        HN_TRY(w.status);
+        *out = (hn_bytes){copy, n};
+        if (n == 0) return HONE_OK;
+        if (pass == 0 && (copy = hn_arena_alloc(&r->model->arena, n)) == NULL) return HN_NOMEM(err);
+    }
+    return HONE_OK;
+}
+
+/* ---- small messages ---- */
+
+static hone_status read_entry(hn_onnx_reader *r, hn_bytes bytes, hn_prop *out, hn_error *err) {
+    hn_bytes key = nothing, value = nothing;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_ENTRY, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number == HN_ONNX_ENTRY_KEY) key = f.bytes;
+        if (f.number == HN_ONNX_ENTRY_VALUE) value = f.bytes;
+    }
+    HN_TRY(w.status);
+    HN_TRY(hn_onnx_text(&r->model->arena, key, "a metadata key", &out->key, err));
+    return hn_onnx_text(&r->model->arena, value, "a metadata value", &out->value, err);
+}
+
+hone_status hn_onnx_count(hn_onnx_reader *r, hn_onnx_message message, hn_bytes bytes,
+                          uint32_t field, int *count, hn_error *err) {
+    hn_wire w = hn_onnx_open(r, message, bytes);
+    hn_wire_field f;
+    int n = 0;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number != field) continue;
+        HN_CHECK(err, n < INT_MAX / 2, HONE_E_LIMIT, "a %s has too many fields", w.message->name);
+        n++;
+    }
+    *count = n;
+    return w.status;
+}
+
+static hone_status read_props(hn_onnx_reader *r, hn_onnx_message message, hn_bytes bytes,
+                              uint32_t field, hn_props *out, hn_error *err) {
+    int n;
+    HN_TRY(hn_onnx_count(r, message, bytes, field, &n, err));
+    if (n == 0) return HONE_OK;
+    out->v = hn_arena_array(&r->model->arena, (size_t)n, sizeof *out->v);
+    if (out->v == NULL) return HN_NOMEM(err);
+    hn_wire w = hn_onnx_open(r, message, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err))
+        if (f.number == field) HN_TRY(read_entry(r, f.bytes, &out->v[out->n++], err));
+    return w.status;
+}
+
+hone_status hn_onnx_opset(hn_onnx_reader *r, hn_bytes bytes, hn_opset *out, hn_error *err) {
+    hn_bytes domain = nothing;
+    int64_t version = 0;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_OPSET, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number == HN_ONNX_OPSET_DOMAIN) domain = f.bytes;
+        if (f.number == HN_ONNX_OPSET_VERSION) version = (int64_t)f.value;
+    }
+    HN_TRY(w.status);
+    HN_TRY(hn_onnx_text(&r->scratch, domain, "a domain", &out->domain, err));
+    if (strcmp(out->domain, "ai.onnx") == 0) out->domain = "";
+    HN_CHECK(err, version > 0 && version <= INT_MAX, HONE_E_MODEL,
+             "the opset import of domain '%.200s' has version %lld, expected 1 or more",
+             out->domain, (long long)version);
+    HN_CHECK(err, out->domain[0] != '\0' || version <= HN_NEWEST_OPSET, HONE_E_UNSUPPORTED,
+             "the model uses opset %lld of ai.onnx; the newest known is %d", (long long)version,
+             HN_NEWEST_OPSET);
+    out->version = version;
+    return HONE_OK;
+}
+
+/* ---- types ---- */
+
+static hone_status read_dim(hn_onnx_reader *r, hn_bytes bytes, hn_dim *out, const char **denotation,
+                            hn_error *err) {
+    hn_dims *dims = &r->model->dims;
+    const char *name;
+    *out = NULL;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_DIM, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number == HN_ONNX_DIM_DIM_VALUE) {
+            HN_CHECK(err, f.value <= INT64_MAX / 2, HONE_E_MODEL, "a dim has the size %lld",
+                     (long long)f.value);
+            *out = hn_dim_const(dims, (int64_t)f.value);
+        } else if (f.number == HN_ONNX_DIM_DIM_PARAM) {
+            HN_TRY(hn_onnx_text(&r->scratch, f.bytes, "a dim_param", &name, err));
+            *out = name[0] != '\0' ? hn_dim_symbol(dims, name) : NULL;
+        } else if (f.number == HN_ONNX_DIM_DENOTATION) {
+            HN_TRY(hn_onnx_text(&r->model->arena, f.bytes, "a denotation", denotation, err));
+        }
+    }
+    if (*out == NULL) *out = hn_dim_fresh(dims, -1);
+    return w.status;
+}
+
+static hone_status read_shape(hn_onnx_reader *r, hn_bytes bytes, hn_type *type, hn_error *err) {
+    const char *denotations[HONE_MAX_RANK] = {NULL};
+    bool any = false;
+    type->shape.rank = 0;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_SHAPE, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number != HN_ONNX_SHAPE_DIM) continue;
+        int i = type->shape.rank;
+        HN_CHECK(err, i < HONE_MAX_RANK, HONE_E_MODEL, "a shape has more than %d axes",
+                 HONE_MAX_RANK);
+        HN_TRY(read_dim(r, f.bytes, &type->shape.dim[i], &denotations[i], err));
+        any |= denotations[i] != NULL;
+        type->shape.rank++;
+    }
+    if (any) {
+        const char **copy =
+            hn_arena_array(&r->model->arena, (size_t)type->shape.rank, sizeof *copy);
+        if (copy == NULL) return HN_NOMEM(err);
+        memcpy(copy, denotations, (size_t)type->shape.rank * sizeof *copy);
+        type->dim_denotations = copy;
+    }
+    return w.status;
+}
+
+static hone_status read_tensor_type(hn_onnx_reader *r, hn_bytes bytes, hn_type *type,
+                                    hn_error *err) {
+    hn_wire w = hn_onnx_open(r, HN_ONNX_TENSOR_TYPE, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number == HN_ONNX_TENSOR_TYPE_ELEM_TYPE) {
+            HN_CHECK(err, f.value == 0 || (f.value < INT_MAX && hn_dtype_valid((int)f.value)),
+                     HONE_E_MODEL, "the element type %lld is unknown", (long long)f.value);
+            type->dtype = (hone_dtype)f.value;
+        } else if (f.number == HN_ONNX_TENSOR_TYPE_SHAPE) {
+            HN_TRY(read_shape(r, f.bytes, type, err));
+        }
+    }
+    return w.status;
+}
+
+static hone_status read_type(hn_onnx_reader *r, hn_bytes bytes, hn_type *type, hn_error *err) {
+    *type = (hn_type){.shape.rank = -1};
+    hn_wire w = hn_onnx_open(r, HN_ONNX_TYPE, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        switch (f.number) {
+            case HN_ONNX_TYPE_DENOTATION:
+                HN_TRY(hn_onnx_text(&r->model->arena, f.bytes, "a denotation", &type->denotation,
+                                    err));
+                break;
+            case HN_ONNX_TYPE_TENSOR_TYPE:
+            case HN_ONNX_TYPE_SPARSE_TENSOR_TYPE:
+                type->kind = f.number == HN_ONNX_TYPE_TENSOR_TYPE ? HN_TYPE_TENSOR : HN_TYPE_SPARSE;
+                HN_TRY(read_tensor_type(r, f.bytes, type, err));
+                break;
+            case HN_ONNX_TYPE_SEQUENCE_TYPE:
+            case HN_ONNX_TYPE_MAP_TYPE:
+            case HN_ONNX_TYPE_OPAQUE_TYPE:
+            case HN_ONNX_TYPE_OPTIONAL_TYPE: type->kind = HN_TYPE_OTHER; break;
+        }
+    }
+    HN_TRY(w.status);
+    if (type->kind != HN_TYPE_OTHER) return HONE_OK;
+    void *copy = hn_arena_alloc(&r->model->arena, bytes.n);
+    if (copy == NULL) return HN_NOMEM(err);
+    memcpy(copy, bytes.p, bytes.n);
+    *type = (hn_type){.kind = HN_TYPE_OTHER, .shape.rank = -1, .other = {copy, bytes.n}};
+    return HONE_OK;
+}
+
+/* ---- names ---- */
+
+hn_value *hn_onnx_resolve(const hn_onnx_scope *s, hn_bytes name) {
+    for (; s != NULL; s = s->outer) {
+        hn_value *v = hn_map_get(s->names, name.p, name.n);
+        if (v != NULL) return v;
+    }
+    return NULL;
+}
+
+bool hn_onnx_unclaimed(const hn_value *v) {
+    return v != &hn_onnx_absent && v->producer == NULL && v->constant == NULL && !v->is_input;
+}
+
+static hone_status define(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes name,
+                          const char *what, hn_value **out, hn_error *err) {
+    HN_CHECK(err, name.n > 0, HONE_E_MODEL, "%s has no name", what);
+    hn_value *before = hn_map_get(s->names, name.p, name.n);
+    if (before != NULL && s->call != NULL && hn_onnx_unclaimed(before)) {
+        *out = before;
+        return HONE_OK;
+    }
+    HN_CHECK(err, before == NULL && hn_onnx_resolve(s->outer, name) == NULL, HONE_E_MODEL,
+             "%s is called '%.*s', but that name is already given to another value", what,
+             shown(name), text_of(name));
+    const char *text;
+    HN_TRY(hn_onnx_text(&r->scratch, name, "the name of a value", &text, err));
+    if (s->call == NULL) return hn_value_create(out, s->graph, text, NULL, err);
+    text = hn_onnx_unique_name(r, text);
+    if (text == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_value_create(out, s->graph, text, NULL, err));
+    return hn_map_put(s->names, name.p, name.n, *out) ? HONE_OK : HN_NOMEM(err);
+}
+
+/* ---- attributes ---- */
+
+static hone_status read_graph(hn_onnx_reader *r, const hn_onnx_scope *outer, hn_node *owner,
+                              hn_bytes bytes, hn_graph **out, hn_error *err);
+
+/* Which field holds the value of an attribute type. */
+static const uint32_t value_fields[] = {
+    [HN_ATTR_FLOAT] = HN_ONNX_ATTRIBUTE_F,
+    [HN_ATTR_INT] = HN_ONNX_ATTRIBUTE_I,
+    [HN_ATTR_STRING] = HN_ONNX_ATTRIBUTE_S,
+    [HN_ATTR_TENSOR] = HN_ONNX_ATTRIBUTE_T,
+    [HN_ATTR_GRAPH] = HN_ONNX_ATTRIBUTE_G,
+    [HN_ATTR_FLOATS] = HN_ONNX_ATTRIBUTE_FLOATS,
+    [HN_ATTR_INTS] = HN_ONNX_ATTRIBUTE_INTS,
+    [HN_ATTR_STRINGS] = HN_ONNX_ATTRIBUTE_STRINGS,
+    [HN_ATTR_TENSORS] = HN_ONNX_ATTRIBUTE_TENSORS,
+    [HN_ATTR_GRAPHS] = HN_ONNX_ATTRIBUTE_GRAPHS,
+    [HN_ATTR_SPARSE_TENSOR] = HN_ONNX_ATTRIBUTE_SPARSE_TENSOR,
+    [HN_ATTR_SPARSE_TENSORS] = HN_ONNX_ATTRIBUTE_SPARSE_TENSORS,
+    [HN_ATTR_TYPE_PROTO] = HN_ONNX_ATTRIBUTE_TP,
+    [HN_ATTR_TYPE_PROTOS] = HN_ONNX_ATTRIBUTE_TYPE_PROTOS,
+};
+enum { N_ATTR_TYPES = sizeof value_fields / sizeof *value_fields };
+
+typedef struct attr_head {
+    hn_bytes name, ref, doc;
+    int64_t type;
+    uint32_t present;   /* bit n: value field number n is there */
+    hn_wire_field last; /* the last value field: the value of the types that are not lists */
+    size_t count;       /* elements of all value fields */
+} attr_head;
+
+static hone_status read_attr_head(hn_onnx_reader *r, hn_bytes bytes, attr_head *h, hn_error *err) {
+    *h = (attr_head){.name = nothing, .ref = nothing, .doc = nothing};
+    hn_wire w = hn_onnx_open(r, HN_ONNX_ATTRIBUTE, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        size_t n = 1;
+        switch (f.number) {
+            case HN_ONNX_ATTRIBUTE_NAME: h->name = f.bytes; break;
+            case HN_ONNX_ATTRIBUTE_REF_ATTR_NAME: h->ref = f.bytes; break;
+            case HN_ONNX_ATTRIBUTE_DOC_STRING: h->doc = f.bytes; break;
+            case HN_ONNX_ATTRIBUTE_TYPE: h->type = (int64_t)f.value; break;
+            default:
+                if (f.kind == HN_WIRE_UNKNOWN) break;
+                if (f.kind == HN_WIRE_INTS || f.kind == HN_WIRE_FLOATS)
+                    HN_TRY(hn_wire_count(&w, &f, &n, err));
+                h->present |= 1u << f.number;
+                h->count += n;
+                h->last = f;
+        }
+    }
+    HN_TRY(w.status);
+    HN_CHECK(err, h->name.n > 0, HONE_E_MODEL, "an attribute has no name");
+    if (h->ref.n > 0) return HONE_OK; /* the type and value are those of the other */
+    if (h->type == HN_ATTR_NONE)      /* files older than the field */
+        for (int t = 1; t < N_ATTR_TYPES; t++)
+            if (h->present == 1u << value_fields[t]) h->type = t;
+    HN_CHECK(err, h->type > 0 && h->type < N_ATTR_TYPES, HONE_E_MODEL,
+             "attribute '%.*s' has the unknown type %lld", shown(h->name), text_of(h->name),
+             (long long)h->type);
+    HN_CHECK(err, (h->present & ~(1u << value_fields[h->type])) == 0, HONE_E_MODEL,
+             "attribute '%.*s' says it is %s but holds another type", shown(h->name),
+             text_of(h->name), hn_attr_type_name((hn_attr_type)h->type));
+    HN_CHECK(err, h->count <= INT_MAX, HONE_E_LIMIT, "attribute '%.*s' has %zu elements",
+             shown(h->name), text_of(h->name), h->count);
+    return HONE_OK;
+}
+
+static hone_status read_string(hn_onnx_reader *r, hn_bytes b, hn_str *out, hn_error *err) {
+    *out = (hn_str){b.n > 0 ? hn_arena_strndup(&r->model->arena, b.p, b.n) : "", b.n};
+    return out->p != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status copy_bytes(hn_onnx_reader *r, hn_bytes b, hn_bytes *out, hn_error *err) {
+    hn_str s;
+    HN_TRY(read_string(r, b, &s, err));
+    *out = (hn_bytes){s.p, s.n};
+    return HONE_OK;
+}
+
+static hone_status read_tensor_extra(hn_onnx_reader *r, hn_bytes bytes, hn_attr *a, int i,
+                                     hn_error *err) {
+    hn_bytes extra;
+    HN_TRY(hn_onnx_extra(r, HN_ONNX_TENSOR, bytes, 1u << HN_ONNX_TENSOR_NAME, &extra, err));
+    if (extra.n == 0) return HONE_OK;
+    if (a->extra == NULL) {
+        size_t n = a->type == HN_ATTR_TENSORS ? (size_t)a->n : 1;
+        a->extra = hn_arena_array(&r->model->arena, n, sizeof *a->extra);
+        if (a->extra == NULL) return HN_NOMEM(err);
+    }
+    a->extra[i] = extra;
+    return HONE_OK;
+}
+
+/* Adds the elements of one value field to a list; *at counts them. */
+static hone_status read_elements(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *node,
+                                 hn_attr *a, const hn_wire *w, const hn_wire_field *f, int *at,
+                                 void *list, hn_error *err) {
+    size_t n = 1;
+    int i = *at;
+    switch (a->type) {
+        case HN_ATTR_FLOATS:
+            HN_TRY(hn_wire_count(w, f, &n, err));
+            hn_wire_floats(f, (float *)list + i);
+            break;
+        case HN_ATTR_INTS:
+            HN_TRY(hn_wire_count(w, f, &n, err));
+            hn_wire_ints(f, (int64_t *)list + i);
+            break;
+        case HN_ATTR_STRINGS: HN_TRY(read_string(r, f->bytes, (hn_str *)list + i, err)); break;
+        case HN_ATTR_TENSORS:
+            HN_TRY(hn_onnx_tensor(r, f->bytes, &a->u.tensors[i], NULL, err));
+            HN_TRY(read_tensor_extra(r, f->bytes, a, i, err));
+            break;
+        case HN_ATTR_SPARSE_TENSORS:
+            HN_TRY(hn_onnx_sparse(r, f->bytes, &a->u.tensors[i], NULL, err));
+            break;
+        case HN_ATTR_GRAPHS: HN_TRY(read_graph(r, s, node, f->bytes, &a->u.graphs[i], err)); break;
+        default: HN_TRY(copy_bytes(r, f->bytes, (hn_bytes *)list + i, err)); break;
+    }
+    *at += (int)n;
+    return HONE_OK;
+}
+
+static size_t element_size(hn_attr_type t) {
+    switch (t) {
+        case HN_ATTR_FLOATS: return sizeof(float);
+        case HN_ATTR_INTS: return sizeof(int64_t);
+        case HN_ATTR_STRINGS: return sizeof(hn_str);
+        case HN_ATTR_TYPE_PROTOS: return sizeof(hn_bytes);
+        case HN_ATTR_TENSORS:
+        case HN_ATTR_SPARSE_TENSORS:
+        case HN_ATTR_GRAPHS: return sizeof(void *);
+        default: return 0; /* not a list */
+    }
+}
+
+static hone_status read_list(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *node, hn_attr *a,
+                             const attr_head *h, hn_bytes bytes, hn_error *err) {
+    void *list = hn_arena_array(&r->model->arena, h->count, element_size(a->type));
+    if (list == NULL) return HN_NOMEM(err);
+    switch (a->type) {
+        case HN_ATTR_FLOATS: a->u.floats = list; break;
+        case HN_ATTR_INTS: a->u.ints = list; break;
+        case HN_ATTR_STRINGS: a->u.strings = list; break;
+        case HN_ATTR_GRAPHS: a->u.graphs = list; break;
+        case HN_ATTR_TYPE_PROTOS: a->u.protos = list; break;
+        default: a->u.tensors = list; break;
+    }
+    a->n = (int)h->count;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_ATTRIBUTE, bytes);
+    hn_wire_field f;
+    int at = 0;
+    while (hn_wire_next(&w, &f, err))
+        if (f.number == value_fields[a->type])
+            HN_TRY(read_elements(r, s, node, a, &w, &f, &at, list, err));
+    return w.status;
+}
+
+static hone_status read_attr_value(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *node,
+                                   hn_attr *a, const attr_head *h, hn_bytes bytes, hn_error *err) {
+    hn_bytes value = h->present != 0 ? h->last.bytes : nothing;
+    uint32_t bits = (uint32_t)h->last.value;
+    if (element_size(a->type) > 0) return read_list(r, s, node, a, h, bytes, err);
+    HN_CHECK(err, h->present != 0 || a->type <= HN_ATTR_STRING, HONE_E_MODEL, "it has no value");
+    switch (a->type) {
+        case HN_ATTR_FLOAT: memcpy(&a->u.f, &bits, sizeof bits); return HONE_OK;
+        case HN_ATTR_INT: a->u.i = (int64_t)h->last.value; return HONE_OK;
+        case HN_ATTR_STRING: return read_string(r, value, &a->u.s, err);
+        case HN_ATTR_TENSOR:
+            HN_TRY(hn_onnx_tensor(r, value, &a->u.tensor, NULL, err));
+            return read_tensor_extra(r, value, a, 0, err);
+        case HN_ATTR_SPARSE_TENSOR: return hn_onnx_sparse(r, value, &a->u.tensor, NULL, err);
+        case HN_ATTR_GRAPH: return read_graph(r, s, node, value, &a->u.graph, err);
+        default: return copy_bytes(r, value, &a->u.bytes, err);
+    }
+}
+
+/* The value of an attribute of the call, under another name. */
+static hone_status copy_attr(hn_onnx_reader *r, hn_node *node, hn_attr *a, hn_attr *from,
+                             hn_error *err) {
+    HN_CHECK(err, from->type != HN_ATTR_NONE, HONE_E_UNSUPPORTED,
+             "a function uses the graph of its attribute '%.200s' more than once", from->name);
+    a->type = from->type;
+    a->extra = from->extra;
+    if (a->type == HN_ATTR_TENSOR || a->type == HN_ATTR_SPARSE_TENSOR) {
+        a->u.tensor = hn_tensor_ref(from->u.tensor);
+    } else if (a->type == HN_ATTR_TENSORS || a->type == HN_ATTR_SPARSE_TENSORS) {
+        a->u.tensors = hn_arena_array(&r->model->arena, (size_t)from->n, sizeof *a->u.tensors);
+        if (a->u.tensors == NULL) return HN_NOMEM(err);
+        for (; a->n < from->n; a->n++) a->u.tensors[a->n] = hn_tensor_ref(from->u.tensors[a->n]);
+    } else if (a->type == HN_ATTR_GRAPH || a->type == HN_ATTR_GRAPHS) {
+        return hn_onnx_move_graphs(node, a, from, err);
+    } else {
+        a->u = from->u;
+        a->n = from->n;
+    }
+    return HONE_OK;
+}
+
+static hone_status attr_value(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *node, hn_attr *a,
+                              attr_head *h, hn_bytes bytes, hn_error *err) {
+    if (h->ref.n > 0) {
+        hn_attr *given;
+        int64_t type = h->type;
+        HN_TRY(hn_onnx_argument(r, s->call, h->ref, &given, &bytes, err));
+        if (given != NULL)
+            HN_TRY(copy_attr(r, node, a, given, err));
+        else if (bytes.n > 0)
+            HN_TRY(read_attr_head(r, bytes, h, err));
+        else
+            return HONE_OK; /* stays without a type */
+        if (given == NULL) a->type = (hn_attr_type)h->type;
+        HN_CHECK(err, type == HN_ATTR_NONE || type == (int64_t)a->type, HONE_E_MODEL,
+                 "it is %s, but the attribute it refers to is %s",
+                 hn_attr_type_name((hn_attr_type)type), hn_attr_type_name(a->type));
+        if (given != NULL) return HONE_OK;
+    }
+    a->type = (hn_attr_type)h->type;
+    return read_attr_value(r, s, node, a, h, bytes, err);
+}
+
+/* `end` is where the node's list of attributes ends; it is moved on. */
+static hone_status read_attr(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *node,
+                             hn_bytes bytes, hn_attr ***end, hn_error *err) {
+    attr_head h;
+    HN_TRY(read_attr_head(r, bytes, &h, err));
+    hn_attr *a = hn_arena_zero(&r->model->arena, sizeof *a);
+    if (a == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_onnx_text(&r->model->arena, h.name, "the name of an attribute", &a->name, err));
+    HN_TRY(hn_onnx_text(&r->model->arena, h.doc, "a doc string", &a->doc, err));
+    HN_CHECK(err, h.ref.n == 0 || s->call != NULL, HONE_E_MODEL,
+             "attribute '%.200s' refers to attribute '%.*s' of a function, but is in none", a->name,
+             shown(h.ref), text_of(h.ref));
+    **end = a;
+    hone_status status = attr_value(r, s, node, a, &h, bytes, err);
+    if (status != HONE_OK) hn_error_context(err, "attribute '%.200s'", a->name);
+    if (status == HONE_OK && a->type == HN_ATTR_NONE)
+        **end = NULL;
+    else
+        *end = &a->next;
+    return status;
+}
+
+/* ---- nodes ---- */
+
+/* The version of the operator set a node is written in. */
+static hone_status version_of(hn_onnx_reader *r, const hn_onnx_scope *s, const char *domain,
+                              int *out, hn_error *err) {
+    int64_t version = hn_model_opset(r->model, domain);
+    if (s->call != NULL) {
+        version = 0;
+        for (int i = 0; i < s->call->function->n_opsets; i++)
+            if (strcmp(s->call->function->opsets[i].domain, domain) == 0)
+                version = s->call->function->opsets[i].version;
+    }
+    HN_CHECK(err, version > 0 || domain[0] != '\0', HONE_E_MODEL,
+             "no opset of ai.onnx is imported, so it is not known what the operator means");
+    *out = version > 0 ? (int)version : 1;
+    return HONE_OK;
+}
+
+static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                              hn_node *before, hn_node **out, hn_error *err) {
+    hn_bytes name = nothing, op_type = nothing, domain = nothing, doc = nothing, overload = nothing;
+    int n_inputs = 0, n_outputs = 0;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_NODE, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        HN_CHECK(err, n_inputs < INT_MAX && n_outputs < INT_MAX, HONE_E_LIMIT,
+                 "a node has too many inputs or outputs");
+        switch (f.number) {
+            case HN_ONNX_NODE_INPUT: n_inputs++; break;
+            case HN_ONNX_NODE_OUTPUT: n_outputs++; break;
+            case HN_ONNX_NODE_NAME: name = f.bytes; break;
+            case HN_ONNX_NODE_OP_TYPE: op_type = f.bytes; break;
+            case HN_ONNX_NODE_DOMAIN: domain = f.bytes; break;
+            case HN_ONNX_NODE_DOC_STRING: doc = f.bytes; break;
+            case HN_ONNX_NODE_OVERLOAD: overload = f.bytes; break;
+        }
+    }
+    HN_TRY(w.status);
+    HN_CHECK(err, op_type.n > 0, HONE_E_MODEL, "node '%.*s' names no operator", shown(name),
+             text_of(name));
+    const char *name_, *op_type_, *domain_;
+    HN_TRY(hn_onnx_text(&r->scratch, name, "the name of a node", &name_, err));
+    HN_TRY(hn_onnx_text(&r->scratch, op_type, "an operator", &op_type_, err));
+    HN_TRY(hn_onnx_text(&r->scratch, domain, "a domain", &domain_, err));
+    if (s->call != NULL && s->call->node->name[0] != '\0' && name.n > 0) {
+        name_ = hn_onnx_join(r, s->call->node->name, '/', name_);
+        if (name_ == NULL) return HN_NOMEM(err);
+    }
+    hn_node *n;
+    HN_TRY(hn_node_create(&n, s->graph, domain_, op_type_, name_, n_inputs, n_outputs, err));
+    n->mark = s->call != NULL ? (uint64_t)s->call->id : 0;
+    hn_node_insert(n, before);
+    *out = n;
+    n->op = hn_op_find(n->domain, n->op_type);
+    HN_TRY(hn_onnx_text(&r->model->arena, doc, "a doc string", &n->doc, err));
+    HN_TRY(hn_onnx_text(&r->model->arena, overload, "an overload", &n->overload, err));
+    HN_TRY(version_of(r, s, n->domain, &n->version, err));
+    HN_TRY(read_props(r, HN_ONNX_NODE, bytes, HN_ONNX_NODE_METADATA_PROPS, &n->metadata, err));
+    HN_TRY(hn_onnx_extra(r, HN_ONNX_NODE, bytes, 0, &n->extra, err));
+
+    int i = 0;
+    w = hn_onnx_open(r, HN_ONNX_NODE, bytes);
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number != HN_ONNX_NODE_OUTPUT) continue;
+        hn_value *v;
+        if (f.bytes.n > 0) {
+            HN_TRY(define(r, s, f.bytes, "an output", &v, err));
+            hn_node_set_output(n, i, v);
+        }
+        i++;
+    }
+    return w.status;
+}
+
+static hone_status finish_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                               hn_node *n, hn_error *err) {
+    hn_attr **end = &n->attrs;
+    int i = 0, n_attrs = 0;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_NODE, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number == HN_ONNX_NODE_INPUT) {
+            if (f.bytes.n > 0) {
+                hn_value *v = hn_onnx_resolve(s, f.bytes);
+                HN_CHECK(err, v != NULL, HONE_E_MODEL, "input '%.*s' is computed nowhere",
+                         shown(f.bytes), text_of(f.bytes));
+                hn_node_set_input(n, i, v != &hn_onnx_absent ? v : NULL);
+            }
+            i++;
+        } else if (f.number == HN_ONNX_NODE_ATTRIBUTE) {
+            HN_CHECK(err, ++n_attrs <= HN_ONNX_MOST_ATTRS, HONE_E_LIMIT,
+                     "it has more than %d attributes", HN_ONNX_MOST_ATTRS);
+            HN_TRY(read_attr(r, s, n, f.bytes, &end, err));
+        }
+    }
+    HN_TRY(w.status);
+    for (const hn_attr *a = n->attrs; a != NULL; a = a->next)
+        HN_CHECK(err, hn_node_attr(n, a->name) == a, HONE_E_MODEL,
+                 "attribute '%.200s' is given twice", a->name);
+    return HONE_OK;
+}
+
+hone_status hn_onnx_nodes(hn_onnx_reader *r, const hn_onnx_scope *s, hn_onnx_message message,
+                          hn_bytes bytes, uint32_t field, hn_node *before, hn_error *err) {
+    char label[320];
+    hn_node *first = NULL;
+    hn_wire_field f;
+    hn_wire w = hn_onnx_open(r, message, bytes);
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number != field) continue;
+        hn_node *n = NULL;
+        hone_status status = begin_node(r, s, f.bytes, before, &n, err);
+        if (status != HONE_OK && n != NULL)
+            hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
+        HN_TRY(status);
+        if (first == NULL) first = n;
+    }
+    HN_TRY(w.status);
+    w = hn_onnx_open(r, message, bytes);
+    for (hn_node *n = first; n != before && hn_wire_next(&w, &f, err);) {
+        if (f.number != field) continue;
+        hone_status status = finish_node(r, s, f.bytes, n, err);
+        if (status != HONE_OK) hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
+        HN_TRY(status);
+        n = n->next;
+    }
+    return w.status;
+}
+
+/* ---- graphs ---- */
+
+typedef struct value_info {
+    hn_bytes name, type, doc;
+} value_info;
+
+static hone_status read_value_info(hn_onnx_reader *r, hn_bytes bytes, value_info *out,
+                                   hn_error *err) {
+    *out = (value_info){nothing, nothing, nothing};
+    hn_wire w = hn_onnx_open(r, HN_ONNX_VALUE, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number == HN_ONNX_VALUE_NAME) out->name = f.bytes;
+        if (f.number == HN_ONNX_VALUE_TYPE) out->type = f.bytes;
+        if (f.number == HN_ONNX_VALUE_DOC_STRING) out->doc = f.bytes;
+    }
+    return w.status;
+}
+
+/* What a ValueInfoProto says about the value. A constant has the type of its tensor, except that an
+ * input with a default keeps its own: the caller may bring another size. */
+static hone_status describe(hn_onnx_reader *r, hn_value *v, const value_info *info, hn_bytes bytes,
+                            hn_error *err) {
+    hn_type type;
+    HN_TRY(read_type(r, info->type, &type, err));
+    HN_CHECK(err,
+             v->constant == NULL || type.dtype == HONE_DTYPE_NONE || type.kind == HN_TYPE_OTHER ||
+                 type.dtype == v->constant->dtype,
+             HONE_E_MODEL, "'%.200s' is declared as %s, but its initializer is %s", v->name,
+             hone_dtype_name(type.dtype), hone_dtype_name(v->constant->dtype));
+    if (type.kind != HN_TYPE_NONE && (v->constant == NULL || v->is_input)) v->type = type;
+    if (info->doc.n > 0)
+        HN_TRY(hn_onnx_text(&r->model->arena, info->doc, "a doc string", &v->doc, err));
+    return read_props(r, HN_ONNX_VALUE, bytes, HN_ONNX_VALUE_METADATA_PROPS, &v->metadata, err);
+}
+
+static hone_status read_initializer(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                                    bool sparse, hn_error *err) {
+    hn_tensor *t = NULL;
+    hn_bytes name = nothing;
+    hn_value *v;
+    hone_status status = sparse ? hn_onnx_sparse(r, bytes, &t, &name, err)
+                                : hn_onnx_tensor(r, bytes, &t, &name, err);
+    if (status == HONE_OK) {
+        /* Before IR version 4 the inputs are there already. */
+        v = hn_map_get(s->names, name.p, name.n);
+        if (v == NULL || v->constant != NULL)
+            status = define(r, s, name, "an initializer", &v, err);
+    }
+    if (status != HONE_OK) {
+        hn_error_context(err, "initializer '%.*s'", shown(name), text_of(name));
+        hn_tensor_unref(t);
+        return status;
+    }
+    hn_value_set_constant(v, t);
+    return sparse ? HONE_OK : hn_onnx_extra(r, HN_ONNX_TENSOR, bytes, 0, &v->extra, err);
+}
+
+static hone_status read_initializers(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                                     hn_error *err) {
+    hn_wire w = hn_onnx_open(r, HN_ONNX_GRAPH, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err))
+        if (f.number == HN_ONNX_GRAPH_INITIALIZER || f.number == HN_ONNX_GRAPH_SPARSE_INITIALIZER)
+            HN_TRY(
+                read_initializer(r, s, f.bytes, f.number == HN_ONNX_GRAPH_SPARSE_INITIALIZER, err));
+    return w.status;
+}
+
+/* Before IR version 4, inputs are made before the initializers, so that they are saved in the order
+ * they came. */
+static hone_status name_inputs(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                               hn_error *err) {
+    hn_wire w = hn_onnx_open(r, HN_ONNX_GRAPH, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number != HN_ONNX_GRAPH_INPUT) continue;
+        value_info info;
+        hn_value *v;
+        HN_TRY(read_value_info(r, f.bytes, &info, err));
+        HN_TRY(define(r, s, info.name, "an input of the graph", &v, err));
+    }
+    return w.status;
+}
+
+static hone_status read_inputs(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                               hn_error *err) {
+    bool overridable = r->model->ir_version >= 4;
+    hn_wire w = hn_onnx_open(r, HN_ONNX_GRAPH, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number != HN_ONNX_GRAPH_INPUT) continue;
+        value_info info;
+        HN_TRY(read_value_info(r, f.bytes, &info, err));
+        hn_value *v = hn_map_get(s->names, info.name.p, info.name.n);
+        if (v == NULL) HN_TRY(define(r, s, info.name, "an input of the graph", &v, err));
+        if (v->constant == NULL || overridable) HN_TRY(hn_graph_add_input(s->graph, v, err));
+        HN_TRY(describe(r, v, &info, f.bytes, err));
+    }
+    return w.status;
+}
+
+/* Outputs and value_info, once all values are there. */
+static hone_status read_outputs(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                                hn_error *err) {
+    hn_wire w = hn_onnx_open(r, HN_ONNX_GRAPH, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number != HN_ONNX_GRAPH_OUTPUT && f.number != HN_ONNX_GRAPH_VALUE_INFO) continue;
+        value_info info;
+        HN_TRY(read_value_info(r, f.bytes, &info, err));
+        hn_value *v = hn_map_get(s->names, info.name.p, info.name.n);
+        bool here = v != NULL;
+        if (f.number == HN_ONNX_GRAPH_OUTPUT) {
+            if (!here) v = hn_onnx_resolve(s, info.name);
+            HN_CHECK(err, v != NULL && v != &hn_onnx_absent, HONE_E_MODEL,
+                     "output '%.*s' is computed nowhere", shown(info.name), text_of(info.name));
+            HN_TRY(hn_graph_add_output(s->graph, v, err));
+        } else if (here) {
+            v->declared = true;
+        }
+        if (here && !v->is_input) HN_TRY(describe(r, v, &info, f.bytes, err));
+    }
+    return w.status;
+}
+
+static hone_status read_graph_head(hn_onnx_reader *r, hn_graph *g, hn_bytes bytes, hn_error *err) {
+    hn_wire w = hn_onnx_open(r, HN_ONNX_GRAPH, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        if (f.number == HN_ONNX_GRAPH_NAME)
+            HN_TRY(hn_onnx_text(&r->model->arena, f.bytes, "the name of a graph", &g->name, err));
+        if (f.number == HN_ONNX_GRAPH_DOC_STRING)
+            HN_TRY(hn_onnx_text(&r->model->arena, f.bytes, "a doc string", &g->doc, err));
+    }
+    HN_TRY(w.status);
+    HN_TRY(read_props(r, HN_ONNX_GRAPH, bytes, HN_ONNX_GRAPH_METADATA_PROPS, &g->metadata, err));
+    return hn_onnx_extra(r, HN_ONNX_GRAPH, bytes, 0, &g->extra, err);
+}
+
+static hone_status fill_graph(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                              hn_error *err) {
+    HN_TRY(read_graph_head(r, s->graph, bytes, err));
+    if (r->model->ir_version < 4) HN_TRY(name_inputs(r, s, bytes, err));
+    HN_TRY(read_initializers(r, s, bytes, err));
+    HN_TRY(read_inputs(r, s, bytes, err));
+    HN_TRY(hn_onnx_nodes(r, s, HN_ONNX_GRAPH, bytes, HN_ONNX_GRAPH_NODE, NULL, err));
+    HN_TRY(read_outputs(r, s, bytes, err));
+    HN_CHECK(err, r->model->dims.status == HONE_OK, r->model->dims.status, "%s",
+             hone_status_text(r->model->dims.status));
+    return HONE_OK;
+}
+
+static hone_status read_graph(hn_onnx_reader *r, const hn_onnx_scope *outer, hn_node *owner,
+                              hn_bytes bytes, hn_graph **out, hn_error *err) {
+    hn_graph *g;
+    HN_TRY(hn_graph_create(&g, r->model, outer != NULL ? outer->graph : NULL, err));
+    g->owner = owner;
+    hn_onnx_scope s = {outer, g, &g->names, outer != NULL ? outer->call : NULL};
+    hn_map names; /* in a function, names of the file are not those of the values */
+    hn_map_init(&names, r->alloc);
+    if (s.call != NULL) s.names = &names;
+    hone_status status = fill_graph(r, &s, bytes, err);
+    hn_map_deinit(&names);
+    if (status == HONE_OK) *out = g;
+    return status;
+}
+
+/* ---- the model ---- */
+
+static hone_status read_model_head(hn_onnx_reader *r, hn_bytes bytes, hn_bytes *graph,
+                                   hn_error *err) {
+    hn_model *m = r->model;
+    const struct {
+        uint32_t field;
+        const char *what, **text;
+    } texts[] = {
+        {HN_ONNX_MODEL_PRODUCER_NAME, "producer_name", &m->producer_name},
+        {HN_ONNX_MODEL_PRODUCER_VERSION, "producer_version", &m->producer_version},
+        {HN_ONNX_MODEL_DOMAIN, "domain", &m->domain},
+        {HN_ONNX_MODEL_DOC_STRING, "doc_string", &m->doc},
+    };
+    hn_wire w = hn_onnx_open(r, HN_ONNX_MODEL, bytes);
+    hn_wire_field f;
+    while (hn_wire_next(&w, &f, err)) {
+        hn_opset opset;
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            if (f.number == texts[i].field)
+                HN_TRY(hn_onnx_text(&m->arena, f.bytes, texts[i].what, texts[i].text, err));
+        switch (f.number) {
+            case HN_ONNX_MODEL_IR_VERSION: m->ir_version = (int64_t)f.value; break;
+            case HN_ONNX_MODEL_MODEL_VERSION: m->model_version = (int64_t)f.value; break;
+            case HN_ONNX_MODEL_FUNCTIONS: HN_TRY(hn_onnx_add_function(r, f.bytes, err)); break;
+            case HN_ONNX_MODEL_OPSET_IMPORT:
+                HN_TRY(hn_onnx_opset(r, f.bytes, &opset, err));
+                HN_TRY(hn_model_set_opset(m, opset.domain, opset.version, err));
+                HN_CHECK(err, m->n_opsets <= HN_ONNX_MOST_OPSETS, HONE_E_LIMIT,
+                         "the model imports more than %d operator sets", HN_ONNX_MOST_OPSETS);
+                break;
+            case HN_ONNX_MODEL_GRAPH:
+                HN_CHECK(err, graph->p == NULL, HONE_E_MODEL, "the model has two graphs");
+                *graph = f.bytes;
+                break;
+        }
+    }
+    HN_TRY(w.status);
+    HN_CHECK(err, m->ir_version >= HN_ONNX_OLDEST_IR && m->ir_version <= HN_ONNX_NEWEST_IR,
+             m->ir_version > HN_ONNX_NEWEST_IR ? HONE_E_UNSUPPORTED : HONE_E_MODEL,
+             "IR version %lld, expected %d to %d", (long long)m->ir_version, HN_ONNX_OLDEST_IR,
+             HN_ONNX_NEWEST_IR);
+    HN_CHECK(err, graph->p != NULL, HONE_E_MODEL, "the model has no graph");
+    HN_TRY(read_props(r, HN_ONNX_MODEL, bytes, HN_ONNX_MODEL_METADATA_PROPS, &m->metadata, err));
+    return hn_onnx_extra(r, HN_ONNX_MODEL, bytes, 0, &m->extra, err);
+}
+
+static hone_status sort_graphs(hn_model *m, hn_error *err) {
+    for (int i = 0; i < m->n_graphs; i++) {
+        bool moved;
+        HN_TRY(hn_graph_sort(m->graphs[i], &moved, err));
+        if (moved)
+            hn_log(HN_LOG_WARN, "the nodes of graph '%s' were out of order and have been sorted",
+                   m->graphs[i]->name);
+    }
+    return HONE_OK;
+}
+
+static hone_status read_model(hn_onnx_reader *r, hn_error *err) {
+    hn_bytes bytes = {r->file->data, r->file->bytes}, graph = {NULL, 0};
+    hn_graph *g;
+    HN_CHECK(err, bytes.n > 0, HONE_E_FORMAT, "the file is empty");
+    HN_TRY(read_model_head(r, bytes, &graph, err));
+    HN_TRY(read_graph(r, NULL, NULL, graph, &g, err));
+    if (r->n_functions > 0) HN_TRY(hn_onnx_inline(r, err));
+    return sort_graphs(r->model, err);
+}
+
+static void reader_init(hn_onnx_reader *r, hn_file *file, hn_allocator *alloc) {
+    *r = (hn_onnx_reader){.alloc = alloc, .file = file, .map = true};
+    hn_arena_init(&r->scratch, alloc, HN_MEM_OTHER);
+    hn_map_init(&r->functions, alloc);
+    hn_map_init(&r->taken, alloc);
+}
+
+static void reader_deinit(hn_onnx_reader *r) {
+    for (int i = 0; i < r->n_externals; i++) hn_file_unref(r->externals[i]);
+    hn_free(r->alloc, r->externals);
+    hn_map_deinit(&r->functions);
+    hn_map_deinit(&r->taken);
+    hn_arena_deinit(&r->scratch);
+}
+
+hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_options *o,
+                                hn_allocator *alloc, hn_error *err) {
+    hn_onnx_reader r;
+    reader_init(&r, file, alloc);
+    if (o != NULL) r.map = !o->no_mmap;
+    if (o != NULL) r.folder = o->folder;
+    hone_status status = hn_model_create(&r.model, alloc, err);
+    if (status == HONE_OK) status = read_model(&r, err);
+    if (status == HONE_OK) {
+        r.model->path = hn_arena_strdup(&r.model->arena, file->path);
+        if (r.model->path == NULL) status = HN_NOMEM(err);
+    }
+    if (status == HONE_OK) {
+        *out = r.model;
+    } else {
+        hn_error_context(err, "%s", file->path);
+        hn_model_destroy(r.model);
+    }
+    reader_deinit(&r);
+    return status;
+}
+
+hone_status hn_onnx_load(hn_model **out, const char *path, const hn_onnx_options *o,
+                         hn_allocator *alloc, hn_error *err) {
+    hn_onnx_options options = o != NULL ? *o : (hn_onnx_options){0};
+    const char *slash = strrchr(path, '/');
+    size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    char *folder = hn_alloc(alloc, n + 1, HN_MEM_OTHER);
+    if (folder == NULL) return HN_NOMEM(err);
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    options.folder = folder;
+    hn_file *file;
+    hone_status status = hn_file_open(&file, path, !options.no_mmap, alloc, err);
+    if (status == HONE_OK) {
+        status = hn_onnx_load_memory(out, file, &options, alloc, err);
+        hn_file_unref(file);
+    }
+    hn_free(alloc, folder);
+    return status;
+}
+
+hone_status hn_onnx_read_tensor(hn_tensor **out, hn_file *file, hn_allocator *alloc,
+                                hn_error *err) {
+    hn_onnx_reader r;
+    reader_init(&r, file, alloc);
+    hone_status status = hn_onnx_tensor(&r, (hn_bytes){file->data, file->bytes}, out, NULL, err);
+    if (status != HONE_OK) hn_error_context(err, "%s", file->path);
+    reader_deinit(&r);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* onnx_schema.def as enums (HN_ONNX_GRAPH_NODE is the field's number) and as tables for wire.h. */
+#ifndef HN_FORMATS_ONNX_SCHEMA_H
+#define HN_FORMATS_ONNX_SCHEMA_H
+
+#include "formats/wire.h"
+
+typedef enum hn_onnx_message {
+#define HN_ONNX_MESSAGE(message, name) HN_ONNX_##message,
+#define HN_ONNX(message, field, number, kind)
+#include "formats/onnx_schema.def"
+#undef HN_ONNX_MESSAGE
+#undef HN_ONNX
+    HN_ONNX_COUNT_
+} hn_onnx_message;
+
+enum hn_onnx_field {
+#define HN_ONNX_MESSAGE(message, name)
+#define HN_ONNX(message, field, number, kind) HN_ONNX_##message##_##field = number,
+#include "formats/onnx_schema.def"
+#undef HN_ONNX_MESSAGE
+#undef HN_ONNX
+};
+
+extern const hn_wire_message hn_onnx_messages[HN_ONNX_COUNT_];
+
+/* Releases before 3 lack opset imports; 14 is the newest published. */
+#define HN_ONNX_OLDEST_IR 3
+#define HN_ONNX_NEWEST_IR 14
+
+#endif
