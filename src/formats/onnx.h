@@ -3,7 +3,8 @@
  * Reading: the file is mapped; raw tensor data (and packed float and double data) stays in it, so a
  * model costs memory for its graph only. Everything the file says is checked before it is used or
  * allocated for. Functions of the model are inlined (onnx_function.c), nodes out of order are
- * sorted with a warning, and old operators are lifted to the newest definitions (ops/lift.h).
+ * sorted with a warning. Nodes are marked `old`: lifting them to the newest definitions needs types
+ * and so is done by inference (ops/lift.h, ops/infer.h).
  *
  * Read leniently, since nothing can go wrong by it:
  *   - value_info of a value that does not exist is dropped;

@@ -212,9 +212,8 @@ static hone_status record_call(hn_onnx_reader *r, calls *c, const hn_onnx_functi
 
 /* Makes the names of the function stand for the values of the call, and takes the call's outputs
  * off it, for nodes of the body to claim. */
-static hone_status bind(hn_onnx_reader *r, const hn_onnx_call *call, hn_map *names,
-                        hn_value **outputs, hn_error *err) {
-    (void)r;
+static hone_status bind(const hn_onnx_call *call, hn_map *names, hn_value **outputs,
+                        hn_error *err) {
     const hn_onnx_function *fn = call->function;
     hn_node *n = call->node;
     HN_CHECK(err, n->n_inputs <= fn->n_inputs && n->n_outputs <= fn->n_outputs, HONE_E_MODEL,
@@ -239,8 +238,8 @@ static hone_status bind(hn_onnx_reader *r, const hn_onnx_call *call, hn_map *nam
 }
 
 /* An output that no node computes is an input of the function, or another output, handed on. */
-static hone_status hand_on(hn_onnx_reader *r, const hn_onnx_call *call, const hn_map *names,
-                           hn_value *const *outputs, hn_error *err) {
+static hone_status hand_on(const hn_onnx_call *call, const hn_map *names, hn_value *const *outputs,
+                           hn_error *err) {
     const hn_onnx_function *fn = call->function;
     for (int i = 0; i < call->node->n_outputs; i++) {
         if (outputs[i] == NULL || !hn_onnx_unclaimed(outputs[i])) continue;
@@ -250,7 +249,6 @@ static hone_status hand_on(hn_onnx_reader *r, const hn_onnx_call *call, const hn
         hn_node *n;
         HN_TRY(hn_node_create(&n, call->node->graph, "", "Identity", "", 1, 1, err));
         n->op = hn_op_find("", "Identity");
-        n->version = (int)hn_model_opset(r->model, "");
         hn_node_insert(n, call->node);
         hn_node_set_input(n, 0, v);
         hn_node_set_output(n, 0, outputs[i]);
@@ -284,10 +282,10 @@ static hone_status expand(hn_onnx_reader *r, calls *c, const hn_onnx_function *f
     hn_map names;
     hn_map_init(&names, r->alloc);
     hn_onnx_scope s = {NULL, n->graph, &names, &call};
-    hone_status status = bind(r, &call, &names, outputs, err);
+    hone_status status = bind(&call, &names, outputs, err);
     if (status == HONE_OK)
         status = hn_onnx_nodes(r, &s, HN_ONNX_FUNCTION, fn->bytes, HN_ONNX_FUNCTION_NODE, n, err);
-    if (status == HONE_OK) status = hand_on(r, &call, &names, outputs, err);
+    if (status == HONE_OK) status = hand_on(&call, &names, outputs, err);
     hn_map_deinit(&names);
     if (status == HONE_OK) hn_node_remove(n);
     return status;

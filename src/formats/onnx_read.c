@@ -489,18 +489,16 @@ static hone_status read_attr(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node 
 /* ---- nodes ---- */
 
 /* The version of the operator set a node is written in. */
-static hone_status version_of(hn_onnx_reader *r, const hn_onnx_scope *s, const char *domain,
-                              int *out, hn_error *err) {
-    int64_t version = hn_model_opset(r->model, domain);
-    if (s->call != NULL) {
-        version = 0;
-        for (int i = 0; i < s->call->function->n_opsets; i++)
-            if (strcmp(s->call->function->opsets[i].domain, domain) == 0)
-                version = s->call->function->opsets[i].version;
-    }
+static hone_status opset_of(hn_onnx_reader *r, const hn_onnx_scope *s, const char *domain,
+                            int64_t *out, hn_error *err) {
+    int64_t version = 0;
+    if (s->call == NULL) version = hn_model_opset(r->model, domain);
+    for (int i = 0; s->call != NULL && i < s->call->function->n_opsets; i++)
+        if (strcmp(s->call->function->opsets[i].domain, domain) == 0)
+            version = s->call->function->opsets[i].version;
     HN_CHECK(err, version > 0 || domain[0] != '\0', HONE_E_MODEL,
              "no opset of ai.onnx is imported, so it is not known what the operator means");
-    *out = version > 0 ? (int)version : 1;
+    *out = version > 0 ? version : 1;
     return HONE_OK;
 }
 
@@ -542,7 +540,8 @@ static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byte
     n->op = hn_op_find(n->domain, n->op_type);
     HN_TRY(hn_onnx_text(&r->model->arena, doc, "a doc string", &n->doc, err));
     HN_TRY(hn_onnx_text(&r->model->arena, overload, "an overload", &n->overload, err));
-    HN_TRY(version_of(r, s, n->domain, &n->version, err));
+    HN_TRY(opset_of(r, s, n->domain, &n->opset, err));
+    n->old = true;
     HN_TRY(read_props(r, HN_ONNX_NODE, bytes, HN_ONNX_NODE_METADATA_PROPS, &n->metadata, err));
     HN_TRY(hn_onnx_extra(r, HN_ONNX_NODE, bytes, 0, &n->extra, err));
 
