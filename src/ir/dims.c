@@ -330,7 +330,8 @@ hn_dim hn_dim_div(hn_dims *t, hn_dim a, hn_dim b) {
     hn_dim_range(b, &b_lo, &b_hi);
     if (hn_dim_is(rest, 0) || (lo >= 0 && hi < b_lo)) return from_linear(t, &q);
     hn_dim part;
-    if (rest->kind == FDIV && rest->args[1].dim->kind == CONST && b->kind == CONST)
+    if (rest->kind == FDIV && rest->args[1].dim->kind == CONST && b->kind == CONST &&
+        rest->args[1].dim->value < INT32_MAX && b->value < INT32_MAX)
         /* floor(floor(x/p)/q) = floor(x/(pq)) */
         part = hn_dim_div(t, rest->args[0].dim, hn_dim_mul(t, rest->args[1].dim, b));
     else
