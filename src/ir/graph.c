@@ -223,14 +223,15 @@ static void link_use(hn_use *u, hn_value *v) {
     v->n_uses++;
 }
 
-/* The slot moved in memory: its neighbours must point to where it is now. */
-static void relink_moved(hn_use *u) {
-    if (u->value == NULL) return;
-    if (u->prev != NULL)
-        u->prev->next = u;
-    else
-        u->value->uses = u;
-    if (u->next != NULL) u->next->prev = u;
+/* Moves n slots to fresh memory. Slots point at each other, so they leave their lists and join
+ * again. */
+static void move_uses(hn_use *to, hn_use *from, int n) {
+    for (int i = 0; i < n; i++) {
+        hn_value *v = from[i].value;
+        unlink_use(&from[i]);
+        to[i] = from[i];
+        link_use(&to[i], v);
+    }
 }
 
 void hn_value_replace(hn_value *old, hn_value *by) {
@@ -256,12 +257,15 @@ hone_status hn_graph_add_input(hn_graph *g, hn_value *v, hn_error *err) {
 }
 
 hone_status hn_graph_add_output(hn_graph *g, hn_value *v, hn_error *err) {
-    hn_use *before = g->outputs;
-    if (!reserve(g->model->alloc, (void **)&g->outputs, &g->cap_outputs, g->n_outputs + 1,
-                 sizeof *g->outputs))
-        return HN_NOMEM(err);
-    if (g->outputs != before)
-        for (int i = 0; i < g->n_outputs; i++) relink_moved(&g->outputs[i]);
+    if (g->n_outputs == g->cap_outputs) {
+        int cap = g->cap_outputs == 0 ? 4 : g->cap_outputs * 2;
+        hn_use *grown = hn_alloc_array(g->model->alloc, (size_t)cap, sizeof *grown, HN_MEM_MODEL);
+        if (grown == NULL) return HN_NOMEM(err);
+        move_uses(grown, g->outputs, g->n_outputs);
+        hn_free(g->model->alloc, g->outputs);
+        g->outputs = grown;
+        g->cap_outputs = cap;
+    }
     hn_use *u = &g->outputs[g->n_outputs];
     *u = (hn_use){.graph = g, .index = g->n_outputs};
     g->n_outputs++;
@@ -334,11 +338,9 @@ hone_status hn_node_resize_inputs(hn_node *n, int n_inputs, hn_error *err) {
     if (n_inputs > n->n_inputs) {
         hn_use *grown = hn_arena_array(&n->graph->model->arena, (size_t)n_inputs, sizeof *grown);
         if (grown == NULL) return HN_NOMEM(err);
-        for (int i = 0; i < n_inputs; i++) {
-            grown[i] =
-                i < n->n_inputs ? n->inputs[i] : (hn_use){.node = n, .graph = n->graph, .index = i};
-            relink_moved(&grown[i]);
-        }
+        move_uses(grown, n->inputs, n->n_inputs);
+        for (int i = n->n_inputs; i < n_inputs; i++)
+            grown[i] = (hn_use){.node = n, .graph = n->graph, .index = i};
         n->inputs = grown;
     }
     n->n_inputs = n_inputs;
