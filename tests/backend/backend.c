@@ -290,7 +290,7 @@ static verdict run_case(const char *model_path, const char *folder, const char *
             char set[4096];
             snprintf(set, sizeof set, "%s/test_data_set_%d", folder, k);
             if (!exists(set)) {
-                if (k == 0) snprintf(why, size, "there is no %s", set);
+                if (k == 0) snprintf(why, size, "there is no test_data_set_0");
                 break;
             }
             v = run_set(&j, set, NULL, why, size);
