@@ -72,6 +72,7 @@ static void absurd_sizes_are_refused(void **state) {
     (void)state;
     assert_null(hn_alloc(&mem, SIZE_MAX, HN_MEM_OTHER));
     assert_null(hn_alloc(&mem, SIZE_MAX - 100, HN_MEM_OTHER));
+    assert_null(hn_alloc(&mem, SIZE_MAX / 4, HN_MEM_OTHER)); /* by the machine itself */
     assert_null(hn_alloc_array(&mem, SIZE_MAX / 2, 3, HN_MEM_OTHER));
     assert_int_equal(mem.live, 0);
     int32_t *array = hn_alloc_array(&mem, 7, sizeof *array, HN_MEM_OTHER);
