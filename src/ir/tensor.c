@@ -43,6 +43,9 @@ static hone_status make(hn_tensor **out, hn_allocator *alloc, hn_mem_tag tag, ho
     t->n = n;
     t->bytes = bytes;
     if (own_data) t->data = (unsigned char *)t + HEAD;
+    /* Elements under 8 bits may leave bits of the last byte over; they are always zero. */
+    if (own_data && bytes > 0 && dtype != HONE_DTYPE_STRING && hone_dtype_bits(dtype) < 8)
+        ((unsigned char *)t->data)[bytes - 1] = 0;
     *out = t;
     return HONE_OK;
 }

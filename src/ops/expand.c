@@ -1,0 +1,131 @@
+/* Expand: the input broadcast with a shape. Tile: the input repeated along each axis. Both read a
+ * source axis again and again: a stride of 0. */
+#include "ops/axes.h"
+#include "ops/strided.h"
+
+/* ---- Expand ---- */
+
+static hn_strided expand_plan(int rank, const int64_t *src_dims, int out_rank, const int64_t *out) {
+    int64_t src[HONE_MAX_RANK], dst[HONE_MAX_RANK];
+    hn_strided s = {0};
+    hn_strides(rank, src_dims, src);
+    hn_strides(out_rank, out, dst);
+    for (int i = 0; i < out_rank; i++) {
+        int k = i - (out_rank - rank);
+        hn_strided_add(&s, out[i], k < 0 || src_dims[k] == 1 ? 0 : src[k], dst[i]);
+    }
+    return s;
+}
+
+static hone_status infer_expand(hn_infer *c, hn_error *err) {
+    const hn_shape *x = hn_in_shape(c, 0);
+    const hn_dim *want;
+    int n;
+    HN_TRY(hn_list_dims(c, 1, HONE_MAX_RANK, &want, &n, err));
+    if (n < 0 || x->rank < 0) return HONE_OK;
+    hn_shape y, shape = {.rank = n};
+    if (want == NULL) {
+        y = hn_shape_fresh(c->dims, n > x->rank ? n : x->rank);
+        hn_set_shape(c, 0, &y);
+        return HONE_OK;
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t v;
+        HN_CHECK(err, !hn_dim_is_const(want[i], &v) || v >= 0, HONE_E_SHAPE,
+                 "the wanted shape has %lld at axis %d", (long long)v, i);
+        shape.dim[i] = want[i];
+    }
+    char a[256], b[256];
+    HN_CHECK(err, hn_shape_broadcast(c->dims, x, &shape, &y), HONE_E_SHAPE,
+             "a tensor of shape %s does not broadcast with the shape %s",
+             hn_shape_text(x, a, sizeof a), hn_shape_text(&shape, b, sizeof b));
+    hn_set_shape(c, 0, &y);
+
+    int64_t dims[HONE_MAX_RANK], out[HONE_MAX_RANK];
+    const hn_dim *src = hn_known_values(c, 0, dims);
+    hn_dim *dst = src != NULL ? hn_room_for_values(c, 0, &y, out) : NULL;
+    if (dst == NULL) return HONE_OK;
+    hn_strided s = expand_plan(x->rank, dims, y.rank, out);
+    hn_strided_dims(src, dst, &s);
+    return HONE_OK;
+}
+
+static hone_status ref_expand(hn_eval *e, hn_error *err) {
+    const hn_tensor *x = e->in[0];
+    hn_tensor *y = e->out[0];
+    HN_TRY(hn_movable(x, err));
+    hn_strided s = expand_plan(x->rank, x->dims, y->rank, y->dims);
+    hn_strided_copy(e->pool, x->dtype, x->data, y->data, &s);
+    return HONE_OK;
+}
+
+/* ---- Tile ---- */
+
+/* Axis i of the output is (repeat, index in the source). */
+static hn_strided tile_plan(int rank, const int64_t *src_dims, const int64_t *out) {
+    int64_t src[HONE_MAX_RANK], dst[HONE_MAX_RANK];
+    hn_strided s = {0};
+    hn_strides(rank, src_dims, src);
+    hn_strides(rank, out, dst);
+    for (int i = 0; i < rank; i++)
+        if (out[i] == 0) return (hn_strided){.empty = true};
+    for (int i = 0; i < rank; i++) {
+        hn_strided_add(&s, out[i] / src_dims[i], 0, src_dims[i] * dst[i]);
+        hn_strided_add(&s, src_dims[i], src[i], dst[i]);
+    }
+    return s;
+}
+
+static hone_status infer_tile(hn_infer *c, hn_error *err) {
+    const hn_shape *x = hn_in_shape(c, 0);
+    const hn_dim *repeats;
+    int n;
+    HN_TRY(hn_list_dims(c, 1, HONE_MAX_RANK, &repeats, &n, err));
+    if (x->rank < 0 && n < 0) return HONE_OK;
+    HN_CHECK(err, x->rank < 0 || n < 0 || n == x->rank, HONE_E_SHAPE,
+             "%d repeats are listed for an input of rank %d", n, x->rank);
+    hn_shape y = hn_shape_fresh(c->dims, n < 0 ? x->rank : n);
+    bool known = repeats != NULL && x->rank >= 0;
+    for (int i = 0; known && i < n; i++) {
+        int64_t v;
+        HN_CHECK(err, !hn_dim_is_const(repeats[i], &v) || v >= 0, HONE_E_ARG,
+                 "axis %d is repeated %lld times", i, (long long)v);
+        y.dim[i] = hn_dim_mul(c->dims, x->dim[i], repeats[i]);
+    }
+    hn_set_shape(c, 0, &y);
+
+    int64_t dims[HONE_MAX_RANK], out[HONE_MAX_RANK];
+    const hn_dim *src = known ? hn_known_values(c, 0, dims) : NULL;
+    hn_dim *dst = src != NULL ? hn_room_for_values(c, 0, &y, out) : NULL;
+    if (dst == NULL) return HONE_OK;
+    hn_strided s = tile_plan(y.rank, dims, out);
+    hn_strided_dims(src, dst, &s);
+    return HONE_OK;
+}
+
+static hone_status ref_tile(hn_eval *e, hn_error *err) {
+    const hn_tensor *x = e->in[0];
+    hn_tensor *y = e->out[0];
+    HN_TRY(hn_movable(x, err));
+    hn_strided s = tile_plan(x->rank, x->dims, y->dims);
+    hn_strided_copy(e->pool, x->dtype, x->data, y->data, &s);
+    return HONE_OK;
+}
+
+const hn_op_def hn_op_expand = {
+    .name = "Expand",
+    .versions = "8 13",
+    .sig = "(input:T, shape:s64) -> (output:T); T: tensor",
+    .quant = HN_QUANT_PASS,
+    .infer = infer_expand,
+    .ref = ref_expand,
+};
+
+const hn_op_def hn_op_tile = {
+    .name = "Tile",
+    .versions = "1 6 13",
+    .sig = "(input:T, repeats:s64) -> (output:T); T: tensor",
+    .quant = HN_QUANT_PASS,
+    .infer = infer_tile,
+    .ref = ref_tile,
+};
