@@ -18,7 +18,8 @@ typedef struct zip {
 } zip;
 
 static void put(zip *z, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) z->bytes[z->n++] = (unsigned char)(value >> (8 * i));
+    for (int i = 0; i < bytes; i++)
+        z->bytes[z->n++] = (unsigned char)(i < 8 ? value >> (8 * i) : 0);
 }
 static void put_bytes(zip *z, const void *data, size_t bytes) {
     memcpy(z->bytes + z->n, data, bytes);

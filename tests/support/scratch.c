@@ -11,11 +11,14 @@
 
 #include <cmocka.h>
 
+#include "support/paths.h"
+
 hn_allocator scratch_mem;
 static char folder[256];
+enum { PATH_BYTES = 4096 + 512 };
 
 static char *next_buffer(void) {
-    static char buffers[8][512];
+    static char buffers[8][PATH_BYTES];
     static int next;
     return buffers[next++ % 8];
 }
@@ -49,7 +52,7 @@ int scratch_teardown(void **state) {
 
 const char *scratch_path(const char *name) {
     char *path = next_buffer();
-    snprintf(path, 512, "%s%s%s", folder, *name != '\0' ? "/" : "", name);
+    snprintf(path, PATH_BYTES, "%s%s%s", folder, *name != '\0' ? "/" : "", name);
     return path;
 }
 
@@ -69,8 +72,9 @@ const char *scratch_put_text(const char *name, const char *text) {
 int scratch_count(void) { return each_entry(NULL); }
 
 const char *scratch_asset(const char *name) {
-    const char *base = getenv("HONE_ASSETS");
+    const char *assets = test_assets();
+    if (assets == NULL) return NULL;
     char *path = next_buffer();
-    snprintf(path, 512, "%s/%s", base != NULL ? base : HN_SOURCE_DIR "/../shared/assets", name);
+    snprintf(path, PATH_BYTES, "%s/%s", assets, name);
     return access(path, R_OK) == 0 ? path : NULL;
 }

@@ -20,8 +20,7 @@ const char *scratch_put(const char *name, const void *data, size_t bytes);
 const char *scratch_put_text(const char *name, const char *text);
 int scratch_count(void); /* entries in the folder */
 
-/* A path under $HONE_ASSETS, or the default place beside the source; NULL when it is not there.
- * Same lifetime. */
+/* A path under test_assets(), or NULL when there is none. Same lifetime. */
 const char *scratch_asset(const char *name);
 
 #endif

@@ -1,0 +1,77 @@
+/* Datasets: labelled samples for a model's inputs, named by one line `KIND:PATH[,key=value...]`.
+ *
+ * A dataset has fields, one per input it can feed; every sample has the same shape and type. It is
+ * read as it lies on disk and turned into what the model wants only on the way out, by
+ * hn_dataset_fill:
+ *
+ *     value = (x * scale - mean) / std        mean and std in the model's channel order
+ *
+ * Files are mapped, or held unpacked when they were compressed; nothing is held per sample but its
+ * label (csv: its numbers, raw: its file's name). A dataset is used by one thread at a time.
+ *
+ * The line
+ *     `,` separates items, `:` the values of a list, `a/b` is a quotient; in paths, `\` stands
+ * before a literal `,` `:` or `\`.
+ *     `@FILE` is replaced by the text of FILE, in which a line break counts as a comma.
+ *
+ *     scale=S  mean=M[:M...]  std=S[:S...]    as above; one value serves all channels
+ *     order=rgb|bgr                           bgr reverses the three channels of images stored as
+ * RGB layout=nchw|nhwc                        where the model has its channels. Kinds that know
+ * theirs (cifar10) are transposed, and without the key take the layout the input's dims match; for
+ * the others it only says which axis mean, std and order count along n=N  skip=N samples to use,
+ * samples to leave out before them seed=N                                  of made-up data; 1 when
+ * not given labels=FILE  dtype=TYPE                 as the kind says
+ */
+#ifndef HN_FORMATS_DATASET_H
+#define HN_FORMATS_DATASET_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+typedef struct hn_dataset hn_dataset;
+
+typedef struct hn_dataset_field {
+    const char *name; /* NULL: unnamed, for a model's only input */
+    hone_dtype dtype;
+    int rank;                    /* of one sample; -1: whatever is asked for */
+    int64_t dims[HONE_MAX_RANK]; /* of one sample */
+} hn_dataset_field;
+
+hone_status hn_dataset_open(hn_dataset **out, const char *spec, hn_allocator *alloc, hn_error *err);
+void hn_dataset_close(hn_dataset *ds); /* NULL accepted */
+
+int64_t hn_dataset_count(const hn_dataset *ds); /* samples, after skip and n */
+bool hn_dataset_has_labels(const hn_dataset *ds);
+int hn_dataset_n_fields(const hn_dataset *ds);
+const hn_dataset_field *hn_dataset_field_at(const hn_dataset *ds, int i);
+
+/* The field that feeds input `i` of `n_inputs`: the one of its name, or the only field if the input
+ * is the only one. HONE_E_NOT_FOUND with the names there are. */
+hone_status hn_dataset_find(const hn_dataset *ds, const char *input, int i, int n_inputs,
+                            int *field, hn_error *err);
+
+/* Labels of samples [first, first + n). */
+hone_status hn_dataset_labels(hn_dataset *ds, int64_t first, int64_t n, int64_t *dst,
+                              hn_error *err);
+
+/* What the model wants of one sample. */
+typedef struct hn_dataset_want {
+    hone_dtype dtype;
+    int rank; /* without the batch axis */
+    const int64_t *dims;
+    int64_t cut; /* 0: the whole sample; else only the first `cut` elements of a one-axis sample */
+} hn_dataset_want;
+
+/* Samples [first, first + n) of a field, one after the other, ready for the model. A sample with as
+ * many elements as wanted is reshaped. Into integers, a value that is not one is rounded if it was
+ * computed and an error if it was read; one that does not fit is an error. `dst` holds n times the
+ * wanted elements, packed. */
+hone_status hn_dataset_fill(hn_dataset *ds, int field, int64_t first, int64_t n,
+                            const hn_dataset_want *want, void *dst, hn_error *err);
+
+/* The most elements before trailing zeros in any of the samples, at least 1: what to cut a batch of
+ * padded sequences at, asked of their attention mask. The field must have one axis. */
+hone_status hn_dataset_longest(hn_dataset *ds, int field, int64_t first, int64_t n, int64_t *length,
+                               hn_error *err);
+
+#endif

@@ -1,0 +1,295 @@
+/* The line that names a dataset, `KIND:PATH[,key=value...]` or `@FILE`: what may stand in it is
+ * said in dataset.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "formats/dataset_kind.h"
+#include "formats/dataset_text.h"
+
+#define HN_DATASET_KIND(name) extern const hn_dataset_kind hn_dataset_##name;
+#include "formats/dataset.def"
+#undef HN_DATASET_KIND
+
+static const hn_dataset_kind *const kinds[] = {
+#define HN_DATASET_KIND(name) &hn_dataset_##name,
+#include "formats/dataset.def"
+#undef HN_DATASET_KIND
+};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static const char *const key_names[] = {
+#define HN_X(name, text) text,
+    HN_DATASET_KEYS(HN_X)
+#undef HN_X
+};
+
+enum { MAX_LINE = 65536, MAX_WORD = 32 };
+
+/* ---- naming what there is instead --------------------------------------------------------------
+ */
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* Single-letter insertions, deletions and changes between two words; MAX_WORD for long ones. */
+static int distance(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b);
+    if (n >= MAX_WORD || m >= MAX_WORD) return MAX_WORD;
+    int row[MAX_WORD]; /* of the last letter of a: to each beginning of b */
+    for (size_t j = 0; j <= m; j++) row[j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            int changed = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = least(changed, 1 + least(row[j], row[j - 1]));
+        }
+    }
+    return row[m];
+}
+
+/* A list of words and the one nearest to a wrong word, as the end of a message. */
+typedef struct hint {
+    const char *wrong;
+    const char *nearest;
+    int best;
+    char words[256];
+    size_t used;
+} hint;
+
+static void hint_add(hint *h, const char *word) {
+    int d = distance(h->wrong, word);
+    if (d < h->best) {
+        h->best = d;
+        h->nearest = word;
+    }
+    if (h->used < sizeof h->words)
+        h->used += (size_t)snprintf(h->words + h->used, sizeof h->words - h->used, "%s%s",
+                                    h->used == 0 ? "" : ", ", word);
+}
+
+static hint hint_for(const char *wrong) { return (hint){.wrong = wrong, .best = 3}; }
+
+/* ---- values -----------------------------------------------------------------------------------
+ */
+
+/* Removes the escapes, in place. */
+static hone_status unescape(char *text, hn_error *err) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        if (*from == '\\') {
+            from++;
+            HN_CHECK(err, *from == ',' || *from == ':' || *from == '\\', HONE_E_ARG,
+                     "'\\' stands only before ',', ':' or '\\' (write '\\\\' for itself)");
+        }
+        *to++ = *from;
+    }
+    *to = '\0';
+    return HONE_OK;
+}
+
+/* 0.5 or 1/255, the first n characters of text. */
+static hone_status parse_number(const char *key, const char *text, size_t n, double *value,
+                                hn_error *err) {
+    const char *slash = memchr(text, '/', n);
+    size_t first = slash != NULL ? (size_t)(slash - text) : n;
+    double v, divisor = 1;
+    bool valid = hn_text_f64(text, first, &v);
+    if (valid && slash != NULL)
+        valid = hn_text_f64(slash + 1, n - first - 1, &divisor) && isfinite(v / divisor);
+    HN_CHECK(err, valid, HONE_E_ARG, "%s: '%.*s' is not a number", key, (int)n, text);
+    *value = v / divisor;
+    return HONE_OK;
+}
+
+static hone_status parse_list(hn_dataset *ds, const char *key, const char *text, int *n,
+                              double **values, hn_error *err) {
+    int count = 1;
+    for (const char *c = text; *c != '\0'; c++) count += *c == ':';
+    double *list = hn_arena_array(&ds->arena, (size_t)count, sizeof *list);
+    if (list == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < count; i++) {
+        size_t length = strcspn(text, ":");
+        HN_TRY(parse_number(key, text, length, &list[i], err));
+        text += length + 1;
+    }
+    *n = count;
+    *values = list;
+    return HONE_OK;
+}
+
+static hone_status parse_count(const char *key, const char *text, int64_t lowest, int64_t *value,
+                               hn_error *err) {
+    int64_t v = 0;
+    HN_CHECK(err, hn_text_s64(text, strlen(text), &v) && v >= lowest, HONE_E_ARG,
+             "%s: '%s' is not a whole number of at least %d", key, text, (int)lowest);
+    *value = v;
+    return HONE_OK;
+}
+
+static hone_status parse_choice(const char *key, const char *text, const char *zero,
+                                const char *one, bool *value, hn_error *err) {
+    *value = strcmp(text, one) == 0;
+    HN_CHECK(err, *value || strcmp(text, zero) == 0, HONE_E_ARG, "%s: '%s' is neither %s nor %s",
+             key, text, zero, one);
+    return HONE_OK;
+}
+
+static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, hn_error *err) {
+    hn_dataset_spec *s = &ds->spec;
+    const char *name = key_names[key];
+    bool second = false;
+    int64_t number = 0;
+    switch (key) {
+        case HN_DATASET_KEY_SCALE: return parse_number(name, text, strlen(text), &s->scale, err);
+        case HN_DATASET_KEY_MEAN: return parse_list(ds, name, text, &s->n_mean, &s->mean, err);
+        case HN_DATASET_KEY_STD:
+            HN_TRY(parse_list(ds, name, text, &s->n_std, &s->std, err));
+            for (int i = 0; i < s->n_std; i++)
+                HN_CHECK(err, s->std[i] != 0, HONE_E_ARG, "std: a value is 0");
+            return HONE_OK;
+        case HN_DATASET_KEY_ORDER: return parse_choice(name, text, "rgb", "bgr", &s->bgr, err);
+        case HN_DATASET_KEY_LAYOUT:
+            HN_TRY(parse_choice(name, text, "nchw", "nhwc", &second, err));
+            s->layout = second ? HN_LAYOUT_NHWC : HN_LAYOUT_NCHW;
+            return HONE_OK;
+        case HN_DATASET_KEY_N: return parse_count(name, text, 1, &s->n, err);
+        case HN_DATASET_KEY_SKIP: return parse_count(name, text, 0, &s->skip, err);
+        case HN_DATASET_KEY_SEED:
+            HN_TRY(parse_count(name, text, 0, &number, err));
+            s->seed = (uint64_t)number;
+            return HONE_OK;
+        case HN_DATASET_KEY_LABELS:
+            HN_TRY(unescape(text, err));
+            HN_CHECK(err, *text != '\0', HONE_E_ARG, "labels: no file is named");
+            s->labels = text;
+            return HONE_OK;
+        case HN_DATASET_KEY_DTYPE:
+            s->dtype = hn_dtype_from_onnx_name(text);
+            HN_CHECK(err, s->dtype != HONE_DTYPE_NONE, HONE_E_ARG, "dtype: no type is called '%s'",
+                     text);
+            return HONE_OK;
+        case HN_DATASET_KEY_RESIZE:
+        case HN_DATASET_KEY_CROP:
+        case HN_DATASET_KEY_COUNT_: break; /* no kind takes them */
+    }
+    assert(!"a key that no kind takes");
+    return HONE_E_ARG;
+}
+
+/* ---- the line ---------------------------------------------------------------------------------
+ */
+
+/* The text of FILE as one line: what stands on its lines, without blanks around it, joined by
+ * commas. */
+static hone_status read_line(hn_dataset *ds, const char *path, char **line, hn_error *err) {
+    hn_file *file = NULL;
+    HN_TRY(hn_file_open(&file, path, false, ds->alloc, err));
+    hone_status status = HONE_OK;
+    HN_CHECK_GOTO(err, file->bytes <= MAX_LINE, HONE_E_LIMIT,
+                  "'%s' has %zu bytes; a dataset is named by at most %d", path, file->bytes,
+                  MAX_LINE);
+    HN_CHECK_GOTO(err, memchr(file->data, '\0', file->bytes) == NULL, HONE_E_FORMAT,
+                  "'%s' is not text: it has a zero byte", path);
+    char *to = hn_arena_alloc(&ds->arena, file->bytes + 2);
+    if (to == NULL) {
+        status = HN_NOMEM(err);
+        goto fail;
+    }
+    *line = to;
+    hn_rows rows = hn_rows_of(file->data, file->bytes);
+    for (hn_row row; hn_rows_next(&rows, &row);) {
+        if (to > *line && to[-1] != ',') *to++ = ',';
+        memcpy(to, row.at, (size_t)(row.end - row.at));
+        to += row.end - row.at;
+    }
+    if (to > *line && to[-1] == ',') to--;
+    *to = '\0';
+fail:
+    hn_file_unref(file);
+    return status;
+}
+
+/* Where the first unescaped `stop` is, or the end. */
+static char *find(char *text, char stop) {
+    for (; *text != '\0' && *text != stop; text++)
+        if (*text == '\\' && text[1] != '\0') text++;
+    return text;
+}
+
+/* Cuts the text at the first unescaped `stop` and returns what follows, NULL if there is none. */
+static char *split(char *text, char stop) {
+    char *end = find(text, stop);
+    if (*end == '\0') return NULL;
+    *end = '\0';
+    return end + 1;
+}
+
+static hone_status parse_kind(hn_dataset *ds, char *item, hn_error *err) {
+    char *path = split(item, ':');
+    hint h = hint_for(item);
+    for (int i = 0; i < N_KINDS; i++) {
+        if (strcmp(kinds[i]->name, item) == 0) ds->spec.kind = kinds[i];
+        hint_add(&h, kinds[i]->name);
+    }
+    const hn_dataset_kind *kind = ds->spec.kind;
+    HN_CHECK(err, kind != NULL, HONE_E_ARG, "there is no kind of dataset '%s'%s%s%s; there are %s",
+             item, h.nearest ? " (do you mean '" : "", h.nearest ? h.nearest : "",
+             h.nearest ? "'?)" : "", h.words);
+    if (kind->path == NULL) {
+        HN_CHECK(err, path == NULL, HONE_E_ARG, "%s takes no path, but '%s' is given", item, path);
+        return HONE_OK;
+    }
+    HN_CHECK(err, path != NULL && *path != '\0', HONE_E_ARG, "%s needs a path: %s:%s", item, item,
+             kind->path);
+    ds->spec.path = path;
+    return unescape(path, err);
+}
+
+static hone_status parse_item(hn_dataset *ds, char *item, uint32_t *seen, hn_error *err) {
+    char *value = split(item, '=');
+    HN_CHECK(err, value != NULL, HONE_E_ARG,
+             "'%s' is not key=value (a ',' in a path is written '\\,')", item);
+    const hn_dataset_kind *kind = ds->spec.kind;
+    hint h = hint_for(item);
+    int key = HN_DATASET_KEY_COUNT_;
+    for (int i = 0; i < HN_DATASET_KEY_COUNT_; i++) {
+        if (strcmp(key_names[i], item) == 0) key = i;
+        if ((kind->keys >> i & 1) != 0) hint_add(&h, key_names[i]);
+    }
+    HN_CHECK(err, key != HN_DATASET_KEY_COUNT_, HONE_E_ARG,
+             "there is no key '%s'%s%s%s; %s takes %s", item, h.nearest ? " (do you mean '" : "",
+             h.nearest ? h.nearest : "", h.nearest ? "'?)" : "", kind->name, h.words);
+    HN_CHECK(err, (kind->keys >> key & 1) != 0, HONE_E_ARG,
+             "key '%s' is not supported for %s, which takes %s", item, kind->name, h.words);
+    HN_CHECK(err, (*seen >> key & 1) == 0, HONE_E_ARG, "key '%s' is given twice", item);
+    *seen |= 1u << key;
+    return parse_value(ds, (hn_dataset_key)key, value, err);
+}
+
+hone_status hn_dataset_parse(hn_dataset *ds, const char *text, hn_error *err) {
+    HN_CHECK(err, strlen(text) <= MAX_LINE, HONE_E_LIMIT,
+             "a dataset is named by at most %d characters, not %zu", MAX_LINE, strlen(text));
+    char *line = NULL;
+    if (text[0] == '@') {
+        HN_TRY(read_line(ds, text + 1, &line, err));
+    } else {
+        line = hn_arena_strdup(&ds->arena, text);
+        if (line == NULL) return HN_NOMEM(err);
+    }
+    hn_dataset_spec *s = &ds->spec;
+    *s = (hn_dataset_spec){.scale = 1, .n = -1, .seed = 1};
+    uint32_t seen = 0;
+    char *rest = split(line, ',');
+    HN_TRY(parse_kind(ds, line, err));
+    while (rest != NULL) {
+        char *item = rest;
+        rest = split(item, ',');
+        HN_TRY(parse_item(ds, item, &seen, err));
+    }
+    HN_CHECK(err, s->n_mean <= 1 || s->n_std <= 1 || s->n_mean == s->n_std, HONE_E_ARG,
+             "mean has %d values and std %d", s->n_mean, s->n_std);
+    return HONE_OK;
+}

@@ -1,0 +1,266 @@
+#include "formats/dataset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "formats/npz.h"
+#include "support/data.h"
+
+/* A dataset of one array. */
+static const char *put_array(hone_dtype dtype, int rank, const int64_t *dims, size_t bytes,
+                             const void *data) {
+    const char *name = "x", *path = scratch_path("a.npz");
+    hn_array a = {.dtype = dtype, .rank = rank, .bytes = bytes, .data = (void *)data};
+    memcpy(a.dims, dims, (size_t)rank * sizeof *dims);
+    assert_int_equal(hn_npz_write(path, NULL, 1, &name, &a, &scratch_mem, NULL), HONE_OK);
+    return path;
+}
+
+static void test_kinds(void **state) {
+    (void)state;
+    data_expect_error(HONE_E_ARG,
+                      "no kind of dataset 'cifar' (do you mean 'cifar10'?); there are "
+                      "cifar10, csv, idx, npz, random, raw, synthetic",
+                      "cifar:x");
+    data_expect_error(HONE_E_ARG, "no kind of dataset 'spreadsheet'; there are", "spreadsheet:x");
+    data_expect_error(HONE_E_ARG, "no kind of dataset ''", "%s", "");
+    data_expect_error(HONE_E_ARG, "csv needs a path: csv:FILE", "csv");
+    data_expect_error(HONE_E_ARG, "csv needs a path: csv:FILE", "csv:,n=1");
+    data_expect_error(HONE_E_LIMIT, "at most 65536 characters", "csv:%070000d", 0);
+}
+
+static void test_keys(void **state) {
+    (void)state;
+    const char *path = scratch_put_text("a.csv", "1,0\n2,0\n3,0\n");
+#define BAD(text, keys) data_expect_error(HONE_E_ARG, text, "csv:%s,%s", path, keys)
+    BAD("no key 'scal' (do you mean 'scale'?); csv takes scale, mean, std, order, layout, n, skip",
+        "scal=1");
+    BAD("no key 'temperature'; csv takes", "temperature=1");
+    BAD("'temperature' is not key=value", "temperature");
+    BAD("'' is not key=value", "n=1,");
+    BAD("key 'n' is given twice", "n=1,n=2");
+    BAD("key 'seed' is not supported for csv", "seed=1");
+    BAD("key 'resize' is not supported for csv", "resize=256");
+    BAD("key 'crop' is not supported for csv", "crop=224");
+    BAD("scale: 'x' is not a number", "scale=x");
+    BAD("scale: '1/0' is not a number", "scale=1/0");
+    BAD("scale: '1/2/3' is not a number", "scale=1/2/3");
+    BAD("scale: '1:2' is not a number", "scale=1:2");
+    BAD("mean: '' is not a number", "mean=1:");
+    BAD("std: a value is 0", "std=1:0");
+    BAD("mean has 2 values and std 3", "mean=1:2,std=1:2:3");
+    BAD("order: 'gbr' is neither rgb nor bgr", "order=gbr");
+    BAD("layout: 'hwc' is neither nchw nor nhwc", "layout=hwc");
+    BAD("n: '0' is not a whole number of at least 1", "n=0");
+    BAD("n: '1.5' is not a whole number", "n=1.5");
+    BAD("skip: '-1' is not a whole number of at least 0", "skip=-1");
+    BAD("n=4, but there are 3 samples and skip=0", "n=4");
+    BAD("n=3, but there are 3 samples and skip=1", "n=3,skip=1");
+    BAD("skip=3 leaves none of the 3 samples", "skip=3");
+    /* The line is named in every message. */
+    data_expect_error(HONE_E_ARG, "dataset 'random,n=x': n: 'x'", "random,n=x");
+    data_expect_error(HONE_E_ARG, "labels: no file is named", "idx:x,labels=");
+}
+
+static void test_window(void **state) {
+    (void)state;
+    const char *path = scratch_put_text("a.csv", "1,10\n2,20\n3,30\n4,40\n");
+    hn_dataset *ds = data_open("csv:%s,skip=1,n=2", path);
+    float x[2];
+    int64_t labels[2];
+    assert_int_equal(hn_dataset_count(ds), 2);
+    data_fill(ds, 0, 2, 1, DIMS(1), x);
+    assert_true(x[0] == 2 && x[1] == 3);
+    assert_int_equal(hn_dataset_labels(ds, 1, 1, labels, NULL), HONE_OK);
+    assert_int_equal(labels[0], 30);
+    hn_dataset_close(ds);
+    hn_dataset_close(NULL);
+}
+
+static void test_escapes(void **state) {
+    (void)state;
+    scratch_put_text("a,b:c\\d.csv", "1,0\n");
+    hn_dataset *ds = data_open("csv:%s/a\\,b\\:c\\\\d.csv,n=1", scratch_path(""));
+    hn_dataset_close(ds);
+    ds = data_open("csv:%s/a\\,b:c\\\\d.csv", scratch_path("")); /* ':' separates nothing here */
+    hn_dataset_close(ds);
+    data_expect_error(HONE_E_ARG, "'\\' stands only before", "csv:a\\b.csv");
+    data_expect_error(HONE_E_ARG, "'\\' stands only before", "csv:a\\");
+}
+
+static void test_line_in_file(void **state) {
+    (void)state;
+    const char *csv = scratch_put_text("a.csv", "1,0\n2,0\n");
+    char text[1200];
+    snprintf(text, sizeof text, "  csv:%s,\r\n\n scale=1/2\n\tskip=1  \n", csv);
+    hn_dataset *ds = data_open("@%s", scratch_put_text("line.txt", text));
+    float x;
+    assert_int_equal(hn_dataset_count(ds), 1);
+    data_fill(ds, 0, 1, 0, NULL, &x);
+    assert_true(x == 1);
+    hn_dataset_close(ds);
+    char spec[600];
+    snprintf(spec, sizeof spec, "@%s", scratch_path("line.txt"));
+    data_count_down(spec);
+    data_expect_error(HONE_E_IO, "cannot open", "@%s", scratch_path("absent"));
+    data_expect_error(HONE_E_ARG, "no kind of dataset ''", "@%s", scratch_put_text("e.txt", "\n"));
+    data_expect_error(HONE_E_ARG, "no kind of dataset '@e.txt'", "@%s",
+                      scratch_put_text("nested.txt", "@e.txt"));
+    data_expect_error(HONE_E_FORMAT, "is not text", "@%s", scratch_put("zero.txt", "csv:\0", 5));
+    static char large[70000];
+    memset(large, 'x', sizeof large);
+    data_expect_error(HONE_E_LIMIT, "has 70000 bytes", "@%s",
+                      scratch_put("large.txt", large, sizeof large));
+}
+
+/* mean, std and order count along the axis the layout names. */
+static void test_channels(void **state) {
+    (void)state;
+    static const float pixels[] = {1, 2, 3, 4, 5, 6}; /* two samples' worth of 1 x 3 or 3 x 1 */
+    const char *path = put_array(HONE_DTYPE_F32, 4, DIMS(2, 3, 1, 1), sizeof pixels, pixels);
+    float x[6];
+    hn_dataset *ds = data_open("npz:%s,mean=10:20:30,std=1:2:4,order=bgr", path);
+    data_fill(ds, 0, 2, 3, DIMS(3, 1, 1), x);
+    assert_memory_equal(x,
+                        ((const float[]){3 - 10, (2 - 20) / 2.f, (1 - 30) / 4.f, 6 - 10,
+                                         (5 - 20) / 2.f, (4 - 30) / 4.f}),
+                        sizeof x);
+    hn_dataset_close(ds);
+
+    static const float rows[] = {1, 2, 3, 4, 5, 6}; /* one sample of 2 x 1 x 3, channels last */
+    path = put_array(HONE_DTYPE_F32, 4, DIMS(1, 2, 1, 3), sizeof rows, rows);
+    ds = data_open("npz:%s,layout=nhwc,scale=2,mean=1:2:3", path);
+    data_fill(ds, 0, 1, 3, DIMS(2, 1, 3), x);
+    assert_memory_equal(x, ((const float[]){1, 2, 3, 7, 8, 9}), sizeof x);
+    hn_dataset_close(ds);
+    ds = data_open("npz:%s,layout=nhwc,order=bgr", path);
+    data_fill(ds, 0, 1, 3, DIMS(2, 1, 3), x);
+    assert_memory_equal(x, ((const float[]){3, 2, 1, 6, 5, 4}), sizeof x);
+    hn_dataset_close(ds);
+    ds = data_open("npz:%s,std=2", path); /* one value serves every channel */
+    data_fill(ds, 0, 1, 1, DIMS(6), x);
+    assert_memory_equal(x, ((const float[]){0.5f, 1, 1.5f, 2, 2.5f, 3}), sizeof x);
+    hn_dataset_close(ds);
+
+    hn_dataset_want want = {.dtype = HONE_DTYPE_F32, .rank = 3, .dims = DIMS(2, 1, 3)};
+    hn_error err;
+    ds = data_open("npz:%s,mean=1:2:3", path);
+    assert_int_equal(hn_dataset_fill(ds, 0, 0, 1, &want, x, &err), HONE_E_SHAPE);
+    assert_non_null(strstr(err.text, "have 3 values, the input has 2 channels (layout nchw)"));
+    hn_dataset_close(ds);
+    ds = data_open("npz:%s,order=bgr", path);
+    assert_int_equal(hn_dataset_fill(ds, 0, 0, 1, &want, x, &err), HONE_E_SHAPE);
+    assert_non_null(strstr(err.text, "order=bgr needs 3 channels, the input has 2"));
+    want.dims = DIMS(2, 2);
+    want.rank = 2;
+    assert_int_equal(hn_dataset_fill(ds, 0, 0, 1, &want, x, &err), HONE_E_SHAPE);
+    assert_non_null(strstr(err.text, "a sample of x is [2,1,3], the model wants [2,2]"));
+    want.dims = DIMS(-1, 2);
+    assert_int_equal(hn_dataset_fill(ds, 0, 0, 1, &want, x, &err), HONE_E_SHAPE);
+    assert_non_null(strstr(err.text, "which is not a shape"));
+    int64_t length;
+    assert_int_equal(hn_dataset_longest(ds, 0, 0, 1, &length, &err), HONE_E_SHAPE);
+    assert_non_null(strstr(err.text, "have 3 axes, a length needs 1"));
+    hn_dataset_close(ds);
+}
+
+/* Longer than one piece of the conversion. */
+static void test_long_sample(void **state) {
+    (void)state;
+    static float data[3000], x[3000];
+    for (int i = 0; i < 3000; i++) data[i] = (float)i;
+    const char *path = put_array(HONE_DTYPE_F32, 3, DIMS(1, 3, 1000), sizeof data, data);
+    hn_dataset *ds = data_open("npz:%s,mean=0:1000:2000", path);
+    data_fill(ds, 0, 1, 2, DIMS(3, 1000), x);
+    for (int i = 0; i < 3000; i++) assert_true(x[i] == (float)(i % 1000));
+    hn_dataset_close(ds);
+}
+
+/* Opens an array of two values with the keys given and fills an input of type `to`; *bits receives
+ * what it holds. */
+static hone_status convert(hone_dtype from, const void *data, size_t bytes, const char *keys,
+                           hone_dtype to, unsigned char bits[16], hn_error *err) {
+    const char *path = put_array(from, 2, DIMS(1, 2), bytes, data);
+    hn_dataset *ds = data_open("npz:%s%s", path, keys);
+    hn_dataset_want want = {.dtype = to, .rank = 1, .dims = DIMS(2)};
+    memset(bits, 0, 16);
+    hone_status status = hn_dataset_fill(ds, 0, 0, 1, &want, bits, err);
+    hn_dataset_close(ds);
+    return status;
+}
+
+static void test_types(void **state) {
+    (void)state;
+    unsigned char bits[16];
+    hn_error err;
+    const int64_t large[] = {INT64_MAX, INT64_MIN}, small[] = {1, -8}, token[] = {300, 1};
+    const uint64_t huge[] = {UINT64_MAX, 1};
+    const float halves[] = {0.5f, 2.5f}, whole[] = {3, -4}, far[] = {1, 3e9f};
+    const double top[] = {18446744073709549568.0, 0}; /* the largest double below 2^64 */
+#define CONVERT(from, data, keys, to) \
+    convert(HONE_DTYPE_##from, data, sizeof data, keys, HONE_DTYPE_##to, bits, &err)
+#define HOLDS(type, a, b) assert_memory_equal(bits, ((const type[]){a, b}), 2 * sizeof(type))
+#define REFUSED(call, words)                      \
+    do {                                          \
+        assert_int_equal(call, HONE_E_TYPE);      \
+        assert_non_null(strstr(err.text, words)); \
+    } while (0)
+    assert_int_equal(CONVERT(S64, large, "", S64), HONE_OK);
+    HOLDS(int64_t, INT64_MAX, INT64_MIN);
+    assert_int_equal(CONVERT(S64, token, "", S32), HONE_OK);
+    HOLDS(int32_t, 300, 1);
+    assert_int_equal(CONVERT(S64, small, "", S4), HONE_OK); /* packed */
+    assert_int_equal(bits[0], 0x81);
+    REFUSED(CONVERT(S64, token, "", U8), "sample 0 has the value 300, which is no u8");
+    REFUSED(CONVERT(S64, small, "", U64), "the value -8, which is no u64");
+    REFUSED(CONVERT(S64, token, "", BOOL), "the value 300, which is no bool");
+    assert_int_equal(CONVERT(U64, huge, "", U64), HONE_OK);
+    HOLDS(uint64_t, UINT64_MAX, 1);
+    REFUSED(CONVERT(U64, huge, "", S64), "which is no s64");
+    /* Values read must be integers; values computed are rounded to even. */
+    assert_int_equal(CONVERT(F32, whole, "", S8), HONE_OK);
+    HOLDS(int8_t, 3, -4);
+    REFUSED(CONVERT(F32, halves, "", S8), "the value 0.5, which is no s8");
+    assert_int_equal(CONVERT(F32, halves, ",mean=0", S8), HONE_OK);
+    HOLDS(int8_t, 0, 2);
+    assert_int_equal(CONVERT(S64, token, ",scale=1/2,mean=25", S8), HONE_OK);
+    HOLDS(int8_t, 125, -24);
+    REFUSED(CONVERT(S64, token, ",scale=1/2", S8), "the value 150, which is no s8");
+    REFUSED(CONVERT(F32, far, "", S32), "the value 3e+09, which is no s32");
+    assert_int_equal(CONVERT(F64, top, "", U64), HONE_OK);
+    HOLDS(uint64_t, 18446744073709549568u, 0);
+    REFUSED(CONVERT(F64, top, "", S64), "which is no s64");
+    /* Floats. */
+    assert_int_equal(CONVERT(F32, halves, "", F16), HONE_OK);
+    HOLDS(uint16_t, 0x3800, 0x4100);
+    assert_int_equal(CONVERT(S64, small, ",scale=1/4", F64), HONE_OK);
+    HOLDS(double, 0.25, -2);
+    REFUSED(CONVERT(F32, whole, "", STRING), "an input of type string cannot be filled");
+    REFUSED(CONVERT(F32, whole, "", C64), "an input of type c64 cannot be filled");
+}
+
+static void test_find(void **state) {
+    (void)state;
+    hn_dataset *ds = data_open("csv:%s", scratch_put_text("a.csv", "1,0\n"));
+    int field = -1;
+    hn_error err;
+    assert_int_equal(hn_dataset_find(ds, "x", 0, 1, &field, &err), HONE_OK);
+    assert_int_equal(field, 0);
+    assert_int_equal(hn_dataset_find(ds, "x", 0, 2, &field, &err), HONE_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "input 'x'; there is only one without a name"));
+    hn_dataset_close(ds);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_kinds),   TEST(test_keys),         TEST(test_window),
+        TEST(test_escapes), TEST(test_line_in_file), TEST(test_channels),
+        TEST(test_types),   TEST(test_long_sample),  TEST(test_find),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
