@@ -1,7 +1,8 @@
 #include "ops/activation.h"
 
-#include <math.h>
 #include <strings.h>
+
+#include "ops/scalar.h"
 
 /* Comparisons are written so that NaN comes out as NaN. */
 #define FN(name, expression)                                  \
@@ -12,14 +13,14 @@
 
 FN(relu, x < 0 ? 0 : x)
 FN(tanh_, tanh(x))
-FN(sigmoid, x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)))
+FN(sigmoid, hn_sigmoid(x))
 FN(affine, alpha *x + beta)
 FN(leaky_relu, x < 0 ? alpha * x : x)
 FN(thresholded_relu, x < alpha ? 0 : x)
 FN(scaled_tanh, alpha *tanh(beta *x))
 FN(elu, x < 0 ? alpha * expm1(x) : x)
 FN(softsign, x / (1 + fabs(x)))
-FN(softplus, x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)))
+FN(softplus, hn_softplus(x))
 FN(clip, x<alpha ? alpha : x> beta ? beta : x)
 FN(quick_gelu, x *sigmoid(alpha *x, 0, 0))
 

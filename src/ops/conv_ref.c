@@ -192,3 +192,38 @@ hone_status hn_conv_ref(hn_eval *e, const hn_conv *conv,
                  .out = out};
     return hn_gemm_ref(e, &g, err);
 }
+
+typedef struct target {
+    const hn_conv *conv;
+    hn_tensor *y;
+    const double *bias;
+    const hn_tensor *add;
+    const hn_activation *act;
+} target;
+
+static void store_floats(const void *ctx, const hn_block *at, const void *sums, int64_t pitch) {
+    const target *t = ctx;
+    for (int64_t r = 0; r < at->n_rows; r++) {
+        const double *row = (const double *)sums + r * pitch;
+        double bias = t->bias != NULL ? t->bias[hn_conv_channel(t->conv, at, r)] : 0;
+        int64_t to = (at->batch * t->conv->m + at->row + r) * t->conv->out_size + at->col;
+        double v[64];
+        for (int64_t i = 0, n; i < at->n_cols; i += n, to += n) {
+            n = at->n_cols - i < 64 ? at->n_cols - i : 64;
+            for (int64_t j = 0; j < n; j++) v[j] = row[i + j] + bias;
+            if (t->add != NULL)
+                for (int64_t j = 0; j < n; j++) v[j] += hn_tensor_f64(t->add, to + j);
+            if (t->act != NULL)
+                for (int64_t j = 0; j < n; j++) v[j] = hn_activate(t->act, v[j]);
+            hn_store_f64_n(t->y->dtype, t->y->data, to, n, v);
+        }
+    }
+}
+
+hone_status hn_conv_floats(hn_eval *e, const hn_conv *conv, const hn_tensor *bias,
+                           const hn_tensor *add, const hn_activation *act, hn_tensor *y,
+                           hn_error *err) {
+    target t = {.conv = conv, .y = y, .add = add, .act = act};
+    if (bias != NULL && (t.bias = hn_scratch_f64(e, bias)) == NULL) return HN_NOMEM(err);
+    return hn_conv_ref(e, conv, store_floats, &t, err);
+}

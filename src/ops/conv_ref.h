@@ -10,6 +10,7 @@
 #ifndef HN_OPS_CONV_REF_H
 #define HN_OPS_CONV_REF_H
 
+#include "ops/activation.h"
 #include "ops/gemm_ref.h"
 #include "ops/spatial.h"
 
@@ -49,6 +50,12 @@ hone_status hn_conv_plan(const hn_node *n, const hn_tensor *x, const hn_tensor *
 hone_status hn_conv_ref(hn_eval *e, const hn_conv *conv,
                         void (*store)(const void *, const hn_block *, const void *, int64_t),
                         const void *out, hn_error *err);
+
+/* A convolution of floats: activation(sums + bias + add), rounded once, into y [N, M, pixels].
+ * bias [M], add (of y's dims) and act may be NULL. */
+hone_status hn_conv_floats(hn_eval *e, const hn_conv *conv, const hn_tensor *bias,
+                           const hn_tensor *add, const hn_activation *act, hn_tensor *y,
+                           hn_error *err);
 
 /* Channel of the output that a row of a block belongs to. */
 static inline int64_t hn_conv_channel(const hn_conv *conv, const hn_block *at, int64_t row) {

@@ -1,7 +1,8 @@
 /* Gemm: Y = alpha * A' * B' + beta * C, where A' and B' are the matrices or their transposes and C
  * is broadcast to Y. Integers are exact modulo their width while alpha and beta are 1; otherwise
  * the result is formed in double from the exact sums and truncated. */
-#include "ops/fused.h"
+#include "ops/gemm.h"
+
 #include "ops/gemm_ref.h"
 
 hone_status hn_gemm_infer(hn_infer *c, hn_error *err) {
@@ -36,7 +37,7 @@ typedef struct target {
     const hn_tensor *c;
     int64_t c_row, c_col; /* strides of C, 0 where it is broadcast */
     double alpha, beta;
-    hn_activation act;
+    const hn_activation *act; /* NULL: none */
 } target;
 
 static int64_t c_at(const target *t, const hn_block *at, int64_t r, int64_t j) {
@@ -50,7 +51,7 @@ static void store_f64(const void *ctx, const hn_block *at, const void *sums, int
         for (int64_t j = 0; j < at->n_cols; j++) {
             double v = t->alpha * ((const double *)sums)[r * pitch + j];
             if (t->c != NULL) v += t->beta * hn_tensor_f64(t->c, c_at(t, at, r, j));
-            if (t->act.fn != NULL) v = hn_activate(&t->act, v);
+            if (t->act != NULL) v = hn_activate(t->act, v);
             hn_store_f64(t->y->dtype, t->y->data, (at->row + r) * n + at->col + j, v);
         }
 }
@@ -72,7 +73,7 @@ static void store_s64(const void *ctx, const hn_block *at, const void *sums, int
         }
 }
 
-hone_status hn_gemm_fused(hn_eval *e, const hn_epilogue *then, hn_error *err) {
+hone_status hn_gemm_run(hn_eval *e, const hn_activation *act, hn_error *err) {
     const hn_tensor *a = e->in[0], *b = e->in[1], *c = hn_eval_in(e, 2);
     int ta = hn_attr_i(e->node, "transA") != 0, tb = hn_attr_i(e->node, "transB") != 0;
     bool integer = hn_dtype_is_int(a->dtype);
@@ -82,7 +83,7 @@ hone_status hn_gemm_fused(hn_eval *e, const hn_epilogue *then, hn_error *err) {
                 .c = c,
                 .alpha = hn_attr_f(e->node, "alpha"),
                 .beta = hn_attr_f(e->node, "beta"),
-                .act = then->act};
+                .act = act};
     if (c != NULL && c->rank >= 1) t.c_col = c->dims[c->rank - 1] == 1 ? 0 : 1;
     if (c != NULL && c->rank == 2) t.c_row = c->dims[0] == 1 ? 0 : c->dims[1];
     hn_gemm g = {.n_batch = 1,
@@ -97,9 +98,7 @@ hone_status hn_gemm_fused(hn_eval *e, const hn_epilogue *then, hn_error *err) {
     return hn_gemm_ref(e, &g, err);
 }
 
-static hone_status ref(hn_eval *e, hn_error *err) {
-    return hn_gemm_fused(e, &(hn_epilogue){0}, err);
-}
+static hone_status ref(hn_eval *e, hn_error *err) { return hn_gemm_run(e, NULL, err); }
 
 static const hn_attr_def attrs[] = {
     HN_ATTR_F("alpha", 1),

@@ -115,3 +115,64 @@ hone_status hn_matmul_plan(hn_eval *e, const hn_tensor *a, const hn_tensor *b, u
         .out = {.t = y, .m = sa.rows, .n = sb.cols}};
     return HONE_OK;
 }
+
+/* ---- scales and zero points ---- */
+
+hone_status hn_matmul_param_infer(const hn_infer *c, int operand, int param, bool left,
+                                  hn_error *err) {
+    if (hn_in_rank(c, param) <= 0 || hn_in_rank(c, operand) <= 0) return HONE_OK;
+    const hn_shape *x = hn_in_shape(c, operand), *p = hn_in_shape(c, param);
+    int64_t size;
+    if (!hn_dim_is_const(hn_shape_product(c->dims, p, 0, p->rank), &size) || size == 1)
+        return HONE_OK;
+    roles r = roles_of(x->rank, left, 0);
+    int own = left ? r.row : r.col, other = left ? r.col : r.row;
+    bool fits = own >= 0 && (p->rank == 1 || p->rank == x->rank);
+    for (int i = 0; fits && i < p->rank; i++) {
+        int64_t found = 1, wanted = 1;
+        bool known = hn_dim_is_const(p->dim[i], &found);
+        if (p->rank == 1)
+            known = known && hn_dim_is_const(x->dim[own], &wanted);
+        else if (i != other)
+            known = known && hn_dim_is_const(x->dim[i], &wanted);
+        fits = !known || found == wanted;
+    }
+    char tp[128], tx[128];
+    HN_CHECK(err, fits, HONE_E_SHAPE,
+             "input %d has shape %s, expected one value or one for each %s of input %d, %s", param,
+             hn_shape_text(p, tp, sizeof tp), left ? "row" : "column", operand,
+             hn_shape_text(x, tx, sizeof tx));
+    return HONE_OK;
+}
+
+hone_status hn_matmul_param_plan(hn_eval *e, const hn_matmul *plan, const hn_tensor *param,
+                                 bool left, hn_matmul_param *out, hn_error *err) {
+    *out = (hn_matmul_param){.stride = param->n == 1 ? 0 : 1};
+    if (param->n == 1 || param->rank == 1) return HONE_OK;
+    const hn_strided *s = left ? &plan->a : &plan->b;
+    int64_t per_matrix = left ? plan->m : plan->n, elements = per_matrix * plan->k;
+    int64_t *start = hn_scratch(e, plan->n_batch, sizeof *start);
+    if (start == NULL) return HN_NOMEM(err);
+    for (int64_t b = 0; b < plan->n_batch; b++)
+        start[b] = elements > 0 ? s->start[b] / elements * per_matrix : 0;
+    out->start = start;
+    return HONE_OK;
+}
+
+static hone_status set_zero(hn_eval *e, const hn_matmul *plan, const hn_tensor *zero, bool left,
+                            hn_strided *s, hn_error *err) {
+    if (zero == NULL) return HONE_OK;
+    hn_matmul_param p;
+    HN_TRY(hn_matmul_param_plan(e, plan, zero, left, &p, err));
+    s->zero = hn_scratch_s64(e, zero);
+    if (s->zero == NULL) return HN_NOMEM(err);
+    s->zero_start = p.start;
+    *(left ? &s->zero_row : &s->zero_col) = p.stride;
+    return HONE_OK;
+}
+
+hone_status hn_matmul_zeros(hn_eval *e, hn_matmul *plan, const hn_tensor *a_zero,
+                            const hn_tensor *b_zero, hn_error *err) {
+    HN_TRY(set_zero(e, plan, a_zero, true, &plan->a, err));
+    return set_zero(e, plan, b_zero, false, &plan->b, err);
+}

@@ -32,4 +32,27 @@ typedef struct hn_matmul {
 hone_status hn_matmul_plan(hn_eval *e, const hn_tensor *a, const hn_tensor *b, unsigned flags,
                            hn_tensor *y, hn_matmul *plan, hn_error *err);
 
+/* Scales and zero points of an operand: one for all, one for each row of A or column of B, or one
+ * for each row or column of each matrix of the stack ([..., M, 1] or [..., 1, N]). Without flags
+ * only. */
+hone_status hn_matmul_param_infer(const hn_infer *c, int operand, int param, bool left,
+                                  hn_error *err);
+
+/* The parameter of row (of A) or column (of B) i in batch b is number start[b] + i * stride. */
+typedef struct hn_matmul_param {
+    const int64_t *start; /* NULL: 0 */
+    int64_t stride;
+} hn_matmul_param;
+
+hone_status hn_matmul_param_plan(hn_eval *e, const hn_matmul *plan, const hn_tensor *param,
+                                 bool left, hn_matmul_param *out, hn_error *err);
+
+static inline int64_t hn_matmul_param_at(const hn_matmul_param *p, int64_t batch, int64_t i) {
+    return (p->start != NULL ? p->start[batch] : 0) + i * p->stride;
+}
+
+/* Sets the zero points of both operands of a product of integers; either tensor may be NULL. */
+hone_status hn_matmul_zeros(hn_eval *e, hn_matmul *plan, const hn_tensor *a_zero,
+                            const hn_tensor *b_zero, hn_error *err);
+
 #endif
