@@ -1,0 +1,64 @@
+#include "ops/control.h"
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    hn_graph *branch[2] = {hn_attr_graph(c->node, "else_branch"),
+                           hn_attr_graph(c->node, "then_branch")};
+    for (int k = 0; k < 2; k++) {
+        HN_CHECK(err, branch[k]->n_outputs == c->n_out && branch[k]->n_inputs == 0, HONE_E_MODEL,
+                 "%s has %d outputs and %d inputs, expected %d and 0",
+                 k ? "then_branch" : "else_branch", branch[k]->n_outputs, branch[k]->n_inputs,
+                 c->n_out);
+        if (c->body != NULL) HN_TRY(c->body(c, branch[k], 0, NULL, err));
+    }
+    if (c->body == NULL) return HONE_OK;
+    int64_t cond;
+    bool known = hn_in_ints(c, 0, &cond, 1) == 1;
+    for (int i = 0; i < c->n_out; i++) {
+        const hn_type *no = &branch[0]->outputs[i].value->type,
+                      *yes = &branch[1]->outputs[i].value->type;
+        if (known) {
+            const hn_type *t = cond != 0 ? yes : no;
+            hn_set_dtype(c, i, t->dtype);
+            hn_set_shape(c, i, &t->shape);
+            continue;
+        }
+        bool both = no->dtype != HONE_DTYPE_NONE && yes->dtype != HONE_DTYPE_NONE;
+        HN_CHECK(err, !both || no->dtype == yes->dtype, HONE_E_TYPE,
+                 "output %d is %s in then_branch and %s in else_branch", i,
+                 hone_dtype_name(yes->dtype), hone_dtype_name(no->dtype));
+        hn_set_dtype(c, i, yes->dtype != HONE_DTYPE_NONE ? yes->dtype : no->dtype);
+        hn_shape s = hn_shape_cover(c->dims, &no->shape, &yes->shape);
+        hn_set_shape(c, i, &s);
+    }
+    return HONE_OK;
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    HN_CHECK(err, e->in[0]->n == 1, HONE_E_SHAPE, "the condition has %lld elements, expected 1",
+             (long long)e->in[0]->n);
+    bool yes = hn_tensor_s64(e->in[0], 0) != 0;
+    hn_graph *g = hn_attr_graph(e->node, yes ? "then_branch" : "else_branch");
+    HN_CHECK(err, g->n_outputs == e->n_out, HONE_E_MODEL, "the branch has %d outputs, expected %d",
+             g->n_outputs, e->n_out);
+    hn_tensor **out = hn_scratch(e, e->n_out, sizeof *out);
+    if (out == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_eval_body(e, g, 0, NULL, out, err));
+    for (int i = 0; i < e->n_out; i++) hn_eval_give(e, i, out[i]);
+    return HONE_OK;
+}
+
+static const hn_attr_def attrs[] = {
+    HN_ATTR_REQ("else_branch", GRAPH),
+    HN_ATTR_REQ("then_branch", GRAPH),
+    {0},
+};
+
+const hn_op_def hn_op_if = {
+    .name = "If",
+    .versions = "1 11 13 16 19 21 23 24 25",
+    .sig = "(cond:bool) -> (outputs:all...)",
+    .attrs = attrs,
+    .traits = HN_CONTROL | HN_DYNAMIC,
+    .infer = infer,
+    .ref = ref,
+};
