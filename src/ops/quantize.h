@@ -1,0 +1,27 @@
+/* What the quantizing operators share. Their integers are the same bits on every machine: nothing
+ * here calls a function of libm that is not exact. */
+#ifndef HN_OPS_QUANTIZE_H
+#define HN_OPS_QUANTIZE_H
+
+#include <math.h>
+
+#include "ops/op.h"
+
+/* saturate(round to nearest even (v) + zero_point) for integer type t of at most 32 bits. NaN
+ * becomes the zero point. */
+static inline int64_t hn_quantize(hone_dtype t, double v, double zero_point) {
+    double q = (v == v ? rint(v) : 0) + zero_point;
+    double lo = (double)hn_dtype_min(t), hi = (double)hn_dtype_max(t);
+    return (int64_t)(q < lo ? lo : q > hi ? hi : q);
+}
+
+/* Scale and zero point of DynamicQuantizeLinear for n numbers: the range that holds them and 0 is
+ * cut into 255 steps. All 0 (or none): scale 1. */
+typedef struct hn_quant_params {
+    float scale;
+    uint8_t zero_point;
+} hn_quant_params;
+
+hn_quant_params hn_dynamic_range(const float *x, int64_t n);
+
+#endif
