@@ -152,7 +152,9 @@ static hone_status infer_outputs(hn_infer *c, hn_error *err) {
     }
     hone_status status = HONE_OK;
     if (n->op->infer != NULL) status = n->op->infer(c, err);
-    if (status == HONE_OK && c->dims->status != HONE_OK) status = dims_trouble(c->dims, err);
+    /* A dim that could not be made may have led the operator astray. */
+    if (c->dims->status == HONE_E_NOMEM || (status == HONE_OK && c->dims->status != HONE_OK))
+        status = dims_trouble(c->dims, err);
     c->dims->status = HONE_OK;
     for (int i = 0; status == HONE_OK && i < c->n_out; i++) {
         for (int k = 0; k < c->out[i].shape.rank; k++) {

@@ -64,6 +64,45 @@ static void prelu(void **state) {
     OP_INFER("PRelu", .in = {"f32[2, 4]", "f32[3]"}, .error = "does not broadcast");
 }
 
+static void logic(void **state) {
+    (void)state;
+    OP_RUN("And", .in = {"bool[2, 1]{0 1}", "bool[2]{0 1}"}, .out = {"bool[2, 2]{0 0 0 1}"});
+    OP_RUN("Or", .in = {"bool[2, 1]{0 1}", "bool[2]{0 1}"}, .out = {"bool[2, 2]{0 1 1 1}"});
+    OP_RUN("Xor", .in = {"bool[2, 1]{0 1}", "bool[2]{0 1}"}, .out = {"bool[2, 2]{0 1 1 0}"});
+    OP_INFER("And", .in = {"bool[n]", "bool[1]"}, .out = {"bool[n]"});
+    OP_INFER("And", .in = {"s32[1]", "s32[1]"}, .error = "And");
+}
+
+static void bits(void **state) {
+    (void)state;
+    OP_RUN("BitwiseAnd", .in = {"s8[3]{-1 12 -128}", "s8[1]{10}"}, .out = {"s8[3]{10 8 0}"});
+    OP_RUN("BitwiseOr", .in = {"u16[2]{65280 3}", "u16[2]{255 4}"}, .out = {"u16[2]{65535 7}"});
+    OP_RUN("BitwiseXor", .in = {"u64[1]{18446744073709551615}", "u64[1]{1}"},
+           .out = {"u64[1]{18446744073709551614}"});
+}
+
+static void shifts(void **state) {
+    (void)state;
+    OP_RUN("BitShift", .attrs = "direction='LEFT'",
+           .in = {"u8[4]{1 129 255 1}", "u8[4]{7 1 8 200}"}, .out = {"u8[4]{128 2 0 0}"});
+    OP_RUN("BitShift", .attrs = "direction='RIGHT'", .in = {"u8[3]{128 129 255}", "u8[3]{7 1 8}"},
+           .out = {"u8[3]{1 64 0}"});
+    OP_RUN("BitShift", .attrs = "direction='RIGHT'",
+           .in = {"s8[6]{-128 -1 -2 64 -1 64}", "s8[6]{7 3 1 6 -1 8}"},
+           .out = {"s8[6]{-1 -1 -1 1 -1 0}"});
+    OP_RUN("BitShift", .attrs = "direction='LEFT'", .in = {"s8[3]{64 -1 1}", "s8[3]{1 7 -1}"},
+           .out = {"s8[3]{-128 -128 0}"});
+    OP_RUN("BitShift", .attrs = "direction='RIGHT'",
+           .in = {"u64[3]{18446744073709551615 18446744073709551615 1}",
+                  "u64[3]{63 0 18446744073709551615}"},
+           .out = {"u64[3]{1 18446744073709551615 0}"});
+    OP_RUN("BitShift", .attrs = "direction='RIGHT'",
+           .in = {"s64[3]{-9223372036854775808 -5 5}", "s64[3]{63 0 64}"},
+           .out = {"s64[3]{-1 -5 0}"});
+    OP_INFER("BitShift", .attrs = "direction='UP'", .in = {"u8[1]", "u8[1]"},
+             .error = "LEFT RIGHT");
+}
+
 static void shapes(void **state) {
     (void)state;
     OP_INFER("Add", .in = {"f32[n, 1]", "f32[3]"}, .out = {"f32[n, 3]"});
@@ -93,10 +132,11 @@ static void known_contents(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats),         cmocka_unit_test(integers_wrap),
-        cmocka_unit_test(division),       cmocka_unit_test(modulo),
-        cmocka_unit_test(prelu),          cmocka_unit_test(shapes),
-        cmocka_unit_test(known_contents),
+        cmocka_unit_test(floats),   cmocka_unit_test(integers_wrap),
+        cmocka_unit_test(division), cmocka_unit_test(modulo),
+        cmocka_unit_test(prelu),    cmocka_unit_test(logic),
+        cmocka_unit_test(bits),     cmocka_unit_test(shifts),
+        cmocka_unit_test(shapes),   cmocka_unit_test(known_contents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
