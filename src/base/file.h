@@ -30,8 +30,7 @@ typedef struct hn_file {
  * `alloc`. */
 hone_status hn_file_open(hn_file **out, const char *path, bool map, hn_allocator *alloc,
                          hn_error *err);
-/* Makes a file of a block of `alloc`, which it then owns; on failure the block stays the caller's.
- */
+/* Makes a file of a block of `alloc`, which it then owns; on failure the caller still does. */
 hone_status hn_file_adopt(hn_file **out, const char *path, void *block, size_t bytes,
                           hn_allocator *alloc, hn_error *err);
 hn_file *hn_file_ref(hn_file *file); /* returns file */

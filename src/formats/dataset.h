@@ -9,18 +9,9 @@
  * Files are mapped, or held unpacked when they were compressed; nothing is held per sample but its
  * label (csv: its numbers, raw: its file's name). A dataset is used by one thread at a time.
  *
- * The line
- *     `,` separates items, `:` the values of a list, `a/b` is a quotient; in paths, `\` stands
- * before a literal `,` `:` or `\`.
- *     `@FILE` is replaced by the text of FILE, in which a line break counts as a comma.
- *
- *     scale=S  mean=M[:M...]  std=S[:S...]    as above; one value serves all channels
- *     order=rgb|bgr                           bgr reverses the three channels of images stored as
- * RGB layout=nchw|nhwc                        where the model has its channels. Kinds that know
- * theirs (cifar10) are transposed, and without the key take the layout the input's dims match; for
- * the others it only says which axis mean, std and order count along n=N  skip=N samples to use,
- * samples to leave out before them seed=N                                  of made-up data; 1 when
- * not given labels=FILE  dtype=TYPE                 as the kind says
+ * In the line, `,` separates items and `:` the values of a list; `a/b` is a quotient; in paths, `\`
+ * stands before a literal `,`, `:` or `\`. `@FILE` is replaced by the text of FILE, in which a line
+ * break counts as a comma. docs/data.md describes kinds and keys.
  */
 #ifndef HN_FORMATS_DATASET_H
 #define HN_FORMATS_DATASET_H

@@ -10,8 +10,8 @@
 #include "base/file.h"
 
 /* Opens a data file: one whose name ends in `.gz` or `.xz` is unpacked to memory, any other is
- * mapped. `limit` bounds the unpacked bytes; 0 stands for 256 times the packed size, at least 64
- * MiB (real data stays under 100 times). */
+ * mapped. Unpacking stops with an error at `limit` bytes; 0 stands for 256 times the packed size,
+ * at least 64 MiB (real data stays under 100 times). */
 hone_status hn_file_open_unpacked(hn_file **out, const char *path, size_t limit,
                                   hn_allocator *alloc, hn_error *err);
 

@@ -6,8 +6,8 @@
  *     bf16   [('bfloat16', '<u2')]        s4   [('int4', '|u1')]
  *
  * so that np.load(f).view(ml_dtypes.bfloat16) is the array. NumPy itself writes such arrays as the
- * bare '<V2' or '<V1', which loses the type; these are read too, as bf16 or as the type the caller
- * says they are.
+ * bare '<V2' or '<V1', which loses the type: '<V2' is read as bf16, '<V1' as the type the caller
+ * says it is.
  *
  * An hn_array always holds its elements as hone does: C order, little-endian, packed.
  */
@@ -35,8 +35,7 @@ typedef struct hn_npy_options {
     bool in_place;      /* let data point into the file where its bytes can stay as they are */
 } hn_npy_options;
 
-/* Reading; `options` may be NULL for all zero. The file must hold one array and nothing after it.
- */
+/* `options` may be NULL for all zero. The file must hold one array and nothing after it. */
 hone_status hn_npy_read(hn_array *out, const char *path, const hn_npy_options *options,
                         hn_allocator *alloc, hn_error *err);
 

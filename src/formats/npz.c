@@ -1,7 +1,6 @@
 #include "formats/npz.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,21 +277,6 @@ hone_status hn_npz_read(hn_array *out, const hn_npz *npz, size_t i, const hn_npy
                                              : read_deflated(out, npz, m, options, alloc, err);
     if (status != HONE_OK) hn_error_context(err, "'%s': member '%s'", npz->file->path, m->name);
     return status;
-}
-
-hone_status hn_npz_read_named(hn_array *out, const hn_npz *npz, const char *name,
-                              const hn_npy_options *options, hn_allocator *alloc, hn_error *err) {
-    char names[256] = "none";
-    size_t used = 0;
-    for (size_t i = 0; i < npz->n; i++) {
-        const char *found = npz->members[i].name;
-        if (strcmp(found, name) == 0) return hn_npz_read(out, npz, i, options, alloc, err);
-        if (used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s'%s'",
-                                     used == 0 ? "" : ", ", found);
-    }
-    return HN_FAIL(err, HONE_E_NOT_FOUND, "'%s' has no member '%s'; it has %s", npz->file->path,
-                   name, names);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

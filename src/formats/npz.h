@@ -18,14 +18,11 @@ hone_status hn_npz_open(hn_npz **out, hn_file *file, hn_allocator *alloc, hn_err
 void hn_npz_close(hn_npz *npz); /* NULL accepted; arrays read in place stay valid */
 
 size_t hn_npz_count(const hn_npz *npz);
-const char *hn_npz_name(const hn_npz *npz,
-                        size_t i); /* without `.npy`; i in the order of the file */
+/* Without `.npy`; i counts in the order of the directory. */
+const char *hn_npz_name(const hn_npz *npz, size_t i);
 
 hone_status hn_npz_read(hn_array *out, const hn_npz *npz, size_t i, const hn_npy_options *options,
                         hn_allocator *alloc, hn_error *err);
-/* The same by name; a missing member is answered with the names there are. */
-hone_status hn_npz_read_named(hn_array *out, const hn_npz *npz, const char *name,
-                              const hn_npy_options *options, hn_allocator *alloc, hn_error *err);
 
 /* Members are stored, in the order given and with a fixed date: the same arrays make the same
  * bytes. `keep` as in hn_file_write_begin. */
