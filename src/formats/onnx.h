@@ -35,4 +35,22 @@ hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_opt
 /* A file that holds one TensorProto (.pb). */
 hone_status hn_onnx_read_tensor(hn_tensor **out, hn_file *file, hn_allocator *alloc, hn_error *err);
 
+typedef struct hn_onnx_save_options {
+    /* Of ai.onnx; 0: the model's own, raised where an edited node needs it. A node that cannot be
+     * written at the opset asked for is an error that names it. */
+    int64_t opset;
+    /* Tensors of at least external_threshold bytes (0: 1024) go to <path>.data beside the model.
+     * Done unasked when the file would pass 2 GB. */
+    bool external;
+    size_t external_threshold;
+} hn_onnx_save_options;
+
+/* Writes temporary files and renames them. The file the model came from, and files its weights lie
+ * in, are not overwritten (HONE_E_ARG). The model's meaning is not changed. o may be NULL. */
+hone_status hn_onnx_save(hn_model *m, const char *path, const hn_onnx_save_options *o,
+                         hn_error *err);
+/* The same bytes in memory; without external data. */
+hone_status hn_onnx_save_memory(hn_file **out, hn_model *m, const hn_onnx_save_options *o,
+                                hn_error *err);
+
 #endif

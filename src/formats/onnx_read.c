@@ -637,14 +637,16 @@ static hone_status read_value_info(hn_onnx_reader *r, hn_bytes bytes, value_info
  * input with a default keeps its own: the caller may bring another size. */
 static hone_status describe(hn_onnx_reader *r, hn_value *v, const value_info *info, hn_bytes bytes,
                             hn_error *err) {
-    hn_type type;
-    HN_TRY(read_type(r, info->type, &type, err));
-    HN_CHECK(err,
-             v->constant == NULL || type.dtype == HONE_DTYPE_NONE || type.kind == HN_TYPE_OTHER ||
-                 type.dtype == v->constant->dtype,
-             HONE_E_MODEL, "'%.200s' is declared as %s, but its initializer is %s", v->name,
-             hone_dtype_name(type.dtype), hone_dtype_name(v->constant->dtype));
-    if (type.kind != HN_TYPE_NONE && (v->constant == NULL || v->is_input)) v->type = type;
+    hn_type *type = hn_arena_alloc(&r->model->arena, sizeof *type);
+    if (type == NULL) return HN_NOMEM(err);
+    HN_TRY(read_type(r, info->type, type, err));
+    HN_CHECK(
+        err,
+        v->constant == NULL || type->dtype == HONE_DTYPE_NONE || type->dtype == v->constant->dtype,
+        HONE_E_MODEL, "'%.200s' is declared as %s, but its initializer is %s", v->name,
+        hone_dtype_name(type->dtype), hone_dtype_name(v->constant->dtype));
+    v->stated = type;
+    if (type->kind != HN_TYPE_NONE && (v->constant == NULL || v->is_input)) v->type = *type;
     if (info->doc.n > 0)
         HN_TRY(hn_onnx_text(&r->model->arena, info->doc, "a doc string", &v->doc, err));
     return read_props(r, HN_ONNX_VALUE, bytes, HN_ONNX_VALUE_METADATA_PROPS, &v->metadata, err);

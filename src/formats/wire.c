@@ -38,6 +38,15 @@ static uint64_t little_endian(const unsigned char *p, int n) {
     return v;
 }
 
+/* Field names stand in capitals in the tables. */
+static const char *lower(const char *name, char *buf, size_t size) {
+    size_t n = 0;
+    for (; name[n] != '\0' && n + 1 < size; n++)
+        buf[n] = name[n] >= 'A' && name[n] <= 'Z' ? (char)(name[n] + ('a' - 'A')) : name[n];
+    buf[n] = '\0';
+    return buf;
+}
+
 static hone_status malformed(const hn_wire *w, const unsigned char *at, const char *what,
                              hn_error *err) {
     return HN_FAIL(err, HONE_E_FORMAT, "byte %zu: %s in a %s", (size_t)(at - w->file), what,
@@ -80,9 +89,11 @@ static hone_status next(hn_wire *w, hn_wire_field *f, hn_error *err) {
             break;
         default: return malformed(w, start, "unknown wire type", err);
     }
+    char name[40];
     HN_CHECK(err, fits(f->kind, f->type), HONE_E_FORMAT,
              "byte %zu: field '%s' of a %s has wire type %d, which is not its own",
-             (size_t)(start - w->file), w->message->fields[f->number].name, w->message->name,
+             (size_t)(start - w->file),
+             lower(w->message->fields[f->number].name, name, sizeof name), w->message->name,
              (int)f->type);
     f->whole = (hn_bytes){start, (size_t)(p - start)};
     w->at = p;
@@ -131,4 +142,98 @@ void hn_wire_floats(const hn_wire_field *f, float *v) {
     }
     uint32_t bits = (uint32_t)f->value;
     memcpy(v, &bits, sizeof bits);
+}
+
+/* ---- writing ---- */
+
+void hn_wire_out_init(hn_wire_out *w, hn_allocator *alloc, hn_error *err) {
+    *w = (hn_wire_out){.alloc = alloc, .err = err};
+}
+
+void hn_wire_out_deinit(hn_wire_out *w) {
+    hn_free(w->alloc, w->sizes);
+    w->sizes = NULL;
+}
+
+void hn_wire_out_start(hn_wire_out *w,
+                       hone_status (*put)(void *ctx, const void *data, size_t bytes, hn_error *err),
+                       void *ctx) {
+    w->at = 0;
+    w->next_size = 0;
+    w->put = put;
+    w->ctx = ctx;
+}
+
+void hn_wire_put(hn_wire_out *w, const void *data, size_t bytes) {
+    w->at += bytes;
+    if (w->put != NULL && w->status == HONE_OK && bytes > 0)
+        w->status = w->put(w->ctx, data, bytes, w->err);
+}
+
+static void put_varint(hn_wire_out *w, uint64_t v) {
+    unsigned char b[10];
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7) b[n++] = (unsigned char)(v | 0x80);
+    b[n++] = (unsigned char)v;
+    hn_wire_put(w, b, n);
+}
+
+static void put_tag(hn_wire_out *w, uint32_t field, hn_wire_type type) {
+    put_varint(w, (uint64_t)field << 3 | (uint64_t)type);
+}
+
+void hn_wire_put_int(hn_wire_out *w, uint32_t field, int64_t v) {
+    put_tag(w, field, HN_WIRE_VARINT);
+    put_varint(w, (uint64_t)v);
+}
+
+void hn_wire_put_float(hn_wire_out *w, uint32_t field, float v) {
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    unsigned char b[4] = {(unsigned char)bits, (unsigned char)(bits >> 8),
+                          (unsigned char)(bits >> 16), (unsigned char)(bits >> 24)};
+    put_tag(w, field, HN_WIRE_FIXED32);
+    hn_wire_put(w, b, sizeof b);
+}
+
+void hn_wire_put_blob(hn_wire_out *w, uint32_t field, const void *data, size_t bytes) {
+    put_tag(w, field, HN_WIRE_BYTES);
+    put_varint(w, bytes);
+    hn_wire_put(w, data, bytes);
+}
+
+void hn_wire_put_text(hn_wire_out *w, uint32_t field, const char *text) {
+    hn_wire_put_blob(w, field, text, strlen(text));
+}
+
+static void push_size(hn_wire_out *w, uint64_t v) {
+    if (w->n_sizes == w->cap_sizes) {
+        size_t cap = w->cap_sizes == 0 ? 256 : w->cap_sizes * 2;
+        uint64_t *grown = hn_realloc(w->alloc, w->sizes, cap * sizeof *grown, HN_MEM_OTHER);
+        if (grown == NULL) {
+            w->status = HN_NOMEM(w->err);
+            return;
+        }
+        w->sizes = grown;
+        w->cap_sizes = cap;
+    }
+    w->sizes[w->n_sizes++] = v;
+}
+
+size_t hn_wire_begin(hn_wire_out *w, uint32_t field) {
+    if (w->status != HONE_OK) return 0;
+    if (w->put == NULL) {
+        push_size(w, w->at); /* until the end is known */
+        return w->n_sizes - 1;
+    }
+    put_tag(w, field, HN_WIRE_BYTES);
+    put_varint(w, w->sizes[w->next_size]);
+    return w->next_size++;
+}
+
+void hn_wire_end(hn_wire_out *w, uint32_t field, size_t begun) {
+    if (w->status != HONE_OK || w->put != NULL) return;
+    w->sizes[begun] = w->at - w->sizes[begun];
+    put_tag(w, field, HN_WIRE_BYTES);
+    put_varint(w, w->sizes[begun]);
 }

@@ -89,4 +89,34 @@ hone_status hn_wire_count(const hn_wire *w, const hn_wire_field *f, size_t *coun
 void hn_wire_ints(const hn_wire_field *f, int64_t *v);
 void hn_wire_floats(const hn_wire_field *f, float *v);
 
+/* ---- writing ---- */
+
+typedef struct hn_wire_out {
+    hn_allocator *alloc;
+    hone_status status; /* the first trouble; everything after it does nothing */
+    hn_error *err;
+    uint64_t at;     /* bytes so far */
+    uint64_t *sizes; /* of the nested messages, in the order they begin */
+    size_t n_sizes, cap_sizes, next_size;
+    hone_status (*put)(void *ctx, const void *data, size_t bytes,
+                       hn_error *err); /* NULL: measure */
+    void *ctx;
+} hn_wire_out;
+
+void hn_wire_out_init(hn_wire_out *w, hn_allocator *alloc, hn_error *err); /* ready to measure */
+void hn_wire_out_deinit(hn_wire_out *w);
+/* Ends measuring (w->at is the size of all); from now on bytes go to put. */
+void hn_wire_out_start(hn_wire_out *w,
+                       hone_status (*put)(void *ctx, const void *data, size_t bytes, hn_error *err),
+                       void *ctx);
+
+void hn_wire_put(hn_wire_out *w, const void *data, size_t bytes); /* as they are */
+void hn_wire_put_int(hn_wire_out *w, uint32_t field, int64_t v);
+void hn_wire_put_float(hn_wire_out *w, uint32_t field, float v);
+void hn_wire_put_blob(hn_wire_out *w, uint32_t field, const void *data, size_t bytes);
+void hn_wire_put_text(hn_wire_out *w, uint32_t field, const char *text);
+/* A nested message: what is put between the two belongs to it. */
+size_t hn_wire_begin(hn_wire_out *w, uint32_t field);
+void hn_wire_end(hn_wire_out *w, uint32_t field, size_t begun);
+
 #endif

@@ -391,9 +391,9 @@ void hn_node_remove(hn_node *n) {
     g->n_nodes--;
 }
 
-hn_graph *hn_node_subgraph(const hn_node *n, int *at) {
+hn_graph *hn_attrs_subgraph(const hn_attr *first, int *at) {
     int k = 0;
-    for (const hn_attr *a = n->attrs; a != NULL; a = a->next) {
+    for (const hn_attr *a = first; a != NULL; a = a->next) {
         int count = a->type == HN_ATTR_GRAPH ? 1 : a->type == HN_ATTR_GRAPHS ? a->n : 0;
         if (*at < k + count) {
             hn_graph *g = a->type == HN_ATTR_GRAPH ? a->u.graph : a->u.graphs[*at - k];
@@ -404,6 +404,8 @@ hn_graph *hn_node_subgraph(const hn_node *n, int *at) {
     }
     return NULL;
 }
+
+hn_graph *hn_node_subgraph(const hn_node *n, int *at) { return hn_attrs_subgraph(n->attrs, at); }
 
 const char *hn_node_label(const hn_node *n, char *buf, size_t size) {
     const char *op = n->op_type;

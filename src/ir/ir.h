@@ -83,6 +83,9 @@ struct hn_value {
     hn_graph *graph;
     int id; /* index in graph->values */
     hn_type type;
+    /* The type as the file states it, saved again while it does not contradict `type`; NULL: none.
+     * Whoever changes the sizes a model is for clears it. */
+    const hn_type *stated;
     hn_node *producer; /* NULL for inputs and constants */
     int out_index;
     hn_use *uses; /* first of the list */
@@ -100,7 +103,9 @@ struct hn_value {
     bool dead;
     const char *doc;
     hn_props metadata;
-    hn_bytes extra; /* an initializer's fields beside name, type, dims and data, saved as they came */
+    uint64_t mark; /* scratch for walks */
+    hn_bytes
+        extra; /* an initializer's fields beside name, type, dims and data, saved as they came */
 };
 
 /* ---- attributes ---- */
@@ -143,8 +148,8 @@ struct hn_attr {
         hn_bytes bytes;   /* TYPE_PROTO */
         hn_bytes *protos; /* TYPE_PROTOS */
     } u;
-    /* Of a tensor, or of each of a list: fields of its TensorProto beside type, dims and data, saved
-     * as they came; NULL: none. */
+    /* Of a tensor, or of each of a list: fields of its TensorProto beside type, dims and data,
+     * saved as they came; NULL: none. */
     hn_bytes *extra;
     const char *ref; /* ref_attr_name: only inside functions, before they are inlined */
     const char *doc;
@@ -314,6 +319,7 @@ hone_status hn_node_set_ints(hn_node *n, const char *name, const int64_t *v, int
 
 /* The next subgraph among the node's attributes: start with *at = 0; NULL at the end. */
 hn_graph *hn_node_subgraph(const hn_node *n, int *at);
+hn_graph *hn_attrs_subgraph(const hn_attr *first, int *at);
 /* The constant contents of input i, or NULL. */
 static inline hn_tensor *hn_node_constant(const hn_node *n, int i) {
     hn_value *v = hn_node_input(n, i);

@@ -266,7 +266,7 @@ static hone_status drop_added(const hn_node *n, hn_form *f, int64_t opset, int64
                            hn_node_label(n, label, sizeof label), used, added_inputs[k].since,
                            (long long)opset);
         }
-        f->n_inputs = used;
+        if (f->n_inputs > added_inputs[k].at_most) f->n_inputs = used;
     }
     return HONE_OK;
 }
@@ -291,6 +291,14 @@ hone_status hn_node_form(const hn_node *n, int64_t opset, hn_arena *arena, hn_fo
         err, n->op != NULL, HONE_E_UNSUPPORTED,
         "%s: an operator hone does not know was read at opset %lld and cannot be saved at %lld",
         hn_node_label(n, label, sizeof label), (long long)n->opset, (long long)opset);
+    if (n->old) {
+        HN_CHECK(
+            err, same_form(n->op_type, n->opset, opset), HONE_E_ARG,
+            "%s: was read at opset %lld and is lifted by inference; it cannot be saved at %lld "
+            "before that",
+            hn_node_label(n, label, sizeof label), (long long)n->opset, (long long)opset);
+        return HONE_OK;
+    }
     int first = hn_op_version_at(n->op, HN_NEWEST_OPSET);
     for (int v = 1; v <= HN_NEWEST_OPSET; v++) {
         if (hn_op_version_at(n->op, v) != 0) {
@@ -340,16 +348,16 @@ static hone_status opset_of_graph(const hn_graph *g, int64_t *opset, bool exact,
     for (const hn_node *n = g->first; n != NULL; n = n->next) {
         hn_form form;
         int64_t need;
-        if (n->domain[0] == '\0') {
-            hone_status status = hn_node_form(n, *opset, arena, &form, &need, err);
-            if (status != HONE_OK && (exact || need <= *opset)) return status;
-            if (status != HONE_OK) {
-                *opset = need;
-                *raised = true;
-            }
+        hone_status status = hn_node_form(n, *opset, arena, &form, &need, err);
+        if (status != HONE_OK && (exact || need <= *opset)) return status;
+        if (status != HONE_OK) {
+            *opset = need;
+            *raised = true;
+            continue;
         }
-        int at = 0;
-        for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
+        int at = 0; /* the subgraphs that will be written: a source may have others */
+        for (const hn_graph *sub;
+             form.op_type != NULL && (sub = hn_attrs_subgraph(form.attrs, &at)) != NULL;)
             HN_TRY(opset_of_graph(sub, opset, exact, raised, arena, err));
     }
     return HONE_OK;
