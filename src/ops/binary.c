@@ -101,21 +101,8 @@ static int64_t shift_right_s64(int64_t a, int64_t b, bool is_u64) {
 
 /* ---- known contents ---- */
 
-static hn_dim add_known(hn_infer *c, const hn_dim *x) {
-    return hn_dim_exact(x[0]) && hn_dim_exact(x[1]) ? hn_dim_add(c->dims, x[0], x[1]) : NULL;
-}
-
 static hn_dim sub_known(hn_infer *c, const hn_dim *x) {
     return hn_dim_exact(x[0]) && hn_dim_exact(x[1]) ? hn_dim_sub(c->dims, x[0], x[1]) : NULL;
-}
-
-/* Factors are small or symbols, so that no product grows past what a dim may hold. */
-static hn_dim mul_known(hn_infer *c, const hn_dim *x) {
-    for (int i = 0; i < 2; i++) {
-        int64_t v;
-        if (hn_dim_is_const(x[i], &v) && (v > INT32_MAX || v < -INT32_MAX)) return NULL;
-    }
-    return hn_dim_mul(c->dims, x[0], x[1]);
 }
 
 /* Truncation is floor where nothing is negative. */
@@ -201,9 +188,9 @@ static hone_status infer(hn_infer *c, hn_error *err) {
                                   .data = &(const binary){__VA_ARGS__}};
 
 /* clang-format off */
-BINARY(add, "Add", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, add_f64, add_s64, add_known, false)
+BINARY(add, "Add", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, add_f64, add_s64, hn_known_add, false)
 BINARY(sub, "Sub", "1 6 7 13 14", "num", 0, ELEMENT, sub_f64, sub_s64, sub_known, false)
-BINARY(mul, "Mul", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, mul_f64, mul_s64, mul_known, false)
+BINARY(mul, "Mul", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, mul_f64, mul_s64, hn_known_mul, false)
 BINARY(div, "Div", "1 6 7 13 14", "num", 0, NONE, div_f64, div_s64, div_known, true)
 BINARY(and, "And", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = and_s64)
 BINARY(or, "Or", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = or_s64)

@@ -139,6 +139,19 @@ bool hn_dim_exact(hn_dim d) {
     return !hn_dim_is_const(d, &v) || (v > -far && v < far);
 }
 
+hn_dim hn_known_add(hn_infer *c, const hn_dim *pair) {
+    if (!hn_dim_exact(pair[0]) || !hn_dim_exact(pair[1])) return NULL;
+    return hn_dim_add(c->dims, pair[0], pair[1]);
+}
+
+hn_dim hn_known_mul(hn_infer *c, const hn_dim *pair) {
+    for (int i = 0; i < 2; i++) {
+        int64_t v;
+        if (hn_dim_is_const(pair[i], &v) && (v > INT32_MAX || v < -INT32_MAX)) return NULL;
+    }
+    return hn_dim_mul(c->dims, pair[0], pair[1]);
+}
+
 /* Index into a tensor of in_dims of the element that belongs to element i of dims. */
 static int64_t source_index(int64_t i, int rank, const int64_t *dims, int in_rank,
                             const int64_t *in_dims) {
@@ -152,8 +165,7 @@ static int64_t source_index(int64_t i, int rank, const int64_t *dims, int in_ran
     return at;
 }
 
-/* Arithmetic on dims knows no wrapping: a number outside the output's type is not its content. */
-static bool fits(hone_dtype t, hn_dim d) {
+bool hn_dim_fits(hone_dtype t, hn_dim d) {
     int64_t v;
     if (!hn_dim_is_const(d, &v)) return true;
     return v >= hn_dtype_min(t) && (v < 0 || (uint64_t)v <= hn_dtype_max(t));
@@ -187,7 +199,7 @@ void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args)
                           ? NULL
                           : in[k][source_index(i, shape->rank, dims, hn_in_rank(c, k), in_dims[k])];
         out[i] = fn(c, args);
-        if (out[i] != NULL && fits(dtype, out[i])) continue;
+        if (out[i] != NULL && hn_dim_fits(dtype, out[i])) continue;
         c->out[0].values = NULL;
         c->out[0].n_values = 0;
         return;

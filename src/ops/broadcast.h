@@ -47,5 +47,11 @@ void hn_for_blocks(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t from,
 void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args));
 /* False for numbers beyond 2^60, which in contents stand for "very large" only. */
 bool hn_dim_exact(hn_dim d);
+/* Arithmetic on dims knows no wrapping: a number outside the type is not a content of it. */
+bool hn_dim_fits(hone_dtype t, hn_dim d);
+/* Two contents added and multiplied. NULL where they are too large: factors must be small numbers
+ * or symbols, so that no product grows past what a dim may hold. */
+hn_dim hn_known_add(hn_infer *c, const hn_dim *pair);
+hn_dim hn_known_mul(hn_infer *c, const hn_dim *pair);
 
 #endif

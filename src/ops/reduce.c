@@ -1,0 +1,295 @@
+/* Reductions: many numbers into one, along any set of axes (groups.h).
+ *
+ * Floats accumulate in double. Integers accumulate in 128 bits, which holds every sum exactly: the
+ * mean and the norm of integers are those of the true sum, all others keep the low bits of theirs.
+ */
+#include <math.h>
+
+#include "ops/axes.h"
+#include "ops/groups.h"
+#include "ops/strided.h"
+
+/* Two's complement: arithmetic on it is right modulo 2^128 for signed numbers too. */
+__extension__ typedef unsigned __int128 wide;
+__extension__ typedef __int128 swide;
+
+typedef struct reduction {
+    void (*fold)(double *acc, const double *x, int64_t n, int64_t step);
+    void (*fold_int)(wide *acc, const wide *x, int64_t n, int64_t step);
+    double start;
+    /* What the accumulator of n numbers means; NULL: itself. */
+    double (*finish)(double acc, int64_t n);
+    wide (*finish_int)(wide acc, int64_t n);
+    /* Numbers go in as exp(x - m), m being their maximum; m + finish(acc) is the result. */
+    bool exp;
+    hn_dim (*known)(hn_infer *c, const hn_dim *pair);
+} reduction;
+
+/* ---- what is done with the numbers ---- */
+
+#define FOLD(name, type, expression)                                      \
+    static void name(type *acc, const type *x, int64_t n, int64_t step) { \
+        for (int64_t i = 0; i < n; i++) {                                 \
+            type a = acc[i * step], v = x[i];                             \
+            acc[i * step] = expression;                                   \
+        }                                                                 \
+    }
+
+FOLD(sum, double, a + v)
+FOLD(sum_abs, double, a + fabs(v))
+FOLD(sum_square, double, a + v * v)
+FOLD(product, double, a *v)
+/* NaN passes. */
+FOLD(largest, double, v > a || v != v ? v : a)
+FOLD(smallest, double, v < a || v != v ? v : a)
+
+FOLD(sum_int, wide, a + v)
+FOLD(sum_abs_int, wide, a + ((swide)v < 0 ? -v : v))
+FOLD(sum_square_int, wide, a + v * v)
+/* A sum past 2^128 stays there: its root fits no type anyway. */
+FOLD(sum_square_most, wide, a + v * v < a ? ~(wide)0 : a + v * v)
+FOLD(product_int, wide, a *v)
+FOLD(largest_int, wide, (swide)v > (swide)a ? v : a)
+FOLD(smallest_int, wide, (swide)v < (swide)a ? v : a)
+
+static double mean(double sum, int64_t n) { return sum / (double)n; }
+static double root(double sum, int64_t n) { return (void)n, sqrt(sum); }
+static double logarithm(double sum, int64_t n) { return (void)n, log(sum); }
+
+static wide mean_int(wide sum, int64_t n) { return (wide)((swide)sum / n); }
+
+/* Rounded down, bit by bit. */
+static wide root_int(wide sum, int64_t n) {
+    (void)n;
+    wide r = 0;
+    for (int bit = 63; bit >= 0; bit--) {
+        wide next = r | (wide)1 << bit;
+        if (next * next <= sum) r = next;
+    }
+    return r;
+}
+
+static hn_dim larger_known(hn_infer *c, const hn_dim *x) { return hn_dim_max(c->dims, x[0], x[1]); }
+static hn_dim smaller_known(hn_infer *c, const hn_dim *x) {
+    return hn_dim_min(c->dims, x[0], x[1]);
+}
+
+/* ---- inference ---- */
+
+/* Bit k of *reduced is set when axis k is reduced, given the list in input 1 (n = 0: none). */
+static hone_status reduced_axes(const hn_node *node, int64_t *axes, int n, int rank,
+                                uint32_t *reduced, hn_error *err) {
+    *reduced = 0;
+    if (n == 0 && hn_attr_i(node, "noop_with_empty_axes") == 0) *reduced = (1u << rank) - 1;
+    HN_TRY(hn_want_axes(axes, n, rank, err));
+    for (int i = 0; i < n; i++) *reduced |= 1u << axes[i];
+    return HONE_OK;
+}
+
+static bool is_reduced(uint32_t reduced, int axis) { return ((reduced >> axis) & 1u) != 0; }
+
+/* Known contents: each one joins those of its result. */
+static void follow_values(hn_infer *c, uint32_t reduced, const hn_shape *kept) {
+    const reduction *op = c->node->op->data;
+    int64_t dims[HONE_MAX_RANK], out_dims[HONE_MAX_RANK];
+    if (op->known == NULL || c->out[0].dtype == HONE_DTYPE_U64) return;
+    const hn_dim *in = hn_known_values(c, 0, dims);
+    if (in == NULL) return;
+    hn_dim *out = hn_room_for_values(c, 0, kept, out_dims);
+    if (out == NULL) return;
+    bool all = true;
+    for (int i = 0; i < c->out[0].n_values; i++) out[i] = NULL;
+    for (int i = 0; i < c->in[0].n_values; i++) {
+        int rest = i, at = 0, step = 1;
+        for (int k = hn_in_rank(c, 0) - 1; k >= 0; k--) {
+            if (!is_reduced(reduced, k)) {
+                at += rest % (int)dims[k] * step;
+                step *= (int)dims[k];
+            }
+            rest /= (int)dims[k];
+        }
+        out[at] = out[at] == NULL ? in[i] : op->known(c, (hn_dim[]){out[at], in[i]});
+        if (out[at] == NULL) break;
+    }
+    for (int i = 0; i < c->out[0].n_values; i++)
+        all = all && out[i] != NULL && hn_dim_fits(c->out[0].dtype, out[i]);
+    if (all) return;
+    c->out[0].values = NULL;
+    c->out[0].n_values = 0;
+}
+
+/* What the axes leave when they are not known but perhaps how many they are. */
+static hone_status infer_unknown_axes(hn_infer *c, bool keep, hn_error *err) {
+    int rank = hn_in_rank(c, 0), count;
+    HN_TRY(hn_list_length(c, 1, rank, &count, err));
+    if (!keep && count < 0) return HONE_OK;
+    hn_shape y = hn_shape_fresh(c->dims, keep ? rank : rank - count);
+    hn_set_shape(c, 0, &y);
+    return HONE_OK;
+}
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    const hn_shape *x = hn_in_shape(c, 0);
+    bool keep = hn_attr_i(c->node, "keepdims") != 0;
+    hn_shape y = {.rank = 0}, kept = {.rank = 0};
+    int64_t axes[HONE_MAX_RANK];
+    int n = 0;
+    if (hn_has_in(c, 1)) HN_TRY(hn_list_ints(c, 1, HONE_MAX_RANK, axes, &n, err));
+    if (x->rank < 0) {
+        bool all = n == 0 && hn_attr_i(c->node, "noop_with_empty_axes") == 0;
+        if (all && !keep) hn_set_shape(c, 0, &y);
+        return HONE_OK;
+    }
+    if (n < 0) return infer_unknown_axes(c, keep, err);
+    uint32_t reduced;
+    HN_TRY(reduced_axes(c->node, axes, n, x->rank, &reduced, err));
+    for (int k = 0; k < x->rank; k++) {
+        if (!is_reduced(reduced, k))
+            y.dim[y.rank++] = kept.dim[kept.rank++] = x->dim[k];
+        else if (keep)
+            y.dim[y.rank++] = hn_dim_const(c->dims, 1);
+    }
+    hn_set_shape(c, 0, &y);
+    follow_values(c, reduced, &kept);
+    return HONE_OK;
+}
+
+/* ---- evaluation ---- */
+
+typedef struct job {
+    const reduction *op;
+    const hn_tensor *in;
+    hn_tensor *out;
+    hn_groups groups;
+} job;
+
+typedef struct floats {
+    const job *j;
+    double acc[HN_BLOCK], peak[HN_BLOCK];
+} floats;
+
+static void take_peak(void *state, int64_t at, int64_t n, int64_t step) {
+    floats *f = state;
+    double x[HN_BLOCK];
+    hn_load_f64_n(f->j->in->dtype, f->j->in->data, at, n, x);
+    largest(f->peak, x, n, step);
+}
+
+static void take_f64(void *state, int64_t at, int64_t n, int64_t step) {
+    floats *f = state;
+    double x[HN_BLOCK];
+    hn_load_f64_n(f->j->in->dtype, f->j->in->data, at, n, x);
+    if (f->j->op->exp)
+        for (int64_t i = 0; i < n; i++) x[i] = exp(x[i] - f->peak[i * step]);
+    f->j->op->fold(f->acc, x, n, step);
+}
+
+static void run_f64(void *ctx, int64_t to, int64_t width) {
+    const job *j = ctx;
+    const reduction *op = j->op;
+    floats f;
+    f.j = j;
+    if (op->exp) {
+        for (int64_t i = 0; i < width; i++) f.peak[i] = -INFINITY;
+        hn_group_walk(&j->groups, to, width, take_peak, &f);
+        /* Infinities are taken as they are: inf - inf would not be a number. */
+        for (int64_t i = 0; i < width; i++)
+            if (isinf(f.peak[i])) f.peak[i] = 0;
+    }
+    for (int64_t i = 0; i < width; i++) f.acc[i] = op->start;
+    hn_group_walk(&j->groups, to, width, take_f64, &f);
+    for (int64_t i = 0; i < width; i++) {
+        if (op->finish != NULL) f.acc[i] = op->finish(f.acc[i], j->groups.n);
+        if (op->exp) f.acc[i] += f.peak[i];
+    }
+    hn_store_f64_n(j->out->dtype, j->out->data, to, width, f.acc);
+}
+
+typedef struct integers {
+    const job *j;
+    wide acc[HN_BLOCK];
+} integers;
+
+static void take_int(void *state, int64_t at, int64_t n, int64_t step) {
+    integers *s = state;
+    const hn_tensor *in = s->j->in;
+    int64_t raw[HN_BLOCK];
+    wide x[HN_BLOCK];
+    hn_load_s64_n(in->dtype, in->data, at, n, raw);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = in->dtype == HONE_DTYPE_U64 ? (wide)(uint64_t)raw[i] : (wide)(swide)raw[i];
+    s->j->op->fold_int(s->acc, x, n, step);
+}
+
+static wide start_int(const job *j) {
+    hone_dtype t = j->out->dtype;
+    if (j->op->fold_int == largest_int) return (wide)(swide)hn_dtype_min(t);
+    if (j->op->fold_int == smallest_int) return hn_dtype_max(t);
+    return (wide)j->op->start;
+}
+
+static void run_int(void *ctx, int64_t to, int64_t width) {
+    const job *j = ctx;
+    integers s;
+    int64_t raw[HN_BLOCK];
+    s.j = j;
+    for (int64_t i = 0; i < width; i++) s.acc[i] = start_int(j);
+    hn_group_walk(&j->groups, to, width, take_int, &s);
+    for (int64_t i = 0; i < width; i++) {
+        if (j->op->finish_int != NULL) s.acc[i] = j->op->finish_int(s.acc[i], j->groups.n);
+        raw[i] = (int64_t)(uint64_t)s.acc[i];
+    }
+    hn_store_s64_n(j->out->dtype, j->out->data, to, width, raw);
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    const hn_tensor *list = hn_eval_in(e, 1);
+    int64_t axes[HONE_MAX_RANK];
+    int n = list != NULL ? (int)list->n : 0;
+    uint32_t reduced;
+    for (int i = 0; i < n; i++) axes[i] = hn_tensor_s64(list, i);
+    HN_TRY(reduced_axes(e->node, axes, n, e->in[0]->rank, &reduced, err));
+    job j = {.op = e->node->op->data, .in = e->in[0], .out = e->out[0]};
+    hn_groups_init(&j.groups, j.in->rank, j.in->dims, reduced);
+    bool is_float = hn_dtype_is_float(j.out->dtype);
+    HN_CHECK(err, is_float || j.op->finish_int != mean_int || j.groups.n > 0 || j.out->n == 0,
+             HONE_E_ARG, "no integers to take the mean of");
+    hn_for_groups(e->pool, &j.groups, is_float ? run_f64 : run_int, &j);
+    return HONE_OK;
+}
+
+/* ---- the operators ---- */
+
+static const hn_attr_def attrs[] = {
+    HN_ATTR_I("keepdims", 1), HN_ATTR_I("noop_with_empty_axes", 0), {0}};
+
+#define REDUCE(lc, NAME, VERSIONS, TYPES, QUANT, ...)                                            \
+    const hn_op_def hn_op_reduce_##lc = {.name = "Reduce" NAME,                                  \
+                                         .versions = VERSIONS,                                   \
+                                         .sig = "(data:T, axes:s64?) -> (reduced:T); T: " TYPES, \
+                                         .attrs = attrs,                                         \
+                                         .quant = HN_QUANT_##QUANT,                              \
+                                         .infer = infer,                                         \
+                                         .ref = ref,                                             \
+                                         .data = &(const reduction){__VA_ARGS__}};
+
+#define NUMBERS "float s32 s64 u32 u64"
+#define BOTH(fn) .fold = fn, .fold_int = fn##_int
+
+/* clang-format off */
+REDUCE(l1, "L1", "1 11 13 18", NUMBERS, NONE, BOTH(sum_abs))
+REDUCE(l2, "L2", "1 11 13 18", NUMBERS, NONE, .fold = sum_square, .fold_int = sum_square_most,
+       .finish = root, .finish_int = root_int)
+REDUCE(log_sum, "LogSum", "1 11 13 18 28", "float", NONE, .fold = sum, .finish = logarithm)
+REDUCE(log_sum_exp, "LogSumExp", "1 11 13 18 28", "float", NONE, .fold = sum, .finish = logarithm,
+       .exp = true)
+REDUCE(max, "Max", "1 11 12 13 18 20", NUMBERS " u8 s8 bool", PASS, BOTH(largest),
+       .start = -INFINITY, .known = larger_known)
+REDUCE(mean, "Mean", "1 11 13 18", NUMBERS, AVERAGE, BOTH(sum), .finish = mean,
+       .finish_int = mean_int)
+REDUCE(min, "Min", "1 11 12 13 18 20", NUMBERS " u8 s8 bool", PASS, BOTH(smallest),
+       .start = INFINITY, .known = smaller_known)
+REDUCE(prod, "Prod", "1 11 13 18", NUMBERS, NONE, BOTH(product), .start = 1, .known = hn_known_mul)
+REDUCE(sum, "Sum", "1 11 13", NUMBERS, AVERAGE, BOTH(sum), .known = hn_known_add)
+REDUCE(sum_square, "SumSquare", "1 11 13 18", NUMBERS, NONE, BOTH(sum_square))
+/* clang-format on */

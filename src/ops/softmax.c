@@ -1,0 +1,107 @@
+/* Softmax, LogSoftmax and Hardmax along one axis.
+ *
+ *     m = max x        s = sum exp(x - m)
+ *     Softmax: exp(x - m) / s        LogSoftmax: x - m - log(s)        Hardmax: 1 at the first m
+ *
+ * NaN counts as the maximum.
+ */
+#include <math.h>
+
+#include "ops/groups.h"
+
+typedef enum mode { SOFTMAX, LOG_SOFTMAX, HARDMAX } mode;
+
+typedef struct job {
+    mode mode;
+    const hn_tensor *x;
+    hn_tensor *y;
+    hn_groups groups;
+} job;
+
+typedef struct pass {
+    const job *j;
+    double peak[HN_BLOCK], sum[HN_BLOCK];
+    bool found[HN_BLOCK]; /* Hardmax: the first maximum has been met */
+} pass;
+
+static void take_peak(void *state, int64_t at, int64_t n, int64_t step) {
+    pass *p = state;
+    double x[HN_BLOCK];
+    hn_load_f64_n(p->j->x->dtype, p->j->x->data, at, n, x);
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] > p->peak[i * step] || isnan(x[i])) p->peak[i * step] = x[i];
+}
+
+static void take_sum(void *state, int64_t at, int64_t n, int64_t step) {
+    pass *p = state;
+    double x[HN_BLOCK];
+    hn_load_f64_n(p->j->x->dtype, p->j->x->data, at, n, x);
+    for (int64_t i = 0; i < n; i++) p->sum[i * step] += exp(x[i] - p->peak[i * step]);
+}
+
+static void put_result(void *state, int64_t at, int64_t n, int64_t step) {
+    pass *p = state;
+    double x[HN_BLOCK];
+    hn_load_f64_n(p->j->x->dtype, p->j->x->data, at, n, x);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t k = i * step;
+        if (p->j->mode == SOFTMAX) {
+            x[i] = exp(x[i] - p->peak[k]) / p->sum[k];
+        } else if (p->j->mode == LOG_SOFTMAX) {
+            x[i] = x[i] - p->peak[k] - log(p->sum[k]);
+        } else {
+            x[i] = !p->found[k] && (x[i] == p->peak[k] || isnan(x[i]));
+            p->found[k] = p->found[k] || x[i] != 0;
+        }
+    }
+    hn_store_f64_n(p->j->y->dtype, p->j->y->data, at, n, x);
+}
+
+static void run(void *ctx, int64_t first, int64_t width) {
+    const job *j = ctx;
+    pass p;
+    p.j = j;
+    for (int64_t i = 0; i < width; i++) {
+        p.peak[i] = -INFINITY;
+        p.sum[i] = 0;
+        p.found[i] = false;
+    }
+    hn_group_walk(&j->groups, first, width, take_peak, &p);
+    if (j->mode != HARDMAX) hn_group_walk(&j->groups, first, width, take_sum, &p);
+    hn_group_walk(&j->groups, first, width, put_result, &p);
+}
+
+static hone_status axis_of(const hn_node *n, int rank, int64_t *axis, hn_error *err) {
+    *axis = hn_attr_i(n, "axis");
+    return hn_want_axis(axis, rank, err);
+}
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    int64_t axis;
+    if (hn_in_rank(c, 0) >= 0) HN_TRY(axis_of(c->node, hn_in_rank(c, 0), &axis, err));
+    return hn_infer_same(c, err);
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    job j = {.mode = *(const mode *)e->node->op->data, .x = e->in[0], .y = e->out[0]};
+    int64_t axis;
+    HN_TRY(axis_of(e->node, j.x->rank, &axis, err));
+    if (j.x->n == 0) return HONE_OK;
+    hn_groups_init(&j.groups, j.x->rank, j.x->dims, 1u << axis);
+    hn_for_groups(e->pool, &j.groups, run, &j);
+    return HONE_OK;
+}
+
+#define ALONG_AXIS(lc, NAME, MODE)                                                            \
+    const hn_op_def hn_op_##lc = {.name = NAME,                                               \
+                                  .versions = "1 11 13",                                      \
+                                  .sig = "(input:T) -> (output:T); T: float",                 \
+                                  .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", -1), {0}}, \
+                                  .traits = HN_INPLACE,                                       \
+                                  .infer = infer,                                             \
+                                  .ref = ref,                                                 \
+                                  .data = &(const mode){MODE}};
+
+ALONG_AXIS(softmax, "Softmax", SOFTMAX)
+ALONG_AXIS(log_softmax, "LogSoftmax", LOG_SOFTMAX)
+ALONG_AXIS(hardmax, "Hardmax", HARDMAX)
