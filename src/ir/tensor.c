@@ -66,6 +66,17 @@ hone_status hn_tensor_create_mapped(hn_tensor **out, hn_allocator *alloc, hone_d
     return HONE_OK;
 }
 
+hone_status hn_tensor_create_borrowed(hn_tensor **out, hn_allocator *alloc, hone_dtype dtype,
+                                      int rank, const int64_t *dims, const void *data,
+                                      hn_error *err) {
+    static char nothing[HN_ALIGN];
+    hn_tensor *t;
+    HN_TRY(make(&t, alloc, HN_MEM_TENSOR, dtype, rank, dims, false, 0, err));
+    t->data = data != NULL ? (void *)(uintptr_t)data : nothing;
+    *out = t;
+    return HONE_OK;
+}
+
 hone_status hn_tensor_create_view(hn_tensor **out, hn_tensor *base, int rank, const int64_t *dims,
                                   hn_error *err) {
     hn_tensor *t;

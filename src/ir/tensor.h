@@ -31,7 +31,8 @@ struct hn_tensor {
     int64_t n;    /* elements */
     size_t bytes; /* of data */
     void *data;   /* NULL for sparse tensors only */
-    /* What keeps data alive; all NULL: data follows the struct in the same block. */
+    /* What keeps data alive; all NULL: data follows the struct in the same block, or is borrowed.
+     */
     hn_file *file;   /* the mapped file */
     hn_tensor *base; /* the tensor this is a view of */
     /* Sparse tensors. */
@@ -48,6 +49,10 @@ hone_status hn_tensor_create(hn_tensor **out, hn_allocator *alloc, hn_mem_tag ta
 hone_status hn_tensor_create_mapped(hn_tensor **out, hn_allocator *alloc, hone_dtype dtype,
                                     int rank, const int64_t *dims, hn_file *file, const void *data,
                                     hn_error *err);
+/* A tensor over memory of the caller's, which must outlive it. */
+hone_status hn_tensor_create_borrowed(hn_tensor **out, hn_allocator *alloc, hone_dtype dtype,
+                                      int rank, const int64_t *dims, const void *data,
+                                      hn_error *err);
 /* The same elements under other dims (same count). */
 hone_status hn_tensor_create_view(hn_tensor **out, hn_tensor *base, int rank, const int64_t *dims,
                                   hn_error *err);
