@@ -1,5 +1,6 @@
 /* Cast, CastLike and BitCast: the elements in another type, by value or by their bits. */
 #include "ops/broadcast.h"
+#include "ops/strided.h"
 
 #define NUMBERS "num bool fp8 f8e8m0 f4e2m1 int4 int2"
 #define LOSS HN_ATTR_I("saturate", 1), HN_ATTR_S("round_mode", "up", "up down nearest")
@@ -100,12 +101,6 @@ static hone_status infer_bit_cast(hn_infer *c, hn_error *err) {
     return hn_infer_same(c, err);
 }
 
-static hone_status ref_bit_cast(hn_eval *e, hn_error *err) {
-    (void)err;
-    if (e->in[0]->bytes > 0) memcpy(e->out[0]->data, e->in[0]->data, e->in[0]->bytes);
-    return HONE_OK;
-}
-
 const hn_op_def hn_op_bit_cast = {.name = "BitCast",
                                   .versions = "26",
                                   .sig =
@@ -114,4 +109,4 @@ const hn_op_def hn_op_bit_cast = {.name = "BitCast",
                                   .attrs = (const hn_attr_def[]){HN_ATTR_REQ("to", INT), {0}},
                                   .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE | HN_VIEW,
                                   .infer = infer_bit_cast,
-                                  .ref = ref_bit_cast};
+                                  .ref = hn_ref_copy};

@@ -1,15 +1,20 @@
 /* QLinearAdd, QLinearMul, QLinearSigmoid and QLinearLeakyRelu of com.microsoft: 8-bit in and out.
  *
- * The numbers a scale and zero point stand for are computed with in double, where + - * / round the
- * same way on every machine, and quantized once. A function of one 8-bit number is a table of 256;
- * its exponential is hone's own for the same reason.
+ *     add   c = saturate(rne((float)(a - za) * ma + (float)(b - zb) * mb) + zc),  ma = sa / sc ...
+ *     mul   c = saturate(rne((float)((a - za)(b - zb)) * m) + zc),                m = sa * sb / sc
+ *
+ * with each float operation rounded on its own, so every machine gives the same bits. A function of
+ * one 8-bit number is a table of 256, computed in double; its exponential is hone's own for the
+ * same reason.
  */
 #include "ops/broadcast.h"
 #include "ops/quantize.h"
+#include "ops/requant.h"
 #include "ops/scalar.h"
 
 typedef struct qparams {
-    double scale, zero_point;
+    double scale;
+    int64_t zero_point;
 } qparams;
 
 /* Inputs `at` and `at` + 1; the zero point may be absent. */
@@ -21,42 +26,46 @@ static hone_status read_params(const hn_eval *e, int at, qparams *p, hn_error *e
                  "input %d has %lld elements, expected 1", i, (long long)t->n);
     }
     p->scale = hn_tensor_f64(scale, 0);
-    p->zero_point = zero != NULL ? hn_tensor_f64(zero, 0) : 0;
+    p->zero_point = zero != NULL ? hn_tensor_s64(zero, 0) : 0;
     HN_CHECK(err, p->scale > 0, HONE_E_ARG, "input %d: the scale is %g, expected a positive number",
              at, p->scale);
     return HONE_OK;
 }
-
-static double real(double q, const qparams *p) { return (q - p->zero_point) * p->scale; }
 
 /* ---- QLinearAdd, QLinearMul ---- */
 
 typedef struct job {
     bool multiply;
     hn_broadcast a, b;
-    qparams qa, qb, qc;
+    int64_t za, zb, zc;
+    float ma, mb; /* mul: ma alone */
     hn_tensor *out;
 } job;
 
 static void run(void *ctx, int64_t from, int64_t n) {
     const job *j = ctx;
-    double a[HN_BLOCK], b[HN_BLOCK];
-    int64_t c[HN_BLOCK];
-    hn_broadcast_f64(&j->a, from, n, a);
-    hn_broadcast_f64(&j->b, from, n, b);
+    hone_dtype t = j->out->dtype;
+    int64_t a[HN_BLOCK], b[HN_BLOCK];
+    hn_broadcast_s64(&j->a, from, n, a);
+    hn_broadcast_s64(&j->b, from, n, b);
     for (int64_t i = 0; i < n; i++) {
-        double x = real(a[i], &j->qa), y = real(b[i], &j->qb), z = j->multiply ? x * y : x + y;
-        c[i] = hn_quantize(j->out->dtype, z / j->qc.scale, j->qc.zero_point);
+        int64_t x = a[i] - j->za, y = b[i] - j->zb;
+        float v = j->multiply ? (float)(x * y) * j->ma : (float)x * j->ma + (float)y * j->mb;
+        a[i] = hn_quantize(t, (double)v, (double)j->zc);
     }
-    hn_store_s64_n(j->out->dtype, j->out->data, from, n, c);
+    hn_store_s64_n(t, j->out->data, from, n, a);
 }
 
 /* A, A_scale, A_zero_point, B, B_scale, B_zero_point, C_scale, C_zero_point */
 static hone_status ref_binary(hn_eval *e, hn_error *err) {
     job j = {.multiply = *(const bool *)e->node->op->data, .out = e->out[0]};
-    HN_TRY(read_params(e, 1, &j.qa, err));
-    HN_TRY(read_params(e, 4, &j.qb, err));
-    HN_TRY(read_params(e, 6, &j.qc, err));
+    qparams a, b, c;
+    HN_TRY(read_params(e, 1, &a, err));
+    HN_TRY(read_params(e, 4, &b, err));
+    HN_TRY(read_params(e, 6, &c, err));
+    j.za = a.zero_point, j.zb = b.zero_point, j.zc = c.zero_point;
+    j.ma = hn_requant_scale(a.scale, j.multiply ? b.scale : 1, c.scale);
+    j.mb = hn_requant_scale(b.scale, 1, c.scale);
     hn_broadcast_init(&j.a, e->in[0], j.out->rank, j.out->dims);
     hn_broadcast_init(&j.b, e->in[3], j.out->rank, j.out->dims);
     hn_for_blocks(e->pool, j.out->n, run, &j);
@@ -113,9 +122,10 @@ static hone_status ref_unary(hn_eval *e, hn_error *err) {
     bool leaky = hn_op_attr(e->node->op, "alpha") != NULL;
     double alpha = leaky ? hn_attr_f(e->node, "alpha") : 0;
     for (int q = 0; q < 256; q++) {
-        double v = real((double)(x->dtype == HONE_DTYPE_S8 ? (int8_t)q : q), &qx);
+        int64_t level = (x->dtype == HONE_DTYPE_S8 ? (int8_t)q : q) - qx.zero_point;
+        double v = (double)level * qx.scale;
         double y = leaky ? (v < 0 ? alpha * v : v) : 1 / (1 + hn_exp(-v));
-        j.y[q] = (uint8_t)hn_quantize(x->dtype, y / qy.scale, qy.zero_point);
+        j.y[q] = (uint8_t)hn_quantize(x->dtype, y / qy.scale, (double)qy.zero_point);
     }
     hn_for_blocks(e->pool, x->n, look_up, &j);
     return HONE_OK;

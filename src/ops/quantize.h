@@ -8,11 +8,11 @@
 #include "ops/op.h"
 
 /* saturate(round to nearest even (v) + zero_point) for integer type t of at most 32 bits. NaN
- * becomes the zero point. */
+ * becomes the lowest value. */
 static inline int64_t hn_quantize(hone_dtype t, double v, double zero_point) {
-    double q = (v == v ? rint(v) : 0) + zero_point;
+    double q = rint(v) + zero_point;
     double lo = (double)hn_dtype_min(t), hi = (double)hn_dtype_max(t);
-    return (int64_t)(q < lo ? lo : q > hi ? hi : q);
+    return (int64_t)(!(q > lo) ? lo : q > hi ? hi : q);
 }
 
 /* Scale and zero point of DynamicQuantizeLinear for n numbers: the range that holds them and 0 is

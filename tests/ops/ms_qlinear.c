@@ -37,6 +37,8 @@ static void hostile(void **state) {
            .error = "input 1: the scale is 0");
     OP_RUN("com.microsoft.QLinearSigmoid", .in = {"u8[1]{0}", "f32[]{1}", "u8[2]{0 0}", "f32[]{1}"},
            .error = "input 2 has 2 elements");
+    OP_RUN("com.microsoft.QLinearSigmoid", .in = {"u8[1]{0}", "", "", "f32[]{1}"},
+           .error = "input 1 (X_scale) is missing");
     OP_RUN("com.microsoft.QLinearSigmoid", .in = {"u8[1]{0}", "f32[]{1}", "", "f32[]{nan}"},
            .error = "input 3: the scale is nan");
     OP_RUN("com.microsoft.QLinearAdd",
