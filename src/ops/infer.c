@@ -44,6 +44,12 @@ hn_dim *hn_set_values(hn_infer *c, int out, int n) {
     return v;
 }
 
+/* INT64_MAX and its like mean "to the end": any number past every size will do. */
+static hn_dim number(hn_dims *t, int64_t x) {
+    const int64_t far = (int64_t)1 << 60;
+    return hn_dim_const(t, x > far ? far : x < -far ? -far : x);
+}
+
 const hn_dim *hn_in_values(const hn_infer *c, int i, int *n) {
     *n = 0;
     if (!hn_has_in(c, i)) return NULL;
@@ -55,12 +61,8 @@ const hn_dim *hn_in_values(const hn_infer *c, int i, int *n) {
             c->dims->status = HONE_E_NOMEM;
             return NULL;
         }
-        for (int64_t k = 0; k < in->tensor->n; k++) {
-            int64_t x = hn_tensor_s64(in->tensor, k);
-            /* INT64_MAX and its like mean "to the end": any number past every size will do. */
-            const int64_t far = (int64_t)1 << 60;
-            v[k] = hn_dim_const(c->dims, x > far ? far : x < -far ? -far : x);
-        }
+        for (int64_t k = 0; k < in->tensor->n; k++)
+            v[k] = number(c->dims, hn_tensor_s64(in->tensor, k));
         in->values = v;
         in->n_values = (int)in->tensor->n;
     }
@@ -351,7 +353,7 @@ static hone_status fold(walk *w, hn_node *n, hn_infer *c, hn_error *err) {
         if (out[i]->n <= HN_MAX_KNOWN && hn_dtype_is_int(out[i]->dtype) && out[i]->n > 0) {
             hn_dim *values = hn_set_values(c, i, (int)out[i]->n);
             for (int64_t k = 0; values != NULL && k < out[i]->n; k++)
-                values[k] = hn_dim_const(c->dims, hn_tensor_s64(out[i], k));
+                values[k] = number(c->dims, hn_tensor_s64(out[i], k));
         }
     }
     for (size_t i = 0; i < slots; i++) hn_tensor_unref(t[i]);

@@ -7,9 +7,10 @@
  *
  * A tensor is `type[dims]{contents}`.
  *   type      a short name (f32, s64, u4, bool)
- *   [dims]    left out: the rank is not known. A dim is a sum of products of numbers and symbols,
- * or
- *             `?`: a size nobody knows (expected: some symbol made up by inference)
+ *   [dims]    left out: the rank is not known. A dim is a number, a symbol, min(a, b),
+ *             max(a, b), floor(a/b) or a sum of products of these, or
+ *             `?`: a size nobody knows (expected: some symbol made up by inference), `?<=6`: one
+ *             that is at most 6
  *   {...}     left out: the contents are not known (expected: not compared). Numbers, for OP_INFER
  *             also dims, separated by commas or spaces; `{7 ...}` repeats the last to the end,
  *             `{3 ..}` counts on from it. Expected `{?}`: the contents must not be known.

@@ -1,0 +1,76 @@
+#include "support/op_test.h"
+
+static void integers(void **state) {
+    (void)state;
+
+    OP_RUN("Range", .in = {"s32[]{3}", "s32[]{9}", "s32[]{3}"}, .out = {"s32[2]{3 6}"});
+    OP_RUN("Range", .in = {"s64[]{10}", "s64[]{4}", "s64[]{-2}"}, .out = {"s64[3]{10 8 6}"});
+    OP_RUN("Range", .in = {"s16[]{3}", "s16[]{3}", "s16[]{1}"}, .out = {"s16[0]{}"});
+    OP_RUN("Range", .in = {"s64[]{0}", "s64[]{-1}", "s64[1]{1}"}, .out = {"s64[0]{}"});
+    OP_RUN("Range",
+           .in = {"s64[]{-9223372036854775808}", "s64[]{9223372036854775807}",
+                  "s64[]{9223372036854775807}"},
+           .out = {"s64[3]{-9223372036854775808 -1 9223372036854775806}"});
+    OP_RUN("Range",
+           .in = {"s64[]{9223372036854775807}", "s64[]{-9223372036854775808}",
+                  "s64[]{-9223372036854775808}"},
+           .out = {"s64[2]{9223372036854775807 -1}"});
+}
+
+static void floats(void **state) {
+    (void)state;
+
+    OP_RUN("Range", .in = {"f32[]{1}", "f32[]{2}", "f32[]{0.25}"},
+           .out = {"f32[4]{1 1.25 1.5 1.75}"});
+    /* 0.3f / 0.1f is 3 in f32, a little more in f64. */
+    OP_RUN("Range", .in = {"f32[]{0}", "f32[]{0.3}", "f32[]{0.1}"}, .out = {"f32[3]{0 0.1 0.2}"});
+    OP_RUN("Range", .in = {"f64[]{0}", "f64[]{-1}", "f64[]{-0.5}"}, .out = {"f64[2]{0 -0.5}"});
+    OP_RUN("Range", .in = {"f16[]{2048}", "f16[]{2052}", "f16[]{1}"},
+           .out = {"f16[4]{2048 2048 2050 2052}"}, .tolerance = 1e-9);
+    OP_RUN("Range", .attrs = "stash_type=11", .in = {"bf16[]{0}", "bf16[]{3}", "bf16[]{1}"},
+           .out = {"bf16[3]{0 1 2}"});
+    OP_RUN("Range", .in = {"f32[]{0}", "f32[]{-inf}", "f32[]{1}"}, .out = {"f32[0]{}"});
+}
+
+static void inference(void **state) {
+    (void)state;
+
+    OP_INFER("Range", .in = {"s64[]{0}", "s64[]{n}", "s64[]{1}"}, .out = {"s64[n]"});
+    OP_INFER("Range", .in = {"s64[]{p}", "s64[]{p + n}", "s64[]{1}"}, .out = {"s64[n]"});
+    OP_INFER("Range", .in = {"s64[]{0}", "s64[]{n}", "s64[]{2}"}, .out = {"s64[floor((n + 1)/2)]"});
+    OP_INFER("Range", .in = {"s64[]{n}", "s64[]{0}", "s64[]{-1}"}, .out = {"s64[n]"});
+    OP_INFER("Range", .in = {"s64[]{2}", "s64[]{n}", "s64[]{1}"}, .out = {"s64[max(n - 2, 0)]"});
+    OP_INFER("Range", .in = {"s64[]{n}", "s64[]{n + 3}", "s64[]{1}"},
+             .out = {"s64[3]{n n + 1 n + 2}"});
+    OP_INFER("Range", .in = {"s64[]{0}", "s64[]{9}", "s64[]{k}"}, .out = {"s64[?]"});
+    OP_INFER("Range", .in = {"s64[]", "s64[]", "s64[]"}, .out = {"s64[?]"});
+    OP_INFER("Range", .in = {"f32[]{0}", "f32[]", "f32[]{1}"}, .out = {"f32[?]"});
+}
+
+static void refuses(void **state) {
+    (void)state;
+
+    OP_RUN("Range", .in = {"s64[]{0}", "s64[]{5}", "s64[]{0}"}, .error = "delta is 0");
+    OP_RUN("Range", .in = {"f32[]{0}", "f32[]{5}", "f32[]{0}"}, .error = "delta is 0");
+    OP_INFER("Range", .in = {"s64[]{0}", "s64[]{n}", "s64[]{0}"}, .error = "delta is 0");
+    OP_RUN("Range", .in = {"f32[]{0}", "f32[]{inf}", "f32[]{1}"},
+           .error = "has no number of elements");
+    OP_RUN("Range", .in = {"f32[]{0}", "f32[]{nan}", "f32[]{1}"},
+           .error = "has no number of elements");
+    OP_RUN("Range", .in = {"s64[]{-9223372036854775808}", "s64[]{9223372036854775807}", "s64[]{1}"},
+           .error = "too many elements");
+    OP_INFER("Range", .in = {"s64[2]", "s64[]", "s64[]"}, .error = "input 0 has 2 entries");
+    OP_INFER("Range", .in = {"s64[]", "s64[0]", "s64[]"}, .error = "input 1 is empty");
+    OP_INFER("Range", .attrs = "stash_type=10", .in = {"f16[]", "f16[]", "f16[]"},
+             .error = "stash_type is 10");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(integers),
+        cmocka_unit_test(floats),
+        cmocka_unit_test(inference),
+        cmocka_unit_test(refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
