@@ -247,18 +247,8 @@ const hn_op_def hn_op_mod = {.name = "Mod",
 static const binary prelu = {prelu_f64, prelu_s64, NULL, false};
 
 static hone_status infer_prelu(hn_infer *c, hn_error *err) {
-    HN_TRY(hn_infer_broadcast(c, err));
-    const hn_shape *x = hn_in_shape(c, 0), *slope = hn_in_shape(c, 1);
-    char a[256], b[256];
-    bool ok = x->rank < 0 || slope->rank <= x->rank;
-    for (int k = 1; ok && x->rank >= 0 && k <= slope->rank; k++) {
-        int64_t size;
-        hn_dim d = slope->dim[slope->rank - k];
-        ok = !hn_dim_is(x->dim[x->rank - k], 1) || !hn_dim_is_const(d, &size) || size == 1;
-    }
-    HN_CHECK(err, ok, HONE_E_SHAPE, "slope of shape %s does not broadcast to X of shape %s",
-             hn_shape_text(slope, a, sizeof a), hn_shape_text(x, b, sizeof b));
-    hn_set_shape(c, 0, x);
+    HN_TRY(hn_want_broadcast_to(c, 1, hn_in_shape(c, 0), err));
+    hn_set_shape(c, 0, hn_in_shape(c, 0));
     return HONE_OK;
 }
 

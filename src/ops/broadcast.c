@@ -109,6 +109,21 @@ void hn_broadcast_raw(const hn_broadcast *b, int64_t from, int64_t n, void *dst)
     }
 }
 
+hone_status hn_want_broadcast_to(const hn_infer *c, int i, const hn_shape *to, hn_error *err) {
+    if (hn_in_rank(c, i) < 0 || to->rank < 0) return HONE_OK;
+    const hn_shape *s = hn_in_shape(c, i);
+    bool ok = s->rank <= to->rank;
+    for (int k = 1; ok && k <= s->rank; k++) {
+        int64_t size, target;
+        ok = !hn_dim_is_const(s->dim[s->rank - k], &size) ||
+             !hn_dim_is_const(to->dim[to->rank - k], &target) || size == 1 || size == target;
+    }
+    char a[256], b[256];
+    HN_CHECK(err, ok, HONE_E_SHAPE, "input %d of shape %s does not broadcast to %s", i,
+             hn_shape_text(s, a, sizeof a), hn_shape_text(to, b, sizeof b));
+    return HONE_OK;
+}
+
 /* ---- blocks ---- */
 
 typedef struct blocks {

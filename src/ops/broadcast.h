@@ -32,6 +32,10 @@ void hn_broadcast_f64(const hn_broadcast *b, int64_t from, int64_t n, double *ds
 void hn_broadcast_s64(const hn_broadcast *b, int64_t from, int64_t n, int64_t *dst);
 void hn_broadcast_raw(const hn_broadcast *b, int64_t from, int64_t n, void *dst);
 
+/* For infer: fails with HONE_E_SHAPE unless input i may broadcast to shape `to` and leave it as it
+ * is. Absent inputs do. */
+hone_status hn_want_broadcast_to(const hn_infer *c, int i, const hn_shape *to, hn_error *err);
+
 /* Elements per block: a multiple of 8, so that blocks of packed types share no byte, and small
  * enough for a few arrays on the stack. */
 #define HN_BLOCK 512

@@ -66,6 +66,9 @@ static void run(void *ctx, int64_t first, int64_t width) {
     }
     for (int64_t i = 0; i < width; i++)
         p.factor[i] = 1 / (sqrt(p.factor[i] + norm->epsilon) + norm->outside);
+    const hn_tensor *mean = norm->mean_out, *factor = norm->inv_std_out;
+    if (mean != NULL) hn_store_f64_n(mean->dtype, mean->data, first, width, p.mean);
+    if (factor != NULL) hn_store_f64_n(factor->dtype, factor->data, first, width, p.factor);
     hn_group_walk(g, first, width, put_result, &p);
 }
 

@@ -19,9 +19,11 @@ typedef struct hn_norm {
     const void *src;
     hn_tensor *y;
     double epsilon, outside;
-    bool no_mean;             /* mean is 0: root mean square normalization */
-    bool given;               /* mean and var are given, not computed */
-    double *mean, *var;       /* [groups.count]; NULL: not wanted */
+    bool no_mean;       /* mean is 0: root mean square normalization */
+    bool given;         /* mean and var are given, not computed */
+    double *mean, *var; /* [groups.count]; NULL: not wanted */
+    hn_tensor *mean_out,
+        *inv_std_out;         /* [groups.count], the factor by which it multiplies; or NULL */
     hn_broadcast scale, bias; /* under the dims of y; .tensor NULL: 1 and 0 */
 } hn_norm;
 

@@ -71,21 +71,16 @@ static void run(void *ctx, int64_t first, int64_t width) {
     hn_group_walk(&j->groups, first, width, put_result, &p);
 }
 
-static hone_status axis_of(const hn_node *n, int rank, int64_t *axis, hn_error *err) {
-    *axis = hn_attr_i(n, "axis");
-    return hn_want_axis(axis, rank, err);
-}
-
 static hone_status infer(hn_infer *c, hn_error *err) {
-    int64_t axis;
-    if (hn_in_rank(c, 0) >= 0) HN_TRY(axis_of(c->node, hn_in_rank(c, 0), &axis, err));
+    int64_t axis = hn_attr_i(c->node, "axis");
+    if (hn_in_rank(c, 0) >= 0) HN_TRY(hn_want_axis(&axis, hn_in_rank(c, 0), err));
     return hn_infer_same(c, err);
 }
 
 static hone_status ref(hn_eval *e, hn_error *err) {
     job j = {.mode = *(const mode *)e->node->op->data, .x = e->in[0], .y = e->out[0]};
-    int64_t axis;
-    HN_TRY(axis_of(e->node, j.x->rank, &axis, err));
+    int64_t axis = hn_attr_i(e->node, "axis");
+    HN_TRY(hn_want_axis(&axis, j.x->rank, err));
     if (j.x->n == 0) return HONE_OK;
     hn_groups_init(&j.groups, j.x->rank, j.x->dims, 1u << axis);
     hn_for_groups(e->pool, &j.groups, run, &j);

@@ -1,0 +1,45 @@
+/* MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over any axes. The 1e-9 is in
+ * ONNX's definition of it as a function; it keeps a group of equal elements at 0. */
+#include "ops/axes.h"
+#include "ops/norm_ref.h"
+
+static hone_status axes_of(const hn_node *n, int rank, uint32_t *together, hn_error *err) {
+    static const int64_t usual[] = {0, 2, 3};
+    int count;
+    const int64_t *given = hn_attr_ints(n, "axes", &count);
+    if (given == NULL) given = usual, count = 3;
+    HN_CHECK(err, count <= HONE_MAX_RANK, HONE_E_ARG, "%d axes are listed, expected at most %d",
+             count, HONE_MAX_RANK);
+    int64_t axes[HONE_MAX_RANK];
+    for (int i = 0; i < count; i++) axes[i] = given[i];
+    HN_TRY(hn_want_axes(axes, count, rank, err));
+    *together = 0;
+    for (int i = 0; i < count; i++) *together |= 1u << axes[i];
+    return HONE_OK;
+}
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    uint32_t together;
+    if (hn_in_rank(c, 0) >= 0) HN_TRY(axes_of(c->node, hn_in_rank(c, 0), &together, err));
+    return hn_infer_same(c, err);
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    const hn_tensor *x = e->in[0];
+    hn_norm n = {.load = hn_load_tensor, .src = x, .y = e->out[0], .outside = 1e-9f};
+    uint32_t together;
+    HN_TRY(axes_of(e->node, x->rank, &together, err));
+    if (x->n == 0) return HONE_OK;
+    hn_groups_init(&n.groups, x->rank, x->dims, together);
+    hn_norm_ref(e->pool, &n);
+    return HONE_OK;
+}
+
+const hn_op_def hn_op_mean_variance_normalization = {
+    .name = "MeanVarianceNormalization",
+    .versions = "9 13",
+    .sig = "(X:T) -> (Y:T); T: float",
+    .attrs = (const hn_attr_def[]){HN_ATTR_OPT("axes", INTS), {0}},
+    .traits = HN_INPLACE,
+    .infer = infer,
+    .ref = ref};
