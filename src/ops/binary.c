@@ -151,9 +151,14 @@ static void run_s64(void *ctx, int64_t from, int64_t n) {
 }
 
 static hone_status check_divisors(const hn_tensor *t, hn_error *err) {
-    for (int64_t i = 0; i < t->n; i++)
-        HN_CHECK(err, hn_tensor_s64(t, i) != 0, HONE_E_ARG,
-                 "division by zero: element %lld of the divisor", (long long)i);
+    int64_t b[HN_BLOCK];
+    for (int64_t from = 0; from < t->n; from += HN_BLOCK) {
+        int64_t n = t->n - from < HN_BLOCK ? t->n - from : HN_BLOCK;
+        hn_load_s64_n(t->dtype, t->data, from, n, b);
+        for (int64_t i = 0; i < n; i++)
+            HN_CHECK(err, b[i] != 0, HONE_E_ARG, "division by zero: element %lld of the divisor",
+                     (long long)(from + i));
+    }
     return HONE_OK;
 }
 

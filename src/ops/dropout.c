@@ -1,6 +1,6 @@
 /* Dropout: without training a copy, and the mask is all true. In training each element is kept with
  * probability 1 - ratio, drawn in order from one generator, and scaled by 1 / (1 - ratio). */
-#include "ops/op.h"
+#include "ops/broadcast.h"
 
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0], *ratio_in = hn_eval_in(e, 1), *training_in = hn_eval_in(e, 2);
@@ -24,11 +24,16 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         hn_rng_init(&own, (uint64_t)hn_attr_i(e->node, "seed"));
         rng = &own;
     }
-    for (int64_t i = 0; i < x->n; i++) {
-        bool keep = hn_rng_f64(rng) >= ratio;
-        if (y != NULL)
-            hn_store_f64(y->dtype, y->data, i, keep ? hn_tensor_f64(x, i) / (1 - ratio) : 0);
-        if (mask != NULL) ((uint8_t *)mask->data)[i] = keep;
+    double v[HN_BLOCK];
+    for (int64_t from = 0; from < x->n; from += HN_BLOCK) {
+        int64_t n = x->n - from < HN_BLOCK ? x->n - from : HN_BLOCK;
+        hn_load_f64_n(x->dtype, x->data, from, n, v);
+        for (int64_t i = 0; i < n; i++) {
+            bool keep = hn_rng_f64(rng) >= ratio;
+            v[i] = keep ? v[i] / (1 - ratio) : 0;
+            if (mask != NULL) ((uint8_t *)mask->data)[from + i] = keep;
+        }
+        if (y != NULL) hn_store_f64_n(y->dtype, y->data, from, n, v);
     }
     return HONE_OK;
 }

@@ -32,6 +32,7 @@ static void division(void **state) {
            .out = {"u64[1]{9223372036854775807}"});
     OP_RUN("Div", .in = {"s8[1]{1}", "s8[2]{1 0}"},
            .error = "division by zero: element 1 of the divisor");
+    OP_RUN("Div", .in = {"s8[1]{1}", "s8[600]{1 1 1 ...}"}, .out = {"s8[600]{1 ...}"});
     OP_RUN("Div", .in = {"s8[0]{}", "s8[1]{0}"}, .out = {"s8[0]{}"});
 }
 

@@ -31,6 +31,7 @@ static void shapes_and_contents(void **state) {
     OP_INFER("Sum", .in = {"f32[n, 1]", "f32[3]", "f32[1]"}, .out = {"f32[n, 3]"});
     OP_INFER("Sum", .in = {"f32[2]", "f32[3]"}, .error = "does not broadcast");
     OP_INFER("Sum", .in = {"f32[2]", "f64[2]"}, .error = "Sum");
+    OP_INFER("Sum", .in = {"f32[2]", "", "f32[2]"}, .error = "missing");
     OP_INFER("Max", .in = {"s64[2]{n, 4}", "s64[]{-2}"}, .out = {"s64[2]{n, 4}"});
     OP_INFER("Min", .in = {"s64[2]{n, 4}", "s64[]{-2}", "s64[]{-3}"}, .out = {"s64[2]{-3, -3}"});
     OP_INFER("Max", .in = {"s64[1]{n}", "s64[1]"}, .out = {"s64[1]{?}"});
