@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/log.h"
 #include "formats/onnx.h"
+#include "formats/onnx_check.h"
 #include "measure/inspect.h"
 #include "ops/infer.h"
 
@@ -133,3 +134,13 @@ hone_status hone_model_inspect(hone_model *m, const hone_dim_value *dims, size_t
 }
 
 void hone_inspection_destroy(hone_inspection *inspection) { hn_inspection_destroy(inspection); }
+
+/* ---- conformance ---- */
+
+hone_status hone_model_check(const char *path, void (*finding)(void *ctx, const char *text),
+                             void *ctx, size_t *n_findings, hone_error *err) {
+    hn_allocator alloc;
+    hn_allocator_init(&alloc);
+    alloc.limit = hn_cpu_memory();
+    return hn_onnx_check(path, finding, ctx, n_findings, &alloc, err);
+}
