@@ -47,6 +47,7 @@ typedef struct hn_dataset_kind {
     hone_status (*sample)(hn_dataset *ds, int field, int64_t i, const void **data, hn_error *err);
     /* NULL: the array `labels`. */
     int64_t (*label)(const hn_dataset *ds, int64_t i);
+    double scale; /* where none is given; 0: 1 */
     /* In place of sample: writes sample i as it is wanted, to element `at` of dst. */
     void (*make)(const hn_dataset *ds, int field, int64_t i, hone_dtype dtype, int64_t n, void *dst,
                  int64_t at);

@@ -284,6 +284,7 @@ hone_status hn_dataset_parse(hn_dataset *ds, const char *text, hn_error *err) {
     uint32_t seen = 0;
     char *rest = split(line, ',');
     HN_TRY(parse_kind(ds, line, err));
+    if (s->kind->scale != 0) s->scale = s->kind->scale;
     while (rest != NULL) {
         char *item = rest;
         rest = split(item, ',');

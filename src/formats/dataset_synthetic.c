@@ -40,6 +40,7 @@ static int64_t label_of(const hn_dataset *ds, int64_t i) {
 const hn_dataset_kind hn_dataset_synthetic = {.name = "synthetic",
                                               .path = "digits",
                                               .keys = HN_KEYS_NUMBERS | HN_KEY(SEED),
+                                              .scale = 1.0 / 255,
                                               .open = open_synthetic,
                                               .sample = sample,
                                               .label = label_of};
