@@ -1,0 +1,462 @@
+/* Resize: every axis is sampled anew, as if the tensor were a continuous function of its indices.
+ *
+ * The axes are independent. Along one of them, output index o lies at the source position
+ * x = position(o), and its value is a sum of taps:
+ *
+ *     y[o] = sum over j of weight(j - x) * X[clamp(j)]
+ *
+ *     nearest   one tap, the neighbour nearest_mode says
+ *     linear    weight(t) = 1 - |t|, |t| < 1
+ *     cubic     Keys' kernel with coefficient a, |t| < 2
+ *
+ * With antialias, an axis that shrinks by s < 1 has its kernel stretched to weight(s * t) and its
+ * taps divided by their sum. With exclude_outside the taps that clamp would move get weight 0, and
+ * the others are divided by their sum. Nearest moves elements and so takes every type; the others
+ * work in double, axes that shrink first, so that nothing in between is larger than input or
+ * output. Integers are rounded to nearest even and saturate.
+ *
+ * A scale is kept as the fraction num / den: from sizes it is exact.
+ */
+#include <math.h>
+
+#include "ops/axes.h"
+#include "ops/strided.h"
+
+enum { X, ROI, SCALES, SIZES };
+
+/* ---- inference ---- */
+
+typedef struct form {
+    int n;                       /* axes that roi, scales and sizes speak of */
+    int64_t axes[HONE_MAX_RANK]; /* which */
+    bool keep_aspect, not_larger;
+} form;
+
+static hone_status read_form(const hn_node *n, int rank, form *f, hn_error *err) {
+    const int64_t *axes = hn_attr_ints(n, "axes", &f->n);
+    bool all = hn_node_attr(n, "axes") == NULL;
+    HN_CHECK(err, f->n <= rank, HONE_E_SHAPE, "attribute 'axes' has %d values, the input rank %d",
+             f->n, rank);
+    if (all) f->n = rank;
+    for (int i = 0; i < f->n; i++) f->axes[i] = all ? i : axes[i];
+    f->keep_aspect = !hn_attr_is(n, "keep_aspect_ratio_policy", "stretch");
+    f->not_larger = hn_attr_is(n, "keep_aspect_ratio_policy", "not_larger");
+    return hn_want_axes(f->axes, f->n, rank, err);
+}
+
+/* floor(in * scale). ONNX computes the product in float; a scale of few bits (2, 0.5, 1.25) makes
+ * it exact for every size that float can tell from its neighbours, and can be said of a symbol. */
+static hone_status scaled(hn_dims *t, hn_dim in, float scale, hn_dim *out, hn_error *err) {
+    HN_CHECK(err, scale > 0 && scale < INFINITY, HONE_E_ARG,
+             "a scale is %g, expected a number above 0", (double)scale);
+    int exponent, shift = 0;
+    int64_t p = (int64_t)ldexpf(frexpf(scale, &exponent), 24), size;
+    for (exponent -= 24; p % 2 == 0; p /= 2) exponent++;
+    for (; exponent > 0 && p < 4096; p *= 2) exponent--;
+    for (; exponent < 0 && shift < 12; exponent++) shift++;
+    if (exponent == 0 && p < 4096) {
+        *out = hn_dim_div(t, hn_dim_mulc(t, in, p), hn_dim_const(t, (int64_t)1 << shift));
+    } else if (hn_dim_is_const(in, &size)) {
+        float product = floorf((float)size * scale);
+        HN_CHECK(err, product < 0x1p62f, HONE_E_SHAPE, "a size of %lld scaled by %g is too large",
+                 (long long)size, (double)scale);
+        *out = hn_dim_const(t, (int64_t)product);
+    } else {
+        *out = hn_dim_fresh(t, -1);
+    }
+    return HONE_OK;
+}
+
+/* Rounding keeps order, so the smallest (largest) of the rounded sizes is the rounded size under
+ * the smallest (largest) scale: out[i] = min over k of floor(sizes[k] * in[i] / in[k] + 1/2). */
+static hone_status keep_aspect(hn_dims *t, const form *f, const hn_shape *x, const hn_dim *sizes,
+                               hn_shape *y, hn_error *err) {
+    for (int i = 0; i < f->n; i++) {
+        hn_dim in = x->dim[f->axes[i]], best = NULL;
+        HN_CHECK(err, !hn_dim_is(in, 0), HONE_E_SHAPE,
+                 "axis %d of the input is empty: it has no aspect ratio", (int)f->axes[i]);
+        for (int k = 0; k < f->n; k++) {
+            hn_dim base = x->dim[f->axes[k]];
+            hn_dim twice = hn_dim_mulc(t, hn_dim_mul(t, sizes[k], in), 2);
+            hn_dim size = k == i
+                              ? sizes[k]
+                              : hn_dim_div(t, hn_dim_add(t, twice, base), hn_dim_mulc(t, base, 2));
+            best = best == NULL    ? size
+                   : f->not_larger ? hn_dim_min(t, best, size)
+                                   : hn_dim_max(t, best, size);
+        }
+        y->dim[f->axes[i]] = best;
+    }
+    return HONE_OK;
+}
+
+/* How many entries a list has; 0 when it is absent or empty, which is the same; -1: not known. */
+static hone_status list_length(const hn_infer *c, int i, int *n, hn_error *err) {
+    *n = 0;
+    return hn_has_in(c, i) ? hn_list_length(c, i, 2 * HONE_MAX_RANK, n, err) : HONE_OK;
+}
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    static const char *const names[] = {"X", "roi", "scales", "sizes"};
+    int n[4];
+    for (int i = ROI; i <= SIZES; i++) HN_TRY(list_length(c, i, &n[i], err));
+    HN_CHECK(err, n[SCALES] <= 0 || n[SIZES] <= 0, HONE_E_ARG, "scales and sizes are both given");
+    HN_CHECK(err, n[SCALES] != 0 || n[SIZES] != 0, HONE_E_ARG,
+             "neither scales nor sizes are given");
+    bool crop = hn_attr_is(c->node, "coordinate_transformation_mode", "tf_crop_and_resize");
+    HN_CHECK(err, !crop || n[ROI] != 0, HONE_E_ARG, "tf_crop_and_resize needs a roi");
+    const hn_shape *x = hn_in_shape(c, X);
+    if (x->rank < 0) return HONE_OK;
+
+    form f;
+    HN_TRY(read_form(c->node, x->rank, &f, err));
+    for (int i = crop ? ROI : SCALES; i <= SIZES; i++) {
+        int wanted = i == ROI ? 2 * f.n : f.n;
+        HN_CHECK(err, n[i] <= 0 || n[i] == wanted, HONE_E_SHAPE, "%s has %d entries, expected %d",
+                 names[i], n[i], wanted);
+    }
+    hn_shape y = *x;
+    for (int i = 0; i < f.n; i++) y.dim[f.axes[i]] = hn_dim_fresh(c->dims, -1);
+    int count;
+    const hn_dim *sizes = hn_in_values(c, SIZES, &count);
+    const hn_tensor *scales = hn_has_in(c, SCALES) ? c->in[SCALES].tensor : NULL;
+    if (n[SIZES] > 0 && sizes != NULL) {
+        if (f.keep_aspect) HN_TRY(keep_aspect(c->dims, &f, x, sizes, &y, err));
+        for (int i = 0; !f.keep_aspect && i < f.n; i++) y.dim[f.axes[i]] = sizes[i];
+    } else if (n[SCALES] > 0 && scales != NULL) {
+        for (int i = 0; i < f.n; i++)
+            HN_TRY(scaled(c->dims, x->dim[f.axes[i]], (float)hn_tensor_f64(scales, i),
+                          &y.dim[f.axes[i]], err));
+    }
+    hn_set_shape(c, 0, &y);
+    return HONE_OK;
+}
+
+/* ---- positions ---- */
+
+typedef enum transform {
+    HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC,
+    PYTORCH_HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    CROP,
+} transform;
+
+static transform read_transform(const hn_node *n) {
+    static const char *const names[] = {"half_pixel",         "half_pixel_symmetric",
+                                        "pytorch_half_pixel", "align_corners",
+                                        "asymmetric",         "tf_crop_and_resize"};
+    int i = 0;
+    while (!hn_attr_is(n, "coordinate_transformation_mode", names[i])) i++;
+    return (transform)i;
+}
+
+typedef struct axis {
+    int64_t in, out;
+    double num, den;   /* the scale */
+    double start, end; /* the roi */
+    bool same;         /* output o is input o */
+    /* Taps of output o: [first[o], first[o + 1]). None: the extrapolation value. */
+    int64_t *first, *index;
+    double *weight;
+} axis;
+
+static double position(const axis *a, transform mode, int64_t o) {
+    double in = (double)a->in, out = (double)a->out, x = (double)o;
+    double center = (x + 0.5) * a->den / a->num - 0.5;
+    /* The size before it was rounded to a whole one; ONNX's tests want it in align_corners. */
+    double width = in * a->num / a->den;
+    switch (mode) {
+        case HALF_PIXEL: return center;
+        case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - out / width) + center;
+        case PYTORCH_HALF_PIXEL: return a->out > 1 ? center : 0;
+        case ALIGN_CORNERS: return a->out > 1 ? x * (in - 1) / (width - 1) : 0;
+        case ASYMMETRIC: return x * a->den / a->num;
+        case CROP: break;
+    }
+    return a->out > 1 ? a->start * (in - 1) + x * (a->end - a->start) * (in - 1) / (out - 1)
+                      : 0.5 * (a->start + a->end) * (in - 1);
+}
+
+/* ---- taps ---- */
+
+typedef struct resize {
+    transform transform;
+    enum { NEAREST, LINEAR, CUBIC } mode;
+    enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } nearest;
+    double cubic_a, outside;
+    bool antialias, exclude_outside;
+    int rank;
+    axis axis[HONE_MAX_RANK];
+} resize;
+
+static double nearest(const resize *r, double x) {
+    double low = floor(x), up = x - low;
+    if (up == 0) return low;
+    switch (r->nearest) {
+        case PREFER_FLOOR: return up <= 0.5 ? low : low + 1;
+        case PREFER_CEIL: return up < 0.5 ? low : low + 1;
+        case FLOOR: return low;
+        case CEIL: break;
+    }
+    return low + 1;
+}
+
+static double kernel(const resize *r, double t) {
+    double a = r->cubic_a;
+    t = fabs(t);
+    if (r->mode == LINEAR) return t < 1 ? 1 - t : 0;
+    if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
+    return t < 2 ? a * (((t - 5) * t + 8) * t - 4) : 0;
+}
+
+static int64_t clamp(double j, int64_t size) {
+    return j < 0 ? 0 : j > (double)(size - 1) ? size - 1 : (int64_t)j;
+}
+
+/* Taps of weight 0 are left out: an infinity there is not part of the result. Where no weight is
+ * left inside, the edge stands. Returns the number of taps. */
+static int64_t weigh(const resize *r, int64_t size, double x, double stretch, int64_t *index,
+                     double *weight) {
+    double reach = (r->mode == LINEAR ? 1 : 2) / stretch, sum = 0, inside = 0;
+    int64_t n = 0;
+    for (double j = ceil(x - reach); j <= x + reach; j++) {
+        double w = kernel(r, (j - x) * stretch);
+        sum += w;
+        if (j >= 0 && j < (double)size) inside += w;
+    }
+    bool exclude = r->exclude_outside && inside != 0;
+    double scale = exclude ? inside : r->antialias ? sum : 1;
+    for (double j = ceil(x - reach); j <= x + reach; j++) {
+        double w = kernel(r, (j - x) * stretch) / scale;
+        if (w == 0 || (exclude && (j < 0 || j >= (double)size))) continue;
+        index[n] = clamp(j, size);
+        weight[n++] = w;
+    }
+    return n;
+}
+
+static hone_status build_taps(hn_eval *e, const resize *r, axis *a, hn_error *err) {
+    double scale = a->num / a->den, stretch = r->antialias && scale < 1 ? scale : 1;
+    int64_t most = r->mode == NEAREST ? 1 : 2 * (int64_t)ceil(2 / stretch) + 1, n = 0;
+    a->first = hn_scratch(e, a->out + 1, sizeof *a->first);
+    a->index = hn_scratch(e, a->out, (size_t)most * sizeof *a->index);
+    a->weight = hn_scratch(e, a->out, (size_t)most * sizeof *a->weight);
+    if (a->first == NULL || a->index == NULL || a->weight == NULL) return HN_NOMEM(err);
+    for (int64_t o = 0; o < a->out; o++) {
+        double x = position(a, r->transform, o);
+        a->first[o] = n;
+        if (r->transform == CROP && !(x >= 0 && x <= (double)(a->in - 1))) continue;
+        if (r->mode == NEAREST)
+            a->index[n++] = clamp(nearest(r, x), a->in);
+        else
+            n += weigh(r, a->in, x, stretch, a->index + n, a->weight + n);
+    }
+    a->first[a->out] = n;
+    return HONE_OK;
+}
+
+/* ---- nearest: elements move ---- */
+
+typedef struct move {
+    const resize *r;
+    const hn_tensor *x;
+    hn_tensor *y;
+} move;
+
+/* Source index of output index o, -1: outside. */
+static int64_t source_of(const axis *a, int64_t o) {
+    if (a->same) return o;
+    return a->first[o] < a->first[o + 1] ? a->index[a->first[o]] : -1;
+}
+
+/* One row of the last axis. */
+static void move_row(void *ctx, int64_t row) {
+    const move *m = ctx;
+    int last = m->r->rank - 1;
+    const axis *a = &m->r->axis[last];
+    int64_t from = 0, rest = row, pitch = a->in;
+    bool outside = false;
+    for (int i = last - 1; i >= 0; i--) {
+        const axis *b = &m->r->axis[i];
+        int64_t k = source_of(b, rest % b->out);
+        outside = outside || k < 0;
+        from += k * pitch;
+        pitch *= b->in;
+        rest /= b->out;
+    }
+    for (int64_t o = 0; o < a->out; o++) {
+        int64_t k = outside ? -1 : source_of(a, o), to = row * a->out + o;
+        if (k < 0)
+            hn_store_f64(m->y->dtype, m->y->data, to, m->r->outside);
+        else
+            hn_copy_element(m->y->dtype, m->y->data, to, m->x->data, from + k);
+    }
+}
+
+/* ---- linear and cubic: weighted sums, one axis after the other ---- */
+
+typedef struct blend {
+    const resize *r;
+    const hn_tensor *x;
+    hn_tensor *y;
+    int first;               /* the axes before it stay as they are */
+    int64_t blocks, workers; /* what they make */
+    int64_t in, out, room;   /* elements of a block, and the most it has on the way */
+    double *buffer;          /* [workers][2][room] */
+} blend;
+
+/* src [outer, in, inner] to dst [outer, out, inner]. */
+static void blend_axis(const resize *r, const axis *a, int64_t outer, int64_t inner,
+                       const double *src, double *dst) {
+    for (int64_t i = 0; i < outer; i++, src += a->in * inner) {
+        for (int64_t o = 0; o < a->out; o++, dst += inner) {
+            int64_t t = a->first[o], end = a->first[o + 1];
+            for (int64_t k = 0; k < inner; k++) dst[k] = t < end ? 0 : r->outside;
+            for (; t < end; t++) {
+                const double *row = src + a->index[t] * inner;
+                for (int64_t k = 0; k < inner; k++) dst[k] += a->weight[t] * row[k];
+            }
+        }
+    }
+}
+
+static void store(hn_tensor *y, int64_t from, int64_t n, double *v) {
+    if (hn_dtype_is_int(y->dtype)) {
+        double lo = (double)hn_dtype_min(y->dtype), hi = (double)hn_dtype_max(y->dtype);
+        for (int64_t i = 0; i < n; i++) v[i] = fmin(fmax(rint(v[i]), lo), hi);
+    }
+    hn_store_f64_n(y->dtype, y->data, from, n, v);
+}
+
+static void blend_blocks(void *ctx, int64_t worker) {
+    const blend *b = ctx;
+    const resize *r = b->r;
+    double *v = b->buffer + worker * 2 * b->room, *next = v + b->room;
+    for (int64_t k = worker; k < b->blocks; k += b->workers) {
+        int64_t dims[HONE_MAX_RANK];
+        for (int i = 0; i < r->rank; i++) dims[i] = r->axis[i].in;
+        hn_load_f64_n(b->x->dtype, b->x->data, k * b->in, b->in, v);
+        for (int grow = 0; grow < 2; grow++) {
+            for (int i = b->first; i < r->rank; i++) {
+                const axis *a = &r->axis[i];
+                if (a->same || (a->out > a->in) != (grow == 1)) continue;
+                int64_t outer = 1, inner = 1;
+                for (int d = b->first; d < i; d++) outer *= dims[d];
+                for (int d = i + 1; d < r->rank; d++) inner *= dims[d];
+                blend_axis(r, a, outer, inner, v, next);
+                dims[i] = a->out;
+                double *swap = v;
+                v = next;
+                next = swap;
+            }
+        }
+        store(b->y, k * b->out, b->out, v);
+    }
+}
+
+static hone_status blend_all(hn_eval *e, const resize *r, hn_error *err) {
+    blend b = {.r = r, .x = e->in[X], .y = e->out[0], .blocks = 1, .in = 1, .out = 1};
+    HN_CHECK(err, hn_dtype_in(b.x->dtype, HN_DTYPES_FLOAT | HN_DTYPES_INT), HONE_E_UNSUPPORTED,
+             "mode %s is for real numbers, the input is %s", hn_attr_s(e->node, "mode"),
+             hone_dtype_name(b.x->dtype));
+    while (r->axis[b.first].same) b.blocks *= r->axis[b.first++].in;
+    for (int i = b.first; i < r->rank; i++) {
+        b.in *= r->axis[i].in;
+        b.out *= r->axis[i].out;
+    }
+    b.room = b.in > b.out ? b.in : b.out;
+    int threads = hn_pool_threads(e->pool);
+    b.workers = b.blocks < threads ? b.blocks : threads;
+    b.buffer = hn_scratch(e, b.room, 2 * (size_t)b.workers * sizeof *b.buffer);
+    if (b.buffer == NULL) return HN_NOMEM(err);
+    hn_pool_run(e->pool, b.workers, blend_blocks, &b);
+    return HONE_OK;
+}
+
+/* ---- reference ---- */
+
+static bool given(const hn_tensor *t) { return t != NULL && t->n > 0; }
+
+static void read_axes(const hn_eval *e, const form *f, resize *r) {
+    const hn_tensor *x = e->in[X], *y = e->out[0];
+    const hn_tensor *roi = hn_eval_in(e, ROI), *scales = hn_eval_in(e, SCALES);
+    const hn_tensor *sizes = hn_eval_in(e, SIZES);
+    double num = 0, den = 0;
+    for (int i = 0; given(sizes) && f->keep_aspect && i < f->n; i++) {
+        double size = (double)hn_tensor_s64(sizes, i), in = (double)x->dims[f->axes[i]];
+        if (den != 0 && (f->not_larger ? size / in >= num / den : size / in <= num / den)) continue;
+        num = size;
+        den = in;
+    }
+    r->rank = x->rank;
+    for (int i = 0; i < x->rank; i++)
+        r->axis[i] = (axis){.in = x->dims[i], .out = y->dims[i], .same = true};
+    for (int i = 0; i < f->n; i++) {
+        axis *a = &r->axis[f->axes[i]];
+        a->num = given(scales) ? hn_tensor_f64(scales, i) : f->keep_aspect ? num : (double)a->out;
+        a->den = given(scales) ? 1 : f->keep_aspect ? den : (double)a->in;
+        a->start = r->transform == CROP ? hn_tensor_f64(roi, i) : 0;
+        a->end = r->transform == CROP ? hn_tensor_f64(roi, f->n + i) : 1;
+        a->same = a->in == a->out && a->num == a->den && a->start == 0 && a->end == 1;
+    }
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    static const char *const rounding[] = {"round_prefer_floor", "round_prefer_ceil", "floor"};
+    const hn_node *n = e->node;
+    form f;
+    HN_TRY(hn_movable(e->in[X], err));
+    HN_TRY(read_form(n, e->in[X]->rank, &f, err));
+    if (e->out[0]->n == 0) return HONE_OK;
+    HN_CHECK(err, e->in[X]->n > 0, HONE_E_SHAPE, "the input is empty, the output would not be");
+    resize r = {.transform = read_transform(n),
+                .mode = hn_attr_is(n, "mode", "nearest")  ? NEAREST
+                        : hn_attr_is(n, "mode", "linear") ? LINEAR
+                                                          : CUBIC,
+                .cubic_a = (double)hn_attr_f(n, "cubic_coeff_a"),
+                .outside = (double)hn_attr_f(n, "extrapolation_value"),
+                .antialias = hn_attr_i(n, "antialias") != 0,
+                .exclude_outside = hn_attr_i(n, "exclude_outside") != 0};
+    while (r.nearest < CEIL && !hn_attr_is(n, "nearest_mode", rounding[r.nearest])) r.nearest++;
+    read_axes(e, &f, &r);
+    bool same = true;
+    for (int i = 0; i < r.rank; i++) {
+        if (!r.axis[i].same) HN_TRY(build_taps(e, &r, &r.axis[i], err));
+        same = same && r.axis[i].same;
+    }
+    if (same) return hn_ref_copy(e, err);
+    if (r.mode != NEAREST) return blend_all(e, &r, err);
+    move m = {&r, e->in[X], e->out[0]};
+    hn_pool_run(e->pool, m.y->n / r.axis[r.rank - 1].out, move_row, &m);
+    return HONE_OK;
+}
+
+static const hn_attr_def attrs[] = {
+    HN_ATTR_I("antialias", 0),
+    HN_ATTR_OPT("axes", INTS),
+    HN_ATTR_S("coordinate_transformation_mode", "half_pixel",
+              "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric "
+              "tf_crop_and_resize"),
+    HN_ATTR_F("cubic_coeff_a", -0.75f),
+    HN_ATTR_I("exclude_outside", 0),
+    HN_ATTR_F("extrapolation_value", 0),
+    HN_ATTR_S("keep_aspect_ratio_policy", "stretch", "stretch not_larger not_smaller"),
+    HN_ATTR_S("mode", "nearest", "nearest linear cubic"),
+    HN_ATTR_S("nearest_mode", "round_prefer_floor",
+              "round_prefer_floor round_prefer_ceil floor ceil"),
+    {0},
+};
+
+const hn_op_def hn_op_resize = {
+    .name = "Resize",
+    .versions = "10 11 13 18 19",
+    .sig =
+        "(X:T1, roi:T2?, scales:f32?, sizes:s64?) -> (Y:T1);"
+        "T1: tensor; T2: ieee",
+    .attrs = attrs,
+    .quant = HN_QUANT_PASS,
+    .infer = infer,
+    .ref = ref,
+};
