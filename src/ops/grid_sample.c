@@ -1,0 +1,208 @@
+/* GridSample: X [N, C, D1 .. Dr] looked up at the positions a grid [N, D1' .. Dr', r] lists, the
+ * innermost coordinate first. -1 and 1 are the centers of the corner elements (align_corners), or
+ * their outer edges.
+ *
+ * Along each axis a position becomes at most four taps (index, weight); the value is the sum over
+ * all combinations. Positions outside are moved to the border or reflected there, and so are taps;
+ * with padding zeros, taps outside count nothing. Taps of one index are joined, so a sample never
+ * has more combinations than X has elements. */
+#include <math.h>
+
+#include "ops/op.h"
+#include "ops/strided.h"
+
+enum { X, GRID };
+
+typedef enum mode { NEAREST, LINEAR, CUBIC } mode;
+typedef enum padding { ZEROS, BORDER, REFLECTION } padding;
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    const hn_shape *x = hn_in_shape(c, X), *grid = hn_in_shape(c, GRID);
+    HN_TRY(hn_want_rank(c, X, 3, HONE_MAX_RANK, err));
+    HN_TRY(hn_want_rank(c, GRID, 3, HONE_MAX_RANK, err));
+    HN_CHECK(err, x->rank < 0 || grid->rank < 0 || x->rank == grid->rank, HONE_E_SHAPE,
+             "X has rank %d and grid %d, expected the same", x->rank, grid->rank);
+    int rank = x->rank >= 0 ? x->rank : grid->rank;
+    if (rank < 0) return HONE_OK;
+    hn_shape y = {.rank = rank};
+    for (int i = 0; i < rank; i++) y.dim[i] = hn_dim_fresh(c->dims, -1);
+    if (x->rank >= 0) {
+        y.dim[0] = x->dim[0];
+        y.dim[1] = x->dim[1];
+    }
+    if (grid->rank >= 0) {
+        HN_TRY(hn_want_equal(grid->dim[rank - 1], hn_dim_const(c->dims, rank - 2),
+                             "the coordinates per position and the spatial axes", err));
+        if (x->rank >= 0)
+            HN_TRY(hn_want_equal(x->dim[0], grid->dim[0], "the batches of X and grid", err));
+        int64_t batch;
+        if (x->rank < 0 || hn_dim_is_const(grid->dim[0], &batch)) y.dim[0] = grid->dim[0];
+        for (int i = 2; i < rank; i++) y.dim[i] = grid->dim[i - 1];
+    }
+    hn_set_shape(c, 0, &y);
+    return HONE_OK;
+}
+
+typedef struct taps {
+    int n;
+    int64_t index[4];
+    double weight[4];
+} taps;
+
+typedef struct job {
+    const hn_tensor *x, *grid;
+    hn_tensor *y;
+    mode mode;
+    padding padding;
+    bool align_corners;
+    int spatial;     /* r */
+    int64_t in, out; /* positions of a plane of X and of Y */
+} job;
+
+/* Where the normalized coordinate v lies on an axis of this size. As in PyTorch, NaN means -1. */
+static double position(const job *j, double v, int64_t size) {
+    const double far = 0x1p60; /* keeps the products finite */
+    v = isnan(v) ? -1 : fmin(fmax(v, -far), far);
+    return j->align_corners ? (v + 1) / 2 * (double)(size - 1) : ((v + 1) * (double)size - 1) / 2;
+}
+
+/* The axis reaches from here to size - 1 - here. */
+static double low_border(const job *j) { return j->align_corners ? 0 : -0.5; }
+
+/* x bounced between the borders of the axis until it lies inside. */
+static double reflect(const job *j, double x, int64_t size) {
+    double lo = low_border(j), range = (double)size - 1 - 2 * lo;
+    if (range == 0) return 0;
+    x = fmod(fabs(x - lo), 2 * range);
+    return lo + (x > range ? 2 * range - x : x);
+}
+
+/* The element a tap at i (a whole number) reads, -1: none. */
+static int64_t element(const job *j, double i, int64_t size) {
+    if (j->padding == REFLECTION) i = reflect(j, i, size);
+    if (i >= 0 && i < (double)size) return (int64_t)i;
+    return j->padding == ZEROS ? -1 : i < 0 ? 0 : size - 1;
+}
+
+/* Weights for the taps at floor(x) - 1 .. floor(x) + 2, t = x - floor(x): Keys' kernel, a = -3/4.
+ */
+static void cubic(double t, double w[4]) {
+    const double a = -0.75;
+    for (int k = 0; k < 4; k++) {
+        double d = fabs(t + 1 - k);
+        w[k] = d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : a * (((d - 5) * d + 8) * d - 4);
+    }
+}
+
+static taps taps_at(const job *j, double x, int64_t size) {
+    taps t = {0};
+    if (j->mode == NEAREST) x = rint(x);
+    double lo = low_border(j), last = (double)(size - 1);
+    bool outside = x < lo || x > last - lo;
+    if (outside && j->padding == BORDER) x = x < 0 ? 0 : last;
+    if (outside && j->padding == REFLECTION) x = reflect(j, x, size);
+    double low = floor(x), up = x - low, w[4] = {1 - up, up};
+    int n = j->mode == NEAREST ? 1 : j->mode == LINEAR ? 2 : 4;
+    if (j->mode == NEAREST) w[0] = 1;
+    if (j->mode == CUBIC) {
+        cubic(up, w);
+        low--;
+    }
+    for (int k = 0; k < n; k++) {
+        int64_t i = element(j, low + k, size);
+        int at = 0;
+        if (i < 0 || w[k] == 0) continue;
+        while (at < t.n && t.index[at] != i) at++;
+        if (at == t.n) t.index[t.n++] = i, t.weight[at] = 0;
+        t.weight[at] += w[k];
+    }
+    return t;
+}
+
+/* The sum over all combinations of taps; all have at least one. */
+static double sum(const job *j, const taps *t, int64_t plane) {
+    int k[HONE_MAX_RANK] = {0}, a;
+    double total = 0;
+    do {
+        int64_t at = 0;
+        double w = 1;
+        for (int i = 0; i < j->spatial; i++) {
+            at = at * j->x->dims[i + 2] + t[i].index[k[i]];
+            w *= t[i].weight[k[i]];
+        }
+        total += w * hn_tensor_f64(j->x, plane * j->in + at);
+        for (a = j->spatial - 1; a >= 0 && ++k[a] == t[a].n; a--) k[a] = 0;
+    } while (a >= 0);
+    return total;
+}
+
+/* Position k of the grid, of all batches, in all channels. */
+static void sample(void *ctx, int64_t k) {
+    const job *j = ctx;
+    taps t[HONE_MAX_RANK];
+    bool inside = true;
+    int64_t batch = k / j->out, channels = j->x->dims[1], nearest = 0;
+    for (int i = 0; i < j->spatial; i++) {
+        int64_t size = j->x->dims[i + 2];
+        double v = hn_tensor_f64(j->grid, (k + 1) * j->spatial - 1 - i);
+        t[i] = taps_at(j, position(j, v, size), size);
+        inside = inside && t[i].n > 0;
+        nearest = nearest * size + t[i].index[0];
+    }
+    for (int64_t c = batch * channels; c < (batch + 1) * channels; c++) {
+        int64_t to = c * j->out + k % j->out;
+        if (!inside)
+            hn_store_f64(j->y->dtype, j->y->data, to, 0);
+        else if (j->mode == NEAREST)
+            hn_copy_element(j->y->dtype, j->y->data, to, j->x->data, c * j->in + nearest);
+        else
+            hn_store_f64(j->y->dtype, j->y->data, to, sum(j, t, c));
+    }
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    const hn_node *n = e->node;
+    job j = {.x = e->in[X],
+             .grid = e->in[GRID],
+             .y = e->out[0],
+             .mode = hn_attr_is(n, "mode", "nearest")  ? NEAREST
+                     : hn_attr_is(n, "mode", "linear") ? LINEAR
+                                                       : CUBIC,
+             .padding = hn_attr_is(n, "padding_mode", "zeros")    ? ZEROS
+                        : hn_attr_is(n, "padding_mode", "border") ? BORDER
+                                                                  : REFLECTION,
+             .align_corners = hn_attr_i(n, "align_corners") != 0,
+             .spatial = e->in[X]->rank - 2,
+             .in = 1,
+             .out = 1};
+    HN_TRY(hn_movable(j.x, err));
+    HN_CHECK(err, j.mode == NEAREST || !hn_dtype_in(j.x->dtype, HN_DTYPES_COMPLEX),
+             HONE_E_UNSUPPORTED, "mode %s is for real numbers, X is %s", hn_attr_s(n, "mode"),
+             hone_dtype_name(j.x->dtype));
+    if (j.y->n == 0) return HONE_OK;
+    for (int i = 2; i < j.x->rank; i++) {
+        j.in *= j.x->dims[i];
+        j.out *= j.y->dims[i];
+        HN_CHECK(err, j.x->dims[i] > 0 || j.padding == ZEROS, HONE_E_SHAPE,
+                 "axis %d of X is empty: padding %s has nothing to give", i,
+                 hn_attr_s(n, "padding_mode"));
+    }
+    hn_pool_run(e->pool, j.y->dims[0] * j.out, sample, &j);
+    return HONE_OK;
+}
+
+static const hn_attr_def attrs[] = {
+    HN_ATTR_I("align_corners", 0),
+    HN_ATTR_S("mode", "linear", "nearest linear cubic"),
+    HN_ATTR_S("padding_mode", "zeros", "zeros border reflection"),
+    {0},
+};
+
+const hn_op_def hn_op_grid_sample = {
+    .name = "GridSample",
+    .versions = "16 20 22",
+    .sig = "(X:T1, grid:T2) -> (Y:T1); T1: tensor; T2: float",
+    .attrs = attrs,
+    .infer = infer,
+    .ref = ref,
+};
