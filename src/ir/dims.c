@@ -111,29 +111,31 @@ hn_dim hn_dim_const(hn_dims *t, int64_t v) {
     return intern(t, CONST, v, NULL, 0);
 }
 
-/* Symbols are told apart by their name, so they live in their own map. */
-static hn_dim_node *symbol(hn_dims *t, const char *name) {
-    size_t n = strlen(name);
-    hn_dim_node *d = hn_map_get(&t->symbols, name, n);
-    if (d != NULL) return d;
+static hn_dim_node *new_symbol(hn_dims *t, const char *name, size_t n) {
     const char *copy = hn_arena_strndup(&t->arena, name, n);
-    d = new_node(t, SYM, INT64_MAX, NULL, 0, 0);
-    if (copy == NULL || d == NULL || !hn_map_put(&t->symbols, copy, n, d)) return NULL;
+    hn_dim_node *d = new_node(t, SYM, INT64_MAX, NULL, 0, 0);
+    if (copy == NULL || d == NULL) return NULL;
     d->name = copy;
     return d;
 }
 
+/* Named symbols are told apart by their name, so they live in their own map. */
 hn_dim hn_dim_symbol(hn_dims *t, const char *name) {
-    hn_dim_node *d = symbol(t, name);
-    return d != NULL ? d : trouble(t, HONE_E_NOMEM);
+    size_t n = strlen(name);
+    hn_dim_node *d = hn_map_get(&t->symbols, name, n);
+    if (d != NULL) return d;
+    d = new_symbol(t, name, n);
+    if (d == NULL || !hn_map_put(&t->symbols, d->name, n, d)) return trouble(t, HONE_E_NOMEM);
+    return d;
 }
 
+/* Not in the map: a file that comes along with this name means another symbol. */
 hn_dim hn_dim_fresh(hn_dims *t, int64_t upper) {
     char name[32];
     do {
         snprintf(name, sizeof name, "u%u", t->n_fresh++);
     } while (hn_map_get(&t->symbols, name, strlen(name)) != NULL);
-    hn_dim_node *d = symbol(t, name);
+    hn_dim_node *d = new_symbol(t, name, strlen(name));
     if (d == NULL) return trouble(t, HONE_E_NOMEM);
     d->fresh = true;
     d->value = upper < 0 ? INT64_MAX : upper;

@@ -68,6 +68,9 @@ static void bounds(void **state) {
     (void)state;
     int64_t lo, hi;
     hn_dim few = hn_dim_fresh(&t, 10);
+    const char *name;
+    assert_true(hn_dim_is_symbol(few, &name));
+    assert_ptr_not_equal(hn_dim_symbol(&t, name), few);
     hn_dim_range(hn_dim_addc(&t, hn_dim_mulc(&t, few, 3), -2), &lo, &hi);
     assert_int_equal(lo, -2);
     assert_int_equal(hi, 28);
