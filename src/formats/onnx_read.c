@@ -18,6 +18,11 @@ static const hn_bytes nothing = {"", 0};
 static int shown(hn_bytes b) { return (int)(b.n < 200 ? b.n : 200); }
 static const char *text_of(hn_bytes b) { return b.p; }
 
+/* In deep graphs the places stop before they push the message itself out. */
+static bool has_room(const hn_error *err) {
+    return err != NULL && strlen(err->text) < HONE_ERROR_TEXT / 3;
+}
+
 hone_status hn_onnx_text(hn_arena *arena, hn_bytes b, const char *what, const char **out,
                          hn_error *err) {
     HN_CHECK(err, b.n == 0 || memchr(b.p, 0, b.n) == NULL, HONE_E_FORMAT,
@@ -478,7 +483,7 @@ static hone_status read_attr(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node 
              shown(h.ref), text_of(h.ref));
     **end = a;
     hone_status status = attr_value(r, s, node, a, &h, bytes, err);
-    if (status != HONE_OK) hn_error_context(err, "attribute '%.200s'", a->name);
+    if (status != HONE_OK && has_room(err)) hn_error_context(err, "attribute '%.200s'", a->name);
     if (status == HONE_OK && a->type == HN_ATTR_NONE)
         **end = NULL;
     else
@@ -540,7 +545,6 @@ static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byte
     n->op = hn_op_find(n->domain, n->op_type);
     HN_TRY(hn_onnx_text(&r->model->arena, doc, "a doc string", &n->doc, err));
     HN_TRY(hn_onnx_text(&r->model->arena, overload, "an overload", &n->overload, err));
-    HN_TRY(opset_of(r, s, n->domain, &n->opset, err));
     n->old = true;
     HN_TRY(read_props(r, HN_ONNX_NODE, bytes, HN_ONNX_NODE_METADATA_PROPS, &n->metadata, err));
     HN_TRY(hn_onnx_extra(r, HN_ONNX_NODE, bytes, 0, &n->extra, err));
@@ -556,7 +560,8 @@ static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byte
         }
         i++;
     }
-    return w.status;
+    HN_TRY(w.status);
+    return opset_of(r, s, n->domain, &n->opset, err);
 }
 
 static hone_status finish_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
@@ -597,7 +602,7 @@ hone_status hn_onnx_nodes(hn_onnx_reader *r, const hn_onnx_scope *s, hn_onnx_mes
         if (f.number != field) continue;
         hn_node *n = NULL;
         hone_status status = begin_node(r, s, f.bytes, before, &n, err);
-        if (status != HONE_OK && n != NULL)
+        if (status != HONE_OK && n != NULL && has_room(err))
             hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
         HN_TRY(status);
         if (first == NULL) first = n;
@@ -607,7 +612,8 @@ hone_status hn_onnx_nodes(hn_onnx_reader *r, const hn_onnx_scope *s, hn_onnx_mes
     for (hn_node *n = first; n != before && hn_wire_next(&w, &f, err);) {
         if (f.number != field) continue;
         hone_status status = finish_node(r, s, f.bytes, n, err);
-        if (status != HONE_OK) hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
+        if (status != HONE_OK && has_room(err))
+            hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
         HN_TRY(status);
         n = n->next;
     }
