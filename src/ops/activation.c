@@ -1,5 +1,6 @@
 #include "ops/activation.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "ops/scalar.h"
@@ -48,9 +49,10 @@ static const struct row {
     {"ThresholdedRelu", 1, {thresholded_relu, 1, 0}},
 };
 
-hn_activation hn_activation_find(const char *name, int *n_params) {
+hn_activation hn_activation_find(hn_str name, int *n_params) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcasecmp(name, rows[i].name) != 0) continue;
+        if (strlen(rows[i].name) != name.n || strncasecmp(name.p, rows[i].name, name.n) != 0)
+            continue;
         *n_params = rows[i].n_params;
         return rows[i].a;
     }

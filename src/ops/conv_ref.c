@@ -187,7 +187,7 @@ hone_status hn_conv_ref(hn_eval *e, const hn_conv *conv,
                  .k = conv->c * conv->taps,
                  .integer = conv->integer,
                  .a = {load_a, conv},
-                 .b = {load_b, conv},
+                 .b = conv->windows.load != NULL ? conv->windows : (hn_matrix){load_b, conv},
                  .store = store,
                  .out = out};
     return hn_gemm_ref(e, &g, err);

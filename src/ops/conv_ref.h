@@ -38,6 +38,7 @@ typedef struct hn_conv {
     bool integer;
     int64_t x_zero;
     const int64_t *w_zero;
+    hn_matrix windows; /* instead of the windows of x, when its load is set */
 } hn_conv;
 
 /* The numbers of a convolution whose shapes hn_conv_infer accepted. y: its output's dims. */

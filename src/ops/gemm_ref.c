@@ -154,24 +154,36 @@ static void run_worker(void *ctx, int64_t w) {
         run_task(j, t, j->scratch + w * j->per_worker);
 }
 
+/* Block and scratch sizes; false when the number of tasks overflows. */
+static bool plan(const hn_eval *e, const hn_gemm *g, job *j) {
+    *j = (job){.g = g, .row_blocks = (g->m - 1) / MC + 1, .col_blocks = (g->n - 1) / NC + 1};
+    j->mc = panels(least(MC, g->m)) * WIDTH;
+    j->nc = panels(least(NC, g->n)) * WIDTH;
+    j->kc = least(KC, g->k);
+    /* The stage holds 4 rows of A, or some rows of B. */
+    int64_t stage = j->kc * WIDTH, stage_b = least(K_AT_ONCE, g->k) * j->nc;
+    if (stage < stage_b) stage = stage_b;
+    j->per_worker = j->mc * j->nc + (j->mc + j->nc) * j->kc + stage;
+    j->per_worker += j->per_worker % 2; /* vectors of two must stay aligned */
+    if (!hn_i64_mul(j->row_blocks, j->col_blocks, &j->n_tasks) ||
+        !hn_i64_mul(j->n_tasks, g->n_batch, &j->n_tasks))
+        return false;
+    j->n_workers = least(hn_pool_threads(e->pool), j->n_tasks);
+    return true;
+}
+
+void *hn_gemm_work(hn_eval *e, const hn_gemm *g) {
+    job j;
+    return plan(e, g, &j) ? hn_scratch(e, j.n_workers * j.per_worker, sizeof(cell)) : NULL;
+}
+
 hone_status hn_gemm_ref(hn_eval *e, const hn_gemm *g, hn_error *err) {
     if (g->n_batch == 0 || g->m == 0 || g->n == 0) return HONE_OK;
-    job j = {.g = g, .row_blocks = (g->m - 1) / MC + 1, .col_blocks = (g->n - 1) / NC + 1};
-    j.mc = panels(least(MC, g->m)) * WIDTH;
-    j.nc = panels(least(NC, g->n)) * WIDTH;
-    j.kc = least(KC, g->k);
-    /* The stage holds 4 rows of A, or some rows of B. */
-    int64_t stage = j.kc * WIDTH, stage_b = least(K_AT_ONCE, g->k) * j.nc;
-    if (stage < stage_b) stage = stage_b;
-    j.per_worker = j.mc * j.nc + (j.mc + j.nc) * j.kc + stage;
-    j.per_worker += j.per_worker % 2; /* vectors of two must stay aligned */
-    HN_CHECK(err,
-             hn_i64_mul(j.row_blocks, j.col_blocks, &j.n_tasks) &&
-                 hn_i64_mul(j.n_tasks, g->n_batch, &j.n_tasks),
-             HONE_E_SHAPE, "a product of %lld matrices of %lld x %lld is too large",
-             (long long)g->n_batch, (long long)g->m, (long long)g->n);
-    j.n_workers = least(hn_pool_threads(e->pool), j.n_tasks);
-    j.scratch = hn_scratch(e, j.n_workers * j.per_worker, sizeof *j.scratch);
+    job j;
+    HN_CHECK(err, plan(e, g, &j), HONE_E_SHAPE,
+             "a product of %lld matrices of %lld x %lld is too large", (long long)g->n_batch,
+             (long long)g->m, (long long)g->n);
+    j.scratch = g->work != NULL ? g->work : hn_gemm_work(e, g);
     if (j.scratch == NULL) return HN_NOMEM(err);
     hn_pool_run(e->pool, j.n_workers, run_worker, &j);
     return HONE_OK;

@@ -38,9 +38,14 @@ typedef struct hn_gemm {
      * int64_t. Every element of C comes once; called from any thread. */
     void (*store)(const void *ctx, const hn_block *at, const void *sums, int64_t pitch);
     const void *out;
+    void *work; /* NULL: taken from e->scratch, which keeps it until the node is done */
 } hn_gemm;
 
 hone_status hn_gemm_ref(hn_eval *e, const hn_gemm *g, hn_error *err);
+
+/* Memory for `work`, for callers that run many products: it serves any whose n_batch, m, n and k
+ * are not above those of g. NULL: out of memory. */
+void *hn_gemm_work(hn_eval *e, const hn_gemm *g);
 
 /* ---- ready-made callbacks ---- */
 

@@ -21,6 +21,16 @@ static inline int64_t hn_requant(int32_t sum, float m, int64_t zero, int64_t lo,
     return !(v > (double)lo) ? lo : v > (double)hi ? hi : (int64_t)v;
 }
 
+/* The u8 quantization of numbers in [lo, hi], as DynamicQuantizeLinear chooses it: 0 is among them
+ * and has a code of its own. */
+static inline void hn_dynamic_u8(float lo, float hi, float *scale, int64_t *zero) {
+    lo = lo < 0 ? lo : 0;
+    hi = hi > 0 ? hi : 0;
+    *scale = hi == lo ? 1 : (hi - lo) / 255;
+    float z = rintf(-lo / *scale);
+    *zero = !(z > 0) ? 0 : z > 255 ? 255 : (int64_t)z;
+}
+
 /* Inference: input i is absent, a scalar, [1] or, unless `n` is NULL, [n]: a scale or a zero point
  * for the whole tensor or for each of n channels. */
 hone_status hn_want_per_channel(const hn_infer *c, int i, hn_dim n, hn_error *err);
