@@ -82,7 +82,7 @@ typedef struct target {
     hn_tensor *y;
     const hn_tensor *bias, *w_scale;
     double x_scale, y_scale;
-    int64_t zero, lo, hi;
+    int64_t zero;
 } target;
 
 static void store(const void *ctx, const hn_block *at, const void *sums, int64_t pitch) {
@@ -95,8 +95,7 @@ static void store(const void *ctx, const hn_block *at, const void *sums, int64_t
         int64_t to = (at->batch * t->conv->m + at->row + r) * t->conv->out_size + at->col;
         for (int64_t i = 0; i < at->n_cols; i++) {
             int32_t sum = (int32_t)(uint32_t)((uint64_t)row[i] + bias);
-            hn_store_s64(t->y->dtype, t->y->data, to + i,
-                         hn_requant(sum, m, t->zero, t->lo, t->hi));
+            hn_store_s64(t->y->dtype, t->y->data, to + i, hn_requant(t->y->dtype, sum, m, t->zero));
         }
     }
 }
@@ -110,9 +109,7 @@ static hone_status qlinear_ref(hn_eval *e, hn_error *err) {
                 .w_scale = e->in[W_SCALE],
                 .x_scale = hn_tensor_f64(e->in[X_SCALE], 0),
                 .y_scale = hn_tensor_f64(e->in[Y_SCALE], 0),
-                .zero = hn_tensor_s64(e->in[Y_ZERO], 0),
-                .lo = hn_dtype_min(e->out[0]->dtype),
-                .hi = (int64_t)hn_dtype_max(e->out[0]->dtype)};
+                .zero = hn_tensor_s64(e->in[Y_ZERO], 0)};
     return hn_conv_ref(e, &conv, store, &t, err);
 }
 

@@ -77,8 +77,10 @@ hone_status hn_gemm_run(hn_eval *e, const hn_activation *act, hn_error *err) {
     const hn_tensor *a = e->in[0], *b = e->in[1], *c = hn_eval_in(e, 2);
     int ta = hn_attr_i(e->node, "transA") != 0, tb = hn_attr_i(e->node, "transB") != 0;
     bool integer = hn_dtype_is_int(a->dtype);
-    hn_strided sa = {.t = a, .row_stride = ta ? 1 : a->dims[1], .col_stride = ta ? a->dims[1] : 1};
-    hn_strided sb = {.t = b, .row_stride = tb ? 1 : b->dims[1], .col_stride = tb ? b->dims[1] : 1};
+    hn_strided_matrix sa = {
+        .t = a, .row_stride = ta ? 1 : a->dims[1], .col_stride = ta ? a->dims[1] : 1};
+    hn_strided_matrix sb = {
+        .t = b, .row_stride = tb ? 1 : b->dims[1], .col_stride = tb ? b->dims[1] : 1};
     target t = {.y = e->out[0],
                 .c = c,
                 .alpha = hn_attr_f(e->node, "alpha"),

@@ -198,7 +198,7 @@ static void load_n(bool integer, const hn_tensor *t, int64_t from, int64_t n, ce
         hn_load_f64_n(t->dtype, t->data, from, n, &dst->f);
 }
 
-static void load_strided(const hn_strided *s, const hn_block *at, bool integer, cell *dst) {
+static void load_strided(const hn_strided_matrix *s, const hn_block *at, bool integer, cell *dst) {
     int64_t start = s->start != NULL ? s->start[at->batch] : 0;
     start += at->row * s->row_stride + at->col * s->col_stride;
     if (s->col_stride == 1) {
@@ -225,7 +225,7 @@ static void load_f64(const void *ctx, const hn_block *at, void *dst) {
 }
 
 static void load_s64(const void *ctx, const hn_block *at, void *dst) {
-    const hn_strided *s = ctx;
+    const hn_strided_matrix *s = ctx;
     load_strided(s, at, true, dst);
     if (s->zero == NULL) return;
     const int64_t *zero = s->zero + (s->zero_start != NULL ? s->zero_start[at->batch] : 0);
@@ -235,8 +235,8 @@ static void load_s64(const void *ctx, const hn_block *at, void *dst) {
             *v++ -= zero[(at->row + i) * s->zero_row + (at->col + j) * s->zero_col];
 }
 
-hn_matrix hn_matrix_f64(const hn_strided *s) { return (hn_matrix){load_f64, s}; }
-hn_matrix hn_matrix_s64(const hn_strided *s) { return (hn_matrix){load_s64, s}; }
+hn_matrix hn_matrix_f64(const hn_strided_matrix *s) { return (hn_matrix){load_f64, s}; }
+hn_matrix hn_matrix_s64(const hn_strided_matrix *s) { return (hn_matrix){load_s64, s}; }
 
 static int64_t dense_at(const hn_dense_out *o, const hn_block *at, int64_t i) {
     return (at->batch * o->m + at->row + i) * o->n + at->col;

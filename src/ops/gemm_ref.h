@@ -53,17 +53,17 @@ void *hn_gemm_work(hn_eval *e, const hn_gemm *g);
  *     data[start[b] + i * row_stride + j * col_stride] - zero[zero_start[b] + i * zero_row + j *
  * zero_col] Zero points belong to products of integers; zero NULL: none. start and zero_start may
  * be NULL: 0. */
-typedef struct hn_strided {
+typedef struct hn_strided_matrix {
     const hn_tensor *t;
     const int64_t *start;
     int64_t row_stride, col_stride;
     const int64_t *zero;
     const int64_t *zero_start;
     int64_t zero_row, zero_col;
-} hn_strided;
+} hn_strided_matrix;
 
-hn_matrix hn_matrix_f64(const hn_strided *s); /* s must outlive the product */
-hn_matrix hn_matrix_s64(const hn_strided *s);
+hn_matrix hn_matrix_f64(const hn_strided_matrix *s); /* s must outlive the product */
+hn_matrix hn_matrix_s64(const hn_strided_matrix *s);
 
 /* Stores C into the tensor `out`, dense [n_batch, m, n], rounded to its type / low bits kept. */
 typedef struct hn_dense_out {

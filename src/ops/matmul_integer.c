@@ -73,7 +73,7 @@ typedef struct target {
     const hn_tensor *a_scale, *b_scale;
     hn_matmul_param a_at, b_at; /* where in the scales */
     double y_scale;
-    int64_t zero, lo, hi;
+    int64_t zero;
 } target;
 
 static void scales_at(const target *t, const hn_block *at, int64_t r, int64_t j, double *a,
@@ -90,9 +90,8 @@ static void store_s64(const void *ctx, const hn_block *at, const void *sums, int
             double a, b;
             scales_at(t, at, r, j, &a, &b);
             int32_t sum = (int32_t)(uint32_t)(uint64_t)((const int64_t *)sums)[r * pitch + j];
-            hn_store_s64(
-                t->y->dtype, t->y->data, to + j,
-                hn_requant(sum, hn_requant_scale(a, b, t->y_scale), t->zero, t->lo, t->hi));
+            hn_store_s64(t->y->dtype, t->y->data, to + j,
+                         hn_requant(t->y->dtype, sum, hn_requant_scale(a, b, t->y_scale), t->zero));
         }
     }
 }
@@ -140,8 +139,6 @@ static hone_status qlinear_ref(hn_eval *e, hn_error *err) {
     } else {
         HN_TRY(hn_matmul_zeros(e, &p, e->in[A_ZERO], e->in[B_ZERO], err));
         t.zero = hn_tensor_s64(e->in[Y_ZERO], 0);
-        t.lo = hn_dtype_min(e->out[0]->dtype);
-        t.hi = (int64_t)hn_dtype_max(e->out[0]->dtype);
         g.store = store_s64;
     }
     return hn_gemm_ref(e, &g, err);

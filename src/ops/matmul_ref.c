@@ -149,7 +149,7 @@ hone_status hn_matmul_param_plan(hn_eval *e, const hn_matmul *plan, const hn_ten
                                  bool left, hn_matmul_param *out, hn_error *err) {
     *out = (hn_matmul_param){.stride = param->n == 1 ? 0 : 1};
     if (param->n == 1 || param->rank == 1) return HONE_OK;
-    const hn_strided *s = left ? &plan->a : &plan->b;
+    const hn_strided_matrix *s = left ? &plan->a : &plan->b;
     int64_t per_matrix = left ? plan->m : plan->n, elements = per_matrix * plan->k;
     int64_t *start = hn_scratch(e, plan->n_batch, sizeof *start);
     if (start == NULL) return HN_NOMEM(err);
@@ -160,7 +160,7 @@ hone_status hn_matmul_param_plan(hn_eval *e, const hn_matmul *plan, const hn_ten
 }
 
 static hone_status set_zero(hn_eval *e, const hn_matmul *plan, const hn_tensor *zero, bool left,
-                            hn_strided *s, hn_error *err) {
+                            hn_strided_matrix *s, hn_error *err) {
     if (zero == NULL) return HONE_OK;
     hn_matmul_param p;
     HN_TRY(hn_matmul_param_plan(e, plan, zero, left, &p, err));

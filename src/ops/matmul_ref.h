@@ -23,7 +23,7 @@ void hn_matmul_cost(const hn_infer *c, int a, int b, unsigned flags, hn_cost *co
 
 typedef struct hn_matmul {
     int64_t n_batch, m, n, k;
-    hn_strided a, b; /* without zero points */
+    hn_strided_matrix a, b; /* without zero points */
     hn_dense_out out;
 } hn_matmul;
 

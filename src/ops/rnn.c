@@ -5,8 +5,8 @@
 static hone_status run(hn_eval *e, hn_rnn_kind kind, hn_error *err) {
     const hn_tensor *w = e->in[1], *r = e->in[2];
     int64_t start_w[] = {0, w->dims[1] * w->dims[2]}, start_r[] = {0, r->dims[1] * r->dims[2]};
-    hn_strided sw = {.t = w, .start = start_w, .row_stride = 1, .col_stride = w->dims[2]};
-    hn_strided sr = {.t = r, .start = start_r, .row_stride = 1, .col_stride = r->dims[2]};
+    hn_strided_matrix sw = {.t = w, .start = start_w, .row_stride = 1, .col_stride = w->dims[2]};
+    hn_strided_matrix sr = {.t = r, .start = start_r, .row_stride = 1, .col_stride = r->dims[2]};
     hn_rnn_weights weights = {
         .hidden = r->dims[2], .w = hn_matrix_f64(&sw), .r = hn_matrix_f64(&sr)};
     return hn_rnn_ref(e, kind, &weights, err);

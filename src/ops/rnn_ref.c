@@ -5,7 +5,7 @@
 
 #include "base/size.h"
 #include "ops/activation.h"
-#include "ops/requant.h"
+#include "ops/quantize.h"
 
 enum { X, W, R, B, LENGTHS, H0, C0, P };
 
@@ -93,17 +93,11 @@ void hn_rnn_cost(const hn_infer *c, hn_cost *cost) {
 
 /* ---- evaluation ---- */
 
-/* A u8 quantization and its inverse: exactly as DynamicQuantizeLinear, in float. */
-typedef struct quantizer {
-    bool on;
-    float scale, zero;
-} quantizer;
-
-static double through(const quantizer *q, double v) {
-    if (!q->on) return v;
-    float k = rintf((float)v / q->scale) + q->zero;
-    k = !(k > 0) ? 0 : k > 255 ? 255 : k;
-    return (double)(k - q->zero) * (double)q->scale;
+/* To u8 and back. */
+static double through(const hn_quant_params *q, double v) {
+    if (q->scale == 0) return v; /* not quantized */
+    int64_t k = hn_quantize(HONE_DTYPE_U8, (double)((float)v / q->scale), q->zero_point);
+    return (double)(k - q->zero_point) * (double)q->scale;
 }
 
 /* One direction of a layer. Arrays of doubles; rows of `gates` numbers hold one gate after another.
@@ -119,7 +113,8 @@ typedef struct layer {
     hn_activation act[3];
     double clip;
     bool linear_before_reset, couple;
-    quantizer qx, qh;
+    hn_quant_params qx, qh;    /* scale 0: none */
+    float *h_f32;              /* [batch][hidden] when quantizing, else NULL */
     int64_t *length;           /* [batch] */
     double *bias_w, *bias_r;   /* [gates] */
     double *peephole;          /* [3 * hidden]: i, o, f */
@@ -148,7 +143,7 @@ static void load_x(const void *ctx, const hn_block *at, void *dst) {
         int64_t t = time_of(l, s, b);
         int64_t from = l->batch_first ? b * l->steps + t : t * l->batch + b;
         hn_load_f64_n(l->x->dtype, l->x->data, from * l->inputs + at->col, at->n_cols, to);
-        for (int64_t i = 0; l->qx.on && i < at->n_cols; i++) to[i] = through(&l->qx, to[i]);
+        for (int64_t i = 0; i < at->n_cols; i++) to[i] = through(&l->qx, to[i]);
     }
 }
 
@@ -259,28 +254,12 @@ static void gru_step(layer *l, const double *xw, int64_t b) {
     }
 }
 
-static void range_of(const double *v, int64_t n, double *lo, double *hi) {
-    for (int64_t i = 0; i < n; i++) {
-        if (v[i] < *lo) *lo = v[i];
-        if (v[i] > *hi) *hi = v[i];
-    }
-}
-
-static quantizer quantizer_of(double lo, double hi) {
-    quantizer q = {.on = true};
-    int64_t zero;
-    hn_dynamic_u8((float)lo, (float)hi, &q.scale, &zero);
-    q.zero = (float)zero;
-    return q;
-}
-
 static hone_status run_step(layer *l, int64_t s, hn_error *err) {
     const double *xw = l->xw + (s - l->first_step) * l->batch * l->gates;
     state h = {l, l->h}, reset = {l, l->reset};
-    if (l->qh.on) {
-        double lo = 0, hi = 0;
-        range_of(l->h, l->batch * l->hidden, &lo, &hi);
-        l->qh = quantizer_of(lo, hi);
+    if (l->h_f32 != NULL) {
+        for (int64_t i = 0; i < l->batch * l->hidden; i++) l->h_f32[i] = (float)l->h[i];
+        l->qh = hn_dynamic_range(l->h_f32, l->batch * l->hidden);
     }
     bool two = l->kind == HN_GRU && !l->linear_before_reset;
     int64_t at_once = two ? 2 * l->hidden : l->gates;
@@ -419,16 +398,6 @@ static hone_status allocate(hn_eval *e, layer *l, hn_error *err) {
     return l->work != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
-static quantizer quantizer_of_tensor(const hn_tensor *t) {
-    double lo = 0, hi = 0, v[256];
-    for (int64_t at = 0, n; at < t->n; at += n) {
-        n = t->n - at < 256 ? t->n - at : 256;
-        hn_load_f64_n(t->dtype, t->data, at, n, v);
-        range_of(v, n, &lo, &hi);
-    }
-    return quantizer_of(lo, hi);
-}
-
 hone_status hn_rnn_ref(hn_eval *e, hn_rnn_kind kind, const hn_rnn_weights *weights, hn_error *err) {
     const hn_node *n = e->node;
     const hn_tensor *x = e->in[X];
@@ -456,8 +425,9 @@ hone_status hn_rnn_ref(hn_eval *e, hn_rnn_kind kind, const hn_rnn_weights *weigh
     HN_TRY(read_lengths(e, &l, err));
     HN_TRY(allocate(e, &l, err));
     if (weights->quantize) {
-        l.qx = quantizer_of_tensor(x);
-        l.qh.on = true;
+        l.qx = hn_dynamic_range(x->data, x->n);
+        l.h_f32 = hn_scratch(e, l.batch * l.hidden, sizeof *l.h_f32);
+        if (l.h_f32 == NULL) return HN_NOMEM(err);
     }
     for (l.dir = 0; l.dir < l.n_dirs; l.dir++) {
         l.reverse = l.dir == 1 || hn_attr_is(n, "direction", "reverse");

@@ -30,8 +30,8 @@ void hn_rnn_cost(const hn_infer *c, hn_cost *cost);
 typedef struct hn_rnn_weights {
     int64_t hidden; /* H */
     hn_matrix w, r; /* [I, gates * H] and [H, gates * H]; the batch is the direction */
-    /* X as a whole and H at each step are first brought to u8 and back, as DynamicQuantizeLinear
-     * does. */
+    /* X (then f32) as a whole and H at each step are first brought to u8 and back, as
+     * DynamicQuantizeLinear does. */
     bool quantize;
 } hn_rnn_weights;
 

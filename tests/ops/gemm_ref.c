@@ -57,16 +57,16 @@ static void plain(const problem *p, const hn_tensor *a, const hn_tensor *b, cons
 
 static void product(const problem *p, const hn_tensor *a, const hn_tensor *b, const int64_t *za,
                     const int64_t *zb, int threads, hn_tensor *y) {
-    hn_strided sa = {.t = a,
-                     .row_stride = p->trans_a ? 1 : p->k,
-                     .col_stride = p->trans_a ? p->m : 1,
-                     .zero = p->zeros ? za : NULL,
-                     .zero_row = 1};
-    hn_strided sb = {.t = b,
-                     .row_stride = p->trans_b ? 1 : p->n,
-                     .col_stride = p->trans_b ? p->k : 1,
-                     .zero = p->zeros ? zb : NULL,
-                     .zero_col = 1};
+    hn_strided_matrix sa = {.t = a,
+                            .row_stride = p->trans_a ? 1 : p->k,
+                            .col_stride = p->trans_a ? p->m : 1,
+                            .zero = p->zeros ? za : NULL,
+                            .zero_row = 1};
+    hn_strided_matrix sb = {.t = b,
+                            .row_stride = p->trans_b ? 1 : p->n,
+                            .col_stride = p->trans_b ? p->k : 1,
+                            .zero = p->zeros ? zb : NULL,
+                            .zero_col = 1};
     hn_dense_out out = {y, p->m, p->n};
     bool integer = !hn_dtype_is_float(p->dtype);
     hn_gemm g = {.n_batch = 1,
