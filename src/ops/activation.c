@@ -20,6 +20,7 @@ FN(leaky_relu, x < 0 ? alpha * x : x)
 FN(thresholded_relu, x < alpha ? 0 : x)
 FN(scaled_tanh, alpha *tanh(beta *x))
 FN(elu, x < 0 ? alpha * expm1(x) : x)
+FN(selu, beta *(x < 0 ? alpha * expm1(x) : x))
 FN(softsign, x / (1 + fabs(x)))
 FN(softplus, hn_softplus(x))
 FN(clip, x<alpha ? alpha : x> beta ? beta : x)
@@ -42,6 +43,7 @@ static const struct row {
     {"QuickGelu", 1, {quick_gelu, 1.702, 0}},
     {"Relu", 0, {relu, 0, 0}},
     {"ScaledTanh", 2, {scaled_tanh, 1, 1}},
+    {"Selu", 2, {selu, 1.67326319217681884765625, 1.05070102214813232421875}},
     {"Sigmoid", 0, {sigmoid, 0, 0}},
     {"Softplus", 0, {softplus, 0, 0}},
     {"Softsign", 0, {softsign, 0, 0}},

@@ -5,6 +5,22 @@
 
 #include "ops/gemm_ref.h"
 
+hone_status hn_gemm_want_bias(const hn_infer *c, int i, const hn_shape *y, hn_error *err) {
+    if (hn_in_rank(c, i) < 0) return HONE_OK;
+    const hn_shape *s = hn_in_shape(c, i);
+    for (int a = 1; a <= s->rank; a++)
+        if (!hn_dim_is(s->dim[s->rank - a], 1))
+            HN_TRY(hn_want_equal(s->dim[s->rank - a], y->dim[2 - a], "sizes of C and A * B", err));
+    return HONE_OK;
+}
+
+hn_gemm_bias hn_gemm_bias_of(const hn_tensor *t) {
+    hn_gemm_bias b = {.t = t};
+    if (t != NULL && t->rank >= 1) b.col = t->dims[t->rank - 1] == 1 ? 0 : 1;
+    if (t != NULL && t->rank == 2) b.row = t->dims[0] == 1 ? 0 : t->dims[1];
+    return b;
+}
+
 hone_status hn_gemm_infer(hn_infer *c, hn_error *err) {
     HN_TRY(hn_want_rank(c, 0, 2, 2, err));
     HN_TRY(hn_want_rank(c, 1, 2, 2, err));
@@ -14,13 +30,7 @@ hone_status hn_gemm_infer(hn_infer *c, hn_error *err) {
     if (a->rank < 0 || b->rank < 0) return HONE_OK;
     HN_TRY(hn_want_equal(a->dim[1 - ta], b->dim[tb], "columns of A and rows of B", err));
     hn_shape y = {.rank = 2, .dim = {a->dim[ta], b->dim[1 - tb]}};
-    if (hn_in_rank(c, 2) >= 0) {
-        const hn_shape *s = hn_in_shape(c, 2);
-        for (int i = 1; i <= s->rank; i++)
-            if (!hn_dim_is(s->dim[s->rank - i], 1))
-                HN_TRY(
-                    hn_want_equal(s->dim[s->rank - i], y.dim[2 - i], "sizes of C and A * B", err));
-    }
+    HN_TRY(hn_gemm_want_bias(c, 2, &y, err));
     hn_set_shape(c, 0, &y);
     return HONE_OK;
 }
@@ -34,15 +44,10 @@ void hn_gemm_cost(const hn_infer *c, hn_cost *cost) {
 
 typedef struct target {
     hn_tensor *y;
-    const hn_tensor *c;
-    int64_t c_row, c_col; /* strides of C, 0 where it is broadcast */
+    hn_gemm_bias c;
     double alpha, beta;
     const hn_activation *act; /* NULL: none */
 } target;
-
-static int64_t c_at(const target *t, const hn_block *at, int64_t r, int64_t j) {
-    return (at->row + r) * t->c_row + (at->col + j) * t->c_col;
-}
 
 static void store_f64(const void *ctx, const hn_block *at, const void *sums, int64_t pitch) {
     const target *t = ctx;
@@ -50,7 +55,9 @@ static void store_f64(const void *ctx, const hn_block *at, const void *sums, int
     for (int64_t r = 0; r < at->n_rows; r++)
         for (int64_t j = 0; j < at->n_cols; j++) {
             double v = t->alpha * ((const double *)sums)[r * pitch + j];
-            if (t->c != NULL) v += t->beta * hn_tensor_f64(t->c, c_at(t, at, r, j));
+            if (t->c.t != NULL)
+                v += t->beta *
+                     hn_tensor_f64(t->c.t, hn_gemm_bias_at(&t->c, at->row + r, at->col + j));
             if (t->act != NULL) v = hn_activate(t->act, v);
             hn_store_f64(t->y->dtype, t->y->data, (at->row + r) * n + at->col + j, v);
         }
@@ -59,12 +66,15 @@ static void store_f64(const void *ctx, const hn_block *at, const void *sums, int
 static void store_s64(const void *ctx, const hn_block *at, const void *sums, int64_t pitch) {
     const target *t = ctx;
     int64_t n = t->y->dims[1];
-    bool plain = t->alpha == 1 && (t->c == NULL || t->beta == 1);
+    bool plain = t->alpha == 1 && (t->c.t == NULL || t->beta == 1);
     for (int64_t r = 0; r < at->n_rows; r++)
         for (int64_t j = 0; j < at->n_cols; j++) {
             int64_t sum = ((const int64_t *)sums)[r * pitch + j],
                     to = (at->row + r) * n + at->col + j;
-            int64_t c = t->c != NULL ? hn_tensor_s64(t->c, c_at(t, at, r, j)) : 0;
+            int64_t c =
+                t->c.t != NULL
+                    ? hn_tensor_s64(t->c.t, hn_gemm_bias_at(&t->c, at->row + r, at->col + j))
+                    : 0;
             if (plain)
                 hn_store_s64(t->y->dtype, t->y->data, to, (int64_t)((uint64_t)sum + (uint64_t)c));
             else
@@ -74,7 +84,7 @@ static void store_s64(const void *ctx, const hn_block *at, const void *sums, int
 }
 
 hone_status hn_gemm_run(hn_eval *e, const hn_activation *act, hn_error *err) {
-    const hn_tensor *a = e->in[0], *b = e->in[1], *c = hn_eval_in(e, 2);
+    const hn_tensor *a = e->in[0], *b = e->in[1];
     int ta = hn_attr_i(e->node, "transA") != 0, tb = hn_attr_i(e->node, "transB") != 0;
     bool integer = hn_dtype_is_int(a->dtype);
     hn_strided_matrix sa = {
@@ -82,12 +92,10 @@ hone_status hn_gemm_run(hn_eval *e, const hn_activation *act, hn_error *err) {
     hn_strided_matrix sb = {
         .t = b, .row_stride = tb ? 1 : b->dims[1], .col_stride = tb ? b->dims[1] : 1};
     target t = {.y = e->out[0],
-                .c = c,
+                .c = hn_gemm_bias_of(hn_eval_in(e, 2)),
                 .alpha = hn_attr_f(e->node, "alpha"),
                 .beta = hn_attr_f(e->node, "beta"),
                 .act = act};
-    if (c != NULL && c->rank >= 1) t.c_col = c->dims[c->rank - 1] == 1 ? 0 : 1;
-    if (c != NULL && c->rank == 2) t.c_row = c->dims[0] == 1 ? 0 : c->dims[1];
     hn_gemm g = {.n_batch = 1,
                  .m = a->dims[ta],
                  .n = b->dims[1 - tb],

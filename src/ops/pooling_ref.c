@@ -36,7 +36,7 @@ typedef struct job {
     span *spans[HN_MAX_SPATIAL];   /* by output position */
     double *planes;                /* [n_workers][in_size] */
     double *results;               /* [n_workers][out_size] */
-    int64_t *at;                   /* the same, MAX only */
+    int64_t *at;                   /* the same */
 } job;
 
 static double power(double v, int64_t p) {
@@ -48,7 +48,7 @@ static double root(double v, int64_t p) {
 }
 
 /* The window at output position o of a plane. */
-static double reduce(const job *j, const int64_t *o, const double *plane, int64_t *max_at) {
+static double reduce(const job *j, const int64_t *o, const double *plane, int64_t *where) {
     const hn_pooling *p = j->p;
     int last = j->rank - 1;
     int64_t at = 0, counted = 1, inside = 1, left[HN_MAX_SPATIAL], n[HN_MAX_SPATIAL];
@@ -60,17 +60,17 @@ static double reduce(const job *j, const int64_t *o, const double *plane, int64_
         counted *= p->count_pads ? s->counted : s->n;
     }
     double acc = p->mode == HN_POOL_MAX ? p->lowest : 0;
-    *max_at = -1;
+    *where = -1;
     while (inside > 0) {
         for (int64_t k = 0, i = at; k < n[last]; k++, i += j->step[last]) {
             double v = plane[i];
-            if (p->mode == HN_POOL_AVERAGE) {
+            if (p->mode == HN_POOL_AVERAGE || p->mode == HN_POOL_SUM) {
                 acc += v;
             } else if (p->mode == HN_POOL_LP) {
                 acc += power(v, p->p);
-            } else if (*max_at < 0 || v > acc || (isnan(v) && !isnan(acc))) {
+            } else if (*where < 0 || v > acc || (isnan(v) && !isnan(acc))) {
                 acc = v;
-                *max_at = i;
+                *where = i;
             }
         }
         int a = last - 1;
@@ -81,6 +81,7 @@ static double reduce(const job *j, const int64_t *o, const double *plane, int64_
         if (a < 0) break;
         at += j->step[a];
     }
+    if (p->mode == HN_POOL_SUM) *where = counted;
     if (p->mode == HN_POOL_AVERAGE) return counted > 0 ? acc / (double)counted : 0;
     return p->mode == HN_POOL_LP ? root(acc, p->p) : acc;
 }

@@ -13,7 +13,7 @@ static inline float hn_requant_scale(double sx, double sw, double sy) {
     return (float)(sx * sw / sy);
 }
 
-static inline int64_t hn_requant(hone_dtype t, int32_t sum, float m, int64_t zero) {
+static inline int64_t hn_requant(hone_dtype t, int64_t sum, float m, int64_t zero) {
     return hn_quantize(t, (double)((float)sum * m), (double)zero);
 }
 
