@@ -218,7 +218,7 @@ static void rnn_step(layer *l, const double *xw, int64_t b) {
     for (int64_t j = 0; j < l->hidden; j++) l->h[b * l->hidden + j] = act(l, 0, gate(l, xw, b, j));
 }
 
-/* Gates i, o, f, c. */
+/* Gates i, o, f, c. ONNX Runtime clips what enters f and g, not what enters h. */
 static void lstm_step(layer *l, const double *xw, int64_t b) {
     int64_t n = l->hidden;
     for (int64_t j = 0; j < n; j++) {
@@ -228,7 +228,7 @@ static void lstm_step(layer *l, const double *xw, int64_t b) {
             l->couple ? 1 - i : act(l, 0, gate(l, xw, b, 2 * n + j) + l->peephole[2 * n + j] * *c);
         *c = f * *c + i * act(l, 1, gate(l, xw, b, 3 * n + j));
         double o = act(l, 0, gate(l, xw, b, n + j) + l->peephole[n + j] * *c);
-        l->h[b * n + j] = o * act(l, 2, *c);
+        l->h[b * n + j] = o * hn_activate(&l->act[2], *c);
     }
 }
 

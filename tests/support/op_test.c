@@ -216,8 +216,30 @@ static bool is_int(const char *s, size_t n) {
     return n > sign && strspn(s + sign, "0123456789") >= n - sign;
 }
 
+/* ['a', 'b'] after the bracket. The texts stay where they are. */
+static void set_strings(bench *b, const char *name, const char **p) {
+    hn_error err;
+    hn_attr *a;
+    hn_str *texts = hn_arena_array(&b->model->arena, 16, sizeof *texts);
+    assert_non_null(texts);
+    int n = 0;
+    for (; !take(p, ']'); n++) {
+        if (n == 16 || !take(p, '\'')) wrong(b, "not a list: '%s'", *p);
+        texts[n] = (hn_str){*p, strcspn(*p, "'")};
+        *p += texts[n].n;
+        if (!take(p, '\'')) wrong(b, "not a list: '%s'", *p);
+    }
+    ok(b, hn_node_add_attr(&a, b->node, name, HN_ATTR_STRINGS, &err), &err);
+    a->n = n;
+    a->u.strings = texts;
+}
+
 static void set_list(bench *b, const char *name, const char **p) {
     hn_error err;
+    if (**p == '\'') {
+        set_strings(b, name, p);
+        return;
+    }
     int64_t ints[256];
     float *floats = hn_arena_array(&b->model->arena, 256, sizeof *floats);
     assert_non_null(floats);

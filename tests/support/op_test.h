@@ -16,8 +16,8 @@
  *             `{3 ..}` counts on from it. Expected `{?}`: the contents must not be known.
  * A NULL or "" tensor is an absent input, or an output that is not wanted.
  *
- * Attributes are `name=value` separated by spaces; a value is 3, 0.5, 'text', [1, 2], [0.5, 1.5] or
- * a tensor.
+ * Attributes are `name=value` separated by spaces; a value is 3, 0.5, 'text', [1, 2], [0.5, 1.5],
+ * ['a', 'b'] or a tensor.
  *
  * OP_RUN runs the node as the executor does, and besides comparing the outputs checks that they are
  * the same bits with several threads, that every allocation may fail, and that nothing leaks.
