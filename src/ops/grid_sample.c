@@ -3,9 +3,9 @@
  * their outer edges.
  *
  * Along each axis a position becomes at most four taps (index, weight); the value is the sum over
- * all combinations. Positions outside are moved to the border or reflected there, and so are taps;
- * with padding zeros, taps outside count nothing. Taps of one index are joined, so a sample never
- * has more combinations than X has elements. */
+ * all combinations. Taps outside are moved to the border or reflected there, or count nothing
+ * (zeros); as in PyTorch and ONNX Runtime positions are not, which for cubic makes a difference.
+ * Taps of one index are joined, so a sample never has more combinations than X has elements. */
 #include <math.h>
 
 #include "ops/op.h"
@@ -66,12 +66,9 @@ static double position(const job *j, double v, int64_t size) {
     return j->align_corners ? (v + 1) / 2 * (double)(size - 1) : ((v + 1) * (double)size - 1) / 2;
 }
 
-/* The axis reaches from here to size - 1 - here. */
-static double low_border(const job *j) { return j->align_corners ? 0 : -0.5; }
-
 /* x bounced between the borders of the axis until it lies inside. */
 static double reflect(const job *j, double x, int64_t size) {
-    double lo = low_border(j), range = (double)size - 1 - 2 * lo;
+    double lo = j->align_corners ? 0 : -0.5, range = (double)size - 1 - 2 * lo;
     if (range == 0) return 0;
     x = fmod(fabs(x - lo), 2 * range);
     return lo + (x > range ? 2 * range - x : x);
@@ -97,10 +94,6 @@ static void cubic(double t, double w[4]) {
 static taps taps_at(const job *j, double x, int64_t size) {
     taps t = {0};
     if (j->mode == NEAREST) x = rint(x);
-    double lo = low_border(j), last = (double)(size - 1);
-    bool outside = x < lo || x > last - lo;
-    if (outside && j->padding == BORDER) x = x < 0 ? 0 : last;
-    if (outside && j->padding == REFLECTION) x = reflect(j, x, size);
     double low = floor(x), up = x - low, w[4] = {1 - up, up};
     int n = j->mode == NEAREST ? 1 : j->mode == LINEAR ? 2 : 4;
     if (j->mode == NEAREST) w[0] = 1;

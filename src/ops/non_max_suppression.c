@@ -37,7 +37,8 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         y.dim[0] = hn_dim_const(t, 0);
     } else if (scores->rank == 3) {
         hn_dim per_class = scores->dim[2];
-        if (known) per_class = hn_dim_min(t, per_class, hn_dim_const(t, most));
+        /* A larger number stands for "all of them". */
+        if (known && most <= INT32_MAX) per_class = hn_dim_min(t, per_class, hn_dim_const(t, most));
         hn_dim classes = hn_dim_mul(t, scores->dim[0], scores->dim[1]);
         y.dim[0] = hn_dim_at_most(t, hn_dim_mul(t, classes, per_class));
     }

@@ -1,9 +1,9 @@
 /* TfIdfVectorizer: how often each n-gram of a pool occurs in each row of integers, weighted.
  *
  * The pool is one list: the 1-grams, then the 2-grams from ngram_counts[1] on, and so on; n-gram k
- * of all of them counts for output column ngram_indexes[k]. An n-gram occurs where its items follow
- * each other at a constant distance of 1 .. max_skip_count + 1; single items count once. Weights go
- * by output column, as in ONNX's reference and ONNX Runtime.
+ * of all of them counts for output column ngram_indexes[k], with weights[k]. An n-gram occurs where
+ * its items follow each other at a constant distance of 1 .. max_skip_count + 1; single items count
+ * once.
  *
  * The n-grams of one length are sorted, and found by bisection. */
 #include "ops/op.h"
@@ -55,8 +55,8 @@ static hone_status read_pool(const hn_node *n, pool *p, hn_error *err) {
                  "entry %d of ngram_indexes is %lld", i, (long long)p->columns[i]);
         if (p->columns[i] >= p->width) p->width = p->columns[i] + 1;
     }
-    HN_CHECK(err, p->n_weights == 0 || p->n_weights >= p->width, HONE_E_ARG,
-             "weights has %d entries, the output %lld columns", p->n_weights, (long long)p->width);
+    HN_CHECK(err, p->n_weights == 0 || p->n_weights == p->n_columns, HONE_E_ARG,
+             "weights has %d entries, ngram_indexes %d", p->n_weights, p->n_columns);
     return HONE_OK;
 }
 
@@ -104,16 +104,18 @@ static void count_row(const pool *p, const grams *g, const int64_t *row, int64_t
         for (int64_t i = 0; i < length - (g->n - 1) * d; i++) {
             for (int64_t k = 0; k < g->n; k++) gram[k] = row[i + k * d];
             int64_t found = find(g, gram);
-            if (found >= 0) counts[p->columns[found]]++;
+            if (found >= 0) counts[found]++;
         }
     }
 }
 
-static void weigh(const hn_node *n, const pool *p, double *counts) {
+/* One row of the output. */
+static void weigh(const hn_node *n, const pool *p, const double *counts, double *row) {
     bool tf = hn_attr_is(n, "mode", "TF"), idf = hn_attr_is(n, "mode", "IDF");
-    for (int64_t i = 0; i < p->width; i++) {
-        if (idf && counts[i] > 0) counts[i] = 1;
-        if (!tf && p->n_weights > 0) counts[i] *= (double)p->weights[i];
+    for (int64_t i = 0; i < p->width; i++) row[i] = 0;
+    for (int k = 0; k < p->n_columns; k++) {
+        double count = idf && counts[k] > 0 ? 1 : counts[k];
+        row[p->columns[k]] += tf || p->n_weights == 0 ? count : count * (double)p->weights[k];
     }
 }
 
@@ -126,11 +128,12 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     if (y->n == 0) return HONE_OK;
     int64_t rows = y->n / p.width, length = x->n / rows, numbered = 0, *tmp, *gram;
     const int64_t *items = hn_scratch_s64(e, x);
-    double *counts = hn_scratch(e, p.width, sizeof *counts);
+    double *counts = hn_scratch(e, p.n_columns, sizeof *counts);
+    double *row = hn_scratch(e, p.width, sizeof *row);
     grams *g = hn_scratch(e, p.longest, sizeof *g);
     gram = hn_scratch(e, p.longest, sizeof *gram);
     tmp = hn_scratch(e, p.n_items, sizeof *tmp);
-    if (items == NULL || counts == NULL || g == NULL || gram == NULL || tmp == NULL)
+    if (items == NULL || counts == NULL || row == NULL || g == NULL || gram == NULL || tmp == NULL)
         return HN_NOMEM(err);
     for (int64_t n = 1; n <= p.longest; n++) {
         int64_t count, start = grams_of(&p, n, &count);
@@ -142,11 +145,11 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         numbered += count;
     }
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t i = 0; i < p.width; i++) counts[i] = 0;
+        for (int k = 0; k < p.n_columns; k++) counts[k] = 0;
         for (int64_t n = p.shortest; n <= p.longest && length > 0; n++)
             count_row(&p, &g[n - 1], items + r * length, length, gram, counts);
-        weigh(e->node, &p, counts);
-        hn_store_f64_n(y->dtype, y->data, r * p.width, p.width, counts);
+        weigh(e->node, &p, counts, row);
+        hn_store_f64_n(y->dtype, y->data, r * p.width, p.width, row);
     }
     return HONE_OK;
 }
