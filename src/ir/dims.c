@@ -425,8 +425,19 @@ static void range_at(hn_dim d, int64_t *lo, int64_t *hi, int depth) {
 
 void hn_dim_range(hn_dim d, int64_t *lo, int64_t *hi) { range_at(d, lo, hi, 0); }
 
+/* max(x, min(x, y)) = x and max(x, max(x, y)) = max(x, y), and so with min; m may be the inner one.
+ * NULL when it is not. */
+static hn_dim absorb(hn_dim x, hn_dim m, kind k) {
+    if (m->kind != MIN && m->kind != MAX) return NULL;
+    if (m->args[0].dim != x && m->args[1].dim != x) return NULL;
+    return m->kind == k ? m : x;
+}
+
 static hn_dim min_max(hn_dims *t, hn_dim a, hn_dim b, kind k) {
     if (a == b) return a;
+    hn_dim one = absorb(a, b, k);
+    if (one == NULL) one = absorb(b, a, k);
+    if (one != NULL) return one;
     /* "To the end" is written as a huge number by exporters; no real dim reaches it. */
     if (k == MIN && a->kind == CONST && a->value >= INT32_MAX) return b;
     if (k == MIN && b->kind == CONST && b->value >= INT32_MAX) return a;

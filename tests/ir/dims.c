@@ -83,6 +83,10 @@ static void bounds(void **state) {
     assert_ptr_equal(hn_dim_min(&t, n, c(INT64_MAX / 4)), n); /* "to the end" */
     TEXT(hn_dim_min(&t, n, h), "min(n, h)");
     assert_ptr_equal(hn_dim_min(&t, n, h), hn_dim_min(&t, h, n));
+    assert_ptr_equal(hn_dim_max(&t, n, hn_dim_min(&t, n, h)), n);
+    assert_ptr_equal(hn_dim_min(&t, hn_dim_max(&t, h, n), n), n);
+    assert_ptr_equal(hn_dim_max(&t, hn_dim_max(&t, h, n), n), hn_dim_max(&t, n, h));
+    assert_ptr_equal(hn_dim_min(&t, h, hn_dim_min(&t, n, h)), hn_dim_min(&t, n, h));
     assert_ptr_equal(hn_dim_div(&t, few, c(11)), c(0));
 }
 
