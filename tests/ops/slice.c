@@ -1,3 +1,4 @@
+#include "ops/infer.h"
 #include "support/op_test.h"
 
 static void steps_and_clamps(void **state) {
@@ -145,12 +146,91 @@ static void refuses(void **state) {
     OP_RUN("Slice", .in = {"string[0]{}", "s64[1]{0}", "s64[1]{1}"}, .error = "strings");
 }
 
+/* How many elements there are, by walking over them. */
+static int64_t walk(int64_t d, int64_t start, int64_t end, int64_t step) {
+    int64_t n = 0;
+    if (start < 0) start += d;
+    if (end < 0) end += d;
+    if (start < 0) start = 0;
+    if (start > d - (step < 0)) start = d - (step < 0);
+    for (int64_t i = start; i >= 0 && i < d && (step > 0 ? i < end : i > end); i += step) n++;
+    return n;
+}
+
+static int64_t size_of_axis(void *ctx, hn_dim symbol) {
+    (void)symbol;
+    return *(const int64_t *)ctx;
+}
+
+/* The length found for an axis of size n must be right for every n. */
+static void symbolic_lengths_hold(void **state) {
+    (void)state;
+    hn_allocator *alloc = hn_allocator_default();
+    hn_error err;
+    hn_model *m;
+    hn_graph *g;
+    hn_node *node;
+    hn_value *v;
+    assert_int_equal(hn_model_create(&m, alloc, &err), HONE_OK);
+    assert_int_equal(hn_graph_create(&g, m, NULL, &err), HONE_OK);
+    assert_int_equal(hn_node_create(&node, g, "", "Slice", "", 5, 1, &err), HONE_OK);
+    node->op = hn_op_find("", "Slice");
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(hn_value_create(&v, g, NULL, "in", &err), HONE_OK);
+        hn_node_set_input(node, i, v);
+    }
+    assert_int_equal(hn_value_create(&v, g, NULL, "out", &err), HONE_OK);
+    hn_node_set_output(node, 0, v);
+    hn_shape data = {.rank = 1, .dim = {hn_dim_symbol(&m->dims, "n")}};
+    hn_shape list = {.rank = 1, .dim = {hn_dim_const(&m->dims, 1)}};
+    hn_arena scratch;
+    hn_arena_init(&scratch, alloc, HN_MEM_SCRATCH);
+    int exact = 0;
+    for (int64_t step = -3; step <= 3; step++) {
+        for (int64_t start = -7; start <= 7; start++) {
+            for (int64_t end = -7; step != 0 && end <= 7; end++) {
+                const hn_dim values[4] = {hn_dim_const(&m->dims, start),
+                                          hn_dim_const(&m->dims, end), hn_dim_const(&m->dims, 0),
+                                          hn_dim_const(&m->dims, step)};
+                hn_infer_in in[5] = {
+                    {.present = true, .is_tensor = true, .dtype = HONE_DTYPE_F32, .shape = data}};
+                for (int i = 1; i < 5; i++)
+                    in[i] = (hn_infer_in){.present = true,
+                                          .is_tensor = true,
+                                          .dtype = HONE_DTYPE_S64,
+                                          .shape = list,
+                                          .values = &values[i - 1],
+                                          .n_values = 1};
+                hn_infer_out out = {.wanted = true};
+                hn_infer c = {.node = node,
+                              .dims = &m->dims,
+                              .scratch = &scratch,
+                              .n_in = 5,
+                              .n_out = 1,
+                              .in = in,
+                              .out = &out};
+                if (hn_node_infer(&c, &err) != HONE_OK) fail_msg("%s", err.text);
+                if (hn_dim_is_fresh(out.shape.dim[0])) continue;
+                exact++;
+                for (int64_t n = 0, length; n <= 9; n++) {
+                    assert_true(hn_dim_eval(out.shape.dim[0], size_of_axis, &n, &length));
+                    assert_int_equal(length, walk(n, start, end, step));
+                }
+            }
+        }
+    }
+    assert_int_equal(exact, 3 * 15 * 15); /* every one that goes forward */
+    hn_arena_deinit(&scratch);
+    hn_model_destroy(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_and_clamps), cmocka_unit_test(backwards),
-        cmocka_unit_test(several_axes),     cmocka_unit_test(symbolic_sizes),
-        cmocka_unit_test(symbolic_bounds),  cmocka_unit_test(contents_not_known),
-        cmocka_unit_test(follows_contents), cmocka_unit_test(refuses),
+        cmocka_unit_test(steps_and_clamps),      cmocka_unit_test(backwards),
+        cmocka_unit_test(several_axes),          cmocka_unit_test(symbolic_sizes),
+        cmocka_unit_test(symbolic_bounds),       cmocka_unit_test(contents_not_known),
+        cmocka_unit_test(follows_contents),      cmocka_unit_test(refuses),
+        cmocka_unit_test(symbolic_lengths_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
