@@ -34,6 +34,13 @@ static void groups(void **state) {
            .out = {"f32[1, 4, 1]{21 42 43 86}"});
 }
 
+/* More channels, taps and pixels than one block of the product holds. */
+static void large(void **state) {
+    (void)state;
+    OP_RUN("Conv", .in = {"f32[1, 300, 301]{1 ...}", "f32[140, 300, 2]{0.5 ...}"},
+           .out = {"f32[1, 140, 300]{300 ...}"});
+}
+
 static void types(void **state) {
     (void)state;
     OP_RUN("Conv", .in = {"f16[1, 1, 2]{1 2}", "f16[1, 1, 2]{0.5 0.25}"},
@@ -104,8 +111,9 @@ static void contradictions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows), cmocka_unit_test(groups), cmocka_unit_test(types),
-        cmocka_unit_test(empty),   cmocka_unit_test(shapes), cmocka_unit_test(contradictions),
+        cmocka_unit_test(windows),        cmocka_unit_test(groups), cmocka_unit_test(large),
+        cmocka_unit_test(types),          cmocka_unit_test(empty),  cmocka_unit_test(shapes),
+        cmocka_unit_test(contradictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,8 @@ static void average(void **state) {
                "kernel_shape=[2147483647] pads=[2147483647, 2147483647]"
                " strides=[2147483647] count_include_pad=1",
            .in = {"f64[1, 1, 1]{2147483647}"}, .out = {"f64[1, 1, 2]{0 1}"});
+    OP_RUN("AveragePool", .attrs = "kernel_shape=[2] pads=[1, 1]", .in = {"f32[1, 1, 0]{}"},
+           .out = {"f32[1, 1, 1]{0}"});
     OP_RUN("AveragePool", .attrs = "kernel_shape=[2]", .in = {"f32[0, 2, 4]{}"},
            .out = {"f32[0, 2, 3]{}"});
 }
