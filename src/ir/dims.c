@@ -676,7 +676,7 @@ bool hn_dim_broadcast(hn_dims *t, hn_dim a, hn_dim b, hn_dim *out) {
     else if (const_b)
         *out = b;
     else
-        *out = hn_dim_max(t, a, b);
+        *out = hn_dim_fresh(t, -1); /* the one that is not 1; max would be wrong for 0 and 1 */
     return true;
 }
 

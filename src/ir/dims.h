@@ -95,8 +95,8 @@ hn_dim hn_shape_product(hn_dims *t, const hn_shape *s, int from, int to);
 /* "[batch, 3, 224, 224]", "[?]" for an unknown rank. */
 char *hn_shape_text(const hn_shape *s, char *buf, size_t size);
 
-/* ONNX's many-way broadcasting of one axis, and of two shapes. False: two numbers that do not agree
- * and are not 1. */
+/* ONNX's many-way broadcasting of one axis, and of two shapes. Different symbols give a fresh one.
+ * False: two numbers that do not agree and are not 1. */
 bool hn_dim_broadcast(hn_dims *t, hn_dim a, hn_dim b, hn_dim *out);
 bool hn_shape_broadcast(hn_dims *t, const hn_shape *a, const hn_shape *b, hn_shape *out);
 

@@ -186,6 +186,13 @@ bool hn_dim_fits(hone_dtype t, hn_dim d) {
     return v >= hn_dtype_min(t) && (v < 0 || (uint64_t)v <= hn_dtype_max(t));
 }
 
+static bool has_far(const hn_dim *v, int n) {
+    int64_t x;
+    for (int i = 0; i < n; i++)
+        if (hn_dim_is_const(v[i], &x) && (x >= HN_FAR || x <= -HN_FAR)) return true;
+    return false;
+}
+
 void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args)) {
     int64_t dims[HONE_MAX_RANK], in_dims[MOST_ARGS][HONE_MAX_RANK], count;
     const hn_dim *in[MOST_ARGS];
@@ -201,8 +208,8 @@ void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args)
         in[k] = hn_in_values(c, k, &n);
         if (!hn_has_in(c, k)) continue;
         /* u64 would have to be read as numbers up to 2^64. */
-        if (in[k] == NULL || c->in[k].dtype == HONE_DTYPE_U64 || hn_in_rank(c, k) > shape->rank ||
-            !hn_shape_is_const(hn_in_shape(c, k), in_dims[k]) ||
+        if (in[k] == NULL || has_far(in[k], n) || c->in[k].dtype == HONE_DTYPE_U64 ||
+            hn_in_rank(c, k) > shape->rank || !hn_shape_is_const(hn_in_shape(c, k), in_dims[k]) ||
             !hn_dims_count(in_dims[k], hn_in_rank(c, k), &want) || want != n)
             return;
     }

@@ -44,10 +44,8 @@ hn_dim *hn_set_values(hn_infer *c, int out, int n) {
     return v;
 }
 
-/* INT64_MAX and its like mean "to the end": any number past every size will do. */
 static hn_dim number(hn_dims *t, int64_t x) {
-    const int64_t far = (int64_t)1 << 60;
-    return hn_dim_const(t, x > far ? far : x < -far ? -far : x);
+    return hn_dim_const(t, x > HN_FAR ? HN_FAR : x < -HN_FAR ? -HN_FAR : x);
 }
 
 const hn_dim *hn_in_values(const hn_infer *c, int i, int *n) {

@@ -130,6 +130,10 @@ struct hn_infer {
     void *driver;
 };
 
+/* "To the end" is written as INT64_MAX or the like. Contents past this number are known as this
+ * number: past every size, but not to be calculated with. */
+#define HN_FAR ((int64_t)1 << 60)
+
 /* Integer tensors with at most this many elements have their contents followed. */
 #define HN_MAX_KNOWN 256
 
@@ -154,7 +158,7 @@ hn_dim *hn_set_values(hn_infer *c, int out, int n);
 /* Integer contents of input i when known as numbers: writes at most `max`, returns the count, or -1
  * when not known (or more than max). */
 int hn_in_ints(const hn_infer *c, int i, int64_t *v, int max);
-/* Contents as dims; NULL when not known. *n is their count. */
+/* Contents as dims, numbers kept within +-HN_FAR; NULL when not known. *n is their count. */
 const hn_dim *hn_in_values(const hn_infer *c, int i, int *n);
 /* Fails with HONE_E_SHAPE naming the input when its rank is known and not within [lo, hi]. */
 hone_status hn_want_rank(const hn_infer *c, int i, int lo, int hi, hn_error *err);

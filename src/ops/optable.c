@@ -328,11 +328,11 @@ hone_status hn_node_check_form(const hn_node *n, hn_error *err) {
     HN_CHECK(err, n->n_outputs >= sig->out_min && n->n_outputs <= sig->out_max, HONE_E_MODEL,
              "%s: has %d outputs, expected %d to %d", hn_node_label(n, label, sizeof label),
              n->n_outputs, sig->out_min, sig->out_max);
-    for (int i = 0; i < n_in; i++) {
+    for (int i = 0; i < n->n_inputs; i++) {
         const hn_param *p = param_at(sig->in, sig->n_in, i);
-        HN_CHECK(err, n->inputs[i].value != NULL || p->optional, HONE_E_MODEL,
-                 "%s: input %d (%.*s) is missing", hn_node_label(n, label, sizeof label), i,
-                 (int)p->name.n, p->name.p);
+        HN_CHECK(err, n->inputs[i].value != NULL || p->optional || (i >= n_in && !p->variadic),
+                 HONE_E_MODEL, "%s: input %d (%.*s) is missing",
+                 hn_node_label(n, label, sizeof label), i, (int)p->name.n, p->name.p);
     }
     for (int i = 0; i < n->n_outputs; i++) {
         const hn_param *p = param_at(sig->out, sig->n_out, i);

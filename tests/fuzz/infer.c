@@ -226,10 +226,12 @@ static void compare(void *ctx, const hn_value *v, const hn_tensor *t) {
     if (v->known == NULL) return;
     if (v->n_known != t->n) wrong(v, t, "the number of known contents");
     for (int i = 0; i < v->n_known; i++) {
-        int64_t x;
-        if (hn_dim_eval(v->known[i], size_of, NULL, &x) && x != hn_tensor_s64(t, i)) {
+        int64_t x, found = hn_tensor_s64(t, i);
+        if (found > HN_FAR) found = HN_FAR;
+        if (found < -HN_FAR) found = -HN_FAR;
+        if (hn_dim_eval(v->known[i], size_of, NULL, &x) && x != found) {
             fprintf(stderr, "content %d: inferred %lld, found %lld\n", i, (long long)x,
-                    (long long)hn_tensor_s64(t, i));
+                    (long long)found);
             wrong(v, t, "a content");
         }
     }
@@ -246,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memset(&k, 0, sizeof k);
     k.s = (source){data, size};
     hn_allocator_init(&k.alloc);
-    k.alloc.limit = 64u << 20;
+    k.alloc.limit = 4u << 20;
     must(hn_model_create(&k.m, &k.alloc, &err), &err);
     must(hn_model_set_opset(k.m, "", HN_NEWEST_OPSET, &err), &err);
     must(hn_model_set_opset(k.m, "com.microsoft", 1, &err), &err);
