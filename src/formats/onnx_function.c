@@ -14,8 +14,7 @@
 #include "formats/onnx_reader.h"
 #include "ops/op.h"
 
-/* Bytes of function bodies that may be read for one model: this much, and a multiple of the file.
- */
+/* Bytes of function bodies that may be read for one model: so many, and so often the file's. */
 #define FREE_BYTES ((uint64_t)4 << 20)
 #define FILE_MULTIPLE 16
 
@@ -46,26 +45,21 @@ const char *hn_onnx_unique_name(hn_onnx_reader *r, const char *name) {
 
 /* ---- the functions ---- */
 
-static hone_status find_function(hn_onnx_reader *r, const char *domain, const char *name,
-                                 const char *overload, hn_onnx_function **out,
-                                 hn_onnx_function *add, hn_error *err) {
+static hone_status function_key(hn_onnx_reader *r, const char *domain, const char *name,
+                                const char *overload, hn_bytes *key, hn_error *err) {
     const char *part[] = {domain, name, overload};
     size_t n[3], total = 0;
     for (int i = 0; i < 3; i++) total += n[i] = strlen(part[i]) + 1;
-    char small[512], *key = small;
-    if (total > sizeof small || add != NULL) key = hn_arena_alloc(&r->scratch, total);
-    if (key == NULL) return HN_NOMEM(err);
-    char *at = key;
+    char *at = hn_arena_alloc(&r->scratch, total);
+    if (at == NULL) return HN_NOMEM(err);
+    *key = (hn_bytes){at, total};
     for (int i = 0; i < 3; at += n[i++]) memcpy(at, part[i], n[i]);
-    *out = hn_map_get(&r->functions, key, total);
-    if (add != NULL && *out == NULL && !hn_map_put(&r->functions, key, total, add))
-        return HN_NOMEM(err);
     return HONE_OK;
 }
 
-static hone_status read_default(hn_onnx_reader *r, hn_bytes bytes, struct hn_onnx_default *out,
+static hone_status read_default(hn_onnx_reader *r, hn_bytes bytes, hn_onnx_default *out,
                                 hn_error *err) {
-    *out = (struct hn_onnx_default){{"", 0}, bytes};
+    *out = (hn_onnx_default){{"", 0}, bytes};
     hn_wire w = hn_onnx_open(r, HN_ONNX_ATTRIBUTE, bytes);
     hn_wire_field f;
     while (hn_wire_next(&w, &f, err))
@@ -82,7 +76,6 @@ static hone_status read_function(hn_onnx_reader *r, hn_onnx_function *fn, hn_err
         int *count;
     } counted[] = {{HN_ONNX_FUNCTION_INPUT, &fn->n_inputs},
                    {HN_ONNX_FUNCTION_OUTPUT, &fn->n_outputs},
-                   {HN_ONNX_FUNCTION_NODE, &fn->n_nodes},
                    {HN_ONNX_FUNCTION_OPSET_IMPORT, &fn->n_opsets},
                    {HN_ONNX_FUNCTION_ATTRIBUTE_PROTO, &fn->n_defaults}};
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
@@ -99,7 +92,7 @@ static hone_status read_function(hn_onnx_reader *r, hn_onnx_function *fn, hn_err
         return HN_NOMEM(err);
     hn_bytes *input = fn->inputs, *output = fn->outputs;
     hn_opset *opset = fn->opsets;
-    struct hn_onnx_default *attr = fn->defaults;
+    hn_onnx_default *attr = fn->defaults;
     while (hn_wire_next(&w, &f, err)) {
         switch (f.number) {
             case HN_ONNX_FUNCTION_NAME:
@@ -129,15 +122,16 @@ static hone_status read_function(hn_onnx_reader *r, hn_onnx_function *fn, hn_err
 }
 
 hone_status hn_onnx_add_function(hn_onnx_reader *r, hn_bytes bytes, hn_error *err) {
-    hn_onnx_function *fn = hn_arena_zero(&r->scratch, sizeof *fn), *before;
+    hn_onnx_function *fn = hn_arena_zero(&r->scratch, sizeof *fn);
+    hn_bytes key;
     if (fn == NULL) return HN_NOMEM(err);
     fn->bytes = bytes;
     HN_TRY(read_function(r, fn, err));
-    HN_TRY(find_function(r, fn->domain, fn->name, fn->overload, &before, fn, err));
-    HN_CHECK(err, before == NULL, HONE_E_MODEL,
+    HN_TRY(function_key(r, fn->domain, fn->name, fn->overload, &key, err));
+    HN_CHECK(err, hn_map_get(&r->functions, key.p, key.n) == NULL, HONE_E_MODEL,
              "function '%.200s' of domain '%.200s' is given twice", fn->name, fn->domain);
     r->n_functions++;
-    return HONE_OK;
+    return hn_map_put(&r->functions, key.p, key.n, fn) ? HONE_OK : HN_NOMEM(err);
 }
 
 /* ---- attributes ---- */
@@ -149,7 +143,7 @@ hone_status hn_onnx_argument(hn_onnx_reader *r, const hn_onnx_call *call, hn_byt
     *given = hn_node_attr(call->node, text);
     *fallback = (hn_bytes){"", 0};
     for (int i = 0; i < call->function->n_defaults && *given == NULL; i++) {
-        const struct hn_onnx_default *d = &call->function->defaults[i];
+        const hn_onnx_default *d = &call->function->defaults[i];
         if (d->name.n == name.n && memcmp(d->name.p, name.p, name.n) == 0) *fallback = d->attr;
     }
     return HONE_OK;
@@ -276,7 +270,7 @@ static hone_status expand(hn_onnx_reader *r, calls *c, const hn_onnx_function *f
              "the functions of the model, written out at each call, are too large");
     c->bytes_left -= fn->bytes.n;
     HN_TRY(import_opsets(r, fn, err));
-    hn_onnx_call call = {fn, n, (int)(c->n - 1)};
+    hn_onnx_call call = {fn, n, c->n - 1};
     hn_value **outputs = hn_arena_array(&r->scratch, (size_t)n->n_outputs, sizeof *outputs);
     if (outputs == NULL) return HN_NOMEM(err);
     hn_map names;
@@ -294,8 +288,9 @@ static hone_status expand(hn_onnx_reader *r, calls *c, const hn_onnx_function *f
 static hone_status inline_graph(hn_onnx_reader *r, calls *c, hn_graph *g, hn_error *err) {
     char label[320];
     for (hn_node *n = g->first; n != NULL;) {
-        hn_onnx_function *fn;
-        HN_TRY(find_function(r, n->domain, n->op_type, n->overload, &fn, NULL, err));
+        hn_bytes key;
+        HN_TRY(function_key(r, n->domain, n->op_type, n->overload, &key, err));
+        const hn_onnx_function *fn = hn_map_get(&r->functions, key.p, key.n);
         if (fn == NULL) {
             n = n->next;
             continue;

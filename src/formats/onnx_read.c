@@ -12,11 +12,14 @@
 #include "formats/onnx_reader.h"
 #include "ops/op.h"
 
+/* A node of a function is called <the calling node>/<its own name>, unless that would let a file
+ * write a long name once and have it copied to every node. */
+#define LONGEST_PREFIX 200
+
 static const hn_bytes nothing = {"", 0};
 
-/* For "%.*s". */
-static int shown(hn_bytes b) { return (int)(b.n < 200 ? b.n : 200); }
-static const char *text_of(hn_bytes b) { return b.p; }
+/* Arguments for "%.*s". */
+#define TEXT(b) (int)((b).n < 200 ? (b).n : 200), (const char *)(b).p
 
 /* In deep graphs the places stop before they push the message itself out. */
 static bool has_room(const hn_error *err) {
@@ -214,7 +217,7 @@ static hone_status read_type(hn_onnx_reader *r, hn_bytes bytes, hn_type *type, h
 
 /* ---- names ---- */
 
-hn_value *hn_onnx_resolve(const hn_onnx_scope *s, hn_bytes name) {
+static hn_value *resolve(const hn_onnx_scope *s, hn_bytes name) {
     for (; s != NULL; s = s->outer) {
         hn_value *v = hn_map_get(s->names, name.p, name.n);
         if (v != NULL) return v;
@@ -234,9 +237,9 @@ static hone_status define(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes na
         *out = before;
         return HONE_OK;
     }
-    HN_CHECK(err, before == NULL && hn_onnx_resolve(s->outer, name) == NULL, HONE_E_MODEL,
+    HN_CHECK(err, before == NULL && resolve(s->outer, name) == NULL, HONE_E_MODEL,
              "%s is called '%.*s', but that name is already given to another value", what,
-             shown(name), text_of(name));
+             TEXT(name));
     const char *text;
     HN_TRY(hn_onnx_text(&r->scratch, name, "the name of a value", &text, err));
     if (s->call == NULL) return hn_value_create(out, s->graph, text, NULL, err);
@@ -250,25 +253,6 @@ static hone_status define(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes na
 
 static hone_status read_graph(hn_onnx_reader *r, const hn_onnx_scope *outer, hn_node *owner,
                               hn_bytes bytes, hn_graph **out, hn_error *err);
-
-/* Which field holds the value of an attribute type. */
-static const uint32_t value_fields[] = {
-    [HN_ATTR_FLOAT] = HN_ONNX_ATTRIBUTE_F,
-    [HN_ATTR_INT] = HN_ONNX_ATTRIBUTE_I,
-    [HN_ATTR_STRING] = HN_ONNX_ATTRIBUTE_S,
-    [HN_ATTR_TENSOR] = HN_ONNX_ATTRIBUTE_T,
-    [HN_ATTR_GRAPH] = HN_ONNX_ATTRIBUTE_G,
-    [HN_ATTR_FLOATS] = HN_ONNX_ATTRIBUTE_FLOATS,
-    [HN_ATTR_INTS] = HN_ONNX_ATTRIBUTE_INTS,
-    [HN_ATTR_STRINGS] = HN_ONNX_ATTRIBUTE_STRINGS,
-    [HN_ATTR_TENSORS] = HN_ONNX_ATTRIBUTE_TENSORS,
-    [HN_ATTR_GRAPHS] = HN_ONNX_ATTRIBUTE_GRAPHS,
-    [HN_ATTR_SPARSE_TENSOR] = HN_ONNX_ATTRIBUTE_SPARSE_TENSOR,
-    [HN_ATTR_SPARSE_TENSORS] = HN_ONNX_ATTRIBUTE_SPARSE_TENSORS,
-    [HN_ATTR_TYPE_PROTO] = HN_ONNX_ATTRIBUTE_TP,
-    [HN_ATTR_TYPE_PROTOS] = HN_ONNX_ATTRIBUTE_TYPE_PROTOS,
-};
-enum { N_ATTR_TYPES = sizeof value_fields / sizeof *value_fields };
 
 typedef struct attr_head {
     hn_bytes name, ref, doc;
@@ -302,16 +286,15 @@ static hone_status read_attr_head(hn_onnx_reader *r, hn_bytes bytes, attr_head *
     HN_CHECK(err, h->name.n > 0, HONE_E_MODEL, "an attribute has no name");
     if (h->ref.n > 0) return HONE_OK; /* the type and value are those of the other */
     if (h->type == HN_ATTR_NONE)      /* files older than the field */
-        for (int t = 1; t < N_ATTR_TYPES; t++)
-            if (h->present == 1u << value_fields[t]) h->type = t;
-    HN_CHECK(err, h->type > 0 && h->type < N_ATTR_TYPES, HONE_E_MODEL,
-             "attribute '%.*s' has the unknown type %lld", shown(h->name), text_of(h->name),
-             (long long)h->type);
-    HN_CHECK(err, (h->present & ~(1u << value_fields[h->type])) == 0, HONE_E_MODEL,
-             "attribute '%.*s' says it is %s but holds another type", shown(h->name),
-             text_of(h->name), hn_attr_type_name((hn_attr_type)h->type));
+        for (int t = 1; t < HN_ONNX_ATTR_TYPES; t++)
+            if (h->present == 1u << hn_onnx_attr_fields[t]) h->type = t;
+    HN_CHECK(err, h->type > 0 && h->type < HN_ONNX_ATTR_TYPES, HONE_E_MODEL,
+             "attribute '%.*s' has the unknown type %lld", TEXT(h->name), (long long)h->type);
+    HN_CHECK(err, (h->present & ~(1u << hn_onnx_attr_fields[h->type])) == 0, HONE_E_MODEL,
+             "attribute '%.*s' says it is %s but holds another type", TEXT(h->name),
+             hn_attr_type_name((hn_attr_type)h->type));
     HN_CHECK(err, h->count <= INT_MAX, HONE_E_LIMIT, "attribute '%.*s' has %zu elements",
-             shown(h->name), text_of(h->name), h->count);
+             TEXT(h->name), h->count);
     return HONE_OK;
 }
 
@@ -401,7 +384,7 @@ static hone_status read_list(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node 
     hn_wire_field f;
     int at = 0;
     while (hn_wire_next(&w, &f, err))
-        if (f.number == value_fields[a->type])
+        if (f.number == hn_onnx_attr_fields[a->type])
             HN_TRY(read_elements(r, s, node, a, &w, &f, &at, list, err));
     return w.status;
 }
@@ -447,26 +430,30 @@ static hone_status copy_attr(hn_onnx_reader *r, hn_node *node, hn_attr *a, hn_at
     return HONE_OK;
 }
 
-static hone_status attr_value(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *node, hn_attr *a,
-                              attr_head *h, hn_bytes bytes, hn_error *err) {
-    if (h->ref.n > 0) {
-        hn_attr *given;
-        int64_t type = h->type;
-        HN_TRY(hn_onnx_argument(r, s->call, h->ref, &given, &bytes, err));
-        if (given != NULL)
-            HN_TRY(copy_attr(r, node, a, given, err));
-        else if (bytes.n > 0)
-            HN_TRY(read_attr_head(r, bytes, h, err));
-        else
-            return HONE_OK; /* stays without a type */
-        if (given == NULL) a->type = (hn_attr_type)h->type;
-        HN_CHECK(err, type == HN_ATTR_NONE || type == (int64_t)a->type, HONE_E_MODEL,
-                 "it is %s, but the attribute it refers to is %s",
-                 hn_attr_type_name((hn_attr_type)type), hn_attr_type_name(a->type));
-        if (given != NULL) return HONE_OK;
+/* An attribute that refers to one of the function: the caller's, else its default, else it stays
+ * without a type. */
+static hone_status read_reference(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *node,
+                                  hn_attr *a, const attr_head *h, hn_error *err) {
+    hn_attr *given;
+    hn_bytes fallback;
+    attr_head d;
+    HN_CHECK(err, s->call != NULL, HONE_E_MODEL,
+             "it refers to attribute '%.*s' of a function, but is in none", TEXT(h->ref));
+    HN_TRY(hn_onnx_argument(r, s->call, h->ref, &given, &fallback, err));
+    if (given == NULL && fallback.n == 0) return HONE_OK;
+    if (given != NULL) {
+        HN_TRY(copy_attr(r, node, a, given, err));
+    } else {
+        HN_TRY(read_attr_head(r, fallback, &d, err));
+        HN_CHECK(err, d.ref.n == 0, HONE_E_MODEL,
+                 "the default of '%.*s' refers to another attribute", TEXT(h->ref));
+        a->type = (hn_attr_type)d.type;
+        HN_TRY(read_attr_value(r, s, node, a, &d, fallback, err));
     }
-    a->type = (hn_attr_type)h->type;
-    return read_attr_value(r, s, node, a, h, bytes, err);
+    HN_CHECK(err, h->type == HN_ATTR_NONE || h->type == (int64_t)a->type, HONE_E_MODEL,
+             "it is %s, but the attribute it refers to is %s",
+             hn_attr_type_name((hn_attr_type)h->type), hn_attr_type_name(a->type));
+    return HONE_OK;
 }
 
 /* `end` is where the node's list of attributes ends; it is moved on. */
@@ -478,11 +465,10 @@ static hone_status read_attr(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node 
     if (a == NULL) return HN_NOMEM(err);
     HN_TRY(hn_onnx_text(&r->model->arena, h.name, "the name of an attribute", &a->name, err));
     HN_TRY(hn_onnx_text(&r->model->arena, h.doc, "a doc string", &a->doc, err));
-    HN_CHECK(err, h.ref.n == 0 || s->call != NULL, HONE_E_MODEL,
-             "attribute '%.200s' refers to attribute '%.*s' of a function, but is in none", a->name,
-             shown(h.ref), text_of(h.ref));
+    a->type = h.ref.n == 0 ? (hn_attr_type)h.type : HN_ATTR_NONE;
     **end = a;
-    hone_status status = attr_value(r, s, node, a, &h, bytes, err);
+    hone_status status = h.ref.n == 0 ? read_attr_value(r, s, node, a, &h, bytes, err)
+                                      : read_reference(r, s, node, a, &h, err);
     if (status != HONE_OK && has_room(err)) hn_error_context(err, "attribute '%.200s'", a->name);
     if (status == HONE_OK && a->type == HN_ATTR_NONE)
         **end = NULL;
@@ -507,51 +493,68 @@ static hone_status opset_of(hn_onnx_reader *r, const hn_onnx_scope *s, const cha
     return HONE_OK;
 }
 
-static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
-                              hn_node *before, hn_node **out, hn_error *err) {
-    hn_bytes name = nothing, op_type = nothing, domain = nothing, doc = nothing, overload = nothing;
-    int n_inputs = 0, n_outputs = 0;
+typedef struct node_head {
+    hn_bytes name, op_type, domain, overload, doc;
+    int n_inputs, n_outputs;
+} node_head;
+
+static hone_status read_node_head(hn_onnx_reader *r, hn_bytes bytes, node_head *h, hn_error *err) {
+    *h = (node_head){nothing, nothing, nothing, nothing, nothing, 0, 0};
     hn_wire w = hn_onnx_open(r, HN_ONNX_NODE, bytes);
     hn_wire_field f;
     while (hn_wire_next(&w, &f, err)) {
-        HN_CHECK(err, n_inputs < INT_MAX && n_outputs < INT_MAX, HONE_E_LIMIT,
+        HN_CHECK(err, h->n_inputs < INT_MAX && h->n_outputs < INT_MAX, HONE_E_LIMIT,
                  "a node has too many inputs or outputs");
         switch (f.number) {
-            case HN_ONNX_NODE_INPUT: n_inputs++; break;
-            case HN_ONNX_NODE_OUTPUT: n_outputs++; break;
-            case HN_ONNX_NODE_NAME: name = f.bytes; break;
-            case HN_ONNX_NODE_OP_TYPE: op_type = f.bytes; break;
-            case HN_ONNX_NODE_DOMAIN: domain = f.bytes; break;
-            case HN_ONNX_NODE_DOC_STRING: doc = f.bytes; break;
-            case HN_ONNX_NODE_OVERLOAD: overload = f.bytes; break;
+            case HN_ONNX_NODE_INPUT: h->n_inputs++; break;
+            case HN_ONNX_NODE_OUTPUT: h->n_outputs++; break;
+            case HN_ONNX_NODE_NAME: h->name = f.bytes; break;
+            case HN_ONNX_NODE_OP_TYPE: h->op_type = f.bytes; break;
+            case HN_ONNX_NODE_DOMAIN: h->domain = f.bytes; break;
+            case HN_ONNX_NODE_OVERLOAD: h->overload = f.bytes; break;
+            case HN_ONNX_NODE_DOC_STRING: h->doc = f.bytes; break;
         }
     }
-    HN_TRY(w.status);
-    HN_CHECK(err, op_type.n > 0, HONE_E_MODEL, "node '%.*s' names no operator", shown(name),
-             text_of(name));
-    const char *name_, *op_type_, *domain_;
-    HN_TRY(hn_onnx_text(&r->scratch, name, "the name of a node", &name_, err));
-    HN_TRY(hn_onnx_text(&r->scratch, op_type, "an operator", &op_type_, err));
-    HN_TRY(hn_onnx_text(&r->scratch, domain, "a domain", &domain_, err));
-    if (s->call != NULL && s->call->node->name[0] != '\0' && name.n > 0) {
-        name_ = hn_onnx_join(r, s->call->node->name, '/', name_);
-        if (name_ == NULL) return HN_NOMEM(err);
+    HN_CHECK(err, w.status != HONE_OK || h->op_type.n > 0, HONE_E_MODEL,
+             "node '%.*s' names no operator", TEXT(h->name));
+    return w.status;
+}
+
+static hone_status create_node(hn_onnx_reader *r, const hn_onnx_scope *s, const node_head *h,
+                               hn_node **out, hn_error *err) {
+    const char *name, *op_type, *domain;
+    HN_TRY(hn_onnx_text(&r->scratch, h->name, "the name of a node", &name, err));
+    HN_TRY(hn_onnx_text(&r->scratch, h->op_type, "an operator", &op_type, err));
+    HN_TRY(hn_onnx_text(&r->scratch, h->domain, "a domain", &domain, err));
+    if (s->call != NULL && name[0] != '\0') {
+        const char *call = s->call->node->name;
+        if (call[0] != '\0' && strlen(call) <= LONGEST_PREFIX)
+            name = hn_onnx_join(r, call, '/', name);
+        if (name == NULL) return HN_NOMEM(err);
     }
+    return hn_node_create(out, s->graph, domain, op_type, name, h->n_inputs, h->n_outputs, err);
+}
+
+/* The node with its outputs, so that every value has a name before one is looked up. */
+static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
+                              hn_node *before, hn_node **out, hn_error *err) {
+    node_head h;
     hn_node *n;
-    HN_TRY(hn_node_create(&n, s->graph, domain_, op_type_, name_, n_inputs, n_outputs, err));
-    n->mark = s->call != NULL ? (uint64_t)s->call->id : 0;
+    HN_TRY(read_node_head(r, bytes, &h, err));
+    HN_TRY(create_node(r, s, &h, &n, err));
     hn_node_insert(n, before);
     *out = n;
     n->op = hn_op_find(n->domain, n->op_type);
-    HN_TRY(hn_onnx_text(&r->model->arena, doc, "a doc string", &n->doc, err));
-    HN_TRY(hn_onnx_text(&r->model->arena, overload, "an overload", &n->overload, err));
     n->old = true;
+    n->mark = s->call != NULL ? s->call->id : 0;
+    HN_TRY(hn_onnx_text(&r->model->arena, h.doc, "a doc string", &n->doc, err));
+    HN_TRY(hn_onnx_text(&r->model->arena, h.overload, "an overload", &n->overload, err));
     HN_TRY(read_props(r, HN_ONNX_NODE, bytes, HN_ONNX_NODE_METADATA_PROPS, &n->metadata, err));
     HN_TRY(hn_onnx_extra(r, HN_ONNX_NODE, bytes, 0, &n->extra, err));
 
-    int i = 0;
-    w = hn_onnx_open(r, HN_ONNX_NODE, bytes);
-    while (hn_wire_next(&w, &f, err)) {
+    hn_wire w = hn_onnx_open(r, HN_ONNX_NODE, bytes);
+    hn_wire_field f;
+    for (int i = 0; hn_wire_next(&w, &f, err);) {
         if (f.number != HN_ONNX_NODE_OUTPUT) continue;
         hn_value *v;
         if (f.bytes.n > 0) {
@@ -564,6 +567,7 @@ static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byte
     return opset_of(r, s, n->domain, &n->opset, err);
 }
 
+/* Its inputs and attributes. */
 static hone_status finish_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
                                hn_node *n, hn_error *err) {
     hn_attr **end = &n->attrs;
@@ -573,9 +577,9 @@ static hone_status finish_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byt
     while (hn_wire_next(&w, &f, err)) {
         if (f.number == HN_ONNX_NODE_INPUT) {
             if (f.bytes.n > 0) {
-                hn_value *v = hn_onnx_resolve(s, f.bytes);
+                hn_value *v = resolve(s, f.bytes);
                 HN_CHECK(err, v != NULL, HONE_E_MODEL, "input '%.*s' is computed nowhere",
-                         shown(f.bytes), text_of(f.bytes));
+                         TEXT(f.bytes));
                 hn_node_set_input(n, i, v != &hn_onnx_absent ? v : NULL);
             }
             i++;
@@ -672,7 +676,7 @@ static hone_status read_initializer(hn_onnx_reader *r, const hn_onnx_scope *s, h
             status = define(r, s, name, "an initializer", &v, err);
     }
     if (status != HONE_OK) {
-        hn_error_context(err, "initializer '%.*s'", shown(name), text_of(name));
+        hn_error_context(err, "initializer '%.*s'", TEXT(name));
         hn_tensor_unref(t);
         return status;
     }
@@ -736,9 +740,9 @@ static hone_status read_outputs(hn_onnx_reader *r, const hn_onnx_scope *s, hn_by
         hn_value *v = hn_map_get(s->names, info.name.p, info.name.n);
         bool here = v != NULL;
         if (f.number == HN_ONNX_GRAPH_OUTPUT) {
-            if (!here) v = hn_onnx_resolve(s, info.name);
+            if (!here) v = resolve(s, info.name);
             HN_CHECK(err, v != NULL && v != &hn_onnx_absent, HONE_E_MODEL,
-                     "output '%.*s' is computed nowhere", shown(info.name), text_of(info.name));
+                     "output '%.*s' is computed nowhere", TEXT(info.name));
             HN_TRY(hn_graph_add_output(s->graph, v, err));
         } else if (here) {
             v->declared = true;

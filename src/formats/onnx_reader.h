@@ -6,6 +6,10 @@
 #include "formats/onnx.h"
 #include "formats/onnx_schema.h"
 
+typedef struct hn_onnx_default {
+    hn_bytes name, attr; /* an AttributeProto */
+} hn_onnx_default;
+
 /* A FunctionProto of the model. */
 typedef struct hn_onnx_function {
     hn_bytes bytes;
@@ -13,10 +17,8 @@ typedef struct hn_onnx_function {
     int n_opsets;
     hn_opset *opsets;
     int n_defaults;
-    struct hn_onnx_default {
-        hn_bytes name, attr; /* an AttributeProto */
-    } * defaults;
-    int n_inputs, n_outputs, n_nodes;
+    hn_onnx_default *defaults;
+    int n_inputs, n_outputs;
     hn_bytes *inputs, *outputs; /* names */
 } hn_onnx_function;
 
@@ -24,7 +26,7 @@ typedef struct hn_onnx_function {
 typedef struct hn_onnx_call {
     const hn_onnx_function *function;
     hn_node *node;
-    int id; /* left in the mark of each node made for it */
+    uint64_t id; /* left in the mark of each node made for it */
 } hn_onnx_call;
 
 /* More attributes of a node, or imports, than this are refused: both are searched one by one. */
@@ -56,7 +58,7 @@ struct hn_onnx_scope {
     const hn_onnx_call *call; /* NULL: not in a function */
 };
 
-/* Stands for an absent argument among the names of a call. */
+/* Stands for an absent argument among the names of a call; never written. */
 extern hn_value hn_onnx_absent;
 
 static inline hn_wire hn_onnx_open(const hn_onnx_reader *r, hn_onnx_message message, hn_bytes b) {
@@ -81,7 +83,6 @@ hone_status hn_onnx_sparse(hn_onnx_reader *r, hn_bytes bytes, hn_tensor **out, h
  * `before` (NULL: at the end). */
 hone_status hn_onnx_nodes(hn_onnx_reader *r, const hn_onnx_scope *s, hn_onnx_message message,
                           hn_bytes bytes, uint32_t field, hn_node *before, hn_error *err);
-hn_value *hn_onnx_resolve(const hn_onnx_scope *s, hn_bytes name);
 /* True for an output of a caller that no node of the body has claimed yet. */
 bool hn_onnx_unclaimed(const hn_value *v);
 /* How often a repeated field occurs. */

@@ -311,21 +311,21 @@ hone_status hn_onnx_tensor(hn_onnx_reader *r, hn_bytes bytes, hn_tensor **out, h
 
 hone_status hn_onnx_sparse(hn_onnx_reader *r, hn_bytes bytes, hn_tensor **out, hn_bytes *name,
                            hn_error *err) {
-    hn_bytes parts_[2] = {{"", 0}, {"", 0}};
+    hn_bytes values_bytes = {"", 0}, indices_bytes = {"", 0};
     int rank = 0;
     int64_t dims[HONE_MAX_RANK];
     hn_wire w = hn_onnx_open(r, HN_ONNX_SPARSE, bytes);
     hn_wire_field f;
     while (hn_wire_next(&w, &f, err)) {
-        if (f.number == HN_ONNX_SPARSE_VALUES) parts_[0] = f.bytes;
-        if (f.number == HN_ONNX_SPARSE_INDICES) parts_[1] = f.bytes;
+        if (f.number == HN_ONNX_SPARSE_VALUES) values_bytes = f.bytes;
+        if (f.number == HN_ONNX_SPARSE_INDICES) indices_bytes = f.bytes;
         if (f.number == HN_ONNX_SPARSE_DIMS) HN_TRY(read_dims(&w, &f, &rank, dims, err));
     }
     HN_TRY(w.status);
     hn_tensor *values = NULL, *indices = NULL;
     hone_status status;
-    HN_TRY_GOTO(hn_onnx_tensor(r, parts_[0], &values, name, err));
-    HN_TRY_GOTO(hn_onnx_tensor(r, parts_[1], &indices, NULL, err));
+    HN_TRY_GOTO(hn_onnx_tensor(r, values_bytes, &values, name, err));
+    HN_TRY_GOTO(hn_onnx_tensor(r, indices_bytes, &indices, NULL, err));
     HN_TRY_GOTO(hn_tensor_create_sparse(out, r->alloc, rank, dims, values, indices, err));
     return HONE_OK;
 fail:

@@ -154,7 +154,7 @@ static void put_external(writer *w, const hn_tensor *t) {
     hn_wire_put_int(&w->out, HN_ONNX_TENSOR_DATA_LOCATION, 1);
 }
 
-/* name NULL: it is among the extra fields, if there is one. */
+/* name NULL: it is the first of the extra fields, if there is one. */
 static void put_tensor(writer *w, uint32_t field, const hn_tensor *t, const char *name,
                        const hn_bytes *extra, bool may_go_outside) {
     size_t m = hn_wire_begin(&w->out, field);
@@ -164,11 +164,12 @@ static void put_tensor(writer *w, uint32_t field, const hn_tensor *t, const char
     for (int64_t i = 0; t->dtype == HONE_DTYPE_STRING && i < t->n; i++)
         hn_wire_put_blob(&w->out, HN_ONNX_TENSOR_STRING_DATA, texts[i].p, texts[i].n);
     put_given(w, HN_ONNX_TENSOR_NAME, name);
+    if (name == NULL && extra != NULL) put_extra(w, *extra);
     if (may_go_outside && goes_outside(w, t))
         put_external(w, t);
     else if (t->dtype != HONE_DTYPE_STRING && t->bytes > 0) /* an empty tensor has no data field */
         hn_wire_put_blob(&w->out, HN_ONNX_TENSOR_RAW_DATA, t->data, t->bytes);
-    if (extra != NULL) put_extra(w, *extra);
+    if (name != NULL && extra != NULL) put_extra(w, *extra);
     hn_wire_end(&w->out, field, m);
 }
 
@@ -236,9 +237,13 @@ static void put_attr_value(writer *w, const hn_attr *a) {
 static void put_attr(writer *w, const hn_attr *a) {
     size_t m = hn_wire_begin(&w->out, HN_ONNX_NODE_ATTRIBUTE);
     hn_wire_put_text(&w->out, HN_ONNX_ATTRIBUTE_NAME, a->name);
-    put_attr_value(w, a);
+    uint32_t field = hn_onnx_attr_fields[a->type];
+    if (field < HN_ONNX_ATTRIBUTE_DOC_STRING) put_attr_value(w, a);
     put_given(w, HN_ONNX_ATTRIBUTE_DOC_STRING, a->doc);
+    if (field > HN_ONNX_ATTRIBUTE_DOC_STRING && field < HN_ONNX_ATTRIBUTE_TYPE)
+        put_attr_value(w, a);
     hn_wire_put_int(&w->out, HN_ONNX_ATTRIBUTE_TYPE, a->type);
+    if (field > HN_ONNX_ATTRIBUTE_TYPE) put_attr_value(w, a);
     hn_wire_end(&w->out, HN_ONNX_NODE_ATTRIBUTE, m);
 }
 

@@ -49,8 +49,8 @@ static const char *lower(const char *name, char *buf, size_t size) {
 
 static hone_status malformed(const hn_wire *w, const unsigned char *at, const char *what,
                              hn_error *err) {
-    return HN_FAIL(err, HONE_E_FORMAT, "byte %zu: %s in a %s", (size_t)(at - w->file), what,
-                   w->message->name);
+    return HN_FAIL(err, HONE_E_FORMAT, "byte %zu (%s): %s", (size_t)(at - w->file),
+                   w->message->name, what);
 }
 
 static hone_status next(hn_wire *w, hn_wire_field *f, hn_error *err) {
@@ -82,7 +82,7 @@ static hone_status next(hn_wire *w, hn_wire_field *f, hn_error *err) {
                 return malformed(w, start, "cut or overlong length", err);
             left = (size_t)(w->end - p);
             HN_CHECK(err, n <= left, HONE_E_FORMAT,
-                     "byte %zu: a field of a %s says it has %llu bytes, but %zu are left",
+                     "byte %zu (%s): a field says it has %llu bytes, but %zu are left",
                      (size_t)(start - w->file), w->message->name, (unsigned long long)n, left);
             f->bytes = (hn_bytes){p, (size_t)n};
             p += n;
@@ -91,9 +91,8 @@ static hone_status next(hn_wire *w, hn_wire_field *f, hn_error *err) {
     }
     char name[40];
     HN_CHECK(err, fits(f->kind, f->type), HONE_E_FORMAT,
-             "byte %zu: field '%s' of a %s has wire type %d, which is not its own",
-             (size_t)(start - w->file),
-             lower(w->message->fields[f->number].name, name, sizeof name), w->message->name,
+             "byte %zu: %s.%s has wire type %d, which is not its own", (size_t)(start - w->file),
+             w->message->name, lower(w->message->fields[f->number].name, name, sizeof name),
              (int)f->type);
     f->whole = (hn_bytes){start, (size_t)(p - start)};
     w->at = p;

@@ -308,7 +308,7 @@ static void bad_models(void **state) {
     hn_bytes graph = pb("rrr", pb_inputs("x[2]"), pb_nodes("Relu", "x", "y"), pb_outputs("y[2]"));
     hn_bytes opset = pb("2i", 21);
     expect(pb(""), HONE_E_FORMAT, "the file is empty");
-    expect((hn_bytes){"not a model", 11}, HONE_E_FORMAT, "byte 0: ");
+    expect((hn_bytes){"not a model", 11}, HONE_E_FORMAT, "byte 0 (ModelProto): ");
     expect(pb("1i8b", 10, opset), HONE_E_MODEL, "the model has no graph");
     expect(pb("1i7b7b8b", 10, graph, graph, opset), HONE_E_MODEL, "the model has two graphs");
     expect(pb("7b8b", graph, opset), HONE_E_MODEL, "IR version 0, expected 3 to 14");
@@ -321,7 +321,7 @@ static void bad_models(void **state) {
     expect(pb("1i7b8b", 10, graph, pb("1s2i", "d", -1)), HONE_E_MODEL, "version -1");
     expect(pb("1i7b", 10, graph), HONE_E_MODEL,
            "Relu (output 'y'): no opset of ai.onnx is imported");
-    expect(pb("1i7i8b", 10, 5, opset), HONE_E_FORMAT, "field 'graph' of a ModelProto");
+    expect(pb("1i7i8b", 10, 5, opset), HONE_E_FORMAT, "ModelProto.graph has wire type 0");
     hn_bytes opsets = pb("");
     for (int i = 0; i < 300; i++) {
         char domain[16];
@@ -395,9 +395,9 @@ static void bad_attributes(void **state) {
     expect_attr(pb("1s20i", "a", HN_ATTR_TENSOR), HONE_E_MODEL, "attribute 'a': it has no value");
     expect_attr(pb("1s20i", "a", HN_ATTR_GRAPH), HONE_E_MODEL, "attribute 'a': it has no value");
     expect_attr(pb("1s20i3s", "a", HN_ATTR_INT, "x"), HONE_E_FORMAT,
-                "field 'i' of a AttributeProto has wire type 2");
+                "AttributeProto.i has wire type 2");
     expect_attr(pb("1s20i21s", "a", HN_ATTR_INT, "b"), HONE_E_MODEL,
-                "refers to attribute 'b' of a function, but is in none");
+                "attribute 'a': it refers to attribute 'b' of a function, but is in none");
     expect_attr(pb("1s20i5b", "a", HN_ATTR_TENSOR, pb("2i", 99)), HONE_E_MODEL,
                 "attribute 'a': a tensor has the unknown data type 99");
     hn_bytes two = pb("1s20i3i", "a", HN_ATTR_INT, 1);
@@ -814,6 +814,39 @@ static void bad_functions(void **state) {
            "attribute 'axis': it is INT, but the attribute it refers to is FLOAT");
 }
 
+/* The name of the call goes before those of the nodes, but a long one is not copied a thousand
+ * times. */
+static void names_of_inlined_nodes(void **state) {
+    (void)state;
+    hn_bytes nodes = pb("");
+    for (int i = 0; i < 1000; i++) {
+        char out[16];
+        snprintf(out, sizeof out, "t%d", i);
+        nodes = pb("r7b", nodes, pb_node("Neg", "a", out, pb("3s", "n")));
+    }
+    hn_bytes fn = function("top", "a", "", nodes);
+    for (int long_name = 0; long_name < 2; long_name++) {
+        static char name[100000];
+        memset(name, 'c', sizeof name - 1);
+        if (!long_name) strcpy(name, "call");
+        hn_bytes graph = pb("r1b", pb_inputs("x"), pb_node("top", "x", "", pb("3s7s", name, "f")));
+        hn_model *m = load(pb("1i7b8b8br", 10, graph, pb("2i", 21), pb("1s2i", "f", 1), fn));
+        assert_int_equal(m->graph->n_nodes, 1000);
+        assert_string_equal(m->graph->first->name, long_name ? "n" : "call/n");
+        hn_model_destroy(m);
+    }
+    assert_true(atomic_load(&scratch_mem.peak) < (8 << 20));
+}
+
+static void a_default_that_is_a_reference(void **state) {
+    (void)state;
+    hn_bytes ref = pb("1s21s20i", "axis", "by", HN_ATTR_INT);
+    hn_bytes given = pb("11b", pb("1s20i21s", "by", 77, "other"));
+    hn_bytes nodes = pb("7br", pb_node("Softmax", "a", "b", pb("5b", ref)), given);
+    expect(calling(function("top", "a", "b", nodes)), HONE_E_MODEL,
+           "attribute 'axis': the default of 'by' refers to another attribute");
+}
+
 /* 40 functions, each calling the next one twice. */
 static void a_bomb_of_functions(void **state) {
     (void)state;
@@ -837,6 +870,55 @@ static hn_bytes saved_bytes(hn_model *m, const hn_onnx_save_options *o, hn_file 
     hn_error err = {0};
     if (hn_onnx_save_memory(file, m, o, &err) != HONE_OK) fail_msg("%s", err.text);
     return (hn_bytes){(*file)->data, (*file)->bytes};
+}
+
+/* Fields in the order of their numbers, data in raw_data: such a file comes back byte for byte. */
+static void a_canonical_file_is_saved_byte_for_byte(void **state) {
+    (void)state;
+    static const unsigned char data[16];
+    hn_bytes four = {data, 4}, entry = pb("1s2s", "key", "value"), type = pb("1b", pb("1i", 1));
+    hn_bytes tensor = pb("1i2i8s9b12s16b99i", 1, HONE_DTYPE_F32, "t", four, "doc", entry, 7);
+    hn_bytes plain = pb("1i2i8s9b", 1, HONE_DTYPE_F32, "t", four);
+    hn_bytes texts = pb("1i2i6s6s8s", 2, HONE_DTYPE_STRING, "a", "", "texts");
+    hn_bytes empty = pb("1i1i2i8s", 0, 3, HONE_DTYPE_F32, "empty");
+    hn_bytes sparse = pb("1b2b3i", pb("1i2i9b", 1, HONE_DTYPE_F32, four),
+                         pb("1i2i9b", 1, HONE_DTYPE_S64, (hn_bytes){data, 8}), 4);
+    hn_bytes inner = pb("1b2s5b12b", pb_node("Neg", "x", "in", pb("")), "inner", pb_zeros("iw", 1),
+                        pb_value("in"));
+    hn_bytes inner2 = pb("1b2s12b", pb_node("Neg", "x", "in2", pb("")), "inner2", pb_value("in2"));
+    hn_bytes attrs =
+        pb("5b5b5b5b5b5b5b", pb("1s2f13s20i", "f", 0.5, "doc", HN_ATTR_FLOAT),
+           pb("1s3i20i", "i", -3, HN_ATTR_INT), pb("1s4s20i", "s", "", HN_ATTR_STRING),
+           pb("1s5b20i", "t", plain, HN_ATTR_TENSOR), pb("1s6b20i", "g", inner, HN_ATTR_GRAPH),
+           pb("1s14b20i", "tp", type, HN_ATTR_TYPE_PROTO),
+           pb("1s20i22b", "st", HN_ATTR_SPARSE_TENSOR, sparse));
+    attrs = pb("r5b5b5b5b5b5b5b", attrs, pb("1s7f7f20i", "fs", 1.0, 2.0, HN_ATTR_FLOATS),
+               pb("1s8i8i20i", "is", 1, -1, HN_ATTR_INTS),
+               pb("1s9s9s20i", "ss", "p", "q", HN_ATTR_STRINGS),
+               pb("1s10b10b20i", "ts", plain, empty, HN_ATTR_TENSORS),
+               pb("1s11b20i", "gs", inner2, HN_ATTR_GRAPHS),
+               pb("1s15b15b20i", "tps", type, type, HN_ATTR_TYPE_PROTOS),
+               pb("1s20i23b", "sts", HN_ATTR_SPARSE_TENSORS, sparse));
+    hn_bytes odd = pb("1s1s2s2s3s4srr", "x", "", "a", "", "node", "Odd", attrs,
+                      pb("6s7s8s9b10b", "doc", "my.ops", "over", entry, pb("1s", "device")));
+    hn_bytes dims = pb("1b1b1b1b", pb("1i3s", 2, "BATCH"), pb("2s", "n"), pb(""), pb("1i", 0));
+    hn_bytes x =
+        pb("1s2b3s4b", "x", pb("1b6s", pb("1i2b", HONE_DTYPE_F32, dims), "IMAGE"), "doc", entry);
+    hn_bytes y = pb("1s2b", "a", pb("8b", pb("1i2b", HONE_DTYPE_F32, dims)));
+    hn_bytes named = pb("1b2b3i", pb("1i2i8s9b", 1, HONE_DTYPE_F32, "sparse", four),
+                        pb("1i2i9b", 1, HONE_DTYPE_S64, (hn_bytes){data, 8}), 4);
+    hn_bytes graph =
+        pb("1b2s5b5b5b10s11b12b13b13b15b16b14b99s", odd, "g", tensor, texts, empty, "doc", x, y,
+           pb("1s2b", "t", type), y, named, entry, pb("1s", "quantized"), "unknown");
+    hn_bytes model = pb("1i2s3s4s5i6s7b8b8b14b20b", 10, "p", "1", "d", 3, "doc", graph,
+                        pb("1s2i", "", 21), pb("1s2i", "my.ops", 2), entry, pb("3b", entry));
+    hn_model *m = load(model);
+    hn_file *file;
+    hn_bytes saved = saved_bytes(m, NULL, &file);
+    assert_int_equal(saved.n, model.n);
+    assert_memory_equal(saved.p, model.p, model.n);
+    hn_file_unref(file);
+    hn_model_destroy(m);
 }
 
 static void saving_twice_gives_the_same_bytes(void **state) {
@@ -941,7 +1023,10 @@ int main(void) {
         TEST(functions_are_inlined),
         TEST(a_graph_given_to_a_function),
         TEST(bad_functions),
+        TEST(names_of_inlined_nodes),
+        TEST(a_default_that_is_a_reference),
         TEST(a_bomb_of_functions),
+        TEST(a_canonical_file_is_saved_byte_for_byte),
         TEST(saving_twice_gives_the_same_bytes),
         TEST(inputs_are_not_overwritten),
         TEST(what_cannot_be_saved),

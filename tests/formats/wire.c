@@ -47,8 +47,8 @@ static void expect_bad(const char *bytes, size_t n, const char *why) {
 
 static void malformed_bytes(void **state) {
     (void)state;
-    BAD("\x80", "byte 0: cut or overlong tag in a Test");
-    BAD("\x08\x01\x00", "byte 2: invalid tag");
+    BAD("\x80", "byte 0 (Test): cut or overlong tag");
+    BAD("\x08\x01\x00", "byte 2 (Test): invalid tag");
     BAD("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "overlong tag");
     BAD("\x80\x80\x80\x80\x80\x01\x00", "invalid tag");
     BAD("\x08", "cut or overlong number");
@@ -63,9 +63,9 @@ static void malformed_bytes(void **state) {
     BAD("\x0b", "unknown wire type"); /* groups */
     BAD("\x0c", "unknown wire type");
     BAD("\x0e", "unknown wire type");
-    BAD("\x0a\x01x", "field 'number' of a Test has wire type 2");
-    BAD("\x18\x01", "field 'part' of a Test has wire type 0");
-    BAD("\x21\x01\x02\x03\x04\x05\x06\x07\x08", "field 'ints' of a Test has wire type 1");
+    BAD("\x0a\x01x", "Test.number has wire type 2");
+    BAD("\x18\x01", "Test.part has wire type 0");
+    BAD("\x21\x01\x02\x03\x04\x05\x06\x07\x08", "Test.ints has wire type 1");
     BAD("\x22\x02\x01\x80", "number in a list");
     BAD("\x2a\x03"
         "abc",
