@@ -151,7 +151,6 @@ struct hn_attr {
     /* Of a tensor, or of each of a list: fields of its TensorProto beside type, dims and data,
      * saved as they came; NULL: none. */
     hn_bytes *extra;
-    const char *ref; /* ref_attr_name: only inside functions, before they are inlined */
     const char *doc;
     hn_attr *next;
 };
