@@ -120,10 +120,10 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     int count;
     const hn_dim *sizes = hn_in_values(c, SIZES, &count);
     const hn_tensor *scales = hn_has_in(c, SCALES) ? c->in[SCALES].tensor : NULL;
-    if (n[SIZES] > 0 && sizes != NULL) {
+    if (n[SIZES] > 0 && sizes != NULL && count == f.n) {
         if (f.keep_aspect) HN_TRY(keep_aspect(c->dims, &f, x, sizes, &y, err));
         for (int i = 0; !f.keep_aspect && i < f.n; i++) y.dim[f.axes[i]] = sizes[i];
-    } else if (n[SCALES] > 0 && scales != NULL) {
+    } else if (n[SCALES] > 0 && scales != NULL && scales->n == f.n) {
         for (int i = 0; i < f.n; i++)
             HN_TRY(scaled(c->dims, x->dim[f.axes[i]], (float)hn_tensor_f64(scales, i),
                           &y.dim[f.axes[i]], err));
