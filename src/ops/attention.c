@@ -311,8 +311,8 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     if (j.mask != NULL && j.mask->n > 0) plan_mask(&j);
     if (j.nonpad != NULL) HN_TRY(check_nonpad(j.nonpad, a->keys, err));
     if (e->out[Y]->n > 0 || (j.qk != NULL && j.qk->n > 0)) HN_TRY(hn_attention_ref(e, a, err));
-    hn_attention_present(a, &a->past_k, &a->k, hn_eval_out(e, PRESENT_K));
-    hn_attention_present(a, &a->past_v, &a->v, hn_eval_out(e, PRESENT_V));
+    hn_attention_present(a, &a->past_k, &a->k, hn_eval_out(e, PRESENT_K), 0);
+    hn_attention_present(a, &a->past_v, &a->v, hn_eval_out(e, PRESENT_V), 0);
     return HONE_OK;
 }
 

@@ -186,8 +186,7 @@ void hn_softmax_row(double *scores, int64_t n) {
 }
 
 void hn_attention_present(const hn_attention *a, const hn_heads *past, const hn_heads *now,
-                          hn_tensor *present) {
-    int64_t at = 0;
+                          hn_tensor *present, int64_t at) {
     if (present == NULL || present->n == 0) return;
     for (int64_t b = 0; b < a->samples; b++)
         for (int64_t h = 0; h < a->kv_heads; h++)

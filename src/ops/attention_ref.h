@@ -42,9 +42,10 @@ hone_status hn_attention_ref(hn_eval *e, const hn_attention *a, hn_error *err);
 
 /* Softmax of n scores; where all are -inf (nothing may be looked at) all are 0. */
 void hn_softmax_row(double *scores, int64_t n);
-/* Writes past positions, then the others, to a tensor [samples, kv_heads, past + keys, size]. */
+/* Writes past positions, then the others, as [samples, kv_heads, past + keys, size] to elements
+ * from `at` on of a tensor, which may be NULL. */
 void hn_attention_present(const hn_attention *a, const hn_heads *past, const hn_heads *now,
-                          hn_tensor *present);
+                          hn_tensor *present, int64_t at);
 /* Multiply-accumulates: both products. */
 void hn_attention_cost(hn_dims *t, hn_dim samples, hn_dim heads, hn_dim queries, hn_dim keys,
                        hn_dim size, hn_dim v_size, hn_cost *cost);

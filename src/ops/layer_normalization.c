@@ -2,19 +2,19 @@
  * RMSNormalization and its forerunner in ONNX Runtime, SimplifiedLayerNormalization (mean square).
  * Scale and bias broadcast to X.
  */
-#include <math.h>
-
 #include "ops/norm_ref.h"
 
-/* Which outputs the statistics are, 0: none. Without an output for the mean there is no mean. */
+/* Which outputs the statistics are, 0: none. Without one for the mean there is no mean. */
 typedef struct layer {
     int mean, inv_std;
 } layer;
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     int64_t stash = hn_attr_i(c->node, "stash_type"), axis = hn_attr_i(c->node, "axis");
-    HN_CHECK(err, stash == HONE_DTYPE_F32 || stash == HONE_DTYPE_BF16, HONE_E_ARG,
-             "stash_type is %lld, expected 1 (float) or 16 (bfloat16)", (long long)stash);
+    bool is_float =
+        stash > 0 && stash < HONE_DTYPE_COUNT_ && hn_dtype_in((hone_dtype)stash, HN_DTYPES_FLOAT);
+    HN_CHECK(err, is_float, HONE_E_ARG, "stash_type is %lld, expected 1, 10, 11 or 16",
+             (long long)stash);
     const hn_shape *x = hn_in_shape(c, 0);
     for (int i = 1; i < c->n_in; i++) HN_TRY(hn_want_broadcast_to(c, i, x, err));
     hn_set_shape(c, 0, x);
@@ -53,25 +53,25 @@ static hone_status ref(hn_eval *e, hn_error *err) {
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("axis", -1), HN_ATTR_F("epsilon", 1e-5f), HN_ATTR_I("stash_type", 1), {0}};
 
-#define LAYER(lc, DOMAIN, NAME, VERSIONS, SIG, MEAN, INV_STD) \
-    const hn_op_def hn_op_##lc = {.domain = DOMAIN,           \
-                                  .name = NAME,               \
-                                  .versions = VERSIONS,       \
-                                  .sig = SIG,                 \
-                                  .attrs = attrs,             \
-                                  .traits = HN_INPLACE,       \
-                                  .infer = infer,             \
-                                  .ref = ref,                 \
-                                  .data = &(const layer){MEAN, INV_STD}};
+#define LAYER(lc, DOMAIN, NAME, VERSIONS, SIG, ...)     \
+    const hn_op_def hn_op_##lc = {.domain = DOMAIN,     \
+                                  .name = NAME,         \
+                                  .versions = VERSIONS, \
+                                  .sig = SIG,           \
+                                  .attrs = attrs,       \
+                                  .traits = HN_INPLACE, \
+                                  .infer = infer,       \
+                                  .ref = ref,           \
+                                  .data = &(const layer){__VA_ARGS__}};
 
 LAYER(layer_normalization, "", "LayerNormalization", "17",
-      "(X:T, Scale:T, B:T?) -> (Y:T, Mean:U?, InvStdDev:U?); T: float; U: f32 bf16", 1, 2)
+      "(X:T, Scale:T, B:T?) -> (Y:T, Mean:U?, InvStdDev:U?); T: float; U: float", 1, 2)
 LAYER(rms_normalization, "", "RMSNormalization", "23",
       "(X:T, scale:V) -> (Y:V); T: float; V: float", 0, 0)
 
 /* ONNX Runtime registers it among the standard operators; com.microsoft is where one looks first.
  */
-#define SIMPLIFIED "(X:T, scale:V) -> (Y:V, inv_std_var:U?); T: float; U: f32 bf16; V: float"
+#define SIMPLIFIED "(X:T, scale:V) -> (Y:V, inv_std_var:U?); T: float; U: float; V: float"
 LAYER(simplified_layer_normalization, "", "SimplifiedLayerNormalization", "1", SIMPLIFIED, 0, 1)
 LAYER(ms_simplified_layer_normalization, "com.microsoft", "SimplifiedLayerNormalization", "1",
       SIMPLIFIED, 0, 1)
