@@ -1,4 +1,4 @@
-/* What the verbs share: options, tables, JSON, progress, exit codes. */
+/* What the verbs share: options, exit codes, messages, progress, tables, JSON. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -16,36 +16,36 @@ typedef enum exit_code {
     EXIT_INTERRUPTED = 130,
 } exit_code;
 
-/* ---- options ---- */
+/* ---- options (options.c) ---- */
 
 typedef struct option_def {
-    const char *name; /* "--data"; the table ends with NULL */
+    const char *name; /* "--data"; NULL ends the table */
     char letter;      /* 'd' for -d, or 0 */
     const char *arg;  /* what follows, for the help: "SPEC"; NULL: a switch */
     const char *help;
     bool many; /* may be given more than once */
 } option_def;
 
-/* Options every verb takes that reports or runs. */
+/* Options that mean the same in every verb that has them. */
 #define OPTION_JSON \
     { "--json", 0, NULL, "print one JSON object instead of text", false }
 #define OPTION_QUIET \
-    { "--quiet", 'q', NULL, "print no warnings and no progress", false }
+    { "--quiet", 'q', NULL, "print no warnings, notes or progress", false }
 #define OPTION_VERBOSE \
-    { "--verbose", 'v', NULL, "print more", false }
+    { "--verbose", 'v', NULL, "tell on stderr what is done and how long it takes", false }
 #define OPTION_THREADS \
     { "--threads", 't', "N", "threads (default: the cores this process may use)", false }
 #define OPTION_SEED \
-    { "--seed", 0, "N", "seed of everything random (default 1)", false }
+    { "--seed", 0, "N", "seed of everything random (default: 1)", false }
 #define OPTION_DIM \
     { "--dim", 0, "NAME=N", "size of a symbolic axis", true }
 #define OPTION_MAX_MEMORY \
     { "--max-memory", 0, "MB", "refuse to take more (default: what the machine allows)", false }
 
-typedef struct verb verb;
-
 #define MOST_OPTIONS 64
-#define MOST_ARGUMENTS 16
+#define MOST_ARGUMENTS 4
+
+typedef struct verb verb;
 
 /* A parsed command line. */
 typedef struct args {
@@ -55,73 +55,97 @@ typedef struct args {
     int n_options; /* given options, in order */
     struct {
         const option_def *def;
-        const char *value;
+        char *value; /* "" of a switch */
     } option[MOST_OPTIONS];
 } args;
 
 struct verb {
     const char *name;
     const char *usage; /* arguments, for the help: "MODEL" */
-    int n_arguments;   /* at least */
-    int most_arguments;
+    int n_arguments, most_arguments;
     const char *summary;
     const option_def *options;
     exit_code (*run)(const args *a);
 };
 
-extern const verb *const verbs[]; /* ends with NULL */
+/* Fills in a, whose verb is set, from the words behind the verb; false after saying what is wrong.
+ */
+bool read_words(args *a, int n, char **words);
 
 bool has(const args *a, const char *name);
-/* The last value given, or NULL. */
+/* The value given, or NULL. */
 const char *value_of(const args *a, const char *name);
-/* The k-th value given of an option that may be repeated, or NULL. */
-const char *value_at(const args *a, const char *name, int k);
-/* A whole number within [lo, hi]; says what is wrong and returns false. Absent: *v is unchanged. */
+/* The k-th value of an option that may be repeated, or NULL. */
+char *value_at(const args *a, const char *name, int k);
+/* A whole number within [lo, hi]; false after saying what is wrong. Absent: *v is unchanged. */
 bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v);
-/* The --dim options; false after saying what is wrong. */
+/* The --dim options, at most MOST_OPTIONS; false after saying what is wrong. To be called once: it
+ * cuts the options' texts at their `=`. */
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
-/* Index of the candidate (list ends with NULL) nearest in spelling, or -1 when none is near. */
-int nearest(const char *word, const char *const *list);
+/* --threads, --max-memory and --seed. From here on Ctrl-C ends a run instead of the program. */
+bool session_options(const args *a, hone_session_options *o);
+/* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */
+const char *nearest(const char *word, const char *const *list);
+/* "<owner> has no <kind> '<word>'", with the nearest spelling in the list, or the whole list when
+ * none is near. */
+void has_no(const char *owner, const char *kind, const char *word, const char *const *list);
 
-/* ---- saying things ---- */
+/* ---- messages and progress (report.c) ---- */
 
-void complain(const char *format, ...) HONE_PRINTF(1, 2); /* "hone: ..." on stderr */
-/* Says e's text and gives the exit code that goes with its status. */
+/* What `hone -q` and `hone -v` set: -q shows errors only, none of them also warnings and notes, -v
+ * also what the library tells of its work. */
+void set_verbosity(bool quiet, bool verbose);
+
+/* One line, "hone: ...", on stderr. Control characters, which names in a model may hold, are
+ * replaced in everything that is printed. */
+void complain(const char *format, ...) HONE_PRINTF(1, 2);
+void note(const char *format, ...) HONE_PRINTF(1, 2); /* unless -q */
+/* One line on stdout. */
+void line(const char *format, ...) HONE_PRINTF(1, 2);
+/* Says what e says; the exit code that goes with its status. */
 exit_code fail_with(const hone_error *e);
-exit_code code_of(hone_status s);
 
-/* Sets up warnings and the handling of Ctrl-C after -q and -v. */
-void start(const args *a);
+void catch_interrupt(void);
 /* False once the user has pressed Ctrl-C; fits hone_session_options.keep_going. */
 bool not_interrupted(void *unused);
-/* A session with the options the verb was given (--threads, --max-memory, --seed). */
-bool session_options(const args *a, hone_session_options *o);
 
-/* A bar with rate and time left on stderr when that is a terminal. fits hone_eval_options.progress;
- * ctx is a progress. */
+/* A bar with rate and time left, on stderr if that is a terminal. progress_step fits
+ * hone_eval_options.progress; ctx is a progress. */
 typedef struct progress {
     const char *what; /* "eval" */
     const char *unit; /* "samples" */
     double begun, shown;
-    bool off, drawn;
+    bool drawn;
 } progress;
-void progress_start(progress *p, const args *a, const char *what, const char *unit);
+void progress_start(progress *p, const char *what, const char *unit);
 bool progress_step(void *ctx, int64_t done, int64_t total);
 void progress_end(progress *p);
 
-/* ---- text ---- */
+/* ---- text (text.c) ---- */
 
-/* "1.23 M", "4.5 GB": three significant digits; buf is at least 32 bytes. Negative: "?". */
+void *must(void *p); /* ends the program when p is NULL: out of memory */
+
+/* "1.23 M", "4.5 GB": three significant digits; buf has 32 bytes. Negative: "?". */
 const char *human_count(int64_t n, char *buf);
 const char *human_bytes(int64_t n, char *buf);
+/* "a, b, c" of a list that ends with NULL; free it. */
+char *join(const char *const *list);
+/* "f32[batch, 10]"; free it. */
+char *type_text(const hone_value_info *v);
+/* "my.domain.Op", or "Op" of ai.onnx; free it. */
+char *op_text(const char *domain, const char *op);
 
-/* A table: columns are as wide as their widest cell; numbers to the right. Cells are copied. */
+/* A table on stdout. Columns are as wide as their widest cell. Where COLUMNS or the terminal is
+ * narrower, the columns that may be cut are. align has a letter per column: l left, r right, h left
+ * and cut to its head, t left and cut to its tail. heads NULL: no heading. */
 typedef struct table table;
-table *table_new(const char *const *heads, const char *align); /* align: 'l' or 'r' per column */
+table *table_new(const char *const *heads, const char *align);
 void table_cell(table *t, const char *format, ...) HONE_PRINTF(2, 3);
-void table_print(table *t, FILE *to); /* and frees it */
+void table_print(table *t); /* and frees it */
 
-/* JSON to stdout. Text that is not UTF-8 is made so. */
+/* ---- JSON (json.c) ---- */
+
+/* Printed to stdout as it comes. Text that is not UTF-8 is made so. */
 typedef struct json {
     int depth;
     bool comma[16];
@@ -129,12 +153,11 @@ typedef struct json {
 void json_begin(json *j, const char *key, char bracket); /* '{' or '['; key NULL inside lists */
 void json_end(json *j, char bracket);
 void json_text(json *j, const char *key, const char *v); /* NULL: null */
-void json_number(json *j, const char *key, double v);
+void json_number(json *j, const char *key, double v);    /* not finite: null */
 void json_int(json *j, const char *key, int64_t v);
+void json_count(json *j, const char *key, int64_t v); /* negative, not known: null */
 void json_bool(json *j, const char *key, bool v);
-
-/* Types and dims of a value, as {"name", "dtype", "dims"}. */
+/* The keys "name", "dtype" and "dims" of an open object. */
 void json_value_info(json *j, const hone_value_info *v);
-const char *type_text(const hone_value_info *v, char *buf, size_t size);
 
 #endif

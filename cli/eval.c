@@ -8,11 +8,12 @@ static bool share_of(const args *a, const char *name, double *v) {
     if (text == NULL) return true;
     char *end;
     double x = strtod(text, &end);
+    bool number = end != text;
     if (*end == '%') {
         x /= 100;
         end++;
     }
-    if (end == text || *end != '\0' || !(x >= 0 && x <= 1)) {
+    if (!number || *end != '\0' || !(x >= 0 && x <= 1)) {
         complain("%s wants a share such as 91.5%% or 0.915, got '%s'", name, text);
         return false;
     }
@@ -20,73 +21,84 @@ static bool share_of(const args *a, const char *name, double *v) {
     return true;
 }
 
-static exit_code run(const args *a) {
-    hone_error err;
-    hone_session_options o;
-    hone_eval_options how;
-    hone_eval_options_init(&how);
-    double wanted = -1;
-    const char *spec = value_of(a, "--data");
-    if (spec == NULL) {
-        complain("eval wants --data KIND:PATH; try --data synthetic:digits");
-        return EXIT_USAGE;
-    }
-    if (!session_options(a, &o) || !number_of(a, "--batch", 1, INT32_MAX, &how.batch) ||
-        !share_of(a, "--min-accuracy", &wanted))
-        return EXIT_USAGE;
+static double share(int64_t part, int64_t whole) {
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static void print_json(const char *path, const char *spec, const hone_eval_result *r) {
+    json j = {0};
+    json_begin(&j, NULL, '{');
+    json_text(&j, "schema", "hone.eval/1");
+    json_text(&j, "model", path);
+    json_text(&j, "data", spec);
+    json_int(&j, "samples", r->samples);
+    json_int(&j, "classes", r->classes);
+    json_int(&j, "top1_correct", r->top1);
+    json_number(&j, "top1", share(r->top1, r->samples));
+    json_count(&j, "top5_correct", r->top5);
+    if (r->top5 >= 0)
+        json_number(&j, "top5", share(r->top5, r->samples));
+    else
+        json_text(&j, "top5", NULL);
+    json_number(&j, "seconds", r->seconds);
+    json_end(&j, '}');
+}
+
+static void print_text(const char *spec, const hone_eval_result *r) {
+    line("%-10s%lld of %s", "samples", (long long)r->samples, spec);
+    line("%-10s%.2f %%  (%lld correct)", "top-1", 100 * share(r->top1, r->samples),
+         (long long)r->top1);
+    if (r->top5 >= 0)
+        line("%-10s%.2f %%  (%lld correct)", "top-5", 100 * share(r->top5, r->samples),
+             (long long)r->top5);
+    note("%.2f s, %.1f samples/s", r->seconds,
+         r->seconds > 0 ? (double)r->samples / r->seconds : 0);
+}
+
+static hone_status evaluate(const char *path, const char *spec, const hone_session_options *so,
+                            hone_eval_options *eo, hone_eval_result *r, hone_error *err) {
     hone_model *m = NULL;
     hone_session *s = NULL;
     hone_dataset *d = NULL;
-    hone_eval_result r;
     progress p;
-    hone_status status = hone_model_load(&m, a->argument[0], NULL, &err);
-    if (status == HONE_OK) status = hone_session_create(&s, m, &o, &err);
-    if (status == HONE_OK) status = hone_dataset_open(&d, spec, &err);
-    progress_start(&p, a, "eval", "samples");
-    how.progress = progress_step;
-    how.progress_ctx = &p;
-    if (status == HONE_OK) status = hone_eval(m, s, d, &how, &r, &err);
+    eo->progress = progress_step;
+    eo->progress_ctx = &p;
+    progress_start(&p, "eval", "samples");
+    hone_status status = hone_model_load(&m, path, NULL, err);
+    if (status == HONE_OK) status = hone_session_create(&s, m, so, err);
+    if (status == HONE_OK) status = hone_dataset_open(&d, spec, err);
+    if (status == HONE_OK) status = hone_session_eval(s, d, eo, r, err);
     progress_end(&p);
-    exit_code code = EXIT_DONE;
-    if (status != HONE_OK) {
-        code = fail_with(&err);
-    } else {
-        double top1 = r.samples > 0 ? (double)r.top1 / (double)r.samples : 0;
-        double top5 = r.samples > 0 ? (double)r.top5 / (double)r.samples : 0;
-        double rate = r.seconds > 0 ? (double)r.samples / r.seconds : 0;
-        if (has(a, "--json")) {
-            json j = {0};
-            json_begin(&j, NULL, '{');
-            json_text(&j, "schema", "hone.eval/1");
-            json_text(&j, "model", a->argument[0]);
-            json_text(&j, "data", spec);
-            json_int(&j, "samples", r.samples);
-            json_int(&j, "classes", r.classes);
-            json_int(&j, "top1_correct", r.top1);
-            json_number(&j, "top1", top1);
-            if (r.top5 >= 0) {
-                json_int(&j, "top5_correct", r.top5);
-                json_number(&j, "top5", top5);
-            }
-            json_number(&j, "seconds", r.seconds);
-            json_end(&j, '}');
-        } else {
-            printf("%-10s%lld of %s\n", "samples", (long long)r.samples, spec);
-            printf("%-10s%.2f %%  (%lld correct)\n", "top-1", 100 * top1, (long long)r.top1);
-            if (r.top5 >= 0)
-                printf("%-10s%.2f %%  (%lld correct)\n", "top-5", 100 * top5, (long long)r.top5);
-            if (!has(a, "--quiet"))
-                fprintf(stderr, "%-10s%.2f s, %.1f samples/s\n", "time", r.seconds, rate);
-        }
-        if (top1 < wanted) {
-            complain("top-1 is %.2f %%, below the %.2f %% asked for", 100 * top1, 100 * wanted);
-            code = EXIT_FAILED;
-        }
-    }
     hone_dataset_destroy(d);
     hone_session_destroy(s);
     hone_model_destroy(m);
-    return code;
+    return status;
+}
+
+static exit_code run(const args *a) {
+    const char *spec = value_of(a, "--data");
+    hone_session_options so;
+    hone_eval_options eo;
+    hone_eval_options_init(&eo);
+    double wanted = 0;
+    if (spec == NULL) {
+        complain("eval wants --data KIND:PATH, for example --data synthetic:digits");
+        return EXIT_USAGE;
+    }
+    if (!session_options(a, &so) || !number_of(a, "--batch", 1, INT32_MAX, &eo.batch) ||
+        !share_of(a, "--min-accuracy", &wanted))
+        return EXIT_USAGE;
+    hone_eval_result r;
+    hone_error err;
+    if (evaluate(a->argument[0], spec, &so, &eo, &r, &err) != HONE_OK) return fail_with(&err);
+    if (has(a, "--json"))
+        print_json(a->argument[0], spec, &r);
+    else
+        print_text(spec, &r);
+    double found = share(r.top1, r.samples);
+    if (found >= wanted) return EXIT_DONE;
+    complain("top-1 is %.2f %%, below the %.2f %% asked for", 100 * found, 100 * wanted);
+    return EXIT_FAILED;
 }
 
 static const option_def options[] = {

@@ -6,33 +6,92 @@
 /* Rows of the table of nodes that are shown unless asked otherwise. */
 #define SHOWN_NODES 40
 
+/* Of hone_inspection.bytes_at. */
 static const char *const size_names[5] = {"f32", "f16", "int8", "int4", "1 bit"};
 static const char *const size_keys[5] = {"f32", "f16", "int8", "int4", "bit1"};
-
-static const char *domain_name(const char *domain) {
-    return domain[0] != '\0' ? domain : "ai.onnx";
-}
 
 static double share(int64_t part, int64_t whole) {
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
+static hone_value_info value_info(const hone_model *m, bool input, size_t i) {
+    hone_value_info v = {.name = "", .rank = -1};
+    if (input)
+        hone_model_input(m, i, &v, NULL);
+    else
+        hone_model_output(m, i, &v, NULL);
+    return v;
+}
+
 /* ---- JSON ---- */
 
-static void json_values(json *j, const char *key, hone_model *m, bool inputs) {
-    hone_error err;
+static const char *domain_name(const char *domain) {
+    return domain[0] != '\0' ? domain : "ai.onnx";
+}
+
+static void json_values(json *j, const char *key, const hone_model *m, bool inputs) {
     size_t n = inputs ? hone_model_n_inputs(m) : hone_model_n_outputs(m);
     json_begin(j, key, '[');
     for (size_t i = 0; i < n; i++) {
-        hone_value_info v;
-        hone_status s =
-            inputs ? hone_model_input(m, i, &v, &err) : hone_model_output(m, i, &v, &err);
-        if (s == HONE_OK) json_value_info(j, &v);
+        hone_value_info v = value_info(m, inputs, i);
+        json_begin(j, NULL, '{');
+        json_value_info(j, &v);
+        json_end(j, '}');
     }
     json_end(j, ']');
 }
 
-static void print_json(const char *path, hone_model *m, const hone_inspection *in) {
+static void json_dtypes(json *j, const hone_inspection *in) {
+    json_begin(j, "dtypes", '[');
+    for (size_t i = 0; i < in->n_dtypes; i++) {
+        json_begin(j, NULL, '{');
+        json_text(j, "dtype", hone_dtype_name(in->dtypes[i].dtype));
+        json_int(j, "tensors", in->dtypes[i].tensors);
+        json_int(j, "elements", in->dtypes[i].elements);
+        json_int(j, "bytes", in->dtypes[i].bytes);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void json_ops(json *j, const hone_inspection *in) {
+    json_begin(j, "ops", '[');
+    for (size_t i = 0; i < in->n_ops; i++) {
+        json_begin(j, NULL, '{');
+        json_text(j, "op", in->ops[i].op);
+        json_text(j, "domain", domain_name(in->ops[i].domain));
+        json_bool(j, "supported", in->ops[i].supported);
+        json_int(j, "count", in->ops[i].count);
+        json_int(j, "params", in->ops[i].params);
+        json_int(j, "macs", in->ops[i].macs);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void json_nodes(json *j, const hone_inspection *in) {
+    json_begin(j, "nodes", '[');
+    for (size_t i = 0; i < in->n_nodes; i++) {
+        const hone_node_info *n = &in->nodes[i];
+        json_begin(j, NULL, '{');
+        json_text(j, "name", n->name);
+        json_text(j, "op", n->op);
+        json_text(j, "domain", domain_name(n->domain));
+        json_bool(j, "supported", n->supported);
+        json_text(j, "output", n->output_name);
+        json_text(j, "type", n->output_type);
+        json_int(j, "params", n->params);
+        json_int(j, "params_bytes", n->params_bytes);
+        json_number(j, "sparsity", share(n->params_zero, n->params));
+        json_count(j, "macs", n->macs);
+        json_count(j, "read_bytes", n->read_bytes);
+        json_count(j, "written_bytes", n->written_bytes);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void print_json(const char *path, const hone_model *m, const hone_inspection *in) {
     json j = {0};
     json_begin(&j, NULL, '{');
     json_text(&j, "schema", "hone.inspect/1");
@@ -57,79 +116,58 @@ static void print_json(const char *path, hone_model *m, const hone_inspection *i
     for (int i = 0; i < 5; i++) json_int(&j, size_keys[i], in->bytes_at[i]);
     json_end(&j, '}');
     json_int(&j, "macs", in->macs);
-    json_int(&j, "flops", in->macs < 0 ? -1 : 2 * in->macs);
-    json_int(&j, "activation_peak_bytes", in->activation_peak);
-    json_begin(&j, "dtypes", '[');
-    for (size_t i = 0; i < in->n_dtypes; i++) {
-        json_begin(&j, NULL, '{');
-        json_text(&j, "dtype", hone_dtype_name(in->dtypes[i].dtype));
-        json_int(&j, "tensors", in->dtypes[i].tensors);
-        json_int(&j, "elements", in->dtypes[i].elements);
-        json_int(&j, "bytes", in->dtypes[i].bytes);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
-    json_begin(&j, "ops", '[');
-    for (size_t i = 0; i < in->n_ops; i++) {
-        json_begin(&j, NULL, '{');
-        json_text(&j, "op", in->ops[i].op);
-        json_text(&j, "domain", domain_name(in->ops[i].domain));
-        json_bool(&j, "supported", in->ops[i].supported);
-        json_int(&j, "count", in->ops[i].count);
-        json_int(&j, "params", in->ops[i].params);
-        json_int(&j, "macs", in->ops[i].macs);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
-    json_begin(&j, "nodes", '[');
-    for (size_t i = 0; i < in->n_nodes; i++) {
-        const hone_node_info *n = &in->nodes[i];
-        json_begin(&j, NULL, '{');
-        json_text(&j, "name", n->name);
-        json_text(&j, "op", n->op);
-        json_text(&j, "domain", domain_name(n->domain));
-        json_bool(&j, "supported", n->supported);
-        json_text(&j, "output", n->output_name);
-        json_text(&j, "type", n->output_type);
-        json_int(&j, "params", n->params);
-        json_int(&j, "params_bytes", n->params_bytes);
-        json_number(&j, "sparsity", n->sparsity);
-        json_int(&j, "macs", n->macs);
-        json_int(&j, "read_bytes", n->read_bytes);
-        json_int(&j, "written_bytes", n->written_bytes);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
+    json_int(&j, "flops", 2 * in->macs);
+    json_int(&j, "macs_unknown", in->macs_unknown);
+    json_count(&j, "activation_peak_bytes", in->activation_peak);
+    json_dtypes(&j, in);
+    json_ops(&j, in);
+    json_nodes(&j, in);
     json_end(&j, '}');
 }
 
 /* ---- text ---- */
 
-static void print_values(const char *title, hone_model *m, bool inputs) {
-    hone_error err;
+static void add_values(table *t, const char *title, const hone_model *m, bool inputs) {
     size_t n = inputs ? hone_model_n_inputs(m) : hone_model_n_outputs(m);
     for (size_t i = 0; i < n; i++) {
-        hone_value_info v;
-        char type[600];
-        hone_status s =
-            inputs ? hone_model_input(m, i, &v, &err) : hone_model_output(m, i, &v, &err);
-        if (s != HONE_OK) continue;
-        printf("%-12s%s  %s\n", i == 0 ? title : "", v.name, type_text(&v, type, sizeof type));
+        hone_value_info v = value_info(m, inputs, i);
+        char *type = type_text(&v);
+        table_cell(t, "%-10s", i == 0 ? title : "");
+        table_cell(t, "%s", v.name);
+        table_cell(t, "%s", type);
+        free(type);
     }
 }
 
-static void print_head(const char *path, hone_model *m, const hone_inspection *in) {
+static void print_head(const char *path, const hone_model *m, const hone_inspection *in) {
     char a[32], b[32], c[32];
-    printf("%-12s%s (%s)\n", "model", path, human_bytes(in->file_bytes, a));
-    printf("%-12s%s", "opset", in->opsets);
-    printf(", IR version %lld\n", (long long)in->ir_version);
+    line("%-12s%s (%s)", "model", path, human_bytes(in->file_bytes, a));
+    line("%-12s%s, IR version %lld", "opset", in->opsets, (long long)in->ir_version);
     if (in->producer[0] != '\0')
-        printf("%-12s%s %s\n", "producer", in->producer, in->producer_version);
-    print_values("inputs", m, true);
-    print_values("outputs", m, false);
-    printf("%-12s%s (%s trainable), %s; %.1f %% are zero\n", "parameters",
-           human_count(in->params, a), human_count(in->trainable, b),
-           human_bytes(in->params_bytes, c), 100 * share(in->params_zero, in->params));
+        line("%-12s%s%s%s", "producer", in->producer, in->producer_version[0] != '\0' ? " " : "",
+             in->producer_version);
+    table *t = table_new(NULL, "lth");
+    add_values(t, "inputs", m, true);
+    add_values(t, "outputs", m, false);
+    table_print(t);
+    line("%-12s%s (%s trainable), %s, %.1f %% zeros", "parameters", human_count(in->params, a),
+         human_count(in->trainable, b), human_bytes(in->params_bytes, c),
+         100 * share(in->params_zero, in->params));
+    line("%-12s%s%s MACs = %s FLOPs", "arithmetic", in->macs_unknown > 0 ? "at least " : "",
+         human_count(in->macs, a), human_count(2 * in->macs, b));
+    if (in->macs_unknown > 0)
+        line("%-12sof %lld node%s the arithmetic is not known", "", (long long)in->macs_unknown,
+             in->macs_unknown == 1 ? "" : "s");
+    line("%-12s%s of activations at once (estimated)", "memory",
+         human_bytes(in->activation_peak, a));
+    for (size_t i = 0; i < in->n_dims; i++)
+        line("%-12s%s = %lld%s", i == 0 ? "symbols" : "", in->dims[i].name,
+             (long long)in->dims[i].value, i == 0 ? " (--dim NAME=N takes another size)" : "");
+    for (size_t i = 0, n = 0; i < in->n_ops; i++) {
+        if (in->ops[i].supported) continue;
+        line("%-12s%s of %s", n++ == 0 ? "cannot run" : "", in->ops[i].op,
+             domain_name(in->ops[i].domain));
+    }
 }
 
 static void print_sizes(const hone_inspection *in) {
@@ -143,111 +181,116 @@ static void print_sizes(const hone_inspection *in) {
         table_cell(t, "%lld", (long long)d->elements);
         table_cell(t, "%s", human_bytes(d->bytes, a));
     }
-    if (in->n_dtypes > 1) {
-        table_cell(t, "all");
-        table_cell(t, "%s", "");
-        table_cell(t, "%lld", (long long)in->params);
-        table_cell(t, "%s", human_bytes(in->params_bytes, a));
-    }
     for (int i = 0; i < 5; i++) {
         table_cell(t, "if all %s", size_names[i]);
         table_cell(t, "%s", "");
-        table_cell(t, "%s", "");
+        table_cell(t, "%lld", (long long)in->params);
         table_cell(t, "%s", human_bytes(in->bytes_at[i], a));
     }
-    table_print(t, stdout);
+    table_print(t);
 }
 
 static void print_ops(const hone_inspection *in) {
-    char a[32], b[32];
-    static const char *const heads[] = {"operator", "count", "params", "MACs", "share", ""};
-    table *t = table_new(heads, "lrrrrl");
+    char a[32];
+    static const char *const heads[] = {"operator", "count", "params", "MACs", "share"};
+    table *t = table_new(heads, "trrrr");
     for (size_t i = 0; i < in->n_ops; i++) {
         const hone_op_use *o = &in->ops[i];
-        table_cell(t, "%s%s%s", o->domain, o->domain[0] != '\0' ? "." : "", o->op);
+        char *name = op_text(o->domain, o->op);
+        table_cell(t, "%s", name);
         table_cell(t, "%lld", (long long)o->count);
-        table_cell(t, "%s", human_count(o->params, a));
-        table_cell(t, "%s", human_count(o->macs, b));
-        if (o->macs > 0 && in->macs > 0)
+        table_cell(t, "%s", o->params > 0 ? human_count(o->params, a) : "");
+        table_cell(t, "%s", o->macs > 0 ? human_count(o->macs, a) : "");
+        if (o->macs > 0)
             table_cell(t, "%.1f %%", 100 * share(o->macs, in->macs));
         else
             table_cell(t, "%s", "");
-        table_cell(t, "%s", o->supported ? "" : "cannot be run");
+        free(name);
     }
-    table_print(t, stdout);
+    table_print(t);
 }
 
 static void print_nodes(const hone_inspection *in, size_t shown) {
-    char a[32], b[32];
+    char a[32];
     static const char *const heads[] = {"node", "operator", "output", "params", "zeros", "MACs"};
-    table *t = table_new(heads, "lllrrr");
+    table *t = table_new(heads, "tlhrrr");
     for (size_t i = 0; i < in->n_nodes && i < shown; i++) {
         const hone_node_info *n = &in->nodes[i];
-        table_cell(t, "%.60s", n->name[0] != '\0' ? n->name : n->output_name);
+        table_cell(t, "%s", n->name[0] != '\0' ? n->name : n->output_name);
         table_cell(t, "%s", n->op);
-        table_cell(t, "%.60s", n->output_type);
+        table_cell(t, "%s", n->output_type);
         table_cell(t, "%s", n->params > 0 ? human_count(n->params, a) : "");
         if (n->params > 0)
-            table_cell(t, "%.1f %%", 100 * n->sparsity);
+            table_cell(t, "%.1f %%", 100 * share(n->params_zero, n->params));
         else
             table_cell(t, "%s", "");
-        table_cell(t, "%s", n->macs == 0 ? "" : human_count(n->macs, b));
+        table_cell(t, "%s", n->macs == 0 ? "" : human_count(n->macs, a));
     }
-    table_print(t, stdout);
-    if (in->n_nodes > shown) printf("... and %zu more nodes (--nodes all)\n", in->n_nodes - shown);
+    table_print(t);
+    if (in->n_nodes > shown)
+        line("... and %zu more (--nodes all shows every node)", in->n_nodes - shown);
+}
+
+static void print_text(const char *path, const hone_model *m, const hone_inspection *in,
+                       size_t shown) {
+    print_head(path, m, in);
+    if (in->n_dtypes > 0) {
+        line("%s", "");
+        print_sizes(in);
+    }
+    if (in->n_ops > 0) {
+        line("%s", "");
+        print_ops(in);
+    }
+    if (in->n_nodes > 0 && shown > 0) {
+        line("%s", "");
+        print_nodes(in, shown);
+    }
+}
+
+/* --nodes N|all; false after saying what is wrong. */
+static bool nodes_of(const args *a, size_t *shown) {
+    const char *text = value_of(a, "--nodes");
+    int64_t n = SHOWN_NODES;
+    if (text != NULL && strcmp(text, "all") == 0) {
+        *shown = SIZE_MAX;
+        return true;
+    }
+    if (!number_of(a, "--nodes", 0, INT32_MAX, &n)) return false;
+    *shown = (size_t)n;
+    return true;
 }
 
 static exit_code run(const args *a) {
     hone_error err;
     hone_dim_value dims[MOST_OPTIONS];
-    size_t n_dims, shown = SHOWN_NODES;
-    const char *nodes = value_of(a, "--nodes");
-    if (!dims_of(a, dims, &n_dims)) return EXIT_USAGE;
-    if (nodes != NULL && strcmp(nodes, "all") == 0) {
-        shown = SIZE_MAX;
-    } else if (nodes != NULL) {
-        int64_t n = 0;
-        if (!number_of(a, "--nodes", 0, INT32_MAX, &n)) return EXIT_USAGE;
-        shown = (size_t)n;
-    }
+    size_t n_dims, shown;
+    if (!dims_of(a, dims, &n_dims) || !nodes_of(a, &shown)) return EXIT_USAGE;
     hone_model *m = NULL;
     hone_inspection *in = NULL;
+    exit_code code = EXIT_DONE;
     hone_status status = hone_model_load(&m, a->argument[0], NULL, &err);
     if (status == HONE_OK) status = hone_model_inspect(m, dims, n_dims, &in, &err);
     if (status != HONE_OK) {
-        hone_model_destroy(m);
-        return fail_with(&err);
-    }
-    if (has(a, "--json")) {
+        code = fail_with(&err);
+        if (m != NULL && status == HONE_E_NOT_FOUND) code = EXIT_USAGE; /* a --dim of that name */
+    } else if (has(a, "--json")) {
         print_json(a->argument[0], m, in);
     } else {
-        char x[32], y[32];
-        print_head(a->argument[0], m, in);
-        printf("%-12s%s MACs = %s FLOPs", "arithmetic", human_count(in->macs, x),
-               human_count(in->macs < 0 ? -1 : 2 * in->macs, y));
-        printf("\n%-12s%s of activations at once (estimated)\n", "memory",
-               human_bytes(in->activation_peak, x));
-        for (size_t i = 0; i < in->n_dims; i++)
-            printf("%-12s%s = %lld%s\n", i == 0 ? "taken" : "", in->dims[i].name,
-                   (long long)in->dims[i].value, i == 0 ? " (--dim NAME=N changes it)" : "");
-        printf("\n");
-        print_sizes(in);
-        printf("\n");
-        print_ops(in);
-        if (shown > 0) {
-            printf("\n");
-            print_nodes(in, shown);
-        }
+        print_text(a->argument[0], m, in, shown);
     }
     hone_inspection_destroy(in);
     hone_model_destroy(m);
-    return EXIT_DONE;
+    return code;
 }
 
 static const option_def options[] = {
-    OPTION_DIM,     {"--nodes", 'n', "N|all", "rows of the table of nodes (default 40)", false},
-    OPTION_JSON,    OPTION_QUIET,
-    OPTION_VERBOSE, {0},
+    {"--nodes", 'n', "N|all", "rows of the table of nodes (default: 40)", false},
+    OPTION_DIM,
+    OPTION_JSON,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    {0},
 };
 
 const verb verb_inspect = {

@@ -1,86 +1,102 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-static bool shown(const args *a, const hone_op_info *op) {
-    return a->n == 0 || strcmp(a->argument[0], op->name) == 0;
+/* What `hone ops` can say of an operator, in the order of the columns. */
+static const char *const facts[] = {"kept", "ref", "fast", "int8", "infer", "cost", "grad"};
+enum { N_FACTS = sizeof facts / sizeof *facts };
+
+static bool fact(const hone_op_info *op, int i) {
+    const bool of[N_FACTS] = {true,       op->runs,  op->fast,          op->int8,
+                              op->infers, op->costs, op->differentiates};
+    return of[i];
+}
+
+/* The i-th operator, if it is one that was asked for: all of them, or those of the name given. */
+static bool asked_for(const args *a, size_t i, hone_op_info *op) {
+    hone_op(i, op, NULL);
+    if (a->n == 0 || strcmp(a->argument[0], op->name) == 0) return true;
+    char *whole = op_text(op->domain, op->name);
+    bool same = strcmp(a->argument[0], whole) == 0;
+    free(whole);
+    return same;
 }
 
 static void print_json(const args *a) {
     json j = {0};
-    hone_error err;
     hone_op_info op;
     json_begin(&j, NULL, '{');
     json_text(&j, "schema", "hone.ops/1");
     json_begin(&j, "ops", '[');
     for (size_t i = 0; i < hone_n_ops(); i++) {
-        if (hone_op(i, &op, &err) != HONE_OK || !shown(a, &op)) continue;
+        if (!asked_for(a, i, &op)) continue;
         json_begin(&j, NULL, '{');
         json_text(&j, "domain", op.domain[0] != '\0' ? op.domain : "ai.onnx");
         json_text(&j, "name", op.name);
         json_text(&j, "versions", op.versions);
         json_text(&j, "signature", op.signature);
-        json_bool(&j, "kept", true);
-        json_bool(&j, "ref", op.runs);
-        json_bool(&j, "fast", op.fast);
-        json_bool(&j, "int8", op.int8);
-        json_bool(&j, "infer", op.infers);
-        json_bool(&j, "cost", op.costs);
-        json_bool(&j, "grad", op.differentiates);
+        for (int k = 0; k < N_FACTS; k++) json_bool(&j, facts[k], fact(&op, k));
         json_end(&j, '}');
     }
     json_end(&j, ']');
     json_end(&j, '}');
 }
 
-static exit_code run(const args *a) {
-    hone_error err;
-    hone_op_info op;
-    size_t found = 0;
-    for (size_t i = 0; i < hone_n_ops(); i++)
-        found += hone_op(i, &op, &err) == HONE_OK && shown(a, &op);
-    if (found == 0) {
-        complain("there is no operator '%s' (names are as ONNX spells them)", a->argument[0]);
-        return EXIT_FAILED;
-    }
-    if (has(a, "--json")) {
-        print_json(a);
-        return EXIT_DONE;
-    }
-    static const char *const heads[] = {"operator", "kept", "ref",  "fast",  "int8",
-                                        "infer",    "cost", "grad", "opsets"};
+static void print_table(const args *a) {
+    const char *heads[N_FACTS + 2] = {"operator"};
+    memcpy(heads + 1, facts, sizeof facts);
+    heads[N_FACTS + 1] = "opsets";
     table *t = table_new(heads, "lllllllll");
+    hone_op_info op;
     for (size_t i = 0; i < hone_n_ops(); i++) {
-        if (hone_op(i, &op, &err) != HONE_OK || !shown(a, &op)) continue;
-        table_cell(t, "%s%s%s", op.domain, op.domain[0] != '\0' ? "." : "", op.name);
-        const bool marks[] = {true,      op.runs,  op.fast,          op.int8,
-                              op.infers, op.costs, op.differentiates};
-        for (size_t k = 0; k < sizeof marks / sizeof *marks; k++)
-            table_cell(t, "%s", marks[k] ? "x" : "-");
+        if (!asked_for(a, i, &op)) continue;
+        char *name = op_text(op.domain, op.name);
+        table_cell(t, "%s", name);
+        for (int k = 0; k < N_FACTS; k++) table_cell(t, "%s", fact(&op, k) ? "x" : "-");
         table_cell(t, "%s", op.versions);
+        free(name);
     }
-    table_print(t, stdout);
-    if (a->n == 1) {
-        for (size_t i = 0; i < hone_n_ops(); i++)
-            if (hone_op(i, &op, &err) == HONE_OK && shown(a, &op)) printf("\n%s\n", op.signature);
-    } else {
-        printf(
-            "\n%zu operators. kept: read and saved; ref: runs; fast: has a kernel of its own; "
-            "int8: lowers "
-            "to integers;\ninfer: shapes are inferred; cost: multiply-accumulates are counted; "
-            "grad: can be "
-            "trained through.\nAny other operator is kept, and named when a model that holds it is "
-            "to run.\n",
-            found);
+    table_print(t);
+    line("%s", "");
+    for (size_t i = 0; a->n > 0 && i < hone_n_ops(); i++)
+        if (asked_for(a, i, &op)) line("%s%s", op.name, op.signature);
+    if (a->n > 0) return;
+    line("%zu operators. Any other is kept, and named when a model that holds it is to run.",
+         hone_n_ops());
+    line("kept   read and saved            infer  shapes are inferred before running");
+    line("ref    runs                      cost   multiply-accumulates are counted");
+    line("fast   has a kernel of its own   grad   can be trained through");
+    line("int8   lowers to integers");
+}
+
+static exit_code no_such_op(const char *word) {
+    const char **names = must(calloc(hone_n_ops() + 1, sizeof *names));
+    hone_op_info op;
+    for (size_t i = 0; i < hone_n_ops(); i++) {
+        hone_op(i, &op, NULL);
+        names[i] = op.name;
     }
+    const char *near = nearest(word, names);
+    complain("hone knows no operator '%s'%s%s%s", word, near != NULL ? "; did you mean " : "",
+             near != NULL ? near : "", near != NULL ? "?" : "");
+    free(names);
+    return EXIT_FAILED;
+}
+
+static exit_code run(const args *a) {
+    hone_op_info op;
+    bool found = false;
+    for (size_t i = 0; i < hone_n_ops() && !found; i++) found = asked_for(a, i, &op);
+    if (!found) return no_such_op(a->argument[0]);
+    if (has(a, "--json"))
+        print_json(a);
+    else
+        print_table(a);
     return EXIT_DONE;
 }
 
-static const option_def options[] = {
-    OPTION_JSON,
-    OPTION_QUIET,
-    {0},
-};
+static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};
 
 const verb verb_ops = {
     .name = "ops",

@@ -1,29 +1,19 @@
+/* The command line: a verb's option table, read against what was typed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-static const option_def *find(const args *a, const char *name) {
-    for (const option_def *d = a->verb->options; d->name != NULL; d++)
-        if (strcmp(d->name, name) == 0) return d;
+/* ---- what was given ---- */
+
+char *value_at(const args *a, const char *name, int k) {
+    for (int i = 0; i < a->n_options; i++)
+        if (strcmp(a->option[i].def->name, name) == 0 && k-- == 0) return a->option[i].value;
     return NULL;
 }
 
-const char *value_at(const args *a, const char *name, int k) {
-    const option_def *d = find(a, name);
-    for (int i = 0; d != NULL && i < a->n_options; i++)
-        if (a->option[i].def == d && k-- == 0) return a->option[i].value;
-    return NULL;
-}
-
-const char *value_of(const args *a, const char *name) {
-    const option_def *d = find(a, name);
-    const char *v = NULL;
-    for (int i = 0; d != NULL && i < a->n_options; i++)
-        if (a->option[i].def == d) v = a->option[i].value;
-    return v;
-}
+const char *value_of(const args *a, const char *name) { return value_at(a, name, 0); }
 
 bool has(const args *a, const char *name) { return value_of(a, name) != NULL; }
 
@@ -50,24 +40,36 @@ bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t 
 }
 
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n) {
-    const char *text;
-    *n = 0;
-    while ((text = value_at(a, "--dim", (int)*n)) != NULL) {
-        static char names[MOST_OPTIONS][128];
-        const char *eq = strrchr(text, '=');
+    char *text;
+    for (*n = 0; (text = value_at(a, "--dim", (int)*n)) != NULL; ++*n) {
+        char *eq = strrchr(text, '=');
         int64_t v;
-        if (eq == NULL || eq == text || (size_t)(eq - text) >= sizeof names[0] ||
-            !whole_number(eq + 1, &v) || v < 0) {
+        if (eq == NULL || eq == text || !whole_number(eq + 1, &v) || v < 0) {
             complain("--dim wants NAME=N with a whole number, got '%s'", text);
             return false;
         }
-        memcpy(names[*n], text, (size_t)(eq - text));
-        names[*n][eq - text] = '\0';
-        dims[*n] = (hone_dim_value){names[*n], v};
-        ++*n;
+        *eq = '\0';
+        dims[*n] = (hone_dim_value){text, v};
     }
     return true;
 }
+
+bool session_options(const args *a, hone_session_options *o) {
+    int64_t threads = 0, megabytes = 0, seed = 1;
+    if (!number_of(a, "--threads", 1, 1024, &threads) ||
+        !number_of(a, "--max-memory", 1, INT32_MAX, &megabytes) ||
+        !number_of(a, "--seed", 0, INT64_MAX, &seed))
+        return false;
+    hone_session_options_init(o);
+    o->threads = (int)threads;
+    o->max_memory = (size_t)megabytes * 1000000;
+    o->seed = (uint64_t)seed;
+    o->keep_going = not_interrupted;
+    catch_interrupt();
+    return true;
+}
+
+/* ---- spelling ---- */
 
 /* Edits (insert, delete, replace, swap of neighbours) that turn one word into the other. */
 static int distance(const char *a, const char *b) {
@@ -92,178 +94,114 @@ static int distance(const char *a, const char *b) {
     return d[(na + 1) % 3][nb];
 }
 
-int nearest(const char *word, const char *const *list) {
-    int best = -1, found = 1 + (int)strlen(word) / 3;
-    for (int i = 0; list[i] != NULL; i++) {
-        int d = distance(word, list[i]);
-        if (d <= found && (best < 0 || d < found)) {
-            found = d;
-            best = i;
-        }
+const char *nearest(const char *word, const char *const *list) {
+    const char *best = NULL;
+    int least = 2 + (int)strlen(word) / 3; /* a third of the word may be wrong, and one letter */
+    for (; *list != NULL; list++) {
+        int d = distance(word, *list);
+        if (d >= least) continue;
+        least = d;
+        best = *list;
     }
     return best;
 }
 
-/* ---- help ---- */
-
-static void print_help(const verb *v) {
-    printf("usage: hone %s %s [options]\n\n%s\n\noptions:\n", v->name, v->usage, v->summary);
-    for (const option_def *d = v->options; d->name != NULL; d++) {
-        char left[64];
-        snprintf(left, sizeof left, "%s%c%s%s%s%s", d->letter ? "-" : "  ",
-                 d->letter ? d->letter : ' ', d->letter ? ", " : " ", d->name,
-                 d->arg != NULL ? " " : "", d->arg != NULL ? d->arg : "");
-        printf("  %-26s %s%s\n", left, d->help, d->many ? "; may be repeated" : "");
-    }
-    printf("  %-26s %s\n", "    --help", "this text");
-}
-
-static void print_verbs(FILE *to) {
-    fprintf(to, "usage: hone VERB ... ; hone VERB --help\n\n");
-    for (int i = 0; verbs[i] != NULL; i++)
-        fprintf(to, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
-}
-
-/* ---- the command line ---- */
-
-static exit_code unknown_option(const verb *v, const char *word) {
-    const char *names[MOST_OPTIONS + 2];
-    int n = 0;
-    for (const option_def *d = v->options; d->name != NULL && n < MOST_OPTIONS; d++)
-        names[n++] = d->name;
-    names[n++] = "--help";
-    names[n] = NULL;
-    int k = nearest(word, names);
-    if (k >= 0) {
-        complain("%s has no option '%s'; did you mean %s?", v->name, word, names[k]);
+void has_no(const char *owner, const char *kind, const char *word, const char *const *list) {
+    const char *near = nearest(word, list);
+    if (near != NULL) {
+        complain("%s has no %s '%s'; did you mean %s?", owner, kind, word, near);
+    } else if (*list == NULL) {
+        complain("%s has no %s '%s'; it has none", owner, kind, word);
     } else {
-        char list[1000] = "";
-        for (int i = 0; i < n; i++) {
-            strncat(list, i > 0 ? ", " : "", sizeof list - strlen(list) - 1);
-            strncat(list, names[i], sizeof list - strlen(list) - 1);
-        }
-        complain("%s has no option '%s'; it has: %s", v->name, word, list);
+        char *all = join(list);
+        complain("%s has no %s '%s'; it has %s", owner, kind, word, all);
+        free(all);
     }
-    return EXIT_USAGE;
 }
 
-static exit_code give(args *a, const option_def *d, const char *value) {
-    if (a->n_options == MOST_OPTIONS) {
-        complain("more than %d options", MOST_OPTIONS);
-        return EXIT_USAGE;
+/* ---- reading ---- */
+
+static const option_def *find(const verb *v, const char *word, size_t n) {
+    for (const option_def *d = v->options; d->name != NULL; d++) {
+        bool by_name = strlen(d->name) == n && memcmp(d->name, word, n) == 0;
+        bool by_letter = word[1] != '-' && d->letter == word[1];
+        if (by_name || by_letter) return d;
     }
-    for (int i = 0; i < a->n_options && !d->many; i++) {
-        if (a->option[i].def != d || d->arg == NULL) continue;
+    return NULL;
+}
+
+static void unknown_option(const verb *v, char *word, size_t n) {
+    const char *names[MOST_OPTIONS + 1] = {NULL};
+    int k = 0;
+    for (const option_def *d = v->options; d->name != NULL && k < MOST_OPTIONS; d++)
+        names[k++] = d->name;
+    word[n] = '\0';
+    has_no(v->name, "option", word, names);
+}
+
+static bool add_option(args *a, const option_def *d, char *value) {
+    if (d->arg != NULL && !d->many && has(a, d->name)) {
         complain("%s is given twice", d->name);
-        return EXIT_USAGE;
+        return false;
+    }
+    if (a->n_options == MOST_OPTIONS) {
+        complain("there are more than %d options", MOST_OPTIONS);
+        return false;
     }
     a->option[a->n_options].def = d;
     a->option[a->n_options++].value = value;
-    return EXIT_DONE;
+    return true;
 }
 
-static const option_def *by_name(const verb *v, const char *word, size_t n) {
-    for (const option_def *d = v->options; d->name != NULL; d++)
-        if (strlen(d->name) == n && memcmp(d->name, word, n) == 0) return d;
-    return NULL;
+static bool add_argument(args *a, const char *word) {
+    const verb *v = a->verb;
+    if (a->n == v->most_arguments) {
+        complain("%s takes %s; '%s' is too much", v->name, v->usage, word);
+        return false;
+    }
+    a->argument[a->n++] = word;
+    return true;
 }
 
-static const option_def *by_letter(const verb *v, char letter) {
-    for (const option_def *d = v->options; d->name != NULL; d++)
-        if (d->letter == letter) return d;
-    return NULL;
+/* The option that starts with words[0]; *used counts the words it takes. */
+static bool read_option(args *a, int n_words, char **words, int *used) {
+    static char nothing[1];
+    char *word = words[0];
+    bool is_long = word[1] == '-';
+    size_t n = is_long ? strcspn(word, "=") : 2;
+    const option_def *d = find(a->verb, word, n);
+    if (d == NULL) {
+        unknown_option(a->verb, word, n);
+        return false;
+    }
+    char *value = word[n] == '\0' ? NULL : word + n + is_long;
+    *used = 1;
+    if (d->arg == NULL) {
+        if (value != NULL) complain("%s takes no value, got '%s'", d->name, value);
+        return value == NULL && add_option(a, d, nothing);
+    }
+    if (value == NULL && n_words > 1) {
+        value = words[1];
+        *used = 2;
+    }
+    if (value == NULL) complain("%s wants %s", d->name, d->arg);
+    return value != NULL && add_option(a, d, value);
 }
 
-static exit_code parse(args *a, int argc, char **argv) {
+bool read_words(args *a, int n, char **words) {
     const verb *v = a->verb;
     bool plain = false; /* after `--` */
-    for (int i = 0; i < argc; i++) {
-        char *word = argv[i];
-        if (plain || word[0] != '-' || word[1] == '\0') {
-            if (a->n == MOST_ARGUMENTS || a->n == v->most_arguments) {
-                complain("%s takes %s; '%s' is too much", v->name,
-                         v->usage[0] ? v->usage : "no argument", word);
-                return EXIT_USAGE;
-            }
-            a->argument[a->n++] = word;
-            continue;
-        }
-        if (strcmp(word, "--") == 0) {
+    for (int i = 0, used; i < n; i += used) {
+        used = 1;
+        if (!plain && strcmp(words[i], "--") == 0) {
             plain = true;
-            continue;
+        } else if (plain || words[i][0] != '-' || words[i][1] == '\0') {
+            if (!add_argument(a, words[i])) return false;
+        } else if (!read_option(a, n - i, words + i, &used)) {
+            return false;
         }
-        const char *eq = word[1] == '-' ? strchr(word, '=') : NULL;
-        size_t n = eq != NULL ? (size_t)(eq - word) : strlen(word);
-        const option_def *d = word[1] == '-' ? by_name(v, word, n) : by_letter(v, word[1]);
-        if (d == NULL) {
-            if (eq != NULL) word[n] = '\0';
-            return unknown_option(v, word);
-        }
-        const char *value =
-            word[1] == '-' ? (eq != NULL ? eq + 1 : NULL) : (word[2] != '\0' ? word + 2 : NULL);
-        if (d->arg == NULL && value != NULL) {
-            complain("%s takes no value, got '%s'", d->name, value);
-            return EXIT_USAGE;
-        }
-        if (d->arg != NULL && value == NULL) {
-            if (i + 1 == argc) {
-                complain("%s wants %s", d->name, d->arg);
-                return EXIT_USAGE;
-            }
-            value = argv[++i];
-        }
-        exit_code code = give(a, d, value != NULL ? value : "");
-        if (code != EXIT_DONE) return code;
     }
-    if (a->n < v->n_arguments) {
+    if (a->n < v->n_arguments)
         complain("%s wants %s; hone %s --help tells more", v->name, v->usage, v->name);
-        return EXIT_USAGE;
-    }
-    return EXIT_DONE;
-}
-
-int main(int argc, char **argv) {
-    if (argc < 2) {
-        print_verbs(stderr);
-        return EXIT_USAGE;
-    }
-    const char *word = argv[1];
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        print_verbs(stdout);
-        return EXIT_DONE;
-    }
-    if (strcmp(word, "--version") == 0) {
-        printf("hone %s\n", hone_version());
-        return EXIT_DONE;
-    }
-    const char *names[64];
-    int n = 0;
-    args a = {0};
-    for (; verbs[n] != NULL && n < 63; n++) {
-        names[n] = verbs[n]->name;
-        if (strcmp(word, names[n]) == 0) a.verb = verbs[n];
-    }
-    names[n] = NULL;
-    if (a.verb == NULL) {
-        int k = nearest(word, names);
-        if (k >= 0)
-            complain("there is no verb '%s'; did you mean %s?", word, names[k]);
-        else
-            complain("there is no verb '%s'; hone --help lists them", word);
-        return EXIT_USAGE;
-    }
-    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0) continue;
-        print_help(a.verb);
-        return EXIT_DONE;
-    }
-    exit_code code = parse(&a, argc - 2, argv + 2);
-    if (code != EXIT_DONE) return code;
-    start(&a);
-    code = a.verb->run(&a);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        complain("standard output: %s", strerror(errno));
-        if (code == EXIT_DONE) code = EXIT_RESOURCE;
-    }
-    return code;
+    return a->n >= v->n_arguments;
 }

@@ -3,13 +3,17 @@
  * Read it top to bottom: status and errors, data types, values, models, sessions, datasets.
  *
  * Conventions
- *   - A function that can fail returns hone_status and takes a `hone_error *` (may be NULL) that
- * receives one line saying what was wrong, where, what was found and what was wanted. On failure,
- * out-parameters are left untouched.
- *   - Handles are opaque; `destroy` accepts NULL.
- *   - Option structs are filled by their `_init` function before fields are set, so later fields
- * are harmless.
- *   - The library never prints, exits or installs signal handlers; it calls the log callback.
+ *   Failing    A function that can fail returns hone_status and takes a `hone_error *` (may be
+ *              NULL), which receives one line: what was wrong, where, what was found, what was
+ *              wanted. On failure, out-parameters are left untouched.
+ *   Handles    are opaque; `destroy` accepts NULL.
+ *   Options    are structs that their `_init` function fills before fields are set, so that a
+ *              field added later is harmless.
+ *   Threads    Different objects may be used by different threads at once, and one object by
+ *              several as long as they only call functions that take it as const. A session runs
+ *              on any number of threads, whatever is done to its model meanwhile.
+ *   Silence    The library never prints, exits or installs signal handlers; it calls the log
+ *              callback.
  */
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
@@ -30,9 +34,7 @@ extern "C" {
 #define HONE_PRINTF(fmt, args)
 #endif
 
-/* ---- status and errors
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- status and errors ---- */
 
 /* Name, number (pinned; groups leave gaps), text. */
 #define HONE_STATUS_LIST(X)                     \
@@ -65,9 +67,7 @@ typedef struct hone_error {
 HONE_API const char *hone_status_name(hone_status status); /* "HONE_E_SHAPE" */
 HONE_API const char *hone_status_text(hone_status status); /* "incompatible shapes" */
 
-/* ---- data types
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- data types ---- */
 
 /* Name, number (that of ONNX TensorProto.DataType), short name, ONNX's own name, bits per element.
  * Elements under 8 bits are packed, the first element in the lowest bits of a byte. */
@@ -123,27 +123,29 @@ typedef struct hone_value {
     int64_t dims[HONE_MAX_RANK];
     void *data;
     size_t bytes;
-    void *owner; /* set by the library when it allocated data; hone_value_release frees it */
+    void *owner; /* the library's, when it allocated data; else NULL */
 } hone_value;
 
-/* Bytes that a tensor of these dims takes; 0 when a dim is negative or the size overflows. */
+/* Bytes that a tensor takes; SIZE_MAX when that cannot be told: a negative dim, an overflow, a rank
+ * over HONE_MAX_RANK, a type without a width. */
 HONE_API size_t hone_value_bytes(hone_dtype dtype, int rank, const int64_t *dims);
-/* Frees what the library allocated for each of n values (names, data); others are left alone. */
+/* Frees what the library allocated for each of n values and clears them; others are left alone. */
 HONE_API void hone_value_release(hone_value *values, size_t n);
+/* Frees a block that one of the functions below says to free. NULL accepted. */
+HONE_API void hone_free(void *block);
 
 typedef enum hone_fill { HONE_FILL_ZEROS, HONE_FILL_ONES, HONE_FILL_RANDOM } hone_fill;
-/* Allocates data for v's dtype and dims and fills it: N(0,1) for floats, 0 or 1 for integers when
- * random. */
+/* Allocates data for the dtype and dims of v and fills it. Random: N(0,1) for floats, 0 or 1 for
+ * integers. */
 HONE_API hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed, hone_error *err);
 
-/* .npy and .npz files. The library allocates; release with hone_value_release. */
-HONE_API hone_status hone_npy_read(const char *path, hone_value *out, hone_error *err);
-HONE_API hone_status hone_npy_write(const char *path, const hone_value *v, hone_error *err);
-/* *out is an array of *n values: release them, then hone_free(*out). */
-HONE_API hone_status hone_npz_read(const char *path, hone_value **out, size_t *n, hone_error *err);
-HONE_API hone_status hone_npz_write(const char *path, const hone_value *v, size_t n,
+/* .npy and .npz files. What is read is the library's: release it with hone_value_release. */
+HONE_API hone_status hone_npy_read(hone_value *out, const char *path, hone_error *err);
+HONE_API hone_status hone_npy_write(const hone_value *v, const char *path, hone_error *err);
+/* *out is an array of *n values; release them, then hone_free it. */
+HONE_API hone_status hone_npz_read(hone_value **out, size_t *n, const char *path, hone_error *err);
+HONE_API hone_status hone_npz_write(const hone_value *v, size_t n, const char *path,
                                     hone_error *err);
-HONE_API void hone_free(void *block);
 
 /* ---- models ---- */
 
@@ -151,40 +153,37 @@ typedef struct hone_model hone_model;
 
 typedef struct hone_load_options {
     uint32_t size;
-    bool no_mmap; /* copy the file instead of mapping it; a mapped file must not be changed in place
-                     while open */
+    /* Copy the file instead of mapping it. A mapped file must not be changed in place while the
+     * model lives; replacing it by another is safe. */
+    bool no_mmap;
 } hone_load_options;
 HONE_API void hone_load_options_init(hone_load_options *o);
 
 /* Reads an ONNX file, checks its structure and infers types and shapes. options may be NULL. */
 HONE_API hone_status hone_model_load(hone_model **out, const char *path,
                                      const hone_load_options *options, hone_error *err);
-/* The same from memory, which is copied. */
+/* The same from memory, which is copied. External data is refused: there is no folder to find it
+ * in. */
 HONE_API hone_status hone_model_load_memory(hone_model **out, const void *data, size_t bytes,
                                             hone_error *err);
-/* Reads ONNX's textual form. */
-HONE_API hone_status hone_model_load_text(hone_model **out, const char *text, hone_error *err);
-HONE_API void hone_model_destroy(hone_model *model); /* sessions made from it keep what they need */
+/* Sessions made from the model keep what they need of it. */
+HONE_API void hone_model_destroy(hone_model *model);
 
 typedef struct hone_save_options {
     uint32_t size;
-    int64_t opset;        /* 0: the model's own, raised only as far as an edited node needs */
-    int64_t external_min; /* tensors of at least this many bytes go to `<path>.data`; 0: only when
-                             the file would pass 2 GB */
+    /* Of ai.onnx; 0: the model's own, raised only as far as an edited node needs. A node that
+     * cannot be written at the opset asked for is an error that names it. */
+    int64_t opset;
+    /* Tensors of at least this many bytes go to `<path>.data`; 0: only when the file would pass
+     * 2 GB. */
+    int64_t external_min;
 } hone_save_options;
 HONE_API void hone_save_options_init(hone_save_options *o);
-/* Writes a temporary file and renames it. The file the model was loaded from is never overwritten.
- */
-HONE_API hone_status hone_model_save(const hone_model *model, const char *path,
-                                     const hone_save_options *options, hone_error *err);
-/* ONNX's textual form in one allocated string; hone_free it. */
-HONE_API hone_status hone_model_print(const hone_model *model, char **text, hone_error *err);
 
-/* Makes an axis of an input fixed (to = "8") or symbolic (to = "batch") through the whole graph;
- * constants in Reshape and Expand that bake the old size in are rewritten, else the node that
- * prevents it is named. */
-HONE_API hone_status hone_model_set_dim(hone_model *model, const char *input, int axis,
-                                        const char *to, hone_error *err);
+/* Writes an ONNX file: a temporary one that is renamed when it is whole. The files the model came
+ * from are not overwritten (HONE_E_ARG). options may be NULL. */
+HONE_API hone_status hone_model_save(hone_model *model, const char *path,
+                                     const hone_save_options *options, hone_error *err);
 
 typedef struct hone_value_info {
     const char *name;                     /* all texts live as long as the model */
@@ -193,44 +192,45 @@ typedef struct hone_value_info {
     int64_t dims[HONE_MAX_RANK];          /* -1: symbolic */
     const char *dim_names[HONE_MAX_RANK]; /* the symbol or expression where dims is -1, else NULL */
 } hone_value_info;
-HONE_API size_t hone_model_n_inputs(const hone_model *model); /* inputs without an initializer */
+/* The inputs a run must be given: those without an initializer. */
+HONE_API size_t hone_model_n_inputs(const hone_model *model);
 HONE_API size_t hone_model_n_outputs(const hone_model *model);
-HONE_API hone_status hone_model_input(hone_model *model, size_t i, hone_value_info *out,
+HONE_API hone_status hone_model_input(const hone_model *model, size_t i, hone_value_info *out,
                                       hone_error *err);
-HONE_API hone_status hone_model_output(hone_model *model, size_t i, hone_value_info *out,
+HONE_API hone_status hone_model_output(const hone_model *model, size_t i, hone_value_info *out,
                                        hone_error *err);
 
-/* Reads the file leniently and reports every conformance error it finds, one call of `finding` each
- * (text is one line that names the node); *n_findings counts them. Fails only when the file cannot
- * be read at all. */
+/* Reads the file leniently and reports every conformance error it finds, one call of `finding`
+ * each; text is one line that names the node. *n_findings counts them. Fails only when the file
+ * cannot be read as ONNX at all. */
 HONE_API hone_status hone_model_check(const char *path,
                                       void (*finding)(void *ctx, const char *text), void *ctx,
                                       size_t *n_findings, hone_error *err);
 
-/* A value for a symbolic dim. */
+/* ---- inspection: what a model is made of ---- */
+
+/* The size of a symbolic dim. */
 typedef struct hone_dim_value {
     const char *name;
     int64_t value;
 } hone_dim_value;
 
-/* ---- inspection: what a model is made of ---- */
-
 typedef struct hone_node_info {
-    const char *name, *op, *domain;
-    bool supported; /* the operator can run */
-    const char *output_name;
-    const char *output_type; /* "f32[1, 64, 112, 112]" */
-    int64_t params;          /* constant elements first used by this node */
+    const char *name, *op, *domain; /* domain "" is ai.onnx */
+    bool supported;                 /* the operator can run */
+    const char *output_name;        /* of its first output */
+    const char *output_type;        /* "f32[1, 64, 112, 112]" */
+    int64_t params;                 /* constant elements, counted where they are used first */
     int64_t params_bytes;
-    double sparsity; /* share of zeros among them */
-    int64_t macs;    /* -1: a size is not known */
-    int64_t read_bytes, written_bytes;
+    int64_t params_zero;               /* of those elements, how many are zero */
+    int64_t macs;                      /* multiply-accumulates; -1: not known */
+    int64_t read_bytes, written_bytes; /* -1: not known */
 } hone_node_info;
 
 typedef struct hone_op_use {
     const char *op, *domain;
     bool supported;
-    int64_t count, params, macs;
+    int64_t count, params, macs; /* macs of those nodes whose count is known */
 } hone_op_use;
 
 typedef struct hone_dtype_use {
@@ -238,30 +238,33 @@ typedef struct hone_dtype_use {
     int64_t tensors, elements, bytes;
 } hone_dtype_use;
 
+/* Counts stop at 2^62. */
 typedef struct hone_inspection {
     uint32_t size;
     int64_t file_bytes, ir_version, opset;
     const char *producer, *producer_version, *graph_name;
-    const char *opsets; /* "ai.onnx 17, com.microsoft 1" */
-    int64_t params;     /* elements of all constants */
-    int64_t trainable;  /* of those, elements of float constants that feed a weight input */
-    int64_t params_bytes;
-    int64_t params_zero;     /* elements that are zero */
-    int64_t bytes_at[5];     /* params_bytes if all parameters were f32, f16, int8, int4, 1 bit */
-    int64_t macs;            /* -1: not all sizes are known */
+    const char *opsets;   /* "ai.onnx 17, com.microsoft 1" */
+    int64_t params;       /* elements of all constants */
+    int64_t trainable;    /* of those, elements of float constants that serve as weights */
+    int64_t params_bytes; /* as stored */
+    int64_t params_zero;
+    int64_t bytes_at[5];     /* of the parameters if all were f32, f16, int8, int4, 1 bit */
+    int64_t macs;            /* of the nodes whose count is known */
+    int64_t macs_unknown;    /* nodes whose count is not known */
     int64_t activation_peak; /* estimated bytes live at once when nodes run in order; -1: unknown */
-    size_t n_nodes;
-    const hone_node_info *nodes; /* subgraphs included */
-    size_t n_ops;
-    const hone_op_use *ops; /* most MACs first */
+    size_t n_nodes;          /* subgraphs included */
+    const hone_node_info *nodes;
+    size_t n_ops; /* most MACs first */
+    const hone_op_use *ops;
     size_t n_dtypes;
     const hone_dtype_use *dtypes;
-    size_t n_dims; /* symbols, with the values assumed for macs and memory */
+    size_t n_dims; /* the symbols, with the sizes taken for MACs and memory */
     const hone_dim_value *dims;
     void *owner;
 } hone_inspection;
 
-/* Symbols without a given value are taken as 1 (batch-like axis 0) or 128, and listed in `dims`. */
+/* dims: sizes of symbols, n_dims of them. Any other symbol is taken as 1 if it is the first axis of
+ * an input, else as 128. */
 HONE_API hone_status hone_model_inspect(hone_model *model, const hone_dim_value *dims,
                                         size_t n_dims, hone_inspection **out, hone_error *err);
 HONE_API void hone_inspection_destroy(hone_inspection *inspection);
@@ -282,19 +285,20 @@ typedef struct hone_session_options {
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 
+/* HONE_E_UNSUPPORTED names the first node whose operator cannot run. options may be NULL. */
 HONE_API hone_status hone_session_create(hone_session **out, hone_model *model,
                                          const hone_session_options *options, hone_error *err);
 HONE_API void hone_session_destroy(hone_session *session);
 
 /* Runs once. in: the inputs by name, all that have no initializer. out: the wanted outputs by name
- * (out[i].name set); an output whose data is NULL is allocated by the library, else its bytes must
- * suffice. On success dtype, rank, dims and bytes of each output are set. A session may be used
- * from several threads at once. */
+ * (out[i].name is set); one whose data is NULL is allocated by the library, for another `bytes`
+ * must suffice. On success dtype, rank, dims and bytes of each are set. May be called from several
+ * threads at once. */
 HONE_API hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
                                       size_t n_out, hone_value *out, hone_error *err);
 
 typedef struct hone_memory_use {
-    size_t peak_bytes; /* most bytes live at once in runs so far */
+    size_t peak_bytes; /* most bytes live at once in the runs so far */
     size_t live_bytes;
 } hone_memory_use;
 HONE_API hone_memory_use hone_session_memory(const hone_session *session);
@@ -302,17 +306,24 @@ HONE_API hone_memory_use hone_session_memory(const hone_session *session);
 /* ---- datasets and accuracy ---- */
 
 typedef struct hone_dataset hone_dataset;
-/* "KIND:PATH[,key=value...]"; docs/data.md lists kinds and keys. */
+/* spec: "KIND:PATH[,key=value...]"; docs/data.md lists kinds and keys. */
 HONE_API hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *err);
 HONE_API void hone_dataset_destroy(hone_dataset *dataset);
 HONE_API int64_t hone_dataset_count(const hone_dataset *dataset);
 HONE_API bool hone_dataset_has_labels(const hone_dataset *dataset);
+/* Samples [first, first + n) as inputs of the model: out[] gets one value for each of
+ * hone_model_n_inputs(), in their order; release them with hone_value_release. A model with a fixed
+ * batch takes at most that many; where n is less, it is filled up with zeros. */
+HONE_API hone_status hone_dataset_read(hone_dataset *dataset, const hone_model *model,
+                                       int64_t first, int64_t n, hone_value *out, hone_error *err);
+HONE_API hone_status hone_dataset_labels(hone_dataset *dataset, int64_t first, int64_t n,
+                                         int64_t *labels, hone_error *err);
 
 typedef struct hone_eval_options {
     uint32_t size;
-    int64_t batch; /* 0: chosen; 1 where the model's batch is fixed at 1 */
-    /* Called after each batch with samples done and in all; returning false stops with
-     * HONE_E_LIMIT. May be NULL. */
+    int64_t batch; /* samples per run; 0: the model's fixed batch, or 16 */
+    /* Called after each batch with samples done and in all; returning false ends the evaluation
+     * with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
 } hone_eval_options;
@@ -320,24 +331,29 @@ HONE_API void hone_eval_options_init(hone_eval_options *o);
 
 typedef struct hone_eval_result {
     uint32_t size;
-    int64_t samples, top1, top5; /* top5 is -1 when there are fewer than 6 classes */
-    int64_t classes;
+    int64_t samples, classes;
+    int64_t
+        top1; /* samples whose label has the highest score; of equal scores the lower class wins */
+    int64_t top5; /* whose label is among the five highest; -1: there are fewer than 6 classes */
     double seconds;
 } hone_eval_result;
-/* Top-1 and top-5 of the model's first output against the dataset's labels. */
-HONE_API hone_status hone_eval(hone_model *model, hone_session *session, hone_dataset *dataset,
-                               const hone_eval_options *options, hone_eval_result *result,
-                               hone_error *err);
+/* Scores the model's first output against the labels of the dataset. options may be NULL. */
+HONE_API hone_status hone_session_eval(hone_session *session, hone_dataset *dataset,
+                                       const hone_eval_options *options, hone_eval_result *result,
+                                       hone_error *err);
 
 /* ---- the operator table ---- */
 
 typedef struct hone_op_info {
-    const char *domain, *name; /* "" is ai.onnx */
-    const char *versions;      /* opsets its definition changed in */
-    const char *signature;
-    bool runs; /* has a reference */
-    bool infers, costs, differentiates;
-    bool fast, int8; /* own kernel; lowers to integers: none yet */
+    const char *domain, *name; /* domain "" is ai.onnx */
+    const char *versions;      /* opsets its definition changed in: "7 13 14" */
+    const char *signature;     /* "(A:T, B:T) -> (C:T); T: num" */
+    bool runs;                 /* has a reference */
+    bool infers;               /* shapes are inferred before running */
+    bool costs;                /* multiply-accumulates are counted */
+    bool differentiates;       /* has a gradient */
+    bool fast;                 /* has a kernel of its own */
+    bool int8;                 /* lowers to integers */
 } hone_op_info;
 HONE_API size_t hone_n_ops(void);
 HONE_API hone_status hone_op(size_t i, hone_op_info *out, hone_error *err);
@@ -352,7 +368,8 @@ typedef enum hone_log_level {
     HONE_LOG_INFO,
     HONE_LOG_DEBUG
 } hone_log_level;
-/* fn NULL: silence, which is the default. */
+/* fn receives lines up to `level`; it may be called from several threads at once. fn NULL: silence,
+ * which is the default. */
 HONE_API void hone_log_set(void (*fn)(void *ctx, hone_log_level level, const char *line), void *ctx,
                            hone_log_level level);
 

@@ -2,7 +2,6 @@
 #ifndef HN_API_API_H
 #define HN_API_API_H
 
-#include "base/pool.h"
 #include "formats/dataset.h"
 #include "ir/ir.h"
 
@@ -13,7 +12,9 @@ struct hone_model {
     hn_allocator alloc;
     hn_model *ir;
     int64_t file_bytes;
-    hn_arena texts; /* dim names handed out by hone_model_input and _output */
+    hn_arena arena; /* of the two lists */
+    size_t n_inputs, n_outputs;
+    hone_value_info *inputs, *outputs;
 };
 
 void hn_api_model_unref(hone_model *m);
@@ -23,8 +24,12 @@ struct hone_dataset {
     hn_dataset *data;
 };
 
-/* Runs the session's backend on tensors; ctx is the session. */
-hone_status hn_api_run(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err);
-hn_allocator *hn_api_session_alloc(hone_session *s);
+/* Copies a caller's option struct over the defaults in `own`, as far as the caller's version of it
+ * goes. */
+#define HN_TAKE_OPTIONS(own, given) \
+    memcpy(&(own), (given), (given)->size < sizeof(own) ? (given)->size : sizeof(own))
+
+/* Gives v a block of its own for `bytes` of data and, unless name is NULL, a copy of the name. */
+hone_status hn_api_own(hone_value *v, size_t bytes, const char *name, hn_error *err);
 
 #endif

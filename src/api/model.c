@@ -2,13 +2,13 @@
 #include <sys/stat.h>
 
 #include "api/api.h"
+#include "base/clock.h"
+#include "base/cpu.h"
 #include "base/log.h"
 #include "formats/onnx.h"
 #include "formats/onnx_check.h"
 #include "measure/inspect.h"
 #include "ops/infer.h"
-
-void hone_load_options_init(hone_load_options *o) { *o = (hone_load_options){.size = sizeof *o}; }
 
 static hone_status create(hone_model **out, hn_error *err) {
     hone_model *m = hn_alloc_zero(hn_allocator_default(), sizeof *m, HN_MEM_MODEL);
@@ -16,7 +16,7 @@ static hone_status create(hone_model **out, hn_error *err) {
     atomic_init(&m->refs, 1);
     hn_allocator_init(&m->alloc);
     m->alloc.limit = hn_cpu_memory();
-    hn_arena_init(&m->texts, &m->alloc, HN_MEM_MODEL);
+    hn_arena_init(&m->arena, &m->alloc, HN_MEM_MODEL);
     *out = m;
     return HONE_OK;
 }
@@ -24,20 +24,81 @@ static hone_status create(hone_model **out, hn_error *err) {
 void hn_api_model_unref(hone_model *m) {
     if (m == NULL || atomic_fetch_sub(&m->refs, 1) != 1) return;
     hn_model_destroy(m->ir);
-    hn_arena_deinit(&m->texts);
+    hn_arena_deinit(&m->arena);
     hn_free(hn_allocator_default(), m);
 }
 
 void hone_model_destroy(hone_model *model) { hn_api_model_unref(model); }
 
-/* What every way of loading ends with. Takes m over. */
-static hone_status finish(hone_model *m, hone_status status, hone_model **out, hn_error *err) {
-    if (status == HONE_OK) status = hn_model_verify(m->ir, err);
-    if (status == HONE_OK) status = hn_model_infer(m->ir, NULL, err);
+/* ---- inputs and outputs ---- */
+
+static hone_status describe(hone_model *m, const hn_value *v, hone_value_info *out, hn_error *err) {
+    *out = (hone_value_info){.name = v->name, .rank = -1};
+    if (v->type.kind != HN_TYPE_TENSOR) return HONE_OK;
+    out->dtype = v->type.dtype;
+    out->rank = v->type.shape.rank;
+    for (int i = 0; i < out->rank; i++) {
+        hn_dim d = v->type.shape.dim[i];
+        char text[256];
+        if (hn_dim_is_const(d, &out->dims[i])) continue;
+        out->dims[i] = -1;
+        out->dim_names[i] = hn_arena_strdup(&m->arena, hn_dim_text(d, text, sizeof text));
+        if (out->dim_names[i] == NULL) return HN_NOMEM(err);
+    }
+    return HONE_OK;
+}
+
+static hone_status describe_all(hone_model *m, hn_error *err) {
+    const hn_graph *g = m->ir->graph;
+    m->inputs = hn_arena_array(&m->arena, (size_t)g->n_inputs, sizeof *m->inputs);
+    m->outputs = hn_arena_array(&m->arena, (size_t)g->n_outputs, sizeof *m->outputs);
+    if (m->inputs == NULL || m->outputs == NULL) return HN_NOMEM(err);
+    m->n_inputs = m->n_outputs = 0;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i]->constant == NULL)
+            HN_TRY(describe(m, g->inputs[i], &m->inputs[m->n_inputs++], err));
+    for (int i = 0; i < g->n_outputs; i++)
+        HN_TRY(describe(m, g->outputs[i].value, &m->outputs[m->n_outputs++], err));
+    return HONE_OK;
+}
+
+size_t hone_model_n_inputs(const hone_model *m) { return m->n_inputs; }
+size_t hone_model_n_outputs(const hone_model *m) { return m->n_outputs; }
+
+hone_status hone_model_input(const hone_model *m, size_t i, hone_value_info *out, hone_error *err) {
+    HN_CHECK(err, i < m->n_inputs, HONE_E_ARG, "input %zu was asked for, the model has %zu", i,
+             m->n_inputs);
+    *out = m->inputs[i];
+    return HONE_OK;
+}
+
+hone_status hone_model_output(const hone_model *m, size_t i, hone_value_info *out,
+                              hone_error *err) {
+    HN_CHECK(err, i < m->n_outputs, HONE_E_ARG, "output %zu was asked for, the model has %zu", i,
+             m->n_outputs);
+    *out = m->outputs[i];
+    return HONE_OK;
+}
+
+/* ---- loading ---- */
+
+void hone_load_options_init(hone_load_options *o) { *o = (hone_load_options){.size = sizeof *o}; }
+
+/* What every way of loading ends with. */
+static hone_status complete(hone_model *m, hn_error *err) {
+    HN_TRY(hn_model_verify(m->ir, err));
+    HN_TRY(hn_model_infer(m->ir, NULL, err));
+    return describe_all(m, err);
+}
+
+/* Hands the model out, or destroys it. */
+static hone_status finish(hone_model *m, int64_t begun, hone_status status, hone_model **out) {
     if (status != HONE_OK) {
         hn_api_model_unref(m);
         return status;
     }
+    hn_log(HONE_LOG_INFO, "%s: %d nodes, read in %.1f ms", m->ir->path, m->ir->graph->n_nodes,
+           (double)(hn_clock_ns() - begun) * 1e-6);
     *out = m;
     return HONE_OK;
 }
@@ -46,85 +107,65 @@ hone_status hone_model_load(hone_model **out, const char *path, const hone_load_
                             hone_error *err) {
     hone_load_options o;
     hone_load_options_init(&o);
-    if (options != NULL) memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    int64_t begun = hn_clock_ns();
     hone_model *m;
     HN_TRY(create(&m, err));
     struct stat s;
     if (stat(path, &s) == 0) m->file_bytes = s.st_size;
-    hn_onnx_options how = {.no_mmap = o.no_mmap};
-    hone_status status = hn_onnx_load(&m->ir, path, &how, &m->alloc, err);
+    hone_status status =
+        hn_onnx_load(&m->ir, path, &(hn_onnx_options){.no_mmap = o.no_mmap}, &m->alloc, err);
     if (status == HONE_OK) {
-        status = finish(m, status, out, err);
+        status = complete(m, err);
         if (status != HONE_OK) hn_error_context(err, "%s", path);
-        return status;
     }
-    return finish(m, status, out, err);
+    return finish(m, begun, status, out);
+}
+
+/* A file made of a copy of the caller's bytes. */
+static hone_status copy_file(hn_file **out, const void *data, size_t bytes, hn_allocator *alloc,
+                             hn_error *err) {
+    void *block = hn_alloc(alloc, bytes, HN_MEM_MODEL);
+    if (block == NULL) return HN_NOMEM(err);
+    if (bytes > 0) memcpy(block, data, bytes);
+    hone_status status = hn_file_adopt(out, "(memory)", block, bytes, alloc, err);
+    if (status != HONE_OK) hn_free(alloc, block);
+    return status;
 }
 
 hone_status hone_model_load_memory(hone_model **out, const void *data, size_t bytes,
                                    hone_error *err) {
+    int64_t begun = hn_clock_ns();
     hone_model *m;
+    hn_file *file = NULL;
     HN_TRY(create(&m, err));
     m->file_bytes = (int64_t)bytes;
-    hn_file *file = NULL;
-    hone_status status = HONE_OK;
-    void *block = hn_alloc(&m->alloc, bytes, HN_MEM_MODEL);
-    if (block == NULL)
-        status = HN_NOMEM(err);
-    else if (bytes > 0)
-        memcpy(block, data, bytes);
-    if (status == HONE_OK) {
-        status = hn_file_adopt(&file, "(memory)", block, bytes, &m->alloc, err);
-        if (status != HONE_OK) hn_free(&m->alloc, block);
-    }
+    hone_status status = copy_file(&file, data, bytes, &m->alloc, err);
     if (status == HONE_OK) status = hn_onnx_load_memory(&m->ir, file, NULL, &m->alloc, err);
     hn_file_unref(file);
-    return finish(m, status, out, err);
+    if (status == HONE_OK) status = complete(m, err);
+    return finish(m, begun, status, out);
 }
 
-/* ---- inputs and outputs ---- */
+/* ---- saving ---- */
 
-static size_t n_open_inputs(const hn_graph *g) {
-    size_t n = 0;
-    for (int i = 0; i < g->n_inputs; i++) n += g->inputs[i]->constant == NULL;
-    return n;
+void hone_save_options_init(hone_save_options *o) { *o = (hone_save_options){.size = sizeof *o}; }
+
+hone_status hone_model_save(hone_model *m, const char *path, const hone_save_options *options,
+                            hone_error *err) {
+    hone_save_options o;
+    hone_save_options_init(&o);
+    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    HN_CHECK(err, o.opset >= 0 && o.external_min >= 0, HONE_E_ARG,
+             "opset %lld and external_min %lld, expected 0 or more", (long long)o.opset,
+             (long long)o.external_min);
+    hn_onnx_save_options how = {.opset = o.opset,
+                                .external = o.external_min > 0,
+                                .external_threshold = (size_t)o.external_min};
+    return hn_onnx_save(m->ir, path, &how, err);
 }
 
-size_t hone_model_n_inputs(const hone_model *m) { return n_open_inputs(m->ir->graph); }
-size_t hone_model_n_outputs(const hone_model *m) { return (size_t)m->ir->graph->n_outputs; }
-
-static hone_status describe(hone_model *m, const hn_value *v, hone_value_info *out, hn_error *err) {
-    hone_value_info info = {.name = v->name, .rank = -1};
-    if (v->type.kind == HN_TYPE_TENSOR) {
-        info.dtype = v->type.dtype;
-        info.rank = v->type.shape.rank;
-    }
-    for (int i = 0; i < info.rank; i++) {
-        char text[256];
-        if (hn_dim_is_const(v->type.shape.dim[i], &info.dims[i])) continue;
-        info.dims[i] = -1;
-        info.dim_names[i] =
-            hn_arena_strdup(&m->texts, hn_dim_text(v->type.shape.dim[i], text, sizeof text));
-        if (info.dim_names[i] == NULL) return HN_NOMEM(err);
-    }
-    *out = info;
-    return HONE_OK;
-}
-
-hone_status hone_model_input(hone_model *m, size_t i, hone_value_info *out, hone_error *err) {
-    const hn_graph *g = m->ir->graph;
-    for (int k = 0; k < g->n_inputs; k++)
-        if (g->inputs[k]->constant == NULL && i-- == 0) return describe(m, g->inputs[k], out, err);
-    return HN_FAIL(err, HONE_E_ARG, "the model has %zu inputs", n_open_inputs(g));
-}
-
-hone_status hone_model_output(hone_model *m, size_t i, hone_value_info *out, hone_error *err) {
-    const hn_graph *g = m->ir->graph;
-    HN_CHECK(err, i < (size_t)g->n_outputs, HONE_E_ARG, "the model has %d outputs", g->n_outputs);
-    return describe(m, g->outputs[i].value, out, err);
-}
-
-/* ---- inspection ---- */
+/* ---- inspection and conformance ---- */
 
 hone_status hone_model_inspect(hone_model *m, const hone_dim_value *dims, size_t n_dims,
                                hone_inspection **out, hone_error *err) {
@@ -134,8 +175,6 @@ hone_status hone_model_inspect(hone_model *m, const hone_dim_value *dims, size_t
 }
 
 void hone_inspection_destroy(hone_inspection *inspection) { hn_inspection_destroy(inspection); }
-
-/* ---- conformance ---- */
 
 hone_status hone_model_check(const char *path, void (*finding)(void *ctx, const char *text),
                              void *ctx, size_t *n_findings, hone_error *err) {

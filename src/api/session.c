@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "base/size.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pool.h"
 #include "measure/accuracy.h"
 #include "ops/eval.h"
 
@@ -13,7 +15,9 @@ struct hone_session {
     hone_session_options o;
 };
 
-/* ---- one pool per process, shared by sessions that want as many threads ---- */
+/* ---- one pool per process ----
+ *
+ * Sessions that want as many threads as it has share it; another number gets a pool of its own. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hn_pool *shared_pool;
@@ -57,9 +61,9 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
                                 const hone_session_options *options, hone_error *err) {
     hone_session_options o;
     hone_session_options_init(&o);
-    if (options != NULL) memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    HN_CHECK(err, o.backend == NULL || strcmp(o.backend, "reference") == 0, HONE_E_UNSUPPORTED,
-             "there is no backend '%s'; there is: reference", o.backend);
+    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    HN_CHECK(err, o.backend != NULL && strcmp(o.backend, "reference") == 0, HONE_E_UNSUPPORTED,
+             "there is no backend '%s'; there is: reference", o.backend != NULL ? o.backend : "");
     HN_CHECK(err, o.threads >= 0 && o.threads <= HN_THREADS_MAX, HONE_E_ARG,
              "%d threads were asked for, expected 0 to %d", o.threads, HN_THREADS_MAX);
     HN_TRY(hn_graph_runnable(model->ir->graph, err));
@@ -87,14 +91,14 @@ void hone_session_destroy(hone_session *s) {
 }
 
 hone_memory_use hone_session_memory(const hone_session *s) {
-    hn_allocator *a = &((hone_session *)(uintptr_t)s)->alloc;
-    return (hone_memory_use){.peak_bytes = atomic_load(&a->peak),
-                             .live_bytes = atomic_load(&a->live)};
+    return (hone_memory_use){.peak_bytes = atomic_load(&s->alloc.peak),
+                             .live_bytes = atomic_load(&s->alloc.live)};
 }
 
-hn_allocator *hn_api_session_alloc(hone_session *s) { return &s->alloc; }
+/* ---- running ---- */
 
-hone_status hn_api_run(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err) {
+/* One tensor per input of the graph, one reference per output; ctx is the session. */
+static hone_status run(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err) {
     hone_session *s = ctx;
     hn_exec_options o = {.alloc = &s->alloc,
                          .pool = s->pool,
@@ -104,49 +108,54 @@ hone_status hn_api_run(void *ctx, const hn_tensor *const *in, hn_tensor **out, h
     return hn_graph_run(s->model->ir->graph, &o, in, out, err);
 }
 
-/* ---- checking what the caller gives ---- */
-
-/* Symbols met so far in the inputs, with the sizes they were given. */
+/* Symbols met so far in the inputs, with the sizes they were given. Those beyond the last slot go
+ * unchecked here; the operators still compare what must agree. */
+#define MOST_BINDINGS 64
 typedef struct bindings {
     int n;
-    hn_dim symbol[64];
-    int64_t size[64];
+    hn_dim symbol[MOST_BINDINGS];
+    int64_t size[MOST_BINDINGS];
 } bindings;
+
+/* The size a dim must have, or -1: the first one to come settles it. */
+static int64_t wanted_size(bindings *b, hn_dim d, int64_t found) {
+    int64_t want = -1;
+    const char *name;
+    if (hn_dim_is_const(d, &want) || !hn_dim_is_symbol(d, &name)) return want;
+    for (int i = 0; i < b->n; i++)
+        if (b->symbol[i] == d) return b->size[i];
+    if (b->n < MOST_BINDINGS) {
+        b->symbol[b->n] = d;
+        b->size[b->n++] = found;
+    }
+    return -1;
+}
 
 static hone_status check_input(const hn_value *v, const hone_value *x, bindings *b, hn_error *err) {
     const hn_type *t = &v->type;
+    HN_CHECK(err, t->kind != HN_TYPE_OTHER && hone_dtype_bits(x->dtype) > 0, HONE_E_TYPE,
+             "input '%s' is %s, which cannot be given", v->name,
+             t->kind == HN_TYPE_OTHER ? "not a tensor" : hone_dtype_name(x->dtype));
     HN_CHECK(err, t->dtype == HONE_DTYPE_NONE || t->dtype == x->dtype, HONE_E_TYPE,
              "input '%s' is %s, expected %s", v->name, hone_dtype_name(x->dtype),
              hone_dtype_name(t->dtype));
-    HN_CHECK(err, hone_dtype_bits(x->dtype) > 0, HONE_E_TYPE, "input '%s' has no numeric type",
-             v->name);
-    HN_CHECK(err, x->rank >= 0 && x->rank <= HONE_MAX_RANK, HONE_E_SHAPE, "input '%s' has rank %d",
-             v->name, x->rank);
     HN_CHECK(err, t->shape.rank < 0 || t->shape.rank == x->rank, HONE_E_SHAPE,
              "input '%s' has rank %d, expected %d", v->name, x->rank, t->shape.rank);
     size_t bytes = hone_value_bytes(x->dtype, x->rank, x->dims);
+    HN_CHECK(err, bytes != SIZE_MAX, HONE_E_SHAPE,
+             "input '%s' has a negative dim, or more bytes or axes than there can be", v->name);
     HN_CHECK(err, x->bytes == bytes && (bytes == 0 || x->data != NULL), HONE_E_ARG,
-             "input '%s' has %zu bytes, its dims say %zu", v->name, x->bytes, bytes);
+             "input '%s' has %zu bytes, its dims say %zu", v->name, x->data != NULL ? x->bytes : 0,
+             bytes);
     for (int i = 0; i < t->shape.rank; i++) {
-        int64_t want = -1;
+        char text[200];
         hn_dim d = t->shape.dim[i];
-        const char *name = "";
-        if (hn_dim_is_symbol(d, &name) && !hn_dim_is_fresh(d)) {
-            int k = 0;
-            while (k < b->n && b->symbol[k] != d) k++;
-            if (k < b->n)
-                want = b->size[k];
-            else if (k < 64) {
-                b->symbol[k] = d;
-                b->size[k] = x->dims[i];
-                b->n++;
-            }
-        } else {
-            hn_dim_is_const(d, &want);
-        }
+        int64_t want = wanted_size(b, d, x->dims[i]);
         HN_CHECK(err, want < 0 || want == x->dims[i], HONE_E_SHAPE,
                  "input '%s': axis %d%s%s has size %lld, expected %lld", v->name, i,
-                 name[0] != '\0' ? " = " : "", name, (long long)x->dims[i], (long long)want);
+                 hn_dim_is(d, want) ? "" : " = ",
+                 hn_dim_is(d, want) ? "" : hn_dim_text(d, text, sizeof text), (long long)x->dims[i],
+                 (long long)want);
     }
     return HONE_OK;
 }
@@ -171,56 +180,78 @@ static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, 
     return HONE_OK;
 }
 
-static hone_status find_output(const hn_graph *g, const hone_value *v, int *k, hn_error *err) {
+/* Where one wanted output comes from and goes to. */
+typedef struct target {
+    int output;  /* of the graph */
+    void *block; /* memory for a value that came without; the caller's once the run has succeeded */
+} target;
+
+static hone_status find_output(const hn_graph *g, const hone_value *v, target *to, hn_error *err) {
     HN_CHECK(err, v->name != NULL, HONE_E_ARG, "an output has no name");
-    for (*k = 0; *k < g->n_outputs; ++*k)
-        if (strcmp(g->outputs[*k].value->name, v->name) == 0) return HONE_OK;
+    for (to->output = 0; to->output < g->n_outputs; to->output++)
+        if (strcmp(g->outputs[to->output].value->name, v->name) == 0) return HONE_OK;
     return HN_FAIL(err, HONE_E_NOT_FOUND, "the model has no output '%s'", v->name);
 }
 
-static hone_status hand_over(const hn_tensor *t, hone_value *v, hn_error *err) {
+static hone_status make_room(const hn_tensor *t, const hone_value *v, target *to, hn_error *err) {
     HN_CHECK(err, t->dtype != HONE_DTYPE_STRING, HONE_E_UNSUPPORTED,
              "output '%s' holds strings, which cannot be handed over", v->name);
-    void *block = v->data;
-    if (v->data == NULL) {
-        block = hn_alloc(hn_allocator_default(), t->bytes, HN_MEM_DATA);
-        if (block == NULL)
-            return HN_FAIL(err, HONE_E_NOMEM, "out of memory (%zu bytes for output '%s')", t->bytes,
-                           v->name);
-        v->owner = block;
-    } else {
-        HN_CHECK(err, v->bytes >= t->bytes, HONE_E_ARG,
-                 "output '%s' takes %zu bytes, its buffer has %zu", v->name, t->bytes, v->bytes);
-    }
-    if (t->bytes > 0) memcpy(block, t->data, t->bytes);
-    v->data = block;
+    HN_CHECK(err, v->data == NULL || v->bytes >= t->bytes, HONE_E_ARG,
+             "output '%s' takes %zu bytes, its buffer has %zu", v->name, t->bytes, v->bytes);
+    if (v->data != NULL) return HONE_OK;
+    to->block = hn_alloc(hn_allocator_default(), t->bytes, HN_MEM_DATA);
+    HN_CHECK(err, to->block != NULL, HONE_E_NOMEM, "out of memory (%zu bytes for output '%s')",
+             t->bytes, v->name);
+    return HONE_OK;
+}
+
+static void hand_over(const hn_tensor *t, const target *to, hone_value *v) {
+    if (to->block != NULL) v->data = v->owner = to->block;
+    if (t->bytes > 0) memcpy(v->data, t->data, t->bytes);
     v->bytes = t->bytes;
     v->dtype = t->dtype;
     v->rank = t->rank;
     memcpy(v->dims, t->dims, sizeof v->dims);
-    return HONE_OK;
+}
+
+/* tensors: room for one per input and output of the graph. Nothing is written to out before all
+ * that can fail has been done. */
+static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
+                              hone_value *out, hn_tensor **tensors, target *to, hn_error *err) {
+    const hn_graph *g = s->model->ir->graph;
+    hn_tensor **results = tensors + g->n_inputs;
+    for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
+    HN_TRY(bind_inputs(s, n_in, in, tensors, err));
+    HN_TRY(run(s, (const hn_tensor *const *)tensors, results, err));
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < n_out && status == HONE_OK; i++)
+        status = make_room(results[to[i].output], &out[i], &to[i], err);
+    for (size_t i = 0; i < n_out; i++) {
+        if (status == HONE_OK)
+            hand_over(results[to[i].output], &to[i], &out[i]);
+        else
+            hn_free(hn_allocator_default(), to[i].block);
+    }
+    return status;
 }
 
 hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
                              hone_value *out, hone_error *err) {
     const hn_graph *g = s->model->ir->graph;
-    int k;
-    for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &k, err));
-    size_t slots = (size_t)g->n_inputs + (size_t)g->n_outputs + 1;
-    hn_tensor **tensors = hn_alloc_array(&s->alloc, slots, sizeof *tensors, HN_MEM_OTHER);
-    if (tensors == NULL) return HN_NOMEM(err);
-    memset(tensors, 0, slots * sizeof *tensors);
-    hn_tensor **results = tensors + g->n_inputs;
-    hone_status status = bind_inputs(s, n_in, in, tensors, err);
-    if (status == HONE_OK) status = hn_api_run(s, (const hn_tensor *const *)tensors, results, err);
-    for (size_t i = 0; status == HONE_OK && i < n_out; i++) {
-        hone_value got = out[i];
-        status = find_output(g, &out[i], &k, err);
-        if (status == HONE_OK) status = hand_over(results[k], &got, err);
-        if (status == HONE_OK) out[i] = got;
-    }
-    for (size_t i = 0; i < slots; i++) hn_tensor_unref(tensors[i]);
-    hn_free(&s->alloc, tensors);
+    int64_t begun = hn_clock_ns();
+    size_t n_tensors = (size_t)g->n_inputs + (size_t)g->n_outputs;
+    hn_arena arena;
+    hn_arena_init(&arena, &s->alloc, HN_MEM_OTHER);
+    hn_tensor **tensors = hn_arena_array(&arena, n_tensors, sizeof *tensors);
+    target *to = hn_arena_array(&arena, n_out, sizeof *to);
+    hone_status status = tensors == NULL || to == NULL
+                             ? HN_NOMEM(err)
+                             : run_values(s, n_in, in, n_out, out, tensors, to, err);
+    for (size_t i = 0; i < n_tensors && tensors != NULL; i++) hn_tensor_unref(tensors[i]);
+    hn_arena_deinit(&arena);
+    if (status == HONE_OK)
+        hn_log(HONE_LOG_INFO, "run in %.1f ms, %zu bytes at most",
+               (double)(hn_clock_ns() - begun) * 1e-6, atomic_load(&s->alloc.peak));
     return status;
 }
 
@@ -228,34 +259,11 @@ hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in,
 
 void hone_eval_options_init(hone_eval_options *o) { *o = (hone_eval_options){.size = sizeof *o}; }
 
-hone_status hone_eval(hone_model *model, hone_session *session, hone_dataset *dataset,
-                      const hone_eval_options *options, hone_eval_result *result, hone_error *err) {
+hone_status hone_session_eval(hone_session *s, hone_dataset *dataset,
+                              const hone_eval_options *options, hone_eval_result *result,
+                              hone_error *err) {
     hone_eval_options o;
     hone_eval_options_init(&o);
-    if (options != NULL) memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    return hn_accuracy_top(model->ir, hn_api_run, session, dataset->data, &o, &session->alloc,
-                           result, err);
+    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    return hn_accuracy_top(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc, result, err);
 }
-
-hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *err) {
-    hone_dataset *d = hn_alloc_zero(hn_allocator_default(), sizeof *d, HN_MEM_DATA);
-    if (d == NULL) return HN_NOMEM(err);
-    hn_allocator_init(&d->alloc);
-    d->alloc.limit = hn_cpu_memory();
-    hone_status status = hn_dataset_open(&d->data, spec, &d->alloc, err);
-    if (status != HONE_OK) {
-        hn_free(hn_allocator_default(), d);
-        return status;
-    }
-    *out = d;
-    return HONE_OK;
-}
-
-void hone_dataset_destroy(hone_dataset *d) {
-    if (d == NULL) return;
-    hn_dataset_close(d->data);
-    hn_free(hn_allocator_default(), d);
-}
-
-int64_t hone_dataset_count(const hone_dataset *d) { return hn_dataset_count(d->data); }
-bool hone_dataset_has_labels(const hone_dataset *d) { return hn_dataset_has_labels(d->data); }

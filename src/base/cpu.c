@@ -214,7 +214,7 @@ int hn_cpu_threads(void) {
         char *end;
         long n = strtol(text, &end, 10);
         if (*end == '\0' && n >= 1 && n <= HN_THREADS_MAX) return (int)n;
-        hn_log(HN_LOG_WARN, "HONE_THREADS is '%s', wanted a number from 1 to %d: ignored", text,
+        hn_log(HONE_LOG_WARN, "HONE_THREADS is '%s', wanted a number from 1 to %d: ignored", text,
                HN_THREADS_MAX);
     }
     return hn_cpu_available();

@@ -7,13 +7,15 @@
 
 #include "base/error.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static hn_log_fn sink;
-static void *sink_ctx;
-static atomic_int threshold =
-    -1; /* level of the sink, -1 while there is none: silence costs one load */
+typedef void log_fn(void *ctx, hone_log_level level, const char *line);
 
-void hn_log_set(hn_log_fn fn, void *ctx, hn_log_level level) {
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static log_fn *sink;
+static void *sink_ctx;
+/* Level of the sink, -1 while there is none: silence costs one load. */
+static atomic_int threshold = -1;
+
+void hone_log_set(log_fn *fn, void *ctx, hone_log_level level) {
     pthread_mutex_lock(&lock);
     sink = fn;
     sink_ctx = ctx;
@@ -21,7 +23,7 @@ void hn_log_set(hn_log_fn fn, void *ctx, hn_log_level level) {
     pthread_mutex_unlock(&lock);
 }
 
-void hn_log(hn_log_level level, const char *format, ...) {
+void hn_log(hone_log_level level, const char *format, ...) {
     if ((int)level > atomic_load_explicit(&threshold, memory_order_relaxed)) return;
     char line[HONE_ERROR_TEXT];
     va_list args;
@@ -30,7 +32,7 @@ void hn_log(hn_log_level level, const char *format, ...) {
     va_end(args);
     hn_one_line(line);
     pthread_mutex_lock(&lock);
-    hn_log_fn fn = sink;
+    log_fn *fn = sink;
     void *ctx = sink_ctx;
     pthread_mutex_unlock(&lock);
     if (fn != NULL) fn(ctx, level, line);

@@ -143,7 +143,7 @@ hone_status hn_pool_create(hn_pool **out, int threads, hn_allocator *alloc, hn_e
     if (threads == 0) threads = hn_cpu_threads();
     int cores = hn_cpu_available();
     if (threads > cores)
-        hn_log(HN_LOG_WARN, "%d threads on %d available cores will slow each other down", threads,
+        hn_log(HONE_LOG_WARN, "%d threads on %d available cores will slow each other down", threads,
                cores);
 
     size_t bytes = sizeof(hn_pool) + (size_t)(threads - 1) * sizeof(worker);

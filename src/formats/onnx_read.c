@@ -846,7 +846,7 @@ static hone_status sort_graphs(hn_model *m, hn_error *err) {
         bool moved;
         HN_TRY(hn_graph_sort(m->graphs[i], &moved, err));
         if (moved)
-            hn_log(HN_LOG_WARN, "the nodes of graph '%s' were out of order and have been sorted",
+            hn_log(HONE_LOG_WARN, "the nodes of graph '%s' were out of order and have been sorted",
                    m->graphs[i]->name);
     }
     return HONE_OK;

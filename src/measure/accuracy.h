@@ -9,9 +9,9 @@
 typedef hone_status hn_accuracy_run(void *ctx, const hn_tensor *const *in, hn_tensor **out,
                                     hn_error *err);
 
-/* Top-1 and top-5 of the first output. Sequences padded with zeros are cut at the longest of their
- * batch where the model has a symbolic length. Of equal scores the lower class comes first. */
-hone_status hn_accuracy_top(const hn_model *m, hn_accuracy_run *run, void *ctx, hn_dataset *ds,
+/* Top-1 and top-5 of the first output, whose first axis is the batch and whose other axes are the
+ * classes. Of equal scores the lower class comes first; a NaN comes after every number. */
+hone_status hn_accuracy_top(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,
                             const hone_eval_options *o, hn_allocator *alloc,
                             hone_eval_result *result, hn_error *err);
 

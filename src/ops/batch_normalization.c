@@ -71,5 +71,6 @@ const hn_op_def hn_op_batch_normalization = {
                                    HN_ATTR_I("training_mode", 0),
                                    {0}},
     .traits = HN_INPLACE,
+    .settings = 1 << 3 | 1 << 4,
     .infer = infer,
     .ref = ref};

@@ -120,6 +120,7 @@ const hn_op_def hn_op_qlinear_conv = {
         "(x:T1, x_scale:f32, x_zero_point:T1, w:T2, w_scale:f32, w_zero_point:T2, y_scale:f32,"
         " y_zero_point:T3, B:s32?) -> (y:T3); T1: s8 u8; T2: s8 u8; T3: s8 u8",
     .attrs = attrs,
+    .settings = 1 << 1 | 1 << 4 | 1 << 6,
     .quant = HN_QUANT_WEIGHTED,
     .infer = qlinear_infer,
     .ref = qlinear_ref,

@@ -257,7 +257,7 @@ static hone_status merge(walk *w, hn_value *v, const hn_infer_out *out, hn_error
                         b);
                 w->o->finding(w->o->ctx, v->producer, err);
             } else {
-                hn_log(HN_LOG_WARN, "'%s' is declared with shape %s but has %s", v->name, a, b);
+                hn_log(HONE_LOG_WARN, "'%s' is declared with shape %s but has %s", v->name, a, b);
             }
             shape = out->shape;
         }

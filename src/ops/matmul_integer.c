@@ -151,6 +151,7 @@ const hn_op_def hn_op_qlinear_matmul = {
         "(a:T1, a_scale:TS, a_zero_point:T1, b:T2, b_scale:TS, b_zero_point:T2, y_scale:TS,"
         " y_zero_point:T3) -> (y:T3); TS: f16 f32 bf16; T1: s8 u8 fp8; T2: s8 u8 fp8;"
         " T3: s8 u8 fp8",
+    .settings = 1 << 1 | 1 << 4 | 1 << 6,
     .quant = HN_QUANT_WEIGHTED,
     .infer = qlinear_infer,
     .ref = qlinear_ref,

@@ -251,6 +251,7 @@ struct hn_op_def {
     const char *sig;
     const hn_attr_def *attrs; /* NULL: none */
     uint32_t traits;
+    uint32_t settings; /* bit i: a constant input i is a statistic or scale, not a trained weight */
     hn_quant_rule quant;
     hone_status (*infer)(hn_infer *c, hn_error *err); /* NULL: shapes unknown before running */
     hone_status (*ref)(hn_eval *e, hn_error *err);

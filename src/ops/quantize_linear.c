@@ -230,6 +230,7 @@ const hn_op_def hn_op_quantize_linear = {
                                    HN_ATTR_I("precision", 0),
                                    HN_ATTR_I("saturate", 1),
                                    {0}},
+    .settings = 1 << 1,
     .infer = infer_quantize,
     .ref = ref_quantize};
 
@@ -241,6 +242,7 @@ const hn_op_def hn_op_ms_quantize_linear = {
         "(x:T1, y_scale:T1, y_zero_point:T2?) -> (y:T2);"
         "T1: f16 f32; T2: s8 u8 s16 u16 int4",
     .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", 1), {0}},
+    .settings = 1 << 1,
     .infer = infer_quantize,
     .ref = ref_quantize};
 
@@ -274,6 +276,7 @@ const hn_op_def hn_op_dequantize_linear = {
     .attrs =
         (const hn_attr_def[]){
             HN_ATTR_I("axis", 1), HN_ATTR_I("block_size", 0), HN_ATTR_I("output_dtype", 0), {0}},
+    .settings = 1 << 1,
     .infer = infer_dequantize,
     .ref = ref_dequantize};
 
@@ -285,5 +288,6 @@ const hn_op_def hn_op_ms_dequantize_linear = {
         "(x:T1, x_scale:T2, x_zero_point:T1?) -> (y:T2);"
         "T1: s8 u8 s16 u16 s32 int4; T2: f16 f32",
     .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", 1), {0}},
+    .settings = 1 << 1,
     .infer = infer_dequantize,
     .ref = ref_dequantize};

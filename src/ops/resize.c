@@ -456,6 +456,7 @@ const hn_op_def hn_op_resize = {
         "(X:T1, roi:T2?, scales:f32?, sizes:s64?) -> (Y:T1);"
         "T1: tensor; T2: ieee",
     .attrs = attrs,
+    .settings = 1 << 1 | 1 << 2,
     .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,

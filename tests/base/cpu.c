@@ -23,7 +23,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     unsetenv("HONE_THREADS");
-    hn_log_set(NULL, NULL, HN_LOG_ERROR);
+    hone_log_set(NULL, NULL, HONE_LOG_ERROR);
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", root);
     return system(command) != 0;
@@ -266,14 +266,14 @@ static void cores_are_counted_once(void **state) {
     }
 }
 
-static void keep(void *ctx, hn_log_level level, const char *line) {
-    if (level == HN_LOG_WARN) snprintf(ctx, 200, "%s", line);
+static void keep(void *ctx, hone_log_level level, const char *line) {
+    if (level == HONE_LOG_WARN) snprintf(ctx, 200, "%s", line);
 }
 
 static void the_environment_decides(void **state) {
     (void)state;
     char warning[200] = "";
-    hn_log_set(keep, warning, HN_LOG_WARN);
+    hone_log_set(keep, warning, HONE_LOG_WARN);
     unsetenv("HONE_THREADS");
     int available = hn_cpu_available();
     assert_in_range(available, 1, HN_THREADS_MAX);

@@ -11,11 +11,11 @@
 
 typedef struct record {
     int lines;
-    hn_log_level level;
+    hone_log_level level;
     char last[2048];
 } record;
 
-static void keep(void *ctx, hn_log_level level, const char *line) {
+static void keep(void *ctx, hone_log_level level, const char *line) {
     record *r = ctx;
     r->lines++;
     r->level = level;
@@ -24,83 +24,83 @@ static void keep(void *ctx, hn_log_level level, const char *line) {
 
 static int teardown(void **state) {
     (void)state;
-    hn_log_set(NULL, NULL, HN_LOG_ERROR);
+    hone_log_set(NULL, NULL, HONE_LOG_ERROR);
     return 0;
 }
 
 static void lines_reach_the_callback(void **state) {
     (void)state;
     record r = {0};
-    hn_log_set(keep, &r, HN_LOG_DEBUG);
-    hn_log(HN_LOG_INFO, "%d of %s", 3, "four");
+    hone_log_set(keep, &r, HONE_LOG_DEBUG);
+    hn_log(HONE_LOG_INFO, "%d of %s", 3, "four");
     assert_int_equal(r.lines, 1);
-    assert_int_equal(r.level, HN_LOG_INFO);
+    assert_int_equal(r.level, HONE_LOG_INFO);
     assert_string_equal(r.last, "3 of four");
 }
 
 static void levels_are_filtered(void **state) {
     (void)state;
     record r = {0};
-    hn_log_set(keep, &r, HN_LOG_WARN);
-    hn_log(HN_LOG_DEBUG, "no");
-    hn_log(HN_LOG_INFO, "no");
+    hone_log_set(keep, &r, HONE_LOG_WARN);
+    hn_log(HONE_LOG_DEBUG, "no");
+    hn_log(HONE_LOG_INFO, "no");
     assert_int_equal(r.lines, 0);
-    hn_log(HN_LOG_WARN, "yes");
-    hn_log(HN_LOG_ERROR, "yes");
+    hn_log(HONE_LOG_WARN, "yes");
+    hn_log(HONE_LOG_ERROR, "yes");
     assert_int_equal(r.lines, 2);
-    hn_log_set(keep, &r, HN_LOG_ERROR);
-    hn_log(HN_LOG_WARN, "no");
+    hone_log_set(keep, &r, HONE_LOG_ERROR);
+    hn_log(HONE_LOG_WARN, "no");
     assert_int_equal(r.lines, 2);
 }
 
 static void without_a_callback_there_is_silence(void **state) {
     (void)state;
     record r = {0};
-    hn_log_set(keep, &r, HN_LOG_DEBUG);
-    hn_log_set(NULL, NULL, HN_LOG_DEBUG);
-    hn_log(HN_LOG_ERROR, "nobody listens");
+    hone_log_set(keep, &r, HONE_LOG_DEBUG);
+    hone_log_set(NULL, NULL, HONE_LOG_DEBUG);
+    hn_log(HONE_LOG_ERROR, "nobody listens");
     assert_int_equal(r.lines, 0);
 }
 
 static void a_line_is_one_line_and_bounded(void **state) {
     (void)state;
     record r = {0};
-    hn_log_set(keep, &r, HN_LOG_DEBUG);
-    hn_log(HN_LOG_INFO, "node '%s'", "a\nb\033[31m");
+    hone_log_set(keep, &r, HONE_LOG_DEBUG);
+    hn_log(HONE_LOG_INFO, "node '%s'", "a\nb\033[31m");
     assert_string_equal(r.last, "node 'a?b?[31m'");
-    hn_log(HN_LOG_INFO, "%*d", 5000, 1);
+    hn_log(HONE_LOG_INFO, "%*d", 5000, 1);
     assert_int_equal(strlen(r.last), HONE_ERROR_TEXT - 1);
 }
 
-static void log_again(void *ctx, hn_log_level level, const char *line) {
-    hn_log_set(keep, ctx, HN_LOG_DEBUG);
+static void log_again(void *ctx, hone_log_level level, const char *line) {
+    hone_log_set(keep, ctx, HONE_LOG_DEBUG);
     hn_log(level, "again: %s", line);
 }
 
 static void a_callback_may_log_and_set(void **state) {
     (void)state;
     record r = {0};
-    hn_log_set(log_again, &r, HN_LOG_DEBUG);
-    hn_log(HN_LOG_WARN, "x");
+    hone_log_set(log_again, &r, HONE_LOG_DEBUG);
+    hn_log(HONE_LOG_WARN, "x");
     assert_int_equal(r.lines, 1);
     assert_string_equal(r.last, "again: x");
 }
 
-static void count(void *ctx, hn_log_level level, const char *line) {
+static void count(void *ctx, hone_log_level level, const char *line) {
     (void)level;
     if (strcmp(line, "tick") == 0) atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
 static void *tick(void *arg) {
     (void)arg;
-    for (int i = 0; i < 1000; i++) hn_log(HN_LOG_INFO, "%s", "tick");
+    for (int i = 0; i < 1000; i++) hn_log(HONE_LOG_INFO, "%s", "tick");
     return NULL;
 }
 
 static void threads_may_log_at_once(void **state) {
     (void)state;
     atomic_int ticks = 0;
-    hn_log_set(count, &ticks, HN_LOG_INFO);
+    hone_log_set(count, &ticks, HONE_LOG_INFO);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, tick, NULL), 0);
     tick(NULL);

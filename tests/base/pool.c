@@ -22,7 +22,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    hn_log_set(NULL, NULL, HN_LOG_ERROR);
+    hone_log_set(NULL, NULL, HONE_LOG_ERROR);
     return atomic_load(&mem.blocks) != 0;
 }
 
@@ -235,15 +235,15 @@ static void creation_reports_trouble(void **state) {
     assert_ptr_equal(pool, &mem);
 }
 
-static void remember(void *ctx, hn_log_level level, const char *line) {
+static void remember(void *ctx, hone_log_level level, const char *line) {
     (void)line;
-    *(int *)ctx += level == HN_LOG_WARN;
+    *(int *)ctx += level == HONE_LOG_WARN;
 }
 
 static void more_threads_than_cores_is_a_warning(void **state) {
     (void)state;
     int warnings = 0;
-    hn_log_set(remember, &warnings, HN_LOG_WARN);
+    hone_log_set(remember, &warnings, HONE_LOG_WARN);
     int cores = hn_cpu_available();
     hn_pool_destroy(pool_of(cores));
     assert_int_equal(warnings, 0);

@@ -25,7 +25,7 @@ static int setup(void **state) { return scratch_setup(state); }
 
 static int teardown(void **state) {
     pb_free();
-    hn_log_set(NULL, NULL, HN_LOG_ERROR);
+    hone_log_set(NULL, NULL, HONE_LOG_ERROR);
     return scratch_teardown(state);
 }
 
@@ -277,14 +277,14 @@ static void initializers_that_are_inputs(void **state) {
            HONE_E_MODEL, "'w' is declared as f32, but its initializer is s64");
 }
 
-static void count_warnings(void *ctx, hn_log_level level, const char *line) {
-    if (level == HN_LOG_WARN && strstr(line, "out of order") != NULL) ++*(int *)ctx;
+static void count_warnings(void *ctx, hone_log_level level, const char *line) {
+    if (level == HONE_LOG_WARN && strstr(line, "out of order") != NULL) ++*(int *)ctx;
 }
 
 static void nodes_out_of_order_are_sorted(void **state) {
     (void)state;
     int warnings = 0;
-    hn_log_set(count_warnings, &warnings, HN_LOG_WARN);
+    hone_log_set(count_warnings, &warnings, HONE_LOG_WARN);
     hn_bytes branch = pb("1b2s12b", pb_node("Neg", "b", "t", pb("")), "then", pb_value("t"));
     hn_bytes other = pb("2s12b", "else", pb_value("b"));
     hn_bytes branches = pb("5b5b", pb("1s20i6b", "then_branch", HN_ATTR_GRAPH, branch),

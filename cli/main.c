@@ -1,0 +1,74 @@
+/* The table of verbs, and the program. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli.h"
+
+extern const verb verb_check, verb_eval, verb_inspect, verb_ops, verb_run;
+
+static const verb *const verbs[] = {&verb_inspect, &verb_check, &verb_run, &verb_eval, &verb_ops};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static void print_verbs(FILE *to) {
+    fprintf(to, "usage: hone VERB ... [options]\n\n");
+    for (int i = 0; i < N_VERBS; i++) fprintf(to, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+    fprintf(to, "\nhone VERB --help lists the options of a verb\n");
+}
+
+static void print_help(const verb *v) {
+    printf("usage: hone %s %s [options]\n\n%s\n\noptions:\n", v->name, v->usage, v->summary);
+    for (const option_def *d = v->options; d->name != NULL; d++) {
+        char letter[] = "    ", left[64];
+        if (d->letter != 0) snprintf(letter, sizeof letter, "-%c, ", d->letter);
+        snprintf(left, sizeof left, "%s%s%s%s", letter, d->name, d->arg != NULL ? " " : "",
+                 d->arg != NULL ? d->arg : "");
+        printf("  %-26s %s%s\n", left, d->help, d->many ? "; may be repeated" : "");
+    }
+    printf("  %-26s %s\n", "    --help", "this text");
+}
+
+static bool asks_for_help(const char *word) {
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static const verb *find_verb(const char *word) {
+    const char *names[N_VERBS + 1] = {NULL};
+    for (int i = 0; i < N_VERBS; i++) {
+        if (strcmp(word, verbs[i]->name) == 0) return verbs[i];
+        names[i] = verbs[i]->name;
+    }
+    has_no("hone", "verb", word, names);
+    return NULL;
+}
+
+static exit_code run(const verb *v, int n, char **words) {
+    args a = {.verb = v};
+    if (!read_words(&a, n, words)) return EXIT_USAGE;
+    set_verbosity(has(&a, "--quiet"), has(&a, "--verbose"));
+    return v->run(&a);
+}
+
+int main(int argc, char **argv) {
+    exit_code code = EXIT_DONE;
+    const verb *v = NULL;
+    bool help = argc < 2 || asks_for_help(argv[1]);
+    if (help) {
+        print_verbs(argc < 2 ? stderr : stdout);
+        if (argc < 2) code = EXIT_USAGE;
+    } else if (strcmp(argv[1], "--version") == 0) {
+        printf("hone %s\n", hone_version());
+    } else if ((v = find_verb(argv[1])) == NULL) {
+        code = EXIT_USAGE;
+    } else {
+        for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) help |= asks_for_help(argv[i]);
+        if (help)
+            print_help(v);
+        else
+            code = run(v, argc - 2, argv + 2);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain("standard output: %s", strerror(errno));
+        if (code == EXIT_DONE) code = EXIT_RESOURCE;
+    }
+    return code;
+}
