@@ -9,8 +9,6 @@
  * The new nodes may be calls again and are met in turn; each remembers the call it was made for, so
  * recursion is seen. Calling can double with each function, so the bytes read this way are limited.
  */
-#include <stdio.h>
-
 #include "formats/onnx_reader.h"
 #include "ops/op.h"
 
@@ -20,27 +18,14 @@
 
 hn_value hn_onnx_absent;
 
-/* ---- names ---- */
-
-const char *hn_onnx_join(hn_onnx_reader *r, const char *a, char between, const char *b) {
+const char *hn_onnx_join(hn_onnx_reader *r, const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
     char *text = hn_arena_alloc(&r->scratch, n + m + 2);
     if (text == NULL) return NULL;
     memcpy(text, a, n);
-    text[n] = between;
+    text[n] = '/';
     memcpy(text + n + 1, b, m + 1);
     return text;
-}
-
-const char *hn_onnx_unique_name(hn_onnx_reader *r, const char *name) {
-    const char *text = name;
-    while (hn_map_get(&r->taken, text, strlen(text)) != NULL) {
-        char number[24];
-        snprintf(number, sizeof number, "%llu", (unsigned long long)++r->unique);
-        text = hn_onnx_join(r, name, '_', number);
-        if (text == NULL) return NULL;
-    }
-    return hn_map_put(&r->taken, text, strlen(text), r) ? text : NULL;
 }
 
 /* ---- the functions ---- */
@@ -306,17 +291,10 @@ static hone_status inline_graph(hn_onnx_reader *r, calls *c, hn_graph *g, hn_err
 }
 
 hone_status hn_onnx_inline(hn_onnx_reader *r, hn_error *err) {
-    hn_model *m = r->model;
-    for (int i = 0; i < m->n_graphs; i++) {
-        for (int k = 0; k < m->graphs[i]->n_values; k++) {
-            const char *name = m->graphs[i]->values[k]->name;
-            if (!hn_map_put(&r->taken, name, strlen(name), r)) return HN_NOMEM(err);
-        }
-    }
     calls c = {.bytes_left = FREE_BYTES + (uint64_t)FILE_MULTIPLE * r->file->bytes};
     hone_status status = record_call(r, &c, NULL, 0, err);
-    for (int i = 0; i < m->n_graphs && status == HONE_OK; i++)
-        status = inline_graph(r, &c, m->graphs[i], err);
+    for (int i = 0; i < r->model->n_graphs && status == HONE_OK; i++)
+        status = inline_graph(r, &c, r->model->graphs[i], err);
     hn_free(r->alloc, c.v);
     return status;
 }

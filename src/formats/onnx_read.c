@@ -243,9 +243,7 @@ static hone_status define(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes na
     const char *text;
     HN_TRY(hn_onnx_text(&r->scratch, name, "the name of a value", &text, err));
     if (s->call == NULL) return hn_value_create(out, s->graph, text, NULL, err);
-    text = hn_onnx_unique_name(r, text);
-    if (text == NULL) return HN_NOMEM(err);
-    HN_TRY(hn_value_create(out, s->graph, text, NULL, err));
+    HN_TRY(hn_value_create(out, s->graph, NULL, text, err));
     return hn_map_put(s->names, name.p, name.n, *out) ? HONE_OK : HN_NOMEM(err);
 }
 
@@ -528,8 +526,7 @@ static hone_status create_node(hn_onnx_reader *r, const hn_onnx_scope *s, const 
     HN_TRY(hn_onnx_text(&r->scratch, h->domain, "a domain", &domain, err));
     if (s->call != NULL && name[0] != '\0') {
         const char *call = s->call->node->name;
-        if (call[0] != '\0' && strlen(call) <= LONGEST_PREFIX)
-            name = hn_onnx_join(r, call, '/', name);
+        if (call[0] != '\0' && strlen(call) <= LONGEST_PREFIX) name = hn_onnx_join(r, call, name);
         if (name == NULL) return HN_NOMEM(err);
     }
     return hn_node_create(out, s->graph, domain, op_type, name, h->n_inputs, h->n_outputs, err);
@@ -866,14 +863,12 @@ static void reader_init(hn_onnx_reader *r, hn_file *file, hn_allocator *alloc) {
     *r = (hn_onnx_reader){.alloc = alloc, .file = file, .map = true};
     hn_arena_init(&r->scratch, alloc, HN_MEM_OTHER);
     hn_map_init(&r->functions, alloc);
-    hn_map_init(&r->taken, alloc);
 }
 
 static void reader_deinit(hn_onnx_reader *r) {
     for (int i = 0; i < r->n_externals; i++) hn_file_unref(r->externals[i]);
     hn_free(r->alloc, r->externals);
     hn_map_deinit(&r->functions);
-    hn_map_deinit(&r->taken);
     hn_arena_deinit(&r->scratch);
 }
 

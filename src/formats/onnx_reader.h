@@ -44,8 +44,6 @@ typedef struct hn_onnx_reader {
     hn_arena scratch; /* dies with the reader */
     hn_map functions; /* "domain\0name\0overload" -> hn_onnx_function */
     int n_functions;
-    hn_map taken;    /* every value name of the model, when there are functions */
-    uint64_t unique; /* counter for made-up names */
 } hn_onnx_reader;
 
 /* What names mean in one graph of the file. In a function the values have other names than in the
@@ -99,9 +97,7 @@ hone_status hn_onnx_argument(hn_onnx_reader *r, const hn_onnx_call *call, hn_byt
                              hn_attr **given, hn_bytes *fallback, hn_error *err);
 /* Takes the graphs of the call's attribute over; they can go to one place only. */
 hone_status hn_onnx_move_graphs(hn_node *node, hn_attr *a, hn_attr *from, hn_error *err);
-/* A name no value of the model has, made from the given one; NULL: out of memory. Both live as long
- * as the reader. */
-const char *hn_onnx_unique_name(hn_onnx_reader *r, const char *name);
-const char *hn_onnx_join(hn_onnx_reader *r, const char *a, char between, const char *b);
+/* "a/b", as long as the reader lives; NULL: out of memory. */
+const char *hn_onnx_join(hn_onnx_reader *r, const char *a, const char *b);
 
 #endif

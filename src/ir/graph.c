@@ -12,6 +12,7 @@ hone_status hn_model_create(hn_model **out, hn_allocator *alloc, hn_error *err) 
     m->alloc = alloc;
     hn_arena_init(&m->arena, alloc, HN_MEM_MODEL);
     hn_dims_init(&m->dims, alloc);
+    hn_map_init(&m->taken, alloc);
     m->producer_name = m->producer_version = m->domain = m->doc = "";
     *out = m;
     return HONE_OK;
@@ -53,6 +54,7 @@ void hn_model_destroy(hn_model *m) {
         hn_free(m->alloc, g->outputs);
         hn_map_deinit(&g->names);
     }
+    hn_map_deinit(&m->taken);
     hn_free(m->alloc, m->graphs);
     hn_free(m->alloc, m->opsets);
     hn_dims_deinit(&m->dims);
@@ -133,18 +135,16 @@ hn_value *hn_graph_find(const hn_graph *g, const char *name) {
     return NULL;
 }
 
-/* A name nobody in the model has: hint, then hint_1, hint_2 ... */
-static const char *make_name(hn_graph *g, const char *hint) {
+/* A name nobody in the model has: hint, then hint_1, hint_2 ... A long hint is cut. */
+static const char *make_name(hn_model *m, const char *hint) {
     char buf[256];
     if (hint == NULL || hint[0] == '\0') hint = "v";
-    snprintf(buf, sizeof buf, "%.200s", hint);
-    for (;;) {
-        bool taken = false;
-        for (int i = 0; i < g->model->n_graphs && !taken; i++)
-            taken = hn_graph_value(g->model->graphs[i], buf) != NULL;
-        if (!taken) return hn_arena_strdup(&g->model->arena, buf);
-        snprintf(buf, sizeof buf, "%.200s_%d", hint, ++g->model->graph->unique);
-    }
+    int n = (int)strnlen(hint, 200);
+    while (n > 0 && ((unsigned char)hint[n] & 0xc0) == 0x80) n--; /* not inside a character */
+    snprintf(buf, sizeof buf, "%.*s", n, hint);
+    while (hn_map_get(&m->taken, buf, strlen(buf)) != NULL)
+        snprintf(buf, sizeof buf, "%.*s_%llu", n, hint, (unsigned long long)++m->n_made_up);
+    return hn_arena_strdup(&m->arena, buf);
 }
 
 hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const char *hint,
@@ -152,11 +152,12 @@ hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const
     hn_model *m = g->model;
     HN_CHECK(err, name == NULL || hn_graph_value(g, name) == NULL, HONE_E_MODEL,
              "the name '%s' is given to two values of graph '%s'", name, g->name);
-    const char *copy = name != NULL ? hn_arena_strdup(&m->arena, name) : make_name(g, hint);
+    const char *copy = name != NULL ? hn_arena_strdup(&m->arena, name) : make_name(m, hint);
     hn_value *v = hn_arena_zero(&m->arena, sizeof *v);
     if (copy == NULL || v == NULL ||
         !reserve(m->alloc, (void **)&g->values, &g->cap_values, g->n_values + 1,
                  sizeof *g->values) ||
+        !hn_map_put(&m->taken, copy, strlen(copy), v) ||
         !hn_map_put(&g->names, copy, strlen(copy), v))
         return HN_NOMEM(err);
     v->name = copy;

@@ -219,7 +219,6 @@ struct hn_graph {
     hn_map names; /* name -> live value */
     hn_props metadata;
     hn_bytes extra;
-    int unique; /* counter for made-up names */
 };
 
 typedef struct hn_opset {
@@ -242,6 +241,8 @@ struct hn_model {
     const char *path;  /* the file it came from, or NULL */
     hn_graph **graphs; /* every graph made, for teardown */
     int n_graphs, cap_graphs;
+    hn_map taken; /* every name a value has had: where made-up names may not fall */
+    uint64_t n_made_up;
 };
 
 hone_status hn_model_create(hn_model **out, hn_allocator *alloc, hn_error *err);
