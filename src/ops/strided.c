@@ -8,12 +8,13 @@ void hn_strided_add(hn_strided *s, int64_t n, int64_t src, int64_t dst) {
     if (n <= 0) s->empty = true;
     if (n <= 1 || s->empty) return;
     if (s->rank > 0) {
-        int64_t whole_src, whole_dst;
+        /* An axis of size 0 may still follow, and then nothing bounds the product of the others. */
+        int64_t whole, whole_src, whole_dst;
         int last = s->rank - 1;
-        if (!__builtin_mul_overflow(n, src, &whole_src) &&
-            !__builtin_mul_overflow(n, dst, &whole_dst) && s->axis[last].src == whole_src &&
+        if (hn_i64_mul(s->axis[last].n, n, &whole) && hn_i64_mul(n, src, &whole_src) &&
+            hn_i64_mul(n, dst, &whole_dst) && s->axis[last].src == whole_src &&
             s->axis[last].dst == whole_dst) {
-            s->axis[last].n *= n;
+            s->axis[last].n = whole;
             s->axis[last].src = src;
             s->axis[last].dst = dst;
             return;

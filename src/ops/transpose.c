@@ -14,17 +14,12 @@ static hone_status permutation(const hn_node *n, int rank, int64_t *perm, hn_err
 }
 
 static hn_strided plan(int rank, const int64_t *dims, const int64_t *perm) {
-    int64_t src[HONE_MAX_RANK], dst = 1;
+    int64_t src[HONE_MAX_RANK], out[HONE_MAX_RANK], dst[HONE_MAX_RANK];
     hn_strided s = {0};
+    for (int i = 0; i < rank; i++) out[i] = dims[perm[i]];
     hn_strides(rank, dims, src);
-    for (int i = 0; i < rank; i++) {
-        if (dims[i] == 0) return (hn_strided){.empty = true};
-        dst *= dims[i];
-    }
-    for (int i = 0; i < rank; i++) {
-        dst /= dims[perm[i]];
-        hn_strided_add(&s, dims[perm[i]], src[perm[i]], dst);
-    }
+    hn_strides(rank, out, dst);
+    for (int i = 0; i < rank; i++) hn_strided_add(&s, out[i], src[perm[i]], dst[i]);
     return s;
 }
 

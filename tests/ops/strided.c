@@ -22,6 +22,12 @@ static void axes_merge(void **state) {
     assert_false(s.empty);
     hn_strided_add(&s, 0, 1, 1);
     assert_true(s.empty);
+
+    hn_strided huge = {0}; /* strides of a tensor that ends in an axis of size 0 */
+    hn_strided_add(&huge, INT64_MAX, 0, 0);
+    hn_strided_add(&huge, INT64_MAX, 0, 0);
+    hn_strided_add(&huge, 0, 1, 1);
+    assert_true(huge.empty);
 }
 
 static void repeats_and_reverses(void **state) {
