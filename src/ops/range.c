@@ -1,7 +1,6 @@
-/* Range: start, start + delta, ... before limit: max(ceil((limit - start) / delta), 0) elements.
- * For floats that number is computed in the type itself (f16 and bf16: in stash_type), since
- * rounding decides whether the last element is there; the elements are start + i*delta, rounded
- * once. */
+/* Range: start, start + delta, ... before limit: max(ceil((limit - start) / delta), 0) elements,
+ * the i-th being start + i*delta. Floats are computed in double and rounded once, so that
+ * stash_type, the least precision f16 and bf16 must be given, changes nothing. */
 #include <math.h>
 
 #include "ops/axes.h"
@@ -22,11 +21,10 @@ static hone_status count_ints(int64_t start, int64_t limit, int64_t delta, int64
     return HONE_OK;
 }
 
-static hone_status count_floats(double start, double limit, double delta, bool wide, int64_t *n,
+static hone_status count_floats(double start, double limit, double delta, int64_t *n,
                                 hn_error *err) {
     HN_CHECK(err, delta != 0, HONE_E_ARG, "delta is 0");
-    double count =
-        wide ? (limit - start) / delta : (double)(((float)limit - (float)start) / (float)delta);
+    double count = (limit - start) / delta;
     HN_CHECK(err, !isnan(count) && count < 0x1p62, HONE_E_SHAPE,
              "a range from %g to %g by %g has no number of elements", start, limit, delta);
     *n = count > 0 ? (int64_t)ceil(count) : 0;
@@ -51,9 +49,7 @@ static hone_status count(const hn_infer *c, int64_t *n, bool *known, hn_error *e
             *known = *known && t != NULL && t->n == 1;
             if (*known) v[i] = hn_tensor_f64(t, 0);
         }
-        bool wide = c->in[START].dtype == HONE_DTYPE_F64 ||
-                    (c->in[START].dtype != HONE_DTYPE_F32 && stash == HONE_DTYPE_F64);
-        return *known ? count_floats(v[0], v[1], v[2], wide, n, err) : HONE_OK;
+        return *known ? count_floats(v[0], v[1], v[2], n, err) : HONE_OK;
     }
     int64_t v[3];
     for (int i = 0; i < 3; i++) *known = *known && hn_in_ints(c, i, &v[i], 1) == 1;

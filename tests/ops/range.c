@@ -22,8 +22,9 @@ static void floats(void **state) {
 
     OP_RUN("Range", .in = {"f32[]{1}", "f32[]{2}", "f32[]{0.25}"},
            .out = {"f32[4]{1 1.25 1.5 1.75}"});
-    /* 0.3f / 0.1f is 3 in f32, a little more in f64. */
-    OP_RUN("Range", .in = {"f32[]{0}", "f32[]{0.3}", "f32[]{0.1}"}, .out = {"f32[3]{0 0.1 0.2}"});
+    /* As f32 numbers 0.3 / 0.1 is a little more than 3. */
+    OP_RUN("Range", .in = {"f32[]{0}", "f32[]{0.3}", "f32[]{0.1}"},
+           .out = {"f32[4]{0 0.1 0.2 0.3}"});
     OP_RUN("Range", .in = {"f64[]{0}", "f64[]{-1}", "f64[]{-0.5}"}, .out = {"f64[2]{0 -0.5}"});
     OP_RUN("Range", .in = {"f16[]{2048}", "f16[]{2052}", "f16[]{1}"},
            .out = {"f16[4]{2048 2048 2050 2052}"}, .tolerance = 1e-9);
