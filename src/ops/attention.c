@@ -12,7 +12,7 @@
 #include <math.h>
 
 #include "ops/attention_ref.h"
-#include "ops/broadcast.h"
+#include "ops/softmax_ref.h"
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, NONPAD }; /* inputs */
 enum { Y, PRESENT_K, PRESENT_V, QK };           /* outputs */

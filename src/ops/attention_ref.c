@@ -1,7 +1,5 @@
 #include "ops/attention_ref.h"
 
-#include <math.h>
-
 #define MOST_SCORES ((int64_t)1 << 20) /* at once, unless one row has more: 8 MB */
 
 /* A tensor without elements has sizes of which products may overflow; its strides do not matter. */
@@ -172,17 +170,6 @@ hone_status hn_attention_ref(hn_eval *e, const hn_attention *a, hn_error *err) {
         }
     }
     return status;
-}
-
-void hn_softmax_row(double *scores, int64_t n) {
-    double peak = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < n; j++)
-        if (scores[j] > peak || isnan(scores[j])) peak = scores[j];
-    for (int64_t j = 0; j < n; j++) {
-        scores[j] = peak == -INFINITY ? 0 : exp(scores[j] - peak);
-        sum += scores[j];
-    }
-    for (int64_t j = 0; sum != 0 && j < n; j++) scores[j] /= sum;
 }
 
 void hn_attention_present(const hn_attention *a, const hn_heads *past, const hn_heads *now,

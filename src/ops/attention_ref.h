@@ -40,8 +40,6 @@ typedef struct hn_attention {
 /* The count of scores, or that of elements of y, fits in 63 bits. */
 hone_status hn_attention_ref(hn_eval *e, const hn_attention *a, hn_error *err);
 
-/* Softmax of n scores; where all are -inf (nothing may be looked at) all are 0. */
-void hn_softmax_row(double *scores, int64_t n);
 /* Writes past positions, then the others, as [samples, kv_heads, past + keys, size] to elements
  * from `at` on of a tensor, which may be NULL. */
 void hn_attention_present(const hn_attention *a, const hn_heads *past, const hn_heads *now,

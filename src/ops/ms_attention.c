@@ -18,7 +18,7 @@
 
 #include "base/size.h"
 #include "ops/attention_ref.h"
-#include "ops/broadcast.h"
+#include "ops/softmax_ref.h"
 
 /* ---- shapes both share ---- */
 

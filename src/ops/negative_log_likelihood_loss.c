@@ -7,8 +7,8 @@
  */
 #include <math.h>
 
-#include "ops/groups.h"
 #include "ops/norm_ref.h"
+#include "ops/softmax_ref.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     const hn_shape *x = hn_in_shape(c, 0), *labels = hn_in_shape(c, 1);
@@ -43,41 +43,24 @@ typedef struct scores {
 
 typedef struct pass {
     const scores *s;
-    double peak[HN_BLOCK], sum[HN_BLOCK];
+    double shift[HN_BLOCK];
 } pass;
 
-static void take_peak(void *state, int64_t at, int64_t n, int64_t step) {
-    pass *p = state;
-    double x[HN_BLOCK];
-    hn_load_f64_n(p->s->x->dtype, p->s->x->data, at, n, x);
-    for (int64_t i = 0; i < n; i++)
-        if (x[i] > p->peak[i * step]) p->peak[i * step] = x[i];
-}
-
-static void take_sum(void *state, int64_t at, int64_t n, int64_t step) {
-    pass *p = state;
-    double x[HN_BLOCK];
-    hn_load_f64_n(p->s->x->dtype, p->s->x->data, at, n, x);
-    for (int64_t i = 0; i < n; i++) p->sum[i * step] += exp(x[i] - p->peak[i * step]);
-}
-
-/* The shift is in `peak` by now. */
 static void put_log_prob(void *state, int64_t at, int64_t n, int64_t step) {
     pass *p = state;
     double x[HN_BLOCK];
     hn_load_f64_n(p->s->x->dtype, p->s->x->data, at, n, x);
-    for (int64_t i = 0; i < n; i++) x[i] -= p->peak[i * step];
+    for (int64_t i = 0; i < n; i++) x[i] -= p->shift[i * step];
     hn_store_f64_n(p->s->log_prob->dtype, p->s->log_prob->data, at, n, x);
 }
 
 static void run_scores(void *ctx, int64_t first, int64_t width) {
     const scores *s = ctx;
+    double sum[HN_BLOCK];
     pass p;
     p.s = s;
-    for (int64_t i = 0; i < width; i++) p.peak[i] = -INFINITY, p.sum[i] = 0;
-    hn_group_walk(&s->groups, first, width, take_peak, &p);
-    hn_group_walk(&s->groups, first, width, take_sum, &p);
-    for (int64_t i = 0; i < width; i++) s->shift[first + i] = p.peak[i] += log(p.sum[i]);
+    hn_softmax_sums(&s->groups, s->x, first, width, p.shift, sum);
+    for (int64_t i = 0; i < width; i++) s->shift[first + i] = p.shift[i] += log(sum[i]);
     if (s->log_prob != NULL) hn_group_walk(&s->groups, first, width, put_log_prob, &p);
 }
 

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "ops/axes.h"
-#include "ops/groups.h"
+#include "ops/softmax_ref.h"
 #include "ops/strided.h"
 
 /* Two's complement: arithmetic on it is right modulo 2^128 for signed numbers too. */
@@ -14,14 +14,12 @@ __extension__ typedef unsigned __int128 wide;
 __extension__ typedef __int128 swide;
 
 typedef struct reduction {
-    void (*fold)(double *acc, const double *x, int64_t n, int64_t step);
+    void (*fold)(double *acc, const double *x, int64_t n, int64_t step); /* NULL: LogSumExp */
     void (*fold_int)(wide *acc, const wide *x, int64_t n, int64_t step);
     double start;
     /* What the accumulator of n numbers means; NULL: itself. */
     double (*finish)(double acc, int64_t n);
     wide (*finish_int)(wide acc, int64_t n);
-    /* Numbers go in as exp(x - m), m being their maximum; m + finish(acc) is the result. */
-    bool exp;
     hn_dim (*known)(hn_infer *c, const hn_dim *pair);
 } reduction;
 
@@ -165,44 +163,35 @@ typedef struct job {
 
 typedef struct floats {
     const job *j;
-    double acc[HN_BLOCK], peak[HN_BLOCK];
+    double acc[HN_BLOCK];
 } floats;
-
-static void take_peak(void *state, int64_t at, int64_t n, int64_t step) {
-    floats *f = state;
-    double x[HN_BLOCK];
-    hn_load_f64_n(f->j->in->dtype, f->j->in->data, at, n, x);
-    largest(f->peak, x, n, step);
-}
 
 static void take_f64(void *state, int64_t at, int64_t n, int64_t step) {
     floats *f = state;
     double x[HN_BLOCK];
     hn_load_f64_n(f->j->in->dtype, f->j->in->data, at, n, x);
-    if (f->j->op->exp)
-        for (int64_t i = 0; i < n; i++) x[i] = exp(x[i] - f->peak[i * step]);
     f->j->op->fold(f->acc, x, n, step);
 }
 
 static void run_f64(void *ctx, int64_t to, int64_t width) {
     const job *j = ctx;
-    const reduction *op = j->op;
     floats f;
     f.j = j;
-    if (op->exp) {
-        for (int64_t i = 0; i < width; i++) f.peak[i] = -INFINITY;
-        hn_group_walk(&j->groups, to, width, take_peak, &f);
-        /* Infinities are taken as they are: inf - inf would not be a number. */
-        for (int64_t i = 0; i < width; i++)
-            if (isinf(f.peak[i])) f.peak[i] = 0;
-    }
-    for (int64_t i = 0; i < width; i++) f.acc[i] = op->start;
+    for (int64_t i = 0; i < width; i++) f.acc[i] = j->op->start;
     hn_group_walk(&j->groups, to, width, take_f64, &f);
-    for (int64_t i = 0; i < width; i++) {
-        if (op->finish != NULL) f.acc[i] = op->finish(f.acc[i], j->groups.n);
-        if (op->exp) f.acc[i] += f.peak[i];
-    }
+    for (int64_t i = 0; j->op->finish != NULL && i < width; i++)
+        f.acc[i] = j->op->finish(f.acc[i], j->groups.n);
     hn_store_f64_n(j->out->dtype, j->out->data, to, width, f.acc);
+}
+
+/* The one that is no fold: numbers go in as exp(x - peak). */
+static void run_log_sum_exp(void *ctx, int64_t to, int64_t width) {
+    const job *j = ctx;
+    double peak[HN_BLOCK], sum[HN_BLOCK];
+    hn_softmax_sums(&j->groups, j->in, to, width, peak, sum);
+    for (int64_t i = 0; i < width; i++)
+        if (!isinf(peak[i])) peak[i] += log(sum[i]);
+    hn_store_f64_n(j->out->dtype, j->out->data, to, width, peak);
 }
 
 typedef struct integers {
@@ -254,7 +243,11 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     bool is_float = hn_dtype_is_float(j.out->dtype);
     HN_CHECK(err, is_float || j.op->finish_int != mean_int || j.groups.n > 0 || j.out->n == 0,
              HONE_E_ARG, "no integers to take the mean of");
-    hn_for_groups(e->pool, &j.groups, is_float ? run_f64 : run_int, &j);
+    hn_for_groups(e->pool, &j.groups,
+                  !is_float            ? run_int
+                  : j.op->fold != NULL ? run_f64
+                                       : run_log_sum_exp,
+                  &j);
     return HONE_OK;
 }
 
@@ -281,8 +274,7 @@ REDUCE(l1, "L1", "1 11 13 18", NUMBERS, NONE, BOTH(sum_abs))
 REDUCE(l2, "L2", "1 11 13 18", NUMBERS, NONE, .fold = sum_square, .fold_int = sum_square_most,
        .finish = root, .finish_int = root_int)
 REDUCE(log_sum, "LogSum", "1 11 13 18 28", "float", NONE, .fold = sum, .finish = logarithm)
-REDUCE(log_sum_exp, "LogSumExp", "1 11 13 18 28", "float", NONE, .fold = sum, .finish = logarithm,
-       .exp = true)
+REDUCE(log_sum_exp, "LogSumExp", "1 11 13 18 28", "float", NONE, .fold = NULL)
 REDUCE(max, "Max", "1 11 12 13 18 20", NUMBERS " u8 s8 bool", PASS, BOTH(largest),
        .start = -INFINITY, .known = larger_known)
 REDUCE(mean, "Mean", "1 11 13 18", NUMBERS, AVERAGE, BOTH(sum), .finish = mean,

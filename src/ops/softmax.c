@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "ops/groups.h"
+#include "ops/softmax_ref.h"
 
 typedef enum mode { SOFTMAX, LOG_SOFTMAX, HARDMAX } mode;
 
@@ -23,21 +23,6 @@ typedef struct pass {
     double peak[HN_BLOCK], sum[HN_BLOCK];
     bool found[HN_BLOCK]; /* Hardmax: the first maximum has been met */
 } pass;
-
-static void take_peak(void *state, int64_t at, int64_t n, int64_t step) {
-    pass *p = state;
-    double x[HN_BLOCK];
-    hn_load_f64_n(p->j->x->dtype, p->j->x->data, at, n, x);
-    for (int64_t i = 0; i < n; i++)
-        if (x[i] > p->peak[i * step] || isnan(x[i])) p->peak[i * step] = x[i];
-}
-
-static void take_sum(void *state, int64_t at, int64_t n, int64_t step) {
-    pass *p = state;
-    double x[HN_BLOCK];
-    hn_load_f64_n(p->j->x->dtype, p->j->x->data, at, n, x);
-    for (int64_t i = 0; i < n; i++) p->sum[i * step] += exp(x[i] - p->peak[i * step]);
-}
 
 static void put_result(void *state, int64_t at, int64_t n, int64_t step) {
     pass *p = state;
@@ -61,13 +46,8 @@ static void run(void *ctx, int64_t first, int64_t width) {
     const job *j = ctx;
     pass p;
     p.j = j;
-    for (int64_t i = 0; i < width; i++) {
-        p.peak[i] = -INFINITY;
-        p.sum[i] = 0;
-        p.found[i] = false;
-    }
-    hn_group_walk(&j->groups, first, width, take_peak, &p);
-    if (j->mode != HARDMAX) hn_group_walk(&j->groups, first, width, take_sum, &p);
+    for (int64_t i = 0; i < width; i++) p.found[i] = false;
+    hn_softmax_sums(&j->groups, j->x, first, width, p.peak, j->mode != HARDMAX ? p.sum : NULL);
     hn_group_walk(&j->groups, first, width, put_result, &p);
 }
 
