@@ -19,12 +19,12 @@ hone_status hn_list_ints(const hn_infer *c, int i, int max, int64_t *v, int *n, 
 hone_status hn_list_dims(const hn_infer *c, int i, int max, const hn_dim **v, int *n,
                          hn_error *err);
 
-/* A scalar, or a list of one: *v is its number. False when it is not known. */
+/* The number in input i, a scalar or a list of one. */
 hone_status hn_one_int(const hn_infer *c, int i, int64_t *v, bool *known, hn_error *err);
 
 /* A size nobody knows yet that is at most d. */
 hn_dim hn_dim_at_most(hn_dims *t, hn_dim d);
-/* Every output of known rank with sizes nobody knows yet. */
+/* A shape of which only the rank is known. */
 hn_shape hn_shape_fresh(hn_dims *t, int rank);
 
 #endif

@@ -56,13 +56,15 @@ static hn_dim length_of(hn_dims *t, hn_dim d, hn_dim start, hn_dim end, int64_t 
         return hn_dim_const(t, n);
     }
     hn_dim zero = hn_dim_const(t, 0), len, s, e;
+    if (step > FAR) step = FAR; /* one element at most, either way */
+    if (step < -FAR) step = -FAR;
     if (step < 0) {
         /* Only the reversal of a whole axis has a plain form. */
         bool whole = (hn_dim_is(start, -1) || (hn_dim_is_const(start, &from) && from >= FAR)) &&
                      hn_dim_is_const(end, &to) && to <= -FAR;
         if (!whole) return hn_dim_at_most(t, d);
         len = d;
-        step = step == INT64_MIN ? INT64_MAX : -step;
+        step = -step;
     } else {
         side start_side = side_of(t, start, &s), end_side = side_of(t, end, &e);
         if (start_side == EITHER || end_side == EITHER) return hn_dim_at_most(t, d);
@@ -79,7 +81,7 @@ static hn_dim length_of(hn_dims *t, hn_dim d, hn_dim start, hn_dim end, int64_t 
     return step == 1 ? len : hn_dim_div_ceil(t, len, hn_dim_const(t, step));
 }
 
-/* axes and steps when they are known as numbers; *known false otherwise. n: length of starts. */
+/* axes and steps, each when it is known as numbers. n: length of starts. */
 static hone_status axes_and_steps(const hn_infer *c, int rank, int n, int64_t *axes, int64_t *steps,
                                   bool *known_axes, bool *known_steps, hn_error *err) {
     int count = n;

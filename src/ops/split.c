@@ -35,13 +35,11 @@ static hone_status lengths(hn_infer *c, hn_dim d, hn_dim *part, bool *known, hn_
     int64_t size, step;
     bool number = hn_dim_is_const(d, &size) && hn_dim_is_const(each, &step);
     for (int i = 0; i < n; i++) {
+        part[i] = i < n - 1 ? each : hn_dim_sub(t, d, hn_dim_mulc(t, each, n - 1));
+        if (!number) continue;
         /* An axis too short for that many parts leaves the last ones empty. */
-        int64_t left = number ? size - i * step : 0;
-        part[i] = number      ? hn_dim_const(t, left < 0      ? 0
-                                                : left < step ? left
-                                                              : step)
-                  : i < n - 1 ? each
-                              : hn_dim_sub(t, d, hn_dim_mulc(t, each, n - 1));
+        int64_t left = size - i * step;
+        part[i] = hn_dim_const(t, left < 0 ? 0 : left < step ? left : step);
     }
     return HONE_OK;
 }

@@ -32,7 +32,7 @@ void hn_strides(int rank, const int64_t *dims, int64_t *strides) {
     for (int i = rank - 1; i >= 0; i--) {
         strides[i] = stride;
         /* With a zero dim there is nothing to address, and the other dims may overflow. */
-        if (__builtin_mul_overflow(stride, dims[i], &stride)) stride = 0;
+        if (!hn_i64_mul(stride, dims[i], &stride)) stride = 0;
     }
 }
 
@@ -45,7 +45,7 @@ hn_strided hn_strided_place(int rank, const int64_t *src_dims, const int64_t *ds
     for (int i = 0; i < rank; i++) {
         /* The overlap of [0, src_dims) + at with [0, dst_dims). */
         int64_t lo = at[i] > 0 ? at[i] : 0, hi;
-        if (__builtin_add_overflow(src_dims[i], at[i], &hi) || hi > dst_dims[i]) hi = dst_dims[i];
+        if (!hn_i64_add(src_dims[i], at[i], &hi) || hi > dst_dims[i]) hi = dst_dims[i];
         if (lo >= hi) {
             s.empty = true;
             break;
