@@ -108,9 +108,10 @@ static void cost(const hn_infer *c, hn_cost *cost) {
     hn_dim heads = hn_dim_const(c->dims, kv_heads);
     hn_dim state =
         hn_dim_mul(c->dims, hn_dim_div(c->dims, k[2], heads), hn_dim_div(c->dims, v[2], heads));
-    int64_t times = kv_heads * (is_delta(c->node) ? 2 : 1) + q_heads;
+    hn_dim times = hn_dim_mulc(c->dims, heads, is_delta(c->node) ? 2 : 1);
+    times = hn_dim_add(c->dims, times, hn_dim_const(c->dims, q_heads));
     cost->macs =
-        hn_dim_mul(c->dims, hn_dim_mul(c->dims, k[0], k[1]), hn_dim_mulc(c->dims, state, times));
+        hn_dim_mul(c->dims, hn_dim_mul(c->dims, k[0], k[1]), hn_dim_mul(c->dims, state, times));
 }
 
 /* ---- evaluation ---- */

@@ -496,13 +496,11 @@ static hone_status ref_multi_head(hn_eval *e, hn_error *err) {
         a->past_v = hn_heads_first(past_v, heads, a->past, a->v.size);
     }
     if (bias != NULL) {
-        const double *b = hn_scratch_f64(e, bias);
-        if (b == NULL) return HN_NOMEM(err);
-        a->q.bias = b;
+        if ((a->q.bias = hn_scratch_f64(e, bias)) == NULL) return HN_NOMEM(err);
         /* Keys and values with an axis for heads are finished: they come from a cache. */
         if (k->rank != 4) {
-            a->k.bias = b + heads * a->q.size;
-            a->v.bias = b + 2 * heads * a->q.size;
+            a->k.bias = a->q.bias + heads * a->q.size;
+            a->v.bias = a->k.bias + heads * a->q.size;
         }
     }
     a->y = hn_heads_inside(e->out[OUTPUT], heads, a->queries, a->v.size);

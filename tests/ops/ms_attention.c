@@ -65,6 +65,16 @@ static void packed(void **state) {
            .error = "past_sequence_length");
 }
 
+/* More heads than there is anything to share among. */
+static void empty(void **state) {
+    (void)state;
+    OP_RUN(MULTI_HEAD, .attrs = "num_heads=4611686018427387904",
+           .in = {"f32[1, 1, 0]{}", "f32[1, 1, 0]{}", "f32[1, 1, 0]{}", "f32[0]{}"},
+           .out = {"f32[1, 1, 0]{}"});
+    OP_RUN(ATTENTION, .attrs = "num_heads=4611686018427387904",
+           .in = {"f32[2, 1, 1]{1 1}", "f32[1, 0]{}"}, .out = {"f32[2, 1, 0]{}"});
+}
+
 static void attention_shapes(void **state) {
     (void)state;
     OP_INFER(
@@ -145,6 +155,7 @@ int main(void) {
         cmocka_unit_test(packed),
         cmocka_unit_test(attention_shapes),
         cmocka_unit_test(multi_head_shapes),
+        cmocka_unit_test(empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
