@@ -1,30 +1,15 @@
 #include "formats/dataset_text.h"
 
-#include <locale.h>
-#include <math.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/size.h"
 
-/* The program hone is part of may have set a locale whose decimal point is a comma. */
-static locale_t plain_locale;
-static void make_locale(void) { plain_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
-
 bool hn_text_f64(const char *text, size_t n, double *value) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_locale);
-    char copy[64]; /* the longest spelling of a double that says something is 25 characters */
-    if (n == 0 || n >= sizeof copy || plain_locale == (locale_t)0) return false;
-    memcpy(copy, text, n);
-    copy[n] = '\0';
-    if (strspn(copy, "0123456789+-.eE") != n) return false; /* no inf, nan, hexadecimal, spaces */
-    char *end;
-    double v = strtod_l(copy, &end, plain_locale);
-    if (end != copy + n || !isfinite(v)) return false;
-    *value = v;
-    return true;
+    if (n >= 64) return false; /* the longest spelling of a double that says something has 25 */
+    for (size_t i = 0; i < n; i++) /* no inf, nan, hexadecimal */
+        if (text[i] == '\0' || strchr("0123456789+-.eE", text[i]) == NULL) return false;
+    return hn_decimal_f64(text, n, value);
 }
 
 bool hn_text_s64(const char *text, size_t n, int64_t *value) {
