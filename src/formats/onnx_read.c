@@ -829,10 +829,10 @@ static hone_status read_model_head(hn_onnx_reader *r, hn_bytes bytes, hn_bytes *
         }
     }
     HN_TRY(w.status);
-    HN_CHECK(err, m->ir_version >= HN_ONNX_OLDEST_IR && m->ir_version <= HN_ONNX_NEWEST_IR,
-             m->ir_version > HN_ONNX_NEWEST_IR ? HONE_E_UNSUPPORTED : HONE_E_MODEL,
-             "IR version %lld, expected %d to %d", (long long)m->ir_version, HN_ONNX_OLDEST_IR,
-             HN_ONNX_NEWEST_IR);
+    HN_CHECK(err, m->ir_version >= HN_OLDEST_IR && m->ir_version <= HN_NEWEST_IR,
+             m->ir_version > HN_NEWEST_IR ? HONE_E_UNSUPPORTED : HONE_E_MODEL,
+             "IR version %lld, expected %d to %d", (long long)m->ir_version, HN_OLDEST_IR,
+             HN_NEWEST_IR);
     HN_CHECK(err, graph->p != NULL, HONE_E_MODEL, "the model has no graph");
     HN_TRY(read_props(r, HN_ONNX_MODEL, bytes, HN_ONNX_MODEL_METADATA_PROPS, &m->metadata, err));
     return hn_onnx_extra(r, HN_ONNX_MODEL, bytes, 0, &m->extra, err);

@@ -27,8 +27,4 @@ extern const hn_wire_message hn_onnx_messages[HN_ONNX_COUNT_];
 enum { HN_ONNX_ATTR_TYPES = HN_ATTR_TYPE_PROTOS + 1 };
 extern const uint32_t hn_onnx_attr_fields[HN_ONNX_ATTR_TYPES];
 
-/* Releases before 3 lack opset imports; 14 is the newest published. */
-#define HN_ONNX_OLDEST_IR 3
-#define HN_ONNX_NEWEST_IR 14
-
 #endif

@@ -7,7 +7,6 @@
  * anything but the model: the same model gives the same bytes.
  */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/size.h"
 #include "formats/onnx.h"
@@ -421,46 +420,14 @@ static hone_status put_to_file(void *ctx, const void *data, size_t bytes, hn_err
     return hn_file_write_append(ctx, data, bytes, err);
 }
 
-static bool same_file(const char *path, const struct stat *target) {
-    struct stat st;
-    return stat(path, &st) == 0 && st.st_dev == target->st_dev && st.st_ino == target->st_ino;
-}
-
-static bool lies_in(const hn_tensor *t, const struct stat *target, const hn_file **last) {
-    while (t->base != NULL) t = t->base;
-    if (t->values != NULL)
-        return lies_in(t->values, target, last) || lies_in(t->indices, target, last);
-    if (t->file == NULL || t->file == *last) return false;
-    *last = t->file;
-    return same_file(t->file->path, target);
-}
-
-/* Weights of the model may lie in the file that is about to be replaced: an input of the user's. */
-static hone_status refuse_inputs(const hn_model *m, const char *path, hn_error *err) {
-    struct stat target;
-    if (stat(path, &target) != 0) return HONE_OK;
-    const hn_file *last = NULL;
-    bool found = false;
-    for (int i = 0; i < m->n_graphs; i++) {
-        const hn_graph *g = m->graphs[i];
-        for (int k = 0; k < g->n_values && !found; k++)
-            found =
-                g->values[k]->constant != NULL && lies_in(g->values[k]->constant, &target, &last);
-    }
-    HN_CHECK(err, !found, HONE_E_ARG,
-             "'%s' holds weights of the input and will not be overwritten; choose another name",
-             path);
-    return HONE_OK;
-}
-
 static hone_status write_files(writer *w, const char *path, const char *data_path) {
     const hn_model *m = w->model;
     hn_file_writer *file = NULL;
     hone_status status;
-    HN_TRY_GOTO(refuse_inputs(m, path, w->err));
+    HN_TRY_GOTO(hn_model_check_target(m, path, w->err));
     HN_TRY_GOTO(hn_file_write_begin(&file, path, m->path, m->alloc, w->err));
     if (w->location != NULL) {
-        HN_TRY_GOTO(refuse_inputs(m, data_path, w->err));
+        HN_TRY_GOTO(hn_model_check_target(m, data_path, w->err));
         HN_TRY_GOTO(hn_file_write_begin(&w->data, data_path, m->path, m->alloc, w->err));
     }
     hn_wire_out_start(&w->out, put_to_file, file);

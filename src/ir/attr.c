@@ -10,6 +10,18 @@ const char *hn_attr_type_name(hn_attr_type t) {
     return (unsigned)t < sizeof names / sizeof *names ? names[t] : "?";
 }
 
+hn_attr_type hn_attr_list_of(hn_attr_type t) {
+    if (t >= HN_ATTR_FLOAT && t <= HN_ATTR_GRAPH) return (hn_attr_type)(t + 5);
+    if (t == HN_ATTR_SPARSE_TENSOR || t == HN_ATTR_TYPE_PROTO) return (hn_attr_type)(t + 1);
+    return HN_ATTR_NONE;
+}
+
+hn_attr_type hn_attr_element_of(hn_attr_type t) {
+    for (int i = HN_ATTR_FLOAT; t != HN_ATTR_NONE && i <= HN_ATTR_TYPE_PROTO; i++)
+        if (hn_attr_list_of((hn_attr_type)i) == t) return (hn_attr_type)i;
+    return HN_ATTR_NONE;
+}
+
 hn_attr *hn_node_attr(const hn_node *n, const char *name) {
     for (hn_attr *a = n->attrs; a != NULL; a = a->next)
         if (strcmp(a->name, name) == 0) return a;

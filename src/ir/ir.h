@@ -34,6 +34,12 @@ typedef struct hn_value hn_value;
 typedef struct hn_attr hn_attr;
 typedef struct hn_op_def hn_op_def; /* ops/op.h; the IR only keeps the pointer */
 
+/* The newest opset of ai.onnx hone knows; the IR versions it reads (those before 3 lack opset
+ * imports). */
+#define HN_NEWEST_OPSET 28
+#define HN_OLDEST_IR 3
+#define HN_NEWEST_IR 14
+
 /* Subgraphs deeper than this are refused: every walk over a model may recurse this far. */
 #define HN_MAX_DEPTH 64
 
@@ -129,6 +135,9 @@ typedef enum hn_attr_type { /* ONNX AttributeProto.AttributeType */
 } hn_attr_type;
 
 const char *hn_attr_type_name(hn_attr_type t); /* "INT", "FLOATS" */
+/* FLOATS for FLOAT and so on, and back; NONE for what is one already. */
+hn_attr_type hn_attr_list_of(hn_attr_type t);
+hn_attr_type hn_attr_element_of(hn_attr_type t);
 
 struct hn_attr {
     const char *name;
@@ -250,6 +259,10 @@ void hn_model_destroy(hn_model *m); /* NULL accepted; half-built models too */
 /* Version of the domain's opset, or 0 when the model does not import it. "ai.onnx" means "". */
 int64_t hn_model_opset(const hn_model *m, const char *domain);
 hone_status hn_model_set_opset(hn_model *m, const char *domain, int64_t version, hn_error *err);
+
+/* HONE_E_ARG when `path` is a file that constants of the model lie in: it is not to be overwritten.
+ */
+hone_status hn_model_check_target(const hn_model *m, const char *path, hn_error *err);
 
 /* A graph of the model; parent and owner NULL for the top one (which becomes model->graph). */
 hone_status hn_graph_create(hn_graph **out, hn_model *m, hn_graph *parent, hn_error *err);

@@ -266,13 +266,13 @@ extern const hn_op_def *const hn_ops[];
 extern const int hn_n_ops;
 /* NULL when hone does not know it. Domains "ai.onnx" and "" are one. */
 const hn_op_def *hn_op_find(const char *domain, const char *name);
+/* Looks up the operator of every node of the model; what is not known stays NULL. */
+void hn_model_bind_ops(hn_model *m);
 const hn_sig *hn_op_sig(const hn_op_def *op);
 const hn_attr_def *hn_op_attr(const hn_op_def *op, const char *name);
 /* The version of the definition in force at an opset (the largest of `versions` not above it); 0
  * when the operator did not exist yet. */
 int hn_op_version_at(const hn_op_def *op, int64_t opset);
-/* The newest ai.onnx opset hone knows. */
-#define HN_NEWEST_OPSET 28
 
 /* Arity and attributes against the descriptor; fails on the first finding. Attributes the operator
  * does not declare are not an error (they are kept). */

@@ -201,6 +201,12 @@ const hn_op_def *hn_op_find(const char *domain, const char *name) {
     return i < 0 ? NULL : sorted[i];
 }
 
+void hn_model_bind_ops(hn_model *m) {
+    for (int i = 0; i < m->n_graphs; i++)
+        for (hn_node *n = m->graphs[i]->first; n != NULL; n = n->next)
+            n->op = hn_op_find(n->domain, n->op_type);
+}
+
 const hn_sig *hn_op_sig(const hn_op_def *op) {
     int i = find(domain_of(op), op->name);
     assert(i >= 0);
