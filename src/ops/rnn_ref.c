@@ -29,7 +29,7 @@ static hone_status want_shape(const hn_infer *c, int i, int rank, const hn_dim *
     HN_TRY(hn_want_rank(c, i, rank, rank, err));
     if (hn_in_rank(c, i) < 0) return HONE_OK;
     for (int a = 0; a < rank; a++) {
-        char what[64];
+        char what[80];
         snprintf(what, sizeof what, "axis %d of input %d and what the others ask for", a, i);
         HN_TRY(hn_want_equal(hn_in_shape(c, i)->dim[a], dims[a], what, err));
     }
