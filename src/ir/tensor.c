@@ -161,10 +161,11 @@ void hn_tensor_unref(hn_tensor *t) {
     }
 }
 
-hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *s, hn_error *err) {
+hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *s, hn_allocator *alloc,
+                            hn_error *err) {
     assert(s->data == NULL && s->values != NULL);
     hn_tensor *t;
-    HN_TRY(hn_tensor_create(&t, s->alloc, HN_MEM_TENSOR, s->dtype, s->rank, s->dims, err));
+    HN_TRY(hn_tensor_create(&t, alloc, HN_MEM_TENSOR, s->dtype, s->rank, s->dims, err));
     memset(t->data, 0, t->bytes);
     for (int64_t k = 0; k < s->values->n; k++) {
         int64_t at = 0;

@@ -73,7 +73,8 @@ hn_tensor *hn_tensor_ref(const hn_tensor *t); /* NULL accepted */
 void hn_tensor_unref(hn_tensor *t);           /* NULL accepted */
 
 /* A dense tensor with the sparse tensor's contents; indices are checked. */
-hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *sparse, hn_error *err);
+hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *sparse, hn_allocator *alloc,
+                            hn_error *err);
 /* True when data may be read through a pointer to the element type. */
 bool hn_tensor_aligned(const hn_tensor *t);
 /* Same dtype, dims and bytes. */

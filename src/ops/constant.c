@@ -52,36 +52,29 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status copy(hn_tensor *y, const hn_tensor *x, hn_error *err) {
-    HN_TRY(hn_movable(x, err));
-    if (x->data != NULL) {
-        hn_copy_run(x->dtype, y->data, 0, x->data, 0, x->n);
-        return HONE_OK;
-    }
-    hn_tensor *dense;
-    HN_TRY(hn_tensor_dense(&dense, x, err));
-    hn_copy_run(x->dtype, y->data, 0, dense->data, 0, x->n);
-    hn_tensor_unref(dense);
-    return HONE_OK;
-}
-
+/* The output is the attribute's tensor itself: weights written as Constant nodes are not copied. */
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_attr *a;
-    hn_tensor *y = e->out[0];
     HN_TRY(the_attr(e->node, &a, err));
-    switch (a->type) {
-        case HN_ATTR_FLOAT: memcpy(y->data, &a->u.f, sizeof a->u.f); return HONE_OK;
-        case HN_ATTR_INT: memcpy(y->data, &a->u.i, sizeof a->u.i); return HONE_OK;
-        case HN_ATTR_FLOATS:
-            if (y->bytes > 0) memcpy(y->data, a->u.floats, y->bytes);
-            return HONE_OK;
-        case HN_ATTR_INTS:
-            if (y->bytes > 0) memcpy(y->data, a->u.ints, y->bytes);
-            return HONE_OK;
-        case HN_ATTR_TENSOR:
-        case HN_ATTR_SPARSE_TENSOR: return copy(y, a->u.tensor, err);
-        default: return hn_movable(y, err);
+    if (a->type == HN_ATTR_TENSOR || a->type == HN_ATTR_SPARSE_TENSOR) {
+        hn_tensor *t = a->u.tensor, *dense = NULL;
+        HN_TRY(hn_movable(t, err));
+        if (t->data == NULL) HN_TRY(hn_tensor_dense(&dense, t, e->alloc, err));
+        hn_eval_give(e, 0, dense != NULL ? dense : hn_tensor_ref(t));
+        return HONE_OK;
     }
+    bool list = a->type == HN_ATTR_FLOATS || a->type == HN_ATTR_INTS;
+    bool is_float = a->type == HN_ATTR_FLOAT || a->type == HN_ATTR_FLOATS;
+    HN_CHECK(err, list || a->type == HN_ATTR_FLOAT || a->type == HN_ATTR_INT, HONE_E_UNSUPPORTED,
+             "strings are not supported");
+    HN_TRY(hn_eval_alloc(e, 0, is_float ? HONE_DTYPE_F32 : HONE_DTYPE_S64, list,
+                         (const int64_t[]){a->n}, err));
+    hn_tensor *y = e->out[0];
+    const void *from = !list      ? (const void *)&a->u
+                       : is_float ? (const void *)a->u.floats
+                                  : a->u.ints;
+    if (y->bytes > 0) memcpy(y->data, from, y->bytes);
+    return HONE_OK;
 }
 
 const hn_op_def hn_op_constant = {
@@ -89,6 +82,7 @@ const hn_op_def hn_op_constant = {
     .versions = "1 9 11 12 13 19 21 23 24 25",
     .sig = "() -> (output:T); T: all",
     .attrs = attrs,
+    .traits = HN_DYNAMIC,
     .infer = infer,
     .ref = ref,
 };

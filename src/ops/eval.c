@@ -139,7 +139,7 @@ static hone_status allocate_outputs(run *r, hn_eval *e, hn_error *err) {
 
 /* Constants from a file may be sparse or lie at odd addresses; operators see neither. */
 static hone_status usable(const hn_tensor *t, hn_allocator *alloc, hn_tensor **out, hn_error *err) {
-    if (t->data == NULL) return hn_tensor_dense(out, t, err);
+    if (t->data == NULL) return hn_tensor_dense(out, t, alloc, err);
     if (hn_tensor_aligned(t)) {
         *out = hn_tensor_ref(t);
         return HONE_OK;

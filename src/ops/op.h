@@ -227,7 +227,7 @@ typedef enum hn_trait {
     HN_LAYOUT_FREE = 1 << 2, /* the axes mean nothing to it */
     HN_COMMUTATIVE = 1 << 3,
     HN_VIEW = 1 << 4,    /* output 0 has the bytes of input 0 */
-    HN_DYNAMIC = 1 << 5, /* output sizes depend on contents: ref allocates its outputs */
+    HN_DYNAMIC = 1 << 5, /* ref makes its outputs itself: sizes depend on contents, or they exist */
     HN_CONTROL = 1 << 6, /* has subgraphs; implies HN_DYNAMIC */
     HN_RANDOM = 1 << 7,  /* not a function of its inputs: never folded, never merged */
 } hn_trait;

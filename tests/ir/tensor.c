@@ -99,12 +99,12 @@ static void sparse(void **state) {
                                         (int64_t[]){0, 1, 1, 2}, &err),
                      HONE_OK);
     assert_int_equal(hn_tensor_create_sparse(&s, &alloc, 2, dims, values, at, &err), HONE_OK);
-    assert_int_equal(hn_tensor_dense(&d, s, &err), HONE_OK);
+    assert_int_equal(hn_tensor_dense(&d, s, &alloc, &err), HONE_OK);
     const float want[] = {0, 5, 0, 0, 0, 7};
     assert_memory_equal(d->data, want, sizeof want);
     hn_tensor_unref(d);
     ((int64_t *)at->data)[3] = 3; /* outside */
-    assert_int_equal(hn_tensor_dense(&d, s, &err), HONE_E_MODEL);
+    assert_int_equal(hn_tensor_dense(&d, s, &alloc, &err), HONE_E_MODEL);
     assert_string_equal(err.text, "index 1 of a sparse tensor is outside its dims");
     hn_tensor_unref(s);
 
@@ -113,7 +113,7 @@ static void sparse(void **state) {
         hn_tensor_from_s64(&at, &alloc, HONE_DTYPE_S64, 1, (int64_t[]){2}, (int64_t[]){5, 0}, &err),
         HONE_OK);
     assert_int_equal(hn_tensor_create_sparse(&s, &alloc, 2, dims, values, at, &err), HONE_OK);
-    assert_int_equal(hn_tensor_dense(&d, s, &err), HONE_OK);
+    assert_int_equal(hn_tensor_dense(&d, s, &alloc, &err), HONE_OK);
     assert_true(hn_tensor_f64(d, 0) == 7 && hn_tensor_f64(d, 5) == 5);
     hn_tensor_unref(d);
     hn_tensor_unref(s);
