@@ -129,7 +129,8 @@ typedef struct hone_value {
 /* Bytes that a tensor takes; SIZE_MAX when that cannot be told: a negative dim, an overflow, a rank
  * over HONE_MAX_RANK, a type without a width. */
 HONE_API size_t hone_value_bytes(hone_dtype dtype, int rank, const int64_t *dims);
-/* Frees what the library allocated for each of n values and clears them; others are left alone. */
+/* Frees what the library allocated for each of n values and forgets it: data, and a name that came
+ * with it. What the caller set stays. */
 HONE_API void hone_value_release(hone_value *values, size_t n);
 /* Frees a block that one of the functions below says to free. NULL accepted. */
 HONE_API void hone_free(void *block);

@@ -1,5 +1,5 @@
-/* Values, and the array files they come from and go to. A value the library owns is one block: the
- * elements, then the name. */
+/* Values, and the array files they come from and go to. A value the library owns is one block: its
+ * name, if it came with one, then the elements. */
 #include <string.h>
 
 #include "api/api.h"
@@ -18,22 +18,27 @@ size_t hone_value_bytes(hone_dtype dtype, int rank, const int64_t *dims) {
 void hone_free(void *block) { hn_free(hn_allocator_default(), block); }
 
 void hone_value_release(hone_value *values, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (values[i].owner == NULL) continue;
-        hn_free(hn_allocator_default(), values[i].owner);
-        values[i] = (hone_value){0};
+    for (hone_value *v = values; n > 0; v++, n--) {
+        if (v->owner == NULL) continue;
+        hn_free(hn_allocator_default(), v->owner);
+        if (v->name == v->owner) v->name = NULL;
+        v->owner = v->data = NULL;
+        v->bytes = 0;
     }
 }
 
 hone_status hn_api_own(hone_value *v, size_t bytes, const char *name, hn_error *err) {
-    size_t text = name != NULL ? strlen(name) + 1 : 0, whole;
-    if (!hn_size_add(bytes, text, &whole)) return HN_NOMEM(err);
-    char *block = hn_alloc(hn_allocator_default(), whole, HN_MEM_DATA);
-    if (block == NULL)
-        return HN_FAIL(err, HONE_E_NOMEM, "out of memory (%zu bytes for a value)", whole);
-    v->owner = v->data = block;
+    size_t text = name != NULL ? strlen(name) + 1 : 0, before, whole;
+    bool fits = hn_size_add(text, HN_ALIGN - 1, &before);
+    before = before / HN_ALIGN * HN_ALIGN;
+    char *block = fits && hn_size_add(bytes, before, &whole)
+                      ? hn_alloc(hn_allocator_default(), whole, HN_MEM_DATA)
+                      : NULL;
+    HN_CHECK(err, block != NULL, HONE_E_NOMEM, "out of memory (%zu bytes for a value)", bytes);
+    if (name != NULL) v->name = memcpy(block, name, text);
+    v->owner = block;
+    v->data = block + before;
     v->bytes = bytes;
-    if (name != NULL) v->name = memcpy(block + bytes, name, text);
     return HONE_OK;
 }
 

@@ -128,11 +128,16 @@ static hone_status allocate_outputs(run *r, hn_eval *e, hn_error *err) {
         }
         /* The view shares the bytes and only reads them. */
         hn_tensor *base = e->n_in > 0 ? (hn_tensor *)(uintptr_t)e->in[0] : NULL;
-        if (i == 0 && (e->node->op->traits & HN_VIEW) != 0 && base->dtype == c.out[0].dtype)
-            HN_TRY(hn_tensor_create_view(&e->out[0], base, c.out[0].shape.rank, dims, err));
-        else
-            HN_TRY(hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, c.out[i].dtype,
-                                    c.out[i].shape.rank, dims, err));
+        bool view = i == 0 && (e->node->op->traits & HN_VIEW) != 0 && base->dtype == c.out[0].dtype;
+        hone_status status =
+            view ? hn_tensor_create_view(&e->out[0], base, c.out[0].shape.rank, dims, err)
+                 : hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, c.out[i].dtype,
+                                    c.out[i].shape.rank, dims, err);
+        if (status != HONE_OK) {
+            char label[320];
+            hn_error_context(err, "%s", hn_node_label(e->node, label, sizeof label));
+            return status;
+        }
     }
     return HONE_OK;
 }

@@ -1,0 +1,301 @@
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/models.h"
+
+/* A session, with the model given back at once: the session keeps it. */
+static hone_session *open_session(const char *path, const hone_session_options *o) {
+    hone_error err;
+    hone_model *m;
+    hone_session *s;
+    ASSERT_OK(hone_model_load(&m, path, NULL, &err), err);
+    ASSERT_OK(hone_session_create(&s, m, o, &err), err);
+    hone_model_destroy(m);
+    return s;
+}
+
+static hone_value f32(const char *name, float *data, int64_t rows, int64_t columns) {
+    return (hone_value){.name = name,
+                        .dtype = HONE_DTYPE_F32,
+                        .rank = 2,
+                        .dims = {rows, columns},
+                        .data = data,
+                        .bytes = (size_t)(rows * columns) * sizeof *data};
+}
+
+static float four[4] = {1, 2, 3, 4}, more[4] = {10, 20, 30, 40};
+
+/* ---- what goes right ---- */
+
+static void outputs_are_allocated_or_written_to_the_callers_buffer(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    hone_value in[] = {f32("b", more, 2, 2), f32("a", four, 2, 2)}; /* any order */
+    float buffer[6] = {0, 0, 0, 0, 0, 77};
+    hone_value out[] = {{.name = "y"}, f32("ab", buffer, 3, 2)};
+    ASSERT_OK(hone_session_run(s, 2, in, 2, out, &err), err);
+    assert_int_equal(out[0].dtype, HONE_DTYPE_F32);
+    assert_int_equal(out[0].rank, 2);
+    assert_int_equal(out[0].dims[0], 2);
+    assert_int_equal(out[0].bytes, 16);
+    assert_non_null(out[0].owner);
+    const float wanted[4] = {110, 2200, 330, 4400};
+    assert_memory_equal(out[0].data, wanted, sizeof wanted);
+    assert_ptr_equal(out[1].data, buffer);
+    assert_null(out[1].owner);
+    assert_int_equal(out[1].bytes, 16);
+    assert_int_equal(out[1].dims[0], 2);
+    assert_true(buffer[3] == 44 && buffer[5] == 77);
+    hone_value_release(out, 2);
+
+    /* An input with a default may be given after all; none of the outputs need be asked for. */
+    float k[2] = {0, 1};
+    hone_value given[] = {
+        in[0],
+        in[1],
+        {.name = "k", .dtype = HONE_DTYPE_F32, .rank = 1, .dims = {2}, .data = k, .bytes = 8}};
+    hone_value y = {.name = "y"};
+    ASSERT_OK(hone_session_run(s, 3, given, 1, &y, &err), err);
+    assert_true(((float *)y.data)[0] == 0 && ((float *)y.data)[1] == 22);
+    hone_value_release(&y, 1);
+    ASSERT_OK(hone_session_run(s, 2, in, 0, NULL, &err), err);
+    hone_memory_use use = hone_session_memory(s);
+    assert_true(use.peak_bytes > 0);
+    assert_int_equal(use.live_bytes, 0);
+    hone_session_destroy(s);
+    hone_session_destroy(NULL);
+}
+
+static void an_empty_batch_runs(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    hone_value in[] = {f32("a", NULL, 0, 2), f32("b", NULL, 0, 2)}, out = {.name = "y"};
+    ASSERT_OK(hone_session_run(s, 2, in, 1, &out, &err), err);
+    assert_int_equal(out.bytes, 0);
+    assert_int_equal(out.dims[0], 0);
+    hone_value_release(&out, 1);
+    hone_session_destroy(s);
+}
+
+/* ---- what the caller may get wrong ---- */
+
+static void wrong_inputs_are_named(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    hone_value a = f32("a", four, 2, 2), b = f32("b", more, 2, 2), y = {.name = "y"};
+#define REFUSED(status, text, ...)                                                                 \
+    do {                                                                                           \
+        hone_value in_[] = {__VA_ARGS__};                                                          \
+        ASSERT_FAILS(hone_session_run(s, sizeof in_ / sizeof *in_, in_, 1, &y, &err), err, status, \
+                     text);                                                                        \
+        assert_null(y.data);                                                                       \
+    } while (0)
+    REFUSED(HONE_E_ARG, "input 'b' is not given", a);
+    REFUSED(HONE_E_ARG, "input 'a' is given twice", a, a);
+    hone_value bad = a;
+    bad.name = "c";
+    REFUSED(HONE_E_NOT_FOUND, "no input 'c'", bad, b);
+    bad.name = NULL;
+    REFUSED(HONE_E_ARG, "input 0 has no name", bad, b);
+    bad = a;
+    bad.dtype = HONE_DTYPE_S32;
+    REFUSED(HONE_E_TYPE, "input 'a' is s32, expected f32", bad, b);
+    bad.dtype = HONE_DTYPE_STRING;
+    REFUSED(HONE_E_TYPE, "string", bad, b);
+    bad.dtype = (hone_dtype)77;
+    REFUSED(HONE_E_TYPE, "input 'a'", bad, b);
+    bad = a;
+    bad.rank = 1;
+    REFUSED(HONE_E_SHAPE, "input 'a' has rank 1, expected 2", bad, b);
+    bad = f32("a", four, 1, 4);
+    REFUSED(HONE_E_SHAPE, "axis 1 has size 4, expected 2", bad, b);
+    bad = f32("a", four, 1, 2);
+    REFUSED(HONE_E_SHAPE, "input 'b': axis 0 = batch has size 2, expected 1", bad, b);
+    bad = a;
+    bad.dims[0] = -2;
+    REFUSED(HONE_E_SHAPE, "negative", bad, b);
+    bad = a;
+    bad.bytes = 12;
+    REFUSED(HONE_E_ARG, "input 'a' has 12 bytes, its dims say 16", bad, b);
+    bad = a;
+    bad.data = NULL;
+    REFUSED(HONE_E_ARG, "input 'a' has 0 bytes", bad, b);
+    assert_int_equal(hone_session_memory(s).live_bytes, 0);
+    hone_session_destroy(s);
+}
+
+static void wrong_outputs_are_named_and_left_alone(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
+    float small[3] = {5, 5, 5};
+    hone_value out[] = {{.name = "y"}, f32("ab", small, 1, 3)};
+    ASSERT_FAILS(hone_session_run(s, 2, in, 2, out, &err), err, HONE_E_ARG,
+                 "output 'ab' takes 16 bytes, its buffer has 12");
+    assert_null(out[0].data);
+    assert_null(out[0].owner);
+    assert_int_equal(out[1].bytes, 12);
+    assert_true(small[0] == 5);
+    out[1].name = "z";
+    ASSERT_FAILS(hone_session_run(s, 2, in, 2, out, &err), err, HONE_E_NOT_FOUND, "no output 'z'");
+    out[1].name = NULL;
+    ASSERT_FAILS(hone_session_run(s, 2, in, 2, out, &err), err, HONE_E_ARG, "no name");
+    hone_session_destroy(s);
+}
+
+static void a_session_is_refused_with_the_reason(void **state) {
+    (void)state;
+    hone_error err;
+    hone_model *m;
+    hone_session *s = NULL;
+    hone_session_options o;
+    ASSERT_OK(hone_model_load(&m, MODEL("unknown"), NULL, &err), err);
+    ASSERT_FAILS(hone_session_create(&s, m, NULL, &err), err, HONE_E_UNSUPPORTED,
+                 "operator Frobnicate of domain 'com.example' cannot be run");
+    hone_model_destroy(m);
+    ASSERT_OK(hone_model_load(&m, MODEL("add"), NULL, &err), err);
+    hone_session_options_init(&o);
+    o.backend = "quantum";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_UNSUPPORTED, "'quantum'");
+    o.backend = NULL;
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_UNSUPPORTED, "reference");
+    hone_session_options_init(&o);
+    o.threads = -1;
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "-1 threads");
+    o.threads = 1 << 20;
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "1048576 threads");
+    assert_null(s);
+    hone_model_destroy(m);
+}
+
+/* ---- limits ---- */
+
+static void memory_is_limited(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session_options o;
+    hone_session_options_init(&o);
+    o.max_memory = 100 << 20;
+    hone_session *s = open_session(MODEL("large"), &o);
+    float one = 1;
+    hone_value in = {
+        .name = "x", .dtype = HONE_DTYPE_F32, .rank = 1, .dims = {1}, .data = &one, .bytes = 4};
+    hone_value out = {.name = "y"};
+    ASSERT_FAILS(hone_session_run(s, 1, &in, 1, &out, &err), err, HONE_E_NOMEM, "expand");
+    assert_null(out.data);
+    assert_true(hone_session_memory(s).peak_bytes <= o.max_memory);
+    assert_int_equal(hone_session_memory(s).live_bytes, 0);
+    hone_session_destroy(s);
+}
+
+static bool count_down(void *ctx) { return --*(int *)ctx > 0; }
+
+static void a_run_can_be_stopped(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session_options o;
+    hone_session_options_init(&o);
+    int left = 1000;
+    o.keep_going = count_down;
+    o.keep_going_ctx = &left;
+    hone_session *s = open_session(MODEL("forever"), &o);
+    float zero = 0;
+    hone_value in = {.name = "start", .dtype = HONE_DTYPE_F32, .data = &zero, .bytes = 4};
+    hone_value out = {.name = "sum"};
+    ASSERT_FAILS(hone_session_run(s, 1, &in, 1, &out, &err), err, HONE_E_LIMIT, "stopped");
+    assert_int_equal(left, 0);
+    hone_session_destroy(s);
+}
+
+/* ---- threads ---- */
+
+typedef struct worker {
+    hone_session *session;
+    const hone_value *in;
+    float logits[3 * 10];
+    hone_status status;
+} worker;
+
+static void *work(void *ctx) {
+    worker *w = ctx;
+    hone_value out = f32("logits", w->logits, 3, 10);
+    for (int i = 0; i < 3 && w->status == HONE_OK; i++)
+        w->status = hone_session_run(w->session, 1, w->in, 1, &out, NULL);
+    return NULL;
+}
+
+static void results_do_not_depend_on_threads(void **state) {
+    (void)state;
+    enum { SESSIONS = 3, WORKERS = 4 };
+    static const int threads[SESSIONS] = {1, 2, 3};
+    static float first[3 * 10];
+    hone_error err;
+    hone_value in = {.name = "image", .dtype = HONE_DTYPE_F32, .rank = 4, .dims = {3, 1, 28, 28}};
+    ASSERT_OK(hone_value_fill(&in, HONE_FILL_RANDOM, 5, &err), err);
+    for (int k = 0; k < SESSIONS; k++) {
+        hone_session_options o;
+        hone_session_options_init(&o);
+        o.threads = threads[k];
+        hone_session *s = open_session(DIGITS, &o);
+        /* Runs of one session at once, by several threads. */
+        worker workers[WORKERS] = {0};
+        pthread_t ids[WORKERS];
+        for (int i = 0; i < WORKERS; i++) {
+            workers[i].session = s;
+            workers[i].in = &in;
+            assert_int_equal(pthread_create(&ids[i], NULL, work, &workers[i]), 0);
+        }
+        for (int i = 0; i < WORKERS; i++) pthread_join(ids[i], NULL);
+        if (k == 0) memcpy(first, workers[0].logits, sizeof first);
+        for (int i = 0; i < WORKERS; i++) {
+            assert_int_equal(workers[i].status, HONE_OK);
+            assert_memory_equal(workers[i].logits, first, sizeof first);
+        }
+        hone_session_destroy(s);
+    }
+    hone_value_release(&in, 1);
+}
+
+static void sessions_share_a_pool_and_outlive_each_other(void **state) {
+    (void)state;
+    hone_session_options o;
+    hone_session_options_init(&o);
+    o.threads = 2;
+    hone_session *a = open_session(MODEL("add"), &o), *b = open_session(MODEL("add"), &o);
+    o.threads = 1;
+    hone_session *c = open_session(MODEL("add"), &o);
+    hone_session_destroy(a);
+    hone_error err;
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)}, out = {.name = "y"};
+    ASSERT_OK(hone_session_run(b, 2, in, 1, &out, &err), err);
+    hone_value_release(&out, 1);
+    hone_session_destroy(b);
+    ASSERT_OK(hone_session_run(c, 2, in, 1, &out, &err), err);
+    hone_value_release(&out, 1);
+    hone_session_destroy(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outputs_are_allocated_or_written_to_the_callers_buffer),
+        cmocka_unit_test(an_empty_batch_runs),
+        cmocka_unit_test(wrong_inputs_are_named),
+        cmocka_unit_test(wrong_outputs_are_named_and_left_alone),
+        cmocka_unit_test(a_session_is_refused_with_the_reason),
+        cmocka_unit_test(memory_is_limited),
+        cmocka_unit_test(a_run_can_be_stopped),
+        cmocka_unit_test(results_do_not_depend_on_threads),
+        cmocka_unit_test(sessions_share_a_pool_and_outlive_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

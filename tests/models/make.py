@@ -1,0 +1,109 @@
+"""Writes the models beside this file: small ones that tests of the API and of the program share.
+
+    python tests/models/make.py          (needs onnx)
+"""
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+from onnx import helper as h
+from onnx import numpy_helper
+
+HERE = pathlib.Path(__file__).parent
+
+
+def value(name, dims, dtype=T.FLOAT):
+    return h.make_tensor_value_info(name, dtype, dims)
+
+
+def constant(name, array):
+    return numpy_helper.from_array(np.asarray(array), name)
+
+
+def save(name, nodes, inputs, outputs, initializers=(), imports=(("", 17),), **more):
+    graph = h.make_graph(list(nodes), name, inputs, outputs, list(initializers), **more)
+    model = h.make_model(graph, producer_name="hone tests", ir_version=8,
+                         opset_imports=[h.make_opsetid(*i) for i in imports])
+    path = HERE / f"{name}.onnx"
+    path.write_bytes(model.SerializeToString(deterministic=True))
+    return model
+
+
+f32 = np.float32
+
+# Two inputs that share a symbol, one input with a default, two outputs.
+save("add",
+     [h.make_node("Add", ["a", "b"], ["ab"], "first"), h.make_node("Mul", ["ab", "k"], ["y"], "second")],
+     [value("a", ["batch", 2]), value("b", ["batch", 2]), value("k", [2])],
+     [value("ab", ["batch", 2]), value("y", ["batch", 2])],
+     [constant("k", f32([10, 100]))])
+
+# Names that cannot be file names, two of which would become the same one.
+save("names",
+     [h.make_node("Identity", ["in=1"], [out]) for out in ("a/b", "a:b", "../up", "caf\u00e9")],
+     [value("in=1", [2])], [value(out, [2]) for out in ("a/b", "a:b", "../up", "caf\u00e9")])
+
+# An operator nobody knows, beside one that is known, and a name that would play tricks on a terminal.
+save("unknown",
+     [h.make_node("Frobnicate", ["x"], ["f"], "frob\033[31m", domain="com.example", level=3),
+      h.make_node("Relu", ["f"], ["y"], "relu")],
+     [value("x", [1, 4])], [value("y", [1, 4])], imports=(("", 17), ("com.example", 1)))
+
+# Runs practically for ever, so that it can be interrupted.
+body = h.make_graph(
+    [h.make_node("Identity", ["go"], ["go_on"]), h.make_node("Add", ["s", "one"], ["s_next"])],
+    "body", [value("i", [], T.INT64), value("go", [], T.BOOL), value("s", [])],
+    [value("go_on", [], T.BOOL), value("s_next", [])], [constant("one", f32(1))])
+save("forever",
+     [h.make_node("Loop", ["trips", "", "start"], ["sum"], "loop", body=body)],
+     [value("start", [])], [value("sum", [])], [constant("trips", np.int64(2**62))])
+
+# Takes 8 GB to run.
+save("large",
+     [h.make_node("Expand", ["x", "shape"], ["y"], "expand")],
+     [value("x", [1])], [value("y", [2_000_000_000])],
+     [constant("shape", np.int64([2_000_000_000]))])
+
+# Names longer than a terminal is wide, in two graphs.
+deep = "/".join(f"encoder.layers.{i}" for i in range(6))
+then = h.make_graph([h.make_node("Relu", ["x"], ["t"], deep + "/then/activation")], "then", [],
+                    [value("t", ["batch", 8])])
+other = h.make_graph([h.make_node("MatMul", ["x", "w"], ["e"], deep + "/else/projection")], "else", [],
+                     [value("e", ["batch", 8])], [constant("w", np.eye(8, dtype=f32))])
+save("branches",
+     [h.make_node("If", ["cond"], ["y"], deep + "/if", then_branch=then, else_branch=other)],
+     [value("cond", [], T.BOOL), value("x", ["batch", 8])], [value("y", ["batch", 8])])
+
+# Fixed batches of 1 and of 4: the label is the index of the largest of three numbers.
+for batch in (1, 4):
+    save(f"batch{batch}", [h.make_node("Identity", ["x"], ["y"])],
+         [value("x", [batch, 3])], [value("y", [batch, 3])])
+
+# An operator that older opsets do not have.
+save("newer", [h.make_node("Gelu", ["x"], ["y"], "gelu")], [value("x", [4])], [value("y", [4])],
+     imports=(("", 20),))
+
+# Weights in a file of their own.
+model = h.make_model(
+    h.make_graph([h.make_node("Add", ["x", "w"], ["y"])], "external", [value("x", [4])],
+                 [value("y", [4])], [constant("w", f32([1, 2, 3, 4]))]),
+    ir_version=8, opset_imports=[h.make_opsetid("", 17)])
+onnx.save_model(model, HERE / "external.onnx", save_as_external_data=True, location="external.data",
+                size_threshold=0, convert_attribute=False)
+
+(HERE / "external.data").chmod(0o644)
+
+# Eight things wrong at once; see tests/cli/check.
+broken = save("broken",
+              [h.make_node("Add", ["a", "nowhere"], ["s"], "dangling"),
+               h.make_node("Relu", ["late"], ["r"], "early"),
+               h.make_node("Abs", ["a"], ["late"], "late"),
+               h.make_node("Abs", ["a"], ["s"], "again"),
+               h.make_node("Conv", ["a", "a"], ["c"], "flat"),
+               h.make_node("Gelu2", ["a"], ["g"], "misspelt"),
+               h.make_node("Softmax", ["a"], ["p"], "odd", axis=9, colour=3)],
+              [value("a", [2, 3])], [value("p", [2, 3]), value("q", [2])],
+              [constant("short", f32([1, 2, 3]))])
+broken.graph.initializer[0].dims[0] = 4
+(HERE / "broken.onnx").write_bytes(broken.SerializeToString(deterministic=True))
