@@ -471,6 +471,26 @@ static hone_status resize_11(const hn_node *n, hn_form *f, hn_arena *arena, hn_e
     return HONE_OK;
 }
 
+static bool is_empty(const hn_value *v) {
+    for (int i = 0; i < rank_of(v); i++)
+        if (hn_dim_is(v->type.shape.dim[i], 0)) return true;
+    return false;
+}
+
+/* roi and scales could not be left out; a tensor without elements stood for that. */
+static hone_status resize_empty(hn_node *n, hn_error *err) {
+    (void)err;
+    for (int i = 1; i <= 2 && i < n->n_inputs; i++)
+        if (is_empty(hn_node_input(n, i))) hn_node_set_input(n, i, NULL);
+    return HONE_OK;
+}
+
+static hone_status resize_scales(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n, (void)arena;
+    HN_CHECK(err, form_input(f, 2) != NULL, HONE_E_UNSUPPORTED, "scales could not be left out");
+    return HONE_OK;
+}
+
 static hone_status upsample_attr(hn_node *n, hn_error *err) {
     const hn_attr *a = hn_node_attr(n, "scales");
     HN_CHECK(err, a != NULL && a->type == HN_ATTR_FLOATS, HONE_E_MODEL,
