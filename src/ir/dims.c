@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-typedef enum kind { CONST, SYM, PROD, SUM, FDIV, MIN, MAX } kind;
+typedef enum kind { CONST, SYM, PROD, SUM, FDIV, MIN, MAX, JOIN } kind;
 
 typedef struct term {
     int64_t coef; /* SUM only; 1 elsewhere */
@@ -420,6 +420,12 @@ static void range_at(hn_dim d, int64_t *lo, int64_t *hi, int depth) {
             *lo = (d->kind == MIN) == (l < l2) ? l : l2;
             *hi = (d->kind == MIN) == (h < h2) ? h : h2;
             return;
+        case JOIN:
+            range_at(d->args[0].dim, &l, &h, depth + 1);
+            range_at(d->args[1].dim, &l2, &h2, depth + 1);
+            *lo = l < l2 ? l : l2;
+            *hi = h > h2 ? h : h2;
+            return;
     }
 }
 
@@ -451,6 +457,18 @@ static hn_dim min_max(hn_dims *t, hn_dim a, hn_dim b, kind k) {
 
 hn_dim hn_dim_min(hn_dims *t, hn_dim a, hn_dim b) { return min_max(t, a, b, MIN); }
 hn_dim hn_dim_max(hn_dims *t, hn_dim a, hn_dim b) { return min_max(t, a, b, MAX); }
+
+/* What two sizes broadcast to: the one that is not 1. (Not their maximum: 0 and 1 give 0.) Sizes
+ * that do not broadcast give either. */
+static hn_dim join(hn_dims *t, hn_dim a, hn_dim b) {
+    if (a == b || hn_dim_is(b, 1)) return a;
+    if (hn_dim_is(a, 1) || b->kind == CONST) return b;
+    if (a->kind == CONST) return a;
+    if (b->kind == JOIN && (b->args[0].dim == a || b->args[1].dim == a)) return b;
+    if (a->kind == JOIN && (a->args[0].dim == b || a->args[1].dim == b)) return a;
+    bool swap = a->id > b->id;
+    return intern(t, JOIN, 0, (term[]){{1, swap ? b : a}, {1, swap ? a : b}}, 2);
+}
 
 bool hn_dim_is_const(hn_dim d, int64_t *v) {
     if (d->kind != CONST) return false;
@@ -527,7 +545,8 @@ static void put_dim(text *o, hn_dim d, int depth) {
         }
         case MIN:
         case MAX:
-            put(o, d->kind == MIN ? "min(" : "max(");
+        case JOIN:
+            put(o, d->kind == MIN ? "min(" : d->kind == MAX ? "max(" : "join(");
             put_dim(o, d->args[0].dim, depth + 1);
             put(o, ", ");
             put_dim(o, d->args[1].dim, depth + 1);
@@ -568,9 +587,15 @@ static bool eval_at(hn_dim d, int64_t (*value)(void *, hn_dim), void *ctx, int64
         case FDIV:
         case MIN:
         case MAX:
+        case JOIN:
             if (!eval_at(d->args[0].dim, value, ctx, &a, depth + 1) ||
                 !eval_at(d->args[1].dim, value, ctx, &b, depth + 1))
                 return false;
+            if (d->kind == JOIN) {
+                if (a != b && a != 1 && b != 1) return false;
+                *out = a == 1 ? b : a;
+                return true;
+            }
             if (d->kind != FDIV) {
                 *out = (d->kind == MIN) == (a < b) ? a : b;
                 return true;
@@ -607,9 +632,11 @@ static hn_dim subst_at(hn_dims *t, hn_dim d, hn_dim sym, hn_dim by, int depth) {
         }
         case FDIV:
         case MIN:
-        case MAX: {
+        case MAX:
+        case JOIN: {
             hn_dim a = subst_at(t, d->args[0].dim, sym, by, depth + 1);
             hn_dim b = subst_at(t, d->args[1].dim, sym, by, depth + 1);
+            if (d->kind == JOIN) return join(t, a, b);
             return d->kind == FDIV ? hn_dim_div(t, a, b) : min_max(t, a, b, (kind)d->kind);
         }
     }
@@ -664,19 +691,9 @@ char *hn_shape_text(const hn_shape *s, char *buf, size_t size) {
 }
 
 bool hn_dim_broadcast(hn_dims *t, hn_dim a, hn_dim b, hn_dim *out) {
-    bool const_a = a->kind == CONST, const_b = b->kind == CONST;
-    if (a == b || (const_b && b->value == 1))
-        *out = a;
-    else if (const_a && a->value == 1)
-        *out = b;
-    else if (const_a && const_b)
-        return false;
-    else if (const_a)
-        *out = a; /* b is a or 1 */
-    else if (const_b)
-        *out = b;
-    else
-        *out = hn_dim_fresh(t, -1); /* the one that is not 1; max would be wrong for 0 and 1 */
+    bool numbers = a->kind == CONST && b->kind == CONST;
+    if (numbers && a->value != b->value && a->value != 1 && b->value != 1) return false;
+    *out = join(t, a, b); /* a number other than 1 stands: the symbol is that number or 1 */
     return true;
 }
 

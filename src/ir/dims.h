@@ -7,7 +7,7 @@
  *     const      a number
  *     sym        a name, with an upper bound; dims are never negative
  *     prod       atom * atom * ...         two or more, sorted
- *     sum        c0 + c1*t1 + c2*t2 ...    t = sym, prod, fdiv, min, max; sorted, no zero
+ *     sum        c0 + c1*t1 + c2*t2 ...    t = sym, prod, fdiv, min, max, join; sorted, no zero
  * coefficient fdiv       floor(a / b) min, max   of two
  *
  * Ceil division is floor((a + b - 1) / b). Products of sums are multiplied out while that is small.
@@ -95,8 +95,8 @@ hn_dim hn_shape_product(hn_dims *t, const hn_shape *s, int from, int to);
 /* "[batch, 3, 224, 224]", "[?]" for an unknown rank. */
 char *hn_shape_text(const hn_shape *s, char *buf, size_t size);
 
-/* ONNX's many-way broadcasting of one axis, and of two shapes. Different symbols give a fresh one.
- * False: two numbers that do not agree and are not 1. */
+/* ONNX's many-way broadcasting of one axis, and of two shapes. False: two numbers that do not agree
+ * and are not 1. */
 bool hn_dim_broadcast(hn_dims *t, hn_dim a, hn_dim b, hn_dim *out);
 bool hn_shape_broadcast(hn_dims *t, const hn_shape *a, const hn_shape *b, hn_shape *out);
 

@@ -135,6 +135,15 @@ static void broadcasting(void **state) {
     b.dim[1] = c(4);
     assert_true(hn_shape_broadcast(&t, &a, &b, &out));
     assert_ptr_equal(out.dim[2], c(4)); /* w is 4 or 1 */
+    hn_dim both, again;
+    assert_true(hn_dim_broadcast(&t, n, h, &both));
+    TEXT(both, "join(n, h)");
+    assert_true(hn_dim_broadcast(&t, h, both, &again));
+    assert_ptr_equal(again, both);
+    assert_ptr_equal(hn_dim_subst(&t, both, n, c(1)), h);
+    assert_ptr_equal(hn_dim_subst(&t, hn_dim_subst(&t, both, n, c(0)), h, c(1)), c(0));
+    int64_t v;
+    assert_false(hn_dim_eval(both, value, NULL, &v)); /* 5 and 7 do not broadcast */
     a.dim[2] = c(3);
     assert_false(hn_shape_broadcast(&t, &a, &b, &out));
     hn_shape unknown = hn_shape_unknown();
