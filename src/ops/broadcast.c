@@ -174,6 +174,7 @@ static int64_t source_index(int64_t i, int rank, const int64_t *dims, int in_ran
     for (int k = 1; k <= in_rank; k++) {
         int64_t coord = i % dims[rank - k];
         i /= dims[rank - k];
+        assert(in_dims[in_rank - k] == 1 || in_dims[in_rank - k] == dims[rank - k]);
         if (in_dims[in_rank - k] != 1) at += coord * step;
         step *= in_dims[in_rank - k];
     }

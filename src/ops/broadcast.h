@@ -45,9 +45,10 @@ hone_status hn_want_broadcast_to(const hn_infer *c, int i, const hn_shape *to, h
 void hn_for_blocks(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t from, int64_t n),
                    void *ctx);
 
-/* Known contents of output 0, which has its shape already: fn(c, args) for each element, args being
- * the known contents of all inputs that belong to it (NULL for an absent input). Does nothing when
- * some contents are not known or fn returns NULL for an element. */
+/* Known contents of output 0, which has its shape already, to which every input is known to
+ * broadcast: fn(c, args) for each element, args being the known contents of all inputs that belong
+ * to it (NULL for an absent input). Does nothing when some contents are not known or fn returns
+ * NULL for an element. */
 void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args));
 /* False for numbers beyond 2^60, which in contents stand for "very large" only. */
 bool hn_dim_exact(hn_dim d);

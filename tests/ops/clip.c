@@ -24,6 +24,7 @@ static void shapes_and_contents(void **state) {
     OP_INFER("Clip", .in = {"s64[2]{n, -4}", "s64[]{0}"}, .out = {"s64[2]{n, 0}"});
     OP_INFER("Clip", .in = {"s64[1]{7}", "", "s64[]{5}"}, .out = {"s64[1]{5}"});
     OP_INFER("Clip", .in = {"s64[]{7}", "s64[1]{0}"}, .out = {"s64[]{?}"});
+    OP_INFER("Clip", .in = {"s64[3]{7 8 9}", "s64[2]{0 1}"}, .error = "min has 2 elements");
 }
 
 int main(void) {
