@@ -32,14 +32,14 @@ static hone_status lengths(hn_infer *c, hn_dim d, hn_dim *part, bool *known, hn_
     HN_CHECK(err, wanted == n, HONE_E_ARG, "num_outputs is %lld, but there are %d outputs",
              (long long)wanted, n);
     hn_dim each = hn_dim_div_ceil(t, d, hn_dim_const(t, n));
-    int64_t size, step;
-    bool number = hn_dim_is_const(d, &size) && hn_dim_is_const(each, &step);
+    bool even = hn_dim_mulc(t, each, n) == d;
     for (int i = 0; i < n; i++) {
-        part[i] = i < n - 1 ? each : hn_dim_sub(t, d, hn_dim_mulc(t, each, n - 1));
-        if (!number) continue;
+        part[i] = each;
+        if (i == 0 || even) continue;
         /* An axis too short for that many parts leaves the last ones empty. */
-        int64_t left = size - i * step;
-        part[i] = hn_dim_const(t, left < 0 ? 0 : left < step ? left : step);
+        hn_dim left = hn_dim_sub(t, d, hn_dim_mulc(t, each, i));
+        if (n > 2) left = hn_dim_max(t, left, hn_dim_const(t, 0));
+        part[i] = i == n - 1 ? left : hn_dim_min(t, each, left);
     }
     return HONE_OK;
 }

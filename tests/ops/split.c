@@ -23,6 +23,10 @@ static void inference(void **state) {
              .out = {"f32[n, h]", "f32[n, h]", "f32[n, h]"});
     OP_INFER("Split", .attrs = "num_outputs=2", .in = {"f32[n]"},
              .out = {"f32[floor((n + 1)/2)]", "f32[n - floor((n + 1)/2)]"});
+    OP_INFER(
+        "Split", .attrs = "num_outputs=3", .in = {"f32[n]"},
+        .out = {"f32[floor((n + 2)/3)]", "f32[min(floor((n + 2)/3), max(0, n - floor((n + 2)/3)))]",
+                "f32[max(0, n - 2*floor((n + 2)/3))]"});
     OP_INFER("Split", .in = {"f32[n]", "s64[2]{k 3}"}, .out = {"f32[k]", "f32[3]"});
     OP_INFER("Split", .in = {"f32[8]", "s64[2]"}, .out = {"f32[?<=8]", "f32[?<=8]"});
     OP_INFER("Split", .in = {"f32"}, .out = {"f32"});
