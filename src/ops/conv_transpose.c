@@ -65,8 +65,6 @@ static hone_status infer(hn_infer *c, hn_error *err) {
             *out = hn_dim_mulc(c->dims, in, g.s.stride[i]);
         else if (g.s.kernel[i] == 0)
             *out = hn_dim_fresh(c->dims, -1);
-        else if (hn_dim_is(in, 0))
-            *out = in;
         else
             *out = hn_dim_addc(
                 c->dims, hn_dim_mulc(c->dims, hn_dim_addc(c->dims, in, -1), g.s.stride[i]),

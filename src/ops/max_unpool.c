@@ -19,9 +19,7 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     hn_shape y = *x;
     for (int i = 0; i < s.rank; i++) {
         hn_dim steps = hn_dim_mulc(c->dims, hn_dim_addc(c->dims, x->dim[2 + i], -1), s.stride[i]);
-        y.dim[2 + i] = hn_dim_is(x->dim[2 + i], 0)
-                           ? x->dim[2 + i]
-                           : hn_dim_addc(c->dims, steps, s.kernel[i] - s.pad[i] - s.pad_end[i]);
+        y.dim[2 + i] = hn_dim_addc(c->dims, steps, s.kernel[i] - s.pad[i] - s.pad_end[i]);
         int64_t size;
         HN_CHECK(err, !hn_dim_is_const(y.dim[2 + i], &size) || size >= 0, HONE_E_SHAPE,
                  "spatial axis %d gets the size %lld", i, (long long)size);

@@ -73,13 +73,9 @@ hone_status hn_spatial_out(const hn_spatial *s, hn_dims *t, int axis, hn_dim in,
         return HONE_OK;
     }
     int64_t padding = s->pad[axis] + s->pad_end[axis], extent = hn_spatial_extent(s, axis), size;
-    if (hn_dim_is_const(in, &size) && size + padding < extent) {
-        HN_CHECK(err, size == 0, HONE_E_SHAPE,
-                 "spatial axis %d of size %lld, padded to %lld, is smaller than its window of %lld",
-                 axis, (long long)size, (long long)(size + padding), (long long)extent);
-        *out = in; /* nothing has no windows */
-        return HONE_OK;
-    }
+    HN_CHECK(err, !hn_dim_is_const(in, &size) || size + padding >= extent, HONE_E_SHAPE,
+             "spatial axis %d of size %lld, padded to %lld, is smaller than its window of %lld",
+             axis, (long long)size, (long long)(size + padding), (long long)extent);
     hn_dim room = hn_dim_addc(t, in, padding - extent);
     if (!s->ceil) {
         *out = hn_dim_addc(t, hn_dim_div(t, room, stride), 1);

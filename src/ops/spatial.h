@@ -52,8 +52,8 @@ static inline int64_t hn_spatial_extent(const hn_spatial *s, int axis) {
     return (s->kernel[axis] - 1) * s->dilation[axis] + 1;
 }
 
-/* Number of windows along an axis of size `in`; a fresh symbol when the kernel is not known. An
- * empty axis has none; HONE_E_SHAPE when another one is, padded, smaller than the window. */
+/* Number of windows along an axis of size `in`; a fresh symbol when the kernel is not known.
+ * HONE_E_SHAPE when the axis, padded, is smaller than the window. */
 hone_status hn_spatial_out(const hn_spatial *s, hn_dims *t, int axis, hn_dim in, hn_dim *out,
                            hn_error *err);
 

@@ -42,7 +42,9 @@ static void edges(void **state) {
     OP_RUN("ConvTranspose", .in = {"f32[0, 1, 3]{}", "f32[1, 1, 2]{1 10}"},
            .out = {"f32[0, 1, 4]{}"});
     OP_RUN("ConvTranspose", .in = {"f32[1, 1, 0]{}", "f32[1, 1, 2]{1 10}"},
-           .out = {"f32[1, 1, 0]{}"});
+           .out = {"f32[1, 1, 1]{0}"});
+    OP_RUN("ConvTranspose", .attrs = "strides=[3]", .in = {"f32[1, 1, 0]{}", "f32[1, 1, 2]{1 10}"},
+           .error = "gets the size -1");
     OP_RUN("ConvTranspose", .in = {"f32[1, 0, 2]{}", "f32[0, 1, 2]{}", "f32[1]{3}"},
            .out = {"f32[1, 1, 3]{3 3 3}"});
     OP_RUN("ConvTranspose", .in = {"f16[1, 1, 1]{2}", "f16[1, 1, 1]{nan}"},

@@ -12,7 +12,7 @@ static void values(void **state) {
     OP_RUN("MaxUnpool", .attrs = "kernel_shape=[3] strides=[2] pads=[1, 0]",
            .in = {"f16[1, 1, 2]{1 2}", "s64[1, 1, 2]{0 2}"}, .out = {"f16[1, 1, 4]{1 0 2 0}"});
     OP_RUN("MaxUnpool", .attrs = "kernel_shape=[2]", .in = {"f32[1, 1, 0]{}", "s64[1, 1, 0]{}"},
-           .out = {"f32[1, 1, 0]{}"});
+           .out = {"f32[1, 1, 1]{0}"});
 }
 
 static void errors(void **state) {
