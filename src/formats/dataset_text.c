@@ -6,7 +6,7 @@
 #include "base/size.h"
 
 bool hn_text_f64(const char *text, size_t n, double *value) {
-    if (n >= 64) return false; /* the longest spelling of a double that says something has 25 */
+    if (n >= 64) return false;     /* the longest spelling of a double that says something has 25 */
     for (size_t i = 0; i < n; i++) /* no inf, nan, hexadecimal */
         if (text[i] == '\0' || strchr("0123456789+-.eE", text[i]) == NULL) return false;
     return hn_decimal_f64(text, n, value);

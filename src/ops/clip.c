@@ -60,10 +60,9 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     for (int i = 1; i < 3; i++) {
         int64_t n;
         HN_TRY(hn_want_rank(c, i, 0, 1, err));
-        HN_CHECK(err,
-                 hn_in_rank(c, i) < 1 || !hn_dim_is_const(hn_in_shape(c, i)->dim[0], &n) || n == 1,
-                 HONE_E_SHAPE, "%s has %lld elements, expected 1", i == 1 ? "min" : "max",
-                 (long long)n);
+        HN_CHECK(
+            err, hn_in_rank(c, i) < 1 || !hn_dim_is_const(hn_in_shape(c, i)->dim[0], &n) || n == 1,
+            HONE_E_SHAPE, "%s has %lld elements, expected 1", i == 1 ? "min" : "max", (long long)n);
     }
     HN_TRY(hn_infer_same(c, err));
     hn_follow_values(c, known);

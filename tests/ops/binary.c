@@ -60,8 +60,10 @@ static void prelu(void **state) {
            .out = {"u64[1]{18446744073709551615}"});
     OP_INFER("PRelu", .in = {"f32[n, 3]", "f32[3]"}, .out = {"f32[n, 3]"});
     OP_INFER("PRelu", .in = {"f32", "f32[3]"}, .out = {"f32"});
-    OP_INFER("PRelu", .in = {"f32[3]", "f32[1, 3]"}, .error = "input 1 of shape [1, 3] does not broadcast to [3]");
-    OP_INFER("PRelu", .in = {"f32[2, 1]", "f32[3]"}, .error = "input 1 of shape [3] does not broadcast to [2, 1]");
+    OP_INFER("PRelu", .in = {"f32[3]", "f32[1, 3]"},
+             .error = "input 1 of shape [1, 3] does not broadcast to [3]");
+    OP_INFER("PRelu", .in = {"f32[2, 1]", "f32[3]"},
+             .error = "input 1 of shape [3] does not broadcast to [2, 1]");
     OP_INFER("PRelu", .in = {"f32[2, 4]", "f32[3]"}, .error = "does not broadcast");
 }
 
