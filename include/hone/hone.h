@@ -167,6 +167,9 @@ HONE_API hone_status hone_model_load(hone_model **out, const char *path,
  * in. */
 HONE_API hone_status hone_model_load_memory(hone_model **out, const void *data, size_t bytes,
                                             hone_error *err);
+/* The same from ONNX's textual form; docs/formats.md says what of it is read. Tensors must be
+ * written out: there is no companion file. */
+HONE_API hone_status hone_model_load_text(hone_model **out, const char *text, hone_error *err);
 /* Sessions made from the model keep what they need of it. */
 HONE_API void hone_model_destroy(hone_model *model);
 
@@ -185,6 +188,9 @@ HONE_API void hone_save_options_init(hone_save_options *o);
  * from are not overwritten (HONE_E_ARG). options may be NULL. */
 HONE_API hone_status hone_model_save(hone_model *model, const char *path,
                                      const hone_save_options *options, hone_error *err);
+/* The model in ONNX's textual form, in the semantics of the newest opset; hone_free it. Of a tensor
+ * of more than 64 elements it holds the SHA-256 only. */
+HONE_API hone_status hone_model_print(const hone_model *model, char **text, hone_error *err);
 
 typedef struct hone_value_info {
     const char *name;                     /* all texts live as long as the model */

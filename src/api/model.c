@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "formats/onnx.h"
 #include "formats/onnx_check.h"
+#include "ir/text.h"
 #include "measure/inspect.h"
 #include "ops/infer.h"
 
@@ -97,7 +98,8 @@ static hone_status finish(hone_model *m, int64_t begun, hone_status status, hone
         hn_api_model_unref(m);
         return status;
     }
-    hn_log(HONE_LOG_INFO, "%s: %d nodes, read in %.1f ms", m->ir->path, m->ir->graph->n_nodes,
+    hn_log(HONE_LOG_INFO, "%s: %d nodes, read in %.1f ms",
+           m->ir->path != NULL ? m->ir->path : "(text)", m->ir->graph->n_nodes,
            (double)(hn_clock_ns() - begun) * 1e-6);
     *out = m;
     return HONE_OK;
@@ -147,7 +149,20 @@ hone_status hone_model_load_memory(hone_model **out, const void *data, size_t by
     return finish(m, begun, status, out);
 }
 
-/* ---- saving ---- */
+hone_status hone_model_load_text(hone_model **out, const char *text, hone_error *err) {
+    int64_t begun = hn_clock_ns();
+    hone_model *m;
+    HN_TRY(create(&m, err));
+    m->file_bytes = (int64_t)strlen(text);
+    hone_status status = hn_text_parse(&m->ir, text, strlen(text), NULL, &m->alloc, err);
+    if (status == HONE_OK) {
+        hn_model_bind_ops(m->ir);
+        status = complete(m, err);
+    }
+    return finish(m, begun, status, out);
+}
+
+/* ---- saving and printing ---- */
 
 void hone_save_options_init(hone_save_options *o) { *o = (hone_save_options){.size = sizeof *o}; }
 
@@ -163,6 +178,37 @@ hone_status hone_model_save(hone_model *m, const char *path, const hone_save_opt
                                 .external = o.external_min > 0,
                                 .external_threshold = (size_t)o.external_min};
     return hn_onnx_save(m->ir, path, &how, err);
+}
+
+typedef struct text {
+    char *data;
+    size_t bytes, capacity;
+} text;
+
+static hone_status append(void *ctx, const void *data, size_t bytes, hn_error *err) {
+    text *t = ctx;
+    if (bytes >= t->capacity - t->bytes) {
+        size_t capacity = 2 * t->capacity + bytes + 1024;
+        char *grown = hn_realloc(hn_allocator_default(), t->data, capacity, HN_MEM_OTHER);
+        if (grown == NULL) return HN_NOMEM(err);
+        t->data = grown;
+        t->capacity = capacity;
+    }
+    if (bytes > 0) memcpy(t->data + t->bytes, data, bytes);
+    t->bytes += bytes;
+    t->data[t->bytes] = '\0';
+    return HONE_OK;
+}
+
+hone_status hone_model_print(const hone_model *m, char **out, hone_error *err) {
+    text t = {0};
+    hn_text_out to = {.text = append, .text_ctx = &t, .all_types = true};
+    hone_status status = hn_text_print(m->ir, &to, err);
+    if (status == HONE_OK)
+        *out = t.data;
+    else
+        hn_free(hn_allocator_default(), t.data);
+    return status;
 }
 
 /* ---- inspection and conformance ---- */

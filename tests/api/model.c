@@ -328,6 +328,44 @@ static void an_opset_that_cannot_say_it_is_refused(void **state) {
     hone_model_destroy(m);
 }
 
+/* ---- the text form ---- */
+
+static void text_goes_both_ways(void **state) {
+    (void)state;
+    hone_error err;
+    hone_model *m = NULL;
+    ASSERT_OK(hone_model_load_text(&m,
+                                   "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                                   "g (float[n,2] x) => (float[n,2] y) <float[2] w = {1, 2}> {\n"
+                                   "    y = Mul (x, w)\n"
+                                   "}",
+                                   &err),
+              err);
+    char *first, *second;
+    ASSERT_OK(hone_model_print(m, &first, &err), err);
+    assert_non_null(strstr(first, "y = Mul (x, w)"));
+    hone_value_info v;
+    ASSERT_OK(hone_model_output(m, 0, &v, &err), err);
+    assert_string_equal(v.dim_names[0], "n");
+    hone_model_destroy(m);
+    ASSERT_OK(hone_model_load_text(&m, first, &err), err);
+    ASSERT_OK(hone_model_print(m, &second, &err), err);
+    assert_string_equal(first, second);
+    hone_model_destroy(m);
+    hone_free(first);
+    hone_free(second);
+
+    m = NULL;
+    ASSERT_FAILS(hone_model_load_text(&m, "<ir_version: 8>\ng (", &err), err, HONE_E_FORMAT, "2:4");
+    ASSERT_FAILS(
+        hone_model_load_text(&m,
+                             "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                             "g (float[2] x, float[3] w) => (float[2] y) { y = Mul (x, w) }",
+                             &err),
+        err, HONE_E_SHAPE, "Mul");
+    assert_null(m);
+}
+
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void) {
@@ -345,6 +383,7 @@ int main(void) {
         WITH_FILES(a_model_is_saved_and_read_again),
         WITH_FILES(what_the_model_came_from_is_not_overwritten),
         WITH_FILES(an_opset_that_cannot_say_it_is_refused),
+        cmocka_unit_test(text_goes_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
