@@ -24,6 +24,11 @@
 typedef struct hn_onnx_options {
     bool no_mmap;       /* copy files to memory instead of mapping them */
     const char *folder; /* where a model from memory has its external data; NULL: nowhere */
+    /* What contradicts itself in the model is told here, one line each, and repaired as far as it
+     * takes to read on: names that lead nowhere stand for values nobody knows, what cannot be read
+     * is left out. The model is then fit for inference only. NULL: the first one is an error. */
+    void (*finding)(void *ctx, const char *text);
+    void *finding_ctx;
 } hn_onnx_options;
 
 /* o may be NULL. */

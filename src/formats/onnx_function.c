@@ -115,7 +115,8 @@ hone_status hn_onnx_add_function(hn_onnx_reader *r, hn_bytes bytes, hn_error *er
     HN_TRY(function_key(r, fn->domain, fn->name, fn->overload, &key, err));
     HN_CHECK(err, hn_map_get(&r->functions, key.p, key.n) == NULL, HONE_E_MODEL,
              "function '%.200s' of domain '%.200s' is given twice", fn->name, fn->domain);
-    r->n_functions++;
+    fn->next = r->last_function;
+    r->last_function = fn;
     return hn_map_put(&r->functions, key.p, key.n, fn) ? HONE_OK : HN_NOMEM(err);
 }
 
@@ -248,8 +249,9 @@ static hone_status import_opsets(hn_onnx_reader *r, const hn_onnx_function *fn, 
     return HONE_OK;
 }
 
-static hone_status expand(hn_onnx_reader *r, calls *c, const hn_onnx_function *fn, hn_node *n,
+static hone_status expand(hn_onnx_reader *r, calls *c, hn_onnx_function *fn, hn_node *n,
                           hn_error *err) {
+    fn->called = true;
     HN_TRY(record_call(r, c, fn, n->mark, err));
     HN_CHECK(err, fn->bytes.n <= c->bytes_left, HONE_E_LIMIT,
              "the functions of the model, written out at each call, are too large");
@@ -275,19 +277,38 @@ static hone_status inline_graph(hn_onnx_reader *r, calls *c, hn_graph *g, hn_err
     for (hn_node *n = g->first; n != NULL;) {
         hn_bytes key;
         HN_TRY(function_key(r, n->domain, n->op_type, n->overload, &key, err));
-        const hn_onnx_function *fn = hn_map_get(&r->functions, key.p, key.n);
+        hn_onnx_function *fn = hn_map_get(&r->functions, key.p, key.n);
         if (fn == NULL) {
             n = n->next;
             continue;
         }
         hn_node *before = n->prev;
-        hn_node_label(n, label, sizeof label);
         hone_status status = expand(r, c, fn, n, err);
-        if (status != HONE_OK) hn_error_context(err, "%s", label);
-        HN_TRY(status);
-        n = before != NULL ? before->next : g->first;
+        if (hn_onnx_forgive(r, n, status, err) != HONE_OK) {
+            hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
+            return status;
+        }
+        /* A call that was forgiven stays where it is. */
+        n = status != HONE_OK ? n->next : before != NULL ? before->next : g->first;
     }
     return HONE_OK;
+}
+
+/* A graph of its own for a function that nobody calls, so that what is wrong with it is told. */
+static hone_status call_alone(hn_onnx_reader *r, calls *c, const hn_onnx_function *fn,
+                              hn_error *err) {
+    hn_graph *g;
+    hn_node *n;
+    HN_TRY(hn_graph_create(&g, r->model, r->model->graph, err));
+    HN_TRY(hn_node_create(&n, g, fn->domain, fn->name, fn->name, fn->n_inputs, fn->n_outputs, err));
+    hn_node_insert(n, NULL);
+    n->overload = fn->overload;
+    for (int i = 0; i < fn->n_outputs; i++) {
+        hn_value *v;
+        HN_TRY(hn_value_create(&v, g, NULL, fn->name, err));
+        hn_node_set_output(n, i, v);
+    }
+    return inline_graph(r, c, g, err);
 }
 
 hone_status hn_onnx_inline(hn_onnx_reader *r, hn_error *err) {
@@ -295,6 +316,8 @@ hone_status hn_onnx_inline(hn_onnx_reader *r, hn_error *err) {
     hone_status status = record_call(r, &c, NULL, 0, err);
     for (int i = 0; i < r->model->n_graphs && status == HONE_OK; i++)
         status = inline_graph(r, &c, r->model->graphs[i], err);
+    for (hn_onnx_function *fn = r->last_function; fn != NULL && r->finding != NULL; fn = fn->next)
+        if (status == HONE_OK && !fn->called) status = call_alone(r, &c, fn, err);
     hn_free(r->alloc, c.v);
     return status;
 }

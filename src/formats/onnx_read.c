@@ -26,6 +26,17 @@ static bool has_room(const hn_error *err) {
     return err != NULL && strlen(err->text) < HONE_ERROR_TEXT / 3;
 }
 
+hone_status hn_onnx_forgive(hn_onnx_reader *r, const hn_node *n, hone_status status,
+                            hn_error *err) {
+    char label[320];
+    if (status == HONE_OK || r->finding == NULL || status == HONE_E_NOMEM ||
+        status == HONE_E_LIMIT || status == HONE_E_FORMAT)
+        return status;
+    if (n != NULL) hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
+    r->finding(r->finding_ctx, err->text);
+    return HONE_OK;
+}
+
 hone_status hn_onnx_text(hn_arena *arena, hn_bytes b, const char *what, const char **out,
                          hn_error *err) {
     HN_CHECK(err, b.n == 0 || memchr(b.p, 0, b.n) == NULL, HONE_E_FORMAT,
@@ -109,13 +120,14 @@ hone_status hn_onnx_opset(hn_onnx_reader *r, hn_bytes bytes, hn_opset *out, hn_e
     HN_TRY(w.status);
     HN_TRY(hn_onnx_text(&r->scratch, domain, "a domain", &out->domain, err));
     if (strcmp(out->domain, "ai.onnx") == 0) out->domain = "";
+    int64_t most = out->domain[0] == '\0' ? HN_NEWEST_OPSET : INT_MAX;
+    out->version = version > 0 && version <= most ? version : most; /* also if it is forgiven */
     HN_CHECK(err, version > 0 && version <= INT_MAX, HONE_E_MODEL,
              "the opset import of domain '%.200s' has version %lld, expected 1 or more",
              out->domain, (long long)version);
     HN_CHECK(err, out->domain[0] != '\0' || version <= HN_NEWEST_OPSET, HONE_E_UNSUPPORTED,
              "the model uses opset %lld of ai.onnx; the newest known is %d", (long long)version,
              HN_NEWEST_OPSET);
-    out->version = version;
     return HONE_OK;
 }
 
@@ -247,6 +259,14 @@ static hone_status define(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes na
     return hn_map_put(s->names, name.p, name.n, *out) ? HONE_OK : HN_NOMEM(err);
 }
 
+/* Like define; where that is forgiven, a value under a made-up name. */
+static hone_status claim(hn_onnx_reader *r, const hn_onnx_scope *s, const hn_node *n, hn_bytes name,
+                         const char *what, hn_value **out, hn_error *err) {
+    *out = NULL;
+    HN_TRY(hn_onnx_forgive(r, n, define(r, s, name, what, out, err), err));
+    return *out != NULL ? HONE_OK : hn_value_create(out, s->graph, NULL, "unnamed", err);
+}
+
 /* ---- attributes ---- */
 
 static hone_status read_graph(hn_onnx_reader *r, const hn_onnx_scope *outer, hn_node *owner,
@@ -258,6 +278,7 @@ typedef struct attr_head {
     uint32_t present;   /* bit n: value field number n is there */
     hn_wire_field last; /* the last value field: the value of the types that are not lists */
     size_t count;       /* elements of all value fields */
+    bool untyped;       /* the type was told from the value */
 } attr_head;
 
 static hone_status read_attr_head(hn_onnx_reader *r, hn_bytes bytes, attr_head *h, hn_error *err) {
@@ -283,7 +304,8 @@ static hone_status read_attr_head(hn_onnx_reader *r, hn_bytes bytes, attr_head *
     HN_TRY(w.status);
     HN_CHECK(err, h->name.n > 0, HONE_E_MODEL, "an attribute has no name");
     if (h->ref.n > 0) return HONE_OK; /* the type and value are those of the other */
-    if (h->type == HN_ATTR_NONE)      /* files older than the field */
+    h->untyped = h->type == HN_ATTR_NONE;
+    if (h->untyped) /* files older than the field */
         for (int t = 1; t < HN_ONNX_ATTR_TYPES; t++)
             if (h->present == 1u << hn_onnx_attr_fields[t]) h->type = t;
     HN_CHECK(err, h->type > 0 && h->type < HN_ONNX_ATTR_TYPES, HONE_E_MODEL,
@@ -459,6 +481,11 @@ static hone_status read_attr(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node 
                              hn_bytes bytes, hn_attr ***end, hn_error *err) {
     attr_head h;
     HN_TRY(read_attr_head(r, bytes, &h, err));
+    if (h.untyped && r->finding != NULL)
+        HN_TRY(hn_onnx_forgive(
+            r, node,
+            HN_FAIL(err, HONE_E_MODEL, "attribute '%.*s' does not say its type", TEXT(h.name)),
+            err));
     hn_attr *a = hn_arena_zero(&r->model->arena, sizeof *a);
     if (a == NULL) return HN_NOMEM(err);
     HN_TRY(hn_onnx_text(&r->model->arena, h.name, "the name of an attribute", &a->name, err));
@@ -485,10 +512,15 @@ static hone_status opset_of(hn_onnx_reader *r, const hn_onnx_scope *s, const cha
     for (int i = 0; s->call != NULL && i < s->call->function->n_opsets; i++)
         if (strcmp(s->call->function->opsets[i].domain, domain) == 0)
             version = s->call->function->opsets[i].version;
-    HN_CHECK(err, version > 0 || domain[0] != '\0', HONE_E_MODEL,
-             "no opset of ai.onnx is imported, so it is not known what the operator means");
     *out = version > 0 ? version : 1;
-    return HONE_OK;
+    if (version > 0 || domain[0] != '\0') return HONE_OK;
+    HN_TRY(hn_onnx_forgive(
+        r, NULL,
+        HN_FAIL(err, HONE_E_MODEL,
+                "no opset of ai.onnx is imported, so it is not known what its operators mean"),
+        err));
+    *out = HN_NEWEST_OPSET;
+    return hn_model_set_opset(r->model, "", HN_NEWEST_OPSET, err); /* and it is told once */
 }
 
 typedef struct node_head {
@@ -513,9 +545,10 @@ static hone_status read_node_head(hn_onnx_reader *r, hn_bytes bytes, node_head *
             case HN_ONNX_NODE_DOC_STRING: h->doc = f.bytes; break;
         }
     }
-    HN_CHECK(err, w.status != HONE_OK || h->op_type.n > 0, HONE_E_MODEL,
-             "node '%.*s' names no operator", TEXT(h->name));
-    return w.status;
+    HN_TRY(w.status);
+    if (h->op_type.n > 0) return HONE_OK;
+    return hn_onnx_forgive(
+        r, NULL, HN_FAIL(err, HONE_E_MODEL, "node '%.*s' names no operator", TEXT(h->name)), err);
 }
 
 static hone_status create_node(hn_onnx_reader *r, const hn_onnx_scope *s, const node_head *h,
@@ -555,7 +588,7 @@ static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byte
         if (f.number != HN_ONNX_NODE_OUTPUT) continue;
         hn_value *v;
         if (f.bytes.n > 0) {
-            HN_TRY(define(r, s, f.bytes, "an output", &v, err));
+            HN_TRY(claim(r, s, n, f.bytes, "an output", &v, err));
             hn_node_set_output(n, i, v);
         }
         i++;
@@ -565,6 +598,24 @@ static hone_status begin_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byte
 }
 
 /* Its inputs and attributes. */
+static hone_status read_input(hn_onnx_reader *r, const hn_onnx_scope *s, hn_node *n, int i,
+                              hn_bytes name, hn_error *err) {
+    hn_value *v = resolve(s, name);
+    if (v == NULL) {
+        HN_TRY(hn_onnx_forgive(
+            r, n, HN_FAIL(err, HONE_E_MODEL, "input '%.*s' is computed nowhere", TEXT(name)), err));
+        HN_TRY(define(r, s, name, "an input", &v, err)); /* so that it is told once */
+    }
+    hn_node_set_input(n, i, v != &hn_onnx_absent ? v : NULL);
+    return HONE_OK;
+}
+
+/* Part of what the node says could not be read, so nothing is concluded from the rest. */
+static void disown(hn_node *n) {
+    n->op = NULL;
+    n->old = false;
+}
+
 static hone_status finish_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_bytes bytes,
                                hn_node *n, hn_error *err) {
     hn_attr **end = &n->attrs;
@@ -573,23 +624,22 @@ static hone_status finish_node(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byt
     hn_wire_field f;
     while (hn_wire_next(&w, &f, err)) {
         if (f.number == HN_ONNX_NODE_INPUT) {
-            if (f.bytes.n > 0) {
-                hn_value *v = resolve(s, f.bytes);
-                HN_CHECK(err, v != NULL, HONE_E_MODEL, "input '%.*s' is computed nowhere",
-                         TEXT(f.bytes));
-                hn_node_set_input(n, i, v != &hn_onnx_absent ? v : NULL);
-            }
+            if (f.bytes.n > 0) HN_TRY(read_input(r, s, n, i, f.bytes, err));
             i++;
         } else if (f.number == HN_ONNX_NODE_ATTRIBUTE) {
             HN_CHECK(err, ++n_attrs <= HN_ONNX_MOST_ATTRS, HONE_E_LIMIT,
                      "it has more than %d attributes", HN_ONNX_MOST_ATTRS);
-            HN_TRY(read_attr(r, s, n, f.bytes, &end, err));
+            hone_status status = read_attr(r, s, n, f.bytes, &end, err);
+            HN_TRY(hn_onnx_forgive(r, n, status, err));
+            if (status != HONE_OK) disown(n);
         }
     }
     HN_TRY(w.status);
-    for (const hn_attr *a = n->attrs; a != NULL; a = a->next)
-        HN_CHECK(err, hn_node_attr(n, a->name) == a, HONE_E_MODEL,
-                 "attribute '%.200s' is given twice", a->name);
+    for (const hn_attr *a = n->attrs; a != NULL; a = a->next) {
+        if (hn_node_attr(n, a->name) == a) continue;
+        HN_TRY(hn_onnx_forgive(
+            r, n, HN_FAIL(err, HONE_E_MODEL, "attribute '%.200s' is given twice", a->name), err));
+    }
     return HONE_OK;
 }
 
@@ -646,12 +696,19 @@ static hone_status describe(hn_onnx_reader *r, hn_value *v, const value_info *in
                             hn_error *err) {
     hn_type *type = hn_arena_alloc(&r->model->arena, sizeof *type);
     if (type == NULL) return HN_NOMEM(err);
-    HN_TRY(read_type(r, info->type, type, err));
-    HN_CHECK(
-        err,
-        v->constant == NULL || type->dtype == HONE_DTYPE_NONE || type->dtype == v->constant->dtype,
-        HONE_E_MODEL, "'%.200s' is declared as %s, but its initializer is %s", v->name,
-        hone_dtype_name(type->dtype), hone_dtype_name(v->constant->dtype));
+    hone_status status = read_type(r, info->type, type, err);
+    if (status != HONE_OK) {
+        hn_error_context(err, "'%.200s'", v->name);
+        HN_TRY(hn_onnx_forgive(r, NULL, status, err));
+        *type = (hn_type){.kind = HN_TYPE_TENSOR, .shape.rank = -1};
+    }
+    if (v->constant != NULL && type->dtype != HONE_DTYPE_NONE &&
+        type->dtype != v->constant->dtype) {
+        status =
+            HN_FAIL(err, HONE_E_MODEL, "'%.200s' is declared as %s, but its initializer is %s",
+                    v->name, hone_dtype_name(type->dtype), hone_dtype_name(v->constant->dtype));
+        HN_TRY(hn_onnx_forgive(r, NULL, status, err));
+    }
     v->stated = type;
     if (type->kind != HN_TYPE_NONE && (v->constant == NULL || v->is_input)) v->type = *type;
     if (info->doc.n > 0)
@@ -675,7 +732,11 @@ static hone_status read_initializer(hn_onnx_reader *r, const hn_onnx_scope *s, h
     if (status != HONE_OK) {
         hn_error_context(err, "initializer '%.*s'", TEXT(name));
         hn_tensor_unref(t);
-        return status;
+        HN_TRY(hn_onnx_forgive(r, NULL, status, err));
+        /* The name is there, whatever its contents are. */
+        return name.n > 0 && resolve(s, name) == NULL
+                   ? define(r, s, name, "an initializer", &v, err)
+                   : HONE_OK;
     }
     hn_value_set_constant(v, t);
     return sparse ? HONE_OK : hn_onnx_extra(r, HN_ONNX_TENSOR, bytes, 0, &v->extra, err);
@@ -703,7 +764,7 @@ static hone_status name_inputs(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byt
         value_info info;
         hn_value *v;
         HN_TRY(read_value_info(r, f.bytes, &info, err));
-        HN_TRY(define(r, s, info.name, "an input of the graph", &v, err));
+        HN_TRY(claim(r, s, NULL, info.name, "an input of the graph", &v, err));
     }
     return w.status;
 }
@@ -718,8 +779,12 @@ static hone_status read_inputs(hn_onnx_reader *r, const hn_onnx_scope *s, hn_byt
         value_info info;
         HN_TRY(read_value_info(r, f.bytes, &info, err));
         hn_value *v = hn_map_get(s->names, info.name.p, info.name.n);
-        if (v == NULL) HN_TRY(define(r, s, info.name, "an input of the graph", &v, err));
-        if (v->constant == NULL || overridable) HN_TRY(hn_graph_add_input(s->graph, v, err));
+        if (v == NULL) HN_TRY(claim(r, s, NULL, info.name, "an input of the graph", &v, err));
+        if (v->constant == NULL || overridable) {
+            hone_status status = hn_graph_add_input(s->graph, v, err);
+            HN_TRY(hn_onnx_forgive(r, NULL, status, err));
+            if (status != HONE_OK) continue;
+        }
         HN_TRY(describe(r, v, &info, f.bytes, err));
     }
     return w.status;
@@ -738,8 +803,14 @@ static hone_status read_outputs(hn_onnx_reader *r, const hn_onnx_scope *s, hn_by
         bool here = v != NULL;
         if (f.number == HN_ONNX_GRAPH_OUTPUT) {
             if (!here) v = resolve(s, info.name);
-            HN_CHECK(err, v != NULL && v != &hn_onnx_absent, HONE_E_MODEL,
-                     "output '%.*s' is computed nowhere", TEXT(info.name));
+            if (v == NULL || v == &hn_onnx_absent) {
+                HN_TRY(
+                    hn_onnx_forgive(r, NULL,
+                                    HN_FAIL(err, HONE_E_MODEL, "output '%.*s' is computed nowhere",
+                                            TEXT(info.name)),
+                                    err));
+                continue;
+            }
             HN_TRY(hn_graph_add_output(s->graph, v, err));
         } else if (here) {
             v->declared = true;
@@ -815,9 +886,11 @@ static hone_status read_model_head(hn_onnx_reader *r, hn_bytes bytes, hn_bytes *
         switch (f.number) {
             case HN_ONNX_MODEL_IR_VERSION: m->ir_version = (int64_t)f.value; break;
             case HN_ONNX_MODEL_MODEL_VERSION: m->model_version = (int64_t)f.value; break;
-            case HN_ONNX_MODEL_FUNCTIONS: HN_TRY(hn_onnx_add_function(r, f.bytes, err)); break;
+            case HN_ONNX_MODEL_FUNCTIONS:
+                HN_TRY(hn_onnx_forgive(r, NULL, hn_onnx_add_function(r, f.bytes, err), err));
+                break;
             case HN_ONNX_MODEL_OPSET_IMPORT:
-                HN_TRY(hn_onnx_opset(r, f.bytes, &opset, err));
+                HN_TRY(hn_onnx_forgive(r, NULL, hn_onnx_opset(r, f.bytes, &opset, err), err));
                 HN_TRY(hn_model_set_opset(m, opset.domain, opset.version, err));
                 HN_CHECK(err, m->n_opsets <= HN_ONNX_MOST_OPSETS, HONE_E_LIMIT,
                          "the model imports more than %d operator sets", HN_ONNX_MOST_OPSETS);
@@ -829,20 +902,55 @@ static hone_status read_model_head(hn_onnx_reader *r, hn_bytes bytes, hn_bytes *
         }
     }
     HN_TRY(w.status);
-    HN_CHECK(err, m->ir_version >= HN_OLDEST_IR && m->ir_version <= HN_NEWEST_IR,
-             m->ir_version > HN_NEWEST_IR ? HONE_E_UNSUPPORTED : HONE_E_MODEL,
-             "IR version %lld, expected %d to %d", (long long)m->ir_version, HN_OLDEST_IR,
-             HN_NEWEST_IR);
+    if (m->ir_version < HN_OLDEST_IR || m->ir_version > HN_NEWEST_IR) {
+        hone_status status =
+            HN_FAIL(err, m->ir_version > HN_NEWEST_IR ? HONE_E_UNSUPPORTED : HONE_E_MODEL,
+                    "IR version %lld, expected %d to %d", (long long)m->ir_version, HN_OLDEST_IR,
+                    HN_NEWEST_IR);
+        HN_TRY(hn_onnx_forgive(r, NULL, status, err));
+        m->ir_version = HN_NEWEST_IR;
+    }
     HN_CHECK(err, graph->p != NULL, HONE_E_MODEL, "the model has no graph");
     HN_TRY(read_props(r, HN_ONNX_MODEL, bytes, HN_ONNX_MODEL_METADATA_PROPS, &m->metadata, err));
     return hn_onnx_extra(r, HN_ONNX_MODEL, bytes, 0, &m->extra, err);
 }
 
-static hone_status sort_graphs(hn_model *m, hn_error *err) {
+/* The node of g that n is or is inside of. */
+static const hn_node *node_in(const hn_graph *g, const hn_node *n) {
+    while (n->graph != g) n = n->graph->owner;
+    return n;
+}
+
+/* Tells of each node that uses what a later one computes. */
+static hone_status tell_order(hn_onnx_reader *r, hn_error *err) {
+    uint64_t at = 0;
+    for (int i = 0; i < r->model->n_graphs; i++)
+        for (hn_node *n = r->model->graphs[i]->first; n != NULL; n = n->next) n->mark = at++;
+    for (int i = 0; i < r->model->n_graphs; i++) {
+        for (const hn_node *n = r->model->graphs[i]->first; n != NULL; n = n->next) {
+            for (int k = 0; k < n->n_inputs; k++) {
+                const hn_value *v = n->inputs[k].value;
+                if (v == NULL || v->producer == NULL ||
+                    v->producer->mark < node_in(v->graph, n)->mark)
+                    continue;
+                HN_TRY(
+                    hn_onnx_forgive(r, n,
+                                    HN_FAIL(err, HONE_E_MODEL,
+                                            "input '%.200s' is computed by a later node", v->name),
+                                    err));
+            }
+        }
+    }
+    return HONE_OK;
+}
+
+static hone_status sort_graphs(hn_onnx_reader *r, hn_error *err) {
+    hn_model *m = r->model;
+    if (r->finding != NULL) HN_TRY(tell_order(r, err));
     for (int i = 0; i < m->n_graphs; i++) {
         bool moved;
-        HN_TRY(hn_graph_sort(m->graphs[i], &moved, err));
-        if (moved)
+        HN_TRY(hn_onnx_forgive(r, NULL, hn_graph_sort(m->graphs[i], &moved, err), err));
+        if (moved && r->finding == NULL)
             hn_log(HONE_LOG_WARN, "the nodes of graph '%s' were out of order and have been sorted",
                    m->graphs[i]->name);
     }
@@ -855,8 +963,8 @@ static hone_status read_model(hn_onnx_reader *r, hn_error *err) {
     HN_CHECK(err, bytes.n > 0, HONE_E_FORMAT, "the file is empty");
     HN_TRY(read_model_head(r, bytes, &graph, err));
     HN_TRY(read_graph(r, NULL, NULL, graph, &g, err));
-    if (r->n_functions > 0) HN_TRY(hn_onnx_inline(r, err));
-    return sort_graphs(r->model, err);
+    if (r->last_function != NULL) HN_TRY(hn_onnx_inline(r, err));
+    return sort_graphs(r, err);
 }
 
 static void reader_init(hn_onnx_reader *r, hn_file *file, hn_allocator *alloc) {
@@ -878,6 +986,8 @@ hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_opt
     reader_init(&r, file, alloc);
     if (o != NULL) r.map = !o->no_mmap;
     if (o != NULL) r.folder = o->folder;
+    if (o != NULL) r.finding = o->finding;
+    if (o != NULL) r.finding_ctx = o->finding_ctx;
     hone_status status = hn_model_create(&r.model, alloc, err);
     if (status == HONE_OK) status = read_model(&r, err);
     if (status == HONE_OK) {

@@ -20,6 +20,8 @@ typedef struct hn_onnx_function {
     hn_onnx_default *defaults;
     int n_inputs, n_outputs;
     hn_bytes *inputs, *outputs; /* names */
+    bool called;
+    struct hn_onnx_function *next; /* in the order of the file, last first */
 } hn_onnx_function;
 
 /* One call being inlined. */
@@ -41,9 +43,11 @@ typedef struct hn_onnx_reader {
     const char *folder;  /* of external data; NULL: none is allowed */
     hn_file **externals; /* each file opened once */
     int n_externals, cap_externals;
-    hn_arena scratch; /* dies with the reader */
-    hn_map functions; /* "domain\0name\0overload" -> hn_onnx_function */
-    int n_functions;
+    hn_arena scratch;                             /* dies with the reader */
+    hn_map functions;                             /* "domain\0name\0overload" -> hn_onnx_function */
+    hn_onnx_function *last_function;              /* NULL: there is none */
+    void (*finding)(void *ctx, const char *text); /* as in hn_onnx_options */
+    void *finding_ctx;
 } hn_onnx_reader;
 
 /* What names mean in one graph of the file. In a function the values have other names than in the
@@ -62,6 +66,11 @@ extern hn_value hn_onnx_absent;
 static inline hn_wire hn_onnx_open(const hn_onnx_reader *r, hn_onnx_message message, hn_bytes b) {
     return hn_wire_open(&hn_onnx_messages[message], b, r->file->data);
 }
+
+/* If the reader is lenient: tells what err says of node n (NULL: of none) and gives HONE_OK,
+ * whereupon the caller repairs and goes on. Lack of memory, limits, and bytes that are no protobuf
+ * stay errors. */
+hone_status hn_onnx_forgive(hn_onnx_reader *r, const hn_node *n, hone_status status, hn_error *err);
 
 /* A terminated copy in the arena; HONE_E_FORMAT when there is a zero byte inside. */
 hone_status hn_onnx_text(hn_arena *arena, hn_bytes b, const char *what, const char **out,

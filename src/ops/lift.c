@@ -233,6 +233,13 @@ static bool all_ones(const hn_attr *a) {
 }
 
 /* Attributes and inputs the operator did not have yet: dropped where they say nothing. */
+int hn_attr_since(const char *op, const char *attr) {
+    for (size_t k = 0; k < COUNT(added_attrs); k++)
+        if (strcmp(added_attrs[k].op, op) == 0 && strcmp(added_attrs[k].attr, attr) == 0)
+            return added_attrs[k].since;
+    return 0;
+}
+
 static hone_status drop_added(const hn_node *n, hn_form *f, int64_t opset, int64_t *need,
                               hn_error *err) {
     char label[320];

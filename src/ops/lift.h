@@ -27,6 +27,9 @@ void hn_lift_settle(hn_model *m);
 hone_status hn_node_form(const hn_node *n, int64_t opset, hn_arena *arena, hn_form *out,
                          int64_t *need, hn_error *err);
 
+/* The opset that gave the operator the attribute; 0: it is as old as the operator, or unknown. */
+int hn_attr_since(const char *op, const char *attr);
+
 /* The opset to save at: wanted (0: the model's own), raised as far as nodes need. With `exact` a
  * node that needs more is an error that names it. */
 hone_status hn_model_save_opset(const hn_model *m, int64_t wanted, bool exact, int64_t *opset,

@@ -1,10 +1,12 @@
 /* ONNX models: what can be loaded is verified, inferred (which lifts and folds), verified again and
- * saved; what was saved must load. Loading may take memory in proportion to the bytes, no more. */
+ * saved; what was saved must load. Loading may take memory in proportion to the bytes, no more.
+ * What contradicts itself must have findings when it is read leniently. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/onnx.h"
+#include "formats/onnx_check.h"
 #include "ops/infer.h"
 
 static void stop(const char *what, const hn_error *err) {
@@ -40,6 +42,20 @@ static void use(hn_model *m, hn_allocator *alloc) {
     hn_file_unref(saved);
 }
 
+static void count(void *ctx, const char *text) {
+    if (strchr(text, '\n') != NULL) abort();
+    ++*(size_t *)ctx;
+}
+
+/* loaded: what became of it when it was read strictly. */
+static void check(hn_file *file, hone_status loaded, hn_allocator *alloc) {
+    hn_error err = {0};
+    size_t found = 0, n = 0;
+    hone_status status = hn_onnx_check_memory(file, count, &found, &n, alloc, &err);
+    if (status == HONE_OK && n != found) stop("count of findings", &err);
+    if (status == HONE_OK && n == 0 && loaded == HONE_E_MODEL) stop("no finding", &err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -54,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     alloc.limit = (size_t)256 << 20; /* inference may evaluate what the graph says */
     if (status == HONE_OK) use(m, &alloc);
     hn_model_destroy(m);
+    check(file, status, &alloc);
     hn_file_unref(file);
     if (atomic_load(&alloc.blocks) != 0) abort();
     return 0;
