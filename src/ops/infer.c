@@ -191,7 +191,7 @@ static hone_status report(walk *w, const hn_node *n, hone_status status, hn_erro
     return HONE_OK;
 }
 
-static void describe(const hn_value *v, hn_infer_in *in) {
+static void describe(const hn_value *v, bool defaults, hn_infer_in *in) {
     *in = (hn_infer_in){.present = v != NULL, .shape = hn_shape_unknown()};
     if (v == NULL) return;
     in->is_tensor = v->type.kind != HN_TYPE_OTHER;
@@ -200,7 +200,7 @@ static void describe(const hn_value *v, hn_infer_in *in) {
     in->shape = v->type.shape;
     if (v->folded != NULL)
         in->tensor = v->folded;
-    else if (!v->is_input && v->constant != NULL && v->constant->data != NULL)
+    else if ((!v->is_input || defaults) && v->constant != NULL && v->constant->data != NULL)
         in->tensor = v->constant;
     in->values = v->known;
     in->n_values = v->n_known;
@@ -378,7 +378,8 @@ static hone_status infer_node(walk *w, hn_node *n, hn_error *err) {
     c.in = hn_arena_array(&w->scratch, (size_t)n->n_inputs + 1, sizeof *c.in);
     c.out = hn_arena_array(&w->scratch, (size_t)n->n_outputs + 1, sizeof *c.out);
     if (c.in == NULL || c.out == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < n->n_inputs; i++) describe(n->inputs[i].value, &c.in[i]);
+    bool defaults = w->o != NULL && w->o->defaults;
+    for (int i = 0; i < n->n_inputs; i++) describe(n->inputs[i].value, defaults, &c.in[i]);
     for (int i = 0; i < n->n_outputs; i++) c.out[i].wanted = n->outputs[i] != NULL;
 
     hone_status status = infer_outputs(&c, err);
@@ -429,7 +430,9 @@ static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err) {
                 HN_TRY(infer_graph(w, sub, err));
             continue;
         }
+        if (w->o != NULL && w->o->before != NULL) HN_TRY(w->o->before(w->o->ctx, n, err));
         HN_TRY(infer_node(w, n, err));
+        if (w->o != NULL && w->o->after != NULL) HN_TRY(w->o->after(w->o->ctx, n, err));
         if (g->depth == 0) hn_arena_deinit(&w->scratch);
     }
     return HONE_OK;
@@ -480,7 +483,7 @@ hone_status hn_node_cost(const hn_node *n, hn_cost *cost, hn_error *err) {
     cost->macs = cost->read_bytes = cost->written_bytes = hn_dim_const(&m->dims, 0);
     bool known = true;
     for (int i = 0; i < n->n_inputs; i++) {
-        describe(n->inputs[i].value, &c.in[i]);
+        describe(n->inputs[i].value, false, &c.in[i]);
         if (!c.in[i].present) continue;
         known = known && c.in[i].shape.rank >= 0;
         cost->read_bytes = hn_dim_add(&m->dims, cost->read_bytes,

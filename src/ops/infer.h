@@ -15,7 +15,14 @@
  * With `finding`, errors at nodes and contradictions go there instead, the node's outputs stay as
  * declared, and inference goes on: that is how all errors of a model are found. */
 typedef struct hn_infer_options {
+    /* An input with a default is taken to have those contents. */
+    bool defaults;
     void (*finding)(void *ctx, const hn_node *n, const hn_error *e);
+    /* Called around each node whose operator is known: before, when its inputs have their types, to
+     * edit its inputs; and after, when its outputs have theirs. Bodies of loops may be walked more
+     * than once. */
+    hone_status (*before)(void *ctx, hn_node *n, hn_error *err);
+    hone_status (*after)(void *ctx, hn_node *n, hn_error *err);
     void *ctx;
 } hn_infer_options;
 
