@@ -318,6 +318,22 @@ static void opset_of_nodes(void **state) {
     hn_model_destroy(m);
 }
 
+/* The example of docs/text.md, with the companion it speaks of left out. */
+static void documented_example(void **state) {
+    (void)state;
+    same(HEAD
+         "classify (float[batch,4] x) => (float[batch,2] y)\n"
+         "<\n"
+         "   float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8},\n"
+         "   float[2] b = {0.5, -1},\n"
+         "   float[batch,2] h\n"
+         ">\n"
+         "{\n"
+         "   h = Gemm (x, w, b)\n"
+         "   [last] y = LeakyRelu <alpha: float = 0.1> (h)\n"
+         "}\n");
+}
+
 /* ---- the companion file ---- */
 
 static hn_model *large_model(void) {
@@ -684,6 +700,7 @@ int main(void) {
         TEST(inputs_with_contents),
         TEST(declared_types),
         TEST(opset_of_nodes),
+        TEST(documented_example),
         TEST(files),
         TEST(damaged_files),
         TEST(syntax_errors),
