@@ -57,7 +57,7 @@ coverage: ## lines of src/ that the tests execute, per room
 	@scripts/coverage
 
 bless: all ## store the present output of the command-line tests and the present ABI as expected
-	@tests/cli/run --hone $(BUILD)/hone --bless tests/cli/*/*.sh
+	@tests/cli/run-cases --hone $(BUILD)/hone --bless tests/cli/*/*.sh
 	@tests/structure/abi --bless $(BUILD)/libhone.so
 
 install: all ## library, header, program, man page, pkg-config file and CMake package under PREFIX

@@ -150,16 +150,22 @@ static void print_head(const char *path, const hone_model *m, const hone_inspect
     add_values(t, "inputs", m, true);
     add_values(t, "outputs", m, false);
     table_print(t);
-    line("%-12s%s (%s trainable), %s, %.1f %% zeros", "parameters", human_count(in->params, a),
-         human_count(in->trainable, b), human_bytes(in->params_bytes, c),
-         100 * share(in->params_zero, in->params));
-    line("%-12s%s%s MACs = %s FLOPs", "arithmetic", in->macs_unknown > 0 ? "at least " : "",
-         human_count(in->macs, a), human_count(2 * in->macs, b));
+    if (in->params == 0)
+        line("%-12snone", "parameters");
+    else
+        line("%-12s%s (%s trainable), %s, %.1f %% zeros", "parameters", human_count(in->params, a),
+             human_count(in->trainable, b), human_bytes(in->params_bytes, c),
+             100 * share(in->params_zero, in->params));
+    line("%-12s%s MACs = %s FLOPs", "arithmetic", human_count(in->macs, a),
+         human_count(2 * in->macs, b));
     if (in->macs_unknown > 0)
-        line("%-12sof %lld node%s the arithmetic is not known", "", (long long)in->macs_unknown,
-             in->macs_unknown == 1 ? "" : "s");
-    line("%-12s%s of activations at once (estimated)", "memory",
-         human_bytes(in->activation_peak, a));
+        line("%-12swithout %lld node%s whose arithmetic is not known", "",
+             (long long)in->macs_unknown, in->macs_unknown == 1 ? "" : "s");
+    if (in->activation_peak < 0)
+        line("%-12snot known, since some sizes are not", "memory");
+    else
+        line("%-12s%s of activations at once (estimated)", "memory",
+             human_bytes(in->activation_peak, a));
     for (size_t i = 0; i < in->n_dims; i++)
         line("%-12s%s = %lld%s", i == 0 ? "symbols" : "", in->dims[i].name,
              (long long)in->dims[i].value, i == 0 ? " (--dim NAME=N takes another size)" : "");

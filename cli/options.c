@@ -1,4 +1,5 @@
 /* The command line: a verb's option table, read against what was typed. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,10 @@ bool session_options(const args *a, hone_session_options *o) {
 
 /* ---- spelling ---- */
 
-/* Edits (insert, delete, replace, swap of neighbours) that turn one word into the other. */
+static int lower(char c) { return tolower((unsigned char)c); }
+
+/* Edits (insert, delete, replace, swap of neighbours) that turn one word into the other, whatever
+ * the case of letters. */
 static int distance(const char *a, const char *b) {
     enum { MOST = 40 };
     int d[3][MOST + 1];
@@ -82,7 +86,7 @@ static int distance(const char *a, const char *b) {
         int *row = d[(i + 1) % 3], *up = d[i % 3], *up2 = d[(i + 2) % 3];
         row[0] = (int)i;
         for (size_t j = 1; j <= nb; j++) {
-            int best = up[j - 1] + (a[i - 1] != b[j - 1]);
+            int best = up[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
             if (up[j] + 1 < best) best = up[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&

@@ -169,8 +169,11 @@ static bool same_file(const char *a, const char *b) {
 /* Makes the folder and finds the files' names, before the model is run for nothing. */
 static exit_code place_outputs(job *j, const char *folder) {
     if (folder == NULL) return EXIT_DONE;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        complain("%s: %s", folder, strerror(errno));
+    struct stat s;
+    bool made = mkdir(folder, 0777) == 0;
+    int why = errno;
+    if (!made && (why != EEXIST || stat(folder, &s) != 0 || !S_ISDIR(s.st_mode))) {
+        complain("%s: %s", folder, why == EEXIST ? "not a folder" : strerror(why));
         return EXIT_INPUT;
     }
     for (size_t i = 0; i < j->n_out; i++) {
@@ -210,13 +213,16 @@ static void print_json(const job *j) {
 }
 
 static void print_text(const job *j) {
+    table *t = table_new(NULL, "thl");
     for (size_t i = 0; i < j->n_out; i++) {
         hone_value_info info = info_of(&j->out[i]);
         char *type = type_text(&info);
-        line("%s  %s%s%s", info.name, type, j->out_path[i] != NULL ? "  " : "",
-             j->out_path[i] != NULL ? j->out_path[i] : "");
+        table_cell(t, "%s", info.name);
+        table_cell(t, "%s", type);
+        table_cell(t, "%s", j->out_path[i] != NULL ? j->out_path[i] : "");
         free(type);
     }
+    table_print(t);
 }
 
 /* ---- the whole ---- */

@@ -105,7 +105,10 @@ static hone_status run(void *ctx, const hn_tensor *const *in, hn_tensor **out, h
                          .seed = s->o.seed,
                          .keep_going = s->o.keep_going,
                          .keep_going_ctx = s->o.keep_going_ctx};
-    return hn_graph_run(s->model->ir->graph, &o, in, out, err);
+    hone_status status = hn_graph_run(s->model->ir->graph, &o, in, out, err);
+    if (status == HONE_E_NOMEM && s->o.max_memory != 0)
+        hn_error_context(err, "within %zu bytes", s->o.max_memory);
+    return status;
 }
 
 /* Symbols met so far in the inputs, with the sizes they were given. Those beyond the last slot go

@@ -1,0 +1,3 @@
+. "$SOURCE/tests/cli/lib.sh"
+hone check "$digits"
+hone check -q "$models/external.onnx"

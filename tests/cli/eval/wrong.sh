@@ -1,0 +1,14 @@
+# Datasets that are missing, wrong, or do not fit the model.
+. "$SOURCE/tests/cli/lib.sh"
+hone eval "$digits"
+hone eval "$digits" --data digits
+hone eval "$digits" --data synthetic:letters
+hone eval "$digits" --data csv:none.csv
+hone eval "$digits" --data random
+printf '1,2,3\n4,5,6\n' >small.csv
+hone eval "$digits" --data csv:small.csv
+printf '1,2,3,7\n' >label.csv
+hone eval "$models/batch1.onnx" --data csv:label.csv
+hone eval "$models/unknown.onnx" --data csv:small.csv
+hone eval "$digits" --data synthetic:digits,n=3 --batch 0
+hone eval "$digits" --data synthetic:digits,n=3 --max-memory 1

@@ -1,0 +1,2 @@
+. "$SOURCE/tests/cli/lib.sh"
+hone inspect "$digits"
