@@ -192,6 +192,19 @@ HONE_API hone_status hone_model_save(hone_model *model, const char *path,
  * of more than 64 elements it holds the SHA-256 only. */
 HONE_API hone_status hone_model_print(const hone_model *model, char **text, hone_error *err);
 
+/* One axis of one input: `to` is a number ("8") or the name of a symbol ("batch"). */
+typedef struct hone_dim_setting {
+    const char *input;
+    int axis; /* negative: from the end */
+    const char *to;
+} hone_dim_setting;
+/* Makes axes of inputs fixed or symbolic through the whole graph; sizes baked into the constants of
+ * Reshape, Expand, Slice and Resize are rewritten. Fails naming the node that does not allow it,
+ * and the model is as it was; HONE_E_ARG while sessions of the model exist. What hone_model_input
+ * and hone_model_output gave before describes the model as it was. */
+HONE_API hone_status hone_model_set_dims(hone_model *model, const hone_dim_setting *settings,
+                                         size_t n, hone_error *err);
+
 typedef struct hone_value_info {
     const char *name;                     /* all texts live as long as the model */
     hone_dtype dtype;                     /* HONE_DTYPE_NONE: not a tensor, or unknown */

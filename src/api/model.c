@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -10,6 +11,7 @@
 #include "ir/text.h"
 #include "measure/inspect.h"
 #include "ops/infer.h"
+#include "passes/set_dim.h"
 
 static hone_status create(hone_model **out, hn_error *err) {
     hone_model *m = hn_alloc_zero(hn_allocator_default(), sizeof *m, HN_MEM_MODEL);
@@ -88,7 +90,8 @@ void hone_load_options_init(hone_load_options *o) { *o = (hone_load_options){.si
 /* What every way of loading ends with. */
 static hone_status complete(hone_model *m, hn_error *err) {
     HN_TRY(hn_model_verify(m->ir, err));
-    HN_TRY(hn_model_infer(m->ir, NULL, err));
+    /* Initializers that are also inputs are as good as constants until somebody overrides them. */
+    HN_TRY(hn_model_infer(m->ir, &(hn_infer_options){.defaults = true}, err));
     return describe_all(m, err);
 }
 
@@ -209,6 +212,22 @@ hone_status hone_model_print(const hone_model *m, char **out, hone_error *err) {
     else
         hn_free(hn_allocator_default(), t.data);
     return status;
+}
+
+/* ---- sizes of inputs ---- */
+
+hone_status hone_model_set_dims(hone_model *m, const hone_dim_setting *settings, size_t n,
+                                hone_error *err) {
+    HN_CHECK(err, atomic_load(&m->refs) == 1, HONE_E_ARG,
+             "the sizes of a model cannot change while sessions of it exist");
+    HN_CHECK(err, n <= INT_MAX, HONE_E_ARG, "%zu settings", n);
+    hn_dim_setting *own = hn_alloc_array(&m->alloc, n + 1, sizeof *own, HN_MEM_OTHER);
+    if (own == NULL) return HN_NOMEM(err);
+    for (size_t i = 0; i < n; i++)
+        own[i] = (hn_dim_setting){settings[i].input, settings[i].axis, settings[i].to};
+    hone_status status = hn_model_set_dims(m->ir, own, (int)n, err);
+    hn_free(&m->alloc, own);
+    return status == HONE_OK ? describe_all(m, err) : status;
 }
 
 /* ---- inspection and conformance ---- */
