@@ -173,7 +173,6 @@ hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const
 void hn_value_set_constant(hn_value *v, hn_tensor *t) {
     hn_tensor_unref(v->constant);
     v->constant = t;
-    v->known = NULL;
     v->n_known = 0;
     if (t == NULL) return;
     v->type.kind = HN_TYPE_TENSOR;
@@ -300,7 +299,7 @@ hone_status hn_node_create(hn_node **out, hn_graph *g, const char *domain, const
     n->n_outputs = n_outputs;
     for (int i = 0; i < n_inputs; i++) n->inputs[i] = (hn_use){.node = n, .graph = g, .index = i};
     n->doc = n->overload = "";
-    n->opset = hn_model_opset(g->model, n->domain);
+    n->opset = INT64_MAX;
     *out = n;
     return HONE_OK;
 }
@@ -323,6 +322,7 @@ void hn_node_insert(hn_node *n, hn_node *before) {
 }
 
 void hn_node_touch(hn_node *n) {
+    n->edited = true;
     if (n->source != NULL) n->source->edited = true;
 }
 

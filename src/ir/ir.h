@@ -97,9 +97,9 @@ struct hn_value {
     hn_use *uses; /* first of the list */
     int n_uses;
     hn_tensor *constant; /* an initializer's contents, else NULL */
-    /* Contents of a small integer value as dim expressions, found by inference, else NULL. */
-    const hn_dim *known;
-    int n_known;
+    /* Contents of a small integer value as dim expressions, found by inference; n_known 0: none. */
+    hn_dim *known;
+    int n_known, cap_known;
     hn_tensor *folded; /* contents found while inference runs; NULL at all other times */
     bool is_input; /* a graph input; together with `constant`: an initializer that may be overridden
                     */
@@ -191,8 +191,10 @@ struct hn_node {
     const char *op_type;
     const hn_op_def *op; /* NULL: an operator hone does not know */
     hn_graph *graph;
-    int64_t opset;     /* of its domain, when it was read or made */
-    bool old;          /* still in the semantics of `opset`; ops/lift.h brings it to the newest */
+    int64_t opset; /* of its domain, when it was read; INT64_MAX: made here, in the newest semantics
+                    */
+    bool old;      /* still in the semantics of `opset`; ops/lift.h brings it to the newest */
+    bool edited;   /* changed since it was lifted (hn_node_touch) */
     hn_source *source; /* NULL: in the file it stood as it stands here */
     int n_inputs;
     hn_use *inputs;
@@ -300,7 +302,8 @@ hone_status hn_node_resize_inputs(hn_node *n, int n_inputs, hn_error *err);
 void hn_node_set_output(hn_node *n, int i, hn_value *v);
 /* Unlinks inputs and outputs (which are removed when unused) and takes the node out. */
 void hn_node_remove(hn_node *n);
-/* Call before changing a node in any other way than through these functions. */
+/* Call before changing a node in any other way than through these functions, or the types of its
+ * values: a node that is not touched is saved as it came. */
 void hn_node_touch(hn_node *n);
 
 static inline hn_value *hn_node_input(const hn_node *n, int i) {

@@ -24,9 +24,8 @@ static void copy_range(hone_dtype t, void *dst, int64_t to, const void *src, int
     int bits = hone_dtype_bits(t);
     if (bits >= 8) {
         size_t width = (size_t)bits / 8;
-        if (n > 0)
-            memcpy((char *)dst + (size_t)to * width, (const char *)src + (size_t)from * width,
-                   (size_t)n * width);
+        memcpy((char *)dst + (size_t)to * width, (const char *)src + (size_t)from * width,
+               (size_t)n * width);
         return;
     }
     for (int64_t i = 0; i < n; i++) hn_copy_element(t, dst, to + i, src, from + i);
@@ -39,6 +38,7 @@ hone_status hn_axis_take(hn_tensor **out, hn_allocator *alloc, const hn_tensor *
     for (int i = 0, k = 0; i < src->rank; i++)
         if (i != axis) dims[k++] = src->dims[i];
     HN_TRY(hn_tensor_create(out, alloc, HN_MEM_TENSOR, src->dtype, src->rank - 1, dims, err));
+    if ((*out)->n == 0) return HONE_OK; /* spans of an empty tensor may overflow */
     int64_t outer = span(src, 0, axis), inner = span(src, axis + 1, src->rank);
     for (int64_t i = 0; i < outer; i++)
         copy_range(src->dtype, (*out)->data, i * inner, src->data,
@@ -47,10 +47,20 @@ hone_status hn_axis_take(hn_tensor **out, hn_allocator *alloc, const hn_tensor *
 }
 
 void hn_axis_put(hn_tensor *dst, int axis, int64_t at, const hn_tensor *part) {
+    if (part->n == 0) return;
     int64_t outer = span(dst, 0, axis), inner = span(dst, axis + 1, dst->rank);
     for (int64_t i = 0; i < outer; i++)
         copy_range(dst->dtype, dst->data, (i * dst->dims[axis] + at) * inner, part->data, i * inner,
                    inner);
+}
+
+hone_status hn_want_flag(const hn_tensor *t, const char *what, bool *flag, hn_error *err) {
+    HN_CHECK(err, t->dtype == HONE_DTYPE_BOOL, HONE_E_TYPE, "%s is %s, expected bool", what,
+             hone_dtype_name(t->dtype));
+    HN_CHECK(err, t->n == 1, HONE_E_SHAPE, "%s has %lld elements, expected 1", what,
+             (long long)t->n);
+    *flag = hn_tensor_s64(t, 0) != 0;
+    return HONE_OK;
 }
 
 hone_status hn_want_alike(const hn_tensor *first, const hn_tensor *part, const char *what,

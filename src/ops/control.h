@@ -17,7 +17,10 @@ hone_status hn_axis_take(hn_tensor **out, hn_allocator *alloc, const hn_tensor *
 /* Puts part, which has dst's dims without the axis, at `at` of that axis. */
 void hn_axis_put(hn_tensor *dst, int axis, int64_t at, const hn_tensor *part);
 
-/* Fails unless the parts have one type and shape; what: "scan output 2". */
+/* A tensor of one bool; what: "the condition". */
+hone_status hn_want_flag(const hn_tensor *t, const char *what, bool *flag, hn_error *err);
+
+/* Fails unless the parts have one type and shape; what and index: "scan output", 2. */
 hone_status hn_want_alike(const hn_tensor *first, const hn_tensor *part, const char *what,
                           int index, hn_error *err);
 

@@ -8,8 +8,10 @@
 typedef struct schedule schedule;
 struct schedule {
     const hn_graph *graph;
-    const hn_value **release; /* values, grouped by node */
-    int *first;               /* [n_nodes + 1]: node k releases release[first[k] .. first[k + 1]) */
+    /* Values, grouped by node, from the last node to the first: node k releases release[last[k + 1]
+     * .. last[k]). last has n_nodes + 1 entries. */
+    const hn_value **release;
+    int *last;
     schedule *next;
 };
 
@@ -19,6 +21,7 @@ typedef struct run {
     hn_arena plans;
     schedule *schedules;
     hn_rng rng;
+    int64_t bodies; /* subgraphs run so far */
     bool dims_live;
 } run;
 
@@ -37,6 +40,8 @@ typedef struct site {
 
 /* Distinct numbers kept before the dims table is emptied. */
 #define MOST_DIMS 4096
+/* A run that has run this many subgraphs is taken to be an endless loop. */
+#define MOST_BODIES 1000000
 
 static void run_init(run *r, const hn_exec_options *o) {
     memset(r, 0, sizeof *r);
@@ -154,24 +159,40 @@ static hone_status usable(const hn_tensor *t, hn_allocator *alloc, hn_tensor **o
     return HONE_OK;
 }
 
-static hone_status unknown_op(const hn_node *n, hn_error *err) {
+static hone_status check_runnable(const hn_node *n, hn_error *err) {
+    if (!n->old && n->op != NULL && n->op->ref != NULL) return HONE_OK;
     char label[320];
-    return hn_fail(err, HONE_E_UNSUPPORTED, "%s: operator %s of domain '%s' cannot be run",
-                   hn_node_label(n, label, sizeof label), n->op_type,
-                   n->domain[0] != '\0' ? n->domain : "ai.onnx");
+    hn_node_label(n, label, sizeof label);
+    return n->old ? hn_fail(err, HONE_E_UNSUPPORTED,
+                            "%s: its definition of opset %lld was not brought to the newest one",
+                            label, (long long)n->opset)
+                  : hn_fail(err, HONE_E_UNSUPPORTED, "%s: operator %s of domain '%s' cannot be run",
+                            label, n->op_type, n->domain[0] != '\0' ? n->domain : "ai.onnx");
+}
+
+/* Control flow takes its output types from its subgraphs, and so has no inference with actual
+ * sizes: only its form and the types of its inputs are checked. */
+static hone_status check_control(const hn_eval *e, hn_error *err) {
+    HN_TRY(hn_node_check_form(e->node, err));
+    size_t n = (size_t)e->n_in + (size_t)e->n_out + 1;
+    hone_dtype *types = hn_arena_array(e->scratch, n, sizeof *types);
+    if (types == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < e->n_in; i++)
+        types[i] = e->in[i] != NULL ? e->in[i]->dtype : HONE_DTYPE_NONE;
+    return hn_op_bind(e->node, e->n_in, types, e->n_out, types + e->n_in, err);
 }
 
 /* in[]: borrowed, NULL: absent. out[]: receives a reference for each output the node has. */
 static hone_status run_node(run *r, frame *f, const hn_node *n, const hn_tensor *const *in,
                             hn_tensor **out, hn_error *err) {
-    if (n->op == NULL || n->op->ref == NULL) return unknown_op(n, err);
+    for (int i = 0; i < n->n_outputs; i++) out[i] = NULL;
+    HN_TRY(check_runnable(n, err));
     hn_arena scratch;
     hn_arena_init(&scratch, r->o->alloc, HN_MEM_SCRATCH);
     site s = {r, f};
     hone_status status = HONE_OK;
     hn_tensor **ready = hn_arena_array(&scratch, (size_t)n->n_inputs + 1, sizeof *ready);
     bool *wanted = hn_arena_array(&scratch, (size_t)n->n_outputs + 1, sizeof *wanted);
-    for (int i = 0; i < n->n_outputs; i++) out[i] = NULL;
     if (ready == NULL || wanted == NULL) {
         status = HN_NOMEM(err);
         goto done;
@@ -191,10 +212,8 @@ static hone_status run_node(run *r, frame *f, const hn_node *n, const hn_tensor 
                  .rng = &r->rng,
                  .scratch = &scratch,
                  .driver = &s};
-    if ((n->op->traits & HN_CONTROL) != 0)
-        status = hn_node_check_form(n, err);
-    else
-        status = allocate_outputs(r, &e, err);
+    bool control = (n->op->traits & HN_CONTROL) != 0;
+    status = control ? check_control(&e, err) : allocate_outputs(r, &e, err);
     if (status != HONE_OK) goto done;
     bool viewed = n->n_outputs > 0 && out[0] != NULL && out[0]->base != NULL;
     if (!viewed) {
@@ -224,25 +243,26 @@ done:
 
 /* ---- graphs ---- */
 
-/* Appends values of g used by node n or inside its subgraphs that were not seen yet. */
+/* Appends v if it is a value of g that was not seen yet. */
+static int add_last_use(const hn_graph *g, const hn_value *v, bool *seen, const hn_value **list,
+                        int count) {
+    if (v == NULL || v->graph != g || seen[v->id]) return count;
+    seen[v->id] = true;
+    list[count] = v;
+    return count + 1;
+}
+
+/* Appends those node n or its subgraphs use. */
 static int add_last_uses(const hn_graph *g, const hn_node *n, bool *seen, const hn_value **list,
                          int count) {
-    for (int i = 0; i < n->n_inputs; i++) {
-        const hn_value *v = n->inputs[i].value;
-        if (v == NULL || v->graph != g || seen[v->id]) continue;
-        seen[v->id] = true;
-        list[count++] = v;
-    }
+    for (int i = 0; i < n->n_inputs; i++)
+        count = add_last_use(g, n->inputs[i].value, seen, list, count);
     int at = 0;
     for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;) {
         for (const hn_node *m = sub->first; m != NULL; m = m->next)
             count = add_last_uses(g, m, seen, list, count);
-        for (int i = 0; i < sub->n_outputs; i++) {
-            const hn_value *v = sub->outputs[i].value;
-            if (v == NULL || v->graph != g || seen[v->id]) continue;
-            seen[v->id] = true;
-            list[count++] = v;
-        }
+        for (int i = 0; i < sub->n_outputs; i++)
+            count = add_last_use(g, sub->outputs[i].value, seen, list, count);
     }
     return count;
 }
@@ -253,39 +273,26 @@ static schedule *schedule_of(run *r, const hn_graph *g) {
     size_t n = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes;
     schedule *s = hn_arena_zero(&r->plans, sizeof *s);
     const hn_value **list = hn_arena_array(&r->plans, n, sizeof *list);
-    int *first = hn_arena_array(&r->plans, nodes + 1, sizeof *first);
+    int *last = hn_arena_array(&r->plans, nodes + 1, sizeof *last);
     bool *seen = hn_arena_array(&r->plans, n, sizeof *seen);
-    if (s == NULL || list == NULL || first == NULL || seen == NULL) return NULL;
+    if (s == NULL || list == NULL || last == NULL || seen == NULL) return NULL;
     for (int i = 0; i < g->n_outputs; i++)
         if (g->outputs[i].value != NULL && g->outputs[i].value->graph == g)
             seen[g->outputs[i].value->id] = true;
-    /* Backwards: the first time a value is met is its last use. Lists are laid out from the end. */
+    /* Backwards: the first time a value is met is its last use. */
     int k = g->n_nodes, end = 0;
     for (const hn_node *node = g->last; node != NULL; node = node->prev) {
-        k--;
-        int from = end;
         end = add_last_uses(g, node, seen, list, end);
-        for (int i = 0; i < node->n_outputs; i++) {
-            const hn_value *v = node->outputs[i];
-            if (v == NULL || seen[v->id]) continue;
-            seen[v->id] = true;
-            list[end++] = v;
-        }
-        first[k] = from;
+        for (int i = 0; i < node->n_outputs; i++) /* and what nobody uses */
+            end = add_last_use(g, node->outputs[i], seen, list, end);
+        last[--k] = end;
     }
-    first[g->n_nodes] = end;
-    s->graph = g;
-    s->release = list;
-    s->first = first;
-    s->next = r->schedules;
+    *s = (schedule){.graph = g, .release = list, .last = last, .next = r->schedules};
     return r->schedules = s;
 }
 
-/* Node k releases list[first[k] .. end), where end is where the node before it in the list (k - 1)
- * begins; the lists grow from the last node to the first. */
 static void release_after(const schedule *s, frame *f, int k) {
-    int end = k > 0 ? s->first[k - 1] : s->first[s->graph->n_nodes];
-    for (int i = s->first[k]; i < end; i++) {
+    for (int i = s->last[k + 1]; i < s->last[k]; i++) {
         hn_tensor **slot = &f->slots[s->release[i]->id];
         hn_tensor_unref(*slot);
         *slot = NULL;
@@ -296,6 +303,10 @@ static const hn_tensor *value_of(const frame *f, const hn_value *v) {
     while (f != NULL && f->graph != v->graph) f = f->parent;
     if (f != NULL && f->slots[v->id] != NULL) return f->slots[v->id];
     return v->constant;
+}
+
+static bool keep_going(const hn_exec_options *o) {
+    return o->keep_going == NULL || o->keep_going(o->keep_going_ctx);
 }
 
 static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_tensor *const *in,
@@ -325,8 +336,7 @@ static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_
     }
     int k = 0;
     for (const hn_node *node = g->first; node != NULL; node = node->next, k++) {
-        HN_CHECK_GOTO(err, o->keep_going == NULL || o->keep_going(o->keep_going_ctx), HONE_E_LIMIT,
-                      "stopped");
+        HN_CHECK_GOTO(err, keep_going(o), HONE_E_LIMIT, "stopped");
         for (int i = 0; i < node->n_inputs; i++) {
             const hn_value *v = node->inputs[i].value;
             args[i] = v != NULL ? value_of(&f, v) : NULL;
@@ -367,6 +377,9 @@ hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tenso
     site *s = e->driver;
     HN_CHECK(err, n_in == g->n_inputs, HONE_E_MODEL,
              "subgraph '%s' takes %d inputs but is given %d", g->name, g->n_inputs, n_in);
+    HN_CHECK(err, ++s->r->bodies <= MOST_BODIES, HONE_E_LIMIT,
+             "subgraphs have run %d times: the loop seems to be endless", MOST_BODIES);
+    HN_CHECK(err, keep_going(s->r->o), HONE_E_LIMIT, "stopped");
     return run_graph(s->r, s->f, g, in, out, err);
 }
 
@@ -390,7 +403,7 @@ hone_status hn_node_run(const hn_node *n, const hn_exec_options *o, const hn_ten
 
 hone_status hn_graph_runnable(const hn_graph *g, hn_error *err) {
     for (const hn_node *n = g->first; n != NULL; n = n->next) {
-        if (n->op == NULL || n->op->ref == NULL) return unknown_op(n, err);
+        HN_TRY(check_runnable(n, err));
         int at = 0;
         for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
             HN_TRY(hn_graph_runnable(sub, err));

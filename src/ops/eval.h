@@ -13,7 +13,8 @@ typedef struct hn_exec_options {
     /* Called with each value as it is computed, constants excepted; may be NULL. */
     void (*observe)(void *ctx, const hn_value *v, const hn_tensor *t);
     void *observe_ctx;
-    /* Called before each node; returning false stops the run with HONE_E_LIMIT ("stopped"). */
+    /* Called before each node and subgraph; returning false stops the run with HONE_E_LIMIT
+     * ("stopped"). */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
 } hn_exec_options;

@@ -1,18 +1,30 @@
+/* If(cond) -> (outputs...): the outputs of one of two subgraphs. */
 #include "ops/control.h"
 
+/* A condition that is known says what the output is. The other branch is looked at too, so that it
+ * is lifted and can be saved; but what is wrong with it (a Squeeze of an axis that is not 1, when
+ * the condition asks just that) is not wrong with the model. */
+static hone_status infer_branch(hn_infer *c, hn_graph *g, bool taken, hn_error *err) {
+    hn_error unread;
+    hone_status status = c->body(c, g, 0, NULL, taken ? err : &unread);
+    if (taken || status == HONE_OK) return status;
+    return status == HONE_E_NOMEM ? HN_NOMEM(err) : HONE_OK;
+}
+
 static hone_status infer(hn_infer *c, hn_error *err) {
-    hn_graph *branch[2] = {hn_attr_graph(c->node, "else_branch"),
-                           hn_attr_graph(c->node, "then_branch")};
+    static const char *const names[2] = {"else_branch", "then_branch"};
+    hn_graph *branch[2];
     for (int k = 0; k < 2; k++) {
+        branch[k] = hn_attr_graph(c->node, names[k]);
         HN_CHECK(err, branch[k]->n_outputs == c->n_out && branch[k]->n_inputs == 0, HONE_E_MODEL,
-                 "%s has %d outputs and %d inputs, expected %d and 0",
-                 k ? "then_branch" : "else_branch", branch[k]->n_outputs, branch[k]->n_inputs,
-                 c->n_out);
-        if (c->body != NULL) HN_TRY(c->body(c, branch[k], 0, NULL, err));
+                 "%s has %d outputs and %d inputs, expected %d and 0", names[k],
+                 branch[k]->n_outputs, branch[k]->n_inputs, c->n_out);
     }
     if (c->body == NULL) return HONE_OK;
-    int64_t cond;
+    int64_t cond = 0;
     bool known = hn_in_ints(c, 0, &cond, 1) == 1;
+    for (int k = 0; k < 2; k++)
+        HN_TRY(infer_branch(c, branch[k], !known || (cond != 0) == (k == 1), err));
     for (int i = 0; i < c->n_out; i++) {
         const hn_type *no = &branch[0]->outputs[i].value->type,
                       *yes = &branch[1]->outputs[i].value->type;
@@ -34,9 +46,8 @@ static hone_status infer(hn_infer *c, hn_error *err) {
 }
 
 static hone_status ref(hn_eval *e, hn_error *err) {
-    HN_CHECK(err, e->in[0]->n == 1, HONE_E_SHAPE, "the condition has %lld elements, expected 1",
-             (long long)e->in[0]->n);
-    bool yes = hn_tensor_s64(e->in[0], 0) != 0;
+    bool yes;
+    HN_TRY(hn_want_flag(e->in[0], "the condition", &yes, err));
     hn_graph *g = hn_attr_graph(e->node, yes ? "then_branch" : "else_branch");
     HN_CHECK(err, g->n_outputs == e->n_out, HONE_E_MODEL, "the branch has %d outputs, expected %d",
              g->n_outputs, e->n_out);

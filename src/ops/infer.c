@@ -6,11 +6,14 @@
 #include "ops/infer.h"
 
 #include "base/log.h"
+#include "base/size.h"
 #include "ops/eval.h"
 #include "ops/lift.h"
 
-/* Nodes with more input elements than this are not evaluated while inferring. */
-#define MOST_FOLDED 65536
+/* Nodes with more input elements, or more multiply-accumulates, than this are not evaluated while
+ * inferring: shape arithmetic is small. */
+#define MOST_FOLDED 4096
+#define MOST_FOLDED_MACS 65536
 
 /* ---- what operators call ---- */
 
@@ -178,7 +181,6 @@ hone_status hn_node_infer(hn_infer *c, hn_error *err) { return infer_outputs(c, 
 typedef struct walk {
     hn_model *model;
     const hn_infer_options *o;
-    hn_arena scratch;
 } walk;
 
 static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err);
@@ -202,14 +204,23 @@ static void describe(const hn_value *v, bool defaults, hn_infer_in *in) {
         in->tensor = v->folded;
     else if ((!v->is_input || defaults) && v->constant != NULL && v->constant->data != NULL)
         in->tensor = v->constant;
-    in->values = v->known;
+    if (v->n_known > 0) in->values = v->known;
     in->n_values = v->n_known;
+}
+
+/* Back to what the file says, if anything. */
+static void forget(hn_value *v) {
+    v->type = v->stated != NULL ? *v->stated : (hn_type){.shape = hn_shape_unknown()};
+    v->n_known = 0;
+    hn_tensor_unref(v->folded);
+    v->folded = NULL;
 }
 
 static hone_status infer_body(hn_infer *c, hn_graph *g, int n, const hn_infer_in *inputs,
                               hn_error *err) {
     for (int i = 0; i < n && i < g->n_inputs; i++) {
         hn_value *v = g->inputs[i];
+        forget(v);
         if (!inputs[i].present || !inputs[i].is_tensor) continue;
         if (inputs[i].dtype != HONE_DTYPE_NONE) {
             v->type.kind = HN_TYPE_TENSOR;
@@ -268,14 +279,12 @@ static hone_status merge(walk *w, hn_value *v, const hn_infer_out *out, hn_error
 }
 
 static hone_status keep_known(walk *w, hn_value *v, const hn_dim *values, int n, hn_error *err) {
-    if (values == NULL || n == 0) return HONE_OK;
-    if (v->known != NULL && v->n_known == n &&
-        memcmp(v->known, values, (size_t)n * sizeof *values) == 0)
-        return HONE_OK;
-    hn_dim *copy = hn_arena_array(&w->model->arena, (size_t)n, sizeof *copy);
-    if (copy == NULL) return HN_NOMEM(err);
-    memcpy(copy, values, (size_t)n * sizeof *copy);
-    v->known = copy;
+    if (n > v->cap_known) {
+        v->known = hn_arena_array(&w->model->arena, (size_t)n, sizeof *v->known);
+        v->cap_known = v->known != NULL ? n : 0;
+        if (v->known == NULL) return HN_NOMEM(err);
+    }
+    for (int i = 0; i < n; i++) v->known[i] = values[i];
     v->n_known = n;
     return HONE_OK;
 }
@@ -284,39 +293,47 @@ static hone_status keep_known(walk *w, hn_value *v, const hn_dim *values, int n,
 static hone_status known_tensor(walk *w, const hn_infer_in *in, hn_tensor **out, hn_error *err) {
     int64_t dims[HONE_MAX_RANK], v[HN_MAX_KNOWN], n;
     *out = NULL;
-    if (in->values == NULL || !hn_shape_is_const(&in->shape, dims)) return HONE_OK;
+    if (in->dtype == HONE_DTYPE_NONE || !hn_shape_is_const(&in->shape, dims)) return HONE_OK;
+    if (!hn_dims_count(dims, in->shape.rank, &n) || n != in->n_values) return HONE_OK;
     for (int i = 0; i < in->n_values; i++)
-        if (!hn_dim_is_const(in->values[i], &v[i])) return HONE_OK;
-    n = 1;
-    for (int i = 0; i < in->shape.rank; i++) n *= dims[i] <= HN_MAX_KNOWN ? dims[i] : 0;
-    if (n != in->n_values || in->dtype == HONE_DTYPE_NONE) return HONE_OK;
+        if (!hn_dim_is_const(in->values[i], &v[i]) || v[i] >= HN_FAR || v[i] <= -HN_FAR)
+            return HONE_OK;
     return hn_tensor_from_s64(out, w->model->alloc, in->dtype, in->shape.rank, dims, v, err);
 }
 
-/* Evaluates a node whose inputs are all known and whose outputs are small. */
-static hone_status fold(walk *w, hn_node *n, hn_infer *c, hn_error *err) {
+/* Every input is known, and evaluating the node is little work with a small result. (The results of
+ * DYNAMIC operators are no larger than a few times their inputs.) */
+static bool can_fold(const hn_node *n, const hn_infer *c) {
     const hn_op_def *op = n->op;
-    if (op->ref == NULL || (op->traits & (HN_CONTROL | HN_RANDOM)) != 0) return HONE_OK;
+    if (op->ref == NULL || (op->traits & (HN_CONTROL | HN_RANDOM)) != 0) return false;
     int64_t elements = 0;
     for (int i = 0; i < c->n_in; i++) {
         const hn_infer_in *in = &c->in[i];
         if (!in->present) continue;
-        if (in->tensor == NULL && in->values == NULL) return HONE_OK;
-        if (in->dtype == HONE_DTYPE_STRING) return HONE_OK;
-        if (in->tensor != NULL) elements += in->tensor->n;
+        if (in->tensor == NULL && in->values == NULL) return false;
+        if (in->dtype == HONE_DTYPE_STRING || in->shape.rank < 0) return false;
+        elements += in->tensor != NULL ? in->tensor->n : in->n_values;
+        if (elements > MOST_FOLDED) return false;
     }
-    if (elements > MOST_FOLDED) return HONE_OK;
-    for (int i = 0; i < c->n_out; i++) {
-        int64_t dims[HONE_MAX_RANK], count = 1;
-        if ((op->traits & HN_DYNAMIC) != 0 || n->outputs[i] == NULL) continue;
-        if (!hn_shape_is_const(&c->out[i].shape, dims)) return HONE_OK;
-        for (int k = 0; k < c->out[i].shape.rank; k++)
-            if (__builtin_mul_overflow(count, dims[k], &count)) return HONE_OK;
-        if (count > HN_MAX_KNOWN) return HONE_OK;
+    for (int i = 0; i < c->n_out && (op->traits & HN_DYNAMIC) == 0; i++) {
+        int64_t dims[HONE_MAX_RANK], count;
+        if (!c->out[i].wanted) continue;
+        if (!hn_shape_is_const(&c->out[i].shape, dims)) return false;
+        if (!hn_dims_count(dims, c->out[i].shape.rank, &count) || count > HN_MAX_KNOWN)
+            return false;
     }
+    hn_dim none = hn_dim_const(c->dims, 0);
+    hn_cost cost = {.macs = none, .read_bytes = none, .written_bytes = none};
+    if (op->cost != NULL) op->cost(c, &cost);
+    int64_t macs;
+    return hn_dim_is_const(cost.macs, &macs) && macs <= MOST_FOLDED_MACS;
+}
 
+/* Evaluates the node, so that its outputs are known too. */
+static hone_status fold(walk *w, hn_node *n, hn_infer *c, hn_error *err) {
+    if (!can_fold(n, c)) return HONE_OK;
     size_t slots = (size_t)(c->n_in + c->n_out + 1);
-    hn_tensor **t = hn_arena_array(&w->scratch, slots, sizeof *t);
+    hn_tensor **t = hn_arena_array(c->scratch, slots, sizeof *t);
     if (t == NULL) return HN_NOMEM(err);
     hone_status status = HONE_OK;
     bool known = true;
@@ -334,10 +351,12 @@ static hone_status fold(walk *w, hn_node *n, hn_infer *c, hn_error *err) {
         hn_exec_options o = {.alloc = w->model->alloc};
         hn_error ignored;
         status = hn_node_run(n, &o, (const hn_tensor *const *)t, out, &ignored);
-        if (status == HONE_E_NOMEM)
-            *err = ignored;
-        else if (status != HONE_OK)
-            status = HONE_OK, known = false; /* running will say why */
+        if (status == HONE_E_NOMEM) {
+            status = HN_NOMEM(err);
+        } else if (status != HONE_OK) { /* running will say why */
+            status = HONE_OK;
+            known = false;
+        }
     }
     for (int i = 0; known && status == HONE_OK && i < c->n_out; i++) {
         hn_value *v = n->outputs[i];
@@ -367,16 +386,16 @@ static hn_tensor *constant_attr(const hn_node *n) {
     return a != NULL && a->type == HN_ATTR_TENSOR && a->u.tensor->data != NULL ? a->u.tensor : NULL;
 }
 
-static hone_status infer_node(walk *w, hn_node *n, hn_error *err) {
+static hone_status infer_node_in(walk *w, hn_node *n, hn_arena *scratch, hn_error *err) {
     hn_infer c = {.node = n,
                   .dims = &w->model->dims,
-                  .scratch = &w->scratch,
+                  .scratch = scratch,
                   .n_in = n->n_inputs,
                   .n_out = n->n_outputs,
                   .body = infer_body,
                   .driver = w};
-    c.in = hn_arena_array(&w->scratch, (size_t)n->n_inputs + 1, sizeof *c.in);
-    c.out = hn_arena_array(&w->scratch, (size_t)n->n_outputs + 1, sizeof *c.out);
+    c.in = hn_arena_array(scratch, (size_t)n->n_inputs + 1, sizeof *c.in);
+    c.out = hn_arena_array(scratch, (size_t)n->n_outputs + 1, sizeof *c.out);
     if (c.in == NULL || c.out == NULL) return HN_NOMEM(err);
     bool defaults = w->o != NULL && w->o->defaults;
     for (int i = 0; i < n->n_inputs; i++) describe(n->inputs[i].value, defaults, &c.in[i]);
@@ -396,35 +415,37 @@ static hone_status infer_node(walk *w, hn_node *n, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status infer_node(walk *w, hn_node *n, hn_error *err) {
+    hn_arena scratch;
+    hn_arena_init(&scratch, w->model->alloc, HN_MEM_SCRATCH);
+    hone_status status = infer_node_in(w, n, &scratch, err);
+    hn_arena_deinit(&scratch);
+    return status;
+}
+
+/* A node that cannot be lifted, because something about its inputs is not known or hone does not
+ * support the old form, stays old: inference treats it as an unknown operator, running it fails. */
+static hone_status lift(walk *w, hn_node *n, hn_error *err) {
+    hone_status status = hn_lift_node(n, err);
+    bool finding = w->o != NULL && w->o->finding != NULL;
+    if (status != HONE_E_UNSUPPORTED || finding) return report(w, n, status, err);
+    hn_log(HONE_LOG_WARN, "%s", err->text);
+    return HONE_OK;
+}
+
 static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err) {
-    for (int i = 0; i < g->n_values; i++) {
-        hn_value *v = g->values[i];
-        if (v->dead || v->producer == NULL) continue;
-        v->known = NULL;
-        v->n_known = 0;
-        hn_tensor_unref(v->folded);
-        v->folded = NULL;
-        bool is_output = false;
-        for (const hn_use *u = v->uses; u != NULL && !is_output; u = u->next)
-            is_output = u->node == NULL;
-        if (!v->declared && !is_output && v->type.kind == HN_TYPE_TENSOR)
-            v->type = (hn_type){.shape = hn_shape_unknown()};
-    }
+    for (int i = 0; i < g->n_values; i++)
+        if (!g->values[i]->dead && g->values[i]->producer != NULL) forget(g->values[i]);
     for (hn_node *n = g->first, *next; n != NULL; n = next) {
-        /* Lifting may put nodes in front of n: go on from the first of them. */
         hn_node *before = n->prev;
-        next = n->next;
         if (n->old) {
-            hone_status status = hn_lift_node(n, err);
-            if (status != HONE_OK) {
-                HN_TRY(report(w, n, status, err));
-                continue;
-            }
+            HN_TRY(lift(w, n, err));
+            /* Lifting may have put nodes in front of n: go on from the first of them. */
             n = before != NULL ? before->next : g->first;
-            next = n->next;
         }
-        if (n->op == NULL) {
-            /* What an unknown operator does is not known, but its subgraphs can be looked at. */
+        next = n->next;
+        if (n->op == NULL || n->old) {
+            /* What it does is not known, but its subgraphs can be looked at. */
             int at = 0;
             for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
                 HN_TRY(infer_graph(w, sub, err));
@@ -433,17 +454,16 @@ static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err) {
         if (w->o != NULL && w->o->before != NULL) HN_TRY(w->o->before(w->o->ctx, n, err));
         HN_TRY(infer_node(w, n, err));
         if (w->o != NULL && w->o->after != NULL) HN_TRY(w->o->after(w->o->ctx, n, err));
-        if (g->depth == 0) hn_arena_deinit(&w->scratch);
     }
     return HONE_OK;
 }
 
 hone_status hn_model_infer(hn_model *m, const hn_infer_options *o, hn_error *err) {
     walk w = {.model = m, .o = o};
-    hn_arena_init(&w.scratch, m->alloc, HN_MEM_SCRATCH);
+    hn_error unread;
+    if (err == NULL) err = &unread;
     m->dims.status = HONE_OK;
     hone_status status = infer_graph(&w, m->graph, err);
-    hn_arena_deinit(&w.scratch);
     for (int i = 0; i < m->n_graphs; i++) {
         for (int k = 0; k < m->graphs[i]->n_values; k++) {
             hn_value *v = m->graphs[i]->values[k];

@@ -10,7 +10,8 @@
  * A declared type fills in what cannot be inferred. Where a declared shape contradicts the inferred
  * one, the inferred one stands and a warning is logged; contradicting element types are an error.
  * Nodes whose operator is unknown leave their outputs as declared. Nodes still in an old opset's
- * semantics are lifted on the way (lift.h).
+ * semantics are lifted on the way (lift.h); one that cannot be stays old, with a warning, and is
+ * taken like an unknown operator.
  *
  * With `finding`, errors at nodes and contradictions go there instead, the node's outputs stay as
  * declared, and inference goes on: that is how all errors of a model are found. */

@@ -7,8 +7,11 @@
  */
 #include "ops/control.h"
 
-/* A loop without a trip count that passes this many iterations is taken to be endless. */
-#define MOST_ITERATIONS 10000000
+/* Inference goes round a body until the carried shapes settle: at most this often, and only in
+ * loops at most so many subgraphs deep, because nested loops multiply. Then they are taken to be
+ * unknown. */
+#define MOST_ROUNDS 4
+#define DEEPEST_ROUNDS 3
 
 static hone_status form(const hn_node *n, const hn_graph *body, int *carried, int *scans,
                         hn_error *err) {
@@ -22,55 +25,104 @@ static hone_status form(const hn_node *n, const hn_graph *body, int *carried, in
     return HONE_OK;
 }
 
-static hone_status infer(hn_infer *c, hn_error *err) {
-    hn_graph *body = hn_attr_graph(c->node, "body");
-    int carried, scans;
-    HN_TRY(form(c->node, body, &carried, &scans, err));
-    if (c->body == NULL) return HONE_OK;
+/* A value that goes round. */
+typedef struct carried_shape {
+    hn_shape shape;
+    uint32_t wide; /* axes that change on the way round: each has a symbol of this loop */
+} carried_shape;
 
-    hn_infer_in *in = hn_arena_array(c->scratch, (size_t)carried + 2, sizeof *in);
+/* Compares what went into the body with what came out. An axis that changed gets a symbol of its
+ * own, a changed rank makes the shape unknown; true when something had to be changed. */
+static bool widen(hn_dims *dims, const hn_graph *body, carried_shape *carried, int n) {
+    bool changed = false;
+    for (int i = 0; i < n; i++) {
+        hn_shape *in = &carried[i].shape;
+        const hn_shape *out = &body->outputs[i + 1].value->type.shape;
+        if (in->rank >= 0 && in->rank != out->rank) {
+            *in = hn_shape_unknown();
+            changed = true;
+        }
+        for (int k = 0; k < in->rank; k++) {
+            if (in->dim[k] == out->dim[k] || (carried[i].wide >> k & 1) != 0) continue;
+            in->dim[k] = hn_dim_fresh(dims, -1);
+            carried[i].wide |= 1u << k;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* Infers the body with the shapes it has in every iteration, not just the first. */
+static hone_status settle(hn_infer *c, hn_graph *body, carried_shape *carried, int n,
+                          hn_error *err) {
+    hn_infer_in *in = hn_arena_array(c->scratch, (size_t)n + 2, sizeof *in);
     if (in == NULL) return HN_NOMEM(err);
     hn_shape scalar = {.rank = 0};
     in[0] = hn_infer_type(HONE_DTYPE_S64, &scalar);
     in[1] = hn_infer_type(HONE_DTYPE_BOOL, &scalar);
-    for (int i = 0; i < carried; i++) {
+    for (int i = 0; i < n; i++) {
         in[i + 2] = c->in[i + 2];
         in[i + 2].tensor = NULL; /* the contents change from one iteration to the next */
         in[i + 2].values = NULL;
+        carried[i] = (carried_shape){.shape = c->in[i + 2].shape};
     }
-    /* A carried shape may change on the way round. Widen it until a further round changes nothing:
-     * first the dims that move, then the rank. */
     for (int round = 0;; round++) {
-        HN_TRY(c->body(c, body, carried + 2, in, err));
-        bool stable = true;
-        for (int i = 0; i < carried; i++) {
-            const hn_type *t = &body->outputs[i + 1].value->type;
-            hn_shape *s = &in[i + 2].shape;
-            if (s->rank < 0 || !in[i + 2].is_tensor) continue;
-            if (hn_shape_equal(s, &t->shape)) continue;
-            bool moved = t->shape.rank != s->rank;
-            for (int k = 0; !moved && k < s->rank; k++)
-                moved = s->dim[k] != t->shape.dim[k] && !hn_dim_is_fresh(s->dim[k]);
-            if (!moved) continue;
-            *s = round < 2 ? hn_shape_cover(c->dims, s, &t->shape) : hn_shape_unknown();
-            body->inputs[i + 2]->type.shape = *s;
-            stable = false;
-        }
-        if (stable || round > 3) break;
+        if (round == MOST_ROUNDS || body->depth > DEEPEST_ROUNDS)
+            for (int i = 0; i < n; i++) carried[i].shape = hn_shape_unknown();
+        for (int i = 0; i < n; i++) in[i + 2].shape = carried[i].shape;
+        HN_TRY(c->body(c, body, n + 2, in, err));
+        if (!widen(c->dims, body, carried, n)) return HONE_OK;
     }
-    int64_t trips = -1;
-    if (hn_in_ints(c, 0, &trips, 1) == 1 && trips < 0) trips = 0;
+}
+
+typedef struct mention {
+    const carried_shape *carried;
+    int n;
+    bool found;
+} mention;
+
+static int64_t note_mention(void *ctx, hn_dim symbol) {
+    mention *m = ctx;
+    for (int i = 0; i < m->n; i++)
+        for (int k = 0; k < m->carried[i].shape.rank; k++)
+            if ((m->carried[i].wide >> k & 1) != 0 && m->carried[i].shape.dim[k] == symbol)
+                m->found = true;
+    return 1;
+}
+
+/* d as seen after the loop: what depends on the iteration is some size. */
+static hn_dim after_loop(hn_dims *dims, hn_dim d, const carried_shape *carried, int n) {
+    mention m = {carried, n, false};
+    int64_t unused;
+    bool valid = hn_dim_eval(d, note_mention, &m, &unused);
+    return valid && !m.found ? d : hn_dim_fresh(dims, -1);
+}
+
+static hone_status infer(hn_infer *c, hn_error *err) {
+    hn_graph *body = hn_attr_graph(c->node, "body");
+    int n, scans;
+    HN_TRY(form(c->node, body, &n, &scans, err));
+    if (c->body == NULL) return HONE_OK;
+    carried_shape *carried = hn_arena_array(c->scratch, (size_t)n + 1, sizeof *carried);
+    if (carried == NULL) return HN_NOMEM(err);
+    HN_TRY(settle(c, body, carried, n, err));
+
+    int64_t most = -1; /* iterations */
+    if (hn_in_ints(c, 0, &most, 1) != 1)
+        most = -1;
+    else if (most < 0)
+        most = 0;
     for (int i = 0; i < c->n_out; i++) {
         const hn_type *t = &body->outputs[i + 1].value->type;
+        const hn_shape *part = i < n ? &carried[i].shape : &t->shape;
+        int lead = i < n ? 0 : 1; /* scan outputs get an axis in front */
         hn_set_dtype(c, i, t->dtype);
-        if (i < carried) {
-            hn_set_shape(c, i, &in[i + 2].shape);
-        } else if (t->shape.rank >= 0 && t->shape.rank < HONE_MAX_RANK) {
-            hn_shape s = {.rank = t->shape.rank + 1};
-            s.dim[0] = hn_dim_fresh(c->dims, trips);
-            for (int k = 0; k < t->shape.rank; k++) s.dim[k + 1] = t->shape.dim[k];
-            hn_set_shape(c, i, &s);
-        }
+        if (part->rank < 0 || part->rank + lead > HONE_MAX_RANK) continue;
+        hn_shape s = {.rank = part->rank + lead};
+        if (lead) s.dim[0] = hn_dim_fresh(c->dims, most);
+        for (int k = 0; k < part->rank; k++)
+            s.dim[k + lead] = after_loop(c->dims, part->dim[k], carried, n);
+        hn_set_shape(c, i, &s);
     }
     return HONE_OK;
 }
@@ -117,22 +169,19 @@ static hone_status stack(hn_eval *e, int out, const parts *p, const hn_value *li
     return HONE_OK;
 }
 
-static hone_status scalar_of(const hn_tensor *t, const char *what, int64_t *v, hn_error *err) {
-    if (t == NULL) return HONE_OK;
-    HN_CHECK(err, t->n == 1, HONE_E_SHAPE, "the %s has %lld elements, expected 1", what,
-             (long long)t->n);
-    *v = hn_tensor_s64(t, 0);
-    return HONE_OK;
-}
-
 static hone_status ref(hn_eval *e, hn_error *err) {
     hn_graph *body = hn_attr_graph(e->node, "body");
     int carried, n_scans;
     HN_TRY(form(e->node, body, &carried, &n_scans, err));
-    int64_t trips = INT64_MAX, go = 1;
-    bool counted = hn_eval_in(e, 0) != NULL;
-    HN_TRY(scalar_of(hn_eval_in(e, 0), "trip count", &trips, err));
-    HN_TRY(scalar_of(hn_eval_in(e, 1), "condition", &go, err));
+    int64_t trips = INT64_MAX;
+    bool go = true;
+    const hn_tensor *count = hn_eval_in(e, 0), *cond = hn_eval_in(e, 1);
+    if (count != NULL) {
+        HN_CHECK(err, count->n == 1, HONE_E_SHAPE, "the trip count has %lld elements, expected 1",
+                 (long long)count->n);
+        trips = hn_tensor_s64(count, 0);
+    }
+    if (cond != NULL) HN_TRY(hn_want_flag(cond, "the condition", &go, err));
 
     /* state: iteration, condition, carried; results: condition, carried, parts */
     size_t n_state = (size_t)carried + 2, n_results = (size_t)body->n_outputs;
@@ -142,18 +191,21 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     if (state == NULL || results == NULL || scans == NULL) return HN_NOMEM(err);
     hone_status status = HONE_OK;
     for (int i = 0; i < carried; i++) state[i + 2] = hn_tensor_ref(e->in[i + 2]);
-    for (int64_t it = 0; it < trips && go != 0; it++) {
-        HN_CHECK_GOTO(err, counted || it < MOST_ITERATIONS, HONE_E_LIMIT,
-                      "the loop has run %d iterations and has no trip count", MOST_ITERATIONS);
+    for (int64_t it = 0; it < trips && go; it++) {
         for (int i = 0; i < 2; i++) {
             hn_tensor_unref(state[i]);
             state[i] = NULL;
         }
         HN_TRY_GOTO(hn_tensor_from_s64(&state[0], e->alloc, HONE_DTYPE_S64, 0, NULL, &it, err));
-        HN_TRY_GOTO(hn_tensor_from_s64(&state[1], e->alloc, HONE_DTYPE_BOOL, 0, NULL, &go, err));
+        HN_TRY_GOTO(
+            hn_tensor_from_s64(&state[1], e->alloc, HONE_DTYPE_BOOL, 0, NULL, &(int64_t){1}, err));
         HN_TRY_GOTO(
             hn_eval_body(e, body, (int)n_state, (const hn_tensor *const *)state, results, err));
         for (int i = 0; i < carried; i++) {
+            HN_CHECK_GOTO(err, results[i + 1]->dtype == state[i + 2]->dtype, HONE_E_TYPE,
+                          "carried value %d is %s in one iteration and %s in the next", i,
+                          hone_dtype_name(state[i + 2]->dtype),
+                          hone_dtype_name(results[i + 1]->dtype));
             hn_tensor_unref(state[i + 2]);
             state[i + 2] = results[i + 1];
             results[i + 1] = NULL;
@@ -168,7 +220,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
             }
             *part = NULL;
         }
-        HN_TRY_GOTO(scalar_of(results[0], "condition", &go, err));
+        HN_TRY_GOTO(hn_want_flag(results[0], "the condition the body gives", &go, err));
         hn_tensor_unref(results[0]);
         results[0] = NULL;
     }

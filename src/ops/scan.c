@@ -4,7 +4,8 @@
  *         states..., parts... = body(states..., sequence[t]...)
  *         stack[t] = part
  *     }
- * each sequence and stack along its own axis and in its own direction.
+ * each sequence and stack along its own axis and in its own direction. A state keeps its type and
+ * shape, and so does a part.
  */
 #include "ops/control.h"
 
@@ -50,13 +51,32 @@ static hone_status axis_of(const hn_node *n, const char *name, int i, int want, 
     return HONE_OK;
 }
 
+/* What is known of a state from how it goes into the body and how it comes out. */
+static hone_status one_shape(const hn_shape *in, const hn_shape *out, int state, hn_shape *both,
+                             hn_error *err) {
+    *both = in->rank >= 0 ? *in : *out;
+    if (in->rank < 0 || out->rank < 0) return HONE_OK;
+    bool agree = in->rank == out->rank;
+    for (int k = 0; agree && k < in->rank; k++) {
+        int64_t a, b;
+        bool number = hn_dim_is_const(in->dim[k], &a);
+        agree = !number || !hn_dim_is_const(out->dim[k], &b) || a == b;
+        if (!number && hn_dim_is_const(out->dim[k], &b)) both->dim[k] = out->dim[k];
+    }
+    char a[256], b[256];
+    HN_CHECK(err, agree, HONE_E_SHAPE, "state %d goes into the body as %s and comes out as %s",
+             state, hn_shape_text(in, a, sizeof a), hn_shape_text(out, b, sizeof b));
+    return HONE_OK;
+}
+
 static hone_status infer(hn_infer *c, hn_error *err) {
     plan p;
     HN_TRY(form(c->node, &p, err));
     if (c->body == NULL) return HONE_OK;
     hn_infer_in *in = hn_arena_array(c->scratch, (size_t)c->n_in + 1, sizeof *in);
     if (in == NULL) return HN_NOMEM(err);
-    hn_dim length = NULL;
+    hn_dim length = NULL; /* a number when one sequence tells it */
+    int64_t known;
     for (int i = 0; i < c->n_in; i++) {
         in[i] = c->in[i];
         in[i].tensor = NULL;
@@ -67,7 +87,7 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         hn_dim size = c->in[i].shape.dim[axis];
         if (length != NULL)
             HN_TRY(hn_want_equal(length, size, "the lengths of the sequences", err));
-        if (length == NULL || !hn_dim_is_const(length, &(int64_t){0})) length = size;
+        if (length == NULL || !hn_dim_is_const(length, &known)) length = size;
         in[i].shape.rank = rank - 1;
         for (int k = axis; k + 1 < rank; k++) in[i].shape.dim[k] = c->in[i].shape.dim[k + 1];
     }
@@ -76,9 +96,8 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         const hn_type *t = &p.body->outputs[i].value->type;
         hn_set_dtype(c, i, t->dtype);
         if (i < p.states) {
-            hn_shape s = hn_shape_equal(&in[i].shape, &t->shape)
-                             ? t->shape
-                             : hn_shape_cover(c->dims, &in[i].shape, &t->shape);
+            hn_shape s;
+            HN_TRY(one_shape(&in[i].shape, &t->shape, i, &s, err));
             hn_set_shape(c, i, &s);
         } else if (t->shape.rank >= 0 && t->shape.rank < HONE_MAX_RANK) {
             int axis;
@@ -156,6 +175,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         HN_TRY_GOTO(hn_eval_body(e, p.body, e->n_in, (const hn_tensor *const *)args, results, err));
         for (int i = 0; i < e->n_out; i++) {
             if (i < p.states) {
+                HN_TRY_GOTO(hn_want_alike(args[i], results[i], "state", i, err));
                 hn_tensor_unref(args[i]);
                 args[i] = results[i];
                 results[i] = NULL;

@@ -31,7 +31,9 @@ typedef struct place {
 typedef struct record {
     hn_value *value;
     hn_type type;
-    const hn_dim *known;
+    const hn_type *stated;
+    hn_type *restated; /* that with the sizes changed */
+    hn_dim *known;
     int n_known;
     /* By axis, of those that are more than one size merged; NULL: there is none. */
     place *places;
@@ -43,7 +45,7 @@ struct edit {
     hn_node *node;
     int index;
     hn_value *before, *after;
-    bool was_edited; /* of the node's source */
+    bool was_edited, source_was_edited;
     edit *older;
 };
 
@@ -112,7 +114,13 @@ static int constant_ints(const hn_node *n, int i, int64_t *v, int most) {
 static hone_status set_input(task *t, hn_node *n, int i, hn_value *v, hn_error *err) {
     edit *e = hn_arena_alloc(&t->arena, sizeof *e);
     if (e == NULL) return HN_NOMEM(err);
-    *e = (edit){n, i, hn_node_input(n, i), v, n->source != NULL && n->source->edited, t->edits};
+    *e = (edit){.node = n,
+                .index = i,
+                .before = hn_node_input(n, i),
+                .after = v,
+                .was_edited = n->edited,
+                .source_was_edited = n->source != NULL && n->source->edited,
+                .older = t->edits};
     t->edits = e;
     hn_node_set_input(n, i, v);
     return HONE_OK;
@@ -138,13 +146,15 @@ static hone_status set_ints(task *t, hn_node *n, int i, const int64_t *v, int co
 static void undo(task *t) {
     for (edit *e = t->edits; e != NULL; e = e->older) {
         hn_node_set_input(e->node, e->index, e->before);
-        if (e->node->source != NULL) e->node->source->edited = e->was_edited;
+        e->node->edited = e->was_edited;
+        if (e->node->source != NULL) e->node->source->edited = e->source_was_edited;
         if (e->after != NULL && e->after->n_uses == 0) hn_value_remove(e->after);
     }
     for (size_t i = 0; i < t->n_records; i++) {
         const record *r = &t->records[i];
         r->value->type = r->type;
-        r->value->known = r->known;
+        r->value->stated = r->stated;
+        for (int k = 0; k < r->n_known; k++) r->value->known[k] = r->known[k];
         r->value->n_known = r->n_known;
     }
 }
@@ -159,7 +169,14 @@ static void tidy(task *t) {
         else if (v->producer->n_outputs == 1 && v->producer->n_inputs == 0)
             hn_node_remove(v->producer);
     }
-    for (size_t i = 0; i < t->n_records; i++) t->records[i].value->stated = NULL;
+    /* What the file stated stands only where inference does not know better. */
+    for (size_t i = 0; i < t->n_records; i++) {
+        hn_value *v = t->records[i].value;
+        const hn_type *s = v->stated;
+        bool needed =
+            s != NULL && v->producer != NULL && (s->shape.rank >= 0 || v->type.shape.rank < 0);
+        if (!needed) v->stated = NULL;
+    }
 }
 
 /* ---- Reshape ---- */
@@ -425,10 +442,9 @@ static void note_finding(void *ctx, const hn_node *n, const hn_error *e) {
     t->finding = *e;
 }
 
-/* What axis k of v becomes; with times > 0, at that many times the old numbers. */
-static hn_dim changed_dim(task *t, const hn_value *v, int k, int64_t times) {
+/* What size d of axis k of v becomes; with times > 0, at that many times the old numbers. */
+static hn_dim changed_dim(task *t, const hn_value *v, int k, hn_dim d, int64_t times) {
     hn_dims *dims = &t->model->dims;
-    hn_dim d = v->type.shape.dim[k];
     int64_t old;
     const char *name;
     for (int c = 0; c < t->n_changes; c++) {
@@ -446,17 +462,24 @@ static hn_dim changed_dim(task *t, const hn_value *v, int k, int64_t times) {
     return d;
 }
 
-/* The types of the inputs as they shall be; what was inferred from them is forgotten, or has
- * symbols exchanged. */
+static void set_shape(task *t, const hn_value *v, hn_shape *s, int64_t times) {
+    bool given = (v->is_input && v->graph->parent == NULL) || v->constant != NULL;
+    if (t->forget && !given) *s = hn_shape_unknown();
+    for (int k = 0; k < s->rank; k++) s->dim[k] = changed_dim(t, v, k, s->dim[k], times);
+}
+
+/* The types of the inputs as they shall be; what was inferred from them, or the file states of
+ * other values, is forgotten, or has symbols exchanged. */
 static void set_types(task *t, int64_t times) {
     for (size_t i = 0; i < t->n_records; i++) {
-        const record *r = &t->records[i];
+        record *r = &t->records[i];
         hn_value *v = r->value;
         v->type = r->type;
-        bool given = (v->is_input && v->graph->parent == NULL) || v->constant != NULL;
-        if (t->forget && !given) v->type.shape = hn_shape_unknown();
-        for (int k = 0; k < v->type.shape.rank; k++)
-            v->type.shape.dim[k] = changed_dim(t, v, k, times);
+        set_shape(t, v, &v->type.shape, times);
+        if (r->stated == NULL) continue;
+        *r->restated = *r->stated;
+        set_shape(t, v, &r->restated->shape, times);
+        v->stated = r->restated;
     }
 }
 
@@ -577,8 +600,14 @@ static hone_status record_values(task *t, hn_error *err) {
         for (int k = 0; k < m->graphs[i]->n_values; k++) {
             hn_value *v = m->graphs[i]->values[k];
             if (v->dead) continue;
-            t->records[t->n_records++] = (record){v, v->type, v->known, v->n_known, NULL};
+            record *r = &t->records[t->n_records++];
+            *r = (record){.value = v, .type = v->type, .stated = v->stated, .n_known = v->n_known};
             v->mark = t->n_records;
+            r->known = hn_arena_array(&t->arena, (size_t)v->n_known, sizeof *r->known);
+            if (v->stated != NULL) r->restated = hn_arena_zero(&m->arena, sizeof *r->restated);
+            if (r->known == NULL || (v->stated != NULL && r->restated == NULL))
+                return HN_NOMEM(err);
+            for (int j = 0; j < v->n_known; j++) r->known[j] = v->known[j];
         }
     return HONE_OK;
 }
@@ -624,9 +653,9 @@ hone_status hn_model_set_dims(hn_model *m, const hn_dim_setting *settings, int n
         else
             undo(&t);
         if (status != HONE_OK && status != HONE_E_NOMEM) say_what(&t, err);
-        for (size_t i = 0; i < t.n_records; i++) t.records[i].value->mark = 0;
     }
 fail:
+    for (size_t i = 0; i < t.n_records; i++) t.records[i].value->mark = 0;
     m->dims.status = HONE_OK;
     hn_arena_deinit(&t.arena);
     return status;
