@@ -108,8 +108,9 @@ static hone_status check_form(report *r, const hn_node *n, hn_error *err) {
     int64_t need;
     bool late = false;
     hone_status status = hn_node_form(n, n->opset, &r->scratch, &form, &need, &r->e);
-    if (status == HONE_E_NOMEM) return HN_NOMEM(err);
     if (status == HONE_OK && form.op_type == NULL) return HONE_OK; /* another node stands for it */
+    if (status == HONE_OK) status = hn_form_fit(n, &form, n->opset, &r->scratch, &need, &r->e);
+    if (status == HONE_E_NOMEM) return HN_NOMEM(err);
     const char *op = n->source != NULL ? n->source->form.op_type : n->op_type;
     const hn_attr *first = n->source != NULL ? n->source->form.attrs : n->attrs;
     for (const hn_attr *a = first; a != NULL; a = a->next) {

@@ -1,108 +1,33 @@
+/* Lifting, and forms at older opsets. The rules themselves are in lift_rules.c, what was merely
+ * added in history.c. */
 #include "ops/lift.h"
 
 #include <limits.h>
-
-/* ---- what was added to an operator, and when ---- */
-
-static const struct added_attr {
-    const char *op, *attr;
-    int since;
-} added_attrs[] = {
-    {"ArgMax", "select_last_index", 12},
-    {"ArgMin", "select_last_index", 12},
-    {"Attention", "left_window_size", 25},
-    {"Attention", "right_window_size", 25},
-    {"AveragePool", "ceil_mode", 10},
-    {"AveragePool", "dilations", 19},
-    {"BatchNormalization", "training_mode", 14},
-    {"Cast", "round_mode", 24},
-    {"Cast", "saturate", 19},
-    {"CastLike", "round_mode", 24},
-    {"CastLike", "saturate", 19},
-    {"Constant", "sparse_value", 11},
-    {"Constant", "value_float", 12},
-    {"Constant", "value_floats", 12},
-    {"Constant", "value_int", 12},
-    {"Constant", "value_ints", 12},
-    {"Constant", "value_string", 12},
-    {"Constant", "value_strings", 12},
-    {"DepthToSpace", "mode", 11},
-    {"DequantizeLinear", "axis", 13},
-    {"DequantizeLinear", "block_size", 21},
-    {"DequantizeLinear", "output_dtype", 23},
-    {"Dropout", "seed", 12},
-    {"GRU", "layout", 14},
-    {"GatherND", "batch_dims", 12},
-    {"GroupNormalization", "stash_type", 21},
-    {"LSTM", "layout", 14},
-    {"LpPool", "ceil_mode", 18},
-    {"LpPool", "dilations", 18},
-    {"MaxPool", "ceil_mode", 10},
-    {"MaxPool", "dilations", 10},
-    {"MaxPool", "storage_order", 8},
-    {"QuantizeLinear", "axis", 13},
-    {"QuantizeLinear", "block_size", 21},
-    {"QuantizeLinear", "output_dtype", 21},
-    {"QuantizeLinear", "precision", 23},
-    {"QuantizeLinear", "saturate", 19},
-    {"RNN", "layout", 14},
-    {"Range", "stash_type", 27},
-    {"ReduceL1", "noop_with_empty_axes", 18},
-    {"ReduceL2", "noop_with_empty_axes", 18},
-    {"ReduceLogSum", "noop_with_empty_axes", 18},
-    {"ReduceLogSumExp", "noop_with_empty_axes", 18},
-    {"ReduceMax", "noop_with_empty_axes", 18},
-    {"ReduceMean", "noop_with_empty_axes", 18},
-    {"ReduceMin", "noop_with_empty_axes", 18},
-    {"ReduceProd", "noop_with_empty_axes", 18},
-    {"ReduceSum", "noop_with_empty_axes", 13},
-    {"ReduceSumSquare", "noop_with_empty_axes", 18},
-    {"Reshape", "allowzero", 14},
-    {"Resize", "antialias", 18},
-    {"Resize", "axes", 18},
-    {"Resize", "coordinate_transformation_mode", 11},
-    {"Resize", "cubic_coeff_a", 11},
-    {"Resize", "exclude_outside", 11},
-    {"Resize", "extrapolation_value", 11},
-    {"Resize", "keep_aspect_ratio_policy", 18},
-    {"Resize", "nearest_mode", 11},
-    {"RoiAlign", "coordinate_transformation_mode", 16},
-    {"ScatterElements", "reduction", 16},
-    {"ScatterND", "reduction", 16},
-    {"Shape", "end", 15},
-    {"Shape", "start", 15},
-    {"SpaceToDepth", "mode", 28},
-    {"Split", "num_outputs", 18},
-    {"TopK", "largest", 11},
-    {"TopK", "sorted", 11},
-};
-
-static const struct added_inputs {
-    const char *op;
-    int at_most; /* inputs before opset `since` */
-    int since;
-} added_inputs[] = {
-    {"Attention", 6, 24},       {"Clip", 1, 11},       {"DFT", 2, 20},
-    {"Dropout", 1, 12},         {"Pad", 1, 11},        {"Pad", 3, 18},
-    {"ReduceL1", 1, 18},        {"ReduceL2", 1, 18},   {"ReduceLogSum", 1, 18},
-    {"ReduceLogSumExp", 1, 18}, {"ReduceMax", 1, 18},  {"ReduceMean", 1, 18},
-    {"ReduceMin", 1, 18},       {"ReduceProd", 1, 18}, {"ReduceSum", 1, 13},
-    {"ReduceSumSquare", 1, 18}, {"Resize", 2, 11},     {"Slice", 1, 10},
-    {"Squeeze", 1, 13},         {"TopK", 1, 10},       {"Unsqueeze", 1, 13},
-};
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+#include <string.h>
 
 /* The oldest opset forms are lowered to; older files are saved only as they came. */
 #define OLDEST_OPSET 7
 
+/* Operators that were called otherwise before. */
+static const struct renamed {
+    const char *now, *then;
+    int since; /* opset in which the old name appeared */
+} renamed[] = {{"Resize", "Upsample", 1}, {"ScatterElements", "Scatter", 9}};
+#define N_RENAMED ((int)(sizeof renamed / sizeof *renamed))
+
+static bool is_for(const hn_lift_rule *r, const char *op) {
+    return strcmp(r->op, op) == 0 || strcmp(r->op, "*") == 0;
+}
+
 /* ---- lifting ---- */
 
+/* The first change after an opset that makes lifting necessary. */
 static const hn_lift_rule *next_rule(const char *op, int64_t after) {
     const hn_lift_rule *best = NULL;
     for (int i = 0; i < hn_n_lift_rules; i++) {
         const hn_lift_rule *r = &hn_lift_rules[i];
-        if (r->to > after && strcmp(r->op, op) == 0 && (best == NULL || r->to < best->to)) best = r;
+        if (r->to <= after || r->lift == NULL || !is_for(r, op)) continue;
+        if (best == NULL || r->to < best->to) best = r;
     }
     return best;
 }
@@ -147,11 +72,72 @@ static hone_status form_of(const hn_node *n, hn_arena *arena, bool own, hn_form 
     return ok ? HONE_OK : HN_NOMEM(err);
 }
 
+/* A form that may be changed without changing `from`. */
+static hone_status copy_form(const hn_form *from, hn_arena *arena, hn_form *f, hn_error *err) {
+    bool ok = true;
+    *f = *from;
+    f->attrs = copy_attrs(from->attrs, arena, false, &ok);
+    f->inputs = hn_arena_array(arena, (size_t)from->n_inputs + 1, sizeof *f->inputs);
+    f->outputs = hn_arena_array(arena, (size_t)from->n_outputs + 1, sizeof *f->outputs);
+    if (!ok || f->inputs == NULL || f->outputs == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < from->n_inputs; i++) f->inputs[i] = from->inputs[i];
+    for (int i = 0; i < from->n_outputs; i++) f->outputs[i] = from->outputs[i];
+    return HONE_OK;
+}
+
+/* A value lifting made and nobody needs any more. */
+static void drop_unused(hn_value *v) {
+    if (v != NULL && v->lifted && !v->dead && v->n_uses == 0 && v->producer == NULL)
+        hn_value_remove(v);
+}
+
+/* Takes a node that joined n out again; outputs of the source survive it. */
+static void take_out(hn_node *m) {
+    for (int i = 0; i < m->n_outputs; i++) {
+        hn_value *v = m->outputs[i];
+        hn_node_set_output(m, i, NULL);
+        drop_unused(v);
+    }
+    for (int i = 0; i < m->n_inputs; i++) {
+        hn_value *v = m->inputs[i].value;
+        hn_node_set_input(m, i, NULL);
+        drop_unused(v);
+    }
+    hn_node_remove(m);
+}
+
+/* A rule refused: the node becomes what it was before lifting began, still old. */
+static hone_status put_back(hn_node *n, hn_error *err) {
+    hn_source *s = n->source;
+    for (int i = 0; i < n->n_outputs; i++) {
+        hn_value *v = n->outputs[i];
+        hn_node_set_output(n, i, NULL);
+        drop_unused(v);
+    }
+    for (int i = 0; i < n->n_inputs; i++) {
+        hn_value *v = n->inputs[i].value;
+        hn_node_set_input(n, i, NULL);
+        drop_unused(v);
+    }
+    /* Nodes that joined stand around it, the users of a value after its producer. */
+    while (n->next != NULL && n->next->source == s) take_out(n->next);
+    while (n->prev != NULL && n->prev->source == s) take_out(n->prev);
+    HN_TRY(hn_node_resize_inputs(n, s->form.n_inputs, err));
+    for (int i = 0; i < s->form.n_inputs; i++) hn_node_set_input(n, i, s->form.inputs[i]);
+    n->n_outputs = s->form.n_outputs; /* rules only take outputs away */
+    for (int i = 0; i < n->n_outputs; i++) hn_node_set_output(n, i, s->form.outputs[i]);
+    while (n->attrs != NULL) hn_node_remove_attr(n, n->attrs->name);
+    n->attrs = s->form.attrs;
+    n->op_type = s->form.op_type;
+    n->source = NULL;
+    n->old = true;
+    return HONE_OK;
+}
+
 hone_status hn_lift_node(hn_node *n, hn_error *err) {
     if (!n->old) return HONE_OK;
-    n->old = false;
-    const hn_lift_rule *r = n->domain[0] == '\0' ? next_rule(n->op_type, n->opset) : NULL;
-    if (r == NULL) return HONE_OK;
+    n->old = n->edited = false;
+    if (n->domain[0] != '\0' || next_rule(n->op_type, n->opset) == NULL) return HONE_OK;
     hn_arena *arena = &n->graph->model->arena;
     hn_source *s = hn_arena_zero(arena, sizeof *s);
     if (s == NULL) return HN_NOMEM(err);
@@ -160,27 +146,32 @@ hone_status hn_lift_node(hn_node *n, hn_error *err) {
     n->source = s; /* from here on the model releases it */
     HN_TRY(form_of(n, arena, true, &s->form, err));
     int64_t at = n->opset;
-    while ((r = next_rule(n->op_type, at)) != NULL) {
-        at = r->to;
+    for (const hn_lift_rule *r; (r = next_rule(n->op_type, at)) != NULL; at = r->to) {
         hone_status status = r->lift(n, err);
-        if (status != HONE_OK) {
-            char label[320];
-            hn_error_context(err, "%s of opset %lld", hn_node_label(n, label, sizeof label),
-                             (long long)n->opset);
-            return status;
-        }
+        if (status == HONE_OK) continue;
+        char label[320];
+        hn_error_context(err, "%s of opset %lld", hn_node_label(n, label, sizeof label),
+                         (long long)n->opset);
+        if (status != HONE_E_NOMEM) HN_TRY(put_back(n, err));
+        return status;
     }
     n->op = hn_op_find(n->domain, n->op_type);
     s->edited = false;
     return HONE_OK;
 }
 
-/* ---- lowering ---- */
+/* ---- which sources are as they came ---- */
 
 static bool is_source_output(const hn_source *s, const hn_value *v) {
     for (int i = 0; i < s->form.n_outputs; i++)
         if (s->form.outputs[i] == v) return true;
     return false;
+}
+
+/* The use is by another node of the source, or by the end of a subgraph it made. */
+static bool is_inside(const hn_use *u, const hn_source *s) {
+    const hn_node *user = u->node != NULL ? u->node : u->graph->owner;
+    return user != NULL && user->source == s;
 }
 
 /* What n became of its source still computes what the source says, and nothing else looks inside.
@@ -191,13 +182,17 @@ static bool intact(const hn_node *n) {
         if (s->form.inputs[i] != NULL && s->form.inputs[i]->dead) return false;
     for (int i = 0; i < s->form.n_outputs; i++) {
         const hn_value *v = s->form.outputs[i];
-        if (v != NULL && (v->dead || v->producer == NULL || v->producer->source != s)) return false;
+        if (v == NULL) continue;
+        /* An output that lifting found unused has no producer. */
+        bool ours = v->producer != NULL ? v->producer->source == s : v->n_uses == 0;
+        if (v->dead || !ours) return false;
     }
     for (int i = 0; i < n->n_outputs; i++) {
         const hn_value *v = n->outputs[i];
         if (v == NULL || is_source_output(s, v)) continue;
+        if (v->n_uses == 0) return false;
         for (const hn_use *u = v->uses; u != NULL; u = u->next)
-            if (u->node == NULL || u->node->source != s) return false;
+            if (!is_inside(u, s)) return false;
     }
     return true;
 }
@@ -208,146 +203,111 @@ void hn_lift_settle(hn_model *m) {
             if (n->source != NULL && !n->source->edited && !intact(n)) n->source->edited = true;
 }
 
-/* The old form is the same at both opsets. */
+/* ---- forms ---- */
+
+/* The form is the same at both opsets. */
 static bool same_form(const char *op, int64_t a, int64_t b) {
     for (int i = 0; i < hn_n_lift_rules; i++) {
         const hn_lift_rule *r = &hn_lift_rules[i];
-        if (strcmp(r->op, op) == 0 && (r->to > a) != (r->to > b)) return false;
+        if (is_for(r, op) && (r->to > a) != (r->to > b)) return false;
     }
     return true;
 }
 
-static bool is_default(const hn_attr *a, const hn_attr_def *d) {
-    if (d == NULL || !d->has_default || a->type != d->type) return false;
-    if (a->type == HN_ATTR_INT) return a->u.i == d->i;
-    if (a->type == HN_ATTR_FLOAT) return a->u.f == d->f;
-    return a->type == HN_ATTR_STRING && d->s != NULL && strlen(d->s) == a->u.s.n &&
-           memcmp(d->s, a->u.s.p, a->u.s.n) == 0;
-}
-
-static bool all_ones(const hn_attr *a) {
-    if (a->type != HN_ATTR_INTS) return false;
-    for (int i = 0; i < a->n; i++)
-        if (a->u.ints[i] != 1) return false;
-    return true;
-}
-
-/* Attributes and inputs the operator did not have yet: dropped where they say nothing. */
-int hn_attr_since(const char *op, const char *attr) {
-    for (size_t k = 0; k < COUNT(added_attrs); k++)
-        if (strcmp(added_attrs[k].op, op) == 0 && strcmp(added_attrs[k].attr, attr) == 0)
-            return added_attrs[k].since;
-    return 0;
-}
-
-static hone_status drop_added(const hn_node *n, hn_form *f, int64_t opset, int64_t *need,
-                              hn_error *err) {
+/* The operator exists at the opset, if need be by its old name. */
+static hone_status check_exists(const hn_node *n, const char *op_type, int64_t opset, int64_t *need,
+                                hn_error *err) {
+    const hn_op_def *op = hn_op_find("", op_type);
+    int since = op != NULL ? hn_op_first_version(op) : 0;
+    for (int i = 0; i < N_RENAMED; i++)
+        if (strcmp(renamed[i].now, op_type) == 0 || strcmp(renamed[i].then, op_type) == 0)
+            since = renamed[i].since;
+    if (since <= opset) return HONE_OK;
     char label[320];
-    for (size_t k = 0; k < COUNT(added_attrs); k++) {
-        if (added_attrs[k].since <= opset || strcmp(added_attrs[k].op, f->op_type) != 0) continue;
-        for (hn_attr **at = &f->attrs; *at != NULL; at = &(*at)->next) {
-            if (strcmp((*at)->name, added_attrs[k].attr) != 0) continue;
-            bool dilations = strcmp((*at)->name, "dilations") == 0 && all_ones(*at);
-            if (!dilations && !is_default(*at, hn_op_attr(n->op, (*at)->name))) {
-                *need = added_attrs[k].since;
-                return hn_fail(
-                    err, HONE_E_UNSUPPORTED,
-                    "%s: attribute '%s' exists from opset %d on, the model is to be saved "
-                    "at %lld",
-                    hn_node_label(n, label, sizeof label), (*at)->name, added_attrs[k].since,
-                    (long long)opset);
-            }
-            *at = (*at)->next;
-            break;
+    *need = since;
+    return hn_fail(err, HONE_E_UNSUPPORTED,
+                   "%s: the operator exists from opset %d on, the model is to be saved at %lld",
+                   hn_node_label(n, label, sizeof label), since, (long long)opset);
+}
+
+/* Takes a form of the newest semantics down to the opset, the newest rule first. */
+static hone_status lower(const hn_node *n, hn_form *f, int64_t opset, hn_arena *arena,
+                         int64_t *need, hn_error *err) {
+    for (int at = INT_MAX;;) {
+        const hn_lift_rule *r = NULL;
+        for (int i = 0; i < hn_n_lift_rules; i++) {
+            const hn_lift_rule *x = &hn_lift_rules[i];
+            if (x->to >= at || x->to <= opset || x->lower == NULL || !is_for(x, f->op_type))
+                continue;
+            if (r == NULL || x->to > r->to) r = x;
         }
-    }
-    int used = f->n_inputs;
-    while (used > 0 && f->inputs[used - 1] == NULL) used--;
-    for (size_t k = 0; k < COUNT(added_inputs); k++) {
-        if (added_inputs[k].since <= opset || strcmp(added_inputs[k].op, f->op_type) != 0) continue;
-        if (used > added_inputs[k].at_most) {
-            *need = added_inputs[k].since;
-            return hn_fail(err, HONE_E_UNSUPPORTED,
-                           "%s: takes %d inputs, which it may from opset %d on; the model is to be "
-                           "saved at %lld",
-                           hn_node_label(n, label, sizeof label), used, added_inputs[k].since,
-                           (long long)opset);
+        if (r == NULL) return HONE_OK;
+        at = r->to;
+        hone_status status = r->lower(n, f, arena, err);
+        if (status == HONE_OK) continue;
+        char label[320];
+        if (status == HONE_E_UNSUPPORTED) {
+            *need = r->to;
+            hn_error_context(err, "%s cannot be saved below opset %d",
+                             hn_node_label(n, label, sizeof label), r->to);
         }
-        if (f->n_inputs > added_inputs[k].at_most) f->n_inputs = used;
+        return status;
     }
-    return HONE_OK;
+}
+
+/* The form a node had when it was read; *opset is the one it was read at. False: it has another
+ * meaning now, or at the opset `to`. */
+static bool came_as(const hn_node *n, int64_t to, hn_form *f, int64_t *opset, hn_arena *arena,
+                    hone_status *status, hn_error *err) {
+    const hn_source *s = n->source;
+    *opset = n->opset;
+    if (s != NULL) {
+        if (s->edited || !same_form(s->form.op_type, s->opset, to)) return false;
+        *status = copy_form(&s->form, arena, f, err);
+        return true;
+    }
+    if (!n->old && (n->edited || n->opset != to)) return false;
+    if (!same_form(n->op_type, n->opset, to)) return false;
+    *status = form_of(n, arena, false, f, err);
+    return true;
 }
 
 hone_status hn_node_form(const hn_node *n, int64_t opset, hn_arena *arena, hn_form *out,
                          int64_t *need, hn_error *err) {
-    const hn_source *s = n->source;
+    char label[320];
+    int64_t from;
+    hone_status status = HONE_OK;
     *need = 0;
-    if (s != NULL && !s->edited && same_form(s->form.op_type, s->opset, opset)) {
-        *out = s->form;
+    if (n->domain[0] != '\0') return form_of(n, arena, false, out, err);
+    if (came_as(n, opset, out, &from, arena, &status, err)) {
+        HN_TRY(status);
         /* The node that computes the source's first output stands for all of them. */
         const hn_value *head = NULL;
-        for (int i = 0; i < s->form.n_outputs && head == NULL; i++) head = s->form.outputs[i];
-        if (s->n_nodes > 1 && head != NULL && head->producer != n) out->op_type = NULL;
-        return HONE_OK;
+        for (int i = 0; i < out->n_outputs && head == NULL; i++) head = out->outputs[i];
+        if (n->source != NULL && n->source->n_nodes > 1 && head != NULL && head->producer != n)
+            out->op_type = NULL;
+        if (out->op_type == NULL || opset >= from) return HONE_OK;
+        HN_TRY(check_exists(n, out->op_type, opset, need, err));
+        return hn_form_fit(n, out, opset, arena, need, err);
     }
-    HN_TRY(form_of(n, arena, false, out, err));
-    bool standard = n->domain[0] == '\0';
-    if (!standard || (n->opset == opset && n->op == NULL)) return HONE_OK;
-    char label[320];
+    HN_CHECK(err, !n->old, HONE_E_UNSUPPORTED,
+             "%s: stands as opset %lld defines it and cannot be saved at %lld without inference",
+             hn_node_label(n, label, sizeof label), (long long)n->opset, (long long)opset);
     HN_CHECK(
-        err, n->op != NULL, HONE_E_UNSUPPORTED,
+        err, n->op != NULL || n->opset == opset, HONE_E_UNSUPPORTED,
         "%s: an operator hone does not know was read at opset %lld and cannot be saved at %lld",
         hn_node_label(n, label, sizeof label), (long long)n->opset, (long long)opset);
-    if (n->old) {
-        HN_CHECK(
-            err, same_form(n->op_type, n->opset, opset), HONE_E_ARG,
-            "%s: was read at opset %lld and is lifted by inference; it cannot be saved at %lld "
-            "before that",
-            hn_node_label(n, label, sizeof label), (long long)n->opset, (long long)opset);
-        return HONE_OK;
-    }
-    int first = hn_op_version_at(n->op, HN_NEWEST_OPSET);
-    for (int v = 1; v <= HN_NEWEST_OPSET; v++) {
-        if (hn_op_version_at(n->op, v) != 0) {
-            first = v;
-            break;
-        }
-    }
-    bool renamed = opset >= 9 && opset < 11 && strcmp(n->op_type, "ScatterElements") == 0;
-    if (first > opset && !renamed) {
-        *need = first;
-        return hn_fail(err, HONE_E_UNSUPPORTED,
-                       "%s: the operator exists from opset %d on, the model is to be saved at %lld",
-                       hn_node_label(n, label, sizeof label), first, (long long)opset);
-    }
+    HN_TRY(form_of(n, arena, false, out, err));
+    if (n->op == NULL) return HONE_OK;
+    HN_TRY(check_exists(n, n->op_type, opset, need, err));
     if (opset < OLDEST_OPSET) {
-        /* Nothing changed since for most operators; those with rules were lifted. */
-        if (s == NULL) return HONE_OK;
         *need = OLDEST_OPSET;
-        return hn_fail(err, HONE_E_UNSUPPORTED, "%s: was changed and needs opset %d to be saved",
+        return hn_fail(err, HONE_E_UNSUPPORTED,
+                       "%s: was changed, and changed nodes are saved at opset %d or newer",
                        hn_node_label(n, label, sizeof label), OLDEST_OPSET);
     }
-    for (int at = INT_MAX;;) { /* the newest rule first */
-        const hn_lift_rule *r = NULL;
-        for (int i = 0; i < hn_n_lift_rules; i++) {
-            const hn_lift_rule *x = &hn_lift_rules[i];
-            if (x->to < at && x->to > opset && strcmp(x->op, out->op_type) == 0 &&
-                (r == NULL || x->to > r->to))
-                r = x;
-        }
-        if (r == NULL) break;
-        at = r->to;
-        hone_status status = r->lower(n, out, arena, err);
-        if (status != HONE_OK) {
-            if (status == HONE_E_UNSUPPORTED) {
-                *need = r->to;
-                hn_error_context(err, "%s cannot be saved below opset %d",
-                                 hn_node_label(n, label, sizeof label), r->to);
-            }
-            return status;
-        }
-    }
-    return drop_added(n, out, opset, need, err);
+    HN_TRY(lower(n, out, opset, arena, need, err));
+    return hn_form_fit(n, out, opset, arena, need, err);
 }
 
 static hone_status opset_of_graph(const hn_graph *g, int64_t *opset, bool exact, bool *raised,

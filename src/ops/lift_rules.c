@@ -1,7 +1,25 @@
 /* The rules of lift.def: for each change of an operator's definition, the way up and the way back.
  * A lift edits the node in place; where one old node takes several new ones, they join its source.
  */
+#include <ctype.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
 #include "ops/lift.h"
+
+/* The contents of a value, if they are numbers that never change: an initializer or a Constant. */
+static const hn_tensor *constant_of(const hn_value *v) {
+    if (v == NULL || v->is_input) return NULL;
+    const hn_tensor *t = v->constant;
+    const hn_node *p = v->producer;
+    if (p != NULL && p->domain[0] == '\0' && strcmp(p->op_type, "Constant") == 0) {
+        const hn_attr *a = hn_node_attr(p, "value");
+        if (a != NULL && a->type == HN_ATTR_TENSOR) t = a->u.tensor;
+    }
+    return t != NULL && t->data != NULL && t->dtype != HONE_DTYPE_STRING ? t : NULL;
+}
 
 /* ---- helpers for the way up ---- */
 
@@ -23,13 +41,21 @@ static hone_status give_ints(hn_node *n, int i, const char *hint, const int64_t 
     return give_constant(n, i, hint, t, err);
 }
 
-/* A scalar of the element type that input 0 has. */
-static hone_status give_scalar_like(hn_node *n, int i, const char *hint, double v, hn_error *err) {
+/* The element type that input 0 has. */
+static hone_status want_dtype(const hn_node *n, hone_dtype *t, hn_error *err) {
     const hn_value *x = hn_node_input(n, 0);
-    hone_dtype t = x != NULL ? x->type.dtype : HONE_DTYPE_NONE;
-    HN_CHECK(err, t != HONE_DTYPE_NONE, HONE_E_TYPE,
+    *t = x != NULL ? x->type.dtype : HONE_DTYPE_NONE;
+    HN_CHECK(err, *t != HONE_DTYPE_NONE, HONE_E_UNSUPPORTED,
              "the element type of its input is not known, which the old definition needs");
+    HN_CHECK(err, *t != HONE_DTYPE_STRING, HONE_E_TYPE, "its input is of strings");
+    return HONE_OK;
+}
+
+/* A scalar of that type. */
+static hone_status give_scalar_like(hn_node *n, int i, const char *hint, double v, hn_error *err) {
+    hone_dtype t;
     hn_tensor *c;
+    HN_TRY(want_dtype(n, &t, err));
     HN_TRY(hn_tensor_create(&c, n->graph->model->alloc, HN_MEM_WEIGHTS, t, 0, NULL, err));
     hn_store_f64(t, c->data, 0, v);
     return give_constant(n, i, hint, c, err);
@@ -78,23 +104,67 @@ static hone_status want_rank_of(const hn_value *v, int *rank, hn_error *err) {
     return HONE_OK;
 }
 
+/* m belongs to what n's source became. */
+static void become_part(hn_node *m, hn_node *n) {
+    m->op = hn_op_find("", m->op_type);
+    m->source = n->source;
+    n->source->n_nodes++;
+}
+
 /* A new node of n's source, in front of `before` (NULL: at the end of the graph), with one output.
  */
 static hone_status join(hn_node **out, hn_node *n, hn_node *before, const char *op, int n_inputs,
                         const char *hint, hn_error *err) {
     hn_node *m;
     hn_value *v;
-    HN_TRY(hn_node_create(&m, n->graph, "", op, n->name, n_inputs, 1, err));
+    HN_TRY(hn_node_create(&m, n->graph, "", op, "", n_inputs, 1, err));
     HN_TRY(hn_value_create(&v, n->graph, NULL, hint, err));
     v->lifted = true;
-    m->op = hn_op_find("", op);
-    m->opset = HN_NEWEST_OPSET;
-    m->source = n->source;
-    n->source->n_nodes++;
+    become_part(m, n);
     hn_node_set_output(m, 0, v);
     hn_node_insert(m, before);
     *out = m;
     return HONE_OK;
+}
+
+/* `after` takes over output i of n, and has as its input 0 what n computes now. */
+static void take_over(hn_node *n, int i, hn_node *after) {
+    hn_value *y = n->outputs[i], *inner = after->outputs[0];
+    hn_node_set_output(after, 0, NULL);
+    hn_node_set_output(n, i, NULL);
+    hn_node_set_output(n, i, inner);
+    hn_node_set_output(after, 0, y);
+    hn_node_set_input(after, 0, inner);
+}
+
+/* n computes on its input 0 flattened to two axes, and its output 0 is shaped back. */
+static hone_status run_flat(hn_node *n, int64_t axis, hn_error *err) {
+    hn_value *x = hn_node_input(n, 0);
+    hn_node *shape, *flat, *back;
+    HN_TRY(join(&shape, n, n, "Shape", 1, "shape", err));
+    hn_node_set_input(shape, 0, x);
+    HN_TRY(join(&flat, n, n, "Flatten", 1, "flat", err));
+    hn_node_set_input(flat, 0, x);
+    HN_TRY(hn_node_set_i(flat, "axis", axis, err));
+    hn_node_set_input(n, 0, flat->outputs[0]);
+    HN_TRY(join(&back, n, n->next, "Reshape", 2, "result", err));
+    hn_node_set_input(back, 1, shape->outputs[0]);
+    take_over(n, 0, back);
+    return HONE_OK;
+}
+
+/* Outputs from `first` on are taken from the node; false when one is used. */
+static bool drop_outputs(hn_node *n, int first) {
+    for (int i = first; i < n->n_outputs; i++)
+        if (n->outputs[i] != NULL && n->outputs[i]->n_uses > 0) return false;
+    for (int i = first; i < n->n_outputs; i++) hn_node_set_output(n, i, NULL);
+    if (n->n_outputs > first) n->n_outputs = first;
+    return true;
+}
+
+static bool attr_text_is(const hn_attr *a, const char *value) {
+    return a != NULL && a->type == HN_ATTR_STRING && a->u.s.n == strlen(value) &&
+           memcmp(a->u.s.p, value, a->u.s.n) == 0;
 }
 
 /* ---- helpers for the way back ---- */
@@ -103,16 +173,11 @@ static hn_value *form_input(const hn_form *f, int i) {
     return i < f->n_inputs ? f->inputs[i] : NULL;
 }
 
-/* Contents of input i, which must be constant. */
+/* Contents of input i, which must be constant numbers. */
 static hone_status want_constant(const hn_form *f, int i, const hn_tensor **t, hn_error *err) {
     const hn_value *v = form_input(f, i);
-    *t = v != NULL && !v->is_input ? v->constant : NULL;
-    if (v != NULL && *t == NULL && v->producer != NULL) {
-        const hn_attr *a = hn_node_attr(v->producer, "value");
-        if (strcmp(v->producer->op_type, "Constant") == 0 && a != NULL && a->type == HN_ATTR_TENSOR)
-            *t = a->u.tensor;
-    }
-    HN_CHECK(err, *t != NULL && (*t)->data != NULL, HONE_E_UNSUPPORTED,
+    *t = constant_of(v);
+    HN_CHECK(err, *t != NULL && (*t)->n < INT_MAX, HONE_E_UNSUPPORTED,
              "input %d ('%s') is computed, the old definition wants a constant", i,
              v != NULL ? v->name : "");
     return HONE_OK;
@@ -170,11 +235,24 @@ static hone_status input_to_float(hn_form *f, int i, const char *attr, hn_arena 
     HN_TRY(want_constant(f, i, &t, err));
     HN_CHECK(err, t->n == 1, HONE_E_UNSUPPORTED, "input %d has %lld elements, expected one", i,
              (long long)t->n);
+    double v = hn_tensor_f64(t, 0);
+    bool fits = v != v || v == HUGE_VAL || v == -HUGE_VAL || fabs(v) <= (double)FLT_MAX;
+    HN_CHECK(err, fits && (v != v || (double)(float)v == v), HONE_E_UNSUPPORTED,
+             "input %d is %.17g, which is no float", i, v);
     hn_attr *a;
     HN_TRY(form_add_attr(f, arena, attr, HN_ATTR_FLOAT, &a, err));
-    a->u.f = (float)hn_tensor_f64(t, 0);
+    a->u.f = (float)v;
     f->inputs[i] = NULL;
     return HONE_OK;
+}
+
+static int64_t form_int(const hn_form *f, const char *name, int64_t fallback) {
+    const hn_attr *a = form_attr(f, name);
+    return a != NULL && a->type == HN_ATTR_INT ? a->u.i : fallback;
+}
+
+static bool form_text_is(const hn_form *f, const char *name, const char *value) {
+    return attr_text_is(form_attr(f, name), value);
 }
 
 static void trim_inputs(hn_form *f) {
@@ -183,19 +261,16 @@ static void trim_inputs(hn_form *f) {
 
 /* ---- rules ---- */
 
-static hone_status keep_lift(hn_node *n, hn_error *err) {
-    (void)n, (void)err;
-    return HONE_OK;
-}
-
-static hone_status keep(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
-    (void)n, (void)f, (void)arena, (void)err;
-    return HONE_OK;
-}
-
 static hone_status newest_only(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
     (void)n, (void)f, (void)arena;
     return hn_fail(err, HONE_E_UNSUPPORTED, "the old definition cannot express it");
+}
+
+/* All operators: a list that meant nothing to the result. */
+static hone_status drop_consumed_inputs(hn_node *n, hn_error *err) {
+    (void)err;
+    hn_node_remove_attr(n, "consumed_inputs");
+    return HONE_OK;
 }
 
 /* Squeeze, Unsqueeze, Reduce*: axes */
@@ -203,17 +278,33 @@ static hone_status axes_attr(hn_node *n, hn_error *err) { return ints_to_input(n
 
 static hone_status axes_input(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
     (void)n;
-    const hn_attr *noop = form_attr(f, "noop_with_empty_axes");
-    bool keeps = noop != NULL && noop->u.i != 0;
-    form_drop_attr(f, "noop_with_empty_axes");
     HN_TRY(input_to_ints(f, 1, "axes", arena, err));
-    const hn_attr *axes = form_attr(f, "axes");
-    if (axes == NULL || axes->n == 0) {
-        HN_CHECK(err, !keeps, HONE_E_UNSUPPORTED, "it reduces over no axis (noop_with_empty_axes)");
-        form_drop_attr(f, "axes");
-    }
     trim_inputs(f);
     return HONE_OK;
+}
+
+/* No axes mean all of them, unless an attribute that did not exist says none. */
+static hone_status reduce_axes_input(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    HN_TRY(axes_input(n, f, arena, err));
+    const hn_attr *axes = form_attr(f, "axes");
+    bool none = axes == NULL || axes->n == 0;
+    HN_CHECK(err, !none || form_int(f, "noop_with_empty_axes", 0) == 0, HONE_E_UNSUPPORTED,
+             "it reduces over no axis (noop_with_empty_axes)");
+    form_drop_attr(f, "noop_with_empty_axes");
+    if (none) form_drop_attr(f, "axes");
+    return HONE_OK;
+}
+
+static hone_status cast_name(hn_node *n, hn_error *err) {
+    const hn_attr *a = hn_node_attr(n, "to");
+    if (a == NULL || a->type != HN_ATTR_STRING) return HONE_OK;
+    char name[32] = "";
+    for (size_t i = 0; i < a->u.s.n && i + 1 < sizeof name; i++)
+        name[i] = (char)tolower((unsigned char)a->u.s.p[i]);
+    hone_dtype t = hn_dtype_from_onnx_name(name);
+    HN_CHECK(err, t != HONE_DTYPE_NONE, HONE_E_MODEL, "attribute 'to' is '%s', which is no type",
+             name);
+    return hn_node_set_i(n, "to", t, err);
 }
 
 static hone_status clip_attrs(hn_node *n, hn_error *err) {
@@ -241,6 +332,48 @@ static hone_status concat_axis(hn_node *n, hn_error *err) {
     return hn_node_attr(n, "axis") == NULL ? hn_node_set_i(n, "axis", 1, err) : HONE_OK;
 }
 
+/* A tensor in the arena over data that lives as long. */
+static hn_tensor *arena_tensor(hn_arena *arena, hone_dtype dtype, int rank, int64_t n,
+                               const void *data) {
+    hn_tensor *t = hn_arena_zero(arena, sizeof *t);
+    if (t == NULL) return NULL;
+    t->dtype = dtype;
+    t->rank = rank;
+    t->dims[0] = t->n = n;
+    t->bytes = (size_t)n * (size_t)hone_dtype_bits(dtype) / 8;
+    t->data = (void *)(uintptr_t)data;
+    return t;
+}
+
+/* Numbers could only be said as a tensor. */
+static hone_status constant_value(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n;
+    static const struct {
+        const char *name;
+        hn_attr_type type;
+        hone_dtype dtype;
+        int rank;
+    } kinds[] = {{"value_float", HN_ATTR_FLOAT, HONE_DTYPE_F32, 0},
+                 {"value_int", HN_ATTR_INT, HONE_DTYPE_S64, 0},
+                 {"value_floats", HN_ATTR_FLOATS, HONE_DTYPE_F32, 1},
+                 {"value_ints", HN_ATTR_INTS, HONE_DTYPE_S64, 1}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const hn_attr *a = form_attr(f, kinds[i].name);
+        if (a == NULL || a->type != kinds[i].type) continue;
+        const void *data = kinds[i].rank == 0                ? (const void *)&a->u
+                           : kinds[i].type == HN_ATTR_FLOATS ? (const void *)a->u.floats
+                                                             : (const void *)a->u.ints;
+        hn_tensor *t =
+            arena_tensor(arena, kinds[i].dtype, kinds[i].rank, kinds[i].rank == 0 ? 1 : a->n, data);
+        if (t == NULL) return HN_NOMEM(err);
+        form_drop_attr(f, kinds[i].name);
+        hn_attr *value;
+        HN_TRY(form_add_attr(f, arena, "value", HN_ATTR_TENSOR, &value, err));
+        value->u.tensor = t;
+    }
+    return HONE_OK;
+}
+
 static hone_status dft_attr(hn_node *n, hn_error *err) {
     int64_t axis;
     HN_TRY(int_attr(n, "axis", 1, &axis, err));
@@ -252,6 +385,7 @@ static hone_status dft_attr(hn_node *n, hn_error *err) {
 }
 
 static hone_status dft_input(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n;
     int64_t axis = -2;
     if (form_input(f, 2) != NULL) {
         const hn_tensor *t;
@@ -260,13 +394,30 @@ static hone_status dft_input(const hn_node *n, hn_form *f, hn_arena *arena, hn_e
         axis = hn_tensor_s64(t, 0);
         f->inputs[2] = NULL;
     }
-    int rank = rank_of(hn_node_input(n, 0));
-    if (axis < 0 && rank >= 0) axis += rank;
-    HN_CHECK(err, axis >= 0, HONE_E_UNSUPPORTED, "its axis counts from the end of an unknown rank");
     hn_attr *a;
     HN_TRY(form_add_attr(f, arena, "axis", HN_ATTR_INT, &a, err));
     a->u.i = axis;
     trim_inputs(f);
+    return HONE_OK;
+}
+
+/* The mask had the type of the data. */
+static hone_status dropout_mask(hn_node *n, hn_error *err) {
+    if (hn_node_output(n, 1) == NULL || drop_outputs(n, 1)) return HONE_OK;
+    hone_dtype t;
+    hn_node *cast;
+    HN_TRY(want_dtype(n, &t, err));
+    HN_TRY(join(&cast, n, n->next, "Cast", 1, "kept", err));
+    HN_TRY(hn_node_set_i(cast, "to", t, err));
+    take_over(n, 1, cast);
+    return HONE_OK;
+}
+
+static hone_status dropout_no_mask(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n, (void)arena;
+    bool used = f->n_outputs > 1 && f->outputs[1] != NULL && f->outputs[1]->n_uses > 0;
+    HN_CHECK(err, !used, HONE_E_UNSUPPORTED, "its mask is of bools");
+    if (f->n_outputs > 1) f->n_outputs = 1;
     return HONE_OK;
 }
 
@@ -300,23 +451,17 @@ static hone_status dropout_input(const hn_node *n, hn_form *f, hn_arena *arena, 
 static const char *const grid_names[2][2] = {{"bilinear", "linear"}, {"bicubic", "cubic"}};
 
 static hone_status grid_modes(hn_node *n, hn_error *err) {
-    const hn_attr *a = hn_node_attr(n, "mode");
-    for (int i = 0; a != NULL && a->type == HN_ATTR_STRING && i < 2; i++)
-        if (a->u.s.n == strlen(grid_names[i][0]) &&
-            memcmp(a->u.s.p, grid_names[i][0], a->u.s.n) == 0)
+    for (int i = 0; i < 2; i++)
+        if (attr_text_is(hn_node_attr(n, "mode"), grid_names[i][0]))
             return hn_node_set_s(n, "mode", grid_names[i][1], err);
     return HONE_OK;
 }
 
 static hone_status grid_old_modes(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
     int rank = rank_of(hn_node_input(n, 0));
-    HN_CHECK(err, rank == 4 || rank < 0, HONE_E_UNSUPPORTED,
-             "its input has rank %d, only 4 existed", rank);
-    const hn_attr *a = form_attr(f, "mode");
-    for (int i = 0; a != NULL && i < 2; i++) {
-        if (a->u.s.n != strlen(grid_names[i][1]) ||
-            memcmp(a->u.s.p, grid_names[i][1], a->u.s.n) != 0)
-            continue;
+    HN_CHECK(err, rank == 4, HONE_E_UNSUPPORTED, "only inputs of rank 4 existed, its has %d", rank);
+    for (int i = 0; i < 2; i++) {
+        if (!form_text_is(f, "mode", grid_names[i][1])) continue;
         hn_attr *old;
         HN_TRY(form_add_attr(f, arena, "mode", HN_ATTR_STRING, &old, err));
         old->u.s = (hn_str){grid_names[i][0], strlen(grid_names[i][0])};
@@ -364,12 +509,12 @@ static hone_status old_broadcast(hn_node *n, hn_error *err) {
         HN_TRY(want_rank_of(hn_node_input(n, 0), &ra, err));
         HN_TRY(want_rank_of(hn_node_input(n, 1), &rb, err));
         if (axis < 0) axis += ra;
-        HN_CHECK(err, axis >= 0 && axis + rb <= ra, HONE_E_MODEL,
+        HN_CHECK(err, axis >= 0 && axis <= ra - rb, HONE_E_MODEL,
                  "axis %lld does not place a tensor of rank %d inside one of rank %d",
                  (long long)axis, rb, ra);
         int64_t axes[HONE_MAX_RANK];
         int count = 0;
-        for (int i = (int)axis + rb; i < ra; i++) axes[count++] = rb + (i - (int)axis - rb);
+        for (int i = (int)axis + rb; i < ra; i++) axes[count++] = i - (int)axis;
         if (count > 0) {
             hn_node *up;
             HN_TRY(join(&up, n, n, "Unsqueeze", 2, "aligned", err));
@@ -400,19 +545,88 @@ static hone_status prelu_slope(hn_node *n, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status spatial_attr(hn_node *n, hn_error *err) {
+static hone_status drop_broadcast(hn_node *n, hn_error *err) {
+    (void)err;
+    hn_node_remove_attr(n, "broadcast");
+    return HONE_OK;
+}
+
+static hone_status drop_output_sequence(hn_node *n, hn_error *err) {
+    (void)err;
+    hn_node_remove_attr(n, "output_sequence");
+    return HONE_OK;
+}
+
+/* p was a FLOAT. */
+static hone_status norm_p(hn_node *n, hn_error *err) {
+    bool there;
+    float p = 2;
+    HN_TRY(float_attr(n, "p", &there, &p, err));
+    HN_CHECK(err, p >= 1 && p <= 1024 && p == floorf(p), HONE_E_UNSUPPORTED,
+             "p is %g, only whole numbers are supported", (double)p);
+    return there ? hn_node_set_i(n, "p", (int64_t)p, err) : HONE_OK;
+}
+
+static hone_status selu_defaults(hn_node *n, hn_error *err) {
+    if (hn_node_attr(n, "alpha") == NULL) HN_TRY(hn_node_set_f(n, "alpha", 1.6732f, err));
+    return hn_node_attr(n, "gamma") == NULL ? hn_node_set_f(n, "gamma", 1.0507f, err) : HONE_OK;
+}
+
+/* Max, Min, Mean, Sum did not broadcast. */
+static hone_status no_broadcast(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n, (void)arena;
+    for (int i = 1; i < f->n_inputs; i++) {
+        const hn_shape *a = &f->inputs[0]->type.shape, *b = &f->inputs[i]->type.shape;
+        HN_CHECK(err, a->rank >= 0 && hn_shape_equal(a, b), HONE_E_UNSUPPORTED,
+                 "its inputs may be of different shapes");
+    }
+    return HONE_OK;
+}
+
+/* Floats needed fmod = 1. */
+static hone_status mod_of_floats(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)arena;
+    const hn_value *x = hn_node_input(n, 0);
+    bool floats = x == NULL || !hn_dtype_is_int(x->type.dtype);
+    HN_CHECK(err, !floats || form_int(f, "fmod", 0) != 0, HONE_E_UNSUPPORTED,
+             "only integers were divided with the sign of the divisor");
+    return HONE_OK;
+}
+
+/* Quantization was per tensor. */
+static hone_status per_tensor(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n, (void)arena;
+    const hn_value *scale = form_input(f, 1);
+    const hn_shape *s = scale != NULL ? &scale->type.shape : NULL;
+    bool one = s != NULL && s->rank >= 0;
+    for (int i = 0; one && i < s->rank; i++) one = hn_dim_is(s->dim[i], 1);
+    HN_CHECK(err, one, HONE_E_UNSUPPORTED, "it has more than one scale");
+    form_drop_attr(f, "axis");
+    return HONE_OK;
+}
+
+/* Statistics per activation are statistics per channel of the flattened input. */
+static hone_status batch_norm_spatial(hn_node *n, hn_error *err) {
     int64_t spatial;
     HN_TRY(int_attr(n, "spatial", 1, &spatial, err));
-    HN_CHECK(err, spatial == 1, HONE_E_UNSUPPORTED,
-             "spatial = 0 (statistics per activation) is not supported");
     hn_node_remove_attr(n, "spatial");
     hn_node_remove_attr(n, "is_test");
-    hn_node_remove_attr(n, "consumed_inputs");
-    for (int i = 1; i < n->n_outputs; i++)
-        HN_CHECK(err, n->outputs[i] == NULL || n->outputs[i]->n_uses == 0, HONE_E_UNSUPPORTED,
-                 "its training outputs are used");
-    for (int i = 1; i < n->n_outputs; i++) hn_node_set_output(n, i, NULL);
-    n->n_outputs = 1;
+    if (spatial != 0 || hn_node_output(n, 0) == NULL) return HONE_OK;
+    HN_TRY(run_flat(n, 1, err));
+    for (int i = 1; i < n->n_inputs; i++) {
+        hn_node *flat;
+        if (hn_node_input(n, i) == NULL) continue;
+        HN_TRY(join(&flat, n, n, "Reshape", 2, "flat", err));
+        hn_node_set_input(flat, 0, hn_node_input(n, i));
+        HN_TRY(give_ints(flat, 1, "shape", (int64_t[]){-1}, 1, err));
+        hn_node_set_input(n, i, flat->outputs[0]);
+    }
+    return HONE_OK;
+}
+
+/* The outputs of training were others. */
+static hone_status batch_norm_outputs(hn_node *n, hn_error *err) {
+    HN_CHECK(err, drop_outputs(n, 1), HONE_E_UNSUPPORTED, "its training outputs are used");
     return HONE_OK;
 }
 
@@ -448,12 +662,6 @@ static hone_status resize_10(hn_node *n, hn_error *err) {
     return hn_node_set_s(n, "nearest_mode", "floor", err);
 }
 
-static bool form_text_is(const hn_form *f, const char *name, const char *value) {
-    const hn_attr *a = form_attr(f, name);
-    return a != NULL && a->type == HN_ATTR_STRING && a->u.s.n == strlen(value) &&
-           memcmp(a->u.s.p, value, a->u.s.n) == 0;
-}
-
 static hone_status resize_11(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
     (void)n, (void)arena;
     bool nearest = form_attr(f, "mode") == NULL || form_text_is(f, "mode", "nearest");
@@ -477,18 +685,62 @@ static bool is_empty(const hn_value *v) {
     return false;
 }
 
-/* roi and scales could not be left out; a tensor without elements stood for that. */
-static hone_status resize_empty(hn_node *n, hn_error *err) {
-    (void)err;
-    for (int i = 1; i <= 2 && i < n->n_inputs; i++)
-        if (is_empty(hn_node_input(n, i))) hn_node_set_input(n, i, NULL);
+/* Where sizes said it all, scales were given but empty; now they must be absent.
+ * floor((x + 0.5) / scale) is what rounding half_pixel coordinates half up gives. */
+static hone_status resize_12(hn_node *n, hn_error *err) {
+    if (hn_node_input(n, 3) != NULL && is_empty(hn_node_input(n, 2))) hn_node_set_input(n, 2, NULL);
+    const char *coordinates = "coordinate_transformation_mode";
+    if (!attr_text_is(hn_node_attr(n, coordinates), "tf_half_pixel_for_nn")) return HONE_OK;
+    const hn_attr *mode = hn_node_attr(n, "mode");
+    HN_CHECK(err,
+             (mode == NULL || attr_text_is(mode, "nearest")) &&
+                 attr_text_is(hn_node_attr(n, "nearest_mode"), "floor"),
+             HONE_E_UNSUPPORTED, "tf_half_pixel_for_nn is supported with nearest (floor) only");
+    HN_TRY(hn_node_set_s(n, coordinates, "half_pixel", err));
+    return hn_node_set_s(n, "nearest_mode", "round_prefer_ceil", err);
+}
+
+/* An empty roi serves as empty scales. */
+static hone_status resize_13(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n, (void)arena, (void)err;
+    const hn_value *roi = form_input(f, 1);
+    if (form_input(f, 3) != NULL && f->inputs[2] == NULL && is_empty(roi) &&
+        roi->type.dtype == HONE_DTYPE_F32)
+        f->inputs[2] = f->inputs[1];
     return HONE_OK;
 }
 
-static hone_status resize_scales(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
-    (void)n, (void)arena;
-    HN_CHECK(err, form_input(f, 2) != NULL, HONE_E_UNSUPPORTED, "scales could not be left out");
+/* Upsample only enlarges. */
+static hone_status resize_rename(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    const hn_tensor *scales;
+    int64_t need;
+    HN_TRY(hn_form_fit(n, f, 10, arena, &need, err));
+    HN_TRY(want_constant(f, 1, &scales, err));
+    for (int64_t i = 0; i < scales->n; i++)
+        HN_CHECK(err, hn_tensor_f64(scales, i) >= 1, HONE_E_UNSUPPORTED,
+                 "it scales by %g, only enlarging existed", hn_tensor_f64(scales, i));
+    f->op_type = "Upsample";
     return HONE_OK;
+}
+
+/* Scales of the image axes alone, and another name for linear. */
+static hone_status upsample_sides(hn_node *n, hn_error *err) {
+    bool high, wide;
+    float *scales = hn_arena_array(&n->graph->model->arena, 4, sizeof *scales);
+    if (scales == NULL) return HN_NOMEM(err);
+    scales[0] = scales[1] = 1;
+    HN_TRY(float_attr(n, "height_scale", &high, &scales[2], err));
+    HN_TRY(float_attr(n, "width_scale", &wide, &scales[3], err));
+    HN_CHECK(err, high && wide, HONE_E_MODEL,
+             "attribute 'height_scale' or 'width_scale' is missing");
+    hn_attr *a;
+    HN_TRY(hn_node_add_attr(&a, n, "scales", HN_ATTR_FLOATS, err));
+    a->n = 4;
+    a->u.floats = scales;
+    hn_node_remove_attr(n, "height_scale");
+    hn_node_remove_attr(n, "width_scale");
+    bool linear = attr_text_is(hn_node_attr(n, "mode"), "bilinear");
+    return linear ? hn_node_set_s(n, "mode", "linear", err) : HONE_OK;
 }
 
 static hone_status upsample_attr(hn_node *n, hn_error *err) {
@@ -499,6 +751,21 @@ static hone_status upsample_attr(hn_node *n, hn_error *err) {
     HN_TRY(hn_tensor_from_f32(&t, n->graph->model->alloc, 1, (int64_t[]){a->n}, a->u.floats, err));
     HN_TRY(give_constant(n, 1, "scales", t, err));
     hn_node_remove_attr(n, "scales");
+    return HONE_OK;
+}
+
+static hone_status upsample_input(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n;
+    const hn_tensor *t;
+    HN_TRY(want_constant(f, 1, &t, err));
+    float *scales = hn_arena_array(arena, (size_t)t->n + 1, sizeof *scales);
+    hn_attr *a;
+    if (scales == NULL) return HN_NOMEM(err);
+    for (int64_t i = 0; i < t->n; i++) scales[i] = (float)hn_tensor_f64(t, i);
+    HN_TRY(form_add_attr(f, arena, "scales", HN_ATTR_FLOATS, &a, err));
+    a->n = (int)t->n;
+    a->u.floats = scales;
+    f->n_inputs = 1;
     return HONE_OK;
 }
 
@@ -561,48 +828,39 @@ static hone_status slice_inputs(const hn_node *n, hn_form *f, hn_arena *arena, h
     return HONE_OK;
 }
 
+/* Axis `axis` and those after it are the same as `axis` alone: they have one element each. */
+static bool is_last(const hn_value *x, int64_t axis) {
+    int rank = rank_of(x);
+    for (int64_t i = axis + 1; i < rank; i++)
+        if (!hn_dim_is(x->type.shape.dim[i], 1)) return false;
+    return axis >= 0 && axis < rank;
+}
+
 /* Before opset 13 the axes from `axis` on were one: softmax ran over all of them together. */
 static hone_status softmax_2d(hn_node *n, hn_error *err) {
-    int rank;
     int64_t axis;
-    hn_value *x = hn_node_input(n, 0), *y = hn_node_output(n, 0);
-    HN_TRY(want_rank_of(x, &rank, err));
+    const hn_value *x = hn_node_input(n, 0);
     HN_TRY(int_attr(n, "axis", 1, &axis, err));
-    HN_CHECK(err, axis >= -rank && axis <= rank, HONE_E_MODEL, "axis %lld is outside [-%d, %d]",
-             (long long)axis, rank, rank);
-    if (axis < 0) axis += rank;
-    bool single = axis < rank;
-    for (int i = (int)axis + 1; i < rank; i++)
-        single = single && hn_dim_is(x->type.shape.dim[i], 1);
-    if (single || y == NULL) return hn_node_set_i(n, "axis", axis, err);
-
-    hn_node *shape, *flat, *back;
-    HN_TRY(join(&shape, n, n, "Shape", 1, "shape", err));
-    hn_node_set_input(shape, 0, x);
-    HN_TRY(join(&flat, n, n, "Flatten", 1, "flat", err));
-    hn_node_set_input(flat, 0, x);
-    HN_TRY(hn_node_set_i(flat, "axis", axis, err));
-    HN_TRY(join(&back, n, n->next, "Reshape", 2, "soft", err));
-    hn_value *soft = back->outputs[0]; /* made for back; the two outputs change places */
-    hn_node_set_output(back, 0, NULL);
-    hn_node_set_output(n, 0, NULL);
-    hn_node_set_output(n, 0, soft);
-    hn_node_set_output(back, 0, y);
-    hn_node_set_input(n, 0, flat->outputs[0]);
-    hn_node_set_input(back, 0, soft);
-    hn_node_set_input(back, 1, shape->outputs[0]);
+    int rank = rank_of(x);
+    HN_CHECK(err, rank < 0 || (axis >= -rank && axis <= rank), HONE_E_MODEL,
+             "axis %lld is outside [-%d, %d]", (long long)axis, rank, rank);
+    if (axis < 0 && rank >= 0) axis += rank;
+    if (is_last(x, axis) || hn_node_output(n, 0) == NULL)
+        return hn_node_set_i(n, "axis", axis, err);
+    HN_TRY(run_flat(n, axis, err));
     return hn_node_set_i(n, "axis", 1, err);
 }
 
 static hone_status softmax_last(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
-    const hn_attr *a = form_attr(f, "axis");
-    int64_t axis = a != NULL ? a->u.i : -1;
-    int rank = rank_of(hn_node_input(n, 0));
-    HN_CHECK(err, rank > 0 && (axis == -1 || axis == rank - 1), HONE_E_UNSUPPORTED,
-             "its axis %lld is not the last of rank %d", (long long)axis, rank);
+    int64_t axis = form_int(f, "axis", -1);
+    const hn_value *x = hn_node_input(n, 0);
+    int rank = rank_of(x);
+    if (axis < 0 && rank >= 0) axis += rank;
+    HN_CHECK(err, is_last(x, axis), HONE_E_UNSUPPORTED,
+             "its axis %lld may not be the last of rank %d", (long long)axis, rank);
     hn_attr *old;
     HN_TRY(form_add_attr(f, arena, "axis", HN_ATTR_INT, &old, err));
-    old->u.i = rank - 1;
+    old->u.i = axis;
     return HONE_OK;
 }
 
@@ -624,16 +882,14 @@ static hone_status split_count(hn_node *n, hn_error *err) {
 
 static hone_status split_no_count(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
     (void)arena;
-    const hn_attr *count = form_attr(f, "num_outputs");
-    if (count == NULL) return HONE_OK;
-    const hn_attr *at = form_attr(f, "axis");
+    if (form_attr(f, "num_outputs") == NULL) return HONE_OK;
     const hn_value *x = hn_node_input(n, 0);
     int rank = rank_of(x);
-    int64_t axis = at != NULL ? at->u.i : 0, size;
+    int64_t axis = form_int(f, "axis", 0), count = form_int(f, "num_outputs", 0), size;
     if (axis < 0) axis += rank;
     HN_CHECK(err,
              axis >= 0 && axis < rank && hn_dim_is_const(x->type.shape.dim[axis], &size) &&
-                 count->u.i > 0 && size % count->u.i == 0,
+                 count > 0 && size % count == 0,
              HONE_E_UNSUPPORTED, "its parts may be of unequal size");
     form_drop_attr(f, "num_outputs");
     return HONE_OK;
@@ -660,35 +916,59 @@ static hone_status topk_input(const hn_node *n, hn_form *f, hn_arena *arena, hn_
     return HONE_OK;
 }
 
+/* The deepest graph in and under g. */
+static int deepest(const hn_graph *g) {
+    int depth = g->depth;
+    for (const hn_node *n = g->first; n != NULL; n = n->next) {
+        int at = 0;
+        for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;) {
+            int under = deepest(sub);
+            if (under > depth) depth = under;
+        }
+    }
+    return depth;
+}
+
+static void move_down(hn_graph *g) {
+    g->depth++;
+    for (const hn_node *n = g->first; n != NULL; n = n->next) {
+        int at = 0;
+        for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;) move_down(sub);
+    }
+}
+
 /* Scan-8 ran over a batch: it is a Scan over the batch whose body is the Scan over the sequence. */
 static hone_status scan_batch(hn_node *n, hn_error *err) {
-    hn_model *m = n->graph->model;
     hn_attr *body = hn_node_attr(n, "body");
+    const hn_attr *directions = hn_node_attr(n, "directions");
     int64_t n_scans;
     HN_TRY(int_attr(n, "num_scan_inputs", 0, &n_scans, err));
     HN_CHECK(err, body != NULL && body->type == HN_ATTR_GRAPH, HONE_E_MODEL,
              "attribute 'body' (GRAPH) is missing");
+    HN_CHECK(err, directions == NULL || directions->type == HN_ATTR_INTS, HONE_E_MODEL,
+             "attribute 'directions' is not INTS");
     HN_CHECK(err, hn_node_input(n, 0) == NULL, HONE_E_UNSUPPORTED,
              "sequence lengths are not supported");
     int n_in = n->n_inputs - 1; /* without the sequence lengths */
     HN_CHECK(err, n_scans > 0 && n_scans <= n_in, HONE_E_MODEL,
              "num_scan_inputs is %lld, but there are %d inputs", (long long)n_scans, n_in);
     hn_graph *inner = body->u.graph, *outer;
-    HN_TRY(hn_graph_create(&outer, m, n->graph, err));
+    HN_CHECK(err, deepest(inner) < HN_MAX_DEPTH, HONE_E_LIMIT,
+             "subgraphs are nested more than %d deep", HN_MAX_DEPTH);
+
+    HN_TRY(hn_graph_create(&outer, n->graph->model, n->graph, err));
     outer->owner = n;
     outer->name = inner->name;
-
     hn_node *scan;
-    HN_TRY(hn_node_create(&scan, outer, "", "Scan", n->name, n_in, n->n_outputs, err));
-    scan->op = hn_op_find("", "Scan");
-    scan->opset = HN_NEWEST_OPSET;
+    HN_TRY(hn_node_create(&scan, outer, "", "Scan", "", n_in, n->n_outputs, err));
+    hn_node_insert(scan, NULL);
+    become_part(scan, n);
     for (int i = 0; i < n_in; i++) {
         hn_value *v;
         HN_TRY(hn_value_create(&v, outer, NULL, "item", err));
         HN_TRY(hn_graph_add_input(outer, v, err));
         hn_node_set_input(scan, i, v);
     }
-    hn_node_insert(scan, NULL);
     for (int i = 0; i < n->n_outputs; i++) {
         hn_value *v;
         HN_TRY(hn_value_create(&v, outer, NULL, "result", err));
@@ -696,22 +976,21 @@ static hone_status scan_batch(hn_node *n, hn_error *err) {
         HN_TRY(hn_graph_add_output(outer, v, err));
     }
     HN_TRY(hn_node_set_i(scan, "num_scan_inputs", n_scans, err));
-    const hn_attr *directions = hn_node_attr(n, "directions");
-    if (directions != NULL && directions->type == HN_ATTR_INTS)
+    if (directions != NULL)
         HN_TRY(hn_node_set_ints(scan, "scan_input_directions", directions->u.ints, directions->n,
                                 err));
     hn_attr *moved;
     HN_TRY(hn_node_add_attr(&moved, scan, "body", HN_ATTR_GRAPH, err));
+    HN_TRY(hn_node_set_i(n, "num_scan_inputs", n_in, err));
     moved->u.graph = inner;
     inner->parent = outer;
     inner->owner = scan;
-    inner->depth = outer->depth + 1;
+    move_down(inner);
 
     body->u.graph = outer;
     for (int i = 0; i < n_in; i++) hn_node_set_input(n, i, hn_node_input(n, i + 1));
-    HN_TRY(hn_node_resize_inputs(n, n_in, err));
     hn_node_remove_attr(n, "directions");
-    return hn_node_set_i(n, "num_scan_inputs", n_in, err);
+    return hn_node_resize_inputs(n, n_in, err);
 }
 
 const hn_lift_rule hn_lift_rules[] = {

@@ -269,10 +269,13 @@ const hn_op_def *hn_op_find(const char *domain, const char *name);
 /* Looks up the operator of every node of the model; what is not known stays NULL. */
 void hn_model_bind_ops(hn_model *m);
 const hn_sig *hn_op_sig(const hn_op_def *op);
+/* The types of one of the sets named above; 0: there is no such set. */
+hn_dtypes hn_op_types(hn_str name);
 const hn_attr_def *hn_op_attr(const hn_op_def *op, const char *name);
 /* The version of the definition in force at an opset (the largest of `versions` not above it); 0
  * when the operator did not exist yet. */
 int hn_op_version_at(const hn_op_def *op, int64_t opset);
+int hn_op_first_version(const hn_op_def *op);
 
 /* Arity and attributes against the descriptor; fails on the first finding. Attributes the operator
  * does not declare are not an error (they are kept). */

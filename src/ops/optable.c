@@ -1,6 +1,7 @@
 /* The table of operators, lookup in it, and the signature texts parsed. */
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,24 +21,24 @@ const int hn_n_ops = N_OPS;
 
 /* ---- signatures ---- */
 
+#define SUB_BYTE_INTS (HN_DTYPE_BIT(S4) | HN_DTYPE_BIT(U4) | HN_DTYPE_BIT(S2) | HN_DTYPE_BIT(U2))
+#define INTS (HN_DTYPES_INT & ~SUB_BYTE_INTS)
+
 static const struct group {
     const char *name;
     hn_dtypes types;
 } groups[] = {
     {"ieee", HN_DTYPES_IEEE},
     {"float", HN_DTYPES_FLOAT},
-    {"sint", HN_DTYPE_BIT(S8) | HN_DTYPE_BIT(S16) | HN_DTYPE_BIT(S32) | HN_DTYPE_BIT(S64)},
-    {"uint", HN_DTYPE_BIT(U8) | HN_DTYPE_BIT(U16) | HN_DTYPE_BIT(U32) | HN_DTYPE_BIT(U64)},
-    {"int",
-     HN_DTYPES_INT & ~(HN_DTYPE_BIT(S4) | HN_DTYPE_BIT(U4) | HN_DTYPE_BIT(S2) | HN_DTYPE_BIT(U2))},
+    {"sint", INTS &HN_DTYPES_SIGNED},
+    {"uint", INTS &HN_DTYPES_UNSIGNED},
+    {"int", INTS},
     {"int4", HN_DTYPE_BIT(S4) | HN_DTYPE_BIT(U4)},
     {"int2", HN_DTYPE_BIT(S2) | HN_DTYPE_BIT(U2)},
     {"fp8", HN_DTYPES_FP8 & ~HN_DTYPE_BIT(F8E8M0)},
-    {"num", HN_DTYPES_FLOAT | (HN_DTYPES_INT & ~(HN_DTYPE_BIT(S4) | HN_DTYPE_BIT(U4) |
-                                                 HN_DTYPE_BIT(S2) | HN_DTYPE_BIT(U2)))},
-    {"tensor", HN_DTYPES_FLOAT | HN_DTYPES_COMPLEX | HN_DTYPE_BIT(BOOL) | HN_DTYPE_BIT(STRING) |
-                   (HN_DTYPES_INT &
-                    ~(HN_DTYPE_BIT(S4) | HN_DTYPE_BIT(U4) | HN_DTYPE_BIT(S2) | HN_DTYPE_BIT(U2)))},
+    {"num", HN_DTYPES_FLOAT | INTS},
+    {"tensor",
+     HN_DTYPES_FLOAT | HN_DTYPES_COMPLEX | HN_DTYPE_BIT(BOOL) | HN_DTYPE_BIT(STRING) | INTS},
     {"all", ((1u << HONE_DTYPE_COUNT_) - 1) & ~1u},
 };
 
@@ -78,7 +79,7 @@ static bool str_is(hn_str s, const char *text) {
     return strlen(text) == s.n && memcmp(s.p, text, s.n) == 0;
 }
 
-static hn_dtypes set_of(hn_str s) {
+hn_dtypes hn_op_types(hn_str s) {
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (str_is(s, groups[i].name)) return groups[i].types;
     for (int t = 1; t < HONE_DTYPE_COUNT_; t++)
@@ -104,7 +105,7 @@ static int parse_params(cursor *c, hn_param *params, vars *v, int *min, int *max
         *p = (hn_param){.name = word(c), .var = -1};
         must(c, ":");
         hn_str type = word(c);
-        p->types = set_of(type);
+        p->types = hn_op_types(type);
         if (p->types == 0) { /* a variable */
             int k = 0;
             while (k < v->n &&
@@ -145,8 +146,8 @@ static void parse_sig(const char *text, hn_sig *sig) {
         for (;;) {
             hn_str w = word(&c);
             if (w.n == 0) break;
-            assert(set_of(w) != 0 && "signature text: unknown set");
-            types |= set_of(w);
+            assert(hn_op_types(w) != 0 && "signature text: unknown set");
+            types |= hn_op_types(w);
         }
         for (int i = 0; i < sig->n_in; i++)
             if (sig->in[i].var == k) sig->in[i].types = types;
@@ -160,9 +161,12 @@ static void parse_sig(const char *text, hn_sig *sig) {
 
 /* ---- lookup ---- */
 
-static const hn_op_def *sorted[N_OPS + 1];
-static hn_sig sigs[N_OPS + 1];
+static hn_sig sigs[N_OPS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void parse_sigs(void) {
+    for (int i = 0; i < N_OPS; i++) parse_sig(hn_ops[i]->sig, &sigs[i]);
+}
 
 static const char *domain_of(const hn_op_def *op) { return op->domain != NULL ? op->domain : ""; }
 
@@ -171,22 +175,11 @@ static int compare(const char *domain, const char *name, const hn_op_def *op) {
     return d != 0 ? d : strcmp(name, op->name);
 }
 
-static int by_name(const void *a, const void *b) {
-    const hn_op_def *x = *(const hn_op_def *const *)a, *y = *(const hn_op_def *const *)b;
-    return compare(domain_of(x), x->name, y);
-}
-
-static void prepare(void) {
-    for (int i = 0; i < N_OPS; i++) sorted[i] = hn_ops[i];
-    qsort(sorted, (size_t)N_OPS, sizeof *sorted, by_name);
-    for (int i = 0; i < N_OPS; i++) parse_sig(sorted[i]->sig, &sigs[i]);
-}
-
+/* The table is sorted. */
 static int find(const char *domain, const char *name) {
-    pthread_once(&once, prepare);
     int lo = 0, hi = N_OPS;
     while (lo < hi) {
-        int mid = lo + (hi - lo) / 2, c = compare(domain, name, sorted[mid]);
+        int mid = lo + (hi - lo) / 2, c = compare(domain, name, hn_ops[mid]);
         if (c == 0) return mid;
         if (c < 0)
             hi = mid;
@@ -198,7 +191,7 @@ static int find(const char *domain, const char *name) {
 
 const hn_op_def *hn_op_find(const char *domain, const char *name) {
     int i = find(strcmp(domain, "ai.onnx") == 0 ? "" : domain, name);
-    return i < 0 ? NULL : sorted[i];
+    return i < 0 ? NULL : hn_ops[i];
 }
 
 void hn_model_bind_ops(hn_model *m) {
@@ -210,6 +203,7 @@ void hn_model_bind_ops(hn_model *m) {
 const hn_sig *hn_op_sig(const hn_op_def *op) {
     int i = find(domain_of(op), op->name);
     assert(i >= 0);
+    pthread_once(&once, parse_sigs);
     return &sigs[i];
 }
 
@@ -224,6 +218,8 @@ int hn_op_version_at(const hn_op_def *op, int64_t opset) {
     }
     return best;
 }
+
+int hn_op_first_version(const hn_op_def *op) { return (int)strtol(op->versions, NULL, 10); }
 
 /* ---- attributes ---- */
 
@@ -317,23 +313,30 @@ static const hn_param *param_at(const hn_param *params, int n, int i) {
     return &params[i < n ? i : n - 1];
 }
 
+/* given: slots that are filled, slots: those there are. */
+static hone_status check_count(const hn_node *n, const char *what, int given, int slots, int min,
+                               int max, hn_error *err) {
+    if (given >= min && slots <= max) return HONE_OK;
+    char label[320], wanted[32];
+    if (max == INT_MAX)
+        snprintf(wanted, sizeof wanted, "at least %d", min);
+    else if (min == max)
+        snprintf(wanted, sizeof wanted, "%d", min);
+    else
+        snprintf(wanted, sizeof wanted, "%d to %d", min, max);
+    return hn_fail(err, HONE_E_MODEL, "%s: has %d %s, expected %s",
+                   hn_node_label(n, label, sizeof label), slots > max ? slots : given, what,
+                   wanted);
+}
+
 hone_status hn_node_check_form(const hn_node *n, hn_error *err) {
     assert(n->op != NULL);
     const hn_sig *sig = hn_op_sig(n->op);
     char label[320];
     int n_in = n->n_inputs;
     while (n_in > 0 && n->inputs[n_in - 1].value == NULL) n_in--;
-    if (n_in < sig->in_min || n->n_inputs > sig->in_max) {
-        hn_node_label(n, label, sizeof label);
-        return sig->in_max == INT_MAX
-                   ? hn_fail(err, HONE_E_MODEL, "%s: has %d inputs, expected at least %d", label,
-                             n_in, sig->in_min)
-                   : hn_fail(err, HONE_E_MODEL, "%s: has %d inputs, expected %d to %d", label,
-                             n->n_inputs, sig->in_min, sig->in_max);
-    }
-    HN_CHECK(err, n->n_outputs >= sig->out_min && n->n_outputs <= sig->out_max, HONE_E_MODEL,
-             "%s: has %d outputs, expected %d to %d", hn_node_label(n, label, sizeof label),
-             n->n_outputs, sig->out_min, sig->out_max);
+    HN_TRY(check_count(n, "inputs", n_in, n->n_inputs, sig->in_min, sig->in_max, err));
+    HN_TRY(check_count(n, "outputs", n->n_outputs, n->n_outputs, sig->out_min, sig->out_max, err));
     for (int i = 0; i < n->n_inputs; i++) {
         const hn_param *p = param_at(sig->in, sig->n_in, i);
         HN_CHECK(err, n->inputs[i].value != NULL || p->optional || (i >= n_in && !p->variadic),
