@@ -177,6 +177,7 @@ static hone_status read_shape(hn_onnx_reader *r, hn_bytes bytes, hn_type *type, 
         if (copy == NULL) return HN_NOMEM(err);
         memcpy(copy, denotations, (size_t)type->shape.rank * sizeof *copy);
         type->dim_denotations = copy;
+        type->n_denotations = type->shape.rank;
     }
     return w.status;
 }

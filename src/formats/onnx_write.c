@@ -89,8 +89,9 @@ static void put_type(writer *w, uint32_t field, const hn_type *t) {
         hn_wire_put_int(&w->out, HN_ONNX_TENSOR_TYPE_ELEM_TYPE, t->dtype);
     if (t->shape.rank >= 0) {
         size_t shape = hn_wire_begin(&w->out, HN_ONNX_TENSOR_TYPE_SHAPE);
+        bool denoted = t->dim_denotations != NULL && t->n_denotations == t->shape.rank;
         for (int i = 0; i < t->shape.rank; i++)
-            put_dim(w, t->shape.dim[i], t->dim_denotations != NULL ? t->dim_denotations[i] : NULL);
+            put_dim(w, t->shape.dim[i], denoted ? t->dim_denotations[i] : NULL);
         hn_wire_end(&w->out, HN_ONNX_TENSOR_TYPE_SHAPE, shape);
     }
     hn_wire_end(&w->out, kind, tensor);

@@ -72,7 +72,9 @@ typedef struct hn_type {
     hn_shape shape;
     hn_bytes other;                     /* HN_TYPE_OTHER */
     const char *denotation;             /* or NULL */
-    const char *const *dim_denotations; /* rank entries, each may be NULL; or NULL */
+    /* What each axis stands for, entries may be NULL; holds while the rank is n_denotations. */
+    const char *const *dim_denotations;
+    int n_denotations;
 } hn_type;
 
 typedef struct hn_prop {
