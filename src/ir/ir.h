@@ -70,8 +70,8 @@ typedef struct hn_type {
     hn_type_kind kind;
     hone_dtype dtype;
     hn_shape shape;
-    hn_bytes other;                     /* HN_TYPE_OTHER */
-    const char *denotation;             /* or NULL */
+    hn_bytes other;         /* HN_TYPE_OTHER */
+    const char *denotation; /* or NULL */
     /* What each axis stands for, entries may be NULL; holds while the rank is n_denotations. */
     const char *const *dim_denotations;
     int n_denotations;
