@@ -138,6 +138,12 @@ hone_status hn_lift_node(hn_node *n, hn_error *err) {
     if (!n->old) return HONE_OK;
     n->old = n->edited = false;
     if (n->domain[0] != '\0' || next_rule(n->op_type, n->opset) == NULL) return HONE_OK;
+    /* Every operator with a rule takes an input and gives an output; the rules count on the slots.
+     */
+    char whose[320];
+    HN_CHECK(err, n->n_inputs > 0 && n->n_outputs > 0, HONE_E_MODEL,
+             "%s has %d inputs and %d outputs, expected at least one of each",
+             hn_node_label(n, whose, sizeof whose), n->n_inputs, n->n_outputs);
     hn_arena *arena = &n->graph->model->arena;
     hn_source *s = hn_arena_zero(arena, sizeof *s);
     if (s == NULL) return HN_NOMEM(err);
