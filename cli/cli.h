@@ -39,6 +39,8 @@ typedef struct option_def {
     { "--seed", 0, "N", "seed of everything random (default: 1)", false }
 #define OPTION_DIM \
     { "--dim", 0, "NAME=N", "size of a symbolic axis", true }
+#define OPTION_NO_MMAP \
+    { "--no-mmap", 0, NULL, "copy the model's file to memory instead of mapping it", false }
 #define OPTION_MAX_MEMORY \
     { "--max-memory", 0, "MB", "refuse to take more (default: what the machine allows)", false }
 
@@ -82,6 +84,8 @@ bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t 
 /* The --dim options, at most MOST_OPTIONS; false after saying what is wrong. To be called once: it
  * cuts the options' texts at their `=`. */
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
+/* The model that is the first argument; --no-mmap. */
+hone_status load_model(const args *a, hone_model **m, hone_error *err);
 /* --threads, --max-memory and --seed. From here on Ctrl-C ends a run instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */

@@ -55,7 +55,7 @@ static void print_text(const char *spec, const hone_eval_result *r) {
          r->seconds > 0 ? (double)r->samples / r->seconds : 0);
 }
 
-static hone_status evaluate(const char *path, const char *spec, const hone_session_options *so,
+static hone_status evaluate(const args *a, const char *spec, const hone_session_options *so,
                             hone_eval_options *eo, hone_eval_result *r, hone_error *err) {
     hone_model *m = NULL;
     hone_session *s = NULL;
@@ -64,7 +64,7 @@ static hone_status evaluate(const char *path, const char *spec, const hone_sessi
     eo->progress = progress_step;
     eo->progress_ctx = &p;
     progress_start(&p, "eval", "samples");
-    hone_status status = hone_model_load(&m, path, NULL, err);
+    hone_status status = load_model(a, &m, err);
     if (status == HONE_OK) status = hone_session_create(&s, m, so, err);
     if (status == HONE_OK) status = hone_dataset_open(&d, spec, err);
     if (status == HONE_OK) status = hone_session_eval(s, d, eo, r, err);
@@ -90,7 +90,7 @@ static exit_code run(const args *a) {
         return EXIT_USAGE;
     hone_eval_result r;
     hone_error err;
-    if (evaluate(a->argument[0], spec, &so, &eo, &r, &err) != HONE_OK) return fail_with(&err);
+    if (evaluate(a, spec, &so, &eo, &r, &err) != HONE_OK) return fail_with(&err);
     if (has(a, "--json"))
         print_json(a->argument[0], spec, &r);
     else
@@ -108,6 +108,7 @@ static const option_def options[] = {
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_MAX_MEMORY,
+    OPTION_NO_MMAP,
     OPTION_JSON,
     OPTION_QUIET,
     OPTION_VERBOSE,

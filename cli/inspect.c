@@ -275,7 +275,7 @@ static exit_code run(const args *a) {
     hone_model *m = NULL;
     hone_inspection *in = NULL;
     exit_code code = EXIT_DONE;
-    hone_status status = hone_model_load(&m, a->argument[0], NULL, &err);
+    hone_status status = load_model(a, &m, &err);
     if (status == HONE_OK) status = hone_model_inspect(m, dims, n_dims, &in, &err);
     if (status != HONE_OK) {
         code = fail_with(&err);
@@ -293,6 +293,7 @@ static exit_code run(const args *a) {
 static const option_def options[] = {
     {"--nodes", 'n', "N|all", "rows of the table of nodes (default: 40)", false},
     OPTION_DIM,
+    OPTION_NO_MMAP,
     OPTION_JSON,
     OPTION_QUIET,
     OPTION_VERBOSE,

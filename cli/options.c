@@ -55,6 +55,13 @@ bool dims_of(const args *a, hone_dim_value *dims, size_t *n) {
     return true;
 }
 
+hone_status load_model(const args *a, hone_model **m, hone_error *err) {
+    hone_load_options o;
+    hone_load_options_init(&o);
+    o.no_mmap = has(a, "--no-mmap");
+    return hone_model_load(m, a->argument[0], &o, err);
+}
+
 bool session_options(const args *a, hone_session_options *o) {
     int64_t threads = 0, megabytes = 0, seed = 1;
     if (!number_of(a, "--threads", 1, 1024, &threads) ||

@@ -229,7 +229,7 @@ static void print_text(const job *j) {
 
 static exit_code open_model(job *j, const hone_session_options *o) {
     hone_error err;
-    if (hone_model_load(&j->model, j->a->argument[0], NULL, &err) != HONE_OK ||
+    if (load_model(j->a, &j->model, &err) != HONE_OK ||
         hone_session_create(&j->session, j->model, o, &err) != HONE_OK)
         return fail_with(&err);
     j->n_in = hone_model_n_inputs(j->model);
@@ -314,6 +314,7 @@ static const option_def options[] = {
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_MAX_MEMORY,
+    OPTION_NO_MMAP,
     OPTION_JSON,
     OPTION_QUIET,
     OPTION_VERBOSE,

@@ -53,15 +53,17 @@ static hone_status describe(hone_model *m, const hn_value *v, hone_value_info *o
 
 static hone_status describe_all(hone_model *m, hn_error *err) {
     const hn_graph *g = m->ir->graph;
-    m->inputs = hn_arena_array(&m->arena, (size_t)g->n_inputs, sizeof *m->inputs);
-    m->outputs = hn_arena_array(&m->arena, (size_t)g->n_outputs, sizeof *m->outputs);
-    if (m->inputs == NULL || m->outputs == NULL) return HN_NOMEM(err);
-    m->n_inputs = m->n_outputs = 0;
+    size_t n_in = 0, n_out = (size_t)g->n_outputs;
+    hone_value_info *in = hn_arena_array(&m->arena, (size_t)g->n_inputs, sizeof *in);
+    hone_value_info *out = hn_arena_array(&m->arena, n_out, sizeof *out);
+    if (in == NULL || out == NULL) return HN_NOMEM(err);
     for (int i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i]->constant == NULL)
-            HN_TRY(describe(m, g->inputs[i], &m->inputs[m->n_inputs++], err));
-    for (int i = 0; i < g->n_outputs; i++)
-        HN_TRY(describe(m, g->outputs[i].value, &m->outputs[m->n_outputs++], err));
+        if (g->inputs[i]->constant == NULL) HN_TRY(describe(m, g->inputs[i], &in[n_in++], err));
+    for (size_t i = 0; i < n_out; i++) HN_TRY(describe(m, g->outputs[i].value, &out[i], err));
+    m->inputs = in;
+    m->n_inputs = n_in;
+    m->outputs = out;
+    m->n_outputs = n_out;
     return HONE_OK;
 }
 
