@@ -3,7 +3,7 @@
  * The bytes are choices: which operators, which inputs (earlier values, graph inputs, constants),
  * which attributes of which values, which opset, which subgraphs. The graph is inferred; then it is
  * run on small tensors, and what inference said must hold for what came out: element types, ranks,
- * sizes, known contents.
+ * sizes, known contents. Saved as ONNX and loaded again it must give the same bits.
  *
  * A graph of nodes that all fail their checks tests little. So a value comes with a sample of what
  * it will hold; inputs are picked by type and size; each node is tried on the samples of its inputs
@@ -13,10 +13,12 @@
  * HONE_FUZZ_COUNTS=1 in the environment prints, at the end, how often each operator ran.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/onnx.h"
 #include "ops/control.h"
 #include "ops/eval.h"
 #include "ops/infer.h"
@@ -51,6 +53,7 @@ typedef struct maker {
     hn_tensor *samples[MOST_VALUES]; /* of each value; NULL: not known */
     int n_values;
     hn_tensor *given[MOST_INPUTS]; /* contents of the inputs of top */
+    int64_t opset;
     int nodes_left;
     /* Sizes only running could tell, as they were met. */
     hn_dim symbols[256];
@@ -71,9 +74,10 @@ static int64_t odd_number(maker *k) {
     return odd[pick(&k->s, 8)];
 }
 
-static int64_t pick_number(maker *k) {
+static float pick_float(maker *k) {
+    static const float odd[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 1e-30f, -1, -0.0f};
     unsigned c = pick(&k->s, 32);
-    return c < 30 ? (int64_t)(c % 6) : odd_number(k);
+    return c < 28 ? (float)(c % 7) * 0.25f : odd[pick(&k->s, 8)];
 }
 
 /* One of the set; mostly what models hold, now and then anything. */
@@ -82,7 +86,7 @@ static hone_dtype pick_type(maker *k, hn_dtypes set) {
                                         HONE_DTYPE_S64,  HONE_DTYPE_U8,   HONE_DTYPE_S8,
                                         HONE_DTYPE_S32,  HONE_DTYPE_BOOL, HONE_DTYPE_F16,
                                         HONE_DTYPE_BF16, HONE_DTYPE_F64,  HONE_DTYPE_U4};
-    set &= ~HN_DTYPE_BIT(STRING);
+    if (pick(&k->s, 64) != 63) set &= ~HN_DTYPE_BIT(STRING);
     hone_dtype t = HONE_DTYPE_F32;
     for (int tries = 0; tries < 2; tries++) {
         unsigned c = pick(&k->s, 16);
@@ -99,7 +103,8 @@ static hone_dtype pick_type(maker *k, hn_dtypes set) {
 /* What an input should be. */
 typedef struct want {
     hn_dtypes types;
-    bool sized;    /* rank and dims count */
+    bool sized; /* rank and dims count */
+    bool absent;
     bool contents; /* it holds v: one axis, or a scalar */
     int rank;
     int64_t dims[HONE_MAX_RANK];
@@ -119,15 +124,25 @@ static void fill(maker *k, hn_tensor *t) {
     for (int64_t i = 0; i < t->n; i++) {
         seed = i < 4 ? pick(&k->s, 256) : (seed * 1103515245u + 12345u) >> 3;
         double v = seed % top;
-        hn_store_f64(t->dtype, t->data, i, whole || c >= 16 ? v : v * 0.375 - 0.25);
+        if (!whole && c >= 8) v = v * 0.375 + (c < 20 ? 0.125 : -0.25);
+        hn_store_f64(t->dtype, t->data, i, v);
     }
-    if (c < 4 && t->n > 0 && t->dtype != HONE_DTYPE_BOOL)
-        hn_store_s64(t->dtype, t->data, pick(&k->s, (unsigned)t->n), odd_number(k));
+    if (c >= 4 || t->n == 0 || t->dtype == HONE_DTYPE_BOOL) return;
+    int64_t at = pick(&k->s, (unsigned)t->n);
+    if (whole)
+        hn_store_s64(t->dtype, t->data, at, odd_number(k));
+    else
+        hn_store_f64(t->dtype, t->data, at, (double)pick_float(k));
 }
 
 static hn_tensor *make_tensor(maker *k, hone_dtype t, const want *w) {
     hn_tensor *x;
     hn_error err;
+    if (t == HONE_DTYPE_STRING) {
+        static const hn_str texts[8192]; /* all empty */
+        must(hn_tensor_create_strings(&x, &k->alloc, w->rank, w->dims, texts, &err), &err);
+        return x;
+    }
     must(hn_tensor_create(&x, &k->alloc, HN_MEM_WEIGHTS, t, w->rank, w->dims, &err), &err);
     if (x->bytes > 0) memset(x->data, 0, x->bytes);
     if (!w->contents) {
@@ -158,7 +173,7 @@ static hn_tensor *sparsify(maker *k, hn_tensor *t) {
     must(hn_tensor_create(&values, &k->alloc, HN_MEM_WEIGHTS, t->dtype, 1, &n, &err), &err);
     if (values->bytes > 0) memset(values->data, 0, values->bytes);
     for (int64_t i = 0; i < n; i++) hn_copy_element(t->dtype, values->data, i, t->data, at[i]);
-    if (n > 0 && pick(&k->s, 16) == 0) at[n - 1] = odd_number(k);
+    if (n > 0 && pick(&k->s, 64) == 63) at[n - 1] = odd_number(k);
     must(hn_tensor_from_s64(&indices, &k->alloc, HONE_DTYPE_S64, 1, &n, at, &err), &err);
     must(hn_tensor_create_sparse(&x, &k->alloc, t->rank, t->dims, values, indices, &err), &err);
     hn_tensor_unref(t);
@@ -209,7 +224,7 @@ static hn_value *add_input(maker *k, hn_tensor *t) {
 static hn_value *add_constant(maker *k, hn_tensor *t) {
     hn_error err;
     hn_value *v;
-    unsigned how = pick(&k->s, 12);
+    unsigned how = t->dtype != HONE_DTYPE_STRING ? pick(&k->s, 12) : 12;
     if (how == 0) t = misalign(k, t);
     if (how == 1) t = sparsify(k, t);
     must(hn_value_create_constant(&v, k->g, NULL, "c", t, &err), &err);
@@ -241,10 +256,11 @@ static hn_value *pick_value(maker *k, want *w) {
 /* ---- recipes: what inputs and attributes fit together ----
  *
  * Inputs are separated by spaces. One is a list of dims ("n,c,H,W"), "." for a scalar, "*" for
- * anything, or known contents: "[a,b]" a vector, "{a}" a scalar. A size is a product of letters and
- * numbers: a letter is a size picked once for the node, small when in lower case. Attributes are
- * written the same way: name=number, name=[list], name='text'. An operator may have several rows;
- * attributes a row does not name are still picked by chance.
+ * anything, "-" for nothing, or known contents: "[a,b]" a vector, "{a}" a scalar; a type may stand
+ * in front, as in "u8:a,b". A size is a product of letters and numbers: a letter is a size picked
+ * once for the node, small when in lower case. Attributes are written the same way: name=number,
+ * name=[list], name='text'. An operator may have several rows; attributes a row does not name are
+ * still picked by chance.
  */
 typedef struct recipe {
     const char *op, *inputs, *attrs;
@@ -257,8 +273,10 @@ static const recipe recipes[] = {
     {"Attention", "b,q,2*e b,s,2*e b,s,2*f q,s", "q_num_heads=2 kv_num_heads=2"},
     {"AveragePool", "n,c,H,W", "kernel_shape=[h,w]"},
     {"AveragePool", "n,c,L", "kernel_shape=[h]"},
+    {"BiasGelu", "a,b b", ""},
+    {"BlackmanWindow", "{A}", ""},
     {"BatchNormalization", "n,c,H,W c c c c", ""},
-    {"CausalConvWithState", "b,c,L c,1,k c b,c,k", ""},
+    {"CausalConvWithState", "b,c,L c,1,3 c b,c,2", ""},
     {"CenterCropPad", "A,B [C,D]", ""},
     {"Col2Im", "n,c*h*w,1 [h,w] [h,w]", ""},
     {"Col2Im", "n,c,A [1,A] [1,1]", ""},
@@ -285,6 +303,7 @@ static const recipe recipes[] = {
     {"Einsum", "a,b,c", "equation='...ij->...ji'"},
     {"Einsum", "a,b a,b", "equation='ij,ij'"},
     {"Einsum", "a,a", "equation='ii->i'"},
+    {"EyeLike", "a,b", ""},
     {"Expand", "a,1 [c,a,b]", ""},
     {"GRU", "t,b,i 1,3*h,i 1,3*h,h 1,6*h b 1,b,h", "hidden_size=h"},
     {"Gather", "A,b C", ""},
@@ -293,11 +312,14 @@ static const recipe recipes[] = {
     {"GatherND", "a,b,c a,d,1", "batch_dims=1"},
     {"Gemm", "a,b b,c c", "transA=0 transB=0"},
     {"Gemm", "b,a c,b a,c", "transA=1 transB=1"},
+    {"GlobalAveragePool", "n,c,H,W", ""},
     {"GlobalLpPool", "n,c,H", ""},
+    {"GlobalMaxPool", "n,c,H", ""},
     {"GridSample", "n,c,H,W n,h,w,2", ""},
     {"GridSample", "n,c,d,H,W n,e,h,w,3", ""},
     {"GroupNormalization", "n,2*c,H 2*c 2*c", "num_groups=2"},
-    {"If", ".", ""},
+    {"HammingWindow", "{A}", ""},
+    {"HannWindow", "{A}", ""},
     {"InstanceNormalization", "n,c,H c c", ""},
     {"LRN", "n,C,H,W", "size=3"},
     {"LSTM", "t,b,i 1,4*h,i 1,4*h,h 1,8*h b 1,b,h 1,b,h 1,3*h", "hidden_size=h"},
@@ -330,9 +352,9 @@ static const recipe recipes[] = {
     {"Range", "{0} {C} {1}", ""},
     {"Reshape", "a,b,c [b,a*c]", ""},
     {"Reshape", "a,b,c [0,1,b*c]", "allowzero=0"},
-    {"Resize", "n,c,H,W", ""},
-    {"Resize", "n,c,H,W * [1,1,2,2]", ""},
-    {"Resize", "n,c,h,w * * [n,c,H,W]", ""},
+    {"Resize", "n,c,H,W - [1,1,2,2]", ""},
+    {"Resize", "n,c,h,w - - [n,c,H,W]", ""},
+    {"Resize", "h,w 4 - [H,W]", "mode='linear'"},
     {"ReverseSequence", "A,b b", "time_axis=0 batch_axis=1"},
     {"RoiAlign", "n,c,H,W r,4 r", "output_height=2 output_width=2"},
     {"RotaryEmbedding", "b,2,s,2*e b,s,e b,s,e", "interleaved=0"},
@@ -354,6 +376,7 @@ static const recipe recipes[] = {
     {"TopK", "A,B [c]", ""},
     {"Transpose", "a,b,c", "perm=[2,0,1]"},
     {"Transpose", "a,b,c,d", "perm=[0,2,1,3]"},
+    {"Trilu", "a,b {1}", ""},
     {"Unsqueeze", "a,b [1]", ""},
     {"Attention", "b,s,2*e 2*e,6*f 6*f", "num_heads=2"},
     {"DynamicQuantizeLSTM", "t,b,i 1,i,4*h 1,h,4*h 1,8*h b 1,b,h 1,b,h 1,3*h 1 1 1 1",
@@ -370,12 +393,14 @@ static const recipe recipes[] = {
     {"QGemm", "a,b . . b,c . . c . .", "transA=0 transB=0"},
     {"QLinearAdd", "a,b . . a,b . . . .", ""},
     {"QLinearAveragePool", "n,c,H,W . . . .", "kernel_shape=[h,w]"},
-    {"QLinearConcat", ". . a,b . . a,b . .", "axis=0"},
+    {"QLinearConcat", ". u8:. u8:a,b f32:. u8:. u8:a,b f32:. u8:.", "axis=0"},
     {"QLinearGlobalAveragePool", "n,c,H,W . . . .", ""},
     {"QLinearLeakyRelu", "a,b . . . .", ""},
     {"QLinearMul", "a,b . . b . . . .", ""},
     {"QLinearSigmoid", "a,b . . . .", ""},
+    {"SimplifiedLayerNormalization", "a,b b", ""},
     {"SkipLayerNormalization", "b,s,d b,s,d d d d", ""},
+    {"SkipSimplifiedLayerNormalization", "b,s,d b,s,d d d", ""},
     {"TransposeMatMul", "a,b b,c", "transA=0 transB=0"},
 };
 
@@ -385,6 +410,12 @@ static const recipe *pick_recipe(maker *k, const hn_op_def *op) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes && n < 8; i++)
         if (strcmp(recipes[i].op, op->name) == 0) found[n++] = &recipes[i];
     return n > 0 ? found[pick(&k->s, n)] : NULL;
+}
+
+static int n_inputs(const recipe *r) {
+    int n = r->inputs[0] != '\0';
+    for (const char *p = r->inputs; *p != '\0'; p++) n += *p == ' ';
+    return n;
 }
 
 /* The sizes of the letters of one node; 0: not picked yet. */
@@ -421,6 +452,10 @@ static int read_sizes(maker *k, letters *l, const char **p, int64_t *v) {
 
 /* The next input of a recipe. */
 static void read_input(maker *k, letters *l, const char **p, want *w) {
+    if (strcspn(*p, ":") < strcspn(*p, " ")) {
+        w->types = strncmp(*p, "u8", 2) == 0 ? HN_DTYPE_BIT(U8) : HN_DTYPE_BIT(F32);
+        *p += strcspn(*p, ":") + 1;
+    }
     char first = **p;
     w->sized = first != '*' && first != '\0';
     if (first == '[' || first == '{') {
@@ -430,7 +465,8 @@ static void read_input(maker *k, letters *l, const char **p, want *w) {
         w->contents = true;
         w->rank = first == '[';
         w->dims[0] = n;
-    } else if (first == '.' || first == '*') {
+    } else if (first == '.' || first == '*' || first == '-') {
+        w->absent = first == '-';
         ++*p;
     } else if (first != '\0') {
         w->rank = read_sizes(k, l, p, w->dims);
@@ -475,7 +511,7 @@ static bool named(const char *name, const char *part) { return strstr(name, part
 static int64_t pick_int(maker *k, const char *name, int rank) {
     if (pick(&k->s, 16) == 15) return odd_number(k);
     if (named(name, "type") || named(name, "precision") || strcmp(name, "to") == 0)
-        return pick(&k->s, HONE_DTYPE_COUNT_);
+        return pick_type(k, ~0u);
     if (named(name, "axis") && rank > 0) return (int64_t)pick(&k->s, 2 * (unsigned)rank) - rank;
     return pick(&k->s, 4);
 }
@@ -485,6 +521,8 @@ static int pick_ints(maker *k, const char *name, int rank, int64_t *v) {
     int most = rank > 0 ? rank : 1, spatial = rank > 2 ? rank - 2 : 1;
     int lengths[] = {most, spatial, 2 * spatial, 1, 2, (int)pick(&k->s, 5)};
     int n = lengths[pick(&k->s, 6)];
+    if (pick(&k->s, 4) != 3 && named(name, "pads")) n = 2 * spatial;
+    if (pick(&k->s, 4) != 3 && (named(name, "strides") || named(name, "dilations"))) n = spatial;
     bool axes = named(name, "axes"), perm = named(name, "perm");
     if (perm) n = most;
     unsigned turn = pick(&k->s, (unsigned)most), low = named(name, "pad") ? 0 : 1;
@@ -495,7 +533,7 @@ static int pick_ints(maker *k, const char *name, int rank, int64_t *v) {
             v[i] = (int64_t)pick(&k->s, 2 * (unsigned)most) - most;
         else
             v[i] = low + pick(&k->s, 3);
-        if (pick(&k->s, 64) == 63) v[i] = odd_number(k);
+        if (pick(&k->s, 32) == 31) v[i] = odd_number(k);
     }
     return n;
 }
@@ -518,7 +556,7 @@ static void add_attr(maker *k, hn_node *n, const hn_attr_def *d, int rank) {
     if (d->type == HN_ATTR_INT) {
         must(hn_node_set_i(n, d->name, pick_int(k, d->name, rank), &err), &err);
     } else if (d->type == HN_ATTR_FLOAT) {
-        must(hn_node_set_f(n, d->name, (float)pick_number(k) * 0.25f, &err), &err);
+        must(hn_node_set_f(n, d->name, pick_float(k), &err), &err);
     } else if (d->type == HN_ATTR_STRING) {
         pick_word(k, d, word, sizeof word);
         must(hn_node_set_s(n, d->name, word, &err), &err);
@@ -539,7 +577,7 @@ static void add_attr(maker *k, hn_node *n, const hn_attr_def *d, int rank) {
         if (v == NULL) abort();
         must(hn_node_add_attr(&a, n, d->name, HN_ATTR_FLOATS, &err), &err);
         a->n = (int)pick(&k->s, 5);
-        for (int i = 0; i < a->n; i++) v[i] = (float)pick_number(k) * 0.5f;
+        for (int i = 0; i < a->n; i++) v[i] = pick_float(k);
         a->u.floats = v;
     } else if (d->type == HN_ATTR_STRINGS) {
         hn_str *v = hn_arena_array(&k->m->arena, 6, sizeof *v);
@@ -561,9 +599,30 @@ static void add_attrs(maker *k, hn_node *n, int rank) {
             add_attr(k, n, d, rank);
 }
 
+/* What older definitions called what is now an input or another attribute. */
+static void add_old_attrs(maker *k, hn_node *n, int rank) {
+    static const hn_attr_def rows[] = {
+        HN_ATTR_REQ("axes", INTS),   HN_ATTR_REQ("axis", INT),      HN_ATTR_REQ("broadcast", INT),
+        HN_ATTR_REQ("ends", INTS),   HN_ATTR_REQ("k", INT),         HN_ATTR_REQ("max", FLOAT),
+        HN_ATTR_REQ("min", FLOAT),   HN_ATTR_REQ("mode", STRING),   HN_ATTR_REQ("pads", INTS),
+        HN_ATTR_REQ("ratio", FLOAT), HN_ATTR_REQ("scales", FLOATS), HN_ATTR_REQ("shape", INTS),
+        HN_ATTR_REQ("spatial", INT), HN_ATTR_REQ("split", INTS),    HN_ATTR_REQ("starts", INTS),
+        HN_ATTR_REQ("value", FLOAT),
+    };
+    for (unsigned i = pick(&k->s, 4); i > 0; i--) add_attr(k, n, &rows[pick(&k->s, 16)], rank);
+    if (n->n_inputs > 1 && pick(&k->s, 2)) must(hn_node_resize_inputs(n, 1, NULL), NULL);
+    static const char *const gone[] = {"Upsample", "Scatter"};
+    if (pick(&k->s, 8) == 7) {
+        n->op_type = gone[pick(&k->s, 2)];
+        n->op = NULL;
+    }
+}
+
 /* ---- nodes ---- */
 
 static void add_control(maker *k, const hn_op_def *op);
+
+static bool is_contrib(const hn_op_def *op) { return op->domain != NULL && op->domain[0] != '\0'; }
 
 /* The operator whose name, hashed with the choice, comes out highest: stored inputs keep their
  * meaning when an operator is added to the table. */
@@ -571,7 +630,7 @@ static const hn_op_def *pick_op(maker *k) {
     uint32_t choice = pick(&k->s, 65536), highest = 0;
     const hn_op_def *best = hn_ops[0];
     for (int i = 0; i < hn_n_ops; i++) {
-        uint32_t h = (hn_ops[i]->domain != NULL ? 3u : 2166136261u) ^ choice;
+        uint32_t h = (is_contrib(hn_ops[i]) ? 3u : 2166136261u) ^ choice;
         for (const char *p = hn_ops[i]->name; *p != '\0'; p++)
             h = (h ^ (unsigned char)*p) * 16777619u;
         h = (h ^ h >> 15) * 0x85ebca6bu;
@@ -609,8 +668,9 @@ static void pick_inputs(maker *k, hn_node *n, const hn_sig *sig, const char *rec
             read_input(k, l, &recipe_inputs, &w);
         else if (i > 0)
             pick_like(k, sample_of(k, hn_node_input(n, 0)), &w);
-        if (i >= sig->in_min || p->optional)
-            if (pick(&k->s, 4) == 0) continue;
+        bool absent = i >= sig->in_min || p->optional;
+        if (w.absent) continue;
+        if (absent && pick(&k->s, p->variadic ? 16 : 4) == 0) continue;
         if (p->var >= 0 && bound[p->var] != HONE_DTYPE_NONE) w.types = 1u << bound[p->var];
         hn_value *v = pick_value(k, &w);
         hn_node_set_input(n, i, v);
@@ -623,7 +683,7 @@ static void add_outputs(maker *k, hn_node *n, hn_tensor *const *samples) {
     hn_error err;
     for (int i = 0; i < n->n_outputs; i++) {
         hn_value *v;
-        if (i > 0 && pick(&k->s, 4) == 0) continue;
+        if (i > 0 && pick(&k->s, i < hn_op_sig(n->op)->out_min ? 32 : 4) == 0) continue;
         must(hn_value_create(&v, k->g, NULL, "y", &err), &err);
         hn_node_set_output(n, i, v);
         if (samples != NULL) remember(k, v, samples[i]);
@@ -642,9 +702,12 @@ static void add_node(maker *k) {
     letters l = {{0}};
     const recipe *r = pick(&k->s, 8) != 7 ? pick_recipe(k, op) : NULL;
     int n_in = sig->in_min, n_out = sig->out_min > 0 ? sig->out_min : 1;
+    bool wild = pick(&k->s, 32) == 31;
     int more_in = sig->in_max - n_in < 8 ? sig->in_max - n_in : 8;
     int more_out = sig->out_max - n_out < 3 ? sig->out_max - n_out : 3;
     if (more_in > 0) n_in += (int)pick(&k->s, 1 + (unsigned)more_in);
+    if (r != NULL && pick(&k->s, 2) == 0 && n_inputs(r) >= sig->in_min) n_in = n_inputs(r);
+    if (wild) n_in = (int)pick(&k->s, 6), n_out = (int)pick(&k->s, 4);
     if (more_out > 0) n_out += (int)pick(&k->s, 1 + (unsigned)more_out);
     hn_node *n;
     must(hn_node_create(&n, k->g, op->domain, op->name, "", n_in, n_out, &err), &err);
@@ -653,6 +716,8 @@ static void add_node(maker *k) {
     if (r != NULL) read_attrs(k, &l, r->attrs, n);
     const hn_tensor *first = n_in > 0 ? sample_of(k, hn_node_input(n, 0)) : NULL;
     add_attrs(k, n, first != NULL ? first->rank : 2);
+    bool old = k->opset < HN_NEWEST_OPSET && pick(&k->s, 3) == 0;
+    if (old) add_old_attrs(k, n, first != NULL ? first->rank : 2);
     add_outputs(k, n, NULL);
     hn_node_insert(n, NULL);
 
@@ -665,7 +730,7 @@ static void add_node(maker *k) {
     }
     hn_exec_options o = {.alloc = &k->alloc};
     bool ran = known && hn_node_run(n, &o, in, out, &err) == HONE_OK;
-    if (known && !ran && pick(&k->s, 4) != 3) {
+    if (known && !ran && !old && pick(&k->s, 4) != 3) {
         hn_node_remove(n);
         return;
     }
@@ -673,10 +738,8 @@ static void add_node(maker *k) {
         if (n->outputs[i] != NULL) remember(k, n->outputs[i], out[i]);
         hn_tensor_unref(out[i]);
     }
-    if (pick(&k->s, 6) == 5) {
-        n->old = true; /* an older definition: lifting has its say */
-        n->opset = 1 + pick(&k->s, HN_NEWEST_OPSET);
-    }
+    n->old = true; /* as every node comes from a file */
+    n->opset = is_contrib(op) ? 1 : k->opset;
 }
 
 /* ---- subgraphs ---- */
@@ -813,6 +876,8 @@ static void add_control(maker *k, const hn_op_def *op) {
         add_loop(k, n, carried);
     else
         add_scan(k, n, carried);
+    n->old = true;
+    n->opset = k->opset;
     hn_node_insert(n, NULL);
 }
 
@@ -822,7 +887,7 @@ static unsigned runs[1024];
 
 static void print_counts(void) {
     for (int i = 0; i < hn_n_ops; i++)
-        fprintf(stderr, "%8u %s%s\n", runs[i], hn_ops[i]->domain != NULL ? "com.microsoft." : "",
+        fprintf(stderr, "%8u %s%s\n", runs[i], is_contrib(hn_ops[i]) ? "com.microsoft." : "",
                 hn_ops[i]->name);
 }
 
@@ -899,17 +964,38 @@ static void note(void *ctx, const hn_node *n, const hn_error *e) {
     ++*(int *)ctx;
 }
 
-static void run(maker *k) {
-    hn_error err;
-    hn_tensor *out[MOST_VALUES + 1] = {0};
+static hone_status run(maker *k, const hn_graph *g, bool watch, hn_tensor **out, hn_error *err) {
     int steps = 200;
     hn_exec_options o = {.alloc = &k->alloc,
-                         .observe = compare,
+                         .observe = watch ? compare : NULL,
                          .observe_ctx = k,
                          .keep_going = few_steps,
                          .keep_going_ctx = &steps};
-    if (hn_graph_run(k->top, &o, (const hn_tensor *const *)k->given, out, &err) == HONE_OK)
-        for (int i = 0; i < k->top->n_outputs; i++) hn_tensor_unref(out[i]);
+    return hn_graph_run(g, &o, (const hn_tensor *const *)k->given, out, err);
+}
+
+static bool memory_ran_out(hone_status s) { return s == HONE_E_NOMEM; }
+
+/* Saves and loads the model and runs what was loaded; out is what it gave before. */
+static void resave(maker *k, hn_tensor *const *out) {
+    hn_error err;
+    hn_file *file = NULL;
+    hn_model *again = NULL;
+    hn_tensor *now[MOST_VALUES + 1] = {0};
+    hone_status status = hn_onnx_save_memory(&file, k->m, NULL, &err);
+    if (status != HONE_OK) return; /* the opset may have no words for it */
+    status = hn_onnx_load_memory(&again, file, NULL, &k->alloc, &err);
+    if (!memory_ran_out(status)) must(status, &err);
+    if (status == HONE_OK) status = hn_model_infer(again, NULL, &err);
+    if (!memory_ran_out(status)) must(status, &err);
+    if (status == HONE_OK) status = run(k, again->graph, false, now, &err);
+    if (!memory_ran_out(status)) must(status, &err);
+    for (int i = 0; status == HONE_OK && i < k->top->n_outputs; i++) {
+        if (!hn_tensor_equal(out[i], now[i])) wrong(k->top->outputs[i].value, now[i], "a reload");
+        hn_tensor_unref(now[i]);
+    }
+    hn_model_destroy(again);
+    hn_file_unref(file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -926,7 +1012,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hn_allocator_init(&k.alloc);
     k.alloc.limit = 4u << 20;
     must(hn_model_create(&k.m, &k.alloc, &err), &err);
-    must(hn_model_set_opset(k.m, "", HN_NEWEST_OPSET, &err), &err);
+    k.opset = pick(&k.s, 4) == 3 ? 7 + pick(&k.s, HN_NEWEST_OPSET - 6) : HN_NEWEST_OPSET;
+    must(hn_model_set_opset(k.m, "", k.opset, &err), &err);
     must(hn_model_set_opset(k.m, "com.microsoft", 1, &err), &err);
     must(hn_graph_create(&k.top, k.m, NULL, &err), &err);
     k.g = k.top;
@@ -946,7 +1033,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         hn_cost cost;
         must(hn_node_cost(n, &cost, &err), &err);
     }
-    if (status == HONE_OK && findings == 0 && k.top->n_outputs > 0) run(&k);
+    hn_tensor *out[MOST_VALUES + 1] = {0};
+    if (status == HONE_OK && findings == 0 && run(&k, k.top, true, out, &err) == HONE_OK) {
+        if (pick(&k.s, 4) == 0) resave(&k, out);
+        for (int i = 0; i < k.top->n_outputs; i++) hn_tensor_unref(out[i]);
+    }
     forget(&k, 0);
     for (int i = 0; i < MOST_INPUTS; i++) hn_tensor_unref(k.given[i]);
     hn_model_destroy(k.m);
