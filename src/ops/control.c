@@ -12,6 +12,43 @@ hn_infer_in hn_infer_type(hone_dtype dtype, const hn_shape *shape) {
     return (hn_infer_in){.present = true, .is_tensor = true, .dtype = dtype, .shape = *shape};
 }
 
+hone_status hn_want_carried(hone_dtype before, hone_dtype after, int index, hn_error *err) {
+    HN_CHECK(err, before == after || before == HONE_DTYPE_NONE || after == HONE_DTYPE_NONE,
+             HONE_E_TYPE, "carried value %d is %s before an iteration and %s after it", index,
+             hone_dtype_name(before), hone_dtype_name(after));
+    return HONE_OK;
+}
+
+/* 1 for a symbol that is a size of an input. */
+static int64_t is_told(void *ctx, hn_dim symbol) {
+    const hn_infer *c = ctx;
+    for (int i = 0; i < c->n_in; i++)
+        for (int k = 0; k < hn_in_rank(c, i); k++)
+            if (c->in[i].shape.dim[k] == symbol) return 1;
+    return -1;
+}
+
+hn_dim hn_untouched_dim(hn_infer *c, hn_dim d) {
+    int64_t v;
+    return hn_dim_eval(d, is_told, c, &v) ? d : hn_dim_fresh(c->dims, -1);
+}
+
+static int64_t told_size(void *ctx, hn_dim symbol) {
+    const hn_eval *e = ctx;
+    for (int i = 0; i < e->n_in; i++) {
+        if (e->in[i] == NULL) continue;
+        const hn_shape *s = &hn_node_input(e->node, i)->type.shape;
+        for (int k = 0; k < s->rank && s->rank == e->in[i]->rank; k++)
+            if (s->dim[k] == symbol) return e->in[i]->dims[k];
+    }
+    return -1;
+}
+
+int64_t hn_untouched_size(const hn_eval *e, hn_dim d) {
+    int64_t v;
+    return hn_dim_eval(d, told_size, (void *)(uintptr_t)e, &v) && v > 0 ? v : 0;
+}
+
 /* An axis splits a tensor into outer x size x inner elements. */
 static int64_t span(const hn_tensor *t, int from, int to) {
     int64_t n = 1;

@@ -11,6 +11,16 @@ hn_shape hn_shape_cover(hn_dims *dims, const hn_shape *a, const hn_shape *b);
 /* What inference knows of a value, as the input of a subgraph or the result of one. */
 hn_infer_in hn_infer_type(hone_dtype dtype, const hn_shape *shape);
 
+/* Fails unless a carried value has the same type before and after an iteration; HONE_DTYPE_NONE:
+ * not known. */
+hone_status hn_want_carried(hone_dtype before, hone_dtype after, int index, hn_error *err);
+
+/* A size of what a body gives, in the graph around it, where the body may not have run at all: d if
+ * the sizes of the node's inputs tell it, else a fresh symbol. */
+hn_dim hn_untouched_dim(hn_infer *c, hn_dim d);
+/* The same size when the body has not run; 0 when the inputs do not tell it. */
+int64_t hn_untouched_size(const hn_eval *e, hn_dim d);
+
 /* Element `at` of an axis of src, with that axis gone. */
 hone_status hn_axis_take(hn_tensor **out, hn_allocator *alloc, const hn_tensor *src, int axis,
                          int64_t at, hn_error *err);

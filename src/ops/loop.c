@@ -71,6 +71,9 @@ static hone_status settle(hn_infer *c, hn_graph *body, carried_shape *carried, i
             for (int i = 0; i < n; i++) carried[i].shape = hn_shape_unknown();
         for (int i = 0; i < n; i++) in[i + 2].shape = carried[i].shape;
         HN_TRY(c->body(c, body, n + 2, in, err));
+        for (int i = 0; i < n; i++)
+            HN_TRY(
+                hn_want_carried(in[i + 2].dtype, body->outputs[i + 1].value->type.dtype, i, err));
         if (!widen(c->dims, body, carried, n)) return HONE_OK;
     }
 }
@@ -107,11 +110,13 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     if (carried == NULL) return HN_NOMEM(err);
     HN_TRY(settle(c, body, carried, n, err));
 
-    int64_t most = -1; /* iterations */
+    int64_t most = -1, go; /* iterations; the condition */
     if (hn_in_ints(c, 0, &most, 1) != 1)
         most = -1;
     else if (most < 0)
         most = 0;
+    bool runs = (!hn_has_in(c, 0) || most > 0) &&
+                (!hn_has_in(c, 1) || (hn_in_ints(c, 1, &go, 1) == 1 && go != 0));
     for (int i = 0; i < c->n_out; i++) {
         const hn_type *t = &body->outputs[i + 1].value->type;
         const hn_shape *part = i < n ? &carried[i].shape : &t->shape;
@@ -121,7 +126,8 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         hn_shape s = {.rank = part->rank + lead};
         if (lead) s.dim[0] = hn_dim_fresh(c->dims, most);
         for (int k = 0; k < part->rank; k++)
-            s.dim[k + lead] = after_loop(c->dims, part->dim[k], carried, n);
+            s.dim[k + lead] = i < n || runs ? after_loop(c->dims, part->dim[k], carried, n)
+                                            : hn_untouched_dim(c, part->dim[k]);
         hn_set_shape(c, i, &s);
     }
     return HONE_OK;
@@ -160,7 +166,7 @@ static hone_status stack(hn_eval *e, int out, const parts *p, const hn_value *li
     } else if (like->type.shape.rank > 0 && like->type.shape.rank < HONE_MAX_RANK) {
         rank = like->type.shape.rank + 1;
         for (int i = 0; i < rank - 1; i++)
-            if (!hn_dim_is_const(like->type.shape.dim[i], &dims[i + 1])) dims[i + 1] = 0;
+            dims[i + 1] = hn_untouched_size(e, like->type.shape.dim[i]);
     }
     HN_CHECK(err, dtype != HONE_DTYPE_STRING, HONE_E_UNSUPPORTED, "strings cannot be scanned");
     HN_TRY(hn_eval_alloc(e, out, dtype, rank, dims, err));
@@ -202,10 +208,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         HN_TRY_GOTO(
             hn_eval_body(e, body, (int)n_state, (const hn_tensor *const *)state, results, err));
         for (int i = 0; i < carried; i++) {
-            HN_CHECK_GOTO(err, results[i + 1]->dtype == state[i + 2]->dtype, HONE_E_TYPE,
-                          "carried value %d is %s in one iteration and %s in the next", i,
-                          hone_dtype_name(state[i + 2]->dtype),
-                          hone_dtype_name(results[i + 1]->dtype));
+            HN_TRY_GOTO(hn_want_carried(state[i + 2]->dtype, results[i + 1]->dtype, i, err));
             hn_tensor_unref(state[i + 2]);
             state[i + 2] = results[i + 1];
             results[i + 1] = NULL;

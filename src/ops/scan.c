@@ -51,17 +51,17 @@ static hone_status axis_of(const hn_node *n, const char *name, int i, int want, 
     return HONE_OK;
 }
 
-/* What is known of a state from how it goes into the body and how it comes out. */
-static hone_status one_shape(const hn_shape *in, const hn_shape *out, int state, hn_shape *both,
-                             hn_error *err) {
-    *both = in->rank >= 0 ? *in : *out;
+/* What is known of a state from how it goes into the body and, if that runs, how it comes out. */
+static hone_status one_shape(const hn_shape *in, const hn_shape *out, bool runs, int state,
+                             hn_shape *both, hn_error *err) {
+    *both = in->rank >= 0 || !runs ? *in : *out;
     if (in->rank < 0 || out->rank < 0) return HONE_OK;
     bool agree = in->rank == out->rank;
     for (int k = 0; agree && k < in->rank; k++) {
         int64_t a, b;
         bool number = hn_dim_is_const(in->dim[k], &a);
         agree = !number || !hn_dim_is_const(out->dim[k], &b) || a == b;
-        if (!number && hn_dim_is_const(out->dim[k], &b)) both->dim[k] = out->dim[k];
+        if (runs && !number && hn_dim_is_const(out->dim[k], &b)) both->dim[k] = out->dim[k];
     }
     char a[256], b[256];
     HN_CHECK(err, agree, HONE_E_SHAPE, "state %d goes into the body as %s and comes out as %s",
@@ -92,23 +92,26 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         for (int k = axis; k + 1 < rank; k++) in[i].shape.dim[k] = c->in[i].shape.dim[k + 1];
     }
     HN_TRY(c->body(c, p.body, c->n_in, in, err));
+    int64_t least = 0, most;
+    if (length != NULL) hn_dim_range(length, &least, &most);
     for (int i = 0; i < c->n_out; i++) {
         const hn_type *t = &p.body->outputs[i].value->type;
         hn_set_dtype(c, i, t->dtype);
         if (i < p.states) {
             hn_shape s;
-            HN_TRY(one_shape(&in[i].shape, &t->shape, i, &s, err));
+            HN_TRY(hn_want_carried(in[i].dtype, t->dtype, i, err));
+            HN_TRY(one_shape(&in[i].shape, &t->shape, least > 0, i, &s, err));
             hn_set_shape(c, i, &s);
         } else if (t->shape.rank >= 0 && t->shape.rank < HONE_MAX_RANK) {
             int axis;
             HN_TRY(axis_of(c->node, "scan_output_axes", i - p.states, p.stacks, t->shape.rank + 1,
                            &axis, err));
             hn_shape s = {.rank = t->shape.rank + 1};
-            for (int k = 0; k < s.rank; k++)
-                s.dim[k] = k < axis         ? t->shape.dim[k]
-                           : k > axis       ? t->shape.dim[k - 1]
-                           : length != NULL ? length
-                                            : hn_dim_fresh(c->dims, -1);
+            s.dim[axis] = length != NULL ? length : hn_dim_fresh(c->dims, -1);
+            for (int k = 0; k < t->shape.rank; k++) {
+                hn_dim d = t->shape.dim[k];
+                s.dim[k < axis ? k : k + 1] = least > 0 ? d : hn_untouched_dim(c, d);
+            }
             hn_set_shape(c, i, &s);
         }
     }
@@ -124,12 +127,8 @@ static hone_status open_stack(hn_eval *e, const plan *p, int out, const hn_tenso
     int64_t inner[HONE_MAX_RANK], dims[HONE_MAX_RANK];
     HN_CHECK(err, rank < HONE_MAX_RANK, HONE_E_SHAPE, "output %d has rank %d", out, rank + 1);
     HN_TRY(axis_of(e->node, "scan_output_axes", out - p->states, p->stacks, rank + 1, axis, err));
-    for (int k = 0; k < rank; k++) {
-        if (part != NULL)
-            inner[k] = part->dims[k];
-        else if (!hn_dim_is_const(t->shape.dim[k], &inner[k]))
-            inner[k] = 0;
-    }
+    for (int k = 0; k < rank; k++)
+        inner[k] = part != NULL ? part->dims[k] : hn_untouched_size(e, t->shape.dim[k]);
     for (int k = 0; k <= rank; k++)
         dims[k] = k < *axis ? inner[k] : k > *axis ? inner[k - 1] : length;
     hone_dtype dtype = part != NULL ? part->dtype : t->dtype;

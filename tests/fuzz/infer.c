@@ -707,7 +707,7 @@ static void add_node(maker *k) {
     int more_out = sig->out_max - n_out < 3 ? sig->out_max - n_out : 3;
     if (more_in > 0) n_in += (int)pick(&k->s, 1 + (unsigned)more_in);
     if (r != NULL && pick(&k->s, 2) == 0 && n_inputs(r) >= sig->in_min) n_in = n_inputs(r);
-    if (wild) n_in = (int)pick(&k->s, 6), n_out = (int)pick(&k->s, 4);
+    if (wild) n_in = sig->n_in > 0 ? (int)pick(&k->s, 6) : 0, n_out = (int)pick(&k->s, 4);
     if (more_out > 0) n_out += (int)pick(&k->s, 1 + (unsigned)more_out);
     hn_node *n;
     must(hn_node_create(&n, k->g, op->domain, op->name, "", n_in, n_out, &err), &err);
@@ -716,9 +716,9 @@ static void add_node(maker *k) {
     if (r != NULL) read_attrs(k, &l, r->attrs, n);
     const hn_tensor *first = n_in > 0 ? sample_of(k, hn_node_input(n, 0)) : NULL;
     add_attrs(k, n, first != NULL ? first->rank : 2);
+    add_outputs(k, n, NULL);
     bool old = k->opset < HN_NEWEST_OPSET && pick(&k->s, 3) == 0;
     if (old) add_old_attrs(k, n, first != NULL ? first->rank : 2);
-    add_outputs(k, n, NULL);
     hn_node_insert(n, NULL);
 
     const hn_tensor *in[HN_MAX_PARAMS + 8] = {0};
@@ -1015,6 +1015,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     k.opset = pick(&k.s, 4) == 3 ? 7 + pick(&k.s, HN_NEWEST_OPSET - 6) : HN_NEWEST_OPSET;
     must(hn_model_set_opset(k.m, "", k.opset, &err), &err);
     must(hn_model_set_opset(k.m, "com.microsoft", 1, &err), &err);
+    k.m->ir_version = 13;
     must(hn_graph_create(&k.top, k.m, NULL, &err), &err);
     k.g = k.top;
     k.nodes_left = 16;

@@ -178,6 +178,30 @@ static void loop_stacks_nothing(void **state) {
                      "int64[2] {0, 1}"));
 }
 
+/* Without an iteration the sizes of the parts are those the inputs tell, else 0. */
+static void loop_sizes_nothing(void **state) {
+    (void)state;
+    hn_model *m = model_inferred(
+        "m (int64 count, float[n] x, float[k] z) => (y, p, q) {"
+        "  y, p, q = Loop (count, , x) <body = b (int64 i, bool c, float[a] s) => (c, s, t, u) {"
+        "      t = Concat <axis: int = 0> (s, s)"
+        "      u = Neg (z)"
+        "    }>"
+        "}");
+    model_runs(m, TEXTS("int64 {0}", "float[2] {1, 2}", "float[3] {1, 2, 3}"),
+               TEXTS("float[2] {1, 2}", "float[0, 4] {}", "float[0, 0] {}"));
+    model_runs(m, TEXTS("int64 {1}", "float[1] {1}", "float[2] {1, 2}"),
+               TEXTS("float[1] {1}", "float[1, 2] {1, 1}", "float[1, 2] {-1, -2}"));
+    const hn_shape *p = &value_of(m, "p")->type.shape, *q = &value_of(m, "q")->type.shape;
+    assert_ptr_equal(p->dim[1], value_of(m, "t")->type.shape.dim[0]);
+    assert_true(hn_dim_is_fresh(q->dim[1]));
+    m = model_inferred(
+        "m (float[k] z) => (q) <int64 count = {2}> {"
+        "  q = Loop (count, ) <body = b (int64 i, bool c) => (c, u) { u = Neg (z) }>"
+        "}");
+    assert_ptr_equal(value_of(m, "q")->type.shape.dim[1], value_of(m, "z")->type.shape.dim[0]);
+}
+
 /* A carried tensor that grows: inference must not believe the first iteration. */
 static void loop_grows(void **state) {
     (void)state;
@@ -295,12 +319,11 @@ static void loop_with_a_bad_body(void **state) {
         "}");
     model_run_fails(m, TEXTS("int64 {2}", "float {1}"),
                     "the condition the body gives is s64, expected bool");
-    m = model_inferred(
+    model_infer_fails(
         "m (int64 k, float x) => (y) {"
         "  y = Loop (k, , x) <body = b (int64 i, bool c, float s) => (c, i) {}>"
-        "}");
-    model_run_fails(m, TEXTS("int64 {2}", "float {1}"),
-                    "carried value 0 is f32 in one iteration and s64 in the next");
+        "}",
+        "carried value 0 is f32 before an iteration and s64 after it");
 }
 
 /* ---- Scan ---- */
@@ -349,6 +372,36 @@ static void scan_of_packed_elements(void **state) {
         "}");
     model_runs(m, TEXTS("uint4[3, 3] {1, 2, 3, 4, 5, 6, 7, 8, 9}"),
                TEXTS("uint4[3, 3] {1, 4, 7, 2, 5, 8, 3, 6, 9}"));
+}
+
+/* A sequence may be empty: then a state is what it was, and the parts have the sizes the inputs
+ * tell. */
+static void scan_of_an_empty_sequence(void **state) {
+    (void)state;
+    hn_model *m = model_inferred(
+        "m (float[k] start, float[n, h] x, float[1] w) => (last, parts) {"
+        "  last, parts = Scan <num_scan_inputs: int = 1,"
+        "    body = b (float[a] s, float[h] e) => (t, f) {"
+        "      t = Add (s, w)  u = Concat <axis: int = 0> (e, e)  f = Add (u, w) }> (start, x)"
+        "}");
+    assert_string_equal(type_of(m, "last"), "f32[k]");
+    assert_string_equal(type_of(m, "parts"), "f32[n, 2*h]");
+    model_runs(m, TEXTS("float[2] {1, 2}", "float[0, 3] {}", "float[1] {1}"),
+               TEXTS("float[2] {1, 2}", "float[0, 6] {}"));
+    m = model_inferred(
+        "m (float[k] start, float[n] x, float[1] w) => (last) {"
+        "  last = Scan <num_scan_inputs: int = 1,"
+        "    body = b (float[a] s, float e) => (w) {}> (start, x)"
+        "}");
+    assert_string_equal(type_of(m, "last"), "f32[k]");
+    model_runs(m, TEXTS("float[2] {1, 2}", "float[0] {}", "float[1] {1}"),
+               TEXTS("float[2] {1, 2}"));
+    model_infer_fails(
+        "m (float[k] start, int64[n] x) => (last) {"
+        "  last = Scan <num_scan_inputs: int = 1,"
+        "    body = b (float[a] s, int64 e) => (e) {}> (start, x)"
+        "}",
+        "carried value 0 is f32 before an iteration and s64 after it");
 }
 
 /* Sizes whose product overflows are harmless beside a size of 0. */
@@ -445,6 +498,7 @@ int main(void) {
         TEST(loop_without_a_count),
         TEST(loop_without_end),
         TEST(loop_stacks_nothing),
+        TEST(loop_sizes_nothing),
         TEST(loop_grows),
         TEST(loop_grows_from_an_unknown_size),
         TEST(loop_changes_rank),
@@ -454,6 +508,7 @@ int main(void) {
         TEST(scan_adds_up),
         TEST(scan_axes_and_directions),
         TEST(scan_of_packed_elements),
+        TEST(scan_of_an_empty_sequence),
         TEST(scan_of_nothing),
         TEST(scan_keeps_shapes),
         TEST(scan_with_bad_attributes),
