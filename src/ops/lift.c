@@ -21,12 +21,14 @@ static bool is_for(const hn_lift_rule *r, const char *op) {
 
 /* ---- lifting ---- */
 
-/* The first change after an opset that makes lifting necessary. */
-static const hn_lift_rule *next_rule(const char *op, int64_t after) {
+/* The next change that makes lifting necessary: the first after the node's opset, or the one that
+ * follows `last`. */
+static const hn_lift_rule *next_rule(const hn_node *n, const hn_lift_rule *last) {
     const hn_lift_rule *best = NULL;
     for (int i = 0; i < hn_n_lift_rules; i++) {
         const hn_lift_rule *r = &hn_lift_rules[i];
-        if (r->to <= after || r->lift == NULL || !is_for(r, op)) continue;
+        if (r->lift == NULL || r->to <= n->opset || !is_for(r, n->op_type)) continue;
+        if (last != NULL && (r->to < last->to || (r->to == last->to && r <= last))) continue;
         if (best == NULL || r->to < best->to) best = r;
     }
     return best;
@@ -137,7 +139,8 @@ static hone_status put_back(hn_node *n, hn_error *err) {
 hone_status hn_lift_node(hn_node *n, hn_error *err) {
     if (!n->old) return HONE_OK;
     n->old = n->edited = false;
-    if (n->domain[0] != '\0' || next_rule(n->op_type, n->opset) == NULL) return HONE_OK;
+    const hn_lift_rule *r = n->domain[0] == '\0' ? next_rule(n, NULL) : NULL;
+    if (r == NULL) return HONE_OK;
     /* Every operator with a rule takes an input and gives an output; the rules count on the slots.
      */
     char whose[320];
@@ -151,8 +154,7 @@ hone_status hn_lift_node(hn_node *n, hn_error *err) {
     s->n_nodes = 1;
     n->source = s; /* from here on the model releases it */
     HN_TRY(form_of(n, arena, true, &s->form, err));
-    int64_t at = n->opset;
-    for (const hn_lift_rule *r; (r = next_rule(n->op_type, at)) != NULL; at = r->to) {
+    for (; r != NULL; r = next_rule(n, r)) {
         hone_status status = r->lift(n, err);
         if (status == HONE_OK) continue;
         char label[320];
