@@ -1,0 +1,31 @@
+/* Instruction sets, as bundles that come together in real CPUs:
+ *   portable < avx2 < {avxvnni, avx512 < avx512vnni < amx}
+ *   portable < neon < neondot < neoni8mm
+ * A set of them is a mask of bits; portable is no bit at all. Detected once; HONE_ISA=name, or
+ * hn_isa_limit, allows that bundle and what it implies, and nothing else.
+ */
+#ifndef HN_BASE_ISA_H
+#define HN_BASE_ISA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef uint32_t hn_isa;
+
+enum {
+    HN_ISA_PORTABLE = 0,
+#define HN_ISA_ROW(name, bit, text, implies) HN_ISA_##name = 1 << (bit),
+#include "base/isa.def"
+#undef HN_ISA_ROW
+};
+
+/* What this CPU has and HONE_ISA allows. An unknown name in HONE_ISA is a warning in the log. */
+hn_isa hn_isa_available(void);
+/* What of `have` the bundle of that name allows. HONE_E_ARG lists the names there are. */
+hone_status hn_isa_limit(hn_isa have, const char *name, hn_isa *out, hn_error *err);
+/* The strongest bundle of a set: "avx512"; "portable" for the empty set. */
+const char *hn_isa_name(hn_isa set);
+
+#endif

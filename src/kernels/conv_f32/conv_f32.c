@@ -1,0 +1,51 @@
+#include "kernels/conv_f32/conv_f32.h"
+
+#define HN_KERNEL(row) extern const hn_kernel hn_##row;
+#include "kernels/conv_f32/conv_f32.def"
+#undef HN_KERNEL
+
+static const hn_kernel *const rows[] = {
+#define HN_KERNEL(row) &hn_##row,
+#include "kernels/conv_f32/conv_f32.def"
+#undef HN_KERNEL
+};
+
+const hn_family hn_conv_f32_family = {
+    .name = "conv_f32",
+    .help = "convolution over channels-last images; matrix product by a constant",
+    .rows = rows,
+    .n_rows = sizeof rows / sizeof *rows,
+};
+
+hn_conv_f32 hn_conv_of_gemm(int64_t m, int64_t n, int64_t k) {
+    return (hn_conv_f32){
+        .batch = 1,
+        .h = 1,
+        .w = m,
+        .c = k,
+        .oh = 1,
+        .ow = m,
+        .n = n,
+        .kh = 1,
+        .kw = 1,
+        .sh = 1,
+        .sw = 1,
+        .dh = 1,
+        .dw = 1,
+        .groups = 1,
+        .x_image = m * k,
+        .x_row = m * k,
+        .x_pixel = k,
+        .x_channel = 1,
+        .y_image = m * n,
+        .y_row = m * n,
+        .y_pixel = n,
+        .r_image = m * n,
+        .r_row = m * n,
+        .r_pixel = n,
+        .w_o = 1,
+        .w_i = n,
+        .w_y = 1,
+        .w_x = 1,
+    };
+}

@@ -1,0 +1,46 @@
+/* conv_f32: convolution over channels-last images, and with it every product of an activation by a
+ * constant matrix.
+ *
+ *   y[b][oy][ox][o] = act(bias[o] + r[b][oy][ox][o]
+ *                         + sum over ky, kx, i of w[o][i][ky][kx]
+ *                               * x[b][oy*sh + ky*dh - pt][ox*sw + kx*dw - pl][g*c/groups + i])
+ *
+ * with x = 0 outside the image, g the group of o. A matrix product [m][k] x [k][n] is the problem
+ * batch = h = oh = kh = kw = 1, w = ow = m, c = k, with the row pitch as x_pixel.
+ *
+ * Strides are in floats, so a problem may read a slice of channels or of pixels, and write one: the
+ * pieces of a concatenation, or one phase of a transposed convolution. Channels are adjacent in y
+ * and r (stride 1); x_channel is 1 but for images that come planar. x, y and r may have any 4-byte
+ * alignment. y may be r itself (same place, same strides), and overlaps nothing else.
+ *
+ * Error: as a sum of K products in f32, K = c/groups*kh*kw, in the order the row names.
+ */
+#ifndef HN_KERNELS_CONV_F32_H
+#define HN_KERNELS_CONV_F32_H
+
+#include "kernels/act.h"
+#include "kernels/kernel.h"
+
+typedef struct hn_conv_f32 {
+    int64_t batch, h, w, c; /* input images; c over all groups */
+    int64_t oh, ow, n;      /* output images; n over all groups */
+    int64_t kh, kw, sh, sw, dh, dw;
+    int64_t pt, pl; /* padding above and to the left; that below and to the right follows */
+    int64_t groups;
+    int64_t x_image, x_row, x_pixel, x_channel;
+    int64_t y_image, y_row, y_pixel;
+    int64_t r_image, r_row, r_pixel;
+    int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
+    hn_act act;
+} hn_conv_f32;
+
+/* Operands, in the order of hn_call.ptr. The weights are the constant operand: packed if the row
+ * packs. bias and residual may be NULL. */
+enum { HN_CONV_X, HN_CONV_W, HN_CONV_BIAS, HN_CONV_R, HN_CONV_Y, HN_CONV_OPERANDS_ };
+
+extern const hn_family hn_conv_f32_family;
+
+/* A matrix product [m][k] x [k][n] with dense operands, as a problem of this family. */
+hn_conv_f32 hn_conv_of_gemm(int64_t m, int64_t n, int64_t k);
+
+#endif

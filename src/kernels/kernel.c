@@ -1,0 +1,40 @@
+#include "kernels/kernel.h"
+
+#include <string.h>
+
+#define HN_FAMILY(name) extern const hn_family hn_##name##_family;
+#include "kernels/families.def"
+#undef HN_FAMILY
+
+const hn_family *const hn_families[] = {
+#define HN_FAMILY(name) &hn_##name##_family,
+#include "kernels/families.def"
+#undef HN_FAMILY
+};
+const int hn_n_families = sizeof hn_families / sizeof *hn_families;
+
+const hn_family *hn_family_find(const char *name) {
+    for (int i = 0; i < hn_n_families; i++)
+        if (strcmp(hn_families[i]->name, name) == 0) return hn_families[i];
+    return NULL;
+}
+
+const hn_kernel *hn_kernel_choose(const hn_family *f, hn_isa isa, const void *problem,
+                                  void (*note)(void *ctx, const hn_kernel *k, const char *why),
+                                  void *ctx) {
+    for (int i = 0; i + 1 < f->n_rows; i++) {
+        const hn_kernel *k = f->rows[i];
+        const char *why = NULL;
+        if ((k->isa & isa) != k->isa)
+            why = "not allowed or not on this CPU";
+        else if (k->ok == NULL || k->ok(problem, &why))
+            return k;
+        if (note != NULL) note(ctx, k, why);
+    }
+    return f->rows[f->n_rows - 1];
+}
+
+void hn_kernel_run(const hn_kernel *k, const hn_call *call, void *lane) {
+    for (int phase = 0; phase < call->work->n_phases; phase++)
+        k->run(call, phase, 0, call->work->tasks[phase], lane);
+}

@@ -1,0 +1,85 @@
+/* Kernels: how a family of problems is computed, one row per way.
+ *
+ * A family is a kind of problem (a convolution, a softmax), described by a plain struct. Its rows,
+ * best first, are the ways to compute it; the last is the reference in portable C, which serves
+ * every problem. A row that cannot serve a problem declines with a reason.
+ *
+ * Threads stay outside. A row says into how many tasks each of its phases falls; the engine gives
+ * every lane (thread) a range of them, and a phase begins when the one before has ended:
+ *
+ *   for (phase = 0; phase < w.n_phases; phase++)
+ *       for (lane = 0; lane < lanes; lane++)                          // at the same time
+ *           run(call, phase, tasks * lane / lanes, tasks * (lane + 1) / lanes, scratch of the
+ * lane);
+ *
+ * What a task writes is a function of the problem and its operands alone, never of the range it
+ * came in: so results are the same bits for any number of threads.
+ *
+ * A kernel computes: it does not allocate, lock, log, read the environment or fail. It reads and
+ * writes only what its operands cover.
+ */
+#ifndef HN_KERNELS_KERNEL_H
+#define HN_KERNELS_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/isa.h"
+
+#define HN_MAX_PHASES 4
+
+typedef struct hn_work {
+    int n_phases;
+    int64_t tasks[HN_MAX_PHASES];
+    size_t scratch;      /* bytes that all lanes share, alive through all phases */
+    size_t lane_scratch; /* bytes each lane has to itself, alive within one range */
+} hn_work;
+
+typedef struct hn_call {
+    const void *problem;
+    const hn_work *work;
+    void *const *ptr; /* the operands, as the family lists them; NULL: absent */
+    void *scratch;    /* 64-byte aligned, as is that of a lane */
+} hn_call;
+
+typedef struct hn_kernel {
+    const char *name; /* unique within its family: "avx512_14x32" */
+    hn_isa isa;       /* every bit must be available */
+    /* Names the order of its sums. Only rows of one order may replace each other by measurement:
+     * what a plan computes is a function of the problem and the instruction set. */
+    const char *order;
+    /* NULL: serves every problem. On refusal *why is a short reason. */
+    bool (*ok)(const void *problem, const char **why);
+    void (*work)(const void *problem, int lanes, hn_work *w);
+    void (*run)(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane);
+    /* The constant operand a family has (its header says which) in the layout this row wants. NULL:
+     * it takes the plain layout. dst is 64-byte aligned. Two problems whose weights agree in
+     * `pack_key` (a hash of all the packing depends on) share one packed copy. */
+    size_t (*packed_bytes)(const void *problem);
+    uint64_t (*pack_key)(const void *problem);
+    void (*pack)(const void *problem, const void *plain, void *dst);
+} hn_kernel;
+
+typedef struct hn_family {
+    const char *name;
+    const char *help; /* one line: what it computes */
+    const hn_kernel *const *rows;
+    int n_rows;
+} hn_family;
+
+/* Every family, sorted by name. */
+extern const hn_family *const hn_families[];
+extern const int hn_n_families;
+const hn_family *hn_family_find(const char *name);
+
+/* The first row that the instruction set allows and that accepts the problem; never NULL, since the
+ * last row does. `note`, when not NULL, is told why each row before it was passed over. */
+const hn_kernel *hn_kernel_choose(const hn_family *f, hn_isa isa, const void *problem,
+                                  void (*note)(void *ctx, const hn_kernel *k, const char *why),
+                                  void *ctx);
+
+/* Runs all phases on the caller's thread; scratch and lane as `work` asked for them. */
+void hn_kernel_run(const hn_kernel *k, const hn_call *call, void *lane);
+
+#endif
