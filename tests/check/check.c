@@ -1,0 +1,568 @@
+/* See check.h. The program: check [--family F] [--kernel K] [--case C] [--bench [--cold]] [--json]
+ */
+#include "check.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define CHECK_FAMILY(name) extern const check_family check_##name;
+#include "families.def"
+#undef CHECK_FAMILY
+
+static const check_family *const families[] = {
+#define CHECK_FAMILY(name) &check_##name,
+#include "families.def"
+#undef CHECK_FAMILY
+};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+static const char *const data_names[] = {"random", "exact", "extreme", "special"};
+
+static struct {
+    const char *family, *kernel, *name;
+    int data; /* -1: all */
+    bool bench, cold, json, verbose;
+} opt = {.data = -1};
+
+static struct { int ok, failed, skipped, suspicious; } count;
+
+static _Noreturn void die(const char *what) {
+    fprintf(stderr, "check: %s\n", what);
+    exit(2);
+}
+
+/* ---- cases -------------------------------------------------------------------------------- */
+
+check_case *check_add(check_list *list, const char *format, ...) {
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
+        list->cases = realloc(list->cases, list->capacity * sizeof *list->cases);
+        if (list->cases == NULL) die("out of memory");
+    }
+    check_case *c = &list->cases[list->n++];
+    *c = (check_case){0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->name, sizeof c->name, format, args);
+    va_end(args);
+    return c;
+}
+
+void check_operand_add(check_case *c, check_role role, check_type type, int64_t n) {
+    if (c->n_operands == CHECK_MAX_OPERANDS) die("a case has too many operands");
+    c->operand[c->n_operands++] = (check_operand){.role = role, .type = type, .count = (size_t)n};
+}
+
+static size_t bytes_of(const check_operand *o) {
+    static const size_t size[] = {4, 4, 8, 1};
+    return o->role == CHECK_ABSENT || o->role == CHECK_SAME ? 0 : o->count * size[o->type];
+}
+
+static bool is_output(const check_operand *o) {
+    return o->role == CHECK_OUT || o->role == CHECK_INOUT;
+}
+
+/* ---- memory that ends where nothing is mapped ---------------------------------------------- */
+
+typedef struct guarded {
+    unsigned char *map, *data;
+    size_t map_bytes, body, bytes;
+} guarded;
+
+/* What an output holds before: no kernel computes a NaN with these bits. */
+static const uint32_t poison = 0x7fa5c3b7;
+
+static void fill_poison(void *data, size_t bytes) {
+    unsigned char *p = data;
+    for (size_t i = 0; i < bytes; i++) p[i] = (unsigned char)(poison >> i % 4 * 8);
+}
+
+/* With `aligned` the beginning lies on 64 bytes, the end then up to 63 bytes before the edge. */
+static guarded guarded_new(size_t bytes, bool aligned) {
+    guarded g = {.bytes = bytes};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), end = aligned ? (bytes + 63) / 64 * 64 : bytes;
+    g.body = (end + page) / page * page; /* at least one byte before the data */
+    g.map_bytes = g.body + 2 * page;
+    g.map = mmap(NULL, g.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (g.map == MAP_FAILED || mprotect(g.map + page, g.body, PROT_READ | PROT_WRITE) != 0)
+        die("out of memory");
+    if (g.body >= 4 << 20) madvise(g.map, g.map_bytes, MADV_HUGEPAGE); /* as the engine does */
+    g.data = g.map + page + g.body - end;
+    fill_poison(g.data, bytes);
+    memset(g.map + page, 0x5a, g.body - end);
+    memset(g.data + bytes, 0x5a, end - bytes);
+    return g;
+}
+
+/* Nothing outside the data has been written. */
+static bool guarded_intact(const guarded *g) {
+    unsigned char *begin = g->map + (g->map_bytes - g->body) / 2, *end = begin + g->body;
+    for (unsigned char *p = begin; p < end; p++)
+        if ((p < g->data || p >= g->data + g->bytes) && *p != 0x5a) return false;
+    return true;
+}
+
+static void guarded_free(guarded *g) {
+    if (g->map != NULL) munmap(g->map, g->map_bytes);
+    *g = (guarded){0};
+}
+
+/* ---- data --------------------------------------------------------------------------------- */
+
+static float value(check_data kind, bool weights, hn_rng *rng) {
+    static const float extremes[] = {0.0F,   -0.0F, 1e-40F, -1e-40F, 1e-15F, 1e15F,
+                                     -1e15F, 1.0F,  -1.0F,  0.5F,    1.5e10F};
+    double u = 2 * hn_rng_f64(rng) - 1;
+    switch (kind) {
+        case CHECK_EXACT: return (float)((int)hn_rng_below(rng, 7) - 3);
+        case CHECK_EXTREME:
+            return extremes[hn_rng_below(rng, sizeof extremes / sizeof *extremes)] * (float)u;
+        case CHECK_SPECIAL: {
+            uint64_t dice = weights ? 99 : hn_rng_below(rng, 300);
+            return dice == 0 ? NAN : dice == 1 ? INFINITY : dice == 2 ? -INFINITY : (float)u;
+        }
+        case CHECK_RANDOM:
+        case CHECK_DATA_COUNT_: break;
+    }
+    return (float)u;
+}
+
+static void fill(const check_family *f, const check_case *c, int i, check_data kind, uint64_t seed,
+                 void *data) {
+    const check_operand *o = &c->operand[i];
+    hn_rng rng;
+    hn_rng_init(&rng, seed * 64 + (uint64_t)i);
+    if (f->fill != NULL && f->fill(c, i, kind, &rng, data)) return;
+    if (o->type != CHECK_F32) die("an operand that is not of floats needs a fill function");
+    float *x = data;
+    for (size_t j = 0; j < o->count; j++) x[j] = value(kind, o->role == CHECK_WEIGHTS, &rng);
+}
+
+/* ---- running a row ------------------------------------------------------------------------- */
+
+typedef struct operands {
+    guarded mem[CHECK_MAX_OPERANDS];
+    void *ptr[CHECK_MAX_OPERANDS];
+} operands;
+
+static operands operands_new(const check_family *f, const check_case *c, check_data kind,
+                             uint64_t seed) {
+    operands s = {0};
+    for (int i = 0; i < c->n_operands; i++) {
+        const check_operand *o = &c->operand[i];
+        if (o->role == CHECK_ABSENT || o->role == CHECK_SAME) continue;
+        s.mem[i] = guarded_new(bytes_of(o), false);
+        s.ptr[i] = s.mem[i].data;
+        if (o->role != CHECK_OUT) fill(f, c, i, kind, seed, s.ptr[i]);
+    }
+    for (int i = 0; i < c->n_operands; i++)
+        if (c->operand[i].role == CHECK_SAME) s.ptr[i] = s.ptr[c->operand[i].same];
+    return s;
+}
+
+static void operands_free(operands *s) {
+    for (int i = 0; i < CHECK_MAX_OPERANDS; i++) guarded_free(&s->mem[i]);
+}
+
+typedef struct lane_job {
+    const hn_kernel *k;
+    const hn_call *call;
+    int phase;
+    int64_t begin, end;
+    void *scratch;
+} lane_job;
+
+static void *lane_main(void *arg) {
+    const lane_job *j = arg;
+    j->k->run(j->call, j->phase, j->begin, j->end, j->scratch);
+    return NULL;
+}
+
+enum { MAX_LANES = 3 };
+
+/* Runs a row on operands that hold plain weights. Two lanes run one after the other, the last one
+ * first; three run at once. False: it wrote where it must not. */
+static bool run_row(const hn_kernel *k, const check_case *c, const operands *s, int lanes) {
+    hn_work w = {0};
+    k->work(c->problem, lanes, &w);
+    void *ptr[CHECK_MAX_OPERANDS];
+    memcpy(ptr, s->ptr, sizeof ptr);
+    guarded packed = {0}, scratch = guarded_new(w.scratch, true), lane[MAX_LANES];
+    for (int i = 0; i < lanes; i++) lane[i] = guarded_new(w.lane_scratch, true);
+    for (int i = 0; i < c->n_operands; i++) {
+        if (c->operand[i].role != CHECK_WEIGHTS || k->pack == NULL) continue;
+        packed = guarded_new(k->packed_bytes(c->problem), true);
+        k->pack(c->problem, ptr[i], packed.data);
+        ptr[i] = packed.data;
+    }
+    hn_call call = {c->problem, &w, ptr, scratch.data};
+    for (int phase = 0; phase < w.n_phases; phase++) {
+        lane_job job[MAX_LANES];
+        pthread_t thread[MAX_LANES];
+        for (int i = lanes - 1; i >= 0; i--) {
+            job[i] = (lane_job){k,
+                                &call,
+                                phase,
+                                w.tasks[phase] * i / lanes,
+                                w.tasks[phase] * (i + 1) / lanes,
+                                lane[i].data};
+            if (lanes < 3)
+                lane_main(&job[i]);
+            else if (pthread_create(&thread[i], NULL, lane_main, &job[i]) != 0)
+                die("cannot start a thread");
+        }
+        for (int i = 0; lanes == 3 && i < lanes; i++) pthread_join(thread[i], NULL);
+    }
+    bool intact = guarded_intact(&scratch) && (packed.map == NULL || guarded_intact(&packed));
+    for (int i = 0; i < lanes; i++) {
+        intact = intact && guarded_intact(&lane[i]);
+        guarded_free(&lane[i]);
+    }
+    for (int i = 0; i < c->n_operands; i++)
+        intact = intact && (s->mem[i].map == NULL || guarded_intact(&s->mem[i]));
+    guarded_free(&packed);
+    guarded_free(&scratch);
+    return intact;
+}
+
+/* ---- comparing ----------------------------------------------------------------------------- */
+
+static void report(const char *word, const check_family *f, const char *kernel, const check_case *c,
+                   const char *data, const char *text) {
+    if (opt.json)
+        printf(
+            "{\"result\":\"%s\",\"family\":\"%s\",\"kernel\":\"%s\",\"case\":\"%s:%s\","
+            "\"text\":\"%s\"}\n",
+            word, f->family->name, kernel, c->name, data, text);
+    else
+        printf("%-10s %s --kernel %s --case %s:%s  %s\n", word, f->family->name, kernel, c->name,
+               data, text);
+}
+
+/* Whether one float is close enough; `size` is the magnitude its error is relative to. */
+static bool close_enough(const check_case *c, bool exact, double got, double want, double size) {
+    if (isnan(want)) return isnan(got);
+    if (got == want) return true;
+    if (exact || isinf(want) || isnan(got) || isinf(got)) return false;
+    double d = fabs(got - want);
+    if (!isfinite(size)) size = fabs(want) + 1; /* an infinity that an activation made finite */
+    return d <= c->rel * 0x1p-24 * size + c->abs + 1e-37;
+}
+
+/* Compares one output; text says where the first difference is. */
+static bool same_output(const check_case *c, int i, const void *got, const void *want,
+                        const void *size, bool exact, double whole, char *text, size_t text_bytes) {
+    const check_operand *o = &c->operand[i];
+    if (o->type != CHECK_F32) {
+        if (memcmp(got, want, bytes_of(o)) == 0) return true;
+        snprintf(text, text_bytes, "operand %d differs", i);
+        return false;
+    }
+    const float *g = got, *w = want, *m = size;
+    double largest = 0;
+    for (size_t j = 0; j < o->count && whole > 0; j++)
+        if (isfinite(w[j]) && fabs((double)w[j]) > largest) largest = fabs((double)w[j]);
+    for (size_t j = 0; j < o->count; j++) {
+        uint32_t gb, wb;
+        memcpy(&gb, &g[j], 4);
+        memcpy(&wb, &w[j], 4);
+        if (gb == wb) continue;
+        bool good = wb != poison && gb != poison;
+        if (good && whole > 0)
+            good = fabs((double)g[j] - (double)w[j]) <= whole * largest;
+        else if (good)
+            good = close_enough(c, exact, (double)g[j], (double)w[j], fabs((double)m[j]));
+        if (good) continue;
+        if (wb == poison)
+            snprintf(text, text_bytes, "operand %d: element %zu must not be written", i, j);
+        else if (gb == poison)
+            snprintf(text, text_bytes, "operand %d: element %zu has not been written", i, j);
+        else
+            snprintf(text, text_bytes, "operand %d: element %zu is %.9g, wanted %.9g, size %.3g", i,
+                     j, (double)g[j], (double)w[j], (double)m[j]);
+        return false;
+    }
+    return true;
+}
+
+/* ---- checking ------------------------------------------------------------------------------ */
+
+static bool wanted(const hn_kernel *k) {
+    return opt.kernel == NULL || strcmp(k->name, opt.kernel) == 0;
+}
+
+static const hn_kernel *reference(const check_family *f) {
+    return f->family->rows[f->family->n_rows - 1];
+}
+
+/* A test that cannot fail is a bug: the reference must depend on every input. */
+static void suspect(const check_family *f, const check_case *c, const operands *ref) {
+    const char *text = NULL;
+    size_t zeros = 0, written = 0;
+    for (int i = 0; i < c->n_operands; i++) {
+        const check_operand *o = &c->operand[i];
+        if (!is_output(o)) continue;
+        const uint32_t *w = ref->ptr[i];
+        for (size_t j = 0; j < bytes_of(o) / 4; j++) {
+            if (w[j] == poison) continue;
+            written++;
+            zeros += (w[j] & 0x7fffffff) == 0;
+        }
+    }
+    if (written == 0) return; /* an empty problem */
+    if (written > 8 && zeros * 10 > written * 9) text = "nearly all outputs are zero";
+    for (int i = 0; i < c->n_operands && text == NULL; i++) {
+        const check_operand *o = &c->operand[i];
+        if (o->role != CHECK_IN && o->role != CHECK_WEIGHTS && o->role != CHECK_INOUT) continue;
+        operands other = operands_new(f, c, CHECK_RANDOM, 1);
+        fill(f, c, i, CHECK_RANDOM, 2, other.ptr[i]);
+        run_row(reference(f), c, &other, 1);
+        bool same = true;
+        for (int j = 0; j < c->n_operands; j++)
+            if (is_output(&c->operand[j]))
+                same = same && memcmp(other.ptr[j], ref->ptr[j], bytes_of(&c->operand[j])) == 0;
+        static char message[64];
+        snprintf(message, sizeof message, "operand %d changes nothing", i);
+        if (same && o->count > 4) text = message;
+        operands_free(&other);
+    }
+    if (text == NULL) return;
+    count.suspicious++;
+    report("suspicious", f, reference(f)->name, c, data_names[CHECK_RANDOM], text);
+}
+
+static void check_row(const check_family *f, const check_case *c, check_data kind,
+                      const hn_kernel *k, const operands *ref, const operands *size) {
+    const char *why = NULL;
+    double whole = f->whole != NULL ? f->whole(k) : 0;
+    if (k->ok != NULL && !k->ok(c->problem, &why)) {
+        count.skipped++;
+        if (opt.verbose) report("skip", f, k->name, c, data_names[kind], why);
+        return;
+    }
+    if (whole > 0 && (kind == CHECK_SPECIAL || kind == CHECK_EXTREME)) return;
+    char text[160] = "";
+    bool good = true;
+    operands one = {0};
+    for (int lanes = 1; lanes <= MAX_LANES && good; lanes++) {
+        operands s = operands_new(f, c, kind, 1);
+        good = run_row(k, c, &s, lanes);
+        if (!good) snprintf(text, sizeof text, "%d lanes: wrote outside its memory", lanes);
+        for (int i = 0; i < c->n_operands && good; i++) {
+            if (s.ptr[i] == NULL || c->operand[i].role == CHECK_SAME) continue;
+            size_t bytes = bytes_of(&c->operand[i]);
+            if (!is_output(&c->operand[i])) {
+                good = memcmp(s.ptr[i], ref->ptr[i], bytes) == 0;
+                if (!good) snprintf(text, sizeof text, "operand %d, an input, was written", i);
+            } else if (lanes > 1) {
+                good = memcmp(s.ptr[i], one.ptr[i], bytes) == 0;
+                if (!good)
+                    snprintf(text, sizeof text, "operand %d: %d lanes give other bits than one", i,
+                             lanes);
+            } else {
+                good = same_output(c, i, s.ptr[i], ref->ptr[i], size->ptr[i],
+                                   c->exact && kind == CHECK_EXACT, whole, text, sizeof text);
+            }
+        }
+        if (lanes == 1)
+            one = s;
+        else
+            operands_free(&s);
+    }
+    operands_free(&one);
+    if (good)
+        count.ok++;
+    else
+        count.failed++;
+    if (!good || opt.verbose) report(good ? "ok" : "FAIL", f, k->name, c, data_names[kind], text);
+}
+
+static void check_one(const check_family *f, const check_case *c, check_data kind) {
+    operands ref = operands_new(f, c, kind, 1);
+    run_row(reference(f), c, &ref, 1);
+    operands size = ref;
+    if (f->magnitude != NULL) {
+        size = operands_new(f, c, kind, 1);
+        for (int i = 0; i < c->n_operands; i++)
+            if (c->operand[i].type == CHECK_F32 && c->operand[i].role != CHECK_OUT)
+                for (size_t j = 0; j < bytes_of(&c->operand[i]) / 4; j++)
+                    ((float *)size.ptr[i])[j] = fabsf(((float *)size.ptr[i])[j]);
+        check_case plain = *c;
+        f->magnitude(plain.problem);
+        run_row(reference(f), &plain, &size, 1);
+    }
+    if (kind == CHECK_RANDOM) suspect(f, c, &ref);
+    for (int i = 0; i + 1 < f->family->n_rows; i++) {
+        const hn_kernel *k = f->family->rows[i];
+        if (wanted(k) && (k->isa & hn_isa_available()) == k->isa)
+            check_row(f, c, kind, k, &ref, &size);
+    }
+    if (f->magnitude != NULL) operands_free(&size);
+    operands_free(&ref);
+}
+
+/* ---- timing -------------------------------------------------------------------------------- */
+
+enum { MAX_COPIES = 64 };
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Minimum and median of many runs on one lane, for about half a second. With --cold the weights
+ * of each run were last touched 128 MB ago. */
+static void bench_row(const check_family *f, const check_case *c, const hn_kernel *k) {
+    const char *why = NULL;
+    if (k->ok != NULL && !k->ok(c->problem, &why)) {
+        report("skip", f, k->name, c, "random", why);
+        return;
+    }
+    operands s = operands_new(f, c, CHECK_RANDOM, 1);
+    hn_work w = {0};
+    k->work(c->problem, 1, &w);
+    guarded scratch = guarded_new(w.scratch, true), lane = guarded_new(w.lane_scratch, true);
+    guarded copy[MAX_COPIES] = {{0}};
+    int weights = -1, copies = 1;
+    for (int i = 0; i < c->n_operands; i++)
+        if (c->operand[i].role == CHECK_WEIGHTS) weights = i;
+    if (weights >= 0) {
+        size_t bytes =
+            k->pack != NULL ? k->packed_bytes(c->problem) : bytes_of(&c->operand[weights]);
+        if (opt.cold) copies = (int)(((size_t)128 << 20) / bytes) + 1;
+        if (copies > MAX_COPIES) copies = MAX_COPIES;
+        for (int i = 0; i < copies; i++) {
+            copy[i] = guarded_new(bytes, true);
+            if (i > 0)
+                memcpy(copy[i].data, copy[0].data, bytes);
+            else if (k->pack != NULL)
+                k->pack(c->problem, s.ptr[weights], copy[0].data);
+            else
+                memcpy(copy[0].data, s.ptr[weights], bytes);
+        }
+    }
+    static double ns[20000];
+    int n = 0;
+    double peak = check_peak(k->isa);
+    int64_t begun = hn_clock_ns();
+    hn_call call = {c->problem, &w, s.ptr, scratch.data};
+    for (; n < 20000 && (n < 5 || hn_clock_ns() - begun < 500000000); n++) {
+        if (weights >= 0) s.ptr[weights] = copy[n % copies].data;
+        int64_t t0 = hn_clock_ns();
+        hn_kernel_run(k, &call, lane.data);
+        ns[n] = (double)(hn_clock_ns() - t0);
+        if (n % 64 == 0) {
+            double now = check_peak(k->isa);
+            if (now > peak) peak = now;
+        }
+    }
+    qsort(ns, (size_t)n, sizeof *ns, by_value);
+    double best = ns[0], median = ns[n / 2];
+    if (opt.json)
+        printf(
+            "{\"family\":\"%s\",\"kernel\":\"%s\",\"case\":\"%s\",\"cold\":%s,\"runs\":%d,"
+            "\"min_us\":%.3f,\"median_us\":%.3f,\"gflops\":%.2f,\"gbytes\":%.2f,\"peak\":%.1f}\n",
+            f->family->name, k->name, c->name, opt.cold ? "true" : "false", n, best / 1e3,
+            median / 1e3, c->flops / best, c->bytes / best, peak);
+    else {
+        printf("%-10s %-16s %-28s %10.2f us  median %+5.0f%%  %7.1f GFLOP/s", f->family->name,
+               k->name, c->name, best / 1e3, (median / best - 1) * 100, c->flops / best);
+        if (peak > 0) printf(" %5.1f%% of %.0f", c->flops / best / peak * 100, peak);
+        printf("  %6.1f GB/s\n", c->bytes / best);
+    }
+    fflush(stdout);
+    for (int i = 0; i < copies; i++) guarded_free(&copy[i]);
+    guarded_free(&scratch);
+    guarded_free(&lane);
+    operands_free(&s);
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+static void run_family(const check_family *f) {
+    check_list list = {0};
+    f->cases(&list);
+    for (size_t i = 0; i < list.n; i++) {
+        const check_case *c = &list.cases[i];
+        if (opt.name != NULL && strcmp(opt.name, c->name) != 0) continue;
+        if (opt.bench && (c->bench || opt.name != NULL)) {
+            for (int r = 0; r + 1 < f->family->n_rows; r++) {
+                const hn_kernel *k = f->family->rows[r];
+                if (wanted(k) && (k->isa & hn_isa_available()) == k->isa) bench_row(f, c, k);
+            }
+        }
+        if (opt.bench || (c->bench && opt.name == NULL)) continue;
+        for (int kind = 0; kind < CHECK_DATA_COUNT_; kind++) {
+            if (c->only_random && kind != CHECK_RANDOM) continue;
+            if (opt.data < 0 || opt.data == kind) check_one(f, c, (check_data)kind);
+        }
+    }
+    for (int r = 0; r + 1 < f->family->n_rows; r++) {
+        const hn_kernel *k = f->family->rows[r];
+        if (wanted(k) && (k->isa & hn_isa_available()) != k->isa && !opt.json)
+            printf(
+                "skip       %s --kernel %s  this CPU, or HONE_ISA, does not have its "
+                "instructions\n",
+                f->family->name, k->name);
+    }
+    free(list.cases);
+}
+
+static const char usage[] =
+    "usage: check [--family F] [--kernel K] [--case NAME[:DATA]] [--bench [--cold]] [--json] [-v]\n"
+    "Checks every kernel row against the reference of its family; with --bench times it.\n"
+    "HONE_ISA limits the instruction sets. Exit status 1: something failed or is suspicious.\n";
+
+int main(int argc, char **argv) {
+    static const struct option options[] = {
+        {"family", required_argument, NULL, 'f'}, {"kernel", required_argument, NULL, 'k'},
+        {"case", required_argument, NULL, 'c'},   {"bench", no_argument, NULL, 'b'},
+        {"cold", no_argument, NULL, 'o'},         {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static char name[128];
+    int o;
+    while ((o = getopt_long(argc, argv, "v", options, NULL)) != -1) {
+        switch (o) {
+            case 'f': opt.family = optarg; break;
+            case 'k': opt.kernel = optarg; break;
+            case 'c': {
+                snprintf(name, sizeof name, "%s", optarg);
+                opt.name = name;
+                char *colon = strrchr(name, ':');
+                for (int i = 0; colon != NULL && i < CHECK_DATA_COUNT_; i++)
+                    if (strcmp(colon + 1, data_names[i]) == 0) opt.data = i;
+                if (opt.data >= 0) *colon = '\0';
+                break;
+            }
+            case 'b': opt.bench = true; break;
+            case 'o': opt.cold = true; break;
+            case 'j': opt.json = true; break;
+            case 'v': opt.verbose = true; break;
+            case 'h': fputs(usage, stdout); return 0;
+            default: fputs(usage, stderr); return 2;
+        }
+    }
+    bool found = false;
+    for (int i = 0; i < N_FAMILIES; i++) {
+        if (opt.family != NULL && strcmp(opt.family, families[i]->family->name) != 0) continue;
+        found = true;
+        run_family(families[i]);
+    }
+    if (!found) die("there is no such family with cases");
+    if (opt.bench) return 0;
+    if (count.ok + count.failed + count.skipped == 0 && (opt.name != NULL || opt.kernel != NULL))
+        die("no such case or kernel on this CPU");
+    printf(opt.json ? "{\"ok\":%d,\"failed\":%d,\"declined\":%d,\"suspicious\":%d}\n"
+                    : "%d ok, %d failed, %d declined, %d suspicious\n",
+           count.ok, count.failed, count.skipped, count.suspicious);
+    return count.failed > 0 || count.suspicious > 0;
+}

@@ -1,0 +1,174 @@
+/* Cases of conv_f32: matrix products around every tile, images with every kind of window, slices of
+ * wider tensors, and the layers of real models for timing. */
+#include "kernels/conv_f32/conv_f32.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { BIAS = 1, RESIDUAL = 2, IN_PLACE = 4, PLANAR = 8, SLICE = 16, BENCH = 32 };
+
+static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
+    int64_t group_in = p.c / p.groups, terms = group_in * p.kh * p.kw;
+    check_case *c = check_add(list, "%s", name);
+    int64_t gap = flags & SLICE ? 5 : 0;
+    p.x_channel = flags & PLANAR ? p.h * p.w : 1;
+    p.x_pixel = flags & PLANAR ? 1 : p.c + gap;
+    p.x_row = p.w * p.x_pixel + gap;
+    p.x_image = flags & PLANAR ? p.c * p.x_channel : p.h * p.x_row + gap;
+    if (flags & PLANAR) p.x_row = p.w;
+    p.y_pixel = p.n + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;
+    p.r_pixel = p.n + (flags & IN_PLACE ? 2 * gap : gap);
+    p.r_row = flags & IN_PLACE ? p.y_row : p.ow * p.r_pixel;
+    p.r_image = p.oh * p.r_row;
+    p.w_x = 1, p.w_y = p.kw, p.w_i = p.kh * p.kw, p.w_o = terms;
+    memcpy(c->problem, &p, sizeof p);
+    int64_t y_count =
+        (p.batch - 1) * p.y_image + (p.oh - 1) * p.y_row + (p.ow - 1) * p.y_pixel + p.n;
+    int64_t x_count = (p.batch - 1) * p.x_image + (p.h - 1) * p.x_row + (p.w - 1) * p.x_pixel +
+                      (p.c - 1) * p.x_channel + 1;
+    int64_t r_count =
+        (p.batch - 1) * p.r_image + (p.oh - 1) * p.r_row + (p.ow - 1) * p.r_pixel + p.n;
+    check_operand_add(c, CHECK_IN, CHECK_F32, x_count);
+    check_operand_add(c, CHECK_WEIGHTS, CHECK_F32, p.n * terms);
+    check_operand_add(c, flags & BIAS ? CHECK_IN : CHECK_ABSENT, CHECK_F32, p.n);
+    check_operand_add(c,
+                      flags & IN_PLACE   ? CHECK_SAME
+                      : flags & RESIDUAL ? CHECK_IN
+                                         : CHECK_ABSENT,
+                      CHECK_F32, r_count);
+    check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, CHECK_F32, y_count);
+    c->operand[HN_CONV_R].same = HN_CONV_Y;
+    /* Rounding errors of a sum walk at random; then an activation, none steeper than 2. */
+    c->rel = 8 + 2 * sqrt((double)terms);
+    if (p.act.kind > HN_ACT_LEAKY) c->rel *= 2, c->abs = 2e-6;
+    c->exact = p.act.kind <= HN_ACT_CLIP;
+    c->bench = flags & BENCH;
+    double pixels = (double)(p.batch * p.oh * p.ow);
+    c->flops = 2 * pixels * (double)(p.n * terms);
+    c->bytes = 4 * ((double)(x_count + y_count) + (double)(p.n * terms));
+}
+
+static void gemm(check_list *list, int64_t m, int64_t k, int64_t n, int flags) {
+    char name[64];
+    snprintf(name, sizeof name, "gemm_%lldx%lldx%lld", (long long)m, (long long)k, (long long)n);
+    hn_conv_f32 p = hn_conv_of_gemm(m, n, k);
+    if (flags & BIAS) p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
+    add(list, name, p, flags);
+}
+
+/* A square window with `pad` on each side. */
+static hn_conv_f32 window(int64_t batch, int64_t size, int64_t c, int64_t n, int64_t k, int64_t s,
+                          int64_t pad) {
+    return (hn_conv_f32){.batch = batch,
+                         .h = size,
+                         .w = size,
+                         .c = c,
+                         .oh = (size + 2 * pad - k) / s + 1,
+                         .ow = (size + 2 * pad - k) / s + 1,
+                         .n = n,
+                         .kh = k,
+                         .kw = k,
+                         .sh = s,
+                         .sw = s,
+                         .dh = 1,
+                         .dw = 1,
+                         .pt = pad,
+                         .pl = pad,
+                         .groups = 1};
+}
+
+/* A layer as real models have it; the name says kernel, stride, channels and output size. */
+static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, int64_t size,
+                  int flags) {
+    hn_conv_f32 p = window(1, size, c, n, k, s, k / 2);
+    p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
+    char name[64];
+    snprintf(name, sizeof name, "conv%lldx%llds%lld_%lld_%lld_%lld", (long long)k, (long long)k,
+             (long long)s, (long long)c, (long long)n, (long long)p.oh);
+    add(list, name, p, flags | BENCH);
+}
+
+static void cases(check_list *list) {
+    /* Around every tile a row may have: 6, 8, 12, 14 rows by 8, 12, 16, 32 columns. */
+    static const int64_t sizes[][3] = {
+        {1, 1, 1},    {1, 7, 33},    {2, 5, 8},    {3, 64, 31},   {4, 17, 32},   {5, 1, 16},
+        {6, 3, 15},   {7, 130, 17},  {8, 31, 48},  {11, 2, 12},   {12, 16, 24},  {13, 9, 64},
+        {14, 33, 32}, {15, 4, 63},   {16, 61, 96}, {27, 8, 1},    {28, 19, 100}, {29, 37, 65},
+        {43, 23, 47}, {49, 128, 40}, {85, 53, 13}, {1, 1031, 77}, {3, 2050, 37}, {31, 1500, 34}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        gemm(list, sizes[i][0], sizes[i][1], sizes[i][2], i % 3 == 0 ? BIAS : 0);
+    gemm(list, 17, 9000, 33, BIAS); /* more terms than any cache holds */
+
+    hn_conv_f32 p;
+    add(list, "conv3x3", window(1, 9, 16, 32, 3, 1, 1), BIAS);
+    add(list, "conv3x3_odd", window(2, 7, 13, 29, 3, 1, 1), BIAS | RESIDUAL);
+    add(list, "conv3x3_in_place", window(2, 7, 20, 33, 3, 1, 1), BIAS | IN_PLACE);
+    add(list, "conv3x3_slices", window(2, 6, 17, 35, 3, 1, 1), BIAS | RESIDUAL | SLICE);
+    add(list, "conv3x3_slices_in_place", window(1, 6, 17, 21, 3, 1, 1), IN_PLACE | SLICE);
+    add(list, "conv3x3s2", window(1, 15, 24, 40, 3, 2, 1), BIAS);
+    add(list, "conv1x1s2", window(1, 14, 31, 50, 1, 2, 0), RESIDUAL);
+    add(list, "conv5x5", window(1, 11, 8, 24, 5, 1, 2), 0);
+    add(list, "conv7x7s2_stem", window(1, 28, 3, 64, 7, 2, 3), BIAS);
+    add(list, "conv7x7s2_stem_planar", window(2, 28, 3, 64, 7, 2, 3), BIAS | PLANAR);
+    add(list, "conv3x3s2_stem_planar", window(1, 33, 3, 32, 3, 2, 1), PLANAR);
+    add(list, "conv3x3_planar_wide", window(1, 6, 40, 10, 3, 1, 1), PLANAR | RESIDUAL);
+    add(list, "conv3x3_one_channel", window(1, 28, 1, 16, 3, 1, 0), BIAS);
+    add(list, "conv3x3_all_padding", window(1, 2, 4, 5, 3, 1, 3), BIAS);
+    add(list, "conv3x3_14_pixels", window(1, 14, 64, 64, 3, 1, 1), BIAS);
+    add(list, "conv3x3_7_pixels", window(1, 7, 96, 96, 3, 1, 1), BIAS);
+    p = window(1, 12, 19, 34, 3, 1, 2), p.dh = p.dw = 2;
+    add(list, "conv3x3_dilated", p, BIAS);
+    p = window(1, 10, 24, 36, 3, 1, 1), p.groups = 3;
+    add(list, "conv3x3_groups", p, BIAS);
+    p = window(1, 9, 64, 128, 3, 2, 1), p.groups = 2;
+    add(list, "conv3x3s2_groups", p, BIAS | RESIDUAL);
+    p = window(1, 6, 12, 12, 3, 1, 1), p.groups = 12;
+    add(list, "conv3x3_depthwise", p, BIAS);
+    p = window(1, 8, 10, 20, 3, 1, 1), p.groups = 10;
+    add(list, "conv3x3_depthwise_twice", p, BIAS);
+    p = window(1, 9, 9, 12, 3, 1, 1), p.kw = 1, p.ow = p.w, p.pl = 0, p.sh = 2, p.oh = 5;
+    add(list, "conv3x1s2x1", p, BIAS);
+    p = window(1, 8, 7, 12, 2, 1, 0), p.oh = 9, p.ow = 10, p.pt = 1;
+    add(list, "conv2x2_uneven_padding", p, BIAS);
+    for (int kind = 0; kind < HN_ACT_COUNT_; kind++) {
+        char name[64];
+        snprintf(name, sizeof name, "activation_%d", kind);
+        p = window(1, 7, 20, 37, 1, 1, 0);
+        p.act = (hn_act){(hn_act_kind)kind, kind == HN_ACT_CLIP ? -1.0F : 0.3F,
+                         kind == HN_ACT_CLIP ? 1.5F : 0.5F};
+        add(list, name, p, BIAS | RESIDUAL);
+    }
+
+    gemm(list, 1024, 1024, 1024, BENCH);
+    gemm(list, 128, 768, 768, BIAS | BENCH);
+    gemm(list, 128, 768, 3072, BIAS | BENCH);
+    gemm(list, 128, 3072, 768, BIAS | BENCH);
+    gemm(list, 1, 2048, 1000, BIAS | BENCH);
+    gemm(list, 1, 4096, 4096, BIAS | BENCH);
+    gemm(list, 4, 2048, 1000, BIAS | BENCH);
+    gemm(list, 8, 2048, 1000, BIAS | BENCH);
+    layer(list, 3, 1, 64, 64, 56, BIAS);
+    layer(list, 3, 1, 128, 128, 28, BIAS);
+    layer(list, 3, 1, 256, 256, 14, BIAS);
+    layer(list, 3, 1, 512, 512, 7, BIAS);
+    layer(list, 3, 2, 128, 128, 56, BIAS);
+    layer(list, 3, 2, 512, 512, 14, BIAS);
+    layer(list, 1, 1, 256, 64, 56, BIAS);
+    layer(list, 1, 1, 64, 256, 56, BIAS | RESIDUAL);
+    layer(list, 1, 1, 1024, 256, 14, BIAS);
+    layer(list, 1, 1, 2048, 512, 7, BIAS);
+    layer(list, 1, 2, 256, 512, 56, BIAS);
+    layer(list, 1, 1, 16, 96, 112, BIAS);
+    layer(list, 1, 1, 144, 24, 56, BIAS);
+    layer(list, 1, 1, 96, 576, 14, BIAS);
+    layer(list, 7, 2, 3, 64, 224, BIAS);
+    layer(list, 3, 2, 3, 32, 224, BIAS | PLANAR);
+}
+
+static void magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }
+
+const check_family check_conv_f32 = {
+    .family = &hn_conv_f32_family, .cases = cases, .magnitude = magnitude};
