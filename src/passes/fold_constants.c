@@ -1,0 +1,202 @@
+/* What depends on constants alone is computed now, by the operators' references.
+ *
+ *     y = Sqrt (c)                      becomes   the initializer y
+ *     s = Gather (Shape (x), 1)         becomes   the initializer s, when that size of x is a
+ * number y = Constant <value> ()           becomes   the initializer y y = Sqrt (c), y an output
+ * becomes   y = Constant <value> ()
+ *
+ * Fires when inference knows all outputs of a node as numbers, or all its inputs are constants; not
+ * for random operators, control flow, or DequantizeLinear (its input is how a weight is kept
+ * small). What a fold adds to the file is charged against max_growth: the bytes of its outputs less
+ * those of the constants nothing else uses. Work over MOST_MACS is left to whoever runs the model.
+ */
+#include "base/size.h"
+#include "ops/eval.h"
+#include "ops/infer.h"
+#include "passes/pass.h"
+
+#define MOST_MACS ((int64_t)1 << 28)
+/* Input bytes of an operator whose output sizes only running tells. */
+#define MOST_DYNAMIC ((size_t)1 << 20)
+
+static bool never(const hn_node *n) {
+    return (n->op->traits & (HN_RANDOM | HN_CONTROL)) != 0 || n->op->ref == NULL ||
+           hn_is(n, "DequantizeLinear");
+}
+
+/* A value whose contents inference knows as numbers. */
+static bool is_known(const hn_value *v) {
+    int64_t dims[HONE_MAX_RANK], count, x;
+    if (v->n_known == 0 || v->type.kind != HN_TYPE_TENSOR || !hn_dtype_is_int(v->type.dtype) ||
+        !hn_shape_is_const(&v->type.shape, dims) ||
+        !hn_dims_count(dims, v->type.shape.rank, &count) || count != v->n_known)
+        return false;
+    for (int i = 0; i < v->n_known; i++)
+        if (!hn_dim_is_const(v->known[i], &x) || x >= HN_FAR || x <= -HN_FAR) return false;
+    return true;
+}
+
+static hone_status known_tensor(hn_pass_ctx *c, const hn_value *v, hn_tensor **out, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], numbers[HN_MAX_KNOWN];
+    hn_shape_is_const(&v->type.shape, dims);
+    for (int i = 0; i < v->n_known; i++) hn_dim_is_const(v->known[i], &numbers[i]);
+    return hn_tensor_from_s64(out, c->model->alloc, v->type.dtype, v->type.shape.rank, dims,
+                              numbers, err);
+}
+
+static bool all_known(const hn_node *n) {
+    for (int i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] != NULL && !is_known(n->outputs[i])) return false;
+    return true;
+}
+
+static bool all_constant(const hn_node *n) {
+    for (int i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i].value != NULL && hn_node_constant(n, i) == NULL) return false;
+    return true;
+}
+
+/* The contents of a Constant node, without a copy. */
+static hn_tensor *constant_attr(const hn_node *n) {
+    const hn_attr *a = hn_is(n, "Constant") ? hn_node_attr(n, "value") : NULL;
+    return a != NULL && a->type == HN_ATTR_TENSOR && a->u.tensor->data != NULL ? a->u.tensor : NULL;
+}
+
+/* Bytes of the constants that go when n does. */
+static size_t freed_bytes(const hn_node *n) {
+    size_t bytes = 0;
+    for (int i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i].value != NULL && n->inputs[i].value->n_uses == 1)
+            bytes += hn_node_constant(n, i)->bytes;
+    return bytes;
+}
+
+static bool affordable(const hn_pass_ctx *c, const hn_node *n, size_t bytes) {
+    size_t freed = freed_bytes(n);
+    return c->max_growth < 0 || bytes <= freed || bytes - freed <= (size_t)c->max_growth;
+}
+
+/* Evaluating it is little enough work, with a result small enough. */
+static hone_status worthwhile(hn_pass_ctx *c, const hn_node *n, bool *yes, hn_error *err) {
+    *yes = false;
+    size_t bytes = 0;
+    if ((n->op->traits & HN_DYNAMIC) != 0) {
+        for (int i = 0; i < n->n_inputs; i++)
+            if (n->inputs[i].value != NULL) bytes += hn_node_constant(n, i)->bytes;
+        *yes = bytes <= MOST_DYNAMIC;
+        return HONE_OK;
+    }
+    for (int i = 0; i < n->n_outputs; i++) {
+        const hn_value *v = n->outputs[i];
+        int64_t dims[HONE_MAX_RANK], count;
+        size_t own;
+        if (v == NULL) continue;
+        if (!hn_shape_is_const(&v->type.shape, dims) ||
+            !hn_dims_count(dims, v->type.shape.rank, &count) ||
+            !hn_packed_bytes(count, hone_dtype_bits(v->type.dtype), &own) ||
+            !hn_size_add(bytes, own, &bytes))
+            return HONE_OK;
+    }
+    hn_cost cost;
+    int64_t macs;
+    HN_TRY(hn_node_cost(n, &cost, err));
+    *yes = affordable(c, n, bytes) && hn_dim_is_const(cost.macs, &macs) && macs <= MOST_MACS;
+    return HONE_OK;
+}
+
+/* Runs n; *done false: it cannot be run, and whoever runs the model will see why. */
+static hone_status evaluate(hn_pass_ctx *c, const hn_node *n, hn_tensor **out, bool *done,
+                            hn_error *err) {
+    const hn_tensor **in = hn_arena_array(&c->scratch, (size_t)n->n_inputs + 1, sizeof *in);
+    if (in == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n->n_inputs; i++) in[i] = hn_node_constant(n, i);
+    hn_error unread;
+    hone_status status =
+        hn_node_run(n, &(hn_exec_options){.alloc = c->model->alloc}, in, out, &unread);
+    *done = status == HONE_OK;
+    return status == HONE_E_NOMEM ? HN_NOMEM(err) : HONE_OK;
+}
+
+static void charge(hn_pass_ctx *c, const hn_node *n, hn_tensor *const *t) {
+    size_t freed = freed_bytes(n), bytes = 0;
+    for (int i = 0; i < n->n_outputs; i++) bytes += t[i] != NULL ? t[i]->bytes : 0;
+    if (c->max_growth < 0 || bytes <= freed) return;
+    bool all = bytes - freed >= (size_t)c->max_growth;
+    c->max_growth = all ? 0 : c->max_growth - (int64_t)(bytes - freed);
+}
+
+/* An output of the graph is computed by a Constant. */
+static hone_status become_node(hn_pass_ctx *c, hn_node *n, hn_tensor *t, hn_error *err) {
+    hn_node *constant;
+    hn_attr *value;
+    HN_TRY(hn_make_node(&constant, n, "Constant", 0, err));
+    HN_TRY(hn_node_add_attr(&value, constant, "value", HN_ATTR_TENSOR, err));
+    value->u.tensor = hn_tensor_ref(t);
+    hn_take_place(c, constant, n);
+    return HONE_OK;
+}
+
+static void become_constants(hn_pass_ctx *c, hn_node *n, hn_tensor *const *t) {
+    for (int i = 0; i < n->n_outputs; i++) {
+        hn_value *v = n->outputs[i];
+        if (v == NULL) continue;
+        hn_node_set_output(n, i, NULL);
+        hn_value_set_constant(v, hn_tensor_ref(t[i]));
+        if (v->n_uses == 0) hn_value_remove(v);
+    }
+    hn_prune(n);
+    c->fired++;
+}
+
+/* Outputs of graphs keep a node that computes them; several from one node are rare. */
+static bool outputs_fit(const hn_node *n) {
+    if (n->n_outputs == 0 || n->outputs[0] == NULL) return false;
+    for (int i = 0; i < n->n_outputs; i++) {
+        const hn_value *v = n->outputs[i];
+        if (v == NULL) continue;
+        if (v->type.kind != HN_TYPE_TENSOR) return false;
+        if (hn_is_graph_output(v) && (n->n_outputs > 1 || hn_is(n, "Constant"))) return false;
+    }
+    return true;
+}
+
+/* The contents of n's outputs; *done false: they are not to be had, or not worth it. */
+static hone_status contents(hn_pass_ctx *c, hn_node *n, hn_tensor **t, bool *done, hn_error *err) {
+    hn_tensor *direct = constant_attr(n);
+    *done = true;
+    if (direct != NULL) {
+        t[0] = hn_tensor_ref(direct);
+        return HONE_OK;
+    }
+    if (all_known(n)) {
+        for (int i = 0; i < n->n_outputs; i++)
+            if (n->outputs[i] != NULL) HN_TRY(known_tensor(c, n->outputs[i], &t[i], err));
+        return HONE_OK;
+    }
+    *done = false;
+    if (!all_constant(n)) return HONE_OK;
+    HN_TRY(worthwhile(c, n, done, err));
+    return *done ? evaluate(c, n, t, done, err) : HONE_OK;
+}
+
+static hone_status fold(hn_pass_ctx *c, hn_node *n, hn_error *err) {
+    if (never(n) || !outputs_fit(n)) return HONE_OK;
+    int n_outputs = n->n_outputs;
+    hn_tensor **t = hn_arena_array(&c->scratch, (size_t)n_outputs, sizeof *t);
+    if (t == NULL) return HN_NOMEM(err);
+    bool done;
+    hone_status status = contents(c, n, t, &done, err);
+    if (status == HONE_OK && done) {
+        if (all_constant(n) && constant_attr(n) == NULL) charge(c, n, t);
+        if (hn_is_graph_output(n->outputs[0]))
+            status = become_node(c, n, t[0], err);
+        else
+            become_constants(c, n, t);
+    }
+    for (int i = 0; i < n_outputs; i++) hn_tensor_unref(t[i]);
+    return status;
+}
+
+hone_status hn_pass_fold_constants(hn_graph *g, hn_pass_ctx *c, hn_error *err) {
+    return hn_pass_each(g, c, fold, err);
+}

@@ -1,0 +1,85 @@
+/* What the passes share: their interface, and the vocabulary of rewrites.
+ *
+ * A pass goes over the nodes of one graph and rewrites what it recognises. The runner
+ * (pipelines.c) calls it for every graph of the model, subgraphs before the graph around them, with
+ * the types of all values known as far as inference finds them. Its file opens with a picture of
+ * what it does and the condition under which it does it.
+ *
+ * A rewrite is rooted at the last node of what it recognises: it may remove that node and nodes of
+ * the same graph before it, and insert nodes before it. So a walk that has taken the root's
+ * successor beforehand goes on safely.
+ *
+ * A rewrite makes its constants and nodes first, which may fail, and then links them, which cannot:
+ * running out of memory leaves a model that computes the same.
+ */
+#ifndef HN_PASSES_PASS_H
+#define HN_PASSES_PASS_H
+
+#include "ops/op.h"
+
+typedef struct hn_pass_ctx {
+    hn_model *model;
+    int64_t opset;      /* operators of newer opsets are not formed */
+    int64_t max_growth; /* bytes constant folding may still add; negative: no limit */
+    int64_t fired;      /* rewrites made */
+    hn_arena scratch;   /* dies when the pass is done with the graph */
+} hn_pass_ctx;
+
+typedef hone_status hn_pass_fn(hn_graph *g, hn_pass_ctx *c, hn_error *err);
+#define HN_PASS(name, level, help) hn_pass_fn hn_pass_##name;
+#include "passes/passes.def"
+#undef HN_PASS
+
+/* Calls rewrite for every node of the graph that was there before, in order. */
+typedef hone_status hn_rewrite(hn_pass_ctx *c, hn_node *n, hn_error *err);
+hone_status hn_pass_each(hn_graph *g, hn_pass_ctx *c, hn_rewrite *rewrite, hn_error *err);
+
+/* ---- recognising ---- */
+
+/* n is that operator of ai.onnx, in the newest semantics; n may be NULL. */
+bool hn_is(const hn_node *n, const char *op);
+/* The node that computes input i of n, when it is that operator of the same graph; else NULL. */
+hn_node *hn_feeds(const hn_node *n, int i, const char *op);
+/* Likewise, and nothing but this input of n uses its only output. */
+hn_node *hn_feeds_only(const hn_node *n, int i, const char *op);
+/* v has this one use, which is an input of a node. */
+bool hn_used_once(const hn_value *v);
+bool hn_is_graph_output(const hn_value *v);
+/* The operator exists in an opset that may be used. */
+bool hn_may_form(const hn_pass_ctx *c, const char *op);
+
+/* The contents of input i when it is a dense constant that nothing can override; else NULL. */
+const hn_tensor *hn_const_in(const hn_node *n, int i);
+/* Input i is a constant of one element, whatever its rank. */
+bool hn_const_scalar(const hn_node *n, int i, double *v);
+/* Contents of a constant input as integers: their count, at most `max`; -1: not so. */
+int hn_const_ints(const hn_node *n, int i, int64_t *v, int max);
+static inline bool hn_same_type(const hn_value *a, const hn_value *b) {
+    return a->type.kind == HN_TYPE_TENSOR && b->type.kind == HN_TYPE_TENSOR &&
+           a->type.dtype == b->type.dtype && a->type.dtype != HONE_DTYPE_NONE &&
+           a->type.shape.rank >= 0 && hn_shape_equal(&a->type.shape, &b->type.shape);
+}
+
+/* ---- rewriting ---- */
+
+/* A node before `root`, not yet linked to anything, with root's name. */
+hone_status hn_make_node(hn_node **out, hn_node *root, const char *op, int n_inputs, hn_error *err);
+/* A constant in the graph of `root`. Takes over the reference to t, on failure too. */
+hone_status hn_make_constant(hn_value **out, hn_node *root, const char *hint, hn_tensor *t,
+                             hn_error *err);
+hone_status hn_make_ints(hn_value **out, hn_node *root, const char *hint, const int64_t *v, int n,
+                         hn_error *err);
+/* Puts the node made for root, whose inputs are set, in its place: it computes the value that was
+ * root's first output. Removes root and what only it needed. */
+void hn_take_place(hn_pass_ctx *c, hn_node *made, hn_node *root);
+/* Whether uses of `old` can become uses of `by`: an output of a graph keeps its name, so it must
+ * be possible to give that to what computes `by`. */
+bool hn_can_replace(const hn_value *old, const hn_value *by);
+/* Makes them so. What computed `old` is left to the caller (hn_prune). */
+void hn_replace(hn_value *old, hn_value *by);
+/* Replaces n's first output, its only one in use, by `by`; n goes, and what only it needed. */
+void hn_bypass(hn_pass_ctx *c, hn_node *n, hn_value *by);
+/* Removes n when nothing uses its outputs, then likewise the nodes that fed it. */
+void hn_prune(hn_node *n);
+
+#endif

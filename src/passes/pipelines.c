@@ -1,0 +1,147 @@
+/* The order in which passes run, and the runner around them.
+ *
+ * The passes run in the order below, again and again, until a round changes nothing or MOST_ROUNDS
+ * are over. Between rounds types are inferred anew. Constants and shapes come first, since all else
+ * looks at them; subgraphs that spell out one operator are recognised before their parts can be
+ * folded into neighbours.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "ops/infer.h"
+#include "passes/pass.h"
+#include "passes/simplify.h"
+
+#define MOST_ROUNDS 16
+
+static const hn_pass_id order[] = {
+    HN_PASS_fold_constants,        HN_PASS_simplify_shapes, HN_PASS_remove_identity,
+    HN_PASS_common_subexpressions, HN_PASS_remove_dead,
+};
+#define N_ORDER ((int)(sizeof order / sizeof *order))
+_Static_assert(N_ORDER == HN_PASS_COUNT_, "every pass has its place in the order");
+
+static const struct {
+    const char *name;
+    int level;
+    const char *help;
+    hn_pass_fn *run;
+} passes[] = {
+#define HN_PASS(name, level, help) {#name, level, help, hn_pass_##name},
+#include "passes/passes.def"
+#undef HN_PASS
+};
+
+const char *hn_pass_name(int id) { return passes[id].name; }
+const char *hn_pass_help(int id) { return passes[id].help; }
+int hn_pass_level(int id) { return passes[id].level; }
+
+hn_simplify_options hn_simplify_defaults(void) {
+    return (hn_simplify_options){.level = 3, .keep_opset = true, .max_growth = HN_FOLD_GROWTH};
+}
+
+/* ---- options ---- */
+
+static hone_status find_pass(const char *name, size_t n, int *id, hn_error *err) {
+    for (*id = 0; *id < HN_PASS_COUNT_; ++*id)
+        if (strlen(passes[*id].name) == n && memcmp(passes[*id].name, name, n) == 0) return HONE_OK;
+    return HN_FAIL(err, HONE_E_ARG, "there is no pass '%.*s'", (int)(n < 200 ? n : 200), name);
+}
+
+/* What the options come to. */
+typedef struct plan {
+    bool runs[HN_PASS_COUNT_];
+    int stop_after; /* -1: none */
+} plan;
+
+static hone_status read_options(const hn_simplify_options *o, plan *p, hn_error *err) {
+    int id;
+    HN_CHECK(err, o->level >= 0 && o->level <= 3, HONE_E_ARG, "level %d, expected 0 to 3",
+             o->level);
+    for (int i = 0; i < HN_PASS_COUNT_; i++) p->runs[i] = passes[i].level <= o->level;
+    if (o->only != NULL) {
+        HN_TRY(find_pass(o->only, strlen(o->only), &id, err));
+        for (int i = 0; i < HN_PASS_COUNT_; i++) p->runs[i] = i == id || i == HN_PASS_remove_dead;
+    }
+    for (const char *at = o->disable; at != NULL && *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        HN_TRY(find_pass(at, n, &id, err));
+        p->runs[id] = false;
+        at += n + (at[n] == ',');
+    }
+    p->stop_after = -1;
+    if (o->stop_after != NULL)
+        HN_TRY(find_pass(o->stop_after, strlen(o->stop_after), &p->stop_after, err));
+    return HONE_OK;
+}
+
+/* ---- running ---- */
+
+/* Depth is bounded by HN_MAX_DEPTH. */
+static hone_status run_in(hn_graph *g, int id, hn_pass_ctx *c, hn_error *err) {
+    for (hn_node *n = g->first; n != NULL; n = n->next) {
+        int at = 0;
+        for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
+            HN_TRY(run_in(sub, id, c, err));
+    }
+    hn_arena_init(&c->scratch, c->model->alloc, HN_MEM_SCRATCH);
+    hone_status status = passes[id].run(g, c, err);
+    hn_arena_deinit(&c->scratch);
+    return status;
+}
+
+static int count_nodes(const hn_graph *g) {
+    int count = g->n_nodes;
+    for (const hn_node *n = g->first; n != NULL; n = n->next) {
+        int at = 0;
+        for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
+            count += count_nodes(sub);
+    }
+    return count;
+}
+
+static hone_status run_pass(int id, hn_pass_ctx *c, hn_pass_report *r, hn_error *err) {
+    int64_t begun = hn_clock_ns(), fired = c->fired;
+    hone_status status = run_in(c->model->graph, id, c, err);
+    r->pass[id].ms += (double)(hn_clock_ns() - begun) * 1e-6;
+    r->pass[id].fired += c->fired - fired;
+#ifndef NDEBUG
+    if (status == HONE_OK && c->fired != fired) status = hn_model_verify(c->model, err);
+#endif
+    if (status != HONE_OK && status != HONE_E_NOMEM)
+        hn_error_context(err, "pass %s", passes[id].name);
+    return status;
+}
+
+static hone_status run_rounds(const plan *p, hn_pass_ctx *c, hn_pass_report *r, hn_error *err) {
+    for (bool changed = true; changed && r->rounds < MOST_ROUNDS; r->rounds++) {
+        int64_t fired = c->fired;
+        for (int i = 0; i < N_ORDER; i++) {
+            if (p->runs[order[i]]) HN_TRY(run_pass(order[i], c, r, err));
+            if ((int)order[i] == p->stop_after) return hn_model_infer(c->model, NULL, err);
+        }
+        changed = c->fired != fired;
+        if (changed) HN_TRY(hn_model_infer(c->model, NULL, err));
+    }
+    return HONE_OK;
+}
+
+hone_status hn_simplify(hn_model *m, const hn_simplify_options *o, hn_pass_report *report,
+                        hn_error *err) {
+    hn_pass_report unread;
+    plan p;
+    if (report == NULL) report = &unread;
+    HN_TRY(read_options(o, &p, err));
+    memset(report, 0, sizeof *report);
+    int64_t begun = hn_clock_ns();
+    /* Inputs with defaults may be given other contents, so nothing may follow from these. */
+    HN_TRY(hn_model_infer(m, NULL, err));
+    hn_pass_ctx c = {.model = m, .opset = HN_NEWEST_OPSET, .max_growth = o->max_growth};
+    if (o->keep_opset) c.opset = o->opset > 0 ? o->opset : hn_model_opset(m, "");
+    report->nodes_before = count_nodes(m->graph);
+    HN_TRY(run_rounds(&p, &c, report, err));
+    report->nodes_after = count_nodes(m->graph);
+    report->ms = (double)(hn_clock_ns() - begun) * 1e-6;
+    hn_log(HONE_LOG_INFO, "simplified in %.1f ms: %d nodes became %d", report->ms,
+           report->nodes_before, report->nodes_after);
+    return HONE_OK;
+}
