@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* The oldest opset forms are lowered to; older files are saved only as they came. */
+/* The oldest opset forms are lowered to; below it a node is saved only as it came. */
 #define OLDEST_OPSET 7
 
 /* Operators that were called otherwise before. */
@@ -215,6 +215,7 @@ void hn_lift_settle(hn_model *m) {
 
 /* The form is the same at both opsets. */
 static bool same_form(const char *op, int64_t a, int64_t b) {
+    if (a != b && (a < OLDEST_OPSET || b < OLDEST_OPSET)) return false;
     for (int i = 0; i < hn_n_lift_rules; i++) {
         const hn_lift_rule *r = &hn_lift_rules[i];
         if (is_for(r, op) && (r->to > a) != (r->to > b)) return false;
@@ -311,7 +312,7 @@ hone_status hn_node_form(const hn_node *n, int64_t opset, hn_arena *arena, hn_fo
     if (opset < OLDEST_OPSET) {
         *need = OLDEST_OPSET;
         return hn_fail(err, HONE_E_UNSUPPORTED,
-                       "%s: was changed, and changed nodes are saved at opset %d or newer",
+                       "%s: below opset %d a node is saved only as it came",
                        hn_node_label(n, label, sizeof label), OLDEST_OPSET);
     }
     HN_TRY(lower(n, out, opset, arena, need, err));

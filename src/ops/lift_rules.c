@@ -700,13 +700,15 @@ static hone_status resize_12(hn_node *n, hn_error *err) {
     return hn_node_set_s(n, "nearest_mode", "round_prefer_ceil", err);
 }
 
-/* An empty roi serves as empty scales. */
+/* Nothing could be absent. An empty roi serves as empty scales; where there is no roi nothing reads
+ * it, and the scales stand in for it. */
 static hone_status resize_13(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
     (void)n, (void)arena, (void)err;
     const hn_value *roi = form_input(f, 1);
     if (form_input(f, 3) != NULL && f->inputs[2] == NULL && is_empty(roi) &&
         roi->type.dtype == HONE_DTYPE_F32)
         f->inputs[2] = f->inputs[1];
+    if (roi == NULL && form_input(f, 2) != NULL) f->inputs[1] = f->inputs[2];
     return HONE_OK;
 }
 
@@ -831,9 +833,10 @@ static hone_status slice_inputs(const hn_node *n, hn_form *f, hn_arena *arena, h
 /* Axis `axis` and those after it are the same as `axis` alone: they have one element each. */
 static bool is_last(const hn_value *x, int64_t axis) {
     int rank = rank_of(x);
+    if (axis < 0 || axis >= rank) return false;
     for (int64_t i = axis + 1; i < rank; i++)
         if (!hn_dim_is(x->type.shape.dim[i], 1)) return false;
-    return axis >= 0 && axis < rank;
+    return true;
 }
 
 /* Before opset 13 the axes from `axis` on were one: softmax ran over all of them together. */

@@ -427,6 +427,8 @@ static const lower_case lowered[] = {
      "11: Resize (output 'y') cannot be saved below opset 11: only asymmetric coordinates, nearest "
      "(floor) or linear, with scales existed"},
     {"float[1,1,2,2] x> <float[4] s = {1, 1, 2, 2}", "y = Resize (x, , s)", 12,
+     "Resize (x, s, s) -> (y)"}, /* nothing reads the roi */
+    {"float[1,1,2,2] x, int64[4] s", "y = Resize (x, , , s)", 12,
      "13: Resize (output 'y'): input 1 may be absent from opset 13 on, the model is to be saved at "
      "12"},
     /* what the old forms cannot say */
@@ -690,12 +692,13 @@ static void old_softmax_runs(void **state) {
 static void softmax_of_unknown_rank(void **state) {
     (void)state;
     hn_model *m = model_inferred(
-        "<opset_import: [\"\" : 9]> m (float[2, 2] x, int64[r] dims) => (y) {"
+        "<opset_import: [\"\" : 9]> m (float[2, 2] x, int64[r] dims) => (y, z) {"
         "  s = Reshape (x, dims)"
-        "  y = Hardmax <axis: int = -2> (s)"
+        "  y = Hardmax <axis: int = -1> (s)"
+        "  z = Hardmax <axis: int = -3> (s)"
         "}");
     model_runs(m, TEXTS("float[2, 2] {1, 2, 9, 3}", "int64[3] {1, 2, 2}"),
-               TEXTS("float[1, 2, 2] {0, 0, 1, 0}"));
+               TEXTS("float[1, 2, 2] {0, 1, 1, 0}", "float[1, 2, 2] {0, 0, 1, 0}"));
 }
 
 static void old_broadcast_runs(void **state) {
@@ -954,7 +957,18 @@ static void very_old_models(void **state) {
     assert_int_equal(hn_model_save_opset(m, 0, false, &opset, &err), HONE_OK);
     assert_int_equal(opset, 7);
     m = model_inferred("<opset_import: [\"\" : 13]> m (float[2] x) => (y) { y = Relu (x) }");
+    assert_string_equal(forms(m, 6),
+                        "7: Relu (output 'y'): below opset 7 a node is saved only as it came");
+    /* Without is_test = 1 a Dropout of opset 6 trained: nothing passes that border as it is. */
+    m = model_inferred("<opset_import: [\"\" : 7]> m (float[2] x) => (y) { y = Dropout (x) }");
+    hn_lift_settle(m);
+    assert_string_equal(forms(m, 7), "Dropout (x) -> (y)");
     assert_memory_equal(forms(m, 6), "7: ", 3);
+    m = model_inferred(
+        "<opset_import: [\"\" : 6]> m (float[2] x) => (y) { y = Dropout <is_test: int = 1> (x) }");
+    hn_lift_settle(m);
+    assert_string_equal(forms(m, 6), "Dropout <is_test=1> (x) -> (y)");
+    assert_string_equal(forms(m, 7), "Dropout (x) -> (y)");
 }
 
 /* ---- the opset to save at ---- */
