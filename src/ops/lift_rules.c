@@ -996,6 +996,34 @@ static hone_status scan_batch(hn_node *n, hn_error *err) {
     return hn_node_resize_inputs(n, n_in, err);
 }
 
+/* Axes counted from the front. */
+static hone_status scan_axes(const hn_node *n, hn_form *f, hn_arena *arena, hn_error *err) {
+    (void)n;
+    const struct {
+        const char *attr;
+        hn_value **values; /* the scanned ones are the last */
+        int n;
+    } lists[] = {{"scan_input_axes", f->inputs, f->n_inputs},
+                 {"scan_output_axes", f->outputs, f->n_outputs}};
+    for (int k = 0; k < 2; k++) {
+        const hn_attr *a = form_attr(f, lists[k].attr);
+        if (a == NULL || a->type != HN_ATTR_INTS || a->n > lists[k].n) continue;
+        int64_t *axes = hn_arena_array(arena, (size_t)a->n + 1, sizeof *axes);
+        hn_attr *front;
+        if (axes == NULL) return HN_NOMEM(err);
+        for (int i = 0; i < a->n; i++) {
+            int rank = rank_of(lists[k].values[lists[k].n - a->n + i]);
+            axes[i] = a->u.ints[i] < 0 && rank >= 0 ? a->u.ints[i] + rank : a->u.ints[i];
+            HN_CHECK(err, axes[i] >= 0, HONE_E_UNSUPPORTED,
+                     "element %d of '%s' counts from the end of an unknown rank", i, a->name);
+        }
+        HN_TRY(form_add_attr(f, arena, a->name, HN_ATTR_INTS, &front, err));
+        front->n = a->n;
+        front->u.ints = axes;
+    }
+    return HONE_OK;
+}
+
 const hn_lift_rule hn_lift_rules[] = {
 #define HN_LIFT(op, to, lift, lower) {#op, to, lift, lower},
 #include "ops/lift.def"

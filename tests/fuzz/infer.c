@@ -941,7 +941,7 @@ static void compare(void *ctx, const hn_value *v, const hn_tensor *t) {
             }
         }
     }
-    if (v->known == NULL) return;
+    if (v->n_known == 0) return;
     if (v->n_known != t->n) wrong(v, t, "the number of known contents");
     for (int i = 0; i < v->n_known; i++) {
         int64_t found = hn_tensor_s64(t, i);

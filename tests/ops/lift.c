@@ -400,7 +400,7 @@ static const lower_case lowered[] = {
     {"float[3] x, int64[2] i, float[2] u", "y = ScatterElements <axis: int = 0> (x, i, u)", 10,
      "Scatter <axis=0> (x, i, u) -> (y)"},
     {"float[3] x, int64[2] i, float[2] u", "y = ScatterElements <axis: int = -1> (x, i, u)", 9,
-     "Scatter <axis=0> (x, i, u) -> (y)"},
+     "Scatter <axis=-1> (x, i, u) -> (y)"},
     {"float[3] x, int64[2] i, float[2] u", "y = ScatterElements (x, i, u)", 8,
      "9: ScatterElements (output 'y'): the operator exists from opset 9 on, the model is to be "
      "saved "
@@ -492,6 +492,18 @@ static const lower_case lowered[] = {
     {UNARY, "y = Swish (x)", 21,
      "24: Swish (output 'y'): the operator exists from opset 24 on, the model is to be saved at "
      "21"},
+    {"float[2,3] s, float[2,3] x",
+     "y, z = Scan <body = b (float[2,3] p, float[2] e) => (p, e) {}, num_scan_inputs: int = 1, "
+     "scan_input_axes: ints = [-1], scan_output_axes: ints = [-2]> (s, x)",
+     10,
+     "Scan <body=b, num_scan_inputs=1, scan_input_axes=[1], scan_output_axes=[0]> (s, x) -> (y, "
+     "z)"},
+    {"float[2] s, float[2,3] x",
+     "u = my.Op (x) y, z = Scan <body = b (float[2] p, e) => (p, e) {}, num_scan_inputs: int = 1, "
+     "scan_input_axes: ints = [-1]> (s, u)",
+     10,
+     "11: Scan (output 'y') cannot be saved below opset 11: element 0 of 'scan_input_axes' counts "
+     "from the end of an unknown rank"},
     /* what was merely added */
     {UNARY, "y = ArgMax <select_last_index: int = 0> (x)", 11, "ArgMax (x) -> (y)"},
     {UNARY, "y = ArgMax <select_last_index: int = 1> (x)", 11,
@@ -504,6 +516,10 @@ static const lower_case lowered[] = {
      "11: ArgMax (output 'y'): 'axis' counts from the end of an unknown rank, which it may from "
      "opset "
      "11 on, the model is to be saved at 10"},
+    {UNARY "> <int64[1] k = {1}", "y, z = TopK <axis: int = -1> (x, k)", 10,
+     "TopK <axis=1> (x, k) -> (y, z)"},
+    {"int64[2] i> <int64 d = {3}, float[2] v = {0, 1}", "y = OneHot <axis: int = -1> (i, d, v)", 9,
+     "OneHot <axis=1> (i, d, v) -> (y)"},
     {UNARY "> <int64[2] a = {-1, 0}", "y = Unsqueeze (x, a)", 9,
      "Unsqueeze <axes=[3 0]> (x) -> (y)"},
     {"float[1,1,4] x", "y = MaxPool <kernel_shape: ints = [2], dilations: ints = [1]> (x)", 8,
