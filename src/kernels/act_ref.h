@@ -9,7 +9,7 @@
 static inline double hn_act_ref(const hn_act *act, double x) {
     double a = (double)act->a, b = (double)act->b;
     switch (act->kind) {
-        case HN_ACT_CLIP: return x < a ? a : x > b ? b : x;
+        case HN_ACT_CLIP: x = x < a ? a : x; return x > b ? b : x;
         case HN_ACT_LEAKY: return x < 0 ? a * x : x;
         case HN_ACT_SIGMOID: return 1 / (1 + exp(-x));
         case HN_ACT_TANH: return tanh(x);

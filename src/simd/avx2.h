@@ -1,0 +1,110 @@
+/* The vector vocabulary (see README.md) for AVX2 with FMA: 8 lanes. */
+#ifndef HN_SIMD_AVX2_H
+#define HN_SIMD_AVX2_H
+#if defined(__AVX2__) && defined(__FMA__)
+
+#ifdef HN_VL
+#error "one vector vocabulary per file"
+#endif
+#include <immintrin.h>
+#include <stdint.h>
+
+#define HN_VL 8
+typedef __m256 hn_vf;
+typedef __m256i hn_vi;
+typedef __m256 hn_vm; /* all bits of a lane, or none */
+
+static inline __m256i hn_v_first_(int64_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline hn_vf hn_v_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void hn_v_store(float *p, hn_vf x) { _mm256_storeu_ps(p, x); }
+static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
+    return _mm256_maskload_ps(p, hn_v_first_(n));
+}
+static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
+    _mm256_maskstore_ps(p, hn_v_first_(n), x);
+}
+static inline hn_vf hn_v_set1(float c) { return _mm256_set1_ps(c); }
+
+static inline hn_vf hn_v_add(hn_vf a, hn_vf b) { return _mm256_add_ps(a, b); }
+static inline hn_vf hn_v_sub(hn_vf a, hn_vf b) { return _mm256_sub_ps(a, b); }
+static inline hn_vf hn_v_mul(hn_vf a, hn_vf b) { return _mm256_mul_ps(a, b); }
+static inline hn_vf hn_v_div(hn_vf a, hn_vf b) { return _mm256_div_ps(a, b); }
+static inline hn_vf hn_v_fma(hn_vf a, hn_vf b, hn_vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline hn_vf hn_v_fnma(hn_vf a, hn_vf b, hn_vf c) { return _mm256_fnmadd_ps(a, b, c); }
+static inline hn_vf hn_v_min(hn_vf a, hn_vf b) { return _mm256_min_ps(a, b); }
+static inline hn_vf hn_v_max(hn_vf a, hn_vf b) { return _mm256_max_ps(a, b); }
+static inline hn_vf hn_v_sqrt(hn_vf x) { return _mm256_sqrt_ps(x); }
+static inline hn_vf hn_v_and(hn_vf a, hn_vf b) { return _mm256_and_ps(a, b); }
+static inline hn_vf hn_v_or(hn_vf a, hn_vf b) { return _mm256_or_ps(a, b); }
+static inline hn_vf hn_v_xor(hn_vf a, hn_vf b) { return _mm256_xor_ps(a, b); }
+static inline hn_vf hn_v_abs(hn_vf x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+static inline hn_vf hn_v_neg(hn_vf x) { return _mm256_xor_ps(x, _mm256_set1_ps(-0.0f)); }
+static inline hn_vf hn_v_floor(hn_vf x) { return _mm256_floor_ps(x); }
+static inline hn_vf hn_v_ceil(hn_vf x) { return _mm256_ceil_ps(x); }
+static inline hn_vf hn_v_round(hn_vf x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline hn_vm hn_v_lt(hn_vf a, hn_vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+static inline hn_vm hn_v_le(hn_vf a, hn_vf b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
+static inline hn_vm hn_v_gt(hn_vf a, hn_vf b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
+static inline hn_vm hn_v_ge(hn_vf a, hn_vf b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
+static inline hn_vm hn_v_eq(hn_vf a, hn_vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+static inline hn_vm hn_v_isnan(hn_vf x) { return _mm256_cmp_ps(x, x, _CMP_UNORD_Q); }
+static inline hn_vm hn_vm_and(hn_vm a, hn_vm b) { return _mm256_and_ps(a, b); }
+static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return _mm256_or_ps(a, b); }
+static inline hn_vm hn_vm_not(hn_vm a) {
+    return _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)));
+}
+static inline int hn_vm_any(hn_vm a) { return _mm256_movemask_ps(a) != 0; }
+static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return _mm256_blendv_ps(b, a, m); }
+
+static inline hn_vi hn_vi_set1(int32_t c) { return _mm256_set1_epi32(c); }
+static inline hn_vi hn_vi_add(hn_vi a, hn_vi b) { return _mm256_add_epi32(a, b); }
+static inline hn_vi hn_vi_sub(hn_vi a, hn_vi b) { return _mm256_sub_epi32(a, b); }
+static inline hn_vi hn_vi_and(hn_vi a, hn_vi b) { return _mm256_and_si256(a, b); }
+#define hn_vi_shl(a, n) _mm256_slli_epi32(a, n)
+#define hn_vi_shr(a, n) _mm256_srai_epi32(a, n)
+static inline hn_vi hn_v_bits(hn_vf x) { return _mm256_castps_si256(x); }
+static inline hn_vf hn_v_from_bits(hn_vi i) { return _mm256_castsi256_ps(i); }
+static inline hn_vf hn_v_from_int(hn_vi i) { return _mm256_cvtepi32_ps(i); }
+static inline hn_vi hn_v_to_int(hn_vf x) { return _mm256_cvtps_epi32(x); }
+
+static inline hn_vf hn_v_recip(hn_vf x) {
+    hn_vf r = _mm256_rcp_ps(x); /* relative error 1.5 * 2^-12; a step of Newton squares it */
+    return _mm256_fmadd_ps(_mm256_fnmadd_ps(x, r, _mm256_set1_ps(1.0f)), r, r);
+}
+/* The conversion of NaN leaves no bit below 2^9, so NaN stays. */
+static inline hn_vf hn_v_scalef_normal(hn_vf x, hn_vf n) {
+    return hn_v_from_bits(hn_vi_add(hn_v_bits(x), hn_vi_shl(hn_v_to_int(n), 23)));
+}
+static inline hn_vf hn_v_scalef(hn_vf x, hn_vf n) {
+    hn_vi i = hn_v_to_int(n), half = hn_vi_shr(i, 1), rest = hn_vi_sub(i, half);
+    hn_vi bias = hn_vi_set1(127);
+    x = hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(half, bias), 23)));
+    return hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(rest, bias), 23)));
+}
+
+static inline float hn_v_sum(hn_vf x) {
+    __m128 z = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    z = _mm_add_ps(z, _mm_movehl_ps(z, z));
+    return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));
+}
+static inline float hn_v_hmax(hn_vf x) {
+    if (hn_vm_any(hn_v_isnan(x))) return __builtin_nanf("");
+    __m128 z = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    z = _mm_max_ps(z, _mm_movehl_ps(z, z));
+    return _mm_cvtss_f32(_mm_max_ss(z, _mm_movehdup_ps(z)));
+}
+static inline float hn_v_hmin(hn_vf x) {
+    if (hn_vm_any(hn_v_isnan(x))) return __builtin_nanf("");
+    __m128 z = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    z = _mm_min_ps(z, _mm_movehl_ps(z, z));
+    return _mm_cvtss_f32(_mm_min_ss(z, _mm_movehdup_ps(z)));
+}
+
+#endif
+#endif

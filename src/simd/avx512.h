@@ -1,0 +1,98 @@
+/* The vector vocabulary (see README.md) for AVX-512 F, BW, DQ, VL: 16 lanes. */
+#ifndef HN_SIMD_AVX512_H
+#define HN_SIMD_AVX512_H
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+
+#ifdef HN_VL
+#error "one vector vocabulary per file"
+#endif
+#include <immintrin.h>
+#include <stdint.h>
+
+#define HN_VL 16
+typedef __m512 hn_vf;
+typedef __m512i hn_vi;
+typedef __mmask16 hn_vm;
+
+static inline __mmask16 hn_v_first_(int64_t n) { return (__mmask16)((1u << n) - 1); }
+
+static inline hn_vf hn_v_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void hn_v_store(float *p, hn_vf x) { _mm512_storeu_ps(p, x); }
+static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
+    return _mm512_maskz_loadu_ps(hn_v_first_(n), p);
+}
+static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
+    _mm512_mask_storeu_ps(p, hn_v_first_(n), x);
+}
+static inline hn_vf hn_v_set1(float c) { return _mm512_set1_ps(c); }
+
+static inline hn_vf hn_v_add(hn_vf a, hn_vf b) { return _mm512_add_ps(a, b); }
+static inline hn_vf hn_v_sub(hn_vf a, hn_vf b) { return _mm512_sub_ps(a, b); }
+static inline hn_vf hn_v_mul(hn_vf a, hn_vf b) { return _mm512_mul_ps(a, b); }
+static inline hn_vf hn_v_div(hn_vf a, hn_vf b) { return _mm512_div_ps(a, b); }
+static inline hn_vf hn_v_fma(hn_vf a, hn_vf b, hn_vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline hn_vf hn_v_fnma(hn_vf a, hn_vf b, hn_vf c) { return _mm512_fnmadd_ps(a, b, c); }
+static inline hn_vf hn_v_min(hn_vf a, hn_vf b) { return _mm512_min_ps(a, b); }
+static inline hn_vf hn_v_max(hn_vf a, hn_vf b) { return _mm512_max_ps(a, b); }
+static inline hn_vf hn_v_sqrt(hn_vf x) { return _mm512_sqrt_ps(x); }
+static inline hn_vf hn_v_and(hn_vf a, hn_vf b) { return _mm512_and_ps(a, b); }
+static inline hn_vf hn_v_or(hn_vf a, hn_vf b) { return _mm512_or_ps(a, b); }
+static inline hn_vf hn_v_xor(hn_vf a, hn_vf b) { return _mm512_xor_ps(a, b); }
+static inline hn_vf hn_v_abs(hn_vf x) { return _mm512_abs_ps(x); }
+static inline hn_vf hn_v_neg(hn_vf x) { return _mm512_xor_ps(x, _mm512_set1_ps(-0.0f)); }
+static inline hn_vf hn_v_floor(hn_vf x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+static inline hn_vf hn_v_ceil(hn_vf x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+static inline hn_vf hn_v_round(hn_vf x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline hn_vf hn_v_recip(hn_vf x) {
+    hn_vf r = _mm512_rcp14_ps(x); /* relative error 2^-14; a step of Newton squares it */
+    return _mm512_fmadd_ps(_mm512_fnmadd_ps(x, r, _mm512_set1_ps(1.0f)), r, r);
+}
+static inline hn_vf hn_v_scalef(hn_vf x, hn_vf n) { return _mm512_scalef_ps(x, n); }
+static inline hn_vf hn_v_scalef_normal(hn_vf x, hn_vf n) { return _mm512_scalef_ps(x, n); }
+
+static inline hn_vm hn_v_lt(hn_vf a, hn_vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline hn_vm hn_v_le(hn_vf a, hn_vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+static inline hn_vm hn_v_gt(hn_vf a, hn_vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+static inline hn_vm hn_v_ge(hn_vf a, hn_vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+static inline hn_vm hn_v_eq(hn_vf a, hn_vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline hn_vm hn_v_isnan(hn_vf x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q); }
+static inline hn_vm hn_vm_and(hn_vm a, hn_vm b) { return (hn_vm)(a & b); }
+static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return (hn_vm)(a | b); }
+static inline hn_vm hn_vm_not(hn_vm a) { return (hn_vm)~a; }
+static inline int hn_vm_any(hn_vm a) { return a != 0; }
+static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return _mm512_mask_blend_ps(m, b, a); }
+
+static inline hn_vi hn_vi_set1(int32_t c) { return _mm512_set1_epi32(c); }
+static inline hn_vi hn_vi_add(hn_vi a, hn_vi b) { return _mm512_add_epi32(a, b); }
+static inline hn_vi hn_vi_sub(hn_vi a, hn_vi b) { return _mm512_sub_epi32(a, b); }
+static inline hn_vi hn_vi_and(hn_vi a, hn_vi b) { return _mm512_and_si512(a, b); }
+#define hn_vi_shl(a, n) _mm512_slli_epi32(a, n)
+#define hn_vi_shr(a, n) _mm512_srai_epi32(a, n)
+static inline hn_vi hn_v_bits(hn_vf x) { return _mm512_castps_si512(x); }
+static inline hn_vf hn_v_from_bits(hn_vi i) { return _mm512_castsi512_ps(i); }
+static inline hn_vf hn_v_from_int(hn_vi i) { return _mm512_cvtepi32_ps(i); }
+static inline hn_vi hn_v_to_int(hn_vf x) { return _mm512_cvtps_epi32(x); }
+
+static inline float hn_v_sum(hn_vf x) {
+    __m256 y = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+    z = _mm_add_ps(z, _mm_movehl_ps(z, z));
+    return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));
+}
+static inline float hn_v_hmax(hn_vf x) {
+    if (hn_vm_any(hn_v_isnan(x))) return __builtin_nanf("");
+    return _mm512_reduce_max_ps(x);
+}
+static inline float hn_v_hmin(hn_vf x) {
+    if (hn_vm_any(hn_v_isnan(x))) return __builtin_nanf("");
+    return _mm512_reduce_min_ps(x);
+}
+
+#endif
+#endif

@@ -1,0 +1,114 @@
+/* The vector vocabulary (see README.md) for NEON of AArch64: 4 lanes. */
+#ifndef HN_SIMD_NEON_H
+#define HN_SIMD_NEON_H
+#if defined(__aarch64__)
+
+#ifdef HN_VL
+#error "one vector vocabulary per file"
+#endif
+#include <arm_neon.h>
+#include <stdint.h>
+
+#define HN_VL 4
+typedef float32x4_t hn_vf;
+typedef int32x4_t hn_vi;
+typedef uint32x4_t hn_vm; /* all bits of a lane, or none */
+
+static inline hn_vf hn_v_load(const float *p) { return vld1q_f32(p); }
+static inline void hn_v_store(float *p, hn_vf x) { vst1q_f32(p, x); }
+static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
+    hn_vf zero = vdupq_n_f32(0.0f);
+    switch (n) {
+        case 0: return zero;
+        case 1: return vld1q_lane_f32(p, zero, 0);
+        case 2: return vcombine_f32(vld1_f32(p), vget_low_f32(zero));
+        case 3: return vld1q_lane_f32(p + 2, vcombine_f32(vld1_f32(p), vget_low_f32(zero)), 2);
+        default: return vld1q_f32(p);
+    }
+}
+static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
+    switch (n) {
+        case 0: break;
+        case 1: vst1q_lane_f32(p, x, 0); break;
+        case 2: vst1_f32(p, vget_low_f32(x)); break;
+        case 3:
+            vst1_f32(p, vget_low_f32(x));
+            vst1q_lane_f32(p + 2, x, 2);
+            break;
+        default: vst1q_f32(p, x);
+    }
+}
+static inline hn_vf hn_v_set1(float c) { return vdupq_n_f32(c); }
+
+static inline hn_vf hn_v_add(hn_vf a, hn_vf b) { return vaddq_f32(a, b); }
+static inline hn_vf hn_v_sub(hn_vf a, hn_vf b) { return vsubq_f32(a, b); }
+static inline hn_vf hn_v_mul(hn_vf a, hn_vf b) { return vmulq_f32(a, b); }
+static inline hn_vf hn_v_div(hn_vf a, hn_vf b) { return vdivq_f32(a, b); }
+static inline hn_vf hn_v_fma(hn_vf a, hn_vf b, hn_vf c) { return vfmaq_f32(c, a, b); }
+static inline hn_vf hn_v_fnma(hn_vf a, hn_vf b, hn_vf c) { return vfmsq_f32(c, a, b); }
+static inline hn_vf hn_v_min(hn_vf a, hn_vf b) { return vminq_f32(a, b); }
+static inline hn_vf hn_v_max(hn_vf a, hn_vf b) { return vmaxq_f32(a, b); }
+static inline hn_vf hn_v_sqrt(hn_vf x) { return vsqrtq_f32(x); }
+static inline hn_vf hn_v_abs(hn_vf x) { return vabsq_f32(x); }
+static inline hn_vf hn_v_neg(hn_vf x) { return vnegq_f32(x); }
+static inline hn_vf hn_v_floor(hn_vf x) { return vrndmq_f32(x); }
+static inline hn_vf hn_v_ceil(hn_vf x) { return vrndpq_f32(x); }
+static inline hn_vf hn_v_round(hn_vf x) { return vrndnq_f32(x); }
+
+static inline hn_vm hn_v_lt(hn_vf a, hn_vf b) { return vcltq_f32(a, b); }
+static inline hn_vm hn_v_le(hn_vf a, hn_vf b) { return vcleq_f32(a, b); }
+static inline hn_vm hn_v_gt(hn_vf a, hn_vf b) { return vcgtq_f32(a, b); }
+static inline hn_vm hn_v_ge(hn_vf a, hn_vf b) { return vcgeq_f32(a, b); }
+static inline hn_vm hn_v_eq(hn_vf a, hn_vf b) { return vceqq_f32(a, b); }
+static inline hn_vm hn_v_isnan(hn_vf x) { return vmvnq_u32(vceqq_f32(x, x)); }
+static inline hn_vm hn_vm_and(hn_vm a, hn_vm b) { return vandq_u32(a, b); }
+static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return vorrq_u32(a, b); }
+static inline hn_vm hn_vm_not(hn_vm a) { return vmvnq_u32(a); }
+static inline int hn_vm_any(hn_vm a) { return vmaxvq_u32(a) != 0; }
+static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return vbslq_f32(m, a, b); }
+
+static inline hn_vi hn_vi_set1(int32_t c) { return vdupq_n_s32(c); }
+static inline hn_vi hn_vi_add(hn_vi a, hn_vi b) { return vaddq_s32(a, b); }
+static inline hn_vi hn_vi_sub(hn_vi a, hn_vi b) { return vsubq_s32(a, b); }
+static inline hn_vi hn_vi_and(hn_vi a, hn_vi b) { return vandq_s32(a, b); }
+#define hn_vi_shl(a, n) vshlq_n_s32(a, n)
+#define hn_vi_shr(a, n) vshrq_n_s32(a, n)
+static inline hn_vi hn_v_bits(hn_vf x) { return vreinterpretq_s32_f32(x); }
+static inline hn_vf hn_v_from_bits(hn_vi i) { return vreinterpretq_f32_s32(i); }
+static inline hn_vf hn_v_from_int(hn_vi i) { return vcvtq_f32_s32(i); }
+static inline hn_vi hn_v_to_int(hn_vf x) { return vcvtnq_s32_f32(x); }
+static inline hn_vf hn_v_and(hn_vf a, hn_vf b) {
+    return hn_v_from_bits(vandq_s32(hn_v_bits(a), hn_v_bits(b)));
+}
+static inline hn_vf hn_v_or(hn_vf a, hn_vf b) {
+    return hn_v_from_bits(vorrq_s32(hn_v_bits(a), hn_v_bits(b)));
+}
+static inline hn_vf hn_v_xor(hn_vf a, hn_vf b) {
+    return hn_v_from_bits(veorq_s32(hn_v_bits(a), hn_v_bits(b)));
+}
+
+static inline hn_vf hn_v_recip(hn_vf x) {
+    hn_vf r = vrecpeq_f32(x); /* relative error 2^-8; each step of Newton squares it */
+    r = vmulq_f32(r, vrecpsq_f32(x, r));
+    return vmulq_f32(r, vrecpsq_f32(x, r));
+}
+/* The conversion of NaN leaves no bit below 2^9, so NaN stays. */
+static inline hn_vf hn_v_scalef_normal(hn_vf x, hn_vf n) {
+    return hn_v_from_bits(hn_vi_add(hn_v_bits(x), hn_vi_shl(hn_v_to_int(n), 23)));
+}
+static inline hn_vf hn_v_scalef(hn_vf x, hn_vf n) {
+    hn_vi i = hn_v_to_int(n), half = hn_vi_shr(i, 1), rest = hn_vi_sub(i, half);
+    hn_vi bias = hn_vi_set1(127);
+    x = hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(half, bias), 23)));
+    return hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(rest, bias), 23)));
+}
+
+static inline float hn_v_sum(hn_vf x) {
+    float32x2_t y = vadd_f32(vget_low_f32(x), vget_high_f32(x));
+    return vget_lane_f32(vpadd_f32(y, y), 0);
+}
+static inline float hn_v_hmax(hn_vf x) { return vmaxvq_f32(x); }
+static inline float hn_v_hmin(hn_vf x) { return vminvq_f32(x); }
+
+#endif
+#endif
