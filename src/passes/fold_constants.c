@@ -71,11 +71,6 @@ static size_t freed_bytes(const hn_node *n) {
     return bytes;
 }
 
-static bool affordable(const hn_pass_ctx *c, const hn_node *n, size_t bytes) {
-    size_t freed = freed_bytes(n);
-    return c->max_growth < 0 || bytes <= freed || bytes - freed <= (size_t)c->max_growth;
-}
-
 /* Evaluating it is little enough work, with a result small enough. */
 static hone_status worthwhile(hn_pass_ctx *c, const hn_node *n, bool *yes, hn_error *err) {
     *yes = false;
@@ -83,7 +78,7 @@ static hone_status worthwhile(hn_pass_ctx *c, const hn_node *n, bool *yes, hn_er
     if ((n->op->traits & HN_DYNAMIC) != 0) {
         for (int i = 0; i < n->n_inputs; i++)
             if (n->inputs[i].value != NULL) bytes += hn_node_constant(n, i)->bytes;
-        *yes = bytes <= MOST_DYNAMIC;
+        *yes = bytes <= MOST_DYNAMIC; /* the result is no larger than a few times that */
         return HONE_OK;
     }
     for (int i = 0; i < n->n_outputs; i++) {
@@ -100,7 +95,9 @@ static hone_status worthwhile(hn_pass_ctx *c, const hn_node *n, bool *yes, hn_er
     hn_cost cost;
     int64_t macs;
     HN_TRY(hn_node_cost(n, &cost, err));
-    *yes = affordable(c, n, bytes) && hn_dim_is_const(cost.macs, &macs) && macs <= MOST_MACS;
+    if (!hn_dim_is_const(cost.macs, &macs) || macs > MOST_MACS) return HONE_OK;
+    size_t freed = freed_bytes(n);
+    *yes = bytes <= freed || hn_charge(c, bytes - freed);
     return HONE_OK;
 }
 
@@ -115,14 +112,6 @@ static hone_status evaluate(hn_pass_ctx *c, const hn_node *n, hn_tensor **out, b
         hn_node_run(n, &(hn_exec_options){.alloc = c->model->alloc}, in, out, &unread);
     *done = status == HONE_OK;
     return status == HONE_E_NOMEM ? HN_NOMEM(err) : HONE_OK;
-}
-
-static void charge(hn_pass_ctx *c, const hn_node *n, hn_tensor *const *t) {
-    size_t freed = freed_bytes(n), bytes = 0;
-    for (int i = 0; i < n->n_outputs; i++) bytes += t[i] != NULL ? t[i]->bytes : 0;
-    if (c->max_growth < 0 || bytes <= freed) return;
-    bool all = bytes - freed >= (size_t)c->max_growth;
-    c->max_growth = all ? 0 : c->max_growth - (int64_t)(bytes - freed);
 }
 
 /* An output of the graph is computed by a Constant. */
@@ -187,7 +176,6 @@ static hone_status fold(hn_pass_ctx *c, hn_node *n, hn_error *err) {
     bool done;
     hone_status status = contents(c, n, t, &done, err);
     if (status == HONE_OK && done) {
-        if (all_constant(n) && constant_attr(n) == NULL) charge(c, n, t);
         if (hn_is_graph_output(n->outputs[0]))
             status = become_node(c, n, t[0], err);
         else

@@ -52,6 +52,8 @@ bool hn_may_form(const hn_pass_ctx *c, const char *op);
 const hn_tensor *hn_const_in(const hn_node *n, int i);
 /* Input i is a constant of one element, whatever its rank. */
 bool hn_const_scalar(const hn_node *n, int i, double *v);
+/* n adds a constant of one element to another input: which input that is; else -1. */
+int hn_plus_scalar(const hn_node *n, double *v);
 /* Contents of a constant input as integers: their count, at most `max`; -1: not so. */
 int hn_const_ints(const hn_node *n, int i, int64_t *v, int max);
 static inline bool hn_same_type(const hn_value *a, const hn_value *b) {
@@ -59,6 +61,25 @@ static inline bool hn_same_type(const hn_value *a, const hn_value *b) {
            a->type.dtype == b->type.dtype && a->type.dtype != HONE_DTYPE_NONE &&
            a->type.shape.rank >= 0 && hn_shape_equal(&a->type.shape, &b->type.shape);
 }
+
+/* The constant target with which Reshape makes y of x: numbers, 0 to copy a size of x, at most one
+ * -1, and that only where no size beside it can be 0. False: there is none. */
+bool hn_reshape_target(const hn_shape *x, const hn_shape *y, int64_t *target);
+/* A constant, given up to rounding in the type it is stored in. */
+bool hn_near(double found, double wanted, hone_dtype t);
+
+/* A value as the product of a number and other values, seen through Mul, Div and Pow by constants
+ * of one element. Only nodes of n's graph that nothing else uses are seen through. */
+#define HN_MOST_FACTORS 6
+typedef struct hn_product {
+    double scale;
+    int n;
+    hn_value *factor[HN_MOST_FACTORS];
+} hn_product;
+/* The output of n as a product; false: n is none of these, or has too many factors. */
+bool hn_factors(const hn_node *n, hn_product *p);
+/* v, an input of n, as a product; of one factor, v itself, if it is nothing else. */
+bool hn_input_factors(const hn_node *n, int i, hn_product *p);
 
 /* ---- rewriting ---- */
 
@@ -79,6 +100,8 @@ bool hn_can_replace(const hn_value *old, const hn_value *by);
 void hn_replace(hn_value *old, hn_value *by);
 /* Replaces n's first output, its only one in use, by `by`; n goes, and what only it needed. */
 void hn_bypass(hn_pass_ctx *c, hn_node *n, hn_value *by);
+/* Takes `bytes` from what the model may still grow by; false: that is too much. */
+bool hn_charge(hn_pass_ctx *c, size_t bytes);
 /* Removes n when nothing uses its outputs, then likewise the nodes that fed it. */
 void hn_prune(hn_node *n);
 

@@ -14,8 +14,25 @@
 #define MOST_ROUNDS 16
 
 static const hn_pass_id order[] = {
-    HN_PASS_fold_constants,        HN_PASS_simplify_shapes, HN_PASS_remove_identity,
-    HN_PASS_common_subexpressions, HN_PASS_remove_dead,
+    /* what is known */
+    HN_PASS_fold_constants,
+    HN_PASS_simplify_shapes,
+    HN_PASS_remove_identity,
+    HN_PASS_common_subexpressions,
+    HN_PASS_remove_dead,
+    /* one operator spelled out */
+    HN_PASS_form_layer_norm,
+    HN_PASS_form_rms_norm,
+    HN_PASS_form_gelu,
+    HN_PASS_form_hard_swish, /* before the HardSigmoid in it */
+    HN_PASS_form_hard_sigmoid,
+    /* several moves that are one */
+    HN_PASS_merge_transposes,
+    HN_PASS_merge_reshapes,
+    /* into a neighbour */
+    HN_PASS_fold_pad,
+    HN_PASS_fold_batch_norm,
+    HN_PASS_fold_scale,
 };
 #define N_ORDER ((int)(sizeof order / sizeof *order))
 _Static_assert(N_ORDER == HN_PASS_COUNT_, "every pass has its place in the order");

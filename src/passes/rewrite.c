@@ -1,4 +1,6 @@
 /* The vocabulary of rewrites. */
+#include <math.h>
+
 #include "passes/pass.h"
 
 /* How far hn_prune follows a chain; what remains is found by remove_dead. */
@@ -57,11 +59,94 @@ bool hn_const_scalar(const hn_node *n, int i, double *v) {
     return true;
 }
 
+int hn_plus_scalar(const hn_node *n, double *v) {
+    if (!hn_is(n, "Add")) return -1;
+    return hn_const_scalar(n, 1, v) ? 0 : hn_const_scalar(n, 0, v) ? 1 : -1;
+}
+
 int hn_const_ints(const hn_node *n, int i, int64_t *v, int max) {
     const hn_tensor *t = hn_const_in(n, i);
     if (t == NULL || t->n > max || !hn_dtype_is_int(t->dtype)) return -1;
     for (int64_t k = 0; k < t->n; k++) v[k] = hn_tensor_s64(t, k);
     return (int)t->n;
+}
+
+static bool may_be_0(hn_dim d) {
+    int64_t lo, hi;
+    hn_dim_range(d, &lo, &hi);
+    return lo <= 0;
+}
+
+bool hn_reshape_target(const hn_shape *x, const hn_shape *y, int64_t *target) {
+    int left = -1;
+    bool empty = false;
+    for (int k = 0; k < y->rank; k++) {
+        if (hn_dim_is_const(y->dim[k], &target[k])) {
+            if (target[k] == 0) return false;
+        } else if (k < x->rank && y->dim[k] == x->dim[k]) {
+            target[k] = 0;
+            empty = empty || may_be_0(y->dim[k]);
+        } else if (left < 0) {
+            target[k] = -1;
+            left = k;
+        } else {
+            return false;
+        }
+    }
+    return left < 0 || !empty;
+}
+
+bool hn_near(double found, double wanted, hone_dtype t) {
+    double bound = t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16 ? 4e-3 : 1e-5;
+    return fabs(found - wanted) <= bound * fabs(wanted);
+}
+
+static bool add_factor(hn_product *p, hn_value *v) {
+    if (p->n == HN_MOST_FACTORS) return false;
+    p->factor[p->n++] = v;
+    return true;
+}
+
+static bool add_input(hn_product *p, const hn_node *n, int i, int depth);
+
+static bool add_node(hn_product *p, const hn_node *n, int depth) {
+    double v;
+    if (hn_is(n, "Mul")) return add_input(p, n, 0, depth) && add_input(p, n, 1, depth);
+    if (hn_is(n, "Div") && hn_const_scalar(n, 1, &v) && v != 0) {
+        p->scale /= v;
+        return add_input(p, n, 0, depth);
+    }
+    if (!hn_is(n, "Pow") || !hn_const_scalar(n, 1, &v) || (v != 2 && v != 3)) return false;
+    for (int k = 0; k < (int)v; k++)
+        if (!add_factor(p, n->inputs[0].value)) return false;
+    return true;
+}
+
+/* Depth is bounded by the number of factors, each level having one at least. */
+static bool add_input(hn_product *p, const hn_node *n, int i, int depth) {
+    hn_value *x = n->inputs[i].value;
+    double v;
+    if (hn_const_scalar(n, i, &v)) {
+        p->scale *= v;
+        return true;
+    }
+    const hn_node *from = x->producer;
+    hn_product saved = *p;
+    if (depth < HN_MOST_FACTORS && from != NULL && from->graph == n->graph && hn_used_once(x)) {
+        if (add_node(p, from, depth + 1)) return true;
+        *p = saved;
+    }
+    return add_factor(p, x);
+}
+
+bool hn_factors(const hn_node *n, hn_product *p) {
+    *p = (hn_product){.scale = 1};
+    return add_node(p, n, 0);
+}
+
+bool hn_input_factors(const hn_node *n, int i, hn_product *p) {
+    *p = (hn_product){.scale = 1};
+    return add_input(p, n, i, 0);
 }
 
 /* ---- rewriting ---- */
@@ -98,6 +183,13 @@ static void prune(hn_node *n, int depth) {
             prune(v->producer, depth + 1);
     }
     hn_node_remove(n);
+}
+
+bool hn_charge(hn_pass_ctx *c, size_t bytes) {
+    if (c->max_growth < 0) return true;
+    if (bytes > (size_t)c->max_growth) return false;
+    c->max_growth -= (int64_t)bytes;
+    return true;
 }
 
 void hn_prune(hn_node *n) { prune(n, 0); }

@@ -16,32 +16,6 @@
  */
 #include "passes/pass.h"
 
-static bool may_be_0(hn_dim d) {
-    int64_t lo, hi;
-    hn_dim_range(d, &lo, &hi);
-    return lo <= 0;
-}
-
-/* The target that reshapes x to y; false: there is none. */
-static bool reshape_target(const hn_shape *x, const hn_shape *y, int64_t *target) {
-    int left = -1;
-    bool empty = false;
-    for (int k = 0; k < y->rank; k++) {
-        if (hn_dim_is_const(y->dim[k], &target[k])) {
-            if (target[k] == 0) return false;
-        } else if (k < x->rank && y->dim[k] == x->dim[k]) {
-            target[k] = 0;
-            empty = empty || may_be_0(y->dim[k]);
-        } else if (left < 0) {
-            target[k] = -1;
-            left = k;
-        } else {
-            return false;
-        }
-    }
-    return left < 0 || !empty;
-}
-
 static bool expand_target(const hn_shape *x, const hn_shape *y, int64_t *target) {
     if (y->rank < x->rank) return false;
     for (int k = 0; k < y->rank; k++) {
@@ -62,7 +36,7 @@ static hone_status simplify(hn_pass_ctx *c, hn_node *n, hn_error *err) {
     const hn_shape *x = &n->inputs[0].value->type.shape, *y = &n->outputs[0]->type.shape;
     int64_t target[HONE_MAX_RANK];
     if (x->rank < 0 || y->rank < 0 ||
-        !(reshape ? reshape_target(x, y, target) : expand_target(x, y, target)))
+        !(reshape ? hn_reshape_target(x, y, target) : expand_target(x, y, target)))
         return HONE_OK;
     hn_value *v;
     HN_TRY(hn_make_ints(&v, n, old->name, target, y->rank, err));

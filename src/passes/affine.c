@@ -1,0 +1,163 @@
+/* The weights of Conv, ConvTranspose and Gemm, by the output channel each belongs to:
+ *
+ *     Conv            W [M, C/g, k...]        the first axis
+ *     ConvTranspose   W [C, M/g, k...]        the second axis, within the group of the first
+ *     Gemm            B [K, M] or [M, K]      the axis that is not summed over
+ *
+ * New weights are computed in double and rounded once.
+ */
+#include "passes/affine.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct weights {
+    const hn_tensor *w;
+    int64_t inner, per_group, in_group; /* see channel_of */
+    int64_t channels;
+} weights;
+
+/* Element i lies at [a, b, c] of [?, per_group, inner]; rows of in_group a make a group. */
+static int64_t channel_of(const weights *w, int64_t i) {
+    int64_t b = i / w->inner % w->per_group, a = i / (w->inner * w->per_group);
+    return a / w->in_group * w->per_group + b;
+}
+
+static bool describe(const hn_node *n, weights *w) {
+    w->w = hn_const_in(n, 1);
+    if (w->w == NULL || w->w->n == 0 || w->w->rank < 2 ||
+        !hn_dtype_in(w->w->dtype, HN_DTYPES_FLOAT))
+        return false;
+    const int64_t *dims = w->w->dims;
+    if (hn_is(n, "Conv") || (hn_is(n, "Gemm") && hn_attr_i(n, "transB") != 0)) {
+        w->channels = w->per_group = dims[0];
+        w->inner = w->w->n / dims[0];
+        w->in_group = 1; /* there is one row of channels */
+        return true;
+    }
+    if (hn_is(n, "Gemm")) {
+        w->channels = w->per_group = dims[1];
+        w->inner = 1;
+        w->in_group = dims[0];
+        return true;
+    }
+    int64_t groups = hn_is(n, "ConvTranspose") ? hn_attr_i(n, "group") : 0;
+    if (groups < 1 || dims[0] % groups != 0) return false;
+    w->per_group = dims[1];
+    w->inner = w->w->n / (dims[0] * dims[1]);
+    w->in_group = dims[0] / groups;
+    w->channels = w->per_group * groups;
+    return true;
+}
+
+/* Gemm's C may have any shape that broadcasts; one number per column is what can be shifted. */
+static bool bias_fits(const hn_node *n, int64_t channels) {
+    if (hn_node_input(n, 2) == NULL) return true;
+    const hn_tensor *b = hn_const_in(n, 2);
+    if (b == NULL || b->rank > 2) return false;
+    if (!hn_is(n, "Gemm")) return b->n == channels;
+    return b->n == 1 || (b->n == channels && b->dims[b->rank - 1] == channels);
+}
+
+bool hn_affine_fits(const hn_node *n, int64_t *channels) {
+    weights w;
+    if (n == NULL || n->op == NULL || !describe(n, &w) || !bias_fits(n, w.channels)) return false;
+    *channels = w.channels;
+    return true;
+}
+
+/* v is finite in that type too. Rounding keeps order: the largest of many stands for all. */
+static bool in_range(hone_dtype t, double v) {
+    double room;
+    hn_store_f64(t, &room, 0, v);
+    return isfinite(hn_load_f64(t, &room, 0));
+}
+
+/* Every row of `inner` elements belongs to one channel. */
+static bool new_weights(const weights *w, const double *scale, hn_tensor *out) {
+    double buffer[256], largest = 0;
+    for (int64_t i = 0; i < out->n;) {
+        int64_t left = w->inner - i % w->inner, n = w->inner > 1 ? left : out->n - i;
+        if (n > 256) n = 256;
+        hn_load_f64_n(w->w->dtype, w->w->data, i, n, buffer);
+        double row = scale[channel_of(w, i)];
+        for (int64_t k = 0; k < n; k++) {
+            buffer[k] *= w->inner > 1 ? row : scale[channel_of(w, i + k)];
+            if (!(fabs(buffer[k]) <= largest)) largest = fabs(buffer[k]); /* NaN too */
+        }
+        hn_store_f64_n(out->dtype, out->data, i, n, buffer);
+        i += n;
+    }
+    return in_range(out->dtype, largest);
+}
+
+static bool new_bias(const hn_node *n, const double *scale, const double *shift, hn_tensor *out) {
+    const hn_tensor *b = hn_const_in(n, 2);
+    double beta = hn_is(n, "Gemm") ? hn_attr_f(n, "beta") : 1;
+    bool good = true;
+    for (int64_t i = 0; i < out->n && good; i++) {
+        double old = b != NULL ? beta * hn_tensor_f64(b, b->n == 1 ? 0 : i) : 0;
+        double v = scale[i] * old + shift[i];
+        hn_store_f64(out->dtype, out->data, i, v);
+        good = in_range(out->dtype, v);
+    }
+    return good;
+}
+
+static bool changes_weights(const weights *w, const double *scale) {
+    for (int64_t i = 0; i < w->channels; i++)
+        if (scale[i] != 1) return true;
+    return false;
+}
+
+/* Input i of n gets the contents t. A constant that only this input uses changes in place and keeps
+ * its name; else *out is a new one. */
+static hone_status prepare(hn_node *n, int i, hn_tensor *t, hn_value **out, hn_error *err) {
+    hn_value *old = hn_node_input(n, i);
+    *out = old;
+    if (old != NULL && old->n_uses == 1 && hn_tensor_same_dims(old->constant, t->rank, t->dims))
+        return HONE_OK;
+    char hint[160];
+    const char *weights_name = n->inputs[1].value->name;
+    snprintf(hint, sizeof hint, "%.120s%s", old != NULL ? old->name : weights_name,
+             old != NULL ? "" : "_bias");
+    return hn_make_constant(out, n, hint, hn_tensor_ref(t), err);
+}
+
+static void put(hn_node *n, int i, hn_tensor *t, hn_value *v) {
+    if (v == hn_node_input(n, i))
+        hn_value_set_constant(v, hn_tensor_ref(t));
+    else
+        hn_node_set_input(n, i, v);
+}
+
+hone_status hn_affine_fold(hn_pass_ctx *c, hn_node *root, hn_node *n, const double *scale,
+                           const double *shift, hn_error *err) {
+    weights w;
+    hn_allocator *alloc = c->model->alloc;
+    hn_tensor *tw = NULL, *tb = NULL;
+    hn_value *vw, *vb;
+    hone_status status = HONE_OK;
+    describe(n, &w);
+    bool scaled = changes_weights(&w, scale);
+    if (scaled && n->inputs[1].value->n_uses > 1 && !hn_charge(c, w.w->bytes)) return HONE_OK;
+    HN_TRY_GOTO(
+        hn_tensor_create(&tb, alloc, HN_MEM_WEIGHTS, w.w->dtype, 1, (int64_t[]){w.channels}, err));
+    if (!new_bias(n, scale, shift, tb)) goto fail;
+    if (scaled) {
+        HN_TRY_GOTO(
+            hn_tensor_create(&tw, alloc, HN_MEM_WEIGHTS, w.w->dtype, w.w->rank, w.w->dims, err));
+        if (!new_weights(&w, scale, tw)) goto fail;
+        HN_TRY_GOTO(prepare(n, 1, tw, &vw, err));
+    }
+    HN_TRY_GOTO(prepare(n, 2, tb, &vb, err));
+    if (n->n_inputs < 3) HN_TRY_GOTO(hn_node_resize_inputs(n, 3, err));
+    if (hn_is(n, "Gemm")) hn_node_remove_attr(n, "beta"); /* 1 when it is not said */
+    if (scaled) put(n, 1, tw, vw);
+    put(n, 2, tb, vb);
+    hn_bypass(c, root, n->outputs[0]);
+fail:
+    hn_tensor_unref(tw);
+    hn_tensor_unref(tb);
+    return status;
+}
