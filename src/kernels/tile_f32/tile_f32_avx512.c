@@ -1,0 +1,84 @@
+/* Tiles of up to 14 x 32: 28 sums, 2 vectors of b and one element of a fill 31 of the 32 registers.
+ * Per k 28 multiply-adds (14 cycles) stand against 16 loads, so that a row pointer which does not
+ * fit into a register costs nothing. */
+#include <immintrin.h>
+
+#include "kernels/tile_f32/tile_f32.h"
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, const int rows,
+                                                       const int vecs) {
+    __m512 c[14][2];
+    __mmask16 mask[2];
+    UNROLL for (int v = 0; v < vecs; v++) {
+        int64_t left = t->n - 16 * v;
+        mask[v] = (__mmask16)(left >= 16 ? 0xffff : left > 0 ? (1U << left) - 1 : 0);
+        __m512 first = _mm512_setzero_ps();
+        if (t->bias != NULL) first = _mm512_maskz_loadu_ps(mask[v], t->bias + 16 * v);
+        UNROLL for (int i = 0; i < rows; i++) c[i][v] = first;
+    }
+    if (t->r != NULL) {
+        UNROLL for (int i = 0; i < rows; i++) {
+            const float *r = t->r[i] + t->column;
+            UNROLL for (int v = 0; v < vecs; v++) c[i][v] =
+                _mm512_add_ps(c[i][v], _mm512_maskz_loadu_ps(mask[v], r + 16 * v));
+        }
+    }
+    const float *b = t->b;
+    const char *ahead = t->ahead;
+    for (int64_t s = 0; s < t->runs; s++) {
+        const float *const *a = t->a + s * rows;
+        for (int64_t k = 0; k < t->len; k++) {
+            __m512 bv[2];
+            UNROLL for (int v = 0; v < vecs; v++) bv[v] = _mm512_load_ps(b + 16 * v);
+            b += 16 * vecs;
+            _mm_prefetch(ahead, _MM_HINT_T1);
+            ahead += t->ahead_step;
+            UNROLL for (int i = 0; i < rows; i++) {
+                __m512 av = _mm512_set1_ps(a[i][k]);
+                UNROLL for (int v = 0; v < vecs; v++) c[i][v] = _mm512_fmadd_ps(av, bv[v], c[i][v]);
+            }
+        }
+    }
+    __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
+    UNROLL for (int i = 0; i < rows; i++) {
+        float *y = t->y[i] + t->column;
+        UNROLL for (int v = 0; v < vecs; v++) {
+            /* In this order of operands a NaN comes through. */
+            __m512 x = _mm512_min_ps(hi, _mm512_max_ps(lo, c[i][v]));
+            _mm512_mask_storeu_ps(y + 16 * v, mask[v], x);
+        }
+    }
+}
+
+#define TILE(rows)                                                      \
+    static void full_##rows(const hn_tile_f32 *t) { tile(t, rows, 2); } \
+    static void narrow_##rows(const hn_tile_f32 *t) { tile(t, rows, 1); }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+TILE(5)
+TILE(6)
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+TILE(13)
+TILE(14)
+
+static hn_tile_f32_fn *const full[] = {full_1, full_2, full_3,  full_4,  full_5,  full_6,  full_7,
+                                       full_8, full_9, full_10, full_11, full_12, full_13, full_14};
+static hn_tile_f32_fn *const narrow[] = {narrow_1,  narrow_2,  narrow_3,  narrow_4, narrow_5,
+                                         narrow_6,  narrow_7,  narrow_8,  narrow_9, narrow_10,
+                                         narrow_11, narrow_12, narrow_13, narrow_14};
+
+const hn_tiles_f32 hn_tiles_f32_avx512 = {
+    .rows = 14, .width = 32, .narrow = 16, .fn = {full, narrow}};
