@@ -289,6 +289,39 @@ HONE_API hone_status hone_model_inspect(hone_model *model, const hone_dim_value 
                                         size_t n_dims, hone_inspection **out, hone_error *err);
 HONE_API void hone_inspection_destroy(hone_inspection *inspection);
 
+/* ---- simplification: the graph passes ---- */
+
+typedef struct hone_pass_info {
+    const char *name, *help; /* help: what it does, in one line */
+    int level;               /* the lowest at which it runs */
+} hone_pass_info;
+HONE_API size_t hone_n_passes(void);
+HONE_API hone_status hone_pass(size_t i, hone_pass_info *out, hone_error *err);
+
+typedef struct hone_simplify_options {
+    uint32_t size;
+    /* 0: nothing. 1: the same arithmetic with fewer nodes. 2: and constants multiplied or added
+     * into weights. 3, the default: and subgraphs replaced by the one operator they spell out. From
+     * 2 on results differ by rounding. */
+    int level;
+    int64_t opset;          /* no operator newer than this is formed; 0: the model's own opset */
+    const char *disable;    /* names of passes that do not run, separated by commas; or NULL */
+    const char *stop_after; /* the pass after whose first run all ends; or NULL */
+} hone_simplify_options;
+HONE_API void hone_simplify_options_init(hone_simplify_options *o);
+
+typedef struct hone_pass_result {
+    int64_t fired; /* rewrites it made */
+    double ms;
+} hone_pass_result;
+
+/* Rewrites the model to compute the same with less. Inputs and outputs keep their names, types and
+ * shapes, and initializers that are inputs stay as they are. results gets one entry per pass, as
+ * hone_pass numbers them. Both options and results may be NULL. HONE_E_ARG for a pass that does not
+ * exist, and while sessions of the model exist. */
+HONE_API hone_status hone_model_simplify(hone_model *model, const hone_simplify_options *options,
+                                         hone_pass_result *results, hone_error *err);
+
 /* ---- sessions: running a model ---- */
 
 typedef struct hone_session hone_session;

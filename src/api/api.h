@@ -18,6 +18,8 @@ struct hone_model {
 };
 
 void hn_api_model_unref(hone_model *m);
+/* What every way of making or changing a model ends with: verifies, infers and describes it. */
+hone_status hn_api_model_complete(hone_model *m, hn_error *err);
 
 struct hone_dataset {
     hn_allocator alloc;

@@ -89,8 +89,7 @@ hone_status hone_model_output(const hone_model *m, size_t i, hone_value_info *ou
 
 void hone_load_options_init(hone_load_options *o) { *o = (hone_load_options){.size = sizeof *o}; }
 
-/* What every way of loading ends with. */
-static hone_status complete(hone_model *m, hn_error *err) {
+hone_status hn_api_model_complete(hone_model *m, hn_error *err) {
     HN_TRY(hn_model_verify(m->ir, err));
     /* Initializers that are also inputs are as good as constants until somebody overrides them. */
     HN_TRY(hn_model_infer(m->ir, &(hn_infer_options){.defaults = true}, err));
@@ -123,7 +122,7 @@ hone_status hone_model_load(hone_model **out, const char *path, const hone_load_
     hone_status status =
         hn_onnx_load(&m->ir, path, &(hn_onnx_options){.no_mmap = o.no_mmap}, &m->alloc, err);
     if (status == HONE_OK) {
-        status = complete(m, err);
+        status = hn_api_model_complete(m, err);
         if (status != HONE_OK) hn_error_context(err, "%s", path);
     }
     return finish(m, begun, status, out);
@@ -150,7 +149,7 @@ hone_status hone_model_load_memory(hone_model **out, const void *data, size_t by
     hone_status status = copy_file(&file, data, bytes, &m->alloc, err);
     if (status == HONE_OK) status = hn_onnx_load_memory(&m->ir, file, NULL, &m->alloc, err);
     hn_file_unref(file);
-    if (status == HONE_OK) status = complete(m, err);
+    if (status == HONE_OK) status = hn_api_model_complete(m, err);
     return finish(m, begun, status, out);
 }
 
@@ -162,7 +161,7 @@ hone_status hone_model_load_text(hone_model **out, const char *text, hone_error 
     hone_status status = hn_text_parse(&m->ir, text, strlen(text), NULL, &m->alloc, err);
     if (status == HONE_OK) {
         hn_model_bind_ops(m->ir);
-        status = complete(m, err);
+        status = hn_api_model_complete(m, err);
     }
     return finish(m, begun, status, out);
 }

@@ -83,7 +83,8 @@ static bool new_weights(const weights *w, const double *scale, hn_tensor *out) {
         double row = scale[channel_of(w, i)];
         for (int64_t k = 0; k < n; k++) {
             buffer[k] *= w->inner > 1 ? row : scale[channel_of(w, i + k)];
-            if (!(fabs(buffer[k]) <= largest)) largest = fabs(buffer[k]); /* NaN too */
+            if (isnan(buffer[k])) return false;
+            if (fabs(buffer[k]) > largest) largest = fabs(buffer[k]);
         }
         hn_store_f64_n(out->dtype, out->data, i, n, buffer);
         i += n;
