@@ -143,13 +143,10 @@ static hone_status label_dims(const hn_infer *c, const term *in, hn_dim *dim, hn
     for (int i = 0; i < c->n_in; i++)
         for (int a = 0; a < in[i].rank; a++) {
             hn_dim *known = &dim[in[i].label[a]], size = hn_in_shape(c, i)->dim[a];
-            int64_t v;
-            if (*known == NULL || hn_dim_is(*known, 1)) {
+            if (*known == NULL)
                 *known = size;
-            } else if (!hn_dim_is(size, 1)) {
-                HN_TRY(hn_want_equal(*known, size, "sizes of axes with one label", err));
-                if (hn_dim_is_const(size, &v)) *known = size;
-            }
+            else if (!hn_dim_broadcast(c->dims, *known, size, known))
+                return hn_want_equal(*known, size, "sizes of axes with one label", err);
         }
     return HONE_OK;
 }

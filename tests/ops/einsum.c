@@ -66,6 +66,9 @@ static void shapes(void **state) {
     OP_INFER("Einsum", .attrs = "equation='ij,jk'", .in = {"f32[n, m]", "f32[64, k]"},
              .out = {"f32[n, k]"});
     OP_INFER("Einsum", .attrs = "equation='ij,jk'", .in = {"f32[n, m]", "f32"}, .out = {"f32"});
+    OP_INFER("Einsum", .attrs = "equation='i,i->i'", .in = {"f32[n]", "f32[2]"},
+             .out = {"f32[2]"}); /* n is 2, or 1 and repeated */
+    OP_INFER("Einsum", .attrs = "equation='i,i->i'", .in = {"f32[n]", "f32[n]"}, .out = {"f32[n]"});
     OP_INFER("Einsum", .attrs = "equation='ij,jk'", .in = {"f32[2, 3]", "f32[4, 5]"},
              .error = "sizes of axes with one label differ: 3 and 4");
 }
