@@ -9,32 +9,37 @@
  * Weights are packed [group][panel][ky][kx][i][columns of the panel].
  *
  * A task is one tile of one panel. Tasks are numbered so that walking them in order reuses what is
- * expensive to fetch: blocks of `block` tiles, in each the panels, in each the tiles of the block.
- *   block = 1        all panels for a tile, then the next tile: small weights stay in L2
- *   block = many     all tiles for a panel, then the next panel: weights are read once, while the
- *                    pixels of the block stay in L2; the part of the weights that comes next is
- *                    fetched meanwhile
+ * expensive to fetch: a shelf of panels, whose weights stay in L2 together; in it the tiles; in
+ * each the panels of the shelf, while its pixels stay in L1. Small weights are one shelf. A long k
+ * axis is cut into passes: all tasks of a shelf do the first part, then the second, with the
+ * partial sums in y. Meanwhile the weights that the next pass or shelf needs are fetched.
+ *
+ * Rows that lie a multiple of 4 KB apart fall into one set of L1, which a tile has more rows than
+ * places for: such rows are copied, once per shelf and pass.
  */
 #include <math.h>
 #include <string.h>
 
-#include "kernels/act_ref.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
 
 enum {
-    WEIGHTS_STAY = 640 << 10, /* bytes of weights that stay in L2 beside pixels and outputs */
-    PIXELS_STAY = 768 << 10,  /* bytes of pixels that do, beside two blocks of a panel */
-    K_BLOCK = 4096,           /* the k of one pass: 512 KB of a panel with 32 columns */
+    SHELF = 512 << 10, /* bytes of weights that stay in L2 beside the next ones and the pixels */
+    PASS = 1024,       /* the most k of a pass */
+    PAD = 16,          /* floats between copied rows */
 };
 
 typedef struct geometry {
-    int64_t pixels, tiles; /* rows of the product, cut into tiles */
-    int64_t block;         /* tiles per block */
-    int64_t taps, c, n, k; /* of a group */
-    int64_t panels;        /* of a group */
-    int64_t group_weights; /* floats */
+    int64_t pixels, tiles;     /* rows of the product, cut into tiles */
+    int64_t taps, c, n, k;     /* of a group */
+    int64_t panels;            /* of a group */
+    int64_t group_weights;     /* floats */
+    int64_t shelf;             /* panels, of all groups */
+    int64_t pass_taps, pass_c; /* what one pass over k takes: some taps, or part of the only one */
+    bool copies;               /* rows are copied */
 } geometry;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     geometry g = {.pixels = p->batch * p->oh * p->ow,
@@ -42,15 +47,15 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
                   .c = p->c / p->groups,
                   .n = p->n / p->groups};
     g.k = g.taps * g.c;
-    g.tiles = (g.pixels + t->rows - 1) / t->rows;
+    g.tiles = ceil_div(g.pixels, t->rows);
     g.panels = hn_tiles_f32_panels(t, g.n);
     g.group_weights = g.k * hn_tiles_f32_columns(t, g.n);
-    int64_t per_pixel = p->sh < p->kh && p->sw < p->kw ? p->sh * p->sw : 1;
-    int64_t tile_bytes = t->rows * per_pixel * g.c * 4;
-    g.block = 1;
-    if (g.group_weights * p->groups * 4 > WEIGHTS_STAY)
-        g.block = PIXELS_STAY / (tile_bytes + 1) + 1;
-    if (g.block > g.tiles) g.block = g.tiles;
+    int64_t passes = ceil_div(g.k, PASS);
+    g.pass_taps = ceil_div(g.taps, passes);
+    g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
+    g.shelf = SHELF / (g.pass_taps * g.pass_c * t->width * 4);
+    if (g.shelf < 1) g.shelf = 1;
+    g.copies = p->x_pixel * p->sw % 1024 == 0 && g.c >= 64;
     return g;
 }
 
@@ -63,10 +68,11 @@ static bool ok(const void *problem, const char **why) {
 
 static void work(const hn_tiles_f32 *t, const hn_conv_f32 *p, hn_work *w) {
     geometry g = measure(t, p);
-    size_t pointers = (size_t)((g.taps + 2) * t->rows) * sizeof(void *);
+    size_t pointers = (size_t)((g.pass_taps + 2) * t->rows) * sizeof(void *);
+    size_t copy = g.copies ? (size_t)(g.pass_taps * t->rows * (g.pass_c + PAD)) * 4 : 0;
     *w = (hn_work){.n_phases = 1,
                    .tasks = {g.tiles * g.panels * p->groups},
-                   .lane_scratch = pointers + (size_t)g.c * 4};
+                   .lane_scratch = pointers + (size_t)g.pass_c * 4 + copy};
 }
 
 /* ---- packing -------------------------------------------------------------------------------- */
@@ -110,20 +116,24 @@ static void pack(const hn_tiles_f32 *t, const hn_conv_f32 *p, const float *w, fl
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* The rows of one tile, and where lane scratch holds its pointers. */
+/* The rows of one tile in one pass, all in lane scratch. */
 typedef struct rows {
-    const float **a; /* [taps][n] */
+    const float **a; /* [taps of the pass][n] */
     float **y;
     const float **r;
-    float *zeros;
+    float *zeros, *copy;
     int n;
 } rows;
 
-/* Points a, y and r at the pixels of tile `tile`, in group `group`. */
+typedef struct pass {
+    int64_t tap, taps, c0, c;
+} pass;
+
+/* Points a, y and r at the pixels of a tile, in one group. */
 static void place(const hn_conv_f32 *p, const geometry *g, void *const *ptr, int64_t tile,
-                  int64_t group, rows *s) {
+                  int64_t group, const pass *k, rows *s) {
     int64_t first = g->pixels * tile / g->tiles, end = g->pixels * (tile + 1) / g->tiles;
-    const float *x = (const float *)ptr[HN_CONV_X] + group * g->c, *r = ptr[HN_CONV_R];
+    const float *x = (const float *)ptr[HN_CONV_X] + group * g->c + k->c0, *r = ptr[HN_CONV_R];
     float *y = ptr[HN_CONV_Y];
     int64_t ox = first % p->ow, oy = first / p->ow % p->oh, b = first / p->ow / p->oh;
     s->n = (int)(end - first);
@@ -132,29 +142,72 @@ static void place(const hn_conv_f32 *p, const geometry *g, void *const *ptr, int
         int64_t at = b * p->x_image + iy * p->x_row + ix * p->x_pixel;
         s->y[i] = y + b * p->y_image + oy * p->y_row + ox * p->y_pixel;
         if (r != NULL) s->r[i] = r + b * p->r_image + oy * p->r_row + ox * p->r_pixel;
-        const float **a = s->a + i;
-        bool inside = iy >= 0 && iy + (p->kh - 1) * p->dh < p->h && ix >= 0 &&
-                      ix + (p->kw - 1) * p->dw < p->w;
-        for (int64_t ky = 0; ky < p->kh; ky++, iy += p->dh, at += p->dh * p->x_row) {
-            bool row = inside || (iy >= 0 && iy < p->h);
-            for (int64_t kx = 0; kx < p->kw; kx++, a += s->n) {
-                int64_t jx = ix + kx * p->dw;
-                *a = inside || (row && jx >= 0 && jx < p->w) ? x + (at + kx * p->dw * p->x_pixel)
-                                                             : s->zeros;
-            }
+        int64_t ky = k->tap / p->kw, kx = k->tap % p->kw;
+        for (int64_t tap = 0; tap < k->taps; tap++) {
+            int64_t jy = iy + ky * p->dh, jx = ix + kx * p->dw;
+            bool inside = jy >= 0 && jy < p->h && jx >= 0 && jx < p->w;
+            s->a[tap * s->n + i] =
+                inside ? x + (at + ky * p->dh * p->x_row + kx * p->dw * p->x_pixel) : s->zeros;
+            if (++kx == p->kw) kx = 0, ky++;
         }
         if (++ox == p->ow) {
             ox = 0;
             if (++oy == p->oh) oy = 0, b++;
         }
     }
+    if (!g->copies) return;
+    float *copy = s->copy;
+    for (int64_t i = 0; i < k->taps * s->n; i++, copy += k->c + PAD) {
+        memcpy(copy, s->a[i], (size_t)k->c * 4);
+        s->a[i] = copy;
+    }
 }
 
-/* Activations that are no clipping run over the finished rows, which are still in L1. */
-static void activate(const hn_act *act, const rows *s, int64_t column, int64_t n) {
-    for (int i = 0; i < s->n; i++) {
-        float *y = s->y[i] + column;
-        for (int64_t j = 0; j < n; j++) y[j] = (float)hn_act_ref(act, (double)y[j]);
+/* The packed weights of a panel, counted over all groups. */
+static const float *panel_weights(const hn_tiles_f32 *t, const geometry *g, const float *w,
+                                  int64_t panel) {
+    return w + panel / g->panels * g->group_weights + panel % g->panels * t->width * g->k;
+}
+
+/* The tasks [begin, end) of one shelf, which begins with panel `first`, in one pass over k. */
+static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry *g, const pass *k,
+                     int64_t first, int64_t begin, int64_t end, rows *s) {
+    const hn_conv_f32 *p = call->problem;
+    const float *weights = call->ptr[HN_CONV_W], *bias = call->ptr[HN_CONV_BIAS];
+    int64_t all = g->panels * p->groups, shelf = all - first < g->shelf ? all - first : g->shelf;
+    int64_t placed_tile = -1, placed_group = -1, k0 = k->tap * g->c + k->c0;
+    bool starts = k0 == 0, ends = k0 + k->taps * k->c == g->k, clip = p->act.kind == HN_ACT_CLIP;
+    hn_tile_f32 args = {.a = s->a,
+                        .runs = k->taps,
+                        .len = k->c,
+                        .y = s->y,
+                        .lo = ends && clip ? p->act.a : -INFINITY,
+                        .hi = ends && clip ? p->act.b : INFINITY};
+    if (!starts)
+        args.r = (const float *const *)s->y;
+    else if (call->ptr[HN_CONV_R] != NULL)
+        args.r = s->r;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t tile = task / shelf, panel = first + task % shelf;
+        int64_t group = panel / g->panels, in_group = panel % g->panels;
+        if (tile != placed_tile || group != placed_group) {
+            placed_tile = tile, placed_group = group;
+            place(p, g, call->ptr, tile, group, k, s);
+        }
+        int64_t width = hn_tiles_f32_width(t, g->n, in_group), left = g->n - in_group * t->width;
+        args.column = group * g->n + in_group * t->width;
+        args.n = left < width ? left : width;
+        args.b = panel_weights(t, g, weights, panel) + k0 * width;
+        args.bias = starts && bias != NULL ? bias + args.column : NULL;
+        /* Over the tiles of the shelf, this panel's part of the next pass or shelf is fetched. */
+        const float *next =
+            ends ? panel_weights(t, g, weights, panel + g->shelf) : args.b + k->taps * k->c * width;
+        bool more = !ends || panel + g->shelf < all;
+        args.ahead_step = more ? width * 4 / g->tiles : 0;
+        args.ahead = more ? next + k->taps * k->c * width * tile / g->tiles : args.b;
+        t->fn[width == t->narrow][s->n - 1](&args);
+        if (ends && p->act.kind != HN_ACT_NONE && !clip)
+            t->act(&p->act, s->y, s->n, args.column, args.n);
     }
 }
 
@@ -162,62 +215,23 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
                 void *lane) {
     const hn_conv_f32 *p = call->problem;
     const geometry g = measure(t, p);
-    const float *weights = call->ptr[HN_CONV_W], *bias = call->ptr[HN_CONV_BIAS];
     rows s = {.a = lane};
-    s.y = (float **)(s.a + g.taps * t->rows);
+    s.y = (float **)(s.a + g.pass_taps * t->rows);
     s.r = (const float **)(s.y + t->rows);
     s.zeros = (float *)(s.r + t->rows);
-    memset(s.zeros, 0, (size_t)g.c * 4);
-    bool clip = p->act.kind == HN_ACT_CLIP, later = !clip && p->act.kind != HN_ACT_NONE;
-    int64_t all_panels = g.panels * p->groups, placed_tile = -1, placed_group = -1;
-    /* Passes over k: some taps each, or a part of the only tap. */
-    int64_t tap_step = K_BLOCK / g.c > 0 ? K_BLOCK / g.c : 1;
-    int64_t c_step = g.taps == 1 && g.c > K_BLOCK ? K_BLOCK : g.c;
+    s.copy = s.zeros + g.pass_c;
+    memset(s.zeros, 0, (size_t)g.pass_c * 4);
     while (begin < end) {
-        /* The tasks of this range that share a block and a panel. */
-        int64_t block = begin / (g.block * all_panels), block_first = block * g.block;
-        int64_t in_block = g.tiles - block_first < g.block ? g.tiles - block_first : g.block;
-        int64_t at = begin - block_first * all_panels, panel = at / in_block;
-        int64_t tile0 = at % in_block, tile1 = tile0 + (end - begin);
-        if (tile1 > in_block) tile1 = in_block;
-        begin += tile1 - tile0;
-        int64_t group = panel / g.panels, in_group = panel % g.panels;
-        int64_t width = hn_tiles_f32_width(t, g.n, in_group), left = g.n - in_group * t->width;
-        const float *b = weights + group * g.group_weights + in_group * t->width * g.k;
-        hn_tile_f32 args = {.column = group * g.n + in_group * t->width,
-                            .n = left < width ? left : width};
-        for (int64_t tap = 0, c0 = 0; tap < g.taps;) {
-            args.runs = g.taps - tap < tap_step ? g.taps - tap : tap_step;
-            args.len = g.c - c0 < c_step ? g.c - c0 : c_step;
-            args.b = b;
-            bool starts = tap == 0 && c0 == 0;
-            bool ends = tap + args.runs == g.taps && c0 + args.len == g.c;
-            args.bias = starts && bias != NULL ? bias + args.column : NULL;
-            args.lo = ends && clip ? p->act.a : -INFINITY;
-            args.hi = ends && clip ? p->act.b : INFINITY;
-            int64_t bytes = args.runs * args.len * width * 4;
-            args.ahead_step = in_block > 1 || tile0 == 0 ? width * 4 / in_block : 0;
-            for (int64_t i = tile0; i < tile1; i++) {
-                if (block_first + i != placed_tile || group != placed_group) {
-                    placed_tile = block_first + i, placed_group = group;
-                    place(p, &g, call->ptr, placed_tile, group, &s);
-                }
-                args.a = s.a + tap * s.n;
-                if (c0 > 0)
-                    for (int j = 0; j < s.n; j++) s.a[j] += c0;
-                args.y = s.y;
-                args.r = !starts                        ? (const float *const *)s.y
-                         : call->ptr[HN_CONV_R] != NULL ? s.r
-                                                        : NULL;
-                args.ahead = (const char *)b + bytes + bytes * i / in_block;
-                t->fn[width == t->narrow][s.n - 1](&args);
-                if (c0 > 0) placed_tile = -1;
-                if (ends && later) activate(&p->act, &s, args.column, args.n);
-            }
-            b += bytes / 4;
-            c0 += args.len;
-            if (c0 == g.c) c0 = 0, tap += args.runs;
+        int64_t shelf = begin / (g.shelf * g.tiles), base = shelf * g.shelf * g.tiles;
+        int64_t stop = base + g.shelf * g.tiles < end ? base + g.shelf * g.tiles : end;
+        for (pass k = {0}; k.tap < g.taps;) {
+            k.taps = g.taps - k.tap < g.pass_taps ? g.taps - k.tap : g.pass_taps;
+            k.c = g.c - k.c0 < g.pass_c ? g.c - k.c0 : g.pass_c;
+            run_pass(t, call, &g, &k, shelf * g.shelf, begin - base, stop - base, &s);
+            k.c0 += k.c;
+            if (k.c0 == g.c) k.c0 = 0, k.tap += k.taps;
         }
+        begin = stop;
     }
 }
 

@@ -22,6 +22,8 @@
 
 #include <stdint.h>
 
+#include "kernels/act.h"
+
 typedef struct hn_tile_f32 {
     const float *const *a; /* [runs][rows] */
     int64_t runs, len;
@@ -43,6 +45,8 @@ typedef struct hn_tiles_f32 {
     int rows;                     /* the most rows of a tile */
     int width, narrow;            /* columns of a full panel, and of the last if those suffice */
     hn_tile_f32_fn *const *fn[2]; /* [narrow][rows - 1] */
+    /* An activation over columns [column, column + n) of the rows y points at. */
+    void (*act)(const hn_act *act, float *const *y, int rows, int64_t column, int64_t n);
 } hn_tiles_f32;
 
 extern const hn_tiles_f32 hn_tiles_f32_portable;

@@ -1,8 +1,8 @@
 /* Tiles of up to 6 x 16: 12 sums, 2 vectors of b and one element of a fill 15 of the 16 registers.
  */
-#include <immintrin.h>
+#include "simd/avx2.h"
 
-#include "kernels/tile_f32/tile_f32.h"
+#include "kernels/tile_f32/tile_f32_act.h"
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -74,4 +74,5 @@ static hn_tile_f32_fn *const full[] = {full_1, full_2, full_3, full_4, full_5, f
 static hn_tile_f32_fn *const narrow[] = {narrow_1, narrow_2, narrow_3,
                                          narrow_4, narrow_5, narrow_6};
 
-const hn_tiles_f32 hn_tiles_f32_avx2 = {.rows = 6, .width = 16, .narrow = 8, .fn = {full, narrow}};
+const hn_tiles_f32 hn_tiles_f32_avx2 = {
+    .rows = 6, .width = 16, .narrow = 8, .fn = {full, narrow}, .act = act_tile};

@@ -1,9 +1,9 @@
 /* Tiles of up to 14 x 32: 28 sums, 2 vectors of b and one element of a fill 31 of the 32 registers.
  * Per k 28 multiply-adds (14 cycles) stand against 16 loads, so that a row pointer which does not
  * fit into a register costs nothing. */
-#include <immintrin.h>
+#include "simd/avx512.h"
 
-#include "kernels/tile_f32/tile_f32.h"
+#include "kernels/tile_f32/tile_f32_act.h"
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -81,4 +81,4 @@ static hn_tile_f32_fn *const narrow[] = {narrow_1,  narrow_2,  narrow_3,  narrow
                                          narrow_11, narrow_12, narrow_13, narrow_14};
 
 const hn_tiles_f32 hn_tiles_f32_avx512 = {
-    .rows = 14, .width = 32, .narrow = 16, .fn = {full, narrow}};
+    .rows = 14, .width = 32, .narrow = 16, .fn = {full, narrow}, .act = act_tile};

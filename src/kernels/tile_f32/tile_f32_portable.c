@@ -1,9 +1,9 @@
 /* Tiles of up to 6 x 8 in vectors of four floats, which every CPU has in some form: 12 sums, 2
  * vectors of b and one element of a. Products and sums are rounded one by one, as everywhere in
  * portable code. */
-#include <string.h>
+#include "simd/scalar.h"
 
-#include "kernels/tile_f32/tile_f32.h"
+#include "kernels/tile_f32/tile_f32_act.h"
 
 typedef float vec __attribute__((vector_size(16)));
 enum { WIDTH = 8, VECS = WIDTH / 4, ROWS = 6 };
@@ -53,4 +53,5 @@ TILE(6)
 
 static hn_tile_f32_fn *const tiles[ROWS] = {tile_1, tile_2, tile_3, tile_4, tile_5, tile_6};
 
-const hn_tiles_f32 hn_tiles_f32_portable = {.rows = ROWS, .width = WIDTH, .fn = {tiles, tiles}};
+const hn_tiles_f32 hn_tiles_f32_portable = {
+    .rows = ROWS, .width = WIDTH, .fn = {tiles, tiles}, .act = act_tile};
