@@ -8,6 +8,7 @@
  */
 #include "passes/affine.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -66,30 +67,41 @@ bool hn_affine_fits(const hn_node *n, int64_t *channels) {
     return true;
 }
 
-/* v is finite in that type too. Rounding keeps order: the largest of many stands for all. */
-static bool in_range(hone_dtype t, double v) {
-    double room;
-    hn_store_f64(t, &room, 0, v);
-    return isfinite(hn_load_f64(t, &room, 0));
+/* The largest number of a type that weights have. */
+static double largest(hone_dtype t) {
+    if (t == HONE_DTYPE_F16) return 65504;
+    if (t == HONE_DTYPE_BF16) return 0x1.fep127;
+    return t == HONE_DTYPE_F32 ? (double)FLT_MAX : DBL_MAX;
 }
 
-/* Every row of `inner` elements belongs to one channel. */
-static bool new_weights(const weights *w, const double *scale, hn_tensor *out) {
-    double buffer[256], largest = 0;
-    for (int64_t i = 0; i < out->n;) {
-        int64_t left = w->inner - i % w->inner, n = w->inner > 1 ? left : out->n - i;
-        if (n > 256) n = 256;
-        hn_load_f64_n(w->w->dtype, w->w->data, i, n, buffer);
-        double row = scale[channel_of(w, i)];
+/* out[i .. i + n) = scale * w[i .. i + n); false: some of it is no number of that type. */
+static bool scale_run(const hn_tensor *w, int64_t i, int64_t n, double scale, hn_tensor *out) {
+    double most = largest(w->dtype);
+    bool good = true;
+    if (w->dtype == HONE_DTYPE_F32) {
+        const unsigned char *src = (const unsigned char *)w->data + (size_t)i * sizeof(float);
+        float *dst = (float *)out->data + i, x;
         for (int64_t k = 0; k < n; k++) {
-            buffer[k] *= w->inner > 1 ? row : scale[channel_of(w, i + k)];
-            if (isnan(buffer[k])) return false;
-            if (fabs(buffer[k]) > largest) largest = fabs(buffer[k]);
+            memcpy(&x, src + (size_t)k * sizeof x, sizeof x); /* a mapped file aligns nothing */
+            double v = (double)x * scale;
+            good &= fabs(v) <= most;
+            dst[k] = (float)v;
         }
-        hn_store_f64_n(out->dtype, out->data, i, n, buffer);
-        i += n;
+        return good;
     }
-    return in_range(out->dtype, largest);
+    for (int64_t k = i; k < i + n; k++) {
+        double v = hn_tensor_f64(w, k) * scale;
+        good &= fabs(v) <= most;
+        hn_store_f64(out->dtype, out->data, k, v);
+    }
+    return good;
+}
+
+static bool new_weights(const weights *w, const double *scale, hn_tensor *out) {
+    bool good = true;
+    for (int64_t i = 0; i < out->n && good; i += w->inner)
+        good = scale_run(w->w, i, w->inner, scale[channel_of(w, i)], out);
+    return good;
 }
 
 static bool new_bias(const hn_node *n, const double *scale, const double *shift, hn_tensor *out) {
@@ -100,7 +112,7 @@ static bool new_bias(const hn_node *n, const double *scale, const double *shift,
         double old = b != NULL ? beta * hn_tensor_f64(b, b->n == 1 ? 0 : i) : 0;
         double v = scale[i] * old + shift[i];
         hn_store_f64(out->dtype, out->data, i, v);
-        good = in_range(out->dtype, v);
+        good = fabs(v) <= largest(out->dtype);
     }
     return good;
 }

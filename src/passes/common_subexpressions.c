@@ -12,7 +12,8 @@
  */
 #include "passes/pass.h"
 
-#define MOST_BYTES 4096
+/* What exporters repeat is small, and large weights are better left untouched in their file. */
+#define MOST_BYTES 256
 
 /* Things seen so far, chained by hash. */
 typedef struct seen seen;

@@ -1,6 +1,6 @@
 /* Runs ONNX's own backend tests through the plain executor.
  *
- *   backend [-v] [--every N] [--known FILE] [--digests FILE [--bless]] PATH...
+ *   backend [-v] [--simplify] [--every N] [--known FILE] [--digests FILE [--bless]] PATH...
  *
  * PATH is a case (a folder with model.onnx and test_data_set_*), a folder of cases, or a full-size
  * topology of `light/` (NAME.onnx with NAME_output_0.pb beside it).
@@ -9,6 +9,7 @@
  * preview and training domains, ImageDecoder. Random operators are checked for type and shape.
  * Tolerances are those of ONNX's runner: |a - b| <= 1e-7 + 1e-3 |b|, bfloat16 2^-6 |b|.
  *
+ * --simplify    runs the graph passes first, all operators allowed
  * --every N     only each N-th case (for slow emulators)
  * --known FILE  cases that are expected to fail, `name reason`; one that passes is a failure
  * --digests FILE  a digest of the outputs of every case whose outputs are all integers must be the
@@ -29,6 +30,7 @@
 #include "formats/onnx.h"
 #include "ops/eval.h"
 #include "ops/infer.h"
+#include "passes/simplify.h"
 
 #define MOST_VALUES 256
 
@@ -37,7 +39,7 @@ typedef struct totals {
 } totals;
 
 static struct {
-    bool verbose, bless;
+    bool verbose, bless, simplify;
     int every;
     char **known; /* lines of the file */
     int n_known;
@@ -279,6 +281,14 @@ static verdict run_case(const char *model_path, const char *folder, const char *
         snprintf(why, size, "%s", err.text);
         goto done;
     }
+    hn_simplify_options how = hn_simplify_defaults();
+    how.keep_opset = false;
+    how.max_growth = -1;
+    if (opt.simplify && (hn_simplify(j.model, &how, NULL, &err) != HONE_OK ||
+                         hn_model_verify(j.model, &err) != HONE_OK)) {
+        snprintf(why, size, "%s", err.text);
+        goto done;
+    }
     if (j.model->graph->n_inputs > MOST_VALUES || j.model->graph->n_outputs > MOST_VALUES) {
         snprintf(why, size, "more than %d inputs or outputs", MOST_VALUES);
         goto done;
@@ -406,6 +416,8 @@ int main(int argc, char **argv) {
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "-v") == 0)
             opt.verbose = true;
+        else if (strcmp(argv[i], "--simplify") == 0)
+            opt.simplify = true;
         else if (strcmp(argv[i], "--bless") == 0)
             opt.bless = true;
         else if (strcmp(argv[i], "--every") == 0)
@@ -420,9 +432,10 @@ int main(int argc, char **argv) {
         }
     }
     if (i == argc || opt.every < 1) {
-        fprintf(
-            stderr,
-            "usage: backend [-v] [--every N] [--known FILE] [--digests FILE [--bless]] PATH...\n");
+        fprintf(stderr,
+                "usage: backend [-v] [--simplify] [--every N] [--known FILE] [--digests FILE "
+                "[--bless]] "
+                "PATH...\n");
         return 2;
     }
     if (digests != NULL && opt.bless) {
