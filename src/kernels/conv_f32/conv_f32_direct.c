@@ -50,10 +50,10 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     g.tiles = ceil_div(g.pixels, t->rows);
     g.panels = hn_tiles_f32_panels(t, g.n);
     g.group_weights = g.k * hn_tiles_f32_columns(t, g.n);
-    int64_t passes = ceil_div(g.k, PASS);
+    int64_t passes = ceil_div(g.k + 1, PASS); /* at least one: k may be 0 */
     g.pass_taps = ceil_div(g.taps, passes);
     g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
-    g.shelf = SHELF / (g.pass_taps * g.pass_c * t->width * 4);
+    g.shelf = SHELF / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
     if (g.shelf < 1) g.shelf = 1;
     g.copies = p->x_pixel * p->sw % 1024 == 0 && g.c >= 64;
     return g;

@@ -56,6 +56,10 @@ extern const hn_tiles_f32 hn_tiles_f32_avx512, hn_tiles_f32_avx2;
 extern const hn_tiles_f32 hn_tiles_f32_neon;
 #endif
 
+/* dst[r * ld + c] = scale * src[r * s_row + c * s_col] for r < rows, c < cols. */
+void hn_tile_f32_copy(const float *src, int64_t s_row, int64_t s_col, int64_t rows, int64_t cols,
+                      float scale, float *restrict dst, int64_t ld);
+
 /* Panels of n columns: all full, the last narrow where that is enough. */
 static inline int64_t hn_tiles_f32_panels(const hn_tiles_f32 *t, int64_t n) {
     return (n + t->width - 1) / t->width;

@@ -1,0 +1,156 @@
+/* Batched matrix products by the tiles of tile_f32.
+ *
+ * A task is one batch, one shelf of columns of b, one part of the rows of a. It copies the shelf
+ * into panels in lane scratch, pass by pass over k, with alpha multiplied in, and lets the tiles of
+ * its rows go over them. Rows of a are read where they lie if k is their inner axis, else a tile of
+ * them is copied first. The parts of the rows are large enough for the copying to cost little, and
+ * small enough for lanes to share a batch.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/matmul_f32/matmul_f32.h"
+#include "kernels/tile_f32/tile_f32.h"
+
+enum {
+    SHELF = 512 << 10, /* bytes of panels that stay in L2 */
+    PASS = 1024,       /* the most k of a pass */
+    PART = 256,        /* the most rows of a task, nearly */
+    PAD = 16,          /* floats between copied rows, which must not be a multiple of 4 KB apart */
+    MAX_ROWS = 16,     /* of a tile */
+};
+
+typedef struct geometry {
+    int64_t pass;  /* k of a pass */
+    int64_t shelf; /* panels */
+    int64_t shelves, parts;
+    bool copies; /* rows of a are copied */
+} geometry;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p) {
+    geometry g = {.parts = ceil_div(p->m, PART)};
+    int64_t panels = hn_tiles_f32_panels(t, p->n);
+    g.pass = p->k == 0 ? 1 : ceil_div(p->k, ceil_div(p->k, PASS));
+    g.shelf = SHELF / (g.pass * t->width * 4);
+    if (g.shelf < 1) g.shelf = 1;
+    if (g.shelf > panels) g.shelf = panels;
+    g.shelves = g.shelf == 0 ? 0 : ceil_div(panels, g.shelf);
+    g.copies = p->a_k != 1 || (p->a_m % 1024 == 0 && p->a_m != 0 && p->k >= 64);
+    return g;
+}
+
+static bool ok(const void *problem, const char **why) {
+    const hn_matmul_f32 *p = problem;
+    if (p->c_n == 1 && (p->r_n == 1 || p->n == 1)) return true;
+    *why = "the columns of c or r are not adjacent";
+    return false;
+}
+
+static void work(const hn_tiles_f32 *t, const hn_matmul_f32 *p, hn_work *w) {
+    geometry g = measure(t, p);
+    int64_t panels = g.shelf * g.pass * t->width, rows = g.copies ? t->rows * (g.pass + PAD) : 0;
+    *w = (hn_work){.n_phases = 1,
+                   .tasks = {hn_matmul_batches(p) * g.shelves * g.parts},
+                   .lane_scratch = (size_t)(panels + rows) * 4};
+}
+
+/* One task's rows [m0, m1) of a batch by the panels [first, first + panels), in one pass over k:
+ * [k0, k0 + k). */
+static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry *g, int64_t batch,
+                     int64_t first, int64_t panels, int64_t m0, int64_t m1, int64_t k0, int64_t k,
+                     float *lane) {
+    const hn_matmul_f32 *p = call->problem;
+    const float *bias = call->ptr[HN_MATMUL_BIAS], *r = call->ptr[HN_MATMUL_R];
+    const float *a = (const float *)call->ptr[HN_MATMUL_A] +
+                     hn_matmul_offset(p, p->a_batch, batch) + k0 * p->a_k;
+    const float *b = (const float *)call->ptr[HN_MATMUL_B] +
+                     hn_matmul_offset(p, p->b_batch, batch) + k0 * p->b_k;
+    float *c = (float *)call->ptr[HN_MATMUL_C] + hn_matmul_offset(p, p->c_batch, batch);
+    if (r != NULL) r += hn_matmul_offset(p, p->r_batch, batch);
+    float *panel = lane, *copy = lane + g->shelf * g->pass * t->width;
+    for (int64_t i = first; i < first + panels; i++, panel += k * t->width) {
+        int64_t width = hn_tiles_f32_width(t, p->n, i), n = least(p->n - i * t->width, width);
+        if (n < width) memset(panel, 0, (size_t)(k * width) * 4);
+        hn_tile_f32_copy(b + i * t->width * p->b_n, p->b_k, p->b_n, k, n, p->alpha, panel, width);
+    }
+    bool starts = k0 == 0, ends = k0 + k == p->k, clip = p->act.kind == HN_ACT_CLIP;
+    const float *rows_a[MAX_ROWS], *rows_r[MAX_ROWS];
+    float *rows_c[MAX_ROWS];
+    hn_tile_f32 args = {.a = rows_a,
+                        .runs = 1,
+                        .len = k,
+                        .y = rows_c,
+                        .lo = ends && clip ? p->act.a : -INFINITY,
+                        .hi = ends && clip ? p->act.b : INFINITY,
+                        .ahead = lane};
+    if (!starts)
+        args.r = (const float *const *)rows_c;
+    else if (r != NULL)
+        args.r = rows_r;
+    int64_t tiles = ceil_div(m1 - m0, t->rows);
+    for (int64_t i = 0; i < tiles; i++) {
+        int64_t row = m0 + (m1 - m0) * i / tiles;
+        int n = (int)(m0 + (m1 - m0) * (i + 1) / tiles - row);
+        if (g->copies)
+            hn_tile_f32_copy(a + row * p->a_m, p->a_m, p->a_k, n, k, 1, copy, g->pass + PAD);
+        for (int j = 0; j < n; j++) {
+            rows_a[j] = g->copies ? copy + j * (g->pass + PAD) : a + (row + j) * p->a_m;
+            rows_c[j] = c + (row + j) * p->c_m;
+            if (r != NULL) rows_r[j] = r + (row + j) * p->r_m;
+        }
+        for (int64_t q = 0; q < panels; q++) {
+            int64_t width = hn_tiles_f32_width(t, p->n, first + q);
+            args.column = (first + q) * t->width;
+            args.n = least(p->n - args.column, width);
+            args.b = lane + q * k * t->width;
+            args.bias = starts && bias != NULL ? bias + args.column : NULL;
+            t->fn[width == t->narrow][n - 1](&args);
+            if (ends && p->act.kind != HN_ACT_NONE && !clip)
+                t->act(&p->act, rows_c, n, args.column, args.n);
+        }
+    }
+}
+
+static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64_t end,
+                void *lane) {
+    const hn_matmul_f32 *p = call->problem;
+    const geometry g = measure(t, p);
+    int64_t panels = hn_tiles_f32_panels(t, p->n);
+    for (int64_t task = begin; task < end; task++) {
+        int64_t part = task % g.parts, first = task / g.parts % g.shelves * g.shelf;
+        int64_t batch = task / g.parts / g.shelves, k0 = 0;
+        do {
+            int64_t k = least(p->k - k0, g.pass);
+            run_pass(t, call, &g, batch, first, least(panels - first, g.shelf),
+                     p->m * part / g.parts, p->m * (part + 1) / g.parts, k0, k, lane);
+            k0 += k;
+        } while (k0 < p->k);
+    }
+}
+
+/* A row whose tiles are hn_tiles_f32_<isa>. */
+#define ROW(isa_name, bits, tile_name, sums)                                               \
+    static void work_##isa_name(const void *p, int lanes, hn_work *w) {                    \
+        (void)lanes;                                                                       \
+        work(&hn_tiles_f32_##isa_name, p, w);                                              \
+    }                                                                                      \
+    static void run_##isa_name(const hn_call *call, int phase, int64_t begin, int64_t end, \
+                               void *lane) {                                               \
+        (void)phase;                                                                       \
+        run(&hn_tiles_f32_##isa_name, call, begin, end, lane);                             \
+    }                                                                                      \
+    const hn_kernel hn_matmul_f32_##isa_name = {.name = tile_name,                         \
+                                                .isa = bits,                               \
+                                                .order = sums,                             \
+                                                .ok = ok,                                  \
+                                                .work = work_##isa_name,                   \
+                                                .run = run_##isa_name};
+
+#if defined(__x86_64__)
+ROW(avx512, HN_ISA_AVX512, "avx512_14x32", "fma")
+ROW(avx2, HN_ISA_AVX2, "avx2_6x16", "fma")
+#endif
+ROW(portable, HN_ISA_PORTABLE, "portable_6x8", "f32")

@@ -1,0 +1,120 @@
+/* Cases of matmul_f32: every way an operand may be transposed, broadcast or part of something
+ * wider.
+ */
+#include "kernels/matmul_f32/matmul_f32.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+enum {
+    A_T = 1,
+    B_T = 2,
+    SLICES = 4,
+    BIAS = 8,
+    MASK = 16,
+    IN_PLACE = 32,
+    SHARED_B = 64,
+    BENCH = 128,
+    C_T = 256,
+    SPREAD = 512
+};
+
+/* The elements an operand of the given sizes and strides spans. */
+static int64_t span(const hn_matmul_f32 *p, const int64_t *batch, int64_t rows, int64_t row,
+                    int64_t cols, int64_t col) {
+    int64_t at = (rows - 1) * row + (cols - 1) * col + 1;
+    for (int i = 0; i < HN_MATMUL_BATCH_AXES; i++) at += (p->batch[i] - 1) * batch[i];
+    return rows == 0 || cols == 0 ? 0 : at;
+}
+
+static void add(check_list *list, int64_t b0, int64_t b1, int64_t m, int64_t k, int64_t n,
+                int flags) {
+    check_case *c = check_add(list, "%lldx%lldx%lldx%lldx%lld_%d", (long long)b0, (long long)b1,
+                              (long long)m, (long long)k, (long long)n, flags);
+    int64_t gap = flags & SLICES ? 3 : 0, step = flags & SPREAD ? 2 : 1;
+    hn_matmul_f32 p = {.batch = {1, b0, b1, 1}, .m = m, .n = n, .k = k, .alpha = 1};
+    p.a_k = flags & A_T ? m + gap : step, p.a_m = flags & A_T ? step : k * step + gap;
+    p.b_n = flags & B_T ? k + gap : 1, p.b_k = flags & B_T ? 1 : n + gap;
+    p.c_n = flags & C_T ? m + gap : 1, p.c_m = flags & C_T ? 1 : n + gap;
+    if (flags & SLICES) { /* the heads b1 of a tensor [b0][row][head][column] */
+        if (!(flags & A_T)) p.a_batch[2] = p.a_m, p.a_m *= b1;
+        if (flags & B_T)
+            p.b_batch[2] = p.b_n, p.b_n *= b1;
+        else
+            p.b_batch[2] = p.b_k, p.b_k *= b1;
+        p.c_batch[2] = p.c_m, p.c_m *= b1;
+        p.alpha = 0.125F;
+    }
+    if (p.a_batch[2] == 0) p.a_batch[2] = m * p.a_m > k * p.a_k ? m * p.a_m : k * p.a_k;
+    if (p.b_batch[2] == 0) p.b_batch[2] = n * p.b_n > k * p.b_k ? n * p.b_n : k * p.b_k;
+    if (p.c_batch[2] == 0) p.c_batch[2] = m * p.c_m > n * p.c_n ? m * p.c_m : n * p.c_n;
+    p.a_batch[1] = b1 * p.a_batch[2] + m * p.a_m;
+    p.b_batch[1] = b1 * p.b_batch[2] + (flags & B_T ? n * p.b_n : k * p.b_k);
+    p.c_batch[1] = b1 * p.c_batch[2] + m * p.c_m;
+    if (flags & SHARED_B) p.b_batch[1] = p.b_batch[2] = 0;
+    p.r_n = 1;
+    if (flags & IN_PLACE)
+        memcpy(p.r_batch, p.c_batch, sizeof p.r_batch), p.r_m = p.c_m, p.r_n = p.c_n;
+    else if (flags & MASK)
+        p.r_batch[1] = n; /* one row for all heads and rows of a batch */
+    if (flags & BIAS) p.act = (hn_act){HN_ACT_GELU, 0, 0};
+    memcpy(c->problem, &p, sizeof p);
+    int64_t a_count = span(&p, p.a_batch, m, p.a_m, k, p.a_k);
+    int64_t b_count = span(&p, p.b_batch, k, p.b_k, n, p.b_n);
+    int64_t c_count = span(&p, p.c_batch, m, p.c_m, n, p.c_n);
+    check_operand_add(c, CHECK_IN, CHECK_F32, a_count);
+    check_operand_add(c, CHECK_IN, CHECK_F32, b_count);
+    check_operand_add(c, flags & BIAS ? CHECK_IN : CHECK_ABSENT, CHECK_F32, n);
+    check_operand_add(c,
+                      flags & IN_PLACE ? CHECK_SAME
+                      : flags & MASK   ? CHECK_IN
+                                       : CHECK_ABSENT,
+                      CHECK_F32, span(&p, p.r_batch, m, p.r_m, n, p.r_n));
+    check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, CHECK_F32, c_count);
+    c->operand[HN_MATMUL_R].same = HN_MATMUL_C;
+    c->rel = 8 + 2 * sqrt((double)k);
+    /* alpha times a denormal loses bits: half the least float, times 1e15 in extreme data. */
+    if (p.alpha != 1) c->abs = 7e-31 * (double)k;
+    if (flags & BIAS) c->rel *= 2, c->abs = 2e-6;
+    c->exact = !(flags & BIAS);
+    c->bench = flags & BENCH;
+    c->flops = 2 * (double)(b0 * b1) * (double)m * (double)n * (double)k;
+    c->bytes = 4 * (double)(a_count + b_count + c_count);
+}
+
+static void cases(check_list *list) {
+    static const int64_t sizes[][3] = {{1, 1, 1},   {1, 64, 33},  {2, 7, 16},   {5, 9, 31},
+                                       {7, 33, 8},  {13, 4, 48},  {14, 16, 32}, {15, 70, 65},
+                                       {29, 5, 12}, {43, 17, 40}, {16, 1, 24},  {1, 0, 4}};
+    static const int ways[] = {0, A_T, B_T, A_T | B_T};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t j = 0; j < sizeof ways / sizeof *ways; j++)
+            add(list, 1, 2, sizes[i][0], sizes[i][1], sizes[i][2], ways[j]);
+    add(list, 2, 3, 17, 16, 19, SLICES | B_T | MASK);
+    add(list, 2, 3, 17, 19, 16, SLICES);
+    add(list, 2, 2, 9, 20, 37, A_T | IN_PLACE);
+    add(list, 2, 2, 9, 20, 37, SLICES | IN_PLACE | BIAS);
+    add(list, 2, 2, 9, 20, 37, SHARED_B | BIAS);
+    add(list, 1, 2, 11, 12, 37, C_T);
+    add(list, 1, 2, 11, 12, 37, SPREAD | BIAS);
+    add(list, 1, 1, 300, 40, 50, B_T);
+    add(list, 1, 1, 20, 2500, 50, B_T | MASK);
+    add(list, 1, 1, 20, 1024, 300, A_T | BIAS);
+    add(list, 1, 1, 16, 1024, 40, 0);
+
+    add(list, 1, 12, 128, 64, 128, SLICES | B_T | MASK | BENCH);
+    add(list, 1, 12, 128, 128, 64, SLICES | BENCH);
+    add(list, 1, 12, 197, 64, 197, SLICES | B_T | BENCH);
+    add(list, 1, 12, 1, 64, 128, SLICES | B_T | BENCH);
+    add(list, 1, 1, 512, 512, 512, BENCH);
+    add(list, 1, 1, 1024, 1024, 1024, BENCH);
+    add(list, 1, 1, 512, 512, 512, A_T | B_T | BENCH);
+}
+
+static void magnitude(void *problem) { ((hn_matmul_f32 *)problem)->act = (hn_act){0}; }
+
+const check_family check_matmul_f32 = {
+    .family = &hn_matmul_f32_family, .cases = cases, .magnitude = magnitude};
