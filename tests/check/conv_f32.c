@@ -101,6 +101,10 @@ static void cases(check_list *list) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         gemm(list, sizes[i][0], sizes[i][1], sizes[i][2], i % 3 == 0 ? BIAS : 0);
     gemm(list, 17, 9000, 33, BIAS); /* several passes over k */
+    /* Around tiles of 16 by 16 by 32, and large enough for rows that only take what fills them. */
+    gemm(list, 45, 100, 75, BIAS);
+    gemm(list, 130, 61, 177, 0);
+    gemm(list, 77, 9000, 40, BIAS);
     gemm(list, 5, 0, 33, BIAS);
 
     hn_conv_f32 p;
@@ -122,6 +126,11 @@ static void cases(check_list *list) {
     add(list, "conv3x3_7_pixels", window(1, 7, 96, 96, 3, 1, 1), BIAS);
     p = window(1, 12, 19, 34, 3, 1, 2), p.dh = p.dw = 2;
     add(list, "conv3x3_dilated", p, BIAS);
+    p = window(2, 20, 60, 47, 3, 1, 2), p.dh = p.dw = 2;
+    add(list, "conv3x3_dilated_wide", p, BIAS | RESIDUAL | SLICE);
+    add(list, "conv3x3_wide", window(2, 19, 62, 45, 3, 1, 1), BIAS | IN_PLACE);
+    add(list, "conv5x5s2_wide", window(1, 31, 61, 33, 5, 2, 2), BIAS | RESIDUAL);
+    add(list, "conv1x1s2_wide", window(2, 21, 90, 77, 1, 2, 0), BIAS | SLICE);
     p = window(1, 10, 24, 36, 3, 1, 1), p.groups = 3;
     add(list, "conv3x3_groups", p, BIAS);
     p = window(1, 9, 64, 128, 3, 2, 1), p.groups = 2;
