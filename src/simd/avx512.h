@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #define HN_VL 16
+#define HN_V_ROW(family) hn_##family##_avx512
+#define HN_V_NAME "avx512"
+#define HN_V_ISA HN_ISA_AVX512
 typedef __m512 hn_vf;
 typedef __m512i hn_vi;
 typedef __mmask16 hn_vm;

@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #define HN_VL 4
+#define HN_V_ROW(family) hn_##family##_neon
+#define HN_V_NAME "neon"
+#define HN_V_ISA HN_ISA_NEON
 typedef float32x4_t hn_vf;
 typedef int32x4_t hn_vi;
 typedef uint32x4_t hn_vm; /* all bits of a lane, or none */

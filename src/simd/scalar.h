@@ -11,6 +11,9 @@
 #include <string.h>
 
 #define HN_VL 4
+#define HN_V_ROW(family) hn_##family##_portable
+#define HN_V_NAME "portable"
+#define HN_V_ISA HN_ISA_PORTABLE
 typedef float hn_vf __attribute__((vector_size(16)));
 typedef int32_t hn_vi __attribute__((vector_size(16)));
 typedef uint32_t hn_vu_ __attribute__((vector_size(16)));

@@ -1,0 +1,341 @@
+/* map_f32 over the vector vocabulary.
+ *
+ * The space is cut into blocks that fit the L1 cache, a task each: a piece of a row (the last
+ * axis), or several whole rows where these are short. Within a block every instruction is one loop,
+ * from memory to memory. A loop reads an input where it lies, if its elements are adjacent, and the
+ * last one writes the output where it belongs; other values live in slots of the lane's scratch. An
+ * input that broadcasts along rows is expanded into its slot once, not for every block.
+ */
+#include <string.h>
+
+#include "kernels/act_simd.h"
+#include "kernels/map_f32/map_f32.h"
+
+enum { BLOCK_TOTAL = 8192, BLOCK_MIN = 256, BLOCK_MAX = 4096 };
+
+/* How an operand is met: where it lies, as one value for the whole block, or through a slot. */
+typedef enum form { DIRECT, SINGLE, SLOT } form;
+
+typedef struct cut {
+    int64_t n, rows; /* the last two axes */
+    int64_t block;   /* elements of a row in a block, or n */
+    int64_t group;   /* rows in a block; 1 where rows are cut */
+    int64_t blocks_n, blocks_rows, outer;
+    form in[HN_MAP_MAX_IN], out[HN_MAP_MAX_OUT];
+    int8_t slot[HN_MAP_X]; /* of a value */
+    int n_slots;
+    int64_t slot_size; /* in floats */
+} cut;
+
+static form form_of(const cut *c, int type, const int64_t *stride, int rank) {
+    int64_t inner = stride[rank - 1], row = rank > 1 ? stride[rank - 2] : 0;
+    bool one_row = c->group == 1;
+    if (inner == 0 && (one_row || row == 0)) return SINGLE;
+    return type == HN_MAP_F32 && inner == 1 && (one_row || row == c->n) ? DIRECT : SLOT;
+}
+
+/* Gives every value that needs one a slot. A slot is free again after the last use of its value. */
+static void assign_slots(const hn_map_f32 *p, cut *c) {
+    int8_t last[HN_MAP_Y + 1], taken[HN_MAP_X] = {0};
+    memset(c->slot, -1, sizeof c->slot);
+    for (int k = 0; k < p->n_code; k++) {
+        const hn_map_code *i = &p->code[k];
+        last[HN_MAP_CODE + k] = (int8_t)k;
+        last[i->a] = last[i->b] = last[i->c] = (int8_t)k;
+    }
+    for (int i = 0; i < p->n_out; i++)
+        if (c->out[i] != DIRECT) last[p->out[i]] = HN_MAP_MAX_CODE;
+    for (int i = 0; i < p->n_in; i++)
+        if (c->in[i] == SLOT) c->slot[i] = (int8_t)c->n_slots++;
+    int fixed = c->n_slots;
+    for (int k = 0; k < p->n_code; k++) {
+        const hn_map_code *i = &p->code[k];
+        const uint8_t used[] = {i->a, i->b, i->c};
+        for (int j = 0; j < 3; j++)
+            if (used[j] >= HN_MAP_CODE && used[j] < HN_MAP_X && last[used[j]] == k)
+                taken[c->slot[used[j]]] = 0;
+        bool direct = false;
+        for (int j = 0; j < p->n_out; j++)
+            direct = direct || (c->out[j] == DIRECT && p->out[j] == HN_MAP_CODE + k);
+        if (direct) continue;
+        int s = fixed;
+        while (s < c->n_slots && taken[s]) s++;
+        if (s == c->n_slots) c->n_slots++;
+        taken[s] = 1;
+        c->slot[HN_MAP_CODE + k] = (int8_t)s;
+    }
+}
+
+static cut cut_of(const hn_map_f32 *p) {
+    cut c = {.n = p->dims[p->rank - 1], .rows = 1, .outer = 1, .group = 1, .blocks_n = 1};
+    if (p->rank > 1) c.rows = p->dims[p->rank - 2];
+    for (int i = 0; i < p->rank - 2; i++) c.outer *= p->dims[i];
+    if (c.n == 0 || c.rows == 0 || c.outer == 0) return (cut){0};
+    int64_t most = BLOCK_TOTAL / (1 + p->n_code + p->n_in) / 64 * 64;
+    most = most < BLOCK_MIN ? BLOCK_MIN : most > BLOCK_MAX ? BLOCK_MAX : most;
+    if (c.n > most) {
+        c.blocks_n = (c.n + most - 1) / most;
+        c.block = ((c.n + c.blocks_n - 1) / c.blocks_n + 63) / 64 * 64;
+        c.blocks_n = (c.n + c.block - 1) / c.block;
+    } else {
+        c.block = c.n;
+        c.group = most / c.n < c.rows ? most / c.n : c.rows;
+    }
+    c.blocks_rows = (c.rows + c.group - 1) / c.group;
+    c.slot_size = (c.block * c.group + 15) / 16 * 16;
+    for (int i = 0; i < p->n_in; i++)
+        c.in[i] = form_of(&c, p->in_type[i], p->in_stride[i], p->rank);
+    int final = HN_MAP_CODE + p->n_code - 1;
+    for (int i = 0; i < p->n_out; i++) {
+        /* Only the last instruction may write where an input could still be needed. */
+        bool last = p->out[i] == final && (i == 0 || p->out[0] != final);
+        form f = form_of(&c, p->out_type[i], p->out_stride[i], p->rank);
+        c.out[i] = last && f == DIRECT ? DIRECT : SLOT;
+    }
+    if (p->n_out > 1 && p->out[0] == p->out[1]) c.out[0] = SLOT;
+    assign_slots(p, &c);
+    return c;
+}
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const hn_map_f32 *p = problem;
+    (void)lanes;
+    cut c = cut_of(p);
+    int64_t floats = c.n_slots * c.slot_size + (p->n_in + 2 * p->n_code) * HN_VL;
+    *w = (hn_work){.n_phases = 1,
+                   .tasks = {c.blocks_n * c.blocks_rows * c.outer},
+                   .lane_scratch = (size_t)floats * sizeof(float)};
+}
+
+/* ---- the loops ---------------------------------------------------------------------------- */
+
+typedef struct args {
+    float *y;
+    const float *a, *b, *c;
+    int64_t step_a, step_b, step_c; /* HN_VL, or 0 for a single value in all lanes */
+    int64_t n;
+    float con_x, con_y;
+} args;
+
+/* The operands' names are those of the formulas in map_f32.h. */
+#define LOOP(name, formula)                                                               \
+    static void loop_##name(const args *g) {                                              \
+        float *py = g->y;                                                                 \
+        const float *pa = g->a, *pb = g->b, *pc = g->c;                                   \
+        int64_t sa = g->step_a, sb = g->step_b, sc = g->step_c, n = g->n;                 \
+        hn_vf x = hn_v_set1(g->con_x), y = hn_v_set1(g->con_y);                           \
+        hn_vf zero = hn_v_set1(0.0f), one = hn_v_set1(1.0f);                              \
+        (void)x, (void)y, (void)zero, (void)one, (void)sb, (void)sc;                      \
+        for (; n >= HN_VL; n -= HN_VL) {                                                  \
+            hn_vf a = hn_v_load(pa), b = hn_v_load(pb), c = hn_v_load(pc);                \
+            (void)b, (void)c;                                                             \
+            hn_v_store(py, formula);                                                      \
+            py += HN_VL, pa += sa, pb += sb, pc += sc;                                    \
+        }                                                                                 \
+        if (n > 0) {                                                                      \
+            hn_vf a = hn_v_load_n(pa, n), b = hn_v_load_n(pb, n), c = hn_v_load_n(pc, n); \
+            (void)b, (void)c;                                                             \
+            hn_v_store_n(py, formula, n);                                                 \
+        }                                                                                 \
+    }
+
+static inline hn_vm truth(hn_vf x) { return hn_vm_not(hn_v_eq(x, hn_v_set1(0.0f))); }
+static inline hn_vm either(hn_vm a, hn_vm b) {
+    return hn_vm_and(hn_vm_or(a, b), hn_vm_not(hn_vm_and(a, b)));
+}
+
+LOOP(ADD, hn_v_add(a, b))
+LOOP(SUB, hn_v_sub(a, b))
+LOOP(MUL, hn_v_mul(a, b))
+LOOP(DIV, hn_v_div(a, b))
+LOOP(MIN, hn_v_select(hn_v_isnan(a), a, hn_v_min(a, b)))
+LOOP(MAX, hn_v_select(hn_v_isnan(a), a, hn_v_max(a, b)))
+LOOP(POW, hn_v_pow(a, b))
+LOOP(MULADD, hn_v_fma(a, b, c))
+LOOP(PRELU, hn_v_select(hn_v_lt(a, zero), hn_v_mul(a, b), a))
+LOOP(SELECT, hn_v_select(truth(a), b, c))
+LOOP(LT, hn_v_select(hn_v_lt(a, b), one, zero))
+LOOP(LE, hn_v_select(hn_v_le(a, b), one, zero))
+LOOP(GT, hn_v_select(hn_v_gt(a, b), one, zero))
+LOOP(GE, hn_v_select(hn_v_ge(a, b), one, zero))
+LOOP(EQ, hn_v_select(hn_v_eq(a, b), one, zero))
+LOOP(NE, hn_v_select(hn_v_eq(a, b), zero, one))
+LOOP(AND, hn_v_select(hn_vm_and(truth(a), truth(b)), one, zero))
+LOOP(OR, hn_v_select(hn_vm_or(truth(a), truth(b)), one, zero))
+LOOP(XOR, hn_v_select(either(truth(a), truth(b)), one, zero))
+LOOP(NOT, hn_v_select(truth(a), zero, one))
+LOOP(NEG, hn_v_neg(a))
+LOOP(ABS, hn_v_abs(a))
+LOOP(SQRT, hn_v_sqrt(a))
+LOOP(RSQRT, hn_v_div(one, hn_v_sqrt(a)))
+LOOP(RECIP, hn_v_div(one, a))
+LOOP(EXP, hn_v_exp(a))
+LOOP(LOG, hn_v_log(a))
+LOOP(LOG1P, hn_v_log1p(a))
+LOOP(ERF, hn_v_erf(a))
+LOOP(FLOOR, hn_v_floor(a))
+LOOP(CEIL, hn_v_ceil(a))
+LOOP(ROUND, hn_v_round(a))
+LOOP(SIGN, hn_v_select(hn_v_lt(a, zero), hn_v_neg(one), hn_v_select(hn_v_gt(a, zero), one, a)))
+LOOP(SOFTPLUS, hn_v_add(hn_v_max(zero, a), hn_v_log1p(hn_v_exp_neg(hn_v_neg(hn_v_abs(a))))))
+LOOP(SOFTSIGN, hn_v_div(a, hn_v_add(one, hn_v_abs(a))))
+#define HN_X(name, formula) LOOP(ACT_##name, hn_v_act(a, HN_ACT_##name, x, y))
+HN_ACT_LIST(HN_X)
+#undef HN_X
+
+static void (*const loops[])(const args *g) = {
+#define HN_X(name, operands, formula) loop_##name,
+    HN_MAP_LIST(HN_X)
+#undef HN_X
+#define HN_X(name, formula) loop_ACT_##name,
+        HN_ACT_LIST(HN_X)
+#undef HN_X
+};
+
+/* ---- a block ------------------------------------------------------------------------------ */
+
+typedef struct area {
+    int64_t rows, n, row, inner; /* lengths; strides in elements */
+} area;
+
+/* An input's elements into its slot, adjacent. */
+static void expand(float *y, const void *src, int type, area r) {
+    for (int64_t i = 0; i < r.rows; i++, y += r.n) {
+        if (type == HN_MAP_BOOL) {
+            const uint8_t *x = (const uint8_t *)src + i * r.row;
+            for (int64_t j = 0; j < r.n; j++) y[j] = x[j * r.inner] != 0 ? 1.0f : 0.0f;
+            continue;
+        }
+        const float *x = (const float *)src + i * r.row;
+        if (r.inner == 1)
+            memcpy(y, x, (size_t)r.n * sizeof *y);
+        else
+            for (int64_t j = 0; j < r.n; j++) y[j] = x[j * r.inner];
+    }
+}
+
+/* From a slot to where an output's elements belong. */
+static void scatter(void *dst, int type, const float *x, area r) {
+    for (int64_t i = 0; i < r.rows; i++, x += r.n) {
+        if (type == HN_MAP_BOOL) {
+            uint8_t *y = (uint8_t *)dst + i * r.row;
+            for (int64_t j = 0; j < r.n; j++) y[j * r.inner] = x[j] != 0.0f;
+            continue;
+        }
+        float *y = (float *)dst + i * r.row;
+        if (r.inner == 1)
+            memcpy(y, x, (size_t)r.n * sizeof *y);
+        else
+            for (int64_t j = 0; j < r.n; j++) y[j * r.inner] = x[j];
+    }
+}
+
+/* Where a task is: its first element along every axis, its rows and their length. */
+typedef struct spot {
+    int64_t at[HN_MAP_MAX_RANK], rows, n;
+} spot;
+
+static spot spot_of(const hn_map_f32 *p, const cut *c, int64_t t) {
+    spot s = {.rows = 1};
+    int axis = p->rank - 1;
+    s.at[axis] = t % c->blocks_n * c->block, t /= c->blocks_n;
+    s.n = c->n - s.at[axis] < c->block ? c->n - s.at[axis] : c->block;
+    if (--axis < 0) return s;
+    s.at[axis] = t % c->blocks_rows * c->group, t /= c->blocks_rows;
+    s.rows = c->rows - s.at[axis] < c->group ? c->rows - s.at[axis] : c->group;
+    while (--axis >= 0) s.at[axis] = t % p->dims[axis], t /= p->dims[axis];
+    return s;
+}
+
+static int64_t offset(const spot *s, const int64_t *stride, int rank) {
+    int64_t at = 0;
+    for (int axis = 0; axis < rank; axis++) at += s->at[axis] * stride[axis];
+    return at;
+}
+
+static area area_of(const spot *s, const int64_t *stride, int rank) {
+    return (area){s->rows, s->n, rank > 1 ? stride[rank - 2] : 0, stride[rank - 1]};
+}
+
+static void *element(void *base, int type, int64_t at) {
+    return type == HN_MAP_BOOL ? (void *)((uint8_t *)base + at) : (void *)((float *)base + at);
+}
+
+/* What the slot of an input holds. */
+typedef struct held {
+    const void *x;
+    int64_t rows, n;
+} held;
+
+/* Brings what input i has at x to `to`, unless it is there already. */
+static void fetch(const hn_map_f32 *p, int i, form f, const void *x, const spot *s, held *h,
+                  float *to) {
+    if (f == SINGLE) {
+        float one;
+        expand(&one, x, p->in_type[i], (area){1, 1, 0, 0});
+        hn_v_store(to, hn_v_set1(one));
+    } else if (h->x != x || h->n != s->n || h->rows < s->rows) {
+        expand(to, x, p->in_type[i], area_of(s, p->in_stride[i], p->rank));
+        *h = (held){x, s->rows, s->n};
+    }
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase;
+    const hn_map_f32 *p = call->problem;
+    cut c = cut_of(p);
+    float *single = (float *)lane + c.n_slots * c.slot_size;
+    float *constants = single + p->n_in * HN_VL;
+    float *value[HN_MAP_Y + 1] = {NULL};
+    int64_t step[HN_MAP_Y + 1];
+    for (int v = 0; v <= HN_MAP_Y; v++) step[v] = v < HN_MAP_X ? HN_VL : 0;
+    for (int v = 0; v < HN_MAP_X; v++)
+        if (c.slot[v] >= 0) value[v] = (float *)lane + c.slot[v] * c.slot_size;
+    for (int i = 0; i < p->n_in; i++)
+        if (c.in[i] == SINGLE) value[i] = single + i * HN_VL, step[i] = 0;
+    for (int k = 0; k < p->n_code; k++) {
+        hn_v_store(constants + 2 * k * HN_VL, hn_v_set1(p->code[k].x));
+        hn_v_store(constants + (2 * k + 1) * HN_VL, hn_v_set1(p->code[k].y));
+    }
+    held holds[HN_MAP_MAX_IN] = {{0}};
+    for (int64_t t = begin; t < end; t++) {
+        spot s = spot_of(p, &c, t);
+        for (int i = 0; i < p->n_in; i++) {
+            int64_t at = offset(&s, p->in_stride[i], p->rank);
+            void *x = element(call->ptr[HN_MAP_IN + i], p->in_type[i], at);
+            if (c.in[i] == DIRECT)
+                value[i] = x;
+            else
+                fetch(p, i, c.in[i], x, &s, &holds[i], value[i]);
+        }
+        for (int i = 0; i < p->n_out; i++)
+            if (c.out[i] == DIRECT)
+                value[p->out[i]] =
+                    (float *)call->ptr[HN_MAP_OUT + i] + offset(&s, p->out_stride[i], p->rank);
+        for (int k = 0; k < p->n_code; k++) {
+            const hn_map_code *i = &p->code[k];
+            value[HN_MAP_X] = constants + 2 * k * HN_VL;
+            value[HN_MAP_Y] = constants + (2 * k + 1) * HN_VL;
+            args g = {value[HN_MAP_CODE + k],
+                      value[i->a],
+                      value[i->b],
+                      value[i->c],
+                      step[i->a],
+                      step[i->b],
+                      step[i->c],
+                      s.rows * s.n,
+                      i->x,
+                      i->y};
+            loops[i->op](&g);
+        }
+        for (int i = 0; i < p->n_out; i++) {
+            if (c.out[i] == DIRECT) continue;
+            int64_t at = offset(&s, p->out_stride[i], p->rank);
+            scatter(element(call->ptr[HN_MAP_OUT + i], p->out_type[i], at), p->out_type[i],
+                    value[p->out[i]], area_of(&s, p->out_stride[i], p->rank));
+        }
+    }
+}
+
+const hn_kernel HN_V_ROW(map_f32) = {
+    .name = HN_V_NAME, .isa = HN_V_ISA, .order = HN_V_NAME, .work = work, .run = run};

@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/map_f32/map_f32_body.h"

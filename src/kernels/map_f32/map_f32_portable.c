@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/map_f32/map_f32_body.h"
