@@ -17,19 +17,6 @@ static bool is_view(const hn_node *n) {
            hn_is(n, "Unsqueeze");
 }
 
-/* The axes of n, out of `rank`, as bits; false: not known. */
-static bool axes_of(const hn_node *n, int rank, uint32_t *bits) {
-    int64_t axes[HONE_MAX_RANK];
-    int count = rank >= 0 ? hn_const_ints(n, 1, axes, HONE_MAX_RANK) : -1;
-    *bits = 0;
-    for (int i = 0; i < count; i++) {
-        int64_t k = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (k < 0 || k >= rank) return false;
-        *bits |= 1u << k;
-    }
-    return count >= 0;
-}
-
 /* Spreads the bits of `inner` over the places that `outer` leaves free. */
 static uint32_t spread(uint32_t inner, uint32_t outer, int rank) {
     uint32_t all = outer;
@@ -47,12 +34,12 @@ static bool same_kind(const hn_node *p, const hn_node *n, uint32_t *all) {
         y = n->outputs[0]->type.shape.rank;
     uint32_t first, second;
     if (hn_is(p, "Unsqueeze") && hn_is(n, "Unsqueeze")) {
-        if (!axes_of(p, a, &first) || !axes_of(n, y, &second)) return false;
+        if (!hn_const_axes(p, 1, a, &first) || !hn_const_axes(n, 1, y, &second)) return false;
         *all = spread(first, second, y);
         return true;
     }
     if (!hn_is(p, "Squeeze") || !hn_is(n, "Squeeze")) return false;
-    if (!axes_of(p, x, &first) || !axes_of(n, a, &second)) return false;
+    if (!hn_const_axes(p, 1, x, &first) || !hn_const_axes(n, 1, a, &second)) return false;
     *all = spread(second, first, x);
     return true;
 }

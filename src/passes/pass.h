@@ -62,6 +62,8 @@ static inline bool hn_same_type(const hn_value *a, const hn_value *b) {
            a->type.shape.rank >= 0 && hn_shape_equal(&a->type.shape, &b->type.shape);
 }
 
+/* Axes given by a constant input, out of `rank`, as bits; false: not known, or not within rank. */
+bool hn_const_axes(const hn_node *n, int i, int rank, uint32_t *bits);
 /* The constant target with which Reshape makes y of x: numbers, 0 to copy a size of x, at most one
  * -1, and that only where no size beside it can be 0. False: there is none. */
 bool hn_reshape_target(const hn_shape *x, const hn_shape *y, int64_t *target);
@@ -100,6 +102,8 @@ bool hn_can_replace(const hn_value *old, const hn_value *by);
 void hn_replace(hn_value *old, hn_value *by);
 /* Replaces n's first output, its only one in use, by `by`; n goes, and what only it needed. */
 void hn_bypass(hn_pass_ctx *c, hn_node *n, hn_value *by);
+/* n, whose only output only root uses, computes root's first output instead; root goes. */
+void hn_absorb(hn_pass_ctx *c, hn_node *n, hn_node *root);
 /* Takes `bytes` from what the model may still grow by; false: that is too much. */
 bool hn_charge(hn_pass_ctx *c, size_t bytes);
 /* Removes n when nothing uses its outputs, then likewise the nodes that fed it. */

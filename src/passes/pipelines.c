@@ -26,13 +26,20 @@ static const hn_pass_id order[] = {
     HN_PASS_form_gelu,
     HN_PASS_form_hard_swish, /* before the HardSigmoid in it */
     HN_PASS_form_hard_sigmoid,
-    /* several moves that are one */
+    /* several that are one */
     HN_PASS_merge_transposes,
     HN_PASS_merge_reshapes,
+    HN_PASS_merge_concats,
+    HN_PASS_merge_reduces,
+    HN_PASS_move_quantize,
+    HN_PASS_merge_quantize,
     /* into a neighbour */
     HN_PASS_fold_pad,
+    HN_PASS_fold_transpose,
+    HN_PASS_form_gemm,
     HN_PASS_fold_batch_norm,
     HN_PASS_fold_scale,
+    HN_PASS_merge_convs,
 };
 #define N_ORDER ((int)(sizeof order / sizeof *order))
 _Static_assert(N_ORDER == HN_PASS_COUNT_, "every pass has its place in the order");

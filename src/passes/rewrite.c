@@ -71,6 +71,18 @@ int hn_const_ints(const hn_node *n, int i, int64_t *v, int max) {
     return (int)t->n;
 }
 
+bool hn_const_axes(const hn_node *n, int i, int rank, uint32_t *bits) {
+    int64_t axes[HONE_MAX_RANK];
+    int count = rank >= 0 ? hn_const_ints(n, i, axes, HONE_MAX_RANK) : -1;
+    *bits = 0;
+    for (int k = 0; k < count; k++) {
+        int64_t axis = axes[k] < 0 ? axes[k] + rank : axes[k];
+        if (axis < 0 || axis >= rank) return false;
+        *bits |= 1u << axis;
+    }
+    return count >= 0;
+}
+
 static bool may_be_0(hn_dim d) {
     int64_t lo, hi;
     hn_dim_range(d, &lo, &hi);
@@ -200,6 +212,15 @@ void hn_take_place(hn_pass_ctx *c, hn_node *made, hn_node *root) {
     hn_node_set_output(root, 0, NULL);
     hn_node_set_output(made, 0, v);
     hn_prune(root);
+    c->fired++;
+}
+
+void hn_absorb(hn_pass_ctx *c, hn_node *n, hn_node *root) {
+    hn_value *v = root->outputs[0], *old = n->outputs[0];
+    hn_node_set_output(root, 0, NULL);
+    hn_node_set_output(n, 0, v);
+    hn_prune(root);
+    hn_value_remove(old);
     c->fired++;
 }
 

@@ -3,17 +3,11 @@
 #include <math.h>
 
 bool hn_mean_over(const hn_node *n, int n_axes) {
-    int64_t axes[HONE_MAX_RANK];
+    uint32_t axes;
     if (!hn_is(n, "ReduceMean") || hn_attr_i(n, "keepdims") == 0) return false;
-    int rank = n->inputs[0].value->type.shape.rank, count = hn_const_ints(n, 1, axes, rank);
-    if (rank < 1 || count != n_axes) return false;
-    uint32_t seen = 0;
-    for (int i = 0; i < count; i++) {
-        int64_t k = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (k < rank - n_axes || k >= rank) return false;
-        seen |= 1u << (k - (rank - n_axes));
-    }
-    return seen == (1u << n_axes) - 1;
+    int rank = n->inputs[0].value->type.shape.rank;
+    return n_axes <= rank && hn_const_axes(n, 1, rank, &axes) &&
+           axes == (1u << rank) - (1u << (rank - n_axes));
 }
 
 /* n's input i is mean(x * x) + epsilon. */

@@ -827,7 +827,8 @@ static void add_scan(maker *k, hn_node *n, int states) {
         const hn_tensor *t = sample_of(k, hn_node_input(n, i));
         if (i < states)
             in[i] = like[i] = hn_tensor_ref(t);
-        else if (t != NULL && t->data != NULL && t->rank > 0 && t->dims[0] > 0)
+        else if (t != NULL && t->data != NULL && t->dtype != HONE_DTYPE_STRING && t->rank > 0 &&
+                 t->dims[0] > 0)
             must(hn_axis_take(&in[i], &k->alloc, t, 0, 0, &err), &err);
     }
     add_body(k, n, "body", n->n_inputs, in, n->n_outputs, like, out);
