@@ -17,7 +17,6 @@ import os
 import sys
 import warnings
 
-import numpy as np
 import onnx
 import onnxscript.optimizer
 import torch
@@ -312,22 +311,15 @@ MODELS = {
 }
 
 
-def inputs(name, batch, seed=1):
-    """One array per input, by name: N(0,1), or tokens of which the last eight are masked."""
-    rng = np.random.default_rng(seed)
-    arrays = {}
-    for key, dims in MODELS[name][1].items():
-        if key == "input_ids":
-            arrays[key] = rng.integers(0, 30522, (batch, *dims), np.int64)
-        elif key == "attention_mask":
-            arrays[key] = np.ones((batch, *dims), np.int64)
-            arrays[key][:, -8:] = 0
-        elif key == "token_type_ids":
-            arrays[key] = np.zeros((batch, *dims), np.int64)
-            arrays[key][:, dims[0] // 2 :] = 1
-        else:
-            arrays[key] = rng.standard_normal((batch, *dims), np.float32)
-    return arrays
+def example(name, batch):
+    """Inputs of the right types and sizes: N(0,1), or ones for the token inputs."""
+    draw = torch.Generator().manual_seed(SEED)
+    return [
+        torch.ones((batch, *dims), dtype=torch.int64)
+        if len(dims) == 1
+        else torch.randn((batch, *dims), generator=draw)
+        for dims in MODELS[name][1].values()
+    ]
 
 
 def norms(net):
@@ -359,13 +351,13 @@ def fill_weights(net):
             norms(module.body)[-1].weight.mul_(0.3)
 
 
-def settle_norms(net, example):
+def settle_norms(net, images):
     """Sets BatchNorm statistics to those of the activations; one thread, for the same bits."""
     for module in norms(net):
         module.momentum = None  # the plain average of what is seen, which is one batch
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    net.train()(*example)
+    net.train()(*images)
     torch.set_num_threads(threads)
 
 
@@ -376,7 +368,7 @@ def build(name):
     net = MODELS[name][0]()
     fill_weights(net)
     if norms(net):
-        settle_norms(net, [torch.from_numpy(x) for x in inputs(name, 4, SEED).values()])
+        settle_norms(net, example(name, 4))
     return net.eval()
 
 
@@ -397,14 +389,14 @@ def strip(model):
 def export(name, path):
     _, sizes, outputs = MODELS[name]
     net = build(name)
-    example = {key: torch.from_numpy(x) for key, x in inputs(name, 2).items()}
-    results = net(*example.values())
+    given = example(name, 2)
+    results = net(*given)
     for result in results if isinstance(results, tuple) else [results]:
         size = result.abs().max().item()
         assert 0.1 < size < 1000, f"{name}: outputs reach {size}"
     program = torch.onnx.export(
         net,
-        tuple(example.values()),
+        tuple(given),
         dynamo=True,
         verbose=False,
         opset_version=OPSET,

@@ -1,0 +1,301 @@
+"""The runtimes that bench/versus.py times, each behind the same four functions.
+
+    Runtime.setup(options)          imports; raises with the reason where the runtime is absent
+    Runtime(model, batch, threads)  loads and compiles for one batch size; Unable where it cannot
+    run()                           runs once on the inputs of the model
+    outputs()                       what the last run gave, in the order of the ONNX outputs
+
+Every runtime computes in fp32, and gets what its own documentation recommends for low latency:
+sizes fixed before compiling where that is offered, inputs and outputs in memory that stays.
+"""
+
+import importlib.metadata
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+# Networks in HONE_ASSETS that are fp32, with the sizes taken for axes that are not fixed (the first
+# one is the batch) and the number of values an integer input may have.
+REAL = {
+    "ad_autoencoder_fp32": {},
+    "dtln_1": {},
+    "ic_resnet8_cifar10_fp32": {},
+    "kws_dscnn_fp32": {},
+    "magika_v3_3": {"bytes": 256},
+    "mnist_mlp_256x2": {},
+    "mobilenetv2_fp32": {},
+    "nanodet_m": {},
+    "resnet20_cifar10": {},
+    "resnet56_cifar10": {},
+    "squeezenet_fp32": {},
+    "sst2_minilm_fp32": {"sequence": 64, "input_ids": 12837},
+    "vit_ibp_cifar10": {},
+    "vww_mobilenetv1_025_96_fp32": {},
+    "yunet_n_320_320": {},
+    "yunet_n_dynamic": {"height": 320, "width": 320},
+}
+
+
+class Unable(Exception):
+    """The runtime cannot take this model, or not in this way; the text says why."""
+
+
+class Model:
+    """An ONNX file and the inputs it is timed with."""
+
+    def __init__(self, name, path):
+        import onnx
+
+        self.name, self.path = name, path
+        graph = onnx.load(path, load_external_data=False).graph
+        constants = {tensor.name for tensor in graph.initializer}
+        self.inputs = [value for value in graph.input if value.name not in constants]
+        self.n_outputs = len(graph.output)
+        # Transformers have one convolution at most.
+        self.is_cnn = sum(node.op_type == "Conv" for node in graph.node) >= 4
+
+    def symbols(self, batch):
+        """The sizes of the symbolic axes."""
+        sizes = dict(REAL.get(self.name, {}))
+        for value in self.inputs:
+            first = value.type.tensor_type.shape.dim[0]
+            if first.dim_param:
+                sizes[first.dim_param] = batch
+        return sizes
+
+    def takes(self, batch):
+        return batch == 1 or bool(self.inputs[0].type.tensor_type.shape.dim[0].dim_param)
+
+    def arrays(self, batch, seed=1):
+        """Inputs by name: N(0,1), numbers of tokens, a mask whose last eight are zero."""
+        import onnx
+
+        rng, arrays, sizes = np.random.default_rng(seed), {}, self.symbols(batch)
+        for value in self.inputs:
+            tensor = value.type.tensor_type
+            dims = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+            if dtype.kind == "f":
+                array = rng.standard_normal(dims).astype(dtype)
+            elif value.name == "attention_mask":
+                array = np.ones(dims, dtype)
+                array[:, -8:] = 0
+            elif value.name == "token_type_ids":
+                array = np.zeros(dims, dtype)
+            else:
+                array = rng.integers(0, REAL.get(self.name, {}).get(value.name, 30522), dims, dtype)
+            arrays[value.name] = array
+        return arrays
+
+
+def real_path(name, folder):
+    """The file of a network in HONE_ASSETS, unpacked into the folder; None where it is absent."""
+    assets = os.path.join(os.environ.get("HONE_ASSETS", "../shared/assets"), "models")
+    plain, unpacked = (os.path.join(place, name + ".onnx") for place in (assets, folder))
+    if os.path.exists(plain):
+        return plain
+    if not os.path.exists(plain + ".xz"):
+        return None
+    if not os.path.exists(unpacked):
+        os.makedirs(folder, exist_ok=True)
+        with lzma.open(plain + ".xz") as source, open(unpacked + ".part", "wb") as target:
+            shutil.copyfileobj(source, target)
+        os.replace(unpacked + ".part", unpacked)
+    return unpacked
+
+
+class Hone:
+    @classmethod
+    def setup(cls, options):
+        import hone_ctypes
+
+        cls.session = hone_ctypes.Session
+        cls.library = hone_ctypes.Library(options["hone_library"])
+        cls.backend = options["hone_backend"]
+        return cls.library.version()
+
+    def __init__(self, model, batch, threads):
+        self.hone = self.session(self.library, model.path, threads, self.backend)
+        self.hone.bind(model.arrays(batch))
+        self.run, self.outputs = self.hone.run, self.hone.outputs
+
+
+class OnnxRuntime:
+    @classmethod
+    def setup(cls, _options):
+        import onnxruntime
+
+        cls.ort = onnxruntime
+        return onnxruntime.__version__
+
+    def __init__(self, model, batch, threads):
+        options = self.ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Workers spin during a run and not into the next runtime's turn.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        for symbol, size in model.symbols(batch).items():
+            options.add_free_dimension_override_by_name(symbol, size)
+        self.session = self.ort.InferenceSession(
+            model.path, options, providers=["CPUExecutionProvider"]
+        )
+        self.arrays = model.arrays(batch)
+        self.binding = self.session.io_binding()
+        for name, array in self.arrays.items():
+            self.binding.bind_cpu_input(name, array)
+        self.names = [output.name for output in self.session.get_outputs()]
+        for name in self.names:
+            self.binding.bind_output(name)
+        self.kept = False
+
+    def run(self):
+        self.session.run_with_iobinding(self.binding)
+        if not self.kept:
+            self.kept = True
+            for name, value in zip(self.names, self.binding.get_outputs()):
+                self.binding.bind_ortvalue_output(name, value)
+
+    def outputs(self):
+        return self.binding.copy_outputs_to_cpu()
+
+
+class OpenVino:
+    @classmethod
+    def setup(cls, _options):
+        import openvino
+
+        cls.ov, cls.core = openvino, openvino.Core()
+        cls.core.get_property("CPU", "FULL_DEVICE_NAME")  # loads the plugin: counted as importing
+        return importlib.metadata.version("openvino")
+
+    def __init__(self, model, batch, threads):
+        arrays = model.arrays(batch)
+        network = self.core.read_model(model.path)
+        network.reshape({name: list(array.shape) for name, array in arrays.items()})
+        config = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": threads,
+            "NUM_STREAMS": 1,
+        }
+        self.request = self.core.compile_model(network, "CPU", config).create_infer_request()
+        for name, array in arrays.items():
+            self.request.set_tensor(name, self.ov.Tensor(array, shared_memory=True))
+        self.arrays = arrays
+
+    def run(self):
+        self.request.start_async()
+        self.request.wait()
+
+    def outputs(self):
+        return [tensor.data.copy() for tensor in self.request.output_tensors]
+
+
+class Torch:
+    """Eager mode: the network as models.py defines it."""
+
+    compiled = False
+
+    @classmethod
+    def setup(cls, _options):
+        import models
+        import torch
+
+        cls.torch, cls.models = torch, models
+        return torch.__version__
+
+    def __init__(self, model, batch, threads):
+        if model.name not in self.models.MODELS:
+            raise Unable("only the file exists, no PyTorch definition")
+        self.torch.set_num_threads(threads)
+        self.net = self.models.build(model.name)
+        if self.compiled:
+            self.net = self.torch.compile(self.net)
+        self.arrays = [self.torch.from_numpy(array) for array in model.arrays(batch).values()]
+
+    def run(self):
+        with self.torch.inference_mode():
+            self.result = self.net(*self.arrays)
+
+    def outputs(self):
+        results = self.result if isinstance(self.result, tuple) else [self.result]
+        return [tensor.numpy() for tensor in results]
+
+
+class TorchCompiled(Torch):
+    compiled = True
+
+
+class Ncnn:
+    """Convolutional networks through pnnx. A batch is run image by image: ncnn has no such axis."""
+
+    @classmethod
+    def setup(cls, options):
+        import ncnn
+
+        cls.ncnn, cls.folder = ncnn, options["folder"]
+        cls.pnnx = os.path.join(os.path.dirname(sys.executable), "pnnx")
+        if not os.path.exists(cls.pnnx):
+            raise ImportError("the converter pnnx is not installed")
+        return importlib.metadata.version("ncnn")
+
+    def __init__(self, model, batch, threads):
+        if not model.is_cnn:
+            raise Unable("not a convolutional network")
+        stem = self.convert(model)
+        self.net = self.ncnn.Net()
+        options = self.net.opt
+        options.num_threads = threads
+        options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = False
+        options.use_bf16_storage = False
+        if self.net.load_param(stem + ".ncnn.param") or self.net.load_model(stem + ".ncnn.bin"):
+            raise Unable("what pnnx wrote does not load")
+        self.input, self.names = self.net.input_names()[0], self.net.output_names()
+        if len(self.names) != model.n_outputs:
+            raise Unable(f"pnnx made {len(self.names)} of {model.n_outputs} outputs")
+        self.array = next(iter(model.arrays(batch).values()))
+        self.images = [self.ncnn.Mat(image) for image in self.array]
+
+    def convert(self, model):
+        """Converts the ONNX file once; gives the path of the result without its endings."""
+        folder = os.path.join(self.folder, "ncnn", model.name)
+        stem = os.path.join(folder, "model")
+        if len(model.inputs) != 1:
+            raise Unable("several inputs")
+        if not os.path.exists(stem + ".ncnn.bin"):
+            os.makedirs(folder, exist_ok=True)
+            shutil.copyfile(model.path, stem + ".onnx")
+            sizes = ",".join(map(str, next(iter(model.arrays(1).values())).shape))
+            command = [os.path.abspath(self.pnnx), "model.onnx", f"inputshape=[{sizes}]", "fp16=0"]
+            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            os.remove(stem + ".onnx")
+            if not os.path.exists(stem + ".ncnn.bin"):
+                raise Unable("pnnx does not convert it")
+        return stem
+
+    def run(self):
+        self.results = []
+        for image in self.images:
+            extractor = self.net.create_extractor()
+            extractor.input(self.input, image)
+            outputs = [extractor.extract(name) for name in self.names]
+            if any(status != 0 for status, _ in outputs):
+                raise Unable("ncnn fails to run what pnnx wrote")
+            self.results.append([mat for _, mat in outputs])
+
+    def outputs(self):
+        return [np.stack([np.array(mat) for mat in column]) for column in zip(*self.results)]
+
+
+RUNTIMES = {
+    "hone": Hone,
+    "onnxruntime": OnnxRuntime,
+    "openvino": OpenVino,
+    "torch": Torch,
+    "torch-compiled": TorchCompiled,
+    "ncnn": Ncnn,
+}

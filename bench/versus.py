@@ -1,0 +1,521 @@
+"""hone beside other runtimes: speed, start and memory on the same models and inputs.
+
+    versus.py [--speed] [--start] [--memory] [option...]     (default: all three)
+
+Speed: one process per model and number of threads, pinned to that many cores, holds every runtime.
+Each round gives each of them a short window in turn, so that a slow minute of the machine hits all.
+A round's time is the median of its window; a runtime's time is the median of its rounds, its spread
+the interquartile range over that. A ratio (other / hone, over 1 when hone is faster) is the median
+of the rounds' ratios. The error of an output is max|a-b| / max|b| against ONNX Runtime.
+
+Start: load, compile and first run, in a fresh process per measurement, imports excluded.
+Memory: growth of the resident set from just before loading until after three runs, likewise.
+
+Exit status 1 when a bar is missed.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PEERS = ["onnxruntime", "openvino", "torch", "ncnn"]
+LIMIT_ERROR = 1e-4
+# Of the ratios with each peer: the least geometric mean, the least single ratio.
+BARS = {
+    "x86_64": {
+        "onnxruntime": (1.3, 1.0),
+        "openvino": (1.1, 0.95),
+        "ncnn": (1.05, 0.95),
+        "torch": (1.5, 0),
+    },
+    "aarch64": {
+        "onnxruntime": (1.5, 1.0),
+        "openvino": (1.25, 0.95),
+        "ncnn": (1.05, 0.95),
+        "torch": (1.5, 0),
+    },
+}
+# Where hone must need less than ONNX Runtime and OpenVINO.
+START_MODELS = ["resnet50", "bert_base"]
+MEMORY_MODELS = ["resnet50", "mobilenetv2", "bert_base"]
+LESS_THAN = ["onnxruntime", "openvino"]
+
+
+# ---- in the child: one job, its results as JSON ----
+
+
+def resident():
+    """Bytes of this process that are in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def error_of(outputs, wanted):
+    import numpy as np
+
+    if len(outputs) != len(wanted):
+        return math.inf
+    worst = 0.0
+    for a, b in zip(outputs, wanted):
+        if a.size != b.size:
+            return math.inf
+        a, b = a.reshape(b.shape).astype(np.float64), b.astype(np.float64)
+        worst = max(worst, float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30)))
+    return worst if worst == worst else math.inf
+
+
+def timed(run):
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def window(runtime, expected, seconds):
+    """The median time of the runs that fit into a window, after one that warms the caches."""
+    if expected < seconds:
+        runtime.run()
+    times, begun = [], time.perf_counter()
+    while not times or time.perf_counter() - begun + times[-1] < seconds:
+        times.append(timed(runtime.run))
+    return statistics.median(times), min(times)
+
+
+def speed_job(job, runtimes, model):
+    """Times every runtime at one batch size; a runtime over the limit is timed once."""
+    import gc
+    import hashlib
+
+    ready, results, wanted = {}, {}, None
+    for name, cls in runtimes.items():
+        try:
+            runtime = cls(model, job["batch"], job["threads"])
+            took = timed(runtime.run)
+            if took < job["limit"]:
+                took = min(timed(runtime.run) for _ in range(2))
+            outputs = runtime.outputs()
+        except Exception as problem:  # whatever a peer raises, the others are still compared
+            results[name] = {"skipped": reason(problem)}
+            continue
+        digest = hashlib.sha256(b"".join(array.tobytes() for array in outputs)).hexdigest()
+        results[name] = {"rounds_ms": [took * 1e3], "min_ms": took * 1e3, "digest": digest}
+        if name == "onnxruntime":
+            wanted = outputs
+        results[name]["outputs"] = outputs
+        if took < job["limit"]:
+            ready[name] = (runtime, took)
+            results[name].update(rounds_ms=[], min_ms=math.inf)
+    for result in results.values():
+        outputs = result.pop("outputs", None)
+        result["error"] = None if outputs is None or wanted is None else error_of(outputs, wanted)
+
+    gc.disable()
+    begun = time.perf_counter()
+    for turn in range(job["rounds"]):
+        if turn >= 3 and time.perf_counter() - begun > job["seconds"]:
+            break
+        names = list(ready)
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            runtime, expected = ready[name]
+            median, least = window(runtime, expected, job["window"])
+            results[name]["rounds_ms"].append(median * 1e3)
+            results[name]["min_ms"] = min(results[name]["min_ms"], least * 1e3)
+    gc.enable()
+    if "hone" in ready:
+        outputs = ready["hone"][0].outputs()
+        digest = hashlib.sha256(b"".join(array.tobytes() for array in outputs)).hexdigest()
+        results["hone"]["repeats"] = digest == results["hone"]["digest"]
+    return results
+
+
+def start_job(job, runtimes, model):
+    cls = next(iter(runtimes.values()))
+    begun = time.perf_counter()
+    runtime = cls(model, job["batch"], job["threads"])
+    loaded = time.perf_counter()
+    runtime.run()
+    done = time.perf_counter()
+    return {"load_ms": (loaded - begun) * 1e3, "first_ms": (done - loaded) * 1e3}
+
+
+def memory_job(job, runtimes, model):
+    cls = next(iter(runtimes.values()))
+    model.arrays(job["batch"])
+    before = resident()
+    runtime = cls(model, job["batch"], job["threads"])
+    for _ in range(3):
+        runtime.run()
+    return {"growth_bytes": resident() - before}
+
+
+def reason(problem):
+    text = str(problem).strip().splitlines()
+    return text[0][:160] if text else type(problem).__name__
+
+
+def child(job):
+    os.sched_setaffinity(0, job["cores"])
+    import runtimes
+
+    model = runtimes.Model(job["model"], job["path"])
+    ready, absent = {}, {}
+    for name in job["runtimes"]:
+        try:
+            runtimes.RUNTIMES[name].setup(job)
+            ready[name] = runtimes.RUNTIMES[name]
+        except Exception as problem:
+            absent[name] = {"skipped": reason(problem)}
+    if job["kind"] == "speed":
+        return {**absent, **speed_job(job, ready, model)}
+    if absent:
+        return next(iter(absent.values()))
+    try:
+        return {"start": start_job, "memory": memory_job}[job["kind"]](job, ready, model)
+    except runtimes.Unable as problem:
+        return {"skipped": reason(problem)}
+
+
+# ---- in the parent: jobs, tables, bars ----
+
+
+class Versus:
+    def __init__(self, args):
+        self.args = args
+        self.rows, self.starts, self.memories, self.bars = [], [], [], []
+
+    def job(self, kind, model, threads, batch, names, timeout=None):
+        """Runs a job in a fresh process and gives its result."""
+        args = self.args
+        job = {
+            "kind": kind, "model": model, "path": args.paths[model], "runtimes": names,
+            "threads": threads, "batch": batch, "cores": args.cores[:threads],
+            "rounds": args.rounds, "window": args.window, "seconds": args.seconds,
+            "limit": args.limit, "folder": args.folder,
+            "hone_library": args.hone_library, "hone_backend": args.hone_backend,
+        }  # fmt: skip
+        # Runtimes print what they like; the result has a file of its own.
+        with tempfile.NamedTemporaryFile("r", dir=args.folder, suffix=".json") as file:
+            command = [sys.executable, __file__, "--child", file.name, json.dumps(job)]
+            environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+            try:
+                code = subprocess.run(
+                    command, env=environment, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE if not args.verbose else None, timeout=timeout,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                return {"skipped": f"over the limit of {timeout:g} s"}
+            text = file.read()
+        if text:
+            return json.loads(text)
+        last = (code.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
+        return {"skipped": f"its process ended with {code.returncode}: {' '.join(last)}"}
+
+    # -- speed --
+
+    def speed(self):
+        args = self.args
+        print("\nspeed: median ms, spread, ratio to hone\n")
+        print(f"{'model':28}{'batch':>5}{'thr':>4}" + "".join(f"{n:>22}" for n in args.runtimes))
+        for model in args.models:
+            for threads in args.threads:
+                for batch in args.batches:
+                    if args.fits(model, batch):
+                        self.speed_row(model, threads, batch)
+        self.speed_summary()
+
+    def speed_row(self, model, threads, batch):
+        """One line of the table. hone is tried alone first, where it can be stopped at the limit."""
+        names = list(self.args.runtimes)
+        row = {"model": model, "batch": batch, "threads": threads, "runtimes": {}}
+        if "hone" in names:
+            tried = self.job("start", model, threads, batch, ["hone"], self.args.limit)
+            if "skipped" in tried:
+                names.remove("hone")
+                row["runtimes"]["hone"] = tried
+        results = self.job("speed", model, threads, batch, names)
+        if "skipped" in results:
+            results = {name: results for name in names}
+        row["runtimes"].update(results)
+        for result in row["runtimes"].values():
+            if "rounds_ms" in result:
+                result["median_ms"], result["spread"] = middle(result["rounds_ms"])
+        mine = row["runtimes"].get("hone", {}).get("rounds_ms", [])
+        row["ratios"] = {
+            name: dict(zip(("ratio", "spread"), middle([b / a for a, b in zip(mine, theirs)])))
+            for name, result in row["runtimes"].items()
+            if name != "hone" and mine and (theirs := result.get("rounds_ms"))
+        }
+        self.rows.append(row)
+        line = f"{model:28}{batch:5}{threads:4}"
+        for name in self.args.runtimes:
+            result = row["runtimes"][name]
+            cell = "-"
+            if "median_ms" in result:
+                cell = f"{result['median_ms']:.2f} {result['spread'] * 100:3.0f}%"
+                ratio = row["ratios"].get(name, {}).get("ratio")
+                cell += f" {ratio:6.2f}x" if ratio else " " * 8
+            line += f"{cell:>22}"
+        print(line, flush=True)
+
+    def speed_summary(self):
+        self.say_skipped(
+            (row["model"], name, result)
+            for row in self.rows
+            for name, result in row["runtimes"].items()
+        )
+        worst = {}
+        for row in self.rows:
+            for name, result in row["runtimes"].items():
+                if result.get("error") is not None and name != "onnxruntime":
+                    worst[name] = max(worst.get(name, (0, "")), (result["error"], row["model"]))
+        print("\nlargest error against ONNX Runtime")
+        for name, (error, model) in worst.items():
+            print(f"  {name:16}{error:9.1e}  {model}")
+        self.means = {}
+        for name in self.args.runtimes:
+            ratios = [row["ratios"][name]["ratio"] for row in self.rows if name in row["ratios"]]
+            if not ratios:
+                continue
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            self.means[name] = {"geometric_mean": mean, "least": min(ratios), "count": len(ratios)}
+        for name, (least_mean, least) in BARS.get(platform.machine(), {}).items():
+            if name in self.means:
+                found = self.means[name]
+                text = f"{name}: geometric mean of {found['count']} ratios at least {least_mean}"
+                self.bar(text, f"{found['geometric_mean']:.3f}", found["geometric_mean"] >= least_mean)
+                if least:
+                    text = f"{name}: no ratio under {least}"
+                    self.bar(text, f"{found['least']:.3f}", found["least"] >= least)
+        if "hone" in worst:
+            error = worst["hone"][0]
+            self.bar(f"error at most {LIMIT_ERROR:g}", f"{error:.1e}", error <= LIMIT_ERROR)
+        self.check_bits()
+
+    def check_bits(self):
+        """hone's outputs must be the same bits in every run and for any number of threads."""
+        seen, good = {}, True
+        for row in self.rows:
+            result = row["runtimes"].get("hone", {})
+            if "digest" in result:
+                key = row["model"], row["batch"]
+                same = seen.setdefault(key, result["digest"]) == result["digest"]
+                good = good and same and result.get("repeats", True)
+        if seen:
+            text = "same bits in every run and for any number of threads"
+            self.bar(text, "same" if good else "different", good)
+
+    # -- start and memory --
+
+    def start(self):
+        def total(result):
+            return result["load_ms"] + result["first_ms"]
+
+        self.starts = self.small("start", START_MODELS, "ms", total)
+
+    def memory(self):
+        def growth(result):
+            return result["growth_bytes"] / 1e6
+
+        self.memories = self.small("memory", MEMORY_MODELS, "MB", growth)
+
+    def small(self, kind, models, unit, number):
+        """A measurement with a process for each runtime and repetition, batch 1; medians."""
+        args, rows = self.args, []
+        names = [name for name in args.runtimes if not name.startswith("torch")]
+        what = "load, compile and first run" if kind == "start" else "growth of resident memory"
+        print(f"\n{kind}: {what}, median {unit} of {args.repeats}, spread\n")
+        print(f"{'model':28}{'batch':>5}{'thr':>4}" + "".join(f"{n:>22}" for n in names))
+        for model in [model for model in models if model in args.models]:
+            for threads in args.threads:
+                results = {name: [] for name in names}
+                for _ in range(args.repeats):
+                    for name in names:
+                        if "skipped" not in (results[name] or [{}])[-1]:
+                            result = self.job(kind, model, threads, 1, [name], args.limit + 30)
+                            results[name].append(result)
+                row = {"model": model, "batch": 1, "threads": threads, "runtimes": {}}
+                line = f"{model:28}{1:5}{threads:4}"
+                for name, found in results.items():
+                    if "skipped" in found[-1]:
+                        row["runtimes"][name], cell = found[-1], "-"
+                    else:
+                        median, spread = middle([number(result) for result in found])
+                        row["runtimes"][name] = {f"median_{unit.lower()}": median, "spread": spread}
+                        cell = f"{median:.1f} {spread * 100:3.0f}%" + " " * 8
+                    line += f"{cell:>22}"
+                print(line, flush=True)
+                rows.append(row)
+                self.less_than(kind, row, f"median_{unit.lower()}")
+        self.say_skipped((r["model"], n, x) for r in rows for n, x in r["runtimes"].items())
+        return rows
+
+    def less_than(self, kind, row, key):
+        mine = row["runtimes"].get("hone", {}).get(key)
+        others = {n: row["runtimes"].get(n, {}).get(key) for n in LESS_THAN}
+        if mine is None:
+            return
+        for name, theirs in others.items():
+            if theirs is not None:
+                text = f"{kind} of {row['model']}, {row['threads']} threads: less than {name}"
+                self.bar(text, f"{mine:.1f} / {theirs:.1f}", mine < theirs)
+
+    # -- saying it --
+
+    def bar(self, text, found, met):
+        self.bars.append({"bar": text, "found": found, "met": met})
+
+    @staticmethod
+    def say_skipped(results):
+        reasons = {}
+        for model, name, result in results:
+            if "skipped" in result:
+                reasons.setdefault((name, result["skipped"]), []).append(model)
+        if reasons:
+            print("\nleft out")
+        for (name, why), models in reasons.items():
+            print(f"  {name}: {why} ({', '.join(dict.fromkeys(models))})")
+
+    def finish(self):
+        if self.bars:
+            print("\nbars")
+        for bar in self.bars:
+            print(f"  {'met    ' if bar['met'] else 'NOT MET'}  {bar['bar']}: {bar['found']}")
+        report = {
+            "schema": "hone.versus/1",
+            "machine": machine(),
+            "versions": versions(),
+            "cores": self.args.cores,
+            "speed": self.rows,
+            "means": getattr(self, "means", {}),
+            "start": self.starts,
+            "memory": self.memories,
+            "bars": self.bars,
+        }
+        with open(self.args.json, "w") as file:
+            json.dump(report, file, indent=1)
+            file.write("\n")
+        print(f"\nwritten to {self.args.json}")
+        return 0 if all(bar["met"] for bar in self.bars) else 1
+
+
+def middle(values):
+    """Median, and interquartile range over median."""
+    median = statistics.median(values)
+    if len(values) < 2:
+        return median, 0.0
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return median, (high - low) / median
+
+
+def machine():
+    model = platform.processor()
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return {"arch": platform.machine(), "cpu": model, "cpus": os.cpu_count()}
+
+
+def versions():
+    from importlib import metadata
+
+    found = {}
+    for name in ("onnxruntime", "openvino", "torch", "ncnn", "pnnx", "onnx", "numpy"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return found
+
+
+def options():
+    build = os.environ.get("BUILD", "build")
+    folder = os.path.join(build, "bench")
+
+    def numbers(text):
+        return [int(part) for part in text.split(",")]
+
+    def names(text):
+        return text.split(",")
+
+    parser = argparse.ArgumentParser(description="hone beside other runtimes.")
+    add = parser.add_argument
+    add("--speed", action="store_true")
+    add("--start", action="store_true")
+    add("--memory", action="store_true")
+    add("--models", type=names, metavar="A,B", help="names; large, real or all (default)")
+    add("--runtimes", type=names, default=["hone", *PEERS], metavar="A,B", help="default: %(default)s; torch-compiled is slow to start")
+    add("--batches", type=numbers, default=[1, 8], metavar="N,M")
+    add("--threads", type=numbers, default=[1, 2], metavar="N,M")
+    add("--cores", type=numbers, help="cores to pin to (default: the first allowed ones)")
+    add("--rounds", type=int, default=15)
+    add("--window", type=float, default=0.1, metavar="S", help="of a runtime in a round")
+    add("--seconds", type=float, default=60, metavar="S", help="for a row; three rounds are always run")
+    add("--limit", type=float, default=30, metavar="S", help="a run that takes longer is not repeated, and hone stopped")
+    add("--repeats", type=int, default=5, help="processes per number of --start and --memory")
+    add("--folder", default=folder, help="for models and converted models (default: %(default)s)")
+    add("--json", help="default: versus.json in the folder")
+    add("--hone-library", default=os.path.join(build, "libhone.so"), metavar="FILE")
+    add("--hone-backend", metavar="NAME", help="default: the library's own default")
+    add("-v", "--verbose", action="store_true", help="let runtimes write to stderr")
+    return parser
+
+
+def choose(parser, args):
+    """Resolves names and cores; makes the models."""
+    import models
+    import runtimes
+
+    known = {"large": list(models.MODELS), "real": list(runtimes.REAL)}
+    known["all"] = known["large"] + known["real"]
+    wanted = [n for name in args.models or ["all"] for n in known.get(name, [name])]
+    for name in wanted:
+        if name not in known["all"]:
+            parser.error(f"unknown model '{name}'; there are {', '.join(known['all'])}")
+    for name in args.runtimes:
+        if name not in runtimes.RUNTIMES:
+            parser.error(f"unknown runtime '{name}'; there are {', '.join(runtimes.RUNTIMES)}")
+    args.cores = args.cores or sorted(os.sched_getaffinity(0))
+    if max(args.threads) > len(args.cores):
+        parser.error(f"{max(args.threads)} threads, but {len(args.cores)} cores")
+    args.json = args.json or os.path.join(args.folder, "versus.json")
+    os.makedirs(args.folder, exist_ok=True)
+    args.paths, batchable = {}, {}
+    folder = os.path.join(args.folder, "models")
+    for name in wanted:
+        path = models.make(name, folder) if name in models.MODELS else runtimes.real_path(name, folder)
+        if path is None:
+            print(f"{name}: not in HONE_ASSETS, left out")
+            continue
+        args.paths[name] = path
+        batchable[name] = runtimes.Model(name, path)
+    args.models = list(args.paths)
+    args.fits = lambda name, batch: batchable[name].takes(batch)
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        result = child(json.loads(sys.argv[3]))
+        with open(sys.argv[2], "w") as file:
+            json.dump(result, file)
+        return 0
+    parser = options()
+    args = parser.parse_args()
+    choose(parser, args)
+    versus = Versus(args)
+    every = not (args.speed or args.start or args.memory)
+    for part in ("speed", "start", "memory"):
+        if every or getattr(args, part):
+            getattr(versus, part)()
+    return versus.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
