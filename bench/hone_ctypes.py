@@ -113,8 +113,8 @@ class Session:
     def outputs(self):
         arrays = []
         for value in self.out:
-            data = c.string_at(value.data, value.bytes)
-            arrays.append(np.frombuffer(data, DTYPES[value.dtype]).reshape(value.dims[: value.rank]))
+            flat = np.frombuffer(c.string_at(value.data, value.bytes), DTYPES[value.dtype])
+            arrays.append(flat.reshape(value.dims[: value.rank]))
         return arrays
 
     def release(self):

@@ -4,8 +4,8 @@
 
 Each network is defined in plain PyTorch with the layer sizes of its paper, given random weights and
 exported as users export today: `torch.onnx.export` with a symbolic batch. BatchNormalization is
-kept: folding it is the runtimes' business. Its statistics are those of the network's own activations
-on seeded noise, so that every layer works on values of ordinary size, as in a trained network.
+kept: folding it is the runtimes' business. Its statistics are those of the network's own
+activations on seeded noise, so that every layer works on values of ordinary size.
 
 The same packages on the same machine give the same bytes: nothing in a file comes from the clock or
 from where the script lies. A file that exists is kept.
@@ -87,7 +87,7 @@ def resnet50():
 
 
 def inverted_residual(cin, wide, cout, kernel, stride, act, excite=None):
-    """Expand by 1x1, depthwise, optional squeeze-excite, project by 1x1; added where sizes allow."""
+    """Expand by 1x1, depthwise, optional squeeze-excite, project by 1x1; a sum where sizes allow."""
     layers = [conv_norm(cin, wide, act=act)] if wide != cin else []
     layers.append(conv_norm(wide, wide, kernel, stride, groups=wide, act=act))
     layers += [excite] if excite else []

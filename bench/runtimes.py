@@ -17,13 +17,14 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 
-# Networks in HONE_ASSETS that are fp32, with the sizes taken for axes that are not fixed (the first
-# one is the batch) and the number of values an integer input may have.
+# Networks in HONE_ASSETS that are fp32, with the sizes of axes that are not fixed (the first one is
+# the batch) and what an input stays under: whole numbers from 0 on for integers, else pixels.
 REAL = {
     "ad_autoencoder_fp32": {},
     "dtln_1": {},
-    "ic_resnet8_cifar10_fp32": {},
+    "ic_resnet8_cifar10_fp32": {"input": 255},
     "kws_dscnn_fp32": {},
     "magika_v3_3": {"bytes": 256},
     "mnist_mlp_256x2": {},
@@ -35,22 +36,25 @@ REAL = {
     "sst2_minilm_fp32": {"sequence": 64, "input_ids": 12837},
     "vit_ibp_cifar10": {},
     "vww_mobilenetv1_025_96_fp32": {},
-    "yunet_n_320_320": {},
-    "yunet_n_dynamic": {"height": 320, "width": 320},
+    "yunet_n_320_320": {"input": 255},
+    "yunet_n_dynamic": {"height": 320, "width": 320, "input": 255},
 }
+VOCABULARY = 30522  # of the models of models.py
 
 
 class Unable(Exception):
     """The runtime cannot take this model, or not in this way; the text says why."""
 
 
+def dims_of(value):
+    return value.type.tensor_type.shape.dim
+
+
 class Model:
     """An ONNX file and the inputs it is timed with."""
 
     def __init__(self, name, path):
-        import onnx
-
-        self.name, self.path = name, path
+        self.name, self.path, self.facts = name, path, REAL.get(name, {})
         graph = onnx.load(path, load_external_data=False).graph
         constants = {tensor.name for tensor in graph.initializer}
         self.inputs = [value for value in graph.input if value.name not in constants]
@@ -60,26 +64,23 @@ class Model:
 
     def symbols(self, batch):
         """The sizes of the symbolic axes."""
-        sizes = dict(REAL.get(self.name, {}))
-        for value in self.inputs:
-            first = value.type.tensor_type.shape.dim[0]
-            if first.dim_param:
-                sizes[first.dim_param] = batch
-        return sizes
+        axes = [d.dim_param for value in self.inputs for d in dims_of(value) if d.dim_param]
+        firsts = {dims_of(value)[0].dim_param for value in self.inputs}
+        return {axis: batch if axis in firsts else self.facts[axis] for axis in axes}
 
     def takes(self, batch):
-        return batch == 1 or bool(self.inputs[0].type.tensor_type.shape.dim[0].dim_param)
+        return batch == 1 or bool(dims_of(self.inputs[0])[0].dim_param)
 
-    def arrays(self, batch, seed=1):
-        """Inputs by name: N(0,1), numbers of tokens, a mask whose last eight are zero."""
-        import onnx
-
-        rng, arrays, sizes = np.random.default_rng(seed), {}, self.symbols(batch)
+    def arrays(self, batch):
+        """Inputs by name, the same in every call: N(0,1), pixels, or tokens of which the last eight
+        are masked."""
+        rng, arrays, sizes = np.random.default_rng(1), {}, self.symbols(batch)
         for value in self.inputs:
-            tensor = value.type.tensor_type
-            dims = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-            if dtype.kind == "f":
+            dims = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims_of(value)]
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+            if dtype.kind == "f" and value.name in self.facts:
+                array = rng.uniform(0, self.facts[value.name], dims).astype(dtype)
+            elif dtype.kind == "f":
                 array = rng.standard_normal(dims).astype(dtype)
             elif value.name == "attention_mask":
                 array = np.ones(dims, dtype)
@@ -87,7 +88,7 @@ class Model:
             elif value.name == "token_type_ids":
                 array = np.zeros(dims, dtype)
             else:
-                array = rng.integers(0, REAL.get(self.name, {}).get(value.name, 30522), dims, dtype)
+                array = rng.integers(0, self.facts.get(value.name, VOCABULARY), dims, dtype)
             arrays[value.name] = array
         return arrays
 
@@ -134,6 +135,7 @@ class OnnxRuntime:
 
     def __init__(self, model, batch, threads):
         options = self.ort.SessionOptions()
+        options.log_severity_level = 3
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         # Workers spin during a run and not into the next runtime's turn.
@@ -254,7 +256,9 @@ class Ncnn:
         options.use_bf16_storage = False
         if self.net.load_param(stem + ".ncnn.param") or self.net.load_model(stem + ".ncnn.bin"):
             raise Unable("what pnnx wrote does not load")
-        self.input, self.names = self.net.input_names()[0], self.net.output_names()
+        self.input = self.net.input_names()[0]
+        # Named out0, out1... as in the ONNX file, but listed in the order of computing.
+        self.names = sorted(self.net.output_names(), key=lambda name: int(name[len("out") :]))
         if len(self.names) != model.n_outputs:
             raise Unable(f"pnnx made {len(self.names)} of {model.n_outputs} outputs")
         self.array = next(iter(model.arrays(batch).values()))
@@ -271,7 +275,8 @@ class Ncnn:
             shutil.copyfile(model.path, stem + ".onnx")
             sizes = ",".join(map(str, next(iter(model.arrays(1).values())).shape))
             command = [os.path.abspath(self.pnnx), "model.onnx", f"inputshape=[{sizes}]", "fp16=0"]
-            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            quiet = subprocess.DEVNULL
+            subprocess.run(command, cwd=folder, stdout=quiet, stderr=quiet, check=False)
             os.remove(stem + ".onnx")
             if not os.path.exists(stem + ".ncnn.bin"):
                 raise Unable("pnnx does not convert it")
