@@ -16,9 +16,7 @@
 
 #include "kernels/act.h"
 #include "simd/math.h"
-
-/* Inlined whatever the compiler thinks, for functions that fold when an argument is constant. */
-#define HN_INLINE static inline __attribute__((always_inline))
+#include "simd/part.h"
 
 /* a and b: the activation's constants in every lane, as hn_act has them. */
 HN_INLINE hn_vf hn_v_act(hn_vf x, hn_act_kind kind, hn_vf a, hn_vf b) {

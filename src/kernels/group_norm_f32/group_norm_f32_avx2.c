@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/group_norm_f32/group_norm_f32_body.h"

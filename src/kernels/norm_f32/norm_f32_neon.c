@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/norm_f32/norm_f32_body.h"

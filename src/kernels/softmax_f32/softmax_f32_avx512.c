@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/softmax_f32/softmax_f32_body.h"
