@@ -7,6 +7,8 @@
  * Fires for nodes none of whose outputs is used, for unused outputs the operator declares optional,
  * and for unused initializers that are no inputs. Inputs and outputs of graphs stay.
  */
+#include <limits.h>
+
 #include "passes/pass.h"
 
 static bool is_used(const hn_node *n) {
@@ -15,9 +17,11 @@ static bool is_used(const hn_node *n) {
     return n->n_outputs == 0;
 }
 
+/* Where an operator may have any number of outputs, their count means something. */
 static void drop_optional_outputs(hn_pass_ctx *c, hn_node *n) {
     if (n->op == NULL || n->old) return;
     const hn_sig *sig = hn_op_sig(n->op);
+    if (sig->out_max == INT_MAX) return;
     for (int i = 0; i < n->n_outputs && i < sig->n_out; i++) {
         hn_value *v = n->outputs[i];
         if (v == NULL || v->n_uses > 0 || !sig->out[i].optional) continue;
