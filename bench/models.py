@@ -1,6 +1,7 @@
 """The large models that bench/versus.py times, made here with seeded weights.
 
     models.py [--out FOLDER] [NAME...]      (default: all, into build/bench/models)
+    models.py --litert BATCH NAME...        NAME.BATCH.tflite instead, where litert-torch can
 
 Each network is defined in plain PyTorch with the layer sizes of its paper, given random weights and
 exported as users export today: `torch.onnx.export` with a symbolic batch. BatchNormalization is
@@ -87,7 +88,7 @@ def resnet50():
 
 
 def inverted_residual(cin, wide, cout, kernel, stride, act, excite=None):
-    """Expand by 1x1, depthwise, optional squeeze-excite, project by 1x1; a sum where sizes allow."""
+    """Expand by 1x1, depthwise, optional squeeze-excite, project by 1x1; summed where it fits."""
     layers = [conv_norm(cin, wide, act=act)] if wide != cin else []
     layers.append(conv_norm(wide, wide, kernel, stride, groups=wide, act=act))
     layers += [excite] if excite else []
@@ -428,16 +429,31 @@ def make(name, folder):
     return path
 
 
+def make_litert(name, batch, folder):
+    """The path of the model's file for LiteRT, whose batch is fixed."""
+    import litert_torch
+
+    path = os.path.join(folder, f"{name}.{batch}.tflite")
+    if not os.path.exists(path):
+        os.makedirs(folder, exist_ok=True)
+        litert_torch.convert(build(name), tuple(example(name, batch))).export(path)
+    return path
+
+
 def main():
     build_folder = os.environ.get("BUILD", "build")
     parser = argparse.ArgumentParser(description="Makes the large models of bench/versus.py.")
     parser.add_argument("--out", default=os.path.join(build_folder, "bench", "models"))
+    parser.add_argument("--litert", type=int, metavar="BATCH")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
     args = parser.parse_args()
     for name in args.names or MODELS:
         if name not in MODELS:
             parser.error(f"unknown model '{name}'; there are {', '.join(MODELS)}")
-        path = make(name, args.out)
+        if args.litert:
+            path = make_litert(name, args.litert, args.out)
+        else:
+            path = make(name, args.out)
         print(f"{path}  {os.path.getsize(path) / 1e6:.1f} MB")
     return 0
 

@@ -296,6 +296,45 @@ class Ncnn:
         return [np.stack([np.array(mat) for mat in column]) for column in zip(*self.results)]
 
 
+class LiteRt:
+    """What litert-torch makes of the definitions in models.py, for one batch size."""
+
+    @classmethod
+    def setup(cls, options):
+        from ai_edge_litert import interpreter
+
+        cls.interpreter, cls.folder = interpreter, os.path.join(options["folder"], "litert")
+        return importlib.metadata.version("ai-edge-litert")
+
+    def __init__(self, model, batch, threads):
+        path = self.convert(model.name, batch)
+        self.net = self.interpreter.Interpreter(path, num_threads=threads)
+        self.net.allocate_tensors()
+        for detail, array in zip(self.net.get_input_details(), model.arrays(batch).values()):
+            self.net.set_tensor(detail["index"], array.astype(detail["dtype"]))
+        self.run = self.net.invoke
+
+    def convert(self, name, batch):
+        """Converts once, in a process of its own; an empty file stands for what cannot be."""
+        path = os.path.join(self.folder, f"{name}.{batch}.tflite")
+        if name in REAL:
+            raise Unable("only the file exists, no PyTorch definition")
+        if not os.path.exists(path):
+            script = os.path.join(os.path.dirname(__file__), "models.py")
+            command = [sys.executable, script, "--out", self.folder, "--litert", str(batch), name]
+            quiet = subprocess.DEVNULL
+            subprocess.run(command, stdout=quiet, stderr=quiet, check=False)
+            os.makedirs(self.folder, exist_ok=True)
+            with open(path, "ab"):
+                pass
+        if os.path.getsize(path) == 0:
+            raise Unable("litert-torch does not convert it")
+        return path
+
+    def outputs(self):
+        return [self.net.get_tensor(detail["index"]) for detail in self.net.get_output_details()]
+
+
 RUNTIMES = {
     "hone": Hone,
     "onnxruntime": OnnxRuntime,
@@ -303,4 +342,5 @@ RUNTIMES = {
     "torch": Torch,
     "torch-compiled": TorchCompiled,
     "ncnn": Ncnn,
+    "litert": LiteRt,
 }

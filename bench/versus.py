@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-PEERS = ["onnxruntime", "openvino", "torch", "ncnn"]
+PEERS = ["onnxruntime", "openvino", "torch", "ncnn", "litert"]
 LIMIT_ERROR = 1e-4
 # A peer whose error is larger computes something else, and its time says nothing.
 DISAGREES = 1e-3
@@ -344,11 +344,14 @@ class Versus:
     def small(self, kind, models, unit, number):
         """A measurement with a process for each runtime and repetition, batch 1; medians."""
         args, rows = self.args, []
+        models = [model for model in models if model in args.models]
+        if not models:
+            return rows
         names = [name for name in args.runtimes if not name.startswith("torch")]
         what = "load, compile and first run" if kind == "start" else "growth of resident memory"
         print(f"\n{kind}: {what}, median {unit} of {args.repeats}, spread\n")
         print(f"{'model':28}{'batch':>5}{'thr':>4}" + "".join(f"{n:>22}" for n in names))
-        for model in [model for model in models if model in args.models]:
+        for model in models:
             for threads in args.threads:
                 results = {name: [] for name in names}
                 for _ in range(args.repeats):
@@ -444,7 +447,7 @@ def versions():
     from importlib import metadata
 
     found = {}
-    for name in ("onnxruntime", "openvino", "torch", "ncnn", "pnnx", "onnx", "numpy"):
+    for name in ("onnxruntime", "openvino", "torch", "ncnn", "pnnx", "ai-edge-litert"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
