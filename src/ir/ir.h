@@ -264,6 +264,11 @@ void hn_model_destroy(hn_model *m); /* NULL accepted; half-built models too */
 int64_t hn_model_opset(const hn_model *m, const char *domain);
 hone_status hn_model_set_opset(hn_model *m, const char *domain, int64_t version, hn_error *err);
 
+/* A copy that shares the constants, for whoever edits a model that others still look at. Docs,
+ * metadata, the forms nodes had in the file and all types but those of the inputs are left behind:
+ * infer it. m is only read. */
+hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err);
+
 /* HONE_E_ARG when `path` is a file that constants of the model lie in: it is not to be overwritten.
  */
 hone_status hn_model_check_target(const hn_model *m, const char *path, hn_error *err);

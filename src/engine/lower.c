@@ -1,0 +1,456 @@
+#include "engine/lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/size.h"
+#include "kernels/copy/copy.h"
+
+/* ---- the table ---- */
+
+#define HN_LOWER(domain, op, function) hn_lowering function;
+#include "engine/lowerings.def"
+#undef HN_LOWER
+
+static const struct {
+    const char *domain, *op;
+    hn_lowering *function;
+} rows[] = {
+#define HN_LOWER(domain, op, function) {domain, op, function},
+#include "engine/lowerings.def"
+#undef HN_LOWER
+};
+
+static hn_lowering *lowering_of(const hn_op_def *op) {
+    const char *domain = op->domain != NULL ? op->domain : "";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].op, op->name) == 0 && strcmp(rows[i].domain, domain) == 0)
+            return rows[i].function;
+    return NULL;
+}
+
+bool hn_lower_has(const hn_op_def *op) { return lowering_of(op) != NULL; }
+
+/* ---- views ---- */
+
+int64_t hn_view_count(const hn_view *v) {
+    int64_t n = 1;
+    for (int i = 0; i < v->rank; i++) n *= v->dims[i];
+    return n;
+}
+
+bool hn_view_is_dense(const hn_view *v) {
+    int64_t want = 1;
+    for (int i = v->rank - 1; i >= 0; i--) {
+        if (v->dims[i] == 0) return true;
+        if (v->dims[i] != 1 && v->strides[i] != want) return false;
+        want *= v->dims[i];
+    }
+    return true;
+}
+
+bool hn_view_same_place(const hn_view *a, const hn_view *b) {
+    if (a->buffer != b->buffer || a->offset != b->offset || a->rank != b->rank) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i] || (a->dims[i] > 1 && a->strides[i] != b->strides[i]))
+            return false;
+    return true;
+}
+
+bool hn_view_reshape(const hn_view *v, int rank, const int64_t *dims, hn_view *out) {
+    hn_view r = *v;
+    r.rank = rank;
+    for (int i = 0; i < rank; i++) {
+        r.dims[i] = dims[i];
+        r.strides[i] = 0;
+    }
+    if (hn_view_count(v) == 0) {
+        *out = r;
+        return true;
+    }
+    /* Both shapes are cut into the shortest runs of axes with equal products; within a run the old
+     * axes must be one contiguous stretch. */
+    int i = 0, k = 0;
+    while (i < v->rank || k < rank) {
+        int64_t have = 1, want = 1;
+        int i0 = i, k0 = k;
+        if (i < v->rank) have = v->dims[i++];
+        if (k < rank) want = dims[k++];
+        while (have != want) {
+            if (have < want) {
+                if (i == v->rank) return false;
+                have *= v->dims[i++];
+            } else {
+                if (k == rank) return false;
+                want *= dims[k++];
+            }
+        }
+        int64_t stride = 0;
+        bool started = false;
+        for (int a = i - 1; a >= i0; a--) {
+            if (v->dims[a] == 1) continue;
+            if (started && v->strides[a] != stride) return false;
+            if (!started) r.strides[0] = r.strides[0], stride = v->strides[a], started = true;
+            stride = v->strides[a] * v->dims[a];
+        }
+        int64_t inner = 1;
+        for (int a = i - 1; a >= i0; a--)
+            if (v->dims[a] != 1) {
+                inner = v->strides[a];
+                break;
+            }
+        for (int a = k - 1; a >= k0; a--) {
+            r.strides[a] = inner;
+            inner *= dims[a];
+        }
+    }
+    *out = r;
+    return true;
+}
+
+/* ---- values ---- */
+
+hn_view hn_lower_in(const hn_lower *L, const hn_node *n, int i) {
+    const hn_value *v = hn_node_input(n, i);
+    if (v == NULL || !L->known[v->id]) return (hn_view){.buffer = -1};
+    return L->views[v->id];
+}
+
+const hn_tensor *hn_lower_constant(const hn_node *n, int i) { return hn_node_constant(n, i); }
+
+hn_view hn_lower_out(const hn_node *n, int i) {
+    hn_view v = {.buffer = -1};
+    const hn_value *value = hn_node_output(n, i);
+    if (value == NULL) return v;
+    v.dtype = value->type.dtype;
+    v.rank = value->type.shape.rank;
+    hn_shape_is_const(&value->type.shape, v.dims);
+    return v;
+}
+
+static hone_status add_buffer(hn_lower *L, const hn_buffer *b, int *out, hn_error *err) {
+    hn_plan *p = L->plan;
+    if (p->n_buffers == L->cap_buffers) {
+        int cap = L->cap_buffers * 2 + 64;
+        hn_buffer *more = hn_arena_array(&p->arena, (size_t)cap, sizeof *more);
+        if (more == NULL) return HN_NOMEM(err);
+        if (p->n_buffers > 0) memcpy(more, p->buffers, (size_t)p->n_buffers * sizeof *more);
+        p->buffers = more;
+        L->cap_buffers = cap;
+    }
+    p->buffers[p->n_buffers] = *b;
+    p->buffers[p->n_buffers].inside = -1;
+    *out = p->n_buffers++;
+    return HONE_OK;
+}
+
+static void dense_strides(hn_view *v, const int *order) {
+    int64_t stride = 1;
+    for (int k = v->rank - 1; k >= 0; k--) {
+        int axis = order != NULL ? order[k] : k;
+        v->strides[axis] = stride;
+        stride *= v->dims[axis] > 0 ? v->dims[axis] : 1;
+    }
+}
+
+hone_status hn_lower_place(hn_lower *L, hn_view *v, const int *order, hn_error *err) {
+    size_t bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
+    HN_CHECK(err, bytes != SIZE_MAX, HONE_E_LIMIT, "a value is larger than memory can be");
+    dense_strides(v, order);
+    v->offset = 0;
+    return add_buffer(L, &(hn_buffer){.kind = HN_BUFFER_SLAB, .bytes = bytes}, &v->buffer, err);
+}
+
+void hn_lower_order(const hn_view *like, int *order) {
+    for (int i = 0; i < like->rank; i++) {
+        int k = i;
+        for (; k > 0; k--) {
+            int a = order[k - 1];
+            /* Axes of one element say nothing: they stay where they are. */
+            if (like->dims[a] == 1 || like->dims[i] == 1 || like->strides[a] >= like->strides[i])
+                break;
+            order[k] = a;
+        }
+        order[k] = i;
+    }
+}
+
+void hn_lower_order_channels_last(int rank, int *order) {
+    order[0] = 0;
+    for (int i = 1; i + 1 < rank; i++) order[i] = i + 1;
+    if (rank > 1) order[rank - 1] = 1;
+}
+
+void hn_lower_set(hn_lower *L, const hn_node *n, int i, const hn_view *v, hn_step *maker) {
+    const hn_value *value = hn_node_output(n, i);
+    if (value == NULL) return;
+    L->views[value->id] = *v;
+    L->known[value->id] = true;
+    L->makers[value->id] = maker;
+}
+
+hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i, const hn_family *family) {
+    const hn_value *v = hn_node_input(n, i);
+    if (v == NULL || v->n_uses != 1 || !L->known[v->id]) return NULL;
+    hn_step *s = L->makers[v->id];
+    return s != NULL && s->family == family ? s : NULL;
+}
+
+/* ---- other layouts ---- */
+
+static hone_status in_order(hn_lower *L, const hn_node *n, hn_view *v, const int *order,
+                            hn_error *err) {
+    hn_view wanted = *v;
+    dense_strides(&wanted, order);
+    for (const hn_variant *x = L->variants; x != NULL; x = x->next) {
+        if (!hn_view_same_place(&x->of, v)) continue;
+        hn_view is = x->is;
+        is.buffer = wanted.buffer;
+        is.offset = wanted.offset;
+        if (!hn_view_same_place(&is, &wanted)) continue;
+        *v = x->is;
+        return HONE_OK;
+    }
+    hn_variant *x = hn_arena_zero(&L->plan->arena, sizeof *x);
+    if (x == NULL) return HN_NOMEM(err);
+    x->of = *v;
+    x->is = *v;
+    HN_TRY(hn_lower_place(L, &x->is, order, err));
+    HN_TRY(hn_lower_copy(L, n, v, &x->is, err));
+    x->next = L->variants;
+    L->variants = x;
+    *v = x->is;
+    return HONE_OK;
+}
+
+hone_status hn_lower_dense(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err) {
+    if (hn_view_is_dense(v)) return HONE_OK;
+    return in_order(L, n, v, NULL, err);
+}
+
+hone_status hn_lower_channels_last(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err) {
+    if (v->strides[1] == 1 || v->dims[1] == 1) {
+        bool forward = true;
+        for (int i = 0; i < v->rank; i++) forward &= v->strides[i] >= 0;
+        if (forward) return HONE_OK;
+    }
+    int order[HONE_MAX_RANK];
+    hn_lower_order_channels_last(v->rank, order);
+    return in_order(L, n, v, order, err);
+}
+
+hone_status hn_lower_copy(hn_lower *L, const hn_node *n, const hn_view *src, const hn_view *dst,
+                          hn_error *err) {
+    hn_copy p;
+    int bits = hone_dtype_bits(src->dtype);
+    HN_CHECK(err, bits % 8 == 0 && bits > 0, HONE_E_UNSUPPORTED, "%s cannot be copied in pieces",
+             hone_dtype_name(src->dtype));
+    hn_copy_init(&p, (size_t)bits / 8, src->rank, src->dims, src->strides, dst->strides);
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_copy_family, &p, sizeof p, &s, err));
+    s->label = "copy";
+    s->bytes = 2.0 * (double)hn_view_count(src) * bits / 8;
+    hn_step_reads(s, HN_COPY_SRC, src);
+    hn_step_writes(s, HN_COPY_DST, dst);
+    return HONE_OK;
+}
+
+/* ---- steps ---- */
+
+static hone_status add_step(hn_lower *L, hn_step *s, hn_error *err) {
+    hn_plan *p = L->plan;
+    if (p->n_steps == L->cap_steps) {
+        int cap = L->cap_steps * 2 + 64;
+        hn_step **more = hn_arena_array(&p->arena, (size_t)cap, sizeof *more);
+        if (more == NULL) return HN_NOMEM(err);
+        if (p->n_steps > 0) memcpy(more, p->steps, (size_t)p->n_steps * sizeof *more);
+        p->steps = more;
+        L->cap_steps = cap;
+    }
+    p->steps[p->n_steps++] = s;
+    return HONE_OK;
+}
+
+static hone_status new_step(hn_lower *L, const hn_node *n, hn_step **out, hn_error *err) {
+    hn_step *s = hn_arena_zero(&L->plan->arena, sizeof *s);
+    if (s == NULL) return HN_NOMEM(err);
+    s->node = n;
+    s->label = n != NULL ? n->op_type : "copy";
+    for (int i = 0; i < HN_MAX_OPERANDS; i++) s->operands[i].buffer = -1;
+    HN_TRY(add_step(L, s, err));
+    *out = s;
+    return HONE_OK;
+}
+
+hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family,
+                          const void *problem, size_t problem_bytes, hn_step **out, hn_error *err) {
+    void *copy = hn_arena_alloc(&L->plan->arena, problem_bytes);
+    if (copy == NULL) return HN_NOMEM(err);
+    memcpy(copy, problem, problem_bytes);
+    HN_TRY(new_step(L, n, out, err));
+    (*out)->family = family;
+    (*out)->problem = copy;
+    return HONE_OK;
+}
+
+static void set_operand(hn_step *s, int i, const hn_view *v) {
+    s->operands[i] =
+        (hn_operand){v->buffer, (size_t)(v->offset * hone_dtype_bits(v->dtype) / 8)};
+    if (i >= s->n_operands) s->n_operands = i + 1;
+}
+
+void hn_step_reads(hn_step *s, int i, const hn_view *v) { set_operand(s, i, v); }
+
+void hn_step_writes(hn_step *s, int i, const hn_view *v) {
+    set_operand(s, i, v);
+    s->writes |= 1u << i;
+}
+
+/* Kernels read constants through pointers to their type, which a file does not promise. */
+static hone_status constant_buffer(hn_lower *L, const hn_tensor *t, int *out, hn_error *err) {
+    for (int i = 0; i < L->plan->n_buffers; i++) {
+        if (L->plan->buffers[i].tensor != t) continue;
+        *out = i;
+        return HONE_OK;
+    }
+    return add_buffer(
+        L, &(hn_buffer){.kind = HN_BUFFER_CONSTANT, .tensor = t, .bytes = t->bytes}, out, err);
+}
+
+hone_status hn_step_constant(hn_lower *L, hn_step *s, int i, const hn_tensor *t, hn_error *err) {
+    int buffer;
+    HN_TRY(constant_buffer(L, t, &buffer, err));
+    s->operands[i] = (hn_operand){buffer, 0};
+    if (i >= s->n_operands) s->n_operands = i + 1;
+    return HONE_OK;
+}
+
+void hn_lower_move_last(hn_lower *L, hn_step *s) {
+    hn_plan *p = L->plan;
+    int i = p->n_steps - 1;
+    while (p->steps[i] != s) i--;
+    for (; i + 1 < p->n_steps; i++) p->steps[i] = p->steps[i + 1];
+    p->steps[i] = s;
+}
+
+hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *err) {
+    size_t bytes = strlen(s->label) + strlen(n->op_type) + 2;
+    char *label = hn_arena_alloc(&L->plan->arena, bytes);
+    if (label == NULL) return HN_NOMEM(err);
+    strcat(strcat(strcpy(label, s->label), "+"), n->op_type);
+    s->label = label;
+    s->node = n;
+    return HONE_OK;
+}
+
+hone_status hn_lower_floats(hn_lower *L, int64_t n, hn_tensor **out, hn_error *err) {
+    hn_tensor *t = hn_arena_zero(&L->plan->arena, sizeof *t);
+    float *data = hn_arena_array(&L->plan->arena, (size_t)n, sizeof *data);
+    if (t == NULL || data == NULL) return HN_NOMEM(err);
+    atomic_init(&t->refs, 1);
+    t->alloc = L->alloc;
+    t->dtype = HONE_DTYPE_F32;
+    t->rank = 1;
+    t->dims[0] = t->n = n;
+    t->bytes = (size_t)n * sizeof *data;
+    t->data = data;
+    *out = t;
+    return HONE_OK;
+}
+
+/* ---- the walk ---- */
+
+static hone_status lower_reference(hn_lower *L, const hn_node *n, hn_error *err) {
+    hn_step *s;
+    hn_view *in = hn_arena_array(&L->plan->arena, (size_t)n->n_inputs, sizeof *in);
+    hn_view *out = hn_arena_array(&L->plan->arena, (size_t)n->n_outputs, sizeof *out);
+    if (in == NULL || out == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n->n_inputs; i++) {
+        in[i] = hn_lower_in(L, n, i);
+        if (in[i].buffer >= 0) HN_TRY(hn_lower_dense(L, n, &in[i], err));
+    }
+    for (int i = 0; i < n->n_outputs; i++) {
+        out[i] = hn_lower_out(n, i);
+        if (n->outputs[i] != NULL) HN_TRY(hn_lower_place(L, &out[i], NULL, err));
+    }
+    HN_TRY(new_step(L, n, &s, err));
+    s->n_in = n->n_inputs;
+    s->n_out = n->n_outputs;
+    s->in = in;
+    s->out = out;
+    for (int i = 0; i < n->n_outputs; i++) hn_lower_set(L, n, i, &out[i], NULL);
+    return HONE_OK;
+}
+
+static hone_status lower_node(hn_lower *L, const hn_node *n, hn_error *err) {
+    hn_lowering *lower = lowering_of(n->op);
+    bool done = lower != NULL;
+    L->why = "no kernel of its own";
+    if (lower != NULL) HN_TRY(lower(L, n, &done, err));
+    if (done) return HONE_OK;
+    char label[320];
+    hn_log(HONE_LOG_DEBUG, "%s: runs as the reference (%s)", hn_node_label(n, label, sizeof label),
+           L->why);
+    return lower_reference(L, n, err);
+}
+
+/* Views of the inputs and constants. */
+static hone_status lower_sources(hn_lower *L, hn_error *err) {
+    const hn_graph *g = L->graph;
+    for (int i = 0; i < g->n_inputs; i++) {
+        const hn_value *v = g->inputs[i];
+        hn_view view = {.dtype = v->type.dtype, .rank = v->type.shape.rank, .buffer = -1};
+        if (v->constant == NULL) {
+            hn_shape_is_const(&v->type.shape, view.dims);
+            dense_strides(&view, NULL);
+            hn_buffer b = {.kind = HN_BUFFER_INPUT, .index = i};
+            b.bytes = hone_value_bytes(view.dtype, view.rank, view.dims);
+            HN_TRY(add_buffer(L, &b, &view.buffer, err));
+            L->views[v->id] = view;
+            L->known[v->id] = true;
+        }
+        L->plan->inputs[i] = view;
+    }
+    for (int i = 0; i < g->n_values; i++) {
+        const hn_value *v = g->values[i];
+        if (v->dead || v->constant == NULL) continue;
+        hn_view view = {.dtype = v->constant->dtype, .rank = v->constant->rank};
+        memcpy(view.dims, v->constant->dims, sizeof view.dims);
+        dense_strides(&view, NULL);
+        HN_TRY(constant_buffer(L, v->constant, &view.buffer, err));
+        L->views[v->id] = view;
+        L->known[v->id] = true;
+    }
+    return HONE_OK;
+}
+
+/* Every output ends in a buffer of its own, dense. */
+static hone_status lower_outputs(hn_lower *L, hn_error *err) {
+    const hn_graph *g = L->graph;
+    for (int i = 0; i < g->n_outputs; i++) {
+        const hn_value *v = g->outputs[i].value;
+        hn_view view = L->views[v->id];
+        hn_buffer *b = &L->plan->buffers[view.buffer];
+        size_t bytes = hone_value_bytes(view.dtype, view.rank, view.dims);
+        if (b->kind != HN_BUFFER_SLAB || view.offset != 0 || b->bytes != bytes ||
+            !hn_view_is_dense(&view)) {
+            hn_view copy = view;
+            HN_TRY(hn_lower_place(L, &copy, NULL, err));
+            HN_TRY(hn_lower_copy(L, v->producer, &view, &copy, err));
+            view = copy;
+            b = &L->plan->buffers[view.buffer];
+        }
+        b->kind = HN_BUFFER_OUTPUT;
+        b->index = i;
+        L->plan->outputs[i] = view;
+    }
+    return HONE_OK;
+}
+
+hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
+    HN_TRY(lower_sources(L, err));
+    for (const hn_node *n = L->graph->first; n != NULL; n = n->next)
+        HN_TRY(lower_node(L, n, err));
+    return lower_outputs(L, err);
+}

@@ -1,0 +1,111 @@
+/* Lowering: from nodes of a graph whose shapes are all numbers to steps.
+ *
+ * Nodes are taken in order. Each operator that has a row in lowerings.def is handed to its function,
+ * which adds steps, or makes its outputs views of what is there already, or declines with a reason;
+ * then, and where there is no row, the operator's reference becomes a step.
+ *
+ * Steps grow backwards: the lowering of an Add or a Relu looks at the step that made its input
+ * (hn_lower_maker), and if nothing else wants that value and the kernel can do it on the way out,
+ * the step takes the node in. A step may then have to move behind the one that makes its other
+ * operand (hn_lower_move_last).
+ *
+ * Layouts are views' strides. A lowering says which strides it takes; hn_lower_dense and
+ * hn_lower_channels_last insert the copy where a view does not fit, and remember it, so that a value
+ * is copied into a layout once.
+ */
+#ifndef HN_ENGINE_LOWER_H
+#define HN_ENGINE_LOWER_H
+
+#include "engine/plan.h"
+#include "ops/op.h"
+
+/* A copy of a value in another layout. */
+typedef struct hn_variant hn_variant;
+struct hn_variant {
+    hn_view of, is;
+    hn_variant *next;
+};
+
+typedef struct hn_lower {
+    hn_plan *plan;
+    const hn_graph *graph;
+    hn_allocator *alloc; /* for what lives no longer than the lowering */
+    hn_isa isa;
+    int lanes;
+    hn_view *views;    /* by id of the graph's values */
+    bool *known;       /* by id: views[id] is set */
+    hn_step **makers;  /* by id: the step that made exactly this value, or NULL */
+    hn_variant *variants;
+    int cap_steps, cap_buffers;
+    const char *why; /* set by a lowering that declines */
+} hn_lower;
+
+/* Lowers node n; *done false: declined, and L is as it was. */
+typedef hone_status hn_lowering(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
+
+/* Lowers the whole graph into L->plan->steps. */
+hone_status hn_lower_graph(hn_lower *L, hn_error *err);
+/* Whether the operator has a lowering of its own. */
+bool hn_lower_has(const hn_op_def *op);
+
+/* ---- values ---- */
+
+/* The view of input i; buffer -1 when it is absent. */
+hn_view hn_lower_in(const hn_lower *L, const hn_node *n, int i);
+/* The contents of input i when it is a constant, else NULL. */
+const hn_tensor *hn_lower_constant(const hn_node *n, int i);
+/* Output i as its type says, in no buffer yet (buffer -1, strides 0). */
+hn_view hn_lower_out(const hn_node *n, int i);
+/* v in a new buffer of the slab, dense, its axes from the outermost to the innermost as in `order`
+ * (NULL: as they come). */
+hone_status hn_lower_place(hn_lower *L, hn_view *v, const int *order, hn_error *err);
+/* The order that makes a dense view run as `like` does: by falling strides. */
+void hn_lower_order(const hn_view *like, int *order);
+/* Axis 1 innermost: what convolutions and pools work on. */
+void hn_lower_order_channels_last(int rank, int *order);
+/* Says where output i of n is. maker: the step that computed it and nothing else, or NULL. */
+void hn_lower_set(hn_lower *L, const hn_node *n, int i, const hn_view *v, hn_step *maker);
+/* The step that made input i of n, when n is all that uses the value and the step is of that
+ * family; else NULL. */
+hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i, const hn_family *family);
+
+/* v itself when its elements are adjacent in order of its axes, else a copy that is. */
+hone_status hn_lower_dense(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err);
+/* v itself when channels (axis 1) are adjacent, else a dense copy with axis 1 innermost. */
+hone_status hn_lower_channels_last(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err);
+/* A step that copies src to dst, which has the same dims. */
+hone_status hn_lower_copy(hn_lower *L, const hn_node *n, const hn_view *src, const hn_view *dst,
+                          hn_error *err);
+
+int64_t hn_view_count(const hn_view *v);
+bool hn_view_is_dense(const hn_view *v);
+bool hn_view_same_place(const hn_view *a, const hn_view *b); /* equal in everything */
+/* v as if it had these dims (same count), without moving anything. False: its strides do not allow
+ * it. */
+bool hn_view_reshape(const hn_view *v, int rank, const int64_t *dims, hn_view *out);
+
+/* ---- steps ---- */
+
+/* A step of that family, its problem copied. Its kernel is chosen when the lowering is done. */
+hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family,
+                          const void *problem, size_t problem_bytes, hn_step **out, hn_error *err);
+/* Operand i of the step is at the view's offset. */
+void hn_step_reads(hn_step *s, int i, const hn_view *v);
+void hn_step_writes(hn_step *s, int i, const hn_view *v);
+/* Constant operand i: the tensor's contents as they are. */
+hone_status hn_step_constant(hn_lower *L, hn_step *s, int i, const hn_tensor *t, hn_error *err);
+/* Puts the step behind all others. */
+void hn_lower_move_last(hn_lower *L, hn_step *s);
+/* The step has taken in node n too. */
+hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *err);
+/* A constant f32 vector of the plan's own, n floats set to 0. */
+hone_status hn_lower_floats(hn_lower *L, int64_t n, hn_tensor **out, hn_error *err);
+
+#define HN_DECLINE(L, reason)     \
+    do {                          \
+        (L)->why = (reason);      \
+        *done = false;            \
+        return HONE_OK;           \
+    } while (0)
+
+#endif

@@ -1,0 +1,94 @@
+/* Plans: exactly how one machine computes one graph at one set of shapes.
+ *
+ * A plan is a list of steps. A step is a kernel with its problem and the places of its operands, or,
+ * where no kernel serves, an operator's reference. Places are views of buffers; a buffer is a piece
+ * of the slab, an input or output of the caller's, a constant, or packed weights:
+ *
+ *   value of the graph ──▶ view {buffer, offset, dims, strides} ──▶ buffer ──▶ address
+ *
+ * Several values may be views of one buffer: a transpose, a slice or a reshape that changes no byte
+ * is no step at all. Buffers of the slab share its bytes when their lives do not meet (memory.h).
+ *
+ * A plan is made once and never changes; what a run writes to is in its context (run.c).
+ */
+#ifndef HN_ENGINE_PLAN_H
+#define HN_ENGINE_PLAN_H
+
+#include "ir/ir.h"
+#include "kernels/kernel.h"
+
+typedef enum hn_buffer_kind {
+    HN_BUFFER_SLAB,
+    HN_BUFFER_INPUT,    /* index: of the graph's inputs */
+    HN_BUFFER_OUTPUT,   /* index: of the graph's outputs */
+    HN_BUFFER_CONSTANT, /* tensor */
+    HN_BUFFER_PACKED,   /* index: into the plan's weights */
+} hn_buffer_kind;
+
+typedef struct hn_buffer {
+    hn_buffer_kind kind;
+    int index;
+    const hn_tensor *tensor;
+    size_t bytes;
+    int first, last;  /* steps between which it is alive; first > last: never */
+    int inside;       /* the buffer it is a part of, or -1 */
+    size_t offset;    /* in the slab */
+} hn_buffer;
+
+/* Element [i0, i1, ...] lies at offset + sum of i*stride, counted in elements of the buffer. */
+typedef struct hn_view {
+    int buffer; /* -1: none */
+    hone_dtype dtype;
+    int rank;
+    int64_t offset;
+    int64_t dims[HONE_MAX_RANK], strides[HONE_MAX_RANK];
+} hn_view;
+
+typedef struct hn_operand {
+    int buffer; /* -1: absent */
+    size_t offset; /* in bytes */
+} hn_operand;
+
+/* The most operands a step may have. */
+#define HN_MAX_OPERANDS 12
+
+typedef struct hn_step {
+    const hn_family *family; /* NULL: the reference of `node` */
+    const hn_kernel *kernel;
+    void *problem;
+    const hn_node *node; /* the last of the nodes it computes */
+    const char *label;   /* "Conv+Add+Clip" */
+    int n_operands;
+    uint32_t writes; /* bit i: operand i is written */
+    hn_operand operands[HN_MAX_OPERANDS];
+    hn_work work;
+    bool alone;       /* too little work to wake other threads for */
+    double flops;     /* of the arithmetic asked for; 0: not counted */
+    double bytes;     /* read and written */
+    /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
+    int n_in, n_out;
+    hn_view *in, *out;
+} hn_step;
+
+typedef struct hn_weights hn_weights; /* weights.h */
+typedef struct hn_packed hn_packed;
+
+typedef struct hn_plan {
+    hn_arena arena;
+    hn_model *model; /* the graph at these shapes; constants are shared */
+    int n_steps;
+    hn_step **steps;
+    int n_buffers;
+    hn_buffer *buffers;
+    hn_view *inputs;  /* by index of the graph's inputs; buffer -1: a constant, or not used */
+    hn_view *outputs; /* dense */
+    int n_packed;
+    hn_packed **packed;
+    hn_weights *weights;
+    size_t slab_bytes;    /* activations */
+    size_t scratch_bytes; /* shared workspace and that of all lanes */
+    size_t lane_offset, lane_bytes;
+    int lanes;
+} hn_plan;
+
+#endif

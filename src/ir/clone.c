@@ -1,0 +1,187 @@
+/* A copy of a model that shares its constants. What a file needs and a computation does not (docs,
+ * metadata, how nodes stood in the file) is left behind, and so are the types of everything but the
+ * graph's inputs: inference finds them again. */
+#include <string.h>
+
+#include "ir/ir.h"
+
+/* The copies made so far of one graph's values; frames nest as the graphs do. */
+typedef struct frame frame;
+struct frame {
+    const hn_graph *from;
+    hn_graph *to;
+    hn_value **copies; /* by id of the original */
+    const frame *parent;
+};
+
+typedef struct copier {
+    hn_model *to;
+    hn_arena scratch;
+} copier;
+
+static hn_value *copy_of(const frame *f, const hn_value *v) {
+    if (v == NULL) return NULL;
+    while (f->from != v->graph) f = f->parent;
+    return f->copies[v->id];
+}
+
+static hn_shape copy_shape(hn_dims *t, const hn_shape *s) {
+    hn_shape out = {.rank = s->rank};
+    for (int i = 0; i < s->rank; i++) {
+        int64_t v;
+        const char *name;
+        if (hn_dim_is_const(s->dim[i], &v))
+            out.dim[i] = hn_dim_const(t, v);
+        else if (!hn_dim_is_fresh(s->dim[i]) && hn_dim_is_symbol(s->dim[i], &name))
+            out.dim[i] = hn_dim_symbol(t, name);
+        else
+            out.dim[i] = hn_dim_fresh(t, -1);
+    }
+    return out;
+}
+
+static hone_status copy_value(const frame *f, const hn_value *v, hn_value **out, hn_error *err) {
+    HN_TRY(hn_value_create(out, f->to, v->name, NULL, err));
+    if (v->constant != NULL) hn_value_set_constant(*out, hn_tensor_ref(v->constant));
+    f->copies[v->id] = *out;
+    return HONE_OK;
+}
+
+static hone_status copy_graph(copier *c, const hn_graph *from, const frame *parent, hn_node *owner,
+                              hn_graph **out, hn_error *err);
+
+static hone_status copy_graphs(copier *c, const frame *f, const hn_attr *a, hn_attr *b, hn_node *n,
+                               hn_error *err) {
+    if (a->type == HN_ATTR_GRAPH) return copy_graph(c, a->u.graph, f, n, &b->u.graph, err);
+    b->u.graphs = hn_arena_array(&c->to->arena, (size_t)a->n, sizeof *b->u.graphs);
+    if (b->u.graphs == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < a->n; i++)
+        HN_TRY(copy_graph(c, a->u.graphs[i], f, n, &b->u.graphs[i], err));
+    return HONE_OK;
+}
+
+static hone_status copy_array(hn_arena *arena, const void *from, int n, size_t size,
+                              const void *out, hn_error *err) {
+    void *to = hn_arena_array(arena, (size_t)n, size);
+    if (to == NULL) return HN_NOMEM(err);
+    if (n > 0) memcpy(to, from, (size_t)n * size);
+    memcpy((void *)out, &to, sizeof to);
+    return HONE_OK;
+}
+
+static hone_status copy_text(hn_arena *arena, hn_str from, hn_str *to, hn_error *err) {
+    to->p = hn_arena_strndup(arena, from.p, from.n);
+    to->n = from.n;
+    return to->p != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status copy_texts(hn_arena *arena, const hn_attr *a, hn_attr *b, hn_error *err) {
+    hn_str *texts = hn_arena_array(arena, (size_t)a->n, sizeof *texts);
+    if (texts == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < a->n; i++) HN_TRY(copy_text(arena, a->u.strings[i], &texts[i], err));
+    b->u.strings = texts;
+    return HONE_OK;
+}
+
+static hone_status copy_attr(copier *c, const frame *f, const hn_attr *a, hn_node *n,
+                             hn_error *err) {
+    hn_arena *arena = &c->to->arena;
+    hn_attr *b;
+    /* No operator that runs has one. */
+    if (a->type == HN_ATTR_TYPE_PROTO || a->type == HN_ATTR_TYPE_PROTOS) return HONE_OK;
+    /* The type is set last: until then a failure leaves nothing to release. */
+    HN_TRY(hn_node_add_attr(&b, n, a->name, HN_ATTR_NONE, err));
+    switch (a->type) {
+        case HN_ATTR_STRING: HN_TRY(copy_text(arena, a->u.s, &b->u.s, err)); break;
+        case HN_ATTR_STRINGS: HN_TRY(copy_texts(arena, a, b, err)); break;
+        case HN_ATTR_FLOATS:
+            HN_TRY(copy_array(arena, a->u.floats, a->n, sizeof(float), &b->u.floats, err));
+            break;
+        case HN_ATTR_INTS:
+            HN_TRY(copy_array(arena, a->u.ints, a->n, sizeof(int64_t), &b->u.ints, err));
+            break;
+        case HN_ATTR_TENSOR:
+        case HN_ATTR_SPARSE_TENSOR: b->u.tensor = hn_tensor_ref(a->u.tensor); break;
+        case HN_ATTR_TENSORS:
+        case HN_ATTR_SPARSE_TENSORS:
+            HN_TRY(copy_array(arena, a->u.tensors, a->n, sizeof(hn_tensor *), &b->u.tensors, err));
+            for (int i = 0; i < a->n; i++) hn_tensor_ref(b->u.tensors[i]);
+            break;
+        case HN_ATTR_GRAPH:
+        case HN_ATTR_GRAPHS: HN_TRY(copy_graphs(c, f, a, b, n, err)); break;
+        default: b->u = a->u; break;
+    }
+    b->type = a->type;
+    b->n = a->n;
+    return HONE_OK;
+}
+
+static hone_status copy_node(copier *c, const frame *f, const hn_node *from, hn_error *err) {
+    hn_node *n;
+    HN_TRY(hn_node_create(&n, f->to, from->domain, from->op_type, from->name, from->n_inputs,
+                          from->n_outputs, err));
+    hn_node_insert(n, NULL);
+    for (int i = 0; i < from->n_inputs; i++)
+        hn_node_set_input(n, i, copy_of(f, from->inputs[i].value));
+    for (const hn_attr *a = from->attrs; a != NULL; a = a->next) HN_TRY(copy_attr(c, f, a, n, err));
+    for (int i = 0; i < from->n_outputs; i++) {
+        hn_value *v;
+        if (from->outputs[i] == NULL) continue;
+        HN_TRY(copy_value(f, from->outputs[i], &v, err));
+        hn_node_set_output(n, i, v);
+    }
+    n->op = from->op;
+    n->opset = from->opset;
+    n->old = from->old;
+    return HONE_OK;
+}
+
+static hone_status copy_graph(copier *c, const hn_graph *from, const frame *parent, hn_node *owner,
+                              hn_graph **out, hn_error *err) {
+    hn_graph *g;
+    HN_TRY(hn_graph_create(&g, c->to, parent != NULL ? parent->to : NULL, err));
+    *out = g;
+    g->owner = owner;
+    g->name = hn_arena_strdup(&c->to->arena, from->name);
+    frame f = {.from = from, .to = g, .parent = parent};
+    f.copies = hn_arena_array(&c->scratch, (size_t)from->n_values, sizeof *f.copies);
+    if (g->name == NULL || f.copies == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < from->n_inputs; i++) {
+        hn_value *v;
+        const hn_type *t = &from->inputs[i]->type;
+        HN_TRY(copy_value(&f, from->inputs[i], &v, err));
+        v->type.kind = t->kind;
+        v->type.dtype = t->dtype;
+        v->type.shape = copy_shape(&c->to->dims, &t->shape);
+        HN_TRY(hn_graph_add_input(g, v, err));
+    }
+    for (int i = 0; i < from->n_values; i++) {
+        const hn_value *v = from->values[i];
+        hn_value *copy;
+        if (v->dead || v->constant == NULL || v->is_input) continue;
+        HN_TRY(copy_value(&f, v, &copy, err));
+    }
+    for (const hn_node *n = from->first; n != NULL; n = n->next) HN_TRY(copy_node(c, &f, n, err));
+    for (int i = 0; i < from->n_outputs; i++)
+        HN_TRY(hn_graph_add_output(g, copy_of(&f, from->outputs[i].value), err));
+    return HONE_OK;
+}
+
+hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err) {
+    copier c = {0};
+    hn_graph *g;
+    hone_status status;
+    HN_TRY(hn_model_create(&c.to, alloc, err));
+    hn_arena_init(&c.scratch, alloc, HN_MEM_MODEL);
+    c.to->ir_version = m->ir_version;
+    for (int i = 0; i < m->n_opsets; i++)
+        HN_TRY_GOTO(hn_model_set_opset(c.to, m->opsets[i].domain, m->opsets[i].version, err));
+    HN_TRY_GOTO(copy_graph(&c, m->graph, NULL, NULL, &g, err));
+    hn_arena_deinit(&c.scratch);
+    *out = c.to;
+    return HONE_OK;
+fail:
+    hn_arena_deinit(&c.scratch);
+    hn_model_destroy(c.to);
+    return status;
+}
