@@ -328,13 +328,16 @@ typedef struct hone_session hone_session;
 
 typedef struct hone_session_options {
     uint32_t size;
-    const char *backend; /* "reference": the plain executor */
+    const char *backend; /* "cpu" (the default), or "reference": the plain executor */
     int threads;         /* 0: HONE_THREADS, or the physical cores this process may use */
     size_t max_memory;   /* bytes a run may take; 0: what the machine or container allows */
     uint64_t seed;       /* of random operators without a seed of their own */
-    /* Called between nodes; returning false ends the run with HONE_E_LIMIT. May be NULL. */
+    /* Called now and then; returning false ends the run with HONE_E_LIMIT. May be NULL. */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
+    /* The most of the CPU's instruction sets that may be used: "avx512", "neon", "portable" ...
+     * NULL: all of them, or what HONE_ISA says. */
+    const char *isa;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 

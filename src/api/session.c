@@ -3,8 +3,10 @@
 
 #include "api/api.h"
 #include "base/clock.h"
+#include "base/isa.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "engine/engine.h"
 #include "measure/accuracy.h"
 #include "ops/eval.h"
 
@@ -12,6 +14,7 @@ struct hone_session {
     hone_model *model;
     hn_allocator alloc;
     hn_pool *pool;
+    hn_engine *engine; /* NULL: the reference backend */
     hone_session_options o;
 };
 
@@ -54,7 +57,7 @@ static void give_pool(hn_pool *pool) {
 /* ---- sessions ---- */
 
 void hone_session_options_init(hone_session_options *o) {
-    *o = (hone_session_options){.size = sizeof *o, .backend = "reference", .seed = 1};
+    *o = (hone_session_options){.size = sizeof *o, .backend = "cpu", .seed = 1};
 }
 
 hone_status hone_session_create(hone_session **out, hone_model *model,
@@ -62,8 +65,12 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     hone_session_options o;
     hone_session_options_init(&o);
     if (options != NULL) HN_TAKE_OPTIONS(o, options);
-    HN_CHECK(err, o.backend != NULL && strcmp(o.backend, "reference") == 0, HONE_E_UNSUPPORTED,
-             "there is no backend '%s'; there is: reference", o.backend != NULL ? o.backend : "");
+    const char *backend = o.backend != NULL ? o.backend : "";
+    bool cpu = strcmp(backend, "cpu") == 0;
+    HN_CHECK(err, cpu || strcmp(backend, "reference") == 0, HONE_E_UNSUPPORTED,
+             "there is no backend '%s'; there are: cpu, reference", backend);
+    hn_isa isa = hn_isa_available();
+    if (o.isa != NULL) HN_TRY(hn_isa_limit(isa, o.isa, &isa, err));
     HN_CHECK(err, o.threads >= 0 && o.threads <= HN_THREADS_MAX, HONE_E_ARG,
              "%d threads were asked for, expected 0 to %d", o.threads, HN_THREADS_MAX);
     HN_TRY(hn_graph_runnable(model->ir->graph, err));
@@ -72,19 +79,27 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     hn_allocator_init(&s->alloc);
     s->alloc.limit = o.max_memory != 0 ? o.max_memory : hn_cpu_memory();
     s->o = o;
-    hone_status status = take_pool(&s->pool, o.threads, err);
-    if (status != HONE_OK) {
-        hn_free(hn_allocator_default(), s);
-        return status;
-    }
     s->model = model;
     atomic_fetch_add(&model->refs, 1);
+    hone_status status = take_pool(&s->pool, o.threads, err);
+    hn_engine_options e = {.alloc = &s->alloc,
+                           .pool = s->pool,
+                           .isa = isa,
+                           .seed = o.seed,
+                           .keep_going = o.keep_going,
+                           .keep_going_ctx = o.keep_going_ctx};
+    if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
+    if (status != HONE_OK) {
+        hone_session_destroy(s);
+        return status;
+    }
     *out = s;
     return HONE_OK;
 }
 
 void hone_session_destroy(hone_session *s) {
     if (s == NULL) return;
+    hn_engine_destroy(s->engine);
     give_pool(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
@@ -97,18 +112,49 @@ hone_memory_use hone_session_memory(const hone_session *s) {
 
 /* ---- running ---- */
 
-/* One tensor per input of the graph, one reference per output; ctx is the session. */
-static hone_status run(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err) {
-    hone_session *s = ctx;
+static hone_status run_reference(hone_session *s, const hn_tensor *const *in, hn_tensor **out,
+                                 hn_error *err) {
     hn_exec_options o = {.alloc = &s->alloc,
                          .pool = s->pool,
                          .seed = s->o.seed,
                          .keep_going = s->o.keep_going,
                          .keep_going_ctx = s->o.keep_going_ctx};
-    hone_status status = hn_graph_run(s->model->ir->graph, &o, in, out, err);
+    return hn_graph_run(s->model->ir->graph, &o, in, out, err);
+}
+
+static hone_status within_memory(const hone_session *s, hone_status status, hn_error *err) {
     if (status == HONE_E_NOMEM && s->o.max_memory != 0)
         hn_error_context(err, "within %zu bytes", s->o.max_memory);
     return status;
+}
+
+/* Outputs as new tensors. */
+typedef struct made {
+    hone_session *s;
+    hn_tensor **out;
+} made;
+
+static hone_status make_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                               void **to, hn_error *err) {
+    made *m = ctx;
+    HN_TRY(hn_tensor_create(&m->out[i], &m->s->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
+    *to = m->out[i]->data;
+    return HONE_OK;
+}
+
+/* One tensor per input of the graph, one reference per output; ctx is the session. */
+static hone_status run(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err) {
+    hone_session *s = ctx;
+    if (s->engine == NULL) return within_memory(s, run_reference(s, in, out, err), err);
+    int n = s->model->ir->graph->n_outputs;
+    made m = {s, out};
+    for (int i = 0; i < n; i++) out[i] = NULL;
+    hone_status status = hn_engine_run(s->engine, in, make_output, &m, NULL, NULL, err);
+    for (int i = 0; i < n && status != HONE_OK; i++) {
+        hn_tensor_unref(out[i]);
+        out[i] = NULL;
+    }
+    return within_memory(s, status, err);
 }
 
 /* Symbols met so far in the inputs, with the sizes they were given. Those beyond the last slot go
@@ -187,7 +233,15 @@ static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, 
 typedef struct target {
     int output;  /* of the graph */
     void *block; /* memory for a value that came without; the caller's once the run has succeeded */
+    hone_value got;
 } target;
+
+typedef struct targets {
+    hn_allocator *alloc; /* whose limit also holds for memory handed out */
+    size_t n;
+    const hone_value *values;
+    target *to;
+} targets;
 
 static hone_status find_output(const hn_graph *g, const hone_value *v, target *to, hn_error *err) {
     HN_CHECK(err, v->name != NULL, HONE_E_ARG, "an output has no name");
@@ -196,46 +250,79 @@ static hone_status find_output(const hn_graph *g, const hone_value *v, target *t
     return HN_FAIL(err, HONE_E_NOT_FOUND, "the model has no output '%s'", v->name);
 }
 
-static hone_status make_room(const hn_tensor *t, const hone_value *v, target *to, hn_error *err) {
-    HN_CHECK(err, t->dtype != HONE_DTYPE_STRING, HONE_E_UNSUPPORTED,
+static hone_status make_room(hn_allocator *alloc, const hone_value *v, target *to, hone_dtype dtype,
+                             int rank, const int64_t *dims, hn_error *err) {
+    HN_CHECK(err, dtype != HONE_DTYPE_STRING, HONE_E_UNSUPPORTED,
              "output '%s' holds strings, which cannot be handed over", v->name);
-    HN_CHECK(err, v->data == NULL || v->bytes >= t->bytes, HONE_E_ARG,
-             "output '%s' takes %zu bytes, its buffer has %zu", v->name, t->bytes, v->bytes);
+    size_t bytes = hone_value_bytes(dtype, rank, dims);
+    HN_CHECK(err, v->data == NULL || v->bytes >= bytes, HONE_E_ARG,
+             "output '%s' takes %zu bytes, its buffer has %zu", v->name, bytes, v->bytes);
+    to->got = (hone_value){.dtype = dtype, .rank = rank, .data = v->data, .bytes = bytes};
+    memcpy(to->got.dims, dims, (size_t)rank * sizeof *dims);
     if (v->data != NULL) return HONE_OK;
-    to->block = hn_alloc(hn_allocator_default(), t->bytes, HN_MEM_DATA);
+    size_t live = atomic_load(&alloc->live);
+    if (alloc->limit == 0 || (live <= alloc->limit && bytes <= alloc->limit - live))
+        to->got.data = to->block = hn_alloc(hn_allocator_default(), bytes, HN_MEM_DATA);
     HN_CHECK(err, to->block != NULL, HONE_E_NOMEM, "out of memory (%zu bytes for output '%s')",
-             t->bytes, v->name);
+             bytes, v->name);
     return HONE_OK;
 }
 
-static void hand_over(const hn_tensor *t, const target *to, hone_value *v) {
-    if (to->block != NULL) v->data = v->owner = to->block;
-    if (t->bytes > 0) memcpy(v->data, t->data, t->bytes);
-    v->bytes = t->bytes;
-    v->dtype = t->dtype;
-    v->rank = t->rank;
-    memcpy(v->dims, t->dims, sizeof v->dims);
+/* Memory for output i of the graph: that of the first value that wants it. */
+static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                         void **to, hn_error *err) {
+    targets *t = ctx;
+    *to = NULL;
+    for (size_t k = 0; k < t->n; k++) {
+        if (t->to[k].output != i) continue;
+        HN_TRY(make_room(t->alloc, &t->values[k], &t->to[k], dtype, rank, dims, err));
+        if (*to == NULL) *to = t->to[k].got.data;
+    }
+    return HONE_OK;
 }
 
-/* tensors: room for one per input and output of the graph. Nothing is written to out before all
- * that can fail has been done. */
+static hone_status run_reference_to(hone_session *s, const hn_tensor *const *in,
+                                    hn_tensor **results, targets *t, hn_error *err) {
+    HN_TRY(run_reference(s, in, results, err));
+    for (int i = 0; i < s->model->ir->graph->n_outputs; i++) {
+        const hn_tensor *r = results[i];
+        void *to;
+        HN_TRY(place(t, i, r->dtype, r->rank, r->dims, &to, err));
+        if (to != NULL && r->bytes > 0) memcpy(to, r->data, r->bytes);
+    }
+    return HONE_OK;
+}
+
+/* tensors: room for one per input and output of the graph. */
 static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
                               hone_value *out, hn_tensor **tensors, target *to, hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
-    hn_tensor **results = tensors + g->n_inputs;
+    targets t = {&s->alloc, n_out, out, to};
     for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
     HN_TRY(bind_inputs(s, n_in, in, tensors, err));
-    HN_TRY(run(s, (const hn_tensor *const *)tensors, results, err));
-    hone_status status = HONE_OK;
-    for (size_t i = 0; i < n_out && status == HONE_OK; i++)
-        status = make_room(results[to[i].output], &out[i], &to[i], err);
+    const hn_tensor *const *given = (const hn_tensor *const *)tensors;
+    hone_status status = s->engine != NULL
+                             ? hn_engine_run(s->engine, given, place, &t, NULL, NULL, err)
+                             : run_reference_to(s, given, tensors + g->n_inputs, &t, err);
     for (size_t i = 0; i < n_out; i++) {
-        if (status == HONE_OK)
-            hand_over(results[to[i].output], &to[i], &out[i]);
-        else
+        if (status != HONE_OK) {
             hn_free(hn_allocator_default(), to[i].block);
+            continue;
+        }
+        /* An output asked for twice was computed into the first place. */
+        for (size_t k = 0; k < i; k++)
+            if (to[k].output == to[i].output && to[i].got.bytes > 0 &&
+                to[k].got.data != to[i].got.data) {
+                memcpy(to[i].got.data, to[k].got.data, to[i].got.bytes);
+                break;
+            }
     }
-    return status;
+    for (size_t i = 0; i < n_out && status == HONE_OK; i++) {
+        to[i].got.name = out[i].name;
+        to[i].got.owner = to[i].block != NULL ? to[i].block : out[i].owner;
+        out[i] = to[i].got;
+    }
+    return within_memory(s, status, err);
 }
 
 hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,

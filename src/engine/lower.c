@@ -86,13 +86,13 @@ bool hn_view_reshape(const hn_view *v, int rank, const int64_t *dims, hn_view *o
                 want *= dims[k++];
             }
         }
-        int64_t stride = 0;
-        bool started = false;
+        bool joined = false;
+        int64_t next = 0; /* the stride that makes the axis before one with it */
         for (int a = i - 1; a >= i0; a--) {
             if (v->dims[a] == 1) continue;
-            if (started && v->strides[a] != stride) return false;
-            if (!started) r.strides[0] = r.strides[0], stride = v->strides[a], started = true;
-            stride = v->strides[a] * v->dims[a];
+            if (joined && v->strides[a] != next) return false;
+            next = v->strides[a] * v->dims[a];
+            joined = true;
         }
         int64_t inner = 1;
         for (int a = i - 1; a >= i0; a--)
@@ -295,8 +295,7 @@ hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family
 }
 
 static void set_operand(hn_step *s, int i, const hn_view *v) {
-    s->operands[i] =
-        (hn_operand){v->buffer, (size_t)(v->offset * hone_dtype_bits(v->dtype) / 8)};
+    s->operands[i] = (hn_operand){v->buffer, (size_t)(v->offset * hone_dtype_bits(v->dtype) / 8)};
     if (i >= s->n_operands) s->n_operands = i + 1;
 }
 
@@ -314,8 +313,8 @@ static hone_status constant_buffer(hn_lower *L, const hn_tensor *t, int *out, hn
         *out = i;
         return HONE_OK;
     }
-    return add_buffer(
-        L, &(hn_buffer){.kind = HN_BUFFER_CONSTANT, .tensor = t, .bytes = t->bytes}, out, err);
+    return add_buffer(L, &(hn_buffer){.kind = HN_BUFFER_CONSTANT, .tensor = t, .bytes = t->bytes},
+                      out, err);
 }
 
 hone_status hn_step_constant(hn_lower *L, hn_step *s, int i, const hn_tensor *t, hn_error *err) {
@@ -450,7 +449,6 @@ static hone_status lower_outputs(hn_lower *L, hn_error *err) {
 
 hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_sources(L, err));
-    for (const hn_node *n = L->graph->first; n != NULL; n = n->next)
-        HN_TRY(lower_node(L, n, err));
+    for (const hn_node *n = L->graph->first; n != NULL; n = n->next) HN_TRY(lower_node(L, n, err));
     return lower_outputs(L, err);
 }

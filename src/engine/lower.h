@@ -1,8 +1,8 @@
 /* Lowering: from nodes of a graph whose shapes are all numbers to steps.
  *
- * Nodes are taken in order. Each operator that has a row in lowerings.def is handed to its function,
- * which adds steps, or makes its outputs views of what is there already, or declines with a reason;
- * then, and where there is no row, the operator's reference becomes a step.
+ * Nodes are taken in order. Each operator that has a row in lowerings.def is handed to its
+ * function, which adds steps, or makes its outputs views of what is there already, or declines with
+ * a reason; then, and where there is no row, the operator's reference becomes a step.
  *
  * Steps grow backwards: the lowering of an Add or a Relu looks at the step that made its input
  * (hn_lower_maker), and if nothing else wants that value and the kernel can do it on the way out,
@@ -10,8 +10,8 @@
  * operand (hn_lower_move_last).
  *
  * Layouts are views' strides. A lowering says which strides it takes; hn_lower_dense and
- * hn_lower_channels_last insert the copy where a view does not fit, and remember it, so that a value
- * is copied into a layout once.
+ * hn_lower_channels_last insert the copy where a view does not fit, and remember it, so that a
+ * value is copied into a layout once.
  */
 #ifndef HN_ENGINE_LOWER_H
 #define HN_ENGINE_LOWER_H
@@ -32,9 +32,9 @@ typedef struct hn_lower {
     hn_allocator *alloc; /* for what lives no longer than the lowering */
     hn_isa isa;
     int lanes;
-    hn_view *views;    /* by id of the graph's values */
-    bool *known;       /* by id: views[id] is set */
-    hn_step **makers;  /* by id: the step that made exactly this value, or NULL */
+    hn_view *views;   /* by id of the graph's values */
+    bool *known;      /* by id: views[id] is set */
+    hn_step **makers; /* by id: the step that made exactly this value, or NULL */
     hn_variant *variants;
     int cap_steps, cap_buffers;
     const char *why; /* set by a lowering that declines */
@@ -101,11 +101,11 @@ hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *
 /* A constant f32 vector of the plan's own, n floats set to 0. */
 hone_status hn_lower_floats(hn_lower *L, int64_t n, hn_tensor **out, hn_error *err);
 
-#define HN_DECLINE(L, reason)     \
-    do {                          \
-        (L)->why = (reason);      \
-        *done = false;            \
-        return HONE_OK;           \
+#define HN_DECLINE(L, reason) \
+    do {                      \
+        (L)->why = (reason);  \
+        *done = false;        \
+        return HONE_OK;       \
     } while (0)
 
 #endif

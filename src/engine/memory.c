@@ -34,8 +34,9 @@ hone_status hn_memory_plan(hn_piece *pieces, int n, bool share, hn_allocator *al
                            hn_error *err) {
     size_t sum = 0, end = 0;
     for (int i = 0; i < n; i++) {
-        HN_CHECK(err, pieces[i].bytes <= SIZE_MAX - HN_ALIGN &&
-                          hn_size_add(sum, round_up(pieces[i].bytes), &sum),
+        HN_CHECK(err,
+                 pieces[i].bytes <= SIZE_MAX - HN_ALIGN &&
+                     hn_size_add(sum, round_up(pieces[i].bytes), &sum),
                  HONE_E_LIMIT, "the activations together are larger than memory can be");
         pieces[i].offset = sum - round_up(pieces[i].bytes);
     }

@@ -1,8 +1,8 @@
 /* Plans: exactly how one machine computes one graph at one set of shapes.
  *
- * A plan is a list of steps. A step is a kernel with its problem and the places of its operands, or,
- * where no kernel serves, an operator's reference. Places are views of buffers; a buffer is a piece
- * of the slab, an input or output of the caller's, a constant, or packed weights:
+ * A plan is a list of steps. A step is a kernel with its problem and the places of its operands,
+ * or, where no kernel serves, an operator's reference. Places are views of buffers; a buffer is a
+ * piece of the slab, an input or output of the caller's, a constant, or packed weights:
  *
  *   value of the graph ──▶ view {buffer, offset, dims, strides} ──▶ buffer ──▶ address
  *
@@ -30,9 +30,9 @@ typedef struct hn_buffer {
     int index;
     const hn_tensor *tensor;
     size_t bytes;
-    int first, last;  /* steps between which it is alive; first > last: never */
-    int inside;       /* the buffer it is a part of, or -1 */
-    size_t offset;    /* in the slab */
+    int first, last; /* steps between which it is alive; first > last: never */
+    int inside;      /* the buffer it is a part of, or -1 */
+    size_t offset;   /* in the slab */
 } hn_buffer;
 
 /* Element [i0, i1, ...] lies at offset + sum of i*stride, counted in elements of the buffer. */
@@ -45,7 +45,7 @@ typedef struct hn_view {
 } hn_view;
 
 typedef struct hn_operand {
-    int buffer; /* -1: absent */
+    int buffer;    /* -1: absent */
     size_t offset; /* in bytes */
 } hn_operand;
 
@@ -62,9 +62,10 @@ typedef struct hn_step {
     uint32_t writes; /* bit i: operand i is written */
     hn_operand operands[HN_MAX_OPERANDS];
     hn_work work;
-    bool alone;       /* too little work to wake other threads for */
-    double flops;     /* of the arithmetic asked for; 0: not counted */
-    double bytes;     /* read and written */
+    int packed;   /* of the plan's packed weights, where the kernel packs */
+    bool alone;   /* too little work to wake other threads for */
+    double flops; /* of the arithmetic asked for; 0: not counted */
+    double bytes; /* read and written */
     /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
     int n_in, n_out;
     hn_view *in, *out;
@@ -85,6 +86,8 @@ typedef struct hn_plan {
     int n_packed;
     hn_packed **packed;
     hn_weights *weights;
+    int n_aligned; /* copies of constants whose place in the file has no alignment */
+    hn_tensor **aligned;
     size_t slab_bytes;    /* activations */
     size_t scratch_bytes; /* shared workspace and that of all lanes */
     size_t lane_offset, lane_bytes;

@@ -11,4 +11,4 @@ printf '1,2,3,7\n' >label.csv
 hone eval "$models/batch1.onnx" --data csv:label.csv
 hone eval "$models/unknown.onnx" --data csv:small.csv
 hone eval "$digits" --data synthetic:digits,n=3 --batch 0
-hone eval "$digits" --data synthetic:digits,n=3 --max-memory 1
+hone eval "$digits" --data synthetic:digits,n=1000 --batch 1000 --max-memory 1

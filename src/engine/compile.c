@@ -1,0 +1,235 @@
+/* From a graph with known shapes to a plan: lower, choose kernels, pack weights, settle lives,
+ * place buffers. */
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/engine.h"
+#include "engine/lower.h"
+#include "engine/memory.h"
+#include "engine/weights.h"
+#include "kernels/conv_f32/conv_f32.h"
+
+const char *hn_plan_refuses(const hn_graph *g) {
+    for (const hn_node *n = g->first; n != NULL; n = n->next) {
+        if (n->op == NULL || n->op->ref == NULL || n->old) return "an operator that cannot run";
+        if (n->op->traits & HN_DYNAMIC) return "sizes depend on contents";
+        for (int i = 0; i < n->n_inputs; i++) {
+            const hn_value *v = n->inputs[i].value;
+            if (v != NULL && v->constant != NULL && v->constant->data == NULL)
+                return "a sparse constant";
+        }
+        for (int i = 0; i < n->n_outputs; i++) {
+            const hn_value *v = n->outputs[i];
+            if (v == NULL) continue;
+            if (v->type.kind != HN_TYPE_TENSOR || hone_dtype_bits(v->type.dtype) == 0)
+                return "a value that is no tensor of numbers";
+            if (!hn_shape_is_const(&v->type.shape, NULL)) return "sizes depend on contents";
+        }
+    }
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i]->type.kind != HN_TYPE_TENSOR ||
+            hone_dtype_bits(g->inputs[i]->type.dtype) == 0)
+            return "an input that is no tensor of numbers";
+    for (int i = 0; i < g->n_outputs; i++) {
+        const hn_tensor *t = g->outputs[i].value->constant;
+        if (t != NULL && (t->data == NULL || t->dtype == HONE_DTYPE_STRING))
+            return "an output that is no tensor of numbers";
+    }
+    return NULL;
+}
+
+void hn_plan_destroy(hn_plan *p) {
+    if (p == NULL) return;
+    hn_allocator *alloc = p->arena.alloc;
+    hn_model_destroy(p->model);
+    for (int i = 0; i < p->n_aligned; i++) hn_tensor_unref(p->aligned[i]);
+    hn_arena_deinit(&p->arena);
+    hn_free(alloc, p);
+}
+
+/* ---- kernels and weights ---- */
+
+static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
+    const hn_step *s = ctx;
+    hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", s->label, s->family->name, k->name,
+           why);
+}
+
+/* A step this short is not worth waking another thread for: a hand-off takes about a microsecond,
+ * and these rates are far below what one core reaches. */
+static bool is_short(const hn_step *s) {
+    double us = s->flops / 20e3 + s->bytes / 10e3;
+    return (s->flops > 0 || s->bytes > 0) && us < 4;
+}
+
+static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
+    int cap = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        hn_step *s = p->steps[i];
+        if (s->family == NULL) continue;
+        s->kernel = hn_kernel_choose(s->family, how->isa, s->problem, passed_over, s);
+        s->kernel->work(s->problem, p->lanes, &s->work);
+        s->alone = is_short(s);
+        hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
+               s->kernel->name);
+        if (s->kernel->pack == NULL) continue;
+        /* The family's constant operand. */
+        hn_operand *w = &s->operands[HN_CONV_W];
+        hn_packed *packed;
+        HN_TRY(hn_weights_want(how->weights, s->kernel, s->problem, p->buffers[w->buffer].tensor,
+                               &packed, err));
+        if (p->n_packed == cap) {
+            cap = cap * 2 + 32;
+            hn_packed **more = hn_arena_array(&p->arena, (size_t)cap, sizeof *more);
+            if (more == NULL) return HN_NOMEM(err);
+            if (p->n_packed > 0) memcpy(more, p->packed, (size_t)p->n_packed * sizeof *more);
+            p->packed = more;
+        }
+        p->packed[p->n_packed] = packed;
+        s->packed = p->n_packed++;
+    }
+    return hn_weights_fill(how->weights, how->pool, err);
+}
+
+/* Packed operands get buffers of their own. */
+static hone_status bind_packed(hn_plan *p, hn_error *err) {
+    hn_buffer *all =
+        hn_arena_array(&p->arena, (size_t)p->n_buffers + (size_t)p->n_packed, sizeof *all);
+    if (all == NULL) return HN_NOMEM(err);
+    if (p->n_buffers > 0) memcpy(all, p->buffers, (size_t)p->n_buffers * sizeof *all);
+    p->buffers = all;
+    for (int i = 0; i < p->n_steps; i++) {
+        hn_step *s = p->steps[i];
+        if (s->family == NULL || s->kernel->pack == NULL) continue;
+        all[p->n_buffers] = (hn_buffer){.kind = HN_BUFFER_PACKED,
+                                        .index = s->packed,
+                                        .bytes = p->packed[s->packed]->bytes,
+                                        .inside = -1};
+        s->operands[HN_CONV_W] = (hn_operand){p->n_buffers++, 0};
+    }
+    return HONE_OK;
+}
+
+/* Constants that steps read as they are, in a file at any address. */
+static hone_status align_constants(hn_plan *p, hn_allocator *alloc, hn_error *err) {
+    p->aligned = hn_arena_array(&p->arena, (size_t)p->n_buffers, sizeof *p->aligned);
+    if (p->aligned == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < p->n_buffers; i++) {
+        hn_buffer *b = &p->buffers[i];
+        if (b->kind != HN_BUFFER_CONSTANT || b->first > b->last || hn_tensor_aligned(b->tensor))
+            continue;
+        hn_tensor *t;
+        HN_TRY(hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, b->tensor->dtype, b->tensor->rank,
+                                b->tensor->dims, err));
+        memcpy(t->data, b->tensor->data, t->bytes);
+        b->tensor = p->aligned[p->n_aligned++] = t;
+    }
+    return HONE_OK;
+}
+
+/* ---- lives ---- */
+
+static int root_of(const hn_plan *p, int buffer) {
+    while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
+    return buffer;
+}
+
+static void live(hn_plan *p, int buffer, int step) {
+    if (buffer < 0) return;
+    hn_buffer *b = &p->buffers[root_of(p, buffer)];
+    if (step < b->first) b->first = step;
+    if (step > b->last) b->last = step;
+}
+
+static void settle_lives(hn_plan *p) {
+    for (int i = 0; i < p->n_buffers; i++) {
+        p->buffers[i].first = p->n_steps;
+        p->buffers[i].last = -1;
+    }
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_step *s = p->steps[i];
+        for (int k = 0; k < s->n_operands; k++) live(p, s->operands[k].buffer, i);
+        for (int k = 0; k < s->n_in; k++) live(p, s->in[k].buffer, i);
+        for (int k = 0; k < s->n_out; k++) live(p, s->out[k].buffer, i);
+    }
+}
+
+static hone_status place(hn_plan *p, const hn_compile *how, hn_error *err) {
+    hn_piece *pieces =
+        hn_alloc_array(how->alloc, (size_t)p->n_buffers + 1, sizeof *pieces, HN_MEM_OTHER);
+    if (pieces == NULL) return HN_NOMEM(err);
+    int n = 0;
+    for (int i = 0; i < p->n_buffers; i++) {
+        const hn_buffer *b = &p->buffers[i];
+        if (b->kind == HN_BUFFER_SLAB && b->inside < 0 && b->first <= b->last)
+            pieces[n++] = (hn_piece){.bytes = b->bytes, .first = b->first, .last = b->last};
+    }
+    hone_status status =
+        hn_memory_plan(pieces, n, !how->no_sharing, how->alloc, &p->slab_bytes, err);
+    n = 0;
+    for (int i = 0; i < p->n_buffers && status == HONE_OK; i++) {
+        hn_buffer *b = &p->buffers[i];
+        if (b->kind == HN_BUFFER_SLAB && b->inside < 0 && b->first <= b->last)
+            b->offset = pieces[n++].offset;
+    }
+    hn_free(how->alloc, pieces);
+    return status;
+}
+
+static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
+
+static void size_scratch(hn_plan *p) {
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_work *w = &p->steps[i]->work;
+        if (round_up(w->scratch) > p->lane_offset) p->lane_offset = round_up(w->scratch);
+        if (round_up(w->lane_scratch) > p->lane_bytes) p->lane_bytes = round_up(w->lane_scratch);
+    }
+    p->scratch_bytes = p->lane_offset + p->lane_bytes * (size_t)p->lanes;
+}
+
+/* ---- all of it ---- */
+
+static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
+    const hn_graph *g = p->model->graph;
+    size_t n = (size_t)g->n_values + 1;
+    hn_arena scratch;
+    hn_arena_init(&scratch, how->alloc, HN_MEM_OTHER);
+    hn_lower L = {.plan = p, .graph = g, .alloc = how->alloc, .isa = how->isa, .lanes = p->lanes};
+    L.views = hn_arena_array(&scratch, n, sizeof *L.views);
+    L.known = hn_arena_array(&scratch, n, sizeof *L.known);
+    L.makers = hn_arena_array(&scratch, n, sizeof *L.makers);
+    p->inputs = hn_arena_array(&p->arena, (size_t)g->n_inputs, sizeof *p->inputs);
+    p->outputs = hn_arena_array(&p->arena, (size_t)g->n_outputs, sizeof *p->outputs);
+    hone_status status = HONE_OK;
+    if (L.views == NULL || L.known == NULL || L.makers == NULL || p->inputs == NULL ||
+        p->outputs == NULL)
+        status = HN_NOMEM(err);
+    if (status == HONE_OK) status = hn_lower_graph(&L, err);
+    hn_arena_deinit(&scratch);
+    return status;
+}
+
+hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn_error *err) {
+    hn_plan *p = hn_alloc_zero(how->alloc, sizeof *p, HN_MEM_OTHER);
+    if (p == NULL) {
+        hn_model_destroy(m);
+        return HN_NOMEM(err);
+    }
+    hone_status status;
+    hn_arena_init(&p->arena, how->alloc, HN_MEM_OTHER);
+    p->model = m;
+    p->weights = how->weights;
+    p->lanes = hn_pool_threads(how->pool);
+    HN_TRY_GOTO(lower(p, how, err));
+    HN_TRY_GOTO(choose(p, how, err));
+    HN_TRY_GOTO(bind_packed(p, err));
+    settle_lives(p);
+    HN_TRY_GOTO(align_constants(p, how->alloc, err));
+    HN_TRY_GOTO(place(p, how, err));
+    size_scratch(p);
+    *out = p;
+    return HONE_OK;
+fail:
+    hn_plan_destroy(p);
+    return status;
+}

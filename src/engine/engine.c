@@ -1,0 +1,328 @@
+#include "engine/engine.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/weights.h"
+#include "ops/eval.h"
+#include "ops/infer.h"
+#include "passes/simplify.h"
+
+/* What decides which plan serves a run. */
+typedef struct shape_key {
+    bool given;
+    int rank;
+    int64_t dims[HONE_MAX_RANK];
+} shape_key;
+
+/* One set of shapes: a plan with its free contexts, or the graph to be run as it is. */
+typedef struct entry entry;
+struct entry {
+    shape_key *key; /* by input */
+    hn_plan *plan;
+    hn_model *model; /* when there is no plan */
+    int users;       /* runs going on */
+    hn_context **free;
+    int n_free, cap_free;
+    entry *next; /* used longer ago */
+};
+
+struct hn_engine {
+    hn_engine_options o;
+    hn_model *model;
+    hn_weights *weights;
+    pthread_mutex_t lock; /* of all below */
+    entry *entries;       /* used last first */
+    int n_entries;
+};
+
+hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine_options *o,
+                             hn_error *err) {
+    hone_status status;
+    hn_engine *e = hn_alloc_zero(o->alloc, sizeof *e, HN_MEM_OTHER);
+    if (e == NULL) return HN_NOMEM(err);
+    e->o = *o;
+    pthread_mutex_init(&e->lock, NULL);
+    HN_TRY_GOTO(hn_weights_create(&e->weights, o->alloc, err));
+    HN_TRY_GOTO(hn_model_clone(&e->model, m, o->alloc, err));
+    HN_TRY_GOTO(hn_model_infer(e->model, NULL, err));
+    if (!o->no_simplify) {
+        hn_simplify_options s = hn_simplify_defaults();
+        s.keep_opset = false;
+        HN_TRY_GOTO(hn_simplify(e->model, &s, NULL, err));
+    }
+    *out = e;
+    return HONE_OK;
+fail:
+    hn_engine_destroy(e);
+    return status;
+}
+
+static void destroy_entry(hn_engine *e, entry *n) {
+    if (n == NULL) return;
+    for (int i = 0; i < n->n_free; i++) hn_context_destroy(n->free[i]);
+    hn_free(e->o.alloc, n->free);
+    hn_plan_destroy(n->plan);
+    hn_model_destroy(n->model);
+    hn_free(e->o.alloc, n->key);
+    hn_free(e->o.alloc, n);
+}
+
+void hn_engine_destroy(hn_engine *e) {
+    if (e == NULL) return;
+    while (e->entries != NULL) {
+        entry *n = e->entries;
+        e->entries = n->next;
+        destroy_entry(e, n);
+    }
+    hn_model_destroy(e->model);
+    hn_weights_destroy(e->weights);
+    pthread_mutex_destroy(&e->lock);
+    hn_free(e->o.alloc, e);
+}
+
+/* ---- plans ---- */
+
+static bool serves(const hn_engine *e, const entry *n, const hn_tensor *const *in) {
+    for (int i = 0; i < e->model->graph->n_inputs; i++) {
+        const shape_key *k = &n->key[i];
+        if (k->given != (in[i] != NULL)) return false;
+        if (k->given && !hn_tensor_same_dims(in[i], k->rank, k->dims)) return false;
+    }
+    return true;
+}
+
+/* The graph with its inputs' sizes as numbers; an input that is not given becomes a constant. */
+static hone_status specialise(hn_engine *e, const hn_tensor *const *in, hn_model **out,
+                              hn_error *err) {
+    hn_model *m;
+    HN_TRY(hn_model_clone(&m, e->model, e->o.alloc, err));
+    hn_graph *g = m->graph;
+    for (int i = 0; i < g->n_inputs; i++) {
+        hn_value *v = g->inputs[i];
+        if (in[i] == NULL) {
+            v->is_input = false;
+            continue;
+        }
+        v->type.kind = HN_TYPE_TENSOR;
+        v->type.dtype = in[i]->dtype;
+        v->type.shape = hn_shape_of(&m->dims, in[i]->rank, in[i]->dims);
+        if (v->constant != NULL) {
+            hn_tensor_unref(v->constant);
+            v->constant = NULL;
+        }
+    }
+    hone_status status = hn_model_infer(m, NULL, err);
+    if (status == HONE_OK && !e->o.no_simplify) {
+        hn_simplify_options s = hn_simplify_defaults();
+        s.keep_opset = false;
+        status = hn_simplify(m, &s, NULL, err);
+    }
+    if (status != HONE_OK) {
+        hn_model_destroy(m);
+        return status;
+    }
+    *out = m;
+    return HONE_OK;
+}
+
+static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, hn_error *err) {
+    int64_t begun = hn_clock_ns();
+    hn_model *m;
+    HN_TRY(specialise(e, in, &m, err));
+    const char *why = hn_plan_refuses(m->graph);
+    if (why != NULL) {
+        hn_log(HONE_LOG_INFO, "runs through the references: %s", why);
+        n->model = m;
+        return HONE_OK;
+    }
+    hn_compile how = {.alloc = e->o.alloc,
+                      .pool = e->o.pool,
+                      .weights = e->weights,
+                      .isa = e->o.isa,
+                      .no_sharing = e->o.no_sharing};
+    HN_TRY(hn_plan_create(&n->plan, m, &how, err));
+    hn_log(
+        HONE_LOG_INFO,
+        "plan: %d steps, %zu bytes of activations, %zu of workspace, %zu of packed weights, made "
+        "in %.1f ms",
+        n->plan->n_steps, n->plan->slab_bytes, n->plan->scratch_bytes, hn_weights_bytes(e->weights),
+        (double)(hn_clock_ns() - begun) * 1e-6);
+    return HONE_OK;
+}
+
+static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error *err) {
+    int n_in = e->model->graph->n_inputs;
+    hone_status status = HONE_OK;
+    entry *n = hn_alloc_zero(e->o.alloc, sizeof *n, HN_MEM_OTHER);
+    if (n == NULL) return HN_NOMEM(err);
+    n->key = hn_alloc_zero(e->o.alloc, (size_t)n_in * sizeof *n->key, HN_MEM_OTHER);
+    if (n->key == NULL) status = HN_NOMEM(err);
+    for (int i = 0; i < n_in && status == HONE_OK; i++) {
+        if (in[i] == NULL) continue;
+        n->key[i].given = true;
+        n->key[i].rank = in[i]->rank;
+        memcpy(n->key[i].dims, in[i]->dims, sizeof n->key[i].dims);
+    }
+    if (status == HONE_OK) status = compile(e, in, n, err);
+    if (status != HONE_OK) {
+        destroy_entry(e, n);
+        return status;
+    }
+    n->next = e->entries;
+    e->entries = n;
+    e->n_entries++;
+    return HONE_OK;
+}
+
+/* Drops what was used longest ago and is not in use. */
+static void drop_old(hn_engine *e) {
+    entry **oldest = NULL;
+    if (e->n_entries <= HN_ENGINE_PLANS) return;
+    for (entry **at = &e->entries; *at != NULL; at = &(*at)->next)
+        if ((*at)->users == 0) oldest = at;
+    if (oldest == NULL) return;
+    entry *n = *oldest;
+    *oldest = n->next;
+    e->n_entries--;
+    destroy_entry(e, n);
+}
+
+/* The entry that serves these inputs, moved to the front, with one user more and, if it has a plan,
+ * a context. */
+static hone_status take(hn_engine *e, const hn_tensor *const *in, entry **out, hn_context **context,
+                        hn_error *err) {
+    hone_status status = HONE_OK;
+    pthread_mutex_lock(&e->lock);
+    entry **at = &e->entries;
+    while (*at != NULL && !serves(e, *at, in)) at = &(*at)->next;
+    if (*at == NULL) {
+        status = add_entry(e, in, err);
+    } else if (at != &e->entries) {
+        entry *n = *at;
+        *at = n->next;
+        n->next = e->entries;
+        e->entries = n;
+    }
+    entry *n = e->entries;
+    *context = NULL;
+    if (status == HONE_OK && n->plan != NULL) {
+        if (n->n_free > 0)
+            *context = n->free[--n->n_free];
+        else
+            status = hn_context_create(context, n->plan, e->o.alloc, err);
+    }
+    if (status == HONE_OK) {
+        n->users++;
+        *out = n;
+        drop_old(e);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return status;
+}
+
+static void give(hn_engine *e, entry *n, hn_context *c) {
+    pthread_mutex_lock(&e->lock);
+    n->users--;
+    if (c != NULL && n->n_free == n->cap_free) {
+        int cap = n->cap_free * 2 + 2;
+        hn_context **more =
+            hn_realloc(e->o.alloc, n->free, (size_t)cap * sizeof *more, HN_MEM_OTHER);
+        if (more != NULL) {
+            n->free = more;
+            n->cap_free = cap;
+        }
+    }
+    if (c != NULL && n->n_free < n->cap_free) {
+        n->free[n->n_free++] = c;
+        c = NULL;
+    }
+    pthread_mutex_unlock(&e->lock);
+    hn_context_destroy(c);
+}
+
+hn_engine_memory hn_engine_memory_use(hn_engine *e) {
+    hn_engine_memory m = {0};
+    pthread_mutex_lock(&e->lock);
+    m.weights = hn_weights_bytes(e->weights);
+    if (e->entries != NULL && e->entries->plan != NULL) {
+        m.slab = e->entries->plan->slab_bytes;
+        m.scratch = e->entries->plan->scratch_bytes;
+    }
+    pthread_mutex_unlock(&e->lock);
+    return m;
+}
+
+/* ---- runs ---- */
+
+/* Outputs nobody wants still have to be written somewhere. */
+static hone_status spare(hn_engine *e, const hn_view *v, void **to, hn_error *err) {
+    *to = hn_alloc(e->o.alloc, hone_value_bytes(v->dtype, v->rank, v->dims), HN_MEM_TENSOR);
+    return *to != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status run_plan(hn_engine *e, const hn_plan *p, hn_context *c, hn_run *r,
+                            hn_engine_place *place, void *place_ctx, hn_error *err) {
+    int n = p->model->graph->n_outputs;
+    hone_status status = HONE_OK;
+    void **out = hn_alloc_zero(e->o.alloc, 2 * (size_t)n * sizeof *out, HN_MEM_OTHER);
+    if (out == NULL) return HN_NOMEM(err);
+    void **spares = out + n;
+    for (int i = 0; i < n; i++) {
+        const hn_view *v = &p->outputs[i];
+        HN_TRY_GOTO(place(place_ctx, i, v->dtype, v->rank, v->dims, &out[i], err));
+        if (out[i] != NULL) continue;
+        HN_TRY_GOTO(spare(e, v, &spares[i], err));
+        out[i] = spares[i];
+    }
+    r->out = out;
+    HN_TRY_GOTO(hn_context_run(c, r, err));
+fail:
+    for (int i = 0; i < n; i++) hn_free(e->o.alloc, spares[i]);
+    hn_free(e->o.alloc, out);
+    return status;
+}
+
+static hone_status run_graph(hn_engine *e, const hn_model *m, const hn_tensor *const *in,
+                             hn_engine_place *place, void *place_ctx, hn_error *err) {
+    int n = m->graph->n_outputs;
+    hone_status status = HONE_OK;
+    hn_exec_options o = {.alloc = e->o.alloc,
+                         .pool = e->o.pool,
+                         .seed = e->o.seed,
+                         .keep_going = e->o.keep_going,
+                         .keep_going_ctx = e->o.keep_going_ctx};
+    hn_tensor **out = hn_alloc_zero(e->o.alloc, (size_t)n * sizeof *out, HN_MEM_OTHER);
+    void **to = hn_alloc_zero(e->o.alloc, (size_t)n * sizeof *to, HN_MEM_OTHER);
+    if (out == NULL || to == NULL) status = HN_NOMEM(err);
+    if (status == HONE_OK) status = hn_graph_run(m->graph, &o, in, out, err);
+    for (int i = 0; i < n && status == HONE_OK; i++)
+        status = place(place_ctx, i, out[i]->dtype, out[i]->rank, out[i]->dims, &to[i], err);
+    for (int i = 0; i < n && status == HONE_OK; i++)
+        if (to[i] != NULL && out[i]->bytes > 0) memcpy(to[i], out[i]->data, out[i]->bytes);
+    for (int i = 0; i < n && out != NULL; i++) hn_tensor_unref(out[i]);
+    hn_free(e->o.alloc, to);
+    hn_free(e->o.alloc, out);
+    return status;
+}
+
+hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_place *place,
+                          void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
+                          void *times_ctx, hn_error *err) {
+    entry *n;
+    hn_context *c;
+    HN_TRY(take(e, in, &n, &c, err));
+    hn_run r = {.pool = e->o.pool,
+                .seed = e->o.seed,
+                .in = in,
+                .times = times,
+                .times_ctx = times_ctx,
+                .keep_going = e->o.keep_going,
+                .keep_going_ctx = e->o.keep_going_ctx};
+    hone_status status = n->plan != NULL ? run_plan(e, n->plan, c, &r, place, place_ctx, err)
+                                         : run_graph(e, n->model, in, place, place_ctx, err);
+    give(e, n, c);
+    return status;
+}

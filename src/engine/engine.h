@@ -1,0 +1,92 @@
+/* The engine: a model made ready to run on this machine's CPU.
+ *
+ * Made once per session: the model is copied and simplified, constants shared. Each set of input
+ * shapes then gets a plan (plan.h), made when it first comes; the last HN_ENGINE_PLANS are kept. A
+ * run takes a context of its plan: the memory it writes to. So runs go on at the same time, and the
+ * second run of a shape allocates nothing.
+ *
+ * A graph that has sizes only running tells (or values that are no tensors) has no plan: it runs
+ * through the operators' references, node by node.
+ */
+#ifndef HN_ENGINE_ENGINE_H
+#define HN_ENGINE_ENGINE_H
+
+#include "base/isa.h"
+#include "base/pool.h"
+#include "engine/plan.h"
+
+#define HN_ENGINE_PLANS 8
+
+typedef struct hn_engine hn_engine;
+
+typedef struct hn_engine_options {
+    hn_allocator *alloc; /* plans and contexts; its limit bounds them */
+    hn_pool *pool;
+    hn_isa isa;
+    uint64_t seed;    /* of random operators without a seed of their own */
+    bool no_sharing;  /* every activation has memory of its own */
+    bool no_simplify; /* the graph as it is */
+    bool (*keep_going)(void *ctx);
+    void *keep_going_ctx;
+} hn_engine_options;
+
+/* m may be destroyed afterwards. */
+hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine_options *o,
+                             hn_error *err);
+void hn_engine_destroy(hn_engine *e); /* NULL accepted */
+
+/* Where output i goes: called for every output, before anything is computed where sizes are known.
+ * Returns memory for that many bytes (or NULL for an output nobody wants), or fails. */
+typedef hone_status hn_engine_place(void *ctx, int i, hone_dtype dtype, int rank,
+                                    const int64_t *dims, void **to, hn_error *err);
+
+/* What a run did, step by step; for profiles. */
+typedef struct hn_step_time {
+    const hn_step *step;
+    int64_t begin_ns, end_ns;
+} hn_step_time;
+
+/* in[]: one dense tensor per input of the model, aligned; NULL where the default is to be taken.
+ * times: NULL, or called after each step. */
+hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_place *place,
+                          void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
+                          void *times_ctx, hn_error *err);
+
+typedef struct hn_engine_memory {
+    size_t weights, slab, scratch; /* of packed weights; of one context of the newest plan */
+} hn_engine_memory;
+hn_engine_memory hn_engine_memory_use(hn_engine *e);
+
+/* ---- within the engine ---- */
+
+typedef struct hn_compile {
+    hn_allocator *alloc;
+    hn_pool *pool;
+    hn_weights *weights;
+    hn_isa isa;
+    bool no_sharing;
+} hn_compile;
+/* A plan of m, whose shapes are all numbers (hn_plan_refuses); takes over m, on failure too. */
+hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn_error *err);
+void hn_plan_destroy(hn_plan *p); /* NULL accepted */
+/* NULL when the graph can have a plan, else the reason why not. */
+const char *hn_plan_refuses(const hn_graph *g);
+
+typedef struct hn_context hn_context;
+hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *alloc,
+                              hn_error *err);
+void hn_context_destroy(hn_context *c); /* NULL accepted */
+
+typedef struct hn_run {
+    hn_pool *pool;
+    uint64_t seed;
+    const hn_tensor *const *in;
+    void *const *out;
+    void (*times)(void *ctx, const hn_step_time *t);
+    void *times_ctx;
+    bool (*keep_going)(void *ctx);
+    void *keep_going_ctx;
+} hn_run;
+hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* Conv: a convolution over channels-last images. One spatial axis becomes an image of one row;
+ * three or more run as the reference. */
+#include "engine/lower.h"
+#include "kernels/conv_f32/conv_f32.h"
+#include "ops/spatial.h"
+
+/* Strides of [batch, channels, spatial...] as those of images. */
+typedef struct image {
+    int64_t image, row, pixel, channel;
+} image;
+
+static image image_of(const hn_view *v) {
+    if (v->rank == 3) return (image){v->strides[0], 0, v->strides[2], v->strides[1]};
+    return (image){v->strides[0], v->strides[2], v->strides[3], v->strides[1]};
+}
+
+static hn_conv_f32 problem_of(const hn_view *x, const hn_view *w, const hn_view *y,
+                              const hn_spatial *s, int64_t groups) {
+    bool flat = x->rank == 3;
+    int i = flat ? 0 : 1; /* the axis of width */
+    image in = image_of(x), out = image_of(y);
+    return (hn_conv_f32){
+        .batch = x->dims[0],
+        .h = flat ? 1 : x->dims[2],
+        .w = x->dims[i + 2],
+        .c = x->dims[1],
+        .oh = flat ? 1 : y->dims[2],
+        .ow = y->dims[i + 2],
+        .n = y->dims[1],
+        .kh = flat ? 1 : w->dims[2],
+        .kw = w->dims[i + 2],
+        .sh = flat ? 1 : s->stride[0],
+        .sw = s->stride[i],
+        .dh = flat ? 1 : s->dilation[0],
+        .dw = s->dilation[i],
+        .pt = flat ? 0 : s->pad[0],
+        .pl = s->pad[i],
+        .groups = groups,
+        .x_image = in.image,
+        .x_row = in.row,
+        .x_pixel = in.pixel,
+        .x_channel = in.channel,
+        .y_image = out.image,
+        .y_row = out.row,
+        .y_pixel = out.pixel,
+        .w_o = w->strides[0],
+        .w_i = w->strides[1],
+        .w_y = flat ? 0 : w->strides[2],
+        .w_x = w->strides[i + 2],
+    };
+}
+
+hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), w = hn_lower_in(L, n, 1), b = hn_lower_in(L, n, 2);
+    hn_view y = hn_lower_out(n, 0);
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (x.rank != 3 && x.rank != 4) HN_DECLINE(L, "not one or two spatial axes");
+    if (hn_lower_constant(n, 1) == NULL) HN_DECLINE(L, "the weights are computed");
+    if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(n, x.rank - 2, &s, err));
+    for (int i = 0; i < x.rank - 2; i++) s.kernel[i] = w.dims[i + 2];
+    hn_spatial_resolve(&s, x.dims + 2);
+    int order[HONE_MAX_RANK];
+    hn_lower_order_channels_last(y.rank, order);
+    HN_TRY(hn_lower_place(L, &y, order, err));
+    int64_t groups = hn_attr_i(n, "group");
+    /* An image that comes planar stays so if a kernel reads it as it is. */
+    hn_conv_f32 p = problem_of(&x, &w, &y, &s, groups);
+    const hn_kernel *reference = hn_conv_f32_family.rows[hn_conv_f32_family.n_rows - 1];
+    if (hn_kernel_choose(&hn_conv_f32_family, L->isa, &p, NULL, NULL) == reference) {
+        HN_TRY(hn_lower_channels_last(L, n, &x, err));
+        p = problem_of(&x, &w, &y, &s, groups);
+    }
+    hn_step *step;
+    HN_TRY(hn_lower_step(L, n, &hn_conv_f32_family, &p, sizeof p, &step, err));
+    step->flops = 2.0 * (double)hn_view_count(&y) * (double)(p.c / groups * p.kh * p.kw);
+    step->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&w) + hn_view_count(&y));
+    hn_step_reads(step, HN_CONV_X, &x);
+    hn_step_reads(step, HN_CONV_W, &w);
+    if (b.buffer >= 0) {
+        HN_TRY(hn_lower_dense(L, n, &b, err));
+        hn_step_reads(step, HN_CONV_BIAS, &b);
+    }
+    hn_step_writes(step, HN_CONV_Y, &y);
+    hn_lower_set(L, n, 0, &y, step);
+    *done = true;
+    return HONE_OK;
+}

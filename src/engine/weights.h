@@ -1,0 +1,32 @@
+/* The weight store: constants in the layouts kernels want, made once and shared by every plan.
+ *
+ * Keyed by (constant, row's pack function, pack key). The packed copies a plan adds lie in one
+ * block in the order of its steps, so that a run reads them as one stream. */
+#ifndef HN_ENGINE_WEIGHTS_H
+#define HN_ENGINE_WEIGHTS_H
+
+#include "base/pool.h"
+#include "engine/plan.h"
+
+struct hn_packed {
+    const hn_tensor *source;
+    const hn_kernel *kernel;
+    uint64_t key;
+    size_t bytes;
+    void *data;
+    const void *problem; /* while the block is being made */
+    hn_packed *next;
+};
+
+hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *err);
+void hn_weights_destroy(hn_weights *w); /* NULL accepted */
+size_t hn_weights_bytes(const hn_weights *w);
+
+/* The packed form of t for that kernel and problem; not filled in before hn_weights_fill. One
+ * thread at a time. */
+hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
+                            const hn_tensor *t, hn_packed **out, hn_error *err);
+/* Packs what was wanted since. On failure what was wanted is forgotten again. */
+hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err);
+
+#endif

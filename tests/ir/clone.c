@@ -1,0 +1,43 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/text_model.h"
+
+/* A model with subgraphs that look at values around them, and attributes. */
+static void a_copy_computes_the_same(void **state) {
+    (void)state;
+    static const char *const text =
+        "m (float[n] x, bool c) => (float[n] y) <float[2] w = {3, 4}> {\n"
+        "  t = Add(x, w)\n"
+        "  y = If(c) <then_branch: graph = a () => (float[n] p) { p = Relu(t) },\n"
+        "             else_branch: graph = b () => (float[n] q) { q = LeakyRelu <alpha: float = "
+        "0.5> (t) }>\n"
+        "}";
+    hn_model *m = model_inferred(text), *copy;
+    hn_error e;
+    /* Every allocation fails once. */
+    for (int i = 0;; i++) {
+        atomic_store(&model_mem.fail_after, i);
+        hone_status status = hn_model_clone(&copy, m, &model_mem, &e);
+        atomic_store(&model_mem.fail_after, -1);
+        if (status == HONE_OK) break;
+        assert_int_equal(status, HONE_E_NOMEM);
+    }
+    assert_int_equal(hn_model_verify(copy, &e), HONE_OK);
+    assert_int_equal(hn_model_infer(copy, NULL, &e), HONE_OK);
+    assert_string_equal(type_of(copy, "q"), type_of(m, "q"));
+    assert_ptr_equal(value_of(copy, "w")->constant, value_of(m, "w")->constant);
+    model_runs(copy, TEXTS("float[2] {-7, 1}", "bool {0}"), TEXTS("float[2] {-2, 5}"));
+    model_runs(copy, TEXTS("float[2] {-7, 1}", "bool {1}"), TEXTS("float[2] {0, 5}"));
+    hn_model_destroy(copy);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_copy_computes_the_same, model_setup, model_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
