@@ -174,3 +174,24 @@ fail:
     hn_tensor_unref(tb);
     return status;
 }
+
+hone_status hn_affine_scale(hn_pass_ctx *c, hn_node *const *node, const int *input, int n,
+                            double scale, bool *done, hn_error *err) {
+    hn_tensor *t[HN_MOST_SCALED] = {NULL};
+    hn_value *v[HN_MOST_SCALED];
+    hone_status status = HONE_OK;
+    *done = false;
+    for (int k = 0; k < n; k++) {
+        const hn_tensor *w = hn_const_in(node[k], input[k]);
+        if (node[k]->inputs[input[k]].value->n_uses > 1 && !hn_charge(c, w->bytes)) goto fail;
+        HN_TRY_GOTO(hn_tensor_create(&t[k], c->model->alloc, HN_MEM_WEIGHTS, w->dtype, w->rank,
+                                     w->dims, err));
+        if (!scale_run(w, 0, w->n, scale, t[k])) goto fail;
+        HN_TRY_GOTO(prepare(node[k], input[k], t[k], &v[k], err));
+    }
+    for (int k = 0; k < n; k++) put(node[k], input[k], t[k], v[k]);
+    *done = true;
+fail:
+    for (int k = 0; k < n; k++) hn_tensor_unref(t[k]);
+    return status;
+}

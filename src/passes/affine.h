@@ -16,4 +16,10 @@ bool hn_affine_fits(const hn_node *n, int64_t *channels);
 hone_status hn_affine_fold(hn_pass_ctx *c, hn_node *root, hn_node *n, const double *scale,
                            const double *shift, hn_error *err);
 
+/* Multiplies the constants that are input[k] of node[k], all n of them or, when one would leave the
+ * range of its type or a copy of a shared one is more than the model may grow by, none: *done. */
+#define HN_MOST_SCALED 2
+hone_status hn_affine_scale(hn_pass_ctx *c, hn_node *const *node, const int *input, int n,
+                            double scale, bool *done, hn_error *err);
+
 #endif

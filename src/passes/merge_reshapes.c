@@ -12,10 +12,7 @@
  */
 #include "passes/pass.h"
 
-static bool is_view(const hn_node *n) {
-    return hn_is(n, "Reshape") || hn_is(n, "Flatten") || hn_is(n, "Squeeze") ||
-           hn_is(n, "Unsqueeze");
-}
+static bool is_view(const hn_node *n) { return hn_only_moves(n) && !hn_is(n, "Transpose"); }
 
 /* Spreads the bits of `inner` over the places that `outer` leaves free. */
 static uint32_t spread(uint32_t inner, uint32_t outer, int rank) {

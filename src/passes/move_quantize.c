@@ -13,11 +13,6 @@
  */
 #include "passes/quantized.h"
 
-static bool only_moves(const hn_node *n) {
-    return hn_is(n, "Transpose") || hn_is(n, "Reshape") || hn_is(n, "Flatten") ||
-           hn_is(n, "Squeeze") || hn_is(n, "Unsqueeze");
-}
-
 /* One number that no axis has to do with: moving axes around leaves it right. */
 static bool has_plain_scale(const hn_node *n) {
     return hn_has_one_scale(n) && hn_const_in(n, 1)->rank == 0;
@@ -54,7 +49,7 @@ static hone_status dequantize_later(hn_pass_ctx *c, hn_node *n, hn_error *err) {
 
 static hone_status quantize_earlier(hn_pass_ctx *c, hn_node *n, hn_error *err) {
     hn_value *mid = hn_node_input(n, 0), *m;
-    hn_node *p = only_moves(mid->producer) ? hn_feeds_only(n, 0, mid->producer->op_type) : NULL;
+    hn_node *p = hn_only_moves(mid->producer) ? hn_feeds_only(n, 0, mid->producer->op_type) : NULL;
     if (p == NULL || !has_plain_scale(n)) return HONE_OK;
     hn_value *x = p->inputs[0].value;
     hn_node *made;
@@ -70,7 +65,7 @@ static hone_status quantize_earlier(hn_pass_ctx *c, hn_node *n, hn_error *err) {
 }
 
 static hone_status move(hn_pass_ctx *c, hn_node *n, hn_error *err) {
-    if (only_moves(n)) return dequantize_later(c, n, err);
+    if (hn_only_moves(n)) return dequantize_later(c, n, err);
     return hn_is(n, "QuantizeLinear") ? quantize_earlier(c, n, err) : HONE_OK;
 }
 

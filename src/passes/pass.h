@@ -42,6 +42,9 @@ bool hn_is(const hn_node *n, const char *op);
 hn_node *hn_feeds(const hn_node *n, int i, const char *op);
 /* Likewise, and nothing but this input of n uses its only output. */
 hn_node *hn_feeds_only(const hn_node *n, int i, const char *op);
+/* n gives its input another shape or order and changes no element: Transpose, Reshape, Flatten,
+ * Squeeze, Unsqueeze. n may be NULL. */
+bool hn_only_moves(const hn_node *n);
 /* v has this one use, which is an input of a node. */
 bool hn_used_once(const hn_value *v);
 bool hn_is_graph_output(const hn_value *v);

@@ -39,6 +39,7 @@ static const hn_pass_id order[] = {
     HN_PASS_form_gemm,
     HN_PASS_fold_batch_norm,
     HN_PASS_fold_scale,
+    HN_PASS_fold_scalar,
     HN_PASS_merge_convs,
 };
 #define N_ORDER ((int)(sizeof order / sizeof *order))

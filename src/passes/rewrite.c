@@ -27,6 +27,11 @@ hn_node *hn_feeds(const hn_node *n, int i, const char *op) {
     return v->producer;
 }
 
+bool hn_only_moves(const hn_node *n) {
+    return hn_is(n, "Transpose") || hn_is(n, "Reshape") || hn_is(n, "Flatten") ||
+           hn_is(n, "Squeeze") || hn_is(n, "Unsqueeze");
+}
+
 bool hn_used_once(const hn_value *v) { return v->n_uses == 1 && v->uses->node != NULL; }
 
 hn_node *hn_feeds_only(const hn_node *n, int i, const char *op) {
