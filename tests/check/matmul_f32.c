@@ -100,10 +100,10 @@ static void cases(check_list *list) {
     add(list, 2, 2, 9, 20, 37, SHARED_B | BIAS);
     add(list, 1, 2, 11, 12, 37, C_T);
     add(list, 1, 2, 11, 12, 37, SPREAD | BIAS);
-    add(list, 1, 1, 300, 40, 50, B_T);
-    add(list, 1, 1, 20, 2500, 50, B_T | MASK);
-    add(list, 1, 1, 20, 1024, 300, A_T | BIAS);
-    add(list, 1, 1, 16, 1024, 40, 0);
+    add(list, 1, 1, 300, 10, 20, B_T);
+    add(list, 1, 1, 6, 2500, 20, B_T | MASK);
+    add(list, 1, 1, 5, 1024, 100, A_T | BIAS);
+    add(list, 1, 1, 16, 1024, 20, 0);
 
     add(list, 1, 12, 128, 64, 128, SLICES | B_T | MASK | BENCH);
     add(list, 1, 12, 128, 128, 64, SLICES | BENCH);

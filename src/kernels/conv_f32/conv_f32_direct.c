@@ -33,11 +33,11 @@ enum {
 typedef struct geometry {
     int64_t pixels, tiles;     /* rows of the product, cut into tiles */
     int64_t taps, c, n, k;     /* of a group */
-    int64_t panels;            /* of a group */
+    hn_panels_f32 panels;      /* of a group */
     int64_t group_weights;     /* floats */
     int64_t shelf;             /* panels, of all groups */
     int64_t pass_taps, pass_c; /* what one pass over k takes: some taps, or part of the only one */
-    bool copies;               /* rows are copied */
+    bool copies;               /* rows are copied, or interleaved */
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -49,14 +49,14 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
                   .n = p->n / p->groups};
     g.k = g.taps * g.c;
     g.tiles = ceil_div(g.pixels, t->rows);
-    g.panels = hn_tiles_f32_panels(t, g.n);
-    g.group_weights = g.k * hn_tiles_f32_columns(t, g.n);
+    g.panels = hn_panels_f32_of(t, g.n);
+    g.group_weights = g.k * hn_panels_f32_column(&g.panels, g.panels.count);
     int64_t passes = ceil_div(g.k + 1, PASS); /* at least one: k may be 0 */
     g.pass_taps = ceil_div(g.taps, passes);
     g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
     g.shelf = SHELF / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
     if (g.shelf < 1) g.shelf = 1;
-    g.copies = p->x_pixel * p->sw % 1024 == 0 && g.c >= 64;
+    g.copies = t->interleaved || (p->x_pixel * p->sw % 1024 == 0 && g.c >= 64);
     return g;
 }
 
@@ -72,7 +72,7 @@ static void work(const hn_tiles_f32 *t, const hn_conv_f32 *p, hn_work *w) {
     size_t pointers = (size_t)((g.pass_taps + 2) * t->rows) * sizeof(void *);
     size_t copy = g.copies ? (size_t)(g.pass_taps * t->rows * (g.pass_c + PAD)) * 4 : 0;
     *w = (hn_work){.n_phases = 1,
-                   .tasks = {g.tiles * g.panels * p->groups},
+                   .tasks = {g.tiles * g.panels.count * p->groups},
                    .lane_scratch = pointers + (size_t)g.pass_c * 4 + copy};
 }
 
@@ -96,10 +96,10 @@ static uint64_t pack_key(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
 static void pack(const hn_tiles_f32 *t, const hn_conv_f32 *p, const float *w, float *dst) {
     enum { BLOCK = 16 }; /* channels at a time, so that what is written stays in L1 */
     geometry g = measure(t, p);
-    for (int64_t panel = 0; panel < g.panels * p->groups; panel++) {
-        int64_t in_group = panel % g.panels, width = hn_tiles_f32_width(t, g.n, in_group);
-        int64_t first = panel / g.panels * g.n + in_group * t->width;
-        int64_t n = g.n - in_group * t->width < width ? g.n - in_group * t->width : width;
+    for (int64_t panel = 0; panel < g.panels.count * p->groups; panel++) {
+        int64_t in_group = panel % g.panels.count, width = hn_panels_f32_width(&g.panels, in_group);
+        int64_t n = hn_panels_f32_used(&g.panels, in_group);
+        int64_t first = panel / g.panels.count * g.n + hn_panels_f32_column(&g.panels, in_group);
         for (int64_t i0 = 0; i0 < g.c; i0 += BLOCK) {
             int64_t i1 = i0 + BLOCK < g.c ? i0 + BLOCK : g.c;
             for (int64_t j = 0; j < width; j++) {
@@ -131,8 +131,8 @@ typedef struct pass {
 } pass;
 
 /* Points a, y and r at the pixels of a tile, in one group. */
-static void place(const hn_conv_f32 *p, const geometry *g, void *const *ptr, int64_t tile,
-                  int64_t group, const pass *k, tile_rows *s) {
+static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g, void *const *ptr,
+                  int64_t tile, int64_t group, const pass *k, tile_rows *s) {
     int64_t first = g->pixels * tile / g->tiles, end = g->pixels * (tile + 1) / g->tiles;
     const float *x = (const float *)ptr[HN_CONV_X] + group * g->c + k->c0, *r = ptr[HN_CONV_R];
     float *y = ptr[HN_CONV_Y];
@@ -168,6 +168,11 @@ static void place(const hn_conv_f32 *p, const geometry *g, void *const *ptr, int
     }
     if (!g->copies) return;
     float *copy = s->copy;
+    if (t->interleaved) {
+        hn_tile_f32_interleave(s->a, s->n, k->taps, k->c, copy);
+        s->a[0] = copy;
+        return;
+    }
     for (int64_t i = 0; i < k->taps * s->n; i++, copy += k->c + PAD) {
         memcpy(copy, s->a[i], (size_t)k->c * 4);
         s->a[i] = copy;
@@ -175,9 +180,9 @@ static void place(const hn_conv_f32 *p, const geometry *g, void *const *ptr, int
 }
 
 /* The packed weights of a panel, counted over all groups. */
-static const float *panel_weights(const hn_tiles_f32 *t, const geometry *g, const float *w,
-                                  int64_t panel) {
-    return w + panel / g->panels * g->group_weights + panel % g->panels * t->width * g->k;
+static const float *panel_weights(const geometry *g, const float *w, int64_t panel) {
+    int64_t column = hn_panels_f32_column(&g->panels, panel % g->panels.count);
+    return w + panel / g->panels.count * g->group_weights + column * g->k;
 }
 
 /* The tasks [begin, end) of one shelf, which begins with panel `first`, in one pass over k. */
@@ -185,7 +190,8 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
                      int64_t first, int64_t begin, int64_t end, tile_rows *s) {
     const hn_conv_f32 *p = call->problem;
     const float *weights = call->ptr[HN_CONV_W], *bias = call->ptr[HN_CONV_BIAS];
-    int64_t all = g->panels * p->groups, shelf = all - first < g->shelf ? all - first : g->shelf;
+    int64_t all = g->panels.count * p->groups,
+            shelf = all - first < g->shelf ? all - first : g->shelf;
     int64_t placed_tile = -1, placed_group = -1, k0 = k->tap * g->c + k->c0;
     bool starts = k0 == 0, ends = k0 + k->taps * k->c == g->k, clip = p->act.kind == HN_ACT_CLIP;
     hn_tile_f32 args = {.a = s->a,
@@ -200,19 +206,19 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         args.r = s->r;
     for (int64_t task = begin; task < end; task++) {
         int64_t tile = task / shelf, panel = first + task % shelf;
-        int64_t group = panel / g->panels, in_group = panel % g->panels;
+        int64_t group = panel / g->panels.count, in_group = panel % g->panels.count;
         if (tile != placed_tile || group != placed_group) {
             placed_tile = tile, placed_group = group;
-            place(p, g, call->ptr, tile, group, k, s);
+            place(t, p, g, call->ptr, tile, group, k, s);
         }
-        int64_t width = hn_tiles_f32_width(t, g->n, in_group), left = g->n - in_group * t->width;
-        args.column = group * g->n + in_group * t->width;
-        args.n = left < width ? left : width;
-        args.b = panel_weights(t, g, weights, panel) + k0 * width;
+        int64_t width = hn_panels_f32_width(&g->panels, in_group);
+        args.column = group * g->n + hn_panels_f32_column(&g->panels, in_group);
+        args.n = hn_panels_f32_used(&g->panels, in_group);
+        args.b = panel_weights(g, weights, panel) + k0 * width;
         args.bias = starts && bias != NULL ? bias + args.column : NULL;
         /* Over the tiles of the shelf, this panel's part of the next pass or shelf is fetched. */
         const float *next =
-            ends ? panel_weights(t, g, weights, panel + g->shelf) : args.b + k->taps * k->c * width;
+            ends ? panel_weights(g, weights, panel + g->shelf) : args.b + k->taps * k->c * width;
         bool more = !ends || panel + g->shelf < all;
         args.ahead_step = more ? width * 4 / g->tiles : 0;
         args.ahead = more ? next + k->taps * k->c * width * tile / g->tiles : args.b;
@@ -377,5 +383,7 @@ static void band_run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, 
 #if defined(__x86_64__)
 ROWS(avx512, HN_ISA_AVX512, "14x32", "fma")
 ROWS(avx2, HN_ISA_AVX2, "6x16", "fma")
+#elif defined(__aarch64__)
+ROWS(neon, HN_ISA_NEON, "8x12", "fma")
 #endif
 ROWS(portable, HN_ISA_PORTABLE, "6x8", "f32")

@@ -21,6 +21,7 @@ enum {
 };
 
 typedef struct geometry {
+    hn_panels_f32 panels;
     int64_t pass;  /* k of a pass */
     int64_t shelf; /* panels */
     int64_t shelves, parts;
@@ -32,13 +33,13 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p) {
     geometry g = {.parts = ceil_div(p->m, PART)};
-    int64_t panels = hn_tiles_f32_panels(t, p->n);
+    g.panels = hn_panels_f32_of(t, p->n);
     g.pass = p->k == 0 ? 1 : ceil_div(p->k, ceil_div(p->k, PASS));
     g.shelf = SHELF / (g.pass * t->width * 4);
     if (g.shelf < 1) g.shelf = 1;
-    if (g.shelf > panels) g.shelf = panels;
-    g.shelves = g.shelf == 0 ? 0 : ceil_div(panels, g.shelf);
-    g.copies = p->a_k != 1 || (p->a_m % 1024 == 0 && p->a_m != 0 && p->k >= 64);
+    if (g.shelf > g.panels.count) g.shelf = g.panels.count;
+    g.shelves = g.shelf == 0 ? 0 : ceil_div(g.panels.count, g.shelf);
+    g.copies = t->interleaved || p->a_k != 1 || (p->a_m % 1024 == 0 && p->a_m != 0 && p->k >= 64);
     return g;
 }
 
@@ -72,9 +73,10 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
     if (r != NULL) r += hn_matmul_offset(p, p->r_batch, batch);
     float *panel = lane, *copy = lane + g->shelf * g->pass * t->width;
     for (int64_t i = first; i < first + panels; i++, panel += k * t->width) {
-        int64_t width = hn_tiles_f32_width(t, p->n, i), n = least(p->n - i * t->width, width);
+        int64_t width = hn_panels_f32_width(&g->panels, i), n = hn_panels_f32_used(&g->panels, i);
+        int64_t column = hn_panels_f32_column(&g->panels, i);
         if (n < width) memset(panel, 0, (size_t)(k * width) * 4);
-        hn_tile_f32_copy(b + i * t->width * p->b_n, p->b_k, p->b_n, k, n, p->alpha, panel, width);
+        hn_tile_f32_copy(b + column * p->b_n, p->b_k, p->b_n, k, n, p->alpha, panel, width);
     }
     bool starts = k0 == 0, ends = k0 + k == p->k, clip = p->act.kind == HN_ACT_CLIP;
     const float *rows_a[MAX_ROWS], *rows_r[MAX_ROWS];
@@ -94,7 +96,9 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
     for (int64_t i = 0; i < tiles; i++) {
         int64_t row = m0 + (m1 - m0) * i / tiles;
         int n = (int)(m0 + (m1 - m0) * (i + 1) / tiles - row);
-        if (g->copies)
+        if (t->interleaved)
+            hn_tile_f32_copy(a + row * p->a_m, p->a_k, p->a_m, k, n, 1, copy, hn_tile_f32_ld(n));
+        else if (g->copies)
             hn_tile_f32_copy(a + row * p->a_m, p->a_m, p->a_k, n, k, 1, copy, g->pass + PAD);
         for (int j = 0; j < n; j++) {
             rows_a[j] = g->copies ? copy + j * (g->pass + PAD) : a + (row + j) * p->a_m;
@@ -102,9 +106,9 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
             if (r != NULL) rows_r[j] = r + (row + j) * p->r_m;
         }
         for (int64_t q = 0; q < panels; q++) {
-            int64_t width = hn_tiles_f32_width(t, p->n, first + q);
-            args.column = (first + q) * t->width;
-            args.n = least(p->n - args.column, width);
+            int64_t width = hn_panels_f32_width(&g->panels, first + q);
+            args.column = hn_panels_f32_column(&g->panels, first + q);
+            args.n = hn_panels_f32_used(&g->panels, first + q);
             args.b = lane + q * k * t->width;
             args.bias = starts && bias != NULL ? bias + args.column : NULL;
             t->fn[width == t->narrow][n - 1](&args);
@@ -118,13 +122,12 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
                 void *lane) {
     const hn_matmul_f32 *p = call->problem;
     const geometry g = measure(t, p);
-    int64_t panels = hn_tiles_f32_panels(t, p->n);
     for (int64_t task = begin; task < end; task++) {
         int64_t part = task % g.parts, first = task / g.parts % g.shelves * g.shelf;
         int64_t batch = task / g.parts / g.shelves, k0 = 0;
         do {
             int64_t k = least(p->k - k0, g.pass);
-            run_pass(t, call, &g, batch, first, least(panels - first, g.shelf),
+            run_pass(t, call, &g, batch, first, least(g.panels.count - first, g.shelf),
                      p->m * part / g.parts, p->m * (part + 1) / g.parts, k0, k, lane);
             k0 += k;
         } while (k0 < p->k);
@@ -152,5 +155,7 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
 #if defined(__x86_64__)
 ROW(avx512, HN_ISA_AVX512, "avx512_14x32", "fma")
 ROW(avx2, HN_ISA_AVX2, "avx2_6x16", "fma")
+#elif defined(__aarch64__)
+ROW(neon, HN_ISA_NEON, "neon_8x12", "fma")
 #endif
 ROW(portable, HN_ISA_PORTABLE, "portable_6x8", "f32")

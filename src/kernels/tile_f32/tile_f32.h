@@ -13,6 +13,9 @@
  *                  |
  *   a[s][0..rows) -+- y[0..rows)
  *
+ * Where spreading an element costs an instruction of its own, tiles want the rows interleaved: a[0]
+ * then points at [runs * len][ld] floats, see hn_tile_f32_interleave.
+ *
  * Order of a sum: bias + r, then one fused multiply-add per k (in portable C a product and a sum,
  * each rounded), in the order of s and k. So a long k axis may be cut anywhere, the partial sums
  * being stored in y and taken up again as r: no bit changes.
@@ -20,6 +23,8 @@
 #ifndef HN_KERNELS_TILE_F32_H
 #define HN_KERNELS_TILE_F32_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/act.h"
@@ -42,9 +47,10 @@ typedef void hn_tile_f32_fn(const hn_tile_f32 *t);
 
 /* One way to compute tiles. */
 typedef struct hn_tiles_f32 {
-    int rows;                     /* the most rows of a tile */
-    int width, narrow;            /* columns of a full panel, and of the last if those suffice */
+    int rows;          /* the most rows of a tile */
+    int width, narrow; /* columns of a full panel, and of a narrow one; 0: there is none */
     hn_tile_f32_fn *const *fn[2]; /* [narrow][rows - 1] */
+    bool interleaved;
     /* An activation over columns [column, column + n) of the rows y points at. */
     void (*act)(const hn_act *act, float *const *y, int rows, int64_t column, int64_t n);
 } hn_tiles_f32;
@@ -60,18 +66,34 @@ extern const hn_tiles_f32 hn_tiles_f32_neon;
 void hn_tile_f32_copy(const float *src, int64_t s_row, int64_t s_col, int64_t rows, int64_t cols,
                       float scale, float *restrict dst, int64_t ld);
 
-/* Panels of n columns: all full, the last narrow where that is enough. */
-static inline int64_t hn_tiles_f32_panels(const hn_tiles_f32 *t, int64_t n) {
-    return (n + t->width - 1) / t->width;
+/* dst[k * ld + i] = a[s][i][..] for all runs s and rows i, k counting through the runs: rows side
+ * by side, as tiles with `interleaved` want them; ld is `rows` rounded up to 4. What is beyond
+ * `rows` is some value. */
+void hn_tile_f32_interleave(const float *const *a, int rows, int64_t runs, int64_t len,
+                            float *restrict dst);
+static inline int hn_tile_f32_ld(int rows) { return (rows + 3) / 4 * 4; }
+
+/* How n columns are cut into panels: first full ones, then up to two narrow ones, with as few
+ * columns beyond n as can be. */
+typedef struct hn_panels_f32 {
+    int64_t n, count, full;
+    int width, narrow;
+} hn_panels_f32;
+
+hn_panels_f32 hn_panels_f32_of(const hn_tiles_f32 *t, int64_t n);
+
+/* Columns of panel i in memory. */
+static inline int64_t hn_panels_f32_width(const hn_panels_f32 *p, int64_t i) {
+    return i < p->full ? p->width : p->narrow;
 }
-/* Columns that panel i of n columns has in memory. */
-static inline int64_t hn_tiles_f32_width(const hn_tiles_f32 *t, int64_t n, int64_t i) {
-    return n - i * t->width <= t->narrow ? t->narrow : t->width;
+/* The first column of panel i; of all columns in memory for i = count. */
+static inline int64_t hn_panels_f32_column(const hn_panels_f32 *p, int64_t i) {
+    return i <= p->full ? i * p->width : p->full * p->width + (i - p->full) * p->narrow;
 }
-/* Columns that all panels of n columns have in memory. */
-static inline int64_t hn_tiles_f32_columns(const hn_tiles_f32 *t, int64_t n) {
-    int64_t last = hn_tiles_f32_panels(t, n) - 1;
-    return last * t->width + hn_tiles_f32_width(t, n, last);
+/* Columns of panel i that count. */
+static inline int64_t hn_panels_f32_used(const hn_panels_f32 *p, int64_t i) {
+    int64_t left = p->n - hn_panels_f32_column(p, i), width = hn_panels_f32_width(p, i);
+    return left < width ? left : width;
 }
 
 #endif
