@@ -54,7 +54,7 @@ class Model:
     """An ONNX file and the inputs it is timed with."""
 
     def __init__(self, name, path):
-        self.name, self.path, self.facts = name, path, REAL.get(name, {})
+        self.name, self.path, self.facts, self.made = name, path, REAL.get(name, {}), {}
         graph = onnx.load(path, load_external_data=False).graph
         constants = {tensor.name for tensor in graph.initializer}
         self.inputs = [value for value in graph.input if value.name not in constants]
@@ -72,25 +72,26 @@ class Model:
         return batch == 1 or bool(dims_of(self.inputs[0])[0].dim_param)
 
     def arrays(self, batch):
-        """Inputs by name, the same in every call: N(0,1), pixels, or tokens of which the last eight
-        are masked."""
-        rng, arrays, sizes = np.random.default_rng(1), {}, self.symbols(batch)
-        for value in self.inputs:
-            dims = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims_of(value)]
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-            if dtype.kind == "f" and value.name in self.facts:
-                array = rng.uniform(0, self.facts[value.name], dims).astype(dtype)
-            elif dtype.kind == "f":
-                array = rng.standard_normal(dims).astype(dtype)
-            elif value.name == "attention_mask":
-                array = np.ones(dims, dtype)
-                array[:, -8:] = 0
-            elif value.name == "token_type_ids":
-                array = np.zeros(dims, dtype)
-            else:
-                array = rng.integers(0, self.facts.get(value.name, VOCABULARY), dims, dtype)
-            arrays[value.name] = array
-        return arrays
+        """Inputs by name, made once: N(0,1), pixels, or tokens, the last eight of them masked."""
+        if batch not in self.made:
+            rng, sizes = np.random.default_rng(1), self.symbols(batch)
+            self.made[batch] = {value.name: self.array(value, sizes, rng) for value in self.inputs}
+        return self.made[batch]
+
+    def array(self, value, sizes, rng):
+        dims = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims_of(value)]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        if dtype.kind == "f" and value.name in self.facts:
+            return rng.uniform(0, self.facts[value.name], dims).astype(dtype)
+        if dtype.kind == "f":
+            return rng.standard_normal(dims).astype(dtype)
+        if value.name == "attention_mask":
+            mask = np.ones(dims, dtype)
+            mask[:, -8:] = 0
+            return mask
+        if value.name == "token_type_ids":
+            return np.zeros(dims, dtype)
+        return rng.integers(0, self.facts.get(value.name, VOCABULARY), dims, dtype)
 
 
 def real_path(name, folder):
