@@ -4,6 +4,10 @@
 #include "kernels/conv_f32/conv_f32.h"
 #include "ops/spatial.h"
 
+/* Channels up to which a planar image is read as it is: the first layer of a network. With more,
+ * every tap would gather from as many places. */
+#define MOST_PLANES 4
+
 /* Strides of [batch, channels, spatial...] as those of images. */
 typedef struct image {
     int64_t image, row, pixel, channel;
@@ -65,10 +69,11 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
     int64_t groups = hn_attr_i(n, "group");
-    /* An image that comes planar stays so if a kernel reads it as it is. */
+    /* An image of few channels that comes planar stays so if a kernel reads it as it is. */
     hn_conv_f32 p = problem_of(&x, &w, &y, &s, groups);
     const hn_kernel *reference = hn_conv_f32_family.rows[hn_conv_f32_family.n_rows - 1];
-    if (hn_kernel_choose(&hn_conv_f32_family, L->isa, &p, NULL, NULL) == reference) {
+    if (p.c > MOST_PLANES ||
+        hn_kernel_choose(&hn_conv_f32_family, L->isa, &p, NULL, NULL) == reference) {
         HN_TRY(hn_lower_channels_last(L, n, &x, err));
         p = problem_of(&x, &w, &y, &s, groups);
     }

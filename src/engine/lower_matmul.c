@@ -1,0 +1,173 @@
+/* MatMul and Gemm: by a constant matrix, a problem of conv_f32, which packs it; by another
+ * activation, a problem of matmul_f32, which takes any strides. */
+#include "engine/lower.h"
+#include "kernels/conv_f32/conv_f32.h"
+#include "kernels/matmul_f32/matmul_f32.h"
+
+static void swap_last(hn_view *v) {
+    int i = v->rank - 1;
+    int64_t d = v->dims[i], s = v->strides[i];
+    v->dims[i] = v->dims[i - 1];
+    v->strides[i] = v->strides[i - 1];
+    v->dims[i - 1] = d;
+    v->strides[i - 1] = s;
+}
+
+/* A vector as a matrix of one row, or of one column. */
+static void make_matrix(hn_view *v, bool row) {
+    if (v->rank != 1) return;
+    v->rank = 2;
+    v->dims[1] = row ? v->dims[0] : 1;
+    v->strides[1] = row ? v->strides[0] : 0;
+    if (!row) return;
+    v->dims[0] = 1;
+    v->strides[0] = 0;
+}
+
+/* x [..., k] as [m, k] with adjacent k, copied if it must be. */
+static hone_status as_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *err) {
+    int64_t k = x->dims[x->rank - 1];
+    int64_t dims[2] = {hn_view_count(x) / k, k};
+    hn_view rows;
+    if ((x->strides[x->rank - 1] != 1 && k > 1) || !hn_view_reshape(x, 2, dims, &rows) ||
+        rows.strides[0] < 0) {
+        HN_TRY(hn_lower_dense(L, n, x, err));
+        hn_view_reshape(x, 2, dims, &rows);
+    }
+    *x = rows;
+    return HONE_OK;
+}
+
+/* [m, k] by the constant w [k, n] (strides as they are) into y, which is dense. */
+static hone_status by_constant(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
+                               const hn_view *y, hn_step **out, hn_error *err) {
+    hn_conv_f32 p = hn_conv_of_gemm(x->dims[0], w->dims[1], w->dims[0]);
+    p.x_pixel = x->strides[0];
+    p.x_row = p.x_image = x->strides[0] * x->dims[0];
+    p.w_i = w->strides[0];
+    p.w_o = w->strides[1];
+    HN_TRY(hn_lower_step(L, n, &hn_conv_f32_family, &p, sizeof p, out, err));
+    hn_step_reads(*out, HN_CONV_X, x);
+    hn_step_reads(*out, HN_CONV_W, w);
+    hn_step_writes(*out, HN_CONV_Y, y);
+    (*out)->flops = 2.0 * (double)p.w * (double)p.n * (double)p.c;
+    (*out)->bytes = 4.0 * (double)(p.w * p.c + p.c * p.n + p.w * p.n);
+    return HONE_OK;
+}
+
+/* Strides of v's batch axes under those of y; 0 where it is broadcast. */
+static void batch_strides(const hn_view *v, const hn_view *y, int64_t *strides) {
+    int n = y->rank - 2, missing = y->rank - v->rank;
+    for (int i = 0; i < HN_MATMUL_BATCH_AXES; i++) strides[i] = 0;
+    for (int i = 0; i < n; i++)
+        if (i >= missing && v->dims[i - missing] > 1) strides[i] = v->strides[i - missing];
+}
+
+static hone_status by_activation(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
+                                 const hn_view *y, float alpha, hn_step **out, hn_error *err) {
+    int i = a->rank - 1, k = b->rank - 1, c = y->rank - 1;
+    hn_matmul_f32 p = {.m = a->dims[i - 1],
+                       .n = b->dims[k],
+                       .k = a->dims[i],
+                       .a_m = a->strides[i - 1],
+                       .a_k = a->strides[i],
+                       .b_k = b->strides[k - 1],
+                       .b_n = b->strides[k],
+                       .c_m = y->strides[c - 1],
+                       .c_n = y->strides[c],
+                       .r_n = 1,
+                       .alpha = alpha};
+    double count = 1;
+    for (int d = 0; d < HN_MATMUL_BATCH_AXES; d++) {
+        p.batch[d] = d < y->rank - 2 ? y->dims[d] : 1;
+        count *= (double)p.batch[d];
+    }
+    batch_strides(a, y, p.a_batch);
+    batch_strides(b, y, p.b_batch);
+    batch_strides(y, y, p.c_batch);
+    HN_TRY(hn_lower_step(L, n, &hn_matmul_f32_family, &p, sizeof p, out, err));
+    hn_step_reads(*out, HN_MATMUL_A, a);
+    hn_step_reads(*out, HN_MATMUL_B, b);
+    hn_step_writes(*out, HN_MATMUL_C, y);
+    (*out)->flops = 2.0 * count * (double)p.m * (double)p.n * (double)p.k;
+    (*out)->bytes = 4.0 * (double)(hn_view_count(a) + hn_view_count(b) + hn_view_count(y));
+    return HONE_OK;
+}
+
+hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
+    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
+    make_matrix(&a, true);
+    make_matrix(&b, false);
+    if ((a.rank > b.rank ? a.rank : b.rank) - 2 > HN_MATMUL_BATCH_AXES)
+        HN_DECLINE(L, "more than four batch axes");
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    hn_view c = y; /* the output as a batch of matrices */
+    bool vector = hn_lower_in(L, n, 0).rank == 1 || hn_lower_in(L, n, 1).rank == 1;
+    if (vector) {
+        hn_view whole = a.rank > b.rank ? a : b;
+        c.rank = whole.rank;
+        for (int i = 0; i + 2 < c.rank; i++) c.dims[i] = whole.dims[i];
+        c.dims[c.rank - 2] = a.dims[a.rank - 2];
+        c.dims[c.rank - 1] = b.dims[b.rank - 1];
+        hn_view_reshape(&y, c.rank, c.dims, &c);
+    }
+    hn_step *s;
+    if (hn_lower_constant(n, 1) != NULL && b.rank == 2) {
+        HN_TRY(as_rows(L, n, &a, err));
+        HN_TRY(by_constant(L, n, &a, &b, &y, &s, err));
+    } else {
+        HN_TRY(by_activation(L, n, &a, &b, &c, 1, &s, err));
+    }
+    hn_lower_set(L, n, 0, &y, vector ? NULL : s);
+    *done = true;
+    return HONE_OK;
+}
+
+/* C as a vector over the columns, or of the size of Y. */
+typedef enum addend { NONE, VECTOR, WHOLE, OTHER } addend;
+
+static addend addend_of(const hn_view *c, const hn_view *y) {
+    if (c->buffer < 0) return NONE;
+    if (c->rank == 2 && c->dims[0] == y->dims[0] && c->dims[1] == y->dims[1] && y->dims[0] > 1)
+        return WHOLE;
+    if (hn_view_count(c) == y->dims[1] && c->rank > 0 && c->dims[c->rank - 1] == y->dims[1])
+        return VECTOR;
+    return OTHER;
+}
+
+hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), c = hn_lower_in(L, n, 2);
+    hn_view y = hn_lower_out(n, 0);
+    float alpha = hn_attr_f(n, "alpha"), beta = hn_attr_f(n, "beta");
+    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
+    addend add = addend_of(&c, &y);
+    if (add == OTHER) HN_DECLINE(L, "C is neither a vector over the columns nor of the size of Y");
+    if (add != NONE && !(beta >= 1 && beta <= 1)) HN_DECLINE(L, "beta is not 1");
+    if (hn_attr_i(n, "transA") != 0) swap_last(&a);
+    if (hn_attr_i(n, "transB") != 0) swap_last(&b);
+    if (add != NONE) HN_TRY(hn_lower_dense(L, n, &c, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    hn_step *s;
+    bool constant = hn_lower_constant(n, 1) != NULL && alpha >= 1 && alpha <= 1;
+    if (constant) {
+        HN_TRY(as_rows(L, n, &a, err));
+        HN_TRY(by_constant(L, n, &a, &b, &y, &s, err));
+        if (add == VECTOR) hn_step_reads(s, HN_CONV_BIAS, &c);
+        if (add == WHOLE) hn_step_reads(s, HN_CONV_R, &c);
+    } else {
+        HN_TRY(by_activation(L, n, &a, &b, &y, alpha, &s, err));
+        if (add == VECTOR) hn_step_reads(s, HN_MATMUL_BIAS, &c);
+        if (add == WHOLE) {
+            hn_matmul_f32 *p = s->problem;
+            p->r_m = c.strides[0];
+            p->r_n = c.strides[1];
+            hn_step_reads(s, HN_MATMUL_R, &c);
+        }
+    }
+    hn_lower_set(L, n, 0, &y, s);
+    *done = true;
+    return HONE_OK;
+}

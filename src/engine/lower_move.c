@@ -1,0 +1,130 @@
+/* Operators that move elements and compute nothing. Where strides can say it the output is a view
+ * of the input; else it is copied once. */
+#include <string.h>
+
+#include "engine/lower.h"
+
+/* The output has the input's elements in the same order. */
+hone_status hn_lower_reshape(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), r;
+    if (x.dtype != y.dtype || hone_dtype_bits(x.dtype) % 8 != 0)
+        HN_DECLINE(L, "elements are not whole bytes");
+    if (!hn_view_reshape(&x, y.rank, y.dims, &r)) {
+        HN_TRY(hn_lower_dense(L, n, &x, err));
+        hn_view_reshape(&x, y.rank, y.dims, &r);
+    }
+    hn_lower_set(L, n, 0, &r, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
+hone_status hn_lower_transpose(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    (void)err;
+    hn_view x = hn_lower_in(L, n, 0), y = x;
+    int count;
+    if (hone_dtype_bits(x.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
+    const int64_t *perm = hn_attr_ints(n, "perm", &count);
+    for (int i = 0; i < x.rank; i++) {
+        int64_t from = perm != NULL ? perm[i] : x.rank - 1 - i;
+        y.dims[i] = x.dims[from];
+        y.strides[i] = x.strides[from];
+    }
+    hn_lower_set(L, n, 0, &y, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
+hone_status hn_lower_expand(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    (void)err;
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    if (hone_dtype_bits(x.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
+    y.buffer = x.buffer;
+    y.offset = x.offset;
+    int missing = y.rank - x.rank;
+    for (int i = 0; i < y.rank; i++)
+        y.strides[i] = i >= missing && x.dims[i - missing] > 1 ? x.strides[i - missing] : 0;
+    hn_lower_set(L, n, 0, &y, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
+/* Entry i of a list that may be absent. */
+static int64_t entry(const hn_tensor *t, int i, int64_t otherwise) {
+    return t != NULL ? hn_tensor_s64(t, i) : otherwise;
+}
+
+hone_status hn_lower_slice(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    (void)err;
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    if (hone_dtype_bits(x.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
+    const hn_tensor *starts = hn_lower_constant(n, 1), *axes = hn_lower_constant(n, 3);
+    const hn_tensor *steps = hn_lower_constant(n, 4);
+    if (starts == NULL || (hn_node_input(n, 3) != NULL && axes == NULL) ||
+        (hn_node_input(n, 4) != NULL && steps == NULL))
+        HN_DECLINE(L, "starts, axes or steps are computed");
+    hn_view r = x;
+    memcpy(r.dims, y.dims, sizeof r.dims);
+    for (int i = 0; i < starts->n && hn_view_count(&y) > 0; i++) {
+        int64_t axis = entry(axes, i, i), step = entry(steps, i, 1), at = hn_tensor_s64(starts, i);
+        if (axis < 0) axis += x.rank;
+        int64_t size = x.dims[axis], most = step > 0 ? size : size - 1;
+        if (at < 0) at += size;
+        at = at < 0 ? 0 : at > most ? most : at;
+        r.offset += at * x.strides[axis];
+        r.strides[axis] = x.strides[axis] * step;
+    }
+    hn_lower_set(L, n, 0, &r, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
+hone_status hn_lower_split(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    (void)err;
+    hn_view x = hn_lower_in(L, n, 0);
+    int64_t axis = hn_attr_i(n, "axis");
+    if (axis < 0) axis += x.rank;
+    if (hone_dtype_bits(x.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
+    for (int i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] == NULL) HN_DECLINE(L, "an output is missing");
+    for (int i = 0; i < n->n_outputs; i++) {
+        hn_view y = hn_lower_out(n, i), r = x;
+        r.dims[axis] = y.dims[axis];
+        hn_lower_set(L, n, i, &r, NULL);
+        x.offset += x.strides[axis] * y.dims[axis];
+    }
+    *done = true;
+    return HONE_OK;
+}
+
+hone_status hn_lower_concat(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view y = hn_lower_out(n, 0), first = hn_lower_in(L, n, 0);
+    int64_t axis = hn_attr_i(n, "axis");
+    if (axis < 0) axis += y.rank;
+    if (hone_dtype_bits(y.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
+    int order[HONE_MAX_RANK];
+    hn_lower_order(&first, order);
+    HN_TRY(hn_lower_place(L, &y, order, err));
+    hn_view to = y;
+    for (int i = 0; i < n->n_inputs; i++) {
+        hn_view x = hn_lower_in(L, n, i);
+        to.dims[axis] = x.dims[axis];
+        if (hn_view_count(&x) > 0) HN_TRY(hn_lower_copy(L, n, &x, &to, err));
+        to.offset += to.strides[axis] * x.dims[axis];
+    }
+    hn_lower_set(L, n, 0, &y, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
+/* The output is the input as it is. */
+hone_status hn_lower_same(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    (void)err;
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    for (int i = 1; i < n->n_outputs; i++)
+        if (n->outputs[i] != NULL) HN_DECLINE(L, "a second output");
+    if (x.dtype != y.dtype || hone_dtype_bits(x.dtype) % 8 != 0)
+        HN_DECLINE(L, "the elements change");
+    hn_lower_set(L, n, 0, &x, NULL);
+    *done = true;
+    return HONE_OK;
+}

@@ -1,0 +1,138 @@
+/* Softmax and the normalisations. */
+#include "engine/lower.h"
+#include "kernels/group_norm_f32/group_norm_f32.h"
+#include "kernels/norm_f32/norm_f32.h"
+#include "kernels/softmax_f32/softmax_f32.h"
+
+static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    int64_t axis = hn_attr_i(n, "axis");
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (x.rank == 0 || hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
+    if (axis < 0) axis += x.rank;
+    if (axis != x.rank - 1 && x.strides[axis] != 1) HN_DECLINE(L, "not along adjacent elements");
+    bool many = x.rank - 1 > HN_SOFTMAX_AXES;
+    if (many && axis != x.rank - 1) HN_DECLINE(L, "more than four axes of rows");
+    if (x.strides[axis] != 1 || many) HN_TRY(hn_lower_dense(L, n, &x, err));
+    int order[HONE_MAX_RANK];
+    hn_lower_order(&x, order);
+    HN_TRY(hn_lower_place(L, &y, order, err));
+    hn_softmax_f32 p = {.n = x.dims[axis], .rows = {1, 1, 1, 1}, .scale = 1, .log = log};
+    if (many) {
+        p.rows[0] = hn_view_count(&x) / p.n;
+        p.x_stride[0] = p.y_stride[0] = p.n;
+    }
+    for (int i = 0, k = 0; i < x.rank && !many; i++) {
+        if (i == axis) continue;
+        p.rows[k] = x.dims[i];
+        p.x_stride[k] = x.strides[i];
+        p.y_stride[k++] = y.strides[i];
+    }
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_softmax_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_SOFTMAX_X, &x);
+    hn_step_writes(s, HN_SOFTMAX_Y, &y);
+    s->bytes = 8.0 * (double)hn_view_count(&x);
+    hn_lower_set(L, n, 0, &y, s);
+    *done = true;
+    return HONE_OK;
+}
+
+hone_status hn_lower_softmax(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    return softmax(L, n, false, done, err);
+}
+
+hone_status hn_lower_log_softmax(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    return softmax(L, n, true, done, err);
+}
+
+static hone_status layer(hn_lower *L, const hn_node *n, bool rms, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    hn_view scale = hn_lower_in(L, n, 1), bias = hn_lower_in(L, n, 2);
+    int64_t axis = hn_attr_i(n, "axis");
+    if (x.dtype != HONE_DTYPE_F32 || scale.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
+    for (int i = 1; i < n->n_outputs; i++)
+        if (n->outputs[i] != NULL) HN_DECLINE(L, "the statistics are wanted too");
+    if (axis < 0) axis += x.rank;
+    int64_t rows = 1, width = 1;
+    for (int i = 0; i < x.rank; i++) *(i < axis ? &rows : &width) *= x.dims[i];
+    if (hn_view_count(&scale) != width || (bias.buffer >= 0 && hn_view_count(&bias) != width))
+        HN_DECLINE(L, "scale or bias broadcast");
+    HN_TRY(hn_lower_dense(L, n, &x, err));
+    HN_TRY(hn_lower_dense(L, n, &scale, err));
+    if (bias.buffer >= 0) HN_TRY(hn_lower_dense(L, n, &bias, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    hn_norm_f32 p = {.rows = rows,
+                     .n = width,
+                     .x_row = width,
+                     .r_row = width,
+                     .y_row = width,
+                     .sum_row = width,
+                     .epsilon = hn_attr_f(n, "epsilon"),
+                     .rms = rms};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_norm_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_NORM_X, &x);
+    hn_step_reads(s, HN_NORM_SCALE, &scale);
+    if (bias.buffer >= 0) hn_step_reads(s, HN_NORM_BIAS, &bias);
+    hn_step_writes(s, HN_NORM_Y, &y);
+    s->bytes = 8.0 * (double)hn_view_count(&x);
+    hn_lower_set(L, n, 0, &y, s);
+    *done = true;
+    return HONE_OK;
+}
+
+hone_status hn_lower_layer_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    return layer(L, n, false, done, err);
+}
+
+hone_status hn_lower_rms_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    return layer(L, n, true, done, err);
+}
+
+/* InstanceNormalization, whose groups are single channels, and GroupNormalization. */
+static hone_status groups(hn_lower *L, const hn_node *n, int64_t count, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    hn_view scale = hn_lower_in(L, n, 1), bias = hn_lower_in(L, n, 2);
+    if (x.dtype != HONE_DTYPE_F32 || scale.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&x) == 0 || x.rank < 3) HN_DECLINE(L, "no image");
+    int order[HONE_MAX_RANK];
+    hn_lower_order_channels_last(x.rank, order);
+    hn_view want, pixels;
+    HN_TRY(hn_lower_channels_last(L, n, &x, err));
+    /* The spatial axes must be one run of pixels. */
+    int64_t dims[3] = {x.dims[0], x.dims[1], hn_view_count(&x) / (x.dims[0] * x.dims[1])};
+    if (!hn_view_reshape(&x, 3, dims, &pixels)) HN_DECLINE(L, "rows of pixels lie apart");
+    HN_TRY(hn_lower_place(L, &y, order, err));
+    hn_view_reshape(&y, 3, dims, &want);
+    HN_TRY(hn_lower_dense(L, n, &scale, err));
+    HN_TRY(hn_lower_dense(L, n, &bias, err));
+    hn_group_norm_f32 p = {.batch = dims[0],
+                           .pixels = dims[2],
+                           .channels = dims[1],
+                           .groups = count > 0 ? count : dims[1],
+                           .x_image = pixels.strides[0],
+                           .x_pixel = pixels.strides[2],
+                           .y_image = want.strides[0],
+                           .y_pixel = want.strides[2],
+                           .epsilon = hn_attr_f(n, "epsilon")};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_group_norm_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_GROUP_NORM_X, &pixels);
+    hn_step_reads(s, HN_GROUP_NORM_SCALE, &scale);
+    hn_step_reads(s, HN_GROUP_NORM_BIAS, &bias);
+    hn_step_writes(s, HN_GROUP_NORM_Y, &y);
+    s->bytes = 8.0 * (double)hn_view_count(&x);
+    hn_lower_set(L, n, 0, &y, s);
+    *done = true;
+    return HONE_OK;
+}
+
+hone_status hn_lower_instance_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    return groups(L, n, 0, done, err);
+}
+
+hone_status hn_lower_group_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    return groups(L, n, hn_attr_i(n, "num_groups"), done, err);
+}
