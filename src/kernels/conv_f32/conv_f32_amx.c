@@ -29,7 +29,7 @@
  * of the next into L2 meanwhile. If not all channels fit into scratch, this is done for some of
  * them at a time, and the sums C of the whole group wait in scratch.
  *
- * Weights are split when packed: 64 bytes of header, then [panel][step][half 2][part 3][16][16][2],
+ * Weights are split when packed: 64 bytes of header, then [panel][step][part 3][half 2][16][16][2],
  * a step being 32 channels of one tap, channels outermost. Channels i and i+16 of a step make a
  * pair (any order serves if both operands agree), since that is how 32 floats are cut with two
  * instructions per part. The last panel has one half if 16 outputs or fewer are left.
@@ -58,16 +58,17 @@ enum {
     HALF = 3 * TILE,        /* bytes of a step of weights for 16 outputs */
     HEADER = 64,            /* of the packed weights; its first byte: not all are finite */
     PAIR = 32 * 32,         /* floats of C for two tiles and a panel */
+    SMALL_IMAGE = 4 * 16,   /* positions */
     BLOCK_PAIRS = 16,       /* pairs of tiles in a block: at most, */
     LEAST_PAIRS = 4,        /* and before channels are divided */
     BLOCK_BYTES = 800000,   /* of split pixels: they and the weights in use stay in a 2 MB L2 */
-    FIRST_BYTES = 600000,   /* of weights that meet every pair while the next one is split */
+    FIRST_BYTES = 300000,   /* of weights that meet every pair while the next one is split */
     WAITING_BYTES = 400000, /* of sums that wait */
-    AHEAD = 8,              /* steps between the weights in use and those being fetched */
+    AHEAD = 24,             /* steps between the weights in use and those being fetched */
 };
 
 typedef struct geometry {
-    int64_t lines, wrap;   /* lines of positions; rows after which the next image begins */
+    int64_t lines, wrap;   /* lines of positions; rows of an image on its line, halo and all */
     int64_t pw, halo;      /* positions in a row; how far behind a position its taps reach */
     int64_t ny, nx;        /* phases */
     int64_t valid, tiles;  /* positions of a line up to its last output; tiles that cover them */
@@ -91,12 +92,14 @@ static int64_t phases(int64_t k, int64_t d, int64_t s) {
 
 static geometry measure(const hn_conv_f32 *p) {
     geometry g = {0};
-    bool flat = p->kh == 1; /* no row needs another: the line runs through the batch */
-    int64_t rows = flat ? p->batch * p->oh : p->oh;
     int64_t down = (p->kh - 1) * p->dh / p->sh, right = (p->kw - 1) * p->dw / p->sw;
-    g.lines = flat ? 1 : p->batch;
-    g.wrap = flat ? p->oh : INT64_MAX;
     g.pw = p->ow + right;
+    /* One line through the batch, where it wastes nothing or else every small image would have to
+     * read all weights. */
+    bool one = down == 0 || p->oh * g.pw <= SMALL_IMAGE;
+    g.lines = one ? 1 : p->batch;
+    g.wrap = p->oh + down;
+    int64_t rows = (one ? p->batch - 1 : 0) * g.wrap + p->oh;
     g.halo = down * g.pw + right;
     g.ny = phases(p->kh, p->dh, p->sh);
     g.nx = phases(p->kw, p->dw, p->sw);
@@ -319,24 +322,24 @@ HN_INLINE void multiply(const int rows, const int cols, const char *a, const int
     }
     for (int64_t s = 0; s < steps; s++, w += cols * HALF) {
         const char *a0 = a + offset[s], *a1 = a0 + ROWS * POSITION;
-        const char *w0 = w, *w1 = w + HALF;
+        const char *w3 = w, *w2 = w3 + cols * TILE, *w1 = w2 + cols * TILE;
         for (int64_t i = 0; i < aside->lines; i++, aside->fetch += PART)
             _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
         if (aside->pixels > 0) split_some(aside->cut, aside->pixels);
         /* x1*w3 */
         STREAM(4, a0, POSITION);
-        LOAD(6, w0 + 2 * TILE, PART);
+        LOAD(6, w3, PART);
         MULTIPLY(0, 4, 6);
-        if (cols == 2) LOAD(7, w1 + 2 * TILE, PART);
+        if (cols == 2) LOAD(7, w3 + TILE, PART);
         if (cols == 2) MULTIPLY(1, 4, 7);
         if (rows == 2) STREAM(5, a1, POSITION);
         if (rows == 2) MULTIPLY(2, 5, 6);
         if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
         /* x1*w2 */
-        LOAD(6, w0 + TILE, PART);
+        LOAD(6, w2, PART);
         MULTIPLY(0, 4, 6);
         if (rows == 2) MULTIPLY(2, 5, 6);
-        if (cols == 2) LOAD(7, w1 + TILE, PART);
+        if (cols == 2) LOAD(7, w2 + TILE, PART);
         if (cols == 2) MULTIPLY(1, 4, 7);
         if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
         /* x2*w2 */
@@ -347,10 +350,10 @@ HN_INLINE void multiply(const int rows, const int cols, const char *a, const int
         if (rows == 2) MULTIPLY(2, 5, 6);
         if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
         /* x2*w1 */
-        LOAD(6, w0, PART);
+        LOAD(6, w1, PART);
         MULTIPLY(0, 4, 6);
         if (rows == 2) MULTIPLY(2, 5, 6);
-        if (cols == 2) LOAD(7, w1, PART);
+        if (cols == 2) LOAD(7, w1 + TILE, PART);
         if (cols == 2) MULTIPLY(1, 4, 7);
         if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
         /* x1*w1 */
@@ -392,21 +395,15 @@ static __attribute__((noinline)) void multiply_small(int rows, int cols, const c
         multiply(1, 1, a, offset, w, steps, c, first, aside);
 }
 
-/* Two rows of pairs from three parts: w1 + w2 + w3, exactly. */
-static inline __m512 even_of(const char *w) {
+/* Channel i of a step for 16 outputs: w3 + w2 + w1, exactly. The parts lie `next` bytes apart. */
+static inline __m512 whole_weight(const char *w, int64_t i, int64_t next) {
+    const __m512i top = _mm512_set1_epi32((int)0xffff0000);
     __m512 s = _mm512_setzero_ps();
-    for (int part = 2; part >= 0; part--)
-        s = _mm512_add_ps(
-            s, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_load_si512(w + part * TILE), 16)));
-    return s;
-}
-
-static inline __m512 odd_of(const char *w) {
-    __m512 s = _mm512_setzero_ps();
-    for (int part = 2; part >= 0; part--)
-        s = _mm512_add_ps(
-            s, _mm512_castsi512_ps(_mm512_and_si512(_mm512_load_si512(w + part * TILE),
-                                                    _mm512_set1_epi32((int)0xffff0000))));
+    for (int part = 0; part < 3; part++) {
+        __m512i both = _mm512_load_si512(w + part * next + i % 16 * PART);
+        both = i < 16 ? _mm512_slli_epi32(both, 16) : _mm512_and_si512(both, top);
+        s = _mm512_add_ps(s, _mm512_castsi512_ps(both));
+    }
     return s;
 }
 
@@ -424,11 +421,10 @@ static void sum_plainly(const hn_conv_f32 *p, const geometry *g, const float *x,
         const float *px = x + image * p->x_image + iy * p->x_row + ix * p->x_pixel + cb * STEP;
         int64_t left = min64(STEP, p->c - cb * STEP);
         for (int half = 0; half < halves; half++) {
-            const char *pw = w + (s * halves + half) * HALF;
-            for (int64_t i = 0; i < left; i++) {
-                __m512 v = i < 16 ? even_of(pw + i * PART) : odd_of(pw + (i - 16) * PART);
-                sum[half] = _mm512_fmadd_ps(_mm512_set1_ps(px[i]), v, sum[half]);
-            }
+            const char *pw = w + s * halves * HALF + half * TILE;
+            for (int64_t i = 0; i < left; i++)
+                sum[half] = _mm512_fmadd_ps(_mm512_set1_ps(px[i]),
+                                            whole_weight(pw, i, halves * TILE), sum[half]);
         }
     }
     _mm512_storeu_ps(c, sum[0]);
@@ -454,8 +450,7 @@ HN_INLINE void finish_as(const task *t, int64_t pair, int64_t panel, const float
     const hn_conv_f32 *p = t->p;
     const geometry *g = t->g;
     int64_t n0 = panel * 32, left = p->n - n0;
-    __mmask16 m0 = hn_v_first_(min64(left, 16)),
-              m1 = left > 16 ? hn_v_first_(min64(left - 16, 16)) : 0;
+    __mmask16 m0 = hn_v_first_(min64(left, 16)), m1 = hn_v_first_(max64(0, min64(left - 16, 16)));
     __m512 b0 = _mm512_setzero_ps(), b1 = b0;
     __m512 act_a = _mm512_set1_ps(p->act.a), act_b = _mm512_set1_ps(p->act.b);
     if (t->bias != NULL) {
@@ -467,17 +462,18 @@ HN_INLINE void finish_as(const task *t, int64_t pair, int64_t panel, const float
     int64_t col = q % g->pw, row = q / g->pw % g->wrap;
     int64_t image = t->line + q / g->pw / g->wrap;
     while (count > 0) {
-        int64_t pixels = max64(0, min64(count, p->ow - col)), positions = min64(count, g->pw - col);
-        float *y = t->y + image * p->y_image + row * p->y_row + col * p->y_pixel + n0;
-        const float *r = t->r;
-        if (r != NULL) r += image * p->r_image + row * p->r_row + col * p->r_pixel + n0;
-        for (int64_t i = 0; i < pixels; i++, y += p->y_pixel) {
+        int64_t pixels = row < p->oh ? min64(count, p->ow - col) : 0;
+        int64_t positions = min64(count, g->pw - col);
+        int64_t y_at = image * p->y_image + row * p->y_row + col * p->y_pixel + n0;
+        int64_t r_at = image * p->r_image + row * p->r_row + col * p->r_pixel + n0;
+        for (int64_t i = 0; i < pixels; i++) {
             __m512 v0 = _mm512_add_ps(_mm512_load_ps(c + i * 32), b0);
             __m512 v1 = _mm512_add_ps(_mm512_load_ps(c + i * 32 + 16), b1);
-            if (r != NULL) {
+            float *y = t->y + y_at + i * p->y_pixel;
+            if (t->r != NULL) {
+                const float *r = t->r + r_at + i * p->r_pixel;
                 v0 = _mm512_add_ps(v0, _mm512_maskz_loadu_ps(m0, r));
                 v1 = _mm512_add_ps(v1, _mm512_maskz_loadu_ps(m1, r + 16));
-                r += p->r_pixel;
             }
             _mm512_mask_storeu_ps(y, m0, hn_v_act(v0, kind, act_a, act_b));
             _mm512_mask_storeu_ps(y + 16, m1, hn_v_act(v1, kind, act_a, act_b));
@@ -517,7 +513,7 @@ static void repair(const task *t, int64_t pair, int64_t panel, float *c) {
     const char *w = t->w + panel * g->steps * 2 * HALF;
     for (int64_t i = 0; i < 2 * ROWS; i++) {
         int64_t at = pair * 2 * ROWS + i, q = t->q0 + at;
-        if (q >= g->valid || q % g->pw >= t->p->ow) continue;
+        if (q >= g->valid || q % g->pw >= t->p->ow || q / g->pw % g->wrap >= t->p->oh) continue;
         if (t->all_marked || window_marked(t, at))
             sum_plainly(t->p, g, t->x, t->line, q, w, halves, c + i * 32);
     }
@@ -640,9 +636,10 @@ static inline __m512i nearest(__m512i v) {
     return _mm512_and_si512(_mm512_mask_mov_epi32(up, over, v), top);
 }
 
-/* 16 outputs of two channels into a row of each part; says in which lanes one is not finite. Inf
- * and NaN are their own first part, and nothing is left of them for the others. */
-static __mmask16 pack_row(__m512 even, __m512 odd, char *dst) {
+/* 16 outputs of two channels into a row of each part, the smallest first; says in which lanes one
+ * is not finite. Inf and NaN are their own first part, and nothing is left of them for the others.
+ */
+static __mmask16 pack_row(__m512 even, __m512 odd, char *dst, int64_t next) {
     enum { NOT_FINITE = 0x99 };
     const __m512i quiet = _mm512_set1_epi32(0x400000);
     __mmask16 not_e = _mm512_fpclass_ps_mask(even, NOT_FINITE);
@@ -653,7 +650,7 @@ static __mmask16 pack_row(__m512 even, __m512 odd, char *dst) {
         __m512i e = nearest(_mm512_castps_si512(even)), o = nearest(_mm512_castps_si512(odd));
         e = _mm512_mask_or_epi32(e, nan_e, e, quiet);
         o = _mm512_mask_or_epi32(o, nan_o, o, quiet);
-        _mm512_store_si512(dst + part * TILE, _mm512_or_si512(o, _mm512_srli_epi32(e, 16)));
+        _mm512_store_si512(dst + (2 - part) * next, _mm512_or_si512(o, _mm512_srli_epi32(e, 16)));
         even = _mm512_maskz_sub_ps(_knot_mask16(not_e), even, _mm512_castsi512_ps(e));
         odd = _mm512_maskz_sub_ps(_knot_mask16(not_o), odd, _mm512_castsi512_ps(o));
     }
@@ -678,9 +675,11 @@ static void pack(const void *problem, const void *plain, void *dst) {
     __mmask16 broken = 0;
     for (int64_t panel = 0; panel < p->n; panel += 32)
         for (int64_t cb = 0; cb < p->c; cb += STEP)
-            for (int64_t tap = 0; tap < p->kh * p->kw; tap++)
-                for (int64_t n = panel; n < p->n && n < panel + 32; n += 16, to += HALF) {
-                    __mmask16 m = (__mmask16)(p->n - n >= 16 ? 0xffff : (1 << (p->n - n)) - 1);
+            for (int64_t tap = 0; tap < p->kh * p->kw; tap++) {
+                int64_t halves = p->n - panel > 16 ? 2 : 1;
+                for (int64_t half = 0; half < halves; half++) {
+                    int64_t n = panel + half * 16;
+                    __mmask16 m = hn_v_first_(min64(16, p->n - n));
                     const float *from =
                         w + n * p->w_o + tap / p->kw * p->w_y + tap % p->kw * p->w_x;
                     for (int64_t i = 0; i < 16; i++) {
@@ -689,9 +688,11 @@ static void pack(const void *problem, const void *plain, void *dst) {
                         __m512 even =
                             c0 < p->c ? load_weights(from + c0 * p->w_i, p->w_o, m) : zero;
                         __m512 odd = c1 < p->c ? load_weights(from + c1 * p->w_i, p->w_o, m) : zero;
-                        broken |= pack_row(even, odd, to + i * PART);
+                        broken |= pack_row(even, odd, to + half * TILE + i * PART, halves * TILE);
                     }
                 }
+                to += halves * HALF;
+            }
     memset(dst, 0, HEADER);
     *(char *)dst = broken != 0;
 }
@@ -700,11 +701,12 @@ static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
     if (p->groups != 1) return *why = "groups", false;
     if (p->x_channel != 1) return *why = "the input is planar", false;
-    /* Measured against the direct row on Sapphire Rapids: tiles must be well filled, and each split
-     * value must meet enough others. */
+    /* Measured against the direct row on Sapphire Rapids, with weights that are in no near cache:
+     * tiles must be well filled, and each split value must meet enough others. With fewer pixels
+     * than 64 the memory decides, and weights are half as large again as plain ones. */
     double pixels = (double)(p->batch * p->oh * p->ow);
     if (p->n < 24 || p->c < 32) return *why = "splitting takes longer than multiplying", false;
-    if (pixels < 2 * ROWS) return *why = "too few pixels", false;
+    if (pixels < 64) return *why = "too few pixels", false;
     geometry g = measure(p);
     double useful = pixels * (double)(p->n * p->c);
     double computed = (double)(g.lines * g.tiles * ROWS) * (double)(ceil_div(p->n, 16) * 16) *
