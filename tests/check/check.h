@@ -77,8 +77,8 @@ typedef struct check_family {
     /* Fills one operand; false: the harness does. NULL: the harness does always. */
     bool (*fill)(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data);
     /* The error a row may make relative to the largest element of an output, for rows whose error
-     * spreads over neighbours, so that it has no bound per element and NaN no fixed place: these
-     * get finite data only. 0, or NULL: the bound of the case holds. */
+     * spreads over neighbours, so that it has no bound per element. 0, or NULL: the bound of the
+     * case holds. */
     double (*whole)(const hn_kernel *k);
 } check_family;
 

@@ -129,6 +129,10 @@ static void cases(check_list *list) {
     p = window(2, 20, 60, 47, 3, 1, 2), p.dh = p.dw = 2;
     add(list, "conv3x3_dilated_wide", p, BIAS | RESIDUAL | SLICE);
     add(list, "conv3x3_wide", window(2, 19, 62, 45, 3, 1, 1), BIAS | IN_PLACE);
+    add(list, "conv3x3_slices_wide", window(2, 13, 33, 42, 3, 1, 1), BIAS | RESIDUAL | SLICE);
+    p = window(1, 15, 24, 83, 3, 1, 0), p.act = (hn_act){HN_ACT_SILU, 1, 0};
+    add(list, "conv3x3_valid_wide", p, BIAS);
+    add(list, "conv3x3_7_pixels_batch", window(3, 7, 96, 80, 3, 1, 1), BIAS | RESIDUAL);
     add(list, "conv5x5s2_wide", window(1, 31, 61, 33, 5, 2, 2), BIAS | RESIDUAL);
     add(list, "conv1x1s2_wide", window(2, 21, 90, 77, 1, 2, 0), BIAS | SLICE);
     p = window(1, 10, 24, 36, 3, 1, 1), p.groups = 3;
@@ -180,5 +184,7 @@ static void cases(check_list *list) {
 
 static void magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }
 
+static double whole(const hn_kernel *k) { return strstr(k->name, "winograd") != NULL ? 1e-5 : 0; }
+
 const check_family check_conv_f32 = {
-    .family = &hn_conv_f32_family, .cases = cases, .magnitude = magnitude};
+    .family = &hn_conv_f32_family, .cases = cases, .magnitude = magnitude, .whole = whole};
