@@ -51,7 +51,10 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     g.tiles = ceil_div(g.pixels, t->rows);
     g.panels = hn_panels_f32_of(t, g.n);
     g.group_weights = g.k * hn_panels_f32_column(&g.panels, g.panels.count);
-    int64_t passes = ceil_div(g.k + 1, PASS); /* at least one: k may be 0 */
+    /* One tile reads each weight once, whatever the passes. Where neither matrix stays in L2, short
+     * passes make wide shelves, and the rows are read less often. k may be 0. */
+    bool both_large = g.group_weights * 4 > SHELF && g.pixels * g.c * 4 > 2 * SHELF;
+    int64_t passes = g.tiles <= 1 ? 1 : ceil_div(g.k + 1, both_large ? PASS / 2 : PASS);
     g.pass_taps = ceil_div(g.taps, passes);
     g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
     g.shelf = SHELF / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
@@ -216,10 +219,11 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         args.n = hn_panels_f32_used(&g->panels, in_group);
         args.b = panel_weights(g, weights, panel) + k0 * width;
         args.bias = starts && bias != NULL ? bias + args.column : NULL;
-        /* Over the tiles of the shelf, this panel's part of the next pass or shelf is fetched. */
+        /* Over the tiles of the shelf, this panel's part of the next pass or shelf is fetched. For
+         * one tile the CPU's own prefetching does better. */
         const float *next =
             ends ? panel_weights(g, weights, panel + g->shelf) : args.b + k->taps * k->c * width;
-        bool more = !ends || panel + g->shelf < all;
+        bool more = g->tiles > 1 && (!ends || panel + g->shelf < all);
         args.ahead_step = more ? width * 4 / g->tiles : 0;
         args.ahead = more ? next + k->taps * k->c * width * tile / g->tiles : args.b;
         t->fn[width == t->narrow][s->n - 1](&args);
