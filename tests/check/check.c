@@ -90,12 +90,19 @@ static void fill_poison(void *data, size_t bytes) {
 static guarded guarded_new(size_t bytes, bool aligned) {
     guarded g = {.bytes = bytes};
     size_t page = (size_t)sysconf(_SC_PAGESIZE), end = aligned ? (bytes + 63) / 64 * 64 : bytes;
+    bool huge = bytes >= (size_t)1 << 20; /* on huge pages, as the engine's memory is */
+    if (huge) page = (size_t)2 << 20;
     g.body = (end + page) / page * page; /* at least one byte before the data */
     g.map_bytes = g.body + 2 * page;
-    g.map = mmap(NULL, g.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (g.map == MAP_FAILED || mprotect(g.map + page, g.body, PROT_READ | PROT_WRITE) != 0)
-        die("out of memory");
-    if (g.body >= 4 << 20) madvise(g.map, g.map_bytes, MADV_HUGEPAGE); /* as the engine does */
+    unsigned char *any = mmap(NULL, g.map_bytes + page, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (any == MAP_FAILED) die("out of memory");
+    size_t skip = (page - (uintptr_t)any % page) % page;
+    if (skip > 0) munmap(any, skip);
+    if (skip < page) munmap(any + skip + g.map_bytes, page - skip);
+    g.map = any + skip;
+    if (mprotect(g.map + page, g.body, PROT_READ | PROT_WRITE) != 0) die("out of memory");
+    if (huge) madvise(g.map + page, g.body, MADV_HUGEPAGE);
     g.data = g.map + page + g.body - end;
     fill_poison(g.data, bytes);
     memset(g.map + page, 0x5a, g.body - end);

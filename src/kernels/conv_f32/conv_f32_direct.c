@@ -13,9 +13,6 @@
  * each the panels of the shelf, while its pixels stay in L1. Small weights are one shelf. A long k
  * axis is cut into passes: all tasks of a shelf do the first part, then the second, with the
  * partial sums in y. Meanwhile the weights that the next pass or shelf needs are fetched.
- *
- * Rows that lie a multiple of 4 KB apart fall into one set of L1, which a tile has more rows than
- * places for: such rows are copied, once per shelf and pass.
  */
 #include <math.h>
 #include <string.h>
@@ -25,9 +22,8 @@
 
 enum {
     SHELF = 512 << 10, /* bytes of weights that stay in L2 beside the next ones and the pixels */
-    PASS = 1024,       /* the most k of a pass */
+    PASS = 1536,       /* the most k of a pass */
     MAX_ROWS = 16,     /* of a tile */
-    PAD = 16,          /* floats between copied rows */
 };
 
 typedef struct geometry {
@@ -37,7 +33,6 @@ typedef struct geometry {
     int64_t group_weights;     /* floats */
     int64_t shelf;             /* panels, of all groups */
     int64_t pass_taps, pass_c; /* what one pass over k takes: some taps, or part of the only one */
-    bool copies;               /* rows are copied, or interleaved */
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -51,15 +46,12 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     g.tiles = ceil_div(g.pixels, t->rows);
     g.panels = hn_panels_f32_of(t, g.n);
     g.group_weights = g.k * hn_panels_f32_column(&g.panels, g.panels.count);
-    /* One tile reads each weight once, whatever the passes. Where neither matrix stays in L2, short
-     * passes make wide shelves, and the rows are read less often. k may be 0. */
-    bool both_large = g.group_weights * 4 > SHELF && g.pixels * g.c * 4 > 2 * SHELF;
-    int64_t passes = g.tiles <= 1 ? 1 : ceil_div(g.k + 1, both_large ? PASS / 2 : PASS);
+    /* One tile reads each weight once, whatever the passes; and k may be 0. */
+    int64_t passes = g.tiles <= 1 || g.k == 0 ? 1 : ceil_div(g.k, PASS);
     g.pass_taps = ceil_div(g.taps, passes);
     g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
     g.shelf = SHELF / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
     if (g.shelf < 1) g.shelf = 1;
-    g.copies = t->interleaved || (p->x_pixel * p->sw % 1024 == 0 && g.c >= 64);
     return g;
 }
 
@@ -73,7 +65,7 @@ static bool ok(const void *problem, const char **why) {
 static void work(const hn_tiles_f32 *t, const hn_conv_f32 *p, hn_work *w) {
     geometry g = measure(t, p);
     size_t pointers = (size_t)((g.pass_taps + 2) * t->rows) * sizeof(void *);
-    size_t copy = g.copies ? (size_t)(g.pass_taps * t->rows * (g.pass_c + PAD)) * 4 : 0;
+    size_t copy = t->interleaved ? (size_t)(g.pass_taps * g.pass_c * t->rows) * 4 : 0;
     *w = (hn_work){.n_phases = 1,
                    .tasks = {g.tiles * g.panels.count * p->groups},
                    .lane_scratch = pointers + (size_t)g.pass_c * 4 + copy};
@@ -169,17 +161,9 @@ static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g
         }
         if (++kx == p->kw) kx = 0, ky++;
     }
-    if (!g->copies) return;
-    float *copy = s->copy;
-    if (t->interleaved) {
-        hn_tile_f32_interleave(s->a, s->n, k->taps, k->c, copy);
-        s->a[0] = copy;
-        return;
-    }
-    for (int64_t i = 0; i < k->taps * s->n; i++, copy += k->c + PAD) {
-        memcpy(copy, s->a[i], (size_t)k->c * 4);
-        s->a[i] = copy;
-    }
+    if (!t->interleaved) return;
+    hn_tile_f32_interleave(s->a, s->n, k->taps, k->c, s->copy);
+    s->a[0] = s->copy;
 }
 
 /* The packed weights of a panel, counted over all groups. */
@@ -221,11 +205,15 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         args.bias = starts && bias != NULL ? bias + args.column : NULL;
         /* Over the tiles of the shelf, this panel's part of the next pass or shelf is fetched. For
          * one tile the CPU's own prefetching does better. */
-        const float *next =
-            ends ? panel_weights(g, weights, panel + g->shelf) : args.b + k->taps * k->c * width;
-        bool more = g->tiles > 1 && (!ends || panel + g->shelf < all);
-        args.ahead_step = more ? width * 4 / g->tiles : 0;
-        args.ahead = more ? next + k->taps * k->c * width * tile / g->tiles : args.b;
+        int64_t part = k->taps * k->c * width;
+        const float *next = NULL;
+        if (!ends)
+            next = args.b + part;
+        else if (panel + g->shelf < all)
+            next = panel_weights(g, weights, panel + g->shelf);
+        bool fetches = next != NULL && g->tiles > 1;
+        args.ahead_step = fetches ? width * 4 / g->tiles : 0;
+        args.ahead = fetches ? next + part * tile / g->tiles : args.b;
         t->fn[width == t->narrow][s->n - 1](&args);
         if (ends && p->act.kind != HN_ACT_NONE && !clip)
             t->act(&p->act, s->y, s->n, args.column, args.n);

@@ -16,7 +16,7 @@ enum {
     SHELF = 512 << 10, /* bytes of panels that stay in L2 */
     PASS = 1024,       /* the most k of a pass */
     PART = 256,        /* the most rows of a task, nearly */
-    PAD = 16,          /* floats between copied rows, which must not be a multiple of 4 KB apart */
+    PAD = 16,          /* floats between copied rows, which must not fall into one set of L1 */
     MAX_ROWS = 16,     /* of a tile */
 };
 
@@ -39,7 +39,7 @@ static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p) {
     if (g.shelf < 1) g.shelf = 1;
     if (g.shelf > g.panels.count) g.shelf = g.panels.count;
     g.shelves = g.shelf == 0 ? 0 : ceil_div(g.panels.count, g.shelf);
-    g.copies = t->interleaved || p->a_k != 1 || (p->a_m % 1024 == 0 && p->a_m != 0 && p->k >= 64);
+    g.copies = t->interleaved || p->a_k != 1;
     return g;
 }
 
