@@ -118,6 +118,7 @@ typedef struct tile_rows {
     float **y;
     const float **r;
     float *zeros, *copy;
+    const float *next; /* the first row of the next tile; NULL: not known */
     int n;
 } tile_rows;
 
@@ -150,6 +151,9 @@ static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g
             if (++oy == p->oh) oy = 0, b++;
         }
     }
+    s->next = NULL;
+    if (g->taps == 1 && p->pt == 0 && p->pl == 0 && tile + 1 < g->tiles)
+        s->next = x + (b * p->x_image + oy * p->sh * p->x_row + ox * p->sw * p->x_pixel);
     const float **a = s->a;
     int64_t ky = k->tap / p->kw, kx = k->tap % p->kw;
     for (int64_t tap = 0; tap < k->taps; tap++, a += s->n) {
@@ -203,17 +207,21 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         args.n = hn_panels_f32_used(&g->panels, in_group);
         args.b = panel_weights(g, weights, panel) + k0 * width;
         args.bias = starts && bias != NULL ? bias + args.column : NULL;
-        /* Over the tiles of the shelf, this panel's part of the next pass or shelf is fetched. For
-         * one tile the CPU's own prefetching does better. */
+        args.ahead = args.b, args.ahead_step = 0;
         int64_t part = k->taps * k->c * width;
-        const float *next = NULL;
-        if (!ends)
-            next = args.b + part;
-        else if (panel + g->shelf < all)
-            next = panel_weights(g, weights, panel + g->shelf);
-        bool fetches = next != NULL && g->tiles > 1;
-        args.ahead_step = fetches ? width * 4 / g->tiles : 0;
-        args.ahead = fetches ? next + part * tile / g->tiles : args.b;
+        if (g->tiles == 1) {
+            /* The CPU's own prefetching does better. */
+        } else if (!ends || panel + g->shelf < all) {
+            /* Over all tiles of the shelf, what this panel needs in the next pass or shelf. */
+            const float *next = ends ? panel_weights(g, weights, panel + g->shelf) : args.b + part;
+            args.ahead = next + part * tile / g->tiles;
+            args.ahead_step = width * 4 / g->tiles;
+        } else if (s->next != NULL && k->c >= 32) {
+            /* Over all panels of the shelf, the rows of the next tile. */
+            int64_t row = p->sw * p->x_pixel;
+            args.ahead = s->next + s->n * row * (task % shelf) / shelf;
+            args.ahead_step = s->n * row * 4 / (shelf * k->c + 1);
+        }
         t->fn[width == t->narrow][s->n - 1](&args);
         if (ends && p->act.kind != HN_ACT_NONE && !clip)
             t->act(&p->act, s->y, s->n, args.column, args.n);
