@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-enum { BIAS = 1, RESIDUAL = 2, IN_PLACE = 4, PLANAR = 8, SLICE = 16, BENCH = 32 };
+enum { BIAS = 1, RESIDUAL = 2, IN_PLACE = 4, PLANAR = 8, SLICE = 16, BENCH = 32, DEPTHWISE = 64 };
 
 static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
     int64_t group_in = p.c / p.groups, terms = group_in * p.kh * p.kw;
@@ -85,9 +85,11 @@ static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, 
                   int flags) {
     hn_conv_f32 p = window(1, size, c, n, k, s, k / 2);
     p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
+    if (flags & DEPTHWISE) p.groups = c;
     char name[64];
-    snprintf(name, sizeof name, "conv%lldx%llds%lld_%lld_%lld_%lld", (long long)k, (long long)k,
-             (long long)s, (long long)c, (long long)n, (long long)p.oh);
+    snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld",
+             flags & DEPTHWISE ? "depthwise" : "conv", (long long)k, (long long)k, (long long)s,
+             (long long)c, (long long)n, (long long)p.oh);
     add(list, name, p, flags | BENCH);
 }
 
@@ -139,8 +141,35 @@ static void cases(check_list *list) {
     add(list, "conv3x3_groups", p, BIAS);
     p = window(1, 9, 32, 80, 3, 2, 1), p.groups = 2;
     add(list, "conv3x3s2_groups", p, BIAS | RESIDUAL);
-    p = window(1, 6, 12, 12, 3, 1, 1), p.groups = 12;
-    add(list, "conv3x3_depthwise", p, BIAS);
+    static const int64_t depthwise[][5] = {/* channels, size, kernel, stride, padding */
+                                           {12, 6, 3, 1, 1},  {1, 9, 3, 1, 1},   {4, 11, 3, 2, 1},
+                                           {8, 12, 3, 1, 0},  {15, 28, 3, 1, 1}, {16, 17, 3, 2, 0},
+                                           {33, 10, 3, 1, 3}, {7, 7, 5, 1, 2},   {20, 18, 5, 1, 2},
+                                           {17, 21, 5, 2, 2}, {40, 8, 7, 1, 3},  {19, 20, 7, 1, 3},
+                                           {9, 15, 7, 2, 3},  {5, 9, 1, 1, 0},   {18, 13, 2, 2, 0},
+                                           {35, 9, 4, 3, 1},  {3, 2, 3, 1, 2},   {600, 7, 3, 1, 1}};
+    for (size_t i = 0; i < sizeof depthwise / sizeof *depthwise; i++) {
+        const int64_t *d = depthwise[i];
+        char name[64];
+        snprintf(name, sizeof name, "depthwise%lldx%llds%lld_%lld_%lld", (long long)d[2],
+                 (long long)d[2], (long long)d[3], (long long)d[0], (long long)d[1]);
+        p = window(i % 3 == 0 ? 2 : 1, d[1], d[0], d[0], d[2], d[3], d[4]), p.groups = d[0];
+        add(list, name, p,
+            (i % 2 == 0 ? BIAS : 0) | (i % 3 == 1 ? RESIDUAL : 0) | (i % 5 == 2 ? IN_PLACE : 0) |
+                (i % 4 == 3 ? SLICE : 0));
+    }
+    p = window(1, 16, 21, 21, 3, 1, 2), p.groups = 21, p.dh = p.dw = 2;
+    add(list, "depthwise3x3_dilated", p, BIAS);
+    p = window(1, 16, 21, 21, 3, 1, 1), p.groups = 21, p.dh = 3, p.oh = 12;
+    add(list, "depthwise3x3_dilated_down", p, BIAS | RESIDUAL);
+    p = window(1, 12, 18, 18, 7, 1, 3), p.groups = 18, p.kh = 1, p.pt = 0;
+    add(list, "depthwise1x7", p, BIAS);
+    p = window(1, 12, 18, 18, 7, 1, 3), p.groups = 18, p.kw = 1, p.pl = 0, p.sh = 3, p.oh = 4;
+    add(list, "depthwise7x1s3x1", p, BIAS | SLICE);
+    p = window(1, 8, 10, 10, 3, 1, 1), p.groups = 10, p.pt = p.pl = -1, p.oh = p.ow = 6;
+    add(list, "depthwise3x3_cropped", p, 0);
+    p = window(1, 14, 10, 10, 3, 1, 1), p.groups = 10;
+    add(list, "depthwise3x3_planar", p, BIAS | PLANAR);
     p = window(1, 8, 10, 20, 3, 1, 1), p.groups = 10;
     add(list, "conv3x3_depthwise_twice", p, BIAS);
     p = window(1, 9, 9, 12, 3, 1, 1), p.kw = 1, p.ow = p.w, p.pl = 0, p.sh = 2, p.oh = 5;
@@ -153,6 +182,9 @@ static void cases(check_list *list) {
         p = window(1, 7, 20, 37, 1, 1, 0);
         p.act = (hn_act){(hn_act_kind)kind, kind == HN_ACT_CLIP ? -1.0F : 0.3F,
                          kind == HN_ACT_CLIP ? 1.5F : 0.5F};
+        add(list, name, p, BIAS | RESIDUAL);
+        snprintf(name, sizeof name, "depthwise_activation_%d", kind);
+        p.groups = p.n = p.c, p.kh = p.kw = 3, p.pt = p.pl = 1;
         add(list, name, p, BIAS | RESIDUAL);
     }
 
@@ -180,6 +212,15 @@ static void cases(check_list *list) {
     layer(list, 1, 1, 96, 576, 14, BIAS);
     layer(list, 7, 2, 3, 64, 224, BIAS);
     layer(list, 3, 2, 3, 32, 224, BIAS | PLANAR);
+    layer(list, 3, 1, 32, 32, 112, BIAS | DEPTHWISE);
+    layer(list, 3, 2, 96, 96, 112, BIAS | DEPTHWISE);
+    layer(list, 3, 1, 144, 144, 56, BIAS | DEPTHWISE);
+    layer(list, 3, 1, 192, 192, 28, BIAS | DEPTHWISE);
+    layer(list, 3, 1, 576, 576, 14, BIAS | DEPTHWISE);
+    layer(list, 3, 1, 960, 960, 7, BIAS | DEPTHWISE);
+    layer(list, 5, 1, 240, 240, 28, BIAS | DEPTHWISE);
+    layer(list, 5, 2, 672, 672, 14, BIAS | DEPTHWISE);
+    layer(list, 7, 1, 96, 96, 56, BIAS | DEPTHWISE);
 }
 
 static void magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }

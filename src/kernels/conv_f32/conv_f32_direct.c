@@ -291,6 +291,7 @@ static hn_conv_f32 conv_of_band(const hn_conv_f32 *p, const band *b) {
 
 static bool band_ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
+    if (p->groups == p->c && p->c > 1) return *why = "depthwise rows want channels adjacent", false;
     if (p->x_channel != 1 || (p->c <= 8 && p->kw > 1 && p->groups == 1)) return true;
     *why = "no planar image, nor one of few channels";
     return false;
