@@ -1,0 +1,42 @@
+/* pool_f32: windows that slide over channels-last images and become one number per channel.
+ *
+ *   y[b][oy][ox][c] = the largest, the mean or the sum of
+ *                     x[b][oy*sh + ky*dh - pt][ox*sw + kx*dw - pl][c]     over ky, kx
+ *
+ * where only positions inside the image are taken. The largest is NaN if one of them is, and
+ * -infinity if there are none. The mean divides by the number of positions taken or, with
+ * count_pads, by that of positions inside the padded image; it is 0 if there are none. A window of
+ * the image's size pools it globally.
+ *
+ * Strides are in floats, channels are adjacent. y overlaps nothing.
+ *
+ * Error: MAX none; of a sum in f32 otherwise, row of the window by row.
+ */
+#ifndef HN_KERNELS_POOL_F32_H
+#define HN_KERNELS_POOL_F32_H
+
+#include "kernels/kernel.h"
+
+typedef enum hn_pool_f32_kind {
+    HN_POOL_F32_MAX,
+    HN_POOL_F32_MEAN,
+    HN_POOL_F32_SUM,
+} hn_pool_f32_kind;
+
+typedef struct hn_pool_f32 {
+    hn_pool_f32_kind kind;
+    bool count_pads;
+    int64_t batch, h, w, c; /* input images */
+    int64_t oh, ow;         /* output images */
+    int64_t kh, kw, sh, sw, dh, dw;
+    int64_t pt, pl, pb, pr; /* padding above, to the left, below, to the right */
+    int64_t x_image, x_row, x_pixel;
+    int64_t y_image, y_row, y_pixel;
+} hn_pool_f32;
+
+/* Operands. */
+enum { HN_POOL_F32_X, HN_POOL_F32_Y, HN_POOL_F32_OPERANDS_ };
+
+extern const hn_family hn_pool_f32_family;
+
+#endif
