@@ -44,6 +44,11 @@ typedef struct option_def {
 #define OPTION_MAX_MEMORY \
     { "--max-memory", 0, "MB", "refuse to take more (default: what the machine allows)", false }
 
+#define OPTION_ISA \
+    { "--isa", 0, "NAME", "use no more than this instruction set: avx2, neon, portable ...", false }
+#define OPTION_BACKEND \
+    { "--backend", 0, "NAME", "cpu (default), or reference: the plain executor", false }
+
 #define MOST_OPTIONS 64
 #define MOST_ARGUMENTS 4
 
@@ -86,7 +91,8 @@ bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t 
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
-/* --threads, --max-memory and --seed. From here on Ctrl-C ends a run instead of the program. */
+/* --threads, --max-memory, --seed, --isa and --backend. From here on Ctrl-C ends a run instead of
+ * the program. */
 bool session_options(const args *a, hone_session_options *o);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */
 const char *nearest(const char *word, const char *const *list);

@@ -4,10 +4,11 @@
 
 #include "cli.h"
 
-extern const verb verb_check, verb_eval, verb_inspect, verb_ops, verb_run, verb_simplify;
+extern const verb verb_check, verb_eval, verb_inspect, verb_kernels, verb_ops, verb_profile,
+    verb_run, verb_simplify;
 
-static const verb *const verbs[] = {&verb_inspect,  &verb_check, &verb_run,
-                                    &verb_simplify, &verb_eval,  &verb_ops};
+static const verb *const verbs[] = {&verb_inspect,  &verb_check, &verb_run,     &verb_profile,
+                                    &verb_simplify, &verb_eval,  &verb_kernels, &verb_ops};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_verbs(FILE *to) {

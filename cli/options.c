@@ -72,6 +72,8 @@ bool session_options(const args *a, hone_session_options *o) {
     o->threads = (int)threads;
     o->max_memory = (size_t)megabytes * 1000000;
     o->seed = (uint64_t)seed;
+    o->isa = value_of(a, "--isa");
+    if (has(a, "--backend")) o->backend = value_of(a, "--backend");
     o->keep_going = not_interrupted;
     catch_interrupt();
     return true;

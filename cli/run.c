@@ -313,6 +313,8 @@ static const option_def options[] = {
     OPTION_DIM,
     OPTION_SEED,
     OPTION_THREADS,
+    OPTION_ISA,
+    OPTION_BACKEND,
     OPTION_MAX_MEMORY,
     OPTION_NO_MMAP,
     OPTION_JSON,

@@ -353,9 +353,31 @@ HONE_API void hone_session_destroy(hone_session *session);
 HONE_API hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
                                       size_t n_out, hone_value *out, hone_error *err);
 
+/* One step of a run: what a kernel computed for one or several nodes. Texts live as long as the
+ * session, but for plans that newer shapes have pushed out. */
+typedef struct hone_step_info {
+    const char *node;    /* name of the last node it computes, or of its output */
+    const char *op;      /* "Conv+Add+Relu"; "copy": a change of layout */
+    const char *family;  /* "conv_f32"; NULL: the operator's reference */
+    const char *kernel;  /* "avx512_14x32" */
+    const char *output;  /* "f32[1, 64, 56, 56]" */
+    double flops, bytes; /* asked for; 0: not counted */
+    int64_t begin_ns, end_ns;
+} hone_step_info;
+/* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu; a model whose
+ * sizes only running tells has no steps. */
+HONE_API hone_status hone_session_profile(hone_session *session, size_t n_in, const hone_value *in,
+                                          size_t n_out, hone_value *out,
+                                          void (*step)(void *ctx, const hone_step_info *info),
+                                          void *ctx, hone_error *err);
+
 typedef struct hone_memory_use {
-    size_t peak_bytes; /* most bytes live at once in the runs so far */
+    size_t peak_bytes; /* most bytes live at once so far */
     size_t live_bytes;
+    /* Backend cpu, for the shapes that ran last: */
+    size_t weights_bytes; /* packed weights */
+    size_t arena_bytes;   /* activations */
+    size_t scratch_bytes; /* workspace of kernels */
 } hone_memory_use;
 HONE_API hone_memory_use hone_session_memory(const hone_session *session);
 
@@ -413,6 +435,20 @@ typedef struct hone_op_info {
 } hone_op_info;
 HONE_API size_t hone_n_ops(void);
 HONE_API hone_status hone_op(size_t i, hone_op_info *out, hone_error *err);
+
+/* ---- the kernel table ---- */
+
+typedef struct hone_kernel_info {
+    const char *family, *name; /* "conv_f32", "avx512_14x32" */
+    const char *help;          /* what the family computes */
+    const char *isa;           /* the instruction set it needs: "avx512" */
+    const char *order;         /* of its sums: kernels of one order give the same bits */
+    bool available;            /* on this CPU, as far as HONE_ISA allows */
+    bool packs;                /* wants its weights in a layout of its own */
+} hone_kernel_info;
+/* Best first within a family. */
+HONE_API size_t hone_n_kernels(void);
+HONE_API hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err);
 
 /* ---- process-wide ---- */
 

@@ -1,4 +1,5 @@
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -106,8 +107,15 @@ void hone_session_destroy(hone_session *s) {
 }
 
 hone_memory_use hone_session_memory(const hone_session *s) {
-    return (hone_memory_use){.peak_bytes = atomic_load(&s->alloc.peak),
-                             .live_bytes = atomic_load(&s->alloc.live)};
+    hone_memory_use use = {.peak_bytes = atomic_load(&s->alloc.peak),
+                           .live_bytes = atomic_load(&s->alloc.live)};
+    if (s->engine != NULL) {
+        hn_engine_memory m = hn_engine_memory_use(s->engine);
+        use.weights_bytes = m.weights;
+        use.arena_bytes = m.slab;
+        use.scratch_bytes = m.scratch;
+    }
+    return use;
 }
 
 /* ---- running ---- */
@@ -293,16 +301,48 @@ static hone_status run_reference_to(hone_session *s, const hn_tensor *const *in,
     return HONE_OK;
 }
 
+/* Who is told of the steps of a run. */
+typedef struct watcher {
+    void (*step)(void *ctx, const hone_step_info *info);
+    void *ctx;
+} watcher;
+
+static void tell_step(void *ctx, const hn_step_time *t) {
+    const watcher *w = ctx;
+    const hn_step *s = t->step;
+    char type[200];
+    hone_step_info info = {.op = s->label,
+                           .node = s->node == NULL            ? ""
+                                   : s->node->name[0] != '\0' ? s->node->name
+                                                              : s->node->outputs[0]->name,
+                           .family = s->family != NULL ? s->family->name : NULL,
+                           .kernel = s->kernel != NULL ? s->kernel->name : "reference",
+                           .output = "",
+                           .flops = s->flops,
+                           .bytes = s->bytes,
+                           .begin_ns = t->begin_ns,
+                           .end_ns = t->end_ns};
+    if (s->node != NULL && s->node->outputs[0] != NULL) {
+        const hn_type *y = &s->node->outputs[0]->type;
+        int n = snprintf(type, sizeof type, "%s", hone_dtype_name(y->dtype));
+        hn_shape_text(&y->shape, type + n, sizeof type - (size_t)n);
+        info.output = type;
+    }
+    w->step(w->ctx, &info);
+}
+
 /* tensors: room for one per input and output of the graph. */
 static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                              hone_value *out, hn_tensor **tensors, target *to, hn_error *err) {
+                              hone_value *out, hn_tensor **tensors, target *to, watcher *watch,
+                              hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
     targets t = {&s->alloc, n_out, out, to};
     for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
     HN_TRY(bind_inputs(s, n_in, in, tensors, err));
     const hn_tensor *const *given = (const hn_tensor *const *)tensors;
     hone_status status = s->engine != NULL
-                             ? hn_engine_run(s->engine, given, place, &t, NULL, NULL, err)
+                             ? hn_engine_run(s->engine, given, place, &t,
+                                             watch != NULL ? tell_step : NULL, watch, err)
                              : run_reference_to(s, given, tensors + g->n_inputs, &t, err);
     for (size_t i = 0; i < n_out; i++) {
         if (status != HONE_OK) {
@@ -325,8 +365,8 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
     return within_memory(s, status, err);
 }
 
-hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                             hone_value *out, hone_error *err) {
+static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
+                            hone_value *out, watcher *watch, hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
     int64_t begun = hn_clock_ns();
     size_t n_tensors = (size_t)g->n_inputs + (size_t)g->n_outputs;
@@ -336,13 +376,26 @@ hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in,
     target *to = hn_arena_array(&arena, n_out, sizeof *to);
     hone_status status = tensors == NULL || to == NULL
                              ? HN_NOMEM(err)
-                             : run_values(s, n_in, in, n_out, out, tensors, to, err);
+                             : run_values(s, n_in, in, n_out, out, tensors, to, watch, err);
     for (size_t i = 0; i < n_tensors && tensors != NULL; i++) hn_tensor_unref(tensors[i]);
     hn_arena_deinit(&arena);
     if (status == HONE_OK)
         hn_log(HONE_LOG_INFO, "run in %.1f ms, %zu bytes at most",
                (double)(hn_clock_ns() - begun) * 1e-6, atomic_load(&s->alloc.peak));
     return status;
+}
+
+hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
+                             hone_value *out, hone_error *err) {
+    return run_once(s, n_in, in, n_out, out, NULL, err);
+}
+
+hone_status hone_session_profile(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
+                                 hone_value *out,
+                                 void (*step)(void *ctx, const hone_step_info *info), void *ctx,
+                                 hone_error *err) {
+    HN_CHECK(err, s->engine != NULL, HONE_E_UNSUPPORTED, "the reference backend has no steps");
+    return run_once(s, n_in, in, n_out, out, &(watcher){step, ctx}, err);
 }
 
 /* ---- accuracy ---- */

@@ -47,8 +47,9 @@ static void the_table_of_operators_is_sorted_and_complete(void **state) {
         assert_non_null(strstr(op.signature, "->"));
         assert_true(op.versions[0] >= '1' && op.versions[0] <= '9');
         assert_true(op.runs);
-        assert_false(op.fast || op.int8 || op.differentiates);
-        conv |= strcmp(op.name, "Conv") == 0 && op.domain[0] == '\0' && op.infers && op.costs;
+        assert_false(op.int8 || op.differentiates);
+        conv |= strcmp(op.name, "Conv") == 0 && op.domain[0] == '\0' && op.infers && op.costs &&
+                op.fast;
         gelu |= strcmp(op.name, "BiasGelu") == 0 && strcmp(op.domain, "com.microsoft") == 0;
         before = op;
     }
@@ -56,6 +57,23 @@ static void the_table_of_operators_is_sorted_and_complete(void **state) {
     assert_true(gelu);
     ASSERT_FAILS(hone_op(hone_n_ops(), &op, &err), err, HONE_E_ARG, "operator");
     assert_string_equal(op.name, before.name); /* untouched */
+}
+
+static void every_family_of_kernels_ends_in_its_reference(void **state) {
+    (void)state;
+    hone_error err;
+    hone_kernel_info k, before = {.family = ""};
+    for (size_t i = 0; i <= hone_n_kernels(); i++) {
+        if (i < hone_n_kernels()) ASSERT_OK(hone_kernel(i, &k, &err), err);
+        bool next = i == hone_n_kernels() || strcmp(k.family, before.family) != 0;
+        if (i > 0 && next) {
+            assert_string_equal(before.name, "ref");
+            assert_string_equal(before.isa, "portable");
+            assert_true(before.available && !before.packs);
+        }
+        before = k;
+    }
+    ASSERT_FAILS(hone_kernel(hone_n_kernels(), &k, &err), err, HONE_E_ARG, "kernel");
 }
 
 typedef struct lines {
@@ -96,6 +114,7 @@ int main(void) {
         cmocka_unit_test(dtypes_have_names_and_widths),
         cmocka_unit_test(the_version_is_three_numbers),
         cmocka_unit_test(the_table_of_operators_is_sorted_and_complete),
+        cmocka_unit_test(every_family_of_kernels_ends_in_its_reference),
         cmocka_unit_test(the_log_tells_of_the_work_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,6 +181,45 @@ static void a_session_is_refused_with_the_reason(void **state) {
     hone_model_destroy(m);
 }
 
+/* ---- profiles ---- */
+
+typedef struct seen {
+    int steps;
+    int64_t last_end;
+    char ops[200];
+} seen;
+
+static void see(void *ctx, const hone_step_info *info) {
+    seen *s = ctx;
+    s->steps++;
+    assert_true(info->end_ns >= info->begin_ns && info->begin_ns >= s->last_end);
+    s->last_end = info->end_ns;
+    assert_true(strlen(s->ops) + strlen(info->op) + 2 < sizeof s->ops);
+    strcat(strcat(s->ops, info->op), " ");
+    assert_non_null(info->kernel);
+}
+
+static void a_profile_tells_of_every_step(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
+    hone_value out = {.name = "y"};
+    seen got = {0};
+    ASSERT_OK(hone_session_profile(s, 2, in, 1, &out, see, &got, &err), err);
+    assert_true(got.steps > 0 && strstr(got.ops, "Mul") != NULL);
+    assert_true(((float *)out.data)[0] == 110);
+    hone_value_release(&out, 1);
+    hone_session_destroy(s);
+    hone_session_options o;
+    hone_session_options_init(&o);
+    o.backend = "reference";
+    s = open_session(MODEL("add"), &o);
+    ASSERT_FAILS(hone_session_profile(s, 2, in, 1, &out, see, &got, &err), err, HONE_E_UNSUPPORTED,
+                 "no steps");
+    hone_session_destroy(s);
+}
+
 /* ---- limits ---- */
 
 static void memory_is_limited(void **state) {
@@ -300,6 +339,7 @@ int main(void) {
         cmocka_unit_test(wrong_inputs_are_named),
         cmocka_unit_test(wrong_outputs_are_named_and_left_alone),
         cmocka_unit_test(a_session_is_refused_with_the_reason),
+        cmocka_unit_test(a_profile_tells_of_every_step),
         cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(results_do_not_depend_on_threads),

@@ -1,0 +1,320 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* The size of symbolic axes nobody gave one. */
+#define BATCH_SIZE 1
+#define OTHER_SIZE 128
+
+/* One step over all runs. */
+typedef struct step {
+    char *node, *op, *kernel, *output;
+    double flops, bytes, ms; /* ms: the median of the runs */
+    double *runs;
+} step;
+
+typedef struct job {
+    const args *a;
+    hone_model *model;
+    hone_session *session;
+    size_t n_in, n_out;
+    hone_value *in, *out;
+    hone_dim_value dims[MOST_OPTIONS];
+    size_t n_dims;
+    size_t n_steps, cap_steps, at; /* at: the step that comes next in this run */
+    step *steps;
+    int64_t run, n_runs; /* run -1: the warm-up, which counts nothing */
+    FILE *trace;
+    int64_t begun;
+    bool comma;
+} job;
+
+/* ---- inputs ---- */
+
+static int64_t size_of(job *j, const char *symbol, int axis) {
+    for (size_t i = 0; i < j->n_dims; i++)
+        if (strcmp(j->dims[i].name, symbol) == 0) return j->dims[i].value;
+    int64_t size = axis == 0 ? BATCH_SIZE : OTHER_SIZE;
+    note("%s is taken as %lld (--dim %s=N sets it)", symbol, (long long)size, symbol);
+    if (j->n_dims < MOST_OPTIONS) j->dims[j->n_dims++] = (hone_dim_value){symbol, size};
+    return size;
+}
+
+static exit_code make_inputs(job *j, uint64_t seed) {
+    hone_error err;
+    j->n_in = hone_model_n_inputs(j->model);
+    j->n_out = hone_model_n_outputs(j->model);
+    j->in = must(calloc(j->n_in + 1, sizeof *j->in));
+    j->out = must(calloc(j->n_out + 1, sizeof *j->out));
+    for (size_t i = 0; i < j->n_in; i++) {
+        hone_value_info info;
+        hone_model_input(j->model, i, &info, NULL);
+        hone_value *v = &j->in[i];
+        if (info.rank < 0) {
+            complain("input '%s' cannot be made up: its rank is not known", info.name);
+            return EXIT_INPUT;
+        }
+        v->name = info.name;
+        v->dtype = info.dtype;
+        v->rank = info.rank;
+        for (int d = 0; d < info.rank; d++)
+            v->dims[d] =
+                info.dim_names[d] != NULL ? size_of(j, info.dim_names[d], d) : info.dims[d];
+        if (hone_value_fill(v, HONE_FILL_RANDOM, seed + i, &err) != HONE_OK) return fail_with(&err);
+    }
+    for (size_t i = 0; i < j->n_out; i++) {
+        hone_value_info info;
+        hone_model_output(j->model, i, &info, NULL);
+        j->out[i].name = info.name;
+    }
+    return EXIT_DONE;
+}
+
+/* ---- runs ---- */
+
+static void take_step(void *ctx, const hone_step_info *info) {
+    job *j = ctx;
+    if (j->run < 0) return;
+    if (j->at == j->n_steps) {
+        if (j->n_steps == j->cap_steps) {
+            j->cap_steps = j->cap_steps * 2 + 64;
+            j->steps = must(realloc(j->steps, j->cap_steps * sizeof *j->steps));
+        }
+        j->steps[j->n_steps++] = (step){.node = must(strdup(info->node)),
+                                        .op = must(strdup(info->op)),
+                                        .kernel = must(strdup(info->kernel)),
+                                        .output = must(strdup(info->output)),
+                                        .flops = info->flops,
+                                        .bytes = info->bytes,
+                                        .runs = must(calloc((size_t)j->n_runs, sizeof(double)))};
+    }
+    step *s = &j->steps[j->at++];
+    s->runs[j->run] = (double)(info->end_ns - info->begin_ns) * 1e-6;
+    if (j->trace == NULL) return;
+    if (j->begun == 0) j->begun = info->begin_ns;
+    fprintf(j->trace, "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,",
+            j->comma ? "," : "", info->op, info->kernel);
+    fprintf(j->trace, "\"ts\":%.3f,\"dur\":%.3f}", (double)(info->begin_ns - j->begun) * 1e-3,
+            (double)(info->end_ns - info->begin_ns) * 1e-3);
+    j->comma = true;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static exit_code run_all(job *j) {
+    hone_error err;
+    progress p;
+    progress_start(&p, "profile", "runs");
+    hone_status status = HONE_OK;
+    for (j->run = -1; j->run < j->n_runs && status == HONE_OK; j->run++) {
+        j->at = 0;
+        status =
+            hone_session_profile(j->session, j->n_in, j->in, j->n_out, j->out, take_step, j, &err);
+        if (status == HONE_OK && !progress_step(&p, j->run + 1, j->n_runs)) break;
+    }
+    progress_end(&p);
+    if (status != HONE_OK) return fail_with(&err);
+    if (!not_interrupted(NULL)) return EXIT_INTERRUPTED;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        qsort(j->steps[i].runs, (size_t)j->n_runs, sizeof(double), by_value);
+        j->steps[i].ms = j->steps[i].runs[j->n_runs / 2];
+    }
+    return EXIT_DONE;
+}
+
+/* ---- the answer ---- */
+
+static double total_ms(const job *j) {
+    double sum = 0;
+    for (size_t i = 0; i < j->n_steps; i++) sum += j->steps[i].ms;
+    return sum;
+}
+
+static double rate(double amount, double ms) { return ms > 0 ? amount / ms * 1e-6 : 0; }
+
+static void print_steps(const job *j) {
+    static const char *const heads[] = {"node", "op",    "output",  "kernel", "ms",
+                                        "%",    "sum %", "GFLOP/s", "GB/s"};
+    table *t = table_new(heads, "thhlrrrrr");
+    double total = total_ms(j), sum = 0;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        const step *s = &j->steps[i];
+        sum += s->ms;
+        table_cell(t, "%s", s->node);
+        table_cell(t, "%s", s->op);
+        table_cell(t, "%s", s->output);
+        table_cell(t, "%s", s->kernel);
+        table_cell(t, "%.3f", s->ms);
+        table_cell(t, "%.1f", 100 * s->ms / total);
+        table_cell(t, "%.1f", 100 * sum / total);
+        table_cell(t, s->flops > 0 ? "%.1f" : "-", rate(s->flops, s->ms));
+        table_cell(t, s->bytes > 0 ? "%.1f" : "-", rate(s->bytes, s->ms));
+    }
+    table_print(t);
+}
+
+/* Steps of the same operators, added up in place of the first. */
+static size_t by_op(const job *j, step *groups) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(groups[k].op, j->steps[i].op) != 0) k++;
+        if (k == n) groups[n++] = (step){.op = j->steps[i].op};
+        groups[k].ms += j->steps[i].ms;
+        groups[k].flops += j->steps[i].flops;
+        groups[k].bytes += 1; /* how many */
+    }
+    return n;
+}
+
+static int slower_first(const void *a, const void *b) {
+    double x = ((const step *)a)->ms, y = ((const step *)b)->ms;
+    return x > y ? -1 : x < y;
+}
+
+static void print_groups(const job *j) {
+    static const char *const heads[] = {"op", "steps", "ms", "%", "GFLOP/s"};
+    step *groups = must(calloc(j->n_steps + 1, sizeof *groups));
+    size_t n = by_op(j, groups);
+    double total = total_ms(j);
+    qsort(groups, n, sizeof *groups, slower_first);
+    table *t = table_new(heads, "hrrrr");
+    for (size_t i = 0; i < n; i++) {
+        table_cell(t, "%s", groups[i].op);
+        table_cell(t, "%.0f", groups[i].bytes);
+        table_cell(t, "%.3f", groups[i].ms);
+        table_cell(t, "%.1f", 100 * groups[i].ms / total);
+        table_cell(t, groups[i].flops > 0 ? "%.1f" : "-", rate(groups[i].flops, groups[i].ms));
+    }
+    table_print(t);
+    free(groups);
+}
+
+static void print_text(const job *j) {
+    print_steps(j);
+    line("%s", "");
+    print_groups(j);
+    hone_memory_use use = hone_session_memory(j->session);
+    char weights[32], arena[32], scratch[32];
+    line("%s", "");
+    line("%zu steps, %.3f ms (medians of %lld runs); weights %s, activations %s, workspace %s",
+         j->n_steps, total_ms(j), (long long)j->n_runs,
+         human_bytes((int64_t)use.weights_bytes, weights),
+         human_bytes((int64_t)use.arena_bytes, arena),
+         human_bytes((int64_t)use.scratch_bytes, scratch));
+}
+
+static void print_json(const job *j) {
+    json js = {0};
+    hone_memory_use use = hone_session_memory(j->session);
+    json_begin(&js, NULL, '{');
+    json_text(&js, "schema", "hone.profile/1");
+    json_text(&js, "model", j->a->argument[0]);
+    json_int(&js, "runs", j->n_runs);
+    json_number(&js, "ms", total_ms(j));
+    json_int(&js, "weights_bytes", (int64_t)use.weights_bytes);
+    json_int(&js, "arena_bytes", (int64_t)use.arena_bytes);
+    json_int(&js, "scratch_bytes", (int64_t)use.scratch_bytes);
+    json_begin(&js, "steps", '[');
+    for (size_t i = 0; i < j->n_steps; i++) {
+        const step *s = &j->steps[i];
+        json_begin(&js, NULL, '{');
+        json_text(&js, "node", s->node);
+        json_text(&js, "op", s->op);
+        json_text(&js, "output", s->output);
+        json_text(&js, "kernel", s->kernel);
+        json_number(&js, "ms", s->ms);
+        json_number(&js, "flops", s->flops);
+        json_number(&js, "bytes", s->bytes);
+        json_end(&js, '}');
+    }
+    json_end(&js, ']');
+    json_end(&js, '}');
+}
+
+/* ---- the whole ---- */
+
+static exit_code go(job *j) {
+    const args *a = j->a;
+    hone_error err;
+    hone_session_options o;
+    j->n_runs = 10;
+    if (!session_options(a, &o) || !dims_of(a, j->dims, &j->n_dims) ||
+        !number_of(a, "--runs", 1, 100000, &j->n_runs))
+        return EXIT_USAGE;
+    if (load_model(a, &j->model, &err) != HONE_OK ||
+        hone_session_create(&j->session, j->model, &o, &err) != HONE_OK)
+        return fail_with(&err);
+    exit_code code = make_inputs(j, o.seed);
+    const char *path = value_of(a, "--trace");
+    if (code == EXIT_DONE && path != NULL) {
+        j->trace = fopen(path, "wx");
+        if (j->trace == NULL) {
+            complain("%s: cannot be made (it must not exist yet)", path);
+            return EXIT_INPUT;
+        }
+        fputs("{\"traceEvents\":[", j->trace);
+    }
+    if (code == EXIT_DONE) code = run_all(j);
+    if (j->trace != NULL) fputs("\n]}\n", j->trace);
+    if (code != EXIT_DONE) return code;
+    if (j->n_steps == 0) note("no steps: the model runs through the operators' references");
+    if (has(a, "--json"))
+        print_json(j);
+    else if (j->n_steps > 0)
+        print_text(j);
+    return EXIT_DONE;
+}
+
+static exit_code run(const args *a) {
+    job j = {.a = a};
+    exit_code code = go(&j);
+    if (j.trace != NULL && fclose(j.trace) != 0 && code == EXIT_DONE) {
+        complain("%s: could not be written", value_of(a, "--trace"));
+        code = EXIT_RESOURCE;
+    }
+    for (size_t i = 0; i < j.n_steps; i++) {
+        free(j.steps[i].node);
+        free(j.steps[i].op);
+        free(j.steps[i].kernel);
+        free(j.steps[i].output);
+        free(j.steps[i].runs);
+    }
+    free(j.steps);
+    if (j.in != NULL) hone_value_release(j.in, j.n_in);
+    if (j.out != NULL) hone_value_release(j.out, j.n_out);
+    free(j.in);
+    free(j.out);
+    hone_session_destroy(j.session);
+    hone_model_destroy(j.model);
+    return code;
+}
+
+static const option_def options[] = {
+    {"--runs", 'n', "N", "runs to take the medians of (default: 10)", false},
+    {"--trace", 0, "FILE", "write every step of every run as a Chrome trace", false},
+    OPTION_DIM,
+    OPTION_SEED,
+    OPTION_THREADS,
+    OPTION_ISA,
+    OPTION_MAX_MEMORY,
+    OPTION_NO_MMAP,
+    OPTION_JSON,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    {0},
+};
+
+const verb verb_profile = {
+    .name = "profile",
+    .usage = "MODEL",
+    .n_arguments = 1,
+    .most_arguments = 1,
+    .summary = "where a run spends its time, step by step",
+    .options = options,
+    .run = run,
+};
