@@ -29,6 +29,9 @@ static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
 static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
     _mm256_maskstore_ps(p, hn_v_first_(n), x);
 }
+static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
+    return _mm256_blendv_ps(y, x, _mm256_castsi256_ps(hn_v_first_(n)));
+}
 static inline hn_vf hn_v_set1(float c) { return _mm256_set1_ps(c); }
 
 static inline hn_vf hn_v_add(hn_vf a, hn_vf b) { return _mm256_add_ps(a, b); }
@@ -107,6 +110,31 @@ static inline float hn_v_hmin(hn_vf x) {
     __m128 z = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     z = _mm_min_ps(z, _mm_movehl_ps(z, z));
     return _mm_cvtss_f32(_mm_min_ss(z, _mm_movehdup_ps(z)));
+}
+
+/* Row i becomes column i of r[0] to r[7]: pairs, then fours within 128 bits, then the halves. */
+static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
+    hn_vf t[8];
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) {
+        __m256d a = _mm256_castps_pd(t[i]), b = _mm256_castps_pd(t[i + 1]);
+        __m256d c = _mm256_castps_pd(t[i + 2]), d = _mm256_castps_pd(t[i + 3]);
+        r[i] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));
+        r[i + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, c));
+        r[i + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(b, d));
+        r[i + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(b, d));
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        hn_vf low = _mm256_permute2f128_ps(r[j], r[j + 4], 0x20);
+        r[j + 4] = _mm256_permute2f128_ps(r[j], r[j + 4], 0x31);
+        r[j] = low;
+    }
 }
 
 #endif

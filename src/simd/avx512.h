@@ -27,6 +27,9 @@ static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
 static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
     _mm512_mask_storeu_ps(p, hn_v_first_(n), x);
 }
+static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
+    return _mm512_mask_blend_ps(hn_v_first_(n), y, x);
+}
 static inline hn_vf hn_v_set1(float c) { return _mm512_set1_ps(c); }
 
 static inline hn_vf hn_v_add(hn_vf a, hn_vf b) { return _mm512_add_ps(a, b); }
@@ -95,6 +98,36 @@ static inline float hn_v_hmax(hn_vf x) {
 static inline float hn_v_hmin(hn_vf x) {
     if (hn_vm_any(hn_v_isnan(x))) return __builtin_nanf("");
     return _mm512_reduce_min_ps(x);
+}
+
+/* Row i becomes column i of r[0] to r[15]: pairs, then fours within 128 bits, then the quarters. */
+static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
+    hn_vf t[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        __m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 1]);
+        __m512d c = _mm512_castps_pd(t[i + 2]), d = _mm512_castps_pd(t[i + 3]);
+        r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+        r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+        r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+        r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        hn_vf even0 = _mm512_shuffle_f32x4(r[j], r[j + 4], 0x88);
+        hn_vf odd0 = _mm512_shuffle_f32x4(r[j], r[j + 4], 0xdd);
+        hn_vf even1 = _mm512_shuffle_f32x4(r[j + 8], r[j + 12], 0x88);
+        hn_vf odd1 = _mm512_shuffle_f32x4(r[j + 8], r[j + 12], 0xdd);
+        r[j] = _mm512_shuffle_f32x4(even0, even1, 0x88);
+        r[j + 4] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
+        r[j + 8] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
+        r[j + 12] = _mm512_shuffle_f32x4(odd0, odd1, 0xdd);
+    }
 }
 
 #endif

@@ -41,6 +41,10 @@ static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
         default: vst1q_f32(p, x);
     }
 }
+static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
+    static const int32_t lane[] = {0, 1, 2, 3};
+    return vbslq_f32(vcltq_s32(vld1q_s32(lane), vdupq_n_s32((int32_t)n)), x, y);
+}
 static inline hn_vf hn_v_set1(float c) { return vdupq_n_f32(c); }
 
 static inline hn_vf hn_v_add(hn_vf a, hn_vf b) { return vaddq_f32(a, b); }
@@ -112,6 +116,18 @@ static inline float hn_v_sum(hn_vf x) {
 }
 static inline float hn_v_hmax(hn_vf x) { return vmaxvq_f32(x); }
 static inline float hn_v_hmin(hn_vf x) { return vminvq_f32(x); }
+
+/* Row i becomes column i of r[0] to r[3]. */
+static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
+    float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(r[0], r[1]));
+    float64x2_t b = vreinterpretq_f64_f32(vtrn2q_f32(r[0], r[1]));
+    float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(r[2], r[3]));
+    float64x2_t d = vreinterpretq_f64_f32(vtrn2q_f32(r[2], r[3]));
+    r[0] = vreinterpretq_f32_f64(vtrn1q_f64(a, c));
+    r[1] = vreinterpretq_f32_f64(vtrn1q_f64(b, d));
+    r[2] = vreinterpretq_f32_f64(vtrn2q_f64(a, c));
+    r[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
+}
 
 #endif
 #endif

@@ -30,11 +30,7 @@ HN_INLINE void hn_v_store_part(float *p, hn_vf x, int64_t n) {
 }
 /* The first n lanes of x, the others of y. */
 HN_INLINE hn_vf hn_v_keep_part(hn_vf x, hn_vf y, int64_t n) {
-    if (n == HN_VL) return x;
-    float t[HN_VL];
-    hn_v_store(t, y);
-    hn_v_store_n(t, x, n);
-    return hn_v_load(t);
+    return n == HN_VL ? x : hn_v_keep_n(x, y, n);
 }
 
 #endif

@@ -29,6 +29,10 @@ static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
 }
 static inline hn_vf hn_v_load(const float *p) { return hn_v_load_n(p, HN_VL); }
 static inline void hn_v_store(float *p, hn_vf x) { hn_v_store_n(p, x, HN_VL); }
+static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
+    for (int i = (int)n; i < HN_VL; i++) x[i] = y[i];
+    return x;
+}
 static inline hn_vf hn_v_set1(float c) { return (hn_vf){c, c, c, c}; }
 static inline hn_vi hn_vi_set1(int32_t c) { return (hn_vi){c, c, c, c}; }
 
@@ -109,6 +113,12 @@ static inline float hn_v_hmin(hn_vf x) {
     for (int i = 1; i < HN_VL; i++)
         if (!(x[i] >= m) && m == m) m = x[i];
     return m;
+}
+
+/* Row i becomes column i of r[0] to r[3]. */
+static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
+    hn_vf a = r[0], b = r[1], c = r[2], d = r[3];
+    for (int i = 0; i < HN_VL; i++) r[i] = (hn_vf){a[i], b[i], c[i], d[i]};
 }
 
 #endif

@@ -46,6 +46,8 @@ static void tails(void **state) {
     for (int n = 0; n <= HN_VL; n++) {
         hn_vf x = hn_v_load_n(end - n, n);
         for (int i = 0; i < HN_VL; i++) assert_true(lane(x, i) == (i < n ? (float)(i - n) : 0.0f));
+        for (int i = 0; i < HN_VL; i++)
+            assert_true(lane(hn_v_keep_n(x, hn_v_set1(5.0f), n), i) == (i < n ? lane(x, i) : 5.0f));
         hn_v_store_n(end - n, hn_v_set1(7.0f), n);
         for (int i = 1; i <= HN_VL; i++) {
             assert_true(end[-i] == (i <= n ? 7.0f : (float)-i));
@@ -141,6 +143,15 @@ static void sum_by_halves(void **state) {
             for (int i = 0; i < half; i++) t[i] += t[i + half];
         assert_true(got == t[0]);
     }
+}
+
+static void transpose(void **state) {
+    (void)state;
+    hn_vf r[HN_VL];
+    for (int i = 0; i < HN_VL; i++) r[i] = iota((float)(i * HN_VL), 1.0f);
+    hn_v_transpose(r);
+    for (int i = 0; i < HN_VL; i++)
+        for (int j = 0; j < HN_VL; j++) assert_true(lane(r[i], j) == (float)(j * HN_VL + i));
 }
 
 static void scaling(void **state) {
@@ -256,9 +267,9 @@ int main(void) {
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tails),         cmocka_unit_test(words),       cmocka_unit_test(lanes),
-        cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling),     cmocka_unit_test(errors),
-        cmocka_unit_test(powers),        cmocka_unit_test(activations),
+        cmocka_unit_test(tails),         cmocka_unit_test(words),   cmocka_unit_test(lanes),
+        cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling), cmocka_unit_test(transpose),
+        cmocka_unit_test(errors),        cmocka_unit_test(powers),  cmocka_unit_test(activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/copy/copy_body.h"

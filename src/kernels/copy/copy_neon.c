@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/copy/copy_body.h"

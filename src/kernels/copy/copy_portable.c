@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/copy/copy_body.h"

@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/reduce_f32/reduce_f32_body.h"

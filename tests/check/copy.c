@@ -1,0 +1,128 @@
+/* Cases of copy: every permutation of small and odd shapes in every size of element, slices on both
+ * sides, expansions, reversals; the transposes of real models for timing. */
+#include "kernels/copy/copy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+/* The problem with its axes in this form; offsets make every index at least 0. */
+static check_case *add(check_list *list, const char *name, hn_copy p) {
+    int64_t src = 0, dst = 0, count = 1;
+    p.src_offset = p.dst_offset = 0;
+    for (int i = 0; i < p.rank; i++) {
+        int64_t last = p.dims[i] - 1;
+        count *= p.dims[i];
+        if (p.src_stride[i] < 0) p.src_offset -= last * p.src_stride[i];
+        if (p.dst_stride[i] < 0) p.dst_offset -= last * p.dst_stride[i];
+        src += last * (p.src_stride[i] < 0 ? -p.src_stride[i] : p.src_stride[i]);
+        dst += last * (p.dst_stride[i] < 0 ? -p.dst_stride[i] : p.dst_stride[i]);
+    }
+    hn_copy_collapse(&p);
+    check_case *c = check_add(list, "%s_%d", name, p.elem);
+    memcpy(c->problem, &p, sizeof p);
+    static const check_type types[] = {
+        [1] = CHECK_U8, [2] = CHECK_U8, [4] = CHECK_F32, [8] = CHECK_I64};
+    int64_t per = p.elem == 2 ? 2 : 1;
+    check_operand_add(c, CHECK_IN, types[p.elem], count == 0 ? 0 : (src + 1) * per);
+    check_operand_add(c, CHECK_OUT, types[p.elem], count == 0 ? 0 : (dst + 1) * per);
+    c->exact = true;
+    c->flops = (double)count;
+    c->bytes = 2.0 * (double)(count * p.elem);
+    return c;
+}
+
+/* A permutation: axis i of the destination is axis perm[i] of the source. Both have `gap` elements
+ * more in their innermost axis. */
+static hn_copy permutation(int rank, const int64_t *dims, const int *perm, int elem, int64_t gap) {
+    hn_copy p = {.rank = rank, .elem = elem};
+    int64_t stride[HN_COPY_MAX_RANK], next = 1;
+    for (int i = rank - 1; i >= 0; i--)
+        stride[i] = next, next *= dims[i] + (i == rank - 1 ? gap : 0);
+    next = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        p.dims[i] = dims[perm[i]];
+        p.src_stride[i] = stride[perm[i]];
+        p.dst_stride[i] = next, next *= p.dims[i] + (i == rank - 1 ? gap : 0);
+    }
+    return p;
+}
+
+static void permutations(check_list *list) {
+    static const int64_t shapes[][4] = {
+        {2, 3, 4, 5}, {1, 17, 1, 33}, {3, 16, 2, 70}, {2, 65, 9, 3}};
+    for (int k = 0; k < 24; k++) {
+        int perm[4], left[4] = {0, 1, 2, 3}, code = k;
+        for (int i = 0; i < 4; i++) {
+            int pick = code % (4 - i);
+            code /= 4 - i;
+            perm[i] = left[pick];
+            for (int j = pick; j < 3; j++) left[j] = left[j + 1];
+        }
+        for (int s = 0; s < 4; s++) {
+            char name[64];
+            snprintf(name, sizeof name, "permute_%d%d%d%d_%d", perm[0], perm[1], perm[2], perm[3],
+                     s);
+            add(list, name, permutation(4, shapes[s], perm, 1 << (k + s) % 4, s == 2 ? 3 : 0));
+            if ((k + s) % 4 != 2)
+                add(list, name, permutation(4, shapes[s], perm, 4, s == 0 ? 1 : 0));
+        }
+    }
+}
+
+static void bench(check_list *list, const char *name, int rank, const int64_t *dims,
+                  const int *perm) {
+    add(list, name, permutation(rank, dims, perm, 4, 0))->bench = true;
+}
+
+static void cases(check_list *list) {
+    permutations(list);
+    for (int elem = 1; elem <= 8; elem *= 2) {
+        hn_copy p = {.rank = 2, .elem = elem, .dims = {37, 50}};
+        p.src_stride[0] = 61, p.src_stride[1] = 1, p.dst_stride[0] = 55, p.dst_stride[1] = 1;
+        add(list, "slice", p);
+        p.src_stride[0] = -61, p.src_stride[1] = -1;
+        add(list, "reversed", p);
+        p.src_stride[0] = 0, p.src_stride[1] = 1;
+        add(list, "expand_rows", p);
+        p.src_stride[0] = 1, p.src_stride[1] = 0;
+        add(list, "expand_columns", p);
+        p.src_stride[0] = 200, p.src_stride[1] = 3;
+        add(list, "every_third", p);
+        p.src_stride[0] = 50, p.src_stride[1] = 1, p.dst_stride[0] = 120, p.dst_stride[1] = 2;
+        add(list, "spread", p);
+        p.src_stride[0] = 1, p.src_stride[1] = 37, p.dst_stride[0] = -50, p.dst_stride[1] = 1;
+        add(list, "transpose_upside_down", p);
+        p = (hn_copy){
+            .rank = 1, .elem = elem, .dims = {100003}, .src_stride = {1}, .dst_stride = {1}};
+        add(list, "long", p);
+        p.dims[0] = 0;
+        add(list, "empty", p);
+        p = (hn_copy){.rank = 3, .elem = elem, .dims = {1, 1, 1}};
+        add(list, "single", p);
+    }
+    bench(list, "nchw_nhwc_64x56x56", 2, (int64_t[]){64, 3136}, (int[]){1, 0});
+    bench(list, "nhwc_nchw_56x56x64", 2, (int64_t[]){3136, 64}, (int[]){1, 0});
+    bench(list, "nchw_nhwc_3x224x224", 2, (int64_t[]){3, 50176}, (int[]){1, 0});
+    bench(list, "nhwc_nchw_7x7x2048", 2, (int64_t[]){49, 2048}, (int[]){1, 0});
+    bench(list, "heads_128x12x64", 3, (int64_t[]){128, 12, 64}, (int[]){1, 0, 2});
+    bench(list, "heads_12x128x64", 3, (int64_t[]){12, 128, 64}, (int[]){1, 0, 2});
+    bench(list, "keys_128x12x64", 3, (int64_t[]){128, 12, 64}, (int[]){1, 2, 0});
+    bench(list, "transpose_1024x1024", 2, (int64_t[]){1024, 1024}, (int[]){1, 0});
+    hn_copy p = {.rank = 2, .elem = 4, .dims = {3136, 64}};
+    p.src_stride[0] = 64, p.src_stride[1] = 1, p.dst_stride[0] = 256, p.dst_stride[1] = 1;
+    add(list, "concat_3136x64", p)->bench = true;
+}
+
+static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
+    const check_operand *o = &c->operand[operand];
+    if (o->type == CHECK_F32) return false;
+    (void)kind;
+    uint8_t *x = data;
+    for (size_t i = 0; i < o->count * (o->type == CHECK_I64 ? 8 : 1); i++)
+        x[i] = (uint8_t)hn_rng_below(rng, 256);
+    return true;
+}
+
+const check_family check_copy = {.family = &hn_copy_family, .cases = cases, .fill = fill};
