@@ -92,25 +92,46 @@ static void row_masked(const hn_softmax_f32 *p, const float *x, const float *mas
     row(p, x, mask, y, true);
 }
 
+/* Where a row is; stepped along, since a division takes as long as a short row. */
+typedef struct spot {
+    int64_t at[HN_SOFTMAX_AXES], x, y, mask;
+} spot;
+
+static spot spot_of(const hn_softmax_f32 *p, int64_t row) {
+    spot s = {.x = 0};
+    for (int axis = HN_SOFTMAX_AXES - 1; axis >= 0; axis--) {
+        int64_t at = s.at[axis] = row % p->rows[axis];
+        row /= p->rows[axis];
+        s.x += at * p->x_stride[axis], s.y += at * p->y_stride[axis];
+        s.mask += at * p->mask_stride[axis];
+    }
+    return s;
+}
+
+static void step(const hn_softmax_f32 *p, spot *s) {
+    for (int axis = HN_SOFTMAX_AXES - 1; axis >= 0; axis--) {
+        int64_t by = ++s->at[axis] < p->rows[axis] ? 1 : 1 - p->rows[axis];
+        s->x += by * p->x_stride[axis], s->y += by * p->y_stride[axis];
+        s->mask += by * p->mask_stride[axis];
+        if (by == 1) return;
+        s->at[axis] = 0;
+    }
+}
+
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase, (void)lane;
     const hn_softmax_f32 *p = call->problem;
     const float *x = call->ptr[HN_SOFTMAX_X], *mask = call->ptr[HN_SOFTMAX_MASK];
     float *y = call->ptr[HN_SOFTMAX_Y];
     int64_t group = group_of(p), rows = rows_of(p);
+    if (begin == end) return;
     if (end * group < rows) rows = end * group;
-    for (int64_t r = begin * group; r < rows; r++) {
-        int64_t rest = r, at_x = 0, at_y = 0, at_m = 0;
-        for (int axis = HN_SOFTMAX_AXES - 1; axis >= 0 && rest > 0; axis--) {
-            int64_t at = rest % p->rows[axis];
-            rest /= p->rows[axis];
-            at_x += at * p->x_stride[axis], at_y += at * p->y_stride[axis];
-            at_m += at * p->mask_stride[axis];
-        }
+    spot s = spot_of(p, begin * group);
+    for (int64_t r = begin * group; r < rows; r++, step(p, &s)) {
         if (mask == NULL)
-            row_plain(p, x + at_x, y + at_y);
+            row_plain(p, x + s.x, y + s.y);
         else
-            row_masked(p, x + at_x, mask + at_m, y + at_y);
+            row_masked(p, x + s.x, mask + s.mask, y + s.y);
     }
 }
 
