@@ -318,11 +318,12 @@ static void suspect(const check_family *f, const check_case *c, const operands *
     for (int i = 0; i < c->n_operands; i++) {
         const check_operand *o = &c->operand[i];
         if (!is_output(o)) continue;
-        const uint32_t *w = ref->ptr[i];
         for (size_t j = 0; j < bytes_of(o) / 4; j++) {
-            if (w[j] == poison) continue;
+            uint32_t w;
+            memcpy(&w, (const char *)ref->ptr[i] + 4 * j, sizeof w);
+            if (w == poison) continue;
             written++;
-            zeros += (w[j] & 0x7fffffff) == 0;
+            zeros += (w & 0x7fffffff) == 0;
         }
     }
     if (written == 0) return; /* an empty problem */

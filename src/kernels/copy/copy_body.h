@@ -1,7 +1,7 @@
 /* copy over the vector vocabulary.
  *
  * Three ways: rows of adjacent elements, copied as bytes; transposes, where the source's adjacent
- * elements are along another axis than the destination's: in tiles that fit the L1 cache, those of
+ * sizeents are along another axis than the destination's: in tiles that fit the L1 cache, those of
  * 4-byte elements in squares that turn in registers; and one element after the other for the rest.
  * Two axes make the plane in which a task is a tile; the others are walked outside.
  */
@@ -16,17 +16,19 @@ typedef enum way { ROWS, TRANSPOSE, ELEMENTS } way;
 
 typedef struct cut {
     way way;
-    int inner, second; /* axes of the plane; second -1: there is only one */
+    int inner, second; /* axes of the plane; -1, or -2: there is none */
     int64_t n, m;      /* their lengths */
     int64_t tile_n, tile_m, blocks_n, blocks_m, outer;
 } cut;
 
 static cut cut_of(const hn_copy *p) {
-    cut c = {.way = ELEMENTS, .inner = p->rank - 1, .second = p->rank - 2, .m = 1, .outer = 1};
-    c.n = p->dims[c.inner];
-    if (p->dst_stride[c.inner] == 1 && (p->src_stride[c.inner] == 1 || c.n == 1)) c.way = ROWS;
-    for (int i = 0; i < c.inner && c.way == ELEMENTS && p->dst_stride[c.inner] == 1; i++)
-        if (p->src_stride[i] == 1 && p->dims[i] > 1) c.way = TRANSPOSE, c.second = i;
+    cut c = {.way = ROWS, .inner = p->rank - 1, .second = p->rank - 2, .n = 1, .m = 1, .outer = 1};
+    if (c.inner >= 0) {
+        c.n = p->dims[c.inner];
+        if (p->src[c.inner] != 1 || p->dst[c.inner] != 1) c.way = ELEMENTS;
+    }
+    for (int i = 0; i < c.inner && c.way == ELEMENTS && p->dst[c.inner] == 1; i++)
+        if (p->src[i] == 1) c.way = TRANSPOSE, c.second = i;
     if (c.second >= 0) c.m = p->dims[c.second];
     for (int i = 0; i < c.inner; i++)
         if (i != c.second) c.outer *= p->dims[i];
@@ -35,7 +37,7 @@ static cut cut_of(const hn_copy *p) {
     if (c.way == TRANSPOSE) {
         c.tile_n = c.tile_m = TILE;
     } else {
-        int64_t most = TASK / p->elem;
+        int64_t most = TASK / (int64_t)p->size;
         c.tile_n = c.n < most ? c.n : most;
         c.tile_m = most / c.tile_n;
     }
@@ -55,10 +57,10 @@ typedef struct tile {
     int64_t m, n, src_m, src_n, dst_m, dst_n;
 } tile;
 
-static void copy_rows(char *dst, const char *src, const tile *t, int64_t elem) {
-    size_t bytes = (size_t)(t->n * elem);
+static void copy_rows(char *dst, const char *src, const tile *t, int64_t size) {
+    size_t bytes = (size_t)(t->n * size);
     for (int64_t i = 0; i < t->m; i++)
-        memcpy(dst + i * t->dst_m * elem, src + i * t->src_m * elem, bytes);
+        memcpy(dst + i * t->dst_m * size, src + i * t->src_m * size, bytes);
 }
 
 /* One element after the other, rows inside. */
@@ -77,16 +79,22 @@ COPY_ELEMENTS(uint8_t)
 COPY_ELEMENTS(uint16_t)
 COPY_ELEMENTS(uint32_t)
 COPY_ELEMENTS(uint64_t)
+typedef struct pair {
+    uint64_t a, b;
+} pair;
+COPY_ELEMENTS(pair)
 
-static void copy_elements(char *dst, const char *src, const tile *t, int elem) {
-    if (elem == 1)
+static void copy_elements(char *dst, const char *src, const tile *t, size_t size) {
+    if (size == 1)
         copy_uint8_t(dst, src, t);
-    else if (elem == 2)
+    else if (size == 2)
         copy_uint16_t(dst, src, t);
-    else if (elem == 4)
+    else if (size == 4)
         copy_uint32_t(dst, src, t);
-    else
+    else if (size == 8)
         copy_uint64_t(dst, src, t);
+    else
+        copy_pair(dst, src, t);
 }
 
 /* A square of m by n elements, at most HN_VL each way: rows of the source are columns of the
@@ -122,31 +130,30 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     cut c = cut_of(p);
     const char *from = call->ptr[HN_COPY_SRC];
     char *to = call->ptr[HN_COPY_DST];
+    int64_t size = (int64_t)p->size;
     for (int64_t k = begin; k < end; k++) {
         int64_t at_n = k % c.blocks_n * c.tile_n, rest = k / c.blocks_n;
         int64_t at_m = rest % c.blocks_m * c.tile_m;
         tile t = {.m = c.m - at_m < c.tile_m ? c.m - at_m : c.tile_m,
-                  .n = c.n - at_n < c.tile_n ? c.n - at_n : c.tile_n,
-                  .src_n = p->src_stride[c.inner],
-                  .dst_n = p->dst_stride[c.inner]};
-        if (c.second >= 0) t.src_m = p->src_stride[c.second], t.dst_m = p->dst_stride[c.second];
-        int64_t s = p->src_offset + at_n * t.src_n + at_m * t.src_m;
-        int64_t d = p->dst_offset + at_n * t.dst_n + at_m * t.dst_m;
+                  .n = c.n - at_n < c.tile_n ? c.n - at_n : c.tile_n};
+        if (c.inner >= 0) t.src_n = p->src[c.inner], t.dst_n = p->dst[c.inner];
+        if (c.second >= 0) t.src_m = p->src[c.second], t.dst_m = p->dst[c.second];
+        int64_t s = at_n * t.src_n + at_m * t.src_m, d = at_n * t.dst_n + at_m * t.dst_m;
         rest /= c.blocks_m;
         for (int axis = c.inner - 1; axis >= 0; axis--) {
             if (axis == c.second) continue;
             int64_t at = rest % p->dims[axis];
             rest /= p->dims[axis];
-            s += at * p->src_stride[axis], d += at * p->dst_stride[axis];
+            s += at * p->src[axis], d += at * p->dst[axis];
         }
-        const char *src = from + s * p->elem;
-        char *dst = to + d * p->elem;
+        const char *src = from + s * size;
+        char *dst = to + d * size;
         if (c.way == ROWS)
-            copy_rows(dst, src, &t, p->elem);
-        else if (c.way == TRANSPOSE && p->elem == 4)
+            copy_rows(dst, src, &t, size);
+        else if (c.way == TRANSPOSE && size == 4)
             transpose((float *)(void *)dst, (const float *)(const void *)src, &t);
         else
-            copy_elements(dst, src, &t, p->elem);
+            copy_elements(dst, src, &t, p->size);
     }
 }
 

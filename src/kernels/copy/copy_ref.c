@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 /* The definition of copy. A task is a run of the innermost axis. */
-=======
-/* The definition of copy: one element at a time. A task is an element. */
->>>>>>> 1253c63 (kernels: copy, reduce_f32, gather)
 #include <string.h>
 
 #include "kernels/copy/copy.h"
@@ -11,18 +7,13 @@ static void work(const void *problem, int lanes, hn_work *w) {
     const hn_copy *p = problem;
     (void)lanes;
     *w = (hn_work){.n_phases = 1, .tasks = {1}};
-<<<<<<< HEAD
     for (int i = 0; i + 1 < p->rank; i++) w->tasks[0] *= p->dims[i];
     if (p->rank > 0 && p->dims[p->rank - 1] == 0) w->tasks[0] = 0;
-=======
-    for (int i = 0; i < p->rank; i++) w->tasks[0] *= p->dims[i];
->>>>>>> 1253c63 (kernels: copy, reduce_f32, gather)
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase, (void)lane;
     const hn_copy *p = call->problem;
-<<<<<<< HEAD
     const char *src = call->ptr[HN_COPY_SRC];
     char *dst = call->ptr[HN_COPY_DST];
     int64_t size = (int64_t)p->size, inner = p->rank - 1;
@@ -44,19 +35,4 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     }
 }
 
-const hn_kernel hn_copy_ref = {.name = "ref", .order = "none", .work = work, .run = run};
-=======
-    for (int64_t t = begin; t < end; t++) {
-        int64_t rest = t, src = p->src_offset, dst = p->dst_offset;
-        for (int axis = p->rank - 1; axis >= 0; axis--) {
-            int64_t at = rest % p->dims[axis];
-            rest /= p->dims[axis];
-            src += at * p->src_stride[axis], dst += at * p->dst_stride[axis];
-        }
-        memcpy((char *)call->ptr[HN_COPY_DST] + dst * p->elem,
-               (const char *)call->ptr[HN_COPY_SRC] + src * p->elem, (size_t)p->elem);
-    }
-}
-
 const hn_kernel hn_copy_ref = {.name = "ref", .order = "exact", .work = work, .run = run};
->>>>>>> 1253c63 (kernels: copy, reduce_f32, gather)
