@@ -1,4 +1,4 @@
-#include "kernels/gather/gather.h"
+#include "kernels/gather_rows/gather_rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +9,9 @@
 /* Nothing to take from: zeros, and the flag, from every row. */
 static void empty_axis(void **state) {
     (void)state;
-    hn_gather p = {.outer = 2, .count = 3, .bytes = 4, .y_outer = 12, .y_count = 4};
-    for (int i = 0; i < hn_gather_family.n_rows; i++) {
-        const hn_kernel *k = hn_gather_family.rows[i];
+    hn_gather_rows p = {.outer = 2, .count = 3, .bytes = 4, .y_outer = 12, .y_count = 4};
+    for (int i = 0; i < hn_gather_rows_family.n_rows; i++) {
+        const hn_kernel *k = hn_gather_rows_family.rows[i];
         int32_t index[3] = {0, -1, 5}, y[6], outside = 0;
         memset(y, 1, sizeof y);
         hn_work w;

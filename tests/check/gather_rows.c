@@ -1,5 +1,6 @@
-/* Cases of gather: pieces of all sizes, both kinds of index, indices from the end and outside. */
-#include "kernels/gather/gather.h"
+/* Cases of gather_rows: pieces of all sizes, both kinds of index, indices from the end and outside.
+ */
+#include "kernels/gather_rows/gather_rows.h"
 
 #include <string.h>
 
@@ -10,15 +11,15 @@ enum { GAP = 1, FLAG = 2 };
 static check_case *add(check_list *list, const char *name, int64_t outer, int64_t axis,
                        int64_t count, int64_t bytes, bool wide, int flags) {
     int64_t gap = flags & GAP ? 12 : 0;
-    hn_gather p = {.outer = outer,
-                   .axis = axis,
-                   .count = count,
-                   .bytes = bytes,
-                   .x_axis = bytes + gap,
-                   .x_outer = axis * (bytes + gap) + gap,
-                   .y_count = bytes + 2 * gap,
-                   .y_outer = count * (bytes + 2 * gap),
-                   .wide = wide};
+    hn_gather_rows p = {.outer = outer,
+                        .axis = axis,
+                        .count = count,
+                        .bytes = bytes,
+                        .x_axis = bytes + gap,
+                        .x_outer = axis * (bytes + gap) + gap,
+                        .y_count = bytes + 2 * gap,
+                        .y_outer = count * (bytes + 2 * gap),
+                        .wide = wide};
     check_case *c = check_add(list, "%s_%lldx%lldx%lldx%lld_%d", name, (long long)outer,
                               (long long)axis, (long long)count, (long long)bytes, wide ? 64 : 32);
     memcpy(c->problem, &p, sizeof p);
@@ -48,7 +49,7 @@ static void cases(check_list *list) {
 }
 
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
-    hn_gather p;
+    hn_gather_rows p;
     memcpy(&p, c->problem, sizeof p);
     (void)kind;
     size_t n = c->operand[operand].count;
@@ -71,4 +72,5 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
     return true;
 }
 
-const check_family check_gather = {.family = &hn_gather_family, .cases = cases, .fill = fill};
+const check_family check_gather_rows = {
+    .family = &hn_gather_rows_family, .cases = cases, .fill = fill};

@@ -1,15 +1,15 @@
-/* The definition of gather: byte by byte. A task is a piece. */
-#include "kernels/gather/gather.h"
+/* The definition of gather_rows: byte by byte. A task is a piece. */
+#include "kernels/gather_rows/gather_rows.h"
 
 static void work(const void *problem, int lanes, hn_work *w) {
-    const hn_gather *p = problem;
+    const hn_gather_rows *p = problem;
     (void)lanes;
     *w = (hn_work){.n_phases = 1, .tasks = {p->outer * p->count}};
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase, (void)lane;
-    const hn_gather *p = call->problem;
+    const hn_gather_rows *p = call->problem;
     const unsigned char *x = call->ptr[HN_GATHER_X];
     unsigned char *y = call->ptr[HN_GATHER_Y];
     const void *index = call->ptr[HN_GATHER_INDEX];
@@ -27,4 +27,4 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     }
 }
 
-const hn_kernel hn_gather_ref = {.name = "ref", .order = "exact", .work = work, .run = run};
+const hn_kernel hn_gather_rows_ref = {.name = "ref", .order = "exact", .work = work, .run = run};

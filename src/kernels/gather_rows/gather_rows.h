@@ -1,4 +1,4 @@
-/* gather: pieces picked by index along an axis.
+/* gather_rows: pieces picked by index along an axis.
  *
  *   y[o][k] = x[o][index[k]]      o < outer, k < count; each a piece of `bytes` bytes
  *
@@ -8,20 +8,20 @@
  *
  * Strides are in bytes. y overlaps nothing.
  */
-#ifndef HN_KERNELS_GATHER_H
-#define HN_KERNELS_GATHER_H
+#ifndef HN_KERNELS_GATHER_ROWS_H
+#define HN_KERNELS_GATHER_ROWS_H
 
 #include "kernels/kernel.h"
 
-typedef struct hn_gather {
+typedef struct hn_gather_rows {
     int64_t outer, axis, count, bytes;
     int64_t x_outer, x_axis, y_outer, y_count; /* strides */
     bool wide;                                 /* indices are s64, else s32 */
-} hn_gather;
+} hn_gather_rows;
 
 /* Operands; outside, one s32, may be NULL. */
 enum { HN_GATHER_X, HN_GATHER_INDEX, HN_GATHER_Y, HN_GATHER_OUTSIDE, HN_GATHER_OPERANDS_ };
 
-extern const hn_family hn_gather_family;
+extern const hn_family hn_gather_rows_family;
 
 #endif

@@ -1,16 +1,16 @@
-/* gather by memcpy, pieces of one or two words by themselves. A task is a group of pieces. */
+/* gather_rows by memcpy, pieces of one or two words by themselves. A task is a group of pieces. */
 #include <string.h>
 
-#include "kernels/gather/gather.h"
+#include "kernels/gather_rows/gather_rows.h"
 
 enum { TASK = 32768 }; /* bytes */
 
-static int64_t group_of(const hn_gather *p) {
+static int64_t group_of(const hn_gather_rows *p) {
     return p->bytes < TASK ? TASK / (p->bytes + 1) + 1 : 1;
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
-    const hn_gather *p = problem;
+    const hn_gather_rows *p = problem;
     (void)lanes;
     int64_t group = group_of(p);
     *w = (hn_work){.n_phases = 1, .tasks = {(p->outer * p->count + group - 1) / group}};
@@ -35,7 +35,7 @@ static void piece(char *to, const char *from, int64_t bytes) {
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase, (void)lane;
-    const hn_gather *p = call->problem;
+    const hn_gather_rows *p = call->problem;
     const char *x = call->ptr[HN_GATHER_X];
     char *y = call->ptr[HN_GATHER_Y];
     const void *index = call->ptr[HN_GATHER_INDEX];
@@ -58,5 +58,5 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     if (bad && outside != NULL) __atomic_store_n(outside, 1, __ATOMIC_RELAXED);
 }
 
-const hn_kernel hn_gather_portable = {
+const hn_kernel hn_gather_rows_portable = {
     .name = "portable", .order = "exact", .work = work, .run = run};
