@@ -148,38 +148,38 @@ static inline hn_vf hn_v_erf(hn_vf x) {
     small = hn_v_fma(small, z, hn_v_set1(-0.376125246f));
     small = hn_v_fma(small, z, hn_v_set1(1.12837911f));
     small = hn_v_mul(small, t);
-    /* -log2(1 - erf) is smooth. */
-    hn_vf q = hn_v_set1(-0.000284376933f);
-    q = hn_v_fma(q, t, hn_v_set1(0.00440745847f));
-    q = hn_v_fma(q, t, hn_v_set1(-0.0321359783f));
-    q = hn_v_fma(q, t, hn_v_set1(0.150088429f));
-    q = hn_v_fma(q, t, hn_v_set1(0.9190889f));
-    q = hn_v_fma(q, t, hn_v_set1(1.62699544f));
-    q = hn_v_neg(hn_v_fma(q, t, hn_v_set1(0.000256777421f)));
+    /* log2(1 - erf) is smooth. */
+    hn_vf q = hn_v_set1(0.000284376933f);
+    q = hn_v_fma(q, t, hn_v_set1(-0.00440745847f));
+    q = hn_v_fma(q, t, hn_v_set1(0.0321359783f));
+    q = hn_v_fma(q, t, hn_v_set1(-0.150088429f));
+    q = hn_v_fma(q, t, hn_v_set1(-0.9190889f));
+    q = hn_v_fma(q, t, hn_v_set1(-1.62699544f));
+    q = hn_v_fma(q, t, hn_v_set1(-0.000256777421f));
     hn_vf n = hn_v_nearest_(q);
     hn_vf large = hn_v_sub(hn_v_set1(1.0f), hn_v_exp2_parts_(n, hn_v_sub(q, n)));
     return hn_v_or(hn_v_select(hn_v_lt(t, hn_v_set1(0.9f)), small, large), sign);
 }
 
 /* (1 + erf(x/sqrt(2)))/2, the share of the normal distribution below x. Error 4e-7 of 1; relative
- * 6e-6 from -3 up, 4e-5 from -4 up, 6e-4 from -6 up; 0 below -13. */
+ * 6e-6 from -3 up, 4e-5 from -4 up, 6e-4 from -6 up; 0 below -12.8. */
 static inline hn_vf hn_v_normal_share(hn_vf x) {
-    hn_vf t = hn_v_min(hn_v_set1(13.2f), hn_v_abs(x));
-    /* -log2 of the share below -t. */
-    hn_vf q = hn_v_set1(2.25790675e-09f);
-    q = hn_v_fma(q, t, hn_v_set1(-1.11413875e-07f));
-    q = hn_v_fma(q, t, hn_v_set1(2.17632282e-06f));
-    q = hn_v_fma(q, t, hn_v_set1(-2.04530879e-05f));
-    q = hn_v_fma(q, t, hn_v_set1(6.95374038e-05f));
-    q = hn_v_fma(q, t, hn_v_set1(0.000475228473f));
-    q = hn_v_fma(q, t, hn_v_set1(-0.0075861318f));
-    q = hn_v_fma(q, t, hn_v_set1(0.0529276617f));
-    q = hn_v_fma(q, t, hn_v_set1(0.459032804f));
-    q = hn_v_fma(q, t, hn_v_set1(1.1511333f));
-    q = hn_v_neg(hn_v_fma(q, t, hn_v_set1(0.999999166f)));
+    hn_vf t = hn_v_min(hn_v_set1(13.0f), hn_v_abs(x));
+    /* log2 of the share below -t. */
+    hn_vf q = hn_v_set1(-2.25790675e-09f);
+    q = hn_v_fma(q, t, hn_v_set1(1.11413875e-07f));
+    q = hn_v_fma(q, t, hn_v_set1(-2.17632282e-06f));
+    q = hn_v_fma(q, t, hn_v_set1(2.04530879e-05f));
+    q = hn_v_fma(q, t, hn_v_set1(-6.95374038e-05f));
+    q = hn_v_fma(q, t, hn_v_set1(-0.000475228473f));
+    q = hn_v_fma(q, t, hn_v_set1(0.0075861318f));
+    q = hn_v_fma(q, t, hn_v_set1(-0.0529276617f));
+    q = hn_v_fma(q, t, hn_v_set1(-0.459032804f));
+    q = hn_v_fma(q, t, hn_v_set1(-1.1511333f));
+    q = hn_v_fma(q, t, hn_v_set1(-0.999999166f));
     hn_vf n = hn_v_nearest_(q);
     hn_vf below = hn_v_exp2_parts_(n, hn_v_sub(q, n));
-    below = hn_v_select(hn_v_gt(t, hn_v_set1(13.0f)), hn_v_set1(0.0f), below);
+    below = hn_v_select(hn_v_gt(t, hn_v_set1(12.8f)), hn_v_set1(0.0f), below);
     hn_vm negative = hn_v_lt(x, hn_v_set1(0.0f));
     return hn_v_select(negative, below, hn_v_sub(hn_v_set1(1.0f), below));
 }

@@ -221,6 +221,7 @@ static void cases(check_list *list) {
     bench(list, "div", HN_MAP_DIV, 128, 3072, 0);
     bench(list, "exp", HN_MAP_EXP, 128, 3072, 0);
     bench(list, "gelu", HN_MAP_ACT_GELU, 128, 3072, 0);
+    bench(list, "gelu", HN_MAP_ACT_GELU, 8, 768, 0);
     bench(list, "gelu_tanh", HN_MAP_ACT_GELU_TANH, 128, 3072, 0);
     bench(list, "erf", HN_MAP_ERF, 128, 3072, 0);
     bench(list, "silu", HN_MAP_ACT_SILU, 128, 3072, 0);
