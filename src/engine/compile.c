@@ -8,6 +8,8 @@
 #include "engine/memory.h"
 #include "engine/weights.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/map_f32/map_f32.h"
+#include "kernels/matmul_f32/matmul_f32.h"
 
 const char *hn_plan_refuses(const hn_graph *g) {
     for (const hn_node *n = g->first; n != NULL; n = n->next) {
@@ -154,6 +156,77 @@ static void settle_lives(hn_plan *p) {
     }
 }
 
+/* ---- in place ---- */
+
+static bool agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b) {
+    for (int i = 0; i < rank; i++)
+        if (dims[i] != 1 && a[i] != b[i]) return false;
+    return true;
+}
+
+/* The operand that holds the result of a step which may be written over one of its inputs, else -1.
+ */
+static int result_of(const hn_step *s) {
+    if (s->family == &hn_conv_f32_family) return HN_CONV_Y;
+    if (s->family == &hn_matmul_f32_family) return HN_MATMUL_C;
+    if (s->family == &hn_map_f32_family) return HN_MAP_OUT;
+    return -1;
+}
+
+/* Whether the result may lie where operand i does: the family allows it, and they run alike. */
+static bool may_replace(const hn_step *s, int i) {
+    if (s->family == &hn_map_f32_family) {
+        const hn_map_f32 *p = s->problem;
+        return i < p->n_in && p->n_out == 1 && p->in_type[i] == p->out_type[0] &&
+               agree(p->rank, p->dims, p->in_stride[i], p->out_stride[0]);
+    }
+    if (s->family == &hn_conv_f32_family) {
+        const hn_conv_f32 *p = s->problem;
+        return i == HN_CONV_R && agree(3, (int64_t[]){p->batch, p->oh, p->ow},
+                                       (int64_t[]){p->r_image, p->r_row, p->r_pixel},
+                                       (int64_t[]){p->y_image, p->y_row, p->y_pixel});
+    }
+    const hn_matmul_f32 *p = s->problem;
+    return i == HN_MATMUL_R && agree(HN_MATMUL_BATCH_AXES, p->batch, p->r_batch, p->c_batch) &&
+           agree(2, (int64_t[]){p->m, p->n}, (int64_t[]){p->r_m, p->r_n},
+                 (int64_t[]){p->c_m, p->c_n});
+}
+
+/* Whether step number `at` may write its result, in buffer y, to the place of operand i: that is
+ * read here for the last time, and by no other operand. */
+static bool ends_here(const hn_plan *p, int at, int y, int i) {
+    const hn_step *s = p->steps[at];
+    const hn_operand *in = &s->operands[i], *out = &s->operands[result_of(s)];
+    if (in->buffer < 0 || in->offset != out->offset) return false;
+    int root = root_of(p, in->buffer);
+    const hn_buffer *b = &p->buffers[root];
+    if (b->kind != HN_BUFFER_SLAB || b->last != at || b->bytes != p->buffers[y].bytes) return false;
+    for (int k = 0; k < s->n_operands; k++)
+        if (k != i && s->operands[k].buffer >= 0 && root_of(p, s->operands[k].buffer) == root)
+            return false;
+    return true;
+}
+
+/* Lets results take the places of operands that end where they begin. */
+static void work_in_place(hn_plan *p) {
+    for (int at = 0; at < p->n_steps; at++) {
+        const hn_step *s = p->steps[at];
+        int result = result_of(s);
+        if (result < 0) continue;
+        int y = root_of(p, s->operands[result].buffer);
+        hn_buffer *b = &p->buffers[y];
+        if (b->kind != HN_BUFFER_SLAB || b->first != at) continue;
+        for (int i = 0; i < result; i++) {
+            if (!may_replace(s, i) || !ends_here(p, at, y, i)) continue;
+            b->inside = root_of(p, s->operands[i].buffer);
+            p->buffers[b->inside].last = b->last;
+            break;
+        }
+    }
+}
+
+/* ---- placing ---- */
+
 static hone_status place(hn_plan *p, const hn_compile *how, hn_error *err) {
     hn_piece *pieces =
         hn_alloc_array(how->alloc, (size_t)p->n_buffers + 1, sizeof *pieces, HN_MEM_OTHER);
@@ -224,6 +297,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     HN_TRY_GOTO(choose(p, how, err));
     HN_TRY_GOTO(bind_packed(p, err));
     settle_lives(p);
+    if (!how->no_sharing) work_in_place(p);
     HN_TRY_GOTO(align_constants(p, how->alloc, err));
     HN_TRY_GOTO(place(p, how, err));
     size_scratch(p);

@@ -162,17 +162,20 @@ hone_status hn_lower_place(hn_lower *L, hn_view *v, const int *order, hn_error *
     return add_buffer(L, &(hn_buffer){.kind = HN_BUFFER_SLAB, .bytes = bytes}, &v->buffer, err);
 }
 
+/* Axes of one element say nothing: they stay where they are, and the others are sorted around them.
+ */
 void hn_lower_order(const hn_view *like, int *order) {
     for (int i = 0; i < like->rank; i++) {
-        int k = i;
-        for (; k > 0; k--) {
-            int a = order[k - 1];
-            /* Axes of one element say nothing: they stay where they are. */
-            if (like->dims[a] == 1 || like->dims[i] == 1 || like->strides[a] >= like->strides[i])
-                break;
-            order[k] = a;
+        int free = i;
+        order[i] = i;
+        for (int k = i - 1; k >= 0 && like->dims[i] != 1; k--) {
+            int a = order[k];
+            if (like->dims[a] == 1) continue;
+            if (like->strides[a] >= like->strides[i]) break;
+            order[free] = a;
+            order[k] = i;
+            free = k;
         }
-        order[k] = i;
     }
 }
 
@@ -450,5 +453,7 @@ static hone_status lower_outputs(hn_lower *L, hn_error *err) {
 hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_sources(L, err));
     for (const hn_node *n = L->graph->first; n != NULL; n = n->next) HN_TRY(lower_node(L, n, err));
-    return lower_outputs(L, err);
+    HN_TRY(lower_outputs(L, err));
+    hn_lower_map_finish(L);
+    return HONE_OK;
 }

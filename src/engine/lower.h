@@ -45,6 +45,8 @@ typedef hone_status hn_lowering(hn_lower *L, const hn_node *n, bool *done, hn_er
 
 /* Lowers the whole graph into L->plan->steps. */
 hone_status hn_lower_graph(hn_lower *L, hn_error *err);
+/* Gives map steps, which may grow until lowering is done, their final form. */
+void hn_lower_map_finish(hn_lower *L);
 /* Whether the operator has a lowering of its own. */
 bool hn_lower_has(const hn_op_def *op);
 

@@ -1,6 +1,7 @@
-/* Runs ONNX's own backend tests through the plain executor.
+/* Runs ONNX's own backend tests through the plain executor, or through the engine.
  *
- *   backend [-v] [--simplify] [--every N] [--known FILE] [--digests FILE [--bless]] PATH...
+ *   backend [-v] [--engine] [--simplify] [--every N] [--known FILE] [--digests FILE [--bless]]
+ * PATH...
  *
  * PATH is a case (a folder with model.onnx and test_data_set_*), a folder of cases, or a full-size
  * topology of `light/` (NAME.onnx with NAME_output_0.pb beside it).
@@ -9,6 +10,7 @@
  * preview and training domains, ImageDecoder. Random operators are checked for type and shape.
  * Tolerances are those of ONNX's runner: |a - b| <= 1e-7 + 1e-3 |b|, bfloat16 2^-6 |b|.
  *
+ * --engine      makes a plan for this machine (HONE_ISA limits it) and runs that
  * --simplify    runs the graph passes first, all operators allowed
  * --every N     only each N-th case (for slow emulators)
  * --known FILE  cases that are expected to fail, `name reason`; one that passes is a failure
@@ -26,7 +28,9 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/isa.h"
 #include "base/pool.h"
+#include "engine/engine.h"
 #include "formats/onnx.h"
 #include "ops/eval.h"
 #include "ops/infer.h"
@@ -39,7 +43,7 @@ typedef struct totals {
 } totals;
 
 static struct {
-    bool verbose, bless, simplify;
+    bool verbose, bless, simplify, engine;
     int every;
     char **known; /* lines of the file */
     int n_known;
@@ -197,6 +201,45 @@ typedef struct job {
     bool all_integer;
 } job;
 
+static hone_status run_plain(job *j, hn_error *err) {
+    hn_exec_options o = {.alloc = &j->alloc, .pool = opt.pool, .seed = 1};
+    return hn_graph_run(j->model->graph, &o, (const hn_tensor *const *)j->in, j->out, err);
+}
+
+static hone_status place_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                                void **to, hn_error *err) {
+    job *j = ctx;
+    HN_TRY(hn_tensor_create(&j->out[i], &j->alloc, HN_MEM_DATA, dtype, rank, dims, err));
+    *to = j->out[i]->data;
+    return HONE_OK;
+}
+
+/* A file gives tensors no alignment. */
+static hone_status align_inputs(job *j, hn_error *err) {
+    for (int i = 0; i < j->model->graph->n_inputs; i++) {
+        hn_tensor *old = j->in[i];
+        if (old == NULL || hn_tensor_aligned(old)) continue;
+        hn_tensor *t;
+        HN_TRY(hn_tensor_create(&t, &j->alloc, HN_MEM_DATA, old->dtype, old->rank, old->dims, err));
+        memcpy(t->data, old->data, old->bytes);
+        hn_tensor_unref(old);
+        j->in[i] = t;
+    }
+    return HONE_OK;
+}
+
+static hone_status run_engine(job *j, hn_error *err) {
+    hn_engine *e;
+    HN_TRY(align_inputs(j, err));
+    hn_engine_options o = {
+        .alloc = &j->alloc, .pool = opt.pool, .isa = hn_isa_available(), .seed = 1};
+    HN_TRY(hn_engine_create(&e, j->model, &o, err));
+    hone_status status =
+        hn_engine_run(e, (const hn_tensor *const *)j->in, place_output, j, NULL, NULL, err);
+    hn_engine_destroy(e);
+    return status;
+}
+
 /* set NULL: a light topology, whose input is a ramp. */
 static verdict run_set(job *j, const char *set, const char *light, char *why, size_t size) {
     const hn_graph *g = j->model->graph;
@@ -219,8 +262,7 @@ static verdict run_set(job *j, const char *set, const char *light, char *why, si
             goto done;
         }
     }
-    hn_exec_options o = {.alloc = &j->alloc, .pool = opt.pool, .seed = 1};
-    if (hn_graph_run(g, &o, (const hn_tensor *const *)j->in, j->out, &err) != HONE_OK) {
+    if ((opt.engine ? run_engine(j, &err) : run_plain(j, &err)) != HONE_OK) {
         snprintf(why, size, "%s", err.text);
         goto done;
     }
@@ -416,6 +458,8 @@ int main(int argc, char **argv) {
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "-v") == 0)
             opt.verbose = true;
+        else if (strcmp(argv[i], "--engine") == 0)
+            opt.engine = true;
         else if (strcmp(argv[i], "--simplify") == 0)
             opt.simplify = true;
         else if (strcmp(argv[i], "--bless") == 0)
@@ -433,9 +477,8 @@ int main(int argc, char **argv) {
     }
     if (i == argc || opt.every < 1) {
         fprintf(stderr,
-                "usage: backend [-v] [--simplify] [--every N] [--known FILE] [--digests FILE "
-                "[--bless]] "
-                "PATH...\n");
+                "usage: backend [-v] [--engine] [--simplify] [--every N] [--known FILE] [--digests "
+                "FILE [--bless]] PATH...\n");
         return 2;
     }
     if (digests != NULL && opt.bless) {

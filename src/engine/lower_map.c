@@ -1,0 +1,634 @@
+/* Elementwise operators.
+ *
+ * What can be computed on the way out of another step is no step: activations, additions and
+ * scalings go into the convolution or product that made their input, and whatever follows a map
+ * step over the same elements becomes more instructions of its program:
+ *
+ *   Conv ─▶ Add ─▶ Relu             one conv_f32 step, with r and act
+ *   Mul ─▶ Add ─▶ Tanh ─▶ Mul       one map_f32 step of four instructions
+ *
+ * That is right only where nobody else wants the value in between: all its uses must be inputs of
+ * the node at hand. The outputs of a graph are uses too.
+ *
+ * While lowering goes on, the axes of a map step are those of its value, so that operands can be
+ * added; hn_lower_map_finish then joins axes.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "engine/lower.h"
+#include "kernels/conv_f32/conv_f32.h"
+#include "kernels/map_f32/map_f32.h"
+#include "kernels/matmul_f32/matmul_f32.h"
+
+/* ---- the operators ---- */
+
+typedef enum kind {
+    VIEW,   /* the input as it is */
+    DIRECT, /* one instruction, the inputs its operands */
+    FOLD,   /* one instruction for each input after the first */
+    MEAN,   /* the same, then divided by their number */
+    ACT,    /* the activation of the first input */
+    BIASED, /* the activation of the sum of both inputs, if there are two */
+} kind;
+
+typedef struct row {
+    const char *domain, *op;
+    kind kind;
+    int most; /* inputs that are data; 0: all */
+    hn_map_op map;
+} row;
+
+static const row rows[] = {
+    {"", "Abs", DIRECT, 1, HN_MAP_ABS},
+    {"", "Add", DIRECT, 2, HN_MAP_ADD},
+    {"", "And", DIRECT, 2, HN_MAP_AND},
+    {"", "Cast", DIRECT, 1, HN_MAP_ACT_NONE},
+    {"", "CastLike", DIRECT, 1, HN_MAP_ACT_NONE},
+    {"", "Ceil", DIRECT, 1, HN_MAP_CEIL},
+    {"", "Clip", ACT, 1, HN_MAP_ACT_CLIP},
+    {"", "Div", DIRECT, 2, HN_MAP_DIV},
+    {"", "Dropout", VIEW, 1, HN_MAP_ACT_NONE},
+    {"", "Elu", ACT, 1, HN_MAP_ACT_ELU},
+    {"", "Equal", DIRECT, 2, HN_MAP_EQ},
+    {"", "Erf", DIRECT, 1, HN_MAP_ERF},
+    {"", "Exp", DIRECT, 1, HN_MAP_EXP},
+    {"", "Floor", DIRECT, 1, HN_MAP_FLOOR},
+    {"", "Gelu", ACT, 1, HN_MAP_ACT_GELU},
+    {"", "Greater", DIRECT, 2, HN_MAP_GT},
+    {"", "GreaterOrEqual", DIRECT, 2, HN_MAP_GE},
+    {"", "HardSigmoid", ACT, 1, HN_MAP_ACT_HARD_SIGMOID},
+    {"", "HardSwish", ACT, 1, HN_MAP_ACT_HARD_SWISH},
+    {"", "LeakyRelu", ACT, 1, HN_MAP_ACT_LEAKY},
+    {"", "Less", DIRECT, 2, HN_MAP_LT},
+    {"", "LessOrEqual", DIRECT, 2, HN_MAP_LE},
+    {"", "Log", DIRECT, 1, HN_MAP_LOG},
+    {"", "Max", FOLD, 0, HN_MAP_MAX},
+    {"", "Mean", MEAN, 0, HN_MAP_ADD},
+    {"", "Min", FOLD, 0, HN_MAP_MIN},
+    {"", "Mish", ACT, 1, HN_MAP_ACT_MISH},
+    {"", "Mul", DIRECT, 2, HN_MAP_MUL},
+    {"", "Neg", DIRECT, 1, HN_MAP_NEG},
+    {"", "Not", DIRECT, 1, HN_MAP_NOT},
+    {"", "Or", DIRECT, 2, HN_MAP_OR},
+    {"", "PRelu", DIRECT, 2, HN_MAP_PRELU},
+    {"", "Pow", DIRECT, 2, HN_MAP_POW},
+    {"", "Reciprocal", DIRECT, 1, HN_MAP_RECIP},
+    {"", "Relu", ACT, 1, HN_MAP_ACT_CLIP},
+    {"", "Round", DIRECT, 1, HN_MAP_ROUND},
+    {"", "Sigmoid", ACT, 1, HN_MAP_ACT_SIGMOID},
+    {"", "Sign", DIRECT, 1, HN_MAP_SIGN},
+    {"", "Softplus", DIRECT, 1, HN_MAP_SOFTPLUS},
+    {"", "Softsign", DIRECT, 1, HN_MAP_SOFTSIGN},
+    {"", "Sqrt", DIRECT, 1, HN_MAP_SQRT},
+    {"", "Sub", DIRECT, 2, HN_MAP_SUB},
+    {"", "Sum", FOLD, 0, HN_MAP_ADD},
+    {"", "Swish", ACT, 1, HN_MAP_ACT_SILU},
+    {"", "Tanh", ACT, 1, HN_MAP_ACT_TANH},
+    {"", "Where", DIRECT, 3, HN_MAP_SELECT},
+    {"", "Xor", DIRECT, 2, HN_MAP_XOR},
+    {"com.microsoft", "BiasGelu", BIASED, 2, HN_MAP_ACT_GELU},
+    {"com.microsoft", "FastGelu", BIASED, 2, HN_MAP_ACT_GELU_TANH},
+    {"com.microsoft", "Gelu", ACT, 1, HN_MAP_ACT_GELU},
+    {"com.microsoft", "QuickGelu", ACT, 1, HN_MAP_ACT_SILU},
+};
+
+static const row *row_of(const hn_node *n) {
+    const char *domain = n->op->domain != NULL ? n->op->domain : "";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].op, n->op->name) == 0 && strcmp(rows[i].domain, domain) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+/* Of ai.onnx. */
+static bool is(const hn_node *n, const char *op) {
+    return n != NULL && n->domain[0] == '\0' && strcmp(n->op_type, op) == 0;
+}
+
+/* The Mul that multiplies x by n = Sigmoid (x), when nobody else uses either. The pair is SILU: the
+ * Sigmoid is lowered as that, and the Mul gives on its value. */
+static const hn_node *silu_mul(const hn_node *n) {
+    const hn_value *x = hn_node_input(n, 0), *s = hn_node_output(n, 0);
+    if (!is(n, "Sigmoid") || x->type.dtype != HONE_DTYPE_F32 || x->constant != NULL) return NULL;
+    if (x->n_uses != 2 || s == NULL || s->n_uses != 1) return NULL;
+    const hn_node *mul = s->uses->node;
+    if (!is(mul, "Mul")) return NULL;
+    return hn_node_input(mul, 1 - s->uses->index) == x ? mul : NULL;
+}
+
+/* The input of a Mul that is such a Sigmoid's, or -1. */
+static int silu_input(const hn_node *mul) {
+    for (int i = 0; i < 2 && is(mul, "Mul"); i++) {
+        const hn_node *n = hn_node_input(mul, i)->producer;
+        if (is(n, "Sigmoid") && silu_mul(n) == mul) return i;
+    }
+    return -1;
+}
+
+/* The only element of constant input i; a NaN limits nothing, as when the input is absent. */
+static bool limit(const hn_node *n, int i, float none, float *out) {
+    const hn_tensor *t = hn_lower_constant(n, i);
+    *out = none;
+    if (hn_node_input(n, i) == NULL) return true;
+    if (t == NULL || t->n != 1) return false;
+    float x = (float)hn_tensor_f64(t, 0);
+    if (!isnan(x)) *out = x;
+    return true;
+}
+
+/* The activation of a row of kind ACT or BIASED. False: its parameters are computed. */
+static bool activation(const hn_node *n, const row *r, hn_act *act) {
+    *act = (hn_act){.kind = (hn_act_kind)(r->map - HN_MAP_ACT_NONE)};
+    switch (act->kind) {
+        case HN_ACT_CLIP:
+            act->b = INFINITY;
+            if (is(n, "Relu")) return true;
+            return limit(n, 1, -INFINITY, &act->a) && limit(n, 2, INFINITY, &act->b);
+        case HN_ACT_SIGMOID:
+            if (silu_mul(n) != NULL) *act = (hn_act){.kind = HN_ACT_SILU, .a = 1};
+            return true;
+        case HN_ACT_HARD_SIGMOID: act->b = hn_attr_f(n, "beta"); /* fall through */
+        case HN_ACT_LEAKY:
+        case HN_ACT_SILU:
+        case HN_ACT_ELU: act->a = hn_attr_f(n, "alpha"); return true;
+        case HN_ACT_GELU:
+            if (is(n, "Gelu") && hn_attr_is(n, "approximate", "tanh")) act->kind = HN_ACT_GELU_TANH;
+            return true;
+        default: return true;
+    }
+}
+
+/* ---- views ---- */
+
+static bool same_dims(const hn_view *a, const hn_view *b) {
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0);
+}
+
+/* v as if it had the dims of `to`, to which it broadcasts. */
+static hn_view spread(const hn_view *v, const hn_view *to) {
+    hn_view s = *v;
+    int missing = to->rank - v->rank;
+    s.rank = to->rank;
+    for (int i = 0; i < to->rank; i++) {
+        bool repeats = i < missing || (v->dims[i - missing] == 1 && to->dims[i] != 1);
+        s.dims[i] = to->dims[i];
+        s.strides[i] = repeats ? 0 : v->strides[i - missing];
+    }
+    return s;
+}
+
+/* The strides of y and r, of the same dims, under the dims that y has in memory order. False: they
+ * have none. */
+static bool strides_under(const hn_view *y, const hn_view *r, int rank, const int64_t *dims,
+                          int64_t *y_strides, int64_t *r_strides) {
+    int order[HONE_MAX_RANK];
+    hn_lower_order(y, order);
+    hn_view a = *y, b = *r;
+    for (int i = 0; i < y->rank; i++) {
+        a.dims[i] = b.dims[i] = y->dims[order[i]];
+        a.strides[i] = y->strides[order[i]];
+        b.strides[i] = r->strides[order[i]];
+    }
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++) count *= dims[i];
+    if (count != hn_view_count(y) || !hn_view_reshape(&a, rank, dims, &a) ||
+        !hn_view_reshape(&b, rank, dims, &b))
+        return false;
+    memcpy(y_strides, a.strides, (size_t)rank * sizeof *y_strides);
+    memcpy(r_strides, b.strides, (size_t)rank * sizeof *r_strides);
+    return true;
+}
+
+static bool agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b) {
+    for (int i = 0; i < rank; i++)
+        if (dims[i] != 1 && a[i] != b[i]) return false;
+    return true;
+}
+
+/* ---- steps ---- */
+
+/* The step that made input i of n, when all uses of the value are inputs of n. */
+static hn_step *maker(const hn_lower *L, const hn_node *n, int i) {
+    const hn_value *v = hn_node_input(n, i);
+    int here = silu_mul(n) != NULL;
+    for (int k = 0; k < n->n_inputs; k++) here += hn_node_input(n, k) == v;
+    return v != NULL && L->known[v->id] && here == v->n_uses ? L->makers[v->id] : NULL;
+}
+
+static int root_of(const hn_plan *p, int buffer) {
+    while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
+    return buffer;
+}
+
+static bool writes(const hn_plan *p, const hn_step *s, int root) {
+    for (int i = 0; i < s->n_operands; i++)
+        if ((s->writes >> i & 1) != 0 && root_of(p, s->operands[i].buffer) == root) return true;
+    for (int i = 0; i < s->n_out; i++)
+        if (s->out[i].buffer >= 0 && root_of(p, s->out[i].buffer) == root) return true;
+    return false;
+}
+
+/* Puts s, which now reads v, behind the steps that write it. */
+static void read_after(hn_lower *L, hn_step *s, const hn_view *v) {
+    const hn_plan *p = L->plan;
+    int root = root_of(p, v->buffer);
+    for (int i = p->n_steps - 1; p->steps[i] != s; i--) {
+        if (!writes(p, p->steps[i], root)) continue;
+        hn_lower_move_last(L, s);
+        return;
+    }
+}
+
+static bool is_before(const hn_plan *p, const hn_step *a, const hn_step *b) {
+    int i = p->n_steps - 1;
+    while (p->steps[i] != a && p->steps[i] != b) i--;
+    return p->steps[i] == b;
+}
+
+/* ---- into a convolution or product ---- */
+
+/* What follows the sums of a step that has such an end, else NULL. */
+static hn_act *end_of(const hn_step *s) {
+    if (s == NULL) return NULL;
+    if (s->family == &hn_conv_f32_family) return &((hn_conv_f32 *)s->problem)->act;
+    if (s->family == &hn_matmul_f32_family) return &((hn_matmul_f32 *)s->problem)->act;
+    return NULL;
+}
+
+static float clip(float x, const hn_act *limits) {
+    x = x < limits->a ? limits->a : x;
+    return x > limits->b ? limits->b : x;
+}
+
+/* Lets `end` be what it is and then act; false: one activation cannot be both. A limit within
+ * limits is one between the limits that are left. */
+static bool follow(hn_act *end, const hn_act *act) {
+    if (end->kind == HN_ACT_NONE) {
+        *end = *act;
+        return true;
+    }
+    if (end->kind != HN_ACT_CLIP || act->kind != HN_ACT_CLIP) return false;
+    if (!(end->a <= end->b) || !(act->a <= act->b)) return false;
+    end->a = clip(end->a, act);
+    end->b = clip(end->b, act);
+    return true;
+}
+
+static bool has(const hn_step *s, int operand) { return s->operands[operand].buffer >= 0; }
+
+/* Adds r to what s computes, whose value is y: as its bias, or else as its residual. False: it
+ * cannot. */
+static bool add_to_conv(hn_step *s, const hn_view *y, const hn_view *r) {
+    hn_conv_f32 *p = s->problem;
+    const int64_t dims[] = {p->batch, p->oh, p->ow, p->n};
+    const int64_t here[] = {p->y_image, p->y_row, p->y_pixel, 1}, vector[] = {0, 0, 0, 1};
+    int64_t ys[4], rs[4];
+    if (!strides_under(y, r, 4, dims, ys, rs) || !agree(4, dims, ys, here)) return false;
+    if (agree(4, dims, rs, vector) && !has(s, HN_CONV_BIAS)) {
+        hn_step_reads(s, HN_CONV_BIAS, r);
+        return true;
+    }
+    for (int i = 0; i < 4; i++)
+        if (dims[i] != 1 && rs[i] <= 0) return false;
+    if (has(s, HN_CONV_R) || (p->n != 1 && rs[3] != 1)) return false;
+    p->r_image = rs[0];
+    p->r_row = rs[1];
+    p->r_pixel = rs[2];
+    hn_step_reads(s, HN_CONV_R, r);
+    return true;
+}
+
+static bool add_to_matmul(hn_step *s, const hn_view *y, const hn_view *r) {
+    enum { B = HN_MATMUL_BATCH_AXES };
+    hn_matmul_f32 *p = s->problem;
+    int64_t dims[B + 2], here[B + 2], vector[B + 2] = {0}, ys[B + 2], rs[B + 2];
+    memcpy(dims, p->batch, sizeof p->batch);
+    memcpy(here, p->c_batch, sizeof p->c_batch);
+    dims[B] = p->m, here[B] = p->c_m;
+    dims[B + 1] = p->n, here[B + 1] = p->c_n;
+    vector[B + 1] = 1;
+    if (!strides_under(y, r, B + 2, dims, ys, rs) || !agree(B + 2, dims, ys, here)) return false;
+    if (agree(B + 2, dims, rs, vector) && !has(s, HN_MATMUL_BIAS)) {
+        hn_step_reads(s, HN_MATMUL_BIAS, r);
+        return true;
+    }
+    if (has(s, HN_MATMUL_R)) return false;
+    memcpy(p->r_batch, rs, sizeof p->r_batch);
+    p->r_m = rs[B];
+    p->r_n = rs[B + 1];
+    hn_step_reads(s, HN_MATMUL_R, r);
+    return true;
+}
+
+/* An Add with a value that a convolution or product made. */
+static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_view *result) {
+    hn_step *hosts[2] = {maker(L, n, 0), maker(L, n, 1)};
+    for (int i = 0; i < 2; i++) {
+        hn_view v = hn_lower_in(L, n, i);
+        hn_act *end = end_of(hosts[i]);
+        if (end == NULL || end->kind != HN_ACT_NONE || !same_dims(&v, y)) hosts[i] = NULL;
+    }
+    if (hosts[0] == hosts[1]) return NULL; /* neither, or x + x */
+    /* The later one first: it need not move. */
+    bool second = hosts[0] == NULL || (hosts[1] != NULL && is_before(L->plan, hosts[0], hosts[1]));
+    for (int k = 0; k < 2; k++, second = !second) {
+        hn_step *s = hosts[second];
+        if (s == NULL) continue;
+        hn_view v = hn_lower_in(L, n, second), other = hn_lower_in(L, n, !second);
+        hn_view r = spread(&other, y);
+        if (!(s->family == &hn_conv_f32_family ? add_to_conv(s, &v, &r) : add_to_matmul(s, &v, &r)))
+            continue;
+        s->bytes += 4.0 * (double)hn_view_count(&other);
+        read_after(L, s, &r);
+        *result = v;
+        return s;
+    }
+    return NULL;
+}
+
+/* A product multiplied or divided by a number. */
+static hn_step *scale_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_view *result) {
+    for (int i = 0; i < 2; i++) {
+        hn_step *s = maker(L, n, i);
+        const hn_tensor *t = hn_lower_constant(n, 1 - i);
+        hn_view v = hn_lower_in(L, n, i);
+        if (s == NULL || s->family != &hn_matmul_f32_family || t == NULL || t->n != 1) continue;
+        if (is(n, "Div") && i == 1) continue;
+        hn_matmul_f32 *p = s->problem;
+        if (p->act.kind != HN_ACT_NONE || has(s, HN_MATMUL_BIAS) || has(s, HN_MATMUL_R) ||
+            !same_dims(&v, y))
+            continue;
+        float x = (float)hn_tensor_f64(t, 0);
+        p->alpha = is(n, "Div") ? p->alpha / x : p->alpha * x;
+        *result = v;
+        return s;
+    }
+    return NULL;
+}
+
+/* Lets the step that made an input compute the node too; NULL: there is none that can. result: the
+ * place of what the node gives. */
+static hn_step *into_maker(hn_lower *L, const hn_node *n, const row *r, const hn_view *y,
+                           hn_view *result) {
+    if (r->kind == ACT) {
+        hn_step *s = maker(L, n, 0);
+        hn_act *end = end_of(s), act;
+        if (end == NULL || !activation(n, r, &act) || !follow(end, &act)) return NULL;
+        *result = hn_lower_in(L, n, 0);
+        return s;
+    }
+    if (n->n_inputs != 2 || y->dtype != HONE_DTYPE_F32) return NULL;
+    if (r->map == HN_MAP_ADD && r->kind != MEAN) return add_to_maker(L, n, y, result);
+    if (r->map == HN_MAP_MUL || r->map == HN_MAP_DIV) return scale_maker(L, n, y, result);
+    return NULL;
+}
+
+/* ---- programs ---- */
+
+/* An operand of an instruction: a value of the program or a number. */
+typedef struct arg {
+    int value; /* -1: the number */
+    float number;
+} arg;
+
+/* -1: the program is full, or an instruction has no room for so many numbers. */
+static int put(hn_map_f32 *p, hn_map_op op, const arg *a, int n) {
+    int values[3] = {0}, used = 0;
+    float numbers[2] = {0};
+    for (int i = 0; i < n; i++) {
+        values[i] = a[i].value;
+        if (a[i].value >= 0) continue;
+        if (used == 2) return -1;
+        values[i] = used == 0 ? HN_MAP_X : HN_MAP_Y;
+        numbers[used++] = a[i].number;
+    }
+    return hn_map_emit(p, op, values[0], values[1], values[2], numbers[0], numbers[1]);
+}
+
+static int put_act(hn_map_f32 *p, const hn_act *act, const arg *x) {
+    if (x->value < 0) return -1;
+    return hn_map_emit(p, (hn_map_op)(HN_MAP_ACT_NONE + act->kind), x->value, 0, 0, act->a, act->b);
+}
+
+/* The instructions of node n; -1: they do not fit. */
+static int put_node(hn_map_f32 *p, const hn_node *n, const row *r, const arg *a, int n_args) {
+    hn_act act;
+    arg x = a[0];
+    switch (r->kind) {
+        case DIRECT:
+            if (r->map == HN_MAP_POW && a[1].value < 0 && a[1].number == 2)
+                return put(p, HN_MAP_MUL, (arg[]){x, x}, 2);
+            return put(p, r->map, a, n_args);
+        case FOLD:
+        case MEAN:
+            for (int i = 1; i < n_args; i++) {
+                x.value = put(p, r->map, (arg[]){x, a[i]}, 2);
+                if (x.value < 0) return -1;
+            }
+            if (r->kind == MEAN) return put(p, HN_MAP_DIV, (arg[]){x, {-1, (float)n_args}}, 2);
+            return n_args > 1 ? x.value : put(p, HN_MAP_ACT_NONE, &x, 1);
+        case BIASED:
+            if (n_args == 2) x.value = put(p, HN_MAP_ADD, a, 2);
+            if (n_args == 2 && x.value < 0) return -1; /* fall through */
+        default:
+            if (!activation(n, r, &act)) return -1;
+            return put_act(p, &act, &x);
+    }
+}
+
+/* A program in the making: the problem, and where its operands are. */
+typedef struct draft {
+    hn_map_f32 p;
+    hn_operand in[HN_MAP_MAX_IN];
+    hn_view added[HN_MAP_MAX_IN]; /* inputs the step did not have before */
+    int n_added;
+} draft;
+
+static hn_operand operand_of(const hn_view *v) {
+    return (hn_operand){v->buffer, (size_t)(v->offset * hone_dtype_bits(v->dtype) / 8)};
+}
+
+/* The value that stands for an input at v, which has the dims of the program; -1: too many. */
+static int put_input(draft *d, const hn_view *v) {
+    hn_map_f32 *p = &d->p;
+    hn_operand at = operand_of(v);
+    uint8_t type = v->dtype == HONE_DTYPE_BOOL ? HN_MAP_BOOL : HN_MAP_F32;
+    for (int i = 0; i < p->n_in; i++)
+        if (d->in[i].buffer == at.buffer && d->in[i].offset == at.offset && p->in_type[i] == type &&
+            agree(p->rank, p->dims, p->in_stride[i], v->strides))
+            return i;
+    if (p->n_in == HN_MAP_MAX_IN) return -1;
+    int i = p->n_in++;
+    d->in[i] = at;
+    p->in_type[i] = type;
+    for (int k = 0; k < p->rank; k++) p->in_stride[i][k] = v->strides[k];
+    d->added[d->n_added++] = *v;
+    return i;
+}
+
+/* The map step that made an input over the very elements of y and can take the node in: the last
+ * there is. */
+static int host_of(const hn_lower *L, const hn_node *n, int n_args, const hn_view *y) {
+    int found = -1;
+    for (int i = 0; i < n_args; i++) {
+        hn_step *s = maker(L, n, i);
+        hn_view v = hn_lower_in(L, n, i);
+        if (s == NULL || s->family != &hn_map_f32_family || !same_dims(&v, y)) continue;
+        const hn_map_f32 *p = s->problem;
+        hn_operand at = operand_of(&v);
+        if (p->n_out != 1 || p->rank != v.rank || s->operands[HN_MAP_OUT].offset != at.offset ||
+            (v.rank > 0 && memcmp(p->dims, v.dims, (size_t)v.rank * sizeof v.dims[0]) != 0) ||
+            !agree(v.rank, v.dims, p->out_stride[0], v.strides))
+            continue;
+        if (found < 0 || is_before(L->plan, maker(L, n, found), s)) found = i;
+    }
+    return found;
+}
+
+/* The program of the node alone, or behind that of the step that made input `host`. False: it does
+ * not fit. */
+static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_args, int host,
+                       const hn_view *y, draft *d) {
+    hn_map_f32 *p = &d->p;
+    *d = (draft){.p = {.rank = y->rank, .n_out = 1}};
+    for (int i = 0; i < y->rank; i++) p->dims[i] = y->dims[i];
+    if (host >= 0) {
+        const hn_step *s = maker(L, n, host);
+        *p = *(const hn_map_f32 *)s->problem;
+        memcpy(d->in, s->operands + HN_MAP_IN, sizeof d->in);
+    }
+    arg args[HN_MAP_MAX_IN] = {{0}};
+    if (n_args > HN_MAP_MAX_IN) return false;
+    for (int i = 0; i < n_args; i++) {
+        const hn_tensor *t = hn_lower_constant(n, i);
+        args[i].value = -1;
+        if (t != NULL && t->n == 1) {
+            args[i].number = (float)hn_tensor_f64(t, 0);
+        } else if (host >= 0 && hn_node_input(n, i) == hn_node_input(n, host)) {
+            args[i].value = p->out[0];
+        } else {
+            hn_view v = hn_lower_in(L, n, i);
+            v = spread(&v, y);
+            args[i].value = put_input(d, &v);
+            if (args[i].value < 0) return false;
+        }
+    }
+    int result = put_node(p, n, r, args, n_args);
+    if (result < 0) return false;
+    p->out[0] = (uint8_t)result;
+    p->out_type[0] = y->dtype == HONE_DTYPE_BOOL ? HN_MAP_BOOL : HN_MAP_F32;
+    return true;
+}
+
+/* y in a new buffer, its axes as in the first computed input that has all its elements. */
+static hone_status place_like_inputs(hn_lower *L, const hn_node *n, int n_args, hn_view *y,
+                                     hn_error *err) {
+    int order[HONE_MAX_RANK];
+    bool found = false;
+    for (int i = 0; i < n_args && !found; i++) {
+        hn_view v = hn_lower_in(L, n, i);
+        found = same_dims(&v, y) && hn_lower_constant(n, i) == NULL;
+        if (found) hn_lower_order(&v, order);
+    }
+    return hn_lower_place(L, y, found ? order : NULL, err);
+}
+
+static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, int n_args, hn_view y,
+                                 bool *done, hn_error *err) {
+    draft d;
+    int host = host_of(L, n, n_args, &y);
+    if (host >= 0 && !draft_node(L, n, r, n_args, host, &y, &d)) host = -1;
+    if (host < 0 && !draft_node(L, n, r, n_args, host, &y, &d))
+        HN_DECLINE(L, "too many operands, or parameters that are computed");
+    hn_step *s;
+    hn_view before = hn_lower_in(L, n, host >= 0 ? host : 0);
+    if (host >= 0 && before.dtype == y.dtype)
+        y = before;
+    else
+        HN_TRY(place_like_inputs(L, n, n_args, &y, err));
+    for (int i = 0; i < y.rank; i++) d.p.out_stride[0][i] = y.strides[i];
+    if (host >= 0) {
+        s = maker(L, n, host);
+        HN_TRY(hn_step_absorb(L, s, n, err));
+        memcpy(s->problem, &d.p, sizeof d.p);
+        s->n_operands = 0;
+        s->writes = 0;
+    } else {
+        HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &d.p, sizeof d.p, &s, err));
+        s->bytes = (double)hn_view_count(&y) * hone_dtype_bits(y.dtype) / 8;
+    }
+    memcpy(s->operands + HN_MAP_IN, d.in, (size_t)d.p.n_in * sizeof *d.in);
+    hn_step_writes(s, HN_MAP_OUT, &y);
+    s->flops = (double)hn_view_count(&y) * d.p.n_code;
+    for (int i = 0; i < d.n_added; i++) {
+        s->bytes += (double)hn_view_count(&d.added[i]) * hone_dtype_bits(d.added[i].dtype) / 8;
+        read_after(L, s, &d.added[i]);
+    }
+    hn_lower_set(L, n, 0, &y, s);
+    *done = true;
+    return HONE_OK;
+}
+
+void hn_lower_map_finish(hn_lower *L) {
+    for (int i = 0; i < L->plan->n_steps; i++) {
+        hn_step *s = L->plan->steps[i];
+        if (s->family == &hn_map_f32_family) hn_map_collapse(s->problem);
+    }
+}
+
+/* ---- nodes ---- */
+
+/* Output 0 is input i. */
+static void give_on(hn_lower *L, const hn_node *n, int i) {
+    hn_view v = hn_lower_in(L, n, i);
+    hn_lower_set(L, n, 0, &v, maker(L, n, i));
+}
+
+static bool gives_on(const hn_node *n, const row *r) {
+    hone_dtype from = hn_node_input(n, 0)->type.dtype, to = hn_node_output(n, 0)->type.dtype;
+    if (hone_dtype_bits(from) % 8 != 0) return false; /* an output could not be copied from it */
+    if (is(n, "Cast") || is(n, "CastLike")) return from == to;
+    if (!is(n, "Dropout")) return r->kind == VIEW;
+    const hn_tensor *training = hn_lower_constant(n, 2);
+    return hn_node_output(n, 1) == NULL &&
+           (hn_node_input(n, 2) == NULL ||
+            (training != NULL && training->n == 1 && hn_tensor_s64(training, 0) == 0));
+}
+
+static bool is_element(hone_dtype t) { return t == HONE_DTYPE_F32 || t == HONE_DTYPE_BOOL; }
+
+hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    const row *r = row_of(n);
+    hn_view y = hn_lower_out(n, 0);
+    if (hn_node_output(n, 0) == NULL) HN_DECLINE(L, "no output");
+    *done = true;
+    if (gives_on(n, r)) {
+        give_on(L, n, 0);
+        return HONE_OK;
+    }
+    if (r->kind == VIEW) HN_DECLINE(L, "elements smaller than a byte, training, or a mask");
+    int n_args = r->most == 0 || r->most > n->n_inputs ? n->n_inputs : r->most;
+    while (n_args > 1 && hn_node_input(n, n_args - 1) == NULL) n_args--;
+    if (!is_element(y.dtype)) HN_DECLINE(L, "neither f32 nor bool");
+    for (int i = 0; i < n_args; i++) {
+        const hn_tensor *t = hn_lower_constant(n, i);
+        bool exponent = r->map == HN_MAP_POW && i == 1 && t != NULL && t->n == 1;
+        if (!is_element(hn_node_input(n, i)->type.dtype) && !exponent)
+            HN_DECLINE(L, "neither f32 nor bool");
+    }
+    if (y.rank > HN_MAP_MAX_RANK) HN_DECLINE(L, "more than six axes");
+    if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
+    int silu = silu_input(n);
+    if (silu >= 0) {
+        hn_step *s = L->makers[hn_node_input(n, silu)->id];
+        give_on(L, n, silu);
+        return hn_step_absorb(L, s, n, err);
+    }
+    hn_view result;
+    hn_step *host = into_maker(L, n, r, &y, &result);
+    if (host == NULL) return lower_program(L, n, r, n_args, y, done, err);
+    hn_lower_set(L, n, 0, &result, host);
+    return hn_step_absorb(L, host, n, err);
+}
