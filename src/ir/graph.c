@@ -208,6 +208,7 @@ static void unlink_use(hn_use *u) {
         u->value->uses = u->next;
     if (u->next != NULL) u->next->prev = u->prev;
     u->value->n_uses--;
+    if (u->node == NULL) u->value->n_outputs--;
     u->value = NULL;
     u->prev = u->next = NULL;
 }
@@ -221,6 +222,7 @@ static void link_use(hn_use *u, hn_value *v) {
     if (v->uses != NULL) v->uses->prev = u;
     v->uses = u;
     v->n_uses++;
+    if (u->node == NULL) v->n_outputs++;
 }
 
 /* Moves n slots to fresh memory. Slots point at each other, so they leave their lists and join

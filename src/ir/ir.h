@@ -96,9 +96,9 @@ struct hn_value {
     const hn_type *stated;
     hn_node *producer; /* NULL for inputs and constants */
     int out_index;
-    hn_use *uses; /* first of the list */
-    int n_uses;
-    hn_tensor *constant; /* an initializer's contents, else NULL */
+    hn_use *uses;          /* first of the list */
+    int n_uses, n_outputs; /* n_outputs: of these, outputs of a graph */
+    hn_tensor *constant;   /* an initializer's contents, else NULL */
     /* Contents of a small integer value as dim expressions, found by inference; n_known 0: none. */
     hn_dim *known;
     int n_known, cap_known;

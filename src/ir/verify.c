@@ -23,7 +23,7 @@ static hone_status check_value(const hn_graph *g, const hn_value *v, hn_error *e
         if (hn_graph_value(up, v->name) != NULL)
             BROKEN("'%s' is defined in graph '%s' and again in a graph around it", v->name,
                    g->name);
-    int n = 0;
+    int n = 0, outputs = 0;
     const hn_use *prev = NULL;
     for (const hn_use *u = v->uses; u != NULL; prev = u, u = u->next) {
         if (u->value != v || u->prev != prev || ++n > v->n_uses)
@@ -33,8 +33,11 @@ static hone_status check_value(const hn_graph *g, const hn_value *v, hn_error *e
                 ? !u->node->dead && u->index < u->node->n_inputs && &u->node->inputs[u->index] == u
                 : u->index < u->graph->n_outputs && &u->graph->outputs[u->index] == u;
         if (!there) BROKEN("'%s' is used by an input that does not exist", v->name);
+        outputs += u->node == NULL;
     }
     if (n != v->n_uses) BROKEN("'%s' counts %d uses but has %d", v->name, v->n_uses, n);
+    if (outputs != v->n_outputs)
+        BROKEN("'%s' counts %d outputs but is %d", v->name, v->n_outputs, outputs);
     if (v->producer != NULL) {
         const hn_node *p = v->producer;
         if (p->dead || p->graph != g || v->out_index >= p->n_outputs ||

@@ -65,7 +65,7 @@ static uint64_t mix_text(uint64_t h, const char *s) { return mix(h, hn_hash_byte
 
 static bool comparable(const hn_value *v) {
     return !v->dead && v->constant != NULL && !v->is_input && v->constant->data != NULL &&
-           v->constant->dtype != HONE_DTYPE_STRING && !hn_is_graph_output(v);
+           v->constant->dtype != HONE_DTYPE_STRING && v->n_outputs == 0;
 }
 
 static uint64_t hash_tensor(const hn_tensor *t) {

@@ -144,7 +144,7 @@ static bool outputs_fit(const hn_node *n) {
         const hn_value *v = n->outputs[i];
         if (v == NULL) continue;
         if (v->type.kind != HN_TYPE_TENSOR) return false;
-        if (hn_is_graph_output(v) && (n->n_outputs > 1 || hn_is(n, "Constant"))) return false;
+        if (v->n_outputs > 0 && (n->n_outputs > 1 || hn_is(n, "Constant"))) return false;
     }
     return true;
 }
@@ -176,7 +176,7 @@ static hone_status fold(hn_pass_ctx *c, hn_node *n, hn_error *err) {
     bool done;
     hone_status status = contents(c, n, t, &done, err);
     if (status == HONE_OK && done) {
-        if (hn_is_graph_output(n->outputs[0]))
+        if (n->outputs[0]->n_outputs > 0)
             status = become_node(c, n, t[0], err);
         else
             become_constants(c, n, t);

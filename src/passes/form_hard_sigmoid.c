@@ -6,7 +6,7 @@
  *   becomes
  *     y = HardSigmoid <alpha = 1/6, beta = 1/2> (x)
  *
- * Fires when the result has the type of x and nothing else uses a and b.
+ * Fires for floats when the result has the type of x and nothing else uses a and b.
  */
 #include "passes/hard.h"
 
@@ -20,7 +20,7 @@ bool hn_hard_ramp(const hn_value *v, const hn_graph *g, hn_value **x) {
     int at = add != NULL ? hn_plus_scalar(add, &three) : -1;
     if (at < 0 || three != 3) return false;
     *x = add->inputs[at].value;
-    return true;
+    return hn_dtype_in((*x)->type.dtype, HN_DTYPES_FLOAT); /* Div of integers truncates */
 }
 
 static hone_status form(hn_pass_ctx *c, hn_node *n, hn_error *err) {

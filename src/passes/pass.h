@@ -47,7 +47,6 @@ hn_node *hn_feeds_only(const hn_node *n, int i, const char *op);
 bool hn_only_moves(const hn_node *n);
 /* v has this one use, which is an input of a node. */
 bool hn_used_once(const hn_value *v);
-bool hn_is_graph_output(const hn_value *v);
 /* The operator exists in an opset that may be used. */
 bool hn_may_form(const hn_pass_ctx *c, const char *op);
 

@@ -42,12 +42,6 @@ hn_node *hn_feeds_only(const hn_node *n, int i, const char *op) {
     return p;
 }
 
-bool hn_is_graph_output(const hn_value *v) {
-    for (const hn_use *u = v->uses; u != NULL; u = u->next)
-        if (u->node == NULL) return true;
-    return false;
-}
-
 bool hn_may_form(const hn_pass_ctx *c, const char *op) {
     return hn_op_first_version(hn_op_find("", op)) <= c->opset;
 }
@@ -230,12 +224,12 @@ void hn_absorb(hn_pass_ctx *c, hn_node *n, hn_node *root) {
 }
 
 bool hn_can_replace(const hn_value *old, const hn_value *by) {
-    if (!hn_is_graph_output(old)) return true;
-    return by->graph == old->graph && by->producer != NULL && !hn_is_graph_output(by);
+    if (old->n_outputs == 0) return true;
+    return by->graph == old->graph && by->producer != NULL && by->n_outputs == 0;
 }
 
 void hn_replace(hn_value *old, hn_value *by) {
-    if (!hn_is_graph_output(old)) {
+    if (old->n_outputs == 0) {
         hn_value_replace(old, by);
         return;
     }

@@ -214,6 +214,9 @@ static void the_verifier_finds(void **state) {
     x->n_uses = 2;
     broken("'x' counts 2 uses but has 1");
     x->n_uses = 1;
+    x->n_outputs = 1;
+    broken("'x' counts 1 outputs but is 0");
+    x->n_outputs = 0;
     hn_node_set_input(a, 0, b->outputs[0]);
     broken("Abs 'a' uses 'b' before it is computed");
     hn_value *nothing = value(g, "nothing");
