@@ -206,6 +206,7 @@ class Versus:
     def __init__(self, args):
         self.args = args
         self.rows, self.starts, self.memories, self.bars = [], [], [], []
+        self.means = {}
 
     def job(self, kind, model, threads, batch, names, timeout=None):
         """Runs a job in a fresh process and gives its result."""
@@ -282,6 +283,7 @@ class Versus:
                 cell += f" {ratio:6.2f}x" if ratio else " " * 8
             line += f"{cell:>22}"
         print(line, flush=True)
+        self.save()
 
     def speed_summary(self):
         self.say_skipped(
@@ -297,7 +299,6 @@ class Versus:
         print("\nlargest error against ONNX Runtime")
         for name, (error, model) in worst.items():
             print(f"  {name:16}{error:9.1e}  {model}")
-        self.means = {}
         for name in self.args.runtimes:
             ratios = [row["ratios"][name]["ratio"] for row in self.rows if name in row["ratios"]]
             if not ratios:
@@ -336,20 +337,19 @@ class Versus:
         def total(result):
             return result["load_ms"] + result["first_ms"]
 
-        self.starts = self.small("start", START_MODELS, "ms", total)
+        self.small("start", START_MODELS, "ms", total, self.starts)
 
     def memory(self):
         def growth(result):
             return result["growth_bytes"] / 1e6
 
-        self.memories = self.small("memory", MEMORY_MODELS, "MB", growth)
+        self.small("memory", MEMORY_MODELS, "MB", growth, self.memories)
 
-    def small(self, kind, models, unit, number):
+    def small(self, kind, models, unit, number, rows):
         """A measurement with a process for each runtime and repetition, batch 1; medians."""
-        args, rows = self.args, []
-        models = [model for model in models if model in args.models]
+        args, models = self.args, [model for model in models if model in self.args.models]
         if not models:
-            return rows
+            return
         names = [name for name in args.runtimes if not name.startswith("torch")]
         what = "load, compile and first run" if kind == "start" else "growth of resident memory"
         print(f"\n{kind}: {what}, median {unit} of {args.repeats}, spread\n")
@@ -374,9 +374,9 @@ class Versus:
                     line += f"{cell:>22}"
                 print(line, flush=True)
                 rows.append(row)
+                self.save()
                 self.less_than(kind, row, f"median_{unit.lower()}")
         self.say_skipped((r["model"], n, x) for r in rows for n, x in r["runtimes"].items())
-        return rows
 
     def less_than(self, kind, row, key):
         mine = row["runtimes"].get("hone", {}).get(key)
@@ -409,13 +409,19 @@ class Versus:
             print("\nbars")
         for bar in self.bars:
             print(f"  {'met    ' if bar['met'] else 'NOT MET'}  {bar['bar']}: {bar['found']}")
+        self.save()
+        print(f"\nwritten to {self.args.json}")
+        return 0 if all(bar["met"] for bar in self.bars) else 1
+
+    def save(self):
+        """Writes what is known so far: a run that is interrupted has not been for nothing."""
         report = {
             "schema": "hone.versus/1",
             "machine": machine(),
             "versions": versions(),
             "cores": self.args.cores,
             "speed": self.rows,
-            "means": getattr(self, "means", {}),
+            "means": self.means,
             "start": self.starts,
             "memory": self.memories,
             "bars": self.bars,
@@ -423,8 +429,6 @@ class Versus:
         with open(self.args.json, "w") as file:
             json.dump(report, file, indent=1)
             file.write("\n")
-        print(f"\nwritten to {self.args.json}")
-        return 0 if all(bar["met"] for bar in self.bars) else 1
 
 
 def middle(values):
