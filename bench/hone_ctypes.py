@@ -51,6 +51,7 @@ class SessionOptions(c.Structure):
         ("seed", c.c_uint64),
         ("keep_going", c.c_void_p),
         ("keep_going_ctx", c.c_void_p),
+        ("isa", c.c_char_p),
         ("later", c.c_char * 512),  # room for what a newer library's init fills
     ]
 
