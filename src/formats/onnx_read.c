@@ -142,7 +142,7 @@ static hone_status read_dim(hn_onnx_reader *r, hn_bytes bytes, hn_dim *out, cons
     hn_wire_field f;
     while (hn_wire_next(&w, &f, err)) {
         if (f.number == HN_ONNX_DIM_DIM_VALUE) {
-            HN_CHECK(err, f.value <= INT64_MAX / 2, HONE_E_MODEL, "a dim has the size %lld",
+            HN_CHECK(err, f.value <= HN_DIM_MAX, HONE_E_MODEL, "a dim has the size %lld",
                      (long long)f.value);
             *out = hn_dim_const(dims, (int64_t)f.value);
         } else if (f.number == HN_ONNX_DIM_DIM_PARAM) {

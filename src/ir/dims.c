@@ -24,7 +24,6 @@ struct hn_dim_node {
 /* An expression with more terms than this becomes a fresh symbol: sound, and no file can make
  * shapes explode. */
 #define MOST_TERMS 24
-#define LARGEST ((int64_t)1 << 62)
 
 static const hn_dim_node poison = {.kind = SYM, .fresh = true, .value = INT64_MAX, .name = "?"};
 
@@ -107,7 +106,7 @@ static hn_dim intern(hn_dims *t, kind k, int64_t value, const term *args, int n)
 }
 
 hn_dim hn_dim_const(hn_dims *t, int64_t v) {
-    if (v > LARGEST || v < -LARGEST) return trouble(t, HONE_E_SHAPE);
+    if (v > HN_DIM_MAX || v < -HN_DIM_MAX) return trouble(t, HONE_E_SHAPE);
     return intern(t, CONST, v, NULL, 0);
 }
 
@@ -190,7 +189,7 @@ static void linear_add(linear *l, hn_dim d, int64_t coef) {
 }
 
 static hn_dim from_linear(hn_dims *t, const linear *l) {
-    if (l->overflow || l->c > LARGEST || l->c < -LARGEST) return trouble(t, HONE_E_SHAPE);
+    if (l->overflow || l->c > HN_DIM_MAX || l->c < -HN_DIM_MAX) return trouble(t, HONE_E_SHAPE);
     if (l->too_big) return hn_dim_fresh(t, -1);
     if (l->n == 0) return hn_dim_const(t, l->c);
     if (l->n == 1 && l->c == 0 && l->t[0].coef == 1) return l->t[0].dim;

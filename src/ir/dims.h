@@ -13,8 +13,8 @@
  * Ceil division is floor((a + b - 1) / b). Products of sums are multiplied out while that is small.
  *
  * Building an expression cannot fail in the caller's hands: when memory runs out or a number passes
- * 2^62 the table remembers it (`status`) and hands out a harmless symbol; whoever drives inference
- * looks at `status` when a node is done.
+ * HN_DIM_MAX the table remembers it (`status`) and hands out a harmless symbol; whoever drives
+ * inference looks at `status` when a node is done.
  */
 #ifndef HN_IR_DIMS_H
 #define HN_IR_DIMS_H
@@ -22,6 +22,9 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/map.h"
+
+/* The largest size, and what a number in an expression may be on either side of 0. */
+#define HN_DIM_MAX (INT64_MAX / 2)
 
 typedef struct hn_dim_node hn_dim_node;
 typedef const hn_dim_node *hn_dim;

@@ -16,7 +16,7 @@ static hone_status parse_dim(hn_text_reader *p, hn_dim *out) {
     char c = hn_text_peek(p);
     if (c == '-' || hn_text_is_digit(c)) {
         int64_t v;
-        HN_TRY(hn_text_between(p, 0, INT64_MAX / 2, "a size of 0 or more", &v));
+        HN_TRY(hn_text_between(p, 0, HN_DIM_MAX, "a size of 0 or more", &v));
         *out = hn_dim_const(dims, v);
     } else if (hn_text_accept(p, '?')) {
         *out = hn_dim_fresh(dims, -1);

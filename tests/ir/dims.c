@@ -112,7 +112,12 @@ static void trouble_is_remembered(void **state) {
     hn_dim_mulc(&t, big, 8);
     assert_int_equal(t.status, HONE_E_SHAPE);
     t.status = HONE_OK;
-    hn_dim_const(&t, INT64_MAX);
+    hn_dim_const(&t, HN_DIM_MAX);
+    assert_int_equal(t.status, HONE_OK);
+    hn_dim_const(&t, HN_DIM_MAX + 1);
+    assert_int_equal(t.status, HONE_E_SHAPE);
+    t.status = HONE_OK;
+    hn_dim_add(&t, c(HN_DIM_MAX), c(1));
     assert_int_equal(t.status, HONE_E_SHAPE);
     t.status = HONE_OK;
     /* Expressions stay small whatever is asked for. */

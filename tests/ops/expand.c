@@ -43,7 +43,7 @@ static void tile(void **state) {
     OP_INFER("Tile", .in = {"f32[n, 2]", "s64[1]{2}"},
              .error = "1 repeats are listed for an input of rank 2");
     OP_INFER("Tile", .in = {"f32[2]", "s64[1]{-1}"}, .error = "axis 0 is repeated -1 times");
-    OP_INFER("Tile", .in = {"f32[4611686018427387904]", "s64[1]{4}"}, .error = "62 bits");
+    OP_INFER("Tile", .in = {"f32[4611686018427387903]", "s64[1]{4}"}, .error = "62 bits");
 }
 
 int main(void) {
