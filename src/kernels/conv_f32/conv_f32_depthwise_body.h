@@ -38,18 +38,16 @@ enum {
 #define WINDOWS(X) X(3, 1) X(3, 2) X(5, 1) X(5, 2) X(7, 1)
 
 typedef struct strip {
-    const float *x; /* the image, at the first channel of the vector */
+    const float *x; /* the image, at the next channel */
     const float *w; /* of the first row of the window inside the image */
     const float *bias, *r;
     float *y;
     int64_t at, ix;  /* of the first tap: place in x and column, perhaps outside */
     int64_t rows;    /* of the window inside the image */
     int64_t columns; /* outputs */
-    int64_t n;       /* channels */
+    int64_t n;       /* channels left */
     float lo, hi;
 } strip;
-
-typedef void strip_fn(const hn_conv_f32 *p, const strip *s);
 
 static bool outside(int64_t i, int64_t n) { return i < 0 || i >= n; }
 
@@ -63,8 +61,10 @@ HN_INLINE void sum_window(const hn_conv_f32 *p, const strip *s, hn_vf *sum, int 
         UNROLL for (int i = 0; i < (COLUMNS - 1) * sw + kw; i++) {
             if (edges && outside(s->ix + i, p->w)) continue;
             hn_vf x = hn_v_load_part(s->x + (row + i * p->x_pixel), n);
-            UNROLL for (int q = 0; q < COLUMNS; q++) if (i - q * sw >= 0 && i - q * sw < kw)
-                sum[q] = hn_v_fma(x, w[i - q * sw], sum[q]);
+            UNROLL for (int q = 0; q < COLUMNS; q++) {
+                int kx = i - q * sw;
+                if (kx >= 0 && kx < kw) sum[q] = hn_v_fma(x, w[kx], sum[q]);
+            }
         }
     }
 }
@@ -94,56 +94,56 @@ HN_INLINE void compute(const hn_conv_f32 *p, const strip *s, int kw, int sw, boo
         sum_window(p, s, sum, kw, sw, edges, n);
     else
         sum_any(p, s, sum, edges, n);
-    if (s->r != NULL)
-        UNROLL for (int q = 0; q < COLUMNS; q++) if (!edges || q < s->columns) sum[q] =
-            hn_v_add(sum[q], hn_v_load_part(s->r + q * p->r_pixel, n));
-    UNROLL for (int q = 0; q < COLUMNS; q++) if (!edges || q < s->columns)
+    UNROLL for (int q = 0; q < COLUMNS; q++) {
+        if (edges && q >= s->columns) break;
+        if (s->r != NULL) sum[q] = hn_v_add(sum[q], hn_v_load_part(s->r + q * p->r_pixel, n));
         hn_v_store_part(s->y + q * p->y_pixel, hn_v_min(hi, hn_v_max(lo, sum[q])), n);
+    }
 }
 
-/* By edges, by whether the vector is a part. */
-#define STRIPS(kw, sw)                                                         \
-    static void inner_##kw##_##sw(const hn_conv_f32 *p, const strip *s) {      \
-        compute(p, s, kw, sw, false, HN_VL);                                   \
-    }                                                                          \
-    static void inner_part_##kw##_##sw(const hn_conv_f32 *p, const strip *s) { \
-        compute(p, s, kw, sw, false, s->n);                                    \
-    }                                                                          \
-    static void edge_##kw##_##sw(const hn_conv_f32 *p, const strip *s) {       \
-        compute(p, s, kw, sw, true, HN_VL);                                    \
-    }                                                                          \
-    static void edge_part_##kw##_##sw(const hn_conv_f32 *p, const strip *s) {  \
-        compute(p, s, kw, sw, true, s->n);                                     \
-    }                                                                          \
-    static strip_fn *const strips_##kw##_##sw[2][2] = {                        \
-        {inner_##kw##_##sw, inner_part_##kw##_##sw}, {edge_##kw##_##sw, edge_part_##kw##_##sw}};
+/* All channels of a strip. */
+HN_INLINE void compute_all(const hn_conv_f32 *p, strip s, int kw, int sw, bool edges) {
+    for (; s.n >= HN_VL; s.n -= HN_VL) {
+        compute(p, &s, kw, sw, edges, HN_VL);
+        s.x += HN_VL, s.y += HN_VL, s.w += p->kh * p->kw * HN_VL;
+        if (s.bias != NULL) s.bias += HN_VL;
+        if (s.r != NULL) s.r += HN_VL;
+    }
+    if (s.n > 0) compute(p, &s, kw, sw, edges, s.n);
+}
+
+typedef void strip_fn(const hn_conv_f32 *p, const strip *s);
+
+#define STRIPS(kw, sw)                                                    \
+    static void inner_##kw##_##sw(const hn_conv_f32 *p, const strip *s) { \
+        compute_all(p, *s, kw, sw, false);                                \
+    }                                                                     \
+    static void edge_##kw##_##sw(const hn_conv_f32 *p, const strip *s) {  \
+        compute_all(p, *s, kw, sw, true);                                 \
+    }
 WINDOWS(STRIPS)
 STRIPS(0, 0)
 
-static strip_fn *const (*strips_of(const hn_conv_f32 *p))[2] {
-#define CHOOSE(width, stride) \
-    if (p->kw == width && p->sw == stride && p->dw == 1) return strips_##width##_##stride;
+static strip_fn *strip_of(const hn_conv_f32 *p, bool edges) {
+#define CHOOSE(width, stride)                            \
+    if (p->kw == width && p->sw == stride && p->dw == 1) \
+        return edges ? edge_##width##_##stride : inner_##width##_##stride;
     WINDOWS(CHOOSE)
-    return strips_0_0;
+    return edges ? edge_0_0 : inner_0_0;
 }
 
-HN_INLINE void activate(const hn_act *act, hn_act_kind kind, float *y, int64_t pixel, int64_t count,
-                        int64_t n) {
+HN_INLINE void activate(const hn_act *act, hn_act_kind kind, float *y, int64_t n) {
     hn_vf a = hn_v_set1(act->a), b = hn_v_set1(act->b);
-    for (int64_t i = 0; i < count; i++)
-        hn_v_store_part(y + i * pixel, hn_v_act(hn_v_load_part(y + i * pixel, n), kind, a, b), n);
+    int64_t i = 0;
+    for (; i + HN_VL <= n; i += HN_VL) hn_v_store(y + i, hn_v_act(hn_v_load(y + i), kind, a, b));
+    if (i < n) hn_v_store_n(y + i, hn_v_act(hn_v_load_n(y + i, n - i), kind, a, b), n - i);
 }
 
 /* The activations that are no clip, over what has just been written. */
-static void activate_any(const hn_act *act, float *y, int64_t pixel, int64_t count, int64_t n) {
+static void activate_any(const hn_act *act, float *y, int64_t n) {
     switch (act->kind) {
-#define HN_X(name, formula)                                       \
-    case HN_ACT_##name:                                           \
-        if (n == HN_VL)                                           \
-            activate(act, HN_ACT_##name, y, pixel, count, HN_VL); \
-        else                                                      \
-            activate(act, HN_ACT_##name, y, pixel, count, n);     \
-        break;
+#define HN_X(name, formula) \
+    case HN_ACT_##name: activate(act, HN_ACT_##name, y, n); break;
         HN_ACT_LIST(HN_X)
 #undef HN_X
         case HN_ACT_COUNT_: break;
@@ -170,7 +170,6 @@ static void run_row(const hn_call *call, int64_t image, int64_t oy, int64_t firs
     const hn_conv_f32 *p = call->problem;
     const float *bias = call->ptr[HN_CONV_BIAS], *r = call->ptr[HN_CONV_R];
     bool clip = p->act.kind == HN_ACT_CLIP;
-    strip_fn *const(*strips)[2] = strips_of(p);
     int64_t iy = oy * p->sh - p->pt, reach = (COLUMNS - 1) * p->sw + (p->kw - 1) * p->dw;
     int64_t ky = iy < 0 ? (-iy + p->dh - 1) / p->dh : 0;
     int64_t ky_end = iy < p->h ? (p->h - iy + p->dh - 1) / p->dh : 0;
@@ -181,19 +180,17 @@ static void run_row(const hn_call *call, int64_t image, int64_t oy, int64_t firs
         s.ix = ox * p->sw - p->pl;
         s.at = (iy + ky * p->dh) * p->x_row + s.ix * p->x_pixel;
         bool edges = s.columns < COLUMNS || s.ix < 0 || s.ix + reach >= p->w;
-        float *y =
-            (float *)call->ptr[HN_CONV_Y] + image * p->y_image + oy * p->y_row + ox * p->y_pixel;
-        for (int64_t c = first; c < end; c += HN_VL) {
-            s.n = end - c < HN_VL ? end - c : HN_VL;
-            s.x = (const float *)call->ptr[HN_CONV_X] + image * p->x_image + c;
-            s.w = (const float *)call->ptr[HN_CONV_W] + (c * p->kh + ky * HN_VL) * p->kw;
-            s.bias = bias != NULL ? bias + c : NULL;
-            s.r = r == NULL ? NULL : r + image * p->r_image + oy * p->r_row + ox * p->r_pixel + c;
-            s.y = y + c;
-            strips[edges][s.n < HN_VL](p, &s);
-            if (p->act.kind != HN_ACT_NONE && !clip)
-                activate_any(&p->act, s.y, p->y_pixel, s.columns, s.n);
-        }
+        int64_t to = image * p->y_image + oy * p->y_row + ox * p->y_pixel + first;
+        int64_t from = image * p->r_image + oy * p->r_row + ox * p->r_pixel + first;
+        s.n = end - first;
+        s.x = (const float *)call->ptr[HN_CONV_X] + image * p->x_image + first;
+        s.w = (const float *)call->ptr[HN_CONV_W] + (first * p->kh + ky * HN_VL) * p->kw;
+        s.bias = bias != NULL ? bias + first : NULL;
+        s.r = r != NULL ? r + from : NULL;
+        s.y = (float *)call->ptr[HN_CONV_Y] + to;
+        strip_of(p, edges)(p, &s);
+        if (p->act.kind == HN_ACT_NONE || clip) continue;
+        for (int64_t i = 0; i < s.columns; i++) activate_any(&p->act, s.y + i * p->y_pixel, s.n);
     }
 }
 
