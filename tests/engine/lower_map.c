@@ -224,6 +224,19 @@ static void activations_end_a_convolution(void **state) {
     }
     run("m (" CONV_IN ", float wlo) => (" IMAGE " y) { a = Conv (x, w)  y = Clip (a, wlo) }",
         "Conv+Clip", NULL);
+    /* Limits within limits are one activation, whichever way they meet. */
+    run("m (" CONV_IN ") => (" IMAGE
+        " y) <float lo = {-0.5}, float hi = {0.25}>"
+        "{ a = Conv (x, w)  b = Relu (a)  y = Clip (b, lo, hi) }",
+        "Conv+Relu+Clip", NULL);
+    run("m (" CONV_IN ") => (" IMAGE
+        " y) <float lo = {-0.5}, float hi = {0.25}>"
+        "{ a = Conv (x, w)  b = Clip (a, lo, hi)  y = Relu (b) }",
+        "Conv+Clip+Relu", NULL);
+    run("m (" CONV_IN ") => (" IMAGE
+        " y) <float lo = {-0.5}, float hi = {-0.25}, float k = {1}>"
+        "{ a = Conv (x, w)  b = Relu (a)  c = Clip (b, lo, hi)  y = Add (c, k) }",
+        "Conv+Relu+Clip, Add", NULL);
     /* Limits that are computed stay with the reference; one activation is all there is room for. */
     run("m (" CONV_IN ", float lo) => (" IMAGE " y) { a = Conv (x, w)  y = Clip (a, lo) }",
         "Conv, Clip", NULL);
