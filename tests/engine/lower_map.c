@@ -339,6 +339,40 @@ static void results_take_the_place_of_operands(void **state) {
     assert_int_equal(slab, 2 * 16 * 64 * 4);
 }
 
+/* Every allocation fails once; nothing leaks, and the error says so. */
+static void memory_may_run_out(void **state) {
+    (void)state;
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_inferred(
+        "m (" PLANE " x, float[64] b) => (" PLANE
+        " y)"
+        "{ a = Sin (x)  c = Mul (a, b)  d = Sigmoid (c)  e = Mul (c, d)  y = Add (e, x) }");
+    hn_rng rng;
+    hn_rng_init(&rng, 1);
+    hn_tensor *in[2] = {random_tensor(m->graph->inputs[0], &rng),
+                        random_tensor(m->graph->inputs[1], &rng)};
+    hn_pool *pool;
+    assert_int_equal(hn_pool_create(&pool, 1, hn_allocator_default(), &err), HONE_OK);
+    hn_engine_options o = {.alloc = &model_mem, .pool = pool, .isa = hn_isa_available()};
+    hone_status status = HONE_E_NOMEM;
+    for (int k = 0; status != HONE_OK; k++) {
+        hn_engine *e = NULL;
+        hn_tensor *out[1] = {NULL};
+        model_mem.fail_after = k;
+        status = hn_engine_create(&e, m, &o, &err);
+        if (status == HONE_OK)
+            status = hn_engine_run(e, (const hn_tensor *const *)in, place, out, NULL, NULL, &err);
+        model_mem.fail_after = -1;
+        assert_true(status == HONE_OK || status == HONE_E_NOMEM);
+        if (e != NULL) hn_engine_destroy(e);
+        hn_tensor_unref(out[0]);
+    }
+    hn_pool_destroy(pool);
+    hn_tensor_unref(in[0]);
+    hn_tensor_unref(in[1]);
+    assert_int_equal(model_teardown(NULL), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_operator),
@@ -352,6 +386,7 @@ int main(void) {
         cmocka_unit_test(gates),
         cmocka_unit_test(products_have_ends_too),
         cmocka_unit_test(results_take_the_place_of_operands),
+        cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
