@@ -348,8 +348,8 @@ HONE_API void hone_session_destroy(hone_session *session);
 
 /* Runs once. in: the inputs by name, all that have no initializer. out: the wanted outputs by name
  * (out[i].name is set); one whose data is NULL is allocated by the library, for another `bytes`
- * must suffice. On success dtype, rank, dims and bytes of each are set. May be called from several
- * threads at once. */
+ * must suffice. On success dtype, rank, dims and bytes of each are set; on failure only what is in
+ * the caller's buffers may have changed. May be called from several threads at once. */
 HONE_API hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
                                       size_t n_out, hone_value *out, hone_error *err);
 
