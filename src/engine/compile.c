@@ -75,8 +75,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
                s->kernel->name);
         if (s->kernel->pack == NULL) continue;
-        /* The family's constant operand. */
-        hn_operand *w = &s->operands[HN_CONV_W];
+        const hn_operand *w = &s->operands[s->family->weights];
         hn_packed *packed;
         HN_TRY(hn_weights_want(how->weights, s->kernel, s->problem, p->buffers[w->buffer].tensor,
                                &packed, err));
@@ -90,7 +89,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         p->packed[p->n_packed] = packed;
         s->packed = p->n_packed++;
     }
-    return hn_weights_fill(how->weights, how->pool, err);
+    return HONE_OK;
 }
 
 /* Packed operands get buffers of their own. */
@@ -107,7 +106,7 @@ static hone_status bind_packed(hn_plan *p, hn_error *err) {
                                         .index = s->packed,
                                         .bytes = p->packed[s->packed]->bytes,
                                         .inside = -1};
-        s->operands[HN_CONV_W] = (hn_operand){p->n_buffers++, 0};
+        s->operands[s->family->weights] = (hn_operand){p->n_buffers++, 0};
     }
     return HONE_OK;
 }
@@ -131,14 +130,9 @@ static hone_status align_constants(hn_plan *p, hn_allocator *alloc, hn_error *er
 
 /* ---- lives ---- */
 
-static int root_of(const hn_plan *p, int buffer) {
-    while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
-    return buffer;
-}
-
 static void live(hn_plan *p, int buffer, int step) {
     if (buffer < 0) return;
-    hn_buffer *b = &p->buffers[root_of(p, buffer)];
+    hn_buffer *b = &p->buffers[hn_buffer_root(p, buffer)];
     if (step < b->first) b->first = step;
     if (step > b->last) b->last = step;
 }
@@ -198,11 +192,12 @@ static bool ends_here(const hn_plan *p, int at, int y, int i) {
     const hn_step *s = p->steps[at];
     const hn_operand *in = &s->operands[i], *out = &s->operands[result_of(s)];
     if (in->buffer < 0 || in->offset != out->offset) return false;
-    int root = root_of(p, in->buffer);
+    int root = hn_buffer_root(p, in->buffer);
     const hn_buffer *b = &p->buffers[root];
     if (b->kind != HN_BUFFER_SLAB || b->last != at || b->bytes != p->buffers[y].bytes) return false;
     for (int k = 0; k < s->n_operands; k++)
-        if (k != i && s->operands[k].buffer >= 0 && root_of(p, s->operands[k].buffer) == root)
+        if (k != i && s->operands[k].buffer >= 0 &&
+            hn_buffer_root(p, s->operands[k].buffer) == root)
             return false;
     return true;
 }
@@ -213,12 +208,12 @@ static void work_in_place(hn_plan *p) {
         const hn_step *s = p->steps[at];
         int result = result_of(s);
         if (result < 0) continue;
-        int y = root_of(p, s->operands[result].buffer);
+        int y = hn_buffer_root(p, s->operands[result].buffer);
         hn_buffer *b = &p->buffers[y];
         if (b->kind != HN_BUFFER_SLAB || b->first != at) continue;
         for (int i = 0; i < result; i++) {
             if (!may_replace(s, i) || !ends_here(p, at, y, i)) continue;
-            b->inside = root_of(p, s->operands[i].buffer);
+            b->inside = hn_buffer_root(p, s->operands[i].buffer);
             p->buffers[b->inside].last = b->last;
             break;
         }
@@ -267,7 +262,7 @@ static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
     size_t n = (size_t)g->n_values + 1;
     hn_arena scratch;
     hn_arena_init(&scratch, how->alloc, HN_MEM_OTHER);
-    hn_lower L = {.plan = p, .graph = g, .alloc = how->alloc, .isa = how->isa, .lanes = p->lanes};
+    hn_lower L = {.plan = p, .graph = g, .alloc = how->alloc, .isa = how->isa};
     L.views = hn_arena_array(&scratch, n, sizeof *L.views);
     L.known = hn_arena_array(&scratch, n, sizeof *L.known);
     L.makers = hn_arena_array(&scratch, n, sizeof *L.makers);
@@ -291,10 +286,10 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     hone_status status;
     hn_arena_init(&p->arena, how->alloc, HN_MEM_OTHER);
     p->model = m;
-    p->weights = how->weights;
     p->lanes = hn_pool_threads(how->pool);
     HN_TRY_GOTO(lower(p, how, err));
     HN_TRY_GOTO(choose(p, how, err));
+    HN_TRY_GOTO(hn_weights_fill(how->weights, how->pool, err));
     HN_TRY_GOTO(bind_packed(p, err));
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);
@@ -304,6 +299,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     *out = p;
     return HONE_OK;
 fail:
+    hn_weights_forget(how->weights);
     hn_plan_destroy(p);
     return status;
 }

@@ -117,8 +117,6 @@ hn_view hn_lower_in(const hn_lower *L, const hn_node *n, int i) {
     return L->views[v->id];
 }
 
-const hn_tensor *hn_lower_constant(const hn_node *n, int i) { return hn_node_constant(n, i); }
-
 hn_view hn_lower_out(const hn_node *n, int i) {
     hn_view v = {.buffer = -1};
     const hn_value *value = hn_node_output(n, i);
@@ -320,14 +318,6 @@ static hone_status constant_buffer(hn_lower *L, const hn_tensor *t, int *out, hn
                       out, err);
 }
 
-hone_status hn_step_constant(hn_lower *L, hn_step *s, int i, const hn_tensor *t, hn_error *err) {
-    int buffer;
-    HN_TRY(constant_buffer(L, t, &buffer, err));
-    s->operands[i] = (hn_operand){buffer, 0};
-    if (i >= s->n_operands) s->n_operands = i + 1;
-    return HONE_OK;
-}
-
 void hn_lower_move_last(hn_lower *L, hn_step *s) {
     hn_plan *p = L->plan;
     int i = p->n_steps - 1;
@@ -343,21 +333,6 @@ hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *
     strcat(strcat(strcpy(label, s->label), "+"), n->op_type);
     s->label = label;
     s->node = n;
-    return HONE_OK;
-}
-
-hone_status hn_lower_floats(hn_lower *L, int64_t n, hn_tensor **out, hn_error *err) {
-    hn_tensor *t = hn_arena_zero(&L->plan->arena, sizeof *t);
-    float *data = hn_arena_array(&L->plan->arena, (size_t)n, sizeof *data);
-    if (t == NULL || data == NULL) return HN_NOMEM(err);
-    atomic_init(&t->refs, 1);
-    t->alloc = L->alloc;
-    t->dtype = HONE_DTYPE_F32;
-    t->rank = 1;
-    t->dims[0] = t->n = n;
-    t->bytes = (size_t)n * sizeof *data;
-    t->data = data;
-    *out = t;
     return HONE_OK;
 }
 

@@ -31,7 +31,6 @@ typedef struct hn_lower {
     const hn_graph *graph;
     hn_allocator *alloc; /* for what lives no longer than the lowering */
     hn_isa isa;
-    int lanes;
     hn_view *views;   /* by id of the graph's values */
     bool *known;      /* by id: views[id] is set */
     hn_step **makers; /* by id: the step that made exactly this value, or NULL */
@@ -40,7 +39,7 @@ typedef struct hn_lower {
     const char *why; /* set by a lowering that declines */
 } hn_lower;
 
-/* Lowers node n; *done false: declined, and L is as it was. */
+/* Lowers node n; *done false: declined, and no step was added. */
 typedef hone_status hn_lowering(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 
 /* Lowers the whole graph into L->plan->steps. */
@@ -54,8 +53,6 @@ bool hn_lower_has(const hn_op_def *op);
 
 /* The view of input i; buffer -1 when it is absent. */
 hn_view hn_lower_in(const hn_lower *L, const hn_node *n, int i);
-/* The contents of input i when it is a constant, else NULL. */
-const hn_tensor *hn_lower_constant(const hn_node *n, int i);
 /* Output i as its type says, in no buffer yet (buffer -1, strides 0). */
 hn_view hn_lower_out(const hn_node *n, int i);
 /* v in a new buffer of the slab, dense, its axes from the outermost to the innermost as in `order`
@@ -94,15 +91,10 @@ hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family
 /* Operand i of the step is at the view's offset. */
 void hn_step_reads(hn_step *s, int i, const hn_view *v);
 void hn_step_writes(hn_step *s, int i, const hn_view *v);
-/* Constant operand i: the tensor's contents as they are. */
-hone_status hn_step_constant(hn_lower *L, hn_step *s, int i, const hn_tensor *t, hn_error *err);
 /* Puts the step behind all others. */
 void hn_lower_move_last(hn_lower *L, hn_step *s);
 /* The step has taken in node n too. */
 hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *err);
-/* A constant f32 vector of the plan's own, n floats set to 0. */
-hone_status hn_lower_floats(hn_lower *L, int64_t n, hn_tensor **out, hn_error *err);
-
 #define HN_DECLINE(L, reason) \
     do {                      \
         (L)->why = (reason);  \

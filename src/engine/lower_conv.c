@@ -59,7 +59,7 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     hn_view y = hn_lower_out(n, 0);
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (x.rank != 3 && x.rank != 4) HN_DECLINE(L, "not one or two spatial axes");
-    if (hn_lower_constant(n, 1) == NULL) HN_DECLINE(L, "the weights are computed");
+    if (hn_node_constant(n, 1) == NULL) HN_DECLINE(L, "the weights are computed");
     if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
     hn_spatial s;
     HN_TRY(hn_spatial_read(n, x.rank - 2, &s, err));

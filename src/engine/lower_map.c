@@ -128,7 +128,7 @@ static int silu_input(const hn_node *mul) {
 
 /* The only element of constant input i; a NaN limits nothing, as when the input is absent. */
 static bool limit(const hn_node *n, int i, float none, float *out) {
-    const hn_tensor *t = hn_lower_constant(n, i);
+    const hn_tensor *t = hn_node_constant(n, i);
     *out = none;
     if (hn_node_input(n, i) == NULL) return true;
     if (t == NULL || t->n != 1) return false;
@@ -352,7 +352,7 @@ static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn
 static hn_step *scale_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_view *result) {
     for (int i = 0; i < 2; i++) {
         hn_step *s = maker(L, n, i);
-        const hn_tensor *t = hn_lower_constant(n, 1 - i);
+        const hn_tensor *t = hn_node_constant(n, 1 - i);
         hn_view v = hn_lower_in(L, n, i);
         if (s == NULL || s->family != &hn_matmul_f32_family || t == NULL || t->n != 1) continue;
         if (is(n, "Div") && i == 1) continue;
@@ -502,7 +502,7 @@ static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_
     arg args[HN_MAP_MAX_IN] = {{0}};
     if (n_args > HN_MAP_MAX_IN) return false;
     for (int i = 0; i < n_args; i++) {
-        const hn_tensor *t = hn_lower_constant(n, i);
+        const hn_tensor *t = hn_node_constant(n, i);
         args[i].value = -1;
         if (t != NULL && t->n == 1) {
             args[i].number = (float)hn_tensor_f64(t, 0);
@@ -529,7 +529,7 @@ static hone_status place_like_inputs(hn_lower *L, const hn_node *n, int n_args, 
     bool found = false;
     for (int i = 0; i < n_args && !found; i++) {
         hn_view v = hn_lower_in(L, n, i);
-        found = same_dims(&v, y) && hn_lower_constant(n, i) == NULL;
+        found = same_dims(&v, y) && hn_node_constant(n, i) == NULL;
         if (found) hn_lower_order(&v, order);
     }
     return hn_lower_place(L, y, found ? order : NULL, err);
@@ -591,7 +591,7 @@ static bool gives_on(const hn_node *n, const row *r) {
     if (hone_dtype_bits(from) % 8 != 0) return false; /* an output could not be copied from it */
     if (is(n, "Cast") || is(n, "CastLike")) return from == to;
     if (!is(n, "Dropout")) return r->kind == VIEW;
-    const hn_tensor *training = hn_lower_constant(n, 2);
+    const hn_tensor *training = hn_node_constant(n, 2);
     return hn_node_output(n, 1) == NULL &&
            (hn_node_input(n, 2) == NULL ||
             (training != NULL && training->n == 1 && hn_tensor_s64(training, 0) == 0));
@@ -613,7 +613,7 @@ hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *er
     while (n_args > 1 && hn_node_input(n, n_args - 1) == NULL) n_args--;
     if (!is_element(y.dtype)) HN_DECLINE(L, "neither f32 nor bool");
     for (int i = 0; i < n_args; i++) {
-        const hn_tensor *t = hn_lower_constant(n, i);
+        const hn_tensor *t = hn_node_constant(n, i);
         bool exponent = r->map == HN_MAP_POW && i == 1 && t != NULL && t->n == 1;
         if (!is_element(hn_node_input(n, i)->type.dtype) && !exponent)
             HN_DECLINE(L, "neither f32 nor bool");

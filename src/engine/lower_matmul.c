@@ -114,7 +114,7 @@ hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error 
         hn_view_reshape(&y, c.rank, c.dims, &c);
     }
     hn_step *s;
-    if (hn_lower_constant(n, 1) != NULL && b.rank == 2) {
+    if (hn_node_constant(n, 1) != NULL && b.rank == 2) {
         HN_TRY(as_rows(L, n, &a, err));
         HN_TRY(by_constant(L, n, &a, &b, &y, &s, err));
     } else {
@@ -151,7 +151,7 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     if (add != NONE) HN_TRY(hn_lower_dense(L, n, &c, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     hn_step *s;
-    bool constant = hn_lower_constant(n, 1) != NULL && alpha >= 1 && alpha <= 1;
+    bool constant = hn_node_constant(n, 1) != NULL && alpha >= 1 && alpha <= 1;
     if (constant) {
         HN_TRY(as_rows(L, n, &a, err));
         HN_TRY(by_constant(L, n, &a, &b, &y, &s, err));

@@ -57,8 +57,8 @@ hone_status hn_lower_slice(hn_lower *L, const hn_node *n, bool *done, hn_error *
     (void)err;
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     if (hone_dtype_bits(x.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
-    const hn_tensor *starts = hn_lower_constant(n, 1), *axes = hn_lower_constant(n, 3);
-    const hn_tensor *steps = hn_lower_constant(n, 4);
+    const hn_tensor *starts = hn_node_constant(n, 1), *axes = hn_node_constant(n, 3);
+    const hn_tensor *steps = hn_node_constant(n, 4);
     if (starts == NULL || (hn_node_input(n, 3) != NULL && axes == NULL) ||
         (hn_node_input(n, 4) != NULL && steps == NULL))
         HN_DECLINE(L, "starts, axes or steps are computed");

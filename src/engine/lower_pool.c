@@ -106,7 +106,7 @@ hone_status hn_lower_global_average_pool(hn_lower *L, const hn_node *n, bool *do
 
 /* Whether the axes of a reduction, a constant in input 1, are the last two of four. */
 static bool reduces_images(const hn_node *n, int rank) {
-    const hn_tensor *axes = hn_lower_constant(n, 1);
+    const hn_tensor *axes = hn_node_constant(n, 1);
     if (rank != 4 || axes == NULL || axes->n != 2) return false;
     int64_t a = hn_tensor_s64(axes, 0), b = hn_tensor_s64(axes, 1);
     a += a < 0 ? rank : 0;

@@ -85,7 +85,6 @@ typedef struct hn_plan {
     hn_view *outputs; /* dense */
     int n_packed;
     hn_packed **packed;
-    hn_weights *weights;
     int n_aligned; /* copies of constants whose place in the file has no alignment */
     hn_tensor **aligned;
     size_t slab_bytes;    /* activations */
@@ -93,5 +92,11 @@ typedef struct hn_plan {
     size_t lane_offset, lane_bytes;
     int lanes;
 } hn_plan;
+
+/* The buffer whose bytes a buffer takes: its own, unless it lies inside another. */
+static inline int hn_buffer_root(const hn_plan *p, int buffer) {
+    while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
+    return buffer;
+}
 
 #endif

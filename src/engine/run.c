@@ -42,15 +42,10 @@ void hn_context_destroy(hn_context *c) {
     hn_free(c->alloc, c);
 }
 
-static int root_of(const hn_plan *p, int buffer) {
-    while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
-    return buffer;
-}
-
 /* Writes the address to *at, now or, where it is the caller's, before every run. */
 static hone_status bind(hn_context *c, void **at, int buffer, size_t offset, hn_error *err) {
     if (buffer < 0) return HONE_OK;
-    buffer = root_of(c->plan, buffer);
+    buffer = hn_buffer_root(c->plan, buffer);
     const hn_buffer *b = &c->plan->buffers[buffer];
     char *base = NULL;
     switch (b->kind) {

@@ -47,6 +47,8 @@ void hn_weights_destroy(hn_weights *w) {
     hn_free(w->alloc, w);
 }
 
+void hn_weights_forget(hn_weights *w) { forget(w, w->filled); }
+
 size_t hn_weights_bytes(const hn_weights *w) { return w->bytes; }
 
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
@@ -118,7 +120,6 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
     if (atomic_load(&f.failed)) {
         if (b != NULL) hn_free(w->alloc, b->data);
         hn_free(w->alloc, b);
-        forget(w, w->filled);
         return HN_FAIL(err, HONE_E_NOMEM, "out of memory (%zu bytes of packed weights)", total);
     }
     b->next = w->blocks;

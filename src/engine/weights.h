@@ -26,7 +26,10 @@ size_t hn_weights_bytes(const hn_weights *w);
  * thread at a time. */
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
                             const hn_tensor *t, hn_packed **out, hn_error *err);
-/* Packs what was wanted since. On failure what was wanted is forgotten again. */
+/* Packs what was wanted since. */
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err);
+
+/* Takes back what was wanted and not packed: the problems it was wanted for are going away. */
+void hn_weights_forget(hn_weights *w);
 
 #endif

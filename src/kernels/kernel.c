@@ -1,7 +1,5 @@
 #include "kernels/kernel.h"
 
-#include <string.h>
-
 #define HN_FAMILY(name) extern const hn_family hn_##name##_family;
 #include "kernels/families.def"
 #undef HN_FAMILY
@@ -12,12 +10,6 @@ const hn_family *const hn_families[] = {
 #undef HN_FAMILY
 };
 const int hn_n_families = sizeof hn_families / sizeof *hn_families;
-
-const hn_family *hn_family_find(const char *name) {
-    for (int i = 0; i < hn_n_families; i++)
-        if (strcmp(hn_families[i]->name, name) == 0) return hn_families[i];
-    return NULL;
-}
 
 const hn_kernel *hn_kernel_choose(const hn_family *f, hn_isa isa, const void *problem,
                                   void (*note)(void *ctx, const hn_kernel *k, const char *why),

@@ -53,7 +53,7 @@ typedef struct hn_kernel {
     bool (*ok)(const void *problem, const char **why);
     void (*work)(const void *problem, int lanes, hn_work *w);
     void (*run)(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane);
-    /* The constant operand a family has (its header says which) in the layout this row wants. NULL:
+    /* The constant operand of the family (`weights`) in the layout this row wants. NULL:
      * it takes the plain layout. dst is 64-byte aligned. Two problems whose weights agree in
      * `pack_key` (a hash of all the packing depends on) share one packed copy. */
     size_t (*packed_bytes)(const void *problem);
@@ -66,12 +66,12 @@ typedef struct hn_family {
     const char *help; /* one line: what it computes */
     const hn_kernel *const *rows;
     int n_rows;
+    int weights; /* the operand that rows may want packed; nothing in families whose rows do not */
 } hn_family;
 
 /* Every family, sorted by name. */
 extern const hn_family *const hn_families[];
 extern const int hn_n_families;
-const hn_family *hn_family_find(const char *name);
 
 /* The first row that the instruction set allows and that accepts the problem; never NULL, since the
  * last row does. `note`, when not NULL, is told why each row before it was passed over. */

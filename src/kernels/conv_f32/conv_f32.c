@@ -15,6 +15,7 @@ const hn_family hn_conv_f32_family = {
     .help = "convolution over channels-last images; matrix product by a constant",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .weights = HN_CONV_W,
 };
 
 hn_conv_f32 hn_conv_of_gemm(int64_t m, int64_t n, int64_t k) {
