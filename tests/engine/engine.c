@@ -1,0 +1,111 @@
+/* The engine as a whole: plans by shape, contexts, and what is left after a failure. */
+#include "engine/engine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "support/text_model.h"
+
+static hn_error err;
+
+static const char *const text =
+    "m (float[n,4] x) => (float[n,2] y) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {\n"
+    "  a = MatMul(x, w)\n"
+    "  y = Relu(a)\n"
+    "}";
+
+static hn_engine *engine_of(hn_model *m) {
+    hn_engine *e;
+    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available(), .seed = 1};
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    return e;
+}
+
+/* Outputs go to memory of the test's own, so that only the engine allocates. */
+static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                         void **to, hn_error *e) {
+    (void)i, (void)e;
+    assert_int_equal(dtype, HONE_DTYPE_F32);
+    assert_true(rank == 2 && dims[1] == 2);
+    *to = ctx;
+    return HONE_OK;
+}
+
+/* Row r of x is {r, 1, -1, 0}, so row r of y is relu({r - 2, 2r - 2}). */
+static hone_status run(hn_engine *e, int rows) {
+    enum { MOST = 64 };
+    static float x[MOST][4], y[MOST][2];
+    hn_tensor *t;
+    int64_t dims[2] = {rows, 4};
+    for (int r = 0; r < rows; r++) {
+        x[r][0] = (float)r;
+        x[r][1] = 1;
+        x[r][2] = -1;
+        y[r][0] = y[r][1] = -1;
+    }
+    /* Not the allocator under test. */
+    assert_int_equal(
+        hn_tensor_create_borrowed(&t, hn_allocator_default(), HONE_DTYPE_F32, 2, dims, x, &err),
+        HONE_OK);
+    const hn_tensor *in[] = {t};
+    hone_status status = hn_engine_run(e, in, place, y, NULL, NULL, &err);
+    hn_tensor_unref(t);
+    for (int r = 0; r < rows && status == HONE_OK; r++) {
+        assert_true(y[r][0] == (float)(r > 2 ? r - 2 : 0));
+        assert_true(y[r][1] == (float)(r > 1 ? 2 * r - 2 : 0));
+    }
+    return status;
+}
+
+static void every_shape_has_its_plan(void **state) {
+    (void)state;
+    hn_engine *e = engine_of(model_inferred(text));
+    /* More shapes than plans are kept, and back again. */
+    for (int round = 0; round < 2; round++)
+        for (int rows = 1; rows <= 2 * HN_ENGINE_PLANS; rows++)
+            assert_int_equal(run(e, rows), HONE_OK);
+    assert_true(hn_engine_memory_use(e).weights > 0);
+    hn_engine_destroy(e);
+}
+
+static void weights_are_packed_once(void **state) {
+    (void)state;
+    hn_engine *e = engine_of(model_inferred(text));
+    assert_int_equal(run(e, 3), HONE_OK);
+    size_t once = hn_engine_memory_use(e).weights;
+    assert_int_equal(run(e, 3), HONE_OK);
+    assert_int_equal(run(e, 4), HONE_OK);
+    assert_int_equal(hn_engine_memory_use(e).weights, once);
+    hn_engine_destroy(e);
+}
+
+/* A run that ran out of memory leaves the engine as good as before, whatever it was doing. */
+static void failures_leave_the_engine_usable(void **state) {
+    (void)state;
+    hn_engine *e = engine_of(model_inferred(text));
+    int failures = 0;
+    for (int i = 0;; i++) {
+        atomic_store(&model_mem.fail_after, i);
+        hone_status status = run(e, 5);
+        atomic_store(&model_mem.fail_after, -1);
+        if (status == HONE_OK) break;
+        assert_int_equal(status, HONE_E_NOMEM);
+        failures++;
+    }
+    assert_true(failures > 10);
+    assert_int_equal(run(e, 5), HONE_OK);
+    assert_int_equal(run(e, 6), HONE_OK);
+    hn_engine_destroy(e);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_shape_has_its_plan, model_setup, model_teardown),
+        cmocka_unit_test_setup_teardown(weights_are_packed_once, model_setup, model_teardown),
+        cmocka_unit_test_setup_teardown(failures_leave_the_engine_usable, model_setup,
+                                        model_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
