@@ -17,6 +17,7 @@
 #define HN_ENGINE_LOWER_H
 
 #include "engine/plan.h"
+#include "kernels/reduce_f32/reduce_f32.h"
 #include "ops/op.h"
 
 /* A copy of a value in another layout. */
@@ -46,6 +47,9 @@ typedef hone_status hn_lowering(hn_lower *L, const hn_node *n, bool *done, hn_er
 hone_status hn_lower_graph(hn_lower *L, hn_error *err);
 /* Gives map steps, which may grow until lowering is done, their final form. */
 void hn_lower_map_finish(hn_lower *L);
+/* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */
+hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op, bool *done,
+                                  hn_error *err);
 /* Whether the operator has a lowering of its own. */
 bool hn_lower_has(const hn_op_def *op);
 

@@ -1,4 +1,4 @@
-/* MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, and the reductions over the spatial axes
+/* MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, and for lower_reduce.c the reductions
  * that are global pools by another name. One spatial axis becomes an image of one row; three or
  * more run as the reference. */
 #include "engine/lower.h"
@@ -104,30 +104,12 @@ hone_status hn_lower_global_average_pool(hn_lower *L, const hn_node *n, bool *do
     return lower_global(L, n, HN_POOL_F32_MEAN, done, err);
 }
 
-/* Whether the axes of a reduction, a constant in input 1, are the last two of four. */
-static bool reduces_images(const hn_node *n, int rank) {
-    const hn_tensor *axes = hn_node_constant(n, 1);
-    if (rank != 4 || axes == NULL || axes->n != 2) return false;
-    int64_t a = hn_tensor_s64(axes, 0), b = hn_tensor_s64(axes, 1);
-    a += a < 0 ? rank : 0;
-    b += b < 0 ? rank : 0;
-    return (a == 2 && b == 3) || (a == 3 && b == 2);
-}
-
-static hone_status lower_reduction(hn_lower *L, const hn_node *n, hn_pool_f32_kind kind, bool *done,
-                                   hn_error *err) {
-    if (!reduces_images(n, hn_lower_in(L, n, 0).rank)) HN_DECLINE(L, "not over images");
-    return lower_global(L, n, kind, done, err);
-}
-
-hone_status hn_lower_reduce_max(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
-    return lower_reduction(L, n, HN_POOL_F32_MAX, done, err);
-}
-
-hone_status hn_lower_reduce_mean(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
-    return lower_reduction(L, n, HN_POOL_F32_MEAN, done, err);
-}
-
-hone_status hn_lower_reduce_sum(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
-    return lower_reduction(L, n, HN_POOL_F32_SUM, done, err);
+hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op, bool *done,
+                                  hn_error *err) {
+    switch (op) {
+        case HN_REDUCE_MAX: return lower_global(L, n, HN_POOL_F32_MAX, done, err);
+        case HN_REDUCE_MEAN: return lower_global(L, n, HN_POOL_F32_MEAN, done, err);
+        case HN_REDUCE_SUM: return lower_global(L, n, HN_POOL_F32_SUM, done, err);
+        default: HN_DECLINE(L, "no pool");
+    }
 }
