@@ -39,6 +39,8 @@ typedef struct option_def {
     { "--seed", 0, "N", "seed of everything random (default: 1)", false }
 #define OPTION_DIM \
     { "--dim", 0, "NAME=N", "size of a symbolic axis", true }
+#define OPTION_FILL \
+    { "--fill", 0, "HOW", "make up inputs: zeros, ones or random", false }
 #define OPTION_NO_MMAP \
     { "--no-mmap", 0, NULL, "copy the model's file to memory instead of mapping it", false }
 #define OPTION_MAX_MEMORY \
@@ -99,6 +101,26 @@ const char *nearest(const char *word, const char *const *list);
 /* "<owner> has no <kind> '<word>'", with the nearest spelling in the list, or the whole list when
  * none is near. */
 void has_no(const char *owner, const char *kind, const char *word, const char *const *list);
+
+/* ---- inputs and outputs of a model (inputs.c) ---- */
+
+typedef struct feed {
+    size_t n_in, n_out;
+    hone_value_info *info; /* of the inputs */
+    hone_value *in, *out;  /* named; an input whose dtype is not set is still to be given */
+    size_t n_dims;
+    hone_dim_value *dims; /* sizes of symbols, as far as they are settled */
+} feed;
+/* Room for the values of m, and the sizes --dim settles. Like those below, says what is wrong. */
+exit_code feed_init(feed *f, const args *a, const hone_model *m);
+void feed_deinit(feed *f); /* a zeroed one too */
+/* Input i from a .npy file, whose axes settle symbols. */
+hone_status feed_read(feed *f, size_t i, const char *path, hone_error *err);
+/* --fill as a hone_fill; absent: *fill is unchanged. */
+bool fill_of(const args *a, int *fill);
+/* Makes up the inputs that were not given; fill -1: there must be none. A symbol that nothing
+ * settles is 1 as a first axis, else 128, with a note. */
+exit_code feed_fill(feed *f, int fill, uint64_t seed);
 
 /* ---- messages and progress (report.c) ---- */
 

@@ -3,10 +3,6 @@
 
 #include "cli.h"
 
-/* The size of symbolic axes nobody gave one. */
-#define BATCH_SIZE 1
-#define OTHER_SIZE 128
-
 /* One step over all runs. */
 typedef struct step {
     char *node, *op, *kernel, *output;
@@ -18,10 +14,7 @@ typedef struct job {
     const args *a;
     hone_model *model;
     hone_session *session;
-    size_t n_in, n_out;
-    hone_value *in, *out;
-    hone_dim_value dims[MOST_OPTIONS];
-    size_t n_dims;
+    feed feed;
     size_t n_steps, cap_steps, at; /* at: the step that comes next in this run */
     step *steps;
     int64_t run, n_runs; /* run -1: the warm-up, which counts nothing */
@@ -29,47 +22,6 @@ typedef struct job {
     int64_t begun;
     bool comma;
 } job;
-
-/* ---- inputs ---- */
-
-static int64_t size_of(job *j, const char *symbol, int axis) {
-    for (size_t i = 0; i < j->n_dims; i++)
-        if (strcmp(j->dims[i].name, symbol) == 0) return j->dims[i].value;
-    int64_t size = axis == 0 ? BATCH_SIZE : OTHER_SIZE;
-    note("%s is taken as %lld (--dim %s=N sets it)", symbol, (long long)size, symbol);
-    if (j->n_dims < MOST_OPTIONS) j->dims[j->n_dims++] = (hone_dim_value){symbol, size};
-    return size;
-}
-
-static exit_code make_inputs(job *j, uint64_t seed) {
-    hone_error err;
-    j->n_in = hone_model_n_inputs(j->model);
-    j->n_out = hone_model_n_outputs(j->model);
-    j->in = must(calloc(j->n_in + 1, sizeof *j->in));
-    j->out = must(calloc(j->n_out + 1, sizeof *j->out));
-    for (size_t i = 0; i < j->n_in; i++) {
-        hone_value_info info;
-        hone_model_input(j->model, i, &info, NULL);
-        hone_value *v = &j->in[i];
-        if (info.rank < 0) {
-            complain("input '%s' cannot be made up: its rank is not known", info.name);
-            return EXIT_INPUT;
-        }
-        v->name = info.name;
-        v->dtype = info.dtype;
-        v->rank = info.rank;
-        for (int d = 0; d < info.rank; d++)
-            v->dims[d] =
-                info.dim_names[d] != NULL ? size_of(j, info.dim_names[d], d) : info.dims[d];
-        if (hone_value_fill(v, HONE_FILL_RANDOM, seed + i, &err) != HONE_OK) return fail_with(&err);
-    }
-    for (size_t i = 0; i < j->n_out; i++) {
-        hone_value_info info;
-        hone_model_output(j->model, i, &info, NULL);
-        j->out[i].name = info.name;
-    }
-    return EXIT_DONE;
-}
 
 /* ---- runs ---- */
 
@@ -106,6 +58,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 static exit_code run_all(job *j) {
+    feed *f = &j->feed;
     hone_error err;
     progress p;
     progress_start(&p, "profile", "runs");
@@ -113,7 +66,7 @@ static exit_code run_all(job *j) {
     for (j->run = -1; j->run < j->n_runs && status == HONE_OK; j->run++) {
         j->at = 0;
         status =
-            hone_session_profile(j->session, j->n_in, j->in, j->n_out, j->out, take_step, j, &err);
+            hone_session_profile(j->session, f->n_in, f->in, f->n_out, f->out, take_step, j, &err);
         if (status == HONE_OK && !progress_step(&p, j->run + 1, j->n_runs)) break;
     }
     progress_end(&p);
@@ -242,14 +195,16 @@ static exit_code go(job *j) {
     const args *a = j->a;
     hone_error err;
     hone_session_options o;
+    int fill = HONE_FILL_RANDOM;
     j->n_runs = 10;
-    if (!session_options(a, &o) || !dims_of(a, j->dims, &j->n_dims) ||
+    if (!fill_of(a, &fill) || !session_options(a, &o) ||
         !number_of(a, "--runs", 1, 100000, &j->n_runs))
         return EXIT_USAGE;
     if (load_model(a, &j->model, &err) != HONE_OK ||
         hone_session_create(&j->session, j->model, &o, &err) != HONE_OK)
         return fail_with(&err);
-    exit_code code = make_inputs(j, o.seed);
+    exit_code code = feed_init(&j->feed, a, j->model);
+    if (code == EXIT_DONE) code = feed_fill(&j->feed, fill, o.seed);
     const char *path = value_of(a, "--trace");
     if (code == EXIT_DONE && path != NULL) {
         j->trace = fopen(path, "wx");
@@ -285,10 +240,7 @@ static exit_code run(const args *a) {
         free(j.steps[i].runs);
     }
     free(j.steps);
-    if (j.in != NULL) hone_value_release(j.in, j.n_in);
-    if (j.out != NULL) hone_value_release(j.out, j.n_out);
-    free(j.in);
-    free(j.out);
+    feed_deinit(&j.feed);
     hone_session_destroy(j.session);
     hone_model_destroy(j.model);
     return code;
@@ -297,6 +249,7 @@ static exit_code run(const args *a) {
 static const option_def options[] = {
     {"--runs", 'n', "N", "runs to take the medians of (default: 10)", false},
     {"--trace", 0, "FILE", "write every step of every run as a Chrome trace", false},
+    OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,
     OPTION_THREADS,
