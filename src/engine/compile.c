@@ -64,6 +64,10 @@ static bool is_short(const hn_step *s) {
     return (s->flops > 0 || s->bytes > 0) && us < 4;
 }
 
+static bool has_packed(const hn_step *s) {
+    return s->family != NULL && (s->kernel->pack != NULL || s->weights != NULL);
+}
+
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     int cap = 0;
     for (int i = 0; i < p->n_steps; i++) {
@@ -74,11 +78,11 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         s->alone = is_short(s);
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
                s->kernel->name);
-        if (s->kernel->pack == NULL) continue;
+        if (!has_packed(s)) continue;
         const hn_operand *w = &s->operands[s->family->weights];
         hn_packed *packed;
         HN_TRY(hn_weights_want(how->weights, s->kernel, s->problem, p->buffers[w->buffer].tensor,
-                               &packed, err));
+                               s->weights, &packed, err));
         if (p->n_packed == cap) {
             cap = cap * 2 + 32;
             hn_packed **more = hn_arena_array(&p->arena, (size_t)cap, sizeof *more);
@@ -101,7 +105,7 @@ static hone_status bind_packed(hn_plan *p, hn_error *err) {
     p->buffers = all;
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
-        if (s->family == NULL || s->kernel->pack == NULL) continue;
+        if (!has_packed(s)) continue;
         all[p->n_buffers] = (hn_buffer){.kind = HN_BUFFER_PACKED,
                                         .index = s->packed,
                                         .bytes = p->packed[s->packed]->bytes,

@@ -425,10 +425,26 @@ static hone_status lower_outputs(hn_lower *L, hn_error *err) {
     return HONE_OK;
 }
 
+/* Puts those steps that stand for several in their places. */
+static hone_status expand_steps(hn_lower *L, hn_error *err) {
+    hn_plan *p = L->plan;
+    hn_step **steps = p->steps;
+    int n = p->n_steps;
+    p->steps = NULL;
+    p->n_steps = L->cap_steps = 0;
+    for (int i = 0; i < n; i++) {
+        bool done;
+        HN_TRY(hn_lower_conv_transpose_finish(L, steps[i], &done, err));
+        if (!done) HN_TRY(add_step(L, steps[i], err));
+    }
+    return HONE_OK;
+}
+
 hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_sources(L, err));
     for (const hn_node *n = L->graph->first; n != NULL; n = n->next) HN_TRY(lower_node(L, n, err));
     HN_TRY(lower_outputs(L, err));
+    if (L->transposed != NULL) HN_TRY(expand_steps(L, err));
     hn_lower_map_finish(L);
     return HONE_OK;
 }

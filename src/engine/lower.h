@@ -27,6 +27,9 @@ struct hn_variant {
     hn_variant *next;
 };
 
+/* A transposed convolution: its step becomes several when lowering is done. */
+typedef struct hn_transposed hn_transposed;
+
 typedef struct hn_lower {
     hn_plan *plan;
     const hn_graph *graph;
@@ -36,6 +39,7 @@ typedef struct hn_lower {
     bool *known;      /* by id: views[id] is set */
     hn_step **makers; /* by id: the step that made exactly this value, or NULL */
     hn_variant *variants;
+    hn_transposed *transposed;
     int cap_steps, cap_buffers;
     const char *why; /* set by a lowering that declines */
 } hn_lower;
@@ -45,6 +49,9 @@ typedef hone_status hn_lowering(hn_lower *L, const hn_node *n, bool *done, hn_er
 
 /* Lowers the whole graph into L->plan->steps. */
 hone_status hn_lower_graph(hn_lower *L, hn_error *err);
+/* Adds the steps that s stands for; *done false: itself alone. */
+hone_status hn_lower_conv_transpose_finish(hn_lower *L, const hn_step *s, bool *done,
+                                           hn_error *err);
 /* Gives map steps, which may grow until lowering is done, their final form. */
 void hn_lower_map_finish(hn_lower *L);
 /* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */

@@ -62,10 +62,11 @@ typedef struct hn_step {
     uint32_t writes; /* bit i: operand i is written */
     hn_operand operands[HN_MAX_OPERANDS];
     hn_work work;
-    int packed;   /* of the plan's packed weights, where the kernel packs */
-    bool alone;   /* too little work to wake other threads for */
-    double flops; /* of the arithmetic asked for; 0: not counted */
-    double bytes; /* read and written */
+    int packed;             /* of the plan's packed weights, where the kernel packs */
+    const hn_view *weights; /* the constant to pack as it is to be seen; NULL: as it lies */
+    bool alone;             /* too little work to wake other threads for */
+    double flops;           /* of the arithmetic asked for; 0: not counted */
+    double bytes;           /* read and written */
     /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
     int n_in, n_out;
     hn_view *in, *out;

@@ -51,22 +51,34 @@ void hn_weights_forget(hn_weights *w) { forget(w, w->filled); }
 
 size_t hn_weights_bytes(const hn_weights *w) { return w->bytes; }
 
+static bool same_view(const hn_packed *p, const hn_view *view) {
+    if (!p->viewed || view == NULL) return p->viewed == (view != NULL);
+    return p->view.offset == view->offset && p->view.rank == view->rank &&
+           memcmp(p->view.dims, view->dims, sizeof view->dims) == 0 &&
+           memcmp(p->view.strides, view->strides, sizeof view->strides) == 0;
+}
+
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
-                            const hn_tensor *t, hn_packed **out, hn_error *err) {
-    uint64_t key = k->pack_key(problem);
+                            const hn_tensor *t, const hn_view *view, hn_packed **out,
+                            hn_error *err) {
+    uint64_t key = k->pack != NULL ? k->pack_key(problem) : 0;
     for (hn_packed *p = w->list; p != NULL; p = p->next) {
-        if (p->source != t || p->kernel->pack != k->pack || p->key != key) continue;
+        if (p->source != t || p->kernel->pack != k->pack || p->key != key || !same_view(p, view))
+            continue;
         *out = p;
         return HONE_OK;
     }
     hn_packed *p = hn_alloc_zero(w->alloc, sizeof *p, HN_MEM_OTHER);
     if (p == NULL) return HN_NOMEM(err);
     *p = (hn_packed){.source = hn_tensor_ref(t),
+                     .viewed = view != NULL,
                      .kernel = k,
                      .key = key,
-                     .bytes = k->packed_bytes(problem),
                      .problem = problem,
                      .next = w->list};
+    if (view != NULL) p->view = *view;
+    p->bytes = k->pack != NULL ? k->packed_bytes(problem)
+                               : hone_value_bytes(t->dtype, view->rank, view->dims);
     w->list = p;
     *out = p;
     return HONE_OK;
@@ -78,21 +90,50 @@ typedef struct filling {
     atomic_bool failed;
 } filling;
 
+/* The elements of the view, in order of its axes. */
+static void gather(const hn_packed *p, char *dst) {
+    const hn_view *v = &p->view;
+    size_t size = (size_t)hone_dtype_bits(p->source->dtype) / 8;
+    int64_t index[HONE_MAX_RANK] = {0}, at = v->offset;
+    for (;;) {
+        memcpy(dst, (const char *)p->source->data + (size_t)at * size, size);
+        dst += size;
+        int a = v->rank - 1;
+        for (; a >= 0; a--) {
+            at += v->strides[a];
+            if (++index[a] < v->dims[a]) break;
+            at -= v->strides[a] * v->dims[a];
+            index[a] = 0;
+        }
+        if (a < 0) return;
+    }
+}
+
 static void fill_one(void *ctx, int64_t i) {
     filling *f = ctx;
     hn_packed *p = f->list[i];
+    if (p->kernel->pack == NULL) {
+        gather(p, p->data);
+        return;
+    }
     const void *plain = p->source->data;
-    void *aligned = NULL;
-    if (!hn_tensor_aligned(p->source)) {
-        aligned = hn_alloc(f->alloc, p->source->bytes, HN_MEM_SCRATCH);
-        if (aligned == NULL) {
+    void *copy = NULL;
+    if (p->viewed || !hn_tensor_aligned(p->source)) {
+        size_t bytes = p->source->bytes;
+        if (p->viewed) bytes = hone_value_bytes(p->source->dtype, p->view.rank, p->view.dims);
+        copy = hn_alloc(f->alloc, bytes, HN_MEM_SCRATCH);
+        if (copy == NULL) {
             atomic_store(&f->failed, true);
             return;
         }
-        plain = memcpy(aligned, plain, p->source->bytes);
+        if (p->viewed)
+            gather(p, copy);
+        else
+            memcpy(copy, plain, bytes);
+        plain = copy;
     }
     p->kernel->pack(p->problem, plain, p->data);
-    hn_free(f->alloc, aligned);
+    hn_free(f->alloc, copy);
 }
 
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {

@@ -1,6 +1,8 @@
 /* The weight store: constants in the layouts kernels want, made once and shared by every plan.
  *
- * Keyed by (constant, row's pack function, pack key). The packed copies a plan adds lie in one
+ * Keyed by (constant, view of it, row's pack function, pack key). A view with strides of its own,
+ * such as the taps of one phase of a transposed convolution, is gathered for the row to pack, and
+ * stands as it was gathered where the row packs nothing. The packed copies a plan adds lie in one
  * block in the order of its steps, so that a run reads them as one stream. */
 #ifndef HN_ENGINE_WEIGHTS_H
 #define HN_ENGINE_WEIGHTS_H
@@ -10,6 +12,8 @@
 
 struct hn_packed {
     const hn_tensor *source;
+    bool viewed; /* packed from `view` of the source, dense in order of its axes */
+    hn_view view;
     const hn_kernel *kernel;
     uint64_t key;
     size_t bytes;
@@ -22,10 +26,11 @@ hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *e
 void hn_weights_destroy(hn_weights *w); /* NULL accepted */
 size_t hn_weights_bytes(const hn_weights *w);
 
-/* The packed form of t for that kernel and problem; not filled in before hn_weights_fill. One
- * thread at a time. */
+/* The packed form of t, or of that view of it, for that kernel and problem; not filled in before
+ * hn_weights_fill. One thread at a time. */
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
-                            const hn_tensor *t, hn_packed **out, hn_error *err);
+                            const hn_tensor *t, const hn_view *view, hn_packed **out,
+                            hn_error *err);
 /* Packs what was wanted since. */
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err);
 

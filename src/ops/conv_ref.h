@@ -45,6 +45,11 @@ typedef struct hn_conv {
 hone_status hn_conv_plan(const hn_node *n, const hn_tensor *x, const hn_tensor *w,
                          const hn_tensor *y, hn_conv *conv, hn_error *err);
 
+/* The spatial axes of a ConvTranspose whose shapes inference accepted, from the sizes they have in
+ * x, w and y. */
+hone_status hn_conv_transpose_axes(const hn_node *n, int rank, const int64_t *x, const int64_t *w,
+                                   const int64_t *y, hn_conv_axis *axes, hn_error *err);
+
 /* Hands the sums to store as hn_gemm does: the batch is image * groups + group, a row is a channel
  * of the group, a column a pixel. In the output [N, M, pixels] that is element
  * (batch * m + row) * out_size + col. */

@@ -81,12 +81,37 @@ static void cost(const hn_infer *c, hn_cost *out) {
                            hn_shape_product(c->dims, w, 1, w->rank));
 }
 
+hone_status hn_conv_transpose_axes(const hn_node *n, int rank, const int64_t *x, const int64_t *w,
+                                   const int64_t *y, hn_conv_axis *axes, hn_error *err) {
+    geometry g;
+    HN_TRY(read_geometry(n, rank, &g, err));
+    for (int i = 0; i < rank; i++) {
+        hn_conv_axis *a = &axes[i];
+        *a = (hn_conv_axis){.in = x[i],
+                            .out = y[i],
+                            .taps = w[i],
+                            .step = 1,
+                            .dilation = -g.s.dilation[i],
+                            .offset = g.s.pad[i],
+                            .up = g.s.stride[i]};
+        g.s.kernel[i] = a->taps;
+        if (g.output_shape == NULL && !same(&g.s)) continue;
+        int64_t total;
+        HN_CHECK(err,
+                 hn_i64_mul(a->in - 1, a->up, &total) &&
+                     hn_i64_add(total, g.extra[i] + hn_spatial_extent(&g.s, i), &total),
+                 HONE_E_SHAPE, "spatial axis %d of size %lld and stride %lld is too large", i,
+                 (long long)a->in, (long long)a->up);
+        total = total > a->out ? total - a->out : 0;
+        a->offset = g.s.auto_pad == HN_PAD_SAME_UPPER ? total / 2 : total - total / 2;
+    }
+    return HONE_OK;
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0], *w = e->in[1], *y = e->out[0];
-    geometry g;
-    HN_TRY(read_geometry(e->node, x->rank - 2, &g, err));
     if (y->n == 0) return HONE_OK;
-    hn_conv conv = {.rank = g.s.rank,
+    hn_conv conv = {.rank = x->rank - 2,
                     .images = x->dims[0],
                     .groups = hn_attr_i(e->node, "group"),
                     .m = w->dims[1],
@@ -96,30 +121,13 @@ static hone_status ref(hn_eval *e, hn_error *err) {
                     .w = w,
                     .transposed = true};
     conv.c = w->dims[0] / conv.groups;
-    for (int i = 0; i < g.s.rank; i++) {
-        hn_conv_axis *a = &conv.axis[i];
-        *a = (hn_conv_axis){.in = x->dims[2 + i],
-                            .out = y->dims[2 + i],
-                            .taps = w->dims[2 + i],
-                            .step = 1,
-                            .dilation = -g.s.dilation[i],
-                            .offset = g.s.pad[i],
-                            .up = g.s.stride[i]};
-        g.s.kernel[i] = a->taps;
-        if (g.output_shape != NULL || same(&g.s)) {
-            int64_t total;
-            HN_CHECK(err,
-                     hn_i64_mul(a->in - 1, a->up, &total) &&
-                         hn_i64_add(total, g.extra[i] + hn_spatial_extent(&g.s, i), &total),
-                     HONE_E_SHAPE, "spatial axis %d of size %lld and stride %lld is too large", i,
-                     (long long)a->in, (long long)a->up);
-            total = total > a->out ? total - a->out : 0;
-            a->offset = g.s.auto_pad == HN_PAD_SAME_UPPER ? total / 2 : total - total / 2;
-        }
-        conv.out_size *= a->out;
-        if (conv.c > 0) conv.taps *= a->taps; /* else nothing bounds the product */
+    HN_TRY(hn_conv_transpose_axes(e->node, conv.rank, x->dims + 2, w->dims + 2, y->dims + 2,
+                                  conv.axis, err));
+    for (int i = 0; i < conv.rank; i++) {
+        conv.out_size *= y->dims[2 + i];
+        if (conv.c > 0) conv.taps *= w->dims[2 + i]; /* else nothing bounds the product */
     }
-    if (conv.c > 0) hn_dims_count(x->dims + 2, g.s.rank, &conv.in_size);
+    if (conv.c > 0) hn_dims_count(x->dims + 2, conv.rank, &conv.in_size);
     return hn_conv_floats(e, &conv, hn_eval_in(e, 2), NULL, NULL, e->out[0], err);
 }
 

@@ -1,0 +1,124 @@
+/* Transposed convolutions through the engine and through the plain executor: every shape of phase,
+ * what is fused into them, and what runs as the reference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "support/engine_model.h"
+
+#define STEP "conv_f32 ConvTranspose"
+#define TWO STEP ", " STEP
+#define FOUR TWO ", " TWO
+
+/* Phases of the width that are alike are one step; a bias is repeated for it. */
+static void joined(void **state) {
+    (void)state;
+    engine_agrees_node("float[2,6,5,4]", ", float[6,7,2,2] w", "float[2,7,10,8]",
+                       "ConvTranspose <strides = [2, 2]> (x, w)", TWO);
+    engine_agrees_node("float[1,40,8,8]", ", float[40,33,2,2] w, float[33] wb", "float[1,33,16,16]",
+                       "ConvTranspose <strides = [2, 2]> (x, w, wb)", TWO);
+    engine_agrees_node("float[1,5,4,6]", ", float[5,3,3,3] w", "float[1,3,12,18]",
+                       "ConvTranspose <strides = [3, 3]> (x, w)", TWO ", " STEP);
+    engine_agrees_node("float[1,5,4,6]", ", float[5,3,4,4] w", "float[1,3,10,14]",
+                       "ConvTranspose <strides = [2, 2]> (x, w)", TWO);
+}
+
+static void phases(void **state) {
+    (void)state;
+    engine_agrees_node("float[2,20,7,5]", ", float[20,18,3,3] w, float[18] wb", "float[2,18,14,10]",
+                       "ConvTranspose <strides = [2, 2], pads = [1, 1, 1, 1], "
+                       "output_padding = [1, 1]> (x, w, wb)",
+                       FOUR);
+    engine_agrees_node("float[1,9,6,6]", ", float[9,10,4,4] w", "float[1,10,12,12]",
+                       "ConvTranspose <strides = [2, 2], pads = [1, 1, 1, 1]> (x, w)", FOUR);
+    engine_agrees_node("float[1,4,5,5]", ", float[4,6,3,5] w", "float[1,6,7,9]",
+                       "ConvTranspose (x, w)", STEP);
+    engine_agrees_node("float[1,4,5,6]", ", float[4,6,3,3] w", "float[1,6,5,12]",
+                       "ConvTranspose <strides = [1, 2], auto_pad = \"SAME_UPPER\"> (x, w)", TWO);
+    engine_agrees_node("float[1,4,5,6]", ", float[4,6,3,4] w", "float[1,6,11,13]",
+                       "ConvTranspose <strides = [2, 2], output_shape = [11, 13]> (x, w)", FOUR);
+    engine_agrees_node("float[1,4,5,6]", ", float[4,6,3,4] w", "float[1,6,10,12]",
+                       "ConvTranspose <strides = [2, 2], auto_pad = \"SAME_LOWER\"> (x, w)", FOUR);
+}
+
+/* Dilation and stride with and without a common divisor; taps that skip phases altogether. */
+static void dilated(void **state) {
+    (void)state;
+    engine_agrees_node("float[1,4,5,6]", ", float[4,6,3,2] w", "float[1,6,13,16]",
+                       "ConvTranspose <strides = [2, 2], dilations = [2, 5]> (x, w)", FOUR);
+    engine_agrees_node("float[1,4,5,6]", ", float[4,6,3,2] w, float[6] wb", "float[1,6,9,10]",
+                       "ConvTranspose <strides = [1, 1], dilations = [2, 4]> (x, w, wb)", STEP);
+    engine_agrees_node("float[1,3,4]", ", float[3,5,3] w, float[5] wb", "float[1,5,33]",
+                       "ConvTranspose <strides = [4], dilations = [10]> (x, w, wb)", FOUR);
+    /* Kernels smaller than the stride leave gaps that hold the bias. */
+    engine_agrees_node("float[1,5,4,6]", ", float[5,3,1,2] w, float[3] wb", "float[1,3,7,17]",
+                       "ConvTranspose <strides = [2, 3]> (x, w, wb)", FOUR ", " TWO);
+}
+
+static void groups(void **state) {
+    (void)state;
+    engine_agrees_node("float[2,6,5,4]", ", float[6,4,2,2] w, float[8] wb", "float[2,8,10,8]",
+                       "ConvTranspose <strides = [2, 2], group = 2> (x, w, wb)", FOUR);
+    engine_agrees_node("float[1,18,5,4]", ", float[18,1,3,3] w", "float[1,18,11,9]",
+                       "ConvTranspose <strides = [2, 2], group = 18> (x, w)", FOUR);
+    engine_agrees_node("float[1,6,5,4]", ", float[6,2,3,3] w", "float[1,12,7,6]",
+                       "ConvTranspose <group = 6> (x, w)", STEP);
+    engine_agrees_node("float[1,1,5,4]", ", float[1,3,2,2] w", "float[1,3,10,8]",
+                       "ConvTranspose <strides = [2, 2]> (x, w)", TWO);
+}
+
+static void one_axis(void **state) {
+    (void)state;
+    engine_agrees_node("float[2,6,9]", ", float[6,7,4] w, float[7] wb", "float[2,7,18]",
+                       "ConvTranspose <strides = [2], pads = [1, 1]> (x, w, wb)", TWO);
+    engine_agrees_node("float[2,6,9]", ", float[6,7,2] w", "float[2,7,18]",
+                       "ConvTranspose <strides = [2]> (x, w)", STEP);
+}
+
+/* Bias, residual and activation go into every phase. */
+static void fused(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[1,8,6,5] x, float[8,4,2,2] w, float[4,1,1] wb) => (float[1,4,12,10] y) {"
+        " c = ConvTranspose <strides = [2, 2]> (x, w) a = Add (wb, c) y = Relu (a) }",
+        STEP "+Add+Relu, " STEP "+Add+Relu");
+    /* The residual is made later: the phases wait for it. */
+    engine_agrees(
+        "m (float[1,8,6,5] x, float[1,3,12,10] z, float[8,4,2,2] w, float[4,3,1,1] wr)"
+        " => (float[1,4,12,10] y) {"
+        " c = ConvTranspose <strides = [2, 2]> (x, w) k = Conv (z, wr) r = Tanh (k)"
+        " a = Add (c, r) y = LeakyRelu (a) }",
+        "conv_f32 Conv+Tanh, " STEP "+Add+LeakyRelu, " STEP "+Add+LeakyRelu");
+    /* One of few channels among many: the phases of the width lie apart. */
+    engine_agrees(
+        "m (float[1,8,6,5] x, float[1,20,12,10] z, float[8,4,2,2] w, float[20,20,1,1] wr)"
+        " => (float[1,4,12,10] y) <int64[1] from = {7}, int64[1] to = {11}, int64[1] axis = {1}> {"
+        " k = Conv (z, wr) t = Tanh (k) r = Slice (t, from, to, axis)"
+        " c = ConvTranspose <strides = [2, 2]> (x, w) y = Add (c, r) }",
+        "conv_f32 Conv+Tanh, " STEP "+Add, " STEP "+Add, " STEP "+Add, " STEP "+Add");
+}
+
+static void declined(void **state) {
+    (void)state;
+    engine_agrees_node("double[1,3,4,4]", ", double[3,2,2,2] w", "double[1,2,5,5]",
+                       "ConvTranspose (x, w)", "reference ConvTranspose");
+    engine_agrees_node("float[1,2,4,4,4]", ", float[2,2,2,2,2] w", "float[1,2,5,5,5]",
+                       "ConvTranspose (x, w)", "reference ConvTranspose");
+    engine_agrees(
+        "m (float[1,2,4,4] x, float[2,3,2,2] v) => (float[1,3,5,5] y) {"
+        " y = ConvTranspose (x, v) }",
+        "reference ConvTranspose");
+    engine_agrees_node("float[1,2,3]", ", float[2,2,2] w", "float[1,2,42]",
+                       "ConvTranspose <strides = [20]> (x, w)", "reference ConvTranspose");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joined),   cmocka_unit_test(phases),   cmocka_unit_test(dilated),
+        cmocka_unit_test(groups),   cmocka_unit_test(one_axis), cmocka_unit_test(fused),
+        cmocka_unit_test(declined),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

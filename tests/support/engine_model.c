@@ -1,0 +1,125 @@
+#include "support/engine_model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "support/text_model.h"
+
+enum { MOST = 8 };
+
+static hn_error err;
+
+/* Numbers of both signs, in constants positive ones too small to make sums large. */
+static hn_tensor *random_tensor(const hn_value *v, hn_rng *rng) {
+    hn_tensor *t;
+    int64_t dims[HONE_MAX_RANK];
+    bool constant = v->name[0] == 'w';
+    assert_true(hn_shape_is_const(&v->type.shape, dims));
+    assert_int_equal(hn_tensor_create(&t, &model_mem, HN_MEM_DATA, v->type.dtype,
+                                      v->type.shape.rank, dims, &err),
+                     HONE_OK);
+    for (int64_t i = 0; i < t->n; i++) {
+        double x = hn_rng_f64(rng);
+        hn_store_f64(t->dtype, t->data, i, constant ? 0.05 + 0.2 * x : 4 * x - 2);
+    }
+    return t;
+}
+
+static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                         void **to, hn_error *e) {
+    hn_tensor **out = ctx;
+    hone_status s = hn_tensor_create(&out[i], &model_mem, HN_MEM_DATA, dtype, rank, dims, e);
+    if (s == HONE_OK) *to = out[i]->data;
+    return s;
+}
+
+typedef struct listing {
+    char text[1024];
+    size_t n;
+} listing;
+
+static void note_step(void *ctx, const hn_step_time *t) {
+    listing *l = ctx;
+    const hn_family *f = t->step->family;
+    if (f != NULL && strcmp(f->name, "copy") == 0) return;
+    int n = snprintf(l->text + l->n, sizeof l->text - l->n, "%s%s %s", l->n > 0 ? ", " : "",
+                     f != NULL ? f->name : "reference", t->step->label);
+    assert_true(n > 0 && l->n + (size_t)n < sizeof l->text);
+    l->n += (size_t)n;
+}
+
+static void near(const hn_tensor *found, const hn_tensor *want) {
+    assert_int_equal(found->dtype, want->dtype);
+    assert_true(hn_tensor_same_dims(found, want->rank, want->dims));
+    double most = 0;
+    for (int64_t i = 0; i < want->n; i++) most = fmax(most, fabs(hn_tensor_f64(want, i)));
+    assert_true(most > 0);
+    for (int64_t i = 0; i < want->n; i++) {
+        double a = hn_tensor_f64(found, i), b = hn_tensor_f64(want, i);
+        if (!(fabs(a - b) <= 2e-5 * most))
+            fail_msg("element %lld is %g, expected %g", (long long)i, a, b);
+    }
+}
+
+static void run(hn_model *m, int threads, hn_tensor **in, hn_tensor **found, listing *steps) {
+    hn_pool *pool;
+    hn_engine *e;
+    assert_int_equal(hn_pool_create(&pool, threads, &model_mem, &err), HONE_OK);
+    hn_engine_options o = {
+        .alloc = &model_mem, .pool = pool, .isa = hn_isa_available(), .no_simplify = true};
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    if (hn_engine_run(e, (const hn_tensor *const *)in, place, found, note_step, steps, &err) !=
+        HONE_OK)
+        fail_msg("%s", err.text);
+    hn_engine_destroy(e);
+    hn_pool_destroy(pool);
+}
+
+void engine_agrees(const char *text, const char *steps) {
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_inferred(text);
+    hn_graph *g = m->graph;
+    hn_rng rng;
+    hn_rng_init(&rng, 1);
+    hn_tensor *in[MOST] = {0}, *want[MOST] = {0}, *one[MOST] = {0}, *two[MOST] = {0};
+    assert_true(g->n_inputs <= MOST && g->n_outputs <= MOST);
+    for (int i = 0; i < g->n_inputs; i++) {
+        hn_tensor *t = random_tensor(g->inputs[i], &rng);
+        if (g->inputs[i]->name[0] == 'w')
+            hn_value_set_constant(g->inputs[i], t);
+        else
+            in[i] = t;
+    }
+    hn_exec_options plain = {.alloc = &model_mem, .seed = 1};
+    assert_int_equal(hn_graph_run(g, &plain, (const hn_tensor *const *)in, want, &err), HONE_OK);
+    listing seen = {0}, again = {0};
+    run(m, 1, in, one, &seen);
+    run(m, 2, in, two, &again);
+    for (int i = 0; i < g->n_outputs; i++) {
+        near(one[i], want[i]);
+        if (!hn_tensor_equal(one[i], two[i])) fail_msg("two threads give other bits: %s", text);
+    }
+    if (steps != NULL && strcmp(seen.text, steps) != 0)
+        fail_msg("steps are '%s', expected '%s': %s", seen.text, steps, text);
+    for (int i = 0; i < MOST; i++) {
+        hn_tensor_unref(in[i]);
+        hn_tensor_unref(want[i]);
+        hn_tensor_unref(one[i]);
+        hn_tensor_unref(two[i]);
+    }
+    assert_int_equal(model_teardown(NULL), 0);
+}
+
+void engine_agrees_node(const char *x, const char *constants, const char *y, const char *node,
+                        const char *steps) {
+    char text[1024];
+    snprintf(text, sizeof text, "m (%s x%s) => (%s y) { y = %s }", x, constants, y, node);
+    engine_agrees(text, steps);
+}

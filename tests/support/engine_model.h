@@ -1,0 +1,22 @@
+/* Small models, in the text form, through the engine and through the plain executor.
+ *
+ *     engine_agrees("m (float[1,8,5,5] x, float[8,4,2,2] w) => (float[1,4,10,10] y) {"
+ *                   " c = ConvTranspose <strides = [2, 2]> (x, w) y = Relu (c) }",
+ *                   "conv_f32 ConvTranspose+Relu, conv_f32 ConvTranspose+Relu");
+ *
+ * Inputs are random; those whose name begins with w are constants. The model is not simplified. The
+ * outputs must be within the bound of an f32 step, and the same bits on one thread and on two.
+ */
+#ifndef HN_TESTS_SUPPORT_ENGINE_MODEL_H
+#define HN_TESTS_SUPPORT_ENGINE_MODEL_H
+
+/* steps: the family ("reference" where there is none) and the label of each step in order, copies
+ * left out: whether a kernel needs them depends on the machine. NULL: any. */
+void engine_agrees(const char *text, const char *steps);
+
+/* The same for one node from x, and constants of these declarations ("" or ", float[3] w"), to y.
+ */
+void engine_agrees_node(const char *x, const char *constants, const char *y, const char *node,
+                        const char *steps);
+
+#endif
