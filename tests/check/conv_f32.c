@@ -102,6 +102,9 @@ static void cases(check_list *list) {
         {43, 23, 47}, {49, 128, 40}, {85, 53, 13}, {1, 1031, 77}, {3, 1300, 37}, {15, 1100, 34}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         gemm(list, sizes[i][0], sizes[i][1], sizes[i][2], i % 3 == 0 ? BIAS : 0);
+    /* Few rows, many panels. */
+    for (int64_t rows = 1; rows <= 7; rows++)
+        for (int64_t n = 60; n <= 300; n += 80) gemm(list, rows, 3 + rows, n + rows, BIAS);
     gemm(list, 7, 3000, 33, BIAS); /* several passes over k */
     /* Around tiles of 16 by 16 by 32, and large enough for rows that only take what fills them. */
     gemm(list, 45, 100, 75, BIAS);
@@ -141,6 +144,8 @@ static void cases(check_list *list) {
     add(list, "conv3x3_groups", p, BIAS);
     p = window(1, 9, 32, 80, 3, 2, 1), p.groups = 2;
     add(list, "conv3x3s2_groups", p, BIAS | RESIDUAL);
+    p = window(1, 2, 12, 330, 3, 2, 1), p.groups = 3;
+    add(list, "conv3x3s2_groups_one_pixel", p, BIAS | RESIDUAL | SLICE);
     static const int64_t depthwise[][5] = {/* channels, size, kernel, stride, padding */
                                            {12, 6, 3, 1, 1},  {1, 9, 3, 1, 1},   {4, 11, 3, 2, 1},
                                            {8, 12, 3, 1, 0},  {15, 28, 3, 1, 1}, {16, 17, 3, 2, 0},

@@ -51,6 +51,7 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     g.pass_taps = ceil_div(g.taps, passes);
     g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
     g.shelf = SHELF / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
+    if (g.tiles <= 1) g.shelf = g.panels.count * p->groups;
     if (g.shelf < 1) g.shelf = 1;
     return g;
 }
@@ -176,6 +177,15 @@ static const float *panel_weights(const geometry *g, const float *w, int64_t pan
     return w + panel / g->panels.count * g->group_weights + column * g->k;
 }
 
+/* How many panels from number in_group of a group on, at most `left`, a tile of `rows` rows takes
+ * at once: what a thin tile can, in shares of nearly the same size. */
+static int64_t take(const hn_tiles_f32 *t, const geometry *g, int rows, int64_t in_group,
+                    int64_t left) {
+    if (g->tiles > 1 || rows > t->n_thin || in_group >= g->panels.full) return 1;
+    if (left > g->panels.full - in_group) left = g->panels.full - in_group;
+    return ceil_div(left, ceil_div(left, t->thin[rows - 1].most));
+}
+
 /* The tasks [begin, end) of one shelf, which begins with panel `first`, in one pass over k. */
 static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry *g, const pass *k,
                      int64_t first, int64_t begin, int64_t end, tile_rows *s) {
@@ -195,7 +205,7 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         args.r = (const float *const *)s->y;
     else if (call->ptr[HN_CONV_R] != NULL)
         args.r = s->r;
-    for (int64_t task = begin; task < end; task++) {
+    for (int64_t task = begin, taken; task < end; task += taken) {
         int64_t tile = task / shelf, panel = first + task % shelf;
         int64_t group = panel / g->panels.count, in_group = panel % g->panels.count;
         if (tile != placed_tile || group != placed_group) {
@@ -204,8 +214,10 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         }
         int64_t width = hn_panels_f32_width(&g->panels, in_group);
         args.column = group * g->n + hn_panels_f32_column(&g->panels, in_group);
-        args.n = hn_panels_f32_used(&g->panels, in_group);
+        taken = take(t, g, s->n, in_group, end - task);
+        args.n = hn_panels_f32_used(&g->panels, in_group + taken - 1) + (taken - 1) * width;
         args.b = panel_weights(g, weights, panel) + k0 * width;
+        args.next = g->k * width;
         args.bias = starts && bias != NULL ? bias + args.column : NULL;
         args.ahead = args.b, args.ahead_step = 0;
         int64_t part = k->taps * k->c * width;
@@ -222,7 +234,10 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
             args.ahead = s->next + s->n * row * (task % shelf) / shelf;
             args.ahead_step = s->n * row * 4 / (shelf * k->c + 1);
         }
-        t->fn[width == t->narrow][s->n - 1](&args);
+        if (taken > 1)
+            t->thin[s->n - 1].fn[taken - 1](&args);
+        else
+            t->fn[width == t->narrow][s->n - 1](&args);
         if (ends && p->act.kind != HN_ACT_NONE && !clip)
             t->act(&p->act, s->y, s->n, args.column, args.n);
     }
