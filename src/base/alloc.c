@@ -3,12 +3,15 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Sits in the 64 bytes before each block. */
 typedef struct header {
     size_t bytes;
     hn_mem_tag tag;
     uint32_t magic;
+    size_t mapped; /* bytes to unmap; 0: from malloc */
 } header;
 
 #define MAGIC 0x686f6e65u
@@ -31,6 +34,48 @@ static bool may_allocate(hn_allocator *a) {
     return left != 0;
 }
 
+/* Large blocks come from the system and go back to it at once, instead of staying with malloc; in
+ * large pages, since each first touch of a small one costs more than filling it. AddressSanitizer
+ * only watches malloc. */
+#define LARGE ((size_t)4 << 20)
+#define LARGE_PAGE ((size_t)2 << 20)
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MAY_MAP 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MAY_MAP 0
+#endif
+#endif
+#ifndef MAY_MAP
+#define MAY_MAP 1
+#endif
+
+/* `bytes` rounded up to pages at a multiple of LARGE_PAGE, so that large pages fit. */
+static void *map_large(size_t bytes) {
+    unsigned char *at =
+        mmap(NULL, bytes + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    size_t before = (LARGE_PAGE - (uintptr_t)at % LARGE_PAGE) % LARGE_PAGE;
+    if (before > 0) munmap(at, before);
+    munmap(at + before + bytes, LARGE_PAGE - before);
+    madvise(at + before, bytes, MADV_HUGEPAGE);
+    return at + before;
+}
+
+/* A block of at least `bytes`, with its header. */
+static header *take(size_t bytes) {
+    size_t whole = (bytes + HN_ALIGN + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN;
+    size_t mapped = 0;
+    if (MAY_MAP && whole >= LARGE) {
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        mapped = (whole + page - 1) / page * page;
+    }
+    header *h = mapped > 0 ? map_large(mapped) : aligned_alloc(HN_ALIGN, whole);
+    if (h != NULL) h->mapped = mapped;
+    return h;
+}
+
 void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
     if (bytes == 0) bytes = 1;
     if (bytes > SIZE_MAX / 2 || !may_allocate(a)) return NULL;
@@ -39,19 +84,20 @@ void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
         atomic_fetch_sub(&a->live, bytes);
         return NULL;
     }
-    size_t whole = (bytes + HN_ALIGN + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN;
-    unsigned char *raw = aligned_alloc(HN_ALIGN, whole);
-    if (raw == NULL) {
+    header *h = take(bytes);
+    if (h == NULL) {
         atomic_fetch_sub(&a->live, bytes);
         return NULL;
     }
-    *(header *)raw = (header){bytes, tag, MAGIC};
+    h->bytes = bytes;
+    h->tag = tag;
+    h->magic = MAGIC;
     size_t peak = atomic_load_explicit(&a->peak, memory_order_relaxed);
     while (live > peak && !atomic_compare_exchange_weak(&a->peak, &peak, live)) {
     }
     atomic_fetch_add(&a->live_tag[tag], bytes);
     atomic_fetch_add(&a->blocks, 1);
-    return raw + HN_ALIGN;
+    return (unsigned char *)h + HN_ALIGN;
 }
 
 void *hn_alloc_zero(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
@@ -85,5 +131,8 @@ void hn_free(hn_allocator *a, void *block) {
     atomic_fetch_sub(&a->live, h->bytes);
     atomic_fetch_sub(&a->live_tag[h->tag], h->bytes);
     atomic_fetch_sub(&a->blocks, 1);
-    free(h);
+    if (h->mapped > 0)
+        munmap(h, h->mapped);
+    else
+        free(h);
 }

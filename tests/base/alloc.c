@@ -148,6 +148,25 @@ static void threads_share_the_counters(void **state) {
     assert_in_range(mem.peak, 16, 32);
 }
 
+/* Blocks from the system behave as those from malloc do. */
+static void large_blocks_come_and_go(void **state) {
+    (void)state;
+    enum { BYTES = 9000001 };
+    unsigned char *block = hn_alloc(&mem, BYTES, HN_MEM_WEIGHTS);
+    assert_non_null(block);
+    assert_int_equal((uintptr_t)block % HN_ALIGN, 0);
+    memset(block, 7, BYTES);
+    block = hn_realloc(&mem, block, 3 * (size_t)BYTES, HN_MEM_WEIGHTS);
+    assert_non_null(block);
+    assert_int_equal(block[0], 7);
+    assert_int_equal(block[BYTES - 1], 7);
+    block = hn_realloc(&mem, block, 10, HN_MEM_WEIGHTS);
+    assert_non_null(block);
+    assert_int_equal(block[9], 7);
+    assert_int_equal(mem.live, 10);
+    hn_free(&mem, block);
+}
+
 static void the_default_allocator_is_one(void **state) {
     (void)state;
     hn_allocator *a = hn_allocator_default();
@@ -171,6 +190,7 @@ int main(void) {
         TEST(realloc_keeps_bytes),
         TEST(countdown_fails_and_stays_failed),
         TEST(threads_share_the_counters),
+        TEST(large_blocks_come_and_go),
         TEST(the_default_allocator_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
