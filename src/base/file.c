@@ -47,6 +47,11 @@ void hn_file_unref(hn_file *shown) {
     hn_free(f->alloc, f);
 }
 
+void hn_file_let_go(const hn_file *shown) {
+    const file *f = (const file *)shown;
+    if (f->map != NULL) madvise(f->map, shown->bytes, MADV_DONTNEED);
+}
+
 static hone_status read_all(int fd, const char *path, unsigned char *dst, size_t bytes,
                             hn_error *err) {
     for (size_t done = 0; done < bytes;) {

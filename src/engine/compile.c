@@ -8,6 +8,7 @@
 #include "engine/memory.h"
 #include "engine/weights.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/gather_rows/gather_rows.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
@@ -44,7 +45,6 @@ void hn_plan_destroy(hn_plan *p) {
     if (p == NULL) return;
     hn_allocator *alloc = p->arena.alloc;
     hn_model_destroy(p->model);
-    for (int i = 0; i < p->n_aligned; i++) hn_tensor_unref(p->aligned[i]);
     hn_arena_deinit(&p->arena);
     hn_free(alloc, p);
 }
@@ -69,7 +69,10 @@ static bool has_packed(const hn_step *s) {
 }
 
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
-    int cap = 0;
+    /* At most one per step here, and one per buffer in align_constants. */
+    p->packed =
+        hn_arena_array(&p->arena, (size_t)p->n_steps + (size_t)p->n_buffers, sizeof *p->packed);
+    if (p->packed == NULL) return HN_NOMEM(err);
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
@@ -80,17 +83,8 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
                s->kernel->name);
         if (!has_packed(s)) continue;
         const hn_operand *w = &s->operands[s->family->weights];
-        hn_packed *packed;
         HN_TRY(hn_weights_want(how->weights, s->kernel, s->problem, p->buffers[w->buffer].tensor,
-                               s->weights, &packed, err));
-        if (p->n_packed == cap) {
-            cap = cap * 2 + 32;
-            hn_packed **more = hn_arena_array(&p->arena, (size_t)cap, sizeof *more);
-            if (more == NULL) return HN_NOMEM(err);
-            if (p->n_packed > 0) memcpy(more, p->packed, (size_t)p->n_packed * sizeof *more);
-            p->packed = more;
-        }
-        p->packed[p->n_packed] = packed;
+                               s->weights, &p->packed[p->n_packed], err));
         s->packed = p->n_packed++;
     }
     return HONE_OK;
@@ -115,19 +109,27 @@ static hone_status bind_packed(hn_plan *p, hn_error *err) {
     return HONE_OK;
 }
 
-/* Constants that steps read as they are, in a file at any address. */
-static hone_status align_constants(hn_plan *p, hn_allocator *alloc, hn_error *err) {
-    p->aligned = hn_arena_array(&p->arena, (size_t)p->n_buffers, sizeof *p->aligned);
-    if (p->aligned == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < p->n_buffers; i++) {
-        hn_buffer *b = &p->buffers[i];
-        if (b->kind != HN_BUFFER_CONSTANT || b->first > b->last || hn_tensor_aligned(b->tensor))
-            continue;
-        hn_tensor *t;
-        HN_TRY(hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, b->tensor->dtype, b->tensor->rank,
-                                b->tensor->dims, err));
-        memcpy(t->data, b->tensor->data, t->bytes);
-        b->tensor = p->aligned[p->n_aligned++] = t;
+/* Constants that steps read as they are may lie at any address in a file. Those that are read
+ * through pointers to their type are copied; pieces that are moved as bytes need not be. */
+static hone_status align_operand(hn_plan *p, hn_weights *w, int buffer, hn_error *err) {
+    if (buffer < 0) return HONE_OK;
+    hn_buffer *b = &p->buffers[hn_buffer_root(p, buffer)];
+    if (b->kind != HN_BUFFER_CONSTANT || hn_tensor_aligned(b->tensor)) return HONE_OK;
+    HN_TRY(hn_weights_want(w, NULL, NULL, b->tensor, NULL, &p->packed[p->n_packed], err));
+    b->kind = HN_BUFFER_PACKED;
+    b->index = p->n_packed++;
+    return HONE_OK;
+}
+
+static hone_status align_constants(hn_plan *p, hn_weights *w, hn_error *err) {
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_step *s = p->steps[i];
+        for (int k = 0; k < s->n_operands; k++)
+            if (s->family != &hn_gather_rows_family || k != HN_GATHER_X)
+                HN_TRY(align_operand(p, w, s->operands[k].buffer, err));
+        for (int k = 0; k < s->n_in; k++)
+            if (k > 0 || (s->node->op->traits & HN_ANY_ADDRESS) == 0)
+                HN_TRY(align_operand(p, w, s->in[k].buffer, err));
     }
     return HONE_OK;
 }
@@ -293,13 +295,13 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     p->lanes = hn_pool_threads(how->pool);
     HN_TRY_GOTO(lower(p, how, err));
     HN_TRY_GOTO(choose(p, how, err));
-    HN_TRY_GOTO(hn_weights_fill(how->weights, how->pool, err));
     HN_TRY_GOTO(bind_packed(p, err));
+    HN_TRY_GOTO(align_constants(p, how->weights, err));
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);
-    HN_TRY_GOTO(align_constants(p, how->alloc, err));
     HN_TRY_GOTO(place(p, how, err));
     size_scratch(p);
+    HN_TRY_GOTO(hn_weights_fill(how->weights, how->pool, err));
     *out = p;
     return HONE_OK;
 fail:

@@ -29,14 +29,109 @@ struct entry {
     entry *next; /* used longer ago */
 };
 
+/* Constants that the passes made of the source's are needed in plain form while plans are made, and
+ * afterwards where a step reads them so; for the rest there are packed copies. So a plan once made
+ * drops their contents, and before another is made the passes make them anew. */
 struct hn_engine {
     hn_engine_options o;
-    hn_model *model;
+    const hn_model *source;
+    hn_model *model; /* the source, simplified */
+    int n_made;
+    int *made; /* values of `model`, by id, that only it holds, with contents that can be dropped */
+    bool dropped; /* some are */
     hn_weights *weights;
     pthread_mutex_t lock; /* of all below */
     entry *entries;       /* used last first */
     int n_entries;
 };
+
+static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
+    HN_TRY(hn_model_infer(m, NULL, err));
+    if (e->o.no_simplify) return HONE_OK;
+    hn_simplify_options s = hn_simplify_defaults();
+    s.keep_opset = false;
+    return hn_simplify(m, &s, NULL, err);
+}
+
+static hone_status simplified(const hn_engine *e, hn_model **out, hn_error *err) {
+    hn_model *m;
+    HN_TRY(hn_model_clone(&m, e->source, e->o.alloc, err));
+    hone_status status = simplify(e, m, err);
+    if (status == HONE_OK)
+        *out = m;
+    else
+        hn_model_destroy(m);
+    return status;
+}
+
+/* ---- constants made by passes ---- */
+
+static hn_tensor *constant(const hn_model *m, int id) { return m->graph->values[id]->constant; }
+
+/* What the source does not hold, one value of the model does. */
+static hone_status list_made(hn_engine *e, hn_error *err) {
+    int n = e->model->graph->n_values;
+    e->made = hn_alloc_array(e->o.alloc, (size_t)n, sizeof *e->made, HN_MEM_OTHER);
+    if (e->made == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n; i++) {
+        const hn_tensor *t = constant(e->model, i);
+        if (t != NULL && t->own != NULL && atomic_load(&t->refs) == 1) e->made[e->n_made++] = i;
+    }
+    return HONE_OK;
+}
+
+/* Whether a step of the plan reads t, or a view of it, in plain form. */
+static bool reads_plain(const hn_plan *p, const hn_tensor *t) {
+    for (int i = 0; i < p->n_buffers; i++) {
+        const hn_buffer *b = &p->buffers[i];
+        if (b->kind != HN_BUFFER_CONSTANT || b->first > b->last) continue;
+        const hn_tensor *c = b->tensor;
+        while (c->base != NULL) c = c->base;
+        if (c == t) return true;
+    }
+    return false;
+}
+
+static void let_files_go(const hn_model *m) {
+    const hn_file *last = NULL;
+    for (int i = 0; i < m->graph->n_values; i++) {
+        const hn_tensor *t = constant(m, i);
+        if (t == NULL || t->file == NULL || t->file == last) continue;
+        last = t->file;
+        hn_file_let_go(last);
+    }
+}
+
+/* Gives up what only making plans needs. */
+static void drop_plain(hn_engine *e) {
+    let_files_go(e->source);
+    let_files_go(e->model);
+    for (int i = 0; i < e->n_made; i++) {
+        hn_tensor *t = constant(e->model, e->made[i]);
+        bool read = t->own == NULL;
+        for (const entry *n = e->entries; n != NULL && !read; n = n->next)
+            read = n->plan == NULL || reads_plain(n->plan, t);
+        if (read) continue;
+        hn_tensor_drop(t);
+        e->dropped = true;
+    }
+}
+
+/* Makes what was dropped anew: the passes are a function of the source. */
+static hone_status restore_plain(hn_engine *e, hn_error *err) {
+    hn_model *again;
+    if (!e->dropped) return HONE_OK;
+    HN_TRY(simplified(e, &again, err));
+    for (int i = 0; i < e->n_made; i++) {
+        hn_tensor *t = constant(e->model, e->made[i]);
+        if (t->own == NULL) hn_tensor_refill(t, constant(again, e->made[i]));
+    }
+    e->dropped = false;
+    hn_model_destroy(again);
+    return HONE_OK;
+}
+
+/* ---- engines ---- */
 
 hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine_options *o,
                              hn_error *err) {
@@ -45,14 +140,10 @@ hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine
     if (e == NULL) return HN_NOMEM(err);
     e->o = *o;
     pthread_mutex_init(&e->lock, NULL);
+    e->source = m;
     HN_TRY_GOTO(hn_weights_create(&e->weights, o->alloc, err));
-    HN_TRY_GOTO(hn_model_clone(&e->model, m, o->alloc, err));
-    HN_TRY_GOTO(hn_model_infer(e->model, NULL, err));
-    if (!o->no_simplify) {
-        hn_simplify_options s = hn_simplify_defaults();
-        s.keep_opset = false;
-        HN_TRY_GOTO(hn_simplify(e->model, &s, NULL, err));
-    }
+    HN_TRY_GOTO(simplified(e, &e->model, err));
+    HN_TRY_GOTO(list_made(e, err));
     *out = e;
     return HONE_OK;
 fail:
@@ -78,6 +169,7 @@ void hn_engine_destroy(hn_engine *e) {
         destroy_entry(e, n);
     }
     hn_model_destroy(e->model);
+    hn_free(e->o.alloc, e->made);
     hn_weights_destroy(e->weights);
     pthread_mutex_destroy(&e->lock);
     hn_free(e->o.alloc, e);
@@ -114,12 +206,7 @@ static hone_status specialise(hn_engine *e, const hn_tensor *const *in, hn_model
             v->constant = NULL;
         }
     }
-    hone_status status = hn_model_infer(m, NULL, err);
-    if (status == HONE_OK && !e->o.no_simplify) {
-        hn_simplify_options s = hn_simplify_defaults();
-        s.keep_opset = false;
-        status = hn_simplify(m, &s, NULL, err);
-    }
+    hone_status status = simplify(e, m, err);
     if (status != HONE_OK) {
         hn_model_destroy(m);
         return status;
@@ -166,6 +253,7 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error 
         n->key[i].rank = in[i]->rank;
         memcpy(n->key[i].dims, in[i]->dims, sizeof n->key[i].dims);
     }
+    if (status == HONE_OK) status = restore_plain(e, err);
     if (status == HONE_OK) status = compile(e, in, n, err);
     if (status != HONE_OK) {
         destroy_entry(e, n);
@@ -174,6 +262,7 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error 
     n->next = e->entries;
     e->entries = n;
     e->n_entries++;
+    drop_plain(e);
     return HONE_OK;
 }
 

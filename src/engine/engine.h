@@ -30,7 +30,7 @@ typedef struct hn_engine_options {
     void *keep_going_ctx;
 } hn_engine_options;
 
-/* m may be destroyed afterwards. */
+/* m must outlive the engine, unchanged. */
 hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine_options *o,
                              hn_error *err);
 void hn_engine_destroy(hn_engine *e); /* NULL accepted */

@@ -86,8 +86,6 @@ typedef struct hn_plan {
     hn_view *outputs; /* dense */
     int n_packed;
     hn_packed **packed;
-    int n_aligned; /* copies of constants whose place in the file has no alignment */
-    hn_tensor **aligned;
     size_t slab_bytes;    /* activations */
     size_t scratch_bytes; /* shared workspace and that of all lanes */
     size_t lane_offset, lane_bytes;

@@ -58,12 +58,22 @@ static bool same_view(const hn_packed *p, const hn_view *view) {
            memcmp(p->view.strides, view->strides, sizeof view->strides) == 0;
 }
 
+typedef void pack_fn(const void *problem, const void *plain, void *dst);
+static pack_fn *pack_of(const hn_kernel *k) { return k != NULL ? k->pack : NULL; }
+
+/* Of what is packed, before it is. */
+static size_t plain_bytes(const hn_packed *p) {
+    return p->viewed ? hone_value_bytes(p->source->dtype, p->view.rank, p->view.dims)
+                     : p->source->bytes;
+}
+
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
                             const hn_tensor *t, const hn_view *view, hn_packed **out,
                             hn_error *err) {
-    uint64_t key = k->pack != NULL ? k->pack_key(problem) : 0;
+    uint64_t key = pack_of(k) != NULL ? k->pack_key(problem) : 0;
     for (hn_packed *p = w->list; p != NULL; p = p->next) {
-        if (p->source != t || p->kernel->pack != k->pack || p->key != key || !same_view(p, view))
+        if (p->source != t || p->key != key || pack_of(p->kernel) != pack_of(k) ||
+            !same_view(p, view))
             continue;
         *out = p;
         return HONE_OK;
@@ -77,18 +87,25 @@ hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *probl
                      .problem = problem,
                      .next = w->list};
     if (view != NULL) p->view = *view;
-    p->bytes = k->pack != NULL ? k->packed_bytes(problem)
-                               : hone_value_bytes(t->dtype, view->rank, view->dims);
+    p->bytes = pack_of(k) != NULL ? k->packed_bytes(problem) : plain_bytes(p);
     w->list = p;
     *out = p;
     return HONE_OK;
 }
 
+/* ---- packing ---- */
+
 typedef struct filling {
     hn_packed **list;
-    hn_allocator *alloc;
-    atomic_bool failed;
+    int64_t n;
+    atomic_llong next; /* in the list */
+    char *room;        /* for a copy of one source per lane, at an aligned address */
+    size_t room_bytes;
 } filling;
+
+static bool needs_room(const hn_packed *p) {
+    return pack_of(p->kernel) != NULL && (p->viewed || !hn_tensor_aligned(p->source));
+}
 
 /* The elements of the view, in order of its axes. */
 static void gather(const hn_packed *p, char *dst) {
@@ -109,63 +126,70 @@ static void gather(const hn_packed *p, char *dst) {
     }
 }
 
-static void fill_one(void *ctx, int64_t i) {
-    filling *f = ctx;
-    hn_packed *p = f->list[i];
-    if (p->kernel->pack == NULL) {
-        gather(p, p->data);
+static void copy_plain(const hn_packed *p, void *dst) {
+    if (p->viewed)
+        gather(p, dst);
+    else
+        memcpy(dst, p->source->data, p->source->bytes);
+}
+
+static void fill_one(const hn_packed *p, void *room) {
+    if (pack_of(p->kernel) == NULL) {
+        copy_plain(p, p->data);
         return;
     }
     const void *plain = p->source->data;
-    void *copy = NULL;
-    if (p->viewed || !hn_tensor_aligned(p->source)) {
-        size_t bytes = p->source->bytes;
-        if (p->viewed) bytes = hone_value_bytes(p->source->dtype, p->view.rank, p->view.dims);
-        copy = hn_alloc(f->alloc, bytes, HN_MEM_SCRATCH);
-        if (copy == NULL) {
-            atomic_store(&f->failed, true);
-            return;
-        }
-        if (p->viewed)
-            gather(p, copy);
-        else
-            memcpy(copy, plain, bytes);
-        plain = copy;
+    if (needs_room(p)) {
+        copy_plain(p, room);
+        plain = room;
     }
     p->kernel->pack(p->problem, plain, p->data);
-    hn_free(f->alloc, copy);
 }
 
+static void fill_lane(void *ctx, int64_t lane) {
+    filling *f = ctx;
+    for (int64_t i; (i = atomic_fetch_add(&f->next, 1)) < f->n;)
+        fill_one(f->list[i], f->room + (size_t)lane * f->room_bytes);
+}
+
+static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
+
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
-    size_t total = 0, n = 0, room;
+    size_t total = 0;
+    int lanes = hn_pool_threads(pool);
     bool fits = true;
-    for (hn_packed *p = w->list; p != w->filled; p = p->next, n++)
-        fits = fits && hn_size_add(p->bytes, HN_ALIGN - 1, &room) &&
-               hn_size_add(total, room / HN_ALIGN * HN_ALIGN, &total);
-    if (n == 0) return HONE_OK;
-    filling f = {.alloc = w->alloc};
+    filling f = {0};
+    for (const hn_packed *p = w->list; p != w->filled; p = p->next, f.n++) {
+        fits = fits && p->bytes <= SIZE_MAX - HN_ALIGN &&
+               hn_size_add(total, round_up(p->bytes), &total);
+        if (needs_room(p) && round_up(plain_bytes(p)) > f.room_bytes)
+            f.room_bytes = round_up(plain_bytes(p));
+    }
+    if (f.n == 0) return HONE_OK;
     block *b = hn_alloc_zero(w->alloc, sizeof *b, HN_MEM_OTHER);
-    f.list = hn_alloc_array(w->alloc, n, sizeof *f.list, HN_MEM_OTHER);
+    f.list = hn_alloc_array(w->alloc, (size_t)f.n, sizeof *f.list, HN_MEM_OTHER);
+    f.room = hn_alloc_array(w->alloc, (size_t)lanes, f.room_bytes, HN_MEM_SCRATCH);
     if (b != NULL && fits) b->data = hn_alloc(w->alloc, total, HN_MEM_WEIGHTS);
-    if (b == NULL || f.list == NULL || b->data == NULL) atomic_store(&f.failed, true);
-    if (!atomic_load(&f.failed)) {
-        size_t at = total, i = n; /* the list is newest first, the block oldest first */
+    bool ready = b != NULL && b->data != NULL && f.list != NULL && f.room != NULL;
+    if (ready) {
+        size_t at = total;
+        int64_t i = f.n; /* the list is newest first, the block oldest first */
         for (hn_packed *p = w->list; p != w->filled; p = p->next) {
-            at -= (p->bytes + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN;
+            at -= round_up(p->bytes);
             p->data = (char *)b->data + at;
             f.list[--i] = p;
         }
-        hn_pool_run(pool, (int64_t)n, fill_one, &f);
-    }
-    hn_free(w->alloc, f.list);
-    if (atomic_load(&f.failed)) {
+        hn_pool_run(pool, lanes, fill_lane, &f);
+        b->next = w->blocks;
+        w->blocks = b;
+        w->bytes += total;
+        w->filled = w->list;
+    } else {
         if (b != NULL) hn_free(w->alloc, b->data);
         hn_free(w->alloc, b);
-        return HN_FAIL(err, HONE_E_NOMEM, "out of memory (%zu bytes of packed weights)", total);
     }
-    b->next = w->blocks;
-    w->blocks = b;
-    w->bytes += total;
-    w->filled = w->list;
+    hn_free(w->alloc, f.room);
+    hn_free(w->alloc, f.list);
+    HN_CHECK(err, ready, HONE_E_NOMEM, "out of memory (%zu bytes of packed weights)", total);
     return HONE_OK;
 }

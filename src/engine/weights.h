@@ -3,7 +3,9 @@
  * Keyed by (constant, view of it, row's pack function, pack key). A view with strides of its own,
  * such as the taps of one phase of a transposed convolution, is gathered for the row to pack, and
  * stands as it was gathered where the row packs nothing. The packed copies a plan adds lie in one
- * block in the order of its steps, so that a run reads them as one stream. */
+ * block in the order of its steps, so that a run reads them as one stream. A constant is a key by
+ * its address: its contents are read while the block is made and never again, so that they may be
+ * dropped (hn_tensor_drop) and another plan still finds the copy. */
 #ifndef HN_ENGINE_WEIGHTS_H
 #define HN_ENGINE_WEIGHTS_H
 
@@ -26,8 +28,9 @@ hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *e
 void hn_weights_destroy(hn_weights *w); /* NULL accepted */
 size_t hn_weights_bytes(const hn_weights *w);
 
-/* The packed form of t, or of that view of it, for that kernel and problem; not filled in before
- * hn_weights_fill. One thread at a time. */
+/* The packed form of t, or of that view of it, for that kernel and problem, or, for a NULL kernel,
+ * its plain form at an aligned address; not filled in before hn_weights_fill. One thread at a time.
+ */
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
                             const hn_tensor *t, const hn_view *view, hn_packed **out,
                             hn_error *err);

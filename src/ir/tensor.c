@@ -20,6 +20,8 @@ static hone_status measure(hone_dtype dtype, int rank, const int64_t *dims, int6
     return HONE_OK;
 }
 
+/* Contents from this size on are a block of their own. */
+#define APART 4096
 #define HEAD ((sizeof(hn_tensor) + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN)
 
 /* Allocates the struct and `extra` bytes behind it, and fills in the facts. */
@@ -43,16 +45,35 @@ static hone_status make(hn_tensor **out, hn_allocator *alloc, hn_mem_tag tag, ho
     t->n = n;
     t->bytes = bytes;
     if (own_data) t->data = (unsigned char *)t + HEAD;
-    /* Elements under 8 bits may leave bits of the last byte over; they are always zero. */
-    if (own_data && bytes > 0 && dtype != HONE_DTYPE_STRING && hone_dtype_bits(dtype) < 8)
-        ((unsigned char *)t->data)[bytes - 1] = 0;
     *out = t;
     return HONE_OK;
 }
 
+/* Elements under 8 bits may leave bits of the last byte over; they are always zero. */
+static void clear_last_bits(hn_tensor *t) {
+    if (t->bytes > 0 && t->dtype != HONE_DTYPE_STRING && hone_dtype_bits(t->dtype) < 8)
+        ((unsigned char *)t->data)[t->bytes - 1] = 0;
+}
+
 hone_status hn_tensor_create(hn_tensor **out, hn_allocator *alloc, hn_mem_tag tag, hone_dtype dtype,
                              int rank, const int64_t *dims, hn_error *err) {
-    return make(out, alloc, tag, dtype, rank, dims, true, 0, err);
+    hn_tensor *t;
+    int64_t n;
+    size_t bytes;
+    HN_TRY(measure(dtype, rank, dims, &n, &bytes, err));
+    bool apart = bytes >= APART;
+    HN_TRY(make(&t, alloc, tag, dtype, rank, dims, !apart, 0, err));
+    if (apart) {
+        t->data = t->own = hn_alloc(alloc, bytes, tag);
+        if (t->own == NULL) {
+            hn_tensor_unref(t);
+            return hn_fail(err, HONE_E_NOMEM, "out of memory (%zu bytes for a tensor of %s)", bytes,
+                           hone_dtype_name(dtype));
+        }
+    }
+    clear_last_bits(t);
+    *out = t;
+    return HONE_OK;
 }
 
 hone_status hn_tensor_create_mapped(hn_tensor **out, hn_allocator *alloc, hone_dtype dtype,
@@ -154,11 +175,25 @@ void hn_tensor_unref(hn_tensor *t) {
     while (t != NULL && atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1) {
         hn_tensor *base = t->base;
         hn_file_unref(t->file);
+        hn_free(t->alloc, t->own);
         hn_tensor_unref(t->values);
         hn_tensor_unref(t->indices);
         hn_free(t->alloc, t);
         t = base;
     }
+}
+
+void hn_tensor_drop(hn_tensor *t) {
+    assert(t->own != NULL);
+    hn_free(t->alloc, t->own);
+    t->own = t->data = NULL;
+}
+
+void hn_tensor_refill(hn_tensor *t, hn_tensor *from) {
+    assert(t->own == NULL && from->own != NULL && from->bytes == t->bytes &&
+           from->alloc == t->alloc);
+    t->own = t->data = from->own;
+    from->own = from->data = NULL;
 }
 
 hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *s, hn_allocator *alloc,

@@ -30,11 +30,12 @@ struct hn_tensor {
     int64_t dims[HONE_MAX_RANK];
     int64_t n;    /* elements */
     size_t bytes; /* of data */
-    void *data;   /* NULL for sparse tensors only */
+    void *data;   /* NULL for sparse tensors, and once the contents are dropped */
     /* What keeps data alive; all NULL: data follows the struct in the same block, or is borrowed.
      */
     hn_file *file;   /* the mapped file */
     hn_tensor *base; /* the tensor this is a view of */
+    void *own;       /* a block of the contents alone, where they are large */
     /* Sparse tensors. */
     hn_tensor *values;  /* [nnz] */
     hn_tensor *indices; /* s64 [nnz] (linear) or [nnz, rank] */
@@ -71,6 +72,12 @@ hone_status hn_tensor_from_f32(hn_tensor **out, hn_allocator *alloc, int rank, c
 
 hn_tensor *hn_tensor_ref(const hn_tensor *t); /* NULL accepted */
 void hn_tensor_unref(hn_tensor *t);           /* NULL accepted */
+
+/* Frees contents that are a block of their own. What made them can make them again, for
+ * hn_tensor_refill, which takes those of `from`, a tensor like t. Views of t are of no use in
+ * between, and nobody may be reading. */
+void hn_tensor_drop(hn_tensor *t);
+void hn_tensor_refill(hn_tensor *t, hn_tensor *from);
 
 /* A dense tensor with the sparse tensor's contents; indices are checked. */
 hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *sparse, hn_allocator *alloc,

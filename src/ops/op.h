@@ -230,6 +230,7 @@ typedef enum hn_trait {
     HN_DYNAMIC = 1 << 5, /* ref makes its outputs itself: sizes depend on contents, or they exist */
     HN_CONTROL = 1 << 6, /* has subgraphs; implies HN_DYNAMIC */
     HN_RANDOM = 1 << 7,  /* not a function of its inputs: never folded, never merged */
+    HN_ANY_ADDRESS = 1 << 8, /* ref moves input 0 as bytes: it need not be aligned */
 } hn_trait;
 
 /* How an operator takes part in quantization. */

@@ -49,6 +49,18 @@ static void test_references(void **state) {
     assert_int_equal(atomic_load(&scratch_mem.blocks), 0);
 }
 
+static void test_let_go(void **state) {
+    (void)state;
+    scratch_put_text("a", "some text");
+    for (int map = 0; map < 2; map++) {
+        hn_file *f;
+        assert_int_equal(hn_file_open(&f, scratch_path("a"), map, &scratch_mem, NULL), HONE_OK);
+        hn_file_let_go(f);
+        assert_memory_equal(f->data, "some text", 9);
+        hn_file_unref(f);
+    }
+}
+
 static void test_open_errors(void **state) {
     (void)state;
     hn_file *f = NULL;
@@ -181,8 +193,9 @@ static void test_out_of_memory(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_open),  TEST(test_references), TEST(test_open_errors),  TEST(test_write),
-        TEST(test_abort), TEST(test_keep_input), TEST(test_write_errors), TEST(test_out_of_memory),
+        TEST(test_open),        TEST(test_references),   TEST(test_let_go),
+        TEST(test_open_errors), TEST(test_write),        TEST(test_abort),
+        TEST(test_keep_input),  TEST(test_write_errors), TEST(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

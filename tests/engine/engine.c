@@ -3,6 +3,8 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -100,11 +102,82 @@ static void failures_leave_the_engine_usable(void **state) {
     hn_engine_destroy(e);
 }
 
+/* y = 3 * (x * w), w [4, 600] of ones: the passes multiply w by 3, which makes a constant of the
+ * engine's own. */
+static hn_model *scaled_model(void) {
+    static char scaled[2 * 4 * 600 + 200];
+    char *at = scaled + sprintf(scaled, "m (float[n,4] x) => (float[n,600] y) <float[4,600] w = {");
+    for (int i = 0; i < 4 * 600; i++) at += sprintf(at, i > 0 ? ",1" : "1");
+    sprintf(at, "}, float s = {3}> {\n  a = MatMul(x, w)\n  y = Mul(a, s)\n}");
+    return model_inferred(scaled);
+}
+
+static hone_status place_wide(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                              void **to, hn_error *e) {
+    (void)i, (void)e;
+    assert_true(dtype == HONE_DTYPE_F32 && rank == 2 && dims[1] == 600);
+    *to = ctx;
+    return HONE_OK;
+}
+
+static hone_status run_scaled(hn_engine *e, int rows) {
+    static float x[8][4], y[8][600];
+    hn_tensor *t;
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < 4; k++) x[r][k] = (float)(r + k);
+    memset(y, 0, sizeof y);
+    assert_int_equal(hn_tensor_create_borrowed(&t, hn_allocator_default(), HONE_DTYPE_F32, 2,
+                                               (int64_t[]){rows, 4}, x, &err),
+                     HONE_OK);
+    const hn_tensor *in[] = {t};
+    hone_status status = hn_engine_run(e, in, place_wide, y, NULL, NULL, &err);
+    hn_tensor_unref(t);
+    for (int r = 0; r < rows && status == HONE_OK; r++)
+        for (int i = 0; i < 600; i++) assert_true(y[r][i] == 3 * (float)(4 * r + 6));
+    return status;
+}
+
+/* What the passes made is there in its packed form alone, and other shapes still find it. */
+static void plain_weights_are_dropped(void **state) {
+    (void)state;
+    hn_model *m = scaled_model();
+    size_t before = model_mem.live_tag[HN_MEM_WEIGHTS];
+    hn_engine *e = engine_of(m);
+    assert_true(model_mem.live_tag[HN_MEM_WEIGHTS] > before + 4 * 600 * sizeof(float));
+    for (int rows = 1; rows <= 8; rows++) {
+        assert_int_equal(run_scaled(e, rows), HONE_OK);
+        size_t packed = hn_engine_memory_use(e).weights;
+        assert_true(packed >= 4 * 600 * sizeof(float));
+        assert_in_range(model_mem.live_tag[HN_MEM_WEIGHTS], before + packed,
+                        before + packed + 2000);
+    }
+    hn_engine_destroy(e);
+}
+
+/* The same when making the contents again fails at any point. */
+static void dropped_weights_survive_failures(void **state) {
+    (void)state;
+    hn_engine *e = engine_of(scaled_model());
+    assert_int_equal(run_scaled(e, 1), HONE_OK);
+    hone_status status = HONE_E_NOMEM;
+    for (int i = 0; status != HONE_OK; i++) {
+        atomic_store(&model_mem.fail_after, i);
+        status = run_scaled(e, 2);
+        atomic_store(&model_mem.fail_after, -1);
+        assert_true(status == HONE_OK ? i > 10 : status == HONE_E_NOMEM);
+    }
+    assert_int_equal(run_scaled(e, 3), HONE_OK);
+    hn_engine_destroy(e);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_shape_has_its_plan, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(weights_are_packed_once, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(failures_leave_the_engine_usable, model_setup,
+                                        model_teardown),
+        cmocka_unit_test_setup_teardown(plain_weights_are_dropped, model_setup, model_teardown),
+        cmocka_unit_test_setup_teardown(dropped_weights_survive_failures, model_setup,
                                         model_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,6 +138,23 @@ static void alignment(void **state) {
     hn_tensor_unref(x);
 }
 
+static void contents_can_be_dropped(void **state) {
+    (void)state;
+    hn_tensor *x = make(HONE_DTYPE_F32, 2, (int64_t[]){100, 100});
+    hn_tensor *same = make(HONE_DTYPE_F32, 2, (int64_t[]){100, 100});
+    size_t both = alloc.live;
+    ((float *)same->data)[9999] = 3;
+    hn_tensor_drop(x);
+    assert_null(x->data);
+    assert_int_equal(alloc.live, both - 40000);
+    hn_tensor_refill(x, same);
+    assert_true(hn_tensor_f64(x, 9999) == 3);
+    assert_int_equal(alloc.live, both - 40000);
+    hn_tensor_unref(same);
+    assert_true(hn_tensor_f64(x, 9999) == 3);
+    hn_tensor_unref(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sizes, setup, teardown),
@@ -145,6 +162,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(strings, setup, teardown),
         cmocka_unit_test_setup_teardown(sparse, setup, teardown),
         cmocka_unit_test_setup_teardown(alignment, setup, teardown),
+        cmocka_unit_test_setup_teardown(contents_can_be_dropped, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
