@@ -58,6 +58,25 @@ bool hn_view_same_place(const hn_view *a, const hn_view *b) {
     return true;
 }
 
+/* A reshape cuts both shapes into the shortest runs of axes with equal products, and within a run
+ * the old axes must be one contiguous stretch. Moves i and k, of the old axes and the new, past the
+ * next run. */
+static bool cut_run(const hn_view *v, int rank, const int64_t *dims, int *i, int *k) {
+    int64_t have = 1, want = 1;
+    if (*i < v->rank) have = v->dims[(*i)++];
+    if (*k < rank) want = dims[(*k)++];
+    while (have != want) {
+        if (have < want) {
+            if (*i == v->rank) return false;
+            have *= v->dims[(*i)++];
+        } else {
+            if (*k == rank) return false;
+            want *= dims[(*k)++];
+        }
+    }
+    return true;
+}
+
 bool hn_view_reshape(const hn_view *v, int rank, const int64_t *dims, hn_view *out) {
     hn_view r = *v;
     r.rank = rank;
@@ -69,23 +88,10 @@ bool hn_view_reshape(const hn_view *v, int rank, const int64_t *dims, hn_view *o
         *out = r;
         return true;
     }
-    /* Both shapes are cut into the shortest runs of axes with equal products; within a run the old
-     * axes must be one contiguous stretch. */
     int i = 0, k = 0;
     while (i < v->rank || k < rank) {
-        int64_t have = 1, want = 1;
         int i0 = i, k0 = k;
-        if (i < v->rank) have = v->dims[i++];
-        if (k < rank) want = dims[k++];
-        while (have != want) {
-            if (have < want) {
-                if (i == v->rank) return false;
-                have *= v->dims[i++];
-            } else {
-                if (k == rank) return false;
-                want *= dims[k++];
-            }
-        }
+        if (!cut_run(v, rank, dims, &i, &k)) return false;
         bool joined = false;
         int64_t next = 0; /* the stride that makes the axis before one with it */
         for (int a = i - 1; a >= i0; a--) {
@@ -200,6 +206,25 @@ hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i, const hn_fam
 
 /* ---- other layouts ---- */
 
+/* No step reads the buffer yet. */
+static bool is_only_written(const hn_lower *L, int buffer) {
+    for (int i = 0; i < L->plan->n_steps; i++) {
+        const hn_step *s = L->plan->steps[i];
+        for (int k = 0; k < s->n_operands; k++)
+            if (s->operands[k].buffer == buffer && (s->writes >> k & 1) == 0) return false;
+        for (int k = 0; k < s->n_in; k++)
+            if (s->in[k].buffer == buffer) return false;
+    }
+    return true;
+}
+
+/* Elements that are adjacent in a are adjacent in b: a kernel that writes rows still does. */
+static bool keeps_rows(const hn_view *a, const hn_view *b) {
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] > 1 && a->strides[i] == 1 && b->strides[i] != 1) return false;
+    return true;
+}
+
 static hone_status in_order(hn_lower *L, const hn_node *n, hn_view *v, const int *order,
                             hn_error *err) {
     hn_view wanted = *v;
@@ -218,6 +243,10 @@ static hone_status in_order(hn_lower *L, const hn_node *n, hn_view *v, const int
     x->of = *v;
     x->is = *v;
     HN_TRY(hn_lower_place(L, &x->is, order, err));
+    if (is_only_written(L, v->buffer) && keeps_rows(v, &x->is) && hn_lower_rehome(L, v, &x->is)) {
+        *v = x->is;
+        return HONE_OK;
+    }
     HN_TRY(hn_lower_copy(L, n, v, &x->is, err));
     x->next = L->variants;
     L->variants = x;
@@ -228,6 +257,35 @@ static hone_status in_order(hn_lower *L, const hn_node *n, hn_view *v, const int
 hone_status hn_lower_dense(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err) {
     if (hn_view_is_dense(v)) return HONE_OK;
     return in_order(L, n, v, NULL, err);
+}
+
+/* Runs of axes that a reshape makes one must be in their order; the runs themselves stay in that of
+ * their smallest strides, so that channels which were innermost still are. */
+hone_status hn_lower_reshapable(hn_lower *L, const hn_node *n, hn_view *v, int rank,
+                                const int64_t *dims, hn_error *err) {
+    int order[HONE_MAX_RANK], first[HONE_MAX_RANK], n_runs = 0, done = 0;
+    int64_t key[HONE_MAX_RANK];
+    for (int i = 0, k = 0; i < v->rank;) {
+        int at = n_runs, begin = i;
+        int64_t least = INT64_MAX;
+        if (!cut_run(v, rank, dims, &i, &k)) return hn_lower_dense(L, n, v, err);
+        for (int a = begin; a < i; a++)
+            if (v->dims[a] > 1 && v->strides[a] < least) least = v->strides[a];
+        for (; at > 0 && key[at - 1] < least; at--) {
+            key[at] = key[at - 1];
+            first[at] = first[at - 1];
+        }
+        key[at] = least;
+        first[at] = begin;
+        n_runs++;
+    }
+    for (int r = 0; r < n_runs; r++) {
+        int end = v->rank;
+        for (int q = 0; q < n_runs; q++)
+            if (first[q] > first[r] && first[q] < end) end = first[q];
+        for (int a = first[r]; a < end; a++) order[done++] = a;
+    }
+    return in_order(L, n, v, order, err);
 }
 
 hone_status hn_lower_channels_last(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err) {
@@ -243,11 +301,15 @@ hone_status hn_lower_channels_last(hn_lower *L, const hn_node *n, hn_view *v, hn
 
 hone_status hn_lower_copy(hn_lower *L, const hn_node *n, const hn_view *src, const hn_view *dst,
                           hn_error *err) {
-    hn_copy p;
     int bits = hone_dtype_bits(src->dtype);
+    hn_copy p = {.size = (size_t)bits / 8, .rank = src->rank};
     HN_CHECK(err, bits % 8 == 0 && bits > 0, HONE_E_UNSUPPORTED, "%s cannot be copied in pieces",
              hone_dtype_name(src->dtype));
-    hn_copy_init(&p, (size_t)bits / 8, src->rank, src->dims, src->strides, dst->strides);
+    for (int i = 0; i < p.rank; i++) {
+        p.dims[i] = src->dims[i];
+        p.src[i] = src->strides[i];
+        p.dst[i] = dst->strides[i];
+    }
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_copy_family, &p, sizeof p, &s, err));
     s->label = "copy";
@@ -440,11 +502,22 @@ static hone_status expand_steps(hn_lower *L, hn_error *err) {
     return HONE_OK;
 }
 
+/* While lowering goes on either side may get another place (hn_lower_rehome), so axes are joined
+ * last. */
+static void finish_copies(hn_lower *L) {
+    for (int i = 0; i < L->plan->n_steps; i++) {
+        if (L->plan->steps[i]->family != &hn_copy_family) continue;
+        hn_copy *p = L->plan->steps[i]->problem, whole = *p;
+        hn_copy_init(p, whole.size, whole.rank, whole.dims, whole.src, whole.dst);
+    }
+}
+
 hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_sources(L, err));
     for (const hn_node *n = L->graph->first; n != NULL; n = n->next) HN_TRY(lower_node(L, n, err));
     HN_TRY(lower_outputs(L, err));
     if (L->transposed != NULL) HN_TRY(expand_steps(L, err));
+    finish_copies(L);
     hn_lower_map_finish(L);
     return HONE_OK;
 }

@@ -11,7 +11,8 @@
  *
  * Layouts are views' strides. A lowering says which strides it takes; hn_lower_dense and
  * hn_lower_channels_last insert the copy where a view does not fit, and remember it, so that a
- * value is copied into a layout once.
+ * value is copied into a layout once. Before copying, the steps that made the value are asked to
+ * write it there in the first place (hn_lower_rehome).
  */
 #ifndef HN_ENGINE_LOWER_H
 #define HN_ENGINE_LOWER_H
@@ -81,8 +82,15 @@ hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i, const hn_fam
 
 /* v itself when its elements are adjacent in order of its axes, else a copy that is. */
 hone_status hn_lower_dense(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err);
+/* A copy of v that can be reshaped to these dims (hn_view_reshape), which v cannot. */
+hone_status hn_lower_reshapable(hn_lower *L, const hn_node *n, hn_view *v, int rank,
+                                const int64_t *dims, hn_error *err);
 /* v itself when channels (axis 1) are adjacent, else a dense copy with axis 1 innermost. */
 hone_status hn_lower_channels_last(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err);
+/* Lets what was computed into `from` be computed into `to` instead, which has its dims, and changes
+ * all that refers to it. False, and nothing is changed: it is not all of a buffer of its own, or a
+ * step cannot write or read it there. */
+bool hn_lower_rehome(hn_lower *L, const hn_view *from, const hn_view *to);
 /* A step that copies src to dst, which has the same dims. */
 hone_status hn_lower_copy(hn_lower *L, const hn_node *n, const hn_view *src, const hn_view *dst,
                           hn_error *err);

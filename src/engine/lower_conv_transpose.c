@@ -201,9 +201,11 @@ hone_status hn_lower_conv_transpose(hn_lower *L, const hn_node *n, bool *done, h
         t->w.strides[3] = w.strides[2];
         t->w.dims[2] = 1;
     }
-    /* Only what describes the output is that of a convolution; the rest is each phase's own. */
+    /* Only what describes the images is that of a convolution; the rest is each phase's own. */
     hn_conv_f32 p = {
         .batch = x.dims[0],
+        .h = flat ? 1 : x.dims[2],
+        .w = x.dims[i],
         .c = x.dims[1],
         .oh = flat ? 1 : y.dims[2],
         .ow = y.dims[i],

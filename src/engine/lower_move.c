@@ -10,7 +10,7 @@ hone_status hn_lower_reshape(hn_lower *L, const hn_node *n, bool *done, hn_error
     if (x.dtype != y.dtype || hone_dtype_bits(x.dtype) % 8 != 0)
         HN_DECLINE(L, "elements are not whole bytes");
     if (!hn_view_reshape(&x, y.rank, y.dims, &r)) {
-        HN_TRY(hn_lower_dense(L, n, &x, err));
+        HN_TRY(hn_lower_reshapable(L, n, &x, y.rank, y.dims, err));
         hn_view_reshape(&x, y.rank, y.dims, &r);
     }
     hn_lower_set(L, n, 0, &r, NULL);
@@ -96,19 +96,36 @@ hone_status hn_lower_split(hn_lower *L, const hn_node *n, bool *done, hn_error *
     return HONE_OK;
 }
 
+/* The axes of the largest part that steps compute, or of the first part: the fewer are copied, the
+ * better. */
+static void concat_order(const hn_lower *L, const hn_node *n, int *order) {
+    hn_view like = hn_lower_in(L, n, 0);
+    int64_t most = 0;
+    for (int i = 0; i < n->n_inputs; i++) {
+        hn_view x = hn_lower_in(L, n, i);
+        if (L->plan->buffers[x.buffer].kind != HN_BUFFER_SLAB || hn_view_count(&x) <= most)
+            continue;
+        most = hn_view_count(&x);
+        like = x;
+    }
+    hn_lower_order(&like, order);
+}
+
+/* Parts are computed where they belong; those that are elsewhere for good are copied. */
 hone_status hn_lower_concat(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
-    hn_view y = hn_lower_out(n, 0), first = hn_lower_in(L, n, 0);
+    hn_view y = hn_lower_out(n, 0);
     int64_t axis = hn_attr_i(n, "axis");
     if (axis < 0) axis += y.rank;
     if (hone_dtype_bits(y.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
     int order[HONE_MAX_RANK];
-    hn_lower_order(&first, order);
+    concat_order(L, n, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
     hn_view to = y;
     for (int i = 0; i < n->n_inputs; i++) {
         hn_view x = hn_lower_in(L, n, i);
         to.dims[axis] = x.dims[axis];
-        if (hn_view_count(&x) > 0) HN_TRY(hn_lower_copy(L, n, &x, &to, err));
+        if (hn_view_count(&x) > 0 && !hn_lower_rehome(L, &x, &to))
+            HN_TRY(hn_lower_copy(L, n, &x, &to, err));
         to.offset += to.strides[axis] * x.dims[axis];
     }
     hn_lower_set(L, n, 0, &y, NULL);

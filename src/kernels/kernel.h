@@ -61,12 +61,25 @@ typedef struct hn_kernel {
     void (*pack)(const void *problem, const void *plain, void *dst);
 } hn_kernel;
 
+/* Axes of an operand: `n` lengths and as many strides in elements, int64_t fields of the problem
+ * that follow each other, from these offsets in bytes. */
+typedef struct hn_axes {
+    int operand, n;
+    size_t dims, strides; /* strides: or HN_ADJACENT, 1 for the only axis */
+} hn_axes;
+
+#define HN_ADJACENT SIZE_MAX
+
 typedef struct hn_family {
     const char *name;
     const char *help; /* one line: what it computes */
     const hn_kernel *const *rows;
     int n_rows;
     int weights; /* the operand that rows may want packed; nothing in families whose rows do not */
+    /* Where the problem says how its operands lie, for callers that give them another place. An
+     * operand with no axes here stays where it is. */
+    const hn_axes *axes;
+    int n_axes;
 } hn_family;
 
 /* Every family, sorted by name. */

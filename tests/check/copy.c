@@ -100,6 +100,9 @@ static void cases(check_list *list) {
         p = (plain){.rank = 3, .size = size, .dims = {1, 1, 1}};
         add(list, "single", p);
     }
+    add(list, "shuffle_2x9000", permutation(2, (int64_t[]){2, 9000}, (int[]){1, 0}, 4, 0));
+    add(list, "shuffle_5x2x37", permutation(3, (int64_t[]){5, 2, 37}, (int[]){0, 2, 1}, 4, 0));
+    bench(list, "shuffle_2704x2x58", 3, (int64_t[]){2704, 2, 58}, (int[]){0, 2, 1});
     bench(list, "nchw_nhwc_64x56x56", 2, (int64_t[]){64, 3136}, (int[]){1, 0});
     bench(list, "nhwc_nchw_56x56x64", 2, (int64_t[]){3136, 64}, (int[]){1, 0});
     bench(list, "nchw_nhwc_3x224x224", 2, (int64_t[]){3, 50176}, (int[]){1, 0});

@@ -11,8 +11,9 @@
 #define HN_TESTS_SUPPORT_ENGINE_MODEL_H
 
 /* steps: the family ("reference" where there is none) and the label of each step in order, copies
- * left out: whether a kernel needs them depends on the machine. NULL: any. */
-void engine_agrees(const char *text, const char *steps);
+ * left out: whether a kernel needs them depends on the machine. NULL: any. Returns the number of
+ * copies. */
+int engine_agrees(const char *text, const char *steps);
 
 /* The same for one node from x, and constants of these declarations ("" or ", float[3] w"), to y.
  */

@@ -10,11 +10,23 @@ static const hn_kernel *const rows[] = {
 #undef HN_KERNEL
 };
 
+static const hn_axes axes[] = {
+    {HN_CONV_X, 4, offsetof(hn_conv_f32, batch), offsetof(hn_conv_f32, x_image)},
+    {HN_CONV_R, 1, offsetof(hn_conv_f32, batch), offsetof(hn_conv_f32, r_image)},
+    {HN_CONV_R, 2, offsetof(hn_conv_f32, oh), offsetof(hn_conv_f32, r_row)},
+    {HN_CONV_R, 1, offsetof(hn_conv_f32, n), HN_ADJACENT},
+    {HN_CONV_Y, 1, offsetof(hn_conv_f32, batch), offsetof(hn_conv_f32, y_image)},
+    {HN_CONV_Y, 2, offsetof(hn_conv_f32, oh), offsetof(hn_conv_f32, y_row)},
+    {HN_CONV_Y, 1, offsetof(hn_conv_f32, n), HN_ADJACENT},
+};
+
 const hn_family hn_conv_f32_family = {
     .name = "conv_f32",
     .help = "convolution over channels-last images; matrix product by a constant",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .axes = axes,
+    .n_axes = sizeof axes / sizeof *axes,
     .weights = HN_CONV_W,
 };
 

@@ -10,11 +10,18 @@ static const hn_kernel *const rows[] = {
 #undef HN_KERNEL
 };
 
+static const hn_axes axes[] = {
+    {HN_COPY_SRC, HN_COPY_AXES, offsetof(hn_copy, dims), offsetof(hn_copy, src)},
+    {HN_COPY_DST, HN_COPY_AXES, offsetof(hn_copy, dims), offsetof(hn_copy, dst)},
+};
+
 const hn_family hn_copy_family = {
     .name = "copy",
     .help = "moves elements between two places with any strides",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .axes = axes,
+    .n_axes = sizeof axes / sizeof *axes,
 };
 
 void hn_copy_init(hn_copy *p, size_t size, int rank, const int64_t *dims, const int64_t *src,

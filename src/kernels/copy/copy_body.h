@@ -1,8 +1,10 @@
 /* copy over the vector vocabulary.
  *
- * Three ways: rows of adjacent elements, copied as bytes; transposes, where the source's adjacent
- * sizeents are along another axis than the destination's: in tiles that fit the L1 cache, those of
- * 4-byte elements in squares that turn in registers; and one element after the other for the rest.
+ * Four ways: rows of adjacent elements, copied as bytes; transposes, where the source's adjacent
+ * elements are along another axis than the destination's: in tiles that fit the L1 cache, those of
+ * 4-byte elements in squares that turn in registers; pairs of 4-byte elements from two rows of the
+ * source, which is what a shuffle of two groups of channels makes; and one element after the other
+ * for the rest.
  * Two axes make the plane in which a task is a tile; the others are walked outside.
  */
 #include <string.h>
@@ -12,7 +14,7 @@
 
 enum { TASK = 32768, TILE = 64 }; /* bytes of rows; elements of a tile's side */
 
-typedef enum way { ROWS, TRANSPOSE, ELEMENTS } way;
+typedef enum way { ROWS, TRANSPOSE, PAIRS, ELEMENTS } way;
 
 typedef struct cut {
     way way;
@@ -21,11 +23,23 @@ typedef struct cut {
     int64_t tile_n, tile_m, blocks_n, blocks_m, outer;
 } cut;
 
+/* The last axis has two elements, and the one before lines their pairs up. */
+static bool makes_pairs(const hn_copy *p) {
+    int last = p->rank - 1;
+    return last >= 1 && p->size == 4 && p->dims[last] == 2 && p->dst[last] == 1 &&
+           p->dst[last - 1] == 2 && p->src[last - 1] == 1;
+}
+
 static cut cut_of(const hn_copy *p) {
     cut c = {.way = ROWS, .inner = p->rank - 1, .second = p->rank - 2, .n = 1, .m = 1, .outer = 1};
     if (c.inner >= 0) {
         c.n = p->dims[c.inner];
         if (p->src[c.inner] != 1 || p->dst[c.inner] != 1) c.way = ELEMENTS;
+    }
+    if (makes_pairs(p)) {
+        c.way = PAIRS;
+        c.n = p->dims[--c.inner];
+        c.second--;
     }
     for (int i = 0; i < c.inner && c.way == ELEMENTS && p->dst[c.inner] == 1; i++)
         if (p->src[i] == 1) c.way = TRANSPOSE, c.second = i;
@@ -124,6 +138,19 @@ static void transpose(float *dst, const float *src, const tile *t) {
         }
 }
 
+/* m rows of n pairs; the second elements of the source lie `apart` from the first. */
+static void copy_pairs(char *to, const char *from, const tile *t, int64_t apart) {
+    for (int64_t i = 0; i < t->m; i++) {
+        uint32_t *restrict dst = (uint32_t *)(void *)to + i * t->dst_m;
+        const uint32_t *restrict a = (const uint32_t *)(const void *)from + i * t->src_m;
+        const uint32_t *restrict b = a + apart;
+        for (int64_t j = 0; j < t->n; j++) {
+            dst[2 * j] = a[j];
+            dst[2 * j + 1] = b[j];
+        }
+    }
+}
+
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase, (void)lane;
     const hn_copy *p = call->problem;
@@ -152,6 +179,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             copy_rows(dst, src, &t, size);
         else if (c.way == TRANSPOSE && size == 4)
             transpose((float *)(void *)dst, (const float *)(const void *)src, &t);
+        else if (c.way == PAIRS)
+            copy_pairs(dst, src, &t, p->src[p->rank - 1]);
         else
             copy_elements(dst, src, &t, p->size);
     }

@@ -10,11 +10,27 @@ static const hn_kernel *const rows[] = {
 #undef HN_KERNEL
 };
 
+#define IN(i)                                                       \
+    {                                                               \
+        HN_MAP_IN + i, HN_MAP_MAX_RANK, offsetof(hn_map_f32, dims), \
+            offsetof(hn_map_f32, in_stride[i])                      \
+    }
+#define OUT(i)                                                       \
+    {                                                                \
+        HN_MAP_OUT + i, HN_MAP_MAX_RANK, offsetof(hn_map_f32, dims), \
+            offsetof(hn_map_f32, out_stride[i])                      \
+    }
+static const hn_axes axes[] = {
+    IN(0), IN(1), IN(2), IN(3), IN(4), IN(5), IN(6), IN(7), OUT(0), OUT(1),
+};
+
 const hn_family hn_map_f32_family = {
     .name = "map_f32",
     .help = "a program of elementwise operations over broadcasting operands",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .axes = axes,
+    .n_axes = sizeof axes / sizeof *axes,
 };
 
 int hn_map_arity(hn_map_op op) {

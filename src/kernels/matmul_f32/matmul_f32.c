@@ -10,11 +10,30 @@ static const hn_kernel *const rows[] = {
 #undef HN_KERNEL
 };
 
+static const hn_axes axes[] = {
+    {HN_MATMUL_A, HN_MATMUL_BATCH_AXES, offsetof(hn_matmul_f32, batch),
+     offsetof(hn_matmul_f32, a_batch)},
+    {HN_MATMUL_A, 1, offsetof(hn_matmul_f32, m), offsetof(hn_matmul_f32, a_m)},
+    {HN_MATMUL_A, 1, offsetof(hn_matmul_f32, k), offsetof(hn_matmul_f32, a_k)},
+    {HN_MATMUL_B, HN_MATMUL_BATCH_AXES, offsetof(hn_matmul_f32, batch),
+     offsetof(hn_matmul_f32, b_batch)},
+    {HN_MATMUL_B, 1, offsetof(hn_matmul_f32, k), offsetof(hn_matmul_f32, b_k)},
+    {HN_MATMUL_B, 1, offsetof(hn_matmul_f32, n), offsetof(hn_matmul_f32, b_n)},
+    {HN_MATMUL_R, HN_MATMUL_BATCH_AXES, offsetof(hn_matmul_f32, batch),
+     offsetof(hn_matmul_f32, r_batch)},
+    {HN_MATMUL_R, 2, offsetof(hn_matmul_f32, m), offsetof(hn_matmul_f32, r_m)},
+    {HN_MATMUL_C, HN_MATMUL_BATCH_AXES, offsetof(hn_matmul_f32, batch),
+     offsetof(hn_matmul_f32, c_batch)},
+    {HN_MATMUL_C, 2, offsetof(hn_matmul_f32, m), offsetof(hn_matmul_f32, c_m)},
+};
+
 const hn_family hn_matmul_f32_family = {
     .name = "matmul_f32",
     .help = "batched matrix product of two activations",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .axes = axes,
+    .n_axes = sizeof axes / sizeof *axes,
 };
 
 int64_t hn_matmul_offset(const hn_matmul_f32 *p, const int64_t *strides, int64_t index) {

@@ -10,9 +10,19 @@ static const hn_kernel *const rows[] = {
 #undef HN_KERNEL
 };
 
+static const hn_axes axes[] = {
+    {HN_POOL_F32_X, 3, offsetof(hn_pool_f32, batch), offsetof(hn_pool_f32, x_image)},
+    {HN_POOL_F32_X, 1, offsetof(hn_pool_f32, c), HN_ADJACENT},
+    {HN_POOL_F32_Y, 1, offsetof(hn_pool_f32, batch), offsetof(hn_pool_f32, y_image)},
+    {HN_POOL_F32_Y, 2, offsetof(hn_pool_f32, oh), offsetof(hn_pool_f32, y_row)},
+    {HN_POOL_F32_Y, 1, offsetof(hn_pool_f32, c), HN_ADJACENT},
+};
+
 const hn_family hn_pool_f32_family = {
     .name = "pool_f32",
     .help = "largest, mean or sum of windows of channels-last images",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .axes = axes,
+    .n_axes = sizeof axes / sizeof *axes,
 };
