@@ -35,6 +35,8 @@ typedef struct option_def {
     { "--verbose", 'v', NULL, "tell on stderr what is done and how long it takes", false }
 #define OPTION_THREADS \
     { "--threads", 't', "N", "threads (default: the cores this process may use)", false }
+#define OPTION_RESERVE \
+    { "--reserve-cores", 0, "N", "cores to leave free, where --threads is not given", false }
 #define OPTION_SEED \
     { "--seed", 0, "N", "seed of everything random (default: 1)", false }
 #define OPTION_DIM \
@@ -52,6 +54,7 @@ typedef struct option_def {
     { "--backend", 0, "NAME", "cpu (default), or reference: the plain executor", false }
 
 #define MOST_OPTIONS 64
+#define MOST_VALUES 64 /* of an option that takes a list */
 #define MOST_ARGUMENTS 4
 
 typedef struct verb verb;
@@ -88,13 +91,18 @@ const char *value_of(const args *a, const char *name);
 char *value_at(const args *a, const char *name, int k);
 /* A whole number within [lo, hi]; false after saying what is wrong. Absent: *v is unchanged. */
 bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v);
+bool real_of(const args *a, const char *name, double lo, double hi, double *v);
+/* Lists of at most MOST_VALUES: whole numbers, "1,2,8" or "1..4", and words. Absent: v and *n are
+ * unchanged. Words point into the option's text, which is cut: to be called once. */
+bool numbers_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v, int *n);
+bool words_of(const args *a, const char *name, const char **v, int *n);
 /* The --dim options, at most MOST_OPTIONS; false after saying what is wrong. To be called once: it
  * cuts the options' texts at their `=`. */
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
-/* --threads, --max-memory, --seed, --isa and --backend. From here on Ctrl-C ends a run instead of
- * the program. */
+/* --threads and --isa unless they are lists, --reserve-cores, --max-memory, --seed, --backend. From
+ * here on Ctrl-C ends a run instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */
 const char *nearest(const char *word, const char *const *list);
@@ -116,6 +124,8 @@ exit_code feed_init(feed *f, const args *a, const hone_model *m);
 void feed_deinit(feed *f); /* a zeroed one too */
 /* Input i from a .npy file, whose axes settle symbols. */
 hone_status feed_read(feed *f, size_t i, const char *path, hone_error *err);
+/* Settles a symbol; false where it is settled otherwise. */
+bool feed_size(feed *f, const char *symbol, int64_t size);
 /* --fill as a hone_fill; absent: *fill is unchanged. */
 bool fill_of(const args *a, int *fill);
 /* Makes up the inputs that were not given; fill -1: there must be none. A symbol that nothing
@@ -132,6 +142,7 @@ void set_verbosity(bool quiet, bool verbose);
  * replaced in everything that is printed. */
 void complain(const char *format, ...) HONE_PRINTF(1, 2);
 void note(const char *format, ...) HONE_PRINTF(1, 2); /* unless -q */
+void hush_notes(void);                                /* from here on */
 /* One line on stdout. */
 void line(const char *format, ...) HONE_PRINTF(1, 2);
 /* Says what e says; the exit code that goes with its status. */
@@ -145,7 +156,7 @@ bool not_interrupted(void *unused);
  * hone_eval_options.progress; ctx is a progress. */
 typedef struct progress {
     const char *what; /* "eval" */
-    const char *unit; /* "samples" */
+    const char *unit; /* "samples"; NULL: the rate means nothing */
     double begun, shown;
     bool drawn;
 } progress;

@@ -107,6 +107,7 @@ static const option_def options[] = {
     {"--min-accuracy", 0, "P", "exit with 1 if top-1 is below P (91.5% or 0.915)", false},
     OPTION_SEED,
     OPTION_THREADS,
+    OPTION_RESERVE,
     OPTION_ISA,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,

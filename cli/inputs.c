@@ -19,6 +19,11 @@ static void settle(feed *f, const char *symbol, int64_t size) {
     if (size_of(f, symbol) == NULL) f->dims[f->n_dims++] = (hone_dim_value){symbol, size};
 }
 
+bool feed_size(feed *f, const char *symbol, int64_t size) {
+    settle(f, symbol, size);
+    return *size_of(f, symbol) == size;
+}
+
 /* --dim, whose names must be symbols of the inputs. */
 static exit_code take_dims(feed *f, const args *a) {
     hone_dim_value dims[MOST_OPTIONS];

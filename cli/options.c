@@ -40,6 +40,61 @@ bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t 
     return true;
 }
 
+bool real_of(const args *a, const char *name, double lo, double hi, double *v) {
+    const char *text = value_of(a, name);
+    char *end;
+    if (text == NULL) return true;
+    double x = strtod(text, &end);
+    if (end == text || *end != '\0' || !(x >= lo && x <= hi)) {
+        complain("%s wants a number from %g to %g, got '%s'", name, lo, hi, text);
+        return false;
+    }
+    *v = x;
+    return true;
+}
+
+bool words_of(const args *a, const char *name, const char **v, int *n) {
+    char *text = value_at(a, name, 0), *rest = NULL;
+    if (text == NULL) return true;
+    *n = 0;
+    for (char *word = strtok_r(text, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        if (*n == MOST_VALUES) {
+            complain("%s takes at most %d values", name, MOST_VALUES);
+            return false;
+        }
+        v[(*n)++] = word;
+    }
+    if (*n == 0) complain("%s wants a list, got nothing", name);
+    return *n > 0;
+}
+
+/* "4", or "1..4". */
+static bool range_of(const char *text, int64_t *first, int64_t *last) {
+    char *end;
+    *first = *last = strtoll(text, &end, 10);
+    if (end == text) return false;
+    return *end == '\0' || (strncmp(end, "..", 2) == 0 && whole_number(end + 2, last));
+}
+
+bool numbers_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v, int *n) {
+    const char *words[MOST_VALUES];
+    int n_words;
+    if (!has(a, name)) return true;
+    if (!words_of(a, name, words, &n_words)) return false;
+    *n = 0;
+    for (int i = 0; i < n_words; i++) {
+        int64_t first, last;
+        if (!range_of(words[i], &first, &last) || first < lo || last > hi || first > last ||
+            last - first >= MOST_VALUES - *n) {
+            complain("%s wants at most %d whole numbers from %lld to %lld, got '%s'", name,
+                     MOST_VALUES, (long long)lo, (long long)hi, words[i]);
+            return false;
+        }
+        while (first <= last) v[(*n)++] = first++;
+    }
+    return true;
+}
+
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n) {
     char *text;
     for (*n = 0; (text = value_at(a, "--dim", (int)*n)) != NULL; ++*n) {
@@ -62,9 +117,17 @@ hone_status load_model(const args *a, hone_model **m, hone_error *err) {
     return hone_model_load(m, a->argument[0], &o, err);
 }
 
+/* Whether the option takes a list in this verb. */
+static bool is_list(const args *a, const char *name) {
+    const option_def *d = a->verb->options;
+    while (d->name != NULL && strcmp(d->name, name) != 0) d++;
+    return d->arg != NULL && strcmp(d->arg, "LIST") == 0;
+}
+
 bool session_options(const args *a, hone_session_options *o) {
-    int64_t threads = 0, megabytes = 0, seed = 1;
-    if (!number_of(a, "--threads", 1, 1024, &threads) ||
+    int64_t threads = 0, reserve = 0, megabytes = 0, seed = 1;
+    if ((!is_list(a, "--threads") && !number_of(a, "--threads", 1, 1024, &threads)) ||
+        !number_of(a, "--reserve-cores", 0, 1024, &reserve) ||
         !number_of(a, "--max-memory", 1, INT32_MAX, &megabytes) ||
         !number_of(a, "--seed", 0, INT64_MAX, &seed))
         return false;
@@ -72,7 +135,8 @@ bool session_options(const args *a, hone_session_options *o) {
     o->threads = (int)threads;
     o->max_memory = (size_t)megabytes * 1000000;
     o->seed = (uint64_t)seed;
-    o->isa = value_of(a, "--isa");
+    o->reserve_cores = (int)reserve;
+    if (!is_list(a, "--isa")) o->isa = value_of(a, "--isa");
     if (has(a, "--backend")) o->backend = value_of(a, "--backend");
     o->keep_going = not_interrupted;
     catch_interrupt();

@@ -253,6 +253,7 @@ static const option_def options[] = {
     OPTION_DIM,
     OPTION_SEED,
     OPTION_THREADS,
+    OPTION_RESERVE,
     OPTION_ISA,
     OPTION_MAX_MEMORY,
     OPTION_NO_MMAP,

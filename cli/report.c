@@ -11,7 +11,7 @@
 
 /* ---- messages ---- */
 
-static bool quiet;
+static bool quiet, hushed;
 
 static void put_line(FILE *to, const char *lead, const char *format, va_list list) {
     char *text;
@@ -29,8 +29,10 @@ void complain(const char *format, ...) {
     va_end(list);
 }
 
+void hush_notes(void) { hushed = true; }
+
 void note(const char *format, ...) {
-    if (quiet) return;
+    if (quiet || hushed) return;
     va_list list;
     va_start(list, format);
     put_line(stderr, "hone: note: ", format, list);
@@ -106,8 +108,9 @@ bool progress_step(void *ctx, int64_t done, int64_t total) {
     memset(bar, '.', WIDTH);
     memset(bar, '#', (size_t)filled);
     bar[WIDTH] = '\0';
-    fprintf(stderr, "\r%s [%s] %3d %%  %.1f %s/s  %d:%02d left\033[K", p->what, bar,
-            (int)(100 * share), rate, p->unit, left / 60, left % 60);
+    fprintf(stderr, "\r%s [%s] %3d %%  ", p->what, bar, (int)(100 * share));
+    if (p->unit != NULL) fprintf(stderr, "%.1f %s/s  ", rate, p->unit);
+    fprintf(stderr, "%d:%02d left\033[K", left / 60, left % 60);
     p->shown = t;
     p->drawn = true;
     return !interrupted;

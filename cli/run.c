@@ -201,6 +201,7 @@ static const option_def options[] = {
     OPTION_DIM,
     OPTION_SEED,
     OPTION_THREADS,
+    OPTION_RESERVE,
     OPTION_ISA,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,

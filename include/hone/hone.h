@@ -338,6 +338,11 @@ typedef struct hone_session_options {
     /* The most of the CPU's instruction sets that may be used: "avx512", "neon", "portable" ...
      * NULL: all of them, or what HONE_ISA says. */
     const char *isa;
+    /* Keeps each thread the session starts on a core of its own, the first being left to the thread
+     * that runs it. For measuring, or where nothing else runs. */
+    bool pin_threads;
+    /* Cores to leave to others, where threads is 0. */
+    int reserve_cores;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 
@@ -345,11 +350,20 @@ HONE_API void hone_session_options_init(hone_session_options *o);
 HONE_API hone_status hone_session_create(hone_session **out, hone_model *model,
                                          const hone_session_options *options, hone_error *err);
 HONE_API void hone_session_destroy(hone_session *session);
+/* Threads a run takes, and the strongest instruction set it may use. */
+HONE_API int hone_session_threads(const hone_session *session);
+HONE_API const char *hone_session_isa(const hone_session *session);
+
+/* Makes ready for inputs of these shapes, as their first run would: chooses kernels, packs weights,
+ * plans memory. in as for hone_session_run, but no data is looked at. */
+HONE_API hone_status hone_session_prepare(hone_session *session, size_t n_in, const hone_value *in,
+                                          hone_error *err);
 
 /* Runs once. in: the inputs by name, all that have no initializer. out: the wanted outputs by name
  * (out[i].name is set); one whose data is NULL is allocated by the library, for another `bytes`
  * must suffice. On success dtype, rank, dims and bytes of each are set; on failure only what is in
- * the caller's buffers may have changed. May be called from several threads at once. */
+ * the caller's buffers may have changed. May be called from several threads at once; when the
+ * threads of all runs going on exceed the cores, the log gets a warning, once. */
 HONE_API hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
                                       size_t n_out, hone_value *out, hone_error *err);
 

@@ -15,29 +15,47 @@ struct hone_session {
     hone_model *model;
     hn_allocator alloc;
     hn_pool *pool;
+    hn_isa isa;
+    int cores;         /* this process may use */
     hn_engine *engine; /* NULL: the reference backend */
     hone_session_options o;
 };
 
 /* ---- one pool per process ----
  *
- * Sessions that want as many threads as it has share it; another number gets a pool of its own. */
+ * Sessions that want the threads it has share it; others get a pool of their own. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hn_pool *shared_pool;
+static bool shared_pinned;
 static int shared_users;
 
-static hone_status take_pool(hn_pool **out, int threads, hn_error *err) {
-    if (threads == 0) threads = hn_cpu_threads();
+static int threads_wanted(const hone_session_options *o) {
+    if (o->threads > 0) return o->threads;
+    int all = hn_cpu_threads(), spared = hn_cpu_available() - o->reserve_cores;
+    return spared >= all ? all : spared > 1 ? spared : 1;
+}
+
+static hone_status make_pool(hn_pool **out, int threads, bool pinned, hn_error *err) {
+    HN_TRY(hn_pool_create(out, threads, hn_allocator_default(), err));
+    if (pinned) hn_pool_pin(*out);
+    return HONE_OK;
+}
+
+static hone_status take_pool(hn_pool **out, const hone_session_options *o, hn_error *err) {
+    int threads = threads_wanted(o);
     hone_status status = HONE_OK;
     pthread_mutex_lock(&lock);
-    if (shared_pool == NULL)
-        status = hn_pool_create(&shared_pool, threads, hn_allocator_default(), err);
-    if (status == HONE_OK && hn_pool_threads(shared_pool) == threads) {
+    if (shared_pool == NULL) {
+        status = make_pool(&shared_pool, threads, o->pin_threads, err);
+        shared_pinned = o->pin_threads;
+    }
+    if (status == HONE_OK && hn_pool_threads(shared_pool) == threads &&
+        shared_pinned == o->pin_threads) {
         shared_users++;
         *out = shared_pool;
     } else if (status == HONE_OK) {
-        status = hn_pool_create(out, threads, hn_allocator_default(), err);
+        status = make_pool(out, threads, o->pin_threads, err);
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -74,6 +92,8 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (o.isa != NULL) HN_TRY(hn_isa_limit(isa, o.isa, &isa, err));
     HN_CHECK(err, o.threads >= 0 && o.threads <= HN_THREADS_MAX, HONE_E_ARG,
              "%d threads were asked for, expected 0 to %d", o.threads, HN_THREADS_MAX);
+    HN_CHECK(err, o.reserve_cores >= 0, HONE_E_ARG, "%d cores were to be left to others",
+             o.reserve_cores);
     HN_TRY(hn_graph_runnable(model->ir->graph, err));
     hone_session *s = hn_alloc_zero(hn_allocator_default(), sizeof *s, HN_MEM_OTHER);
     if (s == NULL) return HN_NOMEM(err);
@@ -82,7 +102,9 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     s->o = o;
     s->model = model;
     atomic_fetch_add(&model->refs, 1);
-    hone_status status = take_pool(&s->pool, o.threads, err);
+    s->isa = isa;
+    s->cores = hn_cpu_available();
+    hone_status status = take_pool(&s->pool, &o, err);
     hn_engine_options e = {.alloc = &s->alloc,
                            .pool = s->pool,
                            .isa = isa,
@@ -105,6 +127,10 @@ void hone_session_destroy(hone_session *s) {
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
 }
+
+int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool); }
+
+const char *hone_session_isa(const hone_session *s) { return hn_isa_name(s->isa); }
 
 hone_memory_use hone_session_memory(const hone_session *s) {
     hone_memory_use use = {.peak_bytes = atomic_load(&s->alloc.peak),
@@ -188,7 +214,8 @@ static int64_t wanted_size(bindings *b, hn_dim d, int64_t found) {
     return -1;
 }
 
-static hone_status check_input(const hn_value *v, const hone_value *x, bindings *b, hn_error *err) {
+static hone_status check_input(const hn_value *v, const hone_value *x, bool with_data, bindings *b,
+                               hn_error *err) {
     const hn_type *t = &v->type;
     HN_CHECK(err, t->kind != HN_TYPE_OTHER && hone_dtype_bits(x->dtype) > 0, HONE_E_TYPE,
              "input '%s' is %s, which cannot be given", v->name,
@@ -201,7 +228,7 @@ static hone_status check_input(const hn_value *v, const hone_value *x, bindings 
     size_t bytes = hone_value_bytes(x->dtype, x->rank, x->dims);
     HN_CHECK(err, bytes != SIZE_MAX, HONE_E_SHAPE,
              "input '%s' has a negative dim, or more bytes or axes than there can be", v->name);
-    HN_CHECK(err, x->bytes == bytes && (bytes == 0 || x->data != NULL), HONE_E_ARG,
+    HN_CHECK(err, !with_data || (x->bytes == bytes && (bytes == 0 || x->data != NULL)), HONE_E_ARG,
              "input '%s' has %zu bytes, its dims say %zu", v->name, x->data != NULL ? x->bytes : 0,
              bytes);
     for (int i = 0; i < t->shape.rank; i++) {
@@ -217,8 +244,9 @@ static hone_status check_input(const hn_value *v, const hone_value *x, bindings 
     return HONE_OK;
 }
 
-static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, hn_tensor **tensors,
-                               hn_error *err) {
+/* with_data false: shapes are all that is wanted of them. */
+static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, bool with_data,
+                               hn_tensor **tensors, hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
     bindings b = {0};
     for (size_t i = 0; i < n; i++) {
@@ -227,7 +255,7 @@ static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, 
         while (k < g->n_inputs && strcmp(g->inputs[k]->name, in[i].name) != 0) k++;
         HN_CHECK(err, k < g->n_inputs, HONE_E_NOT_FOUND, "the model has no input '%s'", in[i].name);
         HN_CHECK(err, tensors[k] == NULL, HONE_E_ARG, "input '%s' is given twice", in[i].name);
-        HN_TRY(check_input(g->inputs[k], &in[i], &b, err));
+        HN_TRY(check_input(g->inputs[k], &in[i], with_data, &b, err));
         HN_TRY(hn_tensor_create_borrowed(&tensors[k], &s->alloc, in[i].dtype, in[i].rank,
                                          in[i].dims, in[i].data, err));
     }
@@ -331,6 +359,23 @@ static void tell_step(void *ctx, const hn_step_time *t) {
     w->step(w->ctx, &info);
 }
 
+/* Threads that the runs going on in this process want. */
+static atomic_int wanted_threads;
+
+static void begin_run(const hone_session *s) {
+    static atomic_bool warned;
+    int own = hn_pool_threads(s->pool), all = atomic_fetch_add(&wanted_threads, own) + own;
+    if (all <= s->cores || all == own || atomic_exchange(&warned, true)) return;
+    hn_log(HONE_LOG_WARN,
+           "runs at the same time want %d threads on %d available cores: fewer threads per session "
+           "would be faster",
+           all, s->cores);
+}
+
+static void end_run(const hone_session *s) {
+    atomic_fetch_sub(&wanted_threads, hn_pool_threads(s->pool));
+}
+
 /* tensors: room for one per input and output of the graph. */
 static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
                               hone_value *out, hn_tensor **tensors, target *to, watcher *watch,
@@ -338,7 +383,7 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
     const hn_graph *g = s->model->ir->graph;
     targets t = {&s->alloc, n_out, out, to};
     for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
-    HN_TRY(bind_inputs(s, n_in, in, tensors, err));
+    HN_TRY(bind_inputs(s, n_in, in, true, tensors, err));
     const hn_tensor *const *given = (const hn_tensor *const *)tensors;
     hone_status status = s->engine != NULL
                              ? hn_engine_run(s->engine, given, place, &t,
@@ -374,15 +419,32 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
     hn_arena_init(&arena, &s->alloc, HN_MEM_OTHER);
     hn_tensor **tensors = hn_arena_array(&arena, n_tensors, sizeof *tensors);
     target *to = hn_arena_array(&arena, n_out, sizeof *to);
+    begin_run(s);
     hone_status status = tensors == NULL || to == NULL
                              ? HN_NOMEM(err)
                              : run_values(s, n_in, in, n_out, out, tensors, to, watch, err);
+    end_run(s);
     for (size_t i = 0; i < n_tensors && tensors != NULL; i++) hn_tensor_unref(tensors[i]);
     hn_arena_deinit(&arena);
     if (status == HONE_OK)
         hn_log(HONE_LOG_INFO, "run in %.1f ms, %zu bytes at most",
                (double)(hn_clock_ns() - begun) * 1e-6, atomic_load(&s->alloc.peak));
     return status;
+}
+
+hone_status hone_session_prepare(hone_session *s, size_t n_in, const hone_value *in,
+                                 hone_error *err) {
+    size_t n = (size_t)s->model->ir->graph->n_inputs;
+    hn_arena arena;
+    hn_arena_init(&arena, &s->alloc, HN_MEM_OTHER);
+    hn_tensor **tensors = hn_arena_array(&arena, n, sizeof *tensors);
+    hone_status status =
+        tensors == NULL ? HN_NOMEM(err) : bind_inputs(s, n_in, in, false, tensors, err);
+    if (status == HONE_OK && s->engine != NULL)
+        status = hn_engine_prepare(s->engine, (const hn_tensor *const *)tensors, err);
+    for (size_t i = 0; i < n && tensors != NULL; i++) hn_tensor_unref(tensors[i]);
+    hn_arena_deinit(&arena);
+    return within_memory(s, status, err);
 }
 
 hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,

@@ -191,18 +191,25 @@ static bool first_of_core(const char *root, const hn_cpu_set *allowed, int cpu) 
     return true;
 }
 
-int hn_cpu_cores(const char *root, const hn_cpu_set *allowed) {
+int hn_cpu_cores(const char *root, const hn_cpu_set *allowed, int *cpus, int room) {
     int cores = 0;
-    for (int cpu = 0; cpu < HN_CPU_MAX; cpu++)
-        if (hn_cpu_set_has(allowed, cpu) && first_of_core(root, allowed, cpu)) cores++;
+    for (int cpu = 0; cpu < HN_CPU_MAX; cpu++) {
+        if (!hn_cpu_set_has(allowed, cpu) || !first_of_core(root, allowed, cpu)) continue;
+        if (cores < room) cpus[cores] = cpu;
+        cores++;
+    }
     return cores;
 }
 
-int hn_cpu_available(void) {
+int hn_cpu_list(int *cpus, int room) {
     hn_cpu_set allowed = {{0}};
     /* The system call itself: glibc's wrapper wants its own cpu_set_t, which ends at 1024 CPUs. */
     long bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed.bits, allowed.bits);
-    int cores = bytes > 0 ? hn_cpu_cores("", &allowed) : 1;
+    return bytes > 0 ? hn_cpu_cores("", &allowed, cpus, room) : 0;
+}
+
+int hn_cpu_available(void) {
+    int cores = hn_cpu_list(NULL, 0);
     int quota = hn_cpu_quota("");
     if (quota > 0 && quota < cores) cores = quota;
     return cores < 1 ? 1 : cores < HN_THREADS_MAX ? cores : HN_THREADS_MAX;

@@ -18,6 +18,9 @@ int hn_cpu_threads(void);
 /* The physical cores the affinity mask allows, capped by the cgroup v1/v2 CPU quota (rounded up);
  * at least 1. */
 int hn_cpu_available(void);
+/* A CPU of each of the physical cores the affinity mask allows, in ascending order, as far as there
+ * is room; how many there are. */
+int hn_cpu_list(int *cpus, int room);
 /* Bytes of memory this process may use: physical memory, capped by the cgroup limit. */
 size_t hn_cpu_memory(void);
 
@@ -36,8 +39,9 @@ static inline bool hn_cpu_set_has(const hn_cpu_set *set, int cpu) {
 /* Reads a list as the kernel writes it ("0-3,8"); stops at what it cannot read, ignores CPUs beyond
  * HN_CPU_MAX. */
 void hn_cpu_set_parse(hn_cpu_set *set, const char *list);
-/* Physical cores with at least one CPU in `allowed`; a CPU of unknown topology counts as a core. */
-int hn_cpu_cores(const char *root, const hn_cpu_set *allowed);
+/* Physical cores with at least one CPU in `allowed`; a CPU of unknown topology counts as a core.
+ * The lowest such CPU of each goes to cpus, as far as there is room. */
+int hn_cpu_cores(const char *root, const hn_cpu_set *allowed, int *cpus, int room);
 /* CPUs the cgroup quota grants, rounded up; 0 if there is no quota. */
 int hn_cpu_quota(const char *root);
 /* The cgroup memory limit; SIZE_MAX if there is none. */

@@ -14,6 +14,7 @@
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -174,6 +175,18 @@ hone_status hn_pool_create(hn_pool **out, int threads, hn_allocator *alloc, hn_e
     }
     *out = pool;
     return HONE_OK;
+}
+
+void hn_pool_pin(hn_pool *pool) {
+    int cpus[HN_THREADS_MAX];
+    if (hn_cpu_list(cpus, HN_THREADS_MAX) < pool->threads) return;
+    for (int i = 0; i < pool->started; i++) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        if (cpus[i + 1] >= CPU_SETSIZE) return;
+        CPU_SET(cpus[i + 1], &one);
+        pthread_setaffinity_np(pool->workers[i].thread, sizeof one, &one);
+    }
 }
 
 void hn_pool_destroy(hn_pool *pool) {

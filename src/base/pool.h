@@ -19,7 +19,10 @@ typedef struct hn_pool hn_pool;
 /* threads: 0 means hn_cpu_threads(). 1 makes a pool with no workers. More than the available cores
  * is a warning in the log. */
 hone_status hn_pool_create(hn_pool **out, int threads, hn_allocator *alloc, hn_error *err);
-void hn_pool_destroy(hn_pool *pool);      /* NULL accepted */
+void hn_pool_destroy(hn_pool *pool); /* NULL accepted */
+/* Keeps worker i on core i of those this process may use, core 0 being left to callers. Nothing
+ * where there are fewer cores than threads. */
+void hn_pool_pin(hn_pool *pool);
 int hn_pool_threads(const hn_pool *pool); /* 1 for NULL */
 /* A NULL pool is the caller alone. */
 void hn_pool_run(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t i), void *ctx);

@@ -397,6 +397,14 @@ static hone_status run_graph(hn_engine *e, const hn_model *m, const hn_tensor *c
     return status;
 }
 
+hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error *err) {
+    entry *n;
+    hn_context *c;
+    HN_TRY(take(e, in, &n, &c, err));
+    give(e, n, c);
+    return HONE_OK;
+}
+
 hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_place *place,
                           void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
                           void *times_ctx, hn_error *err) {

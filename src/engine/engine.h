@@ -52,6 +52,9 @@ hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_pl
                           void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
                           void *times_ctx, hn_error *err);
 
+/* What hn_engine_run does before it computes; no data is read. */
+hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error *err);
+
 typedef struct hn_engine_memory {
     size_t weights, slab, scratch; /* of packed weights; of one context of the newest plan */
 } hn_engine_memory;

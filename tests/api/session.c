@@ -220,6 +220,92 @@ static void a_profile_tells_of_every_step(void **state) {
     hone_session_destroy(s);
 }
 
+/* ---- threads ---- */
+
+static void threads_are_those_asked_for_or_the_cores(void **state) {
+    (void)state;
+    hone_session_options o;
+    hone_session_options_init(&o);
+    unsetenv("HONE_THREADS");
+    hone_session *s = open_session(MODEL("add"), &o);
+    int all = hone_session_threads(s);
+    hone_session_destroy(s);
+    o.reserve_cores = 1;
+    s = open_session(MODEL("add"), &o);
+    assert_int_equal(hone_session_threads(s), all > 1 ? all - 1 : 1);
+    hone_session_destroy(s);
+    o.reserve_cores = 100000;
+    s = open_session(MODEL("add"), &o);
+    assert_int_equal(hone_session_threads(s), 1);
+    hone_session_destroy(s);
+    o.threads = 3;
+    o.isa = "portable";
+    s = open_session(MODEL("add"), &o);
+    assert_int_equal(hone_session_threads(s), 3);
+    assert_string_equal(hone_session_isa(s), "portable");
+    hone_session_destroy(s);
+}
+
+typedef struct nest {
+    hone_session *inner;
+    int depth, warnings;
+} nest;
+
+static void count_warning(void *ctx, hone_log_level level, const char *line) {
+    nest *n = ctx;
+    n->warnings += level == HONE_LOG_WARN && strstr(line, "at the same time") != NULL;
+}
+
+/* Runs the inner session while the outer one runs. */
+static bool run_inner(void *ctx) {
+    nest *n = ctx;
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
+    if (n->depth++ == 0)
+        assert_int_equal(hone_session_run(n->inner, 2, in, 0, NULL, NULL), HONE_OK);
+    return true;
+}
+
+static void runs_that_want_more_threads_than_cores_are_a_warning(void **state) {
+    (void)state;
+    hone_error err;
+    nest n = {0};
+    hone_session_options o;
+    hone_session_options_init(&o);
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
+    n.inner = open_session(MODEL("add"), &o); /* all cores */
+    o.keep_going = run_inner;
+    o.keep_going_ctx = &n;
+    hone_session *outer = open_session(MODEL("add"), &o);
+    hone_log_set(count_warning, &n, HONE_LOG_WARN);
+    ASSERT_OK(hone_session_run(n.inner, 2, in, 0, NULL, &err), err);
+    ASSERT_OK(hone_session_run(n.inner, 2, in, 0, NULL, &err), err);
+    assert_int_equal(n.warnings, 0);
+    ASSERT_OK(hone_session_run(outer, 2, in, 0, NULL, &err), err);
+    assert_int_equal(n.warnings, 1);
+    n.depth = 0;
+    ASSERT_OK(hone_session_run(outer, 2, in, 0, NULL, &err), err);
+    assert_int_equal(n.warnings, 1);
+    hone_log_set(NULL, NULL, HONE_LOG_WARN);
+    hone_session_destroy(outer);
+    hone_session_destroy(n.inner);
+}
+
+static void a_session_is_prepared_for_shapes(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    hone_value shapes[] = {f32("a", NULL, 2, 2), f32("b", NULL, 2, 2)};
+    ASSERT_OK(hone_session_prepare(s, 2, shapes, &err), err);
+    size_t live = hone_session_memory(s).live_bytes;
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
+    ASSERT_OK(hone_session_run(s, 2, in, 0, NULL, &err), err);
+    assert_int_equal(hone_session_memory(s).live_bytes, live);
+    shapes[1].dims[0] = 3;
+    ASSERT_FAILS(hone_session_prepare(s, 2, shapes, &err), err, HONE_E_SHAPE, "axis 0 = batch");
+    ASSERT_FAILS(hone_session_prepare(s, 1, shapes, &err), err, HONE_E_ARG, "'b' is not given");
+    hone_session_destroy(s);
+}
+
 /* ---- limits ---- */
 
 static void memory_is_limited(void **state) {
@@ -340,6 +426,9 @@ int main(void) {
         cmocka_unit_test(wrong_outputs_are_named_and_left_alone),
         cmocka_unit_test(a_session_is_refused_with_the_reason),
         cmocka_unit_test(a_profile_tells_of_every_step),
+        cmocka_unit_test(threads_are_those_asked_for_or_the_cores),
+        cmocka_unit_test(runs_that_want_more_threads_than_cores_are_a_warning),
+        cmocka_unit_test(a_session_is_prepared_for_shapes),
         cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(results_do_not_depend_on_threads),

@@ -1,6 +1,7 @@
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -255,11 +256,32 @@ static void more_threads_than_cores_is_a_warning(void **state) {
     }
 }
 
+static void find_core(void *ctx, int64_t i) {
+    int *cpu = ctx;
+    cpu[i] = sched_getcpu();
+}
+
+static void pinned_workers_have_cores_of_their_own(void **state) {
+    (void)state;
+    int cores = hn_cpu_available(), cpus[HN_THREADS_MAX], at[HN_THREADS_MAX];
+    if (cores < 2) skip(); /* nothing to be seen */
+    hn_cpu_list(cpus, HN_THREADS_MAX);
+    hn_pool *pool = pool_of(cores);
+    hn_pool_pin(pool);
+    hn_pool_run(pool, cores, find_core, at);
+    for (int i = 1; i < cores; i++) assert_int_equal(at[i], cpus[i]);
+    hn_pool_destroy(pool);
+    pool = pool_of(1);
+    hn_pool_pin(pool); /* no workers */
+    hn_pool_destroy(pool);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_index_is_visited_once),
+        TEST(pinned_workers_have_cores_of_their_own),
         TEST(pieces_follow_the_rule),
         TEST(many_runs_and_pauses),
         TEST(the_caller_waits_for_slow_workers),
