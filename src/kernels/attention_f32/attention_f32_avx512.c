@@ -1,0 +1,4 @@
+#include "simd/avx512.h"
+
+#define TILES hn_tiles_f32_avx512
+#include "kernels/attention_f32/attention_f32_body.h"
