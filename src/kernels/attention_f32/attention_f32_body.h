@@ -30,10 +30,15 @@ enum {
     VECTOR = 64 / 4 /* floats that parts of scratch are aligned to */
 };
 
+/* What is known of a query: its largest score so far, and the sum of exponentials less that. */
+typedef struct query {
+    float top, sum;
+} query;
+
 typedef struct geometry {
-    int64_t chunks, chunk;               /* their number, the most keys of one */
-    int64_t ld;                          /* floats between rows of scores */
-    int64_t k, v, s, q, top, sum, total; /* places in lane scratch, in floats */
+    int64_t chunks, chunk;            /* their number, the most keys of one */
+    int64_t ld;                       /* floats between rows of scores */
+    int64_t k, v, s, q, known, total; /* places in lane scratch, in floats */
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -57,11 +62,10 @@ static geometry measure(const hn_attention_f32 *p) {
     g.v = g.k + aligned(k_columns * p->size);
     g.s = g.v + aligned(columns(p->v_size) * g.chunk);
     g.q = g.s + rows * g.ld;
-    g.top = g.q;
+    g.known = g.q;
     if (TILES.interleaved || p->q_col != 1)
-        g.top += aligned(rows * most(p->size + PAD, TILES.interleaved ? g.chunk : 0));
-    g.sum = g.top + aligned(least(p->queries, PART));
-    g.total = g.sum + aligned(least(p->queries, PART));
+        g.known += aligned(rows * most(p->size + PAD, TILES.interleaved ? g.chunk : 0));
+    g.total = g.known + (int64_t)(sizeof(query) / sizeof(float)) * least(p->queries, PART);
     return g;
 }
 
@@ -169,29 +173,20 @@ static void multiply(float *y, int64_t n, float by) {
     if (i < n) hn_v_store_n(y + i, hn_v_mul(hn_v_load_n(y + i, n - i), f), n - i);
 }
 
-/* What is known of a query: its largest score so far, and the sum of exponentials less that. */
-typedef struct query {
-    float *top, *sum;
-} query;
-
-/* Scores of the query's next n keys become weights, but for the division; what the earlier weights
- * must be multiplied by. Keys from `seen` on are out of sight. */
-static float weigh(const hn_attention_f32 *p, query of, float *s, const float *mask, int64_t n,
-                   int64_t seen) {
-    for (int64_t j = seen; j < n; j++) s[j] = -INFINITY;
-    float before = *of.top;
-    float now = mask != NULL ? largest(s, mask, n, true) : largest(s, s, n, false);
-    if (now < before) now = before;
+/* Scores of the query's next n keys, of which `now` is the largest, become weights, but for the
+ * division; what the earlier weights must be multiplied by. */
+static float weigh(const hn_attention_f32 *p, query *of, float *s, int64_t n, float now,
+                   bool starts) {
+    if (!starts && now < of->top) now = of->top;
     float less = now == -INFINITY ? 0 : now; /* nothing seen so far: weights of 0 */
-    float shrink = now == before ? 1 : hn_v_hmax(hn_v_exp_neg(hn_v_set1(before - less)));
-    float sum = exponentials(s, n, less);
+    float shrink = 0, sum = exponentials(s, n, less);
+    if (!starts) shrink = now == of->top ? 1 : hn_v_hmax(hn_v_exp_neg(hn_v_set1(of->top - less)));
     if (isnan(sum) && p->blind == HN_BLIND_ANY) {
         memset(s, 0, (size_t)n * sizeof *s);
-        *of.sum = sum;
+        *of = (query){starts ? -INFINITY : of->top, sum};
         return 0;
     }
-    *of.top = now;
-    *of.sum = *of.sum * shrink + sum;
+    *of = (query){now, starts ? sum : of->sum * shrink + sum};
     return shrink;
 }
 
@@ -239,7 +234,8 @@ static void run_tile(const task *t, int64_t first, int64_t row, int rows, int64_
     const hn_attention_f32 *p = t->p;
     const geometry *g = &t->g;
     const float *q[MAX_ROWS];
-    float *s[MAX_ROWS], *y[MAX_ROWS], *copy = t->lane + g->q;
+    float *s[MAX_ROWS], *y[MAX_ROWS], top[MAX_ROWS], *copy = t->lane + g->q;
+    query *of = (query *)(t->lane + g->known) + row - first;
     bool starts = j0 == 0, ends = j0 + n == p->keys;
     if (TILES.interleaved)
         hn_tile_f32_copy(t->q + row * p->q_row, p->q_col, p->q_row, p->size, rows, 1, copy,
@@ -254,13 +250,15 @@ static void run_tile(const task *t, int64_t first, int64_t row, int rows, int64_
         y[i] = t->y + (row + i) * p->y_row;
     }
     product(q, rows, t->lane + g->k, p->size, n, false, s);
+    /* All the largest first: then no row waits for the last steps of its own. */
     for (int i = 0; i < rows; i++) {
-        int64_t seen = n;
-        if (p->causal) seen = least(n, most(0, row + i + p->offset + 1 - j0));
-        query of = {t->lane + g->top + row + i - first, t->lane + g->sum + row + i - first};
-        if (starts) *of.top = -INFINITY, *of.sum = 0;
         const float *mask = t->mask != NULL ? t->mask + (row + i) * p->mask_row + j0 : NULL;
-        float shrink = weigh(p, of, s[i], mask, n, seen);
+        if (p->causal)
+            for (int64_t j = most(0, row + i + p->offset + 1 - j0); j < n; j++) s[i][j] = -INFINITY;
+        top[i] = mask != NULL ? largest(s[i], mask, n, true) : largest(s[i], s[i], n, false);
+    }
+    for (int i = 0; i < rows; i++) {
+        float shrink = weigh(p, &of[i], s[i], n, top[i], starts);
         if (!starts && shrink != 1) multiply(y[i], p->v_size, shrink);
     }
     if (TILES.interleaved) {
@@ -270,8 +268,7 @@ static void run_tile(const task *t, int64_t first, int64_t row, int rows, int64_
         for (int i = 0; i < rows; i++) q[i] = s[i];
     }
     product(q, rows, t->lane + g->v, n, p->v_size, !starts, y);
-    for (int i = 0; i < rows && ends; i++)
-        multiply(y[i], p->v_size, share(p, t->lane[g->sum + row + i - first]));
+    for (int i = 0; i < rows && ends; i++) multiply(y[i], p->v_size, share(p, of[i].sum));
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
