@@ -512,6 +512,39 @@ static void finish_copies(hn_lower *L) {
     }
 }
 
+/* Whether a later step or the caller reads what s makes. */
+static bool is_read(const hn_plan *p, const hn_step *s, const bool *read) {
+    for (int i = 0; i < s->n_operands; i++)
+        if ((s->writes >> i & 1) != 0 && read[hn_buffer_root(p, s->operands[i].buffer)])
+            return true;
+    for (int i = 0; i < s->n_out; i++)
+        if (s->out[i].buffer >= 0 && read[hn_buffer_root(p, s->out[i].buffer)]) return true;
+    return false;
+}
+
+/* Drops the steps whose results nothing reads. */
+static hone_status drop_unread(hn_lower *L, hn_error *err) {
+    hn_plan *p = L->plan;
+    bool *read = hn_arena_array(&p->arena, (size_t)p->n_buffers + 1, sizeof *read);
+    if (read == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < p->n_buffers; i++) read[i] = p->buffers[i].kind == HN_BUFFER_OUTPUT;
+    int kept = p->n_steps;
+    for (int i = p->n_steps - 1; i >= 0; i--) {
+        hn_step *s = p->steps[i];
+        if (!is_read(p, s, read)) continue;
+        for (int k = 0; k < s->n_operands; k++)
+            if ((s->writes >> k & 1) == 0 && s->operands[k].buffer >= 0)
+                read[hn_buffer_root(p, s->operands[k].buffer)] = true;
+        for (int k = 0; k < s->n_in; k++)
+            if (s->in[k].buffer >= 0) read[hn_buffer_root(p, s->in[k].buffer)] = true;
+        p->steps[--kept] = s;
+    }
+    p->n_steps -= kept;
+    if (kept > 0 && p->n_steps > 0)
+        memmove(p->steps, p->steps + kept, (size_t)p->n_steps * sizeof *p->steps);
+    return HONE_OK;
+}
+
 hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_sources(L, err));
     for (const hn_node *n = L->graph->first; n != NULL; n = n->next) HN_TRY(lower_node(L, n, err));
@@ -519,5 +552,5 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     if (L->transposed != NULL) HN_TRY(expand_steps(L, err));
     finish_copies(L);
     hn_lower_map_finish(L);
-    return HONE_OK;
+    return drop_unread(L, err);
 }

@@ -7,7 +7,8 @@
  * Steps grow backwards: the lowering of an Add or a Relu looks at the step that made its input
  * (hn_lower_maker), and if nothing else wants that value and the kernel can do it on the way out,
  * the step takes the node in. A step may then have to move behind the one that makes its other
- * operand (hn_lower_move_last).
+ * operand (hn_lower_move_last). A lowering may also compute from what earlier steps have read, and
+ * leave what they made unused: in the end steps are dropped whose results nothing reads.
  *
  * Layouts are views' strides. A lowering says which strides it takes; hn_lower_dense and
  * hn_lower_channels_last insert the copy where a view does not fit, and remember it, so that a
@@ -58,6 +59,8 @@ void hn_lower_map_finish(hn_lower *L);
 /* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */
 hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op, bool *done,
                                   hn_error *err);
+/* A product with a softmax of other products as attention; declines one that is none. */
+hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* Whether the operator has a lowering of its own. */
 bool hn_lower_has(const hn_op_def *op);
 

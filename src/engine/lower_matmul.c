@@ -98,6 +98,8 @@ hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error 
     hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
     if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
+    HN_TRY(hn_lower_attention_product(L, n, done, err));
+    if (*done) return HONE_OK;
     make_matrix(&a, true);
     make_matrix(&b, false);
     if ((a.rank > b.rank ? a.rank : b.rank) - 2 > HN_MATMUL_BATCH_AXES)

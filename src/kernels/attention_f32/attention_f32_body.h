@@ -1,5 +1,5 @@
 /* attention_f32 by the tiles of tile_f32 and the vector vocabulary. Include a vocabulary first and
- * define TILES, the tiles of that instruction set.
+ * define TILES, the tiles of that instruction set; without them this is portable code.
  *
  * A task is a part of the queries of one batch. Its keys and values are taken a chunk at a time:
  * copied into panels in lane scratch, the keys transposed, and then for one tile of queries after
@@ -20,6 +20,10 @@
 #include "kernels/tile_f32/tile_f32.h"
 #include "simd/math.h"
 #include "simd/part.h"
+
+#ifndef TILES
+#define TILES hn_tiles_f32_portable
+#endif
 
 enum {
     CHUNK = 512,    /* the most keys at a time: their panels stay in L2 */
