@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "engine/lower.h"
 #include "engine/memory.h"
+#include "engine/strips.h"
 #include "engine/weights.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/gather_rows/gather_rows.h"
@@ -296,6 +297,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     HN_TRY_GOTO(lower(p, how, err));
     HN_TRY_GOTO(choose(p, how, err));
     HN_TRY_GOTO(bind_packed(p, err));
+    HN_TRY_GOTO(hn_strips_join(p, err));
     HN_TRY_GOTO(align_constants(p, how->weights, err));
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);

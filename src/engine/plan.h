@@ -50,7 +50,7 @@ typedef struct hn_operand {
 } hn_operand;
 
 /* The most operands a step may have. */
-#define HN_MAX_OPERANDS 12
+#define HN_MAX_OPERANDS 16
 
 typedef struct hn_step {
     const hn_family *family; /* NULL: the reference of `node` */

@@ -1,0 +1,390 @@
+#include "engine/strips.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "kernels/conv_f32/conv_f32.h"
+#include "kernels/pool_f32/pool_f32.h"
+
+enum {
+    MOST = 3,              /* steps in one */
+    LEAST_BYTES = 1 << 20, /* of an image between two steps: less stays in the cache by itself */
+    STRIP_BYTES = 3 << 18, /* of what lies between the steps of a strip */
+};
+
+/* ---- running ---- */
+
+typedef struct member {
+    const hn_kernel *kernel;
+    int operands, n_operands; /* which of the step's are its own */
+    int x, r, y;              /* and which of those are images; r may be -1 */
+    size_t place;             /* of its output in the workspace; unused by the last */
+} member;
+
+/* A member's share of a strip. */
+typedef struct share {
+    void *problem;
+    hn_work work;
+    size_t x, r, y; /* bytes from the beginnings of its images, where they are whole */
+} share;
+
+typedef struct strips {
+    int n;
+    member members[MOST];
+    share (*shares)[MOST]; /* by strip */
+    size_t scratch, lane;  /* where the members' own workspaces begin */
+} strips;
+
+static void *advance(void *at, size_t bytes) { return at != NULL ? (char *)at + bytes : NULL; }
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase;
+    const strips *s = call->problem;
+    for (int64_t k = begin; k < end; k++)
+        for (int i = 0; i < s->n; i++) {
+            const member *m = &s->members[i];
+            const share *part = &s->shares[k][i];
+            void *ptr[HN_MAX_OPERANDS];
+            memcpy(ptr, call->ptr + m->operands, (size_t)m->n_operands * sizeof *ptr);
+            bool first = i == 0, last = i == s->n - 1;
+            ptr[m->x] = first ? advance(ptr[m->x], part->x) : advance(lane, m[-1].place);
+            ptr[m->y] = last ? advance(ptr[m->y], part->y) : advance(lane, m->place);
+            if (m->r >= 0) ptr[m->r] = advance(ptr[m->r], part->r);
+            hn_call one = {part->problem, &part->work, ptr, advance(lane, s->scratch)};
+            hn_kernel_run(m->kernel, &one, advance(lane, s->lane));
+        }
+}
+
+static const hn_kernel kernel = {.name = "strips", .order = "of its steps", .run = run};
+static const hn_kernel *const kernels[] = {&kernel};
+static const hn_family family = {
+    .name = "strips", .help = "several steps, some rows at a time", .rows = kernels, .n_rows = 1};
+
+/* ---- images ---- */
+
+/* A step that makes an image of an image. A pool is described as the depthwise convolution it would
+ * be. */
+typedef struct shape {
+    hn_conv_f32 is;
+    size_t problem_bytes;
+    int x, r, y; /* its operands; r: -1 for a pool */
+} shape;
+
+static bool shape_of(const hn_step *s, shape *out) {
+    if (s->family == &hn_conv_f32_family) {
+        const hn_conv_f32 *p = s->problem;
+        *out = (shape){*p, sizeof *p, HN_CONV_X, HN_CONV_R, HN_CONV_Y};
+        return true;
+    }
+    if (s->family != &hn_pool_f32_family) return false;
+    const hn_pool_f32 *p = s->problem;
+    *out = (shape){{.batch = p->batch,
+                    .h = p->h,
+                    .w = p->w,
+                    .c = p->c,
+                    .oh = p->oh,
+                    .ow = p->ow,
+                    .n = p->c,
+                    .kh = p->kh,
+                    .kw = p->kw,
+                    .sh = p->sh,
+                    .dh = p->dh,
+                    .pt = p->pt,
+                    .groups = p->c,
+                    .x_image = p->x_image,
+                    .x_row = p->x_row,
+                    .x_pixel = p->x_pixel,
+                    .x_channel = 1,
+                    .y_image = p->y_image,
+                    .y_row = p->y_row,
+                    .y_pixel = p->y_pixel},
+                   sizeof *p,
+                   HN_POOL_F32_X,
+                   -1,
+                   HN_POOL_F32_Y};
+    return true;
+}
+
+/* Of an element of the output. */
+static int64_t products(const hn_conv_f32 *p) { return p->c / p->groups * p->kh * p->kw; }
+
+/* Rows first to end - 1 of the output, and those of the input that they are computed from. */
+typedef struct rows {
+    int64_t first, end, top, bottom;
+} rows;
+
+static rows rows_of(const hn_conv_f32 *p, int64_t first, int64_t end) {
+    int64_t top = first * p->sh - p->pt;
+    int64_t bottom = (end - 1) * p->sh - p->pt + (p->kh - 1) * p->dh + 1;
+    return (rows){first, end, top < 0 ? 0 : top, bottom > p->h ? p->h : bottom};
+}
+
+/* The problem of these rows of one image. */
+static void cut_problem(const hn_step *s, const shape *sh, const rows *r, void *problem) {
+    int64_t h = r->bottom - r->top, oh = r->end - r->first;
+    int64_t pad = r->top - (r->first * sh->is.sh - sh->is.pt);
+    memcpy(problem, s->problem, sh->problem_bytes);
+    if (s->family == &hn_conv_f32_family) {
+        hn_conv_f32 *p = problem;
+        p->batch = 1, p->h = h, p->oh = oh, p->pt = pad;
+    } else {
+        hn_pool_f32 *p = problem;
+        p->batch = 1, p->h = h, p->oh = oh, p->pt = pad;
+        if (r->bottom < sh->is.h) p->pb = 0;
+    }
+}
+
+/* ---- joining ---- */
+
+typedef struct chain {
+    int n;
+    hn_step *steps[MOST];
+    shape shapes[MOST];
+    int64_t height; /* rows of the last image in a strip */
+} chain;
+
+/* Rows that the members compute for rows first to end - 1 of the last image. */
+static void follow_rows(const chain *c, int64_t first, int64_t end, rows *r) {
+    for (int i = c->n - 1; i >= 0; i--) {
+        r[i] = rows_of(&c->shapes[i].is, first, end);
+        first = r[i].top;
+        end = r[i].bottom;
+    }
+}
+
+/* Of so many rows of an output. */
+static size_t image_bytes(const hn_conv_f32 *p, int64_t height) {
+    return (size_t)(height * p->ow * p->n) * sizeof(float);
+}
+
+/* The highest strips whose images fit, an even number of them. False: computing rows twice would
+ * take longer than reading them: at 10 products for an element that stays in the cache, both take
+ * about the same time. */
+static bool choose_height(chain *c) {
+    int64_t oh = c->shapes[c->n - 1].is.oh;
+    for (int64_t count = 2; count < oh; count += 2) {
+        int64_t computed[MOST] = {0};
+        size_t most = 0;
+        c->height = (oh + count - 1) / count;
+        for (int64_t first = 0; first < oh; first += c->height) {
+            rows r[MOST];
+            size_t bytes = 0;
+            follow_rows(c, first, first + c->height < oh ? first + c->height : oh, r);
+            for (int i = 0; i + 1 < c->n; i++) {
+                bytes += image_bytes(&c->shapes[i].is, r[i].end - r[i].first);
+                computed[i] += r[i].end - r[i].first;
+            }
+            if (bytes > most) most = bytes;
+        }
+        if (most > STRIP_BYTES) continue;
+        for (int i = 0; i + 1 < c->n; i++) {
+            const hn_conv_f32 *p = &c->shapes[i].is;
+            if ((computed[i] - p->oh) * products(p) > 10 * p->oh) return false;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Whether b reads the image that a writes, all of it as it lies. */
+static bool meet(const hn_conv_f32 *a, const hn_conv_f32 *b) {
+    return a->batch == b->batch && a->oh == b->h && a->ow == b->w && a->n == b->c &&
+           b->x_channel == 1 && a->y_pixel == a->n && b->x_pixel == a->n &&
+           a->y_row == a->ow * a->n && b->x_row == a->y_row &&
+           (a->batch == 1 || (a->y_image == a->oh * a->y_row && b->x_image == a->y_image));
+}
+
+/* Whether so little is computed from and for an element of the image between a and b that memory
+ * decides: reading and writing it takes about as long as 20 products. */
+static bool is_bound_by_memory(const hn_conv_f32 *a, const hn_conv_f32 *b) {
+    double outputs = (double)(b->oh * b->ow * b->n) / (double)(b->h * b->w * b->c);
+    return (double)products(a) + (double)products(b) * outputs <= 200;
+}
+
+/* Who uses each buffer: how many operands, and the last step that reads it. */
+typedef struct use {
+    int count;
+    hn_step *reader;
+} use;
+
+static void count_uses(const hn_plan *p, use *uses) {
+    for (int i = 0; i < p->n_steps; i++) {
+        hn_step *s = p->steps[i];
+        for (int k = 0; k < s->n_operands; k++) {
+            if (s->operands[k].buffer < 0) continue;
+            use *u = &uses[s->operands[k].buffer];
+            u->count++;
+            if ((s->writes >> k & 1) == 0) u->reader = s;
+        }
+        for (int k = 0; k < s->n_in; k++)
+            if (s->in[k].buffer >= 0) uses[s->in[k].buffer].count++;
+        for (int k = 0; k < s->n_out; k++)
+            if (s->out[k].buffer >= 0) uses[s->out[k].buffer].count++;
+    }
+}
+
+/* The step that alone reads the image s writes, and is better joined to it; else NULL. */
+static hn_step *next_of(const hn_plan *p, const use *uses, const hn_step *s, const shape *sh,
+                        shape *next) {
+    const hn_operand *y = &s->operands[sh->y];
+    const hn_buffer *b = &p->buffers[y->buffer];
+    hn_step *reader = uses[y->buffer].reader;
+    size_t bytes = image_bytes(&sh->is, sh->is.oh);
+    if (b->kind != HN_BUFFER_SLAB || uses[y->buffer].count != 2 || reader == NULL ||
+        y->offset != 0 || b->bytes != (size_t)sh->is.batch * bytes || bytes < LEAST_BYTES)
+        return NULL;
+    if (!shape_of(reader, next) || !meet(&sh->is, &next->is) ||
+        !is_bound_by_memory(&sh->is, &next->is))
+        return NULL;
+    const hn_operand *x = &reader->operands[next->x];
+    return x->buffer == y->buffer && x->offset == 0 ? reader : NULL;
+}
+
+static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
+
+static void grow(size_t *most, size_t bytes) {
+    if (bytes > *most) *most = bytes;
+}
+
+/* Fills in strip number k. most: the workspace any share takes; bytes: the largest output of each
+ * member. *ok false: a kernel does not take its share. */
+static hone_status fill(hn_plan *p, const chain *c, strips *s, int64_t k, hn_work *most,
+                        size_t *bytes, bool *ok, hn_error *err) {
+    const hn_conv_f32 *last = &c->shapes[c->n - 1].is;
+    int64_t per_image = (last->oh + c->height - 1) / c->height;
+    int64_t image = k / per_image, first = k % per_image * c->height;
+    int64_t end = first + c->height < last->oh ? first + c->height : last->oh;
+    rows r[MOST];
+    follow_rows(c, first, end, r);
+    for (int i = 0; i < c->n; i++) {
+        const hn_step *step = c->steps[i];
+        const hn_kernel *row = step->kernel;
+        const hn_conv_f32 *is = &c->shapes[i].is;
+        share *part = &s->shares[k][i];
+        const char *why;
+        part->problem = hn_arena_alloc(&p->arena, c->shapes[i].problem_bytes);
+        if (part->problem == NULL) return HN_NOMEM(err);
+        cut_problem(step, &c->shapes[i], &r[i], part->problem);
+        if ((row->ok != NULL && !row->ok(part->problem, &why)) ||
+            (row->pack != NULL && row->pack_key(part->problem) != row->pack_key(step->problem))) {
+            *ok = false;
+            return HONE_OK;
+        }
+        row->work(part->problem, 1, &part->work);
+        grow(&most->scratch, part->work.scratch);
+        grow(&most->lane_scratch, part->work.lane_scratch);
+        part->x = (size_t)(image * is->x_image + r[i].top * is->x_row) * sizeof(float);
+        part->r = (size_t)(image * is->r_image + r[i].first * is->r_row) * sizeof(float);
+        part->y = (size_t)(image * is->y_image + r[i].first * is->y_row) * sizeof(float);
+        grow(&bytes[i], round_up(image_bytes(is, r[i].end - r[i].first)));
+    }
+    return HONE_OK;
+}
+
+static hone_status label_of(hn_plan *p, const chain *c, const char **out, hn_error *err) {
+    size_t bytes = 1;
+    for (int i = 0; i < c->n; i++) bytes += strlen(c->steps[i]->label) + 2;
+    char *label = hn_arena_alloc(&p->arena, bytes);
+    if (label == NULL) return HN_NOMEM(err);
+    label[0] = '\0';
+    for (int i = 0; i < c->n; i++) strcat(strcat(label, i > 0 ? ", " : ""), c->steps[i]->label);
+    *out = label;
+    return HONE_OK;
+}
+
+/* Gives the joined step the operands of the chain's member i, but for the images in between. */
+static void add_member(const chain *c, int i, const size_t *bytes, strips *s, hn_step *joined) {
+    const hn_step *from = c->steps[i];
+    const shape *sh = &c->shapes[i];
+    bool first = i == 0, last = i == c->n - 1;
+    s->members[i] = (member){.kernel = from->kernel,
+                             .operands = joined->n_operands,
+                             .n_operands = from->n_operands,
+                             .x = sh->x,
+                             .r = sh->r,
+                             .y = sh->y,
+                             .place = s->scratch};
+    for (int k = 0; k < from->n_operands; k++, joined->n_operands++) {
+        joined->operands[joined->n_operands] = (hn_operand){.buffer = -1};
+        if ((k == sh->x && !first) || (k == sh->y && !last)) continue;
+        joined->operands[joined->n_operands] = from->operands[k];
+        joined->writes |= (from->writes >> k & 1) << joined->n_operands;
+    }
+    joined->flops += from->flops;
+    joined->bytes += from->bytes;
+    if (last) return;
+    s->scratch += bytes[i];
+    joined->bytes -= 2.0 * (double)sh->is.batch * (double)image_bytes(&sh->is, sh->is.oh);
+}
+
+/* Puts the joined step in the place of the last one. */
+static void replace(hn_plan *p, const chain *c, hn_step *joined) {
+    int n = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        hn_step *s = p->steps[i];
+        bool gone = false;
+        for (int k = 0; k + 1 < c->n; k++) gone |= s == c->steps[k];
+        if (!gone) p->steps[n++] = s == c->steps[c->n - 1] ? joined : s;
+    }
+    p->n_steps = n;
+}
+
+/* Makes the steps of the chain one; *done false: they cannot be. */
+static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
+    const hn_conv_f32 *last = &c->shapes[c->n - 1].is;
+    int64_t count = last->batch * ((last->oh + c->height - 1) / c->height);
+    strips *s = hn_arena_zero(&p->arena, sizeof *s);
+    hn_step *joined = hn_arena_zero(&p->arena, sizeof *joined);
+    if (s == NULL || joined == NULL) return HN_NOMEM(err);
+    s->n = c->n;
+    s->shares = hn_arena_array(&p->arena, (size_t)count, sizeof *s->shares);
+    if (s->shares == NULL) return HN_NOMEM(err);
+    hn_work most = {0};
+    size_t bytes[MOST] = {0};
+    *done = true;
+    for (int64_t k = 0; k < count && *done; k++) HN_TRY(fill(p, c, s, k, &most, bytes, done, err));
+    if (!*done) return HONE_OK;
+    *joined = (hn_step){
+        .family = &family, .kernel = &kernel, .problem = s, .node = c->steps[c->n - 1]->node};
+    HN_TRY(label_of(p, c, &joined->label, err));
+    for (int i = 0; i < c->n; i++) add_member(c, i, bytes, s, joined);
+    s->lane = s->scratch + round_up(most.scratch);
+    joined->work = (hn_work){
+        .n_phases = 1, .tasks = {count}, .lane_scratch = s->lane + round_up(most.lane_scratch)};
+    hn_log(HONE_LOG_DEBUG, "strips,%s,%lld of %lld rows", joined->label, (long long)count,
+           (long long)c->height);
+    replace(p, c, joined);
+    return HONE_OK;
+}
+
+static hone_status join_all(hn_plan *p, const use *uses, hn_error *err) {
+    for (int i = 0; i < p->n_steps; i++) {
+        chain c = {.n = 1, .steps = {p->steps[i]}};
+        if (!shape_of(p->steps[i], &c.shapes[0])) continue;
+        while (c.n < MOST) {
+            const shape *last = &c.shapes[c.n - 1];
+            hn_step *next = next_of(p, uses, c.steps[c.n - 1], last, &c.shapes[c.n]);
+            if (next == NULL) break;
+            /* A third step with a large image is better the first of the next strips. */
+            const hn_conv_f32 *is = &c.shapes[c.n].is;
+            if (c.n == 2 && image_bytes(is, is->oh) >= LEAST_BYTES) break;
+            c.steps[c.n++] = next;
+        }
+        bool done = false;
+        for (; c.n > 1 && !done; c.n--)
+            if (choose_height(&c)) HN_TRY(join(p, &c, &done, err));
+        if (done) i--; /* the next step has come here */
+    }
+    return HONE_OK;
+}
+
+hone_status hn_strips_join(hn_plan *p, hn_error *err) {
+    use *uses =
+        hn_alloc_array(p->arena.alloc, (size_t)p->n_buffers + 1, sizeof *uses, HN_MEM_OTHER);
+    if (uses == NULL) return HN_NOMEM(err);
+    memset(uses, 0, ((size_t)p->n_buffers + 1) * sizeof *uses);
+    count_uses(p, uses);
+    hone_status status = join_all(p, uses, err);
+    hn_free(p->arena.alloc, uses);
+    return status;
+}
