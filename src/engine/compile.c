@@ -46,6 +46,7 @@ void hn_plan_destroy(hn_plan *p) {
     if (p == NULL) return;
     hn_allocator *alloc = p->arena.alloc;
     hn_model_destroy(p->model);
+    for (const hn_made *m = p->made; m != NULL; m = m->next) hn_tensor_unref(m->tensor);
     hn_arena_deinit(&p->arena);
     hn_free(alloc, p);
 }

@@ -149,6 +149,30 @@ static hone_status add_buffer(hn_lower *L, const hn_buffer *b, int *out, hn_erro
     return HONE_OK;
 }
 
+/* Kernels read constants through pointers to their type, which a file does not promise. */
+static hone_status constant_buffer(hn_lower *L, const hn_tensor *t, int *out, hn_error *err) {
+    for (int i = 0; i < L->plan->n_buffers; i++) {
+        if (L->plan->buffers[i].tensor != t) continue;
+        *out = i;
+        return HONE_OK;
+    }
+    return add_buffer(L, &(hn_buffer){.kind = HN_BUFFER_CONSTANT, .tensor = t, .bytes = t->bytes},
+                      out, err);
+}
+
+hone_status hn_lower_constant(hn_lower *L, hone_dtype dtype, int64_t n, hn_tensor **t, hn_view *v,
+                              hn_error *err) {
+    hn_plan *p = L->plan;
+    hn_made *made = hn_arena_zero(&p->arena, sizeof *made);
+    if (made == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_tensor_create(&made->tensor, p->arena.alloc, HN_MEM_WEIGHTS, dtype, 1, &n, err));
+    made->next = p->made;
+    p->made = made;
+    *t = made->tensor;
+    *v = (hn_view){.dtype = dtype, .rank = 1, .dims = {n}, .strides = {1}};
+    return constant_buffer(L, made->tensor, &v->buffer, err);
+}
+
 static void dense_strides(hn_view *v, const int *order) {
     int64_t stride = 1;
     for (int k = v->rank - 1; k >= 0; k--) {
@@ -367,17 +391,6 @@ void hn_step_reads(hn_step *s, int i, const hn_view *v) { set_operand(s, i, v); 
 void hn_step_writes(hn_step *s, int i, const hn_view *v) {
     set_operand(s, i, v);
     s->writes |= 1u << i;
-}
-
-/* Kernels read constants through pointers to their type, which a file does not promise. */
-static hone_status constant_buffer(hn_lower *L, const hn_tensor *t, int *out, hn_error *err) {
-    for (int i = 0; i < L->plan->n_buffers; i++) {
-        if (L->plan->buffers[i].tensor != t) continue;
-        *out = i;
-        return HONE_OK;
-    }
-    return add_buffer(L, &(hn_buffer){.kind = HN_BUFFER_CONSTANT, .tensor = t, .bytes = t->bytes},
-                      out, err);
 }
 
 void hn_lower_move_last(hn_lower *L, hn_step *s) {

@@ -72,6 +72,13 @@ typedef struct hn_step {
     hn_view *in, *out;
 } hn_step;
 
+/* A constant that the model does not have: a table, or a combination of others. */
+typedef struct hn_made hn_made;
+struct hn_made {
+    hn_tensor *tensor;
+    hn_made *next;
+};
+
 typedef struct hn_weights hn_weights; /* weights.h */
 typedef struct hn_packed hn_packed;
 
@@ -86,6 +93,7 @@ typedef struct hn_plan {
     hn_view *outputs; /* dense */
     int n_packed;
     hn_packed **packed;
+    hn_made *made;
     size_t slab_bytes;    /* activations */
     size_t scratch_bytes; /* shared workspace and that of all lanes */
     size_t lane_offset, lane_bytes;

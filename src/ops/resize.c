@@ -17,6 +17,8 @@
  *
  * A scale is kept as the fraction num / den: from sizes it is exact.
  */
+#include "ops/resize.h"
+
 #include <math.h>
 
 #include "ops/axes.h"
@@ -134,46 +136,27 @@ static hone_status infer(hn_infer *c, hn_error *err) {
 
 /* ---- positions ---- */
 
-typedef enum transform {
-    HALF_PIXEL,
-    HALF_PIXEL_SYMMETRIC,
-    PYTORCH_HALF_PIXEL,
-    ALIGN_CORNERS,
-    ASYMMETRIC,
-    CROP,
-} transform;
-
-static transform read_transform(const hn_node *n) {
+static int read_transform(const hn_node *n) {
     static const char *const names[] = {"half_pixel",         "half_pixel_symmetric",
                                         "pytorch_half_pixel", "align_corners",
                                         "asymmetric",         "tf_crop_and_resize"};
     int i = 0;
     while (!hn_attr_is(n, "coordinate_transformation_mode", names[i])) i++;
-    return (transform)i;
+    return i;
 }
 
-typedef struct axis {
-    int64_t in, out;
-    double num, den;   /* the scale */
-    double start, end; /* the roi */
-    bool same;         /* output o is input o */
-    /* Taps of output o: [first[o], first[o + 1]). None: the extrapolation value. */
-    int64_t *first, *index;
-    double *weight;
-} axis;
-
-static double position(const axis *a, transform mode, int64_t o) {
+static double position(const hn_resize_axis *a, int mode, int64_t o) {
     double in = (double)a->in, out = (double)a->out, x = (double)o;
     double center = (x + 0.5) * a->den / a->num - 0.5;
     /* The size before it was rounded to a whole one; ONNX's tests want it in align_corners. */
     double width = in * a->num / a->den;
     switch (mode) {
-        case HALF_PIXEL: return center;
-        case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - out / width) + center;
-        case PYTORCH_HALF_PIXEL: return a->out > 1 ? center : 0;
-        case ALIGN_CORNERS: return a->out > 1 ? x * (in - 1) / (width - 1) : 0;
-        case ASYMMETRIC: return x * a->den / a->num;
-        case CROP: break;
+        case HN_RESIZE_HALF_PIXEL: return center;
+        case HN_RESIZE_HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - out / width) + center;
+        case HN_RESIZE_PYTORCH_HALF_PIXEL: return a->out > 1 ? center : 0;
+        case HN_RESIZE_ALIGN_CORNERS: return a->out > 1 ? x * (in - 1) / (width - 1) : 0;
+        case HN_RESIZE_ASYMMETRIC: return x * a->den / a->num;
+        case HN_RESIZE_CROP: break;
     }
     return a->out > 1 ? a->start * (in - 1) + x * (a->end - a->start) * (in - 1) / (out - 1)
                       : 0.5 * (a->start + a->end) * (in - 1);
@@ -181,32 +164,22 @@ static double position(const axis *a, transform mode, int64_t o) {
 
 /* ---- taps ---- */
 
-typedef struct resize {
-    transform transform;
-    enum { NEAREST, LINEAR, CUBIC } mode;
-    enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } nearest;
-    double cubic_a, outside;
-    bool antialias, exclude_outside;
-    int rank;
-    axis axis[HONE_MAX_RANK];
-} resize;
-
-static double nearest(const resize *r, double x) {
+static double nearest(const hn_resize *r, double x) {
     double low = floor(x), up = x - low;
     if (up == 0) return low;
     switch (r->nearest) {
-        case PREFER_FLOOR: return up <= 0.5 ? low : low + 1;
-        case PREFER_CEIL: return up < 0.5 ? low : low + 1;
-        case FLOOR: return low;
-        case CEIL: break;
+        case HN_RESIZE_PREFER_FLOOR: return up <= 0.5 ? low : low + 1;
+        case HN_RESIZE_PREFER_CEIL: return up < 0.5 ? low : low + 1;
+        case HN_RESIZE_FLOOR: return low;
+        case HN_RESIZE_CEIL: break;
     }
     return low + 1;
 }
 
-static double kernel(const resize *r, double t) {
+static double kernel(const hn_resize *r, double t) {
     double a = r->cubic_a;
     t = fabs(t);
-    if (r->mode == LINEAR) return t < 1 ? 1 - t : 0;
+    if (r->mode == HN_RESIZE_LINEAR) return t < 1 ? 1 - t : 0;
     if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
     return t < 2 ? a * (((t - 5) * t + 8) * t - 4) : 0;
 }
@@ -217,9 +190,9 @@ static int64_t clamp(double j, int64_t size) {
 
 /* Taps of weight 0 are left out: an infinity there is not part of the result. Where no weight is
  * left inside, the edge stands. Returns the number of taps. */
-static int64_t weigh(const resize *r, int64_t size, double x, double stretch, int64_t *index,
+static int64_t weigh(const hn_resize *r, int64_t size, double x, double stretch, int64_t *index,
                      double *weight) {
-    double reach = (r->mode == LINEAR ? 1 : 2) / stretch, sum = 0, inside = 0;
+    double reach = (r->mode == HN_RESIZE_LINEAR ? 1 : 2) / stretch, sum = 0, inside = 0;
     int64_t n = 0;
     for (double j = ceil(x - reach); j <= x + reach; j++) {
         double w = kernel(r, (j - x) * stretch);
@@ -237,21 +210,24 @@ static int64_t weigh(const resize *r, int64_t size, double x, double stretch, in
     return n;
 }
 
-static hone_status build_taps(hn_eval *e, const resize *r, axis *a, hn_error *err) {
+static hone_status build_taps(hn_arena *arena, const hn_resize *r, hn_resize_axis *a,
+                              hn_error *err) {
     double scale = a->num / a->den, stretch = r->antialias && scale < 1 ? scale : 1;
-    int64_t most = r->mode == NEAREST ? 1 : 2 * (int64_t)ceil(2 / stretch) + 1, n = 0;
-    a->first = hn_scratch(e, a->out + 1, sizeof *a->first);
-    a->index = hn_scratch(e, a->out, (size_t)most * sizeof *a->index);
-    a->weight = hn_scratch(e, a->out, (size_t)most * sizeof *a->weight);
+    int64_t most = r->mode == HN_RESIZE_NEAREST ? 1 : 2 * (int64_t)ceil(2 / stretch) + 1, n = 0;
+    a->first = hn_arena_array(arena, (size_t)a->out + 1, sizeof *a->first);
+    a->index = hn_arena_array(arena, (size_t)a->out, (size_t)most * sizeof *a->index);
+    a->weight = hn_arena_array(arena, (size_t)a->out, (size_t)most * sizeof *a->weight);
     if (a->first == NULL || a->index == NULL || a->weight == NULL) return HN_NOMEM(err);
     for (int64_t o = 0; o < a->out; o++) {
         double x = position(a, r->transform, o);
         a->first[o] = n;
-        if (r->transform == CROP && !(x >= 0 && x <= (double)(a->in - 1))) continue;
-        if (r->mode == NEAREST)
-            a->index[n++] = clamp(nearest(r, x), a->in);
-        else
+        if (r->transform == HN_RESIZE_CROP && !(x >= 0 && x <= (double)(a->in - 1))) continue;
+        if (r->mode == HN_RESIZE_NEAREST) {
+            a->index[n] = clamp(nearest(r, x), a->in);
+            a->weight[n++] = 1;
+        } else {
             n += weigh(r, a->in, x, stretch, a->index + n, a->weight + n);
+        }
     }
     a->first[a->out] = n;
     return HONE_OK;
@@ -260,13 +236,13 @@ static hone_status build_taps(hn_eval *e, const resize *r, axis *a, hn_error *er
 /* ---- nearest: elements move ---- */
 
 typedef struct move {
-    const resize *r;
+    const hn_resize *r;
     const hn_tensor *x;
     hn_tensor *y;
 } move;
 
 /* Source index of output index o, -1: outside. */
-static int64_t source_of(const axis *a, int64_t o) {
+static int64_t source_of(const hn_resize_axis *a, int64_t o) {
     if (a->same) return o;
     return a->first[o] < a->first[o + 1] ? a->index[a->first[o]] : -1;
 }
@@ -275,11 +251,11 @@ static int64_t source_of(const axis *a, int64_t o) {
 static void move_row(void *ctx, int64_t row) {
     const move *m = ctx;
     int last = m->r->rank - 1;
-    const axis *a = &m->r->axis[last];
+    const hn_resize_axis *a = &m->r->axis[last];
     int64_t from = 0, rest = row, pitch = a->in;
     bool outside = false;
     for (int i = last - 1; i >= 0; i--) {
-        const axis *b = &m->r->axis[i];
+        const hn_resize_axis *b = &m->r->axis[i];
         int64_t k = source_of(b, rest % b->out);
         outside = outside || k < 0;
         from += k * pitch;
@@ -298,7 +274,7 @@ static void move_row(void *ctx, int64_t row) {
 /* ---- linear and cubic: weighted sums, one axis after the other ---- */
 
 typedef struct blend {
-    const resize *r;
+    const hn_resize *r;
     const hn_tensor *x;
     hn_tensor *y;
     int first;               /* the axes before it stay as they are */
@@ -308,7 +284,7 @@ typedef struct blend {
 } blend;
 
 /* src [outer, in, inner] to dst [outer, out, inner]. */
-static void blend_axis(const resize *r, const axis *a, int64_t outer, int64_t inner,
+static void blend_axis(const hn_resize *r, const hn_resize_axis *a, int64_t outer, int64_t inner,
                        const double *src, double *dst) {
     for (int64_t i = 0; i < outer; i++, src += a->in * inner) {
         for (int64_t o = 0; o < a->out; o++, dst += inner) {
@@ -332,7 +308,7 @@ static void store(hn_tensor *y, int64_t from, int64_t n, double *v) {
 
 static void blend_blocks(void *ctx, int64_t worker) {
     const blend *b = ctx;
-    const resize *r = b->r;
+    const hn_resize *r = b->r;
     double *v = b->buffer + worker * 2 * b->room, *next = v + b->room;
     for (int64_t k = worker; k < b->blocks; k += b->workers) {
         int64_t dims[HONE_MAX_RANK];
@@ -340,7 +316,7 @@ static void blend_blocks(void *ctx, int64_t worker) {
         hn_load_f64_n(b->x->dtype, b->x->data, k * b->in, b->in, v);
         for (int grow = 0; grow < 2; grow++) {
             for (int i = b->first; i < r->rank; i++) {
-                const axis *a = &r->axis[i];
+                const hn_resize_axis *a = &r->axis[i];
                 if (a->same || (a->out > a->in) != (grow == 1)) continue;
                 int64_t outer = 1, inner = 1;
                 for (int d = b->first; d < i; d++) outer *= dims[d];
@@ -356,7 +332,7 @@ static void blend_blocks(void *ctx, int64_t worker) {
     }
 }
 
-static hone_status blend_all(hn_eval *e, const resize *r, hn_error *err) {
+static hone_status blend_all(hn_eval *e, const hn_resize *r, hn_error *err) {
     blend b = {.r = r, .x = e->in[X], .y = e->out[0], .blocks = 1, .in = 1, .out = 1};
     HN_CHECK(err, hn_dtype_in(b.x->dtype, HN_DTYPES_FLOAT | HN_DTYPES_INT), HONE_E_UNSUPPORTED,
              "mode %s is for real numbers, the input is %s", hn_attr_s(e->node, "mode"),
@@ -379,57 +355,72 @@ static hone_status blend_all(hn_eval *e, const resize *r, hn_error *err) {
 
 static bool given(const hn_tensor *t) { return t != NULL && t->n > 0; }
 
-static void read_axes(const hn_eval *e, const form *f, resize *r) {
-    const hn_tensor *x = e->in[X], *y = e->out[0];
-    const hn_tensor *roi = hn_eval_in(e, ROI), *scales = hn_eval_in(e, SCALES);
-    const hn_tensor *sizes = hn_eval_in(e, SIZES);
+typedef struct lists {
+    const hn_tensor *roi, *scales, *sizes;
+} lists;
+
+static void read_axes(const int64_t *x, const int64_t *y, const lists *l, const form *f,
+                      hn_resize *r) {
     double num = 0, den = 0;
-    for (int i = 0; given(sizes) && f->keep_aspect && i < f->n; i++) {
-        double size = (double)hn_tensor_s64(sizes, i), in = (double)x->dims[f->axes[i]];
+    for (int i = 0; given(l->sizes) && f->keep_aspect && i < f->n; i++) {
+        double size = (double)hn_tensor_s64(l->sizes, i), in = (double)x[f->axes[i]];
         if (den != 0 && (f->not_larger ? size / in >= num / den : size / in <= num / den)) continue;
         num = size;
         den = in;
     }
-    r->rank = x->rank;
-    for (int i = 0; i < x->rank; i++)
-        r->axis[i] = (axis){.in = x->dims[i], .out = y->dims[i], .same = true};
+    for (int i = 0; i < r->rank; i++)
+        r->axis[i] = (hn_resize_axis){.in = x[i], .out = y[i], .same = true};
     for (int i = 0; i < f->n; i++) {
-        axis *a = &r->axis[f->axes[i]];
-        a->num = given(scales) ? hn_tensor_f64(scales, i) : f->keep_aspect ? num : (double)a->out;
-        a->den = given(scales) ? 1 : f->keep_aspect ? den : (double)a->in;
-        a->start = r->transform == CROP ? hn_tensor_f64(roi, i) : 0;
-        a->end = r->transform == CROP ? hn_tensor_f64(roi, f->n + i) : 1;
+        hn_resize_axis *a = &r->axis[f->axes[i]];
+        bool crop = r->transform == HN_RESIZE_CROP;
+        a->num = given(l->scales) ? hn_tensor_f64(l->scales, i)
+                 : f->keep_aspect ? num
+                                  : (double)a->out;
+        a->den = given(l->scales) ? 1 : f->keep_aspect ? den : (double)a->in;
+        a->start = crop ? hn_tensor_f64(l->roi, i) : 0;
+        a->end = crop ? hn_tensor_f64(l->roi, f->n + i) : 1;
         a->same = a->in == a->out && a->num == a->den && a->start == 0 && a->end == 1;
     }
 }
 
-static hone_status ref(hn_eval *e, hn_error *err) {
+hone_status hn_resize_plan(const hn_node *n, int rank, const int64_t *x, const int64_t *y,
+                           const hn_tensor *roi, const hn_tensor *scales, const hn_tensor *sizes,
+                           hn_arena *arena, hn_resize *r, hn_error *err) {
     static const char *const rounding[] = {"round_prefer_floor", "round_prefer_ceil", "floor"};
-    const hn_node *n = e->node;
     form f;
-    HN_TRY(hn_movable(e->in[X], err));
-    HN_TRY(read_form(n, e->in[X]->rank, &f, err));
-    if (e->out[0]->n == 0) return HONE_OK;
-    HN_CHECK(err, e->in[X]->n > 0, HONE_E_SHAPE, "the input is empty, the output would not be");
-    resize r = {.transform = read_transform(n),
-                .mode = hn_attr_is(n, "mode", "nearest")  ? NEAREST
-                        : hn_attr_is(n, "mode", "linear") ? LINEAR
-                                                          : CUBIC,
-                .cubic_a = (double)hn_attr_f(n, "cubic_coeff_a"),
-                .outside = (double)hn_attr_f(n, "extrapolation_value"),
-                .antialias = hn_attr_i(n, "antialias") != 0,
-                .exclude_outside = hn_attr_i(n, "exclude_outside") != 0};
-    while (r.nearest < CEIL && !hn_attr_is(n, "nearest_mode", rounding[r.nearest])) r.nearest++;
-    read_axes(e, &f, &r);
+    HN_TRY(read_form(n, rank, &f, err));
+    *r = (hn_resize){.transform = read_transform(n),
+                     .mode = hn_attr_is(n, "mode", "nearest")  ? HN_RESIZE_NEAREST
+                             : hn_attr_is(n, "mode", "linear") ? HN_RESIZE_LINEAR
+                                                               : HN_RESIZE_CUBIC,
+                     .cubic_a = (double)hn_attr_f(n, "cubic_coeff_a"),
+                     .outside = (double)hn_attr_f(n, "extrapolation_value"),
+                     .antialias = hn_attr_i(n, "antialias") != 0,
+                     .exclude_outside = hn_attr_i(n, "exclude_outside") != 0,
+                     .rank = rank};
+    while (r->nearest < HN_RESIZE_CEIL && !hn_attr_is(n, "nearest_mode", rounding[r->nearest]))
+        r->nearest++;
+    read_axes(x, y, &(lists){roi, scales, sizes}, &f, r);
+    for (int i = 0; i < rank; i++)
+        if (!r->axis[i].same) HN_TRY(build_taps(arena, r, &r->axis[i], err));
+    return HONE_OK;
+}
+
+static hone_status ref(hn_eval *e, hn_error *err) {
+    const hn_tensor *x = e->in[X];
+    hn_tensor *y = e->out[0];
+    HN_TRY(hn_movable(x, err));
+    if (y->n == 0) return HONE_OK;
+    HN_CHECK(err, x->n > 0, HONE_E_SHAPE, "the input is empty, the output would not be");
+    hn_resize r;
+    HN_TRY(hn_resize_plan(e->node, x->rank, x->dims, y->dims, hn_eval_in(e, ROI),
+                          hn_eval_in(e, SCALES), hn_eval_in(e, SIZES), e->scratch, &r, err));
     bool same = true;
-    for (int i = 0; i < r.rank; i++) {
-        if (!r.axis[i].same) HN_TRY(build_taps(e, &r, &r.axis[i], err));
-        same = same && r.axis[i].same;
-    }
+    for (int i = 0; i < r.rank; i++) same = same && r.axis[i].same;
     if (same) return hn_ref_copy(e, err);
-    if (r.mode != NEAREST) return blend_all(e, &r, err);
-    move m = {&r, e->in[X], e->out[0]};
-    hn_pool_run(e->pool, m.y->n / r.axis[r.rank - 1].out, move_row, &m);
+    if (r.mode != HN_RESIZE_NEAREST) return blend_all(e, &r, err);
+    move m = {&r, x, y};
+    hn_pool_run(e->pool, y->n / r.axis[r.rank - 1].out, move_row, &m);
     return HONE_OK;
 }
 

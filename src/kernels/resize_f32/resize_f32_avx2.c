@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/resize_f32/resize_f32_body.h"

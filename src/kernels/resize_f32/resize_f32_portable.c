@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/resize_f32/resize_f32_body.h"

@@ -1,0 +1,125 @@
+/* Resize through the engine and through the plain executor: modes and coordinates, layouts, what
+ * follows it, and what runs as the reference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "support/engine_model.h"
+
+#define STEP "resize_f32 Resize"
+
+/* From x to y by these sizes. */
+static void resize(const char *x, const char *y, const char *attrs, const char *sizes,
+                   const char *steps) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "m (float[%s] x) => (float[%s] y) <int64[4] s = {%s}> {"
+             " y = Resize <%s> (x, , , s) }",
+             x, y, sizes, attrs);
+    engine_agrees(text, steps);
+}
+
+static void modes(void **state) {
+    (void)state;
+    static const char *const places[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+                                         "align_corners", "asymmetric"};
+    static const char *const others[] = {"mode = \"nearest\", nearest_mode = \"floor\"",
+                                         "mode = \"nearest\"",
+                                         "mode = \"linear\"",
+                                         "mode = \"cubic\"",
+                                         "mode = \"cubic\", exclude_outside = 1",
+                                         "mode = \"linear\", antialias = 1",
+                                         "mode = \"cubic\", antialias = 1"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+            char attrs[200];
+            snprintf(attrs, sizeof attrs, "coordinate_transformation_mode = \"%s\", %s", places[i],
+                     others[k]);
+            resize("2,3,5,7", "2,3,10,14", attrs, "2, 3, 10, 14", STEP);
+            resize("1,3,9,8", "1,3,4,11", attrs, "1, 3, 4, 11", STEP);
+        }
+}
+
+/* A part of the image, and what is outside of it. */
+static void crops(void **state) {
+    (void)state;
+    static const char *const modes_of[] = {"nearest", "linear", "cubic"};
+    for (int i = 0; i < 3; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "m (float[1,2,6,5] x) => (float[1,2,7,9] y)"
+                 " <float[8] roi = {0, 0, 0.2, -0.4, 1, 1, 1.3, 0.9}, int64[4] s = {1, 2, 7, 9}> {"
+                 " y = Resize <coordinate_transformation_mode = \"tf_crop_and_resize\","
+                 " mode = \"%s\", extrapolation_value = 3.5> (x, roi, , s) }",
+                 modes_of[i]);
+        engine_agrees(text, STEP);
+    }
+}
+
+static void axes(void **state) {
+    (void)state;
+    const char *linear = "mode = \"linear\"";
+    resize("1,3,5,7", "1,3,5,13", linear, "1, 3, 5, 13", STEP);
+    resize("1,3,5,7", "1,3,11,7", linear, "1, 3, 11, 7", STEP);
+    resize("2,5,6,7", "2,11,9,7", linear, "2, 11, 9, 7", STEP);
+    resize("2,5,6,7", "2,5,6,7", linear, "2, 5, 6, 7", "");
+    engine_agrees(
+        "m (float[3,4,9] x) => (float[3,4,18] y) <float[3] s = {1, 1, 2}> {"
+        " y = Resize <mode = \"linear\"> (x, , s) }",
+        STEP);
+    engine_agrees(
+        "m (float[2,3,4,5,6] x) => (float[2,3,4,10,12] y) <float[2] s = {2, 2}> {"
+        " y = Resize <axes = [3, 4]> (x, , s) }",
+        STEP);
+}
+
+/* After a convolution channels are last: they stay so, and the sum needs no copy. */
+static void channels_last(void **state) {
+    (void)state;
+    static const char *const modes_of[] = {"nearest", "linear"};
+    for (int i = 0; i < 2; i++) {
+        char text[640];
+        snprintf(text, sizeof text,
+                 "m (float[2,3,5,6] x, float[2,3,10,12] z, float[20,3,1,1] w, float[20,3,1,1] wz)"
+                 " => (float[2,20,10,12] y) <float[4] s = {1, 1, 2, 2}> {"
+                 " a = Conv (x, w) b = Resize <mode = \"%s\"> (a, , s) c = Conv (z, wz)"
+                 " y = Add (b, c) }",
+                 modes_of[i]);
+        engine_agrees(text, "conv_f32 Conv, " STEP ", conv_f32 Conv+Add");
+    }
+    engine_agrees(
+        "m (float[1,9,4,4] x) => (float[1,9,6,8] y) <int64[4] s = {1, 9, 6, 8}> {"
+        " a = GlobalAveragePool (x) y = Resize <mode = \"linear\"> (a, , , s) }",
+        "pool_f32 GlobalAveragePool, " STEP);
+}
+
+/* Written straight into its place in a concatenation. */
+static void concatenated(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[2,20,5,6] x, float[2,4,10,12] z, float[8,20,1,1] w, float[5,4,1,1] wz)"
+        " => (float[2,13,10,12] y) <float[4] s = {1, 1, 2, 2}> {"
+        " a = Conv (x, w) b = Resize <mode = \"linear\"> (a, , s) c = Conv (z, wz)"
+        " d = Concat <axis = 1> (c, b) e = Tanh (d)"
+        " y = MaxPool <kernel_shape = [1, 1]> (e) }",
+        "conv_f32 Conv, " STEP ", conv_f32 Conv, map_f32 Tanh, pool_f32 MaxPool");
+}
+
+static void declined(void **state) {
+    (void)state;
+    resize("2,3,5,7", "4,3,10,14", "mode = \"nearest\"", "4, 3, 10, 14", "reference Resize");
+    engine_agrees(
+        "m (double[1,2,3,3] x) => (double[1,2,6,6] y) <float[4] s = {1, 1, 2, 2}> {"
+        " y = Resize (x, , s) }",
+        "reference Resize");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modes),         cmocka_unit_test(crops),        cmocka_unit_test(axes),
+        cmocka_unit_test(channels_last), cmocka_unit_test(concatenated), cmocka_unit_test(declined),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
