@@ -186,6 +186,40 @@ static int64_t take(const hn_tiles_f32 *t, const geometry *g, int rows, int64_t 
     return ceil_div(left, ceil_div(left, t->thin[rows - 1].most));
 }
 
+/* What a task fetches meanwhile. The first tasks of a tile, or all if no other shelf follows: their
+ * share of the rows of the next tile. The others: their share, over all tiles, of the weights that
+ * the next shelf or pass needs. */
+static void look_ahead(const geometry *g, const hn_conv_f32 *p, const pass *k, const float *weights,
+                       int64_t first, int64_t shelf, int64_t task, const tile_rows *s,
+                       hn_tile_f32 *args) {
+    int64_t all = g->panels.count * p->groups, next = first + shelf, tile = task / shelf;
+    int64_t len = k->taps * k->c, at = task % shelf;
+    int64_t width = hn_panels_f32_width(&g->panels, (first + at) % g->panels.count);
+    bool whole = len == g->k, ends = k->tap * g->c + k->c0 + len == g->k;
+    args->ahead = args->b, args->ahead_step = 0;
+    if (g->tiles == 1) return; /* the CPU's own prefetching does better */
+    int64_t for_rows = whole && s->next != NULL && k->c >= 32 ? shelf : 0;
+    if (next < all && for_rows > 0) for_rows = shelf / 4;
+    const float *from = s->next;
+    int64_t floats, share = at, shares = for_rows;
+    if (at < for_rows) {
+        floats = s->n * p->sw * p->x_pixel;
+    } else if (whole && next < all) {
+        int64_t stop = next + shelf < all ? next + shelf : all;
+        from = panel_weights(g, weights, next);
+        floats = panel_weights(g, weights, stop) - from;
+        share = tile * (shelf - for_rows) + at - for_rows;
+        shares = g->tiles * (shelf - for_rows);
+    } else if (!ends || next + at < all) {
+        from = ends ? panel_weights(g, weights, next + at) : args->b + len * width;
+        floats = len * width, share = tile, shares = g->tiles;
+    } else {
+        return;
+    }
+    args->ahead = from + floats * share / shares;
+    args->ahead_step = floats * 4 / (shares * len + 1);
+}
+
 /* The tasks [begin, end) of one shelf, which begins with panel `first`, in one pass over k. */
 static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry *g, const pass *k,
                      int64_t first, int64_t begin, int64_t end, tile_rows *s) {
@@ -219,21 +253,7 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         args.b = panel_weights(g, weights, panel) + k0 * width;
         args.next = g->k * width;
         args.bias = starts && bias != NULL ? bias + args.column : NULL;
-        args.ahead = args.b, args.ahead_step = 0;
-        int64_t part = k->taps * k->c * width;
-        if (g->tiles == 1) {
-            /* The CPU's own prefetching does better. */
-        } else if (!ends || panel + g->shelf < all) {
-            /* Over all tiles of the shelf, what this panel needs in the next pass or shelf. */
-            const float *next = ends ? panel_weights(g, weights, panel + g->shelf) : args.b + part;
-            args.ahead = next + part * tile / g->tiles;
-            args.ahead_step = width * 4 / g->tiles;
-        } else if (s->next != NULL && k->c >= 32) {
-            /* Over all panels of the shelf, the rows of the next tile. */
-            int64_t row = p->sw * p->x_pixel;
-            args.ahead = s->next + s->n * row * (task % shelf) / shelf;
-            args.ahead_step = s->n * row * 4 / (shelf * k->c + 1);
-        }
+        look_ahead(g, p, k, weights, first, shelf, task, s, &args);
         if (taken > 1)
             t->thin[s->n - 1].fn[taken - 1](&args);
         else

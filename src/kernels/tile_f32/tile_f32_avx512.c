@@ -1,6 +1,11 @@
 /* Tiles of up to 14 x 32: 28 sums, 2 vectors of b and one element of a fill 31 of the 32 registers.
  * Per k 28 multiply-adds (14 cycles) stand against 16 loads, so that a row pointer which does not
  * fit into a register costs nothing. Tiles of few rows fill the registers with several panels. */
+#if defined(__GNUC__) && !defined(__clang__)
+/* GCC 12 tuned for no CPU in particular would keep row pointers in vector registers, and getting
+ * one back takes a port that multiplies. */
+#pragma GCC target("tune=skylake-avx512")
+#endif
 #include "simd/avx512.h"
 
 #include "kernels/tile_f32/tile_f32_act.h"
