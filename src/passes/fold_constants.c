@@ -8,7 +8,9 @@
  * Fires when inference knows all outputs of a node as numbers, or all its inputs are constants; not
  * for random operators, control flow, or DequantizeLinear (its input is how a weight is kept
  * small). What a fold adds to the file is charged against max_growth: the bytes of its outputs less
- * those of the constants nothing else uses. Work over MOST_MACS is left to whoever runs the model.
+ * those of the constants that go with it, which a constant used by several nodes that fold (the
+ * slices a weight is put together from in another order) does in as many shares. Work over
+ * MOST_MACS is left to whoever runs the model.
  */
 #include "base/size.h"
 #include "ops/eval.h"
@@ -16,12 +18,14 @@
 #include "passes/pass.h"
 
 #define MOST_MACS ((int64_t)1 << 28)
+/* Nodes that may share a constant: they are looked at for each of them. */
+#define MOST_SHARES 16
 /* Input bytes of an operator whose output sizes only running tells. */
 #define MOST_DYNAMIC ((size_t)1 << 20)
 
 static bool never(const hn_node *n) {
-    return (n->op->traits & (HN_RANDOM | HN_CONTROL)) != 0 || n->op->ref == NULL ||
-           hn_is(n, "DequantizeLinear");
+    return n->op == NULL || n->old || (n->op->traits & (HN_RANDOM | HN_CONTROL)) != 0 ||
+           n->op->ref == NULL || hn_is(n, "DequantizeLinear");
 }
 
 /* A value whose contents inference knows as numbers. */
@@ -62,12 +66,21 @@ static hn_tensor *constant_attr(const hn_node *n) {
     return a != NULL && a->type == HN_ATTR_TENSOR && a->u.tensor->data != NULL ? a->u.tensor : NULL;
 }
 
-/* Bytes of the constants that go when n does. */
+/* Whether a constant goes when all nodes that can fold have done so. */
+static bool is_passing(const hn_value *v) {
+    if (v->n_outputs > 0 || v->n_uses > MOST_SHARES) return false;
+    for (const hn_use *u = v->uses; u != NULL; u = u->next)
+        if (v->n_uses > 1 && (never(u->node) || !all_constant(u->node))) return false;
+    return true;
+}
+
+/* Bytes of the constants that go when n does, or its shares of them. */
 static size_t freed_bytes(const hn_node *n) {
     size_t bytes = 0;
-    for (int i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i].value != NULL && n->inputs[i].value->n_uses == 1)
-            bytes += hn_node_constant(n, i)->bytes;
+    for (int i = 0; i < n->n_inputs; i++) {
+        const hn_value *v = n->inputs[i].value;
+        if (v != NULL && is_passing(v)) bytes += hn_node_constant(n, i)->bytes / (size_t)v->n_uses;
+    }
     return bytes;
 }
 
