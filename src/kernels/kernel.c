@@ -28,5 +28,5 @@ const hn_kernel *hn_kernel_choose(const hn_family *f, hn_isa isa, const void *pr
 
 void hn_kernel_run(const hn_kernel *k, const hn_call *call, void *lane) {
     for (int phase = 0; phase < call->work->n_phases; phase++)
-        k->run(call, phase, 0, call->work->tasks[phase], lane);
+        k->run(call, phase, 0, hn_work_tasks(call->work, phase), lane);
 }

@@ -31,10 +31,14 @@
 
 typedef struct hn_work {
     int n_phases;
-    int64_t tasks[HN_MAX_PHASES];
-    size_t scratch;      /* bytes that all lanes share, alive through all phases */
-    size_t lane_scratch; /* bytes each lane has to itself, alive within one range */
+    int64_t tasks[HN_MAX_PHASES]; /* phases past the last of these have as many as it */
+    size_t scratch;               /* bytes that all lanes share, alive through all phases */
+    size_t lane_scratch;          /* bytes each lane has to itself, alive within one range */
 } hn_work;
+
+static inline int64_t hn_work_tasks(const hn_work *w, int phase) {
+    return w->tasks[phase < HN_MAX_PHASES ? phase : HN_MAX_PHASES - 1];
+}
 
 typedef struct hn_call {
     const void *problem;

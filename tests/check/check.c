@@ -220,8 +220,8 @@ static bool run_row(const hn_kernel *k, const check_case *c, const operands *s, 
             job[i] = (lane_job){k,
                                 &call,
                                 phase,
-                                w.tasks[phase] * i / lanes,
-                                w.tasks[phase] * (i + 1) / lanes,
+                                hn_work_tasks(&w, phase) * i / lanes,
+                                hn_work_tasks(&w, phase) * (i + 1) / lanes,
                                 lane[i].data};
             if (lanes < 3)
                 lane_main(&job[i]);
@@ -441,8 +441,8 @@ static int cut(const hn_work *w, double ns, piece *pieces) {
     for (int phase = 0; phase < w->n_phases; phase++)
         for (int i = 0; i < per_phase; i++)
             pieces[n++] = (piece){.phase = phase,
-                                  .begin = w->tasks[phase] * i / per_phase,
-                                  .end = w->tasks[phase] * (i + 1) / per_phase,
+                                  .begin = hn_work_tasks(w, phase) * i / per_phase,
+                                  .end = hn_work_tasks(w, phase) * (i + 1) / per_phase,
                                   .best = INFINITY};
     return n;
 }

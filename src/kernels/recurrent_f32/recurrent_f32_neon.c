@@ -1,0 +1,4 @@
+#include "simd/neon.h"
+
+#define ROWS 6
+#include "kernels/recurrent_f32/recurrent_f32_body.h"
