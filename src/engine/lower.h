@@ -61,6 +61,9 @@ hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op
                                   hn_error *err);
 /* A product with a softmax of other products as attention; declines one that is none. */
 hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
+/* A step for x [m, k], k adjacent, by the constant w [k, n] into y, which is dense. */
+hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
+                             const hn_view *y, hn_step **out, hn_error *err);
 /* Whether the operator has a lowering of its own. */
 bool hn_lower_has(const hn_op_def *op);
 

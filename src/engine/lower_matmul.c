@@ -38,9 +38,8 @@ static hone_status as_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *
     return HONE_OK;
 }
 
-/* [m, k] by the constant w [k, n] (strides as they are) into y, which is dense. */
-static hone_status by_constant(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
-                               const hn_view *y, hn_step **out, hn_error *err) {
+hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
+                             const hn_view *y, hn_step **out, hn_error *err) {
     hn_conv_f32 p = hn_conv_of_gemm(x->dims[0], w->dims[1], w->dims[0]);
     p.x_pixel = x->strides[0];
     p.x_row = p.x_image = x->strides[0] * x->dims[0];
@@ -118,7 +117,7 @@ hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error 
     hn_step *s;
     if (hn_node_constant(n, 1) != NULL && b.rank == 2) {
         HN_TRY(as_rows(L, n, &a, err));
-        HN_TRY(by_constant(L, n, &a, &b, &y, &s, err));
+        HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
     } else {
         HN_TRY(by_activation(L, n, &a, &b, &c, 1, &s, err));
     }
@@ -156,7 +155,7 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     bool constant = hn_node_constant(n, 1) != NULL && alpha >= 1 && alpha <= 1;
     if (constant) {
         HN_TRY(as_rows(L, n, &a, err));
-        HN_TRY(by_constant(L, n, &a, &b, &y, &s, err));
+        HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
         if (add == VECTOR) hn_step_reads(s, HN_CONV_BIAS, &c);
         if (add == WHOLE) hn_step_reads(s, HN_CONV_R, &c);
     } else {

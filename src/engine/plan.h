@@ -9,6 +9,9 @@
  * Several values may be views of one buffer: a transpose, a slice or a reshape that changes no byte
  * is no step at all. Buffers of the slab share its bytes when their lives do not meet (memory.h).
  *
+ * Steps cannot fail, but for those that find contents their operator does not allow (`check`):
+ * such a run ends with an error, and the next one starts anew.
+ *
  * A plan is made once and never changes; what a run writes to is in its context (run.c).
  */
 #ifndef HN_ENGINE_PLAN_H
@@ -67,6 +70,11 @@ typedef struct hn_step {
     bool alone;             /* too little work to wake other threads for */
     double flops;           /* of the arithmetic asked for; 0: not counted */
     double bytes;           /* read and written */
+    /* A step whose operands may hold what the operator does not allow, such as an index that is
+     * out of range: its kernel then sets the s32 that is operand `flag`, and the run ends with the
+     * error that `check` finds. NULL: it cannot fail. */
+    hone_status (*check)(const void *problem, void *const *operands, hn_error *err);
+    int flag;
     /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
     int n_in, n_out;
     hn_view *in, *out;

@@ -31,6 +31,7 @@ struct hn_context {
     patch *patches;
     int n_patches, cap_patches;
     hn_arena ref_scratch;
+    int32_t flag; /* of the step that is running (hn_step.check) */
 };
 
 void hn_context_destroy(hn_context *c) {
@@ -92,6 +93,7 @@ static hone_status bind_step(hn_context *c, const hn_step *s, bound *b, hn_error
         if (b->ptr == NULL) return HN_NOMEM(err);
         for (int i = 0; i < s->n_operands; i++)
             HN_TRY(bind(c, &b->ptr[i], s->operands[i].buffer, s->operands[i].offset, err));
+        if (s->check != NULL) b->ptr[s->flag] = &c->flag;
         return HONE_OK;
     }
     b->in = hn_arena_array(arena, (size_t)s->n_in, sizeof *b->in);
@@ -145,7 +147,7 @@ typedef struct launch {
 
 static void run_lane(void *ctx, int64_t lane) {
     const launch *l = ctx;
-    int64_t tasks = l->step->work.tasks[l->phase];
+    int64_t tasks = hn_work_tasks(&l->step->work, l->phase);
     int64_t begin = tasks * lane / l->lanes, end = tasks * (lane + 1) / l->lanes;
     if (begin < end)
         l->step->kernel->run(&l->call, l->phase, begin, end,
@@ -158,7 +160,7 @@ static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, hn
                 .lane_scratch = c->scratch + c->plan->lane_offset,
                 .lane_bytes = c->plan->lane_bytes};
     for (l.phase = 0; l.phase < s->work.n_phases; l.phase++) {
-        int64_t tasks = s->work.tasks[l.phase];
+        int64_t tasks = hn_work_tasks(&s->work, l.phase);
         l.lanes = s->alone || tasks < 2 ? 1 : tasks < c->plan->lanes ? (int)tasks : c->plan->lanes;
         if (l.lanes == 1)
             run_lane(&l, 0);
@@ -181,22 +183,27 @@ static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b
                  .scratch = &c->ref_scratch};
     hone_status status = s->node->op->ref(&e, err);
     hn_arena_deinit(&c->ref_scratch);
-    if (status != HONE_OK) {
-        char label[320];
-        hn_error_context(err, "%s", hn_node_label(s->node, label, sizeof label));
-    }
     return status;
 }
 
 static hone_status run_step(hn_context *c, int i, const hn_run *r, hn_rng *rng, hn_error *err) {
     const hn_step *s = c->plan->steps[i];
+    hone_status status = HONE_OK;
     if (s->family == NULL) {
         HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
                  "stopped");
-        return run_reference(c, s, &c->steps[i], r, rng, err);
+        status = run_reference(c, s, &c->steps[i], r, rng, err);
+    } else {
+        c->flag = 0;
+        run_kernel(c, s, &c->steps[i], r->pool);
+        if (c->flag != 0) status = s->check(s->problem, c->steps[i].ptr, err);
+        if (c->flag != 0 && status == HONE_OK)
+            status = HN_FAIL(err, HONE_E_ARG, "an input was changed while it was read");
     }
-    run_kernel(c, s, &c->steps[i], r->pool);
-    return HONE_OK;
+    if (status == HONE_OK) return HONE_OK;
+    char label[320];
+    hn_error_context(err, "%s", hn_node_label(s->node, label, sizeof label));
+    return status;
 }
 
 static hone_status run_timed(hn_context *c, const hn_run *r, hn_rng *rng, hn_error *err) {

@@ -360,15 +360,19 @@ static hone_status read_activations(const hn_node *n, hn_rnn_kind kind, hn_activ
     return HONE_OK;
 }
 
+hone_status hn_rnn_want_length(int64_t length, int64_t steps, hn_error *err) {
+    HN_CHECK(err, length >= 0 && length <= steps, HONE_E_ARG,
+             "sequence_lens holds %lld, expected 0 to %lld", (long long)length, (long long)steps);
+    return HONE_OK;
+}
+
 static hone_status read_lengths(hn_eval *e, layer *l, hn_error *err) {
     const hn_tensor *t = hn_eval_in(e, LENGTHS);
     l->length = hn_scratch(e, l->batch, sizeof *l->length);
     if (l->length == NULL) return HN_NOMEM(err);
     for (int64_t b = 0; b < l->batch; b++) {
         l->length[b] = t != NULL ? hn_tensor_s64(t, b) : l->steps;
-        HN_CHECK(err, l->length[b] >= 0 && l->length[b] <= l->steps, HONE_E_ARG,
-                 "sequence_lens holds %lld, expected 0 to %lld", (long long)l->length[b],
-                 (long long)l->steps);
+        HN_TRY(hn_rnn_want_length(l->length[b], l->steps, err));
     }
     return HONE_OK;
 }

@@ -27,6 +27,9 @@ typedef enum hn_rnn_kind { HN_RNN, HN_GRU, HN_LSTM } hn_rnn_kind;
 hone_status hn_rnn_infer(hn_infer *c, hn_rnn_kind kind, bool inputs_first, hn_error *err);
 void hn_rnn_cost(const hn_infer *c, hn_cost *cost);
 
+/* Fails with HONE_E_ARG unless a sequence of that length fits into `steps`. */
+hone_status hn_rnn_want_length(int64_t length, int64_t steps, hn_error *err);
+
 typedef struct hn_rnn_weights {
     int64_t hidden; /* H */
     hn_matrix w, r; /* [I, gates * H] and [H, gates * H]; the batch is the direction */

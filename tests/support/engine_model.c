@@ -86,13 +86,10 @@ static void run(hn_model *m, int threads, hn_tensor **in, hn_tensor **found, lis
     hn_pool_destroy(pool);
 }
 
-int engine_agrees(const char *text, const char *steps) {
-    assert_int_equal(model_setup(NULL), 0);
-    hn_model *m = model_inferred(text);
-    hn_graph *g = m->graph;
+/* Makes constants of the inputs that are, and fills the others. */
+static void fill(hn_graph *g, hn_tensor **in) {
     hn_rng rng;
     hn_rng_init(&rng, 1);
-    hn_tensor *in[MOST] = {0}, *want[MOST] = {0}, *one[MOST] = {0}, *two[MOST] = {0};
     assert_true(g->n_inputs <= MOST && g->n_outputs <= MOST);
     for (int i = 0; i < g->n_inputs; i++) {
         hn_tensor *t = random_tensor(g->inputs[i], &rng);
@@ -101,6 +98,14 @@ int engine_agrees(const char *text, const char *steps) {
         else
             in[i] = t;
     }
+}
+
+int engine_agrees(const char *text, const char *steps) {
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_inferred(text);
+    hn_graph *g = m->graph;
+    hn_tensor *in[MOST] = {0}, *want[MOST] = {0}, *one[MOST] = {0}, *two[MOST] = {0};
+    fill(g, in);
     hn_exec_options plain = {.alloc = &model_mem, .seed = 1};
     assert_int_equal(hn_graph_run(g, &plain, (const hn_tensor *const *)in, want, &err), HONE_OK);
     listing seen = {0}, again = {0};
@@ -127,4 +132,41 @@ void engine_agrees_node(const char *x, const char *constants, const char *y, con
     char text[1024];
     snprintf(text, sizeof text, "m (%s x%s) => (%s y) { y = %s }", x, constants, y, node);
     engine_agrees(text, steps);
+}
+
+void engine_refuses(const char *text, const int64_t *bad, const int64_t *good,
+                    const char *message) {
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_inferred(text);
+    hn_graph *g = m->graph;
+    hn_tensor *in[MOST] = {0}, *want[MOST] = {0}, *found[MOST] = {0};
+    fill(g, in);
+    hn_exec_options plain = {.alloc = &model_mem, .seed = 1};
+    hn_engine *e;
+    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available(), .no_simplify = true};
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    hn_tensor *last = in[g->n_inputs - 1];
+    const hn_tensor *const *inputs = (const hn_tensor *const *)in;
+    for (int64_t i = 0; i < last->n; i++) hn_store_s64(last->dtype, last->data, i, bad[i]);
+    hone_status status = hn_graph_run(g, &plain, inputs, want, &err);
+    hn_error first = err;
+    assert_int_not_equal(status, HONE_OK);
+    assert_non_null(strstr(first.text, message));
+    assert_int_equal(hn_engine_run(e, inputs, place, found, NULL, NULL, &err), status);
+    assert_string_equal(err.text, first.text);
+    for (int i = 0; i < MOST; i++) {
+        hn_tensor_unref(found[i]);
+        found[i] = NULL;
+    }
+    for (int64_t i = 0; i < last->n; i++) hn_store_s64(last->dtype, last->data, i, good[i]);
+    assert_int_equal(hn_graph_run(g, &plain, inputs, want, &err), HONE_OK);
+    assert_int_equal(hn_engine_run(e, inputs, place, found, NULL, NULL, &err), HONE_OK);
+    for (int i = 0; i < g->n_outputs; i++) near(found[i], want[i]);
+    for (int i = 0; i < MOST; i++) {
+        hn_tensor_unref(in[i]);
+        hn_tensor_unref(want[i]);
+        hn_tensor_unref(found[i]);
+    }
+    hn_engine_destroy(e);
+    assert_int_equal(model_teardown(NULL), 0);
 }

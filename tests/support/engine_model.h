@@ -10,6 +10,8 @@
 #ifndef HN_TESTS_SUPPORT_ENGINE_MODEL_H
 #define HN_TESTS_SUPPORT_ENGINE_MODEL_H
 
+#include <stdint.h>
+
 /* steps: the family ("reference" where there is none) and the label of each step in order, copies
  * left out: whether a kernel needs them depends on the machine. NULL: any. Returns the number of
  * copies. */
@@ -19,5 +21,9 @@ int engine_agrees(const char *text, const char *steps);
  */
 void engine_agrees_node(const char *x, const char *constants, const char *y, const char *node,
                         const char *steps);
+
+/* The last input, of integers, holds `bad`: the plain executor and the engine refuse it alike, with
+ * a message that ends in `message`. Then it holds `good`, and the same engine agrees. */
+void engine_refuses(const char *text, const int64_t *bad, const int64_t *good, const char *message);
 
 #endif

@@ -1,0 +1,177 @@
+/* Recurrent layers through the engine and through the plain executor: every kind, direction,
+ * optional operand and attribute, and what runs as the reference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "support/engine_model.h"
+
+enum { T = 4, N = 3, I = 5 };
+
+/* What a layer looks like; NULL and false: the usual. */
+typedef struct layer {
+    const char *op, *direction, *attrs;
+    int hidden;
+    bool batch_first, bias, states, peepholes, lengths;
+    int batch;
+} layer;
+
+static const char *steps_of(const char *op) {
+    static char text[80];
+    snprintf(text, sizeof text, "conv_f32 %s, recurrent_f32 %s", op, op);
+    return text;
+}
+
+static void check(layer l) {
+    char text[2048], y[64], state[64], node[512];
+    int gates = l.op[0] == 'L' ? 4 : l.op[0] == 'G' ? 3 : 1, batch = l.batch > 0 ? l.batch : N;
+    int h = l.hidden > 0 ? l.hidden : 9;
+    bool lstm = gates == 4;
+    const char *direction = l.direction != NULL ? l.direction : "forward";
+    int dirs = direction[0] == 'b' ? 2 : 1;
+    if (l.batch_first) {
+        snprintf(y, sizeof y, "float[%d,%d,%d,%d]", batch, T, dirs, h);
+        snprintf(state, sizeof state, "float[%d,%d,%d]", batch, dirs, h);
+    } else {
+        snprintf(y, sizeof y, "float[%d,%d,%d,%d]", T, dirs, batch, h);
+        snprintf(state, sizeof state, "float[%d,%d,%d]", dirs, batch, h);
+    }
+    snprintf(node, sizeof node,
+             "y, yh%s = %s <direction = \"%s\", layout = %d%s%s> (x, w, wr, %s, %s, %s%s%s)",
+             lstm ? ", yc" : "", l.op, direction, l.batch_first, l.attrs != NULL ? ", " : "",
+             l.attrs != NULL ? l.attrs : "", l.bias ? "wb" : "", l.lengths ? "n" : "",
+             l.states ? "h" : "", lstm ? l.states ? ", c" : ", " : "",
+             lstm ? l.peepholes ? ", wp" : ", " : "");
+    snprintf(
+        text, sizeof text,
+        "m (float[%d,%d,%d] x, float[%d,%d,%d] w, float[%d,%d,%d] wr, float[%d,%d] wb,"
+        " %s h, %s c, float[%d,%d] wp) => (%s y, %s yh%s%s%s) <int32[%d] n = {3, 0, 4}> { %s }",
+        l.batch_first ? batch : T, l.batch_first ? T : batch, I, dirs, gates * h, I, dirs,
+        gates * h, h, dirs, 2 * gates * h, state, state, dirs, 3 * h, y, state, lstm ? ", " : "",
+        lstm ? state : "", lstm ? " yc" : "", N, node);
+    engine_agrees(text, steps_of(l.op));
+}
+
+static void kinds_and_directions(void **state) {
+    (void)state;
+    static const char *const ops[] = {"RNN", "GRU", "LSTM"};
+    static const char *const directions[] = {"forward", "reverse", "bidirectional"};
+    for (int op = 0; op < 3; op++)
+        for (int d = 0; d < 3; d++)
+            for (int all = 0; all < 2; all++)
+                for (int first = 0; first < 2; first++)
+                    check((layer){.op = ops[op],
+                                  .direction = directions[d],
+                                  .batch_first = first,
+                                  .bias = all,
+                                  .states = all,
+                                  .peepholes = all,
+                                  .lengths = all});
+}
+
+static void attributes(void **state) {
+    (void)state;
+    check((layer){.op = "GRU", .attrs = "linear_before_reset = 1", .bias = true, .states = true});
+    check((layer){.op = "LSTM", .attrs = "input_forget = 1", .bias = true, .peepholes = true});
+    check((layer){.op = "LSTM", .attrs = "clip = 0.5", .bias = true, .peepholes = true});
+    check((layer){.op = "GRU", .attrs = "clip = 0.3, hidden_size = 9"});
+    check((layer){.op = "RNN", .attrs = "activations = [\"Relu\"], clip = 1.5"});
+    check((layer){.op = "RNN",
+                  .direction = "bidirectional",
+                  .attrs = "activations = [\"tanh\", \"LeakyRelu\"], activation_alpha = [0.2]"});
+    check((layer){.op = "LSTM",
+                  .attrs = "activations = [\"HardSigmoid\", \"Elu\", \"Clip\"],"
+                           " activation_alpha = [0.3, 0.7, -0.4], activation_beta = [0.4, 0.6]",
+                  .states = true});
+    check((layer){.op = "GRU", .attrs = "activations = [\"Sigmoid\", \"QuickGelu\"]"});
+}
+
+static void sizes(void **state) {
+    (void)state;
+    for (int batch = 1; batch <= 8; batch++)
+        check((layer){.op = "LSTM", .batch = batch, .hidden = 17, .states = true});
+    /* Steps long enough for two threads to share. */
+    check((layer){.op = "LSTM", .batch = 1, .hidden = 170});
+    check((layer){.op = "GRU", .batch = 1, .hidden = 190});
+}
+
+static void outputs(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[4,3,5] x, float[1,36,5] w, float[1,36,9] wr) => (float[1,3,9] c) {"
+        " , , c = LSTM (x, w, wr) }",
+        steps_of("LSTM"));
+    engine_agrees(
+        "m (float[4,3,5] x, float[2,27,5] w, float[2,27,9] wr) => (float[2,3,9] h) {"
+        " , h = GRU <direction = \"bidirectional\"> (x, w, wr) }",
+        steps_of("GRU"));
+    /* Two layers as they are exported: the second reads both directions of the first in place. */
+    engine_agrees(
+        "m (float[3,4,5] x, float[2,9,5] w, float[2,9,9] wr, float[2,7,18] w2, float[2,7,7] wr2)"
+        " => (float[4,3,14] y) <int64[3] s = {4, 3, 18}, int64[3] t = {4, 3, 14}> {"
+        " xt = Transpose <perm = [1, 0, 2]> (x)"
+        " a = RNN <direction = \"bidirectional\"> (xt, w, wr)"
+        " at = Transpose <perm = [0, 2, 1, 3]> (a) b = Reshape (at, s)"
+        " c = RNN <direction = \"bidirectional\"> (b, w2, wr2)"
+        " ct = Transpose <perm = [0, 2, 1, 3]> (c) y = Reshape (ct, t) }",
+        "conv_f32 RNN, recurrent_f32 RNN, conv_f32 RNN, recurrent_f32 RNN");
+}
+
+/* Views as X and as initial states. */
+static void strides(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[5,4,3] x, float[1,3,9,2] s, float[1,36,5] w, float[1,36,9] wr)"
+        " => (float[4,1,3,9] y) <int64[1] axis = {3}> {"
+        " xt = Transpose <perm = [1, 2, 0]> (x) h2, c2 = Split <axis = 3, num_outputs = 2> (s)"
+        " h = Squeeze (h2, axis) c = Squeeze (c2, axis) y = LSTM (xt, w, wr, , , h, c) }",
+        steps_of("LSTM"));
+    engine_agrees(
+        "m (float[1,3,5] x, float[1,9,5] w, float[1,9,9] wr) => (float[4,1,3,9] y)"
+        " <int64[3] s = {4, 3, 5}> { xe = Expand (x, s) y = RNN (xe, w, wr) }",
+        steps_of("RNN"));
+}
+
+static void declined(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[4,3,5] x, float[1,9,5] w, float[1,9,9] r) => (float[4,1,3,9] y) {"
+        " y = RNN (x, w, r) }",
+        "reference RNN");
+    engine_agrees(
+        "m (double[4,3,5] x, double[1,9,5] w, double[1,9,9] wr) => (double[4,1,3,9] y) {"
+        " y = RNN (x, w, wr) }",
+        "reference RNN");
+    engine_agrees(
+        "m (float[4,3,5] x, float[1,9,5] w, float[1,9,9] wr) => (float[4,1,3,9] y) {"
+        " y = RNN <activations = [\"Softsign\"]> (x, w, wr) }",
+        "reference RNN");
+}
+
+static void lengths_out_of_range(void **state) {
+    (void)state;
+    const char *text =
+        "m (float[4,3,5] x, float[1,9,5] w, float[1,9,9] wr, int32[3] n) => (float[4,1,3,9] y) {"
+        " y = RNN (x, w, wr, , n) }";
+    const int64_t good[] = {4, 1, 0}, more[] = {4, 5, 0}, less[] = {4, 2, -1};
+    engine_refuses(text, more, good, "sequence_lens holds 5, expected 0 to 4");
+    engine_refuses(text, less, good, "sequence_lens holds -1, expected 0 to 4");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_and_directions),
+        cmocka_unit_test(attributes),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(outputs),
+        cmocka_unit_test(strides),
+        cmocka_unit_test(declined),
+        cmocka_unit_test(lengths_out_of_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
