@@ -213,6 +213,15 @@ void hn_lower_order_channels_last(int rank, int *order) {
     if (rank > 1) order[rank - 1] = 1;
 }
 
+hone_status hn_lower_place_like(hn_lower *L, hn_view *v, const hn_view *like, hn_error *err) {
+    int order[HONE_MAX_RANK];
+    if (like->rank > 2 && like->dims[1] > 1 && like->strides[1] == 1)
+        hn_lower_order_channels_last(v->rank, order);
+    else
+        hn_lower_order(like, order);
+    return hn_lower_place(L, v, order, err);
+}
+
 void hn_lower_set(hn_lower *L, const hn_node *n, int i, const hn_view *v, hn_step *maker) {
     const hn_value *value = hn_node_output(n, i);
     if (value == NULL) return;

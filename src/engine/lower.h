@@ -76,6 +76,9 @@ hn_view hn_lower_out(const hn_node *n, int i);
 /* v in a new buffer of the slab, dense, its axes from the outermost to the innermost as in `order`
  * (NULL: as they come). */
 hone_status hn_lower_place(hn_lower *L, hn_view *v, const int *order, hn_error *err);
+/* v in a new buffer, its axes in the order of those of `like`, which has the same ones; channels
+ * (axis 1) that are adjacent there stay so, whatever the sizes of the others are. */
+hone_status hn_lower_place_like(hn_lower *L, hn_view *v, const hn_view *like, hn_error *err);
 /* A constant of the plan's own, of one axis, for the caller to fill in. */
 hone_status hn_lower_constant(hn_lower *L, hone_dtype dtype, int64_t n, hn_tensor **t, hn_view *v,
                               hn_error *err);

@@ -43,16 +43,6 @@ static int pixel_axis(const hn_view *x, int rows, int columns) {
     return -1;
 }
 
-static hone_status place_like(hn_lower *L, const hn_view *x, int inner, hn_view *y, hn_error *err) {
-    int order[HONE_MAX_RANK];
-    /* Axes of one element say nothing about the order; they may be the ones that grow. */
-    if (inner == 1)
-        hn_lower_order_channels_last(y->rank, order);
-    else
-        hn_lower_order(x, order);
-    return hn_lower_place(L, y, order, err);
-}
-
 static hone_status lower(hn_lower *L, const hn_node *n, const hn_resize *r, bool *done,
                          hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
@@ -63,7 +53,7 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_resize *r, bool
     for (int i = 0; i < x.rank; i++)
         images += i != rows && i != columns && i != inner && x.dims[i] > 1;
     if (images > HN_RESIZE_AXES) HN_DECLINE(L, "too many axes");
-    HN_TRY(place_like(L, &x, inner, &y, err));
+    HN_TRY(hn_lower_place_like(L, &y, &x, err));
     images = 0;
     for (int i = 0; i < x.rank; i++) {
         if (i == rows || i == columns || i == inner || x.dims[i] == 1) continue;

@@ -1,6 +1,8 @@
 /* Pad: each axis gets `begin` elements before and `end` after it; negative numbers take elements
  * away instead. What is taken away goes first: reflection and wrapping see only what is left.
  * CenterCropPad is the same with zeros and with the numbers that keep the centre. */
+#include "ops/pad.h"
+
 #include <string.h>
 
 #include "ops/axes.h"
@@ -55,8 +57,7 @@ static hone_status infer_pad(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-/* Where element o of an axis that goes on for ever comes from; the axis repeats its m elements. */
-static int64_t source(int64_t o, int64_t m, char mode) {
+int64_t hn_pad_source(int64_t o, int64_t m, char mode) {
     if (mode == 'e') return o < 0 ? 0 : o >= m ? m - 1 : o;
     if (m == 1) return 0;
     int64_t period = mode == 'w' ? m : 2 * (m - 1);
@@ -80,7 +81,7 @@ static hone_status extend(hn_eval *e, const int64_t *begin, const int64_t *end, 
         from[a] = hn_scratch(e, y->dims[a], sizeof *from[a]);
         if (from[a] == NULL) return HN_NOMEM(err);
         for (int64_t o = 0; o < y->dims[a]; o++)
-            from[a][o] = (lo + source(o - before, m, mode)) * strides[a];
+            from[a][o] = (lo + hn_pad_source(o - before, m, mode)) * strides[a];
     }
     int inner = x->rank - 1;
     int64_t line = x->rank > 0 ? y->dims[inner] : 1;
@@ -98,20 +99,29 @@ static hone_status extend(hn_eval *e, const int64_t *begin, const int64_t *end, 
     return HONE_OK;
 }
 
-static hone_status ref_pad(hn_eval *e, hn_error *err) {
-    const hn_tensor *x = e->in[DATA], *pads = e->in[PADS], *listed = hn_eval_in(e, AXES);
-    int64_t axes[HONE_MAX_RANK], begin[HONE_MAX_RANK] = {0}, end[HONE_MAX_RANK] = {0};
-    int n = listed != NULL ? (int)listed->n : x->rank;
-    HN_TRY(hn_movable(x, err));
-    for (int i = 0; i < n; i++) axes[i] = listed != NULL ? hn_tensor_s64(listed, i) : i;
-    HN_TRY(hn_want_axes(axes, n, x->rank, err));
+hone_status hn_pad_read(const hn_tensor *pads, const hn_tensor *axes, int rank, int64_t *begin,
+                        int64_t *end, hn_error *err) {
+    int64_t listed[HONE_MAX_RANK];
+    int n = axes != NULL ? (int)axes->n : rank;
+    for (int i = 0; i < n; i++) listed[i] = axes != NULL ? hn_tensor_s64(axes, i) : i;
+    HN_TRY(hn_want_axes(listed, n, rank, err));
+    for (int i = 0; i < rank; i++) begin[i] = end[i] = 0;
     for (int i = 0; i < n; i++) {
-        begin[axes[i]] = hn_tensor_s64(pads, i);
-        end[axes[i]] = hn_tensor_s64(pads, n + i);
-        HN_CHECK(err, begin[axes[i]] >= -FAR && end[axes[i]] >= -FAR, HONE_E_ARG,
-                 "axis %lld has pads %lld and %lld", (long long)axes[i], (long long)begin[axes[i]],
-                 (long long)end[axes[i]]);
+        int64_t before = hn_tensor_s64(pads, i), after = hn_tensor_s64(pads, n + i);
+        HN_CHECK(err, before >= -FAR && after >= -FAR, HONE_E_ARG,
+                 "axis %lld has pads %lld and %lld", (long long)listed[i], (long long)before,
+                 (long long)after);
+        begin[listed[i]] = before;
+        end[listed[i]] = after;
     }
+    return HONE_OK;
+}
+
+static hone_status ref_pad(hn_eval *e, hn_error *err) {
+    const hn_tensor *x = e->in[DATA];
+    int64_t begin[HONE_MAX_RANK], end[HONE_MAX_RANK];
+    HN_TRY(hn_movable(x, err));
+    HN_TRY(hn_pad_read(e->in[PADS], hn_eval_in(e, AXES), x->rank, begin, end, err));
     char mode = hn_attr_s(e->node, "mode")[0];
     if (mode != 'c') return extend(e, begin, end, mode, err);
     surround(e, begin, hn_eval_in(e, VALUE));
