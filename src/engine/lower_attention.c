@@ -8,8 +8,7 @@
  * mask taken in. Its problem and operands are all that attention_f32 needs to compute y from q, k
  * and v; nothing reads the scores and the weights any more, and their steps are dropped.
  *
- * Splitting and merging heads are transposes, so they are strides here. The result is laid out as
- * the transpose that follows wants it.
+ * Splitting and merging heads are transposes, so they are strides here.
  */
 #include <math.h>
 #include <string.h>
@@ -86,20 +85,6 @@ static bool straight_keys(const hn_lower *L, const hn_node *product, hn_view *k)
     return true;
 }
 
-/* y in a new buffer, laid out for the transpose that alone uses it, if there is one. */
-static hone_status place_for_use(hn_lower *L, const hn_node *n, hn_view *y, hn_error *err) {
-    const hn_value *v = hn_node_output(n, 0);
-    const hn_node *use = v->n_uses == 1 ? v->uses->node : NULL;
-    int order[HONE_MAX_RANK], count = 0;
-    const int64_t *perm = NULL;
-    if (use != NULL && use->domain[0] == '\0' && strcmp(use->op_type, "Transpose") == 0)
-        perm = hn_attr_ints(use, "perm", &count);
-    if (perm == NULL || count != y->rank || perm[count - 1] != count - 1)
-        return hn_lower_place(L, y, NULL, err);
-    for (int i = 0; i < count; i++) order[i] = (int)perm[i];
-    return hn_lower_place(L, y, order, err);
-}
-
 /* Strides of v's batch axes under those of y; 0 where it is broadcast. */
 static void batch_strides(const hn_view *v, const hn_view *y, int64_t *strides) {
     int missing = y->rank - v->rank;
@@ -159,7 +144,7 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
         p.k_row = k.strides[2];
         p.k_col = k.strides[3];
     }
-    HN_TRY(place_for_use(L, n, &y, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
     batch_strides(&y, &y, p.y_batch);
     p.y_row = y.strides[rank - 2];
     hn_step *s;
@@ -253,10 +238,7 @@ hone_status hn_lower_attention(hn_lower *L, const hn_node *n, bool *done, hn_err
         if (mask.dtype == HONE_DTYPE_BOOL) HN_TRY(mask_of_truth(L, n, &mask, err));
         if (mask.strides[mask.rank - 1] != 1) HN_TRY(hn_lower_dense(L, n, &mask, err));
     }
-    if (y.rank == 4)
-        HN_TRY(place_for_use(L, n, &y, err));
-    else
-        HN_TRY(hn_lower_place(L, &y, NULL, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
     if (q.rank == 3) {
         q = by_heads(&q, hn_attr_i(n, "q_num_heads"));
         k = by_heads(&k, hn_attr_i(n, "kv_num_heads"));

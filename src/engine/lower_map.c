@@ -30,6 +30,7 @@ typedef enum kind {
     MEAN,   /* the same, then divided by their number */
     ACT,    /* the activation of the first input */
     BIASED, /* the activation of the sum of both inputs, if there are two */
+    SPELT,  /* several instructions; see spell */
 } kind;
 
 typedef struct row {
@@ -127,6 +128,17 @@ static hn_view spread(const hn_view *v, const hn_view *to) {
         bool repeats = i < missing || (v->dims[i - missing] == 1 && to->dims[i] != 1);
         s.dims[i] = to->dims[i];
         s.strides[i] = repeats ? 0 : v->strides[i - missing];
+    }
+    return s;
+}
+
+/* A vector with one element for each channel of `to`, as it broadcasts to that. */
+static hn_view along_channels(const hn_view *v, const hn_view *to) {
+    hn_view s = *v;
+    s.rank = to->rank;
+    for (int i = 0; i < to->rank; i++) {
+        s.dims[i] = i == 1 ? v->dims[0] : 1;
+        s.strides[i] = i == 1 ? v->strides[0] : 0;
     }
     return s;
 }
@@ -364,6 +376,37 @@ static int put_act(hn_map_f32 *p, const hn_act *act, const arg *x) {
     return hn_map_emit(p, (hn_map_op)(HN_MAP_ACT_NONE + act->kind), x->value, 0, 0, act->a, act->b);
 }
 
+/* The operators of kind SPELT, a[] as they come. */
+static int spell(hn_map_f32 *p, const hn_node *n, const arg *a) {
+    arg x = a[0];
+    if (x.value < 0) return -1;
+    if (is(n, "IsNaN")) return put(p, HN_MAP_NE, (arg[]){x, x}, 2);
+    if (is(n, "IsInf")) {
+        bool above = hn_attr_i(n, "detect_positive") != 0;
+        if (above && hn_attr_i(n, "detect_negative") != 0)
+            x.value = put(p, HN_MAP_ABS, &x, 1);
+        else if (!above && hn_attr_i(n, "detect_negative") == 0)
+            return -1;
+        return put(p, HN_MAP_EQ, (arg[]){x, {-1, above ? INFINITY : -INFINITY}}, 2);
+    }
+    if (is(n, "BatchNormalization")) {
+        const arg *scale = &a[1], *bias = &a[2], *mean = &a[3], *variance = &a[4];
+        arg f = {put(p, HN_MAP_ADD, (arg[]){*variance, {-1, hn_attr_f(n, "epsilon")}}, 2), 0};
+        f.value = put(p, HN_MAP_RSQRT, &f, 1);
+        f.value = put(p, HN_MAP_MUL, (arg[]){f, *scale}, 2);
+        x.value = put(p, HN_MAP_SUB, (arg[]){x, *mean}, 2);
+        return put(p, HN_MAP_MULADD, (arg[]){x, f, *bias}, 3);
+    }
+    /* Celu is alpha * elu(x / alpha), Selu is gamma * elu(x), their elu with an alpha of its own.
+     */
+    float alpha = hn_attr_f(n, "alpha");
+    bool celu = is(n, "Celu");
+    hn_act elu = {.kind = HN_ACT_ELU, .a = celu ? 1 : alpha};
+    if (celu) x.value = put(p, HN_MAP_DIV, (arg[]){x, {-1, alpha}}, 2);
+    x.value = put_act(p, &elu, &x);
+    return put(p, HN_MAP_MUL, (arg[]){x, {-1, celu ? alpha : hn_attr_f(n, "gamma")}}, 2);
+}
+
 /* The instructions of node n; -1: they do not fit. */
 static int put_node(hn_map_f32 *p, const hn_node *n, const row *r, const arg *a, int n_args) {
     hn_act act;
@@ -381,6 +424,7 @@ static int put_node(hn_map_f32 *p, const hn_node *n, const row *r, const arg *a,
             }
             if (r->kind == MEAN) return put(p, HN_MAP_DIV, (arg[]){x, {-1, (float)n_args}}, 2);
             return n_args > 1 ? x.value : put(p, HN_MAP_ACT_NONE, &x, 1);
+        case SPELT: return spell(p, n, a);
         case BIASED:
             if (n_args == 2) x.value = put(p, HN_MAP_ADD, a, 2);
             if (n_args == 2 && x.value < 0) return -1; /* fall through */
@@ -462,6 +506,7 @@ static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_
             args[i].value = p->out[0];
         } else {
             hn_view v = hn_lower_in(L, n, i);
+            if (i > 0 && is(n, "BatchNormalization")) v = along_channels(&v, y);
             v = spread(&v, y);
             args[i].value = put_input(d, &v);
             if (args[i].value < 0) return false;
@@ -570,6 +615,8 @@ hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *er
         if (!is_element(hn_node_input(n, i)->type.dtype) && !exponent)
             HN_DECLINE(L, "neither f32 nor bool");
     }
+    if (is(n, "BatchNormalization") && (y.rank < 2 || hn_attr_i(n, "training_mode") != 0))
+        HN_DECLINE(L, "training, or no channels");
     if (y.rank > HN_MAP_MAX_RANK) HN_DECLINE(L, "more than six axes");
     if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
     int silu = silu_input(n);

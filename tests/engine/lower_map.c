@@ -112,10 +112,11 @@ static void run(const char *text, const char *labels, size_t *slab) {
 
 static void each_operator(void **state) {
     (void)state;
-    static const char *const unary[] = {
-        "Abs",  "Neg",      "Exp",  "Erf",      "Floor",       "Ceil", "Round",
-        "Sign", "Sigmoid",  "Tanh", "Softplus", "Softsign",    "Relu", "HardSwish",
-        "Mish", "Identity", "Gelu", "Swish",    "HardSigmoid", "Elu",  "LeakyRelu"};
+    static const char *const unary[] = {"Abs",       "Neg",      "Exp",   "Erf",         "Floor",
+                                        "Ceil",      "Round",    "Sign",  "Sigmoid",     "Tanh",
+                                        "Softplus",  "Softsign", "Relu",  "HardSwish",   "Mish",
+                                        "Identity",  "Gelu",     "Swish", "HardSigmoid", "Elu",
+                                        "LeakyRelu", "Selu",     "Celu"};
     char text[400];
     for (size_t i = 0; i < sizeof unary / sizeof *unary; i++) {
         snprintf(text, sizeof text, "m (float[3,37] x) => (float[3,37] y) { y = %s (x) }",
@@ -153,6 +154,23 @@ static void each_operator(void **state) {
     run("m (float[4,9] a, float[9] b, float[4,1] c) => (float[4,9] y) { y = Max (a, b, c) }", "Max",
         NULL);
     run("m (float a, float b) => (float y) { y = Add (a, b) }", "Add", NULL);
+    run("m (float[4,9] x) => (float[4,9] y) { y = Celu <alpha: float = 0.3> (x) }", "Celu", NULL);
+    run("m (float[2,5,9] x, float[5] s, float[5] b, float[5] m) => (float[2,5,9] y)"
+        "<float[5] v = {1, 0.5, 2, 3, 0.25}> { y = BatchNormalization (x, s, b, m, v) }",
+        "BatchNormalization", NULL);
+}
+
+static void tests_for_what_is_no_number(void **state) {
+    (void)state;
+    run("m (float[37] x) => (bool[37] y) { r = Sqrt (x)  y = IsNaN (r) }", "Sqrt+IsNaN", NULL);
+    run("m (float[37] x) => (bool[37] y) { c = Ceil (x)  r = Div (x, c)  y = IsInf (r) }",
+        "Ceil+Div+IsInf", NULL);
+    run("m (float[37] x) => (bool[37] y)"
+        "{ c = Ceil (x)  r = Div (x, c)  y = IsInf <detect_negative: int = 0> (r) }",
+        "Ceil+Div+IsInf", NULL);
+    run("m (float[37] x) => (bool[37] y)"
+        "{ c = Ceil (x)  a = Abs (c)  r = Div (x, a)  y = IsInf <detect_positive: int = 0> (r) }",
+        "Ceil+Abs+Div+IsInf", NULL);
 }
 
 static void what_is_no_f32_stays_with_the_reference(void **state) {
@@ -376,6 +394,7 @@ static void memory_may_run_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_operator),
+        cmocka_unit_test(tests_for_what_is_no_number),
         cmocka_unit_test(what_is_no_f32_stays_with_the_reference),
         cmocka_unit_test(chains_are_one_program),
         cmocka_unit_test(values_with_other_uses_are_kept),
