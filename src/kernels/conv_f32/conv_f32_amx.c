@@ -114,7 +114,9 @@ static geometry measure(const hn_conv_f32 *p) {
     int64_t position = g.ny * g.nx * POSITION;
     while (most > LEAST_PAIRS && (most * 2 * ROWS + g.halo) * position * g.cblocks > BLOCK_BYTES)
         most--;
-    g.blocks = ceil_div(pairs, most);
+    /* At least two, so that two threads have an image's halves and need not split all pixels both.
+     */
+    g.blocks = max64(ceil_div(pairs, most), min64(pairs, 2));
     /* A number that 2, 4 and 8 threads can share. */
     int64_t even = g.blocks > 4 ? 8 : g.blocks > 2 ? 4 : g.blocks;
     g.blocks = min64(pairs, ceil_div(g.blocks, even) * even);

@@ -14,7 +14,9 @@
  * multiplied, so that infinite weights do no harm.
  *
  * A task is an output row of a block of channels; the rows of a block follow each other, so that
- * its input rows are still near when the window comes to them again.
+ * its input rows are still near when the window comes to them again. But all blocks of the upper
+ * half of an image come before those of the lower half: so two threads share it as those rows do
+ * that cut images into pixels, and each finds in its cache what it wrote itself.
  *
  * Weights are packed [c/HN_VL][ky][kx][HN_VL]. A sum runs through the taps in order, from the bias.
  */
@@ -198,9 +200,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     (void)phase, (void)lane;
     const hn_conv_f32 *p = call->problem;
     int64_t blocks = blocks_of(p);
+    int64_t upper = (p->oh + 1) / 2;
     for (int64_t task = begin; task < end; task++) {
-        int64_t first = task / p->oh % blocks * BLOCK;
-        run_row(call, task / p->oh / blocks, task % p->oh, first,
+        int64_t at = task % (blocks * p->oh), top = 0, rows = upper;
+        if (at >= blocks * upper) at -= blocks * upper, top = upper, rows = p->oh - upper;
+        int64_t first = at / rows * BLOCK;
+        run_row(call, task / (blocks * p->oh), top + at % rows, first,
                 p->c - first < BLOCK ? p->c : first + BLOCK);
     }
 }
