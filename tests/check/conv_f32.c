@@ -213,10 +213,15 @@ static void cases(check_list *list) {
     layer(list, 1, 1, 2048, 512, 7, BIAS);
     layer(list, 1, 2, 256, 512, 56, BIAS);
     layer(list, 1, 1, 16, 96, 112, BIAS);
+    layer(list, 1, 1, 16, 16, 160, BIAS);
+    layer(list, 1, 1, 32, 16, 112, BIAS);
+    layer(list, 1, 1, 64, 1, 40, BIAS);
     layer(list, 1, 1, 144, 24, 56, BIAS);
     layer(list, 1, 1, 96, 576, 14, BIAS);
     layer(list, 7, 2, 3, 64, 224, BIAS);
     layer(list, 3, 2, 3, 32, 224, BIAS | PLANAR);
+    layer(list, 3, 2, 3, 16, 224, BIAS | PLANAR);
+    layer(list, 3, 2, 3, 8, 96, BIAS);
     layer(list, 3, 1, 32, 32, 112, BIAS | DEPTHWISE);
     layer(list, 3, 2, 96, 96, 112, BIAS | DEPTHWISE);
     layer(list, 3, 1, 144, 144, 56, BIAS | DEPTHWISE);

@@ -287,139 +287,42 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
     }
 }
 
-/* ---- bands: few channels, or planar images ---------------------------------------------------
- *
- * A task is a band of output rows of one image. Its input rows are copied into lane scratch,
- * channels last and with their padding, so that the channels of all taps in a row of the window lie
- * side by side and are one run: the 7 x 7 window of an RGB image has 7 runs of 21 instead of 49 of
- * 3. Then the band is a convolution of its own.
- */
-
-enum { BAND = 64 << 10 }; /* bytes of a band, at least one output row */
-
-typedef struct band {
-    int64_t rows, per_image; /* output rows of a band; bands of an image */
-    int64_t h, w;            /* input rows and pixels of a band */
-} band;
-
-static band measure_band(const hn_conv_f32 *p) {
-    band b = {.w = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1};
-    int64_t window = (p->kh - 1) * p->dh + 1, rows = BAND / (b.w * p->c * 4 + 1);
-    b.rows = rows > window ? (rows - window) / p->sh + 1 : 1;
-    b.per_image = ceil_div(p->oh, b.rows);
-    b.rows = b.per_image > 0 ? ceil_div(p->oh, b.per_image) : 0;
-    b.h = (b.rows - 1) * p->sh + window;
-    return b;
-}
-
-/* The convolution of one band. */
-static hn_conv_f32 conv_of_band(const hn_conv_f32 *p, const band *b) {
-    hn_conv_f32 q = *p;
-    q.batch = 1, q.h = b->h, q.w = b->w, q.oh = b->rows, q.pt = q.pl = 0;
-    q.x_channel = 1, q.x_pixel = p->c, q.x_row = b->w * p->c;
-    if (p->groups == 1 && p->dw == 1) {
-        q.c = p->kw * p->c, q.kw = 1, q.w = p->ow;
-        q.x_pixel = p->sw * p->c, q.sw = 1;
-    }
-    return q;
-}
-
-static bool band_ok(const void *problem, const char **why) {
-    const hn_conv_f32 *p = problem;
-    if (p->groups == p->c && p->c > 1) return *why = "depthwise rows want channels adjacent", false;
-    if (p->x_channel != 1 || (p->c <= 8 && p->kw > 1 && p->groups == 1)) return true;
-    *why = "no planar image, nor one of few channels";
-    return false;
-}
-
-static void band_work(const hn_tiles_f32 *t, const hn_conv_f32 *p, hn_work *w) {
-    band b = measure_band(p);
-    hn_conv_f32 q = conv_of_band(p, &b);
-    work(t, &q, w);
-    w->tasks[0] = p->batch * b.per_image;
-    w->lane_scratch = (w->lane_scratch + 63) / 64 * 64 + (size_t)(b.h * b.w * p->c) * 4;
-}
-
-/* Input row iy of an image, with its padding. */
-static void copy_row(const hn_conv_f32 *p, const float *image, int64_t iy, int64_t w, float *dst) {
-    int64_t left = p->pl < 0 ? 0 : p->pl < w ? p->pl : w, first = p->pl < 0 ? -p->pl : 0;
-    int64_t n = iy < 0 || iy >= p->h ? 0 : p->w - first < w - left ? p->w - first : w - left;
-    if (n <= 0) left = w, n = 0;
-    memset(dst, 0, (size_t)(left * p->c) * 4);
-    dst += left * p->c;
-    const float *src = image + (n > 0 ? iy * p->x_row + first * p->x_pixel : 0);
-    if (p->x_channel == 1 && p->x_pixel == p->c)
-        memcpy(dst, src, (size_t)(n * p->c) * 4);
-    else
-        hn_tile_f32_copy(src, p->x_pixel, p->x_channel, n, p->c, 1, dst, p->c);
-    memset(dst + n * p->c, 0, (size_t)((w - left - n) * p->c) * 4);
-}
-
-static void band_run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64_t end,
-                     void *lane) {
-    const hn_conv_f32 *p = call->problem;
-    band b = measure_band(p);
-    hn_conv_f32 q = conv_of_band(p, &b);
-    hn_work w;
-    work(t, &q, &w);
-    float *rows = (float *)((char *)lane + (w.lane_scratch + 63) / 64 * 64);
-    for (int64_t task = begin; task < end; task++) {
-        int64_t image = task / b.per_image, oy = task % b.per_image * b.rows;
-        q.oh = p->oh - oy < b.rows ? p->oh - oy : b.rows;
-        const float *x = (const float *)call->ptr[HN_CONV_X] + image * p->x_image;
-        for (int64_t i = 0; i < (q.oh - 1) * p->sh + (p->kh - 1) * p->dh + 1; i++)
-            copy_row(p, x, oy * p->sh - p->pt + i, b.w, rows + i * b.w * p->c);
-        void *ptr[HN_CONV_OPERANDS_];
-        memcpy(ptr, call->ptr, sizeof ptr);
-        ptr[HN_CONV_X] = rows;
-        ptr[HN_CONV_Y] = (float *)ptr[HN_CONV_Y] + image * p->y_image + oy * p->y_row;
-        if (ptr[HN_CONV_R] != NULL)
-            ptr[HN_CONV_R] = (float *)ptr[HN_CONV_R] + image * p->r_image + oy * p->r_row;
-        work(t, &q, &w);
-        hn_call one = {.problem = &q, .work = &w, .ptr = ptr};
-        run(t, &one, 0, w.tasks[0], lane);
-    }
-}
-
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* The two rows whose tiles are hn_tiles_f32_<isa>. */
-#define ROWS(isa_name, bits, tile_name, sums)                                  \
-    static size_t packed_bytes_##isa_name(const void *p) {                     \
-        return packed_bytes(&hn_tiles_f32_##isa_name, p);                      \
-    }                                                                          \
-    static uint64_t pack_key_##isa_name(const void *p) {                       \
-        return pack_key(&hn_tiles_f32_##isa_name, p);                          \
-    }                                                                          \
-    static void pack_##isa_name(const void *p, const void *plain, void *dst) { \
-        pack(&hn_tiles_f32_##isa_name, p, plain, dst);                         \
-    }                                                                          \
-    ROW(direct, isa_name, bits, #isa_name "_" tile_name, sums, ok, work, run)  \
-    ROW(band, isa_name, bits, #isa_name "_band", sums, band_ok, band_work, band_run)
-#define ROW(kind, isa_name, bits, row_name, sums, ok_fn, work_fn, run_fn)                       \
-    static void work_##kind##_##isa_name(const void *p, int lanes, hn_work *w) {                \
-        (void)lanes;                                                                            \
-        work_fn(&hn_tiles_f32_##isa_name, p, w);                                                \
-    }                                                                                           \
-    static void run_##kind##_##isa_name(const hn_call *call, int phase, int64_t begin,          \
-                                        int64_t end, void *lane) {                              \
-        (void)phase;                                                                            \
-        run_fn(&hn_tiles_f32_##isa_name, call, begin, end, lane);                               \
-    }                                                                                           \
-    const hn_kernel hn_conv_f32_##kind##_##isa_name = {.name = row_name,                        \
-                                                       .isa = bits,                             \
-                                                       .order = sums,                           \
-                                                       .ok = ok_fn,                             \
-                                                       .work = work_##kind##_##isa_name,        \
-                                                       .run = run_##kind##_##isa_name,          \
-                                                       .packed_bytes = packed_bytes_##isa_name, \
-                                                       .pack_key = pack_key_##isa_name,         \
-                                                       .pack = pack_##isa_name};
+/* The row whose tiles are hn_tiles_f32_<isa>. */
+#define ROW(isa_name, bits, tile_name, sums)                                                  \
+    static size_t packed_bytes_##isa_name(const void *p) {                                    \
+        return packed_bytes(&hn_tiles_f32_##isa_name, p);                                     \
+    }                                                                                         \
+    static uint64_t pack_key_##isa_name(const void *p) {                                      \
+        return pack_key(&hn_tiles_f32_##isa_name, p);                                         \
+    }                                                                                         \
+    static void pack_##isa_name(const void *p, const void *plain, void *dst) {                \
+        pack(&hn_tiles_f32_##isa_name, p, plain, dst);                                        \
+    }                                                                                         \
+    static void work_##isa_name(const void *p, int lanes, hn_work *w) {                       \
+        (void)lanes;                                                                          \
+        work(&hn_tiles_f32_##isa_name, p, w);                                                 \
+    }                                                                                         \
+    static void run_##isa_name(const hn_call *call, int phase, int64_t begin, int64_t end,    \
+                               void *lane) {                                                  \
+        (void)phase;                                                                          \
+        run(&hn_tiles_f32_##isa_name, call, begin, end, lane);                                \
+    }                                                                                         \
+    const hn_kernel hn_conv_f32_direct_##isa_name = {.name = #isa_name "_" tile_name,         \
+                                                     .isa = bits,                             \
+                                                     .order = sums,                           \
+                                                     .ok = ok,                                \
+                                                     .work = work_##isa_name,                 \
+                                                     .run = run_##isa_name,                   \
+                                                     .packed_bytes = packed_bytes_##isa_name, \
+                                                     .pack_key = pack_key_##isa_name,         \
+                                                     .pack = pack_##isa_name};
 
 #if defined(__x86_64__)
-ROWS(avx512, HN_ISA_AVX512, "14x32", "fma")
-ROWS(avx2, HN_ISA_AVX2, "6x16", "fma")
+ROW(avx512, HN_ISA_AVX512, "14x32", "fma")
+ROW(avx2, HN_ISA_AVX2, "6x16", "fma")
 #elif defined(__aarch64__)
-ROWS(neon, HN_ISA_NEON, "8x12", "fma")
+ROW(neon, HN_ISA_NEON, "8x12", "fma")
 #endif
-ROWS(portable, HN_ISA_PORTABLE, "6x8", "f32")
+ROW(portable, HN_ISA_PORTABLE, "6x8", "f32")

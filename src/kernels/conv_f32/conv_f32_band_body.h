@@ -1,0 +1,332 @@
+/* Convolution of images that come planar, or have so few channels that a run of them is short: the
+ * first layer of a network. Over the vector vocabulary.
+ *
+ * Vectors run along output channels, and a tile is as many neighbouring outputs of a row as there
+ * are registers for. A task is a band of output rows. It first copies the input rows it needs into
+ * lane scratch, as they are, planar or not, but with their padding; then tap (ky, kx) of channel i
+ * is a fixed distance from where the tile begins, whatever the tile, and its values for
+ * neighbouring outputs lie a fixed pitch apart: no pointers, no edges. A tile at the end of a row
+ * may compute more outputs than there are, from zeros; they are not stored.
+ *
+ * The pitch is the stride times the distance of pixels. Tiles that know it have it in their
+ * instructions; those of the common ones do (PITCHES).
+ *
+ * Weights are packed [group][panel][ky][kx][i][columns], a panel being two vectors of outputs, the
+ * last one of a group perhaps one. A sum begins with bias + r and goes through ky, kx, i.
+ *
+ * The file that includes this one defines SUMS, the sums of a tile: a multiple of 4 that leaves two
+ * registers for weights and one for x.
+ */
+#include <string.h>
+
+#include "kernels/act_simd.h"
+#include "kernels/conv_f32/conv_f32.h"
+#include "kernels/tile_f32/tile_f32.h"
+
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+enum {
+    WIDE = 2 * HN_VL,
+    BAND = 32 << 10,          /* bytes of a band: it stays in L1, */
+    BAND_MANY = 512 << 10,    /* or in L2, where all weights do not */
+    MANY_WEIGHTS = 256 << 10, /* bytes */
+};
+
+/* Planar images at strides 1 and 2, images of three channels at the same. */
+#define PITCHES(X) X(1) X(2) X(3) X(6)
+
+typedef struct geometry {
+    int64_t c, n, k;          /* of a group: channels, outputs, products */
+    int64_t columns;          /* of an input row in scratch */
+    int64_t pixel, row, tall; /* floats from a pixel, a row, a plane there to the next */
+    int64_t bytes;            /* of a band */
+    int64_t rows, bands;      /* output rows of a band, bands of an image */
+} geometry;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static geometry measure(const hn_conv_f32 *p) {
+    geometry g = {.c = p->c / p->groups, .n = p->n / p->groups};
+    g.k = p->kh * p->kw * g.c;
+    /* Tiles compute a multiple of half their height. */
+    int64_t outputs = ceil_div(p->ow, SUMS / 2) * (SUMS / 2);
+    g.columns = (outputs - 1) * p->sw + (p->kw - 1) * p->dw + 1;
+    bool planar = p->x_channel != 1;
+    g.pixel = planar ? 1 : p->c;
+    g.row = g.columns * g.pixel;
+    int64_t most = p->n * g.k * 4 > MANY_WEIGHTS ? BAND_MANY : BAND;
+    int64_t window = (p->kh - 1) * p->dh + 1, inputs = most / (g.columns * p->c * 4 + 1);
+    g.rows = inputs > window ? (inputs - window) / p->sh + 1 : 1;
+    g.bands = ceil_div(p->oh, g.rows);
+    /* A number that 2, 4 and 8 threads can share. */
+    if (g.bands > 2) g.bands = ceil_div(g.bands, 8) * 8;
+    g.rows = ceil_div(p->oh, g.bands);
+    g.bands = ceil_div(p->oh, g.rows);
+    int64_t height = (g.rows - 1) * p->sh + window;
+    g.tall = planar ? height * g.row : 1;
+    g.bytes = height * g.columns * p->c * 4;
+    return g;
+}
+
+typedef struct lane_parts {
+    float *x;        /* the band: [channel][row][column], or [row][column][channel] */
+    float *sums;     /* of a tile: [output][columns of the panel] */
+    int64_t *offset; /* of each product, from where a tile begins */
+} lane_parts;
+
+static size_t divide(const geometry *g, char *base, lane_parts *l) {
+    size_t x = ((size_t)g->bytes + 63) / 64 * 64;
+    size_t sums = SUMS * WIDE * sizeof(float);
+    if (l != NULL)
+        *l = (lane_parts){(float *)base, (float *)(base + x), (int64_t *)(base + x + sums)};
+    return x + sums + (size_t)g->k * sizeof(int64_t);
+}
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const hn_conv_f32 *p = problem;
+    (void)lanes;
+    geometry g = measure(p);
+    *w = (hn_work){
+        .n_phases = 1, .tasks = {p->batch * g.bands}, .lane_scratch = divide(&g, NULL, NULL)};
+}
+
+static void fill_offsets(const hn_conv_f32 *p, const geometry *g, int64_t *offset) {
+    for (int64_t ky = 0; ky < p->kh; ky++)
+        for (int64_t kx = 0; kx < p->kw; kx++)
+            for (int64_t i = 0; i < g->c; i++)
+                *offset++ = i * g->tall + ky * p->dh * g->row + kx * p->dw * g->pixel;
+}
+
+/* Input row iy, perhaps outside the image: `channels` of them side by side. */
+static void copy_row(const hn_conv_f32 *p, const geometry *g, const float *src, int64_t iy,
+                     int64_t channels, float *dst) {
+    /* Column j of scratch is column j - pl of the image. */
+    int64_t begin = p->pl > 0 ? p->pl : 0, end = p->w + p->pl;
+    if (end > g->columns) end = g->columns;
+    if (iy < 0 || iy >= p->h || begin >= end) begin = end = g->columns;
+    memset(dst, 0, (size_t)(begin * channels) * sizeof(float));
+    if (begin < end) {
+        src += iy * p->x_row + (begin - p->pl) * p->x_pixel;
+        dst += begin * channels;
+        if (p->x_pixel == channels)
+            memcpy(dst, src, (size_t)((end - begin) * channels) * sizeof(float));
+        else
+            hn_tile_f32_copy(src, p->x_pixel, 1, end - begin, channels, 1, dst, channels);
+        memset(dst + (end - begin) * channels, 0,
+               (size_t)((g->columns - end) * channels) * sizeof(float));
+    }
+}
+
+/* The input rows of `rows` output rows from oy on. */
+static void copy_band(const hn_conv_f32 *p, const geometry *g, const float *image, int64_t oy,
+                      int64_t rows, float *dst) {
+    int64_t inputs = (rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
+    int64_t planes = p->x_channel != 1 ? p->c : 1;
+    for (int64_t c = 0; c < planes; c++)
+        for (int64_t i = 0; i < inputs; i++)
+            copy_row(p, g, image + c * p->x_channel, oy * p->sh - p->pt + i, p->c / planes,
+                     dst + c * g->tall + i * g->row);
+}
+
+/* ---- tiles ---------------------------------------------------------------------------------- */
+
+typedef struct tile {
+    const float *x; /* where it begins in the band */
+    const float *w; /* of the panel */
+    const float *bias, *r;
+    float *y;
+    int64_t outputs; /* to store */
+    int64_t n;       /* columns to store */
+} tile;
+
+HN_INLINE void sum(const tile *t, const geometry *g, const lane_parts *l, int height, int vecs,
+                   int64_t pitch) {
+    hn_vf s[SUMS];
+    UNROLL for (int v = 0; v < vecs; v++) {
+        hn_vf bias = hn_v_set1(0.0f);
+        int64_t n = t->n - v * HN_VL < HN_VL ? t->n - v * HN_VL : HN_VL;
+        if (t->bias != NULL) bias = hn_v_load_part(t->bias + v * HN_VL, n);
+        UNROLL for (int i = 0; i < height; i++) s[i * vecs + v] = bias;
+    }
+    if (t->r != NULL)
+        UNROLL for (int i = 0; i < height * vecs; i++) s[i] =
+            hn_v_add(s[i], hn_v_load(l->sums + i * HN_VL));
+    const float *w = t->w;
+    for (int64_t k = 0; k < g->k; k++, w += vecs * HN_VL) {
+        const float *x = t->x + l->offset[k];
+        hn_vf wv[2];
+        UNROLL for (int v = 0; v < vecs; v++) wv[v] = hn_v_load(w + v * HN_VL);
+        UNROLL for (int i = 0; i < height; i++) {
+            hn_vf xi = hn_v_set1(x[i * pitch]);
+            UNROLL for (int v = 0; v < vecs; v++) s[i * vecs + v] =
+                hn_v_fma(xi, wv[v], s[i * vecs + v]);
+        }
+    }
+    UNROLL for (int i = 0; i < height * vecs; i++) hn_v_store(l->sums + i * HN_VL, s[i]);
+}
+
+typedef void sum_fn(const tile *t, const geometry *g, const lane_parts *l, int64_t pitch);
+
+#define TILES(at)                                                                                 \
+    static void wide_##at(const tile *t, const geometry *g, const lane_parts *l, int64_t pitch) { \
+        sum(t, g, l, SUMS / 2, 2, at > 0 ? at : pitch);                                           \
+    }                                                                                             \
+    static void wide_half_##at(const tile *t, const geometry *g, const lane_parts *l,             \
+                               int64_t pitch) {                                                   \
+        sum(t, g, l, SUMS / 4, 2, at > 0 ? at : pitch);                                           \
+    }                                                                                             \
+    static void narrow_##at(const tile *t, const geometry *g, const lane_parts *l,                \
+                            int64_t pitch) {                                                      \
+        sum(t, g, l, SUMS, 1, at > 0 ? at : pitch);                                               \
+    }                                                                                             \
+    static void narrow_half_##at(const tile *t, const geometry *g, const lane_parts *l,           \
+                                 int64_t pitch) {                                                 \
+        sum(t, g, l, SUMS / 2, 1, at > 0 ? at : pitch);                                           \
+    }
+PITCHES(TILES)
+TILES(0)
+
+/* Tiles of two vectors or of one, of full and of half height; pitch 0: any. */
+static const struct {
+    int64_t pitch;
+    sum_fn *wide[2], *narrow[2];
+} tiles[] = {
+#define ENTRY(at) {at, {wide_##at, wide_half_##at}, {narrow_##at, narrow_half_##at}},
+    PITCHES(ENTRY) ENTRY(0)};
+
+/* What is added to, where the tile takes it up. */
+static void load_residual(const hn_conv_f32 *p, const tile *t, int64_t width, float *sums) {
+    for (int64_t i = 0; i < t->outputs; i++)
+        memcpy(sums + i * width, t->r + i * p->r_pixel, (size_t)t->n * sizeof(float));
+}
+
+HN_INLINE void store_as(const hn_conv_f32 *p, const tile *t, int64_t width, const float *sums,
+                        hn_act_kind kind) {
+    hn_vf a = hn_v_set1(p->act.a), b = hn_v_set1(p->act.b);
+    for (int64_t i = 0; i < t->outputs; i++) {
+        float *y = t->y + i * p->y_pixel;
+        int64_t j = 0;
+        for (; j + HN_VL <= t->n; j += HN_VL)
+            hn_v_store(y + j, hn_v_act(hn_v_load(sums + i * width + j), kind, a, b));
+        if (j < t->n)
+            hn_v_store_n(y + j, hn_v_act(hn_v_load(sums + i * width + j), kind, a, b), t->n - j);
+    }
+}
+
+static void store(const hn_conv_f32 *p, const tile *t, int64_t width, const float *sums) {
+    switch (p->act.kind) {
+#define HN_X(name, formula) \
+    case HN_ACT_##name: store_as(p, t, width, sums, HN_ACT_##name); break;
+        HN_ACT_LIST(HN_X)
+#undef HN_X
+        case HN_ACT_COUNT_: break;
+    }
+}
+
+/* One panel of an output row, whose operands `t` points at. */
+static void run_row(const hn_conv_f32 *p, const geometry *g, const lane_parts *l, tile t) {
+    bool wide = t.n > HN_VL;
+    int64_t height = wide ? SUMS / 2 : SUMS, width = wide ? WIDE : HN_VL;
+    int64_t pitch = p->sw * g->pixel;
+    int kind = 0;
+    while (tiles[kind].pitch != 0 && tiles[kind].pitch != pitch) kind++;
+    sum_fn *const *fn = wide ? tiles[kind].wide : tiles[kind].narrow;
+    for (int64_t left = p->ow; left > 0; left -= height) {
+        t.outputs = left < height ? left : height;
+        if (t.r != NULL) load_residual(p, &t, width, l->sums);
+        fn[left <= height / 2](&t, g, l, pitch);
+        store(p, &t, width, l->sums);
+        t.x += height * pitch, t.y += height * p->y_pixel;
+        if (t.r != NULL) t.r += height * p->r_pixel;
+    }
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase;
+    const hn_conv_f32 *p = call->problem;
+    const geometry g = measure(p);
+    const float *bias = call->ptr[HN_CONV_BIAS], *r = call->ptr[HN_CONV_R];
+    lane_parts l;
+    divide(&g, lane, &l);
+    fill_offsets(p, &g, l.offset);
+    memset(l.sums, 0, SUMS * WIDE * sizeof(float));
+    for (int64_t task = begin; task < end; task++) {
+        int64_t image = task / g.bands, oy = task % g.bands * g.rows;
+        int64_t rows = p->oh - oy < g.rows ? p->oh - oy : g.rows;
+        copy_band(p, &g, (const float *)call->ptr[HN_CONV_X] + image * p->x_image, oy, rows, l.x);
+        const float *w = call->ptr[HN_CONV_W];
+        for (int64_t n = 0; n < p->n;) {
+            int64_t group = n / g.n, left = (group + 1) * g.n - n;
+            tile t = {.w = w, .n = left < WIDE ? left : WIDE};
+            if (bias != NULL) t.bias = bias + n;
+            for (int64_t i = 0; i < rows; i++) {
+                t.x = l.x + group * g.c * g.tall + i * p->sh * g.row;
+                t.y = (float *)call->ptr[HN_CONV_Y] + image * p->y_image + (oy + i) * p->y_row + n;
+                if (r != NULL) t.r = r + image * p->r_image + (oy + i) * p->r_row + n;
+                run_row(p, &g, &l, t);
+            }
+            w += g.k * (t.n > HN_VL ? WIDE : HN_VL);
+            n += t.n;
+        }
+    }
+}
+
+/* ---- packing -------------------------------------------------------------------------------- */
+
+static size_t packed_bytes(const void *problem) {
+    const hn_conv_f32 *p = problem;
+    geometry g = measure(p);
+    return (size_t)(p->groups * g.k * ceil_div(g.n, HN_VL) * HN_VL) * sizeof(float);
+}
+
+static uint64_t pack_key(const void *problem) {
+    const hn_conv_f32 *p = problem;
+    const int64_t facts[] = {HN_VL, p->groups, p->c,   p->n,   p->kh,
+                             p->kw, p->w_o,    p->w_i, p->w_y, p->w_x};
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        h = (h ^ (uint64_t)facts[i]) * 0x100000001b3;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static void pack(const void *problem, const void *plain, void *dst) {
+    const hn_conv_f32 *p = problem;
+    geometry g = measure(p);
+    const float *w = plain;
+    float *out = dst;
+    for (int64_t n = 0; n < p->n;) {
+        int64_t left = (n / g.n + 1) * g.n - n, used = left < WIDE ? left : WIDE;
+        int64_t width = used > HN_VL ? WIDE : HN_VL;
+        for (int64_t ky = 0; ky < p->kh; ky++)
+            for (int64_t kx = 0; kx < p->kw; kx++)
+                for (int64_t i = 0; i < g.c; i++)
+                    for (int64_t j = 0; j < width; j++)
+                        *out++ = j < used
+                                     ? w[(n + j) * p->w_o + i * p->w_i + ky * p->w_y + kx * p->w_x]
+                                     : 0.0f;
+        n += used;
+    }
+}
+
+static bool ok(const void *problem, const char **why) {
+    const hn_conv_f32 *p = problem;
+    if (p->groups == p->c && p->c > 1) return *why = "depthwise rows want channels adjacent", false;
+    if (p->x_channel != 1 || (p->c <= 8 && p->kw > 1 && p->groups == 1)) return true;
+    return *why = "no planar image, nor one of few channels", false;
+}
+
+const hn_kernel HN_V_ROW(conv_f32_band) = {.name = HN_V_NAME "_band",
+                                           .isa = HN_V_ISA,
+                                           .order = HN_V_NAME "_band",
+                                           .ok = ok,
+                                           .work = work,
+                                           .run = run,
+                                           .packed_bytes = packed_bytes,
+                                           .pack_key = pack_key,
+                                           .pack = pack};
