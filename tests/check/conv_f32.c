@@ -125,6 +125,11 @@ static void cases(check_list *list) {
     add(list, "conv7x7s2_stem_planar", window(2, 21, 3, 40, 7, 2, 3), BIAS | PLANAR);
     add(list, "conv3x3s2_stem_planar", window(1, 25, 3, 32, 3, 2, 1), PLANAR);
     add(list, "conv3x3_planar_wide", window(1, 6, 40, 10, 3, 1, 1), PLANAR | RESIDUAL);
+    add(list, "conv4x4s4_patches_planar", window(2, 24, 3, 40, 4, 4, 0), BIAS | PLANAR);
+    p = window(1, 9, 6, 21, 3, 1, 1), p.groups = 3;
+    add(list, "conv3x3_planar_groups", p, BIAS | RESIDUAL | PLANAR);
+    add(list, "conv1x1_batch", window(3, 7, 33, 41, 1, 1, 0), BIAS | IN_PLACE);
+    add(list, "conv1x1_few", window(2, 10, 18, 9, 1, 1, 0), BIAS | RESIDUAL);
     add(list, "conv3x3_one_channel", window(1, 28, 1, 16, 3, 1, 0), BIAS);
     add(list, "conv3x3_all_padding", window(1, 2, 4, 5, 3, 1, 3), BIAS);
     add(list, "conv3x3_14_pixels", window(1, 14, 20, 40, 3, 1, 1), BIAS);
@@ -134,8 +139,8 @@ static void cases(check_list *list) {
     p = window(2, 20, 60, 47, 3, 1, 2), p.dh = p.dw = 2;
     add(list, "conv3x3_dilated_wide", p, BIAS | RESIDUAL | SLICE);
     add(list, "conv3x3_wide", window(2, 19, 62, 45, 3, 1, 1), BIAS | IN_PLACE);
-    add(list, "conv3x3_slices_wide", window(2, 13, 33, 42, 3, 1, 1), BIAS | RESIDUAL | SLICE);
-    p = window(1, 15, 24, 83, 3, 1, 0), p.act = (hn_act){HN_ACT_SILU, 1, 0};
+    add(list, "conv3x3_slices_wide", window(2, 13, 63, 42, 3, 1, 1), BIAS | RESIDUAL | SLICE);
+    p = window(1, 15, 60, 83, 3, 1, 0), p.act = (hn_act){HN_ACT_SILU, 1, 0};
     add(list, "conv3x3_valid_wide", p, BIAS);
     add(list, "conv3x3_7_pixels_batch", window(3, 7, 96, 80, 3, 1, 1), BIAS | RESIDUAL);
     add(list, "conv5x5s2_wide", window(1, 31, 61, 33, 5, 2, 2), BIAS | RESIDUAL);

@@ -703,17 +703,22 @@ static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
     if (p->groups != 1) return *why = "groups", false;
     if (p->x_channel != 1) return *why = "the input is planar", false;
-    /* Measured against the direct row on Sapphire Rapids, with weights that are in no near cache:
-     * tiles must be well filled, and each split value must meet enough others. With fewer pixels
-     * than 64 the memory decides, and weights are half as large again as plain ones. */
-    double pixels = (double)(p->batch * p->oh * p->ow);
-    if (p->n < 24 || p->c < 32) return *why = "splitting takes longer than multiplying", false;
-    if (pixels < 64) return *why = "too few pixels", false;
+    /* With fewer pixels than 64 the memory decides, and weights are half as large again as plain
+     * ones. */
+    if (p->batch * p->oh * p->ow < 64) return *why = "too few pixels", false;
+    /* Else what decides is time, estimated in ns: constants that fit what was measured on Sapphire
+     * Rapids for 1x1 with 32 to 232 channels, 24 to 384 outputs and 100 to 2700 pixels, and for 3x3
+     * with 16 to 128 of each. Positions, channels and outputs count as far as tiles go. FMA rows
+     * reach 115 GFLOP/s of what they compute. They are to be preferred when it is close: AMX loses
+     * more than they do when other guests of the machine are busy. */
     geometry g = measure(p);
-    double useful = pixels * (double)(p->n * p->c);
-    double computed = (double)(g.lines * g.tiles * ROWS) * (double)(ceil_div(p->n, 16) * 16) *
-                      (double)(g.cblocks * STEP);
-    if (useful < 0.55 * computed) return *why = "tiles half empty", false;
+    double positions = (double)(g.lines * g.tiles * ROWS), channels = (double)(g.cblocks * STEP);
+    double outputs = (double)(ceil_div(p->n, 16) * 16);
+    double split = 0.246 * channels * (double)(g.ny * g.nx);
+    double multiply_and_store = outputs * (0.0077 * channels * (double)g.taps + 0.147);
+    double fma = 2 * (double)(p->batch * p->oh * p->ow) * outputs * (double)(p->c * g.taps) / 115;
+    if (positions * (split + multiply_and_store) > 0.8 * fma)
+        return *why = "FMA is as fast: half-empty tiles, or much to split for few products", false;
     return true;
 }
 

@@ -17,6 +17,7 @@
  * The file that includes this one defines SUMS, the sums of a tile: a multiple of 4 that leaves two
  * registers for weights and one for x.
  */
+#include <math.h>
 #include <string.h>
 
 #include "kernels/act_simd.h"
@@ -34,6 +35,9 @@ enum {
     BAND = 32 << 10,          /* bytes of a band: it stays in L1, */
     BAND_MANY = 512 << 10,    /* or in L2, where all weights do not */
     MANY_WEIGHTS = 256 << 10, /* bytes */
+    LINE_WEIGHTS = 24 << 10,  /* bytes, at most, that stay in L1 beside pixels */
+    LINE_CHANNELS = 64,
+    STRETCH = 4 * SUMS, /* pixels of a task of `line`, about */
 };
 
 /* Planar images at strides 1 and 2, images of three channels at the same. */
@@ -139,8 +143,11 @@ typedef struct tile {
     const float *w; /* of the panel */
     const float *bias, *r;
     float *y;
-    int64_t outputs; /* to store */
-    int64_t n;       /* columns to store */
+    int64_t pitch, y_pixel;
+    int64_t skip, outputs; /* store outputs [skip, outputs) */
+    int64_t n;             /* columns to store */
+    float lo, hi;          /* where the tile stores: limits */
+    bool store;            /* all outputs, within the limits; else the sums are left in scratch */
 } tile;
 
 HN_INLINE void sum(const tile *t, const geometry *g, const lane_parts *l, int height, int vecs,
@@ -166,48 +173,53 @@ HN_INLINE void sum(const tile *t, const geometry *g, const lane_parts *l, int he
                 hn_v_fma(xi, wv[v], s[i * vecs + v]);
         }
     }
-    UNROLL for (int i = 0; i < height * vecs; i++) hn_v_store(l->sums + i * HN_VL, s[i]);
+    if (!t->store) {
+        UNROLL for (int i = 0; i < height * vecs; i++) hn_v_store(l->sums + i * HN_VL, s[i]);
+        return;
+    }
+    hn_vf lo = hn_v_set1(t->lo), hi = hn_v_set1(t->hi);
+    int64_t last = t->n - (vecs - 1) * HN_VL;
+    UNROLL for (int i = 0; i < height; i++) {
+        float *y = t->y + i * t->y_pixel;
+        UNROLL for (int v = 0; v < vecs; v++) {
+            hn_vf out = hn_v_min(hi, hn_v_max(lo, s[i * vecs + v]));
+            hn_v_store_part(y + v * HN_VL, out, v < vecs - 1 ? HN_VL : last);
+        }
+    }
 }
 
-typedef void sum_fn(const tile *t, const geometry *g, const lane_parts *l, int64_t pitch);
+typedef void sum_fn(const tile *t, const geometry *g, const lane_parts *l);
 
-#define TILES(at)                                                                                 \
-    static void wide_##at(const tile *t, const geometry *g, const lane_parts *l, int64_t pitch) { \
-        sum(t, g, l, SUMS / 2, 2, at > 0 ? at : pitch);                                           \
-    }                                                                                             \
-    static void wide_half_##at(const tile *t, const geometry *g, const lane_parts *l,             \
-                               int64_t pitch) {                                                   \
-        sum(t, g, l, SUMS / 4, 2, at > 0 ? at : pitch);                                           \
-    }                                                                                             \
-    static void narrow_##at(const tile *t, const geometry *g, const lane_parts *l,                \
-                            int64_t pitch) {                                                      \
-        sum(t, g, l, SUMS, 1, at > 0 ? at : pitch);                                               \
-    }                                                                                             \
-    static void narrow_half_##at(const tile *t, const geometry *g, const lane_parts *l,           \
-                                 int64_t pitch) {                                                 \
-        sum(t, g, l, SUMS / 2, 1, at > 0 ? at : pitch);                                           \
+#define TILE(name, height, vecs, at)                                          \
+    static void name(const tile *t, const geometry *g, const lane_parts *l) { \
+        sum(t, g, l, height, vecs, at > 0 ? at : t->pitch);                   \
     }
+#define TILES(at)                         \
+    TILE(wide_##at, SUMS / 2, 2, at)      \
+    TILE(wide_half_##at, SUMS / 4, 2, at) \
+    TILE(narrow_##at, SUMS, 1, at)        \
+    TILE(narrow_half_##at, SUMS / 2, 1, at)
 PITCHES(TILES)
 TILES(0)
 
-/* Tiles of two vectors or of one, of full and of half height; pitch 0: any. */
+/* Tiles of one vector or of two, of full and of half height; pitch 0: any. */
 static const struct {
     int64_t pitch;
-    sum_fn *wide[2], *narrow[2];
+    sum_fn *fn[2][2];
 } tiles[] = {
-#define ENTRY(at) {at, {wide_##at, wide_half_##at}, {narrow_##at, narrow_half_##at}},
+#define ENTRY(at) {at, {{narrow_##at, narrow_half_##at}, {wide_##at, wide_half_##at}}},
     PITCHES(ENTRY) ENTRY(0)};
 
 /* What is added to, where the tile takes it up. */
 static void load_residual(const hn_conv_f32 *p, const tile *t, int64_t width, float *sums) {
-    for (int64_t i = 0; i < t->outputs; i++)
+    for (int64_t i = t->skip; i < t->outputs; i++)
         memcpy(sums + i * width, t->r + i * p->r_pixel, (size_t)t->n * sizeof(float));
 }
 
 HN_INLINE void store_as(const hn_conv_f32 *p, const tile *t, int64_t width, const float *sums,
                         hn_act_kind kind) {
     hn_vf a = hn_v_set1(p->act.a), b = hn_v_set1(p->act.b);
-    for (int64_t i = 0; i < t->outputs; i++) {
+    for (int64_t i = t->skip; i < t->outputs; i++) {
         float *y = t->y + i * p->y_pixel;
         int64_t j = 0;
         for (; j + HN_VL <= t->n; j += HN_VL)
@@ -227,23 +239,35 @@ static void store(const hn_conv_f32 *p, const tile *t, int64_t width, const floa
     }
 }
 
-/* One panel of an output row, whose operands `t` points at. */
-static void run_row(const hn_conv_f32 *p, const geometry *g, const lane_parts *l, tile t) {
-    bool wide = t.n > HN_VL;
+/* One panel of `outputs` neighbouring outputs, whose operands `t` points at. If x ends with them,
+ * no tile reads beyond, and there are at least SUMS of them. */
+static void run_row(const hn_conv_f32 *p, const geometry *g, const lane_parts *l, tile t,
+                    int64_t outputs, bool ends) {
+    bool wide = t.n > HN_VL, clip = p->act.kind == HN_ACT_CLIP;
     int64_t height = wide ? SUMS / 2 : SUMS, width = wide ? WIDE : HN_VL;
-    int64_t pitch = p->sw * g->pixel;
+    t.pitch = p->sw * g->pixel, t.y_pixel = p->y_pixel;
+    t.lo = clip ? p->act.a : -INFINITY, t.hi = clip ? p->act.b : INFINITY;
     int kind = 0;
-    while (tiles[kind].pitch != 0 && tiles[kind].pitch != pitch) kind++;
-    sum_fn *const *fn = wide ? tiles[kind].wide : tiles[kind].narrow;
-    for (int64_t left = p->ow; left > 0; left -= height) {
-        t.outputs = left < height ? left : height;
-        if (t.r != NULL) load_residual(p, &t, width, l->sums);
-        fn[left <= height / 2](&t, g, l, pitch);
-        store(p, &t, width, l->sums);
-        t.x += height * pitch, t.y += height * p->y_pixel;
+    while (tiles[kind].pitch != 0 && tiles[kind].pitch != t.pitch) kind++;
+    for (int64_t left = outputs; left > 0; left -= height) {
+        bool half = left <= height / 2;
+        int64_t computed = half ? height / 2 : height;
+        t.outputs = left < computed ? left : computed;
+        t.skip = ends ? computed - t.outputs : 0;
+        t.x -= t.skip * t.pitch, t.y -= t.skip * p->y_pixel, t.outputs += t.skip;
+        if (t.r != NULL) {
+            t.r -= t.skip * p->r_pixel;
+            load_residual(p, &t, width, l->sums);
+        }
+        t.store = (clip || p->act.kind == HN_ACT_NONE) && t.skip == 0 && t.outputs == computed;
+        tiles[kind].fn[wide][half](&t, g, l);
+        if (!t.store) store(p, &t, width, l->sums);
+        t.x += height * t.pitch, t.y += height * p->y_pixel;
         if (t.r != NULL) t.r += height * p->r_pixel;
     }
 }
+
+/* ---- band ----------------------------------------------------------------------------------- */
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase;
@@ -267,12 +291,82 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                 t.x = l.x + group * g.c * g.tall + i * p->sh * g.row;
                 t.y = (float *)call->ptr[HN_CONV_Y] + image * p->y_image + (oy + i) * p->y_row + n;
                 if (r != NULL) t.r = r + image * p->r_image + (oy + i) * p->r_row + n;
-                run_row(p, &g, &l, t);
+                run_row(p, &g, &l, t, p->ow, false);
             }
             w += g.k * (t.n > HN_VL ? WIDE : HN_VL);
             n += t.n;
         }
     }
+}
+
+/* ---- line ----------------------------------------------------------------------------------- */
+
+/* A task is a stretch of the line. */
+static int64_t pixels_of(const hn_conv_f32 *p) { return p->batch * p->oh * p->ow; }
+static int64_t stretches_of(const hn_conv_f32 *p) {
+    int64_t n = pixels_of(p) / STRETCH, most = pixels_of(p) / SUMS;
+    return n >= 8 ? n : most < 8 ? most : 8;
+}
+
+static void work_line(const void *problem, int lanes, hn_work *w) {
+    const hn_conv_f32 *p = problem;
+    (void)lanes;
+    geometry g = {.k = p->c};
+    *w = (hn_work){
+        .n_phases = 1, .tasks = {stretches_of(p)}, .lane_scratch = divide(&g, NULL, NULL)};
+}
+
+static void run_line(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase;
+    const hn_conv_f32 *p = call->problem;
+    const geometry g = {.c = p->c, .n = p->n, .k = p->c, .pixel = p->x_pixel, .tall = 1};
+    const float *x = call->ptr[HN_CONV_X], *bias = call->ptr[HN_CONV_BIAS],
+                *r = call->ptr[HN_CONV_R];
+    int64_t stretches = call->work->tasks[0];
+    lane_parts l;
+    divide(&g, lane, &l);
+    fill_offsets(p, &g, l.offset);
+    memset(l.sums, 0, SUMS * WIDE * sizeof(float));
+    int64_t last = pixels_of(p) * end / stretches;
+    for (int64_t at = pixels_of(p) * begin / stretches; at < last;) {
+        /* As many pixels at a time as the tallest tile has, for all panels. */
+        int64_t outputs = last - at < 2 * SUMS ? last - at : SUMS;
+        const float *w = call->ptr[HN_CONV_W];
+        for (int64_t n = 0; n < p->n; n += WIDE) {
+            int64_t left = p->n - n;
+            tile t = {.x = x + at * p->sw * p->x_pixel, .w = w, .n = left < WIDE ? left : WIDE};
+            t.y = (float *)call->ptr[HN_CONV_Y] + at * p->y_pixel + n;
+            if (bias != NULL) t.bias = bias + n;
+            if (r != NULL) t.r = r + at * p->r_pixel + n;
+            run_row(p, &g, &l, t, outputs, true);
+            w += g.k * WIDE;
+        }
+        at += outputs;
+    }
+}
+
+/* Whether rows of pixels lie one after the other, and images too. */
+static bool is_line(const hn_conv_f32 *p, int64_t image, int64_t row, int64_t pixel) {
+    return (p->oh == 1 || row == p->ow * pixel) &&
+           (p->batch == 1 || image == p->oh * p->ow * pixel);
+}
+
+static bool ok_line(const void *problem, const char **why) {
+    const hn_conv_f32 *p = problem;
+    if (p->kh != 1 || p->kw != 1 || p->groups != 1) return *why = "not 1x1, or groups", false;
+    if (p->x_channel != 1) return *why = "the input is planar", false;
+    if (p->pt != 0 || p->pl != 0 || (p->oh - 1) * p->sh >= p->h || (p->ow - 1) * p->sw >= p->w)
+        return *why = "padding", false;
+    if (!is_line(p, p->x_image, p->sh * p->x_row, p->sw * p->x_pixel) ||
+        !is_line(p, p->y_image, p->y_row, p->y_pixel) ||
+        !is_line(p, p->r_image, p->r_row, p->r_pixel))
+        return *why = "the pixels do not lie on one line", false;
+    if (pixels_of(p) < SUMS) return *why = "too few pixels", false;
+    /* Measured against the direct row with 16 to 232 channels, 8 to 384 outputs, 100 to 2700
+     * pixels: 1.1 to 3 times as fast up to these limits (AVX-512, Sapphire Rapids). */
+    if (p->c > LINE_CHANNELS) return *why = "sums too long", false;
+    if (p->c * p->n * 4 > LINE_WEIGHTS) return *why = "too many weights", false;
+    return true;
 }
 
 /* ---- packing -------------------------------------------------------------------------------- */
@@ -323,10 +417,20 @@ static bool ok(const void *problem, const char **why) {
 
 const hn_kernel HN_V_ROW(conv_f32_band) = {.name = HN_V_NAME "_band",
                                            .isa = HN_V_ISA,
-                                           .order = HN_V_NAME "_band",
+                                           .order = HN_V_NAME "_short",
                                            .ok = ok,
                                            .work = work,
                                            .run = run,
+                                           .packed_bytes = packed_bytes,
+                                           .pack_key = pack_key,
+                                           .pack = pack};
+
+const hn_kernel HN_V_ROW(conv_f32_line) = {.name = HN_V_NAME "_line",
+                                           .isa = HN_V_ISA,
+                                           .order = HN_V_NAME "_short",
+                                           .ok = ok_line,
+                                           .work = work_line,
+                                           .run = run_line,
                                            .packed_bytes = packed_bytes,
                                            .pack_key = pack_key,
                                            .pack = pack};
