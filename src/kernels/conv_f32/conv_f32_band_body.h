@@ -24,6 +24,10 @@
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
 
+#ifndef SUMS
+#define SUMS 8 /* vectors that the registers hold beside operands */
+#endif
+
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else

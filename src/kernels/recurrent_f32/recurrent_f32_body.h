@@ -26,6 +26,10 @@
 #include "kernels/act_simd.h"
 #include "kernels/recurrent_f32/recurrent_f32.h"
 
+#ifndef ROWS
+#define ROWS 4 /* of a tile */
+#endif
+
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
