@@ -1,6 +1,6 @@
 /* Attention: as exporters spell it, and as an operator.
  *
- *   scores = MatMul(q, k) [* scale] [+ mask]
+ *   scores = MatMul(q, k) [* scale] [+ mask]      [Where(mask, scores, fill)]
  *   weights = Softmax(scores)                     [w = Softmax(scores); Where(IsNaN(w), 0, w)]
  *   y = MatMul(weights, v)
  *
@@ -15,7 +15,6 @@
 
 #include "engine/lower.h"
 #include "kernels/attention_f32/attention_f32.h"
-#include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
 _Static_assert((int)HN_ATTENTION_BATCH_AXES == (int)HN_MATMUL_BATCH_AXES, "batches are copied");
@@ -92,6 +91,47 @@ static void batch_strides(const hn_view *v, const hn_view *y, int64_t *strides) 
         strides[i] = i >= missing && v->dims[i - missing] > 1 ? v->strides[i - missing] : 0;
 }
 
+/* A Where that puts a number for some scores. */
+typedef struct choice {
+    const hn_value *scores; /* as they are elsewhere */
+    hn_view mask;           /* bool */
+    bool hides;
+    float fill;
+} choice;
+
+/* False: that is not what makes v, or the mask exists nowhere, being computed on the way. */
+static bool choice_of(const hn_lower *L, const hn_value *v, choice *c) {
+    const hn_node *n = made_by(v, "Where");
+    if (n == NULL) return false;
+    int side = hn_node_constant(n, 1) != NULL ? 1 : 2;
+    const hn_tensor *fill = hn_node_constant(n, side);
+    const hn_value *mask = hn_node_input(n, 0);
+    if (fill == NULL || fill->n != 1 || fill->dtype != HONE_DTYPE_F32 || !L->known[mask->id])
+        return false;
+    const hn_step *s = L->makers[v->id];
+    if (s == NULL || s == L->makers[mask->id]) return false;
+    *c = (choice){.scores = hn_node_input(n, 3 - side),
+                  .mask = L->views[mask->id],
+                  .hides = side == 1,
+                  .fill = (float)hn_tensor_f64(fill, 0)};
+    return c->scores->n_uses == 1 && c->scores->type.shape.rank == v->type.shape.rank;
+}
+
+/* Gives p the mask; y: the result, whose axes but the last two are batches. False: its keys are not
+ * adjacent, or it hides what is scores of another shape. */
+static bool choose(hn_attention_f32 *p, const choice *c, const hn_view *y) {
+    const hn_view *m = &c->mask;
+    if (m->rank == 0 || m->rank > y->rank || m->dims[m->rank - 1] != p->keys ||
+        (p->keys > 1 && m->strides[m->rank - 1] != 1))
+        return false;
+    batch_strides(m, y, p->mask_batch);
+    p->mask_row = m->rank > 1 && m->dims[m->rank - 2] > 1 ? m->strides[m->rank - 2] : 0;
+    p->chooses = true;
+    p->hides = c->hides;
+    p->fill = c->fill;
+    return true;
+}
+
 static void count_work(hn_step *s, const hn_attention_f32 *p) {
     double batches = (double)hn_attention_batches(p);
     double per_key = (double)(p->size + p->v_size);
@@ -105,17 +145,23 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     const hn_node *softmax = softmax_of(n, &blind);
     const hn_value *scores = softmax != NULL ? hn_node_input(softmax, 0) : NULL;
     if (scores == NULL || scores->n_uses != 1) HN_DECLINE(L, "no attention");
+    choice hidden;
+    bool chooses = choice_of(L, scores, &hidden);
+    hn_view whole = L->views[scores->id];
+    if (chooses) scores = hidden.scores;
     const hn_step *from = L->makers[scores->id];
     if (from == NULL || from->family != &hn_matmul_f32_family) HN_DECLINE(L, "no attention");
     const hn_matmul_f32 *m = from->problem;
     const hn_operand *bias = &from->operands[HN_MATMUL_BIAS], *r = &from->operands[HN_MATMUL_R];
-    if (m->act.kind != HN_ACT_NONE || (bias->buffer >= 0 && r->buffer >= 0) ||
-        (r->buffer >= 0 && m->r_n != 1 && m->n != 1))
+    int masks = (bias->buffer >= 0) + (r->buffer >= 0) + chooses;
+    if (m->act.kind != HN_ACT_NONE || masks > 1 || (r->buffer >= 0 && m->r_n != 1 && m->n != 1))
         HN_DECLINE(L, "scores that no attention has");
     hn_view v = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
     int rank = scores->type.shape.rank;
     bool fits = v.rank >= 2 && y.rank == rank && rank - 2 <= HN_ATTENTION_BATCH_AXES;
-    for (int i = 0; fits && i < rank - 2; i++) fits = y.dims[i] == m->batch[i];
+    for (int i = 0; fits && i < rank - 2; i++)
+        fits = y.dims[i] == m->batch[i] && whole.dims[i] == m->batch[i];
+    fits = fits && whole.dims[rank - 2] == m->m && whole.dims[rank - 1] == m->n;
     if (!fits) HN_DECLINE(L, "values of another shape");
 
     hn_attention_f32 p = {.queries = m->m,
@@ -136,6 +182,7 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     memcpy(p.k_batch, m->b_batch, sizeof p.k_batch);
     memcpy(p.mask_batch, m->r_batch, sizeof p.mask_batch);
     batch_strides(&v, &y, p.v_batch);
+    if (chooses && !choose(&p, &hidden, &y)) HN_DECLINE(L, "a mask whose keys lie apart");
     const hn_node *product = beginning(L, scores, from);
     hn_view k;
     bool straight = product != NULL && straight_keys(L, product, &k);
@@ -154,6 +201,7 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     if (straight) hn_step_reads(s, HN_ATTENTION_K, &k);
     hn_step_reads(s, HN_ATTENTION_V, &v);
     s->operands[HN_ATTENTION_MASK] = bias->buffer >= 0 ? *bias : *r;
+    if (chooses) hn_step_reads(s, HN_ATTENTION_MASK, &hidden.mask);
     hn_step_writes(s, HN_ATTENTION_Y, &y);
     count_work(s, &p);
     hn_lower_set(L, n, 0, &y, NULL);
@@ -175,28 +223,6 @@ static hn_view by_heads(const hn_view *x, int64_t heads) {
     v.strides[2] = x->strides[1];
     v.strides[3] = x->strides[2];
     return v;
-}
-
-/* 0 where the mask is true, -inf where it is not. */
-static hone_status mask_of_truth(hn_lower *L, const hn_node *n, hn_view *mask, hn_error *err) {
-    hn_map_f32 p = {.rank = mask->rank, .n_in = 1, .n_out = 1, .in_type = {HN_MAP_BOOL}};
-    hn_view y = *mask;
-    y.dtype = HONE_DTYPE_F32;
-    HN_TRY(hn_lower_place(L, &y, NULL, err));
-    for (int i = 0; i < p.rank; i++) {
-        p.dims[i] = mask->dims[i];
-        p.in_stride[0][i] = mask->strides[i];
-        p.out_stride[0][i] = y.strides[i];
-    }
-    p.out[0] = (uint8_t)hn_map_emit(&p, HN_MAP_SELECT, 0, HN_MAP_X, HN_MAP_Y, 0, -INFINITY);
-    hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &p, sizeof p, &s, err));
-    hn_step_reads(s, HN_MAP_IN, mask);
-    hn_step_writes(s, HN_MAP_OUT, &y);
-    s->label = "mask";
-    s->bytes = 5.0 * (double)hn_view_count(mask);
-    *mask = y;
-    return HONE_OK;
 }
 
 /* Strides of the axes [samples, heads of keys, heads of queries for each, 1]. */
@@ -235,7 +261,6 @@ hone_status hn_lower_attention(hn_lower *L, const hn_node *n, bool *done, hn_err
         if (mask.dims[mask.rank - 1] != keys) HN_DECLINE(L, "a mask of fewer keys");
         if (mask.dtype != HONE_DTYPE_F32 && mask.dtype != HONE_DTYPE_BOOL)
             HN_DECLINE(L, "a mask that is neither f32 nor bool");
-        if (mask.dtype == HONE_DTYPE_BOOL) HN_TRY(mask_of_truth(L, n, &mask, err));
         if (mask.strides[mask.rank - 1] != 1) HN_TRY(hn_lower_dense(L, n, &mask, err));
     }
     HN_TRY(hn_lower_place(L, &y, NULL, err));
@@ -260,6 +285,8 @@ hone_status hn_lower_attention(hn_lower *L, const hn_node *n, bool *done, hn_err
                           .v_col = v.strides[3],
                           .y_row = whole.strides[2],
                           .scale = scale != NULL ? scale->u.f : 1 / sqrtf((float)q.dims[3]),
+                          .chooses = mask.buffer >= 0 && mask.dtype == HONE_DTYPE_BOOL,
+                          .fill = -INFINITY,
                           .causal = hn_attr_i(n, "is_causal") != 0,
                           .blind = HN_BLIND_NONE};
     head_strides(&q, group, true, p.q_batch);

@@ -18,6 +18,8 @@ enum {
     K_T = 64,     /* keys come transposed, queries and values spread */
     SHARED = 128, /* all heads share keys and values */
     BENCH = 256,
+    CHOOSES = 512, /* the mask is of truth values */
+    HIDES = 1024,  /* where they are true */
 };
 
 /* The floats an operand spans. */
@@ -51,6 +53,9 @@ static void add(check_list *list, int64_t batch, int64_t heads, int64_t queries,
                           .k_col = 1,
                           .v_col = 1,
                           .scale = 1 / sqrtf((float)size),
+                          .chooses = (flags & CHOOSES) != 0,
+                          .hides = (flags & HIDES) != 0,
+                          .fill = flags & HIDES ? -2.5F : -INFINITY,
                           .causal = (flags & CAUSAL) != 0,
                           .offset = keys - queries,
                           .blind = flags & NONE  ? HN_BLIND_NONE
@@ -69,7 +74,8 @@ static void add(check_list *list, int64_t batch, int64_t heads, int64_t queries,
     check_operand_add(c, CHECK_IN, CHECK_F32, span(&p, p.q_batch, queries, p.q_row, size, p.q_col));
     check_operand_add(c, CHECK_IN, CHECK_F32, span(&p, p.k_batch, keys, p.k_row, size, p.k_col));
     check_operand_add(c, CHECK_IN, CHECK_F32, span(&p, p.v_batch, keys, p.v_row, v_size, p.v_col));
-    check_operand_add(c, flags & (MASK | PADDING) ? CHECK_IN : CHECK_ABSENT, CHECK_F32,
+    check_operand_add(c, flags & (MASK | PADDING) ? CHECK_IN : CHECK_ABSENT,
+                      flags & CHOOSES ? CHECK_U8 : CHECK_F32,
                       span(&p, p.mask_batch, queries, p.mask_row, keys, 1));
     check_operand_add(c, CHECK_OUT, CHECK_F32, span(&p, p.y_batch, queries, p.y_row, v_size, 1));
     c->bench = (flags & BENCH) != 0;
@@ -87,6 +93,11 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
     const hn_attention_f32 *p = (const hn_attention_f32 *)(const void *)c->problem;
     size_t count = c->operand[operand].count;
     float *x = data;
+    if (operand == HN_ATTENTION_MASK && p->chooses) {
+        uint8_t *mask = data;
+        for (size_t i = 0; i < count; i++) mask[i] = (uint8_t)hn_rng_below(rng, 3);
+        return true;
+    }
     if (operand == HN_ATTENTION_MASK) {
         size_t row = p->mask_row > 0 ? (size_t)p->mask_row : (size_t)p->keys;
         bool hidden = false;
@@ -124,6 +135,9 @@ static void cases(check_list *list) {
         add(list, 4, 2, 20, 33, 16, 24, HEADS | PADDING | blind);
         add(list, 1, 2, 30, 1300, 16, 20, MASK | blind);
     }
+    add(list, 2, 3, 37, 45, 32, 32, MASK | CHOOSES);
+    add(list, 2, 3, 37, 45, 32, 32, HEADS | PADDING | CHOOSES | HIDES);
+    add(list, 1, 2, 30, 1300, 16, 20, MASK | CHOOSES | NONE);
     add(list, 1, 3, 40, 40, 16, 16, CAUSAL);
     add(list, 2, 3, 17, 29, 16, 16, CAUSAL | HEADS | SHARED);
     add(list, 1, 2, 29, 17, 16, 16, CAUSAL | NONE);

@@ -3,12 +3,14 @@
  *   s[i][j] = scale * sum over d of q[i][d] * k[j][d] + mask[i][j]
  *   y[i][d] = sum over j of exp(s[i][j]) * v[j][d] / sum over j of exp(s[i][j])
  *
- * for every batch, of which there are up to four axes; no size is 0. With `causal` a query sees the
+ * for every batch, of which there are up to four axes; no size is 0. With `chooses` the mask is of
+ * truth values in bytes, and s[i][j] is `fill` where they are `hides` (any byte but 0 is true),
+ * without anything added elsewhere. With `causal` a query sees the
  * keys up to its own place only: s[i][j] is -inf for j > i + offset. A query without any key to
  * see, whose every s is -inf, and one with a NaN or +inf among its s get what the formula says,
  * NaN, unless `blind` says otherwise; to weigh with 0 is still to multiply by 0.
  *
- * Strides are in floats and may be anything, 0 included for what is broadcast: so heads may be
+ * Strides are in elements and may be anything, 0 included for what is broadcast: so heads may be
  * columns of a wider tensor, and several heads of queries may share one of keys. Elements of a row
  * of mask and of y are adjacent; y does not overlap itself or anything else.
  *
@@ -37,6 +39,8 @@ typedef struct hn_attention_f32 {
     int64_t mask_batch[HN_ATTENTION_BATCH_AXES], mask_row;
     int64_t y_batch[HN_ATTENTION_BATCH_AXES], y_row;
     float scale;
+    bool chooses, hides;
+    float fill;
     bool causal;
     int64_t offset;
     hn_attention_blind blind;

@@ -152,6 +152,11 @@ HN_INLINE float largest(float *s, const float *mask, int64_t n, bool has_mask) {
     return hn_v_hmax(hn_v_max(m0, m1));
 }
 
+/* Scores that a mask of truth values hides. */
+static void hide(float *s, const uint8_t *mask, int64_t n, bool hides, float fill) {
+    for (int64_t j = 0; j < n; j++) s[j] = (mask[j] != 0) == hides ? fill : s[j];
+}
+
 HN_INLINE hn_vf exponential(float *s, int64_t n, hn_vf top) {
     hn_vf e = hn_v_exp_neg(hn_v_sub(hn_v_load_part(s, n), top));
     hn_v_store_part(s, e, n);
@@ -205,7 +210,9 @@ static float share(const hn_attention_f32 *p, float sum) {
 
 typedef struct task {
     const hn_attention_f32 *p;
-    const float *q, *mask;
+    const float *q;
+    const void *mask;
+    int64_t mask_at; /* where the batch's begins */
     float *y;
     float *lane;
     geometry g;
@@ -256,10 +263,14 @@ static void run_tile(const task *t, int64_t first, int64_t row, int rows, int64_
     product(q, rows, t->lane + g->k, p->size, n, false, s);
     /* All the largest first: then no row waits for the last steps of its own. */
     for (int i = 0; i < rows; i++) {
-        const float *mask = t->mask != NULL ? t->mask + (row + i) * p->mask_row + j0 : NULL;
+        int64_t at = t->mask_at + (row + i) * p->mask_row + j0;
+        if (t->mask != NULL && p->chooses)
+            hide(s[i], (const uint8_t *)t->mask + at, n, p->hides, p->fill);
         if (p->causal)
             for (int64_t j = most(0, row + i + p->offset + 1 - j0); j < n; j++) s[i][j] = -INFINITY;
-        top[i] = mask != NULL ? largest(s[i], mask, n, true) : largest(s[i], s[i], n, false);
+        top[i] = t->mask != NULL && !p->chooses
+                     ? largest(s[i], (const float *)t->mask + at, n, true)
+                     : largest(s[i], s[i], n, false);
     }
     for (int i = 0; i < rows; i++) {
         float shrink = weigh(p, &of[i], s[i], n, top[i], starts);
@@ -292,7 +303,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         t.q = (const float *)call->ptr[HN_ATTENTION_Q] + hn_attention_at(p, p->q_batch, b);
         t.y = (float *)call->ptr[HN_ATTENTION_Y] + hn_attention_at(p, p->y_batch, b);
         t.mask = call->ptr[HN_ATTENTION_MASK];
-        if (t.mask != NULL) t.mask += hn_attention_at(p, p->mask_batch, b);
+        t.mask_at = hn_attention_at(p, p->mask_batch, b);
         for (int64_t c = 0; c < t.g.chunks; c++) {
             int64_t j0 = p->keys * c / t.g.chunks, n = p->keys * (c + 1) / t.g.chunks - j0;
             if (packed != b || t.g.chunks > 1) {

@@ -11,21 +11,25 @@ static void work(const void *problem, int lanes, hn_work *w) {
                    .lane_scratch = (size_t)p->keys * sizeof(double)};
 }
 
-static double score(const hn_attention_f32 *p, const float *q, const float *k, const float *mask,
-                    int64_t i, int64_t j) {
+static double score(const hn_attention_f32 *p, const float *q, const float *k, const void *mask,
+                    int64_t at, int64_t i, int64_t j) {
     double sum = 0;
     if (p->causal && j > i + p->offset) return -INFINITY;
     for (int64_t d = 0; d < p->size; d++)
         sum += (double)q[i * p->q_row + d * p->q_col] * (double)k[j * p->k_row + d * p->k_col];
-    return (double)p->scale * sum + (mask != NULL ? (double)mask[i * p->mask_row + j] : 0);
+    sum *= (double)p->scale;
+    at += i * p->mask_row + j;
+    if (mask == NULL) return sum;
+    if (!p->chooses) return sum + (double)((const float *)mask)[at];
+    return (((const uint8_t *)mask)[at] != 0) == p->hides ? (double)p->fill : sum;
 }
 
 /* The weights of query i, in w. */
-static void weigh(const hn_attention_f32 *p, const float *q, const float *k, const float *mask,
-                  int64_t i, double *w) {
+static void weigh(const hn_attention_f32 *p, const float *q, const float *k, const void *mask,
+                  int64_t at, int64_t i, double *w) {
     double most = -INFINITY, sum = 0;
     for (int64_t j = 0; j < p->keys; j++) {
-        w[j] = score(p, q, k, mask, i, j);
+        w[j] = score(p, q, k, mask, at, i, j);
         most = isnan(w[j]) || w[j] > most ? w[j] : most;
     }
     bool none = isinf(most) && most < 0;
@@ -45,11 +49,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             (const float *)call->ptr[HN_ATTENTION_K] + hn_attention_at(p, p->k_batch, b);
         const float *v =
             (const float *)call->ptr[HN_ATTENTION_V] + hn_attention_at(p, p->v_batch, b);
-        const float *mask = call->ptr[HN_ATTENTION_MASK];
         float *y = (float *)call->ptr[HN_ATTENTION_Y] + hn_attention_at(p, p->y_batch, b);
-        if (mask != NULL) mask += hn_attention_at(p, p->mask_batch, b);
+        int64_t at = hn_attention_at(p, p->mask_batch, b);
         for (int64_t i = 0; i < p->queries; i++) {
-            weigh(p, q, k, mask, i, w);
+            weigh(p, q, k, call->ptr[HN_ATTENTION_MASK], at, i, w);
             for (int64_t d = 0; d < p->v_size; d++) {
                 double sum = 0;
                 for (int64_t j = 0; j < p->keys; j++)
