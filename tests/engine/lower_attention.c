@@ -245,11 +245,48 @@ static void the_operator(void **state) {
                "{ y, pk, pv = Attention (q, k, v) }");
 }
 
+static void memory_may_run_out(void **state) {
+    (void)state;
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_inferred(
+        "m (" Q KV
+        ", bool[9,11] mask) => (float[2,9,3,10] z) <float fill = {-3}>"
+        "{ s = MatMul (q, k)  u = Where (mask, s, fill)  w = Softmax (u)  y = MatMul (w, v)"
+        "  z = Transpose <perm: ints = [0, 2, 1, 3]> (y) }");
+    hn_rng rng;
+    hn_rng_init(&rng, 1);
+    hn_tensor *in[4];
+    for (int i = 0; i < 4; i++) in[i] = random_tensor(m->graph->inputs[i], &rng);
+    hn_pool *pool;
+    assert_int_equal(hn_pool_create(&pool, 1, hn_allocator_default(), &err), HONE_OK);
+    hn_engine_options o = {.alloc = &model_mem, .pool = pool, .isa = hn_isa_available()};
+    hone_status status = HONE_E_NOMEM;
+    for (int k = 0; status != HONE_OK; k++) {
+        hn_engine *e = NULL;
+        hn_tensor *out[1] = {NULL};
+        model_mem.fail_after = k;
+        status = hn_engine_create(&e, m, &o, &err);
+        if (status == HONE_OK)
+            status = hn_engine_run(e, (const hn_tensor *const *)in, place, out, NULL, NULL, &err);
+        model_mem.fail_after = -1;
+        assert_true(status == HONE_OK || status == HONE_E_NOMEM);
+        if (e != NULL) hn_engine_destroy(e);
+        hn_tensor_unref(out[0]);
+    }
+    hn_pool_destroy(pool);
+    for (int i = 0; i < 4; i++) hn_tensor_unref(in[i]);
+    assert_int_equal(model_teardown(NULL), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_around_a_softmax),     cmocka_unit_test(scores_that_a_mask_hides),
-        cmocka_unit_test(rows_without_weights_are_zero), cmocka_unit_test(heads_are_strides),
-        cmocka_unit_test(what_is_wanted_besides_stays),  cmocka_unit_test(the_operator),
+        cmocka_unit_test(products_around_a_softmax),
+        cmocka_unit_test(scores_that_a_mask_hides),
+        cmocka_unit_test(rows_without_weights_are_zero),
+        cmocka_unit_test(heads_are_strides),
+        cmocka_unit_test(what_is_wanted_besides_stays),
+        cmocka_unit_test(the_operator),
+        cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
