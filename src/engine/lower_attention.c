@@ -54,7 +54,7 @@ static const hn_node *softmax_of(const hn_node *n, hn_attention_blind *blind) {
 /* The MatMul that step s, which made v, has begun with. */
 static const hn_node *beginning(const hn_lower *L, const hn_value *v, const hn_step *s) {
     const hn_node *n = v->producer, *before = NULL;
-    for (; n != before && made_by(hn_node_output(n, 0), "MatMul") == NULL;) {
+    while (n != before && made_by(hn_node_output(n, 0), "MatMul") == NULL) {
         before = n;
         for (int i = 0; i < before->n_inputs; i++) {
             const hn_value *in = hn_node_input(before, i);
@@ -132,6 +132,30 @@ static bool choose(hn_attention_f32 *p, const choice *c, const hn_view *y) {
     return true;
 }
 
+/* The attention whose scores m computes: v the values, y the result, which has no place yet. */
+static hn_attention_f32 problem_of(const hn_matmul_f32 *m, const hn_view *v, const hn_view *y,
+                                   hn_attention_blind blind) {
+    hn_attention_f32 p = {.queries = m->m,
+                          .keys = m->n,
+                          .size = m->k,
+                          .v_size = y->dims[y->rank - 1],
+                          .q_row = m->a_m,
+                          .q_col = m->a_k,
+                          .k_row = m->b_n,
+                          .k_col = m->b_k,
+                          .v_row = v->strides[v->rank - 2],
+                          .v_col = v->strides[v->rank - 1],
+                          .mask_row = m->r_m,
+                          .scale = m->alpha,
+                          .blind = blind};
+    memcpy(p.batch, m->batch, sizeof p.batch);
+    memcpy(p.q_batch, m->a_batch, sizeof p.q_batch);
+    memcpy(p.k_batch, m->b_batch, sizeof p.k_batch);
+    memcpy(p.mask_batch, m->r_batch, sizeof p.mask_batch);
+    batch_strides(v, y, p.v_batch);
+    return p;
+}
+
 static void count_work(hn_step *s, const hn_attention_f32 *p) {
     double batches = (double)hn_attention_batches(p);
     double per_key = (double)(p->size + p->v_size);
@@ -164,24 +188,7 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     fits = fits && whole.dims[rank - 2] == m->m && whole.dims[rank - 1] == m->n;
     if (!fits) HN_DECLINE(L, "values of another shape");
 
-    hn_attention_f32 p = {.queries = m->m,
-                          .keys = m->n,
-                          .size = m->k,
-                          .v_size = y.dims[rank - 1],
-                          .q_row = m->a_m,
-                          .q_col = m->a_k,
-                          .k_row = m->b_n,
-                          .k_col = m->b_k,
-                          .v_row = v.strides[v.rank - 2],
-                          .v_col = v.strides[v.rank - 1],
-                          .mask_row = m->r_m,
-                          .scale = m->alpha,
-                          .blind = blind};
-    memcpy(p.batch, m->batch, sizeof p.batch);
-    memcpy(p.q_batch, m->a_batch, sizeof p.q_batch);
-    memcpy(p.k_batch, m->b_batch, sizeof p.k_batch);
-    memcpy(p.mask_batch, m->r_batch, sizeof p.mask_batch);
-    batch_strides(&v, &y, p.v_batch);
+    hn_attention_f32 p = problem_of(m, &v, &y, blind);
     if (chooses && !choose(&p, &hidden, &y)) HN_DECLINE(L, "a mask whose keys lie apart");
     const hn_node *product = beginning(L, scores, from);
     hn_view k;
