@@ -388,6 +388,7 @@ HONE_API hone_status hone_session_profile(hone_session *session, size_t n_in, co
 typedef struct hone_memory_use {
     size_t peak_bytes; /* most bytes live at once so far */
     size_t live_bytes;
+    size_t allocations; /* blocks taken so far; backend cpu takes none once a shape has run */
     /* Backend cpu, for the shapes that ran last: */
     size_t weights_bytes; /* packed weights */
     size_t arena_bytes;   /* activations */

@@ -7,9 +7,28 @@
 #include "base/isa.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/size.h"
 #include "engine/engine.h"
 #include "measure/accuracy.h"
 #include "ops/eval.h"
+
+/* Where one wanted output comes from and goes to. */
+typedef struct target {
+    int output;  /* of the graph */
+    void *block; /* memory for a value that came without; the caller's once the run has succeeded */
+    hone_value got;
+} target;
+
+/* What a run needs of its own, kept from run to run. Its arrays follow it in the same block. */
+typedef struct call call;
+struct call {
+    call *next;
+    hn_tensor *inputs;    /* those that were given */
+    const hn_tensor **in; /* by index of the graph's inputs */
+    hn_tensor **results;  /* by index of the graph's outputs; of the reference backend */
+    size_t n_targets;
+    target *to;
+};
 
 struct hone_session {
     hone_model *model;
@@ -19,6 +38,8 @@ struct hone_session {
     int cores;         /* this process may use */
     hn_engine *engine; /* NULL: the reference backend */
     hone_session_options o;
+    pthread_mutex_t lock;
+    call *calls; /* not in use; under the lock */
 };
 
 /* ---- one pool per process ----
@@ -101,6 +122,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     s->alloc.limit = o.max_memory != 0 ? o.max_memory : hn_cpu_memory();
     s->o = o;
     s->model = model;
+    pthread_mutex_init(&s->lock, NULL);
     atomic_fetch_add(&model->refs, 1);
     s->isa = isa;
     s->cores = hn_cpu_available();
@@ -123,6 +145,12 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
 void hone_session_destroy(hone_session *s) {
     if (s == NULL) return;
     hn_engine_destroy(s->engine);
+    while (s->calls != NULL) {
+        call *c = s->calls;
+        s->calls = c->next;
+        hn_free(&s->alloc, c);
+    }
+    pthread_mutex_destroy(&s->lock);
     give_pool(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
@@ -134,7 +162,8 @@ const char *hone_session_isa(const hone_session *s) { return hn_isa_name(s->isa)
 
 hone_memory_use hone_session_memory(const hone_session *s) {
     hone_memory_use use = {.peak_bytes = atomic_load(&s->alloc.peak),
-                           .live_bytes = atomic_load(&s->alloc.live)};
+                           .live_bytes = atomic_load(&s->alloc.live),
+                           .allocations = atomic_load(&s->alloc.taken)};
     if (s->engine != NULL) {
         hn_engine_memory m = hn_engine_memory_use(s->engine);
         use.weights_bytes = m.weights;
@@ -246,7 +275,7 @@ static hone_status check_input(const hn_value *v, const hone_value *x, bool with
 
 /* with_data false: shapes are all that is wanted of them. */
 static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, bool with_data,
-                               hn_tensor **tensors, hn_error *err) {
+                               call *c, hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
     bindings b = {0};
     for (size_t i = 0; i < n; i++) {
@@ -254,23 +283,17 @@ static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, 
         HN_CHECK(err, in[i].name != NULL, HONE_E_ARG, "input %zu has no name", i);
         while (k < g->n_inputs && strcmp(g->inputs[k]->name, in[i].name) != 0) k++;
         HN_CHECK(err, k < g->n_inputs, HONE_E_NOT_FOUND, "the model has no input '%s'", in[i].name);
-        HN_CHECK(err, tensors[k] == NULL, HONE_E_ARG, "input '%s' is given twice", in[i].name);
+        HN_CHECK(err, c->in[k] == NULL, HONE_E_ARG, "input '%s' is given twice", in[i].name);
         HN_TRY(check_input(g->inputs[k], &in[i], with_data, &b, err));
-        HN_TRY(hn_tensor_create_borrowed(&tensors[k], &s->alloc, in[i].dtype, in[i].rank,
-                                         in[i].dims, in[i].data, err));
+        HN_TRY(
+            hn_tensor_borrow(&c->inputs[k], in[i].dtype, in[i].rank, in[i].dims, in[i].data, err));
+        c->in[k] = &c->inputs[k];
     }
     for (int k = 0; k < g->n_inputs; k++)
-        HN_CHECK(err, tensors[k] != NULL || g->inputs[k]->constant != NULL, HONE_E_ARG,
+        HN_CHECK(err, c->in[k] != NULL || g->inputs[k]->constant != NULL, HONE_E_ARG,
                  "input '%s' is not given", g->inputs[k]->name);
     return HONE_OK;
 }
-
-/* Where one wanted output comes from and goes to. */
-typedef struct target {
-    int output;  /* of the graph */
-    void *block; /* memory for a value that came without; the caller's once the run has succeeded */
-    hone_value got;
-} target;
 
 typedef struct targets {
     hn_allocator *alloc; /* whose limit also holds for memory handed out */
@@ -376,19 +399,17 @@ static void end_run(const hone_session *s) {
     atomic_fetch_sub(&wanted_threads, hn_pool_threads(s->pool));
 }
 
-/* tensors: room for one per input and output of the graph. */
 static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                              hone_value *out, hn_tensor **tensors, target *to, watcher *watch,
-                              hn_error *err) {
+                              hone_value *out, call *c, watcher *watch, hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
+    target *to = c->to;
     targets t = {&s->alloc, n_out, out, to};
     for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
-    HN_TRY(bind_inputs(s, n_in, in, true, tensors, err));
-    const hn_tensor *const *given = (const hn_tensor *const *)tensors;
+    HN_TRY(bind_inputs(s, n_in, in, true, c, err));
     hone_status status = s->engine != NULL
-                             ? hn_engine_run(s->engine, given, place, &t,
+                             ? hn_engine_run(s->engine, c->in, place, &t,
                                              watch != NULL ? tell_step : NULL, watch, err)
-                             : run_reference_to(s, given, tensors + g->n_inputs, &t, err);
+                             : run_reference_to(s, c->in, c->results, &t, err);
     for (size_t i = 0; i < n_out; i++) {
         if (status != HONE_OK) {
             hn_free(hn_allocator_default(), to[i].block);
@@ -410,22 +431,59 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
     return within_memory(s, status, err);
 }
 
+static call *create_call(hone_session *s, size_t n_targets) {
+    const hn_graph *g = s->model->ir->graph;
+    size_t n_in = (size_t)g->n_inputs, n_out = (size_t)g->n_outputs, targets_bytes, bytes;
+    if (!hn_size_mul(n_targets, sizeof(target), &targets_bytes) ||
+        !hn_size_add(
+            targets_bytes,
+            sizeof(call) + n_in * (sizeof(hn_tensor) + sizeof(void *)) + n_out * sizeof(void *),
+            &bytes))
+        return NULL;
+    call *c = hn_alloc_zero(&s->alloc, bytes, HN_MEM_OTHER);
+    if (c == NULL) return NULL;
+    c->inputs = (hn_tensor *)(c + 1);
+    c->to = (target *)(c->inputs + n_in);
+    c->in = (const hn_tensor **)(c->to + n_targets);
+    c->results = (hn_tensor **)(c->in + n_in);
+    c->n_targets = n_targets;
+    return c;
+}
+
+/* One that was used before, if it has room for that many targets. */
+static call *take_call(hone_session *s, size_t n_targets) {
+    pthread_mutex_lock(&s->lock);
+    call **at = &s->calls;
+    while (*at != NULL && (*at)->n_targets < n_targets) at = &(*at)->next;
+    call *c = *at;
+    if (c != NULL) *at = c->next;
+    pthread_mutex_unlock(&s->lock);
+    return c != NULL ? c : create_call(s, n_targets);
+}
+
+static void give_call(hone_session *s, call *c) {
+    const hn_graph *g = s->model->ir->graph;
+    for (int i = 0; i < g->n_outputs; i++) {
+        hn_tensor_unref(c->results[i]);
+        c->results[i] = NULL;
+    }
+    for (int i = 0; i < g->n_inputs; i++) c->in[i] = NULL;
+    for (size_t i = 0; i < c->n_targets; i++) c->to[i] = (target){0};
+    pthread_mutex_lock(&s->lock);
+    c->next = s->calls;
+    s->calls = c;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
                             hone_value *out, watcher *watch, hn_error *err) {
-    const hn_graph *g = s->model->ir->graph;
     int64_t begun = hn_clock_ns();
-    size_t n_tensors = (size_t)g->n_inputs + (size_t)g->n_outputs;
-    hn_arena arena;
-    hn_arena_init(&arena, &s->alloc, HN_MEM_OTHER);
-    hn_tensor **tensors = hn_arena_array(&arena, n_tensors, sizeof *tensors);
-    target *to = hn_arena_array(&arena, n_out, sizeof *to);
+    call *c = take_call(s, n_out);
+    if (c == NULL) return HN_NOMEM(err);
     begin_run(s);
-    hone_status status = tensors == NULL || to == NULL
-                             ? HN_NOMEM(err)
-                             : run_values(s, n_in, in, n_out, out, tensors, to, watch, err);
+    hone_status status = run_values(s, n_in, in, n_out, out, c, watch, err);
     end_run(s);
-    for (size_t i = 0; i < n_tensors && tensors != NULL; i++) hn_tensor_unref(tensors[i]);
-    hn_arena_deinit(&arena);
+    give_call(s, c);
     if (status == HONE_OK)
         hn_log(HONE_LOG_INFO, "run in %.1f ms, %zu bytes at most",
                (double)(hn_clock_ns() - begun) * 1e-6, atomic_load(&s->alloc.peak));
@@ -434,16 +492,11 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
 
 hone_status hone_session_prepare(hone_session *s, size_t n_in, const hone_value *in,
                                  hone_error *err) {
-    size_t n = (size_t)s->model->ir->graph->n_inputs;
-    hn_arena arena;
-    hn_arena_init(&arena, &s->alloc, HN_MEM_OTHER);
-    hn_tensor **tensors = hn_arena_array(&arena, n, sizeof *tensors);
-    hone_status status =
-        tensors == NULL ? HN_NOMEM(err) : bind_inputs(s, n_in, in, false, tensors, err);
-    if (status == HONE_OK && s->engine != NULL)
-        status = hn_engine_prepare(s->engine, (const hn_tensor *const *)tensors, err);
-    for (size_t i = 0; i < n && tensors != NULL; i++) hn_tensor_unref(tensors[i]);
-    hn_arena_deinit(&arena);
+    call *c = take_call(s, (size_t)s->model->ir->graph->n_outputs);
+    if (c == NULL) return HN_NOMEM(err);
+    hone_status status = bind_inputs(s, n_in, in, false, c, err);
+    if (status == HONE_OK && s->engine != NULL) status = hn_engine_prepare(s->engine, c->in, err);
+    give_call(s, c);
     return within_memory(s, status, err);
 }
 

@@ -97,6 +97,7 @@ void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
     }
     atomic_fetch_add(&a->live_tag[tag], bytes);
     atomic_fetch_add(&a->blocks, 1);
+    atomic_fetch_add(&a->taken, 1);
     return (unsigned char *)h + HN_ALIGN;
 }
 

@@ -38,6 +38,7 @@ typedef struct hn_allocator {
     atomic_size_t peak; /* most bytes that were live */
     atomic_size_t live_tag[HN_MEM_COUNT_];
     atomic_size_t blocks;    /* blocks live now; 0 at the end or something leaks */
+    atomic_size_t taken;     /* blocks ever handed out */
     atomic_llong fail_after; /* -1: never; n: n more allocations succeed, then every one fails */
 } hn_allocator;
 

@@ -35,8 +35,28 @@ void hn_arena_init(hn_arena *arena, hn_allocator *alloc, hn_mem_tag tag) {
     *arena = (hn_arena){.alloc = alloc, .tag = tag, .next_bytes = FIRST_BLOCK};
 }
 
+hn_arena_mark hn_arena_here(const hn_arena *arena) {
+    return (hn_arena_mark){arena->blocks, arena->used};
+}
+
+void hn_arena_back(hn_arena *arena, hn_arena_mark to) {
+    while (arena->blocks != to.block) {
+        hn_arena_block *b = arena->blocks;
+        POISON(b->data, b->capacity);
+        arena->blocks = b->next;
+        b->next = arena->kept;
+        arena->kept = b;
+    }
+    arena->used = to.used;
+    arena->capacity = to.block != NULL ? to.block->capacity : 0;
+    if (to.block != NULL) POISON(to.block->data + to.used, arena->capacity - to.used);
+}
+
+void hn_arena_rewind(hn_arena *arena) { hn_arena_back(arena, (hn_arena_mark){NULL, 0}); }
+
 void hn_arena_deinit(hn_arena *arena) {
-    for (hn_arena_block *b = arena->blocks, *next; b != NULL; b = next) {
+    hn_arena_rewind(arena);
+    for (hn_arena_block *b = arena->kept, *next; b != NULL; b = next) {
         next = b->next;
         UNPOISON(b->data, b->capacity);
         hn_free(arena->alloc, b);
@@ -44,21 +64,41 @@ void hn_arena_deinit(hn_arena *arena) {
     if (arena->alloc != NULL) hn_arena_init(arena, arena->alloc, arena->tag);
 }
 
+/* The smallest kept block with that room, taken off the list; requests that fitted once, in any
+ * order, then fit again. */
+static hn_arena_block *take_kept(hn_arena *arena, size_t need) {
+    hn_arena_block **best = NULL;
+    for (hn_arena_block **at = &arena->kept; *at != NULL; at = &(*at)->next)
+        if ((*at)->capacity >= need && (best == NULL || (*at)->capacity < (*best)->capacity))
+            best = at;
+    if (best == NULL) return NULL;
+    hn_arena_block *b = *best;
+    *best = b->next;
+    return b;
+}
+
+static hn_arena_block *new_block(hn_arena *arena, size_t need) {
+    size_t capacity = arena->next_bytes > need ? arena->next_bytes : need;
+    hn_arena_block *b = hn_alloc(arena->alloc, sizeof *b + capacity, arena->tag);
+    if (b == NULL) return NULL;
+    b->capacity = capacity;
+    POISON(b->data, capacity);
+    if (arena->next_bytes < LARGEST_BLOCK) arena->next_bytes *= 2;
+    return b;
+}
+
 void *hn_arena_alloc(hn_arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) return NULL;
     size_t need = (bytes + RED_ZONE + GRAIN - 1) / GRAIN * GRAIN;
     if (need == 0) need = GRAIN;
     if (arena->blocks == NULL || arena->capacity - arena->used < need) {
-        size_t capacity = arena->next_bytes > need ? arena->next_bytes : need;
-        hn_arena_block *b = hn_alloc(arena->alloc, sizeof *b + capacity, arena->tag);
+        hn_arena_block *b = take_kept(arena, need);
+        if (b == NULL) b = new_block(arena, need);
         if (b == NULL) return NULL;
         b->next = arena->blocks;
-        b->capacity = capacity;
-        POISON(b->data, capacity);
         arena->blocks = b;
         arena->used = 0;
-        arena->capacity = capacity;
-        if (arena->next_bytes < LARGEST_BLOCK) arena->next_bytes *= 2;
+        arena->capacity = b->capacity;
     }
     void *p = arena->blocks->data + arena->used;
     arena->used += need;

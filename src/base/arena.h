@@ -12,12 +12,22 @@ typedef struct hn_arena {
     hn_allocator *alloc;
     hn_mem_tag tag;
     hn_arena_block *blocks; /* newest first */
+    hn_arena_block *kept;   /* empty ones */
     size_t used, capacity;  /* of the newest block */
     size_t next_bytes;      /* capacity of the next block */
 } hn_arena;
 
 void hn_arena_init(hn_arena *arena, hn_allocator *alloc, hn_mem_tag tag);
 void hn_arena_deinit(hn_arena *arena); /* frees everything; the arena may be used again */
+/* Ends what was allocated since the mark (hn_arena_rewind: ever) but keeps the blocks: the same
+ * requests again take no new ones. */
+typedef struct hn_arena_mark {
+    hn_arena_block *block;
+    size_t used;
+} hn_arena_mark;
+hn_arena_mark hn_arena_here(const hn_arena *arena);
+void hn_arena_back(hn_arena *arena, hn_arena_mark to);
+void hn_arena_rewind(hn_arena *arena);
 
 /* 16-byte aligned, uninitialised / zeroed; NULL when out of memory. */
 void *hn_arena_alloc(hn_arena *arena, size_t bytes);

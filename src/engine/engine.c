@@ -24,8 +24,8 @@ struct entry {
     hn_plan *plan;
     hn_model *model; /* when there is no plan */
     int users;       /* runs going on */
-    hn_context **free;
-    int n_free, cap_free;
+    hn_context *free[HN_ENGINE_CONTEXTS];
+    int n_free;
     entry *next; /* used longer ago */
 };
 
@@ -154,7 +154,6 @@ fail:
 static void destroy_entry(hn_engine *e, entry *n) {
     if (n == NULL) return;
     for (int i = 0; i < n->n_free; i++) hn_context_destroy(n->free[i]);
-    hn_free(e->o.alloc, n->free);
     hn_plan_destroy(n->plan);
     hn_model_destroy(n->model);
     hn_free(e->o.alloc, n->key);
@@ -315,16 +314,7 @@ static hone_status take(hn_engine *e, const hn_tensor *const *in, entry **out, h
 static void give(hn_engine *e, entry *n, hn_context *c) {
     pthread_mutex_lock(&e->lock);
     n->users--;
-    if (c != NULL && n->n_free == n->cap_free) {
-        int cap = n->cap_free * 2 + 2;
-        hn_context **more =
-            hn_realloc(e->o.alloc, n->free, (size_t)cap * sizeof *more, HN_MEM_OTHER);
-        if (more != NULL) {
-            n->free = more;
-            n->cap_free = cap;
-        }
-    }
-    if (c != NULL && n->n_free < n->cap_free) {
+    if (c != NULL && n->n_free < HN_ENGINE_CONTEXTS) {
         n->free[n->n_free++] = c;
         c = NULL;
     }
@@ -337,6 +327,7 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     pthread_mutex_lock(&e->lock);
     m.weights = hn_weights_bytes(e->weights);
     if (e->entries != NULL && e->entries->plan != NULL) {
+        m.planned = true;
         m.slab = e->entries->plan->slab_bytes;
         m.scratch = e->entries->plan->scratch_bytes;
     }
@@ -345,34 +336,6 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
 }
 
 /* ---- runs ---- */
-
-/* Outputs nobody wants still have to be written somewhere. */
-static hone_status spare(hn_engine *e, const hn_view *v, void **to, hn_error *err) {
-    *to = hn_alloc(e->o.alloc, hone_value_bytes(v->dtype, v->rank, v->dims), HN_MEM_TENSOR);
-    return *to != NULL ? HONE_OK : HN_NOMEM(err);
-}
-
-static hone_status run_plan(hn_engine *e, const hn_plan *p, hn_context *c, hn_run *r,
-                            hn_engine_place *place, void *place_ctx, hn_error *err) {
-    int n = p->model->graph->n_outputs;
-    hone_status status = HONE_OK;
-    void **out = hn_alloc_zero(e->o.alloc, 2 * (size_t)n * sizeof *out, HN_MEM_OTHER);
-    if (out == NULL) return HN_NOMEM(err);
-    void **spares = out + n;
-    for (int i = 0; i < n; i++) {
-        const hn_view *v = &p->outputs[i];
-        HN_TRY_GOTO(place(place_ctx, i, v->dtype, v->rank, v->dims, &out[i], err));
-        if (out[i] != NULL) continue;
-        HN_TRY_GOTO(spare(e, v, &spares[i], err));
-        out[i] = spares[i];
-    }
-    r->out = out;
-    HN_TRY_GOTO(hn_context_run(c, r, err));
-fail:
-    for (int i = 0; i < n; i++) hn_free(e->o.alloc, spares[i]);
-    hn_free(e->o.alloc, out);
-    return status;
-}
 
 static hone_status run_graph(hn_engine *e, const hn_model *m, const hn_tensor *const *in,
                              hn_engine_place *place, void *place_ctx, hn_error *err) {
@@ -414,11 +377,13 @@ hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_pl
     hn_run r = {.pool = e->o.pool,
                 .seed = e->o.seed,
                 .in = in,
+                .place = place,
+                .place_ctx = place_ctx,
                 .times = times,
                 .times_ctx = times_ctx,
                 .keep_going = e->o.keep_going,
                 .keep_going_ctx = e->o.keep_going_ctx};
-    hone_status status = n->plan != NULL ? run_plan(e, n->plan, c, &r, place, place_ctx, err)
+    hone_status status = n->plan != NULL ? hn_context_run(c, &r, err)
                                          : run_graph(e, n->model, in, place, place_ctx, err);
     give(e, n, c);
     return status;

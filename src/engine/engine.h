@@ -16,6 +16,8 @@
 #include "engine/plan.h"
 
 #define HN_ENGINE_PLANS 8
+/* Contexts of a plan that are kept for the next run; more runs at once take new ones. */
+#define HN_ENGINE_CONTEXTS 16
 
 typedef struct hn_engine hn_engine;
 
@@ -56,6 +58,7 @@ hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_pl
 hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error *err);
 
 typedef struct hn_engine_memory {
+    bool planned; /* the shapes that ran last have a plan; else the rest says nothing */
     size_t weights, slab, scratch; /* of packed weights; of one context of the newest plan */
 } hn_engine_memory;
 hn_engine_memory hn_engine_memory_use(hn_engine *e);
@@ -76,6 +79,8 @@ void hn_plan_destroy(hn_plan *p); /* NULL accepted */
 const char *hn_plan_refuses(const hn_graph *g);
 
 typedef struct hn_context hn_context;
+/* Of the context itself; slab and scratch come beside it. */
+size_t hn_context_bytes(const hn_plan *p);
 hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *alloc,
                               hn_error *err);
 void hn_context_destroy(hn_context *c); /* NULL accepted */
@@ -84,7 +89,8 @@ typedef struct hn_run {
     hn_pool *pool;
     uint64_t seed;
     const hn_tensor *const *in;
-    void *const *out;
+    hn_engine_place *place;
+    void *place_ctx;
     void (*times)(void *ctx, const hn_step_time *t);
     void *times_ctx;
     bool (*keep_going)(void *ctx);

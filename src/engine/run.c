@@ -1,4 +1,5 @@
 /* Contexts: the memory one run of a plan writes to, with every address worked out beforehand. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -22,30 +23,82 @@ typedef struct bound {
     bool *wanted;
 } bound;
 
+/* Addresses lie behind the struct, in the same block. */
 struct hn_context {
     const hn_plan *plan;
     hn_allocator *alloc;
-    hn_arena arena;
     char *slab, *scratch;
     bound *steps;
     patch *patches;
-    int n_patches, cap_patches;
+    int n_patches;
+    void **out;    /* places of the outputs */
+    void **spares; /* memory of its own for outputs that nobody wants */
+    char *rest;    /* of the block */
     hn_arena ref_scratch;
     int32_t flag; /* of the step that is running (hn_step.check) */
 };
 
 void hn_context_destroy(hn_context *c) {
     if (c == NULL) return;
+    for (int i = 0; i < c->plan->model->graph->n_outputs; i++) hn_free(c->alloc, c->spares[i]);
     hn_free(c->alloc, c->slab);
     hn_free(c->alloc, c->scratch);
     hn_arena_deinit(&c->ref_scratch);
-    hn_arena_deinit(&c->arena);
     hn_free(c->alloc, c);
 }
 
+/* ---- addresses ---- */
+
+static size_t room(size_t n, size_t size) { return (n * size + 15) / 16 * 16; }
+
+static void *take(hn_context *c, size_t n, size_t size) {
+    void *at = c->rest;
+    c->rest += room(n, size);
+    return at;
+}
+
+static bool is_callers(const hn_plan *p, int buffer) {
+    if (buffer < 0) return false;
+    hn_buffer_kind kind = p->buffers[hn_buffer_root(p, buffer)].kind;
+    return kind == HN_BUFFER_INPUT || kind == HN_BUFFER_OUTPUT;
+}
+
+static size_t count_patches(const hn_plan *p) {
+    size_t n = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_step *s = p->steps[i];
+        for (int k = 0; k < s->n_operands; k++) n += is_callers(p, s->operands[k].buffer);
+        for (int k = 0; k < s->n_in; k++) n += is_callers(p, s->in[k].buffer);
+        for (int k = 0; k < s->n_out; k++) n += is_callers(p, s->out[k].buffer);
+    }
+    return n;
+}
+
+static size_t tensor_room(const hn_view *v, int n) {
+    size_t bytes = room((size_t)n, sizeof(hn_tensor *));
+    for (int i = 0; i < n; i++)
+        if (v[i].buffer >= 0) bytes += room(1, sizeof(hn_tensor));
+    return bytes;
+}
+
+size_t hn_context_bytes(const hn_plan *p) {
+    size_t bytes = room(1, sizeof(hn_context)) + room((size_t)p->n_steps, sizeof(bound)) +
+                   room(count_patches(p), sizeof(patch)) +
+                   2 * room((size_t)p->model->graph->n_outputs, sizeof(void *));
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_step *s = p->steps[i];
+        if (s->family != NULL)
+            bytes += room(HN_MAX_OPERANDS, sizeof(void *));
+        else
+            bytes += tensor_room(s->in, s->n_in) + tensor_room(s->out, s->n_out) +
+                     room((size_t)s->n_out, sizeof(bool));
+    }
+    return bytes;
+}
+
 /* Writes the address to *at, now or, where it is the caller's, before every run. */
-static hone_status bind(hn_context *c, void **at, int buffer, size_t offset, hn_error *err) {
-    if (buffer < 0) return HONE_OK;
+static void bind(hn_context *c, void **at, int buffer, size_t offset) {
+    if (buffer < 0) return;
     buffer = hn_buffer_root(c->plan, buffer);
     const hn_buffer *b = &c->plan->buffers[buffer];
     char *base = NULL;
@@ -54,26 +107,14 @@ static hone_status bind(hn_context *c, void **at, int buffer, size_t offset, hn_
         case HN_BUFFER_CONSTANT: base = b->tensor->data; break;
         case HN_BUFFER_PACKED: base = c->plan->packed[b->index]->data; break;
         case HN_BUFFER_INPUT:
-        case HN_BUFFER_OUTPUT:
-            if (c->n_patches == c->cap_patches) {
-                int cap = c->cap_patches * 2 + 16;
-                patch *more = hn_arena_array(&c->arena, (size_t)cap, sizeof *more);
-                if (more == NULL) return HN_NOMEM(err);
-                if (c->n_patches > 0) memcpy(more, c->patches, (size_t)c->n_patches * sizeof *more);
-                c->patches = more;
-                c->cap_patches = cap;
-            }
-            c->patches[c->n_patches++] = (patch){at, buffer, offset};
-            return HONE_OK;
+        case HN_BUFFER_OUTPUT: c->patches[c->n_patches++] = (patch){at, buffer, offset}; return;
     }
     *at = base + offset;
-    return HONE_OK;
 }
 
-static hone_status bind_tensor(hn_context *c, const hn_view *v, hn_tensor **out, hn_error *err) {
-    if (v->buffer < 0) return HONE_OK;
-    hn_tensor *t = hn_arena_zero(&c->arena, sizeof *t);
-    if (t == NULL) return HN_NOMEM(err);
+static hn_tensor *bind_tensor(hn_context *c, const hn_view *v) {
+    if (v->buffer < 0) return NULL;
+    hn_tensor *t = take(c, 1, sizeof *t);
     atomic_init(&t->refs, 1);
     t->alloc = c->alloc;
     t->dtype = v->dtype;
@@ -82,52 +123,49 @@ static hone_status bind_tensor(hn_context *c, const hn_view *v, hn_tensor **out,
     t->n = 1;
     for (int i = 0; i < v->rank; i++) t->n *= v->dims[i];
     t->bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
-    *out = t;
-    return bind(c, &t->data, v->buffer, (size_t)(v->offset * hone_dtype_bits(v->dtype) / 8), err);
+    bind(c, &t->data, v->buffer, (size_t)(v->offset * hone_dtype_bits(v->dtype) / 8));
+    return t;
 }
 
-static hone_status bind_step(hn_context *c, const hn_step *s, bound *b, hn_error *err) {
-    hn_arena *arena = &c->arena;
+static void bind_step(hn_context *c, const hn_step *s, bound *b) {
     if (s->family != NULL) {
-        b->ptr = hn_arena_array(arena, HN_MAX_OPERANDS, sizeof *b->ptr);
-        if (b->ptr == NULL) return HN_NOMEM(err);
+        b->ptr = take(c, HN_MAX_OPERANDS, sizeof *b->ptr);
         for (int i = 0; i < s->n_operands; i++)
-            HN_TRY(bind(c, &b->ptr[i], s->operands[i].buffer, s->operands[i].offset, err));
+            bind(c, &b->ptr[i], s->operands[i].buffer, s->operands[i].offset);
         if (s->check != NULL) b->ptr[s->flag] = &c->flag;
-        return HONE_OK;
+        return;
     }
-    b->in = hn_arena_array(arena, (size_t)s->n_in, sizeof *b->in);
-    b->out = hn_arena_array(arena, (size_t)s->n_out, sizeof *b->out);
-    b->wanted = hn_arena_array(arena, (size_t)s->n_out, sizeof *b->wanted);
-    if (b->in == NULL || b->out == NULL || b->wanted == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < s->n_in; i++) {
-        hn_tensor *t = NULL;
-        HN_TRY(bind_tensor(c, &s->in[i], &t, err));
-        b->in[i] = t;
-    }
+    b->in = take(c, (size_t)s->n_in, sizeof *b->in);
+    b->out = take(c, (size_t)s->n_out, sizeof *b->out);
+    b->wanted = take(c, (size_t)s->n_out, sizeof *b->wanted);
+    for (int i = 0; i < s->n_in; i++) b->in[i] = bind_tensor(c, &s->in[i]);
     for (int i = 0; i < s->n_out; i++) {
-        HN_TRY(bind_tensor(c, &s->out[i], &b->out[i], err));
+        b->out[i] = bind_tensor(c, &s->out[i]);
         b->wanted[i] = b->out[i] != NULL;
     }
-    return HONE_OK;
 }
 
 hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *alloc,
                               hn_error *err) {
     hone_status status = HONE_OK;
-    hn_context *c = hn_alloc_zero(alloc, sizeof *c, HN_MEM_OTHER);
+    size_t bytes = hn_context_bytes(p), n_out = (size_t)p->model->graph->n_outputs;
+    hn_context *c = hn_alloc_zero(alloc, bytes, HN_MEM_OTHER);
     if (c == NULL) return HN_NOMEM(err);
     c->plan = p;
     c->alloc = alloc;
-    hn_arena_init(&c->arena, alloc, HN_MEM_OTHER);
+    c->rest = (char *)c + room(1, sizeof *c);
+    c->out = take(c, n_out, sizeof *c->out);
+    c->spares = take(c, n_out, sizeof *c->spares);
     hn_arena_init(&c->ref_scratch, alloc, HN_MEM_SCRATCH);
     c->slab = hn_alloc(alloc, p->slab_bytes, HN_MEM_TENSOR);
     c->scratch = hn_alloc(alloc, p->scratch_bytes, HN_MEM_SCRATCH);
-    c->steps = hn_arena_array(&c->arena, (size_t)p->n_steps, sizeof *c->steps);
-    HN_CHECK_GOTO(err, c->slab != NULL && c->scratch != NULL && c->steps != NULL, HONE_E_NOMEM,
+    HN_CHECK_GOTO(err, c->slab != NULL && c->scratch != NULL, HONE_E_NOMEM,
                   "out of memory (%zu bytes of activations, %zu of workspace)", p->slab_bytes,
                   p->scratch_bytes);
-    for (int i = 0; i < p->n_steps; i++) HN_TRY_GOTO(bind_step(c, p->steps[i], &c->steps[i], err));
+    c->steps = take(c, (size_t)p->n_steps, sizeof *c->steps);
+    c->patches = take(c, count_patches(p), sizeof *c->patches);
+    for (int i = 0; i < p->n_steps; i++) bind_step(c, p->steps[i], &c->steps[i]);
+    assert(c->rest == (char *)c + bytes);
     *out = c;
     return HONE_OK;
 fail:
@@ -182,7 +220,7 @@ static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b
                  .rng = rng,
                  .scratch = &c->ref_scratch};
     hone_status status = s->node->op->ref(&e, err);
-    hn_arena_deinit(&c->ref_scratch);
+    hn_arena_rewind(&c->ref_scratch);
     return status;
 }
 
@@ -216,13 +254,29 @@ static hone_status run_timed(hn_context *c, const hn_run *r, hn_rng *rng, hn_err
     return HONE_OK;
 }
 
+/* Outputs nobody wants still have to be written somewhere. */
+static hone_status place_outputs(hn_context *c, const hn_run *r, hn_error *err) {
+    const hn_plan *p = c->plan;
+    for (int i = 0; i < p->model->graph->n_outputs; i++) {
+        const hn_view *v = &p->outputs[i];
+        HN_TRY(r->place(r->place_ctx, i, v->dtype, v->rank, v->dims, &c->out[i], err));
+        if (c->out[i] != NULL) continue;
+        size_t bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
+        if (c->spares[i] == NULL) c->spares[i] = hn_alloc(c->alloc, bytes, HN_MEM_TENSOR);
+        if (c->spares[i] == NULL) return HN_NOMEM(err);
+        c->out[i] = c->spares[i];
+    }
+    return HONE_OK;
+}
+
 hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     const hn_plan *p = c->plan;
     hn_rng rng;
     hn_rng_init(&rng, r->seed);
+    HN_TRY(place_outputs(c, r, err));
     for (int i = 0; i < c->n_patches; i++) {
         const hn_buffer *b = &p->buffers[c->patches[i].buffer];
-        char *base = b->kind == HN_BUFFER_INPUT ? r->in[b->index]->data : r->out[b->index];
+        char *base = b->kind == HN_BUFFER_INPUT ? r->in[b->index]->data : c->out[b->index];
         *c->patches[i].at = base + c->patches[i].offset;
     }
     HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,

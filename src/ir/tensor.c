@@ -24,6 +24,17 @@ static hone_status measure(hone_dtype dtype, int rank, const int64_t *dims, int6
 #define APART 4096
 #define HEAD ((sizeof(hn_tensor) + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN)
 
+static void describe(hn_tensor *t, hone_dtype dtype, int rank, const int64_t *dims, int64_t n,
+                     size_t bytes) {
+    memset(t, 0, sizeof *t);
+    atomic_init(&t->refs, 1);
+    t->dtype = dtype;
+    t->rank = rank;
+    if (rank > 0) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+    t->n = n;
+    t->bytes = bytes;
+}
+
 /* Allocates the struct and `extra` bytes behind it, and fills in the facts. */
 static hone_status make(hn_tensor **out, hn_allocator *alloc, hn_mem_tag tag, hone_dtype dtype,
                         int rank, const int64_t *dims, bool own_data, size_t extra, hn_error *err) {
@@ -36,14 +47,8 @@ static hone_status make(hn_tensor **out, hn_allocator *alloc, hn_mem_tag tag, ho
     if (t == NULL)
         return hn_fail(err, HONE_E_NOMEM, "out of memory (%zu bytes for a tensor of %s)", whole,
                        hone_dtype_name(dtype));
-    memset(t, 0, sizeof *t);
-    atomic_init(&t->refs, 1);
+    describe(t, dtype, rank, dims, n, bytes);
     t->alloc = alloc;
-    t->dtype = dtype;
-    t->rank = rank;
-    if (rank > 0) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
-    t->n = n;
-    t->bytes = bytes;
     if (own_data) t->data = (unsigned char *)t + HEAD;
     *out = t;
     return HONE_OK;
@@ -87,14 +92,28 @@ hone_status hn_tensor_create_mapped(hn_tensor **out, hn_allocator *alloc, hone_d
     return HONE_OK;
 }
 
+static void *borrowed(const void *data) {
+    static char nothing[HN_ALIGN];
+    return data != NULL ? (void *)(uintptr_t)data : nothing;
+}
+
 hone_status hn_tensor_create_borrowed(hn_tensor **out, hn_allocator *alloc, hone_dtype dtype,
                                       int rank, const int64_t *dims, const void *data,
                                       hn_error *err) {
-    static char nothing[HN_ALIGN];
     hn_tensor *t;
     HN_TRY(make(&t, alloc, HN_MEM_TENSOR, dtype, rank, dims, false, 0, err));
-    t->data = data != NULL ? (void *)(uintptr_t)data : nothing;
+    t->data = borrowed(data);
     *out = t;
+    return HONE_OK;
+}
+
+hone_status hn_tensor_borrow(hn_tensor *t, hone_dtype dtype, int rank, const int64_t *dims,
+                             const void *data, hn_error *err) {
+    int64_t n;
+    size_t bytes;
+    HN_TRY(measure(dtype, rank, dims, &n, &bytes, err));
+    describe(t, dtype, rank, dims, n, bytes);
+    t->data = borrowed(data);
     return HONE_OK;
 }
 

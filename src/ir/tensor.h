@@ -54,6 +54,9 @@ hone_status hn_tensor_create_mapped(hn_tensor **out, hn_allocator *alloc, hone_d
 hone_status hn_tensor_create_borrowed(hn_tensor **out, hn_allocator *alloc, hone_dtype dtype,
                                       int rank, const int64_t *dims, const void *data,
                                       hn_error *err);
+/* The same in a struct of the caller's, which nobody may be holding when it goes. */
+hone_status hn_tensor_borrow(hn_tensor *t, hone_dtype dtype, int rank, const int64_t *dims,
+                             const void *data, hn_error *err);
 /* The same elements under other dims (same count). */
 hone_status hn_tensor_create_view(hn_tensor **out, hn_tensor *base, int rank, const int64_t *dims,
                                   hn_error *err);

@@ -161,12 +161,9 @@ hone_status hn_attention_ref(hn_eval *e, const hn_attention *a, hn_error *err) {
             p.first_row = r;
             p.n_rows = a->queries - r < rows ? a->queries - r : rows;
             /* What the products use goes with the piece. */
-            hn_arena scratch;
-            hn_arena_init(&scratch, e->alloc, HN_MEM_SCRATCH);
-            hn_eval sub = *e;
-            sub.scratch = &scratch;
-            status = run_piece(&sub, &p, n_heads - h < at_once ? n_heads - h : at_once, err);
-            hn_arena_deinit(&scratch);
+            hn_arena_mark here = hn_arena_here(e->scratch);
+            status = run_piece(e, &p, n_heads - h < at_once ? n_heads - h : at_once, err);
+            hn_arena_back(e->scratch, here);
         }
     }
     return status;

@@ -117,24 +117,18 @@ static hone_status dynamic_ref(hn_eval *e, hn_error *err) {
     const hn_tensor *a = e->in[DQ_A];
     const float *x = a->data;
     hn_quant_params q = hn_dynamic_range(x, a->n);
-    hn_tensor *codes, *zero;
-    hone_status status = HONE_OK;
-    HN_TRY(
-        hn_tensor_create(&codes, e->alloc, HN_MEM_SCRATCH, HONE_DTYPE_U8, a->rank, a->dims, err));
-    HN_TRY_GOTO(hn_tensor_create(&zero, e->alloc, HN_MEM_SCRATCH, HONE_DTYPE_U8, 0, NULL, err));
-    uint8_t *code = codes->data;
+    hn_tensor codes, zero;
+    uint8_t *code = hn_scratch(e, a->n, 1);
+    if (code == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_tensor_borrow(&codes, HONE_DTYPE_U8, a->rank, a->dims, code, err));
+    HN_TRY(hn_tensor_borrow(&zero, HONE_DTYPE_U8, 0, NULL, &q.zero_point, err));
     for (int64_t i = 0; i < a->n; i++)
         code[i] = (uint8_t)hn_quantize(HONE_DTYPE_U8, (double)(x[i] / q.scale), q.zero_point);
-    *(uint8_t *)zero->data = q.zero_point;
     target t = {.y = e->out[0],
                 .a_scale = q.scale,
                 .b_scale = e->in[DQ_B_SCALE],
                 .bias = hn_eval_in(e, DQ_BIAS)};
-    status = multiply(e, codes, e->in[DQ_B], zero, hn_eval_in(e, DQ_B_ZERO), &t, err);
-    hn_tensor_unref(zero);
-fail:
-    hn_tensor_unref(codes);
-    return status;
+    return multiply(e, &codes, e->in[DQ_B], &zero, hn_eval_in(e, DQ_B_ZERO), &t, err);
 }
 
 const hn_op_def hn_op_ms_dynamic_quantize_matmul = {

@@ -103,6 +103,42 @@ static void it_can_be_used_again(void **state) {
     hn_arena_deinit(&never_initialised);
 }
 
+/* The same requests in another order find room in the blocks there are. */
+static void rewound_it_needs_no_new_blocks(void **state) {
+    (void)state;
+    static const size_t sizes[] = {100, 50000, 3000, 20000, 9000};
+    for (int i = 0; i < 5; i++) assert_non_null(hn_arena_alloc(&arena, sizes[i]));
+    size_t taken = mem.taken, live = mem.live;
+    for (int first = 0; first < 5; first++) {
+        hn_arena_rewind(&arena);
+        for (int i = 0; i < 5; i++) {
+            char *piece = hn_arena_alloc(&arena, sizes[(first + i) % 5]);
+            assert_non_null(piece);
+            memset(piece, i, sizes[(first + i) % 5]);
+        }
+    }
+    assert_int_equal(mem.taken, taken);
+    hn_arena_rewind(&arena);
+    assert_int_equal(mem.live, live);
+    hn_arena_deinit(&arena);
+    assert_int_equal(mem.live, 0);
+}
+
+static void going_back_to_a_mark_keeps_what_was_before(void **state) {
+    (void)state;
+    char *before = hn_arena_alloc(&arena, 100);
+    memset(before, 5, 100);
+    hn_arena_mark here = hn_arena_here(&arena);
+    char *after = hn_arena_alloc(&arena, 100);
+    assert_non_null(hn_arena_alloc(&arena, 50000));
+    size_t taken = mem.taken;
+    hn_arena_back(&arena, here);
+    assert_ptr_equal(hn_arena_alloc(&arena, 100), after);
+    assert_non_null(hn_arena_alloc(&arena, 50000));
+    assert_int_equal(mem.taken, taken);
+    assert_true(before[0] == 5 && before[99] == 5);
+}
+
 static void each_failure_leaves_it_whole(void **state) {
     (void)state;
     int done = 0;
@@ -144,6 +180,8 @@ int main(void) {
         TEST(absurd_sizes_are_refused),
         TEST(strings_are_copied),
         TEST(it_can_be_used_again),
+        TEST(rewound_it_needs_no_new_blocks),
+        TEST(going_back_to_a_mark_keeps_what_was_before),
         TEST(each_failure_leaves_it_whole),
         TEST(red_zones_follow_pieces),
     };

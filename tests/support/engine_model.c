@@ -40,6 +40,14 @@ static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int
     return s;
 }
 
+static hone_status place_again(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                               void **to, hn_error *e) {
+    hn_tensor **out = ctx;
+    (void)dtype, (void)rank, (void)dims, (void)e;
+    *to = out[i]->data;
+    return HONE_OK;
+}
+
 typedef struct listing {
     char text[1024];
     size_t n;
@@ -82,6 +90,11 @@ static void run(hn_model *m, int threads, hn_tensor **in, hn_tensor **found, lis
     if (hn_engine_run(e, (const hn_tensor *const *)in, place, found, note_step, steps, &err) !=
         HONE_OK)
         fail_msg("%s", err.text);
+    size_t taken = model_mem.taken;
+    assert_int_equal(
+        hn_engine_run(e, (const hn_tensor *const *)in, place_again, found, NULL, NULL, &err),
+        HONE_OK);
+    if (model_mem.taken != taken) fail_msg("the second run allocates");
     hn_engine_destroy(e);
     hn_pool_destroy(pool);
 }
