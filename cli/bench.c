@@ -422,6 +422,7 @@ static void print_json(const job *j, const config *c, const result *r) {
     json_int(&js, "weights_bytes", (int64_t)r->memory.weights_bytes);
     json_int(&js, "arena_bytes", (int64_t)r->memory.arena_bytes);
     json_int(&js, "scratch_bytes", (int64_t)r->memory.scratch_bytes);
+    json_int(&js, "planned_bytes", (int64_t)r->memory.planned_bytes);
     json_int(&js, "peak_rss_bytes", r->peak_rss);
     json_end(&js, '}');
 }
@@ -542,6 +543,7 @@ static const option_def options[] = {
     OPTION_SEED,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,
+    OPTION_NO_SHARING,
     OPTION_NO_MMAP,
     {"--json", 0, NULL, "print one JSON object per configuration, a line each", false},
     OPTION_QUIET,

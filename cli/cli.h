@@ -47,6 +47,8 @@ typedef struct option_def {
     { "--no-mmap", 0, NULL, "copy the model's file to memory instead of mapping it", false }
 #define OPTION_MAX_MEMORY \
     { "--max-memory", 0, "MB", "refuse to take more (default: what the machine allows)", false }
+#define OPTION_NO_SHARING \
+    { "--no-sharing", 0, NULL, "give every activation memory of its own", false }
 
 #define OPTION_ISA \
     { "--isa", 0, "NAME", "use no more than this instruction set: avx2, neon, portable ...", false }

@@ -136,6 +136,7 @@ bool session_options(const args *a, hone_session_options *o) {
     o->max_memory = (size_t)megabytes * 1000000;
     o->seed = (uint64_t)seed;
     o->reserve_cores = (int)reserve;
+    o->no_sharing = has(a, "--no-sharing");
     if (!is_list(a, "--isa")) o->isa = value_of(a, "--isa");
     if (has(a, "--backend")) o->backend = value_of(a, "--backend");
     o->keep_going = not_interrupted;

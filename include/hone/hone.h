@@ -343,6 +343,8 @@ typedef struct hone_session_options {
     bool pin_threads;
     /* Cores to leave to others, where threads is 0. */
     int reserve_cores;
+    /* Every activation has memory of its own: shows what planning saves. */
+    bool no_sharing;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 
@@ -393,6 +395,10 @@ typedef struct hone_memory_use {
     size_t weights_bytes; /* packed weights */
     size_t arena_bytes;   /* activations */
     size_t scratch_bytes; /* workspace of kernels */
+    /* What peak_bytes was to be, worked out before any of these were allocated: with the plan
+     * itself and what making it took for a while. Runs take more only for operators without a
+     * kernel and for outputs that are not asked for. 0: sizes are known only while running. */
+    size_t planned_bytes;
 } hone_memory_use;
 HONE_API hone_memory_use hone_session_memory(const hone_session *session);
 

@@ -131,6 +131,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
                            .pool = s->pool,
                            .isa = isa,
                            .seed = o.seed,
+                           .no_sharing = o.no_sharing,
                            .keep_going = o.keep_going,
                            .keep_going_ctx = o.keep_going_ctx};
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
@@ -169,6 +170,7 @@ hone_memory_use hone_session_memory(const hone_session *s) {
         use.weights_bytes = m.weights;
         use.arena_bytes = m.slab;
         use.scratch_bytes = m.scratch;
+        use.planned_bytes = m.peak;
     }
     return use;
 }

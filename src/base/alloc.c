@@ -77,7 +77,7 @@ static header *take(size_t bytes) {
 }
 
 void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
-    if (bytes == 0) bytes = 1;
+    bytes = hn_alloc_bytes(bytes);
     if (bytes > SIZE_MAX / 2 || !may_allocate(a)) return NULL;
     size_t live = atomic_fetch_add(&a->live, bytes) + bytes;
     if (a->limit != 0 && live > a->limit) {

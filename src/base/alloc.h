@@ -47,6 +47,9 @@ void hn_allocator_init(hn_allocator *a);
 /* The process-wide allocator, for callers that were given none. */
 hn_allocator *hn_allocator_default(void);
 
+/* Bytes that count as live for a block of `bytes`. */
+static inline size_t hn_alloc_bytes(size_t bytes) { return bytes > 0 ? bytes : 1; }
+
 /* Uninitialised / zeroed memory of at least 1 byte, or NULL. */
 void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag);
 void *hn_alloc_zero(hn_allocator *a, size_t bytes, hn_mem_tag tag);

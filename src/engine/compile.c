@@ -304,7 +304,6 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     if (!how->no_sharing) work_in_place(p);
     HN_TRY_GOTO(place(p, how, err));
     size_scratch(p);
-    HN_TRY_GOTO(hn_weights_fill(how->weights, how->pool, err));
     *out = p;
     return HONE_OK;
 fail:

@@ -23,6 +23,7 @@ struct entry {
     shape_key *key; /* by input */
     hn_plan *plan;
     hn_model *model; /* when there is no plan */
+    size_t peak;     /* of the allocator, as planned */
     int users;       /* runs going on */
     hn_context *free[HN_ENGINE_CONTEXTS];
     int n_free;
@@ -102,16 +103,21 @@ static void let_files_go(const hn_model *m) {
     }
 }
 
+/* Whether the contents of t can be given up once `newest` is made beside the other plans. */
+static bool can_drop(const hn_engine *e, const entry *newest, const hn_tensor *t) {
+    if (t->own == NULL || newest->plan == NULL || reads_plain(newest->plan, t)) return false;
+    for (const entry *n = e->entries; n != NULL; n = n->next)
+        if (n->plan == NULL || reads_plain(n->plan, t)) return false;
+    return true;
+}
+
 /* Gives up what only making plans needs. */
-static void drop_plain(hn_engine *e) {
+static void drop_plain(hn_engine *e, const entry *newest) {
     let_files_go(e->source);
     let_files_go(e->model);
     for (int i = 0; i < e->n_made; i++) {
         hn_tensor *t = constant(e->model, e->made[i]);
-        bool read = t->own == NULL;
-        for (const entry *n = e->entries; n != NULL && !read; n = n->next)
-            read = n->plan == NULL || reads_plain(n->plan, t);
-        if (read) continue;
+        if (!can_drop(e, newest, t)) continue;
         hn_tensor_drop(t);
         e->dropped = true;
     }
@@ -214,6 +220,33 @@ static hone_status specialise(hn_engine *e, const hn_tensor *const *in, hn_model
     return HONE_OK;
 }
 
+/* Works out the high-water mark that making and running the plan will reach, and refuses one beyond
+ * what is allowed. */
+static hone_status expect_memory(const hn_engine *e, entry *n, hn_error *err) {
+    const hn_plan *p = n->plan;
+    hn_allocator *alloc = e->o.alloc;
+    hn_weights_need weights = hn_weights_needed(e->weights, e->o.pool);
+    size_t live = atomic_load(&alloc->live), making = live + weights.at_once;
+    size_t dropped = 0;
+    for (int i = 0; i < e->n_made; i++) {
+        const hn_tensor *t = constant(e->model, e->made[i]);
+        if (can_drop(e, n, t)) dropped += hn_alloc_bytes(t->bytes);
+    }
+    size_t context =
+        hn_context_bytes(p) + hn_alloc_bytes(p->slab_bytes) + hn_alloc_bytes(p->scratch_bytes);
+    size_t running = live - dropped + weights.kept + context;
+    n->peak = making > running ? making : running;
+    HN_CHECK(
+        err, alloc->limit == 0 || n->peak <= alloc->limit, HONE_E_NOMEM,
+        "the plan takes %zu bytes: %zu of packed weights, %zu of activations, %zu of "
+        "workspace and %zu of everything else",
+        n->peak, hn_weights_bytes(e->weights) + weights.kept, p->slab_bytes, p->scratch_bytes,
+        n->peak - hn_weights_bytes(e->weights) - weights.kept - p->slab_bytes - p->scratch_bytes);
+    size_t before = atomic_load(&alloc->peak);
+    if (n->peak < before) n->peak = before;
+    return HONE_OK;
+}
+
 static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, hn_error *err) {
     int64_t begun = hn_clock_ns();
     hn_model *m;
@@ -230,6 +263,13 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
                       .isa = e->o.isa,
                       .no_sharing = e->o.no_sharing};
     HN_TRY(hn_plan_create(&n->plan, m, &how, err));
+    hone_status status = expect_memory(e, n, err);
+    if (status == HONE_OK) status = hn_weights_fill(e->weights, e->o.pool, err);
+    if (status != HONE_OK) {
+        hn_weights_forget(e->weights);
+        return status;
+    }
+    drop_plain(e, n);
     hn_log(
         HONE_LOG_INFO,
         "plan: %d steps, %zu bytes of activations, %zu of workspace, %zu of packed weights, made "
@@ -261,7 +301,6 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error 
     n->next = e->entries;
     e->entries = n;
     e->n_entries++;
-    drop_plain(e);
     return HONE_OK;
 }
 
@@ -328,6 +367,7 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     m.weights = hn_weights_bytes(e->weights);
     if (e->entries != NULL && e->entries->plan != NULL) {
         m.planned = true;
+        m.peak = e->entries->peak;
         m.slab = e->entries->plan->slab_bytes;
         m.scratch = e->entries->plan->scratch_bytes;
     }

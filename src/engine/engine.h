@@ -57,8 +57,13 @@ hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_pl
 /* What hn_engine_run does before it computes; no data is read. */
 hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error *err);
 
+/* The allocator's high-water mark is known when a plan is made and nothing large is allocated yet:
+ * `peak` counts all it will have handed out once the first run is over, what making the plan takes
+ * for a while included. Only the workspace of references and room for outputs that nobody wants,
+ * which runs add, are not in it. */
 typedef struct hn_engine_memory {
     bool planned; /* the shapes that ran last have a plan; else the rest says nothing */
+    size_t peak;
     size_t weights, slab, scratch; /* of packed weights; of one context of the newest plan */
 } hn_engine_memory;
 hn_engine_memory hn_engine_memory_use(hn_engine *e);
@@ -72,7 +77,8 @@ typedef struct hn_compile {
     hn_isa isa;
     bool no_sharing;
 } hn_compile;
-/* A plan of m, whose shapes are all numbers (hn_plan_refuses); takes over m, on failure too. */
+/* A plan of m, whose shapes are all numbers (hn_plan_refuses); takes over m, on failure too. The
+ * weights it wants are still to be packed (hn_weights_fill). */
 hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn_error *err);
 void hn_plan_destroy(hn_plan *p); /* NULL accepted */
 /* NULL when the graph can have a plan, else the reason why not. */

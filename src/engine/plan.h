@@ -24,7 +24,7 @@ typedef enum hn_buffer_kind {
     HN_BUFFER_SLAB,
     HN_BUFFER_INPUT,    /* index: of the graph's inputs */
     HN_BUFFER_OUTPUT,   /* index: of the graph's outputs */
-    HN_BUFFER_CONSTANT, /* tensor */
+    HN_BUFFER_CONSTANT, /* tensor, read where it is: weights streamed from the file are this kind */
     HN_BUFFER_PACKED,   /* index: into the plan's weights */
 } hn_buffer_kind;
 

@@ -154,22 +154,38 @@ static void fill_lane(void *ctx, int64_t lane) {
 
 static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
 
-hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
-    size_t total = 0;
-    int lanes = hn_pool_threads(pool);
-    bool fits = true;
+/* The sizes of a filling, without its memory; total SIZE_MAX: more than memory can be. */
+static filling measure(const hn_weights *w, size_t *total) {
     filling f = {0};
+    *total = 0;
     for (const hn_packed *p = w->list; p != w->filled; p = p->next, f.n++) {
-        fits = fits && p->bytes <= SIZE_MAX - HN_ALIGN &&
-               hn_size_add(total, round_up(p->bytes), &total);
+        if (p->bytes > SIZE_MAX - HN_ALIGN || !hn_size_add(*total, round_up(p->bytes), total))
+            *total = SIZE_MAX;
         if (needs_room(p) && round_up(plain_bytes(p)) > f.room_bytes)
             f.room_bytes = round_up(plain_bytes(p));
     }
+    return f;
+}
+
+hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool) {
+    size_t total;
+    filling f = measure(w, &total);
+    if (f.n == 0) return (hn_weights_need){0};
+    if (total > SIZE_MAX / 4) return (hn_weights_need){SIZE_MAX / 2, SIZE_MAX / 2};
+    size_t kept = sizeof(block) + hn_alloc_bytes(total);
+    size_t room = (size_t)hn_pool_threads(pool) * f.room_bytes;
+    return (hn_weights_need){kept + (size_t)f.n * sizeof *f.list + hn_alloc_bytes(room), kept};
+}
+
+hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
+    size_t total;
+    int lanes = hn_pool_threads(pool);
+    filling f = measure(w, &total);
     if (f.n == 0) return HONE_OK;
     block *b = hn_alloc_zero(w->alloc, sizeof *b, HN_MEM_OTHER);
     f.list = hn_alloc_array(w->alloc, (size_t)f.n, sizeof *f.list, HN_MEM_OTHER);
     f.room = hn_alloc_array(w->alloc, (size_t)lanes, f.room_bytes, HN_MEM_SCRATCH);
-    if (b != NULL && fits) b->data = hn_alloc(w->alloc, total, HN_MEM_WEIGHTS);
+    if (b != NULL) b->data = hn_alloc(w->alloc, total, HN_MEM_WEIGHTS);
     bool ready = b != NULL && b->data != NULL && f.list != NULL && f.room != NULL;
     if (ready) {
         size_t at = total;

@@ -34,6 +34,11 @@ size_t hn_weights_bytes(const hn_weights *w);
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
                             const hn_tensor *t, const hn_view *view, hn_packed **out,
                             hn_error *err);
+/* What packing that will allocate: in all while it goes on, and of that what stays. */
+typedef struct hn_weights_need {
+    size_t at_once, kept;
+} hn_weights_need;
+hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool);
 /* Packs what was wanted since. */
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err);
 

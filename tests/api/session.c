@@ -76,6 +76,43 @@ static void outputs_are_allocated_or_written_to_the_callers_buffer(void **state)
     hone_session_destroy(NULL);
 }
 
+/* What was planned is what was taken, whatever the batch; and memory of their own for all
+ * activations takes more. */
+static void memory_is_planned(void **state) {
+    (void)state;
+    hone_error err;
+    static float x[8 * 28 * 28];
+    hone_session_options o;
+    hone_session_options_init(&o);
+    size_t arena[2];
+    for (int alone = 0; alone < 2; alone++) {
+        o.no_sharing = alone;
+        hone_session *s = open_session(DIGITS, &o);
+        hone_model *m;
+        hone_value_info info;
+        ASSERT_OK(hone_model_load(&m, DIGITS, NULL, &err), err);
+        ASSERT_OK(hone_model_input(m, 0, &info, &err), err);
+        hone_value in = {.name = info.name,
+                         .dtype = HONE_DTYPE_F32,
+                         .rank = 4,
+                         .dims = {8, 1, 28, 28},
+                         .data = x,
+                         .bytes = sizeof x};
+        hone_value_info y;
+        ASSERT_OK(hone_model_output(m, 0, &y, &err), err);
+        hone_value out = {.name = y.name};
+        ASSERT_OK(hone_session_run(s, 1, &in, 1, &out, &err), err);
+        hone_value_release(&out, 1);
+        hone_memory_use use = hone_session_memory(s);
+        assert_int_equal(use.peak_bytes, use.planned_bytes);
+        assert_true(use.planned_bytes > use.weights_bytes + use.arena_bytes + use.scratch_bytes);
+        arena[alone] = use.arena_bytes;
+        hone_session_destroy(s);
+        hone_model_destroy(m);
+    }
+    assert_true(arena[1] > arena[0]);
+}
+
 static void an_empty_batch_runs(void **state) {
     (void)state;
     hone_error err;
@@ -299,7 +336,9 @@ static void a_session_is_prepared_for_shapes(void **state) {
     ASSERT_OK(hone_session_prepare(s, 2, shapes, &err), err);
     size_t live = hone_session_memory(s).live_bytes;
     hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
-    ASSERT_OK(hone_session_run(s, 2, in, 0, NULL, &err), err);
+    float y[4], ab[4];
+    hone_value out[] = {f32("y", y, 2, 2), f32("ab", ab, 2, 2)};
+    ASSERT_OK(hone_session_run(s, 2, in, 2, out, &err), err);
     assert_int_equal(hone_session_memory(s).live_bytes, live);
     shapes[1].dims[0] = 3;
     ASSERT_FAILS(hone_session_prepare(s, 2, shapes, &err), err, HONE_E_SHAPE, "axis 0 = batch");
@@ -432,6 +471,7 @@ int main(void) {
         cmocka_unit_test(threads_are_those_asked_for_or_the_cores),
         cmocka_unit_test(runs_that_want_more_threads_than_cores_are_a_warning),
         cmocka_unit_test(a_session_is_prepared_for_shapes),
+        cmocka_unit_test(memory_is_planned),
         cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(results_do_not_depend_on_threads),

@@ -5,8 +5,8 @@
  *                   "conv_f32 ConvTranspose+Relu, conv_f32 ConvTranspose+Relu");
  *
  * Inputs are random; those whose name begins with w are constants. The model is not simplified. The
- * outputs must be within the bound of an f32 step, and the same bits on one thread and on two; a
- * second run allocates nothing.
+ * outputs must be within the bound of an f32 step, and the same bits on one thread and on two;
+ * memory is what was planned, and a second run allocates nothing.
  */
 #ifndef HN_TESTS_SUPPORT_ENGINE_MODEL_H
 #define HN_TESTS_SUPPORT_ENGINE_MODEL_H
