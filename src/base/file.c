@@ -47,9 +47,14 @@ void hn_file_unref(hn_file *shown) {
     hn_free(f->alloc, f);
 }
 
-void hn_file_let_go(const hn_file *shown) {
+void hn_file_let_go(const hn_file *shown, const void *from, size_t bytes) {
     const file *f = (const file *)shown;
-    if (f->map != NULL) madvise(f->map, shown->bytes, MADV_DONTNEED);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), begin, end;
+    if (f->map == NULL) return;
+    begin = (size_t)((const unsigned char *)from - shown->data);
+    end = (begin + bytes) / page * page;
+    begin = (begin + page - 1) / page * page;
+    if (begin < end) madvise((char *)f->map + begin, end - begin, MADV_DONTNEED);
 }
 
 static hone_status read_all(int fd, const char *path, unsigned char *dst, size_t bytes,

@@ -35,9 +35,9 @@ hone_status hn_file_adopt(hn_file **out, const char *path, void *block, size_t b
                           hn_allocator *alloc, hn_error *err);
 hn_file *hn_file_ref(hn_file *file); /* returns file */
 void hn_file_unref(hn_file *file);   /* NULL accepted; the last one unmaps or frees */
-/* Gives back the memory that holds a mapped file's bytes. They stay readable: what is touched again
- * is paged in again. */
-void hn_file_let_go(const hn_file *file);
+/* Gives back the memory of the pages that lie within these bytes of a mapped file. They stay
+ * readable: what is touched again is paged in again. */
+void hn_file_let_go(const hn_file *file, const void *from, size_t bytes);
 
 typedef struct hn_file_writer hn_file_writer;
 

@@ -99,7 +99,7 @@ static void let_files_go(const hn_model *m) {
         const hn_tensor *t = constant(m, i);
         if (t == NULL || t->file == NULL || t->file == last) continue;
         last = t->file;
-        hn_file_let_go(last);
+        hn_file_let_go(last, last->data, last->bytes);
     }
 }
 
@@ -150,6 +150,7 @@ hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine
     HN_TRY_GOTO(hn_weights_create(&e->weights, o->alloc, err));
     HN_TRY_GOTO(simplified(e, &e->model, err));
     HN_TRY_GOTO(list_made(e, err));
+    let_files_go(e->source);
     *out = e;
     return HONE_OK;
 fail:

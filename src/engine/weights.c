@@ -146,10 +146,14 @@ static void fill_one(const hn_packed *p, void *room) {
     p->kernel->pack(p->problem, plain, p->data);
 }
 
+/* A file's pages go as they are done with: packed and plain weights are never both in memory. */
 static void fill_lane(void *ctx, int64_t lane) {
     filling *f = ctx;
-    for (int64_t i; (i = atomic_fetch_add(&f->next, 1)) < f->n;)
+    for (int64_t i; (i = atomic_fetch_add(&f->next, 1)) < f->n;) {
+        const hn_tensor *t = f->list[i]->source;
         fill_one(f->list[i], f->room + (size_t)lane * f->room_bytes);
+        if (t->file != NULL) hn_file_let_go(t->file, t->data, t->bytes);
+    }
 }
 
 static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }

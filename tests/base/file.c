@@ -51,12 +51,17 @@ static void test_references(void **state) {
 
 static void test_let_go(void **state) {
     (void)state;
-    scratch_put_text("a", "some text");
+    static char text[100000];
+    memset(text, 'x', sizeof text);
+    scratch_put("a", text, sizeof text);
     for (int map = 0; map < 2; map++) {
         hn_file *f;
         assert_int_equal(hn_file_open(&f, scratch_path("a"), map, &scratch_mem, NULL), HONE_OK);
-        hn_file_let_go(f);
-        assert_memory_equal(f->data, "some text", 9);
+        hn_file_let_go(f, f->data, f->bytes);
+        hn_file_let_go(f, f->data + 1, f->bytes - 2);
+        hn_file_let_go(f, f->data + 5000, 10);
+        hn_file_let_go(f, f->data, 0);
+        assert_memory_equal(f->data, text, sizeof text);
         hn_file_unref(f);
     }
 }
