@@ -1,4 +1,4 @@
 #include "simd/avx512.h"
 
-#define ROWS 6
+#define ROWS 12
 #include "kernels/recurrent_f32/recurrent_f32_body.h"

@@ -3,7 +3,8 @@
  * Units go in groups, whose products with R stay in registers until the new state is made of them:
  * the four gates of one vector of units (LSTM), the three of one (GRU with linear_before_reset),
  * two gates and then the third of two vectors (other GRUs), or four vectors of one gate (RNN). R is
- * packed so that a group reads it in one stream, once per tile of at most ROWS sequences:
+ * packed so that a group reads it in one stream, once per tile of at most ROWS sequences (few rows
+ * take all vectors of it together, many two of them at a time: what there are registers for):
  *
  *   [dirs][groups][parts][k][vectors of the part][HN_VL]
  *
@@ -11,11 +12,10 @@
  * for more.
  *
  * The states h before and after a step are two buffers that change places. There are two ways to
- * cut the work, which give the same bits:
- *   - a task is a tile of sequences in one direction, all steps of it; nothing waits for anything;
- *   - when there are fewer of those than lanes, and a step is long enough to be worth meeting
- * after: a task is a group of units, a phase is a step (or one of its two parts), after a first
- * phase that fetches the initial states.
+ * cut the work, which give the same bits. A task is a tile of sequences in one direction, all steps
+ * of it: nothing waits for anything. Or, when there are fewer of those than lanes and a step is
+ * long enough to be worth meeting after, a task is a group of units; a phase is then a step (or one
+ * of its two parts), after a first phase that fetches the initial states.
  *
  * A sum runs through k in order; that of a tile of one sequence in two chains, even k and odd,
  * since one would wait for itself.
@@ -26,20 +26,20 @@
 #include "kernels/act_simd.h"
 #include "kernels/recurrent_f32/recurrent_f32.h"
 
-#ifndef ROWS
-#define ROWS 4 /* of a tile */
-#endif
-
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 24")
 #endif
 
+/* Sequences of a tile at most, 6 or 12: what 16 or 32 registers hold. */
+#ifndef ROWS
+#define ROWS 6
+#endif
+
 enum {
-    MOST_ROWS = 6, /* of a tile, in any of the files */
-    WIDE = 4,      /* vectors of a group in one part */
-    STATES = 4,    /* arrays of a direction's state, see there */
+    WIDE = 4,   /* vectors of a group in one part */
+    STATES = 4, /* arrays of a direction's state, see there */
     /* Products of a step from which on two lanes gain more than the meeting after it costs, about a
      * microsecond. */
     STEP_MACS = 100000,
@@ -111,70 +111,99 @@ static void pack(const void *problem, const void *plain, void *dst) {
 
 /* ---- products ---- */
 
-/* sum[row] = h[row] . R for one part of a group; vectors and rows are constants. */
-HN_INLINE void tile(const float *r, const float *h, int64_t pitch, int64_t n, int vectors, int rows,
-                    hn_vf (*sum)[WIDE]) {
-    hn_vf s[MOST_ROWS][WIDE];
+/* h, rows `pitch` floats apart, by one part of a group of R, `vectors` from k to k. */
+typedef struct product {
+    const float *r, *h;
+    int64_t pitch, n;
+    int vectors;
+    int64_t rows;
+    hn_vf (*sum)[WIDE];
+} product;
+
+/* `count` of the vectors from `first` on; count and rows are constants. */
+HN_INLINE void tile(const product *p, int first, int count, int rows) {
+    const float *r = p->r + first * HN_VL, *h = p->h;
+    int64_t step = p->vectors * HN_VL, pitch = p->pitch;
+    hn_vf s[ROWS][WIDE];
     UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int v = 0; v < vectors; v++) s[i][v] = hn_v_set1(0.0f);
+        UNROLL for (int v = 0; v < count; v++) s[i][v] = hn_v_set1(0.0f);
     }
-    for (int64_t k = 0; k < n; k++, r += vectors * HN_VL) {
-        hn_vf x[MOST_ROWS];
-        UNROLL for (int i = 0; i < rows; i++) x[i] = hn_v_set1(h[i * pitch + k]);
-        UNROLL for (int v = 0; v < vectors; v++) {
-            hn_vf w = hn_v_load(r + v * HN_VL);
-            UNROLL for (int i = 0; i < rows; i++) s[i][v] = hn_v_fma(w, x[i], s[i][v]);
+    for (int64_t k = 0; k < p->n; k++, r += step) {
+        hn_vf w[WIDE];
+        UNROLL for (int v = 0; v < count; v++) w[v] = hn_v_load(r + v * HN_VL);
+        UNROLL for (int i = 0; i < rows; i++) {
+            hn_vf x = hn_v_set1(h[i * pitch + k]);
+            UNROLL for (int v = 0; v < count; v++) s[i][v] = hn_v_fma(w[v], x, s[i][v]);
         }
     }
     UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = s[i][v];
+        UNROLL for (int v = 0; v < count; v++) p->sum[i][first + v] = s[i][v];
     }
 }
 
-HN_INLINE void tile_of_one(const float *r, const float *h, int64_t n, int vectors,
-                           hn_vf (*sum)[WIDE]) {
+HN_INLINE void tile_of_one(const product *p, int count) {
+    const float *r = p->r, *h = p->h;
     hn_vf even[WIDE], odd[WIDE];
-    UNROLL for (int v = 0; v < vectors; v++) even[v] = odd[v] = hn_v_set1(0.0f);
+    UNROLL for (int v = 0; v < count; v++) even[v] = odd[v] = hn_v_set1(0.0f);
     int64_t k = 0;
-    for (; k + 2 <= n; k += 2, r += 2 * vectors * HN_VL) {
+    for (; k + 2 <= p->n; k += 2, r += 2 * count * HN_VL) {
         hn_vf x0 = hn_v_set1(h[k]), x1 = hn_v_set1(h[k + 1]);
-        UNROLL for (int v = 0; v < vectors; v++) {
+        UNROLL for (int v = 0; v < count; v++) {
             even[v] = hn_v_fma(hn_v_load(r + v * HN_VL), x0, even[v]);
-            odd[v] = hn_v_fma(hn_v_load(r + (vectors + v) * HN_VL), x1, odd[v]);
+            odd[v] = hn_v_fma(hn_v_load(r + (count + v) * HN_VL), x1, odd[v]);
         }
     }
-    if (k < n) {
+    if (k < p->n) {
         hn_vf x = hn_v_set1(h[k]);
-        UNROLL for (int v = 0; v < vectors; v++) even[v] =
+        UNROLL for (int v = 0; v < count; v++) even[v] =
             hn_v_fma(hn_v_load(r + v * HN_VL), x, even[v]);
     }
-    UNROLL for (int v = 0; v < vectors; v++) sum[0][v] = hn_v_add(even[v], odd[v]);
+    UNROLL for (int v = 0; v < count; v++) p->sum[0][v] = hn_v_add(even[v], odd[v]);
 }
 
-HN_INLINE void tile_of_rows(const float *r, const float *h, int64_t pitch, int64_t n, int vectors,
-                            int64_t rows, hn_vf (*sum)[WIDE]) {
-    switch (rows) {
-        case 1: tile_of_one(r, h, n, vectors, sum); break;
-        case 2: tile(r, h, pitch, n, vectors, 2, sum); break;
-#if ROWS > 2
-        case 3: tile(r, h, pitch, n, vectors, 3, sum); break;
-#endif
-#if ROWS > 3
-        case 4: tile(r, h, pitch, n, vectors, 4, sum); break;
-        case 5: tile(r, h, pitch, n, vectors, 5, sum); break;
-        case 6: tile(r, h, pitch, n, vectors, 6, sum); break;
+/* Up to half of ROWS: all vectors at once. */
+HN_INLINE void few_rows(const product *p, int count) {
+    switch (p->rows) {
+        case 1: tile_of_one(p, count); break;
+        case 2: tile(p, 0, count, 2); break;
+        case 3: tile(p, 0, count, 3); break;
+#if ROWS == 12
+        case 4: tile(p, 0, count, 4); break;
+        case 5: tile(p, 0, count, 5); break;
+        case 6: tile(p, 0, count, 6); break;
 #endif
     }
 }
 
-static void products(const float *r, const float *h, int64_t pitch, int64_t n, int vectors,
-                     int64_t rows, hn_vf (*sum)[WIDE]) {
-    if (vectors == 4)
-        tile_of_rows(r, h, pitch, n, 4, rows, sum);
-    else if (vectors == 3)
-        tile_of_rows(r, h, pitch, n, 3, rows, sum);
-    else
-        tile_of_rows(r, h, pitch, n, 2, rows, sum);
+/* More rows: one or two vectors at once, so that R is still read only once. */
+HN_INLINE void many_rows(const product *p, int first, int count) {
+    switch (p->rows) {
+#if ROWS == 6
+        case 4: tile(p, first, count, 4); break;
+        case 5: tile(p, first, count, 5); break;
+        case 6: tile(p, first, count, 6); break;
+#elif ROWS == 12
+        case 7: tile(p, first, count, 7); break;
+        case 8: tile(p, first, count, 8); break;
+        case 9: tile(p, first, count, 9); break;
+        case 10: tile(p, first, count, 10); break;
+        case 11: tile(p, first, count, 11); break;
+        case 12: tile(p, first, count, 12); break;
+#endif
+    }
+}
+
+static void multiply(const product *p) {
+    if (p->rows > ROWS / 2) {
+        for (int v = 0; v + 2 <= p->vectors; v += 2) many_rows(p, v, 2);
+        if (p->vectors % 2 != 0) many_rows(p, p->vectors - 1, 1);
+    } else if (p->vectors == 4) {
+        few_rows(p, 4);
+    } else if (p->vectors == 3) {
+        few_rows(p, 3);
+    } else {
+        few_rows(p, 2);
+    }
 }
 
 /* ---- cells ---- */
@@ -183,10 +212,12 @@ static void products(const float *r, const float *h, int64_t pitch, int64_t n, i
 typedef struct cell {
     const hn_recurrent_f32 *p;
     const hn_act *act;
+    const hn_vf *sum;             /* of each gate of the part */
     const float *x, *bias, *peep; /* at its first unit; bias and peep may be NULL */
     int64_t n;                    /* lanes that are units */
-    const float *was;             /* h before the step, or r*h */
-    float *h, *c, *rh;            /* whole vectors; of a GRU c holds z */
+    const float *was;             /* h before the step */
+    float *h, *c, *rh;            /* whole vectors; of a GRU c holds z, of an LSTM rh holds o */
+    float *y, *yh, *yc;           /* NULL: not to be written */
 } cell;
 
 static hn_vf other_act(const hn_act *act, hn_vf x) {
@@ -225,8 +256,8 @@ HN_INLINE hn_vf from_input(const cell *c, int gate) {
 }
 
 /* What a gate gets from the input and from h. */
-HN_INLINE hn_vf gate_of(const cell *c, int gate, hn_vf sum) {
-    return hn_v_add(from_input(c, gate), hn_v_add(sum, bias(c, 1, gate)));
+HN_INLINE hn_vf gate_of(const cell *c, int gate) {
+    return hn_v_add(from_input(c, gate), hn_v_add(c->sum[gate], bias(c, 1, gate)));
 }
 
 HN_INLINE hn_vf peephole(const cell *c, int which, hn_vf state, hn_vf v) {
@@ -234,16 +265,34 @@ HN_INLINE hn_vf peephole(const cell *c, int which, hn_vf state, hn_vf v) {
     return hn_v_fma(hn_v_load_part(c->peep + which * c->p->hidden, c->n), state, v);
 }
 
-static void lstm(const cell *c, const hn_vf *sum) {
+/* The new c, and o. */
+HN_INLINE hn_vf lstm_gates(const cell *c, hn_vf *o) {
     hn_vf s = hn_v_load(c->c), one = hn_v_set1(1.0f);
-    hn_vf i = limited(c, 0, peephole(c, 0, s, gate_of(c, 0, sum[0])));
-    hn_vf keep = c->p->input_forget ? hn_v_sub(one, i)
-                                    : limited(c, 0, peephole(c, 2, s, gate_of(c, 2, sum[2])));
-    hn_vf more = hn_v_mul(i, limited(c, 1, gate_of(c, 3, sum[3])));
-    s = hn_v_fma(keep, s, more);
-    hn_vf o = limited(c, 0, peephole(c, 1, s, gate_of(c, 1, sum[1])));
+    hn_vf i = limited(c, 0, peephole(c, 0, s, gate_of(c, 0)));
+    hn_vf keep =
+        c->p->input_forget ? hn_v_sub(one, i) : limited(c, 0, peephole(c, 2, s, gate_of(c, 2)));
+    s = hn_v_fma(keep, s, hn_v_mul(i, limited(c, 1, gate_of(c, 3))));
     hn_v_store(c->c, s);
+    *o = limited(c, 0, peephole(c, 1, s, gate_of(c, 1)));
+    return s;
+}
+
+static void lstm(const cell *c) {
+    hn_vf o, s = lstm_gates(c, &o);
     hn_v_store(c->h, hn_v_mul(o, activate(&c->act[2], s)));
+}
+
+/* Several cells at once, in two rounds: h of one would wait for its c. */
+static void lstms(const cell *cells, int n) {
+    for (int i = 0; i < n; i++) {
+        hn_vf o;
+        lstm_gates(&cells[i], &o);
+        hn_v_store(cells[i].rh, o);
+    }
+    for (int i = 0; i < n; i++) {
+        const cell *c = &cells[i];
+        hn_v_store(c->h, hn_v_mul(hn_v_load(c->rh), activate(&c->act[2], hn_v_load(c->c))));
+    }
 }
 
 /* h = (1 - z)*v + z*h */
@@ -251,23 +300,32 @@ HN_INLINE void blend(const cell *c, hn_vf z, hn_vf v) {
     hn_v_store(c->h, hn_v_fma(z, hn_v_load(c->was), hn_v_mul(hn_v_sub(hn_v_set1(1.0f), z), v)));
 }
 
-static void gru_linear(const cell *c, const hn_vf *sum) {
-    hn_vf z = limited(c, 0, gate_of(c, 0, sum[0])), r = limited(c, 0, gate_of(c, 1, sum[1]));
-    hn_vf v = hn_v_fma(r, hn_v_add(sum[2], bias(c, 1, 2)), from_input(c, 2));
+static void gru_linear(const cell *c) {
+    hn_vf z = limited(c, 0, gate_of(c, 0)), r = limited(c, 0, gate_of(c, 1));
+    hn_vf v = hn_v_fma(r, hn_v_add(c->sum[2], bias(c, 1, 2)), from_input(c, 2));
     blend(c, z, limited(c, 1, v));
 }
 
-static void gru_gates(const cell *c, const hn_vf *sum) {
-    hn_v_store(c->c, limited(c, 0, gate_of(c, 0, sum[0])));
-    hn_v_store(c->rh, hn_v_mul(limited(c, 0, gate_of(c, 1, sum[1])), hn_v_load(c->was)));
+static void gru_gates(const cell *c) {
+    hn_v_store(c->c, limited(c, 0, gate_of(c, 0)));
+    hn_v_store(c->rh, hn_v_mul(limited(c, 0, gate_of(c, 1)), hn_v_load(c->was)));
 }
 
-static void gru_state(const cell *c, const hn_vf *sum) {
-    blend(c, hn_v_load(c->c), limited(c, 1, gate_of(c, 2, sum[0])));
+static void gru_state(const cell *c) {
+    hn_vf v = hn_v_add(from_input(c, 2), hn_v_add(c->sum[0], bias(c, 1, 2)));
+    blend(c, hn_v_load(c->c), limited(c, 1, v));
 }
 
-static void rnn(const cell *c, const hn_vf *sum) {
-    hn_v_store(c->h, limited(c, 0, gate_of(c, 0, sum[0])));
+static void rnn(const cell *c) { hn_v_store(c->h, limited(c, 0, gate_of(c, 0))); }
+
+static void compute(const hn_recurrent_f32 *p, int part, const cell *cells, int n) {
+    if (p->kind == HN_RECURRENT_LSTM && n == 1)
+        lstm(cells);
+    else if (p->kind == HN_RECURRENT_LSTM)
+        lstms(cells, n);
+    for (int i = 0; i < n && p->kind == HN_RECURRENT_RNN; i++) rnn(&cells[i]);
+    for (int i = 0; i < n && p->kind == HN_RECURRENT_GRU; i++)
+        (p->linear_before_reset ? gru_linear : part == 0 ? gru_gates : gru_state)(&cells[i]);
 }
 
 /* ---- steps ---- */
@@ -279,7 +337,7 @@ static int64_t length_of(const hn_call *call, int64_t b) {
     return n < 0 ? 0 : n > p->steps ? p->steps : n;
 }
 
-/* The states, [batch][pitch] each: h before and after step s, c or z, r*h. */
+/* The states, [batch][pitch] each: h before and after step s, c or z, r*h or o. */
 typedef struct states {
     float *was, *h, *c, *rh;
     int64_t pitch;
@@ -296,18 +354,14 @@ static states states_of(const hn_call *call, int64_t d, int64_t s) {
                     .pitch = pitch};
 }
 
-/* Writes units of a state, or zeros, to an output that may be absent. */
-HN_INLINE void put(float *to, int64_t at, const float *v, int64_t n) {
-    if (to != NULL) hn_v_store_part(to + at, v != NULL ? hn_v_load(v) : hn_v_set1(0.0f), n);
+/* Writes units of a state to an output that may be absent. */
+HN_INLINE void put(float *to, const float *v, int64_t n) {
+    if (to != NULL) hn_v_store_part(to, hn_v_load(v), n);
 }
 
-/* The last states of one sequence, for one vector of units. */
-static void put_last(const hn_call *call, int64_t d, int64_t b, int64_t unit, const float *h,
-                     const float *c, int64_t n) {
-    const hn_recurrent_f32 *p = call->problem;
-    int64_t at = d * p->out_dir + b * p->out_row + unit;
-    put(call->ptr[HN_RECURRENT_YH], at, h, n);
-    put(call->ptr[HN_RECURRENT_YC], at, c, n);
+/* An output at that place. */
+HN_INLINE float *at_place(float *output, int64_t place) {
+    return output != NULL ? output + place : NULL;
 }
 
 static void load_units(float *to, const float *from, const hn_recurrent_state *at, int64_t d,
@@ -334,64 +388,80 @@ static void begin(const hn_call *call, int64_t d, int64_t group, int64_t row, in
             hn_v_store(s.h + at, hn_v_load(s.was + at)); /* what a sequence without steps keeps */
             if (p->kind == HN_RECURRENT_LSTM)
                 load_units(s.c + at, call->ptr[HN_RECURRENT_C0], &p->c0, d, b, unit, n);
-            if (length == 0 && n > 0) put_last(call, d, b, unit, s.was + at, s.c + at, n);
+            if (length > 0 || n <= 0) continue;
+            int64_t place = d * p->out_dir + b * p->out_row + unit;
+            put(at_place(call->ptr[HN_RECURRENT_YH], place), s.was + at, n);
+            put(at_place(call->ptr[HN_RECURRENT_YC], place), s.c + at, n);
         }
     }
 }
 
-/* One part of step s for one vector of units of sequence b. */
-static void cell_step(const hn_call *call, const states *st, int64_t s, int part, int64_t d,
-                      int64_t b, int64_t unit, const hn_vf *sum) {
+/* The cells of one part of step s for sequence b; returns how many. */
+static int cells_of(const hn_call *call, const states *st, int64_t s, int part, int64_t d,
+                    int64_t b, int64_t group, const hn_vf *sum, cell *cells) {
     const hn_recurrent_f32 *p = call->problem;
     int64_t length = length_of(call, b), gates = hn_recurrent_gates(p->kind) * p->hidden;
-    int64_t n = p->hidden - unit < HN_VL ? p->hidden - unit : HN_VL, at = b * st->pitch + unit;
-    if (n <= 0) return;
-    bool last = part == two_parts(p);
     int64_t time = (p->backwards || d == 1) && s < length ? length - 1 - s : s;
-    if (s < length) {
-        const float *x = call->ptr[HN_RECURRENT_X], *bias_at = call->ptr[HN_RECURRENT_B];
-        const float *peep = call->ptr[HN_RECURRENT_P];
-        cell c = {.p = p,
-                  .act = p->act[d],
-                  .x = x + time * p->x_step + b * p->x_row + d * gates + unit,
-                  .bias = bias_at != NULL ? bias_at + d * 2 * gates + unit : NULL,
-                  .peep = peep != NULL ? peep + d * 3 * p->hidden + unit : NULL,
-                  .n = n,
-                  .was = st->was + at,
-                  .h = st->h + at,
-                  .c = st->c + at,
-                  .rh = st->rh + at};
-        if (p->kind == HN_RECURRENT_LSTM)
-            lstm(&c, sum);
-        else if (p->kind == HN_RECURRENT_RNN)
-            rnn(&c, sum);
-        else if (p->linear_before_reset)
-            gru_linear(&c, sum);
-        else
-            (part == 0 ? gru_gates : gru_state)(&c, sum);
-        if (last && s == length - 1) put_last(call, d, b, unit, st->h + at, st->c + at, n);
+    int64_t x_at = time * p->x_step + b * p->x_row + d * gates;
+    int64_t y_at = time * p->y_step + d * p->y_dir + b * p->y_row;
+    int64_t last_at = d * p->out_dir + b * p->out_row;
+    const float *x = call->ptr[HN_RECURRENT_X], *biases = call->ptr[HN_RECURRENT_B];
+    const float *peep = call->ptr[HN_RECURRENT_P];
+    float *y = call->ptr[HN_RECURRENT_Y];
+    bool writes = part == two_parts(p), ends = writes && s == length - 1;
+    int n = 0, units = units_of(p);
+    for (int u = 0; u < units; u++) {
+        int64_t unit = (group * units + u) * HN_VL, at = b * st->pitch + unit;
+        int64_t left = p->hidden - unit < HN_VL ? p->hidden - unit : HN_VL;
+        if (left <= 0) break;
+        if (s >= length) {
+            if (writes && y != NULL) hn_v_store_part(y + y_at + unit, hn_v_set1(0.0f), left);
+            continue;
+        }
+        cells[n++] =
+            (cell){.p = p,
+                   .act = p->act[d],
+                   .sum = sum + u * gates_of(p, part),
+                   .x = x + x_at + unit,
+                   .bias = biases != NULL ? biases + d * 2 * gates + unit : NULL,
+                   .peep = peep != NULL ? peep + d * 3 * p->hidden + unit : NULL,
+                   .n = left,
+                   .was = st->was + at,
+                   .h = st->h + at,
+                   .c = st->c + at,
+                   .rh = st->rh + at,
+                   .y = writes ? at_place(y, y_at + unit) : NULL,
+                   .yh = ends ? at_place(call->ptr[HN_RECURRENT_YH], last_at + unit) : NULL,
+                   .yc = ends ? at_place(call->ptr[HN_RECURRENT_YC], last_at + unit) : NULL};
     }
-    if (last)
-        put(call->ptr[HN_RECURRENT_Y], time * p->y_step + d * p->y_dir + b * p->y_row + unit,
-            s < length ? st->h + at : NULL, n);
+    return n;
 }
 
 /* One part of step s for a group of units of some sequences, a tile at most. */
 static void step(const hn_call *call, int64_t s, int part, int64_t d, int64_t group, int64_t row,
                  int64_t end) {
     const hn_recurrent_f32 *p = call->problem;
+    const float *r = call->ptr[HN_RECURRENT_R];
     states st = states_of(call, d, s);
-    int units = units_of(p), gates = gates_of(p, part);
-    const float *r = (const float *)call->ptr[HN_RECURRENT_R] +
-                     (d * groups_of(p) + group) * group_floats(p) +
-                     part * p->hidden * units * gates_of(p, 0) * HN_VL;
-    hn_vf sum[MOST_ROWS][WIDE];
-    products(r, (part == 0 ? st.was : st.rh) + row * st.pitch, st.pitch, p->hidden, units * gates,
-             end - row, sum);
+    hn_vf sum[ROWS][WIDE];
+    cell cells[ROWS * WIDE];
+    int n = 0;
+    multiply(&(product){.r = r + (d * groups_of(p) + group) * group_floats(p) +
+                             part * p->hidden * units_of(p) * gates_of(p, 0) * HN_VL,
+                        .h = (part == 0 ? st.was : st.rh) + row * st.pitch,
+                        .pitch = st.pitch,
+                        .n = p->hidden,
+                        .vectors = units_of(p) * gates_of(p, part),
+                        .rows = end - row,
+                        .sum = sum});
     for (int64_t b = row; b < end; b++)
-        for (int u = 0; u < units; u++)
-            cell_step(call, &st, s, part, d, b, (group * units + u) * HN_VL,
-                      &sum[b - row][u * gates]);
+        n += cells_of(call, &st, s, part, d, b, group, sum[b - row], cells + n);
+    compute(p, part, cells, n);
+    for (int i = 0; i < n; i++) {
+        put(cells[i].y, cells[i].h, cells[i].n);
+        put(cells[i].yh, cells[i].h, cells[i].n);
+        put(cells[i].yc, cells[i].c, cells[i].n);
+    }
 }
 
 /* ---- tasks ---- */
