@@ -24,7 +24,7 @@ void engine_agrees_node(const char *x, const char *constants, const char *y, con
                         const char *steps);
 
 /* The last input, of integers, holds `bad`: the plain executor and the engine refuse it alike, with
- * a message that ends in `message`. Then it holds `good`, and the same engine agrees. */
+ * a message that contains `message`. Then it holds `good`, and the same engine agrees. */
 void engine_refuses(const char *text, const int64_t *bad, const int64_t *good, const char *message);
 
 #endif
