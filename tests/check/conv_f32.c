@@ -216,6 +216,8 @@ static void cases(check_list *list) {
     layer(list, 1, 1, 64, 256, 56, BIAS | RESIDUAL);
     layer(list, 1, 1, 1024, 256, 14, BIAS);
     layer(list, 1, 1, 2048, 512, 7, BIAS);
+    layer(list, 1, 1, 160, 960, 7, BIAS);
+    layer(list, 1, 1, 960, 160, 7, BIAS);
     layer(list, 1, 2, 256, 512, 56, BIAS);
     layer(list, 1, 1, 16, 96, 112, BIAS);
     layer(list, 1, 1, 16, 16, 160, BIAS);

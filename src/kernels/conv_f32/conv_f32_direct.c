@@ -10,8 +10,9 @@
  *
  * A task is one tile of one panel. Tasks are numbered so that walking them in order reuses what is
  * expensive to fetch: a shelf of panels, whose weights stay in L2 together; in it the tiles; in
- * each the panels of the shelf, while its pixels stay in L1. Small weights are one shelf. A long k
- * axis is cut into passes: all tasks of a shelf do the first part, then the second, with the
+ * each the panels of the shelf, while its pixels stay in L1. Small weights are one shelf. Where
+ * pixels are few beside the weights, all of them meet one panel after the other: shelves of one. A
+ * long k axis is cut into passes: all tasks of a shelf do the first part, then the second, with the
  * partial sums in y. Meanwhile the weights that the next pass or shelf needs are fetched.
  */
 #include <math.h>
@@ -22,6 +23,8 @@
 
 enum {
     SHELF = 512 << 10, /* bytes of weights that stay in L2 beside the next ones and the pixels */
+    IMAGE = 512 << 10, /* bytes of x that stay there whole */
+    FEW_PIXELS = 64,   /* so few that weights are more */
     PASS = 1536,       /* the most k of a pass */
     MAX_ROWS = 16,     /* of a tile */
 };
@@ -51,6 +54,8 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     g.pass_taps = ceil_div(g.taps, passes);
     g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
     g.shelf = SHELF / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
+    bool many_weights = g.group_weights * p->groups * 4 > SHELF || g.pixels <= FEW_PIXELS;
+    if (many_weights && p->batch * p->h * p->w * p->c * 4 <= IMAGE) g.shelf = 1;
     if (g.tiles <= 1) g.shelf = g.panels.count * p->groups;
     if (g.shelf < 1) g.shelf = 1;
     return g;
