@@ -3,8 +3,11 @@
  * A task is one batch, one shelf of columns of b, one part of the rows of a. It copies the shelf
  * into panels in lane scratch, pass by pass over k, with alpha multiplied in, and lets the tiles of
  * its rows go over them. Rows of a are read where they lie if k is their inner axis, else a tile of
- * them is copied first. The parts of the rows are large enough for the copying to cost little, and
- * small enough for lanes to share a batch.
+ * them is copied first.
+ *
+ * Shelves are as large as L2 allows, since every shelf reads all of a, and rows are one part, since
+ * every part copies all of b. Only where that leaves lanes without work are there more shelves, or
+ * with few columns more parts. No sum depends on it.
  */
 #include <math.h>
 #include <string.h>
@@ -13,17 +16,17 @@
 #include "kernels/tile_f32/tile_f32.h"
 
 enum {
-    SHELF = 512 << 10, /* bytes of panels that stay in L2 */
-    PASS = 1024,       /* the most k of a pass */
-    PART = 256,        /* the most rows of a task, nearly */
-    PAD = 16,          /* floats between copied rows, which must not fall into one set of L1 */
-    MAX_ROWS = 16,     /* of a tile */
+    SHELF = 1 << 20, /* bytes of panels that stay in L2 */
+    PASS = 1024,     /* the most k of a pass */
+    PAD = 16,        /* floats between copied rows, which must not fall into one set of L1 */
+    BLOCK = 16,      /* rows of b copied at a time */
+    MAX_ROWS = 16,   /* of a tile */
 };
 
 typedef struct geometry {
     hn_panels_f32 panels;
     int64_t pass;  /* k of a pass */
-    int64_t shelf; /* panels */
+    int64_t shelf; /* panels of a shelf, at most */
     int64_t shelves, parts;
     bool copies; /* rows of a are copied */
 } geometry;
@@ -31,15 +34,18 @@ typedef struct geometry {
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p) {
-    geometry g = {.parts = ceil_div(p->m, PART)};
+/* With this many tasks per batch; 0: as few as can be. */
+static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p, int64_t tasks) {
+    geometry g = {.parts = 1};
     g.panels = hn_panels_f32_of(t, p->n);
     g.pass = p->k == 0 ? 1 : ceil_div(p->k, ceil_div(p->k, PASS));
-    g.shelf = SHELF / (g.pass * t->width * 4);
-    if (g.shelf < 1) g.shelf = 1;
-    if (g.shelf > g.panels.count) g.shelf = g.panels.count;
-    g.shelves = g.shelf == 0 ? 0 : ceil_div(g.panels.count, g.shelf);
     g.copies = t->interleaved || p->a_k != 1;
+    int64_t most = SHELF / (g.pass * t->width * 4);
+    int64_t least_shelves = ceil_div(g.panels.count, most > 1 ? most : 1);
+    g.shelves = least_shelves;
+    for (int64_t n = least_shelves; n <= least(tasks, g.panels.count); n++)
+        if (n > 0 && tasks % n == 0) g.shelves = n, g.parts = tasks / n;
+    g.shelf = g.shelves == 0 ? 0 : ceil_div(g.panels.count, g.shelves);
     return g;
 }
 
@@ -50,11 +56,16 @@ static bool ok(const void *problem, const char **why) {
     return false;
 }
 
-static void work(const hn_tiles_f32 *t, const hn_matmul_f32 *p, hn_work *w) {
-    geometry g = measure(t, p);
+static void work(const hn_tiles_f32 *t, const hn_matmul_f32 *p, int lanes, hn_work *w) {
+    geometry g = measure(t, p, 0);
+    int64_t batches = hn_matmul_batches(p), tasks = g.shelves, tiles = ceil_div(p->m, t->rows);
+    while (tasks > 0 && batches * tasks % lanes != 0) tasks++;
+    /* Not worth it once there are many, nor possible with few columns and rows. */
+    if (batches * g.shelves >= 8 * lanes || tasks > g.panels.count * tiles) tasks = g.shelves;
+    g = measure(t, p, tasks);
     int64_t panels = g.shelf * g.pass * t->width, rows = g.copies ? t->rows * (g.pass + PAD) : 0;
     *w = (hn_work){.n_phases = 1,
-                   .tasks = {hn_matmul_batches(p) * g.shelves * g.parts},
+                   .tasks = {batches * g.shelves * g.parts},
                    .lane_scratch = (size_t)(panels + rows) * 4};
 }
 
@@ -71,12 +82,19 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
                      hn_matmul_offset(p, p->b_batch, batch) + k0 * p->b_k;
     float *c = (float *)call->ptr[HN_MATMUL_C] + hn_matmul_offset(p, p->c_batch, batch);
     if (r != NULL) r += hn_matmul_offset(p, p->r_batch, batch);
-    float *panel = lane, *copy = lane + g->shelf * g->pass * t->width;
-    for (int64_t i = first; i < first + panels; i++, panel += k * t->width) {
-        int64_t width = hn_panels_f32_width(&g->panels, i), n = hn_panels_f32_used(&g->panels, i);
-        int64_t column = hn_panels_f32_column(&g->panels, i);
-        if (n < width) memset(panel, 0, (size_t)(k * width) * 4);
-        hn_tile_f32_copy(b + column * p->b_n, p->b_k, p->b_n, k, n, p->alpha, panel, width);
+    float *copy = lane + g->shelf * g->pass * t->width;
+    /* Some rows of all panels at a time: they lie side by side in b. */
+    int64_t block = p->b_n == 1 ? BLOCK : k;
+    for (int64_t i = 0; i < k; i += block) {
+        for (int64_t q = 0; q < panels; q++) {
+            int64_t width = hn_panels_f32_width(&g->panels, first + q);
+            int64_t n = hn_panels_f32_used(&g->panels, first + q), rows = least(k - i, block);
+            int64_t column = hn_panels_f32_column(&g->panels, first + q);
+            float *panel = lane + q * k * t->width + i * width;
+            if (n < width) memset(panel, 0, (size_t)(rows * width) * 4);
+            hn_tile_f32_copy(b + i * p->b_k + column * p->b_n, p->b_k, p->b_n, rows, n, p->alpha,
+                             panel, width);
+        }
     }
     bool starts = k0 == 0, ends = k0 + k == p->k, clip = p->act.kind == HN_ACT_CLIP;
     const float *rows_a[MAX_ROWS], *rows_r[MAX_ROWS];
@@ -86,13 +104,13 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
                         .len = k,
                         .y = rows_c,
                         .lo = ends && clip ? p->act.a : -INFINITY,
-                        .hi = ends && clip ? p->act.b : INFINITY,
-                        .ahead = lane};
+                        .hi = ends && clip ? p->act.b : INFINITY};
     if (!starts)
         args.r = (const float *const *)rows_c;
     else if (r != NULL)
         args.r = rows_r;
     int64_t tiles = ceil_div(m1 - m0, t->rows);
+    bool fetches = !g->copies && k == p->k && p->a_m == k && k >= 32;
     for (int64_t i = 0; i < tiles; i++) {
         int64_t row = m0 + (m1 - m0) * i / tiles;
         int n = (int)(m0 + (m1 - m0) * (i + 1) / tiles - row);
@@ -111,6 +129,12 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
             args.n = hn_panels_f32_used(&g->panels, first + q);
             args.b = lane + q * k * t->width;
             args.bias = starts && bias != NULL ? bias + args.column : NULL;
+            /* Rows of the next tile. */
+            args.ahead = rows_a[0], args.ahead_step = 0;
+            if (fetches && row + n < m1) {
+                args.ahead = rows_a[0] + (n + n * q / panels) * p->a_m;
+                args.ahead_step = n * p->a_m * 4 / (panels * k + 1);
+            }
             t->fn[width == t->narrow][n - 1](&args);
             if (ends && p->act.kind != HN_ACT_NONE && !clip)
                 t->act(&p->act, rows_c, n, args.column, args.n);
@@ -121,14 +145,17 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
 static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64_t end,
                 void *lane) {
     const hn_matmul_f32 *p = call->problem;
-    const geometry g = measure(t, p);
+    int64_t batches = hn_matmul_batches(p);
+    const geometry g = measure(t, p, batches == 0 ? 0 : call->work->tasks[0] / batches);
     for (int64_t task = begin; task < end; task++) {
-        int64_t part = task % g.parts, first = task / g.parts % g.shelves * g.shelf;
+        int64_t part = task % g.parts, shelf = task / g.parts % g.shelves;
+        int64_t first = g.panels.count * shelf / g.shelves;
+        int64_t panels = g.panels.count * (shelf + 1) / g.shelves - first;
         int64_t batch = task / g.parts / g.shelves, k0 = 0;
         do {
             int64_t k = least(p->k - k0, g.pass);
-            run_pass(t, call, &g, batch, first, least(g.panels.count - first, g.shelf),
-                     p->m * part / g.parts, p->m * (part + 1) / g.parts, k0, k, lane);
+            run_pass(t, call, &g, batch, first, panels, p->m * part / g.parts,
+                     p->m * (part + 1) / g.parts, k0, k, lane);
             k0 += k;
         } while (k0 < p->k);
     }
@@ -137,8 +164,7 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
 /* A row whose tiles are hn_tiles_f32_<isa>. */
 #define ROW(isa_name, bits, tile_name, sums)                                               \
     static void work_##isa_name(const void *p, int lanes, hn_work *w) {                    \
-        (void)lanes;                                                                       \
-        work(&hn_tiles_f32_##isa_name, p, w);                                              \
+        work(&hn_tiles_f32_##isa_name, p, lanes, w);                                       \
     }                                                                                      \
     static void run_##isa_name(const hn_call *call, int phase, int64_t begin, int64_t end, \
                                void *lane) {                                               \
