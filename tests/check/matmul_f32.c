@@ -104,12 +104,24 @@ static void cases(check_list *list) {
     add(list, 1, 1, 6, 2500, 20, B_T | MASK);
     add(list, 1, 1, 5, 1024, 100, A_T | BIAS);
     add(list, 1, 1, 16, 1024, 20, 0);
+    /* Large enough for rows that pack b. */
+    add(list, 1, 2, 143, 64, 95, BIAS);
+    add(list, 2, 2, 207, 62, 130, B_T | SHARED_B);
+    add(list, 2, 3, 143, 126, 78, IN_PLACE);
+    add(list, 1, 1, 142, 100, 150, MASK);
+    add(list, 1, 1, 143, 1100, 48, 0);
 
     add(list, 1, 12, 128, 64, 128, SLICES | B_T | MASK | BENCH);
     add(list, 1, 12, 128, 128, 64, SLICES | BENCH);
     add(list, 1, 12, 197, 64, 197, SLICES | B_T | BENCH);
     add(list, 1, 12, 1, 64, 128, SLICES | B_T | BENCH);
+    add(list, 1, 1, 64, 1024, 1024, BENCH);
+    add(list, 1, 1, 128, 1024, 1024, BENCH);
     add(list, 1, 1, 512, 512, 512, BENCH);
+    add(list, 1, 1, 512, 512, 512, B_T | BENCH);
+    add(list, 1, 12, 128, 64, 128, BENCH);
+    add(list, 1, 12, 128, 64, 128, B_T | BENCH);
+    add(list, 1, 12, 128, 128, 64, BENCH);
     add(list, 1, 1, 1024, 1024, 1024, BENCH);
     add(list, 1, 1, 512, 512, 512, A_T | B_T | BENCH);
 }

@@ -48,6 +48,7 @@
 
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/conv_f32/conv_f32_amx.h"
 
 enum {
     ROWS = 16,              /* positions in a tile */
@@ -56,7 +57,7 @@ enum {
     POSITION = 3 * PART,    /* bytes of a position in one channel block */
     TILE = 1024,            /* bytes of a tile of weights */
     HALF = 3 * TILE,        /* bytes of a step of weights for 16 outputs */
-    HEADER = 64,            /* of the packed weights; its first byte: not all are finite */
+    HEADER = 64,            /* of the packed weights; a byte is set: not all are finite */
     PAIR = 32 * 32,         /* floats of C for two tiles and a panel */
     SMALL_IMAGE = 4 * 16,   /* positions */
     BLOCK_PAIRS = 16,       /* pairs of tiles in a block: at most, */
@@ -579,6 +580,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     geometry g = measure(p);
     int64_t groups = call->work->tasks[0] / (g.lines * g.blocks);
     const char *packed = call->ptr[HN_CONV_W];
+    __m512i header = _mm512_load_si512(packed);
     task t = {.p = p,
               .g = &g,
               .x = call->ptr[HN_CONV_X],
@@ -586,7 +588,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
               .r = call->ptr[HN_CONV_R],
               .w = packed + HEADER,
               .y = call->ptr[HN_CONV_Y],
-              .all_marked = packed[0] != 0};
+              .all_marked = _mm512_test_epi8_mask(header, header) != 0};
     divide(&g, groups, lane, &t.l);
     t.cut = (cutter){.p = p, .g = &g, .x = t.x, .dst = t.l.a, .marked = t.l.marked};
     fill_offsets(p, &g, t.l.offset);
@@ -670,12 +672,13 @@ static __m512 load_weights(const float *w, int64_t stride, __mmask16 m) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(lo), hi, 1);
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
-    const hn_conv_f32 *p = problem;
-    const float *w = plain;
-    char *to = (char *)dst + HEADER;
+void hn_conv_f32_amx_pack(const hn_conv_f32 *p, const float *w, int64_t part, int64_t parts,
+                          void *dst) {
+    int64_t panels = ceil_div(p->n, 32), begin = panels * part / parts * 32;
+    int64_t end = min64(p->n, panels * (part + 1) / parts * 32);
+    char *to = (char *)dst + HEADER + ceil_div(p->c, STEP) * p->kh * p->kw * begin / 16 * HALF;
     __mmask16 broken = 0;
-    for (int64_t panel = 0; panel < p->n; panel += 32)
+    for (int64_t panel = begin; panel < end; panel += 32)
         for (int64_t cb = 0; cb < p->c; cb += STEP)
             for (int64_t tap = 0; tap < p->kh * p->kw; tap++) {
                 int64_t halves = p->n - panel > 16 ? 2 : 1;
@@ -695,8 +698,12 @@ static void pack(const void *problem, const void *plain, void *dst) {
                 }
                 to += halves * HALF;
             }
-    memset(dst, 0, HEADER);
-    *(char *)dst = broken != 0;
+    int64_t note = HEADER * part / parts;
+    memset((char *)dst + note, broken != 0, (size_t)(HEADER * (part + 1) / parts - note));
+}
+
+static void pack(const void *problem, const void *plain, void *dst) {
+    hn_conv_f32_amx_pack(problem, plain, 0, 1, dst);
 }
 
 static bool ok(const void *problem, const char **why) {

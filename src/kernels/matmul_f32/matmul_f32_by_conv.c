@@ -1,0 +1,114 @@
+/* Matrix products of activations by the row of conv_f32 that splits floats for AMX.
+ *
+ * To that row b is weights, which it wants packed: here that is a phase of its own, into shared
+ * scratch. A matrix b that batches share is packed once.
+ */
+#if defined(__x86_64__)
+#include "kernels/conv_f32/conv_f32_amx.h"
+#include "kernels/matmul_f32/matmul_f32.h"
+
+/* Rows of a for packing b to pay, measured on Sapphire Rapids; by columns it takes longer. */
+enum { LEAST_ROWS = 128, LEAST_ROWS_TRANSPOSED = 192 };
+
+enum { PARTS = 8 }; /* that a matrix is packed in */
+
+/* One batch. */
+static hn_conv_f32 conv_of(const hn_matmul_f32 *p) {
+    hn_conv_f32 q = hn_conv_of_gemm(p->m, p->n, p->k);
+    q.x_pixel = p->a_m, q.y_pixel = p->c_m, q.r_pixel = p->r_m;
+    q.w_o = p->b_n, q.w_i = p->b_k;
+    q.act = p->act;
+    return q;
+}
+
+/* How many matrices b there are, which of them a batch takes, and where it begins. */
+static int64_t count_matrices(const hn_matmul_f32 *p) {
+    int64_t n = 1;
+    for (int i = 0; i < HN_MATMUL_BATCH_AXES; i++)
+        if (p->b_batch[i] != 0) n *= p->batch[i];
+    return n;
+}
+
+static int64_t matrix_of(const hn_matmul_f32 *p, int64_t batch) {
+    int64_t at = 0, step = 1;
+    for (int i = HN_MATMUL_BATCH_AXES - 1; i >= 0; i--) {
+        if (p->b_batch[i] != 0) at += batch % p->batch[i] * step, step *= p->batch[i];
+        batch /= p->batch[i];
+    }
+    return at;
+}
+
+static int64_t matrix_offset(const hn_matmul_f32 *p, int64_t matrix) {
+    int64_t at = 0;
+    for (int i = HN_MATMUL_BATCH_AXES - 1; i >= 0; i--)
+        if (p->b_batch[i] != 0) {
+            at += matrix % p->batch[i] * p->b_batch[i];
+            matrix /= p->batch[i];
+        }
+    return at;
+}
+
+static size_t matrix_bytes(const hn_conv_f32 *q) {
+    return (hn_conv_f32_amx.packed_bytes(q) + 63) / 64 * 64;
+}
+
+static bool ok(const void *problem, const char **why) {
+    const hn_matmul_f32 *p = problem;
+    if (p->a_k != 1) return *why = "a is transposed", false;
+    if (p->c_n != 1 || p->r_n != 1) return *why = "the columns of c or r are not adjacent", false;
+    if (p->alpha != 1) return *why = "there is a factor", false;
+    if (p->m < (p->b_n == 1 ? LEAST_ROWS : LEAST_ROWS_TRANSPOSED))
+        return *why = "packing b takes longer than multiplying", false;
+    hn_conv_f32 q = conv_of(p);
+    return hn_conv_f32_amx.ok(&q, why);
+}
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const hn_matmul_f32 *p = problem;
+    hn_conv_f32 q = conv_of(p);
+    int64_t batches = hn_matmul_batches(p), matrices = count_matrices(p);
+    hn_work one;
+    hn_conv_f32_amx.work(&q, batches % lanes == 0 ? 1 : lanes, &one);
+    *w = (hn_work){.n_phases = 2,
+                   .tasks = {matrices * PARTS, batches * one.tasks[0]},
+                   .scratch = (size_t)matrices * matrix_bytes(&q),
+                   .lane_scratch = one.lane_scratch};
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    const hn_matmul_f32 *p = call->problem;
+    const hn_conv_f32 q = conv_of(p);
+    const float *b = call->ptr[HN_MATMUL_B];
+    float *a = call->ptr[HN_MATMUL_A], *r = call->ptr[HN_MATMUL_R], *c = call->ptr[HN_MATMUL_C];
+    char *packed = call->scratch;
+    if (phase == 0) {
+        for (int64_t i = begin; i < end; i++)
+            hn_conv_f32_amx_pack(&q, b + matrix_offset(p, i / PARTS), i % PARTS, PARTS,
+                                 packed + (size_t)(i / PARTS) * matrix_bytes(&q));
+        return;
+    }
+    int64_t batches = hn_matmul_batches(p);
+    hn_work one = {.n_phases = 1, .tasks = {batches == 0 ? 0 : call->work->tasks[1] / batches}};
+    while (begin < end) {
+        int64_t batch = begin / one.tasks[0], base = batch * one.tasks[0];
+        int64_t stop = base + one.tasks[0] < end ? base + one.tasks[0] : end;
+        void *ptr[HN_CONV_OPERANDS_] = {
+            [HN_CONV_X] = a + hn_matmul_offset(p, p->a_batch, batch),
+            [HN_CONV_W] = packed + (size_t)matrix_of(p, batch) * matrix_bytes(&q),
+            [HN_CONV_BIAS] = call->ptr[HN_MATMUL_BIAS],
+            [HN_CONV_R] = r == NULL ? NULL : r + hn_matmul_offset(p, p->r_batch, batch),
+            [HN_CONV_Y] = c + hn_matmul_offset(p, p->c_batch, batch),
+        };
+        hn_call conv = {.problem = &q, .work = &one, .ptr = ptr};
+        hn_conv_f32_amx.run(&conv, 0, begin - base, stop - base, lane);
+        begin = stop;
+    }
+}
+
+const hn_kernel hn_matmul_f32_amx = {.name = "amx6",
+                                     .isa = HN_ISA_AMX,
+                                     .order = "blocks of 32; six products",
+                                     .ok = ok,
+                                     .work = work,
+                                     .run = run};
+#endif
