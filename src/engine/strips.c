@@ -8,7 +8,7 @@
 
 enum {
     MOST = 3,              /* steps in one */
-    LEAST_BYTES = 1 << 20, /* of an image between two steps: less stays in the cache by itself */
+    LEAST_BYTES = 1 << 20, /* of images between two steps: less stays in the cache by itself */
     STRIP_BYTES = 3 << 18, /* of what lies between the steps of a strip */
 };
 
@@ -157,12 +157,13 @@ static size_t image_bytes(const hn_conv_f32 *p, int64_t height) {
     return (size_t)(height * p->ow * p->n) * sizeof(float);
 }
 
-/* The highest strips whose images fit, an even number of them. False: computing rows twice would
- * take longer than reading them: at 10 products for an element that stays in the cache, both take
- * about the same time. */
+/* The highest strips whose images fit: whole images of a batch, or an even number of strips. False:
+ * computing rows twice would take longer than reading them: at 10 products for an element that
+ * stays in the cache, both take about the same time. */
 static bool choose_height(chain *c) {
     int64_t oh = c->shapes[c->n - 1].is.oh;
-    for (int64_t count = 2; count < oh; count += 2) {
+    for (int64_t count = c->shapes[0].is.batch > 1 ? 1 : 2; count < oh;
+         count += count == 1 ? 1 : 2) {
         int64_t computed[MOST] = {0};
         size_t most = 0;
         c->height = (oh + count - 1) / count;
@@ -229,9 +230,9 @@ static hn_step *next_of(const hn_plan *p, const use *uses, const hn_step *s, con
     const hn_operand *y = &s->operands[sh->y];
     const hn_buffer *b = &p->buffers[y->buffer];
     hn_step *reader = uses[y->buffer].reader;
-    size_t bytes = image_bytes(&sh->is, sh->is.oh);
+    size_t bytes = (size_t)sh->is.batch * image_bytes(&sh->is, sh->is.oh);
     if (b->kind != HN_BUFFER_SLAB || uses[y->buffer].count != 2 || reader == NULL ||
-        y->offset != 0 || b->bytes != (size_t)sh->is.batch * bytes || bytes < LEAST_BYTES)
+        y->offset != 0 || b->bytes != bytes || bytes < LEAST_BYTES)
         return NULL;
     if (!shape_of(reader, next) || !meet(&sh->is, &next->is) ||
         !is_bound_by_memory(&sh->is, &next->is))

@@ -1,8 +1,9 @@
 /* Strips: convolutions and pools that follow each other, computed some rows at a time.
  *
- * Where the image between two steps is larger than the cache, writing and reading it takes longer
- * than the arithmetic. Such steps become one, which computes all of them for some rows of the last
- * image before it goes on to the next rows; what lies between stays in the workspace of the lane:
+ * Where the images between two steps are larger than the cache, writing and reading them takes
+ * longer than the arithmetic. Such steps become one, which computes all of them for some rows of
+ * the last image, or for all of one image of a batch, before it goes on to the next; what lies
+ * between stays in the workspace of the lane:
  *
  *   Conv 1x1  ─▶ [112][112][96] ─▶  depthwise Conv 3x3, stride 2  ─▶ [56][56][96]
  *

@@ -49,6 +49,17 @@ static void three(void **state) {
         "strips Conv, Conv, strips Conv, MaxPool");
 }
 
+/* Images that are small by themselves, but not all of them: one is a strip. */
+static void batches(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[9,6,22,23] x, float[6,6,1,1] ws, float[60,6,1,1] w, float[60,1,3,3] wd, "
+        "float[6,60,1,1] wp) => (float[9,6,22,23] y) { s = Conv (x, ws) a = Conv (s, w) "
+        "b = Relu (a) c = Conv <group = 60, pads = [1, 1, 1, 1]> (b, wd) d = Conv (c, wp) "
+        "y = Add (d, s) }",
+        "conv_f32 Conv, strips Conv+Relu, Conv, Conv+Add");
+}
+
 static void pools(void **state) {
     (void)state;
     static const struct {
@@ -101,10 +112,8 @@ static void apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(depthwise),
-        cmocka_unit_test(three),
-        cmocka_unit_test(pools),
-        cmocka_unit_test(apart),
+        cmocka_unit_test(depthwise), cmocka_unit_test(three), cmocka_unit_test(batches),
+        cmocka_unit_test(pools),     cmocka_unit_test(apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
