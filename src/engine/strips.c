@@ -157,34 +157,43 @@ static size_t image_bytes(const hn_conv_f32 *p, int64_t height) {
     return (size_t)(height * p->ow * p->n) * sizeof(float);
 }
 
-/* The highest strips whose images fit: whole images of a batch, or an even number of strips. False:
- * computing rows twice would take longer than reading them: at 10 products for an element that
- * stays in the cache, both take about the same time. */
-static bool choose_height(chain *c) {
-    int64_t oh = c->shapes[c->n - 1].is.oh;
-    for (int64_t count = c->shapes[0].is.batch > 1 ? 1 : 2; count < oh;
-         count += count == 1 ? 1 : 2) {
-        int64_t computed[MOST] = {0};
-        size_t most = 0;
-        c->height = (oh + count - 1) / count;
-        for (int64_t first = 0; first < oh; first += c->height) {
-            rows r[MOST];
-            size_t bytes = 0;
-            follow_rows(c, first, first + c->height < oh ? first + c->height : oh, r);
-            for (int i = 0; i + 1 < c->n; i++) {
-                bytes += image_bytes(&c->shapes[i].is, r[i].end - r[i].first);
-                computed[i] += r[i].end - r[i].first;
-            }
-            if (bytes > most) most = bytes;
-        }
-        if (most > STRIP_BYTES) continue;
-        for (int i = 0; i + 1 < c->n; i++) {
-            const hn_conv_f32 *p = &c->shapes[i].is;
-            if ((computed[i] - p->oh) * products(p) > 10 * p->oh) return false;
-        }
-        return true;
+/* Of what lies between the members in a strip that touches no edge. */
+static size_t between_bytes(const chain *c) {
+    size_t bytes = 0;
+    int64_t height = c->height;
+    for (int i = c->n - 1; i > 0; i--) {
+        const hn_conv_f32 *p = &c->shapes[i].is;
+        height = (height - 1) * p->sh + (p->kh - 1) * p->dh + 1;
+        if (height > p->h) height = p->h;
+        bytes += image_bytes(&c->shapes[i - 1].is, height);
     }
-    return false;
+    return bytes;
+}
+
+/* The highest strips whose images fit: whole images of a batch, or an even number of strips. False:
+ * there are none, or computing rows twice would take longer than reading them: at 10 products for
+ * an element that stays in the cache, both take about the same time. */
+static bool choose_height(chain *c) {
+    int64_t oh = c->shapes[c->n - 1].is.oh, computed[MOST] = {0};
+    int64_t count = c->shapes[0].is.batch > 1 ? 1 : 2;
+    for (; count < oh; count += count == 1 ? 1 : 2) {
+        c->height = (oh + count - 1) / count;
+        if (between_bytes(c) <= STRIP_BYTES) break;
+    }
+    if (count >= oh) return false;
+    for (int64_t first = 0; first < oh; first += c->height) {
+        rows r[MOST];
+        follow_rows(c, first, first + c->height < oh ? first + c->height : oh, r);
+        for (int i = 0; i < c->n; i++) {
+            if (r[i].top >= r[i].bottom) return false; /* of padding alone */
+            computed[i] += r[i].end - r[i].first;
+        }
+    }
+    for (int i = 0; i + 1 < c->n; i++) {
+        const hn_conv_f32 *p = &c->shapes[i].is;
+        if ((computed[i] - p->oh) * products(p) > 10 * p->oh) return false;
+    }
+    return true;
 }
 
 /* Whether b reads the image that a writes, all of it as it lies. */
@@ -202,20 +211,20 @@ static bool is_bound_by_memory(const hn_conv_f32 *a, const hn_conv_f32 *b) {
     return (double)products(a) + (double)products(b) * outputs <= 200;
 }
 
-/* Who uses each buffer: how many operands, and the last step that reads it. */
+/* Who uses each buffer: how many operands, and the step that reads it, or -1. */
 typedef struct use {
-    int count;
-    hn_step *reader;
+    int count, reader;
 } use;
 
 static void count_uses(const hn_plan *p, use *uses) {
+    for (int i = 0; i < p->n_buffers; i++) uses[i] = (use){0, -1};
     for (int i = 0; i < p->n_steps; i++) {
-        hn_step *s = p->steps[i];
+        const hn_step *s = p->steps[i];
         for (int k = 0; k < s->n_operands; k++) {
             if (s->operands[k].buffer < 0) continue;
             use *u = &uses[s->operands[k].buffer];
             u->count++;
-            if ((s->writes >> k & 1) == 0) u->reader = s;
+            if ((s->writes >> k & 1) == 0) u->reader = i;
         }
         for (int k = 0; k < s->n_in; k++)
             if (s->in[k].buffer >= 0) uses[s->in[k].buffer].count++;
@@ -224,21 +233,34 @@ static void count_uses(const hn_plan *p, use *uses) {
     }
 }
 
-/* The step that alone reads the image s writes, and is better joined to it; else NULL. */
-static hn_step *next_of(const hn_plan *p, const use *uses, const hn_step *s, const shape *sh,
-                        shape *next) {
-    const hn_operand *y = &s->operands[sh->y];
-    const hn_buffer *b = &p->buffers[y->buffer];
-    hn_step *reader = uses[y->buffer].reader;
-    size_t bytes = (size_t)sh->is.batch * image_bytes(&sh->is, sh->is.oh);
-    if (b->kind != HN_BUFFER_SLAB || uses[y->buffer].count != 2 || reader == NULL ||
-        y->offset != 0 || b->bytes != bytes || bytes < LEAST_BYTES)
-        return NULL;
-    if (!shape_of(reader, next) || !meet(&sh->is, &next->is) ||
-        !is_bound_by_memory(&sh->is, &next->is))
-        return NULL;
-    const hn_operand *x = &reader->operands[next->x];
-    return x->buffer == y->buffer && x->offset == 0 ? reader : NULL;
+/* A step, and the one that alone reads the images it writes and may be joined to it. */
+typedef struct link {
+    hn_step *step;
+    int from, to; /* the links of its neighbours, or -1 */
+    bool joined;  /* to the one it leads to */
+    size_t bytes; /* of the images between them */
+    int64_t products;
+} link;
+
+static void find_link(const hn_plan *p, const use *uses, link *links, int i) {
+    const hn_step *s = p->steps[i];
+    shape a, b;
+    if (!shape_of(s, &a)) return;
+    const hn_operand *y = &s->operands[a.y];
+    const hn_buffer *buffer = &p->buffers[y->buffer];
+    const use *u = &uses[y->buffer];
+    size_t bytes = (size_t)a.is.batch * image_bytes(&a.is, a.is.oh);
+    if (buffer->kind != HN_BUFFER_SLAB || buffer->bytes != bytes || bytes < LEAST_BYTES ||
+        u->count != 2 || u->reader < 0 || y->offset != 0)
+        return;
+    const hn_step *reader = p->steps[u->reader];
+    if (!shape_of(reader, &b) || !meet(&a.is, &b.is) || !is_bound_by_memory(&a.is, &b.is)) return;
+    const hn_operand *x = &reader->operands[b.x];
+    if (x->buffer != y->buffer || x->offset != 0) return;
+    links[i].to = u->reader;
+    links[i].bytes = bytes;
+    links[i].products = products(&b.is);
+    links[u->reader].from = i;
 }
 
 static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
@@ -358,34 +380,68 @@ static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status join_all(hn_plan *p, const use *uses, hn_error *err) {
-    for (int i = 0; i < p->n_steps; i++) {
-        chain c = {.n = 1, .steps = {p->steps[i]}};
-        if (!shape_of(p->steps[i], &c.shapes[0])) continue;
-        while (c.n < MOST) {
-            const shape *last = &c.shapes[c.n - 1];
-            hn_step *next = next_of(p, uses, c.steps[c.n - 1], last, &c.shapes[c.n]);
-            if (next == NULL) break;
-            /* A third step with a large image is better the first of the next strips. */
-            const hn_conv_f32 *is = &c.shapes[c.n].is;
-            if (c.n == 2 && image_bytes(is, is->oh) >= LEAST_BYTES) break;
-            c.steps[c.n++] = next;
-        }
-        bool done = false;
-        for (; c.n > 1 && !done; c.n--)
+/* The steps that are joined to link i. */
+static chain chain_of(const link *links, int i) {
+    chain c = {0};
+    while (links[i].from >= 0 && links[links[i].from].joined) i = links[i].from;
+    for (;; i = links[i].to) {
+        c.steps[c.n] = links[i].step;
+        shape_of(c.steps[c.n], &c.shapes[c.n]);
+        c.n++;
+        if (!links[i].joined) return c;
+    }
+}
+
+/* Joins link i to the next if what they become is not too much. */
+static void try_link(link *links, int i) {
+    chain before = chain_of(links, i), after = chain_of(links, links[i].to);
+    if (before.n + after.n > MOST) return;
+    for (int k = 0; k < after.n; k++) {
+        before.steps[before.n] = after.steps[k];
+        before.shapes[before.n++] = after.shapes[k];
+    }
+    links[i].joined = choose_height(&before);
+}
+
+/* Whether a should be joined before b is: more lies between, or less is computed from it. */
+static bool is_better(const link *a, const link *b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->products < b->products;
+}
+
+static hone_status join_all(hn_plan *p, const use *uses, link *links, hn_error *err) {
+    int n = p->n_steps;
+    for (int i = 0; i < n; i++) links[i] = (link){p->steps[i], -1, -1, false, 0, 0};
+    for (int i = 0; i < n; i++) find_link(p, uses, links, i);
+    /* The best link first; a link that was tried has no bytes any more. */
+    for (;;) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            if (links[i].bytes > 0 && (best < 0 || is_better(&links[i], &links[best]))) best = i;
+        if (best < 0) break;
+        try_link(links, best);
+        links[best].bytes = 0;
+    }
+    for (int i = 0; i < n; i++) {
+        if (links[i].from >= 0 && links[links[i].from].joined) continue;
+        chain c = chain_of(links, i);
+        for (bool done = false; c.n > 1 && !done; c.n--)
             if (choose_height(&c)) HN_TRY(join(p, &c, &done, err));
-        if (done) i--; /* the next step has come here */
     }
     return HONE_OK;
 }
 
 hone_status hn_strips_join(hn_plan *p, hn_error *err) {
-    use *uses =
-        hn_alloc_array(p->arena.alloc, (size_t)p->n_buffers + 1, sizeof *uses, HN_MEM_OTHER);
-    if (uses == NULL) return HN_NOMEM(err);
-    memset(uses, 0, ((size_t)p->n_buffers + 1) * sizeof *uses);
-    count_uses(p, uses);
-    hone_status status = join_all(p, uses, err);
-    hn_free(p->arena.alloc, uses);
+    hn_allocator *alloc = p->arena.alloc;
+    use *uses = hn_alloc_array(alloc, (size_t)p->n_buffers + 1, sizeof *uses, HN_MEM_OTHER);
+    link *links = hn_alloc_array(alloc, (size_t)p->n_steps + 1, sizeof *links, HN_MEM_OTHER);
+    hone_status status = HONE_OK;
+    if (uses == NULL || links == NULL) {
+        status = HN_NOMEM(err);
+    } else {
+        count_uses(p, uses);
+        status = join_all(p, uses, links, err);
+    }
+    hn_free(alloc, uses);
+    hn_free(alloc, links);
     return status;
 }

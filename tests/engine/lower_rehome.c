@@ -179,11 +179,18 @@ static void shuffles(void **state) {
     }
 }
 
+static void without_memory(void **state) {
+    (void)state;
+    engine_survives(
+        "m (float[1,6,5,4] x, float[9,6,1,1] w) => (float[1,24,5,4] y) { "
+        "p = Conv (x, w) q = Neg (p) y = Concat <axis = 1> (p, x, q) }");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(channels), cmocka_unit_test(transposed), cmocka_unit_test(other_axes),
-        cmocka_unit_test(views),    cmocka_unit_test(families),   cmocka_unit_test(reshapes),
-        cmocka_unit_test(shuffles),
+        cmocka_unit_test(channels), cmocka_unit_test(transposed),     cmocka_unit_test(other_axes),
+        cmocka_unit_test(views),    cmocka_unit_test(families),       cmocka_unit_test(reshapes),
+        cmocka_unit_test(shuffles), cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,14 @@ static void three(void **state) {
         "b = Relu (a) c = Conv <group = 60, pads = [1, 1, 1, 1]> (b, wd) d = Conv (c, wp) "
         "e = Add (d, s) y = Tanh (e) }",
         "conv_f32 Conv, strips Conv+Relu, Conv, Conv+Add+Tanh");
-    /* The third has a large image of its own, for the next one to read. */
+    /* Of five, those stay together between which most would lie. */
+    engine_agrees(
+        "m (float[2,6,72,71] x, float[32,6,1,1] wa, float[32,1,3,3] wb, float[64,32,1,1] wc, "
+        "float[64,1,3,3] wd) => (float[2,64,36,35] y) { a = Conv (x, wa) "
+        "b = Conv <group = 32, pads = [1, 1, 1, 1]> (a, wb) c = Conv (b, wc) "
+        "d = Conv <group = 64, pads = [1, 1, 1, 1]> (c, wd) "
+        "y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (d) }",
+        "strips Conv, Conv, strips Conv, Conv, MaxPool");
     engine_agrees(
         "m (float[1,6,73,70] x, float[60,6,1,1] w, float[60,1,3,3] wd, float[60,60,1,1] wp) => "
         "(float[1,60,36,35] y) { a = Conv (x, w) "
@@ -86,7 +93,8 @@ static void pools(void **state) {
     }
 }
 
-/* Somebody else needs the image, it is small, or the work takes longer than the memory. */
+/* Somebody else needs the image, it is small, or the work takes longer than the memory; rows with
+ * nothing to compute. */
 static void apart(void **state) {
     (void)state;
     engine_agrees(
@@ -110,10 +118,18 @@ static void apart(void **state) {
         "conv_f32 Conv, conv_f32 Conv");
 }
 
+static void without_memory(void **state) {
+    (void)state;
+    engine_survives(
+        "m (float[1,5,72,71] x, float[64,5,1,1] w, float[64,1,3,3] wd) => "
+        "(float[1,64,36,36] y) { a = Conv (x, w) b = Clip (a) "
+        "y = Conv <group = 64, strides = [2, 2], pads = [0, 1, 1, 1]> (b, wd) }");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(depthwise), cmocka_unit_test(three), cmocka_unit_test(batches),
-        cmocka_unit_test(pools),     cmocka_unit_test(apart),
+        cmocka_unit_test(pools),     cmocka_unit_test(apart), cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

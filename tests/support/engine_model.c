@@ -186,3 +186,40 @@ void engine_refuses(const char *text, const int64_t *bad, const int64_t *good,
     hn_engine_destroy(e);
     assert_int_equal(model_teardown(NULL), 0);
 }
+
+/* Outputs in memory that the allocator under test does not know. */
+static hone_status place_elsewhere(void *ctx, int i, hone_dtype dtype, int rank,
+                                   const int64_t *dims, void **to, hn_error *e) {
+    hn_tensor **out = ctx;
+    if (out[i] == NULL) {
+        hone_status s =
+            hn_tensor_create(&out[i], hn_allocator_default(), HN_MEM_DATA, dtype, rank, dims, e);
+        if (s != HONE_OK) return s;
+    }
+    *to = out[i]->data;
+    return HONE_OK;
+}
+
+void engine_survives(const char *text) {
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_inferred(text);
+    hn_tensor *in[MOST] = {0}, *out[MOST] = {0};
+    hn_engine *e;
+    hone_status status = HONE_E_NOMEM;
+    fill(m->graph, in);
+    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available(), .no_simplify = true};
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    for (int i = 0; status != HONE_OK; i++) {
+        atomic_store(&model_mem.fail_after, i);
+        status =
+            hn_engine_run(e, (const hn_tensor *const *)in, place_elsewhere, out, NULL, NULL, &err);
+        atomic_store(&model_mem.fail_after, -1);
+        assert_true(status == HONE_OK || status == HONE_E_NOMEM);
+    }
+    hn_engine_destroy(e);
+    for (int i = 0; i < MOST; i++) {
+        hn_tensor_unref(in[i]);
+        hn_tensor_unref(out[i]);
+    }
+    assert_int_equal(model_teardown(NULL), 0);
+}
