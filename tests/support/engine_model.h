@@ -4,18 +4,34 @@
  *                   " c = ConvTranspose <strides = [2, 2]> (x, w) y = Relu (c) }",
  *                   "conv_f32 ConvTranspose+Relu, conv_f32 ConvTranspose+Relu");
  *
- * Inputs are random; those whose name begins with w are constants. The model is not simplified. The
- * outputs must be within the bound of an f32 step, and the same bits on one thread and on two;
+ * Inputs are random. Those whose name begins with w are constants; with "mask", a mask of
+ * attention; with "odd", numbers among which are NaN and infinities. The model is not simplified.
+ * The outputs must be within the bound of an f32 step, and the same bits on one thread and on two;
  * memory is what was planned, and a second run allocates nothing.
  */
 #ifndef HN_TESTS_SUPPORT_ENGINE_MODEL_H
 #define HN_TESTS_SUPPORT_ENGINE_MODEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-/* steps: the family ("reference" where there is none) and the label of each step in order, copies
- * left out: whether a kernel needs them depends on the machine. NULL: any. Returns the number of
- * copies. */
+enum { ENGINE_STEPS = 64 };
+
+/* What a model became. */
+typedef struct engine_facts {
+    int n;                              /* steps */
+    const char *families[ENGINE_STEPS]; /* "reference" where there is none */
+    char steps[1024], labels[1024];     /* family and label, or the label, of each, copies left out:
+                                         * whether a kernel needs them depends on the machine */
+    size_t slab;                        /* bytes of activations */
+} engine_facts;
+
+/* Runs the model as said above. */
+engine_facts engine_ran(const char *text);
+/* How many of the steps are of that family. */
+int engine_count(const engine_facts *f, const char *family);
+
+/* The same, and the steps must be these; NULL: any. Returns the number of copies. */
 int engine_agrees(const char *text, const char *steps);
 
 /* The same for one node from x, and constants of these declarations ("" or ", float[3] w"), to y.
@@ -27,7 +43,8 @@ void engine_agrees_node(const char *x, const char *constants, const char *y, con
  * a message that contains `message`. Then it holds `good`, and the same engine agrees. */
 void engine_refuses(const char *text, const int64_t *bad, const int64_t *good, const char *message);
 
-/* Every allocation that running the model takes fails once; the engine is none the worse. */
+/* Every allocation fails once that making an engine takes, then every one that running it takes:
+ * nothing leaks, and the engine is none the worse. */
 void engine_survives(const char *text);
 
 #endif
