@@ -125,6 +125,7 @@ static void cases(check_list *list) {
     add(list, "conv7x7s2_stem_planar", window(2, 21, 3, 40, 7, 2, 3), BIAS | PLANAR);
     add(list, "conv3x3s2_stem_planar", window(1, 25, 3, 32, 3, 2, 1), PLANAR);
     add(list, "conv3x3_planar_wide", window(1, 6, 40, 10, 3, 1, 1), PLANAR | RESIDUAL);
+    add(list, "conv4x4s2_short_rows", window(2, 10, 1, 40, 4, 2, 1), BIAS | RESIDUAL);
     add(list, "conv4x4s4_patches_planar", window(2, 24, 3, 40, 4, 4, 0), BIAS | PLANAR);
     p = window(1, 9, 6, 21, 3, 1, 1), p.groups = 3;
     add(list, "conv3x3_planar_groups", p, BIAS | RESIDUAL | PLANAR);

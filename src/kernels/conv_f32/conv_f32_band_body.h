@@ -60,7 +60,7 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static geometry measure(const hn_conv_f32 *p) {
     geometry g = {.c = p->c / p->groups, .n = p->n / p->groups};
     g.k = p->kh * p->kw * g.c;
-    /* Tiles compute a multiple of half their height. */
+    /* Tiles compute at most up to the next multiple of half their height. */
     int64_t outputs = ceil_div(p->ow, SUMS / 2) * (SUMS / 2);
     g.columns = (outputs - 1) * p->sw + (p->kw - 1) * p->dw + 1;
     bool planar = p->x_channel != 1;
@@ -198,20 +198,25 @@ typedef void sum_fn(const tile *t, const geometry *g, const lane_parts *l);
     static void name(const tile *t, const geometry *g, const lane_parts *l) { \
         sum(t, g, l, height, vecs, at > 0 ? at : t->pitch);                   \
     }
-#define TILES(at)                         \
-    TILE(wide_##at, SUMS / 2, 2, at)      \
-    TILE(wide_half_##at, SUMS / 4, 2, at) \
-    TILE(narrow_##at, SUMS, 1, at)        \
-    TILE(narrow_half_##at, SUMS / 2, 1, at)
+#define TILES(at)                                \
+    TILE(wide_##at, SUMS / 2, 2, at)             \
+    TILE(wide_half_##at, SUMS / 4, 2, at)        \
+    TILE(wide_third_##at, (SUMS + 4) / 6, 2, at) \
+    TILE(narrow_##at, SUMS, 1, at)               \
+    TILE(narrow_half_##at, SUMS / 2, 1, at)      \
+    TILE(narrow_third_##at, (SUMS + 2) / 3, 1, at)
 PITCHES(TILES)
 TILES(0)
 
-/* Tiles of one vector or of two, of full and of half height; pitch 0: any. */
+/* Tiles of one vector or of two, of full height, a half and a third of it; pitch 0: any. */
 static const struct {
     int64_t pitch;
-    sum_fn *fn[2][2];
+    sum_fn *fn[2][3];
 } tiles[] = {
-#define ENTRY(at) {at, {{narrow_##at, narrow_half_##at}, {wide_##at, wide_half_##at}}},
+#define ENTRY(at)                                         \
+    {at,                                                  \
+     {{narrow_##at, narrow_half_##at, narrow_third_##at}, \
+      {wide_##at, wide_half_##at, wide_third_##at}}},
     PITCHES(ENTRY) ENTRY(0)};
 
 /* What is added to, where the tile takes it up. */
@@ -254,8 +259,8 @@ static void run_row(const hn_conv_f32 *p, const geometry *g, const lane_parts *l
     int kind = 0;
     while (tiles[kind].pitch != 0 && tiles[kind].pitch != t.pitch) kind++;
     for (int64_t left = outputs; left > 0; left -= height) {
-        bool half = left <= height / 2;
-        int64_t computed = half ? height / 2 : height;
+        int part = left <= (height + 2) / 3 ? 3 : left <= height / 2 ? 2 : 1;
+        int64_t computed = (height + part - 1) / part;
         t.outputs = left < computed ? left : computed;
         t.skip = ends ? computed - t.outputs : 0;
         t.x -= t.skip * t.pitch, t.y -= t.skip * p->y_pixel, t.outputs += t.skip;
@@ -264,7 +269,7 @@ static void run_row(const hn_conv_f32 *p, const geometry *g, const lane_parts *l
             load_residual(p, &t, width, l->sums);
         }
         t.store = (clip || p->act.kind == HN_ACT_NONE) && t.skip == 0 && t.outputs == computed;
-        tiles[kind].fn[wide][half](&t, g, l);
+        tiles[kind].fn[wide][part - 1](&t, g, l);
         if (!t.store) store(p, &t, width, l->sums);
         t.x += height * t.pitch, t.y += height * p->y_pixel;
         if (t.r != NULL) t.r += height * p->r_pixel;
