@@ -36,6 +36,7 @@ typedef struct result {
     latency ms;
     double throughput, load_ms, compile_ms, first_run_ms;
     hone_memory_use memory;
+    hone_tuning tuning;
     int64_t peak_rss;
 } result;
 
@@ -218,6 +219,7 @@ static void sum_up(bench *b, double seconds) {
     r->throughput = (double)n * (double)r->batch / seconds;
     r->ms = summary(all, n);
     r->memory = hone_session_memory(b->session);
+    r->tuning = hone_session_tuning(b->session);
     r->threads = hone_session_threads(b->session);
     snprintf(r->isa, sizeof r->isa, "%s", hone_session_isa(b->session));
     free(all);
@@ -418,6 +420,7 @@ static void print_json(const job *j, const config *c, const result *r) {
     json_number(&js, "throughput", r->throughput);
     json_number(&js, "load_ms", r->load_ms);
     json_number(&js, "compile_ms", r->compile_ms);
+    json_number(&js, "tune_ms", r->tuning.ms);
     json_number(&js, "first_run_ms", r->first_run_ms);
     json_int(&js, "weights_bytes", (int64_t)r->memory.weights_bytes);
     json_int(&js, "arena_bytes", (int64_t)r->memory.arena_bytes);
@@ -510,6 +513,7 @@ static exit_code go(job *j) {
     for (; done < j->n && code == EXIT_DONE; done++) {
         code = run_child(j, done, &j->results[done]);
         if (code != EXIT_DONE) break;
+        note_tuning(j->results[done].tuning);
         if (!has(j->a, "--json")) continue;
         progress_end(&j->bar);
         print_json(j, &j->configs[done], &j->results[done]);
@@ -538,6 +542,8 @@ static const option_def options[] = {
     {"--seconds", 0, "S", "how long to measure each configuration (default: 2)", false},
     {"--iterations", 'n', "N", "runs to measure instead", false},
     OPTION_RESERVE,
+    OPTION_TUNE,
+    OPTION_TUNE_CACHE,
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,

@@ -37,6 +37,16 @@ typedef struct option_def {
     { "--threads", 't', "N", "threads (default: the cores this process may use)", false }
 #define OPTION_RESERVE \
     { "--reserve-cores", 0, "N", "cores to leave free, where --threads is not given", false }
+#define OPTION_TUNE                                                                    \
+    {                                                                                  \
+        "--tune", 0, "EFFORT",                                                         \
+            "measure which kernels are fastest here: off (default), fast, full", false \
+    }
+#define OPTION_TUNE_CACHE                                                                \
+    {                                                                                    \
+        "--tune-cache", 0, "FILE",                                                       \
+            "keeps what was measured (default: hone/tuning.txt among the caches)", false \
+    }
 #define OPTION_SEED \
     { "--seed", 0, "N", "seed of everything random (default: 1)", false }
 #define OPTION_DIM \
@@ -103,9 +113,12 @@ bool words_of(const args *a, const char *name, const char **v, int *n);
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
-/* --threads and --isa unless they are lists, --reserve-cores, --max-memory, --seed, --backend. From
+/* --threads and --isa unless they are lists, --reserve-cores, --max-memory, --seed, --backend,
+ * --tune and --tune-cache. From
  * here on Ctrl-C ends a run instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
+/* What tuning did, as a note. */
+void note_tuning(hone_tuning t);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */
 const char *nearest(const char *word, const char *const *list);
 /* "<owner> has no <kind> '<word>'", with the nearest spelling in the list, or the whole list when

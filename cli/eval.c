@@ -68,6 +68,7 @@ static hone_status evaluate(const args *a, const char *spec, const hone_session_
     if (status == HONE_OK) status = hone_session_create(&s, m, so, err);
     if (status == HONE_OK) status = hone_dataset_open(&d, spec, err);
     if (status == HONE_OK) status = hone_session_eval(s, d, eo, r, err);
+    if (status == HONE_OK) note_tuning(hone_session_tuning(s));
     progress_end(&p);
     hone_dataset_destroy(d);
     hone_session_destroy(s);
@@ -108,6 +109,8 @@ static const option_def options[] = {
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_RESERVE,
+    OPTION_TUNE,
+    OPTION_TUNE_CACHE,
     OPTION_ISA,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -124,6 +125,28 @@ static bool is_list(const args *a, const char *name) {
     return d->arg != NULL && strcmp(d->arg, "LIST") == 0;
 }
 
+/* hone/tuning.txt in $XDG_CACHE_HOME, or in ~/.cache; the folders are made. NULL: no place. */
+static const char *tuning_file(void) {
+    static char path[4096];
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool own = cache != NULL && cache[0] == '/';
+    if (!own && (home == NULL || home[0] == '\0')) return NULL;
+    int n = own ? snprintf(path, sizeof path - 32, "%s", cache)
+                : snprintf(path, sizeof path - 32, "%s/.cache", home);
+    if (n >= (int)sizeof path - 32) return NULL;
+    mkdir(path, 0700);
+    strcat(path, "/hone");
+    mkdir(path, 0700);
+    return strcat(path, "/tuning.txt");
+}
+
+void note_tuning(hone_tuning t) {
+    if (t.problems == 0) return;
+    note("tuning: %lld problems, %lld known, %lld measured in %.1f ms; %lld steps changed",
+         (long long)t.problems, (long long)t.known, (long long)t.measured, t.ms,
+         (long long)t.changed);
+}
+
 bool session_options(const args *a, hone_session_options *o) {
     int64_t threads = 0, reserve = 0, megabytes = 0, seed = 1;
     if ((!is_list(a, "--threads") && !number_of(a, "--threads", 1, 1024, &threads)) ||
@@ -139,6 +162,14 @@ bool session_options(const args *a, hone_session_options *o) {
     o->no_sharing = has(a, "--no-sharing");
     if (!is_list(a, "--isa")) o->isa = value_of(a, "--isa");
     if (has(a, "--backend")) o->backend = value_of(a, "--backend");
+    o->tune = value_of(a, "--tune");
+    bool tunes = o->tune != NULL && strcmp(o->tune, "off") != 0;
+    if (tunes && strcmp(o->tune, "fast") != 0 && strcmp(o->tune, "full") != 0) {
+        complain("--tune wants off, fast or full, got '%s'", o->tune);
+        return false;
+    }
+    o->tune_cache = value_of(a, "--tune-cache");
+    if (tunes && o->tune_cache == NULL) o->tune_cache = tuning_file();
     o->keep_going = not_interrupted;
     catch_interrupt();
     return true;
@@ -234,7 +265,8 @@ static bool add_option(args *a, const option_def *d, char *value) {
 static bool add_argument(args *a, const char *word) {
     const verb *v = a->verb;
     if (a->n == v->most_arguments) {
-        complain("%s takes %s; '%s' is too much", v->name, v->usage, word);
+        complain("%s takes %s; '%s' is too much", v->name,
+                 v->usage[0] != '\0' ? v->usage : "no arguments", word);
         return false;
     }
     a->argument[a->n++] = word;

@@ -221,6 +221,7 @@ static exit_code go(job *j) {
     if (code == EXIT_DONE) code = run_all(j);
     if (j->trace != NULL) fputs("\n]}\n", j->trace);
     if (code != EXIT_DONE) return code;
+    note_tuning(hone_session_tuning(j->session));
     if (j->n_steps == 0) note("no steps: the model runs through the operators' references");
     if (has(a, "--json"))
         print_json(j);
@@ -258,6 +259,8 @@ static const option_def options[] = {
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_RESERVE,
+    OPTION_TUNE,
+    OPTION_TUNE_CACHE,
     OPTION_ISA,
     OPTION_MAX_MEMORY,
     OPTION_NO_SHARING,

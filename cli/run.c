@@ -171,6 +171,7 @@ static exit_code go(job *j) {
     if (code != EXIT_DONE) return code;
     if (hone_session_run(j->session, f->n_in, f->in, f->n_out, f->out, &err) != HONE_OK)
         return fail_with(&err);
+    note_tuning(hone_session_tuning(j->session));
     for (size_t i = 0; i < j->feed.n_out; i++)
         if (j->out_path[i] != NULL &&
             hone_npy_write(&j->feed.out[i], j->out_path[i], &err) != HONE_OK)
@@ -202,6 +203,8 @@ static const option_def options[] = {
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_RESERVE,
+    OPTION_TUNE,
+    OPTION_TUNE_CACHE,
     OPTION_ISA,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,

@@ -345,6 +345,13 @@ typedef struct hone_session_options {
     int reserve_cores;
     /* Every activation has memory of its own: shows what planning saves. */
     bool no_sharing;
+    /* Measures before the first run of a shape which of the kernels that give the same bits is
+     * fastest: "off" (the default), "fast" or "full". */
+    const char *tune;
+    /* A text file that keeps what was measured; NULL: none. One of another machine or version of
+     * hone, or a damaged one, is ignored with a warning. With tune "off" what it says is used, and
+     * nothing is measured or written. */
+    const char *tune_cache;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 
@@ -386,6 +393,16 @@ HONE_API hone_status hone_session_profile(hone_session *session, size_t n_in, co
                                           size_t n_out, hone_value *out,
                                           void (*step)(void *ctx, const hone_step_info *info),
                                           void *ctx, hone_error *err);
+
+/* What tuning did so far. */
+typedef struct hone_tuning {
+    int64_t problems; /* met that leave a choice */
+    int64_t known;    /* of those, found in the file */
+    int64_t measured; /* and measured */
+    int64_t changed;  /* steps that run otherwise than they would without */
+    double ms;        /* spent measuring */
+} hone_tuning;
+HONE_API hone_tuning hone_session_tuning(const hone_session *session);
 
 typedef struct hone_memory_use {
     size_t peak_bytes; /* most bytes live at once so far */
@@ -470,6 +487,58 @@ typedef struct hone_kernel_info {
 /* Best first within a family. */
 HONE_API size_t hone_n_kernels(void);
 HONE_API hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err);
+
+/* ---- the machine ---- */
+
+/* A cache for data of the first CPU. */
+typedef struct hone_cache_info {
+    int level;
+    int64_t bytes;
+    int line_bytes; /* 0: not known */
+    int cpus;       /* that share it; 0: not known */
+} hone_cache_info;
+
+/* Arithmetic fed from registers: the most there can be. */
+typedef struct hone_peak_info {
+    const char *precision;   /* "f32", "bf16", "int8" */
+    const char *instruction; /* "vfmadd231ps zmm" */
+    const char *isa;         /* the instruction set it belongs to: "avx512" */
+    int threads;
+    double gops; /* 10^9 operations per second, a multiply-add being two */
+} hone_peak_info;
+
+typedef struct hone_bandwidth_info {
+    const char *level; /* "L1", "L2", "L3", "memory" */
+    int64_t bytes;     /* that were gone over, by all threads together */
+    int threads;
+    double read_gb, write_gb, copy_gb; /* 10^9 bytes per second; copies count both ways */
+} hone_bandwidth_info;
+
+typedef struct hone_machine {
+    uint32_t size;
+    const char *cpu, *arch; /* "Neoverse V1", "aarch64" */
+    const char *isa;        /* the strongest instruction set, as far as HONE_ISA allows */
+    int cpus;               /* logical CPUs online */
+    int allowed_cores;      /* physical cores this process's affinity mask allows */
+    int quota;              /* CPUs its cgroup grants; 0: no limit */
+    int threads;            /* a session takes by default */
+    int64_t memory_bytes;   /* -1: not known */
+    int64_t memory_limit;   /* of the cgroup; -1: none below that */
+    size_t n_caches;        /* nearest first */
+    const hone_cache_info *caches;
+    size_t n_peaks; /* by precision, for one thread and for all */
+    const hone_peak_info *peaks;
+    size_t n_bandwidths; /* by threads, nearest first */
+    const hone_bandwidth_info *bandwidths;
+    void *owner;
+} hone_machine;
+
+/* Looks at the machine and measures its limits, which takes a few seconds. progress as in
+ * hone_eval_options; may be NULL. */
+HONE_API hone_status hone_machine_probe(hone_machine **out,
+                                        bool (*progress)(void *ctx, int64_t done, int64_t total),
+                                        void *ctx, hone_error *err);
+HONE_API void hone_machine_destroy(hone_machine *machine);
 
 /* ---- process-wide ---- */
 

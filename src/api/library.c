@@ -1,4 +1,4 @@
-/* The tables of operators and kernels, and the version. */
+/* The tables of operators and kernels. */
 #include "engine/lower.h"
 #include "kernels/kernel.h"
 #include "ops/op.h"
@@ -42,5 +42,3 @@ hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err) {
                               .packs = k->pack != NULL};
     return HONE_OK;
 }
-
-const char *hone_version(void) { return HN_VERSION; }

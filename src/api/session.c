@@ -36,6 +36,7 @@ struct hone_session {
     hn_pool *pool;
     hn_isa isa;
     int cores;         /* this process may use */
+    hn_tuner *tuner;   /* NULL: nothing is tuned */
     hn_engine *engine; /* NULL: the reference backend */
     hone_session_options o;
     pthread_mutex_t lock;
@@ -100,6 +101,16 @@ void hone_session_options_init(hone_session_options *o) {
     *o = (hone_session_options){.size = sizeof *o, .backend = "cpu", .seed = 1};
 }
 
+static hone_status make_tuner(hone_session *s, hn_isa isa, hn_error *err) {
+    static const char *const efforts[] = {"off", "fast", "full"};
+    const char *tune = s->o.tune != NULL ? s->o.tune : "off";
+    int effort = 0;
+    while (effort < 3 && strcmp(tune, efforts[effort]) != 0) effort++;
+    HN_CHECK(err, effort < 3, HONE_E_ARG, "tune is '%s', expected off, fast or full", tune);
+    if (effort == HN_TUNE_OFF && s->o.tune_cache == NULL) return HONE_OK;
+    return hn_tuner_create(&s->tuner, (hn_tune_effort)effort, isa, s->o.tune_cache, &s->alloc, err);
+}
+
 hone_status hone_session_create(hone_session **out, hone_model *model,
                                 const hone_session_options *options, hone_error *err) {
     hone_session_options o;
@@ -127,7 +138,9 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     s->isa = isa;
     s->cores = hn_cpu_available();
     hone_status status = take_pool(&s->pool, &o, err);
+    if (status == HONE_OK && cpu) status = make_tuner(s, isa, err);
     hn_engine_options e = {.alloc = &s->alloc,
+                           .tuner = s->tuner,
                            .pool = s->pool,
                            .isa = isa,
                            .seed = o.seed,
@@ -152,6 +165,7 @@ void hone_session_destroy(hone_session *s) {
         hn_free(&s->alloc, c);
     }
     pthread_mutex_destroy(&s->lock);
+    hn_tuner_destroy(s->tuner);
     give_pool(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
@@ -160,6 +174,15 @@ void hone_session_destroy(hone_session *s) {
 int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool); }
 
 const char *hone_session_isa(const hone_session *s) { return hn_isa_name(s->isa); }
+
+hone_tuning hone_session_tuning(const hone_session *s) {
+    hn_tuning t = hn_tuner_total(s->tuner);
+    return (hone_tuning){.problems = t.problems,
+                         .known = t.known,
+                         .measured = t.measured,
+                         .changed = t.changed,
+                         .ms = (double)t.ns * 1e-6};
+}
 
 hone_memory_use hone_session_memory(const hone_session *s) {
     hone_memory_use use = {.peak_bytes = atomic_load(&s->alloc.peak),

@@ -233,3 +233,47 @@ size_t hn_cpu_memory(void) {
     size_t limit = hn_cpu_memory_limit("");
     return limit < physical ? limit : physical;
 }
+
+/* ---- the name */
+
+/* ARM's CPUs have numbers in /proc/cpuinfo; the names of those in servers and boards. */
+static const char *arm_part(unsigned implementer, unsigned part) {
+    static const struct {
+        unsigned implementer, part;
+        const char *name;
+    } parts[] = {
+        {0x41, 0xd03, "Cortex-A53"},  {0x41, 0xd07, "Cortex-A57"},  {0x41, 0xd08, "Cortex-A72"},
+        {0x41, 0xd0b, "Cortex-A76"},  {0x41, 0xd0c, "Neoverse N1"}, {0x41, 0xd40, "Neoverse V1"},
+        {0x41, 0xd49, "Neoverse N2"}, {0x41, 0xd4f, "Neoverse V2"}, {0xc0, 0xac3, "Ampere-1"},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].implementer == implementer && parts[i].part == part) return parts[i].name;
+    return NULL;
+}
+
+void hn_cpu_name(const char *root, char *name, size_t bytes) {
+    char path[2 * PATH_BYTES], line[LINE_BYTES];
+    unsigned implementer = 0, part = 0;
+    bool named = false;
+    snprintf(name, bytes, "unknown");
+    if (snprintf(path, sizeof path, "%s/proc/cpuinfo", root) >= (int)sizeof path) return;
+    FILE *f = fopen(path, "re");
+    if (f == NULL) return;
+    while (!named && next_line(f, line)) {
+        char *value = strchr(line, ':');
+        if (value == NULL) continue;
+        value += strspn(value, ": \t");
+        named = strncmp(line, "model name", 10) == 0 && value[0] != '\0';
+        if (named) snprintf(name, bytes, "%s", value);
+        if (strncmp(line, "CPU implementer", 15) == 0)
+            implementer = (unsigned)strtoul(value, NULL, 0);
+        if (strncmp(line, "CPU part", 8) == 0) part = (unsigned)strtoul(value, NULL, 0);
+    }
+    fclose(f);
+    if (named || implementer == 0) return;
+    const char *known = arm_part(implementer, part);
+    if (known != NULL)
+        snprintf(name, bytes, "%s", known);
+    else
+        snprintf(name, bytes, "implementer 0x%x part 0x%x", implementer, part);
+}

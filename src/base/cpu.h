@@ -42,6 +42,8 @@ void hn_cpu_set_parse(hn_cpu_set *set, const char *list);
 /* Physical cores with at least one CPU in `allowed`; a CPU of unknown topology counts as a core.
  * The lowest such CPU of each goes to cpus, as far as there is room. */
 int hn_cpu_cores(const char *root, const hn_cpu_set *allowed, int *cpus, int room);
+/* What the CPU calls itself, cut to `bytes`; "unknown" where nothing tells. */
+void hn_cpu_name(const char *root, char *name, size_t bytes);
 /* CPUs the cgroup quota grants, rounded up; 0 if there is no quota. */
 int hn_cpu_quota(const char *root);
 /* The cgroup memory limit; SIZE_MAX if there is none. */

@@ -7,6 +7,7 @@
 #include "engine/lower.h"
 #include "engine/memory.h"
 #include "engine/strips.h"
+#include "engine/tune.h"
 #include "engine/weights.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/gather_rows/gather_rows.h"
@@ -79,8 +80,9 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
         s->kernel = hn_kernel_choose(s->family, how->isa, s->problem, passed_over, s);
-        s->kernel->work(s->problem, p->lanes, &s->work);
         s->alone = is_short(s);
+        HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
+        s->kernel->work(s->problem, p->lanes, &s->work);
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
                s->kernel->name);
         if (!has_packed(s)) continue;

@@ -261,6 +261,7 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
     hn_compile how = {.alloc = e->o.alloc,
                       .pool = e->o.pool,
                       .weights = e->weights,
+                      .tuner = e->o.tuner,
                       .isa = e->o.isa,
                       .no_sharing = e->o.no_sharing};
     HN_TRY(hn_plan_create(&n->plan, m, &how, err));
@@ -271,6 +272,7 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
         return status;
     }
     drop_plain(e, n);
+    hn_tuner_save(e->o.tuner);
     hn_log(
         HONE_LOG_INFO,
         "plan: %d steps, %zu bytes of activations, %zu of workspace, %zu of packed weights, made "

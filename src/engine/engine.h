@@ -14,6 +14,7 @@
 #include "base/isa.h"
 #include "base/pool.h"
 #include "engine/plan.h"
+#include "engine/tune.h"
 
 #define HN_ENGINE_PLANS 8
 /* Contexts of a plan that are kept for the next run; more runs at once take new ones. */
@@ -26,6 +27,7 @@ typedef struct hn_engine_options {
     hn_pool *pool;
     hn_isa isa;
     uint64_t seed;    /* of random operators without a seed of their own */
+    hn_tuner *tuner;  /* NULL: the first kernel that accepts; outlives the engine */
     bool no_sharing;  /* every activation has memory of its own */
     bool no_simplify; /* the graph as it is */
     bool (*keep_going)(void *ctx);
@@ -74,6 +76,7 @@ typedef struct hn_compile {
     hn_allocator *alloc;
     hn_pool *pool;
     hn_weights *weights;
+    hn_tuner *tuner;
     hn_isa isa;
     bool no_sharing;
 } hn_compile;
@@ -83,6 +86,10 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
 void hn_plan_destroy(hn_plan *p); /* NULL accepted */
 /* NULL when the graph can have a plan, else the reason why not. */
 const char *hn_plan_refuses(const hn_graph *g);
+
+/* All phases of a kernel, on up to `lanes` threads of the pool. */
+void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,
+                      char *lane_scratch, size_t lane_bytes);
 
 typedef struct hn_context hn_context;
 /* Of the context itself; slab and scratch come beside it. */

@@ -387,6 +387,7 @@ hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family
     HN_TRY(new_step(L, n, out, err));
     (*out)->family = family;
     (*out)->problem = copy;
+    (*out)->problem_bytes = problem_bytes;
     return HONE_OK;
 }
 

@@ -59,6 +59,7 @@ typedef struct hn_step {
     const hn_family *family; /* NULL: the reference of `node` */
     const hn_kernel *kernel;
     void *problem;
+    size_t problem_bytes;
     const hn_node *node; /* the last of the nodes it computes */
     const char *label;   /* "Conv+Add+Clip" */
     int n_operands;

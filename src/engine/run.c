@@ -176,8 +176,8 @@ fail:
 /* ---- running ---- */
 
 typedef struct launch {
-    const hn_step *step;
-    hn_call call;
+    const hn_kernel *kernel;
+    const hn_call *call;
     char *lane_scratch;
     size_t lane_bytes;
     int phase, lanes;
@@ -185,26 +185,30 @@ typedef struct launch {
 
 static void run_lane(void *ctx, int64_t lane) {
     const launch *l = ctx;
-    int64_t tasks = hn_work_tasks(&l->step->work, l->phase);
+    int64_t tasks = hn_work_tasks(l->call->work, l->phase);
     int64_t begin = tasks * lane / l->lanes, end = tasks * (lane + 1) / l->lanes;
     if (begin < end)
-        l->step->kernel->run(&l->call, l->phase, begin, end,
-                             l->lane_scratch + (size_t)lane * l->lane_bytes);
+        l->kernel->run(l->call, l->phase, begin, end,
+                       l->lane_scratch + (size_t)lane * l->lane_bytes);
 }
 
-static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, hn_pool *pool) {
-    launch l = {.step = s,
-                .call = {s->problem, &s->work, b->ptr, c->scratch},
-                .lane_scratch = c->scratch + c->plan->lane_offset,
-                .lane_bytes = c->plan->lane_bytes};
-    for (l.phase = 0; l.phase < s->work.n_phases; l.phase++) {
-        int64_t tasks = hn_work_tasks(&s->work, l.phase);
-        l.lanes = s->alone || tasks < 2 ? 1 : tasks < c->plan->lanes ? (int)tasks : c->plan->lanes;
+void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,
+                      char *lane_scratch, size_t lane_bytes) {
+    launch l = {.kernel = k, .call = call, .lane_scratch = lane_scratch, .lane_bytes = lane_bytes};
+    for (l.phase = 0; l.phase < call->work->n_phases; l.phase++) {
+        int64_t tasks = hn_work_tasks(call->work, l.phase);
+        l.lanes = tasks < 2 ? 1 : tasks < lanes ? (int)tasks : lanes;
         if (l.lanes == 1)
             run_lane(&l, 0);
         else
             hn_pool_run(pool, l.lanes, run_lane, &l);
     }
+}
+
+static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, hn_pool *pool) {
+    hn_call call = {s->problem, &s->work, b->ptr, c->scratch};
+    hn_kernel_launch(s->kernel, &call, s->alone ? 1 : c->plan->lanes, pool,
+                     c->scratch + c->plan->lane_offset, c->plan->lane_bytes);
 }
 
 static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b, const hn_run *r,

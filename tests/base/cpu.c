@@ -266,6 +266,29 @@ static void cores_are_counted_once(void **state) {
     }
 }
 
+static void the_cpu_has_a_name(void **state) {
+    (void)state;
+    char name[40];
+    const struct {
+        const char *info, *name;
+    } cases[] = {
+        {"processor\t: 0\nmodel name\t: Some(R) CPU @ 2 GHz\nflags\t: fpu\n",
+         "Some(R) CPU @ 2 GHz"},
+        {"processor: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n", "Neoverse V1"},
+        {"CPU implementer\t: 0x48\nCPU part\t: 0xd01\n", "implementer 0x48 part 0xd01"},
+        {"model name\t: one that is much longer than the room there is for it\n",
+         "one that is much longer than the room t"},
+        {"nothing\n", "unknown"},
+    };
+    hn_cpu_name(root, name, sizeof name);
+    assert_string_equal(name, "unknown");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put("/proc/cpuinfo", cases[i].info);
+        hn_cpu_name(root, name, sizeof name);
+        assert_string_equal(name, cases[i].name);
+    }
+}
+
 static void keep(void *ctx, hone_log_level level, const char *line) {
     if (level == HONE_LOG_WARN) snprintf(ctx, 200, "%s", line);
 }
@@ -321,6 +344,7 @@ int main(void) {
         TEST(long_mount_lines),
         TEST(lists_of_cpus),
         TEST(cores_are_counted_once),
+        TEST(the_cpu_has_a_name),
         TEST(the_environment_decides),
         TEST(this_machine_has_memory),
     };

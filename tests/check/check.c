@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "measure/peak.h"
 
 #define CHECK_FAMILY(name) extern const check_family check_##name;
 #include "families.def"
@@ -497,13 +498,13 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
             n_pieces = cut(&w, total, pieces);
             continue;
         }
-        double before = check_peak(k->isa);
+        double before = hn_peak_f32(k->isa);
         for (int i = 0; i < n_pieces; i++) {
             piece *p = &pieces[i];
             int64_t t0 = hn_clock_ns();
             k->run(&call, p->phase, p->begin, p->end, lane.data);
             double ns = (double)(hn_clock_ns() - t0);
-            double after = check_peak(k->isa);
+            double after = hn_peak_f32(k->isa);
             p->best = fmin(p->best, ns);
             if (p->n < MAX_SAMPLES && fabs(after - before) <= 0.02 * after)
                 p->cost[p->n++] = ns * fmax(before, after);

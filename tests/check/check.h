@@ -89,8 +89,4 @@ check_case *check_add(check_list *list, const char *format, ...)
 /* Adds an operand to a case. */
 void check_operand_add(check_case *c, check_role role, check_type type, int64_t count);
 
-/* Multiply-add GFLOP/s of this core at this moment with these instruction sets, fed from registers;
- * 0: unknown. */
-double check_peak(hn_isa isa);
-
 #endif

@@ -1,0 +1,33 @@
+/* hone_machine: the probe of src/measure with memory of its own. */
+#include "api/api.h"
+#include "measure/machine.h"
+
+typedef struct held {
+    hone_machine machine;
+    hn_allocator alloc;
+    hn_arena arena;
+} held;
+
+hone_status hone_machine_probe(hone_machine **out,
+                               bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
+                               hone_error *err) {
+    held *h = hn_alloc_zero(hn_allocator_default(), sizeof *h, HN_MEM_OTHER);
+    if (h == NULL) return HN_NOMEM(err);
+    hn_allocator_init(&h->alloc);
+    hn_arena_init(&h->arena, &h->alloc, HN_MEM_OTHER);
+    h->machine.size = sizeof h->machine;
+    h->machine.owner = h;
+    hone_status status = hn_machine_probe(&h->machine, &h->arena, progress, ctx, err);
+    if (status == HONE_OK)
+        *out = &h->machine;
+    else
+        hone_machine_destroy(&h->machine);
+    return status;
+}
+
+void hone_machine_destroy(hone_machine *m) {
+    if (m == NULL) return;
+    held *h = m->owner;
+    hn_arena_deinit(&h->arena);
+    hn_free(hn_allocator_default(), h);
+}

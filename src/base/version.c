@@ -1,0 +1,3 @@
+#include "hone/hone.h"
+
+const char *hone_version(void) { return HN_VERSION; }
