@@ -544,6 +544,7 @@ static const option_def options[] = {
     OPTION_RESERVE,
     OPTION_TUNE,
     OPTION_TUNE_CACHE,
+    OPTION_WITHOUT,
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,

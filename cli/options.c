@@ -162,6 +162,7 @@ bool session_options(const args *a, hone_session_options *o) {
     o->no_sharing = has(a, "--no-sharing");
     if (!is_list(a, "--isa")) o->isa = value_of(a, "--isa");
     if (has(a, "--backend")) o->backend = value_of(a, "--backend");
+    o->without = value_of(a, "--without");
     o->tune = value_of(a, "--tune");
     bool tunes = o->tune != NULL && strcmp(o->tune, "off") != 0;
     if (tunes && strcmp(o->tune, "fast") != 0 && strcmp(o->tune, "full") != 0) {

@@ -261,6 +261,7 @@ static const option_def options[] = {
     OPTION_RESERVE,
     OPTION_TUNE,
     OPTION_TUNE_CACHE,
+    OPTION_WITHOUT,
     OPTION_ISA,
     OPTION_MAX_MEMORY,
     OPTION_NO_SHARING,

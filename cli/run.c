@@ -205,6 +205,7 @@ static const option_def options[] = {
     OPTION_RESERVE,
     OPTION_TUNE,
     OPTION_TUNE_CACHE,
+    OPTION_WITHOUT,
     OPTION_ISA,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,

@@ -352,6 +352,10 @@ typedef struct hone_session_options {
      * hone, or a damaged one, is ignored with a warning. With tune "off" what it says is used, and
      * nothing is measured or written. */
     const char *tune_cache;
+    /* What to do without, to see what it gains: names separated by commas, or NULL.
+     *   "fuse"  steps that compute several nodes, and strips of several steps
+     *   the name of a graph pass (hone_pass) */
+    const char *without;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 

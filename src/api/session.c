@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "measure/accuracy.h"
 #include "ops/eval.h"
+#include "passes/simplify.h"
 
 /* Where one wanted output comes from and goes to. */
 typedef struct target {
@@ -37,6 +38,7 @@ struct hone_session {
     hn_isa isa;
     int cores;         /* this process may use */
     hn_tuner *tuner;   /* NULL: nothing is tuned */
+    char *disabled;    /* passes; NULL: none */
     hn_engine *engine; /* NULL: the reference backend */
     hone_session_options o;
     pthread_mutex_t lock;
@@ -101,6 +103,34 @@ void hone_session_options_init(hone_session_options *o) {
     *o = (hone_session_options){.size = sizeof *o, .backend = "cpu", .seed = 1};
 }
 
+static bool is_pass(const char *name, size_t n) {
+    for (int i = 0; i < HN_PASS_COUNT_; i++)
+        if (strlen(hn_pass_name(i)) == n && memcmp(hn_pass_name(i), name, n) == 0) return true;
+    return false;
+}
+
+/* Switches off what `without` names; those that are passes stay in s->disabled. */
+static hone_status leave_out(hone_session *s, const char *without, hn_engine_options *e,
+                             hn_error *err) {
+    if (without == NULL) return HONE_OK;
+    s->disabled = hn_alloc_zero(&s->alloc, strlen(without) + 2, HN_MEM_OTHER);
+    if (s->disabled == NULL) return HN_NOMEM(err);
+    for (const char *at = without; *at != '\0'; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        if (n == 4 && memcmp(at, "fuse", n) == 0)
+            e->no_fuse = true;
+        else if (is_pass(at, n))
+            strcat(strncat(s->disabled, at, n), ",");
+        else
+            return HN_FAIL(err, HONE_E_ARG,
+                           "there is no '%.*s' to do without; there are fuse and the passes",
+                           (int)(n < 200 ? n : 200), at);
+        at += n;
+    }
+    e->disable = s->disabled;
+    return HONE_OK;
+}
+
 static hone_status make_tuner(hone_session *s, hn_isa isa, hn_error *err) {
     static const char *const efforts[] = {"off", "fast", "full"};
     const char *tune = s->o.tune != NULL ? s->o.tune : "off";
@@ -147,6 +177,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
                            .no_sharing = o.no_sharing,
                            .keep_going = o.keep_going,
                            .keep_going_ctx = o.keep_going_ctx};
+    if (status == HONE_OK) status = leave_out(s, o.without, &e, err);
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
     if (status != HONE_OK) {
         hone_session_destroy(s);
@@ -166,6 +197,7 @@ void hone_session_destroy(hone_session *s) {
     }
     pthread_mutex_destroy(&s->lock);
     hn_tuner_destroy(s->tuner);
+    hn_free(&s->alloc, s->disabled);
     give_pool(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);

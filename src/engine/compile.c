@@ -272,7 +272,8 @@ static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
     size_t n = (size_t)g->n_values + 1;
     hn_arena scratch;
     hn_arena_init(&scratch, how->alloc, HN_MEM_OTHER);
-    hn_lower L = {.plan = p, .graph = g, .alloc = how->alloc, .isa = how->isa};
+    hn_lower L = {
+        .plan = p, .graph = g, .alloc = how->alloc, .isa = how->isa, .no_fuse = how->no_fuse};
     L.views = hn_arena_array(&scratch, n, sizeof *L.views);
     L.known = hn_arena_array(&scratch, n, sizeof *L.known);
     L.makers = hn_arena_array(&scratch, n, sizeof *L.makers);
@@ -300,7 +301,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     HN_TRY_GOTO(lower(p, how, err));
     HN_TRY_GOTO(choose(p, how, err));
     HN_TRY_GOTO(bind_packed(p, err));
-    HN_TRY_GOTO(hn_strips_join(p, err));
+    if (!how->no_fuse) HN_TRY_GOTO(hn_strips_join(p, err));
     HN_TRY_GOTO(align_constants(p, how->weights, err));
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);

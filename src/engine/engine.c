@@ -51,6 +51,7 @@ static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
     if (e->o.no_simplify) return HONE_OK;
     hn_simplify_options s = hn_simplify_defaults();
     s.keep_opset = false;
+    s.disable = e->o.disable;
     return hn_simplify(m, &s, NULL, err);
 }
 
@@ -263,7 +264,8 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
                       .weights = e->weights,
                       .tuner = e->o.tuner,
                       .isa = e->o.isa,
-                      .no_sharing = e->o.no_sharing};
+                      .no_sharing = e->o.no_sharing,
+                      .no_fuse = e->o.no_fuse};
     HN_TRY(hn_plan_create(&n->plan, m, &how, err));
     hone_status status = expect_memory(e, n, err);
     if (status == HONE_OK) status = hn_weights_fill(e->weights, e->o.pool, err);

@@ -44,6 +44,7 @@ typedef struct hn_lower {
     hn_transposed *transposed;
     int cap_steps, cap_buffers;
     const char *why; /* set by a lowering that declines */
+    bool no_fuse;    /* no step takes in another node */
 } hn_lower;
 
 /* Lowers node n; *done false: declined, and no step was added. */

@@ -168,7 +168,7 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     hn_attention_blind blind;
     const hn_node *softmax = softmax_of(n, &blind);
     const hn_value *scores = softmax != NULL ? hn_node_input(softmax, 0) : NULL;
-    if (scores == NULL || scores->n_uses != 1) HN_DECLINE(L, "no attention");
+    if (scores == NULL || scores->n_uses != 1 || L->no_fuse) HN_DECLINE(L, "no attention");
     choice hidden;
     bool chooses = choice_of(L, scores, &hidden);
     hn_view whole = L->views[scores->id];

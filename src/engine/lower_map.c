@@ -178,7 +178,8 @@ static hn_step *maker(const hn_lower *L, const hn_node *n, int i) {
     const hn_value *v = hn_node_input(n, i);
     int here = silu_mul(n) != NULL;
     for (int k = 0; k < n->n_inputs; k++) here += hn_node_input(n, k) == v;
-    return v != NULL && L->known[v->id] && here == v->n_uses ? L->makers[v->id] : NULL;
+    bool alone = v != NULL && L->known[v->id] && here == v->n_uses && !L->no_fuse;
+    return alone ? L->makers[v->id] : NULL;
 }
 
 static int root_of(const hn_plan *p, int buffer) {

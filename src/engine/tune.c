@@ -139,7 +139,7 @@ static hone_status read_rows(hn_tuner *t, const char *text, const char *end, hn_
 static hone_status read_file(hn_tuner *t, hn_error *err) {
     hn_file *file;
     hn_error why = {0};
-    hone_status status = hn_file_open(&file, t->path, false, t->alloc, &why);
+    hone_status status = hn_file_open(&file, t->path, true, t->alloc, &why);
     if (status == HONE_E_NOMEM) return HN_NOMEM(err);
     if (status != HONE_OK) {
         hn_log(HONE_LOG_INFO, "no tuning cache: %s", why.text);

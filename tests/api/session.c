@@ -224,7 +224,7 @@ static void a_session_is_refused_with_the_reason(void **state) {
 typedef struct seen {
     int steps;
     int64_t last_end;
-    char ops[200];
+    char ops[1000];
 } seen;
 
 static void see(void *ctx, const hone_step_info *info) {
@@ -326,6 +326,41 @@ static void runs_that_want_more_threads_than_cores_are_a_warning(void **state) {
     hone_log_set(NULL, NULL, HONE_LOG_WARN);
     hone_session_destroy(outer);
     hone_session_destroy(n.inner);
+}
+
+static int n_steps(const char *without) {
+    hone_error err;
+    hone_session_options o;
+    hone_session_options_init(&o);
+    o.without = without;
+    hone_session *s = open_session(DIGITS, &o);
+    hone_value in = {.name = "image", .dtype = HONE_DTYPE_F32, .rank = 4, .dims = {1, 1, 28, 28}};
+    ASSERT_OK(hone_value_fill(&in, HONE_FILL_RANDOM, 5, &err), err);
+    seen got = {0};
+    ASSERT_OK(hone_session_profile(s, 1, &in, 0, NULL, see, &got, &err), err);
+    hone_value_release(&in, 1);
+    hone_session_destroy(s);
+    return got.steps;
+}
+
+static void parts_of_the_engine_can_be_left_out(void **state) {
+    (void)state;
+    hone_error err;
+    hone_model *m;
+    hone_session *s = NULL;
+    hone_session_options o;
+    int all = n_steps(NULL), unfused = n_steps("fuse");
+    assert_true(unfused > all);
+    assert_true(n_steps("fold_batch_norm,fuse") > unfused);
+    hone_session_options_init(&o);
+    o.without = "fuse,haste";
+    ASSERT_OK(hone_model_load(&m, MODEL("add"), NULL, &err), err);
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "no 'haste' to do without");
+    o.without = NULL;
+    o.tune = "hard";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "off, fast or full");
+    assert_null(s);
+    hone_model_destroy(m);
 }
 
 static void a_session_is_prepared_for_shapes(void **state) {
@@ -470,6 +505,7 @@ int main(void) {
         cmocka_unit_test(a_profile_tells_of_every_step),
         cmocka_unit_test(threads_are_those_asked_for_or_the_cores),
         cmocka_unit_test(runs_that_want_more_threads_than_cores_are_a_warning),
+        cmocka_unit_test(parts_of_the_engine_can_be_left_out),
         cmocka_unit_test(a_session_is_prepared_for_shapes),
         cmocka_unit_test(memory_is_planned),
         cmocka_unit_test(memory_is_limited),
