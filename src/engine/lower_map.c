@@ -377,8 +377,9 @@ static int put_act(hn_map_f32 *p, const hn_act *act, const arg *x) {
     return hn_map_emit(p, (hn_map_op)(HN_MAP_ACT_NONE + act->kind), x->value, 0, 0, act->a, act->b);
 }
 
-/* The operators of kind SPELT, a[] as they come. */
-static int spell(hn_map_f32 *p, const hn_node *n, const arg *a) {
+/* The operators of kind SPELT, a[] as they come; but BatchNormalization of constants is of three
+ * operands, x, factor and shift. */
+static int spell(hn_map_f32 *p, const hn_node *n, const arg *a, int n_args) {
     arg x = a[0];
     if (x.value < 0) return -1;
     if (is(n, "IsNaN")) return put(p, HN_MAP_NE, (arg[]){x, x}, 2);
@@ -391,6 +392,7 @@ static int spell(hn_map_f32 *p, const hn_node *n, const arg *a) {
         return put(p, HN_MAP_EQ, (arg[]){x, {-1, above ? INFINITY : -INFINITY}}, 2);
     }
     if (is(n, "BatchNormalization")) {
+        if (n_args == 3) return put(p, HN_MAP_MULADD, a, 3);
         const arg *scale = &a[1], *bias = &a[2], *mean = &a[3], *variance = &a[4];
         arg f = {put(p, HN_MAP_ADD, (arg[]){*variance, {-1, hn_attr_f(n, "epsilon")}}, 2), 0};
         f.value = put(p, HN_MAP_RSQRT, &f, 1);
@@ -425,7 +427,7 @@ static int put_node(hn_map_f32 *p, const hn_node *n, const row *r, const arg *a,
             }
             if (r->kind == MEAN) return put(p, HN_MAP_DIV, (arg[]){x, {-1, (float)n_args}}, 2);
             return n_args > 1 ? x.value : put(p, HN_MAP_ACT_NONE, &x, 1);
-        case SPELT: return spell(p, n, a);
+        case SPELT: return spell(p, n, a, n_args);
         case BIASED:
             if (n_args == 2) x.value = put(p, HN_MAP_ADD, a, 2);
             if (n_args == 2 && x.value < 0) return -1; /* fall through */
@@ -484,10 +486,10 @@ static int host_of(const hn_lower *L, const hn_node *n, int n_args, const hn_vie
     return found;
 }
 
-/* The program of the node alone, or behind that of the step that made input `host`. False: it does
- * not fit. */
-static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_args, int host,
-                       const hn_view *y, draft *d) {
+/* The program of the node alone, or behind that of the step that made input `host`. made, when not
+ * NULL: the operands after the first, instead of the node's. False: it does not fit. */
+static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_args,
+                       const hn_view *made, int host, const hn_view *y, draft *d) {
     hn_map_f32 *p = &d->p;
     *d = (draft){.p = {.rank = y->rank, .n_out = 1}};
     for (int i = 0; i < y->rank; i++) p->dims[i] = y->dims[i];
@@ -499,14 +501,15 @@ static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_
     arg args[HN_MAP_MAX_IN] = {{0}};
     if (n_args > HN_MAP_MAX_IN) return false;
     for (int i = 0; i < n_args; i++) {
-        const hn_tensor *t = hn_node_constant(n, i);
+        bool own = i == 0 || made == NULL;
+        const hn_tensor *t = own ? hn_node_constant(n, i) : NULL;
         args[i].value = -1;
         if (t != NULL && t->n == 1) {
             args[i].number = (float)hn_tensor_f64(t, 0);
-        } else if (host >= 0 && hn_node_input(n, i) == hn_node_input(n, host)) {
+        } else if (own && host >= 0 && hn_node_input(n, i) == hn_node_input(n, host)) {
             args[i].value = p->out[0];
         } else {
-            hn_view v = hn_lower_in(L, n, i);
+            hn_view v = own ? hn_lower_in(L, n, i) : made[i - 1];
             if (i > 0 && is(n, "BatchNormalization")) v = along_channels(&v, y);
             v = spread(&v, y);
             args[i].value = put_input(d, &v);
@@ -533,12 +536,44 @@ static hone_status place_like_inputs(hn_lower *L, const hn_node *n, int n_args, 
     return hn_lower_place(L, y, found ? order : NULL, err);
 }
 
+/* BatchNormalization of constants is x * factor + shift: these two, one element for each channel.
+ * Absent where they are computed or would not be finite. */
+static hone_status channel_factors(hn_lower *L, const hn_node *n, hn_view factor_shift[2],
+                                   bool *present, hn_error *err) {
+    const hn_tensor *c[5];
+    float *to[2];
+    *present = false;
+    for (int i = 1; i < 5; i++)
+        if ((c[i] = hn_node_constant(n, i)) == NULL) return HONE_OK;
+    for (int k = 0; k < 2; k++) {
+        hn_tensor *t;
+        HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, c[1]->n, &t, &factor_shift[k], err));
+        to[k] = t->data;
+    }
+    *present = true;
+    for (int64_t i = 0; i < c[1]->n; i++) {
+        double scale = hn_tensor_f64(c[1], i), bias = hn_tensor_f64(c[2], i);
+        double mean = hn_tensor_f64(c[3], i), variance = hn_tensor_f64(c[4], i);
+        double factor = scale / sqrt(variance + (double)hn_attr_f(n, "epsilon"));
+        to[0][i] = (float)factor;
+        to[1][i] = (float)(bias - mean * factor);
+        if (!isfinite(to[0][i]) || !isfinite(to[1][i])) *present = false;
+    }
+    return HONE_OK;
+}
+
 static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, int n_args, hn_view y,
                                  bool *done, hn_error *err) {
+    hn_view factor_shift[2], *made = NULL;
+    if (is(n, "BatchNormalization")) {
+        bool present;
+        HN_TRY(channel_factors(L, n, factor_shift, &present, err));
+        if (present) made = factor_shift, n_args = 3;
+    }
     draft d;
     int host = host_of(L, n, n_args, &y);
-    if (host >= 0 && !draft_node(L, n, r, n_args, host, &y, &d)) host = -1;
-    if (host < 0 && !draft_node(L, n, r, n_args, host, &y, &d))
+    if (host >= 0 && !draft_node(L, n, r, n_args, made, host, &y, &d)) host = -1;
+    if (host < 0 && !draft_node(L, n, r, n_args, made, host, &y, &d))
         HN_DECLINE(L, "too many operands, or parameters that are computed");
     hn_step *s;
     hn_view before = hn_lower_in(L, n, host >= 0 ? host : 0);

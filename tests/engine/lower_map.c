@@ -72,6 +72,17 @@ static void each_operator(void **state) {
     run("m (float[2,5,9] x, float[5] s, float[5] b, float[5] m) => (float[2,5,9] y)"
         "<float[5] v = {1, 0.5, 2, 3, 0.25}> { y = BatchNormalization (x, s, b, m, v) }",
         "BatchNormalization");
+    run("m (float[2,5,9] x, float[5] ws, float[5] wb, float[5] wm, float[5] wv) => (float[2,5,9] y)"
+        "{ a = Exp (x)  y = BatchNormalization <epsilon: float = 0.1> (a, ws, wb, wm, wv) }",
+        "Exp+BatchNormalization");
+    run("m (float[4,1,9] x, float[1] ws, float[1] wb, float[1] wm, float[1] wv) => (float[4,1,9] y)"
+        "{ y = BatchNormalization (x, ws, wb, wm, wv) }",
+        "BatchNormalization");
+    /* Factors that are no numbers: those of the reference all the same. */
+    run("m (float[2,2,9] x, float[2] ws, float[2] wb, float[2] wm) => (float[2,2,9] y)"
+        "<float[2] v = {0, 1}>"
+        "{ y = BatchNormalization <epsilon: float = 0.0> (x, ws, wb, wm, v) }",
+        "BatchNormalization");
 }
 
 static void tests_for_what_is_no_number(void **state) {
