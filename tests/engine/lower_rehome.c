@@ -134,6 +134,11 @@ static void families(void **state) {
         "r = ReduceMean <keepdims = 1> (a, i) s = Exp (q) t = Abs (r) "
         "z = Concat <axis = 1> (q, r, s, t) }",
         0);
+    copies(
+        "m (float[4,2,5] x, float[1,28,5] w, float[1,28,7] wr) => (float[4,2,14] y, float[1,2,7] h)"
+        " <int64[1] i = {1}> { a, h = LSTM <hidden_size = 7> (x, w, wr) b = Squeeze (a, i) "
+        "c = Neg (b) y = Concat <axis = 2> (b, c) }",
+        0);
     /* An operator without a kernel reads and writes dense memory. */
     images("float[2,9,5,4] r, float[2,16,5,4] y",
            "r = CumSum (p, axis) y = Concat <axis = 1> (p, q)", 3);
