@@ -19,6 +19,7 @@
 #define HN_ENGINE_LOWER_H
 
 #include "engine/plan.h"
+#include "kernels/conv_f32/conv_f32.h"
 #include "kernels/reduce_f32/reduce_f32.h"
 #include "ops/op.h"
 
@@ -65,6 +66,10 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
 /* A step for x [m, k], k adjacent, by the constant w [k, n] into y, which is dense. */
 hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
                              const hn_view *y, hn_step **out, hn_error *err);
+/* The conv_f32 step of a node from its operands, b perhaps absent, to y, its only output. */
+hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 *p,
+                               const hn_view *x, const hn_view *w, hn_view b, const hn_view *y,
+                               hn_step **out, hn_error *err);
 /* Whether the operator has a lowering of its own. */
 bool hn_lower_has(const hn_op_def *op);
 

@@ -1,7 +1,6 @@
 /* Conv: a convolution over channels-last images. One spatial axis becomes an image of one row;
  * three or more run as the reference. */
 #include "engine/lower.h"
-#include "kernels/conv_f32/conv_f32.h"
 #include "ops/spatial.h"
 
 /* Channels up to which a planar image is read as it is: the first layer of a network. With more,
@@ -54,6 +53,23 @@ static hn_conv_f32 problem_of(const hn_view *x, const hn_view *w, const hn_view 
     };
 }
 
+hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 *p,
+                               const hn_view *x, const hn_view *w, hn_view b, const hn_view *y,
+                               hn_step **out, hn_error *err) {
+    hn_step *s;
+    if (b.buffer >= 0)
+        HN_TRY(hn_lower_dense(L, n, &b, err)); /* a copy comes before what reads it */
+    HN_TRY(hn_lower_step(L, n, &hn_conv_f32_family, p, sizeof *p, &s, err));
+    s->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(w) + hn_view_count(y));
+    hn_step_reads(s, HN_CONV_X, x);
+    hn_step_reads(s, HN_CONV_W, w);
+    if (b.buffer >= 0) hn_step_reads(s, HN_CONV_BIAS, &b);
+    hn_step_writes(s, HN_CONV_Y, y);
+    hn_lower_set(L, n, 0, y, s);
+    *out = s;
+    return HONE_OK;
+}
+
 hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), w = hn_lower_in(L, n, 1), b = hn_lower_in(L, n, 2);
     hn_view y = hn_lower_out(n, 0);
@@ -78,17 +94,8 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
         p = problem_of(&x, &w, &y, &s, groups);
     }
     hn_step *step;
-    HN_TRY(hn_lower_step(L, n, &hn_conv_f32_family, &p, sizeof p, &step, err));
+    HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));
     step->flops = 2.0 * (double)hn_view_count(&y) * (double)(p.c / groups * p.kh * p.kw);
-    step->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&w) + hn_view_count(&y));
-    hn_step_reads(step, HN_CONV_X, &x);
-    hn_step_reads(step, HN_CONV_W, &w);
-    if (b.buffer >= 0) {
-        HN_TRY(hn_lower_dense(L, n, &b, err));
-        hn_step_reads(step, HN_CONV_BIAS, &b);
-    }
-    hn_step_writes(step, HN_CONV_Y, &y);
-    hn_lower_set(L, n, 0, &y, step);
     *done = true;
     return HONE_OK;
 }

@@ -16,7 +16,6 @@
  * is gathered when it is packed. One spatial axis becomes an image of one row.
  */
 #include "engine/lower.h"
-#include "kernels/conv_f32/conv_f32.h"
 #include "ops/conv_ref.h"
 
 enum { MOST_PHASES = 16 }; /* of an axis */
@@ -220,18 +219,9 @@ hone_status hn_lower_conv_transpose(hn_lower *L, const hn_node *n, bool *done, h
         .y_pixel = y.strides[i],
     };
     hn_step *step;
-    HN_TRY(hn_lower_step(L, n, &hn_conv_f32_family, &p, sizeof p, &step, err));
-    step->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&w) + hn_view_count(&y));
-    hn_step_reads(step, HN_CONV_X, &x);
-    hn_step_reads(step, HN_CONV_W, &w);
-    if (b.buffer >= 0) {
-        HN_TRY(hn_lower_dense(L, n, &b, err));
-        hn_step_reads(step, HN_CONV_BIAS, &b);
-    }
-    hn_step_writes(step, HN_CONV_Y, &y);
+    HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));
     t->step = step;
     L->transposed = t;
-    hn_lower_set(L, n, 0, &y, step);
     *done = true;
     return HONE_OK;
 }

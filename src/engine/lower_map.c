@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "engine/lower.h"
-#include "kernels/conv_f32/conv_f32.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 

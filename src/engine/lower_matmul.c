@@ -1,7 +1,6 @@
 /* MatMul and Gemm: by a constant matrix, a problem of conv_f32, which packs it; by another
  * activation, a problem of matmul_f32, which takes any strides. */
 #include "engine/lower.h"
-#include "kernels/conv_f32/conv_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
 static void swap_last(hn_view *v) {

@@ -114,11 +114,26 @@ static void declined(void **state) {
                        "ConvTranspose <strides = [20]> (x, w)", "reference ConvTranspose");
 }
 
+/* Its elements are apart, so it is copied before it is read. */
+static void computed_bias(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[1,2,4,4] x, float[2,3,2,2] w, float[6] b) =>"
+        " (float[1,3,5,5] y) <int64[1] from = {0}, int64[1] to = {6}, int64[1] by = {2}> {"
+        " a = Neg (b) s = Slice (a, from, to, from, by) y = ConvTranspose (x, w, s) }",
+        "map_f32 Neg, conv_f32 ConvTranspose");
+    engine_agrees(
+        "m (float[1,2,4,4] x, float[3,2,2,2] w, float[6] b) =>"
+        " (float[1,3,3,3] y) <int64[1] from = {0}, int64[1] to = {6}, int64[1] by = {2}> {"
+        " a = Neg (b) s = Slice (a, from, to, from, by) y = Conv (x, w, s) }",
+        "map_f32 Neg, conv_f32 Conv");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joined),   cmocka_unit_test(phases),   cmocka_unit_test(dilated),
-        cmocka_unit_test(groups),   cmocka_unit_test(one_axis), cmocka_unit_test(fused),
-        cmocka_unit_test(declined),
+        cmocka_unit_test(joined),        cmocka_unit_test(phases),   cmocka_unit_test(dilated),
+        cmocka_unit_test(groups),        cmocka_unit_test(one_axis), cmocka_unit_test(fused),
+        cmocka_unit_test(computed_bias), cmocka_unit_test(declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
