@@ -148,9 +148,7 @@ static void a_bad_file_is_ignored_with_a_warning(void **state) {
     snprintf(good, sizeof good, "%s", contents(path));
     size_t head = strcspn(good, "\n");
     hone_log_set(keep, &w, HONE_LOG_WARN);
-    const char *const foreign[] = {"", "\n", "hone-tuning/1",
-                                   "\x7f"
-                                   "ELF\x02",
+    const char *const foreign[] = {"", "\n", "hone-tuning/1", "\177ELF\002",
                                    "hone-tuning/1 hone=0\nx y z\n"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         hn_tuning t = tuned(HN_TUNE_OFF, scratch_put_text("bad.txt", foreign[i]), plain);
