@@ -116,8 +116,7 @@ bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
 /* --threads and --isa unless they are lists, --reserve-cores, --max-memory, --seed, --backend,
- * --tune, --tune-cache and --without. From
- * here on Ctrl-C ends a run instead of the program. */
+ * --tune, --tune-cache and --without. From here on Ctrl-C ends a run instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
 /* What tuning did, as a note. */
 void note_tuning(hone_tuning t);

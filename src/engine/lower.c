@@ -149,7 +149,7 @@ static hone_status add_buffer(hn_lower *L, const hn_buffer *b, int *out, hn_erro
     return HONE_OK;
 }
 
-/* Kernels read constants through pointers to their type, which a file does not promise. */
+/* The buffer of a constant: one, however many nodes read it. */
 static hone_status constant_buffer(hn_lower *L, const hn_tensor *t, int *out, hn_error *err) {
     for (int i = 0; i < L->plan->n_buffers; i++) {
         if (L->plan->buffers[i].tensor != t) continue;

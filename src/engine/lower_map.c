@@ -181,23 +181,19 @@ static hn_step *maker(const hn_lower *L, const hn_node *n, int i) {
     return alone ? L->makers[v->id] : NULL;
 }
 
-static int root_of(const hn_plan *p, int buffer) {
-    while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
-    return buffer;
-}
-
 static bool writes(const hn_plan *p, const hn_step *s, int root) {
     for (int i = 0; i < s->n_operands; i++)
-        if ((s->writes >> i & 1) != 0 && root_of(p, s->operands[i].buffer) == root) return true;
+        if ((s->writes >> i & 1) != 0 && hn_buffer_root(p, s->operands[i].buffer) == root)
+            return true;
     for (int i = 0; i < s->n_out; i++)
-        if (s->out[i].buffer >= 0 && root_of(p, s->out[i].buffer) == root) return true;
+        if (s->out[i].buffer >= 0 && hn_buffer_root(p, s->out[i].buffer) == root) return true;
     return false;
 }
 
 /* Puts s, which now reads v, behind the steps that write it. */
 static void read_after(hn_lower *L, hn_step *s, const hn_view *v) {
     const hn_plan *p = L->plan;
-    int root = root_of(p, v->buffer);
+    int root = hn_buffer_root(p, v->buffer);
     for (int i = p->n_steps - 1; p->steps[i] != s; i--) {
         if (!writes(p, p->steps[i], root)) continue;
         hn_lower_move_last(L, s);
