@@ -10,7 +10,6 @@
 #include "engine/tune.h"
 #include "engine/weights.h"
 #include "kernels/conv_f32/conv_f32.h"
-#include "kernels/gather_rows/gather_rows.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
@@ -129,7 +128,7 @@ static hone_status align_constants(hn_plan *p, hn_weights *w, hn_error *err) {
     for (int i = 0; i < p->n_steps; i++) {
         const hn_step *s = p->steps[i];
         for (int k = 0; k < s->n_operands; k++)
-            if (s->family != &hn_gather_rows_family || k != HN_GATHER_X)
+            if ((s->family->any_address >> k & 1) == 0)
                 HN_TRY(align_operand(p, w, s->operands[k].buffer, err));
         for (int k = 0; k < s->n_in; k++)
             if (k > 0 || (s->node->op->traits & HN_ANY_ADDRESS) == 0)

@@ -15,6 +15,8 @@
  * image: so what follows is taken in as by any other. The weights are views of the constant, which
  * is gathered when it is packed. One spatial axis becomes an image of one row.
  */
+#include <string.h>
+
 #include "engine/lower.h"
 #include "ops/conv_ref.h"
 
@@ -132,11 +134,23 @@ static hone_status add_phase(hn_lower *L, const hn_transposed *t, const phase *v
     return HONE_OK;
 }
 
-/* The bias as often as phases are joined. */
+/* The bias as often as phases are joined: made with the plan where it is a constant. */
 static hone_status repeat(hn_lower *L, const hn_transposed *t, int64_t times, hn_operand *bias,
                           hn_error *err) {
     const hn_conv_f32 *whole = t->step->problem;
     if (times == 1 || bias->buffer < 0) return HONE_OK;
+    const hn_tensor *known = L->plan->buffers[bias->buffer].tensor;
+    if (known != NULL) {
+        size_t bytes = (size_t)whole->n * sizeof(float);
+        hn_tensor *all;
+        hn_view v;
+        HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, times * whole->n, &all, &v, err));
+        for (int64_t i = 0; i < times; i++)
+            memcpy((char *)all->data + (size_t)i * bytes, (char *)known->data + bias->offset,
+                   bytes);
+        *bias = (hn_operand){v.buffer, 0};
+        return HONE_OK;
+    }
     hn_view from = {.buffer = bias->buffer,
                     .dtype = HONE_DTYPE_F32,
                     .rank = 2,

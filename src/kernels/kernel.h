@@ -80,6 +80,7 @@ typedef struct hn_family {
     const hn_kernel *const *rows;
     int n_rows;
     int weights; /* the operand that rows may want packed; nothing in families whose rows do not */
+    uint32_t any_address; /* bit i: operand i is moved as bytes, and may lie anywhere */
     /* Where the problem says how its operands lie, for callers that give them another place. An
      * operand with no axes here stays where it is. */
     const hn_axes *axes;

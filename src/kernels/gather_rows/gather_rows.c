@@ -15,4 +15,5 @@ const hn_family hn_gather_rows_family = {
     .help = "pieces picked by index along an axis",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .any_address = 1u << HN_GATHER_X,
 };
