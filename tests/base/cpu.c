@@ -8,41 +8,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/log.h"
-
 #include <cmocka.h>
 
-static char root[64];
-
-static int setup(void **state) {
-    (void)state;
-    strcpy(root, "/tmp/hone-cpu-XXXXXX");
-    return mkdtemp(root) == NULL;
-}
+#include "base/log.h"
+#include "support/tree.h"
 
 static int teardown(void **state) {
-    (void)state;
     unsetenv("HONE_THREADS");
     hone_log_set(NULL, NULL, HONE_LOG_ERROR);
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", root);
-    return system(command) != 0;
-}
-
-/* Writes a file of the tree, with the folders it needs. */
-static void put(const char *path, const char *text) {
-    char whole[512];
-    int n = snprintf(whole, sizeof whole, "%s%s", root, path);
-    assert_in_range(n, 1, (int)sizeof whole - 1);
-    for (char *slash = whole + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = '\0';
-        mkdir(whole, 0777);
-        *slash = '/';
-    }
-    FILE *f = fopen(whole, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    return tree_teardown(state);
 }
 
 static const char v2_mount[] =
@@ -51,18 +25,18 @@ static const char v2_mount[] =
 
 static void no_files_no_limits(void **state) {
     (void)state;
-    assert_int_equal(hn_cpu_quota(root), 0);
-    assert_true(hn_cpu_memory_limit(root) == SIZE_MAX);
-    put("/proc/self/cgroup", "0::/\n");
-    put("/proc/self/mountinfo", v2_mount);
-    assert_int_equal(hn_cpu_quota(root), 0);
-    assert_true(hn_cpu_memory_limit(root) == SIZE_MAX);
+    assert_int_equal(hn_cpu_quota(tree_root), 0);
+    assert_true(hn_cpu_memory_limit(tree_root) == SIZE_MAX);
+    tree_put("/proc/self/cgroup", "0::/\n");
+    tree_put("/proc/self/mountinfo", v2_mount);
+    assert_int_equal(hn_cpu_quota(tree_root), 0);
+    assert_true(hn_cpu_memory_limit(tree_root) == SIZE_MAX);
 }
 
 static void version_2_in_a_container(void **state) {
     (void)state;
-    put("/proc/self/cgroup", "0::/\n");
-    put("/proc/self/mountinfo", v2_mount);
+    tree_put("/proc/self/cgroup", "0::/\n");
+    tree_put("/proc/self/mountinfo", v2_mount);
     const struct {
         const char *text;
         int cpus;
@@ -81,111 +55,111 @@ static void version_2_in_a_container(void **state) {
         {"9223372036854775807 1\n", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put("/sys/fs/cgroup/cpu.max", cases[i].text);
-        assert_int_equal(hn_cpu_quota(root), cases[i].cpus);
+        tree_put("/sys/fs/cgroup/cpu.max", cases[i].text);
+        assert_int_equal(hn_cpu_quota(tree_root), cases[i].cpus);
     }
-    put("/sys/fs/cgroup/cpu.max", "9223372036854775806 1\n");
-    assert_int_equal(hn_cpu_quota(root), INT32_MAX);
+    tree_put("/sys/fs/cgroup/cpu.max", "9223372036854775806 1\n");
+    assert_int_equal(hn_cpu_quota(tree_root), INT32_MAX);
 
-    put("/sys/fs/cgroup/memory.max", "max\n");
-    assert_true(hn_cpu_memory_limit(root) == SIZE_MAX);
-    put("/sys/fs/cgroup/memory.max", "4294967296\n");
-    assert_true(hn_cpu_memory_limit(root) == (size_t)1 << 32);
+    tree_put("/sys/fs/cgroup/memory.max", "max\n");
+    assert_true(hn_cpu_memory_limit(tree_root) == SIZE_MAX);
+    tree_put("/sys/fs/cgroup/memory.max", "4294967296\n");
+    assert_true(hn_cpu_memory_limit(tree_root) == (size_t)1 << 32);
 }
 
 /* A slice above the process's own group binds it too. */
 static void version_2_counts_the_groups_above(void **state) {
     (void)state;
-    put("/proc/self/cgroup", "0::/user.slice/job/step\n");
-    put("/proc/self/mountinfo", v2_mount);
-    put("/sys/fs/cgroup/user.slice/job/step/cpu.max", "800000 100000\n");
-    put("/sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n");
-    put("/sys/fs/cgroup/user.slice/cpu.max", "300000 100000\n");
-    assert_int_equal(hn_cpu_quota(root), 3);
-    put("/sys/fs/cgroup/user.slice/job/step/cpu.max", "200000 100000\n");
-    assert_int_equal(hn_cpu_quota(root), 2);
-    put("/sys/fs/cgroup/user.slice/job/memory.max", "1000\n");
-    assert_int_equal(hn_cpu_memory_limit(root), 1000);
+    tree_put("/proc/self/cgroup", "0::/user.slice/job/step\n");
+    tree_put("/proc/self/mountinfo", v2_mount);
+    tree_put("/sys/fs/cgroup/user.slice/job/step/cpu.max", "800000 100000\n");
+    tree_put("/sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n");
+    tree_put("/sys/fs/cgroup/user.slice/cpu.max", "300000 100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 3);
+    tree_put("/sys/fs/cgroup/user.slice/job/step/cpu.max", "200000 100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 2);
+    tree_put("/sys/fs/cgroup/user.slice/job/memory.max", "1000\n");
+    assert_int_equal(hn_cpu_memory_limit(tree_root), 1000);
     /* A group beside the path has no say. */
-    put("/sys/fs/cgroup/user.slice/other/cpu.max", "100000 100000\n");
-    assert_int_equal(hn_cpu_quota(root), 2);
+    tree_put("/sys/fs/cgroup/user.slice/other/cpu.max", "100000 100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 2);
 }
 
 /* Without a cgroup namespace the path is the host's, and the mount shows the part below it. */
 static void version_1_in_a_container(void **state) {
     (void)state;
-    put("/proc/self/cgroup",
-        "9:name=systemd:/docker/1f2e\n"
-        "5:cpuset:/elsewhere\n"
-        "4:memory:/docker/1f2e\n"
-        "3:cpu,cpuacct:/docker/1f2e\n");
-    put("/proc/self/mountinfo",
-        "32 31 0:29 /docker/1f2e /sys/fs/cgroup/cpu,cpuacct rw master:11 - cgroup cgroup "
-        "rw,cpu,cpuacct\n"
-        "33 31 0:30 /docker/1f2e /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-        "35 31 0:32 /docker/1f2e /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
-    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
-    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(hn_cpu_quota(root), 0);
-    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n");
-    assert_int_equal(hn_cpu_quota(root), 3);
+    tree_put("/proc/self/cgroup",
+             "9:name=systemd:/docker/1f2e\n"
+             "5:cpuset:/elsewhere\n"
+             "4:memory:/docker/1f2e\n"
+             "3:cpu,cpuacct:/docker/1f2e\n");
+    tree_put("/proc/self/mountinfo",
+             "32 31 0:29 /docker/1f2e /sys/fs/cgroup/cpu,cpuacct rw master:11 - cgroup cgroup "
+             "rw,cpu,cpuacct\n"
+             "33 31 0:30 /docker/1f2e /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+             "35 31 0:32 /docker/1f2e /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+    tree_put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+    tree_put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 0);
+    tree_put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 3);
     /* The cpuset hierarchy is none of the CPU controller's, whatever its name begins with. */
-    put("/sys/fs/cgroup/cpuset/cpu.cfs_quota_us", "100000\n");
-    put("/sys/fs/cgroup/cpuset/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(hn_cpu_quota(root), 3);
+    tree_put("/sys/fs/cgroup/cpuset/cpu.cfs_quota_us", "100000\n");
+    tree_put("/sys/fs/cgroup/cpuset/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 3);
 
-    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n");
-    assert_int_equal(hn_cpu_memory_limit(root), 2000000);
-    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* "none" */
-    assert_true(hn_cpu_memory_limit(root) == 9223372036854771712u);
+    tree_put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n");
+    assert_int_equal(hn_cpu_memory_limit(tree_root), 2000000);
+    tree_put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* "none" */
+    assert_true(hn_cpu_memory_limit(tree_root) == 9223372036854771712u);
 }
 
 static void version_1_on_a_host(void **state) {
     (void)state;
-    put("/proc/self/cgroup", "3:cpuacct,cpu:/batch/job\n");
-    put("/proc/self/mountinfo",
-        "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpuacct,cpu\n");
-    put("/sys/fs/cgroup/cpu/batch/cpu.cfs_quota_us", "400000\n");
-    put("/sys/fs/cgroup/cpu/batch/cpu.cfs_period_us", "100000\n");
-    put("/sys/fs/cgroup/cpu/batch/job/cpu.cfs_quota_us", "50000\n");
-    assert_int_equal(hn_cpu_quota(root), 4); /* the job has no period: not a limit */
-    put("/sys/fs/cgroup/cpu/batch/job/cpu.cfs_period_us", "20000\n");
-    assert_int_equal(hn_cpu_quota(root), 3);
+    tree_put("/proc/self/cgroup", "3:cpuacct,cpu:/batch/job\n");
+    tree_put("/proc/self/mountinfo",
+             "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpuacct,cpu\n");
+    tree_put("/sys/fs/cgroup/cpu/batch/cpu.cfs_quota_us", "400000\n");
+    tree_put("/sys/fs/cgroup/cpu/batch/cpu.cfs_period_us", "100000\n");
+    tree_put("/sys/fs/cgroup/cpu/batch/job/cpu.cfs_quota_us", "50000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 4); /* the job has no period: not a limit */
+    tree_put("/sys/fs/cgroup/cpu/batch/job/cpu.cfs_period_us", "20000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 3);
 }
 
 static void both_versions_mounted(void **state) {
     (void)state;
-    put("/proc/self/cgroup", "1:cpu:/\n0::/\n");
-    put("/proc/self/mountinfo",
-        "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu\n"
-        "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n");
-    put("/cg/cpu/cpu.cfs_quota_us", "500000\n");
-    put("/cg/cpu/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(hn_cpu_quota(root), 5);
-    put("/cg/unified/cpu.max", "200000 100000\n");
-    assert_int_equal(hn_cpu_quota(root), 2);
+    tree_put("/proc/self/cgroup", "1:cpu:/\n0::/\n");
+    tree_put("/proc/self/mountinfo",
+             "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu\n"
+             "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+    tree_put("/cg/cpu/cpu.cfs_quota_us", "500000\n");
+    tree_put("/cg/cpu/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 5);
+    tree_put("/cg/unified/cpu.max", "200000 100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 2);
 }
 
 static void odd_groups_and_mounts(void **state) {
     (void)state;
-    put("/sys/fs/cgroup/cpu.max", "200000 100000\n");
-    put("/sys/fs/cgroup/a/cpu.max", "100000 100000\n");
+    tree_put("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+    tree_put("/sys/fs/cgroup/a/cpu.max", "100000 100000\n");
     /* Outside of the namespace: what is mounted is all that can be asked. */
-    put("/proc/self/mountinfo", v2_mount);
-    put("/proc/self/cgroup", "0::/../a\n");
-    assert_int_equal(hn_cpu_quota(root), 2);
+    tree_put("/proc/self/mountinfo", v2_mount);
+    tree_put("/proc/self/cgroup", "0::/../a\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 2);
     /* The name of the mounted part is only the beginning of the group's name. */
-    put("/proc/self/cgroup", "0::/part-two/a\n");
-    put("/proc/self/mountinfo", "31 23 0:28 /part /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-    assert_int_equal(hn_cpu_quota(root), 2);
-    put("/proc/self/cgroup", "0::/part/a\n");
-    assert_int_equal(hn_cpu_quota(root), 1);
+    tree_put("/proc/self/cgroup", "0::/part-two/a\n");
+    tree_put("/proc/self/mountinfo", "31 23 0:28 /part /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 2);
+    tree_put("/proc/self/cgroup", "0::/part/a\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 1);
     /* Broken lines are passed over. */
-    put("/proc/self/cgroup", "\nx\n0:\n0::/part\n");
-    put("/proc/self/mountinfo",
-        "\n - \n31\n31 23 0:28 /part - cgroup2\n"
-        "31 23 0:28 /part /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
-    assert_int_equal(hn_cpu_quota(root), 2);
+    tree_put("/proc/self/cgroup", "\nx\n0:\n0::/part\n");
+    tree_put("/proc/self/mountinfo",
+             "\n - \n31\n31 23 0:28 /part - cgroup2\n"
+             "31 23 0:28 /part /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
+    assert_int_equal(hn_cpu_quota(tree_root), 2);
 }
 
 /* Overlay mounts of container engines have lines of several thousand bytes. */
@@ -197,16 +171,16 @@ static void long_mount_lines(void **state) {
     memset(text + n, 'x', 9000);
     snprintf(text + n + 9000, sizeof text - n - 9000,
              " - cgroup2 cgroup2 rw\n31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-    put("/proc/self/cgroup", "0::/\n");
-    put("/proc/self/mountinfo", text);
-    put("/sys/fs/cgroup/cpu.max", "100000 100000\n");
-    assert_int_equal(hn_cpu_quota(root), 1);
+    tree_put("/proc/self/cgroup", "0::/\n");
+    tree_put("/proc/self/mountinfo", text);
+    tree_put("/sys/fs/cgroup/cpu.max", "100000 100000\n");
+    assert_int_equal(hn_cpu_quota(tree_root), 1);
     /* A group path too long to hold is no group. */
     memset(text, '/', 3000);
     memcpy(text, "0::", 3);
     text[3000] = '\0';
-    put("/proc/self/cgroup", text);
-    assert_int_equal(hn_cpu_quota(root), 0);
+    tree_put("/proc/self/cgroup", text);
+    assert_int_equal(hn_cpu_quota(tree_root), 0);
 }
 
 static void lists_of_cpus(void **state) {
@@ -252,7 +226,7 @@ static void cores_are_counted_once(void **state) {
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
                  cpu);
         snprintf(list, sizeof list, "%d,%d\n", cpu % 4, cpu % 4 + 4);
-        put(path, list);
+        tree_put(path, list);
     }
     const struct {
         const char *allowed;
@@ -262,7 +236,7 @@ static void cores_are_counted_once(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hn_cpu_set allowed;
         hn_cpu_set_parse(&allowed, cases[i].allowed);
-        assert_int_equal(hn_cpu_cores(root, &allowed, NULL, 0), cases[i].cores);
+        assert_int_equal(hn_cpu_cores(tree_root, &allowed, NULL, 0), cases[i].cores);
     }
 }
 
@@ -280,11 +254,11 @@ static void the_cpu_has_a_name(void **state) {
          "one that is much longer than the room t"},
         {"nothing\n", "unknown"},
     };
-    hn_cpu_name(root, name, sizeof name);
+    hn_cpu_name(tree_root, name, sizeof name);
     assert_string_equal(name, "unknown");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put("/proc/cpuinfo", cases[i].info);
-        hn_cpu_name(root, name, sizeof name);
+        tree_put("/proc/cpuinfo", cases[i].info);
+        hn_cpu_name(tree_root, name, sizeof name);
         assert_string_equal(name, cases[i].name);
     }
 }
@@ -330,7 +304,7 @@ static void this_machine_has_memory(void **state) {
     assert_true(bytes <= hn_cpu_memory_limit(""));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, tree_setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

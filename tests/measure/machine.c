@@ -10,64 +10,35 @@
 #include <cmocka.h>
 
 #include "measure/peak.h"
-
-static char root[64];
-
-static int setup(void **state) {
-    (void)state;
-    strcpy(root, "/tmp/hone-machine-XXXXXX");
-    return mkdtemp(root) == NULL;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", root);
-    return system(command) != 0;
-}
-
-static void put(const char *path, const char *text) {
-    char full[600];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *c = full + strlen(root) + 1; *c != '\0'; c++) {
-        if (*c != '/') continue;
-        *c = '\0';
-        mkdir(full, 0700);
-        *c = '/';
-    }
-    FILE *f = fopen(full, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
+#include "support/tree.h"
 
 #define CACHE "/sys/devices/system/cpu/cpu0/cache/"
 
 static void caches_are_read_from_sysfs(void **state) {
     (void)state;
     hone_cache_info c[4];
-    assert_int_equal(hn_machine_caches(root, c, 4), 0);
-    put(CACHE "index0/type", "Data\n");
-    put(CACHE "index0/level", "1\n");
-    put(CACHE "index0/size", "48K\n");
-    put(CACHE "index0/coherency_line_size", "64\n");
-    put(CACHE "index0/shared_cpu_list", "0\n");
-    put(CACHE "index1/type", "Instruction\n");
-    put(CACHE "index1/level", "1\n");
-    put(CACHE "index1/size", "32K\n");
-    put(CACHE "index2/type", "Unified\n");
-    put(CACHE "index2/level", "2\n");
-    put(CACHE "index2/size", "2M\n");
-    put(CACHE "index2/shared_cpu_list", "0-3,8\n");
-    put(CACHE "index3/type", "Unified\n");
-    put(CACHE "index3/level", "3\n");
-    put(CACHE "index3/size", "nothing\n");
-    assert_int_equal(hn_machine_caches(root, c, 4), 2);
+    assert_int_equal(hn_machine_caches(tree_root, c, 4), 0);
+    tree_put(CACHE "index0/type", "Data\n");
+    tree_put(CACHE "index0/level", "1\n");
+    tree_put(CACHE "index0/size", "48K\n");
+    tree_put(CACHE "index0/coherency_line_size", "64\n");
+    tree_put(CACHE "index0/shared_cpu_list", "0\n");
+    tree_put(CACHE "index1/type", "Instruction\n");
+    tree_put(CACHE "index1/level", "1\n");
+    tree_put(CACHE "index1/size", "32K\n");
+    tree_put(CACHE "index2/type", "Unified\n");
+    tree_put(CACHE "index2/level", "2\n");
+    tree_put(CACHE "index2/size", "2M\n");
+    tree_put(CACHE "index2/shared_cpu_list", "0-3,8\n");
+    tree_put(CACHE "index3/type", "Unified\n");
+    tree_put(CACHE "index3/level", "3\n");
+    tree_put(CACHE "index3/size", "nothing\n");
+    assert_int_equal(hn_machine_caches(tree_root, c, 4), 2);
     assert_true(c[0].level == 1 && c[0].bytes == 48 << 10 && c[0].line_bytes == 64);
     assert_int_equal(c[0].cpus, 1);
     assert_true(c[1].level == 2 && c[1].bytes == 2 << 20 && c[1].line_bytes == 0);
     assert_int_equal(c[1].cpus, 5);
-    assert_int_equal(hn_machine_caches(root, c, 1), 1);
+    assert_int_equal(hn_machine_caches(tree_root, c, 1), 1);
 }
 
 static bool stop_after(void *ctx, int64_t done, int64_t total) {
@@ -116,7 +87,7 @@ static void streams_touch_all_memory_and_no_more(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(caches_are_read_from_sysfs, setup, teardown),
+        cmocka_unit_test_setup_teardown(caches_are_read_from_sysfs, tree_setup, tree_teardown),
         cmocka_unit_test(rates_are_measured),
         cmocka_unit_test(streams_touch_all_memory_and_no_more),
     };
