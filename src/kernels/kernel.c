@@ -26,6 +26,15 @@ const hn_kernel *hn_kernel_choose(const hn_family *f, hn_isa isa, const void *pr
     return f->rows[f->n_rows - 1];
 }
 
+uint64_t hn_pack_hash(const int64_t *facts, size_t n) {
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < n; i++) {
+        h = (h ^ (uint64_t)facts[i]) * 0x100000001b3;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
 void hn_kernel_run(const hn_kernel *k, const hn_call *call, void *lane) {
     for (int phase = 0; phase < call->work->n_phases; phase++)
         k->run(call, phase, 0, hn_work_tasks(call->work, phase), lane);

@@ -65,6 +65,9 @@ typedef struct hn_kernel {
     void (*pack)(const void *problem, const void *plain, void *dst);
 } hn_kernel;
 
+/* For pack_key: of all the packing depends on. */
+uint64_t hn_pack_hash(const int64_t *facts, size_t n);
+
 /* Axes of an operand: `n` lengths and as many strides in elements, int64_t fields of the problem
  * that follow each other, from these offsets in bytes. */
 typedef struct hn_axes {

@@ -626,9 +626,7 @@ static size_t packed_bytes(const void *problem) {
 static uint64_t pack_key(const void *problem) {
     const hn_conv_f32 *p = problem;
     const int64_t of[] = {p->c, p->n, p->kh, p->kw, p->w_o, p->w_i, p->w_y, p->w_x};
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) h = (h ^ (uint64_t)of[i]) * 0x100000001b3u;
-    return h;
+    return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
 /* The nearest bf16, as the upper half of a float; the one towards zero where the nearest is inf. */

@@ -390,12 +390,7 @@ static uint64_t pack_key(const void *problem) {
     const hn_conv_f32 *p = problem;
     const int64_t facts[] = {HN_VL, p->groups, p->c,   p->n,   p->kh,
                              p->kw, p->w_o,    p->w_i, p->w_y, p->w_x};
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        h = (h ^ (uint64_t)facts[i]) * 0x100000001b3;
-        h ^= h >> 29;
-    }
-    return h;
+    return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
 static void pack(const void *problem, const void *plain, void *dst) {

@@ -86,12 +86,7 @@ static size_t packed_bytes(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
 static uint64_t pack_key(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     const int64_t facts[] = {t->width, t->narrow, p->groups, p->c,   p->n,  p->kh,
                              p->kw,    p->w_o,    p->w_i,    p->w_y, p->w_x};
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        h = (h ^ (uint64_t)facts[i]) * 0x100000001b3;
-        h ^= h >> 29;
-    }
-    return h;
+    return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
 static void pack(const hn_tiles_f32 *t, const hn_conv_f32 *p, const float *w, float *dst) {
