@@ -5,7 +5,7 @@
     run()                           runs once on the inputs of the model
     outputs()                       what the last run gave, in the order of the ONNX outputs
 
-Every runtime computes in fp32, and gets what its own documentation recommends for low latency:
+Every runtime computes in fp32, quantized models as they are, and gets what its own documentation recommends for low latency:
 sizes fixed before compiling where that is offered, inputs and outputs in memory that stays.
 """
 
