@@ -114,13 +114,13 @@ const hn_peak hn_peaks[] = {
 
 const int hn_n_peaks = sizeof hn_peaks / sizeof *hn_peaks;
 
-double hn_peak_f32(hn_isa isa) {
+double hn_peak_now(const char *precision, hn_isa isa) {
     enum { ROUNDS = 1000, TRIES = 3 };
     const hn_peak *p = NULL;
     hn_isa all = 0;
     hn_isa_limit(~(hn_isa)0, hn_isa_name(isa), &all, NULL);
     for (int i = 0; i < hn_n_peaks; i++)
-        if (strcmp(hn_peaks[i].precision, "f32") == 0 && (hn_peaks[i].isa & all) != 0)
+        if (strcmp(hn_peaks[i].precision, precision) == 0 && (hn_peaks[i].isa & all) != 0)
             p = &hn_peaks[i];
     if (p == NULL) return 0;
     double best = 0;

@@ -21,9 +21,9 @@ typedef struct hn_peak {
 extern const hn_peak hn_peaks[];
 extern const int hn_n_peaks;
 
-/* Multiply-adds of this core at this moment in GFLOP/s, with these instruction sets and what they
- * imply, within some 10 us; 0: unknown. */
-double hn_peak_f32(hn_isa isa);
+/* Operations of this core at this moment in 1e9/s, at a precision, with these instruction sets and
+ * what they imply, within some 10 us; 0: unknown. */
+double hn_peak_now(const char *precision, hn_isa isa);
 
 typedef enum hn_stream {
     HN_STREAM_READ,

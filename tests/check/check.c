@@ -461,6 +461,7 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
         if (opt.name != NULL) report("skip", f, k->name, c, "random", why);
         return;
     }
+    const char *precision = f->precision != NULL ? f->precision : "f32";
     operands s = operands_new(f, c, CHECK_RANDOM, 1);
     hn_work w = {0};
     k->work(c->problem, 1, &w);
@@ -498,13 +499,13 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
             n_pieces = cut(&w, total, pieces);
             continue;
         }
-        double before = hn_peak_f32(k->isa);
+        double before = hn_peak_now(precision, k->isa);
         for (int i = 0; i < n_pieces; i++) {
             piece *p = &pieces[i];
             int64_t t0 = hn_clock_ns();
             k->run(&call, p->phase, p->begin, p->end, lane.data);
             double ns = (double)(hn_clock_ns() - t0);
-            double after = hn_peak_f32(k->isa);
+            double after = hn_peak_now(precision, k->isa);
             p->best = fmin(p->best, ns);
             if (p->n < MAX_SAMPLES && fabs(after - before) <= 0.02 * after)
                 p->cost[p->n++] = ns * fmax(before, after);

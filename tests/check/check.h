@@ -68,6 +68,7 @@ typedef struct check_list {
 
 typedef struct check_family {
     const hn_family *family;
+    const char *precision; /* of the peak that times are compared with; NULL: "f32" */
     /* Adds every case. */
     void (*cases)(check_list *list);
     /* Turns a problem into one whose reference, run on the absolute values of the operands, gives

@@ -81,8 +81,9 @@ static void streams_touch_all_memory_and_no_more(void **state) {
         for (int i = 1; i < BYTES; i++) assert_int_equal(memory[i], memory[i % 64]);
         assert_int_equal(memory[BYTES], 77);
     }
-    assert_true(hn_peak_f32(hn_isa_available()) > 0 || hn_isa_available() == HN_ISA_PORTABLE);
-    assert_true(hn_peak_f32(HN_ISA_PORTABLE) == 0);
+    assert_true(hn_peak_now("f32", hn_isa_available()) > 0 ||
+                hn_isa_available() == HN_ISA_PORTABLE);
+    assert_true(hn_peak_now("f32", HN_ISA_PORTABLE) == 0);
 }
 
 int main(void) {

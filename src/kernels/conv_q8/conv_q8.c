@@ -1,0 +1,65 @@
+#include "kernels/conv_q8/conv_q8.h"
+
+#define HN_KERNEL(row) extern const hn_kernel hn_##row;
+#include "kernels/conv_q8/conv_q8.def"
+#undef HN_KERNEL
+
+static const hn_kernel *const rows[] = {
+#define HN_KERNEL(row) &hn_##row,
+#include "kernels/conv_q8/conv_q8.def"
+#undef HN_KERNEL
+};
+
+static const hn_axes axes[] = {
+    {HN_CONV_Q8_X, 1, offsetof(hn_conv_q8, batch), offsetof(hn_conv_q8, x_image)},
+    {HN_CONV_Q8_X, 2, offsetof(hn_conv_q8, h), offsetof(hn_conv_q8, x_row)},
+    {HN_CONV_Q8_X, 1, offsetof(hn_conv_q8, c), HN_ADJACENT},
+    {HN_CONV_Q8_R, 1, offsetof(hn_conv_q8, batch), offsetof(hn_conv_q8, r_image)},
+    {HN_CONV_Q8_R, 2, offsetof(hn_conv_q8, oh), offsetof(hn_conv_q8, r_row)},
+    {HN_CONV_Q8_R, 1, offsetof(hn_conv_q8, n), HN_ADJACENT},
+    {HN_CONV_Q8_Y, 1, offsetof(hn_conv_q8, batch), offsetof(hn_conv_q8, y_image)},
+    {HN_CONV_Q8_Y, 2, offsetof(hn_conv_q8, oh), offsetof(hn_conv_q8, y_row)},
+    {HN_CONV_Q8_Y, 1, offsetof(hn_conv_q8, n), HN_ADJACENT},
+};
+
+const hn_family hn_conv_q8_family = {
+    .name = "conv_q8",
+    .help = "convolution of 8-bit integers over channels-last images; matrix product by a constant",
+    .rows = rows,
+    .n_rows = sizeof rows / sizeof *rows,
+    .axes = axes,
+    .n_axes = sizeof axes / sizeof *axes,
+    .weights = HN_CONV_Q8_W,
+};
+
+hn_conv_q8 hn_conv_q8_of_gemm(int64_t m, int64_t n, int64_t k) {
+    return (hn_conv_q8){
+        .batch = 1,
+        .h = 1,
+        .w = m,
+        .c = k,
+        .oh = 1,
+        .ow = m,
+        .n = n,
+        .kh = 1,
+        .kw = 1,
+        .sh = 1,
+        .sw = 1,
+        .dh = 1,
+        .dw = 1,
+        .groups = 1,
+        .x_image = m * k,
+        .x_row = m * k,
+        .x_pixel = k,
+        .y_image = m * n,
+        .y_row = m * n,
+        .y_pixel = n,
+        .r_image = m * n,
+        .r_row = m * n,
+        .r_pixel = n,
+        .w_o = 1,
+        .w_i = n,
+        .w_y = 1,
+        .w_x = 1,
+    };
+}

@@ -1,0 +1,75 @@
+/* conv_q8: convolution of 8-bit integers over channels-last images, and with it every product of a
+ * quantized activation by a constant quantized matrix.
+ *
+ *   acc[b][oy][ox][o] = bias[o] + sum over ky, kx, i of (w[o][i][ky][kx] - wz[o])
+ *                           * (x[b][oy*sh + ky*dh - pt][ox*sw + kx*dw - pl][g*c/groups + i] - xz)
+ *
+ * in s32, wrapping; outside the image x = xz, so that it adds nothing; g the group of o. What
+ * becomes of acc, by the type of y:
+ *
+ *   u8, s8  y = min(max(rne((float)acc * m[o] [+ (float)(r - rz) * mr]) + yz, lo), hi)
+ *           each float operation rounded on its own; rne and the sum saturate (never wrap)
+ *   f32     y = act((float)acc * (xs * m[o]) + fbias[o] + r)        xs = 1 where absent
+ *   s32     y = acc
+ *
+ * u8, s8 and s32 results are exact: the same bits from every row. f32: the same but for act.
+ *
+ * A matrix product [m][k] x [k][n] is the problem batch = h = oh = kh = kw = 1, w = ow = m, c = k.
+ * Strides are in elements. Channels are adjacent in x, y and r. x, y and r may have any alignment
+ * their element type has. y may be r itself (same place, type and strides), and overlaps nothing
+ * else. lo <= hi, both in the range of y's type; zero points in the range of theirs; m and mr are
+ * finite and below 2^64.
+ */
+#ifndef HN_KERNELS_CONV_Q8_H
+#define HN_KERNELS_CONV_Q8_H
+
+#include "kernels/act.h"
+#include "kernels/kernel.h"
+
+typedef enum hn_q8_type { HN_Q8_U8, HN_Q8_S8, HN_Q8_F32, HN_Q8_S32 } hn_q8_type;
+
+typedef struct hn_conv_q8 {
+    int64_t batch, h, w, c; /* input images; c over all groups */
+    int64_t oh, ow, n;      /* output images; n over all groups */
+    int64_t kh, kw, sh, sw, dh, dw;
+    int64_t pt, pl; /* padding above and to the left; that below and to the right follows */
+    int64_t groups;
+    int64_t x_image, x_row, x_pixel;
+    int64_t y_image, y_row, y_pixel;
+    int64_t r_image, r_row, r_pixel;
+    int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
+    hn_q8_type x, w_type, y;    /* x, w_type: u8 or s8 */
+    hn_q8_type r_type;          /* u8 or s8 where y is u8 or s8; f32 where y is f32 */
+    bool w_zero_points;         /* operand WZ is there */
+    int32_t xz;                 /* unless operand XZ is there */
+    int32_t rz, yz, lo, hi;     /* of u8 and s8 results */
+    float mr;
+    hn_act act; /* f32 alone */
+} hn_conv_q8;
+
+/* Operands, in the order of hn_call.ptr. W is the constant operand: packed if the row packs; WZ
+ * (s32 [n], absent: 0), BIAS (s32 [n]), M (f32 [n]) and FBIAS (f32 [n]) are constants too. XS
+ * (f32) and XZ (one element of x's type) are scalars known at run time only, by dynamic
+ * quantization. All but X, W and Y may be NULL; M absent: 1. R has no meaning where y is s32, XS
+ * and FBIAS only where y is f32. */
+enum {
+    HN_CONV_Q8_X,
+    HN_CONV_Q8_W,
+    HN_CONV_Q8_WZ,
+    HN_CONV_Q8_BIAS,
+    HN_CONV_Q8_M,
+    HN_CONV_Q8_XS,
+    HN_CONV_Q8_XZ,
+    HN_CONV_Q8_FBIAS,
+    HN_CONV_Q8_R,
+    HN_CONV_Q8_Y,
+    HN_CONV_Q8_OPERANDS_
+};
+
+extern const hn_family hn_conv_q8_family;
+
+/* A matrix product [m][k] x [k][n] with dense operands, as a problem of this family; types and
+ * zero points are left to the caller. */
+hn_conv_q8 hn_conv_q8_of_gemm(int64_t m, int64_t n, int64_t k);
+
+#endif

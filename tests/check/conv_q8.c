@@ -1,0 +1,330 @@
+/* Cases of conv_q8: every combination of types and zero points, matrix products around every tile,
+ * images with every kind of window, and the layers of real models for timing.
+ *
+ * Kinds of data: random bytes; small numbers whose products with m = 1/2 are ties of rounding;
+ * bytes at the ends of their range, with multipliers that saturate; and one such byte everywhere,
+ * the largest sums there are. */
+#include "kernels/conv_q8/conv_q8.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+enum {
+    BIAS = 1,
+    WZ = 2,
+    MULTIPLIERS = 4,
+    DYNAMIC = 8, /* XS and XZ */
+    FBIAS = 16,
+    RESIDUAL = 32,
+    IN_PLACE = 64,
+    SLICE = 128,
+    BENCH = 256,
+    DEPTHWISE = 512,
+};
+
+/* What a case is made of beside its shape. */
+typedef struct variant {
+    const char *name;
+    hn_q8_type x, w, y, r;
+    int32_t xz, yz, lo, hi;
+    int flags;
+} variant;
+
+static const variant variants[] = {
+    {"u8s8u8", HN_Q8_U8, HN_Q8_S8, HN_Q8_U8, HN_Q8_U8, 0, 0, 0, 255, BIAS | MULTIPLIERS},
+    {"u8s8u8_zero", HN_Q8_U8, HN_Q8_S8, HN_Q8_U8, HN_Q8_U8, 131, 117, 3, 250, BIAS | MULTIPLIERS},
+    {"u8u8u8_wz", HN_Q8_U8, HN_Q8_U8, HN_Q8_U8, HN_Q8_S8, 97, 128, 0, 255, WZ | MULTIPLIERS},
+    {"s8s8s8", HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, -5, 7, -128, 127, BIAS | MULTIPLIERS},
+    {"s8s8s8_relu", HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, HN_Q8_U8, 0, -20, -20, 127, MULTIPLIERS},
+    {"s8u8s8_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S8, HN_Q8_S8, 127, 0, -128, 127,
+     BIAS | WZ | MULTIPLIERS},
+    {"u8s8s8_wz", HN_Q8_U8, HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, 255, -128, -128, 127,
+     BIAS | WZ | MULTIPLIERS},
+    {"u8s8f32_dynamic", HN_Q8_U8, HN_Q8_S8, HN_Q8_F32, HN_Q8_F32, 0, 0, 0, 0,
+     MULTIPLIERS | DYNAMIC | FBIAS},
+    {"s8u8f32_dynamic_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_F32, HN_Q8_F32, 0, 0, 0, 0,
+     BIAS | WZ | MULTIPLIERS | DYNAMIC},
+    {"s8s8f32", HN_Q8_S8, HN_Q8_S8, HN_Q8_F32, HN_Q8_F32, -128, 0, 0, 0, FBIAS},
+    {"u8s8s32", HN_Q8_U8, HN_Q8_S8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
+    {"s8u8s32_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, -128, 0, 0, 0, WZ | BIAS},
+};
+/* Without multipliers the sums of but a few products fit a byte. */
+static const variant plain = {"s8s8s8_plain", HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, 3, 5,
+                              -128,           127,      0};
+enum { N_VARIANTS = sizeof variants / sizeof *variants };
+
+static check_role given(bool there) { return there ? CHECK_IN : CHECK_ABSENT; }
+
+static void add(check_list *list, const char *name, hn_conv_q8 p, const variant *v, int flags) {
+    int64_t terms = p.c / p.groups * p.kh * p.kw, gap = flags & SLICE ? 5 : 0;
+    check_case *c = check_add(list, "%s_%s", name, v->name);
+    flags |= v->flags;
+    if (v->y == HN_Q8_S32 || v->r != v->y) flags &= ~IN_PLACE;
+    if (v->y == HN_Q8_S32) flags &= ~RESIDUAL;
+    p.x = v->x, p.w_type = v->w, p.y = v->y, p.r_type = v->r;
+    p.w_zero_points = flags & WZ;
+    p.xz = v->xz, p.yz = v->yz, p.lo = v->lo, p.hi = v->hi;
+    p.rz = v->r == HN_Q8_U8 ? 19 : -7, p.mr = 0.37F;
+    p.x_pixel = p.c + gap, p.x_row = p.w * p.x_pixel + gap, p.x_image = p.h * p.x_row + gap;
+    p.y_pixel = p.n + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;
+    p.r_pixel = p.n + (flags & IN_PLACE ? 2 * gap : gap);
+    p.r_row = flags & IN_PLACE ? p.y_row : p.ow * p.r_pixel;
+    p.r_image = p.oh * p.r_row;
+    p.w_x = 1, p.w_y = p.kw, p.w_i = p.kh * p.kw, p.w_o = terms;
+    memcpy(c->problem, &p, sizeof p);
+    int64_t y_count =
+        (p.batch - 1) * p.y_image + (p.oh - 1) * p.y_row + (p.ow - 1) * p.y_pixel + p.n;
+    int64_t x_count = (p.batch - 1) * p.x_image + (p.h - 1) * p.x_row + (p.w - 1) * p.x_pixel + p.c;
+    int64_t r_count =
+        (p.batch - 1) * p.r_image + (p.oh - 1) * p.r_row + (p.ow - 1) * p.r_pixel + p.n;
+    static const check_type type[] = {CHECK_U8, CHECK_U8, CHECK_F32, CHECK_I32};
+    check_operand_add(c, CHECK_IN, CHECK_U8, x_count);
+    check_operand_add(c, CHECK_WEIGHTS, CHECK_U8, p.n * terms);
+    check_operand_add(c, given(flags & WZ), CHECK_I32, p.n);
+    check_operand_add(c, given(flags & BIAS), CHECK_I32, p.n);
+    check_operand_add(c, given(flags & MULTIPLIERS), CHECK_F32, p.n);
+    check_operand_add(c, given(flags & DYNAMIC), CHECK_F32, 1);
+    check_operand_add(c, given(flags & DYNAMIC), CHECK_U8, 1);
+    check_operand_add(c, given(flags & FBIAS), CHECK_F32, p.n);
+    check_operand_add(c,
+                      flags & IN_PLACE   ? CHECK_SAME
+                      : flags & RESIDUAL ? CHECK_IN
+                                         : CHECK_ABSENT,
+                      type[v->r], r_count);
+    check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, type[v->y], y_count);
+    c->operand[HN_CONV_Q8_R].same = HN_CONV_Q8_Y;
+    if (p.act.kind > HN_ACT_LEAKY) c->rel = 64, c->abs = 2e-6;
+    c->bench = flags & BENCH;
+    c->flops = 2 * (double)(p.batch * p.oh * p.ow) * (double)(p.n * terms);
+    c->bytes = (double)(x_count + p.n * terms) +
+               (double)y_count * (v->y == HN_Q8_F32 || v->y == HN_Q8_S32 ? 4 : 1);
+}
+
+static uint8_t byte(check_data kind, hn_rng *rng) {
+    static const uint8_t ends[] = {0x80, 0x80, 0xff, 0x7f, 0x00, 0x01};
+    switch (kind) {
+        case CHECK_EXACT: return (uint8_t)((int)hn_rng_below(rng, 9) - 4);
+        case CHECK_EXTREME: return ends[hn_rng_below(rng, sizeof ends)];
+        default: return (uint8_t)hn_rng_below(rng, 256);
+    }
+}
+
+static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
+    const check_operand *o = &c->operand[operand];
+    hn_conv_q8 p;
+    memcpy(&p, c->problem, sizeof p);
+    double terms = (double)(p.c / p.groups * p.kh * p.kw);
+    for (size_t i = 0; i < o->count; i++) {
+        double u = hn_rng_f64(rng);
+        if (o->type == CHECK_U8) {
+            uint8_t one = operand == HN_CONV_Q8_X && p.x == HN_Q8_U8 ? 0xff : 0x80;
+            ((uint8_t *)data)[i] = kind == CHECK_SPECIAL ? one : byte(kind, rng);
+        } else if (operand == HN_CONV_Q8_WZ) {
+            bool ends = kind == CHECK_EXTREME || kind == CHECK_SPECIAL;
+            int32_t z = ends ? (u < 0.5 ? 0 : 255) : (int32_t)(u * 256);
+            ((int32_t *)data)[i] = p.w_type == HN_Q8_U8 ? z : z - 128;
+        } else if (operand == HN_CONV_Q8_BIAS) {
+            ((int32_t *)data)[i] = (int32_t)((u - 0.5) * (kind == CHECK_EXACT ? 40 : 4e4));
+        } else if (operand == HN_CONV_Q8_M) {
+            /* A sum of random products then spreads over the range of a byte. */
+            double size = (0.5 + u) * 0.012 / sqrt(terms + 1);
+            if (kind == CHECK_EXACT) size = u < 0.6 ? 0.5 : 0.25;
+            if (kind == CHECK_EXTREME) size = ldexp(0.5 + u, (int)hn_rng_below(rng, 100) - 60);
+            ((float *)data)[i] = (float)size;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A square window with `pad` on each side. */
+static hn_conv_q8 window(int64_t batch, int64_t size, int64_t c, int64_t n, int64_t k, int64_t s,
+                         int64_t pad) {
+    return (hn_conv_q8){.batch = batch,
+                        .h = size,
+                        .w = size,
+                        .c = c,
+                        .oh = (size + 2 * pad - k) / s + 1,
+                        .ow = (size + 2 * pad - k) / s + 1,
+                        .n = n,
+                        .kh = k,
+                        .kw = k,
+                        .sh = s,
+                        .sw = s,
+                        .dh = 1,
+                        .dw = 1,
+                        .pt = pad,
+                        .pl = pad,
+                        .groups = 1};
+}
+
+static void gemm(check_list *list, int64_t m, int64_t k, int64_t n, const variant *v, int flags) {
+    char name[64];
+    snprintf(name, sizeof name, "gemm_%lldx%lldx%lld", (long long)m, (long long)k, (long long)n);
+    add(list, name, hn_conv_q8_of_gemm(m, n, k), v, flags);
+}
+
+/* A layer as real models have it; the name says kernel, stride, channels and output size. */
+static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, int64_t size,
+                  int flags) {
+    hn_conv_q8 p = window(1, size, c, n, k, s, k / 2);
+    if (flags & DEPTHWISE) p.groups = c;
+    char name[64];
+    snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld",
+             flags & DEPTHWISE ? "depthwise" : "conv", (long long)k, (long long)k, (long long)s,
+             (long long)c, (long long)n, (long long)p.oh);
+    add(list, name, p, &variants[0], flags | BENCH);
+}
+
+/* Every variant of a few shapes that between them take every way through a row. */
+static void each_variant(check_list *list) {
+    for (int i = 0; i < N_VARIANTS; i++) {
+        const variant *v = &variants[i];
+        hn_conv_q8 p;
+        gemm(list, 37, 70, 45, v, RESIDUAL | SLICE);
+        gemm(list, 3, 131, 70, v, 0);
+        add(list, "conv1x1", window(2, 7, 64, 35, 1, 1, 0), v, RESIDUAL);
+        add(list, "conv3x3", window(2, 8, 64, 40, 3, 1, 1), v, IN_PLACE);
+        add(list, "conv3x3s2", window(1, 9, 20, 17, 3, 2, 1), v, SLICE);
+        p = window(1, 9, 24, 36, 3, 1, 1), p.groups = 3;
+        add(list, "conv3x3_groups", p, v, RESIDUAL);
+        p = window(1, 9, 37, 37, 3, 1, 1), p.groups = p.c;
+        add(list, "depthwise3x3", p, v, RESIDUAL | SLICE);
+    }
+}
+
+static void cases(check_list *list) {
+    each_variant(list);
+    /* Around every tile a row may have, in each direction. */
+    static const int64_t sizes[][3] = {
+        {1, 1, 1},      {1, 7, 33},    {2, 5, 8},    {3, 64, 31},  {4, 17, 32},  {5, 1, 16},
+        {6, 3, 15},     {7, 130, 17},  {8, 31, 48},  {11, 2, 12},  {12, 16, 24}, {13, 9, 64},
+        {14, 33, 32},   {15, 4, 63},   {16, 64, 96}, {17, 65, 33}, {31, 63, 16}, {32, 128, 32},
+        {33, 127, 65},  {28, 19, 100}, {64, 64, 64}, {85, 53, 13}, {100, 8, 1},  {1, 1031, 77},
+        {3, 1300, 130}, {63, 192, 31}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        gemm(list, sizes[i][0], sizes[i][1], sizes[i][2], &variants[i % N_VARIANTS],
+             i % 3 == 0 ? RESIDUAL : 0);
+    gemm(list, 2, 70001, 9, &variants[1], 0);  /* sums that wrap */
+    gemm(list, 20, 70001, 5, &variants[3], 0); /* and in rows for many pixels */
+    gemm(list, 5, 0, 33, &variants[1], 0);
+    gemm(list, 50, 1, 20, &plain, RESIDUAL);
+
+    static const struct {
+        const char *name;
+        int64_t batch, size, c, n, k, s, pad;
+        int flags;
+    } images[] = {
+        {"conv3x3_odd", 2, 7, 13, 29, 3, 1, 1, RESIDUAL},
+        {"conv3x3_wide", 2, 19, 62, 45, 3, 1, 1, IN_PLACE},
+        {"conv3x3_wide_128", 1, 13, 128, 64, 3, 1, 1, 0},
+        {"conv3x3_slices", 2, 6, 17, 35, 3, 1, 1, RESIDUAL | SLICE},
+        {"conv3x3_slices_64", 2, 6, 64, 65, 3, 1, 1, IN_PLACE | SLICE},
+        {"conv3x3_valid", 1, 11, 64, 31, 3, 1, 0, 0},
+        {"conv3x3_all_padding", 1, 2, 4, 5, 3, 1, 3, 0},
+        {"conv3x3_all_padding_64", 1, 2, 64, 5, 3, 1, 3, 0},
+        {"conv3x3_7_pixels", 3, 7, 96, 80, 3, 1, 1, RESIDUAL},
+        {"conv3x3s2_64", 1, 15, 64, 40, 3, 2, 1, 0},
+        {"conv3x3s2_wide", 1, 30, 70, 66, 3, 2, 1, RESIDUAL},
+        {"conv3x3s3", 1, 20, 64, 33, 3, 3, 1, 0},
+        {"conv5x5", 1, 11, 8, 24, 5, 1, 2, 0},
+        {"conv5x5s2_64", 1, 23, 64, 33, 5, 2, 2, RESIDUAL},
+        {"conv7x7s2_stem", 2, 21, 3, 40, 7, 2, 3, 0},
+        {"conv3x3s2_stem", 1, 25, 3, 32, 3, 2, 1, SLICE},
+        {"conv4x4s4_patches", 2, 24, 3, 40, 4, 4, 0, 0},
+        {"conv3x3_one_channel", 1, 28, 1, 16, 3, 1, 0, 0},
+        {"conv1x1s2", 1, 14, 64, 50, 1, 2, 0, RESIDUAL},
+        {"conv1x1s2_wide", 2, 21, 90, 77, 1, 2, 0, SLICE},
+        {"conv1x1_batch", 3, 7, 33, 41, 1, 1, 0, IN_PLACE},
+        {"conv1x1_batch_64", 3, 7, 192, 64, 1, 1, 0, IN_PLACE},
+        {"conv1x1_padded", 1, 5, 64, 20, 1, 1, 2, 0},
+    };
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        add(list, images[i].name,
+            window(images[i].batch, images[i].size, images[i].c, images[i].n, images[i].k,
+                   images[i].s, images[i].pad),
+            &variants[i % N_VARIANTS], images[i].flags);
+    hn_conv_q8 p = window(1, 12, 64, 34, 3, 1, 2);
+    p.dh = p.dw = 2;
+    add(list, "conv3x3_dilated", p, &variants[1], 0);
+    p = window(1, 13, 19, 34, 3, 1, 2), p.dh = p.dw = 2;
+    add(list, "conv3x3_dilated_few", p, &variants[3], SLICE);
+    p = window(1, 20, 64, 34, 3, 2, 3), p.dh = p.dw = 3;
+    add(list, "conv3x3s2_dilated", p, &variants[4], 0);
+    p = window(1, 9, 64, 12, 3, 1, 1), p.kw = 1, p.ow = p.w, p.pl = 0, p.sh = 2, p.oh = 5;
+    add(list, "conv3x1s2x1", p, &variants[2], 0);
+    p = window(1, 8, 64, 12, 2, 1, 0), p.oh = 9, p.ow = 10, p.pt = 1;
+    add(list, "conv2x2_uneven_padding", p, &variants[6], 0);
+    p = window(1, 8, 64, 10, 3, 1, 1), p.pt = p.pl = -1, p.oh = p.ow = 6;
+    add(list, "conv3x3_cropped", p, &variants[1], 0);
+    p = window(1, 9, 128, 80, 3, 2, 1), p.groups = 2;
+    add(list, "conv3x3s2_groups", p, &variants[3], RESIDUAL);
+
+    static const int64_t depthwise[][5] = {/* channels, size, kernel, stride, padding */
+                                           {12, 6, 3, 1, 1},  {1, 9, 3, 1, 1},   {4, 11, 3, 2, 1},
+                                           {8, 12, 3, 1, 0},  {15, 28, 3, 1, 1}, {16, 17, 3, 2, 0},
+                                           {33, 10, 3, 1, 3}, {7, 7, 5, 1, 2},   {20, 18, 5, 1, 2},
+                                           {17, 21, 5, 2, 2}, {40, 8, 7, 1, 3},  {64, 20, 7, 1, 3},
+                                           {9, 15, 7, 2, 3},  {5, 9, 1, 1, 0},   {18, 13, 2, 2, 0},
+                                           {35, 9, 4, 3, 1},  {3, 2, 3, 1, 2},   {200, 7, 3, 1, 1}};
+    for (size_t i = 0; i < sizeof depthwise / sizeof *depthwise; i++) {
+        const int64_t *d = depthwise[i];
+        char name[64];
+        snprintf(name, sizeof name, "depthwise%lldx%llds%lld_%lld_%lld", (long long)d[2],
+                 (long long)d[2], (long long)d[3], (long long)d[0], (long long)d[1]);
+        p = window(i % 3 == 0 ? 2 : 1, d[1], d[0], d[0], d[2], d[3], d[4]), p.groups = d[0];
+        add(list, name, p, &variants[i % N_VARIANTS],
+            (i % 3 == 1 ? RESIDUAL : 0) | (i % 5 == 2 ? IN_PLACE : 0) | (i % 4 == 3 ? SLICE : 0));
+    }
+    p = window(1, 16, 21, 21, 3, 1, 2), p.groups = 21, p.dh = p.dw = 2;
+    add(list, "depthwise3x3_dilated", p, &variants[1], 0);
+    p = window(1, 12, 70, 70, 7, 1, 3), p.groups = 70, p.kw = 1, p.pl = 0, p.sh = 3, p.oh = 4;
+    add(list, "depthwise7x1s3x1", p, &variants[2], SLICE);
+    p = window(1, 8, 10, 20, 3, 1, 1), p.groups = 10;
+    add(list, "conv3x3_depthwise_twice", p, &variants[0], 0);
+    for (int kind = 0; kind < HN_ACT_COUNT_; kind++) {
+        char name[64];
+        snprintf(name, sizeof name, "activation_%d", kind);
+        p = window(1, 7, 20, 37, 1, 1, 0);
+        p.act = (hn_act){(hn_act_kind)kind, kind == HN_ACT_CLIP ? -1.0F : 0.3F,
+                         kind == HN_ACT_CLIP ? 1.5F : 0.5F};
+        add(list, name, p, &variants[7], RESIDUAL);
+    }
+
+    const variant *usual = &variants[0], *dynamic = &variants[7];
+    gemm(list, 128, 768, 768, usual, BENCH);
+    gemm(list, 128, 768, 3072, usual, BENCH);
+    gemm(list, 128, 3072, 768, usual, BENCH);
+    gemm(list, 128, 768, 768, dynamic, BENCH);
+    gemm(list, 1, 2048, 1000, usual, BENCH);
+    gemm(list, 1, 4096, 4096, dynamic, BENCH);
+    gemm(list, 4, 2048, 1000, usual, BENCH);
+    layer(list, 3, 1, 64, 64, 56, 0);
+    layer(list, 3, 1, 128, 128, 28, 0);
+    layer(list, 3, 1, 256, 256, 14, 0);
+    layer(list, 3, 1, 512, 512, 7, 0);
+    layer(list, 3, 2, 128, 128, 56, 0);
+    layer(list, 1, 1, 256, 64, 56, 0);
+    layer(list, 1, 1, 64, 256, 56, RESIDUAL);
+    layer(list, 1, 1, 1024, 256, 14, 0);
+    layer(list, 1, 1, 256, 1024, 14, RESIDUAL);
+    layer(list, 1, 1, 2048, 512, 7, 0);
+    layer(list, 1, 2, 256, 512, 56, 0);
+    layer(list, 1, 1, 32, 16, 112, 0);
+    layer(list, 1, 1, 144, 24, 56, 0);
+    layer(list, 1, 1, 96, 576, 14, 0);
+    layer(list, 7, 2, 3, 64, 224, 0);
+    layer(list, 3, 2, 3, 32, 224, 0);
+    layer(list, 3, 1, 32, 32, 112, DEPTHWISE);
+    layer(list, 3, 2, 96, 96, 112, DEPTHWISE);
+    layer(list, 3, 1, 144, 144, 56, DEPTHWISE);
+    layer(list, 3, 1, 576, 576, 14, DEPTHWISE);
+    layer(list, 5, 1, 240, 240, 28, DEPTHWISE);
+}
+
+const check_family check_conv_q8 = {
+    .family = &hn_conv_q8_family, .precision = "int8", .cases = cases, .fill = fill};
