@@ -284,6 +284,7 @@ static exit_code measure(const args *a, const config *c, int to) {
     signal(SIGINT, SIG_IGN); /* the program ends its children itself */
     o.threads = (int)c->threads;
     o.isa = c->isa;
+    o.precision = c->precision;
     o.pin_threads = c->streams == 1;
     double t0 = now();
     if (load_model(a, &b.model, &err) != HONE_OK) return fail_with(&err);
@@ -321,9 +322,9 @@ static bool quantized(hone_model *m) {
 }
 
 static exit_code check_precision(const args *a, hone_model *m, const char *precision) {
-    if (strcmp(precision, "f32") == 0) return EXIT_DONE;
+    if (strcmp(precision, "f32") == 0 || strcmp(precision, "f32-relaxed") == 0) return EXIT_DONE;
     if (strcmp(precision, "int8") != 0)
-        complain("--precision wants f32, got '%s'", precision);
+        complain("--precision wants f32 or f32-relaxed, got '%s'", precision);
     else if (!quantized(m))
         complain("%s is a float model; hone quantize makes an int8 one of it", a->argument[0]);
     else
@@ -431,15 +432,17 @@ static void print_json(const job *j, const config *c, const result *r) {
 }
 
 static void print_table(const job *j, int n) {
-    static const char *const heads[] = {
-        "batch", "threads", "isa",     "runs",    "mean ms", "p50",     "p90",         "p99",
-        "min",   "items/s", "load ms", "compile", "first",   "weights", "activations", "peak RSS"};
-    table *t = table_new(heads, "rrlrrrrrrrrrrrrr");
+    static const char *const heads[] = {"batch",       "threads", "precision", "isa",   "runs",
+                                        "mean ms",     "p50",     "p90",       "p99",   "min",
+                                        "items/s",     "load ms", "compile",   "first", "weights",
+                                        "activations", "peak RSS"};
+    table *t = table_new(heads, "rrllrrrrrrrrrrrrr");
     for (int i = 0; i < n; i++) {
         const result *r = &j->results[i];
         char weights[32], arena[32], peak[32];
         table_cell(t, "%lld", (long long)r->batch);
         table_cell(t, "%d", r->threads);
+        table_cell(t, "%s", j->configs[i].precision);
         table_cell(t, "%s", r->isa);
         table_cell(t, "%lld", (long long)r->iterations);
         table_cell(t, "%.3f", r->ms.mean);
@@ -536,7 +539,7 @@ static const option_def options[] = {
     {"--threads", 't', "LIST", "threads: 1,2 or 1..4 (default: the cores this process may use)",
      false},
     {"--streams", 0, "N", "runs at the same time, of one session (default: 1)", false},
-    {"--precision", 0, "LIST", "f32 (default)", false},
+    {"--precision", 0, "LIST", "f32 (default), f32-relaxed", false},
     {"--isa", 0, "LIST", "use no more than these instruction sets: avx2,avx512", false},
     {"--warmup", 0, "N", "runs before those that count (default: 10)", false},
     {"--seconds", 0, "S", "how long to measure each configuration (default: 2)", false},

@@ -47,6 +47,8 @@ typedef struct option_def {
         "--tune-cache", 0, "FILE",                                                       \
             "keeps what was measured (default: hone/tuning.txt among the caches)", false \
     }
+#define OPTION_PRECISION \
+    { "--precision", 0, "NAME", "f32 (default), or f32-relaxed: faster and less exact", false }
 #define OPTION_WITHOUT \
     { "--without", 0, "PART,...", "leave out fuse or a graph pass, to see what it gains", false }
 #define OPTION_SEED \
@@ -116,7 +118,8 @@ bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
 /* --threads and --isa unless they are lists, --reserve-cores, --max-memory, --seed, --backend,
- * --tune, --tune-cache and --without. From here on Ctrl-C ends a run instead of the program. */
+ * --tune, --tune-cache, --precision unless it is a list, and --without. From here on Ctrl-C ends a
+ * run instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
 /* What tuning did, as a note. */
 void note_tuning(hone_tuning t);

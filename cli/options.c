@@ -163,7 +163,13 @@ bool session_options(const args *a, hone_session_options *o) {
     if (!is_list(a, "--isa")) o->isa = value_of(a, "--isa");
     if (has(a, "--backend")) o->backend = value_of(a, "--backend");
     o->without = value_of(a, "--without");
+    if (!is_list(a, "--precision")) o->precision = value_of(a, "--precision");
     o->tune = value_of(a, "--tune");
+    if (o->precision != NULL && strcmp(o->precision, "f32") != 0 &&
+        strcmp(o->precision, "f32-relaxed") != 0) {
+        complain("--precision wants f32 or f32-relaxed, got '%s'", o->precision);
+        return false;
+    }
     bool tunes = o->tune != NULL && strcmp(o->tune, "off") != 0;
     if (tunes && strcmp(o->tune, "fast") != 0 && strcmp(o->tune, "full") != 0) {
         complain("--tune wants off, fast or full, got '%s'", o->tune);

@@ -262,6 +262,7 @@ static const option_def options[] = {
     OPTION_TUNE,
     OPTION_TUNE_CACHE,
     OPTION_WITHOUT,
+    OPTION_PRECISION,
     OPTION_ISA,
     OPTION_MAX_MEMORY,
     OPTION_NO_SHARING,

@@ -356,6 +356,10 @@ typedef struct hone_session_options {
      *   "fuse"  steps that compute several nodes, and strips of several steps
      *   the name of a graph pass (hone_pass) */
     const char *without;
+    /* How exact sums of products are: "f32" (the default), or "f32-relaxed", which may be off by
+     * 8e-5 of the sum of their absolute values (typically 1.5e-5 of a result). That is faster on
+     * CPUs with AMX, and on others the same as f32. */
+    const char *precision;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 

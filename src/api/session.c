@@ -141,6 +141,13 @@ static hone_status make_tuner(hone_session *s, hn_isa isa, hn_error *err) {
     return hn_tuner_create(&s->tuner, (hn_tune_effort)effort, isa, s->o.tune_cache, &s->alloc, err);
 }
 
+static hone_status read_precision(const char *name, bool *relaxed, hn_error *err) {
+    *relaxed = name != NULL && strcmp(name, "f32-relaxed") == 0;
+    HN_CHECK(err, *relaxed || name == NULL || strcmp(name, "f32") == 0, HONE_E_ARG,
+             "precision is '%s', expected f32 or f32-relaxed", name);
+    return HONE_OK;
+}
+
 hone_status hone_session_create(hone_session **out, hone_model *model,
                                 const hone_session_options *options, hone_error *err) {
     hone_session_options o;
@@ -178,6 +185,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
                            .keep_going = o.keep_going,
                            .keep_going_ctx = o.keep_going_ctx};
     if (status == HONE_OK) status = leave_out(s, o.without, &e, err);
+    if (status == HONE_OK) status = read_precision(o.precision, &e.relaxed, err);
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
     if (status != HONE_OK) {
         hone_session_destroy(s);

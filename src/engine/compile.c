@@ -78,7 +78,8 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
-        s->kernel = hn_kernel_choose(s->family, how->isa, s->problem, passed_over, s);
+        hn_allowed allowed = {how->isa, how->relaxed};
+        s->kernel = hn_kernel_choose(s->family, allowed, s->problem, passed_over, s);
         s->alone = is_short(s);
         HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
         s->kernel->work(s->problem, p->lanes, &s->work);

@@ -264,6 +264,7 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
                       .weights = e->weights,
                       .tuner = e->o.tuner,
                       .isa = e->o.isa,
+                      .relaxed = e->o.relaxed,
                       .no_sharing = e->o.no_sharing,
                       .no_fuse = e->o.no_fuse};
     HN_TRY(hn_plan_create(&n->plan, m, &how, err));

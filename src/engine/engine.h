@@ -26,6 +26,7 @@ typedef struct hn_engine_options {
     hn_allocator *alloc; /* plans and contexts; its limit bounds them */
     hn_pool *pool;
     hn_isa isa;
+    bool relaxed;        /* precision f32-relaxed instead of f32 */
     uint64_t seed;       /* of random operators without a seed of their own */
     hn_tuner *tuner;     /* NULL: the first kernel that accepts; outlives the engine */
     bool no_sharing;     /* every activation has memory of its own */
@@ -80,7 +81,7 @@ typedef struct hn_compile {
     hn_weights *weights;
     hn_tuner *tuner;
     hn_isa isa;
-    bool no_sharing, no_fuse;
+    bool relaxed, no_sharing, no_fuse;
 } hn_compile;
 /* A plan of m, whose shapes are all numbers (hn_plan_refuses); takes over m, on failure too. The
  * weights it wants are still to be packed (hn_weights_fill). */

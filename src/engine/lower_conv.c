@@ -88,8 +88,8 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     /* An image of few channels that comes planar stays so if a kernel reads it as it is. */
     hn_conv_f32 p = problem_of(&x, &w, &y, &s, groups);
     const hn_kernel *reference = hn_conv_f32_family.rows[hn_conv_f32_family.n_rows - 1];
-    if (p.c > MOST_PLANES ||
-        hn_kernel_choose(&hn_conv_f32_family, L->isa, &p, NULL, NULL) == reference) {
+    if (p.c > MOST_PLANES || hn_kernel_choose(&hn_conv_f32_family, (hn_allowed){.isa = L->isa}, &p,
+                                              NULL, NULL) == reference) {
         HN_TRY(hn_lower_channels_last(L, n, &x, err));
         p = problem_of(&x, &w, &y, &s, groups);
     }

@@ -300,8 +300,8 @@ static hone_status time_row(const hn_tuner *t, const hn_plan *p, hn_step *s, con
 
 static bool may_serve(const hn_tuner *t, const hn_step *s, const hn_kernel *k) {
     const char *why;
-    return strcmp(k->order, s->kernel->order) == 0 && (k->isa & t->isa) == k->isa &&
-           (k->ok == NULL || k->ok(s->problem, &why));
+    return strcmp(k->order, s->kernel->order) == 0 &&
+           hn_kernel_serves(k, (hn_allowed){t->isa, s->kernel->relaxed}, s->problem, &why);
 }
 
 /* Rows of the order of the one chosen, the reference left out: it is never the fastest. */
@@ -338,8 +338,9 @@ static hone_status measure(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *p
 
 hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *pool, hn_error *err) {
     if (t == NULL || (p->lanes == 1 && candidates(t, s) < 2)) return HONE_OK;
+    uint64_t problem = hash(HASH_START, s->problem, s->problem_bytes);
     found f = {.family = s->family,
-               .problem = hash(HASH_START, s->problem, s->problem_bytes),
+               .problem = hash(problem, s->kernel->order, strlen(s->kernel->order)),
                .lanes = p->lanes,
                .label = s->label};
     found *known = look_up(t, s->family, f.problem, p->lanes);

@@ -2,8 +2,8 @@
  *
  * Two things may be chosen without changing a result: which of the rows of one accumulation order
  * computes a step (kernel.h), and whether the step is worth waking other threads for. A problem is
- * known by its family, a hash of its bytes and the number of lanes; what was found for it is kept,
- * and with a file also from one process to the next:
+ * known by its family, a hash of its bytes and the order, and the number of lanes; what was found
+ * for it is kept, and with a file also from one process to the next:
  *
  *   hone-tuning/1 hone=0.1.0 isa=avx512 kernels=8d1f03c2a9be4471 cpu=Neoverse V1
  *   conv_f32 9b2e6f01a4d3c857 2 avx512_band all 103.2 Conv+Relu

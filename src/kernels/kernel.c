@@ -11,16 +11,20 @@ const hn_family *const hn_families[] = {
 };
 const int hn_n_families = sizeof hn_families / sizeof *hn_families;
 
-const hn_kernel *hn_kernel_choose(const hn_family *f, hn_isa isa, const void *problem,
+bool hn_kernel_serves(const hn_kernel *k, hn_allowed allowed, const void *problem,
+                      const char **why) {
+    if ((k->isa & allowed.isa) != k->isa) return *why = "not allowed or not on this CPU", false;
+    if (k->relaxed && !allowed.relaxed) return *why = "only for f32-relaxed", false;
+    return k->ok == NULL || k->ok(problem, why);
+}
+
+const hn_kernel *hn_kernel_choose(const hn_family *f, hn_allowed allowed, const void *problem,
                                   void (*note)(void *ctx, const hn_kernel *k, const char *why),
                                   void *ctx) {
     for (int i = 0; i + 1 < f->n_rows; i++) {
         const hn_kernel *k = f->rows[i];
         const char *why = NULL;
-        if ((k->isa & isa) != k->isa)
-            why = "not allowed or not on this CPU";
-        else if (k->ok == NULL || k->ok(problem, &why))
-            return k;
+        if (hn_kernel_serves(k, allowed, problem, &why)) return k;
         if (note != NULL) note(ctx, k, why);
     }
     return f->rows[f->n_rows - 1];

@@ -47,12 +47,17 @@ typedef struct hn_call {
     void *scratch;    /* 64-byte aligned, as is that of a lane */
 } hn_call;
 
+/* Precision f32-relaxed: a sum of products may be off by this much of the sum of their absolute
+ * values, besides what f32 itself leaves. */
+#define HN_RELAXED_ERROR 8e-5
+
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
     hn_isa isa;       /* every bit must be available */
     /* Names the order of its sums. Only rows of one order may replace each other by measurement:
      * what a plan computes is a function of the problem and the instruction set. */
     const char *order;
+    bool relaxed; /* within HN_RELAXED_ERROR, not the bound of f32: only where that is allowed */
     /* NULL: serves every problem. On refusal *why is a short reason. */
     bool (*ok)(const void *problem, const char **why);
     void (*work)(const void *problem, int lanes, hn_work *w);
@@ -94,9 +99,19 @@ typedef struct hn_family {
 extern const hn_family *const hn_families[];
 extern const int hn_n_families;
 
-/* The first row that the instruction set allows and that accepts the problem; never NULL, since the
- * last row does. `note`, when not NULL, is told why each row before it was passed over. */
-const hn_kernel *hn_kernel_choose(const hn_family *f, hn_isa isa, const void *problem,
+/* What a caller allows: instruction sets, and rows that are only f32-relaxed. */
+typedef struct hn_allowed {
+    hn_isa isa;
+    bool relaxed;
+} hn_allowed;
+
+/* Whether a row is allowed and accepts the problem; if not, *why is a short reason. */
+bool hn_kernel_serves(const hn_kernel *k, hn_allowed allowed, const void *problem,
+                      const char **why);
+
+/* The first row that serves; never NULL, since the last row does. `note`, when not NULL, is told
+ * why each row before it was passed over. */
+const hn_kernel *hn_kernel_choose(const hn_family *f, hn_allowed allowed, const void *problem,
                                   void (*note)(void *ctx, const hn_kernel *k, const char *why),
                                   void *ctx);
 

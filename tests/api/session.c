@@ -215,6 +215,10 @@ static void a_session_is_refused_with_the_reason(void **state) {
     ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "-1 threads");
     o.threads = 1 << 20;
     ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "1048576 threads");
+    hone_session_options_init(&o);
+    o.precision = "f31";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
+                 "precision is 'f31', expected f32 or f32-relaxed");
     assert_null(s);
     hone_model_destroy(m);
 }

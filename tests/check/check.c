@@ -257,19 +257,34 @@ static void report(const char *word, const check_family *f, const char *kernel, 
                data, text);
 }
 
+/* How exact a row must be. */
+typedef struct bound {
+    bool exact;
+    double rel, abs; /* per element, see check_case; rel relative to 1 */
+    double whole;    /* relative to the largest element, where not 0 (check_family.whole) */
+} bound;
+
+static bound bound_of(const check_family *f, const check_case *c, check_data kind,
+                      const hn_kernel *k) {
+    return (bound){.exact = c->exact && kind == CHECK_EXACT,
+                   .rel = c->rel * 0x1p-24 + (k->relaxed ? HN_RELAXED_ERROR : 0),
+                   .abs = c->abs,
+                   .whole = f->whole != NULL ? f->whole(k) : 0};
+}
+
 /* Whether one float is close enough; `size` is the magnitude its error is relative to. */
-static bool close_enough(const check_case *c, bool exact, double got, double want, double size) {
+static bool close_enough(const bound *b, double got, double want, double size) {
     if (isnan(want)) return isnan(got);
     if (got == want) return true;
-    if (exact || isinf(want) || isnan(got) || isinf(got)) return false;
+    if (b->exact || isinf(want) || isnan(got) || isinf(got)) return false;
     double d = fabs(got - want);
     if (!isfinite(size)) size = fabs(want) + 1; /* an infinity that an activation made finite */
-    return d <= c->rel * 0x1p-24 * size + c->abs + 1e-37;
+    return d <= b->rel * size + b->abs + 1e-37;
 }
 
 /* Compares one output; text says where the first difference is. */
 static bool same_output(const check_case *c, int i, const void *got, const void *want,
-                        const void *size, bool exact, double whole, char *text, size_t text_bytes) {
+                        const void *size, const bound *b, char *text, size_t text_bytes) {
     const check_operand *o = &c->operand[i];
     if (o->type != CHECK_F32) {
         if (memcmp(got, want, bytes_of(o)) == 0) return true;
@@ -278,7 +293,7 @@ static bool same_output(const check_case *c, int i, const void *got, const void 
     }
     const float *g = got, *w = want, *m = size;
     double largest = 0;
-    for (size_t j = 0; j < o->count && whole > 0; j++)
+    for (size_t j = 0; j < o->count && b->whole > 0; j++)
         if (isfinite(w[j]) && fabs((double)w[j]) > largest) largest = fabs((double)w[j]);
     for (size_t j = 0; j < o->count; j++) {
         uint32_t gb, wb;
@@ -286,10 +301,10 @@ static bool same_output(const check_case *c, int i, const void *got, const void 
         memcpy(&wb, &w[j], 4);
         if (gb == wb) continue;
         bool good = wb != poison && gb != poison;
-        if (good && whole > 0 && isfinite(w[j]))
-            good = fabs((double)g[j] - (double)w[j]) <= whole * largest;
+        if (good && b->whole > 0 && isfinite(w[j]))
+            good = fabs((double)g[j] - (double)w[j]) <= b->whole * largest;
         else if (good)
-            good = close_enough(c, exact, (double)g[j], (double)w[j], fabs((double)m[j]));
+            good = close_enough(b, (double)g[j], (double)w[j], fabs((double)m[j]));
         if (good) continue;
         if (wb == poison)
             snprintf(text, text_bytes, "operand %d: element %zu must not be written", i, j);
@@ -353,7 +368,7 @@ static void suspect(const check_family *f, const check_case *c, const operands *
 static void check_row(const check_family *f, const check_case *c, check_data kind,
                       const hn_kernel *k, const operands *ref, const operands *size) {
     const char *why = NULL;
-    double whole = f->whole != NULL ? f->whole(k) : 0;
+    bound b = bound_of(f, c, kind, k);
     if (k->ok != NULL && !k->ok(c->problem, &why)) {
         count.skipped++;
         if (opt.verbose) report("skip", f, k->name, c, data_names[kind], why);
@@ -378,8 +393,8 @@ static void check_row(const check_family *f, const check_case *c, check_data kin
                     snprintf(text, sizeof text, "operand %d: %d lanes give other bits than one", i,
                              lanes);
             } else {
-                good = same_output(c, i, s.ptr[i], ref->ptr[i], size->ptr[i],
-                                   c->exact && kind == CHECK_EXACT, whole, text, sizeof text);
+                good =
+                    same_output(c, i, s.ptr[i], ref->ptr[i], size->ptr[i], &b, text, sizeof text);
             }
         }
         if (lanes == 1)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "support/engine_model.h"
 #include "support/text_model.h"
 
 static hn_error err;
@@ -102,6 +103,24 @@ static void failures_leave_the_engine_usable(void **state) {
     hn_engine_destroy(e);
 }
 
+/* f32-relaxed takes the kernel of three products where there is AMX; f32 never does. */
+static void precision_is_kept_or_relaxed(void **state) {
+    (void)state;
+    static const char *const products[] = {
+        "m (float[1,64,16,16] x, float[96,64,3,3] w) => (float[1,96,14,14] y) { y = Conv(x, w) }",
+        "m (float[2,200,128] x, float[2,128,160] z) => (float[2,200,160] y) { y = MatMul(x, z) }"};
+    bool amx = (hn_isa_available() & HN_ISA_AMX) == HN_ISA_AMX;
+    for (int i = 0; i < 2; i++) {
+        engine_facts f32 = engine_ran(products[i]);
+        engine_facts relaxed = engine_ran_so(products[i], (engine_way){.relaxed = true});
+        assert_null(strstr(f32.kernels, "amx3"));
+        if (amx)
+            assert_non_null(strstr(relaxed.kernels, "amx3"));
+        else
+            assert_string_equal(relaxed.kernels, f32.kernels);
+    }
+}
+
 /* y = 3 * (x * w), w [4, 600] of ones: the passes multiply w by 3, which makes a constant of the
  * engine's own. */
 static hn_model *scaled_model(void) {
@@ -176,6 +195,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(weights_are_packed_once, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(failures_leave_the_engine_usable, model_setup,
                                         model_teardown),
+        cmocka_unit_test(precision_is_kept_or_relaxed),
         cmocka_unit_test_setup_teardown(plain_weights_are_dropped, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(dropped_weights_survive_failures, model_setup,
                                         model_teardown),

@@ -12,6 +12,7 @@
 #ifndef HN_TESTS_SUPPORT_ENGINE_MODEL_H
 #define HN_TESTS_SUPPORT_ENGINE_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,17 @@ typedef struct engine_facts {
     const char *families[ENGINE_STEPS]; /* "reference" where there is none */
     char steps[1024], labels[1024];     /* family and label, or the label, of each, copies left out:
                                          * whether a kernel needs them depends on the machine */
+    char kernels[1024];                 /* of all steps that have one */
     size_t slab;                        /* bytes of activations */
 } engine_facts;
 
 /* Runs the model as said above. */
 engine_facts engine_ran(const char *text);
+/* The same with another precision, or other kernels. */
+typedef struct engine_way {
+    bool relaxed; /* f32-relaxed: outputs must be within 1e-4 */
+} engine_way;
+engine_facts engine_ran_so(const char *text, engine_way way);
 /* How many of the steps are of that family. */
 int engine_count(const engine_facts *f, const char *family);
 

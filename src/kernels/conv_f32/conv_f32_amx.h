@@ -1,15 +1,16 @@
-/* The row of conv_f32 that splits floats for AMX, for families that bring it weights of their own
+/* The rows of conv_f32 that split floats for AMX, for families that bring them weights of their own
  * making. */
 #ifndef HN_KERNELS_CONV_F32_AMX_H
 #define HN_KERNELS_CONV_F32_AMX_H
 
 #include "kernels/conv_f32/conv_f32.h"
 
-extern const hn_kernel hn_conv_f32_amx;
-
 /* Packs part number `part` of `parts` of the weights, at most 64 parts, which may be packed at the
  * same time. All together are what the row's `pack` makes. */
-void hn_conv_f32_amx_pack(const hn_conv_f32 *p, const float *w, int64_t part, int64_t parts,
-                          void *dst);
+typedef void hn_conv_f32_amx_pack_fn(const hn_conv_f32 *p, const float *w, int64_t part,
+                                     int64_t parts, void *dst);
+
+extern const hn_kernel hn_conv_f32_six_amx, hn_conv_f32_three_amx;
+hn_conv_f32_amx_pack_fn hn_conv_f32_six_amx_pack, hn_conv_f32_three_amx_pack;
 
 #endif

@@ -1,6 +1,6 @@
-/* Matrix products of activations by the row of conv_f32 that splits floats for AMX.
+/* Matrix products of activations by the rows of conv_f32 that split floats for AMX.
  *
- * To that row b is weights, which it wants packed: here that is a phase of its own, into shared
+ * To such a row b is weights, which it wants packed: here that is a phase of its own, into shared
  * scratch. A matrix b that batches share is packed once.
  */
 #if defined(__x86_64__)
@@ -11,6 +11,12 @@
 enum { LEAST_ROWS = 128, LEAST_ROWS_TRANSPOSED = 192 };
 
 enum { PARTS = 8 }; /* that a matrix is packed in */
+
+/* The row that multiplies, and its way of packing. */
+typedef struct by {
+    const hn_kernel *row;
+    hn_conv_f32_amx_pack_fn *pack;
+} by;
 
 /* One batch. */
 static hn_conv_f32 conv_of(const hn_matmul_f32 *p) {
@@ -48,11 +54,11 @@ static int64_t matrix_offset(const hn_matmul_f32 *p, int64_t matrix) {
     return at;
 }
 
-static size_t matrix_bytes(const hn_conv_f32 *q) {
-    return (hn_conv_f32_amx.packed_bytes(q) + 63) / 64 * 64;
+static size_t matrix_bytes(by use, const hn_conv_f32 *q) {
+    return (use.row->packed_bytes(q) + 63) / 64 * 64;
 }
 
-static bool ok(const void *problem, const char **why) {
+static bool ok(by use, const void *problem, const char **why) {
     const hn_matmul_f32 *p = problem;
     if (p->a_k != 1) return *why = "a is transposed", false;
     if (p->c_n != 1 || p->r_n != 1) return *why = "the columns of c or r are not adjacent", false;
@@ -60,22 +66,22 @@ static bool ok(const void *problem, const char **why) {
     if (p->m < (p->b_n == 1 ? LEAST_ROWS : LEAST_ROWS_TRANSPOSED))
         return *why = "packing b takes longer than multiplying", false;
     hn_conv_f32 q = conv_of(p);
-    return hn_conv_f32_amx.ok(&q, why);
+    return use.row->ok(&q, why);
 }
 
-static void work(const void *problem, int lanes, hn_work *w) {
+static void work(by use, const void *problem, int lanes, hn_work *w) {
     const hn_matmul_f32 *p = problem;
     hn_conv_f32 q = conv_of(p);
     int64_t batches = hn_matmul_batches(p), matrices = count_matrices(p);
     hn_work one;
-    hn_conv_f32_amx.work(&q, batches % lanes == 0 ? 1 : lanes, &one);
+    use.row->work(&q, batches % lanes == 0 ? 1 : lanes, &one);
     *w = (hn_work){.n_phases = 2,
                    .tasks = {matrices * PARTS, batches * one.tasks[0]},
-                   .scratch = (size_t)matrices * matrix_bytes(&q),
+                   .scratch = (size_t)matrices * matrix_bytes(use, &q),
                    .lane_scratch = one.lane_scratch};
 }
 
-static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+static void run(by use, const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     const hn_matmul_f32 *p = call->problem;
     const hn_conv_f32 q = conv_of(p);
     const float *b = call->ptr[HN_MATMUL_B];
@@ -83,8 +89,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     char *packed = call->scratch;
     if (phase == 0) {
         for (int64_t i = begin; i < end; i++)
-            hn_conv_f32_amx_pack(&q, b + matrix_offset(p, i / PARTS), i % PARTS, PARTS,
-                                 packed + (size_t)(i / PARTS) * matrix_bytes(&q));
+            use.pack(&q, b + matrix_offset(p, i / PARTS), i % PARTS, PARTS,
+                     packed + (size_t)(i / PARTS) * matrix_bytes(use, &q));
         return;
     }
     int64_t batches = hn_matmul_batches(p);
@@ -94,21 +100,43 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         int64_t stop = base + one.tasks[0] < end ? base + one.tasks[0] : end;
         void *ptr[HN_CONV_OPERANDS_] = {
             [HN_CONV_X] = a + hn_matmul_offset(p, p->a_batch, batch),
-            [HN_CONV_W] = packed + (size_t)matrix_of(p, batch) * matrix_bytes(&q),
+            [HN_CONV_W] = packed + (size_t)matrix_of(p, batch) * matrix_bytes(use, &q),
             [HN_CONV_BIAS] = call->ptr[HN_MATMUL_BIAS],
             [HN_CONV_R] = r == NULL ? NULL : r + hn_matmul_offset(p, p->r_batch, batch),
             [HN_CONV_Y] = c + hn_matmul_offset(p, p->c_batch, batch),
         };
         hn_call conv = {.problem = &q, .work = &one, .ptr = ptr};
-        hn_conv_f32_amx.run(&conv, 0, begin - base, stop - base, lane);
+        use.row->run(&conv, 0, begin - base, stop - base, lane);
         begin = stop;
     }
 }
 
-const hn_kernel hn_matmul_f32_amx = {.name = "amx6",
-                                     .isa = HN_ISA_AMX,
-                                     .order = "blocks of 32; six products",
-                                     .ok = ok,
-                                     .work = work,
-                                     .run = run};
+static const by six = {&hn_conv_f32_six_amx, hn_conv_f32_six_amx_pack};
+static const by three = {&hn_conv_f32_three_amx, hn_conv_f32_three_amx_pack};
+
+#define WITH(use)                                                                                 \
+    static bool ok_##use(const void *problem, const char **why) { return ok(use, problem, why); } \
+    static void work_##use(const void *problem, int lanes, hn_work *w) {                          \
+        work(use, problem, lanes, w);                                                             \
+    }                                                                                             \
+    static void run_##use(const hn_call *call, int phase, int64_t begin, int64_t end,             \
+                          void *lane) {                                                           \
+        run(use, call, phase, begin, end, lane);                                                  \
+    }
+WITH(six)
+WITH(three)
+
+const hn_kernel hn_matmul_f32_six_amx = {.name = "amx6",
+                                         .isa = HN_ISA_AMX,
+                                         .order = "blocks of 32; six products",
+                                         .ok = ok_six,
+                                         .work = work_six,
+                                         .run = run_six};
+const hn_kernel hn_matmul_f32_three_amx = {.name = "amx3",
+                                           .isa = HN_ISA_AMX,
+                                           .order = "blocks of 32; three products",
+                                           .relaxed = true,
+                                           .ok = ok_three,
+                                           .work = work_three,
+                                           .run = run_three};
 #endif

@@ -1,4 +1,5 @@
-/* conv_f32 by AMX: six products of bf16 that together are one of f32.
+/* conv_f32 by AMX: six products of bf16 that together are one of f32, or three that nearly are.
+ * PARTS says into how many bf16 a float is split: 3, or 2 for the relaxed row.
  *
  * A float of 24 bits is the sum of three bf16 of 8 bits, exactly: x = x1 + x2 + x3, each about 2^8
  * times smaller than the one before. Of the nine products of two such sums the six largest,
@@ -8,6 +9,10 @@
  * leave an error of at most 2^-22 |x*w|, what a few roundings of f32 leave. TDPBF16PS multiplies
  * and adds bf16 into f32 at 16 times the rate of FMA, so that six of them are still 2.6 times as
  * fast.
+ *
+ * With two parts three products are left, x1*w1 + (x1*w2 + x2*w1). Pixels are cut into their parts
+ * and weights rounded, so |x2| < 2^-7 |x|, |x3| < 2^-15 |x|, |w2| <= 2^-8 |w| and |w3| <= 2^-16
+ * |w|: what is left out, x2*w2 + x3*w + x*w3, is at most 2.5 * 2^-15 |x*w| (HN_RELAXED_ERROR).
  *
  * The convolution is a matrix product without a copy of the windows. The pixels of an image, rows
  * one after the other, are a line of positions; an output pixel at position q takes its tap (ky,
@@ -22,26 +27,28 @@
  * and runs through the batch.
  *
  * A task is a block of tiles times a group of panels of 32 outputs. The pixels of the block are
- * split into lane scratch [channel block][phase][position][part 3][channel 32], a line of cache per
+ * split into lane scratch [channel block][phase][position][part][channel 32], a line of cache per
  * part. Splitting takes as long as multiplying by 64 outputs, but other units of the core, so it is
  * done in the shadow of the products: while a pair of tiles is multiplied by the first few panels,
  * the pixels of the next pair are split. The other panels follow one by one, and fetch the weights
  * of the next into L2 meanwhile. If not all channels fit into scratch, this is done for some of
  * them at a time, and the sums C of the whole group wait in scratch.
  *
- * Weights are split when packed: 64 bytes of header, then [panel][step][part 3][half 2][16][16][2],
+ * Weights are split when packed: 64 bytes of header, then [panel][step][part][half 2][16][16][2],
  * a step being 32 channels of one tap, channels outermost. Channels i and i+16 of a step make a
  * pair (any order serves if both operands agree), since that is how 32 floats are cut with two
  * instructions per part. The last panel has one half if 16 outputs or fewer are left.
  *
- * The sum of an output runs through the steps in order, in f32, each step its six products in the
+ * The sum of an output runs through the steps in order, in f32, each step its products in the
  * order below: blocks and groups change nothing in it.
  *
  * Inf and NaN cannot be split (inf - inf). Splitting marks the positions that hold one, and an
- * output whose window has a marked position is summed again from x and from w1 + w2 + w3 = w by
- * FMA. If the weights are not all finite the header says so and every output is. AMX takes numbers
- * below 2^-126 for zero; an output is off by no more than K * 2^-126 * (max|x| + max|w|) for that.
+ * output whose window has a marked position is summed again from x and from w1 + w2 + w3 = w (or
+ * w1 + w2) by FMA. If the weights are not all finite the header says so and every output is. AMX
+ * takes numbers below 2^-126 for zero; an output is off by no more than K * 2^-126 * (max|x| +
+ * max|w|) for that.
  */
+#ifdef PARTS
 #include <string.h>
 
 #include "simd/avx512.h"
@@ -51,21 +58,21 @@
 #include "kernels/conv_f32/conv_f32_amx.h"
 
 enum {
-    ROWS = 16,              /* positions in a tile */
-    STEP = 32,              /* channels in a step */
-    PART = 64,              /* bytes of one part of a position, of a row of any tile */
-    POSITION = 3 * PART,    /* bytes of a position in one channel block */
-    TILE = 1024,            /* bytes of a tile of weights */
-    HALF = 3 * TILE,        /* bytes of a step of weights for 16 outputs */
-    HEADER = 64,            /* of the packed weights; a byte is set: not all are finite */
-    PAIR = 32 * 32,         /* floats of C for two tiles and a panel */
-    SMALL_IMAGE = 4 * 16,   /* positions */
-    BLOCK_PAIRS = 16,       /* pairs of tiles in a block: at most, */
-    LEAST_PAIRS = 4,        /* and before channels are divided */
-    BLOCK_BYTES = 800000,   /* of split pixels: they and the weights in use stay in a 2 MB L2 */
-    FIRST_BYTES = 300000,   /* of weights that meet every pair while the next one is split */
-    WAITING_BYTES = 400000, /* of sums that wait */
-    AHEAD = 24,             /* steps between the weights in use and those being fetched */
+    ROWS = 16,               /* positions in a tile */
+    STEP = 32,               /* channels in a step */
+    PART = 64,               /* bytes of one part of a position, of a row of any tile */
+    POSITION = PARTS * PART, /* bytes of a position in one channel block */
+    TILE = 1024,             /* bytes of a tile of weights */
+    HALF = PARTS * TILE,     /* bytes of a step of weights for 16 outputs */
+    HEADER = 64,             /* of the packed weights; a byte is set: not all are finite */
+    PAIR = 32 * 32,          /* floats of C for two tiles and a panel */
+    SMALL_IMAGE = 4 * 16,    /* positions */
+    BLOCK_PAIRS = 16,        /* pairs of tiles in a block: at most, */
+    LEAST_PAIRS = 4,         /* and before channels are divided */
+    BLOCK_BYTES = 800000,    /* of split pixels: they and the weights in use stay in a 2 MB L2 */
+    FIRST_BYTES = 300000,    /* of weights that meet every pair while the next one is split */
+    WAITING_BYTES = 400000,  /* of sums that wait */
+    AHEAD = 24,              /* steps between the weights in use and those being fetched */
 };
 
 typedef struct geometry {
@@ -162,8 +169,8 @@ static int64_t choose_groups(const geometry *g, int lanes) {
     int64_t best = least;
     double best_cost = 0;
     for (int64_t n = least; n <= g->panels && n <= least * 4 * lanes; n++) {
-        /* In units of one pair of tiles times one step of a panel: 24 TDP. Splitting a channel
-         * block of a pair is about as much work as one of them. */
+        /* In units of one pair of tiles times one step of a panel: 24 TDP, or 12. Splitting a
+         * channel block of a pair is about as much work as one of them. */
         double task = (double)(ceil_div(g->panels, n) * g->steps + g->cblocks * g->ny * g->nx);
         double cost = (double)ceil_div(base * n, lanes) * task;
         if (n == least || cost < best_cost * 0.98) best = n, best_cost = cost;
@@ -215,15 +222,15 @@ static void begin_cutting(cutter *k, int64_t line, int64_t q0, int64_t count, in
     locate(k);
 }
 
-/* Cuts 32 floats into three lines of 32 bf16; says in which lanes one is not finite. Cutting off
- * bits instead of rounding them cannot overflow, and what is cut off is exact. */
+/* Cuts 32 floats into a line of 32 bf16 per part; says in which lanes one is not finite. Cutting
+ * off bits instead of rounding them cannot overflow, and what is cut off is exact. */
 static inline __mmask16 split32(__m512 lo, __m512 hi, char *dst) {
     const __m512i top = _mm512_set1_epi32((int)0xffff0000);
     for (int part = 0;; part++) {
         __m512i l = _mm512_castps_si512(lo), h = _mm512_castps_si512(hi);
         __m512i both = _mm512_ternarylogic_epi32(top, h, _mm512_srli_epi32(l, 16), 0xca);
         _mm512_store_si512(dst + part * PART, both);
-        if (part == 2) break;
+        if (part == PARTS - 1) break;
         lo = _mm512_sub_ps(lo, _mm512_castsi512_ps(_mm512_and_si512(l, top)));
         hi = _mm512_sub_ps(hi, _mm512_castsi512_ps(_mm512_and_si512(h, top)));
     }
@@ -254,7 +261,7 @@ static __attribute__((noinline)) void split_some(cutter *k, int64_t units) {
             if (bad != 0) k->marked[index] = 1, k->any_marked = true;
         } else {
             for (; k->cb < stop; k->cb++, d += next)
-                for (int part = 0; part < 3; part++)
+                for (int part = 0; part < PARTS; part++)
                     _mm512_store_si512(d + part * PART, _mm512_setzero_si512());
         }
         if (k->cb < k->cb1) return;
@@ -308,7 +315,87 @@ typedef struct beside {
     int64_t lines;   /* this many cache lines */
 } beside;
 
-/* C[rows*16][cols*16] (+)= A * W over some steps; tiles 0-3: C, 4-5: A, 6-7: W. */
+/* The products of one step, with as few loads as there can be; tiles 0-3: C, 4-5: A, 6-7: W. */
+#if PARTS == 3
+HN_INLINE void products(const int rows, const int cols, const char *a0, const char *a1,
+                        const char *w3) {
+    const char *w2 = w3 + cols * TILE, *w1 = w2 + cols * TILE;
+    /* x1*w3 */
+    STREAM(4, a0, POSITION);
+    LOAD(6, w3, PART);
+    MULTIPLY(0, 4, 6);
+    if (cols == 2) LOAD(7, w3 + TILE, PART);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2) STREAM(5, a1, POSITION);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+    /* x1*w2 */
+    LOAD(6, w2, PART);
+    MULTIPLY(0, 4, 6);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (cols == 2) LOAD(7, w2 + TILE, PART);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+    /* x2*w2 */
+    STREAM(4, a0 + PART, POSITION);
+    MULTIPLY(0, 4, 6);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2) STREAM(5, a1 + PART, POSITION);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+    /* x2*w1 */
+    LOAD(6, w1, PART);
+    MULTIPLY(0, 4, 6);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (cols == 2) LOAD(7, w1 + TILE, PART);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+    /* x1*w1 */
+    STREAM(4, a0, POSITION);
+    MULTIPLY(0, 4, 6);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2) STREAM(5, a1, POSITION);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+    /* x3*w1 */
+    STREAM(4, a0 + 2 * PART, POSITION);
+    MULTIPLY(0, 4, 6);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2) STREAM(5, a1 + 2 * PART, POSITION);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+}
+#else
+HN_INLINE void products(const int rows, const int cols, const char *a0, const char *a1,
+                        const char *w2) {
+    const char *w1 = w2 + cols * TILE;
+    /* x1*w2 */
+    STREAM(4, a0, POSITION);
+    LOAD(6, w2, PART);
+    MULTIPLY(0, 4, 6);
+    if (cols == 2) LOAD(7, w2 + TILE, PART);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2) STREAM(5, a1, POSITION);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+    /* x1*w1 */
+    LOAD(6, w1, PART);
+    MULTIPLY(0, 4, 6);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (cols == 2) LOAD(7, w1 + TILE, PART);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+    /* x2*w1 */
+    STREAM(4, a0 + PART, POSITION);
+    MULTIPLY(0, 4, 6);
+    if (cols == 2) MULTIPLY(1, 4, 7);
+    if (rows == 2) STREAM(5, a1 + PART, POSITION);
+    if (rows == 2) MULTIPLY(2, 5, 6);
+    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+}
+#endif
+
+/* C[rows*16][cols*16] (+)= A * W over some steps. */
 HN_INLINE void multiply(const int rows, const int cols, const char *a, const int64_t *offset,
                         const char *w, int64_t steps, float *c, bool first, beside *aside) {
     enum { PITCH = 32 * sizeof(float) };
@@ -325,54 +412,10 @@ HN_INLINE void multiply(const int rows, const int cols, const char *a, const int
     }
     for (int64_t s = 0; s < steps; s++, w += cols * HALF) {
         const char *a0 = a + offset[s], *a1 = a0 + ROWS * POSITION;
-        const char *w3 = w, *w2 = w3 + cols * TILE, *w1 = w2 + cols * TILE;
         for (int64_t i = 0; i < aside->lines; i++, aside->fetch += PART)
             _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
         if (aside->pixels > 0) split_some(aside->cut, aside->pixels);
-        /* x1*w3 */
-        STREAM(4, a0, POSITION);
-        LOAD(6, w3, PART);
-        MULTIPLY(0, 4, 6);
-        if (cols == 2) LOAD(7, w3 + TILE, PART);
-        if (cols == 2) MULTIPLY(1, 4, 7);
-        if (rows == 2) STREAM(5, a1, POSITION);
-        if (rows == 2) MULTIPLY(2, 5, 6);
-        if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-        /* x1*w2 */
-        LOAD(6, w2, PART);
-        MULTIPLY(0, 4, 6);
-        if (rows == 2) MULTIPLY(2, 5, 6);
-        if (cols == 2) LOAD(7, w2 + TILE, PART);
-        if (cols == 2) MULTIPLY(1, 4, 7);
-        if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-        /* x2*w2 */
-        STREAM(4, a0 + PART, POSITION);
-        MULTIPLY(0, 4, 6);
-        if (cols == 2) MULTIPLY(1, 4, 7);
-        if (rows == 2) STREAM(5, a1 + PART, POSITION);
-        if (rows == 2) MULTIPLY(2, 5, 6);
-        if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-        /* x2*w1 */
-        LOAD(6, w1, PART);
-        MULTIPLY(0, 4, 6);
-        if (rows == 2) MULTIPLY(2, 5, 6);
-        if (cols == 2) LOAD(7, w1 + TILE, PART);
-        if (cols == 2) MULTIPLY(1, 4, 7);
-        if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-        /* x1*w1 */
-        STREAM(4, a0, POSITION);
-        MULTIPLY(0, 4, 6);
-        if (cols == 2) MULTIPLY(1, 4, 7);
-        if (rows == 2) STREAM(5, a1, POSITION);
-        if (rows == 2) MULTIPLY(2, 5, 6);
-        if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-        /* x3*w1 */
-        STREAM(4, a0 + 2 * PART, POSITION);
-        MULTIPLY(0, 4, 6);
-        if (cols == 2) MULTIPLY(1, 4, 7);
-        if (rows == 2) STREAM(5, a1 + 2 * PART, POSITION);
-        if (rows == 2) MULTIPLY(2, 5, 6);
-        if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
+        products(rows, cols, a0, a1, w);
     }
     STORE(0, c, PITCH);
     if (cols == 2) STORE(1, c + 16, PITCH);
@@ -398,11 +441,12 @@ static __attribute__((noinline)) void multiply_small(int rows, int cols, const c
         multiply(1, 1, a, offset, w, steps, c, first, aside);
 }
 
-/* Channel i of a step for 16 outputs: w3 + w2 + w1, exactly. The parts lie `next` bytes apart. */
+/* Channel i of a step for 16 outputs: the sum of its parts, which of three is exact. The parts lie
+ * `next` bytes apart. */
 static inline __m512 whole_weight(const char *w, int64_t i, int64_t next) {
     const __m512i top = _mm512_set1_epi32((int)0xffff0000);
     __m512 s = _mm512_setzero_ps();
-    for (int part = 0; part < 3; part++) {
+    for (int part = 0; part < PARTS; part++) {
         __m512i both = _mm512_load_si512(w + part * next + i % 16 * PART);
         both = i < 16 ? _mm512_slli_epi32(both, 16) : _mm512_and_si512(both, top);
         s = _mm512_add_ps(s, _mm512_castsi512_ps(both));
@@ -646,13 +690,14 @@ static __mmask16 pack_row(__m512 even, __m512 odd, char *dst, int64_t next) {
     const __m512i quiet = _mm512_set1_epi32(0x400000);
     __mmask16 not_e = _mm512_fpclass_ps_mask(even, NOT_FINITE);
     __mmask16 not_o = _mm512_fpclass_ps_mask(odd, NOT_FINITE);
-    for (int part = 0; part < 3; part++) {
+    for (int part = 0; part < PARTS; part++) {
         __mmask16 nan_e = _mm512_cmp_ps_mask(even, even, _CMP_UNORD_Q);
         __mmask16 nan_o = _mm512_cmp_ps_mask(odd, odd, _CMP_UNORD_Q);
         __m512i e = nearest(_mm512_castps_si512(even)), o = nearest(_mm512_castps_si512(odd));
         e = _mm512_mask_or_epi32(e, nan_e, e, quiet);
         o = _mm512_mask_or_epi32(o, nan_o, o, quiet);
-        _mm512_store_si512(dst + (2 - part) * next, _mm512_or_si512(o, _mm512_srli_epi32(e, 16)));
+        _mm512_store_si512(dst + (PARTS - 1 - part) * next,
+                           _mm512_or_si512(o, _mm512_srli_epi32(e, 16)));
         even = _mm512_maskz_sub_ps(_knot_mask16(not_e), even, _mm512_castsi512_ps(e));
         odd = _mm512_maskz_sub_ps(_knot_mask16(not_o), odd, _mm512_castsi512_ps(o));
     }
@@ -670,8 +715,8 @@ static __m512 load_weights(const float *w, int64_t stride, __mmask16 m) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(lo), hi, 1);
 }
 
-void hn_conv_f32_amx_pack(const hn_conv_f32 *p, const float *w, int64_t part, int64_t parts,
-                          void *dst) {
+static void pack_part(const hn_conv_f32 *p, const float *w, int64_t part, int64_t parts,
+                      void *dst) {
     int64_t panels = ceil_div(p->n, 32), begin = panels * part / parts * 32;
     int64_t end = min64(p->n, panels * (part + 1) / parts * 32);
     char *to = (char *)dst + HEADER + ceil_div(p->c, STEP) * p->kh * p->kw * begin / 16 * HALF;
@@ -701,7 +746,7 @@ void hn_conv_f32_amx_pack(const hn_conv_f32 *p, const float *w, int64_t part, in
 }
 
 static void pack(const void *problem, const void *plain, void *dst) {
-    hn_conv_f32_amx_pack(problem, plain, 0, 1, dst);
+    pack_part(problem, plain, 0, 1, dst);
 }
 
 static bool ok(const void *problem, const char **why) {
@@ -719,22 +764,12 @@ static bool ok(const void *problem, const char **why) {
     geometry g = measure(p);
     double positions = (double)(g.lines * g.tiles * ROWS), channels = (double)(g.cblocks * STEP);
     double outputs = (double)(ceil_div(p->n, 16) * 16);
+    const double product = PARTS == 3 ? 0.0077 : 0.0038;
     double split = 0.246 * channels * (double)(g.ny * g.nx);
-    double multiply_and_store = outputs * (0.0077 * channels * (double)g.taps + 0.147);
+    double multiply_and_store = outputs * (product * channels * (double)g.taps + 0.147);
     double fma = 2 * (double)(p->batch * p->oh * p->ow) * outputs * (double)(p->c * g.taps) / 115;
     if (positions * (split + multiply_and_store) > 0.8 * fma)
         return *why = "FMA is as fast: half-empty tiles, or much to split for few products", false;
     return true;
 }
-
-const hn_kernel hn_conv_f32_amx = {
-    .name = "amx6",
-    .isa = HN_ISA_AMX,
-    .order = "channel blocks of 32, taps; six products",
-    .ok = ok,
-    .work = work,
-    .run = run,
-    .packed_bytes = packed_bytes,
-    .pack_key = pack_key,
-    .pack = pack,
-};
+#endif
