@@ -22,15 +22,15 @@ static const struct {
 #undef HN_LOWER
 };
 
-static hn_lowering *lowering_of(const hn_op_def *op) {
+/* The operator's row with the least number from `from` on, or -1. */
+static int row_of(const hn_op_def *op, int from) {
     const char *domain = op->domain != NULL ? op->domain : "";
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].op, op->name) == 0 && strcmp(rows[i].domain, domain) == 0)
-            return rows[i].function;
-    return NULL;
+    for (int i = from; i < (int)(sizeof rows / sizeof *rows); i++)
+        if (strcmp(rows[i].op, op->name) == 0 && strcmp(rows[i].domain, domain) == 0) return i;
+    return -1;
 }
 
-bool hn_lower_has(const hn_op_def *op) { return lowering_of(op) != NULL; }
+bool hn_lower_has(const hn_op_def *op) { return row_of(op, 0) >= 0; }
 
 /* ---- views ---- */
 
@@ -446,11 +446,12 @@ static hone_status lower_reference(hn_lower *L, const hn_node *n, hn_error *err)
 }
 
 static hone_status lower_node(hn_lower *L, const hn_node *n, hn_error *err) {
-    hn_lowering *lower = lowering_of(n->op);
-    bool done = lower != NULL;
     L->why = "no kernel of its own";
-    if (lower != NULL) HN_TRY(lower(L, n, &done, err));
-    if (done) return HONE_OK;
+    for (int i = row_of(n->op, 0); i >= 0; i = row_of(n->op, i + 1)) {
+        bool done = true;
+        HN_TRY(rows[i].function(L, n, &done, err));
+        if (done) return HONE_OK;
+    }
     char label[320];
     hn_log(HONE_LOG_DEBUG, "%s: runs as the reference (%s)", hn_node_label(n, label, sizeof label),
            L->why);

@@ -1,0 +1,85 @@
+/* map_int: one elementwise operation on integers, over operands that broadcast.
+ *
+ *   y[i] = f(a[i], b[i], c[i])      i over a space of up to six axes
+ *
+ * For index arithmetic and masks, whose tensors are small: there are no programs as in map_f32.
+ *
+ *   operations      a, b, c                      y
+ *   arithmetic      s64, s32 or u8, all alike    the same type
+ *   comparisons     s64, s32 or u8, both alike   bool
+ *   SELECT          a: bool; b, c alike          theirs
+ *   CAST            s64, s32, u8, bool, f32      another of these, but for f32 from bool and back
+ *
+ * Arithmetic wraps. Floats are cut toward zero; beyond the ends of s64 and s32 they saturate, for
+ * u8 the low bits count, and NaN is 0. Truth values are bytes: read as any but 0, written as 1 or
+ * 0.
+ *
+ * A division by zero gives 0, and sets `bad`, if it is there, to 1: kernels cannot fail, so the
+ * caller clears it before and looks at it after.
+ *
+ * Strides are in elements and may be anything, 0 broadcasts. y overlaps nothing, and no two
+ * elements of it are the same place.
+ */
+#ifndef HN_KERNELS_MAP_INT_H
+#define HN_KERNELS_MAP_INT_H
+
+#include "base/dtype.h"
+#include "kernels/kernel.h"
+
+/* Name, operands, formula. */
+#define HN_MAP_INT_LIST(X)                      \
+    X(ADD, 2, "a + b")                          \
+    X(SUB, 2, "a - b")                          \
+    X(MUL, 2, "a * b")                          \
+    X(DIV, 2, "a / b, cut toward zero")         \
+    X(MOD, 2, "a - floor(a / b) * b")           \
+    X(FMOD, 2, "what is left of a after a / b") \
+    X(MIN, 2, "min(a, b)")                      \
+    X(MAX, 2, "max(a, b)")                      \
+    X(BIT_AND, 2, "a & b")                      \
+    X(BIT_OR, 2, "a | b")                       \
+    X(BIT_XOR, 2, "a ^ b")                      \
+    X(BIT_NOT, 1, "~a")                         \
+    X(NEG, 1, "-a")                             \
+    X(ABS, 1, "abs(a)")                         \
+    X(SIGN, 1, "a < 0 ? -1 : a > 0")            \
+    X(RELU, 1, "max(a, 0)")                     \
+    X(LT, 2, "a < b")                           \
+    X(LE, 2, "a <= b")                          \
+    X(GT, 2, "a > b")                           \
+    X(GE, 2, "a >= b")                          \
+    X(EQ, 2, "a == b")                          \
+    X(SELECT, 3, "a ? b : c")                   \
+    X(CAST, 1, "a in another type")
+
+typedef enum hn_map_int_op {
+#define HN_X(name, operands, formula) HN_MAP_INT_##name,
+    HN_MAP_INT_LIST(HN_X)
+#undef HN_X
+        HN_MAP_INT_OPS_
+} hn_map_int_op;
+
+enum { HN_MAP_INT_MAX_RANK = 6 };
+
+/* Operands; bad, one s32, may be NULL. */
+enum { HN_MAP_INT_A, HN_MAP_INT_B, HN_MAP_INT_C, HN_MAP_INT_Y, HN_MAP_INT_BAD };
+
+typedef struct hn_map_int {
+    hn_map_int_op op;
+    hone_dtype from, to; /* of a (SELECT: of b), of y */
+    int rank;            /* 1 to 6 */
+    int64_t dims[HN_MAP_INT_MAX_RANK];
+    int64_t stride[HN_MAP_INT_Y + 1][HN_MAP_INT_MAX_RANK];
+    int64_t divisors; /* elements of b, for the caller: what `bad` is about */
+} hn_map_int;
+
+extern const hn_family hn_map_int_family;
+
+/* The number of operands an operation takes: 1, 2 or 3. */
+int hn_map_int_arity(hn_map_int_op op);
+
+/* The same problem with as few axes as it can have: ordered by the strides of y, those of length 1
+ * dropped, those that every operand walks as one joined. */
+void hn_map_int_collapse(hn_map_int *p);
+
+#endif

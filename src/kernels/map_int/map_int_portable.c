@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/map_int/map_int_body.h"

@@ -1,0 +1,77 @@
+/* The definition of map_int: one element at a time, in 64 bits. A task is an element. */
+#include "kernels/map_int/map_int.h"
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const hn_map_int *p = problem;
+    (void)lanes;
+    *w = (hn_work){.n_phases = 1, .tasks = {1}};
+    for (int i = 0; i < p->rank; i++) w->tasks[0] *= p->dims[i];
+}
+
+static int64_t negative(int64_t a) { return (int64_t)(0 - (uint64_t)a); }
+
+/* -1 is apart: the least number over it wraps, where C is not defined. */
+static int64_t quotient(int64_t a, int64_t b) { return b == -1 ? negative(a) : a / b; }
+static int64_t rest(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
+
+static int64_t compute(hn_map_int_op op, int64_t a, int64_t b, int64_t c) {
+    switch (op) {
+        case HN_MAP_INT_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
+        case HN_MAP_INT_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
+        case HN_MAP_INT_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+        case HN_MAP_INT_DIV: return b == 0 ? 0 : quotient(a, b);
+        case HN_MAP_INT_FMOD: return b == 0 ? 0 : rest(a, b);
+        case HN_MAP_INT_MOD: {
+            int64_t r = b == 0 ? 0 : rest(a, b);
+            return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+        }
+        case HN_MAP_INT_MIN: return a < b ? a : b;
+        case HN_MAP_INT_MAX: return a > b ? a : b;
+        case HN_MAP_INT_BIT_AND: return a & b;
+        case HN_MAP_INT_BIT_OR: return a | b;
+        case HN_MAP_INT_BIT_XOR: return a ^ b;
+        case HN_MAP_INT_BIT_NOT: return ~a;
+        case HN_MAP_INT_NEG: return negative(a);
+        case HN_MAP_INT_ABS: return a < 0 ? negative(a) : a;
+        case HN_MAP_INT_SIGN: return a < 0 ? -1 : a > 0;
+        case HN_MAP_INT_RELU: return a < 0 ? 0 : a;
+        case HN_MAP_INT_LT: return a < b;
+        case HN_MAP_INT_LE: return a <= b;
+        case HN_MAP_INT_GT: return a > b;
+        case HN_MAP_INT_GE: return a >= b;
+        case HN_MAP_INT_EQ: return a == b;
+        case HN_MAP_INT_SELECT: return a != 0 ? b : c;
+        default: return 0;
+    }
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase, (void)lane;
+    const hn_map_int *p = call->problem;
+    bool divides = p->op >= HN_MAP_INT_DIV && p->op <= HN_MAP_INT_FMOD;
+    int32_t *bad = call->ptr[HN_MAP_INT_BAD];
+    for (int64_t t = begin; t < end; t++) {
+        int64_t at[HN_MAP_INT_Y + 1] = {0}, v[HN_MAP_INT_Y] = {0}, left = t;
+        for (int axis = p->rank - 1; axis >= 0; axis--) {
+            for (int i = 0; i <= HN_MAP_INT_Y; i++)
+                at[i] += left % p->dims[axis] * p->stride[i][axis];
+            left /= p->dims[axis];
+        }
+        void *y = call->ptr[HN_MAP_INT_Y];
+        if (p->op == HN_MAP_INT_CAST) {
+            size_t in = (size_t)hone_dtype_bits(p->from) / 8,
+                   out = (size_t)hone_dtype_bits(p->to) / 8;
+            hn_cast(p->from, (const char *)call->ptr[0] + at[0] * (int64_t)in, p->to,
+                    (char *)y + at[HN_MAP_INT_Y] * (int64_t)out, 1, true);
+            continue;
+        }
+        for (int i = 0; i < hn_map_int_arity(p->op); i++) {
+            bool truth = i == 0 && p->op == HN_MAP_INT_SELECT;
+            v[i] = hn_load_s64(truth ? HONE_DTYPE_BOOL : p->from, call->ptr[i], at[i]);
+        }
+        if (divides && v[1] == 0 && bad != NULL) __atomic_store_n(bad, 1, __ATOMIC_RELAXED);
+        hn_store_s64(p->to, y, at[HN_MAP_INT_Y], compute(p->op, v[0], v[1], v[2]));
+    }
+}
+
+const hn_kernel hn_map_int_ref = {.name = "ref", .order = "exact", .work = work, .run = run};
