@@ -72,6 +72,7 @@ enum {
     BLOCK_BYTES = 800000,    /* of split pixels: they and the weights in use stay in a 2 MB L2 */
     FIRST_BYTES = 300000,    /* of weights that meet every pair while the next one is split */
     WAITING_BYTES = 400000,  /* of sums that wait */
+    CHUNK = 4,               /* steps of half a panel before the same ones of the other */
     AHEAD = 24,              /* steps between the weights in use and those being fetched */
 };
 
@@ -286,9 +287,6 @@ static void split_up_to(cutter *k, int64_t position) {
 #define LOAD(tile, from, stride)                                                            \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
                      : "memory")
-#define STREAM(tile, from, stride)                                                            \
-    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memory")
 #define STORE(tile, to, stride)                                                               \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) \
                      : "memory")
@@ -307,7 +305,7 @@ static void configure_tiles(void) {
 
 static void release_tiles(void) { __asm__ volatile("tilerelease" ::); }
 
-/* What is done beside the products, at every step. */
+/* What is done beside the products, at every step of half a panel. */
 typedef struct beside {
     cutter *cut;
     int64_t pixels;  /* units to split */
@@ -315,130 +313,109 @@ typedef struct beside {
     int64_t lines;   /* this many cache lines */
 } beside;
 
-/* The products of one step, with as few loads as there can be; tiles 0-3: C, 4-5: A, 6-7: W. */
+/* The products of one step and half a panel; tiles 0-1: C, 2: A, 3: W.
+ *
+ * Four of the eight tiles, although more of them would save loads: where another thread of the core
+ * is busy, this one has hardly more tile registers than it uses, so that a load waits until the
+ * products before it are done. With eight tiles in use a product then takes 4.5 times as long as on
+ * a core to itself, with four of them 1.6 times; there the loads are free, from L1. */
+HN_INLINE void products(const int rows, const char *a0, const char *a1, const char *w,
+                        int64_t next_part) {
 #if PARTS == 3
-HN_INLINE void products(const int rows, const int cols, const char *a0, const char *a1,
-                        const char *w3) {
-    const char *w2 = w3 + cols * TILE, *w1 = w2 + cols * TILE;
-    /* x1*w3 */
-    STREAM(4, a0, POSITION);
-    LOAD(6, w3, PART);
-    MULTIPLY(0, 4, 6);
-    if (cols == 2) LOAD(7, w3 + TILE, PART);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2) STREAM(5, a1, POSITION);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-    /* x1*w2 */
-    LOAD(6, w2, PART);
-    MULTIPLY(0, 4, 6);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (cols == 2) LOAD(7, w2 + TILE, PART);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-    /* x2*w2 */
-    STREAM(4, a0 + PART, POSITION);
-    MULTIPLY(0, 4, 6);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2) STREAM(5, a1 + PART, POSITION);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-    /* x2*w1 */
-    LOAD(6, w1, PART);
-    MULTIPLY(0, 4, 6);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (cols == 2) LOAD(7, w1 + TILE, PART);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-    /* x1*w1 */
-    STREAM(4, a0, POSITION);
-    MULTIPLY(0, 4, 6);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2) STREAM(5, a1, POSITION);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-    /* x3*w1 */
-    STREAM(4, a0 + 2 * PART, POSITION);
-    MULTIPLY(0, 4, 6);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2) STREAM(5, a1 + 2 * PART, POSITION);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-}
+    /* w3, with x1 */
+    LOAD(3, w, PART);
+    LOAD(2, a0, POSITION);
+    MULTIPLY(0, 2, 3);
+    if (rows == 2) {
+        LOAD(2, a1, POSITION);
+        MULTIPLY(1, 2, 3);
+    }
+    /* w2, with x1 and x2 */
+    LOAD(3, w + next_part, PART);
+    if (rows == 2) {
+        MULTIPLY(1, 2, 3);
+        LOAD(2, a1 + PART, POSITION);
+        MULTIPLY(1, 2, 3);
+        LOAD(2, a0, POSITION);
+    }
+    MULTIPLY(0, 2, 3);
+    LOAD(2, a0 + PART, POSITION);
+    MULTIPLY(0, 2, 3);
+    /* w1, with x2, x1 and x3 */
+    LOAD(3, w + 2 * next_part, PART);
+    MULTIPLY(0, 2, 3);
+    LOAD(2, a0, POSITION);
+    MULTIPLY(0, 2, 3);
+    LOAD(2, a0 + 2 * PART, POSITION);
+    MULTIPLY(0, 2, 3);
+    if (rows == 2) {
+        LOAD(2, a1 + PART, POSITION);
+        MULTIPLY(1, 2, 3);
+        LOAD(2, a1, POSITION);
+        MULTIPLY(1, 2, 3);
+        LOAD(2, a1 + 2 * PART, POSITION);
+        MULTIPLY(1, 2, 3);
+    }
 #else
-HN_INLINE void products(const int rows, const int cols, const char *a0, const char *a1,
-                        const char *w2) {
-    const char *w1 = w2 + cols * TILE;
-    /* x1*w2 */
-    STREAM(4, a0, POSITION);
-    LOAD(6, w2, PART);
-    MULTIPLY(0, 4, 6);
-    if (cols == 2) LOAD(7, w2 + TILE, PART);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2) STREAM(5, a1, POSITION);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-    /* x1*w1 */
-    LOAD(6, w1, PART);
-    MULTIPLY(0, 4, 6);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (cols == 2) LOAD(7, w1 + TILE, PART);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-    /* x2*w1 */
-    STREAM(4, a0 + PART, POSITION);
-    MULTIPLY(0, 4, 6);
-    if (cols == 2) MULTIPLY(1, 4, 7);
-    if (rows == 2) STREAM(5, a1 + PART, POSITION);
-    if (rows == 2) MULTIPLY(2, 5, 6);
-    if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-}
+    /* w2, with x1 */
+    LOAD(3, w, PART);
+    LOAD(2, a0, POSITION);
+    MULTIPLY(0, 2, 3);
+    if (rows == 2) {
+        LOAD(2, a1, POSITION);
+        MULTIPLY(1, 2, 3);
+    }
+    /* w1, with x1 and x2 */
+    LOAD(3, w + next_part, PART);
+    if (rows == 2) {
+        MULTIPLY(1, 2, 3);
+        LOAD(2, a1 + PART, POSITION);
+        MULTIPLY(1, 2, 3);
+        LOAD(2, a0, POSITION);
+    }
+    MULTIPLY(0, 2, 3);
+    LOAD(2, a0 + PART, POSITION);
+    MULTIPLY(0, 2, 3);
 #endif
+}
 
-/* C[rows*16][cols*16] (+)= A * W over some steps. */
-HN_INLINE void multiply(const int rows, const int cols, const char *a, const int64_t *offset,
-                        const char *w, int64_t steps, float *c, bool first, beside *aside) {
+/* C[rows*16][16] (+)= A * W over some steps; between two of them in W lie cols * HALF bytes. */
+HN_INLINE void multiply_half(const int rows, const int cols, const char *a, const int64_t *offset,
+                             const char *w, int64_t steps, float *c, bool first, beside *aside) {
     enum { PITCH = 32 * sizeof(float) };
     if (first) {
         ZERO(0);
-        if (cols == 2) ZERO(1);
-        if (rows == 2) ZERO(2);
-        if (rows == 2 && cols == 2) ZERO(3);
+        if (rows == 2) ZERO(1);
     } else {
         LOAD(0, c, PITCH);
-        if (cols == 2) LOAD(1, c + 16, PITCH);
-        if (rows == 2) LOAD(2, c + 16 * 32, PITCH);
-        if (rows == 2 && cols == 2) LOAD(3, c + 16 * 32 + 16, PITCH);
+        if (rows == 2) LOAD(1, c + 16 * 32, PITCH);
     }
     for (int64_t s = 0; s < steps; s++, w += cols * HALF) {
         const char *a0 = a + offset[s], *a1 = a0 + ROWS * POSITION;
         for (int64_t i = 0; i < aside->lines; i++, aside->fetch += PART)
             _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
         if (aside->pixels > 0) split_some(aside->cut, aside->pixels);
-        products(rows, cols, a0, a1, w);
+        products(rows, a0, a1, w, cols * TILE);
     }
     STORE(0, c, PITCH);
-    if (cols == 2) STORE(1, c + 16, PITCH);
-    if (rows == 2) STORE(2, c + 16 * 32, PITCH);
-    if (rows == 2 && cols == 2) STORE(3, c + 16 * 32 + 16, PITCH);
+    if (rows == 2) STORE(1, c + 16 * 32, PITCH);
 }
 
-static __attribute__((noinline)) void multiply22(const char *a, const int64_t *offset,
-                                                 const char *w, int64_t steps, float *c, bool first,
-                                                 beside *aside) {
-    multiply(2, 2, a, offset, w, steps, c, first, aside);
-}
-
-static __attribute__((noinline)) void multiply_small(int rows, int cols, const char *a,
-                                                     const int64_t *offset, const char *w,
-                                                     int64_t steps, float *c, bool first,
-                                                     beside *aside) {
-    if (rows == 2)
-        multiply(2, 1, a, offset, w, steps, c, first, aside);
-    else if (cols == 2)
-        multiply(1, 2, a, offset, w, steps, c, first, aside);
-    else
-        multiply(1, 1, a, offset, w, steps, c, first, aside);
+/* C[rows*16][cols*16] (+)= A * W over some steps: half a panel at a time for a few of them, so that
+ * the other half finds the pixels in L1. */
+static __attribute__((noinline)) void multiply(int rows, int cols, const char *a,
+                                               const int64_t *offset, const char *w, int64_t steps,
+                                               float *c, bool first, beside *aside) {
+    for (int64_t s = 0; s < steps; s += CHUNK, first = false) {
+        int64_t n = min64(CHUNK, steps - s);
+        for (int half = 0; half < cols; half++) {
+            const char *wh = w + s * cols * HALF + half * TILE;
+            if (rows == 2)
+                multiply_half(2, cols, a, offset + s, wh, n, c + half * 16, first, aside);
+            else
+                multiply_half(1, cols, a, offset + s, wh, n, c + half * 16, first, aside);
+        }
+    }
 }
 
 /* Channel i of a step for 16 outputs: the sum of its parts, which of three is exact. The parts lie
@@ -573,10 +550,7 @@ static void product(task *t, int64_t pair, int64_t panel, float *c, int64_t s0, 
     const int rows = 2 * pair + 1 < t->tiles ? 2 : 1, cols = t->p->n - panel * 32 > 16 ? 2 : 1;
     const char *a = t->l.a + pair * 2 * ROWS * POSITION;
     const char *w = t->w + (panel * g->steps * 2 + s0 * cols) * HALF;
-    if (rows + cols == 4)
-        multiply22(a, t->l.offset + s0, w, s1 - s0, c, s0 == 0, aside);
-    else
-        multiply_small(rows, cols, a, t->l.offset + s0, w, s1 - s0, c, s0 == 0, aside);
+    multiply(rows, cols, a, t->l.offset + s0, w, s1 - s0, c, s0 == 0, aside);
     if (s1 < g->steps) return;
     if (t->all_marked || t->cut.any_marked) repair(t, pair, panel, c);
     finish(t, pair, panel, c);
@@ -589,7 +563,7 @@ static void multiply_block(task *t, int64_t n0, int64_t n1) {
     int64_t panel_bytes = (s1 - s0) * 2 * HALF;
     int64_t first = min64(n1 - n0, max64(2, FIRST_BYTES / panel_bytes));
     int64_t c_pair = waits(g) ? PAIR : 0, c_panel = g->pairs * c_pair;
-    beside aside = {.cut = &t->cut, .pixels = ceil_div(2 * ROWS * g->ny * g->nx, first * g->taps)};
+    beside aside = {.cut = &t->cut, .pixels = ceil_div(ROWS * g->ny * g->nx, first * g->taps)};
     for (int64_t i = 0; i < t->pairs; i++) {
         split_up_to(&t->cut, min64(t->cut.end, (i + 1) * 2 * ROWS + g->halo));
         for (int64_t n = n0; n < n0 + first; n++)
@@ -598,7 +572,7 @@ static void multiply_block(task *t, int64_t n0, int64_t n1) {
     /* Each pair fetches its share of the next panel, in the end one of the next layer where weights
      * lie in the order they are used. */
     aside.pixels = 0;
-    aside.lines = ceil_div(2 * HALF / PART, t->pairs);
+    aside.lines = ceil_div(HALF / PART, t->pairs);
     for (int64_t n = n0 + first; n < n1; n++) {
         aside.fetch = (uintptr_t)(t->w + (n * g->steps + s0 + AHEAD) * 2 * HALF);
         for (int64_t i = 0; i < t->pairs; i++)
