@@ -1,0 +1,206 @@
+/* What the rows of conv_q8 have in common, in plain C: each file compiles it for its own
+ * instruction set (include a vector vocabulary of src/simd first).
+ *
+ * Rows multiply x' = x + x_off by w' = w - w_off, both as their instructions like them: w' is
+ * always signed, so w_off = 128 for u8 weights, and x_off moves x to the other sign where the
+ * instruction wants that. With zero points moved likewise, xz' = xz + x_off and wz' = wz - w_off,
+ *
+ *   acc = bias - xz' * sum(w')  +  sum(w' * x')  -  wz' * sum(x - xz)
+ *         `----- start -----'                             `- window sum -'
+ *
+ * where x' = xz' outside the image. Sums of w' come with the packed weights. Window sums, needed
+ * only where weights have zero points, are taken from sums over the channels of every input pixel,
+ * which a phase of its own computes first.
+ */
+#ifndef HN_KERNELS_CONV_Q8_PARTS_H
+#define HN_KERNELS_CONV_Q8_PARTS_H
+
+#include <string.h>
+
+#include "kernels/act_simd.h"
+#include "kernels/conv_q8/conv_q8.h"
+
+static inline int64_t hn_q8_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline int64_t hn_q8_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t hn_q8_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline size_t hn_q8_round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
+
+/* The operands of a call. */
+typedef struct hn_q8_args {
+    const hn_conv_q8 *p;
+    const uint8_t *x;
+    const int32_t *wz, *bias;
+    const float *m, *fbias;
+    const void *r;
+    void *y;
+    const int32_t *sums; /* [batch][h][w][groups] of x - xz */
+    float xs;
+    int32_t xz;
+} hn_q8_args;
+
+static inline hn_q8_args hn_q8_args_of(const hn_call *call) {
+    hn_q8_args a = {.p = call->problem,
+                    .x = call->ptr[HN_CONV_Q8_X],
+                    .wz = call->ptr[HN_CONV_Q8_WZ],
+                    .bias = call->ptr[HN_CONV_Q8_BIAS],
+                    .m = call->ptr[HN_CONV_Q8_M],
+                    .fbias = call->ptr[HN_CONV_Q8_FBIAS],
+                    .r = call->ptr[HN_CONV_Q8_R],
+                    .y = call->ptr[HN_CONV_Q8_Y],
+                    .sums = call->scratch,
+                    .xs = 1.0F};
+    const float *xs = call->ptr[HN_CONV_Q8_XS];
+    const uint8_t *xz = call->ptr[HN_CONV_Q8_XZ];
+    a.xz = xz == NULL ? a.p->xz : a.p->x == HN_Q8_U8 ? *xz : (int8_t)*xz;
+    if (xs != NULL) a.xs = *xs;
+    return a;
+}
+
+/* ---- weights ---- */
+
+static inline int32_t hn_q8_w_off(const hn_conv_q8 *p) { return p->w_type == HN_Q8_U8 ? 128 : 0; }
+
+/* w' at a place in the plain weights: u8 and s8 differ from it in the sign bit alone. */
+static inline int8_t hn_q8_weight(const hn_conv_q8 *p, const void *plain, int64_t at) {
+    uint8_t w = ((const uint8_t *)plain)[at];
+    return (int8_t)(p->w_type == HN_Q8_U8 ? w ^ 0x80 : w);
+}
+
+/* ---- what sums start with, and what becomes of them ---- */
+
+static inline int32_t hn_q8_wrap(int64_t v) { return (int32_t)(uint32_t)(uint64_t)v; }
+
+/* Outputs [n0, n0 + n): their starts, and what they are multiplied by. */
+static inline void hn_q8_begin(const hn_q8_args *a, const int32_t *w_sums, int32_t x_off,
+                               int64_t n0, int64_t n, int32_t *start, float *scale) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t bias = a->bias != NULL ? a->bias[n0 + i] : 0;
+        start[i] = hn_q8_wrap(bias - (int64_t)(a->xz + x_off) * w_sums[n0 + i]);
+        scale[i] = (a->m != NULL ? a->m[n0 + i] : 1.0F) * a->xs;
+    }
+}
+
+/* The sum of x - xz in the window of an output pixel. */
+static inline int32_t hn_q8_window_sum(const hn_q8_args *a, int64_t group, int64_t image,
+                                       int64_t oy, int64_t ox) {
+    const hn_conv_q8 *p = a->p;
+    uint32_t sum = 0;
+    for (int64_t ky = 0; ky < p->kh; ky++) {
+        int64_t iy = oy * p->sh + ky * p->dh - p->pt;
+        if (iy < 0 || iy >= p->h) continue;
+        for (int64_t kx = 0; kx < p->kw; kx++) {
+            int64_t ix = ox * p->sw + kx * p->dw - p->pl;
+            if (ix < 0 || ix >= p->w) continue;
+            sum += (uint32_t)a->sums[((image * p->h + iy) * p->w + ix) * p->groups + group];
+        }
+    }
+    return (int32_t)sum;
+}
+
+HN_INLINE void hn_q8_activate_as(const hn_act *act, hn_act_kind kind, float *y, int64_t n) {
+    hn_vf a = hn_v_set1(act->a), b = hn_v_set1(act->b);
+    int64_t i = 0;
+    for (; i + HN_VL <= n; i += HN_VL) hn_v_store(y + i, hn_v_act(hn_v_load(y + i), kind, a, b));
+    if (i < n) hn_v_store_n(y + i, hn_v_act(hn_v_load_n(y + i, n - i), kind, a, b), n - i);
+}
+
+static inline void hn_q8_activate(const hn_act *act, float *y, int64_t n) {
+    switch (act->kind) {
+#define HN_X(name, formula) \
+    case HN_ACT_##name: hn_q8_activate_as(act, HN_ACT_##name, y, n); break;
+        HN_ACT_LIST(HN_X)
+#undef HN_X
+        case HN_ACT_COUNT_: break;
+    }
+}
+
+/* Bytes of an output pixel from floats v that are all but rounded. Limits are integers, so they may
+ * be applied before rounding; between them adding 1.5 * 2^23 rounds to the nearest even. */
+HN_INLINE void hn_q8_round(const hn_conv_q8 *p, const float *v, uint8_t *y, int64_t n) {
+    const float lo = (float)(p->lo - p->yz), hi = (float)(p->hi - p->yz), magic = 0x1.8p23F;
+    for (int64_t i = 0; i < n; i++) {
+        float u = v[i] > lo ? v[i] : lo;
+        u = u < hi ? u : hi;
+        y[i] = (uint8_t)((int32_t)((u + magic) - magic) + p->yz);
+    }
+}
+
+enum { HN_Q8_CHUNK = 64 }; /* outputs of a pixel that are finished at a time, at most */
+
+/* n <= HN_Q8_CHUNK sums of the output pixel at y_at and r_at (elements, n0 included) are outputs
+ * [n0, n0 + n) of it. */
+static inline void hn_q8_finish(const hn_q8_args *a, const int32_t *acc, const float *scale,
+                                int64_t n0, int64_t n, int32_t window_sum, int64_t y_at,
+                                int64_t r_at) {
+    const hn_conv_q8 *p = a->p;
+    int32_t fixed[HN_Q8_CHUNK];
+    float v[HN_Q8_CHUNK];
+    if (p->w_zero_points) {
+        int32_t w_off = hn_q8_w_off(p);
+        for (int64_t i = 0; i < n; i++)
+            fixed[i] = (int32_t)((uint32_t)acc[i] -
+                                 (uint32_t)(a->wz[n0 + i] - w_off) * (uint32_t)window_sum);
+        acc = fixed;
+    }
+    if (p->y == HN_Q8_S32) {
+        memcpy((int32_t *)a->y + y_at, acc, (size_t)n * sizeof *acc);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) v[i] = (float)acc[i] * scale[i];
+    if (p->y == HN_Q8_F32) {
+        float *y = (float *)a->y + y_at;
+        if (a->fbias != NULL)
+            for (int64_t i = 0; i < n; i++) v[i] += a->fbias[n0 + i];
+        if (a->r != NULL)
+            for (int64_t i = 0; i < n; i++) v[i] += ((const float *)a->r)[r_at + i];
+        if (p->act.kind != HN_ACT_NONE) hn_q8_activate(&p->act, v, n);
+        memcpy(y, v, (size_t)n * sizeof *v);
+        return;
+    }
+    if (a->r != NULL && p->r_type == HN_Q8_U8)
+        for (int64_t i = 0; i < n; i++)
+            v[i] += (float)(((const uint8_t *)a->r)[r_at + i] - p->rz) * p->mr;
+    else if (a->r != NULL)
+        for (int64_t i = 0; i < n; i++)
+            v[i] += (float)(((const int8_t *)a->r)[r_at + i] - p->rz) * p->mr;
+    hn_q8_round(p, v, (uint8_t *)a->y + y_at, n);
+}
+
+/* ---- sums of input pixels: the phase before, where weights have zero points ---- */
+
+static inline size_t hn_q8_sums_bytes(const hn_conv_q8 *p) {
+    return p->w_zero_points ? (size_t)(p->batch * p->h * p->w * p->groups) * sizeof(int32_t) : 0;
+}
+
+/* Work with that phase put before the `tasks` of the row's own. */
+static inline hn_work hn_q8_work(const hn_conv_q8 *p, int64_t tasks, size_t lane_scratch) {
+    if (!p->w_zero_points)
+        return (hn_work){.n_phases = 1, .tasks = {tasks}, .lane_scratch = lane_scratch};
+    return (hn_work){.n_phases = 2,
+                     .tasks = {p->batch * p->h, tasks, tasks, tasks},
+                     .scratch = hn_q8_sums_bytes(p),
+                     .lane_scratch = lane_scratch};
+}
+
+/* Whether this phase was that one, and has been done. A task is a row of an image. */
+static inline bool hn_q8_sum_pixels(const hn_call *call, int phase, int64_t begin, int64_t end) {
+    const hn_conv_q8 *p = call->problem;
+    if (!p->w_zero_points || phase > 0) return false;
+    hn_q8_args a = hn_q8_args_of(call);
+    int64_t group_in = p->c / p->groups;
+    int32_t flip = p->x == HN_Q8_S8 ? 0x80 : 0; /* s8 as u8, 128 more */
+    uint32_t less = (uint32_t)group_in * (uint32_t)(a.xz + flip);
+    for (int64_t t = begin; t < end; t++) {
+        const uint8_t *row = a.x + t / p->h * p->x_image + t % p->h * p->x_row;
+        int32_t *sums = (int32_t *)call->scratch + t * p->w * p->groups;
+        for (int64_t i = 0; i < p->w * p->groups; i++) {
+            const uint8_t *x = row + i / p->groups * p->x_pixel + i % p->groups * group_in;
+            uint32_t sum = 0;
+            for (int64_t k = 0; k < group_in; k++) sum += (uint8_t)(x[k] ^ flip);
+            sums[i] = (int32_t)(sum - less);
+        }
+    }
+    return true;
+}
+
+#endif
