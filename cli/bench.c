@@ -547,6 +547,8 @@ static const option_def options[] = {
     OPTION_RESERVE,
     OPTION_TUNE,
     OPTION_TUNE_CACHE,
+    OPTION_EXEC,
+    OPTION_KERNEL,
     OPTION_WITHOUT,
     OPTION_FILL,
     OPTION_DIM,

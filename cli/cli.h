@@ -49,6 +49,10 @@ typedef struct option_def {
     }
 #define OPTION_PRECISION \
     { "--precision", 0, "NAME", "f32 (default), or f32-relaxed: faster and less exact", false }
+#define OPTION_KERNEL \
+    { "--kernel", 0, "FAMILY=ROW", "take this kernel wherever it serves (hone kernels)", true }
+#define OPTION_EXEC \
+    { "--exec", 0, "HOW", "sequential (default), or parallel: independent steps at once", false }
 #define OPTION_WITHOUT \
     { "--without", 0, "PART,...", "leave out fuse or a graph pass, to see what it gains", false }
 #define OPTION_SEED \
@@ -117,9 +121,9 @@ bool words_of(const args *a, const char *name, const char **v, int *n);
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
-/* --threads and --isa unless they are lists, --reserve-cores, --max-memory, --seed, --backend,
- * --tune, --tune-cache, --precision unless it is a list, and --without. From here on Ctrl-C ends a
- * run instead of the program. */
+/* --threads, --isa and --precision unless they are lists, --reserve-cores, --max-memory, --seed,
+ * --backend, --tune, --tune-cache, --kernel, --exec and --without. From here on Ctrl-C ends a run
+ * instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
 /* What tuning did, as a note. */
 void note_tuning(hone_tuning t);

@@ -147,6 +147,21 @@ void note_tuning(hone_tuning t) {
          (long long)t.changed);
 }
 
+/* The --kernel options as one list, NULL where there are none. */
+static bool kernels_of(const args *a, const char **out) {
+    static char list[4096];
+    list[0] = '\0';
+    *out = NULL;
+    for (int i = 0; value_at(a, "--kernel", i) != NULL; i++, *out = list) {
+        size_t used = strlen(list), room = sizeof list - used;
+        int n = snprintf(list + used, room, "%s%s", i > 0 ? "," : "", value_at(a, "--kernel", i));
+        if (n < (int)room) continue;
+        complain("--kernel is given with more than %zu letters", sizeof list);
+        return false;
+    }
+    return true;
+}
+
 bool session_options(const args *a, hone_session_options *o) {
     int64_t threads = 0, reserve = 0, megabytes = 0, seed = 1;
     if ((!is_list(a, "--threads") && !number_of(a, "--threads", 1, 1024, &threads)) ||
@@ -163,11 +178,17 @@ bool session_options(const args *a, hone_session_options *o) {
     if (!is_list(a, "--isa")) o->isa = value_of(a, "--isa");
     if (has(a, "--backend")) o->backend = value_of(a, "--backend");
     o->without = value_of(a, "--without");
+    if (!kernels_of(a, &o->kernels)) return false;
     if (!is_list(a, "--precision")) o->precision = value_of(a, "--precision");
     o->tune = value_of(a, "--tune");
     if (o->precision != NULL && strcmp(o->precision, "f32") != 0 &&
         strcmp(o->precision, "f32-relaxed") != 0) {
         complain("--precision wants f32 or f32-relaxed, got '%s'", o->precision);
+        return false;
+    }
+    o->exec = value_of(a, "--exec");
+    if (o->exec != NULL && strcmp(o->exec, "sequential") != 0 && strcmp(o->exec, "parallel") != 0) {
+        complain("--exec wants sequential or parallel, got '%s'", o->exec);
         return false;
     }
     bool tunes = o->tune != NULL && strcmp(o->tune, "off") != 0;

@@ -360,6 +360,13 @@ typedef struct hone_session_options {
      * 8e-5 of the sum of their absolute values (typically 1.5e-5 of a result). That is faster on
      * CPUs with AMX, and on others the same as f32. */
     const char *precision;
+    /* Kernels to take before all others, whatever was measured: "conv_f32=amx6,copy=ref", or NULL.
+     * Where one declines a problem the usual choice is made, and the log gets a warning. */
+    const char *kernels;
+    /* "sequential" (the default): one step at a time, on all threads. "parallel": steps that are
+     * short or do not split well run beside others they do not depend on, a thread each. Results
+     * are the same. */
+    const char *exec;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 

@@ -39,6 +39,7 @@ struct hone_session {
     int cores;         /* this process may use */
     hn_tuner *tuner;   /* NULL: nothing is tuned */
     char *disabled;    /* passes; NULL: none */
+    hn_forced *forced; /* kernels; NULL: none */
     hn_engine *engine; /* NULL: the reference backend */
     hone_session_options o;
     pthread_mutex_t lock;
@@ -141,6 +142,40 @@ static hone_status make_tuner(hone_session *s, hn_isa isa, hn_error *err) {
     return hn_tuner_create(&s->tuner, (hn_tune_effort)effort, isa, s->o.tune_cache, &s->alloc, err);
 }
 
+/* Takes apart "FAMILY=ROW,...". */
+static hone_status force_kernels(hone_session *s, const char *list, hn_engine_options *e,
+                                 hn_error *err) {
+    if (list == NULL) return HONE_OK;
+    size_t most = 1;
+    for (const char *c = list; *c != '\0'; c++) most += *c == ',';
+    s->forced = hn_alloc_array(&s->alloc, most, sizeof *s->forced, HN_MEM_OTHER);
+    if (s->forced == NULL) return HN_NOMEM(err);
+    for (const char *at = list; *at != '\0'; at += *at == ',') {
+        size_t n = strcspn(at, ","), head = strcspn(at, "=,");
+        HN_CHECK(err, head < n && n < 200, HONE_E_ARG,
+                 "'%.*s' is no kernel, expected FAMILY=ROW as hone kernels lists them",
+                 (int)(n < 200 ? n : 200), at);
+        hn_forced *f = &s->forced[e->n_forced++];
+        f->family = hn_family_named(at, head);
+        HN_CHECK(err, f->family != NULL, HONE_E_ARG,
+                 "there is no kernel family '%.*s'; hone kernels lists them", (int)head, at);
+        f->kernel = hn_kernel_named(f->family, at + head + 1, n - head - 1);
+        HN_CHECK(err, f->kernel != NULL, HONE_E_ARG,
+                 "the family %s has no kernel '%.*s'; hone kernels %s lists them", f->family->name,
+                 (int)(n - head - 1), at + head + 1, f->family->name);
+        at += n;
+    }
+    e->forced = s->forced;
+    return HONE_OK;
+}
+
+static hone_status read_exec(const char *name, bool *parallel, hn_error *err) {
+    *parallel = name != NULL && strcmp(name, "parallel") == 0;
+    HN_CHECK(err, *parallel || name == NULL || strcmp(name, "sequential") == 0, HONE_E_ARG,
+             "exec is '%s', expected sequential or parallel", name);
+    return HONE_OK;
+}
+
 static hone_status read_precision(const char *name, bool *relaxed, hn_error *err) {
     *relaxed = name != NULL && strcmp(name, "f32-relaxed") == 0;
     HN_CHECK(err, *relaxed || name == NULL || strcmp(name, "f32") == 0, HONE_E_ARG,
@@ -185,6 +220,8 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
                            .keep_going = o.keep_going,
                            .keep_going_ctx = o.keep_going_ctx};
     if (status == HONE_OK) status = leave_out(s, o.without, &e, err);
+    if (status == HONE_OK) status = force_kernels(s, o.kernels, &e, err);
+    if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
     if (status == HONE_OK) status = read_precision(o.precision, &e.relaxed, err);
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
     if (status != HONE_OK) {
@@ -206,6 +243,7 @@ void hone_session_destroy(hone_session *s) {
     pthread_mutex_destroy(&s->lock);
     hn_tuner_destroy(s->tuner);
     hn_free(&s->alloc, s->disabled);
+    hn_free(&s->alloc, s->forced);
     give_pool(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
@@ -216,7 +254,7 @@ int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool
 const char *hone_session_isa(const hone_session *s) { return hn_isa_name(s->isa); }
 
 hone_tuning hone_session_tuning(const hone_session *s) {
-    hn_tuning t = hn_tuner_total(s->tuner);
+    hn_tuning t = s->engine != NULL ? hn_engine_tuning(s->engine) : (hn_tuning){0};
     return (hone_tuning){.problems = t.problems,
                          .known = t.known,
                          .measured = t.measured,

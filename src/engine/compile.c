@@ -7,6 +7,7 @@
 #include "engine/lower.h"
 #include "engine/memory.h"
 #include "engine/strips.h"
+#include "engine/together.h"
 #include "engine/tune.h"
 #include "engine/weights.h"
 #include "kernels/conv_f32/conv_f32.h"
@@ -70,18 +71,53 @@ static bool has_packed(const hn_step *s) {
     return s->family != NULL && (s->kernel->pack != NULL || s->weights != NULL);
 }
 
+/* The kernel the caller asks for, or NULL. */
+static const hn_kernel *forced_kernel(const hn_compile *how, hn_allowed allowed, const hn_step *s) {
+    const char *why;
+    for (int i = 0; i < how->n_forced; i++)
+        if (how->forced[i].family == s->family &&
+            hn_kernel_serves(how->forced[i].kernel, allowed, s->problem, &why))
+            return how->forced[i].kernel;
+    return NULL;
+}
+
+/* Says of a kernel that was asked for where it could not be taken, and why. */
+static void note_forced(const hn_plan *p, hn_allowed allowed, const hn_forced *f) {
+    int n = 0, declined = 0;
+    const hn_step *first = NULL;
+    const char *reason = NULL, *why;
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_step *s = p->steps[i];
+        if (s->family != f->family) continue;
+        n++;
+        if (hn_kernel_serves(f->kernel, allowed, s->problem, &why)) continue;
+        declined++;
+        if (first == NULL) first = s, reason = why;
+    }
+    if (first != NULL)
+        hn_log(HONE_LOG_WARN, "%s=%s is not taken for %d of %d steps, the first being %s: %s",
+               f->family->name, f->kernel->name, declined, n, first->label, reason);
+    else if (n == 0)
+        hn_log(HONE_LOG_WARN, "%s=%s is not taken: no step is of that family", f->family->name,
+               f->kernel->name);
+}
+
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     /* At most one per step here, and one per buffer in align_constants. */
     p->packed =
         hn_arena_array(&p->arena, (size_t)p->n_steps + (size_t)p->n_buffers, sizeof *p->packed);
     if (p->packed == NULL) return HN_NOMEM(err);
+    hn_allowed allowed = {how->isa, how->relaxed};
+    for (int i = 0; i < how->n_forced; i++) note_forced(p, allowed, &how->forced[i]);
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
-        hn_allowed allowed = {how->isa, how->relaxed};
-        s->kernel = hn_kernel_choose(s->family, allowed, s->problem, passed_over, s);
         s->alone = is_short(s);
-        HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
+        s->kernel = forced_kernel(how, allowed, s);
+        if (s->kernel == NULL) {
+            s->kernel = hn_kernel_choose(s->family, allowed, s->problem, passed_over, s);
+            HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
+        }
         s->kernel->work(s->problem, p->lanes, &s->work);
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
                s->kernel->name);
@@ -160,6 +196,18 @@ static void settle_lives(hn_plan *p) {
     }
 }
 
+/* Buffers of steps that run at the same time are alive as long as any of them runs. */
+static void widen_lives(hn_plan *p) {
+    for (int first = 0; first < p->n_steps; first++) {
+        int last = first + p->steps[first]->together - 1;
+        for (int i = first; i <= last; i++)
+            for (int k = 0; k < p->steps[i]->n_operands; k++) {
+                live(p, p->steps[i]->operands[k].buffer, first);
+                live(p, p->steps[i]->operands[k].buffer, last);
+            }
+    }
+}
+
 /* ---- in place ---- */
 
 static bool agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b) {
@@ -217,7 +265,7 @@ static void work_in_place(hn_plan *p) {
     for (int at = 0; at < p->n_steps; at++) {
         const hn_step *s = p->steps[at];
         int result = result_of(s);
-        if (result < 0) continue;
+        if (result < 0 || s->lane > 0) continue; /* others of a set may still read it */
         int y = hn_buffer_root(p, s->operands[result].buffer);
         hn_buffer *b = &p->buffers[y];
         if (b->kind != HN_BUFFER_SLAB || b->first != at) continue;
@@ -254,13 +302,13 @@ static hone_status place(hn_plan *p, const hn_compile *how, hn_error *err) {
     return status;
 }
 
-static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
-
 static void size_scratch(hn_plan *p) {
     for (int i = 0; i < p->n_steps; i++) {
         const hn_work *w = &p->steps[i]->work;
-        if (round_up(w->scratch) > p->lane_offset) p->lane_offset = round_up(w->scratch);
-        if (round_up(w->lane_scratch) > p->lane_bytes) p->lane_bytes = round_up(w->lane_scratch);
+        size_t shared = hn_aligned(w->scratch), lane = hn_aligned(w->lane_scratch);
+        if (p->steps[i]->lane > 0) lane += shared, shared = 0;
+        if (shared > p->lane_offset) p->lane_offset = shared;
+        if (lane > p->lane_bytes) p->lane_bytes = lane;
     }
     p->scratch_bytes = p->lane_offset + p->lane_bytes * (size_t)p->lanes;
 }
@@ -303,8 +351,10 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     HN_TRY_GOTO(bind_packed(p, err));
     if (!how->no_fuse) HN_TRY_GOTO(hn_strips_join(p, err));
     HN_TRY_GOTO(align_constants(p, how->weights, err));
+    if (how->parallel) hn_plan_together(p);
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);
+    widen_lives(p);
     HN_TRY_GOTO(place(p, how, err));
     size_scratch(p);
     *out = p;

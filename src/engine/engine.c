@@ -263,8 +263,11 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
                       .pool = e->o.pool,
                       .weights = e->weights,
                       .tuner = e->o.tuner,
+                      .n_forced = e->o.n_forced,
+                      .forced = e->o.forced,
                       .isa = e->o.isa,
                       .relaxed = e->o.relaxed,
+                      .parallel = e->o.parallel,
                       .no_sharing = e->o.no_sharing,
                       .no_fuse = e->o.no_fuse};
     HN_TRY(hn_plan_create(&n->plan, m, &how, err));
@@ -379,6 +382,13 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     }
     pthread_mutex_unlock(&e->lock);
     return m;
+}
+
+hn_tuning hn_engine_tuning(hn_engine *e) {
+    pthread_mutex_lock(&e->lock); /* under which plans are made */
+    hn_tuning t = hn_tuner_total(e->o.tuner);
+    pthread_mutex_unlock(&e->lock);
+    return t;
 }
 
 /* ---- runs ---- */

@@ -22,17 +22,26 @@
 
 typedef struct hn_engine hn_engine;
 
+/* A kernel to take wherever it serves. */
+typedef struct hn_forced {
+    const hn_family *family;
+    const hn_kernel *kernel;
+} hn_forced;
+
 typedef struct hn_engine_options {
     hn_allocator *alloc; /* plans and contexts; its limit bounds them */
     hn_pool *pool;
     hn_isa isa;
-    bool relaxed;        /* precision f32-relaxed instead of f32 */
-    uint64_t seed;       /* of random operators without a seed of their own */
-    hn_tuner *tuner;     /* NULL: the first kernel that accepts; outlives the engine */
-    bool no_sharing;     /* every activation has memory of its own */
-    bool no_simplify;    /* the graph as it is */
-    bool no_fuse;        /* a step per node */
-    const char *disable; /* passes that do not run, separated by commas; or NULL */
+    bool relaxed;    /* precision f32-relaxed instead of f32 */
+    bool parallel;   /* independent steps at the same time (together.h) */
+    uint64_t seed;   /* of random operators without a seed of their own */
+    hn_tuner *tuner; /* NULL: the first kernel that accepts; outlives the engine */
+    int n_forced;
+    const hn_forced *forced; /* the first that serves is taken; outlives the engine */
+    bool no_sharing;         /* every activation has memory of its own */
+    bool no_simplify;        /* the graph as it is */
+    bool no_fuse;            /* a step per node */
+    const char *disable;     /* passes that do not run, separated by commas; or NULL */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
 } hn_engine_options;
@@ -72,6 +81,8 @@ typedef struct hn_engine_memory {
     size_t weights, slab, scratch; /* of packed weights; of one context of the newest plan */
 } hn_engine_memory;
 hn_engine_memory hn_engine_memory_use(hn_engine *e);
+/* What its tuner did so far. */
+hn_tuning hn_engine_tuning(hn_engine *e);
 
 /* ---- within the engine ---- */
 
@@ -80,8 +91,10 @@ typedef struct hn_compile {
     hn_pool *pool;
     hn_weights *weights;
     hn_tuner *tuner;
+    int n_forced;
+    const hn_forced *forced;
     hn_isa isa;
-    bool relaxed, no_sharing, no_fuse;
+    bool relaxed, parallel, no_sharing, no_fuse;
 } hn_compile;
 /* A plan of m, whose shapes are all numbers (hn_plan_refuses); takes over m, on failure too. The
  * weights it wants are still to be packed (hn_weights_fill). */

@@ -4,8 +4,6 @@
 
 #include "base/size.h"
 
-static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
-
 static int by_size(const void *a, const void *b) {
     const hn_piece *p = *(hn_piece *const *)a, *q = *(hn_piece *const *)b;
     if (p->bytes != q->bytes) return p->bytes > q->bytes ? -1 : 1;
@@ -16,7 +14,7 @@ static int by_size(const void *a, const void *b) {
 /* The start of the smallest gap that holds `bytes` among the placed pieces (sorted by offset) whose
  * lives meet p's; the end of the last of them if there is none. */
 static size_t find_gap(hn_piece *const *placed, int n, const hn_piece *p) {
-    size_t need = round_up(p->bytes), at = 0, best = 0, best_size = SIZE_MAX;
+    size_t need = hn_aligned(p->bytes), at = 0, best = 0, best_size = SIZE_MAX;
     for (int i = 0; i < n; i++) {
         const hn_piece *q = placed[i];
         if (q->last < p->first || q->first > p->last) continue;
@@ -24,7 +22,7 @@ static size_t find_gap(hn_piece *const *placed, int n, const hn_piece *p) {
             best = at;
             best_size = q->offset - at;
         }
-        size_t end = q->offset + round_up(q->bytes);
+        size_t end = q->offset + hn_aligned(q->bytes);
         if (end > at) at = end;
     }
     return best_size != SIZE_MAX ? best : at;
@@ -36,9 +34,9 @@ hone_status hn_memory_plan(hn_piece *pieces, int n, bool share, hn_allocator *al
     for (int i = 0; i < n; i++) {
         HN_CHECK(err,
                  pieces[i].bytes <= SIZE_MAX - HN_ALIGN &&
-                     hn_size_add(sum, round_up(pieces[i].bytes), &sum),
+                     hn_size_add(sum, hn_aligned(pieces[i].bytes), &sum),
                  HONE_E_LIMIT, "the activations together are larger than memory can be");
-        pieces[i].offset = sum - round_up(pieces[i].bytes);
+        pieces[i].offset = sum - hn_aligned(pieces[i].bytes);
     }
     if (!share) {
         *total = sum;
@@ -56,7 +54,7 @@ hone_status hn_memory_plan(hn_piece *pieces, int n, bool share, hn_allocator *al
     for (int i = 0; i < n_list; i++) {
         hn_piece *p = list[i];
         p->offset = find_gap(placed, n_placed, p);
-        if (p->offset + round_up(p->bytes) > end) end = p->offset + round_up(p->bytes);
+        if (p->offset + hn_aligned(p->bytes) > end) end = p->offset + hn_aligned(p->bytes);
         int k = n_placed++;
         for (; k > 0 && placed[k - 1]->offset > p->offset; k--) placed[k] = placed[k - 1];
         placed[k] = p;

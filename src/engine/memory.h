@@ -9,6 +9,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+/* n, up to the next place a buffer may begin at. */
+static inline size_t hn_aligned(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
+
 typedef struct hn_piece {
     size_t bytes;    /* 0: takes no room, offset 0 */
     int first, last; /* alive in steps [first, last] */

@@ -69,6 +69,8 @@ typedef struct hn_step {
     int packed;             /* of the plan's packed weights, where the kernel packs */
     const hn_view *weights; /* the constant to pack as it is to be seen; NULL: as it lies */
     bool alone;             /* too little work to wake other threads for */
+    int together;           /* the first of that many steps that run at once; 0: by itself */
+    int lane;               /* of those, the lane that runs it, counted from 1; 0: all of them */
     double flops;           /* of the arithmetic asked for; 0: not counted */
     double bytes;           /* read and written */
     /* A step whose operands may hold what the operator does not allow, such as an index that is

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "engine/engine.h"
+#include "engine/memory.h"
+#include "engine/together.h"
 #include "engine/weights.h"
 #include "ops/op.h"
 
@@ -248,8 +250,44 @@ static hone_status run_step(hn_context *c, int i, const hn_run *r, hn_rng *rng, 
     return status;
 }
 
+/* ---- steps that run at the same time ---- */
+
+typedef struct set {
+    const hn_context *c;
+    int first;
+    hn_step_time *times; /* of its steps; NULL: not wanted */
+} set;
+
+/* Steps of a set run on one thread each, so all their scratch is that of the lane. */
+static void run_lane_of_set(void *ctx, int64_t lane) {
+    const set *t = ctx;
+    const hn_plan *p = t->c->plan;
+    char *scratch = t->c->scratch + p->lane_offset + (size_t)lane * p->lane_bytes;
+    for (int i = 0; i < p->steps[t->first]->together; i++) {
+        const hn_step *s = p->steps[t->first + i];
+        if (s->lane != lane + 1) continue;
+        hn_call call = {s->problem, &s->work, t->c->steps[t->first + i].ptr, scratch};
+        if (t->times != NULL) t->times[i] = (hn_step_time){.step = s, .begin_ns = hn_clock_ns()};
+        hn_kernel_run(s->kernel, &call, scratch + hn_aligned(s->work.scratch));
+        if (t->times != NULL) t->times[i].end_ns = hn_clock_ns();
+    }
+}
+
+static void run_set(const hn_context *c, int first, const hn_run *r) {
+    hn_step_time times[HN_MOST_TOGETHER];
+    set t = {.c = c, .first = first, .times = r->times != NULL ? times : NULL};
+    int n = c->plan->steps[first]->together, lanes = n < c->plan->lanes ? n : c->plan->lanes;
+    hn_pool_run(r->pool, lanes, run_lane_of_set, &t);
+    for (int i = 0; i < n && r->times != NULL; i++) r->times(r->times_ctx, &times[i]);
+}
+
 static hone_status run_timed(hn_context *c, const hn_run *r, hn_rng *rng, hn_error *err) {
     for (int i = 0; i < c->plan->n_steps; i++) {
+        if (c->plan->steps[i]->together > 0) {
+            run_set(c, i, r);
+            i += c->plan->steps[i]->together - 1;
+            continue;
+        }
         hn_step_time t = {.step = c->plan->steps[i], .begin_ns = hn_clock_ns()};
         HN_TRY(run_step(c, i, r, rng, err));
         t.end_ns = hn_clock_ns();
@@ -286,6 +324,12 @@ hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
              "stopped");
     if (r->times != NULL) return run_timed(c, r, &rng, err);
-    for (int i = 0; i < p->n_steps; i++) HN_TRY(run_step(c, i, r, &rng, err));
+    for (int i = 0; i < p->n_steps; i++) {
+        int together = p->steps[i]->together;
+        if (together > 0)
+            run_set(c, i, r), i += together - 1;
+        else
+            HN_TRY(run_step(c, i, r, &rng, err));
+    }
     return HONE_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/memory.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/pool_f32/pool_f32.h"
 
@@ -263,8 +264,6 @@ static void find_link(const hn_plan *p, const use *uses, link *links, int i) {
     links[u->reader].from = i;
 }
 
-static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
-
 static void grow(size_t *most, size_t bytes) {
     if (bytes > *most) *most = bytes;
 }
@@ -299,7 +298,7 @@ static hone_status fill(hn_plan *p, const chain *c, strips *s, int64_t k, hn_wor
         part->x = (size_t)(image * is->x_image + r[i].top * is->x_row) * sizeof(float);
         part->r = (size_t)(image * is->r_image + r[i].first * is->r_row) * sizeof(float);
         part->y = (size_t)(image * is->y_image + r[i].first * is->y_row) * sizeof(float);
-        grow(&bytes[i], round_up(image_bytes(is, r[i].end - r[i].first)));
+        grow(&bytes[i], hn_aligned(image_bytes(is, r[i].end - r[i].first)));
     }
     return HONE_OK;
 }
@@ -371,9 +370,9 @@ static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
         .family = &family, .kernel = &kernel, .problem = s, .node = c->steps[c->n - 1]->node};
     HN_TRY(label_of(p, c, &joined->label, err));
     for (int i = 0; i < c->n; i++) add_member(c, i, bytes, s, joined);
-    s->lane = s->scratch + round_up(most.scratch);
+    s->lane = s->scratch + hn_aligned(most.scratch);
     joined->work = (hn_work){
-        .n_phases = 1, .tasks = {count}, .lane_scratch = s->lane + round_up(most.lane_scratch)};
+        .n_phases = 1, .tasks = {count}, .lane_scratch = s->lane + hn_aligned(most.lane_scratch)};
     hn_log(HONE_LOG_DEBUG, "strips,%s,%lld of %lld rows", joined->label, (long long)count,
            (long long)c->height);
     replace(p, c, joined);

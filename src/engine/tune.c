@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/engine.h"
+#include "engine/memory.h"
 
 #define HEAD_BYTES 400
 #define LINE_BYTES 400
@@ -88,18 +89,6 @@ static hone_status remember(hn_tuner *t, const found *f, hn_error *err) {
 
 /* ---- the file ---- */
 
-static const hn_family *family_named(const char *name) {
-    for (int i = 0; i < hn_n_families; i++)
-        if (strcmp(hn_families[i]->name, name) == 0) return hn_families[i];
-    return NULL;
-}
-
-static const hn_kernel *row_named(const hn_family *f, const char *name) {
-    for (int i = 0; f != NULL && i < f->n_rows; i++)
-        if (strcmp(f->rows[i]->name, name) == 0) return f->rows[i];
-    return NULL;
-}
-
 /* One line; false when it makes no sense. */
 static bool read_row(hn_tuner *t, const char *line, hone_status *status, hn_error *err) {
     char family[64], kernel[64], lanes[8], label[200] = "";
@@ -107,8 +96,8 @@ static bool read_row(hn_tuner *t, const char *line, hone_status *status, hn_erro
     if (sscanf(line, "%63s %16" SCNx64 " %d %63s %7s %lf %199[^\n]", family, &f.problem, &f.lanes,
                kernel, lanes, &f.us, label) < 6)
         return false;
-    f.family = family_named(family);
-    f.kernel = row_named(f.family, kernel);
+    f.family = hn_family_named(family, strlen(family));
+    if (f.family != NULL) f.kernel = hn_kernel_named(f.family, kernel, strlen(kernel));
     f.alone = strcmp(lanes, "one") == 0;
     if (f.kernel == NULL || f.lanes < 1 || (!f.alone && strcmp(lanes, "all") != 0)) return false;
     *status = remember(t, &f, err);
@@ -277,7 +266,7 @@ static hone_status time_row(const hn_tuner *t, const hn_plan *p, hn_step *s, con
     bench b = {.alloc = t->alloc, .step = s};
     hn_work w;
     k->work(s->problem, p->lanes, &w);
-    size_t lane_bytes = (w.lane_scratch + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN;
+    size_t lane_bytes = hn_aligned(w.lane_scratch);
     hone_status status = place_operands(&b, p, k, err);
     char *shared = NULL, *lanes = NULL;
     if (status == HONE_OK) {

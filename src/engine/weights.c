@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "engine/memory.h"
 
 /* One block of packed weights. */
 typedef struct block block;
@@ -156,17 +157,15 @@ static void fill_lane(void *ctx, int64_t lane) {
     }
 }
 
-static size_t round_up(size_t n) { return (n + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN; }
-
 /* The sizes of a filling, without its memory; total SIZE_MAX: more than memory can be. */
 static filling measure(const hn_weights *w, size_t *total) {
     filling f = {0};
     *total = 0;
     for (const hn_packed *p = w->list; p != w->filled; p = p->next, f.n++) {
-        if (p->bytes > SIZE_MAX - HN_ALIGN || !hn_size_add(*total, round_up(p->bytes), total))
+        if (p->bytes > SIZE_MAX - HN_ALIGN || !hn_size_add(*total, hn_aligned(p->bytes), total))
             *total = SIZE_MAX;
-        if (needs_room(p) && round_up(plain_bytes(p)) > f.room_bytes)
-            f.room_bytes = round_up(plain_bytes(p));
+        if (needs_room(p) && hn_aligned(plain_bytes(p)) > f.room_bytes)
+            f.room_bytes = hn_aligned(plain_bytes(p));
     }
     return f;
 }
@@ -195,7 +194,7 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
         size_t at = total;
         int64_t i = f.n; /* the list is newest first, the block oldest first */
         for (hn_packed *p = w->list; p != w->filled; p = p->next) {
-            at -= round_up(p->bytes);
+            at -= hn_aligned(p->bytes);
             p->data = (char *)b->data + at;
             f.list[--i] = p;
         }

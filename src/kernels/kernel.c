@@ -1,5 +1,7 @@
 #include "kernels/kernel.h"
 
+#include <string.h>
+
 #define HN_FAMILY(name) extern const hn_family hn_##name##_family;
 #include "kernels/families.def"
 #undef HN_FAMILY
@@ -10,6 +12,22 @@ const hn_family *const hn_families[] = {
 #undef HN_FAMILY
 };
 const int hn_n_families = sizeof hn_families / sizeof *hn_families;
+
+static bool is(const char *a, const char *name, size_t n) {
+    return strlen(a) == n && memcmp(a, name, n) == 0;
+}
+
+const hn_family *hn_family_named(const char *name, size_t n) {
+    for (int i = 0; i < hn_n_families; i++)
+        if (is(hn_families[i]->name, name, n)) return hn_families[i];
+    return NULL;
+}
+
+const hn_kernel *hn_kernel_named(const hn_family *f, const char *name, size_t n) {
+    for (int i = 0; i < f->n_rows; i++)
+        if (is(f->rows[i]->name, name, n)) return f->rows[i];
+    return NULL;
+}
 
 bool hn_kernel_serves(const hn_kernel *k, hn_allowed allowed, const void *problem,
                       const char **why) {

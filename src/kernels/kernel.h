@@ -99,6 +99,10 @@ typedef struct hn_family {
 extern const hn_family *const hn_families[];
 extern const int hn_n_families;
 
+/* By name; NULL: there is none. */
+const hn_family *hn_family_named(const char *name, size_t n);
+const hn_kernel *hn_kernel_named(const hn_family *f, const char *name, size_t n);
+
 /* What a caller allows: instruction sets, and rows that are only f32-relaxed. */
 typedef struct hn_allowed {
     hn_isa isa;

@@ -219,6 +219,19 @@ static void a_session_is_refused_with_the_reason(void **state) {
     o.precision = "f31";
     ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
                  "precision is 'f31', expected f32 or f32-relaxed");
+    hone_session_options_init(&o);
+    o.exec = "backwards";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
+                 "exec is 'backwards', expected sequential or parallel");
+    hone_session_options_init(&o);
+    o.kernels = "conv_f32=ref,conv_f33=ref";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "family 'conv_f33'");
+    o.kernels = "conv_f32=fastest";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
+                 "the family conv_f32 has no kernel 'fastest'");
+    o.kernels = "conv_f32";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
+                 "'conv_f32' is no kernel, expected FAMILY=ROW");
     assert_null(s);
     hone_model_destroy(m);
 }

@@ -76,6 +76,7 @@ static void note_step(void *ctx, const hn_step_time *t) {
     const char *family = t->step->family != NULL ? t->step->family->name : "reference";
     assert_true(f->n < ENGINE_STEPS);
     f->families[f->n++] = family;
+    f->together += t->step->lane > 0;
     if (t->step->family != NULL) {
         if (f->kernels[0] != '\0') append(f->kernels, sizeof f->kernels, ", ");
         append(f->kernels, sizeof f->kernels, t->step->kernel->name);
@@ -120,6 +121,7 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
                            .pool = pool,
                            .isa = hn_isa_available(),
                            .relaxed = way.relaxed,
+                           .parallel = way.parallel,
                            .no_simplify = true};
     assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
     const hn_tensor *const *given = (const hn_tensor *const *)in;
@@ -161,6 +163,7 @@ engine_facts engine_ran_so(const char *text, engine_way way) {
     engine_facts facts = {0}, again = {0};
     run(m, way, 1, in, one, &facts);
     run(m, way, 2, in, two, &again);
+    facts.together = again.together;
     for (int i = 0; i < g->n_outputs; i++) {
         near(one[i], want[i], way.relaxed ? 1e-4 : 2e-5);
         if (!hn_tensor_equal(one[i], two[i])) fail_msg("two threads give other bits: %s", text);

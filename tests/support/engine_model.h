@@ -26,13 +26,15 @@ typedef struct engine_facts {
                                          * whether a kernel needs them depends on the machine */
     char kernels[1024];                 /* of all steps that have one */
     size_t slab;                        /* bytes of activations */
+    int together; /* steps that run beside others, where there are two threads */
 } engine_facts;
 
 /* Runs the model as said above. */
 engine_facts engine_ran(const char *text);
 /* The same with another precision, or other kernels. */
 typedef struct engine_way {
-    bool relaxed; /* f32-relaxed: outputs must be within 1e-4 */
+    bool relaxed;  /* f32-relaxed: outputs must be within 1e-4 */
+    bool parallel; /* independent steps at the same time, where there are two threads */
 } engine_way;
 engine_facts engine_ran_so(const char *text, engine_way way);
 /* How many of the steps are of that family. */

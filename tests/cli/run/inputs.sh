@@ -15,3 +15,4 @@ hone run "$models/add.onnx" --in a=flat/a_b.npy --in b=two/y.npy
 echo 'this is a text' >text.npy
 hone run "$models/add.onnx" --in a=text.npy
 hone run "$models/add.onnx" --fill ones --precision f31
+hone run "$models/add.onnx" --fill ones --exec backwards
