@@ -9,13 +9,17 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "simd/bytes.h"
+
 #define HN_VL 8
+#define HN_VB (4 * HN_VL)
 #define HN_V_ROW(family) hn_##family##_avx2
 #define HN_V_NAME "avx2"
 #define HN_V_ISA HN_ISA_AVX2
 typedef __m256 hn_vf;
 typedef __m256i hn_vi;
-typedef __m256 hn_vm; /* all bits of a lane, or none */
+typedef __m256 hn_vm;  /* all bits of a lane, or none */
+typedef __m256i hn_vb; /* 32 bytes */
 
 static inline __m256i hn_v_first_(int64_t n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -92,6 +96,40 @@ static inline hn_vf hn_v_scalef(hn_vf x, hn_vf n) {
     hn_vi bias = hn_vi_set1(127);
     x = hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(half, bias), 23)));
     return hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(rest, bias), 23)));
+}
+
+static inline hn_vi hn_vi_load(const int32_t *p) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+static inline hn_vi hn_vi_load_n(const int32_t *p, int64_t n) {
+    return _mm256_maskload_epi32(p, hn_v_first_(n));
+}
+static inline hn_vb hn_vb_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+static inline void hn_vb_store(void *p, hn_vb x) { _mm256_storeu_si256((__m256i *)p, x); }
+static inline hn_vb hn_vb_load_n(const void *p, int64_t n) {
+    uint8_t t[HN_VB] = {0};
+    hn_bytes_copy(t, p, n);
+    return hn_vb_load(t);
+}
+static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
+    uint8_t t[HN_VB];
+    hn_vb_store(t, x);
+    hn_bytes_copy(p, t, n);
+}
+static inline hn_vb hn_vb_set1(int c) { return _mm256_set1_epi8((char)c); }
+static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return _mm256_xor_si256(a, b); }
+static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) { return _mm256_max_epi8(a, b); }
+static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
+    __m128i low = _mm256_castsi256_si128(x), high = _mm256_extracti128_si256(x, 1);
+    y[0] = _mm256_cvtepi8_epi32(low);
+    y[1] = _mm256_cvtepi8_epi32(_mm_srli_si128(low, 8));
+    y[2] = _mm256_cvtepi8_epi32(high);
+    y[3] = _mm256_cvtepi8_epi32(_mm_srli_si128(high, 8));
+}
+/* Packing works within 128 bits: the fours of bytes are then put in order. */
+static inline hn_vb hn_vb_narrow(const hn_vi *x) {
+    __m256i y = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+    return _mm256_permutevar8x32_epi32(y, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
 static inline float hn_v_sum(hn_vf x) {

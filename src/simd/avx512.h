@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 #define HN_VL 16
+#define HN_VB (4 * HN_VL)
 #define HN_V_ROW(family) hn_##family##_avx512
 #define HN_V_NAME "avx512"
 #define HN_V_ISA HN_ISA_AVX512
 typedef __m512 hn_vf;
 typedef __m512i hn_vi;
 typedef __mmask16 hn_vm;
+typedef __m512i hn_vb; /* 64 bytes */
 
 static inline __mmask16 hn_v_first_(int64_t n) { return (__mmask16)((1u << n) - 1); }
 
@@ -84,6 +86,35 @@ static inline hn_vi hn_v_bits(hn_vf x) { return _mm512_castps_si512(x); }
 static inline hn_vf hn_v_from_bits(hn_vi i) { return _mm512_castsi512_ps(i); }
 static inline hn_vf hn_v_from_int(hn_vi i) { return _mm512_cvtepi32_ps(i); }
 static inline hn_vi hn_v_to_int(hn_vf x) { return _mm512_cvtps_epi32(x); }
+
+static inline hn_vi hn_vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
+static inline hn_vi hn_vi_load_n(const int32_t *p, int64_t n) {
+    return _mm512_maskz_loadu_epi32(hn_v_first_(n), p);
+}
+static inline __mmask64 hn_vb_first_(int64_t n) { return _bzhi_u64(~(uint64_t)0, (uint32_t)n); }
+static inline hn_vb hn_vb_load(const void *p) { return _mm512_loadu_si512(p); }
+static inline void hn_vb_store(void *p, hn_vb x) { _mm512_storeu_si512(p, x); }
+static inline hn_vb hn_vb_load_n(const void *p, int64_t n) {
+    return _mm512_maskz_loadu_epi8(hn_vb_first_(n), p);
+}
+static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
+    _mm512_mask_storeu_epi8(p, hn_vb_first_(n), x);
+}
+static inline hn_vb hn_vb_set1(int c) { return _mm512_set1_epi8((char)c); }
+static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return _mm512_xor_si512(a, b); }
+static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) { return _mm512_max_epi8(a, b); }
+static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
+    y[0] = _mm512_cvtepi8_epi32(_mm512_castsi512_si128(x));
+    y[1] = _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, 1));
+    y[2] = _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, 2));
+    y[3] = _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, 3));
+}
+/* Packing works within 128 bits: the fours of bytes are then put in order. */
+static inline hn_vb hn_vb_narrow(const hn_vi *x) {
+    __m512i y = _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
+    return _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
+}
 
 static inline float hn_v_sum(hn_vf x) {
     __m256 y = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

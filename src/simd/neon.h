@@ -9,13 +9,17 @@
 #include <arm_neon.h>
 #include <stdint.h>
 
+#include "simd/bytes.h"
+
 #define HN_VL 4
+#define HN_VB (4 * HN_VL)
 #define HN_V_ROW(family) hn_##family##_neon
 #define HN_V_NAME "neon"
 #define HN_V_ISA HN_ISA_NEON
 typedef float32x4_t hn_vf;
 typedef int32x4_t hn_vi;
 typedef uint32x4_t hn_vm; /* all bits of a lane, or none */
+typedef int8x16_t hn_vb;
 
 static inline hn_vf hn_v_load(const float *p) { return vld1q_f32(p); }
 static inline void hn_v_store(float *p, hn_vf x) { vst1q_f32(p, x); }
@@ -108,6 +112,40 @@ static inline hn_vf hn_v_scalef(hn_vf x, hn_vf n) {
     hn_vi bias = hn_vi_set1(127);
     x = hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(half, bias), 23)));
     return hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(rest, bias), 23)));
+}
+
+static inline hn_vi hn_vi_load(const int32_t *p) { return vld1q_s32(p); }
+static inline hn_vi hn_vi_load_n(const int32_t *p, int64_t n) {
+    int32_t t[HN_VL] = {0};
+    for (int64_t i = 0; i < n; i++) t[i] = p[i];
+    return vld1q_s32(t);
+}
+static inline hn_vb hn_vb_load(const void *p) { return vld1q_s8(p); }
+static inline void hn_vb_store(void *p, hn_vb x) { vst1q_s8(p, x); }
+static inline hn_vb hn_vb_load_n(const void *p, int64_t n) {
+    int8_t t[HN_VB] = {0};
+    hn_bytes_copy(t, p, n);
+    return vld1q_s8(t);
+}
+static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
+    int8_t t[HN_VB];
+    vst1q_s8(t, x);
+    hn_bytes_copy(p, t, n);
+}
+static inline hn_vb hn_vb_set1(int c) { return vdupq_n_s8((int8_t)c); }
+static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return veorq_s8(a, b); }
+static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) { return vmaxq_s8(a, b); }
+static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
+    int16x8_t low = vmovl_s8(vget_low_s8(x)), high = vmovl_high_s8(x);
+    y[0] = vmovl_s16(vget_low_s16(low));
+    y[1] = vmovl_high_s16(low);
+    y[2] = vmovl_s16(vget_low_s16(high));
+    y[3] = vmovl_high_s16(high);
+}
+static inline hn_vb hn_vb_narrow(const hn_vi *x) {
+    int16x8_t low = vqmovn_high_s32(vqmovn_s32(x[0]), x[1]);
+    int16x8_t high = vqmovn_high_s32(vqmovn_s32(x[2]), x[3]);
+    return vqmovn_high_s16(vqmovn_s16(low), high);
 }
 
 static inline float hn_v_sum(hn_vf x) {

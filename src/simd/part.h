@@ -32,5 +32,18 @@ HN_INLINE void hn_v_store_part(float *p, hn_vf x, int64_t n) {
 HN_INLINE hn_vf hn_v_keep_part(hn_vf x, hn_vf y, int64_t n) {
     return n == HN_VL ? x : hn_v_keep_n(x, y, n);
 }
+/* The same of s32, and of bytes, 0 < n <= HN_VB. */
+HN_INLINE hn_vi hn_vi_load_part(const int32_t *p, int64_t n) {
+    return n == HN_VL ? hn_vi_load(p) : hn_vi_load_n(p, n);
+}
+HN_INLINE hn_vb hn_vb_load_part(const void *p, int64_t n) {
+    return n == HN_VB ? hn_vb_load(p) : hn_vb_load_n(p, n);
+}
+HN_INLINE void hn_vb_store_part(void *p, hn_vb x, int64_t n) {
+    if (n == HN_VB)
+        hn_vb_store(p, x);
+    else
+        hn_vb_store_n(p, x, n);
+}
 
 #endif

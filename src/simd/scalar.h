@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define HN_VL 4
+#define HN_VB (4 * HN_VL)
 #define HN_V_ROW(family) hn_##family##_portable
 #define HN_V_NAME "portable"
 #define HN_V_ISA HN_ISA_PORTABLE
@@ -18,6 +19,7 @@ typedef float hn_vf __attribute__((vector_size(16)));
 typedef int32_t hn_vi __attribute__((vector_size(16)));
 typedef uint32_t hn_vu_ __attribute__((vector_size(16)));
 typedef hn_vi hn_vm; /* -1 or 0 */
+typedef int8_t hn_vb __attribute__((vector_size(16)));
 
 static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
     hn_vf x = {0};
@@ -99,6 +101,41 @@ static inline hn_vf hn_v_scalef(hn_vf x, hn_vf n) {
     hn_vi bias = hn_vi_set1(127);
     x = hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(half, bias), 23)));
     return hn_v_mul(x, hn_v_from_bits(hn_vi_shl(hn_vi_add(rest, bias), 23)));
+}
+
+static inline hn_vi hn_vi_load_n(const int32_t *p, int64_t n) {
+    hn_vi x = {0};
+    if (n > 0) memcpy(&x, p, (size_t)n * sizeof *p);
+    return x;
+}
+static inline hn_vi hn_vi_load(const int32_t *p) { return hn_vi_load_n(p, HN_VL); }
+static inline hn_vb hn_vb_load_n(const void *p, int64_t n) {
+    hn_vb x = {0};
+    if (n > 0) memcpy(&x, p, (size_t)n);
+    return x;
+}
+static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
+    if (n > 0) memcpy(p, &x, (size_t)n);
+}
+static inline hn_vb hn_vb_load(const void *p) { return hn_vb_load_n(p, HN_VB); }
+static inline void hn_vb_store(void *p, hn_vb x) { hn_vb_store_n(p, x, HN_VB); }
+static inline hn_vb hn_vb_set1(int c) { return (hn_vb){0} + (int8_t)c; }
+static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return a ^ b; }
+static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) {
+    hn_vb m = a > b;
+    return (m & a) | (~m & b);
+}
+static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
+    for (int i = 0; i < 4; i++)
+        y[i] = (hn_vi){x[HN_VL * i], x[HN_VL * i + 1], x[HN_VL * i + 2], x[HN_VL * i + 3]};
+}
+static inline hn_vb hn_vb_narrow(const hn_vi *x) {
+    hn_vb y;
+    for (int i = 0; i < HN_VB; i++) {
+        int32_t v = x[i / HN_VL][i % HN_VL];
+        y[i] = (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
+    }
+    return y;
 }
 
 static inline float hn_v_sum(hn_vf x) { return (x[0] + x[2]) + (x[1] + x[3]); }

@@ -57,6 +57,53 @@ static void tails(void **state) {
     assert_int_equal(munmap(map, 3 * page), 0);
 }
 
+/* Bytes up to the end of mapped memory; u8 met as s8, widened and narrowed again. */
+static void bytes(void **state) {
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *map = mmap(NULL, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(mprotect(map + page, page, PROT_READ | PROT_WRITE), 0);
+    uint8_t *end = (uint8_t *)map + 2 * page, got[HN_VB];
+    for (int n = 0; n < HN_VB; n++) {
+        for (int i = 1; i <= HN_VB; i++) end[-i] = (uint8_t)(37 * i);
+        hn_vb x = hn_vb_load_n(end - n, n);
+        hn_vb_store(got, x);
+        for (int i = 0; i < HN_VB; i++)
+            assert_int_equal(got[i], i < n ? (uint8_t)(37 * (n - i)) : 0);
+        hn_vb_store_n(end - n, hn_vb_set1(200), n);
+        for (int i = 1; i <= HN_VB; i++)
+            assert_int_equal(end[-i], i <= n ? 200 : (uint8_t)(37 * i));
+    }
+    assert_int_equal(munmap(map, 3 * page), 0);
+    for (int from = 0; from < 256; from += HN_VB) {
+        uint8_t u[HN_VB];
+        int32_t wide[4][HN_VL];
+        for (int i = 0; i < HN_VB; i++) u[i] = (uint8_t)(from + i);
+        hn_vb x = hn_vb_xor(hn_vb_load(u), hn_vb_set1(0x80));
+        hn_vi y[4];
+        hn_vb_widen(x, y);
+        for (int k = 0; k < 4; k++) memcpy(wide[k], &y[k], sizeof wide[k]);
+        for (int i = 0; i < HN_VB; i++) assert_int_equal(wide[i / HN_VL][i % HN_VL], u[i] - 128);
+        hn_vb_store(got, hn_vb_narrow(y));
+        for (int i = 0; i < HN_VB; i++) assert_int_equal((int8_t)got[i], u[i] - 128);
+        for (int k = 0; k < 4; k++) y[k] = hn_vi_add(y[k], hn_vi_set1(100));
+        hn_vb_store(got, hn_vb_narrow(y));
+        for (int i = 0; i < HN_VB; i++)
+            assert_int_equal((int8_t)got[i], u[i] - 28 > 127 ? 127 : u[i] - 28);
+        hn_vb_store(got, hn_vb_max(x, hn_vb_set1(-5)));
+        for (int i = 0; i < HN_VB; i++)
+            assert_int_equal((int8_t)got[i], u[i] - 128 > -5 ? u[i] - 128 : -5);
+    }
+    const int32_t numbers[HN_VL] = {INT32_MIN, INT32_MAX, 7, -9};
+    for (int n = 0; n <= HN_VL; n++) {
+        int32_t t[HN_VL];
+        hn_vi x = n == HN_VL ? hn_vi_load(numbers) : hn_vi_load_n(numbers, n);
+        memcpy(t, &x, sizeof t);
+        for (int i = 0; i < HN_VL; i++) assert_int_equal(t[i], i < n ? numbers[i] : 0);
+    }
+}
+
 static const float specials[] = {
     0.0f,   -0.0f,   1.0f,       -1.0f,      0.5f,  1.5f,   2.5f,     -2.5f,     -0.3f, 3.7f,
     1e-45f, -1e-45f, 8388607.5f, 8388609.0f, 3e38f, -3e38f, INFINITY, -INFINITY, NAN};
@@ -267,9 +314,10 @@ int main(void) {
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tails),         cmocka_unit_test(words),   cmocka_unit_test(lanes),
-        cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling), cmocka_unit_test(transpose),
-        cmocka_unit_test(errors),        cmocka_unit_test(powers),  cmocka_unit_test(activations),
+        cmocka_unit_test(tails),       cmocka_unit_test(bytes),         cmocka_unit_test(words),
+        cmocka_unit_test(lanes),       cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling),
+        cmocka_unit_test(transpose),   cmocka_unit_test(errors),        cmocka_unit_test(powers),
+        cmocka_unit_test(activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

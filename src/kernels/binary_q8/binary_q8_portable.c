@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/binary_q8/binary_q8_body.h"

@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/dequantize_q8/dequantize_q8_body.h"

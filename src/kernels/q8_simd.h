@@ -1,0 +1,95 @@
+/* Quantized elements over the vector vocabulary: HN_VB of them at a time, from any stride to any.
+ *
+ * u8 are met as s8: flipping the highest bit takes 128 away, from values and zero points alike, so
+ * that one body serves both types. */
+#ifndef HN_KERNELS_Q8_SIMD_H
+#define HN_KERNELS_Q8_SIMD_H
+
+#include "kernels/q8.h"
+#include "simd/part.h"
+
+/* What flips u8, and what it takes away. */
+HN_INLINE hn_vb hn_q8_flip(hn_q8_type t) { return hn_vb_set1(t == HN_Q8_U8 ? 0x80 : 0); }
+HN_INLINE int32_t hn_q8_bias(hn_q8_type t) { return t == HN_Q8_U8 ? 128 : 0; }
+
+/* Elements i to i + n of a row that begins at p. */
+HN_INLINE hn_vb hn_q8_fetch(const uint8_t *p, int64_t stride, int64_t i, int64_t n) {
+    if (stride == 1) return hn_vb_load_part(p + i, n);
+    if (stride == 0) return hn_vb_set1(*p);
+    uint8_t t[HN_VB] = {0};
+    for (int64_t j = 0; j < n; j++) t[j] = p[(i + j) * stride];
+    return hn_vb_load(t);
+}
+
+HN_INLINE void hn_q8_put(uint8_t *p, int64_t stride, int64_t i, hn_vb x, int64_t n) {
+    if (stride == 1) {
+        hn_vb_store_part(p + i, x, n);
+        return;
+    }
+    uint8_t t[HN_VB];
+    hn_vb_store(t, x);
+    for (int64_t j = 0; j < n; j++) p[(i + j) * stride] = t[j];
+}
+
+/* How many of n elements are in vector k of the four that HN_VB of them widen to. */
+HN_INLINE int64_t hn_q8_part(int64_t n, int k) {
+    int64_t left = n - k * HN_VL;
+    return left < 0 ? 0 : left > HN_VL ? HN_VL : left;
+}
+
+/* The same of floats, in four vectors. */
+HN_INLINE void hn_q8_fetch_f32(const float *p, int64_t stride, int64_t i, int64_t n, hn_vf *x) {
+    if (stride == 1) {
+        for (int k = 0; k < 4; k++) {
+            int64_t part = hn_q8_part(n, k);
+            x[k] = part > 0 ? hn_v_load_part(p + i + k * HN_VL, part) : hn_v_set1(0.0f);
+        }
+    } else if (stride == 0) {
+        for (int k = 0; k < 4; k++) x[k] = hn_v_set1(*p);
+    } else {
+        float t[HN_VB] = {0};
+        for (int64_t j = 0; j < n; j++) t[j] = p[(i + j) * stride];
+        for (int k = 0; k < 4; k++) x[k] = hn_v_load(t + k * HN_VL);
+    }
+}
+
+HN_INLINE void hn_q8_put_f32(float *p, int64_t stride, int64_t i, const hn_vf *x, int64_t n) {
+    if (stride == 1) {
+        for (int k = 0; k < 4; k++) {
+            int64_t part = hn_q8_part(n, k);
+            if (part > 0) hn_v_store_part(p + i + k * HN_VL, x[k], part);
+        }
+        return;
+    }
+    float t[HN_VB];
+    for (int k = 0; k < 4; k++) hn_v_store(t + k * HN_VL, x[k]);
+    for (int64_t j = 0; j < n; j++) p[(i + j) * stride] = t[j];
+}
+
+/* The end of every quantized operation: min(max(rne(v) + zero, lo), hi), NaN becoming lo. The
+ * bounds are integers, so rounding may come after them; they lie within 255 of 0. */
+typedef struct hn_q8_end {
+    hn_vf lo, hi; /* of v */
+    hn_vi zero;
+    hn_vb flip;
+} hn_q8_end;
+
+HN_INLINE hn_q8_end hn_q8_end_of(hn_q8_type t, int32_t zero, int32_t lo, int32_t hi) {
+    return (hn_q8_end){.lo = hn_v_set1((float)(lo - zero)),
+                       .hi = hn_v_set1((float)(hi - zero)),
+                       .zero = hn_vi_set1(zero - hn_q8_bias(t)),
+                       .flip = hn_q8_flip(t)};
+}
+
+HN_INLINE hn_vf hn_q8_bound(hn_vf v, hn_vf lo, hn_vf hi) {
+    return hn_v_min(hi, hn_v_select(hn_v_gt(v, lo), v, lo));
+}
+
+HN_INLINE hn_vb hn_q8_finish(const hn_q8_end *e, const hn_vf *v) {
+    hn_vi y[4];
+    for (int k = 0; k < 4; k++)
+        y[k] = hn_vi_add(hn_v_to_int(hn_q8_bound(v[k], e->lo, e->hi)), e->zero);
+    return hn_vb_xor(hn_vb_narrow(y), e->flip);
+}
+
+#endif

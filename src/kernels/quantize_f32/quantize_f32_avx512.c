@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/quantize_f32/quantize_f32_body.h"

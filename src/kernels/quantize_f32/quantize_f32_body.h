@@ -1,0 +1,230 @@
+/* quantize_f32 over the vector vocabulary: HN_VB elements of a row at a time.
+ *
+ * One scale for all, found: every task leaves the range of its elements, one of them folds these
+ * into the scale, then all quantize as with a given one. Many scales, found: a task has some whole
+ * groups of elements that share one, and goes through each twice.
+ *
+ * Division is slow; by one scale it is a multiplication with 1/s. That quotient v is within 2^-22
+ * of the true one, relatively, so within 2^-14 where it is less than 2^8: only if v lies closer
+ * than that to the middle of two integers may it round to another one. Such vectors are divided.
+ * Beyond 2^8 both are out of range.
+ */
+#include <math.h>
+
+#include "kernels/q8_simd.h"
+#include "kernels/quantize_f32/quantize_f32.h"
+#include "kernels/space_rows.h"
+
+/* How a problem is cut: into tasks of rows, or into tasks of groups. */
+typedef struct cut {
+    bool grouped;
+    hn_space inner, lead;  /* of a group, or the whole; of the groups */
+    hn_rows rows;          /* of inner */
+    int64_t groups, group; /* groups in all and in a task */
+} cut;
+
+static cut cut_of(const hn_quantize_f32 *p) {
+    cut c = {.inner = p->space, .lead = p->space};
+    int lead = p->dynamic ? hn_quantize_f32_lead(p) : 0;
+    c.grouped = lead > 0;
+    c.lead.rank = lead;
+    c.inner.rank = p->space.rank - lead;
+    for (int i = 0; i < c.inner.rank; i++) {
+        c.inner.dims[i] = p->space.dims[lead + i];
+        for (int o = 0; o < p->space.n; o++) c.inner.stride[o][i] = p->space.stride[o][lead + i];
+    }
+    if (c.inner.rank == 0) c.inner.rank = 1, c.inner.dims[0] = 1;
+    c.rows = hn_rows_of(&c.inner);
+    c.groups = hn_space_count(&c.lead);
+    int64_t n = hn_space_count(&c.inner);
+    c.group = n > 0 && n < HN_ROWS_TASK ? HN_ROWS_TASK / n : 1;
+    return c;
+}
+
+typedef struct range {
+    float lo, hi;
+} range;
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const hn_quantize_f32 *p = problem;
+    (void)lanes;
+    cut c = cut_of(p);
+    if (c.grouped)
+        *w = (hn_work){.n_phases = 1, .tasks = {(c.groups + c.group - 1) / c.group}};
+    else if (p->dynamic)
+        *w = (hn_work){.n_phases = 3,
+                       .tasks = {c.rows.tasks, 1, c.rows.tasks},
+                       .scratch = (size_t)c.rows.tasks * sizeof(range)};
+    else
+        *w = (hn_work){.n_phases = 1, .tasks = {c.rows.tasks}};
+}
+
+/* ---- ranges -------------------------------------------------------------------------------- */
+
+/* NaN is neither smaller nor larger; a part's end is 0, which every range holds. */
+HN_INLINE void widen(const float *x, int64_t stride, int64_t i, int64_t n, hn_vf *lo, hn_vf *hi) {
+    hn_vf v[4];
+    hn_q8_fetch_f32(x, stride, i, n, v);
+    for (int k = 0; k < 4; k++) {
+        lo[k] = hn_v_select(hn_v_lt(v[k], lo[k]), v[k], lo[k]);
+        hi[k] = hn_v_select(hn_v_gt(v[k], hi[k]), v[k], hi[k]);
+    }
+}
+
+static range range_of(const cut *c, const float *x, int64_t task) {
+    const hn_space *s = &c->inner;
+    hn_vf lo[4], hi[4];
+    for (int k = 0; k < 4; k++) lo[k] = hi[k] = hn_v_set1(0.0f);
+    int64_t stride = s->stride[HN_QUANTIZE_F32_X][s->rank - 1];
+    for (hn_walk w = hn_walk_of(s, &c->rows, task); w.rows > 0; hn_walk_next(&w)) {
+        const float *row = x + w.offset[HN_QUANTIZE_F32_X];
+        int64_t i = 0;
+        for (; i + HN_VB <= w.n; i += HN_VB) widen(row, stride, i, HN_VB, lo, hi);
+        if (i < w.n) widen(row, stride, i, w.n - i, lo, hi);
+    }
+    return (range){hn_v_hmin(hn_v_min(hn_v_min(lo[0], lo[1]), hn_v_min(lo[2], lo[3]))),
+                   hn_v_hmax(hn_v_max(hn_v_max(hi[0], hi[1]), hn_v_max(hi[2], hi[3])))};
+}
+
+static range join(range a, range b) {
+    return (range){b.lo < a.lo ? b.lo : a.lo, b.hi > a.hi ? b.hi : a.hi};
+}
+
+/* The scale and the zero point of a range. */
+static void settle(const hn_quantize_f32 *p, range r, float *s, uint8_t *z) {
+    *s = r.lo == r.hi ? 1.0f : (r.hi - r.lo) / 255.0f;
+    float zero = -r.lo / *s; /* at most 255 and a little, or NaN */
+    int32_t level = zero > 0 ? (int32_t)rintf(zero > 255 ? 255.0f : zero) : 0;
+    *z = (uint8_t)(level + hn_q8_min(p->type));
+}
+
+/* ---- quantizing ---------------------------------------------------------------------------- */
+
+typedef struct row {
+    const float *x, *s;
+    const uint8_t *z; /* NULL: 0 */
+    uint8_t *y;
+    int64_t x_stride, y_stride, s_stride, z_stride;
+    hn_q8_end end; /* where all share one scale */
+    hn_vf scale, inverse;
+    hn_vb flip;
+} row;
+
+HN_INLINE void step(const row *r, int64_t i, int64_t n) {
+    const hn_q8_end *e = &r->end;
+    hn_vf x[4], v[4];
+    hn_vi y[4];
+    hn_vm unsure[4];
+    hn_q8_fetch_f32(r->x, r->x_stride, i, n, x);
+    for (int k = 0; k < 4; k++) {
+        v[k] = hn_q8_bound(hn_v_mul(x[k], r->inverse), e->lo, e->hi);
+        y[k] = hn_v_to_int(v[k]);
+        hn_vf off = hn_v_abs(hn_v_sub(v[k], hn_v_from_int(y[k])));
+        unsure[k] = hn_v_gt(off, hn_v_set1(0.5f - 0x1p-14f));
+        y[k] = hn_vi_add(y[k], e->zero);
+    }
+    hn_vb q = hn_vb_xor(hn_vb_narrow(y), e->flip);
+    if (hn_vm_any(hn_vm_or(hn_vm_or(unsure[0], unsure[1]), hn_vm_or(unsure[2], unsure[3])))) {
+        for (int k = 0; k < 4; k++) v[k] = hn_v_div(x[k], r->scale);
+        q = hn_q8_finish(e, v);
+    }
+    hn_q8_put(r->y, r->y_stride, i, q, n);
+}
+
+/* By any scales. */
+HN_INLINE void step_any(const row *r, int64_t i, int64_t n) {
+    hn_vf x[4], s[4];
+    hn_vi z[4], y[4];
+    hn_vb zero = r->z == NULL ? hn_vb_set1(0) : hn_q8_fetch(r->z, r->z_stride, i, n);
+    hn_q8_fetch_f32(r->x, r->x_stride, i, n, x);
+    hn_q8_fetch_f32(r->s, r->s_stride, i, n, s);
+    hn_vb_widen(hn_vb_xor(zero, r->flip), z);
+    for (int k = 0; k < 4; k++) {
+        hn_vf lo = hn_v_from_int(hn_vi_sub(hn_vi_set1(-128), z[k]));
+        hn_vf hi = hn_v_from_int(hn_vi_sub(hn_vi_set1(127), z[k]));
+        y[k] = hn_vi_add(hn_v_to_int(hn_q8_bound(hn_v_div(x[k], s[k]), lo, hi)), z[k]);
+    }
+    hn_q8_put(r->y, r->y_stride, i, hn_vb_xor(hn_vb_narrow(y), r->flip), n);
+}
+
+/* Whether 1/s is as exact as any product is. */
+static bool invertible(float s) { return fabsf(s) > 0x1p-100f && fabsf(s) < 0x1p100f; }
+
+static void run_row(const hn_quantize_f32 *p, row *r, int64_t n) {
+    int64_t i = 0;
+    if (r->s_stride == 0 && (r->z == NULL || r->z_stride == 0) && invertible(*r->s)) {
+        int32_t zero = r->z == NULL ? 0 : p->type == HN_Q8_U8 ? *r->z : (int8_t)*r->z;
+        r->end = hn_q8_end_of(p->type, zero, hn_q8_min(p->type), hn_q8_max(p->type));
+        r->scale = hn_v_set1(*r->s);
+        r->inverse = hn_v_set1(1 / *r->s);
+        for (; i + HN_VB <= n; i += HN_VB) step(r, i, HN_VB);
+        if (i < n) step(r, i, n - i);
+    } else {
+        for (; i + HN_VB <= n; i += HN_VB) step_any(r, i, HN_VB);
+        if (i < n) step_any(r, i, n - i);
+    }
+}
+
+/* Where the operands of a group, or of the whole, begin. */
+typedef struct place {
+    const float *x;
+    uint8_t *y, *z;
+    float *s;
+} place;
+
+static void quantize(const hn_quantize_f32 *p, const cut *c, const place *at, int64_t task) {
+    const hn_space *s = &c->inner;
+    int last = s->rank - 1;
+    row r = {.x_stride = s->stride[HN_QUANTIZE_F32_X][last],
+             .y_stride = s->stride[HN_QUANTIZE_F32_Y][last],
+             .s_stride = s->stride[HN_QUANTIZE_F32_S][last],
+             .z_stride = s->stride[HN_QUANTIZE_F32_Z][last],
+             .flip = hn_q8_flip(p->type)};
+    for (hn_walk w = hn_walk_of(s, &c->rows, task); w.rows > 0; hn_walk_next(&w)) {
+        r.x = at->x + w.offset[HN_QUANTIZE_F32_X];
+        r.y = at->y + w.offset[HN_QUANTIZE_F32_Y];
+        r.s = at->s + w.offset[HN_QUANTIZE_F32_S];
+        r.z = at->z == NULL ? NULL : at->z + w.offset[HN_QUANTIZE_F32_Z];
+        run_row(p, &r, w.n);
+    }
+}
+
+static void run_group(const hn_quantize_f32 *p, const cut *c, place at, int64_t g) {
+    at.x += hn_space_offset(&c->lead, HN_QUANTIZE_F32_X, g);
+    at.y += hn_space_offset(&c->lead, HN_QUANTIZE_F32_Y, g);
+    at.s += hn_space_offset(&c->lead, HN_QUANTIZE_F32_S, g);
+    at.z += hn_space_offset(&c->lead, HN_QUANTIZE_F32_Z, g);
+    range r = {0, 0};
+    for (int64_t task = 0; task < c->rows.tasks; task++) r = join(r, range_of(c, at.x, task));
+    settle(p, r, at.s, at.z);
+    for (int64_t task = 0; task < c->rows.tasks; task++) quantize(p, c, &at, task);
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)lane;
+    const hn_quantize_f32 *p = call->problem;
+    cut c = cut_of(p);
+    place at = {.x = call->ptr[HN_QUANTIZE_F32_X],
+                .y = call->ptr[HN_QUANTIZE_F32_Y],
+                .s = call->ptr[HN_QUANTIZE_F32_S],
+                .z = call->ptr[HN_QUANTIZE_F32_Z]};
+    range *ranges = call->scratch;
+    for (int64_t task = begin; task < end; task++) {
+        if (c.grouped) {
+            int64_t first = task * c.group,
+                    n = c.groups - first < c.group ? c.groups - first : c.group;
+            for (int64_t g = first; g < first + n; g++) run_group(p, &c, at, g);
+        } else if (!p->dynamic || phase == 2) {
+            quantize(p, &c, &at, task);
+        } else if (phase == 0) {
+            ranges[task] = range_of(&c, at.x, task);
+        } else {
+            range r = {0, 0};
+            for (int64_t i = 0; i < c.rows.tasks; i++) r = join(r, ranges[i]);
+            settle(p, r, at.s, at.z);
+        }
+    }
+}
+
+const hn_kernel HN_V_ROW(quantize_f32) = {
+    .name = HN_V_NAME, .isa = HN_V_ISA, .order = "exact", .work = work, .run = run};

@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/quantize_f32/quantize_f32_body.h"
