@@ -3,7 +3,7 @@
     fusion.py [--models NAME,...] [--rounds N] [--seconds S]
 
 Each variant is a run of `hone bench` on one thread, and the rounds go through the variants in turn; the latency of a
-variant is the median of its rounds' medians.
+variant is the median of its rounds' medians. Behind it stands what it gains over the variant before it.
 
     nothing   Conv, BatchNormalization and Relu each by itself: no folding of the second into weights, a step per node
     folding   BatchNormalization multiplied into weights; a step per node
@@ -41,7 +41,7 @@ def main():
     options = parser.parse_args()
     build = os.environ.get("BUILD", "build")
     hone, folder = os.path.join(build, "hone"), os.path.join(build, "bench", "models")
-    print(f"{'model':20}" + "".join(f"{name + ' ms':>12}" for name in VARIANTS) + f"{'gain':>8}{'activations':>22}")
+    print(f"{'model':20}" + "".join(f"{name + ' ms':>19}" for name in VARIANTS) + f"{'gain':>8}{'activations':>22}")
     for name in options.models.split(","):
         path = models.make(name, folder)
         rows = [
@@ -50,8 +50,9 @@ def main():
         ]
         ms = [statistics.median(row[variant]["latency_ms"]["p50"] for row in rows) for variant in VARIANTS]
         before, after = (rows[0][variant]["arena_bytes"] / 1e6 for variant in ("fusion", "sharing"))
+        cells = [f"{ms[0]:19.2f}"] + [f"{x:11.2f} (x{last / x:4.2f})" for last, x in zip(ms, ms[1:])]
         print(
-            f"{name:20}" + "".join(f"{x:12.2f}" for x in ms) + f"{ms[0] / ms[-1]:8.2f}{before:12.1f} -> {after:.1f} MB",
+            f"{name:20}" + "".join(cells) + f"{ms[0] / ms[-1]:8.2f}{before:12.1f} -> {after:.1f} MB",
             flush=True,
         )
     return 0

@@ -93,7 +93,7 @@ static hone_status remember(hn_tuner *t, const found *f, hn_error *err) {
 static bool read_row(hn_tuner *t, const char *line, hone_status *status, hn_error *err) {
     char family[64], kernel[64], lanes[8], label[200] = "";
     found f = {.label = label};
-    if (sscanf(line, "%63s %16" SCNx64 " %d %63s %7s %lf %199[^\n]", family, &f.problem, &f.lanes,
+    if (sscanf(line, "%63s %16" SCNx64 " %9d %63s %7s %lf %199[^\n]", family, &f.problem, &f.lanes,
                kernel, lanes, &f.us, label) < 6)
         return false;
     f.family = hn_family_named(family, strlen(family));
@@ -104,14 +104,16 @@ static bool read_row(hn_tuner *t, const char *line, hone_status *status, hn_erro
     return true;
 }
 
-static hone_status read_rows(hn_tuner *t, const char *text, const char *end, hn_error *err) {
+hone_status hn_tuner_read(hn_tuner *t, const char *text, size_t bytes, hn_error *err) {
     char line[LINE_BYTES];
     int bad = 0;
-    for (const char *stop; text < end; text = stop + 1) {
-        stop = memchr(text, '\n', (size_t)(end - text));
-        if (stop == NULL) stop = end;
-        size_t n = (size_t)(stop - text);
-        if (n == 0) continue;
+    for (size_t n; bytes > 0; text += n, bytes -= n) {
+        const char *stop = memchr(text, '\n', bytes);
+        n = stop != NULL ? (size_t)(stop - text) : bytes;
+        if (n == 0) {
+            n = 1; /* the end of a line */
+            continue;
+        }
         hone_status status = HONE_OK;
         if (n < sizeof line) {
             memcpy(line, text, n);
@@ -121,7 +123,10 @@ static hone_status read_rows(hn_tuner *t, const char *text, const char *end, hn_
             bad++;
         HN_TRY(status);
     }
-    if (bad > 0) hn_log(HONE_LOG_WARN, "%s: %d lines make no sense: passed over", t->path, bad);
+    if (bad > 0)
+        hn_log(HONE_LOG_WARN, "%s: %d lines make no sense: passed over",
+               t->path != NULL ? t->path : "tuning", bad);
+    t->n_read = t->n;
     return HONE_OK;
 }
 
@@ -135,7 +140,7 @@ static hone_status read_file(hn_tuner *t, hn_error *err) {
         return HONE_OK;
     }
     size_t n = strlen(t->head);
-    const char *text = (const char *)file->data, *end = text + file->bytes;
+    const char *text = (const char *)file->data;
     if (file->bytes > MOST_FILE_BYTES)
         hn_log(HONE_LOG_WARN, "%s: %zu bytes are too many for a tuning cache: ignored", t->path,
                file->bytes);
@@ -143,8 +148,7 @@ static hone_status read_file(hn_tuner *t, hn_error *err) {
         hn_log(HONE_LOG_WARN, "%s: not a tuning cache of this machine and version of hone: ignored",
                t->path);
     else
-        status = read_rows(t, text + n + 1, end, err);
-    t->n_read = t->n;
+        status = hn_tuner_read(t, text + n + 1, file->bytes - n - 1, err);
     hn_file_unref(file);
     return status;
 }

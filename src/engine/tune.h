@@ -29,6 +29,8 @@ typedef struct hn_tuner hn_tuner;
 hone_status hn_tuner_create(hn_tuner **out, hn_tune_effort effort, hn_isa isa, const char *path,
                             hn_allocator *alloc, hn_error *err);
 void hn_tuner_destroy(hn_tuner *t); /* NULL accepted */
+/* Takes in the lines of a file, its first line left out. */
+hone_status hn_tuner_read(hn_tuner *t, const char *text, size_t bytes, hn_error *err);
 
 /* May replace the kernel and `alone` of a step whose kernel is chosen. t may be NULL. */
 hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *pool, hn_error *err);
