@@ -322,9 +322,9 @@ static bool quantized(hone_model *m) {
 }
 
 static exit_code check_precision(const args *a, hone_model *m, const char *precision) {
-    if (strcmp(precision, "f32") == 0 || strcmp(precision, "f32-relaxed") == 0) return EXIT_DONE;
+    if (is_precision(precision)) return EXIT_DONE;
     if (strcmp(precision, "int8") != 0)
-        complain("--precision wants f32 or f32-relaxed, got '%s'", precision);
+        complain("--precision wants " PRECISIONS ", got '%s'", precision);
     else if (!quantized(m))
         complain("%s is a float model; hone quantize makes an int8 one of it", a->argument[0]);
     else
@@ -539,7 +539,7 @@ static const option_def options[] = {
     {"--threads", 't', "LIST", "threads: 1,2 or 1..4 (default: the cores this process may use)",
      false},
     {"--streams", 0, "N", "runs at the same time, of one session (default: 1)", false},
-    {"--precision", 0, "LIST", "f32 (default), f32-relaxed", false},
+    {"--precision", 0, "LIST", "f32 (default), f32-relaxed, bf16", false},
     {"--isa", 0, "LIST", "use no more than these instruction sets: avx2,avx512", false},
     {"--warmup", 0, "N", "runs before those that count (default: 10)", false},
     {"--seconds", 0, "S", "how long to measure each configuration (default: 2)", false},

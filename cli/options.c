@@ -162,6 +162,11 @@ static bool kernels_of(const args *a, const char **out) {
     return true;
 }
 
+bool is_precision(const char *name) {
+    return strcmp(name, "f32") == 0 || strcmp(name, "f32-relaxed") == 0 ||
+           strcmp(name, "bf16") == 0;
+}
+
 bool session_options(const args *a, hone_session_options *o) {
     int64_t threads = 0, reserve = 0, megabytes = 0, seed = 1;
     if ((!is_list(a, "--threads") && !number_of(a, "--threads", 1, 1024, &threads)) ||
@@ -181,9 +186,8 @@ bool session_options(const args *a, hone_session_options *o) {
     if (!kernels_of(a, &o->kernels)) return false;
     if (!is_list(a, "--precision")) o->precision = value_of(a, "--precision");
     o->tune = value_of(a, "--tune");
-    if (o->precision != NULL && strcmp(o->precision, "f32") != 0 &&
-        strcmp(o->precision, "f32-relaxed") != 0) {
-        complain("--precision wants f32 or f32-relaxed, got '%s'", o->precision);
+    if (o->precision != NULL && !is_precision(o->precision)) {
+        complain("--precision wants " PRECISIONS ", got '%s'", o->precision);
         return false;
     }
     o->exec = value_of(a, "--exec");

@@ -356,8 +356,9 @@ typedef struct hone_session_options {
      *   "fuse"  steps that compute several nodes, and strips of several steps
      *   the name of a graph pass (hone_pass) */
     const char *without;
-    /* How exact sums of products are: "f32" (the default), or "f32-relaxed", which may be off by
-     * 8e-5 of the sum of their absolute values (typically 1.5e-5 of a result). That is faster on
+    /* How exact sums of products are: "f32" (the default); "f32-relaxed", which may be off by
+     * 8e-5 of the sum of their absolute values (typically 1.5e-5 of a result); or "bf16", whose
+     * operands are rounded to bf16 (off by 8e-3, typically 3e-3 of a result). Both are faster on
      * CPUs with AMX, and on others the same as f32. */
     const char *precision;
     /* Kernels to take before all others, whatever was measured: "conv_f32=amx6,copy=ref", or NULL.

@@ -176,11 +176,18 @@ static hone_status read_exec(const char *name, bool *parallel, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status read_precision(const char *name, bool *relaxed, hn_error *err) {
-    *relaxed = name != NULL && strcmp(name, "f32-relaxed") == 0;
-    HN_CHECK(err, *relaxed || name == NULL || strcmp(name, "f32") == 0, HONE_E_ARG,
-             "precision is '%s', expected f32 or f32-relaxed", name);
-    return HONE_OK;
+static hone_status read_precision(const char *name, hn_precision *out, hn_error *err) {
+    static const char *const names[] = {
+#define HN_X(of, text, error) text,
+        HN_PRECISION_LIST(HN_X)
+#undef HN_X
+    };
+    for (int i = 0; i < HN_PRECISION_COUNT_; i++) {
+        if (name != NULL && strcmp(name, names[i]) != 0) continue;
+        *out = (hn_precision)i;
+        return HONE_OK;
+    }
+    return HN_FAIL(err, HONE_E_ARG, "precision is '%s', expected f32, f32-relaxed or bf16", name);
 }
 
 hone_status hone_session_create(hone_session **out, hone_model *model,
@@ -222,7 +229,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (status == HONE_OK) status = leave_out(s, o.without, &e, err);
     if (status == HONE_OK) status = force_kernels(s, o.kernels, &e, err);
     if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
-    if (status == HONE_OK) status = read_precision(o.precision, &e.relaxed, err);
+    if (status == HONE_OK) status = read_precision(o.precision, &e.precision, err);
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
     if (status != HONE_OK) {
         hone_session_destroy(s);

@@ -107,7 +107,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     p->packed =
         hn_arena_array(&p->arena, (size_t)p->n_steps + (size_t)p->n_buffers, sizeof *p->packed);
     if (p->packed == NULL) return HN_NOMEM(err);
-    hn_allowed allowed = {how->isa, how->relaxed};
+    hn_allowed allowed = {how->isa, how->precision};
     for (int i = 0; i < how->n_forced; i++) note_forced(p, allowed, &how->forced[i]);
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];

@@ -266,7 +266,7 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
                       .n_forced = e->o.n_forced,
                       .forced = e->o.forced,
                       .isa = e->o.isa,
-                      .relaxed = e->o.relaxed,
+                      .precision = e->o.precision,
                       .parallel = e->o.parallel,
                       .no_sharing = e->o.no_sharing,
                       .no_fuse = e->o.no_fuse};

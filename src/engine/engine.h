@@ -32,7 +32,7 @@ typedef struct hn_engine_options {
     hn_allocator *alloc; /* plans and contexts; its limit bounds them */
     hn_pool *pool;
     hn_isa isa;
-    bool relaxed;    /* precision f32-relaxed instead of f32 */
+    hn_precision precision;
     bool parallel;   /* independent steps at the same time (together.h) */
     uint64_t seed;   /* of random operators without a seed of their own */
     hn_tuner *tuner; /* NULL: the first kernel that accepts; outlives the engine */
@@ -94,7 +94,8 @@ typedef struct hn_compile {
     int n_forced;
     const hn_forced *forced;
     hn_isa isa;
-    bool relaxed, parallel, no_sharing, no_fuse;
+    hn_precision precision;
+    bool parallel, no_sharing, no_fuse;
 } hn_compile;
 /* A plan of m, whose shapes are all numbers (hn_plan_refuses); takes over m, on failure too. The
  * weights it wants are still to be packed (hn_weights_fill). */

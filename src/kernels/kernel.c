@@ -29,10 +29,19 @@ const hn_kernel *hn_kernel_named(const hn_family *f, const char *name, size_t n)
     return NULL;
 }
 
+double hn_precision_error(hn_precision p) {
+    static const double errors[] = {
+#define HN_X(name, text, error) error,
+        HN_PRECISION_LIST(HN_X)
+#undef HN_X
+    };
+    return errors[p];
+}
+
 bool hn_kernel_serves(const hn_kernel *k, hn_allowed allowed, const void *problem,
                       const char **why) {
     if ((k->isa & allowed.isa) != k->isa) return *why = "not allowed or not on this CPU", false;
-    if (k->relaxed && !allowed.relaxed) return *why = "only for f32-relaxed", false;
+    if (k->precision > allowed.precision) return *why = "not exact enough", false;
     return k->ok == NULL || k->ok(problem, why);
 }
 

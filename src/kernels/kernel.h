@@ -47,9 +47,20 @@ typedef struct hn_call {
     void *scratch;    /* 64-byte aligned, as is that of a lane */
 } hn_call;
 
-/* Precision f32-relaxed: a sum of products may be off by this much of the sum of their absolute
- * values, besides what f32 itself leaves. */
-#define HN_RELAXED_ERROR 8e-5
+/* How exact sums of products are, from the most exact on: a caller that allows one allows those
+ * before it. By each, a sum may be off by so much of the sum of its products' absolute values,
+ * besides what f32 itself leaves. */
+#define HN_PRECISION_LIST(X)                                   \
+    X(F32, "f32", 0)                                           \
+    X(RELAXED, "f32-relaxed", 8e-5) /* two bf16 for a float */ \
+    X(BF16, "bf16", 0x1p-7)         /* one */
+typedef enum hn_precision {
+#define HN_X(name, text, error) HN_PRECISION_##name,
+    HN_PRECISION_LIST(HN_X)
+#undef HN_X
+        HN_PRECISION_COUNT_
+} hn_precision;
+double hn_precision_error(hn_precision p);
 
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
@@ -57,7 +68,7 @@ typedef struct hn_kernel {
     /* Names the order of its sums. Only rows of one order may replace each other by measurement:
      * what a plan computes is a function of the problem and the instruction set. */
     const char *order;
-    bool relaxed; /* within HN_RELAXED_ERROR, not the bound of f32: only where that is allowed */
+    hn_precision precision;
     /* NULL: serves every problem. On refusal *why is a short reason. */
     bool (*ok)(const void *problem, const char **why);
     void (*work)(const void *problem, int lanes, hn_work *w);
@@ -103,10 +114,10 @@ extern const int hn_n_families;
 const hn_family *hn_family_named(const char *name, size_t n);
 const hn_kernel *hn_kernel_named(const hn_family *f, const char *name, size_t n);
 
-/* What a caller allows: instruction sets, and rows that are only f32-relaxed. */
+/* What a caller allows. */
 typedef struct hn_allowed {
     hn_isa isa;
-    bool relaxed;
+    hn_precision precision; /* rows that are this exact, or more */
 } hn_allowed;
 
 /* Whether a row is allowed and accepts the problem; if not, *why is a short reason. */

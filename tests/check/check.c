@@ -267,7 +267,7 @@ typedef struct bound {
 static bound bound_of(const check_family *f, const check_case *c, check_data kind,
                       const hn_kernel *k) {
     return (bound){.exact = c->exact && kind == CHECK_EXACT,
-                   .rel = c->rel * 0x1p-24 + (k->relaxed ? HN_RELAXED_ERROR : 0),
+                   .rel = c->rel * 0x1p-24 + hn_precision_error(k->precision),
                    .abs = c->abs,
                    .whole = f->whole != NULL ? f->whole(k) : 0};
 }

@@ -103,21 +103,26 @@ static void failures_leave_the_engine_usable(void **state) {
     hn_engine_destroy(e);
 }
 
-/* f32-relaxed takes the kernel of three products where there is AMX; f32 never does. */
-static void precision_is_kept_or_relaxed(void **state) {
+/* Where there is AMX, each precision has a kernel of its own for large products; elsewhere all are
+ * computed as f32. */
+static void precision_is_as_asked_for(void **state) {
     (void)state;
     static const char *const products[] = {
         "m (float[1,64,16,16] x, float[96,64,3,3] w) => (float[1,96,14,14] y) { y = Conv(x, w) }",
         "m (float[2,200,128] x, float[2,128,160] z) => (float[2,200,160] y) { y = MatMul(x, z) }"};
     bool amx = (hn_isa_available() & HN_ISA_AMX) == HN_ISA_AMX;
     for (int i = 0; i < 2; i++) {
+        static const char *const names[HN_PRECISION_COUNT_] = {"amx6", "amx3", "amx1"};
         engine_facts f32 = engine_ran(products[i]);
-        engine_facts relaxed = engine_ran_so(products[i], (engine_way){.relaxed = true});
-        assert_null(strstr(f32.kernels, "amx3"));
-        if (amx)
-            assert_non_null(strstr(relaxed.kernels, "amx3"));
-        else
-            assert_string_equal(relaxed.kernels, f32.kernels);
+        for (int p = 0; p < HN_PRECISION_COUNT_; p++) {
+            engine_facts f = engine_ran_so(products[i], (engine_way){.precision = (hn_precision)p});
+            if (!amx)
+                assert_string_equal(f.kernels, f32.kernels);
+            else
+                for (int q = 0; q < HN_PRECISION_COUNT_; q++)
+                    if ((strstr(f.kernels, names[q]) != NULL) != (p == q))
+                        fail_msg("%s", f.kernels);
+        }
     }
 }
 
@@ -195,7 +200,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(weights_are_packed_once, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(failures_leave_the_engine_usable, model_setup,
                                         model_teardown),
-        cmocka_unit_test(precision_is_kept_or_relaxed),
+        cmocka_unit_test(precision_is_as_asked_for),
         cmocka_unit_test_setup_teardown(plain_weights_are_dropped, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(dropped_weights_survive_failures, model_setup,
                                         model_teardown),

@@ -120,7 +120,7 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
     hn_engine_options o = {.alloc = &mem,
                            .pool = pool,
                            .isa = hn_isa_available(),
-                           .relaxed = way.relaxed,
+                           .precision = way.precision,
                            .parallel = way.parallel,
                            .no_simplify = true};
     assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
@@ -160,12 +160,14 @@ engine_facts engine_ran_so(const char *text, engine_way way) {
     fill(g, in);
     hn_exec_options plain = {.alloc = &model_mem, .seed = 1};
     assert_int_equal(hn_graph_run(g, &plain, (const hn_tensor *const *)in, want, &err), HONE_OK);
+    static const double limits[] = {
+        [HN_PRECISION_F32] = 2e-5, [HN_PRECISION_RELAXED] = 1e-4, [HN_PRECISION_BF16] = 1e-2};
     engine_facts facts = {0}, again = {0};
     run(m, way, 1, in, one, &facts);
     run(m, way, 2, in, two, &again);
     facts.together = again.together;
     for (int i = 0; i < g->n_outputs; i++) {
-        near(one[i], want[i], way.relaxed ? 1e-4 : 2e-5);
+        near(one[i], want[i], limits[way.precision]);
         if (!hn_tensor_equal(one[i], two[i])) fail_msg("two threads give other bits: %s", text);
     }
     for (int i = 0; i < MOST; i++) {

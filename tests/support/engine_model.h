@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/kernel.h"
+
 enum { ENGINE_STEPS = 64 };
 
 /* What a model became. */
@@ -33,8 +35,8 @@ typedef struct engine_facts {
 engine_facts engine_ran(const char *text);
 /* The same with another precision, or other kernels. */
 typedef struct engine_way {
-    bool relaxed;  /* f32-relaxed: outputs must be within 1e-4 */
-    bool parallel; /* independent steps at the same time, where there are two threads */
+    hn_precision precision; /* with it, how close outputs must be */
+    bool parallel;          /* independent steps at the same time, where there are two threads */
 } engine_way;
 engine_facts engine_ran_so(const char *text, engine_way way);
 /* How many of the steps are of that family. */

@@ -10,7 +10,8 @@
 typedef void hn_conv_f32_amx_pack_fn(const hn_conv_f32 *p, const float *w, int64_t part,
                                      int64_t parts, void *dst);
 
-extern const hn_kernel hn_conv_f32_six_amx, hn_conv_f32_three_amx;
-hn_conv_f32_amx_pack_fn hn_conv_f32_six_amx_pack, hn_conv_f32_three_amx_pack;
+extern const hn_kernel hn_conv_f32_six_amx, hn_conv_f32_three_amx, hn_conv_f32_one_amx;
+hn_conv_f32_amx_pack_fn hn_conv_f32_six_amx_pack, hn_conv_f32_three_amx_pack,
+    hn_conv_f32_one_amx_pack;
 
 #endif

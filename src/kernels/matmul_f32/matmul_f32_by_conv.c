@@ -113,6 +113,7 @@ static void run(by use, const hn_call *call, int phase, int64_t begin, int64_t e
 
 static const by six = {&hn_conv_f32_six_amx, hn_conv_f32_six_amx_pack};
 static const by three = {&hn_conv_f32_three_amx, hn_conv_f32_three_amx_pack};
+static const by one = {&hn_conv_f32_one_amx, hn_conv_f32_one_amx_pack};
 
 #define WITH(use)                                                                                 \
     static bool ok_##use(const void *problem, const char **why) { return ok(use, problem, why); } \
@@ -125,6 +126,7 @@ static const by three = {&hn_conv_f32_three_amx, hn_conv_f32_three_amx_pack};
     }
 WITH(six)
 WITH(three)
+WITH(one)
 
 const hn_kernel hn_matmul_f32_six_amx = {.name = "amx6",
                                          .isa = HN_ISA_AMX,
@@ -135,8 +137,15 @@ const hn_kernel hn_matmul_f32_six_amx = {.name = "amx6",
 const hn_kernel hn_matmul_f32_three_amx = {.name = "amx3",
                                            .isa = HN_ISA_AMX,
                                            .order = "blocks of 32; three products",
-                                           .relaxed = true,
+                                           .precision = HN_PRECISION_RELAXED,
                                            .ok = ok_three,
                                            .work = work_three,
                                            .run = run_three};
+const hn_kernel hn_matmul_f32_one_amx = {.name = "amx1",
+                                         .isa = HN_ISA_AMX,
+                                         .order = "blocks of 32; one product",
+                                         .precision = HN_PRECISION_BF16,
+                                         .ok = ok_one,
+                                         .work = work_one,
+                                         .run = run_one};
 #endif
