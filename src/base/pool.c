@@ -4,12 +4,13 @@
  * not look. So the job needs no lock, and a run with few pieces does not wait for workers it has no
  * use for.
  *
- *   caller   job = ...; pending = parts - 1; state = (sequence + 1, parts); wake sleepers; own
- * piece; wait for pending == 0 worker   wait for state to change; if index < parts: own piece;
- * pending--
+ *   caller   job = ...; pending = parts - 1; state = (sequence + 1, parts); wake sleepers;
+ *            own piece; wait for pending == 0
+ *   worker   wait for state to change; if index < parts: own piece; pending--
  *
- * Both waits spin for a while, then sleep on a condition under `lock`. `state` changes and
- * pending's last decrement is announced under the lock, so no wake-up is lost.
+ * Both waits spin for a while, then sleep on a condition under `lock`. Who goes to sleep says so
+ * first and looks again then; who has news tells it first and then looks for sleepers. So no
+ * wake-up is lost, and while nobody sleeps nobody takes the lock.
  */
 #include "base/pool.h"
 
@@ -43,6 +44,8 @@ struct hn_pool {
     void (*fn)(void *ctx, int64_t i);
     void *ctx;
     int64_t n;
+    atomic_int sleepers;       /* workers in wake */
+    atomic_bool caller_sleeps; /* in done */
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     hn_allocator *alloc;
@@ -88,8 +91,10 @@ static void *work(void *arg) {
         uint64_t state = atomic_load(&pool->state);
         if (state == seen) {
             pthread_mutex_lock(&pool->lock);
+            atomic_fetch_add(&pool->sleepers, 1);
             while ((state = atomic_load(&pool->state)) == seen)
                 pthread_cond_wait(&pool->wake, &pool->lock);
+            atomic_fetch_sub(&pool->sleepers, 1);
             pthread_mutex_unlock(&pool->lock);
         }
         if (state == STOP) return NULL;
@@ -97,7 +102,7 @@ static void *work(void *arg) {
         int parts = (int)(state & ((1u << PARTS_BITS) - 1));
         if (w->index >= parts) continue;
         run_piece(pool, w->index, parts);
-        if (atomic_fetch_sub(&pool->pending, 1) == 1) {
+        if (atomic_fetch_sub(&pool->pending, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
             pthread_mutex_lock(&pool->lock);
             pthread_cond_signal(&pool->done);
             pthread_mutex_unlock(&pool->lock);
@@ -106,8 +111,9 @@ static void *work(void *arg) {
 }
 
 static void announce(hn_pool *pool, uint64_t state) {
-    pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->state, state);
+    if (atomic_load(&pool->sleepers) == 0) return;
+    pthread_mutex_lock(&pool->lock);
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -129,7 +135,9 @@ void hn_pool_run(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t i), voi
     spin(&pool->pending, 0, true);
     if (atomic_load(&pool->pending) != 0) {
         pthread_mutex_lock(&pool->lock);
+        atomic_store(&pool->caller_sleeps, true);
         while (atomic_load(&pool->pending) != 0) pthread_cond_wait(&pool->done, &pool->lock);
+        atomic_store(&pool->caller_sleeps, false);
         pthread_mutex_unlock(&pool->lock);
     }
     atomic_store(&pool->held, false);

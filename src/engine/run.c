@@ -177,33 +177,68 @@ fail:
 
 /* ---- running ---- */
 
+/* Tasks of a phase are shared out in grains. Every lane begins with neighbours of its own, and
+ * takes half of what it has left at a time; with none left it takes half of what another lane has.
+ * So each lane has what a fixed division would give it while all are equally fast, and where one is
+ * not (the core's other hardware thread is busy, or the core is taken away for a while) the others
+ * do its work. */
+enum { GRAINS = 8 }; /* for each lane */
+
 typedef struct launch {
     const hn_kernel *kernel;
     const hn_call *call;
     char *lane_scratch;
     size_t lane_bytes;
     int phase, lanes;
+    int64_t tasks;
+    uint32_t grains;
+    _Atomic uint64_t
+        left[HN_THREADS_MAX]; /* of each lane: the first grain, the one behind the last */
 } launch;
 
+static uint64_t range(uint32_t begin, uint32_t end) { return (uint64_t)begin << 32 | end; }
+
+/* Takes half of the grains that are left: the first ones, or for another lane the last ones. */
+static bool take_half(_Atomic uint64_t *left, bool first, uint32_t *begin, uint32_t *end) {
+    uint64_t now = atomic_load(left), rest;
+    do {
+        *begin = (uint32_t)(now >> 32), *end = (uint32_t)now;
+        if (*begin == *end) return false;
+        uint32_t middle = *begin + (*end - *begin + first) / 2;
+        rest = first ? range(middle, *end) : range(*begin, middle);
+        *(first ? end : begin) = middle;
+    } while (!atomic_compare_exchange_weak(left, &now, rest));
+    return true;
+}
+
 static void run_lane(void *ctx, int64_t lane) {
-    const launch *l = ctx;
-    int64_t tasks = hn_work_tasks(l->call->work, l->phase);
-    int64_t begin = tasks * lane / l->lanes, end = tasks * (lane + 1) / l->lanes;
-    if (begin < end)
-        l->kernel->run(l->call, l->phase, begin, end,
-                       l->lane_scratch + (size_t)lane * l->lane_bytes);
+    launch *l = ctx;
+    char *scratch = l->lane_scratch + (size_t)lane * l->lane_bytes;
+    for (int i = 0; i < l->lanes; i++) {
+        uint32_t begin, end;
+        while (take_half(&l->left[(lane + i) % l->lanes], i == 0, &begin, &end))
+            l->kernel->run(l->call, l->phase, l->tasks * begin / l->grains,
+                           l->tasks * end / l->grains, scratch);
+    }
 }
 
 void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,
                       char *lane_scratch, size_t lane_bytes) {
-    launch l = {.kernel = k, .call = call, .lane_scratch = lane_scratch, .lane_bytes = lane_bytes};
+    launch l;
+    l.kernel = k, l.call = call;
+    l.lane_scratch = lane_scratch, l.lane_bytes = lane_bytes;
     for (l.phase = 0; l.phase < call->work->n_phases; l.phase++) {
-        int64_t tasks = hn_work_tasks(call->work, l.phase);
-        l.lanes = tasks < 2 ? 1 : tasks < lanes ? (int)tasks : lanes;
-        if (l.lanes == 1)
-            run_lane(&l, 0);
-        else
-            hn_pool_run(pool, l.lanes, run_lane, &l);
+        l.tasks = hn_work_tasks(call->work, l.phase);
+        l.lanes = l.tasks < lanes ? (int)l.tasks : lanes;
+        if (l.lanes <= 1) {
+            if (l.tasks > 0) k->run(call, l.phase, 0, l.tasks, lane_scratch);
+            continue;
+        }
+        int64_t grains = (int64_t)l.lanes * GRAINS;
+        l.grains = (uint32_t)(l.tasks < grains ? l.tasks : grains);
+        for (uint32_t i = 0, n = (uint32_t)l.lanes; i < n; i++)
+            atomic_init(&l.left[i], range(l.grains * i / n, l.grains * (i + 1) / n));
+        hn_pool_run(pool, l.lanes, run_lane, &l);
     }
 }
 

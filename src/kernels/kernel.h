@@ -4,13 +4,13 @@
  * best first, are the ways to compute it; the last is the reference in portable C, which serves
  * every problem. A row that cannot serve a problem declines with a reason.
  *
- * Threads stay outside. A row says into how many tasks each of its phases falls; the engine gives
- * every lane (thread) a range of them, and a phase begins when the one before has ended:
+ * Threads stay outside. A row says into how many tasks each of its phases falls. The engine's lanes
+ * (threads) take ranges of them, in any order and as many as it takes, until all are done; then the
+ * next phase begins:
  *
  *   for (phase = 0; phase < w.n_phases; phase++)
- *       for (lane = 0; lane < lanes; lane++)                          // at the same time
- *           run(call, phase, tasks * lane / lanes, tasks * (lane + 1) / lanes, scratch of the
- * lane);
+ *       while (tasks are left)                                        // all lanes at the same time
+ *           run(call, phase, begin, end, scratch of the lane);
  *
  * What a task writes is a function of the problem and its operands alone, never of the range it
  * came in: so results are the same bits for any number of threads.
