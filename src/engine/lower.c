@@ -230,11 +230,10 @@ void hn_lower_set(hn_lower *L, const hn_node *n, int i, const hn_view *v, hn_ste
     L->makers[value->id] = maker;
 }
 
-hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i, const hn_family *family) {
+hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i) {
     const hn_value *v = hn_node_input(n, i);
     if (v == NULL || v->n_uses != 1 || !L->known[v->id] || L->no_fuse) return NULL;
-    hn_step *s = L->makers[v->id];
-    return s != NULL && s->family == family ? s : NULL;
+    return L->makers[v->id];
 }
 
 /* ---- other layouts ---- */

@@ -94,9 +94,8 @@ void hn_lower_order(const hn_view *like, int *order);
 void hn_lower_order_channels_last(int rank, int *order);
 /* Says where output i of n is. maker: the step that computed it and nothing else, or NULL. */
 void hn_lower_set(hn_lower *L, const hn_node *n, int i, const hn_view *v, hn_step *maker);
-/* The step that made input i of n, when n is all that uses the value and the step is of that
- * family; else NULL. */
-hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i, const hn_family *family);
+/* The step that made input i of n, when n is all that uses the value; else NULL. */
+hn_step *hn_lower_maker(const hn_lower *L, const hn_node *n, int i);
 
 /* v itself when its elements are adjacent in order of its axes, else a copy that is. */
 hone_status hn_lower_dense(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err);

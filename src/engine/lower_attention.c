@@ -132,6 +132,15 @@ static bool choose(hn_attention_f32 *p, const choice *c, const hn_view *y) {
     return true;
 }
 
+/* Whether v, of its dims, is what m computes and not a transpose of it. */
+static bool lies_as(const hn_view *v, const hn_matmul_f32 *m) {
+    int rows = v->rank - 2, columns = v->rank - 1;
+    for (int i = 0; i < rows; i++)
+        if (v->dims[i] != 1 && v->strides[i] != m->c_batch[i]) return false;
+    return (m->m == 1 || v->strides[rows] == m->c_m) &&
+           (m->n == 1 || v->strides[columns] == m->c_n);
+}
+
 /* The attention whose scores m computes: v the values, y the result, which has no place yet. */
 static hn_attention_f32 problem_of(const hn_matmul_f32 *m, const hn_view *v, const hn_view *y,
                                    hn_attention_blind blind) {
@@ -185,7 +194,8 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     bool fits = v.rank >= 2 && y.rank == rank && rank - 2 <= HN_ATTENTION_BATCH_AXES;
     for (int i = 0; fits && i < rank - 2; i++)
         fits = y.dims[i] == m->batch[i] && whole.dims[i] == m->batch[i];
-    fits = fits && whole.dims[rank - 2] == m->m && whole.dims[rank - 1] == m->n;
+    fits = fits && whole.dims[rank - 2] == m->m && whole.dims[rank - 1] == m->n &&
+           lies_as(&L->views[scores->id], m);
     if (!fits) HN_DECLINE(L, "values of another shape");
 
     hn_attention_f32 p = problem_of(m, &v, &y, blind);

@@ -328,6 +328,14 @@ static hn_step *scale_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_
     return NULL;
 }
 
+/* Whether the activation takes long and s would compute it in vectors that are nearly empty, which
+ * hold the channels of a pixel: a step of its own is faster. */
+static bool idles(const hn_step *s, const hn_act *act) {
+    if (s->family != &hn_conv_f32_family || ((const hn_conv_f32 *)s->problem)->n >= 4) return false;
+    return act->kind != HN_ACT_CLIP && act->kind != HN_ACT_LEAKY &&
+           act->kind != HN_ACT_HARD_SIGMOID && act->kind != HN_ACT_HARD_SWISH;
+}
+
 /* Lets the step that made an input compute the node too; NULL: there is none that can. result: the
  * place of what the node gives. */
 static hn_step *into_maker(hn_lower *L, const hn_node *n, const row *r, const hn_view *y,
@@ -335,7 +343,8 @@ static hn_step *into_maker(hn_lower *L, const hn_node *n, const row *r, const hn
     if (r->kind == ACT) {
         hn_step *s = maker(L, n, 0);
         hn_act *end = end_of(s), act;
-        if (end == NULL || !activation(n, r, &act) || !follow(end, &act)) return NULL;
+        if (end == NULL || !activation(n, r, &act) || idles(s, &act) || !follow(end, &act))
+            return NULL;
         *result = hn_lower_in(L, n, 0);
         return s;
     }

@@ -1,5 +1,6 @@
 /* Operators that move elements and compute nothing. Where strides can say it the output is a view
- * of the input; else it is copied once. */
+ * of the input; else it is copied once. A view of all elements is still what the step before made,
+ * which may take in what follows: Conv ─▶ Transpose ─▶ Reshape ─▶ Sigmoid is one step. */
 #include <string.h>
 
 #include "engine/lower.h"
@@ -9,11 +10,13 @@ hone_status hn_lower_reshape(hn_lower *L, const hn_node *n, bool *done, hn_error
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), r;
     if (x.dtype != y.dtype || hone_dtype_bits(x.dtype) % 8 != 0)
         HN_DECLINE(L, "elements are not whole bytes");
+    hn_step *maker = hn_lower_maker(L, n, 0);
     if (!hn_view_reshape(&x, y.rank, y.dims, &r)) {
         HN_TRY(hn_lower_reshapable(L, n, &x, y.rank, y.dims, err));
         hn_view_reshape(&x, y.rank, y.dims, &r);
+        maker = NULL; /* but, it may be, of a copy */
     }
-    hn_lower_set(L, n, 0, &r, NULL);
+    hn_lower_set(L, n, 0, &r, maker);
     *done = true;
     return HONE_OK;
 }
@@ -29,7 +32,7 @@ hone_status hn_lower_transpose(hn_lower *L, const hn_node *n, bool *done, hn_err
         y.dims[i] = x.dims[from];
         y.strides[i] = x.strides[from];
     }
-    hn_lower_set(L, n, 0, &y, NULL);
+    hn_lower_set(L, n, 0, &y, hn_lower_maker(L, n, 0));
     *done = true;
     return HONE_OK;
 }
@@ -141,7 +144,7 @@ hone_status hn_lower_same(hn_lower *L, const hn_node *n, bool *done, hn_error *e
         if (n->outputs[i] != NULL) HN_DECLINE(L, "a second output");
     if (x.dtype != y.dtype || hone_dtype_bits(x.dtype) % 8 != 0)
         HN_DECLINE(L, "the elements change");
-    hn_lower_set(L, n, 0, &x, NULL);
+    hn_lower_set(L, n, 0, &x, hn_lower_maker(L, n, 0));
     *done = true;
     return HONE_OK;
 }

@@ -132,6 +132,9 @@ static void what_is_wanted_besides_stays(void **state) {
     not_at_all("m (" Q KV ") => " Y
                "{ s = MatMul (q, k)  t = Relu (s)  w = Softmax (t)  y = MatMul (w, v) }");
     not_at_all(
+        "m (float[7,8] q, float[8,7] k, float[7,5] v) => (float[7,5] y)"
+        "{ s = MatMul (q, k)  t = Transpose (s)  w = Softmax (t)  y = MatMul (w, v) }");
+    not_at_all(
         "m (float[1,9,8] q, float[1,8,11] k, float[2,11,10] v) => (float[2,9,10] y)"
         "{ s = MatMul (q, k)  w = Softmax (s)  y = MatMul (w, v) }");
 }

@@ -253,6 +253,42 @@ static void products_have_ends_too(void **state) {
         "MatMul, Div");
 }
 
+/* ---- views ---- */
+
+static void views_do_not_part_a_step_from_what_follows(void **state) {
+    (void)state;
+    run("m (float[1,8,9,1] x, float[16,8,3,1] w, float[16,1] wb) => (float[1,16,7] y)"
+        "<int64[1] last = {3}>"
+        "{ a = Conv (x, w)  b = Squeeze (a, last)  c = Add (b, wb)  y = Gelu (c) }",
+        "Conv+Add+Gelu");
+    run("m (" CONV_IN
+        ", float[2,5,4,16] r) => (float[2,20,16] y)"
+        "<int64[3] s = {2, 20, 16}>"
+        "{ a = Conv (x, w)  b = Transpose <perm: ints = [0, 2, 3, 1]> (a)  c = Add (b, r)"
+        "  d = Reshape (c, s)  y = Sigmoid (d) }",
+        "Conv+Add+Sigmoid");
+    /* Rows of a square become columns. */
+    run("m (float[6,8] q, float[8,6] k, float[6] r) => (float[6,6] y)"
+        "{ a = MatMul (q, k)  b = Transpose (a)  y = Add (b, r) }",
+        "MatMul+Add");
+    /* The value before the view is wanted too. */
+    run("m (" CONV_IN ") => (float[2,5,4,16] y, " IMAGE
+        " z)"
+        "{ a = Conv (x, w)  b = Transpose <perm: ints = [0, 2, 3, 1]> (a)  y = Relu (b)  z = Neg "
+        "(a) }",
+        "Conv, Relu, Neg");
+}
+
+static void slow_functions_are_not_computed_in_empty_vectors(void **state) {
+    (void)state;
+    run("m (float[1,8,6,6] x, float[3,8,1,1] w) => (float[1,3,6,6] y)"
+        "{ a = Conv (x, w)  y = Sigmoid (a) }",
+        "Conv, Sigmoid");
+    run("m (float[1,8,6,6] x, float[3,8,1,1] w) => (float[1,3,6,6] y)"
+        "{ a = Conv (x, w)  y = Relu (a) }",
+        "Conv+Relu");
+}
+
 /* ---- memory ---- */
 
 #define PLANE "float[64,64]"
@@ -301,6 +337,8 @@ int main(void) {
         cmocka_unit_test(no_residual_where_it_does_not_fit),
         cmocka_unit_test(gates),
         cmocka_unit_test(products_have_ends_too),
+        cmocka_unit_test(views_do_not_part_a_step_from_what_follows),
+        cmocka_unit_test(slow_functions_are_not_computed_in_empty_vectors),
         cmocka_unit_test(results_take_the_place_of_operands),
         cmocka_unit_test(memory_may_run_out),
     };
