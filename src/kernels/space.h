@@ -2,7 +2,7 @@
  *
  *   element (i, j, k) of operand o lies at i*stride[o][0] + j*stride[o][1] + k*stride[o][2]
  *
- * Strides are in elements, may be negative, and 0 repeats. */
+ * Strides are in elements, may be negative, and 0 repeats; those past the last operand are 0. */
 #ifndef HN_KERNELS_SPACE_H
 #define HN_KERNELS_SPACE_H
 

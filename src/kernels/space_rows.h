@@ -55,12 +55,14 @@ static inline hn_walk hn_walk_of(const hn_space *s, const hn_rows *r, int64_t ta
     return w;
 }
 
+/* For a constant number of operands: loops of unknown length become vectors that wait for what was
+ * just stored in pieces, 100 cycles a row. */
 static inline void hn_walk_next(hn_walk *w) {
     w->rows--;
     for (int i = w->s->rank - 2; i >= 0; i--) {
         bool more = ++w->at[i] < w->s->dims[i];
         int64_t step = more ? 1 : 1 - w->s->dims[i];
-        for (int o = 0; o < w->s->n; o++) w->offset[o] += step * w->s->stride[o][i];
+        for (int o = 0; o < HN_SPACE_OPERANDS; o++) w->offset[o] += step * w->s->stride[o][i];
         if (more) return;
         w->at[i] = 0;
     }

@@ -125,16 +125,24 @@ static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) {
     hn_vb m = a > b;
     return (m & a) | (~m & b);
 }
+/* Loops over memory, which compilers make vectors of. */
 static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
-    for (int i = 0; i < 4; i++)
-        y[i] = (hn_vi){x[HN_VL * i], x[HN_VL * i + 1], x[HN_VL * i + 2], x[HN_VL * i + 3]};
+    int8_t from[HN_VB];
+    int32_t to[HN_VB];
+    memcpy(from, &x, sizeof x);
+    for (int i = 0; i < HN_VB; i++) to[i] = from[i];
+    memcpy(y, to, sizeof to);
 }
 static inline hn_vb hn_vb_narrow(const hn_vi *x) {
+    int32_t from[HN_VB];
+    int8_t to[HN_VB];
     hn_vb y;
+    memcpy(from, x, sizeof from);
     for (int i = 0; i < HN_VB; i++) {
-        int32_t v = x[i / HN_VL][i % HN_VL];
-        y[i] = (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
+        int32_t v = from[i] < -128 ? -128 : from[i];
+        to[i] = (int8_t)(v > 127 ? 127 : v);
     }
+    memcpy(&y, to, sizeof y);
     return y;
 }
 

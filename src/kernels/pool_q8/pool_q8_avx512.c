@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/pool_q8/pool_q8_body.h"
