@@ -10,7 +10,10 @@
 #include "engine/together.h"
 #include "engine/tune.h"
 #include "engine/weights.h"
+#include "kernels/binary_q8/binary_q8.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/conv_q8/conv_q8.h"
+#include "kernels/lut_q8/lut_q8.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
@@ -222,6 +225,9 @@ static int result_of(const hn_step *s) {
     if (s->family == &hn_conv_f32_family) return HN_CONV_Y;
     if (s->family == &hn_matmul_f32_family) return HN_MATMUL_C;
     if (s->family == &hn_map_f32_family) return HN_MAP_OUT;
+    if (s->family == &hn_conv_q8_family) return HN_CONV_Q8_Y;
+    if (s->family == &hn_binary_q8_family) return HN_BINARY_Q8_Y;
+    if (s->family == &hn_lut_q8_family) return HN_LUT_Q8_Y;
     return -1;
 }
 
@@ -237,6 +243,22 @@ static bool may_replace(const hn_step *s, int i) {
         return i == HN_CONV_R && agree(3, (int64_t[]){p->batch, p->oh, p->ow},
                                        (int64_t[]){p->r_image, p->r_row, p->r_pixel},
                                        (int64_t[]){p->y_image, p->y_row, p->y_pixel});
+    }
+    if (s->family == &hn_conv_q8_family) {
+        const hn_conv_q8 *p = s->problem;
+        return i == HN_CONV_Q8_R && p->r_type == p->y &&
+               agree(3, (int64_t[]){p->batch, p->oh, p->ow},
+                     (int64_t[]){p->r_image, p->r_row, p->r_pixel},
+                     (int64_t[]){p->y_image, p->y_row, p->y_pixel});
+    }
+    if (s->family == &hn_binary_q8_family) {
+        const hn_binary_q8 *p = s->problem;
+        const hn_space *e = &p->space;
+        return agree(e->rank, e->dims, e->stride[i], e->stride[HN_BINARY_Q8_Y]);
+    }
+    if (s->family == &hn_lut_q8_family) {
+        const hn_space *e = &((const hn_lut_q8 *)s->problem)->space;
+        return agree(e->rank, e->dims, e->stride[i], e->stride[HN_LUT_Q8_Y]);
     }
     const hn_matmul_f32 *p = s->problem;
     return i == HN_MATMUL_R && agree(HN_MATMUL_BATCH_AXES, p->batch, p->r_batch, p->c_batch) &&

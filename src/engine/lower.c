@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/size.h"
+#include "engine/lower_quant.h"
 #include "kernels/copy/copy.h"
 
 /* ---- the table ---- */
@@ -160,19 +161,6 @@ static hone_status constant_buffer(hn_lower *L, const hn_tensor *t, int *out, hn
                       out, err);
 }
 
-hone_status hn_lower_constant(hn_lower *L, hone_dtype dtype, int64_t n, hn_tensor **t, hn_view *v,
-                              hn_error *err) {
-    hn_plan *p = L->plan;
-    hn_made *made = hn_arena_zero(&p->arena, sizeof *made);
-    if (made == NULL) return HN_NOMEM(err);
-    HN_TRY(hn_tensor_create(&made->tensor, p->arena.alloc, HN_MEM_WEIGHTS, dtype, 1, &n, err));
-    made->next = p->made;
-    p->made = made;
-    *t = made->tensor;
-    *v = (hn_view){.dtype = dtype, .rank = 1, .dims = {n}, .strides = {1}};
-    return constant_buffer(L, made->tensor, &v->buffer, err);
-}
-
 static void dense_strides(hn_view *v, const int *order) {
     int64_t stride = 1;
     for (int k = v->rank - 1; k >= 0; k--) {
@@ -180,6 +168,38 @@ static void dense_strides(hn_view *v, const int *order) {
         v->strides[axis] = stride;
         stride *= v->dims[axis] > 0 ? v->dims[axis] : 1;
     }
+}
+
+/* A constant as it lies, in no buffer yet. */
+static hn_view view_of(const hn_tensor *t) {
+    hn_view v = {.dtype = t->dtype, .rank = t->rank, .buffer = -1};
+    memcpy(v.dims, t->dims, sizeof v.dims);
+    dense_strides(&v, NULL);
+    return v;
+}
+
+hone_status hn_lower_adopt(hn_lower *L, hn_tensor *t, hn_view *v, hn_error *err) {
+    hn_plan *p = L->plan;
+    hn_made *made = hn_arena_zero(&p->arena, sizeof *made);
+    if (made == NULL) {
+        hn_tensor_unref(t);
+        return HN_NOMEM(err);
+    }
+    made->tensor = t;
+    made->next = p->made;
+    p->made = made;
+    *v = view_of(t);
+    return constant_buffer(L, t, &v->buffer, err);
+}
+
+hone_status hn_lower_constant(hn_lower *L, hone_dtype dtype, int64_t n, hn_tensor **t, hn_view *v,
+                              hn_error *err) {
+    HN_TRY(hn_tensor_create(t, L->plan->arena.alloc, HN_MEM_WEIGHTS, dtype, 1, &n, err));
+    return hn_lower_adopt(L, *t, v, err);
+}
+
+bool hn_lower_is_constant(const hn_lower *L, const hn_view *v) {
+    return v->buffer >= 0 && L->plan->buffers[v->buffer].kind == HN_BUFFER_CONSTANT;
 }
 
 hone_status hn_lower_place(hn_lower *L, hn_view *v, const int *order, hn_error *err) {
@@ -444,7 +464,12 @@ static hone_status lower_reference(hn_lower *L, const hn_node *n, hn_error *err)
     return HONE_OK;
 }
 
-static hone_status lower_node(hn_lower *L, const hn_node *n, hn_error *err) {
+/* Depth: what waits is a DequantizeLinear or one of the few nodes of a chain (lower_quant.h). */
+static hone_status lower_now(hn_lower *L, const hn_node *n, hn_error *err) {
+    bool quantized;
+    HN_TRY(hn_lower_quantized(L, n, &quantized, err));
+    if (quantized) return HONE_OK;
+    for (int i = 0; i < n->n_inputs; i++) HN_TRY(hn_lower_need(L, hn_node_input(n, i), err));
     L->why = "no kernel of its own";
     for (int i = row_of(n->op, 0); i >= 0; i = row_of(n->op, i + 1)) {
         bool done = true;
@@ -455,6 +480,15 @@ static hone_status lower_node(hn_lower *L, const hn_node *n, hn_error *err) {
     hn_log(HONE_LOG_DEBUG, "%s: runs as the reference (%s)", hn_node_label(n, label, sizeof label),
            L->why);
     return lower_reference(L, n, err);
+}
+
+hone_status hn_lower_need(hn_lower *L, const hn_value *v, hn_error *err) {
+    if (v == NULL || L->known[v->id] || v->producer == NULL) return HONE_OK;
+    return lower_now(L, v->producer, err);
+}
+
+static hone_status lower_node(hn_lower *L, const hn_node *n, hn_error *err) {
+    return hn_lower_waits(L, n) ? HONE_OK : lower_now(L, n, err);
 }
 
 /* Views of the inputs and constants. */
@@ -477,9 +511,7 @@ static hone_status lower_sources(hn_lower *L, hn_error *err) {
     for (int i = 0; i < g->n_values; i++) {
         const hn_value *v = g->values[i];
         if (v->dead || v->constant == NULL) continue;
-        hn_view view = {.dtype = v->constant->dtype, .rank = v->constant->rank};
-        memcpy(view.dims, v->constant->dims, sizeof view.dims);
-        dense_strides(&view, NULL);
+        hn_view view = view_of(v->constant);
         HN_TRY(constant_buffer(L, v->constant, &view.buffer, err));
         L->views[v->id] = view;
         L->known[v->id] = true;
@@ -492,6 +524,7 @@ static hone_status lower_outputs(hn_lower *L, hn_error *err) {
     const hn_graph *g = L->graph;
     for (int i = 0; i < g->n_outputs; i++) {
         const hn_value *v = g->outputs[i].value;
+        HN_TRY(hn_lower_need(L, v, err));
         hn_view view = L->views[v->id];
         hn_buffer *b = &L->plan->buffers[view.buffer];
         size_t bytes = hone_value_bytes(view.dtype, view.rank, view.dims);
@@ -575,5 +608,6 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     if (L->transposed != NULL) HN_TRY(expand_steps(L, err));
     finish_copies(L);
     hn_lower_map_finish(L);
+    hn_lower_q8_finish(L);
     return drop_unread(L, err);
 }

@@ -22,6 +22,7 @@
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/reduce_f32/reduce_f32.h"
 #include "ops/op.h"
+#include "ops/spatial.h"
 
 /* A copy of a value in another layout. */
 typedef struct hn_variant hn_variant;
@@ -44,8 +45,9 @@ typedef struct hn_lower {
     hn_variant *variants;
     hn_transposed *transposed;
     int cap_steps, cap_buffers;
-    const char *why; /* set by a lowering that declines */
-    bool no_fuse;    /* no step takes in another node */
+    const char *why;  /* set by a lowering that declines */
+    bool no_fuse;     /* no step takes in another node */
+    bool no_integers; /* what is dequantized is computed in float */
 } hn_lower;
 
 /* Lowers node n; *done false: declined, and no step was added. */
@@ -58,6 +60,8 @@ hone_status hn_lower_conv_transpose_finish(hn_lower *L, const hn_step *s, bool *
                                            hn_error *err);
 /* Gives map steps, which may grow until lowering is done, their final form. */
 void hn_lower_map_finish(hn_lower *L);
+/* Likewise those on integers. */
+void hn_lower_q8_finish(hn_lower *L);
 /* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */
 hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op, bool *done,
                                   hn_error *err);
@@ -66,6 +70,13 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
 /* A step for x [m, k], k adjacent, by the constant w [k, n] into y, which is dense. */
 hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
                              const hn_view *y, hn_step **out, hn_error *err);
+/* x [..., k] as [m, k] with adjacent k, copied if it must be. */
+hone_status hn_lower_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *err);
+/* Swaps the last two axes. */
+void hn_view_swap_last(hn_view *v);
+/* Sizes, window and strides of a convolution from x to y by w. */
+hn_conv_f32 hn_lower_conv_problem(const hn_view *x, const hn_view *w, const hn_view *y,
+                                  const hn_spatial *s, int64_t groups);
 /* The conv_f32 step of a node from its operands, b perhaps absent, to y, its only output. */
 hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 *p,
                                const hn_view *x, const hn_view *w, hn_view b, const hn_view *y,
@@ -75,6 +86,8 @@ bool hn_lower_has(const hn_op_def *op);
 
 /* ---- values ---- */
 
+/* Lowers the node that computes v, where that has waited (lower_quant.h). */
+hone_status hn_lower_need(hn_lower *L, const hn_value *v, hn_error *err);
 /* The view of input i; buffer -1 when it is absent. */
 hn_view hn_lower_in(const hn_lower *L, const hn_node *n, int i);
 /* Output i as its type says, in no buffer yet (buffer -1, strides 0). */
@@ -92,6 +105,10 @@ hone_status hn_lower_constant(hn_lower *L, hone_dtype dtype, int64_t n, hn_tenso
 void hn_lower_order(const hn_view *like, int *order);
 /* Axis 1 innermost: what convolutions and pools work on. */
 void hn_lower_order_channels_last(int rank, int *order);
+/* A constant of the plan's own with these contents; takes over the reference, on failure too. */
+hone_status hn_lower_adopt(hn_lower *L, hn_tensor *t, hn_view *v, hn_error *err);
+/* Whether the contents of v are known. */
+bool hn_lower_is_constant(const hn_lower *L, const hn_view *v);
 /* Says where output i of n is. maker: the step that computed it and nothing else, or NULL. */
 void hn_lower_set(hn_lower *L, const hn_node *n, int i, const hn_view *v, hn_step *maker);
 /* The step that made input i of n, when n is all that uses the value; else NULL. */

@@ -1,7 +1,6 @@
 /* Conv: a convolution over channels-last images. One spatial axis becomes an image of one row;
  * three or more run as the reference. */
 #include "engine/lower.h"
-#include "ops/spatial.h"
 
 /* Channels up to which a planar image is read as it is: the first layer of a network. With more,
  * every tap would gather from as many places. */
@@ -17,8 +16,8 @@ static image image_of(const hn_view *v) {
     return (image){v->strides[0], v->strides[2], v->strides[3], v->strides[1]};
 }
 
-static hn_conv_f32 problem_of(const hn_view *x, const hn_view *w, const hn_view *y,
-                              const hn_spatial *s, int64_t groups) {
+hn_conv_f32 hn_lower_conv_problem(const hn_view *x, const hn_view *w, const hn_view *y,
+                                  const hn_spatial *s, int64_t groups) {
     bool flat = x->rank == 3;
     int i = flat ? 0 : 1; /* the axis of width */
     image in = image_of(x), out = image_of(y);
@@ -75,7 +74,7 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     hn_view y = hn_lower_out(n, 0);
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (x.rank != 3 && x.rank != 4) HN_DECLINE(L, "not one or two spatial axes");
-    if (hn_node_constant(n, 1) == NULL) HN_DECLINE(L, "the weights are computed");
+    if (!hn_lower_is_constant(L, &w)) HN_DECLINE(L, "the weights are computed");
     if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
     hn_spatial s;
     HN_TRY(hn_spatial_read(n, x.rank - 2, &s, err));
@@ -86,12 +85,12 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     HN_TRY(hn_lower_place(L, &y, order, err));
     int64_t groups = hn_attr_i(n, "group");
     /* An image of few channels that comes planar stays so if a kernel reads it as it is. */
-    hn_conv_f32 p = problem_of(&x, &w, &y, &s, groups);
+    hn_conv_f32 p = hn_lower_conv_problem(&x, &w, &y, &s, groups);
     const hn_kernel *reference = hn_conv_f32_family.rows[hn_conv_f32_family.n_rows - 1];
     if (p.c > MOST_PLANES || hn_kernel_choose(&hn_conv_f32_family, (hn_allowed){.isa = L->isa}, &p,
                                               NULL, NULL) == reference) {
         HN_TRY(hn_lower_channels_last(L, n, &x, err));
-        p = problem_of(&x, &w, &y, &s, groups);
+        p = hn_lower_conv_problem(&x, &w, &y, &s, groups);
     }
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "engine/lower.h"
+#include "kernels/conv_q8/conv_q8.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
@@ -214,6 +215,10 @@ static hn_act *end_of(const hn_step *s) {
     if (s == NULL) return NULL;
     if (s->family == &hn_conv_f32_family) return &((hn_conv_f32 *)s->problem)->act;
     if (s->family == &hn_matmul_f32_family) return &((hn_matmul_f32 *)s->problem)->act;
+    if (s->family == &hn_conv_q8_family) {
+        hn_conv_q8 *p = s->problem;
+        return p->y == HN_Q8_F32 ? &p->act : NULL;
+    }
     return NULL;
 }
 
@@ -238,25 +243,59 @@ static bool follow(hn_act *end, const hn_act *act) {
 
 static bool has(const hn_step *s, int operand) { return s->operands[operand].buffer >= 0; }
 
+/* What a convolution of either family writes, and how something can be added to it. */
+typedef struct conv_end {
+    int64_t dims[4], strides[4];
+    int64_t *r_strides;
+    int bias, residual; /* operands */
+} conv_end;
+
+static conv_end conv_end_of(const hn_step *s) {
+    if (s->family == &hn_conv_q8_family) {
+        hn_conv_q8 *p = s->problem;
+        return (conv_end){{p->batch, p->oh, p->ow, p->n},
+                          {p->y_image, p->y_row, p->y_pixel, 1},
+                          &p->r_image,
+                          HN_CONV_Q8_FBIAS,
+                          HN_CONV_Q8_R};
+    }
+    hn_conv_f32 *p = s->problem;
+    return (conv_end){{p->batch, p->oh, p->ow, p->n},
+                      {p->y_image, p->y_row, p->y_pixel, 1},
+                      &p->r_image,
+                      HN_CONV_BIAS,
+                      HN_CONV_R};
+}
+
+/* Whether v, over the elements of y, is one number for each channel of what the convolution
+ * computes, and y all of that. rs: the strides of v under its axes. */
+static bool is_over_channels(const conv_end *e, const hn_view *y, const hn_view *v, int64_t *rs,
+                             bool *vector) {
+    const int64_t along[] = {0, 0, 0, 1};
+    int64_t ys[4];
+    if (!strides_under(y, v, 4, e->dims, ys, rs) || !agree(4, e->dims, ys, e->strides))
+        return false;
+    *vector = agree(4, e->dims, rs, along);
+    return true;
+}
+
 /* Adds r to what s computes, whose value is y: as its bias, or else as its residual. False: it
  * cannot. */
-static bool add_to_conv(hn_step *s, const hn_view *y, const hn_view *r) {
-    hn_conv_f32 *p = s->problem;
-    const int64_t dims[] = {p->batch, p->oh, p->ow, p->n};
-    const int64_t here[] = {p->y_image, p->y_row, p->y_pixel, 1}, vector[] = {0, 0, 0, 1};
-    int64_t ys[4], rs[4];
-    if (!strides_under(y, r, 4, dims, ys, rs) || !agree(4, dims, ys, here)) return false;
-    if (agree(4, dims, rs, vector) && !has(s, HN_CONV_BIAS)) {
-        hn_step_reads(s, HN_CONV_BIAS, r);
+static bool add_to_conv(const hn_lower *L, hn_step *s, const hn_view *y, const hn_view *r) {
+    conv_end e = conv_end_of(s);
+    int64_t rs[4];
+    bool vector;
+    if (!is_over_channels(&e, y, r, rs, &vector)) return false;
+    bool constant = s->family == &hn_conv_f32_family || hn_lower_is_constant(L, r);
+    if (vector && constant && !has(s, e.bias)) {
+        hn_step_reads(s, e.bias, r);
         return true;
     }
     for (int i = 0; i < 4; i++)
-        if (dims[i] != 1 && rs[i] <= 0) return false;
-    if (has(s, HN_CONV_R) || (p->n != 1 && rs[3] != 1)) return false;
-    p->r_image = rs[0];
-    p->r_row = rs[1];
-    p->r_pixel = rs[2];
-    hn_step_reads(s, HN_CONV_R, r);
+        if (e.dims[i] != 1 && rs[i] <= 0) return false;
+    if (has(s, e.residual) || (e.dims[3] != 1 && rs[3] != 1)) return false;
+    memcpy(e.r_strides, rs, 3 * sizeof *rs);
+    hn_step_reads(s, e.residual, r);
     return true;
 }
 
@@ -298,7 +337,8 @@ static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn
         if (s == NULL) continue;
         hn_view v = hn_lower_in(L, n, second), other = hn_lower_in(L, n, !second);
         hn_view r = spread(&other, y);
-        if (!(s->family == &hn_conv_f32_family ? add_to_conv(s, &v, &r) : add_to_matmul(s, &v, &r)))
+        if (!(s->family == &hn_matmul_f32_family ? add_to_matmul(s, &v, &r)
+                                                 : add_to_conv(L, s, &v, &r)))
             continue;
         s->bytes += 4.0 * (double)hn_view_count(&other);
         read_after(L, s, &r);
@@ -306,6 +346,83 @@ static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn
         return s;
     }
     return NULL;
+}
+
+/* The parts of a factor: a number that running tells, and constants. */
+static void split_factor(const hn_lower *L, const hn_node *n, int i, hn_view *computed,
+                         hn_view *constant) {
+    hn_view v = hn_lower_in(L, n, i);
+    const hn_node *mul = hn_node_input(n, i)->producer;
+    *computed = *constant = (hn_view){.buffer = -1};
+    if (hn_lower_is_constant(L, &v)) {
+        *constant = v;
+    } else if (is(mul, "Mul") &&
+               (hn_node_constant(mul, 0) != NULL) != (hn_node_constant(mul, 1) != NULL)) {
+        int k = hn_node_constant(mul, 1) != NULL;
+        *computed = hn_lower_in(L, mul, 1 - k);
+        *constant = hn_lower_in(L, mul, k);
+    } else {
+        *computed = v;
+    }
+}
+
+/* Lets the integer product s, whose float value is v, be multiplied by input i of n: what
+ * quantization by scales that running tells leaves to do. */
+static hone_status scale_integers(hn_lower *L, const hn_node *n, int i, hn_step *s,
+                                  const hn_view *v, bool *done, hn_error *err) {
+    const hn_conv_q8 *p = s->problem;
+    hn_view computed, constant, m;
+    *done = false;
+    if (p->y != HN_Q8_F32 || p->act.kind != HN_ACT_NONE || has(s, HN_CONV_Q8_M) ||
+        has(s, HN_CONV_Q8_XS) || has(s, HN_CONV_Q8_FBIAS) || has(s, HN_CONV_Q8_R))
+        return HONE_OK;
+    split_factor(L, n, i, &computed, &constant);
+    if (computed.buffer >= 0 && (hn_view_count(&computed) != 1 || computed.dtype != HONE_DTYPE_F32))
+        return HONE_OK;
+    if (constant.buffer >= 0) {
+        const hn_tensor *t = L->plan->buffers[constant.buffer].tensor;
+        conv_end e = conv_end_of(s);
+        hn_view wide = spread(&constant, v);
+        int64_t rs[4];
+        bool vector;
+        hn_tensor *to;
+        if (constant.rank > v->rank || t->dtype != HONE_DTYPE_F32) return HONE_OK;
+        if (t->n != 1 && (!is_over_channels(&e, v, &wide, rs, &vector) || !vector)) return HONE_OK;
+        HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, p->n, &to, &m, err));
+        for (int64_t k = 0; k < p->n; k++)
+            ((float *)to->data)[k] = (float)hn_tensor_f64(t, t->n == 1 ? 0 : k);
+        hn_step_reads(s, HN_CONV_Q8_M, &m);
+    }
+    if (computed.buffer >= 0) {
+        hn_step_reads(s, HN_CONV_Q8_XS, &computed);
+        read_after(L, s, &computed);
+    }
+    *done = true;
+    return HONE_OK;
+}
+
+/* A Cast to float or a Mul of an integer product that only n wants. */
+static hone_status into_integers(hn_lower *L, const hn_node *n, const hn_view *y, bool *done,
+                                 hn_error *err) {
+    *done = false;
+    if (!is(n, "Cast") && !is(n, "Mul")) return HONE_OK;
+    for (int i = 0; i < (is(n, "Mul") ? 2 : 1) && !*done; i++) {
+        hn_step *s = maker(L, n, i);
+        hn_view v = hn_lower_in(L, n, i);
+        if (s == NULL || s->family != &hn_conv_q8_family || !same_dims(&v, y)) continue;
+        hn_conv_q8 *p = s->problem;
+        if (is(n, "Mul")) {
+            HN_TRY(scale_integers(L, n, 1 - i, s, &v, done, err));
+        } else if (p->y == HN_Q8_S32 && y->dtype == HONE_DTYPE_F32) {
+            p->y = p->r_type = HN_Q8_F32;
+            v.dtype = HONE_DTYPE_F32;
+            *done = true;
+        }
+        if (!*done) continue;
+        hn_lower_set(L, n, 0, &v, s);
+        HN_TRY(hn_step_absorb(L, s, n, err));
+    }
+    return HONE_OK;
 }
 
 /* A product multiplied or divided by a number. */
@@ -646,6 +763,9 @@ hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *er
         return HONE_OK;
     }
     if (r->kind == VIEW) HN_DECLINE(L, "elements smaller than a byte, training, or a mask");
+    HN_TRY(into_integers(L, n, &y, done, err));
+    if (*done) return HONE_OK;
+    *done = true;
     int n_args = r->most == 0 || r->most > n->n_inputs ? n->n_inputs : r->most;
     while (n_args > 1 && hn_node_input(n, n_args - 1) == NULL) n_args--;
     if (!is_element(y.dtype)) HN_DECLINE(L, "neither f32 nor bool");

@@ -3,7 +3,7 @@
 #include "engine/lower.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
-static void swap_last(hn_view *v) {
+void hn_view_swap_last(hn_view *v) {
     int i = v->rank - 1;
     int64_t d = v->dims[i], s = v->strides[i];
     v->dims[i] = v->dims[i - 1];
@@ -23,8 +23,7 @@ static void make_matrix(hn_view *v, bool row) {
     v->strides[0] = 0;
 }
 
-/* x [..., k] as [m, k] with adjacent k, copied if it must be. */
-static hone_status as_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *err) {
+hone_status hn_lower_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *err) {
     int64_t k = x->dims[x->rank - 1];
     int64_t dims[2] = {hn_view_count(x) / k, k};
     hn_view rows;
@@ -114,8 +113,8 @@ hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error 
         hn_view_reshape(&y, c.rank, c.dims, &c);
     }
     hn_step *s;
-    if (hn_node_constant(n, 1) != NULL && b.rank == 2) {
-        HN_TRY(as_rows(L, n, &a, err));
+    if (hn_lower_is_constant(L, &b) && b.rank == 2) {
+        HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
     } else {
         HN_TRY(by_activation(L, n, &a, &b, &c, 1, &s, err));
@@ -146,14 +145,14 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     addend add = addend_of(&c, &y);
     if (add == OTHER) HN_DECLINE(L, "C is neither a vector over the columns nor of the size of Y");
     if (add != NONE && !(beta >= 1 && beta <= 1)) HN_DECLINE(L, "beta is not 1");
-    if (hn_attr_i(n, "transA") != 0) swap_last(&a);
-    if (hn_attr_i(n, "transB") != 0) swap_last(&b);
+    if (hn_attr_i(n, "transA") != 0) hn_view_swap_last(&a);
+    if (hn_attr_i(n, "transB") != 0) hn_view_swap_last(&b);
     if (add != NONE) HN_TRY(hn_lower_dense(L, n, &c, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     hn_step *s;
-    bool constant = hn_node_constant(n, 1) != NULL && alpha >= 1 && alpha <= 1;
+    bool constant = hn_lower_is_constant(L, &b) && alpha >= 1 && alpha <= 1;
     if (constant) {
-        HN_TRY(as_rows(L, n, &a, err));
+        HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
         if (add == VECTOR) hn_step_reads(s, HN_CONV_BIAS, &c);
         if (add == WHOLE) hn_step_reads(s, HN_CONV_R, &c);

@@ -7,7 +7,7 @@
 typedef enum hn_q8_type { HN_Q8_U8, HN_Q8_S8, HN_Q8_F32, HN_Q8_S32 } hn_q8_type;
 
 /* The least and the greatest value of u8 or s8. */
-static inline int32_t hn_q8_min(hn_q8_type t) { return t == HN_Q8_U8 ? 0 : -128; }
-static inline int32_t hn_q8_max(hn_q8_type t) { return t == HN_Q8_U8 ? 255 : 127; }
+static inline int32_t hn_q8_lowest(hn_q8_type t) { return t == HN_Q8_U8 ? 0 : -128; }
+static inline int32_t hn_q8_highest(hn_q8_type t) { return t == HN_Q8_U8 ? 255 : 127; }
 
 #endif

@@ -37,11 +37,11 @@ static hn_binary_q8 problem(hn_binary_q8_kind kind, const int64_t *dims, int var
                       .y = variant & 4 ? HN_Q8_S8 : HN_Q8_U8,
                       .ma = kind == HN_BINARY_Q8_MUL ? 0.004f : 0.73f,
                       .mb = variant % 3 == 0 ? -0.41f : 0.41f};
-    p.az = hn_q8_min(p.a) + variant * 31 % 256;
-    p.bz = hn_q8_max(p.b) - variant * 17 % 256;
-    p.yz = hn_q8_min(p.y) + variant * 57 % 256;
-    p.lo = variant % 4 == 3 ? p.yz : hn_q8_min(p.y);
-    p.hi = variant % 5 == 4 ? p.yz + (hn_q8_max(p.y) - p.yz) / 2 : hn_q8_max(p.y);
+    p.az = hn_q8_lowest(p.a) + variant * 31 % 256;
+    p.bz = hn_q8_highest(p.b) - variant * 17 % 256;
+    p.yz = hn_q8_lowest(p.y) + variant * 57 % 256;
+    p.lo = variant % 4 == 3 ? p.yz : hn_q8_lowest(p.y);
+    p.hi = variant % 5 == 4 ? p.yz + (hn_q8_highest(p.y) - p.yz) / 2 : hn_q8_highest(p.y);
     return p;
 }
 

@@ -18,10 +18,10 @@ static void add(check_list *list, const char *name, hn_pool_q8 p, int flags) {
     int variant = (int)list->n;
     p.x = variant % 2 ? HN_Q8_S8 : HN_Q8_U8;
     p.y = p.kind == HN_POOL_Q8_MAX || variant % 3 ? p.x : HN_Q8_S8;
-    p.xz = hn_q8_min(p.x) + 64 + variant * 31 % 128;
-    p.yz = hn_q8_min(p.y) + 64 + variant * 57 % 128;
-    p.lo = variant % 4 == 3 ? p.yz : hn_q8_min(p.y);
-    p.hi = variant % 5 == 4 ? p.yz + (hn_q8_max(p.y) - p.yz) / 2 : hn_q8_max(p.y);
+    p.xz = hn_q8_lowest(p.x) + 64 + variant * 31 % 128;
+    p.yz = hn_q8_lowest(p.y) + 64 + variant * 57 % 128;
+    p.lo = variant % 4 == 3 ? p.yz : hn_q8_lowest(p.y);
+    p.hi = variant % 5 == 4 ? p.yz + (hn_q8_highest(p.y) - p.yz) / 2 : hn_q8_highest(p.y);
     p.sx = variant % 7 == 0 ? 1 : 0.037, p.sy = variant % 7 == 0 ? 0.5 : 0.031;
     p.y_pixel = p.c + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;
     memcpy(c->problem, &p, sizeof p);

@@ -25,8 +25,7 @@
 
 #include "kernels/act.h"
 #include "kernels/kernel.h"
-
-typedef enum hn_q8_type { HN_Q8_U8, HN_Q8_S8, HN_Q8_F32, HN_Q8_S32 } hn_q8_type;
+#include "kernels/q8.h"
 
 typedef struct hn_conv_q8 {
     int64_t batch, h, w, c; /* input images; c over all groups */

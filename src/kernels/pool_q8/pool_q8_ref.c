@@ -11,7 +11,7 @@ static void work(const void *problem, int lanes, hn_work *w) {
 
 static int32_t reduce(const hn_pool_q8 *p, const void *x, int64_t image, hn_pool_span v,
                       hn_pool_span h) {
-    int32_t most = hn_q8_min(p->x), sum = 0;
+    int32_t most = hn_q8_lowest(p->x), sum = 0;
     for (int64_t ky = 0; ky < v.n; ky++)
         for (int64_t kx = 0; kx < h.n; kx++) {
             int64_t at = (v.first + ky * p->dh) * p->x_row + (h.first + kx * p->dw) * p->x_pixel;

@@ -95,7 +95,7 @@ static void settle(const hn_quantize_f32 *p, range r, float *s, uint8_t *z) {
     *s = r.lo == r.hi ? 1.0f : (r.hi - r.lo) / 255.0f;
     float zero = -r.lo / *s; /* at most 255 and a little, or NaN */
     int32_t level = zero > 0 ? (int32_t)rintf(zero > 255 ? 255.0f : zero) : 0;
-    *z = (uint8_t)(level + hn_q8_min(p->type));
+    *z = (uint8_t)(level + hn_q8_lowest(p->type));
 }
 
 /* ---- quantizing ---------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static void run_row(const hn_quantize_f32 *p, row *r, int64_t n) {
     int64_t i = 0;
     if (r->s_stride == 0 && (r->z == NULL || r->z_stride == 0) && invertible(*r->s)) {
         int32_t zero = r->z == NULL ? 0 : p->type == HN_Q8_U8 ? *r->z : (int8_t)*r->z;
-        r->end = hn_q8_end_of(p->type, zero, hn_q8_min(p->type), hn_q8_max(p->type));
+        r->end = hn_q8_end_of(p->type, zero, hn_q8_lowest(p->type), hn_q8_highest(p->type));
         r->scale = hn_v_set1(*r->s);
         r->inverse = hn_v_set1(1 / *r->s);
         for (; i + HN_VB <= n; i += HN_VB) step(r, i, HN_VB);

@@ -38,7 +38,7 @@ static void find(const hn_call *call, int64_t first, int64_t n, int64_t at) {
     float s = lo == hi ? 1.0f : (hi - lo) / 255.0f;
     int32_t z = hn_q8_round(-lo / s, 0, 0, 255);
     ((float *)call->ptr[HN_QUANTIZE_F32_S])[at] = s;
-    hn_q8_store(p->type, call->ptr[HN_QUANTIZE_F32_Z], at, z + hn_q8_min(p->type));
+    hn_q8_store(p->type, call->ptr[HN_QUANTIZE_F32_Z], at, z + hn_q8_lowest(p->type));
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
@@ -53,10 +53,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         const void *zeros = call->ptr[HN_QUANTIZE_F32_Z];
         int32_t z = zeros != NULL ? hn_q8_load(p->type, zeros, at_z) : 0;
         for (int64_t i = t * g.n; i < (t + 1) * g.n; i++)
-            hn_q8_store(
-                p->type, call->ptr[HN_QUANTIZE_F32_Y],
-                hn_space_offset(&p->space, HN_QUANTIZE_F32_Y, i),
-                hn_q8_round(element(call, i) / s, z, hn_q8_min(p->type), hn_q8_max(p->type)));
+            hn_q8_store(p->type, call->ptr[HN_QUANTIZE_F32_Y],
+                        hn_space_offset(&p->space, HN_QUANTIZE_F32_Y, i),
+                        hn_q8_round(element(call, i) / s, z, hn_q8_lowest(p->type),
+                                    hn_q8_highest(p->type)));
     }
 }
 

@@ -1,0 +1,119 @@
+/* Pools of 8-bit images. */
+#include <string.h>
+
+#include "engine/lower_quant.h"
+#include "kernels/pool_q8/pool_q8.h"
+
+static bool is_global(const hn_node *n) { return strstr(n->op_type, "Global") != NULL; }
+
+static bool same_scale(const hn_quant *a, const hn_quant *b) {
+    return a->view.dtype == b->view.dtype && hn_quant_zero(a, 0) == hn_quant_zero(b, 0) &&
+           (float)hn_quant_scale(a, 0) == (float)hn_quant_scale(b, 0);
+}
+
+static const char *refuse(const hn_node *n, const hn_quant *x, const hn_quant *y, bool mean) {
+    if (!hn_quant_is_byte(x->view.dtype) || !hn_quant_is_byte(y->view.dtype))
+        return "not of 8 bits";
+    if (x->view.rank != 3 && x->view.rank != 4) return "not one or two spatial axes";
+    if (hn_view_count(&x->view) == 0 || hn_view_count(&y->view) == 0) return "nothing to compute";
+    if (hn_node_output(n, 1) != NULL) return "the places of the maxima are wanted";
+    if (!mean && !same_scale(x, y)) return "the largest values are given another scale";
+    return NULL;
+}
+
+/* The windows of n over x; a global pool has one, of the image's size. */
+static hone_status windows(const hn_node *n, const hn_view *x, hn_spatial *s, hn_error *err) {
+    if (!is_global(n)) {
+        HN_TRY(hn_spatial_read(n, x->rank - 2, s, err));
+        hn_spatial_resolve(s, x->dims + 2);
+        return HONE_OK;
+    }
+    *s = (hn_spatial){.rank = x->rank - 2};
+    for (int i = 0; i < s->rank; i++) {
+        s->kernel[i] = x->dims[i + 2];
+        s->stride[i] = s->dilation[i] = 1;
+    }
+    return HONE_OK;
+}
+
+/* The result, between these limits, is output 0 of `last`. */
+static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, const hn_quant *from,
+                         const hn_quant *to, double lo, double hi, hn_step **out, hn_error *err) {
+    hn_view x = from->view, y = to->view;
+    hn_spatial s;
+    HN_TRY(windows(n, &x, &s, err));
+    int order[HONE_MAX_RANK];
+    hn_lower_order_channels_last(y.rank, order);
+    HN_TRY(hn_lower_place(L, &y, order, err));
+    HN_TRY(hn_lower_channels_last(L, n, &x, err));
+    bool flat = x.rank == 3, mean = strstr(n->op_type, "Average") != NULL;
+    int i = flat ? 0 : 1; /* the axis of width */
+    hn_pool_q8 p = {
+        .kind = mean ? HN_POOL_Q8_MEAN : HN_POOL_Q8_MAX,
+        .count_pads = mean && !is_global(n) && hn_attr_i(n, "count_include_pad") != 0,
+        .batch = x.dims[0],
+        .h = flat ? 1 : x.dims[2],
+        .w = x.dims[i + 2],
+        .c = x.dims[1],
+        .oh = flat ? 1 : y.dims[2],
+        .ow = y.dims[i + 2],
+        .kh = flat ? 1 : s.kernel[0],
+        .kw = s.kernel[i],
+        .sh = flat ? 1 : s.stride[0],
+        .sw = s.stride[i],
+        .dh = flat ? 1 : s.dilation[0],
+        .dw = s.dilation[i],
+        .pt = flat ? 0 : s.pad[0],
+        .pl = s.pad[i],
+        .pb = flat ? 0 : s.pad_end[0],
+        .pr = s.pad_end[i],
+        .x_image = x.strides[0],
+        .x_row = flat ? 0 : x.strides[2],
+        .x_pixel = x.strides[i + 2],
+        .y_image = y.strides[0],
+        .y_row = flat ? 0 : y.strides[2],
+        .y_pixel = y.strides[i + 2],
+        .x = hn_quant_type(x.dtype),
+        .y = hn_quant_type(y.dtype),
+    };
+    if (mean) {
+        p.xz = (int32_t)hn_quant_zero(from, 0);
+        p.yz = (int32_t)hn_quant_zero(to, 0);
+        p.lo = hn_quant_of(to, lo);
+        p.hi = hn_quant_of(to, hi);
+        p.sx = hn_quant_scale(from, 0);
+        p.sy = hn_quant_scale(to, 0);
+    }
+    HN_TRY(hn_lower_step(L, n, &hn_pool_q8_family, &p, sizeof p, out, err));
+    (*out)->flops = (double)hn_view_count(&y) * (double)(p.kh * p.kw);
+    (*out)->bytes = (double)(hn_view_count(&x) + hn_view_count(&y));
+    hn_step_reads(*out, HN_POOL_Q8_X, &x);
+    hn_step_writes(*out, HN_POOL_Q8_Y, &y);
+    hn_lower_set(L, last, 0, &y, *out);
+    return HONE_OK;
+}
+
+hone_status hn_lower_chain_pool(hn_lower *L, const hn_quant_chain *c, bool *done, hn_error *err) {
+    hn_quant x, y;
+    bool mean = strstr(c->op->op_type, "Average") != NULL;
+    const char *why = hn_quant_input(L, c->op, 0, false, &x);
+    if (why == NULL) why = hn_quant_output(c->quantize, 1, 2, &y);
+    if (why == NULL) why = refuse(c->op, &x, &y, mean);
+    if (why == NULL && !mean && c->n > 1) why = "limits after the largest values";
+    if (why != NULL) HN_DECLINE(L, why);
+    hn_step *s;
+    HN_TRY(lower(L, c->op, c->quantize, &x, &y, c->lo, c->hi, &s, err));
+    *done = true;
+    return hn_quant_absorb(L, s, c, err);
+}
+
+/* MaxPool of integers, which stand for themselves. */
+hone_status hn_lower_max_pool_q8(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_quant x = {.view = hn_lower_in(L, n, 0), .axis = -1};
+    hn_quant y = {.view = hn_lower_out(n, 0), .axis = -1};
+    const char *why = refuse(n, &x, &y, true);
+    if (why != NULL) HN_DECLINE(L, why);
+    hn_step *s;
+    *done = true;
+    return lower(L, n, n, &x, &y, 0, 0, &s, err);
+}

@@ -1,0 +1,554 @@
+/* Convolutions and matrix products in integers: steps of conv_q8.
+ *
+ * However an operator says what its integers stand for, it comes down to the same:
+ *
+ *   x, w    integers, with zero points; the scales sx, sw[n]
+ *   bias    in units of sx * sw[n], as s32; one that is not becomes so, rounded once
+ *   result  u8 or s8 by m[n] = (float)(sx * sw[n] / sy); f32 by sx * sw[n]; the s32 sums
+ *
+ * Weights are in place and packed by the kernel. Zero points of theirs are subtracted here where
+ * the differences are still s8; else the kernel does that with each product.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "engine/lower_quant.h"
+#include "kernels/conv_q8/conv_q8.h"
+#include "kernels/space.h"
+
+typedef enum bias_kind { NO_BIAS, SUMS, NUMBERS } bias_kind;
+
+typedef struct product {
+    const hn_node *node;
+    hn_quant x, w;         /* x.scale NULL: 1, or `scale` */
+    hn_view scale, zero;   /* of x, where only running tells; buffer -1: x's */
+    bias_kind bias;        /* as s32 in units of the sums, or as floats */
+    hn_quant b;            /* b.scale NULL: as they are */
+    const hn_tensor *b_is; /* the contents */
+    double alpha;          /* multiplies the product */
+    hn_quant y;            /* the result; scale NULL: f32 or s32 */
+    const hn_quant *r;     /* added to it, or NULL */
+    double lo, hi;         /* limits of the result */
+} product;
+
+/* Units of the sums are x_scale * w_scale; alpha may be of either sign. */
+static double x_scale(const product *p) {
+    return p->alpha * (p->x.scale != NULL ? hn_quant_scale(&p->x, 0) : 1);
+}
+static double w_scale(const product *p, int64_t n) {
+    return p->w.scale != NULL ? hn_quant_scale(&p->w, n) : 1;
+}
+
+/* ---- what kernels take ---- */
+
+static const char *refuse_operands(const product *p) {
+    if (!hn_quant_is_byte(p->x.view.dtype) || !hn_quant_is_byte(p->w.view.dtype))
+        return "not of 8 bits";
+    if (p->y.scale != NULL && !hn_quant_is_byte(p->y.view.dtype)) return "a result not of 8 bits";
+    if (p->x.axis >= 0) return "a scale for each index of an axis of the activations";
+    return NULL;
+}
+
+/* A factor that conv_q8 takes. */
+static bool is_usable(float m) { return fabsf(m) < 0x1p63f; }
+
+/* The factor of each of n channels. */
+static hone_status make_factors(hn_lower *L, const product *p, int64_t n, hn_view *v,
+                                const char **why, hn_error *err) {
+    hn_tensor *t;
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, n, &t, v, err));
+    for (int64_t i = 0; i < n; i++) {
+        double y = p->y.scale != NULL ? hn_quant_scale(&p->y, 0) : 1;
+        float m = hn_requant_scale(x_scale(p), w_scale(p, i), y);
+        if (!is_usable(m)) *why = "scales too far apart";
+        ((float *)t->data)[i] = m;
+    }
+    return HONE_OK;
+}
+
+static double bias_number(const product *p, int64_t i) {
+    double b = hn_tensor_f64(p->b_is, p->b_is->n == 1 ? 0 : i);
+    if (p->b.scale == NULL) return b;
+    return (b - (double)hn_quant_zero(&p->b, i)) * hn_quant_scale(&p->b, i);
+}
+
+/* The bias in units of the sums. */
+static double bias_sum(const product *p, int64_t i) {
+    double b = hn_tensor_f64(p->b_is, p->b_is->n == 1 ? 0 : i), unit = x_scale(p) * w_scale(p, i);
+    if (p->bias == SUMS) return b;
+    bool same = p->b.scale != NULL && p->b_is->dtype == HONE_DTYPE_S32 &&
+                (float)hn_quant_scale(&p->b, i) == (float)unit;
+    return same ? b - (double)hn_quant_zero(&p->b, i) : rint(bias_number(p, i) / unit);
+}
+
+static hone_status make_bias(hn_lower *L, const product *p, int64_t n, bool sums, hn_view *v,
+                             const char **why, hn_error *err) {
+    hn_tensor *t;
+    HN_TRY(hn_lower_constant(L, sums ? HONE_DTYPE_S32 : HONE_DTYPE_F32, n, &t, v, err));
+    for (int64_t i = 0; i < n; i++) {
+        double b = sums ? bias_sum(p, i) : bias_number(p, i);
+        if (!sums) {
+            ((float *)t->data)[i] = (float)b;
+        } else if (fabs(b) <= INT32_MAX) {
+            ((int32_t *)t->data)[i] = (int32_t)b;
+        } else {
+            ((int32_t *)t->data)[i] = 0;
+            *why = "a bias that is not s32 in units of the product";
+        }
+    }
+    return HONE_OK;
+}
+
+/* The weights without their zero points, where that is s8; fits false: it is not. */
+static hone_status subtract_zeros(hn_lower *L, const product *p, hn_view *w, bool *fits,
+                                  hn_error *err) {
+    const hn_tensor *from = L->plan->buffers[p->w.view.buffer].tensor;
+    int64_t step = 1, size = 1; /* of the axis the zero points run along, as the weights lie */
+    if (p->w.axis >= 0) {
+        step = p->w.view.strides[p->w.axis];
+        size = p->w.view.dims[p->w.axis];
+    }
+    *fits = p->w.view.offset == 0 && hn_view_count(&p->w.view) == from->n;
+    for (int64_t i = 0; i < from->n && *fits; i++) {
+        int64_t d = hn_tensor_s64(from, i) - hn_quant_zero(&p->w, i / step % size);
+        *fits = d >= -128 && d <= 127;
+    }
+    if (!*fits) return HONE_OK;
+    hn_tensor *t;
+    hn_view made;
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_S8, from->n, &t, &made, err));
+    for (int64_t i = 0; i < from->n; i++)
+        ((int8_t *)t->data)[i] =
+            (int8_t)(hn_tensor_s64(from, i) - hn_quant_zero(&p->w, i / step % size));
+    w->buffer = made.buffer;
+    w->dtype = HONE_DTYPE_S8;
+    return HONE_OK;
+}
+
+static bool has_zeros(const hn_quant *w) {
+    for (int64_t i = 0; w->zero != NULL && i < w->zero->n; i++)
+        if (hn_tensor_s64(w->zero, i) != 0) return true;
+    return false;
+}
+
+/* ---- the step ---- */
+
+/* The constants of a product of n channels. */
+typedef struct constants {
+    hn_view w, wz, m, bias;
+} constants;
+
+static hone_status make_constants(hn_lower *L, const product *p, int64_t n, constants *c,
+                                  const char **why, hn_error *err) {
+    *c = (constants){.w = p->w.view, .wz.buffer = -1, .m.buffer = -1, .bias.buffer = -1};
+    bool fits = true, sums = p->y.view.dtype != HONE_DTYPE_F32;
+    if (has_zeros(&p->w)) HN_TRY(subtract_zeros(L, p, &c->w, &fits, err));
+    if (!fits) {
+        hn_tensor *t;
+        HN_TRY(hn_lower_constant(L, HONE_DTYPE_S32, n, &t, &c->wz, err));
+        for (int64_t i = 0; i < n; i++) ((int32_t *)t->data)[i] = (int32_t)hn_quant_zero(&p->w, i);
+    }
+    if (p->y.view.dtype != HONE_DTYPE_S32) HN_TRY(make_factors(L, p, n, &c->m, why, err));
+    if (p->bias != NO_BIAS) HN_TRY(make_bias(L, p, n, sums || p->bias == SUMS, &c->bias, why, err));
+    return HONE_OK;
+}
+
+/* q: sizes, window and strides are set, those of r too. Declines by *why. */
+static hone_status add_step(hn_lower *L, const product *p, hn_conv_q8 *q, const hn_view *x,
+                            const hn_view *r, const hn_view *y, hn_step **out, const char **why,
+                            hn_error *err) {
+    constants c;
+    HN_TRY(make_constants(L, p, q->n, &c, why, err));
+    q->x = hn_quant_type(x->dtype);
+    q->w_type = hn_quant_type(c.w.dtype);
+    q->w_zero_points = c.wz.buffer >= 0;
+    q->y = q->r_type = hn_quant_type(y->dtype);
+    q->xz = (int32_t)hn_quant_zero(&p->x, 0);
+    if (p->y.scale != NULL) {
+        q->yz = (int32_t)hn_quant_zero(&p->y, 0);
+        q->lo = hn_quant_of(&p->y, p->lo);
+        q->hi = hn_quant_of(&p->y, p->hi);
+    }
+    if (r != NULL) {
+        q->r_type = hn_quant_type(r->dtype);
+        q->rz = (int32_t)hn_quant_zero(p->r, 0);
+        q->mr = hn_requant_scale(hn_quant_scale(p->r, 0), 1, hn_quant_scale(&p->y, 0));
+        if (!is_usable(q->mr)) *why = "scales too far apart";
+    }
+    if (*why != NULL) return HONE_OK;
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, p->node, &hn_conv_q8_family, q, sizeof *q, &s, err));
+    hn_step_reads(s, HN_CONV_Q8_X, x);
+    hn_step_reads(s, HN_CONV_Q8_W, &c.w);
+    if (c.wz.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_WZ, &c.wz);
+    if (c.m.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_M, &c.m);
+    bool numbers = p->bias == NUMBERS && y->dtype == HONE_DTYPE_F32;
+    if (c.bias.buffer >= 0) hn_step_reads(s, numbers ? HN_CONV_Q8_FBIAS : HN_CONV_Q8_BIAS, &c.bias);
+    if (p->scale.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_XS, &p->scale);
+    if (p->zero.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_XZ, &p->zero);
+    if (r != NULL) hn_step_reads(s, HN_CONV_Q8_R, r);
+    hn_step_writes(s, HN_CONV_Q8_Y, y);
+    double macs = (double)(q->c / q->groups * q->kh * q->kw);
+    s->flops = 2 * macs * (double)hn_view_count(y);
+    s->bytes = (double)(hn_view_count(x) + hn_view_count(&c.w)) +
+               (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
+    if (r != NULL) s->bytes += (double)hn_view_count(r);
+    *out = s;
+    return HONE_OK;
+}
+
+static bool same_dims(const hn_view *a, const hn_view *b) {
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0);
+}
+
+/* ---- convolutions ---- */
+
+static const char *refuse_conv(const hn_lower *L, const product *p) {
+    const hn_view *x = &p->x.view, *w = &p->w.view;
+    if (x->rank != 3 && x->rank != 4) return "not one or two spatial axes";
+    if (!hn_lower_is_constant(L, w)) return "the weights are computed";
+    if (p->w.axis > 0) return "a scale for each index of an axis that is not the output channels'";
+    if (hn_view_count(&p->y.view) == 0) return "nothing to compute";
+    if (p->r != NULL && !same_dims(&p->r->view, &p->y.view))
+        return "what is added has another shape";
+    return NULL;
+}
+
+static hone_status lower_conv(hn_lower *L, const product *p, hn_view *y, hn_step **out,
+                              const char **why, hn_error *err) {
+    *why = refuse_conv(L, p);
+    if (*why != NULL) return HONE_OK;
+    hn_view x = p->x.view, r = {.buffer = -1};
+    const hn_view *w = &p->w.view;
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(p->node, x.rank - 2, &s, err));
+    for (int i = 0; i < x.rank - 2; i++) s.kernel[i] = w->dims[i + 2];
+    hn_spatial_resolve(&s, x.dims + 2);
+    int order[HONE_MAX_RANK];
+    *y = p->y.view;
+    hn_lower_order_channels_last(y->rank, order);
+    HN_TRY(hn_lower_place(L, y, order, err));
+    HN_TRY(hn_lower_channels_last(L, p->node, &x, err));
+    hn_conv_f32 g = hn_lower_conv_problem(&x, w, y, &s, hn_attr_i(p->node, "group"));
+    hn_conv_q8 q = {.batch = g.batch,
+                    .h = g.h,
+                    .w = g.w,
+                    .c = g.c,
+                    .oh = g.oh,
+                    .ow = g.ow,
+                    .n = g.n,
+                    .kh = g.kh,
+                    .kw = g.kw,
+                    .sh = g.sh,
+                    .sw = g.sw,
+                    .dh = g.dh,
+                    .dw = g.dw,
+                    .pt = g.pt,
+                    .pl = g.pl,
+                    .groups = g.groups,
+                    .x_image = g.x_image,
+                    .x_row = g.x_row,
+                    .x_pixel = g.x_pixel,
+                    .y_image = g.y_image,
+                    .y_row = g.y_row,
+                    .y_pixel = g.y_pixel,
+                    .w_o = g.w_o,
+                    .w_i = g.w_i,
+                    .w_y = g.w_y,
+                    .w_x = g.w_x};
+    if (p->r != NULL) {
+        r = p->r->view;
+        HN_TRY(hn_lower_channels_last(L, p->node, &r, err));
+        bool flat = r.rank == 3;
+        q.r_image = r.strides[0];
+        q.r_row = flat ? 0 : r.strides[2];
+        q.r_pixel = r.strides[r.rank - 1];
+    }
+    return add_step(L, p, &q, &x, p->r != NULL ? &r : NULL, y, out, why, err);
+}
+
+/* ---- matrices ---- */
+
+/* w: [k, n], its scales along n. */
+static const char *refuse_matrix(const hn_lower *L, const product *p) {
+    const hn_view *x = &p->x.view, *w = &p->w.view;
+    if (x->rank < 2 || w->rank != 2) return "not matrices";
+    if (!hn_lower_is_constant(L, w)) return "the second operand is computed";
+    if (p->w.axis == 0) return "a scale for each index of an axis that is not the columns'";
+    if (p->w.scale != NULL && p->w.scale->n != 1 && p->w.scale->n != w->dims[1])
+        return "scales of another shape";
+    if (p->w.zero != NULL && p->w.zero->n != 1 && p->w.zero->n != w->dims[1])
+        return "zero points of another shape";
+    if (hn_view_count(&p->y.view) == 0 || hn_view_count(x) == 0) return "nothing to compute";
+    if (p->r != NULL && !same_dims(&p->r->view, &p->y.view))
+        return "what is added has another shape";
+    return NULL;
+}
+
+static hone_status lower_matrix(hn_lower *L, product *p, hn_view *y, hn_step **out,
+                                const char **why, hn_error *err) {
+    *why = refuse_matrix(L, p);
+    if (*why != NULL) return HONE_OK;
+    hn_view x = p->x.view, r = {.buffer = -1};
+    const hn_view *w = &p->w.view;
+    if (p->w.scale != NULL && p->w.scale->n > 1) p->w.axis = 1;
+    if (p->w.zero != NULL && p->w.zero->n > 1) p->w.axis = 1;
+    HN_TRY(hn_lower_rows(L, p->node, &x, err));
+    *y = p->y.view;
+    HN_TRY(hn_lower_place(L, y, NULL, err));
+    if (p->r != NULL) {
+        r = p->r->view;
+        HN_TRY(hn_lower_dense(L, p->node, &r, err));
+    }
+    hn_conv_q8 q = hn_conv_q8_of_gemm(x.dims[0], w->dims[1], w->dims[0]);
+    q.x_pixel = x.strides[0];
+    q.x_row = q.x_image = x.strides[0] * x.dims[0];
+    q.w_i = w->strides[0];
+    q.w_o = w->strides[1];
+    return add_step(L, p, &q, &x, p->r != NULL ? &r : NULL, y, out, why, err);
+}
+
+static bool is_conv(const hn_node *n) { return strstr(n->op_type, "Conv") != NULL; }
+
+/* Lowers p, whose result is output 0 of n. */
+static hone_status lower(hn_lower *L, const hn_node *n, product *p, hn_step **out, bool *done,
+                         hn_error *err) {
+    const char *why = refuse_operands(p);
+    hn_view y;
+    if (why != NULL) HN_DECLINE(L, why);
+    if (is_conv(p->node))
+        HN_TRY(lower_conv(L, p, &y, out, &why, err));
+    else
+        HN_TRY(lower_matrix(L, p, &y, out, &why, err));
+    if (why != NULL) HN_DECLINE(L, why);
+    hn_lower_set(L, n, 0, &y, *out);
+    *done = true;
+    return HONE_OK;
+}
+
+static product empty(const hn_node *n) {
+    return (product){.node = n,
+                     .alpha = 1,
+                     .scale.buffer = -1,
+                     .zero.buffer = -1,
+                     .x.axis = -1,
+                     .w.axis = -1,
+                     .b.axis = -1,
+                     .lo = -INFINITY,
+                     .hi = INFINITY};
+}
+
+/* ---- Conv, MatMul, Gemm of dequantized values ---- */
+
+/* The contents of a bias that is a constant, or dequantized from one; a vector over the channels.
+ */
+static const char *read_bias(const hn_lower *L, const hn_node *n, int64_t channels, product *p) {
+    const hn_value *v = hn_node_input(n, 2);
+    if (v == NULL) return NULL;
+    p->bias = NUMBERS;
+    p->b_is = hn_node_constant(n, 2);
+    if (p->b_is == NULL) {
+        const char *why = hn_quant_input(L, n, 2, true, &p->b);
+        if (why != NULL) return "the bias is computed";
+        if (!hn_lower_is_constant(L, &p->b.view)) return "the bias is computed";
+        p->b_is = L->plan->buffers[p->b.view.buffer].tensor;
+    }
+    if (p->b_is->n != channels && p->b_is->n != 1) return "the bias is no vector over the channels";
+    const hn_shape *s = &v->type.shape;
+    int64_t last;
+    if (s->rank > 0 && p->b_is->n > 1 &&
+        (!hn_dim_is_const(s->dim[s->rank - 1], &last) || last != channels))
+        return "the bias is no vector over the channels";
+    return NULL;
+}
+
+static const char *read_product(const hn_lower *L, const hn_node *n, product *p) {
+    *p = empty(n);
+    const char *why = hn_quant_input(L, n, 0, false, &p->x);
+    if (why == NULL) why = hn_quant_input(L, n, 1, true, &p->w);
+    if (why != NULL) return why;
+    if (strcmp(n->op_type, "Gemm") == 0) {
+        float alpha = hn_attr_f(n, "alpha"), beta = hn_attr_f(n, "beta");
+        if (hn_attr_i(n, "transA") != 0) hn_view_swap_last(&p->x.view);
+        if (hn_attr_i(n, "transB") != 0) {
+            hn_view_swap_last(&p->w.view);
+            if (p->w.axis >= 0) p->w.axis = 1 - p->w.axis;
+        }
+        if (!(alpha >= 1 && alpha <= 1)) return "alpha is not 1";
+        if (hn_node_input(n, 2) != NULL && !(beta >= 1 && beta <= 1)) return "beta is not 1";
+    }
+    const hn_view *w = &p->w.view;
+    bool conv = is_conv(n);
+    return read_bias(L, n, conv || w->rank != 2 ? w->dims[0] : w->dims[1], p);
+}
+
+hone_status hn_lower_float_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    product p;
+    hn_step *s;
+    const char *why = read_product(L, n, &p);
+    if (why != NULL) HN_DECLINE(L, why);
+    p.y.view = hn_lower_out(n, 0);
+    return lower(L, n, &p, &s, done, err);
+}
+
+hone_status hn_lower_chain_product(hn_lower *L, const hn_quant_chain *c, bool *done,
+                                   hn_error *err) {
+    product p;
+    hn_quant r;
+    const char *why = read_product(L, c->op, &p);
+    if (why == NULL) why = hn_quant_output(c->quantize, 1, 2, &p.y);
+    if (why == NULL && c->add != NULL) {
+        why = hn_quant_input(L, c->add, c->residual, false, &r);
+        if (why == NULL && !hn_quant_is_byte(r.view.dtype)) why = "not of 8 bits";
+        p.r = &r;
+    }
+    if (why != NULL) HN_DECLINE(L, why);
+    p.lo = c->lo;
+    p.hi = c->hi;
+    hn_step *s;
+    HN_TRY(lower(L, c->quantize, &p, &s, done, err));
+    return *done ? hn_quant_absorb(L, s, c, err) : HONE_OK;
+}
+
+/* ---- operators on integers ---- */
+
+/* Scale and zero point of x may be computed. */
+static const char *read_activation(const hn_lower *L, const hn_node *n, int data, int scale,
+                                   int zero, product *p) {
+    bool known = (scale < 0 || hn_node_constant(n, scale) != NULL) &&
+                 (hn_node_input(n, zero) == NULL || hn_node_constant(n, zero) != NULL);
+    p->x.view = hn_lower_in(L, n, data);
+    if (known && scale >= 0) return hn_quant_inputs(L, n, data, scale, zero, &p->x);
+    if (known) {
+        p->x.zero = hn_node_constant(n, zero);
+        return p->x.zero != NULL && p->x.zero->n != 1 ? "a zero point for each row" : NULL;
+    }
+    if (scale >= 0) p->scale = hn_lower_in(L, n, scale);
+    p->zero = hn_lower_in(L, n, zero);
+    if ((scale >= 0 && hn_view_count(&p->scale) != 1) ||
+        (p->zero.buffer >= 0 && hn_view_count(&p->zero) != 1))
+        return "a scale or a zero point for each row";
+    return NULL;
+}
+
+static const char *read_weights(const hn_lower *L, const hn_node *n, int data, int scale, int zero,
+                                product *p) {
+    if (scale >= 0) {
+        const char *why = hn_quant_inputs(L, n, data, scale, zero, &p->w);
+        if (why != NULL) return why;
+    } else {
+        p->w.view = hn_lower_in(L, n, data);
+        p->w.zero = hn_node_constant(n, zero);
+        if (p->w.zero == NULL && hn_node_input(n, zero) != NULL) return "a zero point is computed";
+    }
+    bool many =
+        (p->w.scale != NULL && p->w.scale->n > 1) || (p->w.zero != NULL && p->w.zero->n > 1);
+    if (is_conv(n) && many) p->w.axis = 0;
+    return NULL;
+}
+
+static const char *read_sums(const hn_node *n, int i, int64_t channels, product *p) {
+    if (hn_node_input(n, i) == NULL) return NULL;
+    p->bias = SUMS;
+    p->b_is = hn_node_constant(n, i);
+    if (p->b_is == NULL) return "the bias is computed";
+    if (p->b_is->n != 1 && (p->b_is->n != channels || p->b_is->dims[p->b_is->rank - 1] != channels))
+        return "the bias is no vector over the channels";
+    return NULL;
+}
+
+hone_status hn_lower_qlinear_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    product p = empty(n);
+    hn_step *s;
+    const char *why = read_activation(L, n, 0, 1, 2, &p);
+    if (why == NULL) why = read_weights(L, n, 3, 4, 5, &p);
+    if (why == NULL) why = hn_quant_output(n, 6, 7, &p.y);
+    if (why == NULL) why = read_sums(n, 8, p.w.view.dims[0], &p);
+    if (why == NULL && p.scale.buffer >= 0) why = "a scale is computed";
+    if (why != NULL) HN_DECLINE(L, why);
+    return lower(L, n, &p, &s, done, err);
+}
+
+hone_status hn_lower_qlinear_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    product p = empty(n);
+    hn_step *s;
+    const char *why = read_activation(L, n, 0, 1, 2, &p);
+    if (why == NULL && p.scale.buffer >= 0) why = "a scale is computed";
+    if (why == NULL && p.x.scale->n != 1) why = "a scale for each row";
+    if (why == NULL) why = read_weights(L, n, 3, 4, 5, &p);
+    if (why == NULL) why = hn_quant_output(n, 6, 7, &p.y);
+    if (why != NULL) HN_DECLINE(L, why);
+    return lower(L, n, &p, &s, done, err);
+}
+
+/* ConvInteger and MatMulInteger. */
+hone_status hn_lower_integer_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    product p = empty(n);
+    hn_step *s;
+    const char *why = read_activation(L, n, 0, -1, 2, &p);
+    if (why == NULL) why = read_weights(L, n, 1, -1, 3, &p);
+    if (why != NULL) HN_DECLINE(L, why);
+    p.y.view = hn_lower_out(n, 0);
+    return lower(L, n, &p, &s, done, err);
+}
+
+/* ---- of com.microsoft ---- */
+
+/* x with run-time scale and zero point, quantized now. */
+static hone_status quantize_input(hn_lower *L, const hn_node *n, product *p, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0);
+    return hn_lower_dynamic(L, n, &x, &p->x.view, &p->scale, &p->zero, err);
+}
+
+static const char *read_numbers(const hn_node *n, int i, int64_t channels, product *p) {
+    if (hn_node_input(n, i) == NULL) return NULL;
+    const char *why = read_sums(n, i, channels, p);
+    p->bias = NUMBERS;
+    return why;
+}
+
+hone_status hn_lower_dynamic_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    product p = empty(n);
+    hn_step *s;
+    hn_view x = hn_lower_in(L, n, 0);
+    const char *why = read_weights(L, n, 1, 2, 3, &p);
+    if (why == NULL && (x.rank < 2 || x.rank > HN_SPACE_RANK || hn_view_count(&x) == 0))
+        why = "not matrices";
+    if (why == NULL && p.w.view.rank != 2) why = "not matrices";
+    if (why == NULL) why = read_numbers(n, 4, p.w.view.dims[1], &p);
+    if (why != NULL) HN_DECLINE(L, why);
+    p.y.view = hn_lower_out(n, 0);
+    HN_TRY(quantize_input(L, n, &p, err));
+    return lower(L, n, &p, &s, done, err);
+}
+
+hone_status hn_lower_integer_to_float(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    product p = empty(n);
+    hn_step *s;
+    p.y.view = hn_lower_out(n, 0);
+    if (p.y.view.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    const char *why = read_activation(L, n, 0, 2, 4, &p);
+    if (why == NULL) why = read_weights(L, n, 1, 3, 5, &p);
+    if (why == NULL && p.w.view.rank != 2) why = "not matrices";
+    if (why == NULL) why = read_numbers(n, 6, p.w.view.dims[1], &p);
+    if (why != NULL) HN_DECLINE(L, why);
+    return lower(L, n, &p, &s, done, err);
+}
+
+hone_status hn_lower_qgemm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    product p = empty(n);
+    hn_step *s;
+    const char *why = read_activation(L, n, 0, 1, 2, &p);
+    if (why == NULL && p.scale.buffer >= 0) why = "a scale is computed";
+    if (why == NULL) why = read_weights(L, n, 3, 4, 5, &p);
+    if (why != NULL) HN_DECLINE(L, why);
+    if (hn_attr_i(n, "transA") != 0) hn_view_swap_last(&p.x.view);
+    if (hn_attr_i(n, "transB") != 0) hn_view_swap_last(&p.w.view);
+    p.alpha = hn_attr_f(n, "alpha");
+    p.y.view = hn_lower_out(n, 0);
+    why = read_sums(n, 6, p.w.view.dims[1], &p);
+    if (why == NULL && hn_node_input(n, 7) != NULL) why = hn_quant_output(n, 7, 8, &p.y);
+    if (why != NULL) HN_DECLINE(L, why);
+    return lower(L, n, &p, &s, done, err);
+}

@@ -1,0 +1,274 @@
+#include "engine/lower_quant.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* ---- recognising ---- */
+
+static bool is(const hn_node *n, const char *op) {
+    return n != NULL && n->domain[0] == '\0' && strcmp(n->op_type, op) == 0;
+}
+
+/* Of ai.onnx or com.microsoft, which mean the same by it. */
+static bool is_either(const hn_node *n, const char *op) {
+    return n != NULL && strcmp(n->op_type, op) == 0 &&
+           (n->domain[0] == '\0' || strcmp(n->domain, "com.microsoft") == 0);
+}
+
+static bool is_dequantize(const hn_node *n) { return is_either(n, "DequantizeLinear"); }
+static bool is_quantize(const hn_node *n) { return is_either(n, "QuantizeLinear"); }
+
+static const hn_node *producer(const hn_node *n, int i) {
+    const hn_value *v = hn_node_input(n, i);
+    return v != NULL ? v->producer : NULL;
+}
+
+/* The operators that chains may begin with. */
+static const struct {
+    const char *op;
+    hn_quant_lowering *lower;
+    int n_inputs; /* that must have been dequantized */
+} kinds[] = {
+    {"Abs", hn_lower_chain_table, 1},
+    {"Add", hn_lower_chain_binary, 2},
+    {"AveragePool", hn_lower_chain_pool, 1},
+    {"Conv", hn_lower_chain_product, 2},
+    {"DequantizeLinear", hn_lower_chain_table, 0},
+    {"Elu", hn_lower_chain_table, 1},
+    {"Exp", hn_lower_chain_table, 1},
+    {"Gelu", hn_lower_chain_table, 1},
+    {"Gemm", hn_lower_chain_product, 2},
+    {"GlobalAveragePool", hn_lower_chain_pool, 1},
+    {"GlobalMaxPool", hn_lower_chain_pool, 1},
+    {"HardSigmoid", hn_lower_chain_table, 1},
+    {"HardSwish", hn_lower_chain_table, 1},
+    {"LeakyRelu", hn_lower_chain_table, 1},
+    {"MatMul", hn_lower_chain_product, 2},
+    {"MaxPool", hn_lower_chain_pool, 1},
+    {"Mul", hn_lower_chain_binary, 2},
+    {"Neg", hn_lower_chain_table, 1},
+    {"Sigmoid", hn_lower_chain_table, 1},
+    {"Sqrt", hn_lower_chain_table, 1},
+    {"Sub", hn_lower_chain_binary, 2},
+    {"Swish", hn_lower_chain_table, 1},
+    {"Tanh", hn_lower_chain_table, 1},
+};
+#define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
+
+static int kind_of(const hn_node *n) {
+    for (int i = 0; i < N_KINDS; i++)
+        if (is(n, kinds[i].op) || (kinds[i].n_inputs == 0 && is_either(n, kinds[i].op))) return i;
+    return -1;
+}
+
+static bool is_product(const hn_node *n) {
+    int k = kind_of(n);
+    return k >= 0 && kinds[k].lower == hn_lower_chain_product;
+}
+
+/* Weights that are dequantized and then transposed. */
+static bool is_turned(const hn_node *n) {
+    return is(n, "Transpose") && is_dequantize(producer(n, 0)) &&
+           hn_node_constant(producer(n, 0), 0) != NULL;
+}
+
+/* The first inputs of n were dequantized. */
+static bool reads_integers(const hn_node *n) {
+    int k = kind_of(n);
+    if (k < 0) return false;
+    for (int i = 0; i < kinds[k].n_inputs; i++)
+        if (!is_dequantize(producer(n, i)) && !(is_product(n) && is_turned(producer(n, i))))
+            return false;
+    return true;
+}
+
+/* Whether n is a Relu or a Clip by constants, which then comes before the limits. */
+static bool limits(const hn_node *n, double *lo, double *hi) {
+    double a = -INFINITY, b = INFINITY;
+    if (is(n, "Relu")) {
+        a = 0;
+    } else if (is(n, "Clip")) {
+        for (int i = 1; i < 3; i++) {
+            const hn_tensor *t = hn_node_constant(n, i);
+            if (hn_node_input(n, i) == NULL) continue;
+            if (t == NULL || t->n != 1 || isnan(hn_tensor_f64(t, 0))) return false;
+            *(i == 1 ? &a : &b) = hn_tensor_f64(t, 0);
+        }
+        if (a > b) return false;
+    } else {
+        return false;
+    }
+    /* The walk goes backwards: these limits, as those that follow leave them. */
+    double low = fmin(fmax(a, *lo), *hi), high = fmin(fmax(b, *lo), *hi);
+    *lo = low;
+    *hi = high;
+    return true;
+}
+
+/* The node that computes input i of n, when n is all that wants it. */
+static const hn_node *only_from(const hn_node *n, int i) {
+    const hn_value *v = hn_node_input(n, i);
+    return v != NULL && v->n_uses == 1 ? v->producer : NULL;
+}
+
+/* Of an Add: the product to which the other input, dequantized, is added; -1: none. */
+static int product_of(const hn_node *add) {
+    for (int i = 0; i < 2; i++) {
+        const hn_node *p = only_from(add, i);
+        if (is_product(p) && reads_integers(p) && is_dequantize(producer(add, 1 - i))) return i;
+    }
+    return -1;
+}
+
+/* The chain that q ends; false: there is none. */
+static bool find_chain(const hn_node *q, hn_quant_chain *c) {
+    *c = (hn_quant_chain){.quantize = q, .lo = -INFINITY, .hi = INFINITY};
+    const hn_node *n = q;
+    for (;;) {
+        const hn_node *p = producer(n, 0);
+        if (is_dequantize(p)) {
+            c->op = p;
+            return true;
+        }
+        p = only_from(n, 0);
+        if (p == NULL || c->n + 2 > HN_QUANT_NODES) return false;
+        n = c->nodes[c->n++] = p;
+        if (!limits(n, &c->lo, &c->hi)) break;
+    }
+    c->op = n;
+    int i = is(n, "Add") ? product_of(n) : -1;
+    if (i >= 0) {
+        c->add = n;
+        c->residual = 1 - i;
+        c->op = c->nodes[c->n++] = producer(n, i);
+    }
+    return kind_of(c->op) >= 0 && reads_integers(c->op);
+}
+
+/* n is part of a chain. */
+static bool is_in_chain(const hn_node *n) {
+    const hn_node *at = n;
+    for (int i = 0; i < HN_QUANT_NODES; i++) {
+        const hn_value *y = hn_node_output(at, 0);
+        if (y == NULL || y->n_uses != 1 || y->uses->node == NULL) return false;
+        at = y->uses->node;
+        hn_quant_chain c;
+        if (!is_quantize(at)) continue;
+        if (y->uses->index != 0 || !find_chain(at, &c)) return false;
+        for (int k = 0; k < c.n; k++)
+            if (c.nodes[k] == n) return true;
+        return false;
+    }
+    return false;
+}
+
+bool hn_lower_waits(const hn_lower *L, const hn_node *n) {
+    return is_dequantize(n) || is_turned(n) || (!L->no_integers && is_in_chain(n));
+}
+
+/* ---- scales ---- */
+
+hn_q8_type hn_quant_type(hone_dtype t) {
+    return t == HONE_DTYPE_U8    ? HN_Q8_U8
+           : t == HONE_DTYPE_S8  ? HN_Q8_S8
+           : t == HONE_DTYPE_F32 ? HN_Q8_F32
+                                 : HN_Q8_S32;
+}
+
+static const char *read_scale(const hn_node *n, int scale, int zero, hn_quant *q) {
+    q->scale = hn_node_constant(n, scale);
+    q->zero = hn_node_constant(n, zero);
+    q->axis = -1;
+    if (q->scale == NULL || (q->zero == NULL && hn_node_input(n, zero) != NULL))
+        return "a scale or a zero point is computed";
+    if (q->zero != NULL && q->zero->n != 1 && q->zero->n != q->scale->n)
+        return "not as many zero points as scales";
+    if (q->scale->n == 0) return "no scale";
+    for (int64_t i = 0; i < q->scale->n; i++) {
+        double s = hn_tensor_f64(q->scale, i);
+        if (!(s > 0 && s < INFINITY)) return "a scale is zero, negative or not a number";
+    }
+    return NULL;
+}
+
+/* Of a QuantizeLinear or DequantizeLinear, whose integers q->view says. */
+static const char *read_node(const hn_node *n, bool axes, hn_quant *q) {
+    const char *why = read_scale(n, 1, 2, q);
+    if (why != NULL) return why;
+    if (hn_op_attr(n->op, "block_size") != NULL && hn_attr_i(n, "block_size") != 0)
+        return "a scale for each block";
+    if (q->scale->dtype != HONE_DTYPE_F32) return "a scale that is not f32";
+    if (q->scale->n == 1) return NULL;
+    if (!axes) return "a scale for each index of an axis";
+    int64_t axis = q->view.rank == 1 ? 0 : hn_attr_i(n, "axis");
+    q->axis = (int)(axis < 0 ? axis + q->view.rank : axis);
+    return NULL;
+}
+
+const char *hn_quant_input(const hn_lower *L, const hn_node *n, int i, bool axes, hn_quant *q) {
+    const hn_node *p = producer(n, i);
+    const hn_node *turn = axes && is_turned(p) ? p : NULL;
+    if (turn != NULL) p = producer(turn, 0);
+    if (!is_dequantize(p)) return "an input is not dequantized";
+    if (hn_node_output(p, 0)->type.dtype != HONE_DTYPE_F32)
+        return "dequantized to another type than f32";
+    *q = (hn_quant){.view = hn_lower_in(L, p, 0)};
+    const char *why = read_node(p, axes, q);
+    if (why != NULL || turn == NULL) return why;
+    int count;
+    const int64_t *perm = hn_attr_ints(turn, "perm", &count);
+    hn_view v = q->view;
+    int axis = q->axis;
+    for (int k = 0; k < v.rank; k++) {
+        int from = count == v.rank ? (int)perm[k] : v.rank - 1 - k;
+        q->view.dims[k] = v.dims[from];
+        q->view.strides[k] = v.strides[from];
+        if (axis == from) q->axis = k;
+    }
+    return NULL;
+}
+
+const char *hn_quant_inputs(const hn_lower *L, const hn_node *n, int data, int scale, int zero,
+                            hn_quant *q) {
+    *q = (hn_quant){.view = hn_lower_in(L, n, data)};
+    return read_scale(n, scale, zero, q);
+}
+
+const char *hn_quant_output(const hn_node *n, int scale, int zero, hn_quant *q) {
+    *q = (hn_quant){.view = hn_lower_out(n, 0)};
+    const char *why = read_scale(n, scale, zero, q);
+    return why == NULL && q->scale->n != 1 ? "a scale for each index of an axis" : why;
+}
+
+/* ---- lowering ---- */
+
+hone_status hn_quant_absorb(hn_lower *L, hn_step *s, const hn_quant_chain *c, hn_error *err) {
+    for (int i = c->n - 1; i >= 0; i--)
+        if (c->nodes[i] != s->node) HN_TRY(hn_step_absorb(L, s, c->nodes[i], err));
+    return hn_step_absorb(L, s, c->quantize, err);
+}
+
+static void explain(hn_lower *L, const hn_node *n) {
+    char label[320];
+    hn_log(HONE_LOG_DEBUG, "%s: not in integers (%s)", hn_node_label(n, label, sizeof label),
+           L->why);
+}
+
+hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_quant_chain c;
+    *done = false;
+    if (L->no_integers) return HONE_OK;
+    const hn_node *about = n;
+    if (is_quantize(n) && find_chain(n, &c)) {
+        about = c.op;
+        HN_TRY(kinds[kind_of(c.op)].lower(L, &c, done, err));
+    } else if (is_product(n) && reads_integers(n)) {
+        HN_TRY(hn_lower_float_product(L, n, done, err));
+    } else {
+        return HONE_OK;
+    }
+    if (!*done) explain(L, about);
+    return HONE_OK;
+}

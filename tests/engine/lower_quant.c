@@ -1,0 +1,636 @@
+/* Quantized graphs through the engine, against integer arithmetic written out here: whatever form a
+ * model has, the same step and the same bits; and what stays in float. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "support/engine_model.h"
+#include "support/text_model.h"
+
+enum { MOST = 8 };
+
+static hn_error err;
+
+/* ---- running ---- */
+
+/* A model that has run: its inputs in order, constants included, and its first output. */
+typedef struct ran {
+    hn_tensor *in[MOST], *out, *plain;
+    char steps[512];
+} ran;
+
+static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                         void **to, hn_error *e) {
+    hn_tensor **out = ctx;
+    assert_int_equal(i, 0);
+    assert_int_equal(hn_tensor_create(out, &model_mem, HN_MEM_DATA, dtype, rank, dims, e), HONE_OK);
+    *to = (*out)->data;
+    return HONE_OK;
+}
+
+static void note_step(void *ctx, const hn_step_time *t) {
+    char *steps = ctx;
+    const char *family = t->step->family != NULL ? t->step->family->name : "reference";
+    size_t at = strlen(steps);
+    if (strcmp(family, "copy") == 0) return;
+    snprintf(steps + at, 512 - at, "%s%s %s", at > 0 ? ", " : "", family, t->step->label);
+}
+
+/* Integers of their whole range, extremes often; floats from -2 to 2; s32 of a bias. */
+static hn_tensor *random_tensor(const hn_value *v, hn_rng *rng) {
+    hn_tensor *t;
+    int64_t dims[HONE_MAX_RANK];
+    hone_dtype type = v->type.dtype;
+    assert_true(hn_shape_is_const(&v->type.shape, dims));
+    assert_int_equal(
+        hn_tensor_create(&t, &model_mem, HN_MEM_DATA, type, v->type.shape.rank, dims, &err),
+        HONE_OK);
+    for (int64_t i = 0; i < t->n; i++) {
+        int64_t lo = type == HONE_DTYPE_U8 ? 0 : -128, q = lo + (int64_t)hn_rng_below(rng, 256);
+        if (hn_rng_below(rng, 8) == 0) q = hn_rng_below(rng, 2) == 0 ? lo : lo + 255;
+        if (type == HONE_DTYPE_S32) q = (int64_t)hn_rng_below(rng, 20001) - 10000;
+        hn_store_f64(type, t->data, i,
+                     type == HONE_DTYPE_F32 ? 4 * hn_rng_f64(rng) - 2 : (double)q);
+    }
+    return t;
+}
+
+/* Inputs whose names begin with w are constants. The model is not simplified. */
+static ran run(const char *text) {
+    ran r = {0};
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_inferred(text);
+    hn_graph *g = m->graph;
+    hn_rng rng;
+    hn_rng_init(&rng, 7);
+    assert_true(g->n_inputs <= MOST);
+    const hn_tensor *given[MOST] = {0};
+    for (int i = 0; i < g->n_inputs; i++) {
+        r.in[i] = random_tensor(g->inputs[i], &rng);
+        if (g->inputs[i]->name[0] == 'w')
+            hn_value_set_constant(g->inputs[i], hn_tensor_ref(r.in[i]));
+        else
+            given[i] = r.in[i];
+    }
+    hn_exec_options plain = {.alloc = &model_mem, .seed = 1};
+    assert_int_equal(hn_graph_run(g, &plain, given, &r.plain, &err), HONE_OK);
+    hn_engine *e;
+    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available(), .no_simplify = true};
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    if (hn_engine_run(e, given, place, &r.out, note_step, r.steps, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    hn_engine_destroy(e);
+    return r;
+}
+
+static void done(ran *r) {
+    for (int i = 0; i < MOST; i++) hn_tensor_unref(r->in[i]);
+    hn_tensor_unref(r->out);
+    hn_tensor_unref(r->plain);
+    assert_int_equal(model_teardown(NULL), 0);
+}
+
+static void has_steps(const ran *r, const char *steps) {
+    if (strcmp(r->steps, steps) != 0) fail_msg("steps are '%s', expected '%s'", r->steps, steps);
+}
+
+static int64_t at(const hn_tensor *t, int64_t i) { return hn_tensor_s64(t, i); }
+
+static int64_t saturate(hone_dtype t, double v, int64_t zero) {
+    double q = rint(v) + (double)zero, lo = t == HONE_DTYPE_U8 ? 0 : -128;
+    return (int64_t)(q < lo ? lo : q > lo + 255 ? lo + 255 : q);
+}
+
+static void is_at(const ran *r, int64_t i, int64_t want) {
+    if (at(r->out, i) != want)
+        fail_msg("element %lld is %lld, expected %lld", (long long)i, (long long)at(r->out, i),
+                 (long long)want);
+}
+
+/* ---- convolutions ---- */
+
+/* x u8[1,6,5,5] with zero point 100, w s8[8,6,3,3], padded by one: sums of output channel o at
+ * (y, x), plus bias. */
+static int32_t conv_sum(const hn_tensor *x, const hn_tensor *w, int64_t wz, int o, int oy, int ox) {
+    int32_t sum = 0;
+    for (int c = 0; c < 6; c++)
+        for (int k = 0; k < 9; k++) {
+            int y = oy + k / 3 - 1, z = ox + k % 3 - 1;
+            if (y < 0 || y > 4 || z < 0 || z > 4) continue;
+            sum +=
+                (int32_t)((at(x, (c * 5 + y) * 5 + z) - 100) * (at(w, (o * 6 + c) * 9 + k) - wz));
+        }
+    return sum;
+}
+
+#define CONV_SCALES                                                                                \
+    "float sx = {0.02}, uint8 zx = {100}, float sy = {0.11}, uint8 zy = {30}, "                    \
+    "float[8] sw = {0.01, 0.02, 0.03, 0.004, 0.05, 0.006, 0.07, 0.08}, int8[8] zw = {0, 0, 0, 0, " \
+    "0, 0, 0, 0}"
+static const float sw[] = {0.01f, 0.02f, 0.03f, 0.004f, 0.05f, 0.006f, 0.07f, 0.08f};
+
+static float factor(int o) { return (float)((double)0.02f * (double)sw[o] / (double)0.11f); }
+
+/* r: what is added in 8 bits, or NULL; bias: as s32. */
+static void is_conv(const ran *r, const hn_tensor *bias, const hn_tensor *added, int64_t lo) {
+    for (int o = 0; o < 8; o++)
+        for (int i = 0; i < 25; i++) {
+            int32_t sum = conv_sum(r->in[0], r->in[1], 0, o, i / 5, i % 5);
+            if (bias != NULL) sum += (int32_t)at(bias, o);
+            float v = (float)sum * factor(o);
+            if (added != NULL) {
+                float mr = (float)((double)0.3f / (double)0.11f);
+                float b = (float)(at(added, o * 25 + i) - 7) * mr;
+                v = v + b;
+            }
+            int64_t want = saturate(HONE_DTYPE_U8, v, 30);
+            is_at(r, o * 25 + i, want < lo ? lo : want);
+        }
+}
+
+static void convolutions(void **state) {
+    (void)state;
+    ran r =
+        run("m (uint8[1,6,5,5] x, int8[8,6,3,3] w, int32[8] wb) => (uint8[1,8,5,5] y) <" CONV_SCALES
+            ", float[8] sb = {0.0002, 0.0004, 0.0006, 0.00008, 0.001, 0.00012, "
+            "0.0014, 0.0016}> { xf = DequantizeLinear (x, sx, zx)"
+            " wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+            " bf = DequantizeLinear <axis = 0> (wb, sb)"
+            " c = Conv <pads = [1, 1, 1, 1]> (xf, wf, bf) a = Relu (c)"
+            " y = QuantizeLinear (a, sy, zy) }");
+    has_steps(&r, "conv_q8 Conv+Relu+QuantizeLinear");
+    is_conv(&r, r.in[2], NULL, 30);
+    done(&r);
+    r = run("m (uint8[1,6,5,5] x, int8[8,6,3,3] w, int32[8] wb) => (uint8[1,8,5,5] y) <" CONV_SCALES
+            "> { y = QLinearConv <pads = [1, 1, 1, 1]>"
+            " (x, sx, zx, w, sw, zw, sy, zy, wb) }");
+    has_steps(&r, "conv_q8 QLinearConv");
+    is_conv(&r, r.in[2], NULL, 0);
+    done(&r);
+    r =
+        run("m (uint8[1,6,5,5] x, int8[8,6,3,3] w) => (int32[1,8,5,5] y) <uint8 zx = {100}> {"
+            " y = ConvInteger <pads = [1, 1, 1, 1]> (x, w, zx) }");
+    has_steps(&r, "conv_q8 ConvInteger");
+    for (int i = 0; i < 200; i++)
+        is_at(&r, i, conv_sum(r.in[0], r.in[1], 0, i / 25, i / 5 % 5, i % 5));
+    done(&r);
+}
+
+/* A residual that was quantized is added to the product before it is rounded. */
+static void residual(void **state) {
+    (void)state;
+    ran r =
+        run("m (uint8[1,6,5,5] x, int8[8,6,3,3] w, uint8[1,8,5,5] q) => (uint8[1,8,5,5] y) "
+            "<" CONV_SCALES
+            ", float sr = {0.3}, uint8 zr = {7}> {"
+            " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+            " c = Conv <pads = [1, 1, 1, 1]> (xf, wf)"
+            " rf = DequantizeLinear (q, sr, zr) s = Add (rf, c) a = Relu (s)"
+            " y = QuantizeLinear (a, sy, zy) }");
+    has_steps(&r, "conv_q8 Conv+Add+Relu+QuantizeLinear");
+    is_conv(&r, NULL, r.in[2], 30);
+    done(&r);
+}
+
+/* Biases in other units are rounded to those of the sums, once. */
+static void biases(void **state) {
+    (void)state;
+    ran r =
+        run("m (uint8[1,6,5,5] x, int8[8,6,3,3] w, float[8] wb) => (uint8[1,8,5,5] y) <" CONV_SCALES
+            "> { xf = DequantizeLinear (x, sx, zx)"
+            " wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+            " c = Conv <pads = [1, 1, 1, 1]> (xf, wf, wb) y = QuantizeLinear (c, sy, zy) }");
+    has_steps(&r, "conv_q8 Conv+QuantizeLinear");
+    for (int o = 0; o < 8; o++)
+        for (int i = 0; i < 25; i++) {
+            int32_t b = (int32_t)rint(hn_tensor_f64(r.in[2], o) / ((double)0.02f * (double)sw[o]));
+            int32_t sum = conv_sum(r.in[0], r.in[1], 0, o, i / 5, i % 5) + b;
+            is_at(&r, o * 25 + i, saturate(HONE_DTYPE_U8, (float)sum * factor(o), 30));
+        }
+    done(&r);
+}
+
+/* Zero points of the weights: differences that are s8 still, and such that are not. */
+static void weight_zeros(void **state) {
+    (void)state;
+    static const char *const zeros[] = {"int8 zw = {0}", "int8 zw = {-5}", "int8 zw = {127}"};
+    static const int64_t number[] = {0, -5, 127};
+    for (int z = 0; z < 3; z++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "m (uint8[1,6,5,5] x, int8[8,6,3,3] w) => (int32[1,8,5,5] y)"
+                 " <uint8 zx = {100}, %s> { y = ConvInteger <pads = [1, 1, 1, 1]> (x, w, zx, zw) }",
+                 zeros[z]);
+        ran r = run(text);
+        has_steps(&r, "conv_q8 ConvInteger");
+        for (int i = 0; i < 200; i++)
+            is_at(&r, i, conv_sum(r.in[0], r.in[1], number[z], i / 25, i / 5 % 5, i % 5));
+        done(&r);
+    }
+    ran r =
+        run("m (uint8[3,6] x, uint8[6,4] w) => (int32[3,4] y) <uint8 zw = {128}> {"
+            " y = MatMulInteger (x, w, , zw) }");
+    has_steps(&r, "conv_q8 MatMulInteger");
+    for (int i = 0; i < 12; i++) {
+        int32_t sum = 0;
+        for (int k = 0; k < 6; k++)
+            sum += (int32_t)(at(r.in[0], i / 4 * 6 + k) * (at(r.in[1], k * 4 + i % 4) - 128));
+        is_at(&r, i, sum);
+    }
+    done(&r);
+}
+
+static void near_plain(const ran *r) {
+    double most = 0;
+    for (int64_t i = 0; i < r->plain->n; i++) most = fmax(most, fabs(hn_tensor_f64(r->plain, i)));
+    assert_true(most > 0);
+    for (int64_t i = 0; i < r->plain->n; i++) {
+        double a = hn_tensor_f64(r->out, i), b = hn_tensor_f64(r->plain, i);
+        if (!(fabs(a - b) <= 2e-5 * most))
+            fail_msg("element %lld is %g, expected %g", (long long)i, a, b);
+    }
+}
+
+/* Integer sums, float results: the activation and what is added go into the step. */
+static void float_results(void **state) {
+    (void)state;
+    ran r =
+        run("m (uint8[1,6,5,5] x, int8[8,6,3,3] w, float[8] wb)"
+            " => (float[1,8,5,5] y) <" CONV_SCALES
+            "> { xf = DequantizeLinear (x, sx, zx)"
+            " wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+            " c = Conv <pads = [1, 1, 1, 1]> (xf, wf, wb) y = HardSwish (c) }");
+    has_steps(&r, "conv_q8 Conv+HardSwish");
+    near_plain(&r);
+    done(&r);
+    r =
+        run("m (uint8[2,3,6] x, int8[6,4] w, float[4] wb, float[2,3,4] r) => (float[2,3,4] y)"
+            " <float sx = {0.02}, uint8 zx = {100}, float sw = {0.01}> {"
+            " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear (w, sw)"
+            " p = MatMul (xf, wf) s = Add (p, wb) t = Add (s, r)"
+            " y = Relu (t) }");
+    has_steps(&r, "conv_q8 MatMul+Add+Add+Relu");
+    near_plain(&r);
+    done(&r);
+}
+
+/* ---- matrices ---- */
+
+/* x s8[3,6], zero point -3; w as [k][n] at w_k * k + w_n * n. */
+static void is_product(const ran *r, int64_t w_k, int64_t w_n, const hn_tensor *bias) {
+    for (int i = 0; i < 12; i++) {
+        int32_t sum = bias != NULL ? (int32_t)at(bias, i % 4) : 0;
+        for (int k = 0; k < 6; k++)
+            sum +=
+                (int32_t)((at(r->in[0], i / 4 * 6 + k) + 3) * at(r->in[1], k * w_k + i % 4 * w_n));
+        float m = (float)((double)0.02f * (double)sw[i % 4] / (double)0.11f);
+        is_at(r, i, saturate(HONE_DTYPE_S8, (float)sum * m, -4));
+    }
+}
+
+#define MATRIX_SCALES                                                                      \
+    "float sx = {0.02}, int8 zx = {-3}, float sy = {0.11}, int8 zy = {-4}, float[4] sw = " \
+    "{0.01, 0.02, 0.03, 0.004}, int8[4] zw = {0, 0, 0, 0}"
+
+static void matrices(void **state) {
+    (void)state;
+    ran r = run("m (int8[3,6] x, int8[6,4] w) => (int8[3,4] y) <" MATRIX_SCALES
+                "> {"
+                " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 1> (w, sw, zw)"
+                " p = MatMul (xf, wf) y = QuantizeLinear (p, sy, zy) }");
+    has_steps(&r, "conv_q8 MatMul+QuantizeLinear");
+    is_product(&r, 4, 1, NULL);
+    done(&r);
+    r = run("m (int8[3,6] x, int8[4,6] w, int32[4] wb) => (int8[3,4] y) <" MATRIX_SCALES
+            ", float[4] sb = {0.0002, 0.0004, 0.0006, 0.00008}> {"
+            " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+            " bf = DequantizeLinear <axis = 0> (wb, sb)"
+            " p = Gemm <transB = 1> (xf, wf, bf) y = QuantizeLinear (p, sy, zy) }");
+    has_steps(&r, "conv_q8 Gemm+QuantizeLinear");
+    is_product(&r, 1, 6, r.in[2]);
+    done(&r);
+    r = run("m (int8[3,6] x, int8[4,6] w) => (int8[3,4] y) <" MATRIX_SCALES
+            "> {"
+            " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+            " wt = Transpose <perm = [1, 0]> (wf) p = MatMul (xf, wt)"
+            " y = QuantizeLinear (p, sy, zy) }");
+    has_steps(&r, "conv_q8 MatMul+QuantizeLinear");
+    is_product(&r, 1, 6, NULL);
+    done(&r);
+    r = run("m (int8[3,6] x, int8[6,4] w) => (int8[3,4] y) <" MATRIX_SCALES
+            "> {"
+            " y = QLinearMatMul (x, sx, zx, w, sw, zw, sy, zy) }");
+    has_steps(&r, "conv_q8 QLinearMatMul");
+    is_product(&r, 4, 1, NULL);
+    done(&r);
+    r =
+        run("<opset_import: [\"\" : 21, \"com.microsoft\" : 1]> m (int8[3,6] x, int8[4,6] w, "
+            "int32[4] wb) => (int8[3,4] y) <" MATRIX_SCALES
+            "> {"
+            " y = com.microsoft.QGemm <transB = 1> (x, sx, zx, w, sw, zw, wb, sy, zy) }");
+    has_steps(&r, "conv_q8 QGemm");
+    is_product(&r, 1, 6, r.in[2]);
+    done(&r);
+}
+
+/* What ONNX Runtime's dynamic quantization leaves. */
+static void dynamic(void **state) {
+    (void)state;
+    ran r =
+        run("m (float[2,3,6] x, int8[6,4] w, float[4] wb) => (float[2,3,4] y)"
+            " <float sw = {0.01}, int8 zw = {0}> { q, s, z = DynamicQuantizeLinear (x)"
+            " p = MatMulInteger (q, w, z, zw) f = Cast <to = 1> (p) k = Mul (s, sw)"
+            " g = Mul (f, k) y = Add (g, wb) }");
+    has_steps(&r, "quantize_f32 DynamicQuantizeLinear, conv_q8 MatMulInteger+Cast+Mul+Add");
+    near_plain(&r);
+    done(&r);
+    r =
+        run("<opset_import: [\"\" : 21, \"com.microsoft\" : 1]> m (float[2,3,6] x, uint8[6,4] w, "
+            "float[4] wb) => (float[2,3,4] y)"
+            " <float[4] sw = {0.01, 0.02, 0.03, 0.04}, uint8[4] zw = {128, 127, 3, 0}> {"
+            " y = com.microsoft.DynamicQuantizeMatMul (x, w, sw, zw, wb) }");
+    has_steps(&r, "quantize_f32 DynamicQuantizeMatMul, conv_q8 DynamicQuantizeMatMul");
+    near_plain(&r);
+    done(&r);
+    r =
+        run("<opset_import: [\"\" : 21, \"com.microsoft\" : 1]> m (uint8[3,6] x, int8[6,4] w, "
+            "float[4] wb, uint8 z) => (float[3,4] y) <float[4] sw = {0.01, 0.02, 0.03, 0.04}, "
+            "float sx = {0.5}> {"
+            " k = Identity (sx) y = com.microsoft.MatMulIntegerToFloat (x, w, k, sw, z, , wb) }");
+    has_steps(&r, "conv_q8 MatMulIntegerToFloat");
+    near_plain(&r);
+    done(&r);
+}
+
+/* ---- elementwise ---- */
+
+#define BINARY_SCALES                                                                             \
+    "float sa = {0.05}, uint8 za = {120}, float sb = {0.03}, uint8 zb = {7}, float sy = {0.07}, " \
+    "uint8 zy = {90}"
+
+static void is_binary(const ran *r, char op, int64_t lo) {
+    for (int i = 0; i < 60; i++) {
+        int64_t a = at(r->in[0], i) - 120, b = at(r->in[1], i % 5) - 7;
+        double sa = (double)0.05f, sb = (double)0.03f, sy = (double)0.07f;
+        float ma = (float)(sa / sy), mb = (float)(sb / sy), v;
+        if (op == '*') {
+            v = (float)(a * b) * (float)(sa * sb / sy);
+        } else {
+            float x = (float)a * ma, y = (float)b * mb;
+            v = op == '+' ? x + y : x - y;
+        }
+        int64_t want = saturate(HONE_DTYPE_U8, v, 90);
+        is_at(r, i, want < lo ? lo : want);
+    }
+}
+
+static void binaries(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *follow, *steps;
+        char sign;
+        int64_t lo;
+    } cases[] = {{"Add", "Relu", "binary_q8 Add+Relu+QuantizeLinear", '+', 90},
+                 {"Sub", "Identity", NULL, '-', 0},
+                 {"Mul", "Relu", "binary_q8 Mul+Relu+QuantizeLinear", '*', 90}};
+    for (int i = 0; i < 3; i++) {
+        char text[640];
+        snprintf(text, sizeof text,
+                 "m (uint8[3,4,5] x, uint8[5] b) => (uint8[3,4,5] y) <" BINARY_SCALES
+                 "> {"
+                 " xf = DequantizeLinear (x, sa, za) bf = DequantizeLinear (b, sb, zb)"
+                 " c = %s (xf, bf) %s y = QuantizeLinear (%s, sy, zy) }",
+                 cases[i].op, cases[i].lo > 0 ? "d = Relu (c)" : "", cases[i].lo > 0 ? "d" : "c");
+        ran r = run(text);
+        has_steps(&r, cases[i].steps != NULL ? cases[i].steps : "binary_q8 Sub+QuantizeLinear");
+        is_binary(&r, cases[i].sign, cases[i].lo);
+        done(&r);
+    }
+    static const char *const others[] = {"QLinearAdd", "QLinearMul"};
+    for (int i = 0; i < 2; i++) {
+        char text[640], steps[64];
+        snprintf(text, sizeof text,
+                 "<opset_import: [\"\" : 21, \"com.microsoft\" : 1]> m (uint8[3,4,5] x, uint8[5] b)"
+                 " => (uint8[3,4,5] y) <" BINARY_SCALES
+                 "> {"
+                 " y = com.microsoft.%s (x, sa, za, b, sb, zb, sy, zy) }",
+                 others[i]);
+        snprintf(steps, sizeof steps, "binary_q8 %s", others[i]);
+        ran r = run(text);
+        has_steps(&r, steps);
+        is_binary(&r, i == 0 ? '+' : '*', 0);
+        done(&r);
+    }
+}
+
+static double relu(double x) { return x < 0 ? 0 : x; }
+static double same(double x) { return x; }
+static double leaky(double x) { return x < 0 ? (double)0.1f * x : x; }
+static double hard(double x) { return x * fmin(fmax(x / 6 + 0.5, 0), 1); }
+static double logistic(double x) { return 1 / (1 + exp(-x)); }
+static double silu(double x) { return x * logistic(x); }
+static double elu(double x) { return x < 0 ? expm1(x) : x; }
+static double bell(double x) { return 0.5 * x * erfc(-x * M_SQRT1_2); }
+static double bell_tanh(double x) {
+    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+static double hard01(double x) { return fmin(fmax((double)0.2f * x + 0.5, 0), 1); }
+
+static void tables(void **state) {
+    (void)state;
+    static const struct {
+        const char *node;
+        double (*fn)(double);
+        const char *steps;
+    } cases[] = {
+        {"", same, "lut_q8 DequantizeLinear+QuantizeLinear"},
+        {"v = Relu (f)", relu, "lut_q8 DequantizeLinear+Relu+QuantizeLinear"},
+        {"v = LeakyRelu <alpha = 0.1> (f)", leaky, "lut_q8 LeakyRelu+QuantizeLinear"},
+        {"v = HardSwish (f)", hard, "lut_q8 HardSwish+QuantizeLinear"},
+        {"v = HardSigmoid (f)", hard01, "lut_q8 HardSigmoid+QuantizeLinear"},
+        {"v = Sigmoid (f)", logistic, "lut_q8 Sigmoid+QuantizeLinear"},
+        {"v = Swish (f)", silu, "lut_q8 Swish+QuantizeLinear"},
+        {"v = Tanh (f)", tanh, "lut_q8 Tanh+QuantizeLinear"},
+        {"v = Elu (f)", elu, "lut_q8 Elu+QuantizeLinear"},
+        {"v = Exp (f)", exp, "lut_q8 Exp+QuantizeLinear"},
+        {"v = Gelu (f)", bell, "lut_q8 Gelu+QuantizeLinear"},
+        {"v = Gelu <approximate = \"tanh\"> (f)", bell_tanh, "lut_q8 Gelu+QuantizeLinear"},
+        {"v = Abs (f)", fabs, "lut_q8 Abs+QuantizeLinear"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "m (int8[16,40] x) => (uint8[16,40] y) <float sx = {0.04}, int8 zx = {-9}, float sy "
+            "= {0.0171}, uint8 zy = {60}> { f = DequantizeLinear (x, sx, zx) %s"
+            " y = QuantizeLinear (%s, sy, zy) }",
+            cases[i].node, cases[i].node[0] != '\0' ? "v" : "f");
+        ran r = run(text);
+        has_steps(&r, cases[i].steps);
+        for (int k = 0; k < 640; k++) {
+            double v = cases[i].fn((double)(at(r.in[0], k) + 9) * (double)0.04f);
+            is_at(&r, k, saturate(HONE_DTYPE_U8, v / (double)0.0171f, 60));
+        }
+        done(&r);
+    }
+}
+
+/* ---- pools ---- */
+
+static void pools(void **state) {
+    (void)state;
+    ran r =
+        run("m (uint8[1,3,4,6] x) => (int8[1,3,1,1] y) <float sx = {0.05}, uint8 zx = {9}, "
+            "float sy = {0.02}, int8 zy = {-100}> { f = DequantizeLinear (x, sx, zx)"
+            " v = GlobalAveragePool (f) y = QuantizeLinear (v, sy, zy) }");
+    has_steps(&r, "pool_q8 GlobalAveragePool+QuantizeLinear");
+    for (int c = 0; c < 3; c++) {
+        int32_t sum = 0;
+        for (int i = 0; i < 24; i++) sum += (int32_t)at(r.in[0], c * 24 + i) - 9;
+        float m = (float)((double)0.05f / ((double)0.02f * 24));
+        is_at(&r, c, saturate(HONE_DTYPE_S8, (float)sum * m, -100));
+    }
+    done(&r);
+    static const char *const forms[] = {
+        "m (uint8[1,3,4,6] x) => (uint8[1,3,2,3] y) <float s = {0.05}, uint8 z = {9}> {"
+        " f = DequantizeLinear (x, s, z) v = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (f)"
+        " y = QuantizeLinear (v, s, z) }",
+        "m (uint8[1,3,4,6] x) => (uint8[1,3,2,3] y) {"
+        " y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }"};
+    for (int f = 0; f < 2; f++) {
+        r = run(forms[f]);
+        has_steps(&r, f == 0 ? "pool_q8 MaxPool+QuantizeLinear" : "pool_q8 MaxPool");
+        for (int i = 0; i < 18; i++) {
+            int64_t most = 0, from = i / 6 * 24 + i % 6 / 3 * 12 + i % 3 * 2;
+            for (int k = 0; k < 4; k++) {
+                int64_t v = at(r.in[0], from + k / 2 * 6 + k % 2);
+                if (v > most) most = v;
+            }
+            is_at(&r, i, most);
+        }
+        done(&r);
+    }
+}
+
+/* ---- what stays in float ---- */
+
+/* The result is that of the plain executor, to the last step of rounding. */
+static void stays(const char *text, const char *steps) {
+    ran r = run(text);
+    has_steps(&r, steps);
+    for (int64_t i = 0; i < r.plain->n; i++) {
+        double a = hn_tensor_f64(r.out, i), b = hn_tensor_f64(r.plain, i);
+        if (a != b && !(isnan(a) && isnan(b)) && !(fabs(a - b) <= 1 + 1e-5 * fabs(b)))
+            fail_msg("element %lld is %g, expected %g: %s", (long long)i, a, b, text);
+    }
+    done(&r);
+}
+
+#define LINE(scales, more)                                     \
+    "m (uint8[3,6] x, int8[6,4] w) => (uint8[3,4] y) <" scales \
+    "> {"                                                      \
+    " xf = DequantizeLinear (x, sx) wf = DequantizeLinear <axis = 0> (w, sw)" more "}"
+#define PRODUCT " p = MatMul (xf, wf) y = QuantizeLinear (p, sy)"
+#define FLOATS "dequantize_q8 DequantizeLinear, conv_f32 MatMul, quantize_f32 QuantizeLinear"
+
+static void bad_scales(void **state) {
+    (void)state;
+    stays(LINE("float sx = {0}, float sw = {0.1}, float sy = {0.5}", PRODUCT), FLOATS);
+    stays(LINE("float sx = {-0.1}, float sw = {0.1}, float sy = {0.5}", PRODUCT), FLOATS);
+    stays(LINE("float sx = {nan}, float sw = {0.1}, float sy = {0.5}", PRODUCT), FLOATS);
+    stays(LINE("float sx = {0.1}, float sw = {-0.1}, float sy = {0.5}", PRODUCT), FLOATS);
+    /* The sums are right, but cannot be given this scale. */
+    stays(LINE("float sx = {0.1}, float sw = {0.1}, float sy = {-0.5}", PRODUCT),
+          "conv_q8 MatMul, quantize_f32 QuantizeLinear");
+    stays(LINE("float sx = {0.1}, float sw = {0.1}, float sy = {0}", PRODUCT),
+          "conv_q8 MatMul, quantize_f32 QuantizeLinear");
+    /* One for each row of the weights is none for a column. */
+    stays(LINE("float sx = {0.1}, float[6] sw = {1, 2, 3, 4, 5, 6}, float sy = {500}", PRODUCT),
+          FLOATS);
+}
+
+static void other_forms(void **state) {
+    (void)state;
+    /* Somebody else wants the product. */
+    stays(LINE("float sx = {0.1}, float sw = {0.1}, float sy = {0.5}",
+               " p = MatMul (xf, wf) q = QuantizeLinear (p, sy) s = Cast <to = 2> (p)"
+               " y = Max (q, s)"),
+          "conv_q8 MatMul, quantize_f32 QuantizeLinear, map_int Cast, map_int Max");
+    /* Limits that are computed. */
+    stays(
+        "m (uint8[3,6] x, int8[6,4] w, float k) => (uint8[3,4] y)"
+        " <float sx = {0.1}, float sw = {0.1}, float sy = {0.5}> {"
+        " xf = DequantizeLinear (x, sx) wf = DequantizeLinear (w, sw)"
+        " p = MatMul (xf, wf) c = Clip (p, k) y = QuantizeLinear (c, sy) }",
+        "conv_q8 MatMul, reference Clip, quantize_f32 QuantizeLinear");
+    /* Sixteen bits. */
+    stays(
+        "m (uint8[3,6] x, int8[6,4] w) => (uint16[3,4] y)"
+        " <float sx = {0.1}, float sw = {0.1}, float sy = {0.005}, uint16 zy = {32768}> {"
+        " xf = DequantizeLinear (x, sx) wf = DequantizeLinear (w, sw)"
+        " p = MatMul (xf, wf) y = QuantizeLinear (p, sy, zy) }",
+        "conv_q8 MatMul, reference QuantizeLinear");
+    /* Scales along an axis of the activations. */
+    stays(
+        "m (uint8[3,6] x, int8[6,4] w) => (uint8[3,4] y)"
+        " <float[6] sx = {1, 2, 3, 4, 5, 6}, float sw = {0.1}, float sy = {50}> {"
+        " xf = DequantizeLinear <axis = 1> (x, sx) wf = DequantizeLinear (w, sw)"
+        " p = MatMul (xf, wf) y = QuantizeLinear (p, sy) }",
+        FLOATS);
+    /* A product of two activations. */
+    stays(
+        "m (uint8[3,6] x, uint8[6,4] z) => (uint8[3,4] y)"
+        " <float sx = {0.1}, float sy = {50}> {"
+        " xf = DequantizeLinear (x, sx) zf = DequantizeLinear (z, sx)"
+        " p = MatMul (xf, zf) y = QuantizeLinear (p, sy) }",
+        "dequantize_q8 DequantizeLinear, dequantize_q8 DequantizeLinear, matmul_f32 MatMul, "
+        "quantize_f32 QuantizeLinear");
+}
+
+/* A DequantizeLinear that is an output, and one of constants that only a float operator reads. */
+static void borders(void **state) {
+    (void)state;
+    stays(
+        "m (uint8[3,6] x) => (float[3,6] y) <float[3] s = {0.5, 2, 1}, uint8[3] z = {1, 2, 3}> {"
+        " y = DequantizeLinear <axis = 0> (x, s, z) }",
+        "dequantize_q8 DequantizeLinear");
+    stays(
+        "m (float[3,6] x, int8[6,4] w) => (float[3,4] y) <float s = {0.5}> {"
+        " f = DequantizeLinear (w, s) y = MatMul (x, f) }",
+        "conv_f32 MatMul");
+    stays("m (int8[6,4] w) => (float[6,4] y) <float s = {0.5}> { y = DequantizeLinear (w, s) }",
+          "");
+    stays(
+        "m (float[2,3,4,4] x) => (uint8[2,3,4,4] y) <float[3] s = {0.5, 0.02, 0.1}> {"
+        " y = QuantizeLinear (x, s) }",
+        "quantize_f32 QuantizeLinear");
+}
+
+static void allocations(void **state) {
+    (void)state;
+    engine_survives(
+        "m (uint8[3,6] x, int8[6,4] w, float[4] wb) => (uint8[3,4] y)"
+        " <float sx = {0.1}, float sw = {0.1}, float sy = {0.5}, int8 zw = {5}> {"
+        " xf = DequantizeLinear (x, sx) wf = DequantizeLinear (w, sw, zw)"
+        " p = Gemm (xf, wf, wb) q = QuantizeLinear (p, sy) f = DequantizeLinear (q, sy)"
+        " t = Tanh (f) y = QuantizeLinear (t, sx) }");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions),  cmocka_unit_test(residual),
+        cmocka_unit_test(biases),        cmocka_unit_test(weight_zeros),
+        cmocka_unit_test(float_results), cmocka_unit_test(matrices),
+        cmocka_unit_test(dynamic),       cmocka_unit_test(binaries),
+        cmocka_unit_test(tables),        cmocka_unit_test(pools),
+        cmocka_unit_test(bad_scales),    cmocka_unit_test(other_forms),
+        cmocka_unit_test(borders),       cmocka_unit_test(allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
