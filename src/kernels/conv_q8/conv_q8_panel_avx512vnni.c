@@ -1,0 +1,30 @@
+#include "simd/avx512.h"
+
+#include "kernels/conv_q8/conv_q8_parts.h"
+
+enum { LANES = 16 };
+#define MR 12
+#define NR 32
+#define KU 4
+#define FLIP HN_Q8_U8
+typedef uint8_t a_elem;
+typedef __m512i acc, w_vec, x_vec;
+
+HN_INLINE acc zero_acc(void) { return _mm512_setzero_si512(); }
+HN_INLINE acc load_acc(const int32_t *p) { return _mm512_loadu_si512(p); }
+HN_INLINE void store_acc(int32_t *p, acc v) { _mm512_storeu_si512(p, v); }
+HN_INLINE acc add_acc(acc a, acc b) { return _mm512_add_epi32(a, b); }
+HN_INLINE w_vec load_w(const int8_t *p) { return _mm512_loadu_si512(p); }
+HN_INLINE x_vec load_x(const a_elem *p) {
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+HN_INLINE acc dot(acc sum, w_vec w, x_vec x) { return _mm512_dpbusd_epi32(sum, x, w); }
+
+#include "kernels/conv_q8/conv_q8_dot_tile.h"
+
+#define ROW hn_conv_q8_panel_avx512vnni
+#define NAME "avx512vnni"
+#define ISA HN_ISA_AVX512VNNI
+#include "kernels/conv_q8/conv_q8_panel_body.h"

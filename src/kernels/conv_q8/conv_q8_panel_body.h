@@ -1,0 +1,231 @@
+/* conv_q8 by panels of outputs: the rows of every instruction set without matrix tiles.
+ *
+ * The windows of some pixels are copied one after the other into lane scratch, [pixel][K], as the
+ * numbers the instruction multiplies (see x' in conv_q8_parts.h); then every panel of NR outputs
+ * meets them, up to MR pixels at a time. Weights are packed as sums of w' [outputs, panels rounded
+ * up], then [panel][K/KU][NR][KU]: an instruction sums KU products into an accumulator. Groups have
+ * panels of their own.
+ *
+ * The file that includes this brings
+ *
+ *   MR, NR, KU   pixels and outputs of a tile, products an instruction sums
+ *   a_elem       what windows are copied as: uint8_t, int8_t or int16_t
+ *   FLIP         the sign of x that instruction wants: HN_Q8_U8, HN_Q8_S8; or HN_Q8_S32: any
+ *   tile(rows, a, pitch, w, groups of k, start, c)
+ *                C[rows][NR] = start + A[rows][pitch] * W; inlined, `rows` a constant up to MR
+ *   ROW, NAME, ISA   of the hn_kernel
+ */
+#include <string.h>
+
+#include "kernels/conv_q8/conv_q8_parts.h"
+
+enum { BLOCK = 48 / MR * MR, BLOCK_BYTES = 384 << 10 };
+
+typedef struct geometry {
+    int64_t group_in, group_out, k, pitch; /* pitch: k rounded up to whole instructions */
+    int64_t panels, all_panels;            /* of a group, of all */
+    int64_t block, blocks;                 /* pixels at a time */
+} geometry;
+
+static geometry measure(const hn_conv_q8 *p) {
+    geometry g = {.group_in = p->c / p->groups, .group_out = p->n / p->groups};
+    int64_t pixels = p->batch * p->oh * p->ow;
+    g.k = g.group_in * p->kh * p->kw;
+    g.pitch = hn_q8_ceil(g.k, KU) * KU;
+    g.panels = hn_q8_ceil(g.group_out, NR);
+    g.all_panels = g.panels * p->groups;
+    int64_t fit = BLOCK_BYTES / (int64_t)sizeof(a_elem) / hn_q8_max(g.pitch, 1) / MR * MR;
+    g.block = hn_q8_min(hn_q8_max(MR, hn_q8_min(fit, BLOCK)), hn_q8_ceil(pixels, MR) * MR);
+    g.blocks = hn_q8_ceil(pixels, g.block);
+    return g;
+}
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const hn_conv_q8 *p = problem;
+    geometry g = measure(p);
+    /* Parts of the panels, where there are too few blocks for all lanes. */
+    int64_t parts = lanes == 1 || g.blocks >= 4 * lanes ? 1 : hn_q8_min(g.all_panels, 4 * lanes);
+    *w =
+        hn_q8_work(p, g.blocks * parts, hn_q8_round64(g.block * g.pitch * (int64_t)sizeof(a_elem)));
+}
+
+static int32_t x_off(const hn_conv_q8 *p) {
+    if (FLIP == HN_Q8_S32 || FLIP == (int)p->x) return 0;
+    return FLIP == HN_Q8_U8 ? 128 : -128;
+}
+
+static void copy_channels(const hn_conv_q8 *p, const uint8_t *from, a_elem *to, int64_t n) {
+    if (FLIP != HN_Q8_S32) {
+        uint8_t flip = x_off(p) != 0 ? 0x80 : 0;
+        for (int64_t i = 0; i < n; i++) to[i] = (a_elem)(from[i] ^ flip);
+    } else if (p->x == HN_Q8_U8) {
+        for (int64_t i = 0; i < n; i++) to[i] = (a_elem)from[i];
+    } else {
+        for (int64_t i = 0; i < n; i++) to[i] = (a_elem)(int8_t)from[i];
+    }
+}
+
+/* The windows of pixels [q, end) in a group. */
+static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
+                         int64_t end, a_elem *to) {
+    const hn_conv_q8 *p = a->p;
+    const a_elem padding = (a_elem)(a->xz + x_off(p));
+    bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
+    for (; q < end; q++, to += g->pitch) {
+        int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
+        int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt;
+        bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
+        a_elem *d = to;
+        for (int64_t ky = 0; ky < p->kh; ky++) {
+            int64_t iy = y0 + ky * p->dh;
+            bool inside = iy >= 0 && iy < p->h;
+            const uint8_t *row = a->x + image * p->x_image + iy * p->x_row + group * g->group_in;
+            if (inside && whole) {
+                copy_channels(p, row + x0 * p->x_pixel, d, p->kw * p->c);
+                d += p->kw * p->c;
+                continue;
+            }
+            for (int64_t kx = 0; kx < p->kw; kx++, d += g->group_in) {
+                int64_t ix = x0 + kx * p->dw;
+                if (inside && ix >= 0 && ix < p->w)
+                    copy_channels(p, row + ix * p->x_pixel, d, g->group_in);
+                else
+                    for (int64_t i = 0; i < g->group_in; i++) d[i] = padding;
+            }
+        }
+        for (; d < to + g->pitch; d++) *d = 0;
+    }
+}
+
+typedef void tile_fn(const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
+                     const int32_t *start, int32_t *c);
+
+#define TILE(rows)                                                                      \
+    static void tile_##rows(const a_elem *a, int64_t pitch, const int8_t *w, int64_t n, \
+                            const int32_t *start, int32_t *c) {                         \
+        tile(rows, a, pitch, w, n, start, c);                                           \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+#if MR > 4
+TILE(5)
+TILE(6)
+#endif
+#if MR > 6
+TILE(7)
+TILE(8)
+#endif
+#if MR > 8
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+#endif
+
+static tile_fn *const tiles[] = {
+    tile_1, tile_2,  tile_3,  tile_4,
+#if MR > 4
+    tile_5, tile_6,
+#endif
+#if MR > 6
+    tile_7, tile_8,
+#endif
+#if MR > 8
+    tile_9, tile_10, tile_11, tile_12,
+#endif
+};
+_Static_assert(sizeof tiles / sizeof *tiles == MR, "a function for every number of rows");
+
+static size_t header_bytes(const geometry *g) {
+    return hn_q8_round64(g->all_panels * NR * (int64_t)sizeof(int32_t));
+}
+
+/* A panel of outputs of pixels [q0, end), whose windows are in `windows`. */
+static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed, int64_t panel,
+                    int64_t q0, int64_t end, const a_elem *windows) {
+    const hn_conv_q8 *p = a->p;
+    int64_t group = panel / g->panels, in_group = panel % g->panels * NR;
+    int64_t n0 = group * g->group_out + in_group, n = hn_q8_min(NR, g->group_out - in_group);
+    const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
+    const int8_t *w = packed + header_bytes(g) + panel * NR * g->pitch;
+    _Alignas(64) int32_t start[NR] = {0}, c[MR * NR];
+    float scale[NR];
+    hn_q8_begin(a, w_sums - n0, x_off(p), n0, n, start, scale);
+    for (int64_t q = q0; q < end; q += MR) {
+        int64_t rows = hn_q8_min(MR, end - q);
+        tiles[rows - 1](windows + (q - q0) * g->pitch, g->pitch, w, g->pitch / KU, start, c);
+        for (int64_t i = 0; i < rows; i++) {
+            int64_t ox = (q + i) % p->ow, oy = (q + i) / p->ow % p->oh;
+            int64_t image = (q + i) / p->ow / p->oh;
+            int32_t window_sum = p->w_zero_points ? hn_q8_window_sum(a, group, image, oy, ox) : 0;
+            hn_q8_finish(a, c + i * NR, scale, n0, n, window_sum,
+                         image * p->y_image + oy * p->y_row + ox * p->y_pixel + n0,
+                         image * p->r_image + oy * p->r_row + ox * p->r_pixel + n0);
+        }
+    }
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    if (hn_q8_sum_pixels(call, phase, begin, end)) return;
+    const hn_conv_q8 *p = call->problem;
+    hn_q8_args a = hn_q8_args_of(call);
+    geometry g = measure(p);
+    int64_t parts = hn_work_tasks(call->work, phase) / g.blocks, in_lane = -1;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t part = t % parts, block = t / parts, q0 = block * g.block;
+        int64_t q1 = hn_q8_min(q0 + g.block, p->batch * p->oh * p->ow);
+        int64_t last = g.all_panels * (part + 1) / parts;
+        for (int64_t n = g.all_panels * part / parts; n < last; n++) {
+            int64_t group = n / g.panels, wanted = block * p->groups + group;
+            if (wanted != in_lane) copy_windows(&a, &g, group, q0, q1, lane);
+            in_lane = wanted;
+            compute(&a, &g, call->ptr[HN_CONV_Q8_W], n, q0, q1, lane);
+        }
+    }
+}
+
+static size_t packed_bytes(const void *problem) {
+    geometry g = measure(problem);
+    return header_bytes(&g) + (size_t)(g.all_panels * NR * g.pitch);
+}
+
+static uint64_t pack_key(const void *problem) {
+    const hn_conv_q8 *p = problem;
+    const int64_t of[] = {p->c,   p->n,   p->kh,     p->kw,     p->w_o,        p->w_i,
+                          p->w_y, p->w_x, p->w_type, p->groups, KU * 1000 + NR};
+    return hn_pack_hash(of, sizeof of / sizeof *of);
+}
+
+static void pack(const void *problem, const void *plain, void *dst) {
+    const hn_conv_q8 *p = problem;
+    geometry g = measure(p);
+    int32_t *sums = dst;
+    int8_t *to = (int8_t *)dst + header_bytes(&g);
+    memset(dst, 0, packed_bytes(p));
+    for (int64_t panel = 0; panel < g.all_panels; panel++, to += NR * g.pitch, sums += NR) {
+        int64_t in_group = panel % g.panels * NR;
+        int64_t n0 = panel / g.panels * g.group_out + in_group;
+        for (int64_t k = 0; k < g.k; k++) {
+            int64_t tap = k / g.group_in, i = k % g.group_in;
+            int64_t at = tap / p->kw * p->w_y + tap % p->kw * p->w_x + i * p->w_i;
+            for (int64_t o = 0; o < hn_q8_min(NR, g.group_out - in_group); o++) {
+                int8_t w = hn_q8_weight(p, plain, at + (n0 + o) * p->w_o);
+                sums[o] += w;
+                to[k / KU * KU * NR + o * KU + k % KU] = w;
+            }
+        }
+    }
+}
+
+const hn_kernel ROW = {
+    .name = NAME,
+    .isa = ISA,
+    .order = "exact",
+    .work = work,
+    .run = run,
+    .packed_bytes = packed_bytes,
+    .pack_key = pack_key,
+    .pack = pack,
+};

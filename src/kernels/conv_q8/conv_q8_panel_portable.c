@@ -1,0 +1,23 @@
+#include "kernels/conv_q8/conv_q8_parts.h"
+
+#define MR 4
+#define NR 8
+#define KU 1
+#define FLIP HN_Q8_S32
+typedef int16_t a_elem;
+
+/* Sums as unsigned, which wrap. */
+HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
+                    const int32_t *start, int32_t *c) {
+    uint32_t sum[MR][NR];
+    for (int r = 0; r < rows; r++) memcpy(sum[r], start, sizeof sum[r]);
+    for (int64_t k = 0; k < groups; k++, w += NR)
+        for (int r = 0; r < rows; r++)
+            for (int j = 0; j < NR; j++) sum[r][j] += (uint32_t)(a[r * pitch + k] * w[j]);
+    for (int r = 0; r < rows; r++) memcpy(c + r * NR, sum[r], sizeof sum[r]);
+}
+
+#define ROW hn_conv_q8_panel_portable
+#define NAME "portable"
+#define ISA HN_ISA_PORTABLE
+#include "kernels/conv_q8/conv_q8_panel_body.h"
