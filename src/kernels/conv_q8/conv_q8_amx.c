@@ -289,7 +289,7 @@ static void begin_panel(panel *f, const hn_q8_args *a, const int32_t *w_sums, in
     const hn_conv_q8 *p = a->p;
     memset(f, 0, sizeof *f);
     f->n0 = n0, f->n = hn_q8_min(PANEL, p->n - n0);
-    hn_q8_begin(a, w_sums, 0, n0, f->n, f->start, f->scale);
+    hn_q8_begin(a, w_sums + n0, 0, n0, f->n, f->start, f->scale);
     if (a->fbias != NULL) memcpy(f->fbias, a->fbias + n0, (size_t)f->n * sizeof *f->fbias);
     f->fast = !p->w_zero_points && p->y != HN_Q8_S32;
     if (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) {

@@ -1,6 +1,7 @@
 /* The tile of conv_q8_panel_body.h from vectors: `acc` of s32, one lane per output, `w_vec` the
  * weights of as many outputs, `x_vec` a group of k of one pixel in every lane. Few pixels would
  * wait for their own sums, so that these run in several chains. */
+#ifdef MR
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -43,3 +44,5 @@ HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t
         }
     }
 }
+
+#endif

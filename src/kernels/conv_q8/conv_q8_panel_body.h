@@ -15,6 +15,7 @@
  *                C[rows][NR] = start + A[rows][pitch] * W; inlined, `rows` a constant up to MR
  *   ROW, NAME, ISA   of the hn_kernel
  */
+#ifdef MR
 #include <string.h>
 
 #include "kernels/conv_q8/conv_q8_parts.h"
@@ -152,7 +153,7 @@ static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed
     const int8_t *w = packed + header_bytes(g) + panel * NR * g->pitch;
     _Alignas(64) int32_t start[NR] = {0}, c[MR * NR];
     float scale[NR];
-    hn_q8_begin(a, w_sums - n0, x_off(p), n0, n, start, scale);
+    hn_q8_begin(a, w_sums, x_off(p), n0, n, start, scale);
     for (int64_t q = q0; q < end; q += MR) {
         int64_t rows = hn_q8_min(MR, end - q);
         tiles[rows - 1](windows + (q - q0) * g->pitch, g->pitch, w, g->pitch / KU, start, c);
@@ -229,3 +230,5 @@ const hn_kernel ROW = {
     .pack_key = pack_key,
     .pack = pack,
 };
+
+#endif

@@ -70,12 +70,13 @@ static inline int8_t hn_q8_weight(const hn_conv_q8 *p, const void *plain, int64_
 
 static inline int32_t hn_q8_wrap(int64_t v) { return (int32_t)(uint32_t)(uint64_t)v; }
 
-/* Outputs [n0, n0 + n): their starts, and what they are multiplied by. */
+/* Outputs [n0, n0 + n), whose weights have these sums: their starts, and what they are multiplied
+ * by. */
 static inline void hn_q8_begin(const hn_q8_args *a, const int32_t *w_sums, int32_t x_off,
                                int64_t n0, int64_t n, int32_t *start, float *scale) {
     for (int64_t i = 0; i < n; i++) {
         int64_t bias = a->bias != NULL ? a->bias[n0 + i] : 0;
-        start[i] = hn_q8_wrap(bias - (int64_t)(a->xz + x_off) * w_sums[n0 + i]);
+        start[i] = hn_q8_wrap(bias - (int64_t)(a->xz + x_off) * w_sums[i]);
         scale[i] = (a->m != NULL ? a->m[n0 + i] : 1.0F) * a->xs;
     }
 }
@@ -114,27 +115,56 @@ static inline void hn_q8_activate(const hn_act *act, float *y, int64_t n) {
     }
 }
 
-/* Bytes of an output pixel from floats v that are all but rounded. Limits are integers, so they may
- * be applied before rounding; between them adding 1.5 * 2^23 rounds to the nearest even. */
-HN_INLINE void hn_q8_round(const hn_conv_q8 *p, const float *v, uint8_t *y, int64_t n) {
-    const float lo = (float)(p->lo - p->yz), hi = (float)(p->hi - p->yz), magic = 0x1.8p23F;
-    for (int64_t i = 0; i < n; i++) {
-        float u = v[i] > lo ? v[i] : lo;
-        u = u < hi ? u : hi;
-        y[i] = (uint8_t)((int32_t)((u + magic) - magic) + p->yz);
-    }
+/* Vector j of outputs of which there are n; those behind are 0. */
+HN_INLINE hn_vf hn_q8_scaled(const int32_t *acc, const float *scale, int64_t j, int64_t n) {
+    int64_t i = j * HN_VL, left = n - i;
+    if (left >= HN_VL) return hn_v_mul(hn_v_from_int(hn_vi_load(acc + i)), hn_v_load(scale + i));
+    if (left <= 0) return hn_v_set1(0.0f);
+    return hn_v_mul(hn_v_from_int(hn_vi_load_n(acc + i, left)), hn_v_load_n(scale + i, left));
 }
 
-enum { HN_Q8_CHUNK = 64 }; /* outputs of a pixel that are finished at a time, at most */
+/* Outputs of bytes, at most HN_VB. Limits are integers, so they may be applied before rounding. u8
+ * are made as s8, 128 less. */
+HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const float *scale,
+                                  int64_t n, int64_t y_at, int64_t r_at) {
+    const hn_conv_q8 *p = a->p;
+    const hn_vf lo = hn_v_set1((float)(p->lo - p->yz)), hi = hn_v_set1((float)(p->hi - p->yz));
+    const bool is_unsigned = p->y == HN_Q8_U8;
+    const hn_vi yz = hn_vi_set1(p->yz - (is_unsigned ? 128 : 0));
+    hn_vi out[4];
+    hn_vf v[4];
+    for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(acc, scale, j, n);
+    if (a->r != NULL) {
+        const bool r_unsigned = p->r_type == HN_Q8_U8;
+        const hn_vi rz = hn_vi_set1(p->rz - (r_unsigned ? 128 : 0));
+        const uint8_t *from = (const uint8_t *)a->r + r_at;
+        hn_vb r = n == HN_VB ? hn_vb_load(from) : hn_vb_load_n(from, n);
+        if (r_unsigned) r = hn_vb_xor(r, hn_vb_set1(0x80));
+        hn_vb_widen(r, out);
+        for (int j = 0; j < 4; j++)
+            v[j] = hn_v_add(v[j], hn_v_mul(hn_v_from_int(hn_vi_sub(out[j], rz)), hn_v_set1(p->mr)));
+    }
+    for (int j = 0; j < 4; j++)
+        out[j] = hn_vi_add(hn_v_to_int(hn_v_min(hi, hn_v_max(lo, v[j]))), yz);
+    hn_vb bytes = hn_vb_narrow(out);
+    if (is_unsigned) bytes = hn_vb_xor(bytes, hn_vb_set1(0x80));
+    uint8_t *y = (uint8_t *)a->y + y_at;
+    if (n == HN_VB)
+        hn_vb_store(y, bytes);
+    else
+        hn_vb_store_n(y, bytes, n);
+}
 
-/* n <= HN_Q8_CHUNK sums of the output pixel at y_at and r_at (elements, n0 included) are outputs
- * [n0, n0 + n) of it. */
-static inline void hn_q8_finish(const hn_q8_args *a, const int32_t *acc, const float *scale,
-                                int64_t n0, int64_t n, int32_t window_sum, int64_t y_at,
-                                int64_t r_at) {
+enum {
+    HN_Q8_CHUNK = 64,                       /* outputs of a pixel finished at a time, at most */
+    HN_Q8_USUAL = HN_VL > 4 ? 2 * HN_VL : 8 /* and usually */
+};
+
+HN_INLINE void hn_q8_finish_n(const hn_q8_args *a, const int32_t *acc, const float *scale,
+                              int64_t n0, int64_t n, int32_t window_sum, int64_t y_at,
+                              int64_t r_at) {
     const hn_conv_q8 *p = a->p;
     int32_t fixed[HN_Q8_CHUNK];
-    float v[HN_Q8_CHUNK];
     if (p->w_zero_points) {
         int32_t w_off = hn_q8_w_off(p);
         for (int64_t i = 0; i < n; i++)
@@ -146,24 +176,31 @@ static inline void hn_q8_finish(const hn_q8_args *a, const int32_t *acc, const f
         memcpy((int32_t *)a->y + y_at, acc, (size_t)n * sizeof *acc);
         return;
     }
-    for (int64_t i = 0; i < n; i++) v[i] = (float)acc[i] * scale[i];
     if (p->y == HN_Q8_F32) {
-        float *y = (float *)a->y + y_at;
+        float v[HN_Q8_CHUNK];
+        for (int64_t i = 0; i < n; i++) v[i] = (float)acc[i] * scale[i];
         if (a->fbias != NULL)
             for (int64_t i = 0; i < n; i++) v[i] += a->fbias[n0 + i];
         if (a->r != NULL)
             for (int64_t i = 0; i < n; i++) v[i] += ((const float *)a->r)[r_at + i];
         if (p->act.kind != HN_ACT_NONE) hn_q8_activate(&p->act, v, n);
-        memcpy(y, v, (size_t)n * sizeof *v);
+        memcpy((float *)a->y + y_at, v, (size_t)n * sizeof *v);
         return;
     }
-    if (a->r != NULL && p->r_type == HN_Q8_U8)
-        for (int64_t i = 0; i < n; i++)
-            v[i] += (float)(((const uint8_t *)a->r)[r_at + i] - p->rz) * p->mr;
-    else if (a->r != NULL)
-        for (int64_t i = 0; i < n; i++)
-            v[i] += (float)(((const int8_t *)a->r)[r_at + i] - p->rz) * p->mr;
-    hn_q8_round(p, v, (uint8_t *)a->y + y_at, n);
+    for (int64_t i = 0; i < n; i += HN_VB)
+        hn_q8_finish_bytes(a, acc + i, scale + i, n - i < HN_VB ? n - i : HN_VB, y_at + i,
+                           r_at + i);
+}
+
+/* n <= HN_Q8_CHUNK sums of the output pixel at y_at and r_at (elements, n0 included) are outputs
+ * [n0, n0 + n) of it. */
+static inline void hn_q8_finish(const hn_q8_args *a, const int32_t *acc, const float *scale,
+                                int64_t n0, int64_t n, int32_t window_sum, int64_t y_at,
+                                int64_t r_at) {
+    if (n == HN_Q8_USUAL) /* known to the compiler */
+        hn_q8_finish_n(a, acc, scale, n0, HN_Q8_USUAL, window_sum, y_at, r_at);
+    else
+        hn_q8_finish_n(a, acc, scale, n0, n, window_sum, y_at, r_at);
 }
 
 /* ---- sums of input pixels: the phase before, where weights have zero points ---- */
