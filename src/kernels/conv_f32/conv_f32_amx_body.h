@@ -177,6 +177,9 @@ static int64_t choose_groups(const geometry *g, int lanes) {
     int64_t base = g->lines * g->blocks, least = 1;
     if (waits(g))
         least = ceil_div(g->panels * g->pairs * PAIR * (int64_t)sizeof(float), WAITING_BYTES);
+    /* Three tasks for each of several lanes, where groups stay large: a fast lane can then take
+     * some of a slow one's. */
+    if (lanes > 1) least = max64(least, min64(ceil_div(3 * lanes, base), g->panels / 4));
     least = min64(least, g->panels);
     int64_t best = least;
     double best_cost = 0;
