@@ -131,9 +131,11 @@ static hone_status allocate_outputs(run *r, hn_eval *e, hn_error *err) {
                            "%s: the size of output %d cannot be told from these inputs",
                            hn_node_label(e->node, label, sizeof label), i);
         }
-        /* The view shares the bytes and only reads them. */
+        /* The view shares the bytes and only reads them; those of a borrowed tensor, which has no
+         * allocator, may go before it does. */
         hn_tensor *base = e->n_in > 0 ? (hn_tensor *)(uintptr_t)e->in[0] : NULL;
-        bool view = i == 0 && (e->node->op->traits & HN_VIEW) != 0 && base->dtype == c.out[0].dtype;
+        bool view = i == 0 && (e->node->op->traits & HN_VIEW) != 0 &&
+                    base->dtype == c.out[0].dtype && base->alloc != NULL;
         hone_status status =
             view ? hn_tensor_create_view(&e->out[0], base, c.out[0].shape.rank, dims, err)
                  : hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, c.out[i].dtype,

@@ -195,6 +195,24 @@ static void views_share_bytes(void **state) {
     hn_tensor_unref(out[1]);
 }
 
+/* Results outlive inputs that are only borrowed. */
+static void borrowed_bytes_are_copied(void **state) {
+    (void)state;
+    hn_model *m =
+        model_inferred("m (float[4] x) => (y) <int64[2] dims = {2, 2}> { y = Reshape (x, dims) }");
+    const float x[] = {5, 6, 7, 8};
+    hn_tensor in = {0}, *out;
+    assert_int_equal(hn_tensor_borrow(&in, HONE_DTYPE_F32, 1, (const int64_t[]){4}, x, &err),
+                     HONE_OK);
+    hn_exec_options o = {.alloc = &model_mem};
+    assert_int_equal(hn_graph_run(m->graph, &o, (const hn_tensor *const[]){&in}, &out, &err),
+                     HONE_OK);
+    assert_ptr_not_equal(out->data, x);
+    assert_int_equal(out->rank, 2);
+    assert_true(hn_tensor_f64(out, 3) == 8);
+    hn_tensor_unref(out);
+}
+
 static void memory_is_bounded_by_the_allocator(void **state) {
     (void)state;
     hn_model *m = model_inferred(
@@ -257,6 +275,7 @@ int main(void) {
         TEST(unknown_operators),
         TEST(old_nodes_are_not_run),
         TEST(views_share_bytes),
+        TEST(borrowed_bytes_are_copied),
         TEST(memory_is_bounded_by_the_allocator),
         TEST(optional_outputs),
         TEST(many_sizes),
