@@ -4,7 +4,8 @@
  *     0.5 * x * (1 + Tanh (sqrt(2/pi) * (x + 0.044715 * x^3)))               becomes
  *     0.5 * x * (1 + Tanh (sqrt(2/pi) * x * (1 + 0.044715 * x^2)))                Gelu <tanh> (x)
  *
- * Fires for products in any order and grouping, by Mul, Div and Pow, when the constants are these
+ * Fires for products in any order and grouping, by Mul, Div and Pow, also where 0.5 is multiplied
+ * into the sum (x * (0.5 + 0.5 * Erf (...))), when the constants are these
  * up to their rounding, the result has the type of x, and nothing else uses what lies between.
  */
 #include <math.h>
@@ -47,18 +48,21 @@ static bool is_tanh_inner(const hn_node *tanh_node, const hn_value *x) {
     return p.factor[1 - other] == x && is_poly(p.factor[other], g, x, true);
 }
 
-/* v is 1 + Erf or Tanh of what makes the product with x a Gelu. */
-static bool is_gate(const hn_value *v, const hn_graph *g, const hn_value *x, bool *by_tanh) {
+/* v is a + a * Erf or Tanh of what makes the product with x a Gelu. */
+static bool is_gate(const hn_value *v, const hn_graph *g, const hn_value *x, double *a,
+                    bool *by_tanh) {
     const hn_node *add = v->producer;
-    double one;
     hn_product p;
-    int at = hn_plus_scalar(add, &one);
-    if (at < 0 || add->graph != g || !hn_used_once(v) || one != 1) return false;
-    const hn_node *erf_node = hn_feeds_only(add, at, "Erf"),
-                  *tanh_node = hn_feeds_only(add, at, "Tanh");
-    *by_tanh = tanh_node != NULL;
-    if (*by_tanh) return is_tanh_inner(tanh_node, x);
-    return erf_node != NULL && hn_input_factors(erf_node, 0, &p) && is_power(&p, x, HALF_ROOT, 1);
+    int at = hn_plus_scalar(add, a);
+    if (at < 0 || add->graph != g || !hn_used_once(v)) return false;
+    if (!hn_input_factors(add, at, &p) || p.n != 1 || !hn_used_once(p.factor[0]) ||
+        !hn_near(p.scale, *a, x->type.dtype))
+        return false;
+    const hn_node *f = p.factor[0]->producer;
+    if (f == NULL || f->graph != g) return false;
+    *by_tanh = hn_is(f, "Tanh");
+    if (*by_tanh) return is_tanh_inner(f, x);
+    return hn_is(f, "Erf") && hn_input_factors(f, 0, &p) && is_power(&p, x, HALF_ROOT, 1);
 }
 
 static hone_status form(hn_pass_ctx *c, hn_node *n, hn_error *err) {
@@ -66,9 +70,11 @@ static hone_status form(hn_pass_ctx *c, hn_node *n, hn_error *err) {
     if (!hn_factors(n, &p) || p.n != 2) return HONE_OK;
     for (int i = 0; i < 2; i++) {
         hn_value *x = p.factor[i];
+        double a;
         bool by_tanh;
-        if (!hn_near(p.scale, 0.5, x->type.dtype) || !hn_same_type(x, n->outputs[0]) ||
-            !is_gate(p.factor[1 - i], n->graph, x, &by_tanh))
+        if (!hn_same_type(x, n->outputs[0]) ||
+            !is_gate(p.factor[1 - i], n->graph, x, &a, &by_tanh) ||
+            !hn_near(p.scale * a, 0.5, x->type.dtype))
             continue;
         hn_node *made;
         HN_TRY(hn_make_node(&made, n, "Gelu", 1, err));
