@@ -403,8 +403,8 @@ typedef struct hone_step_info {
     double flops, bytes; /* asked for; 0: not counted */
     int64_t begin_ns, end_ns;
 } hone_step_info;
-/* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu; a model whose
- * sizes only running tells has no steps. */
+/* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu. Where sizes
+ * are known only while running, and in subgraphs, there may be more or fewer steps each time. */
 HONE_API hone_status hone_session_profile(hone_session *session, size_t n_in, const hone_value *in,
                                           size_t n_out, hone_value *out,
                                           void (*step)(void *ctx, const hone_step_info *info),

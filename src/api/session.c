@@ -468,14 +468,20 @@ typedef struct watcher {
     void *ctx;
 } watcher;
 
+/* The node's name, or that of its first output. */
+static const char *step_name(const hn_node *n) {
+    if (n == NULL || n->name[0] != '\0') return n == NULL ? "" : n->name;
+    for (int i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] != NULL) return n->outputs[i]->name;
+    return "";
+}
+
 static void tell_step(void *ctx, const hn_step_time *t) {
     const watcher *w = ctx;
     const hn_step *s = t->step;
     char type[200];
     hone_step_info info = {.op = s->label,
-                           .node = s->node == NULL            ? ""
-                                   : s->node->name[0] != '\0' ? s->node->name
-                                                              : s->node->outputs[0]->name,
+                           .node = step_name(s->node),
                            .family = s->family != NULL ? s->family->name : NULL,
                            .kernel = s->kernel != NULL ? s->kernel->name : "reference",
                            .output = "",
@@ -483,7 +489,7 @@ static void tell_step(void *ctx, const hn_step_time *t) {
                            .bytes = s->bytes,
                            .begin_ns = t->begin_ns,
                            .end_ns = t->end_ns};
-    if (s->node != NULL && s->node->outputs[0] != NULL) {
+    if (s->node != NULL && hn_node_output(s->node, 0) != NULL) {
         const hn_type *y = &s->node->outputs[0]->type;
         int n = snprintf(type, sizeof type, "%s", hone_dtype_name(y->dtype));
         hn_shape_text(&y->shape, type + n, sizeof type - (size_t)n);

@@ -17,35 +17,6 @@
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
-const char *hn_plan_refuses(const hn_graph *g) {
-    for (const hn_node *n = g->first; n != NULL; n = n->next) {
-        if (n->op == NULL || n->op->ref == NULL || n->old) return "an operator that cannot run";
-        if (n->op->traits & HN_DYNAMIC) return "sizes depend on contents";
-        for (int i = 0; i < n->n_inputs; i++) {
-            const hn_value *v = n->inputs[i].value;
-            if (v != NULL && v->constant != NULL && v->constant->data == NULL)
-                return "a sparse constant";
-        }
-        for (int i = 0; i < n->n_outputs; i++) {
-            const hn_value *v = n->outputs[i];
-            if (v == NULL) continue;
-            if (v->type.kind != HN_TYPE_TENSOR || hone_dtype_bits(v->type.dtype) == 0)
-                return "a value that is no tensor of numbers";
-            if (!hn_shape_is_const(&v->type.shape, NULL)) return "sizes depend on contents";
-        }
-    }
-    for (int i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i]->type.kind != HN_TYPE_TENSOR ||
-            hone_dtype_bits(g->inputs[i]->type.dtype) == 0)
-            return "an input that is no tensor of numbers";
-    for (int i = 0; i < g->n_outputs; i++) {
-        const hn_tensor *t = g->outputs[i].value->constant;
-        if (t != NULL && (t->data == NULL || t->dtype == HONE_DTYPE_STRING))
-            return "an output that is no tensor of numbers";
-    }
-    return NULL;
-}
-
 void hn_plan_destroy(hn_plan *p) {
     if (p == NULL) return;
     hn_allocator *alloc = p->arena.alloc;

@@ -2,17 +2,21 @@
  *
  * Made once per session: the model is copied and simplified, constants shared. Each set of input
  * shapes then gets a plan (plan.h), made when it first comes; the last HN_ENGINE_PLANS are kept. A
- * run takes a context of its plan: the memory it writes to. So runs go on at the same time, and the
- * second run of a shape allocates nothing.
+ * run takes a context of its plan and a room, the memory it writes to. So runs go on at the same
+ * time, and the second run of a shape allocates nothing. Rooms are lent to whichever plan runs: a
+ * session takes as much memory as its largest plan, not as all of them.
  *
- * A graph that has sizes only running tells (or values that are no tensors) has no plan: it runs
- * through the operators' references, node by node.
+ * A graph that has sizes only running tells is cut there (cut.h): its head has a plan, the nodes
+ * that end it run through the operators' references, and what is left is an engine of its own,
+ * which sees sizes when it is its turn. Subgraphs of If, Loop and Scan are such engines too. All of
+ * them share packed weights and rooms.
  */
 #ifndef HN_ENGINE_ENGINE_H
 #define HN_ENGINE_ENGINE_H
 
 #include "base/isa.h"
 #include "base/pool.h"
+#include "base/rng.h"
 #include "engine/plan.h"
 #include "engine/tune.h"
 
@@ -51,8 +55,9 @@ hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine
                              hn_error *err);
 void hn_engine_destroy(hn_engine *e); /* NULL accepted */
 
-/* Where output i goes: called for every output, before anything is computed where sizes are known.
- * Returns memory for that many bytes (or NULL for an output nobody wants), or fails. */
+/* Where output i goes: called for every output, before anything of the part that makes it is
+ * computed where sizes are known. Returns memory for that many bytes (or NULL for an output nobody
+ * wants), or fails. */
 typedef hone_status hn_engine_place(void *ctx, int i, hone_dtype dtype, int rank,
                                     const int64_t *dims, void **to, hn_error *err);
 
@@ -76,9 +81,12 @@ hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error
  * for a while included. Only the workspace of references and room for outputs that nobody wants,
  * which runs add, are not in it. */
 typedef struct hn_engine_memory {
-    bool planned; /* the shapes that ran last have a plan; else the rest says nothing */
+    bool planned; /* one plan does all for the shapes that ran last; else peak says nothing */
     size_t peak;
-    size_t weights, slab, scratch; /* of packed weights; of one context of the newest plan */
+    size_t weights, slab, scratch; /* of packed weights; of the newest plan */
+    /* Not planned: the most bytes of activations, those behind the first cut each with memory of
+     * its own; SIZE_MAX: only running tells. */
+    size_t bound;
 } hn_engine_memory;
 hn_engine_memory hn_engine_memory_use(hn_engine *e);
 /* What its tuner did so far. */
@@ -97,27 +105,41 @@ typedef struct hn_compile {
     hn_precision precision;
     bool parallel, no_sharing, no_fuse;
 } hn_compile;
-/* A plan of m, whose shapes are all numbers (hn_plan_refuses); takes over m, on failure too. The
+/* A plan of m, whose shapes are all numbers (hn_cut_create); takes over m, on failure too. The
  * weights it wants are still to be packed (hn_weights_fill). */
 hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn_error *err);
 void hn_plan_destroy(hn_plan *p); /* NULL accepted */
-/* NULL when the graph can have a plan, else the reason why not. */
-const char *hn_plan_refuses(const hn_graph *g);
 
 /* All phases of a kernel, on up to `lanes` threads of the pool. */
 void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,
                       char *lane_scratch, size_t lane_bytes);
 
+/* The memory a run of a plan writes to. */
+typedef struct hn_room hn_room;
+struct hn_room {
+    char *slab, *scratch;
+    size_t slab_bytes, scratch_bytes;
+    hn_room *next;
+};
+bool hn_room_fits(const hn_room *r, const hn_plan *p);
+/* Makes it large enough, and no larger, for the plan. */
+hone_status hn_room_fit(hn_room *r, const hn_plan *p, hn_allocator *alloc, hn_error *err);
+/* Bytes that a room for the plan takes beyond what r, which may be NULL, has. */
+size_t hn_room_growth(const hn_room *r, const hn_plan *p);
+void hn_room_destroy(hn_room *r, hn_allocator *alloc); /* NULL accepted */
+
 typedef struct hn_context hn_context;
-/* Of the context itself; slab and scratch come beside it. */
 size_t hn_context_bytes(const hn_plan *p);
 hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *alloc,
                               hn_error *err);
 void hn_context_destroy(hn_context *c); /* NULL accepted */
+/* Runs use the room, which fits; it is bound to it until the next call. */
+void hn_context_bind(hn_context *c, const hn_room *r);
+bool hn_context_is_bound(const hn_context *c, const hn_room *r);
 
 typedef struct hn_run {
     hn_pool *pool;
-    uint64_t seed;
+    hn_rng *rng;
     const hn_tensor *const *in;
     hn_engine_place *place;
     void *place_ctx;

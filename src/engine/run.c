@@ -1,9 +1,10 @@
-/* Contexts: the memory one run of a plan writes to, with every address worked out beforehand. */
+/* Contexts: every address one run of a plan uses, worked out beforehand; and rooms, the memory that
+ * contexts lend for a run. A context remembers the room it was bound to, and as long as it gets the
+ * same one no address changes. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/together.h"
@@ -29,13 +30,13 @@ typedef struct bound {
 struct hn_context {
     const hn_plan *plan;
     hn_allocator *alloc;
-    char *slab, *scratch;
+    char *slab, *scratch; /* of the room it is bound to; NULL: none yet */
     bound *steps;
     patch *patches;
     int n_patches;
-    void **out;    /* places of the outputs */
-    void **spares; /* memory of its own for outputs that nobody wants */
-    char *rest;    /* of the block */
+    void **out;         /* places of the outputs */
+    void **spares;      /* memory of its own for outputs that nobody wants */
+    char *first, *rest; /* of the block: where the addresses begin, and what is not taken yet */
     hn_arena ref_scratch;
     int32_t flag; /* of the step that is running (hn_step.check) */
 };
@@ -43,8 +44,6 @@ struct hn_context {
 void hn_context_destroy(hn_context *c) {
     if (c == NULL) return;
     for (int i = 0; i < c->plan->model->graph->n_outputs; i++) hn_free(c->alloc, c->spares[i]);
-    hn_free(c->alloc, c->slab);
-    hn_free(c->alloc, c->scratch);
     hn_arena_deinit(&c->ref_scratch);
     hn_free(c->alloc, c);
 }
@@ -149,9 +148,8 @@ static void bind_step(hn_context *c, const hn_step *s, bound *b) {
 
 hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *alloc,
                               hn_error *err) {
-    hone_status status = HONE_OK;
-    size_t bytes = hn_context_bytes(p), n_out = (size_t)p->model->graph->n_outputs;
-    hn_context *c = hn_alloc_zero(alloc, bytes, HN_MEM_OTHER);
+    size_t n_out = (size_t)p->model->graph->n_outputs;
+    hn_context *c = hn_alloc_zero(alloc, hn_context_bytes(p), HN_MEM_OTHER);
     if (c == NULL) return HN_NOMEM(err);
     c->plan = p;
     c->alloc = alloc;
@@ -159,20 +157,69 @@ hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *
     c->out = take(c, n_out, sizeof *c->out);
     c->spares = take(c, n_out, sizeof *c->spares);
     hn_arena_init(&c->ref_scratch, alloc, HN_MEM_SCRATCH);
-    c->slab = hn_alloc(alloc, p->slab_bytes, HN_MEM_TENSOR);
-    c->scratch = hn_alloc(alloc, p->scratch_bytes, HN_MEM_SCRATCH);
-    HN_CHECK_GOTO(err, c->slab != NULL && c->scratch != NULL, HONE_E_NOMEM,
-                  "out of memory (%zu bytes of activations, %zu of workspace)", p->slab_bytes,
-                  p->scratch_bytes);
+    c->first = c->rest;
+    *out = c;
+    return HONE_OK;
+}
+
+bool hn_context_is_bound(const hn_context *c, const hn_room *r) {
+    return c->slab != NULL && c->slab == r->slab && c->scratch == r->scratch;
+}
+
+void hn_context_bind(hn_context *c, const hn_room *r) {
+    const hn_plan *p = c->plan;
+    if (hn_context_is_bound(c, r)) return;
+    c->slab = r->slab;
+    c->scratch = r->scratch;
+    c->rest = c->first;
+    c->n_patches = 0;
     c->steps = take(c, (size_t)p->n_steps, sizeof *c->steps);
     c->patches = take(c, count_patches(p), sizeof *c->patches);
     for (int i = 0; i < p->n_steps; i++) bind_step(c, p->steps[i], &c->steps[i]);
-    assert(c->rest == (char *)c + bytes);
-    *out = c;
+    assert(c->rest == (char *)c + hn_context_bytes(p));
+}
+
+/* ---- rooms ---- */
+
+void hn_room_destroy(hn_room *r, hn_allocator *alloc) {
+    if (r == NULL) return;
+    hn_free(alloc, r->slab);
+    hn_free(alloc, r->scratch);
+    hn_free(alloc, r);
+}
+
+bool hn_room_fits(const hn_room *r, const hn_plan *p) {
+    return r->slab != NULL && r->scratch != NULL && r->slab_bytes >= p->slab_bytes &&
+           r->scratch_bytes >= p->scratch_bytes;
+}
+
+static void grow(char **block, size_t *bytes, size_t want, hn_mem_tag tag, hn_allocator *alloc) {
+    if (*block != NULL && *bytes >= want) return;
+    hn_free(alloc, *block);
+    *block = hn_alloc(alloc, want, tag);
+    *bytes = *block != NULL ? want : 0;
+}
+
+hone_status hn_room_fit(hn_room *r, const hn_plan *p, hn_allocator *alloc, hn_error *err) {
+    grow(&r->slab, &r->slab_bytes, p->slab_bytes, HN_MEM_TENSOR, alloc);
+    grow(&r->scratch, &r->scratch_bytes, p->scratch_bytes, HN_MEM_SCRATCH, alloc);
+    HN_CHECK(err, r->slab != NULL && r->scratch != NULL, HONE_E_NOMEM,
+             "out of memory (%zu bytes of activations, %zu of workspace)", p->slab_bytes,
+             p->scratch_bytes);
     return HONE_OK;
-fail:
-    hn_context_destroy(c);
-    return status;
+}
+
+static size_t growth(const char *block, size_t bytes, size_t want) {
+    if (block == NULL) return hn_alloc_bytes(want);
+    return want > bytes ? want - hn_alloc_bytes(bytes) : 0;
+}
+
+size_t hn_room_growth(const hn_room *r, const hn_plan *p) {
+    hn_room none = {0};
+    size_t own = r == NULL ? sizeof *r : 0;
+    if (r == NULL) r = &none;
+    return own + growth(r->slab, r->slab_bytes, p->slab_bytes) +
+           growth(r->scratch, r->scratch_bytes, p->scratch_bytes);
 }
 
 /* ---- running ---- */
@@ -249,7 +296,7 @@ static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, hn
 }
 
 static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b, const hn_run *r,
-                                 hn_rng *rng, hn_error *err) {
+                                 hn_error *err) {
     hn_eval e = {.node = s->node,
                  .n_in = s->n_in,
                  .n_out = s->n_out,
@@ -258,20 +305,20 @@ static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b
                  .wanted = b->wanted,
                  .alloc = c->alloc,
                  .pool = r->pool,
-                 .rng = rng,
+                 .rng = r->rng,
                  .scratch = &c->ref_scratch};
     hone_status status = s->node->op->ref(&e, err);
     hn_arena_rewind(&c->ref_scratch);
     return status;
 }
 
-static hone_status run_step(hn_context *c, int i, const hn_run *r, hn_rng *rng, hn_error *err) {
+static hone_status run_step(hn_context *c, int i, const hn_run *r, hn_error *err) {
     const hn_step *s = c->plan->steps[i];
     hone_status status = HONE_OK;
     if (s->family == NULL) {
         HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
                  "stopped");
-        status = run_reference(c, s, &c->steps[i], r, rng, err);
+        status = run_reference(c, s, &c->steps[i], r, err);
     } else {
         c->flag = 0;
         run_kernel(c, s, &c->steps[i], r->pool);
@@ -316,7 +363,7 @@ static void run_set(const hn_context *c, int first, const hn_run *r) {
     for (int i = 0; i < n && r->times != NULL; i++) r->times(r->times_ctx, &times[i]);
 }
 
-static hone_status run_timed(hn_context *c, const hn_run *r, hn_rng *rng, hn_error *err) {
+static hone_status run_timed(hn_context *c, const hn_run *r, hn_error *err) {
     for (int i = 0; i < c->plan->n_steps; i++) {
         if (c->plan->steps[i]->together > 0) {
             run_set(c, i, r);
@@ -324,7 +371,7 @@ static hone_status run_timed(hn_context *c, const hn_run *r, hn_rng *rng, hn_err
             continue;
         }
         hn_step_time t = {.step = c->plan->steps[i], .begin_ns = hn_clock_ns()};
-        HN_TRY(run_step(c, i, r, rng, err));
+        HN_TRY(run_step(c, i, r, err));
         t.end_ns = hn_clock_ns();
         r->times(r->times_ctx, &t);
     }
@@ -348,8 +395,6 @@ static hone_status place_outputs(hn_context *c, const hn_run *r, hn_error *err) 
 
 hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     const hn_plan *p = c->plan;
-    hn_rng rng;
-    hn_rng_init(&rng, r->seed);
     HN_TRY(place_outputs(c, r, err));
     for (int i = 0; i < c->n_patches; i++) {
         const hn_buffer *b = &p->buffers[c->patches[i].buffer];
@@ -358,13 +403,13 @@ hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     }
     HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
              "stopped");
-    if (r->times != NULL) return run_timed(c, r, &rng, err);
+    if (r->times != NULL) return run_timed(c, r, err);
     for (int i = 0; i < p->n_steps; i++) {
         int together = p->steps[i]->together;
         if (together > 0)
             run_set(c, i, r), i += together - 1;
         else
-            HN_TRY(run_step(c, i, r, &rng, err));
+            HN_TRY(run_step(c, i, r, err));
     }
     return HONE_OK;
 }

@@ -1,6 +1,6 @@
-/* A copy of a model that shares its constants. What a file needs and a computation does not (docs,
- * metadata, how nodes stood in the file) is left behind, and so are the types of everything but the
- * graph's inputs: inference finds them again. */
+/* Copies of a model, or of some nodes of one, that share its constants. What a file needs and a
+ * computation does not (docs, metadata, how nodes stood in the file) is left behind, and so are the
+ * types of everything but the graph's inputs: inference finds them again. */
 #include <string.h>
 
 #include "ir/ir.h"
@@ -17,6 +17,7 @@ struct frame {
 typedef struct copier {
     hn_model *to;
     hn_arena scratch;
+    const hn_value **sources; /* of an extract: what its inputs stand for */
 } copier;
 
 static hn_value *copy_of(const frame *f, const hn_value *v) {
@@ -136,6 +137,15 @@ static hone_status copy_node(copier *c, const frame *f, const hn_node *from, hn_
     return HONE_OK;
 }
 
+static hone_status copy_input(copier *c, const frame *f, const hn_value *from, hn_error *err) {
+    hn_value *v;
+    HN_TRY(copy_value(f, from, &v, err));
+    v->type.kind = from->type.kind;
+    v->type.dtype = from->type.dtype;
+    v->type.shape = copy_shape(&c->to->dims, &from->type.shape);
+    return hn_graph_add_input(f->to, v, err);
+}
+
 static hone_status copy_graph(copier *c, const hn_graph *from, const frame *parent, hn_node *owner,
                               hn_graph **out, hn_error *err) {
     hn_graph *g;
@@ -146,15 +156,7 @@ static hone_status copy_graph(copier *c, const hn_graph *from, const frame *pare
     frame f = {.from = from, .to = g, .parent = parent};
     f.copies = hn_arena_array(&c->scratch, (size_t)from->n_values, sizeof *f.copies);
     if (g->name == NULL || f.copies == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < from->n_inputs; i++) {
-        hn_value *v;
-        const hn_type *t = &from->inputs[i]->type;
-        HN_TRY(copy_value(&f, from->inputs[i], &v, err));
-        v->type.kind = t->kind;
-        v->type.dtype = t->dtype;
-        v->type.shape = copy_shape(&c->to->dims, &t->shape);
-        HN_TRY(hn_graph_add_input(g, v, err));
-    }
+    for (int i = 0; i < from->n_inputs; i++) HN_TRY(copy_input(c, &f, from->inputs[i], err));
     for (int i = 0; i < from->n_values; i++) {
         const hn_value *v = from->values[i];
         hn_value *copy;
@@ -167,21 +169,106 @@ static hone_status copy_graph(copier *c, const hn_graph *from, const frame *pare
     return HONE_OK;
 }
 
+static hone_status begin(copier *c, const hn_model *m, hn_allocator *alloc, hn_error *err) {
+    hone_status status;
+    HN_TRY(hn_model_create(&c->to, alloc, err));
+    c->to->ir_version = m->ir_version;
+    for (int i = 0; i < m->n_opsets; i++)
+        HN_TRY_GOTO(hn_model_set_opset(c->to, m->opsets[i].domain, m->opsets[i].version, err));
+    hn_arena_init(&c->scratch, alloc, HN_MEM_MODEL);
+    return HONE_OK;
+fail:
+    hn_model_destroy(c->to);
+    return status;
+}
+
+/* Hands over what was made, or takes it back. */
+static hone_status end(copier *c, hone_status status, hn_model **out) {
+    hn_arena_deinit(&c->scratch);
+    if (status == HONE_OK)
+        *out = c->to;
+    else
+        hn_model_destroy(c->to);
+    return status;
+}
+
 hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err) {
     copier c = {0};
     hn_graph *g;
-    hone_status status;
-    HN_TRY(hn_model_create(&c.to, alloc, err));
-    hn_arena_init(&c.scratch, alloc, HN_MEM_MODEL);
-    c.to->ir_version = m->ir_version;
-    for (int i = 0; i < m->n_opsets; i++)
-        HN_TRY_GOTO(hn_model_set_opset(c.to, m->opsets[i].domain, m->opsets[i].version, err));
-    HN_TRY_GOTO(copy_graph(&c, m->graph, NULL, NULL, &g, err));
-    hn_arena_deinit(&c.scratch);
-    *out = c.to;
+    HN_TRY(begin(&c, m, alloc, err));
+    return end(&c, copy_graph(&c, m->graph, NULL, NULL, &g, err), out);
+}
+
+/* ---- some nodes of a graph ---- */
+
+/* A value from outside of the nodes taken: a constant stays one, all else becomes an input. */
+static hone_status copy_source(copier *c, const frame *f, const hn_value *v, hn_error *err) {
+    if (v == NULL || v->graph->depth > f->from->depth || copy_of(f, v) != NULL) return HONE_OK;
+    const frame *home = f;
+    while (home->from != v->graph) home = home->parent;
+    hn_value *copy;
+    if (v->constant != NULL && !v->is_input) return copy_value(home, v, &copy, err);
+    c->sources[f->to->n_inputs] = v;
+    return copy_input(c, home, v, err);
+}
+
+static hone_status copy_sources(copier *c, const frame *f, const hn_node *n, hn_error *err) {
+    for (int i = 0; i < n->n_inputs; i++) HN_TRY(copy_source(c, f, n->inputs[i].value, err));
+    int at = 0;
+    for (const hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;) {
+        for (const hn_node *m = sub->first; m != NULL; m = m->next)
+            HN_TRY(copy_sources(c, f, m, err));
+        for (int i = 0; i < sub->n_outputs; i++)
+            HN_TRY(copy_source(c, f, sub->outputs[i].value, err));
+    }
     return HONE_OK;
-fail:
-    hn_arena_deinit(&c.scratch);
-    hn_model_destroy(c.to);
-    return status;
+}
+
+static hone_status extract(copier *c, const frame *f, const bool *take, int n_outputs,
+                           const hn_value *const *outputs, hn_error *err) {
+    const hn_graph *g = f->from;
+    for (int i = 0; i < g->n_inputs && take == NULL; i++) {
+        c->sources[i] = g->inputs[i];
+        HN_TRY(copy_input(c, f, g->inputs[i], err));
+    }
+    int k = 0;
+    for (const hn_node *n = g->first; n != NULL; n = n->next, k++) {
+        if (take != NULL && !take[k]) continue;
+        HN_TRY(copy_sources(c, f, n, err));
+        HN_TRY(copy_node(c, f, n, err));
+    }
+    for (int i = 0; i < n_outputs; i++) {
+        HN_TRY(copy_source(c, f, outputs[i], err));
+        HN_TRY(hn_graph_add_output(f->to, copy_of(f, outputs[i]), err));
+    }
+    return HONE_OK;
+}
+
+/* A frame for the graph and for each around it, all of which are copied to one. */
+static hone_status extract_frames(copier *c, const hn_graph *g, frame *frames, hn_error *err) {
+    size_t n = 0;
+    hn_graph *to;
+    HN_TRY(hn_graph_create(&to, c->to, NULL, err));
+    to->name = hn_arena_strdup(&c->to->arena, g->name);
+    bool made = to->name != NULL;
+    for (frame *f = frames; g != NULL; g = g->parent, f++) {
+        *f = (frame){.from = g, .to = to, .parent = g->parent != NULL ? f + 1 : NULL};
+        f->copies = hn_arena_array(&c->scratch, (size_t)g->n_values + 1, sizeof *f->copies);
+        made = made && f->copies != NULL;
+        n += (size_t)g->n_values;
+    }
+    c->sources = hn_arena_array(&c->to->arena, n + 1, sizeof *c->sources);
+    return made && c->sources != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+hone_status hn_model_extract(hn_model **out, const hn_value *const **inputs, const hn_graph *g,
+                             const bool *take, int n_outputs, const hn_value *const *outputs,
+                             hn_allocator *alloc, hn_error *err) {
+    copier c = {0};
+    frame frames[HN_MAX_DEPTH + 1];
+    HN_TRY(begin(&c, g->model, alloc, err));
+    hone_status status = extract_frames(&c, g, frames, err);
+    if (status == HONE_OK) status = extract(&c, frames, take, n_outputs, outputs, err);
+    if (status == HONE_OK) *inputs = c.sources;
+    return end(&c, status, out);
 }

@@ -269,6 +269,14 @@ hone_status hn_model_set_opset(hn_model *m, const char *domain, int64_t version,
  * infer it. m is only read. */
 hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err);
 
+/* The same of some nodes of a graph: those whose place in it is true in take (NULL: all of them).
+ * What they use and do not make becomes an input, unless it is a constant: where all are taken, the
+ * inputs of g come first. outputs: values of g or of a graph around it. *inputs: the value that
+ * each input of the new model stands for; lives as long as that model. g is only read. */
+hone_status hn_model_extract(hn_model **out, const hn_value *const **inputs, const hn_graph *g,
+                             const bool *take, int n_outputs, const hn_value *const *outputs,
+                             hn_allocator *alloc, hn_error *err);
+
 /* HONE_E_ARG when `path` is a file that constants of the model lie in: it is not to be overwritten.
  */
 hone_status hn_model_check_target(const hn_model *m, const char *path, hn_error *err);

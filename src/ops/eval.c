@@ -20,14 +20,13 @@ typedef struct run {
     hn_dims dims; /* for inference with actual sizes; holds numbers only */
     hn_arena plans;
     schedule *schedules;
-    hn_rng rng;
-    int64_t bodies; /* subgraphs run so far */
+    hn_exec_state *state, own;
     bool dims_live;
 } run;
 
 /* The values of one graph while it runs. */
-typedef struct frame frame;
-struct frame {
+typedef struct hn_frame frame;
+struct hn_frame {
     const hn_graph *graph;
     hn_tensor **slots; /* by value id; NULL: not computed, released, or a constant */
     frame *parent;
@@ -47,7 +46,8 @@ static void run_init(run *r, const hn_exec_options *o) {
     memset(r, 0, sizeof *r);
     r->o = o;
     hn_arena_init(&r->plans, o->alloc, HN_MEM_OTHER);
-    hn_rng_init(&r->rng, o->seed);
+    r->state = o->state != NULL ? o->state : &r->own;
+    if (o->state == NULL) hn_rng_init(&r->own.rng, o->seed);
 }
 
 static void run_deinit(run *r) {
@@ -211,7 +211,7 @@ static hone_status run_node(run *r, frame *f, const hn_node *n, const hn_tensor 
                  .wanted = wanted,
                  .alloc = r->o->alloc,
                  .pool = r->o->pool,
-                 .rng = &r->rng,
+                 .rng = &r->state->rng,
                  .scratch = &scratch,
                  .driver = &s};
     bool control = (n->op->traits & HN_CONTROL) != 0;
@@ -301,7 +301,7 @@ static void release_after(const schedule *s, frame *f, int k) {
     }
 }
 
-static const hn_tensor *value_of(const frame *f, const hn_value *v) {
+const hn_tensor *hn_frame_value(const hn_frame *f, const hn_value *v) {
     while (f != NULL && f->graph != v->graph) f = f->parent;
     if (f != NULL && f->slots[v->id] != NULL) return f->slots[v->id];
     return v->constant;
@@ -341,7 +341,7 @@ static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_
         HN_CHECK_GOTO(err, keep_going(o), HONE_E_LIMIT, "stopped");
         for (int i = 0; i < node->n_inputs; i++) {
             const hn_value *v = node->inputs[i].value;
-            args[i] = v != NULL ? value_of(&f, v) : NULL;
+            args[i] = v != NULL ? hn_frame_value(&f, v) : NULL;
             char label[320];
             HN_CHECK_GOTO(err, v == NULL || args[i] != NULL, HONE_E_UNSUPPORTED,
                           "%s: input %d ('%s') has no value that can be computed",
@@ -357,7 +357,7 @@ static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_
     }
     for (int i = 0; i < g->n_outputs; i++) {
         const hn_value *v = g->outputs[i].value;
-        const hn_tensor *t = v != NULL ? value_of(&f, v) : NULL;
+        const hn_tensor *t = v != NULL ? hn_frame_value(&f, v) : NULL;
         HN_CHECK_GOTO(err, t != NULL, HONE_E_MODEL, "output %d of graph '%s' is never computed", i,
                       g->name);
         HN_TRY_GOTO(usable(t, o->alloc, &out[i], err));
@@ -379,9 +379,13 @@ hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tenso
     site *s = e->driver;
     HN_CHECK(err, n_in == g->n_inputs, HONE_E_MODEL,
              "subgraph '%s' takes %d inputs but is given %d", g->name, g->n_inputs, n_in);
-    HN_CHECK(err, ++s->r->bodies <= MOST_BODIES, HONE_E_LIMIT,
+    const hn_exec_options *o = s->r->o;
+    HN_CHECK(err, ++s->r->state->bodies <= MOST_BODIES, HONE_E_LIMIT,
              "subgraphs have run %d times: the loop seems to be endless", MOST_BODIES);
-    HN_CHECK(err, keep_going(s->r->o), HONE_E_LIMIT, "stopped");
+    HN_CHECK(err, keep_going(o), HONE_E_LIMIT, "stopped");
+    bool done = false;
+    if (o->body != NULL) HN_TRY(o->body(o->body_ctx, s->f, g, in, out, &done, err));
+    if (done) return HONE_OK;
     return run_graph(s->r, s->f, g, in, out, err);
 }
 

@@ -6,6 +6,17 @@
 
 #include "ops/op.h"
 
+/* What goes on from one run to the next where several make up one. */
+typedef struct hn_exec_state {
+    hn_rng rng;
+    int64_t bodies; /* subgraphs run so far */
+} hn_exec_state;
+
+/* The values around a subgraph while it runs. */
+typedef struct hn_frame hn_frame;
+/* NULL: it is not computed yet. */
+const hn_tensor *hn_frame_value(const hn_frame *f, const hn_value *v);
+
 typedef struct hn_exec_options {
     hn_allocator *alloc; /* activations and scratch; its limit bounds the run */
     hn_pool *pool;       /* NULL: the caller's thread alone */
@@ -17,6 +28,12 @@ typedef struct hn_exec_options {
      * ("stopped"). */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
+    hn_exec_state *state; /* NULL: one of its own, from the seed */
+    /* Offered every subgraph before it runs, for whoever can do so faster: *done, and then out[]
+     * holds a reference per output. May be NULL. */
+    hone_status (*body)(void *ctx, const hn_frame *around, const hn_graph *g,
+                        const hn_tensor *const *in, hn_tensor **out, bool *done, hn_error *err);
+    void *body_ctx;
 } hn_exec_options;
 
 /* in[]: one tensor per graph input; NULL is allowed where the input has an initializer. out[]: gets

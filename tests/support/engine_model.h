@@ -18,27 +18,30 @@
 
 #include "kernels/kernel.h"
 
-enum { ENGINE_STEPS = 64 };
+enum { ENGINE_STEPS = 512 };
 
 /* What a model became. */
 typedef struct engine_facts {
     int n;                              /* steps */
     const char *families[ENGINE_STEPS]; /* "reference" where there is none */
-    char steps[1024], labels[1024];     /* family and label, or the label, of each, copies left out:
+    char steps[16000], labels[16000];   /* family and label, or the label, of each, copies left out:
                                          * whether a kernel needs them depends on the machine */
-    char kernels[1024];                 /* of all steps that have one */
+    char kernels[16000];                /* of all steps that have one */
     size_t slab;                        /* bytes of activations */
     int together; /* steps that run beside others, where there are two threads */
+    size_t bound; /* the most of them, where the graph is cut */
 } engine_facts;
 
 /* Runs the model as said above. */
 engine_facts engine_ran(const char *text);
-/* The same with another precision, or other kernels. */
+/* The same with another precision, or of a model that is cut into parts. */
 typedef struct engine_way {
     hn_precision precision; /* with it, how close outputs must be */
     bool parallel;          /* independent steps at the same time, where there are two threads */
+    bool cut;               /* the model is, and so need not keep to what was planned */
 } engine_way;
 engine_facts engine_ran_so(const char *text, engine_way way);
+engine_facts engine_ran_in_parts(const char *text);
 /* How many of the steps are of that family. */
 int engine_count(const engine_facts *f, const char *family);
 
