@@ -1,83 +1,20 @@
 #include "engine/engine.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/cut.h"
+#include "engine/entry.h"
 #include "engine/weights.h"
-#include "ops/eval.h"
 #include "ops/infer.h"
 #include "passes/simplify.h"
 
-/* Engines inside engines: of the rest of a graph, or of a subgraph. What lies deeper runs through
- * the references. */
-#define MOST_DEPTH 64
-/* Such an engine makes no plan where no node of it multiplies matrices and its inputs have no more
- * elements than this: the references are done (15 ns an element and node) before a plan is made
- * (50 us a node). */
-#define FEW_ELEMENTS 4096
-
 /* What decides which plan serves a run. */
-typedef struct shape_key {
+struct hn_shape_key {
     bool given;
     hone_dtype dtype;
     int rank;
     int64_t dims[HONE_MAX_RANK];
-} shape_key;
-
-/* A subgraph of a node that runs through the references, as an engine. */
-typedef struct body body;
-struct body {
-    const hn_graph *graph;
-    hn_engine *engine;
-    const hn_value *const *sources; /* by input of the engine: the inputs of the graph come first */
-    int *outputs; /* by output of the engine: which of the graph's it is; the others are values
-                   * that come from outside */
-    body *next;
-};
-
-/* One set of shapes: a plan with its free contexts, of the whole graph or of its head. Neither a
- * plan nor a cut: all of it runs through the references. */
-typedef struct entry entry;
-struct entry {
-    shape_key *key; /* by input */
-    hn_plan *plan;
-    hn_cut *cut;
-    hn_engine *tail;
-    body *bodies; /* of nodes of the mid */
-    size_t peak;  /* of the allocator, as planned */
-    int users;    /* runs going on */
-    hn_context *free[HN_ENGINE_CONTEXTS];
-    int n_free;
-    entry *next; /* used longer ago */
-};
-
-/* What an engine and all inside it share. */
-typedef struct common {
-    pthread_mutex_t lock; /* of all below, and of their entries and bodies */
-    hn_weights *weights;
-    hn_room *rooms; /* not in use, used last first */
-    int n_rooms;
-} common;
-
-/* Constants that the passes made of the source's are needed in plain form while plans are made, and
- * afterwards where a step or another part reads them so; for the rest there are packed copies. So a
- * plan once made drops their contents, and before another is made the passes make them anew. */
-struct hn_engine {
-    hn_engine_options o;
-    const hn_model *source;
-    hn_model *model; /* the source, simplified; inside another engine they are one */
-    int n_made;
-    int *made; /* values of `model`, by id, that only it holds, with contents that can be dropped */
-    bool dropped; /* some are */
-    int depth;    /* engines around it */
-    bool heavy;   /* a node multiplies matrices */
-    common *all;
-    entry *entries; /* used last first */
-    int n_entries;
-    body *bodies; /* of nodes of `model` */
 };
 
 static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
@@ -149,7 +86,7 @@ static bool holds(const hn_model *m, const hn_tensor *t) {
     return false;
 }
 
-static bool needs_plain(const entry *n, const hn_tensor *t) {
+static bool needs_plain(const hn_entry *n, const hn_tensor *t) {
     if (n->plan == NULL && n->cut == NULL) return true;
     return (n->plan != NULL && reads_plain(n->plan, t)) ||
            (n->cut != NULL && holds(n->cut->part[HN_PART_MID].model, t)) ||
@@ -157,15 +94,15 @@ static bool needs_plain(const entry *n, const hn_tensor *t) {
 }
 
 /* Whether the contents of t can be given up once `newest` is made beside the other plans. */
-static bool can_drop(const hn_engine *e, const entry *newest, const hn_tensor *t) {
+static bool can_drop(const hn_engine *e, const hn_entry *newest, const hn_tensor *t) {
     if (t->own == NULL || needs_plain(newest, t)) return false;
-    for (const entry *n = e->entries; n != NULL; n = n->next)
+    for (const hn_entry *n = e->entries; n != NULL; n = n->next)
         if (needs_plain(n, t)) return false;
     return true;
 }
 
 /* Gives up what only making plans needs. */
-static void drop_plain(hn_engine *e, const entry *newest) {
+static void drop_plain(hn_engine *e, const hn_entry *newest) {
     let_files_go(e->source);
     let_files_go(e->model);
     for (int i = 0; i < e->n_made; i++) {
@@ -194,9 +131,9 @@ static hone_status restore_plain(hn_engine *e, hn_error *err) {
 
 static void destroy_engine(hn_engine *e);
 
-static void destroy_bodies(hn_engine *e, body *b) {
+void hn_bodies_destroy(hn_engine *e, hn_body *b) {
     while (b != NULL) {
-        body *next = b->next;
+        hn_body *next = b->next;
         destroy_engine(b->engine);
         hn_free(e->o.alloc, b->outputs);
         hn_free(e->o.alloc, b);
@@ -204,11 +141,11 @@ static void destroy_bodies(hn_engine *e, body *b) {
     }
 }
 
-static void destroy_entry(hn_engine *e, entry *n) {
+static void destroy_entry(hn_engine *e, hn_entry *n) {
     if (n == NULL) return;
     for (int i = 0; i < n->n_free; i++) hn_context_destroy(n->free[i]);
     hn_plan_destroy(n->plan);
-    destroy_bodies(e, n->bodies);
+    hn_bodies_destroy(e, n->bodies);
     destroy_engine(n->tail);
     hn_cut_destroy(n->cut);
     hn_free(e->o.alloc, n->key);
@@ -219,18 +156,18 @@ static void destroy_entry(hn_engine *e, entry *n) {
 static void destroy_engine(hn_engine *e) {
     if (e == NULL) return;
     while (e->entries != NULL) {
-        entry *n = e->entries;
+        hn_entry *n = e->entries;
         e->entries = n->next;
         destroy_entry(e, n);
     }
-    destroy_bodies(e, e->bodies);
+    hn_bodies_destroy(e, e->bodies);
     hn_model_destroy(e->model);
     hn_free(e->o.alloc, e->made);
     hn_free(e->o.alloc, e);
 }
 
-static hone_status create_common(common **out, hn_allocator *alloc, hn_error *err) {
-    common *all = hn_alloc_zero(alloc, sizeof *all, HN_MEM_OTHER);
+static hone_status create_common(hn_common **out, hn_allocator *alloc, hn_error *err) {
+    hn_common *all = hn_alloc_zero(alloc, sizeof *all, HN_MEM_OTHER);
     if (all == NULL) return HN_NOMEM(err);
     hone_status status = hn_weights_create(&all->weights, alloc, err);
     if (status != HONE_OK) {
@@ -242,7 +179,7 @@ static hone_status create_common(common **out, hn_allocator *alloc, hn_error *er
     return HONE_OK;
 }
 
-static void destroy_common(common *all, hn_allocator *alloc) {
+static void destroy_common(hn_common *all, hn_allocator *alloc) {
     if (all == NULL) return;
     while (all->rooms != NULL) {
         hn_room *r = all->rooms;
@@ -274,16 +211,14 @@ fail:
 
 void hn_engine_destroy(hn_engine *e) {
     if (e == NULL) return;
-    common *all = e->all;
+    hn_common *all = e->all;
     hn_allocator *alloc = e->o.alloc;
     destroy_engine(e);
     destroy_common(all, alloc);
 }
 
-/* An engine of m inside another; takes over m, on failure too. What is wrong with m is left for the
- * references to say, since they run only what is needed. */
-static hone_status create_inside(hn_engine **out, const hn_engine *around, hn_model *m,
-                                 hn_error *err) {
+hone_status hn_engine_create_inside(hn_engine **out, const hn_engine *around, hn_model *m,
+                                    hn_error *err) {
     hn_engine *e = hn_alloc_zero(around->o.alloc, sizeof *e, HN_MEM_OTHER);
     hn_error unread;
     if (e == NULL) {
@@ -308,7 +243,7 @@ static hone_status create_inside(hn_engine **out, const hn_engine *around, hn_mo
 
 /* Where in the list the room is that a run of the plan gets: the one its context is bound to, else
  * the first that is large enough, else the first. At the end: there is none. */
-static hn_room **pick_room(common *all, const hn_plan *p, const hn_context *c) {
+static hn_room **pick_room(hn_common *all, const hn_plan *p, const hn_context *c) {
     for (hn_room **at = &all->rooms; c != NULL && *at != NULL; at = &(*at)->next)
         if (hn_context_is_bound(c, *at)) return at;
     for (hn_room **at = &all->rooms; *at != NULL; at = &(*at)->next)
@@ -318,7 +253,7 @@ static hn_room **pick_room(common *all, const hn_plan *p, const hn_context *c) {
 
 static hone_status take_room(hn_engine *e, const hn_plan *p, hn_context *c, hn_room **out,
                              hn_error *err) {
-    common *all = e->all;
+    hn_common *all = e->all;
     hn_room **at = pick_room(all, p, c), *r = *at;
     if (r != NULL) {
         *at = r->next;
@@ -338,7 +273,7 @@ static hone_status take_room(hn_engine *e, const hn_plan *p, hn_context *c, hn_r
 }
 
 static void give_room(hn_engine *e, hn_room *r) {
-    common *all = e->all;
+    hn_common *all = e->all;
     if (all->n_rooms == HN_ENGINE_CONTEXTS) {
         hn_room_destroy(r, e->o.alloc);
         return;
@@ -350,9 +285,9 @@ static void give_room(hn_engine *e, hn_room *r) {
 
 /* ---- plans ---- */
 
-static bool serves(const hn_engine *e, const entry *n, const hn_tensor *const *in) {
+static bool serves(const hn_engine *e, const hn_entry *n, const hn_tensor *const *in) {
     for (int i = 0; i < e->model->graph->n_inputs; i++) {
-        const shape_key *k = &n->key[i];
+        const hn_shape_key *k = &n->key[i];
         if (k->given != (in[i] != NULL)) return false;
         if (k->given && (in[i]->dtype != k->dtype || !hn_tensor_same_dims(in[i], k->rank, k->dims)))
             return false;
@@ -391,7 +326,7 @@ static hone_status specialise(hn_engine *e, const hn_tensor *const *in, hn_model
 
 /* Works out the high-water mark that making and running the plan will reach, and refuses one beyond
  * what is allowed. */
-static hone_status expect_memory(const hn_engine *e, entry *n, hn_error *err) {
+static hone_status expect_memory(const hn_engine *e, hn_entry *n, hn_error *err) {
     const hn_plan *p = n->plan;
     hn_allocator *alloc = e->o.alloc;
     hn_weights *store = e->all->weights;
@@ -415,7 +350,7 @@ static hone_status expect_memory(const hn_engine *e, entry *n, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status make_plan(hn_engine *e, hn_model *m, entry *n, hn_error *err) {
+static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *err) {
     int64_t begun = hn_clock_ns();
     hn_weights *weights = e->all->weights;
     hn_compile how = {.alloc = e->o.alloc,
@@ -454,18 +389,18 @@ static hn_model *part_model(hn_cut *c, hn_part_kind kind) {
 }
 
 /* Cuts m, which it takes over, if it must be, and makes the plan of the whole or of the head. */
-static hone_status make_parts(hn_engine *e, hn_model *m, entry *n, hn_error *err) {
+static hone_status make_parts(hn_engine *e, hn_model *m, hn_entry *n, hn_error *err) {
     hone_status status = hn_cut_create(&n->cut, m->graph, e->o.alloc, err);
     if (status == HONE_OK && n->cut == NULL) return make_plan(e, m, n, err);
     hn_model_destroy(m);
     if (status != HONE_OK) return status;
-    if (e->depth == MOST_DEPTH) {
+    if (e->depth == HN_ENGINE_DEPTH) {
         hn_cut_destroy(n->cut);
         n->cut = NULL;
         return HONE_OK;
     }
     hn_model *tail = part_model(n->cut, HN_PART_TAIL), *head;
-    if (tail != NULL) HN_TRY(create_inside(&n->tail, e, tail, err));
+    if (tail != NULL) HN_TRY(hn_engine_create_inside(&n->tail, e, tail, err));
     head = part_model(n->cut, HN_PART_HEAD);
     if (head == NULL) return HONE_OK;
     status = hn_model_infer(head, NULL, err);
@@ -474,10 +409,10 @@ static hone_status make_parts(hn_engine *e, hn_model *m, entry *n, hn_error *err
     return status;
 }
 
-static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, hn_error *err) {
+static hone_status compile(hn_engine *e, const hn_tensor *const *in, hn_entry *n, hn_error *err) {
     hn_model *m;
     hone_status status = specialise(e, in, &m, err);
-    /* As in create_inside. */
+    /* As in hn_engine_create_inside. */
     if (e->depth > 0 && status != HONE_OK && status != HONE_E_NOMEM) return HONE_OK;
     if (status == HONE_OK) status = make_parts(e, m, n, err);
     if (status == HONE_OK) drop_plain(e, n);
@@ -487,7 +422,7 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, entry *n, h
 static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error *err) {
     int n_in = e->model->graph->n_inputs;
     hone_status status = HONE_OK;
-    entry *n = hn_alloc_zero(e->o.alloc, sizeof *n, HN_MEM_OTHER);
+    hn_entry *n = hn_alloc_zero(e->o.alloc, sizeof *n, HN_MEM_OTHER);
     if (n == NULL) return HN_NOMEM(err);
     n->key = hn_alloc_zero(e->o.alloc, (size_t)n_in * sizeof *n->key, HN_MEM_OTHER);
     if (n->key == NULL) status = HN_NOMEM(err);
@@ -512,18 +447,18 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error 
 
 /* Drops what was used longest ago and is not in use. */
 static void drop_old(hn_engine *e) {
-    entry **oldest = NULL;
+    hn_entry **oldest = NULL;
     if (e->n_entries <= HN_ENGINE_PLANS) return;
-    for (entry **at = &e->entries; *at != NULL; at = &(*at)->next)
+    for (hn_entry **at = &e->entries; *at != NULL; at = &(*at)->next)
         if ((*at)->users == 0) oldest = at;
     if (oldest == NULL) return;
-    entry *n = *oldest;
+    hn_entry *n = *oldest;
     *oldest = n->next;
     e->n_entries--;
     destroy_entry(e, n);
 }
 
-static hone_status take_context(hn_engine *e, entry *n, hn_context **c, hn_room **room,
+static hone_status take_context(hn_engine *e, hn_entry *n, hn_context **c, hn_room **room,
                                 hn_error *err) {
     if (n->n_free > 0)
         *c = n->free[--n->n_free];
@@ -534,23 +469,22 @@ static hone_status take_context(hn_engine *e, entry *n, hn_context **c, hn_room 
     return status;
 }
 
-/* The entry that serves these inputs, moved to the front, with one user more and, if it has a plan,
- * a context and a room. */
-static hone_status take(hn_engine *e, const hn_tensor *const *in, entry **out, hn_context **context,
-                        hn_room **room, hn_error *err) {
+/* What is used moves to the front. */
+hone_status hn_engine_take(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
+                           hn_context **context, hn_room **room, hn_error *err) {
     hone_status status = HONE_OK;
     pthread_mutex_lock(&e->all->lock);
-    entry **at = &e->entries;
+    hn_entry **at = &e->entries;
     while (*at != NULL && !serves(e, *at, in)) at = &(*at)->next;
     if (*at == NULL) {
         status = add_entry(e, in, err);
     } else if (at != &e->entries) {
-        entry *n = *at;
+        hn_entry *n = *at;
         *at = n->next;
         n->next = e->entries;
         e->entries = n;
     }
-    entry *n = e->entries;
+    hn_entry *n = e->entries;
     if (status == HONE_OK && n->plan != NULL) status = take_context(e, n, context, room, err);
     if (status == HONE_OK) {
         n->users++;
@@ -561,7 +495,7 @@ static hone_status take(hn_engine *e, const hn_tensor *const *in, entry **out, h
     return status;
 }
 
-static void give_context(hn_engine *e, entry *n, hn_context *c, hn_room *room) {
+static void give_context(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room) {
     if (n->n_free < HN_ENGINE_CONTEXTS)
         n->free[n->n_free++] = c;
     else
@@ -569,8 +503,7 @@ static void give_context(hn_engine *e, entry *n, hn_context *c, hn_room *room) {
     give_room(e, room);
 }
 
-/* Context and room, which are NULL where the entry has no plan, may go before the entry does. */
-static void give(hn_engine *e, entry *n, hn_context *c, hn_room *room, bool entry_too) {
+void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, bool entry_too) {
     pthread_mutex_lock(&e->all->lock);
     if (c != NULL) give_context(e, n, c, room);
     n->users -= entry_too;
@@ -580,7 +513,7 @@ static void give(hn_engine *e, entry *n, hn_context *c, hn_room *room, bool entr
 hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     hn_engine_memory m = {0};
     pthread_mutex_lock(&e->all->lock);
-    const entry *n = e->entries;
+    const hn_entry *n = e->entries;
     m.weights = hn_weights_bytes(e->all->weights);
     if (n != NULL && n->plan != NULL) {
         m.slab = n->plan->slab_bytes;
@@ -603,351 +536,11 @@ hn_tuning hn_engine_tuning(hn_engine *e) {
     return t;
 }
 
-/* ---- runs ---- */
-
-/* What all parts of one run share. */
-typedef struct trip {
-    void (*times)(void *ctx, const hn_step_time *t);
-    void *times_ctx;
-    hn_exec_state state;
-    int64_t told; /* when the last step was */
-} trip;
-
-static hone_status run_engine(hn_engine *e, trip *t, const hn_tensor *const *in,
-                              hn_engine_place *place, void *place_ctx, hn_error *err);
-
-/* ---- subgraphs ---- */
-
-/* A graph, or a part of it, that runs through the references. */
-typedef struct plain {
-    hn_engine *e;
-    body **bodies;
-    trip *t;
-} plain;
-
-static hone_status create_body(hn_engine *e, const hn_graph *g, body **out, hn_error *err) {
-    hone_status status;
-    hn_model *m;
-    size_t n_out = (size_t)g->n_outputs + 1;
-    body *b = hn_alloc_zero(e->o.alloc, sizeof *b, HN_MEM_OTHER);
-    const hn_value **values = hn_alloc_array(e->o.alloc, n_out, sizeof *values, HN_MEM_OTHER);
-    int n = 0;
-    if (b != NULL) b->outputs = hn_alloc_array(e->o.alloc, n_out, sizeof *b->outputs, HN_MEM_OTHER);
-    HN_CHECK_GOTO(err, b != NULL && values != NULL && b->outputs != NULL, HONE_E_NOMEM,
-                  "out of memory");
-    b->graph = g;
-    for (int i = 0; i < g->n_outputs; i++) {
-        const hn_value *v = g->outputs[i].value;
-        if (v->graph != g || (v->producer == NULL && (v->constant == NULL || v->is_input)))
-            continue;
-        b->outputs[n] = i;
-        values[n++] = v;
-    }
-    HN_TRY_GOTO(hn_model_extract(&m, &b->sources, g, NULL, n, values, e->o.alloc, err));
-    /* What the file says of them nobody has checked. */
-    for (int i = 0; i < m->graph->n_inputs; i++)
-        m->graph->inputs[i]->type.shape = hn_shape_unknown();
-    HN_TRY_GOTO(create_inside(&b->engine, e, m, err));
-    hn_free(e->o.alloc, values);
-    *out = b;
-    return HONE_OK;
-fail:
-    hn_free(e->o.alloc, values);
-    destroy_bodies(e, b);
-    return status;
-}
-
-static hone_status find_body(const plain *p, const hn_graph *g, const body **out, hn_error *err) {
-    hone_status status = HONE_OK;
-    pthread_mutex_lock(&p->e->all->lock);
-    body *b = *p->bodies;
-    while (b != NULL && b->graph != g) b = b->next;
-    if (b == NULL) {
-        status = create_body(p->e, g, &b, err);
-        if (status == HONE_OK) {
-            b->next = *p->bodies;
-            *p->bodies = b;
-        }
-    }
-    pthread_mutex_unlock(&p->e->all->lock);
-    *out = b;
-    return status;
-}
-
-static bool is_light(const hn_engine *e, const hn_tensor *const *in) {
-    int64_t n = 0;
-    if (e->depth == 0 || e->heavy) return false;
-    for (int i = 0; i < e->model->graph->n_inputs; i++)
-        if (in[i]->n > FEW_ELEMENTS || (n += in[i]->n) > FEW_ELEMENTS) return false;
-    return true;
-}
-
-typedef struct body_outputs {
-    hn_allocator *alloc;
-    const body *b;
-    hn_tensor **out;
-} body_outputs;
-
-static hone_status place_body(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                              void **to, hn_error *err) {
-    const body_outputs *o = ctx;
-    hn_tensor **t = &o->out[o->b->outputs[i]];
-    HN_TRY(hn_tensor_create(t, o->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
-    *to = (*t)->data;
-    return HONE_OK;
-}
-
-/* What v, an input of g or a value from outside, is in this run. */
-static const hn_tensor *outside(const hn_graph *g, const hn_tensor *const *in,
-                                const hn_frame *around, const hn_value *v) {
-    if (v->graph != g) return hn_frame_value(around, v);
-    int i = 0;
-    while (g->inputs[i] != v) i++;
-    return in[i];
-}
-
-static hone_status run_body(void *ctx, const hn_frame *around, const hn_graph *g,
-                            const hn_tensor *const *in, hn_tensor **out, bool *done,
-                            hn_error *err) {
-    const plain *p = ctx;
-    const body *b;
-    hn_allocator *alloc = p->e->o.alloc;
-    HN_TRY(find_body(p, g, &b, err));
-    int n_in = b->engine->model->graph->n_inputs;
-    const hn_tensor **args = hn_alloc_array(alloc, (size_t)n_in + 1, sizeof *args, HN_MEM_OTHER);
-    if (args == NULL) return HN_NOMEM(err);
-    bool ready = true;
-    for (int i = 0; i < n_in; i++) {
-        args[i] = i < g->n_inputs ? in[i] : hn_frame_value(around, b->sources[i]);
-        ready = ready && args[i] != NULL;
-    }
-    hone_status status = HONE_OK;
-    if (ready && !is_light(b->engine, args)) {
-        body_outputs o = {alloc, b, out};
-        *done = true;
-        for (int i = 0; i < g->n_outputs; i++) out[i] = NULL;
-        status = run_engine(b->engine, p->t, args, place_body, &o, err);
-        for (int i = 0; i < g->n_outputs; i++) {
-            if (status == HONE_OK && out[i] == NULL)
-                out[i] = hn_tensor_ref(outside(g, in, around, g->outputs[i].value));
-            if (status == HONE_OK) continue;
-            hn_tensor_unref(out[i]);
-            out[i] = NULL;
-        }
-        p->t->told = hn_clock_ns();
-    }
-    hn_free(alloc, args);
-    return status;
-}
-
-/* ---- references ---- */
-
-/* A node as a step, told when its first output comes. */
-static void tell_node(void *ctx, const hn_value *v, const hn_tensor *t) {
-    trip *all = ((const plain *)ctx)->t;
-    const hn_node *n = v->producer;
-    (void)t;
-    for (int i = 0; n->outputs[i] != v; i++)
-        if (n->outputs[i] != NULL) return;
-    hn_step step = {.node = n, .label = n->op_type};
-    hn_step_time time = {.step = &step, .begin_ns = all->told, .end_ns = hn_clock_ns()};
-    all->times(all->times_ctx, &time);
-    all->told = hn_clock_ns();
-}
-
-static hone_status run_plain(plain *p, const hn_graph *g, const hn_tensor *const *in,
-                             hn_tensor **out, hn_error *err) {
-    const hn_engine_options *e = &p->e->o;
-    hn_exec_options o = {.alloc = e->alloc,
-                         .pool = e->pool,
-                         .seed = e->seed,
-                         .observe = p->t->times != NULL ? tell_node : NULL,
-                         .observe_ctx = p,
-                         .keep_going = e->keep_going,
-                         .keep_going_ctx = e->keep_going_ctx,
-                         .state = &p->t->state,
-                         .body = p->e->depth < MOST_DEPTH ? run_body : NULL,
-                         .body_ctx = p};
-    p->t->told = hn_clock_ns();
-    return hn_graph_run(g, &o, in, out, err);
-}
-
-/* Puts the first n results where they belong. */
-static hone_status hand_over(hn_tensor *const *results, int n, hn_engine_place *place, void *ctx,
-                             hn_error *err) {
-    for (int i = 0; i < n; i++) {
-        const hn_tensor *t = results[i];
-        void *to;
-        HN_TRY(place(ctx, i, t->dtype, t->rank, t->dims, &to, err));
-        if (to != NULL && t->bytes > 0) memcpy(to, t->data, t->bytes);
-    }
-    return HONE_OK;
-}
-
-static void release(hn_engine *e, hn_tensor **list, int n) {
-    for (int i = 0; i < n && list != NULL; i++) hn_tensor_unref(list[i]);
-    hn_free(e->o.alloc, list);
-}
-
-static hone_status run_whole(hn_engine *e, trip *t, const hn_tensor *const *in,
-                             hn_engine_place *place, void *ctx, hn_error *err) {
-    const hn_graph *g = e->model->graph;
-    plain p = {e, &e->bodies, t};
-    hn_tensor **out = hn_alloc_zero(e->o.alloc, (size_t)g->n_outputs * sizeof *out, HN_MEM_OTHER);
-    if (out == NULL) return HN_NOMEM(err);
-    hone_status status = run_plain(&p, g, in, out, err);
-    if (status == HONE_OK) status = hand_over(out, g->n_outputs, place, ctx, err);
-    release(e, out, g->n_outputs);
-    return status;
-}
-
-/* ---- parts ---- */
-
-/* Where outputs of a part go. */
-typedef struct part_outputs {
-    const hn_part *part;
-    hn_tensor **slots;
-    hn_allocator *alloc;
-    hn_engine_place *place;
-    void *place_ctx;
-} part_outputs;
-
-static hone_status place_part(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                              void **to, hn_error *err) {
-    const part_outputs *o = ctx;
-    const hn_part *part = o->part;
-    if (i < part->n_final)
-        return o->place(o->place_ctx, part->final[i], dtype, rank, dims, to, err);
-    hn_tensor **slot = &o->slots[part->made[i - part->n_final]];
-    HN_TRY(hn_tensor_create(slot, o->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
-    *to = (*slot)->data;
-    return HONE_OK;
-}
-
-/* References to the part's inputs; NULL: out of memory. */
-static hn_tensor **gather(hn_engine *e, const hn_part *part, hn_tensor *const *slots) {
-    hn_tensor **in = hn_alloc_array(e->o.alloc, (size_t)part->n_in + 1, sizeof *in, HN_MEM_OTHER);
-    for (int i = 0; i < part->n_in && in != NULL; i++) in[i] = hn_tensor_ref(slots[part->in[i]]);
-    return in;
-}
-
-static hone_status run_plan(hn_engine *e, trip *t, hn_context *c, const hn_tensor *const *in,
-                            hn_engine_place *place, void *place_ctx, hn_error *err) {
-    hn_run r = {.pool = e->o.pool,
-                .rng = &t->state.rng,
-                .in = in,
-                .place = place,
-                .place_ctx = place_ctx,
-                .times = t->times,
-                .times_ctx = t->times_ctx,
-                .keep_going = e->o.keep_going,
-                .keep_going_ctx = e->o.keep_going_ctx};
-    return hn_context_run(c, &r, err);
-}
-
-static hone_status run_head(hn_engine *e, trip *t, hn_context *c, part_outputs *o, hn_error *err) {
-    hn_tensor **in = gather(e, o->part, o->slots);
-    if (in == NULL) return HN_NOMEM(err);
-    hone_status status = run_plan(e, t, c, (const hn_tensor *const *)in, place_part, o, err);
-    release(e, in, o->part->n_in);
-    return status;
-}
-
-static hone_status run_mid(hn_engine *e, entry *n, trip *t, part_outputs *o, hn_error *err) {
-    const hn_part *part = o->part;
-    const hn_graph *g = part->model->graph;
-    plain p = {e, &n->bodies, t};
-    hn_tensor **in = gather(e, part, o->slots);
-    hn_tensor **out = hn_alloc_zero(e->o.alloc, (size_t)g->n_outputs * sizeof *out, HN_MEM_OTHER);
-    hone_status status = HONE_OK;
-    if (in == NULL || out == NULL) status = HN_NOMEM(err);
-    if (status == HONE_OK) status = run_plain(&p, g, (const hn_tensor *const *)in, out, err);
-    if (status == HONE_OK) status = hand_over(out, part->n_final, place_part, o, err);
-    for (int i = part->n_final; i < g->n_outputs && status == HONE_OK; i++) {
-        o->slots[part->made[i - part->n_final]] = out[i];
-        out[i] = NULL;
-    }
-    release(e, in, part->n_in);
-    release(e, out, g->n_outputs);
-    return status;
-}
-
-/* Head and mid, from slots to slots. */
-static hone_status run_first(hn_engine *e, entry *n, trip *t, hn_context *c, hn_room *room,
-                             part_outputs *o, hn_error *err) {
-    hone_status status = HONE_OK;
-    if (n->plan != NULL) {
-        o->part = &n->cut->part[HN_PART_HEAD];
-        status = run_head(e, t, c, o, err);
-        give(e, n, c, room, false);
-    }
-    o->part = &n->cut->part[HN_PART_MID];
-    if (status == HONE_OK && o->part->model != NULL) status = run_mid(e, n, t, o, err);
-    return status;
-}
-
-static hone_status run_parts(hn_engine *e, entry *n, trip *t, hn_context *c, hn_room *room,
-                             const hn_tensor *const *in, hn_engine_place *place, void *place_ctx,
-                             hn_error *err) {
-    const hn_part *tail = &n->cut->part[HN_PART_TAIL];
-    int n_slots = n->cut->n_slots;
-    hn_tensor **slots = hn_alloc_zero(e->o.alloc, (size_t)n_slots * sizeof *slots, HN_MEM_OTHER);
-    hn_tensor **rest = NULL;
-    hone_status status = HONE_OK;
-    if (slots == NULL) {
-        if (c != NULL) give(e, n, c, room, false);
-        return HN_NOMEM(err);
-    }
-    for (int i = 0; i < e->model->graph->n_inputs; i++) slots[i] = hn_tensor_ref(in[i]);
-    part_outputs o = {.slots = slots, .alloc = e->o.alloc, .place = place, .place_ctx = place_ctx};
-    status = run_first(e, n, t, c, room, &o, err);
-    if (status == HONE_OK && n->tail != NULL) {
-        rest = gather(e, tail, slots);
-        if (rest == NULL) status = HN_NOMEM(err);
-    }
-    release(e, slots, n_slots);
-    if (status == HONE_OK && n->tail != NULL) {
-        o.part = tail;
-        o.slots = NULL;
-        status = run_engine(n->tail, t, (const hn_tensor *const *)rest, place_part, &o, err);
-    }
-    release(e, rest, tail->n_in);
-    return status;
-}
-
-static hone_status run_engine(hn_engine *e, trip *t, const hn_tensor *const *in,
-                              hn_engine_place *place, void *place_ctx, hn_error *err) {
-    entry *n;
-    hn_context *c = NULL;
-    hn_room *room = NULL;
-    hone_status status;
-    if (is_light(e, in)) return run_whole(e, t, in, place, place_ctx, err);
-    HN_TRY(take(e, in, &n, &c, &room, err));
-    if (n->cut != NULL) {
-        status = run_parts(e, n, t, c, room, in, place, place_ctx, err);
-        c = NULL;
-    } else if (n->plan != NULL) {
-        status = run_plan(e, t, c, in, place, place_ctx, err);
-    } else {
-        status = run_whole(e, t, in, place, place_ctx, err);
-    }
-    give(e, n, c, room, true);
-    return status;
-}
-
 hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error *err) {
-    entry *n;
+    hn_entry *n;
     hn_context *c = NULL;
     hn_room *room = NULL;
-    HN_TRY(take(e, in, &n, &c, &room, err));
-    give(e, n, c, room, true);
+    HN_TRY(hn_engine_take(e, in, &n, &c, &room, err));
+    hn_engine_give(e, n, c, room, true);
     return HONE_OK;
-}
-
-hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_place *place,
-                          void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
-                          void *times_ctx, hn_error *err) {
-    trip t = {.times = times, .times_ctx = times_ctx};
-    hn_rng_init(&t.state.rng, e->o.seed);
-    return run_engine(e, &t, in, place, place_ctx, err);
 }

@@ -1,0 +1,83 @@
+/* What an engine is made of: for engine.c, which keeps plans by shape, and segments.c, which runs
+ * them. */
+#ifndef HN_ENGINE_ENTRY_H
+#define HN_ENGINE_ENTRY_H
+
+#include <pthread.h>
+
+#include "engine/cut.h"
+#include "engine/engine.h"
+
+/* Engines inside engines: of the rest of a graph, or of a subgraph. What lies deeper runs through
+ * the references. */
+#define HN_ENGINE_DEPTH 64
+
+typedef struct hn_shape_key hn_shape_key; /* engine.c */
+
+/* A subgraph of a node that runs through the references, as an engine. */
+typedef struct hn_body hn_body;
+struct hn_body {
+    const hn_graph *graph;
+    hn_engine *engine;
+    const hn_value *const *sources; /* by input of the engine: the inputs of the graph come first */
+    int *outputs; /* by output of the engine: which of the graph's it is; the others are values
+                   * that come from outside */
+    hn_body *next;
+};
+
+/* One set of shapes: a plan with its free contexts, of the whole graph or of its head. Neither a
+ * plan nor a cut: all of it runs through the references. */
+typedef struct hn_entry hn_entry;
+struct hn_entry {
+    hn_shape_key *key; /* by input */
+    hn_plan *plan;
+    hn_cut *cut;
+    hn_engine *tail;
+    hn_body *bodies; /* of nodes of the mid */
+    size_t peak;     /* of the allocator, as planned */
+    int users;       /* runs going on */
+    hn_context *free[HN_ENGINE_CONTEXTS];
+    int n_free;
+    hn_entry *next; /* used longer ago */
+};
+
+/* What an engine and all inside it share. */
+typedef struct hn_common {
+    pthread_mutex_t lock; /* of all below, and of their entries and bodies */
+    hn_weights *weights;
+    hn_room *rooms; /* not in use, used last first */
+    int n_rooms;
+} hn_common;
+
+/* Constants that the passes made of the source's are needed in plain form while plans are made, and
+ * afterwards where a step or another part reads them so; for the rest there are packed copies. So a
+ * plan once made drops their contents, and before another is made the passes make them anew. */
+struct hn_engine {
+    hn_engine_options o;
+    const hn_model *source;
+    hn_model *model; /* the source, simplified; inside another engine they are one */
+    int n_made;
+    int *made; /* values of `model`, by id, that only it holds, with contents that can be dropped */
+    bool dropped; /* some are */
+    int depth;    /* engines around it */
+    bool heavy;   /* a node multiplies matrices */
+    hn_common *all;
+    hn_entry *entries; /* used last first */
+    int n_entries;
+    hn_body *bodies; /* of nodes of `model` */
+};
+
+/* The entry that serves these inputs, with one user more and, if it has a plan, a context and a
+ * room. */
+hone_status hn_engine_take(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
+                           hn_context **context, hn_room **room, hn_error *err);
+/* Context and room, which are NULL where the entry has no plan, may go before the entry does. */
+void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, bool entry_too);
+
+/* An engine of m inside another; takes over m, on failure too. What is wrong with m is left for the
+ * references to say, since they run only what is needed. */
+hone_status hn_engine_create_inside(hn_engine **out, const hn_engine *around, hn_model *m,
+                                    hn_error *err);
+void hn_bodies_destroy(hn_engine *e, hn_body *b); /* the list; NULL accepted */
+
+#endif
