@@ -427,6 +427,7 @@ static void print_json(const job *j, const config *c, const result *r) {
     json_int(&js, "arena_bytes", (int64_t)r->memory.arena_bytes);
     json_int(&js, "scratch_bytes", (int64_t)r->memory.scratch_bytes);
     json_int(&js, "planned_bytes", (int64_t)r->memory.planned_bytes);
+    json_bound(&js, &r->memory);
     json_int(&js, "peak_rss_bytes", r->peak_rss);
     json_end(&js, '}');
 }

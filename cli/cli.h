@@ -200,6 +200,8 @@ void *must(void *p); /* ends the program when p is NULL: out of memory */
 /* "1.23 M", "4.5 GB": three significant digits; buf has 32 bytes. Negative: "?". */
 const char *human_count(int64_t n, char *buf);
 const char *human_bytes(int64_t n, char *buf);
+/* "weights 1.2 MB, activations 3.4 MB, workspace 56 kB, planned 6.7 MB in all" */
+void print_memory(const char *before, const hone_memory_use *use);
 /* "a, b, c" of a list that ends with NULL; free it. */
 char *join(const char *const *list);
 /* "f32[batch, 10]"; free it. */
@@ -228,6 +230,7 @@ void json_text(json *j, const char *key, const char *v); /* NULL: null */
 void json_number(json *j, const char *key, double v);    /* not finite: null */
 void json_int(json *j, const char *key, int64_t v);
 void json_count(json *j, const char *key, int64_t v); /* negative, not known: null */
+void json_bound(json *j, const hone_memory_use *use); /* bound_bytes; null: there is none */
 void json_bool(json *j, const char *key, bool v);
 /* The keys "name", "dtype" and "dims" of an open object. */
 void json_value_info(json *j, const hone_value_info *v);

@@ -91,7 +91,8 @@ static void json_nodes(json *j, const hone_inspection *in) {
     json_end(j, ']');
 }
 
-static void print_json(const char *path, const hone_model *m, const hone_inspection *in) {
+static void print_json(const char *path, const hone_model *m, const hone_inspection *in,
+                       const hone_memory_use *use) {
     json j = {0};
     json_begin(&j, NULL, '{');
     json_text(&j, "schema", "hone.inspect/1");
@@ -119,6 +120,11 @@ static void print_json(const char *path, const hone_model *m, const hone_inspect
     json_int(&j, "flops", 2 * in->macs);
     json_int(&j, "macs_unknown", in->macs_unknown);
     json_count(&j, "activation_peak_bytes", in->activation_peak);
+    json_int(&j, "weights_bytes", (int64_t)use->weights_bytes);
+    json_int(&j, "arena_bytes", (int64_t)use->arena_bytes);
+    json_int(&j, "scratch_bytes", (int64_t)use->scratch_bytes);
+    json_int(&j, "planned_bytes", (int64_t)use->planned_bytes);
+    json_bound(&j, use);
     json_dtypes(&j, in);
     json_ops(&j, in);
     json_nodes(&j, in);
@@ -139,7 +145,8 @@ static void add_values(table *t, const char *title, const hone_model *m, bool in
     }
 }
 
-static void print_head(const char *path, const hone_model *m, const hone_inspection *in) {
+static void print_head(const char *path, const hone_model *m, const hone_inspection *in,
+                       const hone_memory_use *plan) {
     char a[32], b[32], c[32];
     line("%-12s%s (%s)", "model", path, human_bytes(in->file_bytes, a));
     line("%-12s%s, IR version %lld", "opset", in->opsets, (long long)in->ir_version);
@@ -166,6 +173,7 @@ static void print_head(const char *path, const hone_model *m, const hone_inspect
     else
         line("%-12s%s of activations at once (estimated)", "memory",
              human_bytes(in->activation_peak, a));
+    if (plan != NULL) print_memory("plan        ", plan);
     for (size_t i = 0; i < in->n_dims; i++)
         line("%-12s%s = %lld%s", i == 0 ? "symbols" : "", in->dims[i].name,
              (long long)in->dims[i].value, i == 0 ? " (--dim NAME=N takes another size)" : "");
@@ -238,8 +246,8 @@ static void print_nodes(const hone_inspection *in, size_t shown) {
 }
 
 static void print_text(const char *path, const hone_model *m, const hone_inspection *in,
-                       size_t shown) {
-    print_head(path, m, in);
+                       const hone_memory_use *plan, size_t shown) {
+    print_head(path, m, in, plan);
     if (in->n_dtypes > 0) {
         line("%s", "");
         print_sizes(in);
@@ -267,8 +275,32 @@ static bool nodes_of(const args *a, size_t *shown) {
     return true;
 }
 
+static void take_size(feed *f, const char *symbol, const hone_inspection *in) {
+    for (size_t i = 0; i < in->n_dims && symbol != NULL; i++)
+        if (strcmp(in->dims[i].name, symbol) == 0) feed_size(f, symbol, in->dims[i].value);
+}
+
+/* The memory that a plan for this machine takes; inputs are of the sizes that inspecting took. */
+static exit_code plan(hone_model *m, const hone_inspection *in, hone_memory_use *use) {
+    hone_error err;
+    hone_session *s;
+    feed f = {0};
+    if (hone_session_create(&s, m, NULL, &err) != HONE_OK) return fail_with(&err);
+    exit_code code = feed_init(&f, &(args){0}, m);
+    for (size_t i = 0; i < f.n_in; i++)
+        for (int d = 0; d < f.info[i].rank; d++) take_size(&f, f.info[i].dim_names[d], in);
+    if (code == EXIT_DONE) code = feed_fill(&f, HONE_FILL_ZEROS, 0);
+    if (code == EXIT_DONE && hone_session_prepare(s, f.n_in, f.in, &err) != HONE_OK)
+        code = fail_with(&err);
+    *use = hone_session_memory(s);
+    feed_deinit(&f);
+    hone_session_destroy(s);
+    return code;
+}
+
 static exit_code run(const args *a) {
     hone_error err;
+    hone_memory_use use = {0};
     hone_dim_value dims[MOST_OPTIONS];
     size_t n_dims, shown;
     if (!dims_of(a, dims, &n_dims) || !nodes_of(a, &shown)) return EXIT_USAGE;
@@ -280,11 +312,12 @@ static exit_code run(const args *a) {
     if (status != HONE_OK) {
         code = fail_with(&err);
         if (m != NULL && status == HONE_E_NOT_FOUND) code = EXIT_USAGE; /* a --dim of that name */
-    } else if (has(a, "--json")) {
-        print_json(a->argument[0], m, in);
-    } else {
-        print_text(a->argument[0], m, in, shown);
     }
+    if (code == EXIT_DONE && has(a, "--plan")) code = plan(m, in, &use);
+    if (code == EXIT_DONE && has(a, "--json"))
+        print_json(a->argument[0], m, in, &use);
+    else if (code == EXIT_DONE)
+        print_text(a->argument[0], m, in, has(a, "--plan") ? &use : NULL, shown);
     hone_inspection_destroy(in);
     hone_model_destroy(m);
     return code;
@@ -292,6 +325,7 @@ static exit_code run(const args *a) {
 
 static const option_def options[] = {
     {"--nodes", 'n', "N|all", "rows of the table of nodes (default: 40)", false},
+    {"--plan", 0, NULL, "plan a run on this machine, and print the memory it takes", false},
     OPTION_DIM,
     OPTION_NO_MMAP,
     OPTION_JSON,

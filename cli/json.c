@@ -81,6 +81,10 @@ void json_count(json *j, const char *key, int64_t v) {
         json_text(j, key, NULL);
 }
 
+void json_bound(json *j, const hone_memory_use *use) {
+    json_count(j, "bound_bytes", use->bound_bytes < SIZE_MAX ? (int64_t)use->bound_bytes : -1);
+}
+
 void json_bool(json *j, const char *key, bool v) {
     lead(j, key);
     fputs(v ? "true" : "false", stdout);

@@ -152,16 +152,11 @@ static void print_text(const job *j) {
     line("%s", "");
     print_groups(j);
     hone_memory_use use = hone_session_memory(j->session);
-    char weights[32], arena[32], scratch[32], planned[32];
+    char before[100];
     line("%s", "");
-    line(
-        "%zu steps, %.3f ms (medians of %lld runs); weights %s, activations %s, workspace %s, "
-        "planned %s in all",
-        j->n_steps, total_ms(j), (long long)j->n_runs,
-        human_bytes((int64_t)use.weights_bytes, weights),
-        human_bytes((int64_t)use.arena_bytes, arena),
-        human_bytes((int64_t)use.scratch_bytes, scratch),
-        human_bytes((int64_t)use.planned_bytes, planned));
+    snprintf(before, sizeof before, "%zu steps, %.3f ms (medians of %lld runs); ", j->n_steps,
+             total_ms(j), (long long)j->n_runs);
+    print_memory(before, &use);
 }
 
 static void print_json(const job *j) {
@@ -176,6 +171,7 @@ static void print_json(const job *j) {
     json_int(&js, "arena_bytes", (int64_t)use.arena_bytes);
     json_int(&js, "scratch_bytes", (int64_t)use.scratch_bytes);
     json_int(&js, "planned_bytes", (int64_t)use.planned_bytes);
+    json_bound(&js, &use);
     json_begin(&js, "steps", '[');
     for (size_t i = 0; i < j->n_steps; i++) {
         const step *s = &j->steps[i];

@@ -37,6 +37,22 @@ const char *human_bytes(int64_t n, char *buf) {
     return human(n, units, buf);
 }
 
+void print_memory(const char *before, const hone_memory_use *use) {
+    char weights[32], arena[32], scratch[32], most[32];
+    bool planned = use->planned_bytes > 0, bound = use->bound_bytes < SIZE_MAX;
+    line("%sweights %s, activations %s, workspace %s, %s%s%s", before,
+         human_bytes((int64_t)use->weights_bytes, weights),
+         human_bytes((int64_t)use->arena_bytes, arena),
+         human_bytes((int64_t)use->scratch_bytes, scratch),
+         planned ? "planned "
+         : bound ? "activations bounded by "
+                 : "activations unbounded",
+         planned ? human_bytes((int64_t)use->planned_bytes, most)
+         : bound ? human_bytes((int64_t)use->bound_bytes, most)
+                 : "",
+         planned ? " in all" : "");
+}
+
 /* ---- lists, types, operators ---- */
 
 char *join(const char *const *list) {

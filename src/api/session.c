@@ -279,6 +279,7 @@ hone_memory_use hone_session_memory(const hone_session *s) {
         use.arena_bytes = m.slab;
         use.scratch_bytes = m.scratch;
         use.planned_bytes = m.peak;
+        use.bound_bytes = m.bound;
     }
     return use;
 }

@@ -194,6 +194,44 @@ static void dropped_weights_survive_failures(void **state) {
     hn_engine_destroy(e);
 }
 
+static hone_status place_square(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                                void **to, hn_error *e) {
+    (void)i, (void)e;
+    assert_true(dtype == HONE_DTYPE_F32 && rank == 2 && dims[1] == 256);
+    *to = ctx;
+    return HONE_OK;
+}
+
+/* Shapes that come one after the other take the memory of the largest, and it is as planned. */
+static void plans_share_memory(void **state) {
+    (void)state;
+    static float x[8][256], y[8][256];
+    hn_allocator mem;
+    hn_engine *e;
+    hn_allocator_init(&mem);
+    hn_engine_options o = {.alloc = &mem, .isa = hn_isa_available(), .seed = 1};
+    hn_model *m = model_inferred(
+        "m (float[n,256] x) => (float[n,256] y) { a = Softmax (x)  y = Softmax (a) }");
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    const int rows[] = {2, 8, 1, 3, 8, 5, 2};
+    size_t largest = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hn_tensor t;
+        const hn_tensor *in[] = {&t};
+        assert_int_equal(
+            hn_tensor_borrow(&t, HONE_DTYPE_F32, 2, (int64_t[]){rows[i], 256}, x, &err), HONE_OK);
+        assert_int_equal(hn_engine_run(e, in, place_square, y, NULL, NULL, &err), HONE_OK);
+        assert_true(y[rows[i] - 1][255] > 0.0038f && y[rows[i] - 1][255] < 0.004f);
+        hn_engine_memory use = hn_engine_memory_use(e);
+        assert_true(use.slab >= (size_t)rows[i] * sizeof *x);
+        if (use.slab > largest) largest = use.slab;
+        assert_int_equal(mem.live_tag[HN_MEM_TENSOR], largest);
+        if (rows[i] == 8 && i < 2) assert_int_equal(mem.peak, use.peak);
+    }
+    hn_engine_destroy(e);
+    assert_int_equal(mem.blocks, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_shape_has_its_plan, model_setup, model_teardown),
@@ -204,6 +242,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(plain_weights_are_dropped, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(dropped_weights_survive_failures, model_setup,
                                         model_teardown),
+        cmocka_unit_test_setup_teardown(plans_share_memory, model_setup, model_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
