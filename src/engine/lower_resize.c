@@ -1,5 +1,6 @@
-/* Resize over one or two axes, the others being images or the values of a pixel. The taps of the
- * axes are tables of the plan's. */
+/* Resize of floats over one or two axes, the others being images or the values of a pixel. The taps
+ * of the axes are tables of the plan's. Elements of other types are copied where each is repeated a
+ * whole number of times. */
 #include "engine/lower.h"
 #include "kernels/resize_f32/resize_f32.h"
 #include "ops/resize.h"
@@ -83,9 +84,43 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_resize *r, bool
     return HONE_OK;
 }
 
+/* How many times each element of an axis is repeated, if that is all that happens to it; else 0. */
+static int64_t repeats(const hn_resize_axis *a) {
+    if (a->same) return 1;
+    if (a->in == 0 || a->out % a->in != 0) return 0;
+    int64_t times = a->out / a->in;
+    for (int64_t o = 0; o < a->out; o++) {
+        int64_t k = a->first[o];
+        if (a->first[o + 1] != k + 1 || a->index[k] != o / times || a->weight[k] != 1) return 0;
+    }
+    return times;
+}
+
+/* x [n] is copied as [n, times], the second axis of stride 0, to y [n * times]. */
+static hone_status lower_repeats(hn_lower *L, const hn_node *n, const hn_resize *r, bool *done,
+                                 hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    if (2 * x.rank > HONE_MAX_RANK) HN_DECLINE(L, "too many axes");
+    for (int i = 0; i < x.rank; i++)
+        if (repeats(&r->axis[i]) == 0) HN_DECLINE(L, "not f32, and more than repeated");
+    HN_TRY(hn_lower_place_like(L, &y, &x, err));
+    hn_view src = x, dst = y;
+    src.rank = dst.rank = 2 * x.rank;
+    for (int i = 0; i < x.rank; i++) {
+        int64_t times = repeats(&r->axis[i]);
+        src.dims[2 * i] = dst.dims[2 * i] = x.dims[i];
+        src.dims[2 * i + 1] = dst.dims[2 * i + 1] = times;
+        src.strides[2 * i] = x.strides[i], src.strides[2 * i + 1] = 0;
+        dst.strides[2 * i] = y.strides[i] * times, dst.strides[2 * i + 1] = y.strides[i];
+    }
+    HN_TRY(hn_lower_copy(L, n, &src, &dst, err));
+    hn_lower_set(L, n, 0, &y, NULL);
+    return HONE_OK;
+}
+
 hone_status hn_lower_resize(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
-    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hone_dtype_bits(x.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
     if (hn_view_count(&x) == 0 || hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
     for (int i = 1; i < 4; i++)
         if (hn_node_input(n, i) != NULL && hn_node_constant(n, i) == NULL)
@@ -102,7 +137,8 @@ hone_status hn_lower_resize(hn_lower *L, const hn_node *n, bool *done, hn_error 
     if (same)
         hn_lower_set(L, n, 0, &x, NULL);
     else if (status == HONE_OK)
-        status = lower(L, n, &r, done, err);
+        status = x.dtype == HONE_DTYPE_F32 ? lower(L, n, &r, done, err)
+                                           : lower_repeats(L, n, &r, done, err);
     hn_arena_deinit(&arena);
     return status;
 }

@@ -107,11 +107,35 @@ static void concatenated(void **state) {
         "conv_f32 Conv, " STEP ", conv_f32 Conv, map_f32 Tanh, pool_f32 MaxPool");
 }
 
+/* Elements of any type, where each is repeated: copies, which are not named. */
+static void repeated(void **state) {
+    (void)state;
+    static const char *const types[] = {"uint8", "int8", "double"};
+    for (int i = 0; i < 3; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "m (%s[2,3,4,5] x) => (%s[2,3,8,15] y) <float[4] s = {1, 1, 2, 3}> {"
+                 " t = Transpose <perm = [0, 2, 3, 1]> (x) u = Transpose <perm = [0, 3, 1, 2]> (t)"
+                 " y = Resize <coordinate_transformation_mode = \"asymmetric\","
+                 " nearest_mode = \"floor\"> (u, , s) }",
+                 types[i], types[i]);
+        engine_agrees(text, "");
+    }
+    engine_agrees(
+        "m (uint8[1,2,3,3] x) => (uint8[1,2,6,6] y) <float[4] s = {1, 1, 2, 2}> {"
+        " y = Resize (x, , s) }",
+        "");
+}
+
 static void declined(void **state) {
     (void)state;
     resize("2,3,5,7", "4,3,10,14", "mode = \"nearest\"", "4, 3, 10, 14", "reference Resize");
     engine_agrees(
         "m (double[1,2,3,3] x) => (double[1,2,6,6] y) <float[4] s = {1, 1, 2, 2}> {"
+        " y = Resize <mode = \"linear\"> (x, , s) }",
+        "reference Resize");
+    engine_agrees(
+        "m (uint8[1,2,4,4] x) => (uint8[1,2,6,8] y) <float[4] s = {1, 1, 1.5, 2}> {"
         " y = Resize (x, , s) }",
         "reference Resize");
 }
@@ -119,7 +143,8 @@ static void declined(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes),         cmocka_unit_test(crops),        cmocka_unit_test(axes),
-        cmocka_unit_test(channels_last), cmocka_unit_test(concatenated), cmocka_unit_test(declined),
+        cmocka_unit_test(channels_last), cmocka_unit_test(concatenated), cmocka_unit_test(repeated),
+        cmocka_unit_test(declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
