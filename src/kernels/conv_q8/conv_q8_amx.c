@@ -124,7 +124,7 @@ static geometry measure(const hn_conv_q8 *p) {
 }
 
 typedef struct place {
-    int64_t y, r; /* elements; y < 0: no output */
+    int64_t y, r; /* elements; y < 0: no output, and r is 0 */
     int32_t window_sum;
 } place;
 
@@ -299,51 +299,70 @@ static void begin_panel(panel *f, const hn_q8_args *a, const int32_t *w_sums, in
     }
 }
 
-HN_INLINE __m512i requantize(const waiting *f, int row, int half, __m512 scale, bool residual) {
-    const hn_conv_q8 *p = f->a->p;
-    __m512i acc = _mm512_load_si512(f->c + row * PANEL + half * 16);
-    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale);
+/* What is the same for all rows of bytes. */
+typedef struct bytes_of {
+    __m512 scale[2], mr;
+    __m512i rz, yz, lo, hi;
+    __mmask16 mask[2];
+    const uint8_t *r;
+    uint8_t *y;
+    bool r_signed;
+} bytes_of;
+
+HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, const place *at, int half,
+                             bool residual) {
+    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(c + half * 16)), of->scale[half]);
     if (residual) {
-        int64_t n = f->at[row].y < 0 ? 0 : hn_q8_min(16, f->panel->n - half * 16);
-        __m128i bytes = _mm_setzero_si128();
-        if (n > 0)
-            bytes = _mm_maskz_loadu_epi8(
-                hn_v_first_(n), (const uint8_t *)f->a->r + f->at[row].r + f->panel->n0 + half * 16);
-        __m512i r =
-            p->r_type == HN_Q8_U8 ? _mm512_cvtepu8_epi32(bytes) : _mm512_cvtepi8_epi32(bytes);
-        r = _mm512_sub_epi32(r, _mm512_set1_epi32(p->rz));
-        v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(r), _mm512_set1_ps(p->mr)));
+        __m128i bytes = _mm_maskz_loadu_epi8(of->mask[half], of->r + at->r + half * 16);
+        __m512i r = of->r_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        r = _mm512_sub_epi32(r, of->rz);
+        v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(r), of->mr));
     }
     return _mm512_cvtps_epi32(v);
 }
 
-HN_INLINE void store_row(const waiting *f, int row, __m256i v) {
-    if (f->at[row].y < 0) return;
-    uint8_t *y = (uint8_t *)f->a->y + f->at[row].y + f->panel->n0;
-    if (f->panel->n == PANEL)
-        _mm256_storeu_si256((__m256i *)y, v);
+HN_INLINE void store_row(const bytes_of *of, const place *at, int64_t n, __m256i v) {
+    if (at->y < 0) return;
+    if (n == PANEL)
+        _mm256_storeu_si256((__m256i *)(of->y + at->y), v);
     else
-        _mm256_mask_storeu_epi8(y, (__mmask32)first64(f->panel->n), v);
+        _mm256_mask_storeu_epi8(of->y + at->y, (__mmask32)first64(n), v);
 }
 
-/* Two rows of bytes: 16 bits saturate where 8 bits with their zero point do anyway. */
-HN_INLINE void finish_bytes(const waiting *f, int row, bool is_signed, bool residual) {
+/* Units up to `end` of bytes, two rows each: 16 bits saturate where 8 bits with their zero point do
+ * anyway. */
+HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, bool residual) {
     const hn_conv_q8 *p = f->a->p;
+    const panel *own = f->panel;
+    const int64_t n = own->n;
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    __m512 s0 = _mm512_load_ps(f->panel->scale), s1 = _mm512_load_ps(f->panel->scale + 16);
-    __m512i yz = _mm512_set1_epi16((short)p->yz);
-    __m512i lo = _mm512_set1_epi8((char)p->lo), hi = _mm512_set1_epi8((char)p->hi);
-    __m512i top = _mm512_packs_epi32(requantize(f, row, 0, s0, residual),
-                                     requantize(f, row, 1, s1, residual));
-    __m512i bottom = _mm512_packs_epi32(requantize(f, row + 1, 0, s0, residual),
-                                        requantize(f, row + 1, 1, s1, residual));
-    top = _mm512_adds_epi16(top, yz), bottom = _mm512_adds_epi16(bottom, yz);
-    __m512i both = is_signed ? _mm512_packs_epi16(top, bottom) : _mm512_packus_epi16(top, bottom);
-    both = is_signed ? _mm512_min_epi8(_mm512_max_epi8(both, lo), hi)
-                     : _mm512_min_epu8(_mm512_max_epu8(both, lo), hi);
-    both = _mm512_permutexvar_epi32(order, both);
-    store_row(f, row, _mm512_castsi512_si256(both));
-    store_row(f, row + 1, _mm512_extracti64x4_epi64(both, 1));
+    const bytes_of of = {.scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16)},
+                         .mr = _mm512_set1_ps(p->mr),
+                         .rz = _mm512_set1_epi32(p->rz),
+                         .yz = _mm512_set1_epi16((short)p->yz),
+                         .lo = _mm512_set1_epi8((char)p->lo),
+                         .hi = _mm512_set1_epi8((char)p->hi),
+                         .mask = {(__mmask16)first64(n), (__mmask16)(first64(n) >> 16)},
+                         .r = residual ? (const uint8_t *)f->a->r + own->n0 : NULL,
+                         .y = (uint8_t *)f->a->y + own->n0,
+                         .r_signed = p->r_type == HN_Q8_S8};
+    const int32_t *c = f->c + f->next * 2 * PANEL;
+    const place *at = f->at + f->next * 2;
+    for (int unit = f->next; unit < end; unit++, c += 2 * PANEL, at += 2) {
+        __m512i top = _mm512_packs_epi32(requantize(&of, c, at, 0, residual),
+                                         requantize(&of, c, at, 1, residual));
+        __m512i bottom = _mm512_packs_epi32(requantize(&of, c + PANEL, at + 1, 0, residual),
+                                            requantize(&of, c + PANEL, at + 1, 1, residual));
+        top = _mm512_adds_epi16(top, of.yz), bottom = _mm512_adds_epi16(bottom, of.yz);
+        __m512i both =
+            is_signed ? _mm512_packs_epi16(top, bottom) : _mm512_packus_epi16(top, bottom);
+        both = is_signed ? _mm512_min_epi8(_mm512_max_epi8(both, of.lo), of.hi)
+                         : _mm512_min_epu8(_mm512_max_epu8(both, of.lo), of.hi);
+        both = _mm512_permutexvar_epi32(order, both);
+        store_row(&of, at, n, _mm512_castsi512_si256(both));
+        store_row(&of, at + 1, n, _mm512_extracti64x4_epi64(both, 1));
+    }
+    f->next = end;
 }
 
 HN_INLINE void finish_floats(const waiting *f, int row, hn_act_kind kind) {
@@ -378,18 +397,18 @@ static __attribute__((noinline)) void finish_some(waiting *f, int units) {
     const hn_conv_q8 *p = f->a->p;
     int end = f->next + units < UNITS ? f->next + units : UNITS;
     bool residual = f->a->r != NULL;
+    if (f->panel->fast && p->y == HN_Q8_U8 && !residual)
+        finish_bytes(f, end, false, false);
+    else if (f->panel->fast && p->y == HN_Q8_U8)
+        finish_bytes(f, end, false, true);
+    else if (f->panel->fast && p->y == HN_Q8_S8 && !residual)
+        finish_bytes(f, end, true, false);
+    else if (f->panel->fast && p->y == HN_Q8_S8)
+        finish_bytes(f, end, true, true);
     for (; f->next < end; f->next++) {
         int row = 2 * f->next;
         if (!f->panel->fast)
             finish_slowly(f, row), finish_slowly(f, row + 1);
-        else if (p->y == HN_Q8_U8 && !residual)
-            finish_bytes(f, row, false, false);
-        else if (p->y == HN_Q8_U8)
-            finish_bytes(f, row, false, true);
-        else if (p->y == HN_Q8_S8 && !residual)
-            finish_bytes(f, row, true, false);
-        else if (p->y == HN_Q8_S8)
-            finish_bytes(f, row, true, true);
         else
             switch (p->act.kind) {
 #define HN_X(name, formula)                       \
