@@ -336,10 +336,10 @@ typedef struct beside {
 
 /* The products of one step and half a panel; tiles 0-1: C, 2: A, 3: W.
  *
- * Four of the eight tiles, although more of them would save loads: where another thread of the core
- * is busy, this one has hardly more tile registers than it uses, so that a load waits until the
- * products before it are done. With eight tiles in use a product then takes 4.5 times as long as on
- * a core to itself, with four of them 1.6 times; there the loads are free, from L1. */
+ * Four of the eight tiles, although more of them would save loads. Beside another busy thread of
+ * the core, a product with eight tiles in use was measured to take 4.5 times as long as on a core
+ * to itself, with four of them 1.6 times: perhaps tile registers for renaming run out, and a load
+ * waits until the products before it are done. On a core to itself the loads are free, from L1. */
 HN_INLINE void products(const int rows, const char *a0, const char *a1, const char *w,
                         int64_t next_part) {
 #if PARTS == 3
