@@ -21,8 +21,8 @@ enum { LEAST_RUNS = 3 }; /* however long they take */
 typedef struct config {
     int64_t batch; /* -1: not given */
     int64_t threads, streams, warmup, iterations;
-    double seconds; /* where iterations is 0 */
-    const char *precision, *isa;
+    double seconds;              /* where iterations is 0 */
+    const char *precision, *isa; /* NULL: the model's own, the machine's */
 } config;
 
 typedef struct latency {
@@ -32,7 +32,7 @@ typedef struct latency {
 typedef struct result {
     int64_t batch, iterations;
     int threads;
-    char isa[32];
+    char isa[32], precision[16];
     latency ms;
     double throughput, load_ms, compile_ms, first_run_ms;
     hone_memory_use memory;
@@ -219,6 +219,7 @@ static void sum_up(bench *b, double seconds) {
     r->throughput = (double)n * (double)r->batch / seconds;
     r->ms = summary(all, n);
     r->memory = hone_session_memory(b->session);
+    snprintf(r->precision, sizeof r->precision, "%s", hone_session_precision(b->session));
     r->tuning = hone_session_tuning(b->session);
     r->threads = hone_session_threads(b->session);
     snprintf(r->isa, sizeof r->isa, "%s", hone_session_isa(b->session));
@@ -312,27 +313,6 @@ static exit_code measure(const args *a, const config *c, int to) {
 
 /* ---- another child: whether all of it can be run ---- */
 
-static bool quantized(hone_model *m) {
-    hone_inspection *i;
-    bool found = false;
-    if (hone_model_inspect(m, NULL, 0, &i, NULL) != HONE_OK) return false;
-    for (size_t k = 0; k < i->n_ops; k++) found |= strcmp(i->ops[k].op, "DequantizeLinear") == 0;
-    hone_inspection_destroy(i);
-    return found;
-}
-
-static exit_code check_precision(const args *a, hone_model *m, const char *precision) {
-    if (is_precision(precision)) return EXIT_DONE;
-    if (strcmp(precision, "int8") != 0)
-        complain("--precision wants " PRECISIONS ", got '%s'", precision);
-    else if (!quantized(m))
-        complain("%s is a float model; hone quantize makes an int8 one of it", a->argument[0]);
-    else
-        complain("%s would run as f32: integer kernels are not part of this version",
-                 a->argument[0]);
-    return EXIT_USAGE;
-}
-
 /* Says what is wrong with any configuration before the first one is measured, and what is taken for
  * symbolic axes. */
 static exit_code check_all(const job *j) {
@@ -403,7 +383,7 @@ static void print_json(const job *j, const config *c, const result *r) {
     json_int(&js, "batch", r->batch);
     json_int(&js, "threads", r->threads);
     json_int(&js, "streams", c->streams);
-    json_text(&js, "precision", c->precision);
+    json_text(&js, "precision", r->precision);
     json_text(&js, "isa", r->isa);
     json_text(&js, "device", "cpu");
     json_int(&js, "iterations", r->iterations);
@@ -443,7 +423,7 @@ static void print_table(const job *j, int n) {
         char weights[32], arena[32], peak[32];
         table_cell(t, "%lld", (long long)r->batch);
         table_cell(t, "%d", r->threads);
-        table_cell(t, "%s", j->configs[i].precision);
+        table_cell(t, "%s", r->precision);
         table_cell(t, "%s", r->isa);
         table_cell(t, "%lld", (long long)r->iterations);
         table_cell(t, "%.3f", r->ms.mean);
@@ -490,7 +470,7 @@ static void make_configs(job *j, const lists *l, const config *common) {
 
 static bool read_options(job *j) {
     const args *a = j->a;
-    lists l = {{-1}, {0}, {"f32"}, {NULL}, 1, 1, 1, 1};
+    lists l = {{-1}, {0}, {NULL}, {NULL}, 1, 1, 1, 1};
     config c = {.streams = 1, .warmup = 10, .seconds = 2};
     if (!numbers_of(a, "--batch", 1, INT32_MAX, l.batch, &l.n_batch) ||
         !numbers_of(a, "--threads", 1, 1024, l.threads, &l.n_threads) ||
@@ -540,7 +520,8 @@ static const option_def options[] = {
     {"--threads", 't', "LIST", "threads: 1,2 or 1..4 (default: the cores this process may use)",
      false},
     {"--streams", 0, "N", "runs at the same time, of one session (default: 1)", false},
-    {"--precision", 0, "LIST", "f32 (default), f32-relaxed, bf16", false},
+    {"--precision", 0, "LIST",
+     "f32, f32-relaxed, bf16, int8 (default: int8 of quantized models, else f32)", false},
     {"--isa", 0, "LIST", "use no more than these instruction sets: avx2,avx512", false},
     {"--warmup", 0, "N", "runs before those that count (default: 10)", false},
     {"--seconds", 0, "S", "how long to measure each configuration (default: 2)", false},

@@ -47,10 +47,10 @@ typedef struct option_def {
         "--tune-cache", 0, "FILE",                                                       \
             "keeps what was measured (default: hone/tuning.txt among the caches)", false \
     }
-#define OPTION_PRECISION                                                                        \
-    {                                                                                           \
-        "--precision", 0, "NAME", "f32 (default), or less exact and faster: f32-relaxed, bf16", \
-            false                                                                               \
+#define OPTION_PRECISION                                                                      \
+    {                                                                                         \
+        "--precision", 0, "NAME",                                                             \
+            "f32; faster and less exact: f32-relaxed, bf16; int8: of quantized models", false \
     }
 #define OPTION_KERNEL \
     { "--kernel", 0, "FAMILY=ROW", "take this kernel wherever it serves (hone kernels)", true }
@@ -128,9 +128,8 @@ hone_status load_model(const args *a, hone_model **m, hone_error *err);
  * --backend, --tune, --tune-cache, --kernel, --exec and --without. From here on Ctrl-C ends a run
  * instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
-/* Whether hone_session_options.precision may be this. */
-#define PRECISIONS "f32, f32-relaxed or bf16"
-bool is_precision(const char *name);
+/* Whether the model can run at that precision (NULL: its own); else says why not. */
+exit_code check_precision(const args *a, hone_model *m, const char *name);
 /* What tuning did, as a note. */
 void note_tuning(hone_tuning t);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */

@@ -200,10 +200,11 @@ static exit_code go(job *j) {
     if (!fill_of(a, &fill) || !session_options(a, &o) ||
         !number_of(a, "--runs", 1, 100000, &j->n_runs))
         return EXIT_USAGE;
-    if (load_model(a, &j->model, &err) != HONE_OK ||
-        hone_session_create(&j->session, j->model, &o, &err) != HONE_OK)
-        return fail_with(&err);
-    exit_code code = feed_init(&j->feed, a, j->model);
+    if (load_model(a, &j->model, &err) != HONE_OK) return fail_with(&err);
+    exit_code code = check_precision(a, j->model, o.precision);
+    if (code != EXIT_DONE) return code;
+    if (hone_session_create(&j->session, j->model, &o, &err) != HONE_OK) return fail_with(&err);
+    code = feed_init(&j->feed, a, j->model);
     if (code == EXIT_DONE) code = feed_fill(&j->feed, fill, o.seed);
     const char *path = value_of(a, "--trace");
     if (code == EXIT_DONE && path != NULL) {

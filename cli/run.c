@@ -148,10 +148,11 @@ static void print_text(const job *j) {
 
 static exit_code open_model(job *j, const hone_session_options *o) {
     hone_error err;
-    if (load_model(j->a, &j->model, &err) != HONE_OK ||
-        hone_session_create(&j->session, j->model, o, &err) != HONE_OK)
-        return fail_with(&err);
-    exit_code code = feed_init(&j->feed, j->a, j->model);
+    if (load_model(j->a, &j->model, &err) != HONE_OK) return fail_with(&err);
+    exit_code code = check_precision(j->a, j->model, o->precision);
+    if (code != EXIT_DONE) return code;
+    if (hone_session_create(&j->session, j->model, o, &err) != HONE_OK) return fail_with(&err);
+    code = feed_init(&j->feed, j->a, j->model);
     j->in_path = must(calloc(j->feed.n_in + 1, sizeof *j->in_path));
     j->out_path = must(calloc(j->feed.n_out + 1, sizeof *j->out_path));
     return code;

@@ -356,10 +356,12 @@ typedef struct hone_session_options {
      *   "fuse"  steps that compute several nodes, and strips of several steps
      *   the name of a graph pass (hone_pass) */
     const char *without;
-    /* How exact sums of products are: "f32" (the default); "f32-relaxed", which may be off by
-     * 8e-5 of the sum of their absolute values (typically 1.5e-5 of a result); or "bf16", whose
-     * operands are rounded to bf16 (off by 8e-3, typically 3e-3 of a result). Both are faster on
-     * CPUs with AMX, and on others the same as f32. */
+    /* What is computed in. "int8", the default for a model that holds quantized operators, computes
+     * in integers all that they allow; "f32", the default for any other, dequantizes first. How
+     * exact float sums of products are: "f32-relaxed" may be off by 8e-5 of the sum of their
+     * absolute values (typically 1.5e-5 of a result); with "bf16" operands are rounded to bf16 (off
+     * by 8e-3, typically 3e-3 of a result). Both are faster on CPUs with AMX, and on others the
+     * same as f32. */
     const char *precision;
     /* Kernels to take before all others, whatever was measured: "conv_f32=amx6,copy=ref", or NULL.
      * Where one declines a problem the usual choice is made, and the log gets a warning. */
@@ -419,6 +421,8 @@ typedef struct hone_tuning {
     double ms;        /* spent measuring */
 } hone_tuning;
 HONE_API hone_tuning hone_session_tuning(const hone_session *session);
+/* What was asked for, or the default for the model: "int8", "f32" ... */
+HONE_API const char *hone_session_precision(const hone_session *session);
 
 typedef struct hone_memory_use {
     size_t peak_bytes; /* most bytes live at once so far */

@@ -35,6 +35,7 @@ struct hone_session {
     hone_model *model;
     hn_allocator alloc;
     hn_pool *pool;
+    const char *precision;
     hn_isa isa;
     int cores;         /* this process may use */
     hn_tuner *tuner;   /* NULL: nothing is tuned */
@@ -176,19 +177,34 @@ static hone_status read_exec(const char *name, bool *parallel, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status read_precision(const char *name, hn_precision *out, hn_error *err) {
+/* NULL: int8 for a model that holds quantized operators, f32 for any other. */
+static hone_status read_precision(hone_session *s, const char *name, hn_engine_options *e,
+                                  hn_error *err) {
     static const char *const names[] = {
 #define HN_X(of, text, error) text,
         HN_PRECISION_LIST(HN_X)
 #undef HN_X
     };
-    for (int i = 0; i < HN_PRECISION_COUNT_; i++) {
-        if (name != NULL && strcmp(name, names[i]) != 0) continue;
-        *out = (hn_precision)i;
+    bool quantized = hn_graph_is_quantized(s->model->ir->graph);
+    if (name == NULL) name = quantized ? "int8" : "f32";
+    if (strcmp(name, "int8") == 0) {
+        HN_CHECK(err, quantized, HONE_E_ARG,
+                 "precision is int8, but this is a float model; quantize it first");
+        s->precision = "int8";
         return HONE_OK;
     }
-    return HN_FAIL(err, HONE_E_ARG, "precision is '%s', expected f32, f32-relaxed or bf16", name);
+    for (int i = 0; i < HN_PRECISION_COUNT_; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        e->precision = (hn_precision)i;
+        e->no_integers = true;
+        s->precision = names[i];
+        return HONE_OK;
+    }
+    return HN_FAIL(err, HONE_E_ARG, "precision is '%s', expected f32, f32-relaxed, bf16 or int8",
+                   name);
 }
+
+const char *hone_session_precision(const hone_session *s) { return s->precision; }
 
 hone_status hone_session_create(hone_session **out, hone_model *model,
                                 const hone_session_options *options, hone_error *err) {
@@ -229,7 +245,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (status == HONE_OK) status = leave_out(s, o.without, &e, err);
     if (status == HONE_OK) status = force_kernels(s, o.kernels, &e, err);
     if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
-    if (status == HONE_OK) status = read_precision(o.precision, &e.precision, err);
+    if (status == HONE_OK) status = read_precision(s, o.precision, &e, err);
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
     if (status != HONE_OK) {
         hone_session_destroy(s);

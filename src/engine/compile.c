@@ -313,8 +313,12 @@ static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
     size_t n = (size_t)g->n_values + 1;
     hn_arena scratch;
     hn_arena_init(&scratch, how->alloc, HN_MEM_OTHER);
-    hn_lower L = {
-        .plan = p, .graph = g, .alloc = how->alloc, .isa = how->isa, .no_fuse = how->no_fuse};
+    hn_lower L = {.plan = p,
+                  .graph = g,
+                  .alloc = how->alloc,
+                  .isa = how->isa,
+                  .no_fuse = how->no_fuse,
+                  .no_integers = how->no_integers};
     L.views = hn_arena_array(&scratch, n, sizeof *L.views);
     L.known = hn_arena_array(&scratch, n, sizeof *L.known);
     L.makers = hn_arena_array(&scratch, n, sizeof *L.makers);

@@ -361,6 +361,7 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
                       .forced = e->o.forced,
                       .isa = e->o.isa,
                       .precision = e->o.precision,
+                      .no_integers = e->o.no_integers,
                       .parallel = e->o.parallel,
                       .no_sharing = e->o.no_sharing,
                       .no_fuse = e->o.no_fuse};

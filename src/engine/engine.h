@@ -37,9 +37,10 @@ typedef struct hn_engine_options {
     hn_pool *pool;
     hn_isa isa;
     hn_precision precision;
-    bool parallel;   /* independent steps at the same time (together.h) */
-    uint64_t seed;   /* of random operators without a seed of their own */
-    hn_tuner *tuner; /* NULL: the first kernel that accepts; outlives the engine */
+    bool no_integers; /* what is dequantized is computed in float */
+    bool parallel;    /* independent steps at the same time (together.h) */
+    uint64_t seed;    /* of random operators without a seed of their own */
+    hn_tuner *tuner;  /* NULL: the first kernel that accepts; outlives the engine */
     int n_forced;
     const hn_forced *forced; /* the first that serves is taken; outlives the engine */
     bool no_sharing;         /* every activation has memory of its own */
@@ -103,12 +104,15 @@ typedef struct hn_compile {
     const hn_forced *forced;
     hn_isa isa;
     hn_precision precision;
+    bool no_integers;
     bool parallel, no_sharing, no_fuse;
 } hn_compile;
 /* A plan of m, whose shapes are all numbers (hn_cut_create); takes over m, on failure too. The
  * weights it wants are still to be packed (hn_weights_fill). */
 hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn_error *err);
 void hn_plan_destroy(hn_plan *p); /* NULL accepted */
+/* Whether operators of quantization are in it, so that there is something to run in integers. */
+bool hn_graph_is_quantized(const hn_graph *g);
 
 /* All phases of a kernel, on up to `lanes` threads of the pool. */
 void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,

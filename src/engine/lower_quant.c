@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/engine.h"
 
 /* ---- recognising ---- */
 
@@ -166,6 +167,15 @@ static bool is_in_chain(const hn_node *n) {
 
 bool hn_lower_waits(const hn_lower *L, const hn_node *n) {
     return is_dequantize(n) || is_turned(n) || (!L->no_integers && is_in_chain(n));
+}
+
+/* Every operator whose name speaks of it: QuantizeLinear, QLinearAdd, MatMulInteger, QGemm ... */
+bool hn_graph_is_quantized(const hn_graph *g) {
+    for (const hn_node *n = g->first; n != NULL; n = n->next)
+        if (strstr(n->op_type, "uantize") != NULL || strstr(n->op_type, "Integer") != NULL ||
+            strncmp(n->op_type, "QLinear", 7) == 0 || strcmp(n->op_type, "QGemm") == 0)
+            return true;
+    return false;
 }
 
 /* ---- scales ---- */

@@ -218,7 +218,7 @@ static void a_session_is_refused_with_the_reason(void **state) {
     hone_session_options_init(&o);
     o.precision = "f31";
     ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
-                 "precision is 'f31', expected f32, f32-relaxed or bf16");
+                 "precision is 'f31', expected f32, f32-relaxed, bf16 or int8");
     hone_session_options_init(&o);
     o.exec = "backwards";
     ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
