@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/select_k/select_k_body.h"
