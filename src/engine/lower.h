@@ -65,6 +65,15 @@ void hn_lower_q8_finish(hn_lower *L);
 /* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */
 hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op, bool *done,
                                   hn_error *err);
+/* Attention from q, k and v to y, all [samples, heads, positions, size]; mask, of f32 or bool, is
+ * absent or broadcasts to [samples, heads of q, queries, keys], its keys adjacent. */
+typedef struct hn_heads_views {
+    hn_view q, k, v, mask, y;
+    float scale;
+    bool causal;
+} hn_heads_views;
+hone_status hn_lower_attention_heads(hn_lower *L, const hn_node *n, const hn_heads_views *h,
+                                     hn_error *err);
 /* A product with a softmax of other products as attention; declines one that is none. */
 hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* A step for x [m, k], k adjacent, by the constant w [k, n] into y, which is dense. */

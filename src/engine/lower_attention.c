@@ -265,17 +265,62 @@ static const char *beyond_kernel(const hn_node *n) {
     return NULL;
 }
 
+hone_status hn_lower_attention_heads(hn_lower *L, const hn_node *n, const hn_heads_views *h,
+                                     hn_error *err) {
+    const hn_view *q = &h->q, *k = &h->k, *v = &h->v, *mask = &h->mask;
+    int64_t group = q->dims[1] / k->dims[1];
+    hn_attention_f32 p = {.batch = {q->dims[0], k->dims[1], group, 1},
+                          .queries = q->dims[2],
+                          .keys = k->dims[2],
+                          .size = q->dims[3],
+                          .v_size = v->dims[3],
+                          .q_row = q->strides[2],
+                          .q_col = q->strides[3],
+                          .k_row = k->strides[2],
+                          .k_col = k->strides[3],
+                          .v_row = v->strides[2],
+                          .v_col = v->strides[3],
+                          .y_row = h->y.strides[2],
+                          .scale = h->scale,
+                          .chooses = mask->buffer >= 0 && mask->dtype == HONE_DTYPE_BOOL,
+                          .fill = -INFINITY,
+                          .causal = h->causal,
+                          .blind = HN_BLIND_NONE};
+    head_strides(q, group, true, p.q_batch);
+    head_strides(k, group, false, p.k_batch);
+    head_strides(v, group, false, p.v_batch);
+    head_strides(&h->y, group, true, p.y_batch);
+    if (mask->buffer >= 0) {
+        hn_view m = {.rank = 4, .dims = {1, 1, 1, 1}};
+        for (int i = 4 - mask->rank; i < 4; i++) {
+            m.dims[i] = mask->dims[i - (4 - mask->rank)];
+            m.strides[i] = mask->strides[i - (4 - mask->rank)];
+        }
+        head_strides(&m, group, true, p.mask_batch);
+        p.mask_row = m.dims[2] > 1 ? m.strides[2] : 0;
+    }
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_attention_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_ATTENTION_Q, q);
+    hn_step_reads(s, HN_ATTENTION_K, k);
+    hn_step_reads(s, HN_ATTENTION_V, v);
+    if (mask->buffer >= 0) hn_step_reads(s, HN_ATTENTION_MASK, mask);
+    hn_step_writes(s, HN_ATTENTION_Y, &h->y);
+    count_work(s, &p);
+    return HONE_OK;
+}
+
 hone_status hn_lower_attention(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view q = hn_lower_in(L, n, 0), k = hn_lower_in(L, n, 1), v = hn_lower_in(L, n, 2);
-    hn_view mask = hn_lower_in(L, n, 3), y = hn_lower_out(n, 0), whole;
+    hn_view mask = hn_lower_in(L, n, 3), y = hn_lower_out(n, 0);
     L->why = beyond_kernel(n);
     if (L->why != NULL) HN_DECLINE(L, L->why);
     if (q.dtype != HONE_DTYPE_F32 || v.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (hn_view_count(&q) == 0 || hn_view_count(&k) == 0 || hn_view_count(&v) == 0)
         HN_DECLINE(L, "nothing to compute");
-    int64_t keys = k.dims[k.rank == 4 ? 2 : 1];
     if (mask.buffer >= 0) {
-        if (mask.dims[mask.rank - 1] != keys) HN_DECLINE(L, "a mask of fewer keys");
+        if (mask.dims[mask.rank - 1] != k.dims[k.rank == 4 ? 2 : 1])
+            HN_DECLINE(L, "a mask of fewer keys");
         if (mask.dtype != HONE_DTYPE_F32 && mask.dtype != HONE_DTYPE_BOOL)
             HN_DECLINE(L, "a mask that is neither f32 nor bool");
         if (mask.strides[mask.rank - 1] != 1) HN_TRY(hn_lower_dense(L, n, &mask, err));
@@ -286,48 +331,15 @@ hone_status hn_lower_attention(hn_lower *L, const hn_node *n, bool *done, hn_err
         k = by_heads(&k, hn_attr_i(n, "kv_num_heads"));
         v = by_heads(&v, hn_attr_i(n, "kv_num_heads"));
     }
-    whole = by_heads(&y, q.dims[1]);
-    int64_t group = q.dims[1] / k.dims[1];
     const hn_attr *scale = hn_node_attr(n, "scale");
-    hn_attention_f32 p = {.batch = {q.dims[0], k.dims[1], group, 1},
-                          .queries = q.dims[2],
-                          .keys = keys,
-                          .size = q.dims[3],
-                          .v_size = v.dims[3],
-                          .q_row = q.strides[2],
-                          .q_col = q.strides[3],
-                          .k_row = k.strides[2],
-                          .k_col = k.strides[3],
-                          .v_row = v.strides[2],
-                          .v_col = v.strides[3],
-                          .y_row = whole.strides[2],
-                          .scale = scale != NULL ? scale->u.f : 1 / sqrtf((float)q.dims[3]),
-                          .chooses = mask.buffer >= 0 && mask.dtype == HONE_DTYPE_BOOL,
-                          .fill = -INFINITY,
-                          .causal = hn_attr_i(n, "is_causal") != 0,
-                          .blind = HN_BLIND_NONE};
-    head_strides(&q, group, true, p.q_batch);
-    head_strides(&k, group, false, p.k_batch);
-    head_strides(&v, group, false, p.v_batch);
-    head_strides(&whole, group, true, p.y_batch);
-    if (mask.buffer >= 0) {
-        hn_view m = {.rank = 4, .dims = {1, 1, 1, 1}};
-        for (int i = 4 - mask.rank; i < 4; i++) {
-            m.dims[i] = mask.dims[i - (4 - mask.rank)];
-            m.strides[i] = mask.strides[i - (4 - mask.rank)];
-        }
-        head_strides(&m, group, true, p.mask_batch);
-        p.mask_row = m.dims[2] > 1 ? m.strides[2] : 0;
-    }
-    hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_attention_f32_family, &p, sizeof p, &s, err));
-    hn_step_reads(s, HN_ATTENTION_Q, &q);
-    hn_step_reads(s, HN_ATTENTION_K, &k);
-    hn_step_reads(s, HN_ATTENTION_V, &v);
-    if (mask.buffer >= 0) hn_step_reads(s, HN_ATTENTION_MASK, &mask);
-    hn_step_writes(s, HN_ATTENTION_Y, &y);
-    count_work(s, &p);
+    hn_heads_views h = {.q = q,
+                        .k = k,
+                        .v = v,
+                        .mask = mask,
+                        .y = by_heads(&y, q.dims[1]),
+                        .scale = scale != NULL ? scale->u.f : 1 / sqrtf((float)q.dims[3]),
+                        .causal = hn_attr_i(n, "is_causal") != 0};
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
-    return HONE_OK;
+    return hn_lower_attention_heads(L, n, &h, err);
 }

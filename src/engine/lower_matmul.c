@@ -91,19 +91,17 @@ static hone_status by_activation(hn_lower *L, const hn_node *n, const hn_view *a
     return HONE_OK;
 }
 
-hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
-    hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
-    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
-    if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
-    HN_TRY(hn_lower_attention_product(L, n, done, err));
-    if (*done) return HONE_OK;
+/* alpha times the product of inputs 0 and 1, which are seen as a and b. */
+static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b, float alpha,
+                            bool *done, hn_error *err) {
+    hn_view y = hn_lower_out(n, 0);
+    bool vector = a.rank == 1 || b.rank == 1;
     make_matrix(&a, true);
     make_matrix(&b, false);
     if ((a.rank > b.rank ? a.rank : b.rank) - 2 > HN_MATMUL_BATCH_AXES)
         HN_DECLINE(L, "more than four batch axes");
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     hn_view c = y; /* the output as a batch of matrices */
-    bool vector = hn_lower_in(L, n, 0).rank == 1 || hn_lower_in(L, n, 1).rank == 1;
     if (vector) {
         hn_view whole = a.rank > b.rank ? a : b;
         c.rank = whole.rank;
@@ -113,15 +111,36 @@ hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error 
         hn_view_reshape(&y, c.rank, c.dims, &c);
     }
     hn_step *s;
-    if (hn_lower_is_constant(L, &b) && b.rank == 2) {
+    if (hn_lower_is_constant(L, &b) && b.rank == 2 && alpha >= 1 && alpha <= 1) {
         HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
     } else {
-        HN_TRY(by_activation(L, n, &a, &b, &c, 1, &s, err));
+        HN_TRY(by_activation(L, n, &a, &b, &c, alpha, &s, err));
     }
     hn_lower_set(L, n, 0, &y, vector ? NULL : s);
     *done = true;
     return HONE_OK;
+}
+
+hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
+    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
+    HN_TRY(hn_lower_attention_product(L, n, done, err));
+    return *done ? HONE_OK : multiply(L, n, a, b, 1, done, err);
+}
+
+/* FusedMatMul and TransposeMatMul of com.microsoft. */
+hone_status hn_lower_fused_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
+    bool batches = hn_op_attr(n->op, "transBatchA") != NULL &&
+                   (hn_attr_i(n, "transBatchA") != 0 || hn_attr_i(n, "transBatchB") != 0);
+    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
+    if (batches) HN_DECLINE(L, "batches that are transposed");
+    if (hn_attr_i(n, "transA") != 0 && a.rank > 1) hn_view_swap_last(&a);
+    if (hn_attr_i(n, "transB") != 0 && b.rank > 1) hn_view_swap_last(&b);
+    return multiply(L, n, a, b, hn_attr_f(n, "alpha"), done, err);
 }
 
 /* C as a vector over the columns, or of the size of Y. */
