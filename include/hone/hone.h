@@ -436,8 +436,9 @@ typedef struct hone_memory_use {
      * itself and what making it took for a while. Runs take more only for operators without a
      * kernel and for outputs that are not asked for. 0: sizes are known only while running. */
     size_t planned_bytes;
-    /* Then: the most that activations can take, those of sizes not known before each with memory of
-     * its own. SIZE_MAX: there is no bound. */
+    /* Then: the most that the values of the graph can take, those of sizes not known before each
+     * with memory of its own; copies and workspace that kernels want for those come on top.
+     * SIZE_MAX: there is no bound. */
     size_t bound_bytes;
 } hone_memory_use;
 HONE_API hone_memory_use hone_session_memory(const hone_session *session);

@@ -25,6 +25,7 @@
 
 #include "base/dtype.h"
 #include "kernels/kernel.h"
+#include "kernels/space.h"
 
 /* Name, operands, formula. */
 #define HN_MAP_INT_LIST(X)                      \
@@ -59,7 +60,7 @@ typedef enum hn_map_int_op {
         HN_MAP_INT_OPS_
 } hn_map_int_op;
 
-enum { HN_MAP_INT_MAX_RANK = 6 };
+enum { HN_MAP_INT_MAX_RANK = HN_SPACE_RANK };
 
 /* Operands; bad, one s32, may be NULL. */
 enum { HN_MAP_INT_A, HN_MAP_INT_B, HN_MAP_INT_C, HN_MAP_INT_Y, HN_MAP_INT_BAD };
