@@ -52,6 +52,13 @@ class SessionOptions(c.Structure):
         ("keep_going", c.c_void_p),
         ("keep_going_ctx", c.c_void_p),
         ("isa", c.c_char_p),
+        ("pin_threads", c.c_bool),
+        ("reserve_cores", c.c_int),
+        ("no_sharing", c.c_bool),
+        ("tune", c.c_char_p),
+        ("tune_cache", c.c_char_p),
+        ("without", c.c_char_p),
+        ("precision", c.c_char_p),
         ("later", c.c_char * 512),  # room for what a newer library's init fills
     ]
 
@@ -77,17 +84,19 @@ class Library:
 
 
 class Session:
-    """A model made ready to run; backend None is the library's default."""
+    """A model made ready to run; None stands for the library's defaults."""
 
-    def __init__(self, library, path, threads, backend=None):
+    def __init__(self, library, path, threads, backend=None, precision=None, isa=None):
         self.library, lib = library, library.lib
         self.model, self.session = c.c_void_p(), c.c_void_p()
         library.call("hone_model_load", c.byref(self.model), os.fsencode(path), None)
         options = SessionOptions()
         lib.hone_session_options_init(c.byref(options))
         options.threads = threads
-        if backend is not None:
-            options.backend = backend.encode()
+        given = {"backend": backend, "precision": precision, "isa": isa}
+        for name, text in given.items():
+            if text is not None:
+                setattr(options, name, text.encode())
         library.call("hone_session_create", c.byref(self.session), self.model, c.byref(options))
         self.out = (Value * lib.hone_model_n_outputs(self.model))()
         for i, value in enumerate(self.out):

@@ -22,6 +22,9 @@ CNNS = ["resnet50", "mobilenetv2", "mobilenetv3_small", "efficientnet_b0"]
 TRANSFORMERS = ["minilm6", "bert_base", "vit_b16"]
 TOOLS = ("int8", "nncf")
 NAMES = [f"{name}_{tool}" for tool in TOOLS for name in CNNS + TRANSFORMERS]
+# The float model of each quantized one, those in HONE_ASSETS included.
+SOURCES = {name: name.rsplit("_", 1)[0] for name in NAMES}
+SOURCES["mobilenetv2_int8_qdq"] = "mobilenetv2_fp32"
 SAMPLES = 8
 
 

@@ -5,13 +5,19 @@
     run()                           runs once on the inputs of the model
     outputs()                       what the last run gave, in the order of the ONNX outputs
 
-Every runtime computes in fp32, quantized models as they are, and gets what its own documentation recommends for low latency:
-sizes fixed before compiling where that is offered, inputs and outputs in memory that stays.
+Every runtime computes in the precision of the options, or raises Unable: f32, quantized models as
+they are (int8), or bf16 and f16 of float models. For these two a peer gets the 16-bit float it has
+for the machine: OpenVINO bf16 on x86-64 and f16 on aarch64, PyTorch bf16 by autocast, ncnn bf16 or
+f16 likewise, ONNX Runtime its bf16 fast math on aarch64 and f32 on x86-64, where it has none.
+
+Each gets what its own documentation recommends for low latency: sizes fixed before compiling where
+that is offered, inputs and outputs in memory that stays.
 """
 
 import importlib.metadata
 import lzma
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -40,6 +46,11 @@ REAL = {
     "yunet_n_dynamic": {"height": 320, "width": 320, "input": 255},
 }
 VOCABULARY = 30522  # of the models of models.py
+HALF = {"x86_64": "bf16", "aarch64": "f16"}[platform.machine()]
+
+
+def is_half(options):
+    return options["precision"] in ("bf16", "f16")
 
 
 class Unable(Exception):
@@ -117,21 +128,24 @@ class Hone:
 
         cls.session = hone_ctypes.Session
         cls.library = hone_ctypes.Library(options["hone_library"])
-        cls.backend = options["hone_backend"]
+        cls.backend, cls.isa = options["hone_backend"], options["isa"]
+        cls.precision = options["precision"]
         return cls.library.version()
 
     def __init__(self, model, batch, threads):
-        self.hone = self.session(self.library, model.path, threads, self.backend)
+        self.hone = self.session(
+            self.library, model.path, threads, self.backend, self.precision, self.isa
+        )
         self.hone.bind(model.arrays(batch))
         self.run, self.outputs = self.hone.run, self.hone.outputs
 
 
 class OnnxRuntime:
     @classmethod
-    def setup(cls, _options):
+    def setup(cls, options):
         import onnxruntime
 
-        cls.ort = onnxruntime
+        cls.ort, cls.half = onnxruntime, is_half(options)
         return onnxruntime.__version__
 
     def __init__(self, model, batch, threads):
@@ -141,6 +155,8 @@ class OnnxRuntime:
         options.inter_op_num_threads = 1
         # Workers spin during a run and not into the next runtime's turn.
         options.add_session_config_entry("session.force_spinning_stop", "1")
+        if self.half:  # without effect on x86-64
+            options.add_session_config_entry("mlas.enable_gemm_fastmath_arm64_bfloat16", "1")
         for symbol, size in model.symbols(batch).items():
             options.add_free_dimension_override_by_name(symbol, size)
         self.session = self.ort.InferenceSession(
@@ -168,10 +184,11 @@ class OnnxRuntime:
 
 class OpenVino:
     @classmethod
-    def setup(cls, _options):
+    def setup(cls, options):
         import openvino
 
         cls.ov, cls.core = openvino, openvino.Core()
+        cls.hint = HALF if is_half(options) else "f32"
         cls.core.get_property("CPU", "FULL_DEVICE_NAME")  # loads the plugin: counted as importing
         return importlib.metadata.version("openvino")
 
@@ -180,7 +197,7 @@ class OpenVino:
         network = self.core.read_model(model.path)
         network.reshape({name: list(array.shape) for name, array in arrays.items()})
         config = {
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": self.hint,
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_NUM_THREADS": threads,
             "NUM_STREAMS": 1,
@@ -204,11 +221,11 @@ class Torch:
     compiled = False
 
     @classmethod
-    def setup(cls, _options):
+    def setup(cls, options):
         import models
         import torch
 
-        cls.torch, cls.models = torch, models
+        cls.torch, cls.models, cls.half = torch, models, is_half(options)
         return torch.__version__
 
     def __init__(self, model, batch, threads):
@@ -221,12 +238,13 @@ class Torch:
         self.arrays = [self.torch.from_numpy(array) for array in model.arrays(batch).values()]
 
     def run(self):
-        with self.torch.inference_mode():
+        cast = self.torch.autocast("cpu", self.torch.bfloat16, self.half)
+        with self.torch.inference_mode(), cast:
             self.result = self.net(*self.arrays)
 
     def outputs(self):
         results = self.result if isinstance(self.result, tuple) else [self.result]
-        return [tensor.numpy() for tensor in results]
+        return [tensor.float().numpy() for tensor in results]
 
 
 class TorchCompiled(Torch):
@@ -240,7 +258,7 @@ class Ncnn:
     def setup(cls, options):
         import ncnn
 
-        cls.ncnn, cls.folder = ncnn, options["folder"]
+        cls.ncnn, cls.folder, cls.half = ncnn, options["folder"], is_half(options)
         cls.pnnx = os.path.join(os.path.dirname(sys.executable), "pnnx")
         if not os.path.exists(cls.pnnx):
             raise ImportError("the converter pnnx is not installed")
@@ -253,8 +271,9 @@ class Ncnn:
         self.net = self.ncnn.Net()
         options = self.net.opt
         options.num_threads = threads
-        options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = False
-        options.use_bf16_storage = False
+        f16 = self.half and HALF == "f16"
+        options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = f16
+        options.use_bf16_storage = self.half and not f16
         if self.net.load_param(stem + ".ncnn.param") or self.net.load_model(stem + ".ncnn.bin"):
             raise Unable("what pnnx wrote does not load")
         self.input = self.net.input_names()[0]
@@ -305,9 +324,12 @@ class LiteRt:
         from ai_edge_litert import interpreter
 
         cls.interpreter, cls.folder = interpreter, os.path.join(options["folder"], "litert")
+        cls.half = is_half(options)
         return importlib.metadata.version("ai-edge-litert")
 
     def __init__(self, model, batch, threads):
+        if self.half:
+            raise Unable("no 16-bit floats on CPUs")
         path = self.convert(model.name, batch)
         self.net = self.interpreter.Interpreter(path, num_threads=threads)
         self.net.allocate_tensors()

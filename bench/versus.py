@@ -1,12 +1,17 @@
 """hone beside other runtimes: speed, start and memory on the same models and inputs.
 
-    versus.py [--speed] [--start] [--memory] [option...]     (default: all three)
+    versus.py [--speed] [--start] [--memory] [option...]     (default: these three)
+    versus.py --own [option...]
 
 Speed: one process per model and number of threads, pinned to that many cores, holds every runtime.
 Each round gives each of them a short window in turn, so that a slow minute of the machine hits all.
 A round's time is the median of its window; a runtime's time is the median of its rounds, its spread
 the interquartile range over that. A ratio (other / hone, over 1 when hone is faster) is the median
 of the rounds' ratios. The error of an output is max|a-b| / max|b| against ONNX Runtime.
+With --precision bf16 or f16, all but ONNX Runtime on x86-64 compute in the 16-bit floats they have
+for the machine (runtimes.py); int8 stands for quantized models, the same file in all runtimes.
+
+Own: a quantized model against the float model it was made of, both in hone and taking turns.
 
 Start: load, compile and first run, in a fresh process per measurement, imports excluded.
 Memory: growth of the resident set from just before loading until after three runs, likewise.
@@ -29,39 +34,70 @@ import time
 
 PEERS = ["onnxruntime", "openvino", "torch", "ncnn", "litert"]
 LIMIT_ERROR = 1e-4
-# A peer whose error is larger computes something else, and its time says nothing.
-DISAGREES = 1e-3
 WHOLLY = 1e30  # stands for an error that no number tells: NaN, other sizes
-# Of the ratios with each peer: the least geometric mean, the least single ratio.
+# A peer whose error is larger computes something else, and its time says nothing.
+# By precision: outputs of 16-bit floats agree but roughly, and where quantized values are rounded is
+# every runtime's own affair.
+DISAGREES = {"f32": 1e-3, "bf16": 0.2, "f16": 0.2, "int8": 0.5}
+HALF = ["resnet50", "bert_base", "minilm6", "vit_b16"]
+CNNS = ["resnet50", "mobilenetv2", "mobilenetv3_small", "efficientnet_b0"]
+TRANSFORMERS = ["minilm6", "bert_base", "vit_b16"]
+# By machine and precision, of the ratios with a peer: for which models (None: all), the least
+# geometric mean, the least single ratio (0: none asked for).
 BARS = {
     "x86_64": {
-        "onnxruntime": (1.3, 1.0),
-        "openvino": (1.1, 0.95),
-        "ncnn": (1.05, 0.95),
-        "torch": (1.5, 0),
+        "f32": [
+            ("onnxruntime", None, 1.3, 1.0),
+            ("openvino", None, 1.1, 0.95),
+            ("ncnn", None, 1.05, 0.95),
+            ("torch", None, 1.5, 0),
+        ],
+        "bf16": [
+            ("openvino", HALF, 0, 1.1),
+            ("torch", HALF, 0, 1.1),
+            ("torch-compiled", HALF, 0, 1.1),
+        ],
+        "int8": [
+            ("onnxruntime", ["resnet50"], 0, 3.5),
+            ("onnxruntime", ["mobilenetv2"], 0, 2.0),
+            ("onnxruntime", ["bert_base", "minilm6"], 0, 2.5),
+            ("openvino", ["resnet50"], 0, 1.2),
+            ("openvino", ["mobilenetv2", "bert_base", "minilm6"], 0, 1.1),
+        ],
     },
     "aarch64": {
-        "onnxruntime": (1.5, 1.0),
-        "openvino": (1.25, 0.95),
-        "ncnn": (1.05, 0.95),
-        "torch": (1.5, 0),
+        "f32": [
+            ("onnxruntime", None, 1.5, 1.0),
+            ("openvino", None, 1.25, 0.95),
+            ("ncnn", None, 1.05, 0.95),
+            ("torch", None, 1.5, 0),
+        ],
+        "bf16": [
+            ("openvino", None, 1.5, 1.15),
+            ("ncnn", CNNS, 0, 1.2),
+            ("onnxruntime", None, 0, 2.0),
+            ("torch", None, 0, 2.0),
+        ],
+        "f16": [("openvino", TRANSFORMERS, 0, 1.3)],
+        "int8": [
+            ("onnxruntime", None, 1.8, 1.4),
+            ("litert", ["resnet50", "mobilenetv2", "efficientnet_b0"], 0, 1.2),
+        ],
     },
 }
-# Quantized models (quantized.py): runtimes round where they like, so outputs agree but roughly.
-DISAGREES_QUANTIZED = 0.5
-# The least ratio with each peer, by machine and model.
-QUANTIZED_BARS = {
-    "x86_64": {
-        "resnet50": {"onnxruntime": 3.5, "openvino": 1.2},
-        "mobilenetv2": {"onnxruntime": 2.0, "openvino": 1.1},
-        "bert_base": {"onnxruntime": 2.5, "openvino": 1.1},
-        "minilm6": {"onnxruntime": 2.5, "openvino": 1.1},
-    },
-}
+# In f16 on aarch64 the error may be this much of OpenVINO's.
+F16_ERROR = 0.2
+# Of a quantized model's ratio with its float model: with auto the least geometric mean and single
+# ratio; with int8 the least of networks of convolutions, where there are no instructions for it.
+OWN_AUTO = (1.0, 0.97)
+OWN_INT8, OWN_INT8_SETS = 1.5, ("avx2", "neon")
 # Where hone must need less than ONNX Runtime and OpenVINO.
 START_MODELS = ["resnet50", "bert_base"]
 MEMORY_MODELS = ["resnet50", "mobilenetv2", "bert_base"]
 LESS_THAN = ["onnxruntime", "openvino"]
+
+
+HEAD = f"{'model':28}{'':>5}{'batch':>6}{'thr':>4}"
 
 
 # ---- in the child: one job, its results as JSON ----
@@ -129,6 +165,15 @@ def speed_job(job, runtimes, model, report):
     for name in made if "onnxruntime" in made else []:
         results[name]["error"] = error_of(made[name], made["onnxruntime"])
 
+    take_turns(job, ready, results, report)
+    if "hone" in ready:
+        last = digest_of(ready["hone"][0].outputs())
+        results["hone"]["repeats"] = last == results["hone"]["digest"]
+    return results
+
+
+def take_turns(job, ready, results, report):
+    """Times runtimes, each with the time a run is expected to take, round by round."""
     gc.disable()
     if job["priority"]:
         go_first()
@@ -144,9 +189,22 @@ def speed_job(job, runtimes, model, report):
             results[name]["rounds_ms"].append(median * 1e3)
             results[name]["min_ms"] = min(results[name]["min_ms"], least * 1e3)
     gc.enable()
-    if "hone" in ready:
-        last = digest_of(ready["hone"][0].outputs())
-        results["hone"]["repeats"] = last == results["hone"]["digest"]
+
+
+def own_job(job, runtimes, model, report):
+    """Times hone on a quantized model, as asked for, and on its float model in f32."""
+    from runtimes import Model
+
+    hone = runtimes["hone"]
+    ready = {"hone": hone(model, job["batch"], job["threads"])}
+    hone.precision = "f32"
+    source = Model(job["source"], job["source_path"])
+    ready["float"] = hone(source, job["batch"], job["threads"])
+    for name, runtime in ready.items():
+        runtime.run()
+        ready[name] = runtime, timed(runtime.run)
+    results = {n: {"rounds_ms": [], "min_ms": took * 1e3} for n, (_, took) in ready.items()}
+    take_turns(job, ready, results, report)
     return results
 
 
@@ -201,6 +259,12 @@ def child(job, report):
     if job["kind"] == "speed":
         report({**absent, **speed_job(job, ready, model, report)})
         return
+    if job["kind"] == "own":
+        try:
+            report(absent.get("hone") or own_job(job, ready, model, report))
+        except Exception as problem:
+            report({"skipped": reason(problem)})
+        return
     work = {"start": start_job, "memory": memory_job}[job["kind"]]
     if job["priority"]:
         go_first()
@@ -216,10 +280,10 @@ def child(job, report):
 class Versus:
     def __init__(self, args):
         self.args = args
-        self.rows, self.starts, self.memories, self.bars = [], [], [], []
+        self.rows, self.starts, self.memories, self.owns, self.bars = [], [], [], [], []
         self.means = {}
 
-    def job(self, kind, model, threads, batch, names, timeout=None):
+    def job(self, kind, model, threads, batch, names, precision, timeout=None):
         """Runs a job in a fresh process and gives its result."""
         args = self.args
         job = {
@@ -228,7 +292,11 @@ class Versus:
             "rounds": args.rounds, "window": args.window, "seconds": args.seconds,
             "limit": args.limit, "folder": args.folder, "priority": args.priority,
             "hone_library": args.hone_library, "hone_backend": args.hone_backend,
+            "isa": args.isa, "precision": precision,
         }  # fmt: skip
+        if kind == "own":
+            job["source"] = args.source_of(model)
+            job["source_path"] = args.paths[job["source"]]
         # Runtimes print what they like; the result has a file of its own.
         with tempfile.NamedTemporaryFile("r", dir=args.folder, suffix=".json") as file:
             command = [sys.executable, __file__, "--child", file.name, json.dumps(job)]
@@ -248,24 +316,26 @@ class Versus:
     def speed(self):
         args = self.args
         print("\nspeed: median ms, spread, ratio to hone\n")
-        print(f"{'model':28}{'batch':>5}{'thr':>4}" + "".join(f"{n:>22}" for n in args.runtimes))
-        for model in args.models:
+        print(HEAD + "".join(f"{n:>22}" for n in args.runtimes))
+        for precision, model in args.rows:
             for threads in args.threads:
                 for batch in args.batches:
                     if args.fits(model, batch):
-                        self.speed_row(model, threads, batch)
+                        self.speed_row(precision, model, threads, batch)
         self.speed_summary()
 
-    def speed_row(self, model, threads, batch):
+    def speed_row(self, precision, model, threads, batch):
         """One line of the table. hone is tried alone first: there it can be stopped."""
         names = list(self.args.runtimes)
-        row = {"model": model, "batch": batch, "threads": threads, "runtimes": {}}
+        row = {"precision": precision, "model": model, "batch": batch, "threads": threads}
+        row["runtimes"] = {}
         if "hone" in names:
-            tried = self.job("start", model, threads, batch, ["hone"], self.args.limit)
+            limit = self.args.limit
+            tried = self.job("start", model, threads, batch, ["hone"], precision, limit)
             if "skipped" in tried:
                 names.remove("hone")
                 row["runtimes"]["hone"] = tried
-        while "crashed" in (results := self.job("speed", model, threads, batch, names)):
+        while "crashed" in (results := self.job("speed", model, threads, batch, names, precision)):
             names.remove(results["crashed"])
             row["runtimes"][results["crashed"]] = {"skipped": "crashes"}
         if "skipped" in results:
@@ -273,8 +343,7 @@ class Versus:
         row["runtimes"].update(results)
         for name, result in row["runtimes"].items():
             error = result.get("error") or 0
-            limit = DISAGREES_QUANTIZED if model in self.args.quantized else DISAGREES
-            if error > limit and name != "hone":
+            if error > DISAGREES[precision] and name != "hone":
                 row["runtimes"][name] = {"skipped": f"outputs disagree, error {error:.0e}"}
             elif "rounds_ms" in result:
                 result["median_ms"], result["spread"] = middle(result["rounds_ms"])
@@ -285,7 +354,7 @@ class Versus:
             if name != "hone" and mine and (theirs := result.get("rounds_ms"))
         }
         self.rows.append(row)
-        line = f"{model:28}{batch:5}{threads:4}"
+        line = f"{model:28}{precision:>5}{batch:6}{threads:4}"
         for name in self.args.runtimes:
             result = row["runtimes"][name]
             cell = "-"
@@ -307,66 +376,99 @@ class Versus:
         for row in self.rows:
             for name, result in row["runtimes"].items():
                 if result.get("error") is not None and name != "onnxruntime":
-                    worst[name] = max(worst.get(name, (0, "")), (result["error"], row["model"]))
+                    key = row["precision"], name
+                    worst[key] = max(worst.get(key, (0, "")), (result["error"], row["model"]))
         print("\nlargest error against ONNX Runtime")
-        for name, (error, model) in worst.items():
-            print(f"  {name:16}{error:9.1e}  {model}")
-        plain = [row for row in self.rows if row["model"] not in self.args.quantized]
-        for name in self.args.runtimes:
-            ratios = [row["ratios"][name]["ratio"] for row in plain if name in row["ratios"]]
-            if not ratios:
-                continue
-            # Of each runtime's fastest run: what a machine without neighbours would show.
-            best = [
-                row["runtimes"][name]["min_ms"] / row["runtimes"]["hone"]["min_ms"]
-                for row in plain
-                if name in row["ratios"]
-            ]
-            self.means[name] = {
-                "geometric_mean": statistics.geometric_mean(ratios), "least": min(ratios),
-                "count": len(ratios), "best_geometric_mean": statistics.geometric_mean(best),
-                "best_least": min(best),
-            }  # fmt: skip
-        for name, (least_mean, least) in BARS.get(platform.machine(), {}).items():
-            if name in self.means:
-                of = self.means[name]
-                mean, worst_one = of["geometric_mean"], of["least"]
-                text = f"{name}: geometric mean of the ratios at least {least_mean}"
-                best = f"(of the fastest runs {of['best_geometric_mean']:.3f})"
-                self.bar(text, f"{mean:.3f} {best}", mean >= least_mean)
-                if least:
-                    text = f"{name}: no ratio under {least}"
-                    best = f"(of the fastest runs {of['best_least']:.3f})"
-                    self.bar(text, f"{worst_one:.3f} {best}", worst_one >= least)
-        self.quantized_bars()
-        errors = [row["runtimes"].get("hone", {}).get("error") for row in plain]
+        for (precision, name), (error, model) in worst.items():
+            print(f"  {precision:6}{name:16}{error:9.1e}  {model}")
+        for precision in dict.fromkeys(row["precision"] for row in self.rows):
+            self.speed_bars(precision)
+        errors = [
+            row["runtimes"].get("hone", {}).get("error")
+            for row in self.rows
+            if row["precision"] == "f32"
+        ]
         if any(error is not None for error in errors):
             error = max(error for error in errors if error is not None)
             self.bar(f"error at most {LIMIT_ERROR:g}", f"{error:.1e}", error <= LIMIT_ERROR)
+        self.f16_errors()
         self.check_bits()
 
-    def quantized_bars(self):
-        """Each quantized file against the peers' times on it; for transformers, which have a
-        dynamic and a static form, hone's better one against each peer's better one."""
-        import quantized
+    def speed_bars(self, precision):
+        """Geometric means and least ratios with each peer, and whether they are as asked for."""
+        found = {}
+        for base, where, ratios in self.ratios(precision):
+            for name, (ratio, best) in ratios.items():
+                found.setdefault(name, []).append((base, where, ratio, best))
+        self.means[precision] = {
+            name: {
+                "geometric_mean": statistics.geometric_mean([ratio for _, _, ratio, _ in of]),
+                "least": min(ratio for _, _, ratio, _ in of),
+                "count": len(of),
+                "best_geometric_mean": statistics.geometric_mean([best for *_, best in of]),
+                "best_least": min(best for *_, best in of),
+            }
+            for name, of in found.items()
+        }
+        for name, models, least_mean, least in BARS[platform.machine()].get(precision, []):
+            of = [x for x in found.get(name, []) if models is None or x[0] in models]
+            if not of:
+                continue
+            about = f"{precision}, {name}"
+            if models is not None:
+                about += f" on {', '.join(dict.fromkeys(base for base, *_ in of))}"
+            if least_mean:
+                mean = statistics.geometric_mean([ratio for _, _, ratio, _ in of])
+                best = statistics.geometric_mean([best for *_, best in of])
+                text = f"{about}: geometric mean of the ratios at least {least_mean}"
+                self.bar(text, f"{mean:.3f} (of the fastest runs {best:.3f})", mean >= least_mean)
+            if least:
+                _, where, ratio, _ = min(of, key=lambda x: x[2])
+                best = min(best for *_, best in of)
+                text = f"{about}: no ratio under {least}"
+                what = f"{ratio:.3f} by {where} (of the fastest runs {best:.3f})"
+                self.bar(text, what, ratio >= least)
 
+    def ratios(self, precision):
+        """What bars compare, as (float model, description, {peer: (ratio, of the fastest runs)}).
+        A row each; but transformers, which have a dynamic and a static quantized form, count once:
+        hone's better form against each peer's better one."""
         groups = {}
         for row in self.rows:
-            if row["model"] in self.args.quantized:
-                base = row["model"].rsplit("_", 1)[0]
-                what = base if base in quantized.TRANSFORMERS else row["model"]
-                groups.setdefault((what, base, row["batch"], row["threads"]), []).append(row)
-        for (what, base, batch, threads), rows in groups.items():
-            best = {}
+            if row["precision"] == precision:
+                base = self.args.source_of(row["model"])
+                merged = precision == "int8" and base in TRANSFORMERS
+                key = base if merged else row["model"], row["batch"], row["threads"]
+                groups.setdefault(key, (base, []))[1].append(row)
+        for (what, batch, threads), (base, rows) in groups.items():
+            where = f"{what}, batch {batch}, {threads} thr"
+            if len(rows) == 1:
+                times = rows[0]["runtimes"]
+                yield base, where, {
+                    name: (of["ratio"], times[name]["min_ms"] / times["hone"]["min_ms"])
+                    for name, of in rows[0]["ratios"].items()
+                }
+                continue
+            medians, least = {}, {}
             for row in rows:
                 for name, result in row["runtimes"].items():
                     if "median_ms" in result:
-                        best[name] = min(best.get(name, math.inf), result["median_ms"])
-            for name, least in QUANTIZED_BARS.get(platform.machine(), {}).get(base, {}).items():
-                if name in best and "hone" in best:
-                    ratio = best[name] / best["hone"]
-                    text = f"{what}, batch {batch}, {threads} threads: {name} at least {least}"
-                    self.bar(text, f"{ratio:.2f}", ratio >= least)
+                        medians[name] = min(medians.get(name, math.inf), result["median_ms"])
+                        least[name] = min(least.get(name, math.inf), result["min_ms"])
+            if "hone" in medians:
+                yield base, where, {
+                    name: (medians[name] / medians["hone"], least[name] / least["hone"])
+                    for name in medians
+                    if name != "hone"
+                }
+
+    def f16_errors(self):
+        """In f16, hone's sums are those of f32: its error beside OpenVINO's."""
+        for row in self.rows:
+            mine, theirs = (row["runtimes"].get(n, {}).get("error") for n in ("hone", "openvino"))
+            if row["precision"] == "f16" and mine is not None and theirs:
+                text = f"f16, {row['model']}: error at most {F16_ERROR} of OpenVINO's"
+                self.bar(text, f"{mine:.1e} / {theirs:.1e}", mine <= F16_ERROR * theirs)
 
     def check_bits(self):
         """hone's outputs must be the same bits in every run and for any number of threads."""
@@ -374,12 +476,80 @@ class Versus:
         for row in self.rows:
             result = row["runtimes"].get("hone", {})
             if "digest" in result:
-                key = row["model"], row["batch"]
+                key = row["precision"], row["model"], row["batch"]
                 same = seen.setdefault(key, result["digest"]) == result["digest"]
                 good = good and same and result.get("repeats", True)
         if seen:
             text = "same bits in every run and for any number of threads"
             self.bar(text, "same" if good else "different", good)
+
+    # -- quantized models beside the float models they were made of --
+
+    def own(self):
+        args = self.args
+        at = f", {args.isa}" if args.isa else ""
+        print(f"\nown: median ms of hone, spread, ratio of float to quantized{at}\n")
+        print(f"{HEAD}{'f32':>14}{'quantized':>16}{'ratio':>12}")
+        skipped = []
+        for model in args.quantized_models:
+            for threads in args.threads:
+                for batch in args.batches:
+                    if args.fits(model, batch):
+                        skipped += self.own_row(model, threads, batch)
+        self.say_skipped(skipped)
+        self.own_bars()
+
+    def own_row(self, model, threads, batch):
+        """One line; what was skipped."""
+        precision = self.args.own_precision
+        result = self.job("own", model, threads, batch, ["hone"], precision)
+        if "skipped" in result or "crashed" in result:
+            return [(model, "hone", {"skipped": result.get("skipped", "crashes")})]
+        mine, floats = result["hone"]["rounds_ms"], result["float"]["rounds_ms"]
+        row = {"model": model, "precision": precision, "isa": self.args.isa, "batch": batch}
+        row["threads"] = threads
+        row["float_ms"], row["float_spread"] = middle(floats)
+        row["median_ms"], row["spread"] = middle(mine)
+        row["ratio"], row["ratio_spread"] = middle([b / a for a, b in zip(mine, floats)])
+        row["best_ratio"] = result["float"]["min_ms"] / result["hone"]["min_ms"]
+        self.owns.append(row)
+        print(
+            f"{model:28}{precision:>5}{batch:6}{threads:4}"
+            f"{row['float_ms']:9.2f} {row['float_spread'] * 100:3.0f}%"
+            f"{row['median_ms']:11.2f} {row['spread'] * 100:3.0f}%"
+            f"{row['ratio']:7.2f} {row['ratio_spread'] * 100:3.0f}%",
+            flush=True,
+        )
+        self.save()
+        return []
+
+    def own_bars(self):
+        def least(rows):
+            row = min(rows, key=lambda row: row["ratio"])
+            where = f"{row['model']}, batch {row['batch']}, {row['threads']} thr"
+            best = min(row["best_ratio"] for row in rows)
+            return row["ratio"], f"{row['ratio']:.3f} by {where} (of the fastest runs {best:.3f})"
+
+        auto = [row for row in self.owns if row["precision"] == "auto"]
+        if auto:
+            mean = statistics.geometric_mean([row["ratio"] for row in auto])
+            best = statistics.geometric_mean([row["best_ratio"] for row in auto])
+            text = f"auto beside f32: geometric mean at least {OWN_AUTO[0]}"
+            found = f"{mean:.3f} (of the fastest runs {best:.3f})"
+            self.bar(text, found, mean >= OWN_AUTO[0])
+            ratio, found = least(auto)
+            self.bar(f"auto beside f32: none under {OWN_AUTO[1]}", found, ratio >= OWN_AUTO[1])
+        cnns = [
+            row
+            for row in self.owns
+            if row["precision"] == "int8"
+            and row["isa"] in OWN_INT8_SETS
+            and self.args.source_of(row["model"]) not in TRANSFORMERS
+        ]
+        if cnns:
+            ratio, found = least(cnns)
+            text = f"int8 beside f32 with {cnns[0]['isa']}, networks of convolutions"
+            self.bar(f"{text}: none under {OWN_INT8}", found, ratio >= OWN_INT8)
 
     # -- start and memory --
 
@@ -397,23 +567,24 @@ class Versus:
 
     def small(self, kind, models, unit, number, rows):
         """A measurement with a process for each runtime and repetition, batch 1; medians."""
-        args, models = self.args, [model for model in models if model in self.args.models]
+        args, models = self.args, [model for model in models if model in self.args.float_models]
         if not models:
             return
         names = [name for name in args.runtimes if not name.startswith("torch")]
         what = "load, compile and first run" if kind == "start" else "growth of resident memory"
         print(f"\n{kind}: {what}, median {unit} of {args.repeats}, spread\n")
-        print(f"{'model':28}{'batch':>5}{'thr':>4}" + "".join(f"{n:>22}" for n in names))
+        print(HEAD + "".join(f"{n:>22}" for n in names))
         for model in models:
             for threads in args.threads:
                 results = {name: [] for name in names}
                 for _ in range(args.repeats):
                     for name in names:
                         if "skipped" not in (results[name] or [{}])[-1]:
-                            result = self.job(kind, model, threads, 1, [name], args.limit + 30)
+                            limit = args.limit + 30
+                            result = self.job(kind, model, threads, 1, [name], "f32", limit)
                             results[name].append(result)
                 row = {"model": model, "batch": 1, "threads": threads, "runtimes": {}}
-                line = f"{model:28}{1:5}{threads:4}"
+                line = f"{model:28}{'f32':>5}{1:6}{threads:4}"
                 for name, found in results.items():
                     if "skipped" in found[-1]:
                         row["runtimes"][name], cell = found[-1], "-"
@@ -466,12 +637,13 @@ class Versus:
     def save(self):
         """Writes what is known so far: a run that is interrupted has not been for nothing."""
         report = {
-            "schema": "hone.versus/1",
+            "schema": "hone.versus/2",
             "machine": machine(),
             "versions": versions(),
             "cores": self.args.cores,
             "speed": self.rows,
             "means": self.means,
+            "own": self.owns,
             "start": self.starts,
             "memory": self.memories,
             "bars": self.bars,
@@ -527,8 +699,13 @@ def options():
     add("--speed", action="store_true")
     add("--start", action="store_true")
     add("--memory", action="store_true")
-    text = "names, large, real, all (both; default), or int8"
+    text = "instead of these: quantized models beside their float models"
+    add("--own", action="store_true", help=text)
+    text = "names, large, real, all (both), or int8; default: all, large of 16-bit floats, or int8"
     add("--models", type=names, metavar="A,B", help=text)
+    text = "of f32, bf16, f16, int8 (quantized models); with --own auto (default) or int8"
+    add("--precision", type=names, metavar="A,B", help=text)
+    add("--isa", metavar="NAME", help="hone uses no more than this instruction set")
     default = ["hone", *PEERS]
     text = f"default: {','.join(default)}; there is torch-compiled too, slow to start"
     add("--runtimes", type=names, default=default, metavar="A,B", help=text)
@@ -559,13 +736,33 @@ def choose(parser, args):
 
     known = {"large": list(models.MODELS), "real": list(runtimes.REAL)}
     known["all"] = known["large"] + known["real"]
-    known["int8"] = quantized.NAMES
-    args.quantized = set(quantized.NAMES)
+    known["int8"] = list(quantized.SOURCES)
     every = known["all"] + known["int8"]
-    wanted = [n for name in args.models or ["all"] for n in known.get(name, [name])]
-    for name in wanted:
+    named = [n for name in args.models or [] for n in known.get(name, [name])]
+    for name in named:
         if name not in every:
             parser.error(f"unknown model '{name}'; there are {', '.join(every)}")
+    accepted = ["auto", "int8"] if args.own else list(DISAGREES)
+    for precision in args.precision or []:
+        if precision not in accepted:
+            parser.error(f"unknown precision '{precision}'; there are {', '.join(accepted)}")
+    args.source_of = lambda name: quantized.SOURCES.get(name, name)
+
+    def rows_of(precision):
+        """The models a precision is for; int8: the quantized forms of those named."""
+        if precision == "int8":
+            wanted = named or quantized.SOURCES
+            return [n for n in known["int8"] if n in wanted or args.source_of(n) in wanted]
+        default = known["all"] if precision == "f32" else known["large"]
+        return [name for name in named or default if name not in quantized.SOURCES]
+
+    args.rows, args.quantized_models = [], []
+    if args.own:
+        args.own_precision = (args.precision or ["auto"])[0]
+        args.quantized_models = rows_of("int8")
+    else:
+        implied = ["f32"] + ["int8"] * any(name in quantized.SOURCES for name in named)
+        args.rows = [(p, name) for p in args.precision or implied for name in rows_of(p)]
     for name in args.runtimes:
         if name not in runtimes.RUNTIMES:
             parser.error(f"unknown runtime '{name}'; there are {', '.join(runtimes.RUNTIMES)}")
@@ -576,9 +773,11 @@ def choose(parser, args):
     os.makedirs(args.folder, exist_ok=True)
     args.paths, batchable = {}, {}
     folder = os.path.join(args.folder, "models")
-    for name in wanted:
+    wanted = [name for _, name in args.rows]
+    wanted += [n for name in args.quantized_models for n in (name, args.source_of(name))]
+    for name in dict.fromkeys(wanted):
         make = models.make if name in models.MODELS else runtimes.real_path
-        if name in args.quantized:
+        if name in quantized.NAMES:
             make = quantized.make
         path = make(name, folder)
         if path is None:
@@ -586,7 +785,11 @@ def choose(parser, args):
             continue
         args.paths[name] = path
         batchable[name] = runtimes.Model(name, path)
-    args.models = list(args.paths)
+    args.rows = [(precision, name) for precision, name in args.rows if name in args.paths]
+    args.quantized_models = [
+        n for n in args.quantized_models if n in args.paths and args.source_of(n) in args.paths
+    ]
+    args.float_models = [name for precision, name in args.rows if precision == "f32"]
     args.fits = lambda name, batch: batchable[name].takes(batch)
 
 
@@ -603,10 +806,10 @@ def main():
     args = parser.parse_args()
     choose(parser, args)
     versus = Versus(args)
-    every = not (args.speed or args.start or args.memory)
-    for part in ("speed", "start", "memory"):
-        if every or getattr(args, part):
-            getattr(versus, part)()
+    parts = ["speed", "start", "memory"]
+    asked = ["own"] if args.own else [part for part in parts if getattr(args, part)]
+    for part in asked or parts:
+        getattr(versus, part)()
     return versus.finish()
 
 
