@@ -68,4 +68,12 @@ static inline void hn_walk_next(hn_walk *w) {
     }
 }
 
+/* Past n rows that differ in the axis before the last alone. */
+static inline void hn_walk_skip(hn_walk *w, int64_t n) {
+    int axis = w->s->rank - 2;
+    w->rows -= n - 1, w->at[axis] += n - 1;
+    for (int o = 0; o < HN_SPACE_OPERANDS; o++) w->offset[o] += (n - 1) * w->s->stride[o][axis];
+    hn_walk_next(w);
+}
+
 #endif

@@ -44,6 +44,18 @@ static void cases(check_list *list) {
             snprintf(name, sizeof name, "%d_%zu", k, i);
             add(list, name, p, how[i].x, how[i].y, how[i].s, how[i].flags);
         }
+    /* Channels beside each other, few and many, that go to planes. */
+    static const int64_t planes[][4] = {{2, 1, 3, 700}, {1, 2, 16, 300}, {1, 3, 20, 33},
+                                        {1, 1, 35, 17}, {1, 1, 64, 270}, {1, 1, 17, 5}};
+    static const int scales[] = {SPACE_SINGLE, 1 | 2 | 4, 1 | 2 | 8, 1 | 2};
+    for (int k = 0; k < 6; k++)
+        for (int i = 0; i < 8; i++) {
+            hn_dequantize_q8 p = {space_of(4, planes[k]), types[(k + i) % 2]};
+            char name[64];
+            snprintf(name, sizeof name, "planes_%d_%d", k, i);
+            add(list, name, p, SPACE_EXCHANGED | (i < 4 ? 0 : SPACE_PITCH),
+                k % 2 == 0 ? 0 : SPACE_PITCH, scales[i % 4], i == 2 ? NO_ZERO : 0);
+        }
     hn_dequantize_q8 p = {.space = space_of(4, (const int64_t[]){2, 3, 0, 5})};
     add(list, "empty", p, 0, 0, SPACE_SINGLE, 0);
     for (size_t i = 0; i < 3; i++) {
@@ -51,6 +63,10 @@ static void cases(check_list *list) {
         add(list, "3136x64", p, 0, 0, SPACE_SINGLE, BENCH);
         add(list, "channels_3136x64", p, 0, 0, 7, BENCH);
     }
+    p = (hn_dequantize_q8){space_of(4, (const int64_t[]){1, 1, 64, 3136}), HN_Q8_U8};
+    add(list, "image_64x56x56", p, SPACE_EXCHANGED, 0, SPACE_SINGLE, BENCH);
+    p.space = space_of(4, (const int64_t[]){1, 1, 3, 50176});
+    add(list, "image_3x224x224", p, SPACE_EXCHANGED, 0, SPACE_SINGLE, BENCH);
 }
 
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {

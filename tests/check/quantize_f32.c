@@ -25,7 +25,7 @@ static void add(check_list *list, const char *name, hn_quantize_f32 p, int x, in
     check_operand_add(c, flags & NO_ZERO ? CHECK_ABSENT : params, CHECK_U8, n);
     c->bytes = 5.0 * (double)hn_space_count(&p.space);
     c->bench = (flags & BENCH) != 0;
-    hn_space_collapse(&p.space, p.dynamic ? HN_QUANTIZE_F32_S : HN_QUANTIZE_F32_X);
+    hn_space_collapse(&p.space, p.dynamic ? HN_QUANTIZE_F32_S : HN_QUANTIZE_F32_Y);
     memcpy(c->problem, &p, sizeof p);
 }
 
@@ -61,6 +61,19 @@ static void cases(check_list *list) {
             add(list, name, p, found[i].x, found[i].y, found[i].s, 0);
         }
     }
+    /* Planes whose channels come to lie beside each other, few and many, to gaps too. */
+    static const int64_t planes[][4] = {{2, 1, 3, 700}, {1, 2, 4, 300}, {1, 3, 20, 33},
+                                        {1, 1, 35, 17}, {1, 1, 2, 270}, {1, 1, 3, 16}};
+    static const int scales[] = {SPACE_SINGLE, 1 | 2 | 4, 1 | 2 | 8, 1 | 2};
+    for (int k = 0; k < 6; k++)
+        for (int i = 0; i < 8; i++) {
+            hn_quantize_f32 p = {.space = space_of(4, planes[k]),
+                                 .type = (k + i) % 3 == 0 ? HN_Q8_S8 : HN_Q8_U8};
+            char name[64];
+            snprintf(name, sizeof name, "planes_%d_%d", k, i);
+            add(list, name, p, k % 2 == 0 ? 0 : SPACE_PITCH,
+                SPACE_EXCHANGED | (i < 4 ? 0 : SPACE_PITCH), scales[i % 4], i == 2 ? NO_ZERO : 0);
+        }
     hn_quantize_f32 p = {.space = space_of(4, (const int64_t[]){2, 3, 0, 5})};
     add(list, "empty", p, 0, 0, SPACE_SINGLE, 0);
     p.dynamic = true;
@@ -76,6 +89,8 @@ static void cases(check_list *list) {
     p.dynamic = false;
     p.space = space_of(4, (const int64_t[]){1, 1, 3, 50176});
     add(list, "image_3x224x224", p, 0, SPACE_EXCHANGED, SPACE_SINGLE, BENCH);
+    p.space = space_of(4, (const int64_t[]){1, 1, 64, 3136});
+    add(list, "image_64x56x56", p, 0, SPACE_EXCHANGED, SPACE_SINGLE, BENCH);
 }
 
 /* Scales with which random data covers the type, small integers are ties, and all that a model

@@ -1,12 +1,30 @@
-/* dequantize_q8 over the vector vocabulary: HN_VB elements of a row at a time. */
+/* dequantize_q8 over the vector vocabulary: HN_VB elements of a row at a time.
+ *
+ * Images whose channels lie beside each other in x, and in planes in y: rows then run along
+ * channels, and bytes are brought into planes first.
+ */
 #include "kernels/dequantize_q8/dequantize_q8.h"
 #include "kernels/q8_simd.h"
-#include "kernels/space_rows.h"
+#include "kernels/q8_turn.h"
+
+/* The space as it is walked, and whether it has been turned. */
+static bool turn(const hn_dequantize_q8 *p, hn_space *s) {
+    *s = p->space;
+    if (p->type == HN_Q8_S32 || !hn_q8_turns(s, HN_DEQUANTIZE_Q8_X, HN_DEQUANTIZE_Q8_Y))
+        return false;
+    int last = s->rank - 1;
+    s->dims[last - 1] = p->space.dims[last], s->dims[last] = p->space.dims[last - 1];
+    for (int o = 0; o < s->n; o++) {
+        s->stride[o][last - 1] = p->space.stride[o][last];
+        s->stride[o][last] = p->space.stride[o][last - 1];
+    }
+    return true;
+}
 
 static void work(const void *problem, int lanes, hn_work *w) {
-    const hn_dequantize_q8 *p = problem;
-    (void)lanes;
-    *w = (hn_work){.n_phases = 1, .tasks = {hn_rows_of(&p->space).tasks}};
+    hn_space s;
+    (void)lanes, turn(problem, &s);
+    *w = (hn_work){.n_phases = 1, .tasks = {hn_rows_of(&s).tasks}};
 }
 
 typedef struct row {
@@ -18,14 +36,17 @@ typedef struct row {
 } row;
 
 HN_INLINE void fetch_s32(const int32_t *p, int64_t stride, int64_t i, int64_t n, hn_vi *x) {
-    int32_t t[HN_VB] = {0};
-    if (stride != 1) {
+    if (stride == 1) {
+        for (int k = 0; k < 4; k++) {
+            int64_t part = hn_q8_part(n, k);
+            x[k] = part > 0 ? hn_vi_load_part(p + i + k * HN_VL, part) : hn_vi_set1(0);
+        }
+    } else if (stride == 0) {
+        for (int k = 0; k < 4; k++) x[k] = hn_vi_set1(*p);
+    } else {
+        int32_t t[HN_VB] = {0};
         for (int64_t j = 0; j < n; j++) t[j] = p[(i + j) * stride];
-        p = t, i = 0, n = HN_VB;
-    }
-    for (int k = 0; k < 4; k++) {
-        int64_t part = hn_q8_part(n, k);
-        x[k] = part > 0 ? hn_vi_load_part(p + i + k * HN_VL, part) : hn_vi_set1(0);
+        for (int k = 0; k < 4; k++) x[k] = hn_vi_load(t + k * HN_VL);
     }
 }
 
@@ -54,31 +75,66 @@ HN_INLINE void run_row(const row *r, int64_t n, bool wide) {
     if (i < n) step(r, i, n - i, wide);
 }
 
+/* The rows of a run: y has neighbours from row to row, x within them. */
+static void run_turned(const row *first, const hn_space *s, int64_t run, int64_t n) {
+    int axis = s->rank - 2;
+    int64_t pixel = s->stride[HN_DEQUANTIZE_Q8_X][axis];
+    hn_q8_planes t;
+    row r = {.x_stride = 1,
+             .y_stride = 1,
+             .s_stride = s->stride[HN_DEQUANTIZE_Q8_S][axis],
+             .z_stride = s->stride[HN_DEQUANTIZE_Q8_Z][axis],
+             .flip = first->flip};
+    for (int64_t q = 0; q < run; q += HN_Q8_RUN)
+        for (int64_t c = 0; c < n; c += HN_Q8_PLANES) {
+            int64_t positions = run - q < HN_Q8_RUN ? run - q : HN_Q8_RUN;
+            int64_t planes = n - c < HN_Q8_PLANES ? n - c : HN_Q8_PLANES;
+            hn_q8_unweave((const uint8_t *)first->x + q * pixel + c, pixel, positions, planes, t);
+            for (int64_t i = 0; i < planes; i++) {
+                r.x = (const char *)t[i];
+                r.s = first->s + q * r.s_stride + (c + i) * first->s_stride;
+                r.z =
+                    first->z == NULL ? NULL : first->z + q * r.z_stride + (c + i) * first->z_stride;
+                r.y = first->y + q + (c + i) * first->y_stride;
+                run_row(&r, positions, false);
+            }
+        }
+}
+
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase, (void)lane;
     const hn_dequantize_q8 *p = call->problem;
-    const hn_space *s = &p->space;
+    hn_space s;
+    bool turned = turn(p, &s), wide = p->type == HN_Q8_S32;
     const char *z = call->ptr[HN_DEQUANTIZE_Q8_Z];
-    int last = s->rank - 1;
-    bool wide = p->type == HN_Q8_S32;
+    int last = s.rank - 1;
     int64_t size = wide ? 4 : 1;
-    hn_rows rows = hn_rows_of(s);
-    row r = {.x_stride = s->stride[HN_DEQUANTIZE_Q8_X][last],
-             .y_stride = s->stride[HN_DEQUANTIZE_Q8_Y][last],
-             .s_stride = s->stride[HN_DEQUANTIZE_Q8_S][last],
-             .z_stride = s->stride[HN_DEQUANTIZE_Q8_Z][last],
+    hn_rows rows = hn_rows_of(&s);
+    row r = {.x_stride = s.stride[HN_DEQUANTIZE_Q8_X][last],
+             .y_stride = s.stride[HN_DEQUANTIZE_Q8_Y][last],
+             .s_stride = s.stride[HN_DEQUANTIZE_Q8_S][last],
+             .z_stride = s.stride[HN_DEQUANTIZE_Q8_Z][last],
              .flip = hn_q8_flip(p->type)};
-    for (int64_t task = begin; task < end; task++)
-        for (hn_walk w = hn_walk_of(s, &rows, task); w.rows > 0; hn_walk_next(&w)) {
+    for (int64_t task = begin; task < end; task++) {
+        hn_walk w = hn_walk_of(&s, &rows, task);
+        while (w.rows > 0) {
             r.x = (const char *)call->ptr[HN_DEQUANTIZE_Q8_X] + w.offset[HN_DEQUANTIZE_Q8_X] * size;
             r.z = z == NULL ? NULL : z + w.offset[HN_DEQUANTIZE_Q8_Z] * size;
             r.s = (const float *)call->ptr[HN_DEQUANTIZE_Q8_S] + w.offset[HN_DEQUANTIZE_Q8_S];
             r.y = (float *)call->ptr[HN_DEQUANTIZE_Q8_Y] + w.offset[HN_DEQUANTIZE_Q8_Y];
+            if (turned) {
+                int64_t run = hn_q8_run_of(&w);
+                run_turned(&r, &s, run, w.n);
+                hn_walk_skip(&w, run);
+                continue;
+            }
             if (wide)
                 run_row(&r, w.n, true);
             else
                 run_row(&r, w.n, false);
+            hn_walk_next(&w);
         }
+    }
 }
 
 const hn_kernel HN_V_ROW(dequantize_q8) = {

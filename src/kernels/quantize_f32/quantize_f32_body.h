@@ -8,12 +8,15 @@
  * of the true one, relatively, so within 2^-14 where it is less than 2^8: only if v lies closer
  * than that to the middle of two integers may it round to another one. Such vectors are divided.
  * Beyond 2^8 both are out of range.
+ *
+ * Images whose channels come to lie beside each other are quantized plane by plane into a buffer,
+ * from which the channels are woven.
  */
 #include <math.h>
 
 #include "kernels/q8_simd.h"
+#include "kernels/q8_turn.h"
 #include "kernels/quantize_f32/quantize_f32.h"
-#include "kernels/space_rows.h"
 
 /* How a problem is cut: into tasks of rows, or into tasks of groups. */
 typedef struct cut {
@@ -172,20 +175,54 @@ typedef struct place {
     float *s;
 } place;
 
+/* The rows of a run: x has neighbours from row to row, y within them. */
+static void run_turned(const hn_quantize_f32 *p, const row *first, const hn_space *s, int64_t run,
+                       int64_t n) {
+    int axis = s->rank - 2;
+    int64_t s_axis = s->stride[HN_QUANTIZE_F32_S][axis];
+    int64_t z_axis = s->stride[HN_QUANTIZE_F32_Z][axis];
+    int64_t pixel = s->stride[HN_QUANTIZE_F32_Y][axis];
+    hn_q8_planes t = {{0}};
+    row r = {.x_stride = 1, .y_stride = 1, .s_stride = s_axis, .z_stride = z_axis};
+    r.flip = first->flip;
+    for (int64_t q = 0; q < run; q += HN_Q8_RUN)
+        for (int64_t c = 0; c < n; c += HN_Q8_PLANES) {
+            int64_t positions = run - q < HN_Q8_RUN ? run - q : HN_Q8_RUN;
+            int64_t planes = n - c < HN_Q8_PLANES ? n - c : HN_Q8_PLANES;
+            for (int64_t i = 0; i < planes; i++) {
+                r.x = first->x + q + (c + i) * first->x_stride;
+                r.s = first->s + q * s_axis + (c + i) * first->s_stride;
+                r.z = first->z == NULL ? NULL : first->z + q * z_axis + (c + i) * first->z_stride;
+                r.y = t[i];
+                run_row(p, &r, positions);
+            }
+            hn_q8_weave(t, planes, positions, first->y + q * pixel + c, pixel);
+        }
+}
+
 static void quantize(const hn_quantize_f32 *p, const cut *c, const place *at, int64_t task) {
     const hn_space *s = &c->inner;
     int last = s->rank - 1;
+    bool turned = hn_q8_turns(s, HN_QUANTIZE_F32_X, HN_QUANTIZE_F32_Y);
     row r = {.x_stride = s->stride[HN_QUANTIZE_F32_X][last],
              .y_stride = s->stride[HN_QUANTIZE_F32_Y][last],
              .s_stride = s->stride[HN_QUANTIZE_F32_S][last],
              .z_stride = s->stride[HN_QUANTIZE_F32_Z][last],
              .flip = hn_q8_flip(p->type)};
-    for (hn_walk w = hn_walk_of(s, &c->rows, task); w.rows > 0; hn_walk_next(&w)) {
+    hn_walk w = hn_walk_of(s, &c->rows, task);
+    while (w.rows > 0) {
         r.x = at->x + w.offset[HN_QUANTIZE_F32_X];
         r.y = at->y + w.offset[HN_QUANTIZE_F32_Y];
         r.s = at->s + w.offset[HN_QUANTIZE_F32_S];
         r.z = at->z == NULL ? NULL : at->z + w.offset[HN_QUANTIZE_F32_Z];
-        run_row(p, &r, w.n);
+        if (turned) {
+            int64_t run = hn_q8_run_of(&w);
+            run_turned(p, &r, s, run, w.n);
+            hn_walk_skip(&w, run);
+        } else {
+            run_row(p, &r, w.n);
+            hn_walk_next(&w);
+        }
     }
 }
 
