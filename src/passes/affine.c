@@ -4,7 +4,11 @@
  *     ConvTranspose   W [C, M/g, k...]        the second axis, within the group of the first
  *     Gemm            B [K, M] or [M, K]      the axis that is not summed over
  *
- * New weights are computed in double and rounded once.
+ * New weights are computed in double and rounded once. Weights that are dequantized from 8 bits
+ * stay so: their scale, one for each channel now, takes the factor's size, and the integers of a
+ * channel take its sign, about their zero point; those of a channel that is multiplied by 0 become
+ * the zero point. That changes no rounding of the weights, and what follows finds a convolution of
+ * integers with a bias, as quantizers make it that fold first.
  */
 #include "passes/affine.h"
 
@@ -14,6 +18,8 @@
 
 typedef struct weights {
     const hn_tensor *w;
+    hn_node *dequantize;                /* what makes numbers of them, or NULL */
+    int axis;                           /* of the channels, were there one group */
     int64_t inner, per_group, in_group; /* see channel_of */
     int64_t channels;
 } weights;
@@ -24,16 +30,40 @@ static int64_t channel_of(const weights *w, int64_t i) {
     return a / w->in_group * w->per_group + b;
 }
 
-static bool describe(const hn_node *n, weights *w) {
+/* The contents of n's weights, as numbers or as integers to be dequantized. */
+static bool find_contents(const hn_node *n, weights *w) {
+    w->dequantize = NULL;
     w->w = hn_const_in(n, 1);
-    if (w->w == NULL || w->w->n == 0 || w->w->rank < 2 ||
-        !hn_dtype_in(w->w->dtype, HN_DTYPES_FLOAT))
+    if (w->w == NULL) {
+        w->dequantize = hn_feeds(n, 1, "DequantizeLinear");
+        if (w->dequantize != NULL) w->w = hn_const_in(w->dequantize, 0);
+    }
+    if (w->w == NULL || w->w->n == 0 || w->w->rank < 2) return false;
+    if (w->dequantize == NULL) return hn_dtype_in(w->w->dtype, HN_DTYPES_FLOAT);
+    return w->w->dtype == HONE_DTYPE_S8 || w->w->dtype == HONE_DTYPE_U8;
+}
+
+/* Scale and zero point are constants: one, or one for each channel. */
+static bool scale_fits(const weights *w) {
+    const hn_node *d = w->dequantize;
+    const hn_tensor *s = hn_const_in(d, 1), *z = hn_const_in(d, 2);
+    if (s == NULL || s->dtype != HONE_DTYPE_F32 || hn_attr_i(d, "block_size") != 0 ||
+        d->outputs[0]->type.dtype != HONE_DTYPE_F32 || w->per_group != w->channels)
         return false;
+    if (z == NULL ? hn_node_input(d, 2) != NULL : z->n != s->n) return false;
+    int64_t axis = hn_attr_i(d, "axis");
+    if (s->n == 1) return true;
+    return s->n == w->channels && (axis < 0 ? axis + w->w->rank : axis) == w->axis;
+}
+
+static bool find_channels(const hn_node *n, weights *w) {
     const int64_t *dims = w->w->dims;
+    w->axis = 1;
     if (hn_is(n, "Conv") || (hn_is(n, "Gemm") && hn_attr_i(n, "transB") != 0)) {
         w->channels = w->per_group = dims[0];
         w->inner = w->w->n / dims[0];
         w->in_group = 1; /* there is one row of channels */
+        w->axis = 0;
         return true;
     }
     if (hn_is(n, "Gemm")) {
@@ -49,6 +79,10 @@ static bool describe(const hn_node *n, weights *w) {
     w->in_group = dims[0] / groups;
     w->channels = w->per_group * groups;
     return true;
+}
+
+static bool describe(const hn_node *n, weights *w) {
+    return find_contents(n, w) && find_channels(n, w) && (w->dequantize == NULL || scale_fits(w));
 }
 
 /* Gemm's C may have any shape that broadcasts; one number per column is what can be shifted. */
@@ -144,29 +178,116 @@ static void put(hn_node *n, int i, hn_tensor *t, hn_value *v) {
         hn_node_set_input(n, i, v);
 }
 
+/* ---- integers ---- */
+
+/* What a DequantizeLinear of one scale for each channel reads. */
+typedef struct dequantized {
+    hn_tensor *q, *scale, *zero; /* zero NULL: there is none */
+} dequantized;
+
+static void release(dequantized *d) {
+    hn_tensor_unref(d->q);
+    hn_tensor_unref(d->scale);
+    hn_tensor_unref(d->zero);
+}
+
+static bool rescale(const weights *w, const double *scale, dequantized *d) {
+    const hn_tensor *s = hn_const_in(w->dequantize, 1), *z = hn_const_in(w->dequantize, 2);
+    for (int64_t k = 0; k < w->channels; k++) {
+        double of = hn_tensor_f64(s, s->n == 1 ? 0 : k);
+        double by = scale[k] != 0 ? of * fabs(scale[k]) : of;
+        if (!(by >= (double)FLT_MIN && by <= (double)FLT_MAX)) return false;
+        ((float *)d->scale->data)[k] = (float)by;
+        if (z != NULL)
+            hn_store_f64(z->dtype, d->zero->data, k, hn_tensor_f64(z, z->n == 1 ? 0 : k));
+    }
+    return true;
+}
+
+static bool resign(const weights *w, const double *scale, dequantized *d) {
+    int64_t lo = w->w->dtype == HONE_DTYPE_S8 ? -128 : 0;
+    for (int64_t i = 0; i < w->w->n; i++) {
+        int64_t k = channel_of(w, i), q = hn_tensor_s64(w->w, i);
+        int64_t zero = d->zero != NULL ? hn_tensor_s64(d->zero, k) : 0;
+        if (scale[k] == 0) q = zero;
+        if (scale[k] < 0) q = 2 * zero - q;
+        if (q < lo || q > lo + 255) return false;
+        hn_store_f64(w->w->dtype, d->q->data, i, (double)q);
+    }
+    return true;
+}
+
+/* *made: n's DequantizeLinear with these factors for the channels; NULL: there is none. */
+static hone_status scale_dequantized(hn_pass_ctx *c, const hn_node *n, const weights *w,
+                                     const double *scale, hn_node **made, hn_error *err) {
+    hn_allocator *alloc = c->model->alloc;
+    hn_node *old = w->dequantize;
+    bool has_zero = hn_node_input(old, 2) != NULL;
+    dequantized d = {0};
+    hn_value *v[3], *y;
+    hone_status status = HONE_OK;
+    int64_t dims[] = {w->channels};
+    *made = NULL;
+    /* One scale for each channel came with opset 13. */
+    if (c->opset < 13 || (old->inputs[0].value->n_uses > 1 && !hn_charge(c, w->w->bytes)))
+        return HONE_OK;
+    HN_TRY_GOTO(
+        hn_tensor_create(&d.q, alloc, HN_MEM_WEIGHTS, w->w->dtype, w->w->rank, w->w->dims, err));
+    HN_TRY_GOTO(hn_tensor_create(&d.scale, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, 1, dims, err));
+    if (has_zero)
+        HN_TRY_GOTO(hn_tensor_create(&d.zero, alloc, HN_MEM_WEIGHTS, w->w->dtype, 1, dims, err));
+    if (!rescale(w, scale, &d) || !resign(w, scale, &d)) goto fail;
+    hn_tensor *t[] = {d.q, d.scale, d.zero};
+    for (int i = 0; i < 2 + has_zero; i++)
+        HN_TRY_GOTO(
+            hn_make_constant(&v[i], old, old->inputs[i].value->name, hn_tensor_ref(t[i]), err));
+    HN_TRY_GOTO(hn_value_create(&y, old->graph, NULL, n->inputs[1].value->name, err));
+    y->type = n->inputs[1].value->type;
+    hn_node *node;
+    HN_TRY_GOTO(hn_make_node(&node, old, "DequantizeLinear", 2 + has_zero, err));
+    HN_TRY_GOTO(hn_node_set_i(node, "axis", w->axis, err));
+    for (int i = 0; i < 2 + has_zero; i++) hn_node_set_input(node, i, v[i]);
+    hn_node_set_output(node, 0, y);
+    hn_node_insert(node, old);
+    *made = node;
+fail:
+    release(&d);
+    return status;
+}
+
 hone_status hn_affine_fold(hn_pass_ctx *c, hn_node *root, hn_node *n, const double *scale,
                            const double *shift, hn_error *err) {
     weights w;
     hn_allocator *alloc = c->model->alloc;
     hn_tensor *tw = NULL, *tb = NULL;
-    hn_value *vw, *vb;
+    hn_value *vw = NULL, *vb;
     hone_status status = HONE_OK;
     describe(n, &w);
-    bool scaled = changes_weights(&w, scale);
-    if (scaled && n->inputs[1].value->n_uses > 1 && !hn_charge(c, w.w->bytes)) return HONE_OK;
+    bool scaled = changes_weights(&w, scale), numbers = w.dequantize == NULL;
+    hone_dtype type = numbers ? w.w->dtype : HONE_DTYPE_F32;
+    if (scaled && numbers && n->inputs[1].value->n_uses > 1 && !hn_charge(c, w.w->bytes))
+        return HONE_OK;
     HN_TRY_GOTO(
-        hn_tensor_create(&tb, alloc, HN_MEM_WEIGHTS, w.w->dtype, 1, (int64_t[]){w.channels}, err));
+        hn_tensor_create(&tb, alloc, HN_MEM_WEIGHTS, type, 1, (int64_t[]){w.channels}, err));
     if (!new_bias(n, scale, shift, tb)) goto fail;
-    if (scaled) {
-        HN_TRY_GOTO(
-            hn_tensor_create(&tw, alloc, HN_MEM_WEIGHTS, w.w->dtype, w.w->rank, w.w->dims, err));
+    if (scaled && numbers) {
+        HN_TRY_GOTO(hn_tensor_create(&tw, alloc, HN_MEM_WEIGHTS, type, w.w->rank, w.w->dims, err));
         if (!new_weights(&w, scale, tw)) goto fail;
         HN_TRY_GOTO(prepare(n, 1, tw, &vw, err));
     }
+    hn_node *made = NULL;
+    if (scaled && !numbers) {
+        HN_TRY_GOTO(scale_dequantized(c, n, &w, scale, &made, err));
+        if (made == NULL) goto fail;
+    }
     HN_TRY_GOTO(prepare(n, 2, tb, &vb, err));
     if (n->n_inputs < 3) HN_TRY_GOTO(hn_node_resize_inputs(n, 3, err));
+    if (made != NULL) {
+        hn_node_set_input(n, 1, made->outputs[0]);
+        hn_prune(w.dequantize);
+    }
     if (hn_is(n, "Gemm")) hn_node_remove_attr(n, "beta"); /* 1 when it is not said */
-    if (scaled) put(n, 1, tw, vw);
+    if (scaled && numbers) put(n, 1, tw, vw);
     put(n, 2, tb, vb);
     hn_bypass(c, root, n->outputs[0]);
 fail:

@@ -4,8 +4,8 @@
 
 #include "passes/pass.h"
 
-/* n is a Conv, ConvTranspose or Gemm whose weights, and bias if there is one, are constants:
- * *channels is the size of axis 1 of its output. */
+/* n is a Conv, ConvTranspose or Gemm whose weights, and bias if there is one, are constants, the
+ * weights perhaps dequantized from one: *channels is the size of axis 1 of its output. */
 bool hn_affine_fits(const hn_node *n, int64_t *channels);
 
 /* Makes n, of which root is the only user, compute

@@ -6,9 +6,9 @@
  *   becomes
  *     y = Conv (x, W * f, (B - mean) * f + bias)         f = scale / sqrt(var + epsilon)
  *
- * Fires after Conv, ConvTranspose and Gemm with constant weights whose output nothing else uses,
- * when all four parameters are constants and it is not in training mode. A BatchNormalization
- * behind anything else stays.
+ * Fires after Conv, ConvTranspose and Gemm with constant weights, dequantized or not (affine.c),
+ * whose output nothing else uses, when all four parameters are constants and it is not in training
+ * mode. A BatchNormalization behind anything else stays.
  */
 #include <math.h>
 

@@ -10,7 +10,8 @@
  * Fires for Mul and Div by a finite constant of one element that is not 0, when upward from it
  * there are only nodes that move elements (none, or up to MOST_MOVES) and then MatMul with constant
  * weights, MatMul and Add of a constant, or Gemm, Conv, ConvTranspose with constant weights and
- * bias; and nothing else uses what lies between.
+ * bias; and nothing else uses what lies between. Weights may be dequantized from a constant: then
+ * their scale is multiplied, by a number that is positive.
  */
 #include <math.h>
 
@@ -21,9 +22,15 @@
 typedef struct weights {
     hn_node *node[HN_MOST_SCALED];
     int input[HN_MOST_SCALED], n;
+    bool positive; /* what they are multiplied by */
 } weights;
 
 static bool add_constant(weights *w, hn_node *n, int i) {
+    hn_node *d = w->positive ? hn_feeds_only(n, i, "DequantizeLinear") : NULL;
+    if (d != NULL && hn_const_in(d, 0) != NULL) {
+        n = d;
+        i = 1;
+    }
     const hn_tensor *t = hn_const_in(n, i);
     if (t == NULL || !hn_dtype_in(t->dtype, HN_DTYPES_FLOAT)) return false;
     w->node[w->n] = n;
@@ -53,7 +60,7 @@ static hone_status fold_input(hn_pass_ctx *c, hn_node *n, int at, double scale, 
         if (!hn_only_moves(p)) break;
         v = p->inputs[0].value;
     }
-    weights w = {.n = 0};
+    weights w = {.positive = scale > 0};
     bool done;
     if (!hn_same_type(x, n->outputs[0]) || !find_weights(p, &w)) return HONE_OK;
     HN_TRY(hn_affine_scale(c, w.node, w.input, w.n, scale, &done, err));
