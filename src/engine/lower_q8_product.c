@@ -6,6 +6,9 @@
  *   bias    in units of sx * sw[n], as s32; one that is not becomes so, rounded once
  *   result  u8 or s8 by m[n] = (float)(sx * sw[n] / sy); f32 by sx * sw[n]; the s32 sums
  *
+ * sx may differ between the input channels where each output channel sees but one (depthwise), and
+ * sy between the output channels: m[n] takes them up. Zero points are the same for all.
+ *
  * Weights are in place and packed by the kernel. Zero points of theirs are subtracted here where
  * the differences are still s8; else the kernel does that with each product.
  */
@@ -26,27 +29,53 @@ typedef struct product {
     hn_quant b;            /* b.scale NULL: as they are */
     const hn_tensor *b_is; /* the contents */
     double alpha;          /* multiplies the product */
+    int64_t group;         /* output channels to one that x has a scale for */
     hn_quant y;            /* the result; scale NULL: f32 or s32 */
     const hn_quant *r;     /* added to it, or NULL */
     double lo, hi;         /* limits of the result */
 } product;
 
 /* Units of the sums are x_scale * w_scale; alpha may be of either sign. */
-static double x_scale(const product *p) {
-    return p->alpha * (p->x.scale != NULL ? hn_quant_scale(&p->x, 0) : 1);
+static double x_scale(const product *p, int64_t n) {
+    return p->alpha * (p->x.scale != NULL ? hn_quant_scale(&p->x, n / p->group) : 1);
 }
 static double w_scale(const product *p, int64_t n) {
     return p->w.scale != NULL ? hn_quant_scale(&p->w, n) : 1;
 }
 
+static bool is_conv(const hn_node *n) { return strstr(n->op_type, "Conv") != NULL; }
+
 /* ---- what kernels take ---- */
+
+static bool has_one_zero(const hn_quant *q) {
+    for (int64_t i = 1; q->zero != NULL && i < q->zero->n; i++)
+        if (hn_quant_zero(q, i) != hn_quant_zero(q, 0)) return false;
+    return true;
+}
+
+/* A scale for each channel of the activations. */
+static const char *refuse_channels(const product *p) {
+    if (p->x.axis >= 0) {
+        if (!is_conv(p->node) || p->x.axis != 1 || p->w.view.rank < 2 || p->w.view.dims[1] != 1)
+            return "a scale for each index of an axis that is summed over";
+        if (!has_one_zero(&p->x)) return "channels of the activations differ in their zero point";
+    }
+    if (p->y.axis < 0) return NULL;
+    if (p->y.axis != (is_conv(p->node) ? 1 : p->y.view.rank - 1) || p->r != NULL)
+        return "a result with a scale for each index of an axis";
+    if (!has_one_zero(&p->y)) return "channels of the result differ in their zero point";
+    for (int64_t i = 1; i < p->y.scale->n; i++)
+        if (hn_quant_at(&p->y, i, p->lo) != hn_quant_at(&p->y, 0, p->lo) ||
+            hn_quant_at(&p->y, i, p->hi) != hn_quant_at(&p->y, 0, p->hi))
+            return "channels of the result differ in the integers that are their limits";
+    return NULL;
+}
 
 static const char *refuse_operands(const product *p) {
     if (!hn_quant_is_byte(p->x.view.dtype) || !hn_quant_is_byte(p->w.view.dtype))
         return "not of 8 bits";
     if (p->y.scale != NULL && !hn_quant_is_byte(p->y.view.dtype)) return "a result not of 8 bits";
-    if (p->x.axis >= 0) return "a scale for each index of an axis of the activations";
-    return NULL;
+    return refuse_channels(p);
 }
 
 /* A factor that conv_q8 takes. */
@@ -58,8 +87,8 @@ static hone_status make_factors(hn_lower *L, const product *p, int64_t n, hn_vie
     hn_tensor *t;
     HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, n, &t, v, err));
     for (int64_t i = 0; i < n; i++) {
-        double y = p->y.scale != NULL ? hn_quant_scale(&p->y, 0) : 1;
-        float m = hn_requant_scale(x_scale(p), w_scale(p, i), y);
+        double y = p->y.scale != NULL ? hn_quant_scale(&p->y, i) : 1;
+        float m = hn_requant_scale(x_scale(p, i), w_scale(p, i), y);
         if (!is_usable(m)) *why = "scales too far apart";
         ((float *)t->data)[i] = m;
     }
@@ -74,7 +103,8 @@ static double bias_number(const product *p, int64_t i) {
 
 /* The bias in units of the sums. */
 static double bias_sum(const product *p, int64_t i) {
-    double b = hn_tensor_f64(p->b_is, p->b_is->n == 1 ? 0 : i), unit = x_scale(p) * w_scale(p, i);
+    double b = hn_tensor_f64(p->b_is, p->b_is->n == 1 ? 0 : i);
+    double unit = x_scale(p, i) * w_scale(p, i);
     if (p->bias == SUMS) return b;
     bool same = p->b.scale != NULL && p->b_is->dtype == HONE_DTYPE_S32 &&
                 (float)hn_quant_scale(&p->b, i) == (float)unit;
@@ -309,8 +339,6 @@ static hone_status lower_matrix(hn_lower *L, product *p, hn_view *y, hn_step **o
     return add_step(L, p, &q, &x, p->r != NULL ? &r : NULL, y, out, why, err);
 }
 
-static bool is_conv(const hn_node *n) { return strstr(n->op_type, "Conv") != NULL; }
-
 /* Lowers p, whose result is output 0 of n. */
 static hone_status lower(hn_lower *L, const hn_node *n, product *p, hn_step **out, bool *done,
                          hn_error *err) {
@@ -330,10 +358,12 @@ static hone_status lower(hn_lower *L, const hn_node *n, product *p, hn_step **ou
 static product empty(const hn_node *n) {
     return (product){.node = n,
                      .alpha = 1,
+                     .group = 1,
                      .scale.buffer = -1,
                      .zero.buffer = -1,
                      .x.axis = -1,
                      .w.axis = -1,
+                     .y.axis = -1,
                      .b.axis = -1,
                      .lo = -INFINITY,
                      .hi = INFINITY};
@@ -341,15 +371,16 @@ static product empty(const hn_node *n) {
 
 /* ---- Conv, MatMul, Gemm of dequantized values ---- */
 
-/* The contents of a bias that is a constant, or dequantized from one; a vector over the channels.
- */
-static const char *read_bias(const hn_lower *L, const hn_node *n, int64_t channels, product *p) {
-    const hn_value *v = hn_node_input(n, 2);
+/* The contents of a bias, input i of n, that is a constant, or dequantized from one; a vector over
+ * the channels. */
+static const char *read_bias(const hn_lower *L, const hn_node *n, int i, int64_t channels,
+                             product *p) {
+    const hn_value *v = hn_node_input(n, i);
     if (v == NULL) return NULL;
     p->bias = NUMBERS;
-    p->b_is = hn_node_constant(n, 2);
+    p->b_is = hn_node_constant(n, i);
     if (p->b_is == NULL) {
-        const char *why = hn_quant_input(L, n, 2, true, &p->b);
+        const char *why = hn_quant_input(L, n, i, true, &p->b);
         if (why != NULL) return "the bias is computed";
         if (!hn_lower_is_constant(L, &p->b.view)) return "the bias is computed";
         p->b_is = L->plan->buffers[p->b.view.buffer].tensor;
@@ -363,9 +394,11 @@ static const char *read_bias(const hn_lower *L, const hn_node *n, int64_t channe
     return NULL;
 }
 
-static const char *read_product(const hn_lower *L, const hn_node *n, product *p) {
+/* The bias is what `add`, where there is one, adds by its input b. */
+static const char *read_product(const hn_lower *L, const hn_node *n, const hn_node *add, int b,
+                                product *p) {
     *p = empty(n);
-    const char *why = hn_quant_input(L, n, 0, false, &p->x);
+    const char *why = hn_quant_input(L, n, 0, true, &p->x);
     if (why == NULL) why = hn_quant_input(L, n, 1, true, &p->w);
     if (why != NULL) return why;
     if (strcmp(n->op_type, "Gemm") == 0) {
@@ -380,13 +413,15 @@ static const char *read_product(const hn_lower *L, const hn_node *n, product *p)
     }
     const hn_view *w = &p->w.view;
     bool conv = is_conv(n);
-    return read_bias(L, n, conv || w->rank != 2 ? w->dims[0] : w->dims[1], p);
+    if (conv && p->x.axis >= 0) p->group = w->dims[0] / hn_attr_i(n, "group");
+    int64_t channels = conv || w->rank != 2 ? w->dims[0] : w->dims[1];
+    return add != NULL ? read_bias(L, add, b, channels, p) : read_bias(L, n, 2, channels, p);
 }
 
 hone_status hn_lower_float_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     product p;
     hn_step *s;
-    const char *why = read_product(L, n, &p);
+    const char *why = read_product(L, n, NULL, 0, &p);
     if (why != NULL) HN_DECLINE(L, why);
     p.y.view = hn_lower_out(n, 0);
     return lower(L, n, &p, &s, done, err);
@@ -396,8 +431,8 @@ hone_status hn_lower_chain_product(hn_lower *L, const hn_quant_chain *c, bool *d
                                    hn_error *err) {
     product p;
     hn_quant r;
-    const char *why = read_product(L, c->op, &p);
-    if (why == NULL) why = hn_quant_output(c->quantize, 1, 2, &p.y);
+    const char *why = read_product(L, c->op, c->bias, c->b, &p);
+    if (why == NULL) why = hn_quant_result(c->quantize, &p.y);
     if (why == NULL && c->add != NULL) {
         why = hn_quant_input(L, c->add, c->residual, false, &r);
         if (why == NULL && !hn_quant_is_byte(r.view.dtype)) why = "not of 8 bits";

@@ -123,6 +123,17 @@ static int product_of(const hn_node *add) {
     return -1;
 }
 
+/* Of an Add: the matrix product to which the other input, a constant, is added; -1: none. */
+static int biased_product_of(const hn_node *add) {
+    for (int i = 0; i < 2; i++) {
+        const hn_node *p = only_from(add, i);
+        if ((is(p, "MatMul") || (is(p, "Gemm") && hn_node_input(p, 2) == NULL)) &&
+            reads_integers(p) && hn_node_constant(add, 1 - i) != NULL)
+            return i;
+    }
+    return -1;
+}
+
 /* The chain that q ends; false: there is none. */
 static bool find_chain(const hn_node *q, hn_quant_chain *c) {
     *c = (hn_quant_chain){.quantize = q, .lo = -INFINITY, .hi = INFINITY};
@@ -143,6 +154,10 @@ static bool find_chain(const hn_node *q, hn_quant_chain *c) {
     if (i >= 0) {
         c->add = n;
         c->residual = 1 - i;
+        c->op = c->nodes[c->n++] = producer(n, i);
+    } else if (is(n, "Add") && (i = biased_product_of(n)) >= 0) {
+        c->bias = n;
+        c->b = 1 - i;
         c->op = c->nodes[c->n++] = producer(n, i);
     }
     return kind_of(c->op) >= 0 && reads_integers(c->op);
@@ -250,6 +265,11 @@ const char *hn_quant_output(const hn_node *n, int scale, int zero, hn_quant *q) 
     *q = (hn_quant){.view = hn_lower_out(n, 0)};
     const char *why = read_scale(n, scale, zero, q);
     return why == NULL && q->scale->n != 1 ? "a scale for each index of an axis" : why;
+}
+
+const char *hn_quant_result(const hn_node *quantize, hn_quant *q) {
+    *q = (hn_quant){.view = hn_lower_out(quantize, 0)};
+    return read_node(quantize, true, q);
 }
 
 /* ---- lowering ---- */

@@ -32,17 +32,20 @@ static inline double hn_quant_scale(const hn_quant *q, int64_t i) {
 static inline int64_t hn_quant_zero(const hn_quant *q, int64_t i) {
     return q->zero != NULL ? hn_tensor_s64(q->zero, q->zero->n == 1 ? 0 : i) : 0;
 }
-/* The integer that stands for v, within the type. */
-static inline int32_t hn_quant_of(const hn_quant *q, double v) {
-    return (int32_t)hn_quantize(q->view.dtype, v / hn_quant_scale(q, 0),
-                                (double)hn_quant_zero(q, 0));
+/* The integer that stands for v, within the type; at index i of the axis. */
+static inline int32_t hn_quant_at(const hn_quant *q, int64_t i, double v) {
+    return (int32_t)hn_quantize(q->view.dtype, v / hn_quant_scale(q, i),
+                                (double)hn_quant_zero(q, i));
 }
+static inline int32_t hn_quant_of(const hn_quant *q, double v) { return hn_quant_at(q, 0, v); }
 
 #define HN_QUANT_NODES 6
 
 /* What a QuantizeLinear ends. */
 typedef struct hn_quant_chain {
-    const hn_node *op;  /* computes; a DequantizeLinear: nothing is, but for the limits */
+    const hn_node *op;   /* computes; a DequantizeLinear: nothing is, but for the limits */
+    const hn_node *bias; /* adds a constant, its input `b`, to that; or NULL */
+    int b;
     const hn_node *add; /* adds a dequantized value, its input `residual`, to that; or NULL */
     int residual;
     double lo, hi; /* limits of what follows */
@@ -65,6 +68,8 @@ const char *hn_quant_inputs(const hn_lower *L, const hn_node *n, int data, int s
                             hn_quant *q);
 /* Output 0 of n, with its scale and zero point, one each, as inputs; the same. */
 const char *hn_quant_output(const hn_node *n, int scale, int zero, hn_quant *q);
+/* Output 0 of a QuantizeLinear, which may have a scale for each index of an axis; the same. */
+const char *hn_quant_result(const hn_node *quantize, hn_quant *q);
 /* u8 and s8, which the integer families take. */
 static inline bool hn_quant_is_byte(hone_dtype t) {
     return t == HONE_DTYPE_U8 || t == HONE_DTYPE_S8;

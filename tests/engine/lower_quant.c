@@ -280,6 +280,45 @@ static void float_results(void **state) {
     done(&r);
 }
 
+/* A scale for each channel, of what a depthwise convolution reads and of what it makes. */
+#define CHANNEL_MODEL(zeros, limit)                                                            \
+    "m (uint8[1,4,5,5] x, int8[4,1,3,3] w, float[4] wb) => (uint8[1,4,5,5] y)"                 \
+    " <float[4] sx = {0.01, 0.02, 0.03, 0.04}, uint8[4] zx = " zeros                           \
+    ", float[4] sw = {0.02, 0.01, 0.05, 0.1}, int8[4] zw = {0, 0, 0, 0}, float zero = {0},"    \
+    " float[4] sy = {0.02, 0.01, 0.05, 0.03}, uint8[4] zy = {9, 9, 9, 9}, float most = " limit \
+    "> { xf = DequantizeLinear <axis = 1> (x, sx, zx)"                                         \
+    " wf = DequantizeLinear <axis = 0> (w, sw, zw)"                                            \
+    " c = Conv <group = 4, pads = [1, 1, 1, 1]> (xf, wf, wb) a = Clip (c, zero, most)"         \
+    " y = QuantizeLinear <axis = 1> (a, sy, zy) }"
+
+static void channels(void **state) {
+    (void)state;
+    static const double sx[] = {0.01f, 0.02f, 0.03f, 0.04f}, wide[] = {0.02f, 0.01f, 0.05f, 0.1f},
+                        sy[] = {0.02f, 0.01f, 0.05f, 0.03f};
+    ran r = run(CHANNEL_MODEL("{100, 100, 100, 100}", "{100}"));
+    has_steps(&r, "conv_q8 Conv+Clip+QuantizeLinear");
+    for (int i = 0; i < 100; i++) {
+        int o = i / 25;
+        int32_t sum = (int32_t)rint(hn_tensor_f64(r.in[2], o) / (sx[o] * wide[o]));
+        for (int k = 0; k < 9; k++) {
+            int y = i % 25 / 5 + k / 3 - 1, x = i % 5 + k % 3 - 1;
+            if (y < 0 || y > 4 || x < 0 || x > 4) continue;
+            sum += (int32_t)((at(r.in[0], o * 25 + y * 5 + x) - 100) * at(r.in[1], o * 9 + k));
+        }
+        int64_t want = saturate(HONE_DTYPE_U8, (float)sum * (float)(sx[o] * wide[o] / sy[o]), 9);
+        is_at(&r, i, want < 9 ? 9 : want);
+    }
+    done(&r);
+    /* The kernel has one zero point, and one integer for each limit. */
+    r = run(CHANNEL_MODEL("{100, 100, 100, 90}", "{100}"));
+    has_steps(&r,
+              "dequantize_q8 DequantizeLinear, conv_f32 Conv+Clip, quantize_f32 QuantizeLinear");
+    done(&r);
+    r = run(CHANNEL_MODEL("{100, 100, 100, 100}", "{1}"));
+    has_steps(&r, "conv_q8 Conv+Clip, quantize_f32 QuantizeLinear");
+    done(&r);
+}
+
 /* ---- matrices ---- */
 
 /* x s8[3,6], zero point -3; w as [k][n] at w_k * k + w_n * n. */
@@ -306,6 +345,18 @@ static void matrices(void **state) {
                 " p = MatMul (xf, wf) y = QuantizeLinear (p, sy, zy) }");
     has_steps(&r, "conv_q8 MatMul+QuantizeLinear");
     is_product(&r, 4, 1, NULL);
+    done(&r);
+    r = run("m (int8[3,6] x, int8[6,4] w) => (int8[3,4] y) <" MATRIX_SCALES
+            ", float[4] b = {0.0002, 0.0012, -0.0006, 0.0004}> {"
+            " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 1> (w, sw, zw)"
+            " p = MatMul (xf, wf) a = Add (b, p) y = QuantizeLinear (a, sy, zy) }");
+    has_steps(&r, "conv_q8 MatMul+Add+QuantizeLinear");
+    hn_tensor *units;
+    assert_int_equal(hn_tensor_from_s64(&units, &model_mem, HONE_DTYPE_S32, 1, (int64_t[]){4},
+                                        (int64_t[]){1, 3, -1, 5}, &err),
+                     HONE_OK);
+    is_product(&r, 4, 1, units);
+    hn_tensor_unref(units);
     done(&r);
     r = run("m (int8[3,6] x, int8[4,6] w, int32[4] wb) => (int8[3,4] y) <" MATRIX_SCALES
             ", float[4] sb = {0.0002, 0.0004, 0.0006, 0.00008}> {"
@@ -624,13 +675,11 @@ static void allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),  cmocka_unit_test(residual),
-        cmocka_unit_test(biases),        cmocka_unit_test(weight_zeros),
-        cmocka_unit_test(float_results), cmocka_unit_test(matrices),
-        cmocka_unit_test(dynamic),       cmocka_unit_test(binaries),
-        cmocka_unit_test(tables),        cmocka_unit_test(pools),
-        cmocka_unit_test(bad_scales),    cmocka_unit_test(other_forms),
-        cmocka_unit_test(borders),       cmocka_unit_test(allocations),
+        cmocka_unit_test(convolutions), cmocka_unit_test(residual), cmocka_unit_test(biases),
+        cmocka_unit_test(weight_zeros), cmocka_unit_test(channels), cmocka_unit_test(float_results),
+        cmocka_unit_test(matrices),     cmocka_unit_test(dynamic),  cmocka_unit_test(binaries),
+        cmocka_unit_test(tables),       cmocka_unit_test(pools),    cmocka_unit_test(bad_scales),
+        cmocka_unit_test(other_forms),  cmocka_unit_test(borders),  cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
