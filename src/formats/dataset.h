@@ -7,7 +7,8 @@
  *     value = (x * scale - mean) / std        mean and std in the model's channel order
  *
  * Files are mapped, or held unpacked when they were compressed; nothing is held per sample but its
- * label (csv: its numbers, raw: its file's name). A dataset is used by one thread at a time.
+ * label (csv: its numbers, raw and images: its file's name). A dataset is used by one thread at a
+ * time.
  *
  * In the line, `,` separates items and `:` the values of a list; `a/b` is a quotient; in paths, `\`
  * stands before a literal `,`, `:` or `\`. `@FILE` is replaced by the text of FILE, in which a line

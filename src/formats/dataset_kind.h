@@ -63,7 +63,8 @@ typedef struct hn_dataset_spec {
     double *mean, *std;
     bool bgr;
     hn_layout layout;
-    int64_t n, skip; /* n = -1: not given */
+    int64_t resize, crop; /* 0: not given */
+    int64_t n, skip;      /* n = -1: not given */
     uint64_t seed;
 } hn_dataset_spec;
 
@@ -89,7 +90,7 @@ struct hn_dataset {
     int64_t *labels;       /* of all samples; NULL: none */
     hn_file *file;         /* what the data lies in */
     unsigned char *sample; /* room for one sample, where a kind needs it */
-    const char **names;    /* raw: the file of each sample */
+    const char **names;    /* raw, images: the file of each sample */
 };
 
 /* Reads the line into ds->spec; memory comes from ds->arena. */

@@ -25,7 +25,7 @@ static const char *const key_names[] = {
 #undef HN_X
 };
 
-enum { MAX_LINE = 65536, MAX_WORD = 32 };
+enum { MAX_LINE = 65536, MAX_WORD = 32, MAX_SIDE = 1 << 14 };
 
 /* ---- naming what there is instead --------------------------------------------------------------
  */
@@ -129,6 +129,13 @@ static hone_status parse_count(const char *key, const char *text, int64_t lowest
     return HONE_OK;
 }
 
+static hone_status parse_side(const char *key, const char *text, int64_t *value, hn_error *err) {
+    HN_TRY(parse_count(key, text, 1, value, err));
+    HN_CHECK(err, *value <= MAX_SIDE, HONE_E_LIMIT, "%s: %s is more than %d pixels", key, text,
+             MAX_SIDE);
+    return HONE_OK;
+}
+
 static hone_status parse_choice(const char *key, const char *text, const char *zero,
                                 const char *one, bool *value, hn_error *err) {
     *value = strcmp(text, one) == 0;
@@ -171,11 +178,11 @@ static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, h
             HN_CHECK(err, s->dtype != HONE_DTYPE_NONE, HONE_E_ARG, "dtype: no type is called '%s'",
                      text);
             return HONE_OK;
-        case HN_DATASET_KEY_RESIZE:
-        case HN_DATASET_KEY_CROP:
-        case HN_DATASET_KEY_COUNT_: break; /* no kind takes them */
+        case HN_DATASET_KEY_RESIZE: return parse_side(name, text, &s->resize, err);
+        case HN_DATASET_KEY_CROP: return parse_side(name, text, &s->crop, err);
+        case HN_DATASET_KEY_COUNT_: break;
     }
-    assert(!"a key that no kind takes");
+    assert(!"no key");
     return HONE_E_ARG;
 }
 

@@ -24,7 +24,7 @@ static void test_kinds(void **state) {
     (void)state;
     data_expect_error(HONE_E_ARG,
                       "no kind of dataset 'cifar' (do you mean 'cifar10'?); there are "
-                      "cifar10, csv, idx, npz, random, raw, synthetic",
+                      "cifar10, csv, idx, images, npz, random, raw, synthetic",
                       "cifar:x");
     data_expect_error(HONE_E_ARG, "no kind of dataset 'spreadsheet'; there are", "spreadsheet:x");
     data_expect_error(HONE_E_ARG, "no kind of dataset ''", "%s", "");

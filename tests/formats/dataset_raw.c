@@ -54,7 +54,8 @@ static void test_errors(void **state) {
     } while (0)
     BAD(HONE_E_FORMAT, "has no rows", "\n", "");
     BAD(HONE_E_FORMAT, "line 2 has one column", "a.bin,1\nb.bin\n", "");
-    BAD(HONE_E_FORMAT, "line 1, column 2: 'x' is not a label", "a.bin,x\n", "");
+    BAD(HONE_E_FORMAT, "line 2, column 2: 'x' is not a label", "a.bin,1\na.bin,x\n", "");
+    BAD(HONE_E_FORMAT, "has no rows", "file,label\n", "");
     BAD(HONE_E_FORMAT, "b.bin' has 3 bytes, 'a.bin' has 4", "a.bin,1\nb.bin,1\n", "");
     BAD(HONE_E_FORMAT, "b.bin' has 3 bytes, which is not a number of elements of type s16",
         "b.bin,1\n", ",dtype=s16");

@@ -1,0 +1,111 @@
+/* Scaling in two passes of weighted means over 8-bit pixels: columns into a block of the rows that
+ * are needed, then rows. */
+#include <math.h>
+
+#include "base/size.h"
+#include "formats/image.h"
+
+enum { WEIGHT_BITS = 22 }; /* 255 times weights that add up to 1 stay below 2^31 with these */
+
+/* Output i is the sum of weight[i * taps + k] * input[first[i] + k] for k < count[i]. */
+typedef struct filter {
+    int64_t n, taps;
+    int64_t *first, *count;
+    int32_t *weight;
+    double *exact; /* weights of one output, before rounding */
+} filter;
+
+static void filter_deinit(filter *f, hn_allocator *alloc) {
+    hn_free(alloc, f->first);
+    hn_free(alloc, f->count);
+    hn_free(alloc, f->weight);
+    hn_free(alloc, f->exact);
+}
+
+/* Outputs [from, from + n) of `in` pixels scaled to `out`. */
+static hone_status filter_init(filter *f, int64_t in, int64_t out, int64_t from, int64_t n,
+                               hn_allocator *alloc, hn_error *err) {
+    double scale = (double)in / (double)out, reach = scale > 1 ? scale : 1;
+    size_t weights = 0;
+    *f = (filter){.n = n, .taps = 2 * (int64_t)ceil(reach) + 1};
+    f->first = hn_alloc_array(alloc, (size_t)n, sizeof *f->first, HN_MEM_DATA);
+    f->count = hn_alloc_array(alloc, (size_t)n, sizeof *f->count, HN_MEM_DATA);
+    if (hn_size_mul((size_t)n, (size_t)f->taps, &weights))
+        f->weight = hn_alloc_array(alloc, weights, sizeof *f->weight, HN_MEM_DATA);
+    f->exact = hn_alloc_array(alloc, (size_t)f->taps, sizeof *f->exact, HN_MEM_DATA);
+    if (f->first == NULL || f->count == NULL || f->weight == NULL || f->exact == NULL)
+        return HN_NOMEM(err);
+    for (int64_t i = 0; i < n; i++) {
+        double centre = ((double)(from + i) + 0.5) * scale, sum = 0;
+        int64_t first = (int64_t)fmax(centre - reach + 0.5, 0);
+        int64_t end = (int64_t)fmin(centre + reach + 0.5, (double)in);
+        for (int64_t k = 0; k < end - first; k++) {
+            double far = fabs(((double)(first + k) - centre + 0.5) * (1 / reach));
+            f->exact[k] = far < 1 ? 1 - far : 0;
+            sum += f->exact[k];
+        }
+        for (int64_t k = 0; k < end - first; k++)
+            f->weight[i * f->taps + k] =
+                (int32_t)(0.5 + f->exact[k] * (1 / sum) * (1 << WEIGHT_BITS));
+        f->first[i] = first;
+        f->count[i] = end - first;
+    }
+    return HONE_OK;
+}
+
+/* Output i of a line whose elements are `stride` bytes apart. The weights may add up to a little
+ * more than 1, hence the clamp. */
+static unsigned char filter_at(const filter *f, int64_t i, const unsigned char *line,
+                               int64_t stride) {
+    const unsigned char *src = line + f->first[i] * stride;
+    const int32_t *w = f->weight + i * f->taps;
+    int64_t sum = 1 << (WEIGHT_BITS - 1);
+    for (int64_t k = 0; k < f->count[i]; k++) sum += (int64_t)src[k * stride] * w[k];
+    sum >>= WEIGHT_BITS;
+    return (unsigned char)(sum < 255 ? sum : 255);
+}
+
+static void crop(const hn_image *src, const hn_image_part *p, unsigned char *dst) {
+    for (int64_t c = 0; c < 3; c++)
+        for (int64_t y = 0; y < p->rows; y++) {
+            const unsigned char *from = src->rgb + ((p->y + y) * src->width + p->x) * 3 + c;
+            for (int64_t x = 0; x < p->columns; x++) *dst++ = from[x * 3];
+        }
+}
+
+hone_status hn_image_scale(const hn_image *src, const hn_image_part *p, unsigned char *dst,
+                           hn_allocator *alloc, hn_error *err) {
+    assert(p->x >= 0 && p->columns > 0 && p->columns <= p->width - p->x);
+    assert(p->y >= 0 && p->rows > 0 && p->rows <= p->height - p->y);
+    if (p->width == src->width && p->height == src->height) {
+        crop(src, p, dst);
+        return HONE_OK;
+    }
+    hone_status status;
+    filter across = {0}, down = {0};
+    unsigned char *block = NULL; /* [input rows needed, columns, 3] */
+    HN_TRY_GOTO(filter_init(&across, src->width, p->width, p->x, p->columns, alloc, err));
+    HN_TRY_GOTO(filter_init(&down, src->height, p->height, p->y, p->rows, alloc, err));
+    int64_t top = down.first[0];
+    int64_t n_rows = down.first[p->rows - 1] + down.count[p->rows - 1] - top;
+    int64_t pitch = p->columns * 3, bytes;
+    if (hn_i64_mul(n_rows, pitch, &bytes)) block = hn_alloc(alloc, (size_t)bytes, HN_MEM_DATA);
+    if (block == NULL) {
+        status = HN_NOMEM(err);
+        goto fail;
+    }
+    for (int64_t y = 0; y < n_rows; y++)
+        for (int64_t i = 0; i < pitch; i++)
+            block[y * pitch + i] =
+                filter_at(&across, i / 3, src->rgb + (top + y) * src->width * 3 + i % 3, 3);
+    for (int64_t y = 0; y < p->rows; y++) down.first[y] -= top;
+    for (int64_t c = 0; c < 3; c++)
+        for (int64_t y = 0; y < p->rows; y++)
+            for (int64_t x = 0; x < p->columns; x++)
+                *dst++ = filter_at(&down, y, block + x * 3 + c, pitch);
+fail:
+    filter_deinit(&across, alloc);
+    filter_deinit(&down, alloc);
+    hn_free(alloc, block);
+    return status;
+}
