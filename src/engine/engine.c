@@ -411,7 +411,7 @@ static hone_status make_parts(hn_engine *e, hn_model *m, hn_entry *n, hn_error *
 }
 
 static hone_status compile(hn_engine *e, const hn_tensor *const *in, hn_entry *n, hn_error *err) {
-    hn_model *m;
+    hn_model *m = NULL;
     hone_status status = specialise(e, in, &m, err);
     /* As in hn_engine_create_inside. */
     if (e->depth > 0 && status != HONE_OK && status != HONE_E_NOMEM) return HONE_OK;
