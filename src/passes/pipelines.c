@@ -31,10 +31,10 @@ static const hn_pass_id order[] = {
     HN_PASS_merge_reshapes,
     HN_PASS_merge_concats,
     HN_PASS_merge_reduces,
+    /* into a neighbour */
+    HN_PASS_fold_pad, /* before what it pads is quantized behind it */
     HN_PASS_move_quantize,
     HN_PASS_merge_quantize,
-    /* into a neighbour */
-    HN_PASS_fold_pad,
     HN_PASS_fold_transpose,
     HN_PASS_form_gemm,
     HN_PASS_fold_batch_norm,
