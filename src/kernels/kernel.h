@@ -62,6 +62,9 @@ typedef enum hn_precision {
 } hn_precision;
 double hn_precision_error(hn_precision p);
 
+/* How an operand's floats are stored. */
+typedef enum hn_float { HN_FLOAT_F32, HN_FLOAT_BF16 } hn_float;
+
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
     hn_isa isa;       /* every bit must be available */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/dtype.h"
 #include "measure/peak.h"
 
 #define CHECK_FAMILY(name) extern const check_family check_##name;
@@ -65,8 +66,12 @@ void check_operand_add(check_case *c, check_role role, check_type type, int64_t 
 }
 
 static size_t bytes_of(const check_operand *o) {
-    static const size_t size[] = {4, 4, 8, 1};
+    static const size_t size[] = {4, 4, 8, 1, 2};
     return o->role == CHECK_ABSENT || o->role == CHECK_SAME ? 0 : o->count * size[o->type];
+}
+
+static bool is_float(const check_operand *o) {
+    return o->type == CHECK_F32 || o->type == CHECK_BF16;
 }
 
 static bool is_output(const check_operand *o) {
@@ -83,9 +88,11 @@ typedef struct guarded {
 /* What an output holds before: no kernel computes a NaN with these bits. */
 static const uint32_t poison = 0x7fa5c3b7;
 
+static unsigned char poison_byte(size_t at) { return (unsigned char)(poison >> at % 4 * 8); }
+
 static void fill_poison(void *data, size_t bytes) {
     unsigned char *p = data;
-    for (size_t i = 0; i < bytes; i++) p[i] = (unsigned char)(poison >> i % 4 * 8);
+    for (size_t i = 0; i < bytes; i++) p[i] = poison_byte(i);
 }
 
 /* With `aligned` the beginning lies on 64 bytes, the end then up to 63 bytes before the edge. */
@@ -151,9 +158,14 @@ static void fill(const check_family *f, const check_case *c, int i, check_data k
     hn_rng rng;
     hn_rng_init(&rng, seed * 64 + (uint64_t)i);
     if (f->fill != NULL && f->fill(c, i, kind, &rng, data)) return;
-    if (o->type != CHECK_F32) die("an operand that is not of floats needs a fill function");
-    float *x = data;
-    for (size_t j = 0; j < o->count; j++) x[j] = value(kind, o->role == CHECK_WEIGHTS, &rng);
+    if (!is_float(o)) die("an operand that is not of floats needs a fill function");
+    for (size_t j = 0; j < o->count; j++) {
+        float x = value(kind, o->role == CHECK_WEIGHTS, &rng);
+        if (o->type == CHECK_BF16)
+            ((uint16_t *)data)[j] = hn_bf16_from_f64((double)x);
+        else
+            ((float *)data)[j] = x;
+    }
 }
 
 /* ---- running a row ------------------------------------------------------------------------- */
@@ -282,37 +294,49 @@ static bool close_enough(const bound *b, double got, double want, double size) {
     return d <= b->rel * size + b->abs + 1e-37;
 }
 
+static double element(const check_operand *o, const void *data, size_t j) {
+    if (o->type == CHECK_BF16) return (double)hn_bf16_to_f32(((const uint16_t *)data)[j]);
+    return (double)((const float *)data)[j];
+}
+
 /* Compares one output; text says where the first difference is. */
 static bool same_output(const check_case *c, int i, const void *got, const void *want,
                         const void *size, const bound *b, char *text, size_t text_bytes) {
     const check_operand *o = &c->operand[i];
-    if (o->type != CHECK_F32) {
+    if (!is_float(o)) {
         if (memcmp(got, want, bytes_of(o)) == 0) return true;
         snprintf(text, text_bytes, "operand %d differs", i);
         return false;
     }
-    const float *g = got, *w = want, *m = size;
+    bound near = *b;
+    if (o->type == CHECK_BF16) near.rel += 0x1p-8; /* both are rounded */
     double largest = 0;
-    for (size_t j = 0; j < o->count && b->whole > 0; j++)
-        if (isfinite(w[j]) && fabs((double)w[j]) > largest) largest = fabs((double)w[j]);
+    for (size_t j = 0; j < o->count && b->whole > 0; j++) {
+        double w = element(o, want, j);
+        if (isfinite(w) && fabs(w) > largest) largest = fabs(w);
+    }
     for (size_t j = 0; j < o->count; j++) {
-        uint32_t gb, wb;
-        memcpy(&gb, &g[j], 4);
-        memcpy(&wb, &w[j], 4);
-        if (gb == wb) continue;
-        bool good = wb != poison && gb != poison;
-        if (good && b->whole > 0 && isfinite(w[j]))
-            good = fabs((double)g[j] - (double)w[j]) <= b->whole * largest;
+        size_t bytes = bytes_of(o) / o->count, at = j * bytes;
+        const char *gb = (const char *)got + at, *wb = (const char *)want + at;
+        if (memcmp(gb, wb, bytes) == 0) continue;
+        unsigned char untouched[4];
+        for (size_t k = 0; k < bytes; k++) untouched[k] = poison_byte(at + k);
+        bool not_ours = memcmp(wb, untouched, bytes) == 0;
+        bool missing = memcmp(gb, untouched, bytes) == 0;
+        double g = element(o, got, j), w = element(o, want, j), m = fabs(element(o, size, j));
+        bool good = !not_ours && !missing;
+        if (good && b->whole > 0 && isfinite(w))
+            good = fabs(g - w) <= b->whole * largest;
         else if (good)
-            good = close_enough(b, (double)g[j], (double)w[j], fabs((double)m[j]));
+            good = close_enough(&near, g, w, m);
         if (good) continue;
-        if (wb == poison)
+        if (not_ours)
             snprintf(text, text_bytes, "operand %d: element %zu must not be written", i, j);
-        else if (gb == poison)
+        else if (missing)
             snprintf(text, text_bytes, "operand %d: element %zu has not been written", i, j);
         else
             snprintf(text, text_bytes, "operand %d: element %zu is %.9g, wanted %.9g, size %.3g", i,
-                     j, (double)g[j], (double)w[j], (double)m[j]);
+                     j, g, w, m);
         return false;
     }
     return true;
@@ -410,6 +434,16 @@ static void check_row(const check_family *f, const check_case *c, check_data kin
     if (!good || opt.verbose) report(good ? "ok" : "FAIL", f, k->name, c, data_names[kind], text);
 }
 
+/* Absolute values. */
+static void take_sizes(const check_operand *o, void *data) {
+    size_t n = bytes_of(o) == 0 ? 0 : o->count;
+    for (size_t j = 0; j < n; j++)
+        if (o->type == CHECK_BF16)
+            ((uint16_t *)data)[j] &= 0x7fff;
+        else
+            ((float *)data)[j] = fabsf(((float *)data)[j]);
+}
+
 static void check_one(const check_family *f, const check_case *c, check_data kind) {
     operands ref = operands_new(f, c, kind, 1);
     run_row(reference(f), c, &ref, 1);
@@ -417,9 +451,8 @@ static void check_one(const check_family *f, const check_case *c, check_data kin
     if (f->magnitude != NULL) {
         size = operands_new(f, c, kind, 1);
         for (int i = 0; i < c->n_operands; i++)
-            if (c->operand[i].type == CHECK_F32 && c->operand[i].role != CHECK_OUT)
-                for (size_t j = 0; j < bytes_of(&c->operand[i]) / 4; j++)
-                    ((float *)size.ptr[i])[j] = fabsf(((float *)size.ptr[i])[j]);
+            if (is_float(&c->operand[i]) && c->operand[i].role != CHECK_OUT)
+                take_sizes(&c->operand[i], size.ptr[i]);
         check_case plain = *c;
         f->magnitude(plain.problem);
         run_row(reference(f), &plain, &size, 1);

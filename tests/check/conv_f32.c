@@ -8,7 +8,20 @@
 
 #include "check.h"
 
-enum { BIAS = 1, RESIDUAL = 2, IN_PLACE = 4, PLANAR = 8, SLICE = 16, BENCH = 32, DEPTHWISE = 64 };
+enum {
+    BIAS = 1,
+    RESIDUAL = 2,
+    IN_PLACE = 4,
+    PLANAR = 8,
+    SLICE = 16,
+    BENCH = 32,
+    DEPTHWISE = 64,
+    /* stored as bf16 */
+    X_BF16 = 128,
+    R_BF16 = 256,
+    Y_BF16 = 512,
+    ALL_BF16 = X_BF16 | R_BF16 | Y_BF16,
+};
 
 static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
     int64_t group_in = p.c / p.groups, terms = group_in * p.kh * p.kw;
@@ -24,6 +37,9 @@ static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
     p.r_row = flags & IN_PLACE ? p.y_row : p.ow * p.r_pixel;
     p.r_image = p.oh * p.r_row;
     p.w_x = 1, p.w_y = p.kw, p.w_i = p.kh * p.kw, p.w_o = terms;
+    p.x_type = flags & X_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
+    p.r_type = flags & R_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
+    p.y_type = flags & Y_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
     memcpy(c->problem, &p, sizeof p);
     int64_t y_count =
         (p.batch - 1) * p.y_image + (p.oh - 1) * p.y_row + (p.ow - 1) * p.y_pixel + p.n;
@@ -31,18 +47,21 @@ static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
                       (p.c - 1) * p.x_channel + 1;
     int64_t r_count =
         (p.batch - 1) * p.r_image + (p.oh - 1) * p.r_row + (p.ow - 1) * p.r_pixel + p.n;
-    check_operand_add(c, CHECK_IN, CHECK_F32, x_count);
+    check_operand_add(c, CHECK_IN, flags & X_BF16 ? CHECK_BF16 : CHECK_F32, x_count);
     check_operand_add(c, CHECK_WEIGHTS, CHECK_F32, p.n * terms);
     check_operand_add(c, flags & BIAS ? CHECK_IN : CHECK_ABSENT, CHECK_F32, p.n);
     check_operand_add(c,
                       flags & IN_PLACE   ? CHECK_SAME
                       : flags & RESIDUAL ? CHECK_IN
                                          : CHECK_ABSENT,
-                      CHECK_F32, r_count);
-    check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, CHECK_F32, y_count);
+                      flags & R_BF16 ? CHECK_BF16 : CHECK_F32, r_count);
+    check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT,
+                      flags & Y_BF16 ? CHECK_BF16 : CHECK_F32, y_count);
     c->operand[HN_CONV_R].same = HN_CONV_Y;
     /* Rounding errors of a sum walk at random; then an activation, none steeper than 2. */
     c->rel = 8 + 2 * sqrt((double)terms);
+    /* A row may take what is below 2^-126 for zero, which may be beside 1e15. */
+    c->abs = 1e-22 * (double)terms;
     if (p.act.kind > HN_ACT_LEAKY) c->rel *= 2, c->abs = 2e-6;
     c->exact = p.act.kind <= HN_ACT_CLIP;
     c->bench = flags & BENCH;
@@ -53,7 +72,8 @@ static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
 
 static void gemm(check_list *list, int64_t m, int64_t k, int64_t n, int flags) {
     char name[64];
-    snprintf(name, sizeof name, "gemm_%lldx%lldx%lld", (long long)m, (long long)k, (long long)n);
+    snprintf(name, sizeof name, "%sgemm_%lldx%lldx%lld", flags & ALL_BF16 ? "bf16_" : "",
+             (long long)m, (long long)k, (long long)n);
     hn_conv_f32 p = hn_conv_of_gemm(m, n, k);
     if (flags & BIAS) p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
     add(list, name, p, flags);
@@ -88,8 +108,10 @@ static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, 
     if (flags & DEPTHWISE) p.groups = c;
     char name[64];
     snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld",
-             flags & DEPTHWISE ? "depthwise" : "conv", (long long)k, (long long)k, (long long)s,
-             (long long)c, (long long)n, (long long)p.oh);
+             flags & DEPTHWISE  ? "depthwise"
+             : flags & ALL_BF16 ? "bf16_"
+                                : "conv",
+             (long long)k, (long long)k, (long long)s, (long long)c, (long long)n, (long long)p.oh);
     add(list, name, p, flags | BENCH);
 }
 
@@ -199,6 +221,20 @@ static void cases(check_list *list) {
         add(list, name, p, BIAS | RESIDUAL);
     }
 
+    /* Operands stored as bf16: in place, copied, compact, with a last tile that is not full. */
+    add(list, "bf16_1x1", window(1, 9, 64, 70, 1, 1, 0), BIAS | RESIDUAL | ALL_BF16);
+    add(list, "bf16_1x1_in_place", window(3, 5, 96, 64, 1, 1, 0), BIAS | IN_PLACE | ALL_BF16);
+    add(list, "bf16_1x1_x", window(1, 8, 64, 48, 1, 1, 0), BIAS | RESIDUAL | X_BF16);
+    add(list, "bf16_1x1_y", window(1, 8, 61, 49, 1, 1, 0), BIAS | RESIDUAL | Y_BF16);
+    add(list, "bf16_1x1_r", window(1, 8, 61, 49, 1, 1, 0), BIAS | RESIDUAL | R_BF16);
+    add(list, "bf16_1x1_slices", window(2, 9, 64, 37, 1, 1, 0), RESIDUAL | SLICE | ALL_BF16);
+    add(list, "bf16_1x1s2", window(2, 13, 75, 40, 1, 2, 0), BIAS | ALL_BF16);
+    add(list, "bf16_3x3", window(2, 15, 62, 75, 3, 1, 1), BIAS | RESIDUAL | ALL_BF16);
+    add(list, "bf16_3x3s2", window(1, 23, 64, 33, 3, 2, 1), BIAS | ALL_BF16);
+    add(list, "bf16_7x7s2_stem", window(2, 41, 3, 40, 7, 2, 3), BIAS | ALL_BF16);
+    add(list, "bf16_7x7s2_stem_planar", window(1, 41, 3, 64, 7, 2, 3), PLANAR | Y_BF16);
+    add(list, "bf16_few_pixels", window(1, 3, 20, 24, 3, 1, 1), BIAS | ALL_BF16);
+
     gemm(list, 1024, 1024, 1024, BENCH);
     gemm(list, 128, 768, 768, BIAS | BENCH);
     gemm(list, 128, 768, 3072, BIAS | BENCH);
@@ -207,6 +243,15 @@ static void cases(check_list *list) {
     gemm(list, 1, 4096, 4096, BIAS | BENCH);
     gemm(list, 4, 2048, 1000, BIAS | BENCH);
     gemm(list, 8, 2048, 1000, BIAS | BENCH);
+    gemm(list, 128, 768, 768, BIAS | BENCH | ALL_BF16);
+    gemm(list, 128, 768, 3072, BIAS | BENCH | ALL_BF16);
+    gemm(list, 128, 3072, 768, BIAS | BENCH | ALL_BF16);
+    layer(list, 3, 1, 64, 64, 56, BIAS | ALL_BF16);
+    layer(list, 3, 1, 256, 256, 14, BIAS | ALL_BF16);
+    layer(list, 1, 1, 256, 64, 56, BIAS | ALL_BF16);
+    layer(list, 1, 1, 64, 256, 56, BIAS | RESIDUAL | ALL_BF16);
+    layer(list, 1, 1, 1024, 256, 14, BIAS | ALL_BF16);
+    layer(list, 7, 2, 3, 64, 224, BIAS | PLANAR | Y_BF16);
     layer(list, 3, 1, 64, 64, 56, BIAS);
     layer(list, 3, 1, 128, 128, 28, BIAS);
     layer(list, 3, 1, 256, 256, 14, BIAS);

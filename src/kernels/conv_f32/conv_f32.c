@@ -30,6 +30,12 @@ const hn_family hn_conv_f32_family = {
     .weights = HN_CONV_W,
 };
 
+bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why) {
+    if (p->x_type == HN_FLOAT_F32 && p->r_type == HN_FLOAT_F32 && p->y_type == HN_FLOAT_F32)
+        return true;
+    return *why = "operands of bf16", false;
+}
+
 hn_conv_f32 hn_conv_of_gemm(int64_t m, int64_t n, int64_t k) {
     return (hn_conv_f32){
         .batch = 1,

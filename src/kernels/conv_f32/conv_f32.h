@@ -8,12 +8,16 @@
  * with x = 0 outside the image, g the group of o. A matrix product [m][k] x [k][n] is the problem
  * batch = h = oh = kh = kw = 1, w = ow = m, c = k, with the row pitch as x_pixel.
  *
- * Strides are in floats, so a problem may read a slice of channels or of pixels, and write one: the
- * pieces of a concatenation, or one phase of a transposed convolution. Channels are adjacent in y
- * and r (stride 1); x_channel is 1 but for images that come planar. x, y and r may have any 4-byte
- * alignment. y may be r itself (same place, same strides), and overlaps nothing else.
+ * Strides are in elements, so a problem may read a slice of channels or of pixels, and write one:
+ * the pieces of a concatenation, or one phase of a transposed convolution. Channels are adjacent in
+ * y and r (stride 1); x_channel is 1 but for images that come planar. x, y and r may have any
+ * alignment of their type. y may be r itself (same place, same strides), and overlaps nothing else.
  *
- * Error: as a sum of K products in f32, K = c/groups*kh*kw, in the order the row names.
+ * x, r and y are each stored as f32 or bf16; bias and plain weights are f32. What becomes bf16 is
+ * rounded to the nearest, to even in between, and NaN stays NaN.
+ *
+ * Error: as a sum of K products in f32, K = c/groups*kh*kw, in the order the row names; then
+ * as y is rounded.
  */
 #ifndef HN_KERNELS_CONV_F32_H
 #define HN_KERNELS_CONV_F32_H
@@ -31,6 +35,7 @@ typedef struct hn_conv_f32 {
     int64_t y_image, y_row, y_pixel;
     int64_t r_image, r_row, r_pixel;
     int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
+    hn_float x_type, r_type, y_type;
     hn_act act;
 } hn_conv_f32;
 
@@ -39,6 +44,9 @@ typedef struct hn_conv_f32 {
 enum { HN_CONV_X, HN_CONV_W, HN_CONV_BIAS, HN_CONV_R, HN_CONV_Y, HN_CONV_OPERANDS_ };
 
 extern const hn_family hn_conv_f32_family;
+
+/* Whether x, r and y are all f32, which most rows want; else *why says so. */
+bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why);
 
 /* A matrix product [m][k] x [k][n] with dense operands, as a problem of this family. */
 hn_conv_f32 hn_conv_of_gemm(int64_t m, int64_t n, int64_t k);

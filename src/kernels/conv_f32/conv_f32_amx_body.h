@@ -1,5 +1,5 @@
-/* conv_f32 by AMX: six products of bf16 that together are one of f32, three that nearly are, or
- * one. PARTS says into how many bf16 a float is split: 3, 2 for f32-relaxed, 1 for bf16.
+/* conv_f32 by AMX: six products of bf16 that together are one of f32, or three that nearly are.
+ * PARTS says into how many bf16 a float is split: 3, or 2 for f32-relaxed.
  *
  * A float of 24 bits is the sum of three bf16 of 8 bits, exactly: x = x1 + x2 + x3, each about 2^8
  * times smaller than the one before. Of the nine products of two such sums the six largest,
@@ -13,7 +13,6 @@
  * With two parts three products are left, x1*w1 + (x1*w2 + x2*w1). Pixels are cut into their parts
  * and weights rounded, so |x2| < 2^-7 |x|, |x3| < 2^-15 |x|, |w2| <= 2^-8 |w| and |w3| <= 2^-16
  * |w|: what is left out, x2*w2 + x3*w + x*w3, is at most 2.5 * 2^-15 |x*w| (that is f32-relaxed).
- * With one part, pixels and weights are rounded to the nearest bf16.
  *
  * The convolution is a matrix product without a copy of the windows. The pixels of an image, rows
  * one after the other, are a line of positions; an output pixel at position q takes its tap (ky,
@@ -38,8 +37,7 @@
  * Weights are split when packed: 64 bytes of header, then [panel][step][part][half 2][16][16][2],
  * a step being 32 channels of one tap, channels outermost. Channels i and i+16 of a step make a
  * pair (any order serves if both operands agree), since that is how 32 floats are cut with two
- * instructions per part; with one part, channels 2i and 2i+1, as the CPU rounds them. The last
- * panel has one half if 16 outputs or fewer are left.
+ * instructions per part. The last panel has one half if 16 outputs or fewer are left.
  *
  * The sum of an output runs through the steps in order, in f32, each step its products in the
  * order below: blocks and groups change nothing in it.
@@ -77,15 +75,6 @@ enum {
     CHUNK = 12 / PARTS,      /* steps of half a panel before the same ones of the other */
     AHEAD = 24,              /* steps between the weights in use and those being fetched */
 };
-
-/* The channels of pair i of a step. */
-#if PARTS == 1
-#define FIRST_OF(i) (2 * (i))
-#define SECOND_OF(i) (2 * (i) + 1)
-#else
-#define FIRST_OF(i) (i)
-#define SECOND_OF(i) ((i) + 16)
-#endif
 
 typedef struct geometry {
     int64_t lines, wrap;   /* lines of positions; rows of an image on its line, halo and all */
@@ -239,12 +228,6 @@ static void begin_cutting(cutter *k, int64_t line, int64_t q0, int64_t count, in
 
 /* Cuts 32 floats into a line of 32 bf16 per part; says in which lanes one is not finite. Cutting
  * off bits instead of rounding them cannot overflow, and what is cut off is exact. */
-#if PARTS == 1
-static inline __mmask16 split32(__m512 lo, __m512 hi, char *dst) {
-    _mm512_store_si512(dst, (__m512i)_mm512_cvtne2ps_pbh(hi, lo));
-    return 0;
-}
-#else
 static inline __mmask16 split32(__m512 lo, __m512 hi, char *dst) {
     const __m512i top = _mm512_set1_epi32((int)0xffff0000);
     for (int part = 0;; part++) {
@@ -257,7 +240,6 @@ static inline __mmask16 split32(__m512 lo, __m512 hi, char *dst) {
     }
     return _mm512_cmp_ps_mask(lo, hi, _CMP_UNORD_Q);
 }
-#endif
 
 static __attribute__((noinline)) void split_some(cutter *k, int64_t units) {
     const geometry *g = k->g;
@@ -377,7 +359,7 @@ HN_INLINE void products(const int rows, const char *a0, const char *a1, const ch
         LOAD(2, a1 + 2 * PART, POSITION);
         MULTIPLY(1, 2, 3);
     }
-#elif PARTS == 2
+#else
     /* w2, with x1 */
     LOAD(3, w, PART);
     LOAD(2, a0, POSITION);
@@ -397,15 +379,6 @@ HN_INLINE void products(const int rows, const char *a0, const char *a1, const ch
     MULTIPLY(0, 2, 3);
     LOAD(2, a0 + PART, POSITION);
     MULTIPLY(0, 2, 3);
-#else
-    (void)next_part;
-    LOAD(3, w, PART);
-    LOAD(2, a0, POSITION);
-    MULTIPLY(0, 2, 3);
-    if (rows == 2) {
-        LOAD(2, a1, POSITION);
-        MULTIPLY(1, 2, 3);
-    }
 #endif
 }
 
@@ -452,11 +425,11 @@ static __attribute__((noinline)) void multiply(int rows, int cols, const char *a
  * `next` bytes apart. */
 static inline __m512 whole_weight(const char *w, int64_t i, int64_t next) {
     const __m512i top = _mm512_set1_epi32((int)0xffff0000);
-    const int64_t pair = PARTS == 1 ? i / 2 : i % 16;
+    const int64_t pair = i % 16;
     __m512 s = _mm512_setzero_ps();
     for (int part = 0; part < PARTS; part++) {
         __m512i both = _mm512_load_si512(w + part * next + pair * PART);
-        both = i == FIRST_OF(pair) ? _mm512_slli_epi32(both, 16) : _mm512_and_si512(both, top);
+        both = i < 16 ? _mm512_slli_epi32(both, 16) : _mm512_and_si512(both, top);
         s = _mm512_add_ps(s, _mm512_castsi512_ps(both));
     }
     return s;
@@ -736,7 +709,7 @@ static void pack_part(const hn_conv_f32 *p, const float *w, int64_t part, int64_
                     const float *from =
                         w + n * p->w_o + tap / p->kw * p->w_y + tap % p->kw * p->w_x;
                     for (int64_t i = 0; i < 16; i++) {
-                        int64_t c0 = cb + FIRST_OF(i), c1 = cb + SECOND_OF(i);
+                        int64_t c0 = cb + i, c1 = cb + i + 16;
                         __m512 zero = _mm512_setzero_ps();
                         __m512 even =
                             c0 < p->c ? load_weights(from + c0 * p->w_i, p->w_o, m) : zero;
@@ -756,12 +729,13 @@ static void pack(const void *problem, const void *plain, void *dst) {
 
 static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
+    if (!hn_conv_stored_f32(p, why)) return false;
     if (p->groups != 1) return *why = "groups", false;
     if (p->x_channel != 1) return *why = "the input is planar", false;
     /* With few pixels the memory decides, and packed weights are half as large again as plain ones,
-     * as large, or half as large. */
-    static const int64_t least[] = {0, 16, 48, 64};
-    if (p->batch * p->oh * p->ow < least[PARTS]) return *why = "too few pixels", false;
+     * or as large. */
+    const int64_t least = PARTS == 3 ? 64 : 48;
+    if (p->batch * p->oh * p->ow < least) return *why = "too few pixels", false;
     /* Else what decides is time, estimated in ns: constants that fit what was measured on Sapphire
      * Rapids for 1x1 with 32 to 232 channels, 24 to 384 outputs and 100 to 2700 pixels, and for 3x3
      * with 16 to 128 of each. Positions, channels and outputs count as far as tiles go. FMA rows
@@ -770,9 +744,9 @@ static bool ok(const void *problem, const char **why) {
     geometry g = measure(p);
     double positions = (double)(g.lines * g.tiles * ROWS), channels = (double)(g.cblocks * STEP);
     double outputs = (double)(ceil_div(p->n, 16) * 16);
-    static const double product[] = {0, 0.0015, 0.0038, 0.0077};
+    const double product = PARTS == 3 ? 0.0077 : 0.0038;
     double split = 0.246 * channels * (double)(g.ny * g.nx);
-    double multiply_and_store = outputs * (product[PARTS] * channels * (double)g.taps + 0.147);
+    double multiply_and_store = outputs * (product * channels * (double)g.taps + 0.147);
     double fma = 2 * (double)(p->batch * p->oh * p->ow) * outputs * (double)(p->c * g.taps) / 115;
     if (positions * (split + multiply_and_store) > 0.8 * fma)
         return *why = "FMA is as fast: half-empty tiles, or much to split for few products", false;

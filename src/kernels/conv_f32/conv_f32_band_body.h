@@ -362,6 +362,7 @@ static bool is_line(const hn_conv_f32 *p, int64_t image, int64_t row, int64_t pi
 
 static bool ok_line(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
+    if (!hn_conv_stored_f32(p, why)) return false;
     if (p->kh != 1 || p->kw != 1 || p->groups != 1) return *why = "not 1x1, or groups", false;
     if (p->x_channel != 1) return *why = "the input is planar", false;
     if (p->pt != 0 || p->pl != 0 || (p->oh - 1) * p->sh >= p->h || (p->ow - 1) * p->sw >= p->w)
@@ -414,6 +415,7 @@ static void pack(const void *problem, const void *plain, void *dst) {
 
 static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
+    if (!hn_conv_stored_f32(p, why)) return false;
     if (p->groups == p->c && p->c > 1) return *why = "depthwise rows want channels adjacent", false;
     if (p->x_channel != 1 || (p->c <= 8 && p->kw > 1 && p->groups == 1)) return true;
     return *why = "no planar image, nor one of few channels", false;

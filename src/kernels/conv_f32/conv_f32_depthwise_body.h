@@ -156,6 +156,7 @@ static int64_t blocks_of(const hn_conv_f32 *p) { return (p->c + BLOCK - 1) / BLO
 
 static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
+    if (!hn_conv_stored_f32(p, why)) return false;
     if (p->groups != p->c || p->n != p->c) return *why = "not depthwise", false;
     if (p->x_channel != 1) return *why = "the channels of x are not adjacent", false;
     return true;

@@ -63,6 +63,7 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
 
 static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
+    if (!hn_conv_stored_f32(p, why)) return false;
     if (p->x_channel == 1) return true;
     *why = "the channels of x are not adjacent";
     return false;

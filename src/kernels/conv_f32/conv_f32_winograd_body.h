@@ -398,6 +398,7 @@ static void pack(const void *problem, const void *source, void *dst) {
 
 static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
+    if (!hn_conv_stored_f32(p, why)) return false;
     if (p->kh != 3 || p->kw != 3) return *why = "not 3x3", false;
     if (p->sh != 1 || p->sw != 1 || p->dh != 1 || p->dw != 1)
         return *why = "stride or dilation", false;
