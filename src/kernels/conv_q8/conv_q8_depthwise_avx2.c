@@ -1,33 +1,41 @@
+/* Without a dot product of bytes: pairs of s16, which are summed exactly. */
 #include "simd/avx2.h"
 
 #include "kernels/conv_q8/conv_q8_parts.h"
 
-#define CB 16
-typedef __m256i x_vec;
-/* Channels 0-3, 8-11 and 4-7, 12-15, as unpacking leaves them. */
-typedef struct sums {
-    __m256i lo, hi;
-} sums;
+#define KU 2
+#define FLIP HN_Q8_U8
+#define MAX_OUTPUTS 2
+enum { GROUP_BYTES = 4 * HN_VB };
+typedef int16_t w_elem;
+typedef struct x_group {
+    hn_vi of[4];
+} x_group;
 
-HN_INLINE __m256i load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
-HN_INLINE x_vec load_x(const uint8_t *x, bool is_signed) {
-    __m128i bytes = _mm_loadu_si128((const __m128i *)x);
-    return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+HN_INLINE void weave(const hn_vb *taps, void *to) {
+    hn_vb a = _mm256_unpacklo_epi8(taps[0], taps[1]), b = _mm256_unpackhi_epi8(taps[0], taps[1]);
+    hn_vb zero = _mm256_setzero_si256();
+    hn_vb_store(to, _mm256_unpacklo_epi8(a, zero));
+    hn_vb_store((char *)to + HN_VB, _mm256_unpackhi_epi8(a, zero));
+    hn_vb_store((char *)to + 2 * HN_VB, _mm256_unpacklo_epi8(b, zero));
+    hn_vb_store((char *)to + 3 * HN_VB, _mm256_unpackhi_epi8(b, zero));
 }
-HN_INLINE sums begin_sums(const int32_t *start) {
-    __m256i a = load(start), b = load(start + 8);
-    return (sums){_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)};
+HN_INLINE x_group load_group(const void *from) {
+    x_group x;
+    for (int i = 0; i < 4; i++) x.of[i] = hn_vb_load((const char *)from + i * HN_VB);
+    return x;
 }
-HN_INLINE void end_sums(int32_t *c, sums s) {
-    _mm256_storeu_si256((__m256i *)c, _mm256_permute2x128_si256(s.lo, s.hi, 0x20));
-    _mm256_storeu_si256((__m256i *)(c + 8), _mm256_permute2x128_si256(s.lo, s.hi, 0x31));
+HN_INLINE void dot(hn_vi *sum, const x_group *x, const w_elem *w) {
+    for (int i = 0; i < 4; i++)
+        sum[i] = hn_vi_add(sum[i], _mm256_madd_epi16(x->of[i], hn_vb_load(w + i * HN_VB / 2)));
 }
-HN_INLINE sums pair(sums s, x_vec a, x_vec b, const int16_t *w) {
-    __m256i lo = _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), load(w));
-    __m256i hi = _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), load(w + CB));
-    return (sums){_mm256_add_epi32(s.lo, lo), _mm256_add_epi32(s.hi, hi)};
+HN_INLINE hn_vb narrow(const hn_vi *y, int zero) {
+    __m256i z = _mm256_set1_epi16((short)zero);
+    __m256i a = _mm256_adds_epi16(_mm256_packs_epi32(y[0], y[1]), z);
+    __m256i b = _mm256_adds_epi16(_mm256_packs_epi32(y[2], y[3]), z);
+    return _mm256_packs_epi16(a, b);
 }
-HN_INLINE int weight_place(int tap, int i) { return i % 8 / 4 * CB + i / 8 * 8 + i % 4 * 2 + tap; }
+HN_INLINE hn_vb least(hn_vb a, hn_vb b) { return _mm256_min_epi8(a, b); }
 
 #define ROW hn_conv_q8_depthwise_avx2
 #define NAME "depthwise_avx2"

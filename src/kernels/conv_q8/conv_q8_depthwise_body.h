@@ -1,201 +1,383 @@
 /* Depthwise conv_q8: every channel has a window of its own.
  *
- * Vectors run along channels. x and w are widened to s16, and taps are taken in pairs, since the
- * instruction at hand sums two products into s32 (or does as well with one): no product is rounded
- * or saturates. A tap outside the image reads zero points from a line of its own.
+ * Vectors run along channels, HN_VB of them at a time: a block. An instruction sums KU products of
+ * neighbours in a row of the window, if their bytes lie together. So the rows of the image are
+ * woven first, each once for all windows it is in:
  *
- * A task is an output row. Weights are packed as sums [c], then [channel block][pair of taps][2*CB]
- * of s16, in the order that `pair` wants. Where weights have zero points, a lane first makes a copy
- * of them with these subtracted.
+ *   row of x, KU = 4      a0 a1 a2 a3 ...    a: pixel, channels 0, 1, 2 ...
+ *                         b0 b1 b2 b3 ...
+ *                         c0 c1 c2 c3 ...      ->   a0 b0 c0 d0 | a1 b1 c1 d1 | a2 b2 c2 d2 | ...
+ *                         d0 d1 d2 d3 ...           `---------- a group of KU taps ----------'
+ *
+ * A window is `groups` of these in each of its rows. Where that is more pixels than it has, it
+ * serves some outputs to the right too (`outputs` together, a segment), by weights that are moved:
+ * w0 w1 w2 0 for the first, 0 w0 w1 w2 for the next. What lies outside the image is woven as zero
+ * points, what lies behind the last output has weights 0: the loop over windows knows no edges.
+ *
+ * A lane keeps the woven rows of one block of one image in a ring of kh. A task is an output row of
+ * a block; those of neighbours find most of their rows there.
+ *
+ * Channels in a woven group, and in all that meets it, have the order that bytes take by halves
+ * within 128 bits: `channel_at` says which. Weights are packed as sums [c], then
+ * [block][ky][group][output of a segment][HN_VB places][KU].
  *
  * The file that includes this brings
  *
- *   CB                     channels in a block
- *   sums, x_vec            CB sums of s32, CB channels of s16
- *   load_x(x, is_signed), begin_sums(start), end_sums(c, s)
- *   pair(s, a, b, w)       s + a * w[first tap] + b * w[second tap]
- *   weight_place(tap, i)   of channel i of tap 0 or 1 in the 2*CB weights of a pair
- *   ROW, NAME, ISA         of the hn_kernel
+ *   KU, FLIP          products an instruction sums, the sign of x that it wants
+ *   MAX_OUTPUTS       of a segment, four sums each: 1, 2 or 4
+ *   GROUP_BYTES       of a woven group
+ *   w_elem            int8_t, or int16_t: weights may have zero points
+ *   weave(taps, to)   KU vectors of bytes to a group
+ *   x_group, load_group(from)
+ *   dot(sum, x, w)    sum[0..3] += the group times weights
+ *   narrow(y, zero)   y[0..3] in the order of places, zero added to each, as bytes, saturating;
+ *                     y may be saturated to s16 before
+ *   least(a, b)       of bytes, signed
+ *   ROW, NAME, ISA    of the hn_kernel
  */
-#ifdef CB
+#ifdef KU
+#include <math.h>
 #include <string.h>
 
 #include "kernels/conv_q8/conv_q8_parts.h"
 
 typedef struct geometry {
-    int64_t taps, pairs, blocks;
-    int64_t weights; /* s16 of all blocks */
+    int64_t blocks, groups, outputs, segments;
+    /* Groups of a woven row: `runs` of `run` each, their first pixels so far apart. */
+    int64_t runs, run, run_step, group_step;
+    int64_t hop;       /* groups from segment to segment */
+    int64_t row_bytes; /* of a woven row */
+    int64_t weights;   /* of a block */
 } geometry;
 
 static geometry measure(const hn_conv_q8 *p) {
-    geometry g = {.taps = p->kh * p->kw, .blocks = hn_q8_ceil(p->c, CB)};
-    g.pairs = hn_q8_ceil(g.taps, 2);
-    g.weights = g.blocks * g.pairs * 2 * CB;
+    geometry g = {.blocks = hn_q8_ceil(p->c, HN_VB), .groups = hn_q8_ceil(p->kw, KU)};
+    int64_t free_taps = g.groups * KU - p->kw;
+    g.outputs = p->dw == 1 ? hn_q8_min(free_taps / p->sw + 1, MAX_OUTPUTS) : 1;
+    if (g.outputs == 3) g.outputs = 2;
+    g.segments = hn_q8_ceil(p->ow, g.outputs);
+    int64_t step = g.outputs * p->sw;
+    if (p->dw == 1 && step % KU == 0 && step / KU < g.groups) { /* segments share groups */
+        g.hop = step / KU;
+        g.runs = (g.segments - 1) * g.hop + g.groups, g.run = 1;
+        g.run_step = KU;
+    } else {
+        g.hop = g.groups;
+        g.runs = g.segments, g.run = g.groups;
+        g.run_step = step;
+    }
+    g.group_step = KU * p->dw;
+    g.row_bytes = g.runs * g.run * GROUP_BYTES;
+    g.weights = p->kh * g.groups * g.outputs * HN_VB * KU;
     return g;
 }
 
-typedef struct lane_parts {
-    int64_t *offset;      /* of the taps of a window that lies inside the image */
-    const uint8_t **from; /* the taps of a window, each CB bytes that may be read */
-    uint8_t *padding;     /* CB zero points of x */
-    uint8_t *copies;      /* [taps][CB], where fewer channels are left */
-    int16_t *w;           /* weights without their zero points */
-} lane_parts;
+/* The channel of a block that is in vector place / HN_VL, lane place % HN_VL. */
+static int64_t channel_at(int64_t place) {
+    int64_t vector = place / HN_VL, lane = place % HN_VL;
+    return lane / 4 * 16 + vector * 4 + lane % 4;
+}
 
-static size_t divide(const hn_conv_q8 *p, const geometry *g, char *base, lane_parts *l) {
-    size_t lines = hn_q8_round64((g->pairs * 2 + 1) * (int64_t)sizeof(int64_t));
-    size_t copies = hn_q8_round64(g->pairs * 2 * CB), padding = hn_q8_round64(CB);
+/* Which weight of a block is at a place of its packed ones; kx outside the window: none, 0. */
+typedef struct tap {
+    int64_t ky, kx, c;
+} tap;
+
+static tap tap_at(const hn_conv_q8 *p, const geometry *g, int64_t at) {
+    int64_t k = at % KU, place = at / KU % HN_VB, row = at / KU / HN_VB;
+    int64_t output = row % g->outputs, group = row / g->outputs % g->groups;
+    return (tap){.ky = row / g->outputs / g->groups,
+                 .kx = group * KU + k - output * p->sw,
+                 .c = channel_at(place)};
+}
+
+typedef struct ring {
+    char *rows;        /* [kh] woven */
+    int64_t *held;     /* which row of the padded image, -1: none */
+    const char **from; /* the rows of the windows at hand */
+    uint8_t *padding;  /* a pixel */
+    w_elem *w;         /* of a block, less their zero points */
+} ring;
+
+static size_t divide(const hn_conv_q8 *p, const geometry *g, char *base, ring *r) {
+    size_t rows = (size_t)(p->kh * g->row_bytes), padding = hn_q8_round64(HN_VB);
+    size_t lines = hn_q8_round64(p->kh * (int64_t)sizeof(int64_t));
+    size_t w = p->w_zero_points ? hn_q8_round64(g->weights * (int64_t)sizeof(w_elem)) : 0;
     if (base != NULL) {
-        l->offset = (int64_t *)base;
-        l->from = (const uint8_t **)(base + lines);
-        l->padding = (uint8_t *)(base + 2 * lines);
-        l->copies = l->padding + padding;
-        l->w = (int16_t *)(base + 2 * lines + padding + copies);
+        r->rows = base;
+        r->held = (int64_t *)(base + rows);
+        r->from = (const char **)(base + rows + lines);
+        r->padding = (uint8_t *)(base + rows + 2 * lines);
+        r->w = (w_elem *)(base + rows + 2 * lines + padding);
     }
-    size_t w = p->w_zero_points ? hn_q8_round64(g->weights * 2) : 0;
-    return 2 * lines + padding + copies + w;
+    return rows + 2 * lines + padding + w;
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
     (void)lanes;
-    *w = (hn_work){
-        .n_phases = 1, .tasks = {p->batch * p->oh}, .lane_scratch = divide(p, &g, NULL, NULL)};
+    *w = (hn_work){.n_phases = 1,
+                   .tasks = {g.blocks * p->batch * p->oh},
+                   .lane_scratch = divide(p, &g, NULL, NULL)};
 }
 
 static size_t header_bytes(const hn_conv_q8 *p) {
     return hn_q8_round64(p->c * (int64_t)sizeof(int32_t));
 }
 
-/* Where the taps of the window at (oy, ox) are read, from channel c0 on. */
-static void find_taps(const hn_q8_args *a, const lane_parts *l, const uint8_t *image, int64_t oy,
-                      int64_t ox, int64_t c0) {
-    const hn_conv_q8 *p = a->p;
-    int64_t n = hn_q8_min(CB, p->c - c0), t = 0;
-    for (int64_t ky = 0; ky < p->kh; ky++)
-        for (int64_t kx = 0; kx < p->kw; kx++, t++) {
-            int64_t iy = oy * p->sh + ky * p->dh - p->pt, ix = ox * p->sw + kx * p->dw - p->pl;
-            l->from[t] = l->padding;
-            if (iy < 0 || iy >= p->h || ix < 0 || ix >= p->w) continue;
-            l->from[t] = image + iy * p->x_row + ix * p->x_pixel + c0;
-            if (n == CB) continue;
-            memcpy(l->copies + t * CB, l->from[t], (size_t)n);
-            l->from[t] = l->copies + t * CB;
-        }
-    l->from[t] = l->padding; /* the second tap of a last pair that is half; its weights are 0 */
+/* A block of channels: what sums start with and are multiplied by, in the order of places. */
+typedef struct block {
+    int64_t c0, n;
+    const w_elem *w;
+    _Alignas(64) int32_t start[HN_VB];
+    float scale[HN_VB];
+    float in_order[HN_VB]; /* scale, by channels */
+    bool small;            /* all sums, scaled, are below 2^22, as hn_v_to_int asks */
+} block;
+
+static int32_t x_off(const hn_conv_q8 *p) {
+    if (FLIP == (int)p->x) return 0;
+    return FLIP == HN_Q8_U8 ? 128 : -128;
 }
 
-/* Channels [c0, c0 + CB) of an output row. */
-HN_INLINE void compute_row(const hn_q8_args *a, const geometry *g, const lane_parts *l,
-                           const int32_t *w_sums, const int16_t *w, int64_t b, int64_t oy,
-                           int64_t c0, const bool is_signed) {
-    const hn_conv_q8 *p = a->p;
-    int64_t n = hn_q8_min(CB, p->c - c0);
-    const uint8_t *image = a->x + b * p->x_image;
-    _Alignas(64) int32_t start[CB] = {0}, c[CB];
-    float scale[CB];
-    hn_q8_begin(a, w_sums, 0, c0, n, start, scale);
-    int64_t y0 = oy * p->sh - p->pt;
-    bool rows_inside = y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->h && n == CB;
-    for (int64_t ox = 0; ox < p->ow; ox++) {
-        int64_t x0 = ox * p->sw - p->pl;
-        sums s = begin_sums(start);
-        if (rows_inside && x0 >= 0 && x0 + (p->kw - 1) * p->dw < p->w) {
-            const uint8_t *x = image + y0 * p->x_row + x0 * p->x_pixel + c0;
-            for (int64_t t = 0; t < g->pairs; t++)
-                s = pair(s, load_x(x + l->offset[2 * t], is_signed),
-                         load_x(x + l->offset[2 * t + 1], is_signed), w + t * 2 * CB);
-        } else {
-            find_taps(a, l, image, oy, ox, c0);
-            for (int64_t t = 0; t < g->pairs; t++)
-                s = pair(s, load_x(l->from[2 * t], is_signed),
-                         load_x(l->from[2 * t + 1], is_signed), w + t * 2 * CB);
-        }
-        end_sums(c, s);
-        hn_q8_finish(a, c, scale, c0, n, 0, b * p->y_image + oy * p->y_row + ox * p->y_pixel + c0,
-                     b * p->r_image + oy * p->r_row + ox * p->r_pixel + c0);
+/* Weights less their zero points; those of no tap stay 0. */
+static void subtract_zero_points(const hn_conv_q8 *p, const geometry *g, const int32_t *wz,
+                                 const w_elem *w, w_elem *to, int64_t n) {
+    for (int64_t at = 0; at < g->weights; at++) {
+        tap t = tap_at(p, g, at);
+        bool none = t.kx < 0 || t.kx >= p->kw || t.c >= n;
+        to[at] = (w_elem)(w[at] - (none ? 0 : wz[t.c] - hn_q8_w_off(p)));
     }
 }
 
-/* Weights less their zero points. */
-static void subtract_zero_points(const hn_conv_q8 *p, const geometry *g, const int32_t *wz,
-                                 const int16_t *w, int16_t *to) {
-    for (int64_t i = 0; i < g->blocks; i++)
-        for (int64_t t = 0; t < g->taps; t++)
-            for (int64_t j = 0; j < hn_q8_min(CB, p->c - i * CB); j++) {
-                int64_t at = (i * g->pairs + t / 2) * 2 * CB + weight_place((int)(t % 2), (int)j);
-                to[at] = (int16_t)(w[at] - (wz[i * CB + j] - hn_q8_w_off(p)));
+static void begin_block(const hn_q8_args *a, const geometry *g, const void *packed, int64_t i,
+                        const ring *r, block *b) {
+    const hn_conv_q8 *p = a->p;
+    int32_t sums[HN_VB] = {0}, start[HN_VB] = {0};
+    b->c0 = i * HN_VB, b->n = hn_q8_min(HN_VB, p->c - b->c0);
+    b->w = (const w_elem *)(const void *)((const char *)packed + header_bytes(p)) + i * g->weights;
+    memcpy(sums, (const int32_t *)packed + b->c0, (size_t)b->n * sizeof *sums);
+    if (p->w_zero_points) {
+        subtract_zero_points(p, g, a->wz + b->c0, b->w, r->w, b->n);
+        b->w = r->w;
+        for (int64_t j = 0; j < b->n; j++)
+            sums[j] -= (int32_t)(p->kh * p->kw) * (a->wz[b->c0 + j] - hn_q8_w_off(p));
+    }
+    memset(b->in_order, 0, sizeof b->in_order);
+    hn_q8_begin(a, sums, x_off(p), b->c0, b->n, start, b->in_order);
+    b->small = true;
+    for (int64_t place = 0; place < HN_VB; place++) {
+        int64_t c = channel_at(place);
+        b->start[place] = start[c];
+        b->scale[place] = b->in_order[c];
+        double most = fabs((double)start[c]) + 255.0 * 255.0 * (double)(p->kh * p->kw);
+        b->small &= most * fabs((double)b->in_order[c]) < 0x1p22;
+    }
+}
+
+/* A row of x, of which `width` pixels are inside the image. */
+HN_INLINE void weave_row(const hn_conv_q8 *p, const geometry *g, const uint8_t *x, int64_t width,
+                         const uint8_t *padding, int64_t n, char *to) {
+    const hn_vb flip = hn_vb_set1(x_off(p) != 0 ? 0x80 : 0), outside = hn_vb_load(padding);
+    for (int64_t i = 0; i < g->runs; i++)
+        for (int64_t j = 0; j < g->run; j++, to += GROUP_BYTES) {
+            int64_t first = i * g->run_step + j * g->group_step - p->pl;
+            hn_vb taps[KU];
+            for (int k = 0; k < KU; k++) {
+                int64_t at = first + k * p->dw;
+                taps[k] = (uint64_t)at < (uint64_t)width
+                              ? hn_vb_xor(hn_vb_load_part(x + at * p->x_pixel, n), flip)
+                              : outside;
             }
+            weave(taps, to);
+        }
+}
+
+/* The rows of the windows of output row oy, woven. */
+static void find_rows(const hn_q8_args *a, const geometry *g, const ring *r, const block *b,
+                      int64_t image, int64_t oy) {
+    const hn_conv_q8 *p = a->p;
+    int64_t y = oy * p->sh, slot = y / p->dh % p->kh;
+    for (int64_t ky = 0; ky < p->kh; ky++, y += p->dh, slot = slot + 1 < p->kh ? slot + 1 : 0) {
+        char *to = r->rows + slot * g->row_bytes;
+        r->from[ky] = to;
+        if (r->held[slot] == y) continue;
+        r->held[slot] = y;
+        int64_t iy = y - p->pt;
+        bool inside = iy >= 0 && iy < p->h;
+        const uint8_t *x = inside ? a->x + image * p->x_image + iy * p->x_row + b->c0 : a->x;
+        int64_t width = inside ? p->w : 0;
+        if (b->n == HN_VB)
+            weave_row(p, g, x, width, r->padding, HN_VB, to);
+        else
+            weave_row(p, g, x, width, r->padding, b->n, to);
+    }
+}
+
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Output row (image, oy) of a block. */
+typedef struct target {
+    const hn_q8_args *a;
+    const geometry *g;
+    const block *b;
+    const char *const *rows;
+    int64_t y_at, r_at;
+} target;
+
+/* Sums of outputs of segment j, of weights that are w_step apart from group to group. kh and groups
+ * are constants for usual windows, `outputs` always is. */
+HN_INLINE void add_up(const target *t, int64_t j, const int64_t kh, const int64_t groups,
+                      const int outputs, const w_elem *w, int64_t w_step, hn_vi (*sum)[4]) {
+    for (int64_t ky = 0; ky < kh; ky++) {
+        const char *x = t->rows[ky] + j * t->g->hop * GROUP_BYTES;
+        for (int64_t k = 0; k < groups; k++, x += GROUP_BYTES, w += w_step) {
+            x_group xs = load_group(x);
+            UNROLL for (int s = 0; s < outputs; s++) dot(sum[s], &xs, w + s * HN_VB * KU);
+        }
+    }
+}
+
+/* Bytes, with nothing added. Limits are applied to bytes, which saturate at those of their type. */
+HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t groups,
+                          const int outputs) {
+    const hn_conv_q8 *p = t->a->p;
+    const block *b = t->b;
+    const int32_t bias = p->y == HN_Q8_U8 ? 128 : 0;
+    const hn_vb lo = hn_vb_set1(p->lo - bias), hi = hn_vb_set1(p->hi - bias);
+    const hn_vb flip = hn_vb_set1(p->y == HN_Q8_U8 ? 0x80 : 0);
+    hn_vf scale[4];
+    hn_vi start[4];
+    UNROLL for (int i = 0; i < 4; i++) {
+        scale[i] = hn_v_load(b->scale + i * HN_VL);
+        start[i] = hn_vi_load(b->start + i * HN_VL);
+    }
+    uint8_t *to = (uint8_t *)t->a->y + t->y_at;
+    for (int64_t j = 0, left = p->ow; left > 0; j++, left -= outputs) {
+        hn_vi sum[MAX_OUTPUTS][4];
+        UNROLL for (int s = 0; s < outputs; s++) {
+            UNROLL for (int i = 0; i < 4; i++) sum[s][i] = start[i];
+        }
+        add_up(t, j, kh, groups, outputs, b->w, outputs * HN_VB * KU, sum);
+        UNROLL for (int s = 0; s < outputs; s++, to += p->y_pixel) {
+            if (s >= left) break;
+            hn_vi y[4];
+            UNROLL for (int i = 0; i < 4; i++) y[i] =
+                hn_v_to_int(hn_v_mul(hn_v_from_int(sum[s][i]), scale[i]));
+            hn_vb bytes = hn_vb_max(lo, least(hi, narrow(y, p->yz - bias)));
+            hn_vb_store_part(to, hn_vb_xor(bytes, flip), b->n);
+        }
+    }
+}
+
+/* Whatever else becomes of sums, output by output. */
+static void make_any(const target *t) {
+    const hn_conv_q8 *p = t->a->p;
+    const geometry *g = t->g;
+    for (int64_t ox = 0; ox < p->ow; ox++) {
+        int32_t places[HN_VB], c[HN_VB];
+        hn_vi sum[1][4];
+        for (int i = 0; i < 4; i++) sum[0][i] = hn_vi_load(t->b->start + i * HN_VL);
+        add_up(t, ox / g->outputs, p->kh, g->groups, 1, t->b->w + ox % g->outputs * HN_VB * KU,
+               g->outputs * HN_VB * KU, sum);
+        memcpy(places, sum, sizeof places);
+        for (int64_t i = 0; i < HN_VB; i++) c[channel_at(i)] = places[i];
+        hn_q8_finish(t->a, c, t->b->in_order, t->b->c0, t->b->n, 0, t->y_at + ox * p->y_pixel,
+                     t->r_at + ox * p->r_pixel);
+    }
+}
+
+/* Windows of three rows, three wide, with what the compiler then knows of them, and others. */
+HN_INLINE void make_usual(const target *t, const int outputs) {
+    const int64_t three = (3 + KU - 1) / KU;
+    if (t->a->p->kh == 3 && t->g->groups == three)
+        make_bytes(t, 3, three, outputs);
+    else
+        make_bytes(t, t->a->p->kh, t->g->groups, outputs);
+}
+
+static void make_row(const target *t) {
+    const hn_conv_q8 *p = t->a->p;
+    bool bytes = (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) && t->a->r == NULL && t->b->small;
+    if (!bytes)
+        make_any(t);
+    else if (t->g->outputs == 1)
+        make_usual(t, 1);
+#if MAX_OUTPUTS > 1
+    else if (t->g->outputs == 2)
+        make_usual(t, 2);
+#endif
+#if MAX_OUTPUTS > 2
+    else
+        make_bytes(t, p->kh, t->g->groups, 4);
+#endif
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase;
-    hn_conv_q8 p = *(const hn_conv_q8 *)call->problem;
-    geometry g = measure(&p);
-    hn_q8_args a = hn_q8_args_of(call);
-    lane_parts l = {0};
-    divide(&p, &g, lane, &l);
-    memset(l.padding, a.xz, CB);
-    memset(l.copies, 0, (size_t)(g.pairs * 2 * CB));
-    l.offset[g.taps] = 0; /* of a second tap whose weights are 0 */
-    for (int64_t t = 0; t < g.taps; t++)
-        l.offset[t] = t / p.kw * p.dh * p.x_row + t % p.kw * p.dw * p.x_pixel;
-    const int32_t *w_sums = call->ptr[HN_CONV_Q8_W];
-    const int16_t *w = (const void *)((const char *)call->ptr[HN_CONV_Q8_W] + header_bytes(&p));
-    if (p.w_zero_points) {
-        memcpy(l.w, w, (size_t)g.weights * sizeof *w);
-        subtract_zero_points(&p, &g, a.wz, w, l.w);
-        w = l.w;
-    }
-    const int32_t *wz = p.w_zero_points ? a.wz : NULL;
-    int32_t w_off = hn_q8_w_off(&p);
-    p.w_zero_points = false;
-    a.p = &p;
-    for (int64_t i = 0; i < g.blocks; i++) {
-        int64_t c0 = i * CB;
-        int32_t block_sums[CB] = {0};
-        for (int64_t j = 0; j < hn_q8_min(CB, p.c - c0); j++)
-            block_sums[j] =
-                w_sums[c0 + j] - (wz != NULL ? (int32_t)g.taps * (wz[c0 + j] - w_off) : 0);
-        for (int64_t t = begin; t < end; t++) {
-            const int16_t *wi = w + i * g.pairs * 2 * CB;
-            if (p.x == HN_Q8_S8)
-                compute_row(&a, &g, &l, block_sums, wi, t / p.oh, t % p.oh, c0, true);
-            else
-                compute_row(&a, &g, &l, block_sums, wi, t / p.oh, t % p.oh, c0, false);
-        }
+    const hn_conv_q8 *p = call->problem;
+    geometry g = measure(p);
+    ring r = {0};
+    divide(p, &g, lane, &r);
+    hn_q8_args a = hn_q8_args_of(call), without = a;
+    hn_conv_q8 plain = *p; /* the zero points of weights are gone before they meet anything */
+    plain.w_zero_points = false, without.p = &plain;
+    memset(r.padding, a.xz + x_off(p), HN_VB);
+    block b;
+    int64_t oy = begin % p->oh, image = begin / p->oh % p->batch, i = begin / p->oh / p->batch;
+    for (int64_t t = begin; t < end; t++) {
+        if (t == begin || (oy == 0 && image == 0))
+            begin_block(&a, &g, call->ptr[HN_CONV_Q8_W], i, &r, &b);
+        if (t == begin || oy == 0)
+            for (int64_t k = 0; k < p->kh; k++) r.held[k] = -1;
+        find_rows(&a, &g, &r, &b, image, oy);
+        make_row(&(target){&without, &g, &b, r.from, image * p->y_image + oy * p->y_row + b.c0,
+                           image * p->r_image + oy * p->r_row + b.c0});
+        if (++oy < p->oh) continue;
+        oy = 0;
+        if (++image == p->batch) image = 0, i++;
     }
 }
 
 static size_t packed_bytes(const void *problem) {
     geometry g = measure(problem);
-    return header_bytes(problem) + (size_t)g.weights * sizeof(int16_t);
+    return header_bytes(problem) + (size_t)(g.blocks * g.weights) * sizeof(w_elem);
 }
 
 static uint64_t pack_key(const void *problem) {
     const hn_conv_q8 *p = problem;
-    const int64_t of[] = {p->c, p->kh, p->kw, p->w_o, p->w_y, p->w_x, p->w_type, CB};
+    const int64_t of[] = {p->c,   p->kh,  p->kw,     p->sw,           p->dw == 1, p->w_o,
+                          p->w_y, p->w_x, p->w_type, HN_VB * 10 + KU, MAX_OUTPUTS};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
 static void pack(const void *problem, const void *plain, void *dst) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
-    int32_t *w_sums = dst;
-    int16_t *to = (int16_t *)(void *)((char *)dst + header_bytes(p));
+    int32_t *sums = dst;
+    w_elem *to = (w_elem *)(void *)((char *)dst + header_bytes(p));
     memset(dst, 0, packed_bytes(p));
     for (int64_t c = 0; c < p->c; c++)
-        for (int64_t t = 0; t < g.taps; t++) {
-            int8_t w = hn_q8_weight(p, plain, c * p->w_o + t / p->kw * p->w_y + t % p->kw * p->w_x);
-            w_sums[c] += w;
-            to[(c / CB * g.pairs + t / 2) * 2 * CB + weight_place((int)(t % 2), (int)(c % CB))] = w;
+        for (int64_t t = 0; t < p->kh * p->kw; t++)
+            sums[c] += hn_q8_weight(p, plain, c * p->w_o + t / p->kw * p->w_y + t % p->kw * p->w_x);
+    for (int64_t i = 0; i < g.blocks; i++)
+        for (int64_t at = 0; at < g.weights; at++, to++) {
+            tap w = tap_at(p, &g, at);
+            int64_t c = i * HN_VB + w.c;
+            if (w.kx < 0 || w.kx >= p->kw || c >= p->c) continue;
+            *to = hn_q8_weight(p, plain, c * p->w_o + w.ky * p->w_y + w.kx * p->w_x);
         }
 }
 
 static bool ok(const void *problem, const char **why) {
     const hn_conv_q8 *p = problem;
     if (p->groups != p->c || p->n != p->c || p->c == 1) return *why = "not depthwise", false;
+    if (p->w_zero_points && sizeof(w_elem) == 1) return *why = "weights have zero points", false;
     return true;
 }
 

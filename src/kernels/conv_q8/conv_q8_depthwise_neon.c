@@ -1,30 +1,37 @@
+/* Without a dot product of bytes: s16, products as s32. */
 #include "simd/neon.h"
 
 #include "kernels/conv_q8/conv_q8_parts.h"
 
-#define CB 8
-typedef int16x8_t x_vec;
-typedef int32x4x2_t sums;
+#define KU 1
+#define FLIP HN_Q8_S8
+#define MAX_OUTPUTS 1
+enum { GROUP_BYTES = 2 * HN_VB };
+typedef int16_t w_elem;
+typedef int16x8x2_t x_group;
 
-HN_INLINE x_vec load_x(const uint8_t *x, bool is_signed) {
-    uint8x8_t bytes = vld1_u8(x);
-    return is_signed ? vmovl_s8(vreinterpret_s8_u8(bytes)) : vreinterpretq_s16_u16(vmovl_u8(bytes));
+HN_INLINE void weave(const hn_vb *taps, void *to) {
+    vst1q_s16(to, vmovl_s8(vget_low_s8(*taps)));
+    vst1q_s16((int16_t *)to + 8, vmovl_high_s8(*taps));
 }
-HN_INLINE sums begin_sums(const int32_t *start) {
-    return (sums){{vld1q_s32(start), vld1q_s32(start + 4)}};
+HN_INLINE x_group load_group(const void *from) {
+    const int16_t *p = from;
+    return (x_group){{vld1q_s16(p), vld1q_s16(p + 8)}};
 }
-HN_INLINE void end_sums(int32_t *c, sums s) {
-    vst1q_s32(c, s.val[0]);
-    vst1q_s32(c + 4, s.val[1]);
+HN_INLINE void dot(hn_vi *sum, const x_group *x, const w_elem *w) {
+    for (int i = 0; i < 2; i++) {
+        int16x8_t wi = vld1q_s16(w + 8 * i);
+        sum[2 * i] = vmlal_s16(sum[2 * i], vget_low_s16(x->val[i]), vget_low_s16(wi));
+        sum[2 * i + 1] = vmlal_high_s16(sum[2 * i + 1], x->val[i], wi);
+    }
 }
-HN_INLINE sums one(sums s, x_vec x, int16x8_t w) {
-    return (sums){{vmlal_s16(s.val[0], vget_low_s16(x), vget_low_s16(w)),
-                   vmlal_s16(s.val[1], vget_high_s16(x), vget_high_s16(w))}};
+HN_INLINE hn_vb narrow(const hn_vi *y, int zero) {
+    int16x8_t z = vdupq_n_s16((int16_t)zero);
+    int16x8_t a = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(y[0]), y[1]), z);
+    int16x8_t b = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(y[2]), y[3]), z);
+    return vqmovn_high_s16(vqmovn_s16(a), b);
 }
-HN_INLINE sums pair(sums s, x_vec a, x_vec b, const int16_t *w) {
-    return one(one(s, a, vld1q_s16(w)), b, vld1q_s16(w + CB));
-}
-HN_INLINE int weight_place(int tap, int i) { return tap * CB + i; }
+HN_INLINE hn_vb least(hn_vb a, hn_vb b) { return vminq_s8(a, b); }
 
 #define ROW hn_conv_q8_depthwise_neon
 #define NAME "depthwise_neon"

@@ -1,30 +1,39 @@
 #include "kernels/conv_q8/conv_q8_parts.h"
 
-#define CB 8
-typedef struct x_vec {
-    int16_t of[CB];
-} x_vec;
-typedef struct sums { /* unsigned, which wrap */
-    uint32_t of[CB];
-} sums;
+#define KU 1
+#define FLIP HN_Q8_S8
+#define MAX_OUTPUTS 1
+enum { GROUP_BYTES = 4 * HN_VB };
+typedef int16_t w_elem;
+typedef struct x_group {
+    hn_vi of[4];
+} x_group;
 
-HN_INLINE x_vec load_x(const uint8_t *x, bool is_signed) {
-    x_vec v;
-    for (int i = 0; i < CB; i++) v.of[i] = is_signed ? (int8_t)x[i] : x[i];
-    return v;
+HN_INLINE void weave(const hn_vb *taps, void *to) {
+    hn_vi x[4];
+    hn_vb_widen(*taps, x);
+    memcpy(to, x, sizeof x);
 }
-HN_INLINE sums begin_sums(const int32_t *start) {
-    sums s;
-    memcpy(s.of, start, sizeof s.of);
-    return s;
+HN_INLINE x_group load_group(const void *from) {
+    x_group x;
+    memcpy(&x, from, sizeof x);
+    return x;
 }
-HN_INLINE void end_sums(int32_t *c, sums s) { memcpy(c, s.of, sizeof s.of); }
-HN_INLINE sums pair(sums s, x_vec a, x_vec b, const int16_t *w) {
-    for (int i = 0; i < CB; i++)
-        s.of[i] += (uint32_t)(a.of[i] * w[i]) + (uint32_t)(b.of[i] * w[CB + i]);
-    return s;
+/* Products as unsigned, and sums too, which wrap. */
+HN_INLINE void dot(hn_vi *sum, const x_group *x, const w_elem *w) {
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < HN_VL; j++)
+            sum[i][j] = (int32_t)((uint32_t)sum[i][j] + (uint32_t)(x->of[i][j] * w[i * HN_VL + j]));
 }
-HN_INLINE int weight_place(int tap, int i) { return tap * CB + i; }
+HN_INLINE hn_vb narrow(const hn_vi *y, int zero) {
+    hn_vi z[4];
+    for (int i = 0; i < 4; i++) z[i] = hn_vi_add(y[i], hn_vi_set1(zero));
+    return hn_vb_narrow(z);
+}
+HN_INLINE hn_vb least(hn_vb a, hn_vb b) {
+    hn_vb m = a < b;
+    return (m & a) | (~m & b);
+}
 
 #define ROW hn_conv_q8_depthwise_portable
 #define NAME "depthwise_portable"
