@@ -309,12 +309,16 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 512, 512, 7, 0);
     layer(list, 3, 2, 128, 128, 56, 0);
     layer(list, 1, 1, 256, 64, 56, 0);
+    layer(list, 1, 1, 64, 64, 56, 0);
     layer(list, 1, 1, 64, 256, 56, RESIDUAL);
     layer(list, 1, 1, 1024, 256, 14, 0);
     layer(list, 1, 1, 256, 1024, 14, RESIDUAL);
     layer(list, 1, 1, 2048, 512, 7, 0);
     layer(list, 1, 2, 256, 512, 56, 0);
+    layer(list, 1, 1, 128, 512, 28, 0);
     layer(list, 1, 1, 32, 16, 112, 0);
+    layer(list, 1, 1, 16, 96, 112, 0);
+    layer(list, 1, 1, 24, 144, 56, 0);
     layer(list, 1, 1, 144, 24, 56, 0);
     layer(list, 1, 1, 96, 576, 14, 0);
     layer(list, 7, 2, 3, 64, 224, 0);

@@ -1,12 +1,10 @@
 /* conv_q8 by AMX: tiles of 16 pixels by 64 bytes times tiles of 64 bytes by 16 outputs.
  *
- * A block of 32 pixels by 32 outputs is four tiles of sums, and a step of 64 products deep takes
- * four tile loads and four multiplications. Sums begin with the start of their output (see
- * conv_q8_parts.h), one line that a tile load of stride 0 repeats. Where rows of a left tile come
- * from:
+ * 32 pixels by 16 outputs are two tiles of sums, and a step of 64 products deep takes three tile
+ * loads and two multiplications. Where rows of a left tile come from:
  *
- *   direct  1x1 over pixels that follow each other at one distance, whole steps of channels: from x
- *           itself.
+ *   direct  1x1 over pixels that follow each other at one distance: from x itself. What a step
+ *           reads of the next pixel, where channels do not fill it, meets weights of zero.
  *   lines   windows over many channels. The pixels of an image, rows one after the other with their
  *           padding, are a line of positions; an output at position q takes its tap (ky, kx) from
  *           position q + offset(ky, kx), the same offset for every q:
@@ -23,10 +21,12 @@
  * Weights are packed as sums of w' [n rounded up to 32], then [panel of 32][step][half][16][16][4].
  * The last panel has one half if 16 outputs or fewer are left.
  *
- * A panel of weights meets all positions of a block, from L2 to L1 by a load that leaves L1 to the
- * weights (tileloaddt1). Meanwhile the sums of the block before become outputs, some after every
- * step: rounding and multiplying run in units of the core that tiles leave idle. And weights that
- * come two panels later are fetched into L2.
+ * A pair of tiles of positions meets a span of panels one after the other: its rows stay in L1,
+ * and weights come from L2 by a load that leaves L1 to them (tileloaddt1). Rows too deep for L1 are
+ * multiplied a chunk of steps at a time, and the sums wait in scratch. Then the same panels meet
+ * the next pair, and when all pairs of a block had them, the next span follows; its weights are
+ * fetched into L2 meanwhile. Meanwhile, too, the sums of the pair and panel before become outputs,
+ * some after every step: rounding and multiplying run in units of the core that tiles leave idle.
  */
 #include <string.h>
 
@@ -36,15 +36,20 @@
 
 enum {
     ROWS = 16,               /* positions in a tile */
-    PAIR = 2 * ROWS,         /* positions in a block of sums */
+    PAIR = 2 * ROWS,         /* positions at a time */
     STEP = 64,               /* products in a step: bytes of a row of any left tile */
     TILE = 1024,             /* bytes */
     PANEL = 32,              /* outputs */
-    UNITS = PAIR / 2,        /* pairs of rows of a block of sums, finished together */
+    SUMS = PAIR * PANEL,     /* of a pair and a panel */
+    UNITS = PAIR / 2,        /* pairs of rows of sums, finished together */
     SMALL_IMAGE = 4 * ROWS,  /* positions */
     BLOCK_BYTES = 600 << 10, /* of copied pixels: they stay in a 2 MB L2 */
-    AHEAD = 24,              /* steps between the weights in use and those being fetched */
+    CHUNK = 18,              /* steps of a pair that stay in L1 */
+    SPAN = 8,                /* panels at a time: at most, */
+    LEAST_SPAN = 4,          /* at least, */
+    SPAN_STEPS = 48,         /* between the two so many steps of a panel */
     MANY_PAIRS = 16,         /* so that weights need not stay for all of them */
+    LEAST_CHANNELS = 4,      /* to be read in place: a step reads at most 16 pixels more */
     LEAST_PIXELS = 9,        /* for fewer, rows without tiles are as fast */
 };
 
@@ -60,7 +65,10 @@ typedef struct geometry {
     int64_t stride;       /* bytes between rows of a left tile */
     int64_t plane;        /* lines: bytes between phases */
     int64_t steps, panels;
-    int64_t scratch; /* bytes of copied pixels */
+    int64_t chunk;    /* steps at a time: all, if they stay in L1 */
+    int64_t span;     /* panels at a time */
+    int64_t in_place; /* direct: the first so many pairs */
+    int64_t scratch;  /* bytes of copied pixels */
 } geometry;
 
 /* Whether output pixels, in order, read input pixels at one distance. */
@@ -74,7 +82,8 @@ static bool is_dense(const hn_conv_q8 *p) {
 
 static source source_of(const hn_conv_q8 *p) {
     int64_t taps = p->kh * p->kw;
-    if (p->c % STEP == 0 && is_dense(p)) return DIRECT;
+    if ((p->c % STEP == 0 || (p->x_pixel == p->c && p->c >= LEAST_CHANNELS)) && is_dense(p))
+        return DIRECT;
     int64_t by_lines = hn_q8_ceil(p->c, STEP) * taps, whole = hn_q8_ceil(p->c * taps, STEP);
     return taps > 1 && by_lines * 3 <= whole * 4 ? LINES : WINDOWS;
 }
@@ -109,6 +118,8 @@ static geometry measure(const hn_conv_q8 *p) {
     }
     g.valid = (rows - 1) * g.pw + p->ow;
     g.pairs = hn_q8_ceil(g.valid, PAIR);
+    g.chunk = hn_q8_max(1, hn_q8_ceil(g.steps, hn_q8_max(1, hn_q8_ceil(g.steps, CHUNK))));
+    g.span = hn_q8_min(SPAN, hn_q8_max(LEAST_SPAN, SPAN_STEPS / hn_q8_max(1, g.steps)));
     int64_t most = position == 0 ? g.pairs : BLOCK_BYTES / (position * PAIR);
     g.blocks = hn_q8_ceil(g.pairs, hn_q8_max(2, most - hn_q8_ceil(g.halo, PAIR)));
     if (g.pairs >= MANY_PAIRS) {
@@ -118,8 +129,14 @@ static geometry measure(const hn_conv_q8 *p) {
     }
     g.cap = hn_q8_ceil(g.pairs, g.blocks) * PAIR + g.halo;
     g.plane = g.cap * g.stride;
-    /* A direct pair that is not full is copied. Windows end in a store that may be too long. */
-    g.scratch = g.source == DIRECT ? g.steps * STEP * PAIR : g.cap * position + STEP;
+    /* Direct pairs that are not full or end behind x are copied. Windows end in a store that may be
+     * too long. */
+    int64_t over = g.steps * STEP - p->c;
+    g.in_place = hn_q8_max(0, g.valid - (over > 0 ? hn_q8_ceil(over, p->x_pixel) : 0)) / PAIR;
+    if (g.source == DIRECT)
+        g.scratch = (g.pairs - g.in_place) * PAIR * g.steps * STEP;
+    else
+        g.scratch = g.cap * position + STEP;
     return g;
 }
 
@@ -129,14 +146,18 @@ typedef struct place {
 } place;
 
 typedef struct lane_parts {
-    int32_t *c;      /* [32][32] sums */
+    int32_t *c;      /* slots of [32][32] sums */
     place *places;   /* of the positions of the block */
     int64_t *offset; /* of the steps, from the first tap of a position */
     uint8_t *a;      /* copied pixels */
 } lane_parts;
 
+/* Pairs and panels whose sums scratch holds: what waits to be finished, and what is in the making,
+ * a span where that is done in chunks. */
+static int64_t slots_of(const geometry *g) { return g->chunk < g->steps ? g->span + 1 : 2; }
+
 static size_t divide(const geometry *g, char *base, lane_parts *l) {
-    size_t c = PAIR * PANEL * sizeof(int32_t);
+    size_t c = (size_t)slots_of(g) * SUMS * sizeof(int32_t);
     size_t places = hn_q8_round64((g->cap - g->halo) * (int64_t)sizeof(place));
     size_t offset = hn_q8_round64(g->steps * (int64_t)sizeof(int64_t));
     if (base != NULL) {
@@ -267,160 +288,189 @@ static void fill_offsets(const hn_conv_q8 *p, const geometry *g, int64_t *offset
 
 /* ---- sums become outputs ---- */
 
+typedef struct waiting waiting;
+/* Units [f->next, end). */
+typedef void finisher(waiting *f, int end);
+
 /* What the outputs of a panel need. */
 typedef struct panel {
     _Alignas(64) int32_t start[PANEL];
     _Alignas(64) float scale[PANEL];
     _Alignas(64) float fbias[PANEL];
     int64_t n0, n;
-    bool fast; /* whole vectors may do it: no zero points of weights, nothing leaves s32 */
+    finisher *finish;
 } panel;
 
+/* What outputs of bytes need, in every lane. */
+typedef struct constants {
+    __m512 mr, r_less; /* r as the low byte of a float of 2^23, less that and rz */
+    __m512i r_bits;    /* what else that float has; moves s8 to 0 .. 255 */
+    __m512i yz, lo, hi;
+    bool limited; /* by more than the type */
+} constants;
+
 /* A block of sums that waits. */
-typedef struct waiting {
+struct waiting {
     const hn_q8_args *a;
+    const constants *constants;
     const int32_t *c;
     const panel *panel;
     const place *at;
     int next; /* the unit to finish; UNITS: none */
-} waiting;
+};
 
-static void begin_panel(panel *f, const hn_q8_args *a, const int32_t *w_sums, int64_t n0) {
-    const hn_conv_q8 *p = a->p;
-    memset(f, 0, sizeof *f);
-    f->n0 = n0, f->n = hn_q8_min(PANEL, p->n - n0);
-    hn_q8_begin(a, w_sums + n0, 0, n0, f->n, f->start, f->scale);
-    if (a->fbias != NULL) memcpy(f->fbias, a->fbias + n0, (size_t)f->n * sizeof *f->fbias);
-    f->fast = !p->w_zero_points && p->y != HN_Q8_S32;
-    if (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) {
-        f->fast = f->fast && p->mr * 512 < 0x1p29F && p->mr * 512 > -0x1p29F;
-        for (int i = 0; i < PANEL; i++)
-            f->fast = f->fast && f->scale[i] <= 0.5F && f->scale[i] >= -0.5F;
-    }
+static constants make_constants(const hn_conv_q8 *p) {
+    const int32_t flip = p->r_type == HN_Q8_S8 ? 0x80 : 0;
+    return (constants){.mr = _mm512_set1_ps(p->mr),
+                       .r_less = _mm512_set1_ps(0x1p23F + (float)(p->rz + flip)),
+                       .r_bits = _mm512_set1_epi32(0x4b000000 | flip),
+                       .yz = _mm512_set1_epi16((short)p->yz),
+                       .lo = _mm512_set1_epi8((char)p->lo),
+                       .hi = _mm512_set1_epi8((char)p->hi),
+                       .limited = p->hi - p->lo < 255};
 }
 
-/* What is the same for all rows of bytes. */
+/* What is the same for all rows of bytes of a panel. */
 typedef struct bytes_of {
-    __m512 scale[2], mr;
-    __m512i rz, yz, lo, hi;
-    __mmask16 mask[2];
+    constants all;
+    __m512i start[2];
+    __m512 scale[2];
     const uint8_t *r;
-    uint8_t *y;
-    bool r_signed;
+    __mmask16 mask[2];
 } bytes_of;
 
 HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, const place *at, int half,
-                             bool residual) {
-    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(c + half * 16)), of->scale[half]);
+                             bool whole, bool residual) {
+    __m512i sum = _mm512_add_epi32(_mm512_load_si512(c + half * 16), of->start[half]);
+    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), of->scale[half]);
     if (residual) {
-        __m128i bytes = _mm_maskz_loadu_epi8(of->mask[half], of->r + at->r + half * 16);
-        __m512i r = of->r_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
-        r = _mm512_sub_epi32(r, of->rz);
-        v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(r), of->mr));
+        const void *from = of->r + at->r + half * 16;
+        __m128i bytes = whole ? _mm_loadu_si128(from) : _mm_maskz_loadu_epi8(of->mask[half], from);
+        __m512i bits = _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), of->all.r_bits);
+        __m512 r = _mm512_sub_ps(_mm512_castsi512_ps(bits), of->all.r_less);
+        v = _mm512_add_ps(v, _mm512_mul_ps(r, of->all.mr));
     }
     return _mm512_cvtps_epi32(v);
 }
 
-HN_INLINE void store_row(const bytes_of *of, const place *at, int64_t n, __m256i v) {
-    if (at->y < 0) return;
-    if (n == PANEL)
-        _mm256_storeu_si256((__m256i *)(of->y + at->y), v);
-    else
-        _mm256_mask_storeu_epi8(of->y + at->y, (__mmask32)first64(n), v);
+/* Two rows of 32 outputs: 16 bits saturate where 8 bits with their zero point do anyway. */
+HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const place *at, bool is_signed,
+                           bool whole, bool residual) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i top = _mm512_packs_epi32(requantize(of, c, at, 0, whole, residual),
+                                     requantize(of, c, at, 1, whole, residual));
+    __m512i bottom = _mm512_packs_epi32(requantize(of, c + PANEL, at + 1, 0, whole, residual),
+                                        requantize(of, c + PANEL, at + 1, 1, whole, residual));
+    top = _mm512_adds_epi16(top, of->all.yz), bottom = _mm512_adds_epi16(bottom, of->all.yz);
+    __m512i both = is_signed ? _mm512_packs_epi16(top, bottom) : _mm512_packus_epi16(top, bottom);
+    if (of->all.limited)
+        both = is_signed ? _mm512_min_epi8(_mm512_max_epi8(both, of->all.lo), of->all.hi)
+                         : _mm512_min_epu8(_mm512_max_epu8(both, of->all.lo), of->all.hi);
+    return _mm512_permutexvar_epi32(order, both);
 }
 
-/* Units up to `end` of bytes, two rows each: 16 bits saturate where 8 bits with their zero point do
- * anyway. */
 HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, bool residual) {
-    const hn_conv_q8 *p = f->a->p;
     const panel *own = f->panel;
-    const int64_t n = own->n;
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const bytes_of of = {.scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16)},
-                         .mr = _mm512_set1_ps(p->mr),
-                         .rz = _mm512_set1_epi32(p->rz),
-                         .yz = _mm512_set1_epi16((short)p->yz),
-                         .lo = _mm512_set1_epi8((char)p->lo),
-                         .hi = _mm512_set1_epi8((char)p->hi),
-                         .mask = {(__mmask16)first64(n), (__mmask16)(first64(n) >> 16)},
-                         .r = residual ? (const uint8_t *)f->a->r + own->n0 : NULL,
-                         .y = (uint8_t *)f->a->y + own->n0,
-                         .r_signed = p->r_type == HN_Q8_S8};
+    const uint64_t mask = first64(own->n);
+    const bytes_of of = {
+        .all = *f->constants,
+        .start = {_mm512_load_si512(own->start), _mm512_load_si512(own->start + 16)},
+        .scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16)},
+        .r = residual ? (const uint8_t *)f->a->r + own->n0 : NULL,
+        .mask = {(__mmask16)mask, (__mmask16)(mask >> 16)}};
+    uint8_t *y = (uint8_t *)f->a->y + own->n0;
     const int32_t *c = f->c + f->next * 2 * PANEL;
     const place *at = f->at + f->next * 2;
     for (int unit = f->next; unit < end; unit++, c += 2 * PANEL, at += 2) {
-        __m512i top = _mm512_packs_epi32(requantize(&of, c, at, 0, residual),
-                                         requantize(&of, c, at, 1, residual));
-        __m512i bottom = _mm512_packs_epi32(requantize(&of, c + PANEL, at + 1, 0, residual),
-                                            requantize(&of, c + PANEL, at + 1, 1, residual));
-        top = _mm512_adds_epi16(top, of.yz), bottom = _mm512_adds_epi16(bottom, of.yz);
-        __m512i both =
-            is_signed ? _mm512_packs_epi16(top, bottom) : _mm512_packus_epi16(top, bottom);
-        both = is_signed ? _mm512_min_epi8(_mm512_max_epi8(both, of.lo), of.hi)
-                         : _mm512_min_epu8(_mm512_max_epu8(both, of.lo), of.hi);
-        both = _mm512_permutexvar_epi32(order, both);
-        store_row(&of, at, n, _mm512_castsi512_si256(both));
-        store_row(&of, at + 1, n, _mm512_extracti64x4_epi64(both, 1));
+        uint8_t *y0 = y + at[0].y, *y1 = y + at[1].y;
+        if (own->n == PANEL && at[0].y >= 0 && at[1].y >= 0) {
+            __m512i both = two_rows(&of, c, at, is_signed, true, residual);
+            _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(both));
+            _mm256_storeu_si256((__m256i *)y1, _mm512_extracti64x4_epi64(both, 1));
+        } else {
+            __m512i both = two_rows(&of, c, at, is_signed, false, residual);
+            __mmask32 m = (__mmask32)mask;
+            if (at[0].y >= 0) _mm256_mask_storeu_epi8(y0, m, _mm512_castsi512_si256(both));
+            if (at[1].y >= 0) _mm256_mask_storeu_epi8(y1, m, _mm512_extracti64x4_epi64(both, 1));
+        }
+    }
+    f->next = end;
+}
+static void finish_u8(waiting *f, int end) { finish_bytes(f, end, false, false); }
+static void finish_u8_added(waiting *f, int end) { finish_bytes(f, end, false, true); }
+static void finish_s8(waiting *f, int end) { finish_bytes(f, end, true, false); }
+static void finish_s8_added(waiting *f, int end) { finish_bytes(f, end, true, true); }
+
+HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
+    const hn_act *act = &f->a->p->act;
+    const panel *of = f->panel;
+    __m512 act_a = _mm512_set1_ps(act->a), act_b = _mm512_set1_ps(act->b);
+    for (int row = 2 * f->next; row < 2 * end; row++) {
+        if (f->at[row].y < 0) continue;
+        float *y = (float *)f->a->y + f->at[row].y + of->n0;
+        for (int i = 0; i < of->n; i += 16) {
+            __mmask16 m = hn_v_first_(hn_q8_min(16, of->n - i));
+            __m512i acc = _mm512_add_epi32(_mm512_load_si512(f->c + row * PANEL + i),
+                                           _mm512_load_si512(of->start + i));
+            __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), _mm512_load_ps(of->scale + i));
+            if (f->a->fbias != NULL) v = _mm512_add_ps(v, _mm512_load_ps(of->fbias + i));
+            if (f->a->r != NULL) {
+                const float *r = (const float *)f->a->r + f->at[row].r + of->n0;
+                v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, r + i));
+            }
+            _mm512_mask_storeu_ps(y + i, m, hn_v_act(v, kind, act_a, act_b));
+        }
+    }
+    f->next = end;
+}
+#define HN_X(name, formula) \
+    static void finish_##name(waiting *f, int end) { finish_floats(f, end, HN_ACT_##name); }
+HN_ACT_LIST(HN_X)
+#undef HN_X
+
+static void finish_slowly(waiting *f, int end) {
+    const panel *of = f->panel;
+    for (int row = 2 * f->next; row < 2 * end; row++) {
+        const place *at = &f->at[row];
+        _Alignas(64) int32_t sums[PANEL];
+        for (int i = 0; i < PANEL; i += 16)
+            _mm512_store_si512(sums + i, _mm512_add_epi32(_mm512_load_si512(f->c + row * PANEL + i),
+                                                          _mm512_load_si512(of->start + i)));
+        if (at->y >= 0)
+            hn_q8_finish(f->a, sums, of->scale, of->n0, of->n, at->window_sum, at->y + of->n0,
+                         at->r + of->n0);
     }
     f->next = end;
 }
 
-HN_INLINE void finish_floats(const waiting *f, int row, hn_act_kind kind) {
-    if (f->at[row].y < 0) return;
-    const hn_act *act = &f->a->p->act;
-    const panel *of = f->panel;
-    __m512 act_a = _mm512_set1_ps(act->a), act_b = _mm512_set1_ps(act->b);
-    float *y = (float *)f->a->y + f->at[row].y + of->n0;
-    for (int i = 0; i < of->n; i += 16) {
-        __mmask16 m = hn_v_first_(hn_q8_min(16, of->n - i));
-        __m512i acc = _mm512_load_si512(f->c + row * PANEL + i);
-        __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), _mm512_load_ps(of->scale + i));
-        if (f->a->fbias != NULL) v = _mm512_add_ps(v, _mm512_load_ps(of->fbias + i));
-        if (f->a->r != NULL) {
-            const float *r = (const float *)f->a->r + f->at[row].r + of->n0;
-            v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, r + i));
-        }
-        _mm512_mask_storeu_ps(y + i, m, hn_v_act(v, kind, act_a, act_b));
-    }
+/* By whole vectors, where weights have no zero points and nothing leaves s32. */
+static finisher *choose_finisher(const panel *f, const hn_q8_args *a) {
+    static finisher *const floats[] = {
+#define HN_X(name, formula) [HN_ACT_##name] = finish_##name,
+        HN_ACT_LIST(HN_X)
+#undef HN_X
+    };
+    const hn_conv_q8 *p = a->p;
+    if (p->w_zero_points || p->y == HN_Q8_S32) return finish_slowly;
+    if (p->y == HN_Q8_F32) return floats[p->act.kind];
+    if (p->mr * 512 >= 0x1p29F || p->mr * 512 <= -0x1p29F) return finish_slowly;
+    for (int i = 0; i < PANEL; i++)
+        if (f->scale[i] > 0.5F || f->scale[i] < -0.5F) return finish_slowly;
+    if (p->y == HN_Q8_U8) return a->r != NULL ? finish_u8_added : finish_u8;
+    return a->r != NULL ? finish_s8_added : finish_s8;
 }
 
-static void finish_slowly(const waiting *f, int row) {
-    const panel *of = f->panel;
-    const place *at = &f->at[row];
-    if (at->y >= 0)
-        hn_q8_finish(f->a, f->c + row * PANEL, of->scale, of->n0, of->n, at->window_sum,
-                     at->y + of->n0, at->r + of->n0);
+static void begin_panel(panel *f, const hn_q8_args *a, const int32_t *w_sums, int64_t n0) {
+    memset(f, 0, sizeof *f);
+    f->n0 = n0, f->n = hn_q8_min(PANEL, a->p->n - n0);
+    hn_q8_begin(a, w_sums + n0, 0, n0, f->n, f->start, f->scale);
+    if (a->fbias != NULL) memcpy(f->fbias, a->fbias + n0, (size_t)f->n * sizeof *f->fbias);
+    f->finish = choose_finisher(f, a);
 }
 
 /* Some units more of what waits. */
-static __attribute__((noinline)) void finish_some(waiting *f, int units) {
-    const hn_conv_q8 *p = f->a->p;
-    int end = f->next + units < UNITS ? f->next + units : UNITS;
-    bool residual = f->a->r != NULL;
-    if (f->panel->fast && p->y == HN_Q8_U8 && !residual)
-        finish_bytes(f, end, false, false);
-    else if (f->panel->fast && p->y == HN_Q8_U8)
-        finish_bytes(f, end, false, true);
-    else if (f->panel->fast && p->y == HN_Q8_S8 && !residual)
-        finish_bytes(f, end, true, false);
-    else if (f->panel->fast && p->y == HN_Q8_S8)
-        finish_bytes(f, end, true, true);
-    for (; f->next < end; f->next++) {
-        int row = 2 * f->next;
-        if (!f->panel->fast)
-            finish_slowly(f, row), finish_slowly(f, row + 1);
-        else
-            switch (p->act.kind) {
-#define HN_X(name, formula)                       \
-    case HN_ACT_##name:                           \
-        finish_floats(f, row, HN_ACT_##name);     \
-        finish_floats(f, row + 1, HN_ACT_##name); \
-        break;
-                HN_ACT_LIST(HN_X)
-#undef HN_X
-                case HN_ACT_COUNT_: break;
-            }
-    }
+static inline void finish_some(waiting *f, int units) {
+    if (f->next < UNITS) f->panel->finish(f, f->next + units < UNITS ? f->next + units : UNITS);
 }
 
 /* ---- tiles ---- */
@@ -432,6 +482,7 @@ static __attribute__((noinline)) void finish_some(waiting *f, int units) {
 #define STREAM(tile, from, stride)                                                            \
     __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
                      : "memory")
+#define ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::)
 #define STORE(tile, to, stride)                                                               \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) \
                      : "memory")
@@ -467,61 +518,61 @@ typedef struct product {
     const int64_t *offset;
     const uint8_t *w;
     int64_t steps;
-    const int32_t *start;
+    int halves; /* of the panel */
+    bool first; /* C begins with 0, else with itself */
     int32_t *c;
 } product;
 
-/* C[rows*16][cols*16] = start + A * W; tiles 0-3: C, 4-5: A, 6-7: W. */
-HN_INLINE void multiply(const int rows, const int cols, const bool is_signed, const product *t,
-                        beside *aside) {
+/* C[rows*16][32] = or += A * W; tiles 0-1: C, 2: A, 3: W.
+ *
+ * Four of the eight tiles, although more of them would save loads. Beside another busy thread of
+ * the core, a product with eight tiles in use was measured to take 4.5 times as long as on a core
+ * to itself, with four of them twice as long: perhaps tile registers for renaming run out, and a
+ * load waits until the products before it are done. On a core to itself four are no slower. */
+HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, beside *aside) {
     enum { PITCH = PANEL * sizeof(int32_t) };
-    const uint8_t *w = t->w;
-    const int64_t stride = t->stride, below = ROWS * stride;
-    LOAD(0, t->start, 0);
-    if (cols == 2) LOAD(1, t->start + 16, 0);
-    if (rows == 2) LOAD(2, t->start, 0);
-    if (rows == 2 && cols == 2) LOAD(3, t->start + 16, 0);
-    for (int64_t s = 0; s < t->steps; s++, w += cols * TILE) {
-        const uint8_t *a = t->a + t->offset[s];
-        STREAM(4, a, stride);
-        LOAD(6, w, 64);
-        MULTIPLY(0, 4, 6);
-        if (cols == 2) LOAD(7, w + TILE, 64);
-        if (cols == 2) MULTIPLY(1, 4, 7);
-        if (rows == 2) STREAM(5, a + below, stride);
-        if (rows == 2) MULTIPLY(2, 5, 6);
-        if (rows == 2 && cols == 2) MULTIPLY(3, 5, 7);
-        for (int64_t i = 0; i < aside->lines; i++, aside->fetch += 64)
-            _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
-        if (aside->before->next < UNITS) finish_some(aside->before, aside->units);
+    const int64_t stride = t->stride, below = ROWS * stride, next = t->halves * TILE;
+    for (int half = 0; half < t->halves; half++) {
+        const uint8_t *w = t->w + half * TILE;
+        int32_t *c = t->c + half * 16;
+        if (t->first) {
+            ZERO(0);
+            if (rows == 2) ZERO(1);
+        } else {
+            LOAD(0, c, PITCH);
+            if (rows == 2) LOAD(1, c + ROWS * PANEL, PITCH);
+        }
+        for (int64_t s = 0; s < t->steps; s++, w += next) {
+            const uint8_t *a = t->a + t->offset[s];
+            STREAM(3, w, 64);
+            LOAD(2, a, stride);
+            MULTIPLY(0, 2, 3);
+            if (rows == 2) {
+                LOAD(2, a + below, stride);
+                MULTIPLY(1, 2, 3);
+            }
+            for (int64_t i = 0; i < aside->lines; i++, aside->fetch += 64)
+                _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
+            finish_some(aside->before, aside->units);
+        }
+        STORE(0, c, PITCH);
+        if (rows == 2) STORE(1, c + ROWS * PANEL, PITCH);
     }
-    if (aside->before->next < UNITS) finish_some(aside->before, UNITS);
-    STORE(0, t->c, PITCH);
-    if (cols == 2) STORE(1, t->c + 16, PITCH);
-    if (rows == 2) STORE(2, t->c + ROWS * PANEL, PITCH);
-    if (rows == 2 && cols == 2) STORE(3, t->c + ROWS * PANEL + 16, PITCH);
+    finish_some(aside->before, UNITS);
 }
 
 static __attribute__((noinline)) void multiply_unsigned(const product *t, beside *aside) {
-    multiply(2, 2, false, t, aside);
+    multiply(2, false, t, aside);
 }
 static __attribute__((noinline)) void multiply_signed(const product *t, beside *aside) {
-    multiply(2, 2, true, t, aside);
+    multiply(2, true, t, aside);
 }
-HN_INLINE void multiply_part(int rows, int cols, bool is_signed, const product *t, beside *aside) {
-    if (rows == 2)
-        multiply(2, 1, is_signed, t, aside);
-    else if (cols == 2)
-        multiply(1, 2, is_signed, t, aside);
-    else
-        multiply(1, 1, is_signed, t, aside);
-}
-static __attribute__((noinline)) void multiply_small(int rows, int cols, bool is_signed,
-                                                     const product *t, beside *aside) {
+static __attribute__((noinline)) void multiply_one(bool is_signed, const product *t,
+                                                   beside *aside) {
     if (is_signed)
-        multiply_part(rows, cols, true, t, aside);
+        multiply(1, true, t, aside);
     else
-        multiply_part(rows, cols, false, t, aside);
+        multiply(1, false, t, aside);
 }
 
 /* ---- blocks ---- */
@@ -533,8 +584,11 @@ typedef struct task {
     const uint8_t *w; /* packed tiles */
     const int32_t *w_sums;
     int64_t line, q0, pairs; /* the block */
-    panel panels[2];         /* that of the sums that wait, that of the sums being made */
+    panel panels[2][SPAN];   /* those of the sums that wait, those of the sums being made */
+    int now;                 /* which of the two are the latter */
+    int64_t slot;            /* for the next sums */
     waiting before;
+    constants constants;
 } task;
 
 /* Where the positions of a block are in y and r. */
@@ -543,65 +597,82 @@ static void find_places(const task *t) {
     const hn_conv_q8 *p = t->a->p;
     int64_t q = t->q0, ox = q % g->pw, oy = q / g->pw % g->wrap;
     int64_t image = t->line + q / g->pw / g->wrap;
-    for (place *at = t->l.places; at < t->l.places + t->pairs * PAIR; at++, q++) {
-        *at = (place){.y = -1};
-        if (q < g->valid && ox < p->ow && oy < p->oh) {
-            at->y = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
-            at->r = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
-            if (p->w_zero_points) at->window_sum = hn_q8_window_sum(t->a, 0, image, oy, ox);
-        }
-        if (++ox == g->pw) {
-            ox = 0;
-            if (++oy == g->wrap) oy = 0, image++;
-        }
+    place *at = t->l.places, *end = at + t->pairs * PAIR;
+    while (at < end) {
+        bool inside = oy < p->oh && q < g->valid;
+        int64_t run = hn_q8_min(g->pw - ox, end - at), n = inside ? hn_q8_min(run, p->ow - ox) : 0;
+        int64_t y = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
+        int64_t r = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
+        for (int64_t i = 0; i < n; i++)
+            at[i] = (place){.y = y + i * p->y_pixel, .r = r + i * p->r_pixel};
+        if (p->w_zero_points)
+            for (int64_t i = 0; i < n; i++)
+                at[i].window_sum = hn_q8_window_sum(t->a, 0, image, oy, ox + i);
+        for (int64_t i = hn_q8_max(0, n); i < run; i++) at[i] = (place){.y = -1};
+        at += run, q += run, ox = 0;
+        if (++oy == g->wrap) oy = 0, image++;
     }
 }
 
 /* Copies what cannot be read in place. */
 static void copy_block(const task *t) {
     const geometry *g = t->g;
-    int64_t count = t->pairs * PAIR, full = g->valid / PAIR * PAIR;
+    int64_t count = t->pairs * PAIR, full = g->in_place * PAIR;
     if (g->source == LINES)
         copy_lines(t->a, g, t->l.a, t->line, t->q0, count + g->halo);
     else if (g->source == WINDOWS)
         copy_windows(t->a, t->l.a, g->stride, t->q0, hn_q8_min(count, g->valid - t->q0));
-    else if (t->q0 + count > g->valid)
+    else if (t->q0 + count > full)
         copy_windows(t->a, t->l.a, g->steps * STEP, full, g->valid - full);
 }
 
-/* A panel times the block. */
-static void multiply_panel(task *t, int64_t number) {
+/* Panels [first, last), a span at most, times pair i of the block. */
+static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, beside *aside) {
     const geometry *g = t->g;
     const hn_conv_q8 *p = t->a->p;
-    bool is_signed = p->x == HN_Q8_S8;
-    int cols = p->n - number * PANEL > 16 ? 2 : 1;
-    panel *now = t->before.panel == t->panels ? &t->panels[1] : &t->panels[0];
-    begin_panel(now, t->a, t->w_sums, number * PANEL);
-    product m = {.offset = t->l.offset,
-                 .w = t->w + number * g->steps * 2 * TILE,
-                 .steps = g->steps,
-                 .start = now->start,
-                 .c = t->l.c};
-    beside aside = {.before = &t->before,
-                    .units = (int)hn_q8_ceil(UNITS, hn_q8_max(1, g->steps)),
-                    .fetch = (uintptr_t)m.w + AHEAD * 2 * TILE,
-                    .lines = t->pairs > 32 ? 0 : hn_q8_ceil(32, t->pairs)};
-    for (int64_t i = 0; i < t->pairs; i++) {
-        int64_t q = t->q0 + i * PAIR, left = g->valid - q;
-        bool in_place = g->source == DIRECT && left >= PAIR;
-        m.stride = g->source == DIRECT && !in_place ? g->steps * STEP : g->stride;
-        m.a = in_place              ? t->a->x + q * g->stride
-              : g->source == DIRECT ? t->l.a
-                                    : t->l.a + i * PAIR * g->stride;
-        int rows = left > ROWS ? 2 : 1;
-        if (rows + cols < 4)
-            multiply_small(rows, cols, is_signed, &m, &aside);
-        else if (is_signed)
-            multiply_signed(&m, &aside);
-        else
-            multiply_unsigned(&m, &aside);
-        t->before.panel = now, t->before.at = t->l.places + i * PAIR, t->before.next = 0;
+    const panel *now = t->panels[t->now];
+    bool direct = g->source == DIRECT, is_signed = p->x == HN_Q8_S8;
+    int64_t pair = t->q0 / PAIR + i, copied = pair - g->in_place, slots = slots_of(g);
+    bool in_place = direct && copied < 0, one = g->valid - pair * PAIR <= ROWS;
+    product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride, .first = true};
+    m.a = in_place ? t->a->x + pair * PAIR * g->stride
+                   : t->l.a + (direct ? copied : i) * PAIR * m.stride;
+    for (int64_t step = 0; m.first || step < g->steps; step += g->chunk, m.first = false) {
+        m.steps = hn_q8_min(g->chunk, g->steps - step);
+        m.offset = t->l.offset + step;
+        bool whole = step + m.steps == g->steps;
+        for (int64_t n = first; n < last; n++) {
+            m.halves = p->n - n * PANEL > 16 ? 2 : 1;
+            m.w = t->w + (n * g->steps * 2 + step * m.halves) * TILE;
+            m.c = t->l.c + (t->slot + n - first) % slots * SUMS;
+            aside->units = (int)hn_q8_max(2, hn_q8_ceil(UNITS, hn_q8_max(1, m.halves * m.steps)));
+            if (one)
+                multiply_one(is_signed, &m, aside);
+            else if (is_signed)
+                multiply_signed(&m, aside);
+            else
+                multiply_unsigned(&m, aside);
+            if (whole)
+                t->before = (waiting){.a = t->a,
+                                      .constants = &t->constants,
+                                      .c = m.c,
+                                      .panel = &now[n - first],
+                                      .at = t->l.places + i * PAIR};
+        }
     }
+    t->slot = (t->slot + last - first) % slots;
+}
+
+/* Panels [first, last), a span at most, times the block. */
+static void multiply_panels(task *t, int64_t first, int64_t last) {
+    const geometry *g = t->g;
+    t->now = !t->now;
+    for (int64_t n = first; n < last; n++)
+        begin_panel(&t->panels[t->now][n - first], t->a, t->w_sums, n * PANEL);
+    beside aside = {.before = &t->before,
+                    .fetch = (uintptr_t)t->w + (uintptr_t)(last * g->steps * 2 * TILE),
+                    .lines = t->pairs > 16 ? 0 : hn_q8_ceil(TILE / 64, t->pairs)};
+    for (int64_t i = 0; i < t->pairs; i++) multiply_pair(t, i, first, last, &aside);
 }
 
 static size_t header_bytes(const hn_conv_q8 *p) {
@@ -622,9 +693,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t groups = hn_work_tasks(call->work, phase) / (g.lines * g.blocks);
     const uint8_t *packed = call->ptr[HN_CONV_Q8_W];
     task t = {.a = &a, .g = &g, .w = packed + header_bytes(p), .w_sums = (const void *)packed};
+    t.constants = make_constants(p);
     divide(&g, lane, &t.l);
     fill_offsets(p, &g, t.l.offset);
-    t.before = (waiting){.a = &a, .c = t.l.c, .next = UNITS};
+    t.before = (waiting){.next = UNITS};
     configure_tiles();
     int64_t in_scratch = -1;
     for (int64_t i = begin; i < end; i++) {
@@ -632,7 +704,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         int64_t pair0 = g.pairs * (block % g.blocks) / g.blocks;
         if (block != in_scratch) {
             /* What waits still needs the places of its block. */
-            if (t.before.next < UNITS) finish_some(&t.before, UNITS);
+            finish_some(&t.before, UNITS);
             t.line = block / g.blocks;
             t.q0 = pair0 * PAIR;
             t.pairs = g.pairs * (block % g.blocks + 1) / g.blocks - pair0;
@@ -641,9 +713,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             in_scratch = block;
         }
         int64_t last = g.panels * (group + 1) / groups;
-        for (int64_t n = g.panels * group / groups; n < last; n++) multiply_panel(&t, n);
+        for (int64_t n = g.panels * group / groups; n < last; n += g.span)
+            multiply_panels(&t, n, hn_q8_min(last, n + g.span));
     }
-    if (t.before.next < UNITS) finish_some(&t.before, UNITS);
+    finish_some(&t.before, UNITS);
     __asm__ volatile("tilerelease" ::);
 }
 
