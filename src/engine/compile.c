@@ -16,6 +16,7 @@
 #include "kernels/lut_q8/lut_q8.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
+#include "kernels/matmul_nbits/matmul_nbits.h"
 
 void hn_plan_destroy(hn_plan *p) {
     if (p == NULL) return;
@@ -195,6 +196,7 @@ static bool agree(int rank, const int64_t *dims, const int64_t *a, const int64_t
 static int result_of(const hn_step *s) {
     if (s->family == &hn_conv_f32_family) return HN_CONV_Y;
     if (s->family == &hn_matmul_f32_family) return HN_MATMUL_C;
+    if (s->family == &hn_matmul_nbits_family) return HN_NBITS_Y;
     if (s->family == &hn_map_f32_family) return HN_MAP_OUT;
     if (s->family == &hn_conv_q8_family) return HN_CONV_Q8_Y;
     if (s->family == &hn_binary_q8_family) return HN_BINARY_Q8_Y;
@@ -230,6 +232,10 @@ static bool may_replace(const hn_step *s, int i) {
     if (s->family == &hn_lut_q8_family) {
         const hn_space *e = &((const hn_lut_q8 *)s->problem)->space;
         return agree(e->rank, e->dims, e->stride[i], e->stride[HN_LUT_Q8_Y]);
+    }
+    if (s->family == &hn_matmul_nbits_family) {
+        const hn_matmul_nbits *p = s->problem;
+        return i == HN_NBITS_R && agree(1, &p->m, &p->r_m, &p->y_m);
     }
     const hn_matmul_f32 *p = s->problem;
     return i == HN_MATMUL_R && agree(HN_MATMUL_BATCH_AXES, p->batch, p->r_batch, p->c_batch) &&

@@ -20,6 +20,7 @@
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
+#include "kernels/matmul_nbits/matmul_nbits.h"
 
 /* ---- the operators ---- */
 
@@ -215,6 +216,7 @@ static hn_act *end_of(const hn_step *s) {
     if (s == NULL) return NULL;
     if (s->family == &hn_conv_f32_family) return &((hn_conv_f32 *)s->problem)->act;
     if (s->family == &hn_matmul_f32_family) return &((hn_matmul_f32 *)s->problem)->act;
+    if (s->family == &hn_matmul_nbits_family) return &((hn_matmul_nbits *)s->problem)->act;
     if (s->family == &hn_conv_q8_family) {
         hn_conv_q8 *p = s->problem;
         return p->y == HN_Q8_F32 ? &p->act : NULL;
@@ -243,10 +245,11 @@ static bool follow(hn_act *end, const hn_act *act) {
 
 static bool has(const hn_step *s, int operand) { return s->operands[operand].buffer >= 0; }
 
-/* What a convolution of either family writes, and how something can be added to it. */
+/* What a convolution, or a product by a constant, writes, and how something can be added to it. */
 typedef struct conv_end {
     int64_t dims[4], strides[4];
-    int64_t *r_strides;
+    int64_t *r_strides; /* of axes from `first` to the rows of pixels */
+    int first;
     int bias, residual; /* operands */
 } conv_end;
 
@@ -256,13 +259,20 @@ static conv_end conv_end_of(const hn_step *s) {
         return (conv_end){{p->batch, p->oh, p->ow, p->n},
                           {p->y_image, p->y_row, p->y_pixel, 1},
                           &p->r_image,
+                          0,
                           HN_CONV_Q8_FBIAS,
                           HN_CONV_Q8_R};
+    }
+    if (s->family == &hn_matmul_nbits_family) {
+        hn_matmul_nbits *p = s->problem;
+        return (conv_end){{1, 1, p->m, p->n}, {0, 0, p->y_m, 1}, &p->r_m, 2,
+                          HN_NBITS_BIAS,      HN_NBITS_R};
     }
     hn_conv_f32 *p = s->problem;
     return (conv_end){{p->batch, p->oh, p->ow, p->n},
                       {p->y_image, p->y_row, p->y_pixel, 1},
                       &p->r_image,
+                      0,
                       HN_CONV_BIAS,
                       HN_CONV_R};
 }
@@ -286,7 +296,7 @@ static bool add_to_conv(const hn_lower *L, hn_step *s, const hn_view *y, const h
     int64_t rs[4];
     bool vector;
     if (!is_over_channels(&e, y, r, rs, &vector)) return false;
-    bool constant = s->family == &hn_conv_f32_family || hn_lower_is_constant(L, r);
+    bool constant = s->family != &hn_conv_q8_family || hn_lower_is_constant(L, r);
     if (vector && constant && !has(s, e.bias)) {
         hn_step_reads(s, e.bias, r);
         return true;
@@ -294,7 +304,7 @@ static bool add_to_conv(const hn_lower *L, hn_step *s, const hn_view *y, const h
     for (int i = 0; i < 4; i++)
         if (e.dims[i] != 1 && rs[i] <= 0) return false;
     if (has(s, e.residual) || (e.dims[3] != 1 && rs[3] != 1)) return false;
-    memcpy(e.r_strides, rs, 3 * sizeof *rs);
+    memcpy(e.r_strides, rs + e.first, (size_t)(3 - e.first) * sizeof *rs);
     hn_step_reads(s, e.residual, r);
     return true;
 }

@@ -286,10 +286,8 @@ static void explain(hn_lower *L, const hn_node *n) {
            L->why);
 }
 
-hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_quant_chain c;
-    *done = false;
-    if (L->no_integers) return HONE_OK;
     const hn_node *about = n;
     if (is_quantize(n) && find_chain(n, &c)) {
         about = c.op;
@@ -301,4 +299,10 @@ hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, hn_err
     }
     if (!*done) explain(L, about);
     return HONE_OK;
+}
+
+hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    *done = false;
+    if (!L->no_integers) HN_TRY(lower_integers(L, n, done, err));
+    return *done ? HONE_OK : hn_lower_weight_only(L, n, done, err);
 }

@@ -85,6 +85,8 @@ hn_quant_lowering hn_lower_chain_product, hn_lower_chain_binary, hn_lower_chain_
     hn_lower_chain_pool;
 /* Conv, MatMul or Gemm of dequantized values, with a float result. */
 hone_status hn_lower_float_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
+/* MatMul or Gemm of floats by weights alone dequantized; the same. */
+hone_status hn_lower_weight_only(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* A step that quantizes x by the range of its own, to u8 in a new place that runs as x does; scale
  * and zero point are new too. */
 hone_status hn_lower_dynamic(hn_lower *L, const hn_node *n, const hn_view *x, hn_view *y,

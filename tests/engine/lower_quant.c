@@ -588,7 +588,7 @@ static void stays(const char *text, const char *steps) {
     "> {"                                                      \
     " xf = DequantizeLinear (x, sx) wf = DequantizeLinear <axis = 0> (w, sw)" more "}"
 #define PRODUCT " p = MatMul (xf, wf) y = QuantizeLinear (p, sy)"
-#define FLOATS "dequantize_q8 DequantizeLinear, conv_f32 MatMul, quantize_f32 QuantizeLinear"
+#define FLOATS "dequantize_q8 DequantizeLinear, matmul_nbits MatMul, quantize_f32 QuantizeLinear"
 
 static void bad_scales(void **state) {
     (void)state;
@@ -603,7 +603,7 @@ static void bad_scales(void **state) {
           "conv_q8 MatMul, quantize_f32 QuantizeLinear");
     /* One for each row of the weights is none for a column. */
     stays(LINE("float sx = {0.1}, float[6] sw = {1, 2, 3, 4, 5, 6}, float sy = {500}", PRODUCT),
-          FLOATS);
+          "dequantize_q8 DequantizeLinear, conv_f32 MatMul, quantize_f32 QuantizeLinear");
 }
 
 static void other_forms(void **state) {
@@ -654,7 +654,7 @@ static void borders(void **state) {
     stays(
         "m (float[3,6] x, int8[6,4] w) => (float[3,4] y) <float s = {0.5}> {"
         " f = DequantizeLinear (w, s) y = MatMul (x, f) }",
-        "conv_f32 MatMul");
+        "matmul_nbits MatMul");
     stays("m (int8[6,4] w) => (float[6,4] y) <float s = {0.5}> { y = DequantizeLinear (w, s) }",
           "");
     stays(

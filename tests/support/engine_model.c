@@ -28,12 +28,21 @@ static double mask_at(const hn_tensor *t, int64_t i, hn_rng *rng) {
     return hidden ? -INFINITY : 4 * hn_rng_f64(rng) - 2;
 }
 
+/* Any integer of the type, which has 4 or 8 bits. */
+static double code_at(const hn_value *v, double x) {
+    hone_dtype type = v->type.dtype;
+    double count = 1 << hone_dtype_bits(type);
+    bool signs = type == HONE_DTYPE_S8 || type == HONE_DTYPE_S4;
+    return floor(x * count) - (signs ? count / 2 : 0);
+}
+
 /* Numbers of both signs, in constants positive ones too small to make sums large. */
 static double number_at(const hn_value *v, int64_t i, hn_rng *rng) {
     static const double odd[] = {NAN, INFINITY, -INFINITY};
     if (i % 97 == 96 && begins(v->name, "odd")) return odd[i / 97 % 3];
     double x = hn_rng_f64(rng);
     if (v->type.dtype == HONE_DTYPE_BOOL) return x < 0.5;
+    if (hone_dtype_bits(v->type.dtype) <= 8 && begins(v->name, "w")) return code_at(v, x);
     return begins(v->name, "w") ? 0.05 + 0.2 * x : 4 * x - 2;
 }
 

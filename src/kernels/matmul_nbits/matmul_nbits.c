@@ -1,0 +1,79 @@
+#include "kernels/matmul_nbits/matmul_nbits.h"
+
+#include <string.h>
+
+#define HN_KERNEL(row) extern const hn_kernel hn_##row;
+#include "kernels/matmul_nbits/matmul_nbits.def"
+#undef HN_KERNEL
+
+static const hn_kernel *const rows[] = {
+#define HN_KERNEL(row) &hn_##row,
+#include "kernels/matmul_nbits/matmul_nbits.def"
+#undef HN_KERNEL
+};
+
+static const hn_axes axes[] = {
+    {HN_NBITS_X, 1, offsetof(hn_matmul_nbits, m), offsetof(hn_matmul_nbits, x_m)},
+    {HN_NBITS_X, 1, offsetof(hn_matmul_nbits, k), HN_ADJACENT},
+    {HN_NBITS_R, 1, offsetof(hn_matmul_nbits, m), offsetof(hn_matmul_nbits, r_m)},
+    {HN_NBITS_R, 1, offsetof(hn_matmul_nbits, n), HN_ADJACENT},
+    {HN_NBITS_Y, 1, offsetof(hn_matmul_nbits, m), offsetof(hn_matmul_nbits, y_m)},
+    {HN_NBITS_Y, 1, offsetof(hn_matmul_nbits, n), HN_ADJACENT},
+};
+
+const hn_family hn_matmul_nbits_family = {
+    .name = "matmul_nbits",
+    .help = "matrix product by a constant of 4- or 8-bit integers with a scale for each block",
+    .rows = rows,
+    .n_rows = sizeof rows / sizeof *rows,
+    .axes = axes,
+    .n_axes = sizeof axes / sizeof *axes,
+    .weights = HN_NBITS_W,
+};
+
+int hn_nbits_code(const hn_matmul_nbits *p, const uint8_t *plain, int64_t n, int64_t k) {
+    int64_t i = n * p->w_n + k * p->w_k;
+    if (p->bits == 8) return plain[i] ^ (p->w_signed ? 0x80 : 0);
+    return (plain[i / 2] >> i % 2 * 4 & 15) ^ (p->w_signed ? 8 : 0);
+}
+
+size_t hn_nbits_packed_bytes(const void *problem) {
+    const hn_matmul_nbits *p = problem;
+    return (size_t)(hn_nbits_panels(p) * hn_nbits_panel_bytes(p));
+}
+
+uint64_t hn_nbits_pack_key(const void *problem) {
+    const hn_matmul_nbits *p = problem;
+    const int64_t of[] = {p->n, p->k, p->w_n, p->w_k, p->bits, p->w_signed};
+    return hn_pack_hash(of, sizeof of / sizeof *of);
+}
+
+/* `codes` codes of column n from k on. */
+static uint32_t pack_word(const hn_matmul_nbits *p, const uint8_t *plain, int64_t n, int64_t k,
+                          int64_t codes) {
+    uint32_t word = 0;
+    int64_t at = n * p->w_n + k;
+    if (p->w_k == 1 && codes * p->bits == 32 && at * p->bits % 8 == 0) {
+        memcpy(&word, plain + at * p->bits / 8, sizeof word);
+        if (p->bits == 8) return p->w_signed ? word : word ^ 0x80808080;
+        return p->w_signed ? word ^ 0x88888888 : word;
+    }
+    for (int64_t i = 0; i < codes; i++) {
+        uint32_t code = (uint32_t)hn_nbits_code(p, plain, n, k + i);
+        if (p->bits == 8) code ^= 0x80;
+        word |= code << i * p->bits;
+    }
+    return word;
+}
+
+void hn_nbits_pack(const void *problem, const void *plain, void *dst) {
+    const hn_matmul_nbits *p = problem;
+    int64_t each = 32 / p->bits, words = hn_nbits_panel_bytes(p) / (4 * HN_NBITS_PANEL);
+    uint32_t *to = dst;
+    for (int64_t n = 0; n < p->n; n += HN_NBITS_PANEL)
+        for (int64_t i = 0; i < words; i++)
+            for (int64_t j = n; j < n + HN_NBITS_PANEL; j++) {
+                int64_t left = p->k - i * each, codes = left < each ? left : each;
+                *to++ = j < p->n && codes > 0 ? pack_word(p, plain, j, i * each, codes) : 0;
+            }
+}

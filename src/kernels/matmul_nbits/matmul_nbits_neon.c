@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/matmul_nbits/matmul_nbits_body.h"

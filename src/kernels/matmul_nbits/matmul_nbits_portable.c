@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/matmul_nbits/matmul_nbits_body.h"

@@ -1,0 +1,37 @@
+/* The definition of matmul_nbits: sums in double. A task is a row of y. */
+#include "kernels/act_ref.h"
+#include "kernels/matmul_nbits/matmul_nbits.h"
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    (void)lanes;
+    *w = (hn_work){.n_phases = 1, .tasks = {((const hn_matmul_nbits *)problem)->m}};
+}
+
+static double zero_at(const hn_matmul_nbits *p, const void *z, int64_t i) {
+    if (p->zeros == HN_NBITS_ONE) return p->zero;
+    return p->zeros == HN_NBITS_U8 ? ((const uint8_t *)z)[i] : (double)((const float *)z)[i];
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase, (void)lane;
+    const hn_matmul_nbits *p = call->problem;
+    const float *s = call->ptr[HN_NBITS_S], *bias = call->ptr[HN_NBITS_BIAS];
+    const float *r = call->ptr[HN_NBITS_R];
+    float *y = call->ptr[HN_NBITS_Y];
+    for (int64_t i = begin; i < end; i++) {
+        const float *x = (const float *)call->ptr[HN_NBITS_X] + i * p->x_m;
+        for (int64_t j = 0; j < p->n; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < p->k; k++) {
+                int64_t at = j * p->s_n + k / p->block * p->s_g;
+                double w = hn_nbits_code(p, call->ptr[HN_NBITS_W], j, k);
+                sum += (double)x[k] * (w - zero_at(p, call->ptr[HN_NBITS_Z], at)) * (double)s[at];
+            }
+            if (bias != NULL) sum += (double)bias[j];
+            if (r != NULL) sum += (double)r[i * p->r_m + j];
+            y[i * p->y_m + j] = (float)hn_act_ref(&p->act, sum);
+        }
+    }
+}
+
+const hn_kernel hn_matmul_nbits_ref = {.name = "ref", .order = "double", .work = work, .run = run};
