@@ -14,8 +14,9 @@
  * columns of a wider tensor, and several heads of queries may share one of keys. Elements of a row
  * of mask and of y are adjacent; y does not overlap itself or anything else.
  *
- * Error: that of s, as a sum of products in f32, is relative to exp(s); then 4e-6 of the sum over j
- * of weights times abs(v), and as a sum of products in f32.
+ * Error: that of s, as a sum of products in f32, is relative to exp(s); then 8e-6 of the sum over j
+ * of weights times abs(v), and as a sum of products in f32. Rows that are less exact have sums of
+ * products as hn_precision says, both in s and in y.
  */
 #ifndef HN_KERNELS_ATTENTION_F32_H
 #define HN_KERNELS_ATTENTION_F32_H
@@ -73,6 +74,12 @@ static inline int64_t hn_attention_at(const hn_attention_f32 *p, const int64_t *
         index /= p->batch[i];
     }
     return at;
+}
+
+/* Scores of one query that a mask of truth values hides. */
+static inline void hn_attention_hide(const hn_attention_f32 *p, const uint8_t *mask, int64_t n,
+                                     float *s) {
+    for (int64_t j = 0; j < n; j++) s[j] = (mask[j] != 0) == p->hides ? p->fill : s[j];
 }
 
 #endif

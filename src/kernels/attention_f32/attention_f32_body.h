@@ -152,11 +152,6 @@ HN_INLINE float largest(float *s, const float *mask, int64_t n, bool has_mask) {
     return hn_v_hmax(hn_v_max(m0, m1));
 }
 
-/* Scores that a mask of truth values hides. */
-static void hide(float *s, const uint8_t *mask, int64_t n, bool hides, float fill) {
-    for (int64_t j = 0; j < n; j++) s[j] = (mask[j] != 0) == hides ? fill : s[j];
-}
-
 HN_INLINE hn_vf exponential(float *s, int64_t n, hn_vf top) {
     hn_vf e = hn_v_exp_neg(hn_v_sub(hn_v_load_part(s, n), top));
     hn_v_store_part(s, e, n);
@@ -265,7 +260,7 @@ static void run_tile(const task *t, int64_t first, int64_t row, int rows, int64_
     for (int i = 0; i < rows; i++) {
         int64_t at = t->mask_at + (row + i) * p->mask_row + j0;
         if (t->mask != NULL && p->chooses)
-            hide(s[i], (const uint8_t *)t->mask + at, n, p->hides, p->fill);
+            hn_attention_hide(p, (const uint8_t *)t->mask + at, n, s[i]);
         if (p->causal)
             for (int64_t j = most(0, row + i + p->offset + 1 - j0); j < n; j++) s[i][j] = -INFINITY;
         top[i] = t->mask != NULL && !p->chooses
