@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "engine/lower.h"
 #include "engine/memory.h"
+#include "engine/storage.h"
 #include "engine/strips.h"
 #include "engine/together.h"
 #include "engine/tune.h"
@@ -213,9 +214,10 @@ static bool may_replace(const hn_step *s, int i) {
     }
     if (s->family == &hn_conv_f32_family) {
         const hn_conv_f32 *p = s->problem;
-        return i == HN_CONV_R && agree(3, (int64_t[]){p->batch, p->oh, p->ow},
-                                       (int64_t[]){p->r_image, p->r_row, p->r_pixel},
-                                       (int64_t[]){p->y_image, p->y_row, p->y_pixel});
+        return i == HN_CONV_R && p->r_type == p->y_type &&
+               agree(3, (int64_t[]){p->batch, p->oh, p->ow},
+                     (int64_t[]){p->r_image, p->r_row, p->r_pixel},
+                     (int64_t[]){p->y_image, p->y_row, p->y_pixel});
     }
     if (s->family == &hn_conv_q8_family) {
         const hn_conv_q8 *p = s->problem;
@@ -350,6 +352,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     p->model = m;
     p->lanes = hn_pool_threads(how->pool);
     HN_TRY_GOTO(lower(p, how, err));
+    HN_TRY_GOTO(hn_plan_store(p, how, err));
     HN_TRY_GOTO(choose(p, how, err));
     HN_TRY_GOTO(bind_packed(p, err));
     if (!how->no_fuse) HN_TRY_GOTO(hn_strips_join(p, err));

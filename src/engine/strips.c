@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/memory.h"
+#include "engine/storage.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/pool_f32/pool_f32.h"
 
@@ -98,7 +99,9 @@ static bool shape_of(const hn_step *s, shape *out) {
                     .x_channel = 1,
                     .y_image = p->y_image,
                     .y_row = p->y_row,
-                    .y_pixel = p->y_pixel},
+                    .y_pixel = p->y_pixel,
+                    .x_type = p->x_type,
+                    .y_type = p->y_type},
                    sizeof *p,
                    HN_POOL_F32_X,
                    -1,
@@ -155,7 +158,7 @@ static void follow_rows(const chain *c, int64_t first, int64_t end, rows *r) {
 
 /* Of so many rows of an output. */
 static size_t image_bytes(const hn_conv_f32 *p, int64_t height) {
-    return (size_t)(height * p->ow * p->n) * sizeof(float);
+    return (size_t)(height * p->ow * p->n) * hn_float_bytes(p->y_type);
 }
 
 /* Of what lies between the members in a strip that touches no edge. */
@@ -295,9 +298,11 @@ static hone_status fill(hn_plan *p, const chain *c, strips *s, int64_t k, hn_wor
         row->work(part->problem, 1, &part->work);
         grow(&most->scratch, part->work.scratch);
         grow(&most->lane_scratch, part->work.lane_scratch);
-        part->x = (size_t)(image * is->x_image + r[i].top * is->x_row) * sizeof(float);
-        part->r = (size_t)(image * is->r_image + r[i].first * is->r_row) * sizeof(float);
-        part->y = (size_t)(image * is->y_image + r[i].first * is->y_row) * sizeof(float);
+        part->x = (size_t)(image * is->x_image + r[i].top * is->x_row) * hn_float_bytes(is->x_type);
+        part->r =
+            (size_t)(image * is->r_image + r[i].first * is->r_row) * hn_float_bytes(is->r_type);
+        part->y =
+            (size_t)(image * is->y_image + r[i].first * is->y_row) * hn_float_bytes(is->y_type);
         grow(&bytes[i], hn_aligned(image_bytes(is, r[i].end - r[i].first)));
     }
     return HONE_OK;

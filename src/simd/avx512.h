@@ -29,6 +29,20 @@ static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
 static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
     _mm512_mask_storeu_ps(p, hn_v_first_(n), x);
 }
+/* This vocabulary alone has bf16. */
+#define HN_V_BF16
+static inline hn_vf hn_v_load_bf16_n(const uint16_t *p, int64_t n) {
+    __m512i v = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(hn_v_first_(n), p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
+}
+static inline void hn_v_store_bf16_n(uint16_t *p, hn_vf x, int64_t n) {
+    __m512i v = _mm512_castps_si512(x);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(v, 16), _mm512_set1_epi32(1));
+    __m512i up = _mm512_add_epi32(v, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    up = _mm512_mask_or_epi32(up, nan, v, _mm512_set1_epi32(0x400000));
+    _mm512_mask_cvtepi32_storeu_epi16(p, hn_v_first_(n), _mm512_srli_epi32(up, 16));
+}
 static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
     return _mm512_mask_blend_ps(hn_v_first_(n), y, x);
 }

@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-enum { GAPS = 1, COUNT_PADS = 2, BENCH = 4 };
+enum { GAPS = 1, COUNT_PADS = 2, BENCH = 4, X_BF16 = 8, Y_BF16 = 16 };
 
 static void add(check_list *list, const char *name, hn_pool_f32 p, int flags) {
     static const char *const kinds[] = {"max", "mean", "sum"};
@@ -17,12 +17,14 @@ static void add(check_list *list, const char *name, hn_pool_f32 p, int flags) {
     p.count_pads = (flags & COUNT_PADS) != 0;
     p.x_pixel = p.c + gap, p.x_row = p.w * p.x_pixel + gap, p.x_image = p.h * p.x_row + gap;
     p.y_pixel = p.c + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;
+    p.x_type = flags & X_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
+    p.y_type = flags & Y_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
     memcpy(c->problem, &p, sizeof p);
     check_operand_add(
-        c, CHECK_IN, CHECK_F32,
+        c, CHECK_IN, flags & X_BF16 ? CHECK_BF16 : CHECK_F32,
         (p.batch - 1) * p.x_image + (p.h - 1) * p.x_row + (p.w - 1) * p.x_pixel + p.c);
     check_operand_add(
-        c, CHECK_OUT, CHECK_F32,
+        c, CHECK_OUT, flags & Y_BF16 ? CHECK_BF16 : CHECK_F32,
         (p.batch - 1) * p.y_image + (p.oh - 1) * p.y_row + (p.ow - 1) * p.y_pixel + p.c);
     double taps = (double)(p.kh * p.kw);
     c->rel = p.kind == HN_POOL_F32_MAX ? 0 : 4 + 2 * sqrt(taps);
@@ -84,6 +86,10 @@ static void cases(check_list *list) {
         add(list, "global_7x7_130", p, GAPS);
         p = window((hn_pool_f32_kind)kind, 40, 12, 40, 1, 0);
         add(list, "global_40x40_12", p, 0);
+        p = window((hn_pool_f32_kind)kind, 9, 70, 3, 2, 1), p.batch = 2;
+        add(list, "bf16", p, GAPS | X_BF16 | Y_BF16);
+        add(list, "bf16_x", p, COUNT_PADS | X_BF16);
+        add(list, "bf16_y", p, GAPS | Y_BF16);
         p = window((hn_pool_f32_kind)kind, 112, 64, 3, 2, 1);
         add(list, "3x3s2_64_56", p, BENCH);
         p = window((hn_pool_f32_kind)kind, 7, 2048, 7, 1, 0);

@@ -210,6 +210,10 @@ typedef struct task {
 
 /* ---- copying pixels ---- */
 
+static inline __mmask32 first32(int64_t n) {
+    return n >= 32 ? ~(__mmask32)0 : n <= 0 ? 0 : ((__mmask32)1 << n) - 1;
+}
+
 static inline __m256i low_half(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
 
 static inline __m512 widen(__m256i v) {
@@ -218,9 +222,7 @@ static inline __m512 widen(__m256i v) {
 
 /* n channels, at most 32, from element `at` on, as bf16. */
 HN_INLINE __m512i load_pixel(const void *x, int64_t at, bool bf16, int64_t n) {
-    if (bf16)
-        return _mm512_maskz_loadu_epi16((__mmask32)(n >= 32 ? ~0u : (1u << n) - 1),
-                                        (const uint16_t *)x + at);
+    if (bf16) return _mm512_maskz_loadu_epi16(first32(n), (const uint16_t *)x + at);
     const float *f = (const float *)x + at;
     __m512 lo = _mm512_maskz_loadu_ps(hn_v_first_(min64(n, 16)), f);
     __m512 hi = n > 16 ? _mm512_maskz_loadu_ps(hn_v_first_(min64(n - 16, 16)), f + 16)
@@ -241,8 +243,8 @@ HN_INLINE void copy_pixel(const hn_conv_f32 *p, const void *x, int64_t at, bool 
     if (i < p->c) _mm512_store_si512(to, load_pixel(x, at + i, bf16, p->c - i));
 }
 
-/* Elements [from, from + n) of a row of compact pixels, one after the other in x; bits of *all
- * gather those of their exponents. */
+/* n elements of a row of compact pixels, which follow each other in x. *not_finite gathers lanes.
+ */
 static void copy_row(const hn_conv_f32 *p, const void *x, int64_t at, uint16_t *to, int64_t n,
                      __mmask32 *not_finite) {
     const __m512i inf = _mm512_set1_epi16(0x7f80);
@@ -250,36 +252,64 @@ static void copy_row(const hn_conv_f32 *p, const void *x, int64_t at, uint16_t *
         int64_t some = min64(STEP, n - i);
         __m512i v = load_pixel(x, at + i, p->x_type == HN_FLOAT_BF16, some);
         *not_finite |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, inf), inf);
-        _mm512_mask_storeu_epi16(to + i, (__mmask32)(some >= 32 ? ~0u : (1u << some) - 1), v);
+        _mm512_mask_storeu_epi16(to + i, first32(some), v);
+    }
+}
+
+/* Planes of at most FEW channels are woven: vector v of a run of 32 pixels takes, from channel i in
+ * lanes mask[v][i], the pixels at[v]. */
+enum { FEW = 4 };
+typedef struct weave {
+    __m512i at[FEW];
+    __mmask32 mask[FEW][FEW];
+} weave;
+
+static weave weave_of(int64_t c) {
+    weave w = {0};
+    for (int64_t v = 0; v < c && c <= FEW; v++) {
+        _Alignas(64) uint16_t at[STEP];
+        for (int64_t lane = 0; lane < STEP; lane++) {
+            at[lane] = (uint16_t)((v * STEP + lane) / c);
+            w.mask[v][(v * STEP + lane) % c] |= (__mmask32)1 << lane;
+        }
+        w.at[v] = _mm512_load_si512(at);
+    }
+    return w;
+}
+
+/* n pixels of a row that lies in planes. */
+static void copy_planes(const hn_conv_f32 *p, const weave *w, const void *x, int64_t at,
+                        uint16_t *to, int64_t n, __mmask32 *not_finite) {
+    const __m512i inf = _mm512_set1_epi16(0x7f80);
+    for (int64_t i = 0; i < n; i += STEP) {
+        int64_t some = min64(STEP, n - i);
+        __m512i plane[FEW], v;
+        for (int64_t k = 0; k < p->c; k++) {
+            plane[k] = load_pixel(x, at + k * p->x_channel + i, p->x_type == HN_FLOAT_BF16, some);
+            *not_finite |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(plane[k], inf), inf);
+        }
+        for (int64_t k = 0; k < p->c; k++) {
+            v = _mm512_maskz_permutexvar_epi16(w->mask[k][0], w->at[k], plane[0]);
+            for (int64_t j = 1; j < p->c; j++)
+                v = _mm512_mask_permutexvar_epi16(v, w->mask[k][j], w->at[k], plane[j]);
+            _mm512_mask_storeu_epi16(to + i * p->c + k * STEP, first32(some * p->c - k * STEP), v);
+        }
     }
 }
 
 /* One channel of n pixels of a row. */
 static void copy_channel(const hn_conv_f32 *p, const void *x, int64_t at, uint16_t *to, int64_t n,
                          __mmask32 *not_finite) {
-    const __m512i inf = _mm512_set1_epi16(0x7f80);
-    const bool bf16 = p->x_type == HN_FLOAT_BF16;
-    for (int64_t i = 0; i < n; i += STEP) {
-        int64_t some = min64(STEP, n - i);
-        _Alignas(64) uint16_t line[STEP];
-        if (p->x_pixel == 1) {
-            _mm512_store_si512(line, load_pixel(x, at + i, bf16, some));
-        } else {
-            memset(line, 0, sizeof line);
-            for (int64_t k = 0; k < some; k++) {
-                __m512i v = load_pixel(x, at + (i + k) * p->x_pixel, bf16, 1);
-                line[k] = (uint16_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(v));
-            }
-        }
-        __m512i v = _mm512_load_si512(line);
-        *not_finite |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, inf), inf);
-        for (int64_t k = 0; k < some; k++) to[(i + k) * p->c] = line[k];
+    for (int64_t i = 0; i < n; i++, at += p->x_pixel, to += p->c) {
+        __m512i v = load_pixel(x, at, p->x_type == HN_FLOAT_BF16, 1);
+        *to = (uint16_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(v));
+        *not_finite |= (*to & 0x7f80) == 0x7f80;
     }
 }
 
-/* Pixels [col, col + n) of a row, ones outside the image included, side by side. */
-static void copy_compact(const hn_conv_f32 *p, const void *x, int64_t row_at, int64_t ix, int64_t n,
-                         uint16_t *to, __mmask32 *not_finite) {
+/* Pixels [ix, ix + n) of a row, ones outside the image included, side by side. */
+static void copy_compact(const hn_conv_f32 *p, const weave *w, const void *x, int64_t row_at,
+                         int64_t ix, int64_t n, uint16_t *to, __mmask32 *not_finite) {
     int64_t left = max64(0, min64(n, -ix)), right = max64(left, min64(n, p->w - ix));
     memset(to, 0, (size_t)(left * p->c) * sizeof *to);
     memset(to + right * p->c, 0, (size_t)((n - right) * p->c) * sizeof *to);
@@ -287,6 +317,10 @@ static void copy_compact(const hn_conv_f32 *p, const void *x, int64_t row_at, in
     int64_t at = row_at + (ix + left) * p->x_pixel;
     if (p->x_channel == 1 && p->x_pixel == p->c) {
         copy_row(p, x, at, to + left * p->c, (right - left) * p->c, not_finite);
+        return;
+    }
+    if (p->x_pixel == 1 && p->c <= FEW) {
+        copy_planes(p, w, x, at, to + left * p->c, right - left, not_finite);
         return;
     }
     for (int64_t i = 0; i < p->c; i++)
@@ -300,6 +334,7 @@ static bool copy_lines(const task *t, int64_t count) {
     const geometry *g = t->g;
     const bool bf16 = p->x_type == HN_FLOAT_BF16;
     int64_t next = g->phases * g->plane, width = g->pw * g->keep;
+    const weave woven = weave_of(p->c);
     __mmask32 not_finite = 0;
     char *to = t->l.a;
     for (int64_t phase = 0; phase < g->phases; phase++, to += g->plane) {
@@ -315,10 +350,11 @@ static bool copy_lines(const task *t, int64_t count) {
                 if (!inside)
                     memset(dst, 0, (size_t)(run * g->pixel));
                 else if (g->keep == p->sw)
-                    copy_compact(p, t->x, at, col - p->pl, run, (uint16_t *)dst, &not_finite);
+                    copy_compact(p, &woven, t->x, at, col - p->pl, run, (uint16_t *)dst,
+                                 &not_finite);
                 else
                     for (int64_t i = 0; i < run; i++)
-                        copy_compact(p, t->x, at, (col + i) * p->sw - p->pl, 1,
+                        copy_compact(p, &woven, t->x, at, (col + i) * p->sw - p->pl, 1,
                                      (uint16_t *)(dst + i * g->pixel), &not_finite);
             } else {
                 int64_t over = g->keep == 1 ? p->sw : 1;
@@ -479,7 +515,7 @@ typedef struct product {
 } product;
 
 /* C[16][cols*16] (+)= A * W; tiles 0-1: C, 2: A, 3: W. */
-HN_INLINE void multiply(const int cols, const product *m, beside *aside) {
+HN_INLINE void multiply(const int cols, const bool near, const product *m, beside *aside) {
     enum { PITCH = PANEL * sizeof(float) };
     const char *w = m->w;
     if (m->first) {
@@ -490,7 +526,10 @@ HN_INLINE void multiply(const int cols, const product *m, beside *aside) {
         if (cols == 2) LOAD(1, m->c + 16, PITCH);
     }
     for (int64_t s = 0; s < m->steps; s++, w += cols * TILE) {
-        STREAM(2, m->a + m->offset[s], m->stride);
+        if (near)
+            LOAD(2, m->a + m->offset[s], m->stride);
+        else
+            STREAM(2, m->a + m->offset[s], m->stride);
         LOAD(3, w, LINE);
         MULTIPLY(0, 2, 3);
         if (cols == 2) {
@@ -508,10 +547,14 @@ HN_INLINE void multiply(const int cols, const product *m, beside *aside) {
 }
 
 static __attribute__((noinline)) void multiply_whole(const product *m, beside *aside) {
-    multiply(2, m, aside);
+    multiply(2, false, m, aside);
 }
 static __attribute__((noinline)) void multiply_half(const product *m, beside *aside) {
-    multiply(1, m, aside);
+    multiply(1, false, m, aside);
+}
+/* Compact windows overlap: a line of cache is loaded several times. */
+static __attribute__((noinline)) void multiply_near(const product *m, beside *aside) {
+    multiply(2, true, m, aside);
 }
 
 /* ---- one by one ---- */
@@ -629,10 +672,12 @@ static void multiply_panel(task *t, int64_t panel, waiting *before) {
                     for (int64_t s = s0; s < s1; s++) last[s - s0] = s * TILE;
                     m.a = t->l.a, m.stride = LINE, m.offset = last;
                 }
-                if (cols == 2)
-                    multiply_whole(&m, &aside);
-                else
+                if (cols == 1)
                     multiply_half(&m, &aside);
+                else if (g->source == COMPACT)
+                    multiply_near(&m, &aside);
+                else
+                    multiply_whole(&m, &aside);
                 if (chunk == chunks - 1)
                     *before = (waiting){.t = t,
                                         .c = m.c,

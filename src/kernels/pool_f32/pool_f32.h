@@ -8,7 +8,8 @@
  * count_pads, by that of positions inside the padded image; it is 0 if there are none. A window of
  * the image's size pools it globally.
  *
- * Strides are in floats, channels are adjacent. y overlaps nothing.
+ * Strides are in elements, channels are adjacent. y overlaps nothing. x and y are each stored as
+ * f32 or bf16, rounded to the nearest, to even in between; NaN stays NaN.
  *
  * Error: MAX none; of a sum in f32 otherwise, row of the window by row.
  */
@@ -32,6 +33,7 @@ typedef struct hn_pool_f32 {
     int64_t pt, pl, pb, pr; /* padding above, to the left, below, to the right */
     int64_t x_image, x_row, x_pixel;
     int64_t y_image, y_row, y_pixel;
+    hn_float x_type, y_type;
 } hn_pool_f32;
 
 /* Operands. */
