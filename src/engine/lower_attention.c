@@ -8,13 +8,15 @@
  * mask taken in. Its problem and operands are all that attention_f32 needs to compute y from q, k
  * and v; nothing reads the scores and the weights any more, and their steps are dropped.
  *
- * Splitting and merging heads are transposes, so they are strides here.
+ * Splitting and merging heads are transposes, so they are strides here. Where q and k come
+ * multiplied by a number each, the scale takes them in.
  */
 #include <math.h>
 #include <string.h>
 
 #include "engine/lower.h"
 #include "kernels/attention_f32/attention_f32.h"
+#include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
 _Static_assert((int)HN_ATTENTION_BATCH_AXES == (int)HN_MATMUL_BATCH_AXES, "batches are copied");
@@ -81,6 +83,26 @@ static bool straight_keys(const hn_lower *L, const hn_node *product, hn_view *k)
         b.dims[2] != y.dims[3])
         return false;
     *k = x;
+    return true;
+}
+
+/* Input i of the product may be something times a number, by which the scores may be multiplied as
+ * well: then *x is that something, and *scale takes in the number. False: it is not. */
+static bool unscaled(const hn_lower *L, const hn_node *product, int i, hn_view *x, double *scale) {
+    const hn_value *v = hn_node_input(product, i);
+    const hn_node *n = made_by(v, "Mul");
+    const hn_step *s = L->makers[v->id];
+    if (n == NULL || s == NULL || s->family != &hn_map_f32_family) return false;
+    int side = hn_node_constant(n, 0) != NULL ? 1 : 0;
+    const hn_tensor *number = hn_node_constant(n, 1 - side);
+    const hn_value *in = hn_node_input(n, side);
+    if (number == NULL || number->n != 1 || !isfinite(hn_tensor_f64(number, 0))) return false;
+    /* What the step has computed on the way exists nowhere. */
+    if (!L->known[in->id] || L->makers[in->id] == s || in->type.shape.rank < 2 ||
+        in->type.shape.rank != v->type.shape.rank)
+        return false;
+    *x = L->views[in->id];
+    *scale *= hn_tensor_f64(number, 0);
     return true;
 }
 
@@ -155,7 +177,6 @@ static hn_attention_f32 problem_of(const hn_matmul_f32 *m, const hn_view *v, con
                           .v_row = v->strides[v->rank - 2],
                           .v_col = v->strides[v->rank - 1],
                           .mask_row = m->r_m,
-                          .scale = m->alpha,
                           .blind = blind};
     memcpy(p.batch, m->batch, sizeof p.batch);
     memcpy(p.q_batch, m->a_batch, sizeof p.q_batch);
@@ -201,13 +222,25 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     hn_attention_f32 p = problem_of(m, &v, &y, blind);
     if (chooses && !choose(&p, &hidden, &y)) HN_DECLINE(L, "a mask whose keys lie apart");
     const hn_node *product = beginning(L, scores, from);
-    hn_view k;
-    bool straight = product != NULL && straight_keys(L, product, &k);
-    if (straight) {
-        batch_strides(&k, &y, p.k_batch);
-        p.k_row = k.strides[2];
-        p.k_col = k.strides[3];
+    hn_view q, k;
+    double scale = (double)m->alpha;
+    bool other_q = product != NULL && unscaled(L, product, 0, &q, &scale);
+    bool other_k = product != NULL && straight_keys(L, product, &k);
+    if (!other_k && product != NULL && unscaled(L, product, 1, &k, &scale)) {
+        hn_view_swap_last(&k);
+        other_k = true;
     }
+    if (other_q) {
+        batch_strides(&q, &y, p.q_batch);
+        p.q_row = q.strides[q.rank - 2];
+        p.q_col = q.strides[q.rank - 1];
+    }
+    if (other_k) {
+        batch_strides(&k, &y, p.k_batch);
+        p.k_row = k.strides[k.rank - 2];
+        p.k_col = k.strides[k.rank - 1];
+    }
+    p.scale = (float)scale;
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     batch_strides(&y, &y, p.y_batch);
     p.y_row = y.strides[rank - 2];
@@ -215,7 +248,8 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     HN_TRY(hn_lower_step(L, n, &hn_attention_f32_family, &p, sizeof p, &s, err));
     s->operands[HN_ATTENTION_Q] = from->operands[HN_MATMUL_A];
     s->operands[HN_ATTENTION_K] = from->operands[HN_MATMUL_B];
-    if (straight) hn_step_reads(s, HN_ATTENTION_K, &k);
+    if (other_q) hn_step_reads(s, HN_ATTENTION_Q, &q);
+    if (other_k) hn_step_reads(s, HN_ATTENTION_K, &k);
     hn_step_reads(s, HN_ATTENTION_V, &v);
     s->operands[HN_ATTENTION_MASK] = bias->buffer >= 0 ? *bias : *r;
     if (chooses) hn_step_reads(s, HN_ATTENTION_MASK, &hidden.mask);

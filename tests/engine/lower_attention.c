@@ -119,6 +119,37 @@ static void heads_are_strides(void **state) {
     assert_int_equal(f.n, 2);
 }
 
+static void numbers_become_the_scale(void **state) {
+    (void)state;
+    alone("m (" Q KV ") => " Y
+          "<float a = {0.5}, float b = {0.25}>"
+          "{ q2 = Mul (q, a)  k2 = Mul (b, k)  s = MatMul (q2, k2)  w = Softmax (s)"
+          "  y = MatMul (w, v) }");
+    /* Heads and all. */
+    engine_facts f = engine_ran(
+        "m (float[2,9,24] a, float[2,9,24] b, float[2,9,24] c) => (float[2,3,9,8] y)"
+        "<int64[4] split = {2, 9, 3, 8}, float f = {0.7}>"
+        "{ a4 = Reshape (a, split)  q = Transpose <perm: ints = [0, 2, 1, 3]> (a4)"
+        "  b4 = Reshape (b, split)  k = Transpose <perm: ints = [0, 2, 3, 1]> (b4)"
+        "  c4 = Reshape (c, split)  v = Transpose <perm: ints = [0, 2, 1, 3]> (c4)"
+        "  q2 = Mul (q, f)  k2 = Mul (k, f)  s = MatMul (q2, k2)  w = Softmax (s)"
+        "  y = MatMul (w, v) }");
+    assert_int_equal(attention(&f), 1);
+    assert_int_equal(f.n, 1);
+    /* What a number multiplies was computed on the way to the product with it: one step more. */
+    f = engine_ran("m (" Q KV ") => " Y
+                   "<float a = {0.5}>"
+                   "{ e = Exp (q)  q2 = Mul (e, a)  s = MatMul (q2, k)  w = Softmax (s)"
+                   "  y = MatMul (w, v) }");
+    assert_int_equal(attention(&f), 1);
+    assert_int_equal(f.n, 2);
+    /* No number, but one for each element. */
+    f = engine_ran("m (" Q KV ", float[8] a) => " Y
+                   "{ q2 = Mul (q, a)  s = MatMul (q2, k)  w = Softmax (s)  y = MatMul (w, v) }");
+    assert_int_equal(attention(&f), 1);
+    assert_int_equal(f.n, 2);
+}
+
 static void what_is_wanted_besides_stays(void **state) {
     (void)state;
     not_at_all("m (" Q KV
@@ -177,6 +208,7 @@ int main(void) {
         cmocka_unit_test(scores_that_a_mask_hides),
         cmocka_unit_test(rows_without_weights_are_zero),
         cmocka_unit_test(heads_are_strides),
+        cmocka_unit_test(numbers_become_the_scale),
         cmocka_unit_test(what_is_wanted_besides_stays),
         cmocka_unit_test(the_operator),
         cmocka_unit_test(memory_may_run_out),
