@@ -8,6 +8,7 @@
 #define MAX_OUTPUTS 2
 enum { GROUP_BYTES = 4 * HN_VB };
 typedef int16_t w_elem;
+typedef __m512i zero_vec;
 typedef struct x_group {
     hn_vi of[4];
 } x_group;
@@ -29,11 +30,10 @@ HN_INLINE void dot(hn_vi *sum, const x_group *x, const w_elem *w) {
     for (int i = 0; i < 4; i++)
         sum[i] = hn_vi_add(sum[i], _mm512_madd_epi16(x->of[i], hn_vb_load(w + i * HN_VB / 2)));
 }
-HN_INLINE hn_vb narrow(const hn_vi *y, int zero) {
-    __m512i z = _mm512_set1_epi16((short)zero);
-    __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), z);
-    __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), z);
-    return _mm512_packs_epi16(a, b);
+HN_INLINE zero_vec spread(int zero) { return _mm512_set1_epi16((short)zero); }
+HN_INLINE hn_vb narrow(const hn_vi *y, zero_vec zero) {
+    return _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), zero),
+                              _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), zero));
 }
 HN_INLINE hn_vb least(hn_vb a, hn_vb b) { return _mm512_min_epi8(a, b); }
 

@@ -7,6 +7,7 @@
 #define MAX_OUTPUTS 4
 enum { GROUP_BYTES = 4 * HN_VB };
 typedef int8_t w_elem;
+typedef __m512i zero_vec;
 typedef struct x_group {
     hn_vi of[4];
 } x_group;
@@ -28,11 +29,10 @@ HN_INLINE void dot(hn_vi *sum, const x_group *x, const w_elem *w) {
     for (int i = 0; i < 4; i++)
         sum[i] = _mm512_dpbusd_epi32(sum[i], x->of[i], hn_vb_load(w + i * HN_VB));
 }
-HN_INLINE hn_vb narrow(const hn_vi *y, int zero) {
-    __m512i z = _mm512_set1_epi16((short)zero);
-    __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), z);
-    __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), z);
-    return _mm512_packs_epi16(a, b);
+HN_INLINE zero_vec spread(int zero) { return _mm512_set1_epi16((short)zero); }
+HN_INLINE hn_vb narrow(const hn_vi *y, zero_vec zero) {
+    return _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), zero),
+                              _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), zero));
 }
 HN_INLINE hn_vb least(hn_vb a, hn_vb b) { return _mm512_min_epi8(a, b); }
 

@@ -30,6 +30,7 @@
  *   weave(taps, to)   KU vectors of bytes to a group
  *   x_group, load_group(from)
  *   dot(sum, x, w)    sum[0..3] += the group times weights
+ *   zero_vec, spread(zero)
  *   narrow(y, zero)   y[0..3] in the order of places, zero added to each, as bytes, saturating;
  *                     y may be saturated to s16 before
  *   least(a, b)       of bytes, signed
@@ -251,6 +252,7 @@ HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t group
     const int32_t bias = p->y == HN_Q8_U8 ? 128 : 0;
     const hn_vb lo = hn_vb_set1(p->lo - bias), hi = hn_vb_set1(p->hi - bias);
     const hn_vb flip = hn_vb_set1(p->y == HN_Q8_U8 ? 0x80 : 0);
+    const zero_vec zero = spread(p->yz - bias);
     hn_vf scale[4];
     hn_vi start[4];
     UNROLL for (int i = 0; i < 4; i++) {
@@ -269,7 +271,7 @@ HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t group
             hn_vi y[4];
             UNROLL for (int i = 0; i < 4; i++) y[i] =
                 hn_v_to_int(hn_v_mul(hn_v_from_int(sum[s][i]), scale[i]));
-            hn_vb bytes = hn_vb_max(lo, least(hi, narrow(y, p->yz - bias)));
+            hn_vb bytes = hn_vb_max(lo, least(hi, narrow(y, zero)));
             hn_vb_store_part(to, hn_vb_xor(bytes, flip), b->n);
         }
     }
@@ -292,10 +294,12 @@ static void make_any(const target *t) {
     }
 }
 
-/* Windows of three rows, three wide, with what the compiler then knows of them, and others. */
+/* Windows of three rows, three wide, with what the compiler then knows of them, and others. Where
+ * sums are plain additions it does not help: they are put in another order, which needs more
+ * registers than there are. */
 HN_INLINE void make_usual(const target *t, const int outputs) {
     const int64_t three = (3 + KU - 1) / KU;
-    if (t->a->p->kh == 3 && t->g->groups == three)
+    if (KU != 2 && t->a->p->kh == 3 && t->g->groups == three)
         make_bytes(t, 3, three, outputs);
     else
         make_bytes(t, t->a->p->kh, t->g->groups, outputs);

@@ -7,6 +7,7 @@
 #define MAX_OUTPUTS 4
 enum { GROUP_BYTES = 4 * HN_VB };
 typedef int8_t w_elem;
+typedef int16x8_t zero_vec;
 typedef int8x16x4_t x_group;
 
 /* Pairs of taps, then fours. */
@@ -28,10 +29,10 @@ HN_INLINE x_group load_group(const void *from) {
 HN_INLINE void dot(hn_vi *sum, const x_group *x, const w_elem *w) {
     for (int i = 0; i < 4; i++) sum[i] = vdotq_s32(sum[i], x->val[i], vld1q_s8(w + 16 * i));
 }
-HN_INLINE hn_vb narrow(const hn_vi *y, int zero) {
-    int16x8_t z = vdupq_n_s16((int16_t)zero);
-    int16x8_t a = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(y[0]), y[1]), z);
-    int16x8_t b = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(y[2]), y[3]), z);
+HN_INLINE zero_vec spread(int zero) { return vdupq_n_s16((int16_t)zero); }
+HN_INLINE hn_vb narrow(const hn_vi *y, zero_vec zero) {
+    int16x8_t a = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(y[0]), y[1]), zero);
+    int16x8_t b = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(y[2]), y[3]), zero);
     return vqmovn_high_s16(vqmovn_s16(a), b);
 }
 HN_INLINE hn_vb least(hn_vb a, hn_vb b) { return vminq_s8(a, b); }

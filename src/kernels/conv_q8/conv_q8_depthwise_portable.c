@@ -5,6 +5,7 @@
 #define MAX_OUTPUTS 1
 enum { GROUP_BYTES = 4 * HN_VB };
 typedef int16_t w_elem;
+typedef hn_vi zero_vec;
 typedef struct x_group {
     hn_vi of[4];
 } x_group;
@@ -25,9 +26,10 @@ HN_INLINE void dot(hn_vi *sum, const x_group *x, const w_elem *w) {
         for (int j = 0; j < HN_VL; j++)
             sum[i][j] = (int32_t)((uint32_t)sum[i][j] + (uint32_t)(x->of[i][j] * w[i * HN_VL + j]));
 }
-HN_INLINE hn_vb narrow(const hn_vi *y, int zero) {
+HN_INLINE zero_vec spread(int zero) { return hn_vi_set1(zero); }
+HN_INLINE hn_vb narrow(const hn_vi *y, zero_vec zero) {
     hn_vi z[4];
-    for (int i = 0; i < 4; i++) z[i] = hn_vi_add(y[i], hn_vi_set1(zero));
+    for (int i = 0; i < 4; i++) z[i] = hn_vi_add(y[i], zero);
     return hn_vb_narrow(z);
 }
 HN_INLINE hn_vb least(hn_vb a, hn_vb b) {

@@ -11,7 +11,7 @@
 enum { NV = NR / LANES };
 
 HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
-                    const int32_t *start, int32_t *c) {
+                    const int32_t *start, int32_t *c, const int c_pitch) {
     const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
     acc sum[MR < 4 ? 4 : MR][NV];
     UNROLL for (int r = 0; r < rows * chains; r++) {
@@ -40,7 +40,7 @@ HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t
         UNROLL for (int j = 0; j < NV; j++) {
             UNROLL for (int i = 1; i < chains; i++) sum[r][j] =
                 add_acc(sum[r][j], sum[i * rows + r][j]);
-            store_acc(c + r * NR + j * LANES, sum[r][j]);
+            store_acc(c + r * c_pitch + j * LANES, sum[r][j]);
         }
     }
 }

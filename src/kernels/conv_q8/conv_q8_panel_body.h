@@ -11,8 +11,9 @@
  *   MR, NR, KU   pixels and outputs of a tile, products an instruction sums
  *   a_elem       what windows are copied as: uint8_t, int8_t or int16_t
  *   FLIP         the sign of x that instruction wants: HN_Q8_U8, HN_Q8_S8; or HN_Q8_S32: any
- *   tile(rows, a, pitch, w, groups of k, start, c)
- *                C[rows][NR] = start + A[rows][pitch] * W; inlined, `rows` a constant up to MR
+ *   tile(rows, a, pitch, w, groups of k, start, c, c_pitch)
+ *                C[rows][c_pitch] = start + A[rows][pitch] * W, NR of each row; inlined, `rows` a
+ *                constant up to MR, and c_pitch
  *   ROW, NAME, ISA   of the hn_kernel
  */
 #ifdef MR
@@ -20,7 +21,12 @@
 
 #include "kernels/conv_q8/conv_q8_parts.h"
 
-enum { BLOCK = 48 / MR * MR, BLOCK_BYTES = 384 << 10 };
+enum {
+    BLOCK = 48 / MR * MR,
+    BLOCK_BYTES = 384 << 10,
+    TOGETHER = HN_VB > NR ? HN_VB / NR : 1, /* panels whose outputs of a pixel end as one vector */
+    WIDTH = TOGETHER * NR,
+};
 
 typedef struct geometry {
     int64_t group_in, group_out, k, pitch; /* pitch: k rounded up to whole instructions */
@@ -104,7 +110,7 @@ typedef void tile_fn(const a_elem *a, int64_t pitch, const int8_t *w, int64_t gr
 #define TILE(rows)                                                                      \
     static void tile_##rows(const a_elem *a, int64_t pitch, const int8_t *w, int64_t n, \
                             const int32_t *start, int32_t *c) {                         \
-        tile(rows, a, pitch, w, n, start, c);                                           \
+        tile(rows, a, pitch, w, n, start, c, WIDTH);                                    \
     }
 TILE(1)
 TILE(2)
@@ -143,27 +149,56 @@ static size_t header_bytes(const geometry *g) {
     return hn_q8_round64(g->all_panels * NR * (int64_t)sizeof(int32_t));
 }
 
-/* A panel of outputs of pixels [q0, end), whose windows are in `windows`. */
+/* Where the outputs of a block of pixels go, and what is added to them is found. */
+typedef struct places {
+    int64_t y[BLOCK], r[BLOCK];
+} places;
+
+static void find_places(const hn_conv_q8 *p, int64_t q, int64_t end, places *at) {
+    int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
+    for (int64_t i = 0; q + i < end; i++) {
+        at->y[i] = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
+        at->r[i] = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
+        if (++ox < p->ow) continue;
+        ox = 0;
+        if (++oy == p->oh) oy = 0, image++;
+    }
+}
+
+/* Some panels of a group, TOGETHER at most, of pixels [q0, end), whose windows are in `windows`. */
 static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed, int64_t panel,
-                    int64_t q0, int64_t end, const a_elem *windows) {
+                    int64_t panels, int64_t q0, int64_t end, const places *at,
+                    const a_elem *windows) {
     const hn_conv_q8 *p = a->p;
     int64_t group = panel / g->panels, in_group = panel % g->panels * NR;
-    int64_t n0 = group * g->group_out + in_group, n = hn_q8_min(NR, g->group_out - in_group);
+    int64_t n0 = group * g->group_out + in_group;
+    int64_t n = hn_q8_min(panels * NR, g->group_out - in_group);
     const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
     const int8_t *w = packed + header_bytes(g) + panel * NR * g->pitch;
-    _Alignas(64) int32_t start[NR] = {0}, c[MR * NR];
-    float scale[NR];
+    const bool whole = n == HN_VB && (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) && !p->w_zero_points;
+    _Alignas(64) int32_t start[WIDTH] = {0}, c[MR * WIDTH];
+    float scale[WIDTH];
     hn_q8_begin(a, w_sums, x_off(p), n0, n, start, scale);
     for (int64_t q = q0; q < end; q += MR) {
         int64_t rows = hn_q8_min(MR, end - q);
-        tiles[rows - 1](windows + (q - q0) * g->pitch, g->pitch, w, g->pitch / KU, start, c);
+        for (int64_t k = 0; k < panels; k++)
+            tiles[rows - 1](windows + (q - q0) * g->pitch, g->pitch, w + k * NR * g->pitch,
+                            g->pitch / KU, start + k * NR, c + k * NR);
         for (int64_t i = 0; i < rows; i++) {
-            int64_t ox = (q + i) % p->ow, oy = (q + i) / p->ow % p->oh;
-            int64_t image = (q + i) / p->ow / p->oh;
-            int32_t window_sum = p->w_zero_points ? hn_q8_window_sum(a, group, image, oy, ox) : 0;
-            hn_q8_finish(a, c + i * NR, scale, n0, n, window_sum,
-                         image * p->y_image + oy * p->y_row + ox * p->y_pixel + n0,
-                         image * p->r_image + oy * p->r_row + ox * p->r_pixel + n0);
+            int64_t y = at->y[q - q0 + i] + n0, r = at->r[q - q0 + i] + n0;
+            if (whole) {
+                hn_q8_finish_bytes(a, c + i * WIDTH, scale, HN_VB, y, r);
+                continue;
+            }
+            int32_t window_sum = 0;
+            if (p->w_zero_points)
+                window_sum = hn_q8_window_sum(a, group, (q + i) / p->ow / p->oh,
+                                              (q + i) / p->ow % p->oh, (q + i) % p->ow);
+            /* By panels, of which lanes may have any number: activations of floats may differ by
+             * the vectors that they come in. */
+            for (int64_t k = 0; k < n; k += NR)
+                hn_q8_finish(a, c + i * WIDTH + k, scale + k, n0 + k, hn_q8_min(NR, n - k),
+                             window_sum, y + k, r + k);
         }
     }
 }
@@ -173,16 +208,20 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const hn_conv_q8 *p = call->problem;
     hn_q8_args a = hn_q8_args_of(call);
     geometry g = measure(p);
-    int64_t parts = hn_work_tasks(call->work, phase) / g.blocks, in_lane = -1;
+    int64_t parts = hn_work_tasks(call->work, phase) / g.blocks, in_lane = -1, placed = -1;
+    places at;
     for (int64_t t = begin; t < end; t++) {
         int64_t part = t % parts, block = t / parts, q0 = block * g.block;
         int64_t q1 = hn_q8_min(q0 + g.block, p->batch * p->oh * p->ow);
         int64_t last = g.all_panels * (part + 1) / parts;
-        for (int64_t n = g.all_panels * part / parts; n < last; n++) {
+        if (placed != block) find_places(p, q0, q1, &at);
+        placed = block;
+        for (int64_t n = g.all_panels * part / parts, some; n < last; n += some) {
             int64_t group = n / g.panels, wanted = block * p->groups + group;
+            some = hn_q8_min(TOGETHER, hn_q8_min(last, (group + 1) * g.panels) - n);
             if (wanted != in_lane) copy_windows(&a, &g, group, q0, q1, lane);
             in_lane = wanted;
-            compute(&a, &g, call->ptr[HN_CONV_Q8_W], n, q0, q1, lane);
+            compute(&a, &g, call->ptr[HN_CONV_Q8_W], n, some, q0, q1, &at, lane);
         }
     }
 }

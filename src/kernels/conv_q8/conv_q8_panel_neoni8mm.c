@@ -18,7 +18,7 @@ typedef int8_t a_elem;
 /* Sums [pair of pixels][pair of outputs], each 2x2. The second of a last pair that is half is its
  * first again, and dropped. */
 HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
-                    const int32_t *start, int32_t *c) {
+                    const int32_t *start, int32_t *c, const int c_pitch) {
     const int pairs = (rows + 1) / 2;
     int32x4_t sum[MR / 2][NR / 2];
     UNROLL for (int j = 0; j < NR / 2; j++) {
@@ -38,8 +38,9 @@ HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t
     }
     UNROLL for (int r = 0; r < pairs; r++) {
         UNROLL for (int j = 0; j < NR / 2; j++) {
-            vst1_s32(c + 2 * r * NR + 2 * j, vget_low_s32(sum[r][j]));
-            if (2 * r + 1 < rows) vst1_s32(c + (2 * r + 1) * NR + 2 * j, vget_high_s32(sum[r][j]));
+            vst1_s32(c + 2 * r * c_pitch + 2 * j, vget_low_s32(sum[r][j]));
+            if (2 * r + 1 < rows)
+                vst1_s32(c + (2 * r + 1) * c_pitch + 2 * j, vget_high_s32(sum[r][j]));
         }
     }
 }

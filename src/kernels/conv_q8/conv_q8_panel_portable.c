@@ -8,13 +8,13 @@ typedef int16_t a_elem;
 
 /* Sums as unsigned, which wrap. */
 HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
-                    const int32_t *start, int32_t *c) {
+                    const int32_t *start, int32_t *c, const int c_pitch) {
     uint32_t sum[MR][NR];
     for (int r = 0; r < rows; r++) memcpy(sum[r], start, sizeof sum[r]);
     for (int64_t k = 0; k < groups; k++, w += NR)
         for (int r = 0; r < rows; r++)
             for (int j = 0; j < NR; j++) sum[r][j] += (uint32_t)(a[r * pitch + k] * w[j]);
-    for (int r = 0; r < rows; r++) memcpy(c + r * NR, sum[r], sizeof sum[r]);
+    for (int r = 0; r < rows; r++) memcpy(c + r * c_pitch, sum[r], sizeof sum[r]);
 }
 
 #define ROW hn_conv_q8_panel_portable
