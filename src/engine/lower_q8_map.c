@@ -360,6 +360,30 @@ hone_status hn_lower_qlinear_table(hn_lower *L, const hn_node *n, bool *done, hn
 
 /* ---- sums and products ---- */
 
+/* The step that made the integers of operand k, which nothing but op wants; or NULL. */
+static hn_step *maker_of(const hn_lower *L, const hn_node *op, int k) {
+    if (strstr(op->op_type, "QLinear") != NULL) return hn_lower_maker(L, op, 3 * k);
+    const hn_value *v = hn_node_input(op, k);
+    return v->n_uses == 1 ? hn_lower_maker(L, v->producer, 0) : NULL;
+}
+
+/* Lets the convolution that made one operand add the other to it; the later one first, which need
+ * not wait for the other's result. NULL: none can. */
+static hn_step *add_to_maker(hn_lower *L, const hn_node *op, const hn_quant *a, const hn_quant *b,
+                             const hn_quant *y, double lo, double hi, hn_view *to) {
+    hn_step *by[] = {maker_of(L, op, 0), maker_of(L, op, 1)};
+    for (int i = L->plan->n_steps - 1; i >= 0; i--)
+        for (int k = 0; k < 2; k++) {
+            hn_quant sum = k == 0 ? *a : *b;
+            if (L->plan->steps[i] != by[k] ||
+                !hn_lower_add_to_product(L, by[k], &sum, k == 0 ? b : a, y, lo, hi))
+                continue;
+            *to = sum.view;
+            return by[k];
+        }
+    return NULL;
+}
+
 static hone_status lower_binary(hn_lower *L, const hn_node *op, const hn_node *last,
                                 const hn_quant *a, const hn_quant *b, const hn_quant *y, double lo,
                                 double hi, hn_step **out, bool *done, hn_error *err) {
@@ -367,6 +391,13 @@ static hone_status lower_binary(hn_lower *L, const hn_node *op, const hn_node *l
     if (why == NULL) why = refuse_bytes(b, y);
     if (why != NULL) HN_DECLINE(L, why);
     bool multiply = strstr(op->op_type, "Mul") != NULL, minus = strcmp(op->op_type, "Sub") == 0;
+    hn_view joined;
+    *out = multiply || minus ? NULL : add_to_maker(L, op, a, b, y, lo, hi, &joined);
+    if (*out != NULL) {
+        hn_lower_set(L, last, 0, &joined, *out);
+        *done = true;
+        return op != last ? HONE_OK : hn_step_absorb(L, *out, op, err);
+    }
     double sa = hn_quant_scale(a, 0), sb = hn_quant_scale(b, 0), sy = hn_quant_scale(y, 0);
     hn_view to = y->view;
     bool second = hn_view_count(&b->view) > hn_view_count(&a->view);

@@ -446,6 +446,36 @@ hone_status hn_lower_chain_product(hn_lower *L, const hn_quant_chain *c, bool *d
     return *done ? hn_quant_absorb(L, s, c, err) : HONE_OK;
 }
 
+bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quant *r,
+                             const hn_quant *y, double lo, double hi) {
+    if (s->family != &hn_conv_q8_family) return false;
+    hn_conv_q8 *p = s->problem;
+    const hn_view *v = &a->view, *added = &r->view;
+    if ((p->y != HN_Q8_U8 && p->y != HN_Q8_S8) || s->operands[HN_CONV_Q8_R].buffer >= 0)
+        return false;
+    if (v->rank != 4 || !same_dims(v, added) || !same_dims(v, &y->view)) return false;
+    const int64_t dims[] = {p->batch, p->n, p->oh, p->ow};
+    const int64_t strides[] = {p->y_image, 1, p->y_row, p->y_pixel};
+    for (int i = 0; i < 4; i++)
+        if (v->dims[i] != dims[i] || (dims[i] != 1 && v->strides[i] != strides[i])) return false;
+    if ((p->n != 1 && added->strides[1] != 1) || hn_quant_zero(a, 0) != p->yz) return false;
+    double unit = hn_quant_scale(y, 0);
+    float m1 = hn_requant_scale(hn_quant_scale(a, 0), 1, unit);
+    float mr = hn_requant_scale(hn_quant_scale(r, 0), 1, unit);
+    if (!is_usable(m1) || !is_usable(mr)) return false;
+    p->twice = true;
+    p->lo1 = p->lo - p->yz, p->hi1 = p->hi - p->yz, p->m1 = m1;
+    p->r_type = hn_quant_type(added->dtype), p->rz = (int32_t)hn_quant_zero(r, 0), p->mr = mr;
+    p->r_image = added->strides[0], p->r_row = added->strides[2], p->r_pixel = added->strides[3];
+    p->y = hn_quant_type(y->view.dtype), p->yz = (int32_t)hn_quant_zero(y, 0);
+    p->lo = hn_quant_of(y, lo), p->hi = hn_quant_of(y, hi);
+    a->view.dtype = y->view.dtype;
+    hn_step_reads(s, HN_CONV_Q8_R, added);
+    s->bytes += (double)hn_view_count(added);
+    hn_lower_move_last(L, s); /* behind what made r */
+    return true;
+}
+
 /* ---- operators on integers ---- */
 
 /* Scale and zero point of x may be computed. */

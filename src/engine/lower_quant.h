@@ -83,6 +83,10 @@ typedef hone_status hn_quant_lowering(hn_lower *L, const hn_quant_chain *c, bool
                                       hn_error *err);
 hn_quant_lowering hn_lower_chain_product, hn_lower_chain_binary, hn_lower_chain_table,
     hn_lower_chain_pool;
+/* Lets s, which made a that nothing else wants, round it as before, add r and be y between limits;
+ * a is where y is then. False: it cannot, and nothing has changed. */
+bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quant *r,
+                             const hn_quant *y, double lo, double hi);
 /* Conv, MatMul or Gemm of dequantized values, with a float result. */
 hone_status hn_lower_float_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* MatMul or Gemm of floats by weights alone dequantized; the same. */

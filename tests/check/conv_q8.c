@@ -23,6 +23,7 @@ enum {
     SLICE = 128,
     BENCH = 256,
     DEPTHWISE = 512,
+    TWICE = 1024, /* RESIDUAL or IN_PLACE too */
 };
 
 /* What a case is made of beside its shape. */
@@ -68,6 +69,7 @@ static void add(check_list *list, const char *name, hn_conv_q8 p, const variant 
     p.w_zero_points = flags & WZ;
     p.xz = v->xz, p.yz = v->yz, p.lo = v->lo, p.hi = v->hi;
     p.rz = v->r == HN_Q8_U8 ? 19 : -7, p.mr = 0.37F;
+    if (flags & TWICE) p.twice = true, p.lo1 = -93, p.hi1 = 150, p.m1 = 0.61F;
     p.x_pixel = p.c + gap, p.x_row = p.w * p.x_pixel + gap, p.x_image = p.h * p.x_row + gap;
     p.y_pixel = p.n + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;
     p.r_pixel = p.n + (flags & IN_PLACE ? 2 * gap : gap);
@@ -174,9 +176,9 @@ static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, 
     hn_conv_q8 p = window(1, size, c, n, k, s, k / 2);
     if (flags & DEPTHWISE) p.groups = c;
     char name[64];
-    snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld",
+    snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld%s",
              flags & DEPTHWISE ? "depthwise" : "conv", (long long)k, (long long)k, (long long)s,
-             (long long)c, (long long)n, (long long)p.oh);
+             (long long)c, (long long)n, (long long)p.oh, flags & TWICE ? "_twice" : "");
     add(list, name, p, &variants[0], flags | BENCH);
 }
 
@@ -194,6 +196,11 @@ static void each_variant(check_list *list) {
         add(list, "conv3x3_groups", p, v, RESIDUAL);
         p = window(1, 9, 37, 37, 3, 1, 1), p.groups = p.c;
         add(list, "depthwise3x3", p, v, RESIDUAL | SLICE);
+        if (v->y == HN_Q8_F32 || v->y == HN_Q8_S32) continue;
+        gemm(list, 41, 67, 43, v, RESIDUAL | SLICE | TWICE);
+        gemm(list, 2, 130, 71, v, RESIDUAL | TWICE);
+        add(list, "conv1x1_twice", window(1, 9, 64, 96, 1, 1, 0), v, IN_PLACE | TWICE);
+        add(list, "depthwise3x3_twice", p, v, RESIDUAL | TWICE);
     }
 }
 
@@ -311,6 +318,7 @@ static void cases(check_list *list) {
     layer(list, 1, 1, 256, 64, 56, 0);
     layer(list, 1, 1, 64, 64, 56, 0);
     layer(list, 1, 1, 64, 256, 56, RESIDUAL);
+    layer(list, 1, 1, 64, 256, 56, RESIDUAL | TWICE);
     layer(list, 1, 1, 1024, 256, 14, 0);
     layer(list, 1, 1, 256, 1024, 14, RESIDUAL);
     layer(list, 1, 1, 2048, 512, 7, 0);

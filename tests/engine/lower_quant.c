@@ -198,6 +198,59 @@ static void residual(void **state) {
     done(&r);
 }
 
+/* A sum with what was quantized before: the same bits as of two steps, in one. */
+static void is_twice_rounded(const ran *r) {
+    float m1 = (float)((double)0.11f / (double)0.2f), mr = (float)((double)0.3f / (double)0.2f);
+    for (int o = 0; o < 8; o++)
+        for (int i = 0; i < 25; i++) {
+            int32_t sum = conv_sum(r->in[0], r->in[1], 0, o, i / 5, i % 5);
+            int64_t first = saturate(HONE_DTYPE_U8, (float)sum * factor(o), 30);
+            float v = (float)(first - 30) * m1, b = (float)(at(r->in[2], o * 25 + i) - 7) * mr;
+            int64_t want = saturate(HONE_DTYPE_S8, v + b, -9);
+            is_at(r, o * 25 + i, want < -9 ? -9 : want);
+        }
+}
+
+#define TWICE(r, before, rest)                                                               \
+    "m (uint8[1,6,5,5] x, int8[8,6,3,3] w, " r ") => (int8[1,8,5,5] y) <" CONV_SCALES        \
+    ", float sr = {0.3}, uint8 zr = {7}, float so = {0.2}, int8 zo = {-9}> {"                \
+    " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)" before \
+    " c = Conv <pads = [1, 1, 1, 1]> (xf, wf) q = QuantizeLinear (c, sy, zy)" rest           \
+    " y = QuantizeLinear (a, so, zo) }"
+
+static void twice_rounded(void **state) {
+    (void)state;
+    ran r = run(TWICE("uint8[1,8,5,5] r",
+                      " n = MaxPool <kernel_shape = [1, 1]> (r) rf = DequantizeLinear (n, sr, zr)",
+                      " d = DequantizeLinear (q, sy, zy) s = Add (rf, d) a = Relu (s)"));
+    has_steps(&r, "pool_q8 MaxPool, conv_q8 Conv+QuantizeLinear+Add+Relu+QuantizeLinear");
+    is_twice_rounded(&r);
+    done(&r);
+    /* What is added is made later than the convolution. */
+    r = run(TWICE("uint8[1,8,5,5] r", "",
+                  " n = MaxPool <kernel_shape = [1, 1]> (r) rf = DequantizeLinear (n, sr, zr)"
+                  " d = DequantizeLinear (q, sy, zy) s = Add (d, rf) a = Relu (s)"));
+    has_steps(&r, "pool_q8 MaxPool, conv_q8 Conv+QuantizeLinear+Add+Relu+QuantizeLinear");
+    is_twice_rounded(&r);
+    done(&r);
+    static const char *const others[] = {
+        /* It broadcasts; read elsewhere too; with a zero point that is not the one it was rounded
+           to */
+        TWICE("uint8[1,8,1,1] r", " rf = DequantizeLinear (r, sr, zr)",
+              " d = DequantizeLinear (q, sy, zy) a = Add (rf, d)"),
+        TWICE("uint8[1,8,5,5] r", "",
+              " d = DequantizeLinear (q, sy, zy) e = DequantizeLinear (q, sr, zr) a = Add (d, e)"),
+        TWICE("uint8[1,8,5,5] r", " ",
+              " rf = DequantizeLinear (r, sr, zr) d = DequantizeLinear (q, sy, zr)"
+              " a = Add (rf, d)"),
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        r = run(others[i]);
+        has_steps(&r, "conv_q8 Conv+QuantizeLinear, binary_q8 Add+QuantizeLinear");
+        done(&r);
+    }
+}
+
 /* Biases in other units are rounded to those of the sums, once. */
 static void biases(void **state) {
     (void)state;
@@ -675,11 +728,14 @@ static void allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions), cmocka_unit_test(residual), cmocka_unit_test(biases),
-        cmocka_unit_test(weight_zeros), cmocka_unit_test(channels), cmocka_unit_test(float_results),
-        cmocka_unit_test(matrices),     cmocka_unit_test(dynamic),  cmocka_unit_test(binaries),
-        cmocka_unit_test(tables),       cmocka_unit_test(pools),    cmocka_unit_test(bad_scales),
-        cmocka_unit_test(other_forms),  cmocka_unit_test(borders),  cmocka_unit_test(allocations),
+        cmocka_unit_test(convolutions),  cmocka_unit_test(residual),
+        cmocka_unit_test(twice_rounded), cmocka_unit_test(biases),
+        cmocka_unit_test(weight_zeros),  cmocka_unit_test(channels),
+        cmocka_unit_test(float_results), cmocka_unit_test(matrices),
+        cmocka_unit_test(dynamic),       cmocka_unit_test(binaries),
+        cmocka_unit_test(tables),        cmocka_unit_test(pools),
+        cmocka_unit_test(bad_scales),    cmocka_unit_test(other_forms),
+        cmocka_unit_test(borders),       cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

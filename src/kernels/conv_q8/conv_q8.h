@@ -8,7 +8,10 @@
  * becomes of acc, by the type of y:
  *
  *   u8, s8  y = min(max(rne((float)acc * m[o] [+ (float)(r - rz) * mr]) + yz, lo), hi)
- *           each float operation rounded on its own; rne and the sum saturate (never wrap)
+ *           each float operation rounded on its own; rne and the sum saturate (never wrap).
+ *           Twice rounded, where r is there: y = min(max(rne(v * m1 + (float)(r - rz) * mr) + yz,
+ *           lo), hi) of v = min(max(rne((float)acc * m[o]), lo1), hi1), the result of a product
+ *           that was quantized before r was added
  *   f32     y = act((float)acc * (xs * m[o]) + fbias[o] + r)        xs = 1 where absent
  *   s32     y = acc
  *
@@ -17,8 +20,8 @@
  * A matrix product [m][k] x [k][n] is the problem batch = h = oh = kh = kw = 1, w = ow = m, c = k.
  * Strides are in elements. Channels are adjacent in x, y and r. x, y and r may have any alignment
  * their element type has. y may be r itself (same place, type and strides), and overlaps nothing
- * else. lo <= hi, both in the range of y's type; zero points in the range of theirs; m and mr are
- * finite and below 2^64.
+ * else. lo <= hi, both in the range of y's type; lo1 <= hi1, from -255 to 255; zero points in the
+ * range of theirs; m, mr and m1 are finite and below 2^64.
  */
 #ifndef HN_KERNELS_CONV_Q8_H
 #define HN_KERNELS_CONV_Q8_H
@@ -43,6 +46,9 @@ typedef struct hn_conv_q8 {
     int32_t xz;                 /* unless operand XZ is there */
     int32_t rz, yz, lo, hi;     /* of u8 and s8 results */
     float mr;
+    bool twice; /* rounded */
+    int32_t lo1, hi1;
+    float m1;
     hn_act act; /* f32 alone */
 } hn_conv_q8;
 

@@ -288,6 +288,9 @@ static void fill_offsets(const hn_conv_q8 *p, const geometry *g, int64_t *offset
 
 /* ---- sums become outputs ---- */
 
+/* What becomes of sums beside rounding: nothing, r is added, r is added to what was rounded. */
+typedef enum residual { NONE, ADDED, TWICE } residual;
+
 typedef struct waiting waiting;
 /* Units [f->next, end). */
 typedef void finisher(waiting *f, int end);
@@ -306,6 +309,7 @@ typedef struct constants {
     __m512 mr, r_less; /* r as the low byte of a float of 2^23, less that and rz */
     __m512i r_bits;    /* what else that float has; moves s8 to 0 .. 255 */
     __m512i yz, lo, hi;
+    __m512 lo1, hi1, m1;
     bool limited; /* by more than the type */
 } constants;
 
@@ -327,6 +331,9 @@ static constants make_constants(const hn_conv_q8 *p) {
                        .yz = _mm512_set1_epi16((short)p->yz),
                        .lo = _mm512_set1_epi8((char)p->lo),
                        .hi = _mm512_set1_epi8((char)p->hi),
+                       .lo1 = _mm512_set1_ps((float)p->lo1),
+                       .hi1 = _mm512_set1_ps((float)p->hi1),
+                       .m1 = _mm512_set1_ps(p->m1),
                        .limited = p->hi - p->lo < 255};
 }
 
@@ -340,10 +347,14 @@ typedef struct bytes_of {
 } bytes_of;
 
 HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, const place *at, int half,
-                             bool whole, bool residual) {
+                             bool whole, residual added) {
     __m512i sum = _mm512_add_epi32(_mm512_load_si512(c + half * 16), of->start[half]);
     __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), of->scale[half]);
-    if (residual) {
+    if (added == TWICE) {
+        v = _mm512_min_ps(of->all.hi1, _mm512_max_ps(of->all.lo1, v));
+        v = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)), of->all.m1);
+    }
+    if (added != NONE) {
         const void *from = of->r + at->r + half * 16;
         __m128i bytes = whole ? _mm_loadu_si128(from) : _mm_maskz_loadu_epi8(of->mask[half], from);
         __m512i bits = _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), of->all.r_bits);
@@ -355,12 +366,12 @@ HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, const place *
 
 /* Two rows of 32 outputs: 16 bits saturate where 8 bits with their zero point do anyway. */
 HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const place *at, bool is_signed,
-                           bool whole, bool residual) {
+                           bool whole, residual added) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    __m512i top = _mm512_packs_epi32(requantize(of, c, at, 0, whole, residual),
-                                     requantize(of, c, at, 1, whole, residual));
-    __m512i bottom = _mm512_packs_epi32(requantize(of, c + PANEL, at + 1, 0, whole, residual),
-                                        requantize(of, c + PANEL, at + 1, 1, whole, residual));
+    __m512i top = _mm512_packs_epi32(requantize(of, c, at, 0, whole, added),
+                                     requantize(of, c, at, 1, whole, added));
+    __m512i bottom = _mm512_packs_epi32(requantize(of, c + PANEL, at + 1, 0, whole, added),
+                                        requantize(of, c + PANEL, at + 1, 1, whole, added));
     top = _mm512_adds_epi16(top, of->all.yz), bottom = _mm512_adds_epi16(bottom, of->all.yz);
     __m512i both = is_signed ? _mm512_packs_epi16(top, bottom) : _mm512_packus_epi16(top, bottom);
     if (of->all.limited)
@@ -369,14 +380,14 @@ HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const place *at
     return _mm512_permutexvar_epi32(order, both);
 }
 
-HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, bool residual) {
+HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, residual added) {
     const panel *own = f->panel;
     const uint64_t mask = first64(own->n);
     const bytes_of of = {
         .all = *f->constants,
         .start = {_mm512_load_si512(own->start), _mm512_load_si512(own->start + 16)},
         .scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16)},
-        .r = residual ? (const uint8_t *)f->a->r + own->n0 : NULL,
+        .r = added != NONE ? (const uint8_t *)f->a->r + own->n0 : NULL,
         .mask = {(__mmask16)mask, (__mmask16)(mask >> 16)}};
     uint8_t *y = (uint8_t *)f->a->y + own->n0;
     const int32_t *c = f->c + f->next * 2 * PANEL;
@@ -384,11 +395,11 @@ HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, bool residual) 
     for (int unit = f->next; unit < end; unit++, c += 2 * PANEL, at += 2) {
         uint8_t *y0 = y + at[0].y, *y1 = y + at[1].y;
         if (own->n == PANEL && at[0].y >= 0 && at[1].y >= 0) {
-            __m512i both = two_rows(&of, c, at, is_signed, true, residual);
+            __m512i both = two_rows(&of, c, at, is_signed, true, added);
             _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(both));
             _mm256_storeu_si256((__m256i *)y1, _mm512_extracti64x4_epi64(both, 1));
         } else {
-            __m512i both = two_rows(&of, c, at, is_signed, false, residual);
+            __m512i both = two_rows(&of, c, at, is_signed, false, added);
             __mmask32 m = (__mmask32)mask;
             if (at[0].y >= 0) _mm256_mask_storeu_epi8(y0, m, _mm512_castsi512_si256(both));
             if (at[1].y >= 0) _mm256_mask_storeu_epi8(y1, m, _mm512_extracti64x4_epi64(both, 1));
@@ -396,10 +407,12 @@ HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, bool residual) 
     }
     f->next = end;
 }
-static void finish_u8(waiting *f, int end) { finish_bytes(f, end, false, false); }
-static void finish_u8_added(waiting *f, int end) { finish_bytes(f, end, false, true); }
-static void finish_s8(waiting *f, int end) { finish_bytes(f, end, true, false); }
-static void finish_s8_added(waiting *f, int end) { finish_bytes(f, end, true, true); }
+static void finish_u8(waiting *f, int end) { finish_bytes(f, end, false, NONE); }
+static void finish_u8_added(waiting *f, int end) { finish_bytes(f, end, false, ADDED); }
+static void finish_u8_twice(waiting *f, int end) { finish_bytes(f, end, false, TWICE); }
+static void finish_s8(waiting *f, int end) { finish_bytes(f, end, true, NONE); }
+static void finish_s8_added(waiting *f, int end) { finish_bytes(f, end, true, ADDED); }
+static void finish_s8_twice(waiting *f, int end) { finish_bytes(f, end, true, TWICE); }
 
 HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
     const hn_act *act = &f->a->p->act;
@@ -443,6 +456,9 @@ static void finish_slowly(waiting *f, int end) {
     f->next = end;
 }
 
+/* Its products with what a byte may be are well within s32. */
+static bool is_small(float m) { return m * 512 < 0x1p29F && m * 512 > -0x1p29F; }
+
 /* By whole vectors, where weights have no zero points and nothing leaves s32. */
 static finisher *choose_finisher(const panel *f, const hn_q8_args *a) {
     static finisher *const floats[] = {
@@ -453,11 +469,14 @@ static finisher *choose_finisher(const panel *f, const hn_q8_args *a) {
     const hn_conv_q8 *p = a->p;
     if (p->w_zero_points || p->y == HN_Q8_S32) return finish_slowly;
     if (p->y == HN_Q8_F32) return floats[p->act.kind];
-    if (p->mr * 512 >= 0x1p29F || p->mr * 512 <= -0x1p29F) return finish_slowly;
+    bool is_signed = p->y == HN_Q8_S8;
+    if (a->r != NULL && !is_small(p->mr)) return finish_slowly;
+    if (a->r != NULL && p->twice)
+        return !is_small(p->m1) ? finish_slowly : is_signed ? finish_s8_twice : finish_u8_twice;
     for (int i = 0; i < PANEL; i++)
         if (f->scale[i] > 0.5F || f->scale[i] < -0.5F) return finish_slowly;
-    if (p->y == HN_Q8_U8) return a->r != NULL ? finish_u8_added : finish_u8;
-    return a->r != NULL ? finish_s8_added : finish_s8;
+    if (a->r != NULL) return is_signed ? finish_s8_added : finish_u8_added;
+    return is_signed ? finish_s8 : finish_u8;
 }
 
 static void begin_panel(panel *f, const hn_q8_args *a, const int32_t *w_sums, int64_t n0) {

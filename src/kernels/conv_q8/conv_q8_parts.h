@@ -141,6 +141,12 @@ HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const
         hn_vb r = n == HN_VB ? hn_vb_load(from) : hn_vb_load_n(from, n);
         if (r_unsigned) r = hn_vb_xor(r, hn_vb_set1(0x80));
         hn_vb_widen(r, out);
+        if (p->twice) {
+            const hn_vf lo1 = hn_v_set1((float)p->lo1), hi1 = hn_v_set1((float)p->hi1);
+            for (int j = 0; j < 4; j++)
+                v[j] = hn_v_mul(hn_v_from_int(hn_v_to_int(hn_v_min(hi1, hn_v_max(lo1, v[j])))),
+                                hn_v_set1(p->m1));
+        }
         for (int j = 0; j < 4; j++)
             v[j] = hn_v_add(v[j], hn_v_mul(hn_v_from_int(hn_vi_sub(out[j], rz)), hn_v_set1(p->mr)));
     }

@@ -78,6 +78,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                 case HN_Q8_U8:
                 case HN_Q8_S8:
                     v = (float)acc * m;
+                    if (a.r != NULL && p->twice) {
+                        float most = fmaxf(rintf(v), (float)p->lo1);
+                        v = fminf(most, (float)p->hi1) * p->m1;
+                    }
                     if (a.r != NULL)
                         v = v + (float)(element(a.r, p->r_type, r_at + o) - p->rz) * p->mr;
                     v = v < -0x1p31F ? -0x1p31F : v > 0x1p31F ? 0x1p31F : v;
