@@ -37,6 +37,8 @@ typedef struct result {
     double throughput, load_ms, compile_ms, first_run_ms;
     hone_memory_use memory;
     hone_tuning tuning;
+    hone_difference difference; /* from f32 */
+    char choices[2048];         /* of precision auto, a line each, as far as they fit */
     int64_t peak_rss;
 } result;
 
@@ -223,6 +225,12 @@ static void sum_up(bench *b, double seconds) {
     r->tuning = hone_session_tuning(b->session);
     r->threads = hone_session_threads(b->session);
     snprintf(r->isa, sizeof r->isa, "%s", hone_session_isa(b->session));
+    const char *text;
+    for (size_t i = 0, used = 0; (text = hone_session_choice(b->session, i)) != NULL; i++) {
+        size_t room = sizeof r->choices - used;
+        if (strlen(text) + 2 > room) break;
+        used += (size_t)snprintf(r->choices + used, room, "%s\n", text);
+    }
     free(all);
 }
 
@@ -290,9 +298,10 @@ static exit_code measure(const args *a, const config *c, int to) {
     double t0 = now();
     if (load_model(a, &b.model, &err) != HONE_OK) return fail_with(&err);
     double t1 = now();
-    if (hone_session_create(&b.session, b.model, &o, &err) != HONE_OK) return fail_with(&err);
+    exit_code code = open_session(a, b.model, &o, &b.session);
+    if (code != EXIT_DONE) return code;
     double created = now() - t1;
-    exit_code code = open_feed(&b, a, o.seed);
+    code = open_feed(&b, a, o.seed);
     if (code != EXIT_DONE) return code;
     if (o.pin_threads) stay_on_first_core();
     feed *f = &b.feed;
@@ -307,11 +316,23 @@ static exit_code measure(const args *a, const config *c, int to) {
     hone_value_release(f->out, f->n_out);
     if (run_streams(&b, &seconds, &err) != HONE_OK) return fail_with(&err);
     sum_up(&b, seconds);
+    if (compare_with_f32(b.model, &o, f, b.streams[0].out, &b.found.difference, &err) != HONE_OK)
+        return fail_with(&err);
     tell(&b, 2);
     return EXIT_DONE; /* what is left goes with the process */
 }
 
 /* ---- another child: whether all of it can be run ---- */
+
+static exit_code check_layers(const args *a, hone_model *m, const config *c) {
+    hone_session_options o;
+    hone_session *s;
+    if (!session_options(a, &o)) return EXIT_USAGE;
+    o.precision = c->precision;
+    exit_code code = open_session(a, m, &o, &s);
+    if (code == EXIT_DONE) hone_session_destroy(s);
+    return code;
+}
 
 /* Says what is wrong with any configuration before the first one is measured, and what is taken for
  * symbolic axes. */
@@ -327,6 +348,8 @@ static exit_code check_all(const job *j) {
     for (int i = j->n; i-- > 0 && code == EXIT_DONE;) {
         b.feed.n_dims = given;
         code = check_precision(j->a, b.model, j->configs[i].precision);
+        if (code == EXIT_DONE && has(j->a, "--layer-precision"))
+            code = check_layers(j->a, b.model, &j->configs[i]);
         if (code == EXIT_DONE && j->configs[i].batch >= 0)
             code = set_batch(j->a, &b.feed, j->configs[i].batch);
     }
@@ -384,6 +407,8 @@ static void print_json(const job *j, const config *c, const result *r) {
     json_int(&js, "threads", r->threads);
     json_int(&js, "streams", c->streams);
     json_text(&js, "precision", r->precision);
+    json_number(&js, "difference_mean", r->difference.mean);
+    json_number(&js, "difference_max", r->difference.max);
     json_text(&js, "isa", r->isa);
     json_text(&js, "device", "cpu");
     json_int(&js, "iterations", r->iterations);
@@ -498,6 +523,9 @@ static exit_code go(job *j) {
         code = run_child(j, done, &j->results[done]);
         if (code != EXIT_DONE) break;
         note_tuning(j->results[done].tuning);
+        note_difference(&j->results[done].difference);
+        char *rest = NULL, *text = strtok_r(j->results[done].choices, "\n", &rest);
+        for (; text != NULL; text = strtok_r(NULL, "\n", &rest)) note("auto: %s", text);
         if (!has(j->a, "--json")) continue;
         progress_end(&j->bar);
         print_json(j, &j->configs[done], &j->results[done]);
@@ -521,7 +549,8 @@ static const option_def options[] = {
      false},
     {"--streams", 0, "N", "runs at the same time, of one session (default: 1)", false},
     {"--precision", 0, "LIST",
-     "f32, f32-relaxed, bf16, int8 (default: int8 of quantized models, else f32)", false},
+     "f32, f32-relaxed, bf16, int8, auto (default: int8 of quantized models, else f32)", false},
+    OPTION_LAYER_PRECISION,
     {"--isa", 0, "LIST", "use no more than these instruction sets: avx2,avx512", false},
     {"--warmup", 0, "N", "runs before those that count (default: 10)", false},
     {"--seconds", 0, "S", "how long to measure each configuration (default: 2)", false},

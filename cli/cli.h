@@ -50,7 +50,13 @@ typedef struct option_def {
 #define OPTION_PRECISION                                                                      \
     {                                                                                         \
         "--precision", 0, "NAME",                                                             \
-            "f32; faster and less exact: f32-relaxed, bf16; int8: of quantized models", false \
+            "f32; faster and less exact: f32-relaxed, bf16; int8, auto: of quantized models", \
+            false                                                                             \
+    }
+#define OPTION_LAYER_PRECISION                                                                 \
+    {                                                                                          \
+        "--layer-precision", 0, "PATTERN:NAME,...",                                            \
+            "another precision for nodes by name, the last that matches: \"head*:f32\"", false \
     }
 #define OPTION_KERNEL \
     { "--kernel", 0, "FAMILY=ROW", "take this kernel wherever it serves (hone kernels)", true }
@@ -124,12 +130,10 @@ bool words_of(const args *a, const char *name, const char **v, int *n);
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
-/* --threads, --isa and --precision unless they are lists, --reserve-cores, --max-memory, --seed,
- * --backend, --tune, --tune-cache, --kernel, --exec and --without. From here on Ctrl-C ends a run
- * instead of the program. */
+/* --threads, --isa and --precision unless they are lists, --layer-precision, --reserve-cores,
+ * --max-memory, --seed, --backend, --tune, --tune-cache, --kernel, --exec and --without. From here
+ * on Ctrl-C ends a run instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
-/* Whether the model can run at that precision (NULL: its own); else says why not. */
-exit_code check_precision(const args *a, hone_model *m, const char *name);
 /* What tuning did, as a note. */
 void note_tuning(hone_tuning t);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */
@@ -159,6 +163,23 @@ bool fill_of(const args *a, int *fill);
 /* Makes up the inputs that were not given; fill -1: there must be none. A symbol that nothing
  * settles is 1 as a first axis, else 128, with a note. */
 exit_code feed_fill(feed *f, int fill, uint64_t seed);
+
+/* ---- precision (precision.c) ---- */
+
+/* Whether the model can run at that precision (NULL: its own); else says why not. */
+exit_code check_precision(const args *a, hone_model *m, const char *name);
+/* A session of the model, if it can run at its precisions; says what is wrong. */
+exit_code open_session(const args *a, hone_model *m, const hone_session_options *o,
+                       hone_session **s);
+/* What precision auto left in f32, as notes. */
+void note_choices(const hone_session *s);
+/* Where the session of these options rounds to 16-bit floats: how far its outputs are from what f32
+ * gives for the same inputs; the largest of all outputs of floats. Else, or if there are none, NaN.
+ */
+hone_status compare_with_f32(hone_model *m, const hone_session_options *o, const feed *f,
+                             const hone_value *out, hone_difference *d, hone_error *err);
+/* As a note, or a warning; nothing where it is NaN. */
+void note_difference(const hone_difference *d);
 
 /* ---- messages and progress (report.c) ---- */
 

@@ -162,31 +162,10 @@ static bool kernels_of(const args *a, const char **out) {
     return true;
 }
 
-static bool is_quantized(hone_model *m) {
-    hone_inspection *i;
-    bool found = false;
-    if (hone_model_inspect(m, NULL, 0, &i, NULL) != HONE_OK) return true; /* the session says why */
-    for (size_t k = 0; k < i->n_ops; k++) {
-        const char *op = i->ops[k].op;
-        found |= strstr(op, "uantize") != NULL || strstr(op, "Integer") != NULL ||
-                 strstr(op, "QLinear") != NULL || strstr(op, "QGemm") != NULL;
-    }
-    hone_inspection_destroy(i);
-    return found;
-}
-
-exit_code check_precision(const args *a, hone_model *m, const char *name) {
-    static const char *const names[] = {"f32", "f32-relaxed", "bf16", "int8", NULL};
-    int i = 0;
-    if (name == NULL) return EXIT_DONE;
-    while (names[i] != NULL && strcmp(name, names[i]) != 0) i++;
-    if (names[i] == NULL)
-        complain("--precision wants f32, f32-relaxed, bf16 or int8, got '%s'", name);
-    else if (strcmp(name, "int8") != 0 || is_quantized(m))
-        return EXIT_DONE;
-    else
-        complain("%s is a float model; hone quantize makes an int8 one of it", a->argument[0]);
-    return EXIT_USAGE;
+/* Alone or in a list, which may have been cut already. */
+static bool asks_for_auto(const args *a) {
+    const char *precision = value_of(a, "--precision");
+    return precision != NULL && strstr(precision, "auto") != NULL;
 }
 
 bool session_options(const args *a, hone_session_options *o) {
@@ -207,6 +186,7 @@ bool session_options(const args *a, hone_session_options *o) {
     o->without = value_of(a, "--without");
     if (!kernels_of(a, &o->kernels)) return false;
     if (!is_list(a, "--precision")) o->precision = value_of(a, "--precision");
+    o->layer_precision = value_of(a, "--layer-precision");
     o->tune = value_of(a, "--tune");
     o->exec = value_of(a, "--exec");
     if (o->exec != NULL && strcmp(o->exec, "sequential") != 0 && strcmp(o->exec, "parallel") != 0) {
@@ -219,7 +199,7 @@ bool session_options(const args *a, hone_session_options *o) {
         return false;
     }
     o->tune_cache = value_of(a, "--tune-cache");
-    if (tunes && o->tune_cache == NULL) o->tune_cache = tuning_file();
+    if ((tunes || asks_for_auto(a)) && o->tune_cache == NULL) o->tune_cache = tuning_file();
     o->keep_going = not_interrupted;
     catch_interrupt();
     return true;

@@ -15,6 +15,7 @@ typedef struct job {
     hone_model *model;
     hone_session *session;
     feed feed;
+    hone_difference difference;    /* from f32 */
     size_t n_steps, cap_steps, at; /* at: the step that comes next in this run */
     step *steps;
     int64_t run, n_runs; /* run -1: the warm-up, which counts nothing */
@@ -165,6 +166,9 @@ static void print_json(const job *j) {
     json_begin(&js, NULL, '{');
     json_text(&js, "schema", "hone.profile/1");
     json_text(&js, "model", j->a->argument[0]);
+    json_text(&js, "precision", hone_session_precision(j->session));
+    json_number(&js, "difference_mean", j->difference.mean);
+    json_number(&js, "difference_max", j->difference.max);
     json_int(&js, "runs", j->n_runs);
     json_number(&js, "ms", total_ms(j));
     json_int(&js, "weights_bytes", (int64_t)use.weights_bytes);
@@ -201,9 +205,8 @@ static exit_code go(job *j) {
         !number_of(a, "--runs", 1, 100000, &j->n_runs))
         return EXIT_USAGE;
     if (load_model(a, &j->model, &err) != HONE_OK) return fail_with(&err);
-    exit_code code = check_precision(a, j->model, o.precision);
+    exit_code code = open_session(a, j->model, &o, &j->session);
     if (code != EXIT_DONE) return code;
-    if (hone_session_create(&j->session, j->model, &o, &err) != HONE_OK) return fail_with(&err);
     code = feed_init(&j->feed, a, j->model);
     if (code == EXIT_DONE) code = feed_fill(&j->feed, fill, o.seed);
     const char *path = value_of(a, "--trace");
@@ -219,6 +222,10 @@ static exit_code go(job *j) {
     if (j->trace != NULL) fputs("\n]}\n", j->trace);
     if (code != EXIT_DONE) return code;
     note_tuning(hone_session_tuning(j->session));
+    note_choices(j->session);
+    if (compare_with_f32(j->model, &o, &j->feed, j->feed.out, &j->difference, &err) != HONE_OK)
+        return fail_with(&err);
+    note_difference(&j->difference);
     if (j->n_steps == 0) note("no steps: the model runs through the operators' references");
     if (has(a, "--json"))
         print_json(j);
@@ -262,6 +269,7 @@ static const option_def options[] = {
     OPTION_KERNEL,
     OPTION_WITHOUT,
     OPTION_PRECISION,
+    OPTION_LAYER_PRECISION,
     OPTION_ISA,
     OPTION_MAX_MEMORY,
     OPTION_NO_SHARING,

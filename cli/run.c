@@ -11,8 +11,9 @@ typedef struct job {
     hone_model *model;
     hone_session *session;
     feed feed;
-    const char **in_path; /* NULL: made up */
-    char **out_path;      /* NULL: not written */
+    hone_difference difference; /* from f32 */
+    const char **in_path;       /* NULL: made up */
+    char **out_path;            /* NULL: not written */
 } job;
 
 /* ---- inputs ---- */
@@ -119,6 +120,9 @@ static void print_json(const job *j) {
     json_text(&js, "schema", "hone.run/1");
     json_text(&js, "model", j->a->argument[0]);
     json_int(&js, "peak_bytes", (int64_t)hone_session_memory(j->session).peak_bytes);
+    json_text(&js, "precision", hone_session_precision(j->session));
+    json_number(&js, "difference_mean", j->difference.mean);
+    json_number(&js, "difference_max", j->difference.max);
     json_begin(&js, "outputs", '[');
     for (size_t i = 0; i < j->feed.n_out; i++) {
         hone_value_info info = info_of(&j->feed.out[i]);
@@ -149,9 +153,8 @@ static void print_text(const job *j) {
 static exit_code open_model(job *j, const hone_session_options *o) {
     hone_error err;
     if (load_model(j->a, &j->model, &err) != HONE_OK) return fail_with(&err);
-    exit_code code = check_precision(j->a, j->model, o->precision);
+    exit_code code = open_session(j->a, j->model, o, &j->session);
     if (code != EXIT_DONE) return code;
-    if (hone_session_create(&j->session, j->model, o, &err) != HONE_OK) return fail_with(&err);
     code = feed_init(&j->feed, j->a, j->model);
     j->in_path = must(calloc(j->feed.n_in + 1, sizeof *j->in_path));
     j->out_path = must(calloc(j->feed.n_out + 1, sizeof *j->out_path));
@@ -173,6 +176,10 @@ static exit_code go(job *j) {
     if (hone_session_run(j->session, f->n_in, f->in, f->n_out, f->out, &err) != HONE_OK)
         return fail_with(&err);
     note_tuning(hone_session_tuning(j->session));
+    note_choices(j->session);
+    if (compare_with_f32(j->model, &o, f, f->out, &j->difference, &err) != HONE_OK)
+        return fail_with(&err);
+    note_difference(&j->difference);
     for (size_t i = 0; i < j->feed.n_out; i++)
         if (j->out_path[i] != NULL &&
             hone_npy_write(&j->feed.out[i], j->out_path[i], &err) != HONE_OK)
@@ -210,6 +217,7 @@ static const option_def options[] = {
     OPTION_KERNEL,
     OPTION_WITHOUT,
     OPTION_PRECISION,
+    OPTION_LAYER_PRECISION,
     OPTION_ISA,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,

@@ -140,6 +140,16 @@ typedef enum hone_fill { HONE_FILL_ZEROS, HONE_FILL_ONES, HONE_FILL_RANDOM } hon
  * integers. */
 HONE_API hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed, hone_error *err);
 
+/* How far numbers are from others, as shares of the largest absolute value of those: the mean and
+ * the largest distance. What is not finite agrees with itself alone, else the shares are infinite.
+ */
+typedef struct hone_difference {
+    double mean, max;
+} hone_difference;
+/* Of a from b. HONE_E_SHAPE, HONE_E_TYPE: they are not of one shape, or not numbers. */
+HONE_API hone_status hone_value_difference(const hone_value *a, const hone_value *b,
+                                           hone_difference *out, hone_error *err);
+
 /* .npy and .npz files. What is read is the library's: release it with hone_value_release. */
 HONE_API hone_status hone_npy_read(hone_value *out, const char *path, hone_error *err);
 HONE_API hone_status hone_npy_write(const hone_value *v, const char *path, hone_error *err);
@@ -361,7 +371,9 @@ typedef struct hone_session_options {
      * exact float sums of products are: "f32-relaxed" may be off by 8e-5 of the sum of their
      * absolute values (typically 1.5e-5 of a result); with "bf16" operands are rounded to bf16 (off
      * by 8e-3, typically 3e-3 of a result). Both are faster on CPUs with AMX, and on others the
-     * same as f32. */
+     * same as f32. "f16" waits for kernels: HONE_E_UNSUPPORTED. "auto" takes, before the first run
+     * of a shape, what it measures to be faster among what the model allows: of a quantized model
+     * each part in int8 or f32 (hone_session_choice), of any other f32. */
     const char *precision;
     /* Kernels to take before all others, whatever was measured: "conv_f32=amx6,copy=ref", or NULL.
      * Where one declines a problem the usual choice is made, and the log gets a warning. */
@@ -370,6 +382,12 @@ typedef struct hone_session_options {
      * short or do not split well run beside others they do not depend on, a thread each. Results
      * are the same. */
     const char *exec;
+    /* Another precision for some nodes: "PATTERN:PRECISION,..." with precisions as above but auto,
+     * or NULL. A pattern is the name of a node, or of the first output of one that has none, in
+     * which * stands for any letters and ? for one; the last that matches a node holds. A pattern
+     * no node matches is HONE_E_ARG, as is int8 where none of those that do reads quantized values.
+     * Names are those that are left when the model has been simplified. */
+    const char *layer_precision;
 } hone_session_options;
 HONE_API void hone_session_options_init(hone_session_options *o);
 
@@ -423,6 +441,9 @@ typedef struct hone_tuning {
 HONE_API hone_tuning hone_session_tuning(const hone_session *session);
 /* What was asked for, or the default for the model: "int8", "f32" ... */
 HONE_API const char *hone_session_precision(const hone_session *session);
+/* What precision "auto" left in f32 so far, part by part: "conv12: f32 0.31 ms, int8 0.35 ms";
+ * NULL: i is not below their number. Texts live as long as the session. */
+HONE_API const char *hone_session_choice(const hone_session *session, size_t i);
 
 typedef struct hone_memory_use {
     size_t peak_bytes; /* most bytes live at once so far */

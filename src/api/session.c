@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/size.h"
+#include "engine/choice.h"
 #include "engine/engine.h"
 #include "measure/accuracy.h"
 #include "ops/eval.h"
@@ -35,7 +36,8 @@ struct hone_session {
     hone_model *model;
     hn_allocator alloc;
     hn_pool *pool;
-    const char *precision;
+    char precision[16];
+    hn_layer *rules; /* for layers; NULL: none */
     hn_isa isa;
     int cores;         /* this process may use */
     hn_tuner *tuner;   /* NULL: nothing is tuned */
@@ -180,31 +182,29 @@ static hone_status read_exec(const char *name, bool *parallel, hn_error *err) {
 /* NULL: int8 for a model that holds quantized operators, f32 for any other. */
 static hone_status read_precision(hone_session *s, const char *name, hn_engine_options *e,
                                   hn_error *err) {
-    static const char *const names[] = {
-#define HN_X(of, text, error) text,
-        HN_PRECISION_LIST(HN_X)
-#undef HN_X
-    };
     bool quantized = hn_graph_is_quantized(s->model->ir->graph);
     if (name == NULL) name = quantized ? "int8" : "f32";
-    if (strcmp(name, "int8") == 0) {
-        HN_CHECK(err, quantized, HONE_E_ARG,
-                 "precision is int8, but this is a float model; quantize it first");
-        s->precision = "int8";
-        return HONE_OK;
-    }
-    for (int i = 0; i < HN_PRECISION_COUNT_; i++) {
-        if (strcmp(name, names[i]) != 0) continue;
-        e->precision = (hn_precision)i;
-        e->no_integers = true;
-        s->precision = names[i];
-        return HONE_OK;
-    }
-    return HN_FAIL(err, HONE_E_ARG, "precision is '%s', expected f32, f32-relaxed, bf16 or int8",
-                   name);
+    HN_CHECK(err, strcmp(name, "f16") != 0, HONE_E_UNSUPPORTED,
+             "precision is f16, which is not available on this machine");
+    e->auto_precision = strcmp(name, "auto") == 0;
+    const char *base = !e->auto_precision ? name : quantized ? "int8" : "f32";
+    HN_CHECK(err, hn_way_named(base, strlen(base), &e->layers.way), HONE_E_ARG,
+             "precision is '%s', expected f32, f32-relaxed, bf16, f16, int8 or auto", name);
+    HN_CHECK(err, quantized || e->layers.way.no_integers, HONE_E_ARG,
+             "precision is int8, but this is a float model; quantize it first");
+    snprintf(s->precision, sizeof s->precision, "%s", name);
+    if (s->o.layer_precision == NULL) return HONE_OK;
+    HN_TRY(hn_layers_read(s->o.layer_precision, &s->alloc, &s->rules, &e->layers.n, err));
+    e->layers.rules = s->rules;
+    return HONE_OK;
 }
 
 const char *hone_session_precision(const hone_session *s) { return s->precision; }
+
+const char *hone_session_choice(const hone_session *s, size_t i) {
+    const hn_choice *c = s->engine != NULL ? hn_engine_choice(s->engine, i) : NULL;
+    return c != NULL ? c->text : NULL;
+}
 
 hone_status hone_session_create(hone_session **out, hone_model *model,
                                 const hone_session_options *options, hone_error *err) {
@@ -267,6 +267,7 @@ void hone_session_destroy(hone_session *s) {
     hn_tuner_destroy(s->tuner);
     hn_free(&s->alloc, s->disabled);
     hn_free(&s->alloc, s->forced);
+    hn_free(&s->alloc, s->rules);
     give_pool(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);

@@ -1,5 +1,6 @@
 /* Values, and the array files they come from and go to. A value the library owns is one block: its
  * name, if it came with one, then the elements. */
+#include <math.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -66,6 +67,41 @@ hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed, hone_e
             x = is_float ? hn_rng_normal(&rng) : (double)hn_rng_below(&rng, 2);
         hn_store_f64(v->dtype, v->data, i, x);
     }
+    return HONE_OK;
+}
+
+static hone_status check_numbers(const hone_value *v, int64_t *n, hn_error *err) {
+    const char *name = v->name != NULL ? v->name : "";
+    HN_CHECK(err, hn_dtype_is_float(v->dtype) || hn_dtype_is_int(v->dtype), HONE_E_TYPE,
+             "'%s' holds no numbers: its type is %s", name, hone_dtype_name(v->dtype));
+    size_t bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
+    HN_CHECK(err, bytes != SIZE_MAX && hn_dims_count(v->dims, v->rank, n), HONE_E_SHAPE,
+             "'%s' cannot be compared: a size is negative or too large", name);
+    HN_CHECK(err, v->bytes >= bytes && (v->data != NULL || bytes == 0), HONE_E_SHAPE,
+             "'%s' cannot be compared: it has %zu bytes, expected %zu", name, v->bytes, bytes);
+    return HONE_OK;
+}
+
+hone_status hone_value_difference(const hone_value *a, const hone_value *b, hone_difference *out,
+                                  hone_error *err) {
+    int64_t n, n_b;
+    HN_TRY(check_numbers(a, &n, err));
+    HN_TRY(check_numbers(b, &n_b, err));
+    bool alike = a->rank == b->rank;
+    for (int i = 0; alike && i < a->rank; i++) alike = a->dims[i] == b->dims[i];
+    HN_CHECK(err, alike, HONE_E_SHAPE, "'%s' and '%s' cannot be compared: their shapes differ",
+             a->name != NULL ? a->name : "", b->name != NULL ? b->name : "");
+    double sum = 0, most = 0, largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double x = hn_load_f64(a->dtype, a->data, i), y = hn_load_f64(b->dtype, b->data, i);
+        bool same = x == y || (isnan(x) && isnan(y));
+        double d = same ? 0 : isfinite(x) && isfinite(y) ? fabs(x - y) : INFINITY;
+        sum += d;
+        most = fmax(most, d);
+        if (isfinite(y)) largest = fmax(largest, fabs(y));
+    }
+    double unit = largest > 0 ? largest : 1; /* the others are all zero: the distance itself */
+    *out = (hone_difference){n > 0 ? sum / (double)n / unit : 0, most / unit};
     return HONE_OK;
 }
 

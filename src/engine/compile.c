@@ -47,18 +47,22 @@ static bool has_packed(const hn_step *s) {
     return s->family != NULL && (s->kernel->pack != NULL || s->weights != NULL);
 }
 
+static hn_allowed allowed(const hn_compile *how, const hn_step *s) {
+    return (hn_allowed){how->isa, s->precision};
+}
+
 /* The kernel the caller asks for, or NULL. */
-static const hn_kernel *forced_kernel(const hn_compile *how, hn_allowed allowed, const hn_step *s) {
+static const hn_kernel *forced_kernel(const hn_compile *how, const hn_step *s) {
     const char *why;
     for (int i = 0; i < how->n_forced; i++)
         if (how->forced[i].family == s->family &&
-            hn_kernel_serves(how->forced[i].kernel, allowed, s->problem, &why))
+            hn_kernel_serves(how->forced[i].kernel, allowed(how, s), s->problem, &why))
             return how->forced[i].kernel;
     return NULL;
 }
 
 /* Says of a kernel that was asked for where it could not be taken, and why. */
-static void note_forced(const hn_plan *p, hn_allowed allowed, const hn_forced *f) {
+static void note_forced(const hn_plan *p, const hn_compile *how, const hn_forced *f) {
     int n = 0, declined = 0;
     const hn_step *first = NULL;
     const char *reason = NULL, *why;
@@ -66,7 +70,7 @@ static void note_forced(const hn_plan *p, hn_allowed allowed, const hn_forced *f
         const hn_step *s = p->steps[i];
         if (s->family != f->family) continue;
         n++;
-        if (hn_kernel_serves(f->kernel, allowed, s->problem, &why)) continue;
+        if (hn_kernel_serves(f->kernel, allowed(how, s), s->problem, &why)) continue;
         declined++;
         if (first == NULL) first = s, reason = why;
     }
@@ -83,15 +87,14 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     p->packed =
         hn_arena_array(&p->arena, (size_t)p->n_steps + (size_t)p->n_buffers, sizeof *p->packed);
     if (p->packed == NULL) return HN_NOMEM(err);
-    hn_allowed allowed = {how->isa, how->precision};
-    for (int i = 0; i < how->n_forced; i++) note_forced(p, allowed, &how->forced[i]);
+    for (int i = 0; i < how->n_forced; i++) note_forced(p, how, &how->forced[i]);
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
         s->alone = is_short(s);
-        s->kernel = forced_kernel(how, allowed, s);
+        s->kernel = forced_kernel(how, s);
         if (s->kernel == NULL) {
-            s->kernel = hn_kernel_choose(s->family, allowed, s->problem, passed_over, s);
+            s->kernel = hn_kernel_choose(s->family, allowed(how, s), s->problem, passed_over, s);
             HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
         }
         s->kernel->work(s->problem, p->lanes, &s->work);
@@ -326,7 +329,7 @@ static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
                   .alloc = how->alloc,
                   .isa = how->isa,
                   .no_fuse = how->no_fuse,
-                  .no_integers = how->no_integers};
+                  .layers = &how->layers};
     L.views = hn_arena_array(&scratch, n, sizeof *L.views);
     L.known = hn_arena_array(&scratch, n, sizeof *L.known);
     L.makers = hn_arena_array(&scratch, n, sizeof *L.makers);

@@ -187,6 +187,7 @@ static void destroy_common(hn_common *all, hn_allocator *alloc) {
         hn_room_destroy(r, alloc);
     }
     hn_weights_destroy(all->weights);
+    hn_choices_destroy(all->choices, alloc);
     pthread_mutex_destroy(&all->lock);
     hn_free(alloc, all);
 }
@@ -200,6 +201,7 @@ hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine
     e->source = m;
     HN_TRY_GOTO(create_common(&e->all, o->alloc, err));
     HN_TRY_GOTO(simplified(e, &e->model, err));
+    HN_TRY_GOTO(hn_layers_check(&o->layers, e->model, err));
     HN_TRY_GOTO(list_made(e, err));
     let_files_go(e->source);
     *out = e;
@@ -350,6 +352,24 @@ static hone_status expect_memory(const hn_engine *e, hn_entry *n, hn_error *err)
     return HONE_OK;
 }
 
+/* As hn_plan_create, some of it in float where that is measured faster. */
+static hone_status create_chosen(hn_engine *e, hn_entry *n, hn_model *m, hn_compile *how,
+                                 hn_error *err) {
+    hn_choice *chosen = NULL, **end = &e->all->choices;
+    hn_layer *rules = NULL;
+    hone_status status = hn_choose_precision(m, how, &chosen, err);
+    while (*end != NULL) end = &(*end)->next;
+    *end = chosen;
+    if (status == HONE_OK) status = hn_choices_add(chosen, &how->layers, how->alloc, &rules, err);
+    if (status != HONE_OK) {
+        hn_model_destroy(m);
+        return status;
+    }
+    status = hn_plan_create(&n->plan, m, how, err);
+    hn_free(how->alloc, rules);
+    return status;
+}
+
 static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *err) {
     int64_t begun = hn_clock_ns();
     hn_weights *weights = e->all->weights;
@@ -360,12 +380,12 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
                       .n_forced = e->o.n_forced,
                       .forced = e->o.forced,
                       .isa = e->o.isa,
-                      .precision = e->o.precision,
-                      .no_integers = e->o.no_integers,
+                      .layers = e->o.layers,
                       .parallel = e->o.parallel,
                       .no_sharing = e->o.no_sharing,
                       .no_fuse = e->o.no_fuse};
-    HN_TRY(hn_plan_create(&n->plan, m, &how, err));
+    HN_TRY(e->o.auto_precision ? create_chosen(e, n, m, &how, err)
+                               : hn_plan_create(&n->plan, m, &how, err));
     hone_status status = expect_memory(e, n, err);
     if (status == HONE_OK) status = hn_weights_fill(weights, e->o.pool, err);
     if (status != HONE_OK) {
@@ -528,6 +548,14 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     }
     pthread_mutex_unlock(&e->all->lock);
     return m;
+}
+
+const hn_choice *hn_engine_choice(hn_engine *e, size_t i) {
+    pthread_mutex_lock(&e->all->lock); /* under which plans are made */
+    const hn_choice *c = e->all->choices;
+    while (c != NULL && i-- > 0) c = c->next;
+    pthread_mutex_unlock(&e->all->lock);
+    return c;
 }
 
 hn_tuning hn_engine_tuning(hn_engine *e) {

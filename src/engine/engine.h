@@ -17,6 +17,7 @@
 #include "base/isa.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "engine/layers.h"
 #include "engine/plan.h"
 #include "engine/tune.h"
 
@@ -36,11 +37,12 @@ typedef struct hn_engine_options {
     hn_allocator *alloc; /* plans and contexts; its limit bounds them */
     hn_pool *pool;
     hn_isa isa;
-    hn_precision precision;
-    bool no_integers; /* what is dequantized is computed in float */
-    bool parallel;    /* independent steps at the same time (together.h) */
-    uint64_t seed;    /* of random operators without a seed of their own */
-    hn_tuner *tuner;  /* NULL: the first kernel that accepts; outlives the engine */
+    hn_layers layers; /* rules outlive the engine */
+    /* Quantized values may also be computed in float: what was measured faster is taken. */
+    bool auto_precision;
+    bool parallel;   /* independent steps at the same time (together.h) */
+    uint64_t seed;   /* of random operators without a seed of their own */
+    hn_tuner *tuner; /* NULL: the first kernel that accepts; outlives the engine */
     int n_forced;
     const hn_forced *forced; /* the first that serves is taken; outlives the engine */
     bool no_sharing;         /* every activation has memory of its own */
@@ -90,6 +92,10 @@ typedef struct hn_engine_memory {
     size_t bound;
 } hn_engine_memory;
 hn_engine_memory hn_engine_memory_use(hn_engine *e);
+/* The i-th part that auto_precision left in float, of all plans so far (choice.h); NULL: there are
+ * no more. */
+typedef struct hn_choice hn_choice;
+const hn_choice *hn_engine_choice(hn_engine *e, size_t i);
 /* What its tuner did so far. */
 hn_tuning hn_engine_tuning(hn_engine *e);
 
@@ -103,8 +109,7 @@ typedef struct hn_compile {
     int n_forced;
     const hn_forced *forced;
     hn_isa isa;
-    hn_precision precision;
-    bool no_integers;
+    hn_layers layers;
     bool parallel, no_sharing, no_fuse;
 } hn_compile;
 /* A plan of m, whose shapes are all numbers (hn_cut_create); takes over m, on failure too. The

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "engine/choice.h"
 #include "engine/cut.h"
 #include "engine/engine.h"
 
@@ -47,6 +48,7 @@ typedef struct hn_common {
     hn_weights *weights;
     hn_room *rooms; /* not in use, used last first */
     int n_rooms;
+    hn_choice *choices; /* of precisions, for all plans */
 } hn_common;
 
 /* Constants that the passes made of the source's are needed in plain form while plans are made, and

@@ -392,6 +392,7 @@ static hone_status new_step(hn_lower *L, const hn_node *n, hn_step **out, hn_err
     if (s == NULL) return HN_NOMEM(err);
     s->node = n;
     s->label = n != NULL ? n->op_type : "copy";
+    s->precision = hn_layers_of(L->layers, n).precision;
     for (int i = 0; i < HN_MAX_OPERANDS; i++) s->operands[i].buffer = -1;
     HN_TRY(add_step(L, s, err));
     *out = s;

@@ -18,6 +18,7 @@
 #ifndef HN_ENGINE_LOWER_H
 #define HN_ENGINE_LOWER_H
 
+#include "engine/layers.h"
 #include "engine/plan.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/reduce_f32/reduce_f32.h"
@@ -45,9 +46,9 @@ typedef struct hn_lower {
     hn_variant *variants;
     hn_transposed *transposed;
     int cap_steps, cap_buffers;
-    const char *why;  /* set by a lowering that declines */
-    bool no_fuse;     /* no step takes in another node */
-    bool no_integers; /* what is dequantized is computed in float */
+    const char *why; /* set by a lowering that declines */
+    bool no_fuse;    /* no step takes in another node */
+    const hn_layers *layers;
 } hn_lower;
 
 /* Lowers node n; *done false: declined, and no step was added. */

@@ -121,6 +121,7 @@ static hone_status add_phase(hn_lower *L, const hn_transposed *t, const phase *v
     hn_step *s;
     HN_TRY(hn_lower_step(L, t->step->node, &hn_conv_f32_family, &p, sizeof p, &s, err));
     s->label = t->step->label;
+    s->precision = t->step->precision;
     s->n_operands = t->step->n_operands;
     s->writes = t->step->writes;
     for (int i = 0; i < s->n_operands; i++) s->operands[i] = t->step->operands[i];

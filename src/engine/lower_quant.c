@@ -163,35 +163,57 @@ static bool find_chain(const hn_node *q, hn_quant_chain *c) {
     return kind_of(c->op) >= 0 && reads_integers(c->op);
 }
 
-/* n is part of a chain. */
-static bool is_in_chain(const hn_node *n) {
+static bool in_integers(const hn_lower *L, const hn_node *n) {
+    return !hn_layers_of(L->layers, n).no_integers;
+}
+
+/* The operator of the chain that n is part of; NULL: it is in none. */
+static const hn_node *chain_of(const hn_node *n) {
     const hn_node *at = n;
     for (int i = 0; i < HN_QUANT_NODES; i++) {
         const hn_value *y = hn_node_output(at, 0);
-        if (y == NULL || y->n_uses != 1 || y->uses->node == NULL) return false;
+        if (y == NULL || y->n_uses != 1 || y->uses->node == NULL) return NULL;
         at = y->uses->node;
         hn_quant_chain c;
         if (!is_quantize(at)) continue;
-        if (y->uses->index != 0 || !find_chain(at, &c)) return false;
+        if (y->uses->index != 0 || !find_chain(at, &c)) return NULL;
         for (int k = 0; k < c.n; k++)
-            if (c.nodes[k] == n) return true;
-        return false;
+            if (c.nodes[k] == n) return c.op;
+        return NULL;
     }
-    return false;
+    return NULL;
+}
+
+const hn_node *hn_quant_part(const hn_node *n) {
+    hn_quant_chain c;
+    for (int i = 0; i < 2 && n != NULL && (is_dequantize(n) || is_turned(n)); i++) {
+        const hn_value *y = hn_node_output(n, 0);
+        n = y != NULL && y->uses != NULL ? y->uses->node : NULL;
+    }
+    if (n == NULL) return NULL;
+    if (is_quantize(n)) return find_chain(n, &c) && !is_dequantize(c.op) ? c.op : NULL;
+    const hn_node *op = chain_of(n);
+    return op != NULL ? op : is_product(n) && reads_integers(n) ? n : NULL;
 }
 
 bool hn_lower_waits(const hn_lower *L, const hn_node *n) {
-    return is_dequantize(n) || is_turned(n) || (!L->no_integers && is_in_chain(n));
+    const hn_node *chain = chain_of(n);
+    return is_dequantize(n) || is_turned(n) || (chain != NULL && in_integers(L, chain));
 }
 
 /* Every operator whose name speaks of it: QuantizeLinear, QLinearAdd, MatMulInteger, QGemm ... */
+static bool speaks_of_it(const hn_node *n) {
+    return strstr(n->op_type, "uantize") != NULL || strstr(n->op_type, "Integer") != NULL ||
+           strncmp(n->op_type, "QLinear", 7) == 0 || strcmp(n->op_type, "QGemm") == 0;
+}
+
 bool hn_graph_is_quantized(const hn_graph *g) {
     for (const hn_node *n = g->first; n != NULL; n = n->next)
-        if (strstr(n->op_type, "uantize") != NULL || strstr(n->op_type, "Integer") != NULL ||
-            strncmp(n->op_type, "QLinear", 7) == 0 || strcmp(n->op_type, "QGemm") == 0)
-            return true;
+        if (speaks_of_it(n)) return true;
     return false;
 }
+
+bool hn_node_is_quantized(const hn_node *n) { return speaks_of_it(n) || reads_integers(n); }
 
 /* ---- scales ---- */
 
@@ -291,8 +313,9 @@ static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, hn_
     const hn_node *about = n;
     if (is_quantize(n) && find_chain(n, &c)) {
         about = c.op;
+        if (!in_integers(L, about)) return HONE_OK;
         HN_TRY(kinds[kind_of(c.op)].lower(L, &c, done, err));
-    } else if (is_product(n) && reads_integers(n)) {
+    } else if (is_product(n) && reads_integers(n) && in_integers(L, n)) {
         HN_TRY(hn_lower_float_product(L, n, done, err));
     } else {
         return HONE_OK;
@@ -303,6 +326,6 @@ static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, hn_
 
 hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     *done = false;
-    if (!L->no_integers) HN_TRY(lower_integers(L, n, done, err));
+    HN_TRY(lower_integers(L, n, done, err));
     return *done ? HONE_OK : hn_lower_weight_only(L, n, done, err);
 }

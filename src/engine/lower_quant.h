@@ -55,6 +55,11 @@ typedef struct hn_quant_chain {
         *nodes[HN_QUANT_NODES]; /* all but `quantize` and a DequantizeLinear, last first */
 } hn_quant_chain;
 
+/* An operator of quantization, or one that reads what was dequantized. */
+bool hn_node_is_quantized(const hn_node *n);
+/* The operator that n is computed with in integers, or reads or writes quantized values for: the
+ * one whose way (layers.h) decides; NULL: none. */
+const hn_node *hn_quant_part(const hn_node *n);
 /* n is lowered when its result is wanted, or with the QuantizeLinear at the end of its chain. */
 bool hn_lower_waits(const hn_lower *L, const hn_node *n);
 /* Lowers n, and what waits for it, in integers; *done false: it is to be lowered as it is. */

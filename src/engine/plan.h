@@ -60,8 +60,9 @@ typedef struct hn_step {
     const hn_kernel *kernel;
     void *problem;
     size_t problem_bytes;
-    const hn_node *node; /* the last of the nodes it computes */
-    const char *label;   /* "Conv+Add+Clip" */
+    hn_precision precision; /* the least that is allowed */
+    const hn_node *node;    /* the last of the nodes it computes */
+    const char *label;      /* "Conv+Add+Clip" */
     int n_operands;
     uint32_t writes; /* bit i: operand i is written */
     hn_operand operands[HN_MAX_OPERANDS];

@@ -46,7 +46,8 @@ static void find_candidates(const hn_plan *p, facts *f) {
         for (int k = 0; k < s->n_operands; k++) {
             int buffer = s->operands[k].buffer;
             if (buffer < 0) continue;
-            if (stored_of(s, k).type == NULL) f[buffer].may = false;
+            if (stored_of(s, k).type == NULL || s->precision < HN_PRECISION_BF16)
+                f[buffer].may = false;
             if (s->family == &hn_conv_f32_family) f[buffer].product = true;
         }
     }
@@ -69,7 +70,7 @@ static bool set_types(const hn_step *s, const facts *f) {
 /* Whether a row other than the reference takes the step as it is now, and every row that was asked
  * for does. */
 static bool accepts(const hn_step *s, const hn_compile *how) {
-    hn_allowed allowed = {how->isa, how->precision};
+    hn_allowed allowed = {how->isa, s->precision};
     const char *why;
     for (int i = 0; i < how->n_forced; i++)
         if (how->forced[i].family == s->family &&
@@ -112,7 +113,9 @@ static void shrink(hn_plan *p, const facts *f) {
 }
 
 hone_status hn_plan_store(hn_plan *p, const hn_compile *how, hn_error *err) {
-    if (how->precision < HN_PRECISION_BF16) return HONE_OK;
+    int allowing = 0;
+    for (int i = 0; i < p->n_steps; i++) allowing += p->steps[i]->precision >= HN_PRECISION_BF16;
+    if (allowing == 0) return HONE_OK;
     facts *f = hn_alloc_array(how->alloc, (size_t)p->n_buffers + 1, sizeof *f, HN_MEM_OTHER);
     if (f == NULL) return HN_NOMEM(err);
     find_candidates(p, f);

@@ -18,13 +18,13 @@
 #define WORTH 0.97
 
 typedef struct found {
-    const hn_family *family;
+    const hn_family *family; /* NULL: a choice of precision, for the graph `problem` */
     uint64_t problem;
     int lanes;
     const hn_kernel *kernel;
     bool alone;
-    double us;
-    const char *label;
+    double us, int8_us;
+    const char *label; /* the operator's name, of a choice */
 } found;
 
 struct hn_tuner {
@@ -40,23 +40,21 @@ struct hn_tuner {
     hn_tuning total;
 };
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t h, const void *data, size_t bytes) {
+uint64_t hn_tune_hash(uint64_t h, const void *data, size_t bytes) {
     const unsigned char *at = data;
     for (size_t i = 0; i < bytes; i++) h = (h ^ at[i]) * UINT64_C(0x100000001b3);
     return h;
 }
-#define HASH_START UINT64_C(0xcbf29ce484222325)
 
 /* The first line of a file that holds for this machine. */
 static void make_head(hn_tuner *t) {
-    uint64_t rows = HASH_START;
+    uint64_t rows = HN_TUNE_HASH;
     char cpu[200];
     for (int f = 0; f < hn_n_families; f++)
         for (int i = 0; i < hn_families[f]->n_rows; i++) {
             const hn_kernel *k = hn_families[f]->rows[i];
-            rows = hash(rows, k->name, strlen(k->name) + 1);
-            rows = hash(rows, k->order, strlen(k->order) + 1);
+            rows = hn_tune_hash(rows, k->name, strlen(k->name) + 1);
+            rows = hn_tune_hash(rows, k->order, strlen(k->order) + 1);
         }
     hn_cpu_name("", cpu, sizeof cpu);
     snprintf(t->head, sizeof t->head, "hone-tuning/1 hone=%s isa=%s kernels=%016" PRIx64 " cpu=%s",
@@ -93,6 +91,13 @@ static hone_status remember(hn_tuner *t, const found *f, hn_error *err) {
 static bool read_row(hn_tuner *t, const char *line, hone_status *status, hn_error *err) {
     char family[64], kernel[64], lanes[8], label[200] = "";
     found f = {.label = label};
+    if (strncmp(line, "auto ", 5) == 0) {
+        if (sscanf(line + 5, "%16" SCNx64 " %9d %lf %lf %199[^\n]", &f.problem, &f.lanes, &f.us,
+                   &f.int8_us, label) < 4)
+            return false;
+        *status = remember(t, &f, err);
+        return true;
+    }
     if (sscanf(line, "%63s %16" SCNx64 " %9d %63s %7s %lf %199[^\n]", family, &f.problem, &f.lanes,
                kernel, lanes, &f.us, label) < 6)
         return false;
@@ -161,9 +166,13 @@ static hone_status write_file(hn_tuner *t, hn_error *err) {
     hone_status status = hn_file_write_append(w, line, (size_t)n, err);
     for (int i = 0; i < t->n && status == HONE_OK; i++) {
         const found *f = &t->list[i];
-        n = snprintf(line, sizeof line, "%s %016" PRIx64 " %d %s %s %.1f %.150s\n", f->family->name,
-                     f->problem, f->lanes, f->kernel->name, f->alone ? "one" : "all", f->us,
-                     f->label);
+        if (f->family == NULL)
+            n = snprintf(line, sizeof line, "auto %016" PRIx64 " %d %.1f %.1f %.199s\n", f->problem,
+                         f->lanes, f->us, f->int8_us, f->label);
+        else
+            n = snprintf(line, sizeof line, "%s %016" PRIx64 " %d %s %s %.1f %.150s\n",
+                         f->family->name, f->problem, f->lanes, f->kernel->name,
+                         f->alone ? "one" : "all", f->us, f->label);
         status = hn_file_write_append(w, line, (size_t)n, err);
     }
     if (status == HONE_OK) return hn_file_write_commit(w, err);
@@ -331,9 +340,9 @@ static hone_status measure(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *p
 
 hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *pool, hn_error *err) {
     if (t == NULL || (p->lanes == 1 && candidates(t, s) < 2)) return HONE_OK;
-    uint64_t problem = hash(HASH_START, s->problem, s->problem_bytes);
+    uint64_t problem = hn_tune_hash(HN_TUNE_HASH, s->problem, s->problem_bytes);
     found f = {.family = s->family,
-               .problem = hash(problem, s->kernel->order, strlen(s->kernel->order)),
+               .problem = hn_tune_hash(problem, s->kernel->order, strlen(s->kernel->order)),
                .lanes = p->lanes,
                .label = s->label};
     found *known = look_up(t, s->family, f.problem, p->lanes);
@@ -356,6 +365,28 @@ hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *poo
     s->kernel = known->kernel;
     s->alone = known->alone;
     return HONE_OK;
+}
+
+/* ---- choices of precision ---- */
+
+const char *hn_tuner_choice(const hn_tuner *t, uint64_t graph, int lanes, int i, double us[2]) {
+    for (int k = 0; t != NULL && k < t->n; k++) {
+        const found *f = &t->list[k];
+        if (f->family != NULL || f->problem != graph || f->lanes != lanes || i-- > 0) continue;
+        us[0] = f->us;
+        us[1] = f->int8_us;
+        return f->label;
+    }
+    return NULL;
+}
+
+hone_status hn_tuner_keep_choice(hn_tuner *t, uint64_t graph, int lanes, const char *name,
+                                 const double us[2], int64_t ns, hn_error *err) {
+    if (t == NULL) return HONE_OK;
+    found f = {.problem = graph, .lanes = lanes, .us = us[0], .int8_us = us[1], .label = name};
+    t->unsaved = true;
+    t->total.ns += ns;
+    return remember(t, &f, err);
 }
 
 /* ---- the tuner ---- */

@@ -10,6 +10,12 @@
  *   ^family  ^problem         ^ ^kernel     ^   ^us   ^what it was met as, for people
  *                             lanes         `all` lanes or `one`
  *
+ * What precision "auto" chose (choice.h) is kept too: a line without a name for each graph it has
+ * looked at, and one for each operator that it left in float.
+ *
+ *   auto 5f3a90c2d1187be4 2 310.2 350.1 conv12
+ *        ^graph           ^ ^us f32 ^us int8
+ *
  * Lines may be edited; a line that names a kernel which is not there, or would change bits, is
  * passed over. A file whose first line is not that of this machine, this version and these kernels
  * is ignored and replaced.
@@ -34,6 +40,15 @@ hone_status hn_tuner_read(hn_tuner *t, const char *text, size_t bytes, hn_error 
 
 /* May replace the kernel and `alone` of a step whose kernel is chosen. t may be NULL. */
 hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *pool, hn_error *err);
+/* FNV-1a, from HN_TUNE_HASH on. */
+#define HN_TUNE_HASH UINT64_C(0xcbf29ce484222325)
+uint64_t hn_tune_hash(uint64_t h, const void *data, size_t bytes);
+/* The i-th line on a graph: the operator's name and its times in float and in integers; NULL: there
+ * are no more. t may be NULL. */
+const char *hn_tuner_choice(const hn_tuner *t, uint64_t graph, int lanes, int i, double us[2]);
+/* Adds a line, which it took `ns` to find. t may be NULL. */
+hone_status hn_tuner_keep_choice(hn_tuner *t, uint64_t graph, int lanes, const char *name,
+                                 const double us[2], int64_t ns, hn_error *err);
 /* Writes the file if there is something new; failing to is a warning. t may be NULL. */
 void hn_tuner_save(hn_tuner *t);
 

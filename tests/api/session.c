@@ -218,7 +218,19 @@ static void a_session_is_refused_with_the_reason(void **state) {
     hone_session_options_init(&o);
     o.precision = "f31";
     ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
-                 "precision is 'f31', expected f32, f32-relaxed, bf16 or int8");
+                 "precision is 'f31', expected f32, f32-relaxed, bf16, f16, int8 or auto");
+    o.precision = "f16";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_UNSUPPORTED,
+                 "f16, which is not available");
+    o.precision = "int8";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG, "this is a float model");
+    o.precision = "auto";
+    o.layer_precision = "nothing*:f32";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
+                 "no node is called 'nothing*'");
+    o.layer_precision = "*=f32";
+    ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,
+                 "expected PATTERN:PRECISION");
     hone_session_options_init(&o);
     o.exec = "backwards";
     ASSERT_FAILS(hone_session_create(&s, m, &o, &err), err, HONE_E_ARG,

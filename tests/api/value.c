@@ -209,10 +209,50 @@ static void a_damaged_member_fails_the_whole_npz(void **state) {
     assert_null(back);
 }
 
+static hone_difference differ(const float *a, const float *b, int64_t n) {
+    hone_error err;
+    hone_difference d;
+    hone_value x = {.dtype = HONE_DTYPE_F32, .rank = 1, .dims = {n}, .data = (void *)(uintptr_t)a};
+    hone_value y = x;
+    y.data = (void *)(uintptr_t)b;
+    x.bytes = y.bytes = (size_t)n * sizeof *a;
+    ASSERT_OK(hone_value_difference(&x, &y, &d, &err), err);
+    return d;
+}
+
+static void differences_are_shares_of_the_largest(void **state) {
+    (void)state;
+    hone_difference d = differ((float[]){1, 2, -6, 3}, (float[]){1, 2, -8, 4}, 4);
+    assert_float_equal(d.max, 0.25, 0);
+    assert_float_equal(d.mean, 3.0 / 4 / 8, 0);
+    d = differ((float[]){INFINITY, NAN, 2}, (float[]){INFINITY, NAN, 4}, 3);
+    assert_float_equal(d.max, 0.5, 0);
+    d = differ((float[]){NAN, 1}, (float[]){1, 1}, 2);
+    assert_true(isinf(d.max) && isinf(d.mean));
+    d = differ((float[]){0, 0.5f}, (float[]){0, 0}, 2);
+    assert_float_equal(d.max, 0.5, 0);
+    d = differ(NULL, NULL, 0);
+    assert_true(d.max == 0 && d.mean == 0);
+    hone_error err;
+    uint16_t bits[2] = {0x3f80, 0x4000}; /* bf16 1 and 2 */
+    float two[2] = {1, 4};
+    hone_value a = {.dtype = HONE_DTYPE_BF16, .rank = 1, .dims = {2}, .data = bits, .bytes = 4};
+    hone_value b = {.dtype = HONE_DTYPE_F32, .rank = 1, .dims = {2}, .data = two, .bytes = 8};
+    ASSERT_OK(hone_value_difference(&a, &b, &d, &err), err);
+    assert_float_equal(d.max, 0.5, 0);
+    b.dims[0] = 1;
+    ASSERT_FAILS(hone_value_difference(&a, &b, &d, &err), err, HONE_E_SHAPE, "shapes differ");
+    b.bytes = 3;
+    ASSERT_FAILS(hone_value_difference(&a, &b, &d, &err), err, HONE_E_SHAPE, "it has 3 bytes");
+    b.dtype = HONE_DTYPE_STRING;
+    ASSERT_FAILS(hone_value_difference(&a, &b, &d, &err), err, HONE_E_TYPE, "holds no numbers");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_told_or_refused),
         cmocka_unit_test(releasing_leaves_the_callers_own_alone),
+        cmocka_unit_test(differences_are_shares_of_the_largest),
         cmocka_unit_test(values_are_filled),
         cmocka_unit_test(what_cannot_be_filled_is_refused),
         cmocka_unit_test_setup_teardown(npy_goes_both_ways, scratch_setup, scratch_teardown),

@@ -509,7 +509,9 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
         if (opt.name != NULL) report("skip", f, k->name, c, "random", why);
         return;
     }
-    const char *precision = f->precision != NULL ? f->precision : "f32";
+    const char *precision = f->precision != NULL                ? f->precision
+                            : k->precision == HN_PRECISION_BF16 ? "bf16"
+                                                                : "f32";
     operands s = operands_new(f, c, CHECK_RANDOM, 1);
     hn_work w = {0};
     k->work(c->problem, 1, &w);
@@ -570,13 +572,14 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
     if (opt.json)
         printf(
             "{\"family\":\"%s\",\"kernel\":\"%s\",\"case\":\"%s\",\"cold\":%s,\"runs\":%d,"
-            "\"min_us\":%.3f,\"gflops\":%.2f,\"gbytes\":%.2f,\"peak_percent\":%.1f}\n",
+            "\"min_us\":%.3f,\"gflops\":%.2f,\"gbytes\":%.2f,\"peak\":\"%s\",\"peak_percent\":%.1f}"
+            "\n",
             f->family->name, k->name, c->name, opt.cold ? "true" : "false", runs, best / 1e3,
-            c->flops / best, c->bytes / best, share);
+            c->flops / best, c->bytes / best, precision, share);
     else {
         printf("%-10s %-14s %-24s %9.2f us %7.1f GFLOP/s", f->family->name, k->name, c->name,
                best / 1e3, c->flops / best);
-        if (share > 0) printf(" %5.1f%% of peak", share);
+        if (share > 0) printf(" %5.1f%% of %s peak", share, precision);
         printf("  %6.1f GB/s\n", c->bytes / best);
     }
     fflush(stdout);

@@ -68,7 +68,9 @@ typedef struct check_list {
 
 typedef struct check_family {
     const hn_family *family;
-    const char *precision; /* of the peak that times are compared with; NULL: "f32" */
+    /* Of the peak that times are compared with; NULL: bf16 for rows of that precision, f32 for all
+     * others, those included that make an f32 product of several in bf16. */
+    const char *precision;
     /* Adds every case. */
     void (*cases)(check_list *list);
     /* Turns a problem into one whose reference, run on the absolute values of the operands, gives

@@ -129,7 +129,7 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
     hn_engine_options o = {.alloc = &mem,
                            .pool = pool,
                            .isa = hn_isa_available(),
-                           .precision = way.precision,
+                           .layers.way.precision = way.precision,
                            .parallel = way.parallel,
                            .seed = 1,
                            .no_simplify = true};

@@ -1,0 +1,42 @@
+/* How each node is computed: in integers or floats, and how exact sums of products are.
+ *
+ * One way holds for all nodes, and rules for those whose names they match; of several rules that
+ * match the last one holds. A node without a name has that of its first output. A step has the way
+ * of the node that it is made for, which for products is the product itself, whatever it takes in
+ * later.
+ */
+#ifndef HN_ENGINE_LAYERS_H
+#define HN_ENGINE_LAYERS_H
+
+#include "ir/ir.h"
+#include "kernels/kernel.h"
+
+typedef struct hn_way {
+    hn_precision precision;
+    bool no_integers; /* what is dequantized is computed in float */
+} hn_way;
+
+typedef struct hn_layer {
+    const char *name; /* with * and ? as file names have them, unless `exact` */
+    bool exact;
+    hn_way way;
+} hn_layer;
+
+typedef struct hn_layers {
+    hn_way way;
+    int n;
+    const hn_layer *rules;
+} hn_layers;
+
+hn_way hn_layers_of(const hn_layers *l, const hn_node *n);
+const char *hn_layer_name(const hn_node *n);
+
+/* The way that is called "f32", "bf16", "int8" ...; false: there is none. */
+bool hn_way_named(const char *name, size_t n, hn_way *way);
+/* Takes apart "PATTERN:PRECISION,..."; *rules, with the names, is one block of alloc. */
+hone_status hn_layers_read(const char *text, hn_allocator *alloc, hn_layer **rules, int *n,
+                           hn_error *err);
+/* Fails if a rule matches no node of the model, or one for integers none that is quantized. */
+hone_status hn_layers_check(const hn_layers *l, const hn_model *m, hn_error *err);
+
+#endif
