@@ -216,6 +216,10 @@ static void cases(check_list *list) {
         p.act = (hn_act){(hn_act_kind)kind, kind == HN_ACT_CLIP ? -1.0F : 0.3F,
                          kind == HN_ACT_CLIP ? 1.5F : 0.5F};
         add(list, name, p, BIAS | RESIDUAL);
+        hn_conv_f32 large = window(1, 13, 40, 70, 1, 1, 0);
+        large.act = p.act;
+        snprintf(name, sizeof name, "bf16_activation_%d", kind);
+        add(list, name, large, BIAS | RESIDUAL | ALL_BF16);
         snprintf(name, sizeof name, "depthwise_activation_%d", kind);
         p.groups = p.n = p.c, p.kh = p.kw = 3, p.pt = p.pl = 1;
         add(list, name, p, BIAS | RESIDUAL);
@@ -239,6 +243,7 @@ static void cases(check_list *list) {
     gemm(list, 128, 768, 768, BIAS | BENCH);
     gemm(list, 128, 768, 3072, BIAS | BENCH);
     gemm(list, 128, 3072, 768, BIAS | BENCH);
+    gemm(list, 3, 900, 310, BIAS); /* more weights than anything */
     gemm(list, 1, 2048, 1000, BIAS | BENCH);
     gemm(list, 1, 4096, 4096, BIAS | BENCH);
     gemm(list, 4, 2048, 1000, BIAS | BENCH);

@@ -38,6 +38,7 @@
  * header says of weights, copying of compact pixels, that some are not finite; outputs are then
  * summed one by one. AMX takes numbers below 2^-126 for zero.
  */
+#include <math.h>
 #include <string.h>
 
 #include "simd/avx512.h"
@@ -55,7 +56,7 @@ enum {
     SUMS = ROWS * PANEL,    /* of a tile and a panel */
     HEADER = 64,            /* of the packed weights; a byte is set: not all are finite */
     SMALL_IMAGE = 4 * ROWS, /* positions */
-    BLOCK_BYTES = 1 << 20,  /* of pixels: they and the weights in use stay in a 2 MB L2 */
+    BLOCK_BYTES = 1400000,  /* of pixels: they and the weights in use stay in a 2 MB L2 */
     FEW_BYTES = 512 << 10,  /* of weights */
     CHUNK = 12,             /* steps of weights that L1 holds */
     GROUP = 8,              /* tiles whose sums wait between chunks */
@@ -627,6 +628,21 @@ static void find_places(const task *t) {
     }
 }
 
+/* Fetches what finishing a tile will read and write: outputs often lie beyond L2. */
+static void fetch_outputs(const task *t, int64_t tile, int64_t n0) {
+    const hn_conv_f32 *p = t->p;
+    int64_t y_bytes = p->y_type == HN_FLOAT_BF16 ? 2 : 4,
+            r_bytes = p->r_type == HN_FLOAT_BF16 ? 2 : 4;
+    for (const place *at = t->l.places + tile * ROWS, *end = at + ROWS; at < end; at++) {
+        if (at->y < 0) continue;
+        const char *y = (const char *)t->y + (at->y + n0) * y_bytes;
+        const char *r = (const char *)t->r + (at->r + n0) * r_bytes;
+        for (int64_t i = 0; i < PANEL * y_bytes; i += LINE) _mm_prefetch(y + i, _MM_HINT_T0);
+        if (t->r == NULL) continue;
+        for (int64_t i = 0; i < PANEL * r_bytes; i += LINE) _mm_prefetch(r + i, _MM_HINT_T0);
+    }
+}
+
 /* A panel for the block, output by output. */
 static void sum_panel(task *t, int64_t panel, const char *w, int cols) {
     for (int64_t i = 0; i < t->tiles; i++) {
@@ -672,6 +688,9 @@ static void multiply_panel(task *t, int64_t panel, waiting *before) {
                     for (int64_t s = s0; s < s1; s++) last[s - s0] = s * TILE;
                     m.a = t->l.a, m.stride = LINE, m.offset = last;
                 }
+                if (chunk == chunks - 1)
+                    fetch_outputs(t, i + 1 < end ? i + 1 : first,
+                                  panel * PANEL + (i + 1 < end ? 0 : PANEL));
                 if (cols == 1)
                     multiply_half(&m, &aside);
                 else if (g->source == COMPACT)
@@ -801,18 +820,19 @@ static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
     if (p->groups != 1) return *why = "groups", false;
     if (p->x_channel != 1 && !is_compact(p)) return *why = "the input is planar", false;
-    if (p->batch * p->oh * p->ow < ROWS) return *why = "too few pixels", false;
-    /* Else what decides is time, estimated in ns. Positions, channels and outputs count as far as
-     * tiles go. FMA rows reach 115 GFLOP/s of what they compute. */
+    /* What decides is time, estimated in ns. Positions, channels and outputs count as far as tiles
+     * go. FMA rows reach 115 GFLOP/s of what they compute. Weights come from memory, 20 bytes in a
+     * ns: with few pixels that is all, and those of bf16 are half as many. */
     geometry g = measure(p);
     double positions = (double)(g.lines * g.tiles * ROWS);
     double copy = g.source == COMPACT ? (double)(p->c * g.keep * g.phases) * 0.6
                                       : (double)(ceil_div(p->c, STEP) * g.keep * g.phases) * 3;
     double outputs = (double)(ceil_div(p->n, 16) * 16);
     double multiply_and_store = outputs * ((double)(g.steps * STEP) * 0.0015 + 0.1);
-    double fma =
-        2 * (double)(p->batch * p->oh * p->ow) * outputs * (double)(p->c * p->kh * p->kw) / 115;
-    if (positions * (copy + multiply_and_store) > 0.8 * fma)
+    double weights = (double)p->n * (double)(p->c * p->kh * p->kw);
+    double products = (double)(p->batch * p->oh * p->ow) * weights;
+    double amx = positions * (copy + multiply_and_store), fma = 2 * products / 115;
+    if (fmax(amx, 2 * weights / 20) + 300 > 0.8 * fmax(fma, 4 * weights / 20))
         return *why = "FMA is as fast: half-empty tiles, or much to copy for few products", false;
     return true;
 }
