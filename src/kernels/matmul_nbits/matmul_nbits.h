@@ -59,8 +59,8 @@ enum {
 
 extern const hn_family hn_matmul_nbits_family;
 
-/* For rows. */
-enum { HN_NBITS_PANEL = 16, HN_NBITS_STEP = 32 };
+/* For rows. A task of those over the vector vocabulary is HN_NBITS_TASK panels. */
+enum { HN_NBITS_PANEL = 16, HN_NBITS_STEP = 32, HN_NBITS_TASK = 4 };
 
 static inline int64_t hn_nbits_blocks(const hn_matmul_nbits *p) {
     return (p->k + p->block - 1) / p->block;

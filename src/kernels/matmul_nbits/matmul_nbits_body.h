@@ -22,7 +22,6 @@
 #include "kernels/matmul_nbits/matmul_nbits_simd.h"
 
 enum {
-    TASK = 4, /* panels */
     /* Rows and panels at a time. */
     WIDE = HN_VL / 4, /* for one row: 4 vectors */
     FEW = 4,
@@ -40,18 +39,18 @@ typedef struct job {
     int64_t row, rows, panel, panels; /* to be computed; no more than there are at a time */
 } job;
 
-/* Code i of words, i a constant. */
+/* Code i of vector v of words, i a constant. */
 #if HN_VL == 16
-#define CODE4_0(words) _mm512_permutexvar_ps(words, table)
-#define CODE4(words, i) CODE4_0(_mm512_srli_epi32(words, 4 * (i)))
+#define CODE4_0(v) _mm512_permutexvar_ps(word[v], table)
+#define CODE4(v, i) _mm512_permutexvar_ps(_mm512_srli_epi32(word[v], 4 * (i)), table)
 enum { SUBTRACTS_ONE = 0 }; /* the zero point that all codes of 4 bits share */
 #else
-#define CODE4_0(words) hn_v_from_int(hn_vi_and(words, hn_vi_set1(15)))
-#define CODE4(words, i) CODE4_0(hn_vi_shr(words, 4 * (i)))
+#define CODE4_0(v) hn_v_from_int(hn_vi_and(word[v], hn_vi_set1(15)))
+#define CODE4(v, i) hn_v_from_int(hn_vi_and(hn_vi_shr(word[v], 4 * (i)), hn_vi_set1(15)))
 enum { SUBTRACTS_ONE = 1 };
 #endif
-#define CODE8(words, i) hn_v_from_int(hn_vi_shr(hn_vi_shl(words, 24 - 8 * (i)), 24))
-#define CODE8_3(words) hn_v_from_int(hn_vi_shr(words, 24))
+#define CODE8(v, i) hn_v_from_int(hn_vi_shr(hn_vi_shl(word[v], 24 - 8 * (i)), 24))
+#define CODE8_3(v) hn_v_from_int(hn_vi_shr(word[v], 24))
 
 /* Column i of x by a code of each word. */
 #define MULTIPLY(i, code)                                                          \
@@ -119,25 +118,24 @@ HN_INLINE void multiply_as(const int rows, const int panels, const int bits, con
 #pragma GCC unroll 4
                 for (int v = 0; v < vectors; v++)
                     word[v] = hn_vi_load(w[v / VECTORS] + v % VECTORS * HN_VL);
-                for (int q = 0; q < panels; q++) {
+                for (int q = 0; q < panels; q++)
                     __builtin_prefetch((const void *)((uintptr_t)w[q] + AHEAD), 0, 2);
-                    w[q] += HN_NBITS_PANEL;
-                }
                 if (bits == 4) {
-                    MULTIPLY(0, CODE4_0(word[v]));
-                    MULTIPLY(1, CODE4(word[v], 1));
-                    MULTIPLY(2, CODE4(word[v], 2));
-                    MULTIPLY(3, CODE4(word[v], 3));
-                    MULTIPLY(4, CODE4(word[v], 4));
-                    MULTIPLY(5, CODE4(word[v], 5));
-                    MULTIPLY(6, CODE4(word[v], 6));
-                    MULTIPLY(7, CODE4(word[v], 7));
+                    MULTIPLY(0, CODE4_0(v));
+                    MULTIPLY(1, CODE4(v, 1));
+                    MULTIPLY(2, CODE4(v, 2));
+                    MULTIPLY(3, CODE4(v, 3));
+                    MULTIPLY(4, CODE4(v, 4));
+                    MULTIPLY(5, CODE4(v, 5));
+                    MULTIPLY(6, CODE4(v, 6));
+                    MULTIPLY(7, CODE4(v, 7));
                 } else {
-                    MULTIPLY(0, CODE8(word[v], 0));
-                    MULTIPLY(1, CODE8(word[v], 1));
-                    MULTIPLY(2, CODE8(word[v], 2));
-                    MULTIPLY(3, CODE8_3(word[v]));
+                    MULTIPLY(0, CODE8(v, 0));
+                    MULTIPLY(1, CODE8(v, 1));
+                    MULTIPLY(2, CODE8(v, 2));
+                    MULTIPLY(3, CODE8_3(v));
                 }
+                for (int q = 0; q < panels; q++) w[q] += HN_NBITS_PANEL;
 #pragma GCC unroll 12
                 for (int r = 0; r < rows; r++) x[r] += each;
             }
@@ -190,7 +188,8 @@ static const struct {
 
 static void work(const void *problem, int lanes, hn_work *w) {
     (void)lanes;
-    *w = (hn_work){.n_phases = 1, .tasks = {(hn_nbits_panels(problem) + TASK - 1) / TASK}};
+    *w = (hn_work){.n_phases = 1,
+                   .tasks = {(hn_nbits_panels(problem) + HN_NBITS_TASK - 1) / HN_NBITS_TASK}};
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
@@ -202,12 +201,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
              .z = call->ptr[HN_NBITS_Z],
              .w = call->ptr[HN_NBITS_W]};
     bool zeros = p->zeros != HN_NBITS_ONE || (p->bits == 8 && p->zero != 128);
-    int64_t last = min64(end * TASK, hn_nbits_panels(p));
+    int64_t last = min64(end * HN_NBITS_TASK, hn_nbits_panels(p));
     for (t.row = 0; t.row < p->m; t.row += t.rows) {
         int64_t left = p->m - t.row;
         int way = left == 1 ? 0 : left <= FEW ? 1 : 2;
         t.rows = min64(left, ways[way].rows);
-        for (t.panel = begin * TASK; t.panel < last; t.panel += t.panels) {
+        for (t.panel = begin * HN_NBITS_TASK; t.panel < last; t.panel += t.panels) {
             t.panels = min64(ways[way].panels, last - t.panel);
             ways[way].fn[p->bits == 8][zeros](&t);
         }
