@@ -240,8 +240,12 @@ typedef struct task {
     float *y;
     char *lane;
     geometry g;
-    int64_t first; /* query of the part */
-    int64_t j0, n; /* the chunk's first key, how many there are */
+    /* The next batch's q, k and v, NULL if there is none. Where heads are columns of something
+     * wider nothing but this fetches them in time. */
+    const float *next[HN_ATTENTION_V + 1];
+    int64_t fetch, fetched; /* rows to fetch beside a tile of keys; those that are */
+    int64_t first;          /* query of the part */
+    int64_t j0, n;          /* the chunk's first key, how many there are */
 } task;
 
 /* Queries that go through the same steps together. */
@@ -410,7 +414,23 @@ HN_INLINE void product(const int rows, const int a_parts, const char *a, int64_t
     if (rows == 2) HN_TILE_STORE(1, c + ROWS * ld, ld * (int64_t)sizeof(float));
 }
 
-static void score(const task *t, const block *b) {
+static void fetch_row(const float *x, int64_t size) {
+    for (int64_t i = 0; i < size; i += LINE / (int64_t)sizeof *x)
+        _mm_prefetch((const char *)(x + i), _MM_HINT_T1);
+}
+
+/* Fetches some rows of the next batch into L2. */
+static void fetch_some(task *t) {
+    const hn_attention_f32 *p = t->p;
+    for (int64_t n = 0; n < t->fetch; n++, t->fetched++) {
+        int64_t i = t->fetched;
+        if (i < p->queries) fetch_row(t->next[HN_ATTENTION_Q] + i * p->q_row, p->size);
+        if (i < p->keys) fetch_row(t->next[HN_ATTENTION_K] + i * p->k_row, p->size);
+        if (i < p->keys) fetch_row(t->next[HN_ATTENTION_V] + i * p->v_row, p->v_size);
+    }
+}
+
+static void score(task *t, const block *b) {
     const hn_attention_f32 *p = t->p;
     const geometry *g = &t->g;
     char *q = t->lane + g->q;
@@ -419,6 +439,7 @@ static void score(const task *t, const block *b) {
     for (int64_t j = 0; j < b->sees; j += ROWS) {
         const char *k = t->lane + g->k + j / ROWS * g->steps * PARTS * TILE;
         float *s = b->s + j;
+        fetch_some(t);
         if (b->rows > ROWS)
             product(2, PARTS, q, stride, next, k, g->steps, s, g->ld);
         else
@@ -462,7 +483,7 @@ static void sum_values(const task *t, const block *b) {
 /* ---- tasks ---- */
 
 /* Queries up to `last` and the keys of a chunk, whose tiles are there. */
-static void run_chunk(const task *t, int64_t last) {
+static void run_chunk(task *t, int64_t last) {
     const hn_attention_f32 *p = t->p;
     block b = {.s = (float *)(t->lane + t->g.s)};
     for (b.row = t->first; b.row < last; b.row += BLOCK) {
@@ -488,6 +509,8 @@ static bool in_range(const hn_attention_f32 *p, const float *q, const float *k, 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     const hn_attention_f32 *p = call->problem;
     int64_t parts = call->work->tasks[0] / hn_attention_batches(p);
+    const float *q0 = call->ptr[HN_ATTENTION_Q], *k0 = call->ptr[HN_ATTENTION_K];
+    const float *v0 = call->ptr[HN_ATTENTION_V];
     int64_t packed = -1; /* the batch whose tiles are in scratch, all chunks of them */
     int64_t looked_at = -1;
     bool splits = false;
@@ -500,14 +523,21 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     for (int64_t i = begin; i < end; i++) {
         int64_t b = i / parts, first = p->queries * (i % parts) / parts;
         int64_t last = p->queries * (i % parts + 1) / parts;
-        const float *k = (const float *)call->ptr[HN_ATTENTION_K];
-        const float *v = (const float *)call->ptr[HN_ATTENTION_V];
-        k += hn_attention_at(p, p->k_batch, b);
-        v += hn_attention_at(p, p->v_batch, b);
-        t.q = (const float *)call->ptr[HN_ATTENTION_Q] + hn_attention_at(p, p->q_batch, b);
+        const float *k = k0 + hn_attention_at(p, p->k_batch, b);
+        const float *v = v0 + hn_attention_at(p, p->v_batch, b);
+        t.q = q0 + hn_attention_at(p, p->q_batch, b);
         t.y = (float *)call->ptr[HN_ATTENTION_Y] + hn_attention_at(p, p->y_batch, b);
         t.mask = call->ptr[HN_ATTENTION_MASK];
         t.mask_at = hn_attention_at(p, p->mask_batch, b);
+        t.fetch = t.fetched = 0;
+        if (g->chunks == 1 && i + 1 < end && (i + 1) / parts != b &&
+            (p->q_col | p->k_col | p->v_col) == 1) {
+            t.next[HN_ATTENTION_Q] = q0 + hn_attention_at(p, p->q_batch, b + 1);
+            t.next[HN_ATTENTION_K] = k0 + hn_attention_at(p, p->k_batch, b + 1);
+            t.next[HN_ATTENTION_V] = v0 + hn_attention_at(p, p->v_batch, b + 1);
+            t.fetch = ceil_div(most(p->queries, p->keys),
+                               ceil_div(last - first, BLOCK) * ceil_div(p->keys, ROWS));
+        }
         if (looked_at != b) splits = in_range(p, t.q, k, v), looked_at = b;
         if (!splits) {
             _mm_setcsr(control);
