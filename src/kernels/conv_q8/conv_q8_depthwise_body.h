@@ -177,22 +177,40 @@ static void begin_block(const hn_q8_args *a, const geometry *g, const void *pack
     }
 }
 
+/* The group whose first pixel is `first`, where some may lie outside a row of `width`. */
+HN_INLINE void weave_edge(const hn_conv_q8 *p, const uint8_t *x, int64_t first, int64_t width,
+                          hn_vb outside, hn_vb flip, int64_t n, char *to) {
+    hn_vb taps[KU];
+    for (int k = 0; k < KU; k++) {
+        int64_t at = first + k * p->dw;
+        taps[k] = at >= 0 && at < width ? hn_vb_xor(hn_vb_load_part(x + at * p->x_pixel, n), flip)
+                                        : outside;
+    }
+    weave(taps, to);
+}
+
 /* A row of x, of which `width` pixels are inside the image. */
 HN_INLINE void weave_row(const hn_conv_q8 *p, const geometry *g, const uint8_t *x, int64_t width,
                          const uint8_t *padding, int64_t n, char *to) {
     const hn_vb flip = hn_vb_set1(x_off(p) != 0 ? 0x80 : 0), outside = hn_vb_load(padding);
-    for (int64_t i = 0; i < g->runs; i++)
-        for (int64_t j = 0; j < g->run; j++, to += GROUP_BYTES) {
-            int64_t first = i * g->run_step + j * g->group_step - p->pl;
+    const int64_t next = p->dw * p->x_pixel, step = g->run * GROUP_BYTES;
+    for (int64_t j = 0; j < g->run; j++) {
+        int64_t first = j * g->group_step - p->pl, i = 0;
+        char *group = to + j * GROUP_BYTES;
+        for (; i < g->runs && first < 0; i++, group += step, first += g->run_step)
+            weave_edge(p, x, first, width, outside, flip, n, group);
+        int64_t last = first + (KU - 1) * p->dw;
+        const uint8_t *from = x + first * p->x_pixel;
+        for (; i < g->runs && last < width; i++, group += step, last += g->run_step) {
             hn_vb taps[KU];
-            for (int k = 0; k < KU; k++) {
-                int64_t at = first + k * p->dw;
-                taps[k] = (uint64_t)at < (uint64_t)width
-                              ? hn_vb_xor(hn_vb_load_part(x + at * p->x_pixel, n), flip)
-                              : outside;
-            }
-            weave(taps, to);
+            for (int k = 0; k < KU; k++)
+                taps[k] = hn_vb_xor(hn_vb_load_part(from + k * next, n), flip);
+            weave(taps, group);
+            from += g->run_step * p->x_pixel;
         }
+        for (first = last - (KU - 1) * p->dw; i < g->runs; i++, group += step, first += g->run_step)
+            weave_edge(p, x, first, width, outside, flip, n, group);
+    }
 }
 
 /* The rows of the windows of output row oy, woven. */

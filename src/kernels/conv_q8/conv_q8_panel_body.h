@@ -72,14 +72,25 @@ static void copy_channels(const hn_conv_q8 *p, const uint8_t *from, a_elem *to, 
     }
 }
 
+/* Whether windows are single pixels that follow each other in memory as they do in a panel. */
+static bool are_pixels(const hn_conv_q8 *p, const geometry *g) {
+    return p->kh * p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0 &&
+           p->oh == p->h && p->ow == p->w && p->groups == 1 && p->x_pixel == g->pitch &&
+           p->c == g->pitch && p->x_row == p->w * p->c && p->x_image == p->h * p->x_row;
+}
+
 /* The windows of pixels [q, end) in a group. */
 static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
                          int64_t end, a_elem *to) {
     const hn_conv_q8 *p = a->p;
     const a_elem padding = (a_elem)(a->xz + x_off(p));
     bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
+    if (are_pixels(p, g)) {
+        copy_channels(p, a->x + q * p->c, to, (end - q) * p->c);
+        return;
+    }
+    int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
     for (; q < end; q++, to += g->pitch) {
-        int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
         int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt;
         bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
         a_elem *d = to;
@@ -101,6 +112,9 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
             }
         }
         for (; d < to + g->pitch; d++) *d = 0;
+        if (++ox < p->ow) continue;
+        ox = 0;
+        if (++oy == p->oh) oy = 0, image++;
     }
 }
 
