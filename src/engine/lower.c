@@ -390,7 +390,7 @@ static hone_status add_step(hn_lower *L, hn_step *s, hn_error *err) {
 static hone_status new_step(hn_lower *L, const hn_node *n, hn_step **out, hn_error *err) {
     hn_step *s = hn_arena_zero(&L->plan->arena, sizeof *s);
     if (s == NULL) return HN_NOMEM(err);
-    s->node = n;
+    s->node = s->maker = n;
     s->label = n != NULL ? n->op_type : "copy";
     s->precision = hn_layers_of(L->layers, n).precision;
     for (int i = 0; i < HN_MAX_OPERANDS; i++) s->operands[i].buffer = -1;

@@ -62,6 +62,7 @@ typedef struct hn_step {
     size_t problem_bytes;
     hn_precision precision; /* the least that is allowed */
     const hn_node *node;    /* the last of the nodes it computes */
+    const hn_node *maker;   /* the one it was made for */
     const char *label;      /* "Conv+Add+Clip" */
     int n_operands;
     uint32_t writes; /* bit i: operand i is written */

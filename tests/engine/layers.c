@@ -53,6 +53,7 @@ static void note_step(void *ctx, const hn_step_time *t) {
     const hn_step *s = t->step;
     size_t at = strlen(steps);
     if (s->family == NULL || s->flops == 0) return;
+    assert_string_equal(s->maker->op_type, "MatMul");
     snprintf(steps + at, 200 - at, "%s%s %d", at > 0 ? ", " : "", s->family->name, s->precision);
 }
 
@@ -99,6 +100,11 @@ static void the_last_rule_that_matches_holds(void **state) {
     assert_string_equal(steps_by(FLOATS, "*:bf16,head:f32"), "conv_f32 0, conv_f32 2");
     assert_string_equal(steps_by(FLOATS, "head:f32,*:bf16"), "conv_f32 2, conv_f32 2");
     assert_string_equal(steps_by(FLOATS, "he?d:f32-relaxed"), "conv_f32 1, conv_f32 0");
+    /* A step is the product's, whatever it takes in. */
+    assert_string_equal(steps_by("m (float[1,2] x) => (float[1,2] y) <float[2,2] w = {1, 2, 3, 4}>"
+                                 " { a = MatMul (x, w) y = Relu (a) }",
+                                 "a:bf16,y:f32"),
+                        "conv_f32 2");
 }
 
 #define QUANTIZED                                                                        \
