@@ -307,6 +307,8 @@ static void cases(check_list *list) {
     gemm(list, 128, 768, 3072, usual, BENCH);
     gemm(list, 128, 3072, 768, usual, BENCH);
     gemm(list, 128, 768, 768, dynamic, BENCH);
+    p = hn_conv_q8_of_gemm(128, 1536, 384), p.act.kind = HN_ACT_GELU;
+    add(list, "gemm_128x384x1536_gelu", p, dynamic, BENCH);
     gemm(list, 1, 2048, 1000, usual, BENCH);
     gemm(list, 1, 4096, 4096, dynamic, BENCH);
     gemm(list, 4, 2048, 1000, usual, BENCH);

@@ -238,34 +238,78 @@ static inline uint8_t *copy_some(uint8_t *to, const uint8_t *from, int64_t n) {
     return to + n;
 }
 
+/* The window of one position. */
+static void copy_window(const hn_q8_args *a, uint8_t *to, int64_t image, int64_t oy, int64_t ox) {
+    const hn_conv_q8 *p = a->p;
+    int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt;
+    bool whole = p->dw == 1 && p->x_pixel == p->c && x0 >= 0 && x0 + p->kw <= p->w;
+    const uint8_t *from = a->x + image * p->x_image + y0 * p->x_row + x0 * p->x_pixel;
+    for (int64_t ky = 0; ky < p->kh; ky++, from += p->dh * p->x_row) {
+        int64_t iy = y0 + ky * p->dh;
+        bool inside = iy >= 0 && iy < p->h;
+        if (inside && whole) {
+            to = copy_some(to, from, p->kw * p->c);
+            continue;
+        }
+        for (int64_t kx = 0; kx < p->kw; kx++) {
+            int64_t ix = x0 + kx * p->dw;
+            if (inside && ix >= 0 && ix < p->w) {
+                to = copy_some(to, from + kx * p->dw * p->x_pixel, p->c);
+            } else {
+                memset(to, a->xz, (size_t)p->c);
+                to += p->c;
+            }
+        }
+    }
+}
+
+enum { SHORT = 32 }; /* bytes */
+
+/* Whether rows of windows are so short that each is one store, whose rest the next row of the
+ * window, or nothing, takes. */
+static bool has_short_rows(const hn_conv_q8 *p, int64_t pitch) {
+    int64_t row = p->kw * p->c;
+    return p->dw == 1 && p->x_pixel == p->c && row <= SHORT && (p->kh - 1) * row + SHORT <= pitch;
+}
+
+/* The windows of n positions from (oy, ox) on, none of which leaves the image sideways, row by row
+ * of all of them. */
+static void copy_short_rows(const hn_q8_args *a, uint8_t *to, int64_t pitch, int64_t image,
+                            int64_t oy, int64_t ox, int64_t n) {
+    const hn_conv_q8 *p = a->p;
+    const int64_t row = p->kw * p->c, hop = p->sw * p->c;
+    const __mmask32 mask = (__mmask32)first64(row);
+    for (int64_t ky = 0; ky < p->kh; ky++, to += row) {
+        int64_t iy = oy * p->sh - p->pt + ky * p->dh;
+        bool inside = iy >= 0 && iy < p->h;
+        const uint8_t *from =
+            a->x + image * p->x_image + iy * p->x_row + (ox * p->sw - p->pl) * p->c;
+        __m256i v = _mm256_set1_epi8((char)a->xz);
+        for (int64_t i = 0; i < n; i++) {
+            if (inside) v = _mm256_maskz_loadu_epi8(mask, from + i * hop);
+            _mm256_storeu_si256((__m256i *)(to + i * pitch), v);
+        }
+    }
+}
+
 static void copy_windows(const hn_q8_args *a, uint8_t *to, int64_t pitch, int64_t q0,
                          int64_t count) {
     const hn_conv_q8 *p = a->p;
     int64_t ox = q0 % p->ow, oy = q0 / p->ow % p->oh, image = q0 / p->ow / p->oh;
-    bool adjacent = p->dw == 1 && p->x_pixel == p->c;
-    for (int64_t q = 0; q < count; q++, to += pitch) {
-        uint8_t *d = to;
-        int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt;
-        bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
-        const uint8_t *from = a->x + image * p->x_image + y0 * p->x_row + x0 * p->x_pixel;
-        for (int64_t ky = 0; ky < p->kh; ky++, from += p->dh * p->x_row) {
-            int64_t iy = y0 + ky * p->dh;
-            bool inside = iy >= 0 && iy < p->h;
-            if (inside && whole) {
-                d = copy_some(d, from, p->kw * p->c);
-                continue;
-            }
-            for (int64_t kx = 0; kx < p->kw; kx++) {
-                int64_t ix = x0 + kx * p->dw;
-                if (inside && ix >= 0 && ix < p->w) {
-                    d = copy_some(d, from + kx * p->dw * p->x_pixel, p->c);
-                } else {
-                    memset(d, a->xz, (size_t)p->c);
-                    d += p->c;
-                }
-            }
-        }
-        if (++ox == p->ow) {
+    /* Positions [first, last) of a row see nothing beside the image. */
+    int64_t first = hn_q8_ceil(hn_q8_max(0, p->pl), p->sw);
+    int64_t last = p->w + p->pl >= p->kw ? (p->w + p->pl - p->kw) / p->sw + 1 : 0;
+    if (!has_short_rows(p, pitch)) last = 0;
+    while (count > 0) {
+        int64_t end = hn_q8_min(p->ow, ox + count), n = hn_q8_min(end, last) - ox;
+        bool many = ox >= first && n > 0;
+        if (many)
+            copy_short_rows(a, to, pitch, image, oy, ox, n);
+        else
+            copy_window(a, to, image, oy, ox);
+        if (!many) n = 1;
+        to += n * pitch, ox += n, count -= n;
+        if (ox == p->ow) {
             ox = 0;
             if (++oy == p->oh) oy = 0, image++;
         }
@@ -414,24 +458,39 @@ static void finish_s8(waiting *f, int end) { finish_bytes(f, end, true, NONE); }
 static void finish_s8_added(waiting *f, int end) { finish_bytes(f, end, true, ADDED); }
 static void finish_s8_twice(waiting *f, int end) { finish_bytes(f, end, true, TWICE); }
 
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 4")
+#endif
+
+/* Two rows at a time: activations are long chains of operations, of which a core runs several side
+ * by side if they stand side by side. Hence no branch around the stores either. */
 HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
     const hn_act *act = &f->a->p->act;
     const panel *of = f->panel;
-    __m512 act_a = _mm512_set1_ps(act->a), act_b = _mm512_set1_ps(act->b);
-    for (int row = 2 * f->next; row < 2 * end; row++) {
-        if (f->at[row].y < 0) continue;
-        float *y = (float *)f->a->y + f->at[row].y + of->n0;
-        for (int i = 0; i < of->n; i += 16) {
-            __mmask16 m = hn_v_first_(hn_q8_min(16, of->n - i));
-            __m512i acc = _mm512_add_epi32(_mm512_load_si512(f->c + row * PANEL + i),
+    const __m512 act_a = _mm512_set1_ps(act->a), act_b = _mm512_set1_ps(act->b);
+    const uint64_t mask = first64(of->n);
+    const __mmask16 m[] = {(__mmask16)mask, (__mmask16)(mask >> 16)};
+    for (int unit = f->next; unit < end; unit++) {
+        const int32_t *c = f->c + unit * 2 * PANEL;
+        const place *at = f->at + unit * 2;
+        __m512 v[4];
+        UNROLL for (int k = 0; k < 4; k++) {
+            const int row = k / 2, i = k % 2 * 16;
+            __m512i acc = _mm512_add_epi32(_mm512_load_si512(c + row * PANEL + i),
                                            _mm512_load_si512(of->start + i));
-            __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), _mm512_load_ps(of->scale + i));
-            if (f->a->fbias != NULL) v = _mm512_add_ps(v, _mm512_load_ps(of->fbias + i));
+            v[k] = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), _mm512_load_ps(of->scale + i));
+            if (f->a->fbias != NULL) v[k] = _mm512_add_ps(v[k], _mm512_load_ps(of->fbias + i));
             if (f->a->r != NULL) {
-                const float *r = (const float *)f->a->r + f->at[row].r + of->n0;
-                v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, r + i));
+                const float *r = (const float *)f->a->r + at[row].r + of->n0;
+                v[k] = _mm512_add_ps(v[k], _mm512_maskz_loadu_ps(m[k % 2], r + i));
             }
-            _mm512_mask_storeu_ps(y + i, m, hn_v_act(v, kind, act_a, act_b));
+        }
+        UNROLL for (int k = 0; k < 4; k++) v[k] = hn_v_act(v[k], kind, act_a, act_b);
+        UNROLL for (int k = 0; k < 4; k++) {
+            float *y = (float *)f->a->y + at[k / 2].y + of->n0 + k % 2 * 16;
+            _mm512_mask_storeu_ps(y, at[k / 2].y >= 0 ? m[k % 2] : 0, v[k]);
         }
     }
     f->next = end;
