@@ -107,3 +107,55 @@ broken = save("broken",
               [constant("short", f32([1, 2, 3]))])
 broken.graph.initializer[0].dims[0] = 4
 (HERE / "broken.onnx").write_bytes(broken.SerializeToString(deterministic=True))
+
+# Quantized as ONNX Runtime and torch do it, in integers from the first QuantizeLinear to the last
+# DequantizeLinear: convolutions per channel, depthwise and pointwise, a residual, a table, pooling,
+# a concatenation, an average and a product.
+rng = np.random.default_rng(11)
+nodes, weights = [], []
+
+
+def node(op, inputs, **attrs):
+    nodes.append(h.make_node(op, inputs, [f"v{len(nodes)}"], **attrs))
+    return nodes[-1].output[0]
+
+
+def number(array):
+    weights.append(constant(f"c{len(weights)}", array))
+    return weights[-1].name
+
+
+def requantized(x, scale, zero):
+    """x by QuantizeLinear and DequantizeLinear."""
+    q = [number(f32(scale)), number(np.uint8(zero))]
+    return node("DequantizeLinear", [node("QuantizeLinear", [x, *q]), *q])
+
+
+def parameters(dims, x_scale, per_channel=True):
+    """Weights and bias, of integers."""
+    n = dims[0]
+    scale = f32(rng.uniform(0.002, 0.01, n if per_channel else 1))
+    if not per_channel:
+        scale = scale[0]
+    axis = dict(axis=0) if per_channel else {}
+    w = number(rng.integers(-128, 128, dims, np.int8))
+    b = number(rng.integers(-3000, 3000, n, np.int32))
+    return [node("DequantizeLinear", [w, number(scale)], **axis),
+            node("DequantizeLinear", [b, number(f32(scale * f32(x_scale)))], **axis)]
+
+
+x = requantized("x", 0.02, 128)
+x = node("Relu", [node("Conv", [x, *parameters((19, 3, 3, 3), 0.02)], pads=[1, 1, 1, 1], strides=[2, 2])])
+x = first = requantized(x, 0.03, 0)
+x = node("Conv", [x, *parameters((19, 1, 3, 3), 0.03)], group=19, pads=[1, 1, 1, 1])
+x = requantized(node("Clip", [x, number(f32(0)), number(f32(6))]), 6 / 255, 0)
+x = requantized(node("Conv", [x, *parameters((19, 19, 1, 1), 6 / 255)]), 0.05, 120)
+x = requantized(node("Add", [x, first]), 0.06, 100)
+gate = requantized(node("Sigmoid", [x]), 1 / 256, 0)
+x = requantized(node("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2]), 0.06, 100)
+gate = requantized(node("AveragePool", [gate], kernel_shape=[2, 2], strides=[2, 2]), 1 / 256, 0)
+x = requantized(node("Concat", [x, gate], axis=1), 0.06, 100)
+x = requantized(node("GlobalAveragePool", [x]), 0.04, 90)
+x = node("Gemm", [node("Flatten", [x]), *parameters((10, 38), 0.04, False)], transB=1)
+save("int8", nodes + [h.make_node("Identity", [requantized(x, 0.02, 128)], ["y"])],
+     [value("x", ["n", 3, 25, 23])], [value("y", ["n", 10])], weights)
