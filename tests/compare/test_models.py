@@ -61,8 +61,8 @@ def made_up(s, batch=2, length=24):
     return feeds
 
 
-def run_hone(path, feeds, folder):
-    command = [HONE, "run", path, "-o", str(folder), "-q"]
+def run_hone(path, feeds, folder, *options):
+    command = [HONE, "run", path, "-o", str(folder), "-q", *options]
     for i, (name, x) in enumerate(feeds.items()):
         file = os.path.join(folder, f"in{i}.npy")
         np.save(file, x)
