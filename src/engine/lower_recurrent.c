@@ -2,18 +2,22 @@
  *
  *     X [T*B, I] . W [I, D*gates*H]  ──▶  recurrent_f32  ──▶  Y, Y_h, Y_c
  *
+ * DynamicQuantizeLSTM is the same in 8 bits: X is quantized, its product is one of conv_q8, and
+ * recurrent_q8 quantizes h.
+ *
  * The rows of the product are in the order X has them, and Y lies as what follows usually wants it:
  * with both directions of a step side by side. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
-#include "engine/lower.h"
-#include "kernels/recurrent_f32/recurrent_f32.h"
+#include "engine/lower_quant.h"
+#include "kernels/conv_q8/conv_q8.h"
+#include "kernels/recurrent_q8/recurrent_q8.h"
 #include "ops/activation.h"
 #include "ops/rnn_ref.h"
 
-enum { X, W, R, B, LENGTHS, H0, C0, P };
+enum { X, W, R, B, LENGTHS, H0, C0, P, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
 enum { Y, Y_H, Y_C };
 
 /* The activations that kernels have too. */
@@ -72,37 +76,40 @@ static bool as_rows(const hn_view *x, hn_view *rows) {
            rows->strides[0] >= 0;
 }
 
-/* x [T, B, I], or with batch_first [B, T, I], by W, as [rows][D*gates*H]; p learns where the rows
- * of a step and of a sequence are. */
-static hone_status project(hn_lower *L, const hn_node *n, hn_view x, bool batch_first,
-                           hn_recurrent_f32 *p, hn_view *out, hn_error *err) {
-    const hn_tensor *w = hn_node_constant(n, W);
-    int64_t columns = w->dims[0] * w->dims[1];
-    hn_view turned = x, rows;
+/* x [T, B, I], or with batch_first [B, T, I], as rows; p learns where what they give, `columns`
+ * each, is for a step and for a sequence. */
+static hone_status rows_of(hn_lower *L, const hn_node *n, hn_view x, bool batch_first,
+                           int64_t columns, hn_recurrent_f32 *p, hn_view *rows, hn_error *err) {
+    hn_view turned = x;
     turned.dims[0] = x.dims[1], turned.strides[0] = x.strides[1];
     turned.dims[1] = x.dims[0], turned.strides[1] = x.strides[0];
     /* Along the sequences, or across them: as X lies. */
-    bool straight = as_rows(&x, &rows), swapped = !straight && as_rows(&turned, &rows);
+    bool straight = as_rows(&x, rows), swapped = !straight && as_rows(&turned, rows);
     if (!straight && !swapped) {
         HN_TRY(hn_lower_dense(L, n, &x, err));
-        as_rows(&x, &rows);
+        as_rows(&x, rows);
     }
-    hn_view by = hn_lower_in(L, n, W), y = {.dtype = HONE_DTYPE_F32, .rank = 2};
-    by = (hn_view){.buffer = by.buffer,
-                   .dtype = by.dtype,
-                   .rank = 2,
-                   .dims = {w->dims[2], columns},
-                   .strides = {1, w->dims[2]}};
-    y.dims[0] = rows.dims[0];
-    y.dims[1] = columns;
-    hn_step *s;
-    HN_TRY(hn_lower_place(L, &y, NULL, err));
-    HN_TRY(hn_lower_product(L, n, &rows, &by, &y, &s, err));
     bool steps_inside = batch_first != swapped;
     p->x_step = steps_inside ? columns : p->batch * columns;
     p->x_row = steps_inside ? p->steps * columns : columns;
-    *out = y;
     return HONE_OK;
+}
+
+/* x by W, as [rows][D*gates*H]. */
+static hone_status project(hn_lower *L, const hn_node *n, const hn_view *x, bool batch_first,
+                           hn_recurrent_f32 *p, hn_view *y, hn_error *err) {
+    hn_view w = hn_lower_in(L, n, W), rows;
+    int64_t columns = w.dims[0] * w.dims[1];
+    HN_TRY(rows_of(L, n, *x, batch_first, columns, p, &rows, err));
+    hn_view by = {.buffer = w.buffer,
+                  .dtype = w.dtype,
+                  .rank = 2,
+                  .dims = {w.dims[2], columns},
+                  .strides = {1, w.dims[2]}};
+    hn_step *s;
+    *y = (hn_view){.dtype = HONE_DTYPE_F32, .rank = 2, .dims = {rows.dims[0], columns}};
+    HN_TRY(hn_lower_place(L, y, NULL, err));
+    return hn_lower_product(L, n, &rows, &by, y, &s, err);
 }
 
 /* Where a state tensor, [D, B, H] or [B, D, H], has directions, sequences and units. */
@@ -127,14 +134,18 @@ static hone_status write_optional(hn_lower *L, const hn_node *n, int i, const in
     return HONE_OK;
 }
 
-static hone_status recurrence(hn_lower *L, const hn_node *n, const hn_view *x, bool batch_first,
+/* scales NULL: R is f32. */
+static hone_status recurrence(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *r,
+                              const hn_view *scales, bool batch_first,
                               const hn_recurrent_f32 *problem, hn_error *err) {
+    const hn_family *f = scales != NULL ? &hn_recurrent_q8_family : &hn_recurrent_f32_family;
     hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_recurrent_f32_family, problem, sizeof *problem, &s, err));
+    HN_TRY(hn_lower_step(L, n, f, problem, sizeof *problem, &s, err));
     hn_recurrent_f32 *p = s->problem;
-    hn_view r = hn_lower_in(L, n, R), y, state;
+    hn_view y, state;
     hn_step_reads(s, HN_RECURRENT_X, x);
-    hn_step_reads(s, HN_RECURRENT_R, &r);
+    hn_step_reads(s, HN_RECURRENT_R, r);
+    if (scales != NULL) hn_step_reads(s, HN_RECURRENT_SCALES, scales);
     read_optional(L, n, B, s, HN_RECURRENT_B);
     read_optional(L, n, LENGTHS, s, HN_RECURRENT_LENGTHS);
     read_optional(L, n, H0, s, HN_RECURRENT_H0);
@@ -158,47 +169,146 @@ static hone_status recurrence(hn_lower *L, const hn_node *n, const hn_view *x, b
         s->check = check_lengths;
         s->flag = HN_RECURRENT_OUTSIDE;
     }
-    double weights = (double)hn_view_count(&r);
+    double weights = (double)hn_view_count(r);
     s->flops = 2 * weights * (double)(p->steps * p->batch);
-    s->bytes = 4 * weights * (double)p->steps + 4 * (double)hn_view_count(x);
+    s->bytes = (scales != NULL ? 1 : 4) * weights * (double)p->steps + 4 * (double)hn_view_count(x);
     return HONE_OK;
 }
 
-hone_status hn_lower_recurrent(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
-    hn_view x = hn_lower_in(L, n, X);
-    const hn_tensor *r = hn_node_constant(n, R);
+/* The layer, but for where its operands lie; else the reason why not. */
+static const char *read_layer(const hn_lower *L, const hn_node *n, bool batch_first,
+                              hn_recurrent_f32 *p) {
     const hn_attr *clip = hn_node_attr(n, "clip");
+    p->backwards = hn_attr_is(n, "direction", "reverse");
+    p->clip = clip != NULL ? fabsf(clip->u.f) : INFINITY;
+    if (!read_activations(n, p)) return "an activation that kernels do not have";
+    if (isnan(p->clip)) return "clip is not a number";
+    if (p->kind == HN_RECURRENT_GRU)
+        p->linear_before_reset = hn_attr_i(n, "linear_before_reset") != 0;
+    if (p->kind == HN_RECURRENT_LSTM) p->input_forget = hn_attr_i(n, "input_forget") != 0;
+    for (int i = B; i <= P; i++) {
+        hn_view v = hn_lower_in(L, n, i);
+        if (v.buffer < 0) continue;
+        if (i == H0)
+            p->h0 = state_of(&v, batch_first);
+        else if (i == C0)
+            p->c0 = state_of(&v, batch_first);
+        else if (!hn_view_is_dense(&v))
+            return "B, P or sequence_lens is not dense";
+    }
+    return NULL;
+}
+
+/* Weights may be dequantized from constants: they are constants then. */
+static bool is_weights(const hn_lower *L, const hn_view *v) {
+    return hn_lower_is_constant(L, v) && hn_view_is_dense(v);
+}
+
+hone_status hn_lower_recurrent(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, X), w = hn_lower_in(L, n, W), r = hn_lower_in(L, n, R);
     bool batch_first = hn_attr_i(n, "layout") != 0;
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
-    if (hn_node_constant(n, W) == NULL || r == NULL) HN_DECLINE(L, "W or R is computed");
-    if (hn_view_count(&x) == 0 || r->n == 0) HN_DECLINE(L, "nothing to compute");
+    if (!is_weights(L, &w) || !is_weights(L, &r)) HN_DECLINE(L, "W or R is computed");
+    if (hn_view_count(&x) == 0 || hn_view_count(&r) == 0) HN_DECLINE(L, "nothing to compute");
     hn_recurrent_f32 p = {.kind = n->op_type[0] == 'L'             ? HN_RECURRENT_LSTM
                                   : strcmp(n->op_type, "GRU") == 0 ? HN_RECURRENT_GRU
                                                                    : HN_RECURRENT_RNN,
                           .steps = x.dims[batch_first ? 1 : 0],
                           .batch = x.dims[batch_first ? 0 : 1],
-                          .hidden = r->dims[2],
-                          .dirs = r->dims[0],
-                          .backwards = hn_attr_is(n, "direction", "reverse"),
-                          .clip = clip != NULL ? fabsf(clip->u.f) : INFINITY};
-    if (!read_activations(n, &p)) HN_DECLINE(L, "an activation that kernels do not have");
-    if (isnan(p.clip)) HN_DECLINE(L, "clip is not a number");
-    if (p.kind == HN_RECURRENT_GRU)
-        p.linear_before_reset = hn_attr_i(n, "linear_before_reset") != 0;
-    if (p.kind == HN_RECURRENT_LSTM) p.input_forget = hn_attr_i(n, "input_forget") != 0;
-    for (int i = B; i <= P; i++) {
-        hn_view v = hn_lower_in(L, n, i);
-        if (v.buffer < 0) continue;
-        if (i == H0)
-            p.h0 = state_of(&v, batch_first);
-        else if (i == C0)
-            p.c0 = state_of(&v, batch_first);
-        else if (!hn_view_is_dense(&v))
-            HN_DECLINE(L, "B, P or sequence_lens is not dense");
-    }
+                          .hidden = r.dims[2],
+                          .dirs = r.dims[0]};
+    const char *why = read_layer(L, n, batch_first, &p);
+    if (why != NULL) HN_DECLINE(L, why);
     hn_view projected;
-    HN_TRY(project(L, n, x, batch_first, &p, &projected, err));
-    HN_TRY(recurrence(L, n, &projected, batch_first, &p, err));
+    HN_TRY(project(L, n, &x, batch_first, &p, &projected, err));
+    HN_TRY(recurrence(L, n, &projected, &r, NULL, batch_first, &p, err));
+    *done = true;
+    return HONE_OK;
+}
+
+/* ---- DynamicQuantizeLSTM ---- */
+
+/* Element `column` of direction d of a scale or a zero point, which has one for each direction or
+ * for each column. */
+static double param(const hn_tensor *t, int64_t d, int64_t column) {
+    int64_t each = t->n / t->dims[0];
+    return hn_tensor_f64(t, d * each + (each == 1 ? 0 : column));
+}
+
+/* Input w of n, [D, K, columns], as s8 [D*columns, K] without its zero points, and its scales, f32
+ * [D*columns]. */
+static hone_status turn_weights(hn_lower *L, const hn_node *n, int w, int scale, hn_view *bytes,
+                                hn_view *scales, const char **why, hn_error *err) {
+    const hn_tensor *t = hn_node_constant(n, w), *by = hn_node_constant(n, scale);
+    const hn_tensor *zero = hn_node_constant(n, scale + 1);
+    hn_tensor *q, *s;
+    if (t == NULL || by == NULL || zero == NULL) *why = "weights or their scales are computed";
+    if (*why != NULL) return HONE_OK;
+    int64_t depth = t->dims[1], columns = t->dims[2];
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_S8, t->n, &q, bytes, err));
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, t->dims[0] * columns, &s, scales, err));
+    for (int64_t i = 0; i < t->dims[0] * columns; i++) {
+        int64_t d = i / columns, column = i % columns;
+        float unit = (float)param(by, d, column);
+        if (!isfinite(unit)) *why = "a scale is not a number";
+        ((float *)s->data)[i] = unit;
+        for (int64_t k = 0; k < depth; k++) {
+            double v =
+                hn_tensor_f64(t, (d * depth + k) * columns + column) - param(zero, d, column);
+            if (v < -128 || v > 127) *why = "weights less their zero point are not of 8 bits";
+            ((int8_t *)q->data)[i * depth + k] = (int8_t)fmin(fmax(v, -128), 127);
+        }
+    }
+    return HONE_OK;
+}
+
+/* x, brought to 8 bits, by W, as [rows][D*gates*H]. */
+static hone_status project_q8(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
+                              const hn_view *scales, hn_recurrent_f32 *p, hn_view *y,
+                              hn_error *err) {
+    int64_t columns = hn_view_count(scales);
+    hn_view q, rows, scale, zero;
+    HN_TRY(hn_lower_dynamic(L, n, x, &q, &scale, &zero, err));
+    HN_TRY(rows_of(L, n, q, false, columns, p, &rows, err));
+    *y = (hn_view){.dtype = HONE_DTYPE_F32, .rank = 2, .dims = {rows.dims[0], columns}};
+    HN_TRY(hn_lower_place(L, y, NULL, err));
+    hn_conv_q8 c = hn_conv_q8_of_gemm(rows.dims[0], columns, rows.dims[1]);
+    c.x = HN_Q8_U8;
+    c.w_type = HN_Q8_S8;
+    c.y = c.r_type = HN_Q8_F32;
+    c.x_pixel = rows.strides[0];
+    c.x_row = c.x_image = rows.strides[0] * rows.dims[0];
+    c.w_i = 1;
+    c.w_o = rows.dims[1];
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_conv_q8_family, &c, sizeof c, &s, err));
+    hn_step_reads(s, HN_CONV_Q8_X, &rows);
+    hn_step_reads(s, HN_CONV_Q8_W, w);
+    hn_step_reads(s, HN_CONV_Q8_M, scales);
+    hn_step_reads(s, HN_CONV_Q8_XS, &scale);
+    hn_step_reads(s, HN_CONV_Q8_XZ, &zero);
+    hn_step_writes(s, HN_CONV_Q8_Y, y);
+    double outputs = (double)hn_view_count(y);
+    s->flops = 2 * outputs * (double)rows.dims[1];
+    s->bytes = (double)(hn_view_count(&rows) + hn_view_count(w)) + 4 * outputs;
+    return HONE_OK;
+}
+
+hone_status hn_lower_dynamic_lstm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, X), r = hn_lower_in(L, n, R), w, w_scales, r_scales, projected;
+    if (hn_view_count(&x) == 0 || hn_view_count(&r) == 0) HN_DECLINE(L, "nothing to compute");
+    if (r.dims[1] > HN_RECURRENT_Q8_HIDDEN) HN_DECLINE(L, "too many units for sums in s32");
+    hn_recurrent_f32 p = {.kind = HN_RECURRENT_LSTM,
+                          .steps = x.dims[0],
+                          .batch = x.dims[1],
+                          .hidden = r.dims[1],
+                          .dirs = r.dims[0]};
+    const char *why = read_layer(L, n, false, &p);
+    if (why == NULL) HN_TRY(turn_weights(L, n, W, W_SCALE, &w, &w_scales, &why, err));
+    if (why == NULL) HN_TRY(turn_weights(L, n, R, R_SCALE, &r, &r_scales, &why, err));
+    if (why != NULL) HN_DECLINE(L, why);
+    HN_TRY(project_q8(L, n, &x, &w, &w_scales, &p, &projected, err));
+    HN_TRY(recurrence(L, n, &projected, &r, &r_scales, false, &p, err));
     *done = true;
     return HONE_OK;
 }

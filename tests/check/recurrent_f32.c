@@ -81,6 +81,7 @@ static void add(check_list *list, hn_recurrent_kind kind, int64_t steps, int64_t
     check_operand_add(c, last ? CHECK_OUT : CHECK_ABSENT, CHECK_F32, states);
     check_operand_add(c, last && kind == LSTM ? CHECK_OUT : CHECK_ABSENT, CHECK_F32, states);
     check_operand_add(c, flags & LENGTHS ? CHECK_INOUT : CHECK_ABSENT, CHECK_I32, 1);
+    check_operand_add(c, CHECK_ABSENT, CHECK_F32, 0); /* scales */
     /* Errors are those of the sums, which do not exceed hidden times the products' size, and of the
      * functions; with weights of this size (see fill) a step hardly makes the state's error grow.
      */

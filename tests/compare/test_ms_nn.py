@@ -176,7 +176,8 @@ def test_qlinear_global_average_pool(tmp_path, dtype, channels_last):
 @pytest.mark.parametrize("direction, dirs", DIRECTIONS)
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("per_column", [False, True])
-def test_dynamic_quantize_lstm(tmp_path, direction, dirs, dtype, per_column):
+@pytest.mark.parametrize("known", [False, True])
+def test_dynamic_quantize_lstm(tmp_path, direction, dirs, dtype, per_column, known):
     x, w, r, *rest = recurrent(4, dirs, states=2, peepholes=True)
     rng = np.random.default_rng(9)
     params = []
@@ -189,4 +190,6 @@ def test_dynamic_quantize_lstm(tmp_path, direction, dirs, dtype, per_column):
     inputs = [x, w, r, *rest, w_scale.astype(np.float32), w_zero]
     inputs += [r_scale.astype(np.float32), r_zero]
     attrs = dict(hidden_size=6, direction=direction)
+    if known:  # then it runs in integers; h of each sequence for itself, not of all together
+        attrs.update(constants=[1, 2, 8, 9, 10, 11])
     check(tmp_path, "DynamicQuantizeLSTM", inputs, n_outputs=3, error=2e-2, domain=MS, **attrs)

@@ -33,7 +33,7 @@ def test_ctypes_runs_a_model(matmul):
     session = hone_ctypes.Session(hone_ctypes.Library(LIBRARY), path, 1)
     for scale in 1, 2:  # the second time into the memory of the first
         arrays = [inputs[0] * np.float32(scale), inputs[1]]
-        session.bind(feed(arrays))
+        session.bind(feed(onnx.load(path), arrays))
         session.run()
         session.run()
         (found,), (wanted,) = session.outputs(), run_onnxruntime(onnx.load(path), arrays)

@@ -137,6 +137,53 @@ static void strides(void **state) {
         steps_of("RNN"));
 }
 
+/* Weights that are dequantized are so once, before the first run. */
+static void dequantized(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[4,3,5] x, int8[1,27,5] w, int8[1,27,9] wr) => (float[4,1,3,9] y)"
+        " <float[27] s = {0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01,"
+        " 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01,"
+        " 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01}, float t = {0.02}> {"
+        " a = DequantizeLinear <axis = 1> (w, s) b = DequantizeLinear (wr, t)"
+        " y = GRU (x, a, b) }",
+        steps_of("GRU"));
+    engine_agrees(
+        "m (float[4,3,5] x, uint8[1,36,5] w, uint8[1,36,9] wr) => (float[4,1,3,9] y)"
+        " <float t = {0.02}, uint8 z = {128}> {"
+        " a = DequantizeLinear (w, t, z) b = DequantizeLinear (wr, t, z) y = LSTM (x, a, b) }",
+        steps_of("LSTM"));
+}
+
+/* With one sequence, what the operator quantizes together is what the kernel does. */
+static void dynamic(void **state) {
+    (void)state;
+    static const char *const directions[] = {"forward", "reverse", "bidirectional"};
+    for (int d = 0; d < 3; d++)
+        for (int bytes = 0; bytes < 2; bytes++) {
+            char text[1024];
+            const char *type = bytes ? "uint8" : "int8";
+            int dirs = d == 2 ? 2 : 1;
+            snprintf(text, sizeof text,
+                     "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
+                     "m (float[4,1,5] x, %s[%d,5,44] w, %s[%d,11,44] wr, float[%d,88] wb,"
+                     " float[%d,1,11] h, float[%d,1,11] c, float[%d,33] wp)"
+                     " => (float[4,%d,1,11] y, float[%d,1,11] yh, float[%d,1,11] yc)"
+                     " <float[%d] s = {%s}, %s[%d] z = {%s}> {"
+                     " y, yh, yc = com.microsoft.DynamicQuantizeLSTM <direction = \"%s\","
+                     " hidden_size = 11> (x, w, wr, wb, , h, c, wp, s, z, s, z) }",
+                     type, dirs, type, dirs, dirs, dirs, dirs, dirs, dirs, dirs, dirs, dirs,
+                     dirs == 2 ? "0.01, 0.02" : "0.01", type, dirs,
+                     bytes       ? dirs == 2 ? "128, 128" : "128"
+                     : dirs == 2 ? "0, 0"
+                                 : "0",
+                     directions[d]);
+            engine_agrees(text,
+                          "quantize_f32 DynamicQuantizeLSTM, conv_q8 DynamicQuantizeLSTM,"
+                          " recurrent_q8 DynamicQuantizeLSTM");
+        }
+}
+
 static void declined(void **state) {
     (void)state;
     engine_agrees(
@@ -151,6 +198,14 @@ static void declined(void **state) {
         "m (float[4,3,5] x, float[1,9,5] w, float[1,9,9] wr) => (float[4,1,3,9] y) {"
         " y = RNN <activations = [\"Softsign\"]> (x, w, wr) }",
         "reference RNN");
+    /* 255 - 100 is no s8. */
+    engine_agrees(
+        "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
+        "m (float[4,1,5] x, uint8[1,5,36] w, uint8[1,9,36] wr) => (float[4,1,1,9] y)"
+        " <float[1] s = {0.01}, uint8[1] z = {100}> {"
+        " y = com.microsoft.DynamicQuantizeLSTM <hidden_size = 9>"
+        " (x, w, wr, , , , , , s, z, s, z) }",
+        "reference DynamicQuantizeLSTM");
 }
 
 static void lengths_out_of_range(void **state) {
@@ -170,6 +225,8 @@ int main(void) {
         cmocka_unit_test(sizes),
         cmocka_unit_test(outputs),
         cmocka_unit_test(strides),
+        cmocka_unit_test(dequantized),
+        cmocka_unit_test(dynamic),
         cmocka_unit_test(declined),
         cmocka_unit_test(lengths_out_of_range),
     };

@@ -58,7 +58,7 @@ typedef struct hn_recurrent_f32 {
 
 /* Operands. X, and R, the constant one: [dirs][gates*hidden][hidden]. The others may be NULL:
  * B [dirs][2][gates*hidden], first bw, then br; lengths, s32 [batch]; h0, c0;
- * P [dirs][3][hidden]: pi, po, pf; outside, one s32. */
+ * P [dirs][3][hidden]: pi, po, pf; outside, one s32; scales, of recurrent_q8 alone. */
 enum {
     HN_RECURRENT_X,
     HN_RECURRENT_R,
@@ -71,6 +71,7 @@ enum {
     HN_RECURRENT_YH,
     HN_RECURRENT_YC,
     HN_RECURRENT_OUTSIDE,
+    HN_RECURRENT_SCALES,
     HN_RECURRENT_OPERANDS_
 };
 

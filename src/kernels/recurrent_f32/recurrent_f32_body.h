@@ -1,10 +1,9 @@
-/* recurrent_f32 over the vector vocabulary.
+/* recurrent_f32 over the vector vocabulary; with RECURRENT_Q8, and ROW, NAME and ISA, recurrent_q8.
  *
  * Units go in groups, whose products with R stay in registers until the new state is made of them:
  * the four gates of one vector of units (LSTM), the three of one (GRU with linear_before_reset),
  * two gates and then the third of two vectors (other GRUs), or four vectors of one gate (RNN). R is
- * packed so that a group reads it in one stream, once per tile of at most ROWS sequences (few rows
- * take all vectors of it together, many two of them at a time: what there are registers for):
+ * packed so that a group reads it in one stream, once per tile of at most ROWS sequences:
  *
  *   [dirs][groups][parts][k][vectors of the part][HN_VL]
  *
@@ -16,12 +15,10 @@
  * of it: nothing waits for anything. Or, when there are fewer of those than lanes and a step is
  * long enough to be worth meeting after, a task is a group of units; a phase is then a step (or one
  * of its two parts), after a first phase that fetches the initial states.
- *
- * A sum runs through k in order; that of a tile of one sequence in two chains, even k and odd,
- * since one would wait for itself.
  */
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 #include "kernels/act_simd.h"
 #include "kernels/recurrent_f32/recurrent_f32.h"
@@ -69,142 +66,6 @@ static int64_t groups_of(const hn_recurrent_f32 *p) {
 static int64_t tiles_of(const hn_recurrent_f32 *p) { return (p->batch + ROWS - 1) / ROWS; }
 
 static int64_t pitch_of(const hn_recurrent_f32 *p) { return groups_of(p) * units_of(p) * HN_VL; }
-
-/* ---- R ---- */
-
-static int64_t group_floats(const hn_recurrent_f32 *p) {
-    return p->hidden * units_of(p) * hn_recurrent_gates(p->kind) * HN_VL;
-}
-
-static size_t packed_bytes(const void *problem) {
-    const hn_recurrent_f32 *p = problem;
-    return (size_t)(p->dirs * groups_of(p) * group_floats(p)) * sizeof(float);
-}
-
-static uint64_t pack_key(const void *problem) {
-    const hn_recurrent_f32 *p = problem;
-    return (uint64_t)p->hidden << 8 | (uint64_t)p->kind << 4 | (uint64_t)two_parts(p) << 2 |
-           (uint64_t)p->dirs;
-}
-
-static void pack(const void *problem, const void *plain, void *dst) {
-    const hn_recurrent_f32 *p = problem;
-    int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n;
-    int units = units_of(p);
-    float *to = dst;
-    for (int64_t d = 0; d < p->dirs; d++)
-        for (int64_t group = 0; group < groups_of(p); group++)
-            for (int part = 0; part <= two_parts(p); part++) {
-                int gates = gates_of(p, part), first = part * 2;
-                for (int u = 0; u < units; u++)
-                    for (int g = 0; g < gates; g++)
-                        for (int lane = 0; lane < HN_VL; lane++) {
-                            int64_t unit = (group * units + u) * HN_VL + lane;
-                            int64_t from = d * all + (first + g) * n + unit;
-                            float *at = to + (u * gates + g) * HN_VL + lane;
-                            for (int64_t k = 0; k < n; k++, at += units * gates * HN_VL)
-                                *at = unit < n ? ((const float *)plain)[from * n + k] : 0;
-                        }
-                to += n * units * gates * HN_VL;
-            }
-}
-
-/* ---- products ---- */
-
-/* h, rows `pitch` floats apart, by one part of a group of R, `vectors` from k to k. */
-typedef struct product {
-    const float *r, *h;
-    int64_t pitch, n;
-    int vectors;
-    int64_t rows;
-    hn_vf (*sum)[WIDE];
-} product;
-
-/* `count` of the vectors from `first` on; count and rows are constants. */
-HN_INLINE void tile(const product *p, int first, int count, int rows) {
-    const float *r = p->r + first * HN_VL, *h = p->h;
-    int64_t step = p->vectors * HN_VL, pitch = p->pitch;
-    hn_vf s[ROWS][WIDE];
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int v = 0; v < count; v++) s[i][v] = hn_v_set1(0.0f);
-    }
-    for (int64_t k = 0; k < p->n; k++, r += step) {
-        hn_vf w[WIDE];
-        UNROLL for (int v = 0; v < count; v++) w[v] = hn_v_load(r + v * HN_VL);
-        UNROLL for (int i = 0; i < rows; i++) {
-            hn_vf x = hn_v_set1(h[i * pitch + k]);
-            UNROLL for (int v = 0; v < count; v++) s[i][v] = hn_v_fma(w[v], x, s[i][v]);
-        }
-    }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int v = 0; v < count; v++) p->sum[i][first + v] = s[i][v];
-    }
-}
-
-HN_INLINE void tile_of_one(const product *p, int count) {
-    const float *r = p->r, *h = p->h;
-    hn_vf even[WIDE], odd[WIDE];
-    UNROLL for (int v = 0; v < count; v++) even[v] = odd[v] = hn_v_set1(0.0f);
-    int64_t k = 0;
-    for (; k + 2 <= p->n; k += 2, r += 2 * count * HN_VL) {
-        hn_vf x0 = hn_v_set1(h[k]), x1 = hn_v_set1(h[k + 1]);
-        UNROLL for (int v = 0; v < count; v++) {
-            even[v] = hn_v_fma(hn_v_load(r + v * HN_VL), x0, even[v]);
-            odd[v] = hn_v_fma(hn_v_load(r + (count + v) * HN_VL), x1, odd[v]);
-        }
-    }
-    if (k < p->n) {
-        hn_vf x = hn_v_set1(h[k]);
-        UNROLL for (int v = 0; v < count; v++) even[v] =
-            hn_v_fma(hn_v_load(r + v * HN_VL), x, even[v]);
-    }
-    UNROLL for (int v = 0; v < count; v++) p->sum[0][v] = hn_v_add(even[v], odd[v]);
-}
-
-/* Up to half of ROWS: all vectors at once. */
-HN_INLINE void few_rows(const product *p, int count) {
-    switch (p->rows) {
-        case 1: tile_of_one(p, count); break;
-        case 2: tile(p, 0, count, 2); break;
-        case 3: tile(p, 0, count, 3); break;
-#if ROWS == 12
-        case 4: tile(p, 0, count, 4); break;
-        case 5: tile(p, 0, count, 5); break;
-        case 6: tile(p, 0, count, 6); break;
-#endif
-    }
-}
-
-/* More rows: one or two vectors at once, so that R is still read only once. */
-HN_INLINE void many_rows(const product *p, int first, int count) {
-    switch (p->rows) {
-#if ROWS == 6
-        case 4: tile(p, first, count, 4); break;
-        case 5: tile(p, first, count, 5); break;
-        case 6: tile(p, first, count, 6); break;
-#elif ROWS == 12
-        case 7: tile(p, first, count, 7); break;
-        case 8: tile(p, first, count, 8); break;
-        case 9: tile(p, first, count, 9); break;
-        case 10: tile(p, first, count, 10); break;
-        case 11: tile(p, first, count, 11); break;
-        case 12: tile(p, first, count, 12); break;
-#endif
-    }
-}
-
-static void multiply(const product *p) {
-    if (p->rows > ROWS / 2) {
-        for (int v = 0; v + 2 <= p->vectors; v += 2) many_rows(p, v, 2);
-        if (p->vectors % 2 != 0) many_rows(p, p->vectors - 1, 1);
-    } else if (p->vectors == 4) {
-        few_rows(p, 4);
-    } else if (p->vectors == 3) {
-        few_rows(p, 3);
-    } else {
-        few_rows(p, 2);
-    }
-}
 
 /* ---- cells ---- */
 
@@ -343,6 +204,10 @@ typedef struct states {
     int64_t pitch;
 } states;
 
+static size_t state_bytes(const hn_recurrent_f32 *p) {
+    return (size_t)(STATES * p->dirs * p->batch * pitch_of(p)) * sizeof(float);
+}
+
 static states states_of(const hn_call *call, int64_t d, int64_t s) {
     const hn_recurrent_f32 *p = call->problem;
     int64_t pitch = pitch_of(p), each = p->batch * pitch, all = p->dirs * each;
@@ -353,6 +218,19 @@ static states states_of(const hn_call *call, int64_t d, int64_t s) {
                     .rh = first + 3 * all,
                     .pitch = pitch};
 }
+
+/* R and the products with it; these have
+ *
+ *   packed_bytes, pack_key, pack
+ *   TOGETHER        a task may be a group of units
+ *   more_scratch    bytes of their own after the states
+ *   prepare         before the products of one part of a step, for some sequences: all of their h
+ *   multiply        one part of a group of R by h of some sequences, a tile at most */
+#ifdef RECURRENT_Q8
+#include "kernels/recurrent_q8/recurrent_q8_product_body.h"
+#else
+#include "kernels/recurrent_f32/recurrent_f32_product_body.h"
+#endif
 
 /* Writes units of a state to an output that may be absent. */
 HN_INLINE void put(float *to, const float *v, int64_t n) {
@@ -441,21 +319,14 @@ static int cells_of(const hn_call *call, const states *st, int64_t s, int part, 
 static void step(const hn_call *call, int64_t s, int part, int64_t d, int64_t group, int64_t row,
                  int64_t end) {
     const hn_recurrent_f32 *p = call->problem;
-    const float *r = call->ptr[HN_RECURRENT_R];
     states st = states_of(call, d, s);
     hn_vf sum[ROWS][WIDE];
     cell cells[ROWS * WIDE];
     int n = 0;
-    multiply(&(product){.r = r + (d * groups_of(p) + group) * group_floats(p) +
-                             part * p->hidden * units_of(p) * gates_of(p, 0) * HN_VL,
-                        .h = (part == 0 ? st.was : st.rh) + row * st.pitch,
-                        .pitch = st.pitch,
-                        .n = p->hidden,
-                        .vectors = units_of(p) * gates_of(p, part),
-                        .rows = end - row,
-                        .sum = sum});
+    multiply(call, &st, part, d, group, row, end, sum);
     for (int64_t b = row; b < end; b++)
         n += cells_of(call, &st, s, part, d, b, group, sum[b - row], cells + n);
+    if (n == 0) return;
     compute(p, part, cells, n);
     for (int i = 0; i < n; i++) {
         put(cells[i].y, cells[i].h, cells[i].n);
@@ -471,8 +342,10 @@ static void work(const void *problem, int lanes, hn_work *w) {
     int64_t apart = p->dirs * tiles_of(p), together = p->dirs * groups_of(p);
     int64_t macs = p->dirs * p->batch * hn_recurrent_gates(p->kind) * p->hidden * p->hidden;
     *w = (hn_work){.n_phases = 1, .tasks = {apart}};
-    w->scratch = (size_t)(STATES * p->dirs * p->batch * pitch_of(p)) * sizeof(float);
-    if (apart >= lanes || together <= apart || macs < STEP_MACS || p->steps > INT_MAX / 4) return;
+    w->scratch = state_bytes(p) + more_scratch(p);
+    if (!TOGETHER || apart >= lanes || together <= apart || macs < STEP_MACS ||
+        p->steps > INT_MAX / 4)
+        return;
     w->n_phases = 1 + (int)p->steps * (1 + two_parts(p));
     for (int i = 0; i < HN_MAX_PHASES; i++) w->tasks[i] = together;
 }
@@ -482,8 +355,10 @@ static void run_tile(const hn_call *call, int64_t d, int64_t row, int64_t end) {
     int64_t groups = groups_of(p);
     for (int64_t g = 0; g < groups; g++) begin(call, d, g, row, end);
     for (int64_t s = 0; s < p->steps; s++)
-        for (int part = 0; part <= two_parts(p); part++)
+        for (int part = 0; part <= two_parts(p); part++) {
+            prepare(call, s, part, d, row, end);
             for (int64_t g = 0; g < groups; g++) step(call, s, part, d, g, row, end);
+        }
 }
 
 static void run(const hn_call *call, int phase, int64_t first, int64_t last, void *lane) {
@@ -504,11 +379,17 @@ static void run(const hn_call *call, int phase, int64_t first, int64_t last, voi
         }
 }
 
-const hn_kernel HN_V_ROW(recurrent_f32) = {.name = HN_V_NAME,
-                                           .isa = HN_V_ISA,
-                                           .order = HN_V_NAME,
-                                           .work = work,
-                                           .run = run,
-                                           .packed_bytes = packed_bytes,
-                                           .pack_key = pack_key,
-                                           .pack = pack};
+#ifndef ROW
+#define ROW HN_V_ROW(recurrent_f32)
+#define NAME HN_V_NAME
+#define ISA HN_V_ISA
+#endif
+
+const hn_kernel ROW = {.name = NAME,
+                       .isa = ISA,
+                       .order = NAME,
+                       .work = work,
+                       .run = run,
+                       .packed_bytes = packed_bytes,
+                       .pack_key = pack_key,
+                       .pack = pack};

@@ -1,0 +1,26 @@
+/* recurrent_q8: recurrent_f32 (see there) with R in 8 bits and h brought to 8 bits for each
+ * product.
+ *
+ *   h.R[j] = sh * scales[j] * sum over k of (q[k] - z) * R[j][k]       the sum in s32
+ *
+ * where q, sh and z are those of DynamicQuantizeLinear for the h of one sequence (of a GRU's second
+ * product, r*h): lo = min(0, h), hi = max(0, h), sh = lo == hi ? 1 : (hi - lo) / 255, z = rne(-lo /
+ * sh), q = rne(h / sh) + z, every operation rounded to f32.
+ *
+ * The problem and the operands are those of recurrent_f32, but R is s8, and scales f32
+ * [dirs][gates*hidden] must be there. LSTM and GRU only; R and z times the sums of its columns are
+ * below 2^31 up to a hidden size of 65536.
+ *
+ * Error: that of recurrent_f32, and where it moves an h over the middle between two integers, a
+ * step of sh there.
+ */
+#ifndef HN_KERNELS_RECURRENT_Q8_H
+#define HN_KERNELS_RECURRENT_Q8_H
+
+#include "kernels/recurrent_f32/recurrent_f32.h"
+
+#define HN_RECURRENT_Q8_HIDDEN 65536
+
+extern const hn_family hn_recurrent_q8_family;
+
+#endif

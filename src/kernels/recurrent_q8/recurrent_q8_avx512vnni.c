@@ -1,0 +1,12 @@
+#include "simd/avx512.h"
+
+#define RECURRENT_Q8
+#define ROWS 4
+#define X_IS_U8 1
+
+static inline hn_vi dot(hn_vi sum, hn_vi w, hn_vi x) { return _mm512_dpbusd_epi32(sum, x, w); }
+
+#define ROW hn_recurrent_q8_avx512vnni
+#define NAME "avx512vnni"
+#define ISA HN_ISA_AVX512VNNI
+#include "kernels/recurrent_f32/recurrent_f32_body.h"
