@@ -41,6 +41,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "simd/amx.h"
 #include "simd/avx512.h"
 
 #include "kernels/act_simd.h"
@@ -474,28 +475,10 @@ static __attribute__((noinline)) void finish_some(waiting *f, int rows) {
 
 /* ---- tiles ---- */
 
-/* The compiler's own intrinsics do not say that they read memory (GCC 12), hence these. */
-#define LOAD(tile, from, stride)                                                            \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memory")
+/* A load that leaves L1 to others. */
 #define STREAM(tile, from, stride)                                                            \
     __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
                      : "memory")
-#define STORE(tile, to, stride)                                                               \
-    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) \
-                     : "memory")
-#define ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::)
-#define MULTIPLY(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
-
-static void configure_tiles(void) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-    for (int i = 0; i < 4; i++) config.bytes[i] = 64, config.rows[i] = 16;
-    __asm__ volatile("ldtilecfg %0" ::"m"(config));
-}
 
 /* What is done beside the products, at every step. */
 typedef struct beside {
@@ -520,22 +503,22 @@ HN_INLINE void multiply(const int cols, const bool near, const product *m, besid
     enum { PITCH = PANEL * sizeof(float) };
     const char *w = m->w;
     if (m->first) {
-        ZERO(0);
-        if (cols == 2) ZERO(1);
+        HN_TILE_ZERO(0);
+        if (cols == 2) HN_TILE_ZERO(1);
     } else {
-        LOAD(0, m->c, PITCH);
-        if (cols == 2) LOAD(1, m->c + 16, PITCH);
+        HN_TILE_LOAD(0, m->c, PITCH);
+        if (cols == 2) HN_TILE_LOAD(1, m->c + 16, PITCH);
     }
     for (int64_t s = 0; s < m->steps; s++, w += cols * TILE) {
         if (near)
-            LOAD(2, m->a + m->offset[s], m->stride);
+            HN_TILE_LOAD(2, m->a + m->offset[s], m->stride);
         else
             STREAM(2, m->a + m->offset[s], m->stride);
-        LOAD(3, w, LINE);
-        MULTIPLY(0, 2, 3);
+        HN_TILE_LOAD(3, w, LINE);
+        HN_TILE_DOT_BF16(0, 2, 3);
         if (cols == 2) {
-            LOAD(3, w + TILE, LINE);
-            MULTIPLY(1, 2, 3);
+            HN_TILE_LOAD(3, w + TILE, LINE);
+            HN_TILE_DOT_BF16(1, 2, 3);
         }
         if (aside->fetch < aside->fetch_end)
             for (int64_t i = 0; i < aside->lines; i++, aside->fetch += LINE)
@@ -543,8 +526,8 @@ HN_INLINE void multiply(const int cols, const bool near, const product *m, besid
         if (aside->before->next < ROWS) finish_some(aside->before, aside->rows);
     }
     if (aside->before->next < ROWS) finish_some(aside->before, ROWS);
-    STORE(0, m->c, PITCH);
-    if (cols == 2) STORE(1, m->c + 16, PITCH);
+    HN_TILE_STORE(0, m->c, PITCH);
+    if (cols == 2) HN_TILE_STORE(1, m->c + 16, PITCH);
 }
 
 static __attribute__((noinline)) void multiply_whole(const product *m, beside *aside) {
@@ -726,7 +709,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     divide(&g, lane, &t.l);
     fill_offsets(p, &g, t.l.offset);
     waiting before = {.t = &t, .next = ROWS};
-    configure_tiles();
+    hn_tiles_begin();
     int64_t in_scratch = -1; /* the block whose pixels are */
     for (int64_t i = begin; i < end; i++) {
         int64_t group = i % groups, block = i / groups;
@@ -746,7 +729,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t n = g.panels * group / groups; n < last; n++) multiply_panel(&t, n, &before);
     }
     if (before.next < ROWS) finish_some(&before, ROWS);
-    __asm__ volatile("tilerelease" ::);
+    hn_tiles_end();
 }
 
 /* ---- packing ---- */
