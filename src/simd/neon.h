@@ -124,13 +124,13 @@ static inline hn_vb hn_vb_load(const void *p) { return vld1q_s8(p); }
 static inline void hn_vb_store(void *p, hn_vb x) { vst1q_s8(p, x); }
 static inline hn_vb hn_vb_load_n(const void *p, int64_t n) {
     int8_t t[HN_VB] = {0};
-    hn_bytes_copy(t, p, n);
+    hn_bytes_copy(t, p, n & (HN_VB - 1)); /* which is n, and compilers see that it fits */
     return vld1q_s8(t);
 }
 static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
     int8_t t[HN_VB];
     vst1q_s8(t, x);
-    hn_bytes_copy(p, t, n);
+    hn_bytes_copy(p, t, n & (HN_VB - 1));
 }
 static inline hn_vb hn_vb_set1(int c) { return vdupq_n_s8((int8_t)c); }
 static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return veorq_s8(a, b); }
