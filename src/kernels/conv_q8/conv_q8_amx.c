@@ -46,7 +46,7 @@ enum {
     BLOCK_BYTES = 600 << 10, /* of copied pixels: they stay in a 2 MB L2 */
     CHUNK = 18,              /* steps of a pair that stay in L1 */
     SPAN = 8,                /* panels at a time: at most, */
-    LEAST_SPAN = 4,          /* at least, */
+    LEAST_SPAN = 2,          /* at least, */
     SPAN_STEPS = 48,         /* between the two so many steps of a panel */
     MANY_PAIRS = 16,         /* so that weights need not stay for all of them */
     LEAST_CHANNELS = 4,      /* to be read in place: a step reads at most 16 pixels more */
@@ -354,7 +354,8 @@ typedef struct constants {
     __m512i r_bits;    /* what else that float has; moves s8 to 0 .. 255 */
     __m512i yz, lo, hi;
     __m512 lo1, hi1, m1;
-    bool limited; /* by more than the type */
+    bool r_moved, y_moved; /* r is s8 or has a zero point; y has one */
+    bool limited;          /* by more than the type */
 } constants;
 
 /* A block of sums that waits. */
@@ -378,6 +379,8 @@ static constants make_constants(const hn_conv_q8 *p) {
                        .lo1 = _mm512_set1_ps((float)p->lo1),
                        .hi1 = _mm512_set1_ps((float)p->hi1),
                        .m1 = _mm512_set1_ps(p->m1),
+                       .r_moved = flip + p->rz != 0,
+                       .y_moved = p->yz != 0,
                        .limited = p->hi - p->lo < 255};
 }
 
@@ -401,8 +404,12 @@ HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, const place *
     if (added != NONE) {
         const void *from = of->r + at->r + half * 16;
         __m128i bytes = whole ? _mm_loadu_si128(from) : _mm_maskz_loadu_epi8(of->mask[half], from);
-        __m512i bits = _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), of->all.r_bits);
-        __m512 r = _mm512_sub_ps(_mm512_castsi512_ps(bits), of->all.r_less);
+        __m512i wide = _mm512_cvtepu8_epi32(bytes);
+        __m512 r = _mm512_cvtepi32_ps(wide);
+        if (of->all.r_moved) {
+            wide = _mm512_xor_si512(wide, of->all.r_bits);
+            r = _mm512_sub_ps(_mm512_castsi512_ps(wide), of->all.r_less);
+        }
         v = _mm512_add_ps(v, _mm512_mul_ps(r, of->all.mr));
     }
     return _mm512_cvtps_epi32(v);
@@ -416,7 +423,8 @@ HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const place *at
                                      requantize(of, c, at, 1, whole, added));
     __m512i bottom = _mm512_packs_epi32(requantize(of, c + PANEL, at + 1, 0, whole, added),
                                         requantize(of, c + PANEL, at + 1, 1, whole, added));
-    top = _mm512_adds_epi16(top, of->all.yz), bottom = _mm512_adds_epi16(bottom, of->all.yz);
+    if (of->all.y_moved)
+        top = _mm512_adds_epi16(top, of->all.yz), bottom = _mm512_adds_epi16(bottom, of->all.yz);
     __m512i both = is_signed ? _mm512_packs_epi16(top, bottom) : _mm512_packus_epi16(top, bottom);
     if (of->all.limited)
         both = is_signed ? _mm512_min_epi8(_mm512_max_epi8(both, of->all.lo), of->all.hi)
