@@ -1,5 +1,5 @@
-/* attention_f32 by AMX: PARTS says into how many bf16 a float is split, 3, 2 for f32-relaxed, 1 for
- * bf16.
+/* attention_f32 by AMX: PARTS says into how many bf16 a float is split, 3, or 1 for bf16. With two,
+ * for f32-relaxed, it would be a fifth faster than with three: too little for one more row.
  *
  * A float of 24 bits is the sum of three bf16 of 8 bits, each the nearest to what is left, exactly:
  * x = x1 + x2 + x3, |x2| <= 2^-8 |x|, |x3| <= 2^-17 |x|. Of the nine products of two such sums the
@@ -10,8 +10,8 @@
  * Scores need all six, for their error is relative to products that may be large and cancel.
  * Weights are exponentials in [0, 1], rounded themselves, and two parts of them are enough: without
  * p3*v1 five products are left, and an error of 2^-17 = 7.6e-6 of the sum of weights times abs(v)
- * at most, a quarter of that in the mean. With two parts of a float there are three products, and
- * an error of 2^-15; with one there is one, and 2^-7.
+ * at most, a quarter of that in the mean. With one part of a float there is one product, and an
+ * error of 2^-7.
  *
  * A task is a part of the queries of one batch. Keys and values are taken a chunk at a time and
  * split into tiles in lane scratch, [16 columns][step of 32][part][16][16][2], columns being keys
@@ -56,7 +56,7 @@ enum {
     CHUNK = 512, /* the most keys at a time: their tiles stay in L2 */
     PART = 256,  /* the most queries of a task, as in the row for AVX-512 */
     PAD = 16,    /* floats between rows of scores, which must not fall into one set of L1 */
-    S_PARTS = PARTS == 3 ? 2 : PARTS, /* of a weight */
+    S_PARTS = PARTS == 3 ? 2 : 1, /* of a weight */
 };
 
 typedef struct geometry {
@@ -566,13 +566,12 @@ static bool ok(const void *problem, const char **why) {
     const hn_attention_f32 *p = problem;
     /* Splitting keys and values must pay: measured on Sapphire Rapids, six products of 64 queries
      * and keys take as long as FMA, and 128 of them two thirds. */
-    static const int64_t fewest[] = {0, 32, 32, 65};
-    static const double waste[] = {0, 2, 1.5, 1.25};
-    if (p->queries < fewest[PARTS] || p->keys < fewest[PARTS])
-        return *why = "too few queries or keys", false;
+    const int64_t fewest = PARTS == 1 ? 32 : 65;
+    const double waste = PARTS == 1 ? 2 : 1.25;
+    if (p->queries < fewest || p->keys < fewest) return *why = "too few queries or keys", false;
     double full = (double)(ceil_div(p->keys, ROWS) * ROWS * ceil_div(p->size, STEP) * STEP) +
                   (double)(ceil_div(p->keys, STEP) * STEP * ceil_div(p->v_size, ROWS) * ROWS);
-    if (full > waste[PARTS] * (double)(p->keys * (p->size + p->v_size)))
+    if (full > waste * (double)(p->keys * (p->size + p->v_size)))
         return *why = "half-empty tiles", false;
     return true;
 }
