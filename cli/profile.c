@@ -6,7 +6,9 @@
 /* One step over all runs. */
 typedef struct step {
     char *node, *op, *kernel, *output;
-    double flops, bytes, ms; /* ms: the median of the runs */
+    bool integers;                 /* its kernel computes in them */
+    char *why_float;               /* of a step of a quantized model that does not, or NULL */
+    double flops, bytes, macs, ms; /* ms: the median of the runs */
     double *runs;
 } step;
 
@@ -26,6 +28,11 @@ typedef struct job {
 
 /* ---- runs ---- */
 
+/* Families are named after what they compute with. */
+static bool is_integer(const char *family) {
+    return family != NULL && strstr(family, "_q8") != NULL;
+}
+
 static void take_step(void *ctx, const hone_step_info *info) {
     job *j = ctx;
     if (j->run < 0) return;
@@ -40,7 +47,11 @@ static void take_step(void *ctx, const hone_step_info *info) {
                                         .output = must(strdup(info->output)),
                                         .flops = info->flops,
                                         .bytes = info->bytes,
+                                        .macs = info->macs,
+                                        .integers = is_integer(info->family),
                                         .runs = must(calloc((size_t)j->n_runs, sizeof(double)))};
+        if (info->why_float != NULL)
+            j->steps[j->n_steps - 1].why_float = must(strdup(info->why_float));
     }
     step *s = &j->steps[j->at++];
     s->runs[j->run] = (double)(info->end_ns - info->begin_ns) * 1e-6;
@@ -160,7 +171,58 @@ static void print_text(const job *j) {
     print_memory(before, &use);
 }
 
+/* ---- floats in a quantized model ---- */
+
+/* Steps are in integers, or say why they are not. */
+static bool is_quantized(const job *j) {
+    for (size_t i = 0; i < j->n_steps; i++)
+        if (j->steps[i].integers || j->steps[i].why_float != NULL) return true;
+    return false;
+}
+
+/* Multiply-accumulates, and those of them in integers. */
+static double count_macs(const job *j, double *integers) {
+    double all = 0;
+    *integers = 0;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        all += j->steps[i].macs;
+        if (j->steps[i].integers) *integers += j->steps[i].macs;
+    }
+    return all;
+}
+
+/* Which steps compute in floats, why, and what they take; the slowest first. */
+static void print_floats(const job *j) {
+    static const char *const heads[] = {"node", "op", "ms", "%", "why in floats"};
+    step *floats = must(calloc(j->n_steps + 1, sizeof *floats));
+    size_t n = 0;
+    double integers, all = count_macs(j, &integers), total = total_ms(j), ms = 0;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        if (j->steps[i].why_float == NULL) continue;
+        floats[n++] = j->steps[i];
+        ms += j->steps[i].ms;
+    }
+    line(
+        "%.2f %% of %.4g million multiply-accumulates run in integers; %zu of %zu steps, "
+        "%.3f of %.3f ms (%.1f %%), in floats",
+        all > 0 ? 100 * integers / all : 0, all * 1e-6, n, j->n_steps, ms, total,
+        total > 0 ? 100 * ms / total : 0);
+    qsort(floats, n, sizeof *floats, slower_first);
+    table *t = table_new(heads, "thrrl");
+    for (size_t i = 0; i < n; i++) {
+        table_cell(t, "%s", floats[i].node);
+        table_cell(t, "%s", floats[i].op);
+        table_cell(t, "%.3f", floats[i].ms);
+        table_cell(t, "%.1f", total > 0 ? 100 * floats[i].ms / total : 0);
+        table_cell(t, "%s", floats[i].why_float);
+    }
+    if (n > 0) line("%s", "");
+    table_print(t);
+    free(floats);
+}
+
 static void print_json(const job *j) {
+    double integers, macs = count_macs(j, &integers);
     json js = {0};
     hone_memory_use use = hone_session_memory(j->session);
     json_begin(&js, NULL, '{');
@@ -171,6 +233,8 @@ static void print_json(const job *j) {
     json_number(&js, "difference_max", j->difference.max);
     json_int(&js, "runs", j->n_runs);
     json_number(&js, "ms", total_ms(j));
+    json_number(&js, "macs", macs);
+    json_number(&js, "integer_macs", integers);
     json_int(&js, "weights_bytes", (int64_t)use.weights_bytes);
     json_int(&js, "arena_bytes", (int64_t)use.arena_bytes);
     json_int(&js, "scratch_bytes", (int64_t)use.scratch_bytes);
@@ -187,6 +251,8 @@ static void print_json(const job *j) {
         json_number(&js, "ms", s->ms);
         json_number(&js, "flops", s->flops);
         json_number(&js, "bytes", s->bytes);
+        json_number(&js, "macs", s->macs);
+        json_text(&js, "why_float", s->why_float);
         json_end(&js, '}');
     }
     json_end(&js, ']');
@@ -226,9 +292,13 @@ static exit_code go(job *j) {
     if (compare_with_f32(j->model, &o, &j->feed, j->feed.out, &j->difference, &err) != HONE_OK)
         return fail_with(&err);
     note_difference(&j->difference);
+    if (has(a, "--explain") && !is_quantized(j))
+        note("no operator is quantized: everything is computed in floats");
     if (j->n_steps == 0) note("no steps: the model runs through the operators' references");
     if (has(a, "--json"))
         print_json(j);
+    else if (j->n_steps > 0 && has(a, "--explain") && is_quantized(j))
+        print_floats(j);
     else if (j->n_steps > 0)
         print_text(j);
     return EXIT_DONE;
@@ -246,6 +316,7 @@ static exit_code run(const args *a) {
         free(j.steps[i].op);
         free(j.steps[i].kernel);
         free(j.steps[i].output);
+        free(j.steps[i].why_float);
         free(j.steps[i].runs);
     }
     free(j.steps);
@@ -257,6 +328,8 @@ static exit_code run(const args *a) {
 
 static const option_def options[] = {
     {"--runs", 'n', "N", "runs to take the medians of (default: 10)", false},
+    {"--explain", 0, NULL, "of a quantized model: what runs in floats, why, and what it takes",
+     false},
     {"--trace", 0, "FILE", "write every step of every run as a Chrome trace", false},
     OPTION_FILL,
     OPTION_DIM,

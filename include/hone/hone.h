@@ -422,6 +422,8 @@ typedef struct hone_step_info {
     const char *output;  /* "f32[1, 64, 56, 56]" */
     double flops, bytes; /* asked for; 0: not counted */
     int64_t begin_ns, end_ns;
+    double macs;           /* multiply-accumulates among the flops: of convolutions and products */
+    const char *why_float; /* of a quantized model: why it computes in floats; NULL: it does not */
 } hone_step_info;
 /* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu. Where sizes
  * are known only while running, and in subgraphs, there may be more or fewer steps each time. */

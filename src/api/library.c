@@ -17,7 +17,8 @@ hone_status hone_op(size_t i, hone_op_info *out, hone_error *err) {
                           .infers = op->infer != NULL,
                           .costs = op->cost != NULL,
                           .differentiates = op->grad != NULL,
-                          .fast = hn_lower_has(op)};
+                          .fast = hn_lower_has(op),
+                          .int8 = hn_lower_has_int8(op)};
     return HONE_OK;
 }
 

@@ -505,6 +505,8 @@ static void tell_step(void *ctx, const hn_step_time *t) {
                            .output = "",
                            .flops = s->flops,
                            .bytes = s->bytes,
+                           .macs = hn_step_macs(s),
+                           .why_float = s->why_float,
                            .begin_ns = t->begin_ns,
                            .end_ns = t->end_ns};
     if (s->node != NULL && hn_node_output(s->node, 0) != NULL) {

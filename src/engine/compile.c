@@ -329,7 +329,8 @@ static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
                   .alloc = how->alloc,
                   .isa = how->isa,
                   .no_fuse = how->no_fuse,
-                  .layers = &how->layers};
+                  .layers = &how->layers,
+                  .explains = hn_graph_is_quantized(g)};
     L.views = hn_arena_array(&scratch, n, sizeof *L.views);
     L.known = hn_arena_array(&scratch, n, sizeof *L.known);
     L.makers = hn_arena_array(&scratch, n, sizeof *L.makers);

@@ -118,6 +118,8 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
 void hn_plan_destroy(hn_plan *p); /* NULL accepted */
 /* Whether operators of quantization are in it, so that there is something to run in integers. */
 bool hn_graph_is_quantized(const hn_graph *g);
+/* Multiplications with an addition among the arithmetic of a step; 0: none, or not counted. */
+double hn_step_macs(const hn_step *s);
 
 /* All phases of a kernel, on up to `lanes` threads of the pool. */
 void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,

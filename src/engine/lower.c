@@ -11,15 +11,20 @@
 /* ---- the table ---- */
 
 #define HN_LOWER(domain, op, function) hn_lowering function;
+#define HN_LOWER_INT8 HN_LOWER
 #include "engine/lowerings.def"
+#undef HN_LOWER_INT8
 #undef HN_LOWER
 
 static const struct {
     const char *domain, *op;
     hn_lowering *function;
+    bool int8;
 } rows[] = {
-#define HN_LOWER(domain, op, function) {domain, op, function},
+#define HN_LOWER(domain, op, function) {domain, op, function, false},
+#define HN_LOWER_INT8(domain, op, function) {domain, op, function, true},
 #include "engine/lowerings.def"
+#undef HN_LOWER_INT8
 #undef HN_LOWER
 };
 
@@ -32,6 +37,12 @@ static int row_of(const hn_op_def *op, int from) {
 }
 
 bool hn_lower_has(const hn_op_def *op) { return row_of(op, 0) >= 0; }
+
+bool hn_lower_has_int8(const hn_op_def *op) {
+    for (int i = row_of(op, 0); i >= 0; i = row_of(op, i + 1))
+        if (rows[i].int8) return true;
+    return hn_quant_lowers(op->domain != NULL ? op->domain : "", op->name);
+}
 
 /* ---- views ---- */
 
@@ -393,6 +404,7 @@ static hone_status new_step(hn_lower *L, const hn_node *n, hn_step **out, hn_err
     s->node = s->maker = n;
     s->label = n != NULL ? n->op_type : "copy";
     s->precision = hn_layers_of(L->layers, n).precision;
+    s->why_float = L->why_float;
     for (int i = 0; i < HN_MAX_OPERANDS; i++) s->operands[i].buffer = -1;
     HN_TRY(add_step(L, s, err));
     *out = s;
@@ -406,6 +418,7 @@ hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family
     memcpy(copy, problem, problem_bytes);
     HN_TRY(new_step(L, n, out, err));
     (*out)->family = family;
+    if (hn_quant_is_integer(family)) (*out)->why_float = NULL;
     (*out)->problem = copy;
     (*out)->problem_bytes = problem_bytes;
     return HONE_OK;
@@ -465,12 +478,7 @@ static hone_status lower_reference(hn_lower *L, const hn_node *n, hn_error *err)
     return HONE_OK;
 }
 
-/* Depth: what waits is a DequantizeLinear or one of the few nodes of a chain (lower_quant.h). */
-static hone_status lower_now(hn_lower *L, const hn_node *n, hn_error *err) {
-    bool quantized;
-    HN_TRY(hn_lower_quantized(L, n, &quantized, err));
-    if (quantized) return HONE_OK;
-    for (int i = 0; i < n->n_inputs; i++) HN_TRY(hn_lower_need(L, hn_node_input(n, i), err));
+static hone_status lower_plainly(hn_lower *L, const hn_node *n, hn_error *err) {
     L->why = "no kernel of its own";
     for (int i = row_of(n->op, 0); i >= 0; i = row_of(n->op, i + 1)) {
         bool done = true;
@@ -480,7 +488,23 @@ static hone_status lower_now(hn_lower *L, const hn_node *n, hn_error *err) {
     char label[320];
     hn_log(HONE_LOG_DEBUG, "%s: runs as the reference (%s)", hn_node_label(n, label, sizeof label),
            L->why);
+    if (L->explains && L->why_float == NULL) L->why_float = L->why;
     return lower_reference(L, n, err);
+}
+
+/* Depth: what waits is a DequantizeLinear or one of the few nodes of a chain (lower_quant.h). */
+static hone_status lower_now(hn_lower *L, const hn_node *n, hn_error *err) {
+    bool quantized;
+    const char *why, *outer = L->why_float;
+    L->why_float = NULL;
+    HN_TRY(hn_lower_quantized(L, n, &quantized, &why, err));
+    if (!quantized) {
+        for (int i = 0; i < n->n_inputs; i++) HN_TRY(hn_lower_need(L, hn_node_input(n, i), err));
+        L->why_float = why;
+        HN_TRY(lower_plainly(L, n, err));
+    }
+    L->why_float = outer;
+    return HONE_OK;
 }
 
 hone_status hn_lower_need(hn_lower *L, const hn_value *v, hn_error *err) {

@@ -46,8 +46,10 @@ typedef struct hn_lower {
     hn_variant *variants;
     hn_transposed *transposed;
     int cap_steps, cap_buffers;
-    const char *why; /* set by a lowering that declines */
-    bool no_fuse;    /* no step takes in another node */
+    const char *why;       /* set by a lowering that declines */
+    const char *why_float; /* of the steps that are being made (hn_step) */
+    bool explains;         /* the graph is quantized: those that compute in floats say why */
+    bool no_fuse;          /* no step takes in another node */
     const hn_layers *layers;
 } hn_lower;
 
@@ -91,8 +93,9 @@ hn_conv_f32 hn_lower_conv_problem(const hn_view *x, const hn_view *w, const hn_v
 hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 *p,
                                const hn_view *x, const hn_view *w, hn_view b, const hn_view *y,
                                hn_step **out, hn_error *err);
-/* Whether the operator has a lowering of its own. */
+/* Whether the operator has a lowering of its own, and one that stays in 8 bits. */
 bool hn_lower_has(const hn_op_def *op);
+bool hn_lower_has_int8(const hn_op_def *op);
 
 /* ---- values ---- */
 

@@ -303,8 +303,8 @@ static hone_status lower_conv(hn_lower *L, const product *p, hn_view *y, hn_step
 /* w: [k, n], its scales along n. */
 static const char *refuse_matrix(const hn_lower *L, const product *p) {
     const hn_view *x = &p->x.view, *w = &p->w.view;
-    if (x->rank < 2 || w->rank != 2) return "not matrices";
     if (!hn_lower_is_constant(L, w)) return "the second operand is computed";
+    if (x->rank < 2 || w->rank != 2) return "not matrices";
     if (p->w.axis == 0) return "a scale for each index of an axis that is not the columns'";
     if (p->w.scale != NULL && p->w.scale->n != 1 && p->w.scale->n != w->dims[1])
         return "scales of another shape";

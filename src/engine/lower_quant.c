@@ -3,8 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "engine/engine.h"
+#include "kernels/attention_f32/attention_f32.h"
+#include "kernels/binary_q8/binary_q8.h"
+#include "kernels/conv_q8/conv_q8.h"
+#include "kernels/lut_q8/lut_q8.h"
+#include "kernels/matmul_f32/matmul_f32.h"
+#include "kernels/matmul_nbits/matmul_nbits.h"
+#include "kernels/pool_q8/pool_q8.h"
+#include "kernels/recurrent_f32/recurrent_f32.h"
+#include "kernels/recurrent_q8/recurrent_q8.h"
 
 /* ---- recognising ---- */
 
@@ -215,6 +223,15 @@ bool hn_graph_is_quantized(const hn_graph *g) {
 
 bool hn_node_is_quantized(const hn_node *n) { return speaks_of_it(n) || reads_integers(n); }
 
+double hn_step_macs(const hn_step *s) {
+    const hn_family *f = s->family;
+    bool product = f == &hn_conv_f32_family || f == &hn_conv_q8_family ||
+                   f == &hn_matmul_f32_family || f == &hn_attention_f32_family ||
+                   f == &hn_matmul_nbits_family || f == &hn_recurrent_f32_family ||
+                   f == &hn_recurrent_q8_family;
+    return product ? s->flops / 2 : 0;
+}
+
 /* ---- scales ---- */
 
 hn_q8_type hn_quant_type(hone_dtype t) {
@@ -302,30 +319,61 @@ hone_status hn_quant_absorb(hn_lower *L, hn_step *s, const hn_quant_chain *c, hn
     return hn_step_absorb(L, s, c->quantize, err);
 }
 
-static void explain(hn_lower *L, const hn_node *n) {
-    char label[320];
-    hn_log(HONE_LOG_DEBUG, "%s: not in integers (%s)", hn_node_label(n, label, sizeof label),
-           L->why);
+bool hn_quant_is_integer(const hn_family *f) {
+    return f == &hn_conv_q8_family || f == &hn_binary_q8_family || f == &hn_lut_q8_family ||
+           f == &hn_pool_q8_family || f == &hn_recurrent_q8_family;
 }
 
-static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+bool hn_quant_lowers(const char *domain, const char *op) {
+    if (domain[0] != '\0') return false;
+    for (int i = 0; i < N_KINDS; i++)
+        if (strcmp(op, kinds[i].op) == 0) return true;
+    return strcmp(op, "Relu") == 0 || strcmp(op, "Clip") == 0;
+}
+
+#define OTHER_PRECISION "another precision was asked for"
+
+/* Why n, for which nothing was tried, computes in floats; NULL: it does not. */
+static const char *why_float(const hn_lower *L, const hn_node *n) {
+    const hn_value *y = hn_node_output(n, 0);
+    if (is_quantize(n))
+        return producer(n, 0) != NULL ? "what it quantizes is computed in floats"
+                                      : "it quantizes an input of the model";
+    if (is_dequantize(n))
+        return y == NULL || y->n_outputs == 0 ? "what reads it is computed in floats"
+                                              : "it is an output of the model";
+    if (strcmp(n->op_type, "DynamicQuantizeLinear") == 0) return "it quantizes floats";
+    if (y == NULL || !hn_dtype_is_float(y->type.dtype)) return NULL;
+    if (kind_of(n) < 0 && !is(n, "Relu") && !is(n, "Clip")) return "no integer form of it";
+    if (!in_integers(L, n)) return OTHER_PRECISION;
+    if (!reads_integers(n)) return "an input is not dequantized";
+    return "its result is not quantized, or has other uses";
+}
+
+static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, const char **why,
+                                  hn_error *err) {
     hn_quant_chain c;
-    const hn_node *about = n;
     if (is_quantize(n) && find_chain(n, &c)) {
-        about = c.op;
-        if (!in_integers(L, about)) return HONE_OK;
+        *why = OTHER_PRECISION;
+        if (!in_integers(L, c.op)) return HONE_OK;
         HN_TRY(kinds[kind_of(c.op)].lower(L, &c, done, err));
+        *why = L->why;
     } else if (is_product(n) && reads_integers(n) && in_integers(L, n)) {
         HN_TRY(hn_lower_float_product(L, n, done, err));
-    } else {
-        return HONE_OK;
+        *why = L->why;
+    } else if (L->explains) {
+        *why = why_float(L, n);
     }
-    if (!*done) explain(L, about);
     return HONE_OK;
 }
 
-hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, const char **why,
+                               hn_error *err) {
     *done = false;
-    HN_TRY(lower_integers(L, n, done, err));
-    return *done ? HONE_OK : hn_lower_weight_only(L, n, done, err);
+    *why = NULL;
+    HN_TRY(lower_integers(L, n, done, why, err));
+    if (*done) return HONE_OK;
+    if (!L->explains) *why = NULL;
+    L->why_float = *why;
+    return hn_lower_weight_only(L, n, done, err);
 }

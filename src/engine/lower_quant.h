@@ -62,8 +62,15 @@ bool hn_node_is_quantized(const hn_node *n);
 const hn_node *hn_quant_part(const hn_node *n);
 /* n is lowered when its result is wanted, or with the QuantizeLinear at the end of its chain. */
 bool hn_lower_waits(const hn_lower *L, const hn_node *n);
-/* Lowers n, and what waits for it, in integers; *done false: it is to be lowered as it is. */
-hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
+/* Lowers n, and what waits for it, in integers; *done false: it is to be lowered as it is, and *why
+ * is the reason, NULL where there is nothing to compute in floats. */
+hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, const char **why,
+                               hn_error *err);
+/* A step of this family computes in integers. */
+bool hn_quant_is_integer(const hn_family *f);
+/* An operator of this name may be a step in integers, or part of one, between DequantizeLinear and
+ * QuantizeLinear. */
+bool hn_quant_lowers(const char *domain, const char *op);
 
 /* Input i of n as the integers it was dequantized from; else the reason why not. One scale unless
  * `axes`. */

@@ -75,6 +75,7 @@ typedef struct hn_step {
     int lane;               /* of those, the lane that runs it, counted from 1; 0: all of them */
     double flops;           /* of the arithmetic asked for; 0: not counted */
     double bytes;           /* read and written */
+    const char *why_float;  /* of a quantized graph: why it does not compute in integers; or NULL */
     /* A step whose operands may hold what the operator does not allow, such as an index that is
      * out of range: its kernel then sets the s32 that is operand `flag`, and the run ends with the
      * error that `check` finds. NULL: it cannot fail. */

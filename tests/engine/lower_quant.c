@@ -22,7 +22,7 @@ static hn_error err;
 /* A model that has run: its inputs in order, constants included, and its first output. */
 typedef struct ran {
     hn_tensor *in[MOST], *out, *plain;
-    char steps[512];
+    char steps[512], floats[512]; /* floats: those that say why they are */
 } ran;
 
 static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
@@ -35,7 +35,13 @@ static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int
 }
 
 static void note_step(void *ctx, const hn_step_time *t) {
-    char *steps = ctx;
+    ran *r = ctx;
+    char *steps = r->steps;
+    const char *why = t->step->why_float;
+    size_t told = strlen(r->floats);
+    if (why != NULL)
+        snprintf(r->floats + told, sizeof r->floats - told, "%s%s: %s", told > 0 ? ", " : "",
+                 t->step->label, why);
     const char *family = t->step->family != NULL ? t->step->family->name : "reference";
     size_t at = strlen(steps);
     if (strcmp(family, "copy") == 0) return;
@@ -83,7 +89,7 @@ static ran run(const char *text) {
     hn_engine *e;
     hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available(), .no_simplify = true};
     assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
-    if (hn_engine_run(e, given, place, &r.out, note_step, r.steps, &err) != HONE_OK)
+    if (hn_engine_run(e, given, place, &r.out, note_step, &r, &err) != HONE_OK)
         fail_msg("%s", err.text);
     hn_engine_destroy(e);
     return r;
@@ -697,6 +703,34 @@ static void other_forms(void **state) {
         "quantize_f32 QuantizeLinear");
 }
 
+static void says(const char *text, const char *floats) {
+    ran r = run(text);
+    if (strcmp(r.floats, floats) != 0)
+        fail_msg("reasons are '%s', expected '%s'", r.floats, floats);
+    done(&r);
+}
+
+/* Steps in floats say why; those in integers, and those of graphs without any, say nothing. */
+static void reasons(void **state) {
+    (void)state;
+    says(LINE("float sx = {0.1}, float sw = {0.1}, float sy = {0.5}", PRODUCT), "");
+    says(LINE("float sx = {0}, float sw = {0.1}, float sy = {0.5}", PRODUCT),
+         "DequantizeLinear: what reads it is computed in floats, "
+         "MatMul: a scale is zero, negative or not a number, "
+         "QuantizeLinear: a scale is zero, negative or not a number");
+    says(LINE("float sx = {0.1}, float sw = {0.1}, float sy = {0.5}",
+              " p = MatMul (xf, wf) s = Softmax (p) y = QuantizeLinear (s, sy)"),
+         "Softmax: no integer form of it, "
+         "QuantizeLinear: what it quantizes is computed in floats");
+    says(
+        "m (uint8[3,6] x, uint8[6,4] z) => (float[3,4] y) <float s = {0.1}> {"
+        " xf = DequantizeLinear (x, s) zf = DequantizeLinear (z, s) y = MatMul (xf, zf) }",
+        "DequantizeLinear: what reads it is computed in floats, "
+        "DequantizeLinear: what reads it is computed in floats, "
+        "MatMul: the second operand is computed");
+    says("m (float[3,4] x) => (float[3,4] y) { y = Softmax (x) }", "");
+}
+
 /* A DequantizeLinear that is an output, and one of constants that only a float operator reads. */
 static void borders(void **state) {
     (void)state;
@@ -735,7 +769,8 @@ int main(void) {
         cmocka_unit_test(dynamic),       cmocka_unit_test(binaries),
         cmocka_unit_test(tables),        cmocka_unit_test(pools),
         cmocka_unit_test(bad_scales),    cmocka_unit_test(other_forms),
-        cmocka_unit_test(borders),       cmocka_unit_test(allocations),
+        cmocka_unit_test(reasons),       cmocka_unit_test(borders),
+        cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

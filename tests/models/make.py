@@ -159,3 +159,18 @@ x = requantized(node("GlobalAveragePool", [x]), 0.04, 90)
 x = node("Gemm", [node("Flatten", [x]), *parameters((10, 38), 0.04, False)], transB=1)
 save("int8", nodes + [h.make_node("Identity", [requantized(x, 0.02, 128)], ["y"])],
      [value("x", ["n", 3, 25, 23])], [value("y", ["n", 10])], weights)
+
+# Quantized: a product in integers, a Softmax that has no integer form, and one that is not quantized.
+save("quantized",
+     [h.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"], "quantize"),
+      h.make_node("DequantizeLinear", ["xq", "s", "z"], ["xf"], "dequantize"),
+      h.make_node("DequantizeLinear", ["wq", "s"], ["wf"], "weights"),
+      h.make_node("MatMul", ["xf", "wf"], ["p"], "product"),
+      h.make_node("QuantizeLinear", ["p", "s", "z"], ["pq"], "requantize"),
+      h.make_node("DequantizeLinear", ["pq", "s", "z"], ["pf"], "again"),
+      h.make_node("Softmax", ["pf"], ["e"], "softmax"),
+      h.make_node("MatMul", ["e", "v"], ["y"], "float")],
+     [value("x", [2, 8])], [value("y", [2, 4])],
+     [constant("s", f32(0.1)), constant("z", np.uint8(100)),
+      constant("wq", np.arange(-32, 32, dtype=np.int8).reshape(8, 8)),
+      constant("v", np.linspace(-1, 1, 32, dtype=f32).reshape(8, 4))])
