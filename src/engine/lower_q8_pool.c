@@ -4,7 +4,26 @@
 #include "engine/lower_quant.h"
 #include "kernels/pool_q8/pool_q8.h"
 
-static bool is_global(const hn_node *n) { return strstr(n->op_type, "Global") != NULL; }
+static bool is_reduce(const hn_node *n) { return strcmp(n->op_type, "ReduceMean") == 0; }
+
+static bool is_mean(const hn_node *n) {
+    return is_reduce(n) || strstr(n->op_type, "Average") != NULL;
+}
+
+static bool is_global(const hn_node *n) {
+    return is_reduce(n) || strstr(n->op_type, "Global") != NULL;
+}
+
+/* A ReduceMean takes the mean of each channel's image. */
+static bool reduces_images(const hn_node *n, int rank) {
+    const hn_tensor *axes = hn_node_constant(n, 1);
+    uint32_t found = 0;
+    for (int64_t i = 0; axes != NULL && i < axes->n; i++) {
+        int64_t axis = hn_tensor_s64(axes, i);
+        found |= 1u << (axis < 0 ? axis + rank : axis);
+    }
+    return found == (1u << rank) - 4;
+}
 
 static bool same_scale(const hn_quant *a, const hn_quant *b) {
     return a->view.dtype == b->view.dtype && hn_quant_zero(a, 0) == hn_quant_zero(b, 0) &&
@@ -16,6 +35,8 @@ static const char *refuse(const hn_node *n, const hn_quant *x, const hn_quant *y
         return "not of 8 bits";
     if (x->view.rank != 3 && x->view.rank != 4) return "not one or two spatial axes";
     if (hn_view_count(&x->view) == 0 || hn_view_count(&y->view) == 0) return "nothing to compute";
+    if (is_reduce(n) && !reduces_images(n, x->view.rank))
+        return "a mean over other axes than those of images";
     if (hn_node_output(n, 1) != NULL) return "the places of the maxima are wanted";
     if (!mean && !same_scale(x, y)) return "the largest values are given another scale";
     return NULL;
@@ -39,14 +60,15 @@ static hone_status windows(const hn_node *n, const hn_view *x, hn_spatial *s, hn
 /* The result, between these limits, is output 0 of `last`. */
 static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, const hn_quant *from,
                          const hn_quant *to, double lo, double hi, hn_step **out, hn_error *err) {
-    hn_view x = from->view, y = to->view;
+    hn_view x = from->view, y = to->view, result;
     hn_spatial s;
+    for (; y.rank < x.rank; y.rank++) y.dims[y.rank] = 1; /* axes that are not kept */
     HN_TRY(windows(n, &x, &s, err));
     int order[HONE_MAX_RANK];
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
     HN_TRY(hn_lower_channels_last(L, n, &x, err));
-    bool flat = x.rank == 3, mean = strstr(n->op_type, "Average") != NULL;
+    bool flat = x.rank == 3, mean = is_mean(n);
     int i = flat ? 0 : 1; /* the axis of width */
     hn_pool_q8 p = {
         .kind = mean ? HN_POOL_Q8_MEAN : HN_POOL_Q8_MAX,
@@ -89,13 +111,14 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, con
     (*out)->bytes = (double)(hn_view_count(&x) + hn_view_count(&y));
     hn_step_reads(*out, HN_POOL_Q8_X, &x);
     hn_step_writes(*out, HN_POOL_Q8_Y, &y);
-    hn_lower_set(L, last, 0, &y, *out);
+    hn_view_reshape(&y, to->view.rank, to->view.dims, &result);
+    hn_lower_set(L, last, 0, &result, *out);
     return HONE_OK;
 }
 
 hone_status hn_lower_chain_pool(hn_lower *L, const hn_quant_chain *c, bool *done, hn_error *err) {
     hn_quant x, y;
-    bool mean = strstr(c->op->op_type, "Average") != NULL;
+    bool mean = is_mean(c->op);
     const char *why = hn_quant_input(L, c->op, 0, false, &x);
     if (why == NULL) why = hn_quant_output(c->quantize, 1, 2, &y);
     if (why == NULL) why = refuse(c->op, &x, &y, mean);

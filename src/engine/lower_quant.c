@@ -58,6 +58,7 @@ static const struct {
     {"MaxPool", hn_lower_chain_pool, 1},
     {"Mul", hn_lower_chain_binary, 2},
     {"Neg", hn_lower_chain_table, 1},
+    {"ReduceMean", hn_lower_chain_pool, 1},
     {"Sigmoid", hn_lower_chain_table, 1},
     {"Sqrt", hn_lower_chain_table, 1},
     {"Sub", hn_lower_chain_binary, 2},

@@ -593,6 +593,8 @@ static void tables(void **state) {
 
 /* ---- pools ---- */
 
+static void stays(const char *text, const char *steps);
+
 static void pools(void **state) {
     (void)state;
     ran r =
@@ -607,6 +609,23 @@ static void pools(void **state) {
         is_at(&r, c, saturate(HONE_DTYPE_S8, (float)sum * m, -100));
     }
     done(&r);
+    r =
+        run("m (uint8[2,3,4,6] x) => (uint8[2,3] y) <float sx = {0.05}, uint8 zx = {9}, "
+            "float sy = {0.02}, uint8 zy = {100}, int64[2] axes = {-1, 2}> {"
+            " f = DequantizeLinear (x, sx, zx) v = ReduceMean <keepdims = 0> (f, axes)"
+            " y = QuantizeLinear (v, sy, zy) }");
+    has_steps(&r, "pool_q8 ReduceMean+QuantizeLinear");
+    for (int c = 0; c < 6; c++) {
+        int32_t sum = 0;
+        for (int i = 0; i < 24; i++) sum += (int32_t)at(r.in[0], c * 24 + i) - 9;
+        float m = (float)((double)0.05f / ((double)0.02f * 24));
+        is_at(&r, c, saturate(HONE_DTYPE_U8, (float)sum * m, 100));
+    }
+    done(&r);
+    stays(
+        "m (uint8[1,3,4,6] x) => (uint8[1,1,4,6] y) <float s = {0.05}, int64[1] axes = {1}> {"
+        " f = DequantizeLinear (x, s) v = ReduceMean (f, axes) y = QuantizeLinear (v, s) }",
+        "dequantize_q8 DequantizeLinear, reduce_f32 ReduceMean, quantize_f32 QuantizeLinear");
     static const char *const forms[] = {
         "m (uint8[1,3,4,6] x) => (uint8[1,3,2,3] y) <float s = {0.05}, uint8 z = {9}> {"
         " f = DequantizeLinear (x, s, z) v = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (f)"
@@ -686,6 +705,17 @@ static void other_forms(void **state) {
         " xf = DequantizeLinear (x, sx) wf = DequantizeLinear (w, sw)"
         " p = MatMul (xf, wf) y = QuantizeLinear (p, sy, zy) }",
         "conv_q8 MatMul, reference QuantizeLinear");
+    /* Four bits, an odd number of them. */
+    stays(
+        "m (float[3,5] x) => (float[5,3] y) <float s = {0.5}, int4 z = {1}> {"
+        " q = QuantizeLinear (x, s, z) t = Transpose (q) y = DequantizeLinear (t, s, z) }",
+        "reference QuantizeLinear, reference Transpose, reference DequantizeLinear");
+    /* Read by another scale than it was written by: what the graph says is done. */
+    stays(
+        "m (uint8[3,5] x) => (uint8[3,5] y) <float s = {0.5}, uint8 z = {1}, float t = {0.25}> {"
+        " f = DequantizeLinear (x, s, z) q = QuantizeLinear (f, t)"
+        " g = DequantizeLinear (q, s) y = QuantizeLinear (g, t, z) }",
+        "lut_q8 DequantizeLinear+QuantizeLinear, lut_q8 DequantizeLinear+QuantizeLinear");
     /* Scales along an axis of the activations. */
     stays(
         "m (uint8[3,6] x, int8[6,4] w) => (uint8[3,4] y)"
