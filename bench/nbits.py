@@ -101,6 +101,7 @@ def open_peer(path, threads, inputs):
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.force_spinning_stop", "1")  # else it keeps a core busy
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return lambda: session.run(None, inputs)
 

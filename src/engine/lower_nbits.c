@@ -212,6 +212,8 @@ hone_status hn_lower_weight_only(hn_lower *L, const hn_node *n, bool *done, hn_e
     if (why == NULL) why = refuse_product(n, &t, &t.bias);
     if (why != NULL) HN_DECLINE(L, why);
     hn_matmul_nbits *p = &t.p;
+    p->m = hn_view_count(&t.x) / p->k;
+    if (hn_nbits_prefers_floats(p, L->isa)) HN_DECLINE(L, "many rows: floats are faster");
     if (hn_view_count(&t.s) == 1) { /* one for each column */
         hn_tensor *made;
         float s = (float)hn_tensor_f64(hn_node_constant(q, 1), 0);

@@ -31,6 +31,18 @@ const hn_family hn_matmul_nbits_family = {
     .weights = HN_NBITS_W,
 };
 
+bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa) {
+    enum { FEW_ROWS = 8 };
+#if defined(__x86_64__)
+    const char *why;
+    hn_allowed allowed = {isa, HN_PRECISION_F32};
+    if (hn_kernel_serves(&hn_matmul_nbits_three_amx, allowed, p, &why)) return false;
+#else
+    (void)isa;
+#endif
+    return p->m > FEW_ROWS;
+}
+
 int hn_nbits_code(const hn_matmul_nbits *p, const uint8_t *plain, int64_t n, int64_t k) {
     int64_t i = n * p->w_n + k * p->w_k;
     if (p->bits == 8) return plain[i] ^ (p->w_signed ? 0x80 : 0);

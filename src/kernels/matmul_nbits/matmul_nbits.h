@@ -59,6 +59,10 @@ enum {
 
 extern const hn_family hn_matmul_nbits_family;
 
+/* Whether weights are better dequantized to floats, once, for conv_f32: with more than a few rows
+ * unpacking costs more than reading, and only AMX is fast at the rest. */
+bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa);
+
 /* For rows. A task of those over the vector vocabulary is HN_NBITS_TASK panels. */
 enum { HN_NBITS_PANEL = 16, HN_NBITS_STEP = 32, HN_NBITS_TASK = 4 };
 
