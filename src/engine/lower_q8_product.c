@@ -155,7 +155,10 @@ static hone_status subtract_zeros(hn_lower *L, const product *p, hn_view *w, boo
     return HONE_OK;
 }
 
+/* Whether there is anything but 0 to take from the weights. Those of u8, of which conv_q8 wants to
+ * know the zero points in any case, count too: without them most are s8. */
 static bool has_zeros(const hn_quant *w) {
+    if (w->view.dtype == HONE_DTYPE_U8) return true;
     for (int64_t i = 0; w->zero != NULL && i < w->zero->n; i++)
         if (hn_tensor_s64(w->zero, i) != 0) return true;
     return false;

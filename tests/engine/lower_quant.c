@@ -292,17 +292,24 @@ static void weight_zeros(void **state) {
             is_at(&r, i, conv_sum(r.in[0], r.in[1], number[z], i / 25, i / 5 % 5, i % 5));
         done(&r);
     }
-    ran r =
-        run("m (uint8[3,6] x, uint8[6,4] w) => (int32[3,4] y) <uint8 zw = {128}> {"
-            " y = MatMulInteger (x, w, , zw) }");
-    has_steps(&r, "conv_q8 MatMulInteger");
-    for (int i = 0; i < 12; i++) {
-        int32_t sum = 0;
-        for (int k = 0; k < 6; k++)
-            sum += (int32_t)(at(r.in[0], i / 4 * 6 + k) * (at(r.in[1], k * 4 + i % 4) - 128));
-        is_at(&r, i, sum);
+    static const int u8_number[] = {0, 1, 128, 255};
+    for (int z = 0; z < 4; z++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "m (uint8[3,6] x, uint8[6,4] w) => (int32[3,4] y) <uint8 zw = {%d}>"
+                 " { y = MatMulInteger (x, w, , zw) }",
+                 u8_number[z]);
+        ran r = run(text);
+        has_steps(&r, "conv_q8 MatMulInteger");
+        for (int i = 0; i < 12; i++) {
+            int32_t sum = 0;
+            for (int k = 0; k < 6; k++)
+                sum += (int32_t)(at(r.in[0], i / 4 * 6 + k) *
+                                 (at(r.in[1], k * 4 + i % 4) - u8_number[z]));
+            is_at(&r, i, sum);
+        }
+        done(&r);
     }
-    done(&r);
 }
 
 static void near_plain(const ran *r) {

@@ -53,10 +53,10 @@ typedef struct hn_conv_q8 {
 } hn_conv_q8;
 
 /* Operands, in the order of hn_call.ptr. W is the constant operand: packed if the row packs; WZ
- * (s32 [n], absent: 0), BIAS (s32 [n]), M (f32 [n]) and FBIAS (f32 [n]) are constants too. XS
- * (f32) and XZ (one element of x's type) are scalars known at run time only, by dynamic
- * quantization. All but X, W and Y may be NULL; M absent: 1. R has no meaning where y is s32, XS
- * and FBIAS only where y is f32. */
+ * (s32 [n], absent: 0, which it may be of s8 alone), BIAS (s32 [n]), M (f32 [n]) and FBIAS (f32
+ * [n]) are constants too. XS (f32) and XZ (one element of x's type) are scalars known at run time
+ * only, by dynamic quantization. All but X, W and Y may be NULL; M absent: 1. R has no meaning
+ * where y is s32, XS and FBIAS only where y is f32. */
 enum {
     HN_CONV_Q8_X,
     HN_CONV_Q8_W,
