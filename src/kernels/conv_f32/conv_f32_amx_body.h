@@ -56,6 +56,7 @@
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_amx.h"
+#include "simd/amx.h"
 
 enum {
     ROWS = 16,               /* positions in a tile */
@@ -286,28 +287,6 @@ static void split_up_to(cutter *k, int64_t position) {
         split_some(k, (position - k->at) * k->g->ny * k->g->nx * (k->cb1 - k->cb0));
 }
 
-/* The compiler's own intrinsics do not say that they read memory (GCC 12), hence these. */
-#define LOAD(tile, from, stride)                                                            \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memory")
-#define STORE(tile, to, stride)                                                               \
-    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) \
-                     : "memory")
-#define ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::)
-#define MULTIPLY(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
-
-static void configure_tiles(void) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-    for (int i = 0; i < 8; i++) config.bytes[i] = 64, config.rows[i] = 16;
-    __asm__ volatile("ldtilecfg %0" ::"m"(config));
-}
-
-static void release_tiles(void) { __asm__ volatile("tilerelease" ::); }
-
 /* What is done beside the products, at every step of half a panel. */
 typedef struct beside {
     cutter *cut;
@@ -326,59 +305,59 @@ HN_INLINE void products(const int rows, const char *a0, const char *a1, const ch
                         int64_t next_part) {
 #if PARTS == 3
     /* w3, with x1 */
-    LOAD(3, w, PART);
-    LOAD(2, a0, POSITION);
-    MULTIPLY(0, 2, 3);
+    HN_TILE_LOAD(3, w, PART);
+    HN_TILE_LOAD(2, a0, POSITION);
+    HN_TILE_DOT_BF16(0, 2, 3);
     if (rows == 2) {
-        LOAD(2, a1, POSITION);
-        MULTIPLY(1, 2, 3);
+        HN_TILE_LOAD(2, a1, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
     }
     /* w2, with x1 and x2 */
-    LOAD(3, w + next_part, PART);
+    HN_TILE_LOAD(3, w + next_part, PART);
     if (rows == 2) {
-        MULTIPLY(1, 2, 3);
-        LOAD(2, a1 + PART, POSITION);
-        MULTIPLY(1, 2, 3);
-        LOAD(2, a0, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
+        HN_TILE_LOAD(2, a1 + PART, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
+        HN_TILE_LOAD(2, a0, POSITION);
     }
-    MULTIPLY(0, 2, 3);
-    LOAD(2, a0 + PART, POSITION);
-    MULTIPLY(0, 2, 3);
+    HN_TILE_DOT_BF16(0, 2, 3);
+    HN_TILE_LOAD(2, a0 + PART, POSITION);
+    HN_TILE_DOT_BF16(0, 2, 3);
     /* w1, with x2, x1 and x3 */
-    LOAD(3, w + 2 * next_part, PART);
-    MULTIPLY(0, 2, 3);
-    LOAD(2, a0, POSITION);
-    MULTIPLY(0, 2, 3);
-    LOAD(2, a0 + 2 * PART, POSITION);
-    MULTIPLY(0, 2, 3);
+    HN_TILE_LOAD(3, w + 2 * next_part, PART);
+    HN_TILE_DOT_BF16(0, 2, 3);
+    HN_TILE_LOAD(2, a0, POSITION);
+    HN_TILE_DOT_BF16(0, 2, 3);
+    HN_TILE_LOAD(2, a0 + 2 * PART, POSITION);
+    HN_TILE_DOT_BF16(0, 2, 3);
     if (rows == 2) {
-        LOAD(2, a1 + PART, POSITION);
-        MULTIPLY(1, 2, 3);
-        LOAD(2, a1, POSITION);
-        MULTIPLY(1, 2, 3);
-        LOAD(2, a1 + 2 * PART, POSITION);
-        MULTIPLY(1, 2, 3);
+        HN_TILE_LOAD(2, a1 + PART, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
+        HN_TILE_LOAD(2, a1, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
+        HN_TILE_LOAD(2, a1 + 2 * PART, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
     }
 #else
     /* w2, with x1 */
-    LOAD(3, w, PART);
-    LOAD(2, a0, POSITION);
-    MULTIPLY(0, 2, 3);
+    HN_TILE_LOAD(3, w, PART);
+    HN_TILE_LOAD(2, a0, POSITION);
+    HN_TILE_DOT_BF16(0, 2, 3);
     if (rows == 2) {
-        LOAD(2, a1, POSITION);
-        MULTIPLY(1, 2, 3);
+        HN_TILE_LOAD(2, a1, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
     }
     /* w1, with x1 and x2 */
-    LOAD(3, w + next_part, PART);
+    HN_TILE_LOAD(3, w + next_part, PART);
     if (rows == 2) {
-        MULTIPLY(1, 2, 3);
-        LOAD(2, a1 + PART, POSITION);
-        MULTIPLY(1, 2, 3);
-        LOAD(2, a0, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
+        HN_TILE_LOAD(2, a1 + PART, POSITION);
+        HN_TILE_DOT_BF16(1, 2, 3);
+        HN_TILE_LOAD(2, a0, POSITION);
     }
-    MULTIPLY(0, 2, 3);
-    LOAD(2, a0 + PART, POSITION);
-    MULTIPLY(0, 2, 3);
+    HN_TILE_DOT_BF16(0, 2, 3);
+    HN_TILE_LOAD(2, a0 + PART, POSITION);
+    HN_TILE_DOT_BF16(0, 2, 3);
 #endif
 }
 
@@ -387,11 +366,11 @@ HN_INLINE void multiply_half(const int rows, const int cols, const char *a, cons
                              const char *w, int64_t steps, float *c, bool first, beside *aside) {
     enum { PITCH = 32 * sizeof(float) };
     if (first) {
-        ZERO(0);
-        if (rows == 2) ZERO(1);
+        HN_TILE_ZERO(0);
+        if (rows == 2) HN_TILE_ZERO(1);
     } else {
-        LOAD(0, c, PITCH);
-        if (rows == 2) LOAD(1, c + 16 * 32, PITCH);
+        HN_TILE_LOAD(0, c, PITCH);
+        if (rows == 2) HN_TILE_LOAD(1, c + 16 * 32, PITCH);
     }
     for (int64_t s = 0; s < steps; s++, w += cols * HALF) {
         const char *a0 = a + offset[s], *a1 = a0 + ROWS * POSITION;
@@ -400,8 +379,8 @@ HN_INLINE void multiply_half(const int rows, const int cols, const char *a, cons
         if (aside->pixels > 0) split_some(aside->cut, aside->pixels);
         products(rows, a0, a1, w, cols * TILE);
     }
-    STORE(0, c, PITCH);
-    if (rows == 2) STORE(1, c + 16 * 32, PITCH);
+    HN_TILE_STORE(0, c, PITCH);
+    if (rows == 2) HN_TILE_STORE(1, c + 16 * 32, PITCH);
 }
 
 /* C[rows*16][cols*16] (+)= A * W over some steps: half a panel at a time for a few of them, so that
@@ -614,7 +593,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     divide(&g, groups, lane, &t.l);
     t.cut = (cutter){.p = p, .g = &g, .x = t.x, .dst = t.l.a, .marked = t.l.marked};
     fill_offsets(p, &g, t.l.offset);
-    configure_tiles();
+    hn_tiles_begin();
     int64_t in_scratch = -1; /* the block whose pixels are, all channels of them */
     int64_t all_pairs = ceil_div(g.tiles, 2);
     for (int64_t i = begin; i < end; i++) {
@@ -637,7 +616,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         }
         in_scratch = waits(&g) ? -1 : block;
     }
-    release_tiles();
+    hn_tiles_end();
 }
 
 static size_t packed_bytes(const void *problem) {

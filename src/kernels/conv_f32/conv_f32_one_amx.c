@@ -475,11 +475,6 @@ static __attribute__((noinline)) void finish_some(waiting *f, int rows) {
 
 /* ---- tiles ---- */
 
-/* A load that leaves L1 to others. */
-#define STREAM(tile, from, stride)                                                            \
-    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memory")
-
 /* What is done beside the products, at every step. */
 typedef struct beside {
     waiting *before;
@@ -513,7 +508,7 @@ HN_INLINE void multiply(const int cols, const bool near, const product *m, besid
         if (near)
             HN_TILE_LOAD(2, m->a + m->offset[s], m->stride);
         else
-            STREAM(2, m->a + m->offset[s], m->stride);
+            HN_TILE_STREAM(2, m->a + m->offset[s], m->stride);
         HN_TILE_LOAD(3, w, LINE);
         HN_TILE_DOT_BF16(0, 2, 3);
         if (cols == 2) {

@@ -33,6 +33,7 @@
 #include "simd/avx512.h"
 
 #include "kernels/conv_q8/conv_q8_parts.h"
+#include "simd/amx.h"
 
 enum {
     ROWS = 16,               /* positions in a tile */
@@ -561,34 +562,13 @@ static inline void finish_some(waiting *f, int units) {
 
 /* ---- tiles ---- */
 
-/* The compiler's own intrinsics do not say that they read memory (GCC 12), hence these. */
-#define LOAD(tile, from, stride)                                                            \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memory")
-#define STREAM(tile, from, stride)                                                            \
-    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memory")
-#define ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::)
-#define STORE(tile, to, stride)                                                               \
-    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) \
-                     : "memory")
-#define MULTIPLY(c, a, b)                                                      \
-    do {                                                                       \
-        if (is_signed)                                                         \
-            __asm__ volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::); \
-        else                                                                   \
-            __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::); \
+#define MULTIPLY(c, a, b)            \
+    do {                             \
+        if (is_signed)               \
+            HN_TILE_DOT_S8(c, a, b); \
+        else                         \
+            HN_TILE_DOT_U8(c, a, b); \
     } while (0)
-
-static void configure_tiles(void) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-    for (int i = 0; i < 8; i++) config.bytes[i] = 64, config.rows[i] = 16;
-    __asm__ volatile("ldtilecfg %0" ::"m"(config));
-}
 
 /* What is done beside the products, at every step. */
 typedef struct beside {
@@ -622,27 +602,27 @@ HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, 
         const uint8_t *w = t->w + half * TILE;
         int32_t *c = t->c + half * 16;
         if (t->first) {
-            ZERO(0);
-            if (rows == 2) ZERO(1);
+            HN_TILE_ZERO(0);
+            if (rows == 2) HN_TILE_ZERO(1);
         } else {
-            LOAD(0, c, PITCH);
-            if (rows == 2) LOAD(1, c + ROWS * PANEL, PITCH);
+            HN_TILE_LOAD(0, c, PITCH);
+            if (rows == 2) HN_TILE_LOAD(1, c + ROWS * PANEL, PITCH);
         }
         for (int64_t s = 0; s < t->steps; s++, w += next) {
             const uint8_t *a = t->a + t->offset[s];
-            STREAM(3, w, 64);
-            LOAD(2, a, stride);
+            HN_TILE_STREAM(3, w, 64);
+            HN_TILE_LOAD(2, a, stride);
             MULTIPLY(0, 2, 3);
             if (rows == 2) {
-                LOAD(2, a + below, stride);
+                HN_TILE_LOAD(2, a + below, stride);
                 MULTIPLY(1, 2, 3);
             }
             for (int64_t i = 0; i < aside->lines; i++, aside->fetch += 64)
                 _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
             finish_some(aside->before, aside->units);
         }
-        STORE(0, c, PITCH);
-        if (rows == 2) STORE(1, c + ROWS * PANEL, PITCH);
+        HN_TILE_STORE(0, c, PITCH);
+        if (rows == 2) HN_TILE_STORE(1, c + ROWS * PANEL, PITCH);
     }
     finish_some(aside->before, UNITS);
 }
@@ -783,7 +763,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     divide(&g, lane, &t.l);
     fill_offsets(p, &g, t.l.offset);
     t.before = (waiting){.next = UNITS};
-    configure_tiles();
+    hn_tiles_begin();
     int64_t in_scratch = -1;
     for (int64_t i = begin; i < end; i++) {
         int64_t group = i % groups, block = i / groups;
@@ -803,7 +783,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             multiply_panels(&t, n, hn_q8_min(last, n + g.span));
     }
     finish_some(&t.before, UNITS);
-    __asm__ volatile("tilerelease" ::);
+    hn_tiles_end();
 }
 
 /* ---- packing ---- */

@@ -21,11 +21,13 @@
 #include "simd/avx512.h"
 
 #include "kernels/matmul_nbits/matmul_nbits_simd.h"
+#include "simd/amx.h"
 
 extern const hn_kernel hn_matmul_nbits_avx512;
 
 enum {
     ROWS = 16, /* of a tile */
+    LINE = 64, /* bytes of a row of any tile */
     TILE = 1024,
     CHUNK = 128,
     STEPS = CHUNK / HN_NBITS_STEP,
@@ -167,28 +169,6 @@ static void unpack8(const int32_t *w, const float *zeros, char *to) {
 
 /* ---- products ---- */
 
-/* The compiler's own intrinsics do not say that they read memory (GCC 12), hence these. */
-#define LOAD(tile, from) \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)64) : "memory")
-#define STORE(tile, to)                                                                 \
-    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)64) \
-                     : "memor"                                                          \
-                       "y")
-#define ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::)
-#define MULTIPLY(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
-
-static void configure_tiles(void) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-    for (int i = 0; i < 4; i++) config.bytes[i] = 64, config.rows[i] = ROWS;
-    __asm__ volatile("ldtilecfg %0" ::"m"(config));
-}
-
-static void release_tiles(void) { __asm__ volatile("tilerelease" ::); }
-
 /* The chunk that is split and unpacked. */
 typedef struct chunk {
     int64_t steps, first; /* of k; its first block */
@@ -201,22 +181,22 @@ HN_INLINE void multiply(const int parts, const chunk *c, const int halves, const
     _Alignas(64) float part[STEPS][2 * ROWS][HN_NBITS_PANEL];
     for (int b = 0; b < c->blocks; b++) {
         int64_t end = min64(c->steps, (b + 1) * c->each);
-        ZERO(0);
-        ZERO(1);
+        HN_TILE_ZERO(0);
+        HN_TILE_ZERO(1);
         for (int64_t s = b * c->each; s < end; s++) {
-            LOAD(3, w + s * TILE);
+            HN_TILE_LOAD(3, w + s * TILE, LINE);
 #pragma GCC unroll 3
             for (int q = parts - 1; q >= 0; q--) {
                 const char *from = x + (s * parts + q) * 2 * TILE;
-                LOAD(2, from);
-                MULTIPLY(0, 2, 3);
+                HN_TILE_LOAD(2, from, LINE);
+                HN_TILE_DOT_BF16(0, 2, 3);
                 if (halves == 1) continue;
-                LOAD(2, from + TILE);
-                MULTIPLY(1, 2, 3);
+                HN_TILE_LOAD(2, from + TILE, LINE);
+                HN_TILE_DOT_BF16(1, 2, 3);
             }
         }
-        STORE(0, part[b]);
-        if (halves == 2) STORE(1, part[b] + ROWS);
+        HN_TILE_STORE(0, part[b], LINE);
+        if (halves == 2) HN_TILE_STORE(1, part[b] + ROWS, LINE);
     }
     __m512 scale[STEPS];
     for (int b = 0; b < c->blocks; b++) scale[b] = hn_v_load(scales[(c->first + b) % TURN]);
@@ -309,7 +289,7 @@ HN_INLINE void run(const int parts, const hn_call *call, int64_t begin, int64_t 
     task t = {.end = {p, call->ptr[HN_NBITS_BIAS], call->ptr[HN_NBITS_R], call->ptr[HN_NBITS_Y]},
               .call = call};
     divide(lane, parts, &t.l);
-    configure_tiles();
+    hn_tiles_begin();
     for (int64_t i = begin; i < end; i++) {
         int64_t group = i / blocks;
         t.row = i % blocks * MOST_ROWS;
@@ -319,7 +299,7 @@ HN_INLINE void run(const int parts, const hn_call *call, int64_t begin, int64_t 
             min64(hn_nbits_panels(p), whole * (group + 1) / groups * HN_NBITS_TASK) - t.panel;
         run_task(parts, &t, table);
     }
-    release_tiles();
+    hn_tiles_end();
 }
 
 #define ROW(symbol, row_name, parts, how, products)                                     \
