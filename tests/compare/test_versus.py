@@ -57,7 +57,8 @@ def test_speed_job(matmul, tmp_path):
         "kind": "speed", "model": "matmul", "path": matmul[0], "batch": 1, "threads": 1,
         "runtimes": ["hone", "onnxruntime", "litert"], "cores": sorted(os.sched_getaffinity(0))[:1],
         "rounds": 4, "window": 0.001, "seconds": 60, "limit": 60, "priority": False,
-        "folder": str(tmp_path), "hone_library": LIBRARY, "hone_backend": None,
+        "folder": str(tmp_path), "hone_library": LIBRARY, "hone_backend": None, "isa": None,
+        "precision": "f32",
     }  # fmt: skip
     out = str(tmp_path / "result.json")
     script = os.path.join(BENCH, "versus.py")
