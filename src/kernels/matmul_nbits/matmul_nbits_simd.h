@@ -28,7 +28,8 @@ HN_INLINE void load_floats(const float *from, int64_t n, float *to) {
 /* The same of bytes. */
 HN_INLINE void load_bytes(const uint8_t *from, int64_t n, float *to) {
     hn_vi wide[4];
-    hn_vb_widen(hn_vb_xor(hn_vb_load_n(from, n), hn_vb_set1(0x80)), wide);
+    hn_vb bytes = n < HN_VB ? hn_vb_load_n(from, n) : hn_vb_load(from);
+    hn_vb_widen(hn_vb_xor(bytes, hn_vb_set1(0x80)), wide);
     for (int v = 0; v < VECTORS; v++)
         hn_v_store(to + v * HN_VL, hn_v_from_int(hn_vi_add(wide[v], hn_vi_set1(128))));
 }
