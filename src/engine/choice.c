@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/lower_quant.h"
 #include "engine/weights.h"
 #include "ops/infer.h"
@@ -275,11 +276,15 @@ hone_status hn_choose_precision(const hn_model *m, const hn_compile *how, hn_cho
     if (hn_tuner_choice(how->tuner, graph, hn_pool_threads(how->pool), 0, us) != NULL)
         return recall(how->tuner, graph, how, out, err);
     parts p = {0};
-    hn_error unread;
+    hn_error why;
     int64_t begun = hn_clock_ns();
     hone_status status = find_parts(m, how->alloc, &p, err);
-    if (status == HONE_OK && p.n > 0 && measure(m, how, &p, out, &unread) == HONE_OK)
-        status = keep(how->tuner, graph, how, *out, hn_clock_ns() - begun, err);
+    if (status == HONE_OK && p.n > 0) {
+        if (measure(m, how, &p, out, &why) == HONE_OK)
+            status = keep(how->tuner, graph, how, *out, hn_clock_ns() - begun, err);
+        else
+            hn_log(HONE_LOG_WARN, "precision auto stays with int8: %s", why.text);
+    }
     hn_free(how->alloc, p.list);
     return status;
 }

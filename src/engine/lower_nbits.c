@@ -1,8 +1,8 @@
 /* Products by weights that are integers, of activations that are not: steps of matmul_nbits.
  *
- *   MatMulNBits of com.microsoft                          codes [N, blocks, bytes], scales [N,
- * blocks] DequantizeLinear [─▶ Transpose] ─▶ MatMul, Gemm       codes [K, N], a scale for all, for
- * each column, or for each block along K
+ *   - MatMulNBits of com.microsoft: codes [N, blocks, bytes], scales [N, blocks];
+ *   - MatMul and Gemm by a DequantizeLinear, with a Transpose between or not: codes [K, N], a scale
+ *     for all, for each column, or for each block along K.
  *
  * Codes are packed and scales are read where they lie. Zero points become codes too, one for all
  * where they agree.
@@ -136,8 +136,13 @@ static bool is(const hn_node *n, const char *op) {
  * NULL. */
 static const hn_node *weights_of(const hn_node *n, bool *turned) {
     const hn_node *from = hn_node_input(n, 1)->producer;
-    *turned = is(from, "Transpose");
-    if (*turned) from = hn_node_input(from, 0)->producer;
+    *turned = false;
+    if (is(from, "Transpose")) {
+        int count;
+        const int64_t *perm = hn_attr_ints(from, "perm", &count);
+        *turned = count == 0 || perm[0] != 0; /* of a matrix, which read_weights asks for */
+        from = hn_node_input(from, 0)->producer;
+    }
     if (!is(from, "DequantizeLinear")) return NULL;
     for (int i = 0; i < from->n_inputs; i++)
         if (hn_node_input(from, i) != NULL && hn_node_constant(from, i) == NULL) return NULL;

@@ -73,6 +73,12 @@ static void dequantized(void **state) {
                   " d = DequantizeLinear <axis = 1, block_size = 16> (w, ws, wz)"
                   " t = Transpose <perm = [1, 0]> (d) y = MatMul (x, t) }",
                   "matmul_nbits MatMul");
+    /* A Transpose that moves nothing, of a square: either reading of it fits. */
+    engine_agrees(QDQ
+                  "m (float[3,24] x, int8[24,24] w, float[24] ws) => (float[3,24] y) {"
+                  " d = DequantizeLinear <axis = 1> (w, ws)"
+                  " t = Transpose <perm = [0, 1]> (d) y = MatMul (x, t) }",
+                  "matmul_nbits MatMul");
     engine_agrees(QDQ
                   "m (float[3,40] x, int8[21,40] w, float[21] ws, int8[21] wz, float[21] b) =>"
                   " (float[3,21] y) { d = DequantizeLinear <axis = 0> (w, ws, wz)"
