@@ -53,7 +53,8 @@ typedef struct job {
     int n;
     config *configs;
     result *results;
-    int at; /* the configuration that runs */
+    json found; /* what was measured so far */
+    int at;     /* the configuration that runs */
     progress bar;
 } job;
 
@@ -398,43 +399,42 @@ static exit_code run_child(job *j, int at, result *found) {
     return EXIT_RESOURCE;
 }
 
-static void print_json(const job *j, const config *c, const result *r) {
-    json js = {0};
-    json_begin(&js, NULL, '{');
-    json_text(&js, "schema", "hone.bench/1");
-    json_text(&js, "model", j->a->argument[0]);
-    json_int(&js, "batch", r->batch);
-    json_int(&js, "threads", r->threads);
-    json_int(&js, "streams", c->streams);
-    json_text(&js, "precision", r->precision);
-    json_number(&js, "difference_mean", r->difference.mean);
-    json_number(&js, "difference_max", r->difference.max);
-    json_text(&js, "isa", r->isa);
-    json_text(&js, "device", "cpu");
-    json_int(&js, "iterations", r->iterations);
-    json_begin(&js, "latency_ms", '{');
-    json_number(&js, "mean", r->ms.mean);
-    json_number(&js, "std", r->ms.std);
-    json_number(&js, "min", r->ms.min);
-    json_number(&js, "max", r->ms.max);
-    json_number(&js, "p50", r->ms.p50);
-    json_number(&js, "p90", r->ms.p90);
-    json_number(&js, "p95", r->ms.p95);
-    json_number(&js, "p99", r->ms.p99);
-    json_number(&js, "p99_9", r->ms.p99_9);
-    json_end(&js, '}');
-    json_number(&js, "throughput", r->throughput);
-    json_number(&js, "load_ms", r->load_ms);
-    json_number(&js, "compile_ms", r->compile_ms);
-    json_number(&js, "tune_ms", r->tuning.ms);
-    json_number(&js, "first_run_ms", r->first_run_ms);
-    json_int(&js, "weights_bytes", (int64_t)r->memory.weights_bytes);
-    json_int(&js, "arena_bytes", (int64_t)r->memory.arena_bytes);
-    json_int(&js, "scratch_bytes", (int64_t)r->memory.scratch_bytes);
-    json_int(&js, "planned_bytes", (int64_t)r->memory.planned_bytes);
-    json_bound(&js, &r->memory);
-    json_int(&js, "peak_rss_bytes", r->peak_rss);
-    json_end(&js, '}');
+static void write_result(job *j, const config *c, const result *r) {
+    json *js = &j->found;
+    results_object(js, j->a);
+    json_text(js, "model", j->a->argument[0]);
+    json_int(js, "batch", r->batch);
+    json_int(js, "threads", r->threads);
+    json_int(js, "streams", c->streams);
+    json_text(js, "precision", r->precision);
+    json_number(js, "difference_mean", r->difference.mean);
+    json_number(js, "difference_max", r->difference.max);
+    json_text(js, "isa", r->isa);
+    json_text(js, "device", "cpu");
+    json_int(js, "iterations", r->iterations);
+    json_begin(js, "latency_ms", '{');
+    json_number(js, "mean", r->ms.mean);
+    json_number(js, "std", r->ms.std);
+    json_number(js, "min", r->ms.min);
+    json_number(js, "max", r->ms.max);
+    json_number(js, "p50", r->ms.p50);
+    json_number(js, "p90", r->ms.p90);
+    json_number(js, "p95", r->ms.p95);
+    json_number(js, "p99", r->ms.p99);
+    json_number(js, "p99_9", r->ms.p99_9);
+    json_end(js, '}');
+    json_number(js, "throughput", r->throughput);
+    json_number(js, "load_ms", r->load_ms);
+    json_number(js, "compile_ms", r->compile_ms);
+    json_number(js, "tune_ms", r->tuning.ms);
+    json_number(js, "first_run_ms", r->first_run_ms);
+    json_int(js, "weights_bytes", (int64_t)r->memory.weights_bytes);
+    json_int(js, "arena_bytes", (int64_t)r->memory.arena_bytes);
+    json_int(js, "scratch_bytes", (int64_t)r->memory.scratch_bytes);
+    json_int(js, "planned_bytes", (int64_t)r->memory.planned_bytes);
+    json_bound(js, &r->memory);
+    json_int(js, "peak_rss_bytes", r->peak_rss);
+    json_end(js, '}');
 }
 
 static void print_table(const job *j, int n) {
@@ -526,9 +526,8 @@ static exit_code go(job *j) {
         note_difference(&j->results[done].difference);
         char *rest = NULL, *text = strtok_r(j->results[done].choices, "\n", &rest);
         for (; text != NULL; text = strtok_r(NULL, "\n", &rest)) note("auto: %s", text);
-        if (!has(j->a, "--json")) continue;
-        progress_end(&j->bar);
-        print_json(j, &j->configs[done], &j->results[done]);
+        if (has(j->a, "--json")) progress_end(&j->bar);
+        write_result(j, &j->configs[done], &j->results[done]);
     }
     progress_end(&j->bar);
     if (done > 0 && !has(j->a, "--json")) print_table(j, done);
@@ -537,10 +536,11 @@ static exit_code go(job *j) {
 
 static exit_code run(const args *a) {
     job j = {.a = a};
-    exit_code code = go(&j);
+    results_begin(&j.found, a);
+    exit_code code = go(&j), made = results_end(&j.found, a);
     free(j.configs);
     free(j.results);
-    return code;
+    return code == EXIT_DONE ? made : code;
 }
 
 static const option_def options[] = {

@@ -91,7 +91,8 @@ typedef struct verb verb;
 /* A parsed command line. */
 typedef struct args {
     const verb *verb;
-    int n; /* plain arguments */
+    const char *command; /* as it was typed, quoted where a shell needs it */
+    int n;               /* plain arguments */
     const char *argument[MOST_ARGUMENTS];
     int n_options; /* given options, in order */
     struct {
@@ -112,6 +113,8 @@ struct verb {
 /* Fills in a, whose verb is set, from the words behind the verb; false after saying what is wrong.
  */
 bool read_words(args *a, int n, char **words);
+/* "hone VERB WORD ...", as a shell would take it; free it. */
+char *command_text(const verb *v, int n, char **words);
 
 bool has(const args *a, const char *name);
 /* The value given, or NULL. */
@@ -181,7 +184,7 @@ hone_status compare_with_f32(hone_model *m, const hone_session_options *o, const
 /* As a note, or a warning; nothing where it is NaN. */
 void note_difference(const hone_difference *d);
 
-/* ---- messages and progress (report.c) ---- */
+/* ---- messages and progress (messages.c) ---- */
 
 /* What `hone -q` and `hone -v` set: -q shows errors only, none of them also warnings and notes, -v
  * also what the library tells of its work. */
@@ -239,11 +242,23 @@ void table_print(table *t); /* and frees it */
 
 /* ---- JSON (json.c) ---- */
 
-/* Printed to stdout as it comes. Text that is not UTF-8 is made so. */
+/* What a verb found: objects, a line of text each. Every verb writes them, whether or not --json
+ * prints them, so that whatever else is made of them shows the same numbers. */
 typedef struct json {
+    FILE *to;
+    char *text; /* what was written up to the last object that ended */
+    size_t bytes;
+    bool print; /* objects to stdout as they end */
     int depth;
     bool comma[16];
 } json;
+void results_begin(json *j, const args *a);
+/* Begins an object, whose first keys are "schema" and "command". */
+void results_object(json *j, const args *a);
+/* To be called once, whatever became of the verb: the exit code of what is made of the objects. */
+exit_code results_end(json *j, const args *a);
+
+/* Text that is not UTF-8 is made so. */
 void json_begin(json *j, const char *key, char bracket); /* '{' or '['; key NULL inside lists */
 void json_end(json *j, char bracket);
 void json_text(json *j, const char *key, const char *v); /* NULL: null */

@@ -25,11 +25,11 @@ static double share(int64_t part, int64_t whole) {
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static void print_json(const char *path, const char *spec, const hone_eval_result *r) {
-    json j = {0};
-    json_begin(&j, NULL, '{');
-    json_text(&j, "schema", "hone.eval/1");
-    json_text(&j, "model", path);
+static exit_code write_results(const args *a, const char *spec, const hone_eval_result *r) {
+    json j;
+    results_begin(&j, a);
+    results_object(&j, a);
+    json_text(&j, "model", a->argument[0]);
     json_text(&j, "data", spec);
     json_int(&j, "samples", r->samples);
     json_int(&j, "classes", r->classes);
@@ -42,6 +42,7 @@ static void print_json(const char *path, const char *spec, const hone_eval_resul
         json_text(&j, "top5", NULL);
     json_number(&j, "seconds", r->seconds);
     json_end(&j, '}');
+    return results_end(&j, a);
 }
 
 static void print_text(const char *spec, const hone_eval_result *r) {
@@ -92,12 +93,10 @@ static exit_code run(const args *a) {
     hone_eval_result r;
     hone_error err;
     if (evaluate(a, spec, &so, &eo, &r, &err) != HONE_OK) return fail_with(&err);
-    if (has(a, "--json"))
-        print_json(a->argument[0], spec, &r);
-    else
-        print_text(spec, &r);
+    if (!has(a, "--json")) print_text(spec, &r);
+    exit_code code = write_results(a, spec, &r);
     double found = share(r.top1, r.samples);
-    if (found >= wanted) return EXIT_DONE;
+    if (found >= wanted) return code;
     complain("top-1 is %.2f %%, below the %.2f %% asked for", 100 * found, 100 * wanted);
     return EXIT_FAILED;
 }

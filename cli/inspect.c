@@ -91,12 +91,12 @@ static void json_nodes(json *j, const hone_inspection *in) {
     json_end(j, ']');
 }
 
-static void print_json(const char *path, const hone_model *m, const hone_inspection *in,
-                       const hone_memory_use *use) {
-    json j = {0};
-    json_begin(&j, NULL, '{');
-    json_text(&j, "schema", "hone.inspect/1");
-    json_text(&j, "model", path);
+static exit_code write_results(const args *a, const hone_model *m, const hone_inspection *in,
+                               const hone_memory_use *use) {
+    json j;
+    results_begin(&j, a);
+    results_object(&j, a);
+    json_text(&j, "model", a->argument[0]);
     json_int(&j, "file_bytes", in->file_bytes);
     json_int(&j, "ir_version", in->ir_version);
     json_int(&j, "opset", in->opset);
@@ -129,6 +129,7 @@ static void print_json(const char *path, const hone_model *m, const hone_inspect
     json_ops(&j, in);
     json_nodes(&j, in);
     json_end(&j, '}');
+    return results_end(&j, a);
 }
 
 /* ---- text ---- */
@@ -314,10 +315,9 @@ static exit_code run(const args *a) {
         if (m != NULL && status == HONE_E_NOT_FOUND) code = EXIT_USAGE; /* a --dim of that name */
     }
     if (code == EXIT_DONE && has(a, "--plan")) code = plan(m, in, &use);
-    if (code == EXIT_DONE && has(a, "--json"))
-        print_json(a->argument[0], m, in, &use);
-    else if (code == EXIT_DONE)
+    if (code == EXIT_DONE && !has(a, "--json"))
         print_text(a->argument[0], m, in, has(a, "--plan") ? &use : NULL, shown);
+    if (code == EXIT_DONE) code = write_results(a, m, in, &use);
     hone_inspection_destroy(in);
     hone_model_destroy(m);
     return code;

@@ -1,4 +1,6 @@
+/* What a verb found, as JSON in memory. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli.h"
 
@@ -17,61 +19,88 @@ static int utf8(const unsigned char *s) {
     return n;
 }
 
-static void put_string(const char *v) {
-    putchar('"');
+static void put_string(FILE *to, const char *v) {
+    putc('"', to);
     for (const unsigned char *s = (const unsigned char *)v; *s != '\0';) {
         int n = utf8(s);
         if (n == 0)
-            fputs("\\ufffd", stdout);
+            fputs("\\ufffd", to);
         else if (*s == '"' || *s == '\\')
-            printf("\\%c", *s);
+            fprintf(to, "\\%c", *s);
         else if (*s < 0x20 || *s == 0x7f)
-            printf("\\u%04x", *s);
+            fprintf(to, "\\u%04x", *s);
         else
-            fwrite(s, 1, (size_t)n, stdout);
+            fwrite(s, 1, (size_t)n, to);
         s += n > 0 ? n : 1;
     }
-    putchar('"');
+    putc('"', to);
+}
+
+void results_begin(json *j, const args *a) {
+    *j = (json){.print = has(a, "--json")};
+    j->to = must(open_memstream(&j->text, &j->bytes));
+}
+
+void results_object(json *j, const args *a) {
+    char schema[64];
+    snprintf(schema, sizeof schema, "hone.%s/1", a->verb->name);
+    json_begin(j, NULL, '{');
+    json_text(j, "schema", schema);
+    json_text(j, "command", a->command);
+}
+
+exit_code results_end(json *j, const args *a) {
+    (void)a;
+    fclose(j->to);
+    free(j->text);
+    return EXIT_DONE;
 }
 
 static void lead(json *j, const char *key) {
-    if (j->depth > 0 && j->comma[j->depth - 1]) fputs(", ", stdout);
+    if (j->depth > 0 && j->comma[j->depth - 1]) fputs(", ", j->to);
     if (j->depth > 0) j->comma[j->depth - 1] = true;
     if (key == NULL) return;
-    put_string(key);
-    fputs(": ", stdout);
+    put_string(j->to, key);
+    fputs(": ", j->to);
 }
 
 void json_begin(json *j, const char *key, char bracket) {
     lead(j, key);
-    putchar(bracket);
+    putc(bracket, j->to);
     j->comma[j->depth++] = false;
 }
 
+static void end_line(json *j) {
+    size_t before = j->bytes;
+    putc('\n', j->to);
+    if (fflush(j->to) != 0 || ferror(j->to)) must(NULL);
+    if (j->print) fwrite(j->text + before, 1, j->bytes - before, stdout);
+}
+
 void json_end(json *j, char bracket) {
-    putchar(bracket);
-    if (--j->depth == 0) putchar('\n');
+    putc(bracket, j->to);
+    if (--j->depth == 0) end_line(j);
 }
 
 void json_text(json *j, const char *key, const char *v) {
     lead(j, key);
     if (v == NULL)
-        fputs("null", stdout);
+        fputs("null", j->to);
     else
-        put_string(v);
+        put_string(j->to, v);
 }
 
 void json_number(json *j, const char *key, double v) {
     lead(j, key);
     if (isfinite(v))
-        printf("%.9g", v);
+        fprintf(j->to, "%.9g", v);
     else
-        fputs("null", stdout);
+        fputs("null", j->to);
 }
 
 void json_int(json *j, const char *key, int64_t v) {
     lead(j, key);
-    printf("%lld", (long long)v);
+    fprintf(j->to, "%lld", (long long)v);
 }
 
 void json_count(json *j, const char *key, int64_t v) {
@@ -87,7 +116,7 @@ void json_bound(json *j, const hone_memory_use *use) {
 
 void json_bool(json *j, const char *key, bool v) {
     lead(j, key);
-    fputs(v ? "true" : "false", stdout);
+    fputs(v ? "true" : "false", j->to);
 }
 
 void json_value_info(json *j, const hone_value_info *v) {

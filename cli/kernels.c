@@ -8,11 +8,11 @@ static bool asked_for(const args *a, size_t i, hone_kernel_info *k) {
     return a->n == 0 || strcmp(a->argument[0], k->family) == 0;
 }
 
-static void print_json(const args *a) {
-    json j = {0};
+static exit_code write_results(const args *a) {
+    json j;
     hone_kernel_info k;
-    json_begin(&j, NULL, '{');
-    json_text(&j, "schema", "hone.kernels/1");
+    results_begin(&j, a);
+    results_object(&j, a);
     json_begin(&j, "kernels", '[');
     for (size_t i = 0; i < hone_n_kernels(); i++) {
         if (!asked_for(a, i, &k)) continue;
@@ -27,6 +27,7 @@ static void print_json(const args *a) {
     }
     json_end(&j, ']');
     json_end(&j, '}');
+    return results_end(&j, a);
 }
 
 static void print_table(const args *a) {
@@ -73,11 +74,8 @@ static exit_code run(const args *a) {
     bool found = false;
     for (size_t i = 0; i < hone_n_kernels() && !found; i++) found = asked_for(a, i, &k);
     if (!found) return no_such_family(a->argument[0]);
-    if (has(a, "--json"))
-        print_json(a);
-    else
-        print_table(a);
-    return EXIT_DONE;
+    if (!has(a, "--json")) print_table(a);
+    return write_results(a);
 }
 
 static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};

@@ -2,10 +2,10 @@
 
 #include "cli.h"
 
-static void print_json(const hone_machine *m) {
-    json j = {0};
-    json_begin(&j, NULL, '{');
-    json_text(&j, "schema", "hone.machine/1");
+static exit_code write_results(const args *a, const hone_machine *m) {
+    json j;
+    results_begin(&j, a);
+    results_object(&j, a);
     json_text(&j, "cpu", m->cpu);
     json_text(&j, "arch", m->arch);
     json_text(&j, "isa", m->isa);
@@ -52,6 +52,7 @@ static void print_json(const hone_machine *m) {
     }
     json_end(&j, ']');
     json_end(&j, '}');
+    return results_end(&j, a);
 }
 
 static void print_facts(const hone_machine *m) {
@@ -112,17 +113,16 @@ static exit_code run(const args *a) {
     hone_status status = hone_machine_probe(&m, progress_step, &p, &err);
     progress_end(&p);
     if (status != HONE_OK) return fail_with(&err);
-    if (has(a, "--json")) {
-        print_json(m);
-    } else {
+    if (!has(a, "--json")) {
         print_facts(m);
         line("%s", "");
         print_peaks(m);
         line("%s", "");
         print_bandwidths(m);
     }
+    exit_code code = write_results(a, m);
     hone_machine_destroy(m);
-    return EXIT_DONE;
+    return code;
 }
 
 static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};

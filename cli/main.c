@@ -1,5 +1,6 @@
 /* The table of verbs, and the program. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -45,10 +46,15 @@ static const verb *find_verb(const char *word) {
 }
 
 static exit_code run(const verb *v, int n, char **words) {
-    args a = {.verb = v};
-    if (!read_words(&a, n, words)) return EXIT_USAGE;
-    set_verbosity(has(&a, "--quiet"), has(&a, "--verbose"));
-    return v->run(&a);
+    char *command = command_text(v, n, words); /* before options are cut into lists */
+    args a = {.verb = v, .command = command};
+    exit_code code = EXIT_USAGE;
+    if (read_words(&a, n, words)) {
+        set_verbosity(has(&a, "--quiet"), has(&a, "--verbose"));
+        code = v->run(&a);
+    }
+    free(command);
+    return code;
 }
 
 int main(int argc, char **argv) {

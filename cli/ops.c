@@ -23,11 +23,11 @@ static bool asked_for(const args *a, size_t i, hone_op_info *op) {
     return same;
 }
 
-static void print_json(const args *a) {
-    json j = {0};
+static exit_code write_results(const args *a) {
+    json j;
     hone_op_info op;
-    json_begin(&j, NULL, '{');
-    json_text(&j, "schema", "hone.ops/1");
+    results_begin(&j, a);
+    results_object(&j, a);
     json_begin(&j, "ops", '[');
     for (size_t i = 0; i < hone_n_ops(); i++) {
         if (!asked_for(a, i, &op)) continue;
@@ -41,6 +41,7 @@ static void print_json(const args *a) {
     }
     json_end(&j, ']');
     json_end(&j, '}');
+    return results_end(&j, a);
 }
 
 static void print_table(const args *a) {
@@ -89,11 +90,8 @@ static exit_code run(const args *a) {
     bool found = false;
     for (size_t i = 0; i < hone_n_ops() && !found; i++) found = asked_for(a, i, &op);
     if (!found) return no_such_op(a->argument[0]);
-    if (has(a, "--json"))
-        print_json(a);
-    else
-        print_table(a);
-    return EXIT_DONE;
+    if (!has(a, "--json")) print_table(a);
+    return write_results(a);
 }
 
 static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};

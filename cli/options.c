@@ -328,6 +328,37 @@ static bool read_option(args *a, int n_words, char **words, int *used) {
     return value != NULL && add_option(a, d, value);
 }
 
+/* Letters that mean nothing to a shell. */
+static bool is_plain(const char *word) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "%+,-./:=@_";
+    return word[0] != '\0' && word[strspn(word, letters)] == '\0';
+}
+
+char *command_text(const verb *v, int n, char **words) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = must(open_memstream(&text, &bytes));
+    fprintf(to, "hone %s", v->name);
+    for (int i = 0; i < n; i++) {
+        putc(' ', to);
+        if (is_plain(words[i])) {
+            fputs(words[i], to);
+            continue;
+        }
+        putc('\'', to);
+        for (const char *c = words[i]; *c != '\0'; c++)
+            if (*c == '\'')
+                fputs("'\\''", to);
+            else
+                putc(*c, to);
+        putc('\'', to);
+    }
+    if (fclose(to) != 0) must(NULL);
+    return text;
+}
+
 bool read_words(args *a, int n, char **words) {
     const verb *v = a->verb;
     bool plain = false; /* after `--` */

@@ -221,12 +221,12 @@ static void print_floats(const job *j) {
     free(floats);
 }
 
-static void print_json(const job *j) {
+static exit_code write_results(const job *j) {
     double integers, macs = count_macs(j, &integers);
-    json js = {0};
+    json js;
     hone_memory_use use = hone_session_memory(j->session);
-    json_begin(&js, NULL, '{');
-    json_text(&js, "schema", "hone.profile/1");
+    results_begin(&js, j->a);
+    results_object(&js, j->a);
     json_text(&js, "model", j->a->argument[0]);
     json_text(&js, "precision", hone_session_precision(j->session));
     json_number(&js, "difference_mean", j->difference.mean);
@@ -257,6 +257,7 @@ static void print_json(const job *j) {
     }
     json_end(&js, ']');
     json_end(&js, '}');
+    return results_end(&js, j->a);
 }
 
 /* ---- the whole ---- */
@@ -295,13 +296,12 @@ static exit_code go(job *j) {
     if (has(a, "--explain") && !is_quantized(j))
         note("no operator is quantized: everything is computed in floats");
     if (j->n_steps == 0) note("no steps: the model runs through the operators' references");
-    if (has(a, "--json"))
-        print_json(j);
-    else if (j->n_steps > 0 && has(a, "--explain") && is_quantized(j))
+    bool text = !has(a, "--json") && j->n_steps > 0;
+    if (text && has(a, "--explain") && is_quantized(j))
         print_floats(j);
-    else if (j->n_steps > 0)
+    else if (text)
         print_text(j);
-    return EXIT_DONE;
+    return write_results(j);
 }
 
 static exit_code run(const args *a) {

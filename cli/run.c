@@ -114,10 +114,10 @@ static hone_value_info info_of(const hone_value *v) {
     return info;
 }
 
-static void print_json(const job *j) {
-    json js = {0};
-    json_begin(&js, NULL, '{');
-    json_text(&js, "schema", "hone.run/1");
+static exit_code write_results(const job *j) {
+    json js;
+    results_begin(&js, j->a);
+    results_object(&js, j->a);
     json_text(&js, "model", j->a->argument[0]);
     json_int(&js, "peak_bytes", (int64_t)hone_session_memory(j->session).peak_bytes);
     json_text(&js, "precision", hone_session_precision(j->session));
@@ -133,6 +133,7 @@ static void print_json(const job *j) {
     }
     json_end(&js, ']');
     json_end(&js, '}');
+    return results_end(&js, j->a);
 }
 
 static void print_text(const job *j) {
@@ -184,11 +185,8 @@ static exit_code go(job *j) {
         if (j->out_path[i] != NULL &&
             hone_npy_write(&j->feed.out[i], j->out_path[i], &err) != HONE_OK)
             return fail_with(&err);
-    if (has(a, "--json"))
-        print_json(j);
-    else
-        print_text(j);
-    return EXIT_DONE;
+    if (!has(a, "--json")) print_text(j);
+    return write_results(j);
 }
 
 static exit_code run(const args *a) {

@@ -121,10 +121,10 @@ static void json_measures(json *j, const char *key, const measures *m) {
     json_end(j, '}');
 }
 
-static void print_json(const job *w) {
-    json j = {0};
-    json_begin(&j, NULL, '{');
-    json_text(&j, "schema", "hone.simplify/1");
+static exit_code write_results(const args *a, const job *w) {
+    json j;
+    results_begin(&j, a);
+    results_object(&j, a);
     json_text(&j, "model", w->input);
     json_text(&j, "output", w->output);
     json_int(&j, "level", w->how.level);
@@ -142,6 +142,7 @@ static void print_json(const job *w) {
     json_measures(&j, "before", &w->before);
     json_measures(&j, "after", &w->after);
     json_end(&j, '}');
+    return results_end(&j, a);
 }
 
 static void print_row(table *t, const char *what, int64_t before, int64_t after,
@@ -207,10 +208,9 @@ static exit_code run(const args *a) {
     if (status != HONE_OK) {
         code = fail_with(&err);
         if (m != NULL && status == HONE_E_ARG) code = EXIT_USAGE; /* --set-dim, --output */
-    } else if (has(a, "--json")) {
-        print_json(&j);
     } else {
-        print_text(&j);
+        if (!has(a, "--json")) print_text(&j);
+        code = write_results(a, &j);
     }
     hone_model_destroy(m);
     free(j.results);
