@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/entry.h"
 #include "engine/weights.h"
+#include "engine/widen.h"
 #include "ops/infer.h"
 #include "passes/simplify.h"
 
@@ -18,7 +19,10 @@ struct hn_shape_key {
 };
 
 static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
+    bool widened;
     HN_TRY(hn_model_infer(m, NULL, err));
+    HN_TRY(hn_widen(m, &widened, err));
+    if (widened) HN_TRY(hn_model_infer(m, NULL, err));
     if (e->o.no_simplify) return HONE_OK;
     hn_simplify_options s = hn_simplify_defaults();
     s.keep_opset = false;
@@ -297,27 +301,36 @@ static bool serves(const hn_engine *e, const hn_entry *n, const hn_tensor *const
     return true;
 }
 
-/* The graph with its inputs' sizes as numbers; an input that is not given becomes a constant. */
+/* An input that is not given: a constant takes its place in the graph. */
+static hone_status take_default(hn_value *v, hn_error *err) {
+    hn_value *constant;
+    HN_TRY(hn_value_create_constant(&constant, v->graph, NULL, v->name, hn_tensor_ref(v->constant),
+                                    err));
+    hn_value_replace(v, constant);
+    return HONE_OK;
+}
+
+static void set_type(hn_value *v, const hn_tensor *t) {
+    v->type.kind = HN_TYPE_TENSOR;
+    v->type.dtype = t->dtype;
+    v->type.shape = hn_shape_of(&v->graph->model->dims, t->rank, t->dims);
+    hn_tensor_unref(v->constant);
+    v->constant = NULL;
+}
+
+/* The graph with its inputs' sizes as numbers, and the defaults of those that are not given. */
 static hone_status specialise(hn_engine *e, const hn_tensor *const *in, hn_model **out,
                               hn_error *err) {
     hn_model *m;
     HN_TRY(hn_model_clone(&m, e->model, e->o.alloc, err));
-    hn_graph *g = m->graph;
-    for (int i = 0; i < g->n_inputs; i++) {
-        hn_value *v = g->inputs[i];
-        if (in[i] == NULL) {
-            v->is_input = false;
-            continue;
-        }
-        v->type.kind = HN_TYPE_TENSOR;
-        v->type.dtype = in[i]->dtype;
-        v->type.shape = hn_shape_of(&m->dims, in[i]->rank, in[i]->dims);
-        if (v->constant != NULL) {
-            hn_tensor_unref(v->constant);
-            v->constant = NULL;
-        }
+    hone_status status = HONE_OK;
+    for (int i = 0; i < m->graph->n_inputs && status == HONE_OK; i++) {
+        if (in[i] == NULL)
+            status = take_default(m->graph->inputs[i], err);
+        else
+            set_type(m->graph->inputs[i], in[i]);
     }
-    hone_status status = simplify(e, m, err);
+    if (status == HONE_OK) status = simplify(e, m, err);
     if (status != HONE_OK) {
         hn_model_destroy(m);
         return status;

@@ -29,10 +29,12 @@ static bool is_integer(hone_dtype t) {
 }
 
 static bool is_other(hone_dtype t) { return t == HONE_DTYPE_BOOL || t == HONE_DTYPE_F32; }
+static bool is_half(hone_dtype t) { return t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16; }
 
-/* Whether map_int has the types: integers, or a cast to or from them. */
+/* Whether map_int has the types: integers, a cast to or from them, or one between floats. */
 static bool takes(hn_map_int_op op, hone_dtype from, hone_dtype to) {
     if (op != HN_MAP_INT_CAST) return is_integer(from);
+    if (is_half(from) || is_half(to)) return from == HONE_DTYPE_F32 || to == HONE_DTYPE_F32;
     return from != to && (is_integer(from) || is_other(from)) && (is_integer(to) || is_other(to)) &&
            !(is_other(from) && is_other(to));
 }

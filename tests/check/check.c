@@ -66,7 +66,7 @@ void check_operand_add(check_case *c, check_role role, check_type type, int64_t 
 }
 
 static size_t bytes_of(const check_operand *o) {
-    static const size_t size[] = {4, 4, 8, 1, 2};
+    static const size_t size[] = {4, 4, 8, 2, 1, 2};
     return o->role == CHECK_ABSENT || o->role == CHECK_SAME ? 0 : o->count * size[o->type];
 }
 

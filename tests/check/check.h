@@ -31,7 +31,14 @@ typedef enum check_role {
     CHECK_SAME,  /* the same memory as operand `same`, which is INOUT */
 } check_role;
 
-typedef enum check_type { CHECK_F32, CHECK_I32, CHECK_I64, CHECK_U8, CHECK_BF16 } check_type;
+typedef enum check_type {
+    CHECK_F32,
+    CHECK_I32,
+    CHECK_I64,
+    CHECK_U16,
+    CHECK_U8,
+    CHECK_BF16
+} check_type;
 
 typedef struct check_operand {
     check_role role;

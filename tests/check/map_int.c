@@ -10,10 +10,11 @@
 static const hone_dtype integers[] = {HONE_DTYPE_S64, HONE_DTYPE_S32, HONE_DTYPE_U8};
 
 static check_type type_of(hone_dtype t) {
-    return t == HONE_DTYPE_S64   ? CHECK_I64
-           : t == HONE_DTYPE_S32 ? CHECK_I32
-           : t == HONE_DTYPE_F32 ? CHECK_F32
-                                 : CHECK_U8;
+    return t == HONE_DTYPE_S64        ? CHECK_I64
+           : t == HONE_DTYPE_S32      ? CHECK_I32
+           : t == HONE_DTYPE_F32      ? CHECK_F32
+           : hone_dtype_bits(t) == 16 ? CHECK_U16
+                                      : CHECK_U8;
 }
 
 /* How an operand lies: dense but for the axes it broadcasts along (bit i: axis i), with gaps
@@ -92,6 +93,16 @@ static void cases(check_list *list) {
             for (int s = 0; s < 3; s++)
                 if (i != k && (i < 3 || k < 3))
                     add(list, "op", HN_MAP_INT_CAST, types[i], types[k], sizes[s], dense);
+    static const hone_dtype halves[] = {HONE_DTYPE_F16, HONE_DTYPE_BF16};
+    static const int64_t all[4] = {1, 1, 1, 70000}; /* most of their codes */
+    static const int gaps[4] = {GAPS, 0, 0, GAPS};
+    static const int64_t few[4] = {2, 3, 5, 7};
+    for (int i = 0; i < 2; i++) {
+        add(list, "op", HN_MAP_INT_CAST, halves[i], HONE_DTYPE_F32, all, dense);
+        add(list, "op", HN_MAP_INT_CAST, HONE_DTYPE_F32, halves[i], all, dense);
+        add(list, "gaps", HN_MAP_INT_CAST, halves[i], HONE_DTYPE_F32, few, gaps);
+        add(list, "gaps", HN_MAP_INT_CAST, HONE_DTYPE_F32, halves[i], few, gaps);
+    }
 
     static const int how[][4] = {{0, 1 | 2 | 4, 8, 0}, {1 | 2, 1 | 2 | 4 | 8, 1 | 2 | 8, 0},
                                  {EXCHANGED, 0, 2, 0}, {GAPS, 0, GAPS | 1, GAPS},
@@ -117,6 +128,8 @@ static void cases(check_list *list) {
     add(list, "bench", HN_MAP_INT_DIV, HONE_DTYPE_S64, HONE_DTYPE_S64, mask, one)->bench = true;
     add(list, "bench", HN_MAP_INT_CAST, HONE_DTYPE_S64, HONE_DTYPE_F32, mask, dense)->bench = true;
     add(list, "bench", HN_MAP_INT_CAST, HONE_DTYPE_F32, HONE_DTYPE_S64, mask, dense)->bench = true;
+    add(list, "bench", HN_MAP_INT_CAST, HONE_DTYPE_F32, HONE_DTYPE_F16, mask, dense)->bench = true;
+    add(list, "bench", HN_MAP_INT_CAST, HONE_DTYPE_F16, HONE_DTYPE_F32, mask, dense)->bench = true;
 }
 
 /* Few values, so that some are equal and some divisors 0, among them the ends of every range. */
@@ -125,6 +138,18 @@ static int64_t integer(hn_rng *rng) {
     uint64_t k = hn_rng_below(rng, 16);
     if (k < 8) return ends[k] + (int64_t)hn_rng_below(rng, 2) * (k == 7);
     return k == 8 ? (int64_t)hn_rng_u64(rng) : (int64_t)hn_rng_below(rng, 9) - 4;
+}
+
+/* Near what f16 and bf16 can hold, half-way between two of their numbers or next to that. */
+static float half_way(hn_rng *rng) {
+    float x = hn_rng_below(rng, 2) ? hn_f16_to_f32((uint16_t)hn_rng_u64(rng))
+                                   : hn_bf16_to_f32((uint16_t)hn_rng_u64(rng));
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits ^= 1u << (12 + 3 * hn_rng_below(rng, 2));
+    bits += (uint32_t)hn_rng_below(rng, 3) - 1;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 static float real(hn_rng *rng) {
@@ -144,8 +169,11 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
             case CHECK_I64: ((int64_t *)data)[i] = v; break;
             case CHECK_I32: ((int32_t *)data)[i] = (int32_t)v; break;
             case CHECK_U8: ((uint8_t *)data)[i] = (uint8_t)v; break;
+            case CHECK_U16: ((uint16_t *)data)[i] = (uint16_t)hn_rng_u64(rng); break;
             case CHECK_BF16: break; /* no such operand */
-            case CHECK_F32: ((float *)data)[i] = real(rng); break;
+            case CHECK_F32:
+                ((float *)data)[i] = hn_rng_below(rng, 2) ? real(rng) : half_way(rng);
+                break;
         }
     }
     return true;

@@ -9,10 +9,11 @@
  *   comparisons     s64, s32 or u8, both alike   bool
  *   SELECT          a: bool; b, c alike          theirs
  *   CAST            s64, s32, u8, bool, f32      another of these, but for f32 from bool and back
+ *                   f16, bf16                    f32, and back
  *
  * Arithmetic wraps. Floats are cut toward zero; beyond the ends of s64 and s32 they saturate, for
  * u8 the low bits count, and NaN is 0. Truth values are bytes: read as any but 0, written as 1 or
- * 0.
+ * 0. Floats of 16 bits are rounded to nearest even, infinite beyond their range.
  *
  * A division by zero gives 0, and sets `bad`, if it is there, to 1: kernels cannot fail, so the
  * caller clears it before and looks at it after.

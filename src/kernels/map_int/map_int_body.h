@@ -106,6 +106,42 @@ static inline int32_t s32_of(float a) {
     return a >= 0x1p31f ? INT32_MAX : a < -0x1p31f ? INT32_MIN : a == a ? (int32_t)a : 0;
 }
 
+static inline uint32_t bits_of(float a) {
+    uint32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+static inline float from_bits(uint32_t bits) {
+    float a;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+/* The exponent is 112 less than in f32, which a product puts right, for denormals too. */
+static inline float of_f16(uint16_t a) {
+    uint32_t code = a & 0x7fffu, bits = code << 13;
+    uint32_t finite = bits_of(from_bits(bits) * 0x1p112f);
+    bits = code > 0x7c00 ? bits | 0x7fc00000u : code == 0x7c00 ? 0x7f800000u : finite;
+    return from_bits((uint32_t)(a >> 15) << 31 | bits);
+}
+
+/* Rounding: half a last place, less where the last bit would become odd, may carry up to infinity.
+ * Denormals are rounded by the addition that puts their last place last. */
+static inline uint16_t to_f16(float a) {
+    uint32_t bits = bits_of(a), size = bits & 0x7fffffffu;
+    uint32_t normal = (size + 0xfff + (size >> 13 & 1) - (112u << 23)) >> 13;
+    uint32_t small = bits_of(from_bits(size) + 0.5f) - (126u << 23);
+    uint32_t code = size < 113u << 23 ? small : size >= 143u << 23 ? 0x7c00 : normal;
+    if (size > 0x7f800000u) code = 0x7e00 | (size >> 13 & 0x3ff);
+    return (uint16_t)(bits >> 31 << 15 | code);
+}
+
+static inline uint16_t to_bf16(float a) {
+    uint32_t bits = bits_of(a), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(a == a ? rounded : bits >> 16 | 0x40);
+}
+
 LOOP1(s64_s32, int64_t, int32_t, a)
 LOOP1(s64_u8, int64_t, uint8_t, a)
 LOOP1(s64_bool, int64_t, uint8_t, a != 0)
@@ -123,6 +159,10 @@ LOOP1(bool_s32, uint8_t, int32_t, a != 0)
 LOOP1(f32_s64, float, int64_t, s64_of(a))
 LOOP1(f32_s32, float, int32_t, s32_of(a))
 LOOP1(f32_u8, float, uint8_t, s64_of(a))
+LOOP1(f32_f16, float, uint16_t, to_f16(a))
+LOOP1(f32_bf16, float, uint16_t, to_bf16(a))
+LOOP1(f16_f32, uint16_t, float, of_f16(a))
+LOOP1(bf16_f32, uint16_t, float, from_bits((uint32_t)a << 16))
 
 typedef void loop(args *g);
 
@@ -133,7 +173,9 @@ static int number_of(hone_dtype t) {
         case HONE_DTYPE_S32: return 1;
         case HONE_DTYPE_U8: return 2;
         case HONE_DTYPE_BOOL: return 3;
-        default: return 4;
+        case HONE_DTYPE_F32: return 4;
+        case HONE_DTYPE_F16: return 5;
+        default: return 6;
     }
 }
 
@@ -146,10 +188,14 @@ static loop *loop_of(const hn_map_int *p) {
         HN_MAP_INT_LIST(HN_X)
 #undef HN_X
     };
-    static loop *const casts[5][5] = {
-        {NULL, s64_s32, s64_u8, s64_bool, s64_f32}, {s32_s64, NULL, s32_u8, s32_bool, s32_f32},
-        {u8_s64, u8_s32, NULL, u8_bool, u8_f32},    {bool_s64, bool_s32, u8_bool, NULL, NULL},
-        {f32_s64, f32_s32, f32_u8, NULL, NULL},
+    static loop *const casts[7][7] = {
+        {NULL, s64_s32, s64_u8, s64_bool, s64_f32},
+        {s32_s64, NULL, s32_u8, s32_bool, s32_f32},
+        {u8_s64, u8_s32, NULL, u8_bool, u8_f32},
+        {bool_s64, bool_s32, u8_bool},
+        {f32_s64, f32_s32, f32_u8, NULL, NULL, f32_f16, f32_bf16},
+        {[4] = f16_f32},
+        {[4] = bf16_f32},
     };
     int from = number_of(p->from);
     return p->op == HN_MAP_INT_CAST ? casts[from][number_of(p->to)] : loops[p->op][from];
@@ -194,6 +240,8 @@ static void move(char *dst, int64_t to, const char *src, int64_t from, size_t si
             memcpy(dst, src, 8);
         else if (size == 4)
             memcpy(dst, src, 4);
+        else if (size == 2)
+            memcpy(dst, src, 2);
         else
             *dst = *src;
     }

@@ -1,0 +1,171 @@
+#include "engine/widen.h"
+
+#include "ops/infer.h"
+#include "passes/pass.h"
+
+typedef struct widening {
+    hn_graph *graph;
+    hn_arena scratch;
+    hn_value **wide; /* by id, of the values that were there before: the same in f32, or NULL */
+    bool changed;
+} widening;
+
+static bool is_half(const hn_value *v) {
+    return v != NULL && v->type.kind == HN_TYPE_TENSOR &&
+           (v->type.dtype == HONE_DTYPE_F16 || v->type.dtype == HONE_DTYPE_BF16);
+}
+
+static bool is_constant(const hn_value *v) {
+    return v->constant != NULL && !v->is_input && v->constant->data != NULL;
+}
+
+/* ---- which nodes ---- */
+
+static bool has_half(const hn_node *n) {
+    for (int i = 0; i < n->n_inputs; i++)
+        if (is_half(n->inputs[i].value)) return true;
+    for (int i = 0; i < n->n_outputs; i++)
+        if (is_half(n->outputs[i])) return true;
+    return false;
+}
+
+/* What inference says of n if its inputs were f32. */
+static hone_status infer_wide(widening *w, const hn_node *n, hn_infer *c, hn_error *err) {
+    *c = (hn_infer){.node = n,
+                    .dims = &w->graph->model->dims,
+                    .scratch = &w->scratch,
+                    .n_in = n->n_inputs,
+                    .n_out = n->n_outputs};
+    c->in = hn_arena_array(&w->scratch, (size_t)n->n_inputs + 1, sizeof *c->in);
+    c->out = hn_arena_array(&w->scratch, (size_t)n->n_outputs + 1, sizeof *c->out);
+    if (c->in == NULL || c->out == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n->n_inputs; i++) {
+        const hn_value *v = n->inputs[i].value;
+        c->in[i] = (hn_infer_in){.present = v != NULL, .shape = hn_shape_unknown()};
+        if (v == NULL) continue;
+        c->in[i].is_tensor = true;
+        c->in[i].dtype = is_half(v) ? HONE_DTYPE_F32 : v->type.dtype;
+        c->in[i].shape = v->type.shape;
+    }
+    for (int i = 0; i < n->n_outputs; i++)
+        c->out[i] = (hn_infer_out){.wanted = n->outputs[i] != NULL};
+    return hn_node_infer(c, err);
+}
+
+static bool is_plain(const hn_value *v) {
+    return v == NULL ||
+           (v->type.kind == HN_TYPE_TENSOR && (v->constant == NULL || v->constant->data != NULL));
+}
+
+static hone_status can_widen(widening *w, const hn_node *n, bool *yes, hn_error *err) {
+    hn_infer c;
+    hn_error why;
+    *yes = false;
+    if (n->op == NULL || n->old || (n->op->traits & HN_CONTROL) != 0 || !has_half(n))
+        return HONE_OK;
+    for (int i = 0; i < n->n_inputs; i++)
+        if (!is_plain(n->inputs[i].value)) return HONE_OK;
+    for (int i = 0; i < n->n_outputs; i++)
+        if (!is_plain(n->outputs[i])) return HONE_OK;
+    hone_status status = infer_wide(w, n, &c, &why);
+    if (status == HONE_E_NOMEM) return HN_NOMEM(err);
+    if (status != HONE_OK) return HONE_OK;
+    for (int i = 0; i < n->n_outputs; i++)
+        if (is_half(n->outputs[i]) && c.out[i].dtype != HONE_DTYPE_F32) return HONE_OK;
+    *yes = true;
+    return HONE_OK;
+}
+
+/* ---- values ---- */
+
+/* A Cast from x to y before `before`, NULL: at the end; for node n. */
+static hone_status add_cast(hn_node *n, hn_value *x, hn_value *y, hone_dtype to, hn_node *before,
+                            hn_error *err) {
+    hn_node *cast;
+    HN_TRY(hn_make_node(&cast, n, "Cast", 1, err));
+    HN_TRY(hn_node_set_i(cast, "to", (int64_t)to, err));
+    hn_node_insert(cast, before);
+    hn_node_set_input(cast, 0, x);
+    hn_node_set_output(cast, 0, y);
+    return HONE_OK;
+}
+
+static hone_status widen_constant(const hn_value *v, hn_value **out, hn_error *err) {
+    const hn_tensor *from = v->constant;
+    hn_tensor *to;
+    HN_TRY(hn_tensor_create(&to, v->graph->model->alloc, HN_MEM_DATA, HONE_DTYPE_F32, from->rank,
+                            from->dims, err));
+    hn_cast(from->dtype, from->data, HONE_DTYPE_F32, to->data, from->n, true);
+    return hn_value_create_constant(out, v->graph, NULL, v->name, to, err);
+}
+
+/* v, an input of n, in f32. */
+static hone_status widen_input(widening *w, hn_node *n, hn_value *v, hn_value **out,
+                               hn_error *err) {
+    hn_value **wide = &w->wide[v->id];
+    if (*wide == NULL && is_constant(v)) {
+        HN_TRY(widen_constant(v, wide, err));
+    } else if (*wide == NULL) {
+        hn_value *made;
+        HN_TRY(hn_value_create(&made, w->graph, NULL, v->name, err));
+        HN_TRY(add_cast(n, v, made, HONE_DTYPE_F32, n, err));
+        *wide = made;
+    }
+    *out = *wide;
+    return HONE_OK;
+}
+
+/* n computes output i in f32, and a Cast makes of it what it was. */
+static hone_status widen_output(widening *w, hn_node *n, int i, hn_error *err) {
+    hn_value *v = n->outputs[i], *made;
+    HN_TRY(hn_value_create(&made, w->graph, NULL, v->name, err));
+    hn_node_set_output(n, i, NULL);
+    hn_node_set_output(n, i, made);
+    w->wide[v->id] = made;
+    return add_cast(n, made, v, v->type.dtype, n->next, err);
+}
+
+/* ---- the walk ---- */
+
+/* Nothing is made for a Cast, which may be one of those made here: it takes what is there. */
+static hone_status widen_cast(widening *w, hn_node *n, hn_error *err) {
+    hn_value *v = n->inputs[0].value;
+    if (!is_half(v) || (w->wide[v->id] == NULL && !is_constant(v))) return HONE_OK;
+    HN_TRY(widen_input(w, n, v, &v, err));
+    hn_node_set_input(n, 0, v);
+    w->changed = true;
+    return HONE_OK;
+}
+
+static hone_status widen_node(widening *w, hn_node *n, hn_error *err) {
+    bool yes;
+    if (hn_is(n, "Cast")) return widen_cast(w, n, err);
+    if (hn_is(n, "CastLike")) return HONE_OK; /* it rounds, as a Cast to the type does */
+    HN_TRY(can_widen(w, n, &yes, err));
+    if (!yes) return HONE_OK;
+    w->changed = true;
+    for (int i = 0; i < n->n_inputs; i++) {
+        hn_value *v = n->inputs[i].value;
+        if (!is_half(v)) continue;
+        HN_TRY(widen_input(w, n, v, &v, err));
+        hn_node_set_input(n, i, v);
+    }
+    for (int i = 0; i < n->n_outputs; i++)
+        if (is_half(n->outputs[i])) HN_TRY(widen_output(w, n, i, err));
+    return HONE_OK;
+}
+
+hone_status hn_widen(hn_model *m, bool *changed, hn_error *err) {
+    widening w = {.graph = m->graph};
+    hone_status status = HONE_OK;
+    hn_arena_init(&w.scratch, m->alloc, HN_MEM_OTHER);
+    w.wide = hn_arena_array(&w.scratch, (size_t)m->graph->n_values + 1, sizeof *w.wide);
+    if (w.wide == NULL) status = HN_NOMEM(err);
+    for (hn_node *n = m->graph->first, *next; n != NULL && status == HONE_OK; n = next) {
+        next = n->next;
+        status = widen_node(&w, n, err);
+    }
+    hn_arena_deinit(&w.scratch);
+    *changed = w.changed;
+    return status;
+}

@@ -1,0 +1,211 @@
+/* Graphs of f16 and bf16 in the engine: within one rounding of the same graph in double, although
+ * its nodes follow each other. */
+#include "engine/widen.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "support/engine_model.h"
+#include "support/text_model.h"
+
+enum { MOST = 4 };
+
+static hn_error err;
+
+static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                         void **to, hn_error *e) {
+    hn_tensor **out = ctx;
+    hone_status s = hn_tensor_create(&out[i], &model_mem, HN_MEM_DATA, dtype, rank, dims, e);
+    if (s == HONE_OK) *to = out[i]->data;
+    return s;
+}
+
+/* The text with every T as this type. */
+static hn_model *model_of(const char *text, const char *type) {
+    char full[2000] = "";
+    for (const char *p = text; *p != '\0'; p++) {
+        size_t n = strlen(full);
+        snprintf(full + n, sizeof full - n, *p == 'T' ? "%s" : "%.1s", *p == 'T' ? type : p);
+    }
+    return model_inferred(full);
+}
+
+static hn_tensor *converted(const hn_tensor *t, hone_dtype to) {
+    hn_tensor *made;
+    assert_int_equal(hn_tensor_create(&made, &model_mem, HN_MEM_DATA, to, t->rank, t->dims, &err),
+                     HONE_OK);
+    hn_cast(t->dtype, t->data, to, made->data, t->n, true);
+    return made;
+}
+
+static hn_tensor *random_like(const hn_value *v, hn_rng *rng) {
+    hn_tensor *t;
+    int64_t dims[HONE_MAX_RANK];
+    assert_true(hn_shape_is_const(&v->type.shape, dims));
+    assert_int_equal(hn_tensor_create(&t, &model_mem, HN_MEM_DATA, v->type.dtype,
+                                      v->type.shape.rank, dims, &err),
+                     HONE_OK);
+    for (int64_t i = 0; i < t->n; i++) hn_store_f64(t->dtype, t->data, i, 2 * hn_rng_f64(rng) - 1);
+    return t;
+}
+
+static void count_step(void *ctx, const hn_step_time *t) {
+    assert_non_null(t->step->family);
+    ++*(int *)ctx;
+}
+
+static void near(const hn_tensor *found, const hn_tensor *want, double rounding) {
+    double most = 0;
+    assert_true(hn_tensor_same_dims(found, want->rank, want->dims));
+    for (int64_t i = 0; i < want->n; i++) most = fmax(most, fabs(hn_tensor_f64(want, i)));
+    assert_true(most > 0);
+    for (int64_t i = 0; i < want->n; i++) {
+        double a = hn_tensor_f64(found, i), b = hn_tensor_f64(want, i);
+        if (!(fabs(a - b) <= rounding * fabs(b) + 2e-5 * most))
+            fail_msg("element %lld is %g, expected %g", (long long)i, a, b);
+    }
+}
+
+/* With inputs from number `n_given` on as defaults: not given, then given. */
+static void agrees_in(const char *text, const char *type, int n_given, int steps) {
+    assert_int_equal(model_setup(NULL), 0);
+    hn_model *m = model_of(text, type), *exact = model_of(text, "double");
+    hn_tensor *in[MOST] = {0}, *wide[MOST] = {0}, *given[MOST] = {0};
+    hn_rng rng;
+    hn_rng_init(&rng, 1);
+    for (int i = 0; i < m->graph->n_inputs; i++) {
+        in[i] = random_like(m->graph->inputs[i], &rng);
+        wide[i] = converted(in[i], HONE_DTYPE_F64);
+        if (i < n_given)
+            given[i] = in[i];
+        else
+            hn_value_set_constant(m->graph->inputs[i], hn_tensor_ref(in[i]));
+    }
+    hn_exec_options plain = {.alloc = &model_mem};
+    hn_tensor *want = NULL;
+    assert_int_equal(
+        hn_graph_run(exact->graph, &plain, (const hn_tensor *const *)wide, &want, &err), HONE_OK);
+    double rounding = m->graph->inputs[0]->type.dtype == HONE_DTYPE_F16 ? 0x1p-11 : 0x1p-8;
+    hn_engine *e;
+    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available()};
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    for (int pass = 0; pass < 2; pass++) {
+        hn_tensor *found = NULL, **from = pass == 0 ? given : in;
+        int n = 0;
+        if (hn_engine_run(e, (const hn_tensor *const *)from, place, &found,
+                          pass == 0 ? count_step : NULL, &n, &err) != HONE_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(found->dtype, m->graph->inputs[0]->type.dtype);
+        near(found, want, rounding);
+        if (n > steps) fail_msg("%d steps, expected %d at most: %s", n, steps, text);
+        hn_tensor_unref(found);
+    }
+    hn_engine_destroy(e);
+    hn_tensor_unref(want);
+    for (int i = 0; i < MOST; i++) {
+        hn_tensor_unref(in[i]);
+        hn_tensor_unref(wide[i]);
+    }
+    assert_int_equal(model_teardown(NULL), 0);
+}
+
+static void agrees(const char *text, int n_given, int steps) {
+    agrees_in(text, "float16", n_given, steps);
+    agrees_in(text, "bfloat16", n_given, steps);
+}
+
+static void chains(void **state) {
+    (void)state;
+    /* Two casts, the convolution, perhaps copies to and from channels last. */
+    agrees(
+        "m (T[1,8,9,9] x, T[16,8,3,3] w, T[16] b) => (T[1,16,7,7] y) {"
+        " c = Conv (x, w, b) d = Relu (c) y = Add (d, d) }",
+        1, 6);
+    agrees(
+        "m (T[5,40] x, T[40,30] v, T[30] b, T[30,20] w) => (T[5,20] y) {"
+        " p = MatMul (x, v) q = Add (p, b) r = Sigmoid (q) s = MatMul (r, w) y = Softmax (s) }",
+        1, 6);
+    agrees(
+        "m (T[3,50] x, T[50] g, T[50] b) => (T[3,50] y) {"
+        " n = LayerNormalization (x, g, b) s = Add (n, x) y = Sigmoid (s) }",
+        1, 4);
+}
+
+/* Floats of 16 bits are written as their codes: 0.25, 60000 and -inf. The sum of the second and
+ * itself is infinite in f16. */
+static void range(void **state) {
+    (void)state;
+    assert_int_equal(model_setup(state), 0);
+    hn_model *m = model_inferred(
+        "m (float16[2] x) => (float16[2] y) <float16[1] q = {13312}> { s = Add (x, x) y = Mul (s, "
+        "q) }");
+    hn_engine *e;
+    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available()};
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    hn_tensor *x = tensor_of("float16[2] {31571, 64512}"), *found = NULL;
+    const hn_tensor *in[] = {x};
+    assert_int_equal(hn_engine_run(e, in, place, &found, NULL, NULL, &err), HONE_OK);
+    assert_true(hn_tensor_f64(found, 0) == 30000);
+    assert_true(hn_tensor_f64(found, 1) == -INFINITY);
+    hn_tensor_unref(found);
+    hn_tensor_unref(x);
+    hn_engine_destroy(e);
+    assert_int_equal(model_teardown(state), 0);
+}
+
+/* A model's own Cast rounds, also where its result is widened again. */
+static void casts(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[70] x) => (float[70] y) { h = Cast <to = 10> (x) y = Cast <to = 1> (h) }",
+        "map_int Cast, map_int Cast");
+    engine_agrees(
+        "m (float[70] x) => (float[70] y) {"
+        " h = Cast <to = 16> (x) n = Neg (h) y = Cast <to = 1> (n) }",
+        "map_int Cast, map_int Cast, map_f32 Neg");
+    engine_agrees(
+        "m (float[70] x, float16[1] t) => (float[70] y) {"
+        " h = CastLike (x, t) n = Abs (h) y = Cast <to = 1> (n) }",
+        "map_int CastLike, map_int Cast, map_f32 Abs");
+    engine_agrees("m (float16[70] x) => (uint16[70] y) { y = BitCast <to = 4> (x) }", NULL);
+    engine_agrees("m (float16[70] x) => (int64[70] y) { n = Neg (x) y = Cast <to = 7> (n) }",
+                  "map_int Cast, map_f32 Neg, map_int Cast");
+}
+
+/* An attribute says the type, or a subgraph takes the value as it is. */
+static void borders(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (int8[70] x, float16[70] z) => (float16[70] y) <float16 s = {14336}> {"
+        " d = DequantizeLinear <output_dtype = 10> (x, s) n = Neg (d) m = Max (z, z)"
+        " y = Max (n, m) }",
+        NULL);
+    engine_ran_in_parts(
+        "m (bool[1] c, float16[70] x) => (float16[70] y) {"
+        " n = Neg (x)"
+        " i = If <then_branch = t () => (float16[70] a) { a = Relu (n) },"
+        " else_branch = f () => (float16[70] b) { b = Abs (n) }> (c)"
+        " y = Neg (i) }");
+}
+
+static void memory(void **state) {
+    (void)state;
+    engine_survives(
+        "m (float16[3,40] x, float16[40,20] w) => (float16[3,20] y) {"
+        " p = MatMul (x, w) y = Relu (p) }");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chains),  cmocka_unit_test(range),  cmocka_unit_test(casts),
+        cmocka_unit_test(borders), cmocka_unit_test(memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
