@@ -358,6 +358,56 @@ hone_status hn_lower_qlinear_table(hn_lower *L, const hn_node *n, bool *done, hn
     return by_table(L, n, n, &x, &y, -INFINITY, INFINITY, &s, done, err);
 }
 
+/* ---- QLinearConcat ---- */
+
+static const char *concat_input(const hn_lower *L, const hn_node *n, int i, const hn_quant *y,
+                                hn_quant *x) {
+    const char *why = hn_quant_inputs(L, n, i, i + 1, i + 2, x);
+    if (why == NULL && x->scale->n != 1) why = "more than one scale";
+    return why != NULL ? why : refuse_bytes(x, y);
+}
+
+static bool changes_nothing(const uint8_t *table) {
+    for (int q = 0; q < 256; q++)
+        if (table[q] != q) return false;
+    return true;
+}
+
+/* x in its part of the result. */
+static hone_status add_part(hn_lower *L, const hn_node *n, const hn_quant *x, const hn_quant *y,
+                            const hn_view *to, hn_error *err) {
+    uint8_t table[256];
+    hn_step *s;
+    if (hn_view_count(to) == 0) return HONE_OK;
+    hn_requant_table(x->view.dtype, (float)hn_quant_scale(x, 0), hn_quant_zero(x, 0), to->dtype,
+                     (float)hn_quant_scale(y, 0), hn_quant_zero(y, 0), table);
+    if (!changes_nothing(table)) return hn_lower_table(L, n, &x->view, to, table, &s, err);
+    return hn_lower_rehome(L, &x->view, to) ? HONE_OK : hn_lower_copy(L, n, &x->view, to, err);
+}
+
+/* Parts of the result's scale are computed where they belong, others come there by a table. */
+hone_status hn_lower_qlinear_concat(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    enum { FIRST = 2 }; /* tensor, scale and zero point for each */
+    hn_quant x, y;
+    const char *why = hn_quant_output(n, 0, 1, &y);
+    for (int i = FIRST; why == NULL && i < n->n_inputs; i += 3) why = concat_input(L, n, i, &y, &x);
+    if (why != NULL) HN_DECLINE(L, why);
+    hn_view first = hn_lower_in(L, n, FIRST), all = y.view, to;
+    int64_t axis = hn_attr_i(n, "axis");
+    if (axis < 0) axis += all.rank;
+    HN_TRY(hn_lower_place_like(L, &all, &first, err));
+    to = all;
+    for (int i = FIRST; i < n->n_inputs; i += 3) {
+        concat_input(L, n, i, &y, &x); /* where the part before may have moved it */
+        to.dims[axis] = x.view.dims[axis];
+        HN_TRY(add_part(L, n, &x, &y, &to, err));
+        to.offset += to.strides[axis] * x.view.dims[axis];
+    }
+    hn_lower_set(L, n, 0, &all, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
 /* ---- sums and products ---- */
 
 /* The step that made the integers of operand k, which nothing but op wants; or NULL. */

@@ -1,11 +1,7 @@
 /* QLinearConcat of com.microsoft: Concat of 8-bit tensors, each brought to the output's scale
- * first:
- *
- *     y = saturate(rne((float)(x - zx) * sx / sy) + zy)
- *
- * with each float operation rounded on its own, a table of 256 for each input. */
+ * first, by a table for each input (requant.h). */
 #include "ops/concat.h"
-#include "ops/quantize.h"
+#include "ops/requant.h"
 
 /* Y_scale, Y_zero_point, then for each tensor its elements, scale and zero point. */
 enum { Y_SCALE, Y_ZERO, FIRST };
@@ -52,10 +48,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         const uint8_t *src = x->data;
         uint8_t table[256];
         HN_TRY(read_params(e, i + 1, &sx, &zx, err));
-        for (int q = 0; q < 256; q++) {
-            float v = (float)((x->dtype == HONE_DTYPE_S8 ? (int8_t)q : q) - zx) * sx;
-            table[q] = (uint8_t)hn_quantize(y->dtype, (double)(v / sy), (double)zy);
-        }
+        hn_requant_table(x->dtype, sx, zx, y->dtype, sy, zy, table);
         if (x->n == 0) continue;
         int64_t run = x->dims[axis] * inner;
         for (int64_t o = 0; o < outer; o++, src += run) {

@@ -1,5 +1,13 @@
 #include "ops/requant.h"
 
+void hn_requant_table(hone_dtype from, float sx, int64_t zx, hone_dtype to, float sy, int64_t zy,
+                      uint8_t table[256]) {
+    for (int q = 0; q < 256; q++) {
+        float v = (float)((from == HONE_DTYPE_S8 ? (int8_t)q : q) - zx) * sx;
+        table[q] = (uint8_t)hn_quantize(to, (double)(v / sy), (double)zy);
+    }
+}
+
 hone_status hn_want_per_channel(const hn_infer *c, int i, hn_dim n, hn_error *err) {
     if (hn_in_rank(c, i) <= 0) return HONE_OK;
     const hn_shape *s = hn_in_shape(c, i);

@@ -17,6 +17,14 @@ static inline int64_t hn_requant(hone_dtype t, int64_t sum, float m, int64_t zer
     return hn_quantize(t, (double)((float)sum * m), (double)zero);
 }
 
+/* What the codes 0 to 255 of 8-bit integers become in another scale, of 8 bits too (QLinearConcat):
+ *
+ *     y = saturate(rne((float)(x - zx) * sx / sy) + zy)
+ *
+ * with each float operation rounded on its own. */
+void hn_requant_table(hone_dtype from, float sx, int64_t zx, hone_dtype to, float sy, int64_t zy,
+                      uint8_t table[256]);
+
 /* Inference: input i is absent, a scalar, [1] or, unless `n` is NULL, [n]: a scale or a zero point
  * for the whole tensor or for each of n channels. */
 hone_status hn_want_per_channel(const hn_infer *c, int i, hn_dim n, hn_error *err);

@@ -546,6 +546,38 @@ static void binaries(void **state) {
     }
 }
 
+#define MS "<opset_import: [\"\" : 21, \"com.microsoft\" : 1]> "
+
+/* The same bits as the reference. */
+static void is_plain(const char *text, const char *steps) {
+    ran r = run(text);
+    has_steps(&r, steps);
+    assert_true(hn_tensor_equal(r.out, r.plain));
+    done(&r);
+}
+
+static void concats(void **state) {
+    (void)state;
+    /* Another scale, another zero point, and the result's own. */
+    is_plain(MS
+             "m (uint8[2,3,5] a, uint8[2,4,5] b, uint8[2,1,5] c) => (uint8[2,8,5] y)"
+             " <float s = {0.02}, uint8 z = {7}, float t = {0.031}, uint8 o = {90}> {"
+             " y = com.microsoft.QLinearConcat <axis = -2> (s, z, a, t, z, b, s, o, c, s, z) }",
+             "lut_q8 QLinearConcat, lut_q8 QLinearConcat");
+    /* What is computed in the result's scale is computed in its place; here twice the same. */
+    is_plain(MS
+             "m (int8[2,3,5] a, int8[2,3,5] b) => (int8[2,3,15] y)"
+             " <float s = {0.004}, int8 z = {-100}, float t = {0.031}, int8 o = {9}> {"
+             " f = com.microsoft.QLinearSigmoid (a, t, o, s, z)"
+             " y = com.microsoft.QLinearConcat <axis = 2> (s, z, f, s, z, b, t, o, f, s, z) }",
+             "lut_q8 QLinearSigmoid, lut_q8 QLinearConcat");
+    is_plain(MS
+             "m (uint8[4] a, float t) => (uint8[8] y) <float s = {0.02}, uint8 z = {7}> {"
+             " u = Abs (t)"
+             " y = com.microsoft.QLinearConcat <axis = 0> (s, z, a, u, z, a, s, z) }",
+             "map_f32 Abs, reference QLinearConcat");
+}
+
 static double relu(double x) { return x < 0 ? 0 : x; }
 static double same(double x) { return x; }
 static double leaky(double x) { return x < 0 ? (double)0.1f * x : x; }
@@ -804,10 +836,10 @@ int main(void) {
         cmocka_unit_test(weight_zeros),  cmocka_unit_test(channels),
         cmocka_unit_test(float_results), cmocka_unit_test(matrices),
         cmocka_unit_test(dynamic),       cmocka_unit_test(binaries),
-        cmocka_unit_test(tables),        cmocka_unit_test(pools),
-        cmocka_unit_test(bad_scales),    cmocka_unit_test(other_forms),
-        cmocka_unit_test(reasons),       cmocka_unit_test(borders),
-        cmocka_unit_test(allocations),
+        cmocka_unit_test(concats),       cmocka_unit_test(tables),
+        cmocka_unit_test(pools),         cmocka_unit_test(bad_scales),
+        cmocka_unit_test(other_forms),   cmocka_unit_test(reasons),
+        cmocka_unit_test(borders),       cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
