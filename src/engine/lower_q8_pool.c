@@ -1,4 +1,5 @@
 /* Pools of 8-bit images. */
+#include <math.h>
 #include <string.h>
 
 #include "engine/lower_quant.h"
@@ -128,6 +129,19 @@ hone_status hn_lower_chain_pool(hn_lower *L, const hn_quant_chain *c, bool *done
     HN_TRY(lower(L, c->op, c->quantize, &x, &y, c->lo, c->hi, &s, err));
     *done = true;
     return hn_quant_absorb(L, s, c, err);
+}
+
+/* QLinearAveragePool and QLinearGlobalAveragePool. */
+hone_status hn_lower_qlinear_pool(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_quant x, y;
+    const char *why = hn_quant_inputs(L, n, 0, 1, 2, &x);
+    if (why == NULL) why = hn_quant_output(n, 3, 4, &y);
+    if (why == NULL) why = refuse(n, &x, &y, true);
+    if (why == NULL && hn_attr_i(n, "channels_last") != 0) why = "channels are the last axis";
+    if (why != NULL) HN_DECLINE(L, why);
+    hn_step *s;
+    *done = true;
+    return lower(L, n, n, &x, &y, -INFINITY, INFINITY, &s, err);
 }
 
 /* MaxPool of integers, which stand for themselves. */

@@ -578,6 +578,27 @@ static void concats(void **state) {
              "map_f32 Abs, reference QLinearConcat");
 }
 
+#define POOL_SCALES "<float s = {0.02}, uint8 z = {7}, float t = {0.0131}, uint8 o = {90}>"
+
+static void qlinear_pools(void **state) {
+    (void)state;
+    is_plain(MS "m (uint8[2,5,7,9] x) => (uint8[2,5,1,1] y) " POOL_SCALES
+                " { y = com.microsoft.QLinearGlobalAveragePool (x, s, z, t, o) }",
+             "pool_q8 QLinearGlobalAveragePool");
+    is_plain(MS "m (uint8[2,5,7,9] x) => (uint8[2,5,4,5] y) " POOL_SCALES
+                " { y = com.microsoft.QLinearAveragePool <kernel_shape = [3, 3], strides = [2, 2],"
+                " pads = [1, 1, 1, 1]> (x, s, z, t, o) }",
+             "pool_q8 QLinearAveragePool");
+    is_plain(MS "m (uint8[1,8,5] x) => (uint8[1,8,5] y) " POOL_SCALES
+                " { y = com.microsoft.QLinearAveragePool <kernel_shape = [3], pads = [1, 1],"
+                " count_include_pad = 1> (x, s, z, t, o) }",
+             "pool_q8 QLinearAveragePool");
+    is_plain(MS "m (uint8[2,7,9,5] x) => (uint8[2,1,1,5] y) " POOL_SCALES
+                " { y = com.microsoft.QLinearGlobalAveragePool <channels_last = 1> (x, s, z, t, o)"
+                " }",
+             "reference QLinearGlobalAveragePool");
+}
+
 static double relu(double x) { return x < 0 ? 0 : x; }
 static double same(double x) { return x; }
 static double leaky(double x) { return x < 0 ? (double)0.1f * x : x; }
@@ -836,10 +857,11 @@ int main(void) {
         cmocka_unit_test(weight_zeros),  cmocka_unit_test(channels),
         cmocka_unit_test(float_results), cmocka_unit_test(matrices),
         cmocka_unit_test(dynamic),       cmocka_unit_test(binaries),
-        cmocka_unit_test(concats),       cmocka_unit_test(tables),
-        cmocka_unit_test(pools),         cmocka_unit_test(bad_scales),
-        cmocka_unit_test(other_forms),   cmocka_unit_test(reasons),
-        cmocka_unit_test(borders),       cmocka_unit_test(allocations),
+        cmocka_unit_test(concats),       cmocka_unit_test(qlinear_pools),
+        cmocka_unit_test(tables),        cmocka_unit_test(pools),
+        cmocka_unit_test(bad_scales),    cmocka_unit_test(other_forms),
+        cmocka_unit_test(reasons),       cmocka_unit_test(borders),
+        cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
