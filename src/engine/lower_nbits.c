@@ -6,6 +6,9 @@
  *
  * Codes are packed and scales are read where they lie. Zero points become codes too, one for all
  * where they agree.
+ *
+ * accuracy_level 4 is a leave to round activations to 8 bits, and is taken where the instruction
+ * set makes that faster.
  */
 #include <math.h>
 #include <string.h>
@@ -122,6 +125,7 @@ hone_status hn_lower_matmul_nbits(hn_lower *L, const hn_node *n, bool *done, hn_
     p->zero = 1 << (p->bits - 1);
     packed_zeros z = {hn_node_constant(n, ZEROS), p->s_n, p->bits};
     if (z.t != NULL) HN_TRY(set_zeros(L, &t, p->n * p->s_n, packed_zero, &z, err));
+    p->x_rounded = hn_attr_i(n, "accuracy_level") == 4 && hn_nbits_rounds(p, L->isa);
     *done = true;
     return add_step(L, n, &t, err);
 }

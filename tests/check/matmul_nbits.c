@@ -8,7 +8,16 @@
 
 #include "check.h"
 
-enum { ZEROS = 1, FLOAT_ZEROS = 2, SIGNED = 4, TURNED = 8, BIAS = 16, IN_PLACE = 32, BENCH = 64 };
+enum {
+    ZEROS = 1,
+    FLOAT_ZEROS = 2,
+    SIGNED = 4,
+    TURNED = 8,
+    BIAS = 16,
+    IN_PLACE = 32,
+    BENCH = 64,
+    ROUNDED = 128
+};
 
 static void add(check_list *list, int bits, int64_t m, int64_t k, int64_t n, int64_t block,
                 int flags) {
@@ -25,6 +34,7 @@ static void add(check_list *list, int bits, int64_t m, int64_t k, int64_t n, int
     /* Rows of codes end with their last block, as MatMulNBits has them. */
     p.w_n = flags & TURNED ? 1 : blocks * block, p.w_k = flags & TURNED ? n : 1;
     p.s_n = flags & TURNED ? 1 : blocks, p.s_g = flags & TURNED ? n : 1;
+    p.x_rounded = (flags & ROUNDED) != 0;
     if (flags & BIAS) p.act = (hn_act){HN_ACT_SILU, 1, 0};
     memcpy(c->problem, &p, sizeof p);
     int64_t codes = flags & TURNED ? n * k : n * blocks * block;
@@ -40,7 +50,7 @@ static void add(check_list *list, int bits, int64_t m, int64_t k, int64_t n, int
     c->operand[HN_NBITS_R].same = HN_NBITS_Y;
     c->rel = 8 + 2 * sqrt((double)k);
     if (flags & BIAS) c->rel *= 2, c->abs = 2e-6;
-    c->exact = !(flags & BIAS);
+    c->exact = !(flags & (BIAS | ROUNDED));
     c->bench = flags & BENCH;
     c->flops = 2 * (double)m * (double)n * (double)k;
     c->bytes = (double)codes * bits / 8 + 4 * (double)(n * blocks + m * k + m * n);
@@ -83,6 +93,15 @@ static void cases(check_list *list) {
             add(list, bits, 31, 256, 80, 64, f);
             add(list, bits, 37, 610, 35, 256, f);
         }
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        int f = flags[i] | ROUNDED;
+        add(list, 4, 1, 17, 5, 16, f);
+        add(list, 4, 1, 700, 83, 32, f);
+        add(list, 4, 5, 323, 40, 16, f);
+        add(list, 4, 16, 100, 48, 100, f);
+        add(list, 4, 37, 610, 35, 256, f);
+        add(list, 4, 140, 260, 45, 64, f);
+    }
     add(list, 4, 70, 1100, 530, 32, BIAS);
     add(list, 4, 130, 320, 34, 32, ZEROS | IN_PLACE);
     add(list, 8, 150, 320, 34, 128, ZEROS);
@@ -92,11 +111,14 @@ static void cases(check_list *list) {
         for (int64_t block = 32; block <= 128; block *= 4) {
             add(list, 4, 1, sizes[s][0], sizes[s][1], block, BENCH);
             add(list, 4, 1, sizes[s][0], sizes[s][1], block, ZEROS | BENCH);
+            add(list, 4, 1, sizes[s][0], sizes[s][1], block, ROUNDED | BENCH);
             add(list, 8, 1, sizes[s][0], sizes[s][1], block, BENCH);
         }
     for (int64_t m = 4; m <= 128; m *= 2) {
         add(list, 4, m, 4096, 4096, 32, BENCH);
         add(list, 4, m, 4096, 4096, 128, BENCH);
+        add(list, 4, m, 4096, 4096, 32, ROUNDED | BENCH);
+        add(list, 4, m, 4096, 4096, 128, ROUNDED | BENCH);
     }
     add(list, 8, 128, 4096, 4096, 128, BENCH);
 }

@@ -42,6 +42,34 @@ static void nbits(void **state) {
                   "matmul_nbits MatMulNBits+Add+Add+Relu");
 }
 
+/* Products that may round what they multiply to 8 bits, and are off by what that is worth. */
+static void rounded(void **state) {
+    (void)state;
+    static const char *const models[] = {
+        MS
+        "m (float[1,72] x, uint8[33,3,16] w, float[33,3] ws) => (float[1,33] y) {"
+        " y = com.microsoft.MatMulNBits <K = 72, N = 33, block_size = 32, accuracy_level = 4>"
+        " (x, w, ws) }",
+        MS
+        "m (float[21,72] x, uint8[33,3,16] w, float[33,3] ws, uint8[33,2] wz, float[33] b) =>"
+        " (float[21,33] y) { y = com.microsoft.MatMulNBits"
+        " <K = 72, N = 33, block_size = 32, accuracy_level = 4> (x, w, ws, wz, , b) }",
+        MS
+        "m (float[2,72] odd, uint8[33,3,16] w, float[33,3] ws) => (float[2,33] y) {"
+        " y = com.microsoft.MatMulNBits <K = 72, N = 33, block_size = 32, accuracy_level = 4>"
+        " (odd, w, ws) }",
+    };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        engine_facts f = engine_ran_so(models[i], (engine_way){.precision = HN_PRECISION_BF16});
+        assert_string_equal(f.steps, "matmul_nbits MatMulNBits");
+    }
+    engine_agrees(MS /* 8 bits by 8 bits: never */
+                  "m (float[1,72] x, uint8[33,3,32] w, float[33,3] ws) => (float[1,33] y) {"
+                  " y = com.microsoft.MatMulNBits"
+                  " <K = 72, N = 33, bits = 8, block_size = 32, accuracy_level = 4> (x, w, ws) }",
+                  "matmul_nbits MatMulNBits");
+}
+
 static void not_nbits(void **state) {
     (void)state;
     engine_agrees(MS
@@ -127,8 +155,8 @@ static void memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nbits),     cmocka_unit_test(not_nbits), cmocka_unit_test(dequantized),
-        cmocka_unit_test(in_floats), cmocka_unit_test(memory),
+        cmocka_unit_test(nbits),       cmocka_unit_test(rounded),   cmocka_unit_test(not_nbits),
+        cmocka_unit_test(dequantized), cmocka_unit_test(in_floats), cmocka_unit_test(memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

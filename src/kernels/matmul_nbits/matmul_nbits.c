@@ -43,6 +43,14 @@ bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa) {
     return p->m > FEW_ROWS;
 }
 
+bool hn_nbits_rounds(const hn_matmul_nbits *p, hn_isa isa) {
+    hn_matmul_nbits rounded = *p;
+    rounded.x_rounded = true;
+    const hn_kernel *k = hn_kernel_choose(
+        &hn_matmul_nbits_family, (hn_allowed){isa, HN_PRECISION_F32}, &rounded, NULL, NULL);
+    return k != &hn_matmul_nbits_ref;
+}
+
 int hn_nbits_code(const hn_matmul_nbits *p, const uint8_t *plain, int64_t n, int64_t k) {
     int64_t i = n * p->w_n + k * p->w_k;
     if (p->bits == 8) return plain[i] ^ (p->w_signed ? 0x80 : 0);

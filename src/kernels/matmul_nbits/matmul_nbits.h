@@ -11,7 +11,16 @@
  * (same place, same strides), and overlaps nothing else.
  *
  * Error: as a sum of k products in f32, in the order the row names; codes less their zero points
- * are exact. The sum of a block, before its scale, must not overflow.
+ * are exact. The sum of a block, before its scale, must not overflow. Rows of digits move x
+ * besides, by at most 2^-23 of the largest |x| of its piece: HN_NBITS_PIECE of k, or less where a
+ * block ends.
+ *
+ * With x_rounded, x counts as u * q, q an integer of 8 bits; of a piece whose largest |x| is m
+ *
+ *   u = m / 127,   q[k] = x[k] * (127 / m) rounded to the nearest, ties to even    (0 where m is 0)
+ *
+ * each operation in f32. Rows of x are left as they are that hold an infinity, a NaN, or a piece
+ * with 0 < m < HN_NBITS_TINY.
  *
  * All rows pack codes alike, in panels of 16 columns of words that a vector of columns unpacks by
  * shifts:
@@ -35,10 +44,11 @@ typedef struct hn_matmul_nbits {
     int64_t m, n, k;
     int64_t block; /* of k that share a scale: a multiple of 8, unless it is k */
     int64_t x_m, r_m, y_m;
-    int64_t w_n, w_k; /* of the plain codes */
-    int64_t s_n, s_g; /* of scales and zero points; one of them is 1 */
-    int32_t bits;     /* 4 or 8 */
-    int32_t w_signed; /* the plain codes are */
+    int64_t w_n, w_k;  /* of the plain codes */
+    int64_t s_n, s_g;  /* of scales and zero points; one of them is 1 */
+    int32_t bits;      /* 4 or 8 */
+    int32_t w_signed;  /* the plain codes are */
+    int32_t x_rounded; /* to 8 bits, as said above; of 4-bit codes */
     hn_nbits_zeros zeros;
     int32_t zero; /* a code */
     hn_act act;
@@ -62,6 +72,13 @@ extern const hn_family hn_matmul_nbits_family;
 /* Whether weights are better dequantized to floats, once, for conv_f32: with more than a few rows
  * unpacking costs more than reading, and only AMX is fast at the rest. */
 bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa);
+
+/* Pieces of k that rows of digits, and all rows of rounded x, go by. */
+enum { HN_NBITS_PIECE = 128 };
+#define HN_NBITS_TINY 0x1p-100F
+
+/* Whether there is a row, other than the definition, for x that is rounded. */
+bool hn_nbits_rounds(const hn_matmul_nbits *p, hn_isa isa);
 
 /* For rows. A task of those over the vector vocabulary is HN_NBITS_TASK panels. */
 enum { HN_NBITS_PANEL = 16, HN_NBITS_STEP = 32, HN_NBITS_TASK = 4 };

@@ -58,6 +58,7 @@ static size_t divide(char *base, int parts, lane_parts *l) {
 static bool ok(const void *problem, const char **why) {
     const hn_matmul_nbits *p = problem;
     if (p->m < LEAST_ROWS) return *why = "too few rows", false;
+    if (p->x_rounded) return *why = "x is rounded", false;
     if (p->zeros == HN_NBITS_F32) return *why = "zero points that are no codes", false;
     bool divides = p->block % HN_NBITS_STEP == 0 && CHUNK % p->block == 0;
     if (p->block < p->k && !divides && p->block % CHUNK != 0)

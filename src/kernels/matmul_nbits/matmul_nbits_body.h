@@ -186,6 +186,11 @@ static const struct {
     {MANY, HN_VL == 16 ? 1 : FEW_WIDE, {{many_4, many_4z}, {many_8z, many_8z}}},
 };
 
+static bool ok(const void *problem, const char **why) {
+    const hn_matmul_nbits *p = problem;
+    return !p->x_rounded || (*why = "x is rounded", false);
+}
+
 static void work(const void *problem, int lanes, hn_work *w) {
     (void)lanes;
     *w = (hn_work){.n_phases = 1,
@@ -217,6 +222,7 @@ const hn_kernel HN_V_ROW(matmul_nbits) = {
     .name = HN_V_NAME,
     .isa = HN_V_ISA,
     .order = "blocks",
+    .ok = ok,
     .work = work,
     .run = run,
     .packed_bytes = hn_nbits_packed_bytes,
