@@ -25,8 +25,11 @@
  * and weights come from L2 by a load that leaves L1 to them (tileloaddt1). Rows too deep for L1 are
  * multiplied a chunk of steps at a time, and the sums wait in scratch. Then the same panels meet
  * the next pair, and when all pairs of a block had them, the next span follows; its weights are
- * fetched into L2 meanwhile. Meanwhile, too, the sums of the pair and panel before become outputs,
- * some after every step: rounding and multiplying run in units of the core that tiles leave idle.
+ * fetched into L2 meanwhile.
+ *
+ * Sums of a pair and a panel become outputs after the products of the next, when they have reached
+ * L1. Activations that are long chains of operations do so between the steps of these products:
+ * the core has time for both. Rounding to bytes was measured to take longer so.
  */
 #include <string.h>
 
@@ -352,11 +355,10 @@ typedef struct panel {
 /* What outputs of bytes need, in every lane. */
 typedef struct constants {
     __m512 mr, r_less; /* r as the low byte of a float of 2^23, less that and rz */
-    __m512i r_bits;    /* what else that float has; moves s8 to 0 .. 255 */
     __m512i yz, lo, hi;
     __m512 lo1, hi1, m1;
-    bool r_moved, y_moved; /* r is s8 or has a zero point; y has one */
-    bool limited;          /* by more than the type */
+    bool r_signed, y_moved; /* y has a zero point */
+    bool limited;           /* by more than the type */
 } constants;
 
 /* A block of sums that waits. */
@@ -373,14 +375,13 @@ static constants make_constants(const hn_conv_q8 *p) {
     const int32_t flip = p->r_type == HN_Q8_S8 ? 0x80 : 0;
     return (constants){.mr = _mm512_set1_ps(p->mr),
                        .r_less = _mm512_set1_ps(0x1p23F + (float)(p->rz + flip)),
-                       .r_bits = _mm512_set1_epi32(0x4b000000 | flip),
                        .yz = _mm512_set1_epi16((short)p->yz),
                        .lo = _mm512_set1_epi8((char)p->lo),
                        .hi = _mm512_set1_epi8((char)p->hi),
                        .lo1 = _mm512_set1_ps((float)p->lo1),
                        .hi1 = _mm512_set1_ps((float)p->hi1),
                        .m1 = _mm512_set1_ps(p->m1),
-                       .r_moved = flip + p->rz != 0,
+                       .r_signed = flip != 0,
                        .y_moved = p->yz != 0,
                        .limited = p->hi - p->lo < 255};
 }
@@ -388,29 +389,33 @@ static constants make_constants(const hn_conv_q8 *p) {
 /* What is the same for all rows of bytes of a panel. */
 typedef struct bytes_of {
     constants all;
-    __m512i start[2];
     __m512 scale[2];
     const uint8_t *r;
     __mmask16 mask[2];
 } bytes_of;
 
+/* (float)(r - rz). The load gives all quarters all 16 bytes, so that one shuffle puts each where it
+ * is the last of a float; s8 are moved to 0 .. 255. */
+HN_INLINE __m512 widen(const bytes_of *of, const uint8_t *from, __mmask16 mask, bool whole) {
+    const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m512i all = _mm512_broadcast_i32x4(whole ? _mm_loadu_si128((const __m128i *)from)
+                                               : _mm_maskz_loadu_epi8(mask, from));
+    __m512i wide =
+        _mm512_mask_shuffle_epi8(_mm512_set1_epi32(0x4b000000), 0x1111111111111111, all, order);
+    if (of->all.r_signed) wide = _mm512_xor_si512(wide, _mm512_set1_epi32(0x80));
+    return _mm512_sub_ps(_mm512_castsi512_ps(wide), of->all.r_less);
+}
+
 HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, const place *at, int half,
                              bool whole, residual added) {
-    __m512i sum = _mm512_add_epi32(_mm512_load_si512(c + half * 16), of->start[half]);
+    __m512i sum = _mm512_load_si512(c + half * 16);
     __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), of->scale[half]);
     if (added == TWICE) {
         v = _mm512_min_ps(of->all.hi1, _mm512_max_ps(of->all.lo1, v));
         v = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)), of->all.m1);
     }
     if (added != NONE) {
-        const void *from = of->r + at->r + half * 16;
-        __m128i bytes = whole ? _mm_loadu_si128(from) : _mm_maskz_loadu_epi8(of->mask[half], from);
-        __m512i wide = _mm512_cvtepu8_epi32(bytes);
-        __m512 r = _mm512_cvtepi32_ps(wide);
-        if (of->all.r_moved) {
-            wide = _mm512_xor_si512(wide, of->all.r_bits);
-            r = _mm512_sub_ps(_mm512_castsi512_ps(wide), of->all.r_less);
-        }
+        __m512 r = widen(of, of->r + at->r + half * 16, of->mask[half], whole);
         v = _mm512_add_ps(v, _mm512_mul_ps(r, of->all.mr));
     }
     return _mm512_cvtps_epi32(v);
@@ -436,12 +441,10 @@ HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const place *at
 HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, residual added) {
     const panel *own = f->panel;
     const uint64_t mask = first64(own->n);
-    const bytes_of of = {
-        .all = *f->constants,
-        .start = {_mm512_load_si512(own->start), _mm512_load_si512(own->start + 16)},
-        .scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16)},
-        .r = added != NONE ? (const uint8_t *)f->a->r + own->n0 : NULL,
-        .mask = {(__mmask16)mask, (__mmask16)(mask >> 16)}};
+    const bytes_of of = {.all = *f->constants,
+                         .scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16)},
+                         .r = added != NONE ? (const uint8_t *)f->a->r + own->n0 : NULL,
+                         .mask = {(__mmask16)mask, (__mmask16)(mask >> 16)}};
     uint8_t *y = (uint8_t *)f->a->y + own->n0;
     const int32_t *c = f->c + f->next * 2 * PANEL;
     const place *at = f->at + f->next * 2;
@@ -487,8 +490,7 @@ HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
         __m512 v[4];
         UNROLL for (int k = 0; k < 4; k++) {
             const int row = k / 2, i = k % 2 * 16;
-            __m512i acc = _mm512_add_epi32(_mm512_load_si512(c + row * PANEL + i),
-                                           _mm512_load_si512(of->start + i));
+            __m512i acc = _mm512_load_si512(c + row * PANEL + i);
             v[k] = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), _mm512_load_ps(of->scale + i));
             if (f->a->fbias != NULL) v[k] = _mm512_add_ps(v[k], _mm512_load_ps(of->fbias + i));
             if (f->a->r != NULL) {
@@ -513,13 +515,9 @@ static void finish_slowly(waiting *f, int end) {
     const panel *of = f->panel;
     for (int row = 2 * f->next; row < 2 * end; row++) {
         const place *at = &f->at[row];
-        _Alignas(64) int32_t sums[PANEL];
-        for (int i = 0; i < PANEL; i += 16)
-            _mm512_store_si512(sums + i, _mm512_add_epi32(_mm512_load_si512(f->c + row * PANEL + i),
-                                                          _mm512_load_si512(of->start + i)));
         if (at->y >= 0)
-            hn_q8_finish(f->a, sums, of->scale, of->n0, of->n, at->window_sum, at->y + of->n0,
-                         at->r + of->n0);
+            hn_q8_finish(f->a, f->c + row * PANEL, of->scale, of->n0, of->n, at->window_sum,
+                         at->y + of->n0, at->r + of->n0);
     }
     f->next = end;
 }
@@ -573,7 +571,7 @@ static inline void finish_some(waiting *f, int units) {
 /* What is done beside the products, at every step. */
 typedef struct beside {
     waiting *before;
-    int units;       /* of it to finish */
+    int units;       /* of it to finish; 0: all, after the last step */
     uintptr_t fetch; /* weights to fetch into L2, */
     int64_t lines;   /* this many cache lines */
 } beside;
@@ -584,8 +582,8 @@ typedef struct product {
     const int64_t *offset;
     const uint8_t *w;
     int64_t steps;
-    int halves; /* of the panel */
-    bool first; /* C begins with 0, else with itself */
+    int halves;           /* of the panel */
+    const int32_t *start; /* of all rows of C; NULL: C begins with itself */
     int32_t *c;
 } product;
 
@@ -601,9 +599,9 @@ HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, 
     for (int half = 0; half < t->halves; half++) {
         const uint8_t *w = t->w + half * TILE;
         int32_t *c = t->c + half * 16;
-        if (t->first) {
-            HN_TILE_ZERO(0);
-            if (rows == 2) HN_TILE_ZERO(1);
+        if (t->start != NULL) {
+            HN_TILE_LOAD(0, t->start + half * 16, 0);
+            if (rows == 2) HN_TILE_LOAD(1, t->start + half * 16, 0);
         } else {
             HN_TILE_LOAD(0, c, PITCH);
             if (rows == 2) HN_TILE_LOAD(1, c + ROWS * PANEL, PITCH);
@@ -619,7 +617,7 @@ HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, 
             }
             for (int64_t i = 0; i < aside->lines; i++, aside->fetch += 64)
                 _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
-            finish_some(aside->before, aside->units);
+            if (aside->units > 0) finish_some(aside->before, aside->units);
         }
         HN_TILE_STORE(0, c, PITCH);
         if (rows == 2) HN_TILE_STORE(1, c + ROWS * PANEL, PITCH);
@@ -698,20 +696,24 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
     const hn_conv_q8 *p = t->a->p;
     const panel *now = t->panels[t->now];
     bool direct = g->source == DIRECT, is_signed = p->x == HN_Q8_S8;
+    bool long_act = p->y == HN_Q8_F32 && p->act.kind > HN_ACT_LEAKY;
     int64_t pair = t->q0 / PAIR + i, copied = pair - g->in_place, slots = slots_of(g);
     bool in_place = direct && copied < 0, one = g->valid - pair * PAIR <= ROWS;
-    product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride, .first = true};
+    product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride};
     m.a = in_place ? t->a->x + pair * PAIR * g->stride
                    : t->l.a + (direct ? copied : i) * PAIR * m.stride;
-    for (int64_t step = 0; m.first || step < g->steps; step += g->chunk, m.first = false) {
+    for (int64_t step = 0; step == 0 || step < g->steps; step += g->chunk) {
         m.steps = hn_q8_min(g->chunk, g->steps - step);
         m.offset = t->l.offset + step;
         bool whole = step + m.steps == g->steps;
         for (int64_t n = first; n < last; n++) {
             m.halves = p->n - n * PANEL > 16 ? 2 : 1;
             m.w = t->w + (n * g->steps * 2 + step * m.halves) * TILE;
+            m.start = step == 0 ? now[n - first].start : NULL;
             m.c = t->l.c + (t->slot + n - first) % slots * SUMS;
-            aside->units = (int)hn_q8_max(2, hn_q8_ceil(UNITS, hn_q8_max(1, m.halves * m.steps)));
+            if (long_act)
+                aside->units =
+                    (int)hn_q8_max(2, hn_q8_ceil(UNITS, hn_q8_max(1, m.halves * m.steps)));
             if (one)
                 multiply_one(is_signed, &m, aside);
             else if (is_signed)
