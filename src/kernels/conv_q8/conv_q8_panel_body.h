@@ -14,12 +14,16 @@
  *   tile(rows, a, pitch, w, groups of k, start, c, c_pitch)
  *                C[rows][c_pitch] = start + A[rows][pitch] * W, NR of each row; inlined, `rows` a
  *                constant up to MR, and c_pitch
+ *   TWO_WAYS     only where there are two ways to multiply: then copy_wide(window, n) puts another
+ *                form of a window behind it, twice as large, and sort_groups(w, groups) finishes a
+ *                packed panel, behind which it has an int32_t for every group and one more
  *   ROW, NAME, ISA   of the hn_kernel
  */
 #ifdef MR
 #include <string.h>
 
 #include "kernels/conv_q8/conv_q8_parts.h"
+#include "simd/bytes.h"
 
 enum {
     BLOCK = 48 / MR * MR,
@@ -30,6 +34,7 @@ enum {
 
 typedef struct geometry {
     int64_t group_in, group_out, k, pitch; /* pitch: k rounded up to whole instructions */
+    int64_t window, panel;                 /* elements from one window to the next, bytes of W */
     int64_t panels, all_panels;            /* of a group, of all */
     int64_t block, blocks;                 /* pixels at a time */
 } geometry;
@@ -39,9 +44,16 @@ static geometry measure(const hn_conv_q8 *p) {
     int64_t pixels = p->batch * p->oh * p->ow;
     g.k = g.group_in * p->kh * p->kw;
     g.pitch = hn_q8_ceil(g.k, KU) * KU;
+#ifdef TWO_WAYS
+    g.window = 3 * g.pitch;
+    g.panel = (int64_t)hn_q8_round64(NR * g.pitch + (g.pitch / KU + 1) * (int64_t)sizeof(int32_t));
+#else
+    g.window = g.pitch;
+    g.panel = NR * g.pitch;
+#endif
     g.panels = hn_q8_ceil(g.group_out, NR);
     g.all_panels = g.panels * p->groups;
-    int64_t fit = BLOCK_BYTES / (int64_t)sizeof(a_elem) / hn_q8_max(g.pitch, 1) / MR * MR;
+    int64_t fit = BLOCK_BYTES / (int64_t)sizeof(a_elem) / hn_q8_max(g.window, 1) / MR * MR;
     g.block = hn_q8_min(hn_q8_max(MR, hn_q8_min(fit, BLOCK)), hn_q8_ceil(pixels, MR) * MR);
     g.blocks = hn_q8_ceil(pixels, g.block);
     return g;
@@ -52,8 +64,8 @@ static void work(const void *problem, int lanes, hn_work *w) {
     geometry g = measure(p);
     /* Parts of the panels, where there are too few blocks for all lanes. */
     int64_t parts = lanes == 1 || g.blocks >= 4 * lanes ? 1 : hn_q8_min(g.all_panels, 4 * lanes);
-    *w =
-        hn_q8_work(p, g.blocks * parts, hn_q8_round64(g.block * g.pitch * (int64_t)sizeof(a_elem)));
+    *w = hn_q8_work(p, g.blocks * parts,
+                    hn_q8_round64(g.block * g.window * (int64_t)sizeof(a_elem)));
 }
 
 static int32_t x_off(const hn_conv_q8 *p) {
@@ -64,7 +76,10 @@ static int32_t x_off(const hn_conv_q8 *p) {
 static void copy_channels(const hn_conv_q8 *p, const uint8_t *from, a_elem *to, int64_t n) {
     if (FLIP != HN_Q8_S32) {
         uint8_t flip = x_off(p) != 0 ? 0x80 : 0;
-        for (int64_t i = 0; i < n; i++) to[i] = (a_elem)(from[i] ^ flip);
+        if (flip == 0 && n < 32)
+            hn_bytes_copy(to, from, n);
+        else
+            for (int64_t i = 0; i < n; i++) to[i] = (a_elem)(from[i] ^ flip);
     } else if (p->x == HN_Q8_U8) {
         for (int64_t i = 0; i < n; i++) to[i] = (a_elem)from[i];
     } else {
@@ -86,11 +101,18 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
     const a_elem padding = (a_elem)(a->xz + x_off(p));
     bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
     if (are_pixels(p, g)) {
+#ifdef TWO_WAYS
+        for (; q < end; q++, to += g->window) {
+            copy_channels(p, a->x + q * p->c, to, p->c);
+            copy_wide(to, g->pitch);
+        }
+#else
         copy_channels(p, a->x + q * p->c, to, (end - q) * p->c);
+#endif
         return;
     }
     int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
-    for (; q < end; q++, to += g->pitch) {
+    for (; q < end; q++, to += g->window) {
         int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt;
         bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
         a_elem *d = to;
@@ -112,6 +134,9 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
             }
         }
         for (; d < to + g->pitch; d++) *d = 0;
+#ifdef TWO_WAYS
+        copy_wide(to, g->pitch);
+#endif
         if (++ox < p->ow) continue;
         ox = 0;
         if (++oy == p->oh) oy = 0, image++;
@@ -179,6 +204,17 @@ static void find_places(const hn_conv_q8 *p, int64_t q, int64_t end, places *at)
     }
 }
 
+/* The first n of HN_VB outputs of bytes. */
+HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *sums, const float *scale, int64_t n,
+                            int64_t y, int64_t r) {
+    hn_vf v[4];
+    for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(sums, scale, j, HN_VB);
+    if (n == HN_VB) /* known to the compiler */
+        hn_q8_put_bytes(a, v, HN_VB, y, r);
+    else
+        hn_q8_put_bytes(a, v, n, y, r);
+}
+
 /* Some panels of a group, TOGETHER at most, of pixels [q0, end), whose windows are in `windows`. */
 static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed, int64_t panel,
                     int64_t panels, int64_t q0, int64_t end, const places *at,
@@ -188,20 +224,22 @@ static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed
     int64_t n0 = group * g->group_out + in_group;
     int64_t n = hn_q8_min(panels * NR, g->group_out - in_group);
     const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
-    const int8_t *w = packed + header_bytes(g) + panel * NR * g->pitch;
-    const bool whole = n == HN_VB && (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) && !p->w_zero_points;
+    const int8_t *w = packed + header_bytes(g) + panel * g->panel;
+    const bool bytes =
+        WIDTH == HN_VB && (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) && !p->w_zero_points;
     _Alignas(64) int32_t start[WIDTH] = {0}, c[MR * WIDTH];
-    float scale[WIDTH];
+    float scale[WIDTH] = {0};
+    if (panels < TOGETHER) memset(c, 0, sizeof c);
     hn_q8_begin(a, w_sums, x_off(p), n0, n, start, scale);
     for (int64_t q = q0; q < end; q += MR) {
         int64_t rows = hn_q8_min(MR, end - q);
         for (int64_t k = 0; k < panels; k++)
-            tiles[rows - 1](windows + (q - q0) * g->pitch, g->pitch, w + k * NR * g->pitch,
+            tiles[rows - 1](windows + (q - q0) * g->window, g->window, w + k * g->panel,
                             g->pitch / KU, start + k * NR, c + k * NR);
         for (int64_t i = 0; i < rows; i++) {
             int64_t y = at->y[q - q0 + i] + n0, r = at->r[q - q0 + i] + n0;
-            if (whole) {
-                hn_q8_finish_bytes(a, c + i * WIDTH, scale, HN_VB, y, r);
+            if (bytes) {
+                finish_bytes(a, c + i * WIDTH, scale, n, y, r);
                 continue;
             }
             int32_t window_sum = 0;
@@ -242,7 +280,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
 
 static size_t packed_bytes(const void *problem) {
     geometry g = measure(problem);
-    return header_bytes(&g) + (size_t)(g.all_panels * NR * g.pitch);
+    return header_bytes(&g) + (size_t)(g.all_panels * g.panel);
 }
 
 static uint64_t pack_key(const void *problem) {
@@ -258,7 +296,7 @@ static void pack(const void *problem, const void *plain, void *dst) {
     int32_t *sums = dst;
     int8_t *to = (int8_t *)dst + header_bytes(&g);
     memset(dst, 0, packed_bytes(p));
-    for (int64_t panel = 0; panel < g.all_panels; panel++, to += NR * g.pitch, sums += NR) {
+    for (int64_t panel = 0; panel < g.all_panels; panel++, to += g.panel, sums += NR) {
         int64_t in_group = panel % g.panels * NR;
         int64_t n0 = panel / g.panels * g.group_out + in_group;
         for (int64_t k = 0; k < g.k; k++) {
@@ -270,6 +308,9 @@ static void pack(const void *problem, const void *plain, void *dst) {
                 to[k / KU * KU * NR + o * KU + k % KU] = w;
             }
         }
+#ifdef TWO_WAYS
+        sort_groups(to, g.pitch / KU);
+#endif
     }
 }
 

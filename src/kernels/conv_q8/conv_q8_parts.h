@@ -123,17 +123,15 @@ HN_INLINE hn_vf hn_q8_scaled(const int32_t *acc, const float *scale, int64_t j, 
     return hn_v_mul(hn_v_from_int(hn_vi_load_n(acc + i, left)), hn_v_load_n(scale + i, left));
 }
 
-/* Outputs of bytes, at most HN_VB. Limits are integers, so they may be applied before rounding. u8
- * are made as s8, 128 less. */
-HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const float *scale,
-                                  int64_t n, int64_t y_at, int64_t r_at) {
+/* Outputs of bytes, the first n of HN_VB, from scaled sums, which are lost. Limits are integers, so
+ * they may be applied before rounding. u8 are made as s8, 128 less. */
+HN_INLINE void hn_q8_put_bytes(const hn_q8_args *a, hn_vf *v, int64_t n, int64_t y_at,
+                               int64_t r_at) {
     const hn_conv_q8 *p = a->p;
     const hn_vf lo = hn_v_set1((float)(p->lo - p->yz)), hi = hn_v_set1((float)(p->hi - p->yz));
     const bool is_unsigned = p->y == HN_Q8_U8;
     const hn_vi yz = hn_vi_set1(p->yz - (is_unsigned ? 128 : 0));
     hn_vi out[4];
-    hn_vf v[4];
-    for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(acc, scale, j, n);
     if (a->r != NULL) {
         const bool r_unsigned = p->r_type == HN_Q8_U8;
         const hn_vi rz = hn_vi_set1(p->rz - (r_unsigned ? 128 : 0));
@@ -159,6 +157,13 @@ HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const
         hn_vb_store(y, bytes);
     else
         hn_vb_store_n(y, bytes, n);
+}
+
+HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const float *scale,
+                                  int64_t n, int64_t y_at, int64_t r_at) {
+    hn_vf v[4];
+    for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(acc, scale, j, n);
+    hn_q8_put_bytes(a, v, n, y_at, r_at);
 }
 
 enum {
