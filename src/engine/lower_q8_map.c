@@ -106,6 +106,20 @@ static hone_status place_for(hn_lower *L, const hn_node *n, hn_view *y, const hn
     return hn_lower_place(L, y, order, err);
 }
 
+/* Lets the integer product that made the floats x quantize them. */
+static hone_status into_product(hn_lower *L, const hn_node *n, const hn_view *x, bool *done,
+                                hn_error *err) {
+    hn_step *s = hn_lower_maker(L, n, 0);
+    hn_quant q;
+    hn_view y;
+    *done = false;
+    if (s == NULL || hn_quant_output(n, 1, 2, &q) != NULL) return HONE_OK;
+    HN_TRY(hn_lower_quantize_product(L, s, x, &q, &y, done, err));
+    if (!*done) return HONE_OK;
+    hn_lower_set(L, n, 0, &y, s);
+    return hn_step_absorb(L, s, n, err);
+}
+
 hone_status hn_lower_quantize(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     hn_view scale = hn_lower_in(L, n, 1), zero = hn_lower_in(L, n, 2);
@@ -116,6 +130,8 @@ hone_status hn_lower_quantize(hn_lower *L, const hn_node *n, bool *done, hn_erro
     if (why == NULL && precision != 0 && precision != HONE_DTYPE_F32)
         why = "another precision than f32";
     if (why != NULL) HN_DECLINE(L, why);
+    HN_TRY(into_product(L, n, &x, done, err));
+    if (*done) return HONE_OK;
     HN_TRY(place_for(L, n, &y, &x, err));
     hn_quantize_f32 p = {.space = space_of(&y, 4), .type = hn_quant_type(y.dtype)};
     scale = along_axis(n, &x, scale);

@@ -454,7 +454,8 @@ bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quan
     if (s->family != &hn_conv_q8_family) return false;
     hn_conv_q8 *p = s->problem;
     const hn_view *v = &a->view, *added = &r->view;
-    if ((p->y != HN_Q8_U8 && p->y != HN_Q8_S8) || s->operands[HN_CONV_Q8_R].buffer >= 0)
+    if ((p->y != HN_Q8_U8 && p->y != HN_Q8_S8) || s->operands[HN_CONV_Q8_R].buffer >= 0 ||
+        hn_conv_q8_has_floats(p))
         return false;
     if (v->rank != 4 || !same_dims(v, added) || !same_dims(v, &y->view)) return false;
     const int64_t dims[] = {p->batch, p->n, p->oh, p->ow};
@@ -477,6 +478,35 @@ bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quan
     s->bytes += (double)hn_view_count(added);
     hn_lower_move_last(L, s); /* behind what made r */
     return true;
+}
+
+hone_status hn_lower_quantize_product(hn_lower *L, hn_step *s, const hn_view *x, const hn_quant *q,
+                                      hn_view *y, bool *done, hn_error *err) {
+    *done = false;
+    if (s->family != &hn_conv_q8_family) return HONE_OK;
+    hn_conv_q8 *p = s->problem;
+    const hn_operand *to = &s->operands[HN_CONV_Q8_Y];
+    int64_t n = hn_view_count(x);
+    bool all = to->buffer == x->buffer && to->offset == 0 && x->offset == 0 &&
+               n == p->batch * p->oh * p->ow * p->n &&
+               L->plan->buffers[x->buffer].bytes == (size_t)n * sizeof(float);
+    if (p->y != HN_Q8_F32 || s->operands[HN_CONV_Q8_R].buffer >= 0 || !all) return HONE_OK;
+    float ys = (float)hn_quant_scale(q, 0);
+    if (!hn_q8_invertible(ys)) return HONE_OK;
+    /* Bytes lie as the floats do, in a place that is smaller. */
+    hn_view dense = *x;
+    *y = *x;
+    y->dtype = dense.dtype = q->view.dtype;
+    HN_TRY(hn_lower_place(L, &dense, NULL, err));
+    y->buffer = dense.buffer;
+    hn_step_writes(s, HN_CONV_Q8_Y, y);
+    p->y = p->r_type = hn_quant_type(y->dtype);
+    p->ys = ys;
+    p->yz = (int32_t)hn_quant_zero(q, 0);
+    p->lo = hn_q8_lowest(p->y), p->hi = hn_q8_highest(p->y);
+    s->bytes -= (double)n * (sizeof(float) - 1);
+    *done = true;
+    return HONE_OK;
 }
 
 /* ---- operators on integers ---- */

@@ -2,7 +2,8 @@
  *
  *   DequantizeLinear ─▶ operator ─▶ [Relu | Clip] ─▶ QuantizeLinear        one integer step
  *   DequantizeLinear ─▶ Conv, MatMul, Gemm ─▶ floats                       integer sums, float
- * result
+ *                                                                          result
+ *                           [─▶ activation] [─▶ QuantizeLinear]            and in the same step
  *
  * A chain ends in a QuantizeLinear. The nodes before it wait: their lowering is left to that of the
  * QuantizeLinear, which has all inputs at hand. Where it declines, and wherever else a value is
@@ -99,6 +100,10 @@ hn_quant_lowering hn_lower_chain_product, hn_lower_chain_binary, hn_lower_chain_
  * a is where y is then. False: it cannot, and nothing has changed. */
 bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quant *r,
                              const hn_quant *y, double lo, double hi);
+/* Lets s, which made the floats x that nothing else wants, quantize them; y is where they are then.
+ * *done false: it cannot, and nothing has changed. */
+hone_status hn_lower_quantize_product(hn_lower *L, hn_step *s, const hn_view *x, const hn_quant *q,
+                                      hn_view *y, bool *done, hn_error *err);
 /* Conv, MatMul or Gemm of dequantized values, with a float result. */
 hone_status hn_lower_float_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* MatMul or Gemm of floats by weights alone dequantized; the same. */

@@ -85,11 +85,42 @@ HN_INLINE hn_vf hn_q8_bound(hn_vf v, hn_vf lo, hn_vf hi) {
     return hn_v_min(hi, hn_v_select(hn_v_gt(v, lo), v, lo));
 }
 
-HN_INLINE hn_vb hn_q8_finish(const hn_q8_end *e, const hn_vf *v) {
-    hn_vi y[4];
-    for (int k = 0; k < 4; k++)
-        y[k] = hn_vi_add(hn_v_to_int(hn_q8_bound(v[k], e->lo, e->hi)), e->zero);
+/* What is left to do of integers between the bounds. */
+HN_INLINE hn_vb hn_q8_to_bytes(const hn_q8_end *e, hn_vi *y) {
+    for (int k = 0; k < 4; k++) y[k] = hn_vi_add(y[k], e->zero);
     return hn_vb_xor(hn_vb_narrow(y), e->flip);
+}
+
+HN_INLINE hn_vb hn_q8_round_off(const hn_q8_end *e, const hn_vf *v) {
+    hn_vi y[4];
+    for (int k = 0; k < 4; k++) y[k] = hn_v_to_int(hn_q8_bound(v[k], e->lo, e->hi));
+    return hn_q8_to_bytes(e, y);
+}
+
+/* Quantizing by one scale, as exact as division is, which is slow: it is a multiplication with 1/s.
+ * That quotient v is within 2^-22 of the true one, relatively, so within 2^-14 where it is less
+ * than 2^8: only if v lies closer than that to the middle of two integers may it round to another
+ * one. Such vectors are divided. Beyond 2^8 both are out of range. */
+typedef struct hn_q8_scale { /* hn_q8_invertible */
+    hn_vf scale, inverse;
+} hn_q8_scale;
+
+HN_INLINE hn_q8_scale hn_q8_scale_of(float s) {
+    return (hn_q8_scale){hn_v_set1(s), hn_v_set1(1 / s)};
+}
+
+/* y = rne(x / s), between the bounds of e. */
+HN_INLINE void hn_q8_divide(const hn_q8_scale *s, const hn_q8_end *e, const hn_vf *x, hn_vi *y) {
+    hn_vm unsure[4];
+    for (int k = 0; k < 4; k++) {
+        hn_vf v = hn_q8_bound(hn_v_mul(x[k], s->inverse), e->lo, e->hi);
+        y[k] = hn_v_to_int(v);
+        hn_vf off = hn_v_abs(hn_v_sub(v, hn_v_from_int(y[k])));
+        unsure[k] = hn_v_gt(off, hn_v_set1(0.5f - 0x1p-14f));
+    }
+    if (hn_vm_any(hn_vm_or(hn_vm_or(unsure[0], unsure[1]), hn_vm_or(unsure[2], unsure[3]))))
+        for (int k = 0; k < 4; k++)
+            y[k] = hn_v_to_int(hn_q8_bound(hn_v_div(x[k], s->scale), e->lo, e->hi));
 }
 
 #endif

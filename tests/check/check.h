@@ -62,6 +62,7 @@ typedef struct check_case {
     int n_operands;
     /* A float may differ from the reference by rel * 2^-24 * magnitude + abs, see `magnitude`. */
     double rel, abs;
+    int steps;           /* by which an 8-bit integer may differ, where floats came before it */
     bool exact;          /* with CHECK_EXACT data no float operation rounds: the bits must agree */
     bool only_random;    /* other kinds of data make no sense here */
     bool bench;          /* for timing only, too large for the reference */

@@ -23,7 +23,8 @@ enum {
     SLICE = 128,
     BENCH = 256,
     DEPTHWISE = 512,
-    TWICE = 1024, /* RESIDUAL or IN_PLACE too */
+    TWICE = 1024,  /* RESIDUAL or IN_PLACE too */
+    FLOATS = 2048, /* before bytes */
 };
 
 /* What a case is made of beside its shape. */
@@ -49,6 +50,10 @@ static const variant variants[] = {
     {"s8u8f32_dynamic_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_F32, HN_Q8_F32, 0, 0, 0, 0,
      BIAS | WZ | MULTIPLIERS | DYNAMIC},
     {"s8s8f32", HN_Q8_S8, HN_Q8_S8, HN_Q8_F32, HN_Q8_F32, -128, 0, 0, 0, FBIAS},
+    {"u8s8u8_floats", HN_Q8_U8, HN_Q8_S8, HN_Q8_U8, HN_Q8_U8, 9, 117, 3, 250,
+     MULTIPLIERS | FBIAS | FLOATS},
+    {"s8u8s8_floats_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S8, HN_Q8_S8, 0, -20, -128, 127,
+     BIAS | WZ | MULTIPLIERS | DYNAMIC | FLOATS},
     {"u8s8s32", HN_Q8_U8, HN_Q8_S8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
     {"s8u8s32_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, -128, 0, 0, 0, WZ | BIAS},
 };
@@ -64,7 +69,8 @@ static void add(check_list *list, const char *name, hn_conv_q8 p, const variant 
     check_case *c = check_add(list, "%s_%s", name, v->name);
     flags |= v->flags;
     if (v->y == HN_Q8_S32 || v->r != v->y) flags &= ~IN_PLACE;
-    if (v->y == HN_Q8_S32) flags &= ~RESIDUAL;
+    if (v->y == HN_Q8_S32 || flags & FLOATS) flags &= ~(RESIDUAL | IN_PLACE);
+    if (flags & FLOATS) p.ys = p.act.kind == HN_ACT_NONE ? 0.71F : 0.013F;
     p.x = v->x, p.w_type = v->w, p.y = v->y, p.r_type = v->r;
     p.w_zero_points = flags & WZ;
     p.xz = v->xz, p.yz = v->yz, p.lo = v->lo, p.hi = v->hi;
@@ -98,7 +104,7 @@ static void add(check_list *list, const char *name, hn_conv_q8 p, const variant 
                       type[v->r], r_count);
     check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, type[v->y], y_count);
     c->operand[HN_CONV_Q8_R].same = HN_CONV_Q8_Y;
-    if (p.act.kind > HN_ACT_LEAKY) c->rel = 64, c->abs = 2e-6;
+    if (p.act.kind > HN_ACT_LEAKY) c->rel = 64, c->abs = 2e-6, c->steps = flags & FLOATS ? 1 : 0;
     c->bench = flags & BENCH;
     c->flops = 2 * (double)(p.batch * p.oh * p.ow) * (double)(p.n * terms);
     c->bytes = (double)(x_count + p.n * terms) +
@@ -196,7 +202,7 @@ static void each_variant(check_list *list) {
         add(list, "conv3x3_groups", p, v, RESIDUAL);
         p = window(1, 9, 37, 37, 3, 1, 1), p.groups = p.c;
         add(list, "depthwise3x3", p, v, RESIDUAL | SLICE);
-        if (v->y == HN_Q8_F32 || v->y == HN_Q8_S32) continue;
+        if (v->y == HN_Q8_F32 || v->y == HN_Q8_S32 || v->flags & FLOATS) continue;
         gemm(list, 41, 67, 43, v, RESIDUAL | SLICE | TWICE);
         gemm(list, 2, 130, 71, v, RESIDUAL | TWICE);
         add(list, "conv1x1_twice", window(1, 9, 64, 96, 1, 1, 0), v, IN_PLACE | TWICE);
@@ -297,9 +303,14 @@ static void cases(check_list *list) {
         char name[64];
         snprintf(name, sizeof name, "activation_%d", kind);
         p = window(1, 7, 20, 37, 1, 1, 0);
-        p.act = (hn_act){(hn_act_kind)kind, kind == HN_ACT_CLIP ? -1.0F : 0.3F,
-                         kind == HN_ACT_CLIP ? 1.5F : 0.5F};
+        hn_act act = {(hn_act_kind)kind, kind == HN_ACT_CLIP ? -1.0F : 0.3F,
+                      kind == HN_ACT_CLIP ? 1.5F : 0.5F};
+        p.act = act;
         add(list, name, p, &variants[7], RESIDUAL);
+        add(list, name, p, &variants[10], 0);
+        p = window(1, 7, 70, 70, 3, 1, 1), p.groups = p.c, p.act = act;
+        snprintf(name, sizeof name, "depthwise_activation_%d", kind);
+        add(list, name, p, &variants[10], 0);
     }
 
     const variant *usual = &variants[0], *dynamic = &variants[7];

@@ -323,6 +323,8 @@ static void near_plain(const ran *r) {
     }
 }
 
+static void stays(const char *text, const char *steps);
+
 /* Integer sums, float results: the activation and what is added go into the step. */
 static void float_results(void **state) {
     (void)state;
@@ -344,6 +346,49 @@ static void float_results(void **state) {
     has_steps(&r, "conv_q8 MatMul+Add+Add+Relu");
     near_plain(&r);
     done(&r);
+}
+
+/* Bytes through floats: the step quantizes its float result, with the bits that a step of its own
+ * gives, which there is where the floats have more uses. */
+#define ACTIVATED(more)                                                                     \
+    "m (uint8[1,6,5,5] x, int8[8,6,3,3] w, float[8] wb) => (int8[1,8,5,5] y) <" CONV_SCALES \
+    ", float s = {0.03}, int8 z = {-20}, float tiny = {1e-35}> {"                           \
+    " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"       \
+    " c = Conv <pads = [1, 1, 1, 1]> (xf, wf, wb) " more " }"
+
+static void through_floats(void **state) {
+    (void)state;
+    static const char *const acts[] = {"HardSwish", "HardSigmoid", "Sigmoid", "LeakyRelu", "Gelu"};
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        char text[1200], steps[200];
+        int8_t bytes[200];
+        int changes = 0;
+        snprintf(text, sizeof text, ACTIVATED("a = %s (c) y = QuantizeLinear (a, s, z)"), acts[i]);
+        snprintf(steps, sizeof steps, "conv_q8 Conv+%s+QuantizeLinear", acts[i]);
+        ran r = run(text);
+        has_steps(&r, steps);
+        assert_int_equal(r.out->n, sizeof bytes);
+        memcpy(bytes, r.out->data, sizeof bytes);
+        done(&r);
+        for (int k = 1; k < 200; k++) changes += bytes[k] != bytes[k - 1];
+        assert_true(changes > 20);
+        snprintf(text, sizeof text,
+                 ACTIVATED("a = %s (c) p = QuantizeLinear (a, s, z) q = QuantizeLinear (a, s, z)"
+                           " y = Max (p, q)"),
+                 acts[i]);
+        snprintf(steps, sizeof steps,
+                 "conv_q8 Conv+%s, quantize_f32 QuantizeLinear, quantize_f32 QuantizeLinear,"
+                 " reference Max",
+                 acts[i]);
+        r = run(text);
+        has_steps(&r, steps);
+        for (int k = 0; k < 200; k++) is_at(&r, k, bytes[k]);
+        done(&r);
+    }
+    stays(ACTIVATED("a = HardSwish (c) y = QuantizeLinear (a, tiny, z)"),
+          "conv_q8 Conv+HardSwish, quantize_f32 QuantizeLinear");
+    stays(ACTIVATED("a = HardSwish (c) y = QuantizeLinear <axis = 1> (a, sw, zw)"),
+          "conv_q8 Conv+HardSwish, quantize_f32 QuantizeLinear");
 }
 
 /* A scale for each channel, of what a depthwise convolution reads and of what it makes. */
@@ -653,8 +698,6 @@ static void tables(void **state) {
 
 /* ---- pools ---- */
 
-static void stays(const char *text, const char *steps);
-
 static void pools(void **state) {
     (void)state;
     ran r =
@@ -852,16 +895,16 @@ static void allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),  cmocka_unit_test(residual),
-        cmocka_unit_test(twice_rounded), cmocka_unit_test(biases),
-        cmocka_unit_test(weight_zeros),  cmocka_unit_test(channels),
-        cmocka_unit_test(float_results), cmocka_unit_test(matrices),
-        cmocka_unit_test(dynamic),       cmocka_unit_test(binaries),
-        cmocka_unit_test(concats),       cmocka_unit_test(qlinear_pools),
-        cmocka_unit_test(tables),        cmocka_unit_test(pools),
-        cmocka_unit_test(bad_scales),    cmocka_unit_test(other_forms),
-        cmocka_unit_test(reasons),       cmocka_unit_test(borders),
-        cmocka_unit_test(allocations),
+        cmocka_unit_test(convolutions),   cmocka_unit_test(residual),
+        cmocka_unit_test(twice_rounded),  cmocka_unit_test(biases),
+        cmocka_unit_test(weight_zeros),   cmocka_unit_test(channels),
+        cmocka_unit_test(float_results),  cmocka_unit_test(matrices),
+        cmocka_unit_test(dynamic),        cmocka_unit_test(binaries),
+        cmocka_unit_test(concats),        cmocka_unit_test(qlinear_pools),
+        cmocka_unit_test(tables),         cmocka_unit_test(pools),
+        cmocka_unit_test(bad_scales),     cmocka_unit_test(other_forms),
+        cmocka_unit_test(reasons),        cmocka_unit_test(borders),
+        cmocka_unit_test(through_floats), cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ HN_INLINE void step(const row *r, int64_t i, int64_t n, hn_binary_q8_kind kind) 
         v[k] = kind == HN_BINARY_Q8_MUL ? hn_v_mul(hn_v_mul(x, y), r->ma)
                                         : hn_v_add(hn_v_mul(x, r->ma), hn_v_mul(y, r->mb));
     }
-    hn_q8_put(r->y, r->y_stride, i, hn_q8_finish(&r->end, v), n);
+    hn_q8_put(r->y, r->y_stride, i, hn_q8_round_off(&r->end, v), n);
 }
 
 HN_INLINE void run_row(const row *r, int64_t n, hn_binary_q8_kind kind) {

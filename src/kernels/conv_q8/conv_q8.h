@@ -12,16 +12,18 @@
  *           Twice rounded, where r is there: y = min(max(rne(v * m1 + (float)(r - rz) * mr) + yz,
  *           lo), hi) of v = min(max(rne((float)acc * m[o]), lo1), hi1), the result of a product
  *           that was quantized before r was added
- *   f32     y = act((float)acc * (xs * m[o]) + fbias[o] + r)        xs = 1 where absent
- *   s32     y = acc
+ *           Through floats, where ys is not 0: y = min(max(rne(v / ys) + yz, lo), hi) of v as an
+ * f32 result is, without r; NaN becomes lo f32     y = act((float)acc * (xs * m[o]) + fbias[o] + r)
+ * xs = 1 where absent s32     y = acc
  *
- * u8, s8 and s32 results are exact: the same bits from every row. f32: the same but for act.
+ * u8, s8 and s32 results are exact: the same bits from every row. f32, and what goes through it:
+ * the same but for act.
  *
  * A matrix product [m][k] x [k][n] is the problem batch = h = oh = kh = kw = 1, w = ow = m, c = k.
  * Strides are in elements. Channels are adjacent in x, y and r. x, y and r may have any alignment
  * their element type has. y may be r itself (same place, type and strides), and overlaps nothing
  * else. lo <= hi, both in the range of y's type; lo1 <= hi1, from -255 to 255; zero points in the
- * range of theirs; m, mr and m1 are finite and below 2^64.
+ * range of theirs; m, mr and m1 are finite and below 2^64; ys is 0 or hn_q8_invertible.
  */
 #ifndef HN_KERNELS_CONV_Q8_H
 #define HN_KERNELS_CONV_Q8_H
@@ -49,14 +51,15 @@ typedef struct hn_conv_q8 {
     bool twice; /* rounded */
     int32_t lo1, hi1;
     float m1;
-    hn_act act; /* f32 alone */
+    float ys;   /* of u8 and s8 results that go through floats; 0: they do not */
+    hn_act act; /* of floats alone */
 } hn_conv_q8;
 
 /* Operands, in the order of hn_call.ptr. W is the constant operand: packed if the row packs; WZ
  * (s32 [n], absent: 0, which it may be of s8 alone), BIAS (s32 [n]), M (f32 [n]) and FBIAS (f32
  * [n]) are constants too. XS (f32) and XZ (one element of x's type) are scalars known at run time
  * only, by dynamic quantization. All but X, W and Y may be NULL; M absent: 1. R has no meaning
- * where y is s32, XS and FBIAS only where y is f32. */
+ * where y is s32 or goes through floats, XS and FBIAS only where there are floats. */
 enum {
     HN_CONV_Q8_X,
     HN_CONV_Q8_W,
@@ -70,6 +73,11 @@ enum {
     HN_CONV_Q8_Y,
     HN_CONV_Q8_OPERANDS_
 };
+
+/* What becomes of sums is, or goes through, floats with an activation. */
+static inline bool hn_conv_q8_has_floats(const hn_conv_q8 *p) {
+    return p->y == HN_Q8_F32 || p->ys > 0;
+}
 
 extern const hn_family hn_conv_q8_family;
 

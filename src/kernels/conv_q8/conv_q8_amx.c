@@ -511,6 +511,39 @@ HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
 HN_ACT_LIST(HN_X)
 #undef HN_X
 
+/* Floats that become bytes, two rows as one vector. */
+static void finish_through_floats(waiting *f, int end) {
+    const hn_conv_q8 *p = f->a->p;
+    const panel *of = f->panel;
+    const hn_q8_end bounds = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
+    const hn_q8_scale scale = hn_q8_scale_of(p->ys);
+    const __mmask32 m = (__mmask32)first64(of->n);
+    const int rows = 2 * (end - f->next);
+    const place *at = f->at + 2 * f->next;
+    const int32_t *c = f->c + 2 * f->next * PANEL;
+    _Alignas(64) float v[2 * UNITS * PANEL];
+    for (int i = 0; i < rows * PANEL; i += 16) {
+        const int n = i % PANEL;
+        __m512i sums = _mm512_load_si512(c + i);
+        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_load_ps(of->scale + n));
+        _mm512_store_ps(v + i, _mm512_add_ps(scaled, _mm512_load_ps(of->fbias + n)));
+    }
+    hn_q8_activate(&p->act, v, rows * PANEL);
+    for (int row = 0; row < rows; row += 2) {
+        __m512i q[4];
+        hn_vf x[4];
+        hn_q8_fetch_f32(v + row * PANEL, 1, 0, HN_VB, x);
+        hn_q8_divide(&scale, &bounds, x, q);
+        __m512i both = hn_q8_to_bytes(&bounds, q);
+        uint8_t *y = (uint8_t *)f->a->y + of->n0;
+        _mm256_mask_storeu_epi8(y + at[row].y, at[row].y >= 0 ? m : 0,
+                                _mm512_castsi512_si256(both));
+        _mm256_mask_storeu_epi8(y + at[row + 1].y, at[row + 1].y >= 0 ? m : 0,
+                                _mm512_extracti64x4_epi64(both, 1));
+    }
+    f->next = end;
+}
+
 static void finish_slowly(waiting *f, int end) {
     const panel *of = f->panel;
     for (int row = 2 * f->next; row < 2 * end; row++) {
@@ -535,6 +568,7 @@ static finisher *choose_finisher(const panel *f, const hn_q8_args *a) {
     const hn_conv_q8 *p = a->p;
     if (p->w_zero_points || p->y == HN_Q8_S32) return finish_slowly;
     if (p->y == HN_Q8_F32) return floats[p->act.kind];
+    if (hn_conv_q8_has_floats(p)) return finish_through_floats;
     bool is_signed = p->y == HN_Q8_S8;
     if (a->r != NULL && !is_small(p->mr)) return finish_slowly;
     if (a->r != NULL && p->twice)

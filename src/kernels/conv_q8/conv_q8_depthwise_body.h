@@ -133,6 +133,7 @@ typedef struct block {
     const w_elem *w;
     _Alignas(64) int32_t start[HN_VB];
     float scale[HN_VB];
+    float fbias[HN_VB];
     float in_order[HN_VB]; /* scale, by channels */
     bool small;            /* all sums, scaled, are below 2^22, as hn_v_to_int asks */
 } block;
@@ -172,6 +173,7 @@ static void begin_block(const hn_q8_args *a, const geometry *g, const void *pack
         int64_t c = channel_at(place);
         b->start[place] = start[c];
         b->scale[place] = b->in_order[c];
+        b->fbias[place] = a->fbias != NULL && c < b->n ? a->fbias[b->c0 + c] : 0;
         double most = fabs((double)start[c]) + 255.0 * 255.0 * (double)(p->kh * p->kw);
         b->small &= most * fabs((double)b->in_order[c]) < 0x1p22;
     }
@@ -295,16 +297,53 @@ HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t group
     }
 }
 
+/* Sums of output ox, alone. */
+HN_INLINE void add_up_one(const target *t, int64_t ox, hn_vi (*sum)[4]) {
+    const geometry *g = t->g;
+    for (int i = 0; i < 4; i++) sum[0][i] = hn_vi_load(t->b->start + i * HN_VL);
+    add_up(t, ox / g->outputs, t->a->p->kh, g->groups, 1, t->b->w + ox % g->outputs * HN_VB * KU,
+           g->outputs * HN_VB * KU, sum);
+}
+
+/* Bytes that go through floats: some pixels at a time, that activations have enough to do. */
+static void make_through_floats(const target *t) {
+    enum { PIXELS = 8 };
+    const hn_conv_q8 *p = t->a->p;
+    const block *b = t->b;
+    const hn_q8_end end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
+    const hn_q8_scale scale = hn_q8_scale_of(p->ys);
+    const zero_vec zero = spread(p->yz - hn_q8_bias(p->y));
+    uint8_t *to = (uint8_t *)t->a->y + t->y_at;
+    _Alignas(64) float v[PIXELS * HN_VB];
+    for (int64_t ox = 0; ox < p->ow; ox += PIXELS) {
+        int64_t pixels = hn_q8_min(PIXELS, p->ow - ox);
+        for (int64_t i = 0; i < pixels; i++) {
+            hn_vi sum[1][4];
+            add_up_one(t, ox + i, sum);
+            for (int k = 0; k < 4; k++) {
+                hn_vf x = hn_v_mul(hn_v_from_int(sum[0][k]), hn_v_load(b->scale + k * HN_VL));
+                x = hn_v_add(x, hn_v_load(b->fbias + k * HN_VL));
+                hn_v_store(v + i * HN_VB + k * HN_VL, x);
+            }
+        }
+        hn_q8_activate(&p->act, v, pixels * HN_VB);
+        for (int64_t i = 0; i < pixels; i++, to += p->y_pixel) {
+            hn_vf x[4];
+            hn_vi y[4];
+            hn_q8_fetch_f32(v, 1, i * HN_VB, HN_VB, x);
+            hn_q8_divide(&scale, &end, x, y);
+            hn_vb_store_part(to, hn_vb_xor(narrow(y, zero), end.flip), b->n);
+        }
+    }
+}
+
 /* Whatever else becomes of sums, output by output. */
 static void make_any(const target *t) {
     const hn_conv_q8 *p = t->a->p;
-    const geometry *g = t->g;
     for (int64_t ox = 0; ox < p->ow; ox++) {
         int32_t places[HN_VB], c[HN_VB];
         hn_vi sum[1][4];
-        for (int i = 0; i < 4; i++) sum[0][i] = hn_vi_load(t->b->start + i * HN_VL);
-        add_up(t, ox / g->outputs, p->kh, g->groups, 1, t->b->w + ox % g->outputs * HN_VB * KU,
-               g->outputs * HN_VB * KU, sum);
+        add_up_one(t, ox, sum);
         memcpy(places, sum, sizeof places);
         for (int64_t i = 0; i < HN_VB; i++) c[channel_at(i)] = places[i];
         hn_q8_finish(t->a, c, t->b->in_order, t->b->c0, t->b->n, 0, t->y_at + ox * p->y_pixel,
@@ -325,8 +364,10 @@ HN_INLINE void make_usual(const target *t, const int outputs) {
 
 static void make_row(const target *t) {
     const hn_conv_q8 *p = t->a->p;
-    bool bytes = (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) && t->a->r == NULL && t->b->small;
-    if (!bytes)
+    bool bytes = (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) && t->a->r == NULL;
+    if (bytes && p->ys > 0)
+        make_through_floats(t);
+    else if (!bytes || !t->b->small)
         make_any(t);
     else if (t->g->outputs == 1)
         make_usual(t, 1);

@@ -226,7 +226,7 @@ static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed
     const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
     const int8_t *w = packed + header_bytes(g) + panel * g->panel;
     const bool bytes =
-        WIDTH == HN_VB && (p->y == HN_Q8_U8 || p->y == HN_Q8_S8) && !p->w_zero_points;
+        WIDTH == HN_VB && p->y != HN_Q8_S32 && !hn_conv_q8_has_floats(p) && !p->w_zero_points;
     _Alignas(64) int32_t start[WIDTH] = {0}, c[MR * WIDTH];
     float scale[WIDTH] = {0};
     if (panels < TOGETHER) memset(c, 0, sizeof c);

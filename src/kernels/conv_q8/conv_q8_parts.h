@@ -19,6 +19,7 @@
 
 #include "kernels/act_simd.h"
 #include "kernels/conv_q8/conv_q8.h"
+#include "kernels/q8_simd.h"
 
 static inline int64_t hn_q8_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static inline int64_t hn_q8_min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -166,6 +167,20 @@ HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const
     hn_q8_put_bytes(a, v, n, y_at, r_at);
 }
 
+/* Bytes that went through floats. */
+HN_INLINE void hn_q8_quantize(const hn_conv_q8 *p, const float *v, int64_t n, uint8_t *y) {
+    const hn_q8_end end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
+    const hn_q8_scale scale = hn_q8_scale_of(p->ys);
+    for (int64_t i = 0; i < n; i += HN_VB) {
+        int64_t part = hn_q8_min(HN_VB, n - i);
+        hn_vf x[4];
+        hn_vi q[4];
+        hn_q8_fetch_f32(v, 1, i, part, x);
+        hn_q8_divide(&scale, &end, x, q);
+        hn_vb_store_part(y + i, hn_q8_to_bytes(&end, q), part);
+    }
+}
+
 enum {
     HN_Q8_CHUNK = 64,                       /* outputs of a pixel finished at a time, at most */
     HN_Q8_USUAL = HN_VL > 4 ? 2 * HN_VL : 8 /* and usually */
@@ -187,7 +202,7 @@ HN_INLINE void hn_q8_finish_n(const hn_q8_args *a, const int32_t *acc, const flo
         memcpy((int32_t *)a->y + y_at, acc, (size_t)n * sizeof *acc);
         return;
     }
-    if (p->y == HN_Q8_F32) {
+    if (hn_conv_q8_has_floats(p)) {
         float v[HN_Q8_CHUNK];
         for (int64_t i = 0; i < n; i++) v[i] = (float)acc[i] * scale[i];
         if (a->fbias != NULL)
@@ -195,7 +210,10 @@ HN_INLINE void hn_q8_finish_n(const hn_q8_args *a, const int32_t *acc, const flo
         if (a->r != NULL)
             for (int64_t i = 0; i < n; i++) v[i] += ((const float *)a->r)[r_at + i];
         if (p->act.kind != HN_ACT_NONE) hn_q8_activate(&p->act, v, n);
-        memcpy((float *)a->y + y_at, v, (size_t)n * sizeof *v);
+        if (p->y == HN_Q8_F32)
+            memcpy((float *)a->y + y_at, v, (size_t)n * sizeof *v);
+        else
+            hn_q8_quantize(p, v, n, (uint8_t *)a->y + y_at);
         return;
     }
     for (int64_t i = 0; i < n; i += HN_VB)

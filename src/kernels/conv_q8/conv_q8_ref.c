@@ -3,6 +3,7 @@
 
 #include "kernels/act_ref.h"
 #include "kernels/conv_q8/conv_q8.h"
+#include "kernels/q8_ref.h"
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_q8 *p = problem;
@@ -67,14 +68,20 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t o = 0; o < p->n; o++) {
             int32_t acc = (int32_t)sum(p, &a, b, oy, ox, o);
             float m = a.m != NULL ? a.m[o] : 1.0F, v;
+            if (hn_conv_q8_has_floats(p)) {
+                v = (float)acc * (a.xs * m);
+                if (a.fbias != NULL) v = v + a.fbias[o];
+                if (a.r != NULL) v = v + ((const float *)a.r)[r_at + o];
+                v = (float)hn_act_ref(&p->act, (double)v);
+                if (p->y == HN_Q8_F32)
+                    ((float *)a.y)[y_at + o] = v;
+                else
+                    hn_q8_store(p->y, a.y, y_at + o, hn_q8_round(v / p->ys, p->yz, p->lo, p->hi));
+                continue;
+            }
             switch (p->y) {
+                case HN_Q8_F32: break;
                 case HN_Q8_S32: ((int32_t *)a.y)[y_at + o] = acc; break;
-                case HN_Q8_F32:
-                    v = (float)acc * (a.xs * m);
-                    if (a.fbias != NULL) v = v + a.fbias[o];
-                    if (a.r != NULL) v = v + ((const float *)a.r)[r_at + o];
-                    ((float *)a.y)[y_at + o] = (float)hn_act_ref(&p->act, (double)v);
-                    break;
                 case HN_Q8_U8:
                 case HN_Q8_S8:
                     v = (float)acc * m;

@@ -55,7 +55,7 @@ HN_INLINE hn_vb mean(const hn_pool_q8 *p, const window *w, int64_t c, int64_t n)
     }
     for (int k = 0; k < 4; k++)
         v[k] = hn_v_mul(hn_v_from_int(hn_vi_sub(sum[k], hn_vi_set1(w->away))), w->m);
-    return hn_q8_finish(&w->end, v);
+    return hn_q8_round_off(&w->end, v);
 }
 
 HN_INLINE void step(const hn_pool_q8 *p, const window *w, uint8_t *y, int64_t c, int64_t n) {

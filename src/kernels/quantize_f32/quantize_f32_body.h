@@ -4,11 +4,6 @@
  * into the scale, then all quantize as with a given one. Many scales, found: a task has some whole
  * groups of elements that share one, and goes through each twice.
  *
- * Division is slow; by one scale it is a multiplication with 1/s. That quotient v is within 2^-22
- * of the true one, relatively, so within 2^-14 where it is less than 2^8: only if v lies closer
- * than that to the middle of two integers may it round to another one. Such vectors are divided.
- * Beyond 2^8 both are out of range.
- *
  * Images whose channels come to lie beside each other are quantized plane by plane into a buffer,
  * from which the channels are woven.
  */
@@ -109,29 +104,16 @@ typedef struct row {
     uint8_t *y;
     int64_t x_stride, y_stride, s_stride, z_stride;
     hn_q8_end end; /* where all share one scale */
-    hn_vf scale, inverse;
+    hn_q8_scale scale;
     hn_vb flip;
 } row;
 
 HN_INLINE void step(const row *r, int64_t i, int64_t n) {
-    const hn_q8_end *e = &r->end;
-    hn_vf x[4], v[4];
+    hn_vf x[4];
     hn_vi y[4];
-    hn_vm unsure[4];
     hn_q8_fetch_f32(r->x, r->x_stride, i, n, x);
-    for (int k = 0; k < 4; k++) {
-        v[k] = hn_q8_bound(hn_v_mul(x[k], r->inverse), e->lo, e->hi);
-        y[k] = hn_v_to_int(v[k]);
-        hn_vf off = hn_v_abs(hn_v_sub(v[k], hn_v_from_int(y[k])));
-        unsure[k] = hn_v_gt(off, hn_v_set1(0.5f - 0x1p-14f));
-        y[k] = hn_vi_add(y[k], e->zero);
-    }
-    hn_vb q = hn_vb_xor(hn_vb_narrow(y), e->flip);
-    if (hn_vm_any(hn_vm_or(hn_vm_or(unsure[0], unsure[1]), hn_vm_or(unsure[2], unsure[3])))) {
-        for (int k = 0; k < 4; k++) v[k] = hn_v_div(x[k], r->scale);
-        q = hn_q8_finish(e, v);
-    }
-    hn_q8_put(r->y, r->y_stride, i, q, n);
+    hn_q8_divide(&r->scale, &r->end, x, y);
+    hn_q8_put(r->y, r->y_stride, i, hn_q8_to_bytes(&r->end, y), n);
 }
 
 /* By any scales. */
@@ -150,16 +132,12 @@ HN_INLINE void step_any(const row *r, int64_t i, int64_t n) {
     hn_q8_put(r->y, r->y_stride, i, hn_vb_xor(hn_vb_narrow(y), r->flip), n);
 }
 
-/* Whether 1/s is as exact as any product is. */
-static bool invertible(float s) { return fabsf(s) > 0x1p-100f && fabsf(s) < 0x1p100f; }
-
 static void run_row(const hn_quantize_f32 *p, row *r, int64_t n) {
     int64_t i = 0;
-    if (r->s_stride == 0 && (r->z == NULL || r->z_stride == 0) && invertible(*r->s)) {
+    if (r->s_stride == 0 && (r->z == NULL || r->z_stride == 0) && hn_q8_invertible(fabsf(*r->s))) {
         int32_t zero = r->z == NULL ? 0 : p->type == HN_Q8_U8 ? *r->z : (int8_t)*r->z;
         r->end = hn_q8_end_of(p->type, zero, hn_q8_lowest(p->type), hn_q8_highest(p->type));
-        r->scale = hn_v_set1(*r->s);
-        r->inverse = hn_v_set1(1 / *r->s);
+        r->scale = hn_q8_scale_of(*r->s);
         for (; i + HN_VB <= n; i += HN_VB) step(r, i, HN_VB);
         if (i < n) step(r, i, n - i);
     } else {
