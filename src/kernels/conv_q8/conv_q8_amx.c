@@ -21,11 +21,11 @@
  * Weights are packed as sums of w' [n rounded up to 32], then [panel of 32][step][half][16][16][4].
  * The last panel has one half if 16 outputs or fewer are left.
  *
- * A pair of tiles of positions meets a span of panels one after the other: its rows stay in L1,
- * and weights come from L2 by a load that leaves L1 to them (tileloaddt1). Rows too deep for L1 are
- * multiplied a chunk of steps at a time, and the sums wait in scratch. Then the same panels meet
- * the next pair, and when all pairs of a block had them, the next span follows; its weights are
- * fetched into L2 meanwhile.
+ * A pair of tiles of positions meets a span of panels one after the other: its rows stay in L1, or,
+ * where they are one step deep, in their tiles. Weights come from L2 by a load that leaves L1 to
+ * the rows (tileloaddt1). Rows too deep for L1 are multiplied a chunk of steps at a time, and the
+ * sums wait in scratch. Then the same panels meet the next pair, and when all pairs of a block had
+ * them, the next span follows; its weights are fetched into L2 meanwhile.
  *
  * Sums of a pair and a panel become outputs after the products of the next, when they have reached
  * L1. Activations that are long chains of operations do so between the steps of these products:
@@ -673,6 +673,36 @@ static __attribute__((noinline)) void multiply_one(bool is_signed, const product
         multiply(1, false, t, aside);
 }
 
+/* The same where there is one step: the rows of A stay in their tiles for all panels of a span. The
+ * first loads them. Tiles 0: C, 1 and 2: A, 3: W. */
+HN_INLINE void multiply_shallow(const bool is_signed, const product *t, bool load, beside *aside) {
+    enum { PITCH = PANEL * sizeof(int32_t) };
+    if (load) {
+        HN_TILE_LOAD(1, t->a, t->stride);
+        HN_TILE_LOAD(2, t->a + ROWS * t->stride, t->stride);
+    }
+    for (int half = 0; half < t->halves; half++) {
+        int32_t *c = t->c + half * 16;
+        HN_TILE_LOAD(3, t->w + half * TILE, 64);
+        HN_TILE_LOAD(0, t->start + half * 16, 0);
+        MULTIPLY(0, 1, 3);
+        HN_TILE_STORE(0, c, PITCH);
+        HN_TILE_LOAD(0, t->start + half * 16, 0);
+        MULTIPLY(0, 2, 3);
+        HN_TILE_STORE(0, c + ROWS * PANEL, PITCH);
+        if (aside->units > 0) finish_some(aside->before, aside->units);
+    }
+    finish_some(aside->before, UNITS);
+}
+static __attribute__((noinline)) void multiply_shallow_unsigned(const product *t, bool load,
+                                                                beside *aside) {
+    multiply_shallow(false, t, load, aside);
+}
+static __attribute__((noinline)) void multiply_shallow_signed(const product *t, bool load,
+                                                              beside *aside) {
+    multiply_shallow(true, t, load, aside);
+}
+
 /* ---- blocks ---- */
 
 typedef struct task {
@@ -750,6 +780,10 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
                     (int)hn_q8_max(2, hn_q8_ceil(UNITS, hn_q8_max(1, m.halves * m.steps)));
             if (one)
                 multiply_one(is_signed, &m, aside);
+            else if (g->steps == 1 && is_signed)
+                multiply_shallow_signed(&m, n == first, aside);
+            else if (g->steps == 1)
+                multiply_shallow_unsigned(&m, n == first, aside);
             else if (is_signed)
                 multiply_signed(&m, aside);
             else
