@@ -481,6 +481,16 @@ HONE_API hone_status hone_dataset_read(hone_dataset *dataset, const hone_model *
                                        int64_t first, int64_t n, hone_value *out, hone_error *err);
 HONE_API hone_status hone_dataset_labels(hone_dataset *dataset, int64_t first, int64_t n,
                                          int64_t *labels, hone_error *err);
+/* Arrays to judge an output by where a label is not enough: boxes, masks, numbers. */
+HONE_API size_t hone_dataset_n_targets(const hone_dataset *dataset);
+/* Target i of samples [first, first + n) as a value [n, ...], named and typed as it is stored;
+ * release it with hone_value_release. */
+HONE_API hone_status hone_dataset_targets(hone_dataset *dataset, size_t i, int64_t first, int64_t n,
+                                          hone_value *out, hone_error *err);
+/* How many samples turned out so far to be files that cannot be decoded. names[] gets the first of
+ * them, NULL where there are fewer than n_names. */
+HONE_API int64_t hone_dataset_skipped(const hone_dataset *dataset, size_t n_names,
+                                      const char **names);
 
 typedef struct hone_eval_options {
     uint32_t size;

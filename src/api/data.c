@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "base/cpu.h"
+#include "base/size.h"
 #include "measure/feed.h"
 
 hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *err) {
@@ -88,4 +89,39 @@ hone_status hone_dataset_labels(hone_dataset *d, int64_t first, int64_t n, int64
     HN_CHECK(err, hn_dataset_has_labels(d->data), HONE_E_NOT_FOUND, "the dataset has no labels");
     HN_TRY(check_range(d, first, n, err));
     return hn_dataset_labels(d->data, first, n, labels, err);
+}
+
+size_t hone_dataset_n_targets(const hone_dataset *d) {
+    return (size_t)hn_dataset_n_targets(d->data);
+}
+
+hone_status hone_dataset_targets(hone_dataset *d, size_t i, int64_t first, int64_t n,
+                                 hone_value *out, hone_error *err) {
+    HN_CHECK(err, i < hone_dataset_n_targets(d), HONE_E_NOT_FOUND,
+             "target %zu was asked for, the dataset has %zu", i, hone_dataset_n_targets(d));
+    HN_TRY(check_range(d, first, n, err));
+    const hn_dataset_field *field = hn_dataset_target_at(d->data, (int)i);
+    HN_CHECK(err, field->rank < HONE_MAX_RANK, HONE_E_SHAPE, "target '%s' has %d axes; at most %d",
+             field->name, field->rank, HONE_MAX_RANK - 1);
+    hone_value v = {.dtype = field->dtype, .rank = field->rank + 1};
+    v.dims[0] = n;
+    memcpy(v.dims + 1, field->dims, (size_t)field->rank * sizeof *v.dims);
+    int64_t count;
+    size_t bytes;
+    HN_CHECK(err,
+             hn_dims_count(v.dims, v.rank, &count) &&
+                 hn_packed_bytes(count, hone_dtype_bits(field->dtype), &bytes),
+             HONE_E_LIMIT, "%lld samples of target '%s' are more than memory could hold",
+             (long long)n, field->name);
+    HN_TRY(hn_api_own(&v, bytes, field->name, err));
+    hone_status status = hn_dataset_targets(d->data, (int)i, first, n, v.data, err);
+    if (status != HONE_OK)
+        hone_value_release(&v, 1);
+    else
+        *out = v;
+    return status;
+}
+
+int64_t hone_dataset_skipped(const hone_dataset *d, size_t n_names, const char **names) {
+    return hn_dataset_skipped(d->data, n_names, names);
 }

@@ -6,16 +6,18 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/rng.h"
 #include "base/size.h"
 #include "formats/dataset_kind.h"
 
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-hone_status hn_dataset_add_fields(hn_dataset *ds, int n, hn_error *err) {
-    ds->fields = hn_arena_array(&ds->arena, (size_t)n, sizeof *ds->fields);
+hone_status hn_dataset_add_fields(hn_dataset *ds, int n, int n_targets, hn_error *err) {
+    ds->fields = hn_arena_array(&ds->arena, (size_t)n + (size_t)n_targets, sizeof *ds->fields);
     if (ds->fields == NULL) return HN_NOMEM(err);
     ds->n_fields = n;
+    ds->n_targets = n_targets;
     return HONE_OK;
 }
 
@@ -42,6 +44,22 @@ hone_status hn_dataset_add_labels(hn_dataset *ds, hn_error *err) {
     return ds->labels != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
+hone_status hn_dataset_permutation(int64_t **out, int64_t n, uint64_t seed, hn_allocator *alloc,
+                                   hn_error *err) {
+    assert(n >= 0);
+    int64_t *order = hn_alloc_array(alloc, (size_t)n, sizeof *order, HN_MEM_DATA);
+    if (order == NULL) return HN_NOMEM(err);
+    hn_rng rng;
+    hn_rng_init(&rng, seed);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = (int64_t)hn_rng_below(&rng, (uint64_t)i + 1);
+        if (j < i) order[i] = order[j];
+        order[j] = i;
+    }
+    *out = order;
+    return HONE_OK;
+}
+
 static hone_status open_parsed(hn_dataset *ds, const char *spec, hn_error *err) {
     ds->text = hn_arena_strdup(&ds->arena, spec);
     if (ds->text == NULL) return HN_NOMEM(err);
@@ -54,7 +72,8 @@ static hone_status open_parsed(hn_dataset *ds, const char *spec, hn_error *err) 
              "n=%" PRId64 ", but there are %" PRId64 " samples and skip=%" PRId64, ds->spec.n,
              ds->total, skip);
     ds->n = ds->spec.n < 0 ? left : ds->spec.n;
-    return HONE_OK;
+    if (!ds->spec.shuffled) return HONE_OK;
+    return hn_dataset_permutation(&ds->order, ds->total, ds->spec.shuffle, ds->alloc, err);
 }
 
 hone_status hn_dataset_open(hn_dataset **out, const char *spec, hn_allocator *alloc,
@@ -75,10 +94,13 @@ hone_status hn_dataset_open(hn_dataset **out, const char *spec, hn_allocator *al
 
 void hn_dataset_close(hn_dataset *ds) {
     if (ds == NULL) return;
-    for (int i = 0; i < ds->n_fields; i++) hn_array_deinit(&ds->fields[i].array, ds->alloc);
+    for (int i = 0; i < ds->n_fields + ds->n_targets; i++)
+        hn_array_deinit(&ds->fields[i].array, ds->alloc);
     hn_file_unref(ds->file);
+    hn_free(ds->alloc, ds->order);
     hn_free(ds->alloc, ds->labels);
-    hn_free(ds->alloc, ds->sample);
+    hn_free(ds->alloc, ds->damaged);
+    hn_free(ds->alloc, ds->place);
     hn_arena_deinit(&ds->arena);
     hn_free(ds->alloc, ds);
 }
@@ -87,6 +109,35 @@ int64_t hn_dataset_count(const hn_dataset *ds) { return ds->n; }
 
 bool hn_dataset_has_labels(const hn_dataset *ds) {
     return ds->labels != NULL || ds->spec.kind->label != NULL;
+}
+
+/* Which of all samples is number i of those used. */
+static int64_t sample_at(const hn_dataset *ds, int64_t i) {
+    i += ds->spec.skip;
+    return ds->order != NULL ? ds->order[i] : i;
+}
+
+bool hn_dataset_damaged(const hn_dataset *ds, int64_t i) {
+    assert(i >= 0 && i < ds->n);
+    return ds->damaged != NULL && atomic_load(&ds->damaged[sample_at(ds, i)]) != 0;
+}
+
+int64_t hn_dataset_skipped(const hn_dataset *ds, size_t n_names, const char **names) {
+    int64_t skipped = 0;
+    for (int64_t i = 0; ds->damaged != NULL && i < ds->n; i++) {
+        if (!hn_dataset_damaged(ds, i)) continue;
+        if ((uint64_t)skipped < n_names) names[skipped] = ds->names[sample_at(ds, i)];
+        skipped++;
+    }
+    for (size_t i = (size_t)skipped; i < n_names; i++) names[i] = NULL;
+    return skipped;
+}
+
+int hn_dataset_n_targets(const hn_dataset *ds) { return ds->n_targets; }
+
+const hn_dataset_field *hn_dataset_target_at(const hn_dataset *ds, int t) {
+    assert(t >= 0 && t < ds->n_targets);
+    return &ds->fields[ds->n_fields + t].shown;
 }
 
 int hn_dataset_n_fields(const hn_dataset *ds) { return ds->n_fields; }
@@ -124,15 +175,15 @@ hone_status hn_dataset_find(const hn_dataset *ds, const char *input, int i, int 
                    input, names);
 }
 
-hone_status hn_dataset_labels(hn_dataset *ds, int64_t first, int64_t n, int64_t *dst,
+hone_status hn_dataset_labels(const hn_dataset *ds, int64_t first, int64_t n, int64_t *dst,
                               hn_error *err) {
     assert(first >= 0 && n >= 0 && n <= ds->n - first);
     HN_CHECK(err, hn_dataset_has_labels(ds), HONE_E_NOT_FOUND, "dataset '%s' has no labels",
              ds->text);
-    first += ds->spec.skip;
-    for (int64_t i = 0; i < n; i++)
-        dst[i] = ds->spec.kind->label != NULL ? ds->spec.kind->label(ds, first + i)
-                                              : ds->labels[first + i];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = sample_at(ds, first + i);
+        dst[i] = ds->spec.kind->label != NULL ? ds->spec.kind->label(ds, at) : ds->labels[at];
+    }
     return HONE_OK;
 }
 
@@ -162,6 +213,8 @@ static void shape_text(char *text, size_t size, int rank, const int64_t *dims) {
 
 static hone_status check_count(const hn_dataset *ds, const hn_dataset_source *f,
                                const hn_dataset_want *want, int64_t *count, hn_error *err) {
+    if (hn_dims_count(want->dims, want->rank, count) && want->cut == 0 && *count == f->count)
+        return HONE_OK;
     char have[128], wanted[128];
     shape_text(have, sizeof have, f->shown.rank, f->shown.dims);
     shape_text(wanted, sizeof wanted, want->rank, want->dims);
@@ -301,19 +354,32 @@ static bool fill_sample(const mapping *m, const hn_dataset_spec *s, const void *
     return true;
 }
 
-/* Sample i, counted with the ones skipped, as it was stored. */
-static hone_status stored_sample(hn_dataset *ds, int field, int64_t i, const void **data,
-                                 hn_error *err) {
+static hone_status room_init(const hn_dataset *ds, int field, hn_dataset_room *room,
+                             hn_error *err) {
+    *room = (hn_dataset_room){0};
+    if (ds->spec.kind->sample == NULL) return HONE_OK;
+    room->sample = hn_alloc(ds->alloc, ds->fields[field].bytes, HN_MEM_DATA);
+    return room->sample != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static void room_deinit(const hn_dataset *ds, hn_dataset_room *room) {
+    hn_free(ds->alloc, room->sample);
+    hn_file_unref(room->file);
+}
+
+/* Sample i of all there are, as it was stored. */
+static hone_status stored_sample(const hn_dataset *ds, hn_dataset_room *room, int field, int64_t i,
+                                 const void **data, hn_error *err) {
     if (ds->spec.kind->sample == NULL) {
         *data = ds->fields[field].data + (size_t)i * ds->fields[field].stride;
         return HONE_OK;
     }
-    hone_status status = ds->spec.kind->sample(ds, field, i, data, err);
+    hone_status status = ds->spec.kind->sample(ds, room, field, i, data, err);
     if (status != HONE_OK) hn_error_context(err, "dataset '%s'", ds->text);
     return status;
 }
 
-static hone_status make_samples(hn_dataset *ds, int field, int64_t first, int64_t n,
+static hone_status make_samples(const hn_dataset *ds, int field, int64_t first, int64_t n,
                                 const hn_dataset_want *want, void *dst, hn_error *err) {
     int64_t count;
     HN_CHECK(err, hn_dims_count(want->dims, want->rank, &count), HONE_E_SHAPE,
@@ -324,14 +390,29 @@ static hone_status make_samples(hn_dataset *ds, int field, int64_t first, int64_
              HONE_E_TYPE, "dataset '%s': values of type %s are not made", ds->text,
              hone_dtype_name(want->dtype));
     for (int64_t i = 0; i < n; i++)
-        ds->spec.kind->make(ds, field, first + i, want->dtype, count, dst, i * count);
+        ds->spec.kind->make(ds, field, sample_at(ds, first + i), want->dtype, count, dst,
+                            i * count);
     return HONE_OK;
 }
 
-hone_status hn_dataset_fill(hn_dataset *ds, int field, int64_t first, int64_t n,
+static hone_status fill_samples(const hn_dataset *ds, hn_dataset_room *room, int field,
+                                const mapping *m, int64_t first, int64_t n, void *dst,
+                                hn_error *err) {
+    for (int64_t i = 0; i < n; i++) {
+        const void *src = NULL;
+        double bad = 0;
+        int64_t at = sample_at(ds, first + i);
+        HN_TRY(stored_sample(ds, room, field, at, &src, err));
+        HN_CHECK(err, fill_sample(m, &ds->spec, src, dst, i * m->channels * m->pixels, &bad),
+                 HONE_E_TYPE, "dataset '%s': sample %" PRId64 " has the value %g, which is no %s",
+                 ds->text, at, bad, hone_dtype_name(m->to));
+    }
+    return HONE_OK;
+}
+
+hone_status hn_dataset_fill(const hn_dataset *ds, int field, int64_t first, int64_t n,
                             const hn_dataset_want *want, void *dst, hn_error *err) {
     assert(first >= 0 && n >= 0 && n <= ds->n - first);
-    first += ds->spec.skip;
     if (ds->spec.kind->make != NULL) return make_samples(ds, field, first, n, want, dst, err);
     assert(field >= 0 && field < ds->n_fields);
     const hn_dataset_source *f = &ds->fields[field];
@@ -340,32 +421,49 @@ hone_status hn_dataset_fill(hn_dataset *ds, int field, int64_t first, int64_t n,
              hone_dtype_name(want->dtype));
     mapping m;
     HN_TRY(make_mapping(ds, f, want, &m, err));
-    for (int64_t i = 0; i < n; i++) {
-        const void *src = NULL;
-        double bad = 0;
-        HN_TRY(stored_sample(ds, field, first + i, &src, err));
-        HN_CHECK(err, fill_sample(&m, &ds->spec, src, dst, i * m.channels * m.pixels, &bad),
-                 HONE_E_TYPE, "dataset '%s': sample %" PRId64 " has the value %g, which is no %s",
-                 ds->text, first + i, bad, hone_dtype_name(want->dtype));
-    }
-    return HONE_OK;
+    hn_dataset_room room;
+    HN_TRY(room_init(ds, field, &room, err));
+    hone_status status = fill_samples(ds, &room, field, &m, first, n, dst, err);
+    room_deinit(ds, &room);
+    return status;
 }
 
-hone_status hn_dataset_longest(hn_dataset *ds, int field, int64_t first, int64_t n, int64_t *length,
+hone_status hn_dataset_targets(const hn_dataset *ds, int t, int64_t first, int64_t n, void *dst,
                                hn_error *err) {
+    assert(first >= 0 && n >= 0 && n <= ds->n - first && t >= 0 && t < ds->n_targets);
+    int field = ds->n_fields + t;
+    size_t bytes = ds->fields[field].bytes;
+    hn_dataset_room room;
+    HN_TRY(room_init(ds, field, &room, err));
+    hone_status status = HONE_OK;
+    for (int64_t i = 0; i < n && status == HONE_OK; i++) {
+        const void *src = NULL;
+        status = stored_sample(ds, &room, field, sample_at(ds, first + i), &src, err);
+        if (status == HONE_OK) memcpy((unsigned char *)dst + (size_t)i * bytes, src, bytes);
+    }
+    room_deinit(ds, &room);
+    return status;
+}
+
+hone_status hn_dataset_longest(const hn_dataset *ds, int field, int64_t first, int64_t n,
+                               int64_t *length, hn_error *err) {
     assert(first >= 0 && n >= 0 && n <= ds->n - first && field >= 0 && field < ds->n_fields);
     const hn_dataset_source *f = &ds->fields[field];
     HN_CHECK(err, f->shown.rank == 1, HONE_E_SHAPE,
              "dataset '%s': samples of '%s' have %d axes, a length needs 1", ds->text,
              f->shown.name != NULL ? f->shown.name : "", f->shown.rank);
     int64_t most = 1;
-    for (int64_t i = 0; i < n; i++) {
+    hn_dataset_room room;
+    HN_TRY(room_init(ds, field, &room, err));
+    hone_status status = HONE_OK;
+    for (int64_t i = 0; i < n && status == HONE_OK; i++) {
         const void *data = NULL;
-        HN_TRY(stored_sample(ds, field, ds->spec.skip + first + i, &data, err));
-        int64_t end = f->count;
+        status = stored_sample(ds, &room, field, sample_at(ds, first + i), &data, err);
+        int64_t end = status == HONE_OK ? f->count : most;
         while (end > most && hn_load_f64(f->shown.dtype, data, end - 1) == 0) end--;
         most = end;
     }
-    *length = most;
-    return HONE_OK;
+    room_deinit(ds, &room);
+    if (status == HONE_OK) *length = most;
+    return status;
 }

@@ -6,9 +6,13 @@
  *
  *     value = (x * scale - mean) / std        mean and std in the model's channel order
  *
- * Files are mapped, or held unpacked when they were compressed; nothing is held per sample but its
- * label (csv: its numbers, raw and images: its file's name). A dataset is used by one thread at a
- * time.
+ * Beside the inputs there are labels, one integer each, and targets, arrays of one shape for all
+ * samples, which are handed out as they are stored: boxes, masks, numbers to be met.
+ *
+ * Samples are read when they are asked for: files are mapped, or held unpacked when they were
+ * compressed, and images decoded each time; nothing is held per sample but its label, the name of
+ * its file or the place of its row, its boxes and, where shuffled, its number. So a dataset may be
+ * larger than memory. It may be read by several threads at once.
  *
  * In the line, `,` separates items and `:` the values of a list; `a/b` is a quotient; in paths, `\`
  * stands before a literal `,`, `:` or `\`. `@FILE` is replaced by the text of FILE, in which a line
@@ -32,10 +36,12 @@ typedef struct hn_dataset_field {
 hone_status hn_dataset_open(hn_dataset **out, const char *spec, hn_allocator *alloc, hn_error *err);
 void hn_dataset_close(hn_dataset *ds); /* NULL accepted */
 
-int64_t hn_dataset_count(const hn_dataset *ds); /* samples, after skip and n */
+int64_t hn_dataset_count(const hn_dataset *ds); /* samples, after shuffle, skip and n */
 bool hn_dataset_has_labels(const hn_dataset *ds);
 int hn_dataset_n_fields(const hn_dataset *ds);
 const hn_dataset_field *hn_dataset_field_at(const hn_dataset *ds, int i);
+int hn_dataset_n_targets(const hn_dataset *ds);
+const hn_dataset_field *hn_dataset_target_at(const hn_dataset *ds, int t);
 
 /* The field that feeds input `i` of `n_inputs`: the one of its name, or the only field if the input
  * is the only one. HONE_E_NOT_FOUND with the names there are. */
@@ -43,8 +49,22 @@ hone_status hn_dataset_find(const hn_dataset *ds, const char *input, int i, int 
                             int *field, hn_error *err);
 
 /* Labels of samples [first, first + n). */
-hone_status hn_dataset_labels(hn_dataset *ds, int64_t first, int64_t n, int64_t *dst,
+hone_status hn_dataset_labels(const hn_dataset *ds, int64_t first, int64_t n, int64_t *dst,
                               hn_error *err);
+/* Target t of samples [first, first + n), one after the other. */
+hone_status hn_dataset_targets(const hn_dataset *ds, int t, int64_t first, int64_t n, void *dst,
+                               hn_error *err);
+
+/* Whether reading sample i has found it damaged: its file is there, but is no image that can be
+ * decoded. */
+bool hn_dataset_damaged(const hn_dataset *ds, int64_t i);
+/* How many were found damaged so far; names[] gets the files of the first of them, NULL where there
+ * are fewer than n_names. */
+int64_t hn_dataset_skipped(const hn_dataset *ds, size_t n_names, const char **names);
+
+/* The numbers 0 to n - 1 in an order that depends on n and the seed alone; a block of alloc. */
+hone_status hn_dataset_permutation(int64_t **out, int64_t n, uint64_t seed, hn_allocator *alloc,
+                                   hn_error *err);
 
 /* What the model wants of one sample. */
 typedef struct hn_dataset_want {
@@ -58,12 +78,12 @@ typedef struct hn_dataset_want {
  * many elements as wanted is reshaped. Into integers, a value that is not one is rounded if it was
  * computed and an error if it was read; one that does not fit is an error. `dst` holds n times the
  * wanted elements, packed. */
-hone_status hn_dataset_fill(hn_dataset *ds, int field, int64_t first, int64_t n,
+hone_status hn_dataset_fill(const hn_dataset *ds, int field, int64_t first, int64_t n,
                             const hn_dataset_want *want, void *dst, hn_error *err);
 
 /* The most elements before trailing zeros in any of the samples, at least 1: what to cut a batch of
  * padded sequences at, asked of their attention mask. The field must have one axis. */
-hone_status hn_dataset_longest(hn_dataset *ds, int field, int64_t first, int64_t n, int64_t *length,
-                               hn_error *err);
+hone_status hn_dataset_longest(const hn_dataset *ds, int field, int64_t first, int64_t n,
+                               int64_t *length, hn_error *err);
 
 #endif

@@ -13,7 +13,7 @@ static hone_status open_cifar10(hn_dataset *ds, hn_error *err) {
              "'%s' has %zu bytes, which is not a number of CIFAR-10 records of %d", file->path,
              file->bytes, RECORD_BYTES);
     ds->total = (int64_t)(file->bytes / RECORD_BYTES);
-    HN_TRY(hn_dataset_add_fields(ds, 1, err));
+    HN_TRY(hn_dataset_add_fields(ds, 1, 0, err));
     HN_TRY(hn_dataset_set_shape(ds, 0, HONE_DTYPE_U8, 3, (const int64_t[]){3, 32, 32}, err));
     ds->fields[0].chw = true;
     ds->fields[0].data = file->data + 1;
@@ -29,4 +29,4 @@ static hone_status open_cifar10(hn_dataset *ds, hn_error *err) {
 }
 
 const hn_dataset_kind hn_dataset_cifar10 = {
-    .name = "cifar10", .path = "FILE", .keys = HN_KEYS_NUMBERS, .open = open_cifar10};
+    .name = "cifar10", .path = "FILE", .keys = HN_KEYS_STORED, .open = open_cifar10};

@@ -61,12 +61,13 @@ static void swap_copy(unsigned char *dst, const unsigned char *src, size_t bytes
         for (size_t k = 0; k < width; k++) dst[i + k] = src[i + width - 1 - k];
 }
 
-static hone_status sample(hn_dataset *ds, int field, int64_t i, const void **data, hn_error *err) {
+static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field, int64_t i,
+                          const void **data, hn_error *err) {
     (void)err;
     const hn_dataset_source *f = &ds->fields[field];
-    swap_copy(ds->sample, f->data + (size_t)i * f->stride, f->bytes,
+    swap_copy(room->sample, f->data + (size_t)i * f->stride, f->bytes,
               (size_t)hone_dtype_bits(f->shown.dtype) / 8);
-    *data = ds->sample;
+    *data = room->sample;
     return HONE_OK;
 }
 
@@ -94,11 +95,9 @@ static hone_status open_idx(hn_dataset *ds, hn_error *err) {
     HN_TRY(hn_file_open_unpacked(&ds->file, ds->spec.path, 0, ds->alloc, err));
     HN_TRY(read_header(ds->file, &h, err));
     ds->total = h.dims[0];
-    HN_TRY(hn_dataset_add_fields(ds, 1, err));
+    HN_TRY(hn_dataset_add_fields(ds, 1, 0, err));
     HN_TRY(hn_dataset_set_shape(ds, 0, h.dtype, h.rank - 1, h.dims + 1, err));
     ds->fields[0].data = ds->file->data + h.bytes;
-    ds->sample = hn_alloc(ds->alloc, ds->fields[0].bytes, HN_MEM_DATA);
-    if (ds->sample == NULL) return HN_NOMEM(err);
     if (ds->spec.labels == NULL) return HONE_OK;
     hn_file *labels = NULL;
     HN_TRY(hn_file_open_unpacked(&labels, ds->spec.labels, 0, ds->alloc, err));
@@ -109,6 +108,6 @@ static hone_status open_idx(hn_dataset *ds, hn_error *err) {
 
 const hn_dataset_kind hn_dataset_idx = {.name = "idx",
                                         .path = "IMAGES",
-                                        .keys = HN_KEYS_NUMBERS | HN_KEY(LABELS),
+                                        .keys = HN_KEYS_STORED | HN_KEY(LABELS),
                                         .open = open_idx,
                                         .sample = sample};

@@ -1,5 +1,6 @@
-/* npz:FILE, arrays named as the model's inputs, all with the samples as their first axis, and one
- * named `label`. */
+/* npz:FILE[,targets=NAME[:NAME...]], arrays named as the model's inputs, all with the samples as
+ * their first axis, one named `label`, and those that are targets: the ones given, or all whose
+ * names start with `target`. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -46,24 +47,52 @@ static hone_status take_field(hn_dataset *ds, int field, const char *name, hn_er
     return status;
 }
 
+typedef enum role { INPUT, TARGET, LABEL } role;
+
+static role role_of(const hn_dataset_spec *s, const char *name) {
+    if (s->targets == NULL && strncmp(name, "target", 6) == 0) return TARGET;
+    size_t bytes = strlen(name);
+    for (const char *list = s->targets; list != NULL;) {
+        size_t n = strcspn(list, ":");
+        if (n == bytes && memcmp(list, name, n) == 0) return TARGET;
+        list = list[n] != '\0' ? list + n + 1 : NULL;
+    }
+    return strcmp(name, label_name) == 0 ? LABEL : INPUT;
+}
+
+/* Every name given must be there. */
+static hone_status count_arrays(const hn_dataset *ds, const hn_npz *npz, size_t n[3],
+                                hn_error *err) {
+    for (size_t i = 0; i < hn_npz_count(npz); i++) n[role_of(&ds->spec, hn_npz_name(npz, i))]++;
+    size_t given = ds->spec.targets != NULL;
+    for (const char *c = ds->spec.targets; c != NULL && *c != '\0'; c++) given += *c == ':';
+    HN_CHECK(err, ds->spec.targets == NULL || n[TARGET] == given, HONE_E_NOT_FOUND,
+             "'%s' has %zu of the %zu arrays of targets=%s", ds->spec.path, n[TARGET], given,
+             ds->spec.targets);
+    HN_CHECK(err, n[INPUT] > 0, HONE_E_FORMAT, "'%s' has no array but labels and targets",
+             ds->spec.path);
+    size_t fields = n[INPUT] + n[TARGET];
+    HN_CHECK(err, fields <= INT16_MAX, HONE_E_LIMIT, "'%s' has %zu arrays; at most %d are read",
+             ds->spec.path, fields, INT16_MAX);
+    return HONE_OK;
+}
+
 static hone_status read_arrays(hn_dataset *ds, const hn_npz *npz, hn_error *err) {
     const hn_npy_options options = {.in_place = true};
     const char *first = NULL;
-    size_t n = hn_npz_count(npz), n_fields = 0;
-    for (size_t i = 0; i < n; i++) n_fields += strcmp(hn_npz_name(npz, i), label_name) != 0;
-    HN_CHECK(err, n_fields > 0, HONE_E_FORMAT, "'%s' has no array but labels", ds->spec.path);
-    HN_CHECK(err, n_fields <= INT16_MAX, HONE_E_LIMIT, "'%s' has %zu arrays; at most %d are read",
-             ds->spec.path, n_fields, INT16_MAX);
-    HN_TRY(hn_dataset_add_fields(ds, (int)n_fields, err));
-    int field = 0;
-    for (size_t i = 0; i < n; i++) {
+    size_t count[3] = {0};
+    HN_TRY(count_arrays(ds, npz, count, err));
+    HN_TRY(hn_dataset_add_fields(ds, (int)count[INPUT], (int)count[TARGET], err));
+    int next[] = {[INPUT] = 0, [TARGET] = ds->n_fields};
+    for (size_t i = 0; i < hn_npz_count(npz); i++) {
         const char *name = hn_npz_name(npz, i);
-        bool is_label = strcmp(name, label_name) == 0;
-        hn_array labels = {0}, *a = is_label ? &labels : &ds->fields[field].array;
+        role r = role_of(&ds->spec, name);
+        int field = r == LABEL ? 0 : next[r]++;
+        hn_array labels = {0}, *a = r == LABEL ? &labels : &ds->fields[field].array;
         HN_TRY(hn_npz_read(a, npz, i, &options, ds->alloc, err));
         hone_status status = check_samples(ds, name, a, &first, err);
         if (status == HONE_OK)
-            status = is_label ? take_labels(ds, a, err) : take_field(ds, field++, name, err);
+            status = r == LABEL ? take_labels(ds, a, err) : take_field(ds, field, name, err);
         hn_array_deinit(&labels, ds->alloc);
         HN_TRY(status);
     }
@@ -80,4 +109,4 @@ static hone_status open_npz(hn_dataset *ds, hn_error *err) {
 }
 
 const hn_dataset_kind hn_dataset_npz = {
-    .name = "npz", .path = "FILE", .keys = HN_KEYS_NUMBERS, .open = open_npz};
+    .name = "npz", .path = "FILE", .keys = HN_KEYS_STORED | HN_KEY(TARGETS), .open = open_npz};

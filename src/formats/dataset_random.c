@@ -10,7 +10,7 @@ static hone_status open_random(hn_dataset *ds, hn_error *err) {
     HN_CHECK(err,
              hn_i64_add(ds->spec.skip, ds->spec.n < 0 ? DEFAULT_COUNT : ds->spec.n, &ds->total),
              HONE_E_ARG, "n and skip are too large");
-    HN_TRY(hn_dataset_add_fields(ds, 1, err));
+    HN_TRY(hn_dataset_add_fields(ds, 1, 0, err));
     ds->fields[0].shown.rank = -1;
     return HONE_OK;
 }

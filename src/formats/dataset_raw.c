@@ -21,7 +21,7 @@ static hone_status open_raw(hn_dataset *ds, hn_error *err) {
     hone_dtype dtype = ds->spec.dtype != HONE_DTYPE_NONE ? ds->spec.dtype : HONE_DTYPE_U8;
     int64_t bytes = 0, first = 0, width = hone_dtype_bits(dtype) / 8;
     HN_TRY(size_of(ds, 0, &first, err));
-    HN_TRY(hn_dataset_add_fields(ds, 1, err));
+    HN_TRY(hn_dataset_add_fields(ds, 1, 0, err));
     int64_t count = width > 0 ? first / width : 0;
     HN_CHECK(err, width == 0 || (first > 0 && first % width == 0), HONE_E_FORMAT,
              "'%s/%s' has %" PRId64 " bytes, which is not a number of elements of type %s",
@@ -36,21 +36,22 @@ static hone_status open_raw(hn_dataset *ds, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status sample(hn_dataset *ds, int field, int64_t i, const void **data, hn_error *err) {
+static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field, int64_t i,
+                          const void **data, hn_error *err) {
     char path[PATH_MAX];
     HN_TRY(hn_dataset_path(ds, i, path, err));
-    hn_file_unref(ds->file);
-    ds->file = NULL;
-    HN_TRY(hn_file_open(&ds->file, path, false, ds->alloc, err));
-    HN_CHECK(err, ds->file->bytes == ds->fields[field].bytes, HONE_E_FORMAT,
-             "'%s' has %zu bytes; it had %zu when the dataset was opened", path, ds->file->bytes,
+    hn_file_unref(room->file);
+    room->file = NULL;
+    HN_TRY(hn_file_open(&room->file, path, false, ds->alloc, err));
+    HN_CHECK(err, room->file->bytes == ds->fields[field].bytes, HONE_E_FORMAT,
+             "'%s' has %zu bytes; it had %zu when the dataset was opened", path, room->file->bytes,
              ds->fields[field].bytes);
-    *data = ds->file->data;
+    *data = room->file->data;
     return HONE_OK;
 }
 
 const hn_dataset_kind hn_dataset_raw = {.name = "raw",
                                         .path = "FOLDER",
-                                        .keys = HN_KEYS_NUMBERS | HN_KEY(LABELS) | HN_KEY(DTYPE),
+                                        .keys = HN_KEYS_STORED | HN_KEY(LABELS) | HN_KEY(DTYPE),
                                         .open = open_raw,
                                         .sample = sample};

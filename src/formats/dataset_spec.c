@@ -144,6 +144,13 @@ static hone_status parse_choice(const char *key, const char *text, const char *z
     return HONE_OK;
 }
 
+static hone_status parse_path(const char *key, char *text, const char **path, hn_error *err) {
+    HN_TRY(unescape(text, err));
+    HN_CHECK(err, *text != '\0', HONE_E_ARG, "%s: no file is named", key);
+    *path = text;
+    return HONE_OK;
+}
+
 static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, hn_error *err) {
     hn_dataset_spec *s = &ds->spec;
     const char *name = key_names[key];
@@ -168,10 +175,17 @@ static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, h
             HN_TRY(parse_count(name, text, 0, &number, err));
             s->seed = (uint64_t)number;
             return HONE_OK;
-        case HN_DATASET_KEY_LABELS:
-            HN_TRY(unescape(text, err));
-            HN_CHECK(err, *text != '\0', HONE_E_ARG, "labels: no file is named");
-            s->labels = text;
+        case HN_DATASET_KEY_SHUFFLE:
+            HN_TRY(parse_count(name, text, 0, &number, err));
+            s->shuffle = (uint64_t)number;
+            s->shuffled = true;
+            return HONE_OK;
+        case HN_DATASET_KEY_LABELS: return parse_path(name, text, &s->labels, err);
+        case HN_DATASET_KEY_BOXES: return parse_path(name, text, &s->boxes, err);
+        case HN_DATASET_KEY_MASKS: return parse_path(name, text, &s->masks, err);
+        case HN_DATASET_KEY_TARGETS:
+            HN_CHECK(err, *text != '\0', HONE_E_ARG, "targets: nothing is named");
+            s->targets = text;
             return HONE_OK;
         case HN_DATASET_KEY_DTYPE:
             s->dtype = hn_dtype_from_onnx_name(text);

@@ -14,19 +14,18 @@ static hone_status open_synthetic(hn_dataset *ds, hn_error *err) {
     HN_CHECK(err,
              hn_i64_add(ds->spec.skip, ds->spec.n < 0 ? DEFAULT_COUNT : ds->spec.n, &ds->total),
              HONE_E_ARG, "n and skip are too large");
-    HN_TRY(hn_dataset_add_fields(ds, 1, err));
-    HN_TRY(hn_dataset_set_shape(ds, 0, HONE_DTYPE_U8, 3,
-                                (const int64_t[]){1, HN_DIGITS_SIDE, HN_DIGITS_SIDE}, err));
-    ds->sample = hn_alloc(ds->alloc, ds->fields[0].bytes, HN_MEM_DATA);
-    return ds->sample != NULL ? HONE_OK : HN_NOMEM(err);
+    HN_TRY(hn_dataset_add_fields(ds, 1, 0, err));
+    return hn_dataset_set_shape(ds, 0, HONE_DTYPE_U8, 3,
+                                (const int64_t[]){1, HN_DIGITS_SIDE, HN_DIGITS_SIDE}, err);
 }
 
-static hone_status sample(hn_dataset *ds, int field, int64_t i, const void **data, hn_error *err) {
+static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field, int64_t i,
+                          const void **data, hn_error *err) {
     (void)field;
     (void)err;
     int label;
-    hn_digits_sample(ds->spec.seed, i, ds->sample, &label);
-    *data = ds->sample;
+    hn_digits_sample(ds->spec.seed, i, room->sample, &label);
+    *data = room->sample;
     return HONE_OK;
 }
 

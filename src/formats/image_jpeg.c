@@ -46,7 +46,7 @@ static void on_progress(j_common_ptr j) {
 
 static hone_status read_pixels(struct jpeg_decompress_struct *j, hn_image *image,
                                const hn_file *file, hn_allocator *alloc, hn_error *err) {
-    HN_CHECK(err, j->num_components == 1 || j->num_components == 3, HONE_E_UNSUPPORTED,
+    HN_CHECK(err, j->num_components == 1 || j->num_components == 3, HONE_E_FORMAT,
              "'%s' has %d components (CMYK?); grey and colour are read", file->path,
              j->num_components);
     HN_TRY(hn_image_make(image, file, alloc, err));

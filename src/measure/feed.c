@@ -127,40 +127,145 @@ int64_t hn_feed_rows(const hn_feed *f, int64_t n) {
     return n;
 }
 
-static hone_status load_input(const hn_feed *f, int i, int64_t first, int64_t n, int64_t cut,
-                              hn_tensor **out, hn_error *err) {
+/* The tensor of input i for n samples. */
+static hone_status make_input(const hn_feed *f, int i, int64_t n, int64_t cut, hn_tensor **out,
+                              hn_error *err) {
     const slot *s = &f->slots[i];
-    hone_dtype dtype = f->graph->inputs[i]->type.dtype;
     int64_t dims[HONE_MAX_RANK];
     int batch_axis = s->fixed != NO_BATCH_AXIS;
     dims[0] = s->fixed >= 0 ? s->fixed : n;
     memcpy(dims + batch_axis, s->dims, (size_t)s->rank * sizeof *dims);
     if (s->cut) dims[batch_axis] = cut;
     hn_tensor *t;
-    HN_TRY(hn_tensor_create(&t, f->alloc, HN_MEM_DATA, dtype, s->rank + batch_axis, dims, err));
+    HN_TRY(hn_tensor_create(&t, f->alloc, HN_MEM_DATA, f->graph->inputs[i]->type.dtype,
+                            s->rank + batch_axis, dims, err));
     memset(t->data, 0, t->bytes);
-    hn_dataset_want want = {
-        .dtype = dtype, .rank = s->rank, .dims = dims + batch_axis, .cut = s->cut ? cut : 0};
-    hone_status status = hn_dataset_fill(f->ds, s->field, first, n, &want, t->data, err);
+    *out = t;
+    return HONE_OK;
+}
+
+static hone_status make_target(const hn_feed *f, int i, int64_t n, hn_tensor **out, hn_error *err) {
+    const hn_dataset_field *field = hn_dataset_target_at(f->ds, i);
+    int64_t dims[HONE_MAX_RANK] = {n};
+    HN_CHECK(err, field->rank < HONE_MAX_RANK, HONE_E_SHAPE, "target '%s' has %d axes; at most %d",
+             field->name, field->rank, HONE_MAX_RANK - 1);
+    memcpy(dims + 1, field->dims, (size_t)field->rank * sizeof *dims);
+    return hn_tensor_create(out, f->alloc, HN_MEM_DATA, field->dtype, field->rank + 1, dims, err);
+}
+
+static unsigned char *row_of(const hn_tensor *t, int64_t rows, int64_t row) {
+    return (unsigned char *)t->data + t->bytes / (size_t)rows * (size_t)row;
+}
+
+/* Sample `at` of the dataset becomes row s->n of the `rows` there is room for. */
+static hone_status read_sample(const hn_feed *f, int64_t at, int64_t rows, hn_samples *s,
+                               hn_error *err) {
+    for (int i = 0; i < s->n_in; i++) {
+        const slot *p = &f->slots[i];
+        hn_tensor *t = s->in[i];
+        if (t == NULL) continue;
+        int batch_axis = p->fixed != NO_BATCH_AXIS;
+        hn_dataset_want want = {.dtype = t->dtype,
+                                .rank = p->rank,
+                                .dims = t->dims + batch_axis,
+                                .cut = p->cut ? t->dims[batch_axis] : 0};
+        void *dst = row_of(t, batch_axis ? t->dims[0] : 1, s->n);
+        HN_TRY(hn_dataset_fill(f->ds, p->field, at, 1, &want, dst, err));
+    }
+    for (int i = 0; i < s->n_targets; i++)
+        HN_TRY(hn_dataset_targets(f->ds, i, at, 1, row_of(s->targets[i], rows, s->n), err));
+    if (s->labels != NULL) HN_TRY(hn_dataset_labels(f->ds, at, 1, &s->labels[s->n], err));
+    s->index[s->n++] = at;
+    return HONE_OK;
+}
+
+static hone_status make_room(const hn_feed *f, int64_t n, int64_t cut, hn_samples *s,
+                             hn_error *err) {
+    size_t tensors = (size_t)f->graph->n_inputs + (size_t)hn_dataset_n_targets(f->ds);
+    s->index = hn_alloc_array(f->alloc, (size_t)n, sizeof *s->index, HN_MEM_DATA);
+    s->in = hn_alloc_zero(f->alloc, tensors * sizeof(hn_tensor *), HN_MEM_DATA);
+    if (s->index == NULL || s->in == NULL) return HN_NOMEM(err);
+    s->n_in = f->graph->n_inputs;
+    s->targets = s->in + s->n_in;
+    s->n_targets = hn_dataset_n_targets(f->ds);
+    if (hn_dataset_has_labels(f->ds)) {
+        s->labels = hn_alloc_array(f->alloc, (size_t)n, sizeof *s->labels, HN_MEM_DATA);
+        if (s->labels == NULL) return HN_NOMEM(err);
+    }
+    for (int i = 0; i < s->n_in; i++)
+        if (f->slots[i].field >= 0) HN_TRY(make_input(f, i, n, cut, &s->in[i], err));
+    for (int i = 0; i < s->n_targets; i++) HN_TRY(make_target(f, i, n, &s->targets[i], err));
+    return HONE_OK;
+}
+
+/* Samples were left out: what has an axis for them gets that much shorter, a fixed batch has zeros
+ * in their place. */
+static void shorten(const hn_feed *f, int64_t rows, hn_samples *s) {
+    for (int i = 0; i < s->n_in + s->n_targets; i++) {
+        hn_tensor *t = s->in[i];
+        if (t == NULL) continue;
+        if (i < s->n_in && f->slots[i].fixed != -1) {
+            size_t used = f->slots[i].fixed > 0 ? t->bytes / (size_t)t->dims[0] * (size_t)s->n : 0;
+            memset((unsigned char *)t->data + used, 0, t->bytes - used);
+            continue;
+        }
+        t->dims[0] = s->n;
+        t->n = t->n / rows * s->n;
+        t->bytes = t->bytes / (size_t)rows * (size_t)s->n;
+    }
+}
+
+static hone_status read_samples(const hn_feed *f, const int64_t *order, int64_t first, int64_t n,
+                                hn_samples *s, hn_error *err) {
+    int64_t cut = 0;
+    for (int64_t i = 0; i < n && f->mask >= 0; i++) {
+        int64_t at = order != NULL ? order[first + i] : first + i, length = 0;
+        HN_TRY(hn_dataset_longest(f->ds, f->mask, at, 1, &length, err));
+        cut = length > cut ? length : cut;
+    }
+    HN_TRY(make_room(f, n, cut, s, err));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = order != NULL ? order[first + i] : first + i;
+        if (hn_dataset_damaged(f->ds, at)) continue;
+        hone_status status = read_sample(f, at, n, s, err);
+        if (status != HONE_OK && !hn_dataset_damaged(f->ds, at)) return status;
+    }
+    if (s->n < n) shorten(f, n, s);
+    return HONE_OK;
+}
+
+hone_status hn_feed_read(const hn_feed *f, const int64_t *order, int64_t first, int64_t n,
+                         hn_samples *out, hn_error *err) {
+    assert(n > 0 && n <= f->batch && first >= 0 && n <= hn_dataset_count(f->ds) - first);
+    hn_samples s = {.alloc = f->alloc};
+    hone_status status = read_samples(f, order, first, n, &s, err);
     if (status != HONE_OK)
-        hn_tensor_unref(t);
+        hn_samples_deinit(&s);
     else
-        *out = t;
+        *out = s;
     return status;
+}
+
+void hn_samples_deinit(hn_samples *s) {
+    for (int i = 0; i < s->n_in + s->n_targets; i++) hn_tensor_unref(s->in[i]);
+    if (s->alloc != NULL) {
+        hn_free(s->alloc, s->index);
+        hn_free(s->alloc, s->labels);
+        hn_free(s->alloc, s->in);
+    }
+    *s = (hn_samples){0};
 }
 
 hone_status hn_feed_load(const hn_feed *f, int64_t first, int64_t n, hn_tensor **in,
                          hn_error *err) {
-    assert(n > 0 && n <= f->batch);
-    int64_t cut = 0;
+    hn_samples s;
+    HN_TRY(hn_feed_read(f, NULL, first, n, &s, err));
     hone_status status = HONE_OK;
-    for (int i = 0; i < f->graph->n_inputs; i++) in[i] = NULL;
-    if (f->mask >= 0) HN_TRY(hn_dataset_longest(f->ds, f->mask, first, n, &cut, err));
-    for (int i = 0; i < f->graph->n_inputs && status == HONE_OK; i++)
-        if (f->slots[i].field >= 0) status = load_input(f, i, first, n, cut, &in[i], err);
-    for (int i = 0; i < f->graph->n_inputs && status != HONE_OK; i++) {
-        hn_tensor_unref(in[i]);
-        in[i] = NULL;
-    }
+    if (s.n < n)
+        status =
+            HN_FAIL(err, HONE_E_FORMAT, "%lld of the %lld samples from %lld on cannot be decoded",
+                    (long long)(n - s.n), (long long)n, (long long)first);
+    for (int i = 0; i < s.n_in && status == HONE_OK; i++) in[i] = hn_tensor_ref(s.in[i]);
+    hn_samples_deinit(&s);
     return status;
 }

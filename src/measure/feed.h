@@ -24,8 +24,25 @@ void hn_feed_destroy(hn_feed *f); /* NULL accepted */
 int64_t hn_feed_batch(const hn_feed *f);
 /* Rows of a run of n samples: n, or the model's fixed batch. */
 int64_t hn_feed_rows(const hn_feed *f, int64_t n);
-/* Samples [first, first + n), n at most the batch: in[] gets one tensor per input of the graph,
- * NULL for one that has an initializer. A fixed batch larger than n is filled up with zeros. */
+/* Samples, ready for a run. */
+typedef struct hn_samples {
+    int64_t n;           /* those that cannot be decoded are left out, all of them perhaps */
+    int64_t *index;      /* of each in the dataset */
+    int64_t *labels;     /* of each; NULL: the dataset has none */
+    hn_tensor **in;      /* one per input of the graph, NULL for one that has an initializer */
+    hn_tensor **targets; /* one per target of the dataset: [n, ...], as stored */
+    int n_in, n_targets;
+    hn_allocator *alloc; /* of the arrays */
+} hn_samples;
+
+/* Samples [first, first + n), n at most the batch, or those whose numbers stand at these places of
+ * `order`. A fixed batch larger than what comes is filled up with zeros. Several threads may read
+ * at once. */
+hone_status hn_feed_read(const hn_feed *f, const int64_t *order, int64_t first, int64_t n,
+                         hn_samples *out, hn_error *err);
+void hn_samples_deinit(hn_samples *s); /* one that is all zero accepted */
+
+/* The inputs alone, of all these samples: one that cannot be decoded is an error. */
 hone_status hn_feed_load(const hn_feed *f, int64_t first, int64_t n, hn_tensor **in, hn_error *err);
 
 #endif

@@ -102,6 +102,27 @@ static void what_is_not_there_is_not_read(void **state) {
     hone_dataset_destroy(d);
 }
 
+static void targets_become_values(void **state) {
+    (void)state;
+    hone_error err;
+    char spec[5000];
+    snprintf(spec, sizeof spec, "csv:%s,targets=2", scratch_put_text("d.csv", "1,2,3\n4,5,6\n"));
+    hone_dataset *d = open_data(spec);
+    assert_int_equal(hone_dataset_n_targets(d), 1);
+    hone_value v;
+    ASSERT_OK(hone_dataset_targets(d, 0, 0, 2, &v, &err), err);
+    assert_string_equal(v.name, "target");
+    assert_true(v.dtype == HONE_DTYPE_F64 && v.rank == 2 && v.dims[0] == 2 && v.dims[1] == 2);
+    assert_memory_equal(v.data, ((const double[]){2, 3, 5, 6}), v.bytes);
+    hone_value_release(&v, 1);
+    ASSERT_FAILS(hone_dataset_targets(d, 1, 0, 1, &v, &err), err, HONE_E_NOT_FOUND, "has 1");
+    ASSERT_FAILS(hone_dataset_targets(d, 0, 1, 2, &v, &err), err, HONE_E_ARG, "the dataset has 2");
+    const char *name = "";
+    assert_int_equal(hone_dataset_skipped(d, 1, &name), 0);
+    assert_null(name);
+    hone_dataset_destroy(d);
+}
+
 typedef struct steps {
     int n, stop_at;
     int64_t done, total;
@@ -176,6 +197,7 @@ int main(void) {
         cmocka_unit_test(a_dataset_tells_what_it_holds),
         cmocka_unit_test(samples_become_inputs),
         WITH_FILES(what_is_not_there_is_not_read),
+        WITH_FILES(targets_become_values),
         WITH_FILES(accuracy_is_counted),
         cmocka_unit_test(the_digits_model_knows_its_digits),
     };

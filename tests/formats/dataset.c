@@ -81,6 +81,49 @@ static void test_window(void **state) {
     hn_dataset_close(NULL);
 }
 
+/* One order per seed, of all samples, before skip and n. */
+static void test_shuffle(void **state) {
+    (void)state;
+    char rows[4096] = "";
+    size_t used = 0;
+    for (int i = 0; i < 100; i++)
+        used += (size_t)snprintf(rows + used, sizeof rows - used, "%d,%d\n", i, 100 + i);
+    const char *path = scratch_put_text("a.csv", rows);
+    int64_t order[3][100];
+    float x[100];
+    for (int k = 0; k < 3; k++) {
+        hn_dataset *ds = data_open("csv:%s,shuffle=%d", path, k / 2 + 1);
+        assert_int_equal(hn_dataset_labels(ds, 0, 100, order[k], NULL), HONE_OK);
+        data_fill(ds, 0, 100, 1, DIMS(1), x);
+        bool seen[100] = {false};
+        for (int i = 0; i < 100; i++) {
+            assert_int_equal(order[k][i], 100 + (int)x[i]);
+            seen[(int)x[i]] = true;
+        }
+        for (int i = 0; i < 100; i++) assert_true(seen[i]);
+        hn_dataset_close(ds);
+    }
+    assert_memory_equal(order[0], order[1], sizeof order[0]);
+    assert_memory_not_equal(order[0], order[2], sizeof order[0]);
+    hn_dataset *ds = data_open("csv:%s,shuffle=1,skip=90,n=5", path);
+    int64_t part[5];
+    assert_int_equal(hn_dataset_labels(ds, 0, 5, part, NULL), HONE_OK);
+    assert_memory_equal(part, order[0] + 90, sizeof part);
+    hn_dataset_close(ds);
+    data_expect_error(HONE_E_ARG, "shuffle: 'yes' is not a whole number", "csv:%s,shuffle=yes",
+                      path);
+    char spec[5000];
+    snprintf(spec, sizeof spec, "csv:%s,shuffle=0", path);
+    data_count_down(spec);
+
+    /* The order is part of what a line means: the same everywhere. */
+    int64_t *six;
+    assert_int_equal(hn_dataset_permutation(&six, 6, 1, &scratch_mem, NULL), HONE_OK);
+    const int64_t want[6] = {1, 4, 2, 3, 5, 0};
+    assert_memory_equal(six, want, sizeof want);
+    hn_free(&scratch_mem, six);
+}
+
 static void test_escapes(void **state) {
     (void)state;
     scratch_put_text("a,b:c\\d.csv", "1,0\n");
@@ -258,9 +301,9 @@ static void test_find(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_kinds),   TEST(test_keys),         TEST(test_window),
-        TEST(test_escapes), TEST(test_line_in_file), TEST(test_channels),
-        TEST(test_types),   TEST(test_long_sample),  TEST(test_find),
+        TEST(test_kinds),       TEST(test_keys),         TEST(test_window),   TEST(test_shuffle),
+        TEST(test_escapes),     TEST(test_line_in_file), TEST(test_channels), TEST(test_types),
+        TEST(test_long_sample), TEST(test_find),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

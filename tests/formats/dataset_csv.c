@@ -38,6 +38,28 @@ static void test_rows(void **state) {
     data_count_down(spec);
 }
 
+/* The last columns are numbers to be met, of any kind. */
+static void test_targets(void **state) {
+    (void)state;
+    const char *path = scratch_put_text("t.csv", "a,b,c\n1,2.5,3\n4,5,-0.5\n");
+    hn_dataset *ds = data_open("csv:%s,targets=2", path);
+    assert_false(hn_dataset_has_labels(ds));
+    assert_int_equal(hn_dataset_n_targets(ds), 1);
+    const hn_dataset_field *t = hn_dataset_target_at(ds, 0);
+    assert_true(t->dtype == HONE_DTYPE_F64 && t->rank == 1 && t->dims[0] == 2);
+    float x[2];
+    double y[4];
+    data_fill(ds, 0, 2, 1, DIMS(1), x);
+    assert_true(x[0] == 1 && x[1] == 4);
+    assert_int_equal(hn_dataset_targets(ds, 0, 0, 2, y, NULL), HONE_OK);
+    assert_memory_equal(y, ((const double[]){2.5, 3, 5, -0.5}), sizeof y);
+    hn_dataset_close(ds);
+    data_expect_error(HONE_E_ARG, "'3' is not a number of columns below the 3", "csv:%s,targets=3",
+                      path);
+    data_expect_error(HONE_E_ARG, "'c' is not a number of columns", "csv:%s,targets=c", path);
+    data_expect_error(HONE_E_ARG, "targets: nothing is named", "csv:%s,targets=", path);
+}
+
 static void test_errors(void **state) {
     (void)state;
 #define BAD(text, rows) \
@@ -76,6 +98,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_rows),
+        TEST(test_targets),
         TEST(test_errors),
         TEST(test_real),
     };

@@ -59,12 +59,51 @@ static void test_files(void **state) {
     hn_error err;
     assert_int_equal(hn_dataset_fill(ds, 0, 2, 1, &want, whole, &err), HONE_E_SHAPE);
     assert_non_null(
-        strstr(err.text, "rgb444.jpg' comes out at 11 x 6 pixels, 'rgb8.png' at 8 x 6"));
+        strstr(err.text, "rgb444.jpg' comes out at 11 x 6 pixels, the first image at 8 x 6"));
     hn_dataset_close(ds);
 
     char spec[700];
     snprintf(spec, sizeof spec, "images:" FOLDER ",labels=%s,resize=6,crop=5", list);
     data_count_down(spec);
+}
+
+/* The file is there and is no image: it is remembered, whichever comes first. */
+static void test_damaged(void **state) {
+    (void)state;
+    const char *folder = scratch_path("");
+    scratch_put_text("a.jpg", "no image");
+    scratch_put("b.jpg", "\xff\xd8\xff\xe0", 4);
+    FILE *in = fopen(FOLDER "/rgb8.png", "rb");
+    static unsigned char png[4096];
+    size_t bytes = fread(png, 1, sizeof png, in);
+    fclose(in);
+    scratch_put("c.png", png, bytes);
+    const char *list = scratch_put_text("y.csv", "a.jpg,1\nc.png,2\nb.jpg,3\nabsent.png,4\n");
+    hn_dataset *ds = data_open_packed("images:%s,labels=%s,crop=4,n=3", folder, list);
+    if (ds == NULL) skip();
+    const char *names[2];
+    float x[3 * 4 * 4];
+    hn_dataset_want want = {.dtype = HONE_DTYPE_F32, .rank = 3, .dims = DIMS(3, 4, 4)};
+    hn_error err;
+    assert_int_equal(hn_dataset_skipped(ds, 2, names), 1); /* the size came from the second */
+    data_fill(ds, 1, 1, 3, DIMS(3, 4, 4), x);
+    assert_int_equal(hn_dataset_fill(ds, 0, 2, 1, &want, x, &err), HONE_E_FORMAT);
+    assert_non_null(strstr(err.text, "b.jpg' is not a whole JPEG file"));
+    assert_true(hn_dataset_damaged(ds, 0) && !hn_dataset_damaged(ds, 1) &&
+                hn_dataset_damaged(ds, 2));
+    assert_int_equal(hn_dataset_skipped(ds, 2, names), 2);
+    assert_string_equal(names[0], "a.jpg");
+    assert_string_equal(names[1], "b.jpg");
+    assert_int_equal(hn_dataset_skipped(ds, 1, names), 2);
+    hn_dataset_close(ds);
+    ds = data_open("images:%s,labels=%s,crop=4", folder, list);
+    assert_int_equal(hn_dataset_fill(ds, 0, 3, 1, &want, x, &err), HONE_E_IO);
+    assert_false(
+        hn_dataset_damaged(ds, 3)); /* a list of files that are not there is wrong itself */
+    hn_dataset_close(ds);
+    data_expect_error(HONE_E_FORMAT, "no image can be decoded, the last being",
+                      "images:%s,labels=%s", folder,
+                      scratch_put_text("z.csv", "a.jpg,1\na.jpg,2\n"));
 }
 
 static void test_no_memory(void **state) {
@@ -111,6 +150,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_files),
+        TEST(test_damaged),
         TEST(test_no_memory),
         TEST(test_errors),
     };

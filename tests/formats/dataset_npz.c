@@ -65,6 +65,42 @@ static void test_arrays(void **state) {
     data_count_down(spec);
 }
 
+static void test_targets(void **state) {
+    (void)state;
+    static float box[] = {1, 2, 3, 4};
+    const char *names[] = {"target_box", "x", "label", "y"};
+    const hn_array arrays[] = {
+        array(HONE_DTYPE_F32, 2, 2, 2, box), array(HONE_DTYPE_S64, 2, 2, 3, ids),
+        array(HONE_DTYPE_U8, 1, 2, 0, classes), array(HONE_DTYPE_S64, 2, 2, 3, mask)};
+    const char *path = put(4, names, arrays);
+    hn_dataset *ds = data_open("npz:%s", path);
+    assert_int_equal(hn_dataset_n_fields(ds), 2);
+    assert_int_equal(hn_dataset_n_targets(ds), 1);
+    assert_string_equal(hn_dataset_target_at(ds, 0)->name, "target_box");
+    float got[2];
+    assert_int_equal(hn_dataset_targets(ds, 0, 1, 1, got, NULL), HONE_OK);
+    assert_memory_equal(got, box + 2, sizeof got);
+    hn_dataset_close(ds);
+    /* Those given and no others, in the order of the file. */
+    ds = data_open("npz:%s,targets=y:label", path);
+    assert_false(hn_dataset_has_labels(ds));
+    assert_int_equal(hn_dataset_n_targets(ds), 2);
+    assert_string_equal(hn_dataset_target_at(ds, 0)->name, "label");
+    assert_string_equal(hn_dataset_target_at(ds, 1)->name, "y");
+    assert_string_equal(hn_dataset_field_at(ds, 0)->name, "target_box");
+    int64_t tokens[3];
+    assert_int_equal(hn_dataset_targets(ds, 1, 1, 1, tokens, NULL), HONE_OK);
+    assert_memory_equal(tokens, mask + 3, sizeof tokens);
+    hn_dataset_close(ds);
+    data_expect_error(HONE_E_NOT_FOUND, "has 1 of the 2 arrays of targets=y:z",
+                      "npz:%s,targets=y:z", path);
+    data_expect_error(HONE_E_FORMAT, "has no array but labels and targets",
+                      "npz:%s,targets=x:y:target_box", path);
+    char spec[600];
+    snprintf(spec, sizeof spec, "npz:%s,targets=y", path);
+    data_count_down(spec);
+}
+
 static void test_no_labels(void **state) {
     (void)state;
     const char *name = "x";
@@ -135,10 +171,8 @@ static void test_real(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_arrays),
-        TEST(test_no_labels),
-        TEST(test_errors),
-        TEST(test_real),
+        TEST(test_arrays), TEST(test_targets), TEST(test_no_labels),
+        TEST(test_errors), TEST(test_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

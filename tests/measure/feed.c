@@ -219,6 +219,85 @@ static void sequences_are_cut_at_the_longest_of_their_batch(void **state) {
     hn_dataset_close(ds);
 }
 
+/* Labels and targets come along, in any order asked for. */
+static void samples_come_with_what_they_are_judged_by(void **state) {
+    (void)state;
+    hn_dataset *ds = data_open("csv:%s", scratch_put_text("d.csv", "0,1,5\n2,3,6\n4,5,7\n6,7,8\n"));
+    hn_model *m = graph_model(21, "g (float[n,2] x) => (float[n,2] y) { y = Relu (x) }");
+    hn_feed *f = feed(m, ds, 3);
+    hn_error err;
+    hn_samples s;
+    const int64_t order[] = {3, 1, 0, 2};
+    assert_int_equal(hn_feed_read(f, order, 1, 3, &s, &err), HONE_OK);
+    assert_int_equal(s.n, 3);
+    assert_memory_equal(s.index, order + 1, 3 * sizeof *order);
+    assert_memory_equal(s.labels, ((const int64_t[]){6, 5, 7}), 3 * sizeof *s.labels);
+    assert_memory_equal(s.in[0]->data, ((const float[]){2, 3, 0, 1, 4, 5}), 6 * sizeof(float));
+    assert_int_equal(s.n_targets, 0);
+    hn_samples_deinit(&s);
+    hn_samples_deinit(&s); /* nothing is left to do */
+    hn_feed_destroy(f);
+    hn_dataset_close(ds);
+
+    ds = data_open("csv:%s,targets=1", scratch_path("d.csv"));
+    f = feed(m, ds, 3);
+    assert_int_equal(hn_feed_read(f, NULL, 2, 2, &s, &err), HONE_OK);
+    assert_null(s.labels);
+    assert_int_equal(s.n_targets, 1);
+    assert_true(s.targets[0]->rank == 2 && s.targets[0]->dims[0] == 2 &&
+                s.targets[0]->dims[1] == 1);
+    assert_memory_equal(s.targets[0]->data, ((const double[]){7, 8}), 2 * sizeof(double));
+    hn_samples_deinit(&s);
+    hn_feed_destroy(f);
+    hn_model_destroy(m);
+    hn_dataset_close(ds);
+}
+
+/* Two good images around one that is none. */
+static void samples_that_cannot_be_decoded_are_left_out(void **state) {
+    (void)state;
+    static const unsigned char png[] = {
+        /* one pixel, grey 130 */
+        0x89, 0x50, 0x4e, 0x47, 0xd,  0xa,  0x1a, 0xa,  0x0,  0x0,  0x0,  0xd,  0x49, 0x48,
+        0x44, 0x52, 0x0,  0x0,  0x0,  0x1,  0x0,  0x0,  0x0,  0x1,  0x8,  0x0,  0x0,  0x0,
+        0x0,  0x3a, 0x7e, 0x9b, 0x55, 0x0,  0x0,  0x0,  0xa,  0x49, 0x44, 0x41, 0x54, 0x78,
+        0x9c, 0x63, 0x68, 0x2,  0x0,  0x0,  0x84, 0x0,  0x83, 0xd0, 0x86, 0xce, 0x23, 0x0,
+        0x0,  0x0,  0x0,  0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82};
+    scratch_put("a.png", png, sizeof png);
+    scratch_put_text("b.png", "not this");
+    const char *list = scratch_put_text("y.csv", "a.png,4\nb.png,5\na.png,6\nb.png,7\n");
+    hn_dataset *ds = data_open_packed("images:%s,labels=%s", scratch_path(""), list);
+    if (ds == NULL) skip();
+    hn_model *m = graph_model(21, "g (float[n,3,1,1] x) => (float[n,3,1,1] y) { y = Relu (x) }");
+    hn_feed *f = feed(m, ds, 4);
+    hn_error err;
+    hn_samples s;
+    assert_int_equal(hn_feed_read(f, NULL, 0, 4, &s, &err), HONE_OK);
+    assert_int_equal(s.n, 2);
+    assert_memory_equal(s.index, ((const int64_t[]){0, 2}), 2 * sizeof *s.index);
+    assert_memory_equal(s.labels, ((const int64_t[]){4, 6}), 2 * sizeof *s.labels);
+    assert_true(s.in[0]->dims[0] == 2 && s.in[0]->n == 6 && s.in[0]->bytes == 24);
+    for (int i = 0; i < 6; i++) assert_true(((float *)s.in[0]->data)[i] == 130);
+    hn_samples_deinit(&s);
+    assert_int_equal(hn_feed_read(f, NULL, 3, 1, &s, &err), HONE_OK);
+    assert_int_equal(s.n, 0);
+    hn_samples_deinit(&s);
+    hn_tensor *t[1];
+    assert_int_equal(hn_feed_load(f, 0, 4, t, &err), HONE_E_FORMAT); /* this wants all */
+    assert_non_null(strstr(err.text, "2 of the 4 samples from 0 on cannot be decoded"));
+    hn_feed_destroy(f);
+    hn_model_destroy(m);
+    m = graph_model(21, "g (float[4,3,1,1] x) => (float[4,3,1,1] y) { y = Relu (x) }");
+    f = feed(m, ds, 0);
+    assert_int_equal(hn_feed_read(f, NULL, 0, 4, &s, &err), HONE_OK);
+    assert_true(s.n == 2 && s.in[0]->dims[0] == 4); /* a fixed batch has zeros at its end */
+    for (int i = 0; i < 12; i++) assert_true(((float *)s.in[0]->data)[i] == (i < 6 ? 130 : 0));
+    hn_samples_deinit(&s);
+    hn_feed_destroy(f);
+    hn_model_destroy(m);
+    hn_dataset_close(ds);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     hn_dataset *ds = sequences();
@@ -237,7 +316,7 @@ static void every_allocation_may_fail(void **state) {
         atomic_store(&own.fail_after, n);
         hone_status status = hn_feed_create(&f, m->graph, ds, 0, &own, &err);
         if (status == HONE_OK) status = hn_feed_load(f, 0, 3, t, &err);
-        assert_true(status == HONE_E_NOMEM || (status == HONE_OK && n == 4));
+        assert_true(status == HONE_E_NOMEM || (status == HONE_OK && n == 6));
         loaded = status == HONE_OK;
         for (int k = 0; k < 3; k++) hn_tensor_unref(t[k]);
         hn_feed_destroy(f);
@@ -257,6 +336,8 @@ int main(void) {
         CASE(what_does_not_fit_is_refused),
         CASE(random_samples_have_the_shape_that_is_asked_for),
         CASE(sequences_are_cut_at_the_longest_of_their_batch),
+        CASE(samples_come_with_what_they_are_judged_by),
+        CASE(samples_that_cannot_be_decoded_are_left_out),
         CASE(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
