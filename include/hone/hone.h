@@ -545,6 +545,69 @@ typedef struct hone_kernel_info {
 HONE_API size_t hone_n_kernels(void);
 HONE_API hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err);
 
+/* ---- timed runs ---- */
+
+#define HONE_TIMING_WINDOWS 10
+#define HONE_TIMING_BINS 32
+
+/* How fast this core is at this moment, in no particular unit: the median of a few looks of 2 us at
+ * how fast it loads. What shares the core or takes it away makes it slower, a run in between too.
+ * *best becomes the fastest look, where that is more than it was. */
+HONE_API double hone_pace(double *best);
+
+/* What the durations of many runs tell, in the unit they came in. */
+typedef struct hone_timing {
+    uint32_t size;
+    int64_t n;
+    double mean, std, min, max;
+    double p50, p90, p95, p99, p99_9; /* straight between the two durations they fall between */
+    /* The runs in order, cut into windows of as many each: */
+    int n_windows; /* fewer than HONE_TIMING_WINDOWS where there are fewer runs */
+    double median[HONE_TIMING_WINDOWS], fastest[HONE_TIMING_WINDOWS];
+    double noise; /* how far the medians of the last windows lie apart, as a share of the least of
+                     them: of the second half, or of all where they are less than four; NaN: there
+                     is one window */
+    bool stable;  /* that is at most 0.1 */
+    double pace;  /* of the machine beside the fastest runs, as a share of its best; NaN: unknown */
+    bool disturbed; /* that is below 0.8: even the fastest runs were slowed down */
+    /* Durations in each of HONE_TIMING_BINS equal parts of [low, high], the 99th percentile; the
+     * longer ones are counted in the last. */
+    double low, high;
+    int64_t counts[HONE_TIMING_BINS];
+} hone_timing;
+/* n durations, at least one, in the order they were measured. pace: what hone_pace said beside each
+ * of them, best: the fastest look of all; pace may be NULL. */
+HONE_API hone_status hone_timing_of(hone_timing *out, const double *durations, const double *pace,
+                                    double best, size_t n, hone_error *err);
+
+typedef enum hone_change {
+    HONE_CHANGE_NONE, /* within the margin */
+    HONE_CHANGE_SLOWER,
+    HONE_CHANGE_FASTER,
+    HONE_CHANGE_UNKNOWN, /* one of the series was disturbed, which would explain what was found */
+} hone_change;
+typedef struct hone_timing_change {
+    hone_change verdict;
+    double ratio;  /* of the fastest run now to the fastest then */
+    double margin; /* by how much it may be off 1 and mean nothing: 5 %, or what the fastest windows
+                      of either series disagree by */
+} hone_timing_change;
+/* Compares two series by their fastest runs, since what disturbs a machine only ever adds time. Of
+ * either, `min`, `n_windows`, `fastest` and `disturbed` are looked at. */
+HONE_API hone_timing_change hone_timing_compare(const hone_timing *then, const hone_timing *now);
+
+#define HONE_ENERGY_PACKAGES 16
+
+/* Counters of the energy that CPU packages take. */
+typedef struct hone_energy {
+    uint32_t size;
+    int n; /* packages; 0: the machine does not report it, or not to this process */
+    int64_t uj[HONE_ENERGY_PACKAGES], range_uj[HONE_ENERGY_PACKAGES];
+} hone_energy;
+HONE_API void hone_energy_read(hone_energy *out);
+/* Joules taken in between by all packages, whoever made them work; NaN: not reported. */
+HONE_API double hone_energy_between(const hone_energy *from, const hone_energy *to);
+
 /* ---- the machine ---- */
 
 /* A cache for data of the first CPU. */

@@ -1,0 +1,140 @@
+#include "measure/timing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define AGREEMENT 0.1     /* of the medians of the last windows, for a stable series */
+#define LEAST_MARGIN 0.05 /* of a change: fastest runs of one build were seen to differ by 4 % */
+#define LOW_WINDOWS 3     /* windows whose fastest runs must agree for one to be believed */
+#define FULL_PACE 0.8     /* of the best, or more */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void sort(double *v, size_t n) { qsort(v, n, sizeof *v, by_value); }
+
+/* Of sorted values, straight between the two it falls between. */
+static double percentile(const double *v, size_t n, double p) {
+    double at = p / 100 * (double)(n - 1);
+    size_t i = (size_t)at;
+    return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
+}
+
+double hn_pace(double *best) {
+    enum { WORDS = 512, ROUNDS = 30, LOOKS = 8 };
+    static const volatile uint64_t words[WORDS];
+    double looks[LOOKS];
+    for (int k = 0; k < LOOKS; k++) {
+        int64_t begun = hn_clock_ns();
+        for (int r = 0; r < ROUNDS; r++)
+            for (int i = 0; i < WORDS; i += 4) /* as many loads at once as a core has ways for */
+                (void)words[i], (void)words[i + 1], (void)words[i + 2], (void)words[i + 3];
+        looks[k] = WORDS * ROUNDS / (double)(hn_clock_ns() - begun + 1);
+    }
+    sort(looks, LOOKS);
+    *best = fmax(*best, looks[LOOKS - 1]);
+    return percentile(looks, LOOKS, 50);
+}
+
+/* (largest - least) / least of the values. */
+static double spread(const double *v, int n) {
+    double least = v[0], most = v[0];
+    for (int i = 1; i < n; i++) {
+        least = fmin(least, v[i]);
+        most = fmax(most, v[i]);
+    }
+    return least > 0 ? most / least - 1 : NAN;
+}
+
+/* v in the order of measuring; is sorted window by window. */
+static void windows(hone_timing *t, double *v, size_t n) {
+    t->n_windows = n < HONE_TIMING_WINDOWS ? (int)n : HONE_TIMING_WINDOWS;
+    for (int w = 0; w < t->n_windows; w++) {
+        size_t first = n * (size_t)w / (size_t)t->n_windows;
+        size_t count = n * ((size_t)w + 1) / (size_t)t->n_windows - first;
+        sort(v + first, count);
+        t->median[w] = percentile(v + first, count, 50);
+        t->fastest[w] = v[first];
+    }
+    int last = t->n_windows < 4 ? 0 : t->n_windows / 2;
+    t->noise = t->n_windows > 1 ? spread(t->median + last, t->n_windows - last) : NAN;
+    t->stable = t->noise <= AGREEMENT;
+}
+
+/* The median beside the fastest tenth of the runs. */
+static double fast_pace(const double *durations, const double *pace, size_t n, double p10,
+                        double *v) {
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (durations[i] <= p10) v[k++] = pace[i];
+    sort(v, k);
+    return percentile(v, k, 50);
+}
+
+/* Over [least, p99]: the few slowest runs would leave no room for the others. They are counted in
+ * the last part. v is sorted. */
+static void histogram(hone_timing *t, const double *v, size_t n) {
+    t->low = t->min;
+    t->high = t->p99;
+    double part = (t->high - t->low) / HONE_TIMING_BINS;
+    for (size_t i = 0; i < n; i++) {
+        double at = part > 0 ? (v[i] - t->low) / part : 0;
+        t->counts[at < HONE_TIMING_BINS - 1 ? (int)at : HONE_TIMING_BINS - 1]++;
+    }
+}
+
+hone_status hn_timing_of(hone_timing *out, const double *durations, const double *pace, double best,
+                         size_t n, hn_allocator *alloc, hn_error *err) {
+    HN_CHECK(err, n > 0, HONE_E_ARG, "there are no durations to tell anything of");
+    for (size_t i = 0; i < n; i++)
+        HN_CHECK(err, durations[i] >= 0 && isfinite(durations[i]), HONE_E_ARG,
+                 "duration %zu is %g, expected a number of at least 0", i, durations[i]);
+    double *v = hn_alloc_array(alloc, n, sizeof *v, HN_MEM_SCRATCH);
+    if (v == NULL) return HN_NOMEM(err);
+    memcpy(v, durations, n * sizeof *v);
+    hone_timing t = {.size = sizeof t, .n = (int64_t)n};
+    windows(&t, v, n);
+    sort(v, n);
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) sum += v[i];
+    t.mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) squares += (v[i] - t.mean) * (v[i] - t.mean);
+    t.std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+    t.min = v[0];
+    t.max = v[n - 1];
+    t.p50 = percentile(v, n, 50);
+    t.p90 = percentile(v, n, 90);
+    t.p95 = percentile(v, n, 95);
+    t.p99 = percentile(v, n, 99);
+    t.p99_9 = percentile(v, n, 99.9);
+    histogram(&t, v, n);
+    double p10 = percentile(v, n, 10);
+    t.pace = pace != NULL ? fast_pace(durations, pace, n, p10, v) / best : NAN;
+    t.disturbed = t.pace < FULL_PACE;
+    hn_free(alloc, v);
+    *out = t;
+    return HONE_OK;
+}
+
+/* How well the fastest run is known: how far the fastest runs of the fastest windows lie apart. */
+static double doubt(const hone_timing *t) {
+    double v[HONE_TIMING_WINDOWS];
+    memcpy(v, t->fastest, sizeof v);
+    sort(v, (size_t)t->n_windows);
+    return t->n_windows >= LOW_WINDOWS ? spread(v, LOW_WINDOWS) : AGREEMENT;
+}
+
+hone_timing_change hn_timing_compare(const hone_timing *then, const hone_timing *now) {
+    double ratio = now->min / then->min, margin = fmax(LEAST_MARGIN, fmax(doubt(then), doubt(now)));
+    hone_change verdict = ratio > 1 + margin         ? HONE_CHANGE_SLOWER
+                          : ratio < 1 / (1 + margin) ? HONE_CHANGE_FASTER
+                                                     : HONE_CHANGE_NONE;
+    /* Slower than on a disturbed machine is slower; as fast as before on one is not. */
+    bool explained = verdict == HONE_CHANGE_SLOWER ? now->disturbed : then->disturbed;
+    return (hone_timing_change){explained ? HONE_CHANGE_UNKNOWN : verdict, ratio, margin};
+}

@@ -1,0 +1,29 @@
+/* What the durations of many runs of the same thing tell: how long one takes, how sure that is, and
+ * whether it takes longer than it did.
+ *
+ * Equal runs differ because something disturbs the machine: another process, another guest on the
+ * same core, an interrupt. That only ever adds time. On a shared machine it may add half as much
+ * again for ten seconds on end, so that medians of the same build differ by 50 %. Hence
+ *
+ *   noise    from the medians of windows, says what a user of this machine will see;
+ *   compare  goes by the fastest runs: of series that were not disturbed all the time they were
+ *            seen to differ by up to 4 %;
+ *   pace     tells the series that were. It is the speed of a loop that always does the same, taken
+ *            between runs for 2 us at a time. A core that is shared lets it through at full speed
+ *            now and then, however rarely a whole run; so beside the fastest runs of an undisturbed
+ *            series it is 0.9 to 1 of the best that was seen, and 0.5 to 0.7 otherwise. (Loops that
+ *            keep the vector units busy tell less: their clock depends on what ran before.)
+ */
+#ifndef HN_MEASURE_TIMING_H
+#define HN_MEASURE_TIMING_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "hone/hone.h"
+
+double hn_pace(double *best);
+hone_status hn_timing_of(hone_timing *out, const double *durations, const double *pace, double best,
+                         size_t n, hn_allocator *alloc, hn_error *err);
+hone_timing_change hn_timing_compare(const hone_timing *then, const hone_timing *now);
+
+#endif

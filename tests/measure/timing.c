@@ -1,0 +1,209 @@
+#include "measure/timing.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "support/scratch.h"
+
+#define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
+
+static hone_timing timing(const double *ms, size_t n) {
+    hone_timing t = {0};
+    hn_error err;
+    if (hn_timing_of(&t, ms, NULL, 0, n, &scratch_mem, &err) != HONE_OK) fail_msg("%s", err.text);
+    return t;
+}
+
+static void percentiles_lie_between_neighbours(void **state) {
+    (void)state;
+    const double ms[] = {5, 1, 4, 2, 3};
+    hone_timing t = timing(ms, 5);
+    assert_int_equal(t.n, 5);
+    NEAR(t.mean, 3);
+    NEAR(t.std, sqrt(2.5));
+    NEAR(t.min, 1);
+    NEAR(t.max, 5);
+    NEAR(t.p50, 3);
+    NEAR(t.p90, 4.6);
+    NEAR(t.p95, 4.8);
+    NEAR(t.p99, 4.96);
+    NEAR(t.p99_9, 4.996);
+}
+
+static void one_run_is_enough(void **state) {
+    (void)state;
+    const double ms[] = {7};
+    hone_timing t = timing(ms, 1);
+    NEAR(t.std, 0);
+    NEAR(t.p99_9, 7);
+    assert_int_equal(t.n_windows, 1);
+    assert_int_equal(t.counts[0], 1);
+    assert_true(isnan(t.noise) && !t.stable);
+}
+
+static void what_is_no_duration_is_refused(void **state) {
+    (void)state;
+    const double ms[] = {1, NAN, -1};
+    hone_timing t = {.n = 77};
+    hn_error err;
+    assert_int_equal(hn_timing_of(&t, ms, NULL, 0, 0, &scratch_mem, &err), HONE_E_ARG);
+    assert_int_equal(hn_timing_of(&t, ms, NULL, 0, 2, &scratch_mem, &err), HONE_E_ARG);
+    assert_string_equal(err.text, "duration 1 is nan, expected a number of at least 0");
+    assert_int_equal(hn_timing_of(&t, ms + 2, NULL, 0, 1, &scratch_mem, &err), HONE_E_ARG);
+    assert_int_equal(t.n, 77);
+}
+
+/* 23 runs in 10 windows of 2 or 3; the second half counts for noise. */
+static void windows_are_in_order(void **state) {
+    (void)state;
+    double ms[23];
+    for (int i = 0; i < 23; i++) ms[i] = i < 11 ? 2 : 1 + i * 0.001;
+    ms[5] = 1.5;
+    hone_timing t = timing(ms, 23);
+    assert_int_equal(t.n_windows, 10);
+    NEAR(t.fastest[2], 1.5);
+    NEAR(t.median[0], 2);
+    NEAR(t.median[5], 1.0115); /* runs 11 and 12 */
+    assert_true(t.stable && t.noise > 0 && t.noise < 0.01);
+    ms[21] = ms[22] = 1.2;
+    t = timing(ms, 23);
+    assert_true(!t.stable && t.noise > 0.1 && t.noise < 0.2);
+}
+
+static void the_histogram_counts_every_run(void **state) {
+    (void)state;
+    double ms[1000];
+    int64_t sum = 0;
+    for (int i = 0; i < 1000; i++) ms[i] = 1 + i * 0.001;
+    ms[999] = 500; /* which must not push all others into the first part */
+    hone_timing t = timing(ms, 1000);
+    NEAR(t.low, 1);
+    NEAR(t.high, t.p99);
+    for (int i = 0; i < HONE_TIMING_BINS; i++) {
+        assert_true(t.counts[i] >= 30 && t.counts[i] <= 45);
+        sum += t.counts[i];
+    }
+    assert_int_equal(sum, 1000);
+}
+
+/* Runs of `ms` each on a machine like those that are shared: jitter, single slow runs, and for some
+ * of the time half as slow again. */
+static hone_timing series(hn_rng *rng, double ms, double disturbed) {
+    enum { RUNS = 300 };
+    double v[RUNS];
+    bool slow = false;
+    for (int i = 0; i < RUNS; i++) {
+        if (i % 20 == 0) slow = hn_rng_f64(rng) < disturbed;
+        v[i] = ms * (1 + 0.03 * hn_rng_f64(rng)) * (slow ? 1.5 : 1);
+        if (hn_rng_below(rng, 50) == 0) v[i] *= 4;
+    }
+    return timing(v, RUNS);
+}
+
+/* Of 500 pairs of series. */
+static int slower(double factor, double disturbed) {
+    hn_rng rng;
+    int n = 0;
+    hn_rng_init(&rng, 1);
+    for (int i = 0; i < 500; i++) {
+        hone_timing then = series(&rng, 5, disturbed), now = series(&rng, 5 * factor, disturbed);
+        n += hn_timing_compare(&then, &now).verdict == HONE_CHANGE_SLOWER;
+    }
+    return n;
+}
+
+static void a_disturbed_machine_is_no_slower_build(void **state) {
+    (void)state;
+    assert_int_equal(slower(1, 0), 0);
+    assert_int_equal(slower(1, 0.3), 0);
+    assert_int_equal(slower(1.1, 0), 500);
+    assert_int_equal(slower(1.1, 0.3), 500);
+}
+
+static void changes_have_a_direction(void **state) {
+    (void)state;
+    hone_timing then = {.min = 10, .n_windows = 3, .fastest = {10, 10.1, 10.2}}, now = then;
+    now.min = 10.4;
+    assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_NONE);
+    now.min = 10.6;
+    assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_SLOWER);
+    assert_int_equal(hn_timing_compare(&now, &then).verdict, HONE_CHANGE_FASTER);
+    NEAR(hn_timing_compare(&then, &now).ratio, 1.06);
+    NEAR(hn_timing_compare(&then, &now).margin, 0.05);
+    /* Where the fastest windows disagree, so much is needed; where there are too few, 10 %. */
+    then.fastest[2] = 10.8;
+    assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_NONE);
+    NEAR(hn_timing_compare(&then, &now).margin, 0.08);
+    then.n_windows = 2;
+    NEAR(hn_timing_compare(&then, &now).margin, 0.1);
+}
+
+/* Runs beside which the core had 0.6 of its speed, but for a few of them. */
+static void the_pace_beside_fast_runs_tells(void **state) {
+    (void)state;
+    enum { RUNS = 40 };
+    double ms[RUNS], pace[RUNS];
+    hone_timing t;
+    hn_error err;
+    for (int i = 0; i < RUNS; i++) {
+        ms[i] = 9 + i * 0.01;
+        pace[i] = 48;
+    }
+    assert_int_equal(hn_timing_of(&t, ms, pace, 80, RUNS, &scratch_mem, &err), HONE_OK);
+    NEAR(t.pace, 0.6);
+    assert_true(t.disturbed);
+    for (int i = 20; i < 25; i++) {
+        ms[i] = 6;
+        pace[i] = 76;
+    }
+    assert_int_equal(hn_timing_of(&t, ms, pace, 80, RUNS, &scratch_mem, &err), HONE_OK);
+    NEAR(t.pace, 0.95);
+    assert_true(!t.disturbed);
+    assert_true(isnan(timing(ms, RUNS).pace) && !timing(ms, RUNS).disturbed);
+}
+
+/* Then, now: what a disturbed machine explains is not known, what it does not explain is. */
+static void disturbance_excuses_what_it_explains(void **state) {
+    (void)state;
+    hone_timing quick = {.min = 10, .n_windows = 3, .fastest = {10, 10, 10}}, slow = quick;
+    slow.min = 11;
+    assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_SLOWER);
+    slow.disturbed = true;
+    assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_UNKNOWN);
+    assert_int_equal(hn_timing_compare(&slow, &quick).verdict, HONE_CHANGE_UNKNOWN);
+    slow.disturbed = false;
+    quick.disturbed = true;
+    assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_SLOWER);
+    assert_int_equal(hn_timing_compare(&slow, &quick).verdict, HONE_CHANGE_FASTER);
+    assert_int_equal(hn_timing_compare(&quick, &quick).verdict, HONE_CHANGE_UNKNOWN);
+}
+
+static void the_pace_is_a_speed(void **state) {
+    (void)state;
+    double best = 0, first = hn_pace(&best), seen = best;
+    assert_true(first > 0 && first <= best);
+    best = 1e9;
+    hn_pace(&best);
+    NEAR(best, 1e9);
+    assert_true(seen < 1e9);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(percentiles_lie_between_neighbours),
+        cmocka_unit_test(one_run_is_enough),
+        cmocka_unit_test(what_is_no_duration_is_refused),
+        cmocka_unit_test(windows_are_in_order),
+        cmocka_unit_test(the_histogram_counts_every_run),
+        cmocka_unit_test(a_disturbed_machine_is_no_slower_build),
+        cmocka_unit_test(changes_have_a_direction),
+        cmocka_unit_test(the_pace_beside_fast_runs_tells),
+        cmocka_unit_test(disturbance_excuses_what_it_explains),
+        cmocka_unit_test(the_pace_is_a_speed),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
