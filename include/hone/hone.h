@@ -492,6 +492,45 @@ HONE_API hone_status hone_dataset_targets(hone_dataset *dataset, size_t i, int64
 HONE_API int64_t hone_dataset_skipped(const hone_dataset *dataset, size_t n_names,
                                       const char **names);
 
+/* A dataset from end to end, in batches that threads of the loader's own read, decode and convert
+ * ahead of time:
+ *
+ *     hone_loader_create(&loader, dataset, model, NULL, &err);
+ *     for (const hone_batch *b; hone_loader_next(loader, &b, &err) == HONE_OK && b->n > 0;)
+ *         hone_session_run(session, b->n_in, b->in, ...);
+ *     hone_loader_destroy(loader);
+ */
+typedef struct hone_loader hone_loader;
+typedef struct hone_loader_options {
+    uint32_t size;
+    int64_t batch; /* samples; 0: the model's fixed batch, or 16 */
+    int threads;   /* -1: as many as a session takes by default; 0: none, hone_loader_next reads */
+    int ahead;     /* batches kept in memory; 0: two per thread */
+    bool shuffle;  /* in an order that depends on seed and number of samples alone */
+    uint64_t seed;
+} hone_loader_options;
+HONE_API void hone_loader_options_init(hone_loader_options *o); /* one thread */
+
+/* All that a batch points to is the loader's and lasts until the next call. */
+typedef struct hone_batch {
+    uint32_t size;
+    int64_t n;             /* samples; those that cannot be decoded are left out */
+    const int64_t *index;  /* of each in the dataset */
+    const int64_t *labels; /* NULL: there are none */
+    size_t n_in, n_targets;
+    const hone_value *in;      /* one for each of hone_model_n_inputs(), in their order; a fixed
+                                * batch is filled up with zeros */
+    const hone_value *targets; /* [n, ...] */
+} hone_batch;
+
+/* The model must outlive the call alone, the dataset the loader. options may be NULL. */
+HONE_API hone_status hone_loader_create(hone_loader **out, hone_dataset *dataset, hone_model *model,
+                                        const hone_loader_options *options, hone_error *err);
+HONE_API void hone_loader_destroy(hone_loader *loader);
+/* The next batch, in order; n = 0: there are no more. Which samples are in it depends on neither
+ * threads nor timing. After an error, which concerns one batch, the next call goes on behind it. */
+HONE_API hone_status hone_loader_next(hone_loader *loader, const hone_batch **out, hone_error *err);
+
 typedef struct hone_eval_options {
     uint32_t size;
     int64_t batch; /* samples per run; 0: the model's fixed batch, or 16 */

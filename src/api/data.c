@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "base/size.h"
 #include "measure/feed.h"
+#include "measure/loader.h"
 
 hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *err) {
     hone_dataset *d = hn_alloc_zero(hn_allocator_default(), sizeof *d, HN_MEM_DATA);
@@ -124,4 +125,91 @@ hone_status hone_dataset_targets(hone_dataset *d, size_t i, int64_t first, int64
 
 int64_t hone_dataset_skipped(const hone_dataset *d, size_t n_names, const char **names) {
     return hn_dataset_skipped(d->data, n_names, names);
+}
+
+/* ---- loader ---- */
+
+struct hone_loader {
+    hn_allocator *alloc;
+    hone_model *model;
+    const hone_dataset *dataset;
+    hn_feed *feed;
+    hn_loader *loader;
+    hn_samples samples; /* what `batch` points to */
+    hone_value *values; /* of inputs, then targets */
+    hone_batch batch;
+};
+
+void hone_loader_options_init(hone_loader_options *o) {
+    *o = (hone_loader_options){.size = sizeof *o, .threads = 1};
+}
+
+static hone_status open_loader(hone_loader *l, hone_dataset *d, const hone_loader_options *o,
+                               hn_error *err) {
+    hn_loader_options own = {.threads = o->threads == -1 ? hn_cpu_threads() : o->threads,
+                             .ahead = o->ahead,
+                             .shuffle = o->shuffle,
+                             .seed = o->seed};
+    size_t values = l->model->n_inputs + hone_dataset_n_targets(d);
+    l->values = hn_alloc_array(l->alloc, values, sizeof *l->values, HN_MEM_DATA);
+    if (l->values == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_feed_create(&l->feed, l->model->ir->graph, d->data, o->batch, l->alloc, err));
+    return hn_loader_create(&l->loader, l->feed, &own, l->alloc, err);
+}
+
+hone_status hone_loader_create(hone_loader **out, hone_dataset *d, hone_model *model,
+                               const hone_loader_options *options, hone_error *err) {
+    hone_loader_options o;
+    hone_loader_options_init(&o);
+    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    hone_loader *l = hn_alloc_zero(&d->alloc, sizeof *l, HN_MEM_DATA);
+    if (l == NULL) return HN_NOMEM(err);
+    l->alloc = &d->alloc;
+    l->dataset = d;
+    l->model = model;
+    atomic_fetch_add(&model->refs, 1);
+    hone_status status = open_loader(l, d, &o, err);
+    if (status != HONE_OK)
+        hone_loader_destroy(l);
+    else
+        *out = l;
+    return status;
+}
+
+void hone_loader_destroy(hone_loader *l) {
+    if (l == NULL) return;
+    hn_loader_destroy(l->loader);
+    hn_samples_deinit(&l->samples);
+    hn_feed_destroy(l->feed);
+    hn_api_model_unref(l->model);
+    hn_free(l->alloc, l->values);
+    hn_free(l->alloc, l);
+}
+
+static hone_value show(const hn_tensor *t, const char *name) {
+    hone_value v = {
+        .name = name, .dtype = t->dtype, .rank = t->rank, .data = t->data, .bytes = t->bytes};
+    memcpy(v.dims, t->dims, sizeof v.dims);
+    return v;
+}
+
+hone_status hone_loader_next(hone_loader *l, const hone_batch **out, hone_error *err) {
+    hn_samples_deinit(&l->samples);
+    HN_TRY(hn_loader_next(l->loader, &l->samples, err));
+    const hn_samples *s = &l->samples;
+    hone_value *v = l->values;
+    for (int i = 0; i < s->n_in; i++)
+        if (s->in[i] != NULL) *v++ = show(s->in[i], l->model->ir->graph->inputs[i]->name);
+    for (int i = 0; i < s->n_targets; i++)
+        *v++ = show(s->targets[i], hn_dataset_target_at(l->dataset->data, i)->name);
+    l->batch = (hone_batch){.size = sizeof l->batch,
+                            .n = s->n,
+                            .index = s->index,
+                            .labels = s->labels,
+                            .n_in = l->model->n_inputs,
+                            .n_targets = (size_t)s->n_targets,
+                            .in = l->values,
+                            .targets = l->values + l->model->n_inputs};
+    *out = &l->batch;
+    return HONE_OK;
 }

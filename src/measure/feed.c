@@ -119,6 +119,8 @@ void hn_feed_destroy(hn_feed *f) {
     if (f != NULL) hn_free(f->alloc, f);
 }
 
+hn_dataset *hn_feed_dataset(const hn_feed *f) { return f->ds; }
+
 int64_t hn_feed_batch(const hn_feed *f) { return f->batch; }
 
 int64_t hn_feed_rows(const hn_feed *f, int64_t n) {

@@ -19,6 +19,7 @@ typedef struct hn_feed hn_feed;
 hone_status hn_feed_create(hn_feed **out, const hn_graph *g, hn_dataset *ds, int64_t batch,
                            hn_allocator *alloc, hn_error *err);
 void hn_feed_destroy(hn_feed *f); /* NULL accepted */
+hn_dataset *hn_feed_dataset(const hn_feed *f);
 /* Samples a run takes at most: what was asked for, or the model's fixed batch where that is less.
  */
 int64_t hn_feed_batch(const hn_feed *f);

@@ -123,6 +123,46 @@ static void targets_become_values(void **state) {
     hone_dataset_destroy(d);
 }
 
+static void a_loader_hands_out_batches(void **state) {
+    (void)state;
+    hone_error err;
+    hone_model *m = load(DIGITS);
+    hone_dataset *d = open_data("synthetic:digits,n=10");
+    hone_loader_options o;
+    hone_loader_options_init(&o);
+    o.batch = 4;
+    for (o.threads = -1; o.threads < 3; o.threads++) {
+        hone_loader *l;
+        const hone_batch *b;
+        ASSERT_OK(hone_loader_create(&l, d, m, &o, &err), err);
+        for (int64_t done = 0; done < 10; done += b->n) {
+            int64_t labels[4];
+            ASSERT_OK(hone_loader_next(l, &b, &err), err);
+            assert_int_equal(b->n, done < 8 ? 4 : 2);
+            assert_true(b->n_in == 1 && b->n_targets == 0);
+            assert_string_equal(b->in[0].name, "image");
+            assert_int_equal(b->in[0].dims[0], b->n);
+            assert_int_equal(b->index[0], done);
+            ASSERT_OK(hone_dataset_labels(d, done, b->n, labels, &err), err);
+            assert_memory_equal(b->labels, labels, (size_t)b->n * sizeof *labels);
+            hone_value v;
+            ASSERT_OK(hone_dataset_read(d, m, done, b->n, &v, &err), err);
+            assert_int_equal(v.bytes, b->in[0].bytes);
+            assert_memory_equal(v.data, b->in[0].data, v.bytes);
+            hone_value_release(&v, 1);
+        }
+        ASSERT_OK(hone_loader_next(l, &b, &err), err);
+        assert_int_equal(b->n, 0);
+        hone_loader_destroy(l);
+    }
+    o.threads = -2;
+    hone_loader *l = NULL;
+    ASSERT_FAILS(hone_loader_create(&l, d, m, &o, &err), err, HONE_E_ARG, "-2 threads");
+    hone_loader_destroy(NULL);
+    hone_model_destroy(m);
+    hone_dataset_destroy(d);
+}
+
 typedef struct steps {
     int n, stop_at;
     int64_t done, total;
@@ -198,6 +238,7 @@ int main(void) {
         cmocka_unit_test(samples_become_inputs),
         WITH_FILES(what_is_not_there_is_not_read),
         WITH_FILES(targets_become_values),
+        cmocka_unit_test(a_loader_hands_out_batches),
         WITH_FILES(accuracy_is_counted),
         cmocka_unit_test(the_digits_model_knows_its_digits),
     };
