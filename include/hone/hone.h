@@ -609,8 +609,8 @@ typedef struct hone_timing {
     bool stable;  /* that is at most 0.1 */
     double pace;  /* of the machine beside the fastest runs, as a share of its best; NaN: unknown */
     bool disturbed; /* that is below 0.8: even the fastest runs were slowed down */
-    /* Durations in each of HONE_TIMING_BINS equal parts of [low, high], the 99th percentile; the
-     * longer ones are counted in the last. */
+    /* Durations in each of HONE_TIMING_BINS equal parts of [low, high], from the least to the 99th
+     * percentile or three medians; the longer ones are counted in the last. */
     double low, high;
     int64_t counts[HONE_TIMING_BINS];
 } hone_timing;
@@ -632,7 +632,7 @@ typedef struct hone_timing_change {
                       of either series disagree by */
 } hone_timing_change;
 /* Compares two series by their fastest runs, since what disturbs a machine only ever adds time. Of
- * either, `min`, `n_windows`, `fastest` and `disturbed` are looked at. */
+ * either, `min`, `n_windows`, `fastest`, `disturbed` and `pace` are looked at. */
 HONE_API hone_timing_change hone_timing_compare(const hone_timing *then, const hone_timing *now);
 
 #define HONE_ENERGY_PACKAGES 16
@@ -698,6 +698,8 @@ HONE_API hone_status hone_machine_probe(hone_machine **out,
                                         bool (*progress)(void *ctx, int64_t done, int64_t total),
                                         void *ctx, hone_error *err);
 HONE_API void hone_machine_destroy(hone_machine *machine);
+/* Only looks, which takes no time: there are no peaks and no bandwidths. */
+HONE_API hone_status hone_machine_look(hone_machine **out, hone_error *err);
 
 /* ---- process-wide ---- */
 

@@ -31,3 +31,18 @@ void hone_machine_destroy(hone_machine *m) {
     hn_arena_deinit(&h->arena);
     hn_free(hn_allocator_default(), h);
 }
+
+hone_status hone_machine_look(hone_machine **out, hone_error *err) {
+    held *h = hn_alloc_zero(hn_allocator_default(), sizeof *h, HN_MEM_OTHER);
+    if (h == NULL) return HN_NOMEM(err);
+    hn_allocator_init(&h->alloc);
+    hn_arena_init(&h->arena, &h->alloc, HN_MEM_OTHER);
+    h->machine.size = sizeof h->machine;
+    h->machine.owner = h;
+    hone_status status = hn_machine_look(&h->machine, &h->arena, err);
+    if (status == HONE_OK)
+        *out = &h->machine;
+    else
+        hone_machine_destroy(&h->machine);
+    return status;
+}

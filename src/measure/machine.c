@@ -251,3 +251,7 @@ hone_status hn_machine_probe(hone_machine *m, hn_arena *arena,
     hn_pool_destroy(p.pools[0]);
     return status;
 }
+
+hone_status hn_machine_look(hone_machine *m, hn_arena *arena, hn_error *err) {
+    return read_facts(m, arena, err);
+}

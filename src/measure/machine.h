@@ -19,5 +19,7 @@ int hn_machine_caches(const char *root, hone_cache_info *caches, int room);
 hone_status hn_machine_probe(hone_machine *m, hn_arena *arena,
                              bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
                              hn_error *err);
+/* The same without peaks and bandwidths. */
+hone_status hn_machine_look(hone_machine *m, hn_arena *arena, hn_error *err);
 
 #endif

@@ -76,11 +76,11 @@ static double fast_pace(const double *durations, const double *pace, size_t n, d
     return percentile(v, k, 50);
 }
 
-/* Over [least, p99]: the few slowest runs would leave no room for the others. They are counted in
- * the last part. v is sorted. */
+/* From the least to the 99th percentile, or three medians if that is less: a few slow runs would
+ * leave no room for the others. They are counted in the last part. v is sorted. */
 static void histogram(hone_timing *t, const double *v, size_t n) {
     t->low = t->min;
-    t->high = t->p99;
+    t->high = fmin(t->p99, 3 * t->p50);
     double part = (t->high - t->low) / HONE_TIMING_BINS;
     for (size_t i = 0; i < n; i++) {
         double at = part > 0 ? (v[i] - t->low) / part : 0;
@@ -129,12 +129,18 @@ static double doubt(const hone_timing *t) {
     return t->n_windows >= LOW_WINDOWS ? spread(v, LOW_WINDOWS) : AGREEMENT;
 }
 
+/* By how much the machine may have slowed down the fastest runs: they were seen to suffer more than
+ * the loop that is timed beside them, never more than its square. */
+static double excuse(const hone_timing *t) { return t->disturbed ? 1 / (t->pace * t->pace) : 1; }
+
 hone_timing_change hn_timing_compare(const hone_timing *then, const hone_timing *now) {
     double ratio = now->min / then->min, margin = fmax(LEAST_MARGIN, fmax(doubt(then), doubt(now)));
     hone_change verdict = ratio > 1 + margin         ? HONE_CHANGE_SLOWER
                           : ratio < 1 / (1 + margin) ? HONE_CHANGE_FASTER
                                                      : HONE_CHANGE_NONE;
-    /* Slower than on a disturbed machine is slower; as fast as before on one is not. */
-    bool explained = verdict == HONE_CHANGE_SLOWER ? now->disturbed : then->disturbed;
-    return (hone_timing_change){explained ? HONE_CHANGE_UNKNOWN : verdict, ratio, margin};
+    /* Whether without the disturbance it could be otherwise. Slower than on a disturbed machine is
+     * slower, and as fast as before on one is not. */
+    bool could = verdict == HONE_CHANGE_SLOWER ? ratio / excuse(now) <= 1 + margin
+                                               : ratio * excuse(then) > 1 + margin;
+    return (hone_timing_change){could ? HONE_CHANGE_UNKNOWN : verdict, ratio, margin};
 }

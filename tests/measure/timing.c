@@ -83,6 +83,9 @@ static void the_histogram_counts_every_run(void **state) {
     hone_timing t = timing(ms, 1000);
     NEAR(t.low, 1);
     NEAR(t.high, t.p99);
+    hone_timing spiky = timing((const double[]){1, 1, 1, 1, 1, 90, 80}, 7);
+    NEAR(spiky.high, 3);
+    assert_int_equal(spiky.counts[HONE_TIMING_BINS - 1], 2);
     for (int i = 0; i < HONE_TIMING_BINS; i++) {
         assert_true(t.counts[i] >= 30 && t.counts[i] <= 45);
         sum += t.counts[i];
@@ -173,6 +176,7 @@ static void disturbance_excuses_what_it_explains(void **state) {
     slow.min = 11;
     assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_SLOWER);
     slow.disturbed = true;
+    slow.pace = quick.pace = 0.6;
     assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_UNKNOWN);
     assert_int_equal(hn_timing_compare(&slow, &quick).verdict, HONE_CHANGE_UNKNOWN);
     slow.disturbed = false;
@@ -180,6 +184,11 @@ static void disturbance_excuses_what_it_explains(void **state) {
     assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_SLOWER);
     assert_int_equal(hn_timing_compare(&slow, &quick).verdict, HONE_CHANGE_FASTER);
     assert_int_equal(hn_timing_compare(&quick, &quick).verdict, HONE_CHANGE_UNKNOWN);
+    /* A pace of 0.6 excuses 2.8 times the time, not 3. */
+    slow.min = 30;
+    slow.disturbed = true;
+    assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_SLOWER);
+    assert_int_equal(hn_timing_compare(&slow, &quick).verdict, HONE_CHANGE_FASTER);
 }
 
 static void the_pace_is_a_speed(void **state) {

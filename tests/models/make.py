@@ -80,6 +80,10 @@ for batch in (1, 4):
     save(f"batch{batch}", [h.make_node("Identity", ["x"], ["y"])],
          [value("x", [batch, 3])], [value("y", [batch, 3])])
 
+# 1.2 MB of activations per sample.
+save("wide", [h.make_node("Exp", ["x"], ["e"], "exp"), h.make_node("ReduceMax", ["e"], ["y"], "max", axes=[1])],
+     [value("x", ["batch", 300000])], [value("y", ["batch", 1])])
+
 # An operator that older opsets do not have.
 save("newer", [h.make_node("Gelu", ["x"], ["y"], "gelu")], [value("x", [4])], [value("y", [4])],
      imports=(("", 20),))

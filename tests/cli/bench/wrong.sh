@@ -13,3 +13,10 @@ hone bench "$digits" --seconds 1 --iterations 1
 hone bench "$digits" --seconds nan
 hone bench "$models/unknown.onnx" -q
 hone bench none.onnx
+hone bench "$digits" --hint speed
+hone bench "$digits" --json --csv
+hone bench "$digits" --data csv:none.csv -q
+printf '1,2,3\n' >three.csv
+hone bench "$digits" --data csv:three.csv -q
+hone bench "$digits" --data synthetic:digits,n=3 -b 4 -q
+hone bench "$models/batch4.onnx" --data random,n=8 -b 2 -q

@@ -1,0 +1,243 @@
+/* bench --baseline: whether a configuration got slower since an earlier run was saved.
+ *
+ * One series of runs cannot tell a slower build from a machine that others use. So what seems
+ * slower is measured again, in a new process: it is a regression once CONFIRMED rounds that were
+ * not disturbed all say so, none if one round does not, and unknown if MOST_ROUNDS were too
+ * disturbed to tell. hone_timing_compare says what "slower" is. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { CONFIRMED = 3, MOST_ROUNDS = 12 };
+
+typedef struct entry {
+    char *model, *precision, *isa, *cpu, *version;
+    int64_t batch, threads, streams;
+    hone_timing ms;
+} entry;
+
+struct baseline {
+    const char *path;
+    int n;
+    entry *entries;
+};
+
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+void baseline_free(baseline *b) {
+    if (b == NULL) return;
+    for (int i = 0; i < b->n; i++) {
+        entry *e = &b->entries[i];
+        free(e->model);
+        free(e->precision);
+        free(e->isa);
+        free(e->cpu);
+        free(e->version);
+    }
+    free(b->entries);
+    free(b);
+}
+
+#if HN_HAVE_JANSSON
+#include <jansson.h>
+
+/* The text of a key, or "" where there is none. */
+static char *text_in(const json_t *o, const char *key) {
+    const char *text = json_string_value(json_object_get(o, key));
+    return must(strdup(text != NULL ? text : ""));
+}
+
+/* A number above 0; else says what is missing. */
+static bool number_in(const baseline *b, int line_number, const json_t *o, const char *key,
+                      double *v) {
+    const json_t *found = json_object_get(o, key);
+    *v = json_number_value(found);
+    if (*v > 0 && isfinite(*v)) return true;
+    complain("%s: line %d has no number above 0 as '%s'", b->path, line_number, key);
+    return false;
+}
+
+static bool read_entry(baseline *b, int line_number, const json_t *o) {
+    const json_t *latency = json_object_get(o, "latency_ms"),
+                 *fastest = json_object_get(o, "fastest_ms");
+    double batch, threads, streams;
+    b->entries = must(realloc(b->entries, ((size_t)b->n + 1) * sizeof *b->entries));
+    entry *e = &b->entries[b->n++];
+    *e = (entry){.model = text_in(o, "model"),
+                 .precision = text_in(o, "precision"),
+                 .isa = text_in(o, "isa"),
+                 .cpu = text_in(o, "cpu"),
+                 .version = text_in(o, "version")};
+    if (!number_in(b, line_number, o, "batch", &batch) ||
+        !number_in(b, line_number, o, "threads", &threads) ||
+        !number_in(b, line_number, o, "streams", &streams) ||
+        !number_in(b, line_number, latency, "min", &e->ms.min) ||
+        !number_in(b, line_number, latency, "p50", &e->ms.p50))
+        return false;
+    e->batch = batch < 1e15 ? (int64_t)batch : 0;
+    e->threads = threads < 1e15 ? (int64_t)threads : 0;
+    e->streams = streams < 1e15 ? (int64_t)streams : 0;
+    e->ms.pace = json_number_value(json_object_get(o, "pace"));
+    e->ms.disturbed = json_is_true(json_object_get(o, "disturbed")) && e->ms.pace > 0;
+    size_t n = json_array_size(fastest);
+    for (size_t i = 0; i < n && i < HONE_TIMING_WINDOWS; i++) {
+        double v = json_number_value(json_array_get(fastest, i));
+        if (v > 0 && isfinite(v)) e->ms.fastest[e->ms.n_windows++] = v;
+    }
+    return true;
+}
+
+static bool read_line(baseline *b, int line_number, const char *text) {
+    json_error_t err;
+    json_t *o = json_loads(text, 0, &err);
+    const char *schema = json_string_value(json_object_get(o, "schema"));
+    bool good = false;
+    if (o == NULL)
+        complain("%s: line %d is not JSON: %s", b->path, line_number, err.text);
+    else if (schema == NULL || strcmp(schema, "hone.bench/1") != 0)
+        complain(
+            "%s: line %d is of schema '%s', expected hone.bench/1: what hone bench --json "
+            "prints",
+            b->path, line_number, schema != NULL ? schema : "?");
+    else
+        good = read_entry(b, line_number, o);
+    json_decref(o);
+    return good;
+}
+
+static exit_code read_file(baseline *b) {
+    FILE *f = fopen(b->path, "re");
+    char *text = NULL;
+    size_t room = 0;
+    bool good = f != NULL;
+    if (f == NULL) complain("cannot open '%s': %m", b->path);
+    for (int n = 1; good && getline(&text, &room, f) >= 0; n++)
+        if (text[strspn(text, " \t\r\n")] != '\0') good = read_line(b, n, text);
+    if (f != NULL) fclose(f);
+    free(text);
+    if (good && b->n == 0) complain("%s holds no results", b->path);
+    return good && b->n > 0 ? EXIT_DONE : EXIT_INPUT;
+}
+#else
+static exit_code read_file(baseline *b) {
+    complain("%s: this build of hone cannot read JSON (libjansson)", b->path);
+    return EXIT_INPUT;
+}
+#endif
+
+/* Another machine or version is said once, for all of the file. */
+static exit_code check_origin(const baseline *b, const job *j) {
+    for (int i = 0; i < b->n; i++) {
+        const entry *e = &b->entries[i];
+        if (strcmp(e->cpu, j->machine->cpu) != 0) {
+            complain("%s was measured on %s, this is %s: times do not compare", b->path,
+                     e->cpu[0] != '\0' ? e->cpu : "an unknown CPU", j->machine->cpu);
+            return EXIT_INPUT;
+        }
+    }
+    if (strcmp(b->entries[0].version, hone_version()) != 0)
+        note("%s is of hone %s, this is %s", b->path, b->entries[0].version, hone_version());
+    return EXIT_DONE;
+}
+
+exit_code baseline_read(baseline **out, const job *j, const char *path) {
+    baseline *b = must(calloc(1, sizeof *b));
+    b->path = path;
+    exit_code code = read_file(b);
+    if (code == EXIT_DONE) code = check_origin(b, j);
+    if (code == EXIT_DONE)
+        *out = b;
+    else
+        baseline_free(b);
+    return code;
+}
+
+/* The last entry of this configuration, or NULL. */
+static const entry *find(const baseline *b, const job *j, int i) {
+    const result *r = &j->results[i];
+    const char *model = name_of(j->a->argument[0]);
+    for (int k = b->n; k-- > 0;) {
+        const entry *e = &b->entries[k];
+        if (strcmp(name_of(e->model), model) == 0 && e->batch == r->batch &&
+            e->threads == r->threads && e->streams == j->configs[i].streams &&
+            strcmp(e->precision, r->precision) == 0 && strcmp(e->isa, r->isa) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+exit_code baseline_compare(const baseline *b, job *j, int i) {
+    const entry *e = find(b, j, i);
+    result *r = &j->results[i];
+    comparison *c = &j->comparisons[i];
+    if (e == NULL) {
+        note("%s has no result of %s, batch %lld, %d threads, %lld streams, %s, %s", b->path,
+             name_of(j->a->argument[0]), (long long)r->batch, r->threads,
+             (long long)j->configs[i].streams, r->precision, r->isa);
+        return EXIT_DONE;
+    }
+    *c = (comparison){.made = true, .rounds = 1, .then = e->ms.min, .then_p50 = e->ms.p50};
+    result round = *r; /* the last; *r is the fastest */
+    hone_change verdict;
+    for (int slower = 0;;) {
+        verdict = hone_timing_compare(&e->ms, &round.ms).verdict;
+        slower += verdict == HONE_CHANGE_SLOWER;
+        bool again = verdict == HONE_CHANGE_SLOWER
+                         ? slower < CONFIRMED
+                         : verdict == HONE_CHANGE_UNKNOWN && !e->ms.disturbed;
+        if (!again) break;
+        if (c->rounds == MOST_ROUNDS) {
+            verdict = HONE_CHANGE_UNKNOWN;
+            break;
+        }
+        j->total++;
+        exit_code code = bench_measure(j, &j->configs[i], &round);
+        if (code != EXIT_DONE) return code;
+        c->rounds++;
+        if (round.ms.min < r->ms.min) *r = round;
+    }
+    c->change = hone_timing_compare(&e->ms, &r->ms);
+    c->change.verdict = verdict;
+    return EXIT_DONE;
+}
+
+static void say(const job *j, int i) {
+    const result *r = &j->results[i];
+    const comparison *c = &j->comparisons[i];
+    const hone_timing_change *d = &c->change;
+    char what[160], rounds[32] = "";
+    snprintf(what, sizeof what, "batch %lld, %d thread%s, %s, %s", (long long)r->batch, r->threads,
+             r->threads > 1 ? "s" : "", r->precision, r->isa);
+    if (c->rounds > 1) snprintf(rounds, sizeof rounds, ", %d rounds", c->rounds);
+    const char *verdict = d->verdict == HONE_CHANGE_SLOWER   ? "slower, beyond the noise"
+                          : d->verdict == HONE_CHANGE_FASTER ? "faster, beyond the noise"
+                          : d->verdict == HONE_CHANGE_NONE   ? "the same within the noise"
+                          : d->ratio > 1 + d->margin         ? "unknown: others use the cores now"
+                                                     : "unknown: others used the cores then";
+    line("baseline: %s: %.3f times the time (fastest run %.4g ms, was %.4g; margin %.0f %%%s): %s",
+         what, d->ratio, r->ms.min, c->then, 100 * d->margin, rounds, verdict);
+}
+
+exit_code baseline_verdict(const job *j) {
+    int made = 0, slower = 0;
+    for (int i = 0; i < j->n; i++) {
+        if (!j->comparisons[i].made) continue;
+        made++;
+        slower += j->comparisons[i].change.verdict == HONE_CHANGE_SLOWER;
+        if (!has(j->a, "--json") && !has(j->a, "--csv")) say(j, i);
+    }
+    if (made == 0) {
+        complain("%s has none of the configurations that were measured",
+                 value_of(j->a, "--baseline"));
+        return EXIT_INPUT;
+    }
+    if (slower > 0)
+        complain("%d of %d configurations got slower than in %s", slower, made,
+                 value_of(j->a, "--baseline"));
+    return slower > 0 ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,43 @@
+# Slower, faster, as fast; baselines that say nothing of this.
+. "$SOURCE/tests/cli/lib.sh"
+bench() {
+    hone bench "$digits" -t 1 -b 1 -n 40 -q "$@" |
+        sed '/^next/d; /^ *[0-9m]/d; /^runs/d; /^weights/d; /^---*$/d; /^$/d; /inputs$/d; s/[0-9][0-9.e-]* times/N times/
+             s/run [0-9.e-]* ms, was [0-9.e+-]*/run N ms, was N/; s/margin [0-9]* %/margin N %/; s/f32, [a-z0-9]*:/f32, ISA:/'
+}
+"$HONE" bench "$digits" -t 1 -b 1 -n 1 -q --json >now.json
+cpu=$(sed 's/.*"cpu": "\([^"]*\)".*/\1/' now.json)
+isa=$(sed 's/.*"isa": "\([^"]*\)".*/\1/' now.json)
+version=$(sed 's/.*"version": "\([^"]*\)".*/\1/' now.json)
+# result MS: what a run of this configuration would have saved, had its fastest taken so long.
+result() {
+    echo "{\"schema\": \"hone.bench/1\", \"version\": \"$version\", \"cpu\": \"$cpu\", \"model\": \"elsewhere/digits_cnn.onnx\"," \
+        "\"batch\": 1, \"threads\": 1, \"streams\": 1, \"precision\": \"f32\", \"isa\": \"$isa\", \"pace\": 1, \"disturbed\": false," \
+        "\"latency_ms\": {\"min\": $1, \"p50\": $1}, \"fastest_ms\": [$1, $1, $1]}"
+}
+result 0.0001 >quick.json
+bench --baseline quick.json
+result 100000 >slow.json
+bench --baseline slow.json
+# The last of several results of a configuration counts; noise that explains the difference does not.
+{ result 100000; echo; result 0.0001; } >both.json
+bench --baseline both.json --json | grep -o '"verdict": "[a-z]*"\|"rounds": [0-9]*\|^hone.*\|^exit.*'
+result 100000 | sed 's/"pace": 1, "disturbed": false/"pace": 0.00001, "disturbed": true/' >noisy.json
+bench --baseline noisy.json
+# Of other things.
+sed 's/"batch": 1/"batch": 2/' slow.json >other.json
+hone bench "$digits" -t 1 -b 1 -n 1 --csv --baseline other.json | grep '^hone\|^exit' | sed "s/$isa/ISA/"
+sed 's/"cpu": "[^"]*"/"cpu": "abacus"/' slow.json >machine.json
+bench --baseline machine.json | sed 's/this is .*: /this is ...: /'
+sed 's/"version": "[^"]*"/"version": "0.0.1"/' slow.json >version.json
+hone bench "$digits" -t 1 -b 1 -n 1 --csv --baseline version.json | grep '^hone' | sed 's/this is .*/this is .../'
+# Broken ones.
+sed 's/bench.1/profile\/1/' slow.json >schema.json
+bench --baseline schema.json
+sed 's/"min":/"least":/' slow.json >short.json
+bench --baseline short.json
+cut -c 1-100 slow.json >cut.json
+bench --baseline cut.json | sed 's/not JSON: .*/not JSON: .../'
+: >empty.json
+bench --baseline empty.json
+bench --baseline none.json
