@@ -227,6 +227,7 @@ static const option_def options[] = {
     OPTION_NO_MMAP,
     {"--json", 0, NULL, "print one JSON object per configuration, a line each", false},
     {"--csv", 0, NULL, "print a line of CSV per configuration, with a heading", false},
+    OPTION_REPORT,
     OPTION_QUIET,
     OPTION_VERBOSE,
     {0},

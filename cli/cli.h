@@ -29,6 +29,8 @@ typedef struct option_def {
 /* Options that mean the same in every verb that has them. */
 #define OPTION_JSON \
     { "--json", 0, NULL, "print one JSON object instead of text", false }
+#define OPTION_REPORT \
+    { "--report", 0, "FILE.html", "write a page with plots of what is found", false }
 #define OPTION_QUIET \
     { "--quiet", 'q', NULL, "print no warnings, notes or progress", false }
 #define OPTION_VERBOSE \
@@ -84,7 +86,7 @@ typedef struct option_def {
 
 #define MOST_OPTIONS 64
 #define MOST_VALUES 64 /* of an option that takes a list */
-#define MOST_ARGUMENTS 4
+#define MOST_ARGUMENTS 64
 
 typedef struct verb verb;
 
@@ -139,6 +141,8 @@ hone_status load_model(const args *a, hone_model **m, hone_error *err);
 bool session_options(const args *a, hone_session_options *o);
 /* What tuning did, as a note. */
 void note_tuning(hone_tuning t);
+/* Whether both paths lead to one file. */
+bool same_file(const char *a, const char *b);
 /* The candidate nearest in spelling, or NULL when none is near. A list ends with NULL. */
 const char *nearest(const char *word, const char *const *list);
 /* "<owner> has no <kind> '<word>'", with the nearest spelling in the list, or the whole list when
@@ -255,7 +259,8 @@ typedef struct json {
 void results_begin(json *j, const args *a);
 /* Begins an object, whose first keys are "schema" and "command". */
 void results_object(json *j, const args *a);
-/* To be called once, whatever became of the verb: the exit code of what is made of the objects. */
+/* To be called once, whatever became of the verb. Writes the page of --report if there is anything
+ * to show; the exit code of that. */
 exit_code results_end(json *j, const args *a);
 
 /* Text that is not UTF-8 is made so. */

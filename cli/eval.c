@@ -116,6 +116,7 @@ static const option_def options[] = {
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
     OPTION_JSON,
+    OPTION_REPORT,
     OPTION_QUIET,
     OPTION_VERBOSE,
     {0},

@@ -329,6 +329,7 @@ static const option_def options[] = {
     OPTION_DIM,
     OPTION_NO_MMAP,
     OPTION_JSON,
+    OPTION_REPORT,
     OPTION_QUIET,
     OPTION_VERBOSE,
     {0},

@@ -50,10 +50,14 @@ void results_object(json *j, const args *a) {
 }
 
 exit_code results_end(json *j, const args *a) {
-    (void)a;
+    const char *path = value_of(a, "--report"), *text = j->text;
+    exit_code code = EXIT_DONE;
+    hone_error err;
+    if (path != NULL && j->bytes > 0 && hone_report_write(&text, 1, path, NULL, &err) != HONE_OK)
+        code = fail_with(&err);
     fclose(j->to);
     free(j->text);
-    return EXIT_DONE;
+    return code;
 }
 
 static void lead(json *j, const char *key) {

@@ -125,7 +125,7 @@ static exit_code run(const args *a) {
     return code;
 }
 
-static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};
+static const option_def options[] = {OPTION_JSON, OPTION_REPORT, OPTION_QUIET, OPTION_VERBOSE, {0}};
 
 const verb verb_machine = {
     .name = "machine",

@@ -205,6 +205,11 @@ bool session_options(const args *a, hone_session_options *o) {
     return true;
 }
 
+bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* ---- spelling ---- */
 
 static int lower(char c) { return tolower((unsigned char)c); }

@@ -81,11 +81,6 @@ static char *file_name(const job *j, size_t i, const char *folder) {
     return path;
 }
 
-static bool same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Makes the folder and finds the files' names, before the model is run for nothing. */
 static exit_code place_outputs(job *j, const char *folder) {
     if (folder == NULL) return EXIT_DONE;

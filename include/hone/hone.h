@@ -701,6 +701,20 @@ HONE_API void hone_machine_destroy(hone_machine *machine);
 /* Only looks, which takes no time: there are no peaks and no bandwidths. */
 HONE_API hone_status hone_machine_look(hone_machine **out, hone_error *err);
 
+/* ---- reports ---- */
+
+typedef struct hone_report_options {
+    uint32_t size;
+    const char *const *names; /* of the documents, for messages; NULL: they have none */
+} hone_report_options;
+HONE_API void hone_report_options_init(hone_report_options *o);
+
+/* A page of results: one HTML file, which needs nothing beside itself. documents are texts of JSON
+ * objects, one or more each, as the verbs of the program print them with --json (docs/json.md);
+ * equal ones give equal files. options may be NULL. */
+HONE_API hone_status hone_report_write(const char *const *documents, size_t n, const char *path,
+                                       const hone_report_options *options, hone_error *err);
+
 /* ---- process-wide ---- */
 
 HONE_API const char *hone_version(void); /* "0.1.0" */

@@ -1,0 +1,114 @@
+/* What a comparison of two models shows: the error of each tensor, and where it begins. */
+#include "measure/report_page.h"
+
+#if HN_HAVE_JANSSON
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_POINTS = 2000 };
+
+/* Ways in which an error is counted. */
+static const struct {
+    const char *key, *look;
+    int shape;
+    const char *text;
+} ways[] = {
+    {"sqnr_db", "c1", 0, "error so far (accumulated)"},
+    {"isolated_sqnr_db", "c2", 1, "error of this node alone (isolated)"},
+};
+enum { N_WAYS = sizeof ways / sizeof *ways };
+
+static bool is_weight(hn_page *p, const hn_json *o) {
+    const char *kind = hn_page_string(p, o, "kind");
+    return kind != NULL && strcmp(kind, "weight") == 0;
+}
+
+/* Of the activations or the weights, in the order of the list. */
+static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
+    size_t n = hn_page_count(all), shown = 0;
+    bool seen[N_WAYS] = {0};
+    hn_axis x = {0, 0, false, 64, 712}, y = {1, 0, false, 300, 34};
+    for (size_t i = 0; i < n && shown < MOST_POINTS; i++) {
+        const hn_json *o = hn_page_item(p, all, "tensors", i);
+        if (is_weight(p, o) != weights) continue;
+        shown++;
+        for (int k = 0; k < N_WAYS; k++) {
+            double db = hn_page_number(p, o, ways[k].key);
+            hn_axis_see(&y, db);
+            seen[k] |= isfinite(db);
+        }
+    }
+    if (!seen[0] && !seen[1]) return;
+    hn_axis_see(&y, 0);
+    hn_axis_round(&y);
+    x.hi = (double)shown + 1;
+    hn_plot_begin(
+        p, weights ? "Error of each weight" : "Error of each tensor",
+        "Signal to quantization noise in dB, in the order of the graph: higher is better, "
+        "below 20 dB a tenth of the signal is lost.",
+        352);
+    hn_plot_axes(p, &x, &y, weights ? "weight, in order" : "tensor, in order", "SQNR, dB");
+    for (size_t i = 0, at = 0; i < n && at < shown && p->status == HONE_OK; i++) {
+        const hn_json *o = hn_page_item(p, all, "tensors", i);
+        if (is_weight(p, o) != weights) continue;
+        at++;
+        for (int k = N_WAYS; k-- > 0;) {
+            char db_text[HN_SHOWN];
+            double db = hn_page_number(p, o, ways[k].key);
+            if (!isfinite(db)) continue;
+            hn_mark_point(p, ways[k].look, ways[k].shape, hn_axis_at(&x, (double)at),
+                          hn_axis_at(&y, db), shown > 100 ? 3 : 4.5);
+            hn_page_text(p, hn_page_string(p, o, "name"));
+            hn_page_put(p, " (");
+            hn_page_text(p, hn_page_string(p, o, "op"));
+            hn_page_print(p, "): %s dB, %s", hn_show(db, HN_UNIT_PLAIN, db_text),
+                          k == 0 ? "accumulated" : "isolated");
+            hn_mark_end(p);
+        }
+    }
+    hn_plot_end(p);
+    hn_legend_begin(p);
+    for (int k = 0; k < N_WAYS; k++)
+        if (seen[k]) hn_legend(p, ways[k].look, ways[k].shape, ways[k].text);
+    hn_legend_end(p);
+    static const char *const heads[] = {"tensor",  "operator",       "=SQNR dB", "=isolated dB",
+                                        "=cosine", "=largest error", NULL};
+    hn_table_begin(p, "Data", heads);
+    for (size_t i = 0, rows = 0; i < n && rows < HN_MOST_ROWS && p->status == HONE_OK; i++) {
+        const hn_json *o = hn_page_item(p, all, "tensors", i);
+        if (is_weight(p, o) != weights) continue;
+        rows++;
+        hn_table_row(p);
+        hn_table_text(p, hn_page_string(p, o, "name"));
+        hn_table_text(p, hn_page_string(p, o, "op"));
+        hn_table_number(p, hn_page_number(p, o, "sqnr_db"), 1);
+        hn_table_number(p, hn_page_number(p, o, "isolated_sqnr_db"), 1);
+        hn_table_number(p, hn_page_number(p, o, "cosine"), 6);
+        hn_table_shown(p, hn_page_number(p, o, "max_error"), HN_UNIT_PLAIN);
+    }
+    hn_table_end(p, "Data");
+    hn_figure_end(p);
+}
+
+void hn_report_say_compare(hn_page *p, const hn_document *d) {
+    const hn_json *o = hn_page_enter(p, d);
+    const char *at = hn_page_string(p, o, "breaks_at");
+    if (at != NULL) {
+        hn_page_put(p, "<li>The models part at <b>");
+        hn_page_text(p, at);
+        hn_page_put(p, "</b>.</li>");
+    }
+}
+
+void hn_report_compare(hn_page *p, const hn_document *d) {
+    const hn_json *o = hn_page_enter(p, d), *all = hn_page_list(p, o, "tensors");
+    if (hn_page_count(all) == 0) return;
+    hn_section_begin(p, "Where errors come from");
+    draw_errors(p, all, false);
+    draw_errors(p, all, true);
+    hn_section_end(p);
+}
+
+#endif

@@ -1,0 +1,265 @@
+/* The head of a report: what was measured of which model, in words and numbers, and where there are
+ * several models, which is faster, smaller, more accurate. */
+#include "measure/report_page.h"
+
+#if HN_HAVE_JANSSON
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_MODELS = 64 };
+
+typedef struct model {
+    const char *path;
+    double p50, p95, throughput, accuracy, agreement, file_bytes, params, macs, memory;
+} model;
+
+typedef struct models {
+    model of[MOST_MODELS];
+    size_t n;
+    const char *metric;                /* what accuracy is */
+    const char *cpu, *precision, *isa; /* the first that is told */
+    double threads;
+} models;
+
+static model *model_of(models *m, const char *path) {
+    size_t i = 0;
+    if (path == NULL) return NULL;
+    while (i < m->n && strcmp(m->of[i].path, path) != 0) i++;
+    if (i == MOST_MODELS) return NULL;
+    if (i == m->n) m->of[m->n++] = (model){path, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    return &m->of[i];
+}
+
+static void take(double *v, double found) {
+    if (!isfinite(*v)) *v = found; /* the first document that tells it */
+}
+
+static void read_compared(hn_page *p, models *m, const hn_json *root) {
+    const hn_json *all = hn_page_list(p, root, "models");
+    for (size_t i = 0; i < hn_page_count(all); i++) {
+        const hn_json *o = hn_page_item(p, all, "models", i);
+        model *x = model_of(m, hn_page_string(p, o, "model"));
+        if (x == NULL) continue;
+        take(&x->p50, hn_page_number(p, o, "latency_ms.p50"));
+        take(&x->p95, hn_page_number(p, o, "latency_ms.p95"));
+        take(&x->throughput, hn_page_number(p, o, "throughput"));
+        take(&x->accuracy, hn_page_number(p, o, "accuracy"));
+        take(&x->agreement, hn_page_number(p, o, "agreement"));
+        take(&x->file_bytes, hn_page_number(p, o, "file_bytes"));
+        take(&x->params, hn_page_number(p, o, "params"));
+        take(&x->macs, hn_page_number(p, o, "macs"));
+        take(&x->memory, hn_page_number(p, o, "peak_bytes"));
+    }
+}
+
+/* Top-1, or the first metric there is. */
+static double accuracy_of(hn_page *p, models *m, const hn_json *o) {
+    const hn_json *all = hn_page_list(p, o, "metrics");
+    double v = hn_page_number(p, o, "top1");
+    const char *name = "top-1";
+    if (!isfinite(v) && hn_page_count(all) > 0) {
+        const hn_json *first = hn_page_item(p, all, "metrics", 0);
+        name = hn_page_string(p, first, "name");
+        v = hn_page_number(p, first, "value");
+    }
+    if (m->metric == NULL && isfinite(v)) m->metric = name;
+    return v;
+}
+
+static void read_document(hn_page *p, models *m, const hn_document *d) {
+    const hn_json *o = hn_page_enter(p, d);
+    bool machine = strcmp(d->verb, "machine") == 0;
+    const hn_json *of = machine ? o : hn_page_object(p, o, "machine");
+    if (of != NULL && m->cpu == NULL) m->cpu = hn_page_string(p, of, "cpu");
+    if (machine) return;
+    if (strcmp(d->verb, "compare") == 0) {
+        read_compared(p, m, o);
+        return;
+    }
+    model *x = model_of(m, hn_page_string(p, o, "model"));
+    if (x == NULL) return;
+    if (m->precision == NULL) m->precision = hn_page_string(p, o, "precision");
+    if (strcmp(d->verb, "bench") == 0) {
+        if (m->isa == NULL) m->isa = hn_page_string(p, o, "isa");
+        take(&m->threads, hn_page_number(p, o, "threads"));
+        take(&x->p50, hn_page_number(p, o, "latency_ms.p50"));
+        take(&x->p95, hn_page_number(p, o, "latency_ms.p95"));
+        take(&x->throughput, hn_page_number(p, o, "throughput"));
+        take(&x->memory, hn_page_number(p, o, "peak_rss_bytes"));
+    } else if (strcmp(d->verb, "profile") == 0) {
+        take(&m->threads, hn_page_number(p, o, "threads"));
+        take(&x->macs, hn_page_number(p, o, "macs"));
+        double wall = hn_page_number(p, o, "wall_ms");
+        take(&x->p50, isfinite(wall) ? wall : hn_page_number(p, o, "ms"));
+        take(&x->memory, hn_page_number(p, o, "planned_bytes"));
+    } else if (strcmp(d->verb, "eval") == 0) {
+        take(&x->accuracy, accuracy_of(p, m, o));
+    } else if (strcmp(d->verb, "inspect") == 0) {
+        take(&x->file_bytes, hn_page_number(p, o, "file_bytes"));
+        take(&x->params, hn_page_number(p, o, "params"));
+        take(&x->macs, hn_page_number(p, o, "macs"));
+    }
+}
+
+/* ---- what is shown ---- */
+
+static void put_tile(hn_page *p, const char *name, double v, hn_unit unit) {
+    char buf[HN_SHOWN];
+    if (!isfinite(v)) return;
+    char *space = strchr(hn_show(v, unit, buf), ' ');
+    if (space != NULL) *space = '\0';
+    hn_page_print(p, "<div><dd>%s<small>%s</small></dd><dt>", buf, space != NULL ? space + 1 : "");
+    hn_page_text(p, name);
+    hn_page_put(p, "</dt></div>");
+}
+
+static hn_unit accuracy_unit(double v) { return v >= 0 && v <= 1 ? HN_UNIT_SHARE : HN_UNIT_PLAIN; }
+
+static void put_tiles(hn_page *p, const models *m) {
+    const model *x = &m->of[0];
+    hn_page_put(p, "<dl class=\"tiles\">");
+    put_tile(p, "latency, median", x->p50, HN_UNIT_MS);
+    put_tile(p, "items per second", x->throughput, HN_UNIT_PLAIN);
+    put_tile(p, m->metric, x->accuracy, accuracy_unit(x->accuracy));
+    put_tile(p, "memory", x->memory, HN_UNIT_BYTES);
+    put_tile(p, "file", x->file_bytes, HN_UNIT_BYTES);
+    put_tile(p, "parameters", x->params, HN_UNIT_COUNT);
+    put_tile(p, "multiply-adds", x->macs, HN_UNIT_COUNT);
+    hn_page_put(p, "</dl>");
+}
+
+static void put_models(hn_page *p, const models *m) {
+    static const char *const heads[] = {"model",     "=p50 ms",    "=p95 ms", "=items/s",
+                                        "=accuracy", "=agreement", "=file",   "=parameters",
+                                        "=MACs",     "=memory",    NULL};
+    hn_table_begin(p, NULL, heads);
+    for (size_t i = 0; i < m->n; i++) {
+        const model *x = &m->of[i];
+        hn_table_row(p);
+        hn_table_text(p, hn_base_name(x->path));
+        hn_table_number(p, x->p50, 3);
+        hn_table_number(p, x->p95, 3);
+        hn_table_number(p, x->throughput, 1);
+        hn_table_shown(p, x->accuracy, accuracy_unit(x->accuracy));
+        hn_table_shown(p, x->agreement, HN_UNIT_SHARE);
+        hn_table_shown(p, x->file_bytes, HN_UNIT_BYTES);
+        hn_table_shown(p, x->params, HN_UNIT_COUNT);
+        hn_table_shown(p, x->macs, HN_UNIT_COUNT);
+        hn_table_shown(p, x->memory, HN_UNIT_BYTES);
+    }
+    hn_table_end(p, NULL);
+}
+
+/* Latency against accuracy, or where that is not known against size; area is size. */
+static void draw_models(hn_page *p, const models *m) {
+    size_t with_accuracy = 0, n = 0;
+    double largest = 0;
+    for (size_t i = 0; i < m->n; i++) with_accuracy += isfinite(m->of[i].accuracy);
+    bool by_size = with_accuracy < 2;
+    hn_axis x = {1, 0, false, 72, 700}, y = {1, 0, false, 300, 40};
+    for (size_t i = 0; i < m->n; i++) {
+        const model *o = &m->of[i];
+        double height = by_size ? o->file_bytes / 1e6 : o->accuracy;
+        if (!isfinite(o->p50) || !isfinite(height)) continue;
+        hn_axis_see(&x, o->p50);
+        hn_axis_see(&y, height);
+        if (o->file_bytes > largest) largest = o->file_bytes;
+        n++;
+    }
+    if (n < 2) return;
+    hn_axis_see(&x, 0);
+    if (by_size) hn_axis_see(&y, 0);
+    hn_axis_round(&x);
+    hn_axis_round(&y);
+    hn_plot_begin(p, by_size ? "Latency and size" : "Accuracy, latency and size",
+                  "Each mark is a model: further left is faster, and a larger mark is a larger "
+                  "file.",
+                  352);
+    hn_plot_axes(p, &x, &y, "latency, ms", by_size ? "file, MB" : m->metric);
+    for (size_t i = 0; i < m->n; i++) {
+        const model *o = &m->of[i];
+        double height = by_size ? o->file_bytes / 1e6 : o->accuracy;
+        if (!isfinite(o->p50) || !isfinite(height)) continue;
+        double at_x = hn_axis_at(&x, o->p50), at_y = hn_axis_at(&y, height);
+        double r = o->file_bytes > 0 ? 5 + 13 * sqrt(o->file_bytes / largest) : 6;
+        char a[HN_SHOWN], b[HN_SHOWN];
+        hn_mark_point(p, "c1 p", 0, at_x, at_y, r);
+        hn_page_text(p, hn_base_name(o->path));
+        hn_page_print(p, ": %s, %s", hn_show(o->p50, HN_UNIT_MS, a),
+                      hn_show(o->file_bytes, HN_UNIT_BYTES, b));
+        if (isfinite(o->accuracy))
+            hn_page_print(p, ", %s", hn_show(o->accuracy, accuracy_unit(o->accuracy), a));
+        hn_mark_end(p);
+        bool left = at_x > 480;
+        hn_page_print(p, "<text%s x=\"%.1f\" y=\"%.1f\" dy=\".35em\">", left ? " class=\"e\"" : "",
+                      at_x + (left ? -r - 6 : r + 6), at_y);
+        hn_page_text(p, hn_base_name(o->path));
+        hn_page_put(p, "</text>");
+    }
+    hn_plot_end(p);
+    hn_figure_end(p);
+}
+
+static void put_heading(hn_page *p, const models *m) {
+    hn_page_put(p, "<header><p class=\"by\">hone report</p><h1>");
+    if (m->n == 1)
+        hn_page_text(p, hn_base_name(m->of[0].path));
+    else if (m->n > 1)
+        hn_page_print(p, "%zu models", m->n);
+    else
+        hn_page_text(p, m->cpu != NULL ? m->cpu : "Results");
+    hn_page_put(p, "</h1><p class=\"of\">");
+    const char *parts[] = {m->n > 0 ? m->cpu : NULL, m->precision, m->isa};
+    bool any = false;
+    for (int i = 0; i < 3; i++) {
+        if (parts[i] == NULL) continue;
+        if (any) hn_page_put(p, " · ");
+        hn_page_text(p, parts[i]);
+        any = true;
+    }
+    if (m->threads > 0)
+        hn_page_print(p, "%s%.6g thread%s", any ? " · " : "", m->threads,
+                      m->threads == 1 ? "" : "s");
+    hn_page_put(p, "</p></header>");
+}
+
+static void put_words(hn_page *p) {
+    static const struct {
+        const char *verb;
+        void (*say)(hn_page *p, const hn_document *d);
+    } sayers[] = {{"bench", hn_report_say_bench},
+                  {"eval", hn_report_say_eval},
+                  {"compare", hn_report_say_compare},
+                  {"profile", hn_report_say_profile}};
+    enum { MOST_SAID = 3 }; /* of one verb: a sweep is for the tables */
+    hn_page_put(p, "<ul class=\"words\">");
+    for (size_t k = 0; k < sizeof sayers / sizeof *sayers; k++)
+        for (size_t i = 0, said = 0; i < p->n_documents && said < MOST_SAID; i++) {
+            if (strcmp(p->documents[i].verb, sayers[k].verb) != 0) continue;
+            sayers[k].say(p, &p->documents[i]);
+            said++;
+        }
+    hn_page_put(p, "</ul>");
+}
+
+void hn_report_models(hn_page *p) {
+    models m = {.threads = NAN};
+    /* What a benchmark says of time and memory goes before what a profile says. */
+    for (int profiles = 0; profiles < 2; profiles++)
+        for (size_t i = 0; i < p->n_documents; i++)
+            if ((strcmp(p->documents[i].verb, "profile") == 0) == profiles)
+                read_document(p, &m, &p->documents[i]);
+    if (m.metric == NULL) m.metric = "accuracy";
+    put_heading(p, &m);
+    if (m.n == 1) put_tiles(p, &m);
+    put_words(p);
+    if (m.n < 2) return;
+    hn_section_begin(p, "Models");
+    draw_models(p, &m);
+    put_models(p, &m);
+    hn_section_end(p);
+}
+
+#endif

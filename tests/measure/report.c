@@ -1,0 +1,218 @@
+#include "measure/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "support/scratch.h"
+
+/* A text file as a string; free it. */
+static char *text_of(const char *path) {
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    char *text = NULL;
+    size_t room = 0;
+    assert_true(getdelim(&text, &room, '\0', f) >= 0);
+    fclose(f);
+    return text;
+}
+
+/* The result of a verb that the fuzz target starts from; free it. */
+static char *sample(const char *verb) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/report/%s.json", HN_SOURCE_DIR, verb);
+    return text_of(path);
+}
+
+/* The page of a document; free it. Skips the test where reports cannot be made. */
+static char *page_of(const char *document) {
+    hn_error err;
+    const char *path = scratch_path("page.html");
+    hone_status status = hn_report_write(&document, 1, path, NULL, &scratch_mem, &err);
+    if (status == HONE_E_UNSUPPORTED) skip();
+    if (status != HONE_OK) fail_msg("%s", err.text);
+    return text_of(path);
+}
+
+static size_t count(const char *page, const char *word) {
+    size_t n = 0;
+    for (; (page = strstr(page, word)) != NULL; page++) n++;
+    return n;
+}
+
+/* The marks that plots say they have, of which there are n_plots. */
+static size_t marks(const char *page, size_t n_plots) {
+    size_t n = 0, plots = 0;
+    for (; (page = strstr(page, "data-marks=\"")) != NULL; plots++)
+        n += strtoul(page += strlen("data-marks=\""), NULL, 10);
+    assert_int_equal(plots, n_plots);
+    return n;
+}
+
+static void check_marks(const char *verb, size_t n_plots, size_t wanted) {
+    char *document = sample(verb), *page = page_of(document);
+    assert_int_equal(marks(page, n_plots), wanted);
+    assert_int_equal(count(page, "class=\"mark"), wanted);
+    assert_int_equal(count(page, "role=\"img\""), n_plots);
+    assert_int_equal(count(page, "<desc "), n_plots);
+    assert_int_equal(count(page, "<title id="), n_plots);
+    free(document);
+    free(page);
+}
+
+static void every_value_is_a_mark(void **state) {
+    (void)state;
+    check_marks("bench", 2, 2 + 4);               /* configurations; columns that are not empty */
+    check_marks("profile", 5, 3 + 3 + 3 + 3 + 6); /* longest, roofline, kinds, memory, start-up */
+    check_marks("eval", 2, 1 + 4);                /* shares; cells of the confusion matrix */
+    check_marks("compare", 3, 2 + 3 + 1);         /* models, errors of tensors and of weights */
+    check_marks("machine", 0, 0);
+}
+
+/* A table of the data goes with each plot. */
+static void plots_have_tables(void **state) {
+    (void)state;
+    static const char *const cells[] = {"<td>conv1", "<td class=\"n\">1.2500",
+                                        "<td class=\"n\" data-v=\"0.8\">80.0 %", "fuse it"};
+    char *document = sample("profile"), *page = page_of(document);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        assert_non_null(strstr(page, cells[i]));
+    assert_int_equal(count(page, "<details>"), count(page, "</details>"));
+    assert_int_equal(count(page, "<figure"), count(page, "</figure>"));
+    assert_non_null(strstr(page, "reach <b>68.6 %</b>")); /* 1.2 of 1.75 ms */
+    assert_non_null(strstr(page, "What limits it?"));
+    free(document);
+    free(page);
+}
+
+static void text_is_escaped(void **state) {
+    (void)state;
+    char *page = page_of(
+        "{\"schema\": \"hone.profile/1\", \"command\": \"hone 'a&b' <c>\", "
+        "\"model\": \"<script>alert(1)</script>\", \"steps\": [{\"node\": "
+        "\"a\\\"><b onload=x>\\u0001\", \"op\": \"&amp;\", \"ms\": 1}]}");
+    assert_null(strstr(page, "<script>alert"));
+    assert_null(strstr(page, "<b onload"));
+    assert_non_null(strstr(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert_non_null(strstr(page, "a&quot;&gt;&lt;b onload=x&gt;\xef\xbf\xbd"));
+    assert_non_null(strstr(page, "&amp;amp;"));
+    assert_non_null(strstr(page, "hone &#39;a&amp;b&#39; &lt;c&gt;"));
+    free(page);
+}
+
+/* No number that a document may hold gets into the page as one that SVG does not know. */
+static void odd_numbers(void **state) {
+    (void)state;
+    static const char *const bad[] = {"\"nan", "\"-nan", "\"inf", "\"-inf", ">nan", ">inf"};
+    char *document = sample("odd"), *page = page_of(document);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_null(strstr(page, bad[i]));
+    free(document);
+    free(page);
+}
+
+/* Of very many steps the longest are shown, and the page says so. */
+static void many_steps(void **state) {
+    (void)state;
+    enum { STEPS = 6000 };
+    char *document = malloc(STEPS * 64 + 64);
+    assert_non_null(document);
+    char *to = document + sprintf(document, "{\"schema\": \"hone.profile/1\", \"steps\": [");
+    for (int i = 0; i < STEPS; i++)
+        to += sprintf(to, "%s{\"node\": \"n%d\", \"ms\": %d, \"flops\": 5, \"bytes\": 1}",
+                      i > 0 ? ", " : "", i, i + 1);
+    strcpy(to, "]}");
+    char *page = page_of(document);
+    assert_non_null(strstr(page, "The 5000 longest of 6000 steps"));
+    assert_non_null(strstr(page, "<td>n5999"));
+    assert_null(strstr(page, "<td>n999<"));
+    assert_int_equal(count(page, "class=\"mark"), 20 + 4000);
+    free(document);
+    free(page);
+}
+
+static void same_document_same_bytes(void **state) {
+    (void)state;
+    char *document = sample("profile"), *a = page_of(document), *b = page_of(document);
+    assert_string_equal(a, b);
+    free(document);
+    free(a);
+    free(b);
+}
+
+static void bad_documents(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"", "d: there is nothing in it"},
+        {"\n\n{\"schema\"\n: ", "d: line 4: not JSON"},
+        {"{\"schema\": NaN}", "d: line 1: not JSON"},
+        {"[]", "d: line 1: found a list; an object is wanted"},
+        {"{}", "d: line 1: there is no key schema"},
+        {"{\"schema\": 1}", "d: line 1: there is no key schema"},
+        {"{\"schema\": \"hone.bench\"}", "schema is 'hone.bench'; hone.VERB/1 is wanted"},
+        {"{\"schema\": \"hone.bench/12\"}", "schema is 'hone.bench/12'"},
+        {"{\"schema\": \"hone.ops/1\"} {\"schema\": \"hone.bench/1\"} x", "d: line 1: not JSON"},
+        {"{\"schema\": \"hone.profile/1\", \"steps\": {}}",
+         "d: line 1: steps is an object; a list is wanted"},
+        {"\n{\"schema\": \"hone.profile/1\", \"steps\": [3]}",
+         "d: line 2: steps[0] is a number; an object is wanted"},
+        {"{\"schema\": \"hone.profile/1\", \"steps\": [{}, {\"node\": false}]}",
+         "steps[1].node is false; a text is wanted"},
+        {"{\"schema\": \"hone.profile/1\", \"steps\": [{}], \"machine\": {\"peaks\": 1}}",
+         "peaks is a number; a list is wanted"},
+        {"{\"schema\": \"hone.bench/1\", \"latency_ms\": 3}",
+         "latency_ms.p50 is a number; an object is wanted"},
+        {"{\"schema\": \"hone.bench/1\", \"latency_ms\": {\"p50\": \"3\"}}",
+         "latency_ms.p50 is a text; a number is wanted"},
+        {"{\"schema\": \"hone.bench/1\", \"histogram\": {\"low_ms\": 0, \"high_ms\": 1, "
+         "\"counts\": [\"x\"]}}",
+         "counts[0] is a text; a number is wanted"},
+        {"{\"schema\": \"hone.eval/1\", \"confusion\": [[1, 0], 2]}",
+         "confusion[1] is a number; a list is wanted"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hn_error err = {0};
+        const char *name = "d";
+        hone_status status =
+            hn_report_write(&rows[i].text, 1, scratch_path("page.html"), &name, &scratch_mem, &err);
+        if (status == HONE_E_UNSUPPORTED) skip();
+        assert_int_equal(status, HONE_E_FORMAT);
+        if (strstr(err.text, rows[i].says) == NULL)
+            fail_msg("row %zu says '%s', not '%s'", i, err.text, rows[i].says);
+        assert_int_equal(scratch_count(), 0);
+    }
+}
+
+static void out_of_memory(void **state) {
+    (void)state;
+    char *document = sample("profile");
+    const char *texts[] = {document};
+    hone_status status = HONE_E_NOMEM;
+    for (int n = 0; status == HONE_E_NOMEM; n++) {
+        hn_error err;
+        atomic_store(&scratch_mem.fail_after, n);
+        status = hn_report_write(texts, 1, scratch_path("page.html"), NULL, &scratch_mem, &err);
+        assert_int_equal(atomic_load(&scratch_mem.blocks), 0);
+        assert_true(status == HONE_OK || scratch_count() == 0);
+    }
+    atomic_store(&scratch_mem.fail_after, -1);
+    free(document);
+    if (status == HONE_E_UNSUPPORTED) skip();
+    assert_int_equal(status, HONE_OK);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(every_value_is_a_mark), TEST(plots_have_tables), TEST(text_is_escaped),
+        TEST(odd_numbers),           TEST(many_steps),        TEST(same_document_same_bytes),
+        TEST(bad_documents),         TEST(out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
