@@ -334,6 +334,18 @@ static bool fill_run(const mapping *m, const hn_dataset_spec *s, int64_t channel
     return true;
 }
 
+/* One channel of bytes, of which there are only 256: each is computed once. */
+static void fill_bytes(const mapping *m, const hn_dataset_spec *s, int64_t channel,
+                       const unsigned char *src, float *dst) {
+    double bad;
+    unsigned char bytes[256];
+    float values[256];
+    mapping line = {.from = HONE_DTYPE_U8, .to = HONE_DTYPE_F32, .src_p = 1, .dst_p = 1};
+    for (int i = 0; i < 256; i++) bytes[i] = (unsigned char)i;
+    fill_run(&line, s, channel, bytes, 0, values, 0, 256, &bad);
+    for (int64_t p = 0; p < m->pixels; p++) dst[p * m->dst_p] = values[src[p * m->src_p]];
+}
+
 /* One sample, whose first element goes to element `at` of dst. */
 static bool fill_sample(const mapping *m, const hn_dataset_spec *s, const void *src, void *dst,
                         int64_t at, double *bad) {
@@ -345,6 +357,10 @@ static bool fill_sample(const mapping *m, const hn_dataset_spec *s, const void *
     }
     for (int64_t c = 0; c < m->channels; c++) {
         int64_t from = (m->reversed ? m->channels - 1 - c : c) * m->src_c, to = at + c * m->dst_c;
+        if (m->from == HONE_DTYPE_U8 && m->to == HONE_DTYPE_F32 && m->pixels >= 1024) {
+            fill_bytes(m, s, c, (const unsigned char *)src + from, (float *)dst + to);
+            continue;
+        }
         for (int64_t p = 0; p < m->pixels; p += CHUNK) {
             int64_t n = m->pixels - p < CHUNK ? m->pixels - p : CHUNK;
             if (!fill_run(m, s, c, src, from + p * m->src_p, dst, to + p * m->dst_p, n, bad))

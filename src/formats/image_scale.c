@@ -5,7 +5,12 @@
 #include "base/size.h"
 #include "formats/image.h"
 
-enum { WEIGHT_BITS = 22 }; /* 255 times weights that add up to 1 stay below 2^31 with these */
+enum {
+    WEIGHT_BITS = 22,    /* 255 times weights that add up to 1 stay below 2^31 with these, */
+    MOST_TAPS = 1 << 20, /* also when so many were rounded up */
+    HALF = 1 << (WEIGHT_BITS - 1),
+    CHUNK = 192, /* elements of a line scaled at once: whole pixels, whole vectors */
+};
 
 /* Output i is the sum of weight[i * taps + k] * input[first[i] + k] for k < count[i]. */
 typedef struct filter {
@@ -26,6 +31,8 @@ static void filter_deinit(filter *f, hn_allocator *alloc) {
 static hone_status filter_init(filter *f, int64_t in, int64_t out, int64_t from, int64_t n,
                                hn_allocator *alloc, hn_error *err) {
     double scale = (double)in / (double)out, reach = scale > 1 ? scale : 1;
+    HN_CHECK(err, reach < MOST_TAPS / 2 - 1, HONE_E_LIMIT,
+             "an image cannot be scaled from %lld pixels to %lld", (long long)in, (long long)out);
     size_t weights = 0;
     *f = (filter){.n = n, .taps = 2 * (int64_t)ceil(reach) + 1};
     f->first = hn_alloc_array(alloc, (size_t)n, sizeof *f->first, HN_MEM_DATA);
@@ -53,16 +60,47 @@ static hone_status filter_init(filter *f, int64_t in, int64_t out, int64_t from,
     return HONE_OK;
 }
 
-/* Output i of a line whose elements are `stride` bytes apart. The weights may add up to a little
- * more than 1, hence the clamp. */
-static unsigned char filter_at(const filter *f, int64_t i, const unsigned char *line,
-                               int64_t stride) {
-    const unsigned char *src = line + f->first[i] * stride;
-    const int32_t *w = f->weight + i * f->taps;
-    int64_t sum = 1 << (WEIGHT_BITS - 1);
-    for (int64_t k = 0; k < f->count[i]; k++) sum += (int64_t)src[k * stride] * w[k];
+static unsigned char rounded(int32_t sum) {
     sum >>= WEIGHT_BITS;
-    return (unsigned char)(sum < 255 ? sum : 255);
+    return (unsigned char)(sum < 255 ? sum : 255); /* weights may add up to a little more than 1 */
+}
+
+/* A line of pixels to f->n pixels. */
+static void scale_across(const filter *f, const unsigned char *line, unsigned char *dst) {
+    for (int64_t i = 0; i < f->n; i++, dst += 3) {
+        const unsigned char *src = line + f->first[i] * 3;
+        const int32_t *w = f->weight + i * f->taps;
+        int32_t red = HALF, green = HALF, blue = HALF;
+        for (int64_t k = 0; k < f->count[i]; k++, src += 3) {
+            red += src[0] * w[k];
+            green += src[1] * w[k];
+            blue += src[2] * w[k];
+        }
+        dst[0] = rounded(red);
+        dst[1] = rounded(green);
+        dst[2] = rounded(blue);
+    }
+}
+
+/* Output line i of one chunk of elements: a loop of fixed length, which compilers turn into vector
+ * instructions. */
+static void scale_down(const filter *f, int64_t i, const unsigned char *restrict block,
+                       int64_t pitch, unsigned char *restrict dst) {
+    const unsigned char *src = block + f->first[i] * pitch;
+    const int32_t *w = f->weight + i * f->taps;
+    int32_t sum[CHUNK];
+    for (int x = 0; x < CHUNK; x++) sum[x] = HALF;
+    for (int64_t k = 0; k < f->count[i]; k++, src += pitch) {
+        int32_t weight = w[k];
+        for (int x = 0; x < CHUNK; x++) sum[x] += src[x] * weight;
+    }
+    for (int x = 0; x < CHUNK; x++) dst[x] = rounded(sum[x]);
+}
+
+/* The first n of a chunk's elements, pixel by pixel, to a line of each plane. */
+static void spread(const unsigned char *chunk, int64_t n, unsigned char *dst, int64_t plane) {
+    for (int64_t x = 0; x < n / 3; x++)
+        for (int64_t c = 0; c < 3; c++) dst[c * plane + x] = chunk[3 * x + c];
 }
 
 static void crop(const hn_image *src, const hn_image_part *p, unsigned char *dst) {
@@ -83,26 +121,27 @@ hone_status hn_image_scale(const hn_image *src, const hn_image_part *p, unsigned
     }
     hone_status status;
     filter across = {0}, down = {0};
-    unsigned char *block = NULL; /* [input rows needed, columns, 3] */
+    unsigned char *block = NULL; /* [input rows needed, columns, 3], lines of whole chunks */
     HN_TRY_GOTO(filter_init(&across, src->width, p->width, p->x, p->columns, alloc, err));
     HN_TRY_GOTO(filter_init(&down, src->height, p->height, p->y, p->rows, alloc, err));
     int64_t top = down.first[0];
     int64_t n_rows = down.first[p->rows - 1] + down.count[p->rows - 1] - top;
-    int64_t pitch = p->columns * 3, bytes;
-    if (hn_i64_mul(n_rows, pitch, &bytes)) block = hn_alloc(alloc, (size_t)bytes, HN_MEM_DATA);
+    int64_t line = p->columns * 3, pitch = (line + CHUNK - 1) / CHUNK * CHUNK, bytes;
+    if (hn_i64_mul(n_rows, pitch, &bytes)) block = hn_alloc_zero(alloc, (size_t)bytes, HN_MEM_DATA);
     if (block == NULL) {
         status = HN_NOMEM(err);
         goto fail;
     }
     for (int64_t y = 0; y < n_rows; y++)
-        for (int64_t i = 0; i < pitch; i++)
-            block[y * pitch + i] =
-                filter_at(&across, i / 3, src->rgb + (top + y) * src->width * 3 + i % 3, 3);
+        scale_across(&across, src->rgb + (top + y) * src->width * 3, block + y * pitch);
     for (int64_t y = 0; y < p->rows; y++) down.first[y] -= top;
-    for (int64_t c = 0; c < 3; c++)
-        for (int64_t y = 0; y < p->rows; y++)
-            for (int64_t x = 0; x < p->columns; x++)
-                *dst++ = filter_at(&down, y, block + x * 3 + c, pitch);
+    for (int64_t y = 0; y < p->rows; y++)
+        for (int64_t x = 0; x < line; x += CHUNK) {
+            unsigned char chunk[CHUNK];
+            scale_down(&down, y, block + x, pitch, chunk);
+            spread(chunk, line - x < CHUNK ? line - x : CHUNK, dst + y * p->columns + x / 3,
+                   p->rows * p->columns);
+        }
 fail:
     filter_deinit(&across, alloc);
     filter_deinit(&down, alloc);
