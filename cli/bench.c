@@ -125,12 +125,28 @@ static bool read_options(job *j, config *common) {
 
 /* ---- the whole ---- */
 
+enum { MOST_ROUNDS = 5 };
+
+/* Where even the fastest runs were slowed down by others, and it is not said how many runs to make,
+ * a few times. */
+static exit_code measure_one(job *j, int i) {
+    const config *c = &j->configs[i];
+    result *r = &j->results[i], last;
+    exit_code code = bench_measure(j, c, r);
+    last = *r;
+    while (code == EXIT_DONE && c->iterations == 0 && last.ms.disturbed && r->rounds < MOST_ROUNDS)
+        code = bench_again(j, c, r, &last);
+    if (code == EXIT_DONE && r->rounds > 1)
+        note("others use the cores: measured %d times, the fastest is shown", r->rounds);
+    return code;
+}
+
 static exit_code measure_all(job *j, const baseline *b) {
     exit_code code = EXIT_DONE;
     int n = j->n;
     j->total = n;
     for (j->n = 0; j->n < n && code == EXIT_DONE; j->n++) {
-        code = bench_measure(j, &j->configs[j->n], &j->results[j->n]);
+        code = measure_one(j, j->n);
         if (code == EXIT_DONE && b != NULL) code = baseline_compare(b, j, j->n);
         if (code != EXIT_DONE) break;
         if (has(j->a, "--json")) progress_end(&j->bar);
@@ -161,6 +177,7 @@ static exit_code measure(job *j, const config *common, const baseline *b) {
         bench_tries(j);
     else
         bench_tables(j);
+    if (b != NULL && !has(j->a, "--csv")) bench_comparisons(j);
     return code;
 }
 

@@ -28,6 +28,7 @@ typedef struct result {
     hone_difference difference; /* from f32 */
     char choices[2048];         /* of precision auto, a line each, as far as they fit */
     int64_t peak_rss;
+    int rounds;       /* that were measured; this is the one with the fastest run */
     char failed[256]; /* why there is no result; "": there is one */
 } result;
 
@@ -35,7 +36,6 @@ typedef struct result {
 typedef struct comparison {
     bool made;
     hone_timing_change change;
-    int rounds;            /* that were measured */
     double then, then_p50; /* ms: the fastest run and the median of the baseline */
 } comparison;
 
@@ -63,6 +63,8 @@ config *job_add(job *j, const config *c);
 exit_code bench_check(job *j);
 /* Measures one in a process of its own; counts it as done. */
 exit_code bench_measure(job *j, const config *c, result *found);
+/* One more round of what was measured before; *last is what it found. */
+exit_code bench_again(job *j, const config *c, result *found, result *last);
 
 /* ---- bench_search.c ---- */
 
@@ -78,7 +80,7 @@ exit_code baseline_read(baseline **out, const job *j, const char *path);
 void baseline_free(baseline *b); /* NULL accepted */
 /* Compares result i with the baseline, measuring again as often as it takes to be sure. */
 exit_code baseline_compare(const baseline *b, job *j, int i);
-/* What was found, a line each; EXIT_FAILED if something got slower. */
+/* EXIT_FAILED if something got slower; says so, and why it is not known where it is not. */
 exit_code baseline_verdict(const job *j);
 
 /* ---- bench_print.c ---- */
@@ -86,6 +88,7 @@ exit_code baseline_verdict(const job *j);
 void bench_json(job *j, int i);
 void bench_csv(const job *j);
 void bench_tables(const job *j);
+void bench_comparisons(const job *j);
 void bench_tries(const job *j); /* of a search, and what was chosen */
 /* What the numbers say, and what is worth trying next. */
 void bench_hint(const job *j);

@@ -176,12 +176,12 @@ exit_code baseline_compare(const baseline *b, job *j, int i) {
     result *r = &j->results[i];
     comparison *c = &j->comparisons[i];
     if (e == NULL) {
-        note("%s has no result of %s, batch %lld, %d threads, %lld streams, %s, %s", b->path,
+        note("%s has no result of %s at batch %lld, threads %d, streams %lld, %s, %s", b->path,
              name_of(j->a->argument[0]), (long long)r->batch, r->threads,
              (long long)j->configs[i].streams, r->precision, r->isa);
         return EXIT_DONE;
     }
-    *c = (comparison){.made = true, .rounds = 1, .then = e->ms.min, .then_p50 = e->ms.p50};
+    *c = (comparison){.made = true, .then = e->ms.min, .then_p50 = e->ms.p50};
     result round = *r; /* the last; *r is the fastest */
     hone_change verdict;
     for (int slower = 0;;) {
@@ -191,53 +191,35 @@ exit_code baseline_compare(const baseline *b, job *j, int i) {
                          ? slower < CONFIRMED
                          : verdict == HONE_CHANGE_UNKNOWN && !e->ms.disturbed;
         if (!again) break;
-        if (c->rounds == MOST_ROUNDS) {
+        if (r->rounds == MOST_ROUNDS) {
             verdict = HONE_CHANGE_UNKNOWN;
             break;
         }
-        j->total++;
-        exit_code code = bench_measure(j, &j->configs[i], &round);
+        exit_code code = bench_again(j, &j->configs[i], r, &round);
         if (code != EXIT_DONE) return code;
-        c->rounds++;
-        if (round.ms.min < r->ms.min) *r = round;
     }
     c->change = hone_timing_compare(&e->ms, &r->ms);
     c->change.verdict = verdict;
     return EXIT_DONE;
 }
 
-static void say(const job *j, int i) {
-    const result *r = &j->results[i];
-    const comparison *c = &j->comparisons[i];
-    const hone_timing_change *d = &c->change;
-    char what[160], rounds[32] = "";
-    snprintf(what, sizeof what, "batch %lld, %d thread%s, %s, %s", (long long)r->batch, r->threads,
-             r->threads > 1 ? "s" : "", r->precision, r->isa);
-    if (c->rounds > 1) snprintf(rounds, sizeof rounds, ", %d rounds", c->rounds);
-    const char *verdict = d->verdict == HONE_CHANGE_SLOWER   ? "slower, beyond the noise"
-                          : d->verdict == HONE_CHANGE_FASTER ? "faster, beyond the noise"
-                          : d->verdict == HONE_CHANGE_NONE   ? "the same within the noise"
-                          : d->ratio > 1 + d->margin         ? "unknown: others use the cores now"
-                                                     : "unknown: others used the cores then";
-    line("baseline: %s: %.3f times the time (fastest run %.4g ms, was %.4g; margin %.0f %%%s): %s",
-         what, d->ratio, r->ms.min, c->then, 100 * d->margin, rounds, verdict);
-}
-
 exit_code baseline_verdict(const job *j) {
+    const char *path = value_of(j->a, "--baseline");
     int made = 0, slower = 0;
     for (int i = 0; i < j->n; i++) {
-        if (!j->comparisons[i].made) continue;
-        made++;
-        slower += j->comparisons[i].change.verdict == HONE_CHANGE_SLOWER;
-        if (!has(j->a, "--json") && !has(j->a, "--csv")) say(j, i);
+        const comparison *c = &j->comparisons[i];
+        made += c->made;
+        slower += c->made && c->change.verdict == HONE_CHANGE_SLOWER;
+        if (c->made && c->change.verdict == HONE_CHANGE_UNKNOWN)
+            note("%s: whether batch %lld, threads %d got slower cannot be told: others %s", path,
+                 (long long)j->results[i].batch, j->results[i].threads,
+                 c->change.ratio > 1 + c->change.margin
+                     ? "use the cores now"
+                     : "used the cores when the baseline was measured");
     }
-    if (made == 0) {
-        complain("%s has none of the configurations that were measured",
-                 value_of(j->a, "--baseline"));
-        return EXIT_INPUT;
-    }
-    if (slower > 0)
-        complain("%d of %d configurations got slower than in %s", slower, made,
-                 value_of(j->a, "--baseline"));
-    return slower > 0 ? EXIT_FAILED : EXIT_DONE;
+    if (made == 0)
+        complain("%s has none of the configurations that were measured", path);
+    else if (slower > 0)
+        complain("%d of %d configurations got slower than in %s", slower, made, path);
+    return made == 0 ? EXIT_INPUT : slower > 0 ? EXIT_FAILED : EXIT_DONE;
 }

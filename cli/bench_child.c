@@ -447,9 +447,20 @@ exit_code bench_measure(job *j, const config *c, result *found) {
     exit_code code = run_child(j, c, found);
     if (code != EXIT_DONE) return code;
     j->done++;
+    found->rounds = 1;
     note_tuning(found->tuning);
     note_difference(&found->difference);
     char *rest = NULL, *text = strtok_r(found->choices, "\n", &rest);
     for (; text != NULL; text = strtok_r(NULL, "\n", &rest)) note("auto: %s", text);
+    return EXIT_DONE;
+}
+
+exit_code bench_again(job *j, const config *c, result *found, result *last) {
+    int rounds = found->rounds + 1;
+    j->total++;
+    exit_code code = bench_measure(j, c, last);
+    if (code != EXIT_DONE) return code;
+    if (last->ms.min < found->ms.min) *found = *last;
+    found->rounds = rounds;
     return EXIT_DONE;
 }

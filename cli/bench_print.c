@@ -40,19 +40,19 @@ static void json_timing(json *js, const hone_timing *t) {
     json_bool(js, "disturbed", t->disturbed);
 }
 
+static const char *const verdicts[] = {"same", "slower", "faster", "unknown"};
+
 static void json_comparison(json *js, const comparison *c) {
-    static const char *const words[] = {"same", "slower", "faster", "unknown"};
     if (!c->made) {
         json_text(js, "baseline", NULL);
         return;
     }
     json_begin(js, "baseline", '{');
-    json_text(js, "verdict", words[c->change.verdict]);
+    json_text(js, "verdict", verdicts[c->change.verdict]);
     json_number(js, "ratio", c->change.ratio);
     json_number(js, "margin", c->change.margin);
     json_number(js, "min_ms", c->then);
     json_number(js, "p50_ms", c->then_p50);
-    json_int(js, "rounds", c->rounds);
     json_end(js, '}');
 }
 
@@ -74,6 +74,7 @@ void bench_json(job *j, int i) {
     json_text(js, "isa", r->isa);
     json_text(js, "device", "cpu");
     json_int(js, "iterations", r->ms.n);
+    json_int(js, "rounds", r->rounds);
     json_timing(js, &r->ms);
     json_number(js, "throughput", r->throughput);
     json_number(js, "energy_mj", r->energy_mj);
@@ -306,6 +307,26 @@ void bench_tables(const job *j) {
     memory(j, &k);
 }
 
+void bench_comparisons(const job *j) {
+    static const char *const heads[] = {"fastest ms", "was",      "ratio", "margin",
+                                        "rounds",     "baseline", NULL};
+    keys k = keys_of(j), all = with(k, heads);
+    table *t = table_new(all.heads, all.align);
+    for (int i = 0; i < j->n; i++) {
+        const comparison *c = &j->comparisons[i];
+        if (!c->made) continue;
+        cell_keys(t, &k, &j->results[i]);
+        cell_ms(t, j->results[i].ms.min);
+        cell_ms(t, c->then);
+        table_cell(t, "%.3f", c->change.ratio);
+        table_cell(t, "%.0f %%", 100 * c->change.margin);
+        table_cell(t, "%d", j->results[i].rounds);
+        table_cell(t, "%s", verdicts[c->change.verdict]);
+    }
+    line("%s", "");
+    table_print(t);
+}
+
 void bench_tries(const job *j) {
     static const char *const heads[] = {"batch", "threads",      "min ms",   "p50",
                                         "p99",   "best items/s", "peak RSS", ""};
@@ -387,23 +408,18 @@ void bench_hint(const job *j) {
     }
     if (j->chosen >= 0 || has(j->a, "--json") || has(j->a, "--csv")) return;
     bool amx = strcmp(j->machine->isa, "amx") == 0 && strcmp(last->isa, "amx") == 0;
+    int cores = last->threads * (int)j->configs[0].streams;
     line("%s", "");
     if (by_threads > 0 && by_threads < 1.3 && j->configs[0].streams == 1)
-        line(
-            "next: %d threads are %.2f times as fast as %d; --hint throughput runs several at once",
-            last->threads, by_threads, fewest);
+        line("next: --hint throughput, as %d threads are only %.2f times as fast as %d",
+             last->threads, by_threads, fewest);
     else if (by_batch > 1.1)
-        line(
-            "next: items per second still grow with the batch (%.2f times); --batch-search finds "
-            "where that ends",
-            by_batch);
-    else if (last->threads * j->configs[0].streams < j->machine->threads)
-        line("next: %d of %d cores are used; --threads-search shows what the others give",
-             last->threads * (int)j->configs[0].streams, j->machine->threads);
+        line("next: --batch-search, as items/s still grow with the batch (%.2f times)", by_batch);
+    else if (cores < j->machine->threads)
+        line("next: --threads-search, as %d of %d cores %s used", cores, j->machine->threads,
+             cores > 1 ? "are" : "is");
     else if (amx && strcmp(last->precision, "f32") == 0 && !has(j->a, "--precision"))
-        line(
-            "next: this CPU multiplies bf16 faster than f32; --precision f32,bf16 shows what that "
-            "gives, and how far results move");
+        line("next: --precision f32,bf16, as this CPU multiplies bf16 faster");
     else
-        line("next: hone profile %s shows where the time goes", model);
+        line("next: hone profile %s, to see where the time goes", model);
 }

@@ -608,7 +608,7 @@ typedef struct hone_timing {
                      is one window */
     bool stable;  /* that is at most 0.1 */
     double pace;  /* of the machine beside the fastest runs, as a share of its best; NaN: unknown */
-    bool disturbed; /* that is below 0.8: even the fastest runs were slowed down */
+    bool disturbed; /* that is below 0.7: even the fastest runs were slowed down */
     /* Durations in each of HONE_TIMING_BINS equal parts of [low, high], from the least to the 99th
      * percentile or three medians; the longer ones are counted in the last. */
     double low, high;
