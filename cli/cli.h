@@ -139,6 +139,10 @@ hone_status load_model(const args *a, hone_model **m, hone_error *err);
  * --max-memory, --seed, --backend, --tune, --tune-cache, --kernel, --exec and --without. From here
  * on Ctrl-C ends a run instead of the program. */
 bool session_options(const args *a, hone_session_options *o);
+/* hone/<name>, of at most 20 letters, in $XDG_CACHE_HOME or ~/.cache; the folders are made. Returns
+ * path; NULL: there is no place. */
+#define CACHE_PATH 4096
+const char *cache_file(const char *name, char path[CACHE_PATH]);
 /* What tuning did, as a note. */
 void note_tuning(hone_tuning t);
 /* Whether both paths lead to one file. */

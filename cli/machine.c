@@ -1,131 +1,290 @@
+/* hone machine: facts, a table of peaks, a table of bandwidths, and where the two meet. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
-static exit_code write_results(const args *a, const hone_machine *m) {
-    json j;
-    results_begin(&j, a);
-    results_object(&j, a);
-    json_text(&j, "cpu", m->cpu);
-    json_text(&j, "arch", m->arch);
-    json_text(&j, "isa", m->isa);
-    json_int(&j, "cpus", m->cpus);
-    json_int(&j, "allowed_cores", m->allowed_cores);
-    json_count(&j, "quota", m->quota > 0 ? m->quota : -1);
-    json_int(&j, "threads", m->threads);
-    json_count(&j, "memory_bytes", m->memory_bytes);
-    json_count(&j, "memory_limit_bytes", m->memory_limit);
-    json_begin(&j, "caches", '[');
-    for (size_t i = 0; i < m->n_caches; i++) {
-        const hone_cache_info *c = &m->caches[i];
-        json_begin(&j, NULL, '{');
-        json_int(&j, "level", c->level);
-        json_int(&j, "bytes", c->bytes);
-        json_count(&j, "line_bytes", c->line_bytes > 0 ? c->line_bytes : -1);
-        json_count(&j, "cpus", c->cpus > 0 ? c->cpus : -1);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
-    json_begin(&j, "peaks", '[');
+/* Operations per byte at which arithmetic takes as long as reading its operands from memory; the
+ * best instruction of a precision counts. */
+typedef struct balance {
+    const char *precision;
+    int threads;
+    double gops, ops_per_byte;
+} balance;
+
+#define MOST_BALANCES 16
+static int balances_of(const hone_machine *m, balance *b) {
+    int n = 0;
     for (size_t i = 0; i < m->n_peaks; i++) {
         const hone_peak_info *p = &m->peaks[i];
-        json_begin(&j, NULL, '{');
-        json_text(&j, "precision", p->precision);
-        json_text(&j, "instruction", p->instruction);
-        json_text(&j, "isa", p->isa);
-        json_int(&j, "threads", p->threads);
-        json_number(&j, "gops", p->gops);
-        json_end(&j, '}');
+        int k = 0;
+        while (k < n && (strcmp(b[k].precision, p->precision) != 0 || b[k].threads != p->threads))
+            k++;
+        if (k == MOST_BALANCES) continue;
+        if (k == n) b[n++] = (balance){.precision = p->precision, .threads = p->threads};
+        if (p->gops > b[k].gops) b[k].gops = p->gops;
     }
-    json_end(&j, ']');
-    json_begin(&j, "bandwidths", '[');
+    for (int k = 0; k < n; k++)
+        for (size_t i = 0; i < m->n_bandwidths; i++)
+            if (m->bandwidths[i].threads == b[k].threads &&
+                strcmp(m->bandwidths[i].level, "memory") == 0)
+                b[k].ops_per_byte = b[k].gops / m->bandwidths[i].read_gb;
+    return n;
+}
+
+/* ---- JSON ---- */
+
+static void write_facts(json *j, const hone_machine *m) {
+    json_text(j, "cpu", m->cpu);
+    json_text(j, "arch", m->arch);
+    json_text(j, "kernel", m->kernel);
+    json_text(j, "isa", m->isa);
+    json_begin(j, "isas", '[');
+    for (size_t i = 0; i < m->n_isas; i++) {
+        json_begin(j, NULL, '{');
+        json_text(j, "name", m->isas[i].name);
+        json_bool(j, "allowed", m->isas[i].allowed);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    json_int(j, "cpus", m->cpus);
+    json_int(j, "allowed_cores", m->allowed_cores);
+    json_count(j, "quota", m->quota > 0 ? m->quota : -1);
+    json_int(j, "threads", m->threads);
+    json_count(j, "memory_bytes", m->memory_bytes);
+    json_count(j, "memory_limit_bytes", m->memory_limit);
+    json_begin(j, "caches", '[');
+    for (size_t i = 0; i < m->n_caches; i++) {
+        const hone_cache_info *c = &m->caches[i];
+        json_begin(j, NULL, '{');
+        json_int(j, "level", c->level);
+        json_int(j, "bytes", c->bytes);
+        json_count(j, "line_bytes", c->line_bytes > 0 ? c->line_bytes : -1);
+        json_count(j, "cpus", c->cpus > 0 ? c->cpus : -1);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    json_text(j, "gpu_driver", m->gpu_driver);
+    json_begin(j, "gpus", '[');
+    for (size_t i = 0; i < m->n_gpus; i++) {
+        const hone_gpu_info *g = &m->gpus[i];
+        char capability[32];
+        snprintf(capability, sizeof capability, "%d.%d", g->capability[0], g->capability[1]);
+        json_begin(j, NULL, '{');
+        json_text(j, "name", g->name);
+        json_count(j, "memory_bytes", g->memory_bytes);
+        json_text(j, "capability", g->capability[0] > 0 ? capability : NULL);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void write_rates(json *j, const hone_machine *m) {
+    balance b[MOST_BALANCES];
+    int n = balances_of(m, b);
+    json_begin(j, "peaks", '[');
+    for (size_t i = 0; i < m->n_peaks; i++) {
+        const hone_peak_info *p = &m->peaks[i];
+        json_begin(j, NULL, '{');
+        json_text(j, "precision", p->precision);
+        json_text(j, "instruction", p->instruction);
+        json_text(j, "isa", p->isa);
+        json_int(j, "threads", p->threads);
+        json_number(j, "gops", p->gops);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    json_begin(j, "bandwidths", '[');
     for (size_t i = 0; i < m->n_bandwidths; i++) {
-        const hone_bandwidth_info *b = &m->bandwidths[i];
-        json_begin(&j, NULL, '{');
-        json_text(&j, "level", b->level);
-        json_int(&j, "bytes", b->bytes);
-        json_int(&j, "threads", b->threads);
-        json_number(&j, "read_gb_s", b->read_gb);
-        json_number(&j, "write_gb_s", b->write_gb);
-        json_number(&j, "copy_gb_s", b->copy_gb);
-        json_end(&j, '}');
+        const hone_bandwidth_info *w = &m->bandwidths[i];
+        json_begin(j, NULL, '{');
+        json_text(j, "level", w->level);
+        json_int(j, "bytes", w->bytes);
+        json_int(j, "threads", w->threads);
+        json_number(j, "read_gb_s", w->read_gb);
+        json_number(j, "write_gb_s", w->write_gb);
+        json_number(j, "copy_gb_s", w->copy_gb);
+        json_end(j, '}');
     }
-    json_end(&j, ']');
-    json_end(&j, '}');
-    return results_end(&j, a);
+    json_end(j, ']');
+    json_begin(j, "balances", '[');
+    for (int i = 0; i < n; i++) {
+        json_begin(j, NULL, '{');
+        json_text(j, "precision", b[i].precision);
+        json_int(j, "threads", b[i].threads);
+        json_number(j, "ops_per_byte", b[i].ops_per_byte);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    json_bool(j, "cached", m->cached);
+    json_number(j, "noise", m->noise);
+    json_bool(j, "disturbed", m->disturbed);
+}
+
+/* ---- text ---- */
+
+static void print_isas(const hone_machine *m) {
+    char *text;
+    size_t bytes;
+    bool masked = false;
+    FILE *to = must(open_memstream(&text, &bytes));
+    for (size_t i = 0; i < m->n_isas; i++) {
+        if (m->isas[i].allowed) fprintf(to, " %s", m->isas[i].name);
+        masked |= !m->isas[i].allowed;
+    }
+    if (masked) fprintf(to, "%s (not", strcmp(m->isa, "portable") == 0 ? " portable" : "");
+    for (size_t i = 0; i < m->n_isas; i++)
+        if (!m->isas[i].allowed) fprintf(to, " %s", m->isas[i].name);
+    if (masked) fputs(": HONE_ISA)", to);
+    if (fclose(to) != 0) must(NULL);
+    line("isa      %s", bytes > 0 ? text + 1 : "portable");
+    free(text);
 }
 
 static void print_facts(const hone_machine *m) {
     char a[32], b[32];
-    line("cpu      %s (%s), instruction set %s", m->cpu, m->arch, m->isa);
+    line("cpu      %s, %s, %s", m->cpu, m->arch, m->kernel);
+    print_isas(m);
+    line("cores    %d of %d CPUs may be used", m->allowed_cores, m->cpus);
     if (m->quota > 0)
-        line("cores    %d of %d CPUs may be used, %d by quota: %d threads by default",
-             m->allowed_cores, m->cpus, m->quota, m->threads);
-    else
-        line("cores    %d of %d CPUs may be used: %d threads by default", m->allowed_cores, m->cpus,
-             m->threads);
-    line("memory   %s%s%s", human_bytes(m->memory_bytes, a),
-         m->memory_limit >= 0 ? ", limited to " : "",
-         m->memory_limit >= 0 ? human_bytes(m->memory_limit, b) : "");
+        line("quota    %d %s of time (cgroup)", m->quota, m->quota == 1 ? "CPU" : "CPUs");
+    line("threads  %d by default", m->threads);
     for (size_t i = 0; i < m->n_caches; i++) {
         const hone_cache_info *c = &m->caches[i];
-        line("L%d       %s, shared by %d", c->level, human_bytes(c->bytes, a), c->cpus);
+        if (c->cpus > 1)
+            line("L%d       %s, shared by %d CPUs", c->level, human_bytes(c->bytes, a), c->cpus);
+        else
+            line("L%d       %s%s", c->level, human_bytes(c->bytes, a),
+                 c->cpus == 1 ? " of each core" : "");
+    }
+    if (m->memory_limit >= 0)
+        line("memory   %s, limited to %s (cgroup)", human_bytes(m->memory_bytes, a),
+             human_bytes(m->memory_limit, b));
+    else
+        line("memory   %s", human_bytes(m->memory_bytes, a));
+    for (size_t i = 0; i < m->n_gpus; i++) {
+        const hone_gpu_info *g = &m->gpus[i];
+        char capability[64] = "";
+        if (g->capability[0] > 0)
+            snprintf(capability, sizeof capability, ", compute capability %d.%d", g->capability[0],
+                     g->capability[1]);
+        line("gpu      %s%s%s%s%s%s", g->name, g->memory_bytes >= 0 ? ", " : "",
+             g->memory_bytes >= 0 ? human_bytes(g->memory_bytes, a) : "", capability,
+             m->gpu_driver != NULL ? ", driver " : "", m->gpu_driver != NULL ? m->gpu_driver : "");
     }
 }
 
+/* "1 thread", "8 threads" */
+static const char *threads_text(int n, char buf[32]) {
+    snprintf(buf, 32, "%d %s", n, n == 1 ? "thread" : "threads");
+    return buf;
+}
+
+/* A row per instruction, a column per number of threads: one, and all where that is more. */
 static void print_peaks(const hone_machine *m) {
-    static const char *const heads[] = {"precision", "instruction", "isa", "threads", "GOP/s"};
-    table *t = table_new(heads, "lllrr");
-    for (size_t i = 0; i < m->n_peaks; i++) {
+    char all[32];
+    int columns = m->threads > 1 ? 2 : 1;
+    const char *one_heads[] = {"peak", "instruction", "isa", "1 thread", ""};
+    const char *heads[] = {"peak", "instruction", "isa", "1 thread", threads_text(m->threads, all),
+                           ""};
+    table *t = columns == 2 ? table_new(heads, "lllrrl") : table_new(one_heads, "lllrl");
+    for (size_t i = 0; i + (size_t)columns <= m->n_peaks; i += (size_t)columns) {
         const hone_peak_info *p = &m->peaks[i];
         table_cell(t, "%s", p->precision);
         table_cell(t, "%s", p->instruction);
         table_cell(t, "%s", p->isa);
-        table_cell(t, "%d", p->threads);
-        table_cell(t, "%.1f", p->gops);
+        for (int k = 0; k < columns; k++) table_cell(t, "%.1f", p[k].gops);
+        table_cell(t, "%s", strcmp(p->precision, "int8") == 0 ? "GOP/s" : "GFLOP/s");
     }
     table_print(t);
 }
 
 static void print_bandwidths(const hone_machine *m) {
-    static const char *const heads[] = {"memory",    "bytes",      "threads",
-                                        "read GB/s", "write GB/s", "copy GB/s"};
-    table *t = table_new(heads, "lrrrrr");
+    static const char *const heads[] = {"bandwidth", "threads", "within", "read",
+                                        "write",     "copy",    ""};
+    table *t = table_new(heads, "lrrrrrl");
     for (size_t i = 0; i < m->n_bandwidths; i++) {
         const hone_bandwidth_info *b = &m->bandwidths[i];
         char bytes[32];
         table_cell(t, "%s", b->level);
-        table_cell(t, "%s", human_bytes(b->bytes, bytes));
         table_cell(t, "%d", b->threads);
+        table_cell(t, "%s", human_bytes(b->bytes, bytes));
         table_cell(t, "%.1f", b->read_gb);
         table_cell(t, "%.1f", b->write_gb);
         table_cell(t, "%.1f", b->copy_gb);
+        table_cell(t, "GB/s");
     }
     table_print(t);
+}
+
+/* What it means, and how far it can be trusted. */
+static void print_close(const hone_machine *m) {
+    balance b[MOST_BALANCES];
+    int n = balances_of(m, b);
+    char *text, threads[32];
+    size_t bytes;
+    FILE *to = must(open_memstream(&text, &bytes));
+    for (int i = 0; i < n; i++)
+        if (b[i].threads == m->threads) fprintf(to, ", %s %.0f", b[i].precision, b[i].ops_per_byte);
+    if (fclose(to) != 0) must(NULL);
+    line("balance  operations per byte where arithmetic meets memory, %s: %s",
+         threads_text(m->threads, threads), text + 2);
+    line("         What does fewer waits for memory, and is faster with fewer bytes.");
+    free(text);
+    if (m->disturbed)
+        line(
+            "noise    %.0f %% of the windows were disturbed: rates may be too low; "
+            "--remeasure when less runs",
+            100 * m->noise);
+    if (m->cached) line("         Rates are from the cache; --remeasure measures again.");
 }
 
 static exit_code run(const args *a) {
     hone_machine *m;
     hone_error err;
     progress p;
+    json j;
+    char path[CACHE_PATH];
+    hone_machine_options o;
+    hone_machine_options_init(&o);
+    if (!has(a, "--no-cache"))
+        o.cache = has(a, "--cache") ? value_of(a, "--cache") : cache_file("machine.txt", path);
+    o.remeasure = has(a, "--remeasure");
+    o.progress = progress_step;
+    o.progress_ctx = &p;
     catch_interrupt();
     progress_start(&p, "machine", NULL);
-    hone_status status = hone_machine_probe(&m, progress_step, &p, &err);
+    hone_status status = hone_machine_probe(&m, &o, &err);
     progress_end(&p);
     if (status != HONE_OK) return fail_with(&err);
+    results_begin(&j, a);
+    results_object(&j, a);
+    write_facts(&j, m);
+    write_rates(&j, m);
+    json_end(&j, '}');
     if (!has(a, "--json")) {
         print_facts(m);
         line("%s", "");
         print_peaks(m);
         line("%s", "");
         print_bandwidths(m);
+        line("%s", "");
+        print_close(m);
     }
-    exit_code code = write_results(a, m);
     hone_machine_destroy(m);
-    return code;
+    return results_end(&j, a);
 }
 
-static const option_def options[] = {OPTION_JSON, OPTION_REPORT, OPTION_QUIET, OPTION_VERBOSE, {0}};
+static const option_def options[] = {
+    {"--remeasure", 0, NULL, "measure again, whatever the cache says", false},
+    {"--cache", 0, "FILE", "keeps what was measured (default: hone/machine.txt among the caches)",
+     false},
+    {"--no-cache", 0, NULL, "neither read nor keep what was measured", false},
+    OPTION_JSON,
+    OPTION_REPORT,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    {0}};
 
 const verb verb_machine = {
     .name = "machine",

@@ -125,19 +125,17 @@ static bool is_list(const args *a, const char *name) {
     return d->arg != NULL && strcmp(d->arg, "LIST") == 0;
 }
 
-/* hone/tuning.txt in $XDG_CACHE_HOME, or in ~/.cache; the folders are made. NULL: no place. */
-static const char *tuning_file(void) {
-    static char path[4096];
+const char *cache_file(const char *name, char path[CACHE_PATH]) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     bool own = cache != NULL && cache[0] == '/';
     if (!own && (home == NULL || home[0] == '\0')) return NULL;
-    int n = own ? snprintf(path, sizeof path - 32, "%s", cache)
-                : snprintf(path, sizeof path - 32, "%s/.cache", home);
-    if (n >= (int)sizeof path - 32) return NULL;
+    int n = own ? snprintf(path, CACHE_PATH - 32, "%s", cache)
+                : snprintf(path, CACHE_PATH - 32, "%s/.cache", home);
+    if (n >= CACHE_PATH - 32) return NULL;
     mkdir(path, 0700);
     strcat(path, "/hone");
     mkdir(path, 0700);
-    return strcat(path, "/tuning.txt");
+    return strcat(strcat(path, "/"), name);
 }
 
 void note_tuning(hone_tuning t) {
@@ -169,6 +167,7 @@ static bool asks_for_auto(const args *a) {
 }
 
 bool session_options(const args *a, hone_session_options *o) {
+    static char tuning[CACHE_PATH];
     int64_t threads = 0, reserve = 0, megabytes = 0, seed = 1;
     if ((!is_list(a, "--threads") && !number_of(a, "--threads", 1, 1024, &threads)) ||
         !number_of(a, "--reserve-cores", 0, 1024, &reserve) ||
@@ -199,7 +198,8 @@ bool session_options(const args *a, hone_session_options *o) {
         return false;
     }
     o->tune_cache = value_of(a, "--tune-cache");
-    if ((tunes || asks_for_auto(a)) && o->tune_cache == NULL) o->tune_cache = tuning_file();
+    if ((tunes || asks_for_auto(a)) && o->tune_cache == NULL)
+        o->tune_cache = cache_file("tuning.txt", tuning);
     o->keep_going = not_interrupted;
     catch_interrupt();
     return true;

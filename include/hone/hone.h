@@ -659,7 +659,7 @@ typedef struct hone_cache_info {
 
 /* Arithmetic fed from registers: the most there can be. */
 typedef struct hone_peak_info {
-    const char *precision;   /* "f32", "bf16", "int8" */
+    const char *precision;   /* "f32", "bf16", "f16", "int8" */
     const char *instruction; /* "vfmadd231ps zmm" */
     const char *isa;         /* the instruction set it belongs to: "avx512" */
     int threads;
@@ -672,6 +672,19 @@ typedef struct hone_bandwidth_info {
     int threads;
     double read_gb, write_gb, copy_gb; /* 10^9 bytes per second; copies count both ways */
 } hone_bandwidth_info;
+
+/* An instruction set the CPU has. */
+typedef struct hone_isa_info {
+    const char *name; /* "avx512" */
+    bool allowed;     /* by HONE_ISA */
+} hone_isa_info;
+
+/* An NVIDIA GPU. */
+typedef struct hone_gpu_info {
+    const char *name;     /* "NVIDIA H200" */
+    int64_t memory_bytes; /* -1: not known */
+    int capability[2];    /* its compute capability: 9, 0; 0, 0: not known */
+} hone_gpu_info;
 
 typedef struct hone_machine {
     uint32_t size;
@@ -690,15 +703,37 @@ typedef struct hone_machine {
     size_t n_bandwidths; /* by threads, nearest first */
     const hone_bandwidth_info *bandwidths;
     void *owner;
+    const char *kernel; /* the system's: "Linux 6.1.0" */
+    size_t n_isas;      /* weakest first */
+    const hone_isa_info *isas;
+    bool cached;    /* the peaks and bandwidths were read from the cache */
+    double noise;   /* share, 0 to 1, of the windows measured in that others disturbed */
+    bool disturbed; /* so many that peaks or bandwidths may be too low */
+    size_t n_gpus;
+    const hone_gpu_info *gpus;
+    const char *gpu_driver; /* its version; NULL: not known */
 } hone_machine;
 
-/* Looks at the machine and measures its limits, which takes a few seconds. progress as in
- * hone_eval_options; may be NULL. */
-HONE_API hone_status hone_machine_probe(hone_machine **out,
-                                        bool (*progress)(void *ctx, int64_t done, int64_t total),
-                                        void *ctx, hone_error *err);
+typedef struct hone_machine_options {
+    uint32_t size;
+    /* A text file that keeps what was measured, for each machine, set of limits and version of hone
+     * that it has met; NULL: none. A damaged one is repaired with a warning, a file of another kind
+     * left alone with one. */
+    const char *cache;
+    bool remeasure; /* whatever the cache says */
+    /* Called now and then while measuring; returning false ends it with HONE_E_LIMIT. May be NULL.
+     */
+    bool (*progress)(void *ctx, int64_t done, int64_t total);
+    void *progress_ctx;
+} hone_machine_options;
+HONE_API void hone_machine_options_init(hone_machine_options *o);
+
+/* Looks at the machine and measures its limits, which takes a few seconds; with what is in the
+ * cache, milliseconds. options may be NULL. */
+HONE_API hone_status hone_machine_probe(hone_machine **out, const hone_machine_options *options,
+                                        hone_error *err);
 HONE_API void hone_machine_destroy(hone_machine *machine);
-/* Only looks, which takes no time: there are no peaks and no bandwidths. */
+/* Only looks, which takes no time: there are no peaks, bandwidths and GPUs. */
 HONE_API hone_status hone_machine_look(hone_machine **out, hone_error *err);
 
 /* ---- reports ---- */

@@ -73,10 +73,10 @@ static hn_isa detect(void) {
 static hn_isa detect(void) { return 0; }
 #endif
 
-static hn_isa available;
+static hn_isa detected, available;
 
 static void find(void) {
-    available = detect();
+    available = detected = detect();
     const char *name = getenv("HONE_ISA");
     if (name == NULL || *name == '\0') return;
     hn_error e = {0};
@@ -84,8 +84,14 @@ static void find(void) {
         hn_log(HONE_LOG_WARN, "HONE_ISA: %s: ignored", e.text);
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+hn_isa hn_isa_detected(void) {
+    pthread_once(&once, find);
+    return detected;
+}
+
 hn_isa hn_isa_available(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find);
     return available;
 }

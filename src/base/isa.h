@@ -21,6 +21,8 @@ enum {
 #undef HN_ISA_ROW
 };
 
+/* What this CPU has, and the system lets it use. */
+hn_isa hn_isa_detected(void);
 /* What this CPU has and HONE_ISA allows. An unknown name in HONE_ISA is a warning in the log. */
 hn_isa hn_isa_available(void);
 /* What of `have` the bundle of that name allows. HONE_E_ARG lists the names there are. */

@@ -7,22 +7,37 @@
 /* ---- arithmetic ----
  *
  * A round is the instruction once per chain. 12 chains cover a latency of 4 to 6 cycles on two
- * pipes; four tiles cover that of a tile product. Operands are zero: the time does not depend on
- * them. */
+ * pipes; four tiles cover that of a tile product. Operands are zero, and so are the sums:
+ * what lies in registers may be denormal, which is slower. */
 
 #if defined(__x86_64__)
 
 enum { CHAINS = 12 };
 #define EACH ".irp r,0,1,2,3,4,5,6,7,8,9,10,11\n\t"
-#define X86_LOOP(name, zero, body)                                                                 \
+static const _Alignas(64) float operands[CHAINS * 16];
+/* `operands` is %1. */
+#define ANY_LOOP(name, zero, body, end)                                                            \
     static void name(int64_t rounds) {                                                             \
-        __asm__ volatile(zero "1:\n\t" body "dec %0\n\tjnz 1b\n\tvzeroupper"                       \
+        __asm__ volatile(zero "1:\n\t" body "dec %0\n\tjnz 1b\n\t" end                             \
                          : "+r"(rounds)                                                            \
-                         :                                                                         \
+                         : "r"(operands)                                                           \
                          : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
-                           "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");    \
+                           "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",     \
+                           "memory");                                                              \
     }
-#define ZERO "vpxor %%xmm12, %%xmm12, %%xmm12\n\tvmovaps %%xmm12, %%xmm13\n\t"
+#define SSE_ZERO ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,13\n\tpxor %%xmm\\r, %%xmm\\r\n\t.endr\n\t"
+#define SSE_LOOP(name, body) ANY_LOOP(name, SSE_ZERO, body, "")
+#define X86_LOOP(name, zero, body) ANY_LOOP(name, zero, body, "vzeroupper")
+#define ZERO                                                                           \
+    ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13\n\tvpxor %%xmm\\r, %%xmm\\r, %%xmm\\r\n\t" \
+    ".endr\n\t"
+
+SSE_LOOP(f32_xmm, EACH
+         "movaps %%xmm13, %%xmm12\n\tmulps %%xmm13, %%xmm12\n\t"
+         "addps %%xmm12, %%xmm\\r\n\t.endr\n\t")
+SSE_LOOP(int8_xmm, EACH
+         "movdqa %%xmm13, %%xmm12\n\tpmaddwd %%xmm13, %%xmm12\n\t"
+         "paddd %%xmm12, %%xmm\\r\n\t.endr\n\t")
 
 X86_LOOP(f32_ymm, ZERO, EACH "vfmadd231ps %%ymm12, %%ymm13, %%ymm\\r\n\t.endr\n\t")
 X86_LOOP(f32_zmm, ZERO, EACH "vfmadd231ps %%zmm12, %%zmm13, %%zmm\\r\n\t.endr\n\t")
@@ -34,6 +49,20 @@ X86_LOOP(int8_pairs, ZERO,
          EACH
          "vpmaddubsw %%ymm12, %%ymm13, %%ymm14\n\tvpmaddwd %%ymm12, %%ymm14, %%ymm15\n\t"
          "vpaddd %%ymm15, %%ymm\\r, %%ymm\\r\n\t.endr\n\t")
+X86_LOOP(int8_wide_pairs, ZERO,
+         EACH
+         "vpmaddubsw %%zmm12, %%zmm13, %%zmm14\n\tvpmaddwd %%zmm12, %%zmm14, %%zmm15\n\t"
+         "vpaddd %%zmm15, %%zmm\\r, %%zmm\\r\n\t.endr\n\t")
+
+SSE_LOOP(fed_xmm, EACH
+         "movaps \\r*64(%1), %%xmm12\n\tmulps %%xmm13, %%xmm12\n\t"
+         "addps %%xmm12, %%xmm\\r\n\t.endr\n\t")
+X86_LOOP(fed_ymm, ZERO, EACH "vfmadd231ps \\r*64(%1), %%ymm13, %%ymm\\r\n\t.endr\n\t")
+X86_LOOP(fed_zmm, ZERO, EACH "vfmadd231ps \\r*64(%1), %%zmm13, %%zmm\\r\n\t.endr\n\t")
+
+static void fed(hn_isa isa, int64_t rounds) {
+    (isa & HN_ISA_AVX512 ? fed_zmm : isa & HN_ISA_AVX2 ? fed_ymm : fed_xmm)(rounds);
+}
 
 /* Eight tiles of 16 rows of 64 bytes: four sums, two left and two right operands. */
 static void tiles(int64_t rounds, bool bytes) {
@@ -70,12 +99,15 @@ static void bf16_tiles(int64_t rounds) { tiles(rounds, false); }
 static void int8_tiles(int64_t rounds) { tiles(rounds, true); }
 
 const hn_peak hn_peaks[] = {
+    {"f32", "mulps, addps xmm", HN_ISA_PORTABLE, CHAINS * 2 * 4, f32_xmm},
     {"f32", "vfmadd231ps ymm", HN_ISA_AVX2, CHAINS * 2 * 8, f32_ymm},
     {"f32", "vfmadd231ps zmm", HN_ISA_AVX512, CHAINS * 2 * 16, f32_zmm},
     {"bf16", "vdpbf16ps zmm", HN_ISA_AMX, CHAINS * 2 * 32, bf16_zmm},
     {"bf16", "tdpbf16ps tmm", HN_ISA_AMX, 4 * 2 * 16 * 16 * 32, bf16_tiles},
+    {"int8", "pmaddwd xmm", HN_ISA_PORTABLE, CHAINS * 2 * 8, int8_xmm},
     {"int8", "vpmaddubsw ymm", HN_ISA_AVX2, CHAINS * 2 * 32, int8_pairs},
     {"int8", "vpdpbusd ymm", HN_ISA_AVXVNNI, CHAINS * 2 * 32, int8_ymm},
+    {"int8", "vpmaddubsw zmm", HN_ISA_AVX512, CHAINS * 2 * 64, int8_wide_pairs},
     {"int8", "vpdpbusd zmm", HN_ISA_AVX512VNNI, CHAINS * 2 * 64, int8_zmm},
     {"int8", "tdpbssd tmm", HN_ISA_AMX, 4 * 2 * 16 * 16 * 64, int8_tiles},
 };
@@ -84,26 +116,46 @@ const hn_peak hn_peaks[] = {
 
 enum { CHAINS = 16 };
 #define EACH ".irp r,0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23\n\t"
+static const _Alignas(64) float operands[4];
+/* `operands` is %1. */
 #define ARM_LOOP(name, body)                                                                    \
     static void name(int64_t rounds) {                                                          \
-        __asm__ volatile("movi v30.4s, #0\n\tmovi v31.4s, #0\n\t1:\n\t" EACH body               \
+        __asm__ volatile(EACH                                                                   \
+                         "movi v\\r\\().4s, #0\n\t.endr\n\t"                                    \
+                         "movi v30.4s, #0\n\tmovi v31.4s, #0\n\t1:\n\t" EACH body               \
                          "\n\t.endr\n\tsubs %0, %0, #1\n\tb.ne 1b"                              \
                          : "+r"(rounds)                                                         \
-                         :                                                                      \
+                         : "r"(operands)                                                        \
                          : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", \
-                           "v19", "v20", "v21", "v22", "v23", "v30", "v31", "cc");              \
+                           "v19", "v20", "v21", "v22", "v23", "v29", "v30", "v31", "cc",        \
+                           "memory");                                                           \
     }
 
+ARM_LOOP(f32_fmul, "fmul v29.4s, v30.4s, v31.4s\n\tfadd v\\r\\().4s, v\\r\\().4s, v29.4s")
+ARM_LOOP(int8_mla, "mla v\\r\\().4s, v30.4s, v31.4s")
+ARM_LOOP(int8_smlal, "smlal v\\r\\().4s, v30.4h, v31.4h")
+ARM_LOOP(fed_fmla, "ldr q30, [%1]\n\tfmla v\\r\\().4s, v30.4s, v31.4s")
 ARM_LOOP(f32_fmla, "fmla v\\r\\().4s, v30.4s, v31.4s")
 /* By number, since an assembler takes their names only where the file may use them:
- * sdot, smmla v<r>.4s, v30.16b, v31.16b; bfmmla v<r>.4s, v30.8h, v31.8h. */
+ * sdot, smmla v<r>.4s, v30.16b, v31.16b; bfmmla v<r>.4s, v30.8h, v31.8h; fmla v<r>.8h, v30.8h,
+ * v31.8h. */
 ARM_LOOP(int8_sdot, ".inst 0x4e9f97c0 + \\r")
 ARM_LOOP(int8_smmla, ".inst 0x4e9fa7c0 + \\r")
 ARM_LOOP(bf16_bfmmla, ".inst 0x6e5fefc0 + \\r")
+ARM_LOOP(f16_fmla, ".inst 0x4e5f0fc0 + \\r")
+
+static void fed(hn_isa isa, int64_t rounds) {
+    (void)isa;
+    fed_fmla(rounds);
+}
 
 const hn_peak hn_peaks[] = {
-    {"f32", "fmla", HN_ISA_NEON, CHAINS * 2 * 4, f32_fmla},
+    {"f32", "fmul, fadd 4s", HN_ISA_PORTABLE, CHAINS * 2 * 4, f32_fmul},
+    {"f32", "fmla 4s", HN_ISA_NEON, CHAINS * 2 * 4, f32_fmla},
     {"bf16", "bfmmla", HN_ISA_NEONI8MM, CHAINS * 2 * 16, bf16_bfmmla},
+    {"f16", "fmla 8h", HN_ISA_NEONI8MM, CHAINS * 2 * 8, f16_fmla},
+    {"int8", "mla 4s", HN_ISA_PORTABLE, CHAINS * 2 * 4, int8_mla},
+    {"int8", "smlal 4s", HN_ISA_NEON, CHAINS * 2 * 4, int8_smlal},
     {"int8", "sdot", HN_ISA_NEONDOT, CHAINS * 2 * 16, int8_sdot},
     {"int8", "smmla", HN_ISA_NEONI8MM, CHAINS * 2 * 32, int8_smmla},
 };
@@ -120,7 +172,8 @@ double hn_peak_now(const char *precision, hn_isa isa) {
     hn_isa all = 0;
     hn_isa_limit(~(hn_isa)0, hn_isa_name(isa), &all, NULL);
     for (int i = 0; i < hn_n_peaks; i++)
-        if (strcmp(hn_peaks[i].precision, precision) == 0 && (hn_peaks[i].isa & all) != 0)
+        if (strcmp(hn_peaks[i].precision, precision) == 0 &&
+            (hn_peaks[i].isa & all) == hn_peaks[i].isa)
             p = &hn_peaks[i];
     if (p == NULL) return 0;
     double best = 0;
@@ -131,6 +184,14 @@ double hn_peak_now(const char *precision, hn_isa isa) {
         if (rate > best) best = rate;
     }
     return best;
+}
+
+double hn_peak_probe(hn_isa isa) {
+    enum { ROUNDS = 3000 };
+    fed(isa, ROUNDS / 4);
+    int64_t begun = hn_clock_ns();
+    fed(isa, ROUNDS);
+    return ROUNDS / (double)(hn_clock_ns() - begun + 1);
 }
 
 /* ---- memory ----

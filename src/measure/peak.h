@@ -10,7 +10,7 @@
 #include "base/isa.h"
 
 typedef struct hn_peak {
-    const char *precision;   /* "f32", "bf16", "int8" */
+    const char *precision;   /* "f32", "bf16", "f16", "int8" */
     const char *instruction; /* "vfmadd231ps zmm" */
     hn_isa isa;
     double ops; /* per round; a multiply-add is two */
@@ -24,6 +24,11 @@ extern const int hn_n_peaks;
 /* Operations of this core at this moment in 1e9/s, at a precision, with these instruction sets and
  * what they imply, within some 10 us; 0: unknown. */
 double hn_peak_now(const char *precision, hn_isa isa);
+
+/* How fast this core is at this moment, within some 10 us: f32 products with an operand from the
+ * nearest cache, in a unit of its own. They keep both the arithmetic and the loads of a core busy,
+ * so that whatever shares it, another process or the core's other hardware thread, shows. */
+double hn_peak_probe(hn_isa isa);
 
 typedef enum hn_stream {
     HN_STREAM_READ,

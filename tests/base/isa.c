@@ -9,6 +9,7 @@
 static void names(void **state) {
     (void)state;
     hn_isa have = hn_isa_available(), got;
+    assert_int_equal(have & ~hn_isa_detected(), 0);
     assert_int_equal(hn_isa_limit(have, "portable", &got, NULL), HONE_OK);
     assert_int_equal(got, 0);
     assert_string_equal(hn_isa_name(0), "portable");
