@@ -211,11 +211,10 @@ exit_code baseline_verdict(const job *j) {
         made += c->made;
         slower += c->made && c->change.verdict == HONE_CHANGE_SLOWER;
         if (c->made && c->change.verdict == HONE_CHANGE_UNKNOWN)
-            note("%s: whether batch %lld, threads %d got slower cannot be told: others %s", path,
-                 (long long)j->results[i].batch, j->results[i].threads,
-                 c->change.ratio > 1 + c->change.margin
-                     ? "use the cores now"
-                     : "used the cores when the baseline was measured");
+            note(
+                "%s: whether batch %lld, threads %d got slower cannot be told: the machine is too "
+                "noisy, or was then",
+                path, (long long)j->results[i].batch, j->results[i].threads);
     }
     if (made == 0)
         complain("%s has none of the configurations that were measured", path);

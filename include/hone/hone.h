@@ -620,16 +620,16 @@ HONE_API hone_status hone_timing_of(hone_timing *out, const double *durations, c
                                     double best, size_t n, hone_error *err);
 
 typedef enum hone_change {
-    HONE_CHANGE_NONE, /* within the margin */
+    HONE_CHANGE_NONE,
     HONE_CHANGE_SLOWER,
     HONE_CHANGE_FASTER,
-    HONE_CHANGE_UNKNOWN, /* one of the series was disturbed, which would explain what was found */
+    HONE_CHANGE_UNKNOWN, /* one of the series was too noisy to tell */
 } hone_change;
 typedef struct hone_timing_change {
     hone_change verdict;
     double ratio;  /* of the fastest run now to the fastest then */
-    double margin; /* by how much it may be off 1 and mean nothing: 5 %, or what the fastest windows
-                      of either series disagree by */
+    double margin; /* by how much it must be off 1 to mean something: 5 %, or what the fastest
+                      windows of either series disagree by */
 } hone_timing_change;
 /* Compares two series by their fastest runs, since what disturbs a machine only ever adds time. Of
  * either, `min`, `n_windows`, `fastest`, `disturbed` and `pace` are looked at. */

@@ -10,6 +10,7 @@
 #define LEAST_MARGIN 0.05 /* of a change: fastest runs of one build were seen to differ by 4 % */
 #define LOW_WINDOWS 3     /* windows whose fastest runs must agree for one to be believed */
 #define FULL_PACE 0.7     /* of the best, or more */
+#define MANY_RUNS 1000
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -66,16 +67,17 @@ static void windows(hone_timing *t, double *v, size_t n) {
     t->stable = t->noise <= AGREEMENT;
 }
 
-/* The upper quartile beside the fastest runs: a fiftieth, but at least eight. sorted: the
- * durations; is used up. Short runs slip through between disturbances that the looks beside them
- * meet, so that a quarter of the looks at full speed is enough. */
+/* Beside the fastest runs. Long runs, of which there are few, take what the looks beside them say
+ * on average; short ones slip through between disturbances that those looks meet, so that of them a
+ * quarter of the looks at full speed is enough. sorted: the durations; is used up. */
 static double fast_pace(const double *durations, const double *pace, size_t n, double *sorted) {
-    size_t few = n / 50 > 8 ? n / 50 : n < 8 ? n : 8, k = 0;
-    double last = sorted[few - 1];
+    bool many = n >= MANY_RUNS;
+    double last = percentile(sorted, n, many ? 2 : 10);
+    size_t k = 0;
     for (size_t i = 0; i < n; i++)
         if (durations[i] <= last) sorted[k++] = pace[i];
     sort(sorted, k);
-    return percentile(sorted, k, 75);
+    return percentile(sorted, k, many ? 75 : 50);
 }
 
 /* From the least to the 99th percentile, or three medians if that is less: a few slow runs would
@@ -137,6 +139,7 @@ static double excuse(const hone_timing *t) { return t->disturbed ? 1 / (t->pace 
 hone_timing_change hn_timing_compare(const hone_timing *then, const hone_timing *now) {
     double ratio = now->min / then->min, margin = fmax(LEAST_MARGIN, fmax(doubt(then), doubt(now)));
     hone_change verdict = ratio > 1 + margin         ? HONE_CHANGE_SLOWER
+                          : ratio > 1 + LEAST_MARGIN ? HONE_CHANGE_UNKNOWN
                           : ratio < 1 / (1 + margin) ? HONE_CHANGE_FASTER
                                                      : HONE_CHANGE_NONE;
     /* Whether without the disturbance it could be otherwise. Slower than on a disturbed machine is

@@ -10,9 +10,10 @@
  *            seen to differ by up to 4 %;
  *   pace     tells the series that were. It is the speed of a loop that always does the same, taken
  *            between runs for 2 us at a time. A core that is shared lets it through at full speed
- *            now and then, however rarely a whole run; so beside the fastest runs of a series that
- * was let through it is 0.77 to 1 of the best that was seen, and 0.5 to 0.65 otherwise. (Loops that
- * keep the vector units busy tell less: their clock depends on what ran before.)
+ *            now and then, however rarely a whole run. So it is 0.75 to 1 of the best that was seen
+ *            beside the fastest runs of a series of which some were let through, and 0.5 to 0.65
+ *            beside those of others. (Loops that keep the vector units busy tell less: their clock
+ *            depends on what ran before.)
  */
 #ifndef HN_MEASURE_TIMING_H
 #define HN_MEASURE_TIMING_H

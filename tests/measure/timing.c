@@ -139,6 +139,10 @@ static void changes_have_a_direction(void **state) {
     NEAR(hn_timing_compare(&then, &now).margin, 0.05);
     /* Where the fastest windows disagree, so much is needed; where there are too few, 10 %. */
     then.fastest[2] = 10.8;
+    assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_UNKNOWN);
+    now.min = 10.9;
+    assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_SLOWER);
+    now.min = 10.4; /* noise only adds time: however much there was */
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_NONE);
     NEAR(hn_timing_compare(&then, &now).margin, 0.08);
     then.n_windows = 2;
