@@ -424,6 +424,12 @@ typedef struct hone_step_info {
     int64_t begin_ns, end_ns;
     double macs;           /* multiply-accumulates among the flops: of convolutions and products */
     const char *why_float; /* of a quantized model: why it computes in floats; NULL: it does not */
+    const char *why;       /* this kernel was chosen: "first that accepts", "measured" ... */
+    const char *isa;       /* the instruction set its kernel needs */
+    const char *precision; /* it computes in: "f32", "f32-relaxed", "bf16", "int8" */
+    int threads;           /* it may use */
+    double weights_bytes;  /* of constants, as they are stored for it */
+    size_t live_bytes;     /* of activations, alive while it runs */
 } hone_step_info;
 /* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu. Where sizes
  * are known only while running, and in subgraphs, there may be more or fewer steps each time. */

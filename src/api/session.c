@@ -484,6 +484,7 @@ static hone_status run_reference_to(hone_session *s, const hn_tensor *const *in,
 typedef struct watcher {
     void (*step)(void *ctx, const hone_step_info *info);
     void *ctx;
+    int threads;
 } watcher;
 
 /* The node's name, or that of its first output. */
@@ -507,6 +508,12 @@ static void tell_step(void *ctx, const hn_step_time *t) {
                            .bytes = s->bytes,
                            .macs = hn_step_macs(s),
                            .why_float = s->why_float,
+                           .why = s->why != NULL ? s->why : "no kernel serves it",
+                           .isa = hn_isa_name(s->isa),
+                           .precision = hn_step_precision(s),
+                           .threads = s->alone || s->lane > 0 ? 1 : w->threads,
+                           .weights_bytes = s->constant_bytes,
+                           .live_bytes = s->live_bytes,
                            .begin_ns = t->begin_ns,
                            .end_ns = t->end_ns};
     if (s->node != NULL && hn_node_output(s->node, 0) != NULL) {
@@ -646,7 +653,7 @@ hone_status hone_session_profile(hone_session *s, size_t n_in, const hone_value 
                                  void (*step)(void *ctx, const hone_step_info *info), void *ctx,
                                  hone_error *err) {
     HN_CHECK(err, s->engine != NULL, HONE_E_UNSUPPORTED, "the reference backend has no steps");
-    return run_once(s, n_in, in, n_out, out, &(watcher){step, ctx}, err);
+    return run_once(s, n_in, in, n_out, out, &(watcher){step, ctx, hn_pool_threads(s->pool)}, err);
 }
 
 /* ---- accuracy ---- */

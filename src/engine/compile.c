@@ -1,5 +1,6 @@
 /* From a graph with known shapes to a plan: lower, choose kernels, pack weights, settle lives,
  * place buffers. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -30,10 +31,31 @@ void hn_plan_destroy(hn_plan *p) {
 
 /* ---- kernels and weights ---- */
 
+/* Rows that do not serve a step: the first of them is the best that could be hoped for. */
+typedef struct refusals {
+    const hn_step *step;
+    const hn_kernel *best;
+    const char *why;
+} refusals;
+
 static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
-    const hn_step *s = ctx;
-    hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", s->label, s->family->name, k->name,
-           why);
+    refusals *d = ctx;
+    if (d->best == NULL) d->best = k, d->why = why;
+    hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", d->step->label, d->step->family->name,
+           k->name, why);
+}
+
+/* The first row that serves. */
+static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_error *err) {
+    refusals d = {.step = s};
+    char text[200];
+    s->kernel = hn_kernel_choose(s->family, allow, s->problem, passed_over, &d);
+    if (d.best == NULL)
+        snprintf(text, sizeof text, "first that accepts");
+    else
+        snprintf(text, sizeof text, "first that accepts; %s: %s", d.best->name, d.why);
+    s->why = hn_arena_strdup(&p->arena, text);
+    return s->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
 /* A step this short is not worth waking another thread for: a hand-off takes about a microsecond,
@@ -93,10 +115,13 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         if (s->family == NULL) continue;
         s->alone = is_short(s);
         s->kernel = forced_kernel(how, s);
+        s->why = "asked for";
         if (s->kernel == NULL) {
-            s->kernel = hn_kernel_choose(s->family, allowed(how, s), s->problem, passed_over, s);
+            HN_TRY(choose_first(p, s, allowed(how, s), err));
             HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
         }
+        s->isa = s->kernel->isa;
+        s->exactness = s->kernel->precision;
         s->kernel->work(s->problem, p->lanes, &s->work);
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
                s->kernel->name);
@@ -184,6 +209,43 @@ static void widen_lives(hn_plan *p) {
                 live(p, p->steps[i]->operands[k].buffer, first);
                 live(p, p->steps[i]->operands[k].buffer, last);
             }
+    }
+}
+
+/* ---- for profiles ---- */
+
+static double constant_bytes(const hn_plan *p, const hn_step *s) {
+    double bytes = 0;
+    for (int k = 0; k < s->n_operands; k++) {
+        if (s->operands[k].buffer < 0) continue;
+        const hn_buffer *b = &p->buffers[hn_buffer_root(p, s->operands[k].buffer)];
+        if (b->kind == HN_BUFFER_CONSTANT || b->kind == HN_BUFFER_PACKED) bytes += (double)b->bytes;
+    }
+    return bytes;
+}
+
+static double view_bytes(const hn_view *v) {
+    if (v->buffer < 0) return 0;
+    size_t bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
+    return bytes != SIZE_MAX ? (double)bytes : 0;
+}
+
+/* What steps say of themselves once all is placed. */
+static void describe(hn_plan *p) {
+    for (int i = 0; i < p->n_buffers; i++) {
+        const hn_buffer *b = &p->buffers[i];
+        if (b->kind != HN_BUFFER_SLAB || b->inside >= 0 || b->first > b->last) continue;
+        p->steps[b->first]->live_bytes += b->bytes;
+        if (b->last + 1 < p->n_steps) p->steps[b->last + 1]->live_bytes -= b->bytes;
+    }
+    for (int i = 0; i < p->n_steps; i++) {
+        hn_step *s = p->steps[i];
+        if (i > 0) s->live_bytes += p->steps[i - 1]->live_bytes;
+        s->constant_bytes = constant_bytes(p, s);
+        if (s->family != NULL) continue;
+        s->why = "no kernel serves it";
+        for (int k = 0; k < s->n_in; k++) s->bytes += view_bytes(&s->in[k]);
+        for (int k = 0; k < s->n_out; k++) s->bytes += view_bytes(&s->out[k]);
     }
 }
 
@@ -367,6 +429,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     widen_lives(p);
     HN_TRY_GOTO(place(p, how, err));
     size_scratch(p);
+    describe(p);
     *out = p;
     return HONE_OK;
 fail:

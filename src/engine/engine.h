@@ -160,5 +160,11 @@ typedef struct hn_run {
     void *keep_going_ctx;
 } hn_run;
 hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err);
+/* The steps of a context that is ready to run, without and with times (run.c, run_timed.c). */
+hone_status hn_context_loop(hn_context *c, const hn_run *r, hn_error *err);
+hone_status hn_context_loop_timed(hn_context *c, const hn_plan *p, const hn_run *r, hn_error *err);
+/* What loops are made of: step i by itself, and as one of a set, on the caller's thread. */
+hone_status hn_context_step(hn_context *c, int i, const hn_run *r, hn_error *err);
+void hn_context_lane_step(const hn_context *c, int i, int64_t lane);
 
 #endif

@@ -22,12 +22,19 @@ hn_way hn_layers_of(const hn_layers *l, const hn_node *n) {
     return l->way;
 }
 
-bool hn_way_named(const char *name, size_t n, hn_way *way) {
-    static const char *const names[] = {
+static const char *const names[] = {
 #define HN_X(of, text, error) text,
-        HN_PRECISION_LIST(HN_X)
+    HN_PRECISION_LIST(HN_X)
 #undef HN_X
-            "int8"};
+        "int8"};
+
+/* Families are named after what they compute with. */
+const char *hn_step_precision(const hn_step *s) {
+    bool integers = s->family != NULL && strstr(s->family->name, "_q8") != NULL;
+    return names[integers ? HN_PRECISION_COUNT_ : (int)s->exactness];
+}
+
+bool hn_way_named(const char *name, size_t n, hn_way *way) {
     for (int i = 0; i <= HN_PRECISION_COUNT_; i++) {
         if (strlen(names[i]) != n || memcmp(names[i], name, n) != 0) continue;
         bool integers = i == HN_PRECISION_COUNT_;

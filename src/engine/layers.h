@@ -8,8 +8,7 @@
 #ifndef HN_ENGINE_LAYERS_H
 #define HN_ENGINE_LAYERS_H
 
-#include "ir/ir.h"
-#include "kernels/kernel.h"
+#include "engine/plan.h"
 
 typedef struct hn_way {
     hn_precision precision;
@@ -33,6 +32,8 @@ const char *hn_layer_name(const hn_node *n);
 
 /* The way that is called "f32", "bf16", "int8" ...; false: there is none. */
 bool hn_way_named(const char *name, size_t n, hn_way *way);
+/* What a step computes in, by the same names. */
+const char *hn_step_precision(const hn_step *s);
 /* Takes apart "PATTERN:PRECISION,..."; *rules, with the names, is one block of alloc. */
 hone_status hn_layers_read(const char *text, hn_allocator *alloc, hn_layer **rules, int *n,
                            hn_error *err);

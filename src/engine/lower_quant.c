@@ -230,7 +230,7 @@ double hn_step_macs(const hn_step *s) {
                    f == &hn_matmul_f32_family || f == &hn_attention_f32_family ||
                    f == &hn_matmul_nbits_family || f == &hn_recurrent_f32_family ||
                    f == &hn_recurrent_q8_family;
-    return product ? s->flops / 2 : 0;
+    return product ? s->flops / 2 : s->macs;
 }
 
 /* ---- scales ---- */

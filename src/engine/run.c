@@ -4,10 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
-#include "engine/together.h"
 #include "engine/weights.h"
 #include "ops/op.h"
 
@@ -312,7 +310,7 @@ static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b
     return status;
 }
 
-static hone_status run_step(hn_context *c, int i, const hn_run *r, hn_error *err) {
+hone_status hn_context_step(hn_context *c, int i, const hn_run *r, hn_error *err) {
     const hn_step *s = c->plan->steps[i];
     hone_status status = HONE_OK;
     if (s->family == NULL) {
@@ -337,43 +335,40 @@ static hone_status run_step(hn_context *c, int i, const hn_run *r, hn_error *err
 typedef struct set {
     const hn_context *c;
     int first;
-    hn_step_time *times; /* of its steps; NULL: not wanted */
 } set;
 
 /* Steps of a set run on one thread each, so all their scratch is that of the lane. */
+void hn_context_lane_step(const hn_context *c, int i, int64_t lane) {
+    const hn_plan *p = c->plan;
+    const hn_step *s = p->steps[i];
+    char *scratch = c->scratch + p->lane_offset + (size_t)lane * p->lane_bytes;
+    hn_call call = {s->problem, &s->work, c->steps[i].ptr, scratch};
+    hn_kernel_run(s->kernel, &call, scratch + hn_aligned(s->work.scratch));
+}
+
 static void run_lane_of_set(void *ctx, int64_t lane) {
     const set *t = ctx;
-    const hn_plan *p = t->c->plan;
-    char *scratch = t->c->scratch + p->lane_offset + (size_t)lane * p->lane_bytes;
-    for (int i = 0; i < p->steps[t->first]->together; i++) {
-        const hn_step *s = p->steps[t->first + i];
-        if (s->lane != lane + 1) continue;
-        hn_call call = {s->problem, &s->work, t->c->steps[t->first + i].ptr, scratch};
-        if (t->times != NULL) t->times[i] = (hn_step_time){.step = s, .begin_ns = hn_clock_ns()};
-        hn_kernel_run(s->kernel, &call, scratch + hn_aligned(s->work.scratch));
-        if (t->times != NULL) t->times[i].end_ns = hn_clock_ns();
-    }
+    hn_step *const *steps = t->c->plan->steps;
+    for (int i = t->first; i < t->first + steps[t->first]->together; i++)
+        if (steps[i]->lane == lane + 1) hn_context_lane_step(t->c, i, lane);
 }
 
-static void run_set(const hn_context *c, int first, const hn_run *r) {
-    hn_step_time times[HN_MOST_TOGETHER];
-    set t = {.c = c, .first = first, .times = r->times != NULL ? times : NULL};
+static void run_set(const hn_context *c, int first, hn_pool *pool) {
     int n = c->plan->steps[first]->together, lanes = n < c->plan->lanes ? n : c->plan->lanes;
-    hn_pool_run(r->pool, lanes, run_lane_of_set, &t);
-    for (int i = 0; i < n && r->times != NULL; i++) r->times(r->times_ctx, &times[i]);
+    hn_pool_run(pool, lanes, run_lane_of_set, &(set){c, first});
 }
 
-static hone_status run_timed(hn_context *c, const hn_run *r, hn_error *err) {
-    for (int i = 0; i < c->plan->n_steps; i++) {
-        if (c->plan->steps[i]->together > 0) {
-            run_set(c, i, r);
-            i += c->plan->steps[i]->together - 1;
-            continue;
-        }
-        hn_step_time t = {.step = c->plan->steps[i], .begin_ns = hn_clock_ns()};
-        HN_TRY(run_step(c, i, r, err));
-        t.end_ns = hn_clock_ns();
-        r->times(r->times_ctx, &t);
+/* The plain loop. Nothing of profiling is in it or in this file, nor may be: run_timed.c has a loop
+ * of its own, and tests/structure/loop looks at what this one was compiled to. */
+__attribute__((noinline)) hone_status hn_context_loop(hn_context *c, const hn_run *r,
+                                                      hn_error *err) {
+    const hn_plan *p = c->plan;
+    for (int i = 0; i < p->n_steps; i++) {
+        int together = p->steps[i]->together;
+        if (together > 0)
+            run_set(c, i, r->pool), i += together - 1;
+        else
+            HN_TRY(hn_context_step(c, i, r, err));
     }
     return HONE_OK;
 }
@@ -403,13 +398,5 @@ hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     }
     HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
              "stopped");
-    if (r->times != NULL) return run_timed(c, r, err);
-    for (int i = 0; i < p->n_steps; i++) {
-        int together = p->steps[i]->together;
-        if (together > 0)
-            run_set(c, i, r), i += together - 1;
-        else
-            HN_TRY(run_step(c, i, r, err));
-    }
-    return HONE_OK;
+    return r->times != NULL ? hn_context_loop_timed(c, p, r, err) : hn_context_loop(c, r, err);
 }

@@ -338,6 +338,9 @@ static void add_member(const chain *c, int i, const size_t *bytes, strips *s, hn
         joined->writes |= (from->writes >> k & 1) << joined->n_operands;
     }
     joined->flops += from->flops;
+    joined->macs += hn_step_macs(from);
+    joined->isa |= from->isa;
+    if (from->exactness > joined->exactness) joined->exactness = from->exactness;
     joined->bytes += from->bytes;
     if (last) return;
     s->scratch += bytes[i];
@@ -371,8 +374,11 @@ static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
     *done = true;
     for (int64_t k = 0; k < count && *done; k++) HN_TRY(fill(p, c, s, k, &most, bytes, done, err));
     if (!*done) return HONE_OK;
-    *joined = (hn_step){
-        .family = &family, .kernel = &kernel, .problem = s, .node = c->steps[c->n - 1]->node};
+    *joined = (hn_step){.family = &family,
+                        .kernel = &kernel,
+                        .problem = s,
+                        .node = c->steps[c->n - 1]->node,
+                        .why = "what lies between its steps would not stay in the cache"};
     HN_TRY(label_of(p, c, &joined->label, err));
     for (int i = 0; i < c->n; i++) add_member(c, i, bytes, s, joined);
     s->lane = s->scratch + hn_aligned(most.scratch);

@@ -361,6 +361,7 @@ hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *poo
         t->total.problems++;
     }
     if (!may_serve(t, s, known->kernel)) return HONE_OK;
+    s->why = known < t->list + t->n_read ? "in the tuning cache" : "measured";
     t->total.changed += known->kernel != s->kernel || known->alone != s->alone;
     s->kernel = known->kernel;
     s->alone = known->alone;
