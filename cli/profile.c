@@ -1,336 +1,399 @@
+/* hone profile: runs plans step by step and says what their times mean. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "cli.h"
-
-/* One step over all runs. */
-typedef struct step {
-    char *node, *op, *kernel, *output;
-    bool integers;                 /* its kernel computes in them */
-    char *why_float;               /* of a step of a quantized model that does not, or NULL */
-    double flops, bytes, macs, ms; /* ms: the median of the runs */
-    double *runs;
-} step;
+#include "profile.h"
 
 typedef struct job {
     const args *a;
-    hone_model *model;
-    hone_session *session;
-    feed feed;
-    hone_difference difference;    /* from f32 */
-    size_t n_steps, cap_steps, at; /* at: the step that comes next in this run */
-    step *steps;
-    int64_t run, n_runs; /* run -1: the warm-up, which counts nothing */
-    FILE *trace;
-    int64_t begun;
-    bool comma;
+    int n_plans;
+    plan plans[MOST_PLANS];
+    hone_machine *machine; /* NULL: its limits are not wanted */
+    recorder spans;
+    hone_profile_options o;
+    sorting sort;
+    grouping by;
+    int64_t top;
+    double requests_per_day, machine_price;
 } job;
 
-/* ---- runs ---- */
+/* ---- options ---- */
 
-/* Families are named after what they compute with. */
-static bool is_integer(const char *family) {
-    return family != NULL && strstr(family, "_q8") != NULL;
-}
-
-static void take_step(void *ctx, const hone_step_info *info) {
-    job *j = ctx;
-    if (j->run < 0) return;
-    if (j->at == j->n_steps) {
-        if (j->n_steps == j->cap_steps) {
-            j->cap_steps = j->cap_steps * 2 + 64;
-            j->steps = must(realloc(j->steps, j->cap_steps * sizeof *j->steps));
-        }
-        j->steps[j->n_steps++] = (step){.node = must(strdup(info->node)),
-                                        .op = must(strdup(info->op)),
-                                        .kernel = must(strdup(info->kernel)),
-                                        .output = must(strdup(info->output)),
-                                        .flops = info->flops,
-                                        .bytes = info->bytes,
-                                        .macs = info->macs,
-                                        .integers = is_integer(info->family),
-                                        .runs = must(calloc((size_t)j->n_runs, sizeof(double)))};
-        if (info->why_float != NULL)
-            j->steps[j->n_steps - 1].why_float = must(strdup(info->why_float));
+/* The place of the word in a list that ends with NULL; absent: *v is unchanged. */
+static bool word_of(const args *a, const char *name, const char *const *list, int *v) {
+    const char *word = value_of(a, name);
+    if (word == NULL) return true;
+    for (int i = 0; list[i] != NULL; i++) {
+        if (strcmp(list[i], word) != 0) continue;
+        *v = i;
+        return true;
     }
-    step *s = &j->steps[j->at++];
-    s->runs[j->run] = (double)(info->end_ns - info->begin_ns) * 1e-6;
-    if (j->trace == NULL) return;
-    if (j->begun == 0) j->begun = info->begin_ns;
-    fprintf(j->trace, "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,",
-            j->comma ? "," : "", info->op, info->kernel);
-    fprintf(j->trace, "\"ts\":%.3f,\"dur\":%.3f}", (double)(info->begin_ns - j->begun) * 1e-3,
-            (double)(info->end_ns - info->begin_ns) * 1e-3);
-    j->comma = true;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static exit_code run_all(job *j) {
-    feed *f = &j->feed;
-    hone_error err;
-    progress p;
-    progress_start(&p, "profile", "runs");
-    hone_status status = HONE_OK;
-    for (j->run = -1; j->run < j->n_runs && status == HONE_OK; j->run++) {
-        j->at = 0;
-        status =
-            hone_session_profile(j->session, f->n_in, f->in, f->n_out, f->out, take_step, j, &err);
-        if (status == HONE_OK && !progress_step(&p, j->run + 1, j->n_runs)) break;
-    }
-    progress_end(&p);
-    if (status != HONE_OK) return fail_with(&err);
-    if (!not_interrupted(NULL)) return EXIT_INTERRUPTED;
-    for (size_t i = 0; i < j->n_steps; i++) {
-        qsort(j->steps[i].runs, (size_t)j->n_runs, sizeof(double), by_value);
-        j->steps[i].ms = j->steps[i].runs[j->n_runs / 2];
-    }
-    return EXIT_DONE;
-}
-
-/* ---- the answer ---- */
-
-static double total_ms(const job *j) {
-    double sum = 0;
-    for (size_t i = 0; i < j->n_steps; i++) sum += j->steps[i].ms;
-    return sum;
-}
-
-static double rate(double amount, double ms) { return ms > 0 ? amount / ms * 1e-6 : 0; }
-
-static void print_steps(const job *j) {
-    static const char *const heads[] = {"node", "op",    "output",  "kernel", "ms",
-                                        "%",    "sum %", "GFLOP/s", "GB/s"};
-    table *t = table_new(heads, "thhlrrrrr");
-    double total = total_ms(j), sum = 0;
-    for (size_t i = 0; i < j->n_steps; i++) {
-        const step *s = &j->steps[i];
-        sum += s->ms;
-        table_cell(t, "%s", s->node);
-        table_cell(t, "%s", s->op);
-        table_cell(t, "%s", s->output);
-        table_cell(t, "%s", s->kernel);
-        table_cell(t, "%.3f", s->ms);
-        table_cell(t, "%.1f", 100 * s->ms / total);
-        table_cell(t, "%.1f", 100 * sum / total);
-        table_cell(t, s->flops > 0 ? "%.1f" : "-", rate(s->flops, s->ms));
-        table_cell(t, s->bytes > 0 ? "%.1f" : "-", rate(s->bytes, s->ms));
-    }
-    table_print(t);
-}
-
-/* Steps of the same operators, added up in place of the first. */
-static size_t by_op(const job *j, step *groups) {
-    size_t n = 0;
-    for (size_t i = 0; i < j->n_steps; i++) {
-        size_t k = 0;
-        while (k < n && strcmp(groups[k].op, j->steps[i].op) != 0) k++;
-        if (k == n) groups[n++] = (step){.op = j->steps[i].op};
-        groups[k].ms += j->steps[i].ms;
-        groups[k].flops += j->steps[i].flops;
-        groups[k].bytes += 1; /* how many */
-    }
-    return n;
-}
-
-static int slower_first(const void *a, const void *b) {
-    double x = ((const step *)a)->ms, y = ((const step *)b)->ms;
-    return x > y ? -1 : x < y;
-}
-
-static void print_groups(const job *j) {
-    static const char *const heads[] = {"op", "steps", "ms", "%", "GFLOP/s"};
-    step *groups = must(calloc(j->n_steps + 1, sizeof *groups));
-    size_t n = by_op(j, groups);
-    double total = total_ms(j);
-    qsort(groups, n, sizeof *groups, slower_first);
-    table *t = table_new(heads, "hrrrr");
-    for (size_t i = 0; i < n; i++) {
-        table_cell(t, "%s", groups[i].op);
-        table_cell(t, "%.0f", groups[i].bytes);
-        table_cell(t, "%.3f", groups[i].ms);
-        table_cell(t, "%.1f", 100 * groups[i].ms / total);
-        table_cell(t, groups[i].flops > 0 ? "%.1f" : "-", rate(groups[i].flops, groups[i].ms));
-    }
-    table_print(t);
-    free(groups);
-}
-
-static void print_text(const job *j) {
-    print_steps(j);
-    line("%s", "");
-    print_groups(j);
-    hone_memory_use use = hone_session_memory(j->session);
-    char before[100];
-    line("%s", "");
-    snprintf(before, sizeof before, "%zu steps, %.3f ms (medians of %lld runs); ", j->n_steps,
-             total_ms(j), (long long)j->n_runs);
-    print_memory(before, &use);
-}
-
-/* ---- floats in a quantized model ---- */
-
-/* Steps are in integers, or say why they are not. */
-static bool is_quantized(const job *j) {
-    for (size_t i = 0; i < j->n_steps; i++)
-        if (j->steps[i].integers || j->steps[i].why_float != NULL) return true;
+    char *all = join(list);
+    complain("%s wants one of %s, got '%s'", name, all, word);
+    free(all);
     return false;
 }
 
-/* Multiply-accumulates, and those of them in integers. */
-static double count_macs(const job *j, double *integers) {
-    double all = 0;
-    *integers = 0;
-    for (size_t i = 0; i < j->n_steps; i++) {
-        all += j->steps[i].macs;
-        if (j->steps[i].integers) *integers += j->steps[i].macs;
+static bool read_options(job *j) {
+    static const char *const sorts[] = {"time", "name", "order", "lost", "share", NULL};
+    static const char *const groups[] = {"node", "op", "scope", NULL};
+    const args *a = j->a;
+    int sort = BY_TIME, by = BY_NODE;
+    hone_profile_options_init(&j->o);
+    j->top = 20;
+    j->o.counters = true;
+    if (!word_of(a, "--sort", sorts, &sort) || !word_of(a, "--by", groups, &by) ||
+        !number_of(a, "--top", 0, 1000000, &j->top) ||
+        !number_of(a, "--runs", 1, 100000, &j->o.runs) ||
+        !real_of(a, "--max-latency", 0, 1e9, &j->o.max_ms) ||
+        !real_of(a, "--requests-per-day", 0, 1e15, &j->requests_per_day) ||
+        !real_of(a, "--machine-price", 0, 1e12, &j->machine_price))
+        return false;
+    if (has(a, "--requests-per-day") != has(a, "--machine-price")) {
+        complain("--requests-per-day and --machine-price go together");
+        return false;
     }
-    return all;
+    j->sort = (sorting)sort;
+    j->by = (grouping)by;
+    return true;
 }
 
-/* Which steps compute in floats, why, and what they take; the slowest first. */
-static void print_floats(const job *j) {
-    static const char *const heads[] = {"node", "op", "ms", "%", "why in floats"};
-    step *floats = must(calloc(j->n_steps + 1, sizeof *floats));
-    size_t n = 0;
-    double integers, all = count_macs(j, &integers), total = total_ms(j), ms = 0;
-    for (size_t i = 0; i < j->n_steps; i++) {
-        if (j->steps[i].why_float == NULL) continue;
-        floats[n++] = j->steps[i];
-        ms += j->steps[i].ms;
-    }
-    line(
-        "%.2f %% of %.4g million multiply-accumulates run in integers; %zu of %zu steps, "
-        "%.3f of %.3f ms (%.1f %%), in floats",
-        all > 0 ? 100 * integers / all : 0, all * 1e-6, n, j->n_steps, ms, total,
-        total > 0 ? 100 * ms / total : 0);
-    qsort(floats, n, sizeof *floats, slower_first);
-    table *t = table_new(heads, "thrrl");
-    for (size_t i = 0; i < n; i++) {
-        table_cell(t, "%s", floats[i].node);
-        table_cell(t, "%s", floats[i].op);
-        table_cell(t, "%.3f", floats[i].ms);
-        table_cell(t, "%.1f", total > 0 ? 100 * floats[i].ms / total : 0);
-        table_cell(t, "%s", floats[i].why_float);
-    }
-    if (n > 0) line("%s", "");
-    table_print(t);
-    free(floats);
+/* The options with one of the models alone, in texts of its own: reading some cuts them. */
+static args args_of(const args *a, int model) {
+    args own = *a;
+    own.n = 1;
+    own.argument[0] = a->argument[model];
+    for (int i = 0; i < own.n_options; i++) own.option[i].value = must(strdup(own.option[i].value));
+    return own;
 }
 
-static exit_code write_results(const job *j) {
-    double integers, macs = count_macs(j, &integers);
-    json js;
-    hone_memory_use use = hone_session_memory(j->session);
-    results_begin(&js, j->a);
-    results_object(&js, j->a);
-    json_text(&js, "model", j->a->argument[0]);
-    json_text(&js, "precision", hone_session_precision(j->session));
-    json_number(&js, "difference_mean", j->difference.mean);
-    json_number(&js, "difference_max", j->difference.max);
-    json_int(&js, "runs", j->n_runs);
-    json_number(&js, "ms", total_ms(j));
-    json_number(&js, "macs", macs);
-    json_number(&js, "integer_macs", integers);
-    json_int(&js, "weights_bytes", (int64_t)use.weights_bytes);
-    json_int(&js, "arena_bytes", (int64_t)use.arena_bytes);
-    json_int(&js, "scratch_bytes", (int64_t)use.scratch_bytes);
-    json_int(&js, "planned_bytes", (int64_t)use.planned_bytes);
-    json_bound(&js, &use);
-    json_begin(&js, "steps", '[');
-    for (size_t i = 0; i < j->n_steps; i++) {
-        const step *s = &j->steps[i];
-        json_begin(&js, NULL, '{');
-        json_text(&js, "node", s->node);
-        json_text(&js, "op", s->op);
-        json_text(&js, "output", s->output);
-        json_text(&js, "kernel", s->kernel);
-        json_number(&js, "ms", s->ms);
-        json_number(&js, "flops", s->flops);
-        json_number(&js, "bytes", s->bytes);
-        json_number(&js, "macs", s->macs);
-        json_text(&js, "why_float", s->why_float);
-        json_end(&js, '}');
+/* ---- measuring ---- */
+
+static exit_code probe(job *j) {
+    hone_error err;
+    hone_machine_options o;
+    progress p;
+    char path[CACHE_PATH];
+    if (has(j->a, "--no-roofline") || j->machine != NULL) return EXIT_DONE;
+    hone_machine_options_init(&o);
+    o.cache = cache_file("machine.txt", path);
+    o.progress = progress_step;
+    o.progress_ctx = &p;
+    progress_start(&p, "machine", NULL);
+    hone_status status = hone_machine_probe(&j->machine, &o, &err);
+    progress_end(&p);
+    if (status != HONE_OK) return fail_with(&err);
+    j->o.machine = j->machine;
+    return EXIT_DONE;
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Up to the first run, with spans listened to. */
+static exit_code start(job *j, plan *p, int number, const hone_session_options *o) {
+    hone_error err;
+    int fill = HONE_FILL_RANDOM;
+    if (!fill_of(&p->a, &fill)) return EXIT_USAGE;
+    if (load_model(&p->a, &p->model, &err) != HONE_OK) return fail_with(&err);
+    exit_code code = open_session(&p->a, p->model, o, &p->session);
+    if (code == EXIT_DONE) code = feed_init(&p->feed, &p->a, p->model);
+    if (code == EXIT_DONE) code = feed_fill(&p->feed, fill, o->seed);
+    if (code != EXIT_DONE) return code;
+    feed *f = &p->feed;
+    hone_status status = hone_session_prepare(p->session, f->n_in, f->in, &err);
+    double begun = now_ms();
+    if (status == HONE_OK)
+        status = hone_session_run(p->session, f->n_in, f->in, f->n_out, f->out, &err);
+    if (status != HONE_OK) return fail_with(&err);
+    const recorder *r = &j->spans;
+    startup *s = &p->startup;
+    s->first_run_ms = now_ms() - begun;
+    s->read_ms = recorder_ms(r, number, "load", "read");
+    s->parse_ms = recorder_ms(r, number, "load", "parse") + recorder_ms(r, number, "load", "infer");
+    s->passes_ms = recorder_ms(r, number, "compile", "passes");
+    s->tune_ms = hone_session_tuning(p->session).ms;
+    s->compile_ms = fmax(recorder_ms(r, number, "compile", "plan") - s->tune_ms, 0);
+    s->pack_ms = recorder_ms(r, number, "compile", "pack");
+    return EXIT_DONE;
+}
+
+static void price(const job *j, plan *p, int64_t samples) {
+    cost *c = &p->cost;
+    if (j->requests_per_day <= 0) return;
+    double per_day = p->profile->wall_ms > 0 ? 86400e3 / p->profile->wall_ms * (double)samples : 0;
+    c->requests_per_day = j->requests_per_day;
+    c->machine_price = j->machine_price;
+    c->utilization = per_day > 0 ? j->requests_per_day / per_day : 0;
+    c->machines = fmax(ceil(c->utilization), 1);
+    c->per_month = c->machines * j->machine_price;
+}
+
+static exit_code measure(job *j, int number) {
+    plan *p = &j->plans[number];
+    feed *f = &p->feed;
+    hone_error err;
+    hone_session_options o;
+    bool traced = has(j->a, "--trace") || has(j->a, "--folded");
+    p->a = args_of(j->a, number);
+    j->spans.plan = number;
+    if (!session_options(&p->a, &o)) return EXIT_USAGE;
+    recorder_listen(&j->spans);
+    exit_code code = start(j, p, number, &o);
+    recorder_pause();
+    if (code == EXIT_DONE) code = probe(j);
+    if (code != EXIT_DONE) return code;
+    if (traced) recorder_listen(&j->spans);
+    hone_profile_options how = j->o;
+    progress bar;
+    how.samples = f->n_in > 0 && f->in[0].rank > 0 && f->in[0].dims[0] > 0 ? f->in[0].dims[0] : 1;
+    how.progress = progress_step;
+    how.progress_ctx = &bar;
+    progress_start(&bar, "profile", "runs");
+    hone_status status =
+        hone_profile_create(&p->profile, p->session, f->n_in, f->in, f->n_out, f->out, &how, &err);
+    progress_end(&bar);
+    recorder_pause();
+    if (status != HONE_OK) return fail_with(&err);
+    price(j, p, how.samples);
+    note_tuning(hone_session_tuning(p->session));
+    note_choices(p->session);
+    if (compare_with_f32(p->model, &o, f, f->out, &p->difference, &err) != HONE_OK)
+        return fail_with(&err);
+    note_difference(&p->difference);
+    return EXIT_DONE;
+}
+
+/* ---- JSON ---- */
+
+static void write_machine(json *js, const hone_machine *m) {
+    if (m == NULL) {
+        json_text(js, "machine", NULL);
+        return;
     }
-    json_end(&js, ']');
-    json_end(&js, '}');
-    return results_end(&js, j->a);
+    json_begin(js, "machine", '{');
+    json_text(js, "cpu", m->cpu);
+    json_begin(js, "peaks", '[');
+    for (size_t i = 0; i < m->n_peaks; i++) {
+        const hone_peak_info *p = &m->peaks[i];
+        json_begin(js, NULL, '{');
+        json_text(js, "precision", p->precision);
+        json_text(js, "instruction", p->instruction);
+        json_text(js, "isa", p->isa);
+        json_int(js, "threads", p->threads);
+        json_number(js, "gops", p->gops);
+        json_end(js, '}');
+    }
+    json_end(js, ']');
+    json_begin(js, "bandwidths", '[');
+    for (size_t i = 0; i < m->n_bandwidths; i++) {
+        const hone_bandwidth_info *b = &m->bandwidths[i];
+        json_begin(js, NULL, '{');
+        json_text(js, "level", b->level);
+        json_int(js, "bytes", b->bytes);
+        json_int(js, "threads", b->threads);
+        json_number(js, "read_gb_s", b->read_gb);
+        json_number(js, "write_gb_s", b->write_gb);
+        json_number(js, "copy_gb_s", b->copy_gb);
+        json_end(js, '}');
+    }
+    json_end(js, ']');
+    json_end(js, '}');
+}
+
+/* A number that is not known is null. */
+static void json_known(json *js, const char *key, double v, bool known) {
+    json_number(js, key, known ? v : NAN);
+}
+
+static void write_step(json *js, const hone_step_profile *s) {
+    json_begin(js, NULL, '{');
+    json_text(js, "node", s->node);
+    json_text(js, "op", s->op);
+    json_text(js, "output", s->output);
+    json_text(js, "kernel", s->kernel);
+    json_text(js, "why", s->why);
+    json_text(js, "isa", s->isa);
+    json_text(js, "precision", s->precision);
+    json_int(js, "threads", s->threads);
+    json_number(js, "begin_us", s->begin_us);
+    json_number(js, "ms", s->ms);
+    json_number(js, "flops", s->flops);
+    json_number(js, "bytes", s->bytes);
+    json_number(js, "weights_bytes", s->weights_bytes);
+    json_number(js, "macs", s->macs);
+    json_int(js, "live_bytes", (int64_t)s->live_bytes);
+    json_number(js, "intensity", s->intensity);
+    json_number(js, "gflops", s->gflops);
+    json_number(js, "gb_s", s->gb_s);
+    bool placed = s->roof_ms > 0;
+    json_known(js, "roof_ms", s->roof_ms, placed);
+    json_known(js, "roof_share", s->roof_share, placed);
+    json_known(js, "lost_ms", s->lost_ms, placed);
+    json_text(js, "bound", s->bound);
+    json_text(js, "level", s->level);
+    json_text(js, "advice", s->advice);
+    json_known(js, "cycles", s->cycles, s->cycles >= 0);
+    json_known(js, "instructions", s->instructions, s->instructions >= 0);
+    json_known(js, "cache_misses", s->cache_misses, s->cache_misses >= 0);
+    json_text(js, "why_float", s->why_float);
+    json_end(js, '}');
+}
+
+static void write_startup(json *js, const startup *s) {
+    json_begin(js, "startup", '{');
+    json_number(js, "read_ms", s->read_ms);
+    json_number(js, "parse_ms", s->parse_ms);
+    json_number(js, "passes_ms", s->passes_ms);
+    json_number(js, "compile_ms", s->compile_ms);
+    json_number(js, "tune_ms", s->tune_ms);
+    json_number(js, "pack_ms", s->pack_ms);
+    json_number(js, "first_run_ms", s->first_run_ms);
+    json_end(js, '}');
+}
+
+static void write_cost(json *js, const cost *c) {
+    if (c->requests_per_day <= 0) {
+        json_text(js, "cost", NULL);
+        return;
+    }
+    json_begin(js, "cost", '{');
+    json_number(js, "requests_per_day", c->requests_per_day);
+    json_number(js, "machine_price", c->machine_price);
+    json_number(js, "utilization", c->utilization);
+    json_number(js, "machines", c->machines);
+    json_number(js, "per_month", c->per_month);
+    json_end(js, '}');
+}
+
+static void write_plan(json *js, const job *j, const plan *p) {
+    const hone_profile *f = p->profile;
+    hone_memory_use use = hone_session_memory(p->session);
+    results_object(js, j->a);
+    json_text(js, "model", p->a.argument[0]);
+    json_text(js, "precision", hone_session_precision(p->session));
+    json_number(js, "difference_mean", p->difference.mean);
+    json_number(js, "difference_max", p->difference.max);
+    write_machine(js, j->machine);
+    json_int(js, "threads", f->threads);
+    json_int(js, "runs", f->runs);
+    json_number(js, "wall_ms", f->wall_ms);
+    json_number(js, "cpu_ms", f->cpu_ms);
+    json_number(js, "ms", f->ms);
+    json_number(js, "coverage", f->coverage);
+    json_known(js, "roof_ms", f->roof_ms, j->machine != NULL);
+    json_number(js, "macs", f->macs);
+    json_number(js, "integer_macs", f->integer_macs);
+    json_int(js, "weights_bytes", (int64_t)use.weights_bytes);
+    json_int(js, "arena_bytes", (int64_t)use.arena_bytes);
+    json_int(js, "scratch_bytes", (int64_t)use.scratch_bytes);
+    json_int(js, "planned_bytes", (int64_t)use.planned_bytes);
+    json_bound(js, &use);
+    write_startup(js, &p->startup);
+    write_cost(js, &p->cost);
+    json_begin(js, "steps", '[');
+    for (size_t i = 0; i < f->n_steps; i++) write_step(js, &f->steps[i]);
+    json_end(js, ']');
+    json_begin(js, "verdicts", '[');
+    for (size_t i = 0; i < f->n_verdicts; i++) {
+        json_begin(js, NULL, '{');
+        json_text(js, "question", f->verdicts[i].question);
+        json_text(js, "answer", f->verdicts[i].answer);
+        json_text(js, "evidence", f->verdicts[i].evidence);
+        json_end(js, '}');
+    }
+    json_end(js, ']');
+    json_end(js, '}');
 }
 
 /* ---- the whole ---- */
 
-static exit_code go(job *j) {
-    const args *a = j->a;
-    hone_error err;
-    hone_session_options o;
-    int fill = HONE_FILL_RANDOM;
-    j->n_runs = 10;
-    if (!fill_of(a, &fill) || !session_options(a, &o) ||
-        !number_of(a, "--runs", 1, 100000, &j->n_runs))
-        return EXIT_USAGE;
-    if (load_model(a, &j->model, &err) != HONE_OK) return fail_with(&err);
-    exit_code code = open_session(a, j->model, &o, &j->session);
-    if (code != EXIT_DONE) return code;
-    code = feed_init(&j->feed, a, j->model);
-    if (code == EXIT_DONE) code = feed_fill(&j->feed, fill, o.seed);
-    const char *path = value_of(a, "--trace");
-    if (code == EXIT_DONE && path != NULL) {
-        j->trace = fopen(path, "wx");
-        if (j->trace == NULL) {
-            complain("%s: cannot be made (it must not exist yet)", path);
-            return EXIT_INPUT;
-        }
-        fputs("{\"traceEvents\":[", j->trace);
-    }
-    if (code == EXIT_DONE) code = run_all(j);
-    if (j->trace != NULL) fputs("\n]}\n", j->trace);
-    if (code != EXIT_DONE) return code;
-    note_tuning(hone_session_tuning(j->session));
-    note_choices(j->session);
-    if (compare_with_f32(j->model, &o, &j->feed, j->feed.out, &j->difference, &err) != HONE_OK)
-        return fail_with(&err);
-    note_difference(&j->difference);
-    if (has(a, "--explain") && !is_quantized(j))
+static void print_plans(const job *j) {
+    const plan *p = &j->plans[0];
+    if (has(j->a, "--explain") && !is_quantized(p->profile))
         note("no operator is quantized: everything is computed in floats");
-    if (j->n_steps == 0) note("no steps: the model runs through the operators' references");
-    bool text = !has(a, "--json") && j->n_steps > 0;
-    if (text && has(a, "--explain") && is_quantized(j))
-        print_floats(j);
-    else if (text)
-        print_text(j);
-    return write_results(j);
+    for (int i = 0; i < j->n_plans; i++)
+        if (j->plans[i].profile->n_steps == 0)
+            note("no steps: the model runs through the operators' references");
+    if (has(j->a, "--json") || p->profile->n_steps == 0) return;
+    if (j->n_plans == 2)
+        print_side_by_side(p, p + 1, j->top);
+    else if (has(j->a, "--explain") && is_quantized(p->profile))
+        print_floats(p);
+    else
+        print_profile(p, j->sort, j->by, j->top);
+}
+
+static exit_code write_spans(const job *j) {
+    const char *trace = value_of(j->a, "--trace"), *folded = value_of(j->a, "--folded");
+    exit_code code = EXIT_DONE;
+    if (trace != NULL) code = write_trace(&j->spans, trace, j->n_plans, j->a->argument);
+    if (folded != NULL && code == EXIT_DONE) code = write_folded(&j->spans, folded, j->a->argument);
+    return code;
+}
+
+/* So that nothing is measured for a file that cannot be made. */
+static exit_code check_files(const args *a) {
+    static const char *const files[] = {"--trace", "--folded"};
+    for (int i = 0; i < 2; i++) {
+        const char *path = value_of(a, files[i]);
+        if (path == NULL || access(path, F_OK) != 0) continue;
+        complain("%s: cannot be made (it must not exist yet)", path);
+        return EXIT_INPUT;
+    }
+    return EXIT_DONE;
+}
+
+static exit_code go(job *j, json *js) {
+    if (!read_options(j)) return EXIT_USAGE;
+    exit_code code = check_files(j->a);
+    for (int i = 0; i < j->n_plans && code == EXIT_DONE; i++) code = measure(j, i);
+    if (code == EXIT_DONE) code = write_spans(j);
+    if (code != EXIT_DONE) return code;
+    print_plans(j);
+    for (int i = 0; i < j->n_plans; i++) write_plan(js, j, &j->plans[i]);
+    return EXIT_DONE;
+}
+
+static void deinit_plan(plan *p) {
+    hone_profile_destroy(p->profile);
+    feed_deinit(&p->feed);
+    hone_session_destroy(p->session);
+    hone_model_destroy(p->model);
+    for (int i = 0; i < p->a.n_options; i++) free(p->a.option[i].value);
 }
 
 static exit_code run(const args *a) {
-    job j = {.a = a};
-    exit_code code = go(&j);
-    if (j.trace != NULL && fclose(j.trace) != 0 && code == EXIT_DONE) {
-        complain("%s: could not be written", value_of(a, "--trace"));
-        code = EXIT_RESOURCE;
-    }
-    for (size_t i = 0; i < j.n_steps; i++) {
-        free(j.steps[i].node);
-        free(j.steps[i].op);
-        free(j.steps[i].kernel);
-        free(j.steps[i].output);
-        free(j.steps[i].why_float);
-        free(j.steps[i].runs);
-    }
-    free(j.steps);
-    feed_deinit(&j.feed);
-    hone_session_destroy(j.session);
-    hone_model_destroy(j.model);
-    return code;
+    job j = {.a = a, .n_plans = a->n};
+    json js;
+    results_begin(&js, a);
+    exit_code code = go(&j, &js), made = results_end(&js, a);
+    recorder_pause();
+    recorder_deinit(&j.spans);
+    for (int i = 0; i < j.n_plans; i++) deinit_plan(&j.plans[i]);
+    hone_machine_destroy(j.machine);
+    return code != EXIT_DONE ? code : made;
 }
 
 static const option_def options[] = {
     {"--runs", 'n', "N", "runs to take the medians of (default: 10)", false},
     {"--explain", 0, NULL, "of a quantized model: what runs in floats, why, and what it takes",
      false},
-    {"--trace", 0, "FILE", "write every step of every run as a Chrome trace", false},
+    {"--sort", 0, "KEY", "time (default), name, order, lost, or share of the roof", false},
+    {"--top", 0, "N", "rows to show (default: 20; 0: all)", false},
+    {"--by", 0, "WHAT", "node (default), op, or scope: the paths of node names", false},
+    {"--no-roofline", 0, NULL, "do not measure the machine's limits", false},
+    {"--max-latency", 0, "MS", "what a run may take, for the verdict on it", false},
+    {"--requests-per-day", 0, "N", "with --machine-price: machines needed and their cost", false},
+    {"--machine-price", 0, "P", "of a machine, per month", false},
+    {"--trace", 0, "FILE", "write start-up, steps and memory as a Chrome trace (Perfetto)", false},
+    {"--folded", 0, "FILE", "write them as folded stacks, for flame graphs", false},
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,
@@ -356,9 +419,9 @@ static const option_def options[] = {
 
 const verb verb_profile = {
     .name = "profile",
-    .usage = "MODEL",
+    .usage = "MODEL [OTHER]",
     .n_arguments = 1,
-    .most_arguments = 1,
+    .most_arguments = 2,
     .summary = "where a run spends its time, step by step",
     .options = options,
     .run = run,

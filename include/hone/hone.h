@@ -1,6 +1,7 @@
 /* hone.h: the public C API of hone.
  *
- * Read it top to bottom: status and errors, data types, values, models, sessions, datasets.
+ * Read it top to bottom: status and errors, data types, values, models, sessions, datasets, the
+ * machine, profiles.
  *
  * Conventions
  *   Failing    A function that can fail returns hone_status and takes a `hone_error *` (may be
@@ -741,6 +742,90 @@ HONE_API hone_status hone_machine_probe(hone_machine **out, const hone_machine_o
 HONE_API void hone_machine_destroy(hone_machine *machine);
 /* Only looks, which takes no time: there are no peaks, bandwidths and GPUs. */
 HONE_API hone_status hone_machine_look(hone_machine **out, hone_error *err);
+
+/* ---- profiles: where runs spend their time, and what the machine would allow ---- */
+
+/* A step over all runs. What is not known is 0, NULL, or -1 for counters. */
+typedef struct hone_step_profile {
+    const char *node, *op, *family, *kernel, *output; /* as in hone_step_info */
+    const char *why, *isa, *precision, *why_float;
+    int threads;
+    double flops, bytes, weights_bytes, macs;
+    size_t live_bytes;
+    double ms;       /* the median of its times */
+    double begin_us; /* in the last run, counted from the run's begin */
+    /* Against the machine's limits: */
+    double intensity;    /* flops per byte */
+    double gflops, gb_s; /* reached */
+    double roof_ms;      /* the least time the machine allows */
+    double roof_share;   /* roof_ms / ms */
+    double lost_ms;      /* ms - roof_ms */
+    const char *bound;   /* by what: "compute", "memory", "overhead" */
+    const char *level;   /* where most of its bytes come from: "L2", "memory" */
+    const char *advice;  /* what would make it faster */
+    /* Of one run, on the thread that runs the session: */
+    double cycles, instructions, cache_misses;
+} hone_step_profile;
+
+/* A question a profile answers by itself. */
+typedef struct hone_verdict {
+    const char *question, *answer, *evidence;
+} hone_verdict;
+
+typedef struct hone_profile {
+    uint32_t size;
+    int64_t runs;
+    int threads;     /* of the session */
+    double wall_ms;  /* a run: the median */
+    double cpu_ms;   /* of processor time a run takes, all threads together */
+    double ms;       /* of all steps: their medians added up */
+    double coverage; /* of a run's time, the share its steps took: the median */
+    double roof_ms;  /* of all steps */
+    double macs, integer_macs;
+    size_t n_steps; /* in the order they ran */
+    const hone_step_profile *steps;
+    size_t n_verdicts;
+    const hone_verdict *verdicts;
+    void *owner;
+} hone_profile;
+
+typedef struct hone_profile_options {
+    uint32_t size;
+    int64_t runs;                /* that count; one more warms up. 0: 10 */
+    const hone_machine *machine; /* its limits; NULL: steps are not placed under them */
+    int64_t samples;             /* a run takes, for what is said of one; 0: 1 */
+    bool counters;               /* one more run counts cycles, where the system allows */
+    double max_ms;               /* a run may take, for the verdict on it; 0: not told */
+    /* Called after each run; returning false ends it with HONE_E_LIMIT. May be NULL. */
+    bool (*progress)(void *ctx, int64_t done, int64_t total);
+    void *progress_ctx;
+} hone_profile_options;
+HONE_API void hone_profile_options_init(hone_profile_options *o);
+/* Runs the session several times, as hone_session_profile does. options may be NULL. */
+HONE_API hone_status hone_profile_create(hone_profile **out, hone_session *session, size_t n_in,
+                                         const hone_value *in, size_t n_out, hone_value *outputs,
+                                         const hone_profile_options *options, hone_error *err);
+HONE_API void hone_profile_destroy(hone_profile *profile);
+
+/* ---- spans: what takes how long, told while it happens ---- */
+
+/* Something that has ended. Texts live during the call. */
+typedef struct hone_span {
+    const char *category; /* "load", "compile", "run", "step", "data"; "region": the caller's own */
+    const char *name;     /* "parse", "pack"; of a step its node; of a region what it was called */
+    const char *detail;   /* of a step its operators and kernel; else NULL */
+    int64_t begin_ns, end_ns; /* of the clock of hone_step_info */
+    int thread;               /* threads are counted from 1 on, as they come */
+    int64_t live_bytes;       /* memory in use by what it belongs to; -1: not told */
+} hone_span;
+/* fn is told of every span that begins from now on, on the thread it happened on, of several
+ * threads at once. NULL: nobody is, which is the default; spans then cost next to nothing, and runs
+ * go through a loop that knows none. */
+HONE_API void hone_span_listen(void (*fn)(void *ctx, const hone_span *span), void *ctx);
+/* A caller's own code as a span. Regions nest, 64 deep; begin and end are on one thread. The name
+ * lives until the end. */
+HONE_API void hone_region_begin(const char *name);
+HONE_API void hone_region_end(void);
 
 /* ---- reports ---- */
 

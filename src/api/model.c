@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/span.h"
 #include "formats/onnx.h"
 #include "formats/onnx_check.h"
 #include "ir/text.h"
@@ -90,9 +91,11 @@ hone_status hone_model_output(const hone_model *m, size_t i, hone_value_info *ou
 void hone_load_options_init(hone_load_options *o) { *o = (hone_load_options){.size = sizeof *o}; }
 
 hone_status hn_api_model_complete(hone_model *m, hn_error *err) {
+    int64_t begun = hn_span_begin();
     HN_TRY(hn_model_verify(m->ir, err));
     /* Initializers that are also inputs are as good as constants until somebody overrides them. */
     HN_TRY(hn_model_infer(m->ir, &(hn_infer_options){.defaults = true}, err));
+    hn_span_end("load", "infer", begun, (int64_t)atomic_load(&m->alloc.live));
     return describe_all(m, err);
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/size.h"
+#include "base/span.h"
 #include "engine/choice.h"
 #include "engine/engine.h"
 #include "measure/accuracy.h"
@@ -482,10 +483,24 @@ static hone_status run_reference_to(hone_session *s, const hn_tensor *const *in,
 
 /* Who is told of the steps of a run. */
 typedef struct watcher {
-    void (*step)(void *ctx, const hone_step_info *info);
+    void (*step)(void *ctx, const hone_step_info *info); /* NULL: only who listens to spans */
     void *ctx;
     int threads;
+    bool spans; /* somebody listens to them */
 } watcher;
+
+static void tell_span(const char *node, const hn_step_time *t) {
+    const hn_step *s = t->step;
+    char detail[200];
+    snprintf(detail, sizeof detail, "%.150s %s", s->label,
+             s->kernel != NULL ? s->kernel->name : "reference");
+    hn_span_tell(&(hone_span){.category = "step",
+                              .name = node,
+                              .detail = detail,
+                              .begin_ns = t->begin_ns,
+                              .end_ns = t->end_ns,
+                              .live_bytes = (int64_t)s->live_bytes});
+}
 
 /* The node's name, or that of its first output. */
 static const char *step_name(const hn_node *n) {
@@ -499,6 +514,8 @@ static void tell_step(void *ctx, const hn_step_time *t) {
     const watcher *w = ctx;
     const hn_step *s = t->step;
     char type[200];
+    if (w->spans) tell_span(step_name(s->node), t);
+    if (w->step == NULL) return;
     hone_step_info info = {.op = s->label,
                            .node = step_name(s->node),
                            .family = s->family != NULL ? s->family->name : NULL,
@@ -548,11 +565,14 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
     target *to = c->to;
     targets t = {&s->alloc, n_out, out, to};
     for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
+    int64_t begun = watch != NULL && watch->spans ? hn_clock_ns() : 0;
     HN_TRY(bind_inputs(s, n_in, in, true, c, err));
+    hn_span_end("run", "inputs", begun, -1);
     hone_status status = s->engine != NULL
                              ? hn_engine_run(s->engine, c->in, place, &t,
                                              watch != NULL ? tell_step : NULL, watch, err)
                              : run_reference_to(s, c->in, c->results, &t, err);
+    begun = begun != 0 ? hn_clock_ns() : 0;
     for (size_t i = 0; i < n_out; i++) {
         if (status != HONE_OK) {
             hn_free(hn_allocator_default(), to[i].block);
@@ -571,6 +591,7 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
         to[i].got.owner = to[i].block != NULL ? to[i].block : out[i].owner;
         out[i] = to[i].got;
     }
+    hn_span_end("run", "outputs", begun, -1);
     return within_memory(s, status, err);
 }
 
@@ -621,12 +642,17 @@ static void give_call(hone_session *s, call *c) {
 static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
                             hone_value *out, watcher *watch, hn_error *err) {
     int64_t begun = hn_clock_ns();
+    int64_t span = hn_span_begin();
+    watcher listening = {.threads = hn_pool_threads(s->pool)};
+    if (span != 0 && watch == NULL) watch = &listening;
+    if (watch != NULL) watch->spans = span != 0;
     call *c = take_call(s, n_out);
     if (c == NULL) return HN_NOMEM(err);
     begin_run(s);
     hone_status status = run_values(s, n_in, in, n_out, out, c, watch, err);
     end_run(s);
     give_call(s, c);
+    hn_span_end("run", "run", span, (int64_t)atomic_load(&s->alloc.live));
     if (status == HONE_OK)
         hn_log(HONE_LOG_INFO, "run in %.1f ms, %zu bytes at most",
                (double)(hn_clock_ns() - begun) * 1e-6, atomic_load(&s->alloc.peak));
@@ -653,7 +679,8 @@ hone_status hone_session_profile(hone_session *s, size_t n_in, const hone_value 
                                  void (*step)(void *ctx, const hone_step_info *info), void *ctx,
                                  hone_error *err) {
     HN_CHECK(err, s->engine != NULL, HONE_E_UNSUPPORTED, "the reference backend has no steps");
-    return run_once(s, n_in, in, n_out, out, &(watcher){step, ctx, hn_pool_threads(s->pool)}, err);
+    return run_once(s, n_in, in, n_out, out, &(watcher){step, ctx, hn_pool_threads(s->pool), false},
+                    err);
 }
 
 /* ---- accuracy ---- */

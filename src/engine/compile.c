@@ -31,16 +31,16 @@ void hn_plan_destroy(hn_plan *p) {
 
 /* ---- kernels and weights ---- */
 
-/* Rows that do not serve a step: the first of them is the best that could be hoped for. */
+/* Rows that do not serve a step. The last of them is the most like the one that does. */
 typedef struct refusals {
     const hn_step *step;
-    const hn_kernel *best;
+    const hn_kernel *last;
     const char *why;
 } refusals;
 
 static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
     refusals *d = ctx;
-    if (d->best == NULL) d->best = k, d->why = why;
+    d->last = k, d->why = why;
     hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", d->step->label, d->step->family->name,
            k->name, why);
 }
@@ -50,10 +50,10 @@ static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_err
     refusals d = {.step = s};
     char text[200];
     s->kernel = hn_kernel_choose(s->family, allow, s->problem, passed_over, &d);
-    if (d.best == NULL)
+    if (d.last == NULL)
         snprintf(text, sizeof text, "first that accepts");
     else
-        snprintf(text, sizeof text, "first that accepts; %s: %s", d.best->name, d.why);
+        snprintf(text, sizeof text, "first that accepts; %s: %s", d.last->name, d.why);
     s->why = hn_arena_strdup(&p->arena, text);
     return s->why != NULL ? HONE_OK : HN_NOMEM(err);
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/span.h"
 #include "engine/entry.h"
 #include "engine/weights.h"
 #include "engine/widen.h"
@@ -20,6 +21,7 @@ struct hn_shape_key {
 
 static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
     bool widened;
+    int64_t begun = hn_span_begin();
     HN_TRY(hn_model_infer(m, NULL, err));
     HN_TRY(hn_widen(m, &widened, err));
     if (widened) HN_TRY(hn_model_infer(m, NULL, err));
@@ -27,7 +29,9 @@ static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
     hn_simplify_options s = hn_simplify_defaults();
     s.keep_opset = false;
     s.disable = e->o.disable;
-    return hn_simplify(m, &s, NULL, err);
+    HN_TRY(hn_simplify(m, &s, NULL, err));
+    hn_span_end("compile", "passes", begun, (int64_t)atomic_load(&e->o.alloc->live));
+    return HONE_OK;
 }
 
 static hone_status simplified(const hn_engine *e, hn_model **out, hn_error *err) {
@@ -384,7 +388,7 @@ static hone_status create_chosen(hn_engine *e, hn_entry *n, hn_model *m, hn_comp
 }
 
 static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *err) {
-    int64_t begun = hn_clock_ns();
+    int64_t begun = hn_clock_ns(), span = hn_span_begin();
     hn_weights *weights = e->all->weights;
     hn_compile how = {.alloc = e->o.alloc,
                       .pool = e->o.pool,
@@ -399,8 +403,11 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
                       .no_fuse = e->o.no_fuse};
     HN_TRY(e->o.auto_precision ? create_chosen(e, n, m, &how, err)
                                : hn_plan_create(&n->plan, m, &how, err));
+    hn_span_end("compile", "plan", span, (int64_t)atomic_load(&e->o.alloc->live));
     hone_status status = expect_memory(e, n, err);
+    span = hn_span_begin();
     if (status == HONE_OK) status = hn_weights_fill(weights, e->o.pool, err);
+    hn_span_end("compile", "pack", span, (int64_t)atomic_load(&e->o.alloc->live));
     if (status != HONE_OK) {
         hn_weights_forget(weights);
         return status;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/span.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 
@@ -348,8 +349,9 @@ hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *poo
     found *known = look_up(t, s->family, f.problem, p->lanes);
     if (known == NULL && t->effort == HN_TUNE_OFF) return HONE_OK;
     if (known == NULL) {
-        int64_t begun = hn_clock_ns();
+        int64_t begun = hn_clock_ns(), span = hn_span_begin();
         HN_TRY(measure(t, p, s, pool, &f, err));
+        hn_span_end("compile", "tune", span, -1);
         HN_TRY(remember(t, &f, err));
         t->total.ns += hn_clock_ns() - begun;
         t->total.measured++;

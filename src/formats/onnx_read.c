@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/span.h"
 #include "formats/onnx_reader.h"
 #include "ops/op.h"
 
@@ -1016,9 +1017,13 @@ hone_status hn_onnx_load(hn_model **out, const char *path, const hn_onnx_options
     folder[n] = '\0';
     options.folder = folder;
     hn_file *file;
+    int64_t begun = hn_span_begin();
     hone_status status = hn_file_open(&file, path, !options.no_mmap, alloc, err);
+    hn_span_end("load", "read", begun, (int64_t)atomic_load(&alloc->live));
     if (status == HONE_OK) {
+        begun = hn_span_begin();
         status = hn_onnx_load_memory(out, file, &options, alloc, err);
+        hn_span_end("load", "parse", begun, (int64_t)atomic_load(&alloc->live));
         hn_file_unref(file);
     }
     hn_free(alloc, folder);

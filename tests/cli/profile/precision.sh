@@ -1,16 +1,16 @@
 # Precisions of all nodes and of some; what bf16 does to the outputs is told; what cannot be is said.
 . "$SOURCE/tests/cli/lib.sh"
-hone profile "$digits" -q --precision f16
-hone profile "$digits" -q --layer-precision "*:bf16,nothing*:f32"
-hone profile "$digits" -q --layer-precision "*:int8"
-hone profile "$digits" -q --layer-precision "*"
+hone profile "$digits" -q --no-roofline --precision f16
+hone profile "$digits" -q --no-roofline --layer-precision "*:bf16,nothing*:f32"
+hone profile "$digits" -q --no-roofline --layer-precision "*:int8"
+hone profile "$digits" -q --no-roofline --layer-precision "*"
 hone bench "$digits" -q --layer-precision "nothing:f32" --precision f32,bf16
 told() { sed 's/by [0-9.e-]* of/by N of/; s/, [0-9.e-]* at most/, N at most/'; }
-"$HONE" profile "$digits" --dim batch=2 --runs 1 --precision bf16 2>&1 >/dev/null | told
+"$HONE" profile "$digits" --dim batch=2 --runs 1 --no-roofline --precision bf16 2>&1 >/dev/null | told
 "$HONE" run "$digits" --dim batch=2 --fill random --layer-precision "*:bf16" 2>&1 >/dev/null | told
 "$HONE" bench "$digits" -b 2 --iterations 1 --precision f32,bf16 2>&1 >/dev/null | told
 "$HONE" bench "$digits" -b 2 -q --iterations 1 --precision f32,bf16 --json |
     grep -o '"difference_max": [0-9n]'
 # A float model leaves auto no choice.
-"$HONE" profile "$digits" --dim batch=2 --runs 1 --precision auto --tune-cache none.txt --json 2>&1 |
+"$HONE" profile "$digits" --dim batch=2 --runs 1 --no-roofline --precision auto --tune-cache none.txt --json 2>&1 |
     grep -o '"precision": "[a-z]*"\|hone: .*'

@@ -1,10 +1,20 @@
-# Steps add up, whatever the machine; wrong options are named.
+# Steps add up, whatever the machine; what is shown can be chosen; wrong options are named.
 . "$SOURCE/tests/cli/lib.sh"
-digits=$SOURCE/models/digits_cnn.onnx
-"$HONE" profile "$digits" -q --runs 2 --json >profile.json
-documented profile profile.json
-"$HONE" profile "$digits" -q --runs 2 --trace trace.json | tail -n 1 | sed 's/[0-9][0-9.]*/N/g; s/ [kM]B/ B/g'
-head -c 15 trace.json && tail -n 1 trace.json
+p() { "$HONE" profile "$digits" -q --runs 2 --no-roofline "$@"; }
+# numbers: stand-ins for what the machine decides.
+numbers() { sed 's/[0-9][0-9.]*/N/g; s/ [kM]B/ B/g'; }
+p | sed -n '/^run/,$p' | numbers | sed 's/threads)/thread)/' | grep '^[rsm]'
+p | grep -c '?'
+p --sort order | sed -n '3p' | cut -d ' ' -f 1
+p --sort name --top 2 | sed -n '3,4p' | sed 's/ .*//'
+p --by op | sed -n '1p' | tr -s ' '
+p --by op --top 1 | sed -n '4p' | sed 's/[0-9.]* ms/N ms/'
+p --by scope --top 0 | sed -n '1p' | tr -s ' '
+p --max-latency 5000 | grep -A 1 requirement | numbers
+p --requests-per-day 1 --machine-price 7.5 | grep '^cost' | sed 's/ [0-9.]* % busy/ few % busy/'
 hone profile "$digits" -q --isa sse9 | sed 's/;.*/; .../'
-hone profile "$digits" -q --trace trace.json
-hone profile "$SOURCE/tests/models/unknown.onnx" -q
+hone profile "$digits" -q --sort fast
+hone profile "$digits" -q --by layer
+hone profile "$digits" -q --top -1
+hone profile "$digits" -q --requests-per-day 5
+hone profile "$models/unknown.onnx" -q --no-roofline

@@ -1,0 +1,69 @@
+/* What the files of hone profile share. */
+#ifndef CLI_PROFILE_H
+#define CLI_PROFILE_H
+
+#include "cli.h"
+
+#define MOST_PLANS 2
+
+/* ---- spans as they come (profile_trace.c) ---- */
+
+typedef struct kept_span {
+    char *category, *name, *detail; /* detail: or NULL */
+    int64_t begin_ns, end_ns, live_bytes;
+    int thread, plan;
+} kept_span;
+
+typedef struct recorder {
+    size_t n, capacity;
+    kept_span *spans;
+    int plan; /* whose they are */
+} recorder;
+
+/* While a recorder listens every span is kept. */
+void recorder_listen(recorder *r);
+void recorder_pause(void);
+void recorder_deinit(recorder *r);
+/* ms of all spans of a plan with that category and name. */
+double recorder_ms(const recorder *r, int of, const char *category, const char *name);
+/* As a Chrome trace, and as folded stacks in microseconds; the file must not exist yet. */
+exit_code write_trace(const recorder *r, const char *path, int n_plans,
+                      const char *const *plan_names);
+exit_code write_folded(const recorder *r, const char *path, const char *const *plan_names);
+
+/* ---- a plan and what was measured of it ---- */
+
+typedef struct startup {
+    double read_ms, parse_ms, passes_ms, compile_ms, tune_ms, pack_ms, first_run_ms;
+} startup;
+
+typedef struct cost {
+    double requests_per_day, machine_price; /* 0: not asked for */
+    double utilization;                     /* of one machine; more than 1: more are needed */
+    double machines, per_month;
+} cost;
+
+typedef struct plan {
+    args a; /* those given, with this model alone */
+    hone_model *model;
+    hone_session *session;
+    feed feed;
+    hone_profile *profile;
+    hone_difference difference; /* from f32 */
+    startup startup;
+    cost cost;
+} plan;
+
+/* ---- for people (profile_text.c) ---- */
+
+typedef enum sorting { BY_TIME, BY_NAME, BY_ORDER, BY_LOST, BY_SHARE } sorting;
+typedef enum grouping { BY_NODE, BY_OP, BY_SCOPE } grouping;
+
+void print_profile(const plan *p, sorting sort, grouping by, int64_t top);
+/* Of a quantized model: which steps compute in floats, why, and what they take. */
+void print_floats(const plan *p);
+bool is_quantized(const hone_profile *p);
+/* Steps of both by the names of their nodes. */
+void print_side_by_side(const plan *a, const plan *b, int64_t top);
+
+#endif

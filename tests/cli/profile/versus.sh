@@ -1,0 +1,9 @@
+# Two models side by side, by the names of their nodes.
+. "$SOURCE/tests/cli/lib.sh"
+"$HONE" profile "$digits" "$digits" -q --dim batch=2 --runs 2 --no-roofline --top 1 \
+    --requests-per-day 10 --machine-price 3 >table
+sed -n 1p table | tr -s ' '
+sed 's/: [0-9].*the second is .*/: .../' table | tail -n 2
+"$HONE" profile "$digits" "$models/quantized.onnx" -q --runs 1 --no-roofline --json >both.json
+grep -o '"model": "[^"]*"' both.json
+hone profile "$digits" "$models/nothing.onnx" -q --no-roofline --runs 1
