@@ -1,110 +1,231 @@
+#include "eval.h"
+
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "cli.h"
+#define MOST_GATES (2 * MOST_OPTIONS + 1)
 
-/* "91.5%" or "0.915"; false after saying what is wrong. */
-static bool share_of(const args *a, const char *name, double *v) {
-    const char *text = value_of(a, name);
-    if (text == NULL) return true;
+/* A value a metric must not fall below, or exceed. */
+typedef struct gate {
+    const char *metric;
+    double value;
+    bool at_most;
+} gate;
+
+typedef struct job {
+    int n_gates;
+    gate gates[MOST_GATES];
+    char *metrics; /* what to measure; NULL: what suits */
+    command_metric command;
+} job;
+
+/* ---- options ---- */
+
+/* "91.5%", "0.915" or "12"; false when it is not. */
+static bool read_value(const char *text, double *v) {
     char *end;
     double x = strtod(text, &end);
-    bool number = end != text;
+    if (end == text) return false;
     if (*end == '%') {
         x /= 100;
         end++;
     }
-    if (!number || *end != '\0' || !(x >= 0 && x <= 1)) {
-        complain("%s wants a share such as 91.5%% or 0.915, got '%s'", name, text);
+    *v = x;
+    return *end == '\0' && isfinite(x);
+}
+
+static bool add_accuracy(job *j, const args *a) {
+    const char *text = value_of(a, "--min-accuracy");
+    gate g = {.metric = "top1"};
+    if (text == NULL) return true;
+    if (!read_value(text, &g.value) || g.value < 0 || g.value > 1) {
+        complain("--min-accuracy wants a share such as 91.5%% or 0.915, got '%s'", text);
         return false;
     }
-    *v = x;
+    j->gates[j->n_gates++] = g;
     return true;
 }
 
-static double share(int64_t part, int64_t whole) {
-    return whole > 0 ? (double)part / (double)whole : 0;
+static bool add_gates(job *j, const args *a, const char *option, bool at_most) {
+    char *text;
+    for (int k = 0; (text = value_at(a, option, k)) != NULL; k++) {
+        char *value = strchr(text, '=');
+        gate g = {.metric = text, .at_most = at_most};
+        if (value == NULL || value == text || !read_value(value + 1, &g.value)) {
+            complain("%s wants METRIC=VALUE such as f1=91.5%% or mse=0.01, got '%s'", option, text);
+            return false;
+        }
+        *value = '\0';
+        j->gates[j->n_gates++] = g;
+    }
+    return true;
 }
 
-static exit_code write_results(const args *a, const char *spec, const hone_eval_result *r) {
-    json j;
-    results_begin(&j, a);
-    results_object(&j, a);
-    json_text(&j, "model", a->argument[0]);
-    json_text(&j, "data", spec);
-    json_int(&j, "samples", r->samples);
-    json_int(&j, "classes", r->classes);
-    json_int(&j, "top1_correct", r->top1);
-    json_number(&j, "top1", share(r->top1, r->samples));
-    json_count(&j, "top5_correct", r->top5);
-    if (r->top5 >= 0)
-        json_number(&j, "top5", share(r->top5, r->samples));
-    else
-        json_text(&j, "top5", NULL);
-    json_number(&j, "seconds", r->seconds);
-    json_end(&j, '}');
-    return results_end(&j, a);
+static bool is_metric(const char *name) {
+    const char *known[64];
+    size_t n = hone_n_metrics();
+    hone_metric_info m;
+    for (size_t i = 0; i < n && i < 63; i++)
+        known[i] = hone_metric(i, &m, NULL) == HONE_OK ? m.name : "";
+    known[n < 63 ? n : 63] = NULL;
+    for (size_t i = 0; known[i] != NULL; i++)
+        if (strcmp(known[i], name) == 0) return true;
+    has_no("hone", "metric", name, known);
+    return false;
 }
 
-static void print_text(const char *spec, const hone_eval_result *r) {
-    line("%-10s%lld of %s", "samples", (long long)r->samples, spec);
-    line("%-10s%.2f %%  (%lld correct)", "top-1", 100 * share(r->top1, r->samples),
-         (long long)r->top1);
-    if (r->top5 >= 0)
-        line("%-10s%.2f %%  (%lld correct)", "top-5", 100 * share(r->top5, r->samples),
-             (long long)r->top5);
-    note("%.2f s, %.1f samples/s", r->seconds,
-         r->seconds > 0 ? (double)r->samples / r->seconds : 0);
+/* The metrics asked for, and those that gates ask about. */
+static bool choose_metrics(job *j, const args *a) {
+    const char *asked = value_of(a, "--metric");
+    bool by_command = j->command.text != NULL;
+    if (asked != NULL && *asked == '\0') {
+        complain("--metric wants names, as in --metric top1,f1");
+        return false;
+    }
+    j->metrics = must(strdup(asked != NULL ? asked : by_command ? "" : "default"));
+    char *list = must(strdup(j->metrics)), *rest = list, *word;
+    bool known = true;
+    while (known && *j->metrics != '\0' && (word = strsep(&rest, ",")) != NULL)
+        known = strcmp(word, "default") == 0 || is_metric(word);
+    free(list);
+    if (!known) return false;
+    for (int i = 0; i < j->n_gates; i++) {
+        if (by_command && strcmp(j->gates[i].metric, "command") == 0) continue;
+        if (!is_metric(j->gates[i].metric)) return false;
+        char *longer;
+        if (asprintf(&longer, "%s%s%s", j->metrics, *j->metrics != '\0' ? "," : "",
+                     j->gates[i].metric) < 0)
+            longer = must(NULL);
+        free(j->metrics);
+        j->metrics = longer;
+    }
+    return true;
 }
 
-static hone_status evaluate(const args *a, const char *spec, const hone_session_options *so,
-                            hone_eval_options *eo, hone_eval_result *r, hone_error *err) {
+/* ---- gates ---- */
+
+static bool holds(const gate *g, const findings *f) {
+    char found[32], wanted[32];
+    for (size_t i = 0; i < f->n; i++) {
+        const hone_metric_value *v = &f->values[i];
+        if (strcmp(v->name, g->metric) != 0) continue;
+        if (g->at_most ? v->value <= g->value : v->value >= g->value) return true;
+        if (isnan(v->value))
+            complain("%s is not defined for this model and data", g->metric);
+        else
+            complain("%s is %s, %s the %s asked for", g->metric, metric_text(v, v->value, found),
+                     g->at_most ? "above" : "below", metric_text(v, g->value, wanted));
+    }
+    return false;
+}
+
+/* ---- evaluation ---- */
+
+static exit_code show(const args *a, const job *j, const hone_evaluation *e) {
+    bool by_command = j->command.text != NULL;
+    findings f = {.spec = value_of(a, "--data"),
+                  .e = e,
+                  .n = e->n_metrics + by_command,
+                  .per_class = has(a, "--per-class"),
+                  .confusion = has(a, "--confusion")};
+    f.values = must(calloc(f.n + 1, sizeof *f.values));
+    if (e->n_metrics > 0) memcpy(f.values, e->metrics, e->n_metrics * sizeof *f.values);
+    if (by_command) f.values[e->n_metrics] = j->command.value;
+    if (!has(a, "--json")) print_findings(&f);
+    json out;
+    results_begin(&out, a);
+    results_object(&out, a);
+    json_text(&out, "model", a->argument[0]);
+    write_findings(&out, &f);
+    json_end(&out, '}');
+    exit_code code = results_end(&out, a);
+    for (int i = 0; i < j->n_gates; i++)
+        if (!holds(&j->gates[i], &f) && code == EXIT_DONE) code = EXIT_FAILED;
+    free(f.values);
+    return code;
+}
+
+static exit_code measure(const args *a, job *j, hone_session *s, const hone_eval_options *eo) {
+    hone_dataset *d = NULL;
+    hone_evaluation *e = NULL;
+    hone_error err;
+    hone_status status = hone_dataset_open(&d, value_of(a, "--data"), &err);
+    if (status == HONE_OK) status = hone_session_measure(s, d, eo, &e, &err);
+    progress_end(eo->progress_ctx);
+    if (status == HONE_OK && j->command.text != NULL) status = command_run(&j->command, &err);
+    exit_code code = EXIT_DONE;
+    if (status == HONE_OK) {
+        note_tuning(hone_session_tuning(s));
+        note_choices(s);
+        code = show(a, j, e);
+    } else {
+        code = fail_with(&err);
+    }
+    hone_evaluation_destroy(e);
+    hone_dataset_destroy(d);
+    return code;
+}
+
+static exit_code evaluate(const args *a, job *j, const hone_session_options *so,
+                          hone_eval_options *eo) {
     hone_model *m = NULL;
     hone_session *s = NULL;
-    hone_dataset *d = NULL;
+    hone_error err;
     progress p;
+    eo->metrics = j->metrics;
     eo->progress = progress_step;
     eo->progress_ctx = &p;
+    if (j->command.text != NULL) {
+        eo->on_batch = command_take;
+        eo->on_batch_ctx = &j->command;
+    }
     progress_start(&p, "eval", "samples");
-    hone_status status = load_model(a, &m, err);
-    if (status == HONE_OK) status = hone_session_create(&s, m, so, err);
-    if (status == HONE_OK) status = hone_dataset_open(&d, spec, err);
-    if (status == HONE_OK) status = hone_session_eval(s, d, eo, r, err);
-    if (status == HONE_OK) note_tuning(hone_session_tuning(s));
-    progress_end(&p);
-    hone_dataset_destroy(d);
+    if (load_model(a, &m, &err) != HONE_OK) return fail_with(&err);
+    exit_code code = open_session(a, m, so, &s);
+    if (code == EXIT_DONE) code = measure(a, j, s, eo);
+    command_end(&j->command);
     hone_session_destroy(s);
     hone_model_destroy(m);
-    return status;
+    return code;
 }
 
 static exit_code run(const args *a) {
-    const char *spec = value_of(a, "--data");
     hone_session_options so;
     hone_eval_options eo;
     hone_eval_options_init(&eo);
-    double wanted = 0;
-    if (spec == NULL) {
+    job j = {.command = {.text = value_of(a, "--metric-command"), .seconds = 60}};
+    if (value_of(a, "--data") == NULL) {
         complain("eval wants --data KIND:PATH, for example --data synthetic:digits");
         return EXIT_USAGE;
     }
-    if (!session_options(a, &so) || !number_of(a, "--batch", 1, INT32_MAX, &eo.batch) ||
-        !share_of(a, "--min-accuracy", &wanted))
-        return EXIT_USAGE;
-    hone_eval_result r;
-    hone_error err;
-    if (evaluate(a, spec, &so, &eo, &r, &err) != HONE_OK) return fail_with(&err);
-    if (!has(a, "--json")) print_text(spec, &r);
-    exit_code code = write_results(a, spec, &r);
-    double found = share(r.top1, r.samples);
-    if (found >= wanted) return code;
-    complain("top-1 is %.2f %%, below the %.2f %% asked for", 100 * found, 100 * wanted);
-    return EXIT_FAILED;
+    eo.outputs = value_of(a, "--output");
+    eo.tables = has(a, "--per-class") || has(a, "--confusion");
+    bool valid = session_options(a, &so) && number_of(a, "--batch", 1, INT32_MAX, &eo.batch) &&
+                 real_of(a, "--metric-seconds", 0.001, 1e6, &j.command.seconds) &&
+                 add_accuracy(&j, a) && add_gates(&j, a, "--min", false) &&
+                 add_gates(&j, a, "--max", true) && choose_metrics(&j, a);
+    eo.seed = so.seed;
+    exit_code code = valid ? evaluate(a, &j, &so, &eo) : EXIT_USAGE;
+    free(j.metrics);
+    return code;
 }
 
 static const option_def options[] = {
     {"--data", 'd', "SPEC", "labelled samples, KIND:PATH[,key=value...]", false},
+    {"--metric", 'm', "NAME,...", "what to measure (default: what suits the model and data)",
+     false},
+    {"--output", 0, "NAME,...", "the model's outputs to score (default: the first)", false},
+    {"--per-class", 0, NULL, "print precision, recall and F1 of every class", false},
+    {"--confusion", 0, NULL, "print the answers by label", false},
     {"--batch", 'b', "N", "samples per run (default: the model's, or 16)", false},
     {"--min-accuracy", 0, "P", "exit with 1 if top-1 is below P (91.5% or 0.915)", false},
+    {"--min", 0, "METRIC=VALUE", "exit with 1 if a metric is below VALUE", true},
+    {"--max", 0, "METRIC=VALUE", "exit with 1 if a metric is above VALUE", true},
+    {"--metric-command", 0, "CMD", "a metric of your own: run on a folder of .npz files", false},
+    {"--metric-seconds", 0, "S", "how long that may take (default: 60)", false},
+    OPTION_PRECISION,
+    OPTION_LAYER_PRECISION,
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_RESERVE,
@@ -127,7 +248,7 @@ const verb verb_eval = {
     .usage = "MODEL",
     .n_arguments = 1,
     .most_arguments = 1,
-    .summary = "accuracy of a classifier on labelled data",
+    .summary = "how good a model's answers are on data with labels or targets",
     .options = options,
     .run = run,
 };

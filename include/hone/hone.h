@@ -538,6 +538,19 @@ HONE_API void hone_loader_destroy(hone_loader *loader);
  * threads nor timing. After an error, which concerns one batch, the next call goes on behind it. */
 HONE_API hone_status hone_loader_next(hone_loader *loader, const hone_batch **out, hone_error *err);
 
+/* One run of an evaluation: what the model was given, what it gave, what was wanted. Values whose
+ * first axis is the batch hold the n samples alone, also where the model's fixed batch is larger.
+ */
+typedef struct hone_eval_batch {
+    uint32_t size;
+    int64_t n;            /* samples */
+    const int64_t *index; /* of each in the dataset */
+    int64_t rows;         /* of the run: n, or the model's fixed batch */
+    size_t n_inputs, n_outputs, n_targets;
+    const hone_value *inputs, *outputs, *targets;
+    const int64_t *labels; /* NULL: the dataset has none */
+} hone_eval_batch;
+
 typedef struct hone_eval_options {
     uint32_t size;
     int64_t batch; /* samples per run; 0: the model's fixed batch, or 16 */
@@ -545,6 +558,18 @@ typedef struct hone_eval_options {
      * with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
+    /* Names from the table of metrics, separated by commas; "": none. "default" among them, or
+     * NULL: what suits the model and the data. */
+    const char *metrics;
+    /* The model's outputs that are scored, by name, separated by commas; NULL: the first, or where
+     * a metric needs several, those whose names say what they are. */
+    const char *outputs;
+    bool tables;   /* also make the tables of classes and of answers by label */
+    uint64_t seed; /* of intervals that are estimated by drawing samples; 1 by default */
+    /* A metric of the caller's own: sees every batch, in order. Failing ends the evaluation. May be
+     * NULL. */
+    hone_status (*on_batch)(void *ctx, const hone_eval_batch *batch, hone_error *err);
+    void *on_batch_ctx;
 } hone_eval_options;
 HONE_API void hone_eval_options_init(hone_eval_options *o);
 
@@ -556,10 +581,60 @@ typedef struct hone_eval_result {
     int64_t top5; /* whose label is among the five highest; -1: there are fewer than 6 classes */
     double seconds;
 } hone_eval_result;
-/* Scores the model's first output against the labels of the dataset. options may be NULL. */
+/* Scores an output of a classifier, the first unless options name another, against the labels of
+ * the dataset. options may be NULL. */
 HONE_API hone_status hone_session_eval(hone_session *session, hone_dataset *dataset,
                                        const hone_eval_options *options, hone_eval_result *result,
                                        hone_error *err);
+
+/* The table of metrics. */
+typedef struct hone_metric_info {
+    const char *name, *help;
+    bool is_share;     /* from 0 to 1 */
+    bool lower_better; /* an error */
+} hone_metric_info;
+HONE_API size_t hone_n_metrics(void);
+HONE_API hone_status hone_metric(size_t i, hone_metric_info *out, hone_error *err);
+
+typedef struct hone_metric_value {
+    const char *name;
+    double value;     /* NaN: not defined, as a top-5 of three classes */
+    double low, high; /* hold the true value with 95 % confidence; NaN: not known */
+    const char
+        *interval; /* how that was found: "wilson", "normal", "bootstrap"; NULL: it was not */
+    int64_t part;  /* of a share of samples: how many; else -1 */
+    bool is_share, lower_better;
+} hone_metric_value;
+
+/* NaN and -1: not known of this kind of model. */
+typedef struct hone_class_value {
+    int64_t id;
+    int64_t samples; /* labelled so: samples, or of detectors boxes, of segmentation pixels */
+    int64_t answers; /* answered so */
+    int64_t correct; /* both */
+    double precision, recall, f1;
+    double ap, ap50, iou;
+} hone_class_value;
+
+typedef struct hone_evaluation {
+    uint32_t size;
+    int64_t samples; /* that were scored */
+    int64_t skipped; /* that could not be decoded */
+    int64_t classes; /* 0: the metrics know none */
+    size_t n_metrics;
+    const hone_metric_value *metrics;
+    size_t n_class_rows; /* 0: no tables were asked for, or no metric makes them */
+    const hone_class_value *class_rows;
+    /* [classes, classes]: samples by label (row) and answer; NULL: not made. */
+    const int64_t *confusion;
+    double seconds;
+    void *owner;
+} hone_evaluation;
+/* Runs the model over the dataset and measures how good its answers are. options may be NULL. */
+HONE_API hone_status hone_session_measure(hone_session *session, hone_dataset *dataset,
+                                          const hone_eval_options *options, hone_evaluation **out,
+                                          hone_error *err);
+HONE_API void hone_evaluation_destroy(hone_evaluation *evaluation);
 
 /* ---- the operator table ---- */
 

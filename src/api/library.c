@@ -1,6 +1,7 @@
-/* The tables of operators and kernels. */
+/* The tables of operators, kernels and metrics. */
 #include "engine/lower.h"
 #include "kernels/kernel.h"
+#include "measure/metric.h"
 #include "ops/op.h"
 
 size_t hone_n_ops(void) { return (size_t)hn_n_ops; }
@@ -42,4 +43,24 @@ hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err) {
                               .available = (k->isa & hn_isa_available()) == k->isa,
                               .packs = k->pack != NULL};
     return HONE_OK;
+}
+
+size_t hone_n_metrics(void) {
+    size_t n = 0;
+    for (int m = 0; m < hn_n_metrics; m++)
+        for (int v = 0; v < HN_METRIC_VALUES; v++) n += hn_metrics[m]->values[v].name != NULL;
+    return n;
+}
+
+hone_status hone_metric(size_t i, hone_metric_info *out, hone_error *err) {
+    size_t n = 0;
+    for (int m = 0; m < hn_n_metrics; m++)
+        for (int v = 0; v < HN_METRIC_VALUES && hn_metrics[m]->values[v].name != NULL; v++) {
+            const hn_metric_name *value = &hn_metrics[m]->values[v];
+            if (n++ != i) continue;
+            *out =
+                (hone_metric_info){value->name, value->help, value->is_share, value->lower_better};
+            return HONE_OK;
+        }
+    return HN_FAIL(err, HONE_E_ARG, "metric %zu was asked for, there are %zu", i, n);
 }

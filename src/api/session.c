@@ -685,7 +685,9 @@ hone_status hone_session_profile(hone_session *s, size_t n_in, const hone_value 
 
 /* ---- accuracy ---- */
 
-void hone_eval_options_init(hone_eval_options *o) { *o = (hone_eval_options){.size = sizeof *o}; }
+void hone_eval_options_init(hone_eval_options *o) {
+    *o = (hone_eval_options){.size = sizeof *o, .seed = 1};
+}
 
 hone_status hone_session_eval(hone_session *s, hone_dataset *dataset,
                               const hone_eval_options *options, hone_eval_result *result,
@@ -695,3 +697,15 @@ hone_status hone_session_eval(hone_session *s, hone_dataset *dataset,
     if (options != NULL) HN_TAKE_OPTIONS(o, options);
     return hn_accuracy_top(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc, result, err);
 }
+
+hone_status hone_session_measure(hone_session *s, hone_dataset *dataset,
+                                 const hone_eval_options *options, hone_evaluation **out,
+                                 hone_error *err) {
+    hone_eval_options o;
+    hone_eval_options_init(&o);
+    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    return hn_accuracy_measure(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc,
+                               hn_allocator_default(), out, err);
+}
+
+void hone_evaluation_destroy(hone_evaluation *evaluation) { hn_evaluation_destroy(evaluation); }

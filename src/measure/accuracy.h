@@ -1,4 +1,4 @@
-/* How well a model does on a dataset. */
+/* How well a model does on a dataset: runs it batch by batch and hands each to the metrics. */
 #ifndef HN_MEASURE_ACCURACY_H
 #define HN_MEASURE_ACCURACY_H
 
@@ -9,8 +9,14 @@
 typedef hone_status hn_accuracy_run(void *ctx, const hn_tensor *const *in, hn_tensor **out,
                                     hn_error *err);
 
-/* Top-1 and top-5 of the first output, whose first axis is the batch and whose other axes are the
- * classes. Of equal scores the lower class comes first; a NaN comes after every number. */
+/* What runs take comes from alloc, what metrics keep and the evaluation itself from `keep`, which
+ * must outlive it. */
+hone_status hn_accuracy_measure(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,
+                                const hone_eval_options *o, hn_allocator *alloc, hn_allocator *keep,
+                                hone_evaluation **out, hn_error *err);
+void hn_evaluation_destroy(hone_evaluation *e); /* NULL accepted */
+
+/* Top-1 and top-5 alone. */
 hone_status hn_accuracy_top(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,
                             const hone_eval_options *o, hn_allocator *alloc,
                             hone_eval_result *result, hn_error *err);

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -213,6 +214,95 @@ static void accuracy_is_counted(void **state) {
     hone_session_destroy(s);
 }
 
+typedef struct seen {
+    int64_t samples, batches, right;
+    bool refuse;
+} seen;
+
+static hone_status on_batch(void *ctx, const hone_eval_batch *b, hone_error *err) {
+    seen *s = ctx;
+    assert_int_equal(b->n_outputs, 1);
+    assert_int_equal(b->n_inputs, 1);
+    assert_int_equal(b->outputs[0].dims[0], b->n); /* of the four rows, those with a sample */
+    assert_int_equal(b->outputs[0].bytes, (size_t)b->n * 3 * sizeof(float));
+    assert_int_equal(b->rows, 4);
+    for (int64_t i = 0; i < b->n; i++) {
+        const float *y = (const float *)b->outputs[0].data + 3 * i;
+        int64_t best = y[1] > y[0] ? (y[2] > y[1] ? 2 : 1) : y[2] > y[0] ? 2 : 0;
+        assert_int_equal(b->index[i], s->samples + i);
+        s->right += best == b->labels[i];
+    }
+    s->samples += b->n;
+    s->batches++;
+    if (!s->refuse) return HONE_OK;
+    *err = (hone_error){.status = HONE_E_IO, .text = "enough"};
+    return HONE_E_IO;
+}
+
+static void a_caller_may_measure_itself(void **state) {
+    (void)state;
+    hone_error err;
+    hone_model *m = load(MODEL("batch4"));
+    hone_session *s;
+    ASSERT_OK(hone_session_create(&s, m, NULL, &err), err);
+    hone_model_destroy(m);
+    char spec[5000];
+    snprintf(spec, sizeof spec, "csv:%s",
+             scratch_put_text("d.csv", "1,2,3,2\n3,2,1,0\n1,3,2,0\n0,0,1,2\n9,1,1,0\n"));
+    hone_dataset *d = open_data(spec);
+    hone_eval_options o;
+    hone_evaluation *e = NULL;
+    seen all = {0};
+    hone_eval_options_init(&o);
+    o.on_batch = on_batch;
+    o.on_batch_ctx = &all;
+    o.metrics = "f1_micro,top5";
+    ASSERT_OK(hone_session_measure(s, d, &o, &e, &err), err);
+    assert_int_equal(all.samples, 5);
+    assert_int_equal(all.batches, 2);
+    assert_int_equal(all.right, 4);
+    assert_int_equal(e->samples, 5);
+    assert_int_equal(e->skipped, 0);
+    assert_int_equal(e->n_metrics, 2);
+    assert_string_equal(e->metrics[0].name, "f1_micro");
+    assert_true(e->metrics[0].value == 0.8 && e->metrics[0].low < 0.8 && e->metrics[0].high > 0.8);
+    assert_true(isnan(e->metrics[1].value) && e->metrics[1].interval == NULL);
+    hone_evaluation_destroy(e);
+    e = NULL;
+    all = (seen){0};
+    o.metrics = "";
+    ASSERT_OK(hone_session_measure(s, d, &o, &e, &err), err);
+    assert_int_equal(e->n_metrics, 0);
+    hone_evaluation_destroy(e);
+    e = NULL;
+    all = (seen){.refuse = true};
+    ASSERT_FAILS(hone_session_measure(s, d, &o, &e, &err), err, HONE_E_IO, "enough");
+    assert_null(e);
+    o.metrics = "top1,top9";
+    ASSERT_FAILS(hone_session_measure(s, d, &o, &e, &err), err, HONE_E_NOT_FOUND, "'top9'");
+    o.metrics = NULL;
+    o.outputs = "y,y,y,y";
+    ASSERT_FAILS(hone_session_measure(s, d, &o, &e, &err), err, HONE_E_ARG, "at most 3 outputs");
+    hone_evaluation_destroy(NULL);
+    hone_dataset_destroy(d);
+    hone_session_destroy(s);
+}
+
+static void metrics_are_listed(void **state) {
+    (void)state;
+    hone_error err;
+    hone_metric_info m;
+    bool top1 = false, mse = false;
+    for (size_t i = 0; i < hone_n_metrics(); i++) {
+        ASSERT_OK(hone_metric(i, &m, &err), err);
+        assert_true(m.help[0] != '\0');
+        top1 |= strcmp(m.name, "top1") == 0 && m.is_share && !m.lower_better;
+        mse |= strcmp(m.name, "mse") == 0 && !m.is_share && m.lower_better;
+    }
+    assert_true(top1 && mse);
+    ASSERT_FAILS(hone_metric(hone_n_metrics(), &m, &err), err, HONE_E_ARG, "metric");
+}
+
 static void the_digits_model_knows_its_digits(void **state) {
     (void)state;
     hone_error err;
@@ -240,6 +330,8 @@ int main(void) {
         WITH_FILES(targets_become_values),
         cmocka_unit_test(a_loader_hands_out_batches),
         WITH_FILES(accuracy_is_counted),
+        WITH_FILES(a_caller_may_measure_itself),
+        cmocka_unit_test(metrics_are_listed),
         cmocka_unit_test(the_digits_model_knows_its_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
