@@ -146,6 +146,15 @@ static exit_code show(const args *a, const job *j, const hone_evaluation *e) {
     return code;
 }
 
+/* Names the first of the files that were left out. */
+static void note_skipped(const hone_dataset *d) {
+    const char *name;
+    int64_t n = hone_dataset_skipped(d, 1, &name);
+    if (n > 0)
+        complain("warning: %lld samples cannot be decoded and were left out, '%s' among them",
+                 (long long)n, name);
+}
+
 static exit_code measure(const args *a, job *j, hone_session *s, const hone_eval_options *eo) {
     hone_dataset *d = NULL;
     hone_evaluation *e = NULL;
@@ -153,6 +162,7 @@ static exit_code measure(const args *a, job *j, hone_session *s, const hone_eval
     hone_status status = hone_dataset_open(&d, value_of(a, "--data"), &err);
     if (status == HONE_OK) status = hone_session_measure(s, d, eo, &e, &err);
     progress_end(eo->progress_ctx);
+    if (d != NULL && !has(a, "--quiet")) note_skipped(d);
     if (status == HONE_OK && j->command.text != NULL) status = command_run(&j->command, &err);
     exit_code code = EXIT_DONE;
     if (status == HONE_OK) {

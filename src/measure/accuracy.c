@@ -4,10 +4,13 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "measure/feed.h"
+#include "base/log.h"
+#include "measure/loader.h"
+#include "measure/look.h"
 #include "measure/metric.h"
 
-#define MOST_CHOSEN 64 /* values of one evaluation */
+#define MOST_CHOSEN 64    /* values of one evaluation */
+#define READING_THREADS 1 /* beside those that run the model */
 
 typedef struct choice {
     int metric, value;
@@ -32,6 +35,7 @@ typedef struct task {
     choice chosen[MOST_CHOSEN];
     void **states; /* by metric; NULL: none of its values is chosen */
     hn_feed *feed;
+    hn_look look;
     hn_tensor **out;
     hone_value *shown; /* inputs, targets and outputs of a batch */
 } task;
@@ -188,6 +192,7 @@ static hone_status score(task *k, const hn_samples *s, hn_error *err) {
         show(&targets[i], hn_dataset_target_at(k->ds, i)->name, s->targets[i], b.n, b.n);
     for (int i = 0; i < g->n_outputs; i++)
         show(&outputs[i], g->outputs[i].value->name, k->out[i], b.rows, b.n);
+    HN_TRY(hn_look_add(&k->look, inputs, b.n_inputs, b.n, err));
     if (k->e->shown.samples == 0) HN_TRY(begin_metrics(k, &b, err));
     for (int m = 0; m < hn_n_metrics; m++)
         if (k->states[m] != NULL) HN_TRY(hn_metrics[m]->add(k->states[m], &k->metric, &b, err));
@@ -196,30 +201,33 @@ static hone_status score(task *k, const hn_samples *s, hn_error *err) {
 }
 
 static hone_status do_batch(task *k, const hn_samples *s, hn_error *err) {
-    if (s->n == 0) return HONE_OK;
     HN_TRY(k->run(k->ctx, (const hn_tensor *const *)s->in, k->out, err));
     hone_status status = score(k, s, err);
     for (int i = 0; i < k->graph->n_outputs; i++) hn_tensor_unref(k->out[i]);
     return status;
 }
 
-static hone_status do_all(task *k, hn_error *err) {
-    int64_t total = hn_dataset_count(k->ds), batch = hn_feed_batch(k->feed), done = 0;
-    while (done < total) {
-        int64_t n = total - done < batch ? total - done : batch;
+static hone_status do_all(task *k, hn_loader *loader, hn_error *err) {
+    int64_t total = hn_dataset_count(k->ds);
+    for (;;) {
         hn_samples s;
-        HN_TRY(hn_feed_read(k->feed, NULL, done, n, &s, err));
-        k->e->shown.skipped += n - s.n;
-        hone_status status = do_batch(k, &s, err);
+        HN_TRY(hn_loader_next(loader, &s, err));
+        int64_t done = s.n > 0 ? s.index[s.n - 1] + 1 : total;
+        hone_status status = s.n > 0 ? do_batch(k, &s, err) : HONE_OK;
+        bool last = s.n == 0;
         hn_samples_deinit(&s);
         HN_TRY(status);
-        done += n;
+        if (last) break;
         HN_CHECK(err, k->o->progress == NULL || k->o->progress(k->o->progress_ctx, done, total),
                  HONE_E_LIMIT, "stopped after %lld of %lld samples", (long long)done,
                  (long long)total);
     }
     HN_CHECK(err, k->e->shown.samples > 0, HONE_E_FORMAT,
              "none of the %lld samples of the dataset can be decoded", (long long)total);
+    k->e->shown.skipped = total - k->e->shown.samples;
+    char text[400];
+    const char *verdict = hn_look_verdict(&k->look, text, sizeof text);
+    if (verdict != NULL) hn_log(HONE_LOG_WARN, "dataset: %s", verdict);
     return HONE_OK;
 }
 
@@ -264,8 +272,12 @@ static hone_status measure(task *k, hn_error *err) {
     k->shown = hn_arena_array(arena, n_shown, sizeof *k->shown);
     k->states = hn_arena_array(arena, (size_t)hn_n_metrics, sizeof *k->states);
     if (k->out == NULL || k->shown == NULL || k->states == NULL) return HN_NOMEM(err);
-    HN_TRY(do_all(k, err));
-    return end_metrics(k, err);
+    hn_loader *loader;
+    hn_loader_options ahead = {.threads = READING_THREADS};
+    HN_TRY(hn_loader_create(&loader, k->feed, &ahead, k->alloc, err));
+    hone_status status = do_all(k, loader, err);
+    hn_loader_destroy(loader);
+    return status == HONE_OK ? end_metrics(k, err) : status;
 }
 
 hone_status hn_accuracy_measure(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,
@@ -285,7 +297,9 @@ hone_status hn_accuracy_measure(const hn_graph *g, hn_accuracy_run *run, void *c
     k.metric.samples = hn_dataset_count(ds);
     k.metric.seed = o->seed;
     k.metric.tables = o->tables;
+    hn_look_init(&k.look, alloc);
     hone_status status = measure(&k, err);
+    hn_look_deinit(&k.look);
     hn_feed_destroy(k.feed);
     k.e->shown.seconds = (double)(hn_clock_ns() - begun) * 1e-9;
     if (status == HONE_OK)

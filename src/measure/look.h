@@ -1,0 +1,32 @@
+/* A look at the samples of a dataset, for what makes a measurement with them worth little: all of
+ * them the same, or noise in the place of pictures and signals. */
+#ifndef HN_MEASURE_LOOK_H
+#define HN_MEASURE_LOOK_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+typedef struct hn_look {
+    hn_allocator *alloc;
+    int64_t samples;
+    bool varies; /* two samples differ in some input */
+    struct {
+        size_t bytes; /* 0: the input has no axis for samples */
+        void *data;
+    } * first; /* by input: its first sample; a block each */
+    size_t n_inputs;
+    /* Of the first samples, the input of floats with the most axes: neighbours along the last. */
+    int64_t pairs;
+    double sum, squares, products;
+    const char *name; /* of that input, which must live as long; NULL: there is none */
+} hn_look;
+
+void hn_look_init(hn_look *l, hn_allocator *alloc);
+void hn_look_deinit(hn_look *l);
+/* The next samples, n of them along the first axis of inputs that have it. */
+hone_status hn_look_add(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
+                        hn_error *err);
+/* What is wrong, one line; NULL: nothing. */
+const char *hn_look_verdict(const hn_look *l, char *buf, size_t bytes);
+
+#endif

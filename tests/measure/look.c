@@ -1,0 +1,128 @@
+#include "measure/look.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "support/scratch.h"
+
+#define SIDE 32
+#define N 8
+static float x[N * SIDE * SIDE];
+
+static hone_value pictures(int rank) {
+    hone_value v = {
+        .name = "x", .dtype = HONE_DTYPE_F32, .rank = rank, .data = x, .bytes = sizeof x};
+    v.dims[0] = N;
+    v.dims[1] = rank == 2 ? SIDE * SIDE : SIDE;
+    v.dims[2] = SIDE;
+    return v;
+}
+
+/* What is said of the pictures, given in two halves; "" for nothing. */
+static const char *said(int rank) {
+    static char buf[400];
+    hone_error err;
+    hn_look l;
+    hone_value v = pictures(rank);
+    v.dims[0] = N / 2;
+    v.bytes /= 2;
+    hn_look_init(&l, &scratch_mem);
+    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, &err), HONE_OK);
+    v.data = x + N / 2 * SIDE * SIDE;
+    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, &err), HONE_OK);
+    const char *text = hn_look_verdict(&l, buf, sizeof buf);
+    hn_look_deinit(&l);
+    return text != NULL ? text : "";
+}
+
+static void draw(double noise) {
+    hn_rng rng;
+    hn_rng_init(&rng, 3);
+    for (int i = 0; i < N * SIDE * SIDE; i++)
+        x[i] = (float)(sin(i % SIDE * 0.3 + i / (SIDE * SIDE)) + noise * hn_rng_normal(&rng));
+}
+
+static void pictures_are_fine(void **state) {
+    (void)state;
+    draw(0);
+    assert_string_equal(said(3), "");
+    draw(1); /* as much noise as picture */
+    assert_string_equal(said(3), "");
+}
+
+static void noise_is_told(void **state) {
+    (void)state;
+    hn_rng rng;
+    hn_rng_init(&rng, 5);
+    for (int i = 0; i < N * SIDE * SIDE; i++) x[i] = (float)hn_rng_normal(&rng);
+    assert_string_equal(said(3),
+                        "the samples look like noise: neighbours in input 'x' do not agree");
+    for (int i = 0; i < N * SIDE * SIDE; i++) x[i] = (float)hn_rng_f64(&rng);
+    assert_string_equal(said(3),
+                        "the samples look like noise: neighbours in input 'x' do not agree");
+    assert_string_equal(said(2), ""); /* columns of a table need not agree */
+}
+
+static void the_same_again_is_told(void **state) {
+    (void)state;
+    draw(0.2);
+    for (int i = 1; i < N; i++) memcpy(x + i * SIDE * SIDE, x, SIDE * SIDE * sizeof *x);
+    assert_string_equal(said(3), "all 8 samples are the same");
+    x[N * SIDE * SIDE - 1] += 1; /* in the last sample of the second half */
+    assert_string_equal(said(3), "");
+}
+
+static void zeros_are_constant_but_one_sample_is_not(void **state) {
+    (void)state;
+    char buf[400];
+    hone_error err;
+    hn_look l;
+    memset(x, 0, sizeof x);
+    assert_string_equal(said(3), "all 8 samples are the same");
+    hone_value v = pictures(3);
+    v.dims[0] = 1;
+    v.bytes /= N;
+    hn_look_init(&l, &scratch_mem);
+    assert_int_equal(hn_look_add(&l, &v, 1, 1, &err), HONE_OK);
+    assert_null(hn_look_verdict(&l, buf, sizeof buf));
+    hn_look_deinit(&l);
+}
+
+/* Texts are cut at the longest of their batch. */
+static void other_lengths_are_other_samples(void **state) {
+    (void)state;
+    char buf[400];
+    hone_error err;
+    hn_look l;
+    memset(x, 0, sizeof x);
+    hone_value v = pictures(2);
+    hn_look_init(&l, &scratch_mem);
+    v.dims[1] = 4;
+    v.bytes = N * 4 * sizeof *x;
+    assert_int_equal(hn_look_add(&l, &v, 1, N, &err), HONE_OK);
+    assert_non_null(hn_look_verdict(&l, buf, sizeof buf));
+    v.dims[1] = 400;
+    v.bytes = N * 400 * sizeof *x;
+    assert_int_equal(hn_look_add(&l, &v, 1, N, &err), HONE_OK);
+    assert_null(hn_look_verdict(&l, buf, sizeof buf));
+    hn_look_deinit(&l);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(pictures_are_fine),
+        CASE(noise_is_told),
+        CASE(the_same_again_is_told),
+        CASE(zeros_are_constant_but_one_sample_is_not),
+        CASE(other_lengths_are_other_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
