@@ -221,6 +221,7 @@ static void print_bandwidths(const hone_machine *m) {
 static void print_close(const hone_machine *m) {
     balance b[MOST_BALANCES];
     int n = balances_of(m, b);
+    double noise = 100 * m->noise;
     char *text, threads[32];
     size_t bytes;
     FILE *to = must(open_memstream(&text, &bytes));
@@ -232,10 +233,9 @@ static void print_close(const hone_machine *m) {
     line("         What does fewer waits for memory, and is faster with fewer bytes.");
     free(text);
     if (m->disturbed)
-        line(
-            "noise    %.0f %% of the windows were disturbed: rates may be too low; "
-            "--remeasure when less runs",
-            100 * m->noise);
+        line("noise    others disturbed %.0f %% of the measuring: rates may be too low", noise);
+    else if (noise >= 10)
+        line("noise    others disturbed %.0f %% of the measuring, which was left out", noise);
     if (m->cached) line("         Rates are from the cache; --remeasure measures again.");
 }
 

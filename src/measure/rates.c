@@ -19,9 +19,9 @@ enum {
 };
 /* A busy neighbour takes a third and more of the probe's speed; the clock moves by less than this.
  */
-#define CLEAN 0.88
+#define CLEAN 0.85
 /* More than this is not the clock: what was taken for the best was not. */
-#define RISE 1.06
+#define RISE 1.1
 /* Less CPU time than this share of a window: something else ran. */
 #define ALONE 0.97
 
@@ -196,13 +196,15 @@ static void take_window(run *r, quantity *q) {
     hn_pool_run(c->pool, c->threads, run_lane, &j);
     r->at = (r->at + (size_t)q->rounds * q->piece) % r->bytes;
     reconsider(r, c);
-    bool clean = true;
+    bool alone = true;
+    double pace = 0; /* of the threads together */
     int64_t begun = c->lanes[0].begun, ended = c->lanes[0].ended;
     for (int i = 0; i < c->threads; i++) {
         const lane *l = &c->lanes[i];
         if (l->begun < begun) begun = l->begun;
         if (l->ended > ended) ended = l->ended;
-        clean = clean && l->alone && l->probe >= CLEAN * l->best;
+        alone = alone && l->alone;
+        pace += l->probe / l->best / c->threads;
     }
     int64_t ns = ended - begun + 1;
     double rate = (double)q->rounds * q->unit * c->threads / (double)ns;
@@ -213,7 +215,7 @@ static void take_window(run *r, quantity *q) {
         return;
     }
     q->n++;
-    if (clean) q->clean[q->n_clean++] = rate;
+    if (alone && pace >= CLEAN) q->clean[q->n_clean++] = rate;
 }
 
 /* ---- all of them ---- */
@@ -309,7 +311,7 @@ static void conclude(run *r, hn_rates *rates) {
         windows += q->n;
         clean += q->n_clean;
         qsort(q->clean, (size_t)q->n_clean, sizeof *q->clean, ascending);
-        *q->to = q->n_clean >= LEAST ? q->clean[q->n_clean * 4 / 5] : q->best;
+        *q->to = q->n_clean >= LEAST ? q->clean[q->n_clean * 9 / 10] : q->best;
         if (q->n_clean < LEAST) rates->disturbed = true;
     }
     rates->noise = windows > 0 ? 1 - (double)clean / (double)windows : 1;
