@@ -117,7 +117,7 @@ static void put_others(hn_page *p, const hn_document *d) {
     const hn_json *o = hn_page_enter(p, d);
     char title[64];
     snprintf(title, sizeof title, "hone %s", d->verb);
-    hn_section_begin(p, strcmp(d->verb, "inspect") == 0 ? "The model" : title);
+    hn_section_begin(p, title);
     hn_table_facts(p, o);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         const hn_json *list = hn_page_list(p, o, lists[i]);
@@ -133,6 +133,7 @@ static void put_sections(hn_page *p) {
     } sections[] = {{"profile", hn_report_profile},
                     {"compare", hn_report_compare},
                     {"eval", hn_report_eval},
+                    {"inspect", hn_report_inspect},
                     {"machine", hn_report_machine}};
     enum { N = sizeof sections / sizeof *sections };
     hn_report_models(p);

@@ -25,7 +25,7 @@ static bool is_weight(hn_page *p, const hn_json *o) {
     return kind != NULL && strcmp(kind, "weight") == 0;
 }
 
-/* Of the activations or the weights, in the order of the list. */
+/* Of the activations or the weights, in the order of the list: the worst first. */
 static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
     size_t n = hn_page_count(all), shown = 0;
     bool seen[N_WAYS] = {0};
@@ -46,10 +46,10 @@ static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
     x.hi = (double)shown + 1;
     hn_plot_begin(
         p, weights ? "Error of each weight" : "Error of each tensor",
-        "Signal to quantization noise in dB, in the order of the graph: higher is better, "
-        "below 20 dB a tenth of the signal is lost.",
+        "Signal to noise in dB, the worst first: higher is better, at 20 dB the noise is a "
+        "tenth of the signal.",
         352);
-    hn_plot_axes(p, &x, &y, weights ? "weight, in order" : "tensor, in order", "SQNR, dB");
+    hn_plot_axes(p, &x, &y, weights ? "weight, worst first" : "tensor, worst first", "SQNR, dB");
     for (size_t i = 0, at = 0; i < n && at < shown && p->status == HONE_OK; i++) {
         const hn_json *o = hn_page_item(p, all, "tensors", i);
         if (is_weight(p, o) != weights) continue;
@@ -94,8 +94,12 @@ static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
 
 void hn_report_say_compare(hn_page *p, const hn_document *d) {
     const hn_json *o = hn_page_enter(p, d);
-    const char *at = hn_page_string(p, o, "breaks_at");
-    if (at != NULL) {
+    const char *at = hn_page_string(p, o, "breaks_at"), *words = hn_page_string(p, o, "verdict");
+    if (words != NULL) {
+        hn_page_put(p, "<li>");
+        hn_page_text(p, words);
+        hn_page_put(p, "</li>");
+    } else if (at != NULL) {
         hn_page_put(p, "<li>The models part at <b>");
         hn_page_text(p, at);
         hn_page_put(p, "</b>.</li>");

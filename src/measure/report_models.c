@@ -12,6 +12,7 @@ enum { MOST_MODELS = 64 };
 
 typedef struct model {
     const char *path;
+    const char *label; /* what a comparison calls it; NULL: none did */
     double p50, p95, throughput, accuracy, agreement, file_bytes, params, macs, memory;
 } model;
 
@@ -23,13 +24,24 @@ typedef struct models {
     double threads;
 } models;
 
-static model *model_of(models *m, const char *path) {
+static bool is_model(const model *x, const char *path, const char *label) {
+    bool other = label != NULL && x->label != NULL && strcmp(x->label, label) != 0;
+    return strcmp(x->path, path) == 0 && !other;
+}
+
+/* A file may be compared with itself at another precision: then labels tell the two apart. */
+static model *model_of(models *m, const char *path, const char *label) {
     size_t i = 0;
     if (path == NULL) return NULL;
-    while (i < m->n && strcmp(m->of[i].path, path) != 0) i++;
+    while (i < m->n && !is_model(&m->of[i], path, label)) i++;
     if (i == MOST_MODELS) return NULL;
-    if (i == m->n) m->of[m->n++] = (model){path, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (i == m->n) m->of[m->n++] = (model){path, NULL, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (m->of[i].label == NULL) m->of[i].label = label;
     return &m->of[i];
+}
+
+static const char *name_of(const model *x) {
+    return x->label != NULL ? x->label : hn_base_name(x->path);
 }
 
 static void take(double *v, double found) {
@@ -40,7 +52,7 @@ static void read_compared(hn_page *p, models *m, const hn_json *root) {
     const hn_json *all = hn_page_list(p, root, "models");
     for (size_t i = 0; i < hn_page_count(all); i++) {
         const hn_json *o = hn_page_item(p, all, "models", i);
-        model *x = model_of(m, hn_page_string(p, o, "model"));
+        model *x = model_of(m, hn_page_string(p, o, "model"), hn_page_string(p, o, "label"));
         if (x == NULL) continue;
         take(&x->p50, hn_page_number(p, o, "latency_ms.p50"));
         take(&x->p95, hn_page_number(p, o, "latency_ms.p95"));
@@ -71,14 +83,14 @@ static double accuracy_of(hn_page *p, models *m, const hn_json *o) {
 static void read_document(hn_page *p, models *m, const hn_document *d) {
     const hn_json *o = hn_page_enter(p, d);
     bool machine = strcmp(d->verb, "machine") == 0;
-    const hn_json *of = machine ? o : hn_page_object(p, o, "machine");
-    if (of != NULL && m->cpu == NULL) m->cpu = hn_page_string(p, of, "cpu");
+    const hn_json *of = hn_page_object(p, o, "machine");
+    if (m->cpu == NULL) m->cpu = hn_page_string(p, of != NULL ? of : o, "cpu");
     if (machine) return;
     if (strcmp(d->verb, "compare") == 0) {
         read_compared(p, m, o);
         return;
     }
-    model *x = model_of(m, hn_page_string(p, o, "model"));
+    model *x = model_of(m, hn_page_string(p, o, "model"), NULL);
     if (x == NULL) return;
     if (m->precision == NULL) m->precision = hn_page_string(p, o, "precision");
     if (strcmp(d->verb, "bench") == 0) {
@@ -138,7 +150,7 @@ static void put_models(hn_page *p, const models *m) {
     for (size_t i = 0; i < m->n; i++) {
         const model *x = &m->of[i];
         hn_table_row(p);
-        hn_table_text(p, hn_base_name(x->path));
+        hn_table_text(p, name_of(x));
         hn_table_number(p, x->p50, 3);
         hn_table_number(p, x->p95, 3);
         hn_table_number(p, x->throughput, 1);
@@ -186,7 +198,7 @@ static void draw_models(hn_page *p, const models *m) {
         double r = o->file_bytes > 0 ? 5 + 13 * sqrt(o->file_bytes / largest) : 6;
         char a[HN_SHOWN], b[HN_SHOWN];
         hn_mark_point(p, "c1 p", 0, at_x, at_y, r);
-        hn_page_text(p, hn_base_name(o->path));
+        hn_page_text(p, name_of(o));
         hn_page_print(p, ": %s, %s", hn_show(o->p50, HN_UNIT_MS, a),
                       hn_show(o->file_bytes, HN_UNIT_BYTES, b));
         if (isfinite(o->accuracy))
@@ -195,7 +207,7 @@ static void draw_models(hn_page *p, const models *m) {
         bool left = at_x > 480;
         hn_page_print(p, "<text%s x=\"%.1f\" y=\"%.1f\" dy=\".35em\">", left ? " class=\"e\"" : "",
                       at_x + (left ? -r - 6 : r + 6), at_y);
-        hn_page_text(p, hn_base_name(o->path));
+        hn_page_text(p, name_of(o));
         hn_page_put(p, "</text>");
     }
     hn_plot_end(p);
@@ -205,7 +217,7 @@ static void draw_models(hn_page *p, const models *m) {
 static void put_heading(hn_page *p, const models *m) {
     hn_page_put(p, "<header><p class=\"by\">hone report</p><h1>");
     if (m->n == 1)
-        hn_page_text(p, hn_base_name(m->of[0].path));
+        hn_page_text(p, name_of(&m->of[0]));
     else if (m->n > 1)
         hn_page_print(p, "%zu models", m->n);
     else

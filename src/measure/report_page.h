@@ -142,6 +142,7 @@ void hn_report_bench(hn_page *p);  /* all of them in one section */
 void hn_report_profile(hn_page *p, const hn_document *d);
 void hn_report_compare(hn_page *p, const hn_document *d);
 void hn_report_eval(hn_page *p, const hn_document *d);
+void hn_report_inspect(hn_page *p, const hn_document *d);
 void hn_report_machine(hn_page *p, const hn_document *d);
 /* What a document says in words, as items of the summary's list. */
 void hn_report_say_bench(hn_page *p, const hn_document *d);

@@ -70,6 +70,7 @@ static void every_value_is_a_mark(void **state) {
     check_marks("profile", 5, 3 + 3 + 3 + 3 + 6); /* longest, roofline, kinds, memory, start-up */
     check_marks("eval", 2, 1 + 4);                /* shares; cells of the confusion matrix */
     check_marks("compare", 3, 2 + 3 + 1);         /* models, errors of tensors and of weights */
+    check_marks("inspect", 1, 2);                 /* operators that multiply */
     check_marks("machine", 0, 0);
 }
 
@@ -86,6 +87,21 @@ static void plots_have_tables(void **state) {
     assert_non_null(strstr(page, "reach <b>68.6 %</b>")); /* 1.2 of 1.75 ms */
     assert_non_null(strstr(page, "What limits it?"));
     free(document);
+    free(page);
+}
+
+/* A file that is compared with itself at another precision is two models. */
+static void labels_tell_models_apart(void **state) {
+    (void)state;
+    char *page = page_of(
+        "{\"schema\": \"hone.compare/1\", \"verdict\": \"They agree.\", \"models\": ["
+        "{\"model\": \"m.onnx\", \"label\": \"f32\", \"latency_ms\": {\"p50\": 2}}, "
+        "{\"model\": \"m.onnx\", \"label\": \"bf16\", \"latency_ms\": {\"p50\": 1}}]} "
+        "{\"schema\": \"hone.inspect/1\", \"model\": \"m.onnx\", \"macs\": 7}");
+    assert_non_null(strstr(page, "<h1>2 models</h1>"));
+    assert_non_null(strstr(page, "<td>f32<td class=\"n\">2.000"));
+    assert_non_null(strstr(page, "<td>bf16<td class=\"n\">1.000"));
+    assert_non_null(strstr(page, "<li>They agree.</li>"));
     free(page);
 }
 
@@ -210,9 +226,9 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(every_value_is_a_mark), TEST(plots_have_tables), TEST(text_is_escaped),
-        TEST(odd_numbers),           TEST(many_steps),        TEST(same_document_same_bytes),
-        TEST(bad_documents),         TEST(out_of_memory),
+        TEST(every_value_is_a_mark),    TEST(plots_have_tables), TEST(labels_tell_models_apart),
+        TEST(text_is_escaped),          TEST(odd_numbers),       TEST(many_steps),
+        TEST(same_document_same_bytes), TEST(bad_documents),     TEST(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
