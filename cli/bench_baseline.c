@@ -10,7 +10,7 @@
 
 #include "bench.h"
 
-enum { CONFIRMED = 3, MOST_ROUNDS = 12 };
+enum { CONFIRMED = 4, MOST_ROUNDS = 12 };
 
 typedef struct entry {
     char *model, *precision, *isa, *cpu, *version;

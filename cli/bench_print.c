@@ -88,7 +88,7 @@ void bench_json(job *j, int i) {
     json_int(js, "planned_bytes", (int64_t)r->memory.planned_bytes);
     json_bound(js, &r->memory);
     json_int(js, "peak_rss_bytes", r->peak_rss);
-    if (j->chosen >= 0)
+    if (has(j->a, "--batch-search") || has(j->a, "--threads-search"))
         json_bool(js, "chosen", i == j->chosen);
     else
         json_text(js, "chosen", NULL);

@@ -50,23 +50,26 @@ static exit_code attempt(search *s, int64_t number, int *at) {
     return code;
 }
 
-/* Doubles from 1 up to `most` until a limit is met or two doublings in a row have not helped. *low:
- * the largest number within the limits, 0: none; *high: the one beyond, 0: none. */
+/* Doubles from 1 up to `most` until two doublings in a row have not helped, or a larger batch would
+ * only be further beyond a limit. *low: the largest number within the limits, 0: none; *high: the
+ * one beyond them, 0: none. */
 static exit_code double_up(search *s, int64_t most, int64_t *low, int64_t *high) {
     double best = 0;
     int idle = 0, at;
     *low = *high = 0;
-    for (int64_t n = 1; idle<2; n = n * 2> most && n < most ? most : n * 2) {
-        if (n > most) break;
+    for (int64_t n = 1, next; idle < 2; n = next) {
         exit_code code = attempt(s, n, &at);
         if (code != EXIT_DONE) return code;
-        if (!within(s, at)) {
+        bool good = within(s, at), ran = s->j->results[at].failed[0] == '\0';
+        if (good) *low = n;
+        if (!good && (!s->threads || !ran)) {
             *high = n;
             break;
         }
-        *low = n;
         idle = bench_speed(s->j, at) > best * NO_GAIN ? 0 : idle + 1;
         best = fmax(best, bench_speed(s->j, at));
+        next = n > most / 2 ? most : 2 * n;
+        if (next == n) break;
     }
     return EXIT_DONE;
 }

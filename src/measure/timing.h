@@ -7,7 +7,7 @@
  *
  *   noise    from the medians of windows, says what a user of this machine will see;
  *   compare  goes by the fastest runs: of series that were not disturbed all the time they were
- *            seen to differ by up to 4 %;
+ *            seen to differ by up to 6 %;
  *   pace     tells the series that were. It is the speed of a loop that always does the same, taken
  *            between runs for 2 us at a time. A core that is shared lets it through at full speed
  *            now and then, however rarely a whole run. So it is 0.75 to 1 of the best that was seen

@@ -15,3 +15,4 @@ hone bench "$models/batch4.onnx" --batch-search
 hone bench "$digits" --batch-search -b 4
 hone bench "$digits" --batch-search --precision f32,bf16
 hone bench "$digits" --max-latency 5
+"$HONE" bench "$digits" -q --seconds 0.005 --threads-search --max-latency 0.001 --json 2>/dev/null | grep -o '"chosen": [a-z]*' | sort -u
