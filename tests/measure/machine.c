@@ -133,6 +133,16 @@ static void streams_touch_all_memory_and_no_more(void **state) {
     assert_true(hn_peak_now("bf16", HN_ISA_PORTABLE) == 0);
 }
 
+static void looking_measures_nothing(void **state) {
+    (void)state;
+    hone_machine *m = NULL;
+    hone_error err;
+    assert_int_equal(hone_machine_look(&m, &err), HONE_OK);
+    assert_true(m->cpu[0] != '\0' && m->threads >= 1 && m->memory_bytes > 0);
+    assert_true(m->n_peaks == 0 && m->n_bandwidths == 0);
+    hone_machine_destroy(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(caches_are_read_from_sysfs, tree_setup, tree_teardown),
@@ -140,6 +150,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(instruction_sets_are_listed, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test(streams_touch_all_memory_and_no_more),
+        cmocka_unit_test(looking_measures_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
