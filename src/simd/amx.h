@@ -39,5 +39,39 @@ static inline void hn_tiles_begin(void) {
 }
 static inline void hn_tiles_end(void) { __asm__ volatile("tilerelease" ::); }
 
+/* Weights to fetch into L2 beside products: a line of each of four streams, `fours` times with
+ * every call. A core was measured to fetch four pages in turn up to twice as fast as lines that
+ * follow each other. Streams are `apart` bytes long and apart; the first has `rest` bytes left,
+ * from `next` on, and when it ends four others follow, `rounds` times. */
+typedef struct hn_fetch {
+    int fours; /* 0: nothing is left */
+    int64_t rounds;
+    uintptr_t next, apart, rest;
+} hn_fetch;
+
+static inline hn_fetch hn_fetch_begin(uintptr_t from, int64_t bytes, int64_t fours) {
+    enum { ROUND = 32 << 10 };
+    if (bytes <= 0) return (hn_fetch){0};
+    int64_t rounds = (bytes + ROUND - 1) / ROUND, lines = (bytes / rounds + 4 * 64 - 1) / (4 * 64);
+    uintptr_t apart = (uintptr_t)lines * 64;
+    return (hn_fetch){(int)fours, rounds - 1, from, apart, apart};
+}
+
+static inline void hn_fetch_some(hn_fetch *f) {
+    uintptr_t next = f->next, apart = f->apart;
+    for (int i = 0; i < f->fours; i++, next += 64) {
+        __builtin_prefetch((const void *)next, 0, 2);
+        __builtin_prefetch((const void *)(next + apart), 0, 2);
+        __builtin_prefetch((const void *)(next + 2 * apart), 0, 2);
+        __builtin_prefetch((const void *)(next + 3 * apart), 0, 2);
+        f->rest -= 64;
+        if (f->rest > 0) continue;
+        next += 3 * apart;
+        f->rest = apart;
+        if (f->rounds-- == 0) f->fours = 0;
+    }
+    f->next = next;
+}
+
 #endif
 #endif

@@ -478,9 +478,8 @@ static __attribute__((noinline)) void finish_some(waiting *f, int rows) {
 /* What is done beside the products, at every step. */
 typedef struct beside {
     waiting *before;
-    int rows;                   /* of it to finish */
-    uintptr_t fetch, fetch_end; /* weights to fetch into L2, */
-    int64_t lines;              /* this many cache lines */
+    int rows;       /* of it to finish */
+    hn_fetch fetch; /* of weights that come later */
 } beside;
 
 typedef struct product {
@@ -515,9 +514,7 @@ HN_INLINE void multiply(const int cols, const bool near, const product *m, besid
             HN_TILE_LOAD(3, w + TILE, LINE);
             HN_TILE_DOT_BF16(1, 2, 3);
         }
-        if (aside->fetch < aside->fetch_end)
-            for (int64_t i = 0; i < aside->lines; i++, aside->fetch += LINE)
-                _mm_prefetch((const char *)aside->fetch, _MM_HINT_T1);
+        if (aside->fetch.fours > 0) hn_fetch_some(&aside->fetch);
         if (aside->before->next < ROWS) finish_some(aside->before, aside->rows);
     }
     if (aside->before->next < ROWS) finish_some(aside->before, ROWS);
@@ -641,10 +638,10 @@ static void multiply_panel(task *t, int64_t panel, waiting *before) {
         sum_panel(t, panel, w, cols);
         return;
     }
-    beside aside = {.before = before,
-                    .fetch = (uintptr_t)w + AHEAD * 2 * TILE,
-                    .lines = ceil_div(2 * ROWS, t->tiles)};
-    aside.fetch_end = aside.fetch + (uintptr_t)(t->fetch ? g->steps * 2 * TILE : 0);
+    beside aside = {.before = before};
+    if (t->fetch)
+        aside.fetch = hn_fetch_begin((uintptr_t)w + AHEAD * 2 * TILE, g->steps * 2 * TILE,
+                                     ceil_div(2 * TILE / 256, t->tiles));
     int64_t chunks = max64(1, ceil_div(g->steps, CHUNK)), groups = ceil_div(t->tiles, GROUP);
     for (int64_t group = 0; group < groups; group++) {
         int64_t first = t->tiles * group / groups, end = t->tiles * (group + 1) / groups;

@@ -53,7 +53,6 @@ enum {
     LEAST_SPAN = 2,          /* at least, */
     SPAN_STEPS = 48,         /* between the two so many steps of a panel */
     MANY_PAIRS = 16,         /* so that weights need not stay for all of them */
-    APART = 8 << 10,         /* bytes between streams of weights that are fetched */
     LEAST_CHANNELS = 4,      /* to be read in place: a step reads at most 16 pixels more */
     LEAST_PIXELS = 9,        /* for fewer, rows without tiles are as fast */
 };
@@ -606,39 +605,9 @@ static inline void finish_some(waiting *f, int units) {
 /* What is done beside the products, at every step. */
 typedef struct beside {
     waiting *before;
-    int units; /* of it to finish; 0: all, after the last step */
-    /* Weights to fetch into L2, a line of each of four streams this many times. Streams are `apart`
-     * bytes long and apart; from `fetch` on the first has `rest` bytes left, and when it ends four
-     * others follow, `rounds` times. */
-    int fours;
-    int64_t rounds;
-    uintptr_t fetch, apart, rest;
+    int units;      /* of it to finish; 0: all, after the last step */
+    hn_fetch fetch; /* of the weights of the next span */
 } beside;
-
-/* Four pages in turn, since a core was measured to fetch that up to twice as fast as lines that
- * follow each other. */
-static beside begin_fetch(waiting *before, uintptr_t from, int64_t bytes, int64_t pairs) {
-    int64_t rounds = hn_q8_ceil(bytes, 4 * APART);
-    uintptr_t apart = rounds > 0 ? (uintptr_t)hn_q8_ceil(bytes, rounds * 4 * 64) * 64 : 0;
-    int fours = pairs > MANY_PAIRS || rounds == 0 ? 0 : (int)hn_q8_ceil(TILE / (4 * 64), pairs);
-    return (beside){before, 0, fours, rounds - 1, from, apart, apart};
-}
-
-static inline void fetch_weights(beside *s) {
-    uintptr_t from = s->fetch, apart = s->apart;
-    for (int i = 0; i < s->fours; i++, from += 64) {
-        _mm_prefetch((const char *)from, _MM_HINT_T1);
-        _mm_prefetch((const char *)(from + apart), _MM_HINT_T1);
-        _mm_prefetch((const char *)(from + 2 * apart), _MM_HINT_T1);
-        _mm_prefetch((const char *)(from + 3 * apart), _MM_HINT_T1);
-        s->rest -= 64;
-        if (s->rest > 0) continue;
-        from += 3 * apart;
-        s->rest = apart;
-        if (s->rounds-- == 0) s->fours = 0;
-    }
-    s->fetch = from;
-}
 
 typedef struct product {
     const uint8_t *a;
@@ -679,7 +648,7 @@ HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, 
                 HN_TILE_LOAD(2, a + below, stride);
                 MULTIPLY(1, 2, 3);
             }
-            if (aside->fours > 0) fetch_weights(aside);
+            if (aside->fetch.fours > 0) hn_fetch_some(&aside->fetch);
             if (aside->units > 0) finish_some(aside->before, aside->units);
         }
         HN_TILE_STORE(0, c, PITCH);
@@ -834,9 +803,11 @@ static void multiply_panels(task *t, int64_t first, int64_t last) {
     t->now = !t->now;
     for (int64_t n = first; n < last; n++)
         begin_panel(&t->panels[t->now][n - first], t->a, t->w_sums, n * PANEL);
-    int64_t panel_bytes = g->steps * 2 * TILE;
-    beside aside = begin_fetch(&t->before, (uintptr_t)t->w + (uintptr_t)(last * panel_bytes),
-                               (last - first) * panel_bytes, t->pairs);
+    int64_t bytes = g->steps * 2 * TILE; /* of a panel */
+    beside aside = {.before = &t->before};
+    if (t->pairs <= MANY_PAIRS)
+        aside.fetch = hn_fetch_begin((uintptr_t)t->w + (uintptr_t)(last * bytes),
+                                     (last - first) * bytes, hn_q8_ceil(TILE / 256, t->pairs));
     for (int64_t i = 0; i < t->pairs; i++) multiply_pair(t, i, first, last, &aside);
 }
 
