@@ -157,18 +157,25 @@ exit_code baseline_read(baseline **out, const job *j, const char *path) {
     return code;
 }
 
-/* The last entry of this configuration, or NULL. */
+/* Whether a is to be believed rather than b: it was not disturbed, or it was faster. */
+static bool is_better(const hone_timing *a, const hone_timing *b) {
+    return a->disturbed != b->disturbed ? !a->disturbed : a->min < b->min;
+}
+
+/* The best entry of this configuration, or NULL. */
 static const entry *find(const baseline *b, const job *j, int i) {
     const result *r = &j->results[i];
     const char *model = name_of(j->a->argument[0]);
-    for (int k = b->n; k-- > 0;) {
+    const entry *best = NULL;
+    for (int k = 0; k < b->n; k++) {
         const entry *e = &b->entries[k];
         if (strcmp(name_of(e->model), model) == 0 && e->batch == r->batch &&
             e->threads == r->threads && e->streams == j->configs[i].streams &&
-            strcmp(e->precision, r->precision) == 0 && strcmp(e->isa, r->isa) == 0)
-            return e;
+            strcmp(e->precision, r->precision) == 0 && strcmp(e->isa, r->isa) == 0 &&
+            (best == NULL || is_better(&e->ms, &best->ms)))
+            best = e;
     }
-    return NULL;
+    return best;
 }
 
 exit_code baseline_compare(const baseline *b, job *j, int i) {

@@ -710,7 +710,7 @@ typedef enum hone_change {
 typedef struct hone_timing_change {
     hone_change verdict;
     double ratio;  /* of the fastest run now to the fastest then */
-    double margin; /* by how much it must be off 1 to mean something: 6 %, or what the fastest
+    double margin; /* by how much it must be off 1 to mean something: 5 %, or what the fastest
                       windows of either series disagree by */
 } hone_timing_change;
 /* Compares two series by their fastest runs, since what disturbs a machine only ever adds time. Of

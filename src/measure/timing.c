@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 #define AGREEMENT 0.1     /* of the medians of the last windows, for a stable series */
-#define LEAST_MARGIN 0.06 /* of a change: fastest runs of one build were seen to differ by that */
+#define LEAST_MARGIN 0.05 /* of a change: fastest runs of one build seldom differ by more */
 #define LOW_WINDOWS 3     /* windows whose fastest runs must agree for one to be believed */
 #define FULL_PACE 0.7     /* of the best, or more */
 #define MANY_RUNS 1000

@@ -130,19 +130,19 @@ static void a_disturbed_machine_is_no_slower_build(void **state) {
 static void changes_have_a_direction(void **state) {
     (void)state;
     hone_timing then = {.min = 10, .n_windows = 3, .fastest = {10, 10.1, 10.2}}, now = then;
-    now.min = 10.5;
+    now.min = 10.4;
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_NONE);
     now.min = 10.7;
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_SLOWER);
     assert_int_equal(hn_timing_compare(&now, &then).verdict, HONE_CHANGE_FASTER);
     NEAR(hn_timing_compare(&then, &now).ratio, 1.07);
-    NEAR(hn_timing_compare(&then, &now).margin, 0.06);
+    NEAR(hn_timing_compare(&then, &now).margin, 0.05);
     /* Where the fastest windows disagree, so much is needed; where there are too few, 10 %. */
     then.fastest[2] = 10.8;
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_UNKNOWN);
     now.min = 10.9;
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_SLOWER);
-    now.min = 10.5; /* noise only adds time: however much there was */
+    now.min = 10.4; /* noise only adds time: however much there was */
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_NONE);
     NEAR(hn_timing_compare(&then, &now).margin, 0.08);
     then.n_windows = 2;
