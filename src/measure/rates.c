@@ -14,7 +14,8 @@
 #define SPAN_NS INT64_C(5000000000) /* the most that measuring takes */
 enum {
     WANTED = 24, /* clean windows of a rate */
-    LEAST = 4,   /* with fewer the machine is disturbed */
+    GROUP = 4, /* windows in a row: the clock follows the instructions, the first is not counted */
+    LEAST = 4, /* with fewer the machine is disturbed */
     MOST_LEVELS = 4
 };
 /* A busy neighbour takes a third and more of the probe's speed; the clock moves by less than this.
@@ -190,7 +191,8 @@ static void reconsider(run *r, crew *c) {
         if (&r->crews[r->quantities[i].all] == c) r->quantities[i].n_clean = 0;
 }
 
-static void take_window(run *r, quantity *q) {
+/* settled: the window counts. */
+static void take_window(run *r, quantity *q, bool settled) {
     crew *c = &r->crews[q->all];
     job j = {.run = r, .crew = c, .q = q};
     hn_pool_run(c->pool, c->threads, run_lane, &j);
@@ -214,6 +216,7 @@ static void take_window(run *r, quantity *q) {
         q->rounds *= more < 32 ? more : 32;
         return;
     }
+    if (!settled || q->n_clean == WANTED) return;
     q->n++;
     if (alone && pace >= CLEAN) q->clean[q->n_clean++] = rate;
 }
@@ -275,7 +278,7 @@ static void stay_on(int cpu) {
     sched_setaffinity(0, sizeof one, &one);
 }
 
-/* Turns of a window of each rate. A rate of one thread takes another core every turn. */
+/* Turns of a few windows of each rate. A rate of one thread takes another core every turn. */
 static hone_status take_windows(run *r, const hone_machine_options *o, hn_error *err) {
     enum { PARTS = 1000 };
     int64_t begun = hn_clock_ns(), shown = 0;
@@ -285,7 +288,7 @@ static hone_status take_windows(run *r, const hone_machine_options *o, hn_error 
             quantity *q = &r->quantities[i];
             if (q->n_clean < WANTED) {
                 if (r->n_cpus > 0) stay_on(r->cpus[q->all ? 0 : turn % r->n_cpus]);
-                take_window(r, q);
+                for (int k = 0; k < GROUP; k++) take_window(r, q, k > 0);
             }
             found += q->n_clean;
         }
@@ -311,7 +314,9 @@ static void conclude(run *r, hn_rates *rates) {
         windows += q->n;
         clean += q->n_clean;
         qsort(q->clean, (size_t)q->n_clean, sizeof *q->clean, ascending);
-        *q->to = q->n_clean >= LEAST ? q->clean[q->n_clean * 9 / 10] : q->best;
+        /* Above the median, since what disturbs slows down; not far above, since the clock has
+         * moments that do not last. */
+        *q->to = q->n_clean >= LEAST ? q->clean[q->n_clean * 3 / 5] : q->best;
         if (q->n_clean < LEAST) rates->disturbed = true;
     }
     rates->noise = windows > 0 ? 1 - (double)clean / (double)windows : 1;

@@ -9,9 +9,9 @@
  *     probe | barrier | ----- window ----- | probe      on every thread
  *
  * A window is clean if the threads had their CPUs all the time, and the slower probe of each is, on
- * average over the threads, near the best that the thread ever showed. A rate is a high quantile of
- * its clean windows. It is measured until it has enough of them or time is up, and without a few of
- * them it is the best window there was, and the machine counts as disturbed.
+ * average over the threads, near the best that the thread ever showed. A rate is a quantile of its
+ * clean windows, above the median. It is measured until it has enough of them or time is up, and
+ * without a few of them it is the best window there was, and the machine counts as disturbed.
  */
 #ifndef HN_MEASURE_RATES_H
 #define HN_MEASURE_RATES_H
