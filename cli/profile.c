@@ -162,6 +162,8 @@ static exit_code measure(job *j, int number) {
     recorder_pause();
     if (status != HONE_OK) return fail_with(&err);
     price(j, p, how.samples);
+    code = measure_stages(p, how.runs);
+    if (code != EXIT_DONE) return code;
     note_tuning(hone_session_tuning(p->session));
     note_choices(p->session);
     if (compare_with_f32(p->model, &o, f, f->out, &p->difference, &err) != HONE_OK)
@@ -258,6 +260,22 @@ static void write_startup(json *js, const startup *s) {
     json_end(js, '}');
 }
 
+static void write_stages(json *js, const stages *s) {
+    if (!s->known) {
+        json_text(js, "stages", NULL);
+        return;
+    }
+    json_begin(js, "stages", '{');
+    json_number(js, "decode_ms", s->decode_ms);
+    json_number(js, "preprocess_ms", s->preprocess_ms);
+    json_number(js, "copy_ms", s->copy_ms);
+    json_number(js, "inference_ms", s->inference_ms);
+    json_number(js, "postprocess_ms", s->postprocess_ms);
+    json_number(js, "inference_share", s->share);
+    json_bool(js, "model_is_bottleneck", s->share >= 0.5);
+    json_end(js, '}');
+}
+
 static void write_cost(json *js, const cost *c) {
     if (c->requests_per_day <= 0) {
         json_text(js, "cost", NULL);
@@ -296,6 +314,7 @@ static void write_plan(json *js, const job *j, const plan *p) {
     json_int(js, "planned_bytes", (int64_t)use.planned_bytes);
     json_bound(js, &use);
     write_startup(js, &p->startup);
+    write_stages(js, &p->stages);
     write_cost(js, &p->cost);
     json_begin(js, "steps", '[');
     for (size_t i = 0; i < f->n_steps; i++) write_step(js, &f->steps[i]);
@@ -388,6 +407,7 @@ static const option_def options[] = {
     {"--sort", 0, "KEY", "time (default), name, order, lost, or share of the roof", false},
     {"--top", 0, "N", "rows to show (default: 20; 0: all)", false},
     {"--by", 0, "WHAT", "node (default), op, or scope: the paths of node names", false},
+    {"--data", 'd', "SPEC", "time decoding, preprocessing and inference of samples apart", false},
     {"--no-roofline", 0, NULL, "do not measure the machine's limits", false},
     {"--max-latency", 0, "MS", "what a run may take, for the verdict on it", false},
     {"--requests-per-day", 0, "N", "with --machine-price: machines needed and their cost", false},

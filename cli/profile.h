@@ -43,6 +43,13 @@ typedef struct cost {
     double machines, per_month;
 } cost;
 
+/* Of one batch of a dataset, on average. */
+typedef struct stages {
+    bool known; /* else there is no dataset */
+    double decode_ms, preprocess_ms, copy_ms, inference_ms, postprocess_ms;
+    double share; /* of inference */
+} stages;
+
 typedef struct plan {
     args a; /* those given, with this model alone */
     hone_model *model;
@@ -52,7 +59,13 @@ typedef struct plan {
     hone_difference difference; /* from f32 */
     startup startup;
     cost cost;
+    stages stages;
 } plan;
+
+/* ---- with a dataset (profile_data.c) ---- */
+
+/* Runs batches of the dataset of --data, if there is one, and tells their stages apart. */
+exit_code measure_stages(plan *p, int64_t batches);
 
 /* ---- for people (profile_text.c) ---- */
 

@@ -229,6 +229,14 @@ static void print_times(const plan *p) {
     hone_memory_use use = hone_session_memory(p->session);
     print_memory("memory    ", &use);
     print_counters(f);
+    const stages *d = &p->stages;
+    if (d->known)
+        line(
+            "stages    decode %.3f ms, preprocess %.3f, copy %.3f, inference %.3f, postprocess "
+            "%.3f: "
+            "the model is %s (%.0f %%)",
+            d->decode_ms, d->preprocess_ms, d->copy_ms, d->inference_ms, d->postprocess_ms,
+            d->share < 0.5 ? "not the bottleneck" : "the bottleneck", 100 * d->share);
     if (p->cost.requests_per_day > 0)
         line("cost      %.4g requests a day keep %.4g machines %.1f %% busy: %.2f a month",
              p->cost.requests_per_day, p->cost.machines,

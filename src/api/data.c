@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/cpu.h"
 #include "base/size.h"
+#include "base/span.h"
 #include "measure/feed.h"
 #include "measure/loader.h"
 
@@ -38,8 +39,10 @@ static hone_status check_range(const hone_dataset *d, int64_t first, int64_t n, 
 }
 
 static hone_status hand_over(const hn_tensor *t, const char *name, hone_value *v, hn_error *err) {
+    int64_t begun = hn_span_begin();
     HN_TRY(hn_api_own(v, t->bytes, name, err));
     if (t->bytes > 0) memcpy(v->data, t->data, t->bytes);
+    hn_span_end("data", "copy", begun, -1);
     v->dtype = t->dtype;
     v->rank = t->rank;
     memcpy(v->dims, t->dims, sizeof v->dims);

@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/rng.h"
 #include "base/size.h"
+#include "base/span.h"
 #include "formats/dataset_kind.h"
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -390,7 +391,9 @@ static hone_status stored_sample(const hn_dataset *ds, hn_dataset_room *room, in
         *data = ds->fields[field].data + (size_t)i * ds->fields[field].stride;
         return HONE_OK;
     }
+    int64_t begun = hn_span_begin();
     hone_status status = ds->spec.kind->sample(ds, room, field, i, data, err);
+    hn_span_end("data", "decode", begun, -1);
     if (status != HONE_OK) hn_error_context(err, "dataset '%s'", ds->text);
     return status;
 }
@@ -419,9 +422,12 @@ static hone_status fill_samples(const hn_dataset *ds, hn_dataset_room *room, int
         double bad = 0;
         int64_t at = sample_at(ds, first + i);
         HN_TRY(stored_sample(ds, room, field, at, &src, err));
-        HN_CHECK(err, fill_sample(m, &ds->spec, src, dst, i * m->channels * m->pixels, &bad),
-                 HONE_E_TYPE, "dataset '%s': sample %" PRId64 " has the value %g, which is no %s",
-                 ds->text, at, bad, hone_dtype_name(m->to));
+        int64_t begun = hn_span_begin();
+        bool fits = fill_sample(m, &ds->spec, src, dst, i * m->channels * m->pixels, &bad);
+        hn_span_end("data", "preprocess", begun, -1);
+        HN_CHECK(err, fits, HONE_E_TYPE,
+                 "dataset '%s': sample %" PRId64 " has the value %g, which is no %s", ds->text, at,
+                 bad, hone_dtype_name(m->to));
     }
     return HONE_OK;
 }

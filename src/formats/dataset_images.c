@@ -4,6 +4,7 @@
  * out at the size of the first. */
 #include <inttypes.h>
 
+#include "base/span.h"
 #include "formats/dataset_files.h"
 #include "formats/image.h"
 
@@ -76,7 +77,10 @@ static hone_status scale(const hn_dataset *ds, int64_t i, const hn_image *image,
              "'%s/%s' comes out at %" PRId64 " x %" PRId64 " pixels, the first image at %" PRId64
              " x %" PRId64 "; crop=N makes them equal",
              ds->spec.path, ds->names[i], part->columns, part->rows, dims[2], dims[1]);
-    return hn_image_scale(image, part, dst, ds->alloc, err);
+    int64_t begun = hn_span_begin();
+    hone_status status = hn_image_scale(image, part, dst, ds->alloc, err);
+    hn_span_end("data", "resize", begun, -1);
+    return status;
 }
 
 static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field, int64_t i,
