@@ -46,8 +46,8 @@ static cells cells_of(hn_row row, int64_t column) {
     return c;
 }
 
-static hone_status read_row(hn_dataset *ds, const hn_file *csv, int64_t line, const cells *c,
-                            int64_t column, int64_t i, hn_error *err) {
+static hone_status read_label(const hn_dataset *ds, const hn_file *csv, int64_t line,
+                              const cells *c, int64_t column, int64_t i, hn_error *err) {
     HN_CHECK(err, c->columns >= 2, HONE_E_FORMAT,
              "'%s' line %" PRId64 " has one column; a file and a label are the least", csv->path,
              line);
@@ -55,6 +55,12 @@ static hone_status read_row(hn_dataset *ds, const hn_file *csv, int64_t line, co
              "'%s' line %" PRId64 ", column %" PRId64 ": '%.*s' is not a label, a whole number",
              csv->path, line, column < 0 ? c->columns : column + 1,
              c->label_bytes < 40 ? (int)c->label_bytes : 40, c->label);
+    return HONE_OK;
+}
+
+static hone_status read_row(hn_dataset *ds, const hn_file *csv, int64_t line, const cells *c,
+                            int64_t column, int64_t i, hn_error *err) {
+    if (ds->labels != NULL) HN_TRY(read_label(ds, csv, line, c, column, i, err));
     ds->names[i] = hn_arena_strndup(&ds->arena, c->name, c->name_bytes);
     if (ds->names[i] == NULL) return HN_NOMEM(err);
     HN_CHECK(err, strlen(ds->names[i]) == c->name_bytes && stays_inside(ds->names[i]),
@@ -67,15 +73,17 @@ static hone_status read_row(hn_dataset *ds, const hn_file *csv, int64_t line, co
 static hone_status read_rows(hn_dataset *ds, const hn_file *csv, int64_t column, hn_error *err) {
     hn_rows rows = hn_rows_of(csv->data, csv->bytes);
     int64_t number, headings = 0;
+    bool bare = ds->spec.boxes != NULL || ds->spec.masks != NULL;
     for (hn_row row; hn_rows_next(&rows, &row); ds->total++) {
         cells c = cells_of(row, column);
+        bare &= c.columns == 1;
         if (ds->total == 0 && c.columns >= 2 && !hn_text_s64(c.label, c.label_bytes, &number))
             headings = 1;
     }
     ds->total -= headings;
     HN_CHECK(err, ds->total > 0, HONE_E_FORMAT, "'%s' has no rows of a file and its label",
              csv->path);
-    HN_TRY(hn_dataset_add_labels(ds, err));
+    if (!bare) HN_TRY(hn_dataset_add_labels(ds, err));
     ds->names = hn_arena_array(&ds->arena, (size_t)ds->total, sizeof *ds->names);
     if (ds->names == NULL) return HN_NOMEM(err);
     rows = hn_rows_of(csv->data, csv->bytes);
@@ -87,15 +95,24 @@ static hone_status read_rows(hn_dataset *ds, const hn_file *csv, int64_t column,
     return HONE_OK;
 }
 
+hone_status hn_dataset_beside(const hn_dataset *ds, const char *name, char path[PATH_MAX],
+                              hn_error *err) {
+    struct stat st;
+    HN_TRY(join(path, ds->spec.path, name, err));
+    if (stat(path, &st) == 0) return HONE_OK;
+    HN_CHECK(err, strlen(name) < PATH_MAX, HONE_E_LIMIT, "'%s' is over %d characters long", name,
+             PATH_MAX);
+    memcpy(path, name, strlen(name) + 1);
+    return HONE_OK;
+}
+
 hone_status hn_dataset_list(hn_dataset *ds, int64_t column, hn_error *err) {
     char path[PATH_MAX];
-    struct stat st;
     hn_file *csv = NULL;
     HN_CHECK(err, ds->spec.labels != NULL, HONE_E_ARG,
              "%s needs labels=FILE.csv: rows of a file's name and its label", ds->spec.kind->name);
-    HN_TRY(join(path, ds->spec.path, ds->spec.labels, err));
-    const char *found = stat(path, &st) == 0 ? path : ds->spec.labels;
-    HN_TRY(hn_file_open_unpacked(&csv, found, 0, ds->alloc, err));
+    HN_TRY(hn_dataset_beside(ds, ds->spec.labels, path, err));
+    HN_TRY(hn_file_open_unpacked(&csv, path, 0, ds->alloc, err));
     hone_status status = read_rows(ds, csv, column, err);
     hn_file_unref(csv);
     return status;

@@ -9,8 +9,11 @@
 #include "formats/dataset_kind.h"
 
 /* Sets total, names and labels from the csv of the key `labels`. `column` is the label's, from 0;
- * -1: the last one. */
+ * -1: the last one. Where there are other targets, a csv of one column names files alone. */
 hone_status hn_dataset_list(hn_dataset *ds, int64_t column, hn_error *err);
+/* What a key names, in the folder or as it is written. */
+hone_status hn_dataset_beside(const hn_dataset *ds, const char *name, char path[PATH_MAX],
+                              hn_error *err);
 /* The path of sample i. */
 hone_status hn_dataset_path(const hn_dataset *ds, int64_t i, char path[PATH_MAX], hn_error *err);
 

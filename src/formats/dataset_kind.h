@@ -79,6 +79,7 @@ typedef struct hn_dataset_spec {
     bool bgr;
     hn_layout layout;
     int64_t resize, crop; /* 0: not given */
+    int64_t resize_width; /* 0: resize is the short side, else the height */
     int64_t n, skip;      /* n = -1: not given */
     uint64_t seed;
     bool shuffled;

@@ -75,6 +75,21 @@ static hint hint_for(const char *wrong) { return (hint){.wrong = wrong, .best = 
 /* ---- values -----------------------------------------------------------------------------------
  */
 
+/* Where the first unescaped `stop` is, or the end. */
+static char *find(char *text, char stop) {
+    for (; *text != '\0' && *text != stop; text++)
+        if (*text == '\\' && text[1] != '\0') text++;
+    return text;
+}
+
+/* Cuts the text at the first unescaped `stop` and returns what follows, NULL if there is none. */
+static char *split(char *text, char stop) {
+    char *end = find(text, stop);
+    if (*end == '\0') return NULL;
+    *end = '\0';
+    return end + 1;
+}
+
 /* Removes the escapes, in place. */
 static hone_status unescape(char *text, hn_error *err) {
     char *to = text;
@@ -192,7 +207,11 @@ static hone_status parse_value(hn_dataset *ds, hn_dataset_key key, char *text, h
             HN_CHECK(err, s->dtype != HONE_DTYPE_NONE, HONE_E_ARG, "dtype: no type is called '%s'",
                      text);
             return HONE_OK;
-        case HN_DATASET_KEY_RESIZE: return parse_side(name, text, &s->resize, err);
+        case HN_DATASET_KEY_RESIZE: {
+            char *width = split(text, ':');
+            if (width != NULL) HN_TRY(parse_side(name, width, &s->resize_width, err));
+            return parse_side(name, text, &s->resize, err);
+        }
         case HN_DATASET_KEY_CROP: return parse_side(name, text, &s->crop, err);
         case HN_DATASET_KEY_COUNT_: break;
     }
@@ -231,21 +250,6 @@ static hone_status read_line(hn_dataset *ds, const char *path, char **line, hn_e
 fail:
     hn_file_unref(file);
     return status;
-}
-
-/* Where the first unescaped `stop` is, or the end. */
-static char *find(char *text, char stop) {
-    for (; *text != '\0' && *text != stop; text++)
-        if (*text == '\\' && text[1] != '\0') text++;
-    return text;
-}
-
-/* Cuts the text at the first unescaped `stop` and returns what follows, NULL if there is none. */
-static char *split(char *text, char stop) {
-    char *end = find(text, stop);
-    if (*end == '\0') return NULL;
-    *end = '\0';
-    return end + 1;
 }
 
 static hone_status parse_kind(hn_dataset *ds, char *item, hn_error *err) {

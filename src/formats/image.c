@@ -20,14 +20,16 @@ hone_status hn_image_make(hn_image *image, const hn_file *file, hn_allocator *al
     return HONE_OK;
 }
 
-static hone_status decode(hn_image *out, const hn_file *file, bool pixels, hn_allocator *alloc,
-                          hn_error *err) {
+static hone_status decode(hn_image *out, const hn_file *file, hn_image_want want,
+                          hn_allocator *alloc, hn_error *err) {
     bool jpeg = file->bytes >= 3 && memcmp(file->data, "\xff\xd8\xff", 3) == 0;
     bool png = file->bytes >= 8 && memcmp(file->data, "\x89PNG\r\n\x1a\n", 8) == 0;
+    HN_CHECK(err, png || want != HN_IMAGE_CLASSES, HONE_E_FORMAT, "'%s' is not a PNG file",
+             file->path);
     HN_CHECK(err, jpeg || png, HONE_E_FORMAT, "'%s' is neither a JPEG nor a PNG file", file->path);
     hn_image image = {0};
-    hone_status status = jpeg ? hn_image_decode_jpeg(&image, file, pixels, alloc, err)
-                              : hn_image_decode_png(&image, file, pixels, alloc, err);
+    hone_status status = jpeg ? hn_image_decode_jpeg(&image, file, want, alloc, err)
+                              : hn_image_decode_png(&image, file, want, alloc, err);
     if (status != HONE_OK) {
         hn_image_deinit(&image, alloc);
         return status;
@@ -38,11 +40,16 @@ static hone_status decode(hn_image *out, const hn_file *file, bool pixels, hn_al
 
 hone_status hn_image_read_size(hn_image *out, const hn_file *file, hn_allocator *alloc,
                                hn_error *err) {
-    return decode(out, file, false, alloc, err);
+    return decode(out, file, HN_IMAGE_SIZE, alloc, err);
 }
 
 hone_status hn_image_read(hn_image *out, const hn_file *file, hn_allocator *alloc, hn_error *err) {
-    return decode(out, file, true, alloc, err);
+    return decode(out, file, HN_IMAGE_PIXELS, alloc, err);
+}
+
+hone_status hn_image_read_classes(hn_image *out, const hn_file *file, hn_allocator *alloc,
+                                  hn_error *err) {
+    return decode(out, file, HN_IMAGE_CLASSES, alloc, err);
 }
 
 void hn_image_deinit(hn_image *image, hn_allocator *alloc) {

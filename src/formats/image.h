@@ -22,13 +22,17 @@
 
 typedef struct hn_image {
     int64_t width, height;
-    unsigned char *rgb; /* [height, width, 3] */
+    unsigned char *rgb; /* [height, width, 3]; of classes [height, width] */
 } hn_image;
 
 /* Only what the header says; rgb is left NULL. */
 hone_status hn_image_read_size(hn_image *out, const hn_file *file, hn_allocator *alloc,
                                hn_error *err);
 hone_status hn_image_read(hn_image *out, const hn_file *file, hn_allocator *alloc, hn_error *err);
+/* A PNG of one channel of at most 8 bits or with a palette, whose values stand for something: they
+ * come as they are stored, one byte for a pixel. */
+hone_status hn_image_read_classes(hn_image *out, const hn_file *file, hn_allocator *alloc,
+                                  hn_error *err);
 void hn_image_deinit(hn_image *image, hn_allocator *alloc); /* one that is all zero accepted */
 
 /* A part of an image scaled to width x height pixels. */

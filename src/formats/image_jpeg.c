@@ -61,7 +61,7 @@ static hone_status read_pixels(struct jpeg_decompress_struct *j, hn_image *image
     return HONE_OK;
 }
 
-hone_status hn_image_decode_jpeg(hn_image *out, const hn_file *file, bool pixels,
+hone_status hn_image_decode_jpeg(hn_image *out, const hn_file *file, hn_image_want want,
                                  hn_allocator *alloc, hn_error *err) {
     decoder d = {.no_memory = false};
     struct jpeg_progress_mgr progress = {.progress_monitor = on_progress};
@@ -76,7 +76,7 @@ hone_status hn_image_decode_jpeg(hn_image *out, const hn_file *file, bool pixels
         jpeg_read_header(&j, TRUE);
         out->width = j.image_width;
         out->height = j.image_height;
-        status = pixels ? read_pixels(&j, out, file, alloc, err) : HONE_OK;
+        status = want == HN_IMAGE_PIXELS ? read_pixels(&j, out, file, alloc, err) : HONE_OK;
     } else {
         status = d.no_memory ? HN_NOMEM(err)
                              : HN_FAIL(err, HONE_E_FORMAT, "'%s' is not a whole JPEG file: %s",
@@ -88,9 +88,9 @@ hone_status hn_image_decode_jpeg(hn_image *out, const hn_file *file, bool pixels
 
 #else
 
-hone_status hn_image_decode_jpeg(hn_image *out, const hn_file *file, bool pixels,
+hone_status hn_image_decode_jpeg(hn_image *out, const hn_file *file, hn_image_want want,
                                  hn_allocator *alloc, hn_error *err) {
-    (void)out, (void)pixels, (void)alloc;
+    (void)out, (void)want, (void)alloc;
     return HN_FAIL(err, HONE_E_UNSUPPORTED, "'%s' needs libjpeg, which this build lacks",
                    file->path);
 }

@@ -55,23 +55,34 @@ static void want_rgb(png_structp png) {
     png_set_strip_alpha(png);
 }
 
-static hone_status read_pixels(png_structp png, png_infop info, hn_image *image,
+static hone_status read_pixels(png_structp png, png_infop info, hn_image *image, hn_image_want want,
                                const hn_file *file, hn_allocator *alloc, hn_error *err) {
+    int depth = png_get_bit_depth(png, info), colour = png_get_color_type(png, info);
+    int64_t channels = want == HN_IMAGE_CLASSES ? 1 : 3;
+    HN_CHECK(err,
+             channels == 3 || (depth <= 8 &&
+                               (colour == PNG_COLOR_TYPE_GRAY || colour == PNG_COLOR_TYPE_PALETTE)),
+             HONE_E_FORMAT,
+             "'%s' has several channels or 16 bits; a mask is one of at most 8, or a palette",
+             file->path);
     HN_TRY(hn_image_make(image, file, alloc, err));
-    want_rgb(png);
+    if (channels == 3)
+        want_rgb(png);
+    else
+        png_set_packing(png);
     int passes = png_set_interlace_handling(png);
     png_read_update_info(png, info);
-    assert(png_get_rowbytes(png, info) == (size_t)image->width * 3);
+    assert(png_get_rowbytes(png, info) == (size_t)(image->width * channels));
     for (int pass = 0; pass < passes; pass++)
         for (int64_t y = 0; y < image->height; y++)
-            png_read_row(png, image->rgb + y * image->width * 3, NULL);
+            png_read_row(png, image->rgb + y * image->width * channels, NULL);
     png_read_end(png, NULL);
     return HONE_OK;
 }
 
 /* Between here and the return of libpng by longjmp, no variable of this frame changes. */
 static hone_status read_file(png_structp png, png_infop info, hn_image *image, decoder *d,
-                             bool pixels, hn_error *err) {
+                             hn_image_want want, hn_error *err) {
     if (setjmp(png_jmpbuf(png)) != 0)
         return d->no_memory ? HN_NOMEM(err)
                             : HN_FAIL(err, HONE_E_FORMAT, "'%s' is not a whole PNG file: %s",
@@ -82,25 +93,26 @@ static hone_status read_file(png_structp png, png_infop info, hn_image *image, d
     png_read_info(png, info);
     image->width = png_get_image_width(png, info);
     image->height = png_get_image_height(png, info);
-    return pixels ? read_pixels(png, info, image, d->file, d->alloc, err) : HONE_OK;
+    if (want == HN_IMAGE_SIZE) return HONE_OK;
+    return read_pixels(png, info, image, want, d->file, d->alloc, err);
 }
 
-hone_status hn_image_decode_png(hn_image *out, const hn_file *file, bool pixels,
+hone_status hn_image_decode_png(hn_image *out, const hn_file *file, hn_image_want want,
                                 hn_allocator *alloc, hn_error *err) {
     decoder d = {.alloc = alloc, .file = file};
     png_structp png =
         png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &d, on_error, on_warning, &d, take, give);
     png_infop info = png != NULL ? png_create_info_struct(png) : NULL;
-    hone_status status = info != NULL ? read_file(png, info, out, &d, pixels, err) : HN_NOMEM(err);
+    hone_status status = info != NULL ? read_file(png, info, out, &d, want, err) : HN_NOMEM(err);
     png_destroy_read_struct(&png, &info, NULL);
     return status;
 }
 
 #else
 
-hone_status hn_image_decode_png(hn_image *out, const hn_file *file, bool pixels,
+hone_status hn_image_decode_png(hn_image *out, const hn_file *file, hn_image_want want,
                                 hn_allocator *alloc, hn_error *err) {
-    (void)out, (void)pixels, (void)alloc;
+    (void)out, (void)want, (void)alloc;
     return HN_FAIL(err, HONE_E_UNSUPPORTED, "'%s' needs libpng, which this build lacks",
                    file->path);
 }

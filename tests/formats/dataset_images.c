@@ -16,6 +16,14 @@ static const char *put_list(void) {
                             "file,class,name\nrgb8.png,7,a\ngrey8.png,3,b\nrgb444.jpg,4,c\n");
 }
 
+static void copy(const char *from, const char *to) {
+    static unsigned char data[1 << 16];
+    FILE *in = fopen(from, "rb");
+    size_t bytes = fread(data, 1, sizeof data, in);
+    fclose(in);
+    scratch_put(to, data, bytes);
+}
+
 static int red(int x, int y) { return (17 * x + 5 * y) % 256; }
 static int green(int x, int y) { return (3 * x + 29 * y) % 256; }
 
@@ -73,11 +81,7 @@ static void test_damaged(void **state) {
     const char *folder = scratch_path("");
     scratch_put_text("a.jpg", "no image");
     scratch_put("b.jpg", "\xff\xd8\xff\xe0", 4);
-    FILE *in = fopen(FOLDER "/rgb8.png", "rb");
-    static unsigned char png[4096];
-    size_t bytes = fread(png, 1, sizeof png, in);
-    fclose(in);
-    scratch_put("c.png", png, bytes);
+    copy(FOLDER "/rgb8.png", "c.png");
     const char *list = scratch_put_text("y.csv", "a.jpg,1\nc.png,2\nb.jpg,3\nabsent.png,4\n");
     hn_dataset *ds = data_open_packed("images:%s,labels=%s,crop=4,n=3", folder, list);
     if (ds == NULL) skip();
@@ -104,6 +108,73 @@ static void test_damaged(void **state) {
     data_expect_error(HONE_E_FORMAT, "no image can be decoded, the last being",
                       "images:%s,labels=%s", folder,
                       scratch_put_text("z.csv", "a.jpg,1\na.jpg,2\n"));
+}
+
+static void test_boxes(void **state) {
+    (void)state;
+    const char *list = scratch_put_text("list.csv", "rgb8.png\ngrey8.png\n");
+    const char *boxes = scratch_put_text(
+        "boxes.csv",
+        "file,class,left,top,right,bottom\nrgb8.png,2,5,3,8,6\nrgb8.png,9,0,0,1,1\n"
+        "rgb8.png,1,0,0,13,9\n");
+    hn_dataset *ds = data_open_packed("images:" FOLDER ",labels=%s,boxes=%s,crop=4", list, boxes);
+    if (ds == NULL) skip();
+    assert_false(hn_dataset_has_labels(ds));
+    assert_int_equal(hn_dataset_n_targets(ds), 1);
+    const hn_dataset_field *t = hn_dataset_target_at(ds, 0);
+    assert_string_equal(t->name, "boxes");
+    assert_true(t->dtype == HONE_DTYPE_F32 && t->rank == 2 && t->dims[0] == 3 && t->dims[1] == 5);
+    float got[2][3][5];
+    hn_error err;
+    assert_int_equal(hn_dataset_targets(ds, 0, 0, 2, got, &err), HONE_OK);
+    /* In the crop from 4, 2 on; the second is outside, the third is cut. */
+    const float want[2][3][5] = {{{2, 1, 1, 4, 4}, {1, 0, 0, 4, 4}, {-1}}, {{-1}, {-1}, {-1}}};
+    assert_memory_equal(got, want, sizeof got);
+    hn_dataset_close(ds);
+    ds = data_open("images:" FOLDER ",labels=%s,boxes=%s,resize=18:39", list, boxes);
+    assert_int_equal(hn_dataset_targets(ds, 0, 0, 1, got, &err), HONE_OK);
+    const float scaled[5] = {2, 15, 6, 24, 12};
+    assert_memory_equal(got[0][0], scaled, sizeof scaled);
+    hn_dataset_close(ds);
+#define BAD(text, rows)                                                                  \
+    data_expect_error(HONE_E_FORMAT, text, "images:" FOLDER ",labels=%s,boxes=%s", list, \
+                      scratch_put_text("bad.csv", rows))
+    BAD("line 1: 'x.png' is none of the files", "x.png,1,0,0,1,1\n");
+    BAD("line 2 is not a file, a class", "rgb8.png,1,0,0,1,1\nrgb8.png,1,0,0,1\n");
+    BAD("line 2 is not a file, a class", "rgb8.png,1,0,0,1,1\nrgb8.png,1,3,0,1,1\n");
+    BAD("line 2 is not a file, a class", "rgb8.png,1,0,0,1,1\nrgb8.png,-1,0,0,1,1\n");
+    data_expect_error(HONE_E_FORMAT, "names 'rgb8.png' twice",
+                      "images:" FOLDER ",labels=%s,boxes=%s",
+                      scratch_put_text("twice.csv", "rgb8.png\nrgb8.png\n"), boxes);
+    char spec[1200];
+    snprintf(spec, sizeof spec, "images:" FOLDER ",labels=%s,boxes=%s,crop=4", list, boxes);
+    data_count_down(spec);
+}
+
+static void test_masks(void **state) {
+    (void)state;
+    copy(FOLDER "/grey8.png", "rgb8.png"); /* the mask of the first, whose name it bears */
+    copy(FOLDER "/rgb8.png", "grey8.png");
+    copy(FOLDER "/grey8.png", "rgb444.png");
+    const char *list = put_list(), *masks = scratch_path("");
+    hn_dataset *ds = data_open_packed("images:" FOLDER ",labels=%s,masks=%s,crop=4", list, masks);
+    if (ds == NULL) skip();
+    unsigned char got[9 * 2 * 13 * 2];
+    hn_error err;
+    assert_true(hn_dataset_has_labels(ds));
+    assert_string_equal(hn_dataset_target_at(ds, 0)->name, "mask");
+    assert_int_equal(hn_dataset_targets(ds, 0, 0, 1, got, &err), HONE_OK);
+    for (int i = 0; i < 16; i++) assert_int_equal(got[i], red(4 + i % 4, 2 + i / 4));
+    assert_int_equal(hn_dataset_targets(ds, 0, 1, 1, got, &err), HONE_E_FORMAT);
+    assert_non_null(strstr(err.text, "grey8.png' has several channels"));
+    assert_int_equal(hn_dataset_targets(ds, 0, 2, 1, got, &err), HONE_E_SHAPE);
+    assert_non_null(strstr(err.text, "is 13 x 9 pixels, its image 33 x 17"));
+    assert_int_equal(hn_dataset_skipped(ds, 0, NULL), 0);
+    hn_dataset_close(ds);
+    ds = data_open("images:" FOLDER ",labels=%s,masks=%s,resize=18", list, masks);
+    assert_int_equal(hn_dataset_targets(ds, 0, 0, 1, got, &err), HONE_OK);
+    for (int i = 0; i < 18 * 26; i++) assert_int_equal(got[i], red(i % 26 / 2, i / 26 / 2));
+    hn_dataset_close(ds);
 }
 
 static void test_no_memory(void **state) {
@@ -149,10 +220,8 @@ static void test_errors(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_files),
-        TEST(test_damaged),
-        TEST(test_no_memory),
-        TEST(test_errors),
+        TEST(test_files), TEST(test_damaged),   TEST(test_boxes),
+        TEST(test_masks), TEST(test_no_memory), TEST(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
