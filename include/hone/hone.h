@@ -1,7 +1,7 @@
 /* hone.h: the public C API of hone.
  *
- * Read it top to bottom: status and errors, data types, values, models, sessions, datasets, the
- * machine, profiles.
+ * Read it top to bottom: status and errors, data types, values, models, sessions, datasets,
+ * comparisons, the machine, profiles.
  *
  * Conventions
  *   Failing    A function that can fail returns hone_status and takes a `hone_error *` (may be
@@ -635,6 +635,146 @@ HONE_API hone_status hone_session_measure(hone_session *session, hone_dataset *d
                                           const hone_eval_options *options, hone_evaluation **out,
                                           hone_error *err);
 HONE_API void hone_evaluation_destroy(hone_evaluation *evaluation);
+
+/* ---- comparing models ---- */
+
+/* What models are compared on: inputs of the first of them. */
+typedef struct hone_samples {
+    int64_t count; /* of samples, at least 1 */
+    int64_t batch; /* that a run takes, at least 1; the last may have fewer */
+    /* The inputs of a run, in the order of hone_model_input and with their names. The library
+     * releases them. */
+    hone_status (*read)(void *ctx, int64_t run, hone_value *in, hone_error *err);
+    void *ctx;
+} hone_samples;
+
+/* How far the numbers of one model are from those of the first. Signal to noise in dB is infinite
+ * where they are equal and minus infinite where one side alone is not finite or all zero. */
+typedef struct hone_output_error {
+    const char *name;
+    double sqnr_db;
+    double cosine;                /* NaN: one side is all zero */
+    double mean_error, max_error; /* as shares of the largest absolute value of the first */
+} hone_output_error;
+
+typedef struct hone_tensor_error {
+    const char *name; /* in the first model */
+    const char *op;   /* "Conv": what computes it, or takes the weight */
+    const char *node; /* of that node; its output's where it has none */
+    bool weight;      /* else an activation */
+    double sqnr_db;   /* as the second model computes it, errors before it included */
+    /* Given the first model's values instead of its own, so that the error is that of this step
+     * alone. Of a weight: the same as sqnr_db. */
+    double isolated_sqnr_db;
+    double input_sqnr_db; /* the worst of what the step is computed from; of a weight: infinite */
+    double cosine, max_error;
+} hone_tensor_error;
+
+typedef struct hone_comparison {
+    uint32_t size;
+    int64_t samples;
+    double agreement; /* share of samples whose highest score, in the first output, is at the same
+                         place; NaN: that output holds no scores */
+    size_t n_outputs; /* of floats */
+    const hone_output_error *outputs;
+    /* Where the models are two of one graph: the values that both compute and the weights both
+     * have, worst in isolation first. */
+    size_t n_tensors;
+    const hone_tensor_error *tensors;
+    size_t n_matched, n_values; /* float values of the first model: with a partner, and in all */
+    size_t n_unmatched;
+    const char *const *unmatched; /* names of those without */
+    const char *breaks_at;        /* the step that is worst and stands out; NULL: none does */
+    const char *verdict;          /* that in words, one line; NULL: no tensors were compared */
+    void *owner;
+} hone_comparison;
+
+typedef struct hone_compare_options {
+    uint32_t size;
+    /* Runs that tensors are compared on, by steps of the models with values handed out that are
+     * else gone; 0: outputs alone are compared. Default: 8. */
+    int64_t tensor_runs;
+    bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
+    void *progress_ctx;
+} hone_compare_options;
+HONE_API void hone_compare_options_init(hone_compare_options *o);
+
+/* Runs both on the same inputs. Values are matched by their names and those of nodes, also as
+ * quantizers change them. HONE_E_SHAPE, HONE_E_TYPE: their inputs or outputs differ. options may be
+ * NULL. */
+HONE_API hone_status hone_session_compare(hone_session *a, hone_session *b,
+                                          const hone_samples *samples,
+                                          const hone_compare_options *options,
+                                          hone_comparison **out, hone_error *err);
+HONE_API void hone_comparison_destroy(hone_comparison *comparison);
+
+typedef struct hone_bisect_options {
+    uint32_t size;
+    double min_sqnr_db; /* that every float output is to keep; default: 30 */
+    double max_error;   /* and at most this far; default: infinite */
+    /* Instead, with labelled samples: top-1 accuracy may be this much below the first model's. */
+    hone_dataset *data; /* default: NULL */
+    double max_drop;
+    bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
+    void *progress_ctx;
+} hone_bisect_options;
+HONE_API void hone_bisect_options_init(hone_bisect_options *o);
+
+/* A step of the second model that differs from the first's. */
+typedef struct hone_bisect_step {
+    const char *node, *op, *name; /* as in hone_tensor_error */
+    double sqnr_db;               /* of the outputs, if this step alone is the second model's */
+} hone_bisect_step;
+
+typedef struct hone_bisection {
+    uint32_t size;
+    size_t n_steps; /* to be returned to what they are in the first model, most harmful first */
+    const hone_bisect_step *steps;
+    size_t n_differ;      /* steps that differ */
+    double before, after; /* of the second model, and with those steps returned: SQNR of the outputs
+                             in dB, or with data the accuracy */
+    double max_error_before, max_error_after;
+    int64_t tried; /* models that were made and measured */
+    void *owner;
+} hone_bisection;
+/* Finds steps of b that, returned to what they are in a, make it pass; none of them can be left
+ * out. They are returned whole: a step of a quantized model takes and gives floats then. Tried are
+ * the most harmful first. HONE_E_NOT_FOUND: b does not pass with all of them returned. options may
+ * be NULL. */
+HONE_API hone_status hone_session_bisect(hone_session *a, hone_session *b,
+                                         const hone_samples *samples,
+                                         const hone_bisect_options *options, hone_bisection **out,
+                                         hone_error *err);
+HONE_API void hone_bisection_destroy(hone_bisection *bisection);
+
+typedef struct hone_reduce_options {
+    uint32_t size;
+    /* Whether parts of the models show the failure for these inputs, which are those of both. */
+    hone_status (*fails)(void *ctx, hone_model *a, hone_model *b, size_t n_in, const hone_value *in,
+                         bool *failed, hone_error *err);
+    void *fails_ctx;
+    bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
+    void *progress_ctx;
+} hone_reduce_options;
+HONE_API void hone_reduce_options_init(hone_reduce_options *o);
+
+typedef struct hone_reduction {
+    uint32_t size;
+    hone_model *a, *b; /* the parts; destroyed with this */
+    size_t n_in;
+    const hone_value *in;             /* what they fail for */
+    size_t nodes_before, nodes_after; /* of a */
+    int64_t tried;
+    void *owner;
+} hone_reduction;
+/* Cuts both models, from the outputs backward and from the inputs forward, to the smallest parts
+ * that still fail on the first run of the samples; values at the cuts are those a computes. a and b
+ * may be two sessions of one model. HONE_E_NOT_FOUND: the whole does not fail. */
+HONE_API hone_status hone_session_reduce(hone_session *a, hone_session *b,
+                                         const hone_samples *samples,
+                                         const hone_reduce_options *options, hone_reduction **out,
+                                         hone_error *err);
+HONE_API void hone_reduction_destroy(hone_reduction *reduction);
 
 /* ---- the operator table ---- */
 

@@ -4,6 +4,7 @@
 
 #include "formats/dataset.h"
 #include "ir/ir.h"
+#include "measure/program.h"
 
 /* A model has an allocator of its own, so that what it takes can be told apart. Sessions hold
  * references to it. */
@@ -20,6 +21,25 @@ struct hone_model {
 void hn_api_model_unref(hone_model *m);
 /* What every way of making or changing a model ends with: verifies, infers and describes it. */
 hone_status hn_api_model_complete(hone_model *m, hn_error *err);
+
+/* A model of the API of one that was made; takes it over, on failure too. Its memory must outlive
+ * it. */
+hone_status hn_api_model_adopt(hn_model *ir, hone_model **out, hn_error *err);
+/* The model of a session, and how it runs it. */
+hone_model *hn_api_session_model(const hone_session *s);
+hn_how hn_api_session_how(const hone_session *s);
+
+/* Samples of a caller, checked and read: as values, and as tensors for the graph (measure's
+ * hn_samples; ctx is an hn_api_source). */
+typedef struct hn_api_source {
+    const hone_samples *samples;
+    const hone_model *model; /* whose inputs they are */
+    hn_allocator *alloc;
+} hn_api_source;
+hone_status hn_api_check_samples(const hone_samples *s, hn_error *err);
+hone_status hn_api_read_sample(const hone_samples *s, const hone_model *m, int64_t run,
+                               hone_value *in, hn_error *err);
+hone_status hn_api_load_sample(void *ctx, int64_t run, hn_tensor **in, hn_error *err);
 
 struct hone_dataset {
     hn_allocator alloc;

@@ -131,6 +131,22 @@ hone_status hone_model_load(hone_model **out, const char *path, const hone_load_
     return finish(m, begun, status, out);
 }
 
+hone_status hn_api_model_adopt(hn_model *ir, hone_model **out, hn_error *err) {
+    hone_model *m;
+    hone_status status = create(&m, err);
+    if (status != HONE_OK) {
+        hn_model_destroy(ir);
+        return status;
+    }
+    m->ir = ir;
+    status = hn_api_model_complete(m, err);
+    if (status != HONE_OK)
+        hn_api_model_unref(m);
+    else
+        *out = m;
+    return status;
+}
+
 /* A file made of a copy of the caller's bytes. */
 static hone_status copy_file(hn_file **out, const void *data, size_t bytes, hn_allocator *alloc,
                              hn_error *err) {

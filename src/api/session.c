@@ -45,6 +45,7 @@ struct hone_session {
     char *disabled;    /* passes; NULL: none */
     hn_forced *forced; /* kernels; NULL: none */
     hn_engine *engine; /* NULL: the reference backend */
+    hn_engine_options how;
     hone_session_options o;
     pthread_mutex_t lock;
     call *calls; /* not in use; under the lock */
@@ -248,6 +249,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
     if (status == HONE_OK) status = read_precision(s, o.precision, &e, err);
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
+    s->how = e;
     if (status != HONE_OK) {
         hone_session_destroy(s);
         return status;
@@ -272,6 +274,12 @@ void hone_session_destroy(hone_session *s) {
     give_pool(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
+}
+
+hone_model *hn_api_session_model(const hone_session *s) { return s->model; }
+
+hn_how hn_api_session_how(const hone_session *s) {
+    return (hn_how){.engine = s->how, .plain = s->engine == NULL};
 }
 
 int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool); }

@@ -17,7 +17,7 @@ struct frame {
 typedef struct copier {
     hn_model *to;
     hn_arena scratch;
-    const hn_value **sources; /* of an extract: what its inputs stand for */
+    const hn_value **sources; /* of an extract: what its inputs stand for; NULL: it is none */
 } copier;
 
 static hn_value *copy_of(const frame *f, const hn_value *v) {
@@ -42,7 +42,8 @@ static hn_shape copy_shape(hn_dims *t, const hn_shape *s) {
 }
 
 static hone_status copy_value(const frame *f, const hn_value *v, hn_value **out, hn_error *err) {
-    HN_TRY(hn_value_create(out, f->to, v->name, NULL, err));
+    bool taken = hn_graph_find(f->to, v->name) != NULL; /* where nodes join others */
+    HN_TRY(hn_value_create(out, f->to, taken ? NULL : v->name, v->name, err));
     if (v->constant != NULL) hn_value_set_constant(*out, hn_tensor_ref(v->constant));
     f->copies[v->id] = *out;
     return HONE_OK;
@@ -208,6 +209,7 @@ static hone_status copy_source(copier *c, const frame *f, const hn_value *v, hn_
     while (home->from != v->graph) home = home->parent;
     hn_value *copy;
     if (v->constant != NULL && !v->is_input) return copy_value(home, v, &copy, err);
+    assert(c->sources != NULL);
     c->sources[f->to->n_inputs] = v;
     return copy_input(c, home, v, err);
 }
@@ -271,4 +273,22 @@ hone_status hn_model_extract(hn_model **out, const hn_value *const **inputs, con
     if (status == HONE_OK) status = extract(&c, frames, take, n_outputs, outputs, err);
     if (status == HONE_OK) *inputs = c.sources;
     return end(&c, status, out);
+}
+
+/* ---- nodes that join others ---- */
+
+hone_status hn_graph_graft(hn_graph *g, const hn_graph *from, const bool *take, hn_value **copies,
+                           hn_error *err) {
+    copier c = {.to = g->model};
+    const frame f = {.from = from, .to = g, .copies = copies};
+    hone_status status = HONE_OK;
+    int k = 0;
+    hn_arena_init(&c.scratch, g->model->alloc, HN_MEM_MODEL);
+    for (const hn_node *n = from->first; n != NULL && status == HONE_OK; n = n->next, k++) {
+        if (!take[k]) continue;
+        status = copy_sources(&c, &f, n, err);
+        if (status == HONE_OK) status = copy_node(&c, &f, n, err);
+    }
+    hn_arena_deinit(&c.scratch);
+    return status;
 }

@@ -170,6 +170,19 @@ hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const
     return HONE_OK;
 }
 
+hone_status hn_value_rename(hn_value *v, const char *name, hn_error *err) {
+    hn_graph *g = v->graph;
+    HN_CHECK(err, hn_graph_value(g, name) == NULL, HONE_E_MODEL,
+             "the name '%s' is given to two values of graph '%s'", name, g->name);
+    const char *copy = hn_arena_strdup(&g->model->arena, name);
+    if (copy == NULL || !hn_map_put(&g->model->taken, copy, strlen(copy), v) ||
+        !hn_map_put(&g->names, copy, strlen(copy), v))
+        return HN_NOMEM(err);
+    hn_map_remove(&g->names, v->name, strlen(v->name));
+    v->name = copy;
+    return HONE_OK;
+}
+
 void hn_value_set_constant(hn_value *v, hn_tensor *t) {
     hn_tensor_unref(v->constant);
     v->constant = t;

@@ -277,6 +277,13 @@ hone_status hn_model_extract(hn_model **out, const hn_value *const **inputs, con
                              const bool *take, int n_outputs, const hn_value *const *outputs,
                              hn_allocator *alloc, hn_error *err);
 
+/* Copies nodes of another graph that has no parent to the end of g: those whose place in `from` is
+ * true in take. copies, by id of the values of `from`: what each that they use and do not make
+ * stands for in g, constants excepted; gets those they make. A name that is taken gives way to
+ * another. Sort g afterwards. */
+hone_status hn_graph_graft(hn_graph *g, const hn_graph *from, const bool *take, hn_value **copies,
+                           hn_error *err);
+
 /* HONE_E_ARG when `path` is a file that constants of the model lie in: it is not to be overwritten.
  */
 hone_status hn_model_check_target(const hn_model *m, const char *path, hn_error *err);
@@ -294,6 +301,8 @@ hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const
 hone_status hn_value_create_constant(hn_value **out, hn_graph *g, const char *name,
                                      const char *hint, hn_tensor *t, hn_error *err);
 void hn_value_set_constant(hn_value *v, hn_tensor *t); /* takes over the reference */
+/* Another name; HONE_E_MODEL when the graph has a live value of that name already. */
+hone_status hn_value_rename(hn_value *v, const char *name, hn_error *err);
 /* Name lookup in this graph alone / in it and the graphs around it. */
 hn_value *hn_graph_value(const hn_graph *g, const char *name);
 hn_value *hn_graph_find(const hn_graph *g, const char *name);

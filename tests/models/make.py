@@ -178,3 +178,16 @@ save("quantized",
      [constant("s", f32(0.1)), constant("z", np.uint8(100)),
       constant("wq", np.arange(-32, 32, dtype=np.int8).reshape(8, 8)),
       constant("v", np.linspace(-1, 1, 32, dtype=f32).reshape(8, 4))])
+
+# Six layers of small integers, so that ones as inputs give exact results everywhere; and the same with
+# three of them damaged: fc2, fc4 and fc5.
+rng = np.random.default_rng(5)
+plain = [rng.integers(-1, 3, (8, 8)) for _ in range(6)]
+hurt = [w + (k in (1, 3, 4)) * rng.integers(0, 2, (8, 8)) for k, w in enumerate(plain)]
+for name, layers in (("layers", plain), ("damaged", hurt)):
+    nodes = []
+    for k, w in enumerate(layers, 1):
+        nodes += [h.make_node("MatMul", ["x" if k == 1 else f"r{k - 1}", f"w{k}"], [f"m{k}"], f"fc{k}"),
+                  h.make_node("Relu", [f"m{k}"], ["y" if k == 6 else f"r{k}"], f"relu{k}")]
+    save(name, nodes, [value("x", ["batch", 8])], [value("y", ["batch", 8])],
+         [constant(f"w{k}", f32(w)) for k, w in enumerate(layers, 1)])

@@ -1,0 +1,280 @@
+#include <math.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "measure/breaks.h"
+
+void hone_compare_options_init(hone_compare_options *o) {
+    *o = (hone_compare_options){.size = sizeof *o, .tensor_runs = 8};
+}
+
+/* A comparison with what it points to. Names may lie in `folded`, so the pairs stay with it. */
+typedef struct own {
+    hone_comparison result;
+    hn_allocator alloc;
+    hn_arena arena;
+    hn_pairs *pairs;
+    hone_model *models[2]; /* whose names are pointed to */
+} own;
+
+void hone_comparison_destroy(hone_comparison *c) {
+    if (c == NULL) return;
+    own *o = c->owner;
+    hn_pairs_destroy(o->pairs);
+    hn_arena_deinit(&o->arena);
+    for (int i = 0; i < 2; i++) hn_api_model_unref(o->models[i]);
+    hn_free(hn_allocator_default(), o);
+}
+
+/* ---- samples ---- */
+
+static int64_t runs_of(const hone_samples *s) { return (s->count + s->batch - 1) / s->batch; }
+
+hone_status hn_api_check_samples(const hone_samples *s, hn_error *err) {
+    HN_CHECK(err, s->count >= 1 && s->batch >= 1 && s->read != NULL, HONE_E_ARG,
+             "there are %lld samples in batches of %lld to compare models on, expected 1 or more",
+             (long long)s->count, (long long)s->batch);
+    return HONE_OK;
+}
+
+hone_status hn_api_read_sample(const hone_samples *s, const hone_model *m, int64_t run,
+                               hone_value *in, hn_error *err) {
+    for (size_t i = 0; i < m->n_inputs; i++) in[i] = (hone_value){.name = m->inputs[i].name};
+    return s->read(s->ctx, run, in, err);
+}
+
+/* A dense copy for the graph's inputs, those with a default excepted. */
+static hone_status to_tensors(const hone_model *m, const hone_value *in, hn_tensor **out,
+                              hn_allocator *alloc, hn_error *err) {
+    const hn_graph *g = m->ir->graph;
+    for (int i = 0, at = 0; i < g->n_inputs; i++) {
+        out[i] = NULL;
+        if (g->inputs[i]->constant != NULL) continue;
+        const hone_value *v = &in[at++];
+        HN_TRY(hn_tensor_create(&out[i], alloc, HN_MEM_DATA, v->dtype, v->rank, v->dims, err));
+        HN_CHECK(err, out[i]->bytes == v->bytes, HONE_E_SHAPE,
+                 "input '%s' has %zu bytes, its dims say %zu", v->name, v->bytes, out[i]->bytes);
+        if (v->bytes > 0) memcpy(out[i]->data, v->data, v->bytes);
+    }
+    return HONE_OK;
+}
+
+hone_status hn_api_load_sample(void *ctx, int64_t run, hn_tensor **in, hn_error *err) {
+    const hn_api_source *s = ctx;
+    const hone_model *m = s->model;
+    int n = m->ir->graph->n_inputs;
+    hone_value *values = hn_alloc_zero(s->alloc, (m->n_inputs + 1) * sizeof *values, HN_MEM_OTHER);
+    if (values == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n; i++) in[i] = NULL;
+    hone_status status = hn_api_read_sample(s->samples, m, run, values, err);
+    if (status == HONE_OK) status = to_tensors(m, values, in, s->alloc, err);
+    hone_value_release(values, m->n_inputs);
+    hn_free(s->alloc, values);
+    for (int i = 0; i < n && status != HONE_OK; i++) {
+        hn_tensor_unref(in[i]);
+        in[i] = NULL;
+    }
+    return status;
+}
+
+/* ---- outputs ---- */
+
+typedef struct outputs {
+    const hone_model *a;
+    hone_session *session[2];
+    const hone_samples *samples;
+    hn_allocator *alloc;
+    size_t n;           /* outputs of the first model */
+    hn_distance *error; /* of each, where it holds floats */
+    int64_t rows, same; /* samples that have scores, and those whose best agree */
+    hone_value *in, *out[2];
+} outputs;
+
+static int64_t best_of(const hone_value *v, int64_t from, int64_t n) {
+    int64_t best = 0;
+    double most = NAN;
+    for (int64_t i = 0; i < n; i++) {
+        double x = hn_load_f64(v->dtype, v->data, from + i);
+        if (isnan(x) || x <= most) continue;
+        best = i;
+        most = x;
+    }
+    return best;
+}
+
+/* Samples whose highest score is at the same place, where the outputs are scores: rows of more than
+ * one number, one for each sample. */
+static void count_agreement(outputs *o, int64_t rows) {
+    const hone_value *a = &o->out[0][0], *b = &o->out[1][0];
+    int64_t n = 1;
+    if (!hn_dtype_is_float(a->dtype) || a->rank < 2 || a->dims[0] < rows) return;
+    for (int d = 1; d < a->rank; d++) n *= a->dims[d];
+    if (n < 2) return;
+    for (int64_t r = 0; r < rows; r++) o->same += best_of(a, r * n, n) == best_of(b, r * n, n);
+    o->rows += rows;
+}
+
+static hone_status compare_output(const outputs *o, size_t i, hn_error *err) {
+    const hone_value *a = &o->out[0][i], *b = &o->out[1][i];
+    hn_tensor x, y;
+    if (!hn_dtype_is_float(a->dtype)) return HONE_OK;
+    bool alike = a->rank == b->rank;
+    for (int d = 0; alike && d < a->rank; d++) alike = a->dims[d] == b->dims[d];
+    HN_CHECK(err, alike, HONE_E_SHAPE, "the models cannot be compared: the shapes of '%s' differ",
+             a->name);
+    HN_CHECK(err, hn_dtype_is_float(b->dtype), HONE_E_TYPE,
+             "the models cannot be compared: '%s' is %s in the first and %s in the second", a->name,
+             hone_dtype_name(a->dtype), hone_dtype_name(b->dtype));
+    HN_TRY(hn_tensor_borrow(&x, a->dtype, a->rank, a->dims, a->data, err));
+    HN_TRY(hn_tensor_borrow(&y, b->dtype, b->rank, b->dims, b->data, err));
+    hn_distance_add(&o->error[i], &x, &y);
+    return HONE_OK;
+}
+
+static hone_status compare_run(outputs *o, int64_t run, hn_error *err) {
+    const hone_samples *s = o->samples;
+    int64_t rows = s->count - run * s->batch < s->batch ? s->count - run * s->batch : s->batch;
+    HN_TRY(hn_api_read_sample(s, o->a, run, o->in, err));
+    hone_status status = HONE_OK;
+    for (int k = 0; k < 2 && status == HONE_OK; k++) {
+        for (size_t i = 0; i < o->n; i++)
+            o->out[k][i] = (hone_value){.name = o->a->outputs[i].name};
+        status = hone_session_run(o->session[k], o->a->n_inputs, o->in, o->n, o->out[k], err);
+        if (status != HONE_OK) hn_error_context(err, k == 0 ? "the first model" : "the second");
+    }
+    for (size_t i = 0; i < o->n && status == HONE_OK; i++) status = compare_output(o, i, err);
+    if (status == HONE_OK) count_agreement(o, rows);
+    hone_value_release(o->in, o->a->n_inputs);
+    for (int k = 0; k < 2; k++) hone_value_release(o->out[k], o->n);
+    return status;
+}
+
+static hone_status check_inputs(const hone_model *a, const hone_model *b, hn_error *err) {
+    for (size_t i = 0; i < a->n_inputs; i++) {
+        size_t at = 0;
+        while (at < b->n_inputs && strcmp(a->inputs[i].name, b->inputs[at].name) != 0) at++;
+        HN_CHECK(err, at < b->n_inputs, HONE_E_SHAPE,
+                 "the models take different inputs: the second has no input '%s'",
+                 a->inputs[i].name);
+    }
+    HN_CHECK(err, a->n_inputs == b->n_inputs, HONE_E_SHAPE,
+             "the models take different inputs: the first has %zu, the second %zu", a->n_inputs,
+             b->n_inputs);
+    return HONE_OK;
+}
+
+static hone_status check_outputs(const hone_model *a, const hone_model *b, hn_error *err) {
+    bool floats = false;
+    for (size_t i = 0; i < a->n_outputs; i++) {
+        size_t at = 0;
+        while (at < b->n_outputs && strcmp(a->outputs[i].name, b->outputs[at].name) != 0) at++;
+        HN_CHECK(err, at < b->n_outputs, HONE_E_SHAPE,
+                 "the models cannot be compared: the second has no output '%s'",
+                 a->outputs[i].name);
+        floats |= hn_dtype_is_float(a->outputs[i].dtype);
+    }
+    HN_CHECK(err, floats, HONE_E_TYPE, "the models cannot be compared: they have no float output");
+    return HONE_OK;
+}
+
+static hone_status report_outputs(own *w, const outputs *o, hn_error *err) {
+    hone_comparison *c = &w->result;
+    hone_output_error *list = hn_arena_array(&w->arena, o->n, sizeof *list);
+    if (list == NULL) return HN_NOMEM(err);
+    for (size_t i = 0; i < o->n; i++) {
+        const hn_distance *d = &o->error[i];
+        if (!hn_dtype_is_float(o->a->outputs[i].dtype)) continue;
+        list[c->n_outputs++] = (hone_output_error){.name = o->a->outputs[i].name,
+                                                   .sqnr_db = hn_distance_sqnr(d),
+                                                   .cosine = hn_distance_cosine(d),
+                                                   .mean_error = hn_distance_mean(d),
+                                                   .max_error = hn_distance_max(d)};
+    }
+    c->outputs = list;
+    c->samples = o->samples->count;
+    c->agreement = o->rows > 0 ? (double)o->same / (double)o->rows : NAN;
+    return HONE_OK;
+}
+
+static hone_status compare_outputs(own *w, hone_session *a, hone_session *b,
+                                   const hone_samples *samples, const hone_compare_options *how,
+                                   int64_t total, hn_error *err) {
+    outputs o = {.a = w->models[0], .session = {a, b}, .samples = samples, .alloc = &w->alloc};
+    o.n = o.a->n_outputs;
+    o.error = hn_arena_array(&w->arena, o.n, sizeof *o.error);
+    o.in = hn_arena_array(&w->arena, o.a->n_inputs + 1, sizeof *o.in);
+    for (int k = 0; k < 2; k++) o.out[k] = hn_arena_array(&w->arena, o.n, sizeof *o.out[k]);
+    if (o.error == NULL || o.in == NULL || o.out[0] == NULL || o.out[1] == NULL)
+        return HN_NOMEM(err);
+    for (int64_t run = 0; run < runs_of(samples); run++) {
+        HN_TRY(compare_run(&o, run, err));
+        HN_CHECK(err, how->progress == NULL || how->progress(how->progress_ctx, run + 1, total),
+                 HONE_E_LIMIT, "stopped after %lld runs", (long long)run + 1);
+    }
+    return report_outputs(w, &o, err);
+}
+
+/* ---- tensors ---- */
+
+/* Progress of the tensors, behind that of the outputs. */
+typedef struct shown {
+    const hone_compare_options *how;
+    int64_t before, runs;
+} shown;
+
+static bool show(void *ctx, int64_t done, int64_t total) {
+    const shown *s = ctx;
+    return s->how->progress(s->how->progress_ctx,
+                            s->before + (int64_t)((double)done / (double)total * (double)s->runs),
+                            s->before + s->runs);
+}
+
+static hone_status compare_tensors(own *w, hone_session *a, hone_session *b,
+                                   const hone_samples *samples, const hone_compare_options *how,
+                                   int64_t runs, hn_error *err) {
+    const hn_how ways[2] = {hn_api_session_how(a), hn_api_session_how(b)};
+    hn_api_source source = {samples, w->models[0], &w->alloc};
+    hn_samples s = {runs, hn_api_load_sample, &source};
+    shown shows = {how, runs_of(samples), 3 * runs};
+    hn_weight_error *weights;
+    int n_weights;
+    HN_TRY(hn_pairs_create(&w->pairs, w->models[0]->ir, w->models[1]->ir, &w->alloc, err));
+    hn_pair_error *errors = hn_arena_array(&w->arena, (size_t)w->pairs->n + 1, sizeof *errors);
+    if (errors == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_pair_errors(w->pairs, ways, &s, HN_PAIR_ERRORS_BYTES,
+                          how->progress != NULL ? show : NULL, &shows, errors, err));
+    HN_TRY(hn_weight_errors(w->pairs, &w->arena, &weights, &n_weights, err));
+    return hn_breaks(w->pairs, errors, weights, n_weights, &w->arena, &w->result, err);
+}
+
+static hone_status compare(own *w, hone_session *a, hone_session *b, const hone_samples *samples,
+                           const hone_compare_options *how, hn_error *err) {
+    int64_t runs = how->tensor_runs < runs_of(samples) ? how->tensor_runs : runs_of(samples);
+    HN_TRY(check_inputs(w->models[0], w->models[1], err));
+    HN_TRY(check_outputs(w->models[0], w->models[1], err));
+    HN_TRY(compare_outputs(w, a, b, samples, how, runs_of(samples) + 3 * runs, err));
+    return runs > 0 ? compare_tensors(w, a, b, samples, how, runs, err) : HONE_OK;
+}
+
+hone_status hone_session_compare(hone_session *a, hone_session *b, const hone_samples *samples,
+                                 const hone_compare_options *options, hone_comparison **out,
+                                 hone_error *err) {
+    hone_compare_options how;
+    hone_compare_options_init(&how);
+    if (options != NULL) HN_TAKE_OPTIONS(how, options);
+    HN_TRY(hn_api_check_samples(samples, err));
+    own *w = hn_alloc_zero(hn_allocator_default(), sizeof *w, HN_MEM_OTHER);
+    if (w == NULL) return HN_NOMEM(err);
+    w->result = (hone_comparison){.size = sizeof w->result, .owner = w};
+    hn_allocator_init(&w->alloc);
+    hn_arena_init(&w->arena, &w->alloc, HN_MEM_OTHER);
+    w->models[0] = hn_api_session_model(a);
+    w->models[1] = hn_api_session_model(b);
+    for (int i = 0; i < 2; i++) atomic_fetch_add(&w->models[i]->refs, 1);
+    hone_status status = compare(w, a, b, samples, &how, err);
+    if (status != HONE_OK)
+        hone_comparison_destroy(&w->result);
+    else
+        *out = &w->result;
+    return status;
+}

@@ -1,0 +1,74 @@
+#include "measure/program.h"
+
+#include "ops/eval.h"
+#include "ops/infer.h"
+
+struct hn_program {
+    hn_how how;
+    hn_engine *engine; /* NULL: by the plain executor */
+    hn_model *plain;   /* then: a copy of the model with its types */
+    int n_out;
+};
+
+hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_how *how,
+                              hn_error *err) {
+    hn_allocator *alloc = how->engine.alloc;
+    hn_program *p = hn_alloc_zero(alloc, sizeof *p, HN_MEM_OTHER);
+    if (p == NULL) return HN_NOMEM(err);
+    p->how = *how;
+    p->how.engine.layers.n = 0;
+    p->n_out = m->graph->n_outputs;
+    hone_status status;
+    if (how->plain) {
+        status = hn_model_clone(&p->plain, m, alloc, err);
+        if (status == HONE_OK) status = hn_model_infer(p->plain, NULL, err);
+    } else {
+        status = hn_engine_create(&p->engine, m, &p->how.engine, err);
+    }
+    if (status != HONE_OK)
+        hn_program_destroy(p);
+    else
+        *out = p;
+    return status;
+}
+
+void hn_program_destroy(hn_program *p) {
+    if (p == NULL) return;
+    hn_engine_destroy(p->engine);
+    hn_model_destroy(p->plain);
+    hn_free(p->how.engine.alloc, p);
+}
+
+typedef struct made {
+    hn_allocator *alloc;
+    hn_tensor **out;
+} made;
+
+static hone_status make_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                               void **to, hn_error *err) {
+    const made *m = ctx;
+    HN_TRY(hn_tensor_create(&m->out[i], m->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
+    *to = m->out[i]->data;
+    return HONE_OK;
+}
+
+hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor **out,
+                           hn_error *err) {
+    const hn_engine_options *o = &p->how.engine;
+    if (p->engine == NULL) {
+        hn_exec_options plain = {.alloc = o->alloc,
+                                 .pool = o->pool,
+                                 .seed = o->seed,
+                                 .keep_going = o->keep_going,
+                                 .keep_going_ctx = o->keep_going_ctx};
+        return hn_graph_run(p->plain->graph, &plain, in, out, err);
+    }
+    made m = {o->alloc, out};
+    for (int i = 0; i < p->n_out; i++) out[i] = NULL;
+    hone_status status = hn_engine_run(p->engine, in, make_output, &m, NULL, NULL, err);
+    for (int i = 0; i < p->n_out && status != HONE_OK; i++) {
+        hn_tensor_unref(out[i]);
+        out[i] = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,24 @@
+/* A model that runs on tensors: by the engine, or by the plain executor where a session does. For
+ * whoever makes models to look at what they compute. */
+#ifndef HN_MEASURE_PROGRAM_H
+#define HN_MEASURE_PROGRAM_H
+
+#include "engine/engine.h"
+
+/* How a session runs its model. */
+typedef struct hn_how {
+    hn_engine_options engine; /* rules for single layers are left out: their nodes may be gone */
+    bool plain;               /* by the plain executor */
+} hn_how;
+
+typedef struct hn_program hn_program;
+
+/* The model must outlive the program, unchanged. */
+hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_how *how,
+                              hn_error *err);
+void hn_program_destroy(hn_program *p); /* NULL accepted */
+/* in[]: a tensor per input, NULL for its default; out[]: gets a reference per output. */
+hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor **out,
+                           hn_error *err);
+
+#endif
