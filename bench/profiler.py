@@ -21,7 +21,7 @@ def main():
     options = parser.parse_args()
     build = os.environ["BUILD"]
     path = models.make("resnet50", os.path.join(build, "bench", "models"))
-    command = [os.path.join(build, "bench_profile"), path, str(options.pairs), str(options.threads)]
+    command = [os.path.join(build, "bench_profiler"), path, str(options.pairs), str(options.threads)]
     row = json.loads(subprocess.check_output(command))
     print(f"profile, ResNet-50, {options.threads} threads, medians of {options.pairs} pairs")
     print(f"  plain {row['plain_ms']:.3f} ms, profiled {row['profiled_ms']:.3f} ms:"

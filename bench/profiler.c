@@ -1,6 +1,6 @@
 /* profile.c: what profiling costs, and how much of a run its steps are.
  *
- * bench_profile MODEL [PAIRS [THREADS]] runs a plain run and a profiled one in turn, first one and
+ * bench_profiler MODEL [PAIRS [THREADS]] runs a plain run and a profiled one in turn, first one and
  * then the other first, and prints as one line of JSON: the medians of both in ms, the median of
  * the ratios of the pairs, and the median share of a profiled run's time that its steps add up to.
  */
@@ -25,7 +25,7 @@ static double now_ms(void) {
 }
 
 static void fail(const char *what) {
-    fprintf(stderr, "bench_profile: %s\n", what);
+    fprintf(stderr, "bench_profiler: %s\n", what);
     exit(3);
 }
 
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     bench b = {0};
     int pairs = argc > 2 ? atoi(argv[2]) : 31, threads = argc > 3 ? atoi(argv[3]) : 1;
     if (argc < 2 || argc > 4 || pairs < 1) {
-        fprintf(stderr, "usage: bench_profile MODEL [PAIRS [THREADS]]\n");
+        fprintf(stderr, "usage: bench_profiler MODEL [PAIRS [THREADS]]\n");
         return 2;
     }
     double *v = calloc((size_t)pairs * 4, sizeof *v);
