@@ -278,5 +278,7 @@ void json_bound(json *j, const hone_memory_use *use); /* bound_bytes; null: ther
 void json_bool(json *j, const char *key, bool v);
 /* The keys "name", "dtype" and "dims" of an open object. */
 void json_value_info(json *j, const hone_value_info *v);
+/* The keys "peaks" and "bandwidths" of an open object. */
+void json_limits(json *j, const hone_machine *m);
 
 #endif

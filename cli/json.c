@@ -139,3 +139,31 @@ void json_value_info(json *j, const hone_value_info *v) {
     }
     json_end(j, ']');
 }
+
+void json_limits(json *j, const hone_machine *m) {
+    json_begin(j, "peaks", '[');
+    for (size_t i = 0; i < m->n_peaks; i++) {
+        const hone_peak_info *p = &m->peaks[i];
+        json_begin(j, NULL, '{');
+        json_text(j, "precision", p->precision);
+        json_text(j, "instruction", p->instruction);
+        json_text(j, "isa", p->isa);
+        json_int(j, "threads", p->threads);
+        json_number(j, "gops", p->gops);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    json_begin(j, "bandwidths", '[');
+    for (size_t i = 0; i < m->n_bandwidths; i++) {
+        const hone_bandwidth_info *w = &m->bandwidths[i];
+        json_begin(j, NULL, '{');
+        json_text(j, "level", w->level);
+        json_int(j, "bytes", w->bytes);
+        json_int(j, "threads", w->threads);
+        json_number(j, "read_gb_s", w->read_gb);
+        json_number(j, "write_gb_s", w->write_gb);
+        json_number(j, "copy_gb_s", w->copy_gb);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}

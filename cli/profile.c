@@ -181,31 +181,7 @@ static void write_machine(json *js, const hone_machine *m) {
     }
     json_begin(js, "machine", '{');
     json_text(js, "cpu", m->cpu);
-    json_begin(js, "peaks", '[');
-    for (size_t i = 0; i < m->n_peaks; i++) {
-        const hone_peak_info *p = &m->peaks[i];
-        json_begin(js, NULL, '{');
-        json_text(js, "precision", p->precision);
-        json_text(js, "instruction", p->instruction);
-        json_text(js, "isa", p->isa);
-        json_int(js, "threads", p->threads);
-        json_number(js, "gops", p->gops);
-        json_end(js, '}');
-    }
-    json_end(js, ']');
-    json_begin(js, "bandwidths", '[');
-    for (size_t i = 0; i < m->n_bandwidths; i++) {
-        const hone_bandwidth_info *b = &m->bandwidths[i];
-        json_begin(js, NULL, '{');
-        json_text(js, "level", b->level);
-        json_int(js, "bytes", b->bytes);
-        json_int(js, "threads", b->threads);
-        json_number(js, "read_gb_s", b->read_gb);
-        json_number(js, "write_gb_s", b->write_gb);
-        json_number(js, "copy_gb_s", b->copy_gb);
-        json_end(js, '}');
-    }
-    json_end(js, ']');
+    json_limits(js, m);
     json_end(js, '}');
 }
 
