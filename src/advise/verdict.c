@@ -203,7 +203,7 @@ static void first_remedy(judge *j) {
         if (s->advice != NULL && (worst == NULL || s->lost_ms > worst->lost_ms)) worst = s;
     }
     if (worst == NULL) return;
-    say(j, "what is worth looking at first", text(j, "%.120s: %s", worst->node, worst->advice),
+    say(j, "what is worth looking at first", text(j, "step %.120s: %s", worst->node, worst->advice),
         text(j, "%.3f of its %.3f ms are lost", worst->lost_ms, worst->ms));
 }
 
