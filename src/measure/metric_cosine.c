@@ -75,7 +75,7 @@ static hone_status end(void *state_, const hn_metric_task *t, hone_metric_value 
 }
 
 const hn_metric hn_metric_cosine = {
-    .values = {{"cosine", "mean cosine between embeddings and those wanted"}},
+    .values = {{.name = "cosine", .help = "mean cosine between embeddings and those wanted"}},
     .state_bytes = sizeof(state),
     .suits = suits,
     .add = add,
