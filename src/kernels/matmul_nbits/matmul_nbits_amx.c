@@ -239,20 +239,6 @@ static void unpack_chunk(const task *t, const chunk *c, int64_t k0, __m512i tabl
     }
 }
 
-/* A row that cannot be split, by the row for AVX-512. */
-static void run_plainly(const task *t, int64_t row) {
-    hn_matmul_nbits p = *t->end.p;
-    void *ptr[HN_NBITS_OPERANDS_];
-    memcpy(ptr, t->call->ptr, sizeof ptr);
-    ptr[HN_NBITS_X] = (float *)ptr[HN_NBITS_X] + row * p.x_m;
-    ptr[HN_NBITS_Y] = t->end.y + row * p.y_m;
-    if (t->end.r != NULL) ptr[HN_NBITS_R] = (float *)ptr[HN_NBITS_R] + row * p.r_m;
-    p.m = 1;
-    hn_call call = {.problem = &p, .ptr = ptr};
-    hn_matmul_nbits_avx512.run(&call, 0, t->panel / HN_NBITS_TASK,
-                               (t->panel + t->panels + HN_NBITS_TASK - 1) / HN_NBITS_TASK, NULL);
-}
-
 HN_INLINE void run_task(const int parts, const task *t, __m512i table) {
     const hn_matmul_nbits *p = t->end.p;
     const float *x = (const float *)t->call->ptr[HN_NBITS_X] + t->row * p->x_m;
@@ -272,7 +258,7 @@ HN_INLINE void run_task(const int parts, const task *t, __m512i table) {
     }
     for (int64_t r = 0; r < t->rows; r++) {
         if (marked[r]) {
-            run_plainly(t, t->row + r);
+            run_plainly(&hn_matmul_nbits_avx512, t->call, t->row + r, t->panel, t->panels);
             continue;
         }
         for (int64_t q = 0; q < t->panels; q++) {

@@ -254,20 +254,6 @@ WITH(one_3, 3, 1, WIDE)
 WITH(many_1, 1, MANY, BOTH)
 WITH(many_3, 3, FEW, BOTH)
 
-/* A row that has no digits, panels of whole tasks. */
-static void run_plainly(const job *t, int64_t row) {
-    hn_matmul_nbits p = *t->end.p;
-    void *ptr[HN_NBITS_OPERANDS_];
-    memcpy(ptr, t->call->ptr, sizeof ptr);
-    ptr[HN_NBITS_X] = (float *)ptr[HN_NBITS_X] + row * p.x_m;
-    ptr[HN_NBITS_Y] = t->end.y + row * p.y_m;
-    if (t->end.r != NULL) ptr[HN_NBITS_R] = (float *)ptr[HN_NBITS_R] + row * p.r_m;
-    p.m = 1;
-    hn_call call = {.problem = &p, .ptr = ptr};
-    PLAIN.run(&call, 0, t->panel / HN_NBITS_TASK,
-              (t->panel + t->panels + HN_NBITS_TASK - 1) / HN_NBITS_TASK, NULL);
-}
-
 /* Rows [row, row + rows) by panels of whole tasks. */
 static void run_rows(job *t, int64_t first, int64_t last) {
     bool one = t->rows == 1, rounded = t->end.p->x_rounded;
@@ -325,7 +311,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         if (plain) {
             t.rows = 1;
             t.panel = first, t.panels = last - first;
-            run_plainly(&t, t.row);
+            run_plainly(&PLAIN, t.call, t.row, t.panel, t.panels);
         } else {
             run_rows(&t, first, last);
         }

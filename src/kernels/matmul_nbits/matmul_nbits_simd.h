@@ -3,6 +3,8 @@
 #ifndef HN_KERNELS_MATMUL_NBITS_SIMD_H
 #define HN_KERNELS_MATMUL_NBITS_SIMD_H
 
+#include <string.h>
+
 #include "kernels/act_simd.h"
 #include "kernels/matmul_nbits/matmul_nbits.h"
 
@@ -105,6 +107,22 @@ static __attribute__((noinline)) void finish(const ending *e, int64_t row, int64
 #undef HN_X
         case HN_ACT_COUNT_: break;
     }
+}
+
+/* A row of x that the call's own row of the family cannot split, by another one, for panels of
+ * whole tasks. */
+static inline void run_plainly(const hn_kernel *by, const hn_call *call, int64_t row, int64_t panel,
+                               int64_t panels) {
+    hn_matmul_nbits p = *(const hn_matmul_nbits *)call->problem;
+    void *ptr[HN_NBITS_OPERANDS_];
+    memcpy(ptr, call->ptr, sizeof ptr);
+    ptr[HN_NBITS_X] = (float *)ptr[HN_NBITS_X] + row * p.x_m;
+    ptr[HN_NBITS_Y] = (float *)ptr[HN_NBITS_Y] + row * p.y_m;
+    if (ptr[HN_NBITS_R] != NULL) ptr[HN_NBITS_R] = (float *)ptr[HN_NBITS_R] + row * p.r_m;
+    p.m = 1;
+    hn_call one = {.problem = &p, .ptr = ptr};
+    by->run(&one, 0, panel / HN_NBITS_TASK, (panel + panels + HN_NBITS_TASK - 1) / HN_NBITS_TASK,
+            NULL);
 }
 
 #endif
