@@ -2,7 +2,9 @@
 . "$SOURCE/tests/cli/lib.sh"
 bench() { "$HONE" bench "$digits" -q --warmup 1 --iterations 3 --json "$@"; }
 bench -t 1 >one.json
-bench -t 1 --baseline one.json >two.json
+# A baseline that no machine can be slower than: only the keys are of interest here.
+sed 's/"\(min\|p50\)": [0-9.e-]*/"\1": 1e9/g; s/"fastest_ms": \[[^]]*\]/"fastest_ms": [1e9]/' one.json >slow.json
+bench -t 1 --baseline slow.json >two.json
 [ ! -s two.json ] || documented bench two.json
 grep -o '"chosen": [a-z]*, "baseline": null' one.json
 bench -b 1,2 -t 1..2 >four.json
