@@ -95,6 +95,11 @@ hone_status hn_dataset_open(hn_dataset **out, const char *spec, hn_allocator *al
 
 void hn_dataset_close(hn_dataset *ds) {
     if (ds == NULL) return;
+    if (ds->is_part) {
+        hn_free(ds->alloc, ds->order);
+        hn_free(ds->alloc, ds);
+        return;
+    }
     for (int i = 0; i < ds->n_fields + ds->n_targets; i++)
         hn_array_deinit(&ds->fields[i].array, ds->alloc);
     hn_file_unref(ds->file);
@@ -116,6 +121,29 @@ bool hn_dataset_has_labels(const hn_dataset *ds) {
 static int64_t sample_at(const hn_dataset *ds, int64_t i) {
     i += ds->spec.skip;
     return ds->order != NULL ? ds->order[i] : i;
+}
+
+hone_status hn_dataset_part(hn_dataset **out, const hn_dataset *of, const int64_t *index, int64_t n,
+                            hn_error *err) {
+    assert(n >= 0);
+    hn_dataset *ds = hn_alloc(of->alloc, sizeof *ds, HN_MEM_DATA);
+    int64_t *order = hn_alloc_array(of->alloc, (size_t)n, sizeof *order, HN_MEM_DATA);
+    if (ds == NULL || order == NULL) {
+        hn_free(of->alloc, order);
+        hn_free(of->alloc, ds);
+        return HN_NOMEM(err);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        assert(index[i] >= 0 && index[i] < of->n);
+        order[i] = sample_at(of, index[i]);
+    }
+    *ds = *of;
+    ds->is_part = true;
+    ds->order = order;
+    ds->n = n;
+    ds->spec.skip = 0;
+    *out = ds;
+    return HONE_OK;
 }
 
 bool hn_dataset_damaged(const hn_dataset *ds, int64_t i) {

@@ -35,6 +35,10 @@ typedef struct hn_dataset_field {
 
 hone_status hn_dataset_open(hn_dataset **out, const char *spec, hn_allocator *alloc, hn_error *err);
 void hn_dataset_close(hn_dataset *ds); /* NULL accepted */
+/* Some samples of another, by their numbers there, as a dataset of its own; what is found damaged
+ * in one of the two is so in both. The other must outlive it. */
+hone_status hn_dataset_part(hn_dataset **out, const hn_dataset *of, const int64_t *index, int64_t n,
+                            hn_error *err);
 
 int64_t hn_dataset_count(const hn_dataset *ds); /* samples, after shuffle, skip and n */
 bool hn_dataset_has_labels(const hn_dataset *ds);

@@ -112,6 +112,7 @@ struct hn_dataset {
     const char **names;        /* raw, images: the file of each sample */
     atomic_uchar *damaged;     /* whether a sample was found to be; NULL: none can be */
     int64_t *place;            /* csv: where each row starts; boxes: the first of each image */
+    bool is_part;              /* of another, whose everything but order and this it is */
 };
 
 /* Reads the line into ds->spec; memory comes from ds->arena. */

@@ -39,6 +39,8 @@ void hn_program_destroy(hn_program *p) {
     hn_free(p->how.engine.alloc, p);
 }
 
+hn_engine *hn_program_engine(const hn_program *p) { return p->engine; }
+
 typedef struct made {
     hn_allocator *alloc;
     hn_tensor **out;

@@ -20,5 +20,7 @@ void hn_program_destroy(hn_program *p); /* NULL accepted */
 /* in[]: a tensor per input, NULL for its default; out[]: gets a reference per output. */
 hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor **out,
                            hn_error *err);
+/* What runs it; NULL: the plain executor does. */
+hn_engine *hn_program_engine(const hn_program *p);
 
 #endif

@@ -298,12 +298,40 @@ static void test_find(void **state) {
     hn_dataset_close(ds);
 }
 
+/* Samples by their numbers, counted behind skip and shuffle; a part of a part too. */
+static void test_part(void **state) {
+    (void)state;
+    const char *path = scratch_put_text("a.csv", "1,10\n2,20\n3,30\n4,40\n5,50\n");
+    const int64_t some[3] = {3, 0, 1}, last[1] = {2};
+    hn_dataset *ds = data_open("csv:%s,skip=1", path), *part, *single;
+    assert_int_equal(hn_dataset_part(&part, ds, some, 3, NULL), HONE_OK);
+    assert_int_equal(hn_dataset_part(&single, part, last, 1, NULL), HONE_OK);
+    float x[3];
+    int64_t labels[3];
+    assert_int_equal(hn_dataset_count(part), 3);
+    data_fill(part, 0, 3, 1, DIMS(1), x);
+    assert_true(x[0] == 5 && x[1] == 2 && x[2] == 3);
+    assert_int_equal(hn_dataset_labels(part, 0, 3, labels, NULL), HONE_OK);
+    assert_true(labels[0] == 50 && labels[1] == 20 && labels[2] == 30);
+    assert_int_equal(hn_dataset_labels(single, 0, 1, labels, NULL), HONE_OK);
+    assert_int_equal(labels[0], 30);
+    hn_dataset_close(single);
+    hn_dataset_close(part);
+    assert_int_equal(hn_dataset_count(ds), 4); /* which is as it was */
+    for (int fail = 0; fail < 2; fail++) {
+        atomic_store(&scratch_mem.fail_after, fail);
+        assert_int_equal(hn_dataset_part(&part, ds, some, 3, NULL), HONE_E_NOMEM);
+    }
+    atomic_store(&scratch_mem.fail_after, -1);
+    hn_dataset_close(ds);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_kinds),       TEST(test_keys),         TEST(test_window),   TEST(test_shuffle),
         TEST(test_escapes),     TEST(test_line_in_file), TEST(test_channels), TEST(test_types),
-        TEST(test_long_sample), TEST(test_find),
+        TEST(test_long_sample), TEST(test_find),         TEST(test_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
