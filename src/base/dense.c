@@ -1,0 +1,247 @@
+/* Each function cuts its result into pieces by the size of the problem alone and gives each to one
+ * call of the pool; an element is always summed in the same order within one piece. Work on a
+ * triangle grows from its first row to its last, and threads take neighbouring pieces: pieces that
+ * are long are therefore done together with short ones (`fold`).
+ */
+#include "base/dense.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/size.h"
+
+typedef float four __attribute__((vector_size(16)));
+typedef double pair __attribute__((vector_size(16)));
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Calls piece(ctx, i) for the i-th shortest and the i-th longest of n pieces. */
+typedef struct fold {
+    int64_t n;
+    void (*piece)(void *ctx, int64_t i);
+    void *ctx;
+} fold;
+
+static void run_two(void *ctx, int64_t i) {
+    fold *f = ctx;
+    f->piece(f->ctx, i);
+    if (f->n - 1 - i > i) f->piece(f->ctx, f->n - 1 - i);
+}
+
+static void run_folded(hn_pool *pool, int64_t n, void (*piece)(void *, int64_t), void *ctx) {
+    fold f = {n, piece, ctx};
+    hn_pool_run(pool, (n + 1) / 2, run_two, &f);
+}
+
+/* ---- X^T X ---- */
+
+/* Columns of X that lie together, row after row: two vectors each row. */
+#define STRIP 8
+
+typedef struct gram {
+    double *h;
+    int64_t n, rows;
+    four *strips; /* [strip][row][2] */
+} gram;
+
+static void pack(gram *g, const float *x) {
+    int64_t n_strips = (g->n + STRIP - 1) / STRIP;
+    for (int64_t s = 0; s < n_strips; s++)
+        for (int64_t r = 0; r < g->rows; r++) {
+            float row[STRIP] = {0};
+            int64_t first = s * STRIP;
+            memcpy(row, x + r * g->n + first, (size_t)least(STRIP, g->n - first) * sizeof *row);
+            memcpy(g->strips + (s * g->rows + r) * 2, row, sizeof row);
+        }
+}
+
+/* Four columns of strip a, from column `half`, against all of strip b. */
+static void tile(const gram *g, int64_t a, int half, int64_t b, float sums[4][STRIP]) {
+    const four *x = g->strips + a * g->rows * 2 + half / 4, *y = g->strips + b * g->rows * 2;
+    four s[4][2] = {{{0}}};
+    for (int64_t r = 0; r < g->rows; r++) {
+        four u = x[2 * r], v = y[2 * r], w = y[2 * r + 1];
+        s[0][0] += u[0] * v, s[0][1] += u[0] * w;
+        s[1][0] += u[1] * v, s[1][1] += u[1] * w;
+        s[2][0] += u[2] * v, s[2][1] += u[2] * w;
+        s[3][0] += u[3] * v, s[3][1] += u[3] * w;
+    }
+    memcpy(sums, s, sizeof s);
+}
+
+static void gram_strip(void *ctx, int64_t a) {
+    const gram *g = ctx;
+    float sums[4][STRIP];
+    for (int64_t b = 0; b <= a; b++)
+        for (int half = 0; half < STRIP; half += 4) {
+            tile(g, a, half, b, sums);
+            for (int i = 0; i < 4; i++) {
+                int64_t row = a * STRIP + half + i, first = b * STRIP;
+                if (row >= g->n) break;
+                int64_t count = least(STRIP, row + 1 - first);
+                for (int64_t j = 0; j < count; j++)
+                    g->h[row * g->n + first + j] += (double)sums[i][j];
+            }
+        }
+}
+
+hone_status hn_gram_add(double *h, int64_t n, const float *x, int64_t rows, hn_pool *pool,
+                        hn_allocator *alloc, hn_error *err) {
+    if (n == 0 || rows == 0) return HONE_OK;
+    int64_t n_strips = (n + STRIP - 1) / STRIP;
+    gram g = {.h = h, .n = n};
+    size_t bytes;
+    if (!hn_size_mul((size_t)n_strips, HN_GRAM_ROWS * 2 * sizeof *g.strips, &bytes))
+        return HN_NOMEM(err);
+    g.strips = hn_alloc(alloc, bytes, HN_MEM_SCRATCH);
+    if (g.strips == NULL) return HN_NOMEM(err);
+    for (int64_t r = 0; r < rows; r += HN_GRAM_ROWS) {
+        g.rows = least(HN_GRAM_ROWS, rows - r);
+        pack(&g, x + r * n);
+        run_folded(pool, n_strips, gram_strip, &g);
+    }
+    hn_free(alloc, g.strips);
+    return HONE_OK;
+}
+
+void hn_damp(double *h, int64_t n, double share) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += h[i * n + i];
+    double more = sum > 0 ? share * sum / (double)n : 1;
+    for (int64_t i = 0; i < n; i++) h[i * n + i] += more;
+}
+
+/* ---- Cholesky ---- */
+
+#define PANEL 64 /* columns that are finished together */
+#define ROWS 16  /* of a piece */
+
+typedef struct cholesky {
+    double *h;
+    int64_t n, first, last; /* the panel's columns */
+} cholesky;
+
+static inline pair two(const double *p) {
+    pair v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* The products of four rows by two, over k columns. */
+static void dots(const double *const a[4], const double *const b[2], int64_t k, double s[4][2]) {
+    pair t[4][2] = {{{0}}};
+    int64_t c = 0;
+    for (; c + 2 <= k; c += 2) {
+        pair u = two(b[0] + c), v = two(b[1] + c);
+        for (int i = 0; i < 4; i++) {
+            pair x = two(a[i] + c);
+            t[i][0] += x * u;
+            t[i][1] += x * v;
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 2; j++) {
+            s[i][j] = t[i][j][0] + t[i][j][1];
+            if (c < k) s[i][j] += a[i][c] * b[j][c];
+        }
+}
+
+/* Takes from rows [from, to) of the panel what the columns before it make of them. Rows or columns
+ * that fours and twos leave over are computed beside themselves. */
+static void subtract_before(const cholesky *c, int64_t from, int64_t to) {
+    double *h = c->h, s[4][2];
+    int64_t n = c->n;
+    for (int64_t i = from; i < to; i += 4)
+        for (int64_t j = c->first; j < least(c->last, i + 4); j += 2) {
+            const double *a[4], *b[2];
+            for (int r = 0; r < 4; r++) a[r] = h + least(i + r, to - 1) * n;
+            for (int r = 0; r < 2; r++) b[r] = h + least(j + r, c->last - 1) * n;
+            dots(a, b, c->first, s);
+            for (int64_t r = 0; r < 4 && i + r < to; r++)
+                for (int64_t q = 0; q < 2 && j + q < c->last; q++)
+                    if (j + q <= i + r) h[(i + r) * n + j + q] -= s[r][q];
+        }
+}
+
+static double within_panel(const cholesky *c, int64_t i, int64_t j) {
+    const double *a = c->h + i * c->n, *b = c->h + j * c->n;
+    double s = a[j];
+    for (int64_t k = c->first; k < j; k++) s -= a[k] * b[k];
+    return s;
+}
+
+static void rows_below(void *ctx, int64_t piece) {
+    const cholesky *c = ctx;
+    int64_t from = c->last + piece * ROWS, to = least(from + ROWS, c->n);
+    subtract_before(c, from, to);
+    for (int64_t i = from; i < to; i++)
+        for (int64_t j = c->first; j < c->last; j++)
+            c->h[i * c->n + j] = within_panel(c, i, j) / c->h[j * c->n + j];
+}
+
+hone_status hn_cholesky(double *h, int64_t n, hn_pool *pool, hn_error *err) {
+    for (int64_t first = 0; first < n; first += PANEL) {
+        cholesky c = {h, n, first, least(first + PANEL, n)};
+        subtract_before(&c, c.first, c.last);
+        for (int64_t i = c.first; i < c.last; i++) {
+            for (int64_t j = c.first; j < i; j++)
+                h[i * n + j] = within_panel(&c, i, j) / h[j * n + j];
+            double pivot = within_panel(&c, i, i);
+            HN_CHECK(
+                err, pivot > 0 && isfinite(pivot), HONE_E_ARG,
+                "a matrix of %lld rows is not positive definite: pivot %lld is %g, wanted more "
+                "than 0",
+                (long long)n, (long long)i, pivot);
+            h[i * n + i] = sqrt(pivot);
+        }
+        hn_pool_run(pool, (n - c.last + ROWS - 1) / ROWS, rows_below, &c);
+    }
+    return HONE_OK;
+}
+
+/* ---- the inverse of a triangle ---- */
+
+#define COLUMNS 64 /* of a piece */
+
+typedef struct inversion {
+    const double *l;
+    double *inverse;
+    int64_t n;
+} inversion;
+
+/* row -= the sum of by[j] times row j, for four rows of `known`. */
+static void subtract_rows(double *row, const double *by, const double *known, int64_t pitch,
+                          int64_t count) {
+    const double *r0 = known, *r1 = r0 + pitch, *r2 = r1 + pitch, *r3 = r2 + pitch;
+    int64_t k = 0;
+    for (; k + 2 <= count; k += 2) {
+        pair left = two(row + k) - (by[0] * two(r0 + k) + by[1] * two(r1 + k)) -
+                    (by[2] * two(r2 + k) + by[3] * two(r3 + k));
+        memcpy(row + k, &left, sizeof left);
+    }
+    if (k < count)
+        row[k] = row[k] - (by[0] * r0[k] + by[1] * r1[k]) - (by[2] * r2[k] + by[3] * r3[k]);
+}
+
+/* Row i of the inverse is (row i of the identity - sum over j < i of l[i][j] * row j) / l[i][i]. */
+static void invert_columns(void *ctx, int64_t piece) {
+    const inversion *v = ctx;
+    int64_t n = v->n, first = piece * COLUMNS, count = least(COLUMNS, n - first);
+    for (int64_t i = 0; i < n; i++) {
+        double row[COLUMNS] = {0};
+        const double *l = v->l + i * n, *known = v->inverse + first;
+        int64_t j = first;
+        if (i >= first && i < first + count) row[i - first] = 1;
+        for (; j + 4 <= i; j += 4) subtract_rows(row, l + j, known + j * n, n, count);
+        for (; j < i; j++)
+            for (int64_t k = 0; k < count; k++) row[k] -= l[j] * known[j * n + k];
+        if (i >= first)
+            for (int64_t k = 0; k < count; k++) row[k] /= l[i];
+        memcpy(v->inverse + i * n + first, row, (size_t)count * sizeof *row);
+    }
+}
+
+void hn_triangle_invert(const double *l, int64_t n, double *inverse, hn_pool *pool) {
+    inversion v = {l, inverse, n};
+    run_folded(pool, (n + COLUMNS - 1) / COLUMNS, invert_columns, &v);
+}
