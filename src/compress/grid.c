@@ -1,0 +1,330 @@
+/* Ranges are found element by element in the order of the weight, one entry for each scale:
+ *
+ *     weight  [outer, C, inner]   scale of (o, c, n)   channels:  c
+ *                                                      groups:    (o, c / group, n)
+ *
+ * so that one walk serves all granularities. The search for the least squared error tries every
+ * range shrunk by the same factors, coarse ones first, then finer ones about the best of each.
+ */
+#include "compress/grid.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define LEAST_SCALE 0x1p-60
+#define MOST_SCALE 0x1p60
+
+static bool is_unsigned(const hn_qtype *t) { return !hn_dtype_is_signed(t->dtype); }
+
+/* The zero point of a symmetric grid. */
+static int32_t middle(const hn_qtype *t) {
+    return is_unsigned(t) ? INT32_C(1) << (t->bits > 1 ? t->bits - 1 : 1) : 0;
+}
+
+void hn_qtype_limits(const hn_qtype *t, int32_t *least, int32_t *most) {
+    assert(t->bits >= 1 && t->bits <= 16);
+    int32_t half = INT32_C(1) << (t->bits - 1);
+    if (t->bits == 1) {
+        *least = middle(t) - 1;
+        *most = middle(t) + 1;
+    } else if (is_unsigned(t)) {
+        *least = 0;
+        *most = 2 * half - 1;
+    } else {
+        *least = t->symmetric ? 1 - half : -half;
+        *most = half - 1;
+    }
+}
+
+float hn_grid_scale(double scale) { return (float)fmin(fmax(scale, LEAST_SCALE), MOST_SCALE); }
+
+/* A finite range that holds 0. */
+static hn_range widened(hn_range r) {
+    double lo = r.min < 0 ? fmax(r.min, -FLT_MAX) : 0;
+    double hi = r.max > 0 ? fmin(r.max, FLT_MAX) : 0;
+    return (hn_range){lo, hi};
+}
+
+static hn_grid_point point_of_range(const hn_qtype *t, hn_range r) {
+    int32_t least, most;
+    hn_qtype_limits(t, &least, &most);
+    r = widened(r);
+    if (t->symmetric || t->bits == 1) {
+        double span = fmax(-r.min, r.max);
+        return (hn_grid_point){hn_grid_scale(span / (double)(most - middle(t))), middle(t)};
+    }
+    hn_grid_point p = {hn_grid_scale((r.max - r.min) / (double)(most - least)), 0};
+    double zero = rint((double)least - r.min / (double)p.scale);
+    p.zero = (int32_t)fmin(fmax(zero, least), most);
+    return p;
+}
+
+hn_grid_point hn_grid_of_range(const hn_qtype *t, hn_range r) {
+    hn_range wide = widened(r);
+    return point_of_range(t, wide.min < wide.max ? wide : (hn_range){0, 1});
+}
+
+int32_t hn_grid_code(const hn_qtype *t, hn_grid_point p, double x) {
+    int32_t least, most;
+    hn_qtype_limits(t, &least, &most);
+    if (t->bits == 1) return x < 0 ? least : most;
+    double code = rint(x / (double)p.scale) + p.zero;
+    return isnan(code) ? p.zero : (int32_t)fmin(fmax(code, least), most);
+}
+
+/* ---- grids of weights ---- */
+
+/* The weight as [outer, n, inner] about an axis; -1: as [1, 1, elements]. */
+typedef struct axes {
+    int64_t n, inner;
+} axes;
+
+static axes about(const hn_tensor *w, int axis) {
+    axes a = {1, 1};
+    for (int i = axis + 1; i < w->rank; i++) a.inner *= w->dims[i];
+    if (axis >= 0) a.n = w->dims[axis];
+    return a;
+}
+
+static int64_t groups_of(const hn_grid *g, int64_t n) {
+    return n / g->type.group + (n % g->type.group != 0);
+}
+
+int64_t hn_grid_index(const hn_grid *g, const hn_tensor *w, int64_t i) {
+    if (g->group_axis >= 0) {
+        axes a = about(w, g->group_axis);
+        int64_t outer = i / a.inner / a.n, k = i / a.inner % a.n;
+        return (outer * groups_of(g, a.n) + k / g->type.group) * a.inner + i % a.inner;
+    }
+    if (g->axis < 0) return 0;
+    axes a = about(w, g->axis);
+    return i / a.inner % a.n;
+}
+
+static hn_grid_point point(const hn_grid *g, int64_t at) {
+    return (hn_grid_point){((const float *)g->scale->data)[at],
+                           g->zero != NULL ? (int32_t)hn_tensor_s64(g->zero, at) : 0};
+}
+
+hn_grid_point hn_grid_at(const hn_grid *g, const hn_tensor *w, int64_t i) {
+    return point(g, hn_grid_index(g, w, i));
+}
+
+static void set_point(hn_grid *g, int64_t at, hn_grid_point p) {
+    ((float *)g->scale->data)[at] = p.scale;
+    if (g->zero != NULL) hn_store_s64(g->type.dtype, g->zero->data, at, p.zero);
+}
+
+void hn_grid_deinit(hn_grid *g) {
+    hn_tensor_unref(g->scale);
+    hn_tensor_unref(g->zero);
+    *g = (hn_grid){0};
+}
+
+static hone_status create_empty(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
+                                int group_axis, hn_allocator *alloc, hn_error *err) {
+    assert(hn_dtype_in(w->dtype, HN_DTYPES_FLOAT) && w->data != NULL);
+    *g = (hn_grid){.type = *t, .axis = -1, .group_axis = -1};
+    int64_t dims[HONE_MAX_RANK];
+    int rank = 0;
+    if (t->group > 0) {
+        assert(group_axis >= 0 && group_axis < w->rank);
+        g->group_axis = group_axis;
+        rank = w->rank;
+        memcpy(dims, w->dims, sizeof *dims * (size_t)rank);
+        dims[group_axis] = groups_of(g, dims[group_axis]);
+    } else if (t->per_channel) {
+        assert(axis >= 0 && axis < w->rank);
+        g->axis = axis;
+        rank = 1;
+        dims[0] = w->dims[axis];
+    }
+    HN_TRY(hn_tensor_create(&g->scale, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, rank, dims, err));
+    if (!t->symmetric || is_unsigned(t)) {
+        hone_status status =
+            hn_tensor_create(&g->zero, alloc, HN_MEM_WEIGHTS, t->dtype, rank, dims, err);
+        if (status != HONE_OK) {
+            hn_grid_deinit(g);
+            return status;
+        }
+        memset(g->zero->data, 0, g->zero->bytes);
+    }
+    return HONE_OK;
+}
+
+/* What is known of the elements that share a scale. */
+typedef struct stretch {
+    hn_range range;
+    double magnitudes; /* sum */
+    int64_t n;
+    double shrink, error;           /* the best factor so far */
+    double candidate_error, around; /* of the factor tried; where fine ones lie */
+    hn_grid_point candidate;
+} stretch;
+
+static hone_status measure(const hn_grid *g, const hn_tensor *w, stretch *s, hn_error *err) {
+    for (int64_t i = 0; i < w->n; i++) {
+        double x = hn_tensor_f64(w, i);
+        HN_CHECK(err, isfinite(x), HONE_E_MODEL, "element %lld of the weight is %s", (long long)i,
+                 isnan(x) ? "not a number" : "infinite");
+        stretch *at = &s[hn_grid_index(g, w, i)];
+        at->range.min = fmin(at->range.min, x);
+        at->range.max = fmax(at->range.max, x);
+        at->magnitudes += fabs(x);
+        at->n++;
+    }
+    return HONE_OK;
+}
+
+static hn_grid_point shrunk(const hn_grid *g, const stretch *s, double by) {
+    if (g->type.bits == 1) { /* no other scale has a smaller squared error than the mean */
+        double mean = s->n > 0 ? s->magnitudes / (double)s->n : 0;
+        return (hn_grid_point){hn_grid_scale(mean), middle(&g->type)};
+    }
+    return point_of_range(&g->type, (hn_range){s->range.min * by, s->range.max * by});
+}
+
+/* The factors that one walk tries: coarse ones, or fine ones about the best. */
+enum { COARSE = 40, FINE = 16 };
+#define COARSE_STEP 0.02
+#define FINE_STEP 0.0025
+
+static double factor(const stretch *s, int k, bool fine) {
+    return fmin(fine ? s->around + (k - FINE / 2) * FINE_STEP : 1 - k * COARSE_STEP, 1);
+}
+
+static void try_factors(hn_grid *g, const hn_tensor *w, const double *importance, axes of,
+                        stretch *s, int64_t n, bool fine) {
+    for (int64_t at = 0; at < n; at++) s[at].around = s[at].shrink;
+    for (int k = 0; k < (fine ? FINE : COARSE); k++) {
+        for (int64_t at = 0; at < n; at++) {
+            s[at].candidate = shrunk(g, &s[at], factor(&s[at], k, fine));
+            s[at].candidate_error = 0;
+        }
+        for (int64_t i = 0; i < w->n; i++) {
+            stretch *at = &s[hn_grid_index(g, w, i)];
+            double x = hn_tensor_f64(w, i);
+            int32_t code = hn_grid_code(&g->type, at->candidate, x);
+            double e = x - (double)hn_grid_value(at->candidate, code);
+            at->candidate_error += e * e * (importance ? importance[i / of.inner % of.n] : 1);
+        }
+        for (int64_t at = 0; at < n; at++) {
+            if (!(s[at].candidate_error < s[at].error)) continue;
+            s[at].error = s[at].candidate_error;
+            s[at].shrink = factor(&s[at], k, fine);
+        }
+    }
+}
+
+static hone_status create(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
+                          int group_axis, bool search, const double *importance,
+                          hn_allocator *alloc, hn_error *err) {
+    HN_TRY(create_empty(g, w, t, axis, group_axis, alloc, err));
+    int64_t n = g->scale->n;
+    hone_status status = HONE_OK;
+    stretch *s = hn_alloc_array(alloc, (size_t)n, sizeof *s, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, s != NULL, HONE_E_NOMEM, "out of memory");
+    for (int64_t at = 0; at < n; at++) s[at] = (stretch){.shrink = 1, .error = INFINITY};
+    HN_TRY_GOTO(measure(g, w, s, err));
+    if (search && t->bits > 1) {
+        assert(importance == NULL || (group_axis >= 0 && group_axis < w->rank));
+        axes of = about(w, importance != NULL ? group_axis : -1);
+        try_factors(g, w, importance, of, s, n, false);
+        try_factors(g, w, importance, of, s, n, true);
+    }
+    for (int64_t at = 0; at < n; at++) set_point(g, at, shrunk(g, &s[at], s[at].shrink));
+fail:
+    hn_free(alloc, s);
+    if (status != HONE_OK) hn_grid_deinit(g);
+    return status;
+}
+
+hone_status hn_grid_create(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
+                           int group_axis, hn_allocator *alloc, hn_error *err) {
+    return create(g, w, t, axis, group_axis, false, NULL, alloc, err);
+}
+
+hone_status hn_grid_create_mse(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
+                               int group_axis, const double *importance, hn_allocator *alloc,
+                               hn_error *err) {
+    return create(g, w, t, axis, group_axis, true, importance, alloc, err);
+}
+
+hone_status hn_grid_codes(const hn_grid *g, const hn_tensor *w, hn_allocator *alloc,
+                          hn_tensor **codes, hn_error *err) {
+    hn_tensor *t;
+    HN_TRY(hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, g->type.dtype, w->rank, w->dims, err));
+    if (t->bytes > 0) memset(t->data, 0, t->bytes); /* the bits behind the last one */
+    for (int64_t i = 0; i < w->n; i++)
+        hn_store_s64(t->dtype, t->data, i,
+                     hn_grid_code(&g->type, hn_grid_at(g, w, i), hn_tensor_f64(w, i)));
+    *codes = t;
+    return HONE_OK;
+}
+
+hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_allocator *alloc,
+                           hn_tensor **w, hn_error *err) {
+    hn_tensor *t;
+    HN_TRY(
+        hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, codes->rank, codes->dims, err));
+    for (int64_t i = 0; i < codes->n; i++)
+        ((float *)t->data)[i] =
+            hn_grid_value(hn_grid_at(g, codes, i), (int32_t)hn_tensor_s64(codes, i));
+    *w = t;
+    return HONE_OK;
+}
+
+/* ---- grids by name ---- */
+
+struct hn_grids {
+    hn_arena arena;
+    hn_map map;
+    struct named {
+        hn_grid grid;
+        struct named *next;
+    } * all;
+};
+
+hone_status hn_grids_create(hn_grids **out, hn_allocator *alloc, hn_error *err) {
+    hn_grids *g = hn_alloc_zero(alloc, sizeof *g, HN_MEM_OTHER);
+    if (g == NULL) return HN_NOMEM(err);
+    hn_arena_init(&g->arena, alloc, HN_MEM_OTHER);
+    hn_map_init(&g->map, alloc);
+    *out = g;
+    return HONE_OK;
+}
+
+void hn_grids_destroy(hn_grids *g) {
+    if (g == NULL) return;
+    for (struct named *n = g->all; n != NULL; n = n->next) hn_grid_deinit(&n->grid);
+    hn_map_deinit(&g->map);
+    hn_allocator *alloc = g->arena.alloc;
+    hn_arena_deinit(&g->arena);
+    hn_free(alloc, g);
+}
+
+hone_status hn_grids_set(hn_grids *g, const char *weight, hn_grid *grid, hn_error *err) {
+    size_t length = strlen(weight);
+    struct named *n = hn_map_get(&g->map, weight, length);
+    if (n == NULL) {
+        char *name = hn_arena_strdup(&g->arena, weight);
+        n = hn_arena_zero(&g->arena, sizeof *n);
+        if (name == NULL || n == NULL || !hn_map_put(&g->map, name, length, n)) {
+            hn_grid_deinit(grid);
+            return HN_NOMEM(err);
+        }
+        n->next = g->all;
+        g->all = n;
+    }
+    hn_grid_deinit(&n->grid);
+    n->grid = *grid;
+    *grid = (hn_grid){0};
+    return HONE_OK;
+}
+
+const hn_grid *hn_grids_of(const hn_grids *g, const char *weight) {
+    const struct named *n = g != NULL ? hn_map_get(&g->map, weight, strlen(weight)) : NULL;
+    return n != NULL ? &n->grid : NULL;
+}
