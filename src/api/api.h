@@ -30,7 +30,7 @@ hone_model *hn_api_session_model(const hone_session *s);
 hn_how hn_api_session_how(const hone_session *s);
 
 /* Samples of a caller, checked and read: as values, and as tensors for the graph (measure's
- * hn_samples; ctx is an hn_api_source). */
+ * hn_sample_source; ctx is an hn_api_source). */
 typedef struct hn_api_source {
     const hone_samples *samples;
     const hone_model *model; /* whose inputs they are */

@@ -20,7 +20,7 @@ typedef struct own {
     hn_pairs *pairs;
     hone_model *models[2];
     hn_how how[2];
-    hn_samples samples;
+    hn_sample_source samples;
     hn_api_source source;
     int n_out;        /* of the first model */
     int *at;          /* where the second model has each */
@@ -255,7 +255,8 @@ hone_status hone_session_bisect(hone_session *a, hone_session *b, const hone_sam
     w->how[1] = hn_api_session_how(b);
     w->source = (hn_api_source){samples, w->models[0], &w->alloc};
     int64_t runs = (samples->count + samples->batch - 1) / samples->batch;
-    w->samples = (hn_samples){runs < MOST_RUNS ? runs : MOST_RUNS, hn_api_load_sample, &w->source};
+    w->samples =
+        (hn_sample_source){runs < MOST_RUNS ? runs : MOST_RUNS, hn_api_load_sample, &w->source};
     hone_status status = bisect(w, err);
     if (status != HONE_OK)
         hone_bisection_destroy(&w->result);

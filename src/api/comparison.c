@@ -234,7 +234,7 @@ static hone_status compare_tensors(own *w, hone_session *a, hone_session *b,
                                    int64_t runs, hn_error *err) {
     const hn_how ways[2] = {hn_api_session_how(a), hn_api_session_how(b)};
     hn_api_source source = {samples, w->models[0], &w->alloc};
-    hn_samples s = {runs, hn_api_load_sample, &source};
+    hn_sample_source s = {runs, hn_api_load_sample, &source};
     shown shows = {how, runs_of(samples), 3 * runs};
     hn_weight_error *weights;
     int n_weights;

@@ -100,7 +100,8 @@ static hone_status start(hn_loader *l, int threads, hn_error *err) {
 }
 
 static hone_status prepare(hn_loader *l, const hn_loader_options *o, hn_error *err) {
-    if (o->shuffle) HN_TRY(hn_dataset_permutation(&l->order, l->total, o->seed, l->alloc, err));
+    int64_t all = hn_dataset_count(hn_feed_dataset(l->feed));
+    if (o->shuffle) HN_TRY(hn_dataset_permutation(&l->order, all, o->seed, l->alloc, err));
     if (o->threads == 0) return HONE_OK;
     int64_t kept = o->ahead > 0 ? o->ahead : 2 * o->threads;
     l->n_slots = (int)(kept < l->n_batches ? kept : l->n_batches);
@@ -114,12 +115,17 @@ hone_status hn_loader_create(hn_loader **out, const hn_feed *feed, const hn_load
     HN_CHECK(err, o->threads >= 0 && o->threads <= HN_THREADS_MAX, HONE_E_ARG,
              "loader: %d threads, wanted 0 to %d", o->threads, HN_THREADS_MAX);
     HN_CHECK(err, o->ahead >= 0, HONE_E_ARG, "loader: %d batches ahead", o->ahead);
+    HN_CHECK(err, o->samples >= 0, HONE_E_ARG, "loader: %lld samples", (long long)o->samples);
+    HN_CHECK(err, o->batch >= 0 && o->batch <= hn_feed_batch(feed), HONE_E_ARG,
+             "loader: batches of %lld samples, wanted at most %lld", (long long)o->batch,
+             (long long)hn_feed_batch(feed));
     hn_loader *l = hn_alloc_zero(alloc, sizeof *l, HN_MEM_DATA);
     if (l == NULL) return HN_NOMEM(err);
     l->feed = feed;
     l->alloc = alloc;
     l->total = hn_dataset_count(hn_feed_dataset(feed));
-    l->batch = hn_feed_batch(feed);
+    if (o->samples > 0 && o->samples < l->total) l->total = o->samples;
+    l->batch = o->batch > 0 ? o->batch : hn_feed_batch(feed);
     l->n_batches = (l->total - 1) / l->batch + 1;
     l->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     l->room = l->ready = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

@@ -15,8 +15,10 @@
 typedef struct hn_loader hn_loader;
 
 typedef struct hn_loader_options {
-    int threads; /* that read; 0: none, the caller reads each batch when it asks for it */
-    int ahead;   /* batches kept; 0: two per thread */
+    int threads;     /* that read; 0: none, the caller reads each batch when it asks for it */
+    int ahead;       /* batches kept; 0: two per thread */
+    int64_t samples; /* at most; 0: all */
+    int64_t batch;   /* samples of a batch; 0: as many as the feed's, which it must not pass */
     bool shuffle;
     uint64_t seed; /* of the order, if shuffled */
 } hn_loader_options;

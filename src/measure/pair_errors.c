@@ -139,14 +139,14 @@ static void release_inputs(hn_tensor **in, int n) {
 typedef struct job {
     const hn_pairs *p;
     const hn_how *how;
-    const hn_samples *samples;
+    const hn_sample_source *samples;
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
     hn_tensor **in; /* of a sample */
 } job;
 
 static hone_status measure_samples(const job *j, group *g, hn_pair_error *errors, hn_error *err) {
-    const hn_samples *s = j->samples;
+    const hn_sample_source *s = j->samples;
     for (int64_t i = 0; i < s->n; i++) {
         HN_TRY(s->load(s->ctx, i, j->in, err));
         hone_status status = measure(g, j->in, errors, err);
@@ -206,7 +206,7 @@ static hone_status measure_groups(const job *j, const size_t *bytes, size_t most
     return HONE_OK;
 }
 
-hone_status hn_pair_errors(const hn_pairs *p, const hn_how how[2], const hn_samples *samples,
+hone_status hn_pair_errors(const hn_pairs *p, const hn_how how[2], const hn_sample_source *samples,
                            size_t most_bytes,
                            bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
                            hn_pair_error *errors, hn_error *err) {

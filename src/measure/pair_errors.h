@@ -9,12 +9,12 @@
 #include "measure/program.h"
 
 /* What the models are run on. */
-typedef struct hn_samples {
+typedef struct hn_sample_source {
     int64_t n;
     /* in[]: a tensor per input of A's graph, NULL for one that has a default. */
     hone_status (*load)(void *ctx, int64_t i, hn_tensor **in, hn_error *err);
     void *ctx;
-} hn_samples;
+} hn_sample_source;
 
 typedef struct hn_pair_error {
     hn_distance own, alone;
@@ -27,7 +27,7 @@ typedef struct hn_pair_error {
 /* how: of A and of B. errors[]: one per pair, zeroed. progress as in hone_eval_options; may be
  * NULL.
  */
-hone_status hn_pair_errors(const hn_pairs *p, const hn_how how[2], const hn_samples *samples,
+hone_status hn_pair_errors(const hn_pairs *p, const hn_how how[2], const hn_sample_source *samples,
                            size_t most_bytes,
                            bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
                            hn_pair_error *errors, hn_error *err);

@@ -108,6 +108,30 @@ static void a_seed_gives_one_order(void **state) {
     drop(&s);
 }
 
+/* Fewer samples, in smaller batches; shuffled, they are not the first ones. */
+static void a_part_may_be_asked_for(void **state) {
+    (void)state;
+    set_up s = make(rows(), FLOATS);
+    for (int k = 0; k < 4; k++) {
+        hn_loader *l = load(
+            &s, (hn_loader_options){.threads = k % 2, .shuffle = k > 1, .samples = 8, .batch = 3});
+        hn_error err;
+        hn_samples b;
+        int64_t most = 0;
+        for (int64_t left = 8; left > 0; left -= 3) {
+            assert_int_equal(hn_loader_next(l, &b, &err), HONE_OK);
+            assert_int_equal(b.n, left < 3 ? left : 3);
+            for (int64_t i = 0; i < b.n; i++) most = b.index[i] > most ? b.index[i] : most;
+            hn_samples_deinit(&b);
+        }
+        assert_int_equal(hn_loader_next(l, &b, &err), HONE_OK);
+        assert_int_equal(b.n, 0);
+        assert_int_equal(most >= 8, k > 1);
+        hn_loader_destroy(l);
+    }
+    drop(&s);
+}
+
 /* An s8 input cannot take what follows 127: the row of sample 64 in batch 16, and all behind it. */
 static void an_error_belongs_to_its_batch(void **state) {
     (void)state;
@@ -154,6 +178,12 @@ static void it_may_end_at_any_time(void **state) {
         HONE_E_ARG);
     assert_int_equal(
         hn_loader_create(&l, s.feed, &(hn_loader_options){.ahead = -1}, &scratch_mem, &err),
+        HONE_E_ARG);
+    assert_int_equal(
+        hn_loader_create(&l, s.feed, &(hn_loader_options){.samples = -1}, &scratch_mem, &err),
+        HONE_E_ARG);
+    assert_int_equal(
+        hn_loader_create(&l, s.feed, &(hn_loader_options){.batch = BATCH + 1}, &scratch_mem, &err),
         HONE_E_ARG);
     drop(&s);
 }
@@ -214,11 +244,9 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(batches_come_in_order),
-        CASE(a_seed_gives_one_order),
-        CASE(an_error_belongs_to_its_batch),
-        CASE(it_may_end_at_any_time),
-        CASE(batches_of_damaged_files_alone_are_passed_over),
+        CASE(batches_come_in_order),     CASE(a_seed_gives_one_order),
+        CASE(a_part_may_be_asked_for),   CASE(an_error_belongs_to_its_batch),
+        CASE(it_may_end_at_any_time),    CASE(batches_of_damaged_files_alone_are_passed_over),
         CASE(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void make_ready(two_models *t) {
     o.pool = t->pool;
     t->how[0] = t->how[1] = (hn_how){.engine = o};
     assert_true(hn_way_named("int8", 4, &t->how[1].engine.layers.way));
-    t->samples = (hn_samples){3, load, t};
+    t->samples = (hn_sample_source){3, load, t};
 }
 
 void two_models_of(two_models *t, const char *a, const char *b) {

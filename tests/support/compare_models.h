@@ -10,7 +10,7 @@ typedef struct two_models {
     hn_model *a, *b;
     hn_pool *pool;
     hn_how how[2];
-    hn_samples samples;
+    hn_sample_source samples;
 } two_models;
 
 enum { CHAIN_LAYERS = 6 };
