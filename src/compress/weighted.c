@@ -1,0 +1,126 @@
+#include "compress/weighted.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "engine/layers.h"
+#include "passes/pass.h"
+
+hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named) {
+    if (named != NULL) *named = true;
+    for (int i = s->n_rules; i-- > 0;)
+        if (fnmatch(s->rules[i].name, hn_layer_name(n), 0) == 0) return s->rules[i].layer;
+    if (named != NULL) *named = false;
+    return s->layer;
+}
+
+/* The constant behind input i, and to which of its axes each axis of the input goes; NULL: there is
+ * none. */
+static hn_value *constant_behind(const hn_node *n, int i, int *axes) {
+    hn_value *v = hn_node_input(n, i);
+    for (int k = 0; k < HONE_MAX_RANK; k++) axes[k] = k;
+    for (int depth = 0; v != NULL && depth < HN_MAX_DEPTH; depth++) {
+        if (v->constant != NULL) return !v->is_input && v->constant->data != NULL ? v : NULL;
+        const hn_node *p = v->producer;
+        if (hn_is(p, "Transpose")) {
+            int count, rank = v->type.shape.rank, before[HONE_MAX_RANK];
+            const int64_t *perm = hn_attr_ints(p, "perm", &count);
+            if (rank < 0) return NULL;
+            for (int k = 0; k < rank; k++)
+                before[k] = count == rank ? (int)perm[axes[k]] : rank - 1 - axes[k];
+            memcpy(axes, before, sizeof *axes * (size_t)rank);
+        } else if (!hn_is(p, "Identity")) {
+            return NULL;
+        }
+        v = hn_node_input(p, 0);
+    }
+    return NULL;
+}
+
+/* The axes of the weight, as the node sees it; false: it is no weight of this operator. */
+static bool axes_of(const hn_node *n, const hn_tensor *w, int *channel, int *sum) {
+    if (hn_is(n, "Conv") && w->rank >= 3) {
+        *channel = 0;
+        *sum = w->dims[1] == 1 && hn_attr_i(n, "group") > 1 ? -1 : 1;
+    } else if (hn_is(n, "ConvTranspose") && w->rank >= 3) {
+        *channel = 1;
+        *sum = w->dims[1] == 1 && hn_attr_i(n, "group") > 1 ? -1 : 0;
+    } else if (hn_is(n, "Gemm") && w->rank == 2) {
+        bool turned = hn_attr_i(n, "transB") != 0;
+        *channel = turned ? 0 : 1;
+        *sum = turned ? 1 : 0;
+    } else if (hn_is(n, "MatMul") && w->rank >= 2) {
+        *channel = w->rank - 1;
+        *sum = w->rank - 2;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool has_weights(const hn_node *n) {
+    return hn_is(n, "Conv") || hn_is(n, "ConvTranspose") || hn_is(n, "Gemm") || hn_is(n, "MatMul");
+}
+
+static bool is_conv(const hn_node *n) { return strstr(n->op_type, "Conv") != NULL; }
+
+/* Why the scheme does not hold for n, which has weights; NULL: it does. */
+static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named) {
+    if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
+        return "left in floats by the scheme";
+    if (hn_is(n, "ConvTranspose") && s->kind > HN_LAYER_WEIGHTS) return "no integer form of it";
+    if (is_conv(n) && s->kind == HN_LAYER_DYNAMIC && !named)
+        return "convolutions are dynamic only where a rule names them";
+    return NULL;
+}
+
+bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why) {
+    const char *unused;
+    if (why == NULL) why = &unused;
+    *why = NULL;
+    if (!has_weights(n)) return false;
+    bool named;
+    *w = (hn_weighted){
+        .node = n, .input = hn_node_input(n, 0), .scheme = hn_scheme_of(s, n, &named)};
+    *why = refuse(n, &w->scheme, named);
+    if (*why != NULL) return false;
+    int axes[HONE_MAX_RANK], channel, sum;
+    w->weight = constant_behind(n, 1, axes);
+    *why = w->weight == NULL                                  ? "the weight is computed"
+           : w->weight->constant->dtype != HONE_DTYPE_F32     ? "the weight is not f32"
+           : w->weight->constant->n == 0                      ? "the weight is empty"
+           : !axes_of(n, w->weight->constant, &channel, &sum) ? "the weight is a vector"
+           : w->input == NULL || w->input->constant != NULL   ? "the input is a constant"
+                                                              : NULL;
+    if (*why != NULL) return false;
+    w->channel_axis = axes[channel];
+    w->sum_axis = sum >= 0 ? axes[sum] : -1;
+    hn_value *b = hn_node_input(n, 2);
+    if (b != NULL && hn_const_in(n, 2) != NULL && b->constant->rank == 1) w->bias = b;
+    return true;
+}
+
+hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena, hn_weighted **out,
+                               int *n, hn_error *err) {
+    hn_weighted *all = hn_arena_array(arena, (size_t)m->graph->n_nodes + 1, sizeof *all);
+    if (all == NULL) return HN_NOMEM(err);
+    int count = 0;
+    for (hn_node *at = m->graph->first; at != NULL; at = at->next)
+        if (hn_weighted_of(at, s, &all[count], NULL)) count++;
+    *out = all;
+    *n = count;
+    return HONE_OK;
+}
+
+int hn_fix_defaults(hn_model *m) {
+    hn_graph *g = m->graph;
+    int kept = 0;
+    for (int i = 0; i < g->n_inputs; i++) {
+        hn_value *v = g->inputs[i];
+        v->is_input = v->constant == NULL;
+        if (v->is_input) g->inputs[kept++] = v;
+    }
+    int fixed = g->n_inputs - kept;
+    g->n_inputs = kept;
+    return fixed;
+}

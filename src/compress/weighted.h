@@ -1,0 +1,34 @@
+/* Layers as methods see them: a node with a constant weight that the scheme puts into integers. */
+#ifndef HN_COMPRESS_WEIGHTED_H
+#define HN_COMPRESS_WEIGHTED_H
+
+#include "compress/scheme.h"
+
+typedef struct hn_weighted {
+    hn_node *node;
+    hn_value *input;
+    hn_value *weight; /* the constant; the node may see it through Transpose and Identity */
+    hn_value *bias;   /* a constant vector; NULL: none */
+    int channel_axis; /* of the weight: output channels */
+    int sum_axis;     /* of the weight: what is summed over, before kernel axes; -1: depthwise */
+    hn_layer_scheme scheme;
+} hn_weighted;
+
+/* What the scheme asks of a node. *named: a rule says so, not what holds for all; may be NULL. */
+hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named);
+
+/* n as such a layer; false: it is none, and *why (may be NULL) says why a node with weights is not;
+ * NULL where there is nothing to say. */
+bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why);
+
+/* Conv, ConvTranspose, Gemm and MatMul of the model's own graph (not of subgraphs) with f32
+ * weights, in order. In the arena. Weights in integers: kinds from HN_LAYER_WEIGHTS on. Dynamic
+ * layers are Gemm and MatMul, and Conv where a rule names it. */
+hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena, hn_weighted **out,
+                               int *n, hn_error *err);
+
+/* Inputs that have a default become constants, as whoever quantizes them must take them for; how
+ * many there were. */
+int hn_fix_defaults(hn_model *m);
+
+#endif

@@ -1,0 +1,142 @@
+#include "compress/weighted.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/text_model.h"
+#include "support/weights.h"
+
+static const hn_layer_scheme s8 = {.kind = HN_LAYER_STATIC,
+                                   .weights = {HONE_DTYPE_S8, 8, true, true, 0},
+                                   .activations = {HONE_DTYPE_U8, 8, false, false, 0}};
+
+static hn_model *model_of(const char *text) {
+    hn_model *m = model_inferred(text);
+    make_weights(m, 1);
+    return m;
+}
+
+static int layers(hn_model *m, const hn_scheme *s, hn_arena *arena, hn_weighted **out) {
+    hn_error err;
+    int n;
+    hn_arena_init(arena, &model_mem, HN_MEM_OTHER);
+    if (hn_weighted_layers(m, s, arena, out, &n, &err) != HONE_OK) fail_msg("%s", err.text);
+    return n;
+}
+
+static void axes_of_every_operator(void **state) {
+    (void)state;
+    hn_model *m = model_of(
+        "m (float[1,4,8,8] x, float[3,5] y, float[6,4,1,1] w1, float[6] b1, float[6,1,3,3] w2,"
+        "   float[6,2,2,2] w3, float[7,5] w4, float[7,8] w5, float[9,8] w6)"
+        "=> (float[o,p,q,r] d, float[s,t] j)"
+        "{ a = Conv (x, w1, b1)  c = Conv <group: int = 6> (a, w2)  d = ConvTranspose (c, w3)"
+        "  e = Gemm <transB: int = 1> (y, w4)  f = Gemm (e, w5)"
+        "  t = Transpose (w6)  i = Identity (t)  h = MatMul (f, i)"
+        "  u = Transpose (h)  j = MatMul (u, h) }");
+    hn_scheme s = {.layer = s8};
+    s.layer.kind = HN_LAYER_WEIGHTS;
+    hn_arena arena;
+    hn_weighted *w;
+    assert_int_equal(layers(m, &s, &arena, &w), 6);
+    static const struct {
+        const char *weight;
+        int channel, sum;
+    } want[] = {{"w1", 0, 1}, {"w2", 0, -1}, {"w3", 1, 0},
+                {"w4", 0, 1}, {"w5", 1, 0},  {"w6", 0, 1}};
+    for (int i = 0; i < 6; i++) {
+        assert_string_equal(w[i].weight->name, want[i].weight);
+        assert_int_equal(w[i].channel_axis, want[i].channel);
+        assert_int_equal(w[i].sum_axis, want[i].sum);
+    }
+    assert_string_equal(w[0].input->name, "x");
+    assert_string_equal(w[0].bias->name, "b1");
+    assert_null(w[1].bias);
+    hn_arena_deinit(&arena);
+}
+
+static void rules_say_which(void **state) {
+    (void)state;
+    hn_model *m = model_of(
+        "m (float[1,4] x, float[4,4] w) => (float[1,4] d)"
+        "{ a = MatMul (x, w)  b = MatMul (a, w)  c = MatMul (b, w)"
+        "  d = MatMul (c, w) }");
+    hn_layer_scheme left = {.kind = HN_LAYER_F32}, weights = s8;
+    weights.kind = HN_LAYER_WEIGHTS;
+    hn_scheme_rule rules[] = {{"[bc]", left}, {"c", weights}};
+    hn_scheme s = {.layer = s8, .n_rules = 2, .rules = rules};
+    hn_arena arena;
+    hn_weighted *w;
+    assert_int_equal(layers(m, &s, &arena, &w), 3);
+    assert_int_equal(w[0].scheme.kind, HN_LAYER_STATIC);
+    assert_string_equal(w[1].node->outputs[0]->name, "c");
+    assert_int_equal(w[1].scheme.kind, HN_LAYER_WEIGHTS);
+    assert_string_equal(w[2].node->outputs[0]->name, "d");
+    hn_arena_deinit(&arena);
+}
+
+static void why_others_are_not_layers(void **state) {
+    (void)state;
+    hn_model *m = model_of(
+        "m (float[1,4,8,8] x, float[4,4] y, float16[4,4] h, float[4,4,1,1] w, float16[4,4] w16,"
+        "   float[4] wv, float[4,4] wk)"
+        "=> (float[o,p,q,r] a, float[s,t,u,v] b, float[i,j] c, float16[k,l] d, float[m] e,"
+        "    float[n,z] f)"
+        "{ a = Conv (x, w)  b = ConvTranspose (x, w)  c = MatMul (y, y)  d = MatMul (h, w16)"
+        "  e = MatMul (y, wv)  f = MatMul (wk, y) }");
+    hn_scheme s = {.layer = s8};
+    s.layer.kind = HN_LAYER_DYNAMIC;
+    static const char *const want[] = {"convolutions are dynamic only where a rule names them",
+                                       "no integer form of it",
+                                       "the weight is computed",
+                                       "the weight is not f32",
+                                       "the weight is a vector",
+                                       "the weight is computed"};
+    hn_weighted w;
+    const char *why;
+    int i = 0;
+    for (hn_node *n = m->graph->first; n != NULL; n = n->next, i++) {
+        assert_false(hn_weighted_of(n, &s, &w, &why));
+        assert_string_equal(why, want[i]);
+    }
+    hn_scheme_rule rule = {"a", s.layer};
+    s.n_rules = 1;
+    s.rules = &rule;
+    assert_true(hn_weighted_of(m->graph->first, &s, &w, &why));
+}
+
+static void defaults_become_constants(void **state) {
+    (void)state;
+    hn_model *m = model_inferred(
+        "m (float[1,4] x, float[4,4] w) => (float[1,4] y)"
+        "{ y = MatMul (x, w) }");
+    hn_error err;
+    hn_tensor *t = tensor_of("float[4,4] {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}");
+    hn_value_set_constant(value_of(m, "w"), t);
+    hn_scheme s = {.layer = s8};
+    hn_weighted w;
+    const char *why;
+    assert_false(hn_weighted_of(m->graph->first, &s, &w, &why));
+    assert_string_equal(why, "the weight is computed");
+    assert_int_equal(hn_fix_defaults(m), 1);
+    assert_int_equal(m->graph->n_inputs, 1);
+    assert_true(hn_weighted_of(m->graph->first, &s, &w, &why));
+    assert_int_equal(hn_model_verify(m, &err), HONE_OK);
+    assert_int_equal(hn_fix_defaults(m), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(axes_of_every_operator),
+        TEST(rules_say_which),
+        TEST(why_others_are_not_layers),
+        TEST(defaults_become_constants),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
