@@ -53,7 +53,7 @@ typedef struct hn_operand {
 } hn_operand;
 
 /* The most operands a step may have. */
-#define HN_MAX_OPERANDS 16
+#define HN_MAX_OPERANDS 32
 
 typedef struct hn_step {
     const hn_family *family; /* NULL: the reference of `node` */

@@ -6,6 +6,7 @@
 #include "engine/memory.h"
 #include "engine/storage.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/conv_q8/conv_q8.h"
 #include "kernels/pool_f32/pool_f32.h"
 
 enum {
@@ -64,18 +65,61 @@ static const hn_family family = {
 
 /* ---- images ---- */
 
-/* A step that makes an image of an image. A pool is described as the depthwise convolution it would
- * be. */
+/* A step that makes an image of an image. One of another family is described as the convolution of
+ * floats it would be, a pool as a depthwise one. */
 typedef struct shape {
     hn_conv_f32 is;
     size_t problem_bytes;
-    int x, r, y; /* its operands; r: -1 for a pool */
+    int x, r, y;                      /* its operands; r: -1 for a pool */
+    size_t x_bytes, r_bytes, y_bytes; /* of an element */
 } shape;
+
+static size_t q8_bytes(hn_q8_type type) { return type == HN_Q8_U8 || type == HN_Q8_S8 ? 1 : 4; }
 
 static bool shape_of(const hn_step *s, shape *out) {
     if (s->family == &hn_conv_f32_family) {
         const hn_conv_f32 *p = s->problem;
-        *out = (shape){*p, sizeof *p, HN_CONV_X, HN_CONV_R, HN_CONV_Y};
+        *out = (shape){*p,
+                       sizeof *p,
+                       HN_CONV_X,
+                       HN_CONV_R,
+                       HN_CONV_Y,
+                       hn_float_bytes(p->x_type),
+                       hn_float_bytes(p->r_type),
+                       hn_float_bytes(p->y_type)};
+        return true;
+    }
+    if (s->family == &hn_conv_q8_family) {
+        const hn_conv_q8 *p = s->problem;
+        *out = (shape){{.batch = p->batch,
+                        .h = p->h,
+                        .w = p->w,
+                        .c = p->c,
+                        .oh = p->oh,
+                        .ow = p->ow,
+                        .n = p->n,
+                        .kh = p->kh,
+                        .kw = p->kw,
+                        .sh = p->sh,
+                        .dh = p->dh,
+                        .pt = p->pt,
+                        .groups = p->groups,
+                        .x_image = p->x_image,
+                        .x_row = p->x_row,
+                        .x_pixel = p->x_pixel,
+                        .x_channel = 1,
+                        .y_image = p->y_image,
+                        .y_row = p->y_row,
+                        .y_pixel = p->y_pixel,
+                        .r_image = p->r_image,
+                        .r_row = p->r_row},
+                       sizeof *p,
+                       HN_CONV_Q8_X,
+                       HN_CONV_Q8_R,
+                       HN_CONV_Q8_Y,
+                       1,
+                       q8_bytes(p->r_type),
+                       q8_bytes(p->y)};
         return true;
     }
     if (s->family != &hn_pool_f32_family) return false;
@@ -99,13 +143,14 @@ static bool shape_of(const hn_step *s, shape *out) {
                     .x_channel = 1,
                     .y_image = p->y_image,
                     .y_row = p->y_row,
-                    .y_pixel = p->y_pixel,
-                    .x_type = p->x_type,
-                    .y_type = p->y_type},
+                    .y_pixel = p->y_pixel},
                    sizeof *p,
                    HN_POOL_F32_X,
                    -1,
-                   HN_POOL_F32_Y};
+                   HN_POOL_F32_Y,
+                   hn_float_bytes(p->x_type),
+                   0,
+                   hn_float_bytes(p->y_type)};
     return true;
 }
 
@@ -130,6 +175,9 @@ static void cut_problem(const hn_step *s, const shape *sh, const rows *r, void *
     memcpy(problem, s->problem, sh->problem_bytes);
     if (s->family == &hn_conv_f32_family) {
         hn_conv_f32 *p = problem;
+        p->batch = 1, p->h = h, p->oh = oh, p->pt = pad;
+    } else if (s->family == &hn_conv_q8_family) {
+        hn_conv_q8 *p = problem;
         p->batch = 1, p->h = h, p->oh = oh, p->pt = pad;
     } else {
         hn_pool_f32 *p = problem;
@@ -157,8 +205,8 @@ static void follow_rows(const chain *c, int64_t first, int64_t end, rows *r) {
 }
 
 /* Of so many rows of an output. */
-static size_t image_bytes(const hn_conv_f32 *p, int64_t height) {
-    return (size_t)(height * p->ow * p->n) * hn_float_bytes(p->y_type);
+static size_t image_bytes(const shape *s, int64_t height) {
+    return (size_t)(height * s->is.ow * s->is.n) * s->y_bytes;
 }
 
 /* Of what lies between the members in a strip that touches no edge. */
@@ -169,7 +217,7 @@ static size_t between_bytes(const chain *c) {
         const hn_conv_f32 *p = &c->shapes[i].is;
         height = (height - 1) * p->sh + (p->kh - 1) * p->dh + 1;
         if (height > p->h) height = p->h;
-        bytes += image_bytes(&c->shapes[i - 1].is, height);
+        bytes += image_bytes(&c->shapes[i - 1], height);
     }
     return bytes;
 }
@@ -253,7 +301,7 @@ static void find_link(const hn_plan *p, const use *uses, link *links, int i) {
     const hn_operand *y = &s->operands[a.y];
     const hn_buffer *buffer = &p->buffers[y->buffer];
     const use *u = &uses[y->buffer];
-    size_t bytes = (size_t)a.is.batch * image_bytes(&a.is, a.is.oh);
+    size_t bytes = (size_t)a.is.batch * image_bytes(&a, a.is.oh);
     if (buffer->kind != HN_BUFFER_SLAB || buffer->bytes != bytes || bytes < LEAST_BYTES ||
         u->count != 2 || u->reader < 0 || y->offset != 0)
         return;
@@ -298,12 +346,10 @@ static hone_status fill(hn_plan *p, const chain *c, strips *s, int64_t k, hn_wor
         row->work(part->problem, 1, &part->work);
         grow(&most->scratch, part->work.scratch);
         grow(&most->lane_scratch, part->work.lane_scratch);
-        part->x = (size_t)(image * is->x_image + r[i].top * is->x_row) * hn_float_bytes(is->x_type);
-        part->r =
-            (size_t)(image * is->r_image + r[i].first * is->r_row) * hn_float_bytes(is->r_type);
-        part->y =
-            (size_t)(image * is->y_image + r[i].first * is->y_row) * hn_float_bytes(is->y_type);
-        grow(&bytes[i], hn_aligned(image_bytes(is, r[i].end - r[i].first)));
+        part->x = (size_t)(image * is->x_image + r[i].top * is->x_row) * c->shapes[i].x_bytes;
+        part->r = (size_t)(image * is->r_image + r[i].first * is->r_row) * c->shapes[i].r_bytes;
+        part->y = (size_t)(image * is->y_image + r[i].first * is->y_row) * c->shapes[i].y_bytes;
+        grow(&bytes[i], hn_aligned(image_bytes(&c->shapes[i], r[i].end - r[i].first)));
     }
     return HONE_OK;
 }
@@ -344,7 +390,7 @@ static void add_member(const chain *c, int i, const size_t *bytes, strips *s, hn
     joined->bytes += from->bytes;
     if (last) return;
     s->scratch += bytes[i];
-    joined->bytes -= 2.0 * (double)sh->is.batch * (double)image_bytes(&sh->is, sh->is.oh);
+    joined->bytes -= 2.0 * (double)sh->is.batch * (double)image_bytes(sh, sh->is.oh);
 }
 
 /* Puts the joined step in the place of the last one. */

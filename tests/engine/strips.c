@@ -93,6 +93,42 @@ static void pools(void **state) {
     }
 }
 
+/* Quantized images, 108*102*96 bytes of them between. Scales are powers of two: nothing is rounded
+ * but once to 8 bits, so the plain executor gives the same bits. */
+static void quantized(void **state) {
+    (void)state;
+    static const struct { int batch, h, w; } sizes[] = {{1, 108, 102}, {8, 39, 38}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int n = sizes[i].batch, h = sizes[i].h, w = sizes[i].w;
+        char text[2048];
+        snprintf(text, sizeof text,
+                 "m (uint8[%d,10,%d,%d] x, int8[96,10,1,1] w, int8[96,1,3,3] wd) => "
+                 "(int8[%d,96,%d,%d] y) <float sx = {0.015625}, uint8 zx = {3}, "
+                 "float sw = {0.0078125}, int8 zw = {0}, float sa = {0.03125}, uint8 za = {131}, "
+                 "float sy = {0.0625}, int8 zy = {-9}> { "
+                 "a = QLinearConv (x, sx, zx, w, sw, zw, sa, za) "
+                 "y = QLinearConv <group = 96, strides = [2, 2], pads = [1, 1, 1, 1]> "
+                 "(a, sa, za, wd, sw, zw, sy, zy) }",
+                 n, h, w, n, (h + 1) / 2, (w + 1) / 2);
+        engine_agrees(text, "strips QLinearConv, QLinearConv");
+        snprintf(text, sizeof text,
+                 "m (uint8[%d,10,%d,%d] x, int8[10,10,1,1] ws, int8[96,10,1,1] w, "
+                 "int8[96,1,3,3] wd, int8[10,96,1,1] wp) => (uint8[%d,10,%d,%d] y) "
+                 "<float sx = {0.015625}, uint8 zx = {3}, float sw = {0.0078125}, int8 zw = {0}, "
+                 "float sa = {0.03125}, uint8 za = {131}, float sy = {0.0625}, uint8 zy = {119}> { "
+                 "s = QLinearConv (x, sx, zx, ws, sw, zw, sx, zy) "
+                 "a = QLinearConv (s, sx, zy, w, sw, zw, sa, za) "
+                 "b = QLinearConv <group = 96, pads = [1, 1, 1, 1]> (a, sa, za, wd, sw, zw, sy, zy)"
+                 " bf = DequantizeLinear (b, sy, zy) wf = DequantizeLinear (wp, sw, zw) "
+                 "c = Conv (bf, wf) sf = DequantizeLinear (s, sx, zy) e = Add (c, sf) "
+                 "y = QuantizeLinear (e, sy, za) }",
+                 n, h, w, n, h, w);
+        engine_agrees(text,
+                      "conv_q8 QLinearConv, strips QLinearConv, QLinearConv, "
+                      "Conv+Add+QuantizeLinear");
+    }
+}
+
 /* Somebody else needs the image, it is small, or the work takes longer than the memory; rows with
  * nothing to compute. */
 static void apart(void **state) {
@@ -128,8 +164,9 @@ static void without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(depthwise), cmocka_unit_test(three), cmocka_unit_test(batches),
-        cmocka_unit_test(pools),     cmocka_unit_test(apart), cmocka_unit_test(without_memory),
+        cmocka_unit_test(depthwise),      cmocka_unit_test(three),     cmocka_unit_test(batches),
+        cmocka_unit_test(pools),          cmocka_unit_test(quantized), cmocka_unit_test(apart),
+        cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
