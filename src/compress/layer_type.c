@@ -1,0 +1,97 @@
+#include "compress/layer_type.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+
+#define WEIGHTS_IN                                                                \
+    (HN_DTYPE_BIT(U8) | HN_DTYPE_BIT(S8) | HN_DTYPE_BIT(S16) | HN_DTYPE_BIT(U4) | \
+     HN_DTYPE_BIT(S4) | HN_DTYPE_BIT(U2) | HN_DTYPE_BIT(S2))
+#define ACTIVATIONS_IN (HN_DTYPE_BIT(U8) | HN_DTYPE_BIT(S8) | HN_DTYPE_BIT(U16) | HN_DTYPE_BIT(S16))
+
+enum {
+    BITS_NONE = 0,
+#define HONE_X(name, number, short_name, onnx_name, bits) BITS_##name = bits,
+    HONE_DTYPE_LIST(HONE_X)
+#undef HONE_X
+};
+
+static const hn_layer_type rows[] = {
+#define HN_LAYER_TYPE(name_, kind_, weights_, group_, activations_, help_)              \
+    {.name = name_,                                                                     \
+     .help = help_,                                                                     \
+     .layer = {.kind = HN_LAYER_##kind_,                                                \
+               .weights = {HONE_DTYPE_##weights_, BITS_##weights_, true, true, group_}, \
+               .activations = {HONE_DTYPE_##activations_, BITS_##activations_, false, false, 0}}},
+#include "compress/layer_types.def"
+#undef HN_LAYER_TYPE
+};
+
+int hn_layer_type_count(void) { return (int)(sizeof rows / sizeof rows[0]); }
+
+const hn_layer_type *hn_layer_type_at(int i) { return &rows[i]; }
+
+const hn_layer_type *hn_layer_type_named(const char *name) {
+    for (int i = 0; i < hn_layer_type_count(); i++)
+        if (strcmp(rows[i].name, name) == 0) return &rows[i];
+    return NULL;
+}
+
+hone_status hn_layer_type_find(const hn_layer_type **out, const char *name, hn_error *err) {
+    char names[200] = "";
+    *out = hn_layer_type_named(name);
+    if (*out != NULL) return HONE_OK;
+    for (int i = 0; i < hn_layer_type_count(); i++) {
+        size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "", rows[i].name);
+    }
+    return HN_FAIL(err, HONE_E_ARG, "type '%s', expected one of: %s", name, names);
+}
+
+/* ---- changes ---- */
+
+hn_layer_changes hn_layer_changes_none(void) { return (hn_layer_changes){.group = -1}; }
+
+static hone_dtype narrowest(int bits) {
+    return bits <= 2   ? HONE_DTYPE_S2
+           : bits <= 4 ? HONE_DTYPE_S4
+           : bits <= 8 ? HONE_DTYPE_S8
+                       : HONE_DTYPE_S16;
+}
+
+static hone_status change_weights(hn_qtype *w, const hn_layer_changes *c, hn_error *err) {
+    HN_CHECK(err, c->weights == HONE_DTYPE_NONE || hn_dtype_in(c->weights, WEIGHTS_IN), HONE_E_ARG,
+             "weights in %s, expected u8, s8, s16, u4, s4, u2 or s2", hone_dtype_name(c->weights));
+    HN_CHECK(err, c->bits >= 0 && c->bits <= 16, HONE_E_ARG, "weights of %d bits, expected 1 to 16",
+             c->bits);
+    if (c->weights != HONE_DTYPE_NONE) {
+        w->dtype = c->weights;
+        w->symmetric = hn_dtype_is_signed(w->dtype) || c->symmetric;
+    } else if (c->bits > 0) {
+        w->dtype = narrowest(c->bits);
+    }
+    int most = hone_dtype_bits(w->dtype);
+    HN_CHECK(err, c->bits <= most, HONE_E_ARG, "weights of %d bits do not fit into %s", c->bits,
+             hone_dtype_name(w->dtype));
+    w->bits = c->bits > 0 ? c->bits : most;
+    if (c->per_tensor) w->per_channel = false;
+    if (c->per_tensor) w->group = 0;
+    if (c->group >= 0) w->group = c->group;
+    HN_CHECK(err, !c->per_tensor || c->group <= 0, HONE_E_ARG,
+             "one scale for all of a weight and one for each group of %lld exclude each other",
+             (long long)c->group);
+    return HONE_OK;
+}
+
+hone_status hn_layer_change(hn_layer_scheme *layer, const hn_layer_changes *c, hn_error *err) {
+    hone_dtype t = c->activations;
+    HN_CHECK(err, t == HONE_DTYPE_NONE || hn_dtype_in(t, ACTIVATIONS_IN), HONE_E_ARG,
+             "activations in %s, expected u8, s8, u16 or s16", hone_dtype_name(t));
+    if (layer->weights.dtype != HONE_DTYPE_NONE) HN_TRY(change_weights(&layer->weights, c, err));
+    hn_qtype *a = &layer->activations;
+    if (layer->kind != HN_LAYER_STATIC) return HONE_OK;
+    if (t != HONE_DTYPE_NONE) *a = (hn_qtype){.dtype = t, .bits = hone_dtype_bits(t)};
+    a->symmetric = c->symmetric;
+    return HONE_OK;
+}
