@@ -260,6 +260,8 @@ typedef struct json {
     int depth;
     bool comma[16];
 } json;
+/* Whether the page of --report can be written, looked at before anything is measured. */
+exit_code results_check(const args *a);
 void results_begin(json *j, const args *a);
 /* Begins an object, whose first keys are "schema" and "command". */
 void results_object(json *j, const args *a);

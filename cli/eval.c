@@ -210,7 +210,7 @@ static exit_code run(const args *a) {
         return EXIT_USAGE;
     }
     eo.outputs = value_of(a, "--output");
-    eo.tables = has(a, "--per-class") || has(a, "--confusion");
+    eo.tables = has(a, "--per-class") || has(a, "--confusion") || has(a, "--report");
     bool valid = session_options(a, &so) && number_of(a, "--batch", 1, INT32_MAX, &eo.batch) &&
                  real_of(a, "--metric-seconds", 0.001, 1e6, &j.command.seconds) &&
                  add_accuracy(&j, a) && add_gates(&j, a, "--min", false) &&

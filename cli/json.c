@@ -1,6 +1,10 @@
 /* What a verb found, as JSON in memory. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -34,6 +38,30 @@ static void put_string(FILE *to, const char *v) {
         s += n > 0 ? n : 1;
     }
     putc('"', to);
+}
+
+/* Why no file can be made at the path; NULL: it can. What is there already is replaced. */
+static const char *unwritable(const char *path) {
+    struct stat there;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return strerror(EISDIR);
+    if (*name == '\0') return strerror(ENOENT);
+    char *folder = must(slash != NULL ? strndup(path, (size_t)(name - path)) : strdup("."));
+    int wrong = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+    free(folder);
+    return wrong != 0 ? strerror(wrong) : NULL;
+}
+
+exit_code results_check(const args *a) {
+    const char *path = value_of(a, "--report"), *why = path != NULL ? unwritable(path) : NULL;
+    for (int i = 0; path != NULL && i < a->n; i++)
+        if (same_file(path, a->argument[i])) {
+            complain("the page would overwrite %s", a->argument[i]);
+            return EXIT_USAGE;
+        }
+    if (why == NULL) return EXIT_DONE;
+    complain("--report %s: cannot be made (%s)", path, why);
+    return EXIT_INPUT;
 }
 
 void results_begin(json *j, const args *a) {

@@ -51,7 +51,8 @@ static exit_code run(const verb *v, int n, char **words) {
     exit_code code = EXIT_USAGE;
     if (read_words(&a, n, words)) {
         set_verbosity(has(&a, "--quiet"), has(&a, "--verbose"));
-        code = v->run(&a);
+        code = results_check(&a);
+        if (code == EXIT_DONE) code = v->run(&a);
     }
     free(command);
     return code;

@@ -44,6 +44,7 @@ hone_status hn_api_load_sample(void *ctx, int64_t run, hn_tensor **in, hn_error 
 struct hone_dataset {
     hn_allocator alloc;
     hn_dataset *data;
+    bool warned; /* of a sample that is not finite */
 };
 
 /* Copies a caller's option struct over the defaults in `own`, as far as the caller's version of it

@@ -3,10 +3,12 @@
 
 #include "api/api.h"
 #include "base/cpu.h"
+#include "base/log.h"
 #include "base/size.h"
 #include "base/span.h"
 #include "measure/feed.h"
 #include "measure/loader.h"
+#include "measure/look.h"
 
 hone_status hone_dataset_open(hone_dataset **out, const char *spec, hone_error *err) {
     hone_dataset *d = hn_alloc_zero(hn_allocator_default(), sizeof *d, HN_MEM_DATA);
@@ -49,6 +51,17 @@ static hone_status hand_over(const hn_tensor *t, const char *name, hone_value *v
     return HONE_OK;
 }
 
+/* Once for a dataset: what a model does with such a sample is seldom what is to be measured. */
+static void warn_not_finite(hone_dataset *d, const hone_value *v, int64_t first, int64_t n,
+                            int64_t rows) {
+    for (int64_t k = 0; k < n && !d->warned; k++) {
+        d->warned = !hn_look_finite(v, k, rows);
+        if (d->warned)
+            hn_log(HONE_LOG_WARN, "dataset: sample %lld holds a value that is not finite",
+                   (long long)(first + k));
+    }
+}
+
 /* in[] has room for every input of the graph, got[] for those that have no initializer. */
 static hone_status read(hone_dataset *d, const hn_graph *g, int64_t first, int64_t n,
                         hn_tensor **in, hone_value *got, hn_error *err) {
@@ -59,11 +72,13 @@ static hone_status read(hone_dataset *d, const hn_graph *g, int64_t first, int64
         n <= batch ? hn_feed_load(feed, first, n, in, err)
                    : HN_FAIL(err, HONE_E_ARG, "the model takes %lld samples at once, not %lld",
                              (long long)batch, (long long)n);
+    int64_t rows = hn_feed_rows(feed, n);
     hn_feed_destroy(feed);
     HN_TRY(status);
     for (int i = 0; i < g->n_inputs; i++) {
         if (in[i] == NULL) continue;
-        if (status == HONE_OK) status = hand_over(in[i], g->inputs[i]->name, got++, err);
+        if (status == HONE_OK) status = hand_over(in[i], g->inputs[i]->name, got, err);
+        if (status == HONE_OK) warn_not_finite(d, got++, first, n, rows);
         hn_tensor_unref(in[i]);
     }
     return status;

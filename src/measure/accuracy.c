@@ -192,7 +192,7 @@ static hone_status score(task *k, const hn_samples *s, hn_error *err) {
         show(&targets[i], hn_dataset_target_at(k->ds, i)->name, s->targets[i], b.n, b.n);
     for (int i = 0; i < g->n_outputs; i++)
         show(&outputs[i], g->outputs[i].value->name, k->out[i], b.rows, b.n);
-    HN_TRY(hn_look_add(&k->look, inputs, b.n_inputs, b.n, err));
+    HN_TRY(hn_look_add(&k->look, inputs, b.n_inputs, b.n, b.index, err));
     if (k->e->shown.samples == 0) HN_TRY(begin_metrics(k, &b, err));
     for (int m = 0; m < hn_n_metrics; m++)
         if (k->states[m] != NULL) HN_TRY(hn_metrics[m]->add(k->states[m], &k->metric, &b, err));

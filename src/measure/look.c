@@ -83,16 +83,48 @@ static void add_noise(hn_look *l, const hone_value *inputs, size_t n_inputs) {
     for (int64_t r = 0; r < rows; r++) add_row(l, v, r * last, last);
 }
 
+bool hn_look_finite(const hone_value *v, int64_t k, int64_t n) {
+    if (!hn_dtype_is_float(v->dtype)) return true;
+    double x[CHUNK];
+    int64_t count = 1, from = 0;
+    for (int d = 0; d < v->rank; d++) count *= v->dims[d];
+    if (sample_bytes(v, n) > 0) count /= n, from = k * count;
+    for (int64_t at = 0; at < count; at += CHUNK) {
+        int64_t m = count - at < CHUNK ? count - at : CHUNK;
+        bool finite = true;
+        hn_load_f64_n(v->dtype, v->data, from + at, m, x);
+        for (int64_t i = 0; i < m; i++) finite &= isfinite(x[i]) != 0;
+        if (!finite) return false;
+    }
+    return true;
+}
+
+static void add_not_finite(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
+                           const int64_t *index) {
+    for (int64_t k = 0; k < n; k++) {
+        bool finite = true;
+        for (size_t i = 0; i < n_inputs && finite; i++) finite = hn_look_finite(&inputs[i], k, n);
+        if (!finite && l->not_finite++ == 0) l->first_not_finite = index[k];
+    }
+}
+
 hone_status hn_look_add(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
-                        hn_error *err) {
+                        const int64_t *index, hn_error *err) {
     if (l->samples == 0) HN_TRY(keep_first(l, inputs, n_inputs, n, err));
     if (!l->varies) l->varies = differ(l, inputs, n);
+    add_not_finite(l, inputs, n_inputs, n, index);
     if (l->samples < NOISE_SAMPLES) add_noise(l, inputs, n_inputs);
     l->samples += n;
     return HONE_OK;
 }
 
 const char *hn_look_verdict(const hn_look *l, char *buf, size_t bytes) {
+    if (l->not_finite > 0) {
+        snprintf(buf, bytes,
+                 "%lld of %lld samples hold a value that is not finite, sample %lld first",
+                 (long long)l->not_finite, (long long)l->samples, (long long)l->first_not_finite);
+        return buf;
+    }
     if (l->samples >= 2 && !l->varies) {
         snprintf(buf, bytes, "all %lld samples are the same", (long long)l->samples);
         return buf;

@@ -1,5 +1,5 @@
-/* A look at the samples of a dataset, for what makes a measurement with them worth little: all of
- * them the same, or noise in the place of pictures and signals. */
+/* A look at the samples of a dataset, for what makes a measurement with them worth little: values
+ * that are not finite, all samples the same, or noise in the place of pictures and signals. */
 #ifndef HN_MEASURE_LOOK_H
 #define HN_MEASURE_LOOK_H
 
@@ -9,7 +9,9 @@
 typedef struct hn_look {
     hn_allocator *alloc;
     int64_t samples;
-    bool varies; /* two samples differ in some input */
+    bool varies;              /* two samples differ in some input */
+    int64_t not_finite;       /* samples */
+    int64_t first_not_finite; /* where in the dataset the first of them is */
     struct {
         size_t bytes; /* 0: the input has no axis for samples */
         void *data;
@@ -23,10 +25,14 @@ typedef struct hn_look {
 
 void hn_look_init(hn_look *l, hn_allocator *alloc);
 void hn_look_deinit(hn_look *l);
-/* The next samples, n of them along the first axis of inputs that have it. */
+/* The next samples, n of them along the first axis of inputs that have it; index: where they are in
+ * the dataset. */
 hone_status hn_look_add(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
-                        hn_error *err);
+                        const int64_t *index, hn_error *err);
 /* What is wrong, one line; NULL: nothing. */
 const char *hn_look_verdict(const hn_look *l, char *buf, size_t bytes);
+
+/* Whether every float of sample k of n is finite; of an input without an axis for samples, all. */
+bool hn_look_finite(const hone_value *input, int64_t k, int64_t n);
 
 #endif

@@ -14,6 +14,7 @@
 #define SIDE 32
 #define N 8
 static float x[N * SIDE * SIDE];
+static const int64_t place[N] = {0, 1, 2, 3, 14, 15, 16, 17}; /* ten cannot be decoded */
 
 static hone_value pictures(int rank) {
     hone_value v = {
@@ -33,9 +34,9 @@ static const char *said(int rank) {
     v.dims[0] = N / 2;
     v.bytes /= 2;
     hn_look_init(&l, &scratch_mem);
-    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, &err), HONE_OK);
+    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, place, &err), HONE_OK);
     v.data = x + N / 2 * SIDE * SIDE;
-    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, &err), HONE_OK);
+    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, place + N / 2, &err), HONE_OK);
     const char *text = hn_look_verdict(&l, buf, sizeof buf);
     hn_look_deinit(&l);
     return text != NULL ? text : "";
@@ -89,9 +90,24 @@ static void zeros_are_constant_but_one_sample_is_not(void **state) {
     v.dims[0] = 1;
     v.bytes /= N;
     hn_look_init(&l, &scratch_mem);
-    assert_int_equal(hn_look_add(&l, &v, 1, 1, &err), HONE_OK);
+    assert_int_equal(hn_look_add(&l, &v, 1, 1, place, &err), HONE_OK);
     assert_null(hn_look_verdict(&l, buf, sizeof buf));
     hn_look_deinit(&l);
+}
+
+static void what_is_not_finite_is_counted(void **state) {
+    (void)state;
+    draw(0);
+    x[6 * SIDE * SIDE - 1] = (float)INFINITY; /* the last of sample 5, in the second half */
+    assert_string_equal(said(3), "1 of 8 samples hold a value that is not finite, sample 15 first");
+    x[SIDE * SIDE] = (float)NAN;
+    x[SIDE * SIDE + 1] = (float)NAN;
+    assert_string_equal(said(3), "2 of 8 samples hold a value that is not finite, sample 1 first");
+    hone_value all = pictures(3);
+    for (int k = 0; k < N; k++) assert_int_equal(hn_look_finite(&all, k, N), k != 1 && k != 5);
+    assert_false(hn_look_finite(&all, 0, 3)); /* no axis of 3 samples: all of it counts */
+    all.dtype = HONE_DTYPE_S32;
+    assert_true(hn_look_finite(&all, 1, N));
 }
 
 /* Texts are cut at the longest of their batch. */
@@ -105,11 +121,11 @@ static void other_lengths_are_other_samples(void **state) {
     hn_look_init(&l, &scratch_mem);
     v.dims[1] = 4;
     v.bytes = N * 4 * sizeof *x;
-    assert_int_equal(hn_look_add(&l, &v, 1, N, &err), HONE_OK);
+    assert_int_equal(hn_look_add(&l, &v, 1, N, place, &err), HONE_OK);
     assert_non_null(hn_look_verdict(&l, buf, sizeof buf));
     v.dims[1] = 400;
     v.bytes = N * 400 * sizeof *x;
-    assert_int_equal(hn_look_add(&l, &v, 1, N, &err), HONE_OK);
+    assert_int_equal(hn_look_add(&l, &v, 1, N, place, &err), HONE_OK);
     assert_null(hn_look_verdict(&l, buf, sizeof buf));
     hn_look_deinit(&l);
 }
@@ -122,6 +138,7 @@ int main(void) {
         CASE(noise_is_told),
         CASE(the_same_again_is_told),
         CASE(zeros_are_constant_but_one_sample_is_not),
+        CASE(what_is_not_finite_is_counted),
         CASE(other_lengths_are_other_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@ for page in inspect machine bench profile eval; do
     tail -c 8 $page.html
     grep -o "hone $page [-a-z\$/]*" $page.html | head -1 | cut -d' ' -f1,2
 done
+grep -o 'By class\|The confusion matrix' eval.html
 # Numbers are those of --json.
 "$HONE" inspect "$digits" -q --json | grep -o '"macs": [0-9]*' | head -1
 grep -o '<th scope="row">macs</th><td class="n">[0-9]*' inspect.html

@@ -26,4 +26,12 @@ ls page.html 2>&1
 cp "$SOURCE/tests/fuzz/corpus/report/bench.json" good.json
 hone report good.json -o good.json
 hone report good.json -o none/page.html | sed 's/tmp-[0-9a-f]*/tmp-N/'
-hone inspect "$digits" -q --nodes 0 --report none/page.html | sed 's/tmp-[0-9a-f]*/tmp-N/' | tail -2
+# The page of a verb that measures is looked after before it measures.
+mkdir folder
+cp "$digits" model.onnx
+forever="$models/forever.onnx"
+hone bench "$forever" --report none/page.html
+hone profile "$forever" --report folder
+hone inspect "$forever" --report "$forever"/page.html
+hone eval "$forever" --data random --report folder/
+hone compare model.onnx "$forever" --report ./model.onnx
