@@ -163,18 +163,7 @@ static void weights_out_of_range_stay(void **state) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     hn_model *m = method_model(PAIR("b = Relu (a)"), 9);
-    for (long long k = 0;; k++) {
-        hn_model *copy;
-        hn_error err;
-        assert_int_equal(hn_model_clone(&copy, m, &scratch_mem, &err), HONE_OK);
-        hn_method_ctx c = {.model = copy, .alloc = &scratch_mem};
-        scratch_mem.fail_after = k;
-        hone_status status = hn_method_equalize(&c, &err);
-        scratch_mem.fail_after = -1;
-        hn_model_destroy(copy);
-        if (status == HONE_OK) break;
-        assert_int_equal(status, HONE_E_NOMEM);
-    }
+    method_survives(m, hn_method_equalize);
     hn_model_destroy(m);
 }
 

@@ -9,8 +9,8 @@
 #include "base/rng.h"
 #include "ops/eval.h"
 #include "ops/infer.h"
+#include "support/data.h"
 #include "support/graph.h"
-#include "support/scratch.h"
 
 enum { MOST = 16 };
 
@@ -104,15 +104,67 @@ void method_same(const hn_model *a, const hn_model *b, double bound) {
     }
 }
 
-hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed) {
+void method_begin(method_bench *b, hn_model *m) {
+    hn_error err;
+    *b = (method_bench){.data = data_open("random,n=40")};
+    hn_engine_options o = {.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1};
+    assert_true(hn_way_named("f32", 3, &o.layers.way));
+    assert_int_equal(hn_pool_create(&b->pool, 1, &scratch_mem, &err), HONE_OK);
+    o.pool = b->pool;
+    b->how = (hn_how){.engine = o};
+    b->scheme.layer = (hn_layer_scheme){
+        .kind = HN_LAYER_STATIC,
+        .weights = {.dtype = HONE_DTYPE_S8, .bits = 8, .symmetric = true, .per_channel = true},
+        .activations = {.dtype = HONE_DTYPE_U8, .bits = 8}};
+    if (hn_feed_create(&b->feed, m->graph, b->data, 8, &scratch_mem, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    b->c = (hn_method_ctx){.model = m,
+                           .scheme = &b->scheme,
+                           .feed = b->feed,
+                           .seed = 1,
+                           .how = &b->how,
+                           .alloc = &scratch_mem};
+}
+
+void method_end(method_bench *b) {
+    hn_feed_destroy(b->feed);
+    hn_pool_destroy(b->pool);
+    hn_dataset_close(b->data);
+}
+
+static hn_model *copy_of(const hn_model *m) {
     hn_model *copy;
     hn_error err;
     assert_int_equal(hn_model_clone(&copy, m, &scratch_mem, &err), HONE_OK);
     assert_int_equal(hn_model_infer(copy, NULL, &err), HONE_OK);
-    hn_method_ctx c = {.model = copy, .alloc = &scratch_mem};
-    if (method(&c, &err) != HONE_OK) fail_msg("%s", err.text);
-    assert_int_equal(c.changed, changed);
-    assert_int_equal(hn_model_verify(copy, &err), HONE_OK);
-    method_same(m, copy, 1e-5);
     return copy;
+}
+
+hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed) {
+    hn_model *copy = copy_of(m);
+    hn_error err;
+    method_bench b;
+    method_begin(&b, copy);
+    if (method(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    assert_int_equal(b.c.changed, changed);
+    if (hn_model_verify(copy, &err) != HONE_OK) fail_msg("%s", err.text);
+    method_same(m, copy, 1e-5);
+    method_end(&b);
+    return copy;
+}
+
+void method_survives(const hn_model *m, hn_method_fn *method) {
+    hone_status status = HONE_E_NOMEM;
+    for (long long k = 0; status != HONE_OK; k++) {
+        hn_model *copy = copy_of(m);
+        method_bench b;
+        hn_error err;
+        method_begin(&b, copy);
+        scratch_mem.fail_after = k;
+        status = method(&b.c, &err);
+        scratch_mem.fail_after = -1;
+        method_end(&b);
+        hn_model_destroy(copy);
+        if (status != HONE_OK) assert_int_equal(status, HONE_E_NOMEM);
+    }
 }

@@ -10,13 +10,30 @@
 #define TESTS_SUPPORT_METHOD_MODEL_H
 
 #include "compress/method.h"
+#include "compress/scheme.h"
 
 hn_model *method_model(const char *text, uint64_t seed);
 /* The contents of a constant, for tests that change some before a method sees them. */
 float *method_weight(hn_model *m, const char *name);
 /* Both models give the same on random inputs (symbolic axes: 4), up to `bound` of the greatest. */
 void method_same(const hn_model *a, const hn_model *b, double bound);
+
+/* What a method needs beside a model: 40 random samples, in batches of 8, one thread, and a scheme:
+ * static, weights s8 per channel, inputs u8. */
+typedef struct method_bench {
+    hn_dataset *data;
+    hn_feed *feed;
+    hn_pool *pool;
+    hn_how how;
+    hn_scheme scheme;
+    hn_method_ctx c; /* its model is the caller's, who changes what it likes before running */
+} method_bench;
+void method_begin(method_bench *b, hn_model *m);
+void method_end(method_bench *b);
+
 /* Runs the method on a copy of m, which then must compute the same; returns the copy. */
 hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed);
+/* Runs it on copies with the first, the second, ... allocation failing, until all succeed. */
+void method_survives(const hn_model *m, hn_method_fn *method);
 
 #endif
