@@ -69,6 +69,8 @@ static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named
     if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
         return "left in floats by the scheme";
     if (hn_is(n, "ConvTranspose") && s->kind > HN_LAYER_WEIGHTS) return "no integer form of it";
+    if (s->kind > HN_LAYER_WEIGHTS && hn_is(n, "Gemm") && !(hn_attr_f(n, "alpha") > 0))
+        return "alpha is not positive";
     if (is_conv(n) && s->kind == HN_LAYER_DYNAMIC && !named)
         return "convolutions are dynamic only where a rule names them";
     return NULL;
@@ -82,6 +84,7 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     bool named;
     *w = (hn_weighted){
         .node = n, .input = hn_node_input(n, 0), .scheme = hn_scheme_of(s, n, &named)};
+    if (w->scheme.kind == HN_LAYER_F16 || w->scheme.kind == HN_LAYER_BF16) return false;
     *why = refuse(n, &w->scheme, named);
     if (*why != NULL) return false;
     int axes[HONE_MAX_RANK], channel, sum;

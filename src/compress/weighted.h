@@ -17,8 +17,8 @@ typedef struct hn_weighted {
 /* What the scheme asks of a node. *named: a rule says so, not what holds for all; may be NULL. */
 hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named);
 
-/* n as such a layer; false: it is none, and *why (may be NULL) says why a node with weights is not;
- * NULL where there is nothing to say. */
+/* n as such a layer; false: it is none, and *why (may be NULL) says why a node with weights is
+ * not; NULL where there is nothing to say. */
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why);
 
 /* Conv, ConvTranspose, Gemm and MatMul of the model's own graph (not of subgraphs) with f32

@@ -1,0 +1,226 @@
+#include "compress/quantize.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compress/quantizer.h"
+#include "engine/layers.h"
+#include "engine/lower_quant.h"
+#include "ops/infer.h"
+#include "passes/pass.h"
+
+/* ---- checks ---- */
+
+static hone_status check(const hn_quantizer *q, hn_error *err) {
+    for (const hn_node *n = q->g->first; n != NULL; n = n->next) {
+        char label[128];
+        HN_CHECK(err, !hn_node_is_quantized(n), HONE_E_ARG,
+                 "the model is quantized already (%s): quantize the float model it was made of",
+                 hn_node_label(n, label, sizeof label));
+    }
+    for (int i = 0; i < q->s->n_rules; i++) {
+        const hn_node *n = q->g->first;
+        while (n != NULL && fnmatch(q->s->rules[i].name, hn_layer_name(n), 0) != 0) n = n->next;
+        HN_CHECK(err, n != NULL, HONE_E_ARG, "no node has a name that matches '%s'",
+                 q->s->rules[i].name);
+    }
+    return HONE_OK;
+}
+
+/* ---- what all need ---- */
+
+hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, const char *hint,
+                              int n_in, hn_value *const *in, hn_node *before, hn_error *err) {
+    hn_value *y;
+    HN_TRY(hn_value_create(&y, q->g, NULL, hint, err));
+    HN_TRY(hn_node_create(out, q->g, "", op, y->name, n_in, 1, err));
+    (*out)->op = hn_op_find("", op);
+    for (int i = 0; i < n_in; i++) hn_node_set_input(*out, i, in[i]);
+    hn_node_set_output(*out, 0, y);
+    hn_node_insert(*out, before);
+    return HONE_OK;
+}
+
+const char *hn_quantizer_hint(hn_quantizer *q, const char *name, const char *suffix) {
+    size_t n = strlen(name), k = strlen(suffix);
+    char *text = hn_arena_alloc(q->arena, n + k + 1);
+    if (text == NULL) return name;
+    memcpy(text, name, n);
+    memcpy(text + n, suffix, k + 1);
+    return text;
+}
+
+hone_status hn_quantizer_constant(hn_value **out, hn_quantizer *q, const char *name,
+                                  const char *suffix, hn_tensor *t, hn_error *err) {
+    return hn_value_create_constant(out, q->g, NULL, hn_quantizer_hint(q, name, suffix), t, err);
+}
+
+hn_grid_point hn_quantizer_point(const hn_quantizer *q, const hn_value *v, hn_qtype *t) {
+    const hn_placed_value *leader = hn_placed_leader(&q->place, v);
+    *t = leader->type;
+    return q->points[leader->value->id];
+}
+
+void hn_quantizer_hand_over(hn_value *v, hn_node *to, hn_value *instead) {
+    hn_node *from = v->producer;
+    int k = v->out_index;
+    hn_node_set_output(from, k, NULL);
+    hn_node_set_output(from, k, instead);
+    hn_value *unused = to->outputs[0];
+    hn_node_set_output(to, 0, NULL);
+    hn_node_set_output(to, 0, v);
+    hn_value_remove(unused);
+}
+
+void hn_quantizer_drop(hn_value *v) {
+    if (v != NULL && v->n_uses == 0 && v->producer == NULL && !v->is_input) hn_value_remove(v);
+}
+
+/* ---- ranges ---- */
+
+/* The scale of every group of values, by all that are held in it. */
+static hone_status find_points(hn_quantizer *q, hn_error *err) {
+    for (int i = 0; i < q->g->n_values; i++) {
+        const hn_placed_value *v = &q->place.values[i];
+        if (!v->held) continue;
+        hn_placed_value *leader = hn_placed_leader(&q->place, v->value);
+        hn_range r = v->range, *all = &q->ranges[leader->value->id];
+        if (leader->type.dtype == HONE_DTYPE_NONE) leader->type = v->type;
+        HN_CHECK(
+            err,
+            v->known || (q->calibration != NULL &&
+                         hn_calibration_range(q->calibration, v->value->name, &leader->type, &r)),
+            HONE_E_ARG, "the calibration has no range for '%s'", v->value->name);
+        all->min = fmin(all->min, r.min);
+        all->max = fmax(all->max, r.max);
+        q->points[leader->value->id] = hn_grid_of_range(&leader->type, *all);
+    }
+    return HONE_OK;
+}
+
+/* ---- the report ---- */
+
+static const char *type_text(hn_quantizer *q, const hn_qtype *t) {
+    char text[64];
+    int n = snprintf(text, sizeof text, "%s", hone_dtype_name(t->dtype));
+    if (t->bits != hone_dtype_bits(t->dtype))
+        n += snprintf(text + n, sizeof text - (size_t)n, " of %d bits", t->bits);
+    if (t->group > 0)
+        snprintf(text + n, sizeof text - (size_t)n, " groups of %lld", (long long)t->group);
+    else if (t->per_channel)
+        snprintf(text + n, sizeof text - (size_t)n, " per channel");
+    return hn_arena_strdup(&q->report->arena, text);
+}
+
+/* The row of a node, if it has one. Before anything is written. */
+static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_weighted *w,
+                           hn_error *err) {
+    q->row = NULL;
+    if (q->report == NULL || (w == NULL && !n->integer && n->why == NULL)) return HONE_OK;
+    hn_arena *arena = &q->report->arena;
+    hn_quantized_layer *row = &q->report->v[q->report->n];
+    row->node = hn_arena_strdup(arena, hn_layer_name(n->node));
+    row->op = hn_arena_strdup(arena, n->node->op_type);
+    bool ok = row->node != NULL && row->op != NULL;
+    row->why_not = w == NULL && !n->integer ? n->why : NULL;
+    row->kind = w != NULL ? w->scheme.kind : n->integer ? HN_LAYER_STATIC : HN_LAYER_F32;
+    if (w != NULL) {
+        row->weights = type_text(q, &w->scheme.weights);
+        row->params = w->weight->constant->n + (w->bias != NULL ? w->bias->constant->n : 0);
+        row->bytes_before = (int64_t)w->weight->constant->bytes;
+        row->bytes_after = w->bias != NULL ? (int64_t)w->bias->constant->bytes : 0;
+        row->bytes_before += row->bytes_after;
+        ok = ok && row->weights != NULL;
+    }
+    if (row->kind == HN_LAYER_STATIC) {
+        hn_qtype type = hn_scheme_of(q->s, n->node, NULL).activations;
+        row->activations = type_text(q, &type);
+        ok = ok && row->activations != NULL;
+    } else if (row->kind == HN_LAYER_DYNAMIC) {
+        row->activations = "u8";
+    }
+    if (!ok) return HN_NOMEM(err);
+    q->report->n++;
+    q->row = row;
+    return HONE_OK;
+}
+
+void hn_quantize_report_deinit(hn_quantize_report *r) {
+    if (r->arena.alloc != NULL) hn_arena_deinit(&r->arena);
+    *r = (hn_quantize_report){0};
+}
+
+/* ---- the whole ---- */
+
+static hone_status write_node(hn_quantizer *q, const hn_placed_node *n, hn_error *err) {
+    hn_weighted w;
+    bool weighted = hn_weighted_of(n->node, q->s, &w, NULL);
+    HN_TRY(add_row(q, n, weighted ? &w : NULL, err));
+    if (!weighted) return hn_quantizer_operands(q, n, err);
+    if (w.scheme.kind == HN_LAYER_DYNAMIC) return hn_quantizer_dynamic(q, &w, err);
+    return hn_quantizer_layer(q, &w, n->integer, err);
+}
+
+static hone_status prepare(hn_quantizer *q, hn_error *err) {
+    size_t n = (size_t)q->g->n_values + 1;
+    q->n_values = q->g->n_values;
+    q->points = hn_arena_array(q->arena, n, sizeof *q->points);
+    q->ranges = hn_arena_array(q->arena, n, sizeof *q->ranges);
+    q->dynamic = hn_arena_array(q->arena, n, sizeof *q->dynamic);
+    q->weights = hn_arena_array(q->arena, n, sizeof *q->weights);
+    if (q->points == NULL || q->ranges == NULL || q->dynamic == NULL || q->weights == NULL)
+        return HN_NOMEM(err);
+    if (q->report == NULL) return HONE_OK;
+    q->report->v = hn_arena_array(&q->report->arena, n, sizeof *q->report->v);
+    return q->report->v != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status quantize(hn_quantizer *q, hn_error *err) {
+    HN_TRY(check(q, err));
+    int fixed = hn_fix_defaults(q->m);
+    HN_TRY(prepare(q, err));
+    if (q->report != NULL) q->report->fixed_inputs = fixed;
+    HN_TRY(hn_place(&q->place, q->g, q->s, q->arena, err));
+    HN_TRY(find_points(q, err));
+    for (int i = 0; i < q->place.n_nodes; i++) HN_TRY(write_node(q, &q->place.nodes[i], err));
+    HN_TRY(hn_quantizer_pairs(q, err));
+    HN_TRY(hn_graph_sort(q->g, NULL, err));
+    return hn_model_infer(q->m, NULL, err);
+}
+
+hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibration *calibration,
+                              const hn_grids *grids, hn_quantize_report *report, hn_error *err) {
+    hn_arena arena;
+    hn_arena_init(&arena, m->alloc, HN_MEM_OTHER);
+    hn_quantizer q = {.m = m,
+                      .g = m->graph,
+                      .s = s,
+                      .calibration = calibration,
+                      .grids = grids,
+                      .report = report,
+                      .arena = &arena};
+    if (report != NULL) {
+        *report = (hn_quantize_report){0};
+        hn_arena_init(&report->arena, m->alloc, HN_MEM_OTHER);
+    }
+    hone_status status = quantize(&q, err);
+    if (status != HONE_OK && report != NULL) hn_quantize_report_deinit(report);
+    for (int i = 0; q.weights != NULL && i < q.n_values; i++) hn_grid_deinit(&q.weights[i].grid);
+    hn_arena_deinit(&arena);
+    return status;
+}
+
+hone_status hn_quantize_watches(const hn_model *m, const hn_scheme *s, hn_arena *arena,
+                                const char *const **names, int *n, hn_error *err) {
+    hn_placement p;
+    HN_TRY(hn_place(&p, m->graph, s, arena, err));
+    const char **all = hn_arena_array(arena, (size_t)m->graph->n_values + 1, sizeof *all);
+    if (all == NULL) return HN_NOMEM(err);
+    *n = 0;
+    for (int i = 0; i < m->graph->n_values; i++)
+        if (p.values[i].held && !p.values[i].known) all[(*n)++] = p.values[i].value->name;
+    *names = all;
+    return HONE_OK;
+}

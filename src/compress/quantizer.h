@@ -1,0 +1,62 @@
+/* What the files that write integers into a graph share. */
+#ifndef HN_COMPRESS_QUANTIZER_H
+#define HN_COMPRESS_QUANTIZER_H
+
+#include "compress/quantize.h"
+
+/* What a weight became. */
+typedef struct hn_written_weight {
+    hn_value *floats; /* dequantized; NULL: not written yet */
+    hn_grid grid;
+    hn_qtype type; /* that was asked for */
+    int axis;
+    float alpha; /* of a Gemm, which is in the scales now */
+} hn_written_weight;
+
+typedef struct hn_quantizer {
+    hn_model *m;
+    hn_graph *g;
+    const hn_scheme *s;
+    const hn_calibration *calibration;
+    const hn_grids *grids;
+    hn_quantize_report *report; /* may be NULL */
+    hn_quantized_layer *row;    /* of the layer being written; may be NULL */
+    hn_arena *arena;
+    hn_placement place;
+    int n_values; /* there were before */
+    /* By id of these: */
+    hn_grid_point *points; /* of leaders */
+    hn_range *ranges;
+    hn_written_weight *weights;
+    hn_node **dynamic; /* that quantizes it by its range; NULL: none yet */
+} hn_quantizer;
+
+/* name and suffix, for the name of something made. */
+const char *hn_quantizer_hint(hn_quantizer *q, const char *name, const char *suffix);
+/* Takes over the reference to t, on failure too. */
+hone_status hn_quantizer_constant(hn_value **out, hn_quantizer *q, const char *name,
+                                  const char *suffix, hn_tensor *t, hn_error *err);
+/* A node before `before`, with these inputs and a new output of that hint, whose name it has. */
+hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, const char *hint,
+                              int n_in, hn_value *const *in, hn_node *before, hn_error *err);
+/* The scale and zero point of a value that is held. */
+hn_grid_point hn_quantizer_point(const hn_quantizer *q, const hn_value *v, hn_qtype *t);
+/* Removes a constant that nothing reads any more; NULL accepted. */
+void hn_quantizer_drop(hn_value *v);
+/* v is computed by `to`, which has one output, and `instead` by what computed v. */
+void hn_quantizer_hand_over(hn_value *v, hn_node *to, hn_value *instead);
+
+/* quantize_weights.c: the grid of a layer's weight; sx: the scale of its input, 0: not known. */
+hone_status hn_quantizer_grid(hn_quantizer *q, const hn_weighted *w, float sx, hn_grid *g,
+                              hn_error *err);
+void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g);
+/* The layer's weight and, where its input is in integers, its bias. */
+hone_status hn_quantizer_layer(hn_quantizer *q, const hn_weighted *w, bool integers, hn_error *err);
+/* The constants of a sum. */
+hone_status hn_quantizer_operands(hn_quantizer *q, const hn_placed_node *n, hn_error *err);
+/* quantize_dynamic.c */
+hone_status hn_quantizer_dynamic(hn_quantizer *q, const hn_weighted *w, hn_error *err);
+/* quantize_pairs.c: Q/DQ behind all that is held. */
+hone_status hn_quantizer_pairs(hn_quantizer *q, hn_error *err);
+
+#endif
