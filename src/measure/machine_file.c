@@ -94,8 +94,10 @@ static bool read_block(cursor *c, hn_findings *f, hn_arena *arena) {
     hn_rates *r = &f->rates;
     char line[LINE_BYTES];
     if (!take(c, "noise ") || !take_number(c, 0, ' ', &r->noise) || r->noise > 1) return false;
-    r->disturbed = take(c, "disturbed\n");
-    if (!r->disturbed && !take(c, "steady\n")) return false;
+    double measured = 1;
+    r->disturbed = take(c, "disturbed ");
+    if (r->disturbed ? !take_number(c, 1, '\n', &measured) : !take(c, "steady\n")) return false;
+    r->measured = measured < 1000 ? (int)measured : 1000;
     for (size_t i = 0; i < r->n_peaks; i++) {
         hone_peak_info *p = &r->peaks[i];
         snprintf(line, sizeof line, "peak %s %s %d ", p->precision, p->isa, p->threads);
@@ -158,8 +160,9 @@ static hone_status write_block(hn_file_writer *w, const hn_findings *f, const ch
     const hn_rates *r = &f->rates;
     char line[LINE_BYTES], a[HN_DECIMAL_TEXT], b[HN_DECIMAL_TEXT], c[HN_DECIMAL_TEXT];
     HN_TRY(put(w, head, err));
-    snprintf(line, sizeof line, "noise %s %s\n", hn_decimal_text_f64(r->noise, a),
-             r->disturbed ? "disturbed" : "steady");
+    char how[32] = "steady";
+    if (r->disturbed) snprintf(how, sizeof how, "disturbed %d", r->measured);
+    snprintf(line, sizeof line, "noise %s %s\n", hn_decimal_text_f64(r->noise, a), how);
     HN_TRY(put(w, line, err));
     for (size_t i = 0; i < r->n_peaks; i++) {
         const hone_peak_info *p = &r->peaks[i];

@@ -2,7 +2,7 @@
  *
  *   hone-machine/1 hone=0.1.0 isa=avx2,avx512 cores=2 quota=0 threads=2 caches=49152,2097152
  *       nvidia=none kernel=Linux 6.1.0 cpu=Intel(R) Xeon(R) Processor      (one line)
- *   noise 0.03 steady                          or `disturbed`
+ *   noise 0.03 steady                          or `disturbed` and how often it was measured
  *   peak f32 avx512 2 312.5 vfmadd231ps zmm
  *   bandwidth L1 1 24576 410.1 220.3 300.2     threads, bytes; read, write, copy
  *   gpu 9 0 150754820096 NVIDIA H200           compute capability, bytes of memory

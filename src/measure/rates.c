@@ -1,5 +1,6 @@
 #include "measure/rates.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,21 @@ static void conclude(run *r, hn_rates *rates) {
         if (q->n_clean < LEAST) rates->disturbed = true;
     }
     rates->noise = windows > 0 ? 1 - (double)clean / (double)windows : 1;
+    rates->measured = 1;
+}
+
+void hn_rates_join(hn_rates *r, const hn_rates *before) {
+    for (size_t i = 0; i < r->n_peaks; i++)
+        r->peaks[i].gops = fmax(r->peaks[i].gops, before->peaks[i].gops);
+    for (size_t i = 0; i < r->n_bandwidths; i++) {
+        hone_bandwidth_info *b = &r->bandwidths[i];
+        const hone_bandwidth_info *old = &before->bandwidths[i];
+        b->read_gb = fmax(b->read_gb, old->read_gb);
+        b->write_gb = fmax(b->write_gb, old->write_gb);
+        b->copy_gb = fmax(b->copy_gb, old->copy_gb);
+    }
+    r->noise = fmin(r->noise, before->noise);
+    r->measured += before->measured;
 }
 
 hone_status hn_rates_measure(hn_rates *rates, const hone_machine_options *o, hn_allocator *alloc,

@@ -28,11 +28,14 @@ typedef struct hn_rates {
     hone_bandwidth_info *bandwidths;
     double noise;   /* share of the windows that were not clean */
     bool disturbed; /* a rate had too few clean windows */
+    int measured;   /* how often, the best of each rate being kept */
 } hn_rates;
 
 /* Says what there is to measure: everything but the rates themselves. m: the facts. */
 hone_status hn_rates_lay_out(hn_rates *r, const hone_machine *m, hn_isa isa, hn_arena *arena,
                              hn_error *err);
+/* Takes over what is better in rates of the same layout that were measured before. */
+void hn_rates_join(hn_rates *r, const hn_rates *before);
 /* Fills in the rates within a few seconds. */
 hone_status hn_rates_measure(hn_rates *r, const hone_machine_options *o, hn_allocator *alloc,
                              hn_error *err);

@@ -10,6 +10,20 @@ hone() {
     [ $code -eq 0 ] || echo "exit $code"
 }
 
+# interrupted WORD...: hone is interrupted a little after it has said that it will listen.
+interrupted() {
+    "$HONE" "$@" &
+    for wait in $(seq 600); do
+        caught=$(sed -n 's/^SigCgt:.*\(.\)$/\1/p' /proc/$!/status)
+        case $caught in 2|3|6|7|a|b|e|f) break ;; esac
+        sleep 0.1
+    done
+    sleep 0.2
+    kill -INT $!
+    wait $!
+    echo "exit $?"
+}
+
 # documented VERB FILE: the file is JSON, and its keys are those that docs/json.md lists for the verb.
 # Keys are written as paths (`inputs[].name`); those below an object that is a map are `*`.
 documented() {

@@ -67,6 +67,7 @@ static hn_findings filled(double first) {
     }
     f.rates.noise = 0.25;
     f.rates.disturbed = true;
+    f.rates.measured = 2;
     assert_int_equal(
         hn_gpus_add(&f.gpus, (hone_gpu_info){"Some GPU", 1 << 30, {9, 1}}, &arena, NULL), HONE_OK);
     assert_int_equal(hn_gpus_add(&f.gpus, (hone_gpu_info){"Another", -1, {0, 0}}, &arena, NULL),
@@ -83,6 +84,7 @@ static void assert_same(const hn_findings *a, const hn_findings *b) {
                     x->copy_gb == y->copy_gb);
     }
     assert_true(a->rates.noise == b->rates.noise && a->rates.disturbed == b->rates.disturbed);
+    assert_int_equal(a->rates.measured, b->rates.measured);
     assert_int_equal(a->gpus.n, b->gpus.n);
     for (size_t i = 0; i < a->gpus.n; i++) {
         const hone_gpu_info *x = &a->gpus.list[i], *y = &b->gpus.list[i];
@@ -90,6 +92,21 @@ static void assert_same(const hn_findings *a, const hn_findings *b) {
         assert_true(x->memory_bytes == y->memory_bytes && x->capability[0] == y->capability[0] &&
                     x->capability[1] == y->capability[1]);
     }
+}
+
+static void the_better_of_two_measurements_is_kept(void **state) {
+    (void)state;
+    hn_findings low = filled(1), high = filled(100), old = filled(1);
+    low.rates.bandwidths[0].write_gb = 1000;
+    old.rates.bandwidths[0].write_gb = 1000;
+    high.rates.noise = 0.125;
+    hn_rates_join(&low.rates, &high.rates);
+    assert_int_equal(low.rates.measured, 4);
+    high.rates.measured = 4;
+    high.rates.bandwidths[0].write_gb = 1000;
+    assert_same(&low, &high);
+    hn_rates_join(&high.rates, &old.rates);
+    assert_true(high.rates.peaks[0].gops == 100.0 / 3 && high.rates.noise == 0.125);
 }
 
 static void what_is_kept_is_recalled(void **state) {
@@ -230,6 +247,7 @@ static void memory_may_run_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_better_of_two_measurements_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_kept_is_recalled, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(other_files_are_left_alone, setup, teardown),

@@ -1,6 +1,6 @@
 # Slower, faster, as fast; baselines that say nothing of this.
 . "$SOURCE/tests/cli/lib.sh"
-bench() { hone bench "$digits" -t 1 -b 1 -n 40 -q "$@" | sed -n '/^[$h"e]/p; /^fastest/,/^ *[0-9]/s/.*  \([a-z0-9]* *[a-z]*\)$/\1/p'; }
+bench() { hone bench "$digits" -t 1 -b 1 -n 10 -q "$@" | sed -n '/^[$h"e]/p; /^fastest/,/^ *[0-9]/s/.*  \([a-z0-9]* *[a-z]*\)$/\1/p'; }
 "$HONE" bench "$digits" -t 1 -b 1 -n 1 -q --json >now.json
 cpu=$(sed 's/.*"cpu": "\([^"]*\)".*/\1/' now.json)
 isa=$(sed 's/.*"isa": "\([^"]*\)".*/\1/' now.json)
@@ -17,9 +17,9 @@ result 100000 >slow.json
 bench --baseline slow.json
 # The fastest of several results of a configuration counts; noise that explains the difference does not.
 { result 0.0001; echo; result 100000; } >both.json
-hone bench "$digits" -t 1 -b 1 -n 40 -q --baseline both.json --json | grep -o '"verdict": "[a-z]*"\|"rounds": [0-9]*\|^hone.*\|^exit.*'
+hone bench "$digits" -t 1 -b 1 -n 10 -q --baseline both.json --json | grep -o '"verdict": "[a-z]*"\|"rounds": [0-9]*\|^hone.*\|^exit.*'
 result 100000 | sed 's/"pace": 1, "disturbed": false/"pace": 0.00001, "disturbed": true/' >noisy.json
-hone bench "$digits" -t 1 -b 1 -n 40 --baseline noisy.json | grep '^hone.*told\|unknown$' | sed 's/.*  //'
+hone bench "$digits" -t 1 -b 1 -n 10 --baseline noisy.json | grep '^hone.*told\|unknown$' | sed 's/.*  //'
 # Of other things.
 sed 's/"batch": 1/"batch": 2/' slow.json >other.json
 hone bench "$digits" -t 1 -b 1 -n 1 --csv --baseline other.json | grep '^hone\|^exit' | sed "s/$isa/ISA/"

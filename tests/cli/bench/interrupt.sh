@@ -1,3 +1,3 @@
 # Ctrl-C ends it, the child too, though no run ends.
-timeout --foreground --preserve-status -s INT 1 "$HONE" bench -q "$SOURCE/tests/models/forever.onnx"
-echo "exit $?"
+. "$SOURCE/tests/cli/lib.sh"
+interrupted bench -q "$models/forever.onnx"

@@ -15,9 +15,11 @@ sed 's/"gpus": \[\]/"gpus": [{"name": "", "memory_bytes": 1, "capability": "9.0"
      s/"isas": \[\]/"isas": [{"name": "", "allowed": true}]/' machine.json >all.json
 documented machine all.json
 if command -v python3 >/dev/null; then python3 machine.py machine.json; fi
-# The second time it comes from the cache, with the same numbers.
+# The second time it comes from the cache, with the same numbers, unless the first was disturbed.
+sed -i 's/ disturbed [0-9]*$/ steady/' hone/machine.txt
 env -u HONE_ISA "$HONE" machine -q --json >again.json
 grep -c '"cached": true' again.json
+sed -i 's/"disturbed": true/"disturbed": false/' machine.json
 sed 's/"cached": true/"cached": false/' again.json | cmp - machine.json
 ls hone
 hone machine now
