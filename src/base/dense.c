@@ -203,16 +203,10 @@ hone_status hn_cholesky(double *h, int64_t n, hn_pool *pool, hn_error *err) {
 
 #define COLUMNS 64 /* of a piece */
 
-typedef struct inversion {
-    const double *l;
-    double *inverse;
-    int64_t n;
-} inversion;
-
-/* row -= the sum of by[j] times row j, for four rows of `known`. */
-static void subtract_rows(double *row, const double *by, const double *known, int64_t pitch,
-                          int64_t count) {
-    const double *r0 = known, *r1 = r0 + pitch, *r2 = r1 + pitch, *r3 = r2 + pitch;
+/* row -= the sum of by[j] times row j, for four rows. */
+static void subtract_four(double *row, int64_t count, const double *by, const double *rows,
+                          int64_t pitch) {
+    const double *r0 = rows, *r1 = r0 + pitch, *r2 = r1 + pitch, *r3 = r2 + pitch;
     int64_t k = 0;
     for (; k + 2 <= count; k += 2) {
         pair left = two(row + k) - (by[0] * two(r0 + k) + by[1] * two(r1 + k)) -
@@ -223,18 +217,30 @@ static void subtract_rows(double *row, const double *by, const double *known, in
         row[k] = row[k] - (by[0] * r0[k] + by[1] * r1[k]) - (by[2] * r2[k] + by[3] * r3[k]);
 }
 
+void hn_subtract_rows(double *row, int64_t count, const double *by, int64_t n, const double *rows,
+                      int64_t pitch) {
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4) subtract_four(row, count, by + j, rows + j * pitch, pitch);
+    for (; j < n; j++)
+        for (int64_t k = 0; k < count; k++) row[k] -= by[j] * rows[j * pitch + k];
+}
+
+typedef struct inversion {
+    const double *l;
+    double *inverse;
+    int64_t n;
+} inversion;
+
 /* Row i of the inverse is (row i of the identity - sum over j < i of l[i][j] * row j) / l[i][i]. */
 static void invert_columns(void *ctx, int64_t piece) {
     const inversion *v = ctx;
     int64_t n = v->n, first = piece * COLUMNS, count = least(COLUMNS, n - first);
     for (int64_t i = 0; i < n; i++) {
         double row[COLUMNS] = {0};
-        const double *l = v->l + i * n, *known = v->inverse + first;
-        int64_t j = first;
+        const double *l = v->l + i * n;
         if (i >= first && i < first + count) row[i - first] = 1;
-        for (; j + 4 <= i; j += 4) subtract_rows(row, l + j, known + j * n, n, count);
-        for (; j < i; j++)
-            for (int64_t k = 0; k < count; k++) row[k] -= l[j] * known[j * n + k];
+        if (i > first)
+            hn_subtract_rows(row, count, l + first, i - first, v->inverse + first * n + first, n);
         if (i >= first)
             for (int64_t k = 0; k < count; k++) row[k] /= l[i];
         memcpy(v->inverse + i * n + first, row, (size_t)count * sizeof *row);

@@ -21,5 +21,8 @@ hone_status hn_cholesky(double *h, int64_t n, hn_pool *pool, hn_error *err);
 /* The inverse of a lower triangle whose diagonal has no 0. Both triangles of `inverse` are written,
  * the upper one with zeros; it is not l. */
 void hn_triangle_invert(const double *l, int64_t n, double *inverse, hn_pool *pool);
+/* row[k] -= the sum over j < n of by[j] * rows[j * pitch + k], for k < count. */
+void hn_subtract_rows(double *row, int64_t count, const double *by, int64_t n, const double *rows,
+                      int64_t pitch);
 
 #endif

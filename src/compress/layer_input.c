@@ -1,0 +1,209 @@
+#include "compress/layer_input.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/dense.h"
+#include "compress/watch.h"
+#include "ops/spatial.h"
+#include "passes/pass.h"
+
+/* Windows that are looked at: so many for each column, but not fewer than that. */
+#define ROWS_PER_COLUMN 16
+#define LEAST_ROWS 4096
+
+bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m) {
+    const hn_tensor *t = w->weight->constant;
+    if (w->sum_axis < 0 || w->weight->n_uses != 1 || hn_is(w->node, "ConvTranspose")) return false;
+    *m = (hn_layer_matrix){.n = t->dims[w->channel_axis], .k = t->dims[w->sum_axis], .inner = 1};
+    if (hn_is(w->node, "Conv")) {
+        if (w->channel_axis != 0 || w->sum_axis != 1 || hn_attr_i(w->node, "group") != 1)
+            return false;
+        for (int i = 2; i < t->rank; i++) m->inner *= t->dims[i];
+        m->k *= m->inner;
+        m->o_stride = m->k;
+        m->k_stride = 1;
+        return true;
+    }
+    if (t->rank != 2 || (hn_is(w->node, "Gemm") && hn_attr_i(w->node, "transA") != 0)) return false;
+    m->o_stride = w->channel_axis == 0 ? m->k : 1;
+    m->k_stride = w->sum_axis == 0 ? m->n : 1;
+    return true;
+}
+
+typedef struct collector {
+    const hn_weighted *layers;
+    hn_layer_input *of;
+    int64_t samples; /* that will come */
+    int64_t *seen;   /* by layer */
+    hn_pool *pool;
+    hn_allocator *alloc;
+} collector;
+
+static hone_status add_rows(const collector *c, hn_layer_input *in, const float *x, int64_t rows,
+                            hn_error *err) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < in->k; k++) {
+            double v = (double)x[r * in->k + k];
+            in->squares[k] += v * v;
+            in->magnitudes[k] += fabs(v);
+        }
+    in->rows += rows;
+    if (in->gram == NULL) return HONE_OK;
+    return hn_gram_add(in->gram, in->k, x, rows, c->pool, c->alloc, err);
+}
+
+/* ---- windows ---- */
+
+typedef struct windows {
+    hn_spatial at;
+    int64_t channels, in_size, out_size, taps;
+    int64_t in[HN_MAX_SPATIAL], out[HN_MAX_SPATIAL];
+    int64_t *offsets; /* of the taps of one window within a channel; -1: padding */
+} windows;
+
+static hone_status read_windows(const hn_node *n, const hn_tensor *x, const hn_tensor *w,
+                                windows *s, hn_error *err) {
+    *s = (windows){.channels = x->dims[1], .in_size = 1, .out_size = 1, .taps = 1};
+    HN_TRY(hn_spatial_read(n, x->rank - 2, &s->at, err));
+    for (int i = 0; i < s->at.rank; i++) {
+        s->at.kernel[i] = w->dims[2 + i];
+        s->in[i] = x->dims[2 + i];
+    }
+    hn_spatial_resolve(&s->at, s->in);
+    for (int i = 0; i < s->at.rank; i++) {
+        int64_t span = s->in[i] + s->at.pad[i] + s->at.pad_end[i] - hn_spatial_extent(&s->at, i);
+        s->out[i] = span < 0 ? 0 : span / s->at.stride[i] + 1;
+        s->in_size *= s->in[i];
+        s->out_size *= s->out[i];
+        s->taps *= s->at.kernel[i];
+    }
+    return HONE_OK;
+}
+
+static void find_offsets(const windows *s, int64_t window) {
+    int64_t origin[HN_MAX_SPATIAL];
+    for (int i = s->at.rank; i-- > 0; window /= s->out[i])
+        origin[i] = window % s->out[i] * s->at.stride[i] - s->at.pad[i];
+    for (int64_t t = 0; t < s->taps; t++) {
+        int64_t offset = 0, pitch = 1, rest = t;
+        for (int i = s->at.rank; i-- > 0; rest /= s->at.kernel[i]) {
+            int64_t at = origin[i] + rest % s->at.kernel[i] * s->at.dilation[i];
+            if (at < 0 || at >= s->in[i]) offset = -1;
+            if (offset >= 0) offset += at * pitch;
+            pitch *= s->in[i];
+        }
+        s->offsets[t] = offset;
+    }
+}
+
+static void copy_window(const windows *s, const float *image, int64_t window, float *row) {
+    find_offsets(s, window);
+    for (int64_t c = 0; c < s->channels; c++)
+        for (int64_t t = 0; t < s->taps; t++)
+            *row++ = s->offsets[t] < 0 ? 0 : image[c * s->in_size + s->offsets[t]];
+}
+
+/* Which of `count` windows of a sample is number i of those looked at: the first moves on from
+ * sample to sample by a step that has no factor in common with most sizes. */
+static int64_t spread(int64_t i, int64_t looked_at, int64_t count, int64_t sample) {
+    return (i * count / looked_at + sample % count * 7919) % count;
+}
+
+static hone_status add_windows(collector *c, int layer, const hn_tensor *x, hn_error *err) {
+    hn_layer_input *in = &c->of[layer];
+    const hn_weighted *w = &c->layers[layer];
+    windows s;
+    HN_TRY(read_windows(w->node, x, w->weight->constant, &s, err));
+    if (s.out_size == 0) return HONE_OK;
+    int64_t want = ROWS_PER_COLUMN * in->k > LEAST_ROWS ? ROWS_PER_COLUMN * in->k : LEAST_ROWS;
+    int64_t each = want / c->samples + 1, filled = 0;
+    if (each > s.out_size) each = s.out_size;
+    hone_status status = HONE_OK;
+    s.offsets = hn_alloc_array(c->alloc, (size_t)s.taps, sizeof *s.offsets, HN_MEM_SCRATCH);
+    float *rows =
+        hn_alloc_array(c->alloc, (size_t)(HN_GRAM_ROWS * in->k), sizeof *rows, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, s.offsets != NULL && rows != NULL, HONE_E_NOMEM, "out of memory");
+    for (int64_t n = 0; n < x->dims[0]; n++) {
+        const float *image = (const float *)x->data + n * s.channels * s.in_size;
+        for (int64_t i = 0; i < each; i++) {
+            copy_window(&s, image, spread(i, each, s.out_size, c->seen[layer]),
+                        rows + filled++ * in->k);
+            if (filled < HN_GRAM_ROWS) continue;
+            HN_TRY_GOTO(add_rows(c, in, rows, filled, err));
+            filled = 0;
+        }
+        c->seen[layer]++;
+    }
+    status = add_rows(c, in, rows, filled, err);
+fail:
+    hn_free(c->alloc, rows);
+    hn_free(c->alloc, s.offsets);
+    return status;
+}
+
+/* ---- all layers ---- */
+
+static hone_status take(void *ctx, int i, const hn_tensor *x, int64_t n, hn_error *err) {
+    (void)n;
+    collector *c = ctx;
+    hn_layer_input *in = &c->of[i];
+    bool conv = hn_is(c->layers[i].node, "Conv");
+    int axis = conv ? 1 : x->rank - 1;
+    int64_t wanted = conv ? c->layers[i].weight->constant->dims[1] : in->k;
+    HN_CHECK(
+        err, x->dtype == HONE_DTYPE_F32 && axis >= 0 && axis < x->rank && x->dims[axis] == wanted,
+        HONE_E_SHAPE, "the input of layer '%s' does not fit its weight", c->layers[i].node->name);
+    if (conv) return add_windows(c, i, x, err);
+    return add_rows(c, in, x->data, x->n / in->k, err);
+}
+
+static hone_status create(hn_layer_input *in, int64_t k, bool gram, hn_allocator *alloc,
+                          hn_error *err) {
+    in->k = k;
+    size_t n = (size_t)k, bytes = n * sizeof(double);
+    in->squares = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
+    in->magnitudes = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
+    if (gram && n <= SIZE_MAX / bytes) in->gram = hn_alloc_zero(alloc, n * bytes, HN_MEM_SCRATCH);
+    if (in->squares == NULL || in->magnitudes == NULL || (gram && in->gram == NULL))
+        return HN_NOMEM(err);
+    return HONE_OK;
+}
+
+hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n, bool gram,
+                            const hn_model *m, const hn_method_ctx *c, int64_t samples,
+                            hn_error *err) {
+    hn_arena arena;
+    hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
+    for (int i = 0; i < n; i++) of[i] = (hn_layer_input){0};
+    collector to = {.layers = layers,
+                    .of = of,
+                    .samples = hn_dataset_count(hn_feed_dataset(c->feed)),
+                    .seen = hn_arena_array(&arena, (size_t)n, sizeof *to.seen),
+                    .pool = c->how->engine.pool,
+                    .alloc = c->alloc};
+    if (c->samples > 0 && c->samples < samples) samples = c->samples;
+    if (samples < to.samples) to.samples = samples;
+    hn_watch_options o = {.samples = to.samples};
+    const char **names = hn_arena_array(&arena, (size_t)n, sizeof *names);
+    hone_status status = HONE_OK;
+    HN_CHECK_GOTO(err, to.seen != NULL && names != NULL, HONE_E_NOMEM, "out of memory");
+    for (int i = 0; i < n; i++) {
+        hn_layer_matrix matrix;
+        hn_layer_as_matrix(&layers[i], &matrix);
+        names[i] = layers[i].input->name;
+        HN_TRY_GOTO(create(&of[i], matrix.k, gram, c->alloc, err));
+    }
+    status = hn_watch(m, names, n, c->feed, c->how, &o, take, &to, c->alloc, err);
+fail:
+    hn_arena_deinit(&arena);
+    for (int i = 0; i < n && status != HONE_OK; i++) hn_layer_input_deinit(&of[i], c->alloc);
+    return status;
+}
+
+void hn_layer_input_deinit(hn_layer_input *in, hn_allocator *alloc) {
+    hn_free(alloc, in->squares);
+    hn_free(alloc, in->magnitudes);
+    hn_free(alloc, in->gram);
+    *in = (hn_layer_input){0};
+}
