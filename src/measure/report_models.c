@@ -66,6 +66,22 @@ static void read_compared(hn_page *p, models *m, const hn_json *root) {
     }
 }
 
+/* Every model that was tried is one, by its name. */
+static void read_tried(hn_page *p, models *m, const hn_json *root) {
+    const hn_json *all = hn_page_list(p, root, "rows");
+    const char *path = hn_page_string(p, root, "model");
+    if (m->metric == NULL) m->metric = hn_page_string(p, root, "metric");
+    for (size_t i = 0; i < hn_page_count(all); i++) {
+        const hn_json *o = hn_page_item(p, all, "rows", i);
+        model *x = model_of(m, path, hn_page_string(p, o, "name"));
+        if (x == NULL) continue;
+        take(&x->p50, hn_page_number(p, o, "ms"));
+        take(&x->accuracy, hn_page_number(p, o, "value"));
+        take(&x->file_bytes, hn_page_number(p, o, "file_bytes"));
+        take(&x->memory, hn_page_number(p, o, "memory_bytes"));
+    }
+}
+
 /* Top-1, or the first metric there is. */
 static double accuracy_of(hn_page *p, models *m, const hn_json *o) {
     const hn_json *all = hn_page_list(p, o, "metrics");
@@ -88,6 +104,10 @@ static void read_document(hn_page *p, models *m, const hn_document *d) {
     if (machine) return;
     if (strcmp(d->verb, "compare") == 0) {
         read_compared(p, m, o);
+        return;
+    }
+    if (strcmp(d->verb, "optimize") == 0) {
+        read_tried(p, m, o);
         return;
     }
     model *x = model_of(m, hn_page_string(p, o, "model"), NULL);
@@ -241,7 +261,8 @@ static void put_words(hn_page *p) {
     static const struct {
         const char *verb;
         void (*say)(hn_page *p, const hn_document *d);
-    } sayers[] = {{"bench", hn_report_say_bench},
+    } sayers[] = {{"optimize", hn_report_say_optimize},
+                  {"bench", hn_report_say_bench},
                   {"eval", hn_report_say_eval},
                   {"compare", hn_report_say_compare},
                   {"profile", hn_report_say_profile}};

@@ -72,6 +72,7 @@ static void every_value_is_a_mark(void **state) {
     check_marks("compare", 3, 2 + 3 + 1);         /* models, errors of tensors and of weights */
     check_marks("inspect", 1, 2);                 /* operators that multiply */
     check_marks("machine", 0, 0);
+    check_marks("optimize", 1, 3); /* models that were timed and judged */
 }
 
 /* A table of the data goes with each plot. */
@@ -102,6 +103,26 @@ static void labels_tell_models_apart(void **state) {
     assert_non_null(strstr(page, "<td>f32<td class=\"n\">2.000"));
     assert_non_null(strstr(page, "<td>bf16<td class=\"n\">1.000"));
     assert_non_null(strstr(page, "<li>They agree.</li>"));
+    free(page);
+}
+
+/* What was tried, what was expected of it, and what is said of the whole. */
+static void optimizations_are_shown(void **state) {
+    (void)state;
+    static const char *const cells[] = {
+        "<li>int8: 2.50 times as fast</li>",
+        "<td>int4-weights",
+        "<td>slower<td>takes 1.50 times as long",
+        "<td>int8<td>time 4-5x, size 4x<td>2.50x<td>4.00x",
+        "<td>simplified<td><td>1.00x<td>1.00x",
+        "<td>profiled first?<td>yes<td>Conv 90 %",
+        "<td>threads left unconfigured<td>avoided<td>2 threads",
+        "92.0 %",
+    };
+    char *document = sample("optimize"), *page = page_of(document);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        if (strstr(page, cells[i]) == NULL) fail_msg("there is no \"%s\"", cells[i]);
+    free(document);
     free(page);
 }
 
@@ -229,6 +250,7 @@ int main(void) {
         TEST(every_value_is_a_mark),    TEST(plots_have_tables), TEST(labels_tell_models_apart),
         TEST(text_is_escaped),          TEST(odd_numbers),       TEST(many_steps),
         TEST(same_document_same_bytes), TEST(bad_documents),     TEST(out_of_memory),
+        TEST(optimizations_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
