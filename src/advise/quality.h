@@ -1,0 +1,35 @@
+/* How good a model's answers are: by labels or targets with the metric that suits, or where there
+ * are none by how well they agree with those of the model it was made of. */
+#ifndef HN_ADVISE_QUALITY_H
+#define HN_ADVISE_QUALITY_H
+
+#include "formats/dataset.h"
+#include "measure/program.h"
+
+typedef struct hn_quality {
+    const char *metric; /* a name of metrics.def, "agreement" or "cosine" */
+    bool is_share, lower_better;
+    double value, low, high; /* the 95 % interval; NaN: not known */
+    int64_t samples;
+} hn_quality;
+
+typedef struct hn_judge {
+    const hn_model *model; /* whose inputs and outputs all have */
+    hn_program *original;  /* what answers are compared with where nothing is labelled */
+    const char *metric;    /* NULL: what suits */
+    bool made_up;  /* samples are noise, on which answers mean nothing: how close they are */
+    int64_t batch; /* samples a run takes; 0: the model's, or 16 */
+    uint64_t seed;
+    hn_allocator *alloc;
+    bool (*progress)(void *ctx, int64_t done, int64_t total); /* false: HONE_E_LIMIT */
+    void *progress_ctx;
+} hn_judge;
+
+hone_status hn_quality_measure(const hn_judge *j, hn_program *of, hn_dataset *data, hn_quality *q,
+                               hn_error *err);
+/* By how much b is worse than a; negative: it is better. */
+double hn_quality_drop(const hn_quality *a, const hn_quality *b);
+/* Of two parts of the samples, the whole. */
+hn_quality hn_quality_of_both(const hn_quality *a, const hn_quality *b);
+
+#endif

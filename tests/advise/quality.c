@@ -1,0 +1,137 @@
+#include "advise/quality.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "advise/duel.h"
+#include "support/data.h"
+#include "support/graph.h"
+
+typedef struct pair {
+    hn_model *model[2];
+    hn_program *program[2];
+    hn_pool *pool;
+} pair;
+
+static void begin(pair *p, const char *a, const char *b) {
+    hn_error err;
+    assert_int_equal(hn_pool_create(&p->pool, 1, &scratch_mem, NULL), HONE_OK);
+    hn_how how = {.engine = {.alloc = &scratch_mem, .pool = p->pool, .isa = hn_isa_available()}};
+    assert_true(hn_way_named("f32", 3, &how.engine.layers.way));
+    for (int i = 0; i < 2; i++) {
+        p->model[i] = graph_model(21, i == 0 ? a : b);
+        if (hn_program_create(&p->program[i], p->model[i], &how, &err) != HONE_OK)
+            fail_msg("%s", err.text);
+    }
+}
+
+static void end(pair *p) {
+    for (int i = 0; i < 2; i++) {
+        hn_program_destroy(p->program[i]);
+        hn_model_destroy(p->model[i]);
+    }
+    hn_pool_destroy(p->pool);
+}
+
+#define SAME "g (float[n,2] x) => (float[n,2] y) { y = Identity (x) }"
+#define TWISTED "g (float[n,2] x) => (float[n,2] y) <float[2] w = {1, 10}> { y = Mul (x, w) }"
+
+static hn_quality measured(pair *p, hn_dataset *ds, bool made_up) {
+    hn_judge j = {.model = p->model[0],
+                  .original = p->program[0],
+                  .made_up = made_up,
+                  .batch = 2,
+                  .seed = 1,
+                  .alloc = &scratch_mem};
+    hn_quality q;
+    hn_error err;
+    if (hn_quality_measure(&j, p->program[1], ds, &q, &err) != HONE_OK) fail_msg("%s", err.text);
+    return q;
+}
+
+/* Rows (2, 1), (1, 2), (100, 1): the second model prefers the second score, but for the last. */
+static void labels_are_gone_by(void **state) {
+    (void)state;
+    pair p;
+    begin(&p, SAME, TWISTED);
+    hn_dataset *labelled =
+        data_open("csv:%s", scratch_put_text("d.csv", "2,1,0\n1,2,1\n100,1,0\n"));
+    hn_quality q = measured(&p, labelled, false);
+    assert_string_equal(q.metric, "top1");
+    assert_float_equal(q.value, 2.0 / 3, 1e-9);
+    assert_true(q.is_share && q.low < q.value && q.high > q.value && q.samples == 3);
+    hn_dataset_close(labelled);
+    end(&p);
+}
+
+static void made_up_samples_tell_how_close(void **state) {
+    (void)state;
+    pair p;
+    begin(&p, SAME, SAME);
+    hn_dataset *noise = data_open("random,n=5,seed=3");
+    hn_quality q = measured(&p, noise, true);
+    assert_string_equal(q.metric, "cosine");
+    assert_float_equal(q.value, 1, 1e-12);
+    q = measured(&p, noise, false);
+    assert_string_equal(q.metric, "agreement");
+    assert_true(q.value == 1 && q.samples == 5);
+    end(&p);
+    begin(&p, SAME, TWISTED);
+    q = measured(&p, noise, true);
+    assert_true(q.value < 0.999 && q.value > 0);
+    hn_dataset_close(noise);
+    end(&p);
+}
+
+static void drops_and_parts(void **state) {
+    (void)state;
+    hn_quality a = {.value = 0.9, .samples = 300}, b = {.value = 0.8, .samples = 100};
+    assert_float_equal(hn_quality_drop(&a, &b), 0.1, 1e-12);
+    hn_quality both = hn_quality_of_both(&a, &b);
+    assert_float_equal(both.value, 0.875, 1e-12);
+    assert_int_equal(both.samples, 400);
+    a.lower_better = true; /* an error that shrinks is no loss */
+    assert_float_equal(hn_quality_drop(&a, &b), -0.1, 1e-12);
+}
+
+/* Of two programs, the one that does a hundred times the work is slower. */
+static void the_slower_of_two_is_told(void **state) {
+    (void)state;
+    static const char much[] =
+        "g (float[64,64] x) => (float[64,64] y) { a = MatMul (x, x) b = MatMul (a, x)"
+        " c = MatMul (b, x) d = MatMul (c, x) e = MatMul (d, x) y = MatMul (e, x) }";
+    pair p;
+    hn_duel d;
+    hn_error err;
+    hn_tensor *x;
+    begin(&p, "g (float[64,64] x) => (float[64,64] y) { y = Relu (x) }", much);
+    assert_int_equal(hn_tensor_create(&x, &scratch_mem, HN_MEM_DATA, HONE_DTYPE_F32, 2,
+                                      (const int64_t[]){64, 64}, &err),
+                     HONE_OK);
+    memset(x->data, 0, x->bytes);
+    const hn_tensor *in = x;
+    assert_int_equal(hn_duel_run(&d, p.program[0], p.program[1], &in, 1, 0.02, &scratch_mem, &err),
+                     HONE_OK);
+    assert_true(d.runs >= 5 && d.slower && d.ratio < 1 && d.ms[0] < d.ms[1]);
+    assert_int_equal(hn_duel_run(&d, p.program[1], p.program[0], &in, 1, 0.02, &scratch_mem, &err),
+                     HONE_OK);
+    assert_true(!d.slower && d.ratio > 1);
+    hn_tensor_unref(x);
+    end(&p);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(labels_are_gone_by),
+        TEST(made_up_samples_tell_how_close),
+        TEST(drops_and_parts),
+        TEST(the_slower_of_two_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
