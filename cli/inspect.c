@@ -91,6 +91,21 @@ static void json_nodes(json *j, const hone_inspection *in) {
     json_end(j, ']');
 }
 
+static const struct {
+    const char *key, *metadata;
+} lineage[] = {{"version", "hone.version"},
+               {"recipe", "hone.recipe"},
+               {"source", "hone.source"},
+               {"data", "hone.data"}};
+enum { N_LINEAGE = sizeof lineage / sizeof *lineage };
+
+static void json_lineage(json *j, const hone_model *m) {
+    json_begin(j, "lineage", '{');
+    for (int i = 0; i < N_LINEAGE; i++)
+        json_text(j, lineage[i].key, hone_model_metadata(m, lineage[i].metadata));
+    json_end(j, '}');
+}
+
 static exit_code write_results(const args *a, const hone_model *m, const hone_inspection *in,
                                const hone_memory_use *use) {
     json j;
@@ -104,6 +119,7 @@ static exit_code write_results(const args *a, const hone_model *m, const hone_in
     json_text(&j, "producer", in->producer);
     json_text(&j, "producer_version", in->producer_version);
     json_text(&j, "graph", in->graph_name);
+    json_lineage(&j, m);
     json_values(&j, "inputs", m, true);
     json_values(&j, "outputs", m, false);
     json_begin(&j, "dims", '{');
@@ -146,6 +162,17 @@ static void add_values(table *t, const char *title, const hone_model *m, bool in
     }
 }
 
+/* What hone made it of, and how. */
+static void print_lineage(const hone_model *m) {
+    bool first = true;
+    for (int i = 0; i < N_LINEAGE; i++) {
+        const char *text = hone_model_metadata(m, lineage[i].metadata);
+        if (text == NULL) continue;
+        line("%-12s%-9s%s", first ? "lineage" : "", lineage[i].key, text);
+        first = false;
+    }
+}
+
 static void print_head(const char *path, const hone_model *m, const hone_inspection *in,
                        const hone_memory_use *plan) {
     char a[32], b[32], c[32];
@@ -154,6 +181,7 @@ static void print_head(const char *path, const hone_model *m, const hone_inspect
     if (in->producer[0] != '\0')
         line("%-12s%s%s%s", "producer", in->producer, in->producer_version[0] != '\0' ? " " : "",
              in->producer_version);
+    print_lineage(m);
     table *t = table_new(NULL, "lth");
     add_values(t, "inputs", m, true);
     add_values(t, "outputs", m, false);

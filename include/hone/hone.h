@@ -1,7 +1,7 @@
 /* hone.h: the public C API of hone.
  *
  * Read it top to bottom: status and errors, data types, values, models, sessions, datasets,
- * comparisons, the machine, profiles.
+ * comparisons, quantization, the machine, profiles.
  *
  * Conventions
  *   Failing    A function that can fail returns hone_status and takes a `hone_error *` (may be
@@ -230,6 +230,14 @@ HONE_API hone_status hone_model_input(const hone_model *model, size_t i, hone_va
                                       hone_error *err);
 HONE_API hone_status hone_model_output(const hone_model *model, size_t i, hone_value_info *out,
                                        hone_error *err);
+
+/* What the model's metadata_props say for a key; NULL: nothing. Lives as long as the model. Models
+ * that hone_model_quantize made say what they were made of and how, under
+ *   hone.source   the SHA-256 of the file of the model they were made of
+ *   hone.data     the SHA-256 of the samples that were looked at, as the model was fed them
+ *   hone.recipe   the options, in one line
+ *   hone.version  of the hone that did it */
+HONE_API const char *hone_model_metadata(const hone_model *model, const char *key);
 
 /* Reads the file leniently and reports every conformance error it finds, one call of `finding`
  * each; text is one line that names the node. *n_findings counts them. Fails only when the file
@@ -775,6 +783,97 @@ HONE_API hone_status hone_session_reduce(hone_session *a, hone_session *b,
                                          const hone_reduce_options *options, hone_reduction **out,
                                          hone_error *err);
 HONE_API void hone_reduction_destroy(hone_reduction *reduction);
+
+/* ---- quantization: models in fewer bits ---- */
+
+/* What can be asked for by name. */
+typedef enum hone_quantize_table {
+    HONE_QUANTIZE_TYPES,   /* what layers become: "int8", "int4", "f16" ... */
+    HONE_QUANTIZE_RANGES,  /* how ranges of activations are found: "minmax", "entropy" ... */
+    HONE_QUANTIZE_METHODS, /* what is done to weights: "equalize" ... */
+    HONE_QUANTIZE_TARGETS, /* runtimes a model is written for: "hone", "onnxruntime" ... */
+} hone_quantize_table;
+typedef struct hone_quantize_choice {
+    const char *name, *help; /* help: in one line */
+    bool needs_data;
+} hone_quantize_choice;
+HONE_API size_t hone_n_quantize_choices(hone_quantize_table table);
+HONE_API hone_status hone_quantize_choice_at(hone_quantize_table table, size_t i,
+                                             hone_quantize_choice *out, hone_error *err);
+
+/* What some layers become. A pattern is the name of a node, or of the first output of one that has
+ * none, in which * stands for any letters and ? for one. Names are those that are left when the
+ * model has been simplified. */
+typedef struct hone_layer_rule {
+    const char *pattern, *type;
+} hone_layer_rule;
+
+typedef struct hone_quantize_options {
+    uint32_t size;
+    const char *type; /* of layers that no rule names; "int8" unless told */
+    size_t n_layers;
+    const hone_layer_rule *layers; /* the last that matches a node holds */
+    /* Otherwise than the types have it, for all layers in integers: */
+    hone_dtype weights;     /* u8 s8 s16 u4 s4 u2 s2; HONE_DTYPE_NONE: as the type says */
+    hone_dtype activations; /* u8 s8 u16 s16, of static layers; likewise */
+    int weight_bits;        /* 1 to 16, in the narrowest type that holds them; 0: likewise */
+    int64_t group;          /* weights that share a scale; 0: none do; -1, the default: likewise */
+    bool per_tensor;        /* one scale for a weight, not one for each output channel */
+    bool symmetric;         /* activations have zero point 0, or the middle of an unsigned type */
+    bool embeddings;        /* tables that Gather reads are weights too */
+    bool integer_io;    /* inputs and outputs are integers as well, or f16 or bf16 where that is the
+                           type of all layers */
+    const char *target; /* NULL: "hone" */
+    const char *methods; /* names separated by commas, in the order they run; NULL: none */
+    const char *ranges;  /* how they are found; NULL: "percentile" */
+    double percentile;   /* of values that stay inside; 0: 99.99 */
+    int64_t samples;     /* to look at, spread evenly over the dataset; 512 unless told, 0: all */
+    int64_t batch;       /* samples a run takes; 0: 16, or the model's fixed batch */
+    const char *load_ranges; /* a file they are read from instead, which may have been edited */
+    const char *save_ranges; /* a file they are written to */
+    uint64_t seed;           /* 1 unless told */
+    const hone_session_options *run; /* how models run meanwhile; NULL: by default */
+    /* What is going on ("calibrate", or the name of a method) and how much of it is done; returning
+     * false ends it with HONE_E_LIMIT. May be NULL. */
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void *progress_ctx;
+} hone_quantize_options;
+HONE_API void hone_quantize_options_init(hone_quantize_options *o);
+
+/* What became of a node. */
+typedef struct hone_quantized_layer {
+    const char *node, *op;
+    const char *type;                  /* as in the table; "f32": it was left */
+    const char *weights, *activations; /* "s8 per channel", "u8"; NULL: none, or as they were */
+    int64_t params;                    /* elements of its weights */
+    int64_t bytes_before, bytes_after; /* that they take, with scales and zero points */
+    const char *why_not;               /* it was left: why; NULL: as asked */
+} hone_quantized_layer;
+
+typedef struct hone_quantization {
+    uint32_t size;
+    size_t n_layers; /* nodes with weights, and others that were left against the wish */
+    const hone_quantized_layer *layers;
+    int64_t weights;        /* elements that are in fewer bits now */
+    double bits_per_weight; /* of those, with scales and zero points; NaN: there are none */
+    int64_t samples;        /* that were looked at */
+    int64_t stable_after;   /* samples after which no range moved by 1 % any more; 0: they still
+                               did, or none were looked for */
+    size_t n_warnings;
+    const char *const *warnings; /* a line each */
+    const char *recipe;          /* as in the metadata */
+    void *owner;
+} hone_quantization;
+
+/* Makes a smaller model of one that computes in floats. *out shares with `model` what did not
+ * change: as for sessions of it, that cannot be edited meanwhile. data may be NULL where neither
+ * types nor methods need any. options may be NULL, and so may report. The same model, data and
+ * options give the same bytes, whatever the number of threads. HONE_E_ARG: the model is quantized
+ * already, a name or pattern is that of nothing, data is missing. */
+HONE_API hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
+                                         const hone_quantize_options *options,
+                                         hone_quantization **report, hone_error *err);
+HONE_API void hone_quantization_destroy(hone_quantization *quantization);
 
 /* ---- the operator table ---- */
 

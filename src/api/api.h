@@ -13,7 +13,8 @@ struct hone_model {
     hn_allocator alloc;
     hn_model *ir;
     int64_t file_bytes;
-    hn_arena arena; /* of the two lists */
+    hone_model *made_of; /* whose tensors it shares; NULL: none */
+    hn_arena arena;      /* of the two lists */
     size_t n_inputs, n_outputs;
     hone_value_info *inputs, *outputs;
 };

@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/log.h"
 #include "base/span.h"
+#include "compress/lineage.h"
 #include "formats/onnx.h"
 #include "formats/onnx_check.h"
 #include "ir/text.h"
@@ -26,10 +27,13 @@ static hone_status create(hone_model **out, hn_error *err) {
 }
 
 void hn_api_model_unref(hone_model *m) {
-    if (m == NULL || atomic_fetch_sub(&m->refs, 1) != 1) return;
-    hn_model_destroy(m->ir);
-    hn_arena_deinit(&m->arena);
-    hn_free(hn_allocator_default(), m);
+    while (m != NULL && atomic_fetch_sub(&m->refs, 1) == 1) {
+        hone_model *made_of = m->made_of;
+        hn_model_destroy(m->ir);
+        hn_arena_deinit(&m->arena);
+        hn_free(hn_allocator_default(), m);
+        m = made_of;
+    }
 }
 
 void hone_model_destroy(hone_model *model) { hn_api_model_unref(model); }
@@ -84,6 +88,10 @@ hone_status hone_model_output(const hone_model *m, size_t i, hone_value_info *ou
              m->n_outputs);
     *out = m->outputs[i];
     return HONE_OK;
+}
+
+const char *hone_model_metadata(const hone_model *m, const char *key) {
+    return hn_model_metadata(m->ir, key);
 }
 
 /* ---- loading ---- */

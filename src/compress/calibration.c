@@ -10,19 +10,22 @@
 /* What counts as a change, as a share of the range. */
 #define CHANGE 0.01
 
-static const char *const method_names[] = {
-    [HN_RANGE_MINMAX] = "minmax",
-    [HN_RANGE_AVERAGE] = "average",
-    [HN_RANGE_PERCENTILE] = "percentile",
-    [HN_RANGE_ENTROPY] = "entropy",
-    [HN_RANGE_MSE] = "mse",
+static const struct {
+    const char *name, *help;
+} methods[] = {
+    [HN_RANGE_MINMAX] = {"minmax", "from the least to the greatest value"},
+    [HN_RANGE_AVERAGE] = {"average", "least and greatest of each sample, averaged"},
+    [HN_RANGE_PERCENTILE] = {"percentile", "all but the few values farthest out"},
+    [HN_RANGE_ENTROPY] = {"entropy", "least divergence of the rounded values from the exact ones"},
+    [HN_RANGE_MSE] = {"mse", "least squared error of the rounded values"},
 };
 
-const char *hn_range_method_name(hn_range_method m) { return method_names[m]; }
+const char *hn_range_method_name(hn_range_method m) { return methods[m].name; }
+const char *hn_range_method_help(hn_range_method m) { return methods[m].help; }
 
 hn_range_method hn_range_method_named(const char *name) {
     int m = 0;
-    while (m < HN_RANGE_METHODS && strcmp(method_names[m], name) != 0) m++;
+    while (m < HN_RANGE_METHODS && strcmp(methods[m].name, name) != 0) m++;
     return (hn_range_method)m;
 }
 

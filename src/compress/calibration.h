@@ -22,6 +22,7 @@ typedef enum hn_range_method {
 /* "minmax", "average", "percentile", "entropy", "mse"; HN_RANGE_METHODS: there is no such method.
  */
 const char *hn_range_method_name(hn_range_method m);
+const char *hn_range_method_help(hn_range_method m); /* one line */
 hn_range_method hn_range_method_named(const char *name);
 
 #define HN_PERCENTILE 99.99

@@ -1,5 +1,5 @@
 /* Methods: what is done to a float model so that it bears quantizing better. A row each of
- * methods.def, a file each. compress.c knows when which of them runs. */
+ * methods.def, a file each. compression.c knows when which of them runs. */
 #ifndef HN_COMPRESS_METHOD_H
 #define HN_COMPRESS_METHOD_H
 

@@ -1,6 +1,7 @@
 /* Copies of a model, or of some nodes of one, that share its constants. What a file needs and a
  * computation does not (docs, metadata, how nodes stood in the file) is left behind, and so are the
- * types of everything but the graph's inputs: inference finds them again. */
+ * types of everything but the graph's inputs: inference finds them again. A whole copy, which is to
+ * be saved itself, gets these after its graphs, but for how nodes stood in the file. */
 #include <string.h>
 
 #include "ir/ir.h"
@@ -18,6 +19,7 @@ typedef struct copier {
     hn_model *to;
     hn_arena scratch;
     const hn_value **sources; /* of an extract: what its inputs stand for; NULL: it is none */
+    bool whole;
 } copier;
 
 static hn_value *copy_of(const frame *f, const hn_value *v) {
@@ -147,6 +149,92 @@ static hone_status copy_input(copier *c, const frame *f, const hn_value *from, h
     return hn_graph_add_input(f->to, v, err);
 }
 
+/* ---- what a file needs ---- */
+
+/* Texts and bytes that a model has and its copy is to have; NULL stays NULL. */
+static bool carry_text(copier *c, const char *from, const char **to) {
+    if (from != NULL) *to = hn_arena_strdup(&c->to->arena, from);
+    return from == NULL || *to != NULL;
+}
+
+static bool carry_bytes(copier *c, hn_bytes from, hn_bytes *to) {
+    if (from.n == 0) return true;
+    *to = (hn_bytes){hn_arena_strndup(&c->to->arena, from.p, from.n), from.n};
+    return to->p != NULL;
+}
+
+static bool carry_props(copier *c, const hn_props *from, hn_props *to) {
+    if (from->n == 0) return true;
+    hn_prop *v = hn_arena_array(&c->to->arena, (size_t)from->n, sizeof *v);
+    bool good = v != NULL;
+    for (int i = 0; i < from->n && good; i++)
+        good = carry_text(c, from->v[i].key, &v[i].key) &&
+               carry_text(c, from->v[i].value, &v[i].value);
+    *to = (hn_props){from->n, v};
+    return good;
+}
+
+static bool carry_stated(copier *c, const hn_type *from, const hn_type **to) {
+    if (from == NULL) return true;
+    hn_type *t = hn_arena_zero(&c->to->arena, sizeof *t);
+    if (t == NULL) return false;
+    *t = (hn_type){.kind = from->kind,
+                   .dtype = from->dtype,
+                   .shape = copy_shape(&c->to->dims, &from->shape),
+                   .n_denotations = from->n_denotations};
+    *to = t;
+    if (!carry_bytes(c, from->other, &t->other) || !carry_text(c, from->denotation, &t->denotation))
+        return false;
+    if (from->dim_denotations == NULL) return true;
+    const char **axes = hn_arena_array(&c->to->arena, (size_t)from->n_denotations, sizeof *axes);
+    bool good = axes != NULL;
+    for (int i = 0; i < from->n_denotations && good; i++)
+        good = carry_text(c, from->dim_denotations[i], &axes[i]);
+    t->dim_denotations = axes;
+    return good;
+}
+
+static bool carry_value(copier *c, const hn_value *from, hn_value *to) {
+    to->declared = from->declared;
+    to->lifted = from->lifted;
+    return carry_stated(c, from->stated, &to->stated) && carry_text(c, from->doc, &to->doc) &&
+           carry_props(c, &from->metadata, &to->metadata) &&
+           carry_bytes(c, from->extra, &to->extra);
+}
+
+static bool carry_node(copier *c, const hn_node *from, hn_node *to) {
+    hn_node_touch(to);
+    return carry_text(c, from->doc, &to->doc) && carry_text(c, from->overload, &to->overload) &&
+           carry_props(c, &from->metadata, &to->metadata) &&
+           carry_bytes(c, from->extra, &to->extra);
+}
+
+static bool carry_graph(copier *c, const frame *f) {
+    const hn_graph *from = f->from;
+    hn_graph *to = f->to;
+    bool good = carry_text(c, from->doc, &to->doc) &&
+                carry_props(c, &from->metadata, &to->metadata) &&
+                carry_bytes(c, from->extra, &to->extra);
+    for (int i = 0; i < from->n_values && good; i++)
+        if (f->copies[i] != NULL) good = carry_value(c, from->values[i], f->copies[i]);
+    hn_node *copy = to->first;
+    for (const hn_node *n = from->first; n != NULL && good; n = n->next, copy = copy->next)
+        good = carry_node(c, n, copy);
+    return good;
+}
+
+static bool carry_model(copier *c, const hn_model *from) {
+    hn_model *to = c->to;
+    to->model_version = from->model_version;
+    return carry_text(c, from->producer_name, &to->producer_name) &&
+           carry_text(c, from->producer_version, &to->producer_version) &&
+           carry_text(c, from->domain, &to->domain) && carry_text(c, from->doc, &to->doc) &&
+           carry_text(c, from->path, &to->path) && carry_props(c, &from->metadata, &to->metadata) &&
+           carry_bytes(c, from->extra, &to->extra);
+}
+
+/* ---- graphs ---- */
+
 static hone_status copy_graph(copier *c, const hn_graph *from, const frame *parent, hn_node *owner,
                               hn_graph **out, hn_error *err) {
     hn_graph *g;
@@ -167,7 +255,7 @@ static hone_status copy_graph(copier *c, const hn_graph *from, const frame *pare
     for (const hn_node *n = from->first; n != NULL; n = n->next) HN_TRY(copy_node(c, &f, n, err));
     for (int i = 0; i < from->n_outputs; i++)
         HN_TRY(hn_graph_add_output(g, copy_of(&f, from->outputs[i].value), err));
-    return HONE_OK;
+    return !c->whole || carry_graph(c, &f) ? HONE_OK : HN_NOMEM(err);
 }
 
 static hone_status begin(copier *c, const hn_model *m, hn_allocator *alloc, hn_error *err) {
@@ -198,6 +286,15 @@ hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *allo
     hn_graph *g;
     HN_TRY(begin(&c, m, alloc, err));
     return end(&c, copy_graph(&c, m->graph, NULL, NULL, &g, err), out);
+}
+
+hone_status hn_model_copy(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err) {
+    copier c = {.whole = true};
+    hn_graph *g;
+    HN_TRY(begin(&c, m, alloc, err));
+    hone_status status = carry_model(&c, m) ? HONE_OK : HN_NOMEM(err);
+    if (status == HONE_OK) status = copy_graph(&c, m->graph, NULL, NULL, &g, err);
+    return end(&c, status, out);
 }
 
 /* ---- some nodes of a graph ---- */

@@ -269,7 +269,12 @@ hone_status hn_model_set_opset(hn_model *m, const char *domain, int64_t version,
  * infer it. m is only read. */
 hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err);
 
-/* The same of some nodes of a graph: those whose place in it is true in take (NULL: all of them).
+/* The same with docs, metadata, stated types and all else a file has, for whoever saves what was
+ * made of a model. Its nodes count as edited: how they stood in the file is left behind here too.
+ */
+hone_status hn_model_copy(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err);
+
+/* A clone of some nodes of a graph: those whose place in it is true in take (NULL: all of them).
  * What they use and do not make becomes an input, unless it is a constant: where all are taken, the
  * inputs of g come first. outputs: values of g or of a graph around it. *inputs: the value that
  * each input of the new model stands for; lives as long as that model. g is only read. */

@@ -4,6 +4,7 @@
 
 #include <cmocka.h>
 
+#include "formats/onnx.h"
 #include "support/text_model.h"
 
 /* A model with subgraphs that look at values around them, and attributes. */
@@ -35,8 +36,43 @@ static void a_copy_computes_the_same(void **state) {
     hn_model_destroy(copy);
 }
 
+/* What a file has beside the graph comes along, and so does the file itself. */
+static void a_whole_copy_is_saved_alike(void **state) {
+    (void)state;
+    hn_model *m = model_inferred(
+        "<ir_version: 8, opset_import: [\"\" : 9], producer_name: \"p\", model_version: 3,\n"
+        " doc_string: \"of the model\", metadata_props: [\"k\": \"v\"]>\n"
+        "m (float[n,2] x) => (float[n,2] y) <float[2] w = {3, 4}> {\n"
+        "  t = Clip <min: float = 1.0> (x)\n"
+        "  y = Add(t, w)\n"
+        "}");
+    hn_model *copy;
+    hn_error e;
+    m->graph->first->doc = "of the node";
+    value_of(m, "w")->doc = "of the weight";
+    m->path = "somewhere";
+    for (int i = 0;; i++) {
+        atomic_store(&model_mem.fail_after, i);
+        hone_status status = hn_model_copy(&copy, m, &model_mem, &e);
+        atomic_store(&model_mem.fail_after, -1);
+        if (status == HONE_OK) break;
+        assert_int_equal(status, HONE_E_NOMEM);
+    }
+    assert_string_equal(copy->path, "somewhere");
+    assert_int_equal(hn_model_infer(copy, NULL, &e), HONE_OK);
+    hn_file *files[2];
+    assert_int_equal(hn_onnx_save_memory(&files[0], m, NULL, &e), HONE_OK);
+    assert_int_equal(hn_onnx_save_memory(&files[1], copy, NULL, &e), HONE_OK);
+    assert_int_equal(files[0]->bytes, files[1]->bytes);
+    assert_memory_equal(files[0]->data, files[1]->data, files[0]->bytes);
+    hn_file_unref(files[0]);
+    hn_file_unref(files[1]);
+    hn_model_destroy(copy);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_whole_copy_is_saved_alike, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(a_copy_computes_the_same, model_setup, model_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,378 @@
+/* hone quantize: a model in fewer bits. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+
+typedef struct sizes {
+    int64_t file_bytes, params_bytes;
+} sizes;
+
+typedef struct job {
+    const args *a;
+    const char *output, *spec;
+    hone_quantize_options o;
+    hone_session_options run;
+    hone_layer_rule rules[MOST_OPTIONS];
+    progress bar;
+    sizes before, after;
+    hone_model *model, *made;
+    hone_dataset *data;
+    hone_quantization *report;
+} job;
+
+/* ---- options ---- */
+
+/* The names of a table, ending with NULL; free it. */
+static const char **names_of(hone_quantize_table of) {
+    size_t n = hone_n_quantize_choices(of);
+    const char **names = must(calloc(n + 1, sizeof *names));
+    for (size_t i = 0; i < n; i++) {
+        hone_quantize_choice c;
+        if (hone_quantize_choice_at(of, i, &c, NULL) == HONE_OK) names[i] = c.name;
+    }
+    return names;
+}
+
+/* The word is in the table; *needs_data, which may be NULL, becomes true where it says so. False
+ * after saying that it is not. */
+static bool is_choice(hone_quantize_table of, const char *kind, const char *word,
+                      bool *needs_data) {
+    for (size_t i = 0; i < hone_n_quantize_choices(of); i++) {
+        hone_quantize_choice c;
+        if (hone_quantize_choice_at(of, i, &c, NULL) != HONE_OK || strcmp(c.name, word) != 0)
+            continue;
+        if (needs_data != NULL) *needs_data = *needs_data || c.needs_data;
+        return true;
+    }
+    const char **names = names_of(of);
+    has_no("hone", kind, word, names);
+    free(names);
+    return false;
+}
+
+/* Every word of a list separated by commas is. */
+static bool are_choices(hone_quantize_table of, const char *kind, const char *list,
+                        bool *needs_data) {
+    char *copy = must(strdup(list != NULL ? list : "")), *rest = NULL;
+    bool good = true;
+    for (char *w = strtok_r(copy, ",", &rest); w != NULL && good; w = strtok_r(NULL, ",", &rest))
+        good = is_choice(of, kind, w, needs_data);
+    free(copy);
+    return good;
+}
+
+static bool dtype_of(const args *a, const char *name, hone_dtype *out) {
+    const char *text = value_of(a, name);
+    if (text == NULL) return true;
+    for (int t = 1; t < HONE_DTYPE_COUNT_; t++)
+        if (strcmp(hone_dtype_name((hone_dtype)t), text) == 0) *out = (hone_dtype)t;
+    if (*out == HONE_DTYPE_NONE) complain("%s wants a type such as s8 or u8, got '%s'", name, text);
+    return *out != HONE_DTYPE_NONE;
+}
+
+/* --layer PATTERN=TYPE, then --keep-f32 PATTERN. Cuts the options' texts. */
+static bool read_rules(job *j, bool *needs_data) {
+    char *text;
+    j->o.layers = j->rules;
+    for (int k = 0; (text = value_at(j->a, "--layer", k)) != NULL; k++) {
+        char *eq = strrchr(text, '=');
+        if (eq == NULL || eq == text) {
+            complain("--layer wants NAME=TYPE, got '%s'", text);
+            return false;
+        }
+        *eq = '\0';
+        if (!is_choice(HONE_QUANTIZE_TYPES, "type", eq + 1, needs_data)) return false;
+        j->rules[j->o.n_layers++] = (hone_layer_rule){text, eq + 1};
+    }
+    for (int k = 0; (text = value_at(j->a, "--keep-f32", k)) != NULL; k++)
+        j->rules[j->o.n_layers++] = (hone_layer_rule){text, "f32"};
+    return true;
+}
+
+static bool read_paths(job *j) {
+    const args *a = j->a;
+    const char *save = value_of(a, "--save-ranges");
+    j->output = value_of(a, "--output");
+    if (j->output == NULL)
+        complain("--output FILE says where the quantized model goes");
+    else if (same_file(a->argument[0], j->output))
+        complain("%s would overwrite the input", j->output);
+    else if (save != NULL && (same_file(a->argument[0], save) || strcmp(j->output, save) == 0))
+        complain("%s would overwrite a model", save);
+    else
+        return true;
+    return false;
+}
+
+static bool read_numbers(job *j) {
+    const args *a = j->a;
+    int64_t bits = 0, seed = 1;
+    j->o.weight_bits = 0;
+    if (!number_of(a, "--bits", 1, 16, &bits) ||
+        !number_of(a, "--group", 0, INT32_MAX, &j->o.group) ||
+        !number_of(a, "--samples", 0, INT64_MAX, &j->o.samples) ||
+        !number_of(a, "--seed", 0, INT64_MAX, &seed) ||
+        !real_of(a, "--percentile", 50, 100, &j->o.percentile))
+        return false;
+    j->o.weight_bits = (int)bits;
+    j->o.seed = (uint64_t)seed;
+    return dtype_of(a, "--weights", &j->o.weights) &&
+           dtype_of(a, "--activations", &j->o.activations);
+}
+
+static bool read_options(job *j) {
+    const args *a = j->a;
+    bool needs_data = false;
+    hone_quantize_options_init(&j->o);
+    if (!read_paths(j) || !read_numbers(j)) return false;
+    if (has(a, "--type")) j->o.type = value_of(a, "--type");
+    j->o.methods = value_of(a, "--with");
+    j->o.ranges = value_of(a, "--method");
+    j->o.target = value_of(a, "--for");
+    j->o.load_ranges = value_of(a, "--ranges");
+    j->o.save_ranges = value_of(a, "--save-ranges");
+    j->o.per_tensor = has(a, "--per-tensor");
+    j->o.symmetric = has(a, "--symmetric");
+    j->o.embeddings = has(a, "--embeddings");
+    j->o.integer_io = has(a, "--integer-io");
+    j->spec = value_of(a, "--data");
+    if (!is_choice(HONE_QUANTIZE_TYPES, "type", j->o.type, &needs_data) ||
+        !read_rules(j, &needs_data) ||
+        !are_choices(HONE_QUANTIZE_TARGETS, "target", j->o.target, NULL) ||
+        !are_choices(HONE_QUANTIZE_RANGES, "method", j->o.ranges, NULL))
+        return false;
+    if (j->o.load_ranges != NULL) needs_data = false;
+    if (!are_choices(HONE_QUANTIZE_METHODS, "method", j->o.methods, &needs_data)) return false;
+    if (needs_data && j->spec == NULL) {
+        complain(
+            "what is asked for wants samples of what the model will see: --data SPEC "
+            "(without: --type int8-dynamic, int8-weights, int4, f16, bf16)");
+        return false;
+    }
+    return session_options(a, &j->run);
+}
+
+/* ---- what is printed ---- */
+
+static void json_sizes(json *j, const char *key, const sizes *s) {
+    json_begin(j, key, '{');
+    json_int(j, "file_bytes", s->file_bytes);
+    json_int(j, "params_bytes", s->params_bytes);
+    json_end(j, '}');
+}
+
+static exit_code write_results(const job *w) {
+    const hone_quantization *q = w->report;
+    json j;
+    results_begin(&j, w->a);
+    results_object(&j, w->a);
+    json_text(&j, "model", w->a->argument[0]);
+    json_text(&j, "output", w->output);
+    json_text(&j, "type", w->o.type);
+    json_text(&j, "recipe", q->recipe);
+    json_text(&j, "source", hone_model_metadata(w->made, "hone.source"));
+    json_text(&j, "data", hone_model_metadata(w->made, "hone.data"));
+    json_int(&j, "samples", q->samples);
+    json_int(&j, "stable_after", q->stable_after);
+    json_int(&j, "weights", q->weights);
+    json_number(&j, "bits_per_weight", q->bits_per_weight);
+    json_sizes(&j, "before", &w->before);
+    json_sizes(&j, "after", &w->after);
+    json_begin(&j, "warnings", '[');
+    for (size_t i = 0; i < q->n_warnings; i++) json_text(&j, NULL, q->warnings[i]);
+    json_end(&j, ']');
+    json_begin(&j, "layers", '[');
+    for (size_t i = 0; i < q->n_layers; i++) {
+        const hone_quantized_layer *l = &q->layers[i];
+        json_begin(&j, NULL, '{');
+        json_text(&j, "node", l->node);
+        json_text(&j, "op", l->op);
+        json_text(&j, "type", l->type);
+        json_text(&j, "weights", l->weights);
+        json_text(&j, "activations", l->activations);
+        json_int(&j, "params", l->params);
+        json_int(&j, "bytes_before", l->bytes_before);
+        json_int(&j, "bytes_after", l->bytes_after);
+        json_text(&j, "why_not", l->why_not);
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    return results_end(&j, w->a);
+}
+
+/* Those with weights; of the others, how many were changed. */
+static void print_layers(const hone_quantization *q) {
+    static const char *const heads[] = {"layer",       "operator",   "type",   "weights",
+                                        "activations", "parameters", "before", "after"};
+    table *t = table_new(heads, "tllllrrr");
+    char buf[32];
+    int others = 0;
+    for (size_t i = 0; i < q->n_layers; i++) {
+        const hone_quantized_layer *l = &q->layers[i];
+        if (l->params == 0) others += l->why_not == NULL;
+        if (l->params == 0) continue;
+        table_cell(t, "%s", l->node);
+        table_cell(t, "%s", l->op);
+        table_cell(t, "%s", l->type);
+        table_cell(t, "%s", l->weights != NULL ? l->weights : "-");
+        table_cell(t, "%s", l->activations != NULL ? l->activations : "-");
+        table_cell(t, "%s", human_count(l->params, buf));
+        table_cell(t, "%s", human_bytes(l->bytes_before, buf));
+        table_cell(t, "%s", human_bytes(l->bytes_after, buf));
+    }
+    table_print(t);
+    if (others > 0) line("and %d nodes without weights", others);
+}
+
+/* What stayed in floats, by reason, where it was first met. */
+static void print_left(const hone_quantization *q) {
+    static const char *const heads[] = {"left in floats", "because"};
+    table *t = NULL;
+    for (size_t i = 0; i < q->n_layers; i++) {
+        const char *why = q->layers[i].why_not;
+        int n = 0;
+        for (size_t k = 0; why != NULL && k < q->n_layers; k++) {
+            if (q->layers[k].why_not == NULL || strcmp(q->layers[k].why_not, why) != 0) continue;
+            if (k < i) why = NULL;
+            n++;
+        }
+        if (why == NULL) continue;
+        if (t == NULL) t = table_new(heads, "rh");
+        table_cell(t, "%d", n);
+        table_cell(t, "%s", why);
+    }
+    if (t == NULL) return;
+    line("%s", "");
+    table_print(t);
+}
+
+static void print_size(const char *what, int64_t before, int64_t after, const char *more) {
+    char a[32], b[32];
+    line("%-8s %s before, %s after, %.2f times smaller%s", what, human_bytes(before, a),
+         human_bytes(after, b), after > 0 ? (double)before / (double)after : NAN, more);
+}
+
+static void print_text(const job *w) {
+    const hone_quantization *q = w->report;
+    char bits[64] = "";
+    print_layers(q);
+    print_left(q);
+    line("%s", "");
+    if (q->weights > 0)
+        snprintf(bits, sizeof bits, "; %.2f bits per quantized weight", q->bits_per_weight);
+    print_size("file", w->before.file_bytes, w->after.file_bytes, "");
+    print_size("weights", w->before.params_bytes, w->after.params_bytes, bits);
+    if (q->stable_after > 0)
+        line("ranges   stable after %lld of %lld samples", (long long)q->stable_after,
+             (long long)q->samples);
+    line("next     hone compare '%s' '%s'%s%s%s", w->a->argument[0], w->output,
+         w->spec != NULL ? " --data '" : "", w->spec != NULL ? w->spec : "",
+         w->spec != NULL ? "'" : "");
+}
+
+/* ---- the whole ---- */
+
+static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
+    job *j = ctx;
+    if (j->bar.what == NULL || strcmp(j->bar.what, what) != 0) {
+        progress_end(&j->bar);
+        progress_start(&j->bar, what, NULL);
+    }
+    return progress_step(&j->bar, done, total);
+}
+
+static hone_status measure(hone_model *m, sizes *out, hone_error *err) {
+    hone_inspection *in;
+    hone_status status = hone_model_inspect(m, NULL, 0, &in, err);
+    if (status != HONE_OK) return status;
+    *out = (sizes){in->file_bytes, in->params_bytes};
+    hone_inspection_destroy(in);
+    return HONE_OK;
+}
+
+static hone_status quantize(job *j, hone_error *err) {
+    hone_status status = load_model(j->a, &j->model, err);
+    if (status == HONE_OK) status = measure(j->model, &j->before, err);
+    if (status == HONE_OK && j->spec != NULL) status = hone_dataset_open(&j->data, j->spec, err);
+    j->o.run = &j->run;
+    j->o.progress = tell;
+    j->o.progress_ctx = j;
+    if (status == HONE_OK)
+        status = hone_model_quantize(&j->made, j->model, j->data, &j->o, &j->report, err);
+    progress_end(&j->bar);
+    if (status == HONE_OK) status = measure(j->made, &j->after, err);
+    if (status == HONE_OK) status = hone_model_save(j->made, j->output, NULL, err);
+    struct stat s;
+    if (status == HONE_OK && stat(j->output, &s) == 0) j->after.file_bytes = s.st_size;
+    return status;
+}
+
+static exit_code run(const args *a) {
+    job j = {.a = a};
+    hone_error err;
+    if (!read_options(&j)) return EXIT_USAGE;
+    hone_status status = quantize(&j, &err);
+    exit_code code = EXIT_DONE;
+    if (status != HONE_OK) {
+        code = fail_with(&err);
+        if (status == HONE_E_ARG) code = EXIT_USAGE;
+    } else {
+        for (size_t i = 0; i < j.report->n_warnings && !has(a, "--quiet"); i++)
+            complain("warning: %s", j.report->warnings[i]);
+        if (!has(a, "--json")) print_text(&j);
+        code = write_results(&j);
+    }
+    hone_quantization_destroy(j.report);
+    hone_model_destroy(j.made);
+    hone_model_destroy(j.model);
+    hone_dataset_destroy(j.data);
+    return code;
+}
+
+static const option_def options[] = {
+    {"--output", 'o', "FILE", "where the quantized model goes", false},
+    {"--type", 0, "TYPE", "int8 (default), int8-dynamic, int8-weights, int4, f16, bf16, f32",
+     false},
+    {"--data", 'd', "SPEC", "samples of what the model will see (docs/data.md)", false},
+    {"--samples", 0, "N", "how many of them are looked at (default: 512, 0: all)", false},
+    {"--method", 0, "NAME", "of ranges: minmax, average, percentile, entropy, mse", false},
+    {"--percentile", 0, "P", "share of values inside a range, in % (default: 99.99)", false},
+    {"--weights", 0, "TYPE", "integers they are stored in: s8, u8, s4, u4 ...", false},
+    {"--activations", 0, "TYPE", "of --type int8: u8, s8, u16, s16", false},
+    {"--bits", 0, "N", "of weights, 1 to 16", false},
+    {"--group", 0, "N", "weights that share a scale (default of int4: 64)", false},
+    {"--per-tensor", 0, NULL, "one scale for a weight, not one for each channel", false},
+    {"--symmetric", 0, NULL, "zero point 0 for activations too", false},
+    {"--layer", 0, "NAME=TYPE", "another type for layers by name, * and ? allowed", true},
+    {"--keep-f32", 0, "NAME", "leave these layers as they are", true},
+    {"--with", 0, "METHOD,...", "what else is done to weights (docs/quantize.md)", false},
+    {"--for", 0, "RUNTIME", "hone (default), onnxruntime, openvino, tensorrt", false},
+    {"--integer-io", 0, NULL, "inputs and outputs in the narrow type as well", false},
+    {"--embeddings", 0, NULL, "tables that Gather reads are weights too", false},
+    {"--ranges", 0, "FILE", "ranges from this table instead of data", false},
+    {"--save-ranges", 0, "FILE", "write the ranges that were found", false},
+    OPTION_SEED,
+    OPTION_THREADS,
+    OPTION_ISA,
+    OPTION_MAX_MEMORY,
+    OPTION_NO_MMAP,
+    OPTION_JSON,
+    OPTION_REPORT,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    {0},
+};
+
+const verb verb_quantize = {
+    .name = "quantize",
+    .usage = "MODEL -o FILE",
+    .n_arguments = 1,
+    .most_arguments = 1,
+    .summary = "store and compute a model in fewer bits",
+    .options = options,
+    .run = run,
+};

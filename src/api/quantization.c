@@ -1,0 +1,359 @@
+#include <fnmatch.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/isa.h"
+#include "compress/compression.h"
+#include "compress/layer_type.h"
+#include "compress/lineage.h"
+
+/* Ranges found with fewer samples are not to be trusted. */
+#define FEW_SAMPLES 100
+
+/* ---- what can be asked for ---- */
+
+size_t hone_n_quantize_choices(hone_quantize_table table) {
+    switch (table) {
+        case HONE_QUANTIZE_TYPES: return (size_t)hn_layer_type_count();
+        case HONE_QUANTIZE_RANGES: return HN_RANGE_METHODS;
+        case HONE_QUANTIZE_METHODS: return (size_t)hn_method_count();
+        case HONE_QUANTIZE_TARGETS: return (size_t)hn_quant_target_count();
+    }
+    return 0;
+}
+
+hone_status hone_quantize_choice_at(hone_quantize_table table, size_t i, hone_quantize_choice *out,
+                                    hone_error *err) {
+    size_t n = hone_n_quantize_choices(table);
+    HN_CHECK(err, i < n, HONE_E_ARG, "choice %zu was asked for, there are %zu", i, n);
+    if (table == HONE_QUANTIZE_TYPES) {
+        const hn_layer_type *t = hn_layer_type_at((int)i);
+        *out = (hone_quantize_choice){t->name, t->help, t->layer.kind == HN_LAYER_STATIC};
+    } else if (table == HONE_QUANTIZE_RANGES) {
+        *out = (hone_quantize_choice){hn_range_method_name((hn_range_method)i),
+                                      hn_range_method_help((hn_range_method)i), true};
+    } else if (table == HONE_QUANTIZE_METHODS) {
+        const hn_method *m = hn_method_at((int)i);
+        *out = (hone_quantize_choice){m->name, m->help, m->needs_data};
+    } else {
+        const hn_quant_target *t = hn_quant_target_at((int)i);
+        *out = (hone_quantize_choice){t->name, t->help, false};
+    }
+    return HONE_OK;
+}
+
+void hone_quantize_options_init(hone_quantize_options *o) {
+    *o = (hone_quantize_options){
+        .size = sizeof *o, .type = "int8", .group = -1, .samples = 512, .seed = 1};
+}
+
+/* ---- what is asked for ---- */
+
+typedef struct own {
+    hone_quantization shown;
+    hone_quantize_options o;
+    hn_arena arena;
+    hn_compress_options how;
+    hn_calibration *given;
+    hone_session *session; /* says how models run; NULL: none will */
+    char *recipe;
+    const char *warnings[8];
+} own;
+
+static hn_allocator *memory(void) { return hn_allocator_default(); }
+
+void hone_quantization_destroy(hone_quantization *q) {
+    if (q == NULL) return;
+    own *w = q->owner;
+    hn_arena_deinit(&w->arena);
+    hn_free(memory(), w);
+}
+
+static hone_status no_such(hone_quantize_table table, const char *what, const char *name,
+                           hn_error *err) {
+    char names[400] = "";
+    for (size_t i = 0; i < hone_n_quantize_choices(table); i++) {
+        hone_quantize_choice c;
+        size_t n = strlen(names);
+        HN_TRY(hone_quantize_choice_at(table, i, &c, err));
+        snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "", c.name);
+    }
+    return HN_FAIL(err, HONE_E_ARG, "%s '%s', expected one of: %s", what, name, names);
+}
+
+static hone_status read_layer(const own *w, const char *name, hn_layer_scheme *out, hn_error *err) {
+    const hn_layer_type *type;
+    hn_layer_changes c = {.weights = w->o.weights,
+                          .activations = w->o.activations,
+                          .bits = w->o.weight_bits,
+                          .per_tensor = w->o.per_tensor,
+                          .symmetric = w->o.symmetric,
+                          .group = w->o.group};
+    HN_TRY(hn_layer_type_find(&type, name, err));
+    *out = type->layer;
+    return hn_layer_change(out, &c, err);
+}
+
+static hone_status read_scheme(own *w, hn_error *err) {
+    hn_scheme *s = &w->how.scheme;
+    const char *target = w->o.target != NULL ? w->o.target : "hone";
+    hn_scheme_rule *rules = hn_arena_array(&w->arena, w->o.n_layers + 1, sizeof *rules);
+    if (rules == NULL) return HN_NOMEM(err);
+    HN_CHECK(err, w->o.type != NULL, HONE_E_ARG, "no type is given");
+    HN_TRY(read_layer(w, w->o.type, &s->layer, err));
+    for (size_t i = 0; i < w->o.n_layers; i++) {
+        rules[i].name = w->o.layers[i].pattern;
+        HN_TRY(read_layer(w, w->o.layers[i].type, &rules[i].layer, err));
+    }
+    s->rules = rules;
+    s->n_rules = (int)w->o.n_layers;
+    s->embeddings = w->o.embeddings;
+    s->integer_io = w->o.integer_io;
+    s->target = hn_quant_target_named(target);
+    return s->target != NULL ? HONE_OK : no_such(HONE_QUANTIZE_TARGETS, "target", target, err);
+}
+
+static hone_status read_methods(own *w, hn_error *err) {
+    size_t most = (size_t)hn_method_count() + 1;
+    const hn_method **v = hn_arena_array(&w->arena, most, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    w->how.methods = v;
+    for (const char *at = w->o.methods != NULL ? w->o.methods : ""; *at != '\0';) {
+        char name[64];
+        size_t n = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
+        const hn_method *m = hn_method_named(name);
+        if (m == NULL) return no_such(HONE_QUANTIZE_METHODS, "method", name, err);
+        for (int i = 0; i < w->how.n_methods; i++)
+            HN_CHECK(err, v[i] != m, HONE_E_ARG, "method '%s' is asked for twice", name);
+        v[w->how.n_methods++] = m;
+        at += n + (at[n] == ',');
+    }
+    return HONE_OK;
+}
+
+static hone_status read_ranges(own *w, hn_error *err) {
+    hn_calibrate_options *c = &w->how.calibrate;
+    const char *name = w->o.ranges != NULL ? w->o.ranges : "percentile";
+    c->method = hn_range_method_named(name);
+    if (c->method == HN_RANGE_METHODS) return no_such(HONE_QUANTIZE_RANGES, "ranges", name, err);
+    HN_CHECK(err, w->o.percentile >= 0 && w->o.percentile <= 100, HONE_E_ARG,
+             "percentile %g, expected 0 to 100", w->o.percentile);
+    HN_CHECK(err, w->o.samples >= 0 && w->o.batch >= 0, HONE_E_ARG,
+             "%lld samples in batches of %lld, expected 0 or more", (long long)w->o.samples,
+             (long long)w->o.batch);
+    c->percentile = w->o.percentile;
+    c->samples = w->o.samples;
+    if (w->o.load_ranges == NULL) return HONE_OK;
+    HN_TRY(hn_calibration_read(&w->given, w->o.load_ranges, memory(), err));
+    w->how.calibration = w->given;
+    return HONE_OK;
+}
+
+static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
+    own *w = ctx;
+    return w->o.progress == NULL || w->o.progress(w->o.progress_ctx, what, done, total);
+}
+
+static hone_status read_options(own *w, hone_model *m, hone_dataset *data, hn_error *err) {
+    HN_TRY(read_scheme(w, err));
+    HN_TRY(read_methods(w, err));
+    HN_TRY(read_ranges(w, err));
+    w->how.batch = w->o.batch;
+    w->how.seed = w->o.seed;
+    w->how.progress = tell;
+    w->how.progress_ctx = w;
+    w->how.how.engine = (hn_engine_options){.alloc = memory(), .isa = hn_isa_available()};
+    if (data == NULL) return HONE_OK;
+    w->how.data = data->data;
+    HN_TRY(hone_session_create(&w->session, m, w->o.run, err));
+    w->how.how = hn_api_session_how(w->session);
+    return HONE_OK;
+}
+
+/* ---- the recipe ---- */
+
+static bool add(own *w, const char *format, ...) HONE_PRINTF(2, 3);
+static bool add(own *w, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    size_t was = strlen(w->recipe);
+    char *text = hn_arena_alloc(&w->arena, was + (size_t)more + 1);
+    if (text == NULL) return false;
+    memcpy(text, w->recipe, was);
+    va_start(args, format);
+    vsnprintf(text + was, (size_t)more + 1, format, args);
+    va_end(args);
+    w->recipe = text;
+    return true;
+}
+
+/* All that the result depends on beside model and data, in a fixed order, defaults left out. */
+static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
+    const hone_quantize_options *o = &w->o;
+    w->recipe = "quantize";
+    bool good = add(w, " type=%s", o->type);
+    if (o->weights != HONE_DTYPE_NONE)
+        good = good && add(w, " weights=%s", hone_dtype_name(o->weights));
+    if (o->activations != HONE_DTYPE_NONE)
+        good = good && add(w, " activations=%s", hone_dtype_name(o->activations));
+    if (o->weight_bits > 0) good = good && add(w, " bits=%d", o->weight_bits);
+    if (o->group >= 0) good = good && add(w, " group=%lld", (long long)o->group);
+    if (o->per_tensor) good = good && add(w, " per-tensor");
+    if (o->symmetric) good = good && add(w, " symmetric");
+    if (o->embeddings) good = good && add(w, " embeddings");
+    if (o->integer_io) good = good && add(w, " integer-io");
+    if (o->target != NULL) good = good && add(w, " for=%s", o->target);
+    if (w->how.n_methods > 0) good = good && add(w, " with=%s", o->methods);
+    if (c->calibration != NULL)
+        good = good && add(w, " ranges=%s", hn_range_method_name(w->how.calibrate.method));
+    if (c->calibration != NULL && o->percentile > 0)
+        good = good && add(w, " percentile=%.17g", o->percentile);
+    if (w->given != NULL) {
+        char hex[HN_SHA256_HEX];
+        hn_file *file;
+        HN_TRY(hn_file_open(&file, o->load_ranges, false, memory(), err));
+        hn_sha256(file->data, file->bytes, hex);
+        hn_file_unref(file);
+        good = good && add(w, " ranges=%s", hex);
+    }
+    if (c->samples > 0) good = good && add(w, " samples=%lld", (long long)c->samples);
+    if (o->batch > 0) good = good && add(w, " batch=%lld", (long long)o->batch);
+    if (o->seed != 1) good = good && add(w, " seed=%llu", (unsigned long long)o->seed);
+    for (size_t i = 0; i < o->n_layers; i++)
+        good = good && add(w, " layer:%s=%s", o->layers[i].pattern, o->layers[i].type);
+    return good ? HONE_OK : HN_NOMEM(err);
+}
+
+/* ---- what came of it ---- */
+
+static const char *type_of(const own *w, const hn_quantized_layer *l) {
+    const char *name = w->o.type;
+    for (size_t i = 0; i < w->o.n_layers; i++)
+        if (fnmatch(w->o.layers[i].pattern, l->node, 0) == 0) name = w->o.layers[i].type;
+    const hn_layer_type *t = hn_layer_type_named(name);
+    for (int i = 0; t->layer.kind != l->kind && i < hn_layer_type_count(); i++)
+        if (hn_layer_type_at(i)->layer.kind == l->kind) t = hn_layer_type_at(i);
+    return t->name;
+}
+
+static hone_status copy_text(own *w, const char *from, const char **to, hn_error *err) {
+    if (from != NULL) *to = hn_arena_strdup(&w->arena, from);
+    return from == NULL || *to != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status copy_layers(own *w, const hn_quantize_report *r, hn_error *err) {
+    hone_quantized_layer *v = hn_arena_array(&w->arena, (size_t)r->n + 1, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < r->n; i++) {
+        const hn_quantized_layer *l = &r->v[i];
+        v[i] = (hone_quantized_layer){.type = type_of(w, l),
+                                      .params = l->params,
+                                      .bytes_before = l->bytes_before,
+                                      .bytes_after = l->bytes_after};
+        HN_TRY(copy_text(w, l->node, &v[i].node, err));
+        HN_TRY(copy_text(w, l->op, &v[i].op, err));
+        HN_TRY(copy_text(w, l->weights, &v[i].weights, err));
+        HN_TRY(copy_text(w, l->activations, &v[i].activations, err));
+        HN_TRY(copy_text(w, l->why_not, &v[i].why_not, err));
+    }
+    w->shown.layers = v;
+    w->shown.n_layers = (size_t)r->n;
+    return HONE_OK;
+}
+
+static hone_status warn(own *w, hn_error *err, const char *format, ...) HONE_PRINTF(3, 4);
+static hone_status warn(own *w, hn_error *err, const char *format, ...) {
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return copy_text(w, text, &w->warnings[w->shown.n_warnings++], err);
+}
+
+static hone_status warn_all(own *w, const hn_compressed *c, hn_error *err) {
+    int64_t n = c->samples, fixed = c->report.fixed_inputs;
+    w->shown.warnings = w->warnings;
+    if (c->warning[0] != '\0') HN_TRY(warn(w, err, "dataset: %s", c->warning));
+    if (n > 0 && n < FEW_SAMPLES)
+        HN_TRY(warn(w, err, "%lld samples are few to find ranges with; %d or more are wanted",
+                    (long long)n, FEW_SAMPLES));
+    if (c->calibration != NULL && w->shown.stable_after == 0)
+        HN_TRY(warn(w, err, "ranges still moved with the last of %lld samples; more would help",
+                    (long long)n));
+    if (fixed > 0)
+        HN_TRY(warn(w, err, "%lld inputs that had defaults are constants now", (long long)fixed));
+    return HONE_OK;
+}
+
+static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
+    hone_quantization *q = &w->shown;
+    const hn_quantize_report *r = &c->report;
+    q->weights = r->weights;
+    q->bits_per_weight = r->weights > 0 ? (double)r->weight_bits / (double)r->weights : NAN;
+    q->samples = c->samples;
+    if (c->calibration != NULL) q->stable_after = hn_calibration_stable_after(c->calibration);
+    q->recipe = w->recipe;
+    HN_TRY(copy_layers(w, r, err));
+    return warn_all(w, c, err);
+}
+
+/* ---- the whole ---- */
+
+static hone_status hand_over(own *w, hone_model *from, hn_compressed *c, hone_model **out,
+                             hn_error *err) {
+    char source[HN_SHA256_HEX];
+    hn_model *made = c->model;
+    if (c->calibration != NULL && w->o.save_ranges != NULL)
+        HN_TRY(hn_calibration_write(c->calibration, &w->how.scheme.layer.activations,
+                                    w->o.save_ranges, err));
+    HN_TRY(write_recipe(w, c, err));
+    HN_TRY(describe(w, c, err));
+    HN_TRY(hn_lineage_source(from->ir, source, err));
+    hn_lineage l = {source, c->samples > 0 ? c->data : NULL, w->recipe};
+    HN_TRY(hn_lineage_write(made, &l, err));
+    c->model = NULL;
+    HN_TRY(hn_api_model_adopt(made, out, err));
+    atomic_fetch_add(&from->refs, 1);
+    (*out)->made_of = from;
+    return HONE_OK;
+}
+
+static hone_status quantize(own *w, hone_model **out, hone_model *m, hone_dataset *data,
+                            hn_error *err) {
+    hn_compressed c = {0};
+    HN_TRY(read_options(w, m, data, err));
+    HN_CHECK(err, w->o.save_ranges == NULL || (data != NULL && w->given == NULL), HONE_E_ARG,
+             "ranges are saved where samples are there to find them with");
+    HN_TRY(hn_compress(&c, m->ir, &w->how, memory(), err));
+    hone_status status = hand_over(w, m, &c, out, err);
+    hn_compressed_deinit(&c);
+    return status;
+}
+
+hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
+                                const hone_quantize_options *options, hone_quantization **report,
+                                hone_error *err) {
+    own *w = hn_alloc_zero(memory(), sizeof *w, HN_MEM_OTHER);
+    hone_model *made;
+    if (w == NULL) return HN_NOMEM(err);
+    w->shown = (hone_quantization){.size = sizeof w->shown, .owner = w};
+    hn_arena_init(&w->arena, memory(), HN_MEM_OTHER);
+    hone_quantize_options_init(&w->o);
+    if (options != NULL) HN_TAKE_OPTIONS(w->o, options);
+    hone_status status = quantize(w, &made, model, data, err);
+    hn_calibration_destroy(w->given);
+    hone_session_destroy(w->session);
+    if (status == HONE_OK) *out = made;
+    if (status == HONE_OK && report != NULL)
+        *report = &w->shown;
+    else
+        hone_quantization_destroy(&w->shown);
+    return status;
+}

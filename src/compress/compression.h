@@ -1,0 +1,44 @@
+/* The whole of a compression, in the one order there is:
+ *
+ *     copy, simplify ─▶ look at the samples ─▶ methods before ─▶ calibrate ─▶ methods on weights
+ *         ─▶ write integers ─▶ convert what is f16 or bf16 ─▶ methods after
+ */
+#ifndef HN_COMPRESS_COMPRESSION_H
+#define HN_COMPRESS_COMPRESSION_H
+
+#include "base/sha256.h"
+#include "compress/method.h"
+#include "compress/quantize.h"
+
+typedef struct hn_compress_options {
+    hn_scheme scheme;
+    int n_methods;
+    const hn_method *const *methods;   /* those of one stage run in this order */
+    hn_calibrate_options calibrate;    /* its samples are taken; its progress is left out */
+    const hn_calibration *calibration; /* known ranges, instead of calibrating; or NULL */
+    hn_dataset *data;                  /* NULL: none */
+    int64_t batch;                     /* samples a run takes; 0: 16 or the model's */
+    uint64_t seed;
+    hn_how how;
+    /* What is going on ("calibrate", "adaround" ...) and how much of it is done; false ends it with
+     * HONE_E_LIMIT. May be NULL. */
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void *progress_ctx;
+} hn_compress_options;
+
+typedef struct hn_compressed {
+    hn_model *model;
+    hn_calibration *calibration; /* made here; or NULL */
+    hn_quantize_report report;
+    int64_t samples;          /* that were looked at */
+    char data[HN_SHA256_HEX]; /* their hash; "": there were none */
+    char warning[400];        /* what the samples look like; "": there is nothing to say */
+} hn_compressed;
+
+/* m is only read. HONE_E_MODEL: it is quantized already. HONE_E_ARG: a rule matches no node, a type
+ * or method wants data and there is none. */
+hone_status hn_compress(hn_compressed *out, const hn_model *m, const hn_compress_options *o,
+                        hn_allocator *alloc, hn_error *err);
+void hn_compressed_deinit(hn_compressed *c); /* all zero accepted */
+
+#endif

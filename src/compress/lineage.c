@@ -1,0 +1,48 @@
+#include "compress/lineage.h"
+
+#include <string.h>
+
+#include "base/sha256.h"
+#include "formats/onnx.h"
+
+const char *hn_model_metadata(const hn_model *m, const char *key) {
+    for (int i = 0; i < m->metadata.n; i++)
+        if (strcmp(m->metadata.v[i].key, key) == 0) return m->metadata.v[i].value;
+    return NULL;
+}
+
+hone_status hn_lineage_source(hn_model *m, char *hex, hn_error *err) {
+    hn_file *file;
+    if (m->path != NULL)
+        HN_TRY(hn_file_open(&file, m->path, true, m->alloc, err));
+    else
+        HN_TRY(hn_onnx_save_memory(&file, m, NULL, err));
+    hn_sha256(file->data, file->bytes, hex);
+    hn_file_unref(file);
+    return HONE_OK;
+}
+
+hone_status hn_lineage_write(hn_model *m, const hn_lineage *l, hn_error *err) {
+    const hn_prop props[] = {{"hone.source", l->source},
+                             {"hone.data", l->data},
+                             {"hone.recipe", l->recipe},
+                             {"hone.version", hone_version()}};
+    const int most = sizeof props / sizeof props[0];
+    hn_prop *v = hn_arena_array(&m->arena, (size_t)(m->metadata.n + most), sizeof *v);
+    int n = 0;
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < m->metadata.n; i++) {
+        bool ours = false;
+        for (int k = 0; k < most; k++) ours = ours || !strcmp(m->metadata.v[i].key, props[k].key);
+        if (!ours) v[n++] = m->metadata.v[i];
+    }
+    for (int k = 0; k < most; k++) {
+        if (props[k].value == NULL) continue;
+        v[n].key = hn_arena_strdup(&m->arena, props[k].key);
+        v[n].value = hn_arena_strdup(&m->arena, props[k].value);
+        if (v[n].key == NULL || v[n].value == NULL) return HN_NOMEM(err);
+        n++;
+    }
+    m->metadata = (hn_props){n, v};
+    return HONE_OK;
+}

@@ -1,0 +1,139 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "hone/hone.h"
+
+static hone_error err;
+
+static hone_model *model(void) {
+    hone_model *m;
+    if (hone_model_load_text(&m,
+                             "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                             "g (float[1,2] x) => (float[1,2] y)"
+                             " <float[2,2] w = {1, 2, 3, 4}, float[2,2] v = {0.5, 1, -1, 2}>"
+                             " { a = MatMul (x, w) b = Relu (a) y = MatMul (b, v) }",
+                             &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    return m;
+}
+
+/* What the model says to {1, 2}. */
+static void ask(hone_model *m, float *y) {
+    hone_session *s;
+    float x[2] = {1, 2};
+    hone_value in = {.name = "x",
+                     .dtype = HONE_DTYPE_F32,
+                     .rank = 2,
+                     .dims = {1, 2},
+                     .data = x,
+                     .bytes = sizeof x},
+               out = {.name = "y", .data = y, .bytes = 2 * sizeof *y};
+    if (hone_session_create(&s, m, NULL, &err) != HONE_OK ||
+        hone_session_run(s, 1, &in, 1, &out, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    hone_session_destroy(s);
+}
+
+static void a_made_model_outlives_its_source(void **state) {
+    (void)state;
+    hone_model *m = model(), *made;
+    hone_quantization *q;
+    hone_quantize_options o;
+    float want[2], got[2];
+    ask(m, want);
+    hone_layer_rule rule = {"b*", "f32"};
+    hone_quantize_options_init(&o);
+    o.type = "int8-weights";
+    o.layers = &rule;
+    o.n_layers = 1;
+    if (hone_model_quantize(&made, m, NULL, &o, &q, &err) != HONE_OK) fail_msg("%s", err.text);
+    assert_int_equal(hone_model_simplify(m, NULL, NULL, &err), HONE_E_ARG); /* made shares it */
+    hone_model_destroy(m);
+    ask(made, got);
+    for (int i = 0; i < 2; i++) assert_true(fabsf(got[i] - want[i]) < 0.2f);
+    assert_int_equal(q->weights, 8);
+    assert_true(q->bits_per_weight > 8);
+    assert_int_equal(q->samples, 0);
+    size_t n = 0;
+    for (size_t i = 0; i < q->n_layers; i++) n += !strcmp(q->layers[i].type, "int8-weights");
+    assert_int_equal(n, 2);
+    assert_string_equal(hone_model_metadata(made, "hone.recipe"), q->recipe);
+    assert_string_equal(q->recipe, "quantize type=int8-weights layer:b*=f32");
+    assert_int_equal(strlen(hone_model_metadata(made, "hone.source")), 64);
+    assert_null(hone_model_metadata(made, "hone.data"));
+    hone_quantization_destroy(q);
+    hone_model_destroy(made);
+    hone_quantization_destroy(NULL);
+}
+
+static void names_are_in_tables(void **state) {
+    (void)state;
+    static const struct {
+        hone_quantize_table of;
+        const char *name;
+    } some[] = {{HONE_QUANTIZE_TYPES, "int8"},
+                {HONE_QUANTIZE_RANGES, "entropy"},
+                {HONE_QUANTIZE_METHODS, "equalize"},
+                {HONE_QUANTIZE_TARGETS, "onnxruntime"}};
+    for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
+        bool found = false;
+        hone_quantize_choice c;
+        size_t n = hone_n_quantize_choices(some[k].of);
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(hone_quantize_choice_at(some[k].of, i, &c, &err), HONE_OK);
+            assert_true(c.help[0] != '\0');
+            found = found || strcmp(c.name, some[k].name) == 0;
+        }
+        assert_true(found);
+        assert_int_equal(hone_quantize_choice_at(some[k].of, n, &c, &err), HONE_E_ARG);
+    }
+}
+
+static void fails(const hone_quantize_options *o, const char *why) {
+    hone_model *m = model(), *made = NULL;
+    hone_quantization *q = NULL;
+    assert_int_equal(hone_model_quantize(&made, m, NULL, o, &q, &err), HONE_E_ARG);
+    if (strstr(err.text, why) == NULL) fail_msg("'%s' does not say '%s'", err.text, why);
+    assert_null(made);
+    assert_null(q);
+    hone_model_destroy(m);
+}
+
+static void wrong_options_are_said(void **state) {
+    (void)state;
+    hone_quantize_options o;
+    fails(NULL, "want samples");
+    hone_quantize_options_init(&o);
+    o.type = "int7";
+    fails(&o, "type 'int7', expected one of: f32, ");
+    o.type = "f16";
+    o.target = "nobody";
+    fails(&o, "target 'nobody', expected one of: hone, ");
+    o.target = NULL;
+    o.methods = "equalize,equalize";
+    fails(&o, "asked for twice");
+    o.methods = "nothing";
+    fails(&o, "method 'nothing', expected one of: ");
+    o.methods = NULL;
+    o.ranges = "wide";
+    fails(&o, "ranges 'wide', expected one of: minmax, ");
+    o.ranges = NULL;
+    o.save_ranges = "r.txt";
+    fails(&o, "ranges are saved where");
+    assert_int_not_equal(access("r.txt", F_OK), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_made_model_outlives_its_source),
+        cmocka_unit_test(names_are_in_tables),
+        cmocka_unit_test(wrong_options_are_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
