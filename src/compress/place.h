@@ -35,6 +35,7 @@ struct hn_quant_target {
     bool moves;       /* what nodes that move elements give is held too */
     bool zeros;       /* zero points are written where they are 0, too */
     bool drop_limits; /* Relu goes where quantizing does its work */
+    bool two_bits;    /* it knows types of 2 bits */
 };
 int hn_quant_target_count(void);
 const hn_quant_target *hn_quant_target_at(int i);

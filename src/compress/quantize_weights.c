@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compress/pack.h"
 #include "compress/quantizer.h"
 #include "passes/pass.h"
 
@@ -59,7 +60,7 @@ hone_status hn_quantizer_grid(hn_quantizer *q, const hn_weighted *w, float sx, h
     return HONE_OK;
 }
 
-/* The zero points to write, NULL: none. */
+/* The zero points to write, in the type of the codes; NULL: none. */
 static hone_status zeros_of(hn_quantizer *q, const hn_grid *g, hn_tensor **out, hn_error *err) {
     *out = hn_tensor_ref(g->zero);
     if (g->zero != NULL || !q->s->target->zeros) return HONE_OK;
@@ -69,21 +70,55 @@ static hone_status zeros_of(hn_quantizer *q, const hn_grid *g, hn_tensor **out, 
     return HONE_OK;
 }
 
+/* The inputs of DequantizeLinear: codes, which are taken over, scale and zero points. */
+static hone_status write_plain(hn_quantizer *q, const char *name, const hn_grid *g,
+                               hn_tensor *codes, hn_value **in, hn_error *err) {
+    hn_tensor *zeros;
+    HN_TRY(hn_quantizer_constant(&in[0], q, name, "_codes", codes, err));
+    HN_TRY(hn_quantizer_constant(&in[1], q, name, "_scale", hn_tensor_ref(g->scale), err));
+    HN_TRY(zeros_of(q, g, &zeros, err));
+    return zeros != NULL ? hn_quantizer_constant(&in[2], q, name, "_zero", zeros, err) : HONE_OK;
+}
+
+/* Likewise, packed to so many bits; the codes are not taken over. */
+static hone_status write_packed(hn_quantizer *q, const hn_weighted *w, const hn_grid *g,
+                                const hn_tensor *codes, int bits, hn_value **in, hn_error *err) {
+    const char *name = w->weight->name;
+    hn_tensor *zeros, *scale, *packed;
+    HN_TRY(hn_pack_codes(&in[0], q, name, codes, bits, w->node, err));
+    HN_TRY(hn_tensor_create(&scale, q->m->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, g->scale->rank,
+                            g->scale->dims, err));
+    for (int64_t i = 0; i < scale->n; i++)
+        ((float *)scale->data)[i] = ((const float *)g->scale->data)[i] / (float)(1 << (8 - bits));
+    HN_TRY(hn_quantizer_constant(&in[1], q, name, "_scale", scale, err));
+    HN_TRY(zeros_of(q, g, &zeros, err));
+    hone_status status = hn_pack_zeros(&packed, zeros, bits, q->m->alloc, err);
+    hn_tensor_unref(zeros);
+    HN_TRY(status);
+    return packed != NULL ? hn_quantizer_constant(&in[2], q, name, "_zero", packed, err) : HONE_OK;
+}
+
+static hone_status write_inputs(hn_quantizer *q, const hn_weighted *w, const hn_grid *g,
+                                hn_tensor *codes, hn_value **in, hn_error *err) {
+    int bits = hn_pack_bits(&g->type, q->s->target);
+    if (bits == 0) return write_plain(q, w->weight->name, g, codes, in, err);
+    hone_status status = write_packed(q, w, g, codes, bits, in, err);
+    hn_tensor_unref(codes);
+    return status;
+}
+
 /* DequantizeLinear of the weight's codes, and of what a Gemm multiplies it by. */
 static hone_status write_codes(hn_quantizer *q, const hn_weighted *w, hn_grid *g, float alpha,
                                hn_value **floats, hn_error *err) {
     const char *name = w->weight->name;
-    hn_tensor *codes, *zeros;
+    hn_tensor *codes;
     hn_value *in[3] = {0};
     HN_TRY(hn_grid_codes(g, w->weight->constant, q->m->alloc, &codes, err));
-    HN_TRY(hn_quantizer_constant(&in[0], q, name, "_codes", codes, err));
     for (int64_t i = 0; i < g->scale->n; i++) ((float *)g->scale->data)[i] *= alpha;
-    HN_TRY(hn_quantizer_constant(&in[1], q, name, "_scale", hn_tensor_ref(g->scale), err));
-    HN_TRY(zeros_of(q, g, &zeros, err));
-    if (zeros != NULL) HN_TRY(hn_quantizer_constant(&in[2], q, name, "_zero", zeros, err));
+    HN_TRY(write_inputs(q, w, g, codes, in, err));
     hn_node *n;
     HN_TRY(hn_quantizer_node(&n, q, "DequantizeLinear", hn_quantizer_hint(q, name, "_dequantized"),
-                             zeros != NULL ? 3 : 2, in, w->node, err));
+                             in[2] != NULL ? 3 : 2, in, w->node, err));
     if (g->group_axis >= 0) {
         HN_TRY(hn_node_set_i(n, "axis", g->group_axis, err));
         HN_TRY(hn_node_set_i(n, "block_size", g->type.group, err));
@@ -112,10 +147,11 @@ void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g) {
     if (g->zero != NULL) bits += g->zero->n * g->type.bits;
     q->report->weights += w->n;
     q->report->weight_bits += bits;
+    int packed = hn_pack_bits(&g->type, q->s->target);
     if (q->row != NULL)
-        q->row->bytes_after += (w->n * hone_dtype_bits(g->type.dtype) + 7) / 8 +
-                               (int64_t)g->scale->bytes +
-                               (g->zero != NULL ? (int64_t)g->zero->bytes : 0);
+        q->row->bytes_after +=
+            (w->n * (packed > 0 ? packed : hone_dtype_bits(g->type.dtype)) + 7) / 8 +
+            (int64_t)g->scale->bytes + (g->zero != NULL ? (int64_t)g->zero->bytes : 0);
 }
 
 /* Puts the weight into integers; *grid: those that what reads it now has. */

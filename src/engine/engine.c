@@ -19,6 +19,18 @@ struct hn_shape_key {
     int64_t dims[HONE_MAX_RANK];
 };
 
+/* Folding constants unpacks bytes that hold several codes each (compress/pack.h): what that may
+ * add, with what it holds on the way. */
+static int64_t unpacked_bytes(const hn_model *m) {
+    int64_t bytes = 0;
+    for (int i = 0; i < m->graph->n_values; i++) {
+        const hn_value *v = m->graph->values[i];
+        if (!v->dead && v->constant != NULL && v->constant->dtype == HONE_DTYPE_U8)
+            bytes += (int64_t)v->constant->bytes;
+    }
+    return 8 * bytes;
+}
+
 static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
     bool widened;
     int64_t begun = hn_span_begin();
@@ -28,6 +40,7 @@ static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
     if (e->o.no_simplify) return HONE_OK;
     hn_simplify_options s = hn_simplify_defaults();
     s.keep_opset = false;
+    s.max_growth += unpacked_bytes(m);
     s.disable = e->o.disable;
     HN_TRY(hn_simplify(m, &s, NULL, err));
     hn_span_end("compile", "passes", begun, (int64_t)atomic_load(&e->o.alloc->live));

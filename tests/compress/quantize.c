@@ -401,7 +401,7 @@ static void methods_choose_grids(void **state) {
     hn_grids *grids;
     hn_grid g;
     hn_error err;
-    hn_qtype t = {HONE_DTYPE_S8, 4, true, false, 0};
+    hn_qtype t = {HONE_DTYPE_S4, 4, true, false, 0};
     assert_int_equal(hn_grids_create(&grids, &model_mem, &err), HONE_OK);
     assert_int_equal(hn_grid_create(&g, value_of(m, "w")->constant, &t, 1, 0, &model_mem, &err),
                      HONE_OK);
