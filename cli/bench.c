@@ -1,6 +1,7 @@
 /* hone bench: how long runs take, for every configuration asked for or for those a search tries. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
 
@@ -118,6 +119,7 @@ static bool read_options(job *j, config *common) {
         !check_search(a, &l, &c))
         return false;
     if (has(a, "--batch-search")) l.batch[0] = 2; /* for the check: one that a fixed batch is not */
+    if (!searches(a)) c.seconds /= 2;             /* there are two rounds */
     add_configs(j, &l, &c);
     *common = j->configs[0];
     return true;
@@ -125,26 +127,38 @@ static bool read_options(job *j, config *common) {
 
 /* ---- the whole ---- */
 
-enum { MOST_ROUNDS = 5 };
+/* Rounds, each in a process of its own, until two agree: one alone may fall into a bad phase of the
+ * machine, or be lucky with its memory. No more than that in all, and not many where a round takes
+ * long for other reasons than its runs. */
+enum { ROUNDS_TO_SETTLE = 8 };
+#define PATIENCE 10 /* times the seconds that were asked for */
 
-/* Where even the fastest runs were slowed down by others, and it is not said how many runs to make,
- * a few times. */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static exit_code measure_one(job *j, int i) {
     const config *c = &j->configs[i];
-    result *r = &j->results[i], last;
+    result *r = &j->results[i];
+    double end = now() + 2 * PATIENCE * c->seconds;
     exit_code code = bench_measure(j, c, r);
-    last = *r;
-    while (code == EXIT_DONE && c->iterations == 0 && last.ms.disturbed && r->rounds < MOST_ROUNDS)
-        code = bench_again(j, c, r, &last);
-    if (code == EXIT_DONE && r->rounds > 1)
-        note("others use the cores: measured %d times, the fastest is shown", r->rounds);
+    while (code == EXIT_DONE && c->iterations == 0 && !j->settled && r->rounds < ROUNDS_TO_SETTLE &&
+           now() < end) {
+        if (r->rounds > 1) j->total++;
+        code = bench_again(j, c, r);
+    }
+    j->total -= c->iterations == 0 && r->rounds == 1; /* of two that were expected */
+    if (code == EXIT_DONE && r->rounds > 1 && !j->settled)
+        note("others use the cores: %d rounds do not agree, the fastest is shown", r->rounds);
     return code;
 }
 
 static exit_code measure_all(job *j, const baseline *b) {
     exit_code code = EXIT_DONE;
     int n = j->n;
-    j->total = n;
+    j->total = j->configs[0].iterations > 0 ? n : 2 * n;
     for (j->n = 0; j->n < n && code == EXIT_DONE; j->n++) {
         code = measure_one(j, j->n);
         if (code == EXIT_DONE && b != NULL) code = baseline_compare(b, j, j->n);
@@ -158,6 +172,7 @@ static exit_code measure_all(job *j, const baseline *b) {
 static exit_code search_and_compare(job *j, const config *common, const baseline *b) {
     j->n = 0;
     exit_code code = bench_search(j, common);
+    if (code == EXIT_DONE) j->seen[0] = j->results[j->chosen].ms;
     if (code == EXIT_DONE && b != NULL) code = baseline_compare(b, j, j->chosen);
     for (int i = 0; i < j->n; i++)
         if (j->results[i].failed[0] == '\0') bench_json(j, i);
@@ -220,7 +235,8 @@ static const option_def options[] = {
     OPTION_LAYER_PRECISION,
     {"--isa", 0, "LIST", "use no more than these instruction sets: avx2,avx512", false},
     {"--warmup", 0, "N", "runs before those that count (default: 10)", false},
-    {"--seconds", 0, "S", "how long to measure each configuration (default: 2)", false},
+    {"--seconds", 0, "S", "how long to measure each configuration, in two rounds (default: 2)",
+     false},
     {"--iterations", 'n', "N", "runs to measure instead", false},
     {"--hint", 0, "FOR", "set threads, streams and batch for latency or for throughput", false},
     {"--batch-search", 0, NULL, "find the batch with the most items per second", false},

@@ -10,7 +10,7 @@ typedef struct config {
     int64_t batch;      /* -1: the model's own, or 1 */
     bool batch_if_free; /* leave a fixed one as it is */
     int64_t threads, streams, warmup, iterations;
-    double seconds;              /* where iterations is 0 */
+    double seconds;              /* of a round, where iterations is 0 */
     const char *precision, *isa; /* NULL: the model's own, the machine's */
     size_t max_memory;           /* where --max-memory does not say; 0: what the machine allows */
     bool may_fail;               /* for want of memory: result.failed says so */
@@ -28,16 +28,18 @@ typedef struct result {
     hone_difference difference; /* from f32 */
     char choices[2048];         /* of precision auto, a line each, as far as they fit */
     int64_t peak_rss;
-    int rounds;       /* that were measured; this is the one with the fastest run */
+    int rounds;       /* that were measured: `ms` joins them, the rest is of the fastest */
     char failed[256]; /* why there is no result; "": there is one */
 } result;
 
 /* What became of a configuration since the baseline. */
 typedef struct comparison {
     bool made;
-    hone_timing_change change;
-    double then, then_p50; /* ms: the fastest run and the median of the baseline */
+    hone_timing_change change; /* times in ms */
+    double then_p50;           /* ms: the median of the baseline */
 } comparison;
+
+enum { MOST_ROUNDS = 12 };
 
 typedef struct job {
     const args *a;
@@ -49,7 +51,9 @@ typedef struct job {
     int chosen; /* by a search; -1: there was none */
     json found; /* what was measured so far */
     /* Of what is measured: */
-    int64_t done, total; /* configurations, rounds included */
+    hone_timing seen[MOST_ROUNDS]; /* its rounds so far */
+    bool settled;                  /* one more would change little */
+    int64_t done, total;           /* configurations, rounds included */
     progress bar;
 } job;
 
@@ -63,8 +67,8 @@ config *job_add(job *j, const config *c);
 exit_code bench_check(job *j);
 /* Measures one in a process of its own; counts it as done. */
 exit_code bench_measure(job *j, const config *c, result *found);
-/* One more round of what was measured before; *last is what it found. */
-exit_code bench_again(job *j, const config *c, result *found, result *last);
+/* One more round of what was measured last, up to MOST_ROUNDS. */
+exit_code bench_again(job *j, const config *c, result *found);
 
 /* ---- bench_search.c ---- */
 

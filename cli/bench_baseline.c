@@ -1,16 +1,12 @@
 /* bench --baseline: whether a configuration got slower since an earlier run was saved.
  *
  * One series of runs cannot tell a slower build from a machine that others use. So what seems
- * slower is measured again, in a new process: it is a regression once CONFIRMED rounds that were
- * not disturbed all say so, none if one round does not, and unknown if MOST_ROUNDS were too
- * disturbed to tell. hone_timing_compare says what "slower" is. */
+ * slower is measured again, in a new process, as often as hone_timing_judge asks for. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
-
-enum { CONFIRMED = 4, MOST_ROUNDS = 12 };
 
 typedef struct entry {
     char *model, *precision, *isa, *cpu, *version;
@@ -64,7 +60,7 @@ static bool number_in(const baseline *b, int line_number, const json_t *o, const
 
 static bool read_entry(baseline *b, int line_number, const json_t *o) {
     const json_t *latency = json_object_get(o, "latency_ms"),
-                 *fastest = json_object_get(o, "fastest_ms");
+                 *windows = json_object_get(o, "windows_ms");
     double batch, threads, streams;
     b->entries = must(realloc(b->entries, ((size_t)b->n + 1) * sizeof *b->entries));
     entry *e = &b->entries[b->n++];
@@ -84,10 +80,10 @@ static bool read_entry(baseline *b, int line_number, const json_t *o) {
     e->streams = streams < 1e15 ? (int64_t)streams : 0;
     e->ms.pace = json_number_value(json_object_get(o, "pace"));
     e->ms.disturbed = json_is_true(json_object_get(o, "disturbed")) && e->ms.pace > 0;
-    size_t n = json_array_size(fastest);
+    size_t n = json_array_size(windows);
     for (size_t i = 0; i < n && i < HONE_TIMING_WINDOWS; i++) {
-        double v = json_number_value(json_array_get(fastest, i));
-        if (v > 0 && isfinite(v)) e->ms.fastest[e->ms.n_windows++] = v;
+        double v = json_number_value(json_array_get(windows, i));
+        if (v > 0 && isfinite(v)) e->ms.median[e->ms.n_windows++] = v;
     }
     return true;
 }
@@ -157,57 +153,43 @@ exit_code baseline_read(baseline **out, const job *j, const char *path) {
     return code;
 }
 
-/* Whether a is to be believed rather than b: it was not disturbed, or it was faster. */
-static bool is_better(const hone_timing *a, const hone_timing *b) {
-    return a->disturbed != b->disturbed ? !a->disturbed : a->min < b->min;
+static bool is_of(const entry *e, const job *j, int i) {
+    const result *r = &j->results[i];
+    return strcmp(name_of(e->model), name_of(j->a->argument[0])) == 0 && e->batch == r->batch &&
+           e->threads == r->threads && e->streams == j->configs[i].streams &&
+           strcmp(e->precision, r->precision) == 0 && strcmp(e->isa, r->isa) == 0;
 }
 
-/* The best entry of this configuration, or NULL. */
-static const entry *find(const baseline *b, const job *j, int i) {
-    const result *r = &j->results[i];
-    const char *model = name_of(j->a->argument[0]);
-    const entry *best = NULL;
-    for (int k = 0; k < b->n; k++) {
-        const entry *e = &b->entries[k];
-        if (strcmp(name_of(e->model), model) == 0 && e->batch == r->batch &&
-            e->threads == r->threads && e->streams == j->configs[i].streams &&
-            strcmp(e->precision, r->precision) == 0 && strcmp(e->isa, r->isa) == 0 &&
-            (best == NULL || is_better(&e->ms, &best->ms)))
-            best = e;
-    }
-    return best;
+/* All entries of this configuration as one; false: there is none. */
+static bool find(const baseline *b, const job *j, int i, hone_timing *then) {
+    hone_timing *all = must(calloc((size_t)b->n, sizeof *all));
+    size_t n = 0;
+    bool settled;
+    for (int k = 0; k < b->n; k++)
+        if (is_of(&b->entries[k], j, i)) all[n++] = b->entries[k].ms;
+    if (n > 0) hone_timing_join(then, all, n, &settled);
+    free(all);
+    return n > 0;
 }
 
 exit_code baseline_compare(const baseline *b, job *j, int i) {
-    const entry *e = find(b, j, i);
     result *r = &j->results[i];
     comparison *c = &j->comparisons[i];
-    if (e == NULL) {
+    hone_timing then;
+    if (!find(b, j, i, &then)) {
         note("%s has no result of %s at batch %lld, threads %d, streams %lld, %s, %s", b->path,
              name_of(j->a->argument[0]), (long long)r->batch, r->threads,
              (long long)j->configs[i].streams, r->precision, r->isa);
         return EXIT_DONE;
     }
-    *c = (comparison){.made = true, .then = e->ms.min, .then_p50 = e->ms.p50};
-    result round = *r; /* the last; *r is the fastest */
-    hone_change verdict;
-    for (int slower = 0;;) {
-        verdict = hone_timing_compare(&e->ms, &round.ms).verdict;
-        slower += verdict == HONE_CHANGE_SLOWER;
-        bool again = verdict == HONE_CHANGE_SLOWER
-                         ? slower < CONFIRMED
-                         : verdict == HONE_CHANGE_UNKNOWN && !e->ms.disturbed;
-        if (!again) break;
-        if (r->rounds == MOST_ROUNDS) {
-            verdict = HONE_CHANGE_UNKNOWN;
-            break;
-        }
-        exit_code code = bench_again(j, &j->configs[i], r, &round);
+    *c = (comparison){.made = true, .then_p50 = then.p50};
+    for (bool more = true;;) {
+        c->change = hone_timing_judge(&then, j->seen, (size_t)r->rounds, &more);
+        if (!more || r->rounds == MOST_ROUNDS) return EXIT_DONE;
+        j->total++;
+        exit_code code = bench_again(j, &j->configs[i], r);
         if (code != EXIT_DONE) return code;
     }
-    c->change = hone_timing_compare(&e->ms, &r->ms);
-    c->change.verdict = verdict;
-    return EXIT_DONE;
 }
 
 exit_code baseline_verdict(const job *j) {

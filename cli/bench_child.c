@@ -447,6 +447,8 @@ exit_code bench_measure(job *j, const config *c, result *found) {
     exit_code code = run_child(j, c, found);
     if (code != EXIT_DONE) return code;
     j->done++;
+    j->settled = false;
+    j->seen[0] = found->ms;
     found->rounds = 1;
     note_tuning(found->tuning);
     note_difference(&found->difference);
@@ -455,12 +457,18 @@ exit_code bench_measure(job *j, const config *c, result *found) {
     return EXIT_DONE;
 }
 
-exit_code bench_again(job *j, const config *c, result *found, result *last) {
+exit_code bench_again(job *j, const config *c, result *found) {
     int rounds = found->rounds + 1;
-    j->total++;
-    exit_code code = bench_measure(j, c, last);
+    result last;
+    exit_code code = run_child(j, c, &last);
     if (code != EXIT_DONE) return code;
-    if (last->ms.min < found->ms.min) *found = *last;
+    j->done++;
+    j->seen[rounds - 1] = last.ms;
+    hone_timing all;
+    bool is_fastest =
+        hone_timing_join(&all, j->seen, (size_t)rounds, &j->settled) == (size_t)rounds - 1;
+    if (is_fastest) *found = last;
+    found->ms = all;
     found->rounds = rounds;
     return EXIT_DONE;
 }

@@ -51,7 +51,8 @@ static void json_comparison(json *js, const comparison *c) {
     json_text(js, "verdict", verdicts[c->change.verdict]);
     json_number(js, "ratio", c->change.ratio);
     json_number(js, "margin", c->change.margin);
-    json_number(js, "min_ms", c->then);
+    json_number(js, "then_ms", c->change.then);
+    json_number(js, "now_ms", c->change.now);
     json_number(js, "p50_ms", c->then_p50);
     json_end(js, '}');
 }
@@ -308,16 +309,15 @@ void bench_tables(const job *j) {
 }
 
 void bench_comparisons(const job *j) {
-    static const char *const heads[] = {"fastest ms", "was",      "ratio", "margin",
-                                        "rounds",     "baseline", NULL};
+    static const char *const heads[] = {"ms", "was", "ratio", "margin", "rounds", "baseline", NULL};
     keys k = keys_of(j), all = with(k, heads);
     table *t = table_new(all.heads, all.align);
     for (int i = 0; i < j->n; i++) {
         const comparison *c = &j->comparisons[i];
         if (!c->made) continue;
         cell_keys(t, &k, &j->results[i]);
-        cell_ms(t, j->results[i].ms.min);
-        cell_ms(t, c->then);
+        cell_ms(t, c->change.now);
+        cell_ms(t, c->change.then);
         table_cell(t, "%.3f", c->change.ratio);
         table_cell(t, "%.0f %%", 100 * c->change.margin);
         table_cell(t, "%d", j->results[i].rounds);

@@ -948,13 +948,24 @@ typedef enum hone_change {
 } hone_change;
 typedef struct hone_timing_change {
     hone_change verdict;
-    double ratio;  /* of the fastest run now to the fastest then */
-    double margin; /* by how much it must be off 1 to mean something: 5 %, or what the fastest
-                      windows of either series disagree by */
+    double then, now; /* what is compared: the median of the third fastest window */
+    double ratio;     /* of now to then */
+    double margin; /* by how much it must be off 1 to mean something: 5 %, or what the next windows
+                      of either series are slower by */
 } hone_timing_change;
-/* Compares two series by their fastest runs, since what disturbs a machine only ever adds time. Of
- * either, `min`, `n_windows`, `fastest`, `disturbed` and `pace` are looked at. */
+/* Compares two series by their fastest windows, since what disturbs a machine only ever adds time.
+ * Of either, `min`, `n_windows`, `median`, `disturbed` and `pace` are looked at. */
 HONE_API hone_timing_change hone_timing_compare(const hone_timing *then, const hone_timing *now);
+/* n series of the same thing, at least one, each of a process of its own, as one: it tells what the
+ * fastest of them does, but its windows are the fastest of all, in order, and it is disturbed only
+ * where all are. *settled: two series beside which the machine had its full pace agree with it to
+ * 2 %, so that more of them would change little. Returns which is the fastest. */
+HONE_API size_t hone_timing_join(hone_timing *out, const hone_timing *series, size_t n,
+                                 bool *settled);
+/* The same, compared with `then`. It is slower where four series say so whatever disturbed them.
+ * *more: one more might change the verdict; of twelve that cannot be. */
+HONE_API hone_timing_change hone_timing_judge(const hone_timing *then, const hone_timing *series,
+                                              size_t n, bool *more);
 
 #define HONE_ENERGY_PACKAGES 16
 

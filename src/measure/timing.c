@@ -7,9 +7,12 @@
 #include "base/clock.h"
 
 #define AGREEMENT 0.1     /* of the medians of the last windows, for a stable series */
-#define LEAST_MARGIN 0.05 /* of a change: fastest runs of one build seldom differ by more */
-#define LOW_WINDOWS 3     /* windows whose fastest runs must agree for one to be believed */
+#define LEAST_MARGIN 0.05 /* of a change: what one build takes seldom differs by more */
+#define LOW_WINDOW 2      /* which window counts, fastest first */
+#define NEXT_WINDOWS 2    /* behind it, that must agree for it to be believed */
 #define FULL_PACE 0.7     /* of the best, or more */
+#define CALM_PACE 0.88    /* beside series that may settle a time or confirm a change */
+#define SETTLED 0.02      /* what two of them may differ by */
 #define MANY_RUNS 1000
 
 static int by_value(const void *a, const void *b) {
@@ -124,12 +127,20 @@ hone_status hn_timing_of(hone_timing *out, const double *durations, const double
     return HONE_OK;
 }
 
-/* How well the fastest run is known: how far the fastest runs of the fastest windows lie apart. */
-static double doubt(const hone_timing *t) {
+/* The median of a window, fastest window first; of the last where there are fewer. */
+static double window(const hone_timing *t, int i) {
     double v[HONE_TIMING_WINDOWS];
-    memcpy(v, t->fastest, sizeof v);
-    sort(v, (size_t)t->n_windows);
-    return t->n_windows >= LOW_WINDOWS ? spread(v, LOW_WINDOWS) : AGREEMENT;
+    int n = t->n_windows;
+    if (n == 0) return t->min;
+    memcpy(v, t->median, (size_t)n * sizeof *v);
+    sort(v, (size_t)n);
+    return v[i < n ? i : n - 1];
+}
+
+/* How well the time is known. */
+static double doubt(const hone_timing *t) {
+    if (t->n_windows <= LOW_WINDOW + NEXT_WINDOWS) return AGREEMENT;
+    return window(t, LOW_WINDOW + NEXT_WINDOWS) / window(t, LOW_WINDOW) - 1;
 }
 
 /* By how much the machine may have slowed down the fastest runs: they were seen to suffer more than
@@ -137,14 +148,79 @@ static double doubt(const hone_timing *t) {
 static double excuse(const hone_timing *t) { return t->disturbed ? 1 / (t->pace * t->pace) : 1; }
 
 hone_timing_change hn_timing_compare(const hone_timing *then, const hone_timing *now) {
-    double ratio = now->min / then->min, margin = fmax(LEAST_MARGIN, fmax(doubt(then), doubt(now)));
-    hone_change verdict = ratio > 1 + margin         ? HONE_CHANGE_SLOWER
-                          : ratio > 1 + LEAST_MARGIN ? HONE_CHANGE_UNKNOWN
-                          : ratio < 1 / (1 + margin) ? HONE_CHANGE_FASTER
-                                                     : HONE_CHANGE_NONE;
+    hone_timing_change c = {.then = window(then, LOW_WINDOW),
+                            .now = window(now, LOW_WINDOW),
+                            .margin = fmax(LEAST_MARGIN, fmax(doubt(then), doubt(now)))};
+    double ratio = c.ratio = c.now / c.then, margin = c.margin;
+    c.verdict = ratio > 1 + margin         ? HONE_CHANGE_SLOWER
+                : ratio > 1 + LEAST_MARGIN ? HONE_CHANGE_UNKNOWN
+                : ratio < 1 / (1 + margin) ? HONE_CHANGE_FASTER
+                                           : HONE_CHANGE_NONE;
     /* Whether without the disturbance it could be otherwise. Slower than on a disturbed machine is
      * slower, and as fast as before on one is not. */
-    bool could = verdict == HONE_CHANGE_SLOWER ? ratio / excuse(now) <= 1 + margin
-                                               : ratio * excuse(then) > 1 + margin;
-    return (hone_timing_change){could ? HONE_CHANGE_UNKNOWN : verdict, ratio, margin};
+    bool could = c.verdict == HONE_CHANGE_SLOWER ? ratio / excuse(now) <= 1 + margin
+                                                 : ratio * excuse(then) > 1 + margin;
+    if (could) c.verdict = HONE_CHANGE_UNKNOWN;
+    return c;
+}
+
+/* ---- several series ---- */
+
+/* Puts the values of the next list among those that are there, lowest first, as far as there is
+ * room; how many there are then. */
+static int merge(double *v, int n, const double *next, int n_next) {
+    double all[2 * HONE_TIMING_WINDOWS];
+    memcpy(all, v, (size_t)n * sizeof *v);
+    memcpy(all + n, next, (size_t)n_next * sizeof *v);
+    n += n_next;
+    sort(all, (size_t)n);
+    if (n > HONE_TIMING_WINDOWS) n = HONE_TIMING_WINDOWS;
+    memcpy(v, all, (size_t)n * sizeof *v);
+    return n;
+}
+
+/* A pace that is not known is none to complain of. */
+static bool is_calm(const hone_timing *t) { return !(t->pace < CALM_PACE); }
+
+size_t hn_timing_join(hone_timing *out, const hone_timing *series, size_t n, bool *settled) {
+    size_t best = 0;
+    int agree = 0;
+    bool disturbed = true;
+    for (size_t i = 0; i < n; i++) {
+        if (window(&series[i], LOW_WINDOW) < window(&series[best], LOW_WINDOW)) best = i;
+        disturbed &= series[i].disturbed;
+    }
+    hone_timing all = series[best];
+    all.disturbed = disturbed;
+    all.n_windows = 0;
+    for (size_t i = 0; i < n; i++) {
+        merge(all.fastest, all.n_windows, series[i].fastest, series[i].n_windows);
+        all.n_windows = merge(all.median, all.n_windows, series[i].median, series[i].n_windows);
+    }
+    for (size_t i = 0; i < n; i++)
+        agree += is_calm(&series[i]) &&
+                 window(&series[i], LOW_WINDOW) <= (1 + SETTLED) * window(&all, LOW_WINDOW);
+    *settled = agree >= 2;
+    *out = all;
+    return best;
+}
+
+hone_timing_change hn_timing_judge(const hone_timing *then, const hone_timing *series, size_t n,
+                                   bool *more) {
+    enum { CONFIRMED = 4, MOST_SERIES = 12 };
+    hone_timing all;
+    bool settled;
+    hn_timing_join(&all, series, n, &settled);
+    hone_timing_change c = hn_timing_compare(then, &all);
+    int slower = 0;
+    for (size_t i = 0; i < n; i++) {
+        double pace = is_calm(&series[i]) ? 1 : series[i].pace;
+        slower += window(&series[i], LOW_WINDOW) * pace * pace > (1 + c.margin) * c.then;
+    }
+    bool sure = slower >= CONFIRMED;
+    *more = n < MOST_SERIES && (c.verdict == HONE_CHANGE_SLOWER
+                                    ? !sure
+                                    : c.verdict == HONE_CHANGE_UNKNOWN && !then->disturbed);
+    if (c.verdict == HONE_CHANGE_SLOWER && !sure) c.verdict = HONE_CHANGE_UNKNOWN;
+    return c;
 }

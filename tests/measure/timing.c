@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -107,46 +108,140 @@ static hone_timing series(hn_rng *rng, double ms, double disturbed) {
     return timing(v, RUNS);
 }
 
-/* Of 500 pairs of series. */
+/* Of 200 baselines of two series, each judged by as many as are asked for. */
 static int slower(double factor, double disturbed) {
     hn_rng rng;
-    int n = 0;
+    int found = 0;
     hn_rng_init(&rng, 1);
-    for (int i = 0; i < 500; i++) {
-        hone_timing then = series(&rng, 5, disturbed), now = series(&rng, 5 * factor, disturbed);
-        n += hn_timing_compare(&then, &now).verdict == HONE_CHANGE_SLOWER;
+    for (int i = 0; i < 200; i++) {
+        hone_timing then, was[2], now[12];
+        hone_change verdict = HONE_CHANGE_UNKNOWN;
+        bool settled, more = true;
+        for (int k = 0; k < 2; k++) was[k] = series(&rng, 5, disturbed);
+        hn_timing_join(&then, was, 2, &settled);
+        for (size_t n = 0; more; n++) {
+            now[n] = series(&rng, 5 * factor, disturbed);
+            verdict = hn_timing_judge(&then, now, n + 1, &more).verdict;
+        }
+        found += verdict == HONE_CHANGE_SLOWER;
     }
-    return n;
+    return found;
 }
 
 static void a_disturbed_machine_is_no_slower_build(void **state) {
     (void)state;
     assert_int_equal(slower(1, 0), 0);
-    assert_int_equal(slower(1, 0.3), 0);
-    assert_int_equal(slower(1.1, 0), 500);
-    assert_int_equal(slower(1.1, 0.3), 500);
+    assert_int_equal(slower(1, 0.4), 0);
+    assert_int_equal(slower(1.1, 0), 200);
+    assert_int_equal(slower(1.1, 0.4), 200);
 }
+
+static hone_timing windows(const double *median, int n) {
+    hone_timing t = {.n_windows = n, .min = 1, .pace = 1};
+    memcpy(t.median, median, (size_t)n * sizeof *median);
+    return t;
+}
+
+static hone_timing steady(double ms) { return windows((double[]){ms, ms, ms, ms, ms}, 5); }
 
 static void changes_have_a_direction(void **state) {
     (void)state;
-    hone_timing then = {.min = 10, .n_windows = 3, .fastest = {10, 10.1, 10.2}}, now = then;
-    now.min = 10.4;
+    /* The third fastest window counts: two may be lucky. */
+    hone_timing then = windows((double[]){10.2, 10, 8, 9, 30, 10.3}, 6), now = steady(10.4);
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_NONE);
-    now.min = 10.7;
+    NEAR(hn_timing_compare(&then, &now).then, 10);
+    NEAR(hn_timing_compare(&then, &now).now, 10.4);
+    now = steady(10.7);
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_SLOWER);
     assert_int_equal(hn_timing_compare(&now, &then).verdict, HONE_CHANGE_FASTER);
     NEAR(hn_timing_compare(&then, &now).ratio, 1.07);
     NEAR(hn_timing_compare(&then, &now).margin, 0.05);
-    /* Where the fastest windows disagree, so much is needed; where there are too few, 10 %. */
-    then.fastest[2] = 10.8;
+    /* Where the next windows disagree, so much is needed; where there are too few, 10 %. */
+    then.median[5] = 10.8;
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_UNKNOWN);
-    now.min = 10.9;
+    now = steady(10.9);
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_SLOWER);
-    now.min = 10.4; /* noise only adds time: however much there was */
+    now = steady(10.4); /* noise only adds time: however much there was */
     assert_int_equal(hn_timing_compare(&then, &now).verdict, HONE_CHANGE_NONE);
     NEAR(hn_timing_compare(&then, &now).margin, 0.08);
-    then.n_windows = 2;
+    then.n_windows = 4;
     NEAR(hn_timing_compare(&then, &now).margin, 0.1);
+    then.n_windows = 2;
+    NEAR(hn_timing_compare(&then, &now).then, 10.2);
+    then.n_windows = 0;
+    NEAR(hn_timing_compare(&then, &now).then, 1);
+}
+
+static hone_timing beside(double pace, hone_timing t) {
+    t.pace = pace;
+    t.disturbed = pace < 0.7;
+    return t;
+}
+
+static void series_are_joined(void **state) {
+    (void)state;
+    bool settled;
+    hone_timing all, s[4] = {
+                         windows((double[]){12, 11, 13, 12, 12, 12, 12, 12, 12, 12}, 10),
+                         windows((double[]){10.3, 10.1, 10.2, 10.4, 15}, 5),
+                         beside(0.6, windows((double[]){10, 14, 14, 14, 14}, 5)),
+                         windows((double[]){10.35, 10.2, 10.35, 10.9, 10.9}, 5),
+                     };
+    s[1].p50 = 77;
+    assert_int_equal(hn_timing_join(&all, s, 1, &settled), 0);
+    NEAR(all.median[0], 11);
+    assert_false(settled);
+    assert_int_equal(hn_timing_join(&all, s, 3, &settled), 1);
+    assert_false(settled || all.disturbed);
+    NEAR(all.p50, 77);
+    assert_int_equal(all.n_windows, HONE_TIMING_WINDOWS);
+    const double lowest[] = {10, 10.1, 10.2, 10.3, 10.4, 11, 12, 12, 12, 12};
+    for (int i = 0; i < HONE_TIMING_WINDOWS; i++) NEAR(all.median[i], lowest[i]);
+    assert_int_equal(hn_timing_join(&all, s, 4, &settled), 1);
+    assert_true(settled); /* 10.3 and 10.35 agree with 10.2 */
+    s[3].pace = 0.8;
+    hn_timing_join(&all, s, 4, &settled);
+    assert_false(settled); /* others had a part of the core */
+    s[3].pace = NAN;
+    hn_timing_join(&all, s, 4, &settled);
+    assert_true(settled);
+    assert_int_equal(hn_timing_join(&all, s + 2, 1, &settled), 0);
+    assert_true(all.disturbed);
+}
+
+/* What is said of the first n series, and a + where one more is asked for. */
+static const char *judged(const hone_timing *then, const hone_timing *s, size_t n) {
+    static const char *const words[][2] = {
+        {"same", "same+"}, {"slower", "slower+"}, {"faster", "faster+"}, {"unknown", "unknown+"}};
+    bool more;
+    hone_change verdict = hn_timing_judge(then, s, n, &more).verdict;
+    return words[verdict][more];
+}
+
+static void four_rounds_make_a_regression(void **state) {
+    (void)state;
+    hone_timing then = steady(10), s[12];
+    for (int i = 0; i < 12; i++) s[i] = steady(11);
+    assert_string_equal(judged(&then, s, 1), "unknown+");
+    assert_string_equal(judged(&then, s, 3), "unknown+");
+    assert_string_equal(judged(&then, s, 4), "slower");
+    s[3] = steady(10.2); /* one round that is not slower is enough */
+    assert_string_equal(judged(&then, s, 4), "same");
+    s[3] = steady(9);
+    assert_string_equal(judged(&then, s, 4), "faster");
+    /* Rounds of a core that others used do not count, unless that cannot explain it. */
+    s[3] = s[2] = beside(0.8, steady(11));
+    assert_string_equal(judged(&then, s, 4), "unknown+");
+    assert_string_equal(judged(&then, s, 6), "slower");
+    s[3] = s[2] = beside(0.8, steady(17));
+    assert_string_equal(judged(&then, s, 4), "slower");
+    for (int i = 0; i < 12; i++) s[i] = beside(0.8, steady(11));
+    assert_string_equal(judged(&then, s, 11), "unknown+");
+    assert_string_equal(judged(&then, s, 12), "unknown");
+    /* A baseline that says little is not made better by more rounds. */
+    s[0] = steady(11);
+    then = beside(0.6, steady(10.6));
+    assert_string_equal(judged(&then, s, 1), "unknown");
 }
 
 /* Runs beside which the core had 0.6 of its speed, but for a few of them. */
@@ -176,8 +271,7 @@ static void the_pace_beside_fast_runs_tells(void **state) {
 /* Then, now: what a disturbed machine explains is not known, what it does not explain is. */
 static void disturbance_excuses_what_it_explains(void **state) {
     (void)state;
-    hone_timing quick = {.min = 10, .n_windows = 3, .fastest = {10, 10, 10}}, slow = quick;
-    slow.min = 11;
+    hone_timing quick = steady(10), slow = steady(11);
     assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_SLOWER);
     slow.disturbed = true;
     slow.pace = quick.pace = 0.6;
@@ -189,8 +283,7 @@ static void disturbance_excuses_what_it_explains(void **state) {
     assert_int_equal(hn_timing_compare(&slow, &quick).verdict, HONE_CHANGE_FASTER);
     assert_int_equal(hn_timing_compare(&quick, &quick).verdict, HONE_CHANGE_UNKNOWN);
     /* A pace of 0.6 excuses 2.8 times the time, not 3. */
-    slow.min = 30;
-    slow.disturbed = true;
+    slow = beside(0.6, steady(30));
     assert_int_equal(hn_timing_compare(&quick, &slow).verdict, HONE_CHANGE_SLOWER);
     assert_int_equal(hn_timing_compare(&slow, &quick).verdict, HONE_CHANGE_FASTER);
 }
@@ -214,6 +307,8 @@ int main(void) {
         cmocka_unit_test(the_histogram_counts_every_run),
         cmocka_unit_test(a_disturbed_machine_is_no_slower_build),
         cmocka_unit_test(changes_have_a_direction),
+        cmocka_unit_test(series_are_joined),
+        cmocka_unit_test(four_rounds_make_a_regression),
         cmocka_unit_test(the_pace_beside_fast_runs_tells),
         cmocka_unit_test(disturbance_excuses_what_it_explains),
         cmocka_unit_test(the_pace_is_a_speed),
