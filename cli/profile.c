@@ -1,5 +1,6 @@
 /* hone profile: runs plans step by step and says what their times mean. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -135,6 +136,34 @@ static void price(const job *j, plan *p, int64_t samples) {
     c->per_month = c->machines * j->machine_price;
 }
 
+HONE_PRINTF(4, 5)
+static void conclude(plan *p, const char *question, const char *answer, const char *format, ...) {
+    char *evidence = p->evidence[p->n_verdicts];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(evidence, sizeof p->evidence[0], format, list);
+    va_end(list);
+    p->verdicts[p->n_verdicts++] = (hone_verdict){question, answer, evidence};
+}
+
+/* When not to start: the time goes elsewhere, there is little to save, or machines cost less. */
+static void judge(plan *p) {
+    const stages *s = &p->stages;
+    const cost *c = &p->cost;
+    if (s->known)
+        conclude(p, "is the model the bottleneck",
+                 s->share < 0.5 ? "no: what lies around it takes longer" : "yes",
+                 "inference is %.0f %% of the time from a sample to an answer", 100 * s->share);
+    if (c->requests_per_day <= 0) return;
+    double saved = c->machines - fmax(ceil(c->utilization / 2), 1);
+    conclude(p, "does a faster model pay",
+             c->utilization <= 1 ? "no: inference is too rare, one machine serves it anyway"
+             : saved < 2         ? "hardly: adding a machine is cheaper than much work"
+                                 : "yes",
+             "%.4g machines are needed; twice as fast would save %.4g of them, %.2f a month",
+             c->machines, saved, saved * c->machine_price);
+}
+
 static exit_code measure(job *j, int number) {
     plan *p = &j->plans[number];
     feed *f = &p->feed;
@@ -164,6 +193,7 @@ static exit_code measure(job *j, int number) {
     price(j, p, how.samples);
     code = measure_stages(p, how.runs);
     if (code != EXIT_DONE) return code;
+    judge(p);
     note_tuning(hone_session_tuning(p->session));
     note_choices(p->session);
     if (compare_with_f32(p->model, &o, f, f->out, &p->difference, &err) != HONE_OK)
@@ -266,6 +296,16 @@ static void write_cost(json *js, const cost *c) {
     json_end(js, '}');
 }
 
+static void write_verdicts(json *js, size_t n, const hone_verdict *v) {
+    for (size_t i = 0; i < n; i++) {
+        json_begin(js, NULL, '{');
+        json_text(js, "question", v[i].question);
+        json_text(js, "answer", v[i].answer);
+        json_text(js, "evidence", v[i].evidence);
+        json_end(js, '}');
+    }
+}
+
 static void write_plan(json *js, const job *j, const plan *p) {
     const hone_profile *f = p->profile;
     hone_memory_use use = hone_session_memory(p->session);
@@ -296,13 +336,8 @@ static void write_plan(json *js, const job *j, const plan *p) {
     for (size_t i = 0; i < f->n_steps; i++) write_step(js, &f->steps[i]);
     json_end(js, ']');
     json_begin(js, "verdicts", '[');
-    for (size_t i = 0; i < f->n_verdicts; i++) {
-        json_begin(js, NULL, '{');
-        json_text(js, "question", f->verdicts[i].question);
-        json_text(js, "answer", f->verdicts[i].answer);
-        json_text(js, "evidence", f->verdicts[i].evidence);
-        json_end(js, '}');
-    }
+    write_verdicts(js, f->n_verdicts, f->verdicts);
+    write_verdicts(js, (size_t)p->n_verdicts, p->verdicts);
     json_end(js, ']');
     json_end(js, '}');
 }

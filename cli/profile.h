@@ -60,6 +60,11 @@ typedef struct plan {
     startup startup;
     cost cost;
     stages stages;
+    /* What the profile itself cannot know: whether it pays, and whether the model is what is slow.
+     */
+    int n_verdicts;
+    hone_verdict verdicts[2];
+    char evidence[2][160];
 } plan;
 
 /* ---- with a dataset (profile_data.c) ---- */

@@ -233,21 +233,18 @@ static void print_times(const plan *p) {
     if (d->known)
         line(
             "stages    decode %.3f ms, preprocess %.3f, copy %.3f, inference %.3f, postprocess "
-            "%.3f: "
-            "the model is %s (%.0f %%)",
-            d->decode_ms, d->preprocess_ms, d->copy_ms, d->inference_ms, d->postprocess_ms,
-            d->share < 0.5 ? "not the bottleneck" : "the bottleneck", 100 * d->share);
+            "%.3f",
+            d->decode_ms, d->preprocess_ms, d->copy_ms, d->inference_ms, d->postprocess_ms);
     if (p->cost.requests_per_day > 0)
         line("cost      %.4g requests a day keep %.4g machines %.1f %% busy: %.2f a month",
              p->cost.requests_per_day, p->cost.machines,
              100 * p->cost.utilization / p->cost.machines, p->cost.per_month);
 }
 
-static void print_verdicts(const hone_profile *p) {
-    for (size_t i = 0; i < p->n_verdicts; i++) {
-        const hone_verdict *v = &p->verdicts[i];
-        line("%s? %s", v->question, v->answer);
-        line("    %s", v->evidence);
+static void print_verdicts(size_t n, const hone_verdict *v) {
+    for (size_t i = 0; i < n; i++) {
+        line("%s? %s", v[i].question, v[i].answer);
+        line("    %s", v[i].evidence);
     }
 }
 
@@ -265,7 +262,8 @@ void print_profile(const plan *p, sorting sort, grouping by, int64_t top) {
     line("%s", "");
     print_times(p);
     line("%s", "");
-    print_verdicts(p->profile);
+    print_verdicts(p->profile->n_verdicts, p->profile->verdicts);
+    print_verdicts((size_t)p->n_verdicts, p->verdicts);
 }
 
 /* ---- floats in a quantized model ---- */

@@ -11,7 +11,9 @@ p --by op | sed -n '1p' | tr -s ' '
 p --by op --top 1 | sed -n '4p' | sed 's/[0-9.]* ms/N ms/'
 p --by scope --top 0 | sed -n '1p' | tr -s ' '
 p --max-latency 5000 | grep -A 1 requirement | numbers
-p --requests-per-day 1 --machine-price 7.5 | grep '^cost' | sed 's/ [0-9.]* % busy/ few % busy/'
+# So few that any machine serves them, so many that none does.
+p --requests-per-day 1 --machine-price 7.5 | grep '^cost\|pay?\|twice' | sed 's/ [0-9.]* % busy/ few % busy/'
+p --requests-per-day 1e14 --machine-price 7.5 | grep -o '.*pay? [a-z]*'
 hone profile "$digits" -q --isa sse9 | sed 's/;.*/; .../'
 hone profile "$digits" -q --sort fast
 hone profile "$digits" -q --by layer
