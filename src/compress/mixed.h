@@ -1,0 +1,86 @@
+/* Mixed precision: which type each layer gets, so that a limit holds.
+ *
+ *     1  harm: each layer alone in each type, the rest in floats: the error of the model's outputs
+ *        on a few samples, as noise by signal. It adds up over layers, as far as errors are small.
+ *     2  cost: the bits of its weights, or its time in a plan of this machine in which all layers
+ *        have the type.
+ *     3  front: from all layers in the type of least harm to the cheapest set of types (budget.h)
+ *     4  the first point of the front within the limits on size and time; or, with a way to judge
+ *        models, the last that is good enough, found by halving
+ *
+ * So whether a first or last layer keeps its floats is found out, not assumed.
+ */
+#ifndef HN_COMPRESS_MIXED_H
+#define HN_COMPRESS_MIXED_H
+
+#include "compress/layer_type.h"
+#include "compress/quantize.h"
+
+typedef enum hn_mixed_cost { HN_MIXED_BITS, HN_MIXED_TIME } hn_mixed_cost;
+
+/* How good a model is: higher is better. */
+typedef hone_status hn_mixed_score(void *ctx, const hn_model *m, double *score, hn_error *err);
+
+typedef struct hn_mixed_options {
+    int n_types; /* beside f32, which always is one */
+    const hn_layer_type *const *types;
+    const hn_scheme *scheme;           /* target and the like; layers its rules name keep their
+                                          types, and what holds for all is left out */
+    const hn_calibration *calibration; /* of all values that static types ask for; or NULL */
+    const hn_feed *feed;
+    const hn_how *how;
+    int64_t samples; /* to find harm with, at most; 0: 32. Where layers are
+                        many it is fewer: runs are bounded */
+    hn_mixed_cost cost;
+    double bits_per_weight, ms; /* limits; 0: none. Time is that of the layers alone */
+    hn_mixed_score *score;      /* NULL: models are not judged */
+    void *score_ctx;
+    double least; /* a model is good enough from this score on */
+    bool (*progress)(void *ctx, int64_t done, int64_t total); /* may be NULL; false: HONE_E_LIMIT */
+    void *progress_ctx;
+} hn_mixed_options;
+
+/* A layer in a type. */
+typedef struct hn_mixed_figure {
+    double harm; /* NaN: it cannot have the type */
+    double bits; /* of all its weights, with scales and zero points */
+    double ms;   /* NaN: not measured */
+} hn_mixed_figure;
+
+typedef struct hn_mixed_layer {
+    const char *name, *op;
+    int64_t weights;
+    hn_mixed_figure *figures; /* by type: f32, then those of the options */
+    int type;                 /* that was chosen */
+} hn_mixed_layer;
+
+/* A set of types on the front. */
+typedef struct hn_mixed_point {
+    int layer, to; /* the move that leads to it; layer -1: the begin */
+    double harm, ms, bits_per_weight;
+    double score; /* NaN: not judged */
+    bool chosen;
+} hn_mixed_point;
+
+typedef struct hn_mixed {
+    hn_arena arena;
+    int n_layers;
+    hn_mixed_layer *layers;
+    int n_points; /* gentlest first */
+    hn_mixed_point *points;
+    int64_t tried; /* models that ran */
+    int n_rules;
+    hn_scheme_rule *rules; /* that give each layer its type; behind those of the scheme */
+} hn_mixed;
+
+/* Names of all values that some set of types may want the range of: what calibration is to watch.
+ * In the arena. */
+hone_status hn_mixed_watches(const hn_model *m, hn_arena *arena, const char *const **names, int *n,
+                             hn_error *err);
+/* m: a simplified model, with types; only read. out is to be deinited, whatever came of it.
+ * HONE_E_NOT_FOUND: no set of types is within the limits; the cheapest is chosen then. */
+hone_status hn_mixed_choose(hn_mixed *out, const hn_model *m, const hn_mixed_options *o,
+                            hn_allocator *alloc, hn_error *err);
+void hn_mixed_deinit(hn_mixed *x); /* all zero accepted */
+
+#endif

@@ -1,0 +1,217 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compress/mixed.h"
+#include "support/method_model.h"
+#include "support/scratch.h"
+
+#define MODEL                                                                         \
+    "m (float[n,3,8,8] x, float[8,3,3,3] w1, float[8,8,3,3] w2, float[10,128] w3) =>" \
+    " (float[n,10] y) <int64[2] flat = {-1, 128}> {"                                  \
+    " [c1] a = Conv (x, w1) b = Relu (a) [c2] c = Conv (b, w2) d = Relu (c)"          \
+    " e = Reshape (d, flat) [fc] y = Gemm <transB = 1> (e, w3) }"
+
+typedef struct fixture {
+    hn_model *m;
+    method_bench b;
+    hn_calibration *ranges;
+    hn_layer_type int4; /* with a scale per channel */
+    const hn_layer_type *types[2];
+    hn_scheme scheme;
+    hn_mixed_options o;
+} fixture;
+
+static void begin(fixture *f) {
+    hn_error err;
+    hn_arena arena;
+    const char *const *names;
+    int n;
+    f->m = method_model(MODEL, 3);
+    method_begin(&f->b, f->m);
+    f->types[0] = hn_layer_type_named("int8");
+    f->int4 = *hn_layer_type_named("int4");
+    f->int4.layer.weights.group = 0;
+    f->types[1] = &f->int4;
+    f->scheme = (hn_scheme){.layer = f->types[0]->layer, .target = hn_quant_target_named("hone")};
+    hn_arena_init(&arena, &scratch_mem, HN_MEM_OTHER);
+    if (hn_mixed_watches(f->m, &arena, &names, &n, &err) != HONE_OK) fail_msg("%s", err.text);
+    hn_calibrate_options how = {.method = HN_RANGE_MINMAX};
+    assert_int_equal(
+        hn_calibrate(&f->ranges, f->m, names, n, f->b.feed, &f->b.how, &how, &scratch_mem, &err),
+        HONE_OK);
+    hn_arena_deinit(&arena);
+    f->o = (hn_mixed_options){.n_types = 2,
+                              .types = f->types,
+                              .scheme = &f->scheme,
+                              .calibration = f->ranges,
+                              .feed = f->b.feed,
+                              .how = &f->b.how};
+}
+
+static void end(fixture *f) {
+    hn_calibration_destroy(f->ranges);
+    method_end(&f->b);
+    hn_model_destroy(f->m);
+}
+
+static void chosen(fixture *f, hn_mixed *x) {
+    hn_error err;
+    if (hn_mixed_choose(x, f->m, &f->o, &scratch_mem, &err) != HONE_OK) fail_msg("%s", err.text);
+}
+
+static void fewer_bits_do_more_harm(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    begin(&f);
+    f.o.bits_per_weight = 32;
+    chosen(&f, &x);
+    assert_int_equal(x.n_layers, 3);
+    assert_string_equal(x.layers[0].name, "c1");
+    assert_string_equal(x.layers[2].op, "Gemm");
+    for (int i = 0; i < 3; i++) {
+        const hn_mixed_figure *v = x.layers[i].figures;
+        assert_true(v[0].harm == 0 && v[1].harm > 0 && v[2].harm > 4 * v[1].harm);
+        assert_true(v[0].bits > v[1].bits && v[1].bits > v[2].bits);
+        assert_true(v[1].bits >= 8 * (double)x.layers[i].weights);
+        assert_int_equal(x.layers[i].type, 0);
+    }
+    for (int k = 1; k < x.n_points; k++) {
+        assert_true(x.points[k].harm > x.points[k - 1].harm);
+        assert_true(x.points[k].bits_per_weight < x.points[k - 1].bits_per_weight);
+    }
+    assert_true(x.points[0].chosen);
+    assert_int_equal(x.tried, 6);
+    hn_mixed_deinit(&x);
+    end(&f);
+}
+
+/* A limit is met, and by no more than one move too many. */
+static void limits_on_bits_hold(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f);
+    for (double limit = 6; limit < 20; limit += 3) {
+        hn_mixed x;
+        f.o.bits_per_weight = limit;
+        chosen(&f, &x);
+        int at = 0;
+        while (!x.points[at].chosen) at++;
+        assert_true(at > 0 && x.points[at].bits_per_weight <= limit);
+        assert_true(x.points[at - 1].bits_per_weight > limit);
+        assert_int_equal(x.n_rules, 3);
+        for (int i = 0; i < 3; i++) {
+            hn_layer_kind kind =
+                x.layers[i].type == 0 ? HN_LAYER_F32 : f.types[x.layers[i].type - 1]->layer.kind;
+            assert_string_equal(x.rules[i].name, x.layers[i].name);
+            assert_int_equal(x.rules[i].layer.kind, kind);
+        }
+        hn_mixed_deinit(&x);
+    }
+    end(&f);
+}
+
+static void times_are_measured(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    begin(&f);
+    f.o.cost = HN_MIXED_TIME;
+    f.o.ms = 1e6;
+    chosen(&f, &x);
+    for (int i = 0; i < 3; i++)
+        for (int t = 0; t < 3; t++) assert_true(x.layers[i].figures[t].ms > 0);
+    hn_mixed_deinit(&x);
+    end(&f);
+}
+
+/* Scores fall with every layer that is not f32. */
+static hone_status count_floats(void *ctx, const hn_model *m, double *score, hn_error *err) {
+    (void)err;
+    int *calls = ctx, pairs = 0;
+    for (const hn_node *n = m->graph->first; n != NULL; n = n->next)
+        pairs += strcmp(n->op_type, "DequantizeLinear") == 0;
+    (*calls)++;
+    *score = -pairs;
+    return HONE_OK;
+}
+
+static void the_last_that_is_good_enough_is_taken(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    int calls = 0;
+    begin(&f);
+    f.o.score = count_floats;
+    f.o.score_ctx = &calls;
+    f.o.least = 0;
+    chosen(&f, &x);
+    assert_true(x.points[0].chosen && x.points[0].score == 0);
+    hn_mixed_deinit(&x);
+    f.o.least = -100;
+    calls = 0;
+    chosen(&f, &x);
+    assert_true(x.points[x.n_points - 1].chosen && calls <= 4);
+    hn_mixed_deinit(&x);
+    end(&f);
+}
+
+static void what_cannot_be_is_said(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    hn_error err;
+    int calls = 0;
+    begin(&f);
+    f.o.bits_per_weight = 1;
+    assert_int_equal(hn_mixed_choose(&x, f.m, &f.o, &scratch_mem, &err), HONE_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "no choice of types is within the limits"));
+    assert_true(x.points[x.n_points - 1].chosen);
+    hn_mixed_deinit(&x);
+    f.o.bits_per_weight = 9;
+    f.o.score = count_floats;
+    f.o.score_ctx = &calls;
+    f.o.least = 0;
+    assert_int_equal(hn_mixed_choose(&x, f.m, &f.o, &scratch_mem, &err), HONE_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "wanted 0"));
+    hn_mixed_deinit(&x);
+    hn_scheme_rule all = {.name = "*", .layer = {.kind = HN_LAYER_F32}};
+    f.scheme.n_rules = 1;
+    f.scheme.rules = &all;
+    assert_int_equal(hn_mixed_choose(&x, f.m, &f.o, &scratch_mem, &err), HONE_E_ARG);
+    hn_mixed_deinit(&x);
+    end(&f);
+}
+
+static void layers_with_a_rule_keep_it(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    begin(&f);
+    hn_scheme_rule first = {.name = "c1", .layer = {.kind = HN_LAYER_F32}};
+    f.scheme.n_rules = 1;
+    f.scheme.rules = &first;
+    f.o.bits_per_weight = 6;
+    chosen(&f, &x);
+    assert_int_equal(x.n_layers, 2);
+    assert_int_equal(x.n_rules, 3);
+    assert_string_equal(x.rules[0].name, "c1");
+    assert_int_equal(x.rules[0].layer.kind, HN_LAYER_F32);
+    hn_mixed_deinit(&x);
+    end(&f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(fewer_bits_do_more_harm), TEST(limits_on_bits_hold),
+        TEST(times_are_measured),      TEST(the_last_that_is_good_enough_is_taken),
+        TEST(what_cannot_be_is_said),  TEST(layers_with_a_rule_keep_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
