@@ -98,7 +98,7 @@ static const hn_param *param(const hn_sig *s, int i) {
 
 /* Input i of n is one that becomes narrow with it. */
 static bool goes_along(const hn_node *n, int i, int k) {
-    if (!is_f32(n->inputs[i].value) || (i < 32 && (n->op->settings >> i & 1) != 0)) return false;
+    if (!is_f32(n->inputs[i].value) || (hn_is(n, "Resize") && i > 0)) return false;
     return hn_dtype_in(types[k], param(hn_op_sig(n->op), i)->types);
 }
 

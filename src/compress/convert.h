@@ -6,9 +6,8 @@
  * with Exp left in f32. A Cast stands where the types meet, and nowhere else. What is left in f32,
  * each with its reason: nodes the caller names; operators that ONNX does not have in the narrow
  * type; control flow with its bodies; nodes with a constant that the narrow type cannot hold, such
- * as a mask of -1e9 or an epsilon of 1e-12. Scales and regions of Resize, statistics of
- * BatchNormalization, and everything that is no f32 tensor stays what it is, and so do
- * QuantizeLinear and DequantizeLinear.
+ * as a mask of -1e9 or an epsilon of 1e-12. Scales and regions of Resize and everything that
+ * is no f32 tensor stays what it is, and so do QuantizeLinear and DequantizeLinear.
  */
 #ifndef HN_COMPRESS_CONVERT_H
 #define HN_COMPRESS_CONVERT_H
