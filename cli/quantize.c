@@ -256,6 +256,14 @@ static void print_size(const char *what, int64_t before, int64_t after, const ch
          human_bytes(after, b), after > 0 ? (double)before / (double)after : NAN, more);
 }
 
+/* Some layer has activations by ranges, which were looked for. */
+static bool finds_ranges(const job *w) {
+    bool yes = false;
+    for (size_t i = 0; i < w->report->n_layers; i++)
+        yes = yes || strcmp(w->report->layers[i].type, "int8") == 0;
+    return yes && w->o.load_ranges == NULL;
+}
+
 static void print_text(const job *w) {
     const hone_quantization *q = w->report;
     char bits[64] = "";
@@ -268,6 +276,9 @@ static void print_text(const job *w) {
     print_size("weights", w->before.params_bytes, w->after.params_bytes, bits);
     if (q->stable_after > 0)
         line("ranges   stable after %lld of %lld samples", (long long)q->stable_after,
+             (long long)q->samples);
+    else if (finds_ranges(w))
+        line("ranges   still moved by more than 1 %% with the last of %lld samples",
              (long long)q->samples);
     line("next     hone compare '%s' '%s'%s%s%s", w->a->argument[0], w->output,
          w->spec != NULL ? " --data '" : "", w->spec != NULL ? w->spec : "",

@@ -284,9 +284,6 @@ static hone_status warn_all(own *w, const hn_compressed *c, hn_error *err) {
     if (n > 0 && n < FEW_SAMPLES)
         HN_TRY(warn(w, err, "%lld samples are few to find ranges with; %d or more are wanted",
                     (long long)n, FEW_SAMPLES));
-    if (c->calibration != NULL && w->shown.stable_after == 0)
-        HN_TRY(warn(w, err, "ranges still moved with the last of %lld samples; more would help",
-                    (long long)n));
     if (fixed > 0)
         HN_TRY(warn(w, err, "%lld inputs that had defaults are constants now", (long long)fixed));
     return HONE_OK;
@@ -325,12 +322,19 @@ static hone_status hand_over(own *w, hone_model *from, hn_compressed *c, hone_mo
     return HONE_OK;
 }
 
+static bool finds_ranges(const own *w) {
+    const hn_scheme *s = &w->how.scheme;
+    bool yes = s->layer.kind == HN_LAYER_STATIC;
+    for (int i = 0; i < s->n_rules; i++) yes = yes || s->rules[i].layer.kind == HN_LAYER_STATIC;
+    return yes && w->given == NULL;
+}
+
 static hone_status quantize(own *w, hone_model **out, hone_model *m, hone_dataset *data,
                             hn_error *err) {
     hn_compressed c = {0};
     HN_TRY(read_options(w, m, data, err));
-    HN_CHECK(err, w->o.save_ranges == NULL || (data != NULL && w->given == NULL), HONE_E_ARG,
-             "ranges are saved where samples are there to find them with");
+    HN_CHECK(err, w->o.save_ranges == NULL || (w->how.data != NULL && finds_ranges(w)), HONE_E_ARG,
+             "there are no ranges to save: they are found with samples, for layers of type int8");
     HN_TRY(hn_compress(&c, m->ir, &w->how, memory(), err));
     hone_status status = hand_over(w, m, &c, out, err);
     hn_compressed_deinit(&c);

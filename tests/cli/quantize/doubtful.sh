@@ -5,7 +5,7 @@ quantize --data synthetic:digits,n=20
 quantize --data random,n=120,seed=3 | grep noise
 seq 784 | sed 's/.*/0.5/' | paste -sd, | sed 's/$/,0/' >row
 for i in $(seq 120); do cat row; done >same.csv
-quantize --data csv:same.csv | grep -v moved
+quantize --data csv:same.csv
 sed '7s/0.5/1e30/' same.csv >odd.csv
 quantize --data csv:odd.csv,scale=1e30
 ls q.onnx

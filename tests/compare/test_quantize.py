@@ -1,0 +1,51 @@
+"""hone quantize: what it writes is ONNX, keeps inputs and outputs, and means the same to ONNX Runtime as to hone.
+
+Fewer bits give other answers than the float model; each type has a bound that only a wrong scale or a wrong axis would pass. Error of a
+tensor = max|a - b| / max|b|. ONNX Runtime has no kernels for bf16 on CPUs: there the checker alone judges.
+"""
+import os
+import subprocess
+
+import onnx
+import onnxruntime
+import pytest
+
+from test_models import ASSETS, HONE, MODELS, error, made_up, run_hone, session, unpacked
+
+pytestmark = [
+    pytest.mark.skipif(not os.path.exists(HONE), reason="the hone program is not built"),
+    pytest.mark.skipif(not MODELS, reason=f"there are no models in {ASSETS}"),
+]
+PLAIN = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+# Detectors answer noise with scores near nothing; one of the models does not run with a size that it does not know.
+SOME = ("resnet20", "ic_resnet8", "kws", "mobilenetv2_fp32", "squeezenet_fp32", "sst2", "magika", "mnist", "vit", "ad_auto")
+FLOATS = [m for m in MODELS if any(name in m for name in SOME)]
+TYPES = {"f16": 0.02, "bf16": None, "int8-weights": 0.2, "int8-dynamic": 0.3, "int4": 2}
+
+
+def quantize(path, out, *options):
+    done = subprocess.run([HONE, "quantize", path, "-o", str(out), "-q", *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    onnx.checker.check_model(str(out), full_check=True)
+    return str(out)
+
+
+def signature(values):
+    return [(v.name, v.type, v.shape) for v in values]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("path", FLOATS, ids=os.path.basename)
+def test_same_answers(path, kind, tmp_path):
+    path = unpacked(path, str(tmp_path))
+    made = quantize(path, tmp_path / "made.onnx", "--type", kind)
+    if TYPES[kind] is None:
+        return
+    before, after = session(path, PLAIN), session(made, PLAIN)
+    assert signature(before.get_inputs()) == signature(after.get_inputs())
+    assert signature(before.get_outputs()) == signature(after.get_outputs())
+    feeds = made_up(before)
+    wanted, there, here = before.run(None, feeds), after.run(None, feeds), run_hone(made, feeds, tmp_path)
+    for a, b, c in zip(wanted, there, here):
+        assert error(b, a) <= TYPES[kind]
+        assert error(c, b) <= 0.02
