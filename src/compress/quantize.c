@@ -186,6 +186,7 @@ static hone_status quantize(hn_quantizer *q, hn_error *err) {
     HN_TRY(find_points(q, err));
     for (int i = 0; i < q->place.n_nodes; i++) HN_TRY(write_node(q, &q->place.nodes[i], err));
     HN_TRY(hn_quantizer_pairs(q, err));
+    if (q->s->embeddings) HN_TRY(hn_quantizer_embeddings(q, err));
     HN_TRY(hn_graph_sort(q->g, NULL, err));
     return hn_model_infer(q->m, NULL, err);
 }

@@ -56,6 +56,8 @@ hone_status hn_quantizer_layer(hn_quantizer *q, const hn_weighted *w, bool integ
 hone_status hn_quantizer_operands(hn_quantizer *q, const hn_placed_node *n, hn_error *err);
 /* quantize_dynamic.c */
 hone_status hn_quantizer_dynamic(hn_quantizer *q, const hn_weighted *w, hn_error *err);
+/* quantize_embeddings.c: tables that Gather reads. */
+hone_status hn_quantizer_embeddings(hn_quantizer *q, hn_error *err);
 /* quantize_pairs.c: Q/DQ behind all that is held. */
 hone_status hn_quantizer_pairs(hn_quantizer *q, hn_error *err);
 

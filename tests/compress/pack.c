@@ -11,10 +11,12 @@
 #include "support/scratch.h"
 
 /* Whole bytes of every plane, and not. */
+#define GEMM                                             \
+    "m (float[n,5] x, float[7,5] w) => (float[n,7] y) {" \
+    " y = Gemm <transB = 1, alpha = 0.5> (x, w) }"
 static const char *const models[] = {
     "m (float[n,16] x, float[16,9] w) => (float[n,9] y) { y = MatMul (x, w) }",
-    "m (float[n,5] x, float[7,5] w, float[7] wb) => (float[n,7] y) {"
-    " y = Gemm <transB = 1, alpha = 0.5> (x, w, wb) }",
+    GEMM,
     "m (float[n,3,6,6] x, float[3,3,3,3] w) => (float[n,3,4,4] y) { y = Conv (x, w) }",
     "m (float[n,3] x, float[3,1] w) => (float[n,1] y) { y = MatMul (x, w) }",
 };

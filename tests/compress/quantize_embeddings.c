@@ -1,0 +1,117 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "compress/quantizer.h"
+#include "passes/pass.h"
+#include "support/method_model.h"
+#include "support/scratch.h"
+
+static hn_scheme scheme_of(hn_layer_kind kind) {
+    return (hn_scheme){.layer = {.kind = kind, .weights = {HONE_DTYPE_S8, 8, true, true, 0}},
+                       .target = hn_quant_target_named("hone"),
+                       .embeddings = true};
+}
+
+static int count(const hn_model *m, const char *op) {
+    int n = 0;
+    for (const hn_node *at = m->graph->first; at != NULL; at = at->next) n += hn_is(at, op);
+    return n;
+}
+
+#define TABLE                                                                \
+    "m (int64[n,3] x, float[80,16] w, float[16,4] wm) => (float[n,3,4] z) {" \
+    " y = Gather (w, x) z = MatMul (y, wm) }"
+
+/* Rows come as bytes; no number is off by more than half a step of its column. */
+static void tables_become_bytes(void **state) {
+    (void)state;
+    hn_model *m = method_model(TABLE, 1);
+    hn_tensor *was = hn_tensor_ref(hn_graph_value(m->graph, "w")->constant);
+    hn_scheme s = scheme_of(HN_LAYER_F32);
+    hn_quantize_report r;
+    hn_error err;
+    if (hn_quantize_model(m, &s, NULL, NULL, &r, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_model_verify(m, &err) != HONE_OK) fail_msg("%s", err.text);
+    const hn_node *back = hn_graph_value(m->graph, "y")->producer;
+    assert_true(hn_is(back, "DequantizeLinear") && hn_attr_i(back, "axis") == -1);
+    const hn_node *gather = hn_node_input(back, 0)->producer;
+    assert_true(hn_is(gather, "Gather"));
+    const hn_tensor *codes = hn_const_in(gather, 0), *scale = hn_const_in(back, 1);
+    assert_int_equal(codes->dtype, HONE_DTYPE_S8);
+    assert_true(scale->rank == 1 && scale->n == 16);
+    for (int64_t i = 0; i < was->n; i++) {
+        double step = hn_tensor_f64(scale, i % 16), x = hn_tensor_f64(was, i);
+        assert_true(fabs(hn_tensor_f64(codes, i) * step - x) <= 0.501 * step);
+    }
+    assert_null(hn_graph_value(m->graph, "w"));
+    assert_int_equal(r.weights, 80 * 16);
+    assert_int_equal(r.v[r.n - 1].bytes_after, 80 * 16 + 16 * 4);
+    assert_string_equal(r.v[r.n - 1].op, "Gather");
+    hn_quantize_report_deinit(&r);
+    hn_tensor_unref(was);
+    hn_model_destroy(m);
+}
+
+static void beside_layers(void **state) {
+    (void)state;
+    hn_model *m = method_model(TABLE, 2);
+    hn_scheme s = scheme_of(HN_LAYER_WEIGHTS);
+    hn_error err;
+    if (hn_quantize_model(m, &s, NULL, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
+    assert_int_equal(count(m, "DequantizeLinear"), 2);
+    hn_model_destroy(m);
+}
+
+static void what_must_stay_stays(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        /* columns, two readers, small, of rank 3 */
+        "m (int64[n,3] x, float[80,16] w) => (float[80,n,3] y) { y = Gather <axis = 1> (w, x) }",
+        "m (int64[n] x, float[80,16] w) => (float[n,16] y, float[n,16] z) {"
+        " y = Gather (w, x) z = Gather (w, x) }",
+        "m (int64[n] x, float[60,16] w) => (float[n,16] y) { y = Gather (w, x) }",
+        "m (int64[n] x, float[80,4,16] w) => (float[n,4,16] y) { y = Gather (w, x) }",
+        TABLE,
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        hn_model *m = method_model(texts[i], i);
+        hn_scheme s = scheme_of(HN_LAYER_F32);
+        hn_error err;
+        s.embeddings = i < 4;
+        assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &err), HONE_OK);
+        assert_int_equal(count(m, "DequantizeLinear"), 0);
+        hn_model_destroy(m);
+    }
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    hone_status status = HONE_E_NOMEM;
+    hn_scheme s = scheme_of(HN_LAYER_F32);
+    for (long long k = 0; status != HONE_OK; k++) {
+        hn_model *m = method_model(TABLE, 3);
+        hn_quantize_report r;
+        hn_error err;
+        scratch_mem.fail_after = k;
+        status = hn_quantize_model(m, &s, NULL, NULL, &r, &err);
+        scratch_mem.fail_after = -1;
+        if (status == HONE_OK) hn_quantize_report_deinit(&r);
+        hn_model_destroy(m);
+        if (status != HONE_OK) assert_int_equal(status, HONE_E_NOMEM);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_become_bytes),
+        cmocka_unit_test(beside_layers),
+        cmocka_unit_test(what_must_stay_stays),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
