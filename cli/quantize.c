@@ -225,7 +225,7 @@ static void print_layers(const hone_quantization *q) {
         table_cell(t, "%s", human_bytes(l->bytes_after, buf));
     }
     table_print(t);
-    if (others > 0) line("and %d nodes without weights", others);
+    if (others > 0) line("and %d node%s without weights", others, others == 1 ? "" : "s");
 }
 
 /* What stayed in floats, by reason, where it was first met. */
