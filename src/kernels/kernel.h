@@ -34,6 +34,7 @@ typedef struct hn_work {
     int64_t tasks[HN_MAX_PHASES]; /* phases past the last of these have as many as it */
     size_t scratch;               /* bytes that all lanes share, alive through all phases */
     size_t lane_scratch;          /* bytes each lane has to itself, alive within one range */
+    int64_t parts; /* that the kernel made of an image for the lanes it was told of */
 } hn_work;
 
 static inline int64_t hn_work_tasks(const hn_work *w, int phase) {

@@ -66,12 +66,13 @@ typedef struct geometry {
     int64_t phases;       /* of rows */
     int64_t valid, pairs; /* positions of a line up to its last output; pairs of tiles for them */
     int64_t blocks, cap;  /* of a line; positions a block holds, its halo included */
+    int64_t grain;        /* positions: blocks begin at multiples */
     int64_t stride;       /* bytes between rows of a left tile */
     int64_t plane;        /* lines: bytes between phases */
     int64_t steps, panels;
     int64_t chunk;    /* steps at a time: all, if they stay in L1 */
     int64_t span;     /* panels at a time */
-    int64_t in_place; /* direct: the first so many pairs */
+    int64_t in_place; /* direct: the first so many positions */
     int64_t scratch;  /* bytes of copied pixels */
 } geometry;
 
@@ -99,7 +100,8 @@ static int64_t phases_of(int64_t k, int64_t d, int64_t s) {
     return last + 1;
 }
 
-static geometry measure(const hn_conv_q8 *p) {
+/* With so many blocks at least. */
+static geometry measure(const hn_conv_q8 *p, int64_t least) {
     geometry g = {.source = source_of(p), .lines = 1, .pw = p->ow, .wrap = p->oh, .phases = 1};
     int64_t taps = p->kh * p->kw, rows = p->batch * p->oh, position;
     g.panels = hn_q8_ceil(p->n, PANEL);
@@ -131,14 +133,17 @@ static geometry measure(const hn_conv_q8 *p) {
         int64_t even = g.blocks > 4 ? 8 : g.blocks > 2 ? 4 : 2;
         g.blocks = hn_q8_ceil(g.blocks, even) * even;
     }
-    g.cap = hn_q8_ceil(g.pairs, g.blocks) * PAIR + g.halo;
+    g.blocks = hn_q8_max(g.blocks, least);
+    g.grain = g.pairs < MANY_PAIRS ? ROWS : PAIR;
+    int64_t grains = hn_q8_ceil(hn_q8_ceil(g.valid, g.grain), g.blocks);
+    g.cap = hn_q8_ceil(grains * g.grain, PAIR) * PAIR + g.halo;
     g.plane = g.cap * g.stride;
     /* Direct pairs that are not full or end behind x are copied. Windows end in a store that may be
      * too long. */
     int64_t over = g.steps * STEP - p->c;
-    g.in_place = hn_q8_max(0, g.valid - (over > 0 ? hn_q8_ceil(over, p->x_pixel) : 0)) / PAIR;
+    g.in_place = hn_q8_max(0, g.valid - (over > 0 ? hn_q8_ceil(over, p->x_pixel) : 0));
     if (g.source == DIRECT)
-        g.scratch = (g.pairs - g.in_place) * PAIR * g.steps * STEP;
+        g.scratch = hn_q8_ceil(g.valid - g.in_place + PAIR - 1, PAIR) * PAIR * g.steps * STEP;
     else
         g.scratch = g.cap * position + STEP;
     return g;
@@ -171,6 +176,20 @@ static size_t divide(const geometry *g, char *base, lane_parts *l) {
         l->a = (uint8_t *)(base + c + places + offset);
     }
     return c + places + offset + hn_q8_round64(g->scratch);
+}
+
+/* Blocks that make lanes share the pixels; 0: they should share the panels. What a lane reads of
+ * another's pixels comes slowly from the other core's cache, about four times as slowly as weights
+ * that all lanes read. Several blocks for each lane, so that one can help another. */
+static int64_t choose_blocks(const hn_conv_q8 *p, const geometry *g, int lanes) {
+    int64_t tiles = g->lines * hn_q8_ceil(g->valid, ROWS),
+            weights = g->panels * g->steps * 2 * TILE;
+    int64_t pixels = p->batch * (p->h * p->w * p->c + p->oh * p->ow * p->n);
+    if (lanes == 1 || tiles < 2 * lanes) return 0;
+    if (g->pairs < MANY_PAIRS && weights > 4 * pixels) return 0;
+    int64_t each = g->source == LINES ? 1 : hn_q8_max(1, hn_q8_min(4, tiles / lanes / 8));
+    int64_t want = hn_q8_ceil(lanes * each, g->lines);
+    return hn_q8_max(want, g->blocks);
 }
 
 /* Groups of panels: enough that all lanes have work, few enough that copying the pixels anew for
@@ -709,10 +728,11 @@ typedef struct task {
     lane_parts l;
     const uint8_t *w; /* packed tiles */
     const int32_t *w_sums;
-    int64_t line, q0, pairs; /* the block */
-    panel panels[2][SPAN];   /* those of the sums that wait, those of the sums being made */
-    int now;                 /* which of the two are the latter */
-    int64_t slot;            /* for the next sums */
+    int64_t line, q0, end, pairs; /* the block: positions from q0 to end - 1 */
+    int64_t copied;               /* direct: positions from this one on are in scratch */
+    panel panels[2][SPAN];        /* those of the sums that wait, those of the sums being made */
+    int now;                      /* which of the two are the latter */
+    int64_t slot;                 /* for the next sums */
     waiting before;
     constants constants;
 } task;
@@ -727,6 +747,7 @@ static void find_places(const task *t) {
     while (at < end) {
         bool inside = oy < p->oh && q < g->valid;
         int64_t run = hn_q8_min(g->pw - ox, end - at), n = inside ? hn_q8_min(run, p->ow - ox) : 0;
+        n = hn_q8_min(n, t->end - q);
         int64_t y = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
         int64_t r = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
         for (int64_t i = 0; i < n; i++)
@@ -743,13 +764,13 @@ static void find_places(const task *t) {
 /* Copies what cannot be read in place. */
 static void copy_block(const task *t) {
     const geometry *g = t->g;
-    int64_t count = t->pairs * PAIR, full = g->in_place * PAIR;
+    int64_t count = t->pairs * PAIR;
     if (g->source == LINES)
         copy_lines(t->a, g, t->l.a, t->line, t->q0, count + g->halo);
     else if (g->source == WINDOWS)
-        copy_windows(t->a, t->l.a, g->stride, t->q0, hn_q8_min(count, g->valid - t->q0));
-    else if (t->q0 + count > full)
-        copy_windows(t->a, t->l.a, g->steps * STEP, full, g->valid - full);
+        copy_windows(t->a, t->l.a, g->stride, t->q0, t->end - t->q0);
+    else if (t->copied < t->end)
+        copy_windows(t->a, t->l.a, g->steps * STEP, t->copied, t->end - t->copied);
 }
 
 /* Panels [first, last), a span at most, times pair i of the block. */
@@ -759,11 +780,11 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
     const panel *now = t->panels[t->now];
     bool direct = g->source == DIRECT, is_signed = p->x == HN_Q8_S8;
     bool long_act = p->y == HN_Q8_F32 && p->act.kind > HN_ACT_LEAKY;
-    int64_t pair = t->q0 / PAIR + i, copied = pair - g->in_place, slots = slots_of(g);
-    bool in_place = direct && copied < 0, one = g->valid - pair * PAIR <= ROWS;
+    int64_t q = t->q0 + i * PAIR, slots = slots_of(g);
+    bool in_place = direct && q < t->copied, one = t->end - q <= ROWS;
     product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride};
-    m.a = in_place ? t->a->x + pair * PAIR * g->stride
-                   : t->l.a + (direct ? copied : i) * PAIR * m.stride;
+    m.a =
+        in_place ? t->a->x + q * g->stride : t->l.a + (q - (direct ? t->copied : t->q0)) * m.stride;
     for (int64_t step = 0; step == 0 || step < g->steps; step += g->chunk) {
         m.steps = hn_q8_min(g->chunk, g->steps - step);
         m.offset = t->l.offset + step;
@@ -817,15 +838,25 @@ static size_t header_bytes(const hn_conv_q8 *p) {
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_q8 *p = problem;
-    geometry g = measure(p);
-    *w = hn_q8_work(p, g.lines * g.blocks * choose_groups(p, &g, lanes), divide(&g, NULL, NULL));
+    geometry g = measure(p, 1);
+    int64_t blocks = choose_blocks(p, &g, lanes), groups = 1;
+    if (blocks > 0)
+        g = measure(p, blocks);
+    else
+        groups = choose_groups(p, &g, lanes);
+    *w = hn_q8_work(p, g.lines * g.blocks * groups, divide(&g, NULL, NULL));
+    w->parts = g.blocks;
+}
+
+static int64_t block_start(const geometry *g, int64_t block) {
+    return hn_q8_ceil(g->valid, g->grain) * block / g->blocks * g->grain;
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     if (hn_q8_sum_pixels(call, phase, begin, end)) return;
     const hn_conv_q8 *p = call->problem;
     hn_q8_args a = hn_q8_args_of(call);
-    geometry g = measure(p);
+    geometry g = measure(p, call->work->parts);
     int64_t groups = hn_work_tasks(call->work, phase) / (g.lines * g.blocks);
     const uint8_t *packed = call->ptr[HN_CONV_Q8_W];
     task t = {.a = &a, .g = &g, .w = packed + header_bytes(p), .w_sums = (const void *)packed};
@@ -837,13 +868,14 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t in_scratch = -1;
     for (int64_t i = begin; i < end; i++) {
         int64_t group = i % groups, block = i / groups;
-        int64_t pair0 = g.pairs * (block % g.blocks) / g.blocks;
         if (block != in_scratch) {
             /* What waits still needs the places of its block. */
             finish_some(&t.before, UNITS);
             t.line = block / g.blocks;
-            t.q0 = pair0 * PAIR;
-            t.pairs = g.pairs * (block % g.blocks + 1) / g.blocks - pair0;
+            t.q0 = block_start(&g, block % g.blocks);
+            t.end = hn_q8_min(g.valid, block_start(&g, block % g.blocks + 1));
+            t.pairs = hn_q8_ceil(t.end - t.q0, PAIR);
+            t.copied = t.q0 + hn_q8_max(0, g.in_place - t.q0) / PAIR * PAIR;
             find_places(&t);
             copy_block(&t);
             in_scratch = block;
@@ -860,7 +892,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
 
 static size_t packed_bytes(const void *problem) {
     const hn_conv_q8 *p = problem;
-    return header_bytes(p) + (size_t)(measure(p).steps * hn_q8_ceil(p->n, 16)) * TILE;
+    return header_bytes(p) + (size_t)(measure(p, 1).steps * hn_q8_ceil(p->n, 16)) * TILE;
 }
 
 static uint64_t pack_key(const void *problem) {
@@ -883,7 +915,7 @@ static int64_t weight_at(const hn_conv_q8 *p, bool lines, int64_t s, int64_t k) 
 
 static void pack(const void *problem, const void *plain, void *dst) {
     const hn_conv_q8 *p = problem;
-    geometry g = measure(p);
+    geometry g = measure(p, 1);
     int32_t *sums = dst;
     int8_t *to = (int8_t *)dst + header_bytes(p);
     memset(dst, 0, packed_bytes(p));

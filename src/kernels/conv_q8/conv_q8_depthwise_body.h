@@ -117,9 +117,9 @@ static size_t divide(const hn_conv_q8 *p, const geometry *g, char *base, ring *r
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
-    (void)lanes;
     *w = (hn_work){.n_phases = 1,
                    .tasks = {g.blocks * p->batch * p->oh},
+                   .parts = hn_q8_max(1, hn_q8_min(lanes, p->batch * p->oh)),
                    .lane_scratch = divide(p, &g, NULL, NULL)};
 }
 
@@ -381,6 +381,17 @@ static void make_row(const target *t) {
 #endif
 }
 
+/* Tasks are the rows of a block, block after block, first in one band of rows and then in the next:
+ * a lane stays in its band, whose pixels it wrote itself if the step before was divided so. */
+typedef struct band {
+    int64_t first, rows; /* of the batch */
+} band;
+
+static band band_at(const hn_conv_q8 *p, int64_t parts, int64_t i) {
+    int64_t rows = p->batch * p->oh, first = rows * i / parts;
+    return (band){first, rows * (i + 1) / parts - first};
+}
+
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase;
     const hn_conv_q8 *p = call->problem;
@@ -392,18 +403,22 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     plain.w_zero_points = false, without.p = &plain;
     memset(r.padding, a.xz + x_off(p), HN_VB);
     block b;
-    int64_t oy = begin % p->oh, image = begin / p->oh % p->batch, i = begin / p->oh / p->batch;
+    int64_t number = 0;
+    band at = band_at(p, call->work->parts, 0);
+    while (g.blocks * (at.first + at.rows) <= begin) at = band_at(p, call->work->parts, ++number);
+    int64_t i = (begin - g.blocks * at.first) / at.rows;
+    int64_t row = (begin - g.blocks * at.first) % at.rows;
     for (int64_t t = begin; t < end; t++) {
-        if (t == begin || (oy == 0 && image == 0))
-            begin_block(&a, &g, call->ptr[HN_CONV_Q8_W], i, &r, &b);
-        if (t == begin || oy == 0)
+        int64_t oy = (at.first + row) % p->oh, image = (at.first + row) / p->oh;
+        if (t == begin || row == 0) begin_block(&a, &g, call->ptr[HN_CONV_Q8_W], i, &r, &b);
+        if (t == begin || row == 0 || oy == 0)
             for (int64_t k = 0; k < p->kh; k++) r.held[k] = -1;
         find_rows(&a, &g, &r, &b, image, oy);
         make_row(&(target){&without, &g, &b, r.from, image * p->y_image + oy * p->y_row + b.c0,
                            image * p->r_image + oy * p->r_row + b.c0});
-        if (++oy < p->oh) continue;
-        oy = 0;
-        if (++image == p->batch) image = 0, i++;
+        if (++row < at.rows) continue;
+        row = 0;
+        if (++i == g.blocks) i = 0, at = band_at(p, call->work->parts, ++number);
     }
 }
 
