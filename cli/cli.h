@@ -126,6 +126,8 @@ char *value_at(const args *a, const char *name, int k);
 /* A whole number within [lo, hi]; false after saying what is wrong. Absent: *v is unchanged. */
 bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v);
 bool real_of(const args *a, const char *name, double lo, double hi, double *v);
+/* --max-drop: "1%" or "0.01" of the metric, or "1%rel" of its value. Absent: both are unchanged. */
+bool drop_of(const args *a, double *drop, bool *relative);
 /* Lists of at most MOST_VALUES: whole numbers, "1,2,8" or "1..4", and words. Absent: v and *n are
  * unchanged. Words point into the option's text, which is cut: to be called once. */
 bool numbers_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v, int *n);
@@ -260,6 +262,8 @@ typedef struct json {
     int depth;
     bool comma[16];
 } json;
+/* Why no file can be made at the path; NULL: it can. What is there already is replaced. */
+const char *unwritable(const char *path);
 /* Whether the page of --report can be written, looked at before anything is measured. */
 exit_code results_check(const args *a);
 void results_begin(json *j, const args *a);
@@ -268,6 +272,8 @@ void results_object(json *j, const args *a);
 /* To be called once, whatever became of the verb. Writes the page of --report if there is anything
  * to show; the exit code of that. */
 exit_code results_end(json *j, const args *a);
+/* The same with the page at another path; NULL: none is written. */
+exit_code results_end_at(json *j, const char *report);
 
 /* Text that is not UTF-8 is made so. */
 void json_begin(json *j, const char *key, char bracket); /* '{' or '['; key NULL inside lists */

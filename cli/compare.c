@@ -38,27 +38,6 @@ static bool read_tolerance(const args *a, tolerance *t) {
     return true;
 }
 
-/* "1%", "0.01" of all samples, or "1%rel" of the first model's accuracy. */
-static bool read_drop(const args *a, tolerance *t) {
-    const char *text = value_of(a, "--max-drop");
-    char *end;
-    if (text == NULL) return true;
-    double x = strtod(text, &end);
-    bool number = end != text;
-    if (*end == '%') {
-        x /= 100;
-        end++;
-    }
-    t->relative = strcmp(end, "rel") == 0;
-    if (!number || !(x >= 0 && x <= 1) || (*end != '\0' && !t->relative)) {
-        complain("--max-drop wants a share such as 1%%, 0.01 or 1%%rel, got '%s'", text);
-        return false;
-    }
-    t->drop_given = true;
-    t->drop = x;
-    return true;
-}
-
 /* --against SETTING: the same model as the first, run otherwise. */
 static bool read_against(const args *a, hone_session_options *o) {
     static const char *const precisions[] = {"f32", "f32-relaxed", "bf16", "int8", NULL};
@@ -107,10 +86,12 @@ static bool read_options(comparison *c) {
     const args *a = c->a;
     int64_t seed = 1;
     c->fill = HONE_FILL_RANDOM;
-    if (!read_models(c) || !read_tolerance(a, &c->wants) || !read_drop(a, &c->wants) ||
-        !fill_of(a, &c->fill) || !number_of(a, "--seed", 0, INT64_MAX, &seed))
+    if (!read_models(c) || !read_tolerance(a, &c->wants) ||
+        !drop_of(a, &c->wants.drop, &c->wants.relative) || !fill_of(a, &c->fill) ||
+        !number_of(a, "--seed", 0, INT64_MAX, &seed))
         return false;
     c->seed = (uint64_t)seed;
+    c->wants.drop_given = has(a, "--max-drop");
     if (c->n != 2 && (has(a, "--bisect") || has(a, "--reduce"))) {
         complain("%s compares two models, not %d", has(a, "--bisect") ? "--bisect" : "--reduce",
                  c->n);

@@ -40,8 +40,7 @@ static void put_string(FILE *to, const char *v) {
     putc('"', to);
 }
 
-/* Why no file can be made at the path; NULL: it can. What is there already is replaced. */
-static const char *unwritable(const char *path) {
+const char *unwritable(const char *path) {
     struct stat there;
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return strerror(EISDIR);
@@ -77,8 +76,10 @@ void results_object(json *j, const args *a) {
     json_text(j, "command", a->command);
 }
 
-exit_code results_end(json *j, const args *a) {
-    const char *path = value_of(a, "--report"), *text = j->text;
+exit_code results_end(json *j, const args *a) { return results_end_at(j, value_of(a, "--report")); }
+
+exit_code results_end_at(json *j, const char *path) {
+    const char *text = j->text;
     exit_code code = EXIT_DONE;
     hone_error err;
     if (path != NULL && j->bytes > 0 && hone_report_write(&text, 1, path, NULL, &err) != HONE_OK)

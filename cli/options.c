@@ -77,6 +77,25 @@ static bool range_of(const char *text, int64_t *first, int64_t *last) {
     return *end == '\0' || (strncmp(end, "..", 2) == 0 && whole_number(end + 2, last));
 }
 
+bool drop_of(const args *a, double *drop, bool *relative) {
+    const char *text = value_of(a, "--max-drop");
+    char *end;
+    if (text == NULL) return true;
+    double x = strtod(text, &end);
+    bool number = end != text;
+    if (*end == '%') {
+        x /= 100;
+        end++;
+    }
+    *relative = strcmp(end, "rel") == 0;
+    if (!number || !(x >= 0 && x <= 1) || (*end != '\0' && !*relative)) {
+        complain("--max-drop wants a share such as 1%%, 0.01 or 1%%rel, got '%s'", text);
+        return false;
+    }
+    *drop = x;
+    return true;
+}
+
 bool numbers_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v, int *n) {
     const char *words[MOST_VALUES];
     int n_words;

@@ -1,7 +1,7 @@
 /* hone.h: the public C API of hone.
  *
  * Read it top to bottom: status and errors, data types, values, models, sessions, datasets,
- * comparisons, quantization, the machine, profiles.
+ * comparisons, quantization, the machine, profiles, optimizing.
  *
  * Conventions
  *   Failing    A function that can fail returns hone_status and takes a `hone_error *` (may be
@@ -1131,6 +1131,79 @@ HONE_API hone_status hone_profile_create(hone_profile **out, hone_session *sessi
                                          const hone_value *in, size_t n_out, hone_value *outputs,
                                          const hone_profile_options *options, hone_error *err);
 HONE_API void hone_profile_destroy(hone_profile *profile);
+
+/* ---- optimizing: the search for a smaller and faster model ---- */
+
+/* A model that was tried. What was not measured is NaN, or -1. */
+typedef struct hone_optimize_row {
+    const char *name;  /* "original", "int8" ...: what hone_optimize knows to try */
+    const char *help;  /* what it is, in a few words */
+    const char *state; /* what became of it: "original", "chosen", "passed", "gate", "slower",
+                          "behind", "held-out", "skipped" or "failed" */
+    const char *why;   /* in words; NULL: there is nothing to say */
+    const char *gain;  /* what practitioners' guides expect of it; "": nothing */
+    int64_t file_bytes, weights_bytes, memory_bytes;
+    double ms;               /* a run: the median */
+    double speed;            /* times as fast as the original, which ran beside it */
+    double value, low, high; /* of the metric, with its 95 % interval */
+    double drop;             /* by how much it is worse than the original's */
+    double seconds;          /* that trying it took */
+    bool front;              /* none that passes is better in latency, size and accuracy at once */
+} hone_optimize_row;
+
+typedef struct hone_optimization {
+    uint32_t size;
+    const char *metric; /* "top1" ...; "agreement" and "cosine": with the original's answers */
+    bool is_share, lower_better;
+    int64_t calibration_samples, choosing_samples, verifying_samples; /* none is used twice */
+    size_t n_rows; /* in the order they were tried; the first is the original */
+    const hone_optimize_row *rows;
+    size_t chosen;       /* row; 0: the original is to stay */
+    hone_model *model;   /* the chosen one, destroyed with this; NULL: the original is to stay */
+    bool met;            /* what was asked for is met, by the model or by the original */
+    bool interrupted;    /* progress ended it: rows hold what was measured, nothing is chosen */
+    const char *verdict; /* one line */
+    double verified, verified_original;    /* the metric on samples no choice was made by */
+    double profile_ms;                     /* a run of the original, and what it is spent on: */
+    const char *profile;                   /* "Conv 61 %, MatMul 20 %" */
+    size_t n_criteria, n_guards;           /* eight, seven */
+    const hone_verdict *criteria, *guards; /* the answers are "yes", "no" or "not asked" */
+    size_t n_left_out;                     /* what was not tried, and why */
+    const char *const *left_out;
+    const char *recipe; /* a text that does it again; NULL: the original is to stay */
+    double seconds;
+    void *owner;
+} hone_optimization;
+
+typedef struct hone_optimize_options {
+    uint32_t size;
+    /* Samples, which are split into those to calibrate, choose and verify with. NULL: only what
+     * needs none is tried, and judged by how close it stays on made-up inputs. */
+    hone_dataset *data;
+    hone_dataset *calibrate, *eval; /* instead of parts of data; NULL: none */
+    const char *metric;             /* what to judge by; NULL: what suits the model and data */
+    double max_drop;                /* that the metric may lose; default: 0.01 */
+    bool max_drop_relative;         /* as a share of the original's value */
+    double max_latency_ms;          /* of a run of one sample; 0: not asked */
+    int64_t max_file_bytes, max_memory_bytes; /* 0: not asked */
+    const char *target;                       /* the device: "cpu", the default */
+    const char *recipe; /* the text of one, which is carried out instead of searching; or NULL */
+    uint64_t seed;      /* of the split and of methods; default: 1 */
+    const hone_session_options *session; /* how models are run; NULL: by default */
+    /* Called now and then with what is going on and how much of that is done; returning false ends
+     * it. May be NULL. */
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void *progress_ctx;
+} hone_optimize_options;
+HONE_API void hone_optimize_options_init(hone_optimize_options *o);
+
+/* Tries what practitioners do, the gentlest first, measures each beside the original, and chooses
+ * what is fastest and smallest within max_drop. With a limit on latency, size or memory it ends as
+ * soon as that is met. Nothing that is slower, or worse than the gate, is chosen. HONE_E_FORMAT and
+ * HONE_E_ARG: a recipe that is damaged, or for another model or other data. options may be NULL. */
+HONE_API hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
+                                   hone_optimization **out, hone_error *err);
+HONE_API void hone_optimization_destroy(hone_optimization *optimization);
 
 /* ---- spans: what takes how long, told while it happens ---- */
 

@@ -1,0 +1,220 @@
+/* hone optimize: a smaller and faster model, by measuring what practitioners do. */
+#include "optimize.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    const args *a;
+    hone_optimize_options o;
+    hone_session_options session;
+    hone_dataset *data[3]; /* --data, --calibrate, --eval */
+    char *recipe;          /* the text of --recipe */
+    outputs to;
+    progress bar;
+    char doing[128]; /* what the bar is about */
+} job;
+
+/* ---- options ---- */
+
+/* Room for a path with another ending; the ending of a model gives way. */
+static char *with_ending(const char *path, const char *ending) {
+    size_t n = strlen(path);
+    char *text;
+    if (n > 5 && strcmp(path + n - 5, ".onnx") == 0) n -= 5;
+    if (asprintf(&text, "%.*s%s", (int)n, path, ending) < 0) text = must(NULL);
+    return text;
+}
+
+static bool megabytes_of(const args *a, const char *name, int64_t *bytes) {
+    double mb = 0;
+    if (!real_of(a, name, 1e-6, 1e9, &mb)) return false;
+    *bytes = (int64_t)(mb * 1e6);
+    return true;
+}
+
+static bool read_options(job *j) {
+    const args *a = j->a;
+    hone_optimize_options *o = &j->o;
+    hone_optimize_options_init(o);
+    if (!session_options(a, &j->session) || !drop_of(a, &o->max_drop, &o->max_drop_relative) ||
+        !real_of(a, "--max-latency", 1e-6, 1e9, &o->max_latency_ms) ||
+        !megabytes_of(a, "--max-size", &o->max_file_bytes) ||
+        !megabytes_of(a, "--max-memory", &o->max_memory_bytes))
+        return false;
+    if (has(a, "--max-drop") && !has(a, "--data") && !has(a, "--eval")) {
+        complain("--max-drop wants samples to judge by: --data SPEC");
+        return false;
+    }
+    j->session.max_memory = 0; /* here it is a wish, not a limit on what searching takes */
+    o->session = &j->session;
+    o->seed = j->session.seed;
+    o->metric = value_of(a, "--metric");
+    if (has(a, "--target")) o->target = value_of(a, "--target");
+    const char *to = value_of(a, "--output");
+    j->to.model = to != NULL ? must(strdup(to)) : with_ending(a->argument[0], ".opt.onnx");
+    j->to.recipe = with_ending(j->to.model, ".recipe");
+    j->to.report = has(a, "--report") ? must(strdup(value_of(a, "--report")))
+                                      : with_ending(j->to.model, ".html");
+    if (!same_file(a->argument[0], j->to.model)) return true;
+    complain("%s is the model itself, which is not overwritten; name another with -o", j->to.model);
+    return false;
+}
+
+/* Looked at before an hour of search goes for nothing. */
+static exit_code check_output(const job *j) {
+    const char *why = unwritable(j->to.model);
+    if (why == NULL) return EXIT_DONE;
+    complain("--output %s: cannot be made (%s)", j->to.model, why);
+    return EXIT_INPUT;
+}
+
+static exit_code open_data(job *j) {
+    static const char *const names[] = {"--data", "--calibrate", "--eval"};
+    hone_error err;
+    for (int i = 0; i < 3; i++) {
+        const char *spec = value_of(j->a, names[i]);
+        if (spec != NULL && hone_dataset_open(&j->data[i], spec, &err) != HONE_OK)
+            return fail_with(&err);
+    }
+    j->o.data = j->data[0];
+    j->o.calibrate = j->data[1];
+    j->o.eval = j->data[2];
+    return EXIT_DONE;
+}
+
+static exit_code read_recipe(job *j) {
+    const char *path = value_of(j->a, "--recipe");
+    size_t room = 0;
+    if (path == NULL) return EXIT_DONE;
+    FILE *f = fopen(path, "r");
+    bool read = f != NULL && getdelim(&j->recipe, &room, '\0', f) >= 0;
+    if (!read) complain("%s: %s", path, f == NULL ? strerror(errno) : "there is nothing in it");
+    if (f != NULL) fclose(f);
+    j->o.recipe = j->recipe;
+    return read ? EXIT_DONE : EXIT_INPUT;
+}
+
+/* ---- progress ---- */
+
+static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total) {
+    job *j = ctx;
+    if (strcmp(what, j->doing) != 0) {
+        progress_end(&j->bar);
+        snprintf(j->doing, sizeof j->doing, "%s", what);
+        progress_start(&j->bar, j->doing, NULL);
+    }
+    return progress_step(&j->bar, done, total);
+}
+
+/* ---- results ---- */
+
+/* A file that is renamed when it is whole. */
+static exit_code write_text(const char *path, const char *text) {
+    char *part;
+    if (asprintf(&part, "%s.tmp", path) < 0) part = must(NULL);
+    FILE *f = fopen(part, "w");
+    bool written = f != NULL && fputs(text, f) >= 0;
+    if (f != NULL && fclose(f) != 0) written = false;
+    written = written && rename(part, path) == 0;
+    if (!written) complain("%s: %s", path, strerror(errno));
+    free(part);
+    return written ? EXIT_DONE : EXIT_RESOURCE;
+}
+
+static exit_code save(job *j, const hone_optimization *o) {
+    hone_error err;
+    if (hone_model_save(o->model, j->to.model, NULL, &err) != HONE_OK) return fail_with(&err);
+    return write_text(j->to.recipe, o->recipe);
+}
+
+static exit_code show(job *j, const hone_optimization *o) {
+    const args *a = j->a;
+    bool saved = o->model != NULL;
+    exit_code code = saved ? save(j, o) : EXIT_DONE;
+    if (code != EXIT_DONE) return code;
+    json out;
+    results_begin(&out, a);
+    results_object(&out, a);
+    json_text(&out, "model", a->argument[0]);
+    write_optimization(&out, o, saved ? &j->to : NULL);
+    json_end(&out, '}');
+    if (!has(a, "--json")) print_optimization(o);
+    bool page = o->n_rows > 0 && (saved || has(a, "--report"));
+    code = results_end_at(&out, page ? j->to.report : NULL);
+    if (!has(a, "--json") && saved) {
+        line("%s, %s%s%s", j->to.model, j->to.recipe, page && code == EXIT_DONE ? ", " : "",
+             page && code == EXIT_DONE ? j->to.report : "");
+    }
+    if (o->interrupted) {
+        complain("interrupted");
+        return EXIT_INTERRUPTED;
+    }
+    return code == EXIT_DONE && !o->met ? EXIT_FAILED : code;
+}
+
+static exit_code optimize(job *j) {
+    hone_model *m = NULL;
+    hone_optimization *o = NULL;
+    hone_error err;
+    j->o.progress = on_progress;
+    j->o.progress_ctx = j;
+    if (load_model(j->a, &m, &err) != HONE_OK) return fail_with(&err);
+    hone_status status = hone_optimize(m, &j->o, &o, &err);
+    progress_end(&j->bar);
+    exit_code code = status == HONE_OK ? show(j, o) : fail_with(&err);
+    hone_optimization_destroy(o);
+    hone_model_destroy(m);
+    return code;
+}
+
+static exit_code run(const args *a) {
+    job j = {.a = a};
+    exit_code code = read_options(&j) ? EXIT_DONE : EXIT_USAGE;
+    if (code == EXIT_DONE) code = check_output(&j);
+    if (code == EXIT_DONE) code = open_data(&j);
+    if (code == EXIT_DONE) code = read_recipe(&j);
+    if (code == EXIT_DONE) code = optimize(&j);
+    for (int i = 0; i < 3; i++) hone_dataset_destroy(j.data[i]);
+    free(j.recipe);
+    free(j.to.model);
+    free(j.to.recipe);
+    free(j.to.report);
+    return code;
+}
+
+static const option_def options[] = {
+    {"--output", 'o', "FILE", "where the model goes (default: MODEL.opt.onnx)", false},
+    {"--data", 'd', "SPEC", "samples, which are split to calibrate, choose and verify with", false},
+    {"--calibrate", 0, "SPEC", "other samples to calibrate with", false},
+    {"--eval", 0, "SPEC", "other samples to choose and verify with", false},
+    {"--metric", 'm', "NAME", "what to judge by (default: what suits the model and data)", false},
+    {"--max-drop", 0, "P", "the metric may lose P: 1% (default), 0.01, 1%rel", false},
+    {"--max-latency", 0, "MS", "stop when a run of one sample takes no longer", false},
+    {"--max-size", 0, "MB", "stop when the file is no larger", false},
+    {"--max-memory", 0, "MB", "stop when a run takes no more memory", false},
+    {"--target", 0, "DEVICE", "what it is to run on: cpu", false},
+    {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false},
+    OPTION_SEED,
+    OPTION_THREADS,
+    OPTION_RESERVE,
+    OPTION_ISA,
+    OPTION_NO_MMAP,
+    OPTION_JSON,
+    OPTION_REPORT,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    {0},
+};
+
+const verb verb_optimize = {
+    .name = "optimize",
+    .usage = "MODEL",
+    .n_arguments = 1,
+    .most_arguments = 1,
+    .summary = "find the fastest and smallest model that stays accurate enough",
+    .options = options,
+    .run = run,
+};

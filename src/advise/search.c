@@ -1,0 +1,387 @@
+#include "advise/search.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define MADE_UP_SAMPLES "random,n=16,seed=1"
+
+/* ---- what the parts share ---- */
+
+const char *hn_search_text(hn_search_state *s, const char *format, ...) {
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    return hn_arena_strdup(s->arena, line);
+}
+
+hn_how hn_search_how(const hn_search_state *s, const hn_model *m) {
+    hn_how how = s->o.how;
+    if (hn_graph_is_quantized(m->graph)) hn_way_named("int8", 4, &how.engine.layers.way);
+    return how;
+}
+
+void hn_search_doing(hn_search_state *s, const char *name, const char *what) {
+    snprintf(s->doing, sizeof s->doing, "%s: %s", name, what);
+    hn_search_progress(s, 0, 1);
+}
+
+bool hn_search_progress(void *state, int64_t done, int64_t total) {
+    hn_search_state *s = state;
+    if (s->o.progress != NULL && !s->o.progress(s->o.progress_ctx, s->doing, done, total))
+        s->stopped = true;
+    return !s->stopped;
+}
+
+const char *hn_search_shown(const hn_search_state *s, double v, char *buf) {
+    if (s->out->is_share)
+        snprintf(buf, 32, "%.2f %%", 100 * v);
+    else
+        snprintf(buf, 32, "%.4g", v);
+    return buf;
+}
+
+bool hn_search_has_limit(const hn_search_state *s) {
+    return s->o.max_ms > 0 || s->o.max_file > 0 || s->o.max_memory > 0;
+}
+
+bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r) {
+    return (s->o.max_ms <= 0 || r->ms <= s->o.max_ms) &&
+           (s->o.max_file <= 0 || r->file_bytes <= s->o.max_file) &&
+           (s->o.max_memory <= 0 || (r->memory_bytes >= 0 && r->memory_bytes <= s->o.max_memory));
+}
+
+/* ---- trying ---- */
+
+/* Why a candidate is not tried; NULL: it is. */
+static const char *reason_to_leave(const hn_search_state *s, const hn_candidate *c,
+                                   const hn_recipe *r) {
+    if (hn_recipe_needs_data(r) && s->parts.calibrate == NULL)
+        return "it needs samples to calibrate with";
+    if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
+    return NULL;
+}
+
+static hone_status leave_out(hn_search_state *s, const char *name, const char *why, hn_error *err) {
+    const char *text = hn_search_text(s, "%s: %s", name, why);
+    if (text == NULL) return HN_NOMEM(err);
+    s->left_out[s->out->n_left_out++] = text;
+    return HONE_OK;
+}
+
+static hone_status try_all(hn_search_state *s, hn_error *err) {
+    const hn_candidate *c;
+    for (int i = 0; (c = hn_candidate_at(i)) != NULL; i++) {
+        hn_recipe r;
+        hn_error own;
+        if (hn_candidate_recipe(c, s->o.seed, &r, &own) != HONE_OK) {
+            HN_TRY(leave_out(s, c->name, own.text, err));
+            continue;
+        }
+        const char *why = reason_to_leave(s, c, &r);
+        if (why != NULL) {
+            HN_TRY(leave_out(s, c->name, why, err));
+            continue;
+        }
+        HN_TRY(hn_trial_run(s, c, err));
+        if (hn_search_has_limit(s) && s->trials[s->n - 1].passed &&
+            hn_search_within(s, &s->rows[s->n - 1]))
+            break;
+    }
+    return HONE_OK;
+}
+
+/* The machine is not equally fast all the time, so what is known is how many times as fast as the
+ * original each was beside it; times are told as those of its fastest median. */
+static void settle_times(hn_search_state *s) {
+    for (int i = 0; i < s->n; i++) s->rows[i].ms = s->least_ms / s->rows[i].speed;
+    if (s->n > 0) s->out->profile_ms = s->rows[0].ms;
+}
+
+/* ---- choosing ---- */
+
+/* How many times as fast, times how many times as small. */
+static double score(const hn_search_state *s, int i) {
+    return s->rows[i].speed * (double)s->rows[0].file_bytes / (double)s->rows[i].file_bytes;
+}
+
+static double goodness(const hn_search_state *s, int i) {
+    return s->out->lower_better ? -s->rows[i].value : s->rows[i].value;
+}
+
+static void mark_front(hn_search_state *s) {
+    for (int i = 0; i < s->n; i++) {
+        bool beaten = i > 0 && !s->trials[i].passed;
+        for (int k = 0; k < s->n && !beaten; k++) {
+            const hone_optimize_row *a = &s->rows[i], *b = &s->rows[k];
+            if (k == i || (k > 0 && !s->trials[k].passed)) continue;
+            bool as_good = b->speed >= a->speed && b->file_bytes <= a->file_bytes &&
+                           goodness(s, k) >= goodness(s, i);
+            bool better = b->speed > a->speed || b->file_bytes < a->file_bytes ||
+                          goodness(s, k) > goodness(s, i);
+            beaten = as_good && better;
+        }
+        s->rows[i].front = !beaten;
+    }
+}
+
+/* The best of those that passed, within the limits if there are any; 0: none is worth it. */
+static int best_of(const hn_search_state *s, bool within) {
+    int best = 0;
+    for (int i = 1; i < s->n; i++) {
+        if (!s->trials[i].passed || (within && !hn_search_within(s, &s->rows[i]))) continue;
+        if (best == 0 ? score(s, i) > 1 || within : score(s, i) > score(s, best)) best = i;
+    }
+    return best;
+}
+
+/* On samples that nothing was chosen by. The loss over all samples must be within the gate, and
+ * that on these alone not beyond it by more than chance explains. */
+static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err) {
+    hn_trial *t = &s->trials[i];
+    hn_program *p;
+    hn_quality q;
+    hn_how how = hn_search_how(s, t->model);
+    *holds = true;
+    if (s->parts.verify == NULL) return HONE_OK;
+    hn_search_doing(s, s->rows[i].name, "verifying");
+    HN_TRY(hn_program_create(&p, t->model, &how, err));
+    hone_status status = hn_quality_measure(&s->judge, p, s->parts.verify, &q, err);
+    hn_program_destroy(p);
+    HN_TRY(status);
+    hn_quality was = hn_quality_of_both(&s->trials[0].quality, &s->verified);
+    hn_quality is = hn_quality_of_both(&t->quality, &q);
+    bool worse = s->verified.lower_better ? q.low > s->verified.value + s->gate
+                                          : q.high < s->verified.value - s->gate;
+    *holds = hn_quality_drop(&was, &is) <= s->gate && !worse;
+    s->out->verified = q.value;
+    if (*holds) return HONE_OK;
+    char a[32], b[32];
+    t->passed = false;
+    s->rows[i].state = "held-out";
+    s->rows[i].why =
+        hn_search_text(s, "%s on the samples held out, the original %s",
+                       hn_search_shown(s, q.value, a), hn_search_shown(s, s->verified.value, b));
+    return s->rows[i].why != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status choose(hn_search_state *s, int *chosen, hn_error *err) {
+    bool holds = false;
+    while (!holds) {
+        *chosen = best_of(s, hn_search_has_limit(s));
+        holds = *chosen == 0;
+        if (!holds) HN_TRY(verify(s, *chosen, &holds, err));
+    }
+    mark_front(s);
+    return HONE_OK;
+}
+
+/* ---- the verdict ---- */
+
+/* "1.20 ms, 2.31 MB" of what limits are about. */
+static const char *row_text(const hone_optimize_row *r, char *buf, size_t bytes) {
+    snprintf(buf, bytes, "%.3g ms, %.3g MB in the file, %.3g MB of memory", r->ms,
+             (double)r->file_bytes / 1e6, (double)r->memory_bytes / 1e6);
+    return buf;
+}
+
+static const char *verdict_of(hn_search_state *s, int chosen) {
+    char text[160], a[32];
+    const hone_optimize_row *r = &s->rows[chosen];
+    if (chosen > 0)
+        return hn_search_text(s, "%s: %.2f times as fast, %.2f times as small, %s %s%s", r->name,
+                              r->speed, (double)s->rows[0].file_bytes / (double)r->file_bytes,
+                              s->out->metric, hn_search_shown(s, r->value, a),
+                              hn_search_has_limit(s) ? "; what was asked for is met" : "");
+    int best = best_of(s, false);
+    if (hn_search_has_limit(s) && best > 0)
+        return hn_search_text(s, "what was asked for cannot be met; the best found is %s: %s",
+                              s->rows[best].name, row_text(&s->rows[best], text, sizeof text));
+    if (hn_search_has_limit(s))
+        return hn_search_text(s,
+                              "what was asked for cannot be met: nothing that was tried is "
+                              "faster or smaller within the gate");
+    return hn_search_text(s,
+                          "the original is to stay: nothing that was tried is faster or smaller "
+                          "within the gate");
+}
+
+/* The recipe, with what was measured behind it. */
+static hone_status write_recipe(hn_search_state *s, int chosen, hn_error *err) {
+    char *text, a[32];
+    HN_TRY(hn_recipe_write(&s->trials[chosen].recipe, s->arena, &text, err));
+    for (int i = 0; i < s->n; i++) {
+        const hone_optimize_row *row = &s->rows[i];
+        size_t room = strlen(text) + 256;
+        char *more = hn_arena_alloc(s->arena, room);
+        if (more == NULL) return HN_NOMEM(err);
+        snprintf(more, room, "%s# %s: %s, %.4g ms, %lld bytes, %s %s\n", text, row->name,
+                 row->state, row->ms, (long long)row->file_bytes, s->out->metric,
+                 isnan(row->value) ? "not measured" : hn_search_shown(s, row->value, a));
+        text = more;
+    }
+    s->out->recipe = text;
+    return HONE_OK;
+}
+
+/* ---- all of it ---- */
+
+static hone_status prepare(hn_search_state *s, hn_error *err) {
+    size_t n_in = (size_t)s->original->graph->n_inputs;
+    s->in = hn_arena_array(s->arena, n_in, sizeof *s->in);
+    if (s->in == NULL) return HN_NOMEM(err);
+    HN_TRY(
+        hn_parts_init(&s->parts, s->o.data, s->o.calibrate, s->o.eval, s->o.seed, s->alloc, err));
+    if (s->parts.choose == NULL) {
+        HN_TRY(hn_dataset_open(&s->made_up, MADE_UP_SAMPLES, s->alloc, err));
+        s->parts.choose = s->made_up;
+    }
+    s->judge = (hn_judge){.model = s->original,
+                          .metric = s->o.metric,
+                          .made_up = s->made_up != NULL,
+                          .seed = s->o.seed,
+                          .alloc = s->alloc,
+                          .progress = hn_search_progress,
+                          .progress_ctx = s};
+    if (s->parts.calibrate != NULL)
+        s->out->calibration_samples = hn_dataset_count(s->parts.calibrate);
+    if (s->made_up == NULL) s->out->choosing_samples = hn_dataset_count(s->parts.choose);
+    if (s->parts.verify != NULL) s->out->verifying_samples = hn_dataset_count(s->parts.verify);
+    return HONE_OK;
+}
+
+static hone_status conclude(hn_search_state *s, hn_model **chosen, hn_error *err) {
+    int best = 0;
+    HN_TRY(choose(s, &best, err));
+    s->out->chosen = (size_t)best;
+    s->out->met = best > 0 || !hn_search_has_limit(s);
+    s->out->verified_original = s->parts.verify != NULL ? s->verified.value : NAN;
+    if (best == 0) s->out->verified = NAN;
+    if (best > 0) {
+        s->rows[best].state = "chosen";
+        HN_TRY(write_recipe(s, best, err));
+    }
+    s->out->verdict = verdict_of(s, best);
+    if (s->out->verdict == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_search_judge(s, err));
+    *chosen = s->trials[best].model;
+    s->trials[best].model = NULL;
+    return HONE_OK;
+}
+
+static hone_status search(hn_search_state *s, hn_model **chosen, hn_error *err) {
+    HN_TRY(prepare(s, err));
+    HN_TRY(hn_trial_original(s, err));
+    if (hn_search_has_limit(s) && hn_search_within(s, &s->rows[0])) {
+        char text[160];
+        s->out->met = true;
+        s->out->verified = s->out->verified_original = NAN;
+        mark_front(s);
+        s->out->verdict =
+            hn_search_text(s, "what was asked for is already met: %s; nothing was done",
+                           row_text(&s->rows[0], text, sizeof text));
+        return s->out->verdict != NULL ? hn_search_judge(s, err) : HN_NOMEM(err);
+    }
+    HN_TRY(try_all(s, err));
+    settle_times(s);
+    return conclude(s, chosen, err);
+}
+
+static void deinit(hn_search_state *s) {
+    for (int i = 0; i < s->n; i++) hn_model_destroy(s->trials[i].model);
+    for (int i = 0; s->in != NULL && i < s->original->graph->n_inputs; i++)
+        hn_tensor_unref(s->in[i]);
+    hn_program_destroy(s->program);
+    if (s->made_up != NULL) s->parts.choose = NULL;
+    hn_parts_deinit(&s->parts);
+    hn_dataset_close(s->made_up);
+}
+
+hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
+                      const hn_search_options *o, hn_arena *arena, hn_allocator *alloc,
+                      hn_error *err) {
+    int64_t begun = hn_clock_ns();
+    HN_CHECK(err, !hn_graph_is_quantized(m->graph), HONE_E_ARG,
+             "the model is quantized already; the float model it was made of is wanted");
+    hn_search_state *s = hn_arena_zero(arena, sizeof *s);
+    if (s == NULL) return HN_NOMEM(err);
+    *s = (hn_search_state){
+        .out = out, .o = *o, .original = m, .arena = arena, .alloc = alloc, .gate = o->max_drop};
+    hone_status status = search(s, chosen, err);
+    if (status == HONE_E_LIMIT && s->stopped) {
+        out->interrupted = true;
+        settle_times(s);
+        out->verdict = hn_search_text(s, "interrupted while doing %s", s->doing);
+        mark_front(s);
+        status = out->verdict != NULL ? HONE_OK : HN_NOMEM(err);
+    }
+    out->rows = s->rows;
+    out->n_rows = (size_t)s->n;
+    out->left_out = s->left_out;
+    out->seconds = (double)(hn_clock_ns() - begun) * 1e-9;
+    deinit(s);
+    return status;
+}
+
+/* ---- replay ---- */
+
+typedef struct told {
+    const hn_search_options *o;
+    bool stopped;
+} told;
+
+static bool on_replay(void *ctx, const char *what, int64_t done, int64_t total) {
+    told *t = ctx;
+    t->stopped |= t->o->progress != NULL && !t->o->progress(t->o->progress_ctx, what, done, total);
+    return !t->stopped;
+}
+
+hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const char *recipe,
+                             hn_model *m, const hn_search_options *o, hn_arena *arena,
+                             hn_allocator *alloc, hn_error *err) {
+    int64_t begun = hn_clock_ns();
+    hn_recipe r;
+    hn_parts parts;
+    hn_compressed made = {0};
+    told t = {.o = o};
+    HN_TRY(hn_recipe_read(&r, recipe, arena, err));
+    HN_CHECK(err, r.source[0] == '\0' || strcmp(r.source, o->source) == 0, HONE_E_ARG,
+             "the recipe is for another model: its SHA-256 is %.12s..., not %.12s...", r.source,
+             o->source);
+    HN_TRY(hn_parts_init(&parts, o->data, o->calibrate, o->eval, r.seed, alloc, err));
+    hn_kitchen k = {.model = m,
+                    .calibrate = parts.calibrate,
+                    .how = o->how,
+                    .alloc = alloc,
+                    .progress = on_replay,
+                    .progress_ctx = &t};
+    hone_status status = hn_recipe_apply(&r, &k, &made, err);
+    hn_parts_deinit(&parts);
+    if (status == HONE_E_LIMIT && t.stopped) {
+        out->interrupted = true;
+        out->verdict = "interrupted";
+        return HONE_OK;
+    }
+    HN_TRY(status);
+    *chosen = made.model;
+    made.model = NULL;
+    hn_compressed_deinit(&made);
+    out->met = true;
+    out->verified = out->verified_original = NAN;
+    out->recipe = hn_arena_strdup(arena, recipe);
+    char *name = hn_arena_strdup(arena, r.name), *verdict = hn_arena_alloc(arena, 128);
+    if (out->recipe == NULL || name == NULL || verdict == NULL) {
+        hn_model_destroy(*chosen);
+        *chosen = NULL;
+        return HN_NOMEM(err);
+    }
+    snprintf(verdict, 128, "%s, as the recipe says; nothing was measured", name);
+    out->verdict = verdict;
+    out->seconds = (double)(hn_clock_ns() - begun) * 1e-9;
+    return HONE_OK;
+}

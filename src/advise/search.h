@@ -1,0 +1,103 @@
+/* The search behind `hone optimize`: candidates one after the other, the gentlest first, each made,
+ * timed in turns with the original, and judged on samples it was not calibrated with; then the
+ * choice, which samples verify that nothing was chosen by.
+ *
+ * Little is spent on what cannot win. A candidate that is slower than the original, or far behind
+ * one that passed, is not judged; one whose answers on the first samples are already worse than the
+ * gate by more than chance explains is not judged further; and with a limit to be met, the first
+ * that meets it ends the search.
+ *
+ *     search.c    the order, the choice, the verdict
+ *     trial.c     one candidate
+ *     criteria.c  what is said of the whole at the end
+ */
+#ifndef HN_ADVISE_SEARCH_H
+#define HN_ADVISE_SEARCH_H
+
+#include "advise/candidates.h"
+#include "advise/duel.h"
+#include "advise/parts.h"
+#include "advise/quality.h"
+
+typedef struct hn_search_options {
+    hn_dataset *data, *calibrate, *eval; /* as in hone_optimize_options */
+    const char *metric;
+    double max_drop;
+    bool relative;
+    double max_ms; /* 0: not asked, as the next two */
+    int64_t max_file, max_memory;
+    const char *device;
+    uint64_t seed;
+    char source[HN_SHA256_HEX]; /* of the model (compress/lineage.h) */
+    hn_how how;
+    int threads, cores;
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void *progress_ctx;
+} hn_search_options;
+
+/* Fills in out, whose texts lie in the arena. *chosen: the model, made with alloc; NULL: the
+ * original is to stay. m is only read, but for marks. */
+hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
+                      const hn_search_options *o, hn_arena *arena, hn_allocator *alloc,
+                      hn_error *err);
+/* Carries out a recipe, without measuring: HONE_E_ARG if it is for another model or other data. */
+hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const char *recipe,
+                             hn_model *m, const hn_search_options *o, hn_arena *arena,
+                             hn_allocator *alloc, hn_error *err);
+
+/* ---- within the search ---- */
+
+enum { HN_MOST_TRIALS = 64 };
+
+typedef struct hn_trial {
+    const hn_candidate *candidate; /* NULL: the original */
+    hn_recipe recipe;
+    hn_model *model; /* kept while it may be chosen */
+    hn_quality quality;
+    bool passed;
+} hn_trial;
+
+typedef struct hn_search_state {
+    hone_optimization *out;
+    hn_search_options o;
+    hn_model *original;
+    hn_arena *arena;
+    hn_allocator *alloc;
+    hn_dataset *made_up; /* samples, where there are none */
+    hn_parts parts;
+    hn_program *program; /* the original */
+    hn_tensor **in;      /* of a run of one sample */
+    hn_judge judge;
+    hn_quality look, verified; /* of the original, on these parts */
+    double gate;               /* the most that may be lost */
+    double read_ms;            /* that one sample takes to be read */
+    double least_ms;           /* of the medians of the original's runs */
+    bool broken;               /* int8 was tried, and broke the gate */
+    bool stopped;              /* by progress */
+    char doing[128];           /* what progress is told */
+    int n;
+    hn_trial trials[HN_MOST_TRIALS];
+    hone_optimize_row rows[HN_MOST_TRIALS];
+    const char *left_out[HN_MOST_TRIALS];
+} hn_search_state;
+
+const char *hn_search_text(hn_search_state *s, const char *format, ...) HONE_PRINTF(2, 3);
+/* How a model is run: in integers where it holds them. */
+hn_how hn_search_how(const hn_search_state *s, const hn_model *m);
+/* What progress is told of from here on: "int8: accuracy". */
+void hn_search_doing(hn_search_state *s, const char *name, const char *what);
+bool hn_search_progress(void *state, int64_t done, int64_t total);
+/* A number of the metric as people read it: "91.73 %". buf has 32 bytes. */
+const char *hn_search_shown(const hn_search_state *s, double v, char *buf);
+bool hn_search_has_limit(const hn_search_state *s);
+/* Whether a row is within the limits on latency, size and memory. */
+bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r);
+
+/* The original: its program, its size, time and quality. */
+hone_status hn_trial_original(hn_search_state *s, hn_error *err);
+/* Makes and measures a candidate; a failure that is its own is told in its row. */
+hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err);
+/* The eight criteria and the seven guards. */
+hone_status hn_search_judge(hn_search_state *s, hn_error *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* hone_optimize: the search behind it, and models that come out of it. */
+#include <math.h>
+#include <string.h>
+
+#include "advise/search.h"
+#include "advise/strategy.h"
+#include "api/api.h"
+#include "base/cpu.h"
+#include "compress/lineage.h"
+
+typedef struct held {
+    hone_optimization result;
+    hn_allocator alloc;
+    hn_arena arena;
+} held;
+
+void hone_optimize_options_init(hone_optimize_options *o) {
+    *o = (hone_optimize_options){.size = sizeof *o, .max_drop = 0.01, .target = "cpu", .seed = 1};
+}
+
+void hone_optimization_destroy(hone_optimization *o) {
+    if (o == NULL) return;
+    held *h = o->owner;
+    hone_model_destroy(o->model);
+    hn_arena_deinit(&h->arena);
+    hn_free(hn_allocator_default(), h);
+}
+
+static hone_status check(const hone_optimize_options *o, hn_error *err) {
+    char order[256];
+    HN_CHECK(err, o->max_drop >= 0 && isfinite(o->max_drop), HONE_E_ARG,
+             "max_drop is %g, expected a share of at least 0", o->max_drop);
+    HN_CHECK(err, o->max_latency_ms >= 0 && o->max_file_bytes >= 0 && o->max_memory_bytes >= 0,
+             HONE_E_ARG, "a limit is negative: %g ms, %lld bytes of file, %lld of memory",
+             o->max_latency_ms, (long long)o->max_file_bytes, (long long)o->max_memory_bytes);
+    HN_CHECK(err, hn_device_named(o->target) != NULL, HONE_E_ARG,
+             "there is no target '%s'; there are cpu, embedded_mcu, mobile_npu and nvidia_gpu",
+             o->target);
+    HN_CHECK(err, strcmp(o->target, "cpu") == 0, HONE_E_UNSUPPORTED,
+             "target %s cannot be measured on this machine; what is tried there, in order: %s",
+             o->target, hn_remedies_text(o->target, order, sizeof order));
+    HN_CHECK(err, o->metric == NULL || o->data != NULL || o->eval != NULL, HONE_E_ARG,
+             "the metric '%s' wants data", o->metric);
+    return HONE_OK;
+}
+
+static hn_dataset *data_of(const hone_dataset *d) { return d != NULL ? d->data : NULL; }
+
+static hone_status run(held *h, hone_model *m, const hone_optimize_options *o,
+                       const hone_session *session, hn_model **chosen, hn_error *err) {
+    hn_search_options how = {.data = data_of(o->data),
+                             .calibrate = data_of(o->calibrate),
+                             .eval = data_of(o->eval),
+                             .metric = o->metric,
+                             .max_drop = o->max_drop,
+                             .relative = o->max_drop_relative,
+                             .max_ms = o->max_latency_ms,
+                             .max_file = o->max_file_bytes,
+                             .max_memory = o->max_memory_bytes,
+                             .device = o->target,
+                             .seed = o->seed,
+                             .how = hn_api_session_how(session),
+                             .threads = hone_session_threads(session),
+                             .cores = hn_cpu_available(),
+                             .progress = o->progress,
+                             .progress_ctx = o->progress_ctx};
+    HN_TRY(hn_lineage_source(m->ir, how.source, err));
+    return o->recipe != NULL
+               ? hn_search_replay(&h->result, chosen, o->recipe, m->ir, &how, &h->arena, &h->alloc,
+                                  err)
+               : hn_search(&h->result, chosen, m->ir, &how, &h->arena, &h->alloc, err);
+}
+
+hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
+                          hone_optimization **out, hone_error *err) {
+    hone_optimize_options o;
+    hone_optimize_options_init(&o);
+    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    HN_TRY(check(&o, err));
+    hone_session *session;
+    HN_TRY(hone_session_create(&session, model, o.session, err));
+    held *h = hn_alloc_zero(hn_allocator_default(), sizeof *h, HN_MEM_OTHER);
+    hn_model *chosen = NULL;
+    hone_status status = h != NULL ? HONE_OK : HN_NOMEM(err);
+    if (h != NULL) {
+        hn_allocator_init(&h->alloc);
+        h->alloc.limit = hn_cpu_memory();
+        hn_arena_init(&h->arena, &h->alloc, HN_MEM_OTHER);
+        h->result.size = sizeof h->result;
+        h->result.owner = h;
+        status = run(h, model, &o, session, &chosen, err);
+    }
+    if (status == HONE_OK && chosen != NULL) {
+        status = hn_api_model_adopt(chosen, &h->result.model, err);
+        if (status == HONE_OK) {
+            atomic_fetch_add(&model->refs, 1);
+            h->result.model->made_of = model;
+        }
+    }
+    hone_session_destroy(session);
+    if (status == HONE_OK)
+        *out = &h->result;
+    else if (h != NULL)
+        hone_optimization_destroy(&h->result);
+    return status;
+}

@@ -1,0 +1,279 @@
+/* Whole searches over small models: what is said and chosen, whatever the machine's speed. */
+#include "advise/search.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "formats/onnx.h"
+#include "support/data.h"
+#include "support/graph.h"
+
+enum { WIDTH = 20, SAMPLES = 200 };
+
+typedef struct set_up {
+    hn_model *model;
+    hn_dataset *data;
+    hn_pool *pool;
+    hn_search_options o;
+    hn_arena arena;
+    hone_optimization out;
+    hn_model *chosen;
+    int calls, stop_at; /* of progress */
+} set_up;
+
+static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total) {
+    set_up *s = ctx;
+    assert_true(strchr(what, ':') != NULL && done <= total);
+    return s->stop_at == 0 || ++s->calls < s->stop_at;
+}
+
+/* A classifier with most of its bytes in a product that stays in floats: nothing is static in it
+ * but what samples show. Labels are its own answers. */
+static void begin(set_up *s) {
+    static char graph[WIDTH * WIDTH * 16 + 400], rows[SAMPLES * (WIDTH * 12 + 16)];
+    hn_rng rng;
+    hn_rng_init(&rng, 1);
+    size_t used = (size_t)snprintf(graph, sizeof graph,
+                                   "g (float[n,%d] x) => (float[n,%d] y) <float[%d,%d] w = {",
+                                   WIDTH, WIDTH, WIDTH, WIDTH);
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "%s%.4f", i > 0 ? ", " : "",
+                                 (i % (WIDTH + 1) == 0 ? 4 : 0) + hn_rng_normal(&rng) / 8);
+    snprintf(graph + used, sizeof graph - used, "}> { h = MatMul (x, w) y = Relu (h) }");
+    used = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        for (int k = 0; k < WIDTH; k++)
+            used +=
+                (size_t)snprintf(rows + used, sizeof rows - used, "%d,", k == i % WIDTH ? 3 : 1);
+        used += (size_t)snprintf(rows + used, sizeof rows - used, "%d\n", i % WIDTH);
+    }
+    *s = (set_up){.model = graph_model(21, graph)};
+    s->data = data_open("csv:%s", scratch_put_text("d.csv", rows));
+    hn_arena_init(&s->arena, &scratch_mem, HN_MEM_OTHER);
+    assert_int_equal(hn_pool_create(&s->pool, 1, &scratch_mem, NULL), HONE_OK);
+    s->o = (hn_search_options){
+        .data = s->data,
+        .max_drop = 0.01,
+        .device = "cpu",
+        .seed = 1,
+        .how = {.engine = {.alloc = &scratch_mem, .pool = s->pool, .isa = hn_isa_available()}},
+        .threads = 1,
+        .cores = 2,
+        .progress = on_progress,
+        .progress_ctx = s};
+    assert_true(hn_way_named("f32", 3, &s->o.how.engine.layers.way));
+}
+
+static void run(set_up *s) {
+    hn_error err;
+    hone_status status =
+        hn_search(&s->out, &s->chosen, s->model, &s->o, &s->arena, &scratch_mem, &err);
+    if (status != HONE_OK) fail_msg("%s", err.text);
+}
+
+static void end(set_up *s) {
+    hn_model_destroy(s->chosen);
+    hn_model_destroy(s->model);
+    hn_dataset_close(s->data);
+    hn_arena_deinit(&s->arena);
+    hn_pool_destroy(s->pool);
+}
+
+static const hone_optimize_row *row_of(const set_up *s, const char *name) {
+    for (size_t i = 0; i < s->out.n_rows; i++)
+        if (strcmp(s->out.rows[i].name, name) == 0) return &s->out.rows[i];
+    return NULL;
+}
+
+static bool says(const char *text, const char *part) {
+    return text != NULL && strstr(text, part) != NULL;
+}
+
+static void everything_is_tried_and_told(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    run(&s);
+    const hone_optimize_row *first = &s.out.rows[0], *bf16 = row_of(&s, "bf16");
+    assert_string_equal(first->name, "original");
+    assert_true(first->ms > 0 && first->file_bytes > WIDTH * WIDTH * 4 && first->value == 1);
+    assert_string_equal(s.out.metric, "top1");
+    assert_int_equal(s.out.calibration_samples + s.out.choosing_samples + s.out.verifying_samples,
+                     SAMPLES);
+    assert_non_null(bf16);
+    assert_true(bf16->file_bytes < first->file_bytes);
+    assert_string_equal(bf16->gain, "time 2x, size 2x");
+    assert_int_equal(s.out.n_criteria, 8);
+    assert_int_equal(s.out.n_guards, 7);
+    assert_true(says(s.out.profile, "MatMul"));
+    assert_true(says(s.out.criteria[0].evidence, "MatMul"));
+    for (size_t i = 0; i < s.out.n_rows; i++) {
+        const hone_optimize_row *r = &s.out.rows[i];
+        bool passed = i == 0 || strcmp(r->state, "passed") == 0 || i == s.out.chosen;
+        if (r->front) assert_true(passed);
+        if (!passed) assert_non_null(r->why);
+    }
+    assert_true(s.out.met);
+    assert_int_equal(s.out.chosen > 0, s.chosen != NULL);
+    assert_int_equal(s.out.chosen > 0, s.out.recipe != NULL);
+    end(&s);
+}
+
+/* With a limit that 16 bits meet, they are where it ends; and the recipe does it again. */
+static void a_limit_that_is_met_ends_it(void **state) {
+    (void)state;
+    set_up s, again;
+    hn_file *file[2];
+    begin(&s);
+    s.o.max_file = WIDTH * WIDTH * 3;
+    run(&s);
+    assert_true(s.out.met && s.out.chosen > 0 && s.out.chosen == s.out.n_rows - 1);
+    assert_string_equal(s.out.rows[s.out.chosen].state, "chosen");
+    assert_true(s.out.rows[s.out.chosen].file_bytes <= s.o.max_file);
+    assert_true(says(s.out.verdict, "what was asked for is met"));
+    assert_string_equal(s.out.criteria[3].answer, "yes");
+    begin(&again);
+    hn_error err;
+    hone_status status = hn_search_replay(&again.out, &again.chosen, s.out.recipe, again.model,
+                                          &again.o, &again.arena, &scratch_mem, &err);
+    if (status != HONE_OK) fail_msg("%s", err.text);
+    assert_int_equal(hn_onnx_save_memory(&file[0], s.chosen, NULL, &err), HONE_OK);
+    assert_int_equal(hn_onnx_save_memory(&file[1], again.chosen, NULL, &err), HONE_OK);
+    assert_int_equal(file[0]->bytes, file[1]->bytes);
+    assert_memory_equal(file[0]->data, file[1]->data, file[0]->bytes);
+    hn_file_unref(file[0]);
+    hn_file_unref(file[1]);
+    assert_int_equal(again.out.n_rows, 0);
+    assert_true(says(again.out.verdict, "nothing was measured"));
+    /* A recipe of another model is refused. */
+    strcpy(again.o.source, "other");
+    char *text = hn_arena_alloc(&s.arena, strlen(s.out.recipe) + 100);
+    sprintf(text, "%ssource %064d\n", s.out.recipe, 7);
+    status = hn_search_replay(&again.out, &again.chosen, text, again.model, &again.o, &again.arena,
+                              &scratch_mem, &err);
+    assert_int_equal(status, HONE_E_ARG);
+    assert_true(says(err.text, "for another model"));
+    end(&again);
+    end(&s);
+}
+
+static void nothing_is_done_for_what_is_met(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    s.o.max_file = 1 << 20;
+    run(&s);
+    assert_true(s.out.met && s.chosen == NULL && s.out.n_rows == 1);
+    assert_true(says(s.out.verdict, "already met"));
+    assert_int_equal(s.out.n_criteria, 8);
+    end(&s);
+}
+
+static void what_cannot_be_met_is_said(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    s.o.max_file = 10;
+    run(&s);
+    assert_true(!s.out.met && s.chosen == NULL && s.out.chosen == 0 && s.out.recipe == NULL);
+    assert_true(says(s.out.verdict, "cannot be met"));
+    assert_string_equal(s.out.criteria[3].answer, "no");
+    end(&s);
+}
+
+static void stopped_at_any_time_it_keeps_what_it_has(void **state) {
+    (void)state;
+    size_t rows = 0;
+    for (int stop = 1; stop < 2000; stop = stop * 2 + 1) {
+        set_up s;
+        begin(&s);
+        s.stop_at = stop;
+        run(&s);
+        bool whole = !s.out.interrupted;
+        if (s.out.interrupted) {
+            assert_true(s.chosen == NULL && s.out.n_rows >= rows);
+            assert_true(says(s.out.verdict, "interrupted"));
+            rows = s.out.n_rows;
+        }
+        end(&s);
+        if (whole) break;
+    }
+    assert_true(rows > 1);
+}
+
+static void without_data_only_what_needs_none(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    s.o.data = NULL;
+    run(&s);
+    assert_null(row_of(&s, "int8"));
+    assert_non_null(row_of(&s, "bf16"));
+    bool told = false;
+    for (size_t i = 0; i < s.out.n_left_out; i++)
+        told |= says(s.out.left_out[i], "int8: it needs samples");
+    assert_true(told);
+    assert_string_equal(s.out.metric, "cosine");
+    assert_string_equal(s.out.criteria[4].answer, "no"); /* accuracy validated? */
+    assert_int_equal(s.out.choosing_samples, 0);
+    end(&s);
+}
+
+/* A gate that nothing may pass: all that changes numbers is judged by a metric that they change. */
+static void the_gate_decides(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    s.o.data = NULL;
+    s.o.max_drop = 0;
+    run(&s);
+    int judged = 0;
+    for (size_t i = 1; i < s.out.n_rows; i++) {
+        const hone_optimize_row *r = &s.out.rows[i];
+        if (isnan(r->drop)) continue; /* slower, perhaps, on this machine today */
+        assert_string_equal(r->state, r->drop > 0         ? "gate"
+                                      : i == s.out.chosen ? "chosen"
+                                                          : "passed");
+        if (r->drop > 0) assert_true(says(r->why, "loses"));
+        judged++;
+    }
+    assert_true(judged > 0);
+    end(&s);
+}
+
+static void a_quantized_model_is_refused(void **state) {
+    (void)state;
+    set_up s;
+    hn_error err;
+    begin(&s);
+    hn_model *q =
+        graph_model(21,
+                    "g (float[n,2] x) => (float[n,2] y) <float s = {0.5}, uint8 z = {3}> {"
+                    " c = QuantizeLinear (x, s, z) y = DequantizeLinear (c, s, z) }");
+    assert_int_equal(hn_search(&s.out, &s.chosen, q, &s.o, &s.arena, &scratch_mem, &err),
+                     HONE_E_ARG);
+    assert_true(says(err.text, "quantized already"));
+    hn_model_destroy(q);
+    end(&s);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(everything_is_tried_and_told),
+        TEST(a_limit_that_is_met_ends_it),
+        TEST(nothing_is_done_for_what_is_met),
+        TEST(what_cannot_be_met_is_said),
+        TEST(stopped_at_any_time_it_keeps_what_it_has),
+        TEST(without_data_only_what_needs_none),
+        TEST(the_gate_decides),
+        TEST(a_quantized_model_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
