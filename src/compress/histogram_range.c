@@ -88,15 +88,15 @@ hn_range hn_histogram_percentile(const hn_histogram *h, const hn_qtype *t, doubl
 
 /* ---- entropy ---- */
 
-/* What a bin has in the eyes of the grid where it has nothing but values were clipped to it. */
+/* What a level holds in the eyes of the grid where nothing but clipped values came to it. */
 #define HARDLY_ANY 0.5
 
 static int bin_at(double position) { return (int)clamp(rint(position), 0, BINS); }
 
-/* The divergence, up to what is the same for all ranges. Inside, the levels of the grid spread
- * what they hold evenly over the bins that hold any. */
+/* The divergence, up to what is the same for all ranges. Levels of the grid spread what lies inside
+ * evenly over their bins that hold any, clipped values included. */
 static double divergence(const sums *s, int levels, double from, double to) {
-    int first = bin_at(from), end = bin_at(to);
+    int first = bin_at(floor(from)), end = bin_at(ceil(to)); /* all bins that reach inside */
     if (end <= first) return INFINITY;
     double inside = s->count[end] - s->count[first];
     if (inside <= 0) return INFINITY;
@@ -117,7 +117,9 @@ static double divergence(const sums *s, int levels, double from, double to) {
         double held = s->count[b] - s->count[a];
         double real = held + (a == first ? below : 0) + (b == end ? above : 0);
         int filled = s->filled[b] - s->filled[a];
-        if (real > 0) sum -= real * log(filled > 0 ? held / filled : HARDLY_ANY);
+        filled +=
+            (a == first && below > 0 && lowest == 0) + (b == end && above > 0 && highest == 0);
+        if (real > 0) sum -= real * log(held > 0 ? held / filled : HARDLY_ANY);
         a = b;
     }
     return sum;
