@@ -19,7 +19,7 @@ static hn_tensor *tensor_for(const hn_value *v) {
     hn_tensor *t;
     hn_error err;
     for (int d = 0; d < v->type.shape.rank; d++)
-        if (!hn_dim_is_const(v->type.shape.dim[d], &dims[d])) dims[d] = 4;
+        if (!hn_dim_is_const(v->type.shape.dim[d], &dims[d])) dims[d] = 32;
     assert_int_equal(hn_tensor_create(&t, &scratch_mem, HN_MEM_DATA, v->type.dtype,
                                       v->type.shape.rank, dims, &err),
                      HONE_OK);
@@ -104,9 +104,25 @@ void method_same(const hn_model *a, const hn_model *b, double bound) {
     }
 }
 
-void method_begin(method_bench *b, hn_model *m) {
+double method_distance(const hn_model *a, const hn_model *b) {
+    hn_tensor *x[MOST] = {NULL}, *y[MOST] = {NULL};
+    double sum = 0;
+    run(a, x);
+    run(b, y);
+    for (int64_t i = 0; i < x[0]->n; i++) {
+        double d = hn_tensor_f64(x[0], i) - hn_tensor_f64(y[0], i);
+        sum += d * d;
+    }
+    for (int i = 0; i < a->graph->n_outputs; i++) {
+        hn_tensor_unref(x[i]);
+        hn_tensor_unref(y[i]);
+    }
+    return sum;
+}
+
+void method_begin_with(method_bench *b, hn_model *m, int samples) {
     hn_error err;
-    *b = (method_bench){.data = data_open("random,n=40")};
+    *b = (method_bench){.data = data_open("random,n=%d", samples)};
     hn_engine_options o = {.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1};
     assert_true(hn_way_named("f32", 3, &o.layers.way));
     assert_int_equal(hn_pool_create(&b->pool, 1, &scratch_mem, &err), HONE_OK);
@@ -126,13 +142,15 @@ void method_begin(method_bench *b, hn_model *m) {
                            .alloc = &scratch_mem};
 }
 
+void method_begin(method_bench *b, hn_model *m) { method_begin_with(b, m, 40); }
+
 void method_end(method_bench *b) {
     hn_feed_destroy(b->feed);
     hn_pool_destroy(b->pool);
     hn_dataset_close(b->data);
 }
 
-static hn_model *copy_of(const hn_model *m) {
+hn_model *method_copy(const hn_model *m) {
     hn_model *copy;
     hn_error err;
     assert_int_equal(hn_model_clone(&copy, m, &scratch_mem, &err), HONE_OK);
@@ -141,7 +159,7 @@ static hn_model *copy_of(const hn_model *m) {
 }
 
 hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed) {
-    hn_model *copy = copy_of(m);
+    hn_model *copy = method_copy(m);
     hn_error err;
     method_bench b;
     method_begin(&b, copy);
@@ -156,7 +174,7 @@ hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed)
 void method_survives(const hn_model *m, hn_method_fn *method) {
     hone_status status = HONE_E_NOMEM;
     for (long long k = 0; status != HONE_OK; k++) {
-        hn_model *copy = copy_of(m);
+        hn_model *copy = method_copy(m);
         method_bench b;
         hn_error err;
         method_begin(&b, copy);

@@ -13,13 +13,16 @@
 #include "compress/scheme.h"
 
 hn_model *method_model(const char *text, uint64_t seed);
+hn_model *method_copy(const hn_model *m); /* with its types */
 /* The contents of a constant, for tests that change some before a method sees them. */
 float *method_weight(hn_model *m, const char *name);
-/* Both models give the same on random inputs (symbolic axes: 4), up to `bound` of the greatest. */
+/* Both models give the same on random inputs (symbolic axes: 32), up to `bound` of the greatest. */
 void method_same(const hn_model *a, const hn_model *b, double bound);
+/* The sum of squared differences of their first outputs. */
+double method_distance(const hn_model *a, const hn_model *b);
 
-/* What a method needs beside a model: 40 random samples, in batches of 8, one thread, and a scheme:
- * static, weights s8 per channel, inputs u8. */
+/* What a method needs beside a model: 40 random samples, in batches of 8, one thread, and a
+ * scheme: static, weights s8 per channel, inputs u8. */
 typedef struct method_bench {
     hn_dataset *data;
     hn_feed *feed;
@@ -29,6 +32,7 @@ typedef struct method_bench {
     hn_method_ctx c; /* its model is the caller's, who changes what it likes before running */
 } method_bench;
 void method_begin(method_bench *b, hn_model *m);
+void method_begin_with(method_bench *b, hn_model *m, int samples);
 void method_end(method_bench *b);
 
 /* Runs the method on a copy of m, which then must compute the same; returns the copy. */
