@@ -28,13 +28,14 @@ static bool is_weight(hn_page *p, const hn_json *o) {
 /* Of the activations or the weights, in the order of the list: the worst first. */
 static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
     size_t n = hn_page_count(all), shown = 0;
+    int n_ways = weights ? 1 : N_WAYS; /* nothing adds up in a weight */
     bool seen[N_WAYS] = {0};
     hn_axis x = {0, 0, false, 64, 712}, y = {1, 0, false, 300, 34};
     for (size_t i = 0; i < n && shown < MOST_POINTS; i++) {
         const hn_json *o = hn_page_item(p, all, "tensors", i);
         if (is_weight(p, o) != weights) continue;
         shown++;
-        for (int k = 0; k < N_WAYS; k++) {
+        for (int k = 0; k < n_ways; k++) {
             double db = hn_page_number(p, o, ways[k].key);
             hn_axis_see(&y, db);
             seen[k] |= isfinite(db);
@@ -54,7 +55,7 @@ static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
         const hn_json *o = hn_page_item(p, all, "tensors", i);
         if (is_weight(p, o) != weights) continue;
         at++;
-        for (int k = N_WAYS; k-- > 0;) {
+        for (int k = n_ways; k-- > 0;) {
             char db_text[HN_SHOWN];
             double db = hn_page_number(p, o, ways[k].key);
             if (!isfinite(db)) continue;
@@ -63,19 +64,25 @@ static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
             hn_page_text(p, hn_page_string(p, o, "name"));
             hn_page_put(p, " (");
             hn_page_text(p, hn_page_string(p, o, "op"));
-            hn_page_print(p, "): %s dB, %s", hn_show(db, HN_UNIT_PLAIN, db_text),
-                          k == 0 ? "accumulated" : "isolated");
+            hn_page_print(p, "): %s dB%s", hn_show(db, HN_UNIT_PLAIN, db_text),
+                          weights  ? ""
+                          : k == 0 ? ", accumulated"
+                                   : ", isolated");
             hn_mark_end(p);
         }
     }
     hn_plot_end(p);
-    hn_legend_begin(p);
-    for (int k = 0; k < N_WAYS; k++)
-        if (seen[k]) hn_legend(p, ways[k].look, ways[k].shape, ways[k].text);
-    hn_legend_end(p);
+    if (!weights) {
+        hn_legend_begin(p);
+        for (int k = 0; k < N_WAYS; k++)
+            if (seen[k]) hn_legend(p, ways[k].look, ways[k].shape, ways[k].text);
+        hn_legend_end(p);
+    }
     static const char *const heads[] = {"tensor",  "operator",       "=SQNR dB", "=isolated dB",
                                         "=cosine", "=largest error", NULL};
-    hn_table_begin(p, "Data", heads);
+    static const char *const weight_heads[] = {"weight",  "operator",       "=SQNR dB",
+                                               "=cosine", "=largest error", NULL};
+    hn_table_begin(p, "Data", weights ? weight_heads : heads);
     for (size_t i = 0, rows = 0; i < n && rows < HN_MOST_ROWS && p->status == HONE_OK; i++) {
         const hn_json *o = hn_page_item(p, all, "tensors", i);
         if (is_weight(p, o) != weights) continue;
@@ -84,7 +91,7 @@ static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
         hn_table_text(p, hn_page_string(p, o, "name"));
         hn_table_text(p, hn_page_string(p, o, "op"));
         hn_table_number(p, hn_page_number(p, o, "sqnr_db"), 1);
-        hn_table_number(p, hn_page_number(p, o, "isolated_sqnr_db"), 1);
+        if (!weights) hn_table_number(p, hn_page_number(p, o, "isolated_sqnr_db"), 1);
         hn_table_number(p, hn_page_number(p, o, "cosine"), 6);
         hn_table_shown(p, hn_page_number(p, o, "max_error"), HN_UNIT_PLAIN);
     }
