@@ -184,10 +184,22 @@ static void put_models(hn_page *p, const models *m) {
     hn_table_end(p, NULL);
 }
 
+/* How far above (less than 0) or below its mark a name stands: beside it, unless marks at the same
+ * height would come in the way; then in turn. at: heights of the marks. */
+static double name_shift(const double *at, size_t n, size_t i, double r) {
+    int before = 0, near = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (k == i || fabs(at[k] - at[i]) >= 16) continue;
+        near++;
+        before += k < i;
+    }
+    return near == 0 ? 0 : (before % 2 == 0 ? -1 : 1) * (r + 10);
+}
+
 /* Latency against accuracy, or where that is not known against size; area is size. */
 static void draw_models(hn_page *p, const models *m) {
-    size_t with_accuracy = 0, n = 0;
-    double largest = 0;
+    size_t with_accuracy = 0, n = 0, k = 0;
+    double largest = 0, heights[MOST_MODELS];
     for (size_t i = 0; i < m->n; i++) with_accuracy += isfinite(m->of[i].accuracy);
     bool by_size = with_accuracy < 2;
     hn_axis x = {1, 0, false, 72, 700}, y = {1, 0, false, 300, 40};
@@ -211,6 +223,10 @@ static void draw_models(hn_page *p, const models *m) {
                   352);
     hn_plot_axes(p, &x, &y, "latency, ms", by_size ? "file, MB" : m->metric);
     for (size_t i = 0; i < m->n; i++) {
+        double height = by_size ? m->of[i].file_bytes / 1e6 : m->of[i].accuracy;
+        if (isfinite(m->of[i].p50) && isfinite(height)) heights[k++] = hn_axis_at(&y, height);
+    }
+    for (size_t i = 0, at = 0; i < m->n; i++) {
         const model *o = &m->of[i];
         double height = by_size ? o->file_bytes / 1e6 : o->accuracy;
         if (!isfinite(o->p50) || !isfinite(height)) continue;
@@ -225,8 +241,9 @@ static void draw_models(hn_page *p, const models *m) {
             hn_page_print(p, ", %s", hn_show(o->accuracy, accuracy_unit(o->accuracy), a));
         hn_mark_end(p);
         bool left = at_x > 480;
+        double shift = name_shift(heights, n, at++, r), aside = shift == 0 ? r + 6 : 0;
         hn_page_print(p, "<text%s x=\"%.1f\" y=\"%.1f\" dy=\".35em\">", left ? " class=\"e\"" : "",
-                      at_x + (left ? -r - 6 : r + 6), at_y);
+                      at_x + (left ? -aside : aside), at_y + shift);
         hn_page_text(p, name_of(o));
         hn_page_put(p, "</text>");
     }
