@@ -1,0 +1,169 @@
+/* AWQ (Lin et al. 2023): weights that large inputs meet are scaled up before they are rounded, and
+ * what makes the inputs is scaled down (normed.h): their part in the error of the outputs shrinks.
+ *
+ *     s = mean|h|^a per channel, of a mean of 1 between its least and its greatest
+ *
+ * a goes from 0 to 1 in steps of 1/20; the one is taken that makes the error of all products of a
+ * normalization least, their weights rounded to the nearest point of their grids:
+ *
+ *     sum over products and rows d of (rounded(s*W)/s - W) of     d H d^T,      H = X^T X
+ *
+ * which is what their outputs are off by over the samples. Layers that are computed from floats
+ * alone gain: those with integer inputs have SmoothQuant (method_smooth.c). Products behind other
+ * operators stay.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/dense.h"
+#include "compress/grid.h"
+#include "compress/layer_input.h"
+#include "compress/normed.h"
+
+#define STEPS 20
+#define MOST_SAMPLES 128
+/* No channel is scaled by more. */
+#define MOST_FACTOR 1e4
+
+typedef struct search {
+    const hn_normed *of;
+    const hn_layer_input *in;
+    hn_allocator *alloc;
+    hn_pool *pool;
+    double *by, *best; /* [channels] */
+} search;
+
+/* The factors for an exponent. */
+static void factors(const search *s, double exponent) {
+    double least = INFINITY, most = 0;
+    int64_t n = s->in->k;
+    for (int64_t k = 0; k < n; k++) {
+        double mean = s->in->magnitudes[k] / (double)s->in->rows;
+        s->by[k] = mean > 0 ? pow(mean, exponent) : 1;
+        least = fmin(least, s->by[k]);
+        most = fmax(most, s->by[k]);
+    }
+    double middle = sqrt(least * most);
+    for (int64_t k = 0; k < n; k++)
+        s->by[k] = fmin(fmax(s->by[k] / middle, 1 / MOST_FACTOR), MOST_FACTOR);
+}
+
+/* ---- the error of a product ---- */
+
+typedef struct rows {
+    hn_layer_matrix m;
+    const float *weight, *rounded; /* W, and s*W rounded */
+    const double *by, *gram;
+    double *scratch; /* [n][2][k] */
+    double *errors;  /* [n] */
+} rows;
+
+/* d H d^T from the lower triangle, above which there are zeros: twice d times it, less the
+ * diagonal. */
+static void row_error(void *ctx, int64_t o) {
+    const rows *r = ctx;
+    int64_t k = r->m.k;
+    double *d = r->scratch + o * 2 * k, *less = d + k, sum = 0;
+    for (int64_t i = 0; i < k; i++) {
+        int64_t at = o * r->m.o_stride + i * r->m.k_stride;
+        d[i] = (double)r->rounded[at] / r->by[i] - (double)r->weight[at];
+        less[i] = 0;
+    }
+    hn_subtract_rows(less, k, d, k, r->gram, k);
+    for (int64_t i = 0; i < k; i++) sum -= d[i] * (2 * less[i] + d[i] * r->gram[i * k + i]);
+    r->errors[o] = sum;
+}
+
+/* s*W, in floats, on its grid. */
+static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor **out,
+                                hn_error *err) {
+    const hn_tensor *from = w->weight->constant;
+    hn_tensor *t, *codes = NULL;
+    hn_grid g = {0};
+    HN_TRY(hn_tensor_create(&t, s->alloc, HN_MEM_SCRATCH, HONE_DTYPE_F32, from->rank, from->dims,
+                            err));
+    for (int64_t i = 0; i < t->n; i++)
+        ((float *)t->data)[i] = (float)(hn_tensor_f64(from, i) * s->by[hn_normed_channel(w, i)]);
+    hone_status status =
+        hn_grid_create(&g, t, &w->scheme.weights, w->channel_axis, w->sum_axis, s->alloc, err);
+    if (status == HONE_OK) status = hn_grid_codes(&g, t, s->alloc, &codes, err);
+    if (status == HONE_OK) status = hn_grid_floats(&g, codes, s->alloc, out, err);
+    hn_tensor_unref(codes);
+    hn_grid_deinit(&g);
+    hn_tensor_unref(t);
+    return status;
+}
+
+static hone_status add_error(const search *s, const hn_weighted *w, double *error, hn_error *err) {
+    rows r = {.weight = w->weight->constant->data, .by = s->by, .gram = s->in->gram};
+    hn_tensor *rounded;
+    hn_layer_as_matrix(w, &r.m);
+    HN_TRY(round_scaled(s, w, &rounded, err));
+    r.rounded = rounded->data;
+    size_t n = (size_t)r.m.n, k = (size_t)r.m.k;
+    hone_status status = HONE_OK;
+    r.scratch = hn_alloc_array(s->alloc, n * 2 * k, sizeof *r.scratch, HN_MEM_SCRATCH);
+    r.errors = hn_alloc_array(s->alloc, n, sizeof *r.errors, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, r.scratch != NULL && r.errors != NULL, HONE_E_NOMEM, "out of memory");
+    hn_pool_run(s->pool, r.m.n, row_error, &r);
+    for (size_t o = 0; o < n; o++) *error += r.errors[o];
+fail:
+    hn_free(s->alloc, r.errors);
+    hn_free(s->alloc, r.scratch);
+    hn_tensor_unref(rounded);
+    return status;
+}
+
+/* ---- normalizations ---- */
+
+/* *better: some factors make the error less than none do. */
+static hone_status try_exponents(const search *s, bool *better, hn_error *err) {
+    double least = INFINITY;
+    *better = false;
+    for (int step = 0; step <= STEPS; step++) {
+        double error = 0;
+        factors(s, (double)step / STEPS);
+        for (int p = 0; p < s->of->n; p++) HN_TRY(add_error(s, &s->of->products[p], &error, err));
+        if (!(error < least)) continue;
+        least = error;
+        *better = step > 0;
+        memcpy(s->best, s->by, (size_t)s->in->k * sizeof *s->best);
+    }
+    return HONE_OK;
+}
+
+static hone_status scale_norm(hn_method_ctx *c, const hn_normed *of, hn_arena *arena,
+                              hn_error *err) {
+    hn_layer_input in;
+    size_t n = (size_t)of->channels;
+    search s = {.of = of, .in = &in, .alloc = c->alloc, .pool = c->how->engine.pool};
+    s.by = hn_arena_array(arena, n, sizeof *s.by);
+    s.best = hn_arena_array(arena, n, sizeof *s.best);
+    if (s.by == NULL || s.best == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_layer_inputs(&in, of->products, 1, true, c->model, c, MOST_SAMPLES, err));
+    bool better = false;
+    hone_status status = try_exponents(&s, &better, err);
+    if (status == HONE_OK && better) {
+        status = hn_normed_scale(of, s.best, "_awq", err);
+        c->changed += of->n;
+    }
+    hn_layer_input_deinit(&in, c->alloc);
+    return status;
+}
+
+hone_status hn_method_awq(hn_method_ctx *c, hn_error *err) {
+    hn_arena arena;
+    hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
+    hn_normed *norms;
+    int n = 0;
+    hone_status status = hn_normed_find(&norms, &n, c->model, c->scheme, HN_LAYER_WEIGHTS,
+                                        HN_LAYER_WEIGHTS, &arena, err);
+    for (int i = 0; i < n && status == HONE_OK; i++) {
+        if (c->progress != NULL && !c->progress(c->progress_ctx, i, n))
+            status = HN_FAIL(err, HONE_E_LIMIT, "stopped at '%s'", norms[i].norm->name);
+        else
+            status = scale_norm(c, &norms[i], &arena, err);
+    }
+    hn_arena_deinit(&arena);
+    return status;
+}
