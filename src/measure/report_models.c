@@ -193,7 +193,7 @@ static double name_shift(const double *at, size_t n, size_t i, double r) {
         near++;
         before += k < i;
     }
-    return near == 0 ? 0 : (before % 2 == 0 ? -1 : 1) * (r + 10);
+    return near == 0 ? 0 : (before % 2 == 0 ? -1 : 1) * (r + 10 + 16 * (before / 2));
 }
 
 /* Latency against accuracy, or where that is not known against size; area is size. */
