@@ -1,11 +1,10 @@
 #include "compress/layer_input.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/dense.h"
 #include "compress/watch.h"
-#include "ops/spatial.h"
+#include "compress/windows.h"
 #include "passes/pass.h"
 
 /* Windows that are looked at: so many for each column, but not fewer than that. */
@@ -55,55 +54,6 @@ static hone_status add_rows(const collector *c, hn_layer_input *in, const float 
 
 /* ---- windows ---- */
 
-typedef struct windows {
-    hn_spatial at;
-    int64_t channels, in_size, out_size, taps;
-    int64_t in[HN_MAX_SPATIAL], out[HN_MAX_SPATIAL];
-    int64_t *offsets; /* of the taps of one window within a channel; -1: padding */
-} windows;
-
-static hone_status read_windows(const hn_node *n, const hn_tensor *x, const hn_tensor *w,
-                                windows *s, hn_error *err) {
-    *s = (windows){.channels = x->dims[1], .in_size = 1, .out_size = 1, .taps = 1};
-    HN_TRY(hn_spatial_read(n, x->rank - 2, &s->at, err));
-    for (int i = 0; i < s->at.rank; i++) {
-        s->at.kernel[i] = w->dims[2 + i];
-        s->in[i] = x->dims[2 + i];
-    }
-    hn_spatial_resolve(&s->at, s->in);
-    for (int i = 0; i < s->at.rank; i++) {
-        int64_t span = s->in[i] + s->at.pad[i] + s->at.pad_end[i] - hn_spatial_extent(&s->at, i);
-        s->out[i] = span < 0 ? 0 : span / s->at.stride[i] + 1;
-        s->in_size *= s->in[i];
-        s->out_size *= s->out[i];
-        s->taps *= s->at.kernel[i];
-    }
-    return HONE_OK;
-}
-
-static void find_offsets(const windows *s, int64_t window) {
-    int64_t origin[HN_MAX_SPATIAL];
-    for (int i = s->at.rank; i-- > 0; window /= s->out[i])
-        origin[i] = window % s->out[i] * s->at.stride[i] - s->at.pad[i];
-    for (int64_t t = 0; t < s->taps; t++) {
-        int64_t offset = 0, pitch = 1, rest = t;
-        for (int i = s->at.rank; i-- > 0; rest /= s->at.kernel[i]) {
-            int64_t at = origin[i] + rest % s->at.kernel[i] * s->at.dilation[i];
-            if (at < 0 || at >= s->in[i]) offset = -1;
-            if (offset >= 0) offset += at * pitch;
-            pitch *= s->in[i];
-        }
-        s->offsets[t] = offset;
-    }
-}
-
-static void copy_window(const windows *s, const float *image, int64_t window, float *row) {
-    find_offsets(s, window);
-    for (int64_t c = 0; c < s->channels; c++)
-        for (int64_t t = 0; t < s->taps; t++)
-            *row++ = s->offsets[t] < 0 ? 0 : image[c * s->in_size + s->offsets[t]];
-}
-
 /* Which of `count` windows of a sample is number i of those looked at: the first moves on from
  * sample to sample by a step that has no factor in common with most sizes. */
 static int64_t spread(int64_t i, int64_t looked_at, int64_t count, int64_t sample) {
@@ -113,22 +63,21 @@ static int64_t spread(int64_t i, int64_t looked_at, int64_t count, int64_t sampl
 static hone_status add_windows(collector *c, int layer, const hn_tensor *x, hn_error *err) {
     hn_layer_input *in = &c->of[layer];
     const hn_weighted *w = &c->layers[layer];
-    windows s;
-    HN_TRY(read_windows(w->node, x, w->weight->constant, &s, err));
-    if (s.out_size == 0) return HONE_OK;
+    hn_windows s;
+    HN_TRY(hn_windows_init(&s, w->node, w->weight->constant, x, err));
+    if (s.count == 0) return HONE_OK;
     int64_t want = ROWS_PER_COLUMN * in->k > LEAST_ROWS ? ROWS_PER_COLUMN * in->k : LEAST_ROWS;
     int64_t each = want / c->samples + 1, filled = 0;
-    if (each > s.out_size) each = s.out_size;
+    if (each > s.count) each = s.count;
     hone_status status = HONE_OK;
-    s.offsets = hn_alloc_array(c->alloc, (size_t)s.taps, sizeof *s.offsets, HN_MEM_SCRATCH);
     float *rows =
         hn_alloc_array(c->alloc, (size_t)(HN_GRAM_ROWS * in->k), sizeof *rows, HN_MEM_SCRATCH);
-    HN_CHECK_GOTO(err, s.offsets != NULL && rows != NULL, HONE_E_NOMEM, "out of memory");
+    HN_CHECK_GOTO(err, rows != NULL, HONE_E_NOMEM, "out of memory");
     for (int64_t n = 0; n < x->dims[0]; n++) {
         const float *image = (const float *)x->data + n * s.channels * s.in_size;
         for (int64_t i = 0; i < each; i++) {
-            copy_window(&s, image, spread(i, each, s.out_size, c->seen[layer]),
-                        rows + filled++ * in->k);
+            hn_windows_copy(&s, image, spread(i, each, s.count, c->seen[layer]),
+                            rows + filled++ * in->k);
             if (filled < HN_GRAM_ROWS) continue;
             HN_TRY_GOTO(add_rows(c, in, rows, filled, err));
             filled = 0;
@@ -138,7 +87,6 @@ static hone_status add_windows(collector *c, int layer, const hn_tensor *x, hn_e
     status = add_rows(c, in, rows, filled, err);
 fail:
     hn_free(c->alloc, rows);
-    hn_free(c->alloc, s.offsets);
     return status;
 }
 
