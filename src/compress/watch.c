@@ -4,7 +4,7 @@
 #include "measure/loader.h"
 #include "ops/infer.h"
 
-#define MOST_BYTES ((size_t)256 << 20)
+#define MOST_BYTES ((size_t)128 << 20)
 #define READING_THREADS 1 /* beside those that run the model */
 
 typedef struct watching {

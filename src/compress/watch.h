@@ -19,7 +19,7 @@ typedef hone_status hn_watch_fn(void *ctx, int i, const hn_tensor *value, int64_
 
 typedef struct hn_watch_options {
     int64_t samples;   /* at most; 0: all */
-    size_t most_bytes; /* of watched values of one run, judged by the first batch; 0: 256 MB */
+    size_t most_bytes; /* of watched values of one run, judged by the first batch; 0: 128 MB */
     hn_look *look;     /* looks at the samples too; NULL: none does */
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* may be NULL; false: HONE_E_LIMIT */
     void *progress_ctx;
