@@ -115,8 +115,11 @@ static bool read_numbers(job *j) {
         !number_of(a, "--group", 0, INT32_MAX, &j->o.group) ||
         !number_of(a, "--samples", 0, INT64_MAX, &j->o.samples) ||
         !number_of(a, "--seed", 0, INT64_MAX, &seed) ||
-        !real_of(a, "--percentile", 50, 100, &j->o.percentile))
+        !real_of(a, "--percentile", 50, 100, &j->o.percentile) ||
+        !real_of(a, "--bits-per-weight", 0.01, 32, &j->o.bits_per_weight) ||
+        !real_of(a, "--max-latency", 1e-6, 1e9, &j->o.max_ms))
         return false;
+    if (!drop_of(a, &j->o.max_drop, &j->o.max_drop_relative)) return false;
     j->o.weight_bits = (int)bits;
     j->o.seed = (uint64_t)seed;
     return dtype_of(a, "--weights", &j->o.weights) &&
@@ -129,6 +132,7 @@ static bool read_options(job *j) {
     hone_quantize_options_init(&j->o);
     if (!read_paths(j) || !read_numbers(j)) return false;
     if (has(a, "--type")) j->o.type = value_of(a, "--type");
+    j->o.mix = value_of(a, "--mix");
     j->o.methods = value_of(a, "--with");
     j->o.ranges = value_of(a, "--method");
     j->o.target = value_of(a, "--for");
@@ -145,6 +149,7 @@ static bool read_options(job *j) {
         !are_choices(HONE_QUANTIZE_RANGES, "method", j->o.ranges, NULL))
         return false;
     if (j->o.load_ranges != NULL) needs_data = false;
+    if (j->o.mix != NULL) needs_data = true;
     if (!are_choices(HONE_QUANTIZE_METHODS, "method", j->o.methods, &needs_data)) return false;
     if (needs_data && j->spec == NULL) {
         complain(
@@ -200,6 +205,20 @@ static exit_code write_results(const job *w) {
         json_end(&j, '}');
     }
     json_end(&j, ']');
+    json_begin(&j, "points", '[');
+    for (size_t i = 0; i < q->n_points; i++) {
+        const hone_mix_point *p = &q->points[i];
+        json_begin(&j, NULL, '{');
+        json_text(&j, "layer", p->layer);
+        json_text(&j, "type", p->type);
+        json_number(&j, "noise", p->harm);
+        json_number(&j, "bits_per_weight", p->bits_per_weight);
+        json_number(&j, "ms", p->ms);
+        json_number(&j, "accuracy", p->accuracy);
+        json_bool(&j, "chosen", p->chosen);
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
     json_end(&j, '}');
     return results_end(&j, w->a);
 }
@@ -226,6 +245,31 @@ static void print_layers(const hone_quantization *q) {
     }
     table_print(t);
     if (others > 0) line("and %d node%s without weights", others, others == 1 ? "" : "s");
+}
+
+/* The front that types were chosen from: the chosen point, and some on either side. */
+static void print_points(const hone_quantization *q) {
+    static const char *const heads[] = {"set of types", "noise",    "bits per weight",
+                                        "layers ms",    "accuracy", "changes"};
+    if (q->n_points == 0) return;
+    size_t chosen = 0, step = (q->n_points + 11) / 12;
+    while (chosen < q->n_points - 1 && !q->points[chosen].chosen) chosen++;
+    table *t = table_new(heads, "rrrrrt");
+    for (size_t i = 0; i < q->n_points; i++) {
+        const hone_mix_point *p = &q->points[i];
+        if (i % step != 0 && i != chosen && i != q->n_points - 1 && isnan(p->accuracy)) continue;
+        table_cell(t, "%s%zu", i == chosen ? "> " : "", i);
+        table_cell(t, "%.2e", p->harm);
+        table_cell(t, "%.2f", p->bits_per_weight);
+        table_cell(t, isnan(p->ms) ? "-" : "%.3f", p->ms);
+        table_cell(t, isnan(p->accuracy) ? "-" : "%.2f %%", 100 * p->accuracy);
+        if (p->layer != NULL)
+            table_cell(t, "%s to %s", p->layer, p->type);
+        else
+            table_cell(t, "-");
+    }
+    line("%s", "");
+    table_print(t);
 }
 
 /* What stayed in floats, by reason, where it was first met. */
@@ -269,6 +313,7 @@ static void print_text(const job *w) {
     char bits[64] = "";
     print_layers(q);
     print_left(q);
+    print_points(q);
     line("%s", "");
     if (q->weights > 0)
         snprintf(bits, sizeof bits, "; %.2f bits per quantized weight", q->bits_per_weight);
@@ -331,6 +376,7 @@ static exit_code run(const args *a) {
     if (status != HONE_OK) {
         code = fail_with(&err);
         if (status == HONE_E_ARG) code = EXIT_USAGE;
+        if (status == HONE_E_NOT_FOUND && j.o.mix != NULL) code = EXIT_FAILED;
     } else {
         for (size_t i = 0; i < j.report->n_warnings && !has(a, "--quiet"); i++)
             complain("warning: %s", j.report->warnings[i]);
@@ -360,6 +406,10 @@ static const option_def options[] = {
     {"--symmetric", 0, NULL, "zero point 0 for activations too", false},
     {"--layer", 0, "NAME=TYPE", "another type for layers by name, * and ? allowed", true},
     {"--keep-f32", 0, "NAME", "leave these layers as they are", true},
+    {"--mix", 0, "TYPE,...", "types each layer gets one of, by measuring, within a limit:", false},
+    {"--bits-per-weight", 0, "N", "on the bits of weights, with scales and zero points", false},
+    {"--max-latency", 0, "MS", "on the time of all layers for one sample", false},
+    {"--max-drop", 0, "P", "on the accuracy lost on the samples: 1%, 1%rel", false},
     {"--with", 0, "METHOD,...", "what else is done to weights (docs/quantize.md)", false},
     {"--for", 0, "RUNTIME", "hone (default), onnxruntime, openvino, tensorrt", false},
     {"--integer-io", 0, NULL, "inputs and outputs in the narrow type as well", false},

@@ -833,6 +833,16 @@ typedef struct hone_quantize_options {
     const char *save_ranges; /* a file they are written to */
     uint64_t seed;           /* 1 unless told */
     const hone_session_options *run; /* how models run meanwhile; NULL: by default */
+    /* Types among which each layer gets the one that suits it, by measuring: names separated by
+     * commas, "int8,int4"; f32 always is one of them. NULL: layers get `type`. Those that `layers`
+     * names keep theirs. Of all sets of types, ordered by what they harm, the first within the
+     * limits is taken, or with max_drop alone the last that is good enough: */
+    const char *mix;
+    double bits_per_weight; /* 0: no limit; with scales and zero points, f32 counting as 32 */
+    double max_ms;          /* that layers take for a sample on this machine; 0: no limit */
+    double max_drop; /* of the share of the samples looked at that are answered right, which then
+                        have labels; negative, the default: no limit */
+    bool max_drop_relative; /* it is a share of the accuracy before */
     /* What is going on ("calibrate", or the name of a method) and how much of it is done; returning
      * false ends it with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
@@ -850,6 +860,15 @@ typedef struct hone_quantized_layer {
     const char *why_not;               /* it was left: why; NULL: as asked */
 } hone_quantized_layer;
 
+/* A set of types of layers, where they were chosen: each differs from the one before by a layer. */
+typedef struct hone_mix_point {
+    const char *layer, *type;   /* that layer's new type; NULL: where it begins */
+    double harm;                /* noise by signal at the outputs, added up over layers */
+    double bits_per_weight, ms; /* ms: of layers; NaN: not measured */
+    double accuracy;            /* NaN: not measured */
+    bool chosen;
+} hone_mix_point;
+
 typedef struct hone_quantization {
     uint32_t size;
     size_t n_layers; /* nodes with weights, and others that were left against the wish */
@@ -862,6 +881,8 @@ typedef struct hone_quantization {
     size_t n_warnings;
     const char *const *warnings; /* a line each */
     const char *recipe;          /* as in the metadata */
+    size_t n_points;             /* gentlest first; 0: types were not chosen */
+    const hone_mix_point *points;
     void *owner;
 } hone_quantization;
 

@@ -47,7 +47,7 @@ hone_status hone_quantize_choice_at(hone_quantize_table table, size_t i, hone_qu
 
 void hone_quantize_options_init(hone_quantize_options *o) {
     *o = (hone_quantize_options){
-        .size = sizeof *o, .type = "int8", .group = -1, .samples = 512, .seed = 1};
+        .size = sizeof *o, .type = "int8", .group = -1, .samples = 512, .seed = 1, .max_drop = -1};
 }
 
 /* ---- what is asked for ---- */
@@ -57,6 +57,8 @@ typedef struct own {
     hone_quantize_options o;
     hn_arena arena;
     hn_compress_options how;
+    hn_mix mix;
+    hn_layer_type *mixed; /* its types, with the changes that are asked for */
     hn_calibration *given;
     hone_session *session; /* says how models run; NULL: none will */
     char *recipe;
@@ -135,6 +137,47 @@ static hone_status read_methods(own *w, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status read_mix(own *w, hn_error *err) {
+    const hone_quantize_options *o = &w->o;
+    int most = hn_layer_type_count();
+    const hn_layer_type **types = hn_arena_array(&w->arena, (size_t)most, sizeof *types);
+    HN_CHECK(err,
+             o->mix != NULL || (o->bits_per_weight == 0 && o->max_ms == 0 && !(o->max_drop >= 0)),
+             HONE_E_ARG, "limits are for types to choose from, and none are given");
+    if (o->mix == NULL) return HONE_OK;
+    HN_CHECK(err, o->bits_per_weight >= 0 && o->max_ms >= 0, HONE_E_ARG,
+             "limits of %g bits per weight and %g ms, expected more than 0", o->bits_per_weight,
+             o->max_ms);
+    HN_CHECK(err, o->bits_per_weight > 0 || o->max_ms > 0 || o->max_drop >= 0, HONE_E_ARG,
+             "types are chosen within a limit: of bits per weight, time or accuracy lost");
+    w->mixed = hn_arena_array(&w->arena, (size_t)most, sizeof *w->mixed);
+    if (types == NULL || w->mixed == NULL) return HN_NOMEM(err);
+    for (const char *at = o->mix; *at != '\0';) {
+        char name[64];
+        const hn_layer_type *found;
+        size_t n = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
+        HN_TRY(hn_layer_type_find(&found, name, err));
+        for (int i = 0; i < w->mix.n_types; i++)
+            HN_CHECK(err, strcmp(types[i]->name, name) != 0, HONE_E_ARG,
+                     "type '%s' is given twice to choose from", name);
+        at += n + (at[n] == ',');
+        if (found->layer.kind == HN_LAYER_F32) continue;
+        hn_layer_type *t = &w->mixed[w->mix.n_types];
+        *t = *found;
+        HN_TRY(read_layer(w, name, &t->layer, err));
+        types[w->mix.n_types++] = t;
+    }
+    HN_CHECK(err, w->mix.n_types > 0, HONE_E_ARG, "there is no type beside f32 to choose from");
+    w->mix.types = types;
+    w->mix.bits_per_weight = o->bits_per_weight;
+    w->mix.max_ms = o->max_ms;
+    w->mix.max_drop = o->max_drop;
+    w->mix.relative = o->max_drop_relative;
+    w->how.mix = &w->mix;
+    return HONE_OK;
+}
+
 static hone_status read_ranges(own *w, hn_error *err) {
     hn_calibrate_options *c = &w->how.calibrate;
     const char *name = w->o.ranges != NULL ? w->o.ranges : "percentile";
@@ -161,6 +204,7 @@ static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
 static hone_status read_options(own *w, hone_model *m, hone_dataset *data, hn_error *err) {
     HN_TRY(read_scheme(w, err));
     HN_TRY(read_methods(w, err));
+    HN_TRY(read_mix(w, err));
     HN_TRY(read_ranges(w, err));
     w->how.batch = w->o.batch;
     w->how.seed = w->o.seed;
@@ -172,6 +216,11 @@ static hone_status read_options(own *w, hone_model *m, hone_dataset *data, hn_er
     HN_TRY(hone_session_create(&w->session, m, w->o.run, err));
     w->how.how = hn_api_session_how(w->session);
     return HONE_OK;
+}
+
+/* The name of a type that layers were given. */
+static const char *mixed_name(const own *w, int type) {
+    return type == 0 ? "f32" : w->mix.types[type - 1]->name;
 }
 
 /* ---- the recipe ---- */
@@ -208,6 +257,7 @@ static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
     if (o->symmetric) good = good && add(w, " symmetric");
     if (o->embeddings) good = good && add(w, " embeddings");
     if (o->integer_io) good = good && add(w, " integer-io");
+    if (o->mix != NULL) good = good && add(w, " mix=%s", o->mix);
     if (o->target != NULL) good = good && add(w, " for=%s", o->target);
     if (w->how.n_methods > 0) good = good && add(w, " with=%s", o->methods);
     if (c->calibration != NULL)
@@ -227,13 +277,18 @@ static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
     if (o->seed != 1) good = good && add(w, " seed=%llu", (unsigned long long)o->seed);
     for (size_t i = 0; i < o->n_layers; i++)
         good = good && add(w, " layer:%s=%s", o->layers[i].pattern, o->layers[i].type);
+    for (int i = 0; i < c->mixed.n_layers; i++)
+        good = good && add(w, " layer:%s=%s", c->mixed.layers[i].name,
+                           mixed_name(w, c->mixed.layers[i].type));
     return good ? HONE_OK : HN_NOMEM(err);
 }
 
 /* ---- what came of it ---- */
 
-static const char *type_of(const own *w, const hn_quantized_layer *l) {
+static const char *type_of(const own *w, const hn_mixed *x, const hn_quantized_layer *l) {
     const char *name = w->o.type;
+    for (int i = 0; i < x->n_layers; i++)
+        if (strcmp(x->layers[i].name, l->node) == 0) name = mixed_name(w, x->layers[i].type);
     for (size_t i = 0; i < w->o.n_layers; i++)
         if (fnmatch(w->o.layers[i].pattern, l->node, 0) == 0) name = w->o.layers[i].type;
     const hn_layer_type *t = hn_layer_type_named(name);
@@ -247,12 +302,13 @@ static hone_status copy_text(own *w, const char *from, const char **to, hn_error
     return from == NULL || *to != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
-static hone_status copy_layers(own *w, const hn_quantize_report *r, hn_error *err) {
+static hone_status copy_layers(own *w, const hn_compressed *c, hn_error *err) {
+    const hn_quantize_report *r = &c->report;
     hone_quantized_layer *v = hn_arena_array(&w->arena, (size_t)r->n + 1, sizeof *v);
     if (v == NULL) return HN_NOMEM(err);
     for (int i = 0; i < r->n; i++) {
         const hn_quantized_layer *l = &r->v[i];
-        v[i] = (hone_quantized_layer){.type = type_of(w, l),
+        v[i] = (hone_quantized_layer){.type = type_of(w, &c->mixed, l),
                                       .params = l->params,
                                       .bytes_before = l->bytes_before,
                                       .bytes_after = l->bytes_after};
@@ -289,6 +345,25 @@ static hone_status warn_all(own *w, const hn_compressed *c, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status copy_points(own *w, const hn_mixed *x, hn_error *err) {
+    hone_mix_point *v = hn_arena_array(&w->arena, (size_t)x->n_points + 1, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < x->n_points; i++) {
+        const hn_mixed_point *p = &x->points[i];
+        v[i] = (hone_mix_point){.harm = p->harm,
+                                .bits_per_weight = p->bits_per_weight,
+                                .ms = p->ms,
+                                .accuracy = p->score,
+                                .chosen = p->chosen};
+        if (p->layer < 0) continue;
+        v[i].type = mixed_name(w, p->to);
+        HN_TRY(copy_text(w, x->layers[p->layer].name, &v[i].layer, err));
+    }
+    w->shown.points = v;
+    w->shown.n_points = (size_t)x->n_points;
+    return HONE_OK;
+}
+
 static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     hone_quantization *q = &w->shown;
     const hn_quantize_report *r = &c->report;
@@ -297,7 +372,8 @@ static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     q->samples = c->samples;
     if (c->calibration != NULL) q->stable_after = hn_calibration_stable_after(c->calibration);
     q->recipe = w->recipe;
-    HN_TRY(copy_layers(w, r, err));
+    HN_TRY(copy_layers(w, c, err));
+    if (c->mixed.n_layers > 0) HN_TRY(copy_points(w, &c->mixed, err));
     return warn_all(w, c, err);
 }
 

@@ -6,6 +6,7 @@
 #include "compress/samples.h"
 #include "compress/weighted.h"
 #include "engine/layers.h"
+#include "measure/accuracy.h"
 #include "ops/infer.h"
 #include "passes/simplify.h"
 
@@ -19,6 +20,8 @@ typedef struct work {
     hn_calibration *made;
     const hn_calibration *calibration;
     hn_grids *grids;
+    hn_scheme scheme; /* what layers become, as far as it is known */
+    hn_mixed mixed;
     int fixed_inputs;
     const char *what; /* is going on */
 } work;
@@ -38,8 +41,20 @@ static bool wants(const hn_scheme *s, hn_layer_kind least, hn_layer_kind most) {
     return yes;
 }
 
+/* Some layer may become static. */
+static bool may_be_static(const hn_compress_options *o) {
+    bool yes = wants(&o->scheme, HN_LAYER_STATIC, HN_LAYER_STATIC);
+    for (int i = 0; o->mix != NULL && i < o->mix->n_types; i++)
+        yes = yes || o->mix->types[i]->layer.kind == HN_LAYER_STATIC;
+    return yes;
+}
+
 static hone_status check_data(const hn_compress_options *o, hn_error *err) {
-    bool is_static = wants(&o->scheme, HN_LAYER_STATIC, HN_LAYER_STATIC);
+    bool is_static = may_be_static(o);
+    HN_CHECK(err, o->mix == NULL || o->data != NULL, HONE_E_ARG,
+             "choosing types of layers wants samples to measure with");
+    HN_CHECK(err, o->mix == NULL || o->mix->max_drop < 0 || hn_dataset_has_labels(o->data),
+             HONE_E_ARG, "a limit on what accuracy may drop wants samples with labels");
     HN_CHECK(err, !is_static || o->data != NULL || o->calibration != NULL, HONE_E_ARG,
              "activations by their ranges want samples to find them with, or a table of ranges");
     for (int i = 0; i < o->n_methods; i++)
@@ -89,7 +104,7 @@ static hone_status run_methods(work *w, hn_stage stage, hn_error *err) {
         if (m->stage != stage) continue;
         hn_method_ctx c = {.model = w->model,
                            .original = w->original,
-                           .scheme = &o->scheme,
+                           .scheme = &w->scheme,
                            .calibration = w->calibration,
                            .grids = w->grids,
                            .feed = w->samples.feed,
@@ -114,8 +129,7 @@ static bool has_stage(const hn_compress_options *o, hn_stage stage) {
 static hone_status calibrate(work *w, hn_error *err) {
     const hn_compress_options *o = w->o;
     w->calibration = o->calibration;
-    if (o->calibration != NULL || !wants(&o->scheme, HN_LAYER_STATIC, HN_LAYER_STATIC))
-        return HONE_OK;
+    if (o->calibration != NULL || !may_be_static(o)) return HONE_OK;
     hn_arena names_of;
     const char *const *names;
     int n;
@@ -125,7 +139,9 @@ static hone_status calibrate(work *w, hn_error *err) {
     how.progress_ctx = w;
     w->what = "calibrate";
     hn_arena_init(&names_of, w->alloc, HN_MEM_OTHER);
-    hone_status status = hn_quantize_watches(w->model, &o->scheme, &names_of, &names, &n, err);
+    hone_status status =
+        o->mix != NULL ? hn_mixed_watches(w->model, &names_of, &names, &n, err)
+                       : hn_quantize_watches(w->model, &w->scheme, &names_of, &names, &n, err);
     if (status == HONE_OK)
         status = hn_calibrate(&w->made, w->model, names, n, w->samples.feed, &o->how, &how,
                               w->alloc, err);
@@ -134,11 +150,59 @@ static hone_status calibrate(work *w, hn_error *err) {
     return status;
 }
 
+/* ---- types of layers ---- */
+
+static hone_status run_program(void *ctx, const hn_tensor *const *in, hn_tensor **out,
+                               hn_error *err) {
+    return hn_program_run(ctx, in, out, err);
+}
+
+/* The share of the samples that a model gets right. */
+static hone_status score(void *ctx, const hn_model *m, double *share, hn_error *err) {
+    const work *w = ctx;
+    hn_program *p;
+    hone_eval_result r;
+    hone_eval_options o = {.size = sizeof o, .batch = w->o->batch};
+    HN_TRY(hn_program_create(&p, m, &w->o->how, err));
+    hone_status status =
+        hn_accuracy_top(m->graph, run_program, p, w->samples.data, &o, w->alloc, &r, err);
+    hn_program_destroy(p);
+    if (status == HONE_OK) *share = (double)r.top1 / (double)(r.samples > 0 ? r.samples : 1);
+    return status;
+}
+
+static hone_status choose_types(work *w, hn_error *err) {
+    const hn_mix *mix = w->o->mix;
+    if (mix == NULL) return HONE_OK;
+    w->what = "choose types";
+    hn_mixed_options o = {.n_types = mix->n_types,
+                          .types = mix->types,
+                          .scheme = &w->o->scheme,
+                          .calibration = w->calibration,
+                          .feed = w->samples.feed,
+                          .how = &w->o->how,
+                          .cost = mix->max_ms > 0 ? HN_MIXED_TIME : HN_MIXED_BITS,
+                          .bits_per_weight = mix->bits_per_weight,
+                          .ms = mix->max_ms,
+                          .progress = tell,
+                          .progress_ctx = w};
+    if (mix->max_drop >= 0) {
+        HN_TRY(score(w, w->model, &o.least, err));
+        o.least -= mix->max_drop * (mix->relative ? o.least : 1);
+        o.score = score;
+        o.score_ctx = w;
+    }
+    HN_TRY(hn_mixed_choose(&w->mixed, w->model, &o, w->alloc, err));
+    w->scheme.n_rules = w->mixed.n_rules;
+    w->scheme.rules = w->mixed.rules;
+    return HONE_OK;
+}
+
 /* ---- f16 and bf16 ---- */
 
 static hone_dtype narrow_type(void *ctx, const hn_node *n) {
     const work *w = ctx;
-    hn_layer_kind kind = hn_scheme_of(&w->o->scheme, n, NULL).kind;
+    hn_layer_kind kind = hn_scheme_of(&w->scheme, n, NULL).kind;
     return kind == HN_LAYER_F16    ? HONE_DTYPE_F16
            : kind == HN_LAYER_BF16 ? HONE_DTYPE_BF16
                                    : HONE_DTYPE_F32;
@@ -182,7 +246,7 @@ static hone_status convert(work *w, hn_quantize_report *report, hn_error *err) {
     hn_conversion done;
     hn_layer_kind kind = w->o->scheme.layer.kind;
     hn_convert_options o = {.type = narrow_type, .ctx = w};
-    if (!wants(&w->o->scheme, HN_LAYER_F16, HN_LAYER_BF16)) return HONE_OK;
+    if (!wants(&w->scheme, HN_LAYER_F16, HN_LAYER_BF16)) return HONE_OK;
     if (w->o->scheme.integer_io && kind == HN_LAYER_F16) o.io = HONE_DTYPE_F16;
     if (w->o->scheme.integer_io && kind == HN_LAYER_BF16) o.io = HONE_DTYPE_BF16;
     hone_status status = hn_convert(w->model, &o, &done, err);
@@ -194,7 +258,7 @@ static hone_status convert(work *w, hn_quantize_report *report, hn_error *err) {
 /* ---- the whole ---- */
 
 static hone_status write(work *w, hn_quantize_report *report, hn_error *err) {
-    const hn_scheme *s = &w->o->scheme;
+    const hn_scheme *s = &w->scheme;
     if (wants(s, HN_LAYER_WEIGHTS, HN_LAYER_STATIC))
         HN_TRY(hn_quantize_model(w->model, s, w->calibration, w->grids, report, err));
     else
@@ -208,6 +272,7 @@ static hone_status compress(work *w, const hn_model *m, hn_quantize_report *repo
     HN_TRY(prepare(w, m, err));
     HN_TRY(run_methods(w, HN_STAGE_BEFORE, err));
     HN_TRY(calibrate(w, err));
+    HN_TRY(choose_types(w, err));
     if (has_stage(w->o, HN_STAGE_AFTER)) {
         HN_TRY(hn_model_clone(&w->original, w->model, w->alloc, err));
         HN_TRY(hn_model_infer(w->original, NULL, err));
@@ -222,12 +287,13 @@ static hone_status compress(work *w, const hn_model *m, hn_quantize_report *repo
 
 hone_status hn_compress(hn_compressed *out, const hn_model *m, const hn_compress_options *o,
                         hn_allocator *alloc, hn_error *err) {
-    work w = {.o = o, .alloc = alloc};
+    work w = {.o = o, .alloc = alloc, .scheme = o->scheme};
     hn_compressed c = {0};
     hone_status status = compress(&w, m, &c.report, err);
     c.report.fixed_inputs = w.fixed_inputs;
     c.model = w.model;
     c.calibration = w.made;
+    c.mixed = w.mixed;
     c.samples = w.samples.n;
     if (c.samples > 0) memcpy(c.data, w.samples.hash, sizeof c.data);
     memcpy(c.warning, w.samples.warning, sizeof c.warning);
@@ -246,5 +312,6 @@ void hn_compressed_deinit(hn_compressed *c) {
     hn_model_destroy(c->model);
     hn_calibration_destroy(c->calibration);
     hn_quantize_report_deinit(&c->report);
+    hn_mixed_deinit(&c->mixed);
     *c = (hn_compressed){0};
 }

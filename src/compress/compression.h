@@ -1,17 +1,29 @@
 /* The whole of a compression, in the one order there is:
  *
- *     copy, simplify ─▶ look at the samples ─▶ methods before ─▶ calibrate ─▶ methods on weights
- *         ─▶ write integers ─▶ convert what is f16 or bf16 ─▶ methods after
+ *     copy, simplify ─▶ look at the samples ─▶ methods before ─▶ calibrate
+ *         ─▶ choose types of layers ─▶ methods on weights ─▶ write integers ─▶ convert what is f16
+ * or bf16 ─▶ methods after
  */
 #ifndef HN_COMPRESS_COMPRESSION_H
 #define HN_COMPRESS_COMPRESSION_H
 
 #include "base/sha256.h"
 #include "compress/method.h"
+#include "compress/mixed.h"
 #include "compress/quantize.h"
+
+/* Types of layers that are found by measuring (mixed.h). */
+typedef struct hn_mix {
+    int n_types; /* beside f32 */
+    const hn_layer_type *const *types;
+    double bits_per_weight, max_ms; /* limits; 0: none */
+    double max_drop; /* of the share of samples whose answer is right; negative: not looked at */
+    bool relative;   /* it is a share of what the float model gets right */
+} hn_mix;
 
 typedef struct hn_compress_options {
     hn_scheme scheme;
+    const hn_mix *mix; /* NULL: layers have the types of the scheme */
     int n_methods;
     const hn_method *const *methods;   /* those of one stage run in this order */
     hn_calibrate_options calibrate;    /* its samples are taken; its progress is left out */
@@ -30,13 +42,15 @@ typedef struct hn_compressed {
     hn_model *model;
     hn_calibration *calibration; /* made here; or NULL */
     hn_quantize_report report;
+    hn_mixed mixed;           /* n_layers 0: types were not chosen */
     int64_t samples;          /* that were looked at */
     char data[HN_SHA256_HEX]; /* their hash; "": there were none */
     char warning[400];        /* what the samples look like; "": there is nothing to say */
 } hn_compressed;
 
 /* m is only read. HONE_E_MODEL: it is quantized already. HONE_E_ARG: a rule matches no node, a type
- * or method wants data and there is none. */
+ * or method wants data and there is none. HONE_E_NOT_FOUND: no choice of types is within the
+ * limits. */
 hone_status hn_compress(hn_compressed *out, const hn_model *m, const hn_compress_options *o,
                         hn_allocator *alloc, hn_error *err);
 void hn_compressed_deinit(hn_compressed *c); /* all zero accepted */

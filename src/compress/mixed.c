@@ -77,7 +77,7 @@ static hone_status find_layers(work *w, hn_error *err) {
     hn_mixed *x = w->out;
     hn_weighted *found;
     hn_model *copy;
-    int n;
+    int n = 0;
     hn_scheme all = scheme_of_all(
         w, (hn_layer_scheme){.kind = HN_LAYER_WEIGHTS,
                              .weights = {.dtype = HONE_DTYPE_S8, .bits = 8, .symmetric = true}});
@@ -390,7 +390,7 @@ static hone_status judge(work *w, int point, bool *good, hn_error *err) {
     HN_TRY(tell(w, err));
     go_back(w);
     HN_TRY(take_point(w, point, err));
-    hn_scheme s = scheme_of_all(w, (hn_layer_scheme){.kind = HN_LAYER_F32});
+    hn_scheme s = *w->o->scheme;
     s.n_rules = x->n_rules;
     s.rules = x->rules;
     HN_TRY(make(w, &s, &m, NULL, err));

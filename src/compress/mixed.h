@@ -25,7 +25,8 @@ typedef struct hn_mixed_options {
     int n_types; /* beside f32, which always is one */
     const hn_layer_type *const *types;
     const hn_scheme *scheme;           /* target and the like; layers its rules name keep their
-                                          types, and what holds for all is left out */
+                                          types; what holds for all is for nodes
+                                          without weights */
     const hn_calibration *calibration; /* of all values that static types ask for; or NULL */
     const hn_feed *feed;
     const hn_how *how;
