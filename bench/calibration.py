@@ -62,10 +62,9 @@ def run_hone(hone, path, method, samples, target):
 
 def run_peer(path, method, samples):
     """Seconds and bytes for these samples, and what one more of them takes."""
-    few, more = (
-        json.loads(subprocess.check_output([sys.executable, "-c", PEER, path, method, str(n)], stderr=subprocess.DEVNULL))
-        for n in (samples, 2 * samples)
-    )
+    commands = ([sys.executable, "-c", PEER, path, method, str(n)] for n in (samples, 2 * samples))
+    texts = (subprocess.check_output(command, stderr=subprocess.DEVNULL) for command in commands)
+    few, more = (json.loads(text.splitlines()[-1]) for text in texts)  # it prints what it does
     return few, {key: (more[key] - few[key]) / samples for key in few}
 
 
