@@ -47,7 +47,12 @@ void line(const char *format, ...) {
 }
 
 static void on_log(void *ctx, hone_log_level level, const char *text) {
+    static _Thread_local char last[HONE_ERROR_TEXT]; /* a warning that comes again is said once */
     (void)ctx;
+    if (level == HONE_LOG_WARN) {
+        if (strncmp(text, last, sizeof last - 1) == 0) return;
+        snprintf(last, sizeof last, "%s", text);
+    }
     if (hushed && strncmp(text, "dataset: ", 9) == 0) return; /* the check has read it too */
     complain("%s%s", level == HONE_LOG_WARN ? "warning: " : "", text);
 }

@@ -7,27 +7,31 @@
 
 static const hn_candidate candidates[] = {
     {"simplified", "fewer nodes, the same arithmetic", "fusion", HN_WHEN_ALWAYS, "f32",
-     HN_RANGE_MINMAX, "", true},
+     HN_RANGE_MINMAX, "", true, false},
     {"bf16", "weights and activations in bf16", "16 bits", HN_WHEN_ALWAYS, "bf16", HN_RANGE_MINMAX,
-     "", false},
+     "", false, false},
     {"f16", "weights and activations in f16", "16 bits", HN_WHEN_ALWAYS, "f16", HN_RANGE_MINMAX, "",
-     false},
+     false, false},
     {"int8", "weights and activations in 8 bits, ranges that hold 99.99 % of the values",
-     "int8 static", HN_WHEN_ALWAYS, "int8", HN_RANGE_PERCENTILE, "", false},
+     "int8 static", HN_WHEN_ALWAYS, "int8", HN_RANGE_PERCENTILE, "", false, false},
     {"int8-mse", "the same, ranges of least squared error", "int8 static", HN_WHEN_BROKEN, "int8",
-     HN_RANGE_MSE, "", false},
+     HN_RANGE_MSE, "", false, false},
     {"int8-minmax", "the same, ranges that hold all values", "int8 static", HN_WHEN_BROKEN, "int8",
-     HN_RANGE_MINMAX, "", false},
+     HN_RANGE_MINMAX, "", false, false},
     {"int8-dynamic", "weights in 8 bits, activations by their range in each run", "int8 dynamic",
-     HN_WHEN_ALWAYS, "int8-dynamic", HN_RANGE_MINMAX, "", false},
+     HN_WHEN_ALWAYS, "int8-dynamic", HN_RANGE_MINMAX, "", false, false},
     {"int8-helped", "int8 with channels equalized and biases corrected", "int8 helpers",
-     HN_WHEN_BROKEN, "int8", HN_RANGE_PERCENTILE, "equalize,bias", false},
-    {"int8-rounded", "and weights rounded so that outputs suffer least", "int8 helpers",
-     HN_WHEN_BROKEN, "int8", HN_RANGE_PERCENTILE, "equalize,adaround,bias", false},
+     HN_WHEN_BROKEN, "int8", HN_RANGE_PERCENTILE, "equalize,bias", false, false},
+    {"int8-rounded",
+     "int8 with channels equalized and weights rounded so that outputs suffer least",
+     "int8 helpers", HN_WHEN_BROKEN, "int8", HN_RANGE_PERCENTILE, "equalize,adaround", false,
+     false},
+    {"mixed", "int8 in as many layers as the gate allows", "mixed", HN_WHEN_BROKEN, "f32",
+     HN_RANGE_PERCENTILE, "", false, true},
     {"int8-weights", "weights in 8 bits, computed in floats", "weights only", HN_WHEN_ALWAYS,
-     "int8-weights", HN_RANGE_MINMAX, "", false},
+     "int8-weights", HN_RANGE_MINMAX, "", false, false},
     {"int4-weights", "weights in 4 bits, a scale for 64 of them, computed in floats",
-     "weights only", HN_WHEN_ALWAYS, "int4", HN_RANGE_MINMAX, "gptq", false},
+     "weights only", HN_WHEN_ALWAYS, "int4", HN_RANGE_MINMAX, "gptq", false, false},
 };
 
 const hn_candidate *hn_candidate_at(int i) {
@@ -37,7 +41,10 @@ const hn_candidate *hn_candidate_at(int i) {
 hone_status hn_candidate_recipe(const hn_candidate *c, uint64_t seed, hn_recipe *r, hn_error *err) {
     const hn_layer_type *type;
     HN_TRY(hn_layer_type_find(&type, c->type, err));
-    *r = (hn_recipe){.layer = type->layer, .ranges = c->ranges, .seed = seed};
+    *r = (hn_recipe){.layer = type->layer,
+                     .embeddings = type->layer.kind >= HN_LAYER_WEIGHTS,
+                     .ranges = c->ranges,
+                     .seed = seed};
     snprintf(r->name, sizeof r->name, "%s", c->name);
     for (const char *at = c->methods; *at != '\0'; at += *at == ',') {
         char name[32];

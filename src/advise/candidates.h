@@ -17,6 +17,7 @@ typedef struct hn_candidate {
     hn_range_method ranges;
     const char *methods; /* separated by commas; "": none */
     bool exact;          /* computes the same but for rounding: no gate is needed */
+    bool mixed;          /* single layers have int8, as many as the gate allows */
 } hn_candidate;
 
 const hn_candidate *hn_candidate_at(int i); /* NULL: there are no more */

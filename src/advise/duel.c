@@ -39,7 +39,7 @@ static hone_status fight(hn_duel *d, bout *b, double seconds, hn_allocator *allo
         HN_TRY(hn_timing_of(&t[i], b->ms[i], NULL, 0, (size_t)n, alloc, err));
     d->runs = n;
     for (int i = 0; i < 2; i++) d->ms[i] = t[i].p50;
-    d->ratio = t[1].p50 > 0 ? t[0].p50 / t[1].p50 : 1;
+    d->ratio = t[1].min > 0 ? t[0].min / t[1].min : 1; /* what disturbs only adds */
     d->slower = hn_timing_compare(&t[0], &t[1]).verdict == HONE_CHANGE_SLOWER;
     return HONE_OK;
 }

@@ -8,7 +8,7 @@
 typedef struct hn_duel {
     int64_t runs; /* of each */
     double ms[2]; /* medians */
-    double ratio; /* of those: how many times as long the first takes */
+    double ratio; /* of the fastest runs: how many times as long the first takes */
     bool slower;  /* the second, by more than what the fastest runs disagree by */
 } hn_duel;
 

@@ -61,7 +61,7 @@ bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r) {
 /* Why a candidate is not tried; NULL: it is. */
 static const char *reason_to_leave(const hn_search_state *s, const hn_candidate *c,
                                    const hn_recipe *r) {
-    if (hn_recipe_needs_data(r) && s->parts.calibrate == NULL)
+    if ((hn_recipe_needs_data(r) || c->mixed) && s->parts.calibrate == NULL)
         return "it needs samples to calibrate with";
     if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
     return NULL;

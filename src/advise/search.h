@@ -9,6 +9,7 @@
  *
  *     search.c    the order, the choice, the verdict
  *     trial.c     one candidate
+ *     mix.c       one whose layers have types of their own
  *     criteria.c  what is said of the whole at the end
  */
 #ifndef HN_ADVISE_SEARCH_H
@@ -97,6 +98,8 @@ bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r);
 hone_status hn_trial_original(hn_search_state *s, hn_error *err);
 /* Makes and measures a candidate; a failure that is its own is told in its row. */
 hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err);
+/* Types for single layers, so that the gate holds. */
+hone_status hn_search_mix(hn_search_state *s, hn_recipe *r, hn_error *err);
 /* The eight criteria and the seven guards. */
 hone_status hn_search_judge(hn_search_state *s, hn_error *err);
 

@@ -258,6 +258,7 @@ static hone_status make_and_measure(hn_search_state *s, hn_trial *t, hone_optimi
                     .progress_ctx = s};
     hn_compressed made = {0};
     memcpy(t->recipe.source, s->o.source, sizeof t->recipe.source);
+    if (t->candidate->mixed) HN_TRY(hn_search_mix(s, &t->recipe, err));
     HN_TRY(hn_recipe_apply(&t->recipe, &k, &made, err));
     t->model = made.model;
     made.model = NULL;

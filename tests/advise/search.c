@@ -35,7 +35,7 @@ static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total
 
 /* A classifier with most of its bytes in a product that stays in floats: nothing is static in it
  * but what samples show. Labels are its own answers. */
-static void begin(set_up *s) {
+static void begin_with(set_up *s, const char *most, const char *first) {
     static char graph[WIDTH * WIDTH * 16 + 400], rows[SAMPLES * (WIDTH * 12 + 16)];
     hn_rng rng;
     hn_rng_init(&rng, 1);
@@ -49,8 +49,10 @@ static void begin(set_up *s) {
     used = 0;
     for (int i = 0; i < SAMPLES; i++) {
         for (int k = 0; k < WIDTH; k++)
-            used +=
-                (size_t)snprintf(rows + used, sizeof rows - used, "%d,", k == i % WIDTH ? 3 : 1);
+            used += (size_t)snprintf(rows + used, sizeof rows - used, "%s,",
+                                     k == i % WIDTH ? most
+                                     : k == 0       ? first
+                                                    : "1");
         used += (size_t)snprintf(rows + used, sizeof rows - used, "%d\n", i % WIDTH);
     }
     *s = (set_up){.model = graph_model(21, graph)};
@@ -69,6 +71,8 @@ static void begin(set_up *s) {
         .progress_ctx = s};
     assert_true(hn_way_named("f32", 3, &s->o.how.engine.layers.way));
 }
+
+static void begin(set_up *s) { begin_with(s, "3", "1"); }
 
 static void run(set_up *s) {
     hn_error err;
@@ -247,6 +251,23 @@ static void the_gate_decides(void **state) {
     end(&s);
 }
 
+/* A number so large that 8 bits cannot tell the others apart: layers then get types of their own.
+ */
+static void what_breaks_the_gate_is_mixed(void **state) {
+    (void)state;
+    set_up s;
+    begin_with(&s, "1.2", "-900");
+    run(&s);
+    const hone_optimize_row *whole = row_of(&s, "int8"), *mixed = row_of(&s, "mixed");
+    assert_non_null(whole);
+    assert_int_equal(strcmp(whole->state, "gate") == 0, mixed != NULL);
+    if (mixed != NULL) {
+        assert_string_not_equal(mixed->state, "failed");
+        assert_string_not_equal(mixed->state, "gate");
+    }
+    end(&s);
+}
+
 static void a_quantized_model_is_refused(void **state) {
     (void)state;
     set_up s;
@@ -273,6 +294,7 @@ int main(void) {
         TEST(stopped_at_any_time_it_keeps_what_it_has),
         TEST(without_data_only_what_needs_none),
         TEST(the_gate_decides),
+        TEST(what_breaks_the_gate_is_mixed),
         TEST(a_quantized_model_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
