@@ -14,7 +14,8 @@ typedef struct hn_duel {
 
 /* in[]: a tensor per input, NULL for its default. For about that many seconds, at least 5 and at
  * most 400 runs of each. */
-hone_status hn_duel_run(hn_duel *d, hn_program *a, hn_program *b, const hn_tensor *const *in,
-                        int n_outputs, double seconds, hn_allocator *alloc, hn_error *err);
+typedef hone_status hn_duel_fn(hn_duel *d, hn_program *a, hn_program *b, const hn_tensor *const *in,
+                               int n_outputs, double seconds, hn_allocator *alloc, hn_error *err);
+hn_duel_fn hn_duel_run;
 
 #endif

@@ -31,6 +31,7 @@ typedef struct hn_search_options {
     uint64_t seed;
     char source[HN_SHA256_HEX]; /* of the model (compress/lineage.h) */
     hn_how how;
+    hn_duel_fn *duel; /* how models are timed; NULL: hn_duel_run */
     int threads, cores;
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
