@@ -52,7 +52,8 @@ static void factors(const search *s, double exponent) {
 
 typedef struct rows {
     hn_layer_matrix m;
-    const float *weight, *rounded; /* W, and s*W rounded */
+    const hn_tensor *weight;
+    const float *rounded; /* s*W */
     const double *by, *gram;
     double *scratch; /* [n][2][k] */
     double *errors;  /* [n] */
@@ -66,7 +67,7 @@ static void row_error(void *ctx, int64_t o) {
     double *d = r->scratch + o * 2 * k, *less = d + k, sum = 0;
     for (int64_t i = 0; i < k; i++) {
         int64_t at = o * r->m.o_stride + i * r->m.k_stride;
-        d[i] = (double)r->rounded[at] / r->by[i] - (double)r->weight[at];
+        d[i] = (double)r->rounded[at] / r->by[i] - hn_tensor_f64(r->weight, at);
         less[i] = 0;
     }
     hn_subtract_rows(less, k, d, k, r->gram, k);
@@ -95,7 +96,7 @@ static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor
 }
 
 static hone_status add_error(const search *s, const hn_weighted *w, double *error, hn_error *err) {
-    rows r = {.weight = w->weight->constant->data, .by = s->by, .gram = s->in->gram};
+    rows r = {.weight = w->weight->constant, .by = s->by, .gram = s->in->gram};
     hn_tensor *rounded;
     hn_layer_as_matrix(w, &r.m);
     HN_TRY(round_scaled(s, w, &rounded, err));

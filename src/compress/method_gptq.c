@@ -38,8 +38,6 @@ typedef struct layer {
     float *to;             /* the new weight */
 } layer;
 
-static const float *weight_of(const layer *l) { return l->w->weight->constant->data; }
-
 static int64_t element(const layer *l, int64_t row, int64_t place) {
     return row * l->m.o_stride + l->order[place] * l->m.k_stride;
 }
@@ -64,7 +62,7 @@ static void round_rows(void *ctx, int64_t piece) {
     double *w = l->scratch + from * k, errors[ROWS][BLOCK];
     for (int64_t r = from; r < to; r++)
         for (int64_t c = 0; c < k; c++)
-            w[(r - from) * k + c] = (double)weight_of(l)[element(l, r, c)];
+            w[(r - from) * k + c] = hn_tensor_f64(l->w->weight->constant, element(l, r, c));
     for (int64_t last = k; last > 0;) {
         int64_t first = (last - 1) / BLOCK * BLOCK;
         for (int64_t r = from; r < to; r++)
