@@ -1,0 +1,100 @@
+"""Models that hone optimize wrote, in hone, beside the float models they were made of, in ONNX Runtime.
+
+    optimized.py FLOAT.onnx=OPTIMIZED.onnx ... [--threads N] [--rounds N] [--window S] [--isa NAME]
+
+Both run the same inputs, one sample a run, in turns: a window of runs each, round by round. A round's
+ratio is that of its medians, a model's the median of its rounds. Sizes are those of the files and of
+the constants in them. The bars: a geometric mean of at least 4 and no model under 2.5 times as fast;
+files over 1 MB at least 3.5 times smaller and others 2.3 times; constants 3.9 times.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+
+import onnx
+
+import runtimes
+
+MEAN, LEAST = 4.0, 2.5
+LARGE_FILE, SMALL_FILE, PAYLOAD = 3.5, 2.3, 3.9
+
+
+def payload(path):
+    """Bytes of all constants as they are stored."""
+    graph = onnx.load(path).graph
+    tensors = list(graph.initializer)
+    tensors += [a.t for node in graph.node for a in node.attribute if node.op_type == "Constant"]
+    return sum(len(onnx.numpy_helper.to_array(t).tobytes()) if not t.raw_data else len(t.raw_data)
+               for t in tensors)  # fmt: skip
+
+
+def window(runtime, seconds):
+    """The median of the runs that fit into a window, after one that warms the caches."""
+    runtime.run()
+    times, begun = [], time.perf_counter()
+    while not times or time.perf_counter() - begun < seconds:
+        start = time.perf_counter()
+        runtime.run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
+def name_of(path):
+    return os.path.basename(path).removesuffix(".onnx")
+
+
+def compare(args, source, target):
+    """The line of a model; its ratio, and whether its sizes are as asked for."""
+    model = runtimes.Model(name_of(source), source)
+    peer = runtimes.OnnxRuntime(model, 1, args.threads)
+    # The same inputs: the optimized file is run as the model it stands for.
+    optimized = runtimes.Model(name_of(source), target)
+    mine = runtimes.Hone(optimized, 1, args.threads)
+    mine_ms, peer_ms = [], []
+    for _ in range(args.rounds):
+        mine_ms.append(window(mine, args.window))
+        peer_ms.append(window(peer, args.window))
+    ratio = statistics.median(b / a for a, b in zip(mine_ms, peer_ms))
+    before, after = os.path.getsize(source), os.path.getsize(target)
+    file_ratio, payload_ratio = before / after, payload(source) / payload(target)
+    print(
+        f"{name_of(target):32}{statistics.median(mine_ms):10.3f}{statistics.median(peer_ms):10.3f}"
+        f"{ratio:8.2f}{file_ratio:8.2f}{payload_ratio:8.2f}",
+        flush=True,
+    )
+    wanted = LARGE_FILE if before > 1e6 else SMALL_FILE
+    return ratio, file_ratio >= wanted and payload_ratio >= PAYLOAD
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("pairs", nargs="+", metavar="FLOAT=OPTIMIZED")
+    add("--threads", type=int, default=1)
+    add("--rounds", type=int, default=7)
+    add("--window", type=float, default=0.3, help="seconds of runs in a round (0.3)")
+    add("--isa", help="what hone may use at most")
+    build = os.environ.get("BUILD", "build")
+    add("--hone-library", default=os.path.join(build, "libhone.so"))
+    args = parser.parse_args()
+    if bad := [pair for pair in args.pairs if "=" not in pair]:
+        parser.error(f"'{bad[0]}' is no pair FLOAT.onnx=OPTIMIZED.onnx")
+    options = {"hone_library": args.hone_library, "hone_backend": "cpu", "isa": args.isa,
+               "precision": None, "threads": args.threads}  # fmt: skip
+    runtimes.Hone.setup(options)
+    runtimes.OnnxRuntime.setup({**options, "precision": "f32"})
+    print(f"{'model':32}{'hone ms':>10}{'ORT ms':>10}{'times':>8}{'file':>8}{'weights':>8}")
+    found = [compare(args, *pair.split("=", 1)) for pair in args.pairs]
+    ratios = [ratio for ratio, _ in found]
+    mean, least = statistics.geometric_mean(ratios), min(ratios)
+    fast, small = mean >= MEAN and least >= LEAST, all(ok for _, ok in found)
+    print(f"\ngeometric mean {mean:.2f}, least {least:.2f}: {'met' if fast else 'MISSED'}")
+    print(f"sizes: {'met' if small else 'MISSED'}")
+    return 0 if fast and small else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
