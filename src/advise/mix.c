@@ -39,15 +39,13 @@ static hone_status choose(mixing *x, hn_error *err) {
     hn_search_state *s = x->s;
     const hn_layer_type *type = hn_layer_type_named("int8");
     hn_scheme scheme = {.target = hn_quant_target_named("hone")};
-    hn_how how = s->o.how;
-    hn_way_named("int8", 4, &how.engine.layers.way);
     double whole = s->trials[0].quality.value;
     hn_mixed_options o = {.n_types = 1,
                           .types = &type,
                           .scheme = &scheme,
                           .calibration = x->calibration,
                           .feed = x->feed,
-                          .how = &how,
+                          .how = &s->o.how,
                           .score = score,
                           .score_ctx = s,
                           .least = (s->out->lower_better ? -whole : whole) - s->gate,

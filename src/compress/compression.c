@@ -163,7 +163,9 @@ static hone_status score(void *ctx, const hn_model *m, double *share, hn_error *
     hn_program *p;
     hone_eval_result r;
     hone_eval_options o = {.size = sizeof o, .batch = w->o->batch};
-    HN_TRY(hn_program_create(&p, m, &w->o->how, err));
+    hn_how how = w->o->how;
+    hn_way_named("int8", 4, &how.engine.layers.way);
+    HN_TRY(hn_program_create(&p, m, &how, err));
     hone_status status =
         hn_accuracy_top(m->graph, run_program, p, w->samples.data, &o, w->alloc, &r, err);
     hn_program_destroy(p);
@@ -199,14 +201,6 @@ static hone_status choose_types(work *w, hn_error *err) {
 }
 
 /* ---- f16 and bf16 ---- */
-
-static hone_dtype narrow_type(void *ctx, const hn_node *n) {
-    const work *w = ctx;
-    hn_layer_kind kind = hn_scheme_of(&w->scheme, n, NULL).kind;
-    return kind == HN_LAYER_F16    ? HONE_DTYPE_F16
-           : kind == HN_LAYER_BF16 ? HONE_DTYPE_BF16
-                                   : HONE_DTYPE_F32;
-}
 
 /* Rows of what was converted behind those of what was quantized. */
 static hone_status join(hn_quantize_report *r, const hn_conversion *c, hn_error *err) {
@@ -245,7 +239,7 @@ static hone_status join(hn_quantize_report *r, const hn_conversion *c, hn_error 
 static hone_status convert(work *w, hn_quantize_report *report, hn_error *err) {
     hn_conversion done;
     hn_layer_kind kind = w->o->scheme.layer.kind;
-    hn_convert_options o = {.type = narrow_type, .ctx = w};
+    hn_convert_options o = {.type = hn_scheme_float, .ctx = &w->scheme};
     if (!wants(&w->scheme, HN_LAYER_F16, HN_LAYER_BF16)) return HONE_OK;
     if (w->o->scheme.integer_io && kind == HN_LAYER_F16) o.io = HONE_DTYPE_F16;
     if (w->o->scheme.integer_io && kind == HN_LAYER_BF16) o.io = HONE_DTYPE_BF16;

@@ -19,6 +19,7 @@ typedef struct work {
     hn_mixed *out;
     const hn_model *model;
     const hn_mixed_options *o;
+    hn_how how; /* that of the options, in integers where models hold them */
     hn_allocator *alloc;
     int n_types;         /* f32 included */
     hn_samples *batches; /* what is run on */
@@ -109,17 +110,10 @@ static hone_status find_layers(work *w, hn_error *err) {
 
 /* ---- models with some layers in some types ---- */
 
-static hone_dtype narrow_type(void *ctx, const hn_node *n) {
-    hn_layer_kind kind = hn_scheme_of(ctx, n, NULL).kind;
-    return kind == HN_LAYER_F16    ? HONE_DTYPE_F16
-           : kind == HN_LAYER_BF16 ? HONE_DTYPE_BF16
-                                   : HONE_DTYPE_F32;
-}
-
 /* A copy of the model as the scheme has it. report, which may be NULL, must be deinited. */
 static hone_status make(const work *w, hn_scheme *s, hn_model **out, hn_quantize_report *report,
                         hn_error *err) {
-    hn_convert_options narrow = {.type = narrow_type, .ctx = s};
+    hn_convert_options narrow = {.type = hn_scheme_float, .ctx = s};
     HN_TRY(hn_model_clone(out, w->model, w->alloc, err));
     hone_status status = hn_model_infer(*out, NULL, err);
     if (status == HONE_OK)
@@ -136,7 +130,7 @@ static hone_status run_all(const work *w, const hn_model *m, hn_distance *distan
     hn_program *p;
     hn_tensor **out = hn_alloc_array(w->alloc, (size_t)n_out + 1, sizeof *out, HN_MEM_OTHER);
     if (out == NULL) return HN_NOMEM(err);
-    hone_status status = hn_program_create(&p, m, w->o->how, err);
+    hone_status status = hn_program_create(&p, m, &w->how, err);
     if (status != HONE_OK) {
         hn_free(w->alloc, out);
         return status;
@@ -260,7 +254,7 @@ static hone_status time_model(work *w, const hn_model *m, int type, hn_error *er
     s.ms = hn_alloc_array(w->alloc, (size_t)x->n_layers, sizeof *s.ms, HN_MEM_OTHER);
     if (s.ms == NULL) return HN_NOMEM(err);
     hone_status status = hn_feed_read(w->o->feed, NULL, 0, 1, &one, err);
-    if (status == HONE_OK) status = hn_engine_create(&e, m, &w->o->how->engine, err);
+    if (status == HONE_OK) status = hn_engine_create(&e, m, &w->how.engine, err);
     if (status == HONE_OK) {
         for (int r = 0; r < TIMED_RUNS && status == HONE_OK; r++) {
             for (int i = 0; i < x->n_layers; i++) s.ms[i] = NAN;
@@ -425,9 +419,14 @@ static hone_status choose(work *w, hn_error *err) {
     go_back(w);
     HN_TRY(take_point(w, at, err));
     x->points[at].chosen = true;
+    const hn_mixed_point *cheapest = &x->points[x->n_points - 1];
+    HN_CHECK(
+        err, fits || o->ms <= 0, HONE_E_NOT_FOUND,
+        "no choice of types is within the limits: the least is %.3g ms and %.3g bits per weight",
+        cheapest->ms, cheapest->bits_per_weight);
     HN_CHECK(err, fits, HONE_E_NOT_FOUND,
              "no choice of types is within the limits: the least is %.3g bits per weight",
-             x->points[x->n_points - 1].bits_per_weight);
+             cheapest->bits_per_weight);
     HN_CHECK(err, good, HONE_E_NOT_FOUND,
              "types within the limits give a score of %.6g, wanted %.6g", x->points[at].score,
              o->least);
@@ -459,7 +458,9 @@ hone_status hn_mixed_choose(hn_mixed *out, const hn_model *m, const hn_mixed_opt
                             hn_allocator *alloc, hn_error *err) {
     *out = (hn_mixed){0};
     hn_arena_init(&out->arena, alloc, HN_MEM_OTHER);
-    work w = {.out = out, .model = m, .o = o, .alloc = alloc, .n_types = o->n_types + 1};
+    work w = {
+        .out = out, .model = m, .o = o, .how = *o->how, .alloc = alloc, .n_types = o->n_types + 1};
+    hn_way_named("int8", 4, &w.how.engine.layers.way);
     hone_status status = find_all(&w, err);
     size_t n_wanted = (size_t)w.n_batches * (size_t)m->graph->n_outputs;
     for (size_t i = 0; i < n_wanted; i++) hn_tensor_unref(w.wanted[i]);

@@ -76,6 +76,13 @@ static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named
     return NULL;
 }
 
+hone_dtype hn_scheme_float(void *ctx, const hn_node *n) {
+    hn_layer_kind kind = hn_scheme_of(ctx, n, NULL).kind;
+    return kind == HN_LAYER_F16    ? HONE_DTYPE_F16
+           : kind == HN_LAYER_BF16 ? HONE_DTYPE_BF16
+                                   : HONE_DTYPE_F32;
+}
+
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why) {
     const char *unused;
     if (why == NULL) why = &unused;

@@ -17,6 +17,9 @@ typedef struct hn_weighted {
 /* What the scheme asks of a node. *named: a rule says so, not what holds for all; may be NULL. */
 hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named);
 
+/* The float type that the scheme, which is ctx, has a node computed in: for hn_convert. */
+hone_dtype hn_scheme_float(void *ctx, const hn_node *n);
+
 /* n as such a layer; false: it is none, and *why (may be NULL) says why a node with weights is
  * not; NULL where there is nothing to say. */
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why);
