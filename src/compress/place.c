@@ -151,10 +151,24 @@ static bool adds_bias(const hn_placement *p, const hn_node *n) {
     return false;
 }
 
+/* A graph inside n, a branch or the body of a loop, has layers that the scheme asks for. */
+static bool holds_layers(const hn_placement *p, const hn_node *n) {
+    int at = 0;
+    hn_weighted w;
+    for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
+        for (hn_node *inner = sub->first; inner != NULL; inner = inner->next)
+            if (hn_weighted_of(inner, p->scheme, &w, NULL) || holds_layers(p, inner)) return true;
+    return false;
+}
+
 static void find_part(hn_placement *p, hn_placed_node *n) {
     hn_node *node = n->node;
     hn_weighted w;
     hn_layer_scheme s = hn_scheme_of(p->scheme, node, NULL);
+    if (holds_layers(p, node)) {
+        n->why = "layers inside it are left alone: only those of the outermost graph are quantized";
+        return;
+    }
     if (hn_weighted_of(node, p->scheme, &w, &n->why)) {
         n->integer = w.scheme.kind == HN_LAYER_STATIC;
         n->part = n->integer ? HN_PART_PRODUCT : HN_PART_NONE;

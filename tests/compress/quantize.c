@@ -252,6 +252,32 @@ static void islands_are_left_out(void **state) {
     assert_int_equal(count(m, "QuantizeLinear"), 2);
 }
 
+static void layers_inside_branches_are_said_to_stay(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        hn_model *m = model_of(
+            "m (float[2,4] x, bool c, float[4,4] w1, float[4,4] w2) => (float[2,4] y)"
+            "{ a = MatMul (x, w1)"
+            "  d = If (c) <then_branch = yes () => (p) { q = MatMul (a, w2)  p = Relu (q) },"
+            "             else_branch = no () => (r) { r = Relu (a) }>"
+            "  y = If (c) <then_branch = yes () => (s) { s = Relu (d) },"
+            "             else_branch = no () => (t) { t = Neg (d) }> }");
+        hn_scheme s = scheme_of(int8, "hone");
+        if (k == 1) s.layer.kind = HN_LAYER_WEIGHTS;
+        hn_quantize_report report;
+        quantize(m, &s, "-1 1 x", &report);
+        assert_int_equal(report.n, k == 0 ? 3 : 2);
+        assert_string_equal(report.v[0].node, "a");
+        assert_null(report.v[0].why_not);
+        assert_string_equal(report.v[1].node, "d");
+        assert_string_equal(
+            report.v[1].why_not,
+            "layers inside it are left alone: only those of the outermost graph are quantized");
+        if (k == 0) assert_string_equal(report.v[2].why_not, "no integer form of it");
+        hn_quantize_report_deinit(&report);
+    }
+}
+
 static void functions_are_part_of_products(void **state) {
     (void)state;
     const char *text =
@@ -488,6 +514,7 @@ int main(void) {
         TEST(targets_differ),
         TEST(what_is_joined_or_moved_shares_a_scale),
         TEST(islands_are_left_out),
+        TEST(layers_inside_branches_are_said_to_stay),
         TEST(functions_are_part_of_products),
         TEST(weights_may_be_shared_and_turned),
         TEST(factors_of_gemm_go_into_scales),
