@@ -9,8 +9,9 @@
  * sx may differ between the input channels where each output channel sees but one (depthwise), and
  * sy between the output channels: m[n] takes them up. Zero points are the same for all.
  *
- * Weights are in place and packed by the kernel. Zero points of theirs are subtracted here where
- * the differences are still s8; else the kernel does that with each product.
+ * Weights are in place and packed by the kernel; those of fewer than 8 bits become s8 when they are
+ * packed. Zero points of theirs are subtracted here where the differences are still s8; else the
+ * kernel does that with each product.
  */
 #include <math.h>
 #include <string.h>
@@ -71,9 +72,13 @@ static const char *refuse_channels(const product *p) {
     return NULL;
 }
 
+/* Weights that are s8 once they are packed. */
+static bool is_narrow(hone_dtype t) { return hn_dtype_is_int(t) && hone_dtype_bits(t) < 8; }
+
 static const char *refuse_operands(const product *p) {
-    if (!hn_quant_is_byte(p->x.view.dtype) || !hn_quant_is_byte(p->w.view.dtype))
-        return "not of 8 bits";
+    if (!hn_quant_is_byte(p->x.view.dtype)) return "not of 8 bits";
+    if (!hn_quant_is_byte(p->w.view.dtype) && !is_narrow(p->w.view.dtype))
+        return "weights of more than 8 bits";
     if (p->y.scale != NULL && !hn_quant_is_byte(p->y.view.dtype)) return "a result not of 8 bits";
     return refuse_channels(p);
 }
@@ -129,6 +134,11 @@ static hone_status make_bias(hn_lower *L, const product *p, int64_t n, bool sums
     return HONE_OK;
 }
 
+/* All of a constant, not a part of it. */
+static bool is_whole(const hn_lower *L, const hn_view *v) {
+    return v->offset == 0 && hn_view_count(v) == L->plan->buffers[v->buffer].tensor->n;
+}
+
 /* The weights without their zero points, where that is s8; fits false: it is not. */
 static hone_status subtract_zeros(hn_lower *L, const product *p, hn_view *w, bool *fits,
                                   hn_error *err) {
@@ -138,7 +148,7 @@ static hone_status subtract_zeros(hn_lower *L, const product *p, hn_view *w, boo
         step = p->w.view.strides[p->w.axis];
         size = p->w.view.dims[p->w.axis];
     }
-    *fits = p->w.view.offset == 0 && hn_view_count(&p->w.view) == from->n;
+    *fits = is_whole(L, &p->w.view);
     for (int64_t i = 0; i < from->n && *fits; i++) {
         int64_t d = hn_tensor_s64(from, i) - hn_quant_zero(&p->w, i / step % size);
         *fits = d >= -128 && d <= 127;
@@ -176,6 +186,10 @@ static hone_status make_constants(hn_lower *L, const product *p, int64_t n, cons
     *c = (constants){.w = p->w.view, .wz.buffer = -1, .m.buffer = -1, .bias.buffer = -1};
     bool fits = true, sums = p->y.view.dtype != HONE_DTYPE_F32;
     if (has_zeros(&p->w)) HN_TRY(subtract_zeros(L, p, &c->w, &fits, err));
+    if (is_narrow(c->w.dtype)) {
+        if (!is_whole(L, &c->w)) *why = "a part of weights of fewer than 8 bits";
+        c->w.dtype = HONE_DTYPE_S8;
+    }
     if (!fits) {
         hn_tensor *t;
         HN_TRY(hn_lower_constant(L, HONE_DTYPE_S32, n, &t, &c->wz, err));
@@ -183,6 +197,18 @@ static hone_status make_constants(hn_lower *L, const product *p, int64_t n, cons
     }
     if (p->y.view.dtype != HONE_DTYPE_S32) HN_TRY(make_factors(L, p, n, &c->m, why, err));
     if (p->bias != NO_BIAS) HN_TRY(make_bias(L, p, n, sums || p->bias == SUMS, &c->bias, why, err));
+    return HONE_OK;
+}
+
+/* Weights that are narrower than w says are widened when they are packed, as they lie. */
+static hone_status widen_weights(hn_lower *L, hn_step *s, const hn_view *w, hn_error *err) {
+    const hn_tensor *t = L->plan->buffers[w->buffer].tensor;
+    if (t->dtype == w->dtype) return HONE_OK;
+    hn_view *v = hn_arena_zero(&L->plan->arena, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    *v = (hn_view){
+        .buffer = w->buffer, .dtype = w->dtype, .rank = 1, .dims = {t->n}, .strides = {1}};
+    s->weights = v;
     return HONE_OK;
 }
 
@@ -213,6 +239,7 @@ static hone_status add_step(hn_lower *L, const product *p, hn_conv_q8 *q, const 
     HN_TRY(hn_lower_step(L, p->node, &hn_conv_q8_family, q, sizeof *q, &s, err));
     hn_step_reads(s, HN_CONV_Q8_X, x);
     hn_step_reads(s, HN_CONV_Q8_W, &c.w);
+    HN_TRY(widen_weights(L, s, &c.w, err));
     if (c.wz.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_WZ, &c.wz);
     if (c.m.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_M, &c.m);
     bool numbers = p->bias == NUMBERS && y->dtype == HONE_DTYPE_F32;

@@ -54,8 +54,8 @@ size_t hn_weights_bytes(const hn_weights *w) { return w->bytes; }
 
 static bool same_view(const hn_packed *p, const hn_view *view) {
     if (!p->viewed || view == NULL) return p->viewed == (view != NULL);
-    return p->view.offset == view->offset && p->view.rank == view->rank &&
-           memcmp(p->view.dims, view->dims, sizeof view->dims) == 0 &&
+    return p->view.dtype == view->dtype && p->view.offset == view->offset &&
+           p->view.rank == view->rank && memcmp(p->view.dims, view->dims, sizeof view->dims) == 0 &&
            memcmp(p->view.strides, view->strides, sizeof view->strides) == 0;
 }
 
@@ -64,7 +64,7 @@ static pack_fn *pack_of(const hn_kernel *k) { return k != NULL ? k->pack : NULL;
 
 /* Of what is packed, before it is. */
 static size_t plain_bytes(const hn_packed *p) {
-    return p->viewed ? hone_value_bytes(p->source->dtype, p->view.rank, p->view.dims)
+    return p->viewed ? hone_value_bytes(p->view.dtype, p->view.rank, p->view.dims)
                      : p->source->bytes;
 }
 
@@ -108,14 +108,17 @@ static bool needs_room(const hn_packed *p) {
     return pack_of(p->kernel) != NULL && (p->viewed || !hn_tensor_aligned(p->source));
 }
 
-/* The elements of the view, in order of its axes. */
+/* The elements of the view, in order of its axes and of its type. */
 static void gather(const hn_packed *p, char *dst) {
     const hn_view *v = &p->view;
-    size_t size = (size_t)hone_dtype_bits(p->source->dtype) / 8;
+    size_t size = (size_t)hone_dtype_bits(v->dtype) / 8;
+    bool widens = v->dtype != p->source->dtype;
     int64_t index[HONE_MAX_RANK] = {0}, at = v->offset;
-    for (;;) {
-        memcpy(dst, (const char *)p->source->data + (size_t)at * size, size);
-        dst += size;
+    for (int64_t i = 0;; i++) {
+        if (widens)
+            hn_store_s64(v->dtype, dst, i, hn_tensor_s64(p->source, at));
+        else
+            memcpy(dst + (size_t)i * size, (const char *)p->source->data + (size_t)at * size, size);
         int a = v->rank - 1;
         for (; a >= 0; a--) {
             at += v->strides[a];

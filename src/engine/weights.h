@@ -2,10 +2,11 @@
  *
  * Keyed by (constant, view of it, row's pack function, pack key). A view with strides of its own,
  * such as the taps of one phase of a transposed convolution, is gathered for the row to pack, and
- * stands as it was gathered where the row packs nothing. The packed copies a plan adds lie in one
- * block in the order of its steps, so that a run reads them as one stream. A constant is a key by
- * its address: its contents are read while the block is made and never again, so that they may be
- * dropped (hn_tensor_drop) and another plan still finds the copy. */
+ * stands as it was gathered where the row packs nothing; one of another integer type than the
+ * constant, such as s8 of weights in 4 bits, is converted on the way. The packed copies a plan adds
+ * lie in one block in the order of its steps, so that a run reads them as one stream. A constant is
+ * a key by its address: its contents are read while the block is made and never again, so that they
+ * may be dropped (hn_tensor_drop) and another plan still finds the copy. */
 #ifndef HN_ENGINE_WEIGHTS_H
 #define HN_ENGINE_WEIGHTS_H
 

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -58,8 +59,10 @@ static hn_tensor *random_tensor(const hn_value *v, hn_rng *rng) {
         hn_tensor_create(&t, &model_mem, HN_MEM_DATA, type, v->type.shape.rank, dims, &err),
         HONE_OK);
     for (int64_t i = 0; i < t->n; i++) {
-        int64_t lo = type == HONE_DTYPE_U8 ? 0 : -128, q = lo + (int64_t)hn_rng_below(rng, 256);
-        if (hn_rng_below(rng, 8) == 0) q = hn_rng_below(rng, 2) == 0 ? lo : lo + 255;
+        int64_t n = INT64_C(1) << (hone_dtype_bits(type) < 8 ? hone_dtype_bits(type) : 8);
+        int64_t lo = hn_dtype_is_signed(type) ? -n / 2 : 0;
+        int64_t q = lo + (int64_t)hn_rng_below(rng, (uint64_t)n);
+        if (hn_rng_below(rng, 8) == 0) q = hn_rng_below(rng, 2) == 0 ? lo : lo + n - 1;
         if (type == HONE_DTYPE_S32) q = (int64_t)hn_rng_below(rng, 20001) - 10000;
         hn_store_f64(type, t->data, i,
                      type == HONE_DTYPE_F32 ? 4 * hn_rng_f64(rng) - 2 : (double)q);
@@ -67,8 +70,9 @@ static hn_tensor *random_tensor(const hn_value *v, hn_rng *rng) {
     return t;
 }
 
-/* Inputs whose names begin with w are constants. The model is not simplified. */
-static ran run(const char *text) {
+/* Inputs whose names begin with w are constants, the second of these integers where there are any.
+ * The model is not simplified. */
+static ran run_with(const char *text, const int64_t *second) {
     ran r = {0};
     assert_int_equal(model_setup(NULL), 0);
     hn_model *m = model_inferred(text);
@@ -79,6 +83,8 @@ static ran run(const char *text) {
     const hn_tensor *given[MOST] = {0};
     for (int i = 0; i < g->n_inputs; i++) {
         r.in[i] = random_tensor(g->inputs[i], &rng);
+        for (int64_t k = 0; i == 1 && second != NULL && k < r.in[i]->n; k++)
+            hn_store_s64(r.in[i]->dtype, r.in[i]->data, k, second[k]);
         if (g->inputs[i]->name[0] == 'w')
             hn_value_set_constant(g->inputs[i], hn_tensor_ref(r.in[i]));
         else
@@ -94,6 +100,8 @@ static ran run(const char *text) {
     hn_engine_destroy(e);
     return r;
 }
+
+static ran run(const char *text) { return run_with(text, NULL); }
 
 static void done(ran *r) {
     for (int i = 0; i < MOST; i++) hn_tensor_unref(r->in[i]);
@@ -310,6 +318,91 @@ static void weight_zeros(void **state) {
         }
         done(&r);
     }
+}
+
+/* `format` with weights, input 1, of type `narrow`, and with the same numbers as s8: the same step
+ * and the same bits. It has the type of the weights twice, then their zero points. */
+static void same_as_bytes(const char *format, const char *narrow, const char *zeros) {
+    enum { MOST_WEIGHTS = 1024, MOST_RESULTS = 1024 };
+    int64_t weights[MOST_WEIGHTS], results[MOST_RESULTS];
+    char text[1024];
+    snprintf(text, sizeof text, format, narrow, narrow, zeros);
+    ran r = run(text);
+    assert_memory_equal(r.steps, "conv_q8 ", 8);
+    assert_null(strchr(r.steps, ','));
+    assert_true(r.in[1]->n <= MOST_WEIGHTS && r.out->n <= MOST_RESULTS);
+    for (int64_t i = 0; i < r.in[1]->n; i++) weights[i] = at(r.in[1], i);
+    for (int64_t i = 0; i < r.out->n; i++) results[i] = at(r.out, i);
+    for (int64_t i = 0; i < r.out->n; i++) /* to what rounding in another order may change */
+        assert_true(llabs((long long)(results[i] - at(r.plain, i))) <= 1);
+    done(&r);
+    snprintf(text, sizeof text, format, "int8", "int8", zeros);
+    r = run_with(text, weights);
+    for (int64_t i = 0; i < r.out->n; i++) is_at(&r, i, results[i]);
+    done(&r);
+}
+
+static void narrow_weights(void **state) {
+    (void)state;
+    static const char conv[] =
+        "m (uint8[1,6,5,5] x, %s[5,6,3,3] w, int32[5] wb) => (uint8[1,5,5,5] y)"
+        " <float sx = {0.02}, uint8 zx = {100}, float sy = {0.11}, uint8 zy = {30},"
+        " float[5] sw = {0.1, 0.2, 0.3, 0.04, 0.5}, %s[5] zw = {%s},"
+        " float[5] sb = {0.002, 0.004, 0.006, 0.0008, 0.01}> {"
+        " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+        " bf = DequantizeLinear <axis = 0> (wb, sb)"
+        " c = Conv <pads = [1, 1, 1, 1]> (xf, wf, bf) a = Relu (c)"
+        " y = QuantizeLinear (a, sy, zy) }";
+    static const char depthwise[] =
+        "m (uint8[1,7,5,5] x, %s[7,1,3,3] w) => (uint8[1,7,5,5] y)"
+        " <float sx = {0.02}, uint8 zx = {100}, float sy = {0.11}, uint8 zy = {30},"
+        " float sw = {0.3}, %s zw = {%s}> {"
+        " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear (w, sw, zw)"
+        " c = Conv <pads = [1, 1, 1, 1], group = 7> (xf, wf)"
+        " y = QuantizeLinear (c, sy, zy) }";
+    static const char gemm[] =
+        "m (int8[3,7] x, %s[5,7] w) => (int8[3,5] y)"
+        " <float sx = {0.02}, int8 zx = {-3}, float sy = {0.11}, int8 zy = {-4},"
+        " float[5] sw = {0.1, 0.2, 0.3, 0.04, 0.5}, %s[5] zw = {%s}> {"
+        " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+        " p = Gemm <transB = 1> (xf, wf) y = QuantizeLinear (p, sy, zy) }";
+    static const char turned[] =
+        "m (int8[3,7] x, %s[5,7] w) => (int8[3,5] y)"
+        " <float sx = {0.02}, int8 zx = {-3}, float sy = {0.11}, int8 zy = {-4},"
+        " float[5] sw = {0.1, 0.2, 0.3, 0.04, 0.5}, %s[5] zw = {%s}> {"
+        " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+        " wt = Transpose <perm = [1, 0]> (wf) p = MatMul (xf, wt)"
+        " y = QuantizeLinear (p, sy, zy) }";
+    static const char *const per_channel[] = {conv, gemm, turned};
+    for (int i = 0; i < 3; i++) {
+        same_as_bytes(per_channel[i], "int4", "0, 0, 0, 0, 0");
+        same_as_bytes(per_channel[i], "int4", "0, -8, 7, 1, 0");
+        same_as_bytes(per_channel[i], "uint4", "0, 0, 0, 0, 0");
+        same_as_bytes(per_channel[i], "uint4", "8, 0, 15, 7, 1");
+        same_as_bytes(per_channel[i], "int2", "0, 0, 0, 0, 0");
+        same_as_bytes(per_channel[i], "uint2", "2, 2, 2, 2, 2");
+    }
+    same_as_bytes(depthwise, "int4", "0");
+    same_as_bytes(depthwise, "uint4", "8");
+    /* Groups are for products of floats. */
+    ran r =
+        run("m (uint8[3,16] x, int4[16,4] w, float[2,4] ws) => (float[3,4] y)"
+            " <float sx = {0.02}, uint8 zx = {100}> {"
+            " xf = DequantizeLinear (x, sx, zx)"
+            " wf = DequantizeLinear <axis = 0, block_size = 8> (w, ws) y = MatMul (xf, wf) }");
+    has_steps(&r, "dequantize_q8 DequantizeLinear, matmul_nbits MatMul");
+    done(&r);
+    /* The memory told beforehand is that of bytes. */
+    engine_agrees(
+        "m (uint8[3,64] x, int4[64,40] w) => (float[3,40] y)"
+        " <float sx = {0.02}, uint8 zx = {100}, float sw = {0.1}> {"
+        " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear (w, sw) y = MatMul (xf, wf) }",
+        "conv_q8 MatMul");
+    engine_survives(
+        "m (uint8[3,6] x, int4[6,4] w) => (uint8[3,4] y)"
+        " <float sx = {0.1}, float sw = {0.1}, float sy = {0.5}> {"
+        " xf = DequantizeLinear (x, sx) wf = DequantizeLinear (w, sw)"
+        " p = MatMul (xf, wf) y = QuantizeLinear (p, sy) }");
 }
 
 static void near_plain(const ran *r) {
@@ -898,13 +991,14 @@ int main(void) {
         cmocka_unit_test(convolutions),   cmocka_unit_test(residual),
         cmocka_unit_test(twice_rounded),  cmocka_unit_test(biases),
         cmocka_unit_test(weight_zeros),   cmocka_unit_test(channels),
-        cmocka_unit_test(float_results),  cmocka_unit_test(matrices),
-        cmocka_unit_test(dynamic),        cmocka_unit_test(binaries),
-        cmocka_unit_test(concats),        cmocka_unit_test(qlinear_pools),
-        cmocka_unit_test(tables),         cmocka_unit_test(pools),
-        cmocka_unit_test(bad_scales),     cmocka_unit_test(other_forms),
-        cmocka_unit_test(reasons),        cmocka_unit_test(borders),
-        cmocka_unit_test(through_floats), cmocka_unit_test(allocations),
+        cmocka_unit_test(narrow_weights), cmocka_unit_test(float_results),
+        cmocka_unit_test(matrices),       cmocka_unit_test(dynamic),
+        cmocka_unit_test(binaries),       cmocka_unit_test(concats),
+        cmocka_unit_test(qlinear_pools),  cmocka_unit_test(tables),
+        cmocka_unit_test(pools),          cmocka_unit_test(bad_scales),
+        cmocka_unit_test(other_forms),    cmocka_unit_test(reasons),
+        cmocka_unit_test(borders),        cmocka_unit_test(through_floats),
+        cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
