@@ -392,7 +392,7 @@ static exit_code run(const args *a) {
 
 static const option_def options[] = {
     {"--output", 'o', "FILE", "where the quantized model goes", false},
-    {"--type", 0, "TYPE", "int8 (default), int8-dynamic, int8-weights, int4, f16, bf16, f32",
+    {"--type", 0, "TYPE", "int8 (default), int8-dynamic, int8-weights, int4, w4a8, f16, bf16, f32",
      false},
     {"--data", 'd', "SPEC", "samples of what the model will see (docs/data.md)", false},
     {"--samples", 0, "N", "how many of them are looked at (default: 512, 0: all)", false},

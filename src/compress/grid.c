@@ -154,14 +154,17 @@ static hone_status create_empty(hn_grid *g, const hn_tensor *w, const hn_qtype *
     return HONE_OK;
 }
 
+/* Factors that are tried in one walk. */
+enum { AT_ONCE = 8 };
+
 /* What is known of the elements that share a scale. */
 typedef struct stretch {
     hn_range range;
     double magnitudes; /* sum */
     int64_t n;
-    double shrink, error;           /* the best factor so far */
-    double candidate_error, around; /* of the factor tried; where fine ones lie */
-    hn_grid_point candidate;
+    double shrink, error, around; /* the best factor so far; where fine ones lie */
+    hn_grid_point candidate[AT_ONCE];
+    double candidate_error[AT_ONCE];
 } stretch;
 
 static hone_status measure(const hn_grid *g, const hn_tensor *w, stretch *s, hn_error *err) {
@@ -186,7 +189,7 @@ static hn_grid_point shrunk(const hn_grid *g, const stretch *s, double by) {
     return point_of_range(&g->type, (hn_range){s->range.min * by, s->range.max * by});
 }
 
-/* The factors that one walk tries: coarse ones, or fine ones about the best. */
+/* The factors that are tried: coarse ones, or fine ones about the best. */
 enum { COARSE = 40, FINE = 16 };
 #define COARSE_STEP 0.02
 #define FINE_STEP 0.0025
@@ -195,26 +198,46 @@ static double factor(const stretch *s, int k, bool fine) {
     return fmin(fine ? s->around + (k - FINE / 2) * FINE_STEP : 1 - k * COARSE_STEP, 1);
 }
 
+static void set_candidates(const hn_grid *g, stretch *s, int first, bool fine) {
+    for (int k = 0; k < AT_ONCE; k++) {
+        s->candidate[k] = shrunk(g, s, factor(s, first + k, fine));
+        s->candidate_error[k] = 0;
+    }
+}
+
+/* Adds what rounding x to each candidate's nearest point (as hn_grid_code has it) costs. */
+static void add_errors(stretch *s, double x, double weight, int32_t least, int32_t most) {
+    for (int k = 0; k < AT_ONCE; k++) {
+        hn_grid_point p = s->candidate[k];
+        double lo = least - p.zero, hi = most - p.zero, code = x / (double)p.scale;
+        code = code < lo ? lo : code > hi ? hi : code;
+        code = code + 0x1.8p52 - 0x1.8p52; /* the nearest integer, to the even one of two */
+        double e = x - (double)((float)code * p.scale);
+        s->candidate_error[k] += e * e * weight;
+    }
+}
+
+static void take_best(stretch *s, int first, bool fine) {
+    for (int k = 0; k < AT_ONCE; k++) {
+        if (!(s->candidate_error[k] < s->error)) continue;
+        s->error = s->candidate_error[k];
+        s->shrink = factor(s, first + k, fine);
+    }
+}
+
+static_assert(COARSE % AT_ONCE == 0 && FINE % AT_ONCE == 0, "whole walks");
+
 static void try_factors(hn_grid *g, const hn_tensor *w, const double *importance, axes of,
                         stretch *s, int64_t n, bool fine) {
+    int32_t least, most;
+    hn_qtype_limits(&g->type, &least, &most);
     for (int64_t at = 0; at < n; at++) s[at].around = s[at].shrink;
-    for (int k = 0; k < (fine ? FINE : COARSE); k++) {
-        for (int64_t at = 0; at < n; at++) {
-            s[at].candidate = shrunk(g, &s[at], factor(&s[at], k, fine));
-            s[at].candidate_error = 0;
-        }
-        for (int64_t i = 0; i < w->n; i++) {
-            stretch *at = &s[hn_grid_index(g, w, i)];
-            double x = hn_tensor_f64(w, i);
-            int32_t code = hn_grid_code(&g->type, at->candidate, x);
-            double e = x - (double)hn_grid_value(at->candidate, code);
-            at->candidate_error += e * e * (importance ? importance[i / of.inner % of.n] : 1);
-        }
-        for (int64_t at = 0; at < n; at++) {
-            if (!(s[at].candidate_error < s[at].error)) continue;
-            s[at].error = s[at].candidate_error;
-            s[at].shrink = factor(&s[at], k, fine);
-        }
+    for (int k = 0; k < (fine ? FINE : COARSE); k += AT_ONCE) {
+        for (int64_t at = 0; at < n; at++) set_candidates(g, &s[at], k, fine);
+        for (int64_t i = 0; i < w->n; i++)
+            add_errors(&s[hn_grid_index(g, w, i)], hn_tensor_f64(w, i),
+                       importance != NULL ? importance[i / of.inner % of.n] : 1, least, most);
+        for (int64_t at = 0; at < n; at++) take_best(&s[at], k, fine);
     }
 }
 

@@ -368,13 +368,7 @@ static hone_status create_tensors(const learner *of, lesson *s, hn_error *err) {
 static hone_status begin_lesson(const learner *of, lesson *s, hn_error *err) {
     const layer *l = s->l;
     const hn_weighted *w = &l->w;
-    hn_qtype type = w->scheme.weights;
-    if (type.group > 0 && w->sum_axis < 0) type.group = 0, type.per_channel = true;
-    HN_TRY((type.bits < 8
-                ? hn_grid_create_mse(&s->grid, w->weight->constant, &type, w->channel_axis,
-                                     w->sum_axis, NULL, of->c->alloc, err)
-                : hn_grid_create(&s->grid, w->weight->constant, &type, w->channel_axis, w->sum_axis,
-                                 of->c->alloc, err)));
+    HN_TRY(hn_weighted_grid(&s->grid, w, of->c->alloc, err));
     HN_TRY(create_tensors(of, s, err));
     double beta = hn_is(w->node, "Gemm") ? (double)hn_attr_f(w->node, "beta") : 1;
     float *bias = s->in[BIAS]->data, *low = s->in[LOW]->data, *scale = s->in[SCALE]->data;

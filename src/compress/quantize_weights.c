@@ -44,13 +44,9 @@ static void fit_bias(hn_grid *g, const hn_weighted *w, double unit) {
 
 hone_status hn_quantizer_grid(hn_quantizer *q, const hn_weighted *w, float sx, hn_grid *g,
                               hn_error *err) {
-    const hn_tensor *t = w->weight->constant;
     const hn_grid *chosen = hn_grids_of(q->grids, w->weight->name);
-    hn_qtype type = w->scheme.weights;
-    if (type.group > 0 && w->sum_axis < 0) type.group = 0, type.per_channel = true;
     hone_status status = chosen != NULL ? copy_grid(g, chosen, q->m->alloc, err)
-                                        : hn_grid_create(g, t, &type, w->channel_axis, w->sum_axis,
-                                                         q->m->alloc, err);
+                                        : hn_weighted_grid(g, w, q->m->alloc, err);
     if (status != HONE_OK) {
         if (status != HONE_E_NOMEM) hn_error_context(err, "weight '%s'", w->weight->name);
         return status;

@@ -122,6 +122,15 @@ hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena,
     return HONE_OK;
 }
 
+hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_allocator *alloc, hn_error *err) {
+    const hn_tensor *t = w->weight->constant;
+    hn_qtype type = w->scheme.weights;
+    if (type.group > 0 && w->sum_axis < 0) type.group = 0, type.per_channel = true;
+    return type.bits < 8
+               ? hn_grid_create_mse(g, t, &type, w->channel_axis, w->sum_axis, NULL, alloc, err)
+               : hn_grid_create(g, t, &type, w->channel_axis, w->sum_axis, alloc, err);
+}
+
 int hn_fix_defaults(hn_model *m) {
     hn_graph *g = m->graph;
     int kept = 0;

@@ -2,7 +2,7 @@
 #ifndef HN_COMPRESS_WEIGHTED_H
 #define HN_COMPRESS_WEIGHTED_H
 
-#include "compress/scheme.h"
+#include "compress/grid.h"
 
 typedef struct hn_weighted {
     hn_node *node;
@@ -29,6 +29,10 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
  * layers are Gemm and MatMul, and Conv where a rule names it. */
 hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena, hn_weighted **out,
                                int *n, hn_error *err);
+
+/* The grid of its weight where no method has chosen one: below 8 bits that of the least squared
+ * error, as a scale by the largest of many weights then leaves too few steps for the others. */
+hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_allocator *alloc, hn_error *err);
 
 /* Inputs that have a default become constants, as whoever quantizes them must take them for; how
  * many there were. */

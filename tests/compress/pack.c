@@ -54,9 +54,7 @@ static hn_model *simulated(const char *text, const hn_qtype *t, uint64_t seed) {
     hn_grid g;
     hn_tensor *codes, *floats;
     assert_true(hn_weighted_of(hn_graph_value(m->graph, "y")->producer, &s, &layer, NULL));
-    assert_int_equal(
-        hn_grid_create(&g, w->constant, t, layer.channel_axis, layer.sum_axis, &scratch_mem, &err),
-        HONE_OK);
+    assert_int_equal(hn_weighted_grid(&g, &layer, &scratch_mem, &err), HONE_OK);
     assert_int_equal(hn_grid_codes(&g, w->constant, &scratch_mem, &codes, &err), HONE_OK);
     assert_int_equal(hn_grid_floats(&g, codes, &scratch_mem, &floats, &err), HONE_OK);
     hn_value_set_constant(w, floats);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "compress/layer_type.h"
 #include "ops/eval.h"
 #include "passes/pass.h"
 #include "support/scratch.h"
@@ -164,6 +165,31 @@ static void chains_are_steps_of_the_engine(void **state) {
     for (int i = 0; i < report.n; i++) assert_null(report.v[i].why_not);
     hn_quantize_report_deinit(&report);
     assert_close(floats, m, 4, (int64_t[]){1, 3, 6, 6}, 0.04);
+}
+
+/* Weights in 4 bits beside static activations: placed as those of 8, steps of the same kind. */
+static void weights_may_be_narrower(void **state) {
+    (void)state;
+    hn_model *m = model_of(RESIDUAL), *floats = model_of(RESIDUAL);
+    hn_scheme s = scheme_of(hn_layer_type_named("w4a8")->layer, "hone");
+    assert_string_equal(watches(m, &s), "x r t g");
+    hn_quantize_report report;
+    quantize(m, &s, RESIDUAL_RANGES, &report);
+    assert_int_equal(count(m, "QuantizeLinear"), 4);
+    assert_int_equal(count(m, "DequantizeLinear"), 4 + 3 + 3);
+    const hn_node *conv = value_of(m, "c")->producer, *bias = conv->inputs[2].value->producer;
+    const hn_node *weight = conv->inputs[1].value->producer;
+    const float *sw = hn_const_in(weight, 1)->data, *sb = hn_const_in(bias, 1)->data;
+    assert_int_equal(hn_const_in(weight, 0)->dtype, HONE_DTYPE_S4);
+    assert_int_equal(hn_const_in(weight, 1)->n, 4);
+    assert_int_equal(hn_const_in(bias, 0)->dtype, HONE_DTYPE_S32);
+    for (int i = 0; i < 4; i++) assert_true(sb[i] == (float)(16.0 / 255) * sw[i]);
+    assert_string_equal(report.v[0].weights, "s4 per channel");
+    assert_string_equal(report.v[0].activations, "u8");
+    assert_int_equal(report.v[0].bytes_after, 54 + 16 + 16);
+    assert_int_equal(report.weight_bits, 4 * (108 + 144 + 20) + 32 * (4 + 4 + 5));
+    hn_quantize_report_deinit(&report);
+    assert_close(floats, m, 4, (int64_t[]){1, 3, 6, 6}, 0.2);
 }
 
 static void targets_differ(void **state) {
@@ -511,6 +537,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(chains_are_steps_of_the_engine),
+        TEST(weights_may_be_narrower),
         TEST(targets_differ),
         TEST(what_is_joined_or_moved_shares_a_scale),
         TEST(islands_are_left_out),
