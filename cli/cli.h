@@ -115,8 +115,8 @@ struct verb {
 /* Fills in a, whose verb is set, from the words behind the verb; false after saying what is wrong.
  */
 bool read_words(args *a, int n, char **words);
-/* "hone VERB WORD ...", as a shell would take it; free it. */
-char *command_text(const verb *v, int n, char **words);
+/* "hone NAME WORD ...", as a shell would take it; free it. */
+char *command_text(const char *name, int n, const char *const *words);
 
 bool has(const args *a, const char *name);
 /* The value given, or NULL. */
@@ -220,7 +220,6 @@ typedef struct progress {
     const char *what; /* "eval" */
     const char *unit; /* "samples"; NULL: the rate means nothing */
     double begun, shown;
-    bool drawn;
 } progress;
 void progress_start(progress *p, const char *what, const char *unit);
 bool progress_step(void *ctx, int64_t done, int64_t total);
@@ -241,6 +240,10 @@ char *join(const char *const *list);
 char *type_text(const hone_value_info *v);
 /* "my.domain.Op", or "Op" of ai.onnx; free it. */
 char *op_text(const char *domain, const char *op);
+
+/* A text on stdout in as many lines as the terminal needs, broken at spaces; in one where there is
+ * no terminal. So many spaces stand before the first line, and before the others. */
+void wrapped(int indent, int rest, const char *format, ...) HONE_PRINTF(3, 4);
 
 /* A table on stdout. Columns are as wide as their widest cell. Where COLUMNS or the terminal is
  * narrower, the columns that may be cut are. align has a letter per column: l left, r right, h left

@@ -48,7 +48,8 @@ static const verb *find_verb(const char *word) {
 }
 
 static exit_code run(const verb *v, int n, char **words) {
-    char *command = command_text(v, n, words); /* before options are cut into lists */
+    char *command = command_text(
+        v->name, n, (const char *const *)words); /* before options are cut into lists */
     args a = {.verb = v, .command = command};
     exit_code code = EXIT_USAGE;
     if (read_words(&a, n, words)) {

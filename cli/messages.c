@@ -1,9 +1,11 @@
 /* Messages, the exit codes that go with them, and progress. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,10 +14,17 @@
 /* ---- messages ---- */
 
 static bool quiet, hushed;
+static bool bar_drawn; /* the cursor stands behind a bar on the terminal */
+
+static void clear_bar(void) {
+    if (bar_drawn) fputs("\r\033[K", stderr);
+    bar_drawn = false;
+}
 
 static void put_line(FILE *to, const char *lead, const char *format, va_list list) {
     char *text;
     if (vasprintf(&text, format, list) < 0) text = must(NULL);
+    clear_bar();
     for (char *c = text; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
     fprintf(to, "%s%s\n", lead, text);
@@ -103,26 +112,48 @@ void progress_start(progress *p, const char *what, const char *unit) {
     *p = (progress){.what = what, .unit = unit, .begun = now()};
 }
 
+/* What there is room for on the terminal. */
+static int bar_columns(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* "int8: accuracy  [####......]  40 %  0:12 left", in one line however narrow the terminal is. */
+static void draw(const progress *p, double share, double rate, double left) {
+    enum { WIDTH = 30 };
+    char bar[WIDTH + 1], tail[64] = "", speed[48] = "";
+    if (p->unit != NULL && rate > 0) snprintf(speed, sizeof speed, "  %.1f %.20s/s", rate, p->unit);
+    if (isfinite(left) && left < 1e6)
+        snprintf(tail, sizeof tail, "  %d:%02d left", (int)left / 60, (int)left % 60);
+    int columns = bar_columns() - 1;
+    int room = columns - (int)strlen(p->what) - (int)strlen(speed) - (int)strlen(tail) - 9;
+    int wide = room > WIDTH ? WIDTH : room, filled = (int)(share * (wide > 0 ? wide : 0));
+    fputc('\r', stderr);
+    if (wide >= 4) {
+        memset(bar, '.', WIDTH);
+        memset(bar, '#', (size_t)filled);
+        fprintf(stderr, "%s [%.*s] %3d %%%s%s", p->what, wide, bar, (int)(100 * share), speed,
+                tail);
+    } else {
+        fprintf(stderr, "%.*s %3d %%", columns > 6 ? columns - 6 : 0, p->what, (int)(100 * share));
+    }
+    fputs("\033[K", stderr);
+}
+
 bool progress_step(void *ctx, int64_t done, int64_t total) {
     progress *p = ctx;
-    double t = now();
+    double t = now(), took = t - p->begun;
     if (quiet || !isatty(STDERR_FILENO) || t - p->shown < 0.1) return !interrupted;
-    enum { WIDTH = 30 };
-    char bar[WIDTH + 1];
-    double share = (double)done / (double)total, rate = (double)done / (t - p->begun + 1e-9);
-    int filled = (int)(share * WIDTH), left = (int)((double)(total - done) / rate);
-    memset(bar, '.', WIDTH);
-    memset(bar, '#', (size_t)filled);
-    bar[WIDTH] = '\0';
-    fprintf(stderr, "\r%s [%s] %3d %%  ", p->what, bar, (int)(100 * share));
-    if (p->unit != NULL) fprintf(stderr, "%.1f %s/s  ", rate, p->unit);
-    fprintf(stderr, "%d:%02d left\033[K", left / 60, left % 60);
+    double share = total > 0 ? fmin(fmax((double)done / (double)total, 0), 1) : 0;
+    double rate = took > 0 ? (double)done / took : 0;
+    /* The first moments say nothing of the rest. */
+    draw(p, share, rate, took > 0.5 && share > 0 ? took * (1 - share) / share : NAN);
     p->shown = t;
-    p->drawn = true;
+    bar_drawn = true;
     return !interrupted;
 }
 
 void progress_end(progress *p) {
-    if (p->drawn) fputs("\r\033[K", stderr);
-    p->drawn = false;
+    (void)p;
+    clear_bar();
 }

@@ -130,24 +130,49 @@ static exit_code save(job *j, const hone_optimization *o) {
     return write_text(j->to.recipe, o->recipe);
 }
 
+/* The command that does it again, or the one that looks closer at what was made; free it. */
+static char *command_of(const job *j, bool again) {
+    static const char *const given[] = {"--data", "--calibrate", "--eval"};
+    const char *words[12] = {j->a->argument[0]};
+    int n = 1;
+    if (again) {
+        for (int i = 0; i < 3; i++) {
+            if (!has(j->a, given[i])) continue;
+            words[n++] = given[i];
+            words[n++] = value_of(j->a, given[i]);
+        }
+        words[n++] = "--recipe";
+        words[n++] = j->to.recipe;
+        words[n++] = "-o";
+        words[n++] = j->to.model;
+        return command_text("optimize", n, words);
+    }
+    words[n++] = j->to.model;
+    if (j->data[0] != NULL || j->data[2] != NULL) {
+        words[n++] = "--data";
+        words[n++] = value_of(j->a, j->data[2] != NULL ? "--eval" : "--data");
+    }
+    return command_text("compare", n, words);
+}
+
 static exit_code show(job *j, const hone_optimization *o) {
     const args *a = j->a;
-    bool saved = o->model != NULL;
+    bool saved = o->model != NULL, page = o->n_rows > 0 && (saved || has(a, "--report"));
     exit_code code = saved ? save(j, o) : EXIT_DONE;
     if (code != EXIT_DONE) return code;
+    char *again = saved ? command_of(j, true) : NULL, *next = saved ? command_of(j, false) : NULL;
+    telling t = {saved ? &j->to : NULL, again, next, &j->o, page ? j->to.report : NULL};
     json out;
     results_begin(&out, a);
     results_object(&out, a);
     json_text(&out, "model", a->argument[0]);
-    write_optimization(&out, o, saved ? &j->to : NULL);
+    write_optimization(&out, o, &t);
     json_end(&out, '}');
-    if (!has(a, "--json")) print_optimization(o);
-    bool page = o->n_rows > 0 && (saved || has(a, "--report"));
-    code = results_end_at(&out, page ? j->to.report : NULL);
-    if (!has(a, "--json") && saved) {
-        line("%s, %s%s%s", j->to.model, j->to.recipe, page && code == EXIT_DONE ? ", " : "",
-             page && code == EXIT_DONE ? j->to.report : "");
-    }
+    code = results_end_at(&out, t.report);
+    if (code != EXIT_DONE) t.report = NULL;
+    if (!has(a, "--json")) print_optimization(o, &t);
+    free(again);
+    free(next);
     if (o->interrupted) {
         complain("interrupted");
         return EXIT_INTERRUPTED;

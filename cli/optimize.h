@@ -9,8 +9,16 @@ typedef struct outputs {
     char *model, *recipe, *report;
 } outputs;
 
-void print_optimization(const hone_optimization *o);
-/* The keys of an open object. to: NULL where nothing was written. */
-void write_optimization(json *j, const hone_optimization *o, const outputs *to);
+/* What is told beside what was found. */
+typedef struct telling {
+    const outputs *to;               /* NULL: nothing was written */
+    const char *again, *next;        /* commands; NULL likewise */
+    const hone_optimize_options *of; /* what was asked for */
+    const char *report;              /* NULL: there is no page */
+} telling;
+
+void print_optimization(const hone_optimization *o, const telling *t);
+/* The keys of an open object. */
+void write_optimization(json *j, const hone_optimization *o, const telling *t);
 
 #endif

@@ -1,20 +1,19 @@
 /* What `hone optimize` found, for people and for programs. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "optimize.h"
 
-/* "91.73 %" or "0.0123"; "" if it was not measured. */
-static const char *value_text(const hone_optimization *o, double v, char *buf) {
+/* "0.0581", "12.3"; "" if it was not measured. */
+static const char *number_text(double v, const char *format, char *buf) {
     buf[0] = '\0';
-    if (isfinite(v)) snprintf(buf, 32, o->is_share ? "%.2f %%" : "%.4g", o->is_share ? 100 * v : v);
+    if (isfinite(v)) snprintf(buf, 32, format, v);
     return buf;
 }
 
 static const char *times_text(double v, char *buf) {
-    buf[0] = '\0';
-    if (isfinite(v) && v > 0) snprintf(buf, 32, "%.2fx", v);
-    return buf;
+    return number_text(v > 0 ? v : NAN, "%.2fx", buf);
 }
 
 static const char *bytes_text(int64_t n, char *buf) {
@@ -28,56 +27,102 @@ static double smaller(const hone_optimization *o, size_t i) {
                : NAN;
 }
 
+/* What became of a row, in a word. */
+static const char *outcome(const hone_optimize_row *r) {
+    static const char *const words[][2] = {
+        {"original", ""}, {"gate", "worse"}, {"held-out", "worse"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(r->state, words[i][0]) == 0) return words[i][1];
+    return r->state;
+}
+
+/* 80 columns for names of up to 12 letters. */
 static void print_rows(const hone_optimization *o) {
-    const char *heads[] = {"",     "model",   "latency", "speed",
-                           "file", "size",    "memory",  o->metric != NULL ? o->metric : "accuracy",
-                           "loss", "verdict", "",        NULL};
-    table *t = table_new(heads, "llrrrrrrrlh");
-    char buf[32];
+    char metric[64], buf[32];
+    const char *percent = o->is_share ? " %" : "", *format = o->is_share ? "%.2f" : "%.4g";
+    snprintf(metric, sizeof metric, "%.40s%s", o->metric != NULL ? o->metric : "accuracy", percent);
+    const char *heads[] = {"  model", "ms",   "speed", "file",   "size",
+                           "memory",  metric, "loss",  "outcome"};
+    table *t = table_new(heads, "lrrrrrrrl");
+    double unit = o->is_share ? 100 : 1;
     for (size_t i = 0; i < o->n_rows; i++) {
         const hone_optimize_row *r = &o->rows[i];
-        table_cell(t, "%s", i == o->chosen && !o->interrupted ? "*" : r->front ? "+" : "");
-        table_cell(t, "%s", r->name);
-        if (isfinite(r->ms))
-            table_cell(t, "%.3g ms", r->ms);
-        else
-            table_cell(t, "%s", "");
+        bool chosen = i > 0 && i == o->chosen && !o->interrupted;
+        table_cell(t, "%s %s", chosen ? "*" : r->front ? "+" : " ", r->name);
+        table_cell(t, "%s", number_text(r->ms, "%.3g", buf));
         table_cell(t, "%s", times_text(i > 0 ? r->speed : NAN, buf));
         table_cell(t, "%s", bytes_text(r->file_bytes, buf));
         table_cell(t, "%s", times_text(smaller(o, i), buf));
         table_cell(t, "%s", bytes_text(r->memory_bytes, buf));
-        table_cell(t, "%s", value_text(o, r->value, buf));
-        table_cell(t, "%s", value_text(o, i > 0 ? r->drop : NAN, buf));
-        table_cell(t, "%s", i > 0 ? r->state : "");
-        table_cell(t, "%s", r->why != NULL ? r->why : "");
+        table_cell(t, "%s", number_text(unit * r->value, format, buf));
+        table_cell(t, "%s", number_text(i > 0 ? unit * r->drop : NAN, format, buf));
+        table_cell(t, "%s", outcome(r));
     }
     table_print(t);
-    line("* taken   + none is faster, smaller and more accurate at once");
+    line("* chosen   + none that passed is faster, smaller and more accurate at once");
+}
+
+/* Why those that were tried are out. */
+static void print_reasons(const hone_optimization *o) {
+    bool any = false;
+    for (size_t i = 0; i < o->n_rows; i++) {
+        if (o->rows[i].why == NULL) continue;
+        if (!any) line("%s", "");
+        if (!any) line("tried, and not good enough");
+        any = true;
+        wrapped(2, 4, "%s: %s", o->rows[i].name, o->rows[i].why);
+    }
+}
+
+/* "NAME: reason"; names that have one reason share a line. */
+static void print_left_out(const hone_optimization *o) {
+    if (o->n_left_out == 0) return;
+    line("%s", "");
+    line("not tried");
+    for (size_t i = 0, k; i < o->n_left_out; i = k) {
+        const char *why = strstr(o->left_out[i], ": ");
+        char *names;
+        size_t bytes;
+        FILE *to = must(open_memstream(&names, &bytes));
+        for (k = i; k < o->n_left_out; k++) {
+            const char *other = strstr(o->left_out[k], ": ");
+            if (k > i && (why == NULL || other == NULL || strcmp(why, other) != 0)) break;
+            int n = other != NULL ? (int)(other - o->left_out[k]) : (int)strlen(o->left_out[k]);
+            fprintf(to, "%s%.*s", k > i ? ", " : "", n, o->left_out[k]);
+        }
+        if (fclose(to) != 0) must(NULL);
+        wrapped(2, 4, "%s%s", names, why != NULL ? why : "");
+        free(names);
+    }
 }
 
 static void print_verdicts(const char *title, const hone_verdict *v, size_t n) {
     if (n == 0) return;
     line("%s", "");
     line("%s", title);
-    table *t = table_new(NULL, "lll");
     for (size_t i = 0; i < n; i++) {
-        table_cell(t, "  %s", v[i].question);
-        table_cell(t, "%s", v[i].answer);
-        table_cell(t, "%s", v[i].evidence);
+        line("  %-9s  %s", v[i].answer, v[i].question);
+        wrapped(13, 13, "%s", v[i].evidence);
     }
-    table_print(t);
 }
 
-void print_optimization(const hone_optimization *o) {
+static void print_written(const telling *t) {
+    line("%s", "");
+    line("model    %s", t->to->model);
+    line("recipe   %s", t->to->recipe);
+    if (t->report != NULL) line("report   %s", t->report);
+    line("again    %s", t->again);
+    line("next     %s", t->next);
+}
+
+void print_optimization(const hone_optimization *o, const telling *t) {
     if (o->n_rows > 0) print_rows(o);
-    if (o->n_left_out > 0) {
-        line("%s", "");
-        line("left out");
-        for (size_t i = 0; i < o->n_left_out; i++) line("  %s", o->left_out[i]);
-    }
+    print_reasons(o);
+    print_left_out(o);
     print_verdicts("criteria", o->criteria, o->n_criteria);
     if (o->n_rows > 0) line("%s", "");
-    line("%s", o->verdict);
+    wrapped(0, 0, "%s", o->verdict);
+    if (t->to != NULL) print_written(t);
 }
 
 static void write_verdicts(json *j, const char *key, const hone_verdict *v, size_t n) {
@@ -114,9 +159,24 @@ static void write_row(json *j, const hone_optimization *o, size_t i) {
     json_end(j, '}');
 }
 
-void write_optimization(json *j, const hone_optimization *o, const outputs *to) {
-    json_text(j, "output", to != NULL ? to->model : NULL);
-    json_text(j, "recipe", to != NULL ? to->recipe : NULL);
+/* What times depend on. */
+static void write_machine(json *j, const hone_optimize_options *o) {
+    hone_machine *m = NULL;
+    hone_error unused;
+    int threads = o->session != NULL ? o->session->threads : 0;
+    if (hone_machine_look(&m, &unused) != HONE_OK) m = NULL;
+    json_text(j, "cpu", m != NULL ? m->cpu : NULL);
+    json_count(j, "threads", threads > 0 ? threads : m != NULL ? m->threads : -1);
+    hone_machine_destroy(m);
+}
+
+void write_optimization(json *j, const hone_optimization *o, const telling *t) {
+    double original = o->n_rows > 0 ? o->rows[0].value : NAN;
+    json_text(j, "output", t->to != NULL ? t->to->model : NULL);
+    json_text(j, "recipe", t->to != NULL ? t->to->recipe : NULL);
+    json_text(j, "recipe_text", t->to != NULL ? o->recipe : NULL);
+    json_text(j, "replay", t->again);
+    write_machine(j, t->of);
     json_text(j, "verdict", o->verdict);
     json_bool(j, "met", o->met);
     json_bool(j, "interrupted", o->interrupted);
@@ -124,6 +184,7 @@ void write_optimization(json *j, const hone_optimization *o, const outputs *to) 
     json_text(j, "metric", o->metric);
     json_bool(j, "is_share", o->is_share);
     json_bool(j, "lower_better", o->lower_better);
+    json_number(j, "max_drop", t->of->max_drop * (t->of->max_drop_relative ? fabs(original) : 1));
     json_int(j, "calibration_samples", o->calibration_samples);
     json_int(j, "choosing_samples", o->choosing_samples);
     json_int(j, "verifying_samples", o->verifying_samples);

@@ -360,11 +360,11 @@ static bool is_plain(const char *word) {
     return word[0] != '\0' && word[strspn(word, letters)] == '\0';
 }
 
-char *command_text(const verb *v, int n, char **words) {
+char *command_text(const char *name, int n, const char *const *words) {
     char *text = NULL;
     size_t bytes;
     FILE *to = must(open_memstream(&text, &bytes));
-    fprintf(to, "hone %s", v->name);
+    fprintf(to, "hone %s", name);
     for (int i = 0; i < n; i++) {
         putc(' ', to);
         if (is_plain(words[i])) {

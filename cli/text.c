@@ -143,6 +143,32 @@ static int screen_width(void) {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+/* Where the first n characters end. */
+static char *after(char *s, int n) {
+    for (; *s != '\0' && (n > 0 || !starts_character(*s)); s++) n -= starts_character(*s);
+    return s;
+}
+
+void wrapped(int indent, int rest, const char *format, ...) {
+    char *text, *at;
+    int room = screen_width();
+    va_list list;
+    va_start(list, format);
+    if (vasprintf(&text, format, list) < 0) text = must(NULL);
+    va_end(list);
+    for (at = text; *at != '\0'; indent = rest) {
+        char *end = at + strlen(at);
+        if (room > indent + NARROWEST && width(at) > room - indent) {
+            char *most = after(at, room - indent), *space = most;
+            while (space > at && *space != ' ') space--;
+            end = space > at ? space : most;
+        }
+        line("%*s%.*s", indent, "", (int)(end - at), at);
+        at = end + strspn(end, " ");
+    }
+    free(text);
+}
+
 /* Takes from the widest column that may be cut until all fit. */
 static void fit(const table *t, int *wide, int room) {
     int all = 2 * (t->columns - 1);
@@ -156,12 +182,6 @@ static void fit(const table *t, int *wide, int room) {
         if (widest < 0) return;
         wide[widest]--;
     }
-}
-
-/* Where the first n characters end. */
-static char *after(char *s, int n) {
-    for (; *s != '\0' && (n > 0 || !starts_character(*s)); s++) n -= starts_character(*s);
-    return s;
 }
 
 /* Cuts a text that is too wide; `...` stands for what is missing. */

@@ -190,13 +190,24 @@ static const char *row_text(const hone_optimize_row *r, char *buf, size_t bytes)
     return buf;
 }
 
+/* Less than 3 per cent either way is said of nothing. */
+static const char *speed_text(double speed, char *buf, size_t bytes) {
+    if (fabs(speed - 1) < 0.03)
+        snprintf(buf, bytes, "as fast as the original");
+    else
+        snprintf(buf, bytes, "%.2f times as fast", speed);
+    return buf;
+}
+
 static const char *verdict_of(hn_search_state *s, int chosen) {
-    char text[160], a[32];
+    char text[160], a[32], b[32];
     const hone_optimize_row *r = &s->rows[chosen];
     if (chosen > 0)
-        return hn_search_text(s, "%s: %.2f times as fast, %.2f times as small, %s %s%s", r->name,
-                              r->speed, (double)s->rows[0].file_bytes / (double)r->file_bytes,
-                              s->out->metric, hn_search_shown(s, r->value, a),
+        return hn_search_text(s, "%s is %s and %.2f times as small; %s %s, the original %s%s",
+                              r->name, speed_text(r->speed, text, sizeof text),
+                              (double)s->rows[0].file_bytes / (double)r->file_bytes, s->out->metric,
+                              hn_search_shown(s, r->value, a),
+                              hn_search_shown(s, s->rows[0].value, b),
                               hn_search_has_limit(s) ? "; what was asked for is met" : "");
     int best = best_of(s, false);
     if (hn_search_has_limit(s) && best > 0)
@@ -205,10 +216,11 @@ static const char *verdict_of(hn_search_state *s, int chosen) {
     if (hn_search_has_limit(s))
         return hn_search_text(s,
                               "what was asked for cannot be met: nothing that was tried is "
-                              "faster or smaller within the gate");
-    return hn_search_text(s,
-                          "the original is to stay: nothing that was tried is faster or smaller "
-                          "within the gate");
+                              "faster or smaller and still accurate enough");
+    return hn_search_text(
+        s,
+        "the original stays: nothing that was tried is faster or smaller and still "
+        "accurate enough");
 }
 
 /* The recipe, with what was measured behind it. */
