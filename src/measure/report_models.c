@@ -5,6 +5,7 @@
 #if HN_HAVE_JANSSON
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,22 +67,6 @@ static void read_compared(hn_page *p, models *m, const hn_json *root) {
     }
 }
 
-/* Every model that was tried is one, by its name. */
-static void read_tried(hn_page *p, models *m, const hn_json *root) {
-    const hn_json *all = hn_page_list(p, root, "rows");
-    const char *path = hn_page_string(p, root, "model");
-    if (m->metric == NULL) m->metric = hn_page_string(p, root, "metric");
-    for (size_t i = 0; i < hn_page_count(all); i++) {
-        const hn_json *o = hn_page_item(p, all, "rows", i);
-        model *x = model_of(m, path, hn_page_string(p, o, "name"));
-        if (x == NULL) continue;
-        take(&x->p50, hn_page_number(p, o, "ms"));
-        take(&x->accuracy, hn_page_number(p, o, "value"));
-        take(&x->file_bytes, hn_page_number(p, o, "file_bytes"));
-        take(&x->memory, hn_page_number(p, o, "memory_bytes"));
-    }
-}
-
 /* Top-1, or the first metric there is. */
 static double accuracy_of(hn_page *p, models *m, const hn_json *o) {
     const hn_json *all = hn_page_list(p, o, "metrics");
@@ -106,14 +91,12 @@ static void read_document(hn_page *p, models *m, const hn_document *d) {
         read_compared(p, m, o);
         return;
     }
-    if (strcmp(d->verb, "optimize") == 0) {
-        read_tried(p, m, o);
-        return;
-    }
     model *x = model_of(m, hn_page_string(p, o, "model"), NULL);
     if (x == NULL) return;
     if (m->precision == NULL) m->precision = hn_page_string(p, o, "precision");
-    if (strcmp(d->verb, "bench") == 0) {
+    if (strcmp(d->verb, "optimize") == 0) {
+        take(&m->threads, hn_page_number(p, o, "threads"));
+    } else if (strcmp(d->verb, "bench") == 0) {
         if (m->isa == NULL) m->isa = hn_page_string(p, o, "isa");
         take(&m->threads, hn_page_number(p, o, "threads"));
         take(&x->p50, hn_page_number(p, o, "latency_ms.p50"));
@@ -149,6 +132,10 @@ static void put_tile(hn_page *p, const char *name, double v, hn_unit unit) {
 
 static hn_unit accuracy_unit(double v) { return v >= 0 && v <= 1 ? HN_UNIT_SHARE : HN_UNIT_PLAIN; }
 
+static const double *value_at(const model *x, size_t at) {
+    return (const double *)(const void *)((const char *)x + at);
+}
+
 static void put_tiles(hn_page *p, const models *m) {
     const model *x = &m->of[0];
     hn_page_put(p, "<dl class=\"tiles\">");
@@ -162,24 +149,45 @@ static void put_tiles(hn_page *p, const models *m) {
     hn_page_put(p, "</dl>");
 }
 
+/* Without the columns that no document tells anything of. */
 static void put_models(hn_page *p, const models *m) {
-    static const char *const heads[] = {"model",     "=p50 ms",    "=p95 ms", "=items/s",
-                                        "=accuracy", "=agreement", "=file",   "=parameters",
-                                        "=MACs",     "=memory",    NULL};
+    static const struct {
+        const char *head;
+        size_t at; /* of the value in a model */
+        int decimals;
+        hn_unit unit; /* decimals -1 */
+    } columns[] = {{"=p50 ms", offsetof(model, p50), 3, 0},
+                   {"=p95 ms", offsetof(model, p95), 3, 0},
+                   {"=items/s", offsetof(model, throughput), 1, 0},
+                   {"=accuracy", offsetof(model, accuracy), -1, HN_UNIT_SHARE},
+                   {"=agreement", offsetof(model, agreement), -1, HN_UNIT_SHARE},
+                   {"=file", offsetof(model, file_bytes), -1, HN_UNIT_BYTES},
+                   {"=parameters", offsetof(model, params), -1, HN_UNIT_COUNT},
+                   {"=MACs", offsetof(model, macs), -1, HN_UNIT_COUNT},
+                   {"=memory", offsetof(model, memory), -1, HN_UNIT_BYTES}};
+    enum { N = sizeof columns / sizeof *columns };
+    const char *heads[N + 2] = {"model"};
+    size_t shown[N], n = 0;
+    for (size_t k = 0; k < N; k++) {
+        bool any = false;
+        for (size_t i = 0; i < m->n; i++) any |= isfinite(*value_at(&m->of[i], columns[k].at));
+        if (!any) continue;
+        shown[n] = k;
+        heads[++n] = columns[k].head;
+    }
+    if (n == 0) return;
     hn_table_begin(p, NULL, heads);
     for (size_t i = 0; i < m->n; i++) {
-        const model *x = &m->of[i];
         hn_table_row(p);
-        hn_table_text(p, name_of(x));
-        hn_table_number(p, x->p50, 3);
-        hn_table_number(p, x->p95, 3);
-        hn_table_number(p, x->throughput, 1);
-        hn_table_shown(p, x->accuracy, accuracy_unit(x->accuracy));
-        hn_table_shown(p, x->agreement, HN_UNIT_SHARE);
-        hn_table_shown(p, x->file_bytes, HN_UNIT_BYTES);
-        hn_table_shown(p, x->params, HN_UNIT_COUNT);
-        hn_table_shown(p, x->macs, HN_UNIT_COUNT);
-        hn_table_shown(p, x->memory, HN_UNIT_BYTES);
+        hn_table_text(p, name_of(&m->of[i]));
+        for (size_t k = 0; k < n; k++) {
+            double v = *value_at(&m->of[i], columns[shown[k]].at);
+            hn_unit unit = columns[shown[k]].unit;
+            if (columns[shown[k]].decimals >= 0)
+                hn_table_number(p, v, columns[shown[k]].decimals);
+            else
+                hn_table_shown(p, v, unit == HN_UNIT_SHARE ? accuracy_unit(v) : unit);
+        }
     }
     hn_table_end(p, NULL);
 }

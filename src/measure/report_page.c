@@ -56,19 +56,25 @@ void hn_page_print(hn_page *p, const char *format, ...) {
     put(p, text, strlen(text));
 }
 
-void hn_page_text(hn_page *p, const char *text) {
+static void put_text(hn_page *p, const char *text, bool lines) {
     static const char *const names[] = {
         ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;", ['\''] = "&#39;"};
     for (; text != NULL && *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
         if (c < sizeof names / sizeof *names && names[c] != NULL)
             hn_page_put(p, names[c]);
+        else if (c == '\n' && lines)
+            hn_page_put(p, "\n");
         else if (c < 0x20 || c == 0x7f)
             hn_page_put(p, c == '\n' || c == '\t' ? " " : "\xef\xbf\xbd");
         else
             put(p, text, 1);
     }
 }
+
+void hn_page_text(hn_page *p, const char *text) { put_text(p, text, false); }
+
+void hn_page_lines(hn_page *p, const char *text) { put_text(p, text, true); }
 
 /* Three significant digits, without an exponent where that is readable. */
 static void significant(double v, const char *unit, char buf[HN_SHOWN]) {
@@ -210,6 +216,12 @@ const hn_json *hn_page_row(hn_page *p, const hn_json *list, const char *name, si
     const json_t *v = item(p, list, name, i);
     if (v != NULL && !json_is_array(v)) wrong_type(p, NULL, "", v, "a list");
     return v;
+}
+
+const char *hn_page_word(hn_page *p, const hn_json *list, const char *name, size_t i) {
+    const json_t *v = item(p, list, name, i);
+    if (v != NULL && !json_is_string(v)) wrong_type(p, NULL, "", v, "a text");
+    return v != NULL ? json_string_value(v) : NULL;
 }
 
 double hn_page_element(hn_page *p, const hn_json *list, const char *name, size_t i) {

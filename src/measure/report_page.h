@@ -40,7 +40,8 @@ typedef struct hn_page {
 
 void hn_page_put(hn_page *p, const char *html);
 void hn_page_print(hn_page *p, const char *format, ...) HONE_PRINTF(2, 3);
-void hn_page_text(hn_page *p, const char *text); /* of a document: escaped */
+void hn_page_text(hn_page *p, const char *text);  /* of a document: escaped */
+void hn_page_lines(hn_page *p, const char *text); /* likewise, line by line as it is */
 
 /* A number as people read it, three significant digits; not finite: a dash. */
 typedef enum hn_unit {
@@ -63,9 +64,10 @@ int hn_page_bool(hn_page *p, const hn_json *object, const char *key); /* absent:
 const hn_json *hn_page_object(hn_page *p, const hn_json *object, const char *key);
 const hn_json *hn_page_list(hn_page *p, const hn_json *object, const char *key);
 size_t hn_page_count(const hn_json *list); /* NULL: 0 */
-/* Item i of a list that the document calls `name`: an object, a list, or a number. */
+/* Item i of a list that the document calls `name`: an object, a list, a text, or a number. */
 const hn_json *hn_page_item(hn_page *p, const hn_json *list, const char *name, size_t i);
 const hn_json *hn_page_row(hn_page *p, const hn_json *list, const char *name, size_t i);
+const char *hn_page_word(hn_page *p, const hn_json *list, const char *name, size_t i);
 double hn_page_element(hn_page *p, const hn_json *list, const char *name, size_t i);
 /* Makes the document's values those that messages speak of. */
 const hn_json *hn_page_enter(hn_page *p, const hn_document *d);

@@ -1,11 +1,13 @@
 # A browser opens the page without an error, draws every mark, reads points out by keys and sorts
-# tables; where the page is 400 pixels wide nothing sticks out of it.
+# tables; where the page is 400 pixels wide nothing sticks out of it. What `hone optimize` and
+# `hone quantize` make has no table that is wider than the page of a desktop.
 # label: full
 . "$SOURCE/tests/cli/lib.sh"
 command -v chromium >/dev/null || { echo "chromium is not installed" >&2; exit 77; }
 saved=$SOURCE/tests/fuzz/corpus/report
 "$HONE" report -q -o page.html "$saved/profile.json" "$saved/bench.json" "$saved/eval.json" \
     "$saved/compare.json" "$saved/machine.json" || exit
+"$HONE" report -q -o made.html "$saved/optimize.json" || exit
 cat >probe.html <<'HTML'
 <script>
 window.addEventListener('load', () => {
@@ -18,21 +20,25 @@ window.addEventListener('load', () => {
     head.querySelector('button').click();
     const falls = cells().join(' ');
     head.querySelector('button').click();
-    parent.postMessage([`at ${innerWidth}`, `${drawn.length} of ${all.length} marks are drawn`,
+    parent.postMessage([`${location.pathname.match(/[a-z]*\.html$/)} at ${innerWidth}`, `${drawn.length} of ${all.length} marks are drawn`,
         `read out: ${say.textContent}`, `sorted ${falls}, then ${cells().join(' ')}`,
+        `${[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth).length} tables are wider`,
         document.documentElement.scrollWidth <= innerWidth ? 'nothing sticks out' : 'too wide'].join(' | '), '*');
 });
 </script>
 HTML
 cat page.html probe.html >probed.html
+cat made.html probe.html >tried.html
 # In frames, since a window cannot be as narrow as a phone.
 cat >frames.html <<'HTML'
 <script>addEventListener('message', e => document.body.append(`[${e.data}]`));</script>
 <iframe src="probed.html" width="1000" height="800" frameborder="0"></iframe>
 <iframe src="probed.html" width="400" height="800" frameborder="0"></iframe>
+<iframe src="tried.html" width="1000" height="800" frameborder="0"></iframe>
+<iframe src="tried.html" width="400" height="800" frameborder="0"></iframe>
 HTML
 timeout 120 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
     --enable-logging=stderr --virtual-time-budget=5000 --dump-dom "file://$PWD/frames.html" \
     >dom 2>log
 grep -o 'CONSOLE.*' log
-grep -o '\[at [^]]*' dom | sort | tr '|' '\n'
+grep -o '\[[a-z]*.html at [^]]*' dom | sort | tr '|' '\n'
