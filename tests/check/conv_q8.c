@@ -188,6 +188,14 @@ static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, 
     add(list, name, p, &variants[0], flags | BENCH);
 }
 
+/* The first layer of a network that listens: one channel, far apart windows that are tall and
+ * reach beyond the image on every side. */
+static hn_conv_q8 tall_window(void) {
+    hn_conv_q8 p = window(1, 49, 1, 64, 10, 2, 4);
+    p.w = 10, p.kw = 4, p.pl = 1, p.oh = 25, p.ow = 5;
+    return p;
+}
+
 /* Every variant of a few shapes that between them take every way through a row. */
 static void each_variant(check_list *list) {
     for (int i = 0; i < N_VARIANTS; i++) {
@@ -210,8 +218,36 @@ static void each_variant(check_list *list) {
     }
 }
 
+/* Windows over few channels: every number of them with every kernel, stride and padding, and what
+ * else there is in turns. */
+static void few_channels(check_list *list) {
+    static const int64_t channels[] = {1, 3, 8, 16, 24, 32}, kernels[] = {2, 3, 4, 5, 7},
+                         outputs[] = {16, 32, 64, 7, 40};
+    static const int extra[] = {0, RESIDUAL, RESIDUAL | TWICE, SLICE, IN_PLACE | TWICE};
+    int64_t i = 0;
+    for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
+        for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
+            for (int64_t s = 1; s <= 2; s++)
+                for (int64_t pad = 0; pad < 3; pad++, i++) {
+                    int64_t size = 11 + i % 7, n = outputs[i % 5];
+                    hn_conv_q8 p = window(1 + i % 4 / 3, size, channels[c], n, kernels[k], s, pad);
+                    if (i % 8 == 5) p.dh = 2, p.oh = (size + 2 * pad - 2 * (p.kh - 1) - 1) / s + 1;
+                    if (p.oh < 1) continue;
+                    char name[64];
+                    snprintf(name, sizeof name, "few%lldx%llds%lldp%lld_%lld_%lld", (long long)p.kh,
+                             (long long)p.kw, (long long)s, (long long)pad, (long long)p.c,
+                             (long long)n);
+                    const variant *v = &variants[i % 4 == 0 ? i % N_VARIANTS : i % 2];
+                    int flags = extra[i / 3 % 5];
+                    if (v->y == HN_Q8_F32) flags &= ~TWICE;
+                    add(list, name, p, v, flags);
+                }
+}
+
 static void cases(check_list *list) {
     each_variant(list);
+    few_channels(list);
+    add(list, "conv10x4s2", tall_window(), &variants[1], RESIDUAL);
     /* Around every tile a row may have, in each direction. */
     static const int64_t sizes[][3] = {
         {1, 1, 1},      {1, 7, 33},    {2, 5, 8},    {3, 64, 31},  {4, 17, 32},  {5, 1, 16},
@@ -349,6 +385,18 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 144, 144, 56, DEPTHWISE);
     layer(list, 3, 1, 576, 576, 14, DEPTHWISE);
     layer(list, 5, 1, 240, 240, 28, DEPTHWISE);
+    layer(list, 3, 1, 3, 16, 32, 0);
+    layer(list, 3, 1, 16, 16, 32, 0);
+    layer(list, 3, 1, 16, 16, 32, RESIDUAL | TWICE);
+    layer(list, 3, 2, 16, 32, 32, 0);
+    layer(list, 3, 1, 32, 32, 16, 0);
+    layer(list, 3, 1, 32, 32, 16, RESIDUAL | TWICE);
+    layer(list, 3, 1, 64, 64, 8, 0);
+    layer(list, 3, 1, 64, 64, 8, RESIDUAL | TWICE);
+    add(list, "conv10x4s2_1_64_25x5", tall_window(), usual, BENCH);
+    gemm(list, 125, 64, 64, usual, BENCH);
+    p = window(1, 25, 64, 64, 3, 1, 1), p.w = p.ow = 5, p.groups = 64;
+    add(list, "depthwise3x3_64_25x5", p, usual, BENCH);
 }
 
 const check_family check_conv_q8 = {

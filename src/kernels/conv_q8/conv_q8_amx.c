@@ -15,8 +15,10 @@
  *           The pixels are copied into scratch, [channels/64][phase][position * sw][64]: 16 rows of
  *           a tile lie sw pixels apart, and rows of the image that a stride of sh skips between two
  *           neighbours are phases of their own.
- *   windows anything else, a first layer of three channels above all: the window of every position
- *           is copied into scratch, one after the other.
+ *   runs    windows over few channels. As lines, but pixels follow each other in scratch as they
+ *           do in x, [phase][position * sw][channels]: a row of a window is a run of bytes, of
+ * which a step takes 64. What it reads behind the run meets weights of zero. windows anything else:
+ * the window of every position is copied into scratch, one after the other.
  *
  * Weights are packed as sums of w' [n rounded up to 32], then [panel of 32][step][half][16][16][4].
  * The last panel has one half if 16 outputs or fewer are left.
@@ -57,18 +59,20 @@ enum {
     LEAST_PIXELS = 9,        /* for fewer, rows without tiles are as fast */
 };
 
-typedef enum source { DIRECT, LINES, WINDOWS } source;
+typedef enum source { DIRECT, LINES, RUNS, WINDOWS } source;
 
 typedef struct geometry {
     source source;
-    int64_t lines, wrap;  /* lines of positions; rows of an image on its line, halo and all */
-    int64_t pw, halo;     /* positions in a row; how far behind a position its taps reach */
-    int64_t phases;       /* of rows */
+    int64_t lines, wrap; /* lines of positions; rows of an image on its line, halo and all */
+    int64_t pw, halo;    /* positions in a row; how far behind a position its taps reach */
+    int64_t phases;      /* of rows */
+    int64_t pixel,
+        slabs; /* lines, runs: bytes of a copied pixel that lie together; so many times */
     int64_t valid, pairs; /* positions of a line up to its last output; pairs of tiles for them */
     int64_t blocks, cap;  /* of a line; positions a block holds, its halo included */
     int64_t grain;        /* positions: blocks begin at multiples */
     int64_t stride;       /* bytes between rows of a left tile */
-    int64_t plane;        /* lines: bytes between phases */
+    int64_t plane;        /* lines, runs: bytes between phases */
     int64_t steps, panels;
     int64_t chunk;    /* steps at a time: all, if they stay in L1 */
     int64_t span;     /* panels at a time */
@@ -85,12 +89,21 @@ static bool is_dense(const hn_conv_q8 *p) {
            (one_image || p->x_image == p->oh * p->ow * p->x_pixel);
 }
 
+/* Steps of a row of a window. */
+static int64_t run_steps(const hn_conv_q8 *p) { return hn_q8_ceil(p->kw * p->c, STEP); }
+
 static source source_of(const hn_conv_q8 *p) {
-    int64_t taps = p->kh * p->kw;
+    int64_t taps = p->kh * p->kw, halves = hn_q8_ceil(p->n, 16);
     if ((p->c % STEP == 0 || (p->x_pixel == p->c && p->c >= LEAST_CHANNELS)) && is_dense(p))
         return DIRECT;
-    int64_t by_lines = hn_q8_ceil(p->c, STEP) * taps, whole = hn_q8_ceil(p->c * taps, STEP);
-    return taps > 1 && by_lines * 3 <= whole * 4 ? LINES : WINDOWS;
+    if (taps == 1) return WINDOWS;
+    /* In cycles of a position: 2 for a step and 16 outputs, 3 if its rows cross lines of the cache;
+     * 4 to copy a row of a window. */
+    int64_t by_lines = 2 * halves * hn_q8_ceil(p->c, STEP) * taps;
+    int64_t by_runs = 3 * halves * run_steps(p) * p->kh;
+    int64_t by_windows = 2 * halves * hn_q8_ceil(p->c * taps, STEP) + 4 * run_steps(p) * p->kh;
+    if (by_lines <= by_windows && by_lines <= by_runs) return LINES;
+    return p->dw == 1 && by_runs <= by_windows ? RUNS : WINDOWS;
 }
 
 /* 1 + the last phase that taps 0 .. k-1 of dilation d touch at stride s. */
@@ -108,7 +121,8 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
     g.steps = hn_q8_ceil(p->c * taps, STEP);
     g.stride = g.source == DIRECT ? p->x_pixel : g.steps * STEP;
     position = g.source == DIRECT ? 0 : g.stride;
-    if (g.source == LINES) {
+    if (g.source == LINES || g.source == RUNS) {
+        bool runs = g.source == RUNS;
         int64_t down = (p->kh - 1) * p->dh / p->sh, right = (p->kw - 1) * p->dw;
         g.pw = p->ow + hn_q8_max(0, hn_q8_ceil(right + 1 - p->sw, p->sw));
         /* One line through the batch where images are small: else each would read all weights. */
@@ -118,9 +132,11 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
         rows = (one ? p->batch - 1 : 0) * g.wrap + p->oh;
         g.halo = down * g.pw + hn_q8_ceil(right, p->sw);
         g.phases = phases_of(p->kh, p->dh, p->sh);
-        g.steps = hn_q8_ceil(p->c, STEP) * taps;
-        g.stride = p->sw * STEP;
-        position = hn_q8_ceil(p->c, STEP) * g.phases * g.stride;
+        g.pixel = runs ? p->c : STEP;
+        g.slabs = runs ? 1 : hn_q8_ceil(p->c, STEP);
+        g.steps = runs ? p->kh * run_steps(p) : g.slabs * taps;
+        g.stride = p->sw * g.pixel;
+        position = g.slabs * g.phases * g.stride;
     }
     g.valid = (rows - 1) * g.pw + p->ow;
     g.pairs = hn_q8_ceil(g.valid, PAIR);
@@ -138,8 +154,8 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
     int64_t grains = hn_q8_ceil(hn_q8_ceil(g.valid, g.grain), g.blocks);
     g.cap = hn_q8_ceil(grains * g.grain, PAIR) * PAIR + g.halo;
     g.plane = g.cap * g.stride;
-    /* Direct pairs that are not full or end behind x are copied. Windows end in a store that may be
-     * too long. */
+    /* Direct pairs that are not full or end behind x are copied. Windows and runs end in stores
+     * that may be too long, runs in loads too. */
     int64_t over = g.steps * STEP - p->c;
     g.in_place = hn_q8_max(0, g.valid - (over > 0 ? hn_q8_ceil(over, p->x_pixel) : 0));
     if (g.source == DIRECT)
@@ -187,18 +203,19 @@ static int64_t choose_blocks(const hn_conv_q8 *p, const geometry *g, int lanes) 
     int64_t pixels = p->batch * (p->h * p->w * p->c + p->oh * p->ow * p->n);
     if (lanes == 1 || tiles < 2 * lanes) return 0;
     if (g->pairs < MANY_PAIRS && weights > 4 * pixels) return 0;
-    int64_t each = g->source == LINES ? 1 : hn_q8_max(1, hn_q8_min(4, tiles / lanes / 8));
+    int64_t each =
+        g->source == LINES || g->source == RUNS ? 1 : hn_q8_max(1, hn_q8_min(4, tiles / lanes / 8));
     int64_t want = hn_q8_ceil(lanes * each, g->lines);
     return hn_q8_max(want, g->blocks);
 }
 
 /* Groups of panels: enough that all lanes have work, few enough that copying the pixels anew for
  * each is little beside multiplying them. */
-static int64_t choose_groups(const hn_conv_q8 *p, const geometry *g, int lanes) {
+static int64_t choose_groups(const geometry *g, int lanes) {
     /* In cycles of a pair of tiles: 64 for a step, some 3 to copy 64 bytes of a position. */
-    double copy = g->source == DIRECT  ? 0
-                  : g->source == LINES ? 3.0 * PAIR * (double)(g->steps / (p->kh * p->kw))
-                                       : 3.0 * PAIR * (double)g->steps;
+    double copy = g->source == DIRECT    ? 0
+                  : g->source == WINDOWS ? 3.0 * PAIR * (double)g->steps
+                                         : 3.0 / STEP * PAIR * (double)(g->slabs * g->pixel);
     int64_t best = 1;
     double best_cost = 0;
     for (int64_t n = 1; n <= g->panels && n <= 4 * lanes; n++) {
@@ -215,39 +232,6 @@ static inline __mmask64 first64(int64_t n) {
     return n >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << n) - 1;
 }
 
-/* Positions [q0, q0 + count) of a line into l->a. */
-static void copy_lines(const hn_q8_args *a, const geometry *g, uint8_t *to, int64_t line,
-                       int64_t q0, int64_t count) {
-    const hn_conv_q8 *p = a->p;
-    const __m512i padding = _mm512_set1_epi8((char)a->xz);
-    int64_t blocks = hn_q8_ceil(p->c, STEP), next = g->phases * g->plane, width = g->pw * p->sw;
-    __mmask64 last = first64(p->c - (blocks - 1) * STEP);
-    for (int64_t phase = 0; phase < g->phases; phase++, to += g->plane) {
-        int64_t col = q0 % g->pw * p->sw, row = q0 / g->pw % g->wrap;
-        int64_t image = line + q0 / g->pw / g->wrap;
-        uint8_t *dst = to;
-        for (int64_t left = count * p->sw; left > 0;) {
-            int64_t iy = row * p->sh + phase - p->pt, run = hn_q8_min(left, width - col);
-            bool inside = iy >= 0 && iy < p->h && image < p->batch;
-            const uint8_t *from = a->x + image * p->x_image + iy * p->x_row;
-            for (int64_t i = 0; i < run; i++, dst += STEP) {
-                int64_t ix = col + i - p->pl;
-                uint8_t *d = dst;
-                if (inside && ix >= 0 && ix < p->w) {
-                    const uint8_t *x = from + ix * p->x_pixel;
-                    for (int64_t b = 0; b + 1 < blocks; b++, d += next, x += STEP)
-                        _mm512_store_si512(d, _mm512_loadu_si512(x));
-                    _mm512_store_si512(d, _mm512_maskz_loadu_epi8(last, x));
-                } else {
-                    for (int64_t b = 0; b < blocks; b++, d += next) _mm512_store_si512(d, padding);
-                }
-            }
-            left -= run, col = 0;
-            if (++row == g->wrap) row = 0, image++;
-        }
-    }
-}
-
 /* n bytes; may write up to 64 bytes behind the last. */
 static inline uint8_t *copy_some(uint8_t *to, const uint8_t *from, int64_t n) {
     if (n <= 32) {
@@ -259,6 +243,73 @@ static inline uint8_t *copy_some(uint8_t *to, const uint8_t *from, int64_t n) {
     for (; i + 64 <= n; i += 64) _mm512_storeu_si512(to + i, _mm512_loadu_si512(from + i));
     if (i < n) _mm512_storeu_si512(to + i, _mm512_maskz_loadu_epi8(first64(n - i), from + i));
     return to + n;
+}
+
+/* n times the byte v; may write up to 64 bytes behind the last. */
+static inline void fill_some(uint8_t *to, __m512i v, int64_t n) {
+    for (int64_t i = 0; i < n; i += 64) _mm512_storeu_si512(to + i, v);
+}
+
+/* Columns [col, col + n) of a padded row of x, of which x points to the first inside the image;
+ * NULL: none is. Pixels become slabs of 64 channels, `next` apart. */
+static void copy_line(const hn_q8_args *a, const uint8_t *x, int64_t col, int64_t n, uint8_t *to,
+                      int64_t slabs, int64_t next) {
+    const hn_conv_q8 *p = a->p;
+    const __m512i padding = _mm512_set1_epi8((char)a->xz);
+    const __mmask64 last = first64(p->c - (slabs - 1) * STEP);
+    for (int64_t ix = col - p->pl; n > 0; n--, ix++, to += STEP) {
+        uint8_t *d = to;
+        if (x != NULL && ix >= 0 && ix < p->w) {
+            const uint8_t *from = x + ix * p->x_pixel;
+            for (int64_t b = 0; b + 1 < slabs; b++, d += next, from += STEP)
+                _mm512_store_si512(d, _mm512_loadu_si512(from));
+            _mm512_store_si512(d, _mm512_maskz_loadu_epi8(last, from));
+        } else {
+            for (int64_t b = 0; b < slabs; b++, d += next) _mm512_store_si512(d, padding);
+        }
+    }
+}
+
+/* The same as they are in x. */
+static void copy_run(const hn_q8_args *a, const uint8_t *x, int64_t col, int64_t n, uint8_t *to) {
+    const hn_conv_q8 *p = a->p;
+    const __m512i padding = _mm512_set1_epi8((char)a->xz);
+    int64_t ix = col - p->pl, first = hn_q8_min(n, hn_q8_max(0, -ix));
+    int64_t last = x == NULL ? 0 : hn_q8_min(n, p->w - ix);
+    if (last <= first) {
+        fill_some(to, padding, n * p->c);
+        return;
+    }
+    fill_some(to, padding, first * p->c);
+    x += (ix + first) * p->x_pixel, to += first * p->c;
+    if (p->x_pixel == p->c)
+        to = copy_some(to, x, (last - first) * p->c);
+    else
+        for (int64_t i = first; i < last; i++, x += p->x_pixel) to = copy_some(to, x, p->c);
+    fill_some(to, padding, (n - last) * p->c);
+}
+
+/* Positions [q0, q0 + count) of a line into `to`. */
+static void copy_lines(const hn_q8_args *a, const geometry *g, uint8_t *to, int64_t line,
+                       int64_t q0, int64_t count) {
+    const hn_conv_q8 *p = a->p;
+    int64_t width = g->pw * p->sw;
+    for (int64_t phase = 0; phase < g->phases; phase++, to += g->plane) {
+        int64_t col = q0 % g->pw * p->sw, row = q0 / g->pw % g->wrap;
+        int64_t image = line + q0 / g->pw / g->wrap;
+        uint8_t *dst = to;
+        for (int64_t left = count * p->sw; left > 0;) {
+            int64_t iy = row * p->sh + phase - p->pt, n = hn_q8_min(left, width - col);
+            bool inside = iy >= 0 && iy < p->h && image < p->batch;
+            const uint8_t *x = inside ? a->x + image * p->x_image + iy * p->x_row : NULL;
+            if (g->source == RUNS)
+                copy_run(a, x, col, n, dst);
+            else
+                copy_line(a, x, col, n, dst, g->slabs, g->phases * g->plane);
+            dst += n * g->pixel, left -= n, col = 0;
+            if (++row == g->wrap) row = 0, image++;
+        }
+    }
 }
 
 /* The window of one position. */
@@ -340,16 +391,17 @@ static void copy_windows(const hn_q8_args *a, uint8_t *to, int64_t pitch, int64_
 }
 
 static void fill_offsets(const hn_conv_q8 *p, const geometry *g, int64_t *offset) {
-    if (g->source != LINES) {
+    if (g->source == DIRECT || g->source == WINDOWS) {
         for (int64_t s = 0; s < g->steps; s++) offset[s] = s * STEP;
         return;
     }
-    for (int64_t cb = 0; cb * STEP < p->c; cb++)
+    int64_t row_steps = g->source == RUNS ? run_steps(p) : p->kw;
+    for (int64_t slab = 0; slab < g->slabs; slab++)
         for (int64_t ky = 0; ky < p->kh; ky++)
-            for (int64_t kx = 0; kx < p->kw; kx++) {
+            for (int64_t s = 0; s < row_steps; s++) {
                 int64_t dy = ky * p->dh;
-                *offset++ = (cb * g->phases + dy % p->sh) * g->plane +
-                            dy / p->sh * g->pw * g->stride + kx * p->dw * STEP;
+                *offset++ = (slab * g->phases + dy % p->sh) * g->plane +
+                            dy / p->sh * g->pw * g->stride + s * p->dw * STEP;
             }
 }
 
@@ -765,7 +817,7 @@ static void find_places(const task *t) {
 static void copy_block(const task *t) {
     const geometry *g = t->g;
     int64_t count = t->pairs * PAIR;
-    if (g->source == LINES)
+    if (g->source == LINES || g->source == RUNS)
         copy_lines(t->a, g, t->l.a, t->line, t->q0, count + g->halo);
     else if (g->source == WINDOWS)
         copy_windows(t->a, t->l.a, g->stride, t->q0, t->end - t->q0);
@@ -843,7 +895,7 @@ static void work(const void *problem, int lanes, hn_work *w) {
     if (blocks > 0)
         g = measure(p, blocks);
     else
-        groups = choose_groups(p, &g, lanes);
+        groups = choose_groups(&g, lanes);
     *w = hn_q8_work(p, g.lines * g.blocks * groups, divide(&g, NULL, NULL));
     w->parts = g.blocks;
 }
@@ -895,20 +947,31 @@ static size_t packed_bytes(const void *problem) {
     return header_bytes(p) + (size_t)(measure(p, 1).steps * hn_q8_ceil(p->n, 16)) * TILE;
 }
 
+/* How the products of a window are put into steps. */
+static source order_of(const hn_conv_q8 *p) {
+    source s = source_of(p);
+    return s == DIRECT ? WINDOWS : s;
+}
+
 static uint64_t pack_key(const void *problem) {
     const hn_conv_q8 *p = problem;
     const int64_t of[] = {p->c,   p->n,   p->kh,  p->kw,     p->w_o,
-                          p->w_i, p->w_y, p->w_x, p->w_type, source_of(p) == LINES};
+                          p->w_i, p->w_y, p->w_x, p->w_type, order_of(p)};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
 /* The place of product k of step s in the plain weights of an output; -1: none. */
-static int64_t weight_at(const hn_conv_q8 *p, bool lines, int64_t s, int64_t k) {
-    int64_t taps = p->kh * p->kw, tap, i;
-    if (lines)
+static int64_t weight_at(const hn_conv_q8 *p, source order, int64_t s, int64_t k) {
+    int64_t taps = p->kh * p->kw, at = s * STEP + k, tap, i;
+    if (order == RUNS) {
+        at = s % run_steps(p) * STEP + k;
+        if (at >= p->kw * p->c) return -1;
+        at += s / run_steps(p) * p->kw * p->c;
+    }
+    if (order == LINES)
         tap = s % taps, i = s / taps * STEP + k;
     else
-        tap = (s * STEP + k) / p->c, i = (s * STEP + k) % p->c;
+        tap = at / p->c, i = at % p->c;
     if (tap >= taps || i >= p->c) return -1;
     return tap / p->kw * p->w_y + tap % p->kw * p->w_x + i * p->w_i;
 }
@@ -923,7 +986,7 @@ static void pack(const void *problem, const void *plain, void *dst) {
         int64_t halves = p->n - panel0 > 16 ? 2 : 1;
         for (int64_t s = 0; s < g.steps; s++, to += halves * TILE)
             for (int64_t k = 0; k < STEP; k++) {
-                int64_t at = weight_at(p, g.source == LINES, s, k);
+                int64_t at = weight_at(p, order_of(p), s, k);
                 if (at < 0) continue;
                 for (int64_t o = panel0; o < hn_q8_min(p->n, panel0 + PANEL); o++) {
                     int8_t w = hn_q8_weight(p, plain, at + o * p->w_o);
