@@ -28,14 +28,23 @@
 #define HN_TILE_DOT_S8(c, a, b) __asm__ volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 
 /* Before the first use in a thread, and after the last: tiles in use are saved with the thread. */
+typedef struct hn_tiles {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} hn_tiles;
+
+static inline hn_tiles hn_tiles_whole(void) {
+    hn_tiles t = {.palette = 1};
+    for (int i = 0; i < 8; i++) t.bytes[i] = 64, t.rows[i] = 16;
+    return t;
+}
+static inline void hn_tiles_begin_as(const hn_tiles *t) {
+    __asm__ volatile("ldtilecfg %0" ::"m"(*t));
+}
 static inline void hn_tiles_begin(void) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-    for (int i = 0; i < 8; i++) config.bytes[i] = 64, config.rows[i] = 16;
-    __asm__ volatile("ldtilecfg %0" ::"m"(config));
+    hn_tiles t = hn_tiles_whole();
+    hn_tiles_begin_as(&t);
 }
 static inline void hn_tiles_end(void) { __asm__ volatile("tilerelease" ::); }
 
