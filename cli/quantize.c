@@ -107,12 +107,25 @@ static bool read_paths(job *j) {
     return false;
 }
 
+/* --bits W[,A] */
+static bool read_bits(job *j) {
+    const char *text = value_of(j->a, "--bits");
+    int read = 0;
+    j->o.weight_bits = j->o.activation_bits = 0;
+    if (text == NULL) return true;
+    int n = sscanf(text, "%2d%n,%2d%n", &j->o.weight_bits, &read, &j->o.activation_bits, &read);
+    bool good = n >= 1 && text[read] == '\0' && j->o.weight_bits >= 1 && j->o.weight_bits <= 16 &&
+                (n == 1 || (j->o.activation_bits >= 2 && j->o.activation_bits <= 16));
+    if (!good)
+        complain("--bits wants W or W,A, of weights 1 to 16, of activations 2 to 16, got '%s'",
+                 text);
+    return good;
+}
+
 static bool read_numbers(job *j) {
     const args *a = j->a;
-    int64_t bits = 0, seed = 1;
-    j->o.weight_bits = 0;
-    if (!number_of(a, "--bits", 1, 16, &bits) ||
-        !number_of(a, "--group", 0, INT32_MAX, &j->o.group) ||
+    int64_t seed = 1;
+    if (!read_bits(j) || !number_of(a, "--group", 0, INT32_MAX, &j->o.group) ||
         !number_of(a, "--samples", 0, INT64_MAX, &j->o.samples) ||
         !number_of(a, "--seed", 0, INT64_MAX, &seed) ||
         !real_of(a, "--percentile", 50, 100, &j->o.percentile) ||
@@ -120,7 +133,6 @@ static bool read_numbers(job *j) {
         !real_of(a, "--max-latency", 1e-6, 1e9, &j->o.max_ms))
         return false;
     if (!drop_of(a, &j->o.max_drop, &j->o.max_drop_relative)) return false;
-    j->o.weight_bits = (int)bits;
     j->o.seed = (uint64_t)seed;
     return dtype_of(a, "--weights", &j->o.weights) &&
            dtype_of(a, "--activations", &j->o.activations);
@@ -131,7 +143,11 @@ static bool read_options(job *j) {
     bool needs_data = false;
     hone_quantize_options_init(&j->o);
     if (!read_paths(j) || !read_numbers(j)) return false;
-    if (has(a, "--type")) j->o.type = value_of(a, "--type");
+    j->o.simulate = has(a, "--simulate");
+    if (has(a, "--type"))
+        j->o.type = value_of(a, "--type");
+    else if (j->o.simulate && j->o.weight_bits > 0 && j->o.activation_bits == 0)
+        j->o.type = "int8-weights";
     j->o.mix = value_of(a, "--mix");
     j->o.methods = value_of(a, "--with");
     j->o.ranges = value_of(a, "--method");
@@ -169,6 +185,14 @@ static void json_sizes(json *j, const char *key, const sizes *s) {
     json_end(j, '}');
 }
 
+/* What a simulated model would take if its weights were stored in their bits. */
+static sizes packed(const job *w) {
+    int64_t less = 0;
+    for (size_t i = 0; i < w->report->n_layers; i++)
+        less += w->report->layers[i].bytes_before - w->report->layers[i].bytes_after;
+    return (sizes){w->before.file_bytes - less, w->before.params_bytes - less};
+}
+
 static exit_code write_results(const job *w) {
     const hone_quantization *q = w->report;
     json j;
@@ -177,6 +201,7 @@ static exit_code write_results(const job *w) {
     json_text(&j, "model", w->a->argument[0]);
     json_text(&j, "output", w->output);
     json_text(&j, "type", w->o.type);
+    json_bool(&j, "simulated", w->o.simulate);
     json_text(&j, "recipe", q->recipe);
     json_text(&j, "source", hone_model_metadata(w->made, "hone.source"));
     json_text(&j, "data", hone_model_metadata(w->made, "hone.data"));
@@ -186,6 +211,8 @@ static exit_code write_results(const job *w) {
     json_number(&j, "bits_per_weight", q->bits_per_weight);
     json_sizes(&j, "before", &w->before);
     json_sizes(&j, "after", &w->after);
+    sizes stored = w->o.simulate ? packed(w) : w->after;
+    json_sizes(&j, "packed", &stored);
     json_begin(&j, "warnings", '[');
     for (size_t i = 0; i < q->n_warnings; i++) json_text(&j, NULL, q->warnings[i]);
     json_end(&j, ']');
@@ -317,8 +344,10 @@ static void print_text(const job *w) {
     line("%s", "");
     if (q->weights > 0)
         snprintf(bits, sizeof bits, "; %.2f bits per quantized weight", q->bits_per_weight);
-    print_size("file", w->before.file_bytes, w->after.file_bytes, "");
-    print_size("weights", w->before.params_bytes, w->after.params_bytes, bits);
+    sizes after = w->o.simulate ? packed(w) : w->after;
+    if (w->o.simulate) line("simulated: weights are rounded and stay f32; in their bits they have");
+    print_size("file", w->before.file_bytes, after.file_bytes, "");
+    print_size("weights", w->before.params_bytes, after.params_bytes, bits);
     if (q->stable_after > 0)
         line("ranges   stable after %lld of %lld samples", (long long)q->stable_after,
              (long long)q->samples);
@@ -400,7 +429,8 @@ static const option_def options[] = {
     {"--percentile", 0, "P", "share of values inside a range, in % (default: 99.99)", false},
     {"--weights", 0, "TYPE", "integers they are stored in: s8, u8, s4, u4 ...", false},
     {"--activations", 0, "TYPE", "of --type int8: u8, s8, u16, s16", false},
-    {"--bits", 0, "N", "of weights, 1 to 16", false},
+    {"--bits", 0, "W[,A]", "of weights, 1 to 16, and of activations", false},
+    {"--simulate", 0, NULL, "round to so many bits, but stay f32: what would they do?", false},
     {"--group", 0, "N", "weights that share a scale (default of int4: 64)", false},
     {"--per-tensor", 0, NULL, "one scale for a weight, not one for each channel", false},
     {"--symmetric", 0, NULL, "zero point 0 for activations too", false},

@@ -847,6 +847,12 @@ typedef struct hone_quantize_options {
      * false ends it with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
+    /* Weights and activations are rounded as asked for and stay f32: what a model of so many bits
+     * would answer, whether or not there are types and runtimes for it. For layers of type "int8",
+     * "int8-weights" and "int4". */
+    bool simulate;
+    int activation_bits; /* 2 to 16, of static layers; less than their type has only in simulation;
+                            0: as the type says */
 } hone_quantize_options;
 HONE_API void hone_quantize_options_init(hone_quantize_options *o);
 
@@ -854,9 +860,11 @@ HONE_API void hone_quantize_options_init(hone_quantize_options *o);
 typedef struct hone_quantized_layer {
     const char *node, *op;
     const char *type;                  /* as in the table; "f32": it was left */
-    const char *weights, *activations; /* "s8 per channel", "u8"; NULL: none, or as they were */
+    const char *weights, *activations; /* "s8 per channel", "u8", in simulation "5 bits per
+                                          channel", "5 bits"; NULL: none, or as they were */
     int64_t params;                    /* elements of its weights */
-    int64_t bytes_before, bytes_after; /* that they take, with scales and zero points */
+    int64_t bytes_before, bytes_after; /* that they take, with scales and zero points; in simulation
+                                          would take */
     const char *why_not;               /* it was left: why; NULL: as asked */
 } hone_quantized_layer;
 

@@ -91,12 +91,40 @@ static hone_status read_layer(const own *w, const char *name, hn_layer_scheme *o
     hn_layer_changes c = {.weights = w->o.weights,
                           .activations = w->o.activations,
                           .bits = w->o.weight_bits,
+                          .activation_bits = w->o.activation_bits,
                           .per_tensor = w->o.per_tensor,
                           .symmetric = w->o.symmetric,
                           .group = w->o.group};
     HN_TRY(hn_layer_type_find(&type, name, err));
     *out = type->layer;
-    return hn_layer_change(out, &c, err);
+    HN_CHECK(err,
+             !w->o.simulate || out->kind == HN_LAYER_F32 || out->kind == HN_LAYER_WEIGHTS ||
+                 out->kind == HN_LAYER_STATIC,
+             HONE_E_ARG, "type '%s' is not simulated: int8, int8-weights, int4 and f32 are", name);
+    HN_TRY(hn_layer_change(out, &c, err));
+    HN_CHECK(err,
+             w->o.simulate || out->kind != HN_LAYER_STATIC ||
+                 out->activations.bits == hone_dtype_bits(out->activations.dtype),
+             HONE_E_ARG, "activations of %d bits can only be simulated", out->activations.bits);
+    return HONE_OK;
+}
+
+static bool has_static(const hn_scheme *s) {
+    bool yes = s->layer.kind == HN_LAYER_STATIC;
+    for (int i = 0; i < s->n_rules; i++) yes = yes || s->rules[i].layer.kind == HN_LAYER_STATIC;
+    return yes;
+}
+
+static hone_status check_simulation(const own *w, hn_error *err) {
+    const hone_quantize_options *o = &w->o;
+    HN_CHECK(err, o->activation_bits == 0 || o->mix != NULL || has_static(&w->how.scheme),
+             HONE_E_ARG, "activations of %d bits are for layers of type int8, and there are none",
+             o->activation_bits);
+    HN_CHECK(err, !o->simulate || !o->integer_io, HONE_E_ARG,
+             "what is simulated is in floats: inputs and outputs cannot be integers");
+    HN_CHECK(err, !o->simulate || o->max_ms == 0, HONE_E_ARG,
+             "what is simulated is in floats: its time says nothing");
+    return HONE_OK;
 }
 
 static hone_status read_scheme(own *w, hn_error *err) {
@@ -114,6 +142,8 @@ static hone_status read_scheme(own *w, hn_error *err) {
     s->n_rules = (int)w->o.n_layers;
     s->embeddings = w->o.embeddings;
     s->integer_io = w->o.integer_io;
+    s->simulate = w->o.simulate;
+    HN_TRY(check_simulation(w, err));
     s->target = hn_quant_target_named(target);
     return s->target != NULL ? HONE_OK : no_such(HONE_QUANTIZE_TARGETS, "target", target, err);
 }
@@ -251,7 +281,9 @@ static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
         good = good && add(w, " weights=%s", hone_dtype_name(o->weights));
     if (o->activations != HONE_DTYPE_NONE)
         good = good && add(w, " activations=%s", hone_dtype_name(o->activations));
+    if (o->simulate) good = good && add(w, " simulate");
     if (o->weight_bits > 0) good = good && add(w, " bits=%d", o->weight_bits);
+    if (o->activation_bits > 0) good = good && add(w, " activation-bits=%d", o->activation_bits);
     if (o->group >= 0) good = good && add(w, " group=%lld", (long long)o->group);
     if (o->per_tensor) good = good && add(w, " per-tensor");
     if (o->symmetric) good = good && add(w, " symmetric");
@@ -398,12 +430,7 @@ static hone_status hand_over(own *w, hone_model *from, hn_compressed *c, hone_mo
     return HONE_OK;
 }
 
-static bool finds_ranges(const own *w) {
-    const hn_scheme *s = &w->how.scheme;
-    bool yes = s->layer.kind == HN_LAYER_STATIC;
-    for (int i = 0; i < s->n_rules; i++) yes = yes || s->rules[i].layer.kind == HN_LAYER_STATIC;
-    return yes && w->given == NULL;
-}
+static bool finds_ranges(const own *w) { return has_static(&w->how.scheme) && w->given == NULL; }
 
 static hone_status quantize(own *w, hone_model **out, hone_model *m, hone_dataset *data,
                             hn_error *err) {

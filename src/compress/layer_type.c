@@ -84,14 +84,25 @@ static hone_status change_weights(hn_qtype *w, const hn_layer_changes *c, hn_err
     return HONE_OK;
 }
 
+static hone_status change_activations(hn_qtype *a, const hn_layer_changes *c, hn_error *err) {
+    int bits = c->activation_bits;
+    hone_dtype t = c->activations;
+    HN_CHECK(err, bits == 0 || (bits >= 2 && bits <= 16), HONE_E_ARG,
+             "activations of %d bits, expected 2 to 16", bits);
+    if (t == HONE_DTYPE_NONE && bits > 0) t = bits <= 8 ? HONE_DTYPE_U8 : HONE_DTYPE_U16;
+    if (t != HONE_DTYPE_NONE) *a = (hn_qtype){.dtype = t, .bits = hone_dtype_bits(t)};
+    HN_CHECK(err, bits <= a->bits, HONE_E_ARG, "activations of %d bits do not fit into %s", bits,
+             hone_dtype_name(t));
+    if (bits > 0) a->bits = bits;
+    a->symmetric = c->symmetric;
+    return HONE_OK;
+}
+
 hone_status hn_layer_change(hn_layer_scheme *layer, const hn_layer_changes *c, hn_error *err) {
     hone_dtype t = c->activations;
     HN_CHECK(err, t == HONE_DTYPE_NONE || hn_dtype_in(t, ACTIVATIONS_IN), HONE_E_ARG,
              "activations in %s, expected u8, s8, u16 or s16", hone_dtype_name(t));
     if (layer->weights.dtype != HONE_DTYPE_NONE) HN_TRY(change_weights(&layer->weights, c, err));
-    hn_qtype *a = &layer->activations;
     if (layer->kind != HN_LAYER_STATIC) return HONE_OK;
-    if (t != HONE_DTYPE_NONE) *a = (hn_qtype){.dtype = t, .bits = hone_dtype_bits(t)};
-    a->symmetric = c->symmetric;
-    return HONE_OK;
+    return change_activations(&layer->activations, c, err);
 }

@@ -21,11 +21,12 @@ typedef struct hn_layer_changes {
     /* Of weights u8 s8 s16 u4 s4 u2 s2, of static activations u8 s8 u16 s16; HONE_DTYPE_NONE: as
      * the type of the layer says. Unsigned weights have zero points, unless `symmetric`. */
     hone_dtype weights, activations;
-    int bits;        /* of weights, 1 to 16, in the narrowest type that holds them; 0: all */
-    bool per_tensor; /* one scale for all of a weight */
-    bool symmetric;  /* activations too */
-    int64_t group;   /* elements of weights that share a scale; 0: one for all of a channel;
-                        negative: as the type of the layer says */
+    int bits;            /* of weights, 1 to 16, in the narrowest type that holds them; 0: all */
+    int activation_bits; /* of static activations, 2 to 16; likewise */
+    bool per_tensor;     /* one scale for all of a weight */
+    bool symmetric;      /* activations too */
+    int64_t group;       /* elements of weights that share a scale; 0: one for all of a channel;
+                            negative: as the type of the layer says */
 } hn_layer_changes;
 /* No change at all. */
 hn_layer_changes hn_layer_changes_none(void);

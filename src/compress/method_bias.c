@@ -15,8 +15,9 @@
  * corrected: layers that do not depend on each other go together, and the samples are run once for
  * each such level. All at once would count a shift again in every layer behind it.
  *
- * Conv and Gemm whose weights are dequantized. A bias in integers stays so, in its
- * own units; where there is none, one is made in those of the sums.
+ * Conv and Gemm whose weights are dequantized, or simulated. A bias in integers stays so, in its
+ * own units; where there is none, one is made in those of the sums, or in floats beside simulated
+ * weights.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 
 #include "compress/method.h"
 #include "compress/watch.h"
+#include "compress/weighted.h"
 #include "passes/pass.h"
 
 /* More than these move no mean by a step of a grid. */
@@ -78,6 +80,13 @@ static const hn_node *counterpart(const hn_node *n, const hn_node **at) {
     return NULL;
 }
 
+/* Its weights are those of the float model, rounded. */
+static bool is_rounded(const correction *k, hn_node *n) {
+    hn_weighted w;
+    return hn_feeds(n, 1, "DequantizeLinear") != NULL ||
+           (k->c->scheme->simulate && hn_weighted_of(n, k->c->scheme, &w, NULL));
+}
+
 /* How many layers lie before n, at most; depth[] holds that of every value before. */
 static int depth_before(const hn_node *n, const int *depth) {
     int most = 0;
@@ -100,7 +109,7 @@ static hone_status find(correction *k, hn_error *err) {
             if (n->outputs[i] != NULL) depth[n->outputs[i]->id] = before + is_layer(n);
         if (!is_layer(n)) continue;
         layer l = {.node = n, .level = before, .original = counterpart(n, &at)};
-        if (l.original == NULL || hn_feeds(n, 1, "DequantizeLinear") == NULL) continue;
+        if (l.original == NULL || !is_rounded(k, n)) continue;
         l.channels = channels_of(l.original);
         if (l.channels == 0) continue;
         l.want = hn_arena_array(&k->arena, (size_t)l.channels, sizeof *l.want);
@@ -210,6 +219,20 @@ static hone_status make_units(const layer *l, hn_allocator *alloc, hn_tensor **o
     return HONE_OK;
 }
 
+/* A bias in floats where there was none. */
+static hone_status make_floats(const layer *l, const char *hint, hn_error *err) {
+    hn_node *n = l->node;
+    hn_tensor *t;
+    hn_value *b;
+    HN_TRY(hn_tensor_create(&t, n->graph->model->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, 1,
+                            (int64_t[]){l->channels}, err));
+    for (int64_t i = 0; i < t->n; i++) ((float *)t->data)[i] = (float)shift_of(l, i);
+    HN_TRY(hn_make_constant(&b, n, hint, t, err));
+    if (n->n_inputs < 3) HN_TRY(hn_node_resize_inputs(n, 3, err));
+    hn_node_set_input(n, 2, b);
+    return HONE_OK;
+}
+
 /* A bias where there was none. *made: there is one now. */
 static hone_status make_bias(const layer *l, bool *made, hn_error *err) {
     hn_node *n = l->node, *d;
@@ -218,6 +241,8 @@ static hone_status make_bias(const layer *l, bool *made, hn_error *err) {
     hn_tensor *units, *t;
     char hint[160];
     snprintf(hint, sizeof hint, "%.120s_bias", n->inputs[1].value->name);
+    *made = true;
+    if (hn_const_in(n, 1) != NULL) return make_floats(l, hint, err);
     HN_TRY(make_units(l, alloc, &units, err));
     *made = units != NULL;
     if (units == NULL) return HONE_OK;

@@ -57,6 +57,14 @@ hone_status hn_quantizer_constant(hn_value **out, hn_quantizer *q, const char *n
     return hn_value_create_constant(out, q->g, NULL, hn_quantizer_hint(q, name, suffix), t, err);
 }
 
+hone_status hn_quantizer_scalar(hn_value **out, hn_quantizer *q, const char *hint, hone_dtype t,
+                                double v, hn_error *err) {
+    hn_tensor *tensor;
+    HN_TRY(hn_tensor_create(&tensor, q->m->alloc, HN_MEM_WEIGHTS, t, 0, NULL, err));
+    hn_store_f64(t, tensor->data, 0, v);
+    return hn_value_create_constant(out, q->g, NULL, hint, tensor, err);
+}
+
 hn_grid_point hn_quantizer_point(const hn_quantizer *q, const hn_value *v, hn_qtype *t) {
     const hn_placed_value *leader = hn_placed_leader(&q->place, v);
     *t = leader->type;
@@ -102,15 +110,17 @@ static hone_status find_points(hn_quantizer *q, hn_error *err) {
 
 /* ---- the report ---- */
 
-static const char *type_text(hn_quantizer *q, const hn_qtype *t) {
+const char *hn_quantizer_type_text(hn_quantizer *q, const hn_qtype *t, const char *per) {
     char text[64];
-    int n = snprintf(text, sizeof text, "%s", hone_dtype_name(t->dtype));
-    if (t->bits != hone_dtype_bits(t->dtype))
+    int n = q->s->simulate
+                ? snprintf(text, sizeof text, "%d bit%s", t->bits, t->bits == 1 ? "" : "s")
+                : snprintf(text, sizeof text, "%s", hone_dtype_name(t->dtype));
+    if (!q->s->simulate && t->bits != hone_dtype_bits(t->dtype))
         n += snprintf(text + n, sizeof text - (size_t)n, " of %d bits", t->bits);
     if (t->group > 0)
         snprintf(text + n, sizeof text - (size_t)n, " groups of %lld", (long long)t->group);
     else if (t->per_channel)
-        snprintf(text + n, sizeof text - (size_t)n, " per channel");
+        snprintf(text + n, sizeof text - (size_t)n, " per %s", per);
     return hn_arena_strdup(&q->report->arena, text);
 }
 
@@ -127,7 +137,7 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
     row->why_not = w == NULL && !n->integer ? n->why : NULL;
     row->kind = w != NULL ? w->scheme.kind : n->integer ? HN_LAYER_STATIC : HN_LAYER_F32;
     if (w != NULL) {
-        row->weights = type_text(q, &w->scheme.weights);
+        row->weights = hn_quantizer_type_text(q, &w->scheme.weights, "channel");
         row->params = w->weight->constant->n + (w->bias != NULL ? w->bias->constant->n : 0);
         row->bytes_before = (int64_t)w->weight->constant->bytes;
         row->bytes_after = w->bias != NULL ? (int64_t)w->bias->constant->bytes : 0;
@@ -136,7 +146,7 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
     }
     if (row->kind == HN_LAYER_STATIC) {
         hn_qtype type = hn_scheme_of(q->s, n->node, NULL).activations;
-        row->activations = type_text(q, &type);
+        row->activations = hn_quantizer_type_text(q, &type, "channel");
         ok = ok && row->activations != NULL;
     } else if (row->kind == HN_LAYER_DYNAMIC) {
         row->activations = "u8";

@@ -4,32 +4,26 @@
 #include "compress/quantizer.h"
 #include "passes/pass.h"
 
-static hone_status scalar(hn_value **out, hn_quantizer *q, const char *hint, hone_dtype t, double v,
-                          hn_error *err) {
-    hn_tensor *tensor;
-    HN_TRY(hn_tensor_create(&tensor, q->m->alloc, HN_MEM_WEIGHTS, t, 0, NULL, err));
-    hn_store_f64(t, tensor->data, 0, v);
-    return hn_value_create_constant(out, q->g, NULL, hint, tensor, err);
-}
-
 /* The scale and zero point of v, as inputs 1 and 2 of what quantizes it and back. */
 static hone_status write_point(hn_quantizer *q, const hn_value *v, hn_value **in, hone_dtype *dtype,
                                hn_error *err) {
     hn_qtype type;
     hn_grid_point p = hn_quantizer_point(q, v, &type);
     *dtype = type.dtype;
-    HN_TRY(scalar(&in[1], q, hn_quantizer_hint(q, v->name, "_scale"), HONE_DTYPE_F32,
-                  (double)p.scale, err));
-    return scalar(&in[2], q, hn_quantizer_hint(q, v->name, "_zero"), type.dtype, p.zero, err);
+    HN_TRY(hn_quantizer_scalar(&in[1], q, hn_quantizer_hint(q, v->name, "_scale"), HONE_DTYPE_F32,
+                               (double)p.scale, err));
+    return hn_quantizer_scalar(&in[2], q, hn_quantizer_hint(q, v->name, "_zero"), type.dtype,
+                               p.zero, err);
 }
 
 /* An input of the model keeps its name, and its type unless that is to be one of integers. */
 static hone_status write_input(hn_quantizer *q, hn_value *v, hn_error *err) {
     hn_value *in[3];
     hone_dtype dtype;
-    hn_node *first = q->g->first, *quantize = NULL, *back;
+    hn_node *first = q->g->first, *limit, *quantize = NULL, *back;
     HN_TRY(write_point(q, v, in, &dtype, err));
-    in[0] = NULL;
+    HN_TRY(hn_quantizer_limit(q, v, first, &limit, err));
+    in[0] = limit != NULL ? limit->outputs[0] : NULL;
     if (!q->s->integer_io)
         HN_TRY(hn_quantizer_node(&quantize, q, "QuantizeLinear",
                                  hn_quantizer_hint(q, v->name, "_quantized"), 3, in, first, err));
@@ -37,7 +31,7 @@ static hone_status write_input(hn_quantizer *q, hn_value *v, hn_error *err) {
     HN_TRY(hn_quantizer_node(&back, q, "DequantizeLinear",
                              hn_quantizer_hint(q, v->name, "_dequantized"), 3, in, first, err));
     hn_value_replace(v, back->outputs[0]);
-    hn_node_set_input(quantize != NULL ? quantize : back, 0, v);
+    hn_node_set_input(limit != NULL ? limit : quantize != NULL ? quantize : back, 0, v);
     if (quantize != NULL) return HONE_OK;
     v->type.dtype = dtype;
     v->stated = NULL;
@@ -49,12 +43,14 @@ static hone_status write_input(hn_quantizer *q, hn_value *v, hn_error *err) {
 static hone_status write_pair(hn_quantizer *q, hn_value *v, hn_error *err) {
     hn_value *in[3], *floats;
     hone_dtype dtype;
-    hn_node *next = v->producer->next, *quantize, *back;
+    hn_node *next = v->producer->next, *limit, *quantize, *back;
     bool output = q->s->integer_io && v->n_outputs > 0;
     HN_TRY(write_point(q, v, in, &dtype, err));
     HN_TRY(hn_value_create(&floats, q->g, NULL, hn_quantizer_hint(q, v->name, "_float"), err));
     floats->type = v->type;
-    in[0] = floats;
+    HN_TRY(hn_quantizer_limit(q, v, next, &limit, err));
+    if (limit != NULL) hn_node_set_input(limit, 0, floats);
+    in[0] = limit != NULL ? limit->outputs[0] : floats;
     HN_TRY(hn_quantizer_node(&quantize, q, "QuantizeLinear",
                              hn_quantizer_hint(q, v->name, "_quantized"), 3, in, next, err));
     if (output && v->n_uses == v->n_outputs) {

@@ -143,7 +143,7 @@ void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g) {
     if (g->zero != NULL) bits += g->zero->n * g->type.bits;
     q->report->weights += w->n;
     q->report->weight_bits += bits;
-    int packed = hn_pack_bits(&g->type, q->s->target);
+    int packed = q->s->simulate ? g->type.bits : hn_pack_bits(&g->type, q->s->target);
     if (q->row != NULL)
         q->row->bytes_after +=
             (w->n * (packed > 0 ? packed : hone_dtype_bits(g->type.dtype)) + 7) / 8 +
@@ -160,7 +160,10 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
     if (!again) {
         hn_grid_deinit(&at->grid);
         HN_TRY(hn_quantizer_grid(q, w, sx, &at->grid, err));
-        HN_TRY(write_codes(q, w, &at->grid, alpha, &at->floats, err));
+        if (q->s->simulate)
+            HN_TRY(hn_quantizer_simulate(q, w->weight, &at->grid, &at->floats, err));
+        else
+            HN_TRY(write_codes(q, w, &at->grid, alpha, &at->floats, err));
         at->type = w->scheme.weights;
         at->axis = w->channel_axis;
         at->alpha = alpha;
@@ -168,7 +171,7 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
     }
     hn_use *u = use_of(w);
     hn_node_set_input(u->node, u->index, at->floats);
-    if (hn_is(w->node, "Gemm")) HN_TRY(hn_node_set_f(w->node, "alpha", 1, err));
+    if (hn_is(w->node, "Gemm") && !q->s->simulate) HN_TRY(hn_node_set_f(w->node, "alpha", 1, err));
     *grid = &at->grid;
     return HONE_OK;
 }
@@ -214,6 +217,7 @@ hone_status hn_quantizer_layer(hn_quantizer *q, const hn_weighted *w, bool integ
                                hn_error *err) {
     hn_qtype type;
     const hn_grid *g = NULL;
+    integers = integers && !q->s->simulate;
     float sx = integers ? hn_quantizer_point(q, w->input, &type).scale : 0;
     hn_value *bias = w->bias, *weight = w->weight;
     HN_TRY(write_weight(q, w, sx, &g, err));

@@ -31,6 +31,9 @@ typedef struct hn_quantizer {
     hn_node **dynamic; /* that quantizes it by its range; NULL: none yet */
 } hn_quantizer;
 
+/* A constant of one number. */
+hone_status hn_quantizer_scalar(hn_value **out, hn_quantizer *q, const char *hint, hone_dtype t,
+                                double v, hn_error *err);
 /* name and suffix, for the name of something made. */
 const char *hn_quantizer_hint(hn_quantizer *q, const char *name, const char *suffix);
 /* Takes over the reference to t, on failure too. */
@@ -39,6 +42,9 @@ hone_status hn_quantizer_constant(hn_value **out, hn_quantizer *q, const char *n
 /* A node before `before`, with these inputs and a new output of that hint, whose name it has. */
 hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, const char *hint,
                               int n_in, hn_value *const *in, hn_node *before, hn_error *err);
+/* "s4 groups of 64", "s8 per channel", in simulation "5 bits per channel"; in the report's arena.
+ * per: what has a scale of its own where there are no groups. */
+const char *hn_quantizer_type_text(hn_quantizer *q, const hn_qtype *t, const char *per);
 /* The scale and zero point of a value that is held. */
 hn_grid_point hn_quantizer_point(const hn_quantizer *q, const hn_value *v, hn_qtype *t);
 /* Removes a constant that nothing reads any more; NULL accepted. */
@@ -54,6 +60,14 @@ void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g);
 hone_status hn_quantizer_layer(hn_quantizer *q, const hn_weighted *w, bool integers, hn_error *err);
 /* The constants of a sum. */
 hone_status hn_quantizer_operands(hn_quantizer *q, const hn_placed_node *n, hn_error *err);
+/* quantize_simulated.c: the weight's nearest points of the grid, as floats; the weight itself
+ * where one node reads it. */
+hone_status hn_quantizer_simulate(hn_quantizer *q, hn_value *weight, const hn_grid *g,
+                                  hn_value **floats, hn_error *err);
+/* A Clip that gives codes of as many bits as v's type has, in a larger one; its input is to be set.
+ * *out NULL: no code is beyond. */
+hone_status hn_quantizer_limit(hn_quantizer *q, const hn_value *v, hn_node *before, hn_node **out,
+                               hn_error *err);
 /* quantize_dynamic.c */
 hone_status hn_quantizer_dynamic(hn_quantizer *q, const hn_weighted *w, hn_error *err);
 /* quantize_embeddings.c: tables that Gather reads. */

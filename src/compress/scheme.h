@@ -45,6 +45,7 @@ typedef struct hn_scheme {
     const hn_quant_target *target;
     bool embeddings; /* tables that Gather reads are weights too */
     bool integer_io; /* inputs and outputs are integers as well */
+    bool simulate;   /* numbers are rounded as they would be and stay f32 */
 } hn_scheme;
 
 #endif

@@ -6,9 +6,11 @@ tensor = max|a - b| / max|b|. ONNX Runtime has no kernels for bf16 on CPUs: ther
 import os
 import subprocess
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import numpy_helper
 
 from test_models import ASSETS, HONE, MODELS, error, made_up, run_hone, session, unpacked
 
@@ -49,3 +51,35 @@ def test_same_answers(path, kind, tmp_path):
     for a, b, c in zip(wanted, there, here):
         assert error(b, a) <= TYPES[kind]
         assert error(c, b) <= 0.02
+
+
+def weights(path):
+    """Of convolutions and Gemms, by output channel."""
+    graph = onnx.load(path).graph
+    named = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    found = [named[n.input[1]] for n in graph.node if n.op_type in ("Conv", "Gemm") and n.input[1] in named]
+    return [w.reshape(len(w), -1) for w in found]
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 5, 8, 12, 16])
+def test_simulated_weights(bits, tmp_path):
+    """They have no more levels than so many bits have, and the model answers as one that is stored in them."""
+    path = unpacked(next(m for m in MODELS if "resnet20" in m), str(tmp_path))
+    made = quantize(path, tmp_path / "made.onnx", "--simulate", "--bits", str(bits))
+    stored = quantize(path, tmp_path / "stored.onnx", "--type", "int8-weights", "--bits", str(bits))
+    levels = max(len(np.unique(channel)) for w in weights(made) for channel in w)
+    assert weights(made) and levels <= 2**bits
+    feeds = made_up(session(path, PLAIN))
+    there, same = session(made, PLAIN).run(None, feeds)[0], session(stored, PLAIN).run(None, feeds)[0]
+    assert error(there, same) <= 1e-4
+    assert error(run_hone(made, feeds, tmp_path)[0], there) <= 1e-4
+
+
+def test_tables_of_4_bits(tmp_path):
+    path = unpacked(next(m for m in MODELS if "sst2" in m and "fp32" in m), str(tmp_path))
+    made = quantize(path, tmp_path / "made.onnx", "--type", "int4", "--embeddings")
+    assert os.path.getsize(made) < 0.16 * os.path.getsize(path)
+    feeds = made_up(session(path, PLAIN))
+    wanted, there = session(path, PLAIN).run(None, feeds)[0], session(made, PLAIN).run(None, feeds)[0]
+    assert error(there, wanted) <= TYPES["int4"]
+    assert error(run_hone(made, feeds, tmp_path)[0], there) <= 0.02

@@ -80,3 +80,15 @@ def test_accuracy(name, norm, drop, target, tmp_path):
     slack = 0.3 + 100 * 4 / n  # a sample more or less is no rounding error of 200
     assert 100 * (before - after) / n <= drop + slack
     assert 100 * abs(here - after) / n <= slack
+
+
+@pytest.mark.parametrize("bits,least", [("16,12", 0.85), ("8,8", 0.85), ("6,6", 0.8), ("4,5", 0.6), ("4,2", 0)])
+def test_simulated(bits, least, tmp_path):
+    """Any number of bits runs everywhere, and is right there as often as in hone."""
+    model = os.path.join(ASSETS, "models", "resnet20_cifar10.onnx")
+    train = f"cifar10:{CIFAR}/data_batch_1.bin.xz{NORM},n=500"
+    done = quantize(model, tmp_path / "q.onnx", "--data", train, "--simulate", "--bits", bits)
+    there, n = right(done, NORM)
+    here = evaluate(done, f"cifar10:{CIFAR}/test_batch.bin.xz{NORM},n={SAMPLES}", "--metric", "top1")
+    assert there >= least * n
+    assert abs(here["metrics"][0]["value"] * n - there) <= 0.003 * n + 4

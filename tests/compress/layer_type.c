@@ -68,6 +68,12 @@ static void types_can_be_changed(void **state) {
                      HONE_DTYPE_S2);
     assert_int_equal(changed("int8-weights", (hn_layer_changes){.bits = 12}).weights.dtype,
                      HONE_DTYPE_S16);
+    l = changed("int8", (hn_layer_changes){.activation_bits = 6});
+    assert_int_equal(l.activations.dtype, HONE_DTYPE_U8);
+    assert_int_equal(l.activations.bits, 6);
+    l = changed("int8", (hn_layer_changes){.activation_bits = 9});
+    assert_int_equal(l.activations.dtype, HONE_DTYPE_U16);
+    assert_int_equal(l.activations.bits, 9);
     /* What has no such thing is not changed. */
     l = changed("f16", (hn_layer_changes){.bits = 4, .activations = HONE_DTYPE_U8});
     assert_int_equal(l.weights.dtype, HONE_DTYPE_NONE);
@@ -82,6 +88,9 @@ static void nonsense_is_refused(void **state) {
     refused("int8", (hn_layer_changes){.activations = HONE_DTYPE_S4}, "activations in s4");
     refused("int8", (hn_layer_changes){.bits = 17}, "17 bits, expected 1 to 16");
     refused("int8", (hn_layer_changes){.bits = 5, .weights = HONE_DTYPE_S4}, "do not fit into s4");
+    refused("int8", (hn_layer_changes){.activation_bits = 1}, "1 bits, expected 2 to 16");
+    refused("int8", (hn_layer_changes){.activation_bits = 9, .activations = HONE_DTYPE_S8},
+            "do not fit into s8");
     refused("int4", (hn_layer_changes){.per_tensor = true, .group = 32}, "exclude each other");
 }
 

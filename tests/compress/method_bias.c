@@ -47,11 +47,12 @@ static double apart(const means *a, const means *b) {
 }
 
 static hone_status compress(hn_model **out, const hn_model *m, const method_bench *b, bool bias,
-                            bool integer_io, hn_error *err) {
+                            bool integer_io, bool simulate, hn_error *err) {
     const hn_method *method = hn_method_named("bias");
     hn_compress_options o = {.scheme.layer = hn_layer_type_named("int8")->layer,
                              .scheme.target = hn_quant_target_named("hone"),
                              .scheme.integer_io = integer_io,
+                             .scheme.simulate = simulate,
                              .n_methods = bias ? 1 : 0,
                              .methods = &method,
                              .data = b->data,
@@ -76,25 +77,27 @@ static const char *const texts[] = {
     " a = Gemm <beta = 2.0> (x, w1, wb1) b = Relu (a) y = Gemm <transB = 1> (b, w2) }",
 };
 
-static void means_come_back(void **state) {
-    (void)state;
+static void come_back(bool simulate) {
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         hn_model *m = method_model(texts[k], 30 + k), *plain, *corrected;
         hn_error err;
         method_bench b;
         method_begin_with(&b, m, 128);
-        if (compress(&plain, m, &b, false, false, &err) != HONE_OK) fail_msg("%s", err.text);
-        if (compress(&corrected, m, &b, true, false, &err) != HONE_OK) fail_msg("%s", err.text);
+        if (compress(&plain, m, &b, false, false, simulate, &err) != HONE_OK)
+            fail_msg("%s", err.text);
+        if (compress(&corrected, m, &b, true, false, simulate, &err) != HONE_OK)
+            fail_msg("%s", err.text);
         if (hn_model_verify(corrected, &err) != HONE_OK) fail_msg("%s", err.text);
         means want = means_of(m, &b), off = means_of(plain, &b), good = means_of(corrected, &b);
         if (!(apart(&want, &good) < 0.2 * apart(&want, &off)))
             fail_msg("case %zu: %g, without %g", k, apart(&want, &good), apart(&want, &off));
-        /* biases are integers, those that were made too */
+        /* biases are integers unless simulated, those that were made too */
         for (const hn_node *n = corrected->graph->first; n != NULL; n = n->next)
             if (hn_is(n, "Conv") || hn_is(n, "Gemm")) {
                 const hn_node *d = hn_feeds(n, 2, "DequantizeLinear");
-                assert_non_null(d);
-                assert_int_equal(hn_const_in(d, 0)->dtype, HONE_DTYPE_S32);
+                assert_true((d == NULL) == simulate);
+                const hn_tensor *t = simulate ? hn_const_in(n, 2) : hn_const_in(d, 0);
+                assert_int_equal(t->dtype, simulate ? HONE_DTYPE_F32 : HONE_DTYPE_S32);
             }
         method_end(&b);
         hn_model_destroy(plain);
@@ -103,13 +106,23 @@ static void means_come_back(void **state) {
     }
 }
 
+static void means_come_back(void **state) {
+    (void)state;
+    come_back(false);
+}
+
+static void means_of_simulated_layers_come_back(void **state) {
+    (void)state;
+    come_back(true);
+}
+
 static void inputs_of_integers_are_refused(void **state) {
     (void)state;
     hn_model *m = method_model(texts[0], 3), *none;
     hn_error err;
     method_bench b;
     method_begin(&b, m);
-    assert_int_equal(compress(&none, m, &b, true, true, &err), HONE_E_ARG);
+    assert_int_equal(compress(&none, m, &b, true, true, false, &err), HONE_E_ARG);
     assert_non_null(strstr(err.text, "input 'x'"));
     method_end(&b);
     hn_model_destroy(m);
@@ -143,7 +156,7 @@ static void it_can_be_stopped_and_fail(void **state) {
     method_bench b;
     hone_status status = HONE_E_NOMEM;
     method_begin(&b, m);
-    if (compress(&q, m, &b, false, false, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (compress(&q, m, &b, false, false, false, &err) != HONE_OK) fail_msg("%s", err.text);
     for (long long k = 0; status == HONE_E_NOMEM; k += 3) {
         hn_model *copy = method_copy(q);
         b.c.model = copy;
@@ -164,6 +177,8 @@ static void it_can_be_stopped_and_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(means_come_back, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(means_of_simulated_layers_come_back, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(inputs_of_integers_are_refused, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(float_layers_stay, scratch_setup, scratch_teardown),
