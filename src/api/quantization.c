@@ -100,7 +100,8 @@ static hone_status read_layer(const own *w, const char *name, hn_layer_scheme *o
     HN_CHECK(err,
              !w->o.simulate || out->kind == HN_LAYER_F32 || out->kind == HN_LAYER_WEIGHTS ||
                  out->kind == HN_LAYER_STATIC,
-             HONE_E_ARG, "type '%s' is not simulated: int8, int8-weights, int4 and f32 are", name);
+             HONE_E_ARG, "type '%s' is not simulated, only integers with scales found beforehand",
+             name);
     HN_TRY(hn_layer_change(out, &c, err));
     HN_CHECK(err,
              w->o.simulate || out->kind != HN_LAYER_STATIC ||

@@ -188,7 +188,10 @@ hone_status hn_quantizer_embeddings(hn_quantizer *q, hn_error *err) {
         next = n->next;
         if (table == NULL || !type_of(q, n, table->constant, &type)) continue;
         HN_TRY(add_row(q, n, table->constant, &type, err));
-        hone_status status = hn_grid_create(&g, table->constant, &type, 1, 1, q->m->alloc, err);
+        hone_status status =
+            type.bits < 8
+                ? hn_grid_create_mse(&g, table->constant, &type, 1, 1, NULL, q->m->alloc, err)
+                : hn_grid_create(&g, table->constant, &type, 1, 1, q->m->alloc, err);
         if (status != HONE_OK && status != HONE_E_NOMEM)
             hn_error_context(err, "table '%s'", table->name);
         HN_TRY(status);

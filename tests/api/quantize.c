@@ -72,6 +72,38 @@ static void a_made_model_outlives_its_source(void **state) {
     hone_quantization_destroy(NULL);
 }
 
+static void what_is_simulated_stays_in_floats(void **state) {
+    (void)state;
+    hone_model *m = model(), *made;
+    hone_quantization *q;
+    hone_quantize_options o;
+    float got[2];
+    hone_quantize_options_init(&o);
+    assert_false(o.simulate);
+    o.type = "int8-weights";
+    o.simulate = true;
+    o.weight_bits = 1;
+    if (hone_model_quantize(&made, m, NULL, &o, &q, &err) != HONE_OK) fail_msg("%s", err.text);
+    ask(made, got); /* w: 2 and 3; v: 0.75, -0.75 and 1.5 */
+    assert_true(fabsf(got[0] + 2.25f) < 1e-4f && fabsf(got[1] - 22.5f) < 1e-4f);
+    assert_string_equal(q->recipe, "quantize type=int8-weights simulate bits=1");
+    assert_string_equal(q->layers[0].weights, "1 bit per channel");
+    hone_quantization_destroy(q);
+    hone_model_destroy(made);
+    o.activation_bits = 4;
+    assert_int_equal(hone_model_quantize(&made, m, NULL, &o, NULL, &err), HONE_E_ARG);
+    assert_non_null(strstr(err.text, "for layers of type int8"));
+    o.type = "int8";
+    o.simulate = false;
+    assert_int_equal(hone_model_quantize(&made, m, NULL, &o, NULL, &err), HONE_E_ARG);
+    assert_non_null(strstr(err.text, "can only be simulated"));
+    o.type = "f16";
+    o.simulate = true;
+    assert_int_equal(hone_model_quantize(&made, m, NULL, &o, NULL, &err), HONE_E_ARG);
+    assert_non_null(strstr(err.text, "'f16' is not simulated"));
+    hone_model_destroy(m);
+}
+
 static void names_are_in_tables(void **state) {
     (void)state;
     static const struct {
@@ -132,6 +164,7 @@ static void wrong_options_are_said(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_made_model_outlives_its_source),
+        cmocka_unit_test(what_is_simulated_stays_in_floats),
         cmocka_unit_test(names_are_in_tables),
         cmocka_unit_test(wrong_options_are_said),
     };
