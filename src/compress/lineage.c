@@ -11,13 +11,27 @@ const char *hn_model_metadata(const hn_model *m, const char *key) {
     return NULL;
 }
 
+/* Bytes that are in memory at once. */
+#define PART ((size_t)4 << 20)
+
+static void hash_file(const hn_file *file, char *hex) {
+    hn_sha256_parts s;
+    hn_sha256_begin(&s);
+    for (size_t at = 0; at < file->bytes; at += PART) {
+        size_t n = file->bytes - at < PART ? file->bytes - at : PART;
+        hn_sha256_add(&s, file->data + at, n);
+        hn_file_let_go(file, file->data + at, n);
+    }
+    hn_sha256_end(&s, hex);
+}
+
 hone_status hn_lineage_source(hn_model *m, char *hex, hn_error *err) {
     hn_file *file;
     if (m->path != NULL)
         HN_TRY(hn_file_open(&file, m->path, true, m->alloc, err));
     else
         HN_TRY(hn_onnx_save_memory(&file, m, NULL, err));
-    hn_sha256(file->data, file->bytes, hex);
+    hash_file(file, hex);
     hn_file_unref(file);
     return HONE_OK;
 }

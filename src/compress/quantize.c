@@ -83,7 +83,10 @@ void hn_quantizer_hand_over(hn_value *v, hn_node *to, hn_value *instead) {
 }
 
 void hn_quantizer_drop(hn_value *v) {
-    if (v != NULL && v->n_uses == 0 && v->producer == NULL && !v->is_input) hn_value_remove(v);
+    if (v == NULL || v->n_uses > 0 || v->producer != NULL || v->is_input) return;
+    const hn_tensor *t = v->constant;
+    if (t != NULL && t->file != NULL) hn_file_let_go(t->file, t->data, t->bytes);
+    hn_value_remove(v);
 }
 
 /* ---- ranges ---- */

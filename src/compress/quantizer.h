@@ -47,7 +47,7 @@ hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, co
 const char *hn_quantizer_type_text(hn_quantizer *q, const hn_qtype *t, const char *per);
 /* The scale and zero point of a value that is held. */
 hn_grid_point hn_quantizer_point(const hn_quantizer *q, const hn_value *v, hn_qtype *t);
-/* Removes a constant that nothing reads any more; NULL accepted. */
+/* Removes a constant that nothing reads any more, from memory too; NULL accepted. */
 void hn_quantizer_drop(hn_value *v);
 /* v is computed by `to`, which has one output, and `instead` by what computed v. */
 void hn_quantizer_hand_over(hn_value *v, hn_node *to, hn_value *instead);

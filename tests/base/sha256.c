@@ -40,10 +40,47 @@ static void a_million(void **state) {
     free(a);
 }
 
+/* In parts of any length, and by every way there is to do blocks. */
+static void in_parts(void **state) {
+    (void)state;
+    unsigned char a[1000];
+    char want[HN_SHA256_HEX], hex[HN_SHA256_HEX];
+    for (size_t i = 0; i < sizeof a; i++) a[i] = (unsigned char)(i * i + 7 * i);
+    hn_sha256(a, sizeof a, want);
+    for (size_t part = 0; part < 200; part++) {
+        hn_sha256_parts s;
+        hn_sha256_begin(&s);
+        for (size_t at = 0, n; at < sizeof a; at += n) {
+            n = part == 0 ? at % 70 + 1 : part;
+            if (n > sizeof a - at) n = sizeof a - at;
+            hn_sha256_add(&s, a + at, n);
+            hn_sha256_add(&s, a, 0);
+        }
+        hn_sha256_end(&s, hex);
+        assert_string_equal(hex, want);
+    }
+}
+
+static void all_ways(void **state) {
+    (void)state;
+    unsigned char a[64 * 17];
+    uint32_t plain[8], fast[8];
+    for (size_t i = 0; i < sizeof a; i++) a[i] = (unsigned char)(i * i + 3 * i);
+    if (!hn_sha256_has_shani()) skip();
+    for (size_t n = 0; n <= sizeof a / 64; n++) {
+        for (uint32_t i = 0; i < 8; i++) plain[i] = fast[i] = 0x9e3779b9u * (i + 1);
+        hn_sha256_blocks(plain, a, n);
+        hn_sha256_blocks_shani(fast, a, n);
+        assert_memory_equal(plain, fast, sizeof plain);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_digests),
         cmocka_unit_test(a_million),
+        cmocka_unit_test(in_parts),
+        cmocka_unit_test(all_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
