@@ -1,9 +1,10 @@
-/* Ranges are found element by element in the order of the weight, one entry for each scale:
+/* Scales belong to elements in the order of the weight, one entry for each scale:
  *
  *     weight  [outer, C, inner]   scale of (o, c, n)   channels:  c
  *                                                      groups:    (o, c / group, n)
  *
- * so that one walk serves all granularities. The search for the least squared error tries every
+ * Neighbours have one scale, or those that follow each other: weights are walked in runs of such
+ * elements, which serve all granularities. The search for the least squared error tries every
  * range shrunk by the same factors, coarse ones first, then finer ones about the best of each.
  */
 #include "compress/grid.h"
@@ -103,6 +104,33 @@ int64_t hn_grid_index(const hn_grid *g, const hn_tensor *w, int64_t i) {
     return i / a.inner % a.n;
 }
 
+/* Elements looked at together. */
+enum { BLOCK = 256 };
+
+/* n neighbours from element `from` on; the scale of the k-th is at + k * step. */
+typedef struct run {
+    int64_t from, n, at;
+    int step;
+} run;
+
+static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The run that begins with element i, up to element `end` at most. */
+static run run_from(const hn_grid *g, const hn_tensor *w, int64_t i, int64_t end) {
+    run r = {.from = i, .n = end - i, .at = hn_grid_index(g, w, i)};
+    bool groups = g->group_axis >= 0;
+    if (!groups && g->axis < 0) return r;
+    axes a = about(w, groups ? g->group_axis : g->axis);
+    int64_t k = i / a.inner % a.n;
+    r.step = groups == (a.inner > 1);
+    if (a.inner > 1)
+        r.n = least_of(r.n, a.inner - i % a.inner);
+    else
+        r.n =
+            least_of(r.n, groups ? least_of(g->type.group - k % g->type.group, a.n - k) : a.n - k);
+    return r;
+}
+
 static hn_grid_point point(const hn_grid *g, int64_t at) {
     return (hn_grid_point){((const float *)g->scale->data)[at],
                            g->zero != NULL ? (int32_t)hn_tensor_s64(g->zero, at) : 0};
@@ -167,17 +195,63 @@ typedef struct stretch {
     double candidate_error[AT_ONCE];
 } stretch;
 
-static hone_status measure(const hn_grid *g, const hn_tensor *w, stretch *s, hn_error *err) {
-    for (int64_t i = 0; i < w->n; i++) {
-        double x = hn_tensor_f64(w, i);
-        HN_CHECK(err, isfinite(x), HONE_E_MODEL, "element %lld of the weight is %s", (long long)i,
-                 isnan(x) ? "not a number" : "infinite");
-        stretch *at = &s[hn_grid_index(g, w, i)];
-        at->range.min = fmin(at->range.min, x);
-        at->range.max = fmax(at->range.max, x);
-        at->magnitudes += fabs(x);
-        at->n++;
+static hone_status check_finite(const double *x, int64_t from, int64_t n, hn_error *err) {
+    double odd = 0;
+    for (int64_t k = 0; k < n; k++) odd += x[k] * 0; /* NaN once one is not finite */
+    for (int64_t k = 0; odd != 0 && k < n; k++)
+        HN_CHECK(err, isfinite(x[k]), HONE_E_MODEL, "element %lld of the weight is %s",
+                 (long long)(from + k), isnan(x[k]) ? "not a number" : "infinite");
+    return HONE_OK;
+}
+
+static void widen(hn_range *r, double x) {
+    r->min = x < r->min ? x : r->min;
+    r->max = x > r->max ? x : r->max;
+}
+
+/* Of the elements of a run, which have the same scale. */
+static hn_range range_of(const double *x, int64_t n) {
+    hn_range r[4] = {0};
+    int64_t k = 0;
+    for (; k + 4 <= n; k += 4)
+        for (int i = 0; i < 4; i++) widen(&r[i], x[k + i]);
+    for (; k < n; k++) widen(&r[0], x[k]);
+    for (int i = 1; i < 4; i++) {
+        widen(&r[0], r[i].min);
+        widen(&r[0], r[i].max);
     }
+    return r[0];
+}
+
+static void measure_run(const run *r, const double *x, hn_range *ranges) {
+    if (r->step > 0) {
+        for (int64_t k = 0; k < r->n; k++) widen(&ranges[r->at + k], x[k]);
+    } else {
+        hn_range all = range_of(x, r->n);
+        widen(&ranges[r->at], all.min);
+        widen(&ranges[r->at], all.max);
+    }
+}
+
+/* The range of each scale; its elements and the sum of their magnitudes where there is one bit. */
+static hone_status measure(const hn_grid *g, const hn_tensor *w, stretch *s, hn_range *ranges,
+                           hn_error *err) {
+    double x[BLOCK];
+    for (int64_t i = 0; i < w->n; i += BLOCK) {
+        int64_t end = least_of(i + BLOCK, w->n);
+        hn_load_f64_n(w->dtype, w->data, i, end - i, x);
+        HN_TRY(check_finite(x, i, end - i, err));
+        for (run r = run_from(g, w, i, end);; r = run_from(g, w, r.from + r.n, end)) {
+            measure_run(&r, x + (r.from - i), ranges);
+            for (int64_t k = 0; g->type.bits == 1 && k < r.n; k++) {
+                stretch *at = &s[r.at + k * r.step];
+                at->magnitudes += fabs(x[r.from - i + k]);
+                at->n++;
+            }
+            if (r.from + r.n == end) break;
+        }
+    }
+    for (int64_t at = 0; at < g->scale->n; at++) s[at].range = ranges[at];
     return HONE_OK;
 }
 
@@ -230,13 +304,20 @@ static_assert(COARSE % AT_ONCE == 0 && FINE % AT_ONCE == 0, "whole walks");
 static void try_factors(hn_grid *g, const hn_tensor *w, const double *importance, axes of,
                         stretch *s, int64_t n, bool fine) {
     int32_t least, most;
+    double x[BLOCK];
+    run r;
     hn_qtype_limits(&g->type, &least, &most);
     for (int64_t at = 0; at < n; at++) s[at].around = s[at].shrink;
     for (int k = 0; k < (fine ? FINE : COARSE); k += AT_ONCE) {
         for (int64_t at = 0; at < n; at++) set_candidates(g, &s[at], k, fine);
-        for (int64_t i = 0; i < w->n; i++)
-            add_errors(&s[hn_grid_index(g, w, i)], hn_tensor_f64(w, i),
-                       importance != NULL ? importance[i / of.inner % of.n] : 1, least, most);
+        for (int64_t i = 0; i < w->n; i += r.n) {
+            r = run_from(g, w, i, least_of(i + BLOCK, w->n));
+            hn_load_f64_n(w->dtype, w->data, i, r.n, x);
+            for (int64_t j = 0; j < r.n; j++)
+                add_errors(&s[r.at + j * r.step], x[j],
+                           importance != NULL ? importance[(i + j) / of.inner % of.n] : 1, least,
+                           most);
+        }
         for (int64_t at = 0; at < n; at++) take_best(&s[at], k, fine);
     }
 }
@@ -248,9 +329,13 @@ static hone_status create(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int
     int64_t n = g->scale->n;
     hone_status status = HONE_OK;
     stretch *s = hn_alloc_array(alloc, (size_t)n, sizeof *s, HN_MEM_SCRATCH);
-    HN_CHECK_GOTO(err, s != NULL, HONE_E_NOMEM, "out of memory");
-    for (int64_t at = 0; at < n; at++) s[at] = (stretch){.shrink = 1, .error = INFINITY};
-    HN_TRY_GOTO(measure(g, w, s, err));
+    hn_range *ranges = hn_alloc_array(alloc, (size_t)n, sizeof *ranges, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, s != NULL && ranges != NULL, HONE_E_NOMEM, "out of memory");
+    for (int64_t at = 0; at < n; at++) {
+        s[at] = (stretch){.shrink = 1, .error = INFINITY};
+        ranges[at] = (hn_range){0, 0};
+    }
+    HN_TRY_GOTO(measure(g, w, s, ranges, err));
     if (search && t->bits > 1) {
         assert(importance == NULL || (group_axis >= 0 && group_axis < w->rank));
         axes of = about(w, importance != NULL ? group_axis : -1);
@@ -259,6 +344,7 @@ static hone_status create(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int
     }
     for (int64_t at = 0; at < n; at++) set_point(g, at, shrunk(g, &s[at], s[at].shrink));
 fail:
+    hn_free(alloc, ranges);
     hn_free(alloc, s);
     if (status != HONE_OK) hn_grid_deinit(g);
     return status;
@@ -275,14 +361,55 @@ hone_status hn_grid_create_mse(hn_grid *g, const hn_tensor *w, const hn_qtype *t
     return create(g, w, t, axis, group_axis, true, importance, alloc, err);
 }
 
+/* The scales and zero points of elements [from, end), at most a block of them. */
+static void points_of(const hn_grid *g, const hn_tensor *w, int64_t from, int64_t end,
+                      double *scales, double *zeros) {
+    const float *scale = g->scale->data;
+    for (int64_t i = from; i < end;) {
+        run r = run_from(g, w, i, end);
+        double *to = scales + (i - from), *zero = zeros + (i - from);
+        int64_t known = r.step > 0 ? r.n : 1;
+        for (int64_t k = 0; k < r.n; k++) to[k] = (double)scale[r.at + k * r.step];
+        if (g->zero != NULL) hn_load_f64_n(g->zero->dtype, g->zero->data, r.at, known, zero);
+        for (int64_t k = known; k < r.n; k++) zero[k] = zero[0];
+        i += r.n;
+    }
+}
+
+/* As hn_grid_code, for types of two bits or more. */
+static void codes_of_block(const double *x, const double *scale, const double *zero, double least,
+                           double most, int64_t *codes) {
+    for (int k = 0; k < BLOCK; k++) {
+        double code = x[k] / scale[k];
+        code = code < -0x1p30 ? -0x1p30 : code > 0x1p30 ? 0x1p30 : code; /* outside anyway */
+        code = code + 0x1.8p52 - 0x1.8p52 + zero[k]; /* the nearest, to the even one of two */
+        code = code < least ? least : code > most ? most : code;
+        codes[k] = (int32_t)(isnan(code) ? zero[k] : code);
+    }
+}
+
+static void codes_of_part(const hn_grid *g, const hn_tensor *w, int64_t from, int64_t end,
+                          hn_tensor *to) {
+    double x[BLOCK] = {0}, scales[BLOCK], zeros[BLOCK] = {0};
+    int64_t codes[BLOCK];
+    int32_t least, most;
+    for (int k = 0; k < BLOCK; k++) scales[k] = 1;
+    hn_qtype_limits(&g->type, &least, &most);
+    points_of(g, w, from, end, scales, zeros);
+    hn_load_f64_n(w->dtype, w->data, from, end - from, x);
+    if (g->type.bits > 1)
+        codes_of_block(x, scales, zeros, least, most, codes);
+    else
+        for (int k = 0; k < BLOCK; k++) codes[k] = x[k] < 0 ? least : most;
+    hn_store_s64_n(to->dtype, to->data, from, end - from, codes);
+}
+
 hone_status hn_grid_codes(const hn_grid *g, const hn_tensor *w, hn_allocator *alloc,
                           hn_tensor **codes, hn_error *err) {
     hn_tensor *t;
     HN_TRY(hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, g->type.dtype, w->rank, w->dims, err));
     if (t->bytes > 0) memset(t->data, 0, t->bytes); /* the bits behind the last one */
-    for (int64_t i = 0; i < w->n; i++)
-        hn_store_s64(t->dtype, t->data, i,
-                     hn_grid_code(&g->type, hn_grid_at(g, w, i), hn_tensor_f64(w, i)));
+    for (int64_t i = 0; i < w->n; i += BLOCK) codes_of_part(g, w, i, least_of(i + BLOCK, w->n), t);
     *codes = t;
     return HONE_OK;
 }
@@ -292,9 +419,15 @@ hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_allocato
     hn_tensor *t;
     HN_TRY(
         hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, codes->rank, codes->dims, err));
-    for (int64_t i = 0; i < codes->n; i++)
-        ((float *)t->data)[i] =
-            hn_grid_value(hn_grid_at(g, codes, i), (int32_t)hn_tensor_s64(codes, i));
+    for (int64_t i = 0; i < codes->n;) {
+        run r = run_from(g, codes, i, least_of(i + BLOCK, codes->n));
+        int64_t code[BLOCK];
+        hn_load_s64_n(codes->dtype, codes->data, i, r.n, code);
+        for (int64_t k = 0; k < r.n; k++)
+            ((float *)t->data)[i + k] =
+                hn_grid_value(point(g, r.at + k * r.step), (int32_t)code[k]);
+        i += r.n;
+    }
     *w = t;
     return HONE_OK;
 }
