@@ -29,6 +29,8 @@ hone_status hn_api_model_adopt(hn_model *ir, hone_model **out, hn_error *err);
 /* The model of a session, and how it runs it. */
 hone_model *hn_api_session_model(const hone_session *s);
 hn_how hn_api_session_how(const hone_session *s);
+/* Likewise of a session that will not run itself: what it would run with is gone. */
+hn_how hn_api_session_only_how(hone_session *s);
 
 /* Samples of a caller, checked and read: as values, and as tensors for the graph (measure's
  * hn_sample_source; ctx is an hn_api_source). */

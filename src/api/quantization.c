@@ -245,7 +245,7 @@ static hone_status read_options(own *w, hone_model *m, hone_dataset *data, hn_er
     if (data == NULL) return HONE_OK;
     w->how.data = data->data;
     HN_TRY(hone_session_create(&w->session, m, w->o.run, err));
-    w->how.how = hn_api_session_how(w->session);
+    w->how.how = hn_api_session_only_how(w->session);
     return HONE_OK;
 }
 

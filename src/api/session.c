@@ -282,6 +282,13 @@ hn_how hn_api_session_how(const hone_session *s) {
     return (hn_how){.engine = s->how, .plain = s->engine == NULL};
 }
 
+hn_how hn_api_session_only_how(hone_session *s) {
+    hn_how how = hn_api_session_how(s);
+    hn_engine_destroy(s->engine);
+    s->engine = NULL;
+    return how;
+}
+
 int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool); }
 
 const char *hone_session_isa(const hone_session *s) { return hn_isa_name(s->isa); }

@@ -1,6 +1,7 @@
 #include "compress/watch.h"
 
 #include "base/size.h"
+#include "engine/cut.h"
 #include "measure/loader.h"
 #include "ops/infer.h"
 
@@ -21,6 +22,7 @@ typedef struct watching {
     size_t *bytes;           /* of each in a run; 0: an input, which is there anyway */
     int64_t batch;           /* samples of a run */
     int64_t samples;         /* in all */
+    bool whole;              /* values are shown as they are made, however many there are */
     hone_value *inputs;      /* as the look wants them */
 } watching;
 
@@ -29,10 +31,10 @@ typedef struct group {
     int lo, hi;
     int n_out;
     const hn_value **outputs;
-    int *at; /* by id of a value: its place among the outputs, or -1 */
+    int *at;            /* by id of a value: its place among the outputs, or -1 */
+    int *first, *again; /* by output: a value it is; by value: another that is the same, or -1 */
     hn_model *model;
     hn_program *program;
-    hn_tensor **out;
 } group;
 
 /* ---- how much fits ---- */
@@ -78,10 +80,20 @@ static hone_status infer_bytes(watching *w, hn_model *copy, hn_tensor *const *in
     return HONE_OK;
 }
 
+/* Whether one plan of the engine runs all: outputs of parts of a graph are kept. */
+static hone_status find_whole(watching *w, const hn_graph *g, hn_error *err) {
+    hn_cut *cut;
+    HN_TRY(hn_cut_create(&cut, g, w->alloc, err));
+    w->whole = cut == NULL && !w->how->plain;
+    hn_cut_destroy(cut);
+    return HONE_OK;
+}
+
 static hone_status find_bytes(watching *w, hn_tensor *const *in, hn_error *err) {
     hn_model *copy;
     HN_TRY(hn_model_clone(&copy, w->model, w->alloc, err));
     hone_status status = infer_bytes(w, copy, in, err);
+    if (status == HONE_OK) status = find_whole(w, copy->graph, err);
     hn_model_destroy(copy);
     return status;
 }
@@ -128,13 +140,28 @@ static hone_status show(const watching *w, int i, const hn_tensor *t, int64_t n,
     return w->fn(w->ctx, i, &part, n, err);
 }
 
-static hone_status show_all(const watching *w, const group *g, const hn_samples *s, hn_error *err) {
+typedef struct visit {
+    const watching *w;
+    const group *g;
+    int64_t n; /* samples of the run */
+} visit;
+
+static hone_status show_output(void *ctx, int output, const hn_tensor *t, hn_error *err) {
+    const visit *v = ctx;
+    for (int i = v->g->first[output]; i >= 0; i = v->g->again[i - v->g->lo])
+        HN_TRY(show(v->w, i, t, v->n, err));
+    return HONE_OK;
+}
+
+static hone_status show_inputs(const watching *w, const group *g, const hn_samples *s,
+                               hn_error *err) {
     const hn_graph *from = w->model->graph;
     for (int i = g->lo; i < g->hi; i++) {
         const hn_value *v = w->values[i];
         int in = 0;
-        while (v->is_input && from->inputs[in] != v) in++;
-        HN_TRY(show(w, i, v->is_input ? s->in[in] : g->out[g->at[v->id]], s->n, err));
+        if (!v->is_input) continue;
+        while (from->inputs[in] != v) in++;
+        HN_TRY(show(w, i, s->in[in], s->n, err));
     }
     return HONE_OK;
 }
@@ -160,11 +187,10 @@ static hone_status look(const watching *w, const hn_samples *s, hn_error *err) {
 
 static hone_status run(const watching *w, group *g, const hn_samples *s, hn_error *err) {
     if (w->o->look != NULL && g->lo == 0) HN_TRY(look(w, s, err));
-    if (g->n_out > 0)
-        HN_TRY(hn_program_run(g->program, (const hn_tensor *const *)s->in, g->out, err));
-    hone_status status = show_all(w, g, s, err);
-    for (int i = 0; i < g->n_out; i++) hn_tensor_unref(g->out[i]);
-    return status;
+    HN_TRY(show_inputs(w, g, s, err));
+    if (g->n_out == 0) return HONE_OK;
+    visit v = {w, g, s->n};
+    return hn_program_run_shown(g->program, (const hn_tensor *const *)s->in, show_output, &v, err);
 }
 
 static hone_status run_batches(const watching *w, group *g, hn_loader *loader, hn_error *err) {
@@ -190,20 +216,27 @@ static hone_status make_group(watching *w, group *g, hn_error *err) {
     const hn_value *const *inputs;
     size_t n = (size_t)(g->hi - g->lo), n_values = (size_t)w->model->graph->n_values;
     g->outputs = hn_arena_array(&w->arena, n, sizeof *g->outputs);
-    g->out = hn_arena_array(&w->arena, n, sizeof *g->out);
     g->at = hn_arena_array(&w->arena, n_values, sizeof *g->at);
-    if (g->outputs == NULL || g->out == NULL || g->at == NULL) return HN_NOMEM(err);
+    g->first = hn_arena_array(&w->arena, n, sizeof *g->first);
+    g->again = hn_arena_array(&w->arena, n, sizeof *g->again);
+    if (g->outputs == NULL || g->at == NULL || g->first == NULL || g->again == NULL)
+        return HN_NOMEM(err);
     for (size_t i = 0; i < n_values; i++) g->at[i] = -1;
     for (int i = g->lo; i < g->hi; i++) {
         const hn_value *v = w->values[i];
-        if (v->is_input || g->at[v->id] >= 0) continue;
-        g->at[v->id] = g->n_out;
-        g->outputs[g->n_out++] = v;
+        if (v->is_input) continue;
+        int *at = &g->at[v->id];
+        g->again[i - g->lo] = *at >= 0 ? g->first[*at] : -1;
+        if (*at < 0) *at = g->n_out++;
+        g->first[*at] = i;
+        g->outputs[*at] = v;
     }
     if (g->n_out == 0) return HONE_OK;
+    hn_how how = *w->how;
+    how.engine.shows = true;
     HN_TRY(hn_model_extract(&g->model, &inputs, w->model->graph, NULL, g->n_out, g->outputs,
                             w->alloc, err));
-    return hn_program_create(&g->program, g->model, w->how, err);
+    return hn_program_create(&g->program, g->model, &how, err);
 }
 
 static hone_status watch_group(watching *w, int lo, int hi, hn_error *err) {
@@ -227,7 +260,7 @@ static hone_status watch(watching *w, const char *const *names, hn_error *err) {
     HN_TRY(measure(w, most, err));
     for (int lo = 0, hi; lo < w->n; lo = hi) {
         size_t sum = 0;
-        for (hi = lo; hi < w->n && (hi == lo || sum + w->bytes[hi] <= most); hi++)
+        for (hi = lo; hi < w->n && (hi == lo || w->whole || sum + w->bytes[hi] <= most); hi++)
             sum += w->bytes[hi];
         HN_TRY(watch_group(w, lo, hi, err));
     }

@@ -1,9 +1,10 @@
 /* Runs a model over samples and shows what some of its values are: for ranges, for the input of a
  * layer, for means.
  *
- * The values are made outputs of a copy of the model. As many samples are run at once as keep them
- * within a bound on memory; where not even those of one sample fit, all samples are gone over again
- * for the values that are left.
+ * The values are made outputs of a copy of the model, which are shown as soon as they are made. As
+ * many samples are run at once as keep them within a bound, as if all were kept. Where they must be
+ * (plain executor, graphs whose sizes only running tells) and not even those of one sample fit, all
+ * samples are gone over again for the values that are left.
  */
 #ifndef HN_COMPRESS_WATCH_H
 #define HN_COMPRESS_WATCH_H

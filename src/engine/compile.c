@@ -344,6 +344,35 @@ static void work_in_place(hn_plan *p) {
     }
 }
 
+/* ---- outputs that are shown ---- */
+
+/* The last step that writes to each buffer; -1: none does. */
+static void find_last_writes(const hn_plan *p, int *last) {
+    for (int i = 0; i < p->n_buffers; i++) last[i] = -1;
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_step *s = p->steps[i];
+        for (int k = 0; k < s->n_operands; k++)
+            if ((s->writes >> k & 1) != 0 && s->operands[k].buffer >= 0)
+                last[hn_buffer_root(p, s->operands[k].buffer)] = i;
+        for (int k = 0; k < s->n_out; k++)
+            if (s->out[k].buffer >= 0) last[hn_buffer_root(p, s->out[k].buffer)] = i;
+    }
+}
+
+/* Once lives are settled, outputs are activations like others: nothing wrote in their place. */
+static hone_status keep_outputs(hn_plan *p, hn_error *err) {
+    int n_out = p->model->graph->n_outputs, n = 0;
+    int *last = hn_arena_array(&p->arena, (size_t)p->n_buffers + 1, sizeof *last);
+    p->shown = hn_arena_array(&p->arena, (size_t)n_out + 1, sizeof *p->shown);
+    if (last == NULL || p->shown == NULL) return HN_NOMEM(err);
+    find_last_writes(p, last);
+    for (int i = 0; i < n_out; i++) p->buffers[p->outputs[i].buffer].kind = HN_BUFFER_SLAB;
+    for (int step = -1; step < p->n_steps; step++)
+        for (int i = 0; i < n_out; i++)
+            if (last[p->outputs[i].buffer] == step) p->shown[n++] = (hn_shown){step, i};
+    return HONE_OK;
+}
+
 /* ---- placing ---- */
 
 static hone_status place(hn_plan *p, const hn_compile *how, hn_error *err) {
@@ -427,6 +456,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);
     widen_lives(p);
+    if (how->shows) HN_TRY_GOTO(keep_outputs(p, err));
     HN_TRY_GOTO(place(p, how, err));
     size_scratch(p);
     describe(p);

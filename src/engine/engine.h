@@ -45,10 +45,11 @@ typedef struct hn_engine_options {
     hn_tuner *tuner; /* NULL: the first kernel that accepts; outlives the engine */
     int n_forced;
     const hn_forced *forced; /* the first that serves is taken; outlives the engine */
-    bool no_sharing;         /* every activation has memory of its own */
-    bool no_simplify;        /* the graph as it is */
-    bool no_fuse;            /* a step per node */
-    const char *disable;     /* passes that do not run, separated by commas; or NULL */
+    bool shows;          /* runs show their outputs (hn_engine_run_shown) and keep none of them */
+    bool no_sharing;     /* every activation has memory of its own */
+    bool no_simplify;    /* the graph as it is */
+    bool no_fuse;        /* a step per node */
+    const char *disable; /* passes that do not run, separated by commas; or NULL */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
 } hn_engine_options;
@@ -75,6 +76,13 @@ typedef struct hn_step_time {
 hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_place *place,
                           void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
                           void *times_ctx, hn_error *err);
+
+/* Output i, once it is made; it may be gone after the call. On failure the run ends. */
+typedef hone_status hn_engine_show(void *ctx, int i, const hn_tensor *t, hn_error *err);
+/* As hn_engine_run, of an engine that shows its outputs: each once, in the order they are made
+ * where one plan does all, so that they share memory like any other activation. */
+hone_status hn_engine_run_shown(hn_engine *e, const hn_tensor *const *in, hn_engine_show *show,
+                                void *show_ctx, hn_error *err);
 
 /* What hn_engine_run does before it computes; no data is read. */
 hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error *err);
@@ -110,7 +118,7 @@ typedef struct hn_compile {
     const hn_forced *forced;
     hn_isa isa;
     hn_layers layers;
-    bool parallel, no_sharing, no_fuse;
+    bool parallel, shows, no_sharing, no_fuse;
 } hn_compile;
 /* A plan of m, whose shapes are all numbers (hn_cut_create); takes over m, on failure too. The
  * weights it wants are still to be packed (hn_weights_fill). */
@@ -154,17 +162,23 @@ typedef struct hn_run {
     const hn_tensor *const *in;
     hn_engine_place *place;
     void *place_ctx;
+    hn_engine_show *show; /* of a plan that shows its outputs, instead of place */
+    void *show_ctx;
     void (*times)(void *ctx, const hn_step_time *t);
     void *times_ctx;
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
 } hn_run;
 hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err);
-/* The steps of a context that is ready to run, without and with times (run.c, run_timed.c). */
+/* The steps of a context that is ready to run, without and with times (run.c, run_timed.c), and of
+ * a plan that shows its outputs (run_shown.c). */
 hone_status hn_context_loop(hn_context *c, const hn_run *r, hn_error *err);
 hone_status hn_context_loop_timed(hn_context *c, const hn_plan *p, const hn_run *r, hn_error *err);
+hone_status hn_context_loop_shown(hn_context *c, const hn_plan *p, const hn_run *r, hn_error *err);
 /* What loops are made of: step i by itself, and as one of a set, on the caller's thread. */
 hone_status hn_context_step(hn_context *c, int i, const hn_run *r, hn_error *err);
 void hn_context_lane_step(const hn_context *c, int i, int64_t lane);
+/* Output i of a plan that shows its outputs, where it lies in the slab. */
+hone_status hn_context_output(const hn_context *c, int i, hn_tensor *t, hn_error *err);
 
 #endif

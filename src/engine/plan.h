@@ -99,6 +99,11 @@ struct hn_made {
     hn_made *next;
 };
 
+/* An output that is shown, and the step that ends it; -1: none writes it. */
+typedef struct hn_shown {
+    int step, output;
+} hn_shown;
+
 typedef struct hn_weights hn_weights; /* weights.h */
 typedef struct hn_packed hn_packed;
 
@@ -111,6 +116,7 @@ typedef struct hn_plan {
     hn_buffer *buffers;
     hn_view *inputs;  /* by index of the graph's inputs; buffer -1: a constant, or not used */
     hn_view *outputs; /* dense */
+    hn_shown *shown;  /* one per output, by step: they lie in the slab; NULL: they are placed */
     int n_packed;
     hn_packed **packed;
     hn_made *made;

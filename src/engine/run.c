@@ -388,9 +388,15 @@ static hone_status place_outputs(hn_context *c, const hn_run *r, hn_error *err) 
     return HONE_OK;
 }
 
+hone_status hn_context_output(const hn_context *c, int i, hn_tensor *t, hn_error *err) {
+    const hn_view *v = &c->plan->outputs[i];
+    return hn_tensor_borrow(t, v->dtype, v->rank, v->dims,
+                            c->slab + c->plan->buffers[v->buffer].offset, err);
+}
+
 hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     const hn_plan *p = c->plan;
-    HN_TRY(place_outputs(c, r, err));
+    if (p->shown == NULL) HN_TRY(place_outputs(c, r, err));
     for (int i = 0; i < c->n_patches; i++) {
         const hn_buffer *b = &p->buffers[c->patches[i].buffer];
         char *base = b->kind == HN_BUFFER_INPUT ? r->in[b->index]->data : c->out[b->index];
@@ -398,5 +404,6 @@ hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     }
     HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
              "stopped");
+    if (p->shown != NULL) return hn_context_loop_shown(c, p, r, err);
     return r->times != NULL ? hn_context_loop_timed(c, p, r, err) : hn_context_loop(c, r, err);
 }

@@ -10,6 +10,7 @@
  * The tail of a graph and a subgraph are engines inside the engine; HN_ENGINE_DEPTH bounds the
  * depth of calls.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -23,6 +24,8 @@
 
 /* What all parts of one run share. */
 typedef struct trip {
+    hn_engine_show *show;
+    void *show_ctx;
     void (*times)(void *ctx, const hn_step_time *t);
     void *times_ctx;
     hn_exec_state state;
@@ -255,6 +258,8 @@ static hone_status run_plan(hn_engine *e, trip *t, hn_context *c, const hn_tenso
                 .in = in,
                 .place = place,
                 .place_ctx = place_ctx,
+                .show = t->show,
+                .show_ctx = t->show_ctx,
                 .times = t->times,
                 .times_ctx = t->times_ctx,
                 .keep_going = e->o.keep_going,
@@ -356,6 +361,39 @@ hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_pl
                           void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
                           void *times_ctx, hn_error *err) {
     trip t = {.times = times, .times_ctx = times_ctx};
+    assert(!e->o.shows);
     hn_rng_init(&t.state.rng, e->o.seed);
     return run_engine(e, &t, in, place, place_ctx, err);
+}
+
+/* ---- outputs that are shown ---- */
+
+/* Those that no plan has shown. */
+typedef struct kept_outputs {
+    hn_allocator *alloc;
+    hn_tensor **out;
+} kept_outputs;
+
+static hone_status place_kept(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                              void **to, hn_error *err) {
+    const kept_outputs *k = ctx;
+    HN_TRY(hn_tensor_create(&k->out[i], k->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
+    *to = k->out[i]->data;
+    return HONE_OK;
+}
+
+hone_status hn_engine_run_shown(hn_engine *e, const hn_tensor *const *in, hn_engine_show *show,
+                                void *show_ctx, hn_error *err) {
+    int n = e->model->graph->n_outputs;
+    trip t = {.show = show, .show_ctx = show_ctx};
+    kept_outputs k = {e->o.alloc, NULL};
+    assert(e->o.shows);
+    k.out = hn_alloc_zero(k.alloc, (size_t)n * sizeof *k.out, HN_MEM_OTHER);
+    if (k.out == NULL) return HN_NOMEM(err);
+    hn_rng_init(&t.state.rng, e->o.seed);
+    hone_status status = run_engine(e, &t, in, place_kept, &k, err);
+    for (int i = 0; i < n && status == HONE_OK; i++)
+        if (k.out[i] != NULL) status = show(show_ctx, i, k.out[i], err);
+    release(e, k.out, n);
+    return status;
 }

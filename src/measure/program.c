@@ -54,23 +54,42 @@ static hone_status make_output(void *ctx, int i, hone_dtype dtype, int rank, con
     return HONE_OK;
 }
 
+static hone_status run_plain(const hn_program *p, const hn_tensor *const *in, hn_tensor **out,
+                             hn_error *err) {
+    const hn_engine_options *o = &p->how.engine;
+    hn_exec_options plain = {.alloc = o->alloc,
+                             .pool = o->pool,
+                             .seed = o->seed,
+                             .keep_going = o->keep_going,
+                             .keep_going_ctx = o->keep_going_ctx};
+    return hn_graph_run(p->plain->graph, &plain, in, out, err);
+}
+
 hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor **out,
                            hn_error *err) {
-    const hn_engine_options *o = &p->how.engine;
-    if (p->engine == NULL) {
-        hn_exec_options plain = {.alloc = o->alloc,
-                                 .pool = o->pool,
-                                 .seed = o->seed,
-                                 .keep_going = o->keep_going,
-                                 .keep_going_ctx = o->keep_going_ctx};
-        return hn_graph_run(p->plain->graph, &plain, in, out, err);
-    }
-    made m = {o->alloc, out};
+    if (p->engine == NULL) return run_plain(p, in, out, err);
+    made m = {p->how.engine.alloc, out};
     for (int i = 0; i < p->n_out; i++) out[i] = NULL;
     hone_status status = hn_engine_run(p->engine, in, make_output, &m, NULL, NULL, err);
     for (int i = 0; i < p->n_out && status != HONE_OK; i++) {
         hn_tensor_unref(out[i]);
         out[i] = NULL;
     }
+    return status;
+}
+
+hone_status hn_program_run_shown(hn_program *p, const hn_tensor *const *in, hn_engine_show *show,
+                                 void *show_ctx, hn_error *err) {
+    hn_allocator *alloc = p->how.engine.alloc;
+    if (p->engine != NULL) return hn_engine_run_shown(p->engine, in, show, show_ctx, err);
+    hn_tensor **out = hn_alloc_array(alloc, (size_t)p->n_out + 1, sizeof *out, HN_MEM_OTHER);
+    if (out == NULL) return HN_NOMEM(err);
+    hone_status status = run_plain(p, in, out, err);
+    int n = status == HONE_OK ? p->n_out : 0;
+    for (int i = 0; i < n; i++) {
+        if (status == HONE_OK) status = show(show_ctx, i, out[i], err);
+        hn_tensor_unref(out[i]);
+    }
+    hn_free(alloc, out);
     return status;
 }

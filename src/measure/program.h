@@ -20,6 +20,10 @@ void hn_program_destroy(hn_program *p); /* NULL accepted */
 /* in[]: a tensor per input, NULL for its default; out[]: gets a reference per output. */
 hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor **out,
                            hn_error *err);
+/* Likewise, of a program made to show its outputs (hn_engine_options.shows): each is shown once, as
+ * soon as it is made where that is possible. */
+hone_status hn_program_run_shown(hn_program *p, const hn_tensor *const *in, hn_engine_show *show,
+                                 void *show_ctx, hn_error *err);
 /* What runs it; NULL: the plain executor does. */
 hn_engine *hn_program_engine(const hn_program *p);
 
