@@ -191,8 +191,9 @@ typedef struct stretch {
     double magnitudes; /* sum */
     int64_t n;
     double shrink, error, around; /* the best factor so far; where fine ones lie */
-    hn_grid_point candidate[AT_ONCE];
-    double candidate_error[AT_ONCE];
+    /* Of the factors tried: scales, the codes they may have less the zero points, errors. */
+    float scale[AT_ONCE];
+    double divisor[AT_ONCE], lo[AT_ONCE], hi[AT_ONCE], candidate_error[AT_ONCE];
 } stretch;
 
 static hone_status check_finite(const double *x, int64_t from, int64_t n, hn_error *err) {
@@ -273,20 +274,31 @@ static double factor(const stretch *s, int k, bool fine) {
 }
 
 static void set_candidates(const hn_grid *g, stretch *s, int first, bool fine) {
+    int32_t least, most;
+    hn_qtype_limits(&g->type, &least, &most);
     for (int k = 0; k < AT_ONCE; k++) {
-        s->candidate[k] = shrunk(g, s, factor(s, first + k, fine));
+        hn_grid_point p = shrunk(g, s, factor(s, first + k, fine));
+        s->scale[k] = p.scale;
+        s->divisor[k] = (double)p.scale;
+        s->lo[k] = least - p.zero;
+        s->hi[k] = most - p.zero;
         s->candidate_error[k] = 0;
     }
 }
 
 /* Adds what rounding x to each candidate's nearest point (as hn_grid_code has it) costs. */
-static void add_errors(stretch *s, double x, double weight, int32_t least, int32_t most) {
+static void add_errors(stretch *s, double x, double weight) {
+    double code[AT_ONCE];
+    float value[AT_ONCE];
     for (int k = 0; k < AT_ONCE; k++) {
-        hn_grid_point p = s->candidate[k];
-        double lo = least - p.zero, hi = most - p.zero, code = x / (double)p.scale;
-        code = code < lo ? lo : code > hi ? hi : code;
-        code = code + 0x1.8p52 - 0x1.8p52; /* the nearest integer, to the even one of two */
-        double e = x - (double)((float)code * p.scale);
+        double c = x / s->divisor[k];
+        c = c < s->lo[k] ? s->lo[k] : c;
+        c = c > s->hi[k] ? s->hi[k] : c;
+        code[k] = c + 0x1.8p52 - 0x1.8p52; /* the nearest integer, to the even one of two */
+    }
+    for (int k = 0; k < AT_ONCE; k++) value[k] = (float)code[k] * s->scale[k];
+    for (int k = 0; k < AT_ONCE; k++) {
+        double e = x - (double)value[k];
         s->candidate_error[k] += e * e * weight;
     }
 }
@@ -303,10 +315,8 @@ static_assert(COARSE % AT_ONCE == 0 && FINE % AT_ONCE == 0, "whole walks");
 
 static void try_factors(hn_grid *g, const hn_tensor *w, const double *importance, axes of,
                         stretch *s, int64_t n, bool fine) {
-    int32_t least, most;
     double x[BLOCK];
     run r;
-    hn_qtype_limits(&g->type, &least, &most);
     for (int64_t at = 0; at < n; at++) s[at].around = s[at].shrink;
     for (int k = 0; k < (fine ? FINE : COARSE); k += AT_ONCE) {
         for (int64_t at = 0; at < n; at++) set_candidates(g, &s[at], k, fine);
@@ -315,8 +325,7 @@ static void try_factors(hn_grid *g, const hn_tensor *w, const double *importance
             hn_load_f64_n(w->dtype, w->data, i, r.n, x);
             for (int64_t j = 0; j < r.n; j++)
                 add_errors(&s[r.at + j * r.step], x[j],
-                           importance != NULL ? importance[(i + j) / of.inner % of.n] : 1, least,
-                           most);
+                           importance != NULL ? importance[(i + j) / of.inner % of.n] : 1);
         }
         for (int64_t at = 0; at < n; at++) take_best(&s[at], k, fine);
     }
@@ -379,13 +388,18 @@ static void points_of(const hn_grid *g, const hn_tensor *w, int64_t from, int64_
 /* As hn_grid_code, for types of two bits or more. */
 static void codes_of_block(const double *x, const double *scale, const double *zero, double least,
                            double most, int64_t *codes) {
+    const double far = 0x1p30; /* outside anyway */
+    double code[BLOCK];
     for (int k = 0; k < BLOCK; k++) {
-        double code = x[k] / scale[k];
-        code = code < -0x1p30 ? -0x1p30 : code > 0x1p30 ? 0x1p30 : code; /* outside anyway */
-        code = code + 0x1.8p52 - 0x1.8p52 + zero[k]; /* the nearest, to the even one of two */
-        code = code < least ? least : code > most ? most : code;
-        codes[k] = (int32_t)(isnan(code) ? zero[k] : code);
+        double c = x[k] / scale[k];
+        c = c < -far ? -far : c;
+        c = c > far ? far : c;
+        c = c + 0x1.8p52 - 0x1.8p52 + zero[k]; /* the nearest, to the even one of two */
+        c = c < least ? least : c;
+        c = c > most ? most : c;
+        code[k] = isnan(c) ? zero[k] : c;
     }
+    for (int k = 0; k < BLOCK; k++) codes[k] = (int32_t)code[k];
 }
 
 static void codes_of_part(const hn_grid *g, const hn_tensor *w, int64_t from, int64_t end,
