@@ -218,30 +218,24 @@ static void each_variant(check_list *list) {
     }
 }
 
-/* Windows over few channels: every number of them with every kernel, stride and padding, and what
- * else there is in turns. */
+/* Windows over few channels: every number of them with every stride and padding, and what else
+ * there is in turns. */
 static void few_channels(check_list *list) {
-    static const int64_t channels[] = {1, 3, 8, 16, 24, 32}, kernels[] = {2, 3, 4, 5, 7},
-                         outputs[] = {16, 32, 64, 7, 40};
+    static const int64_t channels[] = {1, 3, 8, 16, 24, 32}, kernels[] = {3, 2, 5, 4, 7},
+                         outputs[] = {16, 32, 64, 7, 40, 16, 33};
     static const int extra[] = {0, RESIDUAL, RESIDUAL | TWICE, SLICE, IN_PLACE | TWICE};
-    int64_t i = 0;
-    for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
-        for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
-            for (int64_t s = 1; s <= 2; s++)
-                for (int64_t pad = 0; pad < 3; pad++, i++) {
-                    int64_t size = 11 + i % 7, n = outputs[i % 5];
-                    hn_conv_q8 p = window(1 + i % 4 / 3, size, channels[c], n, kernels[k], s, pad);
-                    if (i % 8 == 5) p.dh = 2, p.oh = (size + 2 * pad - 2 * (p.kh - 1) - 1) / s + 1;
-                    if (p.oh < 1) continue;
-                    char name[64];
-                    snprintf(name, sizeof name, "few%lldx%llds%lldp%lld_%lld_%lld", (long long)p.kh,
-                             (long long)p.kw, (long long)s, (long long)pad, (long long)p.c,
-                             (long long)n);
-                    const variant *v = &variants[i % 4 == 0 ? i % N_VARIANTS : i % 2];
-                    int flags = extra[i / 3 % 5];
-                    if (v->y == HN_Q8_F32) flags &= ~TWICE;
-                    add(list, name, p, v, flags);
-                }
+    for (int64_t i = 0; i < 2 * 36; i++) {
+        int64_t c = channels[i / 6 % 6], s = 1 + i % 6 / 3, pad = i % 3, k = kernels[i % 5];
+        int64_t size = 9 + i % 4, n = outputs[i % 7];
+        hn_conv_q8 p = window(1 + i % 4 / 3, size, c, n, k, s, pad);
+        if (i % 8 == 5) p.dh = 2, p.oh = (size + 2 * pad - 2 * (k - 1) - 1) / s + 1;
+        if (p.oh < 1) continue;
+        char name[64];
+        snprintf(name, sizeof name, "few%lldx%llds%lldp%lld_%lld_%lld", (long long)k, (long long)k,
+                 (long long)s, (long long)pad, (long long)c, (long long)n);
+        const variant *v = &variants[i % 4 == 0 ? i % N_VARIANTS : i % 2];
+        add(list, name, p, v, v->y == HN_Q8_F32 ? 0 : extra[i / 3 % 5]);
+    }
 }
 
 static void cases(check_list *list) {

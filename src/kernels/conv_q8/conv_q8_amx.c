@@ -173,6 +173,7 @@ typedef struct task {
     const int32_t *w_sums;
     int64_t line, q0, end, pairs; /* the block: positions from q0 to end - 1 */
     int64_t copied;               /* direct: positions from this one on are in scratch */
+    int64_t back;                 /* direct: so many positions earlier begins the last pair */
     panel (*panels)[SPAN];        /* those of the sums that wait, those of the sums being made */
     int now;                      /* which of the two are the latter */
     int64_t slot;                 /* for the next sums */
@@ -180,27 +181,68 @@ typedef struct task {
     constants constants;
 } task;
 
+/* Of n positions from the i-th on, the first at y and r, at one distance. */
+static void put_places(const task *t, int64_t i, int64_t n, int64_t y, int64_t r) {
+    const hn_conv_q8 *p = t->a->p;
+    for (int64_t k = 0; k < n; k++) t->l.at.y[i + k] = y + k * p->y_pixel;
+    for (int64_t k = 0; k < n; k++) t->l.at.r[i + k] = r + k * p->r_pixel;
+}
+
+/* Nothing becomes of n positions from the i-th on. */
+static void put_no_places(const task *t, int64_t i, int64_t n) {
+    for (int64_t k = 0; k < n; k++) t->l.at.y[i + k] = -1, t->l.at.r[i + k] = 0;
+}
+
 /* Where the positions of a block are in y and r. */
 static void find_places(const task *t) {
     const geometry *g = t->g;
     const hn_conv_q8 *p = t->a->p;
+    const int64_t all = t->pairs * PAIR;
+    if (g->even) {
+        int64_t n = t->end - t->q0;
+        put_places(t, 0, n, t->q0 * p->y_pixel, t->q0 * p->r_pixel);
+        put_no_places(t, n, all - n);
+        return;
+    }
     int64_t q = t->q0, ox = q % g->pw, oy = q / g->pw % g->wrap;
     int64_t image = t->line + q / g->pw / g->wrap;
-    const places *at = &t->l.at;
-    for (int64_t i = 0, all = t->pairs * PAIR, run; i < all; i += run, q += run, ox = 0) {
+    for (int64_t i = 0, run; i < all; i += run, q += run, ox = 0) {
         bool inside = oy < p->oh && q < g->valid;
         run = hn_q8_min(g->pw - ox, all - i);
         int64_t n = inside ? hn_q8_min(hn_q8_min(run, p->ow - ox), t->end - q) : 0;
-        int64_t y = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
-        int64_t r = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
-        for (int64_t k = 0; k < n; k++) at->y[i + k] = y + k * p->y_pixel;
-        for (int64_t k = 0; k < n; k++) at->r[i + k] = r + k * p->r_pixel;
+        n = hn_q8_max(0, n);
+        put_places(t, i, n, image * p->y_image + oy * p->y_row + ox * p->y_pixel,
+                   image * p->r_image + oy * p->r_row + ox * p->r_pixel);
+        put_no_places(t, i + n, run - n);
         if (p->w_zero_points)
             for (int64_t k = 0; k < n; k++)
-                at->window_sum[i + k] = hn_q8_window_sum(t->a, 0, image, oy, ox + k);
-        for (int64_t k = hn_q8_max(0, n); k < run; k++) at->y[i + k] = -1, at->r[i + k] = 0;
+                t->l.at.window_sum[i + k] = hn_q8_window_sum(t->a, 0, image, oy, ox + k);
         if (++oy == g->wrap) oy = 0, image++;
     }
+}
+
+/* The last pair of the block begins t->back positions earlier, of which nothing becomes. */
+static void move_last(const task *t) {
+    int64_t i = (t->pairs - 1) * PAIR, to = i + t->back, n = t->end - t->q0 - i;
+    memmove(t->l.at.y + to, t->l.at.y + i, (size_t)n * sizeof *t->l.at.y);
+    memmove(t->l.at.r + to, t->l.at.r + i, (size_t)n * sizeof *t->l.at.r);
+    memmove(t->l.at.window_sum + to, t->l.at.window_sum + i,
+            (size_t)n * sizeof *t->l.at.window_sum);
+    put_no_places(t, i, t->back);
+}
+
+/* Positions of a direct block that cannot be read in place are copied: those whose tiles would end
+ * behind x, unless they can begin earlier. */
+static void place_block(task *t) {
+    const geometry *g = t->g;
+    int64_t last = t->q0 + (t->pairs - 1) * PAIR, rows = t->end - last <= ROWS ? ROWS : PAIR;
+    int64_t back = hn_q8_max(0, last + rows - g->valid);
+    t->copied = t->q0 + hn_q8_max(0, g->in_place - t->q0) / PAIR * PAIR;
+    t->back = 0;
+    if (g->source == DIRECT && g->in_place == g->valid && last >= back)
+        t->back = back, t->copied = t->end;
+    find_places(t);
+    if (t->back > 0) move_last(t);
 }
 
 /* Copies what cannot be read in place. */
@@ -226,9 +268,13 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
     bool in_place = direct && q < t->copied, one = t->end - q <= ROWS;
     product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride,
                  .near = (last - first) * g->steps * 2 * TILE <= NEAR_BYTES};
-    m.a =
-        in_place ? t->a->x + q * g->stride : t->l.a + (q - (direct ? t->copied : t->q0)) * m.stride;
+    if (in_place)
+        m.a = t->a->x + (i + 1 == t->pairs ? q - t->back : q) * g->stride;
+    else
+        m.a = t->l.a + (q - (direct ? t->copied : t->q0)) * m.stride;
+    int64_t slot = t->slot;
     for (int64_t step = 0; step == 0 || step < g->steps; step += g->chunk) {
+        slot = t->slot;
         m.steps = hn_q8_min(g->chunk, g->steps - step);
         m.offset = t->l.offset + step;
         bool whole = step + m.steps == g->steps;
@@ -236,7 +282,8 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
             m.halves = p->n - n * PANEL > 16 ? 2 : 1;
             m.w = t->w + (n * g->steps * 2 + step * m.halves) * TILE;
             m.start = step == 0 ? now[n - first].start : NULL;
-            m.c = t->l.c + (t->slot + n - first) % slots * SUMS;
+            m.c = t->l.c + slot * SUMS;
+            if (++slot == slots) slot = 0;
             if (long_act)
                 aside->units =
                     (int)hn_q8_max(2, hn_q8_ceil(UNITS, hn_q8_max(1, m.halves * m.steps)));
@@ -258,7 +305,7 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
                                       .at = places_from(&t->l.at, i * PAIR)};
         }
     }
-    t->slot = (t->slot + last - first) % slots;
+    t->slot = slot;
 }
 
 /* Panels [first, last), a span at most, times the block. */
@@ -323,8 +370,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             t.q0 = block_start(&g, block % g.blocks);
             t.end = hn_q8_min(g.valid, block_start(&g, block % g.blocks + 1));
             t.pairs = hn_q8_ceil(t.end - t.q0, PAIR);
-            t.copied = t.q0 + hn_q8_max(0, g.in_place - t.q0) / PAIR * PAIR;
-            find_places(&t);
+            place_block(&t);
             copy_block(&t);
             in_scratch = block;
         }

@@ -50,19 +50,19 @@ struct waiting {
 
 static constants make_constants(const hn_conv_q8 *p) {
     const int32_t flip = p->r_type == HN_Q8_S8 ? 0x80 : 0;
-    return (constants){.mr = _mm512_set1_ps(p->mr),
-                       .r_less = _mm512_set1_ps(0x1p23F + (float)(p->rz + flip)),
-                       .yz = _mm512_set1_epi16((short)p->yz),
-                       .lo = _mm512_set1_epi8((char)p->lo),
-                       .hi = _mm512_set1_epi8((char)p->hi),
-                       .lo1 = _mm512_set1_ps((float)p->lo1),
-                       .hi1 = _mm512_set1_ps((float)p->hi1),
-                       .m1 = _mm512_set1_ps(p->m1),
-                       .r_signed = flip != 0,
-                       .y_moved = p->yz != 0,
-                       .limited = p->hi - p->lo < 255,
-                       .y_dense = p->y_pixel == p->n && p->y_row == p->ow * p->n &&
-                                  p->y_image == p->oh * p->y_row};
+    return (constants){
+        .mr = _mm512_set1_ps(p->mr),
+        .r_less = _mm512_set1_ps(0x1p23F + (float)(p->rz + flip)),
+        .yz = _mm512_set1_epi16((short)p->yz),
+        .lo = _mm512_set1_epi8((char)p->lo),
+        .hi = _mm512_set1_epi8((char)p->hi),
+        .lo1 = _mm512_set1_ps((float)p->lo1),
+        .hi1 = _mm512_set1_ps((float)p->hi1),
+        .m1 = _mm512_set1_ps(p->m1),
+        .r_signed = flip != 0,
+        .y_moved = p->yz != 0,
+        .limited = p->hi - p->lo < 255,
+        .y_dense = p->y_pixel == p->n && is_even(p, p->y_image, p->y_row, p->y_pixel)};
 }
 
 /* What is the same for all rows of bytes of a panel. */

@@ -27,6 +27,12 @@ enum {
     LEAST_PIXELS = 9,        /* for fewer, rows without tiles are as fast */
 };
 
+/* Whether the pixels of an image of outputs, and those of the next, lie at one distance. */
+static bool is_even(const hn_conv_q8 *p, int64_t image, int64_t row, int64_t pixel) {
+    return (p->oh == 1 || row == p->ow * pixel) &&
+           (p->batch == 1 || image == p->oh * p->ow * pixel);
+}
+
 typedef enum source { DIRECT, LINES, RUNS, WINDOWS } source;
 
 typedef struct geometry {
@@ -46,6 +52,7 @@ typedef struct geometry {
     int64_t chunk;    /* steps at a time: all, if they stay in L1 */
     int64_t span;     /* panels at a time */
     int64_t in_place; /* direct: the first so many positions */
+    bool even;        /* outputs, in order, and what is added to them lie at one distance */
     int64_t scratch;  /* bytes of copied pixels */
 } geometry;
 
@@ -114,6 +121,9 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
         g.stride = p->sw * g.pixel;
         position = g.slabs * g.phases * g.stride;
     }
+    g.even = (g.source == DIRECT || g.source == WINDOWS) && !p->w_zero_points &&
+             is_even(p, p->y_image, p->y_row, p->y_pixel) &&
+             is_even(p, p->r_image, p->r_row, p->r_pixel);
     g.valid = (rows - 1) * g.pw + p->ow;
     g.pairs = hn_q8_ceil(g.valid, PAIR);
     g.chunk = hn_q8_max(1, hn_q8_ceil(g.steps, hn_q8_max(1, hn_q8_ceil(g.steps, CHUNK))));
