@@ -33,31 +33,33 @@ static void run_folded(hn_pool *pool, int64_t n, void (*piece)(void *, int64_t),
     hn_pool_run(pool, (n + 1) / 2, run_two, &f);
 }
 
-/* ---- X^T X ---- */
+/* ---- X^T X, X^T Y ---- */
 
 /* Columns of X that lie together, row after row: two vectors each row. */
 #define STRIP 8
 
+/* Columns of x, packed, against those of y. */
 typedef struct gram {
     double *h;
-    int64_t n, rows;
-    four *strips; /* [strip][row][2] */
+    int64_t n, m, rows; /* columns of x and of y */
+    bool lower;         /* y is x: what lies above the diagonal is left alone */
+    four *x, *y;        /* [strip][row][2] */
 } gram;
 
-static void pack(gram *g, const float *x) {
-    int64_t n_strips = (g->n + STRIP - 1) / STRIP;
+static void pack(four *strips, const float *x, int64_t n, int64_t rows) {
+    int64_t n_strips = (n + STRIP - 1) / STRIP;
     for (int64_t s = 0; s < n_strips; s++)
-        for (int64_t r = 0; r < g->rows; r++) {
+        for (int64_t r = 0; r < rows; r++) {
             float row[STRIP] = {0};
             int64_t first = s * STRIP;
-            memcpy(row, x + r * g->n + first, (size_t)least(STRIP, g->n - first) * sizeof *row);
-            memcpy(g->strips + (s * g->rows + r) * 2, row, sizeof row);
+            memcpy(row, x + r * n + first, (size_t)least(STRIP, n - first) * sizeof *row);
+            memcpy(strips + (s * rows + r) * 2, row, sizeof row);
         }
 }
 
-/* Four columns of strip a, from column `half`, against all of strip b. */
+/* Four columns of strip a of x, from column `half`, against all of strip b of y. */
 static void tile(const gram *g, int64_t a, int half, int64_t b, float sums[4][STRIP]) {
-    const four *x = g->strips + a * g->rows * 2 + half / 4, *y = g->strips + b * g->rows * 2;
+    const four *x = g->x + a * g->rows * 2 + half / 4, *y = g->y + b * g->rows * 2;
     four s[4][2] = {{{0}}};
     for (int64_t r = 0; r < g->rows; r++) {
         four u = x[2 * r], v = y[2 * r], w = y[2 * r + 1];
@@ -72,36 +74,59 @@ static void tile(const gram *g, int64_t a, int half, int64_t b, float sums[4][ST
 static void gram_strip(void *ctx, int64_t a) {
     const gram *g = ctx;
     float sums[4][STRIP];
-    for (int64_t b = 0; b <= a; b++)
+    int64_t last = g->lower ? a : (g->m - 1) / STRIP;
+    for (int64_t b = 0; b <= last; b++)
         for (int half = 0; half < STRIP; half += 4) {
             tile(g, a, half, b, sums);
             for (int i = 0; i < 4; i++) {
                 int64_t row = a * STRIP + half + i, first = b * STRIP;
                 if (row >= g->n) break;
-                int64_t count = least(STRIP, row + 1 - first);
+                int64_t count = least(STRIP, (g->lower ? row + 1 : g->m) - first);
                 for (int64_t j = 0; j < count; j++)
-                    g->h[row * g->n + first + j] += (double)sums[i][j];
+                    g->h[row * g->m + first + j] += (double)sums[i][j];
             }
         }
+}
+
+static four *make_strips(int64_t n, hn_allocator *alloc) {
+    size_t bytes, n_strips = (size_t)((n + STRIP - 1) / STRIP);
+    if (!hn_size_mul(n_strips, HN_GRAM_ROWS * 2 * sizeof(four), &bytes)) return NULL;
+    return hn_alloc(alloc, bytes, HN_MEM_SCRATCH);
 }
 
 hone_status hn_gram_add(double *h, int64_t n, const float *x, int64_t rows, hn_pool *pool,
                         hn_allocator *alloc, hn_error *err) {
     if (n == 0 || rows == 0) return HONE_OK;
-    int64_t n_strips = (n + STRIP - 1) / STRIP;
-    gram g = {.h = h, .n = n};
-    size_t bytes;
-    if (!hn_size_mul((size_t)n_strips, HN_GRAM_ROWS * 2 * sizeof *g.strips, &bytes))
-        return HN_NOMEM(err);
-    g.strips = hn_alloc(alloc, bytes, HN_MEM_SCRATCH);
-    if (g.strips == NULL) return HN_NOMEM(err);
+    gram g = {.h = h, .n = n, .m = n, .lower = true};
+    g.x = g.y = make_strips(n, alloc);
+    if (g.x == NULL) return HN_NOMEM(err);
     for (int64_t r = 0; r < rows; r += HN_GRAM_ROWS) {
         g.rows = least(HN_GRAM_ROWS, rows - r);
-        pack(&g, x + r * n);
-        run_folded(pool, n_strips, gram_strip, &g);
+        pack(g.x, x + r * n, n, g.rows);
+        run_folded(pool, (n + STRIP - 1) / STRIP, gram_strip, &g);
     }
-    hn_free(alloc, g.strips);
+    hn_free(alloc, g.x);
     return HONE_OK;
+}
+
+hone_status hn_cross_add(double *h, int64_t n, const float *x, int64_t m, const float *y,
+                         int64_t rows, hn_pool *pool, hn_allocator *alloc, hn_error *err) {
+    if (n == 0 || m == 0 || rows == 0) return HONE_OK;
+    hone_status status = HONE_OK;
+    gram g = {.h = h, .n = n, .m = m};
+    g.x = make_strips(n, alloc);
+    g.y = make_strips(m, alloc);
+    HN_CHECK_GOTO(err, g.x != NULL && g.y != NULL, HONE_E_NOMEM, "out of memory");
+    for (int64_t r = 0; r < rows; r += HN_GRAM_ROWS) {
+        g.rows = least(HN_GRAM_ROWS, rows - r);
+        pack(g.x, x + r * n, n, g.rows);
+        pack(g.y, y + r * m, m, g.rows);
+        hn_pool_run(pool, (n + STRIP - 1) / STRIP, gram_strip, &g);
+    }
+fail:
+    hn_free(alloc, g.x);
+    hn_free(alloc, g.y);
+    return status;
 }
 
 void hn_damp(double *h, int64_t n, double share) {

@@ -14,6 +14,9 @@
 #define HN_GRAM_ROWS 256
 hone_status hn_gram_add(double *h, int64_t n, const float *x, int64_t rows, hn_pool *pool,
                         hn_allocator *alloc, hn_error *err);
+/* h [n, m] += X^T Y, likewise, x being [rows, n] and y [rows, m]. */
+hone_status hn_cross_add(double *h, int64_t n, const float *x, int64_t m, const float *y,
+                         int64_t rows, hn_pool *pool, hn_allocator *alloc, hn_error *err);
 /* Adds `share` of the mean of the diagonal to the diagonal; 1 where that mean is 0. */
 void hn_damp(double *h, int64_t n, double share);
 /* The lower triangle L of h = L L^T, in place. HONE_E_ARG: h is not positive definite. */

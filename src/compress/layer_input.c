@@ -1,30 +1,35 @@
 #include "compress/layer_input.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/dense.h"
+#include "base/size.h"
+#include "compress/grid.h"
 #include "compress/watch.h"
 #include "compress/windows.h"
 #include "passes/pass.h"
 
-/* Windows that are looked at: so many for each column, but not fewer than that. */
+/* Rows that are looked at: so many for each column, but not fewer than that. */
 #define ROWS_PER_COLUMN 16
 #define LEAST_ROWS 4096
+/* From so many bits on, cutting off the largest weights gains nothing. */
+#define WHOLE_RANGE_BITS 8
 
 bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m) {
     const hn_tensor *t = w->weight->constant;
-    if (w->sum_axis < 0 || w->weight->n_uses != 1 || hn_is(w->node, "ConvTranspose")) return false;
-    *m = (hn_layer_matrix){.n = t->dims[w->channel_axis], .k = t->dims[w->sum_axis], .inner = 1};
+    if (w->weight->n_uses != 1 || hn_is(w->node, "ConvTranspose")) return false;
     if (hn_is(w->node, "Conv")) {
-        if (w->channel_axis != 0 || w->sum_axis != 1 || hn_attr_i(w->node, "group") != 1)
-            return false;
-        for (int i = 2; i < t->rank; i++) m->inner *= t->dims[i];
-        m->k *= m->inner;
-        m->o_stride = m->k;
-        m->k_stride = 1;
+        int64_t n = t->dims[0], groups = hn_attr_i(w->node, "group");
+        if (hn_node_input(w->node, 1) != w->weight || groups < 1 || n % groups != 0) return false;
+        *m = (hn_layer_matrix){
+            .n = n, .k = t->n / n, .o_stride = t->n / n, .k_stride = 1, .groups = groups};
+        m->inner = m->k / t->dims[1];
         return true;
     }
     if (t->rank != 2 || (hn_is(w->node, "Gemm") && hn_attr_i(w->node, "transA") != 0)) return false;
+    *m = (hn_layer_matrix){
+        .n = t->dims[w->channel_axis], .k = t->dims[w->sum_axis], .inner = 1, .groups = 1};
     m->o_stride = w->channel_axis == 0 ? m->k : 1;
     m->k_stride = w->sum_axis == 0 ? m->n : 1;
     return true;
@@ -32,126 +37,332 @@ bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m) {
 
 typedef struct collector {
     const hn_weighted *layers;
-    hn_layer_input *of;
+    hn_layer_matrix *matrices;
     int64_t samples; /* that will come */
     int64_t *seen;   /* by layer */
+    hn_layer_input *in;
+    const hn_layer_output *wanted; /* by layer; NULL: no products with outputs are asked for */
+    hn_layer_output *out;          /* outputs are collected, not inputs, if not NULL */
     hn_pool *pool;
     hn_allocator *alloc;
 } collector;
 
-static hone_status add_rows(const collector *c, hn_layer_input *in, const float *x, int64_t rows,
-                            hn_error *err) {
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < in->k; k++) {
-            double v = (double)x[r * in->k + k];
+static int64_t rows_wanted(const hn_layer_matrix *m) {
+    return ROWS_PER_COLUMN * m->k > LEAST_ROWS ? ROWS_PER_COLUMN * m->k : LEAST_ROWS;
+}
+
+/* How many rows of n samples are looked at, of `count`. */
+static int64_t share_of(const collector *c, int layer, int64_t n, int64_t count) {
+    int64_t share = rows_wanted(&c->matrices[layer]) / c->samples * n + n;
+    return share < count ? share : count;
+}
+
+/* ---- what becomes of rows ---- */
+
+typedef struct rows {
+    const hn_layer_matrix *m;
+    const hn_layer_input *in;
+    const float *x, *y; /* [n, groups, k], [n, all outputs] */
+    int64_t n;
+} rows;
+
+/* X^T X of one group of many, which have few columns each. */
+static void add_group(void *ctx, int64_t g) {
+    const rows *r = ctx;
+    int64_t k = r->m->k, width = r->m->groups * k;
+    double *gram = r->in->gram + g * k * k;
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const float *a = r->x + g * k + i, *b = r->x + g * k + j;
+            double sum = 0;
+            for (int64_t at = 0; at < r->n; at++)
+                sum += (double)a[at * width] * (double)b[at * width];
+            gram[i * k + j] += sum;
+        }
+}
+
+/* Y^T X of one output of a layer of many groups. */
+static void add_output(void *ctx, int64_t o) {
+    const rows *r = ctx;
+    int64_t k = r->m->k, width = r->m->groups * k, group = o / (r->m->n / r->m->groups);
+    for (int64_t i = 0; i < k; i++) {
+        const float *a = r->x + group * k + i, *b = r->y + o;
+        double sum = 0;
+        for (int64_t at = 0; at < r->n; at++)
+            sum += (double)a[at * width] * (double)b[at * r->m->n];
+        r->in->cross[o * k + i] += sum;
+    }
+}
+
+static hone_status add_products(const collector *c, const rows *r, hn_error *err) {
+    const hn_layer_matrix *m = r->m;
+    if (m->groups > 1) {
+        hn_pool_run(c->pool, m->groups, add_group, (void *)r);
+        if (r->y != NULL) hn_pool_run(c->pool, m->n, add_output, (void *)r);
+        return HONE_OK;
+    }
+    HN_TRY(hn_gram_add(r->in->gram, m->k, r->x, r->n, c->pool, c->alloc, err));
+    if (r->y == NULL) return HONE_OK;
+    return hn_cross_add(r->in->cross, m->n, r->y, m->k, r->x, r->n, c->pool, c->alloc, err);
+}
+
+static hone_status add_inputs(const collector *c, int layer, const float *x, int64_t n,
+                              hn_error *err) {
+    const hn_layer_matrix *m = &c->matrices[layer];
+    hn_layer_input *in = &c->in[layer];
+    int64_t width = m->groups * m->k;
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t k = 0; k < width; k++) {
+            double v = (double)x[r * width + k];
             in->squares[k] += v * v;
             in->magnitudes[k] += fabs(v);
         }
-    in->rows += rows;
-    if (in->gram == NULL) return HONE_OK;
-    return hn_gram_add(in->gram, in->k, x, rows, c->pool, c->alloc, err);
+    rows r = {.m = m, .in = in, .x = x, .n = n};
+    if (c->wanted != NULL) {
+        assert(in->rows + n <= c->wanted[layer].rows);
+        r.y = c->wanted[layer].y + in->rows * m->n;
+    }
+    in->rows += n;
+    return in->gram != NULL ? add_products(c, &r, err) : HONE_OK;
 }
 
-/* ---- windows ---- */
+/* Outputs less the bias: what the weights make. */
+static void keep_outputs(const collector *c, int layer, const float *y, int64_t n) {
+    const hn_weighted *w = &c->layers[layer];
+    hn_layer_output *out = &c->out[layer];
+    int64_t width = c->matrices[layer].n;
+    double beta = hn_is(w->node, "Gemm") ? (double)hn_attr_f(w->node, "beta") : 1;
+    float *to = out->y + out->rows * width;
+    for (int64_t i = 0; i < n * width; i++)
+        to[i] = w->bias == NULL
+                    ? y[i]
+                    : (float)((double)y[i] - beta * hn_tensor_f64(w->bias->constant, i % width));
+    out->rows += n;
+}
 
-/* Which of `count` windows of a sample is number i of those looked at: the first moves on from
- * sample to sample by a step that has no factor in common with most sizes. */
+static hone_status add_rows(const collector *c, int layer, const float *x, int64_t n,
+                            hn_error *err) {
+    if (c->out == NULL) return add_inputs(c, layer, x, n, err);
+    keep_outputs(c, layer, x, n);
+    return HONE_OK;
+}
+
+/* ---- where rows come from ---- */
+
+/* Windows of samples, pixels of samples, or lines of a batch. */
+typedef struct source {
+    const hn_windows *windows; /* NULL: it is not these */
+    const float *x;
+    int64_t n, size;             /* parts, and elements of one */
+    int64_t count, width;        /* rows in a part, and their elements */
+    int64_t row_step, item_step; /* where they lie in a part; not of windows */
+} source;
+
+/* Which of `count` rows of a part is number i of those looked at: the first moves on from sample
+ * to sample by a step that has no factor in common with most sizes. */
 static int64_t spread(int64_t i, int64_t looked_at, int64_t count, int64_t sample) {
     return (i * count / looked_at + sample % count * 7919) % count;
 }
 
-static hone_status add_windows(collector *c, int layer, const hn_tensor *x, hn_error *err) {
-    hn_layer_input *in = &c->of[layer];
+static void copy_row(const source *s, const float *part, int64_t at, float *to) {
+    if (s->windows != NULL)
+        hn_windows_copy(s->windows, part, at, to);
+    else
+        for (int64_t i = 0; i < s->width; i++) to[i] = part[at * s->row_step + i * s->item_step];
+}
+
+/* Parts of so many samples each. */
+static hone_status add_some(const collector *c, int layer, const source *s, int64_t samples,
+                            hn_error *err) {
+    int64_t each = share_of(c, layer, samples, s->count), filled = 0;
+    hone_status status = HONE_OK;
+    float *to =
+        hn_alloc_array(c->alloc, (size_t)(HN_GRAM_ROWS * s->width), sizeof *to, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, to != NULL, HONE_E_NOMEM, "out of memory");
+    for (int64_t n = 0; n < s->n; n++, c->seen[layer] += samples)
+        for (int64_t i = 0; i < each; i++) {
+            copy_row(s, s->x + n * s->size, spread(i, each, s->count, c->seen[layer]),
+                     to + filled++ * s->width);
+            if (filled < HN_GRAM_ROWS) continue;
+            HN_TRY_GOTO(add_rows(c, layer, to, filled, err));
+            filled = 0;
+        }
+    status = add_rows(c, layer, to, filled, err);
+fail:
+    hn_free(c->alloc, to);
+    return status;
+}
+
+static hone_status add_windows(const collector *c, int layer, const hn_tensor *x, hn_error *err) {
     const hn_weighted *w = &c->layers[layer];
     hn_windows s;
     HN_TRY(hn_windows_init(&s, w->node, w->weight->constant, x, err));
-    if (s.count == 0) return HONE_OK;
-    int64_t want = ROWS_PER_COLUMN * in->k > LEAST_ROWS ? ROWS_PER_COLUMN * in->k : LEAST_ROWS;
-    int64_t each = want / c->samples + 1, filled = 0;
-    if (each > s.count) each = s.count;
-    hone_status status = HONE_OK;
-    float *rows =
-        hn_alloc_array(c->alloc, (size_t)(HN_GRAM_ROWS * in->k), sizeof *rows, HN_MEM_SCRATCH);
-    HN_CHECK_GOTO(err, rows != NULL, HONE_E_NOMEM, "out of memory");
-    for (int64_t n = 0; n < x->dims[0]; n++) {
-        const float *image = (const float *)x->data + n * s.channels * s.in_size;
-        for (int64_t i = 0; i < each; i++) {
-            hn_windows_copy(&s, image, spread(i, each, s.count, c->seen[layer]),
-                            rows + filled++ * in->k);
-            if (filled < HN_GRAM_ROWS) continue;
-            HN_TRY_GOTO(add_rows(c, in, rows, filled, err));
-            filled = 0;
-        }
-        c->seen[layer]++;
+    source from = {.windows = &s,
+                   .x = x->data,
+                   .n = s.count > 0 ? x->dims[0] : 0,
+                   .size = s.channels * s.in_size,
+                   .count = s.count,
+                   .width = s.channels * s.taps};
+    return add_some(c, layer, &from, 1, err);
+}
+
+static hone_status take(void *ctx, int i, const hn_tensor *t, int64_t n, hn_error *err) {
+    const collector *c = ctx;
+    const hn_layer_matrix *m = &c->matrices[i];
+    bool conv = hn_is(c->layers[i].node, "Conv"), out = c->out != NULL;
+    if (conv && !out) return add_windows(c, i, t, err);
+    int axis = conv ? 1 : t->rank - 1;
+    int64_t width = out ? m->n : m->k;
+    HN_CHECK(err,
+             t->dtype == HONE_DTYPE_F32 && axis >= 0 && axis < t->rank && t->dims[axis] == width,
+             HONE_E_SHAPE, "what goes through layer '%s' does not fit its weight",
+             c->layers[i].node->name);
+    source s = {.x = t->data, .width = width};
+    if (t->n == 0) return HONE_OK;
+    if (conv) {
+        s.n = t->dims[0], s.size = t->n / s.n, s.count = s.size / width;
+        s.row_step = 1, s.item_step = s.count;
+        return add_some(c, i, &s, 1, err);
     }
-    status = add_rows(c, in, rows, filled, err);
-fail:
-    hn_free(c->alloc, rows);
-    return status;
+    /* How many lines a sample has may depend on what else is in the batch. */
+    s.n = 1, s.size = t->n, s.count = t->n / width;
+    s.row_step = width, s.item_step = 1;
+    return add_some(c, i, &s, n, err);
 }
 
 /* ---- all layers ---- */
 
-static hone_status take(void *ctx, int i, const hn_tensor *x, int64_t n, hn_error *err) {
-    (void)n;
-    collector *c = ctx;
-    hn_layer_input *in = &c->of[i];
-    bool conv = hn_is(c->layers[i].node, "Conv");
-    int axis = conv ? 1 : x->rank - 1;
-    int64_t wanted = conv ? c->layers[i].weight->constant->dims[1] : in->k;
-    HN_CHECK(
-        err, x->dtype == HONE_DTYPE_F32 && axis >= 0 && axis < x->rank && x->dims[axis] == wanted,
-        HONE_E_SHAPE, "the input of layer '%s' does not fit its weight", c->layers[i].node->name);
-    if (conv) return add_windows(c, i, x, err);
-    return add_rows(c, in, x->data, x->n / in->k, err);
+/* Models that are compared row by row see the same batches of so many samples. */
+#define BATCH 8
+
+static hone_status collect(collector *to, int n, const hn_model *m, const hn_method_ctx *c,
+                           hn_arena *arena, hn_error *err) {
+    hn_watch_options o = {.samples = to->samples};
+    if (to->out != NULL || to->wanted != NULL) o.batch = BATCH;
+    const char **names = hn_arena_array(arena, (size_t)n, sizeof *names);
+    to->seen = hn_arena_array(arena, (size_t)n, sizeof *to->seen);
+    if (names == NULL || to->seen == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n; i++)
+        names[i] =
+            to->out != NULL ? to->layers[i].node->outputs[0]->name : to->layers[i].input->name;
+    return hn_watch(m, names, n, c->feed, c->how, &o, take, to, c->alloc, err);
 }
 
-static hone_status create(hn_layer_input *in, int64_t k, bool gram, hn_allocator *alloc,
-                          hn_error *err) {
-    in->k = k;
-    size_t n = (size_t)k, bytes = n * sizeof(double);
-    in->squares = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
-    in->magnitudes = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
-    if (gram && n <= SIZE_MAX / bytes) in->gram = hn_alloc_zero(alloc, n * bytes, HN_MEM_SCRATCH);
-    if (in->squares == NULL || in->magnitudes == NULL || (gram && in->gram == NULL))
-        return HN_NOMEM(err);
+static hone_status begin(collector *to, const hn_weighted *layers, int n, const hn_method_ctx *c,
+                         int64_t samples, hn_arena *arena, hn_error *err) {
+    *to = (collector){.layers = layers,
+                      .samples = hn_dataset_count(hn_feed_dataset(c->feed)),
+                      .pool = c->how->engine.pool,
+                      .alloc = c->alloc};
+    if (c->samples > 0 && c->samples < samples) samples = c->samples;
+    if (samples < to->samples) to->samples = samples;
+    to->matrices = hn_arena_array(arena, (size_t)n, sizeof *to->matrices);
+    if (to->matrices == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n; i++) hn_layer_as_matrix(&layers[i], &to->matrices[i]);
     return HONE_OK;
 }
 
-hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n, bool gram,
-                            const hn_model *m, const hn_method_ctx *c, int64_t samples,
+static hone_status create_input(hn_layer_input *in, const hn_layer_matrix *m,
+                                const hn_layer_look *look, hn_allocator *alloc, hn_error *err) {
+    in->groups = m->groups;
+    in->k = m->k;
+    size_t bytes = (size_t)(m->groups * m->k) * sizeof(double), all;
+    in->squares = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
+    in->magnitudes = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
+    if (look->gram && hn_size_mul(bytes, (size_t)m->k, &all))
+        in->gram = hn_alloc_zero(alloc, all, HN_MEM_SCRATCH);
+    if (look->outputs != NULL)
+        in->cross = hn_alloc_zero(alloc, (size_t)(m->n * m->k) * sizeof(double), HN_MEM_SCRATCH);
+    bool all_there = in->squares != NULL && in->magnitudes != NULL &&
+                     (in->gram != NULL || !look->gram) &&
+                     (in->cross != NULL || look->outputs == NULL);
+    return all_there ? HONE_OK : HN_NOMEM(err);
+}
+
+hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n,
+                            const hn_layer_look *look, const hn_model *m, const hn_method_ctx *c,
                             hn_error *err) {
     hn_arena arena;
+    collector to;
+    hone_status status = HONE_OK;
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
     for (int i = 0; i < n; i++) of[i] = (hn_layer_input){0};
-    collector to = {.layers = layers,
-                    .of = of,
-                    .samples = hn_dataset_count(hn_feed_dataset(c->feed)),
-                    .seen = hn_arena_array(&arena, (size_t)n, sizeof *to.seen),
-                    .pool = c->how->engine.pool,
-                    .alloc = c->alloc};
-    if (c->samples > 0 && c->samples < samples) samples = c->samples;
-    if (samples < to.samples) to.samples = samples;
-    hn_watch_options o = {.samples = to.samples};
-    const char **names = hn_arena_array(&arena, (size_t)n, sizeof *names);
-    hone_status status = HONE_OK;
-    HN_CHECK_GOTO(err, to.seen != NULL && names != NULL, HONE_E_NOMEM, "out of memory");
-    for (int i = 0; i < n; i++) {
-        hn_layer_matrix matrix;
-        hn_layer_as_matrix(&layers[i], &matrix);
-        names[i] = layers[i].input->name;
-        HN_TRY_GOTO(create(&of[i], matrix.k, gram, c->alloc, err));
-    }
-    status = hn_watch(m, names, n, c->feed, c->how, &o, take, &to, c->alloc, err);
+    HN_TRY_GOTO(begin(&to, layers, n, c, look->samples, &arena, err));
+    to.in = of;
+    to.wanted = look->outputs;
+    for (int i = 0; i < n; i++)
+        HN_TRY_GOTO(create_input(&of[i], &to.matrices[i], look, c->alloc, err));
+    status = collect(&to, n, m, c, &arena, err);
 fail:
     hn_arena_deinit(&arena);
     for (int i = 0; i < n && status != HONE_OK; i++) hn_layer_input_deinit(&of[i], c->alloc);
     return status;
 }
 
+hone_status hn_layer_outputs(hn_layer_output *of, const hn_weighted *layers, int n,
+                             const hn_model *m, const hn_method_ctx *c, int64_t samples,
+                             hn_error *err) {
+    hn_arena arena;
+    collector to;
+    hone_status status = HONE_OK;
+    hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
+    for (int i = 0; i < n; i++) of[i] = (hn_layer_output){0};
+    HN_TRY_GOTO(begin(&to, layers, n, c, samples, &arena, err));
+    to.out = of;
+    for (int i = 0; i < n; i++) {
+        size_t most = (size_t)(rows_wanted(&to.matrices[i]) + to.samples);
+        of[i].y = hn_alloc_array(c->alloc, most * (size_t)to.matrices[i].n, sizeof *of[i].y,
+                                 HN_MEM_SCRATCH);
+        HN_CHECK_GOTO(err, of[i].y != NULL, HONE_E_NOMEM, "out of memory");
+    }
+    status = collect(&to, n, m, c, &arena, err);
+fail:
+    hn_arena_deinit(&arena);
+    for (int i = 0; i < n && status != HONE_OK; i++) hn_layer_output_deinit(&of[i], c->alloc);
+    return status;
+}
+
+void hn_layer_output_deinit(hn_layer_output *out, hn_allocator *alloc) {
+    hn_free(alloc, out->y);
+    *out = (hn_layer_output){0};
+}
+
 void hn_layer_input_deinit(hn_layer_input *in, hn_allocator *alloc) {
     hn_free(alloc, in->squares);
     hn_free(alloc, in->magnitudes);
     hn_free(alloc, in->gram);
+    hn_free(alloc, in->cross);
     *in = (hn_layer_input){0};
+}
+
+/* Errors at each index of the sum axis count by the inputs there. */
+static hone_status weigh(const hn_weighted *w, const hn_layer_input *in, hn_allocator *alloc,
+                         double **importance, hn_error *err) {
+    hn_layer_matrix m;
+    hn_layer_as_matrix(w, &m);
+    *importance = hn_alloc_zero(alloc, (size_t)(m.k / m.inner) * sizeof(double), HN_MEM_SCRATCH);
+    if (*importance == NULL) return HN_NOMEM(err);
+    for (int64_t k = 0; k < m.groups * m.k; k++) (*importance)[k % m.k / m.inner] += in->squares[k];
+    return HONE_OK;
+}
+
+hone_status hn_layer_choose_grid(const hn_grid **out, const hn_weighted *w,
+                                 const hn_layer_input *in, const hn_method_ctx *c, hn_error *err) {
+    double *importance;
+    hone_status status;
+    hn_grid g;
+    *out = hn_grids_of(c->grids, w->weight->name);
+    if (*out != NULL) return HONE_OK;
+    if (w->scheme.weights.bits >= WHOLE_RANGE_BITS || w->sum_axis < 0) {
+        status = hn_weighted_grid(&g, w, c->alloc, err);
+    } else {
+        HN_TRY(weigh(w, in, c->alloc, &importance, err));
+        status = hn_grid_create_mse(&g, w->weight->constant, &w->scheme.weights, w->channel_axis,
+                                    w->sum_axis, importance, c->alloc, err);
+        hn_free(c->alloc, importance);
+    }
+    HN_TRY(status);
+    HN_TRY(hn_grids_set(c->grids, w->weight->name, &g, err));
+    *out = hn_grids_of(c->grids, w->weight->name);
+    return HONE_OK;
 }

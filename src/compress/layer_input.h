@@ -2,34 +2,61 @@
  * weigh errors of weights with.
  *
  * A layer is seen as a matrix product: an output is the sum over k of a row of inputs by a row of
- * weights, [n, k] of them. Rows of a Conv are its windows, of which some of each sample are looked
- * at: evenly spread, others from one sample to the next.
+ * weights, [n, k] of them. Rows of a Conv are its windows, in as many groups as it has; of a
+ * product they are the lines of its input. Some of each sample are looked at: evenly spread, others
+ * from one sample to the next.
  */
 #ifndef HN_COMPRESS_LAYER_INPUT_H
 #define HN_COMPRESS_LAYER_INPUT_H
 
+#include "compress/grid.h"
 #include "compress/method.h"
 #include "compress/weighted.h"
 
 /* The weight as rows: element k of output channel o is number o * o_stride + k * k_stride of the
- * tensor. `inner` neighbours along k share an index of the sum axis: kernel positions of a Conv. */
+ * tensor. `inner` neighbours along k share an index of the sum axis: kernel positions of a Conv.
+ * Row o is multiplied by the inputs of group o / (n / groups). */
 typedef struct hn_layer_matrix {
-    int64_t n, k, o_stride, k_stride, inner;
+    int64_t n, k, o_stride, k_stride, inner, groups;
 } hn_layer_matrix;
-/* False: the layer is no such product (depthwise or grouped, transposed, several matrices), or
- * something else uses the weight too. */
+/* False: the layer is no such product (transposed, several matrices), or something else uses the
+ * weight too. */
 bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m);
 
+/* What a layer gives at the rows that are looked at, less its bias. */
+typedef struct hn_layer_output {
+    int64_t rows;
+    float *y; /* [rows, n] */
+} hn_layer_output;
+/* of[i]: what layer i of those, each a matrix with a bias that is a constant vector or none, gives
+ * in m, which may be another model with values of the same names. */
+hone_status hn_layer_outputs(hn_layer_output *of, const hn_weighted *layers, int n,
+                             const hn_model *m, const hn_method_ctx *c, int64_t samples,
+                             hn_error *err);
+void hn_layer_output_deinit(hn_layer_output *out, hn_allocator *alloc); /* all zero accepted */
+
 typedef struct hn_layer_input {
-    int64_t k, rows;
-    double *squares, *magnitudes; /* [k]: sums of x * x and |x| */
-    double *gram;                 /* [k, k]: X^T X, its lower triangle; NULL: not asked for */
+    int64_t groups, k, rows;
+    double *squares, *magnitudes; /* [groups, k]: sums of x * x and |x| */
+    double *gram;                 /* [groups, k, k]: X^T X, its lower triangle; or NULL */
+    double *cross;                /* [n, k]: Y^T X; or NULL */
 } hn_layer_input;
-/* of[i]: what layer i of those gets, each a matrix. c->samples of the feed are run through m, at
- * most `samples`. */
-hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n, bool gram,
-                            const hn_model *m, const hn_method_ctx *c, int64_t samples,
+
+typedef struct hn_layer_look {
+    int64_t samples; /* at most; no more than the method's */
+    bool gram;
+    const hn_layer_output *outputs; /* of the same samples: Y, for each layer; or NULL */
+} hn_layer_look;
+/* of[i]: what layer i of those, each a matrix, gets in m. */
+hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n,
+                            const hn_layer_look *look, const hn_model *m, const hn_method_ctx *c,
                             hn_error *err);
 void hn_layer_input_deinit(hn_layer_input *in, hn_allocator *alloc); /* all zero accepted */
+
+/* The grid of a layer's weight in c->grids: the one chosen before, or that of the least error, with
+ * errors weighted by the inputs; under 8 bits that cuts off the largest weights. A depthwise layer
+ * has no groups, but a scale per channel. */
+hone_status hn_layer_choose_grid(const hn_grid **out, const hn_weighted *w,
+                                 const hn_layer_input *in, const hn_method_ctx *c, hn_error *err);
 
 #endif

@@ -136,12 +136,13 @@ static hone_status try_exponents(const search *s, bool *better, hn_error *err) {
 static hone_status scale_norm(hn_method_ctx *c, const hn_normed *of, hn_arena *arena,
                               hn_error *err) {
     hn_layer_input in;
+    hn_layer_look look = {.samples = MOST_SAMPLES, .gram = true};
     size_t n = (size_t)of->channels;
     search s = {.of = of, .in = &in, .alloc = c->alloc, .pool = c->how->engine.pool};
     s.by = hn_arena_array(arena, n, sizeof *s.by);
     s.best = hn_arena_array(arena, n, sizeof *s.best);
     if (s.by == NULL || s.best == NULL) return HN_NOMEM(err);
-    HN_TRY(hn_layer_inputs(&in, of->products, 1, true, c->model, c, MOST_SAMPLES, err));
+    HN_TRY(hn_layer_inputs(&in, of->products, 1, &look, c->model, c, err));
     bool better = false;
     hone_status status = try_exponents(&s, &better, err);
     if (status == HONE_OK && better) {

@@ -140,8 +140,9 @@ fail:
 
 static hone_status look_at(hessian *h, const hn_weighted *w, const hn_method_ctx *c,
                            hn_error *err) {
+    hn_layer_look look = {.samples = MOST_SAMPLES, .gram = true};
     hessian_deinit(h, c->alloc);
-    HN_TRY(hn_layer_inputs(&h->in, w, 1, true, c->model, c, MOST_SAMPLES, err));
+    HN_TRY(hn_layer_inputs(&h->in, w, 1, &look, c->model, c, err));
     HN_TRY(factorize(h, c->how->engine.pool, c->alloc, err));
     h->of = w->input;
     return HONE_OK;
@@ -149,29 +150,9 @@ static hone_status look_at(hessian *h, const hn_weighted *w, const hn_method_ctx
 
 /* ---- layers ---- */
 
-/* The grid that was chosen before, or the one of the least error. */
-static hone_status choose_grid(layer *l, const hessian *h, const hn_method_ctx *c, hn_error *err) {
-    const hn_weighted *w = l->w;
-    l->grid = hn_grids_of(c->grids, w->weight->name);
-    if (l->grid != NULL) return HONE_OK;
-    int64_t n = l->m.k / l->m.inner;
-    double *importance = hn_alloc_zero(c->alloc, (size_t)n * sizeof *importance, HN_MEM_SCRATCH);
-    if (importance == NULL) return HN_NOMEM(err);
-    for (int64_t k = 0; k < l->m.k; k++) importance[k / l->m.inner] += h->in.squares[k];
-    hn_grid g;
-    hone_status status =
-        hn_grid_create_mse(&g, w->weight->constant, &w->scheme.weights, w->channel_axis,
-                           w->sum_axis, importance, c->alloc, err);
-    hn_free(c->alloc, importance);
-    HN_TRY(status);
-    HN_TRY(hn_grids_set(c->grids, w->weight->name, &g, err));
-    l->grid = hn_grids_of(c->grids, w->weight->name);
-    return HONE_OK;
-}
-
 static hone_status round_layer(layer *l, const hessian *h, hn_method_ctx *c, hn_error *err) {
     hn_tensor *old = l->w->weight->constant, *made;
-    HN_TRY(choose_grid(l, h, c, err));
+    HN_TRY(hn_layer_choose_grid(&l->grid, l->w, &h->in, c, err));
     l->inverse = h->inverse;
     l->order = h->order;
     int64_t pieces = (l->m.n + ROWS - 1) / ROWS;
@@ -196,7 +177,7 @@ static hone_status round_layers(const hn_weighted *layers, int n, hessian *h, hn
         layer l = {.w = &layers[i]};
         HN_CHECK(err, c->progress == NULL || c->progress(c->progress_ctx, i, n), HONE_E_LIMIT,
                  "stopped at layer '%s'", layers[i].node->name);
-        if (!hn_layer_as_matrix(&layers[i], &l.m)) continue;
+        if (!hn_layer_as_matrix(&layers[i], &l.m) || l.m.groups > 1) continue;
         if (h->of != layers[i].input || h->in.k != l.m.k ||
             strcmp(layers[i].node->op_type, "Conv") == 0)
             HN_TRY(look_at(h, &layers[i], c, err));

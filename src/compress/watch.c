@@ -112,7 +112,7 @@ static void choose_batch(watching *w, size_t most, int64_t n) {
 static hone_status measure(watching *w, size_t most, hn_error *err) {
     hn_loader *loader;
     hn_samples s = {0};
-    hn_loader_options o = {.samples = w->o->samples};
+    hn_loader_options o = {.samples = w->o->samples, .batch = w->batch};
     HN_TRY(hn_loader_create(&loader, w->feed, &o, w->alloc, err));
     hone_status status = hn_loader_next(loader, &s, err);
     hn_loader_destroy(loader);
@@ -121,7 +121,7 @@ static hone_status measure(watching *w, size_t most, hn_error *err) {
         status = HN_FAIL(err, HONE_E_FORMAT, "none of the samples of the dataset can be decoded");
     else
         status = find_bytes(w, s.in, err);
-    if (status == HONE_OK) choose_batch(w, most, s.n);
+    if (status == HONE_OK && w->o->batch == 0) choose_batch(w, most, s.n);
     hn_samples_deinit(&s);
     return status;
 }
@@ -271,7 +271,9 @@ hone_status hn_watch(const hn_model *m, const char *const *names, int n, const h
                      const hn_how *how, const hn_watch_options *o, hn_watch_fn *fn, void *ctx,
                      hn_allocator *alloc, hn_error *err) {
     int64_t samples = hn_dataset_count(hn_feed_dataset(feed));
+    int64_t batch = hn_feed_batch(feed);
     if (o->samples > 0 && o->samples < samples) samples = o->samples;
+    if (o->batch > 0 && o->batch < batch && hn_feed_rows(feed, 1) == 1) batch = o->batch;
     watching w = {.model = m,
                   .n = n,
                   .feed = feed,
@@ -280,7 +282,7 @@ hone_status hn_watch(const hn_model *m, const char *const *names, int n, const h
                   .fn = fn,
                   .ctx = ctx,
                   .alloc = alloc,
-                  .batch = hn_feed_batch(feed),
+                  .batch = batch,
                   .samples = samples};
     hn_arena_init(&w.arena, alloc, HN_MEM_OTHER);
     hone_status status = watch(&w, names, err);

@@ -53,6 +53,37 @@ static double *gram_of(int64_t n, int64_t rows, hn_pool *by) {
 static const int64_t sizes[] = {1, 2, 3, 7, 8, 9, 31, 63, 64, 65, 67, 130, 201};
 #define N_SIZES (sizeof sizes / sizeof *sizes)
 
+/* Sizes that strips do and do not divide, with and without a pool: the same bits. */
+static void cross_is_the_sum_of_products(void **state) {
+    (void)state;
+    hn_error err;
+    for (size_t t = 0; t < N_SIZES; t++) {
+        int64_t n = sizes[t], m = sizes[N_SIZES - 1 - t], rows = 300;
+        float *x = noise(rows * n, 1), *y = noise(rows * m, 2);
+        double *h[2];
+        for (int k = 0; k < 2; k++) {
+            h[k] = hn_alloc_zero(&mem, (size_t)(n * m) * sizeof **h, HN_MEM_OTHER);
+            assert_non_null(h[k]);
+            assert_int_equal(hn_cross_add(h[k], n, x, m, y, rows, k ? pool : NULL, &mem, &err),
+                             HONE_OK);
+        }
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < m; j++) {
+                double want = 0, size = 0;
+                for (int64_t r = 0; r < rows; r++) {
+                    double term = (double)x[r * n + i] * (double)y[r * m + j];
+                    want += term, size += fabs(term);
+                }
+                assert_true(fabs(h[0][i * m + j] - want) <= HN_GRAM_ROWS * FLT_EPSILON / 2 * size);
+            }
+        assert_memory_equal(h[0], h[1], (size_t)(n * m) * sizeof **h);
+        hn_free(&mem, h[0]);
+        hn_free(&mem, h[1]);
+        hn_free(&mem, x);
+        hn_free(&mem, y);
+    }
+}
+
 /* Two halves of the rows add up; the upper triangle is not written. */
 static void gram_is_the_sum_of_products(void **state) {
     (void)state;
@@ -169,6 +200,7 @@ static void memory_runs_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gram_is_the_sum_of_products),
+        cmocka_unit_test(cross_is_the_sum_of_products),
         cmocka_unit_test(a_triangle_multiplies_back),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(what_is_not_positive_definite),

@@ -25,7 +25,8 @@ static void products_explain_outputs(hn_model *m, int64_t rows) {
     hn_layer_input in[2];
     hn_layer_matrix w;
     assert_true(hn_layer_as_matrix(&layers[0], &w));
-    if (hn_layer_inputs(in, layers, 2, true, m, &b.c, 1000, &err) != HONE_OK)
+    if (hn_layer_inputs(in, layers, 2, &(hn_layer_look){1000, true, NULL}, m, &b.c, &err) !=
+        HONE_OK)
         fail_msg("%s", err.text);
     assert_true(in[0].k == w.k && in[1].k == w.n);
     assert_true(in[0].rows == rows && in[1].rows == rows);
@@ -77,6 +78,73 @@ static void rows_of_products_and_windows(void **state) {
                              40 * 9);
 }
 
+/* Weights are found again from X^T X and Y^T X: H w = c for each output, the bias left out. */
+static void outputs_are_those_of_the_same_rows(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "m (float[n,6,8] x, float[8,5] w) => (float[n,6,5] y) { y = MatMul (x, w) }",
+        "m (float[n,8] x, float[5,8] w, float[5] wb) => (float[n,5] y) {"
+        " y = Gemm <transB = 1, beta = 2.0> (x, w, wb) }",
+        "m (float[n,2,40,40] x, float[3,2,3,3] w, float[3] wb) => (float[n,3,p,q] y) {"
+        " y = Conv <strides = [2, 1], pads = [1, 0, 2, 1]> (x, w, wb) }",
+        "m (float[n,4,9,9] x, float[8,1,3,3] w) => (float[n,8,7,7] y) {"
+        " y = Conv <group = 4> (x, w) }",
+        "m (float[n,4,9,9] x, float[6,2,3,3] w, float[6] wb) => (float[n,6,7,7] y) {"
+        " y = Conv <group = 2> (x, w, wb) }",
+    };
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        hn_model *m = method_model(texts[t], t);
+        method_bench b;
+        hn_error err;
+        hn_layer_output out;
+        hn_layer_input in;
+        hn_layer_matrix a;
+        method_begin(&b, m);
+        hn_weighted w = layer_of(m, &b.scheme, "y");
+        assert_true(hn_layer_as_matrix(&w, &a));
+        assert_int_equal(hn_layer_outputs(&out, &w, 1, m, &b.c, 1000, &err), HONE_OK);
+        hn_layer_look look = {.samples = 1000, .gram = true, .outputs = &out};
+        assert_int_equal(hn_layer_inputs(&in, &w, 1, &look, m, &b.c, &err), HONE_OK);
+        assert_true(out.rows == in.rows && in.rows >= in.k);
+        const float *weight = w.weight->constant->data;
+        for (int64_t o = 0; o < a.n; o++) {
+            const double *h = in.gram + o / (a.n / a.groups) * a.k * a.k;
+            for (int64_t i = 0; i < a.k; i++) {
+                double sum = 0, size = 0;
+                for (int64_t j = 0; j < a.k; j++) {
+                    double term = h[i >= j ? i * a.k + j : j * a.k + i] *
+                                  (double)weight[o * a.o_stride + j * a.k_stride];
+                    sum += term, size += fabs(term);
+                }
+                assert_true(fabs(sum - in.cross[o * a.k + i]) <= 1e-4 * size);
+            }
+        }
+        hn_layer_input_deinit(&in, &scratch_mem);
+        hn_layer_output_deinit(&out, &scratch_mem);
+        method_end(&b);
+        hn_model_destroy(m);
+    }
+}
+
+/* Long sequences: a part of the lines of each batch. */
+static void lines_are_spread(void **state) {
+    (void)state;
+    hn_model *m = method_model(
+        "m (float[n,500,4] x, float[4,3] wa) => (float[n,500,3] y) { y = MatMul (x, wa) }", 5);
+    method_bench b;
+    hn_error err;
+    hn_layer_input in;
+    method_begin(&b, m);
+    hn_weighted w = layer_of(m, &b.scheme, "y");
+    hn_layer_look look = {.samples = 40};
+    assert_int_equal(hn_layer_inputs(&in, &w, 1, &look, m, &b.c, &err), HONE_OK);
+    assert_true(in.rows >= 4096 && in.rows < 2 * 4096);
+    for (int64_t k = 0; k < in.k; k++) assert_true(fabs(in.squares[k] / (double)in.rows - 1) < 0.2);
+    hn_layer_input_deinit(&in, &scratch_mem);
+    method_end(&b);
+    hn_model_destroy(m);
+}
+
 /* Large images: a part of the windows of each sample. */
 static void windows_are_spread(void **state) {
     (void)state;
@@ -88,7 +156,8 @@ static void windows_are_spread(void **state) {
     hn_layer_input in;
     method_begin(&b, m);
     hn_weighted w = layer_of(m, &b.scheme, "y");
-    assert_int_equal(hn_layer_inputs(&in, &w, 1, false, m, &b.c, 16, &err), HONE_OK);
+    assert_int_equal(hn_layer_inputs(&in, &w, 1, &(hn_layer_look){.samples = 16}, m, &b.c, &err),
+                     HONE_OK);
     assert_true(in.gram == NULL && in.rows >= 4096 && in.rows < 2 * 4096);
     for (int64_t k = 0; k < in.k; k++) /* of N(0, 1), 1444 * 16 windows and none outside */
         assert_true(fabs(in.squares[k] / (double)in.rows - 1) < 0.2);
@@ -100,10 +169,6 @@ static void windows_are_spread(void **state) {
 static void what_is_no_matrix(void **state) {
     (void)state;
     static const char *const texts[] = {
-        "m (float[n,4,5,5] x, float[4,1,3,3] w) => (float[n,4,3,3] y) {"
-        " y = Conv <group = 4> (x, w) }",
-        "m (float[n,4,5,5] x, float[4,2,3,3] w) => (float[n,4,3,3] y) {"
-        " y = Conv <group = 2> (x, w) }",
         "m (float[n,4,5,5] x, float[4,2,3,3] w) => (float[n,2,7,7] y) { y = ConvTranspose (x, w) }",
         "m (float[4,n] x, float[4,3] w) => (float[n,3] y) { y = Gemm <transA = 1> (x, w) }",
         "m (float[n,2,5] x, float[2,5,3] w) => (float[2,n,3] y) {"
@@ -124,6 +189,8 @@ static void what_is_no_matrix(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_products_and_windows),
+        cmocka_unit_test(outputs_are_those_of_the_same_rows),
+        cmocka_unit_test(lines_are_spread),
         cmocka_unit_test(windows_are_spread),
         cmocka_unit_test(what_is_no_matrix),
     };

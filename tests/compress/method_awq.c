@@ -32,7 +32,8 @@ static double error_of(hn_model *m, const method_bench *b, const char *output) {
     hn_allocator *mem = &scratch_mem;
     assert_true(hn_weighted_of(hn_graph_value(m->graph, output)->producer, &b->scheme, &w, NULL));
     const hn_tensor *t = w.weight->constant;
-    assert_int_equal(hn_layer_inputs(&in, &w, 1, true, m, &b->c, 1000, &err), HONE_OK);
+    assert_int_equal(
+        hn_layer_inputs(&in, &w, 1, &(hn_layer_look){1000, true, NULL}, m, &b->c, &err), HONE_OK);
     assert_int_equal(hn_grid_create(&g, t, &w.scheme.weights, 1, 0, mem, &err), HONE_OK);
     assert_int_equal(hn_grid_codes(&g, t, mem, &codes, &err), HONE_OK);
     assert_int_equal(hn_grid_floats(&g, codes, mem, &rounded, &err), HONE_OK);
