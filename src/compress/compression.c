@@ -97,6 +97,13 @@ static hone_status prepare(work *w, const hn_model *m, hn_error *err) {
                             w->o->batch, threads, tell, w, w->alloc, err);
 }
 
+/* Grids that were chosen no longer hold: weights or types are others now. */
+static hone_status forget_grids(work *w, hn_error *err) {
+    hn_grids_destroy(w->grids);
+    w->grids = NULL;
+    return hn_grids_create(&w->grids, w->alloc, err);
+}
+
 static hone_status run_methods(work *w, hn_stage stage, hn_error *err) {
     const hn_compress_options *o = w->o;
     for (int i = 0; i < o->n_methods; i++) {
@@ -114,6 +121,10 @@ static hone_status run_methods(work *w, hn_stage stage, hn_error *err) {
                            .progress = tell,
                            .progress_ctx = w};
         w->what = m->name;
+        if (stage == HN_STAGE_BEFORE) {
+            HN_TRY(forget_grids(w, err));
+            c.grids = w->grids;
+        }
         HN_TRY(m->run(&c, err));
         HN_TRY(hn_model_infer(w->model, NULL, err));
     }
@@ -163,8 +174,7 @@ static hone_status score(void *ctx, const hn_model *m, double *share, hn_error *
     hn_program *p;
     hone_eval_result r;
     hone_eval_options o = {.size = sizeof o, .batch = w->o->batch};
-    hn_how how = w->o->how;
-    hn_way_named("int8", 4, &how.engine.layers.way);
+    hn_how how = hn_mixed_how(&w->o->how);
     HN_TRY(hn_program_create(&p, m, &how, err));
     hone_status status =
         hn_accuracy_top(m->graph, run_program, p, w->samples.data, &o, w->alloc, &r, err);
@@ -183,6 +193,7 @@ static hone_status choose_types(work *w, hn_error *err) {
                           .calibration = w->calibration,
                           .feed = w->samples.feed,
                           .how = &w->o->how,
+                          .harm = mix->harm,
                           .cost = mix->max_ms > 0 ? HN_MIXED_TIME : HN_MIXED_BITS,
                           .bits_per_weight = mix->bits_per_weight,
                           .ms = mix->max_ms,
@@ -271,7 +282,7 @@ static hone_status compress(work *w, const hn_model *m, hn_quantize_report *repo
         HN_TRY(hn_model_clone(&w->original, w->model, w->alloc, err));
         HN_TRY(hn_model_infer(w->original, NULL, err));
     }
-    HN_TRY(hn_grids_create(&w->grids, w->alloc, err));
+    if (w->grids == NULL || w->o->mix != NULL) HN_TRY(forget_grids(w, err));
     HN_TRY(run_methods(w, HN_STAGE_WEIGHTS, err));
     HN_TRY(write(w, report, err));
     HN_TRY(run_methods(w, HN_STAGE_AFTER, err));

@@ -16,6 +16,7 @@
 typedef struct hn_mix {
     int n_types; /* beside f32 */
     const hn_layer_type *const *types;
+    hn_mixed_harm harm;
     double bits_per_weight, max_ms; /* limits; 0: none */
     double max_drop; /* of the share of samples whose answer is right; negative: not looked at */
     bool relative;   /* it is a share of what the float model gets right */

@@ -446,6 +446,11 @@ hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_allocato
     return HONE_OK;
 }
 
+int64_t hn_grid_bits(const hn_grid *g, const hn_tensor *w) {
+    return w->n * g->type.bits + 32 * g->scale->n +
+           (g->zero != NULL ? g->zero->n * g->type.bits : 0);
+}
+
 /* ---- grids by name ---- */
 
 struct hn_grids {

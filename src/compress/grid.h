@@ -65,6 +65,9 @@ hone_status hn_grid_codes(const hn_grid *g, const hn_tensor *w, hn_allocator *al
 hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_allocator *alloc,
                            hn_tensor **w, hn_error *err);
 
+/* Bits that the codes of a weight take, with scales and zero points. */
+int64_t hn_grid_bits(const hn_grid *g, const hn_tensor *w);
+
 /* Grids that a method has chosen for weights, by name of the weight: placing takes these, and makes
  * its own for the others. */
 typedef struct hn_grids hn_grids;

@@ -335,6 +335,50 @@ void hn_layer_input_deinit(hn_layer_input *in, hn_allocator *alloc) {
     *in = (hn_layer_input){0};
 }
 
+/* ---- errors ---- */
+
+typedef struct differing {
+    const hn_layer_matrix *m;
+    const hn_layer_input *in;
+    const hn_tensor *is, *was;
+    double *scratch; /* [n][2][k] */
+    double *errors;  /* [n] */
+} differing;
+
+/* d H d^T from the lower triangle, above which there are zeros: twice d times it, less the
+ * diagonal. */
+static void row_error(void *ctx, int64_t o) {
+    const differing *f = ctx;
+    int64_t k = f->m->k;
+    const double *h = f->in->gram + o / (f->m->n / f->m->groups) * k * k;
+    double *d = f->scratch + o * 2 * k, *less = d + k, sum = 0;
+    for (int64_t i = 0; i < k; i++) {
+        int64_t at = o * f->m->o_stride + i * f->m->k_stride;
+        d[i] = (f->is != NULL ? hn_tensor_f64(f->is, at) : 0) - hn_tensor_f64(f->was, at);
+        less[i] = 0;
+    }
+    hn_subtract_rows(less, k, d, k, h, k);
+    for (int64_t i = 0; i < k; i++) sum -= d[i] * (2 * less[i] + d[i] * h[i * (k + 1)]);
+    f->errors[o] = sum;
+}
+
+hone_status hn_layer_error(double *sum, const hn_layer_matrix *m, const hn_layer_input *in,
+                           const hn_tensor *is, const hn_tensor *was, hn_pool *pool,
+                           hn_allocator *alloc, hn_error *err) {
+    differing f = {.m = m, .in = in, .is = is, .was = was};
+    hone_status status = HONE_OK;
+    f.scratch = hn_alloc_array(alloc, (size_t)(m->n * 2 * m->k), sizeof *f.scratch, HN_MEM_SCRATCH);
+    f.errors = hn_alloc_array(alloc, (size_t)m->n, sizeof *f.errors, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, f.scratch != NULL && f.errors != NULL, HONE_E_NOMEM, "out of memory");
+    hn_pool_run(pool, m->n, row_error, &f);
+    *sum = 0;
+    for (int64_t o = 0; o < m->n; o++) *sum += f.errors[o];
+fail:
+    hn_free(alloc, f.errors);
+    hn_free(alloc, f.scratch);
+    return status;
+}
+
 /* Errors at each index of the sum axis count by the inputs there. */
 static hone_status weigh(const hn_weighted *w, const hn_layer_input *in, hn_allocator *alloc,
                          double **importance, hn_error *err) {

@@ -53,6 +53,11 @@ hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n
                             hn_error *err);
 void hn_layer_input_deinit(hn_layer_input *in, hn_allocator *alloc); /* all zero accepted */
 
+/* What the layer's outputs are off by over the rows, squared and added up, when its weight is `is`
+ * and not `was`: the sum over rows d of the difference of d X^T X d^T. is NULL: zeros. */
+hone_status hn_layer_error(double *sum, const hn_layer_matrix *m, const hn_layer_input *in,
+                           const hn_tensor *is, const hn_tensor *was, hn_pool *pool,
+                           hn_allocator *alloc, hn_error *err);
 /* The grid of a layer's weight in c->grids: the one chosen before, or that of the least error, with
  * errors weighted by the inputs; under 8 bits that cuts off the largest weights. A depthwise layer
  * has no groups, but a scale per channel. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "compress/budget.h"
 #include "compress/convert.h"
+#include "compress/estimate.h"
 #include "compress/weighted.h"
 #include "engine/layers.h"
 #include "measure/distance.h"
@@ -13,6 +14,9 @@
 
 /* Samples that run to find harm: this many in all, but a few for each layer and type. */
 enum { MOST_SAMPLES = 32, LEAST_SAMPLES = 4, MOST_RUNS = 8192 };
+/* More models than these are not run one by one for their harm. */
+enum { MOST_MODELS = 256 };
+enum { ESTIMATE_SAMPLES = 64 };
 enum { TIMED_RUNS = 9 };
 
 typedef struct work {
@@ -21,8 +25,10 @@ typedef struct work {
     const hn_mixed_options *o;
     hn_how how; /* that of the options, in integers where models hold them */
     hn_allocator *alloc;
-    int n_types;         /* f32 included */
-    hn_samples *batches; /* what is run on */
+    int n_types;           /* f32 included */
+    hn_model *floats;      /* a copy of the model, with types: its layers are those of out */
+    hn_weighted *weighted; /* by layer */
+    hn_samples *batches;   /* what is run on */
     int n_batches;
     hn_tensor **wanted; /* outputs of the float model: for each batch, those of the graph */
     int64_t done, total;
@@ -77,19 +83,17 @@ static bool has_rule(const hn_scheme *s, const hn_node *n) {
 static hone_status find_layers(work *w, hn_error *err) {
     hn_mixed *x = w->out;
     hn_weighted *found;
-    hn_model *copy;
     int n = 0;
     hn_scheme all = scheme_of_all(
         w, (hn_layer_scheme){.kind = HN_LAYER_WEIGHTS,
                              .weights = {.dtype = HONE_DTYPE_S8, .bits = 8, .symmetric = true}});
-    HN_TRY(hn_model_clone(&copy, w->model, w->alloc, err));
-    hone_status status = hn_model_infer(copy, NULL, err);
-    if (status == HONE_OK) status = hn_weighted_layers(copy, &all, &x->arena, &found, &n, err);
-    if (status == HONE_OK) {
-        x->layers = hn_arena_array(&x->arena, (size_t)n + 1, sizeof *x->layers);
-        if (x->layers == NULL) status = HN_NOMEM(err);
-    }
-    for (int i = 0; i < n && status == HONE_OK; i++) {
+    HN_TRY(hn_model_clone(&w->floats, w->model, w->alloc, err));
+    HN_TRY(hn_model_infer(w->floats, NULL, err));
+    HN_TRY(hn_weighted_layers(w->floats, &all, &x->arena, &found, &n, err));
+    x->layers = hn_arena_array(&x->arena, (size_t)n + 1, sizeof *x->layers);
+    if (x->layers == NULL) return HN_NOMEM(err);
+    w->weighted = found;
+    for (int i = 0; i < n; i++) {
         if (has_rule(w->o->scheme, found[i].node)) continue;
         hn_mixed_layer *l = &x->layers[x->n_layers];
         *l = (hn_mixed_layer){
@@ -97,14 +101,32 @@ static hone_status find_layers(work *w, hn_error *err) {
             .op = hn_arena_strdup(&x->arena, found[i].node->op_type),
             .weights = found[i].weight->constant->n,
             .figures = hn_arena_array(&x->arena, (size_t)w->n_types, sizeof *l->figures)};
-        if (l->name == NULL || l->op == NULL || l->figures == NULL)
-            status = HN_NOMEM(err);
-        else
-            x->n_layers++;
+        if (l->name == NULL || l->op == NULL || l->figures == NULL) return HN_NOMEM(err);
+        w->weighted[x->n_layers++] = found[i];
     }
-    hn_model_destroy(copy);
-    HN_TRY(status);
     HN_CHECK(err, x->n_layers > 0, HONE_E_ARG, "the model has no layer whose type could be chosen");
+    return HONE_OK;
+}
+
+/* The harm of all layers in all types, estimated, and their bits. */
+static hone_status estimate(work *w, hn_error *err) {
+    hn_mixed *x = w->out;
+    const hn_mixed_options *o = w->o;
+    hn_method_ctx c = {.feed = o->feed, .samples = o->samples, .how = o->how, .alloc = w->alloc};
+    size_t n = (size_t)x->n_layers * (size_t)o->n_types;
+    hn_estimate *found = hn_arena_array(&x->arena, n, sizeof *found);
+    hn_layer_scheme *types = hn_arena_array(&x->arena, (size_t)o->n_types, sizeof *types);
+    if (found == NULL || types == NULL) return HN_NOMEM(err);
+    for (int t = 0; t < o->n_types; t++) types[t] = o->types[t]->layer;
+    HN_TRY(hn_estimate_layers(found, w->weighted, x->n_layers, types, o->n_types, o->calibration,
+                              w->floats, &c, o->samples > 0 ? o->samples : ESTIMATE_SAMPLES, err));
+    for (int i = 0; i < x->n_layers; i++) {
+        hn_mixed_figure *f = x->layers[i].figures;
+        f[0] = (hn_mixed_figure){.bits = 32.0 * (double)x->layers[i].weights, .ms = NAN};
+        for (int t = 0; t < o->n_types; t++, found++)
+            f[t + 1] = (hn_mixed_figure){
+                .harm = found->error, .estimate = found->error, .bits = found->bits, .ms = NAN};
+    }
     return HONE_OK;
 }
 
@@ -179,7 +201,8 @@ static hone_status find_harm(work *w, hn_mixed_layer *l, int type, hn_error *err
         hn_model_destroy(hybrid);
         w->out->tried++;
     }
-    *f = (hn_mixed_figure){.harm = NAN, .bits = 32.0 * (double)l->weights, .ms = NAN};
+    f->harm = NAN;
+    f->bits = 32.0 * (double)l->weights;
     hn_layer_kind kind = scheme_of_type(w, type).kind;
     if (kind == HN_LAYER_F16 || kind == HN_LAYER_BF16) {
         f->harm = harm_of(&d);
@@ -436,15 +459,16 @@ static hone_status choose(work *w, hn_error *err) {
 static hone_status find_all(work *w, hn_error *err) {
     hn_mixed *x = w->out;
     HN_TRY(find_layers(w, err));
-    w->total = (int64_t)x->n_layers * w->o->n_types + w->n_types;
-    HN_TRY(read_samples(w, err));
-    for (int i = 0; i < x->n_layers; i++) {
-        x->layers[i].figures[0] =
-            (hn_mixed_figure){.harm = 0, .bits = 32.0 * (double)x->layers[i].weights, .ms = NAN};
-        for (int t = 1; t < w->n_types; t++) {
-            HN_TRY(tell(w, err));
-            HN_TRY(find_harm(w, &x->layers[i], t, err));
-        }
+    int64_t models = (int64_t)x->n_layers * w->o->n_types;
+    x->estimated = w->o->harm == HN_MIXED_ESTIMATED ||
+                   (w->o->harm == HN_MIXED_BY_COST && models > MOST_MODELS);
+    w->total = 1 + (x->estimated ? 0 : models) + w->n_types;
+    HN_TRY(tell(w, err));
+    HN_TRY(estimate(w, err));
+    if (!x->estimated) HN_TRY(read_samples(w, err));
+    for (int64_t i = 0; i < models && !x->estimated; i++) {
+        HN_TRY(tell(w, err));
+        HN_TRY(find_harm(w, &x->layers[i / w->o->n_types], 1 + (int)(i % w->o->n_types), err));
     }
     HN_TRY(find_times(w, err));
     HN_TRY(find_front(w, err));
@@ -454,17 +478,27 @@ static hone_status find_all(work *w, hn_error *err) {
     return choose(w, err);
 }
 
+hn_how hn_mixed_how(const hn_how *how) {
+    hn_how in_integers = *how;
+    hn_way_named("int8", 4, &in_integers.engine.layers.way);
+    return in_integers;
+}
+
 hone_status hn_mixed_choose(hn_mixed *out, const hn_model *m, const hn_mixed_options *o,
                             hn_allocator *alloc, hn_error *err) {
     *out = (hn_mixed){0};
     hn_arena_init(&out->arena, alloc, HN_MEM_OTHER);
-    work w = {
-        .out = out, .model = m, .o = o, .how = *o->how, .alloc = alloc, .n_types = o->n_types + 1};
-    hn_way_named("int8", 4, &w.how.engine.layers.way);
+    work w = {.out = out,
+              .model = m,
+              .o = o,
+              .how = hn_mixed_how(o->how),
+              .alloc = alloc,
+              .n_types = o->n_types + 1};
     hone_status status = find_all(&w, err);
     size_t n_wanted = (size_t)w.n_batches * (size_t)m->graph->n_outputs;
     for (size_t i = 0; i < n_wanted; i++) hn_tensor_unref(w.wanted[i]);
     for (int b = 0; b < w.n_batches; b++) hn_samples_deinit(&w.batches[b]);
+    hn_model_destroy(w.floats);
     return status;
 }
 

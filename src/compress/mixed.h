@@ -2,6 +2,8 @@
  *
  *     1  harm: each layer alone in each type, the rest in floats: the error of the model's outputs
  *        on a few samples, as noise by signal. It adds up over layers, as far as errors are small.
+ *        Where that is too many runs, the error of the layer's own outputs stands for it, which one
+ *        pass over samples gives for all layers and types (estimate.h).
  *     2  cost: the bits of its weights, or its time in a plan of this machine in which all layers
  *        have the type.
  *     3  front: from all layers in the type of least harm to the cheapest set of types (budget.h)
@@ -18,6 +20,13 @@
 
 typedef enum hn_mixed_cost { HN_MIXED_BITS, HN_MIXED_TIME } hn_mixed_cost;
 
+/* Where harm comes from. */
+typedef enum hn_mixed_harm {
+    HN_MIXED_BY_COST, /* measured, unless that is more than 256 models to run */
+    HN_MIXED_MEASURED,
+    HN_MIXED_ESTIMATED,
+} hn_mixed_harm;
+
 /* How good a model is: higher is better. */
 typedef hone_status hn_mixed_score(void *ctx, const hn_model *m, double *score, hn_error *err);
 
@@ -32,6 +41,7 @@ typedef struct hn_mixed_options {
     const hn_how *how;
     int64_t samples; /* to find harm with, at most; 0: 32. Where layers are
                         many it is fewer: runs are bounded */
+    hn_mixed_harm harm;
     hn_mixed_cost cost;
     double bits_per_weight, ms; /* limits; 0: none. Time is that of the layers alone */
     hn_mixed_score *score;      /* NULL: models are not judged */
@@ -43,9 +53,10 @@ typedef struct hn_mixed_options {
 
 /* A layer in a type. */
 typedef struct hn_mixed_figure {
-    double harm; /* NaN: it cannot have the type */
-    double bits; /* of all its weights, with scales and zero points */
-    double ms;   /* NaN: not measured */
+    double harm;     /* NaN: it cannot have the type */
+    double estimate; /* noise by signal of its own outputs; likewise */
+    double bits;     /* of all its weights, with scales and zero points */
+    double ms;       /* NaN: not measured */
 } hn_mixed_figure;
 
 typedef struct hn_mixed_layer {
@@ -69,7 +80,8 @@ typedef struct hn_mixed {
     hn_mixed_layer *layers;
     int n_points; /* gentlest first */
     hn_mixed_point *points;
-    int64_t tried; /* models that ran */
+    bool estimated; /* harm is the estimate, and not measured */
+    int64_t tried;  /* models that ran */
     int n_rules;
     hn_scheme_rule *rules; /* that give each layer its type; behind those of the scheme */
 } hn_mixed;
@@ -78,6 +90,8 @@ typedef struct hn_mixed {
  * In the arena. */
 hone_status hn_mixed_watches(const hn_model *m, hn_arena *arena, const char *const **names, int *n,
                              hn_error *err);
+/* How models run while types are chosen: as asked, and in integers where they hold them. */
+hn_how hn_mixed_how(const hn_how *how);
 /* m: a simplified model, with types; only read. out is to be deinited, whatever came of it.
  * HONE_E_NOT_FOUND: no set of types is within the limits; the cheapest is chosen then. */
 hone_status hn_mixed_choose(hn_mixed *out, const hn_model *m, const hn_mixed_options *o,

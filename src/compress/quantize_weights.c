@@ -139,10 +139,8 @@ static bool same_type(const hn_qtype *a, const hn_qtype *b) {
 
 void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g) {
     if (q->report == NULL) return;
-    int64_t bits = w->n * g->type.bits + 32 * g->scale->n;
-    if (g->zero != NULL) bits += g->zero->n * g->type.bits;
     q->report->weights += w->n;
-    q->report->weight_bits += bits;
+    q->report->weight_bits += hn_grid_bits(g, w);
     int packed = q->s->simulate ? g->type.bits : hn_pack_bits(&g->type, q->s->target);
     if (q->row != NULL)
         q->row->bytes_after +=

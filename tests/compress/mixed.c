@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "compress/mixed.h"
+#include "measure/distance.h"
 #include "support/method_model.h"
 #include "support/scratch.h"
 
@@ -129,6 +130,120 @@ static void times_are_measured(void **state) {
     end(&f);
 }
 
+/* What harm is: noise by signal over the samples, by a program that runs as `how` says. */
+static double harm_by(const fixture *f, const hn_model *q, const hn_how *how) {
+    hn_program *a, *b;
+    hn_error err;
+    hn_distance d = {0};
+    assert_int_equal(hn_program_create(&a, f->m, how, &err), HONE_OK);
+    assert_int_equal(hn_program_create(&b, q, how, &err), HONE_OK);
+    for (int64_t first = 0; first < 32; first += 8) {
+        hn_samples s;
+        hn_tensor *want, *is;
+        assert_int_equal(hn_feed_read(f->b.feed, NULL, first, 8, &s, &err), HONE_OK);
+        assert_int_equal(hn_program_run(a, (const hn_tensor *const *)s.in, &want, &err), HONE_OK);
+        assert_int_equal(hn_program_run(b, (const hn_tensor *const *)s.in, &is, &err), HONE_OK);
+        hn_distance_add(&d, want, is);
+        hn_tensor_unref(want);
+        hn_tensor_unref(is);
+        hn_samples_deinit(&s);
+    }
+    hn_program_destroy(a);
+    hn_program_destroy(b);
+    return d.noise / d.wanted;
+}
+
+typedef struct step_kinds {
+    int integers, floats; /* steps made for layers */
+} step_kinds;
+
+static void note_step(void *ctx, const hn_step_time *t) {
+    step_kinds *k = ctx;
+    const hn_node *maker = t->step->maker;
+    if (maker == NULL ||
+        (strcmp(maker->op_type, "Conv") != 0 && strcmp(maker->op_type, "Gemm") != 0))
+        return;
+    bool q8 = t->step->family != NULL && strstr(t->step->family->name, "q8") != NULL;
+    *(q8 ? &k->integers : &k->floats) += 1;
+}
+
+static hone_status nowhere(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                           void **to, hn_error *err) {
+    (void)ctx, (void)i, (void)dtype, (void)rank, (void)dims, (void)err;
+    *to = NULL;
+    return HONE_OK;
+}
+
+static step_kinds steps_of(const fixture *f, const hn_model *q, const hn_how *how) {
+    step_kinds k = {0};
+    hn_engine *e;
+    hn_samples s;
+    hn_error err;
+    assert_int_equal(hn_feed_read(f->b.feed, NULL, 0, 1, &s, &err), HONE_OK);
+    assert_int_equal(hn_engine_create(&e, q, &how->engine, &err), HONE_OK);
+    assert_int_equal(
+        hn_engine_run(e, (const hn_tensor *const *)s.in, nowhere, NULL, note_step, &k, &err),
+        HONE_OK);
+    hn_engine_destroy(e);
+    hn_samples_deinit(&s);
+    return k;
+}
+
+/* Though floats are asked for, Q/DQ pairs are computed in integers, and that is what is judged. */
+static void layers_in_integers_run_in_integers(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    hn_error err;
+    begin(&f);
+    hn_how how = hn_mixed_how(&f.b.how);
+    hn_model *all = method_copy(f.m), *one = method_copy(f.m);
+    assert_int_equal(hn_quantize_model(all, &f.scheme, f.ranges, NULL, NULL, &err), HONE_OK);
+    step_kinds integers = steps_of(&f, all, &how), floats = steps_of(&f, all, &f.b.how);
+    assert_true(integers.integers == 3 && integers.floats == 0);
+    assert_true(floats.integers == 0 && floats.floats == 3);
+    hn_scheme_rule rule = {.name = "c2", .layer = f.types[0]->layer};
+    hn_scheme alone = f.scheme;
+    alone.layer = (hn_layer_scheme){.kind = HN_LAYER_F32};
+    alone.n_rules = 1;
+    alone.rules = &rule;
+    assert_int_equal(hn_quantize_model(one, &alone, f.ranges, NULL, NULL, &err), HONE_OK);
+    f.o.bits_per_weight = 32;
+    chosen(&f, &x);
+    assert_true(x.layers[1].figures[1].harm == harm_by(&f, one, &how));
+    assert_true(x.layers[1].figures[1].harm != harm_by(&f, one, &f.b.how));
+    hn_mixed_deinit(&x);
+    hn_model_destroy(all);
+    hn_model_destroy(one);
+    end(&f);
+}
+
+/* No model runs; what types cost is the same as when they do. */
+static void harm_can_be_estimated(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x, y;
+    begin(&f);
+    f.o.bits_per_weight = 6;
+    f.o.harm = HN_MIXED_ESTIMATED;
+    chosen(&f, &x);
+    f.o.harm = HN_MIXED_MEASURED;
+    chosen(&f, &y);
+    assert_true(x.estimated && !y.estimated && x.tried == 0 && y.tried == 6);
+    for (int i = 0; i < 3; i++)
+        for (int t = 0; t < 3; t++) {
+            const hn_mixed_figure *a = &x.layers[i].figures[t], *b = &y.layers[i].figures[t];
+            assert_true(a->harm == a->estimate && a->estimate == b->estimate && a->bits == b->bits);
+            assert_true(t == 0 ? a->harm == 0 : a->harm > 0 && a->harm < 1);
+        }
+    int at = 0;
+    while (!x.points[at].chosen) at++;
+    assert_true(x.points[at].bits_per_weight <= 6);
+    hn_mixed_deinit(&x);
+    hn_mixed_deinit(&y);
+    end(&f);
+}
+
 /* Scores fall with every layer that is not f32. */
 static hone_status count_floats(void *ctx, const hn_model *m, double *score, hn_error *err) {
     (void)err;
@@ -212,6 +327,7 @@ int main(void) {
         TEST(fewer_bits_do_more_harm), TEST(limits_on_bits_hold),
         TEST(times_are_measured),      TEST(the_last_that_is_good_enough_is_taken),
         TEST(what_cannot_be_is_said),  TEST(layers_with_a_rule_keep_it),
+        TEST(harm_can_be_estimated),   TEST(layers_in_integers_run_in_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
