@@ -21,9 +21,10 @@ typedef struct hn_method_ctx {
     const hn_model *original; /* HN_STAGE_AFTER: the float one it was made of */
     const hn_scheme *scheme;
     const hn_calibration *calibration; /* from HN_STAGE_WEIGHTS on; NULL: no layer is static */
-    hn_grids *grids;                   /* HN_STAGE_WEIGHTS */
-    const hn_feed *feed;               /* NULL: no data */
-    int64_t samples;                   /* to look at, at most; 0: all */
+    hn_grids *grids;     /* of weights that have one chosen; not at HN_STAGE_AFTER. NULL: nowhere to
+                            put any, then methods before choose none */
+    const hn_feed *feed; /* NULL: no data */
+    int64_t samples;     /* to look at, at most; 0: all */
     uint64_t seed;
     const hn_how *how;
     hn_allocator *alloc;

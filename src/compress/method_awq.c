@@ -8,14 +8,16 @@
  *
  *     sum over products and rows d of (rounded(s*W)/s - W) of     d H d^T,      H = X^T X
  *
- * which is what their outputs are off by over the samples. Layers that are computed from floats
- * alone gain: those with integer inputs have SmoothQuant (method_smooth.c). Products behind other
- * operators stay.
+ * which is what their outputs are off by over the samples. Products behind other operators are not
+ * scaled. Then all layers get the grids of the least error, each weight's counting by the inputs it
+ * meets: ranges of groups are shrunk as far as that gains (layer_input.h), which cuts off weights.
+ *
+ * Layers that are computed from floats alone gain: those with integer inputs have SmoothQuant
+ * (method_smooth.c).
  */
 #include <math.h>
 #include <string.h>
 
-#include "base/dense.h"
 #include "compress/grid.h"
 #include "compress/layer_input.h"
 #include "compress/normed.h"
@@ -50,32 +52,7 @@ static void factors(const search *s, double exponent) {
 
 /* ---- the error of a product ---- */
 
-typedef struct rows {
-    hn_layer_matrix m;
-    const hn_tensor *weight;
-    const float *rounded; /* s*W */
-    const double *by, *gram;
-    double *scratch; /* [n][2][k] */
-    double *errors;  /* [n] */
-} rows;
-
-/* d H d^T from the lower triangle, above which there are zeros: twice d times it, less the
- * diagonal. */
-static void row_error(void *ctx, int64_t o) {
-    const rows *r = ctx;
-    int64_t k = r->m.k;
-    double *d = r->scratch + o * 2 * k, *less = d + k, sum = 0;
-    for (int64_t i = 0; i < k; i++) {
-        int64_t at = o * r->m.o_stride + i * r->m.k_stride;
-        d[i] = (double)r->rounded[at] / r->by[i] - hn_tensor_f64(r->weight, at);
-        less[i] = 0;
-    }
-    hn_subtract_rows(less, k, d, k, r->gram, k);
-    for (int64_t i = 0; i < k; i++) sum -= d[i] * (2 * less[i] + d[i] * r->gram[i * k + i]);
-    r->errors[o] = sum;
-}
-
-/* s*W, in floats, on its grid. */
+/* s*W on its grid, divided by s. */
 static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor **out,
                                 hn_error *err) {
     const hn_tensor *from = w->weight->constant;
@@ -89,6 +66,8 @@ static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor
         hn_grid_create(&g, t, &w->scheme.weights, w->channel_axis, w->sum_axis, s->alloc, err);
     if (status == HONE_OK) status = hn_grid_codes(&g, t, s->alloc, &codes, err);
     if (status == HONE_OK) status = hn_grid_floats(&g, codes, s->alloc, out, err);
+    for (int64_t i = 0; i < t->n && status == HONE_OK; i++)
+        ((float *)(*out)->data)[i] /= (float)s->by[hn_normed_channel(w, i)];
     hn_tensor_unref(codes);
     hn_grid_deinit(&g);
     hn_tensor_unref(t);
@@ -96,22 +75,15 @@ static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor
 }
 
 static hone_status add_error(const search *s, const hn_weighted *w, double *error, hn_error *err) {
-    rows r = {.weight = w->weight->constant, .by = s->by, .gram = s->in->gram};
+    hn_layer_matrix m;
     hn_tensor *rounded;
-    hn_layer_as_matrix(w, &r.m);
+    double sum;
+    hn_layer_as_matrix(w, &m);
     HN_TRY(round_scaled(s, w, &rounded, err));
-    r.rounded = rounded->data;
-    size_t n = (size_t)r.m.n, k = (size_t)r.m.k;
-    hone_status status = HONE_OK;
-    r.scratch = hn_alloc_array(s->alloc, n * 2 * k, sizeof *r.scratch, HN_MEM_SCRATCH);
-    r.errors = hn_alloc_array(s->alloc, n, sizeof *r.errors, HN_MEM_SCRATCH);
-    HN_CHECK_GOTO(err, r.scratch != NULL && r.errors != NULL, HONE_E_NOMEM, "out of memory");
-    hn_pool_run(s->pool, r.m.n, row_error, &r);
-    for (size_t o = 0; o < n; o++) *error += r.errors[o];
-fail:
-    hn_free(s->alloc, r.errors);
-    hn_free(s->alloc, r.scratch);
+    hone_status status =
+        hn_layer_error(&sum, &m, s->in, rounded, w->weight->constant, s->pool, s->alloc, err);
     hn_tensor_unref(rounded);
+    if (status == HONE_OK) *error += sum;
     return status;
 }
 
@@ -153,6 +125,30 @@ static hone_status scale_norm(hn_method_ctx *c, const hn_normed *of, hn_arena *a
     return status;
 }
 
+/* ---- grids ---- */
+
+static hone_status choose_grids(hn_method_ctx *c, hn_arena *arena, hn_error *err) {
+    hn_weighted *layers;
+    hn_layer_matrix m;
+    hn_layer_look look = {.samples = MOST_SAMPLES};
+    const hn_grid *unused;
+    int n_all, n = 0;
+    HN_TRY(hn_weighted_layers(c->model, c->scheme, arena, &layers, &n_all, err));
+    for (int i = 0; i < n_all; i++)
+        if (layers[i].scheme.kind == HN_LAYER_WEIGHTS && hn_layer_as_matrix(&layers[i], &m))
+            layers[n++] = layers[i];
+    hn_layer_input *in = hn_arena_array(arena, (size_t)n + 1, sizeof *in);
+    if (in == NULL) return HN_NOMEM(err);
+    if (n == 0) return HONE_OK;
+    HN_TRY(hn_layer_inputs(in, layers, n, &look, c->model, c, err));
+    hone_status status = HONE_OK;
+    for (int i = 0; i < n; i++) {
+        if (status == HONE_OK) status = hn_layer_choose_grid(&unused, &layers[i], &in[i], c, err);
+        hn_layer_input_deinit(&in[i], c->alloc);
+    }
+    return status;
+}
+
 hone_status hn_method_awq(hn_method_ctx *c, hn_error *err) {
     hn_arena arena;
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
@@ -166,6 +162,7 @@ hone_status hn_method_awq(hn_method_ctx *c, hn_error *err) {
         else
             status = scale_norm(c, &norms[i], &arena, err);
     }
+    if (status == HONE_OK && c->grids != NULL) status = choose_grids(c, &arena, err);
     hn_arena_deinit(&arena);
     return status;
 }

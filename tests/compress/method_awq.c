@@ -22,7 +22,8 @@ static void begin(method_bench *b, hn_model *m, int64_t group) {
                                         .weights = {HONE_DTYPE_S4, 4, true, true, group}};
 }
 
-/* What the product's outputs are off by when its weight is rounded. */
+/* What the product's outputs are off by when its weight is rounded, on the grid chosen for it or
+ * one of its whole range. */
 static double error_of(hn_model *m, const method_bench *b, const char *output) {
     hn_weighted w;
     hn_layer_input in;
@@ -35,8 +36,9 @@ static double error_of(hn_model *m, const method_bench *b, const char *output) {
     assert_int_equal(
         hn_layer_inputs(&in, &w, 1, &(hn_layer_look){1000, true, NULL}, m, &b->c, &err), HONE_OK);
     assert_int_equal(hn_grid_create(&g, t, &w.scheme.weights, 1, 0, mem, &err), HONE_OK);
-    assert_int_equal(hn_grid_codes(&g, t, mem, &codes, &err), HONE_OK);
-    assert_int_equal(hn_grid_floats(&g, codes, mem, &rounded, &err), HONE_OK);
+    const hn_grid *chosen = hn_grids_of(b->c.grids, w.weight->name), *by = chosen ? chosen : &g;
+    assert_int_equal(hn_grid_codes(by, t, mem, &codes, &err), HONE_OK);
+    assert_int_equal(hn_grid_floats(by, codes, mem, &rounded, &err), HONE_OK);
     double sum = 0;
     for (int64_t o = 0; o < t->dims[1]; o++)
         for (int64_t i = 0; i < in.k; i++)
@@ -77,6 +79,28 @@ static void large_inputs_count_more(void **state) {
         hn_model_destroy(m);
         hn_model_destroy(same);
     }
+}
+
+/* Grids that cut off the largest weights, of layers behind no normalization too. */
+static void grids_are_chosen_by_inputs(void **state) {
+    (void)state;
+    hn_model *m = method_model(
+        "m (float[n,6,16] x, float[16] ws, float[16,64] wq, float[64,8] wd) => (float[n,6,8] d) {"
+        " h = LayerNormalization (x, ws) q = MatMul (h, wq) r = Relu (q) d = MatMul (r, wd) }",
+        4);
+    for (int i = 0; i < 8; i++) method_weight(m, "wd")[63 * 8 + i] *= 8;
+    method_bench b;
+    hn_error err;
+    begin(&b, m, 0);
+    double before = error_of(m, &b, "d");
+    assert_int_equal(hn_grids_create(&b.c.grids, &scratch_mem, &err), HONE_OK);
+    if (hn_method_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    assert_non_null(hn_grids_of(b.c.grids, "wq"));
+    assert_non_null(hn_grids_of(b.c.grids, "wd"));
+    assert_true(error_of(m, &b, "d") < 0.9 * before);
+    hn_grids_destroy(b.c.grids);
+    method_end(&b);
+    hn_model_destroy(m);
 }
 
 /* Integer inputs are for another method; no normalization, nothing to do. */
@@ -121,6 +145,7 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_inputs_count_more),
+        cmocka_unit_test(grids_are_chosen_by_inputs),
         cmocka_unit_test(what_must_stay_stays),
         cmocka_unit_test(every_allocation_may_fail),
     };
