@@ -83,6 +83,14 @@ hone_dtype hn_scheme_float(void *ctx, const hn_node *n) {
                                    : HONE_DTYPE_F32;
 }
 
+/* Groups of one size, of at most the one asked for and as many as there would be with it: not all
+ * runtimes take a last one that is smaller, and kernels want multiples of 8. */
+static int64_t even_group(int64_t group, int64_t n) {
+    int64_t groups = (n + group - 1) / group;
+    bool even = groups > 0 && n % groups == 0 && (groups == 1 || n / groups % 8 == 0);
+    return even ? n / groups : group;
+}
+
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why) {
     const char *unused;
     if (why == NULL) why = &unused;
@@ -105,6 +113,8 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     if (*why != NULL) return false;
     w->channel_axis = axes[channel];
     w->sum_axis = sum >= 0 ? axes[sum] : -1;
+    int64_t *group = &w->scheme.weights.group;
+    if (*group > 0 && sum >= 0) *group = even_group(*group, w->weight->constant->dims[axes[sum]]);
     hn_value *b = hn_node_input(n, 2);
     if (b != NULL && hn_const_in(n, 2) != NULL && b->constant->rank == 1) w->bias = b;
     return true;

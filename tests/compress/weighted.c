@@ -79,6 +79,29 @@ static void rules_say_which(void **state) {
     hn_arena_deinit(&arena);
 }
 
+/* Groups are of one size where that makes no more of them. */
+static void groups_are_even(void **state) {
+    (void)state;
+    static const struct {
+        int64_t n, asked, want;
+    } cases[] = {{128, 64, 64}, {3, 64, 3},   {96, 64, 48}, {100, 64, 64},
+                 {97, 64, 64},  {64, 64, 64}, {8, 0, 0},    {80, 32, 32}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        long long n = cases[i].n;
+        snprintf(text, sizeof text,
+                 "m (float[1,%lld] x, float[%lld,4] w) => (float[1,4] y) { y = MatMul (x, w) }", n,
+                 n);
+        hn_model *m = model_of(text);
+        hn_scheme s = {.layer = s8};
+        s.layer.kind = HN_LAYER_WEIGHTS;
+        s.layer.weights.group = cases[i].asked;
+        hn_weighted w;
+        assert_true(hn_weighted_of(m->graph->first, &s, &w, NULL));
+        assert_int_equal(w.scheme.weights.group, cases[i].want);
+    }
+}
+
 static void why_others_are_not_layers(void **state) {
     (void)state;
     hn_model *m = model_of(
@@ -163,8 +186,11 @@ static void defaults_become_constants(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(axes_of_every_operator),    TEST(rules_say_which),
-        TEST(why_others_are_not_layers), TEST(few_bits_are_spent_on_most_weights),
+        TEST(axes_of_every_operator),
+        TEST(rules_say_which),
+        TEST(groups_are_even),
+        TEST(why_others_are_not_layers),
+        TEST(few_bits_are_spent_on_most_weights),
         TEST(defaults_become_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
