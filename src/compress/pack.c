@@ -87,19 +87,22 @@ static hone_status plane_bytes(hn_tensor **out, const packing *p, int low, int w
 /* The plane of `width` bits that `above` bits of the code come before, where it belongs. */
 static hone_status unpack_plane(hn_value **x, packing *p, int above, int width, hn_error *err) {
     char suffix[32], name[32];
-    int64_t shifts[8], mask = 0xff & 0xff << (8 - width), down = above;
+    int64_t masks[8], shifts[8], down = above;
     hn_tensor *bytes;
     hn_value *b;
     HN_TRY(plane_bytes(&bytes, p, p->bits - above - width, width, err));
     snprintf(suffix, sizeof suffix, "_plane%d", width);
     HN_TRY(hn_quantizer_constant(x, p->q, p->name, suffix, bytes, err));
-    for (int i = 0; i < 8 / width; i++) shifts[i] = 8 - width * (i + 1);
+    for (int i = 0; i < 8 / width; i++) {
+        masks[i] = ((1 << width) - 1) << width * i;
+        shifts[i] = 8 - width * (i + 1);
+    }
+    snprintf(name, sizeof name, "unpack%d_masks", width);
+    HN_TRY(shared_bytes(&b, p, name, 8 / width, masks, err));
+    HN_TRY(then(x, p, "BitwiseAnd", "_bits", b, NULL, err));
     snprintf(name, sizeof name, "unpack%d_shifts", width);
     HN_TRY(shared_bytes(&b, p, name, 8 / width, shifts, err));
     HN_TRY(then(x, p, "BitShift", "_shifted", b, "LEFT", err));
-    snprintf(name, sizeof name, "unpack%d_mask", width);
-    HN_TRY(shared_bytes(&b, p, name, 0, &mask, err));
-    HN_TRY(then(x, p, "BitwiseAnd", "_bits", b, NULL, err));
     if (above > 0) {
         snprintf(name, sizeof name, "unpack%d_down", above);
         HN_TRY(shared_bytes(&b, p, name, 0, &down, err));

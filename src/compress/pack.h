@@ -5,15 +5,16 @@
  *
  *     a plane of 4 bits, [m] bytes for 2 * m codes:     byte i   ABCDabcd
  *                                                       a - d: of code i, A - D: of code m + i
- *     BitShift by [[4], [0]] to the left, BitwiseAnd    [2, m]   abcd0000, ABCD0000
+ *     BitwiseAnd [[15], [240]], BitShift to the left    [2, m]   abcd0000, ABCD0000
+ *     by [[4], [0]]
  *     likewise the plane of 1 bit, and BitShift by 4    [8, n/8] 0000e000 ...
  *     to the right
  *     Reshape, BitwiseOr                                weight   abcde000
  *     Cast                                              s8: the code times 2^3
  *
  * Codes stay in the highest bits, where their sign is a sign, and scales make up for it: numbers
- * are exactly the same. All of it depends on constants alone, so whoever folds constants holds
- * bytes before the first run.
+ * are exactly the same. No bit is shifted out of a byte, since OpenVINO then gives 255. All of it
+ * depends on constants alone, so whoever folds constants holds bytes before the first run.
  */
 #ifndef HN_COMPRESS_PACK_H
 #define HN_COMPRESS_PACK_H
