@@ -22,6 +22,14 @@ const hn_quant_target *hn_quant_target_named(const char *name) {
     return NULL;
 }
 
+hn_qtype hn_quant_target_type(const hn_quant_target *t, hn_qtype type) {
+    if (!t->symmetric) return type;
+    type.symmetric = true;
+    if (type.dtype == HONE_DTYPE_U8) type.dtype = HONE_DTYPE_S8;
+    if (type.dtype == HONE_DTYPE_U16) type.dtype = HONE_DTYPE_S16;
+    return type;
+}
+
 /* ---- parts ---- */
 
 static const struct {
@@ -215,6 +223,11 @@ static bool is_read(const hn_placement *p, const hn_placed_node *n) {
     return false;
 }
 
+/* A mean gives so little of what it reads that some have it in integers whoever reads it. */
+static bool pays_alone(const hn_placement *p, const hn_placed_node *n) {
+    return n->part == HN_PART_MEAN && p->scheme->target->apart;
+}
+
 /* Takes out what would be an island, until there is none. */
 static void settle(hn_placement *p) {
     for (bool changed = true; changed;) {
@@ -223,7 +236,8 @@ static void settle(hn_placement *p) {
             hn_placed_node *n = &p->nodes[i];
             if (!n->integer || n->part == HN_PART_PRODUCT) continue;
             n->why = refuse_inputs(p, n);
-            if (n->why == NULL && !is_read(p, n)) n->why = "nothing that runs in integers reads it";
+            if (n->why == NULL && !pays_alone(p, n) && !is_read(p, n))
+                n->why = "nothing that runs in integers reads it";
             n->integer = n->why == NULL;
             changed |= !n->integer;
         }
@@ -263,7 +277,8 @@ static bool is_activation(const hn_node *n) {
 /* v, which n reads as input i, is handed over inside one step. */
 static bool is_inside(const hn_placement *p, const hn_placed_node *n, const hn_value *v, int i) {
     const hn_placed_node *from = maker(p, v);
-    if (from == NULL || !used_once(v)) return false;
+    if (!used_once(v)) return false;
+    if (from == NULL) return n->part == HN_PART_LIMIT && !p->scheme->integer_io;
     bool product =
         from->part == HN_PART_PRODUCT || (from->part == HN_PART_LIMIT && hn_is(from->node, "Add"));
     if (n->part == HN_PART_LIMIT) return from->part != HN_PART_MOVE && from->part != HN_PART_JOIN;
@@ -280,12 +295,7 @@ static bool is_inside(const hn_placement *p, const hn_placed_node *n, const hn_v
 static void hold(hn_placement *p, hn_value *v, hn_qtype type) {
     hn_placed_value *at = &p->values[v->id];
     if (at->held) return;
-    if (p->scheme->target->symmetric) {
-        type.symmetric = true;
-        if (type.dtype == HONE_DTYPE_U8) type.dtype = HONE_DTYPE_S8;
-        if (type.dtype == HONE_DTYPE_U16) type.dtype = HONE_DTYPE_S16;
-    }
-    at->type = type;
+    at->type = hn_quant_target_type(p->scheme->target, type);
     at->held = true;
 }
 
@@ -304,10 +314,10 @@ static void hold_inputs(hn_placement *p, const hn_placed_node *n) {
     }
 }
 
-/* What a product, or the limit behind it, gives. */
+/* What a product, the limit behind it, or a mean gives. */
 static void hold_results(hn_placement *p, const hn_placed_node *n) {
     hn_value *v = n->node->outputs[0];
-    bool ends = n->part == HN_PART_PRODUCT || n->part == HN_PART_LIMIT;
+    bool ends = n->part == HN_PART_PRODUCT || n->part == HN_PART_LIMIT || pays_alone(p, n);
     const hn_placed_node *to = used_once(v) ? reader(p, v->uses) : NULL;
     if (ends && !(to != NULL && to->integer && is_inside(p, to, v, v->uses->index)))
         hold_for(p, v, n);

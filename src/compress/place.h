@@ -13,11 +13,12 @@
  *
  * A product runs in integers whatever stands around it. Another node does so if its inputs are
  * inputs of the model or come from nodes that do, and if one that does reads its result: else it
- * would only be an island that numbers are converted for.
+ * would only be an island that numbers are converted for. For targets that have results apart
+ * a mean does so whoever reads it.
  *
  * A value is held (a pair of QuantizeLinear and DequantizeLinear stands behind it) when a node that
- * runs in integers reads it, unless the two are one step: a limit behind what it limits, a table
- * behind a product, a product and what is added to it.
+ * runs in integers reads it, unless the two are one step: a limit behind what it limits or behind
+ * an input of the model, a table behind a product, a product and what is added to it.
  */
 #ifndef HN_COMPRESS_PLACE_H
 #define HN_COMPRESS_PLACE_H
@@ -30,7 +31,7 @@ struct hn_quant_target {
     const char *name, *help;
     bool symmetric;   /* activations are signed, with zero point 0, whatever the scheme says */
     bool bias;        /* is s32; else it stays in floats */
-    bool apart;       /* the result of a product is held whatever reads it, functions of it too */
+    bool apart;       /* the results of products and means are held whatever reads them */
     bool sums_apart;  /* a product is held before something is added to it */
     bool moves;       /* what nodes that move elements give is held too */
     bool zeros;       /* zero points are written where they are 0, too */
@@ -40,6 +41,8 @@ struct hn_quant_target {
 int hn_quant_target_count(void);
 const hn_quant_target *hn_quant_target_at(int i);
 const hn_quant_target *hn_quant_target_named(const char *name); /* NULL: there is none */
+/* A type of activations, and of constants that are added to them, as the target takes it. */
+hn_qtype hn_quant_target_type(const hn_quant_target *t, hn_qtype type);
 
 typedef enum hn_part {
     HN_PART_NONE, /* computes in floats whatever is done */

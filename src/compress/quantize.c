@@ -148,7 +148,8 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
         ok = ok && row->weights != NULL;
     }
     if (row->kind == HN_LAYER_STATIC) {
-        hn_qtype type = hn_scheme_of(q->s, n->node, NULL).activations;
+        hn_qtype type =
+            hn_quant_target_type(q->s->target, hn_scheme_of(q->s, n->node, NULL).activations);
         row->activations = hn_quantizer_type_text(q, &type, "channel");
         ok = ok && row->activations != NULL;
     } else if (row->kind == HN_LAYER_DYNAMIC) {

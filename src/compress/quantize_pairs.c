@@ -93,14 +93,30 @@ static bool is_idle(const hn_quantizer *q, const hn_node *n) {
            (double)hn_grid_value(p, most) <= hi + slack;
 }
 
-static void drop_limit(const hn_quantizer *q, const hn_placed_node *placed) {
+/* x, an input of the model, is held instead of y. */
+static void hold_instead(hn_quantizer *q, hn_value *x, hn_value *y) {
+    hn_placed_value *at = q->place.values;
+    at[x->id].held = true;
+    at[y->id].held = false;
+    at[x->id].same = y->id;
+    hn_value_replace(y, x);
+}
+
+/* Behind inputs of the model for all targets: nothing there takes a limit in. */
+static void drop_limit(hn_quantizer *q, const hn_placed_node *placed) {
     hn_node *n = placed->node;
     if (!placed->integer || !(hn_is(n, "Relu") || hn_is(n, "Clip"))) return;
     hn_value *x = n->inputs[0].value, *y = n->outputs[0];
     if (!q->place.values[y->id].held || q->place.values[x->id].held || x->n_uses != 1 ||
-        x->producer == NULL || !is_idle(q, n))
+        !(x->producer == NULL || q->s->target->drop_limits) || !is_idle(q, n))
         return;
     hn_node *from = x->producer;
+    if (from == NULL) {
+        if (y->n_outputs > 0) return; /* the output keeps its name */
+        hold_instead(q, x, y);
+        hn_node_remove(n);
+        return;
+    }
     int k = x->out_index;
     hn_node_remove(n);
     hn_node_set_output(from, k, NULL);
@@ -111,8 +127,7 @@ static void drop_limit(const hn_quantizer *q, const hn_placed_node *placed) {
 /* ---- all of them ---- */
 
 hone_status hn_quantizer_pairs(hn_quantizer *q, hn_error *err) {
-    for (int i = 0; i < q->place.n_nodes && q->s->target->drop_limits; i++)
-        drop_limit(q, &q->place.nodes[i]);
+    for (int i = 0; i < q->place.n_nodes; i++) drop_limit(q, &q->place.nodes[i]);
     for (int i = 0; i < q->n_values; i++) {
         hn_value *v = q->place.values[i].value;
         if (!q->place.values[i].held) continue;

@@ -228,7 +228,7 @@ hone_status hn_quantizer_layer(hn_quantizer *q, const hn_weighted *w, bool integ
 /* A constant that is added or multiplied, in integers of its own. */
 static hone_status write_operand(hn_quantizer *q, hn_node *n, int i, hn_error *err) {
     hn_value *v = n->inputs[i].value, *in[3] = {0};
-    hn_qtype type = hn_scheme_of(q->s, n, NULL).activations;
+    hn_qtype type = hn_quant_target_type(q->s->target, hn_scheme_of(q->s, n, NULL).activations);
     hn_grid g;
     hn_tensor *codes;
     type.per_channel = false;

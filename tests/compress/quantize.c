@@ -319,6 +319,81 @@ static void functions_are_part_of_products(void **state) {
     assert_close(floats, m, 4, (int64_t[]){1, 4, 4, 4}, 0.06);
 }
 
+#define LIMITED                                                                         \
+    "m (float[1,3,4,4] x, float wl, float wh, float[4,3,1,1] w1) => (float[1,4,4,4] y)" \
+    "{ a = Clip (x, wl, wh)  y = Conv (a, w1) }"
+
+static hn_model *limited(float lo, float hi) {
+    hn_model *m = model_of(LIMITED);
+    *(float *)value_of(m, "wl")->constant->data = lo;
+    *(float *)value_of(m, "wh")->constant->data = hi;
+    return m;
+}
+
+/* A limit of an input is not rounded twice, and goes where quantizing does its work. */
+static void limits_of_inputs(void **state) {
+    (void)state;
+    hn_model *m = limited(0, 0.5F), *floats = limited(0, 0.5F);
+    hn_scheme s = scheme_of(int8, "hone");
+    assert_string_equal(watches(m, &s), "a");
+    quantize(m, &s, "0 0.5 a", NULL);
+    assert_int_equal(count(m, "Clip"), 0);
+    assert_int_equal(count(m, "QuantizeLinear"), 1);
+    assert_close(floats, m, 4, (int64_t[]){1, 3, 4, 4}, 0.04);
+
+    m = limited(0, 0.5F);
+    quantize(m, &s, "-1 1 a", NULL);
+    assert_int_equal(count(m, "Clip"), 1);
+    assert_int_equal(count(m, "QuantizeLinear"), 1);
+    assert_close(floats, m, 4, (int64_t[]){1, 3, 4, 4}, 0.04);
+
+    s.integer_io = true;
+    m = limited(0, 0.5F);
+    assert_string_equal(watches(m, &s), "x a y");
+    quantize(m, &s, "-1 1 x 0 0.5 a -9 9 y", NULL);
+    assert_int_equal(value_of(m, "x")->type.dtype, HONE_DTYPE_U8);
+}
+
+static void means_may_be_integers_whoever_reads_them(void **state) {
+    (void)state;
+    const char *text =
+        "m (float[1,3,8,8] x, float[4,3,1,1] w) => (float[1,4,1,1] y)"
+        "{ a = Conv (x, w)  r = Relu (a)  g = GlobalAveragePool (r)"
+        "  y = Softmax <axis: int = 1> (g) }";
+    hn_model *m = model_of(text), *floats = model_of(text);
+    hn_scheme s = scheme_of(int8, "hone");
+    assert_string_equal(watches(m, &s), "x");
+    s = scheme_of(int8, "onnxruntime");
+    assert_string_equal(watches(m, &s), "x r g");
+    quantize(m, &s, "-1 1 x\n 0 8 r\n 0 2 g", NULL);
+    assert_true(hn_is(value_of(m, "g")->producer, "DequantizeLinear"));
+    assert_close(floats, m, 4, (int64_t[]){1, 3, 8, 8}, 0.04);
+}
+
+/* Constants that are added are of the type that activations have. */
+static void tensorrt_has_no_zero_points(void **state) {
+    (void)state;
+    hn_model *m = model_of(
+        "m (float[1,3,4,4] x, float[1,4,1,1] wc, float[4,3,1,1] w1, float[4,4,1,1] w2)"
+        "=> (float[1,4,4,4] y)"
+        "{ a = Conv (x, w1)  d = Mul (a, wc)  y = Conv (d, w2) }");
+    hn_scheme s = scheme_of(int8, "tensorrt");
+    hn_quantize_report report;
+    quantize(m, &s, "-1 1 x\n -4 5 a\n -4 5 d", &report);
+    assert_string_equal(report.v[0].activations, "s8");
+    hn_quantize_report_deinit(&report);
+    int seen = 0;
+    for (const hn_node *n = m->graph->first; n != NULL; n = n->next) {
+        if (!hn_is(n, "DequantizeLinear")) continue;
+        assert_int_equal(n->inputs[0].value->type.dtype, HONE_DTYPE_S8);
+        const hn_tensor *zero = hn_const_in(n, 2);
+        for (int64_t i = 0; zero != NULL && i < zero->n; i++)
+            assert_int_equal(hn_tensor_s64(zero, i), 0);
+        seen++;
+    }
+    assert_int_equal(seen, 3 + 2 + 1);
+}
+
 static void weights_may_be_shared_and_turned(void **state) {
     (void)state;
     const char *text =
@@ -543,6 +618,9 @@ int main(void) {
         TEST(islands_are_left_out),
         TEST(layers_inside_branches_are_said_to_stay),
         TEST(functions_are_part_of_products),
+        TEST(limits_of_inputs),
+        TEST(means_may_be_integers_whoever_reads_them),
+        TEST(tensorrt_has_no_zero_points),
         TEST(weights_may_be_shared_and_turned),
         TEST(factors_of_gemm_go_into_scales),
         TEST(biases_fit_channels_of_zeros),
