@@ -151,6 +151,7 @@ def prepared(source, target):
     constants = {constant.name for constant in model.graph.initializer}
     for value in [value for value in model.graph.input if value.name in constants]:
         model.graph.input.remove(value)
+    model.ir_version = max(model.ir_version, 8)  # constants need not be inputs
     del model.graph.value_info[:]
     onnx.save(model, target)
     return target
