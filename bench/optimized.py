@@ -1,11 +1,15 @@
-"""Models that hone optimize wrote, in hone, beside the float models they were made of, in ONNX Runtime.
+"""Models that hone optimize wrote, in hone, beside the float models they were made of, in ONNX Runtime and PyTorch.
 
     optimized.py FLOAT.onnx=OPTIMIZED.onnx ... [--threads N] [--rounds N] [--window S] [--isa NAME]
 
-Both run the same inputs, one sample a run, in turns: a window of runs each, round by round. A round's
+All run the same inputs, one sample a run, in turns: a window of runs each, round by round. A round's
 ratio is that of its medians, a model's the median of its rounds. Sizes are those of the files and of
 the constants in them. The bars: a geometric mean of at least 4 and no model under 2.5 times as fast;
 files over 1 MB at least 3.5 times smaller and others 2.3 times; constants 3.9 times.
+
+PyTorch runs in eager mode: the definition of models.py where there is one, else the nodes of the file
+one by one (torch_eager.py), once the outputs are those of ONNX Runtime to 1e-3 of the largest. It is
+reported, no bar. Networks with seeded weights, BERT-base above all, are reported too and no bar holds for them.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import statistics
 import sys
 import time
 
+import numpy as np
 import onnx
 
 import runtimes
@@ -42,29 +47,72 @@ def window(runtime, seconds):
     return statistics.median(times) * 1e3
 
 
+class Eager:
+    """A file as PyTorch runs it node by node, like the runtimes of runtimes.py."""
+
+    def __init__(self, model, batch, threads):
+        import torch
+        import torch_eager
+
+        torch.set_num_threads(threads)
+        self.net, self.arrays = torch_eager.Eager(model.path), model.arrays(batch)
+
+    def run(self):
+        self.result = self.net(**self.arrays)
+
+    def outputs(self):
+        return [tensor.numpy() for tensor in self.result]
+
+
+def in_torch(model, threads, wanted):
+    """The model in PyTorch, which gives the wanted outputs; None and a line where it does not."""
+    try:
+        kind = runtimes.Torch if model.name in runtimes.Torch.models.MODELS else Eager
+        runtime = kind(model, 1, threads)
+        runtime.run()
+    except Exception as failure:  # whatever PyTorch has to say
+        print(f"{model.name}: not in PyTorch: {str(failure).splitlines()[0][:100]}")
+        return None
+    for y, want in zip(runtime.outputs(), wanted):
+        if np.abs(y - want).max() > 1e-3 * np.abs(want).max():
+            print(f"{model.name}: PyTorch's outputs differ from ONNX Runtime's")
+            return None
+    return runtime
+
+
 def name_of(path):
     return os.path.basename(path).removesuffix(".onnx")
 
 
 def compare(args, source, target):
-    """The line of a model; its ratio, and whether its sizes are as asked for."""
+    """The line of a model; its ratio, and whether its sizes are as asked for. None: no bar holds."""
     model = runtimes.Model(name_of(source), source)
     peer = runtimes.OnnxRuntime(model, 1, args.threads)
     # The same inputs: the optimized file is run as the model it stands for.
     optimized = runtimes.Model(name_of(source), target)
     mine = runtimes.Hone(optimized, 1, args.threads)
-    mine_ms, peer_ms = [], []
+    peer.run()
+    eager = in_torch(model, args.threads, peer.outputs())
+    mine_ms, peer_ms, eager_ms = [], [], []
     for _ in range(args.rounds):
         mine_ms.append(window(mine, args.window))
         peer_ms.append(window(peer, args.window))
+        if eager is not None:
+            eager_ms.append(window(eager, args.window))
     ratio = statistics.median(b / a for a, b in zip(mine_ms, peer_ms))
+    eager_text = f"{'-':>10}{'-':>8}"
+    if eager is not None:
+        times = statistics.median(b / a for a, b in zip(mine_ms, eager_ms))
+        eager_text = f"{statistics.median(eager_ms):10.3f}{times:8.2f}"
     before, after = os.path.getsize(source), os.path.getsize(target)
     file_ratio, payload_ratio = before / after, payload(source) / payload(target)
     print(
         f"{name_of(target):32}{statistics.median(mine_ms):10.3f}{statistics.median(peer_ms):10.3f}"
-        f"{ratio:8.2f}{file_ratio:8.2f}{payload_ratio:8.2f}",
+        f"{ratio:8.2f}{eager_text}{file_ratio:8.2f}{payload_ratio:8.2f}",
         flush=True,
     )
+    if name_of(source) not in runtimes.REAL:
+        return None
     wanted = LARGE_FILE if before > 1e6 else SMALL_FILE
     return ratio, file_ratio >= wanted and payload_ratio >= PAYLOAD
 
@@ -86,8 +134,15 @@ def main():
                "precision": None, "threads": args.threads}  # fmt: skip
     runtimes.Hone.setup(options)
     runtimes.OnnxRuntime.setup({**options, "precision": "f32"})
-    print(f"{'model':32}{'hone ms':>10}{'ORT ms':>10}{'times':>8}{'file':>8}{'weights':>8}")
+    runtimes.Torch.setup({**options, "precision": "f32"})
+    print(
+        f"{'model':32}{'hone ms':>10}{'ORT ms':>10}{'times':>8}{'torch ms':>10}{'times':>8}"
+        f"{'file':>8}{'weights':>8}"
+    )
     found = [compare(args, *pair.split("=", 1)) for pair in args.pairs]
+    found = [each for each in found if each is not None]
+    if not found:
+        return 0
     ratios = [ratio for ratio, _ in found]
     mean, least = statistics.geometric_mean(ratios), min(ratios)
     fast, small = mean >= MEAN and least >= LEAST, all(ok for _, ok in found)
