@@ -21,6 +21,7 @@ typedef struct job {
     hone_model *model, *made;
     hone_dataset *data;
     hone_quantization *report;
+    hone_comparison *compared; /* with the model as it was; NULL: they were not */
 } job;
 
 /* ---- options ---- */
@@ -193,8 +194,18 @@ static sizes packed(const job *w) {
     return (sizes){w->before.file_bytes - less, w->before.params_bytes - less};
 }
 
+/* What a layer computes, and what it was to; NULL: not known. */
+static const hone_tensor_error *error_of(const job *w, const char *node) {
+    for (size_t i = 0; w->compared != NULL && i < w->compared->n_tensors; i++) {
+        const hone_tensor_error *t = &w->compared->tensors[i];
+        if (!t->weight && t->node != NULL && strcmp(t->node, node) == 0) return t;
+    }
+    return NULL;
+}
+
 static exit_code write_results(const job *w) {
     const hone_quantization *q = w->report;
+    const hone_comparison *c = w->compared;
     json j;
     results_begin(&j, w->a);
     results_object(&j, w->a);
@@ -213,6 +224,8 @@ static exit_code write_results(const job *w) {
     json_sizes(&j, "after", &w->after);
     sizes stored = w->o.simulate ? packed(w) : w->after;
     json_sizes(&j, "packed", &stored);
+    json_count(&j, "compared", c != NULL ? c->samples : -1);
+    json_number(&j, "agreement", c != NULL ? c->agreement : NAN);
     json_begin(&j, "warnings", '[');
     for (size_t i = 0; i < q->n_warnings; i++) json_text(&j, NULL, q->warnings[i]);
     json_end(&j, ']');
@@ -229,6 +242,9 @@ static exit_code write_results(const job *w) {
         json_int(&j, "bytes_before", l->bytes_before);
         json_int(&j, "bytes_after", l->bytes_after);
         json_text(&j, "why_not", l->why_not);
+        const hone_tensor_error *e = error_of(w, l->node);
+        json_number(&j, "isolated_sqnr_db", e != NULL ? e->isolated_sqnr_db : NAN);
+        json_number(&j, "sqnr_db", e != NULL ? e->sqnr_db : NAN);
         json_end(&j, '}');
     }
     json_end(&j, ']');
@@ -252,8 +268,8 @@ static exit_code write_results(const job *w) {
 
 /* Those with weights; of the others, how many were changed. */
 static void print_layers(const hone_quantization *q) {
-    static const char *const heads[] = {"layer",       "operator",   "type",   "weights",
-                                        "activations", "parameters", "before", "after"};
+    static const char *const heads[] = {"layer",       "operator", "type",   "weights",
+                                        "activations", "params",   "before", "after"};
     table *t = table_new(heads, "tllllrrr");
     char buf[32];
     int others = 0;
@@ -323,8 +339,8 @@ static void print_left(const hone_quantization *q) {
 
 static void print_size(const char *what, int64_t before, int64_t after, const char *more) {
     char a[32], b[32];
-    line("%-8s %s before, %s after, %.2f times smaller%s", what, human_bytes(before, a),
-         human_bytes(after, b), after > 0 ? (double)before / (double)after : NAN, more);
+    wrapped(0, 9, "%-8s %s before, %s after, %.2f times smaller%s", what, human_bytes(before, a),
+            human_bytes(after, b), after > 0 ? (double)before / (double)after : NAN, more);
 }
 
 /* Some layer has activations by ranges, which were looked for. */
@@ -354,9 +370,12 @@ static void print_text(const job *w) {
     else if (finds_ranges(w))
         line("ranges   still moved by more than 1 %% with the last of %lld samples",
              (long long)q->samples);
-    line("next     hone compare '%s' '%s'%s%s%s", w->a->argument[0], w->output,
-         w->spec != NULL ? " --data '" : "", w->spec != NULL ? w->spec : "",
-         w->spec != NULL ? "'" : "");
+    const char *words[] = {w->a->argument[0], w->output, "--data", w->spec};
+    char *next = command_text("compare", w->spec != NULL ? 4 : 2, words);
+    line("model    %s", w->output);
+    if (has(w->a, "--report")) line("report   %s", value_of(w->a, "--report"));
+    line("next     %s", next);
+    free(next);
 }
 
 /* ---- the whole ---- */
@@ -377,6 +396,38 @@ static hone_status measure(hone_model *m, sizes *out, hone_error *err) {
     *out = (sizes){in->file_bytes, in->params_bytes};
     hone_inspection_destroy(in);
     return HONE_OK;
+}
+
+static hone_status read_sample(void *ctx, int64_t run, hone_value *in, hone_error *err) {
+    const job *j = ctx;
+    return hone_dataset_read(j->data, j->model, run, 1, in, err);
+}
+
+static bool compare_step(void *ctx, int64_t done, int64_t total) {
+    return tell(ctx, "compare", done, total);
+}
+
+/* For the page: what each layer computes beside what it did, on a few samples. Whatever comes in
+ * the way, the model is made, and the page has less to show. */
+static void compare(job *j) {
+    enum { SAMPLES = 64 };
+    hone_session *before = NULL, *after = NULL;
+    hone_compare_options o;
+    hone_error err;
+    if (!has(j->a, "--report") || j->data == NULL || j->o.integer_io) return;
+    int64_t count = hone_dataset_count(j->data);
+    hone_samples samples = {count < SAMPLES ? count : SAMPLES, 1, read_sample, j};
+    hone_compare_options_init(&o);
+    o.progress = compare_step;
+    o.progress_ctx = j;
+    hone_status status = hone_session_create(&before, j->model, &j->run, &err);
+    if (status == HONE_OK) status = hone_session_create(&after, j->made, &j->run, &err);
+    if (status == HONE_OK)
+        status = hone_session_compare(before, after, &samples, &o, &j->compared, &err);
+    progress_end(&j->bar);
+    if (status != HONE_OK) note("the page does not tell the noise of layers: %s", err.text);
+    hone_session_destroy(before);
+    hone_session_destroy(after);
 }
 
 static hone_status quantize(job *j, hone_error *err) {
@@ -409,9 +460,11 @@ static exit_code run(const args *a) {
     } else {
         for (size_t i = 0; i < j.report->n_warnings && !has(a, "--quiet"); i++)
             complain("warning: %s", j.report->warnings[i]);
+        compare(&j);
         if (!has(a, "--json")) print_text(&j);
         code = write_results(&j);
     }
+    hone_comparison_destroy(j.compared);
     hone_quantization_destroy(j.report);
     hone_model_destroy(j.made);
     hone_model_destroy(j.model);

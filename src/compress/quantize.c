@@ -127,17 +127,33 @@ const char *hn_quantizer_type_text(hn_quantizer *q, const hn_qtype *t, const cha
     return hn_arena_strdup(&q->report->arena, text);
 }
 
+/* What a layer, or a table of embeddings, that is left in floats keeps. */
+static void count_floats(hn_quantized_layer *row, const hn_node *n) {
+    bool table = hn_quantizer_table(n) != NULL, layer = hn_has_weights(n);
+    for (int i = 0; i < 3; i++) {
+        const hn_tensor *t = (i == 0 ? table : layer) ? hn_const_in(n, i) : NULL;
+        if (t == NULL) continue;
+        row->params += t->n;
+        row->bytes_before += (int64_t)t->bytes;
+    }
+    row->bytes_after = row->bytes_before;
+}
+
 /* The row of a node, if it has one. Before anything is written. */
 static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_weighted *w,
                            hn_error *err) {
     q->row = NULL;
-    if (q->report == NULL || (w == NULL && !n->integer && n->why == NULL)) return HONE_OK;
+    bool table = hn_quantizer_table(n->node) != NULL;
+    if (q->report == NULL || (table && q->s->embeddings)) return HONE_OK; /* that has its own */
+    if (w == NULL && !n->integer && n->why == NULL && !table) return HONE_OK;
     hn_arena *arena = &q->report->arena;
     hn_quantized_layer *row = &q->report->v[q->report->n];
     row->node = hn_arena_strdup(arena, hn_layer_name(n->node));
     row->op = hn_arena_strdup(arena, n->node->op_type);
     bool ok = row->node != NULL && row->op != NULL;
-    row->why_not = w == NULL && !n->integer ? n->why : NULL;
+    row->why_not = table                      ? "a table of embeddings (--embeddings quantizes it)"
+                   : w == NULL && !n->integer ? n->why
+                                              : NULL;
     row->kind = w != NULL ? w->scheme.kind : n->integer ? HN_LAYER_STATIC : HN_LAYER_F32;
     if (w != NULL) {
         row->weights = hn_quantizer_type_text(q, &w->scheme.weights, "channel");
@@ -146,6 +162,8 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
         row->bytes_after = w->bias != NULL ? (int64_t)w->bias->constant->bytes : 0;
         row->bytes_before += row->bytes_after;
         ok = ok && row->weights != NULL;
+    } else {
+        count_floats(row, n->node);
     }
     if (row->kind == HN_LAYER_STATIC) {
         hn_qtype type =

@@ -31,7 +31,7 @@ static const hn_qtype bytes = {
     .dtype = HONE_DTYPE_S8, .bits = 8, .symmetric = true, .per_channel = true};
 static const hn_qtype nibbles = {.dtype = HONE_DTYPE_S4, .bits = 4, .symmetric = true};
 
-static hn_value *table_of(const hn_node *n) {
+hn_value *hn_quantizer_table(const hn_node *n) {
     if (!hn_is(n, "Gather") || hn_attr_i(n, "axis") != 0) return NULL;
     const hn_tensor *t = hn_const_in(n, 0);
     if (t == NULL || t->dtype != HONE_DTYPE_F32 || t->rank != 2 || t->n < LEAST_ELEMENTS)
@@ -182,7 +182,7 @@ static hone_status write_table(hn_quantizer *q, hn_node *n, hn_value *table, con
 
 hone_status hn_quantizer_embeddings(hn_quantizer *q, hn_error *err) {
     for (hn_node *n = q->g->first, *next; n != NULL; n = next) {
-        hn_value *table = table_of(n);
+        hn_value *table = hn_quantizer_table(n);
         hn_qtype type;
         hn_grid g;
         next = n->next;

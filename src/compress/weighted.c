@@ -58,7 +58,7 @@ static bool axes_of(const hn_node *n, const hn_tensor *w, int *channel, int *sum
     return true;
 }
 
-static bool has_weights(const hn_node *n) {
+bool hn_has_weights(const hn_node *n) {
     return hn_is(n, "Conv") || hn_is(n, "ConvTranspose") || hn_is(n, "Gemm") || hn_is(n, "MatMul");
 }
 
@@ -95,7 +95,7 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     const char *unused;
     if (why == NULL) why = &unused;
     *why = NULL;
-    if (!has_weights(n)) return false;
+    if (!hn_has_weights(n)) return false;
     bool named;
     *w = (hn_weighted){
         .node = n, .input = hn_node_input(n, 0), .scheme = hn_scheme_of(s, n, &named)};
@@ -104,7 +104,11 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     if (*why != NULL) return false;
     int axes[HONE_MAX_RANK], channel, sum;
     w->weight = constant_behind(n, 1, axes);
-    *why = w->weight == NULL                                  ? "the weight is computed"
+    const hn_value *second = hn_node_input(n, 1);
+    bool product = !is_conv(n) && w->weight == NULL && w->input != NULL && second != NULL &&
+                   w->input->constant == NULL && second->constant == NULL;
+    *why = product                                            ? "a product of two activations"
+           : w->weight == NULL                                ? "the weight is computed"
            : w->weight->constant->dtype != HONE_DTYPE_F32     ? "the weight is not f32"
            : w->weight->constant->n == 0                      ? "the weight is empty"
            : !axes_of(n, w->weight->constant, &channel, &sum) ? "the weight is a vector"

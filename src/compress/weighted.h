@@ -20,6 +20,9 @@ hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named);
 /* The float type that the scheme, which is ctx, has a node computed in: for hn_convert. */
 hone_dtype hn_scheme_float(void *ctx, const hn_node *n);
 
+/* Conv, ConvTranspose, Gemm or MatMul. */
+bool hn_has_weights(const hn_node *n);
+
 /* n as such a layer; false: it is none, and *why (may be NULL) says why a node with weights is
  * not; NULL where there is nothing to say. */
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why);

@@ -130,9 +130,10 @@ static void put_sections(hn_page *p) {
     static const struct {
         const char *verb;
         void (*put)(hn_page *p, const hn_document *d);
-    } sections[] = {{"optimize", hn_report_optimize}, {"profile", hn_report_profile},
-                    {"compare", hn_report_compare},   {"eval", hn_report_eval},
-                    {"inspect", hn_report_inspect},   {"machine", hn_report_machine}};
+    } sections[] = {{"optimize", hn_report_optimize}, {"quantize", hn_report_quantize},
+                    {"profile", hn_report_profile},   {"compare", hn_report_compare},
+                    {"eval", hn_report_eval},         {"inspect", hn_report_inspect},
+                    {"machine", hn_report_machine}};
     enum { N = sizeof sections / sizeof *sections };
     hn_report_models(p);
     hn_report_bench(p);

@@ -286,11 +286,9 @@ static void put_words(hn_page *p) {
     static const struct {
         const char *verb;
         void (*say)(hn_page *p, const hn_document *d);
-    } sayers[] = {{"optimize", hn_report_say_optimize},
-                  {"bench", hn_report_say_bench},
-                  {"eval", hn_report_say_eval},
-                  {"compare", hn_report_say_compare},
-                  {"profile", hn_report_say_profile}};
+    } sayers[] = {{"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
+                  {"bench", hn_report_say_bench},       {"eval", hn_report_say_eval},
+                  {"compare", hn_report_say_compare},   {"profile", hn_report_say_profile}};
     enum { MOST_SAID = 3 }; /* of one verb: a sweep is for the tables */
     hn_page_put(p, "<ul class=\"words\">");
     for (size_t k = 0; k < sizeof sayers / sizeof *sayers; k++)

@@ -147,12 +147,14 @@ void hn_report_eval(hn_page *p, const hn_document *d);
 void hn_report_inspect(hn_page *p, const hn_document *d);
 void hn_report_machine(hn_page *p, const hn_document *d);
 void hn_report_optimize(hn_page *p, const hn_document *d);
+void hn_report_quantize(hn_page *p, const hn_document *d);
 /* What a document says in words, as items of the summary's list. */
 void hn_report_say_bench(hn_page *p, const hn_document *d);
 void hn_report_say_profile(hn_page *p, const hn_document *d);
 void hn_report_say_eval(hn_page *p, const hn_document *d);
 void hn_report_say_compare(hn_page *p, const hn_document *d);
 void hn_report_say_optimize(hn_page *p, const hn_document *d);
+void hn_report_say_quantize(hn_page *p, const hn_document *d);
 extern const char hn_report_style[], hn_report_script[];
 
 #endif

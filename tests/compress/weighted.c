@@ -115,7 +115,7 @@ static void why_others_are_not_layers(void **state) {
     s.layer.kind = HN_LAYER_DYNAMIC;
     static const char *const want[] = {"convolutions are dynamic only where a rule names them",
                                        "no integer form of it",
-                                       "the weight is computed",
+                                       "a product of two activations",
                                        "the weight is not f32",
                                        "the weight is a vector",
                                        "the weight is computed"};

@@ -72,7 +72,8 @@ static void every_value_is_a_mark(void **state) {
     check_marks("compare", 3, 2 + 3 + 1);         /* models, errors of tensors and of weights */
     check_marks("inspect", 1, 2);                 /* operators that multiply */
     check_marks("machine", 0, 0);
-    check_marks("optimize", 1, 3); /* models that were timed and judged */
+    check_marks("optimize", 1, 3);     /* models that were timed and judged */
+    check_marks("quantize", 2, 5 + 2); /* noise of layers, sets of types */
 }
 
 /* A table of the data goes with each plot. */
@@ -133,6 +134,37 @@ static void optimizations_are_shown(void **state) {
         if (strstr(page, cells[i]) == NULL) fail_msg("there is no \"%s\"", cells[i]);
     assert_null(strstr(page, "<h2>Models</h2>"));
     assert_int_equal(count(page, "<polyline class=\"front\""), 1);
+    free(document);
+    free(page);
+}
+
+/* Of each layer what it became, its size and its noise; what stayed in floats, and where it comes
+ * from. */
+static void quantizations_are_shown(void **state) {
+    (void)state;
+    static const char *const cells[] = {
+        "The file is <b>4.00 times</b> smaller: 104 kB \xe2\x86\x92 26 kB. 2 of 3 layers with "
+        "weights",
+        "3 nodes stayed in floats",
+        "<li>Warning: few samples</li>",
+        "<dd>8.85</dd><dt>bits per weight",
+        "no range moved by 1 % after 60 of them",
+        "<td>c0<small>Conv</small><td>int8<small>s8 per channel by u8</small>",
+        ">2.62 kB<small>4\xc3\x97</small><td class=\"n\">37.5<td class=\"n\">37.5",
+        "same answer for <b>98.4 %</b>",
+        "<td>up<small>ConvTranspose</small><td>f32<small>no integer form of it</small>"
+        "<td class=\"n\" data-v=\"640\">640",
+        "1 node without weights is in fewer bits",
+        "<td>a product of two activations<small>qk (MatMul), av (MatMul)</small>"
+        "<td class=\"n\">2",
+        ">chosen</text>",
+        "<td>ed09602e5d21b18cb04c689210670a5ac37ef7fe70cb188a1fcbbf769ea93224",
+        "<td>quantize type=int8 ranges=percentile samples=100",
+    };
+    char *document = sample("quantize"), *page = page_of(document);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        if (strstr(page, cells[i]) == NULL) fail_msg("there is no \"%s\"", cells[i]);
+    assert_null(strstr(page, "<td>r<small>Relu"));
     free(document);
     free(page);
 }
@@ -302,7 +334,7 @@ int main(void) {
         TEST(every_value_is_a_mark),    TEST(plots_have_tables),    TEST(labels_tell_models_apart),
         TEST(text_is_escaped),          TEST(odd_numbers),          TEST(many_steps),
         TEST(same_document_same_bytes), TEST(bad_documents),        TEST(out_of_memory),
-        TEST(optimizations_are_shown),  TEST(names_do_not_overlap),
+        TEST(optimizations_are_shown),  TEST(names_do_not_overlap), TEST(quantizations_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

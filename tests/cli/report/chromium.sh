@@ -7,7 +7,7 @@ command -v chromium >/dev/null || { echo "chromium is not installed" >&2; exit 7
 saved=$SOURCE/tests/fuzz/corpus/report
 "$HONE" report -q -o page.html "$saved/profile.json" "$saved/bench.json" "$saved/eval.json" \
     "$saved/compare.json" "$saved/machine.json" || exit
-"$HONE" report -q -o made.html "$saved/optimize.json" || exit
+"$HONE" report -q -o made.html "$saved/optimize.json" "$saved/quantize.json" || exit
 cat >probe.html <<'HTML'
 <script>
 window.addEventListener('load', () => {

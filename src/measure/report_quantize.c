@@ -1,0 +1,372 @@
+/* What quantizing shows: how much smaller the model is, what became of each layer and the noise
+ * that adds, what stayed in floats and why, the types that were chosen among, and what the model
+ * was made of. */
+#include "measure/report_page.h"
+
+#if HN_HAVE_JANSSON
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_REASONS = 2000, MOST_NAMED = 6 };
+
+/* Ways in which the noise of a layer is counted. */
+static const struct {
+    const char *key, *look, *text;
+} noises[] = {{"isolated_sqnr_db", "c1", "of the layer alone, from exact inputs"},
+              {"sqnr_db", "c2", "in the model, the noise of layers before it included"}};
+enum { N_NOISES = sizeof noises / sizeof *noises };
+
+static bool has_weights(hn_page *p, const hn_json *l) { return hn_page_number(p, l, "params") > 0; }
+
+static bool is_left(hn_page *p, const hn_json *l) {
+    return hn_page_string(p, l, "why_not") != NULL;
+}
+
+/* ---- in words ---- */
+
+typedef struct tally {
+    int layers, quantized, left; /* with weights, of them in fewer bits; nodes left in floats */
+} tally;
+
+static tally count_layers(hn_page *p, const hn_json *layers) {
+    tally c = {0};
+    for (size_t i = 0; i < hn_page_count(layers); i++) {
+        const hn_json *l = hn_page_item(p, layers, "layers", i);
+        bool weights = has_weights(p, l), left = is_left(p, l);
+        c.layers += weights;
+        c.quantized += weights && hn_page_string(p, l, "weights") != NULL;
+        c.left += left;
+    }
+    return c;
+}
+
+/* Of a model whose weights are only rounded, what it would take with them in their bits. */
+static double size_of(hn_page *p, const hn_json *o, const char *packed, const char *after) {
+    double found = hn_page_number(p, o, packed);
+    return isfinite(found) ? found : hn_page_number(p, o, after);
+}
+
+void hn_report_say_quantize(hn_page *p, const hn_document *d) {
+    const hn_json *o = hn_page_enter(p, d);
+    tally c = count_layers(p, hn_page_list(p, o, "layers"));
+    char a[HN_SHOWN], b[HN_SHOWN];
+    double was = hn_page_number(p, o, "before.file_bytes");
+    double is = size_of(p, o, "packed.file_bytes", "after.file_bytes");
+    if (!(was > 0 && is > 0) || !isfinite(was / is)) return;
+    hn_page_print(p, "<li>The file is <b>%.2f times</b> smaller: %s \xe2\x86\x92 %s. ", was / is,
+                  hn_show(was, HN_UNIT_BYTES, a), hn_show(is, HN_UNIT_BYTES, b));
+    hn_page_print(p, "%d of %d layers with weights are in fewer bits", c.quantized, c.layers);
+    if (c.left > 0)
+        hn_page_print(p, "; %d node%s stayed in floats", c.left, c.left == 1 ? "" : "s");
+    hn_page_put(p, ".</li>");
+    double same = hn_page_number(p, o, "agreement"), of = hn_page_number(p, o, "compared");
+    if (of > 0 && same >= 0 && same <= 1)
+        hn_page_print(p,
+                      "<li>On %.15g samples, both models give the same answer for <b>%s</b>.</li>",
+                      of, hn_show(same, HN_UNIT_SHARE, a));
+    hn_page_put(p, "<li>What it costs in accuracy, <code>hone compare</code> tells.</li>");
+    const hn_json *warnings = hn_page_list(p, o, "warnings");
+    for (size_t i = 0; i < hn_page_count(warnings); i++) {
+        hn_page_put(p, "<li>Warning: ");
+        hn_page_text(p, hn_page_word(p, warnings, "warnings", i));
+        hn_page_put(p, "</li>");
+    }
+}
+
+/* ---- totals ---- */
+
+static void put_tile(hn_page *p, const char *figure, const char *what, const char *more) {
+    hn_page_print(p, "<div><dd>%s</dd><dt>%s<br>%s</dt></div>", figure, what, more);
+}
+
+static void put_totals(hn_page *p, const hn_json *o) {
+    static const struct {
+        const char *before, *packed, *after, *what;
+    } sizes[] = {
+        {"before.file_bytes", "packed.file_bytes", "after.file_bytes", "smaller file"},
+        {"before.params_bytes", "packed.params_bytes", "after.params_bytes", "smaller constants"}};
+    char a[HN_SHOWN], b[HN_SHOWN], text[96], figure[HN_SHOWN];
+    hn_page_put(p, "<dl class=\"tiles\">");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        double was = hn_page_number(p, o, sizes[i].before),
+               is = size_of(p, o, sizes[i].packed, sizes[i].after);
+        if (!(was > 0 && is > 0) || !isfinite(was / is)) continue;
+        snprintf(figure, sizeof figure, "%.2f\xc3\x97", was / is);
+        snprintf(text, sizeof text, "%s \xe2\x86\x92 %s", hn_show(was, HN_UNIT_BYTES, a),
+                 hn_show(is, HN_UNIT_BYTES, b));
+        put_tile(p, figure, sizes[i].what, text);
+    }
+    double bits = hn_page_number(p, o, "bits_per_weight"), n = hn_page_number(p, o, "weights");
+    snprintf(text, sizeof text, "of %s quantized weights, scales and zero points included",
+             hn_show(n, HN_UNIT_COUNT, a));
+    snprintf(figure, sizeof figure, "%.2f", bits);
+    if (isfinite(bits) && fabs(bits) < 1e6) put_tile(p, figure, "bits per weight", text);
+    double samples = hn_page_number(p, o, "samples"), stable = hn_page_number(p, o, "stable_after");
+    if (samples > 0) {
+        if (stable > 0)
+            snprintf(text, sizeof text, "no range moved by 1 %% after %s of them",
+                     hn_show(stable, HN_UNIT_PLAIN, a));
+        else
+            snprintf(text, sizeof text, "looked at");
+        put_tile(p, hn_show(samples, HN_UNIT_PLAIN, figure), "samples", text);
+    }
+    hn_page_put(p, "</dl>");
+}
+
+/* ---- layers ---- */
+
+static void put_small(hn_page *p, const char *text) {
+    if (text == NULL || text[0] == '\0') return;
+    hn_page_put(p, "<small>");
+    hn_page_text(p, text);
+    hn_page_put(p, "</small>");
+}
+
+static void put_layer(hn_page *p, const hn_json *l, bool noise) {
+    const char *weights = hn_page_string(p, l, "weights");
+    const char *activations = hn_page_string(p, l, "activations");
+    double before = hn_page_number(p, l, "bytes_before");
+    double after = hn_page_number(p, l, "bytes_after");
+    hn_table_row(p);
+    hn_table_text(p, hn_page_string(p, l, "node"));
+    put_small(p, hn_page_string(p, l, "op"));
+    hn_table_text(p, hn_page_string(p, l, "type"));
+    if (weights != NULL) {
+        hn_page_put(p, "<small>");
+        hn_page_text(p, weights);
+        if (activations != NULL && strcmp(weights, activations) != 0) {
+            hn_page_put(p, " by ");
+            hn_page_text(p, activations);
+        }
+        hn_page_put(p, "</small>");
+    }
+    put_small(p, hn_page_string(p, l, "why_not"));
+    hn_table_shown(p, hn_page_number(p, l, "params"), HN_UNIT_COUNT);
+    hn_table_shown(p, before, HN_UNIT_BYTES);
+    hn_table_shown(p, after, HN_UNIT_BYTES);
+    if (after > 0 && isfinite(before / after) && weights != NULL)
+        hn_page_print(p, "<small>%.3g\xc3\x97</small>", before / after);
+    if (!noise) return;
+    for (int k = 0; k < N_NOISES; k++) hn_table_number(p, hn_page_number(p, l, noises[k].key), 1);
+}
+
+static bool tells_noise(hn_page *p, const hn_json *layers) {
+    bool any = false;
+    for (size_t i = 0; i < hn_page_count(layers); i++) {
+        const hn_json *l = hn_page_item(p, layers, "layers", i);
+        for (int k = 0; k < N_NOISES; k++) any |= isfinite(hn_page_number(p, l, noises[k].key));
+    }
+    return any;
+}
+
+static void put_layers(hn_page *p, const hn_json *layers) {
+    const char *heads[] = {"layer",  "type",    "=parameters", "=before",
+                           "=after", "=own dB", "=in all dB",  NULL};
+    size_t shown = 0, others = 0;
+    bool noise = tells_noise(p, layers);
+    if (!noise) heads[5] = NULL;
+    hn_table_begin(p, NULL, heads);
+    for (size_t i = 0; i < hn_page_count(layers) && p->status == HONE_OK; i++) {
+        const hn_json *l = hn_page_item(p, layers, "layers", i);
+        if (!has_weights(p, l))
+            others += !is_left(p, l);
+        else if (shown++ < HN_MOST_ROWS)
+            put_layer(p, l, noise);
+    }
+    hn_table_end(p, NULL);
+    hn_page_put(p, "<p class=\"note\">");
+    if (noise)
+        hn_page_put(p,
+                    "dB: signal by noise of what a layer computes, from exact inputs and in the "
+                    "model; at 20 dB the noise is a tenth of the signal, at 40 dB a hundredth. ");
+    if (others > 0)
+        hn_page_print(p, "%zu node%s without weights %s in fewer bits, too.", others,
+                      others == 1 ? "" : "s", others == 1 ? "is" : "are");
+    hn_page_put(p, "</p>");
+}
+
+/* Of each layer, the noise it adds and that it ends up with. */
+static void draw_layers(hn_page *p, const hn_json *layers) {
+    enum { MOST = 1000 };
+    double db[MOST][N_NOISES];
+    const hn_json *of[MOST];
+    size_t n = 0;
+    bool seen[N_NOISES] = {false};
+    hn_axis x = {0, 0, false, 64, 712}, y = {1, 0, false, 272, 34};
+    for (size_t i = 0; i < hn_page_count(layers) && n < MOST; i++) {
+        const hn_json *l = hn_page_item(p, layers, "layers", i);
+        if (!has_weights(p, l)) continue;
+        of[n] = l;
+        for (int k = 0; k < N_NOISES; k++) {
+            db[n][k] = hn_page_number(p, l, noises[k].key);
+            hn_axis_see(&y, db[n][k]);
+            seen[k] |= isfinite(db[n][k]);
+        }
+        n++;
+    }
+    if (n < 2 || (!seen[0] && !seen[1])) return;
+    hn_axis_see(&y, 0);
+    hn_axis_round(&y);
+    x.hi = (double)n + 1;
+    hn_plot_begin(p, "Noise of each layer",
+                  "Signal to noise in dB of what each layer computes, in the order of the model: "
+                  "higher is better.",
+                  324);
+    hn_plot_axes(p, &x, &y, "layer", "SNR, dB");
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < N_NOISES; k++) {
+            char text[HN_SHOWN];
+            if (!isfinite(db[i][k])) continue;
+            hn_mark_point(p, noises[k].look, k, hn_axis_at(&x, (double)i + 1),
+                          hn_axis_at(&y, db[i][k]), n > 100 ? 3 : 4.5);
+            hn_page_text(p, hn_page_string(p, of[i], "node"));
+            hn_page_print(p, ": %s dB, %s", hn_show(db[i][k], HN_UNIT_PLAIN, text), noises[k].text);
+            hn_mark_end(p);
+        }
+    hn_plot_end(p);
+    hn_legend_begin(p);
+    for (int k = 0; k < N_NOISES; k++)
+        if (seen[k]) hn_legend(p, noises[k].look, k, noises[k].text);
+    hn_legend_end(p);
+    hn_figure_end(p);
+}
+
+/* ---- what stayed in floats ---- */
+
+static bool said_before(hn_page *p, const hn_json *layers, size_t i, const char *why) {
+    for (size_t k = 0; k < i; k++) {
+        const char *other = hn_page_string(p, hn_page_item(p, layers, "layers", k), "why_not");
+        if (other != NULL && strcmp(other, why) == 0) return true;
+    }
+    return false;
+}
+
+static void put_reason(hn_page *p, const hn_json *layers, size_t from, const char *why) {
+    size_t n = 0, all = hn_page_count(layers);
+    hn_table_row(p);
+    hn_table_text(p, why);
+    hn_page_put(p, "<small>");
+    for (size_t i = from; i < all; i++) {
+        const hn_json *l = hn_page_item(p, layers, "layers", i);
+        const char *other = hn_page_string(p, l, "why_not");
+        if (other == NULL || strcmp(other, why) != 0) continue;
+        if (n++ >= MOST_NAMED) continue;
+        if (n > 1) hn_page_put(p, ", ");
+        hn_page_text(p, hn_page_string(p, l, "node"));
+        hn_page_put(p, " (");
+        hn_page_text(p, hn_page_string(p, l, "op"));
+        hn_page_put(p, ")");
+    }
+    if (n > MOST_NAMED) hn_page_print(p, " and %zu more", n - MOST_NAMED);
+    hn_page_put(p, "</small>");
+    hn_table_number(p, (double)n, 0);
+}
+
+static void put_left(hn_page *p, const hn_json *layers) {
+    static const char *const heads[] = {"because", "=nodes", NULL};
+    size_t n = hn_page_count(layers) < MOST_REASONS ? hn_page_count(layers) : MOST_REASONS;
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        const char *why = hn_page_string(p, hn_page_item(p, layers, "layers", i), "why_not");
+        if (why == NULL || said_before(p, layers, i, why)) continue;
+        if (!any) {
+            hn_section_begin(p, "What stayed in floats");
+            hn_table_begin(p, NULL, heads);
+        }
+        any = true;
+        put_reason(p, layers, i, why);
+    }
+    if (!any) return;
+    hn_table_end(p, NULL);
+    hn_section_end(p);
+}
+
+/* ---- types that were chosen by measuring ---- */
+
+static void draw_points(hn_page *p, const hn_json *points) {
+    enum { MOST = 2000 };
+    size_t n = hn_page_count(points) < MOST ? hn_page_count(points) : MOST;
+    hn_axis x = {1, 0, false, 64, 704}, y = {1, 0, true, 300, 34};
+    char a[HN_SHOWN], b[HN_SHOWN];
+    if (n < 2) return;
+    for (size_t i = 0; i < n; i++) {
+        const hn_json *o = hn_page_item(p, points, "points", i);
+        hn_axis_see(&x, hn_page_number(p, o, "bits_per_weight"));
+        hn_axis_see(&y, hn_page_number(p, o, "noise"));
+    }
+    hn_axis_round(&x);
+    hn_axis_round(&y);
+    hn_section_begin(p, "Types that were chosen by measuring");
+    hn_plot_begin(p, "Bits and noise",
+                  "Each mark is a set of types, a layer apart from the one before: further left is "
+                  "smaller, further down does less harm at the outputs.",
+                  352);
+    hn_plot_axes(p, &x, &y, "bits per weight", "noise by signal");
+    for (size_t i = 0; i < n; i++) {
+        const hn_json *o = hn_page_item(p, points, "points", i);
+        double bits = hn_page_number(p, o, "bits_per_weight"),
+               noise = hn_page_number(p, o, "noise");
+        bool chosen = hn_page_bool(p, o, "chosen") == 1;
+        const char *layer = hn_page_string(p, o, "layer");
+        if (!isfinite(bits) || !isfinite(noise)) continue;
+        double at_x = hn_axis_at(&x, bits), at_y = hn_axis_at(&y, noise);
+        hn_mark_point(p, chosen ? "c2" : "c1 p", chosen ? 2 : 0, at_x, at_y, chosen ? 7 : 3.5);
+        hn_page_print(p, "%s bits, noise %s", hn_show(bits, HN_UNIT_PLAIN, a),
+                      hn_show(noise, HN_UNIT_PLAIN, b));
+        if (layer != NULL) {
+            hn_page_put(p, ": ");
+            hn_page_text(p, layer);
+            hn_page_put(p, " to ");
+            hn_page_text(p, hn_page_string(p, o, "type"));
+        }
+        hn_mark_end(p);
+        if (chosen)
+            hn_page_print(
+                p, "<text class=\"%s strong\" x=\"%.1f\" y=\"%.1f\" dy=\"-.9em\">chosen</text>",
+                at_x > 600 ? "e" : "m", at_x, at_y);
+    }
+    hn_plot_end(p);
+    hn_table_of(p, "Data", points, "points");
+    hn_figure_end(p);
+    hn_section_end(p);
+}
+
+/* ---- where it comes from ---- */
+
+static void put_fact(hn_page *p, const char *name, const char *value) {
+    if (value == NULL) return;
+    hn_page_print(p, "\n<tr><th scope=\"row\">%s</th>", name);
+    hn_table_text(p, value);
+}
+
+static void put_lineage(hn_page *p, const hn_json *o) {
+    hn_section_begin(p, "Where it comes from");
+    hn_page_put(p, "<div class=\"scroll\" tabindex=\"0\"><table class=\"facts long\"><tbody>");
+    put_fact(p, "made of", hn_page_string(p, o, "model"));
+    put_fact(p, "its SHA-256", hn_page_string(p, o, "source"));
+    put_fact(p, "samples' SHA-256", hn_page_string(p, o, "data"));
+    put_fact(p, "recipe", hn_page_string(p, o, "recipe"));
+    put_fact(p, "written to", hn_page_string(p, o, "output"));
+    hn_page_put(p,
+                "</tbody></table></div><p class=\"note\">The file's metadata says the same; "
+                "<code>hone inspect</code> shows it. The same model, samples and options give "
+                "the same bytes.</p>");
+    hn_section_end(p);
+}
+
+void hn_report_quantize(hn_page *p, const hn_document *d) {
+    const hn_json *o = hn_page_enter(p, d), *layers = hn_page_list(p, o, "layers");
+    hn_section_begin(p, "What became of it");
+    hn_page_of(p, hn_page_string(p, o, "output"));
+    put_totals(p, o);
+    draw_layers(p, layers);
+    put_layers(p, layers);
+    hn_section_end(p);
+    put_left(p, layers);
+    draw_points(p, hn_page_list(p, o, "points"));
+    put_lineage(p, o);
+}
+
+#endif

@@ -1,0 +1,12 @@
+# The page: noise of each layer on some samples, what stayed in floats and why, where the model comes from; nothing from elsewhere.
+. "$SOURCE/tests/cli/lib.sh"
+"$HONE" quantize "$digits" -o q.onnx --data synthetic:digits,n=128 --keep-f32 fc -q --report page.html | grep '^report'
+grep -o '<h2>[^<]*' page.html
+grep -o 'On [0-9]* samples, both models' page.html
+grep -o 'data-marks="[0-9]*"' page.html
+grep -o '<td>left in floats by the scheme<small>fc (Gemm)' page.html
+grep -c 'quantize type=int8 ranges=percentile samples=128 layer:fc=f32' page.html
+! grep -o 'src="[^"]*\|href="http[^"]*\|@import' page.html
+[ "$(wc -c <page.html)" -lt 300000 ] || echo too large
+# The terminal's table and lines fit 80 columns.
+COLUMNS=80 "$HONE" quantize "$digits" -o q.onnx --data synthetic:digits,n=128 -q | grep -v '^next ' | awk 'length > 80'
