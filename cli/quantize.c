@@ -150,6 +150,7 @@ static bool read_options(job *j) {
     else if (j->o.simulate && j->o.weight_bits > 0 && j->o.activation_bits == 0)
         j->o.type = "int8-weights";
     j->o.mix = value_of(a, "--mix");
+    j->o.sensitivity = value_of(a, "--sensitivity");
     j->o.methods = value_of(a, "--with");
     j->o.ranges = value_of(a, "--method");
     j->o.target = value_of(a, "--for");
@@ -245,6 +246,8 @@ static exit_code write_results(const job *w) {
         const hone_tensor_error *e = error_of(w, l->node);
         json_number(&j, "isolated_sqnr_db", e != NULL ? e->isolated_sqnr_db : NAN);
         json_number(&j, "sqnr_db", e != NULL ? e->sqnr_db : NAN);
+        json_number(&j, "noise", l->harm);
+        json_number(&j, "estimate", l->estimate);
         json_end(&j, '}');
     }
     json_end(&j, ']');
@@ -268,9 +271,10 @@ static exit_code write_results(const job *w) {
 
 /* Those with weights; of the others, how many were changed. */
 static void print_layers(const hone_quantization *q) {
-    static const char *const heads[] = {"layer",       "operator", "type",   "weights",
-                                        "activations", "params",   "before", "after"};
-    table *t = table_new(heads, "tllllrrr");
+    static const char *const heads[] = {"layer",  "operator", "type",  "weights", "activations",
+                                        "params", "before",   "after", "noise",   "estimate"};
+    bool mixed = q->n_points > 0;
+    table *t = table_new(heads, mixed ? "tllllrrrrr" : "tllllrrr");
     char buf[32];
     int others = 0;
     for (size_t i = 0; i < q->n_layers; i++) {
@@ -285,6 +289,9 @@ static void print_layers(const hone_quantization *q) {
         table_cell(t, "%s", human_count(l->params, buf));
         table_cell(t, "%s", human_bytes(l->bytes_before, buf));
         table_cell(t, "%s", human_bytes(l->bytes_after, buf));
+        if (!mixed) continue;
+        table_cell(t, isnan(l->harm) ? "-" : "%.1e", l->harm);
+        table_cell(t, isnan(l->estimate) ? "-" : "%.1e", l->estimate);
     }
     table_print(t);
     if (others > 0) line("and %d node%s without weights", others, others == 1 ? "" : "s");
@@ -490,6 +497,7 @@ static const option_def options[] = {
     {"--layer", 0, "NAME=TYPE", "another type for layers by name, * and ? allowed", true},
     {"--keep-f32", 0, "NAME", "leave these layers as they are", true},
     {"--mix", 0, "TYPE,...", "types each layer gets one of, by measuring, within a limit:", false},
+    {"--sensitivity", 0, "NAME", "of layers to types: measured by runs, or estimated", false},
     {"--bits-per-weight", 0, "N", "on the bits of weights, with scales and zero points", false},
     {"--max-latency", 0, "MS", "on the time of all layers for one sample", false},
     {"--max-drop", 0, "P", "on the accuracy lost on the samples: 1%, 1%rel", false},

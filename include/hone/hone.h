@@ -853,6 +853,10 @@ typedef struct hone_quantize_options {
     bool simulate;
     int activation_bits; /* 2 to 16, of static layers; less than their type has only in simulation;
                             0: as the type says */
+    /* With `mix`, what a type harms: "measured", each layer in each type alone by runs of the
+     * model, or "estimated", by the error of the layer's own outputs, from one pass over samples;
+     * NULL: measured, unless that is more than 256 models to run. */
+    const char *sensitivity;
 } hone_quantize_options;
 HONE_API void hone_quantize_options_init(hone_quantize_options *o);
 
@@ -866,12 +870,16 @@ typedef struct hone_quantized_layer {
     int64_t bytes_before, bytes_after; /* that they take, with scales and zero points; in simulation
                                           would take */
     const char *why_not;               /* it was left: why; NULL: as asked */
+    /* Where types were chosen: noise by signal of the model's outputs with this layer alone in its
+     * type, and of the layer's own outputs, estimated. NaN: not known. */
+    double harm, estimate;
 } hone_quantized_layer;
 
 /* A set of types of layers, where they were chosen: each differs from the one before by a layer. */
 typedef struct hone_mix_point {
     const char *layer, *type;   /* that layer's new type; NULL: where it begins */
-    double harm;                /* noise by signal at the outputs, added up over layers */
+    double harm;                /* noise by signal at the outputs, added up over layers; where it
+                                   is estimated, of the layers' own outputs */
     double bits_per_weight, ms; /* ms: of layers; NaN: not measured */
     double accuracy;            /* NaN: not measured */
     bool chosen;

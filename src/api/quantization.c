@@ -175,12 +175,20 @@ static hone_status read_mix(own *w, hn_error *err) {
     HN_CHECK(err,
              o->mix != NULL || (o->bits_per_weight == 0 && o->max_ms == 0 && !(o->max_drop >= 0)),
              HONE_E_ARG, "limits are for types to choose from, and none are given");
+    HN_CHECK(err, o->mix != NULL || o->sensitivity == NULL, HONE_E_ARG,
+             "sensitivity is for types to choose from, and none are given");
     if (o->mix == NULL) return HONE_OK;
     HN_CHECK(err, o->bits_per_weight >= 0 && o->max_ms >= 0, HONE_E_ARG,
              "limits of %g bits per weight and %g ms, expected more than 0", o->bits_per_weight,
              o->max_ms);
     HN_CHECK(err, o->bits_per_weight > 0 || o->max_ms > 0 || o->max_drop >= 0, HONE_E_ARG,
              "types are chosen within a limit: of bits per weight, time or accuracy lost");
+    if (o->sensitivity != NULL) {
+        bool measured = strcmp(o->sensitivity, "measured") == 0;
+        HN_CHECK(err, measured || strcmp(o->sensitivity, "estimated") == 0, HONE_E_ARG,
+                 "sensitivity '%s', expected one of: measured, estimated", o->sensitivity);
+        w->mix.harm = measured ? HN_MIXED_MEASURED : HN_MIXED_ESTIMATED;
+    }
     w->mixed = hn_arena_array(&w->arena, (size_t)most, sizeof *w->mixed);
     if (types == NULL || w->mixed == NULL) return HN_NOMEM(err);
     for (const char *at = o->mix; *at != '\0';) {
@@ -291,6 +299,7 @@ static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
     if (o->embeddings) good = good && add(w, " embeddings");
     if (o->integer_io) good = good && add(w, " integer-io");
     if (o->mix != NULL) good = good && add(w, " mix=%s", o->mix);
+    if (o->sensitivity != NULL) good = good && add(w, " sensitivity=%s", o->sensitivity);
     if (o->target != NULL) good = good && add(w, " for=%s", o->target);
     if (w->how.n_methods > 0) good = good && add(w, " with=%s", o->methods);
     if (c->calibration != NULL)
@@ -318,10 +327,16 @@ static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
 
 /* ---- what came of it ---- */
 
-static const char *type_of(const own *w, const hn_mixed *x, const hn_quantized_layer *l) {
-    const char *name = w->o.type;
+/* NULL: its type was not chosen. */
+static const hn_mixed_layer *mixed_layer(const hn_mixed *x, const char *name) {
     for (int i = 0; i < x->n_layers; i++)
-        if (strcmp(x->layers[i].name, l->node) == 0) name = mixed_name(w, x->layers[i].type);
+        if (strcmp(x->layers[i].name, name) == 0) return &x->layers[i];
+    return NULL;
+}
+
+static const char *type_of(const own *w, const hn_mixed *x, const hn_quantized_layer *l) {
+    const hn_mixed_layer *mixed = mixed_layer(x, l->node);
+    const char *name = mixed != NULL ? mixed_name(w, mixed->type) : w->o.type;
     for (size_t i = 0; i < w->o.n_layers; i++)
         if (fnmatch(w->o.layers[i].pattern, l->node, 0) == 0) name = w->o.layers[i].type;
     const hn_layer_type *t = hn_layer_type_named(name);
@@ -344,7 +359,12 @@ static hone_status copy_layers(own *w, const hn_compressed *c, hn_error *err) {
         v[i] = (hone_quantized_layer){.type = type_of(w, &c->mixed, l),
                                       .params = l->params,
                                       .bytes_before = l->bytes_before,
-                                      .bytes_after = l->bytes_after};
+                                      .bytes_after = l->bytes_after,
+                                      .harm = NAN,
+                                      .estimate = NAN};
+        const hn_mixed_layer *mixed = mixed_layer(&c->mixed, l->node);
+        if (mixed != NULL && !c->mixed.estimated) v[i].harm = mixed->figures[mixed->type].harm;
+        if (mixed != NULL) v[i].estimate = mixed->figures[mixed->type].estimate;
         HN_TRY(copy_text(w, l->node, &v[i].node, err));
         HN_TRY(copy_text(w, l->op, &v[i].op, err));
         HN_TRY(copy_text(w, l->weights, &v[i].weights, err));

@@ -9,7 +9,11 @@ cmp a.onnx b.onnx && echo same bytes
 grep -c '^ *> ' text
 "$HONE" quantize "$digits" -o c.onnx -q --data $data --mix int8 --max-drop 2% --json | grep -c '"accuracy": [01]'
 "$HONE" quantize "$digits" -o d.onnx -q --data $data --mix int8 --max-latency 1000 --json | grep -c '"ms": [0-9]'
+"$HONE" quantize "$digits" -o g.onnx -q --data $data --mix int8,int4 --group 0 --bits-per-weight 6 --sensitivity estimated --json >g.json
+grep -o 'sensitivity=[a-z]*' g.json
+tr '{' '\n' <g.json | grep -c '"noise": null, "estimate": [0-9]'
 # What cannot be.
+hone quantize "$digits" -o e.onnx -q --data $data --mix int8 --bits-per-weight 9 --sensitivity guessed | sed "s|$digits|DIGITS|"
 hone quantize "$digits" -o e.onnx -q --data $data --mix int8 --bits-per-weight 3 | sed "s|$digits|DIGITS|"
 hone quantize "$digits" -o e.onnx -q --data $data --mix int8 | sed "s|$digits|DIGITS|"
 hone quantize "$digits" -o e.onnx -q --data $data --max-drop 1% | sed "s|$digits|DIGITS|"
