@@ -17,7 +17,7 @@
  *           neighbours are phases of their own.
  *   runs    windows over few channels. As lines, but pixels follow each other in scratch as they
  *           do in x, [phase][position * sw][channels]: a row of a window is a run of bytes that
- *           steps take.
+ *           steps take. Where windows are narrower still, their rows are joined: see joined_row.
  *   windows anything else: the window of every position is copied into scratch, one after the
  *           other.
  *
@@ -249,9 +249,11 @@ static void place_block(task *t) {
 static void copy_block(const task *t) {
     const geometry *g = t->g;
     int64_t count = t->pairs * PAIR;
-    if (g->source == LINES || g->source == RUNS)
-        copy_lines(t->a, g, t->l.a, t->line, t->q0, count + g->halo);
-    else if (g->source == WINDOWS)
+    if (g->source == LINES || g->source == RUNS) {
+        uint8_t *pixels = t->l.a + (g->joined > 0 ? (g->cap - g->halo) * STEP : 0);
+        copy_lines(t->a, g, pixels, t->line, t->q0, count + g->halo);
+        if (g->joined > 0) join_rows(t->a->p, g, pixels, t->l.offset, count, t->l.a);
+    } else if (g->source == WINDOWS)
         copy_windows(t->a, t->l.a, g->stride, t->q0, t->end - t->q0);
     else if (t->copied < t->end)
         copy_windows(t->a, t->l.a, g->steps * STEP, t->copied, t->end - t->copied);
@@ -392,16 +394,19 @@ static size_t packed_bytes(const void *problem) {
 static uint64_t pack_key(const void *problem) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p, 1);
-    const int64_t of[] = {p->c,   p->n,   p->kh,  p->kw,     p->w_o,
-                          p->w_i, p->w_y, p->w_x, p->w_type, g.source == LINES,
-                          g.depth};
+    const int64_t of[] = {p->c,    p->n,    p->kh,  p->kw,     p->w_o,
+                          p->w_i,  p->w_y,  p->w_x, p->w_type, g.source == LINES,
+                          g.depth, g.joined};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
 /* The place of product k of step s in the plain weights of an output; -1: none. */
 static int64_t weight_at(const hn_conv_q8 *p, const geometry *g, int64_t s, int64_t k) {
     int64_t taps = p->kh * p->kw, at = s * g->depth + k, tap, i;
-    if (g->source == RUNS) {
+    if (g->joined > 0) {
+        if (k % g->joined >= p->kw * p->c) return -1;
+        at = k / g->joined * p->kw * p->c + k % g->joined;
+    } else if (g->source == RUNS) {
         at = s % run_steps(p) * g->depth + k;
         if (at >= p->kw * p->c) return -1;
         at += s / run_steps(p) * p->kw * p->c;

@@ -85,6 +85,23 @@ static void copy_lines(const hn_q8_args *a, const geometry *g, uint8_t *to, int6
     }
 }
 
+/* The rows of the windows of some positions, which lie at these offsets from each, side by side.
+ * What is too much of a row the next one takes, or the next window. */
+HN_INLINE void join_rows_as(const int moved, int64_t rows, int64_t row, int64_t hop,
+                            const uint8_t *from, const int64_t *offset, int64_t count,
+                            uint8_t *to) {
+    for (int64_t i = 0; i < count; i++, from += hop, to += STEP)
+        for (int64_t ky = 0; ky < rows; ky++) memcpy(to + ky * row, from + offset[ky], moved);
+}
+
+static void join_rows(const hn_conv_q8 *p, const geometry *g, const uint8_t *from,
+                      const int64_t *offset, int64_t count, uint8_t *to) {
+    if (g->joined == 4)
+        join_rows_as(4, p->kh, 4, g->hop, from, offset, count, to);
+    else
+        join_rows_as(JOINED, p->kh, g->joined, g->hop, from, offset, count, to);
+}
+
 /* The window of one position. */
 static void copy_window(const hn_q8_args *a, uint8_t *to, int64_t image, int64_t oy, int64_t ox) {
     const hn_conv_q8 *p = a->p;
@@ -175,7 +192,7 @@ static void fill_offsets(const hn_conv_q8 *p, const geometry *g, int64_t *offset
             for (int64_t s = 0; s < row_steps; s++) {
                 int64_t dy = ky * p->dh;
                 *offset++ = (slab * g->phases + dy % p->sh) * g->plane +
-                            dy / p->sh * g->pw * g->stride + s * next;
+                            dy / p->sh * g->pw * g->hop + s * next;
             }
 }
 

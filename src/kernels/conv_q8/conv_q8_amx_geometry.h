@@ -24,6 +24,7 @@ enum {
     SPAN_STEPS = 48,         /* between the two so many steps of a panel */
     MANY_PAIRS = 16,         /* so that weights need not stay for all of them */
     LEAST_CHANNELS = 4,      /* to be read in place: a step reads at most 16 pixels more */
+    JOINED = 16,             /* bytes of a row of a window that is joined with others, at most */
     LEAST_PIXELS = 9,        /* for fewer, rows without tiles are as fast */
 };
 
@@ -46,7 +47,9 @@ typedef struct geometry {
     int64_t blocks, cap;  /* of a line; positions a block holds, its halo included */
     int64_t grain;        /* positions: blocks begin at multiples */
     int64_t stride;       /* bytes between rows of a left tile */
-    int64_t plane;        /* lines, runs: bytes between phases */
+    int64_t hop, plane;   /* lines, runs: bytes between copied positions, between phases */
+    int64_t joined;       /* runs: bytes of each row of a window, where all are joined; else 0 */
+    int64_t offsets;      /* of steps; of rows of a window, where they are joined */
     int64_t steps, panels;
     int64_t depth;    /* bytes of a step */
     int64_t chunk;    /* steps at a time: all, if they stay in L1 */
@@ -88,6 +91,13 @@ static source source_of(const hn_conv_q8 *p) {
     return p->dw == 1 && by_runs <= by_windows ? RUNS : WINDOWS;
 }
 
+/* Rows of windows so short that all of them fit a step are joined where that spares more steps than
+ * it takes to move them. The bytes of each then, whole fours; 0: they stay. */
+static int64_t joined_row(const hn_conv_q8 *p) {
+    int64_t row = hn_q8_ceil(p->kw * p->c, 4) * 4, halves = hn_q8_ceil(p->n, 16);
+    return row <= JOINED && p->kh * row <= STEP && (p->kh - 1) * halves > 2 * p->kh ? row : 0;
+}
+
 /* 1 + the last phase that taps 0 .. k-1 of dilation d touch at stride s. */
 static int64_t phases_of(int64_t k, int64_t d, int64_t s) {
     int64_t last = 0;
@@ -101,6 +111,7 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
     int64_t taps = p->kh * p->kw, rows = p->batch * p->oh, position;
     g.panels = hn_q8_ceil(p->n, PANEL);
     g.steps = hn_q8_ceil(p->c * taps, STEP);
+    g.offsets = g.steps;
     g.stride = g.source == DIRECT ? p->x_pixel : g.steps * STEP;
     g.depth = p->kh * p->kw == 1 ? part_of(p->c) : g.source == RUNS ? part_of(p->kw * p->c) : STEP;
     position = g.source == DIRECT ? 0 : g.stride;
@@ -118,8 +129,14 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
         g.pixel = runs ? p->c : STEP;
         g.slabs = runs ? 1 : hn_q8_ceil(p->c, STEP);
         g.steps = runs ? p->kh * run_steps(p) : g.slabs * taps;
-        g.stride = p->sw * g.pixel;
-        position = g.slabs * g.phases * g.stride;
+        g.hop = g.stride = p->sw * g.pixel;
+        position = g.slabs * g.phases * g.hop;
+        g.joined = runs ? joined_row(p) : 0;
+        g.offsets = g.steps;
+        if (g.joined > 0) {
+            g.steps = 1, g.depth = p->kh * g.joined;
+            g.stride = STEP, position += STEP;
+        }
     }
     g.even = (g.source == DIRECT || g.source == WINDOWS) && !p->w_zero_points &&
              is_even(p, p->y_image, p->y_row, p->y_pixel) &&
@@ -139,7 +156,7 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
     g.grain = g.pairs < MANY_PAIRS ? ROWS : PAIR;
     int64_t grains = hn_q8_ceil(hn_q8_ceil(g.valid, g.grain), g.blocks);
     g.cap = hn_q8_ceil(grains * g.grain, PAIR) * PAIR + g.halo;
-    g.plane = g.cap * g.stride;
+    g.plane = g.cap * g.hop;
     /* Direct pairs that are not full or end behind x are copied. Windows and runs end in stores
      * that may be too long, runs in loads too. */
     int64_t over = g.steps * g.depth - p->c;
@@ -176,7 +193,7 @@ static size_t divide(const geometry *g, char *base, lane_parts *l) {
     size_t c = (size_t)slots_of(g) * SUMS * sizeof(int32_t);
     int64_t positions = (int64_t)hn_q8_round64(g->cap - g->halo);
     size_t at = (size_t)positions * (2 * sizeof(int64_t) + sizeof(int32_t));
-    size_t offset = hn_q8_round64(g->steps * (int64_t)sizeof(int64_t));
+    size_t offset = hn_q8_round64(g->offsets * (int64_t)sizeof(int64_t));
     if (base != NULL) {
         l->c = (int32_t *)base;
         l->at.y = (int64_t *)(base + c);
