@@ -375,14 +375,15 @@ typedef struct hone_session_options {
      *   "fuse"  steps that compute several nodes, and strips of several steps
      *   the name of a graph pass (hone_pass) */
     const char *without;
-    /* What is computed in. "int8", the default for a model that holds quantized operators, computes
-     * in integers all that they allow; "f32", the default for any other, dequantizes first. How
-     * exact float sums of products are: "f32-relaxed" may be off by 8e-5 of the sum of their
-     * absolute values (typically 1.5e-5 of a result); with "bf16" operands are rounded to bf16 (off
-     * by 8e-3, typically 3e-3 of a result). Both are faster on CPUs with AMX, and on others the
-     * same as f32. "f16" waits for kernels: HONE_E_UNSUPPORTED. "auto" takes, before the first run
-     * of a shape, what it measures to be faster among what the model allows: of a quantized model
-     * each part in int8 or f32 (hone_session_choice), of any other f32. */
+    /* What is computed in; NULL: what the model holds. "int8", of models with quantized operators:
+     * all that they allow in integers; "f32", of others, dequantizes first. How exact float sums of
+     * products are: "f32-relaxed" may be off by 8e-5 of the sum of their absolute values (typically
+     * 1.5e-5 of a result); with "bf16" operands are rounded to bf16 (8e-3, typically 3e-3). Both
+     * are faster on CPUs with AMX, on others the same as f32; there bf16 is what a model holds
+     * whose float constants of two axes or more all are. "f16" waits for kernels:
+     * HONE_E_UNSUPPORTED. "auto": before the first run of a shape, what is measured to be faster of
+     * what the model allows: each part of a quantized one in int8 or f32 (hone_session_choice),
+     * others unchanged. */
     const char *precision;
     /* Kernels to take before all others, whatever was measured: "conv_f32=amx6,copy=ref", or NULL.
      * Where one declines a problem the usual choice is made, and the log gets a warning. */

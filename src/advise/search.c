@@ -20,12 +20,6 @@ const char *hn_search_text(hn_search_state *s, const char *format, ...) {
     return hn_arena_strdup(s->arena, line);
 }
 
-hn_how hn_search_how(const hn_search_state *s, const hn_model *m) {
-    hn_how how = s->o.how;
-    if (hn_graph_is_quantized(m->graph)) hn_way_named("int8", 4, &how.engine.layers.way);
-    return how;
-}
-
 void hn_search_doing(hn_search_state *s, const char *name, const char *what) {
     snprintf(s->doing, sizeof s->doing, "%s: %s", name, what);
     hn_search_progress(s, 0, 1);
@@ -146,7 +140,7 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
     hn_trial *t = &s->trials[i];
     hn_program *p;
     hn_quality q;
-    hn_how how = hn_search_how(s, t->model);
+    hn_how how = hn_how_for(&s->o.how, t->model);
     *holds = true;
     if (s->parts.verify == NULL) return HONE_OK;
     hn_search_doing(s, s->rows[i].name, "verifying");

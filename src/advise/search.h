@@ -84,8 +84,6 @@ typedef struct hn_search_state {
 } hn_search_state;
 
 const char *hn_search_text(hn_search_state *s, const char *format, ...) HONE_PRINTF(2, 3);
-/* How a model is run: in integers where it holds them. */
-hn_how hn_search_how(const hn_search_state *s, const hn_model *m);
 /* What progress is told of from here on: "int8: accuracy". */
 void hn_search_doing(hn_search_state *s, const char *name, const char *what);
 bool hn_search_progress(void *state, int64_t done, int64_t total);

@@ -163,7 +163,7 @@ hone_status hn_trial_original(hn_search_state *s, hn_error *err) {
     hone_optimize_row *row = new_row(s, "original", "as it came", "");
     row->state = "original";
     hn_search_doing(s, row->name, "time");
-    hn_how how = hn_search_how(s, s->original);
+    hn_how how = hn_how_for(&s->o.how, s->original);
     HN_TRY(hn_program_create(&s->program, s->original, &how, err));
     s->judge.original = s->program;
     HN_TRY(read_sample(s, err));
@@ -266,7 +266,7 @@ static hone_status make_and_measure(hn_search_state *s, hn_trial *t, hone_optimi
     hn_compressed_deinit(&made);
     HN_TRY(measure_size(s, t->model, row, err));
     hn_program *p;
-    hn_how how = hn_search_how(s, t->model);
+    hn_how how = hn_how_for(&s->o.how, t->model);
     HN_TRY(hn_program_create(&p, t->model, &how, err));
     hone_status status = measure(s, t, p, row, err);
     hn_program_destroy(p);

@@ -181,19 +181,21 @@ static hone_status read_exec(const char *name, bool *parallel, hn_error *err) {
     return HONE_OK;
 }
 
-/* NULL: int8 for a model that holds quantized operators, f32 for any other. */
+/* NULL: what the model holds. */
 static hone_status read_precision(hone_session *s, const char *name, hn_engine_options *e,
                                   hn_error *err) {
-    bool quantized = hn_graph_is_quantized(s->model->ir->graph);
-    if (name == NULL) name = quantized ? "int8" : "f32";
+    hn_way own = hn_graph_way(s->model->ir->graph, s->isa);
+    if (name == NULL) name = hn_way_name(own);
     HN_CHECK(err, strcmp(name, "f16") != 0, HONE_E_UNSUPPORTED,
              "precision is f16, which is not available on this machine");
     e->auto_precision = strcmp(name, "auto") == 0;
-    const char *base = !e->auto_precision ? name : quantized ? "int8" : "f32";
-    HN_CHECK(err, hn_way_named(base, strlen(base), &e->layers.way), HONE_E_ARG,
+    bool known = hn_way_named(name, strlen(name), &e->layers.way);
+    HN_CHECK(err, known || e->auto_precision, HONE_E_ARG,
              "precision is '%s', expected f32, f32-relaxed, bf16, f16, int8 or auto", name);
-    HN_CHECK(err, quantized || e->layers.way.no_integers, HONE_E_ARG,
+    HN_CHECK(err, e->auto_precision || !own.no_integers || e->layers.way.no_integers, HONE_E_ARG,
              "precision is int8, but this is a float model; quantize it first");
+    /* Beside integers, floats are as exact as the model holds them. */
+    if (e->auto_precision || !e->layers.way.no_integers) e->layers.way = own;
     snprintf(s->precision, sizeof s->precision, "%s", name);
     if (s->o.layer_precision == NULL) return HONE_OK;
     HN_TRY(hn_layers_read(s->o.layer_precision, &s->alloc, &s->rules, &e->layers.n, err));

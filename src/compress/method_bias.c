@@ -152,7 +152,8 @@ static hone_status add(void *ctx, int i, const hn_tensor *t, int64_t samples, hn
 /* Sums the outputs of the layers of a level, -1: of all of them, in the float model or not. */
 static hone_status sum_up(correction *k, int level, bool original, hn_error *err) {
     hn_method_ctx *c = k->c;
-    hn_how how = *c->how;
+    const hn_model *m = original ? c->original : c->model;
+    hn_how how = hn_how_for(c->how, m);
     hn_arena_mark mark = hn_arena_here(&k->arena);
     layer **of = hn_arena_array(&k->arena, (size_t)k->n, sizeof *of);
     const char **names = hn_arena_array(&k->arena, (size_t)k->n, sizeof *names);
@@ -164,12 +165,10 @@ static hone_status sum_up(correction *k, int level, bool original, hn_error *err
         of[n] = l;
         names[n++] = (original ? l->original : l->node)->outputs[0]->name;
     }
-    if (!original) hn_way_named("int8", 4, &how.engine.layers.way);
     hn_watch_options o = {.samples = c->samples > 0 && c->samples < MOST_SAMPLES ? c->samples
                                                                                  : MOST_SAMPLES};
     summing s = {of, original};
-    hone_status status = hn_watch(original ? c->original : c->model, names, n, c->feed, &how, &o,
-                                  add, &s, c->alloc, err);
+    hone_status status = hn_watch(m, names, n, c->feed, &how, &o, add, &s, c->alloc, err);
     hn_arena_back(&k->arena, mark);
     return status;
 }

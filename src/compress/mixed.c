@@ -23,7 +23,6 @@ typedef struct work {
     hn_mixed *out;
     const hn_model *model;
     const hn_mixed_options *o;
-    hn_how how; /* that of the options, in integers where models hold them */
     hn_allocator *alloc;
     int n_types;           /* f32 included */
     hn_model *floats;      /* a copy of the model, with types: its layers are those of out */
@@ -152,7 +151,8 @@ static hone_status run_all(const work *w, const hn_model *m, hn_distance *distan
     hn_program *p;
     hn_tensor **out = hn_alloc_array(w->alloc, (size_t)n_out + 1, sizeof *out, HN_MEM_OTHER);
     if (out == NULL) return HN_NOMEM(err);
-    hone_status status = hn_program_create(&p, m, &w->how, err);
+    hn_how how = hn_how_for(w->o->how, m);
+    hone_status status = hn_program_create(&p, m, &how, err);
     if (status != HONE_OK) {
         hn_free(w->alloc, out);
         return status;
@@ -277,7 +277,8 @@ static hone_status time_model(work *w, const hn_model *m, int type, hn_error *er
     s.ms = hn_alloc_array(w->alloc, (size_t)x->n_layers, sizeof *s.ms, HN_MEM_OTHER);
     if (s.ms == NULL) return HN_NOMEM(err);
     hone_status status = hn_feed_read(w->o->feed, NULL, 0, 1, &one, err);
-    if (status == HONE_OK) status = hn_engine_create(&e, m, &w->how.engine, err);
+    hn_how how = hn_how_for(w->o->how, m);
+    if (status == HONE_OK) status = hn_engine_create(&e, m, &how.engine, err);
     if (status == HONE_OK) {
         for (int r = 0; r < TIMED_RUNS && status == HONE_OK; r++) {
             for (int i = 0; i < x->n_layers; i++) s.ms[i] = NAN;
@@ -478,22 +479,11 @@ static hone_status find_all(work *w, hn_error *err) {
     return choose(w, err);
 }
 
-hn_how hn_mixed_how(const hn_how *how) {
-    hn_how in_integers = *how;
-    hn_way_named("int8", 4, &in_integers.engine.layers.way);
-    return in_integers;
-}
-
 hone_status hn_mixed_choose(hn_mixed *out, const hn_model *m, const hn_mixed_options *o,
                             hn_allocator *alloc, hn_error *err) {
     *out = (hn_mixed){0};
     hn_arena_init(&out->arena, alloc, HN_MEM_OTHER);
-    work w = {.out = out,
-              .model = m,
-              .o = o,
-              .how = hn_mixed_how(o->how),
-              .alloc = alloc,
-              .n_types = o->n_types + 1};
+    work w = {.out = out, .model = m, .o = o, .alloc = alloc, .n_types = o->n_types + 1};
     hone_status status = find_all(&w, err);
     size_t n_wanted = (size_t)w.n_batches * (size_t)m->graph->n_outputs;
     for (size_t i = 0; i < n_wanted; i++) hn_tensor_unref(w.wanted[i]);

@@ -90,8 +90,6 @@ typedef struct hn_mixed {
  * In the arena. */
 hone_status hn_mixed_watches(const hn_model *m, hn_arena *arena, const char *const **names, int *n,
                              hn_error *err);
-/* How models run while types are chosen: as asked, and in integers where they hold them. */
-hn_how hn_mixed_how(const hn_how *how);
 /* m: a simplified model, with types; only read. out is to be deinited, whatever came of it.
  * HONE_E_NOT_FOUND: no set of types is within the limits; the cheapest is chosen then. */
 hone_status hn_mixed_choose(hn_mixed *out, const hn_model *m, const hn_mixed_options *o,

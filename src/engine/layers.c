@@ -3,6 +3,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/dtype.h"
+#include "engine/engine.h"
 #include "engine/lower_quant.h"
 
 const char *hn_layer_name(const hn_node *n) {
@@ -42,6 +44,37 @@ bool hn_way_named(const char *name, size_t n, hn_way *way) {
         return true;
     }
     return false;
+}
+
+const char *hn_way_name(hn_way way) {
+    return names[way.no_integers ? (int)way.precision : HN_PRECISION_COUNT_];
+}
+
+/* Whether some family has a row of that precision, so that allowing it changes anything. */
+static bool has_rows(hn_isa isa, hn_precision precision) {
+    for (int f = 0; f < hn_n_families; f++)
+        for (int i = 0; i < hn_families[f]->n_rows; i++) {
+            const hn_kernel *k = hn_families[f]->rows[i];
+            if (k->precision == precision && (k->isa & isa) == k->isa) return true;
+        }
+    return false;
+}
+
+static bool holds_bf16(const hn_graph *g) {
+    bool any = false;
+    for (int i = 0; i < g->n_values; i++) {
+        const hn_value *v = g->values[i];
+        const hn_tensor *t = v->constant;
+        if (v->dead || t == NULL || t->rank < 2 || !hn_dtype_is_float(t->dtype)) continue;
+        if (t->dtype != HONE_DTYPE_BF16) return false;
+        any = true;
+    }
+    return any;
+}
+
+hn_way hn_graph_way(const hn_graph *g, hn_isa isa) {
+    bool narrow = holds_bf16(g) && has_rows(isa, HN_PRECISION_BF16);
+    return (hn_way){narrow ? HN_PRECISION_BF16 : HN_PRECISION_F32, !hn_graph_is_quantized(g)};
 }
 
 hone_status hn_layers_read(const char *text, hn_allocator *alloc, hn_layer **rules, int *n,

@@ -32,6 +32,12 @@ const char *hn_layer_name(const hn_node *n);
 
 /* The way that is called "f32", "bf16", "int8" ...; false: there is none. */
 bool hn_way_named(const char *name, size_t n, hn_way *way);
+/* The name of a way: "int8" of one in integers, else that of its precision. */
+const char *hn_way_name(hn_way way);
+/* How a graph is computed where nobody says how: in what it holds. In integers where there are
+ * some; sums of products in bf16 where all float constants of two axes or more are bf16, and the
+ * instruction set has rows for that; else in f32. */
+hn_way hn_graph_way(const hn_graph *g, hn_isa isa);
 /* What a step computes in, by the same names. */
 const char *hn_step_precision(const hn_step *s);
 /* Takes apart "PATTERN:PRECISION,..."; *rules, with the names, is one block of alloc. */

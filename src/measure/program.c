@@ -10,6 +10,13 @@ struct hn_program {
     int n_out;
 };
 
+hn_how hn_how_for(const hn_how *how, const hn_model *m) {
+    hn_how own = *how;
+    hn_way way = hn_graph_way(m->graph, how->engine.isa);
+    if (!way.no_integers || way.precision != HN_PRECISION_F32) own.engine.layers.way = way;
+    return own;
+}
+
 hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_how *how,
                               hn_error *err) {
     hn_allocator *alloc = how->engine.alloc;

@@ -11,6 +11,10 @@ typedef struct hn_how {
     bool plain;               /* by the plain executor */
 } hn_how;
 
+/* The same for a model that was made of the session's: in what it holds (hn_graph_way), where that
+ * is not f32. */
+hn_how hn_how_for(const hn_how *how, const hn_model *m);
+
 typedef struct hn_program hn_program;
 
 /* The model must outlive the program, unchanged. */

@@ -196,9 +196,9 @@ static void layers_in_integers_run_in_integers(void **state) {
     hn_mixed x;
     hn_error err;
     begin(&f);
-    hn_how how = hn_mixed_how(&f.b.how);
     hn_model *all = method_copy(f.m), *one = method_copy(f.m);
     assert_int_equal(hn_quantize_model(all, &f.scheme, f.ranges, NULL, NULL, &err), HONE_OK);
+    hn_how how = hn_how_for(&f.b.how, all);
     step_kinds integers = steps_of(&f, all, &how), floats = steps_of(&f, all, &f.b.how);
     assert_true(integers.integers == 3 && integers.floats == 0);
     assert_true(floats.integers == 0 && floats.floats == 3);

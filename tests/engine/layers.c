@@ -128,8 +128,36 @@ static void rules_for_nothing_are_refused(void **state) {
     assert_non_null(strstr(steps_by(QUANTIZED, "h:int8"), "no node is called 'h'"));
 }
 
+/* ---- what is taken where nobody says ---- */
+
+static const char *way_of(const char *text, hn_isa isa) {
+    const hn_model *m = model_read(text);
+    return hn_way_name(hn_graph_way(m->graph, isa));
+}
+
+#define HALVES(second)                                                                         \
+    "m (float[1,2] x) => (float[1,2] y) <bfloat16[2,2] w = {1, 2, 3, 4}, float[2] b = {1, "    \
+    "2}, " second                                                                              \
+    "[2,2] v = {1, 2, 3, 4}> { h = Cast <to = 16> (x) a = MatMul (h, w) c = Cast <to = 1> (a)" \
+    " d = Add (c, b) e = CastLike (d, v) f = MatMul (e, v) y = Cast <to = 1> (f) }"
+
+static void a_model_is_computed_in_what_it_holds(void **state) {
+    (void)state;
+    hn_isa all = ~(hn_isa)0;
+    bool amx = hn_kernel_named(hn_family_named("conv_f32", 8), "amx1", 4) != NULL; /* built in */
+    assert_string_equal(way_of(FLOATS, all), "f32");
+    assert_string_equal(way_of(QUANTIZED, all), "int8");
+    assert_string_equal(way_of(HALVES("bfloat16"), all), amx ? "bf16" : "f32");
+    assert_string_equal(way_of(HALVES("bfloat16"), 0), "f32"); /* no row is there for it */
+    /* What somebody kept in f32 was to be exact. */
+    assert_string_equal(way_of(HALVES("float"), all), "f32");
+    assert_string_equal(way_of(HALVES("float16"), all), "f32");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_model_is_computed_in_what_it_holds, model_setup,
+                                        model_teardown),
         cmocka_unit_test_setup_teardown(rules_are_read, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(the_last_rule_that_matches_holds, model_setup,
                                         model_teardown),
