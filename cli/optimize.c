@@ -190,6 +190,7 @@ static exit_code optimize(job *j) {
     hone_status status = hone_optimize(m, &j->o, &o, &err);
     progress_end(&j->bar);
     exit_code code = status == HONE_OK ? show(j, o) : fail_with(&err);
+    if (status != HONE_OK && strcmp(j->o.target, "cpu") != 0) code = EXIT_USAGE;
     hone_optimization_destroy(o);
     hone_model_destroy(m);
     return code;

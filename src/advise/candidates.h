@@ -7,6 +7,7 @@
 typedef enum hn_candidate_when {
     HN_WHEN_ALWAYS,
     HN_WHEN_BROKEN, /* int8 was tried, and broke the gate */
+    HN_WHEN_BEST,   /* int8 of some kind is the best so far: it is made of that */
 } hn_candidate_when;
 
 typedef struct hn_candidate {
@@ -17,7 +18,7 @@ typedef struct hn_candidate {
     hn_range_method ranges;
     const char *methods; /* separated by commas; "": none */
     bool exact;          /* computes the same but for rounding: no gate is needed */
-    bool mixed;          /* single layers have int8, as many as the gate allows */
+    const char *mix;     /* the type that single layers have instead, as many as bear it */
 } hn_candidate;
 
 const hn_candidate *hn_candidate_at(int i); /* NULL: there are no more */

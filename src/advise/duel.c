@@ -1,9 +1,11 @@
 #include "advise/duel.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "measure/timing.h"
 
-enum { MOST_RUNS = 400, LEAST_RUNS = 5, WARM_UP = 3 };
+enum { MOST_RUNS = 4096, LEAST_RUNS = 5, WARM_UP = 3 };
 
 typedef struct bout {
     hn_program *of[2];
@@ -28,6 +30,29 @@ static hone_status run_pair(bout *b, int round, int at, hn_error *err) {
     return run_once(b, !first, &b->ms[!first][at], err);
 }
 
+static double ratio_of(double a, double b) { return b > 0 ? a / b : 1; }
+
+static double least_of(const double *ms, int from, int to) {
+    double least = ms[from];
+    for (int i = from + 1; i < to; i++) least = fmin(least, ms[i]);
+    return least;
+}
+
+void hn_duel_join(hn_duel *d, const hn_duel *more) {
+    for (int i = 0; i < 2; i++) {
+        d->ms[i] = fmin(d->ms[i], more->ms[i]);
+        d->least[i] = fmin(d->least[i], more->least[i]);
+    }
+    d->ratio = ratio_of(d->least[0], d->least[1]);
+    d->spread = fmin(d->spread, more->spread);
+    d->slower = d->slower && more->slower;
+    d->runs += more->runs;
+}
+
+bool hn_duel_is_unsettled(const hn_duel *d) {
+    return d->spread > fmin(fabs(d->ratio - 1), 0.05 * d->ratio);
+}
+
 static hone_status fight(hn_duel *d, bout *b, double seconds, hn_allocator *alloc, hn_error *err) {
     for (int i = 0; i < WARM_UP; i++) HN_TRY(run_pair(b, i, 0, err));
     int64_t end = hn_clock_ns() + (int64_t)(seconds * 1e9);
@@ -39,7 +64,14 @@ static hone_status fight(hn_duel *d, bout *b, double seconds, hn_allocator *allo
         HN_TRY(hn_timing_of(&t[i], b->ms[i], NULL, 0, (size_t)n, alloc, err));
     d->runs = n;
     for (int i = 0; i < 2; i++) d->ms[i] = t[i].p50;
-    d->ratio = t[1].min > 0 ? t[0].min / t[1].min : 1; /* what disturbs only adds */
+    for (int i = 0; i < 2; i++) d->least[i] = t[i].min; /* what disturbs only adds */
+    d->ratio = ratio_of(d->least[0], d->least[1]);
+    double half[2];
+    for (int h = 0; h < 2; h++) {
+        int from = h * (n / 2), to = h == 0 ? n / 2 : n;
+        half[h] = ratio_of(least_of(b->ms[0], from, to), least_of(b->ms[1], from, to));
+    }
+    d->spread = fabs(half[0] - half[1]);
     d->slower = hn_timing_compare(&t[0], &t[1]).verdict == HONE_CHANGE_SLOWER;
     return HONE_OK;
 }

@@ -6,16 +6,24 @@
 #include "measure/program.h"
 
 typedef struct hn_duel {
-    int64_t runs; /* of each */
-    double ms[2]; /* medians */
-    double ratio; /* of the fastest runs: how many times as long the first takes */
-    bool slower;  /* the second, by more than what the fastest runs disagree by */
+    int64_t runs;    /* of each */
+    double ms[2];    /* medians */
+    double least[2]; /* the fastest runs */
+    double ratio;    /* of these: how many times as long the first takes */
+    double spread;   /* by how much the ratios of its two halves differ */
+    bool slower;     /* the second, by more than what the fastest runs disagree by */
 } hn_duel;
 
 /* in[]: a tensor per input, NULL for its default. For about that many seconds, at least 5 and at
- * most 400 runs of each. */
+ * most 4096 runs of each. */
 typedef hone_status hn_duel_fn(hn_duel *d, hn_program *a, hn_program *b, const hn_tensor *const *in,
                                int n_outputs, double seconds, hn_allocator *alloc, hn_error *err);
 hn_duel_fn hn_duel_run;
+
+/* What two duels of the same programs say together. */
+void hn_duel_join(hn_duel *d, const hn_duel *more);
+/* Whether the halves of a duel differ by more than the programs do, or by 5 % of their ratio: then
+ * somebody else was on the machine, and it is worth repeating. */
+bool hn_duel_is_unsettled(const hn_duel *d);
 
 #endif

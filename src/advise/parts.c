@@ -1,15 +1,18 @@
 #include "advise/parts.h"
 
 #define MOST_CALIBRATION 512 /* more hardly moves a range */
-#define LEAST_SAMPLES 8      /* to be cut into parts */
-#define LEAST_LOOK 100       /* samples, for their interval to exclude anything */
+#define MOST_CHOICE 2048     /* a loss of 1 point is told from none by fewer; so is the next */
+#define MOST_VERIFIED 2048
+#define LEAST_SAMPLES 8 /* to be cut into parts */
+#define LEAST_LOOK 100  /* samples, for their interval to exclude anything */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Of n evaluation samples at these places: those to choose by, and those to verify with. */
 static hone_status cut_eval(hn_parts *p, const hn_dataset *from, const int64_t *order, int64_t n,
                             hn_error *err) {
-    int64_t verify = n / 4, choose = n - verify, look = choose / 8;
+    int64_t verify = least(n / 4, MOST_VERIFIED), choose = least(n - n / 4, MOST_CHOICE);
+    int64_t look = choose / 8;
     HN_TRY(hn_dataset_part(&p->choose, from, order, choose, err));
     if (look >= LEAST_LOOK) HN_TRY(hn_dataset_part(&p->look, from, order, look, err));
     return hn_dataset_part(&p->verify, from, order + choose, verify, err);

@@ -4,8 +4,9 @@
  *     data      | calibrate | choose (its first eighth: look) | verify |
  *
  * Data of one kind is shuffled by the seed and cut: up to 512 samples but no more than a quarter to
- * calibrate with, a quarter of the others to verify with. Where data for one purpose is given
- * apart, only the rest is cut. The parts depend on seed and number of samples alone.
+ * calibrate with, a quarter of the others to verify with; up to 2048 for either. Where data for one
+ * purpose is given apart, only the rest is cut. The parts depend on seed and number of samples
+ * alone.
  */
 #ifndef HN_ADVISE_PARTS_H
 #define HN_ADVISE_PARTS_H

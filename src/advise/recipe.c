@@ -305,8 +305,21 @@ static hone_status sign(const hn_recipe *r, hn_model *m, hn_allocator *alloc, hn
     return status;
 }
 
+/* What was found out for single layers is the recipe's from here on. */
+static hone_status keep_rules(hn_recipe *r, const hn_mixed *x, hn_arena *arena, hn_error *err) {
+    r->rules = hn_arena_array(arena, (size_t)x->n_rules, sizeof *r->rules);
+    if (r->rules == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < x->n_rules; i++) {
+        r->rules[i] = x->rules[i];
+        r->rules[i].name = hn_arena_strdup(arena, x->rules[i].name);
+        if (r->rules[i].name == NULL) return HN_NOMEM(err);
+    }
+    r->n_rules = x->n_rules;
+    return HONE_OK;
+}
+
 hone_status hn_recipe_apply(hn_recipe *r, const hn_kitchen *k, hn_compressed *out, hn_error *err) {
-    bool data = hn_recipe_needs_data(r);
+    bool data = hn_recipe_needs_data(r) || k->mix != NULL;
     HN_CHECK(err, !data || k->calibrate != NULL, HONE_E_ARG,
              "'%s' wants samples to calibrate with, there are none", r->name);
     hn_compress_options o = {.scheme = {.layer = r->layer,
@@ -314,6 +327,7 @@ hone_status hn_recipe_apply(hn_recipe *r, const hn_kitchen *k, hn_compressed *ou
                                         .rules = r->rules,
                                         .target = hn_quant_target_named("hone"),
                                         .embeddings = r->embeddings},
+                             .mix = k->mix,
                              .n_methods = r->n_methods,
                              .methods = r->methods,
                              .calibrate = {.method = r->ranges},
@@ -331,6 +345,7 @@ hone_status hn_recipe_apply(hn_recipe *r, const hn_kitchen *k, hn_compressed *ou
                          r->name, r->calibration, out->data);
     r->samples = out->samples;
     memcpy(r->calibration, out->data, sizeof r->calibration);
+    if (status == HONE_OK && k->mix != NULL) status = keep_rules(r, &out->mixed, k->arena, err);
     if (status == HONE_OK) status = sign(r, out->model, k->alloc, err);
     if (status != HONE_OK) hn_compressed_deinit(out);
     return status;

@@ -49,11 +49,14 @@ typedef struct hn_kitchen {
     const hn_model *model;
     hn_dataset *calibrate; /* NULL: none */
     hn_how how;
+    const hn_mix *mix;   /* the types of single layers are found out; NULL: the recipe has them */
+    hn_arena *arena;     /* of the rules that come of it */
     hn_allocator *alloc; /* of what is made */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
 } hn_kitchen;
-/* The recipe gets the hash of the samples, and the model where it comes from (compress/lineage.h).
+/* The recipe gets the hash of the samples and the rules that were found out, and the model where it
+ * comes from (compress/lineage.h).
  * HONE_E_ARG: there are no samples where it wants some, or they are not those it names. */
 hone_status hn_recipe_apply(hn_recipe *r, const hn_kitchen *k, hn_compressed *out, hn_error *err);
 

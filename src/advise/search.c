@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 
+#define AS_GOOD 0.9 /* of the best score */
 #define MADE_UP_SAMPLES "random,n=16,seed=1"
 
 /* ---- what the parts share ---- */
@@ -55,9 +56,13 @@ bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r) {
 /* Why a candidate is not tried; NULL: it is. */
 static const char *reason_to_leave(const hn_search_state *s, const hn_candidate *c,
                                    const hn_recipe *r) {
-    if ((hn_recipe_needs_data(r) || c->mixed) && s->parts.calibrate == NULL)
+    if ((hn_recipe_needs_data(r) || c->mix != NULL) && s->parts.calibrate == NULL)
         return "it needs samples to calibrate with";
     if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
+    int best = hn_search_best(s, false);
+    if (c->when == HN_WHEN_BEST &&
+        (best == 0 || s->trials[best].recipe.layer.kind != HN_LAYER_STATIC))
+        return "int8 is not the best so far";
     return NULL;
 }
 
@@ -124,13 +129,21 @@ static void mark_front(hn_search_state *s) {
     }
 }
 
-/* The best of those that passed, within the limits if there are any; 0: none is worth it. */
-static int best_of(const hn_search_state *s, bool within) {
+static bool is_eligible(const hn_search_state *s, int i, bool within) {
+    return s->trials[i].passed && (within ? hn_search_within(s, &s->rows[i]) : score(s, i) > 1);
+}
+
+/* Times are not told apart more finely than AS_GOOD, so of the best by score the smallest is taken:
+ * what is chosen is the same the next time. */
+int hn_search_best(const hn_search_state *s, bool within) {
+    double most = 0;
     int best = 0;
-    for (int i = 1; i < s->n; i++) {
-        if (!s->trials[i].passed || (within && !hn_search_within(s, &s->rows[i]))) continue;
-        if (best == 0 ? score(s, i) > 1 || within : score(s, i) > score(s, best)) best = i;
-    }
+    for (int i = 1; i < s->n; i++)
+        if (is_eligible(s, i, within)) most = fmax(most, score(s, i));
+    for (int i = 1; i < s->n; i++)
+        if (is_eligible(s, i, within) && score(s, i) >= AS_GOOD * most &&
+            (best == 0 || s->rows[i].file_bytes < s->rows[best].file_bytes))
+            best = i;
     return best;
 }
 
@@ -167,7 +180,7 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
 static hone_status choose(hn_search_state *s, int *chosen, hn_error *err) {
     bool holds = false;
     while (!holds) {
-        *chosen = best_of(s, hn_search_has_limit(s));
+        *chosen = hn_search_best(s, hn_search_has_limit(s));
         holds = *chosen == 0;
         if (!holds) HN_TRY(verify(s, *chosen, &holds, err));
     }
@@ -193,6 +206,35 @@ static const char *speed_text(double speed, char *buf, size_t bytes) {
     return buf;
 }
 
+/* The fastest of those that lose too much; 0: there is none that is faster than the original. */
+static int fastest_beyond(const hn_search_state *s) {
+    int best = 0;
+    for (int i = 1; i < s->n; i++)
+        if (s->rows[i].speed > 1 && s->rows[i].drop > s->gate &&
+            (best == 0 || s->rows[i].speed > s->rows[best].speed))
+            best = i;
+    return best;
+}
+
+/* Why nothing was chosen where nothing was asked for but speed and size. */
+static const char *why_nothing(hn_search_state *s) {
+    char a[32], b[32];
+    int beyond = fastest_beyond(s);
+    if (beyond == 0)
+        return hn_search_text(
+            s,
+            "the original stays: nothing that was tried is faster or smaller and still "
+            "accurate enough");
+    const hone_optimize_row *r = &s->rows[beyond];
+    return hn_search_text(s,
+                          "the original stays, for the gate would be broken: %s is %.2f times as "
+                          "fast but loses %s, at most %s is allowed",
+                          r->name, r->speed, hn_search_shown(s, r->drop, a),
+                          hn_search_shown(s, s->gate, b));
+}
+
+bool hn_search_model_binds(const hn_search_state *s) { return s->read_ms <= s->rows[0].ms; }
+
 static const char *verdict_of(hn_search_state *s, int chosen) {
     char text[160], a[32], b[32];
     const hone_optimize_row *r = &s->rows[chosen];
@@ -202,8 +244,11 @@ static const char *verdict_of(hn_search_state *s, int chosen) {
                               (double)s->rows[0].file_bytes / (double)r->file_bytes, s->out->metric,
                               hn_search_shown(s, r->value, a),
                               hn_search_shown(s, s->rows[0].value, b),
-                              hn_search_has_limit(s) ? "; what was asked for is met" : "");
-    int best = best_of(s, false);
+                              hn_search_has_limit(s)     ? "; what was asked for is met"
+                              : hn_search_model_binds(s) ? ""
+                                                         : "; but reading a sample takes longer "
+                                                           "than a run: see to that first");
+    int best = hn_search_best(s, false);
     if (hn_search_has_limit(s) && best > 0)
         return hn_search_text(s, "what was asked for cannot be met; the best found is %s: %s",
                               s->rows[best].name, row_text(&s->rows[best], text, sizeof text));
@@ -211,10 +256,7 @@ static const char *verdict_of(hn_search_state *s, int chosen) {
         return hn_search_text(s,
                               "what was asked for cannot be met: nothing that was tried is "
                               "faster or smaller and still accurate enough");
-    return hn_search_text(
-        s,
-        "the original stays: nothing that was tried is faster or smaller and still "
-        "accurate enough");
+    return why_nothing(s);
 }
 
 /* The recipe, with what was measured behind it. */

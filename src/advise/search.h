@@ -9,7 +9,7 @@
  *
  *     search.c    the order, the choice, the verdict
  *     trial.c     one candidate
- *     mix.c       one whose layers have types of their own
+ *     mix.c       how those are judged whose layers have types of their own
  *     criteria.c  what is said of the whole at the end
  */
 #ifndef HN_ADVISE_SEARCH_H
@@ -93,12 +93,18 @@ bool hn_search_has_limit(const hn_search_state *s);
 /* Whether a row is within the limits on latency, size and memory. */
 bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r);
 
+/* Whether a run takes longer than reading what it runs on: else the model is not the bottleneck. */
+bool hn_search_model_binds(const hn_search_state *s);
+
 /* The original: its program, its size, time and quality. */
 hone_status hn_trial_original(hn_search_state *s, hn_error *err);
 /* Makes and measures a candidate; a failure that is its own is told in its row. */
 hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err);
-/* Types for single layers, so that the gate holds. */
-hone_status hn_search_mix(hn_search_state *s, hn_recipe *r, hn_error *err);
+/* How types for single layers are found, beginning with all in the base. */
+hn_mix hn_search_mix(hn_search_state *s, const hn_layer_type *base,
+                     const hn_layer_type *const *type);
+/* The best of those that passed, within the limits where that is asked; 0: none is worth it. */
+int hn_search_best(const hn_search_state *s, bool within);
 /* The eight criteria and the seven guards. */
 hone_status hn_search_judge(hn_search_state *s, hn_error *err);
 

@@ -61,6 +61,15 @@ const hn_trouble *hn_trouble_of(const char *device) {
     return NULL;
 }
 
+const char *hn_devices_text(char *text, size_t bytes) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < COUNT(devices) && used < bytes; i++)
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "%s%s", i > 0 ? ", " : "", devices[i].name);
+    return text;
+}
+
 const char *hn_remedies_text(const char *device, char *text, size_t bytes) {
     const hn_remedy *r;
     size_t used = 0;

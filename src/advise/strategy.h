@@ -28,6 +28,8 @@ const hn_device *hn_device_named(const char *name);       /* NULL: there is none
 const hn_remedy *hn_remedy_at(const char *device, int i); /* in order; NULL: there are no more */
 const hn_remedy *hn_remedy_named(const char *device, const char *name);
 const hn_trouble *hn_trouble_of(const char *device);
+/* "cpu, embedded_mcu ...": all devices. Returns text. */
+const char *hn_devices_text(char *text, size_t bytes);
 /* "threads, fast kernels, ...": what the guides try on a device, in order. Returns text. */
 const char *hn_remedies_text(const char *device, char *text, size_t bytes);
 

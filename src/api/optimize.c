@@ -33,12 +33,15 @@ static hone_status check(const hone_optimize_options *o, hn_error *err) {
     HN_CHECK(err, o->max_latency_ms >= 0 && o->max_file_bytes >= 0 && o->max_memory_bytes >= 0,
              HONE_E_ARG, "a limit is negative: %g ms, %lld bytes of file, %lld of memory",
              o->max_latency_ms, (long long)o->max_file_bytes, (long long)o->max_memory_bytes);
-    HN_CHECK(err, hn_device_named(o->target) != NULL, HONE_E_ARG,
-             "there is no target '%s'; there are cpu, embedded_mcu, mobile_npu and nvidia_gpu",
-             o->target);
+    const hn_device *device = hn_device_named(o->target);
+    HN_CHECK(err, device != NULL, HONE_E_ARG,
+             "there is no target '%s'; cpu can be measured here, and there is advice on: %s",
+             o->target, hn_devices_text(order, sizeof order));
     HN_CHECK(err, strcmp(o->target, "cpu") == 0, HONE_E_UNSUPPORTED,
-             "target %s cannot be measured on this machine; what is tried there, in order: %s",
-             o->target, hn_remedies_text(o->target, order, sizeof order));
+             "target %s cannot be measured here, cpu alone can; what guides try there, in order: "
+             "%s (%s, %s pruning, %s)",
+             o->target, hn_remedies_text(o->target, order, sizeof order), device->precision,
+             device->pruning, device->layout);
     HN_CHECK(err, o->metric == NULL || o->data != NULL || o->eval != NULL, HONE_E_ARG,
              "the metric '%s' wants data", o->metric);
     return HONE_OK;

@@ -43,7 +43,9 @@ static bool wants(const hn_scheme *s, hn_layer_kind least, hn_layer_kind most) {
 
 /* Some layer may become static. */
 static bool may_be_static(const hn_compress_options *o) {
-    bool yes = wants(&o->scheme, HN_LAYER_STATIC, HN_LAYER_STATIC);
+    bool yes =
+        wants(&o->scheme, HN_LAYER_STATIC, HN_LAYER_STATIC) ||
+        (o->mix != NULL && o->mix->base != NULL && o->mix->base->layer.kind == HN_LAYER_STATIC);
     for (int i = 0; o->mix != NULL && i < o->mix->n_types; i++)
         yes = yes || o->mix->types[i]->layer.kind == HN_LAYER_STATIC;
     return yes;
@@ -187,7 +189,8 @@ static hone_status choose_types(work *w, hn_error *err) {
     const hn_mix *mix = w->o->mix;
     if (mix == NULL) return HONE_OK;
     w->what = "choose types";
-    hn_mixed_options o = {.n_types = mix->n_types,
+    hn_mixed_options o = {.base = mix->base,
+                          .n_types = mix->n_types,
                           .types = mix->types,
                           .scheme = &w->o->scheme,
                           .calibration = w->calibration,
@@ -197,6 +200,9 @@ static hone_status choose_types(work *w, hn_error *err) {
                           .cost = mix->max_ms > 0 ? HN_MIXED_TIME : HN_MIXED_BITS,
                           .bits_per_weight = mix->bits_per_weight,
                           .ms = mix->max_ms,
+                          .score = mix->score,
+                          .score_ctx = mix->score_ctx,
+                          .least = mix->least,
                           .progress = tell,
                           .progress_ctx = w};
     if (mix->max_drop >= 0) {

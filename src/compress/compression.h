@@ -14,12 +14,16 @@
 
 /* Types of layers that are found by measuring (mixed.h). */
 typedef struct hn_mix {
-    int n_types; /* beside f32 */
+    const hn_layer_type *base; /* what layers have where nothing else suits; NULL: f32 */
+    int n_types;               /* beside it */
     const hn_layer_type *const *types;
     hn_mixed_harm harm;
     double bits_per_weight, max_ms; /* limits; 0: none */
     double max_drop; /* of the share of samples whose answer is right; negative: not looked at */
     bool relative;   /* it is a share of what the float model gets right */
+    hn_mixed_score *score; /* another way to judge models; NULL: none */
+    void *score_ctx;
+    double least; /* a model is good enough from this score on */
 } hn_mix;
 
 typedef struct hn_compress_options {

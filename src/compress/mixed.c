@@ -24,12 +24,15 @@ typedef struct work {
     const hn_model *model;
     const hn_mixed_options *o;
     hn_allocator *alloc;
-    int n_types;           /* f32 included */
+    int n_types;           /* the base included */
     hn_model *floats;      /* a copy of the model, with types: its layers are those of out */
     hn_weighted *weighted; /* by layer */
     hn_samples *batches;   /* what is run on */
     int n_batches;
     hn_tensor **wanted; /* outputs of the float model: for each batch, those of the graph */
+    double base_harm;   /* of all layers in the base, where that is not f32 */
+    int64_t base_bits;
+    int *first; /* the type each layer has where the front begins */
     int64_t done, total;
 } work;
 
@@ -41,7 +44,8 @@ static hone_status tell(work *w, hn_error *err) {
 }
 
 static hn_layer_scheme scheme_of_type(const work *w, int type) {
-    return type == 0 ? (hn_layer_scheme){.kind = HN_LAYER_F32} : w->o->types[type - 1]->layer;
+    const hn_layer_type *t = type == 0 ? w->o->base : w->o->types[type - 1];
+    return t != NULL ? t->layer : (hn_layer_scheme){.kind = HN_LAYER_F32};
 }
 
 /* ---- what is to be watched ---- */
@@ -107,24 +111,37 @@ static hone_status find_layers(work *w, hn_error *err) {
     return HONE_OK;
 }
 
+/* So little that only the order of layers is told by it: no type does less harm than the base. */
+#define LEAST_HARM 1e-12
+
+static double harm_beyond(double harm, double base) {
+    return isnan(harm) || base == 0 ? harm : fmax(harm - base, LEAST_HARM);
+}
+
 /* The harm of all layers in all types, estimated, and their bits. */
 static hone_status estimate(work *w, hn_error *err) {
     hn_mixed *x = w->out;
     const hn_mixed_options *o = w->o;
     hn_method_ctx c = {.feed = o->feed, .samples = o->samples, .how = o->how, .alloc = w->alloc};
-    size_t n = (size_t)x->n_layers * (size_t)o->n_types;
+    int first = o->base == NULL, n_types = w->n_types - first; /* f32 has nothing to estimate */
+    size_t n = (size_t)x->n_layers * (size_t)n_types;
     hn_estimate *found = hn_arena_array(&x->arena, n, sizeof *found);
-    hn_layer_scheme *types = hn_arena_array(&x->arena, (size_t)o->n_types, sizeof *types);
+    hn_layer_scheme *types = hn_arena_array(&x->arena, (size_t)n_types, sizeof *types);
     if (found == NULL || types == NULL) return HN_NOMEM(err);
-    for (int t = 0; t < o->n_types; t++) types[t] = o->types[t]->layer;
-    HN_TRY(hn_estimate_layers(found, w->weighted, x->n_layers, types, o->n_types, o->calibration,
+    for (int t = 0; t < n_types; t++) types[t] = scheme_of_type(w, first + t);
+    HN_TRY(hn_estimate_layers(found, w->weighted, x->n_layers, types, n_types, o->calibration,
                               w->floats, &c, o->samples > 0 ? o->samples : ESTIMATE_SAMPLES, err));
     for (int i = 0; i < x->n_layers; i++) {
         hn_mixed_figure *f = x->layers[i].figures;
         f[0] = (hn_mixed_figure){.bits = 32.0 * (double)x->layers[i].weights, .ms = NAN};
-        for (int t = 0; t < o->n_types; t++, found++)
-            f[t + 1] = (hn_mixed_figure){
-                .harm = found->error, .estimate = found->error, .bits = found->bits, .ms = NAN};
+        double base = first == 0 && !isnan(found[0].error) ? found[0].error : 0;
+        if (first == 0) f[0].bits = found[0].bits;
+        for (int t = 1; t < w->n_types; t++) {
+            double harm = harm_beyond(found[t - first].error, base);
+            f[t] = (hn_mixed_figure){
+                .harm = harm, .estimate = harm, .bits = found[t - first].bits, .ms = NAN};
+        }
+        found += n_types;
     }
     return HONE_OK;
 }
@@ -183,35 +200,43 @@ static double harm_of(const hn_distance *d) {
     return d->wanted > 0 ? fmin(d->noise / d->wanted, 1e9) : d->noise > 0 ? 1e9 : 0;
 }
 
+/* The harm that a scheme does, and the bits that weights in integers take. */
+static hone_status try_scheme(work *w, hn_scheme *s, double *harm, int64_t *bits, hn_error *err) {
+    hn_quantize_report report = {0};
+    hn_model *m;
+    hn_distance d = {0};
+    hone_status status = make(w, s, &m, &report, err);
+    if (status == HONE_OK) {
+        status = run_all(w, m, &d, NULL, err);
+        hn_model_destroy(m);
+        w->out->tried++;
+    }
+    *harm = harm_of(&d);
+    *bits = report.weight_bits;
+    hn_quantize_report_deinit(&report);
+    return status;
+}
+
+/* All layers in the base: what each does is what it adds to that. */
+static hone_status find_base(work *w, hn_error *err) {
+    hn_scheme s = scheme_of_all(w, scheme_of_type(w, 0));
+    return w->o->base != NULL ? try_scheme(w, &s, &w->base_harm, &w->base_bits, err) : HONE_OK;
+}
+
 static hone_status find_harm(work *w, hn_mixed_layer *l, int type, hn_error *err) {
-    hn_mixed_figure *f = &l->figures[type];
-    hn_scheme s = scheme_of_all(w, (hn_layer_scheme){.kind = HN_LAYER_F32});
+    double harm;
+    int64_t bits;
+    hn_scheme s = scheme_of_all(w, scheme_of_type(w, 0));
     hn_scheme_rule *rules =
         hn_alloc_array(w->alloc, (size_t)s.n_rules + 1, sizeof *rules, HN_MEM_OTHER);
     if (rules == NULL) return HN_NOMEM(err);
     if (s.n_rules > 0) memcpy(rules, s.rules, (size_t)s.n_rules * sizeof *rules);
     rules[s.n_rules++] = (hn_scheme_rule){l->name, scheme_of_type(w, type)};
     s.rules = rules;
-    hn_quantize_report report = {0};
-    hn_model *hybrid;
-    hn_distance d = {0};
-    hone_status status = make(w, &s, &hybrid, &report, err);
-    if (status == HONE_OK) {
-        status = run_all(w, hybrid, &d, NULL, err);
-        hn_model_destroy(hybrid);
-        w->out->tried++;
-    }
-    f->harm = NAN;
-    f->bits = 32.0 * (double)l->weights;
+    hone_status status = try_scheme(w, &s, &harm, &bits, err);
     hn_layer_kind kind = scheme_of_type(w, type).kind;
-    if (kind == HN_LAYER_F16 || kind == HN_LAYER_BF16) {
-        f->harm = harm_of(&d);
-        f->bits = 16.0 * (double)l->weights;
-    } else if (report.weights > 0) {
-        f->harm = harm_of(&d);
-        f->bits = (double)report.weight_bits * (double)l->weights / (double)report.weights;
-    }
-    hn_quantize_report_deinit(&report);
+    bool taken = kind == HN_LAYER_F16 || kind == HN_LAYER_BF16 || bits != w->base_bits;
+    l->figures[type].harm = taken ? harm_beyond(harm, w->base_harm) : NAN;
     hn_free(w->alloc, rules);
     return status;
 }
@@ -331,22 +356,22 @@ static hone_status find_front(work *w, hn_error *err) {
     size_t n = (size_t)x->n_layers, room = n * (size_t)w->n_types;
     hn_budget_choice *choices = hn_arena_array(&x->arena, room, sizeof *choices);
     hn_budget_move *moves = hn_arena_array(&x->arena, room, sizeof *moves);
-    int *first = hn_arena_array(&x->arena, n, sizeof *first);
+    int *at = hn_arena_array(&x->arena, n, sizeof *at);
+    w->first = hn_arena_array(&x->arena, n, sizeof *w->first);
     x->points = hn_arena_array(&x->arena, room + 1, sizeof *x->points);
-    if (choices == NULL || moves == NULL || first == NULL || x->points == NULL)
+    if (choices == NULL || moves == NULL || at == NULL || w->first == NULL || x->points == NULL)
         return HN_NOMEM(err);
     for (size_t i = 0; i < room; i++) {
         const hn_mixed_figure *f =
             &x->layers[i / (size_t)w->n_types].figures[i % (size_t)w->n_types];
         choices[i] = (hn_budget_choice){f->harm, w->o->cost == HN_MIXED_TIME ? f->ms : f->bits};
     }
-    HN_TRY(
-        hn_budget_moves(choices, x->n_layers, w->n_types, w->alloc, first, moves, &n_moves, err));
+    HN_TRY(hn_budget_moves(choices, x->n_layers, w->n_types, w->alloc, at, moves, &n_moves, err));
+    memcpy(w->first, at, n * sizeof *at);
     double harm = 0, bits = 0, ms = 0, weights = 0;
     for (int i = 0; i < x->n_layers; i++) {
         const hn_mixed_layer *l = &x->layers[i];
-        const hn_mixed_figure *f = &l->figures[first[i]];
-        x->layers[i].type = first[i];
+        const hn_mixed_figure *f = &l->figures[at[i]];
         harm += f->harm;
         bits += f->bits;
         ms += f->ms;
@@ -355,9 +380,9 @@ static hone_status find_front(work *w, hn_error *err) {
     x->points[0] = (hn_mixed_point){-1, 0, harm, ms, bits / weights, NAN, false};
     for (int k = 0; k < n_moves; k++) {
         const hn_mixed_layer *l = &x->layers[moves[k].layer];
-        const hn_mixed_figure *from = &l->figures[first[moves[k].layer]],
+        const hn_mixed_figure *from = &l->figures[at[moves[k].layer]],
                               *to = &l->figures[moves[k].to];
-        first[moves[k].layer] = moves[k].to;
+        at[moves[k].layer] = moves[k].to;
         harm += to->harm - from->harm;
         bits += to->bits - from->bits;
         ms += to->ms - from->ms;
@@ -376,6 +401,7 @@ static bool within(const hn_mixed_options *o, const hn_mixed_point *p) {
 /* The rules of the set of types at a point; layers[].type follow. */
 static hone_status take_point(work *w, int point, hn_error *err) {
     hn_mixed *x = w->out;
+    for (int i = 0; i < x->n_layers; i++) x->layers[i].type = w->first[i];
     for (int k = 1; k <= point; k++) x->layers[x->points[k].layer].type = x->points[k].to;
     const hn_scheme *s = w->o->scheme;
     x->n_rules = s->n_rules + x->n_layers;
@@ -388,25 +414,11 @@ static hone_status take_point(work *w, int point, hn_error *err) {
     return HONE_OK;
 }
 
-/* Layers back to where the front begins. */
-static void go_back(work *w) {
-    hn_mixed *x = w->out;
-    for (int i = 0; i < x->n_layers; i++) {
-        int best = 0;
-        for (int t = 1; t < w->n_types; t++) {
-            const hn_mixed_figure *f = x->layers[i].figures;
-            if (f[t].harm < f[best].harm) best = t;
-        }
-        x->layers[i].type = best;
-    }
-}
-
 static hone_status judge(work *w, int point, bool *good, hn_error *err) {
     hn_mixed *x = w->out;
     hn_mixed_point *p = &x->points[point];
     hn_model *m;
     HN_TRY(tell(w, err));
-    go_back(w);
     HN_TRY(take_point(w, point, err));
     hn_scheme s = *w->o->scheme;
     s.n_rules = x->n_rules;
@@ -440,7 +452,6 @@ static hone_status choose(work *w, hn_error *err) {
         good = true;
     }
     if (o->score != NULL && isnan(x->points[at].score)) HN_TRY(judge(w, at, &good, err));
-    go_back(w);
     HN_TRY(take_point(w, at, err));
     x->points[at].chosen = true;
     const hn_mixed_point *cheapest = &x->points[x->n_points - 1];
@@ -467,6 +478,7 @@ static hone_status find_all(work *w, hn_error *err) {
     HN_TRY(tell(w, err));
     HN_TRY(estimate(w, err));
     if (!x->estimated) HN_TRY(read_samples(w, err));
+    if (!x->estimated) HN_TRY(find_base(w, err));
     for (int64_t i = 0; i < models && !x->estimated; i++) {
         HN_TRY(tell(w, err));
         HN_TRY(find_harm(w, &x->layers[i / w->o->n_types], 1 + (int)(i % w->o->n_types), err));

@@ -1,9 +1,10 @@
 /* Mixed precision: which type each layer gets, so that a limit holds.
  *
- *     1  harm: each layer alone in each type, the rest in floats: the error of the model's outputs
- *        on a few samples, as noise by signal. It adds up over layers, as far as errors are small.
- *        Where that is too many runs, the error of the layer's own outputs stands for it, which one
- *        pass over samples gives for all layers and types (estimate.h).
+ *     1  harm: each layer alone in each type, the rest in the base, f32 or a type: the error of the
+ *        model's outputs on a few samples, as noise by signal, beyond that of the base. It adds up
+ *        over layers, as far as errors are small. Where that is too many runs, the error of the
+ *        layer's own outputs stands for it, which one pass over samples gives for all layers and
+ *        types (estimate.h).
  *     2  cost: the bits of its weights, or its time in a plan of this machine in which all layers
  *        have the type.
  *     3  front: from all layers in the type of least harm to the cheapest set of types (budget.h)
@@ -31,7 +32,8 @@ typedef enum hn_mixed_harm {
 typedef hone_status hn_mixed_score(void *ctx, const hn_model *m, double *score, hn_error *err);
 
 typedef struct hn_mixed_options {
-    int n_types; /* beside f32, which always is one */
+    const hn_layer_type *base; /* what all layers have to begin with; NULL: f32 */
+    int n_types;               /* beside the base */
     const hn_layer_type *const *types;
     const hn_scheme *scheme;           /* target and the like; layers its rules name keep their
                                           types; what holds for all is for nodes
@@ -62,7 +64,7 @@ typedef struct hn_mixed_figure {
 typedef struct hn_mixed_layer {
     const char *name, *op;
     int64_t weights;
-    hn_mixed_figure *figures; /* by type: f32, then those of the options */
+    hn_mixed_figure *figures; /* by type: the base, then those of the options */
     int type;                 /* that was chosen */
 } hn_mixed_layer;
 

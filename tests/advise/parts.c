@@ -29,7 +29,7 @@ static void see(hn_dataset *part, int *seen) {
 
 static void no_sample_serves_twice(void **state) {
     (void)state;
-    enum { N = 4000 };
+    enum { N = 3000 };
     static int seen[N];
     hn_dataset *ds = rows("a.csv", 0, N);
     hn_parts p;
@@ -112,12 +112,23 @@ static void too_few_are_refused(void **state) {
     hn_dataset_close(ds);
 }
 
+static void more_than_is_needed_is_left(void **state) {
+    (void)state;
+    hn_dataset *ds = rows("a.csv", 0, 12000);
+    hn_parts p;
+    assert_int_equal(hn_parts_init(&p, ds, NULL, NULL, 1, &scratch_mem, NULL), HONE_OK);
+    assert_int_equal(hn_dataset_count(p.calibrate), 512);
+    assert_int_equal(hn_dataset_count(p.choose), 2048);
+    assert_int_equal(hn_dataset_count(p.verify), 2048);
+    hn_parts_deinit(&p);
+    hn_dataset_close(ds);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(no_sample_serves_twice),
-        TEST(the_seed_decides),
-        TEST(what_is_given_apart_is_taken),
+        TEST(no_sample_serves_twice),       TEST(the_seed_decides),
+        TEST(what_is_given_apart_is_taken), TEST(more_than_is_needed_is_left),
         TEST(too_few_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

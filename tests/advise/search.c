@@ -27,9 +27,12 @@ typedef struct set_up {
     int calls, stop_at; /* of progress */
 } set_up;
 
+static char doing[128]; /* what is going on */
+
 static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total) {
     set_up *s = ctx;
     assert_true(strchr(what, ':') != NULL && done <= total);
+    snprintf(doing, sizeof doing, "%s", what);
     return s->stop_at == 0 || ++s->calls < s->stop_at;
 }
 
@@ -38,7 +41,8 @@ static hone_status draw(hn_duel *d, hn_program *a, hn_program *b, const hn_tenso
                         int n_outputs, double seconds, hn_allocator *alloc, hn_error *err) {
     (void)seconds;
     hone_status status = hn_duel_run(d, a, b, in, n_outputs, 0, alloc, err);
-    d->ms[0] = d->ms[1] = d->ratio = 1;
+    d->ms[0] = d->ms[1] = d->least[0] = d->least[1] = d->ratio = 1;
+    d->spread = 0;
     d->slower = false;
     return status;
 }
@@ -279,6 +283,94 @@ static void what_breaks_the_gate_is_mixed(void **state) {
     end(&s);
 }
 
+/* Some are fast: what is judged is which of them is the smallest. */
+static const char *fast[2];
+static hone_status some_are_fast(hn_duel *d, hn_program *a, hn_program *b,
+                                 const hn_tensor *const *in, int n_outputs, double seconds,
+                                 hn_allocator *alloc, hn_error *err) {
+    hone_status status = draw(d, a, b, in, n_outputs, seconds, alloc, err);
+    bool is_fast = strncmp(doing, fast[0], strlen(fast[0])) == 0 ||
+                   strncmp(doing, fast[1], strlen(fast[1])) == 0;
+    d->ratio = is_fast ? 4 : 1;
+    d->least[1] = d->ms[1] = 1 / d->ratio;
+    return status;
+}
+
+/* What int8 bears easily gets 4 bits: smaller, as fast, and within half of the gate. */
+static void what_int8_bears_gets_fewer_bits(void **state) {
+    (void)state;
+    set_up s, again;
+    hn_file *file[2];
+    hn_error err;
+    begin(&s);
+    s.o.duel = some_are_fast;
+    fast[0] = "int8:";
+    fast[1] = "int8-int4:";
+    run(&s);
+    const hone_optimize_row *whole = row_of(&s, "int8"), *fewer = row_of(&s, "int8-int4");
+    assert_non_null(whole);
+    assert_non_null(fewer);
+    assert_true(fewer->weights_bytes < whole->weights_bytes);
+    assert_true(fewer->drop <= s.o.max_drop / 2);
+    assert_string_equal(fewer->state, "chosen");
+    assert_true(says(s.out.recipe, "' static s4:symmetric:channel u8"));
+    begin(&again);
+    again.o.progress = NULL;
+    if (hn_search_replay(&again.out, &again.chosen, s.out.recipe, again.model, &again.o,
+                         &again.arena, &scratch_mem, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(hn_onnx_save_memory(&file[0], s.chosen, NULL, &err), HONE_OK);
+    assert_int_equal(hn_onnx_save_memory(&file[1], again.chosen, NULL, &err), HONE_OK);
+    assert_int_equal(file[0]->bytes, file[1]->bytes);
+    assert_memory_equal(file[0]->data, file[1]->data, file[0]->bytes);
+    hn_file_unref(file[0]);
+    hn_file_unref(file[1]);
+    end(&again);
+    end(&s);
+}
+
+/* What would be broken is named where nothing is left to choose. */
+static void a_broken_gate_is_a_verdict(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    s.o.data = NULL;
+    s.o.max_drop = 0;
+    s.o.duel = some_are_fast;
+    fast[0] = fast[1] = "int8-dynamic:";
+    run(&s);
+    assert_int_equal(s.out.chosen, 0);
+    assert_true(says(s.out.verdict, "the gate would be broken: int8-dynamic is 4.00 times"));
+    end(&s);
+}
+
+/* Rounds that disagree are repeated, and no more often than four times. */
+static int fights;
+static hone_status disturbed(hn_duel *d, hn_program *a, hn_program *b, const hn_tensor *const *in,
+                             int n_outputs, double seconds, hn_allocator *alloc, hn_error *err) {
+    hone_status status = draw(d, a, b, in, n_outputs, seconds, alloc, err);
+    d->spread = 0.5;
+    fights += a != b;
+    return status;
+}
+
+static void a_disturbed_duel_is_repeated(void **state) {
+    (void)state;
+    set_up s;
+    hn_duel x = {.runs = 5, .ms = {4, 3}, .least = {3, 2}, .ratio = 1.5, .spread = 0.4},
+            y = {.runs = 5, .ms = {5, 2}, .least = {4, 1.5}, .ratio = 2, .spread = 0.01};
+    assert_true(hn_duel_is_unsettled(&x));
+    hn_duel_join(&x, &y);
+    assert_int_equal(x.runs, 10);
+    assert_true(x.least[0] == 3 && x.least[1] == 1.5 && x.ratio == 2 && !hn_duel_is_unsettled(&x));
+    begin(&s);
+    s.o.duel = disturbed;
+    fights = 0;
+    run(&s);
+    assert_int_equal(fights, 4 * ((int)s.out.n_rows - 1));
+    end(&s);
+}
+
 static void a_quantized_model_is_refused(void **state) {
     (void)state;
     set_up s;
@@ -306,6 +398,9 @@ int main(void) {
         TEST(without_data_only_what_needs_none),
         TEST(the_gate_decides),
         TEST(what_breaks_the_gate_is_mixed),
+        TEST(what_int8_bears_gets_fewer_bits),
+        TEST(a_broken_gate_is_a_verdict),
+        TEST(a_disturbed_duel_is_repeated),
         TEST(a_quantized_model_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

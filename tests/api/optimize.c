@@ -78,7 +78,7 @@ static void what_cannot_be_is_refused(void **state) {
     REFUSED(max_drop, -1, HONE_E_ARG, "max_drop is -1");
     REFUSED(max_latency_ms, -1, HONE_E_ARG, "a limit is negative");
     REFUSED(target, "toaster", HONE_E_ARG, "there is no target 'toaster'");
-    REFUSED(target, "nvidia_gpu", HONE_E_UNSUPPORTED, "cannot be measured on this machine");
+    REFUSED(target, "nvidia_gpu", HONE_E_UNSUPPORTED, "cannot be measured here, cpu alone can");
     REFUSED(metric, "top1", HONE_E_ARG, "the metric 'top1' wants data");
     REFUSED(recipe, "nonsense", HONE_E_FORMAT, "'hone recipe 1' is wanted");
     hone_model_destroy(m);
