@@ -1,7 +1,7 @@
 /* Pixels that the row of conv_q8 for AMX cannot read in place, copied into scratch. */
 #ifndef HN_KERNELS_CONV_Q8_AMX_COPY_H
 #define HN_KERNELS_CONV_Q8_AMX_COPY_H
-#ifdef __AMX_INT8__
+#ifdef __AVX512VNNI__
 
 #include "kernels/conv_q8/conv_q8_amx_geometry.h"
 

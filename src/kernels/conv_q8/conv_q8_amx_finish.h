@@ -2,7 +2,7 @@
  * which wait in scratch until they have reached L1. */
 #ifndef HN_KERNELS_CONV_Q8_AMX_FINISH_H
 #define HN_KERNELS_CONV_Q8_AMX_FINISH_H
-#ifdef __AMX_INT8__
+#ifdef __AVX512VNNI__
 
 #include "kernels/conv_q8/conv_q8_amx_geometry.h"
 

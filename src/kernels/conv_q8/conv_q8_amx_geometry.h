@@ -1,7 +1,7 @@
 /* How the row of conv_q8 for AMX divides a problem: see conv_q8_amx.c for the words. */
 #ifndef HN_KERNELS_CONV_Q8_AMX_GEOMETRY_H
 #define HN_KERNELS_CONV_Q8_AMX_GEOMETRY_H
-#ifdef __AMX_INT8__
+#ifdef __AVX512VNNI__
 
 #include "simd/avx512.h"
 
