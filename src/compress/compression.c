@@ -20,7 +20,8 @@ typedef struct work {
     hn_calibration *made;
     const hn_calibration *calibration;
     hn_grids *grids;
-    hn_scheme scheme; /* what layers become, as far as it is known */
+    hn_scheme scheme;   /* what layers become, as far as it is known */
+    hn_rounded rounded; /* where types are chosen */
     hn_mixed mixed;
     int fixed_inputs;
     const char *what; /* is going on */
@@ -106,16 +107,17 @@ static hone_status forget_grids(work *w, hn_error *err) {
     return hn_grids_create(&w->grids, w->alloc, err);
 }
 
-static hone_status run_methods(work *w, hn_stage stage, hn_error *err) {
+static hone_status run_methods_on(work *w, hn_stage stage, hn_model *model, const hn_scheme *scheme,
+                                  hn_grids *grids, hn_error *err) {
     const hn_compress_options *o = w->o;
     for (int i = 0; i < o->n_methods; i++) {
         const hn_method *m = o->methods[i];
         if (m->stage != stage) continue;
-        hn_method_ctx c = {.model = w->model,
+        hn_method_ctx c = {.model = model,
                            .original = w->original,
-                           .scheme = &w->scheme,
+                           .scheme = scheme,
                            .calibration = w->calibration,
-                           .grids = w->grids,
+                           .grids = grids,
                            .feed = w->samples.feed,
                            .seed = o->seed,
                            .how = &o->how,
@@ -128,9 +130,13 @@ static hone_status run_methods(work *w, hn_stage stage, hn_error *err) {
             c.grids = w->grids;
         }
         HN_TRY(m->run(&c, err));
-        HN_TRY(hn_model_infer(w->model, NULL, err));
+        HN_TRY(hn_model_infer(model, NULL, err));
     }
     return HONE_OK;
+}
+
+static hone_status run_methods(work *w, hn_stage stage, hn_error *err) {
+    return run_methods_on(w, stage, w->model, &w->scheme, w->grids, err);
 }
 
 static bool has_stage(const hn_compress_options *o, hn_stage stage) {
@@ -185,9 +191,38 @@ static hone_status score(void *ctx, const hn_model *m, double *share, hn_error *
     return status;
 }
 
+/* The weights of all layers in that type. */
+static hone_status round_type(work *w, const hn_layer_type *t, hn_error *err) {
+    hn_rounded *r = &w->rounded;
+    for (int i = 0; i < r->n; i++)
+        if (hn_qtype_equal(&r->v[i].type, &t->layer.weights)) return HONE_OK;
+    hn_rounded_type *v = &r->v[r->n];
+    v->type = t->layer.weights;
+    HN_TRY(hn_model_clone(&v->model, w->model, w->alloc, err));
+    r->n++;
+    hn_scheme s = w->scheme;
+    s.layer = t->layer;
+    HN_TRY(hn_model_infer(v->model, NULL, err));
+    return run_methods_on(w, HN_STAGE_WEIGHTS, v->model, &s, r->grids, err);
+}
+
+static hone_status round_types(work *w, hn_error *err) {
+    const hn_mix *mix = w->o->mix;
+    if (!has_stage(w->o, HN_STAGE_WEIGHTS)) return HONE_OK;
+    size_t n = (size_t)mix->n_types;
+    w->rounded.v = hn_alloc_zero(w->alloc, n * sizeof *w->rounded.v, HN_MEM_OTHER);
+    if (w->rounded.v == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_grids_create(&w->rounded.grids, w->alloc, err));
+    for (int i = 0; i < mix->n_types; i++)
+        if (hn_rounded_serves(&mix->types[i]->layer.weights, mix->types, mix->n_types))
+            HN_TRY(round_type(w, mix->types[i], err));
+    return HONE_OK;
+}
+
 static hone_status choose_types(work *w, hn_error *err) {
     const hn_mix *mix = w->o->mix;
     if (mix == NULL) return HONE_OK;
+    HN_TRY(round_types(w, err));
     w->what = "choose types";
     hn_mixed_options o = {.base = mix->base,
                           .n_types = mix->n_types,
@@ -198,6 +233,7 @@ static hone_status choose_types(work *w, hn_error *err) {
                           .how = &w->o->how,
                           .harm = mix->harm,
                           .cost = mix->max_ms > 0 ? HN_MIXED_TIME : HN_MIXED_BITS,
+                          .rounded = w->rounded.n > 0 ? &w->rounded : NULL,
                           .bits_per_weight = mix->bits_per_weight,
                           .ms = mix->max_ms,
                           .score = mix->score,
@@ -268,10 +304,17 @@ static hone_status convert(work *w, hn_quantize_report *report, hn_error *err) {
 
 /* ---- the whole ---- */
 
+static hone_status round_weights(work *w, hn_error *err) {
+    if (w->rounded.n > 0) return hn_rounded_apply(&w->rounded, w->model, &w->scheme, err);
+    if (w->grids == NULL || w->o->mix != NULL) HN_TRY(forget_grids(w, err));
+    return run_methods(w, HN_STAGE_WEIGHTS, err);
+}
+
 static hone_status write(work *w, hn_quantize_report *report, hn_error *err) {
     const hn_scheme *s = &w->scheme;
+    const hn_grids *grids = w->rounded.n > 0 ? w->rounded.grids : w->grids;
     if (wants(s, HN_LAYER_WEIGHTS, HN_LAYER_STATIC))
-        HN_TRY(hn_quantize_model(w->model, s, w->calibration, w->grids, report, err));
+        HN_TRY(hn_quantize_model(w->model, s, w->calibration, grids, report, err));
     else
         hn_arena_init(&report->arena, w->alloc, HN_MEM_OTHER);
     HN_TRY(hn_model_infer(w->model, NULL, err));
@@ -288,8 +331,7 @@ static hone_status compress(work *w, const hn_model *m, hn_quantize_report *repo
         HN_TRY(hn_model_clone(&w->original, w->model, w->alloc, err));
         HN_TRY(hn_model_infer(w->original, NULL, err));
     }
-    if (w->grids == NULL || w->o->mix != NULL) HN_TRY(forget_grids(w, err));
-    HN_TRY(run_methods(w, HN_STAGE_WEIGHTS, err));
+    HN_TRY(round_weights(w, err));
     HN_TRY(write(w, report, err));
     HN_TRY(run_methods(w, HN_STAGE_AFTER, err));
     HN_TRY(hn_model_infer(w->model, NULL, err));
@@ -309,6 +351,7 @@ hone_status hn_compress(hn_compressed *out, const hn_model *m, const hn_compress
     if (c.samples > 0) memcpy(c.data, w.samples.hash, sizeof c.data);
     memcpy(c.warning, w.samples.warning, sizeof c.warning);
     hn_grids_destroy(w.grids);
+    hn_rounded_deinit(&w.rounded, alloc);
     hn_sample_choice_deinit(&w.samples);
     hn_model_destroy(w.original);
     hn_model_destroy(w.inputs);

@@ -3,6 +3,8 @@
  *     copy, simplify ─▶ look at the samples ─▶ methods before ─▶ calibrate
  *         ─▶ choose types of layers ─▶ methods on weights ─▶ write integers ─▶ convert what is f16
  * or bf16 ─▶ methods after
+ *
+ * Where types are chosen, methods on weights come before that, for each type (rounded.h).
  */
 #ifndef HN_COMPRESS_COMPRESSION_H
 #define HN_COMPRESS_COMPRESSION_H

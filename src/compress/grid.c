@@ -458,7 +458,8 @@ struct hn_grids {
     hn_map map;
     struct named {
         hn_grid grid;
-        struct named *next;
+        struct named *next; /* of all */
+        struct named *same; /* of the same name, of another type */
     } * all;
 };
 
@@ -480,9 +481,15 @@ void hn_grids_destroy(hn_grids *g) {
     hn_free(alloc, g);
 }
 
+static struct named *find_type(struct named *n, const hn_qtype *type) {
+    while (n != NULL && type != NULL && !hn_qtype_equal(&n->grid.type, type)) n = n->same;
+    return n;
+}
+
 hone_status hn_grids_set(hn_grids *g, const char *weight, hn_grid *grid, hn_error *err) {
     size_t length = strlen(weight);
-    struct named *n = hn_map_get(&g->map, weight, length);
+    struct named *first = hn_map_get(&g->map, weight, length);
+    struct named *n = find_type(first, &grid->type);
     if (n == NULL) {
         char *name = hn_arena_strdup(&g->arena, weight);
         n = hn_arena_zero(&g->arena, sizeof *n);
@@ -490,6 +497,7 @@ hone_status hn_grids_set(hn_grids *g, const char *weight, hn_grid *grid, hn_erro
             hn_grid_deinit(grid);
             return HN_NOMEM(err);
         }
+        n->same = first;
         n->next = g->all;
         g->all = n;
     }
@@ -499,7 +507,8 @@ hone_status hn_grids_set(hn_grids *g, const char *weight, hn_grid *grid, hn_erro
     return HONE_OK;
 }
 
-const hn_grid *hn_grids_of(const hn_grids *g, const char *weight) {
-    const struct named *n = g != NULL ? hn_map_get(&g->map, weight, strlen(weight)) : NULL;
+const hn_grid *hn_grids_of(const hn_grids *g, const char *weight, const hn_qtype *type) {
+    struct named *n = g != NULL ? hn_map_get(&g->map, weight, strlen(weight)) : NULL;
+    n = find_type(n, type);
     return n != NULL ? &n->grid : NULL;
 }

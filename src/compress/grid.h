@@ -68,13 +68,14 @@ hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_allocato
 /* Bits that the codes of a weight take, with scales and zero points. */
 int64_t hn_grid_bits(const hn_grid *g, const hn_tensor *w);
 
-/* Grids that a method has chosen for weights, by name of the weight: placing takes these, and makes
- * its own for the others. */
+/* Grids that a method has chosen for weights, by name of the weight and its type: placing takes
+ * these, and makes its own for the others. */
 typedef struct hn_grids hn_grids;
 hone_status hn_grids_create(hn_grids **out, hn_allocator *alloc, hn_error *err);
 void hn_grids_destroy(hn_grids *g); /* NULL accepted */
-/* Takes over the grid, on failure too; one of that name is replaced. */
+/* Takes over the grid, on failure too; one of that name and type is replaced. */
 hone_status hn_grids_set(hn_grids *g, const char *weight, hn_grid *grid, hn_error *err);
-const hn_grid *hn_grids_of(const hn_grids *g, const char *weight); /* NULL: none */
+/* NULL: none. A type of NULL: of any. */
+const hn_grid *hn_grids_of(const hn_grids *g, const char *weight, const hn_qtype *type);
 
 #endif

@@ -395,7 +395,8 @@ hone_status hn_layer_choose_grid(const hn_grid **out, const hn_weighted *w,
     double *importance;
     hone_status status;
     hn_grid g;
-    *out = hn_grids_of(c->grids, w->weight->name);
+    hn_qtype type = hn_weighted_type(w);
+    *out = hn_grids_of(c->grids, w->weight->name, &type);
     if (*out != NULL) return HONE_OK;
     if (w->scheme.weights.bits >= WHOLE_RANGE_BITS || w->sum_axis < 0) {
         status = hn_weighted_grid(&g, w, c->alloc, err);
@@ -407,6 +408,6 @@ hone_status hn_layer_choose_grid(const hn_grid **out, const hn_weighted *w,
     }
     HN_TRY(status);
     HN_TRY(hn_grids_set(c->grids, w->weight->name, &g, err));
-    *out = hn_grids_of(c->grids, w->weight->name);
+    *out = hn_grids_of(c->grids, w->weight->name, &type);
     return HONE_OK;
 }

@@ -184,6 +184,7 @@ static hone_status round_all(hn_method_ctx *c, const hn_model *original, hn_aren
     hn_weighted *found;
     int n_found, n = 0;
     HN_TRY(hn_weighted_layers(c->model, c->scheme, arena, &found, &n_found, err));
+    n_found = hn_weighted_to_round(found, n_found);
     layer *v = hn_arena_array(arena, (size_t)n_found + 1, sizeof *v);
     if (v == NULL) return HN_NOMEM(err);
     for (int i = 0; i < n_found; i++)

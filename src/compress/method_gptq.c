@@ -193,7 +193,8 @@ hone_status hn_method_gptq(hn_method_ctx *c, hn_error *err) {
     int n;
     hessian h = {0};
     hone_status status = hn_weighted_layers(c->model, c->scheme, &arena, &layers, &n, err);
-    if (status == HONE_OK) status = round_layers(layers, n, &h, c, err);
+    if (status == HONE_OK)
+        status = round_layers(layers, hn_weighted_to_round(layers, n), &h, c, err);
     hessian_deinit(&h, c->alloc);
     hn_arena_deinit(&arena);
     return status;

@@ -153,9 +153,12 @@ static hone_status make(const work *w, hn_scheme *s, hn_model **out, hn_quantize
                         hn_error *err) {
     hn_convert_options narrow = {.type = hn_scheme_float, .ctx = s};
     HN_TRY(hn_model_clone(out, w->model, w->alloc, err));
+    const hn_rounded *rounded = w->o->rounded;
     hone_status status = hn_model_infer(*out, NULL, err);
+    if (status == HONE_OK && rounded != NULL) status = hn_rounded_apply(rounded, *out, s, err);
     if (status == HONE_OK)
-        status = hn_quantize_model(*out, s, w->o->calibration, NULL, report, err);
+        status = hn_quantize_model(*out, s, w->o->calibration,
+                                   rounded != NULL ? rounded->grids : NULL, report, err);
     if (status == HONE_OK) status = hn_model_infer(*out, NULL, err);
     if (status == HONE_OK) status = hn_convert(*out, &narrow, NULL, err);
     if (status != HONE_OK) hn_model_destroy(*out);

@@ -18,6 +18,7 @@
 
 #include "compress/layer_type.h"
 #include "compress/quantize.h"
+#include "compress/rounded.h"
 
 typedef enum hn_mixed_cost { HN_MIXED_BITS, HN_MIXED_TIME } hn_mixed_cost;
 
@@ -45,6 +46,7 @@ typedef struct hn_mixed_options {
                         many it is fewer: runs are bounded */
     hn_mixed_harm harm;
     hn_mixed_cost cost;
+    const hn_rounded *rounded;  /* weights as methods leave them for the types; NULL: as they are */
     double bits_per_weight, ms; /* limits; 0: none. Time is that of the layers alone */
     hn_mixed_score *score;      /* NULL: models are not judged */
     void *score_ctx;

@@ -44,7 +44,8 @@ static void fit_bias(hn_grid *g, const hn_weighted *w, double unit) {
 
 hone_status hn_quantizer_grid(hn_quantizer *q, const hn_weighted *w, float sx, hn_grid *g,
                               hn_error *err) {
-    const hn_grid *chosen = hn_grids_of(q->grids, w->weight->name);
+    hn_qtype type = hn_weighted_type(w);
+    const hn_grid *chosen = hn_grids_of(q->grids, w->weight->name, &type);
     hone_status status = chosen != NULL ? copy_grid(g, chosen, q->m->alloc, err)
                                         : hn_weighted_grid(g, w, q->m->alloc, err);
     if (status != HONE_OK) {
@@ -132,11 +133,6 @@ static hn_use *use_of(const hn_weighted *w) {
     return u;
 }
 
-static bool same_type(const hn_qtype *a, const hn_qtype *b) {
-    return a->dtype == b->dtype && a->bits == b->bits && a->symmetric == b->symmetric &&
-           a->per_channel == b->per_channel && a->group == b->group;
-}
-
 void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g) {
     if (q->report == NULL) return;
     q->report->weights += w->n;
@@ -154,7 +150,7 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
     hn_written_weight *at = &q->weights[w->weight->id];
     float alpha = gemm_attr(w->node, "alpha");
     bool again = at->floats != NULL && at->axis == w->channel_axis && at->alpha == alpha &&
-                 same_type(&at->type, &w->scheme.weights);
+                 hn_qtype_equal(&at->type, &w->scheme.weights);
     if (!again) {
         hn_grid_deinit(&at->grid);
         HN_TRY(hn_quantizer_grid(q, w, sx, &at->grid, err));

@@ -15,6 +15,15 @@ typedef struct hn_qtype {
     int64_t group;    /* weights: a scale per so many of what is summed over; 0: no groups */
 } hn_qtype;
 
+static inline bool hn_qtype_equal(const hn_qtype *a, const hn_qtype *b) {
+    return a->dtype == b->dtype && a->bits == b->bits && a->symmetric == b->symmetric &&
+           a->per_channel == b->per_channel && a->group == b->group;
+}
+/* Integers so few that how weights are rounded to them matters. */
+static inline bool hn_qtype_is_narrow(const hn_qtype *t) {
+    return t->dtype != HONE_DTYPE_NONE && t->bits < 8;
+}
+
 /* What becomes of a layer, which is a node with weights or one that runs beside them. */
 typedef enum hn_layer_kind {
     HN_LAYER_F32, /* left as it is */

@@ -136,11 +136,23 @@ hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena,
     return HONE_OK;
 }
 
-hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_allocator *alloc, hn_error *err) {
-    const hn_tensor *t = w->weight->constant;
+hn_qtype hn_weighted_type(const hn_weighted *w) {
     hn_qtype type = w->scheme.weights;
     if (type.group > 0 && w->sum_axis < 0) type.group = 0, type.per_channel = true;
-    return type.bits < 8
+    return type;
+}
+
+int hn_weighted_to_round(hn_weighted *layers, int n) {
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (hn_qtype_is_narrow(&layers[i].scheme.weights)) layers[kept++] = layers[i];
+    return kept > 0 ? kept : n;
+}
+
+hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_allocator *alloc, hn_error *err) {
+    const hn_tensor *t = w->weight->constant;
+    hn_qtype type = hn_weighted_type(w);
+    return hn_qtype_is_narrow(&type)
                ? hn_grid_create_mse(g, t, &type, w->channel_axis, w->sum_axis, NULL, alloc, err)
                : hn_grid_create(g, t, &type, w->channel_axis, w->sum_axis, alloc, err);
 }

@@ -33,9 +33,15 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
 hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena, hn_weighted **out,
                                int *n, hn_error *err);
 
+/* The type of its weight, where groups along what is not summed over are channels. */
+hn_qtype hn_weighted_type(const hn_weighted *w);
 /* The grid of its weight where no method has chosen one: below 8 bits that of the least squared
  * error, as a scale by the largest of many weights then leaves too few steps for the others. */
 hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_allocator *alloc, hn_error *err);
+
+/* Puts those of n layers first, in order, that methods on weights are for, and returns how many:
+ * those of fewer than 8 bits, which need it, or all where none has so few. */
+int hn_weighted_to_round(hn_weighted *layers, int n);
 
 /* Inputs that have a default become constants, as whoever quantizes them must take them for; how
  * many there were. */

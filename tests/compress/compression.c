@@ -100,7 +100,7 @@ static void every_type_computes_nearly_the_same(void **state) {
         const hn_layer_type *t = hn_layer_type_at(i);
         hn_compress_options o = options(t->name);
         if (t->layer.kind == HN_LAYER_STATIC) o.data = ds;
-        hn_compressed c = made(m, &o, strcmp(t->name, "int4") == 0 ? 0.15 : 0.03);
+        hn_compressed c = made(m, &o, t->layer.weights.bits == 4 ? 0.15 : 0.03);
         assert_int_equal(c.samples, o.data != NULL ? TOTAL : 0);
         assert_int_equal(c.data[0] != '\0', o.data != NULL);
         assert_int_equal(c.report.weights > 0, t->layer.kind != HN_LAYER_F32);
@@ -130,6 +130,51 @@ static void rules_are_for_some(void **state) {
     hn_compressed_deinit(&c);
     o.scheme.n_rules = 2;
     refused(m, &o, HONE_E_ARG, "no node of the simplified model is called 'nothing*'");
+    hn_model_destroy(m);
+}
+
+/* The codes and scales of both models are the same. */
+static void same_constants(const hn_model *a, const hn_model *b) {
+    int n = 0;
+    for (int i = 0; i < a->graph->n_values; i++) {
+        const hn_value *v = a->graph->values[i];
+        if (v->dead || v->constant == NULL) continue;
+        const hn_value *other = hn_graph_value(b->graph, v->name);
+        assert_true(other != NULL && other->constant != NULL);
+        assert_true(hn_tensor_equal(v->constant, other->constant));
+        n++;
+    }
+    assert_true(n >= 4);
+}
+
+/* Methods round weights for a type before it is chosen: when all layers get it, as if it had been
+ * asked for. */
+static void types_are_chosen_of_rounded_weights(void **state) {
+    (void)state;
+    hn_model *m = graph_model(21, TWO_LAYERS);
+    const hn_method *gptq = hn_method_named("gptq");
+    const hn_layer_type *types[] = {hn_layer_type_named("int8"), hn_layer_type_named("w4a8")};
+    hn_mix mix = {.n_types = 2, .types = types, .bits_per_weight = 12.1, .max_drop = -1};
+    hn_compress_options o = options("w4a8");
+    o.data = rows();
+    o.methods = &gptq;
+    o.n_methods = 1;
+    hn_compressed want = made(m, &o, 0.2);
+    o.mix = &mix;
+    hn_compressed c = made(m, &o, 0.2);
+    for (int i = 0; i < c.mixed.n_layers; i++) assert_int_equal(c.mixed.layers[i].type, 2);
+    same_constants(want.model, c.model);
+    hn_compressed_deinit(&c);
+    hn_compressed_deinit(&want);
+    o.n_methods = 0;
+    o.mix = NULL;
+    want = made(m, &o, 0.2);
+    o.mix = &mix;
+    c = made(m, &o, 0.2);
+    same_constants(want.model, c.model);
+    hn_compressed_deinit(&c);
+    hn_compressed_deinit(&want);
+    hn_dataset_close(o.data);
     hn_model_destroy(m);
 }
 
@@ -194,11 +239,9 @@ static void the_model_itself_stays(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(every_type_computes_nearly_the_same),
-        TEST(rules_are_for_some),
-        TEST(what_is_missing_is_said_at_once),
-        TEST(progress_is_told_and_obeyed),
-        TEST(the_model_itself_stays),
+        TEST(every_type_computes_nearly_the_same), TEST(rules_are_for_some),
+        TEST(types_are_chosen_of_rounded_weights), TEST(what_is_missing_is_said_at_once),
+        TEST(progress_is_told_and_obeyed),         TEST(the_model_itself_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

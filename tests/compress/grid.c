@@ -329,9 +329,15 @@ static void grids_are_found_by_name(void **state) {
     assert_int_equal(hn_grids_set(grids, "a", &g, &err), HONE_OK);
     create(&g, w, u4_groups, 0, 1);
     assert_int_equal(hn_grids_set(grids, "a", &g, &err), HONE_OK);
-    assert_int_equal(hn_grids_of(grids, "a")->type.dtype, HONE_DTYPE_U4);
-    assert_null(hn_grids_of(grids, "b"));
-    assert_null(hn_grids_of(NULL, "a"));
+    assert_int_equal(hn_grids_of(grids, "a", NULL)->type.dtype, HONE_DTYPE_U4);
+    assert_int_equal(hn_grids_of(grids, "a", &s8)->type.dtype, HONE_DTYPE_S8);
+    create(&g, w, u4_groups, 0, 1);
+    hn_tensor *scale = hn_tensor_ref(g.scale);
+    assert_int_equal(hn_grids_set(grids, "a", &g, &err), HONE_OK);
+    assert_ptr_equal(hn_grids_of(grids, "a", &u4_groups)->scale, scale);
+    hn_tensor_unref(scale);
+    assert_null(hn_grids_of(grids, "b", NULL));
+    assert_null(hn_grids_of(NULL, "a", NULL));
     hn_grids_destroy(grids);
     hn_tensor_unref(w);
 }

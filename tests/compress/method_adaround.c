@@ -93,7 +93,7 @@ static void errors_cancel(void **state) {
         hn_model *m = method_model(texts[k], 90 + k);
         hn_grids *grids;
         hn_model *e = rounded(m, 4, 1, 1, &grids);
-        const hn_grid *g = hn_grids_of(grids, "w");
+        const hn_grid *g = hn_grids_of(grids, "w", NULL);
         assert_non_null(g);
         assert_on_grid(hn_graph_value(m->graph, "w")->constant,
                        hn_graph_value(e->graph, "w")->constant, g);
@@ -121,8 +121,8 @@ static void layers_make_up_for_those_before(void **state) {
     give_grids(&b, 4);
     if (hn_method_adaround(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_int_equal(b.c.changed, 2);
-    hn_model *n = nearest(m, "w", hn_grids_of(b.c.grids, "w"));
-    hn_model *n2 = nearest(n, "w2", hn_grids_of(b.c.grids, "w2"));
+    hn_model *n = nearest(m, "w", hn_grids_of(b.c.grids, "w", NULL));
+    hn_model *n2 = nearest(n, "w2", hn_grids_of(b.c.grids, "w2", NULL));
     assert_true(method_distance(m, copy) < method_distance(m, n2));
     hn_grids_destroy(b.c.grids);
     method_end(&b);
@@ -180,7 +180,7 @@ static void too_few_rows_teach_nothing(void **state) {
     b.c.samples = 3;
     assert_int_equal(hn_method_adaround(&b.c, &err), HONE_OK);
     assert_int_equal(b.c.changed, 0);
-    assert_null(hn_grids_of(b.c.grids, "w"));
+    assert_null(hn_grids_of(b.c.grids, "w", NULL));
     hn_grids_destroy(b.c.grids);
     method_end(&b);
     hn_model_destroy(m);

@@ -36,7 +36,8 @@ static double error_of(hn_model *m, const method_bench *b, const char *output) {
     assert_int_equal(
         hn_layer_inputs(&in, &w, 1, &(hn_layer_look){1000, true, NULL}, m, &b->c, &err), HONE_OK);
     assert_int_equal(hn_grid_create(&g, t, &w.scheme.weights, 1, 0, mem, &err), HONE_OK);
-    const hn_grid *chosen = hn_grids_of(b->c.grids, w.weight->name), *by = chosen ? chosen : &g;
+    const hn_grid *chosen = hn_grids_of(b->c.grids, w.weight->name, NULL),
+                  *by = chosen ? chosen : &g;
     assert_int_equal(hn_grid_codes(by, t, mem, &codes, &err), HONE_OK);
     assert_int_equal(hn_grid_floats(by, codes, mem, &rounded, &err), HONE_OK);
     double sum = 0;
@@ -95,8 +96,8 @@ static void grids_are_chosen_by_inputs(void **state) {
     double before = error_of(m, &b, "d");
     assert_int_equal(hn_grids_create(&b.c.grids, &scratch_mem, &err), HONE_OK);
     if (hn_method_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
-    assert_non_null(hn_grids_of(b.c.grids, "wq"));
-    assert_non_null(hn_grids_of(b.c.grids, "wd"));
+    assert_non_null(hn_grids_of(b.c.grids, "wq", NULL));
+    assert_non_null(hn_grids_of(b.c.grids, "wd", NULL));
     assert_true(error_of(m, &b, "d") < 0.9 * before);
     hn_grids_destroy(b.c.grids);
     method_end(&b);

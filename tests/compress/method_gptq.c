@@ -77,7 +77,7 @@ static void errors_make_up_for_each_other(void **state) {
         begin(&t, m, groups[i]);
         if (hn_method_gptq(&t.b.c, &err) != HONE_OK) fail_msg("%s", err.text);
         assert_int_equal(t.b.c.changed, 1);
-        const hn_grid *g = hn_grids_of(t.b.c.grids, "w");
+        const hn_grid *g = hn_grids_of(t.b.c.grids, "w", NULL);
         assert_non_null(g);
         hn_tensor *nearest = rounded(g, was), *same = rounded(g, w->constant);
         assert_true(hn_tensor_equal(same, w->constant));
@@ -104,8 +104,8 @@ static void grids_of_others_stay(void **state) {
     hn_tensor *scale = hn_tensor_ref(g.scale);
     assert_int_equal(hn_grids_set(t.b.c.grids, "w", &g, &err), HONE_OK);
     assert_int_equal(hn_method_gptq(&t.b.c, &err), HONE_OK);
-    assert_ptr_equal(hn_grids_of(t.b.c.grids, "w")->scale, scale);
-    hn_tensor *same = rounded(hn_grids_of(t.b.c.grids, "w"), w->constant);
+    assert_ptr_equal(hn_grids_of(t.b.c.grids, "w", NULL)->scale, scale);
+    hn_tensor *same = rounded(hn_grids_of(t.b.c.grids, "w", NULL), w->constant);
     assert_true(hn_tensor_equal(same, w->constant));
     hn_tensor_unref(same);
     hn_tensor_unref(scale);
@@ -160,7 +160,7 @@ static void depthwise_stays(void **state) {
     assert_int_equal(hn_method_gptq(&t.b.c, &err), HONE_OK);
     assert_int_equal(t.b.c.changed, 0);
     assert_ptr_equal(hn_graph_value(m->graph, "w")->constant, was);
-    assert_null(hn_grids_of(t.b.c.grids, "w"));
+    assert_null(hn_grids_of(t.b.c.grids, "w", NULL));
     hn_tensor_unref(was);
     end(&t);
     hn_model_destroy(m);

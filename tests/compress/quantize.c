@@ -529,11 +529,16 @@ static void methods_choose_grids(void **state) {
     hn_grid g;
     hn_error err;
     hn_qtype t = {HONE_DTYPE_S4, 4, true, false, 0};
+    s.layer.weights = t;
     assert_int_equal(hn_grids_create(&grids, &model_mem, &err), HONE_OK);
     assert_int_equal(hn_grid_create(&g, value_of(m, "w")->constant, &t, 1, 0, &model_mem, &err),
                      HONE_OK);
+    float scale = ((float *)g.scale->data)[0] *= 1.25f;
     assert_int_equal(hn_grids_set(grids, "w", &g, &err), HONE_OK);
-    float scale = ((float *)hn_grids_of(grids, "w")->scale->data)[0];
+    assert_int_equal(
+        hn_grid_create(&g, value_of(m, "w")->constant, &int8.weights, 1, 0, &model_mem, &err),
+        HONE_OK);
+    assert_int_equal(hn_grids_set(grids, "w", &g, &err), HONE_OK); /* for another type */
     assert_int_equal(hn_quantize_model(m, &s, NULL, grids, NULL, &err), HONE_OK);
     const hn_node *w = value_of(m, "w_dequantized")->producer;
     assert_true(hn_tensor_f64(hn_const_in(w, 1), 0) == (double)scale);
