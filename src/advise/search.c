@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-#define AS_GOOD 0.9 /* of the best score */
+#define AS_FAST 0.9 /* of the greatest speed */
 #define MADE_UP_SAMPLES "random,n=16,seed=1"
 
 /* ---- what the parts share ---- */
@@ -104,11 +104,6 @@ static void settle_times(hn_search_state *s) {
 
 /* ---- choosing ---- */
 
-/* How many times as fast, times how many times as small. */
-static double score(const hn_search_state *s, int i) {
-    return s->rows[i].speed * (double)s->rows[0].file_bytes / (double)s->rows[i].file_bytes;
-}
-
 static double goodness(const hn_search_state *s, int i) {
     return s->out->lower_better ? -s->rows[i].value : s->rows[i].value;
 }
@@ -129,19 +124,22 @@ static void mark_front(hn_search_state *s) {
     }
 }
 
+/* Something is gained: it is faster than the original, or smaller. */
 static bool is_eligible(const hn_search_state *s, int i, bool within) {
-    return s->trials[i].passed && (within ? hn_search_within(s, &s->rows[i]) : score(s, i) > 1);
+    const hone_optimize_row *r = &s->rows[i];
+    return s->trials[i].passed && (within ? hn_search_within(s, r)
+                                          : r->speed > 1 || r->file_bytes < s->rows[0].file_bytes);
 }
 
-/* Times are not told apart more finely than AS_GOOD, so of the best by score the smallest is taken:
- * what is chosen is the same the next time. */
+/* The fastest. Times are not told apart more finely than AS_FAST, so of those about as fast the
+ * smallest is taken: what is chosen is the same the next time. */
 int hn_search_best(const hn_search_state *s, bool within) {
     double most = 0;
     int best = 0;
     for (int i = 1; i < s->n; i++)
-        if (is_eligible(s, i, within)) most = fmax(most, score(s, i));
+        if (is_eligible(s, i, within)) most = fmax(most, s->rows[i].speed);
     for (int i = 1; i < s->n; i++)
-        if (is_eligible(s, i, within) && score(s, i) >= AS_GOOD * most &&
+        if (is_eligible(s, i, within) && s->rows[i].speed >= AS_FAST * most &&
             (best == 0 || s->rows[i].file_bytes < s->rows[best].file_bytes))
             best = i;
     return best;

@@ -10,6 +10,6 @@ sed -n '/^model /,$p' table | sed "s|$SOURCE|SOURCE|"
 tr '\n' ' ' <table | grep -c ' times as small; top1 [0-9.]* %, the original [0-9.]* %\(; but reading [^.]* first\)\?  model '
 grep -v '^\(again\|next\) ' table | awk 'length > 80'
 ls
-sed -n 's/^\(hone recipe .*\|seed.*\)/\1/p; s/^\(source\|calibration [0-9]*\) .*/\1 .../p; s/^# \(original: original\).*/\1/p' small.recipe
+sed -n 's/^\(hone recipe .*\|seed.*\)/\1/p; s/^\(source\) .*/\1 .../p; s/^# \(original: original\).*/\1/p' small.recipe
 grep -c '<h2>What was tried' small.html
 "$HONE" check small.onnx
