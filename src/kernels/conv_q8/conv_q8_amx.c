@@ -64,8 +64,7 @@ typedef struct product {
     const int64_t *offset;
     const uint8_t *w;
     int64_t steps;
-    int halves; /* of the panel */
-    bool near;
+    int halves;           /* of the panel */
     const int32_t *start; /* of all rows of C; NULL: C begins with itself */
     int32_t *c;
 } product;
@@ -77,7 +76,8 @@ typedef struct product {
  * the core, a product with eight tiles in use was measured to take 4.5 times as long as on a core
  * to itself, with four of them twice as long: perhaps tile registers for renaming run out, and a
  * load waits until the products before it are done. On a core to itself four are no slower. */
-HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, beside *aside) {
+HN_INLINE void multiply(const int rows, const bool is_signed, const bool near, const product *t,
+                        beside *aside) {
     enum { PITCH = PANEL * sizeof(int32_t) };
     const int64_t stride = t->stride, below = ROWS * stride, next = t->halves * TILE;
     for (int half = 0; half < t->halves; half++) {
@@ -92,7 +92,7 @@ HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, 
         }
         for (int64_t s = 0; s < t->steps; s++, w += next) {
             const uint8_t *a = t->a + t->offset[s];
-            if (t->near)
+            if (near)
                 HN_TILE_LOAD(3, w, 64);
             else
                 HN_TILE_STREAM(3, w, 64);
@@ -111,18 +111,32 @@ HN_INLINE void multiply(const int rows, const bool is_signed, const product *t, 
     finish_some(aside->before, UNITS);
 }
 
+typedef void multiplier(const product *t, beside *aside);
+
 static __attribute__((noinline)) void multiply_unsigned(const product *t, beside *aside) {
-    multiply(2, false, t, aside);
+    multiply(2, false, false, t, aside);
+}
+static __attribute__((noinline)) void multiply_unsigned_near(const product *t, beside *aside) {
+    multiply(2, false, true, t, aside);
 }
 static __attribute__((noinline)) void multiply_signed(const product *t, beside *aside) {
-    multiply(2, true, t, aside);
+    multiply(2, true, false, t, aside);
 }
-static __attribute__((noinline)) void multiply_one(bool is_signed, const product *t,
-                                                   beside *aside) {
-    if (is_signed)
-        multiply(1, true, t, aside);
-    else
-        multiply(1, false, t, aside);
+static __attribute__((noinline)) void multiply_signed_near(const product *t, beside *aside) {
+    multiply(2, true, true, t, aside);
+}
+static __attribute__((noinline)) void multiply_one_unsigned(const product *t, beside *aside) {
+    multiply(1, false, false, t, aside);
+}
+static __attribute__((noinline)) void multiply_one_signed(const product *t, beside *aside) {
+    multiply(1, true, false, t, aside);
+}
+
+/* For one tile of rows, or two. */
+static multiplier *choose_multiplier(bool one, bool is_signed, bool near) {
+    if (one) return is_signed ? multiply_one_signed : multiply_one_unsigned;
+    if (near) return is_signed ? multiply_signed_near : multiply_unsigned_near;
+    return is_signed ? multiply_signed : multiply_unsigned;
 }
 
 /* The same where there is one step: the rows of A stay in their tiles for all panels of a span. The
@@ -268,8 +282,9 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
     bool long_act = p->y == HN_Q8_F32 && p->act.kind > HN_ACT_LEAKY;
     int64_t q = t->q0 + i * PAIR, slots = slots_of(g);
     bool in_place = direct && q < t->copied, one = t->end - q <= ROWS;
-    product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride,
-                 .near = (last - first) * g->steps * 2 * TILE <= NEAR_BYTES};
+    bool near = (last - first) * g->steps * 2 * TILE <= NEAR_BYTES;
+    multiplier *multiply_some = choose_multiplier(one, is_signed, near);
+    product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride};
     if (in_place)
         m.a = t->a->x + (i + 1 == t->pairs ? q - t->back : q) * g->stride;
     else
@@ -289,16 +304,12 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
             if (long_act)
                 aside->units =
                     (int)hn_q8_max(2, hn_q8_ceil(UNITS, hn_q8_max(1, m.halves * m.steps)));
-            if (one)
-                multiply_one(is_signed, &m, aside);
-            else if (g->steps == 1 && is_signed)
-                multiply_shallow_signed(&m, n == first, aside);
-            else if (g->steps == 1)
-                multiply_shallow_unsigned(&m, n == first, aside);
+            if (one || g->steps != 1)
+                multiply_some(&m, aside);
             else if (is_signed)
-                multiply_signed(&m, aside);
+                multiply_shallow_signed(&m, n == first, aside);
             else
-                multiply_unsigned(&m, aside);
+                multiply_shallow_unsigned(&m, n == first, aside);
             if (whole)
                 t->before = (waiting){.a = t->a,
                                       .constants = &t->constants,
