@@ -126,6 +126,8 @@ char *value_at(const args *a, const char *name, int k);
 /* A whole number within [lo, hi]; false after saying what is wrong. Absent: *v is unchanged. */
 bool number_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v);
 bool real_of(const args *a, const char *name, double lo, double hi, double *v);
+/* A size in MB as bytes. Absent: *bytes is unchanged. */
+bool megabytes_of(const args *a, const char *name, int64_t *bytes);
 /* --max-drop: "1%" or "0.01" of the metric, or "1%rel" of its value. Absent: both are unchanged. */
 bool drop_of(const args *a, double *drop, bool *relative);
 /* Lists of at most MOST_VALUES: whole numbers, "1,2,8" or "1..4", and words. Absent: v and *n are

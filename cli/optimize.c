@@ -28,13 +28,6 @@ static char *with_ending(const char *path, const char *ending) {
     return text;
 }
 
-static bool megabytes_of(const args *a, const char *name, int64_t *bytes) {
-    double mb = 0;
-    if (!real_of(a, name, 1e-6, 1e9, &mb)) return false;
-    *bytes = (int64_t)(mb * 1e6);
-    return true;
-}
-
 static bool read_options(job *j) {
     const args *a = j->a;
     hone_optimize_options *o = &j->o;

@@ -77,6 +77,14 @@ static bool range_of(const char *text, int64_t *first, int64_t *last) {
     return *end == '\0' || (strncmp(end, "..", 2) == 0 && whole_number(end + 2, last));
 }
 
+bool megabytes_of(const args *a, const char *name, int64_t *bytes) {
+    double mb = 0;
+    if (!has(a, name)) return true;
+    if (!real_of(a, name, 1e-6, 1e9, &mb)) return false;
+    *bytes = (int64_t)(mb * 1e6);
+    return true;
+}
+
 bool drop_of(const args *a, double *drop, bool *relative) {
     const char *text = value_of(a, "--max-drop");
     char *end;

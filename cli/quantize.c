@@ -131,7 +131,8 @@ static bool read_numbers(job *j) {
         !number_of(a, "--seed", 0, INT64_MAX, &seed) ||
         !real_of(a, "--percentile", 50, 100, &j->o.percentile) ||
         !real_of(a, "--bits-per-weight", 0.01, 32, &j->o.bits_per_weight) ||
-        !real_of(a, "--max-latency", 1e-6, 1e9, &j->o.max_ms))
+        !real_of(a, "--max-latency", 1e-6, 1e9, &j->o.max_ms) ||
+        !megabytes_of(a, "--max-size", &j->o.max_file_bytes))
         return false;
     if (!drop_of(a, &j->o.max_drop, &j->o.max_drop_relative)) return false;
     j->o.seed = (uint64_t)seed;
@@ -499,6 +500,7 @@ static const option_def options[] = {
     {"--mix", 0, "TYPE,...", "types each layer gets one of, by measuring, within a limit:", false},
     {"--sensitivity", 0, "NAME", "of layers to types: measured by runs, or estimated", false},
     {"--bits-per-weight", 0, "N", "on the bits of weights, with scales and zero points", false},
+    {"--max-size", 0, "MB", "on the file", false},
     {"--max-latency", 0, "MS", "on the time of all layers for one sample", false},
     {"--max-drop", 0, "P", "on the accuracy lost on the samples: 1%, 1%rel", false},
     {"--with", 0, "METHOD,...", "what else is done to weights (docs/quantize.md)", false},

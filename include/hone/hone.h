@@ -858,6 +858,7 @@ typedef struct hone_quantize_options {
      * model, or "estimated", by the error of the layer's own outputs, from one pass over samples;
      * NULL: measured, unless that is more than 256 models to run. */
     const char *sensitivity;
+    int64_t max_file_bytes; /* with `mix`: that the model's file takes; 0: no limit */
 } hone_quantize_options;
 HONE_API void hone_quantize_options_init(hone_quantize_options *o);
 

@@ -9,6 +9,7 @@
 #include "compress/compression.h"
 #include "compress/layer_type.h"
 #include "compress/lineage.h"
+#include "formats/onnx.h"
 
 /* Ranges found with fewer samples are not to be trusted. */
 #define FEW_SAMPLES 100
@@ -173,16 +174,19 @@ static hone_status read_mix(own *w, hn_error *err) {
     int most = hn_layer_type_count();
     const hn_layer_type **types = hn_arena_array(&w->arena, (size_t)most, sizeof *types);
     HN_CHECK(err,
-             o->mix != NULL || (o->bits_per_weight == 0 && o->max_ms == 0 && !(o->max_drop >= 0)),
+             o->mix != NULL || (o->bits_per_weight == 0 && o->max_ms == 0 &&
+                                o->max_file_bytes == 0 && !(o->max_drop >= 0)),
              HONE_E_ARG, "limits are for types to choose from, and none are given");
     HN_CHECK(err, o->mix != NULL || o->sensitivity == NULL, HONE_E_ARG,
              "sensitivity is for types to choose from, and none are given");
     if (o->mix == NULL) return HONE_OK;
-    HN_CHECK(err, o->bits_per_weight >= 0 && o->max_ms >= 0, HONE_E_ARG,
-             "limits of %g bits per weight and %g ms, expected more than 0", o->bits_per_weight,
-             o->max_ms);
-    HN_CHECK(err, o->bits_per_weight > 0 || o->max_ms > 0 || o->max_drop >= 0, HONE_E_ARG,
-             "types are chosen within a limit: of bits per weight, time or accuracy lost");
+    HN_CHECK(err, o->bits_per_weight >= 0 && o->max_ms >= 0 && o->max_file_bytes >= 0, HONE_E_ARG,
+             "limits of %g bits per weight, %g ms and %lld bytes, expected more than 0",
+             o->bits_per_weight, o->max_ms, (long long)o->max_file_bytes);
+    HN_CHECK(err,
+             o->bits_per_weight > 0 || o->max_ms > 0 || o->max_file_bytes > 0 || o->max_drop >= 0,
+             HONE_E_ARG,
+             "types are chosen within a limit: of bits per weight, size, time or accuracy lost");
     if (o->sensitivity != NULL) {
         bool measured = strcmp(o->sensitivity, "measured") == 0;
         HN_CHECK(err, measured || strcmp(o->sensitivity, "estimated") == 0, HONE_E_ARG,
@@ -211,6 +215,7 @@ static hone_status read_mix(own *w, hn_error *err) {
     w->mix.types = types;
     w->mix.bits_per_weight = o->bits_per_weight;
     w->mix.max_ms = o->max_ms;
+    w->mix.max_bytes = o->max_file_bytes;
     w->mix.max_drop = o->max_drop;
     w->mix.relative = o->max_drop_relative;
     w->how.mix = &w->mix;
@@ -432,6 +437,16 @@ static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
 
 /* ---- the whole ---- */
 
+/* Types were chosen by what the file would take, about. */
+static hone_status check_size(const own *w, hn_model *made, hn_error *err) {
+    int64_t most = w->o.max_file_bytes, bytes;
+    if (most == 0) return HONE_OK;
+    HN_TRY(hn_onnx_bytes(made, NULL, &bytes, err));
+    HN_CHECK(err, bytes <= most, HONE_E_NOT_FOUND, "the file takes %lld bytes, wanted at most %lld",
+             (long long)bytes, (long long)most);
+    return HONE_OK;
+}
+
 static hone_status hand_over(own *w, hone_model *from, hn_compressed *c, hone_model **out,
                              hn_error *err) {
     char source[HN_SHA256_HEX];
@@ -444,6 +459,7 @@ static hone_status hand_over(own *w, hone_model *from, hn_compressed *c, hone_mo
     HN_TRY(hn_lineage_source(from->ir, source, err));
     hn_lineage l = {source, c->samples > 0 ? c->data : NULL, w->recipe};
     HN_TRY(hn_lineage_write(made, &l, err));
+    HN_TRY(check_size(w, made, err));
     c->model = NULL;
     HN_TRY(hn_api_model_adopt(made, out, err));
     atomic_fetch_add(&from->refs, 1);

@@ -236,6 +236,7 @@ static hone_status choose_types(work *w, hn_error *err) {
                           .rounded = w->rounded.n > 0 ? &w->rounded : NULL,
                           .bits_per_weight = mix->bits_per_weight,
                           .ms = mix->max_ms,
+                          .bytes = mix->max_bytes,
                           .score = mix->score,
                           .score_ctx = mix->score_ctx,
                           .least = mix->least,

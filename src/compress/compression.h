@@ -21,6 +21,7 @@ typedef struct hn_mix {
     const hn_layer_type *const *types;
     hn_mixed_harm harm;
     double bits_per_weight, max_ms; /* limits; 0: none */
+    int64_t max_bytes;              /* likewise, of the file */
     double max_drop; /* of the share of samples whose answer is right; negative: not looked at */
     bool relative;   /* it is a share of what the float model gets right */
     hn_mixed_score *score; /* another way to judge models; NULL: none */

@@ -1,6 +1,7 @@
 #include "compress/mixed.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,6 +10,7 @@
 #include "compress/estimate.h"
 #include "compress/weighted.h"
 #include "engine/layers.h"
+#include "formats/onnx.h"
 #include "measure/distance.h"
 #include "ops/infer.h"
 
@@ -380,7 +382,7 @@ static hone_status find_front(work *w, hn_error *err) {
         ms += f->ms;
         weights += (double)l->weights;
     }
-    x->points[0] = (hn_mixed_point){-1, 0, harm, ms, bits / weights, NAN, false};
+    x->points[0] = (hn_mixed_point){-1, 0, harm, ms, bits / weights, 0, NAN, false};
     for (int k = 0; k < n_moves; k++) {
         const hn_mixed_layer *l = &x->layers[moves[k].layer];
         const hn_mixed_figure *from = &l->figures[at[moves[k].layer]],
@@ -390,7 +392,7 @@ static hone_status find_front(work *w, hn_error *err) {
         bits += to->bits - from->bits;
         ms += to->ms - from->ms;
         x->points[k + 1] =
-            (hn_mixed_point){moves[k].layer, moves[k].to, harm, ms, bits / weights, NAN, false};
+            (hn_mixed_point){moves[k].layer, moves[k].to, harm, ms, bits / weights, 0, NAN, false};
     }
     x->n_points = n_moves + 1;
     return HONE_OK;
@@ -398,7 +400,18 @@ static hone_status find_front(work *w, hn_error *err) {
 
 static bool within(const hn_mixed_options *o, const hn_mixed_point *p) {
     return (o->bits_per_weight <= 0 || p->bits_per_weight <= o->bits_per_weight) &&
-           (o->ms <= 0 || p->ms <= o->ms);
+           (o->ms <= 0 || p->ms <= o->ms) && (o->bytes <= 0 || p->bytes <= o->bytes);
+}
+
+static hone_status refuse(const hn_mixed_options *o, const hn_mixed_point *cheapest,
+                          hn_error *err) {
+    char ms[48] = "", file[64] = "";
+    if (o->ms > 0) snprintf(ms, sizeof ms, "%.3g ms and ", cheapest->ms);
+    if (o->bytes > 0)
+        snprintf(file, sizeof file, " in a file of %.3g MB", (double)cheapest->bytes * 1e-6);
+    return HN_FAIL(err, HONE_E_NOT_FOUND,
+                   "no choice of types is within the limits: the least is %s%.3g bits per weight%s",
+                   ms, cheapest->bits_per_weight, file);
 }
 
 /* The rules of the set of types at a point; layers[].type follow. */
@@ -417,16 +430,67 @@ static hone_status take_point(work *w, int point, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status make_point(work *w, int point, hn_model **m, hn_error *err) {
+    hn_scheme s = *w->o->scheme;
+    HN_TRY(take_point(w, point, err));
+    s.n_rules = w->out->n_rules;
+    s.rules = w->out->rules;
+    return make(w, &s, m, NULL, err);
+}
+
+/* What files have and copies in hand have not: docs, metadata and stated types of the model; what
+ * lineage.h writes, about: hashes, and a recipe that names layers and types. */
+static hone_status find_beside(const work *w, int64_t *bytes, hn_error *err) {
+    const hn_mixed *x = w->out;
+    hn_model *copy = NULL, *clone = NULL;
+    int64_t whole = 0, bare = 0;
+    hone_status status = hn_model_copy(&copy, w->model, w->alloc, err);
+    if (status == HONE_OK) status = hn_model_clone(&clone, w->model, w->alloc, err);
+    if (status == HONE_OK) status = hn_onnx_bytes(copy, NULL, &whole, err);
+    if (status == HONE_OK) status = hn_onnx_bytes(clone, NULL, &bare, err);
+    hn_model_destroy(copy);
+    hn_model_destroy(clone);
+    *bytes = whole - bare + 600;
+    for (int i = 0; i < x->n_layers; i++) *bytes += (int64_t)strlen(x->layers[i].name) + 20;
+    return status;
+}
+
+static hone_status find_bytes(work *w, int point, int64_t beside, hn_error *err) {
+    hn_model *m;
+    HN_TRY(make_point(w, point, &m, err));
+    hone_status status = hn_onnx_bytes(m, NULL, &w->out->points[point].bytes, err);
+    hn_model_destroy(m);
+    w->out->points[point].bytes += beside;
+    return status;
+}
+
+/* The first point from *at on whose file is small enough, or the last; by halving, as files shrink
+ * along the front. */
+static hone_status find_small_enough(work *w, int *at, hn_error *err) {
+    const hn_mixed_point *p = w->out->points;
+    int last = w->out->n_points - 1, lo = *at - 1, hi = last;
+    int64_t beside;
+    if (w->o->bytes <= 0) return HONE_OK;
+    HN_TRY(find_beside(w, &beside, err));
+    HN_TRY(find_bytes(w, last, beside, err));
+    while (hi - lo > 1) {
+        int mid = lo + (hi - lo) / 2;
+        HN_TRY(find_bytes(w, mid, beside, err));
+        if (p[mid].bytes <= w->o->bytes)
+            hi = mid;
+        else
+            lo = mid;
+    }
+    *at = hi;
+    return HONE_OK;
+}
+
 static hone_status judge(work *w, int point, bool *good, hn_error *err) {
     hn_mixed *x = w->out;
     hn_mixed_point *p = &x->points[point];
     hn_model *m;
     HN_TRY(tell(w, err));
-    HN_TRY(take_point(w, point, err));
-    hn_scheme s = *w->o->scheme;
-    s.n_rules = x->n_rules;
-    s.rules = x->rules;
-    HN_TRY(make(w, &s, &m, NULL, err));
+    HN_TRY(make_point(w, point, &m, err));
     hone_status status = w->o->score(w->o->score_ctx, m, &p->score, err);
     hn_model_destroy(m);
     x->tried++;
@@ -439,8 +503,9 @@ static hone_status choose(work *w, hn_error *err) {
     const hn_mixed_options *o = w->o;
     int at = 0;
     while (at < x->n_points - 1 && !within(o, &x->points[at])) at++;
+    HN_TRY(find_small_enough(w, &at, err));
     bool fits = within(o, &x->points[at]), good = true;
-    if (o->score != NULL && o->bits_per_weight <= 0 && o->ms <= 0) {
+    if (o->score != NULL && o->bits_per_weight <= 0 && o->ms <= 0 && o->bytes <= 0) {
         /* The last that is good enough: below lo all are, from hi on none is. */
         int lo = 0, hi = x->n_points;
         while (hi - lo > 1) {
@@ -457,14 +522,7 @@ static hone_status choose(work *w, hn_error *err) {
     if (o->score != NULL && isnan(x->points[at].score)) HN_TRY(judge(w, at, &good, err));
     HN_TRY(take_point(w, at, err));
     x->points[at].chosen = true;
-    const hn_mixed_point *cheapest = &x->points[x->n_points - 1];
-    HN_CHECK(
-        err, fits || o->ms <= 0, HONE_E_NOT_FOUND,
-        "no choice of types is within the limits: the least is %.3g ms and %.3g bits per weight",
-        cheapest->ms, cheapest->bits_per_weight);
-    HN_CHECK(err, fits, HONE_E_NOT_FOUND,
-             "no choice of types is within the limits: the least is %.3g bits per weight",
-             cheapest->bits_per_weight);
+    if (!fits) return refuse(o, &x->points[x->n_points - 1], err);
     HN_CHECK(err, good, HONE_E_NOT_FOUND,
              "types within the limits give a score of %.6g, wanted %.6g", x->points[at].score,
              o->least);

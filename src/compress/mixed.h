@@ -48,6 +48,7 @@ typedef struct hn_mixed_options {
     hn_mixed_cost cost;
     const hn_rounded *rounded;  /* weights as methods leave them for the types; NULL: as they are */
     double bits_per_weight, ms; /* limits; 0: none. Time is that of the layers alone */
+    int64_t bytes;              /* likewise, of the file, with room for its lineage */
     hn_mixed_score *score;      /* NULL: models are not judged */
     void *score_ctx;
     double least; /* a model is good enough from this score on */
@@ -74,7 +75,8 @@ typedef struct hn_mixed_layer {
 typedef struct hn_mixed_point {
     int layer, to; /* the move that leads to it; layer -1: the begin */
     double harm, ms, bits_per_weight;
-    double score; /* NaN: not judged */
+    int64_t bytes; /* of the file; 0: not looked at */
+    double score;  /* NaN: not judged */
     bool chosen;
 } hn_mixed_point;
 

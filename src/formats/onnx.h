@@ -54,6 +54,9 @@ typedef struct hn_onnx_save_options {
  * in, are not overwritten (HONE_E_ARG). The model's meaning is not changed. o may be NULL. */
 hone_status hn_onnx_save(hn_model *m, const char *path, const hn_onnx_save_options *o,
                          hn_error *err);
+/* How many bytes that writes, with those of external data. o may be NULL. */
+hone_status hn_onnx_bytes(hn_model *m, const hn_onnx_save_options *o, int64_t *bytes,
+                          hn_error *err);
 /* The same bytes in memory; without external data. */
 hone_status hn_onnx_save_memory(hn_file **out, hn_model *m, const hn_onnx_save_options *o,
                                 hn_error *err);

@@ -464,6 +464,15 @@ hone_status hn_onnx_save(hn_model *m, const char *path, const hn_onnx_save_optio
     return status;
 }
 
+hone_status hn_onnx_bytes(hn_model *m, const hn_onnx_save_options *o, int64_t *bytes,
+                          hn_error *err) {
+    writer w;
+    HN_TRY(writer_init(&w, m, o != NULL ? o : &(hn_onnx_save_options){0}, "model.onnx.data", err));
+    *bytes = (int64_t)(w.out.at + w.external_bytes);
+    writer_deinit(&w);
+    return HONE_OK;
+}
+
 static hone_status put_to_memory(void *ctx, const void *data, size_t bytes, hn_error *err) {
     (void)err;
     unsigned char **at = ctx;

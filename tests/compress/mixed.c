@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "compress/mixed.h"
+#include "formats/onnx.h"
 #include "measure/distance.h"
 #include "support/method_model.h"
 #include "support/scratch.h"
@@ -113,6 +114,50 @@ static void limits_on_bits_hold(void **state) {
         }
         hn_mixed_deinit(&x);
     }
+    end(&f);
+}
+
+static int chosen_point(const hn_mixed *x) {
+    int at = 0;
+    while (!x->points[at].chosen) at++;
+    return at;
+}
+
+/* The file of the set of types that is taken is no larger, and that of the one before it is. */
+static void limits_on_the_file_hold(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    hn_error err;
+    begin(&f);
+    f.o.bytes = INT64_MAX;
+    chosen(&f, &x);
+    assert_int_equal(chosen_point(&x), 0);
+    int64_t most = x.points[0].bytes, least = x.points[x.n_points - 1].bytes;
+    hn_mixed_deinit(&x);
+    assert_true(least > 0 && least < most / 2);
+    int64_t limits[] = {most - 1, (least + most) / 2, least};
+    for (int i = 0; i < 3; i++) {
+        f.o.bytes = limits[i];
+        chosen(&f, &x);
+        int at = chosen_point(&x);
+        assert_true(at > 0 && x.points[at].bytes <= limits[i]);
+        if (i < 2) assert_true(x.points[at - 1].bytes > limits[i]);
+        hn_scheme s = f.scheme;
+        s.rules = x.rules;
+        s.n_rules = x.n_rules;
+        hn_model *m = method_copy(f.m);
+        int64_t bytes;
+        assert_int_equal(hn_quantize_model(m, &s, f.ranges, NULL, NULL, &err), HONE_OK);
+        assert_int_equal(hn_onnx_bytes(m, NULL, &bytes, &err), HONE_OK);
+        assert_true(bytes <= limits[i] && bytes > limits[i] / 4);
+        hn_model_destroy(m);
+        hn_mixed_deinit(&x);
+    }
+    f.o.bytes = 1000;
+    assert_int_equal(hn_mixed_choose(&x, f.m, &f.o, &scratch_mem, &err), HONE_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "bits per weight in a file of 0.00"));
+    hn_mixed_deinit(&x);
     end(&f);
 }
 
@@ -324,10 +369,15 @@ static void layers_with_a_rule_keep_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(fewer_bits_do_more_harm), TEST(limits_on_bits_hold),
-        TEST(times_are_measured),      TEST(the_last_that_is_good_enough_is_taken),
-        TEST(what_cannot_be_is_said),  TEST(layers_with_a_rule_keep_it),
-        TEST(harm_can_be_estimated),   TEST(layers_in_integers_run_in_integers),
+        TEST(fewer_bits_do_more_harm),
+        TEST(limits_on_bits_hold),
+        TEST(limits_on_the_file_hold),
+        TEST(times_are_measured),
+        TEST(the_last_that_is_good_enough_is_taken),
+        TEST(what_cannot_be_is_said),
+        TEST(layers_with_a_rule_keep_it),
+        TEST(harm_can_be_estimated),
+        TEST(layers_in_integers_run_in_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,11 @@ grep -c '^ *> ' text
 "$HONE" quantize "$digits" -o g.onnx -q --data $data --mix int8,int4 --group 0 --bits-per-weight 6 --sensitivity estimated --json >g.json
 grep -o 'sensitivity=[a-z]*' g.json
 tr '{' '\n' <g.json | grep -c '"noise": null, "estimate": [0-9]'
+"$HONE" quantize "$digits" -o f.onnx -q --data $data --mix int8,w4a8 --with gptq --max-size 0.03 >text
+[ "$(wc -c <f.onnx)" -le 30000 ] && grep -q 's4 per channel' text && echo small enough
 # What cannot be.
 hone quantize "$digits" -o e.onnx -q --data $data --mix int8 --bits-per-weight 9 --sensitivity guessed | sed "s|$digits|DIGITS|"
+hone quantize "$digits" -o e.onnx -q --data $data --mix int8 --max-size 0.01 | sed "s|$digits|DIGITS|; s/of [0-9.]* MB/of N MB/"
 hone quantize "$digits" -o e.onnx -q --data $data --mix int8 --bits-per-weight 3 | sed "s|$digits|DIGITS|"
 hone quantize "$digits" -o e.onnx -q --data $data --mix int8 | sed "s|$digits|DIGITS|"
 hone quantize "$digits" -o e.onnx -q --data $data --max-drop 1% | sed "s|$digits|DIGITS|"
