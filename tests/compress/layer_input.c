@@ -171,8 +171,8 @@ static void what_is_no_matrix(void **state) {
     static const char *const texts[] = {
         "m (float[n,4,5,5] x, float[4,2,3,3] w) => (float[n,2,7,7] y) { y = ConvTranspose (x, w) }",
         "m (float[4,n] x, float[4,3] w) => (float[n,3] y) { y = Gemm <transA = 1> (x, w) }",
-        "m (float[n,2,5] x, float[2,5,3] w) => (float[2,n,3] y) {"
-        " t = Transpose <perm = [1, 0, 2]> (x) y = MatMul (t, w) }",
+        ("m (float[n,2,5] x, float[2,5,3] w) => (float[2,n,3] y) {"
+         " t = Transpose <perm = [1, 0, 2]> (x) y = MatMul (t, w) }"),
         "m (float[n,4] x, float[4,4] w) => (float[n,4] y) { h = MatMul (x, w) y = MatMul (h, w) }",
     };
     hn_scheme s = {.layer = {.kind = HN_LAYER_WEIGHTS,
