@@ -36,26 +36,53 @@ static int64_t memory_of(const hn_program *p) {
     return (int64_t)(m.weights + m.slab + m.scratch);
 }
 
+/* Two programs in turns, as often as it takes. */
+static hone_status settle(hn_search_state *s, hn_program *a, hn_program *b, hn_duel *d,
+                          hn_error *err) {
+    hn_duel_fn *duel = s->o.duel != NULL ? s->o.duel : hn_duel_run;
+    *d = (hn_duel){0};
+    for (int i = 0; i < MOST_DUELS && (i == 0 || hn_duel_is_unsettled(d)); i++) {
+        hn_duel one;
+        HN_TRY(duel(&one, a, b, (const hn_tensor *const *)s->in, s->original->graph->n_outputs,
+                    DUEL_SECONDS, s->alloc, err));
+        if (i == 0)
+            *d = one;
+        else
+            hn_duel_join(d, &one);
+        if (a == b) break; /* it is as fast as itself */
+    }
+    return HONE_OK;
+}
+
 static hone_status measure_time(hn_search_state *s, hn_program *p, hone_optimize_row *row,
                                 bool *slower, hn_error *err) {
-    hn_duel d = {0};
-    hn_duel_fn *duel = s->o.duel != NULL ? s->o.duel : hn_duel_run;
-    for (int i = 0; i < MOST_DUELS && (i == 0 || hn_duel_is_unsettled(&d)); i++) {
-        hn_duel one;
-        HN_TRY(duel(&one, s->program, p, (const hn_tensor *const *)s->in,
-                    s->original->graph->n_outputs, DUEL_SECONDS, s->alloc, err));
-        if (i == 0)
-            d = one;
-        else
-            hn_duel_join(&d, &one);
-        if (p == s->program) break; /* it is as fast as itself */
-    }
+    hn_duel d;
+    HN_TRY(settle(s, s->program, p, &d, err));
     if (s->least_ms == 0 || d.ms[0] < s->least_ms) s->least_ms = d.ms[0];
     row->ms = d.ms[1];
     row->speed = d.ratio;
     row->memory_bytes = memory_of(p);
     *slower = d.slower && d.ratio < 1;
     return HONE_OK;
+}
+
+hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, hn_error *err) {
+    const int who[2] = {other, i};
+    hn_program *p[2] = {NULL, NULL};
+    hone_status status = HONE_OK;
+    hn_duel d;
+    char what[64];
+    snprintf(what, sizeof what, "beside %s", s->rows[other].name);
+    hn_search_doing(s, s->rows[i].name, what);
+    for (int k = 0; k < 2 && status == HONE_OK; k++) {
+        hn_model *m = s->trials[who[k]].model;
+        hn_how how = hn_how_for(&s->o.how, m);
+        status = hn_program_create(&p[k], m, &how, err);
+    }
+    if (status == HONE_OK) status = settle(s, p[0], p[1], &d, err);
+    if (status == HONE_OK) *times = d.ratio;
+    for (int k = 0; k < 2; k++) hn_program_destroy(p[k]);
+    return status;
 }
 
 /* ---- rows ---- */
