@@ -11,10 +11,11 @@
 
 /* n rows whose label is first + their number. */
 static hn_dataset *rows(const char *name, int first, int n) {
-    static char text[1 << 16];
+    static char text[1 << 17];
     size_t used = 0;
     for (int i = 0; i < n; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "0,%d\n", first + i);
+    assert_true(used < sizeof text);
     return data_open("csv:%s", scratch_put_text(name, text));
 }
 
