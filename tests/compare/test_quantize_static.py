@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not MODELS, reason=f"there are no models in {ASSETS}"),
 ]
 ALL = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+PLAIN = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 FLOATS = [p for p in MODELS if "int8" not in p and "fp16" not in p and os.path.getsize(p) < 4 << 20]
 TARGETS = ["hone", "onnxruntime", "openvino", "tensorrt"]
 CIFAR = os.path.join(ASSETS, "data", "cifar10")
@@ -51,7 +52,7 @@ def test_static_runs(path, target, tmp_path):
         assert y.dtype != np.float32 or np.isfinite(y).all()
 
 
-def right(path, norm):
+def right(path, norm, level=ALL):
     """How many of the test images ONNX Runtime is right about."""
     with lzma.open(os.path.join(CIFAR, "test_batch.bin.xz")) as f:
         data = np.frombuffer(f.read(3073 * SAMPLES), np.uint8).reshape(-1, 3073)
@@ -59,7 +60,7 @@ def right(path, norm):
     if norm:
         mean, std = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])
         x = (x / 255 - mean.reshape(3, 1, 1)) / std.reshape(3, 1, 1)
-    s = session(path, ALL)
+    s = session(path, level)
     name, found = s.get_inputs()[0].name, 0
     for i in range(0, len(x), 100):
         y = s.run(None, {name: x[i : i + 100].astype(np.float32)})[0]
@@ -84,11 +85,12 @@ def test_accuracy(name, norm, drop, target, tmp_path):
 
 @pytest.mark.parametrize("bits,least", [("16,12", 0.85), ("8,8", 0.85), ("6,6", 0.8), ("4,5", 0.6), ("4,2", 0)])
 def test_simulated(bits, least, tmp_path):
-    """Any number of bits runs everywhere, and is right there as often as in hone."""
+    """Any number of bits runs everywhere, and is right there as often as in hone: as the file says, since in 2 bits a
+    sum in another order may fall to another code, and ONNX Runtime's optimizations answer otherwise."""
     model = os.path.join(ASSETS, "models", "resnet20_cifar10.onnx")
     train = f"cifar10:{CIFAR}/data_batch_1.bin.xz{NORM},n=500"
     done = quantize(model, tmp_path / "q.onnx", "--data", train, "--simulate", "--bits", bits)
-    there, n = right(done, NORM)
+    there, n = right(done, NORM, PLAIN)
     here = evaluate(done, f"cifar10:{CIFAR}/test_batch.bin.xz{NORM},n={SAMPLES}", "--metric", "top1")
     assert there >= least * n
     assert abs(here["metrics"][0]["value"] * n - there) <= 0.003 * n + 4
