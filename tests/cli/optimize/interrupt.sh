@@ -8,6 +8,6 @@ done
 cat err >&2
 rm err
 echo "exit $code"
-grep -o '^. original' out
+grep -c '^. original' out
 grep -o 'interrupted while doing' out
 ls
