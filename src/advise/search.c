@@ -8,7 +8,7 @@
 #include "base/clock.h"
 
 #define AS_FAST 0.9      /* of the greatest speed */
-#define PERHAPS_FAST 0.4 /* of it: what another time of day may explain */
+#define PERHAPS_FAST 0.4 /* of it: what a machine busy with something else may explain */
 #define MADE_UP_SAMPLES "random,n=16,seed=1"
 
 /* ---- what the parts share ---- */
