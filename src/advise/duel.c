@@ -5,13 +5,19 @@
 #include "base/clock.h"
 #include "measure/timing.h"
 
-enum { MOST_RUNS = 4096, LEAST_RUNS = 5, WARM_UP = 3 };
+enum { MOST_RUNS = 8192, LEAST_RUNS = 5, WARM_UP = 3 };
+
+/* How long one runs before it is the other's turn. Threads of one that wait for more work stay on
+ * the cores for a little, and those that did not run lately have gone to sleep: of many short runs
+ * in a row only the first feel that. */
+#define TURN_NS 2000000
 
 typedef struct bout {
     hn_program *of[2];
     const hn_tensor *const *in;
     hn_tensor **out;
     int n_out;
+    int n[2]; /* runs */
     double ms[2][MOST_RUNS];
 } bout;
 
@@ -23,11 +29,21 @@ static hone_status run_once(bout *b, int who, double *ms, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status take_turn(bout *b, int who, hn_error *err) {
+    int64_t end = hn_clock_ns() + TURN_NS;
+    do HN_TRY(run_once(b, who, &b->ms[who][b->n[who]++], err));
+    while (b->n[who] < MOST_RUNS && hn_clock_ns() < end);
+    return HONE_OK;
+}
+
 /* The one that begins is another each time. */
-static hone_status run_pair(bout *b, int round, int at, hn_error *err) {
-    int first = round % 2;
-    HN_TRY(run_once(b, first, &b->ms[first][at], err));
-    return run_once(b, !first, &b->ms[!first][at], err);
+static hone_status take_turns(bout *b, int64_t end, hn_error *err) {
+    for (int round = 0; b->n[0] < MOST_RUNS && b->n[1] < MOST_RUNS; round++) {
+        if (b->n[0] >= LEAST_RUNS && b->n[1] >= LEAST_RUNS && hn_clock_ns() >= end) break;
+        HN_TRY(take_turn(b, round % 2, err));
+        HN_TRY(take_turn(b, !(round % 2), err));
+    }
+    return HONE_OK;
 }
 
 static double ratio_of(double a, double b) { return b > 0 ? a / b : 1; }
@@ -53,25 +69,28 @@ bool hn_duel_is_unsettled(const hn_duel *d) {
     return d->spread > fmin(fabs(d->ratio - 1), 0.05 * d->ratio);
 }
 
+/* Of a half of the runs. */
+static double ratio_of_half(const bout *b, int half) {
+    double least[2];
+    for (int i = 0; i < 2; i++) {
+        int middle = b->n[i] / 2;
+        least[i] = least_of(b->ms[i], half == 0 ? 0 : middle, half == 0 ? middle : b->n[i]);
+    }
+    return ratio_of(least[0], least[1]);
+}
+
 static hone_status fight(hn_duel *d, bout *b, double seconds, hn_allocator *alloc, hn_error *err) {
-    for (int i = 0; i < WARM_UP; i++) HN_TRY(run_pair(b, i, 0, err));
-    int64_t end = hn_clock_ns() + (int64_t)(seconds * 1e9);
-    int n = 0;
-    for (; n < MOST_RUNS && (n < LEAST_RUNS || hn_clock_ns() < end); n++)
-        HN_TRY(run_pair(b, n, n, err));
+    double ignored;
+    for (int i = 0; i < 2 * WARM_UP; i++) HN_TRY(run_once(b, i % 2, &ignored, err));
+    HN_TRY(take_turns(b, hn_clock_ns() + (int64_t)(seconds * 1e9), err));
     hone_timing t[2];
     for (int i = 0; i < 2; i++)
-        HN_TRY(hn_timing_of(&t[i], b->ms[i], NULL, 0, (size_t)n, alloc, err));
-    d->runs = n;
+        HN_TRY(hn_timing_of(&t[i], b->ms[i], NULL, 0, (size_t)b->n[i], alloc, err));
+    d->runs = b->n[0] < b->n[1] ? b->n[0] : b->n[1];
     for (int i = 0; i < 2; i++) d->ms[i] = t[i].p50;
     for (int i = 0; i < 2; i++) d->least[i] = t[i].min; /* what disturbs only adds */
     d->ratio = ratio_of(d->least[0], d->least[1]);
-    double half[2];
-    for (int h = 0; h < 2; h++) {
-        int from = h * (n / 2), to = h == 0 ? n / 2 : n;
-        half[h] = ratio_of(least_of(b->ms[0], from, to), least_of(b->ms[1], from, to));
-    }
-    d->spread = fabs(half[0] - half[1]);
+    d->spread = fabs(ratio_of_half(b, 0) - ratio_of_half(b, 1));
     d->slower = hn_timing_compare(&t[0], &t[1]).verdict == HONE_CHANGE_SLOWER;
     return HONE_OK;
 }

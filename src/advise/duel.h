@@ -6,7 +6,7 @@
 #include "measure/program.h"
 
 typedef struct hn_duel {
-    int64_t runs;    /* of each */
+    int64_t runs;    /* of each, or more */
     double ms[2];    /* medians */
     double least[2]; /* the fastest runs */
     double ratio;    /* of these: how many times as long the first takes */
@@ -15,7 +15,7 @@ typedef struct hn_duel {
 } hn_duel;
 
 /* in[]: a tensor per input, NULL for its default. For about that many seconds, at least 5 and at
- * most 4096 runs of each. */
+ * most 8192 runs of each. */
 typedef hone_status hn_duel_fn(hn_duel *d, hn_program *a, hn_program *b, const hn_tensor *const *in,
                                int n_outputs, double seconds, hn_allocator *alloc, hn_error *err);
 hn_duel_fn hn_duel_run;

@@ -1,12 +1,17 @@
 /* One word, `state`, carries the news to the workers: a sequence number and, in its low bits, how
- * many threads take part. A worker that sees the word change and whose index is below that count
- * may read the job, because the caller waits for it before writing another; a worker left out must
- * not look. So the job needs no lock, and a run with few pieces does not wait for workers it has no
- * use for.
+ * many pieces the job has. Each piece is claimed by one thread, who writes the sequence number
+ * beside it; only then it may read the job, because the caller waits for all pieces before writing
+ * another. A worker that comes late finds every number as high as its own and leaves. So the job
+ * needs no lock.
  *
  *   caller   job = ...; pending = parts - 1; state = (sequence + 1, parts); wake sleepers;
- *            own piece; wait for pending == 0
- *   worker   wait for state to change; if index < parts: own piece; pending--
+ *            piece 0; those nobody has claimed; wait for pending == 0
+ *   worker   wait for state to change; if index < parts: its own piece, those nobody has claimed
+ *   both     after a claimed piece: pending--
+ *
+ * A worker begins with the piece of its own index, so that what a core has in its caches stays of
+ * use. Where the cores are shared with others, a worker may have none for milliseconds: then the
+ * caller does that piece too instead of waiting for it.
  *
  * Both waits spin for a while, then sleep on a condition under `lock`. Who goes to sleep says so
  * first and looks again then; who has news tells it first and then looks for sleepers. So no
@@ -32,6 +37,7 @@
 _Static_assert(HN_THREADS_MAX < 1 << PARTS_BITS, "the count of threads fits its bits");
 
 typedef struct worker {
+    _Alignas(HN_ALIGN) _Atomic uint64_t claimed; /* sequence number of the piece of this index */
     hn_pool *pool;
     int index; /* 1 ... threads - 1; the caller is 0 */
     pthread_t thread;
@@ -83,6 +89,26 @@ static void run_piece(hn_pool *pool, int t, int parts) {
     for (int64_t i = piece_start(pool->n, t, parts); i < end; i++) pool->fn(pool->ctx, i);
 }
 
+static bool claim(hn_pool *pool, int t, uint64_t sequence) {
+    _Atomic uint64_t *claimed = &pool->workers[t - 1].claimed;
+    uint64_t before = atomic_load_explicit(claimed, memory_order_relaxed);
+    return before < sequence && atomic_compare_exchange_strong(claimed, &before, sequence);
+}
+
+/* Pieces 1 ... parts - 1 that nobody has claimed, `first` before the others. */
+static void run_unclaimed(hn_pool *pool, uint64_t sequence, int parts, int first) {
+    for (int k = 0; k < parts - 1; k++) {
+        int t = 1 + (first - 1 + k) % (parts - 1);
+        if (!claim(pool, t, sequence)) continue;
+        run_piece(pool, t, parts);
+        if (atomic_fetch_sub(&pool->pending, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
+            pthread_mutex_lock(&pool->lock);
+            pthread_cond_signal(&pool->done);
+            pthread_mutex_unlock(&pool->lock);
+        }
+    }
+}
+
 static void *work(void *arg) {
     worker *w = arg;
     hn_pool *pool = w->pool;
@@ -100,13 +126,7 @@ static void *work(void *arg) {
         if (state == STOP) return NULL;
         seen = state;
         int parts = (int)(state & ((1u << PARTS_BITS) - 1));
-        if (w->index >= parts) continue;
-        run_piece(pool, w->index, parts);
-        if (atomic_fetch_sub(&pool->pending, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
-            pthread_mutex_lock(&pool->lock);
-            pthread_cond_signal(&pool->done);
-            pthread_mutex_unlock(&pool->lock);
-        }
+        if (w->index < parts) run_unclaimed(pool, state >> PARTS_BITS, parts, w->index);
     }
 }
 
@@ -132,6 +152,7 @@ void hn_pool_run(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t i), voi
     uint64_t sequence = (atomic_load(&pool->state) >> PARTS_BITS) + 1;
     announce(pool, sequence << PARTS_BITS | (uint64_t)parts);
     run_piece(pool, 0, parts);
+    run_unclaimed(pool, sequence, parts, 1);
     spin(&pool->pending, 0, true);
     if (atomic_load(&pool->pending) != 0) {
         pthread_mutex_lock(&pool->lock);

@@ -2,10 +2,10 @@
  *
  * hn_pool_run(pool, n, fn, ctx) equals: for (i = 0; i < n; i++) fn(ctx, i);   with the i spread
  * over the threads by a static rule (thread t of T takes [n*t/T, n*(t+1)/T), T being at most n),
- * the caller being thread 0. Results must not depend on T, so fn(ctx, i) writes only what belongs
- * to i. If a run holds the pool already (another thread's, or the one whose fn is calling), the new
- * run is done by its caller alone. A worker that has done its piece spins 50 us for the next one,
- * then sleeps.
+ * the caller being thread 0. The piece of a thread that has not begun when another is done goes to
+ * that one. Results must not depend on T, so fn(ctx, i) writes only what belongs to i. If a run
+ * holds the pool already (another thread's, or the one whose fn is calling), the new run is done by
+ * its caller alone. A worker that has done its piece spins 50 us for the next one, then sleeps.
  */
 #ifndef HN_BASE_POOL_H
 #define HN_BASE_POOL_H

@@ -202,13 +202,17 @@ static void take_window(run *r, quantity *q, bool settled) {
     bool alone = true;
     double pace = 0; /* of the threads together */
     int64_t begun = c->lanes[0].begun, ended = c->lanes[0].ended;
+    int64_t all_begun = begun, one_ended = ended;
     for (int i = 0; i < c->threads; i++) {
         const lane *l = &c->lanes[i];
         if (l->begun < begun) begun = l->begun;
+        if (l->begun > all_begun) all_begun = l->begun;
         if (l->ended > ended) ended = l->ended;
+        if (l->ended < one_ended) one_ended = l->ended;
         alone = alone && l->alone;
         pace += l->probe / l->best / c->threads;
     }
+    alone = alone && all_begun <= one_ended; /* else one thread did the work of another, too */
     int64_t ns = ended - begun + 1;
     double rate = (double)q->rounds * q->unit * c->threads / (double)ns;
     if (rate > q->best) q->best = rate;
