@@ -58,11 +58,25 @@ static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_err
     return s->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
+/* Operations that a core does in a nanosecond, in steps of a few microseconds, by the strongest
+ * instructions its kernel uses; far below what it reaches in long ones. */
+static double rate_of(hn_isa isa) {
+    static const struct {
+        const char *name;
+        double rate;
+    } rows[] = {{"amx", 500},    {"avx512vnni", 100}, {"avx512", 40},
+                {"avxvnni", 60}, {"neoni8mm", 100},   {"neondot", 60}};
+    const char *name = hn_isa_name(isa);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0) return rows[i].rate;
+    return 20;
+}
+
 /* A step this short is not worth waking another thread for: a hand-off takes about a microsecond,
- * and these rates are far below what one core reaches. */
+ * and what one core wrote reaches the other through the shared cache. */
 static bool is_short(const hn_step *s) {
-    double us = s->flops / 20e3 + s->bytes / 10e3;
-    return (s->flops > 0 || s->bytes > 0) && us < 4;
+    double us = s->flops / (rate_of(s->kernel->isa) * 1e3) + s->bytes / 10e3;
+    return (s->flops > 0 || s->bytes > 0) && us < 5;
 }
 
 static bool has_packed(const hn_step *s) {
@@ -113,13 +127,12 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
-        s->alone = is_short(s);
         s->kernel = forced_kernel(how, s);
         s->why = "asked for";
-        if (s->kernel == NULL) {
-            HN_TRY(choose_first(p, s, allowed(how, s), err));
-            HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
-        }
+        bool forced = s->kernel != NULL;
+        if (!forced) HN_TRY(choose_first(p, s, allowed(how, s), err));
+        s->alone = is_short(s);
+        if (!forced) HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
         s->isa = s->kernel->isa;
         s->exactness = s->kernel->precision;
         s->kernel->work(s->problem, p->lanes, &s->work);
