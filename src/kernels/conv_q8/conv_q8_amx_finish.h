@@ -28,14 +28,19 @@ typedef struct panel {
     finisher *finish;
 } panel;
 
+/* What r is: u8 whose zero point is 0, any other u8, s8. */
+typedef enum r_kind { R_PLAIN, R_U8, R_S8 } r_kind;
+
 /* What outputs of bytes need, in every lane. */
 typedef struct constants {
     __m512 mr, r_less; /* r as the low byte of a float of 2^23, less that and rz */
+    __m512 r_start;    /* -2^23 * mr */
     __m512i yz, lo, hi;
     __m512 lo1, hi1, m1;
-    bool r_signed, y_moved; /* y has a zero point */
-    bool limited;           /* by more than the type */
-    bool y_dense;           /* the pixels of y, in order, have nothing between them */
+    r_kind r_kind;
+    bool y_moved; /* y has a zero point */
+    bool limited; /* by more than the type */
+    bool y_dense; /* the pixels of y, in order, have nothing between them */
 } constants;
 
 /* A block of sums that waits. */
@@ -53,13 +58,16 @@ static constants make_constants(const hn_conv_q8 *p) {
     return (constants){
         .mr = _mm512_set1_ps(p->mr),
         .r_less = _mm512_set1_ps(0x1p23F + (float)(p->rz + flip)),
+        .r_start = _mm512_set1_ps(-0x1p23F * p->mr),
         .yz = _mm512_set1_epi16((short)p->yz),
         .lo = _mm512_set1_epi8((char)p->lo),
         .hi = _mm512_set1_epi8((char)p->hi),
         .lo1 = _mm512_set1_ps((float)p->lo1),
         .hi1 = _mm512_set1_ps((float)p->hi1),
         .m1 = _mm512_set1_ps(p->m1),
-        .r_signed = flip != 0,
+        .r_kind = flip != 0    ? R_S8
+                  : p->rz != 0 ? R_U8
+                               : R_PLAIN,
         .y_moved = p->yz != 0,
         .limited = p->hi - p->lo < 255,
         .y_dense = p->y_pixel == p->n && is_even(p, p->y_image, p->y_row, p->y_pixel)};
@@ -73,30 +81,36 @@ typedef struct bytes_of {
     __mmask16 mask[2];
 } bytes_of;
 
-/* (float)(r - rz). The load gives all quarters all 16 bytes, so that one shuffle puts each where it
- * is the last of a float; s8 are moved to 0 .. 255. */
-HN_INLINE __m512 widen(const bytes_of *of, const uint8_t *from, __mmask16 mask, bool whole) {
+/* (float)(r - rz) * mr. The load gives all quarters all 16 bytes, so that one shuffle puts each
+ * where it is the last of a float; s8 are moved to 0 .. 255. Of plain r the product with 2^23,
+ * which is exact, is taken away as the sum is rounded, once as without it. */
+HN_INLINE __m512 scaled_residual(const bytes_of *of, const uint8_t *from, __mmask16 mask,
+                                 bool whole, r_kind kind) {
     const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m512i all = _mm512_broadcast_i32x4(whole ? _mm_loadu_si128((const __m128i *)from)
                                                : _mm_maskz_loadu_epi8(mask, from));
     __m512i wide =
         _mm512_mask_shuffle_epi8(_mm512_set1_epi32(0x4b000000), 0x1111111111111111, all, order);
-    if (of->all.r_signed) wide = _mm512_xor_si512(wide, _mm512_set1_epi32(0x80));
-    return _mm512_sub_ps(_mm512_castsi512_ps(wide), of->all.r_less);
+    if (kind == R_PLAIN)
+        return _mm512_fmadd_ps(_mm512_castsi512_ps(wide), of->all.mr, of->all.r_start);
+    if (kind == R_S8) wide = _mm512_xor_si512(wide, _mm512_set1_epi32(0x80));
+    return _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(wide), of->all.r_less), of->all.mr);
 }
 
-/* 16 outputs, and what is added to them at r. */
+/* 16 outputs, and what is added to them at r. Of what is rounded in between, limits leave so little
+ * that a large number added and taken away again rounds it. */
 HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, int64_t r_at, int half,
-                             bool whole, residual added) {
+                             bool whole, residual added, r_kind kind) {
+    const __m512 large = _mm512_set1_ps(0x1.8p23F);
     __m512i sum = _mm512_load_si512(c + half * 16);
     __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), of->scale[half]);
     if (added == TWICE) {
         v = _mm512_min_ps(of->all.hi1, _mm512_max_ps(of->all.lo1, v));
-        v = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)), of->all.m1);
+        v = _mm512_mul_ps(_mm512_sub_ps(_mm512_add_ps(v, large), large), of->all.m1);
     }
     if (added != NONE) {
-        __m512 r = widen(of, of->r + r_at + half * 16, of->mask[half], whole);
-        v = _mm512_add_ps(v, _mm512_mul_ps(r, of->all.mr));
+        const uint8_t *r = of->r + r_at + half * 16;
+        v = _mm512_add_ps(v, scaled_residual(of, r, of->mask[half], whole, kind));
     }
     return _mm512_cvtps_epi32(v);
 }
@@ -116,19 +130,19 @@ HN_INLINE __m512i narrow(const bytes_of *of, const __m512i *v, bool is_signed) {
 
 /* Two rows of 32 outputs. */
 HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const int64_t *r, bool is_signed,
-                           bool whole, residual added) {
+                           bool whole, residual added, r_kind kind) {
     __m512i v[4];
     UNROLL for (int i = 0; i < 4; i++) v[i] =
-        requantize(of, c + i / 2 * PANEL, added != NONE ? r[i / 2] : 0, i % 2, whole, added);
+        requantize(of, c + i / 2 * PANEL, added != NONE ? r[i / 2] : 0, i % 2, whole, added, kind);
     return narrow(of, v, is_signed);
 }
 
 /* Four rows of 16. */
 HN_INLINE __m512i four_rows(const bytes_of *of, const int32_t *c, const int64_t *r, bool is_signed,
-                            bool whole, residual added) {
+                            bool whole, residual added, r_kind kind) {
     __m512i v[4];
     UNROLL for (int i = 0; i < 4; i++) v[i] =
-        requantize(of, c + i * PANEL, added != NONE ? r[i] : 0, 0, whole, added);
+        requantize(of, c + i * PANEL, added != NONE ? r[i] : 0, 0, whole, added, kind);
     return narrow(of, v, is_signed);
 }
 
@@ -142,12 +156,13 @@ typedef struct rows_of {
 } rows_of;
 
 /* Rows of 16 outputs or fewer. */
-HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, residual added) {
+HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, residual added,
+                             r_kind kind) {
     const bool whole = rows.n == 16, dense = whole && of->all.y_dense;
     for (int i = 0; i < rows.rows; i += 4, rows.c += 4 * PANEL) {
         const int64_t *at = rows.at + i, *r = rows.r + i;
-        __m512i all = whole ? four_rows(of, rows.c, r, is_signed, true, added)
-                            : four_rows(of, rows.c, r, is_signed, false, added);
+        __m512i all = whole ? four_rows(of, rows.c, r, is_signed, true, added, kind)
+                            : four_rows(of, rows.c, r, is_signed, false, added, kind);
         if (dense && at[0] >= 0 && at[3] == at[0] + 3 * 16) {
             _mm512_storeu_si512(rows.y + at[0], all);
             continue;
@@ -160,22 +175,31 @@ HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, r
     }
 }
 
-HN_INLINE void finish_wide(const bytes_of *of, rows_of rows, bool is_signed, residual added) {
+HN_INLINE void finish_wide(const bytes_of *of, rows_of rows, bool is_signed, residual added,
+                           r_kind kind) {
     const __mmask32 m = (__mmask32)first64(rows.n);
     for (int i = 0; i < rows.rows; i += 2, rows.c += 2 * PANEL) {
         const int64_t *at = rows.at + i, *r = rows.r + i;
         const bool both_there = at[0] >= 0 && at[1] >= 0;
         uint8_t *y0 = rows.y + at[0], *y1 = rows.y + at[1];
         if (rows.n == PANEL && both_there) {
-            __m512i both = two_rows(of, rows.c, r, is_signed, true, added);
+            __m512i both = two_rows(of, rows.c, r, is_signed, true, added, kind);
             _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(both));
             _mm256_storeu_si256((__m256i *)y1, _mm512_extracti64x4_epi64(both, 1));
         } else {
-            __m512i both = two_rows(of, rows.c, r, is_signed, false, added);
+            __m512i both = two_rows(of, rows.c, r, is_signed, false, added, kind);
             if (at[0] >= 0) _mm256_mask_storeu_epi8(y0, m, _mm512_castsi512_si256(both));
             if (at[1] >= 0) _mm256_mask_storeu_epi8(y1, m, _mm512_extracti64x4_epi64(both, 1));
         }
     }
+}
+
+HN_INLINE void finish_rows(const bytes_of *of, rows_of rows, bool is_signed, residual added,
+                           r_kind kind) {
+    if (rows.n <= 16)
+        finish_narrow(of, rows, is_signed, added, kind);
+    else
+        finish_wide(of, rows, is_signed, added, kind);
 }
 
 /* All units: bytes are finished together. */
@@ -192,10 +216,12 @@ HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, residual added)
                           .y = (uint8_t *)f->a->y + own->n0,
                           .n = own->n,
                           .rows = 2 * end};
-    if (rows.n <= 16)
-        finish_narrow(&of, rows, is_signed, added);
+    if (added == NONE || of.all.r_kind == R_PLAIN)
+        finish_rows(&of, rows, is_signed, added, R_PLAIN);
+    else if (of.all.r_kind == R_U8)
+        finish_rows(&of, rows, is_signed, added, R_U8);
     else
-        finish_wide(&of, rows, is_signed, added);
+        finish_rows(&of, rows, is_signed, added, R_S8);
     f->next = end;
 }
 static void finish_u8(waiting *f, int end) { finish_bytes(f, end, false, NONE); }
