@@ -104,8 +104,8 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, con
         p.yz = (int32_t)hn_quant_zero(to, 0);
         p.lo = hn_quant_of(to, lo);
         p.hi = hn_quant_of(to, hi);
-        p.sx = hn_quant_scale(from, 0);
-        p.sy = hn_quant_scale(to, 0);
+        p.sx = (float)hn_quant_scale(from, 0);
+        p.sy = (float)hn_quant_scale(to, 0);
     }
     HN_TRY(hn_lower_step(L, n, &hn_pool_q8_family, &p, sizeof p, out, err));
     (*out)->flops = (double)hn_view_count(&y) * (double)(p.kh * p.kw);

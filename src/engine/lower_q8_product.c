@@ -4,7 +4,7 @@
  *
  *   x, w    integers, with zero points; the scales sx, sw[n]
  *   bias    in units of sx * sw[n], as s32; one that is not becomes so, rounded once
- *   result  u8 or s8 by m[n] = (float)(sx * sw[n] / sy); f32 by sx * sw[n]; the s32 sums
+ *   result  u8 or s8 by m[n] = sx * sw[n] / sy; f32 by sx * sw[n]; the s32 sums
  *
  * sx may differ between the input channels where each output channel sees but one (depthwise), and
  * sy between the output channels: m[n] takes them up. Zero points are the same for all.

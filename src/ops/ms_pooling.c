@@ -1,6 +1,6 @@
 /* Pooling of 8-bit integers of com.microsoft: NhwcMaxPool, QLinearAveragePool and
  * QLinearGlobalAveragePool. An average is the exact sum and one multiplication,
- *     y = saturate(rne((float)sum * m) + zero),  m = (float)(sx / (sy * count)),
+ *     y = saturate(rne((float)sum * m) + zero),  m = sx / (sy * count),
  * where a window without elements is 0. */
 #include <math.h>
 
@@ -82,7 +82,8 @@ static target target_of(const hn_eval *e) {
 }
 
 static int64_t average(const target *t, int64_t sum, int64_t count) {
-    float m = hn_requant_scale(t->x_scale, 1, t->y_scale * (double)(count > 0 ? count : 1));
+    float all = (float)t->y_scale * (float)(count > 0 ? count : 1);
+    float m = hn_requant_scale(t->x_scale, 1, all);
     return hn_requant(t->y->dtype, sum, m, t->zero);
 }
 

@@ -1,16 +1,17 @@
 /* Quantized sums back to a quantized type: the last step of the QLinear operators.
  *
- *     y = saturate(rne((float)sum * m) + zero),   m = (float)((double)sx * sw / sy)
+ *     y = saturate(rne((float)sum * m) + zero),   m = (sx * sw) / sy
  *
- * The product is one float operation and the rounding is exact, so every machine gives the same
- * bits. */
+ * Each float operation is rounded on its own, those that make m too, so every machine gives the
+ * same bits. ONNX Runtime computes m in the same order: a factor that differs in its last bit puts
+ * sums near the middle of two integers on the other side, and a deep network makes much of one. */
 #ifndef HN_OPS_REQUANT_H
 #define HN_OPS_REQUANT_H
 
 #include "ops/quantize.h"
 
 static inline float hn_requant_scale(double sx, double sw, double sy) {
-    return (float)(sx * sw / sy);
+    return (float)sx * (float)sw / (float)sy;
 }
 
 static inline int64_t hn_requant(hone_dtype t, int64_t sum, float m, int64_t zero) {

@@ -22,7 +22,7 @@ static void add(check_list *list, const char *name, hn_pool_q8 p, int flags) {
     p.yz = hn_q8_lowest(p.y) + 64 + variant * 57 % 128;
     p.lo = variant % 4 == 3 ? p.yz : hn_q8_lowest(p.y);
     p.hi = variant % 5 == 4 ? p.yz + (hn_q8_highest(p.y) - p.yz) / 2 : hn_q8_highest(p.y);
-    p.sx = variant % 7 == 0 ? 1 : 0.037, p.sy = variant % 7 == 0 ? 0.5 : 0.031;
+    p.sx = variant % 7 == 0 ? 1 : 0.037F, p.sy = variant % 7 == 0 ? 0.5F : 0.031F;
     p.y_pixel = p.c + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;
     memcpy(c->problem, &p, sizeof p);
     check_operand_add(

@@ -149,7 +149,7 @@ static int32_t conv_sum(const hn_tensor *x, const hn_tensor *w, int64_t wz, int 
     "0, 0, 0, 0}"
 static const float sw[] = {0.01f, 0.02f, 0.03f, 0.004f, 0.05f, 0.006f, 0.07f, 0.08f};
 
-static float factor(int o) { return (float)((double)0.02f * (double)sw[o] / (double)0.11f); }
+static float factor(int o) { return 0.02f * sw[o] / 0.11f; }
 
 /* r: what is added in 8 bits, or NULL; bias: as s32. */
 static void is_conv(const ran *r, const hn_tensor *bias, const hn_tensor *added, int64_t lo) {
@@ -159,7 +159,7 @@ static void is_conv(const ran *r, const hn_tensor *bias, const hn_tensor *added,
             if (bias != NULL) sum += (int32_t)at(bias, o);
             float v = (float)sum * factor(o);
             if (added != NULL) {
-                float mr = (float)((double)0.3f / (double)0.11f);
+                float mr = 0.3f / 0.11f;
                 float b = (float)(at(added, o * 25 + i) - 7) * mr;
                 v = v + b;
             }
@@ -196,6 +196,31 @@ static void convolutions(void **state) {
     done(&r);
 }
 
+/* Factors are computed in floats, as ONNX Runtime does: 5 times 14.7 is 73.5, and in doubles the
+ * factor comes out a bit smaller. */
+static void factors(void **state) {
+    (void)state;
+    static const char *const forms[][2] = {
+        {"f = DequantizeLinear (x, sx, z) v = DequantizeLinear <axis = 0> (w, sw, zw)"
+         " c = Conv (f, v) y = QuantizeLinear (c, sy, z)",
+         "conv_q8 Conv+QuantizeLinear"},
+        {"y = QLinearConv (x, sx, z, w, sw, zw, sy, z)", "conv_q8 QLinearConv"},
+    };
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "m (uint8[1,1,1,4] u) => (uint8[1,1,1,4] y) <uint8 z = {0}, uint8 five = {5},"
+                 " int8[1,1,1,1] w = {1}, int8[1] zw = {0}, float sx = {0.16},"
+                 " float[1] sw = {0.735}, float sy = {0.008}> { least = Max (u, five)"
+                 " x = Min (least, five) %s }",
+                 forms[i][0]);
+        ran r = run(text);
+        assert_non_null(strstr(r.steps, forms[i][1]));
+        for (int k = 0; k < 4; k++) is_at(&r, k, 74);
+        done(&r);
+    }
+}
+
 /* A residual that was quantized is added to the product before it is rounded. */
 static void residual(void **state) {
     (void)state;
@@ -214,7 +239,7 @@ static void residual(void **state) {
 
 /* A sum with what was quantized before: the same bits as of two steps, in one. */
 static void is_twice_rounded(const ran *r) {
-    float m1 = (float)((double)0.11f / (double)0.2f), mr = (float)((double)0.3f / (double)0.2f);
+    float m1 = 0.11f / 0.2f, mr = 0.3f / 0.2f;
     for (int o = 0; o < 8; o++)
         for (int i = 0; i < 25; i++) {
             int32_t sum = conv_sum(r->in[0], r->in[1], 0, o, i / 5, i % 5);
@@ -497,8 +522,8 @@ static void through_floats(void **state) {
 
 static void channels(void **state) {
     (void)state;
-    static const double sx[] = {0.01f, 0.02f, 0.03f, 0.04f}, wide[] = {0.02f, 0.01f, 0.05f, 0.1f},
-                        sy[] = {0.02f, 0.01f, 0.05f, 0.03f};
+    static const float sx[] = {0.01f, 0.02f, 0.03f, 0.04f}, wide[] = {0.02f, 0.01f, 0.05f, 0.1f},
+                       sy[] = {0.02f, 0.01f, 0.05f, 0.03f};
     ran r = run(CHANNEL_MODEL("{100, 100, 100, 100}", "{100}"));
     has_steps(&r, "conv_q8 Conv+Clip+QuantizeLinear");
     for (int i = 0; i < 100; i++) {
@@ -509,7 +534,7 @@ static void channels(void **state) {
             if (y < 0 || y > 4 || x < 0 || x > 4) continue;
             sum += (int32_t)((at(r.in[0], o * 25 + y * 5 + x) - 100) * at(r.in[1], o * 9 + k));
         }
-        int64_t want = saturate(HONE_DTYPE_U8, (float)sum * (float)(sx[o] * wide[o] / sy[o]), 9);
+        int64_t want = saturate(HONE_DTYPE_U8, (float)sum * (sx[o] * wide[o] / sy[o]), 9);
         is_at(&r, i, want < 9 ? 9 : want);
     }
     done(&r);
@@ -532,7 +557,7 @@ static void is_product(const ran *r, int64_t w_k, int64_t w_n, const hn_tensor *
         for (int k = 0; k < 6; k++)
             sum +=
                 (int32_t)((at(r->in[0], i / 4 * 6 + k) + 3) * at(r->in[1], k * w_k + i % 4 * w_n));
-        float m = (float)((double)0.02f * (double)sw[i % 4] / (double)0.11f);
+        float m = 0.02f * sw[i % 4] / 0.11f;
         is_at(r, i, saturate(HONE_DTYPE_S8, (float)sum * m, -4));
     }
 }
@@ -632,10 +657,9 @@ static void dynamic(void **state) {
 static void is_binary(const ran *r, char op, int64_t lo) {
     for (int i = 0; i < 60; i++) {
         int64_t a = at(r->in[0], i) - 120, b = at(r->in[1], i % 5) - 7;
-        double sa = (double)0.05f, sb = (double)0.03f, sy = (double)0.07f;
-        float ma = (float)(sa / sy), mb = (float)(sb / sy), v;
+        float sa = 0.05f, sb = 0.03f, sy = 0.07f, ma = sa / sy, mb = sb / sy, v;
         if (op == '*') {
-            v = (float)(a * b) * (float)(sa * sb / sy);
+            v = (float)(a * b) * (sa * sb / sy);
         } else {
             float x = (float)a * ma, y = (float)b * mb;
             v = op == '+' ? x + y : x - y;
@@ -998,7 +1022,7 @@ int main(void) {
         cmocka_unit_test(pools),          cmocka_unit_test(bad_scales),
         cmocka_unit_test(other_forms),    cmocka_unit_test(reasons),
         cmocka_unit_test(borders),        cmocka_unit_test(through_floats),
-        cmocka_unit_test(allocations),
+        cmocka_unit_test(allocations),    cmocka_unit_test(factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

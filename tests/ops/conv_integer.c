@@ -34,6 +34,11 @@ static void qlinear(void **state) {
            .in = {"u8[1, 1, 1]{1}", "f32[]{1}", "u8[]{0}", "u8[1, 1, 1]{1}", "f32[]{1}", "u8[]{0}",
                   "f32[]{1}", "u8[]{0}", "s32[1]{2147483647}"},
            .out = {"u8[1, 1, 1]{0}"});
+    /* The factor is made in floats, where it is 14.7 and a bit: in doubles 73 came out. */
+    OP_RUN("QLinearConv",
+           .in = {"u8[1, 1, 1]{5}", "f32[]{0.16}", "u8[]{0}", "s8[1, 1, 1]{1}", "f32[]{0.735}",
+                  "s8[]{0}", "f32[]{0.008}", "u8[]{0}"},
+           .out = {"u8[1, 1, 1]{74}"});
     /* No number at all saturates below. */
     OP_RUN("QLinearConv",
            .in = {"u8[1, 1, 1]{0}", "f32[]{inf}", "u8[]{0}", "u8[1, 1, 1]{1}", "f32[]{1}",

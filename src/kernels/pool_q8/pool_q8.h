@@ -2,11 +2,12 @@
  *
  *   MAX   y = the largest of x[b][oy*sh + ky*dh - pt][ox*sw + kx*dw - pl][c] over ky, kx
  *   MEAN  y = min(max(rne((float)sum * m) + yz, lo), hi)
- *         sum of x[...] - xz over the same, in s32;  m = (float)(sx / (sy * count)), by doubles
+ *         sum of x[...] - xz over the same, in s32;  m = sx / (sy * count)
  *
- * where only positions inside the image are taken. The largest of none is the lowest value of the
- * type. count is the number of positions taken or, with count_pads, that of positions inside the
- * padded image; 1 if there are none. A window of the image's size pools it globally.
+ * where only positions inside the image are taken and each float operation is rounded on its own.
+ * The largest of none is the lowest value of the type. count is the number of positions taken or,
+ * with count_pads, that of positions inside the padded image; 1 if there are none. A window of the
+ * image's size pools it globally.
  *
  * MAX has x and y of one type, and uses none of the fields after `y`. Strides are in elements,
  * channels are adjacent. y overlaps nothing. All is exact: the same bits from every row.
@@ -30,7 +31,7 @@ typedef struct hn_pool_q8 {
     int64_t y_image, y_row, y_pixel;
     hn_q8_type x, y; /* u8 or s8 */
     int32_t xz, yz, lo, hi;
-    double sx, sy; /* the scales of x and y */
+    float sx, sy; /* the scales of x and y */
 } hn_pool_q8;
 
 enum { HN_POOL_Q8_X, HN_POOL_Q8_Y, HN_POOL_Q8_OPERANDS_ };

@@ -73,7 +73,7 @@ static void run_row(const hn_pool_q8 *p, const uint8_t *x, uint8_t *y, int64_t o
         w.rows = taken > 0 ? v.n : 0, w.columns = h.n;
         w.away = (int32_t)((uint32_t)taken * (uint32_t)(p->xz - hn_q8_bias(p->x)));
         if (p->kind == HN_POOL_Q8_MEAN)
-            w.m = hn_v_set1((float)(p->sx / (p->sy * (double)(count > 0 ? count : 1))));
+            w.m = hn_v_set1(p->sx / (p->sy * (float)(count > 0 ? count : 1)));
         uint8_t *to = y + oy * p->y_row + ox * p->y_pixel;
         int64_t c = 0;
         for (; c + HN_VB <= channels; c += HN_VB) step(p, &w, to, c, HN_VB);

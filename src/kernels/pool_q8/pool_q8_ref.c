@@ -21,7 +21,7 @@ static int32_t reduce(const hn_pool_q8 *p, const void *x, int64_t image, hn_pool
         }
     if (p->kind == HN_POOL_Q8_MAX) return most;
     int64_t count = p->count_pads ? v.counted * h.counted : v.n * h.n;
-    float m = (float)(p->sx / (p->sy * (double)(count > 0 ? count : 1)));
+    float m = p->sx / (p->sy * (float)(count > 0 ? count : 1));
     return hn_q8_round((float)sum * m, p->yz, p->lo, p->hi);
 }
 
