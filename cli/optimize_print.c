@@ -36,6 +36,8 @@ static const char *outcome(const hone_optimize_row *r) {
     return r->state;
 }
 
+static bool is_doubtful(const hone_optimize_row *r) { return r->doubt > 0.05; }
+
 /* 80 columns for names of up to 12 letters. */
 static void print_rows(const hone_optimization *o) {
     char metric[64], buf[32];
@@ -45,12 +47,14 @@ static void print_rows(const hone_optimization *o) {
                            "memory",  metric, "loss",  "outcome"};
     table *t = table_new(heads, "lrrrrrrrl");
     double unit = o->is_share ? 100 : 1;
+    bool any_doubtful = false;
     for (size_t i = 0; i < o->n_rows; i++) {
         const hone_optimize_row *r = &o->rows[i];
         bool chosen = i > 0 && i == o->chosen && !o->interrupted;
         table_cell(t, "%s %s", chosen ? "*" : r->front ? "+" : " ", r->name);
         table_cell(t, "%s", number_text(r->ms, "%.3g", buf));
-        table_cell(t, "%s", times_text(i > 0 ? r->speed : NAN, buf));
+        table_cell(t, "%s%s", is_doubtful(r) ? "~" : "", times_text(i > 0 ? r->speed : NAN, buf));
+        any_doubtful |= is_doubtful(r);
         table_cell(t, "%s", bytes_text(r->file_bytes, buf));
         table_cell(t, "%s", times_text(smaller(o, i), buf));
         table_cell(t, "%s", bytes_text(r->memory_bytes, buf));
@@ -60,6 +64,7 @@ static void print_rows(const hone_optimization *o) {
     }
     table_print(t);
     line("* chosen   + none that passed is faster, smaller and more accurate at once");
+    if (any_doubtful) line("~ others used the cores, and measurements differ by more than 5 %%");
 }
 
 /* Why those that were tried are out. */
@@ -147,6 +152,7 @@ static void write_row(json *j, const hone_optimization *o, size_t i) {
     json_text(j, "expected", r->gain);
     json_number(j, "ms", r->ms);
     json_number(j, "speed", r->speed);
+    json_number(j, "doubt", r->doubt);
     json_count(j, "file_bytes", r->file_bytes);
     json_count(j, "weights_bytes", r->weights_bytes);
     json_count(j, "memory_bytes", r->memory_bytes);

@@ -1184,6 +1184,7 @@ typedef struct hone_optimize_row {
     int64_t file_bytes, weights_bytes, memory_bytes;
     double ms;               /* a run: the median */
     double speed;            /* times as fast as the original, which ran beside it */
+    double doubt;            /* by what share of it two halves of that measurement differ */
     double value, low, high; /* of the metric, with its 95 % interval */
     double drop;             /* by how much it is worse than the original's */
     double seconds;          /* that trying it took */

@@ -46,8 +46,20 @@ static void fits_hardware(list *l) {
 }
 
 static void measured_steps(list *l) {
-    say(l, "each step measured before and after?", "yes",
-        hn_search_text(l->s, "%d models, each in turns with the original", n_tried(l->s)));
+    hn_search_state *s = l->s;
+    int doubtful = 0;
+    double most = 0;
+    for (int i = 1; i < s->n; i++) {
+        if (!(s->rows[i].doubt > HN_DOUBTFUL)) continue;
+        doubtful++;
+        most = fmax(most, s->rows[i].doubt);
+    }
+    const char *tried = hn_search_text(s, "%d models, each in turns with the original", n_tried(s));
+    if (tried != NULL && doubtful > 0)
+        tried = hn_search_text(
+            s, "%s; others used the cores, so that measurements of %d differ by up to %.0f %%",
+            tried, doubtful, 100 * most);
+    say(l, "each step measured before and after?", "yes", tried);
 }
 
 static void requirements(list *l) {

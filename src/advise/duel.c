@@ -65,8 +65,10 @@ void hn_duel_join(hn_duel *d, const hn_duel *more) {
     d->runs += more->runs;
 }
 
+double hn_duel_doubt(const hn_duel *d) { return d->ratio > 0 ? d->spread / d->ratio : 0; }
+
 bool hn_duel_is_unsettled(const hn_duel *d) {
-    return d->spread > fmin(fabs(d->ratio - 1), 0.05 * d->ratio);
+    return hn_duel_doubt(d) > fmin(fmax(fabs(d->ratio - 1), 0.01), HN_DOUBTFUL);
 }
 
 /* Of a half of the runs. */

@@ -22,8 +22,11 @@ hn_duel_fn hn_duel_run;
 
 /* What two duels of the same programs say together. */
 void hn_duel_join(hn_duel *d, const hn_duel *more);
-/* Whether the halves of a duel differ by more than the programs do, or by 5 % of their ratio: then
- * somebody else was on the machine, and it is worth repeating. */
+/* By what share the ratios of its two halves differ. */
+double hn_duel_doubt(const hn_duel *d);
+/* Whether that is more than the programs themselves differ by and 1 %, or more than HN_DOUBTFUL:
+ * then somebody else was on the machine, and it is worth repeating. */
+#define HN_DOUBTFUL 0.05
 bool hn_duel_is_unsettled(const hn_duel *d);
 
 #endif

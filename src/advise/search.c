@@ -161,12 +161,13 @@ static hone_status play_off(hn_search_state *s, hn_error *err) {
     double most = s->rows[first].speed;
     for (int i = 1; i < s->n; i++) {
         hone_optimize_row *r = &s->rows[i];
-        double times;
+        double times, doubt;
         if (!is_eligible(s, i, within) || r->file_bytes >= s->rows[first].file_bytes ||
             r->speed >= AS_FAST * most || r->speed < PERHAPS_FAST * most)
             continue;
-        HN_TRY(hn_trial_beside(s, i, first, &times, err));
+        HN_TRY(hn_trial_beside(s, i, first, &times, &doubt, err));
         r->speed = times * most;
+        r->doubt = fmax(doubt, s->rows[first].doubt);
         r->ms = s->least_ms / r->speed;
     }
     return HONE_OK;

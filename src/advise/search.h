@@ -100,8 +100,10 @@ bool hn_search_model_binds(const hn_search_state *s);
 hone_status hn_trial_original(hn_search_state *s, hn_error *err);
 /* Makes and measures a candidate; a failure that is its own is told in its row. */
 hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err);
-/* Two candidates that passed, in turns: how many times as fast as the other one is. */
-hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, hn_error *err);
+/* Two candidates that passed, in turns: how many times as fast as the other one is, and by what
+ * share measurements differ. */
+hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, double *doubt,
+                            hn_error *err);
 /* How types for single layers are found, beginning with all in the base. */
 hn_mix hn_search_mix(hn_search_state *s, const hn_layer_type *base,
                      const hn_layer_type *const *type);

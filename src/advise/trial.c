@@ -61,12 +61,14 @@ static hone_status measure_time(hn_search_state *s, hn_program *p, hone_optimize
     if (s->least_ms == 0 || d.ms[0] < s->least_ms) s->least_ms = d.ms[0];
     row->ms = d.ms[1];
     row->speed = d.ratio;
+    row->doubt = hn_duel_doubt(&d);
     row->memory_bytes = memory_of(p);
     *slower = d.slower && d.ratio < 1;
     return HONE_OK;
 }
 
-hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, hn_error *err) {
+hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, double *doubt,
+                            hn_error *err) {
     const int who[2] = {other, i};
     hn_program *p[2] = {NULL, NULL};
     hone_status status = HONE_OK;
@@ -80,7 +82,7 @@ hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times,
         status = hn_program_create(&p[k], m, &how, err);
     }
     if (status == HONE_OK) status = settle(s, p[0], p[1], &d, err);
-    if (status == HONE_OK) *times = d.ratio;
+    if (status == HONE_OK) *times = d.ratio, *doubt = hn_duel_doubt(&d);
     for (int k = 0; k < 2; k++) hn_program_destroy(p[k]);
     return status;
 }
@@ -99,6 +101,7 @@ static hone_optimize_row *new_row(hn_search_state *s, const char *name, const ch
                                .memory_bytes = -1,
                                .ms = NAN,
                                .speed = NAN,
+                               .doubt = NAN,
                                .value = NAN,
                                .low = NAN,
                                .high = NAN,

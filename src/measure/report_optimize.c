@@ -12,7 +12,7 @@ enum { MOST_ROWS = 64 };
 
 typedef struct row {
     const char *name, *help, *state, *why, *expected;
-    double ms, speed, file_bytes, memory_bytes, value, drop;
+    double ms, speed, doubt, file_bytes, memory_bytes, value, drop;
     bool front, chosen;
 } row;
 
@@ -34,6 +34,7 @@ static void read_row(hn_page *p, const hn_json *r, row *to) {
                 .expected = hn_page_string(p, r, "expected"),
                 .ms = hn_page_number(p, r, "ms"),
                 .speed = hn_page_number(p, r, "speed"),
+                .doubt = hn_page_number(p, r, "doubt"),
                 .file_bytes = hn_page_number(p, r, "file_bytes"),
                 .memory_bytes = hn_page_number(p, r, "memory_bytes"),
                 .value = hn_page_number(p, r, "value"),
@@ -364,7 +365,9 @@ static void put_rows(hn_page *p, const result *r) {
         hn_table_row(p);
         put_name(p, x);
         hn_table_shown(p, x->ms, HN_UNIT_MS);
-        if (i > 0 && isfinite(x->speed)) put_small(p, times_text(x->speed, buf));
+        if (i > 0 && isfinite(x->speed))
+            hn_page_print(p, "<small>%s%s</small>", x->doubt > 0.05 ? "about " : "",
+                          times_text(x->speed, buf));
         hn_table_shown(p, x->file_bytes, HN_UNIT_BYTES);
         if (i > 0 && isfinite(times_smaller(r, x)))
             put_small(p, times_text(times_smaller(r, x), buf));

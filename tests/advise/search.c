@@ -383,6 +383,8 @@ static void a_disturbed_duel_is_repeated(void **state) {
     hn_duel x = {.runs = 5, .ms = {4, 3}, .least = {3, 2}, .ratio = 1.5, .spread = 0.4},
             y = {.runs = 5, .ms = {5, 2}, .least = {4, 1.5}, .ratio = 2, .spread = 0.01};
     assert_true(hn_duel_is_unsettled(&x));
+    assert_false(hn_duel_is_unsettled(&(hn_duel){.ratio = 1.001, .spread = 0.008}));
+    assert_true(hn_duel_is_unsettled(&(hn_duel){.ratio = 1.001, .spread = 0.012}));
     hn_duel_join(&x, &y);
     assert_int_equal(x.runs, 10);
     assert_true(x.least[0] == 3 && x.least[1] == 1.5 && x.ratio == 2 && !hn_duel_is_unsettled(&x));
@@ -391,6 +393,9 @@ static void a_disturbed_duel_is_repeated(void **state) {
     fights = 0;
     run(&s);
     assert_int_equal(fights, 4 * ((int)s.out.n_rows - 1));
+    assert_float_equal(s.out.rows[1].doubt, 0.5, 1e-12);
+    assert_true(says(s.out.criteria[2].evidence, "others used the cores"));
+    assert_true(says(s.out.criteria[2].evidence, "differ by up to 50 %"));
     end(&s);
 }
 
