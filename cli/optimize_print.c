@@ -36,8 +36,6 @@ static const char *outcome(const hone_optimize_row *r) {
     return r->state;
 }
 
-static bool is_doubtful(const hone_optimize_row *r) { return r->doubt > 0.05; }
-
 /* 80 columns for names of up to 12 letters. */
 static void print_rows(const hone_optimization *o) {
     char metric[64], buf[32];
@@ -53,8 +51,9 @@ static void print_rows(const hone_optimization *o) {
         bool chosen = i > 0 && i == o->chosen && !o->interrupted;
         table_cell(t, "%s %s", chosen ? "*" : r->front ? "+" : " ", r->name);
         table_cell(t, "%s", number_text(r->ms, "%.3g", buf));
-        table_cell(t, "%s%s", is_doubtful(r) ? "~" : "", times_text(i > 0 ? r->speed : NAN, buf));
-        any_doubtful |= is_doubtful(r);
+        bool doubtful = i > 0 && r->doubt > 0.05;
+        any_doubtful |= doubtful;
+        table_cell(t, "%s%s", doubtful ? "~" : "", times_text(i > 0 ? r->speed : NAN, buf));
         table_cell(t, "%s", bytes_text(r->file_bytes, buf));
         table_cell(t, "%s", times_text(smaller(o, i), buf));
         table_cell(t, "%s", bytes_text(r->memory_bytes, buf));

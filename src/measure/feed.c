@@ -27,8 +27,12 @@ struct hn_feed {
 /* Symbolic axes take the sample's own sizes. */
 static hone_status adopt_dims(slot *s, const hn_value *v, const hn_dataset_field *field,
                               hn_error *err) {
+    int free_axis = 0;
+    while (free_axis + 1 < s->rank && s->dims[free_axis] >= 0) free_axis++;
     HN_CHECK(err, field->rank >= 0, HONE_E_SHAPE,
-             "input '%s' has a symbolic axis, and the samples have no size of their own", v->name);
+             "axis %d of input '%s' is symbolic, and the samples have no size of their own: take "
+             "others, or fix it with hone simplify --set-dim %s:%d=N",
+             free_axis + 1, v->name, v->name, free_axis + 1);
     HN_CHECK(err, field->rank == s->rank, HONE_E_SHAPE,
              "input '%s' wants samples of %d axes, some symbolic; the dataset's have %d", v->name,
              s->rank, field->rank);

@@ -110,7 +110,7 @@ static void what_does_not_fit_is_refused(void **state) {
     refused("g (float[n,a,b] x) => (float[n,a,b] y) { y = Relu (x) }", ds, HONE_E_SHAPE,
             "wants samples of 2 axes, some symbolic; the dataset's have 1");
     refused("g (float[n,a] x) => (float[n,a] y) { y = Relu (x) }", made, HONE_E_SHAPE,
-            "no size of their own");
+            "no size of their own: take others, or fix it with hone simplify --set-dim x:1=N");
     refused("g (string[n,4] x) => (string[n,4] y) { y = Identity (x) }", ds, HONE_E_TYPE, "'x'");
     refused("g (float[n,2] a, float[n,2] b) => (float[n,2] y) { y = Add (a, b) }", ds,
             HONE_E_NOT_FOUND, "'a'");
