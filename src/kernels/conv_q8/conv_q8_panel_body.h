@@ -204,15 +204,22 @@ static void find_places(const hn_conv_q8 *p, int64_t q, int64_t end, places *at)
     }
 }
 
-/* The first n of HN_VB outputs of bytes. */
-HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *sums, const float *scale, int64_t n,
-                            int64_t y, int64_t r) {
-    hn_vf v[4];
-    for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(sums, scale, j, HN_VB);
-    if (n == HN_VB) /* known to the compiler */
-        hn_q8_put_bytes(a, v, HN_VB, y, r);
-    else
-        hn_q8_put_bytes(a, v, n, y, r);
+/* Outputs of bytes of some pixels, the first n of HN_VB; `added` and `twice` are constants. */
+HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *scale, int64_t n,
+                            int64_t n0, int64_t rows, const int64_t *y_at, const int64_t *r_at,
+                            const bool added, const bool twice) {
+    const hn_q8_ends ends = hn_q8_ends_of(a->p);
+    uint8_t *y = (uint8_t *)a->y + n0;
+    const uint8_t *r = added ? (const uint8_t *)a->r + n0 : NULL;
+    for (int64_t i = 0; i < rows; i++, c += WIDTH) {
+        hn_vf v[4];
+        for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(c, scale, j, HN_VB);
+        const uint8_t *r_i = added ? r + r_at[i] : NULL;
+        if (n == HN_VB) /* known to the compiler */
+            hn_q8_put_bytes(&ends, v, HN_VB, r_i, twice, y + y_at[i]);
+        else
+            hn_q8_put_bytes(&ends, v, n, r_i, twice, y + y_at[i]);
+    }
 }
 
 /* Some panels of a group, TOGETHER at most, of pixels [q0, end), whose windows are in `windows`. */
@@ -236,12 +243,18 @@ static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed
         for (int64_t k = 0; k < panels; k++)
             tiles[rows - 1](windows + (q - q0) * g->window, g->window, w + k * g->panel,
                             g->pitch / KU, start + k * NR, c + k * NR);
+        const int64_t *y_at = at->y + (q - q0), *r_at = at->r + (q - q0);
+        if (bytes) {
+            if (a->r == NULL)
+                finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, false, false);
+            else if (p->twice)
+                finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, true, true);
+            else
+                finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, true, false);
+            continue;
+        }
         for (int64_t i = 0; i < rows; i++) {
-            int64_t y = at->y[q - q0 + i] + n0, r = at->r[q - q0 + i] + n0;
-            if (bytes) {
-                finish_bytes(a, c + i * WIDTH, scale, n, y, r);
-                continue;
-            }
+            int64_t y = y_at[i] + n0, r = r_at[i] + n0;
             int32_t window_sum = 0;
             if (p->w_zero_points)
                 window_sum = hn_q8_window_sum(a, group, (q + i) / p->ow / p->oh,

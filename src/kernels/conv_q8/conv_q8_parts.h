@@ -124,36 +124,41 @@ HN_INLINE hn_vf hn_q8_scaled(const int32_t *acc, const float *scale, int64_t j, 
     return hn_v_mul(hn_v_from_int(hn_vi_load_n(acc + i, left)), hn_v_load_n(scale + i, left));
 }
 
-/* Outputs of bytes, the first n of HN_VB, from scaled sums, which are lost. Limits are integers, so
- * they may be applied before rounding. u8 are made as s8, 128 less. */
-HN_INLINE void hn_q8_put_bytes(const hn_q8_args *a, hn_vf *v, int64_t n, int64_t y_at,
-                               int64_t r_at) {
-    const hn_conv_q8 *p = a->p;
-    const hn_vf lo = hn_v_set1((float)(p->lo - p->yz)), hi = hn_v_set1((float)(p->hi - p->yz));
-    const bool is_unsigned = p->y == HN_Q8_U8;
-    const hn_vi yz = hn_vi_set1(p->yz - (is_unsigned ? 128 : 0));
+/* What outputs of bytes are made with, found once for many of them. Limits are integers, so they
+ * may be applied before rounding. u8 are made as s8, 128 less. */
+typedef struct hn_q8_ends {
+    hn_q8_end y;
+    hn_vi rz;
+    hn_vb r_flip;
+    hn_vf mr, lo1, hi1, m1;
+} hn_q8_ends;
+
+HN_INLINE hn_q8_ends hn_q8_ends_of(const hn_conv_q8 *p) {
+    return (hn_q8_ends){.y = hn_q8_end_of(p->y, p->yz, p->lo, p->hi),
+                        .rz = hn_vi_set1(p->rz - hn_q8_bias(p->r_type)),
+                        .r_flip = hn_q8_flip(p->r_type),
+                        .mr = hn_v_set1(p->mr),
+                        .lo1 = hn_v_set1((float)p->lo1),
+                        .hi1 = hn_v_set1((float)p->hi1),
+                        .m1 = hn_v_set1(p->m1)};
+}
+
+/* The first n of HN_VB outputs, from scaled sums, which are lost; r: NULL, or what is added. */
+HN_INLINE void hn_q8_put_bytes(const hn_q8_ends *e, hn_vf *v, int64_t n, const uint8_t *r,
+                               const bool twice, uint8_t *y) {
     hn_vi out[4];
-    if (a->r != NULL) {
-        const bool r_unsigned = p->r_type == HN_Q8_U8;
-        const hn_vi rz = hn_vi_set1(p->rz - (r_unsigned ? 128 : 0));
-        const uint8_t *from = (const uint8_t *)a->r + r_at;
-        hn_vb r = n == HN_VB ? hn_vb_load(from) : hn_vb_load_n(from, n);
-        if (r_unsigned) r = hn_vb_xor(r, hn_vb_set1(0x80));
-        hn_vb_widen(r, out);
-        if (p->twice) {
-            const hn_vf lo1 = hn_v_set1((float)p->lo1), hi1 = hn_v_set1((float)p->hi1);
+    if (r != NULL) {
+        hn_vb bytes = n == HN_VB ? hn_vb_load(r) : hn_vb_load_n(r, n);
+        hn_vb_widen(hn_vb_xor(bytes, e->r_flip), out);
+        if (twice)
             for (int j = 0; j < 4; j++)
-                v[j] = hn_v_mul(hn_v_from_int(hn_v_to_int(hn_v_min(hi1, hn_v_max(lo1, v[j])))),
-                                hn_v_set1(p->m1));
-        }
+                v[j] = hn_v_mul(
+                    hn_v_from_int(hn_v_to_int(hn_v_min(e->hi1, hn_v_max(e->lo1, v[j])))), e->m1);
         for (int j = 0; j < 4; j++)
-            v[j] = hn_v_add(v[j], hn_v_mul(hn_v_from_int(hn_vi_sub(out[j], rz)), hn_v_set1(p->mr)));
+            v[j] = hn_v_add(v[j], hn_v_mul(hn_v_from_int(hn_vi_sub(out[j], e->rz)), e->mr));
     }
-    for (int j = 0; j < 4; j++)
-        out[j] = hn_vi_add(hn_v_to_int(hn_v_min(hi, hn_v_max(lo, v[j]))), yz);
-    hn_vb bytes = hn_vb_narrow(out);
-    if (is_unsigned) bytes = hn_vb_xor(bytes, hn_vb_set1(0x80));
-    uint8_t *y = (uint8_t *)a->y + y_at;
+    for (int j = 0; j < 4; j++) out[j] = hn_v_to_int(hn_v_min(e->y.hi, hn_v_max(e->y.lo, v[j])));
+    hn_vb bytes = hn_q8_to_bytes(&e->y, out);
     if (n == HN_VB)
         hn_vb_store(y, bytes);
     else
@@ -162,9 +167,11 @@ HN_INLINE void hn_q8_put_bytes(const hn_q8_args *a, hn_vf *v, int64_t n, int64_t
 
 HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const float *scale,
                                   int64_t n, int64_t y_at, int64_t r_at) {
+    const hn_q8_ends ends = hn_q8_ends_of(a->p);
+    const uint8_t *r = a->r != NULL ? (const uint8_t *)a->r + r_at : NULL;
     hn_vf v[4];
     for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(acc, scale, j, n);
-    hn_q8_put_bytes(a, v, n, y_at, r_at);
+    hn_q8_put_bytes(&ends, v, n, r, a->p->twice, (uint8_t *)a->y + y_at);
 }
 
 /* Bytes that went through floats. */
