@@ -14,9 +14,10 @@
  *   tile(rows, a, pitch, w, groups of k, start, c, c_pitch)
  *                C[rows][c_pitch] = start + A[rows][pitch] * W, NR of each row; inlined, `rows` a
  *                constant up to MR, and c_pitch
- *   TWO_WAYS     only where there are two ways to multiply: then copy_wide(window, n) puts another
- *                form of a window behind it, twice as large, and sort_groups(w, groups) finishes a
- *                packed panel, behind which it has an int32_t for every group and one more
+ *   SEVERAL_WAYS only where there are several ways to multiply: then copy_wide(window, n) puts
+ *                another form of a window behind it, twice as large, and sort_groups(w, groups)
+ *                finishes a packed panel, behind which it has an int32_t for every group and two
+ *                more
  *   ROW, NAME, ISA   of the hn_kernel
  */
 #ifdef MR
@@ -44,9 +45,9 @@ static geometry measure(const hn_conv_q8 *p) {
     int64_t pixels = p->batch * p->oh * p->ow;
     g.k = g.group_in * p->kh * p->kw;
     g.pitch = hn_q8_ceil(g.k, KU) * KU;
-#ifdef TWO_WAYS
+#ifdef SEVERAL_WAYS
     g.window = 3 * g.pitch;
-    g.panel = (int64_t)hn_q8_round64(NR * g.pitch + (g.pitch / KU + 1) * (int64_t)sizeof(int32_t));
+    g.panel = (int64_t)hn_q8_round64(NR * g.pitch + (g.pitch / KU + 2) * (int64_t)sizeof(int32_t));
 #else
     g.window = g.pitch;
     g.panel = NR * g.pitch;
@@ -101,7 +102,7 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
     const a_elem padding = (a_elem)(a->xz + x_off(p));
     bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
     if (are_pixels(p, g)) {
-#ifdef TWO_WAYS
+#ifdef SEVERAL_WAYS
         for (; q < end; q++, to += g->window) {
             copy_channels(p, a->x + q * p->c, to, p->c);
             copy_wide(to, g->pitch);
@@ -134,7 +135,7 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
             }
         }
         for (; d < to + g->pitch; d++) *d = 0;
-#ifdef TWO_WAYS
+#ifdef SEVERAL_WAYS
         copy_wide(to, g->pitch);
 #endif
         if (++ox < p->ow) continue;
@@ -321,7 +322,7 @@ static void pack(const void *problem, const void *plain, void *dst) {
                 to[k / KU * KU * NR + o * KU + k % KU] = w;
             }
         }
-#ifdef TWO_WAYS
+#ifdef SEVERAL_WAYS
         sort_groups(to, g.pitch / KU);
 #endif
     }
