@@ -74,7 +74,7 @@ static void add(check_list *list, const char *name, hn_conv_q8 p, const variant 
     p.x = v->x, p.w_type = v->w, p.y = v->y, p.r_type = v->r;
     p.w_zero_points = flags & WZ;
     p.xz = v->xz, p.yz = v->yz, p.lo = v->lo, p.hi = v->hi;
-    p.rz = v->r == HN_Q8_U8 ? 19 : -7, p.mr = 0.37F;
+    p.rz = v->r != HN_Q8_U8 ? -7 : v->yz == 0 ? 0 : 19, p.mr = 0.37F;
     if (flags & TWICE) p.twice = true, p.lo1 = -93, p.hi1 = 150, p.m1 = 0.61F;
     p.x_pixel = p.c + gap, p.x_row = p.w * p.x_pixel + gap, p.x_image = p.h * p.x_row + gap;
     p.y_pixel = p.n + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;

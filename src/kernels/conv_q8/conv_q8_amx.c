@@ -30,9 +30,11 @@
  * sums wait in scratch. Then the same panels meet the next pair, and when all pairs of a block had
  * them, the next span follows; its weights are fetched into L2 meanwhile.
  *
- * Sums of a pair and a panel become outputs after the products of the next, when they have reached
- * L1. Activations that are long chains of operations do so between the steps of these products:
- * the core has time for both. Rounding to bytes was measured to take longer so.
+ * Sums of a pair and two panels, 64 bytes of each pixel, become outputs after the products of the
+ * next, when they have reached L1. Activations that are long chains of operations do so between
+ * the steps of these products: the core has time for both. Rounding to bytes was measured to take
+ * longer so: for some hundred cycles after a tile instruction, products, conversions and limits of
+ * vectors have one port instead of two.
  */
 #include <string.h>
 
@@ -58,19 +60,24 @@ typedef struct beside {
     hn_fetch fetch; /* of the weights of the next span */
 } beside;
 
+/* Of so many halves of two panels, those of one. */
+static inline int64_t panel_halves(int64_t halves, int which) {
+    return which == 0 ? hn_q8_min(halves, 2) : halves - 2;
+}
+
 typedef struct product {
     const uint8_t *a;
     int64_t stride;
     const int64_t *offset;
-    const uint8_t *w;
+    const uint8_t *w[2]; /* of each panel */
     int64_t steps;
-    int halves;           /* of the panel */
+    int halves;           /* of the panels */
     const int32_t *start; /* of all rows of C; NULL: C begins with itself */
     int32_t *c;
 } product;
 
-/* C[rows*16][32] = or += A * W; tiles 0-1: C, 2: A, 3: W. Weights that stay in L1 (`near`) are
- * loaded into it.
+/* C[rows*16][halves*16] = or += A * W; tiles 0-1: C, 2: A, 3: W. Weights that stay in L1 (`near`)
+ * are loaded into it.
  *
  * Four of the eight tiles, although more of them would save loads. Beside another busy thread of
  * the core, a product with eight tiles in use was measured to take 4.5 times as long as on a core
@@ -78,17 +85,18 @@ typedef struct product {
  * load waits until the products before it are done. On a core to itself four are no slower. */
 HN_INLINE void multiply(const int rows, const bool is_signed, const bool near, const product *t,
                         beside *aside) {
-    enum { PITCH = PANEL * sizeof(int32_t) };
-    const int64_t stride = t->stride, below = ROWS * stride, next = t->halves * TILE;
+    enum { PITCH = WIDE * sizeof(int32_t) };
+    const int64_t stride = t->stride, below = ROWS * stride;
     for (int half = 0; half < t->halves; half++) {
-        const uint8_t *w = t->w + half * TILE;
+        const int64_t next = panel_halves(t->halves, half / 2) * TILE;
+        const uint8_t *w = t->w[half / 2] + half % 2 * TILE;
         int32_t *c = t->c + half * 16;
         if (t->start != NULL) {
             HN_TILE_LOAD(0, t->start + half * 16, 0);
             if (rows == 2) HN_TILE_LOAD(1, t->start + half * 16, 0);
         } else {
             HN_TILE_LOAD(0, c, PITCH);
-            if (rows == 2) HN_TILE_LOAD(1, c + ROWS * PANEL, PITCH);
+            if (rows == 2) HN_TILE_LOAD(1, c + ROWS * WIDE, PITCH);
         }
         for (int64_t s = 0; s < t->steps; s++, w += next) {
             const uint8_t *a = t->a + t->offset[s];
@@ -106,7 +114,7 @@ HN_INLINE void multiply(const int rows, const bool is_signed, const bool near, c
             if (aside->units > 0) finish_some(aside->before, aside->units);
         }
         HN_TILE_STORE(0, c, PITCH);
-        if (rows == 2) HN_TILE_STORE(1, c + ROWS * PANEL, PITCH);
+        if (rows == 2) HN_TILE_STORE(1, c + ROWS * WIDE, PITCH);
     }
     finish_some(aside->before, UNITS);
 }
@@ -142,20 +150,20 @@ static multiplier *choose_multiplier(bool one, bool is_signed, bool near) {
 /* The same where there is one step: the rows of A stay in their tiles for all panels of a span. The
  * first loads them. Tiles 0: C, 2 and 4: A, 3: W. */
 HN_INLINE void multiply_shallow(const bool is_signed, const product *t, bool load, beside *aside) {
-    enum { PITCH = PANEL * sizeof(int32_t) };
+    enum { PITCH = WIDE * sizeof(int32_t) };
     if (load) {
         HN_TILE_LOAD(2, t->a, t->stride);
         HN_TILE_LOAD(4, t->a + ROWS * t->stride, t->stride);
     }
     for (int half = 0; half < t->halves; half++) {
         int32_t *c = t->c + half * 16;
-        HN_TILE_LOAD(3, t->w + half * TILE, 64);
+        HN_TILE_LOAD(3, t->w[half / 2] + half % 2 * TILE, 64);
         HN_TILE_LOAD(0, t->start + half * 16, 0);
         MULTIPLY(0, 2, 3);
         HN_TILE_STORE(0, c, PITCH);
         HN_TILE_LOAD(0, t->start + half * 16, 0);
         MULTIPLY(0, 4, 3);
-        HN_TILE_STORE(0, c + ROWS * PANEL, PITCH);
+        HN_TILE_STORE(0, c + ROWS * WIDE, PITCH);
         if (aside->units > 0) finish_some(aside->before, aside->units);
     }
     finish_some(aside->before, UNITS);
@@ -188,7 +196,7 @@ typedef struct task {
     int64_t line, q0, end, pairs; /* the block: positions from q0 to end - 1 */
     int64_t copied;               /* direct: positions from this one on are in scratch */
     int64_t back;                 /* direct: so many positions earlier begins the last pair */
-    panel (*panels)[SPAN];        /* those of the sums that wait, those of the sums being made */
+    panel (*panels)[WIDES];       /* those of the sums that wait, those of the sums being made */
     int now;                      /* which of the two are the latter */
     int64_t slot;                 /* for the next sums */
     waiting before;
@@ -295,10 +303,13 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
         m.steps = hn_q8_min(g->chunk, g->steps - step);
         m.offset = t->l.offset + step;
         bool whole = step + m.steps == g->steps;
-        for (int64_t n = first; n < last; n++) {
-            m.halves = p->n - n * PANEL > 16 ? 2 : 1;
-            m.w = t->w + (n * g->steps * 2 + step * m.halves) * TILE;
-            m.start = step == 0 ? now[n - first].start : NULL;
+        for (int64_t n = first; n < last; n += 2) {
+            const panel *of = &now[(n - first) / 2];
+            const uint8_t *w = t->w + n * g->steps * 2 * TILE;
+            m.halves = (int)hn_q8_ceil(of->n, 16);
+            m.w[0] = w + step * panel_halves(m.halves, 0) * TILE;
+            if (m.halves > 2) m.w[1] = w + (g->steps * 2 + step * panel_halves(m.halves, 1)) * TILE;
+            m.start = step == 0 ? of->start : NULL;
             m.c = t->l.c + slot * SUMS;
             if (++slot == slots) slot = 0;
             if (long_act)
@@ -314,7 +325,7 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
                 t->before = (waiting){.a = t->a,
                                       .constants = &t->constants,
                                       .c = m.c,
-                                      .panel = &now[n - first],
+                                      .panel = of,
                                       .at = places_from(&t->l.at, i * PAIR)};
         }
     }
@@ -325,8 +336,11 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
 static void multiply_panels(task *t, int64_t first, int64_t last) {
     const geometry *g = t->g;
     t->now = !t->now;
-    for (int64_t n = first; n < last; n++)
-        begin_panel(&t->panels[t->now][n - first], t->a, t->w_sums, n * PANEL);
+    for (int64_t n = first; n < last; n += 2) {
+        int64_t end = hn_q8_min(t->a->p->n, hn_q8_min(n + 2, last) * PANEL);
+        begin_panel(&t->panels[t->now][(n - first) / 2], t->a, t->w_sums, n * PANEL,
+                    end - n * PANEL);
+    }
     int64_t bytes = g->steps * 2 * TILE; /* of a panel */
     beside aside = {.before = &t->before};
     if (t->pairs <= MANY_PAIRS)
@@ -362,7 +376,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     geometry g = measure(p, call->work->parts);
     int64_t groups = hn_work_tasks(call->work, phase) / (g.lines * g.blocks);
     const uint8_t *packed = call->ptr[HN_CONV_Q8_W];
-    panel panels[2][SPAN];
+    panel panels[2][WIDES];
     task t = {.a = &a,
               .g = &g,
               .w = packed + header_bytes(p),

@@ -1,4 +1,4 @@
-/* What becomes of sums in the row of conv_q8 for AMX: 32 positions by up to 32 outputs of them,
+/* What becomes of sums in the row of conv_q8 for AMX: 32 positions by up to 64 outputs of them,
  * which wait in scratch until they have reached L1. */
 #ifndef HN_KERNELS_CONV_Q8_AMX_FINISH_H
 #define HN_KERNELS_CONV_Q8_AMX_FINISH_H
@@ -19,11 +19,11 @@ typedef struct waiting waiting;
 /* Units [f->next, end). */
 typedef void finisher(waiting *f, int end);
 
-/* What the outputs of a panel need. */
+/* What the outputs of a panel, or of two, need. */
 typedef struct panel {
-    _Alignas(64) int32_t start[PANEL];
-    _Alignas(64) float scale[PANEL];
-    _Alignas(64) float fbias[PANEL];
+    _Alignas(64) int32_t start[WIDE];
+    _Alignas(64) float scale[WIDE];
+    _Alignas(64) float fbias[WIDE];
     int64_t n0, n;
     finisher *finish;
 } panel;
@@ -76,9 +76,9 @@ static constants make_constants(const hn_conv_q8 *p) {
 /* What is the same for all rows of bytes of a panel. */
 typedef struct bytes_of {
     constants all;
-    __m512 scale[2];
+    __m512 scale[4];
     const uint8_t *r;
-    __mmask16 mask[2];
+    __mmask16 mask[4];
 } bytes_of;
 
 /* (float)(r - rz) * mr. The load gives all quarters all 16 bytes, so that one shuffle puts each
@@ -97,20 +97,20 @@ HN_INLINE __m512 scaled_residual(const bytes_of *of, const uint8_t *from, __mmas
     return _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(wide), of->all.r_less), of->all.mr);
 }
 
-/* 16 outputs, and what is added to them at r. Of what is rounded in between, limits leave so little
- * that a large number added and taken away again rounds it. */
-HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, int64_t r_at, int half,
+/* 16 outputs, a quarter of a row, and what is added to them at r. Of what is rounded in between,
+ * limits leave so little that a large number added and taken away again rounds it. */
+HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, int64_t r_at, int quarter,
                              bool whole, residual added, r_kind kind) {
     const __m512 large = _mm512_set1_ps(0x1.8p23F);
-    __m512i sum = _mm512_load_si512(c + half * 16);
-    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), of->scale[half]);
+    __m512i sum = _mm512_load_si512(c + quarter * 16);
+    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), of->scale[quarter]);
     if (added == TWICE) {
         v = _mm512_min_ps(of->all.hi1, _mm512_max_ps(of->all.lo1, v));
         v = _mm512_mul_ps(_mm512_sub_ps(_mm512_add_ps(v, large), large), of->all.m1);
     }
     if (added != NONE) {
-        const uint8_t *r = of->r + r_at + half * 16;
-        v = _mm512_add_ps(v, scaled_residual(of, r, of->mask[half], whole, kind));
+        const uint8_t *r = of->r + r_at + quarter * 16;
+        v = _mm512_add_ps(v, scaled_residual(of, r, of->mask[quarter], whole, kind));
     }
     return _mm512_cvtps_epi32(v);
 }
@@ -128,12 +128,20 @@ HN_INLINE __m512i narrow(const bytes_of *of, const __m512i *v, bool is_signed) {
     return _mm512_permutexvar_epi32(order, all);
 }
 
-/* Two rows of 32 outputs. */
+/* A row of 64 outputs. */
+HN_INLINE __m512i one_row(const bytes_of *of, const int32_t *c, int64_t r, bool is_signed,
+                          bool whole, residual added, r_kind kind) {
+    __m512i v[4];
+    UNROLL for (int i = 0; i < 4; i++) v[i] = requantize(of, c, r, i, whole, added, kind);
+    return narrow(of, v, is_signed);
+}
+
+/* Two rows of 32. */
 HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const int64_t *r, bool is_signed,
                            bool whole, residual added, r_kind kind) {
     __m512i v[4];
     UNROLL for (int i = 0; i < 4; i++) v[i] =
-        requantize(of, c + i / 2 * PANEL, added != NONE ? r[i / 2] : 0, i % 2, whole, added, kind);
+        requantize(of, c + i / 2 * WIDE, added != NONE ? r[i / 2] : 0, i % 2, whole, added, kind);
     return narrow(of, v, is_signed);
 }
 
@@ -142,7 +150,7 @@ HN_INLINE __m512i four_rows(const bytes_of *of, const int32_t *c, const int64_t 
                             bool whole, residual added, r_kind kind) {
     __m512i v[4];
     UNROLL for (int i = 0; i < 4; i++) v[i] =
-        requantize(of, c + i * PANEL, added != NONE ? r[i] : 0, 0, whole, added, kind);
+        requantize(of, c + i * WIDE, added != NONE ? r[i] : 0, 0, whole, added, kind);
     return narrow(of, v, is_signed);
 }
 
@@ -159,7 +167,7 @@ typedef struct rows_of {
 HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, residual added,
                              r_kind kind) {
     const bool whole = rows.n == 16, dense = whole && of->all.y_dense;
-    for (int i = 0; i < rows.rows; i += 4, rows.c += 4 * PANEL) {
+    for (int i = 0; i < rows.rows; i += 4, rows.c += 4 * WIDE) {
         const int64_t *at = rows.at + i, *r = rows.r + i;
         __m512i all = whole ? four_rows(of, rows.c, r, is_signed, true, added, kind)
                             : four_rows(of, rows.c, r, is_signed, false, added, kind);
@@ -175,10 +183,11 @@ HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, r
     }
 }
 
-HN_INLINE void finish_wide(const bytes_of *of, rows_of rows, bool is_signed, residual added,
+/* Of 32 or fewer. */
+HN_INLINE void finish_half(const bytes_of *of, rows_of rows, bool is_signed, residual added,
                            r_kind kind) {
     const __mmask32 m = (__mmask32)first64(rows.n);
-    for (int i = 0; i < rows.rows; i += 2, rows.c += 2 * PANEL) {
+    for (int i = 0; i < rows.rows; i += 2, rows.c += 2 * WIDE) {
         const int64_t *at = rows.at + i, *r = rows.r + i;
         const bool both_there = at[0] >= 0 && at[1] >= 0;
         uint8_t *y0 = rows.y + at[0], *y1 = rows.y + at[1];
@@ -194,10 +203,27 @@ HN_INLINE void finish_wide(const bytes_of *of, rows_of rows, bool is_signed, res
     }
 }
 
+/* Of more. */
+HN_INLINE void finish_wide(const bytes_of *of, rows_of rows, bool is_signed, residual added,
+                           r_kind kind) {
+    const __mmask64 m = first64(rows.n);
+    for (int i = 0; i < rows.rows; i++, rows.c += WIDE) {
+        const int64_t at = rows.at[i], r = added != NONE ? rows.r[i] : 0;
+        if (at < 0) continue;
+        if (rows.n == WIDE)
+            _mm512_storeu_si512(rows.y + at, one_row(of, rows.c, r, is_signed, true, added, kind));
+        else
+            _mm512_mask_storeu_epi8(rows.y + at, m,
+                                    one_row(of, rows.c, r, is_signed, false, added, kind));
+    }
+}
+
 HN_INLINE void finish_rows(const bytes_of *of, rows_of rows, bool is_signed, residual added,
                            r_kind kind) {
     if (rows.n <= 16)
         finish_narrow(of, rows, is_signed, added, kind);
+    else if (rows.n <= PANEL)
+        finish_half(of, rows, is_signed, added, kind);
     else
         finish_wide(of, rows, is_signed, added, kind);
 }
@@ -206,10 +232,13 @@ HN_INLINE void finish_rows(const bytes_of *of, rows_of rows, bool is_signed, res
 HN_INLINE void finish_bytes(waiting *f, int end, bool is_signed, residual added) {
     const panel *own = f->panel;
     const uint64_t mask = first64(own->n);
-    const bytes_of of = {.all = *f->constants,
-                         .scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16)},
-                         .r = added != NONE ? (const uint8_t *)f->a->r + own->n0 : NULL,
-                         .mask = {(__mmask16)mask, (__mmask16)(mask >> 16)}};
+    const bytes_of of = {
+        .all = *f->constants,
+        .scale = {_mm512_load_ps(own->scale), _mm512_load_ps(own->scale + 16),
+                  _mm512_load_ps(own->scale + 32), _mm512_load_ps(own->scale + 48)},
+        .r = added != NONE ? (const uint8_t *)f->a->r + own->n0 : NULL,
+        .mask = {(__mmask16)mask, (__mmask16)(mask >> 16), (__mmask16)(mask >> 32),
+                 (__mmask16)(mask >> 48)}};
     const rows_of rows = {.c = f->c,
                           .at = f->at.y,
                           .r = f->at.r,
@@ -237,26 +266,29 @@ HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
     const hn_act *act = &f->a->p->act;
     const panel *of = f->panel;
     const __m512 act_a = _mm512_set1_ps(act->a), act_b = _mm512_set1_ps(act->b);
-    const uint64_t mask = first64(of->n);
-    const __mmask16 m[] = {(__mmask16)mask, (__mmask16)(mask >> 16)};
-    for (int unit = f->next; unit < end; unit++) {
-        const int32_t *c = f->c + unit * 2 * PANEL;
-        const int64_t *at = f->at.y + unit * 2, *r_at = f->at.r + unit * 2;
-        __m512 v[4];
-        UNROLL for (int k = 0; k < 4; k++) {
-            const int row = k / 2, i = k % 2 * 16;
-            __m512i acc = _mm512_load_si512(c + row * PANEL + i);
-            v[k] = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), _mm512_load_ps(of->scale + i));
-            if (f->a->fbias != NULL) v[k] = _mm512_add_ps(v[k], _mm512_load_ps(of->fbias + i));
-            if (f->a->r != NULL) {
-                const float *r = (const float *)f->a->r + r_at[row] + of->n0;
-                v[k] = _mm512_add_ps(v[k], _mm512_maskz_loadu_ps(m[k % 2], r + i));
+    for (int64_t n = 0; n < of->n; n += PANEL) {
+        const uint64_t mask = first64(of->n - n);
+        const __mmask16 m[] = {(__mmask16)mask, (__mmask16)(mask >> 16)};
+        for (int unit = f->next; unit < end; unit++) {
+            const int32_t *c = f->c + unit * 2 * WIDE + n;
+            const int64_t *at = f->at.y + unit * 2, *r_at = f->at.r + unit * 2;
+            __m512 v[4];
+            UNROLL for (int k = 0; k < 4; k++) {
+                const int row = k / 2, i = k % 2 * 16;
+                __m512i acc = _mm512_load_si512(c + row * WIDE + i);
+                v[k] = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), _mm512_load_ps(of->scale + n + i));
+                if (f->a->fbias != NULL)
+                    v[k] = _mm512_add_ps(v[k], _mm512_load_ps(of->fbias + n + i));
+                if (f->a->r != NULL) {
+                    const float *r = (const float *)f->a->r + r_at[row] + of->n0 + n;
+                    v[k] = _mm512_add_ps(v[k], _mm512_maskz_loadu_ps(m[k % 2], r + i));
+                }
             }
-        }
-        UNROLL for (int k = 0; k < 4; k++) v[k] = hn_v_act(v[k], kind, act_a, act_b);
-        UNROLL for (int k = 0; k < 4; k++) {
-            float *y = (float *)f->a->y + at[k / 2] + of->n0 + k % 2 * 16;
-            _mm512_mask_storeu_ps(y, at[k / 2] >= 0 ? m[k % 2] : 0, v[k]);
+            UNROLL for (int k = 0; k < 4; k++) v[k] = hn_v_act(v[k], kind, act_a, act_b);
+            UNROLL for (int k = 0; k < 4; k++) {
+                float *y = (float *)f->a->y + at[k / 2] + of->n0 + n + k % 2 * 16;
+                _mm512_mask_storeu_ps(y, at[k / 2] >= 0 ? m[k % 2] : 0, v[k]);
+            }
         }
     }
     f->next = end;
@@ -266,34 +298,37 @@ HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
 HN_ACT_LIST(HN_X)
 #undef HN_X
 
-/* Floats that become bytes, two rows as one vector. */
+/* Floats that become bytes, two rows of a panel as one vector. */
 static void finish_through_floats(waiting *f, int end) {
     const hn_conv_q8 *p = f->a->p;
     const panel *of = f->panel;
     const hn_q8_end bounds = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
     const hn_q8_scale scale = hn_q8_scale_of(p->ys);
-    const __mmask32 m = (__mmask32)first64(of->n);
     const int rows = 2 * (end - f->next);
     const int64_t *at = f->at.y + 2 * f->next;
-    const int32_t *c = f->c + 2 * f->next * PANEL;
-    _Alignas(64) float v[2 * UNITS * PANEL];
-    for (int i = 0; i < rows * PANEL; i += 16) {
-        const int n = i % PANEL;
-        __m512i sums = _mm512_load_si512(c + i);
-        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_load_ps(of->scale + n));
-        _mm512_store_ps(v + i, _mm512_add_ps(scaled, _mm512_load_ps(of->fbias + n)));
-    }
-    hn_q8_activate(&p->act, v, rows * PANEL);
-    for (int row = 0; row < rows; row += 2) {
-        __m512i q[4];
-        hn_vf x[4];
-        hn_q8_fetch_f32(v + row * PANEL, 1, 0, HN_VB, x);
-        hn_q8_divide(&scale, &bounds, x, q);
-        __m512i both = hn_q8_to_bytes(&bounds, q);
-        uint8_t *y = (uint8_t *)f->a->y + of->n0;
-        _mm256_mask_storeu_epi8(y + at[row], at[row] >= 0 ? m : 0, _mm512_castsi512_si256(both));
-        _mm256_mask_storeu_epi8(y + at[row + 1], at[row + 1] >= 0 ? m : 0,
-                                _mm512_extracti64x4_epi64(both, 1));
+    _Alignas(64) float v[PAIR * PANEL];
+    for (int64_t n = 0; n < of->n; n += PANEL) {
+        const int32_t *c = f->c + 2 * f->next * WIDE + n;
+        const __mmask32 m = (__mmask32)first64(of->n - n);
+        for (int i = 0; i < rows * PANEL; i += 16) {
+            const int64_t o = n + i % PANEL;
+            __m512i sums = _mm512_load_si512(c + i / PANEL * WIDE + i % PANEL);
+            __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_load_ps(of->scale + o));
+            _mm512_store_ps(v + i, _mm512_add_ps(scaled, _mm512_load_ps(of->fbias + o)));
+        }
+        hn_q8_activate(&p->act, v, rows * PANEL);
+        for (int row = 0; row < rows; row += 2) {
+            __m512i q[4];
+            hn_vf x[4];
+            hn_q8_fetch_f32(v + row * PANEL, 1, 0, HN_VB, x);
+            hn_q8_divide(&scale, &bounds, x, q);
+            __m512i both = hn_q8_to_bytes(&bounds, q);
+            uint8_t *y = (uint8_t *)f->a->y + of->n0 + n;
+            _mm256_mask_storeu_epi8(y + at[row], at[row] >= 0 ? m : 0,
+                                    _mm512_castsi512_si256(both));
+            _mm256_mask_storeu_epi8(y + at[row + 1], at[row + 1] >= 0 ? m : 0,
+                                    _mm512_extracti64x4_epi64(both, 1));
+        }
     }
     f->next = end;
 }
@@ -302,7 +337,7 @@ static void finish_slowly(waiting *f, int end) {
     const panel *of = f->panel;
     for (int row = 2 * f->next; row < 2 * end; row++) {
         if (f->at.y[row] >= 0)
-            hn_q8_finish(f->a, f->c + row * PANEL, of->scale, of->n0, of->n,
+            hn_q8_finish(f->a, f->c + row * WIDE, of->scale, of->n0, of->n,
                          f->a->p->w_zero_points ? f->at.window_sum[row] : 0, f->at.y[row] + of->n0,
                          f->at.r[row] + of->n0);
     }
@@ -327,19 +362,20 @@ static finisher *choose_finisher(const panel *f, const hn_q8_args *a) {
     if (a->r != NULL && !is_small(p->mr)) return finish_slowly;
     if (a->r != NULL && p->twice)
         return !is_small(p->m1) ? finish_slowly : is_signed ? finish_s8_twice : finish_u8_twice;
-    __m512 large = _mm512_max_ps(_mm512_abs_ps(_mm512_load_ps(f->scale)),
-                                 _mm512_abs_ps(_mm512_load_ps(f->scale + 16)));
-    if (_mm512_cmp_ps_mask(large, _mm512_set1_ps(0.5F), _CMP_GT_OQ) != 0) return finish_slowly;
+    for (int i = 0; i < WIDE; i++)
+        if (f->scale[i] > 0.5F || f->scale[i] < -0.5F) return finish_slowly;
     if (a->r != NULL) return is_signed ? finish_s8_added : finish_u8_added;
     return is_signed ? finish_s8 : finish_u8;
 }
 
-static void begin_panel(panel *f, const hn_q8_args *a, const int32_t *w_sums, int64_t n0) {
-    f->n0 = n0, f->n = hn_q8_min(PANEL, a->p->n - n0);
-    if (f->n < PANEL) memset(f->start, 0, sizeof f->start), memset(f->scale, 0, sizeof f->scale);
+/* n outputs from n0 on. */
+static void begin_panel(panel *f, const hn_q8_args *a, const int32_t *w_sums, int64_t n0,
+                        int64_t n) {
+    f->n0 = n0, f->n = n;
+    if (n < WIDE) memset(f->start, 0, sizeof f->start), memset(f->scale, 0, sizeof f->scale);
     memset(f->fbias, 0, sizeof f->fbias);
-    hn_q8_begin(a, w_sums + n0, 0, n0, f->n, f->start, f->scale);
-    if (a->fbias != NULL) memcpy(f->fbias, a->fbias + n0, (size_t)f->n * sizeof *f->fbias);
+    hn_q8_begin(a, w_sums + n0, 0, n0, n, f->start, f->scale);
+    if (a->fbias != NULL) memcpy(f->fbias, a->fbias + n0, (size_t)n * sizeof *f->fbias);
     f->finish = choose_finisher(f, a);
 }
 

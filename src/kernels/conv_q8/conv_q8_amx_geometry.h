@@ -13,13 +13,15 @@ enum {
     STEP = 64,               /* products in a step: bytes of a row of any left tile */
     TILE = 1024,             /* bytes */
     PANEL = 32,              /* outputs */
-    SUMS = PAIR * PANEL,     /* of a pair and a panel */
+    WIDE = 2 * PANEL,        /* outputs that are finished together, at most */
+    SUMS = PAIR * WIDE,      /* of a pair and such outputs */
     UNITS = PAIR / 2,        /* pairs of rows of sums, finished together */
     SMALL_IMAGE = 4 * ROWS,  /* positions */
     BLOCK_BYTES = 600 << 10, /* of copied pixels: they stay in a 2 MB L2 */
     CHUNK = 18,              /* steps of a pair that stay in L1 */
     NEAR_BYTES = 16 << 10,   /* of weights that do so too */
     SPAN = 8,                /* panels at a time: at most, */
+    WIDES = SPAN / 2,        /* of them two at a time */
     LEAST_SPAN = 2,          /* at least, */
     SPAN_STEPS = 48,         /* between the two so many steps of a panel */
     MANY_PAIRS = 16,         /* so that weights need not stay for all of them */
@@ -144,7 +146,7 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
     g.valid = (rows - 1) * g.pw + p->ow;
     g.pairs = hn_q8_ceil(g.valid, PAIR);
     g.chunk = hn_q8_max(1, hn_q8_ceil(g.steps, hn_q8_max(1, hn_q8_ceil(g.steps, CHUNK))));
-    g.span = hn_q8_min(SPAN, hn_q8_max(LEAST_SPAN, SPAN_STEPS / hn_q8_max(1, g.steps)));
+    g.span = hn_q8_min(SPAN, hn_q8_max(LEAST_SPAN, SPAN_STEPS / hn_q8_max(1, g.steps) / 2 * 2));
     int64_t most = position == 0 ? g.pairs : BLOCK_BYTES / (position * PAIR);
     g.blocks = hn_q8_ceil(g.pairs, hn_q8_max(2, most - hn_q8_ceil(g.halo, PAIR)));
     if (g.pairs >= MANY_PAIRS) {
@@ -179,15 +181,17 @@ static inline places places_from(const places *at, int64_t i) {
 }
 
 typedef struct lane_parts {
-    int32_t *c;      /* slots of [32][32] sums */
+    int32_t *c;      /* slots of [PAIR][WIDE] sums */
     places at;       /* of the positions of the block */
     int64_t *offset; /* of the steps, from the first tap of a position */
     uint8_t *a;      /* copied pixels */
 } lane_parts;
 
-/* Pairs and panels whose sums scratch holds: what waits to be finished, and what is in the making,
- * a span where that is done in chunks. */
-static int64_t slots_of(const geometry *g) { return g->chunk < g->steps ? g->span + 1 : 2; }
+/* Pairs times wide panels whose sums scratch holds: what waits to be finished, and what is in the
+ * making, a span where that is done in chunks. */
+static int64_t slots_of(const geometry *g) {
+    return g->chunk < g->steps ? hn_q8_ceil(g->span, 2) + 1 : 2;
+}
 
 static size_t divide(const geometry *g, char *base, lane_parts *l) {
     size_t c = (size_t)slots_of(g) * SUMS * sizeof(int32_t);
