@@ -101,6 +101,9 @@ static void cases(check_list *list) {
         add(list, 4, 16, 100, 48, 100, f);
         add(list, 4, 37, 610, 35, 256, f);
         add(list, 4, 140, 260, 45, 64, f);
+        add(list, 4, 300, 1100, 67, 32, f);
+        add(list, 4, 47, 1290, 130, 128, f);
+        add(list, 4, 33, 70, 20, 64, f);
     }
     add(list, 4, 70, 1100, 530, 32, BIAS);
     add(list, 4, 130, 320, 34, 32, ZEROS | IN_PLACE);
@@ -118,6 +121,7 @@ static void cases(check_list *list) {
         add(list, 4, m, 4096, 4096, 32, BENCH);
         add(list, 4, m, 4096, 4096, 128, BENCH);
         add(list, 4, m, 4096, 4096, 32, ROUNDED | BENCH);
+        add(list, 4, m, 4096, 4096, 64, ROUNDED | BENCH);
         add(list, 4, m, 4096, 4096, 128, ROUNDED | BENCH);
     }
     add(list, 8, 128, 4096, 4096, 128, BENCH);

@@ -22,6 +22,7 @@
  * The file that includes this brings
  *
  *   DOT(sum, codes, digits)   of four unsigned bytes by four signed ones in each lane
+ *   DOT_STEPS                 instructions that takes
  *   PLAIN                     the row over the vector vocabulary
  *   ROW, NAME, ISA            of the hn_kernel
  */
@@ -270,7 +271,10 @@ static void run_rows(job *t, int64_t first, int64_t last) {
 
 static bool ok(const void *problem, const char **why) {
     const hn_matmul_nbits *p = problem;
-    return p->bits == 4 || (*why = "codes of 8 bits", false);
+    if (p->bits != 4) return *why = "codes of 8 bits", false;
+    if (DOT_STEPS > 1 && !p->x_rounded && p->m > 1)
+        return *why = "several rows of three digits", false;
+    return true;
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
