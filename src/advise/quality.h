@@ -11,6 +11,7 @@ typedef struct hn_quality {
     bool is_share, lower_better;
     double value, low, high; /* the 95 % interval; NaN: not known */
     int64_t samples;
+    int64_t guessed; /* classes among which guessing may do as well; 0: it would not */
 } hn_quality;
 
 typedef struct hn_judge {

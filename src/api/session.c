@@ -721,8 +721,11 @@ hone_status hone_session_measure(hone_session *s, hone_dataset *dataset,
     hone_eval_options o;
     hone_eval_options_init(&o);
     if (options != NULL) HN_TAKE_OPTIONS(o, options);
-    return hn_accuracy_measure(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc,
-                               hn_allocator_default(), out, err);
+    HN_TRY(hn_accuracy_measure(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc,
+                               hn_allocator_default(), out, err));
+    int64_t guessed = hn_evaluation_guessed(*out);
+    if (guessed > 0) hn_warn_of_guessing((*out)->metrics[0].value, guessed);
+    return HONE_OK;
 }
 
 void hone_evaluation_destroy(hone_evaluation *evaluation) { hn_evaluation_destroy(evaluation); }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,6 +12,7 @@
 
 #define MOST_CHOSEN 64    /* values of one evaluation */
 #define READING_THREADS 1 /* beside those that run the model */
+#define FEWEST_GUESSES 50 /* samples that tell answers from guesses */
 
 typedef struct choice {
     int metric, value;
@@ -315,6 +317,20 @@ void hn_evaluation_destroy(hone_evaluation *e) {
     hn_allocator *alloc = own->arena.alloc;
     hn_arena_deinit(&own->arena);
     hn_free(alloc, own);
+}
+
+int64_t hn_evaluation_guessed(const hone_evaluation *e) {
+    const hone_metric_value *v = &e->metrics[0];
+    if (e->n_metrics == 0 || strcmp(v->name, "top1") != 0 || e->classes < 2) return 0;
+    return e->samples >= FEWEST_GUESSES && v->low * (double)e->classes <= 1 ? e->classes : 0;
+}
+
+void hn_warn_of_guessing(double top1, int64_t classes) {
+    hn_log(
+        HONE_LOG_WARN,
+        "top1 is %.2f %%, and guessing among %lld classes may do as well: are samples scaled and "
+        "labels numbered as they were when the model was trained?",
+        100 * top1, (long long)classes);
 }
 
 hone_status hn_accuracy_top(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,

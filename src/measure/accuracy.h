@@ -16,6 +16,11 @@ hone_status hn_accuracy_measure(const hn_graph *g, hn_accuracy_run *run, void *c
                                 hone_evaluation **out, hn_error *err);
 void hn_evaluation_destroy(hone_evaluation *e); /* NULL accepted */
 
+/* Of how many classes, where the first metric is a top-1 that guessing among them may reach, too;
+ * otherwise 0. And the line in the log that says so. */
+int64_t hn_evaluation_guessed(const hone_evaluation *e);
+void hn_warn_of_guessing(double top1, int64_t classes);
+
 /* Top-1 and top-5 alone. */
 hone_status hn_accuracy_top(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,
                             const hone_eval_options *o, hn_allocator *alloc,

@@ -24,3 +24,5 @@ hone profile "$models/batch4.onnx" --data $data --runs 1 --no-roofline | grep wa
 hone bench "$models/batch4.onnx" --data $data -n 1 -t 1,1 --csv | grep warning
 printf '1,2,3,2\n1,2,3,2\n1,2,3,2\n' >same.csv
 hone eval "$models/batch1.onnx" --data csv:same.csv | sed 's/[0-9.]* s, [0-9.]* samples/T s, R samples/'
+# Samples that are scaled otherwise than those the model was trained with.
+hone eval "$digits" --data synthetic:digits,n=200,mean=5 | grep guessing
