@@ -120,6 +120,9 @@ static void needed(list *l) {
                                    s->read_ms, s->rows[0].ms)
         : hn_search_has_limit(s) && s->out->met
             ? hn_search_text(s, "the search ended with the first that met what was asked for")
+        : s->read_ms == 0
+            ? hn_search_text(s,
+                             "samples are made up: how long reading real ones takes is not known")
             : hn_search_text(s,
                              "reading a sample takes %.3g ms and a run %.3g: the model is the "
                              "bottleneck",

@@ -72,7 +72,7 @@ typedef struct hn_search_state {
     hn_judge judge;
     hn_quality look, verified; /* of the original, on these parts */
     double gate;               /* the most that may be lost */
-    double read_ms;            /* that one sample takes to be read */
+    double read_ms;            /* that one sample takes to be read; 0: they are made up */
     double least_ms;           /* of the medians of the original's runs */
     bool broken;               /* int8 was tried, and broke the gate */
     bool stopped;              /* by progress */

@@ -12,6 +12,7 @@
 
 #define DUEL_SECONDS 0.5
 #define MOST_DUELS 4   /* of two models */
+#define READINGS 3     /* of one sample */
 #define FAR_BEHIND 1.5 /* times as fast: what another must be for one not to be judged */
 
 /* ---- sizes ---- */
@@ -119,13 +120,23 @@ static void show_quality(hone_optimize_row *row, const hn_quality *q, double dro
 
 /* ---- the original ---- */
 
-/* One sample as the model takes it, and how long reading one takes. */
+/* One sample as the model takes it, and how long reading one takes: the first time may take longer
+ * than later ones. */
 static hone_status read_sample(hn_search_state *s, hn_error *err) {
     hn_feed *feed;
+    hone_status status = HONE_OK;
+    double least = INFINITY;
     HN_TRY(hn_feed_create(&feed, s->original->graph, s->parts.choose, 1, s->alloc, err));
-    int64_t begun = hn_clock_ns();
-    hone_status status = hn_feed_load(feed, 0, 1, s->in, err);
-    s->read_ms = (double)(hn_clock_ns() - begun) * 1e-6;
+    for (int k = 0; k < READINGS && status == HONE_OK; k++) {
+        for (int i = 0; i < s->original->graph->n_inputs; i++) {
+            hn_tensor_unref(s->in[i]);
+            s->in[i] = NULL;
+        }
+        int64_t begun = hn_clock_ns();
+        status = hn_feed_load(feed, 0, 1, s->in, err);
+        least = fmin(least, (double)(hn_clock_ns() - begun) * 1e-6);
+    }
+    s->read_ms = hn_dataset_is_made_up(s->parts.choose) ? 0 : least;
     hn_feed_destroy(feed);
     return status;
 }

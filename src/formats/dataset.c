@@ -113,6 +113,8 @@ void hn_dataset_close(hn_dataset *ds) {
 
 int64_t hn_dataset_count(const hn_dataset *ds) { return ds->n; }
 
+bool hn_dataset_is_made_up(const hn_dataset *ds) { return ds->spec.kind->make != NULL; }
+
 bool hn_dataset_has_labels(const hn_dataset *ds) {
     return ds->labels != NULL || ds->spec.kind->label != NULL;
 }

@@ -41,6 +41,8 @@ hone_status hn_dataset_part(hn_dataset **out, const hn_dataset *of, const int64_
                             hn_error *err);
 
 int64_t hn_dataset_count(const hn_dataset *ds); /* samples, after shuffle, skip and n */
+/* Whether samples are noise, made when they are asked for. */
+bool hn_dataset_is_made_up(const hn_dataset *ds);
 bool hn_dataset_has_labels(const hn_dataset *ds);
 int hn_dataset_n_fields(const hn_dataset *ds);
 const hn_dataset_field *hn_dataset_field_at(const hn_dataset *ds, int i);
