@@ -251,6 +251,7 @@ static void write_step(json *js, const hone_step_profile *s) {
     json_known(js, "instructions", s->instructions, s->instructions >= 0);
     json_known(js, "cache_misses", s->cache_misses, s->cache_misses >= 0);
     json_text(js, "why_float", s->why_float);
+    json_text(js, "why_precision", s->why_precision);
     json_end(js, '}');
 }
 
@@ -346,16 +347,14 @@ static void write_plan(json *js, const job *j, const plan *p) {
 
 static void print_plans(const job *j) {
     const plan *p = &j->plans[0];
-    if (has(j->a, "--explain") && !is_quantized(p->profile))
-        note("no operator is quantized: everything is computed in floats");
     for (int i = 0; i < j->n_plans; i++)
         if (j->plans[i].profile->n_steps == 0)
             note("no steps: the model runs through the operators' references");
     if (has(j->a, "--json") || p->profile->n_steps == 0) return;
     if (j->n_plans == 2)
         print_side_by_side(p, p + 1, j->top);
-    else if (has(j->a, "--explain") && is_quantized(p->profile))
-        print_floats(p);
+    else if (has(j->a, "--explain"))
+        print_explained(p);
     else
         print_profile(p, j->sort, j->by, j->top);
 }
@@ -413,8 +412,8 @@ static exit_code run(const args *a) {
 
 static const option_def options[] = {
     {"--runs", 'n', "N", "runs to take the medians of (default: 10)", false},
-    {"--explain", 0, NULL, "of a quantized model: what runs in floats, why, and what it takes",
-     false},
+    {"--explain", 0, NULL,
+     "what products are computed in, and why; of a quantized model what runs in floats", false},
     {"--sort", 0, "KEY", "time (default), name, order, lost, or share of the roof", false},
     {"--top", 0, "N", "rows to show (default: 20; 0: all)", false},
     {"--by", 0, "WHAT", "node (default), op, or scope: the paths of node names", false},

@@ -79,8 +79,7 @@ typedef enum grouping { BY_NODE, BY_OP, BY_SCOPE } grouping;
 
 void print_profile(const plan *p, sorting sort, grouping by, int64_t top);
 /* Of a quantized model: which steps compute in floats, why, and what they take. */
-void print_floats(const plan *p);
-bool is_quantized(const hone_profile *p);
+void print_explained(const plan *p);
 /* Steps of both by the names of their nodes. */
 void print_side_by_side(const plan *a, const plan *b, int64_t top);
 

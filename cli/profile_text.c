@@ -266,16 +266,16 @@ void print_profile(const plan *p, sorting sort, grouping by, int64_t top) {
     print_verdicts((size_t)p->n_verdicts, p->verdicts);
 }
 
-/* ---- floats in a quantized model ---- */
+/* ---- what is computed in which precision ---- */
 
-bool is_quantized(const hone_profile *p) {
+static bool is_quantized(const hone_profile *p) {
     for (size_t i = 0; i < p->n_steps; i++)
         if (p->steps[i].why_float != NULL || strcmp(p->steps[i].precision, "int8") == 0)
             return true;
     return false;
 }
 
-void print_floats(const plan *p) {
+static void print_floats(const plan *p) {
     static const char *const heads[] = {"node", "op", "ms", "%", "why in floats"};
     const hone_profile *f = p->profile;
     row *rows = must(calloc(f->n_steps + 1, sizeof *rows));
@@ -302,6 +302,35 @@ void print_floats(const plan *p) {
     if (floats > 0) line("%s", "");
     table_print(t);
     free_rows(rows, n);
+}
+
+static void print_products(const plan *p) {
+    static const char *const heads[] = {"product", "op", "ms", "%", "in", "why"};
+    const hone_profile *f = p->profile;
+    row *rows = must(calloc(f->n_steps + 1, sizeof *rows));
+    size_t n = rows_of(f, BY_NODE, rows);
+    sort_rows(rows, n, BY_TIME);
+    table *t = table_new(heads, "thrrll");
+    for (size_t i = 0; i < n; i++) {
+        const hone_step_profile *s = rows[i].step;
+        if (s->why_precision == NULL) continue;
+        table_cell(t, "%s", s->node);
+        table_cell(t, "%s", s->op);
+        table_cell(t, "%.3f", s->ms);
+        table_cell(t, "%.1f", percent(s->ms, f->ms));
+        table_cell(t, "%s", s->precision);
+        table_cell(t, "%s", s->why_precision);
+    }
+    table_print(t);
+    free_rows(rows, n);
+}
+
+void print_explained(const plan *p) {
+    if (is_quantized(p->profile)) {
+        print_floats(p);
+        line("%s", "");
+    }
+    print_products(p);
 }
 
 /* ---- two plans ---- */

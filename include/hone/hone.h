@@ -379,11 +379,12 @@ typedef struct hone_session_options {
      * all that they allow in integers; "f32", of others, dequantizes first. How exact float sums of
      * products are: "f32-relaxed" may be off by 8e-5 of the sum of their absolute values (typically
      * 1.5e-5 of a result); with "bf16" operands are rounded to bf16 (8e-3, typically 3e-3). Both
-     * are faster on CPUs with AMX, on others the same as f32; there bf16 is what a model holds
-     * whose float constants of two axes or more all are. "f16" waits for kernels:
+     * are faster on CPUs with AMX, on others the same as f32. "f16" waits for kernels:
      * HONE_E_UNSUPPORTED. "auto": before the first run of a shape, what is measured to be faster of
      * what the model allows: each part of a quantized one in int8 or f32 (hone_session_choice),
-     * others unchanged. */
+     * others unchanged. What a model holds is asked of each node: a product that is written in
+     * bf16 is computed in bf16, where a kernel for that is faster here, one in f32 or f16 in f32
+     * (bf16 would lose bits of f16), one of integers in integers. */
     const char *precision;
     /* Kernels to take before all others, whatever was measured: "conv_f32=amx6,copy=ref", or NULL.
      * Where one declines a problem the usual choice is made, and the log gets a warning. */
@@ -440,6 +441,7 @@ typedef struct hone_step_info {
     int threads;           /* it may use */
     double weights_bytes;  /* of constants, as they are stored for it */
     size_t live_bytes;     /* of activations, alive while it runs */
+    const char *why_precision; /* of a convolution or product: why it computes in that; else NULL */
 } hone_step_info;
 /* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu. Where sizes
  * are known only while running, and in subgraphs, there may be more or fewer steps each time. */
@@ -1129,6 +1131,7 @@ typedef struct hone_step_profile {
     const char *advice;  /* what would make it faster */
     /* Of one run, on the thread that runs the session: */
     double cycles, instructions, cache_misses;
+    const char *why_precision; /* as in hone_step_info */
 } hone_step_profile;
 
 /* A question a profile answers by itself. */

@@ -67,7 +67,8 @@ static bool add_step(hn_recording *r, const hone_step_info *info) {
         !keep(r->arena, &s.family, info->family) || !keep(r->arena, &s.kernel, info->kernel) ||
         !keep(r->arena, &s.output, info->output) || !keep(r->arena, &s.why, info->why) ||
         !keep(r->arena, &s.isa, info->isa) || !keep(r->arena, &s.precision, info->precision) ||
-        !keep(r->arena, &s.why_float, info->why_float))
+        !keep(r->arena, &s.why_float, info->why_float) ||
+        !keep(r->arena, &s.why_precision, info->why_precision))
         return false;
     for (int64_t i = 0; i < r->n_runs; i++) r->ms[(int64_t)r->n_steps * r->n_runs + i] = -1;
     r->steps[r->n_steps++] = s;

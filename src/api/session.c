@@ -184,19 +184,21 @@ static hone_status read_exec(const char *name, bool *parallel, hn_error *err) {
 /* NULL: what the model holds. */
 static hone_status read_precision(hone_session *s, const char *name, hn_engine_options *e,
                                   hn_error *err) {
-    hn_way own = hn_graph_way(s->model->ir->graph, s->isa);
-    if (name == NULL) name = hn_way_name(own);
-    HN_CHECK(err, strcmp(name, "f16") != 0, HONE_E_UNSUPPORTED,
-             "precision is f16, which is not available on this machine");
-    e->auto_precision = strcmp(name, "auto") == 0;
-    bool known = hn_way_named(name, strlen(name), &e->layers.way);
-    HN_CHECK(err, known || e->auto_precision, HONE_E_ARG,
-             "precision is '%s', expected f32, f32-relaxed, bf16, f16, int8 or auto", name);
-    HN_CHECK(err, e->auto_precision || !own.no_integers || e->layers.way.no_integers, HONE_E_ARG,
-             "precision is int8, but this is a float model; quantize it first");
-    /* Beside integers, floats are as exact as the model holds them. */
-    if (e->auto_precision || !e->layers.way.no_integers) e->layers.way = own;
-    snprintf(s->precision, sizeof s->precision, "%s", name);
+    const hn_graph *g = s->model->ir->graph;
+    hn_way own = hn_graph_way(g), asked = own;
+    e->auto_precision = name != NULL && strcmp(name, "auto") == 0;
+    if (name != NULL && !e->auto_precision) {
+        HN_CHECK(err, strcmp(name, "f16") != 0, HONE_E_UNSUPPORTED,
+                 "precision is f16, which is not available on this machine");
+        HN_CHECK(err, hn_way_named(name, strlen(name), &asked), HONE_E_ARG,
+                 "precision is '%s', expected f32, f32-relaxed, bf16, f16, int8 or auto", name);
+        HN_CHECK(err, !own.no_integers || asked.no_integers, HONE_E_ARG,
+                 "precision is int8, but this is a float model; quantize it first");
+    }
+    /* Beside integers, floats are as exact as the model writes them. */
+    e->layers.way = asked.no_integers ? asked : own;
+    snprintf(s->precision, sizeof s->precision, "%s",
+             name != NULL ? name : hn_graph_precision(g, s->isa));
     if (s->o.layer_precision == NULL) return HONE_OK;
     HN_TRY(hn_layers_read(s->o.layer_precision, &s->alloc, &s->rules, &e->layers.n, err));
     e->layers.rules = s->rules;
@@ -545,6 +547,7 @@ static void tell_step(void *ctx, const hn_step_time *t) {
                            .why = s->why != NULL ? s->why : "no kernel serves it",
                            .isa = hn_isa_name(s->isa),
                            .precision = hn_step_precision(s),
+                           .why_precision = s->why_precision,
                            .threads = s->alone || s->lane > 0 ? 1 : w->threads,
                            .weights_bytes = s->constant_bytes,
                            .live_bytes = s->live_bytes,

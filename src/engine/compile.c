@@ -135,6 +135,10 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         if (!forced) HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
         s->isa = s->kernel->isa;
         s->exactness = s->kernel->precision;
+        if (hn_step_macs(s) > 0) {
+            s->why_precision = hn_layers_explain(&how->layers, s, how->isa, &p->arena);
+            if (s->why_precision == NULL) return HN_NOMEM(err);
+        }
         s->kernel->work(s->problem, p->lanes, &s->work);
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
                s->kernel->name);

@@ -1,6 +1,7 @@
 #include "engine/layers.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
@@ -18,10 +19,19 @@ static bool matches(const hn_layer *r, const hn_node *n) {
     return r->exact ? strcmp(r->name, name) == 0 : fnmatch(r->name, name, 0) == 0;
 }
 
-hn_way hn_layers_of(const hn_layers *l, const hn_node *n) {
+/* The last rule that matches, or NULL. */
+static const hn_layer *rule_of(const hn_layers *l, const hn_node *n) {
     for (int i = l->n; n != NULL && i-- > 0;)
-        if (matches(&l->rules[i], n)) return l->rules[i].way;
-    return l->way;
+        if (matches(&l->rules[i], n)) return &l->rules[i];
+    return NULL;
+}
+
+hn_way hn_layers_of(const hn_layers *l, const hn_node *n) {
+    const hn_layer *r = rule_of(l, n);
+    hn_way way = r != NULL ? r->way : l->way;
+    if (way.as_written && n != NULL && n->written == HONE_DTYPE_BF16)
+        way.precision = HN_PRECISION_BF16;
+    return way;
 }
 
 static const char *const names[] = {
@@ -40,14 +50,11 @@ bool hn_way_named(const char *name, size_t n, hn_way *way) {
     for (int i = 0; i <= HN_PRECISION_COUNT_; i++) {
         if (strlen(names[i]) != n || memcmp(names[i], name, n) != 0) continue;
         bool integers = i == HN_PRECISION_COUNT_;
-        *way = (hn_way){integers ? HN_PRECISION_F32 : (hn_precision)i, !integers};
+        *way = (hn_way){.precision = integers ? HN_PRECISION_F32 : (hn_precision)i,
+                        .no_integers = !integers};
         return true;
     }
     return false;
-}
-
-const char *hn_way_name(hn_way way) {
-    return names[way.no_integers ? (int)way.precision : HN_PRECISION_COUNT_];
 }
 
 /* Whether some family has a row of that precision, so that allowing it changes anything. */
@@ -60,22 +67,58 @@ static bool has_rows(hn_isa isa, hn_precision precision) {
     return false;
 }
 
-static bool holds_bf16(const hn_graph *g) {
-    bool any = false;
-    for (int i = 0; i < g->n_values; i++) {
+hn_way hn_graph_way(const hn_graph *g) {
+    return (hn_way){.no_integers = !hn_graph_is_quantized(g), .as_written = true};
+}
+
+const char *hn_graph_precision(const hn_graph *g, hn_isa isa) {
+    int narrow = 0, wide = 0;
+    if (hn_graph_is_quantized(g)) return names[HN_PRECISION_COUNT_];
+    for (int i = 0; i < g->n_values && has_rows(isa, HN_PRECISION_BF16); i++) {
         const hn_value *v = g->values[i];
         const hn_tensor *t = v->constant;
         if (v->dead || t == NULL || t->rank < 2 || !hn_dtype_is_float(t->dtype)) continue;
-        if (t->dtype != HONE_DTYPE_BF16) return false;
-        any = true;
+        if (t->dtype == HONE_DTYPE_BF16)
+            narrow++;
+        else
+            wide++;
     }
-    return any;
+    if (narrow > 0 && wide > 0) return "mixed";
+    return names[narrow > 0 ? HN_PRECISION_BF16 : HN_PRECISION_F32];
 }
 
-hn_way hn_graph_way(const hn_graph *g, hn_isa isa) {
-    bool narrow = holds_bf16(g) && has_rows(isa, HN_PRECISION_BF16);
-    return (hn_way){narrow ? HN_PRECISION_BF16 : HN_PRECISION_F32, !hn_graph_is_quantized(g)};
+/* ---- why ---- */
+
+/* Why no row of bf16 computes the step, which may be: the last that could have. */
+static const char *why_not_bf16(const hn_step *s, hn_isa isa) {
+    const char *why = "no kernel here multiplies bf16", *refusal;
+    for (int i = 0; i < s->family->n_rows; i++) {
+        const hn_kernel *k = s->family->rows[i];
+        if (k->precision == HN_PRECISION_BF16 && (k->isa & isa) == k->isa &&
+            !hn_kernel_serves(k, (hn_allowed){isa, s->precision}, s->problem, &refusal))
+            why = refusal;
+    }
+    return why;
 }
+
+const char *hn_layers_explain(const hn_layers *l, const hn_step *s, hn_isa isa, hn_arena *arena) {
+    const hn_layer *r = rule_of(l, s->maker);
+    bool own = r == NULL && l->way.as_written;
+    const char *allowed = names[s->precision];
+    char text[300];
+    if (strcmp(hn_step_precision(s), names[HN_PRECISION_COUNT_]) == 0)
+        return "integers in the model";
+    if (own && s->maker != NULL && s->maker->written == HONE_DTYPE_F16)
+        return "f16 in the model; no kernel here multiplies f16, and bf16 would lose bits";
+    int n = r != NULL
+                ? snprintf(text, sizeof text, "%s by the rule for '%.100s'", allowed, r->name)
+                : snprintf(text, sizeof text, "%s %s", allowed, own ? "in the model" : "asked for");
+    if (s->precision == HN_PRECISION_BF16 && s->exactness < HN_PRECISION_BF16)
+        snprintf(text + n, sizeof text - (size_t)n, "; %.150s", why_not_bf16(s, isa));
+    return hn_arena_strdup(arena, text);
+}
+
+/* ---- rules ---- */
 
 hone_status hn_layers_read(const char *text, hn_allocator *alloc, hn_layer **rules, int *n,
                            hn_error *err) {

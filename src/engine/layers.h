@@ -4,6 +4,11 @@
  * match the last one holds. A node without a name has that of its first output. A step has the way
  * of the node that it is made for, which for products is the product itself, whatever it takes in
  * later.
+ *
+ * Where nobody says how, each node is computed in what the model writes it in: products of integers
+ * in integers, those of bf16 in bf16 where this machine has kernels for it that are faster (they
+ * decline what FMA does as fast), all others in f32. Those of f16 too: bf16 would lose three bits
+ * of eleven.
  */
 #ifndef HN_ENGINE_LAYERS_H
 #define HN_ENGINE_LAYERS_H
@@ -13,6 +18,7 @@
 typedef struct hn_way {
     hn_precision precision;
     bool no_integers; /* what is dequantized is computed in float */
+    bool as_written;  /* what the model writes in bf16 may be as inexact as that */
 } hn_way;
 
 typedef struct hn_layer {
@@ -32,14 +38,15 @@ const char *hn_layer_name(const hn_node *n);
 
 /* The way that is called "f32", "bf16", "int8" ...; false: there is none. */
 bool hn_way_named(const char *name, size_t n, hn_way *way);
-/* The name of a way: "int8" of one in integers, else that of its precision. */
-const char *hn_way_name(hn_way way);
-/* How a graph is computed where nobody says how: in what it holds. In integers where there are
- * some; sums of products in bf16 where all float constants of two axes or more are bf16, and the
- * instruction set has rows for that; else in f32. */
-hn_way hn_graph_way(const hn_graph *g, hn_isa isa);
+/* How a graph is computed where nobody says how: as it is written. */
+hn_way hn_graph_way(const hn_graph *g);
+/* What to call that: "int8" of a graph that holds integers; by its float constants of two axes or
+ * more "bf16", "mixed" where some of them are bf16, "f32". */
+const char *hn_graph_precision(const hn_graph *g, hn_isa isa);
 /* What a step computes in, by the same names. */
 const char *hn_step_precision(const hn_step *s);
+/* Why a product computes in that, in the arena; its kernel is chosen. NULL: out of memory. */
+const char *hn_layers_explain(const hn_layers *l, const hn_step *s, hn_isa isa, hn_arena *arena);
 /* Takes apart "PATTERN:PRECISION,..."; *rules, with the names, is one block of alloc. */
 hone_status hn_layers_read(const char *text, hn_allocator *alloc, hn_layer **rules, int *n,
                            hn_error *err);

@@ -246,6 +246,8 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     p.y_row = y.strides[rank - 2];
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_attention_f32_family, &p, sizeof p, &s, err));
+    if (from->precision < s->precision) /* of its two products the more exact one decides */
+        s->precision = from->precision, s->maker = from->maker;
     s->operands[HN_ATTENTION_Q] = from->operands[HN_MATMUL_A];
     s->operands[HN_ATTENTION_K] = from->operands[HN_MATMUL_B];
     if (other_q) hn_step_reads(s, HN_ATTENTION_Q, &q);

@@ -68,20 +68,21 @@ typedef struct hn_step {
     uint32_t writes; /* bit i: operand i is written */
     hn_operand operands[HN_MAX_OPERANDS];
     hn_work work;
-    int packed;             /* of the plan's packed weights, where the kernel packs */
-    const hn_view *weights; /* the constant to pack as it is to be seen; NULL: as it lies */
-    bool alone;             /* too little work to wake other threads for */
-    int together;           /* the first of that many steps that run at once; 0: by itself */
-    int lane;               /* of those, the lane that runs it, counted from 1; 0: all of them */
-    double flops;           /* of the arithmetic asked for; 0: not counted */
-    double bytes;           /* read and written */
-    double constant_bytes;  /* of weights, as they are stored for it */
-    size_t live_bytes;      /* of activations that are alive while it runs */
-    const char *why;        /* it is this kernel that computes it */
-    hn_isa isa;             /* the instruction sets it is computed with */
-    hn_precision exactness; /* of its kernel */
-    double macs;            /* of steps joined in strips; of others hn_step_macs tells */
-    const char *why_float;  /* of a quantized graph: why it does not compute in integers; or NULL */
+    int packed;                /* of the plan's packed weights, where the kernel packs */
+    const hn_view *weights;    /* the constant to pack as it is to be seen; NULL: as it lies */
+    bool alone;                /* too little work to wake other threads for */
+    int together;              /* the first of that many steps that run at once; 0: by itself */
+    int lane;                  /* of those, the lane that runs it, counted from 1; 0: all of them */
+    double flops;              /* of the arithmetic asked for; 0: not counted */
+    double bytes;              /* read and written */
+    double constant_bytes;     /* of weights, as they are stored for it */
+    size_t live_bytes;         /* of activations that are alive while it runs */
+    const char *why;           /* it is this kernel that computes it */
+    hn_isa isa;                /* the instruction sets it is computed with */
+    hn_precision exactness;    /* of its kernel */
+    const char *why_precision; /* of a product: why it computes in what it does; else NULL */
+    double macs;               /* of steps joined in strips; of others hn_step_macs tells */
+    const char *why_float; /* of a quantized graph: why it does not compute in integers; or NULL */
     /* A step whose operands may hold what the operator does not allow, such as an index that is
      * out of range: its kernel then sets the s32 that is operand `flag`, and the run ends with the
      * error that `check` finds. NULL: it cannot fail. */

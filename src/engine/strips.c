@@ -386,6 +386,8 @@ static void add_member(const chain *c, int i, const size_t *bytes, strips *s, hn
     joined->flops += from->flops;
     joined->macs += hn_step_macs(from);
     joined->isa |= from->isa;
+    if (joined->why_precision == NULL || from->exactness > joined->exactness)
+        joined->why_precision = from->why_precision;
     if (from->exactness > joined->exactness) joined->exactness = from->exactness;
     joined->bytes += from->bytes;
     if (last) return;

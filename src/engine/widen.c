@@ -1,5 +1,6 @@
 #include "engine/widen.h"
 
+#include "engine/layers.h"
 #include "ops/infer.h"
 #include "passes/pass.h"
 
@@ -21,12 +22,13 @@ static bool is_constant(const hn_value *v) {
 
 /* ---- which nodes ---- */
 
-static bool has_half(const hn_node *n) {
+/* The type of 16 bits that n takes or makes; none: it has to do with no such type. */
+static hone_dtype half_of(const hn_node *n) {
     for (int i = 0; i < n->n_inputs; i++)
-        if (is_half(n->inputs[i].value)) return true;
+        if (is_half(n->inputs[i].value)) return n->inputs[i].value->type.dtype;
     for (int i = 0; i < n->n_outputs; i++)
-        if (is_half(n->outputs[i])) return true;
-    return false;
+        if (is_half(n->outputs[i])) return n->outputs[i]->type.dtype;
+    return HONE_DTYPE_NONE;
 }
 
 /* What inference says of n if its inputs were f32. */
@@ -61,7 +63,8 @@ static hone_status can_widen(widening *w, const hn_node *n, bool *yes, hn_error 
     hn_infer c;
     hn_error why;
     *yes = false;
-    if (n->op == NULL || n->old || (n->op->traits & HN_CONTROL) != 0 || !has_half(n))
+    if (n->op == NULL || n->old || (n->op->traits & HN_CONTROL) != 0 ||
+        half_of(n) == HONE_DTYPE_NONE)
         return HONE_OK;
     for (int i = 0; i < n->n_inputs; i++)
         if (!is_plain(n->inputs[i].value)) return HONE_OK;
@@ -127,9 +130,29 @@ static hone_status widen_output(widening *w, hn_node *n, int i, hn_error *err) {
 
 /* ---- the walk ---- */
 
+/* Whether n makes bf16 of f32 for nothing but products that are widened. */
+static hone_status only_narrows(widening *w, const hn_node *n, bool *yes, hn_error *err) {
+    const hn_value *x = n->inputs[0].value, *y = n->outputs[0];
+    *yes = x->type.kind == HN_TYPE_TENSOR && x->type.dtype == HONE_DTYPE_F32 && is_half(y) &&
+           y->type.dtype == HONE_DTYPE_BF16;
+    for (const hn_use *u = y->uses; u != NULL && *yes; u = u->next) {
+        const hn_node *at = u->node;
+        *yes = at != NULL && at->graph == w->graph &&
+               (hn_is(at, "Conv") || hn_is(at, "MatMul") || hn_is(at, "Gemm"));
+        if (*yes) HN_TRY(can_widen(w, at, yes, err));
+    }
+    return HONE_OK;
+}
+
 /* Nothing is made for a Cast, which may be one of those made here: it takes what is there. */
 static hone_status widen_cast(widening *w, hn_node *n, hn_error *err) {
     hn_value *v = n->inputs[0].value;
+    bool narrows;
+    HN_TRY(only_narrows(w, n, &narrows, err));
+    if (narrows) {
+        w->wide[n->outputs[0]->id] = v;
+        return HONE_OK;
+    }
     if (!is_half(v) || (w->wide[v->id] == NULL && !is_constant(v))) return HONE_OK;
     HN_TRY(widen_input(w, n, v, &v, err));
     hn_node_set_input(n, 0, v);
@@ -144,6 +167,9 @@ static hone_status widen_node(widening *w, hn_node *n, hn_error *err) {
     HN_TRY(can_widen(w, n, &yes, err));
     if (!yes) return HONE_OK;
     w->changed = true;
+    n->written = half_of(n);
+    n->name = hn_arena_strdup(&w->graph->model->arena, hn_layer_name(n)); /* it keeps its own */
+    if (n->name == NULL) return HN_NOMEM(err);
     for (int i = 0; i < n->n_inputs; i++) {
         hn_value *v = n->inputs[i].value;
         if (!is_half(v)) continue;

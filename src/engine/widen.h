@@ -7,7 +7,11 @@
  * makes f32 instead; constants are converted, once. A Cast stands where such a value meets the
  * graph's inputs and outputs, subgraphs, and nodes that cannot be widened: those whose output type
  * an attribute says. A Cast to 16 bits that the model itself has is one of these, so it rounds as
- * it says.
+ * it says; but one to bf16 that only products read is left out, as they round to bf16 by themselves
+ * where they multiply that.
+ *
+ * Such a node keeps in `written` what the model computes it in: by that, products of bf16 are
+ * summed in bf16 where the machine has kernels for it and nobody says otherwise (layers.h).
  *
  * What else lies between is not rounded to 16 bits, so results are nearer to those of exact
  * arithmetic. In one thing they are others: what passes 65504 on its way becomes an infinity in f16

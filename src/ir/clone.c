@@ -137,6 +137,7 @@ static hone_status copy_node(copier *c, const frame *f, const hn_node *from, hn_
     n->op = from->op;
     n->opset = from->opset;
     n->old = from->old;
+    n->written = from->written;
     return HONE_OK;
 }
 

@@ -197,6 +197,9 @@ struct hn_node {
                     */
     bool old;      /* still in the semantics of `opset`; ops/lift.h brings it to the newest */
     bool edited;   /* changed since it was lifted (hn_node_touch) */
+    /* f16 or bf16: what the model computes it in, though here it takes and makes f32
+     * (engine/widen.h). HONE_DTYPE_NONE: in the types it has. */
+    hone_dtype written;
     hn_source *source; /* NULL: in the file it stood as it stands here */
     int n_inputs;
     hn_use *inputs;

@@ -12,8 +12,11 @@ struct hn_program {
 
 hn_how hn_how_for(const hn_how *how, const hn_model *m) {
     hn_how own = *how;
-    hn_way way = hn_graph_way(m->graph, how->engine.isa);
-    if (!way.no_integers || way.precision != HN_PRECISION_F32) own.engine.layers.way = way;
+    hn_way way = hn_graph_way(m->graph), *mine = &own.engine.layers.way;
+    if (way.no_integers)
+        mine->as_written = true;
+    else
+        *mine = way;
     return own;
 }
 

@@ -11,8 +11,8 @@ typedef struct hn_how {
     bool plain;               /* by the plain executor */
 } hn_how;
 
-/* The same for a model that was made of the session's: in what it holds (hn_graph_way), where that
- * is not f32. */
+/* The same for a model that was made of the session's: as it is written (hn_graph_way), and what is
+ * f32 as the session has it. */
 hn_how hn_how_for(const hn_how *how, const hn_model *m);
 
 typedef struct hn_program hn_program;

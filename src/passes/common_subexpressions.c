@@ -158,7 +158,7 @@ static bool nodes_equal(void *first, void *second) {
     const hn_node *a = first, *b = second;
     if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs ||
         strcmp(a->op_type, b->op_type) != 0 || strcmp(a->domain, b->domain) != 0 ||
-        n_attrs(a) != n_attrs(b))
+        a->written != b->written || n_attrs(a) != n_attrs(b))
         return false;
     for (int i = 0; i < a->n_inputs; i++)
         if (a->inputs[i].value != b->inputs[i].value) return false;

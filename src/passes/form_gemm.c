@@ -30,6 +30,7 @@ static hone_status form(hn_pass_ctx *c, hn_node *n, hn_error *err) {
             !hn_same_type(m->outputs[0], n->outputs[0]) || !broadcasts(bias, n->outputs[0]))
             continue;
         HN_TRY(hn_make_node(&made, n, "Gemm", 3, err));
+        made->written = m->written; /* the product decides, as it does for steps */
         hn_node_set_input(made, 0, m->inputs[0].value);
         hn_node_set_input(made, 1, m->inputs[1].value);
         hn_node_set_input(made, 2, bias);

@@ -115,7 +115,8 @@ static hone_status merge(hn_pass_ctx *c, hn_node *n, hn_error *err) {
         !describe(hn_feeds_only(n, 1, "Conv"), &b))
         return HONE_OK;
     if (a.node->inputs[0].value != b.node->inputs[0].value || a.w->dtype != b.w->dtype ||
-        a.w->dims[0] != b.w->dims[0] || !hn_same_type(a.node->outputs[0], b.node->outputs[0]))
+        a.node->written != b.node->written || a.w->dims[0] != b.w->dims[0] ||
+        !hn_same_type(a.node->outputs[0], b.node->outputs[0]))
         return HONE_OK;
     if (offsets(&a, &b, at)) return add_up(c, &a, &b, at, n, err);
     if (offsets(&b, &a, at)) return add_up(c, &b, &a, at, n, err);

@@ -166,6 +166,7 @@ hone_status hn_make_node(hn_node **out, hn_node *root, const char *op, int n_inp
                          hn_error *err) {
     HN_TRY(hn_node_create(out, root->graph, "", op, root->name, n_inputs, 1, err));
     (*out)->op = hn_op_find("", op);
+    (*out)->written = root->written;
     return HONE_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "engine/engine.h"
 #include "support/text_model.h"
 
@@ -132,7 +133,7 @@ static void rules_for_nothing_are_refused(void **state) {
 
 static const char *way_of(const char *text, hn_isa isa) {
     const hn_model *m = model_read(text);
-    return hn_way_name(hn_graph_way(m->graph, isa));
+    return hn_graph_precision(m->graph, isa);
 }
 
 #define HALVES(second)                                                                         \
@@ -149,14 +150,137 @@ static void a_model_is_computed_in_what_it_holds(void **state) {
     assert_string_equal(way_of(QUANTIZED, all), "int8");
     assert_string_equal(way_of(HALVES("bfloat16"), all), amx ? "bf16" : "f32");
     assert_string_equal(way_of(HALVES("bfloat16"), 0), "f32"); /* no row is there for it */
-    /* What somebody kept in f32 was to be exact. */
-    assert_string_equal(way_of(HALVES("float"), all), "f32");
-    assert_string_equal(way_of(HALVES("float16"), all), "f32");
+    assert_string_equal(way_of(HALVES("float"), all), amx ? "mixed" : "f32");
+    assert_string_equal(way_of(HALVES("float16"), all), amx ? "mixed" : "f32");
+    assert_string_equal(way_of(HALVES("float"), 0), "f32");
+}
+
+/* ---- models of several types ---- */
+
+enum { OUTPUTS = 3 };
+
+/* A product of each type. The second is found again by the name of its output. */
+#define MIXED                                                                           \
+    "m (float[64,256] x, float[256,256] w, bfloat16[256,256] v, float16[256,256] u) =>" \
+    " (float[64,256] a, float[64,256] y, float[64,256] z) {"                            \
+    " a = MatMul (x, w) h = Cast <to = 16> (x) b = MatMul (h, v) c = Relu (b)"          \
+    " y = Cast <to = 1> (c) g = Cast <to = 10> (x) d = MatMul (g, u) z = Cast <to = 1> (d) }"
+
+typedef struct mixed_run {
+    hn_tensor *out[OUTPUTS];
+    char steps[400]; /* "a f32: why, ..." of the products, by output */
+} mixed_run;
+
+static hone_status keep(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                        void **to, hn_error *e) {
+    mixed_run *r = ctx;
+    hone_status status =
+        hn_tensor_create(&r->out[i], &model_mem, HN_MEM_DATA, dtype, rank, dims, e);
+    if (status == HONE_OK) *to = r->out[i]->data;
+    return status;
+}
+
+static void note_product(void *ctx, const hn_step_time *t) {
+    mixed_run *r = ctx;
+    const hn_step *s = t->step;
+    size_t at = strlen(r->steps);
+    if (s->why_precision == NULL) return;
+    snprintf(r->steps + at, sizeof r->steps - at, "%s%s %s: %s", at > 0 ? ", " : "",
+             hn_layer_name(s->maker), hn_step_precision(s), s->why_precision);
+}
+
+static hn_tensor *random_of(const hn_value *v, hn_rng *rng) {
+    hn_tensor *t;
+    int64_t dims[HONE_MAX_RANK];
+    assert_true(hn_shape_is_const(&v->type.shape, dims));
+    assert_int_equal(hn_tensor_create(&t, &model_mem, HN_MEM_DATA, v->type.dtype,
+                                      v->type.shape.rank, dims, &err),
+                     HONE_OK);
+    for (int64_t i = 0; i < t->n; i++) hn_store_f64(t->dtype, t->data, i, hn_rng_f64(rng) - 0.5);
+    return t;
+}
+
+/* Runs MIXED: as it is written, where precision is NULL; else in that, and by the rules. */
+static mixed_run run_mixed(const char *precision, const char *list, hn_isa isa, bool simplify) {
+    mixed_run r = {0};
+    hn_model *m = model_inferred(MIXED);
+    hn_engine *e;
+    hn_layer *rules = NULL;
+    hn_rng rng;
+    hn_rng_init(&rng, 1);
+    hn_tensor *x = random_of(m->graph->inputs[0], &rng);
+    const hn_tensor *given[] = {x, NULL, NULL, NULL};
+    for (int i = 1; i < m->graph->n_inputs; i++)
+        hn_value_set_constant(m->graph->inputs[i], random_of(m->graph->inputs[i], &rng));
+    hn_engine_options o = {.alloc = &model_mem, .isa = isa, .no_simplify = !simplify};
+    o.layers.way = hn_graph_way(m->graph);
+    if (precision != NULL) assert_true(hn_way_named(precision, strlen(precision), &o.layers.way));
+    if (list != NULL)
+        assert_int_equal(hn_layers_read(list, &model_mem, &rules, &o.layers.n, &err), HONE_OK);
+    o.layers.rules = rules;
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    assert_int_equal(hn_engine_run(e, given, keep, &r, note_product, &r, &err), HONE_OK);
+    hn_engine_destroy(e);
+    hn_free(&model_mem, rules);
+    hn_tensor_unref(x);
+    return r;
+}
+
+static void drop(mixed_run *r) {
+    for (int i = 0; i < OUTPUTS; i++) hn_tensor_unref(r->out[i]);
+}
+
+/* Which outputs are the same bits, as bits. */
+static int same(const mixed_run *a, const mixed_run *b) {
+    int all = 0;
+    for (int i = 0; i < OUTPUTS; i++)
+        all |= (memcmp(a->out[i]->data, b->out[i]->data, a->out[i]->bytes) == 0) << i;
+    return all;
+}
+
+static bool has_amx(void) {
+    const hn_kernel *k = hn_kernel_named(hn_family_named("conv_f32", 8), "amx1", 4);
+    return k != NULL && (k->isa & hn_isa_available()) == k->isa;
+}
+
+#define WHY_F16 "f16 in the model; no kernel here multiplies f16, and bf16 would lose bits"
+
+static void each_product_is_computed_in_what_it_is_written_in(void **state) {
+    (void)state;
+    for (int simplify = 0; simplify < 2; simplify++) {
+        mixed_run own = run_mixed(NULL, NULL, hn_isa_available(), simplify);
+        mixed_run said = run_mixed("f32", "b:bf16", hn_isa_available(), simplify);
+        mixed_run wide = run_mixed("f32", NULL, hn_isa_available(), simplify);
+        mixed_run all = run_mixed("bf16", NULL, hn_isa_available(), simplify);
+        assert_int_equal(same(&own, &said), 7);
+        assert_int_equal(same(&own, &wide), has_amx() ? 5 : 7);
+        assert_int_equal(same(&own, &all), has_amx() ? 2 : 7);
+        assert_string_equal(own.steps,
+                            has_amx() ? "a f32: f32 in the model, b bf16: bf16 in the model, "
+                                        "d f32: " WHY_F16
+                                      : "a f32: f32 in the model, b f32: bf16 in the model; no "
+                                        "kernel here multiplies bf16, d f32: " WHY_F16);
+        assert_non_null(strstr(wide.steps, "b f32: f32 asked for"));
+        assert_non_null(strstr(said.steps, "bf16 by the rule for 'b'"));
+        drop(&own), drop(&said), drop(&wide), drop(&all);
+    }
+}
+
+static void without_kernels_for_it_bf16_is_computed_in_f32(void **state) {
+    (void)state;
+    mixed_run own = run_mixed(NULL, NULL, 0, true), wide = run_mixed("f32", NULL, 0, true);
+    assert_int_equal(same(&own, &wide), 7);
+    assert_non_null(strstr(own.steps, "bf16 in the model; no kernel here multiplies bf16"));
+    drop(&own), drop(&wide);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_model_is_computed_in_what_it_holds, model_setup,
+                                        model_teardown),
+        cmocka_unit_test_setup_teardown(each_product_is_computed_in_what_it_is_written_in,
+                                        model_setup, model_teardown),
+        cmocka_unit_test_setup_teardown(without_kernels_for_it_bf16_is_computed_in_f32, model_setup,
                                         model_teardown),
         cmocka_unit_test_setup_teardown(rules_are_read, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(the_last_rule_that_matches_holds, model_setup,

@@ -174,6 +174,19 @@ static void casts(void **state) {
         "m (float[70] x, float16[1] t) => (float[70] y) {"
         " h = CastLike (x, t) n = Abs (h) y = Cast <to = 1> (n) }",
         "map_int CastLike, map_int Cast, map_f32 Abs");
+    /* Products round to bf16 by themselves, where they multiply that; others read what was rounded.
+     */
+    static const char *const readers[] = {"y = Cast <to = 1> (p)",
+                                          "s = Add (p, h) y = Cast <to = 1> (s)"};
+    for (int i = 0; i < 2; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "m (float[8,8] x, bfloat16[8,8] w) => (float[8,8] y) {"
+                 " h = Cast <to = 16> (x) p = MatMul (h, w) %s }",
+                 readers[i]);
+        engine_facts f = engine_ran_so(text, (engine_way){.precision = HN_PRECISION_BF16});
+        assert_int_equal(engine_count(&f, "map_int"), 2 * i);
+    }
     engine_agrees("m (float16[70] x) => (uint16[70] y) { y = BitCast <to = 4> (x) }", NULL);
     engine_agrees("m (float16[70] x) => (int64[70] y) { n = Neg (x) y = Cast <to = 7> (n) }",
                   "map_int Cast, map_f32 Neg, map_int Cast");
