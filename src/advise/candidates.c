@@ -27,6 +27,8 @@ static const hn_candidate candidates[] = {
      "int8 helpers", HN_WHEN_BROKEN, "int8", HN_RANGE_PERCENTILE, "equalize,adaround", false, NULL},
     {"mixed", "int8 in as many layers as the gate allows", "mixed", HN_WHEN_BROKEN, "f32",
      HN_RANGE_PERCENTILE, "", false, "int8"},
+    {"mixed-bf16", "the same, with bf16 in the others", "mixed", HN_WHEN_BROKEN, "bf16",
+     HN_RANGE_PERCENTILE, "", false, "int8"},
     {"int8-int4", "int8, with weights in 4 bits in as many layers as bear it", "mixed",
      HN_WHEN_BEST, "int8", HN_RANGE_PERCENTILE, "", false, "w4a8"},
     {"int8-weights", "weights in 8 bits, computed in floats", "weights only", HN_WHEN_ALWAYS,

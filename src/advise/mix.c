@@ -1,5 +1,6 @@
-/* Candidates whose layers have types of their own: what int8 as a whole broke stays in floats where
- * that helps most, and what int8 bears easily gets fewer bits still (compress/mixed.h).
+/* Candidates whose layers have types of their own: what int8 as a whole broke stays in floats, f32
+ * or bf16, where that helps most, and what int8 bears easily gets fewer bits still
+ * (compress/mixed.h).
  *
  * Models on the way are judged as candidates are, on the samples that choose. Of many that are
  * tried the luckiest is taken, so a mix that makes a model smaller than int8, which loses next to
@@ -24,9 +25,10 @@ static hone_status score(void *ctx, const hn_model *m, double *value, hn_error *
 hn_mix hn_search_mix(hn_search_state *s, const hn_layer_type *base,
                      const hn_layer_type *const *type) {
     double whole = s->trials[0].quality.value;
-    bool floats = base->layer.kind == HN_LAYER_F32;
+    hn_layer_kind kind = base->layer.kind;
+    bool floats = kind == HN_LAYER_F32 || kind == HN_LAYER_BF16;
     double allowed = floats ? s->gate : SHARE_OF_GATE * s->gate;
-    return (hn_mix){.base = floats ? NULL : base,
+    return (hn_mix){.base = kind == HN_LAYER_F32 ? NULL : base,
                     .n_types = 1,
                     .types = type,
                     .max_drop = -1,
