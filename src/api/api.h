@@ -31,6 +31,10 @@ hone_model *hn_api_session_model(const hone_session *s);
 hn_how hn_api_session_how(const hone_session *s);
 /* Likewise of a session that will not run itself: what it would run with is gone. */
 hn_how hn_api_session_only_how(hone_session *s);
+/* The threads that a session of these options would have, for work without one. NULL: the defaults.
+ */
+hone_status hn_api_pool_take(hn_pool **out, const hone_session_options *options, hn_error *err);
+void hn_api_pool_give(hn_pool *pool); /* NULL accepted */
 
 /* Samples of a caller, checked and read: as values, and as tensors for the graph (measure's
  * hn_sample_source; ctx is an hn_api_source). */

@@ -62,6 +62,7 @@ typedef struct own {
     hn_layer_type *mixed; /* its types, with the changes that are asked for */
     hn_calibration *given;
     hone_session *session; /* says how models run; NULL: none will */
+    hn_pool *pool;         /* where none will; else NULL */
     char *recipe;
     const char *warnings[8];
 } own;
@@ -255,7 +256,11 @@ static hone_status read_options(own *w, hone_model *m, hone_dataset *data, hn_er
     w->how.progress = tell;
     w->how.progress_ctx = w;
     w->how.how.engine = (hn_engine_options){.alloc = memory(), .isa = hn_isa_available()};
-    if (data == NULL) return HONE_OK;
+    if (data == NULL) {
+        HN_TRY(hn_api_pool_take(&w->pool, w->o.run, err));
+        w->how.how.engine.pool = w->pool;
+        return HONE_OK;
+    }
     w->how.data = data->data;
     HN_TRY(hone_session_create(&w->session, m, w->o.run, err));
     w->how.how = hn_api_session_only_how(w->session);
@@ -494,6 +499,7 @@ hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_datase
     hone_status status = quantize(w, &made, model, data, err);
     hn_calibration_destroy(w->given);
     hone_session_destroy(w->session);
+    hn_api_pool_give(w->pool);
     if (status == HONE_OK) *out = made;
     if (status == HONE_OK && report != NULL)
         *report = &w->shown;

@@ -91,7 +91,24 @@ static hone_status take_pool(hn_pool **out, const hone_session_options *o, hn_er
     return status;
 }
 
-static void give_pool(hn_pool *pool) {
+static hone_status read_options(hone_session_options *o, const hone_session_options *given,
+                                hn_error *err) {
+    hone_session_options_init(o);
+    if (given != NULL) HN_TAKE_OPTIONS(*o, given);
+    HN_CHECK(err, o->threads >= 0 && o->threads <= HN_THREADS_MAX, HONE_E_ARG,
+             "%d threads were asked for, expected 0 to %d", o->threads, HN_THREADS_MAX);
+    HN_CHECK(err, o->reserve_cores >= 0, HONE_E_ARG, "%d cores were to be left to others",
+             o->reserve_cores);
+    return HONE_OK;
+}
+
+hone_status hn_api_pool_take(hn_pool **out, const hone_session_options *options, hn_error *err) {
+    hone_session_options o;
+    HN_TRY(read_options(&o, options, err));
+    return take_pool(out, &o, err);
+}
+
+void hn_api_pool_give(hn_pool *pool) {
     if (pool == NULL) return;
     pthread_mutex_lock(&lock);
     bool last = pool != shared_pool;
@@ -215,18 +232,13 @@ const char *hone_session_choice(const hone_session *s, size_t i) {
 hone_status hone_session_create(hone_session **out, hone_model *model,
                                 const hone_session_options *options, hone_error *err) {
     hone_session_options o;
-    hone_session_options_init(&o);
-    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    HN_TRY(read_options(&o, options, err));
     const char *backend = o.backend != NULL ? o.backend : "";
     bool cpu = strcmp(backend, "cpu") == 0;
     HN_CHECK(err, cpu || strcmp(backend, "reference") == 0, HONE_E_UNSUPPORTED,
              "there is no backend '%s'; there are: cpu, reference", backend);
     hn_isa isa = hn_isa_available();
     if (o.isa != NULL) HN_TRY(hn_isa_limit(isa, o.isa, &isa, err));
-    HN_CHECK(err, o.threads >= 0 && o.threads <= HN_THREADS_MAX, HONE_E_ARG,
-             "%d threads were asked for, expected 0 to %d", o.threads, HN_THREADS_MAX);
-    HN_CHECK(err, o.reserve_cores >= 0, HONE_E_ARG, "%d cores were to be left to others",
-             o.reserve_cores);
     HN_TRY(hn_graph_runnable(model->ir->graph, err));
     hone_session *s = hn_alloc_zero(hn_allocator_default(), sizeof *s, HN_MEM_OTHER);
     if (s == NULL) return HN_NOMEM(err);
@@ -275,7 +287,7 @@ void hone_session_destroy(hone_session *s) {
     hn_free(&s->alloc, s->disabled);
     hn_free(&s->alloc, s->forced);
     hn_free(&s->alloc, s->rules);
-    give_pool(s->pool);
+    hn_api_pool_give(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
 }

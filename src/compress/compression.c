@@ -315,7 +315,8 @@ static hone_status write(work *w, hn_quantize_report *report, hn_error *err) {
     const hn_scheme *s = &w->scheme;
     const hn_grids *grids = w->rounded.n > 0 ? w->rounded.grids : w->grids;
     if (wants(s, HN_LAYER_WEIGHTS, HN_LAYER_STATIC))
-        HN_TRY(hn_quantize_model(w->model, s, w->calibration, grids, report, err));
+        HN_TRY(hn_quantize_model(w->model, s, w->calibration, grids, w->o->how.engine.pool, report,
+                                 err));
     else
         hn_arena_init(&report->arena, w->alloc, HN_MEM_OTHER);
     HN_TRY(hn_model_infer(w->model, NULL, err));

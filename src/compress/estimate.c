@@ -32,8 +32,8 @@ static double input_noise(const estimating *e, const hn_weighted *w, const hn_la
 /* ---- weights ---- */
 
 /* The weight as it is in a type. */
-static hone_status round_weight(const hn_weighted *w, hn_allocator *alloc, hn_tensor **out,
-                                double *bits, hn_error *err) {
+static hone_status round_weight(const hn_weighted *w, hn_pool *pool, hn_allocator *alloc,
+                                hn_tensor **out, double *bits, hn_error *err) {
     const hn_tensor *t = w->weight->constant;
     if (w->scheme.kind == HN_LAYER_F16 || w->scheme.kind == HN_LAYER_BF16) {
         hone_dtype narrow = w->scheme.kind == HN_LAYER_F16 ? HONE_DTYPE_F16 : HONE_DTYPE_BF16;
@@ -48,11 +48,11 @@ static hone_status round_weight(const hn_weighted *w, hn_allocator *alloc, hn_te
     }
     hn_grid g;
     hn_tensor *codes;
-    HN_TRY(hn_weighted_grid(&g, w, alloc, err));
+    HN_TRY(hn_weighted_grid(&g, w, pool, alloc, err));
     *bits = (double)hn_grid_bits(&g, t);
-    hone_status status = hn_grid_codes(&g, t, alloc, &codes, err);
+    hone_status status = hn_grid_codes(&g, t, pool, alloc, &codes, err);
     if (status == HONE_OK) {
-        status = hn_grid_floats(&g, codes, alloc, out, err);
+        status = hn_grid_floats(&g, codes, pool, alloc, out, err);
         hn_tensor_unref(codes);
     }
     hn_grid_deinit(&g);
@@ -87,10 +87,11 @@ static hone_status estimate(const estimating *e, const hn_weighted *w, const hn_
     hn_layer_matrix m;
     hn_tensor *is;
     const hn_tensor *was = w->weight->constant;
+    hn_pool *pool = e->c->how->engine.pool;
     hn_allocator *alloc = e->c->alloc;
     hn_layer_kind kind = w->scheme.kind;
     double noise = 0, signal = 0;
-    HN_TRY(round_weight(w, alloc, &is, &to->bits, err));
+    HN_TRY(round_weight(w, pool, alloc, &is, &to->bits, err));
     if (in != NULL) hn_layer_as_matrix(w, &m);
     sums s = sum_up(was, is, &m, in);
     hone_status status = HONE_OK;
@@ -98,7 +99,6 @@ static hone_status estimate(const estimating *e, const hn_weighted *w, const hn_
         noise = s.errors;
         signal = s.weights;
     } else {
-        hn_pool *pool = e->c->how->engine.pool;
         status = hn_layer_error(&noise, &m, in, is, was, pool, alloc, err);
         if (status == HONE_OK)
             status = hn_layer_error(&signal, &m, in, NULL, was, pool, alloc, err);

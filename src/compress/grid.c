@@ -6,12 +6,16 @@
  * Neighbours have one scale, or those that follow each other: weights are walked in runs of such
  * elements, which serve all granularities. The search for the least squared error tries every
  * range shrunk by the same factors, coarse ones first, then finer ones about the best of each.
+ *
+ * Threads share the work by scales: all elements of one are gone through by one thread, in order,
+ * so that sums are the same for any number of them.
  */
 #include "compress/grid.h"
 
 #include <assert.h>
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define LEAST_SCALE 0x1p-60
@@ -182,27 +186,92 @@ static hone_status create_empty(hn_grid *g, const hn_tensor *w, const hn_qtype *
     return HONE_OK;
 }
 
-/* Factors that are tried in one walk. */
-enum { AT_ONCE = 8 };
+/* ---- finding scales ---- */
+
+/* Elements whose scales are found together, which no others share: n neighbours, so many times, a
+ * stride apart. One scale, or one for each element of a run. */
+typedef struct tile {
+    int64_t first, n, runs, stride;
+    int64_t at, scales;
+} tile;
+
+/* Scales of a tile, at most: few where much is kept for each, else whole pieces of rows. */
+enum { NARROW = 32, WIDE = 256 };
+
+static int64_t strips_of(int64_t n, int strip) { return n / strip + (n % strip != 0); }
+
+static int64_t outer_of(const hn_tensor *w, int axis) {
+    int64_t outer = 1;
+    for (int i = 0; i < axis; i++) outer *= w->dims[i];
+    return outer;
+}
+
+static int64_t count_tiles(const hn_grid *g, const hn_tensor *w, int strip) {
+    axes a = about(w, g->group_axis >= 0 ? g->group_axis : g->axis);
+    if (g->group_axis >= 0)
+        return outer_of(w, g->group_axis) * groups_of(g, a.n) * strips_of(a.inner, strip);
+    return g->axis < 0 ? 1 : a.inner == 1 ? strips_of(a.n, strip) : a.n;
+}
+
+static tile group_tile(const hn_grid *g, const hn_tensor *w, int strip, int64_t i) {
+    axes a = about(w, g->group_axis);
+    int64_t strips = strips_of(a.inner, strip), groups = groups_of(g, a.n), size = g->type.group;
+    int64_t column = i % strips * strip, k = i / strips % groups * size;
+    int64_t first = (i / strips / groups * a.n + k) * a.inner + column;
+    int64_t deep = least_of(size, a.n - k), wide = least_of(strip, a.inner - column);
+    tile t = {.first = first, .at = i / strips * a.inner + column, .scales = wide};
+    if (a.inner == 1)
+        t.n = deep, t.runs = 1;
+    else
+        t.n = wide, t.runs = deep, t.stride = a.inner;
+    return t;
+}
+
+static tile tile_of(const hn_grid *g, const hn_tensor *w, int strip, int64_t i) {
+    if (g->group_axis >= 0) return group_tile(g, w, strip, i);
+    if (g->axis < 0) return (tile){.n = w->n, .runs = 1, .scales = 1};
+    axes a = about(w, g->axis);
+    tile t = {.runs = outer_of(w, g->axis), .stride = a.n * a.inner, .scales = 1};
+    t.at = a.inner == 1 ? i * strip : i;
+    t.first = t.at * a.inner;
+    t.n = a.inner;
+    if (a.inner == 1) t.n = t.scales = least_of(strip, a.n - t.at);
+    return t;
+}
 
 /* What is known of the elements that share a scale. */
 typedef struct stretch {
     hn_range range;
     double magnitudes; /* sum */
     int64_t n;
+} stretch;
+
+/* Factors that are tried in one walk. */
+enum { AT_ONCE = 8 };
+
+/* How far the range of a stretch is best shrunk. */
+typedef struct trial {
     double shrink, error, around; /* the best factor so far; where fine ones lie */
     /* Of the factors tried: scales, the codes they may have less the zero points, errors. */
     float scale[AT_ONCE];
     double divisor[AT_ONCE], lo[AT_ONCE], hi[AT_ONCE], candidate_error[AT_ONCE];
-} stretch;
+} trial;
 
-static hone_status check_finite(const double *x, int64_t from, int64_t n, hn_error *err) {
+typedef struct finder {
+    const hn_grid *g;
+    const hn_tensor *w;
+    bool search;              /* for the least squared error */
+    int strip;                /* of tiles */
+    const double *importance; /* of errors, by index of an axis; NULL: alike */
+    axes of;                  /* about that axis */
+    hn_grid_point *points;    /* that are found, by scale */
+    atomic_bool odd;          /* an element is not finite */
+} finder;
+
+static bool all_finite(const double *x, int64_t n) {
     double odd = 0;
     for (int64_t k = 0; k < n; k++) odd += x[k] * 0; /* NaN once one is not finite */
-    for (int64_t k = 0; odd != 0 && k < n; k++)
-        HN_CHECK(err, isfinite(x[k]), HONE_E_MODEL, "element %lld of the weight is %s",
-                 (long long)(from + k), isnan(x[k]) ? "not a number" : "infinite");
-    return HONE_OK;
+    return odd == 0;
 }
 
 static void widen(hn_range *r, double x) {
@@ -210,7 +279,6 @@ static void widen(hn_range *r, double x) {
     r->max = x > r->max ? x : r->max;
 }
 
-/* Of the elements of a run, which have the same scale. */
 static hn_range range_of(const double *x, int64_t n) {
     hn_range r[4] = {0};
     int64_t k = 0;
@@ -224,36 +292,20 @@ static hn_range range_of(const double *x, int64_t n) {
     return r[0];
 }
 
-static void measure_run(const run *r, const double *x, hn_range *ranges) {
-    if (r->step > 0) {
-        for (int64_t k = 0; k < r->n; k++) widen(&ranges[r->at + k], x[k]);
+/* The ranges of n elements of a run, and the sums of their magnitudes where there is one bit. */
+static void measure(const finder *f, const tile *t, const double *x, int64_t n, stretch *s) {
+    int step = t->scales > 1;
+    if (step) {
+        for (int64_t k = 0; k < n; k++) widen(&s[k].range, x[k]);
     } else {
-        hn_range all = range_of(x, r->n);
-        widen(&ranges[r->at], all.min);
-        widen(&ranges[r->at], all.max);
+        hn_range all = range_of(x, n);
+        widen(&s->range, all.min);
+        widen(&s->range, all.max);
     }
-}
-
-/* The range of each scale; its elements and the sum of their magnitudes where there is one bit. */
-static hone_status measure(const hn_grid *g, const hn_tensor *w, stretch *s, hn_range *ranges,
-                           hn_error *err) {
-    double x[BLOCK];
-    for (int64_t i = 0; i < w->n; i += BLOCK) {
-        int64_t end = least_of(i + BLOCK, w->n);
-        hn_load_f64_n(w->dtype, w->data, i, end - i, x);
-        HN_TRY(check_finite(x, i, end - i, err));
-        for (run r = run_from(g, w, i, end);; r = run_from(g, w, r.from + r.n, end)) {
-            measure_run(&r, x + (r.from - i), ranges);
-            for (int64_t k = 0; g->type.bits == 1 && k < r.n; k++) {
-                stretch *at = &s[r.at + k * r.step];
-                at->magnitudes += fabs(x[r.from - i + k]);
-                at->n++;
-            }
-            if (r.from + r.n == end) break;
-        }
+    for (int64_t k = 0; f->g->type.bits == 1 && k < n; k++) {
+        s[k * step].magnitudes += fabs(x[k]);
+        s[k * step].n++;
     }
-    for (int64_t at = 0; at < g->scale->n; at++) s[at].range = ranges[at];
-    return HONE_OK;
 }
 
 static hn_grid_point shrunk(const hn_grid *g, const stretch *s, double by) {
@@ -269,15 +321,15 @@ enum { COARSE = 40, FINE = 16 };
 #define COARSE_STEP 0.02
 #define FINE_STEP 0.0025
 
-static double factor(const stretch *s, int k, bool fine) {
+static double factor(const trial *s, int k, bool fine) {
     return fmin(fine ? s->around + (k - FINE / 2) * FINE_STEP : 1 - k * COARSE_STEP, 1);
 }
 
-static void set_candidates(const hn_grid *g, stretch *s, int first, bool fine) {
+static void set_candidates(const hn_grid *g, const stretch *of, trial *s, int first, bool fine) {
     int32_t least, most;
     hn_qtype_limits(&g->type, &least, &most);
     for (int k = 0; k < AT_ONCE; k++) {
-        hn_grid_point p = shrunk(g, s, factor(s, first + k, fine));
+        hn_grid_point p = shrunk(g, of, factor(s, first + k, fine));
         s->scale[k] = p.scale;
         s->divisor[k] = (double)p.scale;
         s->lo[k] = least - p.zero;
@@ -287,7 +339,7 @@ static void set_candidates(const hn_grid *g, stretch *s, int first, bool fine) {
 }
 
 /* Adds what rounding x to each candidate's nearest point (as hn_grid_code has it) costs. */
-static void add_errors(stretch *s, double x, double weight) {
+static void add_errors(trial *s, double x, double weight) {
     double code[AT_ONCE];
     float value[AT_ONCE];
     for (int k = 0; k < AT_ONCE; k++) {
@@ -303,7 +355,21 @@ static void add_errors(stretch *s, double x, double weight) {
     }
 }
 
-static void take_best(stretch *s, int first, bool fine) {
+/* What n elements from element `from` on cost. */
+static void add_run(const finder *f, const tile *t, int64_t from, const double *x, int64_t n,
+                    trial *s) {
+    int step = t->scales > 1;
+    int64_t k = 0;
+    while (k < n) {
+        int64_t same = f->importance != NULL ? f->of.inner - (from + k) % f->of.inner : n;
+        double weight =
+            f->importance != NULL ? f->importance[(from + k) / f->of.inner % f->of.n] : 1;
+        for (int64_t end = least_of(n, k + same); k < end; k++)
+            add_errors(&s[k * step], x[k], weight);
+    }
+}
+
+static void take_best(trial *s, int first, bool fine) {
     for (int k = 0; k < AT_ONCE; k++) {
         if (!(s->candidate_error[k] < s->error)) continue;
         s->error = s->candidate_error[k];
@@ -311,64 +377,101 @@ static void take_best(stretch *s, int first, bool fine) {
     }
 }
 
+/* Goes over the elements of a tile in order, for the errors of what is tried or, where that is
+ * NULL, for their ranges. False: one is not finite. */
+static bool walk(const finder *f, const tile *t, stretch *s, trial *tried) {
+    double x[BLOCK];
+    for (int64_t r = 0; r < t->runs; r++)
+        for (int64_t i = 0; i < t->n; i += BLOCK) {
+            int64_t from = t->first + r * t->stride + i, n = least_of(BLOCK, t->n - i);
+            hn_load_f64_n(f->w->dtype, f->w->data, from, n, x);
+            if (tried != NULL)
+                add_run(f, t, from, x, n, tried);
+            else if (all_finite(x, n))
+                measure(f, t, x, n, s);
+            else
+                return false;
+        }
+    return true;
+}
+
 static_assert(COARSE % AT_ONCE == 0 && FINE % AT_ONCE == 0, "whole walks");
 
-static void try_factors(hn_grid *g, const hn_tensor *w, const double *importance, axes of,
-                        stretch *s, int64_t n, bool fine) {
-    double x[BLOCK];
-    run r;
-    for (int64_t at = 0; at < n; at++) s[at].around = s[at].shrink;
+static void try_factors(const finder *f, const tile *t, stretch *s, trial *tried, bool fine) {
+    for (int64_t at = 0; at < t->scales; at++) tried[at].around = tried[at].shrink;
     for (int k = 0; k < (fine ? FINE : COARSE); k += AT_ONCE) {
-        for (int64_t at = 0; at < n; at++) set_candidates(g, &s[at], k, fine);
-        for (int64_t i = 0; i < w->n; i += r.n) {
-            r = run_from(g, w, i, least_of(i + BLOCK, w->n));
-            hn_load_f64_n(w->dtype, w->data, i, r.n, x);
-            for (int64_t j = 0; j < r.n; j++)
-                add_errors(&s[r.at + j * r.step], x[j],
-                           importance != NULL ? importance[(i + j) / of.inner % of.n] : 1);
-        }
-        for (int64_t at = 0; at < n; at++) take_best(&s[at], k, fine);
+        for (int64_t at = 0; at < t->scales; at++)
+            set_candidates(f->g, &s[at], &tried[at], k, fine);
+        walk(f, t, s, tried);
+        for (int64_t at = 0; at < t->scales; at++) take_best(&tried[at], k, fine);
     }
 }
 
+static void shrink(finder *f, const tile *t, stretch *s) {
+    trial tried[NARROW];
+    for (int64_t at = 0; at < t->scales; at++) tried[at] = (trial){.shrink = 1, .error = INFINITY};
+    try_factors(f, t, s, tried, false);
+    try_factors(f, t, s, tried, true);
+    for (int64_t at = 0; at < t->scales; at++)
+        f->points[t->at + at] = shrunk(f->g, &s[at], tried[at].shrink);
+}
+
+static void find_tile(void *ctx, int64_t i) {
+    finder *f = ctx;
+    tile t = tile_of(f->g, f->w, f->strip, i);
+    stretch s[WIDE];
+    for (int64_t at = 0; at < t.scales; at++) s[at] = (stretch){0};
+    if (!walk(f, &t, s, NULL)) {
+        atomic_store(&f->odd, true);
+        return;
+    }
+    for (int64_t at = 0; at < t.scales; at++) f->points[t.at + at] = shrunk(f->g, &s[at], 1);
+    if (f->search) shrink(f, &t, s);
+}
+
+static hone_status name_odd(const hn_tensor *w, hn_error *err) {
+    int64_t i = 0;
+    while (isfinite(hn_tensor_f64(w, i))) i++;
+    return HN_FAIL(err, HONE_E_MODEL, "element %lld of the weight is %s", (long long)i,
+                   isnan(hn_tensor_f64(w, i)) ? "not a number" : "infinite");
+}
+
 static hone_status create(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
-                          int group_axis, bool search, const double *importance,
+                          int group_axis, bool search, const double *importance, hn_pool *pool,
                           hn_allocator *alloc, hn_error *err) {
     HN_TRY(create_empty(g, w, t, axis, group_axis, alloc, err));
-    int64_t n = g->scale->n;
+    assert(importance == NULL || (group_axis >= 0 && group_axis < w->rank));
+    finder f = {.g = g, .w = w, .search = search && t->bits > 1, .importance = importance};
     hone_status status = HONE_OK;
-    stretch *s = hn_alloc_array(alloc, (size_t)n, sizeof *s, HN_MEM_SCRATCH);
-    hn_range *ranges = hn_alloc_array(alloc, (size_t)n, sizeof *ranges, HN_MEM_SCRATCH);
-    HN_CHECK_GOTO(err, s != NULL && ranges != NULL, HONE_E_NOMEM, "out of memory");
-    for (int64_t at = 0; at < n; at++) {
-        s[at] = (stretch){.shrink = 1, .error = INFINITY};
-        ranges[at] = (hn_range){0, 0};
+    f.strip = f.search ? NARROW : WIDE;
+    f.of = about(w, importance != NULL ? group_axis : -1);
+    f.points = hn_alloc_array(alloc, (size_t)g->scale->n, sizeof *f.points, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, f.points != NULL, HONE_E_NOMEM, "out of memory");
+    hn_pool_run(pool, count_tiles(g, w, f.strip), find_tile, &f);
+    if (f.odd) {
+        status = name_odd(w, err);
+        goto fail;
     }
-    HN_TRY_GOTO(measure(g, w, s, ranges, err));
-    if (search && t->bits > 1) {
-        assert(importance == NULL || (group_axis >= 0 && group_axis < w->rank));
-        axes of = about(w, importance != NULL ? group_axis : -1);
-        try_factors(g, w, importance, of, s, n, false);
-        try_factors(g, w, importance, of, s, n, true);
-    }
-    for (int64_t at = 0; at < n; at++) set_point(g, at, shrunk(g, &s[at], s[at].shrink));
+    /* Zero points may share a byte. */
+    for (int64_t at = 0; at < g->scale->n; at++) set_point(g, at, f.points[at]);
 fail:
-    hn_free(alloc, ranges);
-    hn_free(alloc, s);
+    hn_free(alloc, f.points);
     if (status != HONE_OK) hn_grid_deinit(g);
     return status;
 }
 
 hone_status hn_grid_create(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
-                           int group_axis, hn_allocator *alloc, hn_error *err) {
-    return create(g, w, t, axis, group_axis, false, NULL, alloc, err);
+                           int group_axis, hn_pool *pool, hn_allocator *alloc, hn_error *err) {
+    return create(g, w, t, axis, group_axis, false, NULL, pool, alloc, err);
 }
 
 hone_status hn_grid_create_mse(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
-                               int group_axis, const double *importance, hn_allocator *alloc,
-                               hn_error *err) {
-    return create(g, w, t, axis, group_axis, true, importance, alloc, err);
+                               int group_axis, const double *importance, hn_pool *pool,
+                               hn_allocator *alloc, hn_error *err) {
+    return create(g, w, t, axis, group_axis, true, importance, pool, alloc, err);
 }
+
+/* ---- codes ---- */
 
 /* The scales and zero points of elements [from, end), at most a block of them. */
 static void points_of(const hn_grid *g, const hn_tensor *w, int64_t from, int64_t end,
@@ -418,31 +521,55 @@ static void codes_of_part(const hn_grid *g, const hn_tensor *w, int64_t from, in
     hn_store_s64_n(to->dtype, to->data, from, end - from, codes);
 }
 
-hone_status hn_grid_codes(const hn_grid *g, const hn_tensor *w, hn_allocator *alloc,
+/* A piece of work of one thread: whole blocks, so that no two write to one byte. */
+enum { PIECE = 64 * BLOCK };
+
+static int64_t pieces_of(int64_t n) { return n / PIECE + (n % PIECE != 0); }
+
+typedef struct conversion {
+    const hn_grid *g;
+    const hn_tensor *from;
+    hn_tensor *to;
+} conversion;
+
+static void codes_of_piece(void *ctx, int64_t piece) {
+    const conversion *c = ctx;
+    int64_t end = least_of((piece + 1) * PIECE, c->from->n);
+    for (int64_t i = piece * PIECE; i < end; i += BLOCK)
+        codes_of_part(c->g, c->from, i, least_of(i + BLOCK, end), c->to);
+}
+
+hone_status hn_grid_codes(const hn_grid *g, const hn_tensor *w, hn_pool *pool, hn_allocator *alloc,
                           hn_tensor **codes, hn_error *err) {
-    hn_tensor *t;
-    HN_TRY(hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, g->type.dtype, w->rank, w->dims, err));
-    if (t->bytes > 0) memset(t->data, 0, t->bytes); /* the bits behind the last one */
-    for (int64_t i = 0; i < w->n; i += BLOCK) codes_of_part(g, w, i, least_of(i + BLOCK, w->n), t);
-    *codes = t;
+    conversion c = {.g = g, .from = w};
+    HN_TRY(hn_tensor_create(&c.to, alloc, HN_MEM_WEIGHTS, g->type.dtype, w->rank, w->dims, err));
+    if (c.to->bytes > 0) memset(c.to->data, 0, c.to->bytes); /* the bits behind the last one */
+    hn_pool_run(pool, pieces_of(w->n), codes_of_piece, &c);
+    *codes = c.to;
     return HONE_OK;
 }
 
-hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_allocator *alloc,
-                           hn_tensor **w, hn_error *err) {
-    hn_tensor *t;
-    HN_TRY(
-        hn_tensor_create(&t, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, codes->rank, codes->dims, err));
-    for (int64_t i = 0; i < codes->n;) {
-        run r = run_from(g, codes, i, least_of(i + BLOCK, codes->n));
+static void floats_of_piece(void *ctx, int64_t piece) {
+    const conversion *c = ctx;
+    int64_t end = least_of((piece + 1) * PIECE, c->from->n);
+    for (int64_t i = piece * PIECE; i < end;) {
+        run r = run_from(c->g, c->from, i, least_of(i + BLOCK, end));
         int64_t code[BLOCK];
-        hn_load_s64_n(codes->dtype, codes->data, i, r.n, code);
+        hn_load_s64_n(c->from->dtype, c->from->data, i, r.n, code);
         for (int64_t k = 0; k < r.n; k++)
-            ((float *)t->data)[i + k] =
-                hn_grid_value(point(g, r.at + k * r.step), (int32_t)code[k]);
+            ((float *)c->to->data)[i + k] =
+                hn_grid_value(point(c->g, r.at + k * r.step), (int32_t)code[k]);
         i += r.n;
     }
-    *w = t;
+}
+
+hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_pool *pool,
+                           hn_allocator *alloc, hn_tensor **w, hn_error *err) {
+    conversion c = {.g = g, .from = codes};
+    HN_TRY(hn_tensor_create(&c.to, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, codes->rank, codes->dims,
+                            err));
+    hn_pool_run(pool, pieces_of(codes->n), floats_of_piece, &c);
+    *w = c.to;
     return HONE_OK;
 }
 

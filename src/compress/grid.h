@@ -8,6 +8,7 @@
 #ifndef HN_COMPRESS_GRID_H
 #define HN_COMPRESS_GRID_H
 
+#include "base/pool.h"
 #include "compress/scheme.h"
 
 typedef struct hn_range {
@@ -44,26 +45,26 @@ typedef struct hn_grid {
     hn_tensor *zero;  /* of type.dtype and those dims; NULL: all zero points are 0 */
 } hn_grid;
 
-/* By the least and greatest value of each channel or group. axis and group_axis are counted from 0;
- * per_channel and group of the type say whether they are looked at, groups first. The weight is of
- * a float type. HONE_E_MODEL: it holds a value that is not finite. */
+/* By the least and greatest value of each channel or group. A pool may be NULL. axis and group_axis
+ * are counted from 0; per_channel and group of the type say whether they are looked at, groups
+ * first. The weight is of a float type. HONE_E_MODEL: it holds a value that is not finite. */
 hone_status hn_grid_create(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
-                           int group_axis, hn_allocator *alloc, hn_error *err);
+                           int group_axis, hn_pool *pool, hn_allocator *alloc, hn_error *err);
 /* Likewise, each range shrunk as far as makes the squared error least. importance: by how much
  * errors at each index of group_axis count, whether or not there are groups; NULL: alike. */
 hone_status hn_grid_create_mse(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis,
-                               int group_axis, const double *importance, hn_allocator *alloc,
-                               hn_error *err);
+                               int group_axis, const double *importance, hn_pool *pool,
+                               hn_allocator *alloc, hn_error *err);
 void hn_grid_deinit(hn_grid *g); /* all zero accepted */
 
 /* Which scale element i (in order) of the weight has, and that scale with its zero point. */
 int64_t hn_grid_index(const hn_grid *g, const hn_tensor *w, int64_t i);
 hn_grid_point hn_grid_at(const hn_grid *g, const hn_tensor *w, int64_t i);
 /* Codes of the nearest points, packed as the dtype wants; and back to f32. */
-hone_status hn_grid_codes(const hn_grid *g, const hn_tensor *w, hn_allocator *alloc,
+hone_status hn_grid_codes(const hn_grid *g, const hn_tensor *w, hn_pool *pool, hn_allocator *alloc,
                           hn_tensor **codes, hn_error *err);
-hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_allocator *alloc,
-                           hn_tensor **w, hn_error *err);
+hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_pool *pool,
+                           hn_allocator *alloc, hn_tensor **w, hn_error *err);
 
 /* Bits that the codes of a weight take, with scales and zero points. */
 int64_t hn_grid_bits(const hn_grid *g, const hn_tensor *w);

@@ -399,11 +399,11 @@ hone_status hn_layer_choose_grid(const hn_grid **out, const hn_weighted *w,
     *out = hn_grids_of(c->grids, w->weight->name, &type);
     if (*out != NULL) return HONE_OK;
     if (w->scheme.weights.bits >= WHOLE_RANGE_BITS || w->sum_axis < 0) {
-        status = hn_weighted_grid(&g, w, c->alloc, err);
+        status = hn_weighted_grid(&g, w, c->how->engine.pool, c->alloc, err);
     } else {
         HN_TRY(weigh(w, in, c->alloc, &importance, err));
         status = hn_grid_create_mse(&g, w->weight->constant, &w->scheme.weights, w->channel_axis,
-                                    w->sum_axis, importance, c->alloc, err);
+                                    w->sum_axis, importance, c->how->engine.pool, c->alloc, err);
         hn_free(c->alloc, importance);
     }
     HN_TRY(status);

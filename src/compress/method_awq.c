@@ -62,10 +62,10 @@ static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor
                             err));
     for (int64_t i = 0; i < t->n; i++)
         ((float *)t->data)[i] = (float)(hn_tensor_f64(from, i) * s->by[hn_normed_channel(w, i)]);
-    hone_status status =
-        hn_grid_create(&g, t, &w->scheme.weights, w->channel_axis, w->sum_axis, s->alloc, err);
-    if (status == HONE_OK) status = hn_grid_codes(&g, t, s->alloc, &codes, err);
-    if (status == HONE_OK) status = hn_grid_floats(&g, codes, s->alloc, out, err);
+    hone_status status = hn_grid_create(&g, t, &w->scheme.weights, w->channel_axis, w->sum_axis,
+                                        s->pool, s->alloc, err);
+    if (status == HONE_OK) status = hn_grid_codes(&g, t, s->pool, s->alloc, &codes, err);
+    if (status == HONE_OK) status = hn_grid_floats(&g, codes, s->pool, s->alloc, out, err);
     for (int64_t i = 0; i < t->n && status == HONE_OK; i++)
         ((float *)(*out)->data)[i] /= (float)s->by[hn_normed_channel(w, i)];
     hn_tensor_unref(codes);

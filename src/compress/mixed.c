@@ -159,8 +159,9 @@ static hone_status make(const work *w, hn_scheme *s, hn_model **out, hn_quantize
     hone_status status = hn_model_infer(*out, NULL, err);
     if (status == HONE_OK && rounded != NULL) status = hn_rounded_apply(rounded, *out, s, err);
     if (status == HONE_OK)
-        status = hn_quantize_model(*out, s, w->o->calibration,
-                                   rounded != NULL ? rounded->grids : NULL, report, err);
+        status =
+            hn_quantize_model(*out, s, w->o->calibration, rounded != NULL ? rounded->grids : NULL,
+                              w->o->how->engine.pool, report, err);
     if (status == HONE_OK) status = hn_model_infer(*out, NULL, err);
     if (status == HONE_OK) status = hn_convert(*out, &narrow, NULL, err);
     if (status != HONE_OK) hn_model_destroy(*out);

@@ -224,7 +224,8 @@ static hone_status quantize(hn_quantizer *q, hn_error *err) {
 }
 
 hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibration *calibration,
-                              const hn_grids *grids, hn_quantize_report *report, hn_error *err) {
+                              const hn_grids *grids, hn_pool *pool, hn_quantize_report *report,
+                              hn_error *err) {
     hn_arena arena;
     hn_arena_init(&arena, m->alloc, HN_MEM_OTHER);
     hn_quantizer q = {.m = m,
@@ -232,6 +233,7 @@ hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibrat
                       .s = s,
                       .calibration = calibration,
                       .grids = grids,
+                      .pool = pool,
                       .report = report,
                       .arena = &arena};
     if (report != NULL) {

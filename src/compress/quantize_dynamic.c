@@ -94,7 +94,7 @@ static hone_status find_parts(hn_quantizer *q, const hn_weighted *w, parts *p, h
     bool conv = hn_is(w->node, "Conv");
     int spatial = conv ? w->weight->constant->rank - 2 : 0;
     HN_TRY(hn_quantizer_grid(q, w, 0, &g, err));
-    hone_status status = hn_grid_codes(&g, w->weight->constant, alloc, &p->codes, err);
+    hone_status status = hn_grid_codes(&g, w->weight->constant, q->pool, alloc, &p->codes, err);
     p->zero = hn_tensor_ref(g.zero);
     if (status == HONE_OK && !conv && w->channel_axis == 0) status = turn(&p->codes, alloc, err);
     if (status == HONE_OK)

@@ -88,7 +88,7 @@ static hone_status write_bytes(hn_quantizer *q, hn_node *n, hn_value *table, con
     hn_value *y = n->outputs[0], *codes, *rows, *scale;
     hn_tensor *t;
     hn_node *back;
-    HN_TRY(hn_grid_codes(g, table->constant, q->m->alloc, &t, err));
+    HN_TRY(hn_grid_codes(g, table->constant, q->pool, q->m->alloc, &t, err));
     HN_TRY(hn_quantizer_constant(&codes, q, table->name, "_codes", t, err));
     HN_TRY(hn_quantizer_constant(&scale, q, table->name, "_scale", hn_tensor_ref(g->scale), err));
     HN_TRY(hn_value_create(&rows, q->g, NULL, hn_quantizer_hint(q, y->name, "_codes"), err));
@@ -110,7 +110,7 @@ static hone_status pair_up(hn_quantizer *q, const hn_value *table, const hn_grid
     for (int64_t i = 0; i < s->n; i++)
         ((float *)s->data)[i] = ((const float *)g->scale->data)[i] / 16;
     HN_TRY(hn_quantizer_constant(scale, q, table->name, "_scale", s, err));
-    HN_TRY(hn_grid_codes(g, table->constant, q->m->alloc, &codes, err));
+    HN_TRY(hn_grid_codes(g, table->constant, q->pool, q->m->alloc, &codes, err));
     hone_status status = hn_tensor_create(&t, q->m->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_U8, 2,
                                           (int64_t[]){rows, half}, err);
     for (int64_t i = 0; status == HONE_OK && i < t->n; i++) {
@@ -188,10 +188,10 @@ hone_status hn_quantizer_embeddings(hn_quantizer *q, hn_error *err) {
         next = n->next;
         if (table == NULL || !type_of(q, n, table->constant, &type)) continue;
         HN_TRY(add_row(q, n, table->constant, &type, err));
-        hone_status status =
-            type.bits < 8
-                ? hn_grid_create_mse(&g, table->constant, &type, 1, 1, NULL, q->m->alloc, err)
-                : hn_grid_create(&g, table->constant, &type, 1, 1, q->m->alloc, err);
+        hone_status status = type.bits < 8 ? hn_grid_create_mse(&g, table->constant, &type, 1, 1,
+                                                                NULL, q->pool, q->m->alloc, err)
+                                           : hn_grid_create(&g, table->constant, &type, 1, 1,
+                                                            q->pool, q->m->alloc, err);
         if (status != HONE_OK && status != HONE_E_NOMEM)
             hn_error_context(err, "table '%s'", table->name);
         HN_TRY(status);

@@ -13,8 +13,8 @@
 hone_status hn_quantizer_simulate(hn_quantizer *q, hn_value *weight, const hn_grid *g,
                                   hn_value **floats, hn_error *err) {
     hn_tensor *codes, *t;
-    HN_TRY(hn_grid_codes(g, weight->constant, q->m->alloc, &codes, err));
-    hone_status status = hn_grid_floats(g, codes, q->m->alloc, &t, err);
+    HN_TRY(hn_grid_codes(g, weight->constant, q->pool, q->m->alloc, &codes, err));
+    hone_status status = hn_grid_floats(g, codes, q->pool, q->m->alloc, &t, err);
     hn_tensor_unref(codes);
     HN_TRY(status);
     if (weight->n_uses > 1)

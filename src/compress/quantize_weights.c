@@ -47,7 +47,7 @@ hone_status hn_quantizer_grid(hn_quantizer *q, const hn_weighted *w, float sx, h
     hn_qtype type = hn_weighted_type(w);
     const hn_grid *chosen = hn_grids_of(q->grids, w->weight->name, &type);
     hone_status status = chosen != NULL ? copy_grid(g, chosen, q->m->alloc, err)
-                                        : hn_weighted_grid(g, w, q->m->alloc, err);
+                                        : hn_weighted_grid(g, w, q->pool, q->m->alloc, err);
     if (status != HONE_OK) {
         if (status != HONE_E_NOMEM) hn_error_context(err, "weight '%s'", w->weight->name);
         return status;
@@ -110,7 +110,7 @@ static hone_status write_codes(hn_quantizer *q, const hn_weighted *w, hn_grid *g
     const char *name = w->weight->name;
     hn_tensor *codes;
     hn_value *in[3] = {0};
-    HN_TRY(hn_grid_codes(g, w->weight->constant, q->m->alloc, &codes, err));
+    HN_TRY(hn_grid_codes(g, w->weight->constant, q->pool, q->m->alloc, &codes, err));
     for (int64_t i = 0; i < g->scale->n; i++) ((float *)g->scale->data)[i] *= alpha;
     HN_TRY(write_inputs(q, w, g, codes, in, err));
     hn_node *n;
@@ -229,8 +229,8 @@ static hone_status write_operand(hn_quantizer *q, hn_node *n, int i, hn_error *e
     hn_tensor *codes;
     type.per_channel = false;
     type.group = 0;
-    HN_TRY(hn_grid_create(&g, v->constant, &type, 0, 0, q->m->alloc, err));
-    hone_status status = hn_grid_codes(&g, v->constant, q->m->alloc, &codes, err);
+    HN_TRY(hn_grid_create(&g, v->constant, &type, 0, 0, q->pool, q->m->alloc, err));
+    hone_status status = hn_grid_codes(&g, v->constant, q->pool, q->m->alloc, &codes, err);
     if (status == HONE_OK) status = hn_quantizer_constant(&in[0], q, v->name, "_codes", codes, err);
     if (status == HONE_OK)
         status = hn_quantizer_constant(&in[1], q, v->name, "_scale", hn_tensor_ref(g.scale), err);

@@ -21,6 +21,7 @@ typedef struct hn_quantizer {
     const hn_grids *grids;
     hn_quantize_report *report; /* may be NULL */
     hn_quantized_layer *row;    /* of the layer being written; may be NULL */
+    hn_pool *pool;              /* may be NULL */
     hn_arena *arena;
     hn_placement place;
     int n_values; /* there were before */

@@ -149,12 +149,14 @@ int hn_weighted_to_round(hn_weighted *layers, int n) {
     return kept > 0 ? kept : n;
 }
 
-hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_allocator *alloc, hn_error *err) {
+hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_pool *pool, hn_allocator *alloc,
+                             hn_error *err) {
     const hn_tensor *t = w->weight->constant;
     hn_qtype type = hn_weighted_type(w);
     return hn_qtype_is_narrow(&type)
-               ? hn_grid_create_mse(g, t, &type, w->channel_axis, w->sum_axis, NULL, alloc, err)
-               : hn_grid_create(g, t, &type, w->channel_axis, w->sum_axis, alloc, err);
+               ? hn_grid_create_mse(g, t, &type, w->channel_axis, w->sum_axis, NULL, pool, alloc,
+                                    err)
+               : hn_grid_create(g, t, &type, w->channel_axis, w->sum_axis, pool, alloc, err);
 }
 
 int hn_fix_defaults(hn_model *m) {

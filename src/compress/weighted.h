@@ -37,7 +37,8 @@ hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena,
 hn_qtype hn_weighted_type(const hn_weighted *w);
 /* The grid of its weight where no method has chosen one: below 8 bits that of the least squared
  * error, as a scale by the largest of many weights then leaves too few steps for the others. */
-hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_allocator *alloc, hn_error *err);
+hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_pool *pool, hn_allocator *alloc,
+                             hn_error *err);
 
 /* Puts those of n layers first, in order, that methods on weights are for, and returns how many:
  * those of fewer than 8 bits, which need it, or all where none has so few. */

@@ -20,7 +20,8 @@ static hn_model *in_type(const hn_model *m, const hn_layer_scheme *type,
     hn_scheme s = {.layer = *type, .target = hn_quant_target_named("hone")};
     hn_model *copy = method_copy(m);
     hn_error err;
-    if (hn_quantize_model(copy, &s, ranges, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(copy, &s, ranges, NULL, NULL, NULL, &err) != HONE_OK)
+        fail_msg("%s", err.text);
     assert_int_equal(hn_model_infer(copy, NULL, &err), HONE_OK);
     return copy;
 }

@@ -39,14 +39,14 @@ static hn_tensor *random_tensor(int rank, const int64_t *dims, uint64_t seed) {
 
 static void create(hn_grid *g, const hn_tensor *w, hn_qtype t, int axis, int group_axis) {
     hn_error err;
-    if (hn_grid_create(g, w, &t, axis, group_axis, &scratch_mem, &err) != HONE_OK)
+    if (hn_grid_create(g, w, &t, axis, group_axis, NULL, &scratch_mem, &err) != HONE_OK)
         fail_msg("%s", err.text);
 }
 
 static hn_tensor *codes_of(const hn_grid *g, const hn_tensor *w) {
     hn_tensor *codes;
     hn_error err;
-    if (hn_grid_codes(g, w, &scratch_mem, &codes, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_grid_codes(g, w, NULL, &scratch_mem, &codes, &err) != HONE_OK) fail_msg("%s", err.text);
     return codes;
 }
 
@@ -198,7 +198,7 @@ static void groups_have_odd_tails(void **state) {
     assert_int_equal(((uint8_t *)codes->data)[1], 0x29); /* -7 below, 2 above */
     hn_error err;
     hn_tensor *back;
-    assert_int_equal(hn_grid_floats(&g, codes, &scratch_mem, &back, &err), HONE_OK);
+    assert_int_equal(hn_grid_floats(&g, codes, NULL, &scratch_mem, &back, &err), HONE_OK);
     for (int i = 0; i < 10; i++) {
         float want_float = (float)want[i] * hn_grid_at(&g, w, i).scale;
         assert_true(((float *)back->data)[i] == want_float);
@@ -275,7 +275,8 @@ static void least_squares_match_brute_force(void **state) {
             const double *by = weighted ? importance : NULL;
             hn_grid g, plain;
             hn_error err;
-            assert_int_equal(hn_grid_create_mse(&g, w, &t, 0, 1, by, &scratch_mem, &err), HONE_OK);
+            assert_int_equal(hn_grid_create_mse(&g, w, &t, 0, 1, by, NULL, &scratch_mem, &err),
+                             HONE_OK);
             create(&plain, w, t, 0, 1);
             for (int64_t c = 0; c < 6; c++) {
                 float widest = ((float *)plain.scale->data)[c];
@@ -293,12 +294,115 @@ static void least_squares_match_brute_force(void **state) {
     hn_tensor_unref(w);
 }
 
+/* A weight [a, b] as [b, a]. */
+static hn_tensor *turned(const hn_tensor *w) {
+    hn_tensor *t = random_tensor(2, (int64_t[]){w->dims[1], w->dims[0]}, 0);
+    for (int64_t i = 0; i < w->dims[0]; i++)
+        for (int64_t k = 0; k < w->dims[1]; k++)
+            ((float *)t->data)[k * w->dims[0] + i] = ((float *)w->data)[i * w->dims[1] + k];
+    return t;
+}
+
+static void grid_by(hn_grid *g, const hn_tensor *w, const hn_qtype *t, int axis, int search,
+                    hn_pool *pool) {
+    double importance[700];
+    hn_error err;
+    int sum_axis = axis == 0;
+    hone_status status;
+    for (int i = 0; i < 700; i++) importance[i] = 1 + i % 5;
+    if (search == 0)
+        status = hn_grid_create(g, w, t, axis, sum_axis, pool, &scratch_mem, &err);
+    else
+        status = hn_grid_create_mse(g, w, t, axis, sum_axis, search == 2 ? importance : NULL, pool,
+                                    &scratch_mem, &err);
+    if (status != HONE_OK) fail_msg("%s", err.text);
+}
+
+static void assert_same_tensors(const hn_tensor *a, const hn_tensor *b) {
+    assert_int_equal(a != NULL, b != NULL);
+    assert_true(a == NULL || hn_tensor_equal(a, b));
+}
+
+static const hn_qtype every_kind[] = {
+    {HONE_DTYPE_S8, 8, true, false, 0},  {HONE_DTYPE_S8, 8, true, true, 0},
+    {HONE_DTYPE_U4, 4, false, true, 0},  {HONE_DTYPE_S4, 4, true, false, 16},
+    {HONE_DTYPE_U4, 4, false, false, 5}, {HONE_DTYPE_S2, 1, true, true, 0},
+};
+
+/* Scales are found by many threads as by one, whichever way the weight lies in memory. */
+static void threads_and_turning_change_nothing(void **state) {
+    (void)state;
+    static const int64_t sizes[][2] = {{300, 70}, {33, 700}, {1, 40}, {40, 1}};
+    hn_pool *pool;
+    hn_error err;
+    assert_int_equal(hn_pool_create(&pool, 3, &scratch_mem, &err), HONE_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        hn_tensor *w = random_tensor(2, sizes[i], i), *across = turned(w);
+        for (size_t k = 0; k < sizeof every_kind / sizeof *every_kind; k++)
+            for (int search = 0; search < 3; search++) {
+                hn_grid one, three, other;
+                hn_tensor *codes[2], *floats[2];
+                grid_by(&one, w, &every_kind[k], 0, search, NULL);
+                grid_by(&three, w, &every_kind[k], 0, search, pool);
+                grid_by(&other, across, &every_kind[k], 1, search, pool);
+                assert_same_tensors(one.scale, three.scale);
+                assert_same_tensors(one.zero, three.zero);
+                /* One scale for all: sums are in another order. */
+                for (int64_t e = 0; e < w->n && one.scale->n > 1; e++) {
+                    int64_t row = e / w->dims[1], column = e % w->dims[1];
+                    hn_grid_point a = hn_grid_at(&one, w, e);
+                    hn_grid_point b = hn_grid_at(&other, across, column * w->dims[0] + row);
+                    assert_memory_equal(&a, &b, sizeof a);
+                }
+                for (int t = 0; t < 2; t++) {
+                    hn_pool *by = t == 0 ? NULL : pool;
+                    assert_int_equal(hn_grid_codes(&one, w, by, &scratch_mem, &codes[t], &err), 0);
+                    assert_int_equal(
+                        hn_grid_floats(&one, codes[t], by, &scratch_mem, &floats[t], &err), 0);
+                }
+                assert_same_tensors(codes[0], codes[1]);
+                assert_same_tensors(floats[0], floats[1]);
+                for (int t = 0; t < 2; t++) {
+                    hn_tensor_unref(codes[t]);
+                    hn_tensor_unref(floats[t]);
+                }
+                hn_grid_deinit(&one);
+                hn_grid_deinit(&three);
+                hn_grid_deinit(&other);
+            }
+        hn_tensor_unref(across);
+        hn_tensor_unref(w);
+    }
+    hn_pool_destroy(pool);
+}
+
+/* Channels in the middle, as ConvTranspose has them. */
+static void channels_between_other_axes(void **state) {
+    (void)state;
+    hn_tensor *w = random_tensor(3, (int64_t[]){4, 50, 9}, 3);
+    hn_qtype t = {HONE_DTYPE_S8, 8, true, true, 0};
+    hn_grid g;
+    create(&g, w, t, 1, 0);
+    for (int c = 0; c < 50; c++) {
+        float most = 0;
+        for (int o = 0; o < 4; o++)
+            for (int k = 0; k < 9; k++) {
+                float x = ((float *)w->data)[(o * 50 + c) * 9 + k];
+                if (x > most) most = x;
+                if (-x > most) most = -x;
+            }
+        assert_float_equal(((float *)g.scale->data)[c], most / 127, 1e-9);
+    }
+    hn_grid_deinit(&g);
+    hn_tensor_unref(w);
+}
+
 static void weights_that_are_not_finite_are_refused(void **state) {
     (void)state;
     hn_tensor *w = tensor(1, (int64_t[]){2}, (float[]){1, INFINITY});
     hn_grid g;
     hn_error err;
-    assert_int_equal(hn_grid_create(&g, w, &s8, 0, 0, &scratch_mem, &err), HONE_E_MODEL);
+    assert_int_equal(hn_grid_create(&g, w, &s8, 0, 0, NULL, &scratch_mem, &err), HONE_E_MODEL);
     assert_string_equal(err.text, "element 1 of the weight is infinite");
     hn_tensor_unref(w);
 }
@@ -348,9 +452,9 @@ static hone_status scenario(const hn_tensor *w, hn_error *err) {
     hn_tensor *codes = NULL, *back = NULL;
     hone_status status = hn_grids_create(&grids, &scratch_mem, err);
     if (status == HONE_OK)
-        status = hn_grid_create_mse(&g, w, &u4_groups, 0, 1, NULL, &scratch_mem, err);
-    if (status == HONE_OK) status = hn_grid_codes(&g, w, &scratch_mem, &codes, err);
-    if (status == HONE_OK) status = hn_grid_floats(&g, codes, &scratch_mem, &back, err);
+        status = hn_grid_create_mse(&g, w, &u4_groups, 0, 1, NULL, NULL, &scratch_mem, err);
+    if (status == HONE_OK) status = hn_grid_codes(&g, w, NULL, &scratch_mem, &codes, err);
+    if (status == HONE_OK) status = hn_grid_floats(&g, codes, NULL, &scratch_mem, &back, err);
     if (status == HONE_OK) status = hn_grids_set(grids, "w", &g, err);
     hn_tensor_unref(codes);
     hn_tensor_unref(back);
@@ -387,6 +491,8 @@ int main(void) {
         TEST(unsigned_groups_have_zero_points),
         TEST(two_bits_and_one),
         TEST(least_squares_match_brute_force),
+        TEST(threads_and_turning_change_nothing),
+        TEST(channels_between_other_axes),
         TEST(weights_that_are_not_finite_are_refused),
         TEST(empty_weights_have_grids),
         TEST(grids_are_found_by_name),

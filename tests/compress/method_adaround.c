@@ -48,8 +48,8 @@ static hn_model *nearest(const hn_model *m, const char *weight, const hn_grid *g
     hn_value *v = hn_graph_value(copy->graph, weight);
     hn_tensor *codes, *w;
     hn_error err;
-    assert_int_equal(hn_grid_codes(g, v->constant, &scratch_mem, &codes, &err), HONE_OK);
-    assert_int_equal(hn_grid_floats(g, codes, &scratch_mem, &w, &err), HONE_OK);
+    assert_int_equal(hn_grid_codes(g, v->constant, NULL, &scratch_mem, &codes, &err), HONE_OK);
+    assert_int_equal(hn_grid_floats(g, codes, NULL, &scratch_mem, &w, &err), HONE_OK);
     hn_value_set_constant(v, w);
     hn_tensor_unref(codes);
     return copy;

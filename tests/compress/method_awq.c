@@ -35,11 +35,11 @@ static double error_of(hn_model *m, const method_bench *b, const char *output) {
     const hn_tensor *t = w.weight->constant;
     assert_int_equal(
         hn_layer_inputs(&in, &w, 1, &(hn_layer_look){1000, true, NULL}, m, &b->c, &err), HONE_OK);
-    assert_int_equal(hn_grid_create(&g, t, &w.scheme.weights, 1, 0, mem, &err), HONE_OK);
+    assert_int_equal(hn_grid_create(&g, t, &w.scheme.weights, 1, 0, NULL, mem, &err), HONE_OK);
     const hn_grid *chosen = hn_grids_of(b->c.grids, w.weight->name, NULL),
                   *by = chosen ? chosen : &g;
-    assert_int_equal(hn_grid_codes(by, t, mem, &codes, &err), HONE_OK);
-    assert_int_equal(hn_grid_floats(by, codes, mem, &rounded, &err), HONE_OK);
+    assert_int_equal(hn_grid_codes(by, t, NULL, mem, &codes, &err), HONE_OK);
+    assert_int_equal(hn_grid_floats(by, codes, NULL, mem, &rounded, &err), HONE_OK);
     double sum = 0;
     for (int64_t o = 0; o < t->dims[1]; o++)
         for (int64_t i = 0; i < in.k; i++)

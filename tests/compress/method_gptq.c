@@ -45,8 +45,8 @@ static void end(bench *t) {
 static hn_tensor *rounded(const hn_grid *g, const hn_tensor *w) {
     hn_tensor *codes, *floats;
     hn_error err;
-    assert_int_equal(hn_grid_codes(g, w, &scratch_mem, &codes, &err), HONE_OK);
-    assert_int_equal(hn_grid_floats(g, codes, &scratch_mem, &floats, &err), HONE_OK);
+    assert_int_equal(hn_grid_codes(g, w, NULL, &scratch_mem, &codes, &err), HONE_OK);
+    assert_int_equal(hn_grid_floats(g, codes, NULL, &scratch_mem, &floats, &err), HONE_OK);
     hn_tensor_unref(codes);
     return floats;
 }
@@ -100,7 +100,8 @@ static void grids_of_others_stay(void **state) {
     hn_grid g;
     begin(&t, m, 4);
     assert_int_equal(
-        hn_grid_create(&g, w->constant, &t.rule.layer.weights, 1, 0, &scratch_mem, &err), HONE_OK);
+        hn_grid_create(&g, w->constant, &t.rule.layer.weights, 1, 0, NULL, &scratch_mem, &err),
+        HONE_OK);
     hn_tensor *scale = hn_tensor_ref(g.scale);
     assert_int_equal(hn_grids_set(t.b.c.grids, "w", &g, &err), HONE_OK);
     assert_int_equal(hn_method_gptq(&t.b.c, &err), HONE_OK);

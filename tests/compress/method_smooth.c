@@ -66,7 +66,8 @@ static double error_in_integers(const hn_model *m, method_bench *b) {
     assert_int_equal(hn_calibrate(&ranges, q, names, n, b->feed, &b->how, &o, &scratch_mem, &err),
                      HONE_OK);
     hn_arena_deinit(&arena);
-    if (hn_quantize_model(q, &s, ranges, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(q, &s, ranges, NULL, NULL, NULL, &err) != HONE_OK)
+        fail_msg("%s", err.text);
     double distance = method_distance(m, q);
     hn_calibration_destroy(ranges);
     hn_model_destroy(q);

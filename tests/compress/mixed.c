@@ -148,7 +148,7 @@ static void limits_on_the_file_hold(void **state) {
         s.n_rules = x.n_rules;
         hn_model *m = method_copy(f.m);
         int64_t bytes;
-        assert_int_equal(hn_quantize_model(m, &s, f.ranges, NULL, NULL, &err), HONE_OK);
+        assert_int_equal(hn_quantize_model(m, &s, f.ranges, NULL, NULL, NULL, &err), HONE_OK);
         assert_int_equal(hn_onnx_bytes(m, NULL, &bytes, &err), HONE_OK);
         assert_true(bytes <= limits[i] && bytes > limits[i] / 4);
         hn_model_destroy(m);
@@ -242,7 +242,7 @@ static void layers_in_integers_run_in_integers(void **state) {
     hn_error err;
     begin(&f);
     hn_model *all = method_copy(f.m), *one = method_copy(f.m);
-    assert_int_equal(hn_quantize_model(all, &f.scheme, f.ranges, NULL, NULL, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(all, &f.scheme, f.ranges, NULL, NULL, NULL, &err), HONE_OK);
     hn_how how = hn_how_for(&f.b.how, all);
     step_kinds integers = steps_of(&f, all, &how), floats = steps_of(&f, all, &f.b.how);
     assert_true(integers.integers == 3 && integers.floats == 0);
@@ -252,7 +252,7 @@ static void layers_in_integers_run_in_integers(void **state) {
     alone.layer = (hn_layer_scheme){.kind = HN_LAYER_F32};
     alone.n_rules = 1;
     alone.rules = &rule;
-    assert_int_equal(hn_quantize_model(one, &alone, f.ranges, NULL, NULL, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(one, &alone, f.ranges, NULL, NULL, NULL, &err), HONE_OK);
     f.o.bits_per_weight = 32;
     chosen(&f, &x);
     assert_true(x.layers[1].figures[1].harm == harm_by(&f, one, &how));

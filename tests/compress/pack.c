@@ -54,9 +54,9 @@ static hn_model *simulated(const char *text, const hn_qtype *t, uint64_t seed) {
     hn_grid g;
     hn_tensor *codes, *floats;
     assert_true(hn_weighted_of(hn_graph_value(m->graph, "y")->producer, &s, &layer, NULL));
-    assert_int_equal(hn_weighted_grid(&g, &layer, &scratch_mem, &err), HONE_OK);
-    assert_int_equal(hn_grid_codes(&g, w->constant, &scratch_mem, &codes, &err), HONE_OK);
-    assert_int_equal(hn_grid_floats(&g, codes, &scratch_mem, &floats, &err), HONE_OK);
+    assert_int_equal(hn_weighted_grid(&g, &layer, NULL, &scratch_mem, &err), HONE_OK);
+    assert_int_equal(hn_grid_codes(&g, w->constant, NULL, &scratch_mem, &codes, &err), HONE_OK);
+    assert_int_equal(hn_grid_floats(&g, codes, NULL, &scratch_mem, &floats, &err), HONE_OK);
     hn_value_set_constant(w, floats);
     hn_tensor_unref(codes);
     hn_grid_deinit(&g);
@@ -69,7 +69,7 @@ static void check(const char *text, const hn_scheme *s, uint64_t seed) {
     hn_model *want = simulated(text, t, seed), *m = method_model(text, seed);
     int64_t n = hn_graph_value(m->graph, "w")->constant->n;
     hn_error err;
-    if (hn_quantize_model(m, s, NULL, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(m, s, NULL, NULL, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
     if (hn_model_verify(m, &err) != HONE_OK) fail_msg("%s", err.text);
     int bits = hn_pack_bits(t, s->target);
     assert_int_equal(plane_bytes(m), (n + 7) / 8 * bits);
@@ -123,7 +123,7 @@ static void small_constants_are_shared(void **state) {
         1);
     hn_scheme s = scheme_of(HONE_DTYPE_S8, 3, true, 0, "hone");
     hn_error err;
-    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err), HONE_OK);
     assert_int_equal(hn_graph_value(m->graph, "unpack2_shifts")->n_uses, 2);
     assert_int_equal(hn_graph_value(m->graph, "unpack1_masks")->n_uses, 2);
     assert_int_equal(hn_graph_value(m->graph, "unpack2_down")->n_uses, 2);
@@ -138,7 +138,7 @@ static void memory_runs_out(void **state) {
         hn_model *m = method_model(models[1], 3);
         hn_error err;
         scratch_mem.fail_after = k;
-        status = hn_quantize_model(m, &s, NULL, NULL, NULL, &err);
+        status = hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err);
         scratch_mem.fail_after = -1;
         hn_model_destroy(m);
         if (status != HONE_OK) assert_int_equal(status, HONE_E_NOMEM);

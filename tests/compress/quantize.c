@@ -69,7 +69,7 @@ static void quantize(hn_model *m, const hn_scheme *s, const char *lines,
                      hn_quantize_report *report) {
     hn_calibration *c = ranges(lines);
     hn_error err;
-    if (hn_quantize_model(m, s, c, NULL, report, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(m, s, c, NULL, NULL, report, &err) != HONE_OK) fail_msg("%s", err.text);
     if (hn_model_verify(m, &err) != HONE_OK) fail_msg("%s", err.text);
     hn_calibration_destroy(c);
 }
@@ -77,7 +77,7 @@ static void quantize(hn_model *m, const hn_scheme *s, const char *lines,
 static void quantize_fails(hn_model *m, const hn_scheme *s, const char *lines, const char *text) {
     hn_calibration *c = ranges(lines);
     hn_error err;
-    assert_int_equal(hn_quantize_model(m, s, c, NULL, NULL, &err), HONE_E_ARG);
+    assert_int_equal(hn_quantize_model(m, s, c, NULL, NULL, NULL, &err), HONE_E_ARG);
     assert_string_equal(err.text, text);
     hn_calibration_destroy(c);
 }
@@ -451,7 +451,7 @@ static void weights_alone_may_be_in_groups(void **state) {
     assert_string_equal(watches(m, &s), "");
     hn_quantize_report report;
     hn_error err;
-    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, &report, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &report, &err), HONE_OK);
     assert_int_equal(count(m, "QuantizeLinear"), 0);
     const hn_node *w1 = value_of(m, "w1_dequantized")->producer;
     assert_int_equal(hn_attr_i(w1, "axis"), 0);
@@ -480,7 +480,7 @@ static void activations_may_be_quantized_at_run_time(void **state) {
     assert_string_equal(watches(m, &s), "");
     hn_quantize_report report;
     hn_error err;
-    if (hn_quantize_model(m, &s, NULL, NULL, &report, &err) != HONE_OK ||
+    if (hn_quantize_model(m, &s, NULL, NULL, NULL, &report, &err) != HONE_OK ||
         hn_model_verify(m, &err) != HONE_OK)
         fail_msg("%s", err.text);
     assert_int_equal(count(m, "MatMulInteger"), 5);
@@ -506,14 +506,14 @@ static void convolutions_are_dynamic_on_request(void **state) {
     hn_scheme_rule rule = {"y", s.layer};
     hn_error err;
     hn_quantize_report report;
-    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, &report, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &report, &err), HONE_OK);
     assert_string_equal(report.v[0].why_not,
                         "convolutions are dynamic only where a rule names them");
     assert_int_equal(count(m, "Conv"), 1);
     hn_quantize_report_deinit(&report);
     s.n_rules = 1;
     s.rules = &rule;
-    if (hn_quantize_model(m, &s, NULL, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_int_equal(count(m, "ConvInteger"), 1);
     assert_close(floats, m, 4, (int64_t[]){1, 2, 5, 5}, 0.05);
 }
@@ -531,15 +531,15 @@ static void methods_choose_grids(void **state) {
     hn_qtype t = {HONE_DTYPE_S4, 4, true, false, 0};
     s.layer.weights = t;
     assert_int_equal(hn_grids_create(&grids, &model_mem, &err), HONE_OK);
-    assert_int_equal(hn_grid_create(&g, value_of(m, "w")->constant, &t, 1, 0, &model_mem, &err),
-                     HONE_OK);
+    assert_int_equal(
+        hn_grid_create(&g, value_of(m, "w")->constant, &t, 1, 0, NULL, &model_mem, &err), HONE_OK);
     float scale = ((float *)g.scale->data)[0] *= 1.25f;
     assert_int_equal(hn_grids_set(grids, "w", &g, &err), HONE_OK);
     assert_int_equal(
-        hn_grid_create(&g, value_of(m, "w")->constant, &int8.weights, 1, 0, &model_mem, &err),
+        hn_grid_create(&g, value_of(m, "w")->constant, &int8.weights, 1, 0, NULL, &model_mem, &err),
         HONE_OK);
     assert_int_equal(hn_grids_set(grids, "w", &g, &err), HONE_OK); /* for another type */
-    assert_int_equal(hn_quantize_model(m, &s, NULL, grids, NULL, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(m, &s, NULL, grids, NULL, NULL, &err), HONE_OK);
     const hn_node *w = value_of(m, "w_dequantized")->producer;
     assert_true(hn_tensor_f64(hn_const_in(w, 1), 0) == (double)scale);
     for (int i = 0; i < 16; i++) assert_in_range(hn_tensor_s64(hn_const_in(w, 0), i) + 7, 0, 14);
@@ -597,7 +597,7 @@ static void allocations_may_fail(void **state) {
             hn_model_infer(m, NULL, &err) != HONE_OK)
             fail_msg("%s", err.text);
         atomic_store(&model_mem.fail_after, k);
-        status = hn_quantize_model(m, &s, c, NULL, &report, &err);
+        status = hn_quantize_model(m, &s, c, NULL, NULL, &report, &err);
         atomic_store(&model_mem.fail_after, -1);
         assert_true(status == HONE_OK || status == HONE_E_NOMEM);
         hn_quantize_report_deinit(&report);

@@ -36,7 +36,7 @@ static void tables_become_bytes(void **state) {
     hn_scheme s = scheme_of(HN_LAYER_F32);
     hn_quantize_report r;
     hn_error err;
-    if (hn_quantize_model(m, &s, NULL, NULL, &r, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(m, &s, NULL, NULL, NULL, &r, &err) != HONE_OK) fail_msg("%s", err.text);
     if (hn_model_verify(m, &err) != HONE_OK) fail_msg("%s", err.text);
     const hn_node *back = hn_graph_value(m->graph, "y")->producer;
     assert_true(hn_is(back, "DequantizeLinear") && hn_attr_i(back, "axis") == -1);
@@ -83,7 +83,7 @@ static void tables_become_nibbles(void **state) {
     float *wm = method_weight(m, "wm"); /* takes out columns 0, 7, 8 and 15, and keeps them */
     static const int columns[] = {0, 7, 8, 15};
     for (int i = 0; i < 64; i++) wm[i] = columns[i % 4] == i / 4;
-    if (hn_quantize_model(m, &s, NULL, NULL, &r, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(m, &s, NULL, NULL, NULL, &r, &err) != HONE_OK) fail_msg("%s", err.text);
     if (hn_model_verify(m, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_null(hn_graph_value(m->graph, "w"));
     assert_string_equal(r.v[r.n - 1].weights, "s4 groups of 8");
@@ -118,7 +118,7 @@ static void not_all_become_nibbles(void **state) {
     hn_model *m = method_model(odd, 1);
     hn_scheme s = nibbles();
     hn_error err;
-    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err), HONE_OK);
     assert_int_equal(count(m, "DequantizeLinear"), 1);
     assert_int_equal(count(m, "BitShift"), 0);
     hn_model_destroy(m);
@@ -127,7 +127,7 @@ static void not_all_become_nibbles(void **state) {
     s.n_rules = 1;
     s.rules = &rule;
     m = method_model(odd, 1);
-    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err), HONE_OK);
     assert_int_equal(count(m, "DequantizeLinear"), 0);
     hn_model_destroy(m);
 
@@ -135,7 +135,7 @@ static void not_all_become_nibbles(void **state) {
     hn_model *copy = method_copy(m);
     s = nibbles();
     s.simulate = true;
-    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &err), HONE_OK);
+    assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err), HONE_OK);
     assert_int_equal(m->graph->n_nodes, 1);
     const hn_tensor *is = hn_graph_value(m->graph, "w")->constant;
     const hn_tensor *was = hn_graph_value(copy->graph, "w")->constant;
@@ -151,7 +151,7 @@ static void beside_layers(void **state) {
     hn_model *m = method_model(TABLE, 2);
     hn_scheme s = scheme_of(HN_LAYER_WEIGHTS);
     hn_error err;
-    if (hn_quantize_model(m, &s, NULL, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_int_equal(count(m, "DequantizeLinear"), 2);
     hn_model_destroy(m);
 }
@@ -172,7 +172,7 @@ static void what_must_stay_stays(void **state) {
         hn_scheme s = scheme_of(HN_LAYER_F32);
         hn_error err;
         s.embeddings = i < 4;
-        assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, &err), HONE_OK);
+        assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err), HONE_OK);
         assert_int_equal(count(m, "DequantizeLinear"), 0);
         hn_model_destroy(m);
     }
@@ -185,7 +185,7 @@ static void fail_all(hn_scheme s) {
         hn_quantize_report r;
         hn_error err;
         scratch_mem.fail_after = k;
-        status = hn_quantize_model(m, &s, NULL, NULL, &r, &err);
+        status = hn_quantize_model(m, &s, NULL, NULL, NULL, &r, &err);
         scratch_mem.fail_after = -1;
         if (status == HONE_OK) hn_quantize_report_deinit(&r);
         hn_model_destroy(m);

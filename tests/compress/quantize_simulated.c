@@ -32,7 +32,7 @@ static hn_scheme scheme_of(hn_layer_kind kind, int bits, bool simulate) {
 static void quantize(hn_model *m, const hn_scheme *s, const hn_calibration *c,
                      hn_quantize_report *report) {
     hn_error err;
-    if (hn_quantize_model(m, s, c, NULL, report, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_quantize_model(m, s, c, NULL, NULL, report, &err) != HONE_OK) fail_msg("%s", err.text);
     if (hn_model_verify(m, &err) != HONE_OK) fail_msg("%s", err.text);
 }
 
@@ -173,7 +173,7 @@ static void every_allocation_may_fail(void **state) {
         hn_model *m = method_model(LAYERS, 5);
         hn_quantize_report r;
         scratch_mem.fail_after = k;
-        status = hn_quantize_model(m, &s, c, NULL, &r, &err);
+        status = hn_quantize_model(m, &s, c, NULL, NULL, &r, &err);
         scratch_mem.fail_after = -1;
         if (status == HONE_OK) {
             assert_int_equal(count(m, "Clip"), 2);

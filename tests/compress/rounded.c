@@ -48,8 +48,8 @@ static void add_type(hn_rounded *r, const hn_model *m, const hn_layer_type *t, f
         for (int64_t k = 0; k < w->n; k++) ((float *)made->data)[k] = by;
         hn_value_set_constant(hn_graph_value(v->model->graph, names[i]), made);
         if (i == 2) continue;
-        assert_int_equal(hn_grid_create(&g, made, &t->layer.weights, 1, 0, &scratch_mem, &err),
-                         HONE_OK);
+        assert_int_equal(
+            hn_grid_create(&g, made, &t->layer.weights, 1, 0, NULL, &scratch_mem, &err), HONE_OK);
         assert_int_equal(hn_grids_set(r->grids, names[i], &g, &err), HONE_OK);
     }
 }

@@ -146,17 +146,17 @@ static void few_bits_are_spent_on_most_weights(void **state) {
     hn_grid g;
     hn_error err;
     assert_true(hn_weighted_of(m->graph->first, &s, &w, NULL));
-    assert_int_equal(hn_weighted_grid(&g, &w, &model_mem, &err), HONE_OK);
+    assert_int_equal(hn_weighted_grid(&g, &w, NULL, &model_mem, &err), HONE_OK);
     assert_true(((float *)g.scale->data)[0] == (float)(7.0 / 127));
     hn_grid_deinit(&g);
     w.scheme.weights.bits = 3; /* codes from -3 to 3 */
-    assert_int_equal(hn_weighted_grid(&g, &w, &model_mem, &err), HONE_OK);
+    assert_int_equal(hn_weighted_grid(&g, &w, NULL, &model_mem, &err), HONE_OK);
     float scale = ((float *)g.scale->data)[0];
     assert_true(scale > 1 && scale < 1.5f);
     hn_grid_deinit(&g);
     w.scheme.weights.group = 16;
     w.sum_axis = -1;
-    assert_int_equal(hn_weighted_grid(&g, &w, &model_mem, &err), HONE_OK);
+    assert_int_equal(hn_weighted_grid(&g, &w, NULL, &model_mem, &err), HONE_OK);
     assert_int_equal(g.scale->n, 1);
     assert_int_equal(g.group_axis, -1);
     hn_grid_deinit(&g);
