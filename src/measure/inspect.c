@@ -116,14 +116,29 @@ static hone_status check_given(const inspector *p, hn_error *err) {
 
 /* ---- constants ---- */
 
-/* In blocks, so that a large tensor costs no memory. */
+enum { BLOCK = 512 }; /* elements looked at together, so that a large tensor costs no memory */
+
+/* Of a whole block, which the compiler makes vectors of; floats in a file may lie anywhere. */
+static int64_t count_zeros_f32(const unsigned char *at) {
+    int32_t zeros = 0;
+    for (int k = 0; k < BLOCK; k++) {
+        float x;
+        memcpy(&x, at + (size_t)k * sizeof x, sizeof x);
+        zeros += x == 0;
+    }
+    return zeros;
+}
+
 static int64_t count_zeros(const hn_tensor *t) {
-    enum { BLOCK = 512 };
     double block[BLOCK];
     int64_t zeros = 0;
     if (t->dtype == HONE_DTYPE_STRING || hn_dtype_in(t->dtype, HN_DTYPES_COMPLEX)) return 0;
     for (int64_t i = 0; i < t->n; i += BLOCK) {
         int64_t n = t->n - i < BLOCK ? t->n - i : BLOCK;
+        if (t->dtype == HONE_DTYPE_F32 && n == BLOCK) {
+            zeros += count_zeros_f32((const unsigned char *)t->data + (size_t)i * sizeof(float));
+            continue;
+        }
         hn_load_f64_n(t->dtype, t->data, i, n, block);
         for (int64_t k = 0; k < n; k++) zeros += block[k] == 0;
     }
