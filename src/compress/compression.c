@@ -191,6 +191,21 @@ static hone_status score(void *ctx, const hn_model *m, double *share, hn_error *
     return status;
 }
 
+/* What is known of the result before there is one. */
+static void describe(const work *w, hn_compressed *c) {
+    c->calibration = w->made;
+    c->samples = w->samples.n;
+    if (c->samples > 0) memcpy(c->data, w->samples.hash, sizeof c->data);
+}
+
+static hone_status size_of(void *ctx, hn_model *m, const hn_mixed *x, int64_t *bytes,
+                           hn_error *err) {
+    const work *w = ctx;
+    hn_compressed c = {.model = m, .mixed = *x};
+    describe(w, &c);
+    return w->o->mix->size(w->o->mix->size_ctx, &c, bytes, err);
+}
+
 /* The weights of all layers in that type. */
 static hone_status round_type(work *w, const hn_layer_type *t, hn_error *err) {
     hn_rounded *r = &w->rounded;
@@ -237,6 +252,8 @@ static hone_status choose_types(work *w, hn_error *err) {
                           .bits_per_weight = mix->bits_per_weight,
                           .ms = mix->max_ms,
                           .bytes = mix->max_bytes,
+                          .size = mix->size != NULL ? size_of : NULL,
+                          .size_ctx = w,
                           .score = mix->score,
                           .score_ctx = mix->score_ctx,
                           .least = mix->least,
@@ -347,10 +364,8 @@ hone_status hn_compress(hn_compressed *out, const hn_model *m, const hn_compress
     hone_status status = compress(&w, m, &c.report, err);
     c.report.fixed_inputs = w.fixed_inputs;
     c.model = w.model;
-    c.calibration = w.made;
     c.mixed = w.mixed;
-    c.samples = w.samples.n;
-    if (c.samples > 0) memcpy(c.data, w.samples.hash, sizeof c.data);
+    describe(&w, &c);
     memcpy(c.warning, w.samples.warning, sizeof c.warning);
     hn_grids_destroy(w.grids);
     hn_rounded_deinit(&w.rounded, alloc);

@@ -14,6 +14,8 @@
 #include "compress/mixed.h"
 #include "compress/quantize.h"
 
+typedef struct hn_compressed hn_compressed;
+
 /* Types of layers that are found by measuring (mixed.h). */
 typedef struct hn_mix {
     const hn_layer_type *base; /* what layers have where nothing else suits; NULL: f32 */
@@ -22,6 +24,10 @@ typedef struct hn_mix {
     hn_mixed_harm harm;
     double bits_per_weight, max_ms; /* limits; 0: none */
     int64_t max_bytes;              /* likewise, of the file */
+    /* The bytes of the file that the model of c becomes, which may be edited; its report is not
+     * there yet. NULL: those of the model as it is. */
+    hone_status (*size)(void *ctx, const hn_compressed *c, int64_t *bytes, hn_error *err);
+    void *size_ctx;
     double max_drop; /* of the share of samples whose answer is right; negative: not looked at */
     bool relative;   /* it is a share of what the float model gets right */
     hn_mixed_score *score; /* another way to judge models; NULL: none */
@@ -46,7 +52,7 @@ typedef struct hn_compress_options {
     void *progress_ctx;
 } hn_compress_options;
 
-typedef struct hn_compressed {
+struct hn_compressed {
     hn_model *model;
     hn_calibration *calibration; /* made here; or NULL */
     hn_quantize_report report;
@@ -54,7 +60,7 @@ typedef struct hn_compressed {
     int64_t samples;          /* that were looked at */
     char data[HN_SHA256_HEX]; /* their hash; "": there were none */
     char warning[400];        /* what the samples look like; "": there is nothing to say */
-} hn_compressed;
+};
 
 /* m is only read. HONE_E_MODEL: it is quantized already. HONE_E_ARG: a rule matches no node, a type
  * or method wants data and there is none. HONE_E_NOT_FOUND: no choice of types is within the

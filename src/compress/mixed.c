@@ -150,22 +150,28 @@ static hone_status estimate(work *w, hn_error *err) {
 
 /* ---- models with some layers in some types ---- */
 
-/* A copy of the model as the scheme has it. report, which may be NULL, must be deinited. */
-static hone_status make(const work *w, hn_scheme *s, hn_model **out, hn_quantize_report *report,
+/* Gives a copy of the model the types of the scheme. report, which may be NULL, must be deinited.
+ */
+static hone_status turn(const work *w, hn_scheme *s, hn_model *m, hn_quantize_report *report,
                         hn_error *err) {
     hn_convert_options narrow = {.type = hn_scheme_float, .ctx = s};
-    HN_TRY(hn_model_clone(out, w->model, w->alloc, err));
     const hn_rounded *rounded = w->o->rounded;
-    hone_status status = hn_model_infer(*out, NULL, err);
-    if (status == HONE_OK && rounded != NULL) status = hn_rounded_apply(rounded, *out, s, err);
+    hone_status status = hn_model_infer(m, NULL, err);
+    if (status == HONE_OK && rounded != NULL) status = hn_rounded_apply(rounded, m, s, err);
     if (status == HONE_OK)
-        status =
-            hn_quantize_model(*out, s, w->o->calibration, rounded != NULL ? rounded->grids : NULL,
-                              w->o->how->engine.pool, report, err);
-    if (status == HONE_OK) status = hn_model_infer(*out, NULL, err);
-    if (status == HONE_OK) status = hn_convert(*out, &narrow, NULL, err);
-    if (status != HONE_OK) hn_model_destroy(*out);
+        status = hn_quantize_model(m, s, w->o->calibration, rounded != NULL ? rounded->grids : NULL,
+                                   w->o->how->engine.pool, report, err);
+    if (status == HONE_OK) status = hn_model_infer(m, NULL, err);
+    if (status == HONE_OK) status = hn_convert(m, &narrow, NULL, err);
+    if (status != HONE_OK) hn_model_destroy(m);
     return status;
+}
+
+/* A copy of the model as the scheme has it. */
+static hone_status make(const work *w, hn_scheme *s, hn_model **out, hn_quantize_report *report,
+                        hn_error *err) {
+    HN_TRY(hn_model_clone(out, w->model, w->alloc, err));
+    return turn(w, s, *out, report, err);
 }
 
 static hone_status run_all(const work *w, const hn_model *m, hn_distance *distance,
@@ -431,37 +437,25 @@ static hone_status take_point(work *w, int point, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status make_point(work *w, int point, hn_model **m, hn_error *err) {
-    hn_scheme s = *w->o->scheme;
+static hone_status scheme_of_point(work *w, int point, hn_scheme *s, hn_error *err) {
     HN_TRY(take_point(w, point, err));
-    s.n_rules = w->out->n_rules;
-    s.rules = w->out->rules;
-    return make(w, &s, m, NULL, err);
+    *s = *w->o->scheme;
+    s->n_rules = w->out->n_rules;
+    s->rules = w->out->rules;
+    return HONE_OK;
 }
 
-/* What files have and copies in hand have not: docs, metadata and stated types of the model; what
- * lineage.h writes, about: hashes, and a recipe that names layers and types. */
-static hone_status find_beside(const work *w, int64_t *bytes, hn_error *err) {
-    const hn_mixed *x = w->out;
-    hn_model *copy = NULL, *clone = NULL;
-    int64_t whole = 0, bare = 0;
-    hone_status status = hn_model_copy(&copy, w->model, w->alloc, err);
-    if (status == HONE_OK) status = hn_model_clone(&clone, w->model, w->alloc, err);
-    if (status == HONE_OK) status = hn_onnx_bytes(copy, NULL, &whole, err);
-    if (status == HONE_OK) status = hn_onnx_bytes(clone, NULL, &bare, err);
-    hn_model_destroy(copy);
-    hn_model_destroy(clone);
-    *bytes = whole - bare + 600;
-    for (int i = 0; i < x->n_layers; i++) *bytes += (int64_t)strlen(x->layers[i].name) + 20;
-    return status;
-}
-
-static hone_status find_bytes(work *w, int point, int64_t beside, hn_error *err) {
+/* Of a model with all that a file has: docs, metadata and stated types too. */
+static hone_status find_bytes(work *w, int point, hn_error *err) {
+    int64_t *bytes = &w->out->points[point].bytes;
+    hn_scheme s;
     hn_model *m;
-    HN_TRY(make_point(w, point, &m, err));
-    hone_status status = hn_onnx_bytes(m, NULL, &w->out->points[point].bytes, err);
+    HN_TRY(scheme_of_point(w, point, &s, err));
+    HN_TRY(hn_model_copy(&m, w->model, w->alloc, err));
+    HN_TRY(turn(w, &s, m, NULL, err));
+    hone_status status = w->o->size != NULL ? w->o->size(w->o->size_ctx, m, w->out, bytes, err)
+                                            : hn_onnx_bytes(m, NULL, bytes, err);
     hn_model_destroy(m);
-    w->out->points[point].bytes += beside;
     return status;
 }
 
@@ -470,13 +464,11 @@ static hone_status find_bytes(work *w, int point, int64_t beside, hn_error *err)
 static hone_status find_small_enough(work *w, int *at, hn_error *err) {
     const hn_mixed_point *p = w->out->points;
     int last = w->out->n_points - 1, lo = *at - 1, hi = last;
-    int64_t beside;
     if (w->o->bytes <= 0) return HONE_OK;
-    HN_TRY(find_beside(w, &beside, err));
-    HN_TRY(find_bytes(w, last, beside, err));
+    HN_TRY(find_bytes(w, last, err));
     while (hi - lo > 1) {
         int mid = lo + (hi - lo) / 2;
-        HN_TRY(find_bytes(w, mid, beside, err));
+        HN_TRY(find_bytes(w, mid, err));
         if (p[mid].bytes <= w->o->bytes)
             hi = mid;
         else
@@ -489,9 +481,11 @@ static hone_status find_small_enough(work *w, int *at, hn_error *err) {
 static hone_status judge(work *w, int point, bool *good, hn_error *err) {
     hn_mixed *x = w->out;
     hn_mixed_point *p = &x->points[point];
+    hn_scheme s;
     hn_model *m;
     HN_TRY(tell(w, err));
-    HN_TRY(make_point(w, point, &m, err));
+    HN_TRY(scheme_of_point(w, point, &s, err));
+    HN_TRY(make(w, &s, &m, NULL, err));
     hone_status status = w->o->score(w->o->score_ctx, m, &p->score, err);
     hn_model_destroy(m);
     x->tried++;

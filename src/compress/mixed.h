@@ -32,6 +32,12 @@ typedef enum hn_mixed_harm {
 /* How good a model is: higher is better. */
 typedef hone_status hn_mixed_score(void *ctx, const hn_model *m, double *score, hn_error *err);
 
+/* Bytes of the file that m becomes, whose layers have the types of x. m is the caller's and may be
+ * edited. */
+typedef struct hn_mixed hn_mixed;
+typedef hone_status hn_mixed_size(void *ctx, hn_model *m, const hn_mixed *x, int64_t *bytes,
+                                  hn_error *err);
+
 typedef struct hn_mixed_options {
     const hn_layer_type *base; /* what all layers have to begin with; NULL: f32 */
     int n_types;               /* beside the base */
@@ -48,8 +54,10 @@ typedef struct hn_mixed_options {
     hn_mixed_cost cost;
     const hn_rounded *rounded;  /* weights as methods leave them for the types; NULL: as they are */
     double bits_per_weight, ms; /* limits; 0: none. Time is that of the layers alone */
-    int64_t bytes;              /* likewise, of the file, with room for its lineage */
-    hn_mixed_score *score;      /* NULL: models are not judged */
+    int64_t bytes;              /* likewise, of the file */
+    hn_mixed_size *size;        /* NULL: that of the model as it is */
+    void *size_ctx;
+    hn_mixed_score *score; /* NULL: models are not judged */
     void *score_ctx;
     double least; /* a model is good enough from this score on */
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* may be NULL; false: HONE_E_LIMIT */
@@ -80,7 +88,7 @@ typedef struct hn_mixed_point {
     bool chosen;
 } hn_mixed_point;
 
-typedef struct hn_mixed {
+struct hn_mixed {
     hn_arena arena;
     int n_layers;
     hn_mixed_layer *layers;
@@ -90,7 +98,7 @@ typedef struct hn_mixed {
     int64_t tried;  /* models that ran */
     int n_rules;
     hn_scheme_rule *rules; /* that give each layer its type; behind those of the scheme */
-} hn_mixed;
+};
 
 /* Names of all values that some set of types may want the range of: what calibration is to watch.
  * In the arena. */
