@@ -27,6 +27,11 @@ void hn_qtype_limits(const hn_qtype *t, int32_t *least, int32_t *most);
 hn_grid_point hn_grid_of_range(const hn_qtype *t, hn_range r);
 /* The nearest scale that is allowed. */
 float hn_grid_scale(double scale);
+/* y, a sum of a and b (all of at most 8 bits), with a scale in which no sum of codes lies near the
+ * middle of two, so that every runtime rounds it to the same one, whichever order it computes in:
+ * at most half a step smaller over all codes. grid_sum.c. */
+hn_grid_point hn_grid_of_sum(const hn_qtype *ta, hn_grid_point a, const hn_qtype *tb,
+                             hn_grid_point b, const hn_qtype *ty, hn_grid_point y);
 
 /* Code of the point nearest to x, to the even one of two; NaN has that of 0. And what it stands
  * for. */

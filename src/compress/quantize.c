@@ -111,6 +111,41 @@ static hone_status find_points(hn_quantizer *q, hn_error *err) {
     return HONE_OK;
 }
 
+/* What is held of the result of n: the result itself, or what limits make of it; NULL: nothing. */
+static const hn_value *held_of(const hn_quantizer *q, const hn_node *n) {
+    const hn_placement *p = &q->place;
+    const hn_value *v = n->outputs[0];
+    while (!p->values[v->id].held) {
+        if (v->n_uses != 1 || v->uses->node == NULL || v->uses->node->graph != q->g) return NULL;
+        const hn_node *next = v->uses->node;
+        if (next->outputs[0] == NULL) return NULL;
+        if (p->nodes[p->made_by[next->outputs[0]->id]].part != HN_PART_LIMIT) return NULL;
+        v = next->outputs[0];
+    }
+    return v;
+}
+
+static bool is_narrow(const hn_qtype *t) { return t->dtype != HONE_DTYPE_NONE && t->bits <= 8; }
+
+/* Sums of two values that are held get scales in which they round alike everywhere. */
+static void steady_sums(hn_quantizer *q) {
+    for (int i = 0; i < q->place.n_nodes; i++) {
+        const hn_placed_node *n = &q->place.nodes[i];
+        if (!n->integer || n->part != HN_PART_SUM || !hn_is(n->node, "Add")) continue;
+        const hn_value *a = n->node->inputs[0].value, *b = n->node->inputs[1].value;
+        const hn_value *y = held_of(q, n->node);
+        if (y == NULL || !q->place.values[a->id].held || !q->place.values[b->id].held) continue;
+        hn_qtype ta, tb, ty;
+        hn_grid_point pa = hn_quantizer_point(q, a, &ta), pb = hn_quantizer_point(q, b, &tb);
+        hn_grid_point py = hn_quantizer_point(q, y, &ty);
+        int leader = hn_placed_leader(&q->place, y)->value->id;
+        bool apart = leader != hn_placed_leader(&q->place, a)->value->id &&
+                     leader != hn_placed_leader(&q->place, b)->value->id;
+        if (apart && is_narrow(&ta) && is_narrow(&tb) && is_narrow(&ty))
+            q->points[leader] = hn_grid_of_sum(&ta, pa, &tb, pb, &ty, py);
+    }
+}
+
 /* ---- the report ---- */
 
 const char *hn_quantizer_type_text(hn_quantizer *q, const hn_qtype *t, const char *per) {
@@ -216,6 +251,7 @@ static hone_status quantize(hn_quantizer *q, hn_error *err) {
     if (q->report != NULL) q->report->fixed_inputs = fixed;
     HN_TRY(hn_place(&q->place, q->g, q->s, q->arena, err));
     HN_TRY(find_points(q, err));
+    steady_sums(q);
     for (int i = 0; i < q->place.n_nodes; i++) HN_TRY(write_node(q, &q->place.nodes[i], err));
     HN_TRY(hn_quantizer_pairs(q, err));
     if (q->s->embeddings) HN_TRY(hn_quantizer_embeddings(q, err));

@@ -50,6 +50,36 @@ static hn_tensor *codes_of(const hn_grid *g, const hn_tensor *w) {
     return codes;
 }
 
+/* Scales that halve sums would put every second of them on the middle of two codes. */
+static void sums_keep_away_from_middles(void **state) {
+    (void)state;
+    static const struct {
+        hn_qtype t;
+        hn_grid_point a, b, y;
+    } cases[] = {
+        {{HONE_DTYPE_U8, 8, false, false, 0}, {0.01f, 100}, {0.01f, 120}, {0.02f, 110}},
+        {{HONE_DTYPE_U8, 8, false, false, 0}, {0.03f, 0}, {0.01f, 128}, {0.04f, 30}},
+        {{HONE_DTYPE_S8, 8, true, false, 0}, {1, 0}, {0.5f, 0}, {1, 0}},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        const hn_qtype *t = &cases[n].t;
+        hn_grid_point a = cases[n].a, b = cases[n].b, y = cases[n].y;
+        hn_grid_point got = hn_grid_of_sum(t, a, t, b, t, y);
+        assert_int_equal(got.zero, y.zero);
+        assert_true(got.scale < y.scale && got.scale > 0.998f * y.scale);
+        int32_t least, most;
+        hn_qtype_limits(t, &least, &most);
+        for (int32_t i = least; i <= most; i++)
+            for (int32_t k = least; k <= most; k++) {
+                double x = (double)(i - a.zero) * (double)a.scale;
+                double v = (x + (double)(k - b.zero) * (double)b.scale) / (double)got.scale;
+                if (v < least - got.zero || v > most - got.zero) continue;
+                if (fabs(fabs(v - trunc(v)) - 0.5) < 0x1p-15)
+                    fail_msg("case %zu: %d and %d become %.9g", n, i, k, v);
+            }
+    }
+}
+
 static void limits_of_every_width(void **state) {
     (void)state;
     static const struct {
@@ -483,6 +513,7 @@ static void allocations_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_of_every_width),
+        cmocka_unit_test(sums_keep_away_from_middles),
         cmocka_unit_test(ranges_hold_zero),
         cmocka_unit_test(degenerate_ranges_have_a_scale),
         cmocka_unit_test(codes_round_half_to_even_and_saturate),

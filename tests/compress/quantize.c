@@ -222,6 +222,24 @@ static void targets_differ(void **state) {
     assert_null(hn_quant_target_named("none"));
 }
 
+/* Behind its limit, a sum has a scale a little below that of its range, in which a quarter of r is
+ * never half a code. */
+static void sums_round_alike_everywhere(void **state) {
+    (void)state;
+    hn_model *m = model_of(RESIDUAL);
+    hn_scheme s = scheme_of(int8, "onnxruntime");
+    quantize(m, &s, "-1 1 x\n 0 16 r\n 0 64 t\n 0 40 g\n -64 64 c\n 0 40 f\n -99 99 y\n", NULL);
+    assert_point(m, "r", 16.0 / 255, 0);
+    const hn_node *sum = value_of(m, "t")->producer;
+    double scale = hn_tensor_f64(hn_const_in(sum, 1), 0) / (64.0 / 255);
+    assert_true(scale < 1 - 1e-6 && scale > 0.998);
+
+    m = model_of(RESIDUAL); /* a product to which r is added unrounded is no such sum */
+    s = scheme_of(int8, "hone");
+    quantize(m, &s, "-1 1 x\n 0 16 r\n 0 64 t\n 0 40 g\n", NULL);
+    assert_point(m, "t", 64.0 / 255, 0);
+}
+
 #define JOINED                                                                              \
     "m (float[1,3,6,6] x, float[4,3,1,1] w1, float[5,3,1,1] w2, float[6,9,1,1] w3)"         \
     "=> (float[1,6,3,3] y)"                                                                 \
@@ -619,6 +637,7 @@ int main(void) {
         TEST(chains_are_steps_of_the_engine),
         TEST(weights_may_be_narrower),
         TEST(targets_differ),
+        TEST(sums_round_alike_everywhere),
         TEST(what_is_joined_or_moved_shares_a_scale),
         TEST(islands_are_left_out),
         TEST(layers_inside_branches_are_said_to_stay),
