@@ -6,15 +6,19 @@
 #include "compress/samples.h"
 #include "compress/weighted.h"
 #include "engine/layers.h"
+#include "engine/widen.h"
 #include "measure/accuracy.h"
 #include "ops/infer.h"
 #include "passes/simplify.h"
+
+#define MANY_CONSTANTS 1024 /* of a node: worth a Cast on either side to keep them in 16 bits */
 
 typedef struct work {
     const hn_compress_options *o;
     hn_allocator *alloc;
     hn_model *model;    /* what becomes of the model */
     hn_model *inputs;   /* as it was, for its inputs, which others may change */
+    bool widened;       /* what came in 16 bits is f32 now */
     hn_model *original; /* as methods before have left it; NULL: nobody asks */
     hn_sample_choice samples;
     hn_calibration *made;
@@ -89,6 +93,8 @@ static hone_status prepare(work *w, const hn_model *m, hn_error *err) {
     HN_TRY(hn_model_copy(&w->model, m, w->alloc, err));
     w->fixed_inputs = hn_fix_defaults(w->model);
     HN_TRY(hn_model_infer(w->model, NULL, err));
+    HN_TRY(hn_widen(w->model, &w->widened, err));
+    if (w->widened) HN_TRY(hn_model_infer(w->model, NULL, err));
     HN_TRY(hn_simplify(w->model, &simplify, NULL, err));
     HN_TRY(check_rules(w->model, &w->o->scheme, err));
     if (w->o->data == NULL) return HONE_OK;
@@ -273,17 +279,28 @@ static hone_status choose_types(work *w, hn_error *err) {
 
 /* ---- f16 and bf16 ---- */
 
-/* Rows of what was converted behind those of what was quantized. */
-static hone_status join(hn_quantize_report *r, const hn_conversion *c, hn_error *err) {
+/* The row of what stays in floats, which may be there with the reason; or a new one. */
+static hn_quantized_layer *row_of(hn_quantize_report *r, const char *node) {
+    for (int i = 0; i < r->n; i++)
+        if (strcmp(r->v[i].node, node) == 0) return &r->v[i];
+    return &r->v[r->n++];
+}
+
+/* Rows of what was converted behind those of what was quantized. What came in 16 bits and could not
+ * be quantized keeps the reason. */
+static hone_status join(hn_quantize_report *r, const hn_conversion *c, bool widened,
+                        hn_error *err) {
     size_t n = (size_t)r->n + (size_t)c->n;
     hn_quantized_layer *v = hn_arena_array(&r->arena, n + 1, sizeof *v);
     if (v == NULL) return HN_NOMEM(err);
     if (r->n > 0) memcpy(v, r->v, (size_t)r->n * sizeof *v);
+    r->v = v;
     for (int i = 0; i < c->n; i++) {
         const hn_converted *from = &c->v[i];
         if (from->type == HONE_DTYPE_F32 && from->why_not == NULL) continue;
         bool left = from->type == HONE_DTYPE_F32, half = from->type == HONE_DTYPE_F16;
-        hn_quantized_layer *to = &v[r->n];
+        hn_quantized_layer *to = row_of(r, from->node);
+        const char *kept = widened ? to->why_not : NULL;
         *to = (hn_quantized_layer){.kind = left   ? HN_LAYER_F32
                                            : half ? HN_LAYER_F16
                                                   : HN_LAYER_BF16,
@@ -295,28 +312,61 @@ static hone_status join(hn_quantize_report *r, const hn_conversion *c, hn_error 
         if (left) to->why_not = hn_arena_strdup(&r->arena, from->why_not);
         if (to->node == NULL || to->op == NULL || (left && to->why_not == NULL))
             return HN_NOMEM(err);
+        if (kept != NULL) to->why_not = kept;
         if (!left) {
             to->activations = hone_dtype_name(from->type);
             if (to->params > 0) to->weights = to->activations;
+        }
+        if (!left && kept == NULL) {
             r->weights += to->params;
             r->weight_bits += 8 * to->bytes_after;
         }
-        r->n++;
     }
-    r->v = v;
     return HONE_OK;
+}
+
+/* What came in 16 bits and stays in floats. */
+typedef struct left_over {
+    const hn_scheme *scheme;
+    bool all; /* nothing is quantized: everything goes back to them, not weights alone */
+} left_over;
+
+static bool has_many_constants(const hn_node *n) {
+    for (int i = 0; i < n->n_inputs; i++) {
+        const hn_tensor *t = hn_node_constant(n, i);
+        if (t != NULL && t->dtype == HONE_DTYPE_F32 && t->n >= MANY_CONSTANTS) return true;
+    }
+    return false;
+}
+
+static hone_dtype float_type(void *ctx, const hn_node *n) {
+    const left_over *l = ctx;
+    bool named;
+    hone_dtype asked = hn_scheme_float((void *)(uintptr_t)l->scheme, n);
+    hn_layer_kind kind = hn_scheme_of(l->scheme, n, &named).kind;
+    if (asked != HONE_DTYPE_F32 || n->written == HONE_DTYPE_NONE) return asked;
+    if (named && kind == HN_LAYER_F32) return asked;
+    return l->all || has_many_constants(n) ? n->written : asked;
+}
+
+static bool is_untouched(const hn_quantize_report *r) {
+    for (int i = 0; i < r->n; i++)
+        if (r->v[i].kind != HN_LAYER_F32) return false;
+    return true;
 }
 
 static hone_status convert(work *w, hn_quantize_report *report, hn_error *err) {
     hn_conversion done;
     hn_layer_kind kind = w->o->scheme.layer.kind;
-    hn_convert_options o = {.type = hn_scheme_float, .ctx = &w->scheme};
-    if (!wants(&w->scheme, HN_LAYER_F16, HN_LAYER_BF16)) return HONE_OK;
+    left_over left = {&w->scheme, is_untouched(report)};
+    hn_convert_options o = {.type = float_type, .ctx = &left};
+    if (!w->widened && !wants(&w->scheme, HN_LAYER_F16, HN_LAYER_BF16)) return HONE_OK;
     if (w->o->scheme.integer_io && kind == HN_LAYER_F16) o.io = HONE_DTYPE_F16;
     if (w->o->scheme.integer_io && kind == HN_LAYER_BF16) o.io = HONE_DTYPE_BF16;
     hone_status status = hn_convert(w->model, &o, &done, err);
-    if (status == HONE_OK) status = join(report, &done, err);
+    if (status == HONE_OK) status = join(report, &done, w->widened, err);
     hn_conversion_deinit(&done);
+    for (hn_node *n = w->model->graph->first; n != NULL; n = n->next) n->written = HONE_DTYPE_NONE;
     return status;
 }
 

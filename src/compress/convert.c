@@ -277,6 +277,7 @@ static void describe(converter *c, const hn_node *n, hone_dtype type, const char
         r->bytes_before += (int64_t)t->bytes;
         r->bytes_after += (int64_t)(along ? t->bytes / 2 : t->bytes);
     }
+    if (n->written != HONE_DTYPE_NONE) r->bytes_before /= 2; /* they came in 16 bits */
 }
 
 static bool is_border(const hn_node *n) {

@@ -200,6 +200,7 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
     } else {
         count_floats(row, n->node);
     }
+    if (n->node->written != HONE_DTYPE_NONE) row->bytes_before /= 2; /* they came in 16 bits */
     if (row->kind == HN_LAYER_STATIC) {
         hn_qtype type =
             hn_quant_target_type(q->s->target, hn_scheme_of(q->s, n->node, NULL).activations);

@@ -67,6 +67,7 @@ static hone_status add_row(hn_quantizer *q, const hn_node *n, const hn_tensor *t
                                 .weights = hn_quantizer_type_text(q, t, "column"),
                                 .params = table->n,
                                 .bytes_before = (int64_t)table->bytes};
+    if (n->written != HONE_DTYPE_NONE) row->bytes_before /= 2; /* it came in 16 bits */
     if (row->node == NULL || row->weights == NULL) return HN_NOMEM(err);
     q->report->n++;
     q->row = row;
