@@ -81,26 +81,30 @@ typedef struct bytes_of {
     __mmask16 mask[4];
 } bytes_of;
 
-/* (float)(r - rz) * mr. The load gives all quarters all 16 bytes, so that one shuffle puts each
- * where it is the last of a float; s8 are moved to 0 .. 255. Of plain r the product with 2^23,
- * which is exact, is taken away as the sum is rounded, once as without it. */
-HN_INLINE __m512 scaled_residual(const bytes_of *of, const uint8_t *from, __mmask16 mask,
-                                 bool whole, r_kind kind) {
+/* 16 bytes of r, in each quarter of a vector. */
+HN_INLINE __m512i load_residual(const bytes_of *of, int64_t at, int quarter, bool whole) {
+    const uint8_t *from = of->r + at + quarter * 16;
+    return _mm512_broadcast_i32x4(whole ? _mm_loadu_si128((const __m128i *)from)
+                                        : _mm_maskz_loadu_epi8(of->mask[quarter], from));
+}
+
+/* (float)(r - rz) * mr of such bytes. One shuffle puts each where it is the last of a float; s8 are
+ * moved to 0 .. 255. Of plain r the product with 2^23, which is exact, is taken away as the sum is
+ * rounded, once as without it. */
+HN_INLINE __m512 scaled_residual(const bytes_of *of, __m512i r, r_kind kind) {
     const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i all = _mm512_broadcast_i32x4(whole ? _mm_loadu_si128((const __m128i *)from)
-                                               : _mm_maskz_loadu_epi8(mask, from));
     __m512i wide =
-        _mm512_mask_shuffle_epi8(_mm512_set1_epi32(0x4b000000), 0x1111111111111111, all, order);
+        _mm512_mask_shuffle_epi8(_mm512_set1_epi32(0x4b000000), 0x1111111111111111, r, order);
     if (kind == R_PLAIN)
         return _mm512_fmadd_ps(_mm512_castsi512_ps(wide), of->all.mr, of->all.r_start);
     if (kind == R_S8) wide = _mm512_xor_si512(wide, _mm512_set1_epi32(0x80));
     return _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(wide), of->all.r_less), of->all.mr);
 }
 
-/* 16 outputs, a quarter of a row, and what is added to them at r. Of what is rounded in between,
+/* 16 outputs, a quarter of a row, and what is added to them. Of what is rounded in between,
  * limits leave so little that a large number added and taken away again rounds it. */
-HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, int64_t r_at, int quarter,
-                             bool whole, residual added, r_kind kind) {
+HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, __m512i r, int quarter,
+                             residual added, r_kind kind) {
     const __m512 large = _mm512_set1_ps(0x1.8p23F);
     __m512i sum = _mm512_load_si512(c + quarter * 16);
     __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), of->scale[quarter]);
@@ -108,10 +112,7 @@ HN_INLINE __m512i requantize(const bytes_of *of, const int32_t *c, int64_t r_at,
         v = _mm512_min_ps(of->all.hi1, _mm512_max_ps(of->all.lo1, v));
         v = _mm512_mul_ps(_mm512_sub_ps(_mm512_add_ps(v, large), large), of->all.m1);
     }
-    if (added != NONE) {
-        const uint8_t *r = of->r + r_at + quarter * 16;
-        v = _mm512_add_ps(v, scaled_residual(of, r, of->mask[quarter], whole, kind));
-    }
+    if (added != NONE) v = _mm512_add_ps(v, scaled_residual(of, r, kind));
     return _mm512_cvtps_epi32(v);
 }
 
@@ -128,29 +129,26 @@ HN_INLINE __m512i narrow(const bytes_of *of, const __m512i *v, bool is_signed) {
     return _mm512_permutexvar_epi32(order, all);
 }
 
-/* A row of 64 outputs. */
-HN_INLINE __m512i one_row(const bytes_of *of, const int32_t *c, int64_t r, bool is_signed,
-                          bool whole, residual added, r_kind kind) {
-    __m512i v[4];
-    UNROLL for (int i = 0; i < 4; i++) v[i] = requantize(of, c, r, i, whole, added, kind);
-    return narrow(of, v, is_signed);
+/* What is added to the outputs of a vector: `rows` rows of 64 / rows outputs, or fewer. */
+HN_INLINE void load_residuals(const bytes_of *of, const int64_t *at, const int rows, bool whole,
+                              residual added, __m512i *r) {
+    const int each = 4 / rows;
+    if (added == NONE) {
+        UNROLL for (int i = 0; i < 4; i++) r[i] = _mm512_setzero_si512();
+    } else if (whole) {
+        UNROLL for (int i = 0; i < 4; i++) r[i] = load_residual(of, at[i / each], i % each, true);
+    } else {
+        UNROLL for (int i = 0; i < 4; i++) r[i] = load_residual(of, at[i / each], i % each, false);
+    }
 }
 
-/* Two rows of 32. */
-HN_INLINE __m512i two_rows(const bytes_of *of, const int32_t *c, const int64_t *r, bool is_signed,
-                           bool whole, residual added, r_kind kind) {
+/* The bytes of such rows. */
+HN_INLINE __m512i make_rows(const bytes_of *of, const int32_t *c, const __m512i *r, const int rows,
+                            bool is_signed, residual added, r_kind kind) {
+    const int each = 4 / rows;
     __m512i v[4];
     UNROLL for (int i = 0; i < 4; i++) v[i] =
-        requantize(of, c + i / 2 * WIDE, added != NONE ? r[i / 2] : 0, i % 2, whole, added, kind);
-    return narrow(of, v, is_signed);
-}
-
-/* Four rows of 16. */
-HN_INLINE __m512i four_rows(const bytes_of *of, const int32_t *c, const int64_t *r, bool is_signed,
-                            bool whole, residual added, r_kind kind) {
-    __m512i v[4];
-    UNROLL for (int i = 0; i < 4; i++) v[i] =
-        requantize(of, c + i * WIDE, added != NONE ? r[i] : 0, 0, whole, added, kind);
+        requantize(of, c + i / each * WIDE, r[i], i % each, added, kind);
     return narrow(of, v, is_signed);
 }
 
@@ -168,9 +166,10 @@ HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, r
                              r_kind kind) {
     const bool whole = rows.n == 16, dense = whole && of->all.y_dense;
     for (int i = 0; i < rows.rows; i += 4, rows.c += 4 * WIDE) {
-        const int64_t *at = rows.at + i, *r = rows.r + i;
-        __m512i all = whole ? four_rows(of, rows.c, r, is_signed, true, added, kind)
-                            : four_rows(of, rows.c, r, is_signed, false, added, kind);
+        const int64_t *at = rows.at + i;
+        __m512i r[4];
+        load_residuals(of, rows.r + i, 4, whole, added, r);
+        __m512i all = make_rows(of, rows.c, r, 4, is_signed, added, kind);
         if (dense && at[0] >= 0 && at[3] == at[0] + 3 * 16) {
             _mm512_storeu_si512(rows.y + at[0], all);
             continue;
@@ -183,20 +182,24 @@ HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, r
     }
 }
 
-/* Of 32 or fewer. */
+/* Of 32 or fewer. What is added is loaded before the rows above are stored: a load waits for a
+ * store to the same place, even if a mask leaves that out. */
 HN_INLINE void finish_half(const bytes_of *of, rows_of rows, bool is_signed, residual added,
                            r_kind kind) {
     const __mmask32 m = (__mmask32)first64(rows.n);
+    const bool whole = rows.n == PANEL;
+    __m512i r[4], next[4];
+    load_residuals(of, rows.r, 2, whole, added, next);
     for (int i = 0; i < rows.rows; i += 2, rows.c += 2 * WIDE) {
-        const int64_t *at = rows.at + i, *r = rows.r + i;
-        const bool both_there = at[0] >= 0 && at[1] >= 0;
+        const int64_t *at = rows.at + i;
         uint8_t *y0 = rows.y + at[0], *y1 = rows.y + at[1];
-        if (rows.n == PANEL && both_there) {
-            __m512i both = two_rows(of, rows.c, r, is_signed, true, added, kind);
+        memcpy(r, next, sizeof r);
+        if (i + 2 < rows.rows) load_residuals(of, rows.r + i + 2, 2, whole, added, next);
+        __m512i both = make_rows(of, rows.c, r, 2, is_signed, added, kind);
+        if (whole && at[0] >= 0 && at[1] >= 0) {
             _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(both));
             _mm256_storeu_si256((__m256i *)y1, _mm512_extracti64x4_epi64(both, 1));
         } else {
-            __m512i both = two_rows(of, rows.c, r, is_signed, false, added, kind);
             if (at[0] >= 0) _mm256_mask_storeu_epi8(y0, m, _mm512_castsi512_si256(both));
             if (at[1] >= 0) _mm256_mask_storeu_epi8(y1, m, _mm512_extracti64x4_epi64(both, 1));
         }
@@ -207,14 +210,16 @@ HN_INLINE void finish_half(const bytes_of *of, rows_of rows, bool is_signed, res
 HN_INLINE void finish_wide(const bytes_of *of, rows_of rows, bool is_signed, residual added,
                            r_kind kind) {
     const __mmask64 m = first64(rows.n);
+    const bool whole = rows.n == WIDE;
     for (int i = 0; i < rows.rows; i++, rows.c += WIDE) {
-        const int64_t at = rows.at[i], r = added != NONE ? rows.r[i] : 0;
-        if (at < 0) continue;
-        if (rows.n == WIDE)
-            _mm512_storeu_si512(rows.y + at, one_row(of, rows.c, r, is_signed, true, added, kind));
+        __m512i r[4];
+        if (rows.at[i] < 0) continue;
+        load_residuals(of, rows.r + i, 1, whole, added, r);
+        __m512i all = make_rows(of, rows.c, r, 1, is_signed, added, kind);
+        if (whole)
+            _mm512_storeu_si512(rows.y + rows.at[i], all);
         else
-            _mm512_mask_storeu_epi8(rows.y + at, m,
-                                    one_row(of, rows.c, r, is_signed, false, added, kind));
+            _mm512_mask_storeu_epi8(rows.y + rows.at[i], m, all);
     }
 }
 
