@@ -288,6 +288,9 @@ static void cases(check_list *list) {
         {"conv1x1_batch", 3, 7, 33, 41, 1, 1, 0, IN_PLACE},
         {"conv1x1_batch_64", 3, 7, 192, 64, 1, 1, 0, IN_PLACE},
         {"conv1x1_padded", 1, 5, 64, 20, 1, 1, 2, 0},
+        {"conv3x3s2_woven", 2, 24, 3, 32, 3, 2, 1, RESIDUAL},
+        {"conv5x5s2_woven", 1, 19, 4, 40, 5, 2, 2, 0},
+        {"conv4x4s2_woven", 1, 17, 2, 24, 4, 2, 0, 0},
     };
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         add(list, images[i].name,

@@ -17,7 +17,8 @@
  *           neighbours are phases of their own.
  *   runs    windows over few channels. As lines, but pixels follow each other in scratch as they
  *           do in x, [phase][position * sw][channels]: a row of a window is a run of bytes that
- *           steps take. Where windows are narrower still, their rows are joined: see joined_row.
+ *           steps take. Rows may be woven (see woven_rows), so that runs are fewer and longer.
+ *           Where windows are narrower still, their rows are joined: see joined_row.
  *   windows anything else: the window of every position is copied into scratch, one after the
  *           other.
  *
@@ -62,7 +63,7 @@ typedef struct beside {
 
 /* Of so many halves of two panels, those of one. */
 static inline int64_t panel_halves(int64_t halves, int which) {
-    return which == 0 ? hn_q8_min(halves, 2) : halves - 2;
+    return which == 0 ? hn_q8_min(halves, 2) : hn_q8_max(halves - 2, 0);
 }
 
 typedef struct product {
@@ -140,8 +141,57 @@ static __attribute__((noinline)) void multiply_one_signed(const product *t, besi
     multiply(1, true, false, t, aside);
 }
 
+/* The same where rows of A cross lines of the cache, and take long to load, and W is near: each
+ * tile of A is loaded once for all halves. Tiles 0, 1, 5, 6: C, 2: A, 3: W. */
+HN_INLINE void multiply_across(const bool is_signed, const product *t, beside *aside) {
+    enum { PITCH = WIDE * sizeof(int32_t) };
+    const int halves = t->halves;
+    const int64_t next[] = {panel_halves(halves, 0) * TILE, panel_halves(halves, 1) * TILE};
+    for (int tile = 0; tile < 2; tile++) {
+        const uint8_t *a = t->a + tile * ROWS * t->stride, *w0 = t->w[0], *w1 = t->w[1];
+        int32_t *c = t->c + tile * ROWS * WIDE;
+        const int32_t *start = t->start != NULL ? t->start : c;
+        const int64_t pitch = t->start != NULL ? 0 : PITCH;
+        HN_TILE_LOAD(0, start, pitch);
+        if (halves > 1) HN_TILE_LOAD(1, start + 16, pitch);
+        if (halves > 2) HN_TILE_LOAD(5, start + 32, pitch);
+        if (halves > 3) HN_TILE_LOAD(6, start + 48, pitch);
+        for (int64_t s = 0; s < t->steps; s++, w0 += next[0], w1 += next[1]) {
+            HN_TILE_LOAD(2, a + t->offset[s], t->stride);
+            HN_TILE_LOAD(3, w0, 64);
+            MULTIPLY(0, 2, 3);
+            if (halves > 1) {
+                HN_TILE_LOAD(3, w0 + TILE, 64);
+                MULTIPLY(1, 2, 3);
+            }
+            if (halves > 2) {
+                HN_TILE_LOAD(3, w1, 64);
+                MULTIPLY(5, 2, 3);
+            }
+            if (halves > 3) {
+                HN_TILE_LOAD(3, w1 + TILE, 64);
+                MULTIPLY(6, 2, 3);
+            }
+            if (aside->fetch.fours > 0) hn_fetch_some(&aside->fetch);
+            if (aside->units > 0) finish_some(aside->before, aside->units);
+        }
+        HN_TILE_STORE(0, c, PITCH);
+        if (halves > 1) HN_TILE_STORE(1, c + 16, PITCH);
+        if (halves > 2) HN_TILE_STORE(5, c + 32, PITCH);
+        if (halves > 3) HN_TILE_STORE(6, c + 48, PITCH);
+    }
+    finish_some(aside->before, UNITS);
+}
+static __attribute__((noinline)) void multiply_across_unsigned(const product *t, beside *aside) {
+    multiply_across(false, t, aside);
+}
+static __attribute__((noinline)) void multiply_across_signed(const product *t, beside *aside) {
+    multiply_across(true, t, aside);
+}
+
 /* For one tile of rows, or two. */
-static multiplier *choose_multiplier(bool one, bool is_signed, bool near) {
+static multiplier *choose_multiplier(bool one, bool is_signed, bool near, bool across) {
+    if (across && !one) return is_signed ? multiply_across_signed : multiply_across_unsigned;
     if (one) return is_signed ? multiply_one_signed : multiply_one_unsigned;
     if (near) return is_signed ? multiply_signed_near : multiply_unsigned_near;
     return is_signed ? multiply_signed : multiply_unsigned;
@@ -291,7 +341,8 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
     int64_t q = t->q0 + i * PAIR, slots = slots_of(g);
     bool in_place = direct && q < t->copied, one = t->end - q <= ROWS;
     bool near = (last - first) * g->steps * 2 * TILE <= NEAR_BYTES;
-    multiplier *multiply_some = choose_multiplier(one, is_signed, near);
+    bool across = near && p->n > 16 && g->stride % STEP != 0;
+    multiplier *multiply_some = choose_multiplier(one, is_signed, near, across);
     product m = {.stride = direct && !in_place ? g->steps * STEP : g->stride};
     if (in_place)
         m.a = t->a->x + (i + 1 == t->pairs ? q - t->back : q) * g->stride;
@@ -308,6 +359,7 @@ static void multiply_pair(task *t, int64_t i, int64_t first, int64_t last, besid
             const uint8_t *w = t->w + n * g->steps * 2 * TILE;
             m.halves = (int)hn_q8_ceil(of->n, 16);
             m.w[0] = w + step * panel_halves(m.halves, 0) * TILE;
+            m.w[1] = m.w[0];
             if (m.halves > 2) m.w[1] = w + (g->steps * 2 + step * panel_halves(m.halves, 1)) * TILE;
             m.start = step == 0 ? of->start : NULL;
             m.c = t->l.c + slot * SUMS;
@@ -419,9 +471,9 @@ static size_t packed_bytes(const void *problem) {
 static uint64_t pack_key(const void *problem) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p, 1);
-    const int64_t of[] = {p->c,    p->n,    p->kh,  p->kw,     p->w_o,
-                          p->w_i,  p->w_y,  p->w_x, p->w_type, g.source == LINES,
-                          g.depth, g.joined};
+    const int64_t of[] = {p->c,    p->n,     p->kh,  p->kw,     p->w_o,
+                          p->w_i,  p->w_y,   p->w_x, p->w_type, g.source == LINES,
+                          g.depth, g.joined, g.woven};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
@@ -433,8 +485,9 @@ static int64_t weight_at(const hn_conv_q8 *p, const geometry *g, int64_t s, int6
         at = k / g->joined * p->kw * p->c + k % g->joined;
     } else if (g->source == RUNS) {
         at = s % run_steps(p) * g->depth + k;
-        if (at >= p->kw * p->c) return -1;
-        at += s / run_steps(p) * p->kw * p->c;
+        if (at >= run_bytes(p)) return -1;
+        int64_t pixel = at / p->c, ky = s / run_steps(p) * g->woven + pixel % g->woven;
+        at = (ky * p->kw + pixel / g->woven) * p->c + at % p->c;
     }
     if (g->source == LINES)
         tap = s % taps, i = s / taps * STEP + k;

@@ -62,10 +62,59 @@ static void copy_run(const hn_q8_args *a, const uint8_t *x, int64_t col, int64_t
     fill_some(to, padding, (n - last) * p->c);
 }
 
+/* 16 bytes in both halves of a vector, of which the first n are there. */
+static inline __m256i load_twice(const uint8_t *from, int64_t n) {
+    return _mm256_broadcastsi128_si256(n >= 16 ? _mm_loadu_si128((const __m128i *)from)
+                                               : _mm_maskz_loadu_epi8((__mmask16)first64(n), from));
+}
+
+/* Where the bytes of a vector of woven pixels come from: in 16 of the first row, of the second. */
+typedef struct weave_order {
+    _Alignas(32) uint8_t row[2][32];
+} weave_order;
+
+static weave_order order_of(int64_t c) {
+    weave_order o;
+    memset(&o, 0x80, sizeof o);
+    uint8_t at = 0, pixel = 0;
+    for (; pixel < 16 / c; pixel++)
+        for (int row = 0; row < 2; row++)
+            for (int64_t i = 0; i < c; i++) o.row[row][at++] = (uint8_t)(pixel * c + i);
+    return o;
+}
+
+/* The same of two rows, woven; NULL: outside the image. */
+static void copy_woven(const hn_q8_args *a, const weave_order *order, const uint8_t *x0,
+                       const uint8_t *x1, int64_t col, int64_t n, uint8_t *to) {
+    const hn_conv_q8 *p = a->p;
+    const int64_t c = p->c, some = 16 / c; /* pixels of a vector */
+    const int64_t ix = col - p->pl, first = hn_q8_min(n, hn_q8_max(0, -ix));
+    const bool outside = x0 == NULL && x1 == NULL;
+    const int64_t last = outside ? first : hn_q8_max(first, hn_q8_min(n, p->w - ix));
+    const __m512i padding = _mm512_set1_epi8((char)a->xz);
+    const __m256i none = _mm512_castsi512_si256(padding);
+    const __m256i order0 = _mm256_load_si256((const __m256i *)order->row[0]);
+    const __m256i order1 = _mm256_load_si256((const __m256i *)order->row[1]);
+    fill_some(to, padding, first * 2 * c);
+    to += first * 2 * c;
+    for (int64_t i = first; i < last; i += some) {
+        const int64_t at = (ix + i) * c, left = (last - i) * c;
+        __m256i v0 = x0 != NULL ? load_twice(x0 + at, left) : none;
+        __m256i v1 = x1 != NULL ? load_twice(x1 + at, left) : none;
+        __m256i both =
+            _mm256_or_si256(_mm256_shuffle_epi8(v0, order0), _mm256_shuffle_epi8(v1, order1));
+        _mm256_storeu_si256((__m256i *)(to + (i - first) * 2 * c), both);
+    }
+    to += (last - first) * 2 * c;
+    fill_some(to, padding, (n - last) * 2 * c);
+}
+
 /* Positions [q0, q0 + count) of a line into `to`. */
 static void copy_lines(const hn_q8_args *a, const geometry *g, uint8_t *to, int64_t line,
                        int64_t q0, int64_t count) {
     const hn_conv_q8 *p = a->p;
+    weave_order order;
+    if (g->woven > 1) order = order_of(p->c);
     int64_t width = g->pw * p->sw;
     for (int64_t phase = 0; phase < g->phases; phase++, to += g->plane) {
         int64_t col = q0 % g->pw * p->sw, row = q0 / g->pw % g->wrap;
@@ -75,7 +124,12 @@ static void copy_lines(const hn_q8_args *a, const geometry *g, uint8_t *to, int6
             int64_t iy = row * p->sh + phase - p->pt, n = hn_q8_min(left, width - col);
             bool inside = iy >= 0 && iy < p->h && image < p->batch;
             const uint8_t *x = inside ? a->x + image * p->x_image + iy * p->x_row : NULL;
-            if (g->source == RUNS)
+            if (g->woven > 1) {
+                bool below = image < p->batch && iy + 1 >= 0 && iy + 1 < p->h;
+                const uint8_t *next =
+                    below ? a->x + image * p->x_image + (iy + 1) * p->x_row : NULL;
+                copy_woven(a, &order, x, next, col, n, dst);
+            } else if (g->source == RUNS)
                 copy_run(a, x, col, n, dst);
             else
                 copy_line(a, x, col, n, dst, g->slabs, g->phases * g->plane);
@@ -188,9 +242,9 @@ static void fill_offsets(const hn_conv_q8 *p, const geometry *g, int64_t *offset
     bool runs = g->source == RUNS;
     int64_t row_steps = runs ? run_steps(p) : p->kw, next = runs ? g->depth : p->dw * STEP;
     for (int64_t slab = 0; slab < g->slabs; slab++)
-        for (int64_t ky = 0; ky < p->kh; ky++)
+        for (int64_t run = 0; run < (runs ? runs_of(p) : p->kh); run++)
             for (int64_t s = 0; s < row_steps; s++) {
-                int64_t dy = ky * p->dh;
+                int64_t dy = run * g->woven * p->dh;
                 *offset++ = (slab * g->phases + dy % p->sh) * g->plane +
                             dy / p->sh * g->pw * g->hop + s * next;
             }

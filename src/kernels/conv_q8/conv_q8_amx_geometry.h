@@ -26,6 +26,7 @@ enum {
     SPAN_STEPS = 48,         /* between the two so many steps of a panel */
     MANY_PAIRS = 16,         /* so that weights need not stay for all of them */
     LEAST_CHANNELS = 4,      /* to be read in place: a step reads at most 16 pixels more */
+    WOVEN = 4,               /* channels of rows that are woven, at most */
     JOINED = 16,             /* bytes of a row of a window that is joined with others, at most */
     LEAST_PIXELS = 9,        /* for fewer, rows without tiles are as fast */
 };
@@ -50,6 +51,7 @@ typedef struct geometry {
     int64_t grain;        /* positions: blocks begin at multiples */
     int64_t stride;       /* bytes between rows of a left tile */
     int64_t hop, plane;   /* lines, runs: bytes between copied positions, between phases */
+    int64_t woven;        /* runs: rows that are woven; 1: none */
     int64_t joined;       /* runs: bytes of each row of a window, where all are joined; else 0 */
     int64_t offsets;      /* of steps; of rows of a window, where they are joined */
     int64_t steps, panels;
@@ -70,8 +72,26 @@ static bool is_dense(const hn_conv_q8 *p) {
            (one_image || p->x_image == p->oh * p->ow * p->x_pixel);
 }
 
-/* Steps of a row of a window. */
-static int64_t run_steps(const hn_conv_q8 *p) { return hn_q8_ceil(p->kw * p->c, STEP); }
+/* Rows of windows so short that all of them fit a step are joined where that spares more steps than
+ * it takes to move them. The bytes of each then, whole fours; 0: they stay. */
+static int64_t joined_row(const hn_conv_q8 *p) {
+    int64_t row = hn_q8_ceil(p->kw * p->c, 4) * 4, halves = hn_q8_ceil(p->n, 16);
+    return row <= JOINED && p->kh * row <= STEP && (p->kh - 1) * halves > 2 * p->kh ? row : 0;
+}
+
+/* Rows of so few channels, two of which a stride of 2 makes neighbours, are woven: pixel by pixel,
+ * those of both follow each other, so that a step takes both. 2 then, else 1. */
+static int64_t woven_rows(const hn_conv_q8 *p) {
+    return p->sh == 2 && p->dh == 1 && p->kh > 1 && p->c <= WOVEN && p->x_pixel == p->c &&
+                   joined_row(p) == 0
+               ? 2
+               : 1;
+}
+
+/* Runs of a window, the bytes of one and its steps. */
+static int64_t runs_of(const hn_conv_q8 *p) { return hn_q8_ceil(p->kh, woven_rows(p)); }
+static int64_t run_bytes(const hn_conv_q8 *p) { return woven_rows(p) * p->kw * p->c; }
+static int64_t run_steps(const hn_conv_q8 *p) { return hn_q8_ceil(run_bytes(p), STEP); }
 
 /* Bytes that are equal parts of a run of n, whole fours. A row of a tile that crosses a line of the
  * cache takes as long as six that do not: so steps take no more than they need. */
@@ -87,17 +107,11 @@ static source source_of(const hn_conv_q8 *p) {
     /* In cycles of a position: 1 for a step and 16 outputs, somewhat more where rows cross lines of
      * the cache; 6 to copy a row of a window. */
     int64_t by_lines = 5 * halves * hn_q8_ceil(p->c, STEP) * taps;
-    int64_t by_runs = 6 * halves * run_steps(p) * p->kh;
-    int64_t by_windows = 5 * halves * hn_q8_ceil(p->c * taps, STEP) + 30 * run_steps(p) * p->kh;
+    int64_t by_runs = 6 * halves * run_steps(p) * runs_of(p);
+    int64_t by_windows =
+        5 * halves * hn_q8_ceil(p->c * taps, STEP) + 30 * hn_q8_ceil(p->kw * p->c, STEP) * p->kh;
     if (by_lines <= by_windows && by_lines <= by_runs) return LINES;
     return p->dw == 1 && by_runs <= by_windows ? RUNS : WINDOWS;
-}
-
-/* Rows of windows so short that all of them fit a step are joined where that spares more steps than
- * it takes to move them. The bytes of each then, whole fours; 0: they stay. */
-static int64_t joined_row(const hn_conv_q8 *p) {
-    int64_t row = hn_q8_ceil(p->kw * p->c, 4) * 4, halves = hn_q8_ceil(p->n, 16);
-    return row <= JOINED && p->kh * row <= STEP && (p->kh - 1) * halves > 2 * p->kh ? row : 0;
 }
 
 /* 1 + the last phase that taps 0 .. k-1 of dilation d touch at stride s. */
@@ -115,7 +129,7 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
     g.steps = hn_q8_ceil(p->c * taps, STEP);
     g.offsets = g.steps;
     g.stride = g.source == DIRECT ? p->x_pixel : g.steps * STEP;
-    g.depth = p->kh * p->kw == 1 ? part_of(p->c) : g.source == RUNS ? part_of(p->kw * p->c) : STEP;
+    g.depth = p->kh * p->kw == 1 ? part_of(p->c) : g.source == RUNS ? part_of(run_bytes(p)) : STEP;
     position = g.source == DIRECT ? 0 : g.stride;
     if (g.source == LINES || g.source == RUNS) {
         bool runs = g.source == RUNS;
@@ -127,10 +141,11 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
         g.wrap = p->oh + down;
         rows = (one ? p->batch - 1 : 0) * g.wrap + p->oh;
         g.halo = down * g.pw + hn_q8_ceil(right, p->sw);
-        g.phases = phases_of(p->kh, p->dh, p->sh);
-        g.pixel = runs ? p->c : STEP;
+        g.woven = runs ? woven_rows(p) : 1;
+        g.phases = g.woven > 1 ? 1 : phases_of(p->kh, p->dh, p->sh);
+        g.pixel = runs ? g.woven * p->c : STEP;
         g.slabs = runs ? 1 : hn_q8_ceil(p->c, STEP);
-        g.steps = runs ? p->kh * run_steps(p) : g.slabs * taps;
+        g.steps = runs ? runs_of(p) * run_steps(p) : g.slabs * taps;
         g.hop = g.stride = p->sw * g.pixel;
         position = g.slabs * g.phases * g.hop;
         g.joined = runs ? joined_row(p) : 0;
