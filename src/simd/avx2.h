@@ -106,18 +106,37 @@ static inline hn_vi hn_vi_load_n(const int32_t *p, int64_t n) {
 }
 static inline hn_vb hn_vb_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 static inline void hn_vb_store(void *p, hn_vb x) { _mm256_storeu_si256((__m256i *)p, x); }
+/* The first n < 16 bytes; usually 0 or 8. */
+static inline __m128i hn_vb_load_half_(const uint8_t *p, int64_t n) {
+    if (n == 0) return _mm_setzero_si128();
+    if (n == 8) return _mm_loadl_epi64((const __m128i *)p);
+    uint8_t t[16] = {0};
+    hn_bytes_copy(t, p, n & 15); /* & 15: the compiler sees it */
+    return _mm_loadu_si128((const __m128i *)t);
+}
 static inline hn_vb hn_vb_load_n(const void *p, int64_t n) {
-    uint8_t t[HN_VB] = {0};
-    hn_bytes_copy(t, p, n);
-    return hn_vb_load(t);
+    const uint8_t *from = p;
+    if (n < 16) return _mm256_zextsi128_si256(hn_vb_load_half_(from, n));
+    __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_inserti128_si256(low, hn_vb_load_half_(from + 16, n - 16), 1);
 }
 static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
-    uint8_t t[HN_VB];
-    hn_vb_store(t, x);
-    hn_bytes_copy(p, t, n);
+    char *to = p;
+    __m128i half = _mm256_castsi256_si128(x);
+    if (n & 16) {
+        _mm_storeu_si128((__m128i *)p, half);
+        half = _mm256_extracti128_si256(x, 1), to += 16;
+    }
+    if (n & 8) {
+        _mm_storel_epi64((__m128i *)(void *)to, half);
+        half = _mm_unpackhi_epi64(half, half), to += 8;
+    }
+    int64_t rest = _mm_cvtsi128_si64(half);
+    hn_bytes_copy(to, &rest, n & 7);
 }
 static inline hn_vb hn_vb_set1(int c) { return _mm256_set1_epi8((char)c); }
 static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return _mm256_xor_si256(a, b); }
+static inline hn_vb hn_vb_min(hn_vb a, hn_vb b) { return _mm256_min_epi8(a, b); }
 static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) { return _mm256_max_epi8(a, b); }
 static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
     __m128i low = _mm256_castsi256_si128(x), high = _mm256_extracti128_si256(x, 1);

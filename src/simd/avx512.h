@@ -116,6 +116,7 @@ static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
 }
 static inline hn_vb hn_vb_set1(int c) { return _mm512_set1_epi8((char)c); }
 static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return _mm512_xor_si512(a, b); }
+static inline hn_vb hn_vb_min(hn_vb a, hn_vb b) { return _mm512_min_epi8(a, b); }
 static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) { return _mm512_max_epi8(a, b); }
 static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
     y[0] = _mm512_cvtepi8_epi32(_mm512_castsi512_si128(x));

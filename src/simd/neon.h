@@ -134,6 +134,7 @@ static inline void hn_vb_store_n(void *p, hn_vb x, int64_t n) {
 }
 static inline hn_vb hn_vb_set1(int c) { return vdupq_n_s8((int8_t)c); }
 static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return veorq_s8(a, b); }
+static inline hn_vb hn_vb_min(hn_vb a, hn_vb b) { return vminq_s8(a, b); }
 static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) { return vmaxq_s8(a, b); }
 static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
     int16x8_t low = vmovl_s8(vget_low_s8(x)), high = vmovl_high_s8(x);

@@ -121,6 +121,10 @@ static inline hn_vb hn_vb_load(const void *p) { return hn_vb_load_n(p, HN_VB); }
 static inline void hn_vb_store(void *p, hn_vb x) { hn_vb_store_n(p, x, HN_VB); }
 static inline hn_vb hn_vb_set1(int c) { return (hn_vb){0} + (int8_t)c; }
 static inline hn_vb hn_vb_xor(hn_vb a, hn_vb b) { return a ^ b; }
+static inline hn_vb hn_vb_min(hn_vb a, hn_vb b) {
+    hn_vb m = a < b;
+    return (m & a) | (~m & b);
+}
 static inline hn_vb hn_vb_max(hn_vb a, hn_vb b) {
     hn_vb m = a > b;
     return (m & a) | (~m & b);

@@ -91,6 +91,9 @@ static void bytes(void **state) {
         hn_vb_store(got, hn_vb_narrow(y));
         for (int i = 0; i < HN_VB; i++)
             assert_int_equal((int8_t)got[i], u[i] - 28 > 127 ? 127 : u[i] - 28);
+        hn_vb_store(got, hn_vb_min(x, hn_vb_set1(-5)));
+        for (int i = 0; i < HN_VB; i++)
+            assert_int_equal((int8_t)got[i], u[i] - 128 < -5 ? u[i] - 128 : -5);
         hn_vb_store(got, hn_vb_max(x, hn_vb_set1(-5)));
         for (int i = 0; i < HN_VB; i++)
             assert_int_equal((int8_t)got[i], u[i] - 128 > -5 ? u[i] - 128 : -5);

@@ -33,7 +33,6 @@
  *   zero_vec, spread(zero)
  *   narrow(y, zero)   y[0..3] in the order of places, zero added to each, as bytes, saturating;
  *                     y may be saturated to s16 before
- *   least(a, b)       of bytes, signed
  *   ROW, NAME, ISA    of the hn_kernel
  */
 #ifdef KU
@@ -291,7 +290,7 @@ HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t group
             hn_vi y[4];
             UNROLL for (int i = 0; i < 4; i++) y[i] =
                 hn_v_to_int(hn_v_mul(hn_v_from_int(sum[s][i]), scale[i]));
-            hn_vb bytes = hn_vb_max(lo, least(hi, narrow(y, zero)));
+            hn_vb bytes = hn_vb_max(lo, hn_vb_min(hi, narrow(y, zero)));
             hn_vb_store_part(to, hn_vb_xor(bytes, flip), b->n);
         }
     }

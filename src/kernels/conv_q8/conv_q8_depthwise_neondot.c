@@ -35,7 +35,6 @@ HN_INLINE hn_vb narrow(const hn_vi *y, zero_vec zero) {
     int16x8_t b = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(y[2]), y[3]), zero);
     return vqmovn_high_s16(vqmovn_s16(a), b);
 }
-HN_INLINE hn_vb least(hn_vb a, hn_vb b) { return vminq_s8(a, b); }
 
 #define ROW hn_conv_q8_depthwise_neondot
 #define NAME "depthwise_neondot"

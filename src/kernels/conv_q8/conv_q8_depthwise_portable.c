@@ -32,10 +32,6 @@ HN_INLINE hn_vb narrow(const hn_vi *y, zero_vec zero) {
     for (int i = 0; i < 4; i++) z[i] = hn_vi_add(y[i], zero);
     return hn_vb_narrow(z);
 }
-HN_INLINE hn_vb least(hn_vb a, hn_vb b) {
-    hn_vb m = a < b;
-    return (m & a) | (~m & b);
-}
 
 #define ROW hn_conv_q8_depthwise_portable
 #define NAME "depthwise_portable"

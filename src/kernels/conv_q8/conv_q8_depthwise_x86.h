@@ -47,7 +47,6 @@ HN_INLINE hn_vb narrow(const hn_vi *y, zero_vec zero) {
     return W(packs_epi16)(W(adds_epi16)(W(packs_epi32)(y[0], y[1]), zero),
                           W(adds_epi16)(W(packs_epi32)(y[2], y[3]), zero));
 }
-HN_INLINE hn_vb least(hn_vb a, hn_vb b) { return W(min_epi8)(a, b); }
 
 #include "kernels/conv_q8/conv_q8_depthwise_body.h"
 #endif
