@@ -79,14 +79,15 @@ HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t
     UNROLL for (int r = 0; r < rows; r++) _mm256_storeu_si256((__m256i *)(c + r * c_pitch), sum[r]);
 }
 
-/* A window as s16, behind itself. */
+/* A window as s16, behind itself; the last part may do again what was done. */
 HN_INLINE void copy_wide(a_elem *window, int64_t n) {
     int16_t *to = (int16_t *)(void *)(window + n);
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        _mm256_storeu_si256((__m256i *)(to + i),
-                            _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(window + i))));
-    for (; i < n; i += KU)
+    for (int64_t i = 0; n >= 16 && i < n; i += 16) {
+        int64_t at = hn_q8_min(i, n - 16);
+        __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(window + at)));
+        _mm256_storeu_si256((__m256i *)(to + at), wide);
+    }
+    for (int64_t i = 0; n < 16 && i < n; i += KU)
         _mm_storel_epi64((__m128i *)(to + i),
                          _mm_cvtepu8_epi16(_mm256_castsi256_si128(fours(window + i))));
 }

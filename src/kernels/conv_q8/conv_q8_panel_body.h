@@ -21,6 +21,7 @@
  *   ROW, NAME, ISA   of the hn_kernel
  */
 #ifdef MR
+#include <math.h>
 #include <string.h>
 
 #include "kernels/conv_q8/conv_q8_parts.h"
@@ -55,8 +56,8 @@ static geometry measure(const hn_conv_q8 *p) {
     g.panels = hn_q8_ceil(g.group_out, NR);
     g.all_panels = g.panels * p->groups;
     int64_t fit = BLOCK_BYTES / (int64_t)sizeof(a_elem) / hn_q8_max(g.window, 1) / MR * MR;
-    g.block = hn_q8_min(hn_q8_max(MR, hn_q8_min(fit, BLOCK)), hn_q8_ceil(pixels, MR) * MR);
-    g.blocks = hn_q8_ceil(pixels, g.block);
+    g.blocks = hn_q8_ceil(pixels, hn_q8_max(MR, hn_q8_min(fit, BLOCK)));
+    g.block = hn_q8_ceil(pixels, hn_q8_max(g.blocks, 1)); /* about the same in each */
     return g;
 }
 
@@ -96,20 +97,15 @@ static bool are_pixels(const hn_conv_q8 *p, const geometry *g) {
 }
 
 /* The windows of pixels [q, end) in a group. */
-static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
-                         int64_t end, a_elem *to) {
+static void copy_bytes(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
+                       int64_t end, a_elem *to) {
     const hn_conv_q8 *p = a->p;
     const a_elem padding = (a_elem)(a->xz + x_off(p));
     bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
     if (are_pixels(p, g)) {
-#ifdef SEVERAL_WAYS
-        for (; q < end; q++, to += g->window) {
-            copy_channels(p, a->x + q * p->c, to, p->c);
-            copy_wide(to, g->pitch);
-        }
-#else
-        copy_channels(p, a->x + q * p->c, to, (end - q) * p->c);
-#endif
+        const int64_t together = g->window == p->c ? end - q : 1;
+        for (; q < end; q += together, to += together * g->window)
+            copy_channels(p, a->x + q * p->c, to, together * p->c);
         return;
     }
     int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
@@ -135,13 +131,19 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
             }
         }
         for (; d < to + g->pitch; d++) *d = 0;
-#ifdef SEVERAL_WAYS
-        copy_wide(to, g->pitch);
-#endif
         if (++ox < p->ow) continue;
         ox = 0;
         if (++oy == p->oh) oy = 0, image++;
     }
+}
+
+static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
+                         int64_t end, a_elem *to) {
+    copy_bytes(a, g, group, q, end, to);
+#ifdef SEVERAL_WAYS
+    /* Not at once: bytes are read in other pieces than they were written in, which takes time. */
+    for (; q < end; q++, to += g->window) copy_wide(to, g->pitch);
+#endif
 }
 
 typedef void tile_fn(const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
@@ -196,30 +198,46 @@ typedef struct places {
 
 static void find_places(const hn_conv_q8 *p, int64_t q, int64_t end, places *at) {
     int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
-    for (int64_t i = 0; q + i < end; i++) {
-        at->y[i] = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
-        at->r[i] = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
-        if (++ox < p->ow) continue;
-        ox = 0;
+    for (int64_t i = 0; q + i < end; ox = 0) {
+        int64_t y = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
+        int64_t r = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
+        int64_t row_end = hn_q8_min(i + p->ow - ox, end - q);
+        for (; i < row_end; i++, y += p->y_pixel, r += p->r_pixel) at->y[i] = y, at->r[i] = r;
         if (++oy == p->oh) oy = 0, image++;
     }
 }
 
-/* Outputs of bytes of some pixels, the first n of HN_VB; `added` and `twice` are constants. */
+typedef enum ending { SMALL, PLAIN, ADDED, TWICE } ending;
+
+/* What becomes of the sums of these n outputs, where it is bytes. */
+static ending ending_of(const hn_q8_args *a, const geometry *g, const int32_t *start,
+                        const float *scale, int64_t n) {
+    if (a->r != NULL) return a->p->twice ? TWICE : ADDED;
+    const float most = 0x1p15F * (float)g->k; /* of the products in a sum */
+    bool small = true;
+    for (int64_t i = 0; i < n; i++)
+        small &= (fabsf((float)start[i]) + most) * fabsf(scale[i]) < 0x1p21F;
+    return small ? SMALL : PLAIN;
+}
+
+/* Outputs of bytes of some pixels, the first n of HN_VB; `how` is a constant. */
 HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *scale, int64_t n,
                             int64_t n0, int64_t rows, const int64_t *y_at, const int64_t *r_at,
-                            const bool added, const bool twice) {
+                            const ending how) {
     const hn_q8_ends ends = hn_q8_ends_of(a->p);
+    const bool added = how == ADDED || how == TWICE;
     uint8_t *y = (uint8_t *)a->y + n0;
     const uint8_t *r = added ? (const uint8_t *)a->r + n0 : NULL;
     for (int64_t i = 0; i < rows; i++, c += WIDTH) {
         hn_vf v[4];
         for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(c, scale, j, HN_VB);
         const uint8_t *r_i = added ? r + r_at[i] : NULL;
-        if (n == HN_VB) /* known to the compiler */
-            hn_q8_put_bytes(&ends, v, HN_VB, r_i, twice, y + y_at[i]);
+        if (how == SMALL)
+            hn_q8_put_small(&ends, v, n, y + y_at[i]);
+        else if (n == HN_VB) /* known to the compiler */
+            hn_q8_put_bytes(&ends, v, HN_VB, r_i, how == TWICE, y + y_at[i]);
         else
-            hn_q8_put_bytes(&ends, v, n, r_i, twice, y + y_at[i]);
+            hn_q8_put_bytes(&ends, v, n, r_i, how == TWICE, y + y_at[i]);
     }
 }
 
@@ -239,19 +257,25 @@ static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed
     float scale[WIDTH] = {0};
     if (panels < TOGETHER) memset(c, 0, sizeof c);
     hn_q8_begin(a, w_sums, x_off(p), n0, n, start, scale);
-    for (int64_t q = q0; q < end; q += MR) {
-        int64_t rows = hn_q8_min(MR, end - q);
+    const ending how = ending_of(a, g, start, scale, n);
+    /* As many pixels in each tile, nearly: a tile of few is slow. */
+    const int64_t most = hn_q8_ceil(end - q0, hn_q8_ceil(end - q0, MR));
+    for (int64_t q = q0, rows; q < end; q += rows) {
+        rows = hn_q8_min(most, end - q);
         for (int64_t k = 0; k < panels; k++)
             tiles[rows - 1](windows + (q - q0) * g->window, g->window, w + k * g->panel,
                             g->pitch / KU, start + k * NR, c + k * NR);
         const int64_t *y_at = at->y + (q - q0), *r_at = at->r + (q - q0);
         if (bytes) {
-            if (a->r == NULL)
-                finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, false, false);
-            else if (p->twice)
-                finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, true, true);
-            else
-                finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, true, false);
+            switch (how) { /* known to the compiler */
+#define END(of) \
+    case of: finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, of); break
+                END(SMALL);
+                END(PLAIN);
+                END(ADDED);
+                END(TWICE);
+#undef END
+            }
             continue;
         }
         for (int64_t i = 0; i < rows; i++) {

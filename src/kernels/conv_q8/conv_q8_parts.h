@@ -69,17 +69,16 @@ static inline int8_t hn_q8_weight(const hn_conv_q8 *p, const void *plain, int64_
 
 /* ---- what sums start with, and what becomes of them ---- */
 
-static inline int32_t hn_q8_wrap(int64_t v) { return (int32_t)(uint32_t)(uint64_t)v; }
-
 /* Outputs [n0, n0 + n), whose weights have these sums: their starts, and what they are multiplied
  * by. */
 static inline void hn_q8_begin(const hn_q8_args *a, const int32_t *w_sums, int32_t x_off,
                                int64_t n0, int64_t n, int32_t *start, float *scale) {
-    for (int64_t i = 0; i < n; i++) {
-        int64_t bias = a->bias != NULL ? a->bias[n0 + i] : 0;
-        start[i] = hn_q8_wrap(bias - (int64_t)(a->xz + x_off) * w_sums[i]);
-        scale[i] = (a->m != NULL ? a->m[n0 + i] : 1.0F) * a->xs;
-    }
+    const uint32_t xz = (uint32_t)(a->xz + x_off); /* unsigned: it wraps */
+    for (int64_t i = 0; i < n; i++) start[i] = (int32_t)(0 - xz * (uint32_t)w_sums[i]);
+    if (a->bias != NULL)
+        for (int64_t i = 0; i < n; i++)
+            start[i] = (int32_t)((uint32_t)start[i] + (uint32_t)a->bias[n0 + i]);
+    for (int64_t i = 0; i < n; i++) scale[i] = (a->m != NULL ? a->m[n0 + i] : 1.0F) * a->xs;
 }
 
 /* The sum of x - xz in the window of an output pixel. */
@@ -128,6 +127,7 @@ HN_INLINE hn_vf hn_q8_scaled(const int32_t *acc, const float *scale, int64_t j, 
  * may be applied before rounding. u8 are made as s8, 128 less. */
 typedef struct hn_q8_ends {
     hn_q8_end y;
+    hn_vb lo, hi;
     hn_vi rz;
     hn_vb r_flip;
     hn_vf mr, lo1, hi1, m1;
@@ -135,6 +135,8 @@ typedef struct hn_q8_ends {
 
 HN_INLINE hn_q8_ends hn_q8_ends_of(const hn_conv_q8 *p) {
     return (hn_q8_ends){.y = hn_q8_end_of(p->y, p->yz, p->lo, p->hi),
+                        .lo = hn_vb_set1(p->lo - hn_q8_bias(p->y)),
+                        .hi = hn_vb_set1(p->hi - hn_q8_bias(p->y)),
                         .rz = hn_vi_set1(p->rz - hn_q8_bias(p->r_type)),
                         .r_flip = hn_q8_flip(p->r_type),
                         .mr = hn_v_set1(p->mr),
@@ -143,13 +145,21 @@ HN_INLINE hn_q8_ends hn_q8_ends_of(const hn_conv_q8 *p) {
                         .m1 = hn_v_set1(p->m1)};
 }
 
-/* The first n of HN_VB outputs, from scaled sums, which are lost; r: NULL, or what is added. */
+/* The first n of HN_VB outputs, from scaled sums below 2^22 alone. Limits are applied to bytes,
+ * which saturate at those of their type. */
+HN_INLINE void hn_q8_put_small(const hn_q8_ends *e, const hn_vf *v, int64_t n, uint8_t *y) {
+    hn_vi out[4];
+    for (int j = 0; j < 4; j++) out[j] = hn_vi_add(hn_v_to_int(v[j]), e->y.zero);
+    hn_vb bytes = hn_vb_max(e->lo, hn_vb_min(e->hi, hn_vb_narrow(out)));
+    hn_vb_store_part(y, hn_vb_xor(bytes, e->y.flip), n);
+}
+
+/* The same from any scaled sums, which are lost; r: NULL, or what is added. */
 HN_INLINE void hn_q8_put_bytes(const hn_q8_ends *e, hn_vf *v, int64_t n, const uint8_t *r,
                                const bool twice, uint8_t *y) {
     hn_vi out[4];
     if (r != NULL) {
-        hn_vb bytes = n == HN_VB ? hn_vb_load(r) : hn_vb_load_n(r, n);
-        hn_vb_widen(hn_vb_xor(bytes, e->r_flip), out);
+        hn_vb_widen(hn_vb_xor(hn_vb_load_part(r, n), e->r_flip), out);
         if (twice)
             for (int j = 0; j < 4; j++)
                 v[j] = hn_v_mul(
@@ -159,10 +169,7 @@ HN_INLINE void hn_q8_put_bytes(const hn_q8_ends *e, hn_vf *v, int64_t n, const u
     }
     for (int j = 0; j < 4; j++) out[j] = hn_v_to_int(hn_v_min(e->y.hi, hn_v_max(e->y.lo, v[j])));
     hn_vb bytes = hn_q8_to_bytes(&e->y, out);
-    if (n == HN_VB)
-        hn_vb_store(y, bytes);
-    else
-        hn_vb_store_n(y, bytes, n);
+    hn_vb_store_part(y, bytes, n);
 }
 
 HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const float *scale,
