@@ -482,8 +482,8 @@ static exit_code run(const args *a) {
 
 static const option_def options[] = {
     {"--output", 'o', "FILE", "where the quantized model goes", false},
-    {"--type", 0, "TYPE", "int8 (default), int8-dynamic, int8-weights, int4, w4a8, f16, bf16, f32",
-     false},
+    {"--type", 0, "TYPE",
+     "int8 (default), int8-dynamic, int8-weights, int4, int4-dynamic, w4a8, f16, bf16, f32", false},
     {"--data", 'd', "SPEC", "samples of what the model will see (docs/data.md)", false},
     {"--samples", 0, "N", "how many of them are looked at (default: 512, 0: all)", false},
     {"--method", 0, "NAME", "of ranges: minmax, average, percentile, entropy, mse", false},
@@ -492,7 +492,7 @@ static const option_def options[] = {
     {"--activations", 0, "TYPE", "of --type int8: u8, s8, u16, s16", false},
     {"--bits", 0, "W[,A]", "of weights, 1 to 16, and of activations", false},
     {"--simulate", 0, NULL, "round to so many bits, but stay f32: what would they do?", false},
-    {"--group", 0, "N", "weights that share a scale (default of int4: 64)", false},
+    {"--group", 0, "N", "weights that share a scale (default of int4 and int4-dynamic: 64)", false},
     {"--per-tensor", 0, NULL, "one scale for a weight, not one for each channel", false},
     {"--symmetric", 0, NULL, "zero point 0 for activations too", false},
     {"--layer", 0, "NAME=TYPE", "another type for layers by name, * and ? allowed", true},

@@ -98,11 +98,28 @@ static hone_status change_activations(hn_qtype *a, const hn_layer_changes *c, hn
     return HONE_OK;
 }
 
+/* Products with ranges found at run time: MatMulInteger takes 8 bits, MatMulNBits groups. */
+static hone_status check_dynamic(const hn_qtype *w, hn_error *err) {
+    int64_t g = w->group;
+    int bits = hone_dtype_bits(w->dtype);
+    HN_CHECK(
+        err, bits == 8 || (bits == 4 && g > 0), HONE_E_ARG,
+        "weights of %d bits%s with activations by their range at run time, expected 8 bits, or "
+        "4 in groups",
+        w->bits, g > 0 ? " in groups" : "");
+    HN_CHECK(err, g == 0 || (g >= 16 && g <= 1 << 20 && (g & (g - 1)) == 0), HONE_E_ARG,
+             "groups of %lld with activations by their range at run time, expected a power of 2 "
+             "from 16 on",
+             (long long)g);
+    return HONE_OK;
+}
+
 hone_status hn_layer_change(hn_layer_scheme *layer, const hn_layer_changes *c, hn_error *err) {
     hone_dtype t = c->activations;
     HN_CHECK(err, t == HONE_DTYPE_NONE || hn_dtype_in(t, ACTIVATIONS_IN), HONE_E_ARG,
              "activations in %s, expected u8, s8, u16 or s16", hone_dtype_name(t));
     if (layer->weights.dtype != HONE_DTYPE_NONE) HN_TRY(change_weights(&layer->weights, c, err));
+    if (layer->kind == HN_LAYER_DYNAMIC) return check_dynamic(&layer->weights, err);
     if (layer->kind != HN_LAYER_STATIC) return HONE_OK;
     return change_activations(&layer->activations, c, err);
 }

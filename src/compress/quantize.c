@@ -35,8 +35,11 @@ hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, co
                               int n_in, hn_value *const *in, hn_node *before, hn_error *err) {
     hn_value *y;
     HN_TRY(hn_value_create(&y, q->g, NULL, hint, err));
-    HN_TRY(hn_node_create(out, q->g, "", op, y->name, n_in, 1, err));
-    (*out)->op = hn_op_find("", op);
+    const char *domain = hn_op_find("", op) != NULL ? "" : "com.microsoft";
+    HN_TRY(hn_node_create(out, q->g, domain, op, y->name, n_in, 1, err));
+    (*out)->op = hn_op_find(domain, op);
+    if (domain[0] != '\0' && hn_model_opset(q->m, domain) == 0)
+        HN_TRY(hn_model_set_opset(q->m, domain, 1, err));
     for (int i = 0; i < n_in; i++) hn_node_set_input(*out, i, in[i]);
     hn_node_set_output(*out, 0, y);
     hn_node_insert(*out, before);
@@ -207,7 +210,7 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
         row->activations = hn_quantizer_type_text(q, &type, "channel");
         ok = ok && row->activations != NULL;
     } else if (row->kind == HN_LAYER_DYNAMIC) {
-        row->activations = "u8";
+        row->activations = w->scheme.weights.group > 0 ? "s8" : "u8";
     }
     if (!ok) return HN_NOMEM(err);
     q->report->n++;

@@ -8,6 +8,11 @@
  *
  * which ONNX Runtime and hone each take for one step. Gemm likewise, its weight turned as MatMul
  * wants it, and Conv, by ConvInteger.
+ *
+ * With weights in groups it becomes
+ *     y = MatMulNBits <accuracy_level = 4> (x, w_codes, w_scale)               [+ bias]
+ *   of com.microsoft, which leaves it to the runtime to quantize x, by blocks as long as the
+ * groups.
  */
 #include <string.h>
 
@@ -88,6 +93,14 @@ static hone_status scaled(hn_tensor **out, const hn_tensor *t, float by, hn_allo
     return HONE_OK;
 }
 
+static hone_status find_bias(hn_quantizer *q, const hn_weighted *w, int spatial, parts *p,
+                             hn_error *err) {
+    if (w->bias == NULL) return HONE_OK;
+    float beta = gemm_attr(w->node, "beta");
+    HN_TRY(scaled(&p->bias, w->bias->constant, beta, q->m->alloc, err));
+    return along_channels(&p->bias, spatial, err);
+}
+
 static hone_status find_parts(hn_quantizer *q, const hn_weighted *w, parts *p, hn_error *err) {
     hn_grid g;
     hn_allocator *alloc = q->m->alloc;
@@ -100,9 +113,7 @@ static hone_status find_parts(hn_quantizer *q, const hn_weighted *w, parts *p, h
     if (status == HONE_OK)
         status = scaled(&p->scale, g.scale, gemm_attr(w->node, "alpha"), alloc, err);
     if (status == HONE_OK) status = along_channels(&p->scale, spatial, err);
-    if (status == HONE_OK && w->bias != NULL)
-        status = scaled(&p->bias, w->bias->constant, gemm_attr(w->node, "beta"), alloc, err);
-    if (status == HONE_OK && w->bias != NULL) status = along_channels(&p->bias, spatial, err);
+    if (status == HONE_OK) status = find_bias(q, w, spatial, p, err);
     if (status == HONE_OK) hn_quantizer_count(q, w->weight->constant, &g);
     hn_grid_deinit(&g);
     return status;
@@ -159,36 +170,16 @@ static hone_status find_addend(hn_quantizer *q, const hn_weighted *w, parts *p, 
     return HONE_OK;
 }
 
-static hone_status write_layer(hn_quantizer *q, const hn_weighted *w, parts *p, hn_error *err) {
-    hn_node *node = w->node, *x, *product, *n;
-    const char *name = node->outputs[0]->name;
-    hn_value *input = w->input, *in[2], *scale, *added;
-    if (hn_is(node, "Gemm") && hn_attr_i(node, "transA") != 0) {
-        HN_TRY(hn_quantizer_node(&n, q, "Transpose", hn_quantizer_hint(q, input->name, "_turned"),
-                                 1, &input, node, err));
-        HN_TRY(hn_node_set_ints(n, "perm", (int64_t[]){1, 0}, 2, err));
-        input = n->outputs[0];
-    }
-    HN_TRY(quantize_input(q, input, node, &x, err));
-    HN_TRY(write_product(q, w, x, p, &product, err));
-    HN_TRY(hn_quantizer_node(&n, q, "Cast", hn_quantizer_hint(q, name, "_cast"), 1,
-                             &product->outputs[0], node, err));
-    HN_TRY(hn_node_set_i(n, "to", HONE_DTYPE_F32, err));
-    hn_value *sums = n->outputs[0];
-    HN_TRY(take(&scale, q, w->weight->name, "_scale", &p->scale, err));
-    HN_TRY(find_addend(q, w, p, &added, err));
-    in[0] = x->outputs[1];
-    in[1] = scale;
-    HN_TRY(hn_quantizer_node(&n, q, "Mul", hn_quantizer_hint(q, name, "_units"), 2, in, node, err));
-    in[0] = sums;
-    in[1] = n->outputs[0];
-    HN_TRY(
-        hn_quantizer_node(&n, q, "Mul", hn_quantizer_hint(q, name, "_product"), 2, in, node, err));
-    if (added != NULL) {
+/* The layer's node gives way to n, to which what it adds is added. */
+static hone_status replace(hn_quantizer *q, const hn_weighted *w, parts *p, hn_node *n,
+                           hn_error *err) {
+    hn_node *node = w->node;
+    hn_value *in[2];
+    HN_TRY(find_addend(q, w, p, &in[1], err));
+    if (in[1] != NULL) {
+        const char *hint = hn_quantizer_hint(q, node->outputs[0]->name, "_sum");
         in[0] = n->outputs[0];
-        in[1] = added;
-        HN_TRY(
-            hn_quantizer_node(&n, q, "Add", hn_quantizer_hint(q, name, "_sum"), 2, in, node, err));
+        HN_TRY(hn_quantizer_node(&n, q, "Add", hint, 2, in, node, err));
     }
     hn_value *y = node->outputs[0], *weight = w->weight, *bias = w->bias, *made = n->outputs[0];
     hn_node *turned = node->inputs[1].value->producer;
@@ -203,10 +194,116 @@ static hone_status write_layer(hn_quantizer *q, const hn_weighted *w, parts *p, 
     return HONE_OK;
 }
 
+static hone_status write_layer(hn_quantizer *q, const hn_weighted *w, parts *p, hn_error *err) {
+    hn_node *node = w->node, *x, *product, *n;
+    const char *name = node->outputs[0]->name;
+    hn_value *input = w->input, *in[2], *scale;
+    if (hn_is(node, "Gemm") && hn_attr_i(node, "transA") != 0) {
+        HN_TRY(hn_quantizer_node(&n, q, "Transpose", hn_quantizer_hint(q, input->name, "_turned"),
+                                 1, &input, node, err));
+        HN_TRY(hn_node_set_ints(n, "perm", (int64_t[]){1, 0}, 2, err));
+        input = n->outputs[0];
+    }
+    HN_TRY(quantize_input(q, input, node, &x, err));
+    HN_TRY(write_product(q, w, x, p, &product, err));
+    HN_TRY(hn_quantizer_node(&n, q, "Cast", hn_quantizer_hint(q, name, "_cast"), 1,
+                             &product->outputs[0], node, err));
+    HN_TRY(hn_node_set_i(n, "to", HONE_DTYPE_F32, err));
+    hn_value *sums = n->outputs[0];
+    HN_TRY(take(&scale, q, w->weight->name, "_scale", &p->scale, err));
+    in[0] = x->outputs[1];
+    in[1] = scale;
+    HN_TRY(hn_quantizer_node(&n, q, "Mul", hn_quantizer_hint(q, name, "_units"), 2, in, node, err));
+    in[0] = sums;
+    in[1] = n->outputs[0];
+    HN_TRY(
+        hn_quantizer_node(&n, q, "Mul", hn_quantizer_hint(q, name, "_product"), 2, in, node, err));
+    return replace(q, w, p, n, err);
+}
+
+/* ---- groups ---- */
+
+/* Bits [i * bits, (i + 1) * bits) of the bytes. */
+static void put_code(uint8_t *bytes, int64_t i, int bits, int64_t code) {
+    if (bits == 8)
+        bytes[i] = (uint8_t)code;
+    else
+        bytes[i / 2] = (uint8_t)(bytes[i / 2] | code << i % 2 * 4);
+}
+
+/* Codes [N, blocks, bytes], scales [N, blocks], zero points [N, bytes]; all count from the least
+ * code, and columns that fill up the last block have the zero point. */
+static hone_status find_blocks(hn_quantizer *q, const hn_weighted *w, parts *p, hn_error *err) {
+    const hn_tensor *t = w->weight->constant;
+    hn_grid g;
+    hn_tensor *codes;
+    hn_allocator *alloc = q->m->alloc;
+    HN_TRY(hn_quantizer_grid(q, w, 0, &g, err));
+    int bits = hone_dtype_bits(g.type.dtype);
+    int64_t k = t->dims[w->sum_axis], n = t->dims[w->channel_axis], group = g.type.group;
+    int64_t k_stride = w->sum_axis == 0 ? n : 1, n_stride = w->sum_axis == 0 ? 1 : k;
+    int64_t blocks = (k + group - 1) / group, row = (blocks * bits + 7) / 8;
+    int64_t middle = hn_dtype_is_signed(g.type.dtype) ? (int64_t)1 << (bits - 1) : 0;
+    const int64_t dims[] = {n, blocks, group * bits / 8}, zero_dims[] = {n, row};
+    bool zeros = g.zero != NULL || middle == 0;
+    hone_status status = hn_grid_codes(&g, t, q->pool, alloc, &codes, err);
+    if (status != HONE_OK) codes = NULL;
+    if (status == HONE_OK)
+        status = hn_tensor_create(&p->codes, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_U8, 3, dims, err);
+    if (status == HONE_OK)
+        status = hn_tensor_create(&p->scale, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, 2, dims, err);
+    if (status == HONE_OK && zeros)
+        status =
+            hn_tensor_create(&p->zero, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_U8, 2, zero_dims, err);
+    if (status == HONE_OK) memset(p->codes->data, 0, p->codes->bytes);
+    if (status == HONE_OK && zeros) memset(p->zero->data, 0, p->zero->bytes);
+    float alpha = gemm_attr(w->node, "alpha");
+    for (int64_t i = 0; i < n * blocks && status == HONE_OK; i++) {
+        int64_t first = i % blocks * group, at = i / blocks * n_stride + first * k_stride;
+        hn_grid_point point = hn_grid_at(&g, t, at);
+        ((float *)p->scale->data)[i] = point.scale * alpha;
+        if (zeros)
+            put_code((uint8_t *)p->zero->data + i / blocks * row, i % blocks, bits,
+                     point.zero + middle);
+        for (int64_t j = 0; j < group; j++) {
+            int64_t code = first + j < k ? hn_tensor_s64(codes, at + j * k_stride) : point.zero;
+            put_code(p->codes->data, i * group + j, bits, code + middle);
+        }
+    }
+    if (status == HONE_OK) status = find_bias(q, w, 0, p, err);
+    if (status == HONE_OK) hn_quantizer_count(q, t, &g);
+    hn_tensor_unref(codes);
+    hn_grid_deinit(&g);
+    return status;
+}
+
+static hone_status write_blocks(hn_quantizer *q, const hn_weighted *w, parts *p, hn_error *err) {
+    hn_node *node = w->node, *n;
+    const hn_tensor *t = w->weight->constant;
+    int64_t group = w->scheme.weights.group;
+    int bits = hone_dtype_bits(w->scheme.weights.dtype), n_in = p->zero != NULL ? 4 : 3;
+    hn_value *in[4] = {w->input};
+    HN_TRY(take(&in[1], q, w->weight->name, "_codes", &p->codes, err));
+    HN_TRY(take(&in[2], q, w->weight->name, "_scale", &p->scale, err));
+    if (n_in == 4) HN_TRY(take(&in[3], q, w->weight->name, "_zero", &p->zero, err));
+    HN_TRY(hn_quantizer_node(&n, q, "MatMulNBits",
+                             hn_quantizer_hint(q, node->outputs[0]->name, "_product"), n_in, in,
+                             node, err));
+    n->name = node->name;
+    HN_TRY(hn_node_set_i(n, "K", t->dims[w->sum_axis], err));
+    HN_TRY(hn_node_set_i(n, "N", t->dims[w->channel_axis], err));
+    HN_TRY(hn_node_set_i(n, "bits", bits, err));
+    HN_TRY(hn_node_set_i(n, "block_size", group, err));
+    HN_TRY(hn_node_set_i(n, "accuracy_level", 4, err));
+    return replace(q, w, p, n, err);
+}
+
 hone_status hn_quantizer_dynamic(hn_quantizer *q, const hn_weighted *w, hn_error *err) {
     parts p = {0};
-    hone_status status = find_parts(q, w, &p, err);
-    if (status == HONE_OK) status = write_layer(q, w, &p, err);
+    bool groups = w->scheme.weights.group > 0;
+    hone_status status = groups ? find_blocks(q, w, &p, err) : find_parts(q, w, &p, err);
+    if (status == HONE_OK)
+        status = groups ? write_blocks(q, w, &p, err) : write_layer(q, w, &p, err);
     parts_deinit(&p);
     return status;
 }

@@ -40,7 +40,8 @@ const char *hn_quantizer_hint(hn_quantizer *q, const char *name, const char *suf
 /* Takes over the reference to t, on failure too. */
 hone_status hn_quantizer_constant(hn_value **out, hn_quantizer *q, const char *name,
                                   const char *suffix, hn_tensor *t, hn_error *err);
-/* A node before `before`, with these inputs and a new output of that hint, whose name it has. */
+/* A node of ai.onnx, or else of com.microsoft, before `before`, with these inputs and a new output
+ * of that hint, whose name it has. */
 hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, const char *hint,
                               int n_in, hn_value *const *in, hn_node *before, hn_error *err);
 /* "s4 groups of 64", "s8 per channel", in simulation "5 bits per channel"; in the report's arena.

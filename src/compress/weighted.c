@@ -64,6 +64,11 @@ bool hn_has_weights(const hn_node *n) {
 
 static bool is_conv(const hn_node *n) { return strstr(n->op_type, "Conv") != NULL; }
 
+/* Its products are MatMulNBits, which takes a matrix in blocks of one size. */
+static bool is_blocks(const hn_layer_scheme *s) {
+    return s->kind == HN_LAYER_DYNAMIC && s->weights.group > 0;
+}
+
 /* Why the scheme does not hold for n, which has weights; NULL: it does. */
 static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named) {
     if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
@@ -71,6 +76,9 @@ static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named
     if (hn_is(n, "ConvTranspose") && s->kind > HN_LAYER_WEIGHTS) return "no integer form of it";
     if (s->kind > HN_LAYER_WEIGHTS && hn_is(n, "Gemm") && !(hn_attr_f(n, "alpha") > 0))
         return "alpha is not positive";
+    if (is_conv(n) && is_blocks(s)) return "no dynamic form of it with groups";
+    if (is_blocks(s) && hn_is(n, "Gemm") && hn_attr_i(n, "transA") != 0)
+        return "the input is transposed";
     if (is_conv(n) && s->kind == HN_LAYER_DYNAMIC && !named)
         return "convolutions are dynamic only where a rule names them";
     return NULL;
@@ -103,6 +111,7 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     *why = refuse(n, &w->scheme, named);
     if (*why != NULL) return false;
     int axes[HONE_MAX_RANK], channel, sum;
+    bool blocks = is_blocks(&w->scheme);
     w->weight = constant_behind(n, 1, axes);
     const hn_value *second = hn_node_input(n, 1);
     bool product = !is_conv(n) && w->weight == NULL && w->input != NULL && second != NULL &&
@@ -113,12 +122,14 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
            : w->weight->constant->n == 0                      ? "the weight is empty"
            : !axes_of(n, w->weight->constant, &channel, &sum) ? "the weight is a vector"
            : w->input == NULL || w->input->constant != NULL   ? "the input is a constant"
+           : blocks && w->weight->constant->rank != 2         ? "the weight is several matrices"
                                                               : NULL;
     if (*why != NULL) return false;
     w->channel_axis = axes[channel];
     w->sum_axis = sum >= 0 ? axes[sum] : -1;
     int64_t *group = &w->scheme.weights.group;
-    if (*group > 0 && sum >= 0) *group = even_group(*group, w->weight->constant->dims[axes[sum]]);
+    if (*group > 0 && sum >= 0 && !blocks)
+        *group = even_group(*group, w->weight->constant->dims[axes[sum]]);
     hn_value *b = hn_node_input(n, 2);
     if (b != NULL && hn_const_in(n, 2) != NULL && b->constant->rank == 1) w->bias = b;
     return true;

@@ -210,10 +210,12 @@ bool hn_lower_waits(const hn_lower *L, const hn_node *n) {
     return is_dequantize(n) || is_turned(n) || (chain != NULL && in_integers(L, chain));
 }
 
-/* Every operator whose name speaks of it: QuantizeLinear, QLinearAdd, MatMulInteger, QGemm ... */
+/* Every operator whose name speaks of it: QuantizeLinear, QLinearAdd, MatMulInteger, QGemm,
+ * MatMulNBits ... */
 static bool speaks_of_it(const hn_node *n) {
     return strstr(n->op_type, "uantize") != NULL || strstr(n->op_type, "Integer") != NULL ||
-           strncmp(n->op_type, "QLinear", 7) == 0 || strcmp(n->op_type, "QGemm") == 0;
+           strstr(n->op_type, "NBits") != NULL || strncmp(n->op_type, "QLinear", 7) == 0 ||
+           strcmp(n->op_type, "QGemm") == 0;
 }
 
 bool hn_graph_is_quantized(const hn_graph *g) {

@@ -22,7 +22,7 @@ PLAIN = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 # Detectors answer noise with scores near nothing; one of the models does not run with a size that it does not know.
 SOME = ("resnet20", "ic_resnet8", "kws", "mobilenetv2_fp32", "squeezenet_fp32", "sst2", "magika", "mnist", "vit", "ad_auto")
 FLOATS = [m for m in MODELS if any(name in m for name in SOME)]
-TYPES = {"f16": 0.02, "bf16": None, "int8-weights": 0.2, "int8-dynamic": 0.3, "int4": 2}
+TYPES = {"f16": 0.02, "bf16": None, "int8-weights": 0.2, "int8-dynamic": 0.3, "int4": 2, "int4-dynamic": 2}
 
 
 def quantize(path, out, *options):

@@ -31,7 +31,7 @@ static void rows_are_found_by_name(void **state) {
     assert_int_equal(hn_layer_type_find(&t, "int5", &err), HONE_E_ARG);
     assert_string_equal(err.text,
                         "type 'int5', expected one of: f32, bf16, f16, int8-weights, "
-                        "int8-dynamic, int8, int4, w4a8");
+                        "int8-dynamic, int8, int4, int4-dynamic, w4a8");
 }
 
 static void nothing_changes_unasked(void **state) {
@@ -78,6 +78,8 @@ static void types_can_be_changed(void **state) {
     l = changed("f16", (hn_layer_changes){.bits = 4, .activations = HONE_DTYPE_U8});
     assert_int_equal(l.weights.dtype, HONE_DTYPE_NONE);
     assert_int_equal(l.activations.dtype, HONE_DTYPE_NONE);
+    l = changed("int8-dynamic", (hn_layer_changes){.group = 128});
+    assert_int_equal(l.weights.group, 128);
     l = changed("int8-dynamic", (hn_layer_changes){.activations = HONE_DTYPE_S8, .group = -1});
     assert_int_equal(l.activations.dtype, HONE_DTYPE_U8);
 }
@@ -91,6 +93,11 @@ static void nonsense_is_refused(void **state) {
     refused("int8", (hn_layer_changes){.activation_bits = 1}, "1 bits, expected 2 to 16");
     refused("int8", (hn_layer_changes){.activation_bits = 9, .activations = HONE_DTYPE_S8},
             "do not fit into s8");
+    refused("int8-dynamic", (hn_layer_changes){.bits = 4}, "weights of 4 bits with activations");
+    refused("int4-dynamic", (hn_layer_changes){.bits = 2, .group = 32},
+            "weights of 2 bits in groups with activations");
+    refused("int4-dynamic", (hn_layer_changes){.group = 48}, "groups of 48 with activations");
+    refused("int4-dynamic", (hn_layer_changes){.group = 8}, "groups of 8 with activations");
     refused("int4", (hn_layer_changes){.per_tensor = true, .group = 32}, "exclude each other");
 }
 

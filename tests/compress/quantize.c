@@ -536,6 +536,49 @@ static void convolutions_are_dynamic_on_request(void **state) {
     assert_close(floats, m, 4, (int64_t[]){1, 2, 5, 5}, 0.05);
 }
 
+/* Weights of odd sizes, turned and not, in every type that has groups; the layers that have none.
+ */
+static void groups_are_dynamic_in_blocks(void **state) {
+    (void)state;
+    const char *text =
+        "m (float[3,40] x, float[40,23] w1, float[17,23] w2, float[17] b2, float[3,17,9] w3)"
+        " => (float[3,3,9] y)"
+        "{ a = MatMul (x, w1)"
+        "  g = Gemm <transB: int = 1, alpha: float = 0.5, beta: float = 2.0> (a, w2, b2)"
+        "  y = MatMul (g, w3) }";
+    static const struct {
+        hn_qtype type;
+        double off;
+    } types[] = {{{HONE_DTYPE_S4, 4, true, true, 16}, 0.3},
+                 {{HONE_DTYPE_U4, 4, false, true, 16}, 0.3},
+                 {{HONE_DTYPE_S4, 4, true, true, 64}, 0.3},
+                 {{HONE_DTYPE_S8, 8, true, true, 16}, 0.02},
+                 {{HONE_DTYPE_U8, 8, false, true, 32}, 0.02}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        hn_model *m = model_of(text), *floats = model_of(text);
+        hn_scheme s = scheme_of((hn_layer_scheme){.kind = HN_LAYER_DYNAMIC}, "hone");
+        s.layer.weights = types[i].type;
+        hn_quantize_report report;
+        hn_error err;
+        if (hn_quantize_model(m, &s, NULL, NULL, NULL, &report, &err) != HONE_OK ||
+            hn_model_verify(m, &err) != HONE_OK)
+            fail_msg("%s", err.text);
+        int blocks = 0;
+        for (const hn_node *n = m->graph->first; n != NULL; n = n->next)
+            blocks += strcmp(n->op_type, "MatMulNBits") == 0;
+        assert_int_equal(blocks, 2);
+        assert_int_equal(count(m, "MatMul"), 1);
+        assert_int_equal(count(m, "Gemm"), 0);
+        assert_int_equal(hn_model_opset(m, "com.microsoft"), 1);
+        assert_string_equal(report.v[0].activations, "s8");
+        assert_string_equal(report.v[2].why_not, "the weight is several matrices");
+        hn_quantize_report_deinit(&report);
+        assert_int_equal(hn_quantize_model(m, &s, NULL, NULL, NULL, NULL, &err), HONE_E_ARG);
+        assert_non_null(strstr(err.text, "quantized already"));
+        assert_close(floats, m, 2, (int64_t[]){3, 40}, types[i].off);
+    }
+}
+
 static void methods_choose_grids(void **state) {
     (void)state;
     hn_model *m = model_of(
@@ -651,6 +694,7 @@ int main(void) {
         TEST(weights_alone_may_be_in_groups),
         TEST(activations_may_be_quantized_at_run_time),
         TEST(convolutions_are_dynamic_on_request),
+        TEST(groups_are_dynamic_in_blocks),
         TEST(methods_choose_grids),
         TEST(inputs_and_outputs_may_be_integers),
         TEST(bad_requests_say_why),

@@ -7,13 +7,13 @@ layers int8.txt
 tail -1 int8.txt | sed "s|$SOURCE|SOURCE|"
 "$HONE" quantize "$digits" -o again.onnx --data $data --threads 3 --quiet >/dev/null
 cmp int8.onnx again.onnx && echo same bytes
-for type in int8-dynamic int8-weights int4 f16 bf16; do
+for type in int8-dynamic int8-weights int4 int4-dynamic f16 bf16; do
     "$HONE" quantize "$digits" -o $type.onnx --type $type >$type.txt
     layers $type.txt | tail -1
 done
 # What is left in floats keeps its parameters.
 "$HONE" quantize "$digits" -o left.onnx --data $data --keep-f32 fc --quiet | grep '^fc ' | tr -s ' '
-for type in int8 int8-dynamic int8-weights int4 f16 bf16; do
+for type in int8 int8-dynamic int8-weights int4 int4-dynamic f16 bf16; do
     "$HONE" check $type.onnx
     "$HONE" eval $type.onnx --data synthetic:digits,n=200,skip=500 --min-accuracy 0.95 --quiet >/dev/null ||
         echo $type has forgotten
