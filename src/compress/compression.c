@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/map.h"
 #include "compress/convert.h"
 #include "compress/samples.h"
 #include "compress/weighted.h"
@@ -390,6 +391,24 @@ static hone_status write(work *w, hn_quantize_report *report, hn_error *err) {
     return convert(w, report, err);
 }
 
+/* Names of nodes are for people, but ONNX Runtime refuses a model that has one twice: a later node
+ * does without. */
+static hone_status drop_double_names(hn_model *m, hn_allocator *alloc, hn_error *err) {
+    hn_map seen;
+    hone_status status = HONE_OK;
+    hn_map_init(&seen, alloc);
+    for (hn_node *n = m->graph->first; n != NULL && status == HONE_OK; n = n->next) {
+        size_t bytes = strlen(n->name);
+        if (bytes == 0) continue;
+        if (hn_map_get(&seen, n->name, bytes) != NULL)
+            n->name = "";
+        else if (!hn_map_put(&seen, n->name, bytes, n))
+            status = HN_NOMEM(err);
+    }
+    hn_map_deinit(&seen);
+    return status;
+}
+
 static hone_status compress(work *w, const hn_model *m, hn_quantize_report *report, hn_error *err) {
     HN_TRY(check_data(w->o, err));
     HN_TRY(prepare(w, m, err));
@@ -404,6 +423,7 @@ static hone_status compress(work *w, const hn_model *m, hn_quantize_report *repo
     HN_TRY(write(w, report, err));
     HN_TRY(run_methods(w, HN_STAGE_AFTER, err));
     HN_TRY(hn_model_infer(w->model, NULL, err));
+    HN_TRY(drop_double_names(w->model, w->alloc, err));
     return hn_model_verify(w->model, err);
 }
 

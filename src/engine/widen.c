@@ -86,6 +86,7 @@ static hone_status add_cast(hn_node *n, hn_value *x, hn_value *y, hone_dtype to,
                             hn_error *err) {
     hn_node *cast;
     HN_TRY(hn_make_node(&cast, n, "Cast", 1, err));
+    cast->name = ""; /* that is the node's */
     HN_TRY(hn_node_set_i(cast, "to", (int64_t)to, err));
     hn_node_insert(cast, before);
     hn_node_set_input(cast, 0, x);

@@ -20,7 +20,7 @@ pytestmark = [
 ]
 PLAIN = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 # Detectors answer noise with scores near nothing; one of the models does not run with a size that it does not know.
-SOME = ("resnet20", "ic_resnet8", "kws", "mobilenetv2_fp32", "squeezenet_fp32", "sst2", "magika", "mnist", "vit", "ad_auto")
+SOME = ("resnet20", "ic_resnet8", "kws", "mobilenetv2_fp32", "squeezenet_fp", "sst2", "magika", "mnist", "vit", "ad_auto")
 FLOATS = [m for m in MODELS if any(name in m for name in SOME)]
 TYPES = {"f16": 0.02, "bf16": None, "int8-weights": 0.2, "int8-dynamic": 0.3, "int4": 2, "int4-dynamic": 2}
 
@@ -49,6 +49,22 @@ def test_same_answers(path, kind, tmp_path):
     feeds = made_up(before)
     wanted, there, here = before.run(None, feeds), after.run(None, feeds), run_hone(made, feeds, tmp_path)
     for a, b, c in zip(wanted, there, here):
+        assert error(b, a) <= TYPES[kind]
+        assert error(c, b) <= 0.02
+
+
+@pytest.mark.parametrize("kind", ["int8-weights", "int4"])
+@pytest.mark.parametrize("name", ["sst2", "vit"])
+def test_what_came_in_16_bits(name, kind, tmp_path):
+    """Weights of f16 are quantized, and every node has a name of its own or none."""
+    path = unpacked(next(m for m in MODELS if name in m), str(tmp_path))
+    half = quantize(path, tmp_path / "half.onnx", "--type", "f16")
+    made = quantize(half, tmp_path / "made.onnx", "--type", kind)
+    before, after = session(half, PLAIN), session(made, PLAIN)
+    assert signature(before.get_inputs()) == signature(after.get_inputs())
+    assert os.path.getsize(made) < 0.8 * os.path.getsize(half)
+    feeds = made_up(before)
+    for a, b, c in zip(before.run(None, feeds), after.run(None, feeds), run_hone(made, feeds, tmp_path)):
         assert error(b, a) <= TYPES[kind]
         assert error(c, b) <= 0.02
 
