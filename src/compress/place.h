@@ -29,14 +29,15 @@
 /* A row each of targets.def. */
 struct hn_quant_target {
     const char *name, *help;
-    bool symmetric;   /* activations are signed, with zero point 0, whatever the scheme says */
-    bool bias;        /* is s32; else it stays in floats */
-    bool apart;       /* the results of products and means are held whatever reads them */
-    bool sums_apart;  /* a product is held before something is added to it */
-    bool moves;       /* what nodes that move elements give is held too */
-    bool zeros;       /* zero points are written where they are 0, too */
-    bool drop_limits; /* Relu goes where quantizing does its work */
-    bool two_bits;    /* it knows types of 2 bits */
+    bool symmetric;     /* activations are signed, with zero point 0, whatever the scheme says */
+    bool bias;          /* is s32; else it stays in floats */
+    bool apart;         /* the results of products and means are held whatever reads them */
+    bool sums_apart;    /* a product is held before something is added to it */
+    bool moves;         /* what nodes that move elements give is held too */
+    bool zeros;         /* zero points are written where they are 0, too */
+    bool drop_limits;   /* Relu goes where quantizing does its work */
+    bool signed_inputs; /* inputs of the model that may be negative are signed, zero point 0 */
+    bool two_bits;      /* it knows types of 2 bits */
 };
 int hn_quant_target_count(void);
 const hn_quant_target *hn_quant_target_at(int i);

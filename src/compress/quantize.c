@@ -94,19 +94,40 @@ void hn_quantizer_drop(hn_value *v) {
 
 /* ---- ranges ---- */
 
+static hone_status find_range(const hn_quantizer *q, const hn_placed_value *v, const hn_qtype *type,
+                              hn_range *r, hn_error *err) {
+    *r = v->range;
+    HN_CHECK(err,
+             v->known || (q->calibration != NULL &&
+                          hn_calibration_range(q->calibration, v->value->name, type, r)),
+             HONE_E_ARG, "the calibration has no range for '%s'", v->value->name);
+    return HONE_OK;
+}
+
+/* v is an input of the model, or what limits leave of one. */
+static bool is_input(const hn_quantizer *q, const hn_value *v) {
+    const hn_placement *p = &q->place;
+    while (v->producer != NULL && p->nodes[p->made_by[v->id]].part == HN_PART_LIMIT)
+        v = v->producer->inputs[0].value;
+    return v->is_input;
+}
+
 /* The scale of every group of values, by all that are held in it. */
 static hone_status find_points(hn_quantizer *q, hn_error *err) {
+    bool may_sign = q->s->target->signed_inputs && !q->s->integer_io;
     for (int i = 0; i < q->g->n_values; i++) {
         const hn_placed_value *v = &q->place.values[i];
         if (!v->held) continue;
         hn_placed_value *leader = hn_placed_leader(&q->place, v->value);
-        hn_range r = v->range, *all = &q->ranges[leader->value->id];
+        hn_range r, *all = &q->ranges[leader->value->id];
         if (leader->type.dtype == HONE_DTYPE_NONE) leader->type = v->type;
-        HN_CHECK(
-            err,
-            v->known || (q->calibration != NULL &&
-                         hn_calibration_range(q->calibration, v->value->name, &leader->type, &r)),
-            HONE_E_ARG, "the calibration has no range for '%s'", v->value->name);
+        HN_TRY(find_range(q, v, &leader->type, &r, err));
+        if (may_sign && r.min < 0 && leader == v && leader->type.dtype == HONE_DTYPE_U8 &&
+            is_input(q, v->value)) {
+            leader->type.dtype = HONE_DTYPE_S8;
+            leader->type.symmetric = true;
+            HN_TRY(find_range(q, v, &leader->type, &r, err));
+        }
         all->min = fmin(all->min, r.min);
         all->max = fmax(all->max, r.max);
         q->points[leader->value->id] = hn_grid_of_range(&leader->type, *all);
@@ -207,6 +228,7 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
     if (row->kind == HN_LAYER_STATIC) {
         hn_qtype type =
             hn_quant_target_type(q->s->target, hn_scheme_of(q->s, n->node, NULL).activations);
+        if (w != NULL) hn_quantizer_point(q, w->input, &type);
         row->activations = hn_quantizer_type_text(q, &type, "channel");
         ok = ok && row->activations != NULL;
     } else if (row->kind == HN_LAYER_DYNAMIC) {

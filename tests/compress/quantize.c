@@ -210,7 +210,16 @@ static void targets_differ(void **state) {
     quantize(m, &s, RESIDUAL_RANGES, NULL);
     assert_int_equal(count(m, "Relu"), 2);
     assert_non_null(hn_const_in(value_of(m, "y")->producer, 2)); /* the bias stays in floats */
+    /* An input that may be negative is signed; what else may be is not. */
+    assert_point(m, "x_dequantized", 1.0 / 127, 0);
+    assert_int_equal(value_of(m, "x_quantized")->type.dtype, HONE_DTYPE_S8);
+    assert_int_equal(value_of(m, "c_quantized")->type.dtype, HONE_DTYPE_U8);
     assert_close(floats, m, 4, (int64_t[]){1, 3, 6, 6}, 0.04);
+
+    m = model_of(RESIDUAL); /* one that is not, is as the scheme says */
+    s = scheme_of(int8, "openvino");
+    quantize(m, &s, "0 1 x\n 0 16 r\n 0 60 t\n 0 40 g\n -60 60 c\n", NULL);
+    assert_point(m, "x_dequantized", 1.0 / 255, 0);
 
     m = model_of(RESIDUAL);
     s = scheme_of(int8, "tensorrt");
