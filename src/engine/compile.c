@@ -80,16 +80,16 @@ static bool is_short(const hn_step *s) {
     return (s->flops > 0 || s->bytes > 0) && us < 5;
 }
 
-/* Whether tiles multiply it, each number once: many times as fast as the rates above. */
+/* Whether tiles multiply it, each number once. */
 static bool has_fast_tiles(const hn_step *s) {
     return strcmp(hn_isa_name(s->kernel->isa), "amx") == 0 &&
            (s->kernel->precision == HN_PRECISION_BF16 || hn_quant_is_integer(s->family));
 }
 
 /* What one thread made is in its core's cache, and another that goes on with it waits for that:
- * sharing a step of two cores of Sapphire Rapids among them was measured to cost 3 us (ResNet-56 in
- * bf16, DS-CNN). So steps in tiles that take one core less than about twice that are not shared,
- * nor such as follow them, and go on from there. Rates are what a core reaches with numbers in L2.
+ * sharing a step between two cores of Sapphire Rapids was measured to cost 3 us (ResNet-56 and
+ * DS-CNN in bf16). So a step in tiles that takes one core less than about twice that stays there,
+ * and so do those behind it that take no longer. Rates are what a core reaches with numbers in L2.
  */
 static bool stays(const hn_step *s, bool stayed) {
     bool tiles = has_fast_tiles(s);
