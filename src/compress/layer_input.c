@@ -15,6 +15,8 @@
 #define LEAST_ROWS 4096
 /* From so many bits on, cutting off the largest weights gains nothing. */
 #define WHOLE_RANGE_BITS 8
+/* Of a piece of work. */
+enum { COLUMNS = 256, COPIES = 32 };
 
 bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m) {
     const hn_tensor *t = w->weight->constant;
@@ -106,18 +108,25 @@ static hone_status add_products(const collector *c, const rows *r, hn_error *err
     return hn_cross_add(r->in->cross, m->n, r->y, m->k, r->x, r->n, c->pool, c->alloc, err);
 }
 
+/* Sums of some columns, over the rows in order. */
+static void add_columns(void *ctx, int64_t piece) {
+    const rows *r = ctx;
+    int64_t width = r->m->groups * r->m->k, from = piece * COLUMNS;
+    int64_t end = from + COLUMNS < width ? from + COLUMNS : width;
+    for (int64_t at = 0; at < r->n; at++)
+        for (int64_t k = from; k < end; k++) {
+            double v = (double)r->x[at * width + k];
+            r->in->squares[k] += v * v;
+            r->in->magnitudes[k] += fabs(v);
+        }
+}
+
 static hone_status add_inputs(const collector *c, int layer, const float *x, int64_t n,
                               hn_error *err) {
     const hn_layer_matrix *m = &c->matrices[layer];
     hn_layer_input *in = &c->in[layer];
-    int64_t width = m->groups * m->k;
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t k = 0; k < width; k++) {
-            double v = (double)x[r * width + k];
-            in->squares[k] += v * v;
-            in->magnitudes[k] += fabs(v);
-        }
     rows r = {.m = m, .in = in, .x = x, .n = n};
+    hn_pool_run(c->pool, (m->groups * m->k + COLUMNS - 1) / COLUMNS, add_columns, &r);
     if (c->wanted != NULL) {
         assert(in->rows + n <= c->wanted[layer].rows);
         r.y = c->wanted[layer].y + in->rows * m->n;
@@ -171,25 +180,48 @@ static void copy_row(const source *s, const float *part, int64_t at, float *to) 
         for (int64_t i = 0; i < s->width; i++) to[i] = part[at * s->row_step + i * s->item_step];
 }
 
+/* Rows that are copied and looked at together. */
+typedef struct copies {
+    const source *s;
+    float *to;
+    int64_t n;
+    struct {
+        int64_t part, at;
+    } of[HN_GRAM_ROWS];
+} copies;
+
+static void copy_some(void *ctx, int64_t piece) {
+    const copies *c = ctx;
+    int64_t end = (piece + 1) * COPIES < c->n ? (piece + 1) * COPIES : c->n;
+    for (int64_t i = piece * COPIES; i < end; i++)
+        copy_row(c->s, c->s->x + c->of[i].part * c->s->size, c->of[i].at, c->to + i * c->s->width);
+}
+
+static hone_status add_copies(const collector *c, int layer, copies *k, hn_error *err) {
+    int64_t n = k->n;
+    hn_pool_run(c->pool, (n + COPIES - 1) / COPIES, copy_some, k);
+    k->n = 0;
+    return add_rows(c, layer, k->to, n, err);
+}
+
 /* Parts of so many samples each. */
 static hone_status add_some(const collector *c, int layer, const source *s, int64_t samples,
                             hn_error *err) {
-    int64_t each = share_of(c, layer, samples, s->count), filled = 0;
+    int64_t each = share_of(c, layer, samples, s->count);
     hone_status status = HONE_OK;
-    float *to =
-        hn_alloc_array(c->alloc, (size_t)(HN_GRAM_ROWS * s->width), sizeof *to, HN_MEM_SCRATCH);
-    HN_CHECK_GOTO(err, to != NULL, HONE_E_NOMEM, "out of memory");
+    copies k = {.s = s};
+    k.to =
+        hn_alloc_array(c->alloc, (size_t)(HN_GRAM_ROWS * s->width), sizeof *k.to, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, k.to != NULL, HONE_E_NOMEM, "out of memory");
     for (int64_t n = 0; n < s->n; n++, c->seen[layer] += samples)
         for (int64_t i = 0; i < each; i++) {
-            copy_row(s, s->x + n * s->size, spread(i, each, s->count, c->seen[layer]),
-                     to + filled++ * s->width);
-            if (filled < HN_GRAM_ROWS) continue;
-            HN_TRY_GOTO(add_rows(c, layer, to, filled, err));
-            filled = 0;
+            k.of[k.n].part = n;
+            k.of[k.n++].at = spread(i, each, s->count, c->seen[layer]);
+            if (k.n == HN_GRAM_ROWS) HN_TRY_GOTO(add_copies(c, layer, &k, err));
         }
-    status = add_rows(c, layer, to, filled, err);
+    status = add_copies(c, layer, &k, err);
 fail:
-    hn_free(c->alloc, to);
+    hn_free(c->alloc, k.to);
     return status;
 }
 

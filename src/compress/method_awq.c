@@ -52,6 +52,32 @@ static void factors(const search *s, double exponent) {
 
 /* ---- the error of a product ---- */
 
+/* The elements of a weight times or by the factors of their channels. */
+typedef struct scaling {
+    const search *s;
+    const hn_weighted *w;
+    const hn_tensor *from; /* NULL: what `to` holds is divided */
+    hn_tensor *to;
+} scaling;
+
+enum { PIECE = 16384 }; /* elements of a piece of work */
+
+static void scale_piece(void *ctx, int64_t piece) {
+    const scaling *x = ctx;
+    float *to = x->to->data;
+    int64_t end = (piece + 1) * PIECE < x->to->n ? (piece + 1) * PIECE : x->to->n;
+    for (int64_t i = piece * PIECE; i < end; i++) {
+        double by = x->s->by[hn_normed_channel(x->w, i)];
+        to[i] = x->from != NULL ? (float)(hn_tensor_f64(x->from, i) * by) : to[i] / (float)by;
+    }
+}
+
+static void scale_weight(const search *s, const hn_weighted *w, const hn_tensor *from,
+                         hn_tensor *to) {
+    scaling x = {s, w, from, to};
+    hn_pool_run(s->pool, (to->n + PIECE - 1) / PIECE, scale_piece, &x);
+}
+
 /* s*W on its grid, divided by s. */
 static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor **out,
                                 hn_error *err) {
@@ -60,14 +86,12 @@ static hone_status round_scaled(const search *s, const hn_weighted *w, hn_tensor
     hn_grid g = {0};
     HN_TRY(hn_tensor_create(&t, s->alloc, HN_MEM_SCRATCH, HONE_DTYPE_F32, from->rank, from->dims,
                             err));
-    for (int64_t i = 0; i < t->n; i++)
-        ((float *)t->data)[i] = (float)(hn_tensor_f64(from, i) * s->by[hn_normed_channel(w, i)]);
+    scale_weight(s, w, from, t);
     hone_status status = hn_grid_create(&g, t, &w->scheme.weights, w->channel_axis, w->sum_axis,
                                         s->pool, s->alloc, err);
     if (status == HONE_OK) status = hn_grid_codes(&g, t, s->pool, s->alloc, &codes, err);
     if (status == HONE_OK) status = hn_grid_floats(&g, codes, s->pool, s->alloc, out, err);
-    for (int64_t i = 0; i < t->n && status == HONE_OK; i++)
-        ((float *)(*out)->data)[i] /= (float)s->by[hn_normed_channel(w, i)];
+    if (status == HONE_OK) scale_weight(s, w, NULL, *out);
     hn_tensor_unref(codes);
     hn_grid_deinit(&g);
     hn_tensor_unref(t);

@@ -53,6 +53,7 @@ typedef struct norm {
     double *squares;      /* sums of h * h */
     double *weights;      /* greatest |w| of all products */
     double *by, *best;    /* s */
+    bool better;          /* the best are worth it */
 } norm;
 
 typedef struct smoothing {
@@ -188,14 +189,21 @@ static bool choose(norm *of) {
     return better;
 }
 
+/* Weights of one normalization's products are no other's: all may be looked at side by side. */
+static void choose_at(void *ctx, int64_t i) {
+    norm *of = &((const smoothing *)ctx)->norms[i];
+    of->better = choose(of);
+}
+
 hone_status hn_method_smooth(hn_method_ctx *c, hn_error *err) {
     smoothing s = {.c = c};
     hn_arena_init(&s.arena, c->alloc, HN_MEM_SCRATCH);
     hone_status status = find(&s, err);
     if (status == HONE_OK && s.n_norms > 0) status = watch(&s, err);
+    if (status == HONE_OK) hn_pool_run(c->how->engine.pool, s.n_norms, choose_at, &s);
     for (int i = 0; i < s.n_norms && status == HONE_OK; i++) {
-        norm *of = &s.norms[i];
-        if (!choose(of)) continue;
+        const norm *of = &s.norms[i];
+        if (!of->better) continue;
         status = hn_normed_scale(of->at, of->best, "_smooth", err);
         c->changed += of->at->n;
     }

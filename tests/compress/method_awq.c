@@ -126,6 +126,35 @@ static void what_must_stay_stays(void **state) {
     hn_model_destroy(plain);
 }
 
+static hn_tensor *by_threads(int threads) {
+    hn_model *m = method_model(
+        "m (float[n,6,40] x, float[40] ws, float[40] wb, float[40,600] wq) => (float[n,6,600] q) {"
+        " h = LayerNormalization (x, ws, wb) q = MatMul (h, wq) }",
+        6);
+    for (int k = 0; k < 40; k++) method_weight(m, "ws")[k] = k % 7 == 3 ? 20 : 0.5f;
+    method_bench b;
+    hn_error err;
+    begin(&b, m, 0);
+    hn_pool_destroy(b.pool);
+    assert_int_equal(hn_pool_create(&b.pool, threads, &scratch_mem, &err), HONE_OK);
+    b.how.engine.pool = b.pool;
+    if (hn_method_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    assert_int_equal(b.c.changed, 1);
+    hn_tensor *w =
+        hn_tensor_ref(hn_graph_value(m->graph, "q")->producer->inputs[1].value->constant);
+    method_end(&b);
+    hn_model_destroy(m);
+    return w;
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    hn_tensor *one = by_threads(1), *three = by_threads(3);
+    assert_true(hn_tensor_equal(one, three));
+    hn_tensor_unref(one);
+    hn_tensor_unref(three);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     hone_status status = HONE_E_NOMEM;
@@ -145,9 +174,8 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_inputs_count_more),
-        cmocka_unit_test(grids_are_chosen_by_inputs),
-        cmocka_unit_test(what_must_stay_stays),
+        cmocka_unit_test(large_inputs_count_more),   cmocka_unit_test(grids_are_chosen_by_inputs),
+        cmocka_unit_test(what_must_stay_stays),      cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
