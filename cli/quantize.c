@@ -205,6 +205,30 @@ static const hone_tensor_error *error_of(const job *w, const char *node) {
     return NULL;
 }
 
+static void write_value(json *j, const job *w, const hone_quantized_value *v) {
+    json_begin(j, NULL, '{');
+    json_text(j, "name", v->name);
+    json_text(j, "type", v->type);
+    json_number(j, "low", v->low);
+    json_number(j, "high", v->high);
+    json_number(j, "least", v->least);
+    json_number(j, "greatest", v->greatest);
+    json_number(j, "clipped", v->clipped);
+    json_number(j, "zeros", v->zeros);
+    const hone_tensor_error *e = NULL;
+    for (size_t i = 0; w->compared != NULL && i < w->compared->n_tensors && e == NULL; i++)
+        if (!w->compared->tensors[i].weight && strcmp(w->compared->tensors[i].name, v->name) == 0)
+            e = &w->compared->tensors[i];
+    json_number(j, "isolated_sqnr_db", e != NULL ? e->isolated_sqnr_db : NAN);
+    json_number(j, "sqnr_db", e != NULL ? e->sqnr_db : NAN);
+    json_number(j, "bins_from", v->bins_from);
+    json_number(j, "bins_step", v->bins_step);
+    json_begin(j, "bins", '[');
+    for (size_t i = 0; i < v->n_bins; i++) json_int(j, NULL, (int64_t)v->bins[i]);
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
 static exit_code write_results(const job *w) {
     const hone_quantization *q = w->report;
     const hone_comparison *c = w->compared;
@@ -251,6 +275,9 @@ static exit_code write_results(const job *w) {
         json_number(&j, "estimate", l->estimate);
         json_end(&j, '}');
     }
+    json_end(&j, ']');
+    json_begin(&j, "values", '[');
+    for (size_t i = 0; i < q->n_values; i++) write_value(&j, w, &q->values[i]);
     json_end(&j, ']');
     json_begin(&j, "points", '[');
     for (size_t i = 0; i < q->n_points; i++) {

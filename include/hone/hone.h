@@ -879,6 +879,20 @@ typedef struct hone_quantized_layer {
     double harm, estimate;
 } hone_quantized_layer;
 
+/* A value whose integers have a range that was found beforehand. */
+typedef struct hone_quantized_value {
+    const char *name, *type; /* "u8" */
+    double low, high;        /* the range; what lies outside is clipped */
+    /* Over the samples; NaN: not known, as ranges of a table say nothing of it. */
+    double least, greatest;
+    double clipped, zeros; /* shares of the values */
+    /* How often values other than 0 occur, in n_bins parts from bins_from on that are bins_step
+     * wide; n_bins 0: not recorded. */
+    double bins_from, bins_step;
+    size_t n_bins;
+    const uint64_t *bins;
+} hone_quantized_value;
+
 /* A set of types of layers, where they were chosen: each differs from the one before by a layer. */
 typedef struct hone_mix_point {
     const char *layer, *type;   /* that layer's new type; NULL: where it begins */
@@ -904,6 +918,8 @@ typedef struct hone_quantization {
     size_t n_points;             /* gentlest first; 0: types were not chosen */
     const hone_mix_point *points;
     void *owner;
+    size_t n_values;
+    const hone_quantized_value *values;
 } hone_quantization;
 
 /* Makes a smaller model of one that computes in floats. *out shares with `model` what did not

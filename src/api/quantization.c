@@ -427,6 +427,36 @@ static hone_status copy_points(own *w, const hn_mixed *x, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status copy_values(own *w, const hn_quantize_report *r, hn_error *err) {
+    hone_quantized_value *v = hn_arena_array(&w->arena, (size_t)r->n_values + 1, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < r->n_values; i++) {
+        const hn_quantized_value *from = &r->values[i];
+        v[i] = (hone_quantized_value){.low = from->range.min,
+                                      .high = from->range.max,
+                                      .least = from->seen.min,
+                                      .greatest = from->seen.max,
+                                      .clipped = from->clipped,
+                                      .zeros = from->zeros,
+                                      .bins_from = NAN,
+                                      .bins_step = NAN};
+        HN_TRY(copy_text(w, from->name, &v[i].name, err));
+        HN_TRY(copy_text(w, from->type, &v[i].type, err));
+        if (from->bars == NULL) continue;
+        size_t n = (size_t)from->bars->n;
+        uint64_t *bins = hn_arena_array(&w->arena, n, sizeof *bins);
+        if (bins == NULL) return HN_NOMEM(err);
+        memcpy(bins, from->bars->v, n * sizeof *bins);
+        v[i].bins_from = from->bars->from;
+        v[i].bins_step = from->bars->step;
+        v[i].n_bins = n;
+        v[i].bins = bins;
+    }
+    w->shown.values = v;
+    w->shown.n_values = (size_t)r->n_values;
+    return HONE_OK;
+}
+
 static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     hone_quantization *q = &w->shown;
     const hn_quantize_report *r = &c->report;
@@ -436,6 +466,7 @@ static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     if (c->calibration != NULL) q->stable_after = hn_calibration_stable_after(c->calibration);
     q->recipe = w->recipe;
     HN_TRY(copy_layers(w, c, err));
+    HN_TRY(copy_values(w, r, err));
     if (c->mixed.n_layers > 0) HN_TRY(copy_points(w, &c->mixed, err));
     return warn_all(w, c, err);
 }

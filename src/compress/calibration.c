@@ -87,9 +87,13 @@ hn_range hn_observer_range(const hn_calibration *c, const hn_observer *o, const 
     return (hn_range){(double)(float)r.min, (double)(float)r.max};
 }
 
+const hn_observer *hn_calibration_of(const hn_calibration *c, const char *name) {
+    return hn_map_get(&c->by_name, name, strlen(name));
+}
+
 bool hn_calibration_range(const hn_calibration *c, const char *name, const hn_qtype *t,
                           hn_range *r) {
-    const hn_observer *o = hn_map_get(&c->by_name, name, strlen(name));
+    const hn_observer *o = hn_calibration_of(c, name);
     if (o == NULL) return false;
     *r = hn_observer_range(c, o, t);
     return true;

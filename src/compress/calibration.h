@@ -108,6 +108,7 @@ hone_status hn_calibration_create(hn_calibration **out, int n, hn_allocator *all
 /* Gives value c->n a name, which is copied. HONE_E_ARG: there is one of that name. */
 hone_status hn_calibration_add(hn_calibration *c, const char *name, hn_observer **out,
                                hn_error *err);
+const hn_observer *hn_calibration_of(const hn_calibration *c, const char *name); /* NULL: none */
 /* For a grid of that type, by the method. Its ends are floats: a table holds them exactly. */
 hn_range hn_observer_range(const hn_calibration *c, const hn_observer *o, const hn_qtype *t);
 

@@ -196,3 +196,27 @@ void hn_histogram_add(hn_histogram *h, const float *x, int64_t n, hn_extremes of
     }
     h->n += (uint64_t)n;
 }
+
+/* ---- to look at ---- */
+
+void hn_histogram_bars(const hn_histogram *h, hn_bars *out) {
+    *out = (hn_bars){0};
+    if (h->n == 0) return;
+    int lo = (int)(bin_of(h->least, h->exponent) - h->first);
+    int bins = (int)(bin_of(h->greatest, h->exponent) - h->first) - lo + 1;
+    int each = (bins + HN_HISTOGRAM_BARS - 1) / HN_HISTOGRAM_BARS;
+    out->n = (bins + each - 1) / each;
+    out->from = ldexp((double)(h->first + lo), h->exponent);
+    out->step = ldexp(each, h->exponent);
+    for (int i = 0; i < bins; i++) out->v[i / each] += h->bins[lo + i];
+}
+
+double hn_histogram_outside(const hn_histogram *h, hn_range r) {
+    double lo = ldexp(r.min, -h->exponent), hi = ldexp(r.max, -h->exponent);
+    uint64_t outside = 0;
+    for (int i = 0; i < BINS; i++) {
+        double middle = (double)(h->first + i) + 0.5;
+        if (middle < lo || middle > hi) outside += h->bins[i];
+    }
+    return h->n > 0 ? (double)outside / (double)h->n : 0;
+}

@@ -47,6 +47,18 @@ void hn_histogram_lanes_deinit(hn_histogram_lanes *l); /* one that is all zero a
 void hn_histogram_add(hn_histogram *h, const float *x, int64_t n, hn_extremes of,
                       hn_histogram_lanes *l);
 
+/* The same, coarser, for people to look at: whole bins joined to bars of equal width, from the one
+ * that holds the least value to that of the greatest. */
+#define HN_HISTOGRAM_BARS 64
+typedef struct hn_bars {
+    double from, step; /* bar i holds [from + i * step, from + (i + 1) * step), 0 left out */
+    int n;             /* 0: nothing was counted */
+    uint64_t v[HN_HISTOGRAM_BARS];
+} hn_bars;
+void hn_histogram_bars(const hn_histogram *h, hn_bars *out);
+/* The share of the values that lie outside, a bin being where its middle is. */
+double hn_histogram_outside(const hn_histogram *h, hn_range r);
+
 /* Ranges for a grid of type t, by what is counted (histogram_range.c). An end is at most as far out
  * as the extremes, and 0 where no value is on its side. */
 

@@ -240,6 +240,44 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
     return HONE_OK;
 }
 
+/* What calibration recorded of a value. */
+static hone_status add_spread(hn_quantizer *q, hn_quantized_value *to, hn_error *err) {
+    const hn_observer *o =
+        q->calibration != NULL ? hn_calibration_of(q->calibration, to->name) : NULL;
+    to->seen = (hn_range){NAN, NAN};
+    to->clipped = to->zeros = NAN;
+    if (o == NULL) return HONE_OK;
+    to->seen = (hn_range){(double)o->extremes.least, (double)o->extremes.greatest};
+    const hn_histogram *h = o->histogram;
+    if (h == NULL || h->n == 0) return HONE_OK;
+    to->clipped = hn_histogram_outside(h, to->range);
+    to->zeros = (double)h->zeros / (double)h->n;
+    to->bars = hn_arena_alloc(&q->report->arena, sizeof *to->bars);
+    if (to->bars == NULL) return HN_NOMEM(err);
+    hn_histogram_bars(h, to->bars);
+    return HONE_OK;
+}
+
+/* Before anything is written, once ranges are known. */
+static hone_status add_values(hn_quantizer *q, hn_error *err) {
+    hn_quantize_report *r = q->report;
+    if (r == NULL) return HONE_OK;
+    r->values = hn_arena_array(&r->arena, (size_t)q->g->n_values + 1, sizeof *r->values);
+    if (r->values == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < q->g->n_values; i++) {
+        const hn_placed_value *v = &q->place.values[i];
+        if (!v->held) continue;
+        const hn_placed_value *leader = hn_placed_leader(&q->place, v->value);
+        hn_quantized_value *to = &r->values[r->n_values++];
+        *to = (hn_quantized_value){.range = q->ranges[leader->value->id]};
+        to->name = hn_arena_strdup(&r->arena, v->value->name);
+        to->type = hn_quantizer_type_text(q, &leader->type, "channel");
+        if (to->name == NULL || to->type == NULL) return HN_NOMEM(err);
+        HN_TRY(add_spread(q, to, err));
+    }
+    return HONE_OK;
+}
+
 void hn_quantize_report_deinit(hn_quantize_report *r) {
     if (r->arena.alloc != NULL) hn_arena_deinit(&r->arena);
     *r = (hn_quantize_report){0};
@@ -278,6 +316,7 @@ static hone_status quantize(hn_quantizer *q, hn_error *err) {
     HN_TRY(hn_place(&q->place, q->g, q->s, q->arena, err));
     HN_TRY(find_points(q, err));
     steady_sums(q);
+    HN_TRY(add_values(q, err));
     for (int i = 0; i < q->place.n_nodes; i++) HN_TRY(write_node(q, &q->place.nodes[i], err));
     HN_TRY(hn_quantizer_pairs(q, err));
     if (q->s->embeddings) HN_TRY(hn_quantizer_embeddings(q, err));

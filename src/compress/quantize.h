@@ -17,10 +17,21 @@ typedef struct hn_quantized_layer {
     const char *why_not;               /* it was left alone: why; NULL: it was not */
 } hn_quantized_layer;
 
+/* A value that has integers by a range found beforehand. */
+typedef struct hn_quantized_value {
+    const char *name, *type; /* "u8" */
+    hn_range range;          /* of all values that share its scale */
+    hn_range seen;           /* least and greatest; NaN: not known */
+    double clipped, zeros;   /* shares outside the range, and of 0; NaN: not known */
+    hn_bars *bars;           /* NULL: how often values occur was not recorded */
+} hn_quantized_value;
+
 typedef struct hn_quantize_report {
     hn_arena arena;
     int n;
     hn_quantized_layer *v;
+    int n_values;
+    hn_quantized_value *values;   /* in the order of the graph's values */
     int64_t weights, weight_bits; /* elements quantized, and bits they take with scales and zeros */
     int fixed_inputs;             /* that had defaults and now are constants */
 } hn_quantize_report;

@@ -1,12 +1,13 @@
 /* What quantizing shows: how much smaller the model is, what became of each layer and the noise
- * that adds, what stayed in floats and why, the types that were chosen among, and what the model
- * was made of. */
+ * that adds, the ranges of activations and how their values are spread, what stayed in floats and
+ * why, the types that were chosen among, and what the model was made of. */
 #include "measure/report_page.h"
 
 #if HN_HAVE_JANSSON
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_REASONS = 2000, MOST_NAMED = 6 };
@@ -233,6 +234,146 @@ static void draw_layers(hn_page *p, const hn_json *layers) {
     hn_figure_end(p);
 }
 
+/* ---- ranges of activations ---- */
+
+/* Of the drawing of a spread, in units; and bars of one, at most. */
+enum { SPREAD_WIDTH = 640, SPREAD_HEIGHT = 160, MOST_BARS = 256 };
+
+typedef struct spread {
+    double low, high, from, step, most;
+    size_t n;
+    double bars[MOST_BARS];
+} spread;
+
+/* False: there is nothing to draw. */
+static bool read_spread(hn_page *p, const hn_json *value, spread *s) {
+    const hn_json *bins = hn_page_list(p, value, "bins");
+    *s = (spread){.low = hn_page_number(p, value, "low"),
+                  .high = hn_page_number(p, value, "high"),
+                  .from = hn_page_number(p, value, "bins_from"),
+                  .step = hn_page_number(p, value, "bins_step"),
+                  .n = hn_page_count(bins)};
+    if (s->n == 0 || s->n > MOST_BARS || !isfinite(s->from) || !(s->step > 0)) return false;
+    for (size_t i = 0; i < s->n; i++) {
+        double v = hn_page_element(p, bins, "bins", i);
+        s->bars[i] = isfinite(v) && v > 0 ? v : 0;
+        s->most = fmax(s->most, s->bars[i]);
+    }
+    return s->most > 0 && s->low <= s->high;
+}
+
+static bool is_inside(const spread *s, size_t i) {
+    double middle = s->from + ((double)i + 0.5) * s->step;
+    return middle >= s->low && middle <= s->high;
+}
+
+/* The outline of bars [i, end); heights by the logarithm, or rare values would not be seen. */
+static void put_outline(hn_page *p, const spread *s, const hn_axis *x, size_t i, size_t end) {
+    hn_page_print(p, "<path class=\"c%d\" d=\"M%.0f %d", is_inside(s, i) ? 1 : 2,
+                  hn_axis_at(x, s->from + (double)i * s->step), SPREAD_HEIGHT);
+    for (; i < end; i++)
+        hn_page_print(p, "V%.0fH%.0f",
+                      SPREAD_HEIGHT - (SPREAD_HEIGHT - 4) * log1p(s->bars[i]) / log1p(s->most),
+                      hn_axis_at(x, s->from + (double)(i + 1) * s->step));
+    hn_page_print(p, "V%dz\"/>", SPREAD_HEIGHT);
+}
+
+static void put_spread(hn_page *p, const hn_json *value) {
+    char a[HN_SHOWN], b[HN_SHOWN];
+    spread s;
+    double clipped = hn_page_number(p, value, "clipped"), zeros = hn_page_number(p, value, "zeros");
+    if (!read_spread(p, value, &s)) return;
+    hn_axis x = {1, 0, false, 0, SPREAD_WIDTH};
+    hn_axis_see(&x, s.from);
+    hn_axis_see(&x, s.from + (double)s.n * s.step);
+    hn_axis_see(&x, s.low);
+    hn_axis_see(&x, s.high);
+    if (!(x.lo < x.hi)) return;
+    hn_page_put(p, "\n<figure><figcaption><b>");
+    hn_page_text(p, hn_page_string(p, value, "name"));
+    hn_page_put(p, "</b>");
+    hn_page_text(p, hn_page_string(p, value, "type"));
+    hn_page_print(p, ", %s to %s", hn_show(s.low, HN_UNIT_PLAIN, a),
+                  hn_show(s.high, HN_UNIT_PLAIN, b));
+    if (clipped >= 0 && clipped <= 1) hn_page_print(p, "; %.2g %% clipped", 100 * clipped);
+    if (zeros > 0) hn_page_print(p, ", %s are 0", hn_show(zeros, HN_UNIT_SHARE, a));
+    hn_page_print(p, "</figcaption><svg viewBox=\"0 0 %d %d\" aria-hidden=\"true\">", SPREAD_WIDTH,
+                  SPREAD_HEIGHT + 4);
+    for (size_t i = 0, end; i < s.n; i = end) {
+        for (end = i + 1; end < s.n && is_inside(&s, end) == is_inside(&s, i);) end++;
+        put_outline(p, &s, &x, i, end);
+    }
+    hn_page_print(p, "<path class=\"base\" d=\"M0 %dH%d\"/>", SPREAD_HEIGHT, SPREAD_WIDTH);
+    hn_page_print(p, "<path class=\"end\" d=\"M%.0f 0V%dM%.0f 0V%d\"/></svg>",
+                  hn_axis_at(&x, s.low), SPREAD_HEIGHT, hn_axis_at(&x, s.high), SPREAD_HEIGHT);
+    hn_page_print(p, "<div class=\"ends\"><span>%s</span>", hn_show(x.lo, HN_UNIT_PLAIN, a));
+    hn_page_print(p, "<span>%s</span></div></figure>", hn_show(x.hi, HN_UNIT_PLAIN, a));
+}
+
+typedef struct noisy {
+    double db;
+    const hn_json *value;
+    size_t at;
+} noisy;
+
+static int by_noise(const void *a, const void *b) {
+    const noisy *x = a, *y = b;
+    if (x->db != y->db) return x->db < y->db ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void put_ranges(hn_page *p, const noisy *v, size_t n) {
+    static const char *const heads[] = {"value",      "type",      "=from",      "=to",
+                                        "=least",     "=greatest", "=clipped %", "=own dB",
+                                        "=in all dB", NULL};
+    static const char *const numbers[] = {"low", "high", "least", "greatest"};
+    hn_table_begin(p, "All ranges", heads);
+    for (size_t i = 0; i < n; i++) {
+        hn_table_row(p);
+        hn_table_text(p, hn_page_string(p, v[i].value, "name"));
+        hn_table_text(p, hn_page_string(p, v[i].value, "type"));
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            hn_table_shown(p, hn_page_number(p, v[i].value, numbers[k]), HN_UNIT_PLAIN);
+        hn_table_number(p, 100 * hn_page_number(p, v[i].value, "clipped"), 4);
+        for (int k = 0; k < N_NOISES; k++)
+            hn_table_number(p, hn_page_number(p, v[i].value, noises[k].key), 1);
+    }
+    hn_table_end(p, "All ranges");
+}
+
+/* The noisiest first: what is wrong is there. */
+static void put_values(hn_page *p, const hn_json *values) {
+    enum { MOST = 1000, OPEN = 12 };
+    noisy v[MOST];
+    size_t n = hn_page_count(values) < MOST ? hn_page_count(values) : MOST, drawn = 0, shown = 0;
+    spread s;
+    if (n == 0) return;
+    for (size_t i = 0; i < n; i++) {
+        const hn_json *value = hn_page_item(p, values, "values", i);
+        double db = hn_page_number(p, value, "isolated_sqnr_db");
+        v[i] = (noisy){isnan(db) ? INFINITY : db, value, i};
+        drawn += read_spread(p, value, &s);
+    }
+    qsort(v, n, sizeof *v, by_noise);
+    hn_section_begin(p, "Ranges of activations");
+    hn_page_put(p, drawn > 0
+                       ? "<p class=\"note\">How often values other than 0 occur over the samples, "
+                         "on a logarithmic scale; dashed: the range that has codes; orange: "
+                         "clipped. What adds most noise comes first.</p><div class=\"spreads\">"
+                       : "<p class=\"note\">How values are spread is not known: ranges of a table "
+                         "say nothing of it, and not every method looks at it.</p>");
+    for (size_t i = 0; i < n && drawn > 0; i++) {
+        if (!read_spread(p, v[i].value, &s)) continue;
+        if (shown++ == OPEN)
+            hn_page_print(p, "</div><details><summary>%zu more</summary><div class=\"spreads\">",
+                          drawn - OPEN);
+        put_spread(p, v[i].value);
+    }
+    if (drawn > 0) hn_page_put(p, drawn > OPEN ? "</div></details>" : "</div>");
+    put_ranges(p, v, n);
+    hn_section_end(p);
+}
+
 /* ---- what stayed in floats ---- */
 
 static bool said_before(hn_page *p, const hn_json *layers, size_t i, const char *why) {
@@ -364,6 +505,7 @@ void hn_report_quantize(hn_page *p, const hn_document *d) {
     draw_layers(p, layers);
     put_layers(p, layers);
     hn_section_end(p);
+    put_values(p, hn_page_list(p, o, "values"));
     put_left(p, layers);
     draw_points(p, hn_page_list(p, o, "points"));
     put_lineage(p, o);

@@ -168,6 +168,40 @@ static void values_that_are_not_finite_are_found(void **state) {
     assert_true(one.finite && one.least == 5 && one.greatest == 5);
 }
 
+/* Bars have every count but those of 0, where the values lie; outside a range is what is not in it.
+ */
+static void bars_tell_where_values_lie(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    hn_rng rng;
+    hn_rng_init(&rng, 4);
+    float *x = normal(&rng, N, 3);
+    for (int i = 0; i < 100; i++) x[i] = 0;
+    counter c;
+    hn_bars b;
+    begin(&c, 1);
+    hn_histogram_bars(&c.h, &b);
+    assert_int_equal(b.n, 0);
+    add(&c, x, N);
+    hn_histogram_bars(&c.h, &b);
+    assert_in_range(b.n, HN_HISTOGRAM_BARS / 2, HN_HISTOGRAM_BARS);
+    assert_true(b.from <= (double)c.h.least);
+    assert_true(b.from + b.n * b.step > (double)c.h.greatest);
+    for (int i = 0; i < b.n; i++) {
+        double from = b.from + i * b.step;
+        uint64_t found = 0;
+        for (int k = 0; k < N; k++)
+            found += (double)x[k] != 0 && (double)x[k] >= from && (double)x[k] < from + b.step;
+        assert_int_equal(b.v[i], found);
+    }
+    int outside = 0;
+    for (int k = 0; k < N; k++) outside += x[k] < -2 || x[k] >= 4;
+    assert_float_equal(hn_histogram_outside(&c.h, (hn_range){-2, 4}), (double)outside / N, 1e-9);
+    assert_float_equal(hn_histogram_outside(&c.h, (hn_range){-100, 100}), 0, 0);
+    hn_free(&scratch_mem, x);
+    end(&c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void) {
@@ -177,6 +211,7 @@ int main(void) {
         TEST(parts_and_threads_make_no_difference),
         TEST(odd_values_have_bins_too),
         TEST(values_that_are_not_finite_are_found),
+        TEST(bars_tell_where_values_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,17 @@ static void chains_are_steps_of_the_engine(void **state) {
     assert_int_equal(report.weights, 108 + 144 + 20);
     assert_int_equal(report.weight_bits, 8 * (108 + 144 + 20) + 32 * (4 + 4 + 5));
     for (int i = 0; i < report.n; i++) assert_null(report.v[i].why_not);
+    bool found = false;
+    for (int i = 0; i < report.n_values; i++) {
+        const hn_quantized_value *v = &report.values[i];
+        if (strcmp(v->name, "r") != 0) continue;
+        found = true;
+        assert_string_equal(v->type, "u8");
+        assert_true(v->range.min == 0 && v->range.max == 16 && v->seen.max == 16);
+        assert_null(v->bars);
+        assert_true(isnan(v->clipped));
+    }
+    assert_true(found && report.n_values >= 4);
     hn_quantize_report_deinit(&report);
     assert_close(floats, m, 4, (int64_t[]){1, 3, 6, 6}, 0.04);
 }
