@@ -75,7 +75,7 @@ static int32_t x_off(const hn_conv_q8 *p) {
     return FLIP == HN_Q8_U8 ? 128 : -128;
 }
 
-static void copy_channels(const hn_conv_q8 *p, const uint8_t *from, a_elem *to, int64_t n) {
+HN_INLINE void copy_channels(const hn_conv_q8 *p, const uint8_t *from, a_elem *to, int64_t n) {
     if (FLIP != HN_Q8_S32) {
         uint8_t flip = x_off(p) != 0 ? 0x80 : 0;
         if (flip == 0 && n < 32)
@@ -96,11 +96,54 @@ static bool are_pixels(const hn_conv_q8 *p, const geometry *g) {
            p->c == g->pitch && p->x_row == p->w * p->c && p->x_image == p->h * p->x_row;
 }
 
+HN_INLINE void fill_up(const geometry *g, a_elem *window, a_elem *d) {
+    while (d < window + g->pitch) *d++ = 0;
+}
+
+/* Windows in a row of the image, all of it inside; the first is at x. */
+static void copy_whole(const hn_conv_q8 *problem, const geometry *g, const uint8_t *x, int64_t n,
+                       a_elem *to) {
+    const hn_conv_q8 p = *problem; /* which no byte that is written can change */
+    const geometry is = *g;
+    const int64_t bytes = p.kw * p.c;
+    for (int64_t i = 0; i < n; i++, x += p.sw * p.x_pixel, to += is.window) {
+        for (int64_t ky = 0; ky < p.kh; ky++)
+            copy_channels(&p, x + ky * p.dh * p.x_row, to + ky * bytes, bytes);
+        fill_up(&is, to, to + p.kh * bytes);
+    }
+}
+
+/* The window whose first pixel is (y0, x0), of which some may be outside; x: where row y0 is.
+ * `whole`: all columns are inside, and pixels adjacent. */
+static void copy_at_edge(const hn_q8_args *a, const geometry *g, const uint8_t *x, int64_t x0,
+                         int64_t y0, bool whole, a_elem *to) {
+    const hn_conv_q8 *p = a->p;
+    const a_elem padding = (a_elem)(a->xz + x_off(p));
+    a_elem *d = to;
+    for (int64_t ky = 0; ky < p->kh; ky++) {
+        int64_t iy = y0 + ky * p->dh;
+        bool inside = iy >= 0 && iy < p->h;
+        const uint8_t *row = x + ky * p->dh * p->x_row;
+        if (inside && whole) {
+            copy_channels(p, row + x0 * p->x_pixel, d, p->kw * p->c);
+            d += p->kw * p->c;
+            continue;
+        }
+        for (int64_t kx = 0; kx < p->kw; kx++, d += g->group_in) {
+            int64_t ix = x0 + kx * p->dw;
+            if (inside && ix >= 0 && ix < p->w)
+                copy_channels(p, row + ix * p->x_pixel, d, g->group_in);
+            else
+                for (int64_t i = 0; i < g->group_in; i++) d[i] = padding;
+        }
+    }
+    fill_up(g, to, d);
+}
+
 /* The windows of pixels [q, end) in a group. */
 static void copy_bytes(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
                        int64_t end, a_elem *to) {
     const hn_conv_q8 *p = a->p;
-    const a_elem padding = (a_elem)(a->xz + x_off(p));
     bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
     if (are_pixels(p, g)) {
         const int64_t together = g->window == p->c ? end - q : 1;
@@ -109,29 +152,19 @@ static void copy_bytes(const hn_q8_args *a, const geometry *g, int64_t group, in
         return;
     }
     int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
-    for (; q < end; q++, to += g->window) {
-        int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt;
+    while (q < end) {
+        int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt, some = 1;
+        const uint8_t *x = a->x + image * p->x_image + y0 * p->x_row + group * g->group_in;
         bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
-        a_elem *d = to;
-        for (int64_t ky = 0; ky < p->kh; ky++) {
-            int64_t iy = y0 + ky * p->dh;
-            bool inside = iy >= 0 && iy < p->h;
-            const uint8_t *row = a->x + image * p->x_image + iy * p->x_row + group * g->group_in;
-            if (inside && whole) {
-                copy_channels(p, row + x0 * p->x_pixel, d, p->kw * p->c);
-                d += p->kw * p->c;
-                continue;
-            }
-            for (int64_t kx = 0; kx < p->kw; kx++, d += g->group_in) {
-                int64_t ix = x0 + kx * p->dw;
-                if (inside && ix >= 0 && ix < p->w)
-                    copy_channels(p, row + ix * p->x_pixel, d, g->group_in);
-                else
-                    for (int64_t i = 0; i < g->group_in; i++) d[i] = padding;
-            }
+        if (whole && y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->h) {
+            some = hn_q8_min(p->ow - ox, (p->w - p->kw - x0) / p->sw + 1);
+            some = hn_q8_min(some, end - q);
+            copy_whole(p, g, x + x0 * p->x_pixel, some, to);
+        } else {
+            copy_at_edge(a, g, x, x0, y0, whole, to);
         }
-        for (; d < to + g->pitch; d++) *d = 0;
-        if (++ox < p->ow) continue;
+        q += some, to += some * g->window, ox += some;
+        if (ox < p->ow) continue;
         ox = 0;
         if (++oy == p->oh) oy = 0, image++;
     }
