@@ -35,6 +35,9 @@ static const hn_candidate candidates[] = {
      "int8-weights", HN_RANGE_MINMAX, "", false, NULL},
     {"int4-weights", "weights in 4 bits, a scale for 64 of them, computed in floats",
      "weights only", HN_WHEN_ALWAYS, "int4", HN_RANGE_MINMAX, "gptq", false, NULL},
+    {"int4-dynamic",
+     "weights in 4 bits, a scale for 64 of them, activations by their range in each run",
+     "int4 dynamic", HN_WHEN_ALWAYS, "int4-dynamic", HN_RANGE_MINMAX, "gptq", false, NULL},
 };
 
 const hn_candidate *hn_candidate_at(int i) {
