@@ -36,15 +36,15 @@ def payload(path):
                for t in tensors)  # fmt: skip
 
 
-def window(runtime, seconds):
-    """The median of the runs that fit into a window, after one that warms the caches."""
+def window(runtime, seconds, of=statistics.median):
+    """The median, or other figure, of the runs that fit into a window, after one that warms the caches."""
     runtime.run()
     times, begun = [], time.perf_counter()
     while not times or time.perf_counter() - begun < seconds:
         start = time.perf_counter()
         runtime.run()
         times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+    return of(times) * 1e3
 
 
 class Eager:
