@@ -51,17 +51,17 @@ static inline void hn_tiles_end(void) { __asm__ volatile("tilerelease" ::); }
 /* Weights to fetch into L2 beside products: a line of each of four streams, `fours` times with
  * every call. A core was measured to fetch four pages in turn up to twice as fast as lines that
  * follow each other. Streams are `apart` bytes long and apart; the first has `rest` bytes left,
- * from `next` on, and when it ends four others follow, `rounds` times. */
+ * from `next` on, and when it ends four others follow, `rounds` times. They are as long as makes
+ * `round` bytes of four, at most. */
 typedef struct hn_fetch {
     int fours; /* 0: nothing is left */
     int64_t rounds;
     uintptr_t next, apart, rest;
 } hn_fetch;
 
-static inline hn_fetch hn_fetch_begin(uintptr_t from, int64_t bytes, int64_t fours) {
-    enum { ROUND = 32 << 10 };
+static inline hn_fetch hn_fetch_begin(uintptr_t from, int64_t bytes, int64_t round, int64_t fours) {
     if (bytes <= 0) return (hn_fetch){0};
-    int64_t rounds = (bytes + ROUND - 1) / ROUND, lines = (bytes / rounds + 4 * 64 - 1) / (4 * 64);
+    int64_t rounds = (bytes + round - 1) / round, lines = (bytes / rounds + 4 * 64 - 1) / (4 * 64);
     uintptr_t apart = (uintptr_t)lines * 64;
     return (hn_fetch){(int)fours, rounds - 1, from, apart, apart};
 }

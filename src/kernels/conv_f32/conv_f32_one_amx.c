@@ -61,6 +61,7 @@ enum {
     FEW_BYTES = 512 << 10,  /* of weights */
     CHUNK = 12,             /* steps of weights that L1 holds */
     GROUP = 8,              /* tiles whose sums wait between chunks */
+    ROUND = 32 << 10,       /* bytes that are fetched in four streams */
     AHEAD = 24,             /* steps between the weights in use and those being fetched */
 };
 
@@ -640,7 +641,7 @@ static void multiply_panel(task *t, int64_t panel, waiting *before) {
     }
     beside aside = {.before = before};
     if (t->fetch)
-        aside.fetch = hn_fetch_begin((uintptr_t)w + AHEAD * 2 * TILE, g->steps * 2 * TILE,
+        aside.fetch = hn_fetch_begin((uintptr_t)w + AHEAD * 2 * TILE, g->steps * 2 * TILE, ROUND,
                                      ceil_div(2 * TILE / 256, t->tiles));
     int64_t chunks = max64(1, ceil_div(g->steps, CHUNK)), groups = ceil_div(t->tiles, GROUP);
     for (int64_t group = 0; group < groups; group++) {

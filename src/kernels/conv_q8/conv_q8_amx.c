@@ -396,8 +396,9 @@ static void multiply_panels(task *t, int64_t first, int64_t last) {
     int64_t bytes = g->steps * 2 * TILE; /* of a panel */
     beside aside = {.before = &t->before};
     if (t->pairs <= MANY_PAIRS)
-        aside.fetch = hn_fetch_begin((uintptr_t)t->w + (uintptr_t)(last * bytes),
-                                     (last - first) * bytes, hn_q8_ceil(TILE / 256, t->pairs));
+        aside.fetch =
+            hn_fetch_begin((uintptr_t)t->w + (uintptr_t)(last * bytes), (last - first) * bytes,
+                           ROUND_BYTES, hn_q8_ceil(TILE / 256, t->pairs));
     for (int64_t i = 0; i < t->pairs; i++) multiply_pair(t, i, first, last, &aside);
 }
 

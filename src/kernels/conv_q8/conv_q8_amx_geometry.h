@@ -20,6 +20,7 @@ enum {
     BLOCK_BYTES = 600 << 10, /* of copied pixels: they stay in a 2 MB L2 */
     CHUNK = 18,              /* steps of a pair that stay in L1 */
     NEAR_BYTES = 16 << 10,   /* of weights that do so too */
+    ROUND_BYTES = 64 << 10,  /* of weights that are fetched in four streams */
     SPAN = 8,                /* panels at a time: at most, */
     WIDES = SPAN / 2,        /* of them two at a time */
     LEAST_SPAN = 2,          /* at least, */
