@@ -134,9 +134,9 @@ static hone_status widen_output(widening *w, hn_node *n, int i, hn_error *err) {
 /* Whether n makes bf16 of f32 for nothing but products that are widened. */
 static hone_status only_narrows(widening *w, const hn_node *n, bool *yes, hn_error *err) {
     const hn_value *x = n->inputs[0].value, *y = n->outputs[0];
-    *yes = x->type.kind == HN_TYPE_TENSOR && x->type.dtype == HONE_DTYPE_F32 && is_half(y) &&
-           y->type.dtype == HONE_DTYPE_BF16;
-    for (const hn_use *u = y->uses; u != NULL && *yes; u = u->next) {
+    *yes = x != NULL && x->type.kind == HN_TYPE_TENSOR && x->type.dtype == HONE_DTYPE_F32 &&
+           is_half(y) && y->type.dtype == HONE_DTYPE_BF16;
+    for (const hn_use *u = *yes ? y->uses : NULL; u != NULL && *yes; u = u->next) {
         const hn_node *at = u->node;
         *yes = at != NULL && at->graph == w->graph &&
                (hn_is(at, "Conv") || hn_is(at, "MatMul") || hn_is(at, "Gemm"));
