@@ -81,9 +81,7 @@ HN_INLINE hn_q8_end hn_q8_end_of(hn_q8_type t, int32_t zero, int32_t lo, int32_t
                        .flip = hn_q8_flip(t)};
 }
 
-HN_INLINE hn_vf hn_q8_bound(hn_vf v, hn_vf lo, hn_vf hi) {
-    return hn_v_min(hi, hn_v_select(hn_v_gt(v, lo), v, lo));
-}
+HN_INLINE hn_vf hn_q8_bound(hn_vf v, hn_vf lo, hn_vf hi) { return hn_v_min(hi, hn_v_above(v, lo)); }
 
 /* What is left to do of integers between the bounds. */
 HN_INLINE hn_vb hn_q8_to_bytes(const hn_q8_end *e, hn_vi *y) {

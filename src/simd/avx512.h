@@ -56,6 +56,7 @@ static inline hn_vf hn_v_fma(hn_vf a, hn_vf b, hn_vf c) { return _mm512_fmadd_ps
 static inline hn_vf hn_v_fnma(hn_vf a, hn_vf b, hn_vf c) { return _mm512_fnmadd_ps(a, b, c); }
 static inline hn_vf hn_v_min(hn_vf a, hn_vf b) { return _mm512_min_ps(a, b); }
 static inline hn_vf hn_v_max(hn_vf a, hn_vf b) { return _mm512_max_ps(a, b); }
+static inline hn_vf hn_v_above(hn_vf x, hn_vf lo) { return _mm512_max_ps(x, lo); }
 static inline hn_vf hn_v_sqrt(hn_vf x) { return _mm512_sqrt_ps(x); }
 static inline hn_vf hn_v_and(hn_vf a, hn_vf b) { return _mm512_and_ps(a, b); }
 static inline hn_vf hn_v_or(hn_vf a, hn_vf b) { return _mm512_or_ps(a, b); }

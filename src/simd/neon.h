@@ -77,6 +77,7 @@ static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return vorrq_u32(a, b); }
 static inline hn_vm hn_vm_not(hn_vm a) { return vmvnq_u32(a); }
 static inline int hn_vm_any(hn_vm a) { return vmaxvq_u32(a) != 0; }
 static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return vbslq_f32(m, a, b); }
+static inline hn_vf hn_v_above(hn_vf x, hn_vf lo) { return hn_v_select(hn_v_gt(x, lo), x, lo); }
 
 static inline hn_vi hn_vi_set1(int32_t c) { return vdupq_n_s32(c); }
 static inline hn_vi hn_vi_add(hn_vi a, hn_vi b) { return vaddq_s32(a, b); }

@@ -60,6 +60,7 @@ static inline int hn_vm_any(hn_vm a) { return (a[0] | a[1] | a[2] | a[3]) != 0; 
 static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) {
     return (hn_vf)((m & (hn_vi)a) | (~m & (hn_vi)b));
 }
+static inline hn_vf hn_v_above(hn_vf x, hn_vf lo) { return hn_v_select(hn_v_gt(x, lo), x, lo); }
 
 static inline hn_vf hn_v_add(hn_vf a, hn_vf b) { return a + b; }
 static inline hn_vf hn_v_sub(hn_vf a, hn_vf b) { return a - b; }
