@@ -9,7 +9,8 @@
  * 128, and the negative ones too. Packing thus looks for groups of four k of a panel that fit by
  * twos, puts those first, then the others whose pairs fit, then the rest; windows are copied both
  * as u8 and as s16. A panel is one vector of outputs, which leaves the most groups to the first
- * ways: in a trained MobileNetV2 97 of 100 groups fit, 93 by twos; with random weights 60 and 40.
+ * ways: in the layers of a trained MobileNetV2 71 to 100 of 100 groups fit, 57 to 100 by
+ * twos; with random weights 11 to 77 and 0 to 76.
  */
 #include "simd/avx2.h"
 
