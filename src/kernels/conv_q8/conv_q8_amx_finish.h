@@ -129,16 +129,31 @@ HN_INLINE __m512i narrow(const bytes_of *of, const __m512i *v, bool is_signed) {
     return _mm512_permutexvar_epi32(order, all);
 }
 
-/* What is added to the outputs of a vector: `rows` rows of 64 / rows outputs, or fewer. */
-HN_INLINE void load_residuals(const bytes_of *of, const int64_t *at, const int rows, bool whole,
-                              residual added, __m512i *r) {
-    const int each = 4 / rows;
+/* Rows of sums of a panel that end as bytes at y. */
+typedef struct rows_of {
+    const int32_t *c;
+    const int64_t *at, *r;
+    uint8_t *y;
+    int64_t n; /* outputs of a row */
+    int rows;
+} rows_of;
+
+/* What is added to the outputs of a vector: rows i .. i + n - 1 of 64 / n outputs, or fewer. Of a
+ * row that is not there nothing is read: its place is another's, who may be writing. */
+HN_INLINE void load_residuals(const bytes_of *of, const rows_of *rows, int i, const int n,
+                              bool whole, residual added, __m512i *r) {
+    const int64_t *at = rows->r + i, *y = rows->at + i;
+    const int each = 4 / n;
+    int64_t missing = 0; /* negative */
+    UNROLL for (int k = 0; k < n; k++) missing |= y[k];
     if (added == NONE) {
-        UNROLL for (int i = 0; i < 4; i++) r[i] = _mm512_setzero_si512();
-    } else if (whole) {
-        UNROLL for (int i = 0; i < 4; i++) r[i] = load_residual(of, at[i / each], i % each, true);
+        UNROLL for (int k = 0; k < 4; k++) r[k] = _mm512_setzero_si512();
+    } else if (whole && missing >= 0) {
+        UNROLL for (int k = 0; k < 4; k++) r[k] = load_residual(of, at[k / each], k % each, true);
     } else {
-        UNROLL for (int i = 0; i < 4; i++) r[i] = load_residual(of, at[i / each], i % each, false);
+        UNROLL for (int k = 0; k < 4; k++) r[k] =
+            y[k / each] < 0 ? _mm512_setzero_si512()
+                            : load_residual(of, at[k / each], k % each, false);
     }
 }
 
@@ -152,15 +167,6 @@ HN_INLINE __m512i make_rows(const bytes_of *of, const int32_t *c, const __m512i 
     return narrow(of, v, is_signed);
 }
 
-/* Rows of sums of a panel that end as bytes at y. */
-typedef struct rows_of {
-    const int32_t *c;
-    const int64_t *at, *r;
-    uint8_t *y;
-    int64_t n; /* outputs of a row */
-    int rows;
-} rows_of;
-
 /* Rows of 16 outputs or fewer. */
 HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, residual added,
                              r_kind kind) {
@@ -168,7 +174,7 @@ HN_INLINE void finish_narrow(const bytes_of *of, rows_of rows, bool is_signed, r
     for (int i = 0; i < rows.rows; i += 4, rows.c += 4 * WIDE) {
         const int64_t *at = rows.at + i;
         __m512i r[4];
-        load_residuals(of, rows.r + i, 4, whole, added, r);
+        load_residuals(of, &rows, i, 4, whole, added, r);
         __m512i all = make_rows(of, rows.c, r, 4, is_signed, added, kind);
         if (dense && at[0] >= 0 && at[3] == at[0] + 3 * 16) {
             _mm512_storeu_si512(rows.y + at[0], all);
@@ -189,12 +195,12 @@ HN_INLINE void finish_half(const bytes_of *of, rows_of rows, bool is_signed, res
     const __mmask32 m = (__mmask32)first64(rows.n);
     const bool whole = rows.n == PANEL;
     __m512i r[4], next[4];
-    load_residuals(of, rows.r, 2, whole, added, next);
+    load_residuals(of, &rows, 0, 2, whole, added, next);
     for (int i = 0; i < rows.rows; i += 2, rows.c += 2 * WIDE) {
         const int64_t *at = rows.at + i;
         uint8_t *y0 = rows.y + at[0], *y1 = rows.y + at[1];
         memcpy(r, next, sizeof r);
-        if (i + 2 < rows.rows) load_residuals(of, rows.r + i + 2, 2, whole, added, next);
+        if (i + 2 < rows.rows) load_residuals(of, &rows, i + 2, 2, whole, added, next);
         __m512i both = make_rows(of, rows.c, r, 2, is_signed, added, kind);
         if (whole && at[0] >= 0 && at[1] >= 0) {
             _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(both));
@@ -214,7 +220,7 @@ HN_INLINE void finish_wide(const bytes_of *of, rows_of rows, bool is_signed, res
     for (int i = 0; i < rows.rows; i++, rows.c += WIDE) {
         __m512i r[4];
         if (rows.at[i] < 0) continue;
-        load_residuals(of, rows.r + i, 1, whole, added, r);
+        load_residuals(of, &rows, i, 1, whole, added, r);
         __m512i all = make_rows(of, rows.c, r, 1, is_signed, added, kind);
         if (whole)
             _mm512_storeu_si512(rows.y + rows.at[i], all);
@@ -286,7 +292,8 @@ HN_INLINE void finish_floats(waiting *f, int end, hn_act_kind kind) {
                     v[k] = _mm512_add_ps(v[k], _mm512_load_ps(of->fbias + n + i));
                 if (f->a->r != NULL) {
                     const float *r = (const float *)f->a->r + r_at[row] + of->n0 + n;
-                    v[k] = _mm512_add_ps(v[k], _mm512_maskz_loadu_ps(m[k % 2], r + i));
+                    const __mmask16 there = at[row] >= 0 ? m[k % 2] : 0;
+                    v[k] = _mm512_add_ps(v[k], _mm512_maskz_loadu_ps(there, r + i));
                 }
             }
             UNROLL for (int k = 0; k < 4; k++) v[k] = hn_v_act(v[k], kind, act_a, act_b);
