@@ -189,17 +189,6 @@ static void note_product(void *ctx, const hn_step_time *t) {
              hn_layer_name(s->maker), hn_step_precision(s), s->why_precision);
 }
 
-static hn_tensor *random_of(const hn_value *v, hn_rng *rng) {
-    hn_tensor *t;
-    int64_t dims[HONE_MAX_RANK];
-    assert_true(hn_shape_is_const(&v->type.shape, dims));
-    assert_int_equal(hn_tensor_create(&t, &model_mem, HN_MEM_DATA, v->type.dtype,
-                                      v->type.shape.rank, dims, &err),
-                     HONE_OK);
-    for (int64_t i = 0; i < t->n; i++) hn_store_f64(t->dtype, t->data, i, hn_rng_f64(rng) - 0.5);
-    return t;
-}
-
 /* Runs MIXED: as it is written, where precision is NULL; else in that, and by the rules. */
 static mixed_run run_mixed(const char *precision, const char *list, hn_isa isa, bool simplify) {
     mixed_run r = {0};
@@ -208,10 +197,10 @@ static mixed_run run_mixed(const char *precision, const char *list, hn_isa isa, 
     hn_layer *rules = NULL;
     hn_rng rng;
     hn_rng_init(&rng, 1);
-    hn_tensor *x = random_of(m->graph->inputs[0], &rng);
+    hn_tensor *x = random_tensor_of(m->graph->inputs[0], &rng);
     const hn_tensor *given[] = {x, NULL, NULL, NULL};
     for (int i = 1; i < m->graph->n_inputs; i++)
-        hn_value_set_constant(m->graph->inputs[i], random_of(m->graph->inputs[i], &rng));
+        hn_value_set_constant(m->graph->inputs[i], random_tensor_of(m->graph->inputs[i], &rng));
     hn_engine_options o = {.alloc = &model_mem, .isa = isa, .no_simplify = !simplify};
     o.layers.way = hn_graph_way(m->graph);
     if (precision != NULL) assert_true(hn_way_named(precision, strlen(precision), &o.layers.way));

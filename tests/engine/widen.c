@@ -45,17 +45,6 @@ static hn_tensor *converted(const hn_tensor *t, hone_dtype to) {
     return made;
 }
 
-static hn_tensor *random_like(const hn_value *v, hn_rng *rng) {
-    hn_tensor *t;
-    int64_t dims[HONE_MAX_RANK];
-    assert_true(hn_shape_is_const(&v->type.shape, dims));
-    assert_int_equal(hn_tensor_create(&t, &model_mem, HN_MEM_DATA, v->type.dtype,
-                                      v->type.shape.rank, dims, &err),
-                     HONE_OK);
-    for (int64_t i = 0; i < t->n; i++) hn_store_f64(t->dtype, t->data, i, 2 * hn_rng_f64(rng) - 1);
-    return t;
-}
-
 static void count_step(void *ctx, const hn_step_time *t) {
     assert_non_null(t->step->family);
     ++*(int *)ctx;
@@ -81,7 +70,7 @@ static void agrees_in(const char *text, const char *type, int n_given, int steps
     hn_rng rng;
     hn_rng_init(&rng, 1);
     for (int i = 0; i < m->graph->n_inputs; i++) {
-        in[i] = random_like(m->graph->inputs[i], &rng);
+        in[i] = random_tensor_of(m->graph->inputs[i], &rng);
         wide[i] = converted(in[i], HONE_DTYPE_F64);
         if (i < n_given)
             given[i] = in[i];

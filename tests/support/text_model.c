@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/dtype.h"
 #include "ir/text.h"
 
 enum { MOST_MODELS = 16, MOST_TENSORS = 16 };
@@ -37,6 +38,17 @@ static hn_model *parse(const char *text) {
         fail_msg("%s in:\n%s", err.text, text);
     hn_model_bind_ops(m);
     return m;
+}
+
+hn_tensor *random_tensor_of(const hn_value *v, hn_rng *rng) {
+    hn_tensor *t;
+    int64_t dims[HONE_MAX_RANK];
+    assert_true(hn_shape_is_const(&v->type.shape, dims));
+    assert_int_equal(hn_tensor_create(&t, &model_mem, HN_MEM_DATA, v->type.dtype,
+                                      v->type.shape.rank, dims, &err),
+                     HONE_OK);
+    for (int64_t i = 0; i < t->n; i++) hn_store_f64(t->dtype, t->data, i, 2 * hn_rng_f64(rng) - 1);
+    return t;
 }
 
 hn_model *model_read(const char *text) {

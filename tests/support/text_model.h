@@ -10,6 +10,7 @@
 #ifndef HN_TESTS_SUPPORT_TEXT_MODEL_H
 #define HN_TESTS_SUPPORT_TEXT_MODEL_H
 
+#include "base/rng.h"
 #include "ops/eval.h"
 #include "ops/infer.h"
 
@@ -30,6 +31,8 @@ void model_infer_fails(const char *text, const char *message);
 
 /* One tensor, as in "float[2] {1, 2}". The caller releases it. */
 hn_tensor *tensor_of(const char *text);
+/* One of the value's type, whose shape is fixed, with numbers from -1 to 1. */
+hn_tensor *random_tensor_of(const hn_value *v, hn_rng *rng);
 /* Runs the model: inputs in order, NULL-ended ("" is an input that is not given). Outputs must be
  * what `wanted` says, bit for bit ("" is not compared). Every allocation has failed once. */
 void model_runs(hn_model *m, const char *const *inputs, const char *const *wanted);
