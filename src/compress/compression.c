@@ -12,8 +12,6 @@
 #include "ops/infer.h"
 #include "passes/simplify.h"
 
-#define MANY_CONSTANTS 1024 /* of a node: worth a Cast on either side to keep them in 16 bits */
-
 typedef struct work {
     const hn_compress_options *o;
     hn_allocator *alloc;
@@ -332,22 +330,13 @@ typedef struct left_over {
     bool all; /* nothing is quantized: everything goes back to them, not weights alone */
 } left_over;
 
-static bool has_many_constants(const hn_node *n) {
-    for (int i = 0; i < n->n_inputs; i++) {
-        const hn_tensor *t = hn_node_constant(n, i);
-        if (t != NULL && t->dtype == HONE_DTYPE_F32 && t->n >= MANY_CONSTANTS) return true;
-    }
-    return false;
-}
-
 static hone_dtype float_type(void *ctx, const hn_node *n) {
     const left_over *l = ctx;
     bool named;
-    hone_dtype asked = hn_scheme_float((void *)(uintptr_t)l->scheme, n);
-    hn_layer_kind kind = hn_scheme_of(l->scheme, n, &named).kind;
-    if (asked != HONE_DTYPE_F32 || n->written == HONE_DTYPE_NONE) return asked;
-    if (named && kind == HN_LAYER_F32) return asked;
-    return l->all || has_many_constants(n) ? n->written : asked;
+    hone_dtype type = hn_scheme_float((void *)(uintptr_t)l->scheme, n);
+    if (type != HONE_DTYPE_F32 || !l->all || n->written == HONE_DTYPE_NONE) return type;
+    bool kept = hn_scheme_of(l->scheme, n, &named).kind == HN_LAYER_F32 && named;
+    return kept ? type : n->written;
 }
 
 static bool is_untouched(const hn_quantize_report *r) {

@@ -6,6 +6,8 @@
 #include "engine/layers.h"
 #include "passes/pass.h"
 
+#define MANY_CONSTANTS 1024 /* of a node: worth a Cast on either side to keep them in 16 bits */
+
 hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named) {
     if (named != NULL) *named = true;
     for (int i = s->n_rules; i-- > 0;)
@@ -84,11 +86,22 @@ static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named
     return NULL;
 }
 
+static bool has_many_constants(const hn_node *n) {
+    for (int i = 0; i < n->n_inputs; i++) {
+        const hn_tensor *t = hn_node_constant(n, i);
+        if (t != NULL && t->dtype == HONE_DTYPE_F32 && t->n >= MANY_CONSTANTS) return true;
+    }
+    return false;
+}
+
 hone_dtype hn_scheme_float(void *ctx, const hn_node *n) {
-    hn_layer_kind kind = hn_scheme_of(ctx, n, NULL).kind;
-    return kind == HN_LAYER_F16    ? HONE_DTYPE_F16
-           : kind == HN_LAYER_BF16 ? HONE_DTYPE_BF16
-                                   : HONE_DTYPE_F32;
+    bool named;
+    hn_layer_kind kind = hn_scheme_of(ctx, n, &named).kind;
+    if (kind == HN_LAYER_F16) return HONE_DTYPE_F16;
+    if (kind == HN_LAYER_BF16) return HONE_DTYPE_BF16;
+    bool kept = named && kind == HN_LAYER_F32;
+    bool back = n->written != HONE_DTYPE_NONE && !kept && has_many_constants(n);
+    return back ? n->written : HONE_DTYPE_F32;
 }
 
 /* Groups of one size, of at most the one asked for and as many as there would be with it: not all
