@@ -8,7 +8,7 @@ ifneq ($(origin CC),default)
 export CC
 endif
 
-.PHONY: all help demo test quick asan tsan fuzz fmt fmt-check bench cross coverage bless install clean
+.PHONY: all help demo test test-slow quick asan tsan fuzz fmt fmt-check bench cross coverage bless install clean
 
 all: ## release build in build/
 	@scripts/bootstrap build
@@ -20,8 +20,11 @@ help: ## this list
 demo: all ## build, then show hone on the model that comes with it
 	@scripts/demo
 
-test: ## every test of every kind, as CI runs them
+test: ## the tests that CI runs
 	@scripts/test
+
+test-slow: ## the tests that take long: clang, threads under ThreadSanitizer, all tests under emulation
+	@scripts/test slow
 
 quick: ## release build and its quick tests
 	@scripts/bootstrap build test
@@ -48,7 +51,7 @@ fmt-check: ## fail if `make fmt` would change something
 bench: all ## time what bench/ holds
 	@scripts/bench
 
-cross: ## static hone and tests for the other architecture, run under qemu-user
+cross: ## kernel checks of the other architecture under qemu-user
 	@scripts/bootstrap build test cross
 	@scripts/test cross
 
