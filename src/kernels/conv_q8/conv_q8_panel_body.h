@@ -39,7 +39,18 @@ typedef struct geometry {
     int64_t window, panel;                 /* elements from one window to the next, bytes of W */
     int64_t panels, all_panels;            /* of a group, of all */
     int64_t block, blocks;                 /* pixels at a time */
+    int64_t span; /* elements a move copies of a short window's row; or 0 */
+    int64_t row;  /* elements of a row of the image in lane scratch */
 } geometry;
+
+/* Windows whose rows are short are copied by moves of fixed size, from rows of the image that were
+ * copied with their padding before. What a move takes along behind a row is overwritten by the next
+ * one, or meets weights of 0. */
+static int64_t span_of(const hn_conv_q8 *p, const geometry *g) {
+    const int64_t n = p->kw * p->c + g->pitch - g->k;
+    if (p->dw != 1 || p->groups != 1 || p->kh * p->kw == 1 || n > 128) return 0;
+    return n <= 16 ? 16 : n <= 32 ? 32 : hn_q8_ceil(n, 64) * 64;
+}
 
 static geometry measure(const hn_conv_q8 *p) {
     geometry g = {.group_in = p->c / p->groups, .group_out = p->n / p->groups};
@@ -58,7 +69,19 @@ static geometry measure(const hn_conv_q8 *p) {
     int64_t fit = BLOCK_BYTES / (int64_t)sizeof(a_elem) / hn_q8_max(g.window, 1) / MR * MR;
     g.blocks = hn_q8_ceil(pixels, hn_q8_max(MR, hn_q8_min(fit, BLOCK)));
     g.block = hn_q8_ceil(pixels, hn_q8_max(g.blocks, 1)); /* about the same in each */
+    g.span = span_of(p, &g);
+    g.row = ((hn_q8_min(p->ow, g.block) - 1) * p->sw + p->kw) * p->c;
     return g;
+}
+
+/* Windows, and behind them the rows they are copied from; a move may go beyond either. */
+static size_t windows_bytes(const geometry *g) {
+    return hn_q8_round64((g->block * g->window + g->span) * (int64_t)sizeof(a_elem));
+}
+
+static size_t lane_bytes(const hn_conv_q8 *p, const geometry *g) {
+    if (g->span == 0) return windows_bytes(g);
+    return windows_bytes(g) + hn_q8_round64((p->kh * g->row + g->span) * (int64_t)sizeof(a_elem));
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -66,8 +89,7 @@ static void work(const void *problem, int lanes, hn_work *w) {
     geometry g = measure(p);
     /* Parts of the panels, where there are too few blocks for all lanes. */
     int64_t parts = lanes == 1 || g.blocks >= 4 * lanes ? 1 : hn_q8_min(g.all_panels, 4 * lanes);
-    *w = hn_q8_work(p, g.blocks * parts,
-                    hn_q8_round64(g.block * g.window * (int64_t)sizeof(a_elem)));
+    *w = hn_q8_work(p, g.blocks * parts, lane_bytes(p, &g));
 }
 
 static int32_t x_off(const hn_conv_q8 *p) {
@@ -140,6 +162,50 @@ static void copy_at_edge(const hn_q8_args *a, const geometry *g, const uint8_t *
     fill_up(g, to, d);
 }
 
+/* Columns [x0, x0 + n) of a row of the image, which may be outside; row: NULL if it is. */
+static void copy_row(const hn_q8_args *a, const uint8_t *row, int64_t x0, int64_t n, a_elem *to) {
+    const hn_conv_q8 *p = a->p;
+    const a_elem padding = (a_elem)(a->xz + x_off(p));
+    const int64_t first = hn_q8_min(hn_q8_max(-x0, 0), n);
+    const int64_t last = row == NULL ? first : hn_q8_max(first, hn_q8_min(n, p->w - x0));
+    for (int64_t i = 0; i < first * p->c; i++) to[i] = padding;
+    if (row != NULL && p->x_pixel == p->c)
+        copy_channels(p, row + (x0 + first) * p->c, to + first * p->c, (last - first) * p->c);
+    else
+        for (int64_t i = first; i < last; i++)
+            copy_channels(p, row + (x0 + i) * p->x_pixel, to + i * p->c, p->c);
+    for (int64_t i = last * p->c; i < n * p->c; i++) to[i] = padding;
+}
+
+/* n windows that follow each other, from rows that were copied. */
+HN_INLINE void copy_short(const hn_conv_q8 *p, const geometry *g, const a_elem *rows, int64_t n,
+                          a_elem *to, const int span) {
+    const int64_t moves = g->span / span;
+    const int64_t kh = p->kh, bytes = p->kw * p->c, step = p->sw * p->c, row = g->row;
+    const int64_t window = g->window;
+    for (int64_t i = 0; i < n; i++, rows += step, to += window)
+        for (int64_t ky = 0; ky < kh; ky++)
+            for (int64_t k = 0; k < moves; k++)
+                memcpy(to + ky * bytes + k * span, rows + ky * row + k * span,
+                       (size_t)span * sizeof *to);
+}
+
+/* Windows of `some` pixels of a row of outputs, the first of them at (y0, x0) of the image. */
+static void copy_short_windows(const hn_q8_args *a, const geometry *g, const uint8_t *image,
+                               int64_t y0, int64_t x0, int64_t some, a_elem *rows, a_elem *to) {
+    const hn_conv_q8 *p = a->p;
+    for (int64_t ky = 0; ky < p->kh; ky++) {
+        const int64_t iy = y0 + ky * p->dh;
+        copy_row(a, iy >= 0 && iy < p->h ? image + iy * p->x_row : NULL, x0,
+                 (some - 1) * p->sw + p->kw, rows + ky * g->row);
+    }
+    switch (g->span) { /* known to the compiler */
+        case 16: copy_short(p, g, rows, some, to, 16); break;
+        case 32: copy_short(p, g, rows, some, to, 32); break;
+        default: copy_short(p, g, rows, some, to, 64); break;
+    }
+}
+
 /* The windows of pixels [q, end) in a group. */
 static void copy_bytes(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
                        int64_t end, a_elem *to) {
@@ -152,11 +218,15 @@ static void copy_bytes(const hn_q8_args *a, const geometry *g, int64_t group, in
         return;
     }
     int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
+    a_elem *rows = (a_elem *)(void *)((char *)to + windows_bytes(g));
     while (q < end) {
         int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt, some = 1;
         const uint8_t *x = a->x + image * p->x_image + y0 * p->x_row + group * g->group_in;
         bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
-        if (whole && y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->h) {
+        if (g->span > 0) {
+            some = hn_q8_min(p->ow - ox, end - q);
+            copy_short_windows(a, g, a->x + image * p->x_image, y0, x0, some, rows, to);
+        } else if (whole && y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->h) {
             some = hn_q8_min(p->ow - ox, (p->w - p->kw - x0) / p->sw + 1);
             some = hn_q8_min(some, end - q);
             copy_whole(p, g, x + x0 * p->x_pixel, some, to);
@@ -253,24 +323,45 @@ static ending ending_of(const hn_q8_args *a, const geometry *g, const int32_t *s
     return small ? SMALL : PLAIN;
 }
 
-/* Outputs of bytes of some pixels, the first n of HN_VB; `how` is a constant. */
+/* How many pixels end as one vector of bytes: those of a few outputs that lie side by side. */
+static int64_t pixels_together(const hn_q8_args *a, int64_t n) {
+    const hn_conv_q8 *p = a->p;
+    if (n != p->n || (n != HN_VL && n != 2 * HN_VL)) return 1;
+    if (p->y_pixel != n || p->y_row != p->ow * n || p->y_image != p->oh * p->y_row) return 1;
+    if (a->r != NULL &&
+        (p->r_pixel != n || p->r_row != p->ow * n || p->r_image != p->oh * p->r_row))
+        return 1;
+    return HN_VB / n;
+}
+
+/* Outputs of bytes of some pixels, n of each, `together` pixels in a vector; `how` is a constant.
+ */
 HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *scale, int64_t n,
                             int64_t n0, int64_t rows, const int64_t *y_at, const int64_t *r_at,
-                            const ending how) {
+                            int64_t together, const ending how) {
     const hn_q8_ends ends = hn_q8_ends_of(a->p);
     const bool added = how == ADDED || how == TWICE;
+    const int64_t vectors = 4 / together; /* of a pixel */
     uint8_t *y = (uint8_t *)a->y + n0;
     const uint8_t *r = added ? (const uint8_t *)a->r + n0 : NULL;
-    for (int64_t i = 0; i < rows; i++, c += WIDTH) {
+    hn_vf factor[4];
+    const int32_t *sums[4];
+    for (int j = 0; j < 4; j++) {
+        factor[j] = hn_v_load(scale + j % vectors * HN_VL);
+        sums[j] = c + j / vectors * WIDTH + j % vectors * HN_VL;
+    }
+    for (int64_t i = 0; i < rows; i += together) {
+        const int64_t bytes = hn_q8_min(together, rows - i) * n;
         hn_vf v[4];
-        for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(c, scale, j, HN_VB);
+        for (int j = 0; j < 4; j++)
+            v[j] = hn_v_mul(hn_v_from_int(hn_vi_load(sums[j] + i * WIDTH)), factor[j]);
         const uint8_t *r_i = added ? r + r_at[i] : NULL;
         if (how == SMALL)
-            hn_q8_put_small(&ends, v, n, y + y_at[i]);
-        else if (n == HN_VB) /* known to the compiler */
+            hn_q8_put_small(&ends, v, bytes, y + y_at[i]);
+        else if (bytes == HN_VB) /* known to the compiler */
             hn_q8_put_bytes(&ends, v, HN_VB, r_i, how == TWICE, y + y_at[i]);
         else
-            hn_q8_put_bytes(&ends, v, n, r_i, how == TWICE, y + y_at[i]);
+            hn_q8_put_bytes(&ends, v, bytes, r_i, how == TWICE, y + y_at[i]);
     }
 }
 
@@ -286,9 +377,10 @@ static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed
     const int8_t *w = packed + header_bytes(g) + panel * g->panel;
     const bool bytes =
         WIDTH == HN_VB && p->y != HN_Q8_S32 && !hn_conv_q8_has_floats(p) && !p->w_zero_points;
-    _Alignas(64) int32_t start[WIDTH] = {0}, c[MR * WIDTH];
+    const int64_t together = bytes ? pixels_together(a, n) : 1;
+    _Alignas(64) int32_t start[WIDTH] = {0}, c[(MR + 3) * WIDTH]; /* 3: of a vector's last pixels */
     float scale[WIDTH] = {0};
-    if (panels < TOGETHER) memset(c, 0, sizeof c);
+    if (panels < TOGETHER || together > 1) memset(c, 0, sizeof c);
     hn_q8_begin(a, w_sums, x_off(p), n0, n, start, scale);
     const ending how = ending_of(a, g, start, scale, n);
     /* As many pixels in each tile, nearly: a tile of few is slow. */
@@ -302,7 +394,7 @@ static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed
         if (bytes) {
             switch (how) { /* known to the compiler */
 #define END(of) \
-    case of: finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, of); break
+    case of: finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, together, of); break
                 END(SMALL);
                 END(PLAIN);
                 END(ADDED);
