@@ -102,7 +102,7 @@ hone_status hn_api_model_complete(hone_model *m, hn_error *err) {
     int64_t begun = hn_span_begin();
     HN_TRY(hn_model_verify(m->ir, err));
     /* Initializers that are also inputs are as good as constants until somebody overrides them. */
-    HN_TRY(hn_model_infer(m->ir, &(hn_infer_options){.defaults = true}, err));
+    HN_TRY(hn_model_infer(m->ir, &(hn_infer_options){.defaults = true, .free_zeros = true}, err));
     hn_span_end("load", "infer", begun, (int64_t)atomic_load(&m->alloc.live));
     return describe_all(m, err);
 }

@@ -9,6 +9,7 @@
  * Read leniently, since nothing can go wrong by it:
  *   - value_info of a value that does not exist is dropped;
  *   - an operator set that is used but not imported counts as version 1, unless it is ai.onnx's;
+ *   - a dim below 0, or named "?", is a size nobody knows;
  *   - numbers of int32_data too wide for their type keep their low bits, as ONNX's own tools do;
  *   - an initializer that IR version 3 wants listed among the inputs need not be.
  * Before IR version 4 initializers had to be inputs too; they are read as constants, as ONNX

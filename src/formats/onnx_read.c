@@ -134,6 +134,10 @@ hone_status hn_onnx_opset(hn_onnx_reader *r, hn_bytes bytes, hn_opset *out, hn_e
 
 /* ---- types ---- */
 
+/* A name that stands for any size, a new one each time. PaddlePaddle's exporter and others write
+ * such sizes as numbers below 0, too. */
+static bool names_nothing(const char *name) { return name[0] == '\0' || strcmp(name, "?") == 0; }
+
 static hone_status read_dim(hn_onnx_reader *r, hn_bytes bytes, hn_dim *out, const char **denotation,
                             hn_error *err) {
     hn_dims *dims = &r->model->dims;
@@ -143,12 +147,14 @@ static hone_status read_dim(hn_onnx_reader *r, hn_bytes bytes, hn_dim *out, cons
     hn_wire_field f;
     while (hn_wire_next(&w, &f, err)) {
         if (f.number == HN_ONNX_DIM_DIM_VALUE) {
-            HN_CHECK(err, f.value <= HN_DIM_MAX, HONE_E_MODEL, "a dim has the size %lld",
-                     (long long)f.value);
-            *out = hn_dim_const(dims, (int64_t)f.value);
+            int64_t size = (int64_t)f.value;
+            HN_CHECK(err, size <= HN_DIM_MAX, HONE_E_MODEL, "a dim has the size %lld",
+                     (long long)size);
+            *out = size < 0 ? NULL : hn_dim_const(dims, size);
+            if (size < 0) r->negative_dim = size;
         } else if (f.number == HN_ONNX_DIM_DIM_PARAM) {
             HN_TRY(hn_onnx_text(&r->scratch, f.bytes, "a dim_param", &name, err));
-            *out = name[0] != '\0' ? hn_dim_symbol(dims, name) : NULL;
+            *out = names_nothing(name) ? NULL : hn_dim_symbol(dims, name);
         } else if (f.number == HN_ONNX_DIM_DENOTATION) {
             HN_TRY(hn_onnx_text(&r->model->arena, f.bytes, "a denotation", denotation, err));
         }
@@ -698,7 +704,11 @@ static hone_status describe(hn_onnx_reader *r, hn_value *v, const value_info *in
                             hn_error *err) {
     hn_type *type = hn_arena_alloc(&r->model->arena, sizeof *type);
     if (type == NULL) return HN_NOMEM(err);
+    r->negative_dim = 0;
     hone_status status = read_type(r, info->type, type, err);
+    if (r->negative_dim < 0 && r->finding != NULL)
+        hn_log(HONE_LOG_WARN, "'%.200s' has an axis of size %lld, which is read as an unknown size",
+               v->name, (long long)r->negative_dim);
     if (status != HONE_OK) {
         hn_error_context(err, "'%.200s'", v->name);
         HN_TRY(hn_onnx_forgive(r, NULL, status, err));

@@ -235,6 +235,7 @@ static hone_status infer_body(hn_infer *c, hn_graph *g, int n, const hn_infer_in
 static hone_status merge(walk *w, hn_value *v, const hn_infer_out *out, hn_error *err) {
     hn_type *t = &v->type;
     bool said = t->kind == HN_TYPE_TENSOR;
+    bool finding = w->o != NULL && w->o->finding != NULL;
     hone_status status = HONE_OK;
     if (out->dtype != HONE_DTYPE_NONE) {
         if (said && t->dtype != HONE_DTYPE_NONE && t->dtype != out->dtype) {
@@ -254,16 +255,17 @@ static hone_status merge(walk *w, hn_value *v, const hn_infer_out *out, hn_error
             bool const_a = hn_dim_is_const(shape.dim[i], &a);
             bool const_b = hn_dim_is_const(t->shape.dim[i], &b);
             if (const_a && const_b)
-                agree = a == b;
-            else if (!const_a && (const_b || (hn_dim_is_fresh(shape.dim[i]) &&
-                                              !hn_dim_is_fresh(t->shape.dim[i]))))
+                agree = a == b || (b == 0 && !finding);
+            else if (!const_a &&
+                     (const_b ? b != 0
+                              : hn_dim_is_fresh(shape.dim[i]) && !hn_dim_is_fresh(t->shape.dim[i])))
                 shape.dim[i] = t->shape.dim[i];
         }
         if (!agree) {
             char a[256], b[256];
             hn_shape_text(&t->shape, a, sizeof a);
             hn_shape_text(&out->shape, b, sizeof b);
-            if (w->o != NULL && w->o->finding != NULL) {
+            if (finding) {
                 hn_fail(err, HONE_E_SHAPE, "'%s' is declared with shape %s but has %s", v->name, a,
                         b);
                 w->o->finding(w->o->ctx, v->producer, err);
@@ -458,12 +460,28 @@ static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err) {
     return HONE_OK;
 }
 
+/* Makes sizes of 0 unknown; false when no input has one. */
+static bool free_zeros(hn_model *m) {
+    bool any = false;
+    for (int i = 0; i < m->graph->n_inputs; i++) {
+        hn_shape *s = &m->graph->inputs[i]->type.shape;
+        for (int k = 0; k < s->rank; k++) {
+            if (!hn_dim_is(s->dim[k], 0)) continue;
+            s->dim[k] = hn_dim_fresh(&m->dims, -1);
+            any = true;
+        }
+    }
+    return any;
+}
+
 hone_status hn_model_infer(hn_model *m, const hn_infer_options *o, hn_error *err) {
     walk w = {.model = m, .o = o};
     hn_error unread;
     if (err == NULL) err = &unread;
     m->dims.status = HONE_OK;
     hone_status status = infer_graph(&w, m->graph, err);
+    if (status != HONE_OK && status != HONE_E_NOMEM && o != NULL && o->free_zeros && free_zeros(m))
+        status = infer_graph(&w, m->graph, err);
     for (int i = 0; i < m->n_graphs; i++) {
         for (int k = 0; k < m->graphs[i]->n_values; k++) {
             hn_value *v = m->graphs[i]->values[k];

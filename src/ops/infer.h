@@ -9,6 +9,8 @@
  * evaluated, so that shape arithmetic of exported models resolves.
  * A declared type fills in what cannot be inferred. Where a declared shape contradicts the inferred
  * one, the inferred one stands and a warning is logged; contradicting element types are an error.
+ * A declared size of 0 says nothing where inference finds another or a symbol: some exporters write
+ * unknown sizes so.
  * Nodes whose operator is unknown leave their outputs as declared. Nodes still in an old opset's
  * semantics are lifted on the way (lift.h); one that cannot be stays old, with a warning, and is
  * taken like an unknown operator.
@@ -18,6 +20,9 @@
 typedef struct hn_infer_options {
     /* An input with a default is taken to have those contents. */
     bool defaults;
+    /* If the model does not infer and inputs have sizes of 0, these are made unknown and it is
+     * inferred again. */
+    bool free_zeros;
     void (*finding)(void *ctx, const hn_node *n, const hn_error *e);
     /* Called around each node whose operator is known: before, when its inputs have their types, to
      * edit its inputs; and after, when its outputs have theirs. Bodies of loops may be walked more

@@ -4,6 +4,17 @@
 
 #include "base/size.h"
 
+/* The windows along an axis that is smaller than one of them, as ONNX Runtime counts them: its
+ * division rounds towards 0, so that one window may end beyond the padded input, or there is none.
+ * Negative: an axis that ONNX Runtime refuses, or that is not smaller. */
+static int64_t narrow_windows(const hn_spatial *s, int axis, hn_dim in) {
+    int64_t size;
+    bool same = s->auto_pad == HN_PAD_SAME_UPPER || s->auto_pad == HN_PAD_SAME_LOWER;
+    if (same || !hn_dim_is_const(in, &size)) return -1;
+    int64_t beyond = hn_spatial_extent(s, axis) - size - s->pad[axis] - s->pad_end[axis];
+    return beyond <= 0 ? -1 : 1 - beyond / s->stride[axis];
+}
+
 hone_status hn_pool_infer(hn_infer *c, bool channels_last, hn_error *err) {
     HN_TRY(hn_want_rank(c, 0, 3, HONE_MAX_RANK, err));
     const hn_shape *x = hn_in_shape(c, 0);
@@ -12,8 +23,13 @@ hone_status hn_pool_infer(hn_infer *c, bool channels_last, hn_error *err) {
     HN_TRY(hn_spatial_read(c->node, x->rank - 2, &s, err));
     int first = channels_last ? 1 : 2;
     hn_shape y = *x;
-    for (int i = 0; i < s.rank; i++)
-        HN_TRY(hn_spatial_out(&s, c->dims, i, x->dim[first + i], &y.dim[first + i], err));
+    for (int i = 0; i < s.rank; i++) {
+        int64_t narrow = narrow_windows(&s, i, x->dim[first + i]);
+        if (narrow >= 0)
+            y.dim[first + i] = hn_dim_const(c->dims, narrow);
+        else
+            HN_TRY(hn_spatial_out(&s, c->dims, i, x->dim[first + i], &y.dim[first + i], err));
+    }
     for (int i = 0; i < c->n_out; i++) hn_set_shape(c, i, &y);
     return HONE_OK;
 }

@@ -110,6 +110,20 @@ def test_pool(tmp_path, op, x, attrs):
     check(tmp_path, op, [normal(x)], n_outputs=2 if op == "MaxPool" else 1, opset=22, **attrs)
 
 
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize(
+    "x, attrs",
+    [
+        ((2, 3, 2, 23), dict(kernel_shape=[3, 3])),
+        ((2, 3, 2, 23), dict(kernel_shape=[3, 3], strides=[2, 2])),
+        ((2, 3, 3, 23), dict(kernel_shape=[6, 3], strides=[3, 1], ceil_mode=1)),
+        ((2, 3, 1, 23), dict(kernel_shape=[4, 3], strides=[3, 1], pads=[1, 0, 0, 0])),
+    ],
+)
+def test_pools_of_windows_larger_than_the_input(tmp_path, op, x, attrs):
+    check(tmp_path, op, [normal(x)], opset=22, **attrs)
+
+
 def test_pools_of_dilated_windows(tmp_path):
     attrs = dict(kernel_shape=[3, 2], dilations=[2, 3], pads=[1, 0, 1, 1], strides=[2, 1])
     check(tmp_path, "MaxPool", [normal((1, 2, 12, 13))], n_outputs=2, storage_order=1, **attrs)

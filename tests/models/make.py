@@ -191,3 +191,9 @@ for name, layers in (("layers", plain), ("damaged", hurt)):
                   h.make_node("Relu", [f"m{k}"], ["y" if k == 6 else f"r{k}"], f"relu{k}")]
     save(name, nodes, [value("x", ["batch", 8])], [value("y", ["batch", 8])],
          [constant(f"w{k}", f32(w)) for k, w in enumerate(layers, 1)])
+
+# Sizes as PaddlePaddle's exporter and others write those they do not know.
+save("sizes",
+     [h.make_node("MaxPool", ["x"], ["p"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
+      h.make_node("Relu", ["p"], ["y"], "relu")],
+     [value("x", [-1, 3, "?", "?"])], [value("y", [0, 3, -1, -1])])

@@ -63,6 +63,23 @@ static void lp(void **state) {
            .error = "'p' is 0, expected 1 or more");
 }
 
+/* Windows larger than the padded input: none, or one that ends beyond it, as in ONNX Runtime. */
+static void narrow(void **state) {
+    (void)state;
+    OP_INFER("MaxPool", .attrs = "kernel_shape=[4]", .in = {"f32[1, 2, 3]"},
+             .out = {"f32[1, 2, 0]", "s64[1, 2, 0]"});
+    OP_RUN("MaxPool", .attrs = "kernel_shape=[4]", .in = {"f32[1, 1, 3]{1 2 3}"},
+           .out = {"f32[1, 1, 0]{}"});
+    OP_RUN("AveragePool", .attrs = "kernel_shape=[6] strides=[3] pads=[1, 0]",
+           .in = {"f32[1, 1, 2]{1 2}"}, .out = {"f32[1, 1, 0]{}"});
+    OP_RUN("LpPool", .attrs = "kernel_shape=[4] ceil_mode=1", .in = {"f32[1, 1, 3]{1 2 3}"},
+           .out = {"f32[1, 1, 0]{}"});
+    OP_RUN("MaxPool", .attrs = "kernel_shape=[3] strides=[2]", .in = {"f32[1, 1, 2]{2 1}"},
+           .out = {"f32[1, 1, 1]{2}", "s64[1, 1, 1]{0}"});
+    OP_RUN("MaxPool", .attrs = "kernel_shape=[5]", .in = {"f32[1, 1, 3]{1 2 3}"},
+           .error = "is smaller than its window of 5");
+}
+
 static void shapes(void **state) {
     (void)state;
     OP_INFER("MaxPool", .attrs = "kernel_shape=[2, 2] strides=[2, 2]",
@@ -74,16 +91,14 @@ static void shapes(void **state) {
              .error = "'kernel_shape' has 1 values, expected 2");
     OP_INFER("MaxPool", .attrs = "kernel_shape=[2]", .in = {"f32[1, 2]"}, .error = "rank 2");
     OP_INFER("MaxPool", .in = {"f32[1, 2, 3]"}, .error = "'kernel_shape' is missing");
-    OP_INFER("MaxPool", .attrs = "kernel_shape=[4]", .in = {"f32[1, 2, 3]"},
-             .error = "is smaller than its window of 4");
+    OP_INFER("MaxPool", .attrs = "kernel_shape=[5]", .in = {"f32[1, 2, 3]"},
+             .error = "is smaller than its window of 5");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maximum),
-        cmocka_unit_test(average),
-        cmocka_unit_test(lp),
-        cmocka_unit_test(shapes),
+        cmocka_unit_test(maximum), cmocka_unit_test(average), cmocka_unit_test(lp),
+        cmocka_unit_test(narrow),  cmocka_unit_test(shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
