@@ -1,16 +1,6 @@
 /* If(cond) -> (outputs...): the outputs of one of two subgraphs. */
 #include "ops/control.h"
 
-/* A condition that is known says what the output is. The other branch is looked at too, so that it
- * is lifted and can be saved; but what is wrong with it (a Squeeze of an axis that is not 1, when
- * the condition asks just that) is not wrong with the model. */
-static hone_status infer_branch(hn_infer *c, hn_graph *g, bool taken, hn_error *err) {
-    hn_error unread;
-    hone_status status = c->body(c, g, 0, NULL, taken ? err : &unread);
-    if (taken || status == HONE_OK) return status;
-    return status == HONE_E_NOMEM ? HN_NOMEM(err) : HONE_OK;
-}
-
 static hone_status infer(hn_infer *c, hn_error *err) {
     static const char *const names[2] = {"else_branch", "then_branch"};
     hn_graph *branch[2];
@@ -23,8 +13,9 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     if (c->body == NULL) return HONE_OK;
     int64_t cond = 0;
     bool known = hn_in_ints(c, 0, &cond, 1) == 1;
+    /* The branch that is not taken is looked at too, so that it is lifted and can be saved. */
     for (int k = 0; k < 2; k++)
-        HN_TRY(infer_branch(c, branch[k], !known || (cond != 0) == (k == 1), err));
+        HN_TRY(c->body(c, branch[k], known && (cond != 0) == (k == 1), 0, NULL, err));
     for (int i = 0; i < c->n_out; i++) {
         const hn_type *no = &branch[0]->outputs[i].value->type,
                       *yes = &branch[1]->outputs[i].value->type;

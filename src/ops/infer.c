@@ -181,15 +181,17 @@ hone_status hn_node_infer(hn_infer *c, hn_error *err) { return infer_outputs(c, 
 typedef struct walk {
     hn_model *model;
     const hn_infer_options *o;
+    bool uncertain; /* in a subgraph that may not run */
 } walk;
 
 static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err);
 
-/* Reports to the caller's `finding` and goes on, or stops. Memory trouble always stops. */
+/* Reports to the caller's `finding` and goes on, or stops. What may not run does not stop. Memory
+ * trouble always does. */
 static hone_status report(walk *w, const hn_node *n, hone_status status, hn_error *err) {
-    if (status == HONE_OK || status == HONE_E_NOMEM || w->o == NULL || w->o->finding == NULL)
-        return status;
-    w->o->finding(w->o->ctx, n, err);
+    bool finding = w->o != NULL && w->o->finding != NULL;
+    if (status == HONE_OK || status == HONE_E_NOMEM || (!finding && !w->uncertain)) return status;
+    if (finding) w->o->finding(w->o->ctx, n, err);
     return HONE_OK;
 }
 
@@ -216,8 +218,9 @@ static void forget(hn_value *v) {
     v->folded = NULL;
 }
 
-static hone_status infer_body(hn_infer *c, hn_graph *g, int n, const hn_infer_in *inputs,
-                              hn_error *err) {
+static hone_status infer_body(hn_infer *c, hn_graph *g, bool certain, int n,
+                              const hn_infer_in *inputs, hn_error *err) {
+    walk *w = c->driver;
     for (int i = 0; i < n && i < g->n_inputs; i++) {
         hn_value *v = g->inputs[i];
         forget(v);
@@ -228,7 +231,11 @@ static hone_status infer_body(hn_infer *c, hn_graph *g, int n, const hn_infer_in
         }
         if (inputs[i].shape.rank >= 0) v->type.shape = inputs[i].shape;
     }
-    return infer_graph(c->driver, g, err);
+    bool before = w->uncertain;
+    w->uncertain = before || !certain;
+    hone_status status = infer_graph(w, g, err);
+    w->uncertain = before;
+    return status;
 }
 
 /* What the file declares fills in what inference could not find. */
@@ -404,7 +411,12 @@ static hone_status infer_node_in(walk *w, hn_node *n, hn_arena *scratch, hn_erro
     for (int i = 0; i < n->n_outputs; i++) c.out[i].wanted = n->outputs[i] != NULL;
 
     hone_status status = infer_outputs(&c, err);
-    if (status != HONE_OK) return report(w, n, status, err);
+    if (status != HONE_OK) {
+        HN_TRY(report(w, n, status, err));
+        for (int i = 0; i < n->n_outputs && w->uncertain; i++)
+            if (n->outputs[i] != NULL) n->outputs[i]->type.shape = hn_shape_unknown();
+        return HONE_OK;
+    }
     HN_TRY(fold(w, n, &c, err));
     hn_tensor *direct = constant_attr(n);
     for (int i = 0; i < n->n_outputs; i++) {
@@ -430,7 +442,7 @@ static hone_status infer_node(walk *w, hn_node *n, hn_error *err) {
 static hone_status lift(walk *w, hn_node *n, hn_error *err) {
     hone_status status = hn_lift_node(n, err);
     bool finding = w->o != NULL && w->o->finding != NULL;
-    if (status != HONE_E_UNSUPPORTED || finding) return report(w, n, status, err);
+    if (status != HONE_E_UNSUPPORTED || finding || w->uncertain) return report(w, n, status, err);
     hn_log(HONE_LOG_WARN, "%s", err->text);
     return HONE_OK;
 }

@@ -53,7 +53,7 @@ static bool widen(hn_dims *dims, const hn_graph *body, carried_shape *carried, i
 }
 
 /* Infers the body with the shapes it has in every iteration, not just the first. */
-static hone_status settle(hn_infer *c, hn_graph *body, carried_shape *carried, int n,
+static hone_status settle(hn_infer *c, hn_graph *body, bool runs, carried_shape *carried, int n,
                           hn_error *err) {
     hn_infer_in *in = hn_arena_array(c->scratch, (size_t)n + 2, sizeof *in);
     if (in == NULL) return HN_NOMEM(err);
@@ -70,7 +70,7 @@ static hone_status settle(hn_infer *c, hn_graph *body, carried_shape *carried, i
         if (round == MOST_ROUNDS || body->depth > DEEPEST_ROUNDS)
             for (int i = 0; i < n; i++) carried[i].shape = hn_shape_unknown();
         for (int i = 0; i < n; i++) in[i + 2].shape = carried[i].shape;
-        HN_TRY(c->body(c, body, n + 2, in, err));
+        HN_TRY(c->body(c, body, runs, n + 2, in, err));
         for (int i = 0; i < n; i++)
             HN_TRY(
                 hn_want_carried(in[i + 2].dtype, body->outputs[i + 1].value->type.dtype, i, err));
@@ -108,8 +108,6 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     if (c->body == NULL) return HONE_OK;
     carried_shape *carried = hn_arena_array(c->scratch, (size_t)n + 1, sizeof *carried);
     if (carried == NULL) return HN_NOMEM(err);
-    HN_TRY(settle(c, body, carried, n, err));
-
     int64_t most = -1, go; /* iterations; the condition */
     if (hn_in_ints(c, 0, &most, 1) != 1)
         most = -1;
@@ -117,6 +115,7 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         most = 0;
     bool runs = (!hn_has_in(c, 0) || most > 0) &&
                 (!hn_has_in(c, 1) || (hn_in_ints(c, 1, &go, 1) == 1 && go != 0));
+    HN_TRY(settle(c, body, runs, carried, n, err));
     for (int i = 0; i < c->n_out; i++) {
         const hn_type *t = &body->outputs[i + 1].value->type;
         const hn_shape *part = i < n ? &carried[i].shape : &t->shape;

@@ -125,8 +125,11 @@ struct hn_infer {
     hn_infer_in *in;
     hn_infer_out *out;
     /* Infers a subgraph whose inputs have the given types; results go to the types of its values.
+     * certain false: the subgraph may not run, so a node in it that does not infer is no error
+     * before it runs; the shapes of its outputs are then unknown.
      * NULL when sizes are actual (then control flow is not inferred). */
-    hone_status (*body)(hn_infer *c, hn_graph *g, int n, const hn_infer_in *inputs, hn_error *err);
+    hone_status (*body)(hn_infer *c, hn_graph *g, bool certain, int n, const hn_infer_in *inputs,
+                        hn_error *err);
     void *driver;
 };
 

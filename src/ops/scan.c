@@ -91,9 +91,9 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         in[i].shape.rank = rank - 1;
         for (int k = axis; k + 1 < rank; k++) in[i].shape.dim[k] = c->in[i].shape.dim[k + 1];
     }
-    HN_TRY(c->body(c, p.body, c->n_in, in, err));
     int64_t least = 0, most;
     if (length != NULL) hn_dim_range(length, &least, &most);
+    HN_TRY(c->body(c, p.body, least > 0, c->n_in, in, err));
     for (int i = 0; i < c->n_out; i++) {
         const hn_type *t = &p.body->outputs[i].value->type;
         hn_set_dtype(c, i, t->dtype);

@@ -25,8 +25,10 @@ def model(nodes, inputs, outputs, constants=(), value_info=(), opset=17):
 
 
 def run_onnxruntime(m, feed):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(
-        m.SerializeToString(), providers=["CPUExecutionProvider"]
+        m.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
     return session.run(None, feed)
 
@@ -112,3 +114,83 @@ def test_a_pool_that_gives_nothing(tmp_path):
         [value("y", [-1, 2, -1, 3])],
     )
     agree(m, {"x": normal((1, 2, 2, 5))}, tmp_path)
+
+
+def recurrent(name, x, y, prefix):
+    """An LSTM whose state is carried; x must have rank 3 when it runs."""
+    return h.make_node(
+        "LSTM", [x, f"w{prefix}", f"r{prefix}", "", "", "h", "c"], [f"{name}_seq", y], name,
+        hidden_size=8,
+    )
+
+
+def branch(name, nodes, out):
+    return h.make_graph(nodes, name, [], [value(out, None)])
+
+
+def voice_activity():
+    """Like Silero's voice activity detector: by sample rate, then by a flag, a recurrent layer each.
+    One inner branch would give its LSTM an input of rank 5; it is never taken."""
+    branches = []
+    for rate, frame in ((16000, 16), (8000, 8)):
+        p = str(frame)
+        plain = branch("plain" + p, [recurrent("lstm" + p, "f" + p, "yp" + p, p)], "yp" + p)
+        nested = branch(
+            "nested" + p,
+            [
+                h.make_node("Add", ["zeros", "places"], ["axes" + p]),
+                h.make_node("Unsqueeze", ["f" + p, "axes" + p], ["u" + p]),
+                recurrent("deep" + p, "u" + p, "yn" + p, p),
+            ],
+            "yn" + p,
+        )
+        outer = [
+            h.make_node("Reshape", ["x", "frames" + p], ["f" + p]),
+            h.make_node("If", ["odd"], ["state" + p], then_branch=nested, else_branch=plain),
+            h.make_node("ReduceMean", ["state" + p], ["mean" + p], axes=[2]),
+        ]
+        branches.append(branch(f"rate{rate}", outer, "mean" + p))
+    constants = {"rate": np.int64(16000), "zeros": np.int64([0, 0]), "places": np.int64([0, 1])}
+    for frame in (16, 8):
+        constants[f"frames{frame}"] = np.int64([-1, 1, frame])
+        constants[f"w{frame}"] = normal((1, 32, frame), frame)
+        constants[f"r{frame}"] = normal((1, 32, 8), frame + 1)
+    return model(
+        [
+            h.make_node("Equal", ["sr", "rate"], ["fast"]),
+            h.make_node("If", ["fast"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+        ],
+        [
+            value("x", [1, "n"]),
+            value("sr", [], T.INT64),
+            value("odd", [], T.BOOL),
+            value("h", [1, 1, 8]),
+            value("c", [1, 1, 8]),
+        ],
+        [value("y", None)],
+        constants,
+    )
+
+
+def voice(rate, odd=False):
+    return {
+        "x": normal((1, 64)),
+        "sr": np.array(rate, np.int64),
+        "odd": np.array(odd),
+        "h": normal((1, 1, 8), 3),
+        "c": normal((1, 1, 8), 4),
+    }
+
+
+@pytest.mark.parametrize("rate", [16000, 8000])
+def test_a_branch_that_fits_only_when_it_is_taken(tmp_path, rate):
+    agree(voice_activity(), voice(rate), tmp_path)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_a_branch_that_does_not_fit_is_refused_when_it_is_taken(tmp_path, backend):
+    path = os.path.join(tmp_path, "model.onnx")
+    onnx.save(voice_activity(), path)
+    done = run_hone(path, voice(8000, odd=True), tmp_path, backend)
+    assert done.returncode == 3
+    assert "LSTM 'deep8': input 0 has rank 5, expected 3" in done.stderr

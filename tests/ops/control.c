@@ -83,6 +83,46 @@ static void if_with_a_known_condition(void **state) {
         "Squeeze (output 'p')");
 }
 
+/* A subgraph that may not run is refused only when it does, by the node that does not fit. */
+static void subgraphs_that_may_not_run(void **state) {
+    (void)state;
+    hn_model *m = model_inferred(
+        "m (bool c, float[2, 3] x) => (y) <int64[1] axes = {1}> {"
+        "  y = If (c) <then_branch = yes () => (r) { p = Squeeze (x, axes)  r = Neg (p) },"
+        "              else_branch = no () => (q) { q = Neg (x) }>"
+        "}");
+    assert_string_equal(type_of(m, "y"), "f32[?]");
+    model_runs(m, TEXTS("bool {0}", "float[2, 3] {1, 2, 3, 4, 5, 6}"),
+               TEXTS("float[2, 3] {-1, -2, -3, -4, -5, -6}"));
+    model_run_fails(m, TEXTS("bool {1}", "float[2, 3] {1, 2, 3, 4, 5, 6}"),
+                    "Squeeze (output 'p'): axis 1 to take out has size 3");
+    m = model_inferred(
+        "m (int64 count, float[2, 3] x) => (y) <int64[1] axes = {1}> {"
+        "  y = Loop (count, , x) <body = b (int64 i, bool c, v) => (c, w) {"
+        "     w = Squeeze (x, axes)"
+        "  }>"
+        "}");
+    model_runs(m, TEXTS("int64 {0}", "float[2, 3] {1, 2, 3, 4, 5, 6}"),
+               TEXTS("float[2, 3] {1, 2, 3, 4, 5, 6}"));
+    model_run_fails(m, TEXTS("int64 {1}", "float[2, 3] {1, 2, 3, 4, 5, 6}"),
+                    "Squeeze (output 'w'): axis 1 to take out has size 3");
+    m = model_inferred(
+        "m (float[n] s, float[2, 3] x) => (y) <int64[1] axes = {1}> {"
+        "  y = Scan <num_scan_inputs: int = 1, body = b (float v) => (w) {"
+        "     w = Squeeze (x, axes)"
+        "  }> (s)"
+        "}");
+    model_run_fails(m, TEXTS("float[1] {1}", "float[2, 3] {1, 2, 3, 4, 5, 6}"),
+                    "Squeeze (output 'w'): axis 1 to take out has size 3");
+    model_infer_fails(
+        "m (float[2] s, float[2, 3] x) => (y) <int64[1] axes = {1}> {"
+        "  y = Scan <num_scan_inputs: int = 1, body = b (float v) => (w) {"
+        "     w = Squeeze (x, axes)"
+        "  }> (s)"
+        "}",
+        "Squeeze (output 'w')");
+}
+
 static void if_with_bad_branches(void **state) {
     (void)state;
     model_infer_fails(
@@ -493,6 +533,7 @@ int main(void) {
         TEST(if_covers_both_shapes),
         TEST(if_with_unknown_shapes),
         TEST(if_with_a_known_condition),
+        TEST(subgraphs_that_may_not_run),
         TEST(if_with_bad_branches),
         TEST(loop_counts),
         TEST(loop_without_a_count),
