@@ -13,11 +13,14 @@ typedef struct term {
 struct hn_dim_node {
     uint8_t kind;
     bool fresh;
-    uint16_t n;  /* args */
-    uint32_t id; /* order of creation: the sort key */
+    bool any_sign; /* SYM: stands for an expression that may be negative */
+    uint16_t n;    /* args */
+    uint32_t id;   /* order of creation: the sort key */
+    uint32_t size; /* nodes that a walk over the expression visits, shared ones each time */
     uint64_t hash;
     int64_t value;    /* CONST: the number; SUM: its constant part; SYM: upper bound */
     const char *name; /* SYM */
+    hn_dim symbol;    /* stands for an expression larger than MOST_SIZE; else NULL */
     term args[];
 };
 
@@ -25,7 +28,13 @@ struct hn_dim_node {
  * shapes explode. */
 #define MOST_TERMS 24
 
-static const hn_dim_node poison = {.kind = SYM, .fresh = true, .value = INT64_MAX, .name = "?"};
+/* And so does one over which a walk would visit more nodes. Expressions share their parts, so that
+ * a few dozen nodes of a graph could build one that takes for ever to walk over. Those of feature
+ * pyramids with symbolic heights and widths have about 100. */
+#define MOST_SIZE 512
+
+static const hn_dim_node poison = {
+    .kind = SYM, .fresh = true, .size = 1, .value = INT64_MAX, .name = "?"};
 
 void hn_dims_init(hn_dims *t, hn_allocator *alloc) {
     memset(t, 0, sizeof *t);
@@ -86,28 +95,13 @@ static hn_dim_node *new_node(hn_dims *t, kind k, int64_t value, const term *args
     d->n = (uint16_t)n;
     d->hash = hash;
     d->value = value;
-    if (n > 0) memcpy(d->args, args, (size_t)n * sizeof(term));
+    d->size = 1;
+    for (int i = 0; i < n; i++) {
+        d->args[i] = args[i];
+        d->size += args[i].dim->size;
+    }
     d->id = (uint32_t)++t->used;
     return d;
-}
-
-static hn_dim intern(hn_dims *t, kind k, int64_t value, const term *args, int n) {
-    if ((t->used + 1) * 4 > t->capacity * 3 && !grow(t)) return trouble(t, HONE_E_NOMEM);
-    uint64_t h = mix((uint64_t)k + 17, (uint64_t)value);
-    for (int i = 0; i < n; i++)
-        h = mix(mix(h, (uint64_t)args[i].coef), (uint64_t)(uintptr_t)args[i].dim);
-    h ^= h >> 31;
-    size_t mask = t->capacity - 1, i = h & mask;
-    for (; t->slots[i] != NULL; i = (i + 1) & mask)
-        if (t->slots[i]->hash == h && same(t->slots[i], k, value, args, n)) return t->slots[i];
-    hn_dim_node *d = new_node(t, k, value, args, n, h);
-    if (d == NULL) return trouble(t, HONE_E_NOMEM);
-    return t->slots[i] = d;
-}
-
-hn_dim hn_dim_const(hn_dims *t, int64_t v) {
-    if (v > HN_DIM_MAX || v < -HN_DIM_MAX) return trouble(t, HONE_E_SHAPE);
-    return intern(t, CONST, v, NULL, 0);
 }
 
 static hn_dim_node *new_symbol(hn_dims *t, const char *name, size_t n) {
@@ -116,6 +110,54 @@ static hn_dim_node *new_symbol(hn_dims *t, const char *name, size_t n) {
     if (copy == NULL || d == NULL) return NULL;
     d->name = copy;
     return d;
+}
+
+/* Not in the map: a file that comes along with this name means another symbol. NULL: out of memory.
+ */
+static hn_dim_node *new_fresh(hn_dims *t, int64_t upper) {
+    char name[32];
+    do {
+        snprintf(name, sizeof name, "u%u", t->n_fresh++);
+    } while (hn_map_get(&t->symbols, name, strlen(name)) != NULL);
+    hn_dim_node *d = new_symbol(t, name, strlen(name));
+    if (d == NULL) return NULL;
+    d->fresh = true;
+    d->value = upper < 0 ? INT64_MAX : upper;
+    return d;
+}
+
+/* The symbol for an expression that is too large, with the bounds of that expression. */
+static hn_dim symbol_for(hn_dims *t, hn_dim d) {
+    int64_t lo, hi;
+    hn_dim_range(d, &lo, &hi);
+    hn_dim_node *symbol = new_fresh(t, hi == INT64_MAX ? -1 : hi);
+    if (symbol == NULL) return trouble(t, HONE_E_NOMEM);
+    symbol->any_sign = lo < 0;
+    return symbol;
+}
+
+/* The one node of that contents. What is too large is kept as well, so that the same expression
+ * gets the same symbol again. */
+static hn_dim intern(hn_dims *t, kind k, int64_t value, const term *args, int n) {
+    if ((t->used + 1) * 4 > t->capacity * 3 && !grow(t)) return trouble(t, HONE_E_NOMEM);
+    uint64_t h = mix((uint64_t)k + 17, (uint64_t)value);
+    for (int i = 0; i < n; i++)
+        h = mix(mix(h, (uint64_t)args[i].coef), (uint64_t)(uintptr_t)args[i].dim);
+    h ^= h >> 31;
+    size_t mask = t->capacity - 1, i = h & mask;
+    for (; t->slots[i] != NULL; i = (i + 1) & mask)
+        if (t->slots[i]->hash == h && same(t->slots[i], k, value, args, n))
+            return t->slots[i]->symbol != NULL ? t->slots[i]->symbol : t->slots[i];
+    hn_dim_node *d = new_node(t, k, value, args, n, h);
+    if (d == NULL) return trouble(t, HONE_E_NOMEM);
+    t->slots[i] = d;
+    if (d->size > MOST_SIZE) d->symbol = symbol_for(t, d);
+    return d->symbol != NULL ? d->symbol : d;
+}
+
+hn_dim hn_dim_const(hn_dims *t, int64_t v) {
+    if (v > HN_DIM_MAX || v < -HN_DIM_MAX) return trouble(t, HONE_E_SHAPE);
+    return intern(t, CONST, v, NULL, 0);
 }
 
 /* Named symbols are told apart by their name, so they live in their own map. */
@@ -128,17 +170,9 @@ hn_dim hn_dim_symbol(hn_dims *t, const char *name) {
     return d;
 }
 
-/* Not in the map: a file that comes along with this name means another symbol. */
 hn_dim hn_dim_fresh(hn_dims *t, int64_t upper) {
-    char name[32];
-    do {
-        snprintf(name, sizeof name, "u%u", t->n_fresh++);
-    } while (hn_map_get(&t->symbols, name, strlen(name)) != NULL);
-    hn_dim_node *d = new_symbol(t, name, strlen(name));
-    if (d == NULL) return trouble(t, HONE_E_NOMEM);
-    d->fresh = true;
-    d->value = upper < 0 ? INT64_MAX : upper;
-    return d;
+    hn_dim d = new_fresh(t, upper);
+    return d != NULL ? d : trouble(t, HONE_E_NOMEM);
 }
 
 /* ---- linear forms ---- */
@@ -375,7 +409,7 @@ static void range_at(hn_dim d, int64_t *lo, int64_t *hi, int depth) {
     switch ((kind)d->kind) {
         case CONST: *lo = *hi = d->value; return;
         case SYM:
-            *lo = 0;
+            *lo = d->any_sign ? INT64_MIN : 0;
             *hi = d->value;
             return;
         case PROD:

@@ -11,6 +11,7 @@
  * coefficient fdiv       floor(a / b) min, max   of two
  *
  * Ceil division is floor((a + b - 1) / b). Products of sums are multiplied out while that is small.
+ * A fresh symbol stands for an expression that grows too large; the same one each time.
  *
  * Building an expression cannot fail in the caller's hands: when memory runs out or a number passes
  * HN_DIM_MAX the table remembers it (`status`) and hands out a harmless symbol; whoever drives

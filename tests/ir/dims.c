@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -160,6 +161,33 @@ static void broadcasting(void **state) {
     assert_string_equal(hn_shape_text(&a, text, 5), "[n, ");
 }
 
+/* Parts are shared: 60 steps make an expression that would take 2^60 visits to walk over. */
+static hn_dim doubled_often(int64_t start) {
+    hn_dim d = hn_dim_addc(&t, n, start);
+    for (int i = 0; i < 60; i++) d = hn_dim_max(&t, hn_dim_div(&t, d, h), hn_dim_div(&t, d, w));
+    return d;
+}
+
+static void large_expressions_become_symbols(void **state) {
+    (void)state;
+    char text[4000];
+    int64_t v;
+    hn_dim d = doubled_often(3);
+    assert_true(strlen(hn_dim_text(d, text, sizeof text)) < sizeof text - 1);
+    hn_dim_eval(d, value, NULL, &v);
+    assert_ptr_equal(doubled_often(3), d);
+    assert_ptr_not_equal(doubled_often(4), d);
+    assert_int_equal(t.status, HONE_OK);
+
+    /* A sum of many quotients, which may be negative: its symbol must not be taken for a size. */
+    hn_dim sum = hn_dim_mulc(&t, n, -1);
+    for (int i = 1; i <= 20; i++)
+        for (int k = 0; k < 10; k++)
+            sum = hn_dim_max(&t, hn_dim_addc(&t, hn_dim_div(&t, sum, hn_dim_addc(&t, h, i)), -1),
+                             hn_dim_mulc(&t, w, -i));
+    assert_ptr_not_equal(hn_dim_max(&t, sum, c(0)), sum);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     bool done = false;
@@ -188,6 +216,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(evaluation_and_substitution, setup, teardown),
         cmocka_unit_test_setup_teardown(trouble_is_remembered, setup, teardown),
         cmocka_unit_test_setup_teardown(broadcasting, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_expressions_become_symbols, setup, teardown),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
