@@ -422,6 +422,12 @@ HONE_API hone_status hone_session_prepare(hone_session *session, size_t n_in, co
  * threads of all runs going on exceed the cores, the log gets a warning, once. */
 HONE_API hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
                                       size_t n_out, hone_value *out, hone_error *err);
+/* Ends the runs of the session that are under way, evaluations included, with HONE_E_LIMIT, as soon
+ * as they come to look: between steps, between the iterations of a loop, and inside steps that take
+ * long. Nothing happens when there are none; runs that begin after these have ended are not
+ * affected. May be called from any thread and from signal handlers, until the session is
+ * destroyed. */
+HONE_API void hone_session_cancel(hone_session *session);
 
 /* One step of a run: what a kernel computed for one or several nodes. Texts live as long as the
  * session, but for plans that newer shapes have pushed out. */

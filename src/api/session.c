@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "base/size.h"
 #include "base/span.h"
+#include "base/stop.h"
 #include "engine/choice.h"
 #include "engine/engine.h"
 #include "measure/accuracy.h"
@@ -47,6 +48,7 @@ struct hone_session {
     hn_engine *engine; /* NULL: the reference backend */
     hn_engine_options how;
     hone_session_options o;
+    hn_stop runs;
     pthread_mutex_t lock;
     call *calls; /* not in use; under the lock */
 };
@@ -259,7 +261,8 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
                            .seed = o.seed,
                            .no_sharing = o.no_sharing,
                            .keep_going = o.keep_going,
-                           .keep_going_ctx = o.keep_going_ctx};
+                           .keep_going_ctx = o.keep_going_ctx,
+                           .stop = &s->runs};
     if (status == HONE_OK) status = leave_out(s, o.without, &e, err);
     if (status == HONE_OK) status = force_kernels(s, o.kernels, &e, err);
     if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
@@ -341,7 +344,8 @@ static hone_status run_reference(hone_session *s, const hn_tensor *const *in, hn
                          .pool = s->pool,
                          .seed = s->o.seed,
                          .keep_going = s->o.keep_going,
-                         .keep_going_ctx = s->o.keep_going_ctx};
+                         .keep_going_ctx = s->o.keep_going_ctx,
+                         .stop = &s->runs};
     return hn_graph_run(s->model->ir->graph, &o, in, out, err);
 }
 
@@ -479,8 +483,7 @@ static hone_status make_room(hn_allocator *alloc, const hone_value *v, target *t
     to->got = (hone_value){.dtype = dtype, .rank = rank, .data = v->data, .bytes = bytes};
     memcpy(to->got.dims, dims, (size_t)rank * sizeof *dims);
     if (v->data != NULL) return HONE_OK;
-    size_t live = atomic_load(&alloc->live);
-    if (alloc->limit == 0 || (live <= alloc->limit && bytes <= alloc->limit - live))
+    if (hn_alloc_fits(alloc, bytes))
         to->got.data = to->block = hn_alloc(hn_allocator_default(), bytes, HN_MEM_DATA);
     HN_CHECK(err, to->block != NULL, HONE_E_NOMEM, "out of memory (%zu bytes for output '%s')",
              bytes, v->name);
@@ -681,7 +684,9 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
     call *c = take_call(s, n_out);
     if (c == NULL) return HN_NOMEM(err);
     begin_run(s);
+    hn_stop_enter(&s->runs);
     hone_status status = run_values(s, n_in, in, n_out, out, c, watch, err);
+    hn_stop_leave(&s->runs);
     end_run(s);
     give_call(s, c);
     hn_span_end("run", "run", span, (int64_t)atomic_load(&s->alloc.live));
@@ -715,6 +720,8 @@ hone_status hone_session_profile(hone_session *s, size_t n_in, const hone_value 
                     err);
 }
 
+void hone_session_cancel(hone_session *s) { hn_stop_ask(&s->runs); }
+
 /* ---- accuracy ---- */
 
 void hone_eval_options_init(hone_eval_options *o) {
@@ -727,7 +734,11 @@ hone_status hone_session_eval(hone_session *s, hone_dataset *dataset,
     hone_eval_options o;
     hone_eval_options_init(&o);
     if (options != NULL) HN_TAKE_OPTIONS(o, options);
-    return hn_accuracy_top(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc, result, err);
+    hn_stop_enter(&s->runs);
+    hone_status status =
+        hn_accuracy_top(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc, result, err);
+    hn_stop_leave(&s->runs);
+    return status;
 }
 
 hone_status hone_session_measure(hone_session *s, hone_dataset *dataset,
@@ -736,8 +747,11 @@ hone_status hone_session_measure(hone_session *s, hone_dataset *dataset,
     hone_eval_options o;
     hone_eval_options_init(&o);
     if (options != NULL) HN_TAKE_OPTIONS(o, options);
-    HN_TRY(hn_accuracy_measure(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc,
-                               hn_allocator_default(), out, err));
+    hn_stop_enter(&s->runs);
+    hone_status status = hn_accuracy_measure(s->model->ir->graph, run, s, dataset->data, &o,
+                                             &s->alloc, hn_allocator_default(), out, err);
+    hn_stop_leave(&s->runs);
+    if (status != HONE_OK) return status;
     int64_t guessed = hn_evaluation_guessed(*out);
     if (guessed > 0) hn_warn_of_guessing((*out)->metrics[0].value, guessed);
     return HONE_OK;

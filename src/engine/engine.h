@@ -17,6 +17,7 @@
 #include "base/isa.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "engine/layers.h"
 #include "engine/plan.h"
 #include "engine/tune.h"
@@ -52,6 +53,7 @@ typedef struct hn_engine_options {
     const char *disable; /* passes that do not run, separated by commas; or NULL */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
+    const hn_stop *stop; /* ends runs, also inside long steps; NULL: nobody can */
 } hn_engine_options;
 
 /* m must outlive the engine, unchanged. */
@@ -129,9 +131,10 @@ bool hn_graph_is_quantized(const hn_graph *g);
 /* Multiplications with an addition among the arithmetic of a step; 0: none, or not counted. */
 double hn_step_macs(const hn_step *s);
 
-/* All phases of a kernel, on up to `lanes` threads of the pool. */
+/* All phases of a kernel, on up to `lanes` threads of the pool. stop, which may be NULL, is looked
+ * at before each of at least `pieces` parts of a phase. */
 void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,
-                      char *lane_scratch, size_t lane_bytes);
+                      char *lane_scratch, size_t lane_bytes, const hn_stop *stop, uint32_t pieces);
 
 /* The memory a run of a plan writes to. */
 typedef struct hn_room hn_room;
@@ -168,6 +171,7 @@ typedef struct hn_run {
     void *times_ctx;
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
+    const hn_stop *stop;
 } hn_run;
 hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err);
 /* The steps of a context that is ready to run, without and with times (run.c, run_timed.c), and of

@@ -237,11 +237,14 @@ typedef struct launch {
     int phase, lanes;
     int64_t tasks;
     uint32_t grains;
+    const hn_stop *stop;
     _Atomic uint64_t
         left[HN_THREADS_MAX]; /* of each lane: the first grain, the one behind the last */
 } launch;
 
 static uint64_t range(uint32_t begin, uint32_t end) { return (uint64_t)begin << 32 | end; }
+
+static int64_t grain_at(const launch *l, uint32_t i) { return l->tasks * i / l->grains; }
 
 /* Takes half of the grains that are left: the first ones, or for another lane the last ones. */
 static bool take_half(_Atomic uint64_t *left, bool first, uint32_t *begin, uint32_t *end) {
@@ -256,41 +259,65 @@ static bool take_half(_Atomic uint64_t *left, bool first, uint32_t *begin, uint3
     return true;
 }
 
+/* One by one where the run may be stopped. Grains are left out only once it is, and then none of
+ * this phase or a later one follows: nothing reads what was not written. */
+static void run_grains(const launch *l, uint32_t begin, uint32_t end, char *scratch) {
+    uint32_t step = l->stop != NULL ? 1 : end - begin;
+    for (uint32_t i = begin; i < end && !hn_stopped(l->stop); i += step)
+        l->kernel->run(l->call, l->phase, grain_at(l, i), grain_at(l, i + step), scratch);
+}
+
 static void run_lane(void *ctx, int64_t lane) {
     launch *l = ctx;
     char *scratch = l->lane_scratch + (size_t)lane * l->lane_bytes;
     for (int i = 0; i < l->lanes; i++) {
         uint32_t begin, end;
         while (take_half(&l->left[(lane + i) % l->lanes], i == 0, &begin, &end))
-            l->kernel->run(l->call, l->phase, l->tasks * begin / l->grains,
-                           l->tasks * end / l->grains, scratch);
+            run_grains(l, begin, end, scratch);
     }
 }
 
 void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_pool *pool,
-                      char *lane_scratch, size_t lane_bytes) {
+                      char *lane_scratch, size_t lane_bytes, const hn_stop *stop, uint32_t pieces) {
     launch l;
-    l.kernel = k, l.call = call;
+    l.kernel = k, l.call = call, l.stop = stop;
     l.lane_scratch = lane_scratch, l.lane_bytes = lane_bytes;
     for (l.phase = 0; l.phase < call->work->n_phases; l.phase++) {
         l.tasks = hn_work_tasks(call->work, l.phase);
         l.lanes = l.tasks < lanes ? (int)l.tasks : lanes;
+        int64_t grains = l.lanes > 1 ? (int64_t)l.lanes * GRAINS : 1;
+        if (stop != NULL && grains < pieces) grains = pieces;
+        l.grains = (uint32_t)(l.tasks < grains ? l.tasks : grains);
         if (l.lanes <= 1) {
-            if (l.tasks > 0) k->run(call, l.phase, 0, l.tasks, lane_scratch);
+            run_grains(&l, 0, l.grains, lane_scratch);
             continue;
         }
-        int64_t grains = (int64_t)l.lanes * GRAINS;
-        l.grains = (uint32_t)(l.tasks < grains ? l.tasks : grains);
         for (uint32_t i = 0, n = (uint32_t)l.lanes; i < n; i++)
             atomic_init(&l.left[i], range(l.grains * i / n, l.grains * (i + 1) / n));
         hn_pool_run(pool, l.lanes, run_lane, &l);
     }
 }
 
-static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, hn_pool *pool) {
+/* Parts of a step between which a stop is seen: each takes about a tenth of a second on one core.
+ * Steps of less than one are not divided. */
+#define FLOPS_OF_A_PIECE 1e10
+#define MOST_PIECES 65536
+
+static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, const hn_run *r) {
     hn_call call = {s->problem, &s->work, b->ptr, c->scratch};
-    hn_kernel_launch(s->kernel, &call, s->alone ? 1 : c->plan->lanes, pool,
-                     c->scratch + c->plan->lane_offset, c->plan->lane_bytes);
+    double pieces = s->flops / FLOPS_OF_A_PIECE;
+    if (pieces > MOST_PIECES) pieces = MOST_PIECES;
+    hn_kernel_launch(s->kernel, &call, s->alone ? 1 : c->plan->lanes, r->pool,
+                     c->scratch + c->plan->lane_offset, c->plan->lane_bytes,
+                     pieces >= 1 ? r->stop : NULL, (uint32_t)pieces);
+}
+
+/* Before each step; only what takes long asks the caller, too. */
+static hone_status go_on(const hn_step *s, const hn_run *r, hn_error *err) {
+    bool ask = r->keep_going != NULL && (s->family == NULL || s->flops >= FLOPS_OF_A_PIECE / 100);
+    HN_CHECK(err, !hn_stopped(r->stop) && (!ask || r->keep_going(r->keep_going_ctx)), HONE_E_LIMIT,
+             "stopped");
+    return HONE_OK;
 }
 
 static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b, const hn_run *r,
@@ -304,7 +331,8 @@ static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b
                  .alloc = c->alloc,
                  .pool = r->pool,
                  .rng = r->rng,
-                 .scratch = &c->ref_scratch};
+                 .scratch = &c->ref_scratch,
+                 .stop = r->stop};
     hone_status status = s->node->op->ref(&e, err);
     hn_arena_rewind(&c->ref_scratch);
     return status;
@@ -312,18 +340,17 @@ static hone_status run_reference(hn_context *c, const hn_step *s, const bound *b
 
 hone_status hn_context_step(hn_context *c, int i, const hn_run *r, hn_error *err) {
     const hn_step *s = c->plan->steps[i];
-    hone_status status = HONE_OK;
-    if (s->family == NULL) {
-        HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
-                 "stopped");
+    hone_status status = go_on(s, r, err);
+    if (status == HONE_OK && s->family == NULL) {
         status = run_reference(c, s, &c->steps[i], r, err);
-    } else {
+    } else if (status == HONE_OK) {
         c->flag = 0;
-        run_kernel(c, s, &c->steps[i], r->pool);
+        run_kernel(c, s, &c->steps[i], r);
         if (c->flag != 0) status = s->check(s->problem, c->steps[i].ptr, err);
         if (c->flag != 0 && status == HONE_OK)
             status = HN_FAIL(err, HONE_E_ARG, "an input was changed while it was read");
     }
+    if (status == HONE_OK && hn_stopped(r->stop)) status = hn_fail(err, HONE_E_LIMIT, "stopped");
     if (status == HONE_OK) return HONE_OK;
     char label[320];
     hn_error_context(err, "%s", hn_node_label(s->node, label, sizeof label));

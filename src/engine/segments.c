@@ -185,6 +185,7 @@ static hone_status run_plain(plain *p, const hn_graph *g, const hn_tensor *const
                          .observe_ctx = p,
                          .keep_going = e->keep_going,
                          .keep_going_ctx = e->keep_going_ctx,
+                         .stop = e->stop,
                          .state = &p->t->state,
                          .body = p->e->depth < HN_ENGINE_DEPTH ? run_body : NULL,
                          .body_ctx = p};
@@ -263,7 +264,8 @@ static hone_status run_plan(hn_engine *e, trip *t, hn_context *c, const hn_tenso
                 .times = t->times,
                 .times_ctx = t->times_ctx,
                 .keep_going = e->o.keep_going,
-                .keep_going_ctx = e->o.keep_going_ctx};
+                .keep_going_ctx = e->o.keep_going_ctx,
+                .stop = e->o.stop};
     return hn_context_run(c, &r, err);
 }
 

@@ -249,7 +249,8 @@ typedef struct trial {
 } trial;
 
 static void run_once(const trial *t) {
-    hn_kernel_launch(t->kernel, &t->call, t->lanes, t->pool, t->lane_scratch, t->lane_bytes);
+    hn_kernel_launch(t->kernel, &t->call, t->lanes, t->pool, t->lane_scratch, t->lane_bytes, NULL,
+                     0);
 }
 
 /* The best time in us of some samples, each long enough for the clock; a candidate that is behind

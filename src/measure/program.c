@@ -71,7 +71,8 @@ static hone_status run_plain(const hn_program *p, const hn_tensor *const *in, hn
                              .pool = o->pool,
                              .seed = o->seed,
                              .keep_going = o->keep_going,
-                             .keep_going_ctx = o->keep_going_ctx};
+                             .keep_going_ctx = o->keep_going_ctx,
+                             .stop = o->stop};
     return hn_graph_run(p->plain->graph, &plain, in, out, err);
 }
 

@@ -213,13 +213,15 @@ static hone_status run_node(run *r, frame *f, const hn_node *n, const hn_tensor 
                  .pool = r->o->pool,
                  .rng = &r->state->rng,
                  .scratch = &scratch,
-                 .driver = &s};
+                 .driver = &s,
+                 .stop = r->o->stop};
     bool control = (n->op->traits & HN_CONTROL) != 0;
     status = control ? check_control(&e, err) : allocate_outputs(r, &e, err);
     if (status != HONE_OK) goto done;
     bool viewed = n->n_outputs > 0 && out[0] != NULL && out[0]->base != NULL;
     if (!viewed) {
         status = n->op->ref(&e, err);
+        if (status == HONE_OK && hn_stopped(e.stop)) status = hn_fail(err, HONE_E_LIMIT, "stopped");
         if (status != HONE_OK) {
             char label[320];
             hn_error_context(err, "%s", hn_node_label(n, label, sizeof label));
@@ -308,7 +310,7 @@ const hn_tensor *hn_frame_value(const hn_frame *f, const hn_value *v) {
 }
 
 static bool keep_going(const hn_exec_options *o) {
-    return o->keep_going == NULL || o->keep_going(o->keep_going_ctx);
+    return !hn_stopped(o->stop) && (o->keep_going == NULL || o->keep_going(o->keep_going_ctx));
 }
 
 static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_tensor *const *in,

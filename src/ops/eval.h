@@ -28,6 +28,7 @@ typedef struct hn_exec_options {
      * ("stopped"). */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
+    const hn_stop *stop;  /* the same, also inside long operators; may be NULL */
     hn_exec_state *state; /* NULL: one of its own, from the seed */
     /* Offered every subgraph before it runs, for whoever can do so faster: *done, and then out[]
      * holds a reference per output. May be NULL. */

@@ -81,6 +81,7 @@ static int64_t panels(int64_t n) { return (n + WIDTH - 1) / WIDTH; }
 
 typedef struct job {
     const hn_gemm *g;
+    const hn_stop *stop;
     int64_t row_blocks, col_blocks, n_tasks, n_workers;
     int64_t mc, nc, kc; /* block sizes cut to the problem; mc and nc multiples of WIDTH */
     cell *scratch;      /* [n_workers][per_worker] */
@@ -134,7 +135,7 @@ static void run_task(const job *j, int64_t task, cell *scratch) {
          *stage = b + j->nc * j->kc;
     int64_t pitch = panels(at.n_cols) * WIDTH;
     memset(sums, 0, (size_t)(panels(at.n_rows) * WIDTH * pitch) * sizeof *sums);
-    for (int64_t k = 0; k < g->k; k += KC) {
+    for (int64_t k = 0; k < g->k && !hn_stopped(j->stop); k += KC) {
         int64_t n_k = least(KC, g->k - k);
         pack_a(g, (hn_block){at.batch, at.row, at.n_rows, k, n_k}, stage, a);
         pack_b(g, (hn_block){at.batch, k, n_k, at.col, at.n_cols}, stage, b);
@@ -150,13 +151,16 @@ static void run_task(const job *j, int64_t task, cell *scratch) {
 
 static void run_worker(void *ctx, int64_t w) {
     const job *j = ctx;
-    for (int64_t t = w; t < j->n_tasks; t += j->n_workers)
+    for (int64_t t = w; t < j->n_tasks && !hn_stopped(j->stop); t += j->n_workers)
         run_task(j, t, j->scratch + w * j->per_worker);
 }
 
 /* Block and scratch sizes; false when the number of tasks overflows. */
 static bool plan(const hn_eval *e, const hn_gemm *g, job *j) {
-    *j = (job){.g = g, .row_blocks = (g->m - 1) / MC + 1, .col_blocks = (g->n - 1) / NC + 1};
+    *j = (job){.g = g,
+               .stop = e->stop,
+               .row_blocks = (g->m - 1) / MC + 1,
+               .col_blocks = (g->n - 1) / NC + 1};
     j->mc = panels(least(MC, g->m)) * WIDTH;
     j->nc = panels(least(NC, g->n)) * WIDTH;
     j->kc = least(KC, g->k);

@@ -17,6 +17,7 @@
 
 #include "base/pool.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "ir/ir.h"
 
 /* ---- signature ----
@@ -190,6 +191,7 @@ struct hn_eval {
     hn_rng *rng;
     hn_arena *scratch; /* tag SCRATCH; dies when the node is done */
     void *driver;
+    const hn_stop *stop; /* ends the run, what is in out is then not used; NULL: nobody can */
 };
 
 static inline const hn_tensor *hn_eval_in(const hn_eval *e, int i) {

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -524,6 +525,83 @@ static void sessions_share_a_pool_and_outlive_each_other(void **state) {
     hone_session_destroy(c);
 }
 
+/* ---- runs that are ended from outside ---- */
+
+typedef struct canceller {
+    hone_session *session;
+    atomic_bool over;
+} canceller;
+
+static void *cancel_until_over(void *ctx) {
+    canceller *c = ctx;
+    while (!atomic_load(&c->over)) {
+        hone_session_cancel(c->session);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return NULL;
+}
+
+static void expect_cancelled(hone_session *s, const hone_value *in, hone_value *out) {
+    hone_error err;
+    canceller c = {.session = s};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_until_over, &c), 0);
+    hone_status status = hone_session_run(s, 1, in, 1, out, &err);
+    atomic_store(&c.over, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, HONE_E_LIMIT);
+    assert_non_null(strstr(err.text, "stopped"));
+}
+
+/* A loop that would run for hours, and one product that takes seconds. */
+static void runs_can_be_cancelled(void **state) {
+    (void)state;
+    enum { SIDE = 2000 };
+    static const char *const backends[] = {"cpu", "reference"};
+    double *x = calloc((size_t)SIDE * SIDE, sizeof *x);
+    hone_error err;
+    hone_session_options o;
+    hone_session_options_init(&o);
+    assert_non_null(x);
+    hone_value start = {.name = "start", .dtype = HONE_DTYPE_F32, .data = four, .bytes = 4};
+    hone_value in = {.name = "x",
+                     .dtype = HONE_DTYPE_F64,
+                     .rank = 2,
+                     .dims = {SIDE, SIDE},
+                     .data = x,
+                     .bytes = (size_t)SIDE * SIDE * sizeof *x};
+    for (int i = 0; i < 2; i++) {
+        o.backend = backends[i];
+        hone_session *s = open_session(MODEL("forever"), &o);
+        expect_cancelled(s, &start, &(hone_value){.name = "sum"});
+        hone_session_destroy(s);
+
+        hone_model *m;
+        ASSERT_OK(
+            hone_model_load_text(
+                &m, "m (double[2000, 2000] x) => (double[2000, 2000] y) { y = MatMul (x, x) }",
+                &err),
+            err);
+        ASSERT_OK(hone_session_create(&s, m, &o, &err), err);
+        expect_cancelled(s, &in, &(hone_value){.name = "y"});
+        hone_session_destroy(s);
+        hone_model_destroy(m);
+    }
+    free(x);
+}
+
+static void a_cancellation_is_not_left_over(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
+    hone_value out[] = {{.name = "y"}};
+    hone_session_cancel(s);
+    ASSERT_OK(hone_session_run(s, 2, in, 1, out, &err), err);
+    hone_value_release(out, 1);
+    hone_session_destroy(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_are_allocated_or_written_to_the_callers_buffer),
@@ -541,6 +619,8 @@ int main(void) {
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(sessions_share_a_pool_and_outlive_each_other),
+        cmocka_unit_test(runs_can_be_cancelled),
+        cmocka_unit_test(a_cancellation_is_not_left_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

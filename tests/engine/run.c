@@ -60,7 +60,7 @@ static void every_task_is_done_once(void **state) {
             hn_work work = {.n_phases = 3, .tasks = {t.tasks, t.tasks, t.tasks}};
             void *ptr[] = {&t};
             hn_call call = {.work = &work, .ptr = ptr};
-            hn_kernel_launch(&kernel, &call, lanes, pool, scratch, LANE_BYTES);
+            hn_kernel_launch(&kernel, &call, lanes, pool, scratch, LANE_BYTES, NULL, 0);
             for (int phase = 0; phase < 3; phase++)
                 for (int64_t i = 0; i < MOST; i++)
                     assert_int_equal(atomic_load(&t.done[phase][i]), i < t.tasks);
@@ -83,6 +83,40 @@ static void wait_for_others(const hn_call *call, int phase, int64_t begin, int64
     if (begin == 0) atomic_store(&t->seen, atomic_load(&t->all));
 }
 
+typedef struct stopper {
+    hn_stop stop;
+    _Atomic int64_t done[2]; /* tasks of each phase */
+} stopper;
+
+/* The run is to end while task 100 of the first phase is under way. */
+static void stop_at_100(const hn_call *call, int phase, int64_t begin, int64_t end, void *scratch) {
+    stopper *t = call->ptr[0];
+    (void)scratch;
+    if (phase == 0 && begin <= 100 && 100 < end) hn_stop_ask(&t->stop);
+    atomic_fetch_add(&t->done[phase], end - begin);
+}
+
+static void a_launch_ends_early_when_it_is_stopped(void **state) {
+    (void)state;
+    static char scratch[LANES * LANE_BYTES];
+    const hn_kernel kernel = {.name = "stop", .run = stop_at_100};
+    for (int lanes = 1; lanes <= LANES; lanes++) {
+        hn_pool *pool = pool_of(lanes);
+        stopper t = {0};
+        hn_work work = {.n_phases = 2, .tasks = {1000000, 1000}};
+        void *ptr[] = {&t};
+        hn_call call = {.work = &work, .ptr = ptr};
+        hn_stop_enter(&t.stop);
+        hn_kernel_launch(&kernel, &call, lanes, pool, scratch, LANE_BYTES, &t.stop, 1000);
+        assert_true(hn_stopped(&t.stop));
+        assert_true(atomic_load(&t.done[0]) >= 1000 && atomic_load(&t.done[0]) < 1000000);
+        assert_int_equal(atomic_load(&t.done[1]), 0);
+        hn_stop_leave(&t.stop);
+        assert_false(hn_stopped(&t.stop));
+        hn_pool_destroy(pool);
+    }
+}
+
 static void a_slow_lane_is_helped(void **state) {
     (void)state;
     static tally t;
@@ -93,7 +127,7 @@ static void a_slow_lane_is_helped(void **state) {
     t.tasks = 1000;
     void *ptr[] = {&t};
     hn_call call = {.work = &work, .ptr = ptr};
-    hn_kernel_launch(&kernel, &call, 2, pool, scratch, LANE_BYTES);
+    hn_kernel_launch(&kernel, &call, 2, pool, scratch, LANE_BYTES, NULL, 0);
     assert_int_equal(atomic_load(&t.seen), 1000);
     hn_pool_destroy(pool);
 }
@@ -102,6 +136,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_is_done_once),
         cmocka_unit_test(a_slow_lane_is_helped),
+        cmocka_unit_test(a_launch_ends_early_when_it_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
