@@ -256,6 +256,7 @@ static const option_def options[] = {
     OPTION_SEED,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,
+    OPTION_TIME_LIMIT,
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
     {"--json", 0, NULL, "print one JSON object per configuration, a line each", false},

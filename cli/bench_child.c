@@ -412,6 +412,7 @@ static exit_code run_child(job *j, const config *c, result *found) {
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
+        continue_time_limit();
         if (c != NULL) hush_notes();
         _exit(c == NULL ? check_all(j) : measure(j->a, c, ends[1]));
     }
@@ -432,8 +433,7 @@ static exit_code run_child(job *j, const config *c, result *found) {
     while (waitpid(child, &state, 0) < 0 && errno == EINTR) kill(child, SIGTERM);
     if (!not_interrupted(NULL)) {
         progress_end(&j->bar);
-        complain("interrupted");
-        return EXIT_INTERRUPTED;
+        return say_interrupted();
     }
     if (WIFEXITED(state)) return (exit_code)WEXITSTATUS(state);
     progress_end(&j->bar);

@@ -33,7 +33,8 @@ static exit_code run(const args *a) {
     return conforms ? EXIT_DONE : EXIT_FAILED;
 }
 
-static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};
+static const option_def options[] = {
+    OPTION_TIME_LIMIT, OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};
 
 const verb verb_check = {
     .name = "check",

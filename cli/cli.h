@@ -76,6 +76,8 @@ typedef struct option_def {
     { "--no-mmap", 0, NULL, "copy the model's file to memory instead of mapping it", false }
 #define OPTION_MAX_MEMORY \
     { "--max-memory", 0, "MB", "refuse to take more (default: what the machine allows)", false }
+#define OPTION_TIME_LIMIT \
+    { "--time-limit", 0, "S", "end after S seconds with exit code 4 (default: no limit)", false }
 #define OPTION_NO_SHARING \
     { "--no-sharing", 0, NULL, "give every activation memory of its own", false }
 
@@ -165,8 +167,10 @@ typedef struct feed {
     hone_value *in, *out;  /* named; an input whose dtype is not set is still to be given */
     size_t n_dims;
     hone_dim_value *dims; /* sizes of symbols, as far as they are settled */
+    size_t max_bytes;     /* made-up inputs may take; 0: what the machine allows */
 } feed;
-/* Room for the values of m, and the sizes --dim settles. Like those below, says what is wrong. */
+/* Room for the values of m, the sizes --dim settles and the limit of --max-memory. Like those
+ * below, says what is wrong. */
 exit_code feed_init(feed *f, const args *a, const hone_model *m);
 void feed_deinit(feed *f); /* a zeroed one too */
 /* Input i from a .npy file, whose axes settle symbols. */
@@ -213,8 +217,16 @@ void line(const char *format, ...) HONE_PRINTF(1, 2);
 exit_code fail_with(const hone_error *e);
 
 void catch_interrupt(void);
-/* False once the user has pressed Ctrl-C; fits hone_session_options.keep_going. */
+/* --time-limit: once so many seconds have passed not_interrupted says no, and what has not ended a
+ * second later is ended by force. False after saying what is wrong. */
+bool start_time_limit(const args *a);
+/* In a process that was forked: the limit holds there, too. */
+void continue_time_limit(void);
+/* False once the user has pressed Ctrl-C or the time limit is over; fits
+ * hone_session_options.keep_going. */
 bool not_interrupted(void *unused);
+/* Says which of both it was; the exit code that goes with it. */
+exit_code say_interrupted(void);
 
 /* A bar with rate and time left, on stderr if that is a terminal. progress_step fits
  * hone_eval_options.progress; ctx is a progress. */

@@ -418,6 +418,7 @@ static const option_def options[] = {
     OPTION_BACKEND,
     OPTION_PRECISION,
     OPTION_MAX_MEMORY,
+    OPTION_TIME_LIMIT,
     OPTION_NO_MMAP,
     OPTION_JSON,
     OPTION_REPORT,

@@ -1,5 +1,6 @@
 /* --bisect and --reduce. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -116,6 +117,7 @@ static hone_status fails(void *ctx, hone_model *a, hone_model *b, size_t n_in, c
     }
     if (child == 0) {
         set_verbosity(true, false);
+        signal(SIGALRM, SIG_DFL); /* the parent has the time limit */
         alarm(HANGS);
         _exit((int)try_here(t, a, b, n_in, in));
     }

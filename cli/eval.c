@@ -244,6 +244,7 @@ static const option_def options[] = {
     OPTION_ISA,
     OPTION_BACKEND,
     OPTION_MAX_MEMORY,
+    OPTION_TIME_LIMIT,
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
     OPTION_JSON,

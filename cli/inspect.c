@@ -355,6 +355,7 @@ static const option_def options[] = {
     {"--nodes", 'n', "N|all", "rows of the table of nodes (default: 40)", false},
     {"--plan", 0, NULL, "plan a run on this machine, and print the memory it takes", false},
     OPTION_DIM,
+    OPTION_TIME_LIMIT,
     OPTION_NO_MMAP,
     OPTION_JSON,
     OPTION_REPORT,

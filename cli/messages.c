@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,16 +87,65 @@ void catch_interrupt(void) {
     sigaction(SIGINT, &action, NULL);
 }
 
-bool not_interrupted(void *unused) {
-    (void)unused;
-    return !interrupted;
+/* ---- the time limit ---- */
+
+static double now(void);
+
+/* Time to end properly once the limit is over, in seconds. */
+#define GRACE 1.0
+
+static volatile sig_atomic_t expired;
+static double time_limit, deadline; /* seconds; 0: there is none */
+
+static void set_alarm(double seconds) {
+    if (seconds < 1e-3) seconds = 1e-3;
+    struct itimerval t = {
+        .it_value = {.tv_sec = (time_t)seconds, .tv_usec = (suseconds_t)(fmod(seconds, 1) * 1e6)}};
+    setitimer(ITIMER_REAL, &t, NULL);
 }
 
-exit_code fail_with(const hone_error *e) {
-    if (interrupted && e->status == HONE_E_LIMIT) {
+static void on_alarm(int signal_number) {
+    static const char text[] = "hone: the time limit is over (--time-limit)\n";
+    (void)signal_number;
+    if (expired) {
+        ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+        (void)written;
+        _exit(EXIT_RESOURCE);
+    }
+    expired = 1;
+    set_alarm(GRACE);
+}
+
+bool start_time_limit(const args *a) {
+    if (!has(a, "--time-limit")) return true;
+    if (!real_of(a, "--time-limit", 1e-3, 1e9, &time_limit)) return false;
+    struct sigaction action = {.sa_handler = on_alarm};
+    sigaction(SIGALRM, &action, NULL);
+    deadline = now() + time_limit;
+    set_alarm(time_limit);
+    return true;
+}
+
+void continue_time_limit(void) {
+    if (deadline > 0) set_alarm(deadline - now());
+}
+
+bool not_interrupted(void *unused) {
+    (void)unused;
+    return !interrupted && !expired;
+}
+
+exit_code say_interrupted(void) {
+    if (interrupted) {
         complain("interrupted");
         return EXIT_INTERRUPTED;
     }
+    complain("the time limit of %g s is over (--time-limit)", time_limit);
+    return EXIT_RESOURCE;
+}
+
+exit_code fail_with(const hone_error *e) {
+    if (!not_interrupted(NULL) && e->status == HONE_E_LIMIT) return say_interrupted();
     complain("%s", e->text);
     return e->status == HONE_E_NOMEM || e->status == HONE_E_LIMIT ? EXIT_RESOURCE : EXIT_INPUT;
 }
@@ -143,14 +193,14 @@ static void draw(const progress *p, double share, double rate, double left) {
 bool progress_step(void *ctx, int64_t done, int64_t total) {
     progress *p = ctx;
     double t = now(), took = t - p->begun;
-    if (quiet || !isatty(STDERR_FILENO) || t - p->shown < 0.1) return !interrupted;
+    if (quiet || !isatty(STDERR_FILENO) || t - p->shown < 0.1) return not_interrupted(NULL);
     double share = total > 0 ? fmin(fmax((double)done / (double)total, 0), 1) : 0;
     double rate = took > 0 ? (double)done / took : 0;
     /* The first moments say nothing of the rest. */
     draw(p, share, rate, took > 0.5 && share > 0 ? took * (1 - share) / share : NAN);
     p->shown = t;
     bar_drawn = true;
-    return !interrupted;
+    return not_interrupted(NULL);
 }
 
 void progress_end(progress *p) {

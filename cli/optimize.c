@@ -166,10 +166,7 @@ static exit_code show(job *j, const hone_optimization *o) {
     if (!has(a, "--json")) print_optimization(o, &t);
     free(again);
     free(next);
-    if (o->interrupted) {
-        complain("interrupted");
-        return EXIT_INTERRUPTED;
-    }
+    if (o->interrupted) return say_interrupted();
     return code == EXIT_DONE && !o->met ? EXIT_FAILED : code;
 }
 
@@ -214,6 +211,7 @@ static const option_def options[] = {
     {"--max-latency", 0, "MS", "stop when a run of one sample takes no longer", false},
     {"--max-size", 0, "MB", "stop when the file is no larger", false},
     {"--max-memory", 0, "MB", "stop when a run takes no more memory", false},
+    OPTION_TIME_LIMIT,
     {"--target", 0, "DEVICE", "what it is to run on: cpu", false},
     {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false},
     OPTION_SEED,

@@ -438,6 +438,7 @@ static const option_def options[] = {
     OPTION_LAYER_PRECISION,
     OPTION_ISA,
     OPTION_MAX_MEMORY,
+    OPTION_TIME_LIMIT,
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
     OPTION_JSON,

@@ -76,5 +76,5 @@ exit_code measure_stages(plan *p, int64_t batches) {
     hone_dataset_destroy(d);
     free(in);
     if (status != HONE_OK) return fail_with(&err);
-    return not_interrupted(NULL) ? EXIT_DONE : EXIT_INTERRUPTED;
+    return not_interrupted(NULL) ? EXIT_DONE : say_interrupted();
 }

@@ -224,6 +224,7 @@ static const option_def options[] = {
     {"--stop-after", 0, "PASS", "end after the first run of this pass", false},
     {"--set-dim", 0, "INPUT:AXIS=N", "fix an axis of an input, or name it to free it", true},
     {"--opset", 0, "N", "save at this opset (default: the model's own)", false},
+    OPTION_TIME_LIMIT,
     OPTION_NO_MMAP,
     OPTION_JSON,
     OPTION_QUIET,

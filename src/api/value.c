@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "base/cpu.h"
 #include "base/rng.h"
 #include "base/size.h"
 #include "formats/npz.h"
@@ -28,9 +29,19 @@ void hone_value_release(hone_value *values, size_t n) {
     }
 }
 
+/* Values larger than this are refused where the machine has less memory: asked for so much, the
+ * system may say yes and end the program when it is used. */
+#define SMALL ((size_t)16 << 20)
+
 hone_status hn_api_own(hone_value *v, size_t bytes, const char *name, hn_error *err) {
     size_t text = name != NULL ? strlen(name) + 1 : 0, before, whole;
     bool fits = hn_size_add(text, HN_ALIGN - 1, &before);
+    size_t most = bytes > SMALL ? hn_cpu_memory() : SIZE_MAX;
+    HN_CHECK(err, bytes <= most, HONE_E_NOMEM, "'%s' takes %zu bytes, %zu are available",
+             name != NULL      ? name
+             : v->name != NULL ? v->name
+                               : "",
+             bytes, most);
     before = before / HN_ALIGN * HN_ALIGN;
     char *block = fits && hn_size_add(bytes, before, &whole)
                       ? hn_alloc(hn_allocator_default(), whole, HN_MEM_DATA)

@@ -47,6 +47,13 @@ void hn_allocator_init(hn_allocator *a);
 /* The process-wide allocator, for callers that were given none. */
 hn_allocator *hn_allocator_default(void);
 
+/* Whether the limit leaves room for that many more bytes: for whoever knows a size long before the
+ * memory is taken. */
+static inline bool hn_alloc_fits(hn_allocator *a, size_t bytes) {
+    size_t live = atomic_load(&a->live);
+    return a->limit == 0 || (live <= a->limit && bytes <= a->limit - live);
+}
+
 /* Bytes that count as live for a block of `bytes`. */
 static inline size_t hn_alloc_bytes(size_t bytes) { return bytes > 0 ? bytes : 1; }
 

@@ -36,11 +36,15 @@ static bool next_line(FILE *f, char line[LINE_BYTES]) {
     return true;
 }
 
+static FILE *open_in(const char *root, const char *dir, const char *name) {
+    char path[3 * PATH_BYTES];
+    if (snprintf(path, sizeof path, "%s%s/%s", root, dir, name) >= (int)sizeof path) return NULL;
+    return fopen(path, "re");
+}
+
 /* The first line of root/dir/name. */
 static bool read_line(const char *root, const char *dir, const char *name, char line[LINE_BYTES]) {
-    char path[3 * PATH_BYTES];
-    if (snprintf(path, sizeof path, "%s%s/%s", root, dir, name) >= (int)sizeof path) return false;
-    FILE *f = fopen(path, "re");
+    FILE *f = open_in(root, dir, name);
     if (f == NULL) return false;
     bool found = next_line(f, line);
     fclose(f);
@@ -81,6 +85,33 @@ static int64_t memory_limit(const char *root, const char *dir, bool v2) {
     if (!read_line(root, dir, v2 ? "memory.max" : "memory.limit_in_bytes", line)) return NO_LIMIT;
     long long bytes = strtoll(line, &end, 10);
     return end == line || bytes <= 0 ? NO_LIMIT : bytes;
+}
+
+/* The number behind `name` in a file of lines "name number"; -1: there is none. */
+static int64_t named_number(const char *root, const char *dir, const char *file, const char *name) {
+    FILE *f = open_in(root, dir, file);
+    int64_t found = -1;
+    size_t n = strlen(name);
+    char line[LINE_BYTES];
+    if (f == NULL) return -1;
+    while (found < 0 && next_line(f, line))
+        if (strncmp(line, name, n) == 0 && line[n] == ' ') found = strtoll(line + n, NULL, 10);
+    fclose(f);
+    return found;
+}
+
+/* Pages of files can be read again, so they are counted as free. */
+static int64_t memory_left(const char *root, const char *dir, bool v2) {
+    char line[LINE_BYTES];
+    int64_t limit = memory_limit(root, dir, v2);
+    if (limit == NO_LIMIT ||
+        !read_line(root, dir, v2 ? "memory.current" : "memory.usage_in_bytes", line))
+        return limit;
+    int64_t used = strtoll(line, NULL, 10);
+    int64_t cached =
+        named_number(root, dir, "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
+    if (cached > 0) used -= cached < used ? cached : used;
+    return used < limit ? limit - used : 0;
 }
 
 static bool has_word(const char *list, const char *word) {
@@ -164,6 +195,16 @@ size_t hn_cpu_memory_limit(const char *root) {
     return bytes == NO_LIMIT ? SIZE_MAX : (size_t)bytes;
 }
 
+size_t hn_cpu_memory_left(const char *root) {
+    int64_t bytes = cgroup_limit(root, "memory", memory_left);
+    return bytes == NO_LIMIT ? SIZE_MAX : (size_t)bytes;
+}
+
+size_t hn_cpu_memory_available(const char *root) {
+    int64_t kilobytes = named_number(root, "/proc", "meminfo", "MemAvailable:");
+    return kilobytes < 0 || kilobytes > INT64_MAX / 1024 ? SIZE_MAX : (size_t)kilobytes * 1024;
+}
+
 /* ---- cores */
 
 void hn_cpu_set_parse(hn_cpu_set *set, const char *list) {
@@ -229,9 +270,11 @@ int hn_cpu_threads(void) {
 
 size_t hn_cpu_memory(void) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    size_t physical = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX;
-    size_t limit = hn_cpu_memory_limit("");
-    return limit < physical ? limit : physical;
+    size_t least = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX;
+    size_t left = hn_cpu_memory_left(""), available = hn_cpu_memory_available("");
+    if (left < least) least = left;
+    if (available < least) least = available;
+    return least - least / 16;
 }
 
 /* ---- the name */

@@ -21,7 +21,8 @@ int hn_cpu_available(void);
 /* A CPU of each of the physical cores the affinity mask allows, in ascending order, as far as there
  * is room; how many there are. */
 int hn_cpu_list(int *cpus, int room);
-/* Bytes of memory this process may use: physical memory, capped by the cgroup limit. */
+/* Bytes of memory this process may take now: what the system can hand out without swapping, and
+ * what the cgroup limits leave, less a sixteenth as a margin. */
 size_t hn_cpu_memory(void);
 
 /* ---- the probes behind them */
@@ -48,5 +49,9 @@ void hn_cpu_name(const char *root, char *name, size_t bytes);
 int hn_cpu_quota(const char *root);
 /* The cgroup memory limit; SIZE_MAX if there is none. */
 size_t hn_cpu_memory_limit(const char *root);
+/* What the cgroup limits leave, caches of files counted as free; SIZE_MAX if there are none. */
+size_t hn_cpu_memory_left(const char *root);
+/* MemAvailable of the system; SIZE_MAX if nothing tells. */
+size_t hn_cpu_memory_available(const char *root);
 
 #endif

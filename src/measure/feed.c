@@ -142,9 +142,14 @@ static hone_status make_input(const hn_feed *f, int i, int64_t n, int64_t cut, h
     dims[0] = s->fixed >= 0 ? s->fixed : n;
     memcpy(dims + batch_axis, s->dims, (size_t)s->rank * sizeof *dims);
     if (s->cut) dims[batch_axis] = cut;
+    const hn_value *v = f->graph->inputs[i];
+    size_t bytes = hone_value_bytes(v->type.dtype, s->rank + batch_axis, dims);
+    HN_CHECK(err, bytes == SIZE_MAX || hn_alloc_fits(f->alloc, bytes), HONE_E_NOMEM,
+             "samples for input '%s' take %zu bytes, the limit is %zu", v->name, bytes,
+             f->alloc->limit);
     hn_tensor *t;
-    HN_TRY(hn_tensor_create(&t, f->alloc, HN_MEM_DATA, f->graph->inputs[i]->type.dtype,
-                            s->rank + batch_axis, dims, err));
+    HN_TRY(hn_tensor_create(&t, f->alloc, HN_MEM_DATA, v->type.dtype, s->rank + batch_axis, dims,
+                            err));
     memset(t->data, 0, t->bytes);
     *out = t;
     return HONE_OK;

@@ -5,6 +5,7 @@
  *         append each part to its scan output
  *     }
  */
+#include "base/size.h"
 #include "ops/control.h"
 
 /* Inference goes round a body until the carried shapes settle: at most this often, and only in
@@ -174,6 +175,25 @@ static hone_status stack(hn_eval *e, int out, const parts *p, const hn_value *li
     return HONE_OK;
 }
 
+/* Only the trip count ends the loop: what the body says of going on is what it was told. */
+static bool goes_on(const hn_graph *body) {
+    const hn_value *v = body->outputs[0].value;
+    while (v->producer != NULL && strcmp(v->producer->op_type, "Identity") == 0)
+        v = v->producer->inputs[0].value;
+    return v == body->inputs[1];
+}
+
+/* All parts of a scan output, of which the first is known, must fit into memory. */
+static hone_status check_room(const hn_eval *e, const hn_tensor *part, int64_t trips, int out,
+                              hn_error *err) {
+    size_t bytes;
+    bool fits = hn_size_mul(part->bytes, (size_t)trips, &bytes) && hn_alloc_fits(e->alloc, bytes);
+    HN_CHECK(err, fits, HONE_E_NOMEM,
+             "out of memory (%lld iterations give scan output %d %zu bytes each)", (long long)trips,
+             out, part->bytes);
+    return HONE_OK;
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     hn_graph *body = hn_attr_graph(e->node, "body");
     int carried, n_scans;
@@ -214,6 +234,8 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         }
         for (int i = 0; i < n_scans; i++) {
             hn_tensor **part = &results[1 + carried + i];
+            if (it == 0 && count != NULL && goes_on(body))
+                HN_TRY_GOTO(check_room(e, *part, trips, carried + i, err));
             if (scans[i].n > 0)
                 HN_TRY_GOTO(hn_want_alike(scans[i].v[0], *part, "scan output", carried + i, err));
             if (!append(e->alloc, &scans[i], *part)) {

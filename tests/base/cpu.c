@@ -63,8 +63,17 @@ static void version_2_in_a_container(void **state) {
 
     tree_put("/sys/fs/cgroup/memory.max", "max\n");
     assert_true(hn_cpu_memory_limit(tree_root) == SIZE_MAX);
+    assert_true(hn_cpu_memory_left(tree_root) == SIZE_MAX);
     tree_put("/sys/fs/cgroup/memory.max", "4294967296\n");
     assert_true(hn_cpu_memory_limit(tree_root) == (size_t)1 << 32);
+    assert_true(hn_cpu_memory_left(tree_root) == (size_t)1 << 32);
+    tree_put("/sys/fs/cgroup/memory.current", "3000000000\n");
+    assert_true(hn_cpu_memory_left(tree_root) == 1294967296);
+    tree_put("/sys/fs/cgroup/memory.stat", "anon 5\ninactive_file 1000000000\nactive_file 7\n");
+    assert_true(hn_cpu_memory_left(tree_root) == 2294967296);
+    tree_put("/sys/fs/cgroup/memory.current", "5000000000\n");
+    tree_put("/sys/fs/cgroup/memory.stat", "inactive_file 0\n");
+    assert_int_equal(hn_cpu_memory_left(tree_root), 0);
 }
 
 /* A slice above the process's own group binds it too. */
@@ -297,11 +306,19 @@ static void the_environment_decides(void **state) {
     }
 }
 
+static void available_memory(void **state) {
+    (void)state;
+    assert_true(hn_cpu_memory_available(tree_root) == SIZE_MAX);
+    tree_put("/proc/meminfo", "MemTotal:       100 kB\nMemAvailable:    64 kB\n");
+    assert_int_equal(hn_cpu_memory_available(tree_root), 65536);
+}
+
 static void this_machine_has_memory(void **state) {
     (void)state;
     size_t bytes = hn_cpu_memory();
     assert_true(bytes >= (size_t)1 << 24 && bytes < SIZE_MAX);
     assert_true(bytes <= hn_cpu_memory_limit(""));
+    assert_true(bytes < hn_cpu_memory_available("") * 1.5); /* which changes all the time */
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, tree_setup, teardown)
@@ -320,6 +337,7 @@ int main(void) {
         TEST(cores_are_counted_once),
         TEST(the_cpu_has_a_name),
         TEST(the_environment_decides),
+        TEST(available_memory),
         TEST(this_machine_has_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,3 +197,62 @@ save("sizes",
      [h.make_node("MaxPool", ["x"], ["p"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
       h.make_node("Relu", ["p"], ["y"], "relu")],
      [value("x", [-1, 3, "?", "?"])], [value("y", [0, 3, -1, -1])])
+
+# ---- graphs that ask for too much: every verb ends on them, within its limits ----
+
+I64 = np.int64
+out = [value("y", None)]
+
+
+def loop(name, trips, nodes, state, scans=()):
+    """x goes round; scans: values that are stacked."""
+    stacked = [f"stack_{s}" for s in scans]
+    body = h.make_graph([h.make_node("Identity", ["go"], ["go_on"]), *nodes], "body",
+                        [value("i", [], T.INT64), value("go", [], T.BOOL), value("s", None)],
+                        [value("go_on", [], T.BOOL), value("s_next", None)] + [value(s, None) for s in scans])
+    save(f"hostile/{name}", [h.make_node("Loop", ["trips", "", "x"], ["y", *stacked], "loop", body=body)],
+         [value("x", state)], out + [value(s, None) for s in stacked], [constant("trips", I64(trips))])
+
+
+nodes, x = [], "x"
+for k in range(14):
+    nodes += [h.make_node("Shape", [x], [f"s{k}"]), h.make_node("ReduceProd", [f"s{k}"], [f"p{k}"]),
+              h.make_node("Mul", [f"s{k}", f"p{k}"], [f"m{k}"]),
+              h.make_node("Concat", [f"p{k}", f"m{k}"], [f"c{k}"], axis=0),
+              h.make_node("Slice", [f"c{k}", "one", "three"], [f"d{k}"]),
+              h.make_node("Expand", [x, f"d{k}"], [f"e{k}"])]
+    x = f"e{k}"
+save("hostile/symbols", nodes + [h.make_node("Relu", [x], ["y"])], [value("x", ["n", "m"])], out,
+     [constant("one", I64([1])), constant("three", I64([3]))])
+loop("loop_doubles", 2**40, [h.make_node("Concat", ["s", "s"], ["s_next"], axis=0)], [1000])
+loop("loop_forever", 2**62, [h.make_node("Neg", ["s"], ["s_next"])], [10])
+loop("loop_stacks", 2**40, [h.make_node("Neg", ["s"], ["s_next"]), h.make_node("Exp", ["s"], ["p"])], [100000],
+     ["p"])
+body = h.make_graph([h.make_node("ReduceSum", ["t"], ["r"], keepdims=0), h.make_node("Add", ["s", "r"], ["s_next"]),
+                     h.make_node("Neg", ["s"], ["p"])], "body", [value("s", [10]), value("t", [0])],
+                    [value("s_next", [10]), value("p", [10])])
+save("hostile/scan", [h.make_node("ConstantOfShape", ["shape"], ["c"]),
+                      h.make_node("Scan", ["x", "c"], ["y", "ys"], num_scan_inputs=1, body=body)],
+     [value("x", [10])], out + [value("ys", None)], [constant("shape", I64([2**40, 0]))])
+save("hostile/einsum", [h.make_node("Einsum", ["x", "x"], ["y"], equation="i,j->ij")], [value("x", [10**6])], out)
+save("hostile/einsum_long", [h.make_node("Einsum", ["x"] * 3, ["y"], equation="i,j,k->")],
+     [value("x", [10**6])], out)
+save("hostile/resize", [h.make_node("Resize", ["x", "", "scales"], ["y"])], [value("x", [1, 1, 8, 8])], out,
+     [constant("scales", f32([1, 1, 1e5, 1e5]))])
+save("hostile/product", [h.make_node("Expand", ["x", "shape"], ["e"]), h.make_node("MatMul", ["e", "e"], ["p"]),
+                         h.make_node("MatMul", ["p", "e"], ["q"]), h.make_node("ReduceSum", ["q"], ["y"])],
+     [value("x", [1])], out, [constant("shape", I64([4096, 4096]))])
+save("hostile/input", [h.make_node("Relu", ["x"], ["y"])], [value("x", [2**20, 2**20])], out)
+save("hostile/no_layers", [h.make_node("Relu", ["x"], ["y"])], [value("x", [4])], [value("y", [4])])
+huge = {
+    "expand": (h.make_node("Expand", ["x", "n"], ["y"]), I64([2**40])),
+    "tile": (h.make_node("Tile", ["x", "n"], ["y"]), I64([2**40])),
+    "pad": (h.make_node("Pad", ["x", "n"], ["y"]), I64([0, 2**38])),
+    "constant_of_shape": (h.make_node("ConstantOfShape", ["n"], ["c"]), I64([2**36])),
+    "range": (h.make_node("Range", ["zero", "n", "zero_up"], ["c"]), f32(1e12)),
+    "one_hot": (h.make_node("OneHot", ["x", "n", "pair"], ["y"]), I64(2**40)),
+}
+for name, (node, n) in huge.items():
+    more = [] if node.output[0] == "y" else [h.make_node("Add", ["c", "x"], ["y"])]
+    save(f"hostile/{name}", [node, *more], [value("x", [1])], out,
+         [constant("n", n), constant("zero", f32(0)), constant("zero_up", f32(1)), constant("pair", f32([0, 1]))])
