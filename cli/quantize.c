@@ -373,9 +373,11 @@ static void print_left(const hone_quantization *q) {
 }
 
 static void print_size(const char *what, int64_t before, int64_t after, const char *more) {
-    char a[32], b[32];
-    wrapped(0, 9, "%-8s %s before, %s after, %.2f times smaller%s", what, human_bytes(before, a),
-            human_bytes(after, b), after > 0 ? (double)before / (double)after : NAN, more);
+    char a[32], b[32], times[48] = "";
+    if (before > 0 && after > 0)
+        snprintf(times, sizeof times, ", %.2f times smaller", (double)before / (double)after);
+    wrapped(0, 9, "%-8s %s before, %s after%s%s", what, human_bytes(before, a),
+            human_bytes(after, b), times, more);
 }
 
 /* Some layer has activations by ranges, which were looked for. */
@@ -540,6 +542,7 @@ static const option_def options[] = {
     OPTION_THREADS,
     OPTION_ISA,
     OPTION_MAX_MEMORY,
+    OPTION_TIME_LIMIT,
     OPTION_NO_MMAP,
     OPTION_JSON,
     OPTION_REPORT,

@@ -147,6 +147,10 @@ static hone_status read_scheme(own *w, hn_error *err) {
     s->integer_io = w->o.integer_io;
     s->simulate = w->o.simulate;
     HN_TRY(check_simulation(w, err));
+    bool halves = s->layer.kind == HN_LAYER_F16 || s->layer.kind == HN_LAYER_BF16;
+    HN_CHECK(
+        err, !s->integer_io || has_static(s) || halves || w->o.mix != NULL, HONE_E_ARG,
+        "inputs and outputs can be integers where layers are of type int8, and there are none");
     s->target = hn_quant_target_named(target);
     return s->target != NULL ? HONE_OK : no_such(HONE_QUANTIZE_TARGETS, "target", target, err);
 }

@@ -327,7 +327,10 @@ static void hold_outputs(hn_placement *p) {
     for (int i = 0; i < p->graph->n_outputs; i++) {
         hn_value *v = p->graph->outputs[i].value;
         if (!is_f32(v) || v->constant != NULL || v->graph != p->graph) continue;
-        hold(p, v, p->scheme->layer.activations);
+        hn_layer_scheme by = p->scheme->layer;
+        if (by.kind != HN_LAYER_STATIC && v->producer != NULL)
+            by = hn_scheme_of(p->scheme, v->producer, NULL);
+        if (by.kind == HN_LAYER_STATIC) hold(p, v, by.activations);
     }
 }
 

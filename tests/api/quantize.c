@@ -161,12 +161,46 @@ static void wrong_options_are_said(void **state) {
     assert_int_not_equal(access("r.txt", F_OK), 0);
 }
 
+static void expect_quantized(hone_model *m, hone_dataset *data, const hone_quantize_options *o,
+                             hone_status status) {
+    hone_model *made = NULL;
+    hone_quantization *q = NULL;
+    hone_status found = hone_model_quantize(&made, m, data, o, &q, &err);
+    if (found != status) fail_msg("%s: %s", o->type, err.text);
+    hone_quantization_destroy(q);
+    hone_model_destroy(made);
+}
+
+/* Nothing becomes integers, so nothing tells which integers the outputs would be. */
+static void models_without_layers(void **state) {
+    (void)state;
+    static const char *const types[] = {"int8", "int8-dynamic", "int8-weights", "int4", "f16"};
+    hone_model *m;
+    hone_dataset *data;
+    if (hone_model_load_text(&m, "g (float[1,2] x) => (float[1,2] y) { y = Relu (x) }", &err) !=
+            HONE_OK ||
+        hone_dataset_open(&data, "random,n=4", &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        bool has_integers = i == 0 || i == 4;
+        hone_quantize_options o;
+        hone_quantize_options_init(&o);
+        o.type = types[i];
+        expect_quantized(m, data, &o, HONE_OK);
+        o.integer_io = true;
+        expect_quantized(m, data, &o, has_integers ? HONE_OK : HONE_E_ARG);
+    }
+    hone_dataset_destroy(data);
+    hone_model_destroy(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_made_model_outlives_its_source),
         cmocka_unit_test(what_is_simulated_stays_in_floats),
         cmocka_unit_test(names_are_in_tables),
         cmocka_unit_test(wrong_options_are_said),
+        cmocka_unit_test(models_without_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
