@@ -344,6 +344,24 @@ static hone_status contract(hn_eval *e, contraction *c, const int64_t *dim, cons
     return hn_gemm_ref(e, &g, err);
 }
 
+/* Sums an operand over what neither the other one nor a later step has: "i,j->" then takes i + j
+ * steps, and not i * j. */
+static hone_status sum_alone(hn_eval *e, operand *o, const operand *other, bool integer,
+                             const int64_t *dim, const bool *needed, hn_error *err) {
+    bool kept[N_LABELS], any = false;
+    for (int l = 0; l < N_LABELS; l++) {
+        kept[l] = needed[l] || other->has[l];
+        any = any || (o->has[l] && !kept[l] && dim[l] != 1);
+    }
+    if (!any) return HONE_OK;
+    contraction *c = hn_scratch(e, 1, sizeof *c);
+    if (c == NULL) return HN_NOMEM(err);
+    *c = (contraction){.integer = integer, .left = *o, .right = {.dtype = HONE_DTYPE_NONE}};
+    HN_TRY(contract(e, c, dim, kept, NULL, err));
+    *o = c->out;
+    return HONE_OK;
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     hn_tensor *y = e->out[0];
     if (y->n == 0) return HONE_OK; /* other axes may then have sizes whose product overflows */
@@ -371,6 +389,10 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         }
         c->right = o;
         needed_after(in, e->n_in, &out, i, needed);
+        if (e->n_in > 1) {
+            HN_TRY(sum_alone(e, &c->left, &c->right, c->integer, dim, needed, err));
+            HN_TRY(sum_alone(e, &c->right, &c->left, c->integer, dim, needed, err));
+        }
         HN_TRY(contract(e, c, dim, needed, i == e->n_in - 1 ? &target : NULL, err));
         c->left = c->out;
     }

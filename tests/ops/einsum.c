@@ -21,6 +21,19 @@ static void forms(void **state) {
            .in = {"f32[2, 2]{1 2 3 4}", "f32[2]{1 10}"}, .out = {"f32[2, 2]{3 7 30 70}"});
 }
 
+/* What one operand alone has is summed before the product. */
+static void sums_of_one_operand(void **state) {
+    (void)state;
+    OP_RUN("Einsum", .attrs = "equation='i,j,k->'",
+           .in = {"f32[3]{1 2 3}", "f32[2]{1 10}", "f32[2]{3 4}"}, .out = {"f32[]{462}"});
+    OP_RUN("Einsum", .attrs = "equation='ab,cd->ac'",
+           .in = {"s32[2, 2]{1 2 3 4}", "s32[2, 2]{1 2 3 4}"}, .out = {"s32[2, 2]{9 21 21 49}"});
+    OP_RUN("Einsum", .attrs = "equation='ab,bc->b'",
+           .in = {"f32[2, 2]{1 2 3 4}", "f32[2, 3]{1 ..}"}, .out = {"f32[2]{24 90}"});
+    OP_RUN("Einsum", .attrs = "equation='ab,ac->c'", .in = {"f32[1, 2]{1 2}", "f32[3, 1]{1 2 3}"},
+           .out = {"f32[1]{18}"});
+}
+
 static void dots(void **state) {
     (void)state;
     OP_RUN("Einsum", .attrs = "equation='...i,...i->...'",
@@ -106,8 +119,10 @@ static void bad_equations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms), cmocka_unit_test(dots),   cmocka_unit_test(many),
-        cmocka_unit_test(empty), cmocka_unit_test(shapes), cmocka_unit_test(bad_equations),
+        cmocka_unit_test(forms),         cmocka_unit_test(sums_of_one_operand),
+        cmocka_unit_test(dots),          cmocka_unit_test(many),
+        cmocka_unit_test(empty),         cmocka_unit_test(shapes),
+        cmocka_unit_test(bad_equations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
