@@ -10,7 +10,7 @@ endif
 
 .PHONY: all help demo test test-slow quick asan tsan fuzz fmt fmt-check bench cross coverage bless install clean
 
-all: ## release build in build/
+all: ## release build in build/, without the tests
 	@scripts/bootstrap build
 	@scripts/build release
 
