@@ -40,7 +40,8 @@ static hone_status by_labels(const hn_judge *j, hn_program *of, hn_dataset *data
                       .low = v->low,
                       .high = v->high,
                       .samples = e->samples,
-                      .guessed = hn_evaluation_guessed(e)};
+                      .guessed = hn_evaluation_guessed(e),
+                      .values = hn_evaluation_input_values(e)};
     hn_evaluation_destroy(e);
     HN_CHECK(err, !isnan(q->value), HONE_E_ARG, "%s is not defined for this model and data",
              q->metric);

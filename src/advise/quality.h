@@ -4,6 +4,7 @@
 #define HN_ADVISE_QUALITY_H
 
 #include "formats/dataset.h"
+#include "measure/look.h"
 #include "measure/program.h"
 
 typedef struct hn_quality {
@@ -11,7 +12,8 @@ typedef struct hn_quality {
     bool is_share, lower_better;
     double value, low, high; /* the 95 % interval; NaN: not known */
     int64_t samples;
-    int64_t guessed; /* classes among which guessing may do as well; 0: it would not */
+    int64_t guessed;        /* classes among which guessing may do as well; 0: it would not */
+    hn_input_values values; /* what the model's input got */
 } hn_quality;
 
 typedef struct hn_judge {

@@ -201,7 +201,8 @@ static hone_status judge_original(hn_search_state *s, hone_optimize_row *row, hn
     if (s->parts.verify != NULL)
         HN_TRY(hn_quality_measure(&s->judge, s->program, s->parts.verify, &s->verified, err));
     show_quality(row, &t->quality, 0);
-    if (t->quality.guessed > 0) hn_warn_of_guessing(t->quality.value, t->quality.guessed);
+    if (t->quality.guessed > 0)
+        hn_warn_of_guessing(t->quality.value, t->quality.guessed, &t->quality.values);
     s->out->metric = t->quality.metric;
     s->out->is_share = t->quality.is_share;
     s->out->lower_better = t->quality.lower_better;

@@ -753,7 +753,8 @@ hone_status hone_session_measure(hone_session *s, hone_dataset *dataset,
     hn_stop_leave(&s->runs);
     if (status != HONE_OK) return status;
     int64_t guessed = hn_evaluation_guessed(*out);
-    if (guessed > 0) hn_warn_of_guessing((*out)->metrics[0].value, guessed);
+    hn_input_values values = hn_evaluation_input_values(*out);
+    if (guessed > 0) hn_warn_of_guessing((*out)->metrics[0].value, guessed, &values);
     return HONE_OK;
 }
 

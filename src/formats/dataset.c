@@ -119,6 +119,8 @@ bool hn_dataset_has_labels(const hn_dataset *ds) {
     return ds->labels != NULL || ds->spec.kind->label != NULL;
 }
 
+const char *hn_dataset_how_labelled(const hn_dataset *ds) { return ds->spec.kind->labelled; }
+
 /* Which of all samples is number i of those used. */
 static int64_t sample_at(const hn_dataset *ds, int64_t i) {
     i += ds->spec.skip;

@@ -44,6 +44,8 @@ int64_t hn_dataset_count(const hn_dataset *ds); /* samples, after shuffle, skip 
 /* Whether samples are noise, made when they are asked for. */
 bool hn_dataset_is_made_up(const hn_dataset *ds);
 bool hn_dataset_has_labels(const hn_dataset *ds);
+/* How datasets of this kind are given labels; NULL: they never have any, or always. */
+const char *hn_dataset_how_labelled(const hn_dataset *ds);
 int hn_dataset_n_fields(const hn_dataset *ds);
 const hn_dataset_field *hn_dataset_field_at(const hn_dataset *ds, int i);
 int hn_dataset_n_targets(const hn_dataset *ds);

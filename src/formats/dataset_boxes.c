@@ -9,6 +9,11 @@
 
 enum { COLUMNS = 1 + HN_BOX_NUMBERS };
 
+/* What says which files there are. */
+static const char *list_of(const hn_dataset *ds) {
+    return ds->spec.labels != NULL ? ds->spec.labels : ds->spec.path;
+}
+
 /* The name and the numbers of a row. False: it is not one of boxes. */
 static bool read_row(hn_row row, const char **name, size_t *name_bytes,
                      double box[HN_BOX_NUMBERS]) {
@@ -44,7 +49,7 @@ static hone_status read_rows(hn_dataset *ds, const hn_file *csv, const hn_map *n
         const char *const *at = hn_map_get(names, name, bytes);
         HN_CHECK(err, at != NULL, HONE_E_FORMAT,
                  "'%s' line %" PRId64 ": '%.*s' is none of the files of '%s'", csv->path, rows.line,
-                 bytes < 100 ? (int)bytes : 100, name, ds->spec.labels);
+                 bytes < 100 ? (int)bytes : 100, name, list_of(ds));
         int64_t *place = &ds->place[at - ds->names];
         if (boxes != NULL)
             for (int i = 0; i < HN_BOX_NUMBERS; i++)
@@ -59,7 +64,7 @@ static hone_status name_files(const hn_dataset *ds, hn_map *names, hn_error *err
     for (int64_t i = 0; i < ds->total; i++) {
         const char *name = ds->names[i];
         HN_CHECK(err, hn_map_get(names, name, strlen(name)) == NULL, HONE_E_FORMAT,
-                 "'%s' names '%s' twice", ds->spec.labels, name);
+                 "'%s' names '%s' twice", list_of(ds), name);
         if (!hn_map_put(names, name, strlen(name), &ds->names[i])) return HN_NOMEM(err);
     }
     return HONE_OK;

@@ -28,5 +28,8 @@ static hone_status open_cifar10(hn_dataset *ds, hn_error *err) {
     return HONE_OK;
 }
 
-const hn_dataset_kind hn_dataset_cifar10 = {
-    .name = "cifar10", .path = "FILE", .keys = HN_KEYS_STORED, .open = open_cifar10};
+const hn_dataset_kind hn_dataset_cifar10 = {.name = "cifar10",
+                                            .path = "FILE",
+                                            .endings = ".bin",
+                                            .keys = HN_KEYS_STORED,
+                                            .open = open_cifar10};

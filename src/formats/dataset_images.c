@@ -1,11 +1,13 @@
-/* images:FOLDER,labels=FILE.csv[,resize=N|H:W][,crop=N][,boxes=FILE.csv][,masks=FOLDER], one JPEG
- * or PNG file per sample, its label in the second column of the csv. The short side is scaled to
- * `resize` pixels, the other in proportion, rounded down, or both as given; `crop` takes the square
- * in the middle. Without it, all images must come out at the size of the first. Boxes and masks go
- * through the same scaling and cropping. */
+/* images:FOLDER[,labels=FILE.csv][,resize=N|H:W][,crop=N][,boxes=FILE.csv][,masks=FOLDER], one JPEG
+ * or PNG file per sample, its label in the second column of the csv or by its folder, as
+ * dataset_files.h says. The short side is scaled to `resize` pixels, the other in proportion,
+ * rounded down, or both as given; `crop` takes the square in the middle. Without it, all images
+ * must come out at the size of the first. Boxes and masks go through the same scaling and cropping.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/span.h"
 #include "formats/dataset_boxes.h"
@@ -81,9 +83,17 @@ static hone_status open_targets(hn_dataset *ds, hn_error *err) {
     return HONE_OK;
 }
 
+static bool is_image(const char *name) {
+    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof *endings; i++)
+        if (strcasecmp(dot, endings[i]) == 0) return true;
+    return false;
+}
+
 static hone_status open_images(hn_dataset *ds, hn_error *err) {
     hn_image_part part = {0};
-    HN_TRY(hn_dataset_list(ds, 1, err));
+    HN_TRY(hn_dataset_list(ds, 1, is_image, err));
     ds->damaged = hn_alloc_zero(ds->alloc, (size_t)ds->total * sizeof *ds->damaged, HN_MEM_DATA);
     if (ds->damaged == NULL) return HN_NOMEM(err);
     HN_TRY(find_size(ds, &part, err));
@@ -178,6 +188,7 @@ static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field
 
 const hn_dataset_kind hn_dataset_images = {.name = "images",
                                            .path = "FOLDER",
+                                           .labelled = "labels=FILE.csv or a folder per class",
                                            .keys = HN_KEYS_STORED | HN_KEY(LABELS) |
                                                    HN_KEY(RESIZE) | HN_KEY(CROP) | HN_KEY(BOXES) |
                                                    HN_KEY(MASKS),

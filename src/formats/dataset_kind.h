@@ -52,6 +52,9 @@ typedef struct hn_dataset_room {
 typedef struct hn_dataset_kind {
     const char *name;
     const char *path; /* what PATH stands for; NULL: the kind has none */
+    const char
+        *endings; /* of the names of such files, with blanks between; NULL: a folder, or none */
+    const char *labelled; /* how to give it labels; NULL: it always has some, or never */
     uint32_t keys;
     /* Sets total, fields and, if there are any, targets and labels. What it acquired is released by
      * hn_dataset_close, also on failure. */

@@ -108,5 +108,9 @@ static hone_status open_npz(hn_dataset *ds, hn_error *err) {
     return status;
 }
 
-const hn_dataset_kind hn_dataset_npz = {
-    .name = "npz", .path = "FILE", .keys = HN_KEYS_STORED | HN_KEY(TARGETS), .open = open_npz};
+const hn_dataset_kind hn_dataset_npz = {.name = "npz",
+                                        .path = "FILE",
+                                        .endings = ".npz",
+                                        .labelled = "an array 'label' of integers in the file",
+                                        .keys = HN_KEYS_STORED | HN_KEY(TARGETS),
+                                        .open = open_npz};

@@ -1,5 +1,5 @@
-/* raw:FOLDER,labels=FILE.csv[,dtype=TYPE], one file of bare little-endian elements per sample, its
- * label in the last column of the csv. */
+/* raw:FOLDER[,labels=FILE.csv][,dtype=TYPE], one file of bare little-endian elements per sample,
+ * its label in the last column of the csv or by its folder, as dataset_files.h says. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,8 +16,13 @@ static hone_status size_of(const hn_dataset *ds, int64_t i, int64_t *bytes, hn_e
     return HONE_OK;
 }
 
+static bool is_data(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot == NULL || strcmp(dot, ".csv") != 0;
+}
+
 static hone_status open_raw(hn_dataset *ds, hn_error *err) {
-    HN_TRY(hn_dataset_list(ds, -1, err));
+    HN_TRY(hn_dataset_list(ds, -1, is_data, err));
     hone_dtype dtype = ds->spec.dtype != HONE_DTYPE_NONE ? ds->spec.dtype : HONE_DTYPE_U8;
     int64_t bytes = 0, first = 0, width = hone_dtype_bits(dtype) / 8;
     HN_TRY(size_of(ds, 0, &first, err));
@@ -52,6 +57,7 @@ static hone_status sample(const hn_dataset *ds, hn_dataset_room *room, int field
 
 const hn_dataset_kind hn_dataset_raw = {.name = "raw",
                                         .path = "FOLDER",
+                                        .labelled = "labels=FILE.csv or a folder per class",
                                         .keys = HN_KEYS_STORED | HN_KEY(LABELS) | HN_KEY(DTYPE),
                                         .open = open_raw,
                                         .sample = sample};

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/dtype.h"
 #include "formats/dataset_kind.h"
@@ -252,14 +253,38 @@ fail:
     return status;
 }
 
+static bool ends_in(const char *name, size_t n, const char *ending, size_t m) {
+    return n > m && memcmp(name + n - m, ending, m) == 0;
+}
+
+/* The kind of dataset a file or folder of this name usually is; NULL: it may be any. */
+static const char *usual_kind(const char *path) {
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return "images";
+    size_t n = strlen(path);
+    if (ends_in(path, n, ".gz", 3) || ends_in(path, n, ".xz", 3)) n -= 3;
+    for (int i = 0; i < N_KINDS; i++) {
+        const char *ending = kinds[i]->endings;
+        while (ending != NULL) {
+            size_t m = strcspn(ending, " ");
+            if (ends_in(path, n, ending, m)) return kinds[i]->name;
+            ending = ending[m] == ' ' ? ending + m + 1 : NULL;
+        }
+    }
+    return NULL;
+}
+
 static hone_status parse_kind(hn_dataset *ds, char *item, hn_error *err) {
     char *path = split(item, ':');
+    const char *usual = path == NULL ? usual_kind(item) : NULL;
     hint h = hint_for(item);
     for (int i = 0; i < N_KINDS; i++) {
         if (strcmp(kinds[i]->name, item) == 0) ds->spec.kind = kinds[i];
         hint_add(&h, kinds[i]->name);
     }
     const hn_dataset_kind *kind = ds->spec.kind;
+    HN_CHECK(err, kind != NULL || usual == NULL, HONE_E_ARG,
+             "no kind of dataset is named before the path; do you mean '%s:%s'?", usual, item);
     HN_CHECK(err, kind != NULL, HONE_E_ARG, "there is no kind of dataset '%s'%s%s%s; there are %s",
              item, h.nearest ? " (do you mean '" : "", h.nearest ? h.nearest : "",
              h.nearest ? "'?)" : "", h.words);

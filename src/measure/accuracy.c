@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "measure/loader.h"
-#include "measure/look.h"
 #include "measure/metric.h"
 
 #define MOST_CHOSEN 64    /* values of one evaluation */
@@ -21,6 +20,7 @@ typedef struct choice {
 typedef struct evaluation {
     hone_evaluation shown;
     hn_arena arena;
+    hn_input_values values;
 } evaluation;
 
 typedef struct task {
@@ -117,9 +117,33 @@ static hone_status choose_what_suits(task *k, const hone_eval_batch *b, bool tab
     return HONE_OK;
 }
 
+static hone_status no_labels(const task *k, hn_error *err) {
+    const char *how = hn_dataset_how_labelled(k->ds);
+    return HN_FAIL(err, HONE_E_ARG, "the dataset has no labels to score by%s%s",
+                   how != NULL ? "; it gets them by " : "", how != NULL ? how : "");
+}
+
+/* Whether the model may be one of texts, which are scored by the words that follow. */
+static bool may_be_text(const task *k) {
+    int rank = k->graph->outputs[0].value->type.shape.rank;
+    if (k->metric.n_asked > 0) rank = k->graph->outputs[k->metric.asked[0]].value->type.shape.rank;
+    if (rank >= 0 && rank != 3) return false;
+    for (int i = 0; i < k->graph->n_inputs; i++)
+        if (hn_dtype_is_int(k->graph->inputs[i]->type.dtype)) return true;
+    return false;
+}
+
+/* Says that labels are missing before anything is computed. */
+static hone_status check_labels(const task *k, hn_error *err) {
+    if (hn_dataset_has_labels(k->ds)) return HONE_OK;
+    for (int i = 0; i < k->n_chosen; i++)
+        if (hn_metrics[k->chosen[i].metric]->by_labels) return no_labels(k, err);
+    bool scored = !k->by_default || hn_dataset_n_targets(k->ds) > 0 || k->metric.n_asked > 1;
+    return scored || may_be_text(k) ? HONE_OK : no_labels(k, err);
+}
+
 static hone_status nothing_suits(const task *k, const hone_eval_batch *b, hn_error *err) {
-    HN_CHECK(err, b->labels != NULL || b->n_targets > 0, HONE_E_ARG,
-             "the dataset has no labels to score by");
+    if (b->labels == NULL && b->n_targets == 0) return no_labels(k, err);
     const hone_value *output = hn_metric_output(&k->metric, b, 0);
     char text[400];
     int64_t elements;
@@ -230,6 +254,8 @@ static hone_status do_all(task *k, hn_loader *loader, hn_error *err) {
     char text[400];
     const char *verdict = hn_look_verdict(&k->look, text, sizeof text);
     if (verdict != NULL) hn_log(HONE_LOG_WARN, "dataset: %s", verdict);
+    k->e->values = hn_look_values(&k->look);
+    k->e->values.bytes = hn_dataset_field_at(k->ds, 0)->dtype == HONE_DTYPE_U8;
     return HONE_OK;
 }
 
@@ -290,6 +316,7 @@ hone_status hn_accuracy_measure(const hn_graph *g, hn_accuracy_run *run, void *c
     HN_CHECK(err, g->n_outputs >= 1, HONE_E_MODEL, "the model has no output to score");
     HN_TRY(choose_outputs(&k, o->outputs, err));
     HN_TRY(choose_by_name(&k, o->metrics, err));
+    HN_TRY(check_labels(&k, err));
     k.e = hn_alloc_zero(keep, sizeof *k.e, HN_MEM_OTHER);
     if (k.e == NULL) return HN_NOMEM(err);
     hn_arena_init(&k.e->arena, keep, HN_MEM_OTHER);
@@ -325,12 +352,17 @@ int64_t hn_evaluation_guessed(const hone_evaluation *e) {
     return e->samples >= FEWEST_GUESSES && v->low * (double)e->classes <= 1 ? e->classes : 0;
 }
 
-void hn_warn_of_guessing(double top1, int64_t classes) {
-    hn_log(
-        HONE_LOG_WARN,
-        "top1 is %.2f %%, and guessing among %lld classes may do as well: are samples scaled and "
-        "labels numbered as they were when the model was trained?",
-        100 * top1, (long long)classes);
+hn_input_values hn_evaluation_input_values(const hone_evaluation *e) {
+    return ((const evaluation *)e->owner)->values;
+}
+
+void hn_warn_of_guessing(double top1, int64_t classes, const hn_input_values *values) {
+    char seen[600] = "";
+    if (values->name != NULL) hn_input_values_text(values, seen, sizeof seen);
+    hn_log(HONE_LOG_WARN,
+           "top1 is %.2f %%, and guessing among %lld classes may do as well: are samples scaled "
+           "and labels numbered as they were when the model was trained?%s%s",
+           100 * top1, (long long)classes, *seen != '\0' ? " " : "", seen);
 }
 
 hone_status hn_accuracy_top(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,

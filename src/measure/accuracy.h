@@ -4,6 +4,7 @@
 
 #include "formats/dataset.h"
 #include "ir/ir.h"
+#include "measure/look.h"
 
 /* Runs the model once: one tensor per graph input, one reference per graph output. */
 typedef hone_status hn_accuracy_run(void *ctx, const hn_tensor *const *in, hn_tensor **out,
@@ -17,9 +18,11 @@ hone_status hn_accuracy_measure(const hn_graph *g, hn_accuracy_run *run, void *c
 void hn_evaluation_destroy(hone_evaluation *e); /* NULL accepted */
 
 /* Of how many classes, where the first metric is a top-1 that guessing among them may reach, too;
- * otherwise 0. And the line in the log that says so. */
+ * otherwise 0. */
 int64_t hn_evaluation_guessed(const hone_evaluation *e);
-void hn_warn_of_guessing(double top1, int64_t classes);
+hn_input_values hn_evaluation_input_values(const hone_evaluation *e);
+/* The line in the log that says so, with what the model's input got. */
+void hn_warn_of_guessing(double top1, int64_t classes, const hn_input_values *values);
 
 /* Top-1 and top-5 alone. */
 hone_status hn_accuracy_top(const hn_graph *g, hn_accuracy_run *run, void *ctx, hn_dataset *ds,

@@ -83,6 +83,70 @@ static void add_noise(hn_look *l, const hone_value *inputs, size_t n_inputs) {
     for (int64_t r = 0; r < rows; r++) add_row(l, v, r * last, last);
 }
 
+static void add_values(hn_look *l, const hone_value *inputs, size_t n_inputs) {
+    const hone_value *v = NULL;
+    for (size_t i = 0; i < n_inputs && v == NULL; i++)
+        if (hn_dtype_is_float(inputs[i].dtype) && inputs[i].bytes > 0) v = &inputs[i];
+    if (v == NULL) return;
+    hn_input_values *seen = &l->values;
+    if (seen->name == NULL)
+        *seen = (hn_input_values){.name = v->name, .least = INFINITY, .most = -INFINITY};
+    seen->colours = v->rank == 4 && (v->dims[1] == 3 || v->dims[3] == 3);
+    double x[CHUNK];
+    int64_t count = 1;
+    for (int d = 0; d < v->rank; d++) count *= v->dims[d];
+    for (int64_t at = 0; at < count; at += CHUNK) {
+        int64_t m = count - at < CHUNK ? count - at : CHUNK;
+        hn_load_f64_n(v->dtype, v->data, at, m, x);
+        for (int64_t i = 0; i < m; i++) {
+            seen->least = fmin(seen->least, x[i]);
+            seen->most = fmax(seen->most, x[i]);
+            l->total += x[i];
+            l->total_squares += x[i] * x[i];
+        }
+    }
+    l->count += (double)count;
+}
+
+hn_input_values hn_look_values(const hn_look *l) {
+    hn_input_values v = l->values;
+    if (v.name == NULL) return v;
+    v.mean = l->total / l->count;
+    v.deviation = sqrt(fmax(0, l->total_squares / l->count - v.mean * v.mean));
+    return v;
+}
+
+/* How pixels are usually scaled, and how far from the ends the least and the most may be: pictures
+ * need not use the whole range. */
+static const struct {
+    const char *keys;
+    double least, most, slack;
+    bool colours; /* for three channels alone */
+} scalings[] = {
+    {"scale=1", 0, 255, 25, false},
+    {"scale=1/255", 0, 1, 0.1, false},
+    {"scale=1/255,mean=0.5,std=0.5", -1, 1, 0.2, false},
+    {"scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225", -2.12, 2.64, 0.3, true},
+};
+
+const char *hn_input_values_text(const hn_input_values *v, char *buf, size_t bytes) {
+    int n =
+        snprintf(buf, bytes,
+                 "The input '%.100s' got values from %.3g to %.3g (mean %.3g, standard deviation "
+                 "%.3g)",
+                 v->name, v->least, v->most, v->mean, v->deviation);
+    const char *before = "; other usual scalings are ";
+    for (size_t i = 0; v->bytes && i < sizeof scalings / sizeof *scalings; i++) {
+        bool same = fabs(v->least - scalings[i].least) <= scalings[i].slack &&
+                    fabs(v->most - scalings[i].most) <= scalings[i].slack;
+        if (same || (scalings[i].colours && !v->colours) || n < 0 || (size_t)n >= bytes) continue;
+        n += snprintf(buf + n, bytes - (size_t)n, "%s%s (%g to %g)", before, scalings[i].keys,
+                      scalings[i].least, scalings[i].most);
+        before = ", ";
+    }
+    return buf;
+}
+
 bool hn_look_finite(const hone_value *v, int64_t k, int64_t n) {
     if (!hn_dtype_is_float(v->dtype)) return true;
     double x[CHUNK];
@@ -113,7 +177,10 @@ hone_status hn_look_add(hn_look *l, const hone_value *inputs, size_t n_inputs, i
     if (l->samples == 0) HN_TRY(keep_first(l, inputs, n_inputs, n, err));
     if (!l->varies) l->varies = differ(l, inputs, n);
     add_not_finite(l, inputs, n_inputs, n, index);
-    if (l->samples < NOISE_SAMPLES) add_noise(l, inputs, n_inputs);
+    if (l->samples < NOISE_SAMPLES) {
+        add_noise(l, inputs, n_inputs);
+        add_values(l, inputs, n_inputs);
+    }
     l->samples += n;
     return HONE_OK;
 }

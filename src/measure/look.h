@@ -6,6 +6,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+/* The values an input gets. */
+typedef struct hn_input_values {
+    const char *name; /* of the input, which must live as long; NULL: no input has floats */
+    double least, most, mean, deviation;
+    bool colours; /* the input has three channels */
+    bool bytes;   /* they were stored as numbers from 0 to 255; set by who knows */
+} hn_input_values;
+
 typedef struct hn_look {
     hn_allocator *alloc;
     int64_t samples;
@@ -21,6 +29,9 @@ typedef struct hn_look {
     int64_t pairs;
     double sum, squares, products;
     const char *name; /* of that input, which must live as long; NULL: there is none */
+    /* Of the first samples, the first input of floats. */
+    hn_input_values values;
+    double count, total, total_squares;
 } hn_look;
 
 void hn_look_init(hn_look *l, hn_allocator *alloc);
@@ -31,6 +42,12 @@ hone_status hn_look_add(hn_look *l, const hone_value *inputs, size_t n_inputs, i
                         const int64_t *index, hn_error *err);
 /* What is wrong, one line; NULL: nothing. */
 const char *hn_look_verdict(const hn_look *l, char *buf, size_t bytes);
+
+/* The values of the first samples in the first input of floats. */
+hn_input_values hn_look_values(const hn_look *l);
+/* The values, and where they were bytes the keys of a dataset that scale them in other usual ways,
+ * one line. */
+const char *hn_input_values_text(const hn_input_values *v, char *buf, size_t bytes);
 
 /* Whether every float of sample k of n is finite; of an input without an axis for samples, all. */
 bool hn_look_finite(const hone_value *input, int64_t k, int64_t n);

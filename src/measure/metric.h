@@ -35,6 +35,7 @@ typedef struct hn_metric {
     hn_metric_name values[HN_METRIC_VALUES]; /* ends early with a name of NULL */
     size_t state_bytes;                      /* zeroed before begin */
     bool tabulates;                          /* makes the tables, if they are wanted */
+    bool by_labels;                          /* can do nothing without labels */
     /* Which values say something about such a model on such data, as bits; by the first batch. The
      * first metric of the list that has one is taken where none is asked for, and where tables are
      * wanted the first that has one and makes them. */

@@ -194,6 +194,7 @@ const hn_metric hn_metric_classes = {
                {"recall_micro", "recall over all samples", .is_share = true},
                {"f1_micro", "F1 over all samples", .is_share = true}},
     .state_bytes = sizeof(state),
+    .by_labels = true,
     .tabulates = true,
     .suits = suits,
     .begin = begin,

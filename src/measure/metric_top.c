@@ -90,6 +90,7 @@ const hn_metric hn_metric_top = {
                {"top5", "share of samples whose label is among the five highest",
                 .is_share = true}},
     .state_bytes = sizeof(state),
+    .by_labels = true,
     .suits = suits,
     .begin = begin,
     .add = add,

@@ -28,6 +28,11 @@ static void test_kinds(void **state) {
                       "cifar:x");
     data_expect_error(HONE_E_ARG, "no kind of dataset 'spreadsheet'; there are", "spreadsheet:x");
     data_expect_error(HONE_E_ARG, "no kind of dataset ''", "%s", "");
+    data_expect_error(HONE_E_ARG, "do you mean 'npz:dir/x.npz'?", "dir/x.npz,scale=2");
+    data_expect_error(HONE_E_ARG, "do you mean 'csv:x.csv.gz'?", "x.csv.gz");
+    data_expect_error(HONE_E_ARG, "do you mean 'idx:t10k-images-idx3-ubyte'?",
+                      "t10k-images-idx3-ubyte");
+    data_expect_error(HONE_E_ARG, "do you mean 'images:/tmp'?", "/tmp");
     data_expect_error(HONE_E_ARG, "csv needs a path: csv:FILE", "csv");
     data_expect_error(HONE_E_ARG, "csv needs a path: csv:FILE", "csv:,n=1");
     data_expect_error(HONE_E_LIMIT, "at most 65536 characters", "csv:%070000d", 0);

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "formats/dataset_kind.h"
 #include "support/data.h"
 
 /* tests/fuzz/seeds_image.py says what is on these. */
@@ -193,13 +194,78 @@ static void test_no_memory(void **state) {
     hn_dataset_close(ds);
 }
 
+static void expect_samples(const hn_dataset *ds, int64_t n, const char *const *names,
+                           const int64_t *labels) {
+    hn_error err;
+    assert_int_equal(hn_dataset_count(ds), n);
+    assert_true(hn_dataset_has_labels(ds) == (labels != NULL));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t label;
+        assert_string_equal(ds->names[i], names[i]);
+        if (labels == NULL) continue;
+        assert_int_equal(hn_dataset_labels(ds, i, 1, &label, &err), HONE_OK);
+        assert_int_equal(label, labels[i]);
+    }
+}
+
+/* Without a list: the files of the folder, in the order of their names, without labels. */
+static void test_folder(void **state) {
+    (void)state;
+    copy(FOLDER "/rgb8.png", "b.png");
+    copy(FOLDER "/grey8.png", "a.PNG");
+    scratch_put_text("notes.txt", "no image");
+    scratch_put_text(".hidden.png", "no image");
+    scratch_folder("masks");
+    copy(FOLDER "/grey8.png", "masks/b.png");
+    hn_dataset *ds = data_open_packed("images:%s,crop=4", scratch_path(""));
+    if (ds == NULL) skip();
+    expect_samples(ds, 2, (const char *const[]){"a.PNG", "b.png"}, NULL);
+    hn_dataset_close(ds);
+    /* A column of names, with headings; a column of labels, in the order of the files. */
+    ds = data_open("images:%s,labels=%s", scratch_path(""),
+                   scratch_put_text("list.csv", "file\nb.png\na.PNG\n"));
+    expect_samples(ds, 2, (const char *const[]){"b.png", "a.PNG"}, NULL);
+    hn_dataset_close(ds);
+    ds = data_open("images:%s,labels=%s", scratch_path(""),
+                   scratch_put_text("labels.csv", "class\n5\n-2\n"));
+    expect_samples(ds, 2, (const char *const[]){"a.PNG", "b.png"}, (const int64_t[]){5, -2});
+    hn_dataset_close(ds);
+    data_expect_error(HONE_E_FORMAT, "has 3 labels, but", "images:%s,labels=%s", scratch_path(""),
+                      scratch_put_text("more.csv", "1\n2\n3\n"));
+    char spec[400];
+    snprintf(spec, sizeof spec, "images:%s,labels=labels.csv", scratch_path(""));
+    data_count_down(spec);
+}
+
+/* A folder per class: its number among the folders is the label, empty ones counted. */
+static void test_classes(void **state) {
+    (void)state;
+    static const char *const folders[] = {"zebra", "cat", "dog"};
+    for (int i = 0; i < 3; i++) scratch_folder(folders[i]);
+    copy(FOLDER "/rgb8.png", "zebra/1.png");
+    copy(FOLDER "/rgb8.png", "cat/b.png");
+    copy(FOLDER "/rgb8.png", "cat/a.png");
+    scratch_put_text("README", "classes");
+    hn_dataset *ds = data_open_packed("images:%s,crop=4", scratch_path(""));
+    if (ds == NULL) skip();
+    expect_samples(ds, 3, (const char *const[]){"cat/a.png", "cat/b.png", "zebra/1.png"},
+                   (const int64_t[]){0, 0, 2});
+    hn_dataset_close(ds);
+    char spec[400];
+    snprintf(spec, sizeof spec, "images:%s", scratch_path(""));
+    data_count_down(spec);
+}
+
 static void test_errors(void **state) {
     (void)state;
     const char *list = put_list();
     hn_dataset *ds = data_open_packed("images:" FOLDER ",labels=%s", list);
     if (ds == NULL) skip();
     hn_dataset_close(ds);
-    data_expect_error(HONE_E_ARG, "images needs labels=FILE.csv", "images:" FOLDER);
+    scratch_folder("empty");
+    data_expect_error(HONE_E_FORMAT, "empty' has no samples of the kind images", "images:%s",
+                      scratch_path("empty"));
+    data_expect_error(HONE_E_IO, "cannot open the folder", "images:%s", scratch_path("none"));
     data_expect_error(HONE_E_SHAPE, "rgb8.png' is 13 x 9 pixels, too small for crop=10",
                       "images:" FOLDER ",labels=%s,crop=10", list);
     data_expect_error(HONE_E_SHAPE, "is 8 x 6 pixels after resize, too small for crop=7",
@@ -220,8 +286,8 @@ static void test_errors(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_files), TEST(test_damaged),   TEST(test_boxes),
-        TEST(test_masks), TEST(test_no_memory), TEST(test_errors),
+        TEST(test_files),     TEST(test_damaged), TEST(test_boxes),  TEST(test_masks),
+        TEST(test_no_memory), TEST(test_errors),  TEST(test_folder), TEST(test_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,8 @@ static void test_errors(void **state) {
                                           "..,1", ",1"};
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++)
         BAD(HONE_E_FORMAT, "is not the name of a file inside the folder", outside[i], "");
-    data_expect_error(HONE_E_ARG, "raw needs labels=FILE.csv", "raw:%s", scratch_path(""));
+    data_expect_error(HONE_E_FORMAT, "b.bin' has 3 bytes, 'a.bin' has 4", "raw:%s",
+                      scratch_path(""));
     data_expect_error(HONE_E_IO, "cannot open 'none.csv'", "raw:%s,labels=none.csv",
                       scratch_path(""));
 }

@@ -128,6 +128,13 @@ static void scores_may_have_any_type_with_an_order(void **state) {
     }
 }
 
+/* Labels that are missing are told before the model runs. */
+static hone_status never(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err) {
+    (void)ctx, (void)in, (void)out, (void)err;
+    fail_msg("the model was run");
+    return HONE_E_ARG;
+}
+
 static void what_cannot_be_scored_is_refused(void **state) {
     (void)state;
     refused(SAME3, "1,2,3,3\n", HONE_E_ARG, "sample 0 has label 3, but output 'y' has 3 classes");
@@ -142,9 +149,19 @@ static void what_cannot_be_scored_is_refused(void **state) {
     hone_eval_options o = {.size = sizeof o};
     hn_model *m = graph_model(21, SAME3);
     hn_dataset *ds = data_open("random");
-    assert_int_equal(hn_accuracy_top(m->graph, run, m->graph, ds, &o, &scratch_mem, &r, &err),
+    assert_int_equal(hn_accuracy_top(m->graph, never, NULL, ds, &o, &scratch_mem, &r, &err),
                      HONE_E_ARG);
     assert_string_equal(err.text, "the dataset has no labels to score by");
+    hn_dataset_close(ds);
+    scratch_put_text("sample", "123456789012");
+    ds = data_open("raw:%s,dtype=f32", scratch_path(""));
+    hone_evaluation *e;
+    assert_int_equal(
+        hn_accuracy_measure(m->graph, never, NULL, ds, &o, &scratch_mem, &scratch_mem, &e, &err),
+        HONE_E_ARG);
+    assert_string_equal(err.text,
+                        "the dataset has no labels to score by; it gets them by "
+                        "labels=FILE.csv or a folder per class");
     hn_dataset_close(ds);
     hn_model_destroy(m);
 }

@@ -132,6 +132,31 @@ static void other_lengths_are_other_samples(void **state) {
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
+/* What the input got is said, and for bytes how else they could be scaled. */
+static void the_values_of_the_input_are_told(void **state) {
+    (void)state;
+    hone_value v = pictures(3);
+    for (int i = 0; i < N * SIDE * SIDE; i++) x[i] = (float)(i % 256) / 255;
+    hn_look l;
+    hn_error err;
+    hn_look_init(&l, &scratch_mem);
+    assert_int_equal(hn_look_add(&l, &v, 1, N, place, &err), HONE_OK);
+    hn_input_values values = hn_look_values(&l);
+    hn_look_deinit(&l);
+    char buf[600];
+    const char *seen = "The input 'x' got values from 0 to 1 (mean 0.5, standard deviation 0.29)";
+    assert_string_equal(hn_input_values_text(&values, buf, sizeof buf), seen);
+    values.bytes = true;
+    hn_input_values_text(&values, buf, sizeof buf);
+    assert_memory_equal(buf, seen, strlen(seen));
+    assert_string_equal(buf + strlen(seen),
+                        "; other usual scalings are scale=1 (0 to 255), "
+                        "scale=1/255,mean=0.5,std=0.5 (-1 to 1)");
+    values.colours = true;
+    assert_non_null(strstr(hn_input_values_text(&values, buf, sizeof buf), "mean=0.485:0.456"));
+    assert_int_equal(strlen(hn_input_values_text(&values, buf, 80)), 79);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(pictures_are_fine),
@@ -140,6 +165,7 @@ int main(void) {
         CASE(zeros_are_constant_but_one_sample_is_not),
         CASE(what_is_not_finite_is_counted),
         CASE(other_lengths_are_other_samples),
+        CASE(the_values_of_the_input_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,12 @@
 #include "support/scratch.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -31,23 +33,17 @@ int scratch_setup(void **state) {
     return mkdtemp(folder) == NULL;
 }
 
-static int each_entry(int (*visit)(const char *path)) {
-    int n = 0;
-    DIR *dir = opendir(folder);
-    if (dir == NULL) return -1;
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        if (visit != NULL) visit(scratch_path(e->d_name));
-        n++;
-    }
-    closedir(dir);
-    return n;
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at) {
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
 }
 
 int scratch_teardown(void **state) {
     (void)state;
-    each_entry(remove);
-    return rmdir(folder) != 0 || atomic_load(&scratch_mem.blocks) != 0;
+    bool gone = nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0;
+    return !gone || atomic_load(&scratch_mem.blocks) != 0;
 }
 
 const char *scratch_path(const char *name) {
@@ -65,11 +61,24 @@ const char *scratch_put(const char *name, const void *data, size_t bytes) {
     return path;
 }
 
+const char *scratch_folder(const char *name) {
+    const char *path = scratch_path(name);
+    assert_int_equal(mkdir(path, 0777), 0);
+    return path;
+}
+
 const char *scratch_put_text(const char *name, const char *text) {
     return scratch_put(name, text, strlen(text));
 }
 
-int scratch_count(void) { return each_entry(NULL); }
+int scratch_count(void) {
+    int n = -2; /* itself and the folder it lies in */
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) n++;
+    closedir(dir);
+    return n;
+}
 
 const char *scratch_asset(const char *name) {
     const char *assets = test_assets();

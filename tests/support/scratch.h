@@ -18,7 +18,8 @@ const char *scratch_path(const char *name);
 /* Writes a file there and returns its path. */
 const char *scratch_put(const char *name, const void *data, size_t bytes);
 const char *scratch_put_text(const char *name, const char *text);
-int scratch_count(void); /* entries in the folder */
+const char *scratch_folder(const char *name); /* makes a folder there */
+int scratch_count(void);                      /* entries in the folder */
 
 /* A path under test_assets(), or NULL when there is none. Same lifetime. */
 const char *scratch_asset(const char *name);

@@ -2,9 +2,11 @@
 . "$SOURCE/tests/cli/lib.sh"
 hone eval "$digits"
 hone eval "$digits" --data digits
+hone eval "$digits" --data some/digits.npz
 hone eval "$digits" --data synthetic:letters
 hone eval "$digits" --data csv:none.csv
 hone eval "$digits" --data random
+hone eval "$digits" --data random --metric top1
 printf '1,2,3\n4,5,6\n' >small.csv
 hone eval "$digits" --data csv:small.csv
 printf '1,2,3,7\n' >label.csv
