@@ -210,18 +210,34 @@ static exit_code go(job *j) {
     return code;
 }
 
-static exit_code run(const args *a) {
-    job j = {.a = a, .chosen = -1};
-    hone_machine *machine = NULL;
-    hone_error err;
-    if (hone_machine_look(&machine, &err) != HONE_OK) return fail_with(&err);
-    j.machine = machine;
-    results_begin(&j.found, a);
-    exit_code code = go(&j), made = results_end(&j.found, a);
-    hone_machine_destroy(machine);
+/* One model; what is found goes to *found. */
+static exit_code bench_model(const args *a, const hone_machine *machine, json *found) {
+    job j = {.a = a, .chosen = -1, .machine = machine, .found = found, .first = found->bytes == 0};
+    exit_code code = go(&j);
     free(j.configs);
     free(j.results);
     free(j.comparisons);
+    return code;
+}
+
+/* All of them, one after another, also where one fails; the first exit code that is not 0. */
+static exit_code run(const args *a) {
+    hone_machine *machine = NULL;
+    hone_error err;
+    json found;
+    exit_code code = EXIT_DONE;
+    if (hone_machine_look(&machine, &err) != HONE_OK) return fail_with(&err);
+    results_begin(&found, a);
+    for (int i = 0; i < a->n && code != EXIT_USAGE && code != EXIT_INTERRUPTED; i++) {
+        args own = args_of(a, i);
+        model_path(own.argument[0]); /* standard input is read here, for all children */
+        if (i > 0 && !has(a, "--json") && !has(a, "--csv")) line("%s", "");
+        exit_code one = bench_model(&own, machine, &found);
+        args_deinit(&own);
+        if (code == EXIT_DONE) code = one;
+    }
+    exit_code made = results_end(&found, a);
+    hone_machine_destroy(machine);
     return code == EXIT_DONE ? made : code;
 }
 
@@ -269,9 +285,9 @@ static const option_def options[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .usage = "MODEL",
+    .usage = "MODEL...",
     .n_arguments = 1,
-    .most_arguments = 1,
+    .most_arguments = MOST_ARGUMENTS,
     .summary = "how long a run takes: latency, throughput, start-up, memory",
     .options = options,
     .run = run,

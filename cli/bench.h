@@ -48,8 +48,9 @@ typedef struct job {
     config *configs;
     result *results;
     comparison *comparisons;
-    int chosen; /* by a search; -1: there was none */
-    json found; /* what was measured so far */
+    bool first;  /* nothing was found before */
+    int chosen;  /* by a search; -1: there was none */
+    json *found; /* what was measured so far, of other models too */
     /* Of what is measured: */
     hone_timing seen[MOST_ROUNDS]; /* its rounds so far */
     bool settled;                  /* one more would change little */

@@ -60,7 +60,7 @@ static void json_comparison(json *js, const comparison *c) {
 void bench_json(job *j, int i) {
     const config *c = &j->configs[i];
     const result *r = &j->results[i];
-    json *js = &j->found;
+    json *js = j->found;
     results_object(js, j->a);
     json_text(js, "version", hone_version());
     json_text(js, "cpu", j->machine->cpu);
@@ -162,7 +162,7 @@ static void csv_row(const job *j, int i, bool head) {
 }
 
 void bench_csv(const job *j) {
-    if (j->n > 0) csv_row(j, 0, true);
+    if (j->n > 0 && j->first) csv_row(j, 0, true);
     for (int i = 0; i < j->n; i++)
         if (j->results[i].failed[0] == '\0') csv_row(j, i, false);
 }

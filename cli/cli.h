@@ -75,7 +75,7 @@ typedef struct option_def {
 #define OPTION_NO_MMAP \
     { "--no-mmap", 0, NULL, "copy the model's file to memory instead of mapping it", false }
 #define OPTION_MAX_MEMORY \
-    { "--max-memory", 0, "MB", "refuse to take more (default: what the machine allows)", false }
+    { "--max-memory", 0, "MB|P%", "refuse to take more (default: what the machine allows)", false }
 #define OPTION_TIME_LIMIT \
     { "--time-limit", 0, "S", "end after S seconds with exit code 4 (default: no limit)", false }
 #define OPTION_NO_SHARING \
@@ -139,6 +139,16 @@ bool words_of(const args *a, const char *name, const char **v, int *n);
 /* The --dim options, at most MOST_OPTIONS; false after saying what is wrong. To be called once: it
  * cuts the options' texts at their `=`. */
 bool dims_of(const args *a, hone_dim_value *dims, size_t *n);
+/* --max-memory as bytes: "512", "0.5" are MB, "50%" is of what the machine or container allows.
+ * Absent: *bytes is unchanged. */
+bool memory_of(const args *a, int64_t *bytes);
+/* The options with one of the arguments alone, in texts of its own: reading some cuts them. */
+args args_of(const args *a, int argument);
+void args_deinit(args *own);
+/* The path of a model's file. A `-` is standard input, which is read to memory the first time. */
+const char *model_path(const char *word);
+/* Replaces that path in a message. */
+void name_standard_input(char *text);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
 /* --threads, --isa and --precision unless they are lists, --layer-precision, --reserve-cores,
@@ -173,7 +183,9 @@ typedef struct feed {
  * below, says what is wrong. */
 exit_code feed_init(feed *f, const args *a, const hone_model *m);
 void feed_deinit(feed *f); /* a zeroed one too */
-/* Input i from a .npy file, whose axes settle symbols. */
+/* Gives input i a value, which is the feed's from then on; its axes settle symbols. */
+void feed_take(feed *f, size_t i, hone_value *v);
+/* Input i from a .npy file. */
 hone_status feed_read(feed *f, size_t i, const char *path, hone_error *err);
 /* Settles a symbol; false where it is settled otherwise. */
 bool feed_size(feed *f, const char *symbol, int64_t size);

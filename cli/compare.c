@@ -117,7 +117,7 @@ static exit_code open_model(const args *a, entry *e) {
     hone_error err;
     hone_load_options_init(&o);
     o.no_mmap = has(a, "--no-mmap");
-    if (hone_model_load(&e->model, e->path, &o, &err) != HONE_OK ||
+    if (hone_model_load(&e->model, model_path(e->path), &o, &err) != HONE_OK ||
         hone_model_inspect(e->model, NULL, 0, &in, &err) != HONE_OK)
         return fail_with(&err);
     e->file_bytes = in->file_bytes;

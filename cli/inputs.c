@@ -79,14 +79,20 @@ void feed_deinit(feed *f) {
     free(f->dims);
 }
 
-hone_status feed_read(feed *f, size_t i, const char *path, hone_error *err) {
+void feed_take(feed *f, size_t i, hone_value *v) {
     const hone_value_info *info = &f->info[i];
-    hone_status status = hone_npy_read(&f->in[i], path, err);
-    if (status != HONE_OK) return status;
+    f->in[i] = *v;
     f->in[i].name = info->name;
-    for (int d = 0; d < info->rank && d < f->in[i].rank; d++)
-        if (info->dim_names[d] != NULL) settle(f, info->dim_names[d], f->in[i].dims[d]);
-    return HONE_OK;
+    for (int d = 0; d < info->rank && d < v->rank; d++)
+        if (info->dim_names[d] != NULL) settle(f, info->dim_names[d], v->dims[d]);
+    *v = (hone_value){0};
+}
+
+hone_status feed_read(feed *f, size_t i, const char *path, hone_error *err) {
+    hone_value v = {0};
+    hone_status status = hone_npy_read(&v, path, err);
+    if (status == HONE_OK) feed_take(f, i, &v);
+    return status;
 }
 
 bool fill_of(const args *a, int *fill) {

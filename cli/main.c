@@ -18,7 +18,9 @@ enum { N_VERBS = sizeof verbs / sizeof *verbs };
 static void print_verbs(FILE *to) {
     fprintf(to, "usage: hone VERB ... [options]\n\n");
     for (int i = 0; i < N_VERBS; i++) fprintf(to, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
-    fprintf(to, "\nhone VERB --help lists the options of a verb\n");
+    fprintf(
+        to,
+        "\nhone help VERB lists the options of a verb; hone --version says what this hone has\n");
 }
 
 static void print_help(const verb *v) {
@@ -35,6 +37,23 @@ static void print_help(const verb *v) {
 
 static bool asks_for_help(const char *word) {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static bool asks_for_version(const char *word) {
+    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
+}
+
+static void print_version(void) {
+    hone_machine *m = NULL;
+    hone_error err;
+    printf("hone %s\n", hone_version());
+    if (hone_machine_look(&m, &err) == HONE_OK) {
+        printf("instruction sets of this machine:");
+        for (size_t i = 0; i < m->n_isas; i++) printf(" %s", m->isas[i].name);
+        printf("%s\n", m->n_isas == 0 ? " none that has kernels of its own" : "");
+    }
+    hone_machine_destroy(m);
+    printf("built with: %s\n", HONE_BUILT_WITH);
 }
 
 static const verb *find_verb(const char *word) {
@@ -64,12 +83,16 @@ static exit_code run(const verb *v, int n, char **words) {
 int main(int argc, char **argv) {
     exit_code code = EXIT_DONE;
     const verb *v = NULL;
-    bool help = argc < 2 || asks_for_help(argv[1]);
+    if (argc > 2 && strcmp(argv[1], "help") == 0) { /* hone help VERB */
+        argv[1] = argv[2];
+        argv[2] = "--help";
+    }
+    bool help = argc < 2 || asks_for_help(argv[1]) || strcmp(argv[1], "help") == 0;
     if (help) {
         print_verbs(argc < 2 ? stderr : stdout);
         if (argc < 2) code = EXIT_USAGE;
-    } else if (strcmp(argv[1], "--version") == 0) {
-        printf("hone %s\n", hone_version());
+    } else if (asks_for_version(argv[1])) {
+        print_version();
     } else if ((v = find_verb(argv[1])) == NULL) {
         code = EXIT_USAGE;
     } else {

@@ -146,7 +146,9 @@ exit_code say_interrupted(void) {
 
 exit_code fail_with(const hone_error *e) {
     if (!not_interrupted(NULL) && e->status == HONE_E_LIMIT) return say_interrupted();
-    complain("%s", e->text);
+    hone_error shown = *e;
+    name_standard_input(shown.text);
+    complain("%s", shown.text);
     return e->status == HONE_E_NOMEM || e->status == HONE_E_LIMIT ? EXIT_RESOURCE : EXIT_INPUT;
 }
 

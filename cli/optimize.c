@@ -47,6 +47,10 @@ static bool read_options(job *j) {
     o->metric = value_of(a, "--metric");
     if (has(a, "--target")) o->target = value_of(a, "--target");
     const char *to = value_of(a, "--output");
+    if (to == NULL && strcmp(a->argument[0], "-") == 0) {
+        complain("a model from standard input has no name: -o says where the result goes");
+        return false;
+    }
     j->to.model = to != NULL ? must(strdup(to)) : with_ending(a->argument[0], ".opt.onnx");
     j->to.recipe = with_ending(j->to.model, ".recipe");
     j->to.report = has(a, "--report") ? must(strdup(value_of(a, "--report")))

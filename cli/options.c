@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -85,6 +87,38 @@ bool megabytes_of(const args *a, const char *name, int64_t *bytes) {
     return true;
 }
 
+/* What the machine or container allows; 0: not known. */
+static int64_t machine_memory(void) {
+    hone_machine *m = NULL;
+    hone_error err;
+    if (hone_machine_look(&m, &err) != HONE_OK) return 0;
+    int64_t bytes = m->memory_limit > 0 ? m->memory_limit : m->memory_bytes;
+    hone_machine_destroy(m);
+    return bytes;
+}
+
+bool memory_of(const args *a, int64_t *bytes) {
+    const char *text = value_of(a, "--max-memory");
+    char *end;
+    if (text == NULL) return true;
+    double x = strtod(text, &end);
+    bool share = *end == '%' && end[1] == '\0';
+    if (end == text || (*end != '\0' && !share) || !(x > 0 && x <= (share ? 100 : 1e9))) {
+        complain(
+            "--max-memory wants MB such as 512 or 0.5, or a share of the machine's memory such "
+            "as 50%%, got '%s'",
+            text);
+        return false;
+    }
+    double unit = share ? (double)machine_memory() / 100 : 1e6;
+    if (unit <= 0) {
+        complain("--max-memory %s: how much memory this machine has is not known; give MB", text);
+        return false;
+    }
+    *bytes = x * unit >= 1 ? (int64_t)(x * unit) : 1;
+    return true;
+}
+
 bool drop_of(const args *a, double *drop, bool *relative) {
     const char *text = value_of(a, "--max-drop");
     char *end;
@@ -138,11 +172,44 @@ bool dims_of(const args *a, hone_dim_value *dims, size_t *n) {
     return true;
 }
 
+/* Standard input as a file of memory, which lives as long as the program: its path, "" before. */
+static char standard_input[32];
+
+static bool keep_standard_input(void) {
+    static char buf[1 << 16];
+    int file = memfd_create("standard input", 0);
+    ssize_t got = 0;
+    while (file >= 0 && (got = read(STDIN_FILENO, buf, sizeof buf)) > 0)
+        for (ssize_t done = 0, n; done < got; done += n)
+            if ((n = write(file, buf + done, (size_t)(got - done))) < 0) return false;
+    if (file < 0 || got < 0) return false;
+    snprintf(standard_input, sizeof standard_input, "/proc/self/fd/%d", file);
+    return true;
+}
+
+const char *model_path(const char *word) {
+    if (strcmp(word, "-") != 0) return word;
+    if (standard_input[0] == '\0' && !keep_standard_input()) {
+        complain("standard input: %s", strerror(errno));
+        exit(EXIT_RESOURCE);
+    }
+    return standard_input;
+}
+
+void name_standard_input(char *text) {
+    char *at = standard_input[0] != '\0' ? strstr(text, standard_input) : NULL;
+    static const char name[] = "standard input"; /* which is shorter */
+    if (at == NULL) return;
+    size_t n = strlen(standard_input);
+    memcpy(at, name, sizeof name - 1);
+    memmove(at + sizeof name - 1, at + n, strlen(at + n) + 1);
+}
+
 hone_status load_model(const args *a, hone_model **m, hone_error *err) {
     hone_load_options o;
     hone_load_options_init(&o);
     o.no_mmap = has(a, "--no-mmap");
-    return hone_model_load(m, a->argument[0], &o, err);
+    return hone_model_load(m, model_path(a->argument[0]), &o, err);
 }
 
 /* Whether the option takes a list in this verb. */
@@ -195,15 +262,14 @@ static bool asks_for_auto(const args *a) {
 
 bool session_options(const args *a, hone_session_options *o) {
     static char tuning[CACHE_PATH];
-    int64_t threads = 0, reserve = 0, megabytes = 0, seed = 1;
+    int64_t threads = 0, reserve = 0, most_memory = 0, seed = 1;
     if ((!is_list(a, "--threads") && !number_of(a, "--threads", 1, 1024, &threads)) ||
-        !number_of(a, "--reserve-cores", 0, 1024, &reserve) ||
-        !number_of(a, "--max-memory", 1, INT32_MAX, &megabytes) ||
+        !number_of(a, "--reserve-cores", 0, 1024, &reserve) || !memory_of(a, &most_memory) ||
         !number_of(a, "--seed", 0, INT64_MAX, &seed))
         return false;
     hone_session_options_init(o);
     o->threads = (int)threads;
-    o->max_memory = (size_t)megabytes * 1000000;
+    o->max_memory = (size_t)most_memory;
     o->seed = (uint64_t)seed;
     o->reserve_cores = (int)reserve;
     o->no_sharing = has(a, "--no-sharing");
@@ -235,6 +301,18 @@ bool session_options(const args *a, hone_session_options *o) {
 bool same_file(const char *a, const char *b) {
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+args args_of(const args *a, int model) {
+    args own = *a;
+    own.n = 1;
+    own.argument[0] = a->argument[model];
+    for (int i = 0; i < own.n_options; i++) own.option[i].value = must(strdup(own.option[i].value));
+    return own;
+}
+
+void args_deinit(args *own) {
+    for (int i = 0; i < own->n_options; i++) free(own->option[i].value);
 }
 
 /* ---- spelling ---- */
@@ -403,6 +481,12 @@ bool read_words(args *a, int n, char **words) {
         } else if (!read_option(a, n - i, words + i, &used)) {
             return false;
         }
+    }
+    int standard = 0;
+    for (int i = 0; i < a->n; i++) standard += strcmp(a->argument[i], "-") == 0;
+    if (standard > 1) {
+        complain("'-' is given %d times, but standard input can be read once", standard);
+        return false;
     }
     if (a->n < v->n_arguments)
         complain("%s wants %s; hone %s --help tells more", v->name, v->usage, v->name);

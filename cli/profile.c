@@ -62,15 +62,6 @@ static bool read_options(job *j) {
     return true;
 }
 
-/* The options with one of the models alone, in texts of its own: reading some cuts them. */
-static args args_of(const args *a, int model) {
-    args own = *a;
-    own.n = 1;
-    own.argument[0] = a->argument[model];
-    for (int i = 0; i < own.n_options; i++) own.option[i].value = must(strdup(own.option[i].value));
-    return own;
-}
-
 /* ---- measuring ---- */
 
 static exit_code probe(job *j) {
@@ -371,10 +362,16 @@ static exit_code write_spans(const job *j) {
 static exit_code check_files(const args *a) {
     static const char *const files[] = {"--trace", "--folded"};
     for (int i = 0; i < 2; i++) {
-        const char *path = value_of(a, files[i]);
-        if (path == NULL || access(path, F_OK) != 0) continue;
-        complain("%s: cannot be made (it must not exist yet)", path);
-        return EXIT_INPUT;
+        const char *path = value_of(a, files[i]), *why = path != NULL ? unwritable(path) : NULL;
+        if (why != NULL) {
+            complain("%s %s: cannot be made (%s)", files[i], path, why);
+            return EXIT_INPUT;
+        }
+        for (int k = 0; path != NULL && k < a->n; k++)
+            if (same_file(path, a->argument[k])) {
+                complain("%s %s would overwrite the model", files[i], path);
+                return EXIT_USAGE;
+            }
     }
     return EXIT_DONE;
 }
@@ -395,7 +392,7 @@ static void deinit_plan(plan *p) {
     feed_deinit(&p->feed);
     hone_session_destroy(p->session);
     hone_model_destroy(p->model);
-    for (int i = 0; i < p->a.n_options; i++) free(p->a.option[i].value);
+    args_deinit(&p->a);
 }
 
 static exit_code run(const args *a) {

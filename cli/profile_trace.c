@@ -55,10 +55,9 @@ double recorder_ms(const recorder *r, int of, const char *category, const char *
 /* ---- writing ---- */
 
 static exit_code write_file(const char *path, const char *text, size_t bytes) {
-    FILE *f = fopen(path, "wx");
+    FILE *f = fopen(path, "w");
     if (f == NULL) {
-        complain("%s: cannot be made (%s)", path,
-                 errno == EEXIST ? "it must not exist yet" : strerror(errno));
+        complain("%s: cannot be made (%s)", path, strerror(errno));
         return EXIT_INPUT;
     }
     bool written = fwrite(text, 1, bytes, f) == bytes;

@@ -33,7 +33,7 @@ static exit_code no_such_input(const job *j, char *text) {
     for (size_t i = 0; i < j->feed.n_in; i++) names[i] = j->feed.in[i].name;
     char *eq = strchr(text, '=');
     if (eq == NULL) {
-        complain("--in wants NAME=FILE.npy, got '%s'", text);
+        complain("--in wants NAME=FILE.npy or FILE.npz, got '%s'", text);
     } else {
         *eq = '\0';
         has_no("the model", "input", text, names);
@@ -42,22 +42,64 @@ static exit_code no_such_input(const job *j, char *text) {
     return EXIT_USAGE;
 }
 
-/* --in NAME=FILE */
+static exit_code claim(job *j, size_t i, const char *path) {
+    if (j->in_path[i] != NULL) {
+        complain("--in gives input '%s' twice", j->feed.in[i].name);
+        return EXIT_USAGE;
+    }
+    j->in_path[i] = path;
+    return EXIT_DONE;
+}
+
+static bool is_archive(const char *text) {
+    size_t n = strlen(text);
+    return n > 4 && strcmp(text + n - 4, ".npz") == 0;
+}
+
+/* The arrays of a .npz file that are named as inputs; others are left alone, with a note. */
+static exit_code read_archive(job *j, const char *path) {
+    hone_value *arrays = NULL;
+    size_t n = 0, taken = 0;
+    hone_error err;
+    exit_code code = EXIT_DONE;
+    if (hone_npz_read(&arrays, &n, path, &err) != HONE_OK) return fail_with(&err);
+    for (size_t k = 0; k < n && code == EXIT_DONE; k++) {
+        size_t i = 0;
+        while (i < j->feed.n_in && strcmp(j->feed.in[i].name, arrays[k].name) != 0) i++;
+        if (i == j->feed.n_in) {
+            note("%s: array '%s' is none of the model's inputs", path, arrays[k].name);
+            continue;
+        }
+        code = claim(j, i, path);
+        if (code == EXIT_DONE) feed_take(&j->feed, i, &arrays[k]);
+        taken++;
+    }
+    if (code == EXIT_DONE && taken == 0) {
+        complain("%s: no array is named as an input of the model", path);
+        code = EXIT_INPUT;
+    }
+    hone_value_release(arrays, n);
+    hone_free(arrays);
+    return code;
+}
+
+/* --in NAME=FILE.npy or FILE.npz */
 static exit_code read_inputs(job *j) {
     hone_error err;
     char *text;
-    for (int k = 0; (text = value_at(j->a, "--in", k)) != NULL; k++) {
+    exit_code code = EXIT_DONE;
+    for (int k = 0; code == EXIT_DONE && (text = value_at(j->a, "--in", k)) != NULL; k++) {
         size_t i = input_of(j, text);
-        if (i == j->feed.n_in) return no_such_input(j, text);
-        const char *name = j->feed.in[i].name;
-        if (j->in_path[i] != NULL) {
-            complain("--in gives input '%s' twice", name);
-            return EXIT_USAGE;
+        if (i == j->feed.n_in && is_archive(text)) {
+            code = read_archive(j, text);
+            continue;
         }
-        j->in_path[i] = text + strlen(name) + 1;
-        if (feed_read(&j->feed, i, j->in_path[i], &err) != HONE_OK) return fail_with(&err);
+        if (i == j->feed.n_in) return no_such_input(j, text);
+        code = claim(j, i, text + strlen(j->feed.in[i].name) + 1);
+        if (code == EXIT_DONE && feed_read(&j->feed, i, j->in_path[i], &err) != HONE_OK)
+            code = fail_with(&err);
     }
-    return EXIT_DONE;
+    return code;
 }
 
 /* ---- outputs ---- */
@@ -197,7 +239,8 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--in", 'i', "NAME=FILE", "an input from a .npy file", true},
+    {"--in", 'i', "[NAME=]FILE", "an input from a .npy file; from a .npz file, inputs by name",
+     true},
     {"--output", 'o', "DIR", "write each output to DIR/<name>.npy", false},
     OPTION_FILL,
     OPTION_DIM,

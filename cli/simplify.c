@@ -75,17 +75,12 @@ typedef struct job {
     hone_pass_result *results;
 } job;
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static bool read_paths(const args *a, job *j) {
     j->input = a->argument[0];
     j->output = value_of(a, "--output");
     if (j->output == NULL)
         complain("--output FILE says where the simplified model goes");
-    else if (is_same_file(j->input, j->output))
+    else if (same_file(j->input, j->output))
         complain("%s would overwrite the input", j->output);
     else
         return true;

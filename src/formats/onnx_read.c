@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/span.h"
 #include "formats/onnx_reader.h"
+#include "formats/other_format.h"
 #include "ops/op.h"
 
 /* A node of a function is called <the calling node>/<its own name>, unless that would let a file
@@ -992,6 +993,20 @@ static void reader_deinit(hn_onnx_reader *r) {
     hn_arena_deinit(&r->scratch);
 }
 
+/* Whether the first byte is the tag of a field of ModelProto. */
+static bool may_be_model(const hn_file *file) {
+    static const unsigned char tags[] = {0x08, 0x12, 0x1a, 0x22, 0x28, 0x32,
+                                         0x3a, 0x42, 0x72, 0xa2, 0xca};
+    return file->bytes > 0 && memchr(tags, file->data[0], sizeof tags) != NULL;
+}
+
+/* Says what it is instead; HONE_OK: nothing that is known. */
+static hone_status name_other_format(const hn_other_format *other, hn_error *err) {
+    if (other == NULL) return HONE_OK;
+    return HN_FAIL(err, HONE_E_FORMAT, "this is %s, not an ONNX model; %s", other->name,
+                   other->next);
+}
+
 hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_options *o,
                                 hn_allocator *alloc, hn_error *err) {
     hn_onnx_reader r;
@@ -1001,7 +1016,12 @@ hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_opt
     if (o != NULL) r.finding = o->finding;
     if (o != NULL) r.finding_ctx = o->finding_ctx;
     hone_status status = hn_model_create(&r.model, alloc, err);
-    if (status == HONE_OK) status = read_model(&r, err);
+    const hn_other_format *other = hn_other_format_of(file->data, file->bytes);
+    if (status == HONE_OK && !may_be_model(file)) status = name_other_format(other, err);
+    if (status == HONE_OK) {
+        status = read_model(&r, err);
+        if (status != HONE_OK && name_other_format(other, err) != HONE_OK) status = HONE_E_FORMAT;
+    }
     if (status == HONE_OK) {
         r.model->path = hn_arena_strdup(&r.model->arena, file->path);
         if (r.model->path == NULL) status = HN_NOMEM(err);
@@ -1035,6 +1055,9 @@ hone_status hn_onnx_load(hn_model **out, const char *path, const hn_onnx_options
         status = hn_onnx_load_memory(out, file, &options, alloc, err);
         hn_span_end("load", "parse", begun, (int64_t)atomic_load(&alloc->live));
         hn_file_unref(file);
+    } else if (name_other_format(hn_other_format_of_folder(path), err) != HONE_OK) {
+        hn_error_context(err, "%s", path);
+        status = HONE_E_FORMAT;
     }
     hn_free(alloc, folder);
     return status;

@@ -1,4 +1,5 @@
-"""Writes the models beside this file: small ones that tests of the API and of the program share.
+"""Writes the models beside this file: small ones that tests of the API and of the program share, and
+inputs of one of them.
 
     python tests/models/make.py          (needs onnx)
 """
@@ -256,3 +257,5 @@ for name, (node, n) in huge.items():
     more = [] if node.output[0] == "y" else [h.make_node("Add", ["c", "x"], ["y"])]
     save(f"hostile/{name}", [node, *more], [value("x", [1])], out,
          [constant("n", n), constant("zero", f32(0)), constant("zero_up", f32(1)), constant("pair", f32([0, 1]))])
+# Inputs of add.onnx, and an array that is none.
+np.savez(HERE / "add.npz", a=np.full((2, 2), 1, f32), b=np.full((2, 2), 2, f32), c=np.zeros(1, f32))
