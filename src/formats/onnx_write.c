@@ -268,9 +268,11 @@ static void put_node(writer *w, const hn_node *n, const hn_form *form) {
 
 /* ---- graphs ---- */
 
-/* A constant made for lifting is written only where some form still names it. */
+/* A constant that lifting made, or that only lifted inputs use, is written only where some form
+ * still names it. One that nothing uses stays, as it came. */
 static bool is_written(const hn_value *v) {
-    return !v->dead && v->constant != NULL && (!v->lifted || v->mark != 0);
+    if (v->dead || v->constant == NULL) return false;
+    return v->mark != 0 || v->is_input || (!v->lifted && v->n_uses == 0);
 }
 
 static void put_initializers(writer *w, const hn_graph *g, bool sparse) {

@@ -6,6 +6,8 @@
  *
  *     two initializers with equal contents  become  one
  *
+ * An initializer that nothing uses is left to remove_dead.
+ *
  * Fires for two nodes of one graph with the same operator, inputs and attributes; not for random
  * operators, control flow, or operators hone does not know. Initializers over MOST_BYTES are
  * compared by where their bytes lie only.
@@ -65,7 +67,7 @@ static uint64_t mix_text(uint64_t h, const char *s) { return mix(h, hn_hash_byte
 
 static bool comparable(const hn_value *v) {
     return !v->dead && v->constant != NULL && !v->is_input && v->constant->data != NULL &&
-           v->constant->dtype != HONE_DTYPE_STRING && v->n_outputs == 0;
+           v->constant->dtype != HONE_DTYPE_STRING && v->n_outputs == 0 && v->n_uses > 0;
 }
 
 static uint64_t hash_tensor(const hn_tensor *t) {
@@ -94,8 +96,8 @@ static hone_status merge_constants(hn_graph *g, hn_pass_ctx *c, hn_error *err) {
         HN_TRY(look_up(&t, hash_tensor(v->constant), v, constants_equal, &first, err));
         if (first == NULL) continue;
         hn_value_replace(v, first);
+        c->fired += !v->lifted; /* what lifting made comes again with every load */
         hn_value_remove(v);
-        c->fired++;
     }
     return HONE_OK;
 }

@@ -12,8 +12,9 @@
  *     stays:
  *
  * In every case both models are run on the same random inputs, an allocation failure is tried at
- * every point, and nothing may leak. With HONE_BLESS=1 in the environment what is found is written
- * to the files, to be read before it is believed.
+ * every point, and nothing may leak. The model, simplified by all passes, must stay as it is then.
+ * With HONE_BLESS=1 in the environment what is found is written to the files, to be read before it
+ * is believed.
  */
 #include <dirent.h>
 #include <math.h>
@@ -29,6 +30,7 @@
 #include "ops/eval.h"
 #include "ops/infer.h"
 #include "passes/simplify.h"
+#include "support/settled.h"
 
 #define FOLDER HN_SOURCE_DIR "/tests/passes"
 enum { MOST_FILES = 64, MOST_TENSORS = 16, MOST_SYMBOLS = 16, TEXT = 1 << 16 };
@@ -206,6 +208,7 @@ static void run_case(const char *source, const char *wanted, const char *pass, d
     }
     compare_runs(original, m, bound);
     hn_model_destroy(m);
+    assert_settles(original, source, &mem);
     hn_model_destroy(original);
     count_down(source, pass, bound);
 }
