@@ -536,8 +536,10 @@ static void tell_span(const char *node, const hn_step_time *t) {
                               .live_bytes = (int64_t)s->live_bytes});
 }
 
-/* The node's name, or that of its first output. */
-static const char *step_name(const hn_node *n) {
+/* The name of the node the step was made for, or that of its first output: a Conv has the same one
+ * in a model and in what quantizing makes of it, what is fused behind it has not. */
+static const char *step_name(const hn_step *s) {
+    const hn_node *n = s->maker != NULL ? s->maker : s->node;
     if (n == NULL || n->name[0] != '\0') return n == NULL ? "" : n->name;
     for (int i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != NULL) return n->outputs[i]->name;
@@ -548,10 +550,10 @@ static void tell_step(void *ctx, const hn_step_time *t) {
     const watcher *w = ctx;
     const hn_step *s = t->step;
     char type[200];
-    if (w->spans) tell_span(step_name(s->node), t);
+    if (w->spans) tell_span(step_name(s), t);
     if (w->step == NULL) return;
     hone_step_info info = {.op = s->label,
-                           .node = step_name(s->node),
+                           .node = step_name(s),
                            .family = s->family != NULL ? s->family->name : NULL,
                            .kernel = s->kernel != NULL ? s->kernel->name : "reference",
                            .output = "",

@@ -426,6 +426,7 @@ static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
                         .kernel = &kernel,
                         .problem = s,
                         .node = c->steps[c->n - 1]->node,
+                        .maker = c->steps[0]->maker,
                         .why = "what lies between its steps would not stay in the cache"};
     HN_TRY(label_of(p, c, &joined->label, err));
     for (int i = 0; i < c->n; i++) add_member(c, i, bytes, s, joined);
