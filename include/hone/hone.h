@@ -432,8 +432,8 @@ HONE_API void hone_session_cancel(hone_session *session);
 /* One step of a run: what a kernel computed for one or several nodes. Texts live as long as the
  * session, but for plans that newer shapes have pushed out. */
 typedef struct hone_step_info {
-    const char *node;    /* name of the node it was made for (of Conv+Relu the Conv), or its output */
-    const char *op;      /* "Conv+Add+Relu"; "copy": a change of layout */
+    const char *node; /* name of the node it was made for (of Conv+Relu the Conv), or its output */
+    const char *op;   /* "Conv+Add+Relu"; "copy": a change of layout */
     const char *family;  /* "conv_f32"; NULL: the operator's reference */
     const char *kernel;  /* "avx512_14x32" */
     const char *output;  /* "f32[1, 64, 56, 56]" */

@@ -62,8 +62,8 @@ static void draw_histogram(hn_page *p, const hn_json *o) {
         hn_mark_end(p);
     }
     draw_percentile(p, &x, &y, hn_page_number(p, o, "latency_ms.p50"), "p50", 20);
-    draw_percentile(p, &x, &y, hn_page_number(p, o, "latency_ms.p95"), "p95", 42);
-    draw_percentile(p, &x, &y, hn_page_number(p, o, "latency_ms.p99"), "p99", 64);
+    draw_percentile(p, &x, &y, hn_page_number(p, o, "latency_ms.p95"), "p95", 52);
+    draw_percentile(p, &x, &y, hn_page_number(p, o, "latency_ms.p99"), "p99", 84);
     hn_plot_end(p);
     hn_table_begin(p, "Data", heads);
     for (size_t i = 0; i < n; i++) {
@@ -92,7 +92,7 @@ static void draw_configs(hn_page *p, size_t n) {
     hn_page_bars(p, "Median latency by configuration",
                  k < n ? "The first configurations; the table has all." : "Every configuration.",
                  bars, k);
-    hn_figure_end(p);
+    hn_page_bars_end(p, bars, k);
 }
 
 static void put_all(hn_page *p) {
@@ -131,16 +131,31 @@ void hn_report_say_bench(hn_page *p, const hn_document *d) {
     char config[160], a[HN_SHOWN], b[HN_SHOWN];
     double p50 = hn_page_number(p, o, "latency_ms.p50"),
            p99 = hn_page_number(p, o, "latency_ms.p99");
-    int stable = hn_page_bool(p, o, "stable");
     if (!isfinite(p50)) return;
     hn_page_print(p, "<li>A run takes <b>%s</b>; of 100 runs 99 take at most %s (",
                   hn_show(p50, HN_UNIT_MS, a), hn_show(p99, HN_UNIT_MS, b));
     hn_page_text(p, config_text(p, o, config, sizeof config));
-    hn_page_put(p, ").");
-    if (stable == 0)
-        hn_page_print(p, " <b>The machine was noisy</b>: windows of runs differ by %s.",
-                      hn_show(hn_page_number(p, o, "noise"), HN_UNIT_SHARE, a));
-    hn_page_put(p, "</li>");
+    hn_page_put(p, ").</li>");
+}
+
+/* Once for all, with the first. */
+void hn_report_say_noise(hn_page *p, const hn_document *first) {
+    size_t n = 0, noisy = 0, at = 0;
+    double most = 0;
+    char a[HN_SHOWN];
+    for (const hn_document *d; (d = next_bench(p, &at)) != NULL; n++) {
+        if (n == 0 && d != first) return;
+        const hn_json *o = hn_page_enter(p, d);
+        double noise = hn_page_number(p, o, "noise");
+        if (hn_page_bool(p, o, "stable") != 0) continue;
+        noisy++;
+        if (noise > most) most = noise;
+    }
+    if (noisy == 0) return;
+    hn_page_put(p, "<li><b>The machine was noisy</b>");
+    if (n > 1) hn_page_print(p, " in %zu of %zu configurations", noisy, n);
+    hn_page_print(p, ": windows of runs differ by %s%s.</li>", noisy > 1 ? "up to " : "",
+                  hn_show(most, HN_UNIT_SHARE, a));
 }
 
 void hn_report_bench(hn_page *p) {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_METRICS = 24, MOST_CLASSES = 64 };
+enum { MOST_METRICS = 24, MOST_CLASSES = 64, TOP = 64 /* above the matrix */ };
 
 /* A metric of the list; whether it is a share, which is drawn. */
 static bool read_metric(hn_page *p, const hn_json *all, size_t i, const char **name, double v[3]) {
@@ -96,10 +96,13 @@ static void draw_confusion(hn_page *p, const hn_json *rows) {
     hn_plot_begin(p, "Who is taken for whom",
                   "The confusion matrix: a row for each label, a column for each answer; darker "
                   "cells hold more of their row.",
-                  HN_PLOT_WIDTH - 10);
+                  HN_PLOT_WIDTH - 60 + TOP);
+    hn_page_put(p,
+                "<g class=\"axes\"><text class=\"t\" x=\"0\" y=\"20\">label \xe2\x86\x93, "
+                "answer \xe2\x86\x92</text></g>");
     for (size_t i = 0; i < n; i++) {
         const hn_json *row = hn_page_row(p, rows, "confusion", i);
-        double sum = 0, y = 30 + (double)i * cell;
+        double sum = 0, y = TOP + (double)i * cell;
         for (size_t k = 0; k < n; k++) {
             double v = hn_page_element(p, row, "confusion[]", k);
             if (v > 0) sum += v;
@@ -108,8 +111,8 @@ static void draw_confusion(hn_page *p, const hn_json *rows) {
         if (few) {
             hn_page_print(p, "<text class=\"e\" x=\"50\" y=\"%.1f\" dy=\".35em\">%zu</text>",
                           y + cell / 2, i);
-            hn_page_print(p, "<text class=\"m\" x=\"%.1f\" y=\"20\">%zu</text>",
-                          60 + ((double)i + 0.5) * cell, i);
+            hn_page_print(p, "<text class=\"m\" x=\"%.1f\" y=\"%d\">%zu</text>",
+                          60 + ((double)i + 0.5) * cell, TOP - 8, i);
         }
         for (size_t k = 0; k < n; k++) {
             double v = hn_page_element(p, row, "confusion[]", k), part = sum > 0 ? v / sum : 0;
@@ -131,6 +134,10 @@ static void draw_confusion(hn_page *p, const hn_json *rows) {
         }
     }
     hn_plot_end(p);
+    hn_legend_begin(p);
+    hn_legend(p, "c3", 1, "right answers");
+    hn_legend(p, "c2", 1, "mistakes");
+    hn_legend_end(p);
     hn_table_begin(p, "Data: what was mistaken", heads);
     for (size_t i = 0; i < n; i++) {
         const hn_json *row = hn_page_row(p, rows, "confusion", i);

@@ -20,7 +20,7 @@ static void draw_ops(hn_page *p, const hn_json *ops, double macs) {
     }
     if (n == 0) return;
     hn_page_bars(p, "Multiply-adds by operator", "The operators that compute most.", bars, n);
-    hn_figure_end(p);
+    hn_page_bars_end(p, bars, n);
 }
 
 void hn_report_inspect(hn_page *p, const hn_document *d) {

@@ -225,10 +225,11 @@ static void draw_models(hn_page *p, const models *m) {
     if (by_size) hn_axis_see(&y, 0);
     hn_axis_round(&x);
     hn_axis_round(&y);
-    hn_plot_begin(p, by_size ? "Latency and size" : "Accuracy, latency and size",
-                  "Each mark is a model: further left is faster, and a larger mark is a larger "
-                  "file.",
-                  352);
+    hn_plot_begin(
+        p, by_size ? "Latency and size" : "Accuracy, latency and size",
+        "Each mark is a model: further left is faster, and the area of a mark is the size "
+        "of its file.",
+        352);
     hn_plot_axes(p, &x, &y, "latency, ms", by_size ? "file, MB" : m->metric);
     for (size_t i = 0; i < m->n; i++) {
         double height = by_size ? m->of[i].file_bytes / 1e6 : m->of[i].accuracy;
@@ -287,8 +288,9 @@ static void put_words(hn_page *p) {
         const char *verb;
         void (*say)(hn_page *p, const hn_document *d);
     } sayers[] = {{"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
-                  {"bench", hn_report_say_bench},       {"eval", hn_report_say_eval},
-                  {"compare", hn_report_say_compare},   {"profile", hn_report_say_profile}};
+                  {"bench", hn_report_say_bench},       {"bench", hn_report_say_noise},
+                  {"eval", hn_report_say_eval},         {"compare", hn_report_say_compare},
+                  {"profile", hn_report_say_profile}};
     enum { MOST_SAID = 3 }; /* of one verb: a sweep is for the tables */
     hn_page_put(p, "<ul class=\"words\">");
     for (size_t k = 0; k < sizeof sayers / sizeof *sayers; k++)

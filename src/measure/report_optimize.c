@@ -317,11 +317,12 @@ static void draw_tried(hn_page *p, const result *r) {
     }
     char title[80];
     snprintf(title, sizeof title, "%.40s%s", r->metric, r->is_share ? ", %" : "");
-    hn_plot_begin(p, "Speed, accuracy and size",
-                  "Each mark is a model that was tried: further right is faster, further up more "
-                  "accurate, and a smaller mark is a smaller file. A line joins those that are "
-                  "fastest for their accuracy.",
-                  392);
+    hn_plot_begin(
+        p, "Speed, accuracy and size",
+        "Each mark is a model that was tried: further right is faster, further up more "
+        "accurate, and the area of a mark is the size of its file. A line joins those that are "
+        "fastest for their accuracy.",
+        392);
     hn_plot_axes(p, &x, &y, "times as fast as the original", title);
     draw_gate(p, r, &x, &y, gate);
     draw_front(p, r, &d);

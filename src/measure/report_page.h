@@ -131,8 +131,11 @@ typedef struct hn_bar {
     hn_unit unit;
     double share; /* NaN: none is shown */
 } hn_bar;
-/* Horizontal bars, and the table of their data, which hn_figure_end closes. */
+/* Horizontal bars in a figure that stays open for a legend; hn_page_bars_end puts the table of
+ * their data and closes it. A label that is too long loses what all labels have in common, at its
+ * beginning or its end, else its middle. */
 void hn_page_bars(hn_page *p, const char *title, const char *shows, const hn_bar *bars, size_t n);
+void hn_page_bars_end(hn_page *p, const hn_bar *bars, size_t n);
 
 /* ---- sections ---- */
 
@@ -150,6 +153,7 @@ void hn_report_optimize(hn_page *p, const hn_document *d);
 void hn_report_quantize(hn_page *p, const hn_document *d);
 /* What a document says in words, as items of the summary's list. */
 void hn_report_say_bench(hn_page *p, const hn_document *d);
+void hn_report_say_noise(hn_page *p, const hn_document *d); /* of all benchmarks */
 void hn_report_say_profile(hn_page *p, const hn_document *d);
 void hn_report_say_eval(hn_page *p, const hn_document *d);
 void hn_report_say_compare(hn_page *p, const hn_document *d);

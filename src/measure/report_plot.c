@@ -111,8 +111,10 @@ void hn_plot_begin(hn_page *p, const char *title, const char *shows, int height)
     p->marks = 0;
     hn_page_put(p, "\n<figure class=\"plot\"><h3>");
     hn_page_text(p, title);
+    hn_page_put(p, "</h3><p class=\"note\" aria-hidden=\"true\">");
+    hn_page_text(p, shows);
     hn_page_print(p,
-                  "</h3><svg viewBox=\"0 0 %d %d\" role=\"img\" tabindex=\"0\" "
+                  "</p><svg viewBox=\"0 0 %d %d\" role=\"img\" tabindex=\"0\" "
                   "aria-labelledby=\"t%d d%d\"><title id=\"t%d\">",
                   HN_PLOT_WIDTH, height, n, n, n);
     hn_page_text(p, title);
@@ -178,36 +180,74 @@ void hn_legend_end(hn_page *p) { hn_page_put(p, "</ul>"); }
 
 /* ---- bars ---- */
 
-/* The end of a name is what tells it from the others. */
-static void put_tail(hn_page *p, const char *text, size_t most) {
-    size_t n = text != NULL ? strlen(text) : 0;
-    if (n > most) {
-        text += n - most + 1;
-        while (((unsigned char)*text & 0xc0) == 0x80) text++;
-        hn_page_put(p, "\xe2\x80\xa6");
+enum { MOST_LABEL = 32, MOST_NOTE = 36 };
+
+/* What may be cut off the labels of bars: bytes that all begin with, and that all end with. */
+typedef struct shared {
+    size_t head, tail;
+} shared;
+
+static shared shared_of(const hn_bar *bars, size_t n) {
+    const char *first = n > 0 && bars[0].label != NULL ? bars[0].label : "";
+    size_t length = strlen(first);
+    shared s = {length, n > 1 ? length : 0};
+    for (size_t i = 1; i < n; i++) {
+        const char *other = bars[i].label != NULL ? bars[i].label : "";
+        size_t m = strlen(other), k = 0;
+        while (k < s.head && first[k] == other[k]) k++;
+        s.head = k;
+        for (k = 0; k < s.tail && k < m && first[length - 1 - k] == other[m - 1 - k];) k++;
+        s.tail = k;
     }
+    return s;
+}
+
+/* Whether a letter of UTF-8 begins here. */
+static bool begins_letter(char c) { return ((unsigned char)c & 0xc0) != 0x80; }
+
+static void put_first(hn_page *p, const char *text, size_t n) {
+    char part[MOST_LABEL + MOST_NOTE];
+    while (n > 0 && !begins_letter(text[n])) n--;
+    snprintf(part, sizeof part, "%.*s", (int)n, text);
+    hn_page_text(p, part);
+}
+
+static void put_last(hn_page *p, const char *text, size_t n) {
+    text += strlen(text) - n;
+    while (!begins_letter(*text)) text++;
     hn_page_text(p, text);
+}
+
+/* At most so many bytes of the text, less what the others have too. */
+static void put_cut(hn_page *p, const char *text, size_t most, shared s) {
+    size_t n = text != NULL ? strlen(text) : 0;
+    if (n <= most) {
+        hn_page_text(p, text);
+        return;
+    }
+    size_t over = n - most + 1; /* the dots take one */
+    bool by_end = s.tail > s.head;
+    size_t first = over > (by_end ? s.tail : s.head) ? (most - 1) / 2 : by_end ? most - 1 : 0;
+    put_first(p, text, first);
+    hn_page_put(p, "\xe2\x80\xa6");
+    put_last(p, text, most - 1 - first);
 }
 
 void hn_page_bars(hn_page *p, const char *title, const char *shows, const hn_bar *bars, size_t n) {
     enum { ROW = 46 };
-    static const char *const heads[] = {"name", "kind", "=value", "=share", NULL};
-    static const char *const plain[] = {"name", "=value", NULL};
     char buf[HN_SHOWN];
     double most = 0;
-    bool shares = false;
-    for (size_t i = 0; i < n; i++) {
+    shared common = shared_of(bars, n);
+    for (size_t i = 0; i < n; i++)
         if (isfinite(bars[i].value)) most = fmax(most, bars[i].value);
-        shares |= isfinite(bars[i].share);
-    }
     hn_plot_begin(p, title, shows, (int)n * ROW + 4);
     for (size_t i = 0; i < n; i++) {
         const hn_bar *b = &bars[i];
         double y = (double)i * ROW, width = most > 0 ? HN_PLOT_WIDTH * fmax(b->value, 0) / most : 0;
         hn_page_print(p, "<text x=\"0\" y=\"%.0f\">", y + 22);
-        put_tail(p, b->label, 32);
+        put_cut(p, b->label, MOST_LABEL, common);
         hn_page_put(p, "<tspan class=\"q wide\" dx=\"10\">");
-        put_tail(p, b->note, 36);
+        put_cut(p, b->note, MOST_NOTE, (shared){SIZE_MAX, 0}); /* the end of a name tells most */
         hn_page_put(p, "</tspan></text>");
         if (isfinite(b->share))
             hn_page_print(p, "<text class=\"e v q\" x=\"%d\" y=\"%.0f\">%s</text>",
@@ -222,6 +262,13 @@ void hn_page_bars(hn_page *p, const char *title, const char *shows, const hn_bar
         hn_mark_end(p);
     }
     hn_plot_end(p);
+}
+
+void hn_page_bars_end(hn_page *p, const hn_bar *bars, size_t n) {
+    static const char *const heads[] = {"name", "kind", "=value", "=share", NULL};
+    static const char *const plain[] = {"name", "=value", NULL};
+    bool shares = false;
+    for (size_t i = 0; i < n; i++) shares |= isfinite(bars[i].share);
     hn_table_begin(p, "Data", shares ? heads : plain);
     for (size_t i = 0; i < n; i++) {
         hn_table_row(p);
@@ -231,6 +278,7 @@ void hn_page_bars(hn_page *p, const char *title, const char *shows, const hn_bar
         if (shares) hn_table_shown(p, bars[i].share, HN_UNIT_SHARE);
     }
     hn_table_end(p, "Data");
+    hn_figure_end(p);
 }
 
 #endif

@@ -44,6 +44,14 @@ static int bound_of(const step *s) {
     return i;
 }
 
+/* What the colours of those that are seen mean; of points their shapes too. */
+static void put_bounds(hn_page *p, const bool *seen, bool shapes) {
+    hn_legend_begin(p);
+    for (int i = 0; i < N_BOUNDS; i++)
+        if (seen[i]) hn_legend(p, bounds[i].look, shapes ? bounds[i].shape : 1, bounds[i].text);
+    hn_legend_end(p);
+}
+
 /* Longest first; equal ones in the order they run. */
 static int by_ms(const void *a, const void *b) {
     const step *x = *(step *const *)a, *y = *(step *const *)b;
@@ -271,10 +279,7 @@ static void draw_roofline(hn_page *p, const profile *f) {
         seen[b] = true;
     }
     hn_plot_end(p);
-    hn_legend_begin(p);
-    for (int i = 0; i < N_BOUNDS; i++)
-        if (seen[i]) hn_legend(p, bounds[i].look, bounds[i].shape, bounds[i].text);
-    hn_legend_end(p);
+    put_bounds(p, seen, true);
     hn_page_put(p,
                 "<p class=\"note\">Area stands for time. Hollow marks at the left edge move data "
                 "without arithmetic.</p>");
@@ -287,9 +292,11 @@ static void draw_roofline(hn_page *p, const profile *f) {
 static void draw_layers(hn_page *p, const profile *f) {
     hn_bar bars[MOST_BARS];
     size_t n = f->n < MOST_BARS ? f->n : MOST_BARS;
+    bool seen[N_BOUNDS] = {false};
     char title[64];
     for (size_t i = 0; i < n; i++) {
         const step *s = f->longest[i];
+        seen[bound_of(s)] = true;
         bars[i] = (hn_bar){.label = s->node,
                            .note = s->op,
                            .look = bounds[bound_of(s)].look,
@@ -300,7 +307,8 @@ static void draw_layers(hn_page *p, const profile *f) {
     snprintf(title, sizeof title, n < f->n ? "The %zu longest of %zu steps" : "The %zu steps", n,
              f->n);
     hn_page_bars(p, title, "The steps that take longest, with their share of the run.", bars, n);
-    hn_figure_end(p);
+    put_bounds(p, seen, false);
+    hn_page_bars_end(p, bars, n);
 }
 
 static const char *op_of(const step *s) { return s->op != NULL ? s->op : "?"; }
@@ -338,7 +346,7 @@ static void draw_kinds(hn_page *p, profile *f) {
     if (n > 1) {
         hn_page_bars(p, "Time by kind of step",
                      "The time of steps that compute the same operators.", bars, n);
-        hn_figure_end(p);
+        hn_page_bars_end(p, bars, n);
     }
     hn_free(p->alloc, bars);
 }
@@ -416,7 +424,7 @@ static void draw_startup(hn_page *p, const hn_document *d) {
     if (n == 0) return;
     for (size_t i = 0; i < n; i++) bars[i].share = share(bars[i].value, sum);
     hn_page_bars(p, "Start-up", "What happens before the second run.", bars, n);
-    hn_figure_end(p);
+    hn_page_bars_end(p, bars, n);
 }
 
 /* ---- words ---- */

@@ -7,10 +7,10 @@
 /* Colours that differ for every kind of colour vision, by their lightness too. */
 const char hn_report_style[] =
     ":root{--bg:#fff;--fg:#1c2126;--dim:#5f6973;--line:#e4e7eb;--panel:#f6f7f9;--c0:#8b949e;"
-    "--c1:#0b68b0;--c2:#d0590b;--c3:#00806a;--c4:#9a4f96;--on:#fff}\n"
+    "--c1:#0b68b0;--c2:#d0590b;--c3:#00806a;--c4:#9a4f96;--on:#fff;--shade:#0003}\n"
     "@media(prefers-color-scheme:dark){:root{--bg:#101418;--fg:#e7eaee;--dim:#9aa5b1;"
     "--line:#2a3138;--panel:#171c22;--c0:#7d8792;--c1:#58aef2;--c2:#f29a55;--c3:#48c9a6;"
-    "--c4:#d79bd2;--on:#0c1014}}\n"
+    "--c4:#d79bd2;--on:#0c1014;--shade:#fff3}}\n"
     "@media print{:root{--bg:#fff;--fg:#000;--dim:#444;--line:#ccc;--panel:#fff;--c0:#777;"
     "--c1:#0b68b0;--c2:#d0590b;--c3:#00806a;--c4:#9a4f96;--on:#fff}"
     "details,output{display:none}figure,tr,li,dl div{break-inside:avoid}}\n"
@@ -36,7 +36,7 @@ const char hn_report_style[] =
     "letter-spacing:0}.tiles dt{font-size:13px;color:var(--dim)}\n"
     ".words{padding-left:1.1em;margin:0}.words li{margin:6px 0;overflow-wrap:anywhere}\n"
     ".words:empty{display:none}b{font-weight:600}.words.small{font-size:14px}"
-    ".words:not(.small) li:only-child{list-style:none;margin-left:-1.1em;font-size:20px;"
+    ".words:not(.small) li:only-child{list-style:none;margin-left:-17.6px;font-size:20px;"
     "line-height:1.45}.of+.tiles{margin-top:20px}\n"
     ".checks{list-style:none;display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));"
     "gap:14px 32px;margin:16px 0;padding:0;font-size:14px}.checks li{position:relative;"
@@ -58,7 +58,8 @@ const char hn_report_style[] =
     "svg .q,.axes text{fill:var(--dim)}svg .v{font-variant-numeric:tabular-nums}\n"
     ".axes text.t{fill:var(--fg);font-weight:500}.axes line{stroke:var(--line)}"
     ".roofs line{stroke:var(--dim);stroke-width:1.25}.roofs text{fill:var(--dim);font-size:12px}"
-    ".at line{stroke:var(--fg);stroke-dasharray:2 3}.at text{font-size:12px}"
+    ".at line{stroke:var(--fg);stroke-dasharray:2 3}.at text{font-size:12px;paint-order:stroke;"
+    "stroke:var(--panel);stroke-width:4px}"
     ".track{fill:var(--line);opacity:.6}.span{stroke:var(--c1);stroke-width:3;opacity:.45;"
     "stroke-linecap:round}\n"
     ".c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}"
@@ -82,8 +83,13 @@ const char hn_report_style[] =
     ".spreads figcaption{overflow-wrap:anywhere;line-height:1.4;margin-bottom:8px}.spreads "
     "b{display:block}"
     ".spreads .ends{display:flex;justify-content:space-between;color:var(--dim);font-size:12px}\n"
-    ".scroll{overflow-x:auto;margin:20px 0}figure .scroll{margin:8px 0 0;max-height:480px;"
-    "overflow-y:auto}\n"
+    /* Where a table goes on beyond an edge, the edge is shaded: what covers the shade scrolls. */
+    ".scroll{overflow-x:auto;margin:20px 0;--under:var(--bg);background:linear-gradient(to right,"
+    "var(--under) 40%,transparent) 0 0/48px 100% no-repeat local,linear-gradient(to left,"
+    "var(--under) 40%,transparent) 100% 0/48px 100% no-repeat local,linear-gradient(to right,"
+    "var(--shade),transparent) 0 0/20px 100% no-repeat,linear-gradient(to left,var(--shade),"
+    "transparent) 100% 0/20px 100% no-repeat}figure .scroll{--under:var(--panel);"
+    "margin:8px 0 0;max-height:480px;overflow-y:auto}\n"
     "table{border-collapse:collapse;min-width:100%;font-size:13.5px}\n"
     "th,td{padding:7px 18px 7px 0;text-align:left;border-bottom:1px solid var(--line);"
     "white-space:nowrap;vertical-align:baseline}th{font-weight:500;color:var(--dim)}"
@@ -102,7 +108,10 @@ const char hn_report_style[] =
     "@media(max-width:600px){main{padding:32px 16px 64px}h1{font-size:26px}section{margin-top:48px}"
     "figure{padding:18px 14px;margin-left:-4px;margin-right:-4px}svg text,.at text,.roofs text,"
     "svg .cell{font-size:24px}svg .wide{display:none}.tiles dd{font-size:24px}"
-    ".axes text.t{font-size:23px}}\n";
+    ".axes text.t{font-size:23px}.scroll tr>:first-child{position:sticky;left:0;"
+    "min-width:88px;max-width:42vw;box-shadow:inset 0 -1px "
+    "var(--line);background:var(--under);white-space:normal;overflow-wrap:anywhere}"
+    ".facts td{white-space:normal;overflow-wrap:anywhere}}\n";
 
 const char hn_report_script[] =
     "'use strict';\n"

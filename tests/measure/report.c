@@ -210,6 +210,76 @@ static void names_do_not_overlap(void **state) {
     free(page);
 }
 
+/* A label that is too long loses what all have in common; what tells them apart stays. */
+static void labels_keep_what_differs(void **state) {
+    (void)state;
+    char *page = page_of(
+        "{\"schema\": \"hone.bench/1\", \"model\": \"m.onnx\", \"batch\": 1, \"threads\": 16, "
+        "\"precision\": \"f32-relaxed\", \"isa\": \"avx512vnni\", \"latency_ms\": {\"p50\": 2}} "
+        "{\"schema\": \"hone.bench/1\", \"model\": \"m.onnx\", \"batch\": 8, \"threads\": 16, "
+        "\"precision\": \"f32-relaxed\", \"isa\": \"avx512vnni\", \"latency_ms\": {\"p50\": 3}}");
+    assert_non_null(strstr(page, ">batch 1, 16 threads, f32-relaxe\xe2\x80\xa6<"));
+    assert_non_null(strstr(page, ">batch 8, 16 threads, f32-relaxe\xe2\x80\xa6<"));
+    free(page);
+    page = page_of(
+        "{\"schema\": \"hone.profile/1\", \"steps\": ["
+        "{\"node\": \"a/long/path/that/all/nodes/have/in/common/1\", \"op\": \"Conv\", \"ms\": 1}, "
+        "{\"node\": \"a/long/path/that/all/nodes/have/in/common/2\", \"op\": \"Conv\", \"ms\": "
+        "2}]}");
+    assert_non_null(strstr(page, ">\xe2\x80\xa6that/all/nodes/have/in/common/1<"));
+    free(page);
+    page = page_of(
+        "{\"schema\": \"hone.profile/1\", \"steps\": ["
+        "{\"node\": \"\xc3\xa9ncoder/long/path/that/all/nodes/have/1\", \"op\": \"Conv\", \"ms\": "
+        "1}, "
+        "{\"node\": \"decoder/long/path/that/all/nodes/have/2\", \"op\": \"Conv\", \"ms\": 2}]}");
+    assert_non_null(strstr(page, ">\xc3\xa9ncoder/long/p\xe2\x80\xa6"));
+    assert_non_null(strstr(page, "ll/nodes/have/1<"));
+    free(page);
+}
+
+/* One line says how noisy the machine was, for all configurations. */
+static void noise_is_said_once(void **state) {
+    (void)state;
+    char document[2000] = "";
+    for (int i = 1; i <= 3; i++)
+        snprintf(document + strlen(document), sizeof document - strlen(document),
+                 "{\"schema\": \"hone.bench/1\", \"model\": \"m.onnx\", \"batch\": %d, "
+                 "\"latency_ms\": {\"p50\": 2}, \"noise\": 0.%d, \"stable\": %s}\n",
+                 i, i, i == 2 ? "true" : "false");
+    char *page = page_of(document);
+    assert_int_equal(count(page, "The machine was noisy"), 1);
+    assert_non_null(
+        strstr(page, "in 2 of 3 configurations: windows of runs differ by up to 30.0 %."));
+    free(page);
+}
+
+/* What colours, areas and axes stand for is written beside the plots. */
+static void plots_are_explained(void **state) {
+    (void)state;
+    static const struct {
+        const char *verb, *text;
+    } cases[] = {
+        {"optimize",
+         "the area of a mark is the size of its file. A line joins those that are "
+         "fastest for their accuracy.</p>"},
+        {"eval", "label \xe2\x86\x93, answer \xe2\x86\x92</text>"},
+        {"eval", "</svg>right answers</li>"},
+        {"eval", "</svg>mistakes</li>"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *document = sample(cases[i].verb), *page = page_of(document);
+        if (strstr(page, cases[i].text) == NULL) fail_msg("there is no \"%s\"", cases[i].text);
+        free(document);
+        free(page);
+    }
+    /* Bars of steps have the colours of the roofline, and say so as it does. */
+    char *document = sample("profile"), *page = page_of(document);
+    assert_int_equal(count(page, "limited by memory</li>"), 2);
+    free(document);
+    free(page);
+}
+
 static void text_is_escaped(void **state) {
     (void)state;
     char *page = page_of(
@@ -332,6 +402,7 @@ static void out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_value_is_a_mark),    TEST(plots_have_tables),    TEST(labels_tell_models_apart),
+        TEST(labels_keep_what_differs), TEST(noise_is_said_once),   TEST(plots_are_explained),
         TEST(text_is_escaped),          TEST(odd_numbers),          TEST(many_steps),
         TEST(same_document_same_bytes), TEST(bad_documents),        TEST(out_of_memory),
         TEST(optimizations_are_shown),  TEST(names_do_not_overlap), TEST(quantizations_are_shown),

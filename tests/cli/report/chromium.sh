@@ -1,5 +1,7 @@
 # A browser opens the page without an error, draws every mark, reads points out by keys and sorts
-# tables; where the page is 400 pixels wide nothing sticks out of it. What `hone optimize` and
+# tables; where the page is 400 pixels wide nothing sticks out of it, tables that scroll keep their
+# first column in place and shade the edge, and no names of percentiles overlap. A single finding starts
+# where the title does. What `hone optimize` and
 # `hone quantize` make has no table that is wider than the page of a desktop.
 # label: full
 . "$SOURCE/tests/cli/lib.sh"
@@ -7,6 +9,7 @@ command -v chromium >/dev/null || { echo "chromium is not installed" >&2; exit 7
 saved=$SOURCE/tests/fuzz/corpus/report
 "$HONE" report -q -o page.html "$saved/profile.json" "$saved/bench.json" "$saved/eval.json" \
     "$saved/compare.json" "$saved/machine.json" || exit
+"$HONE" report -q -o lead.html "$saved/eval.json" || exit
 "$HONE" report -q -o made.html "$saved/optimize.json" "$saved/quantize.json" || exit
 cat >probe.html <<'HTML'
 <script>
@@ -20,20 +23,33 @@ window.addEventListener('load', () => {
     head.querySelector('button').click();
     const falls = cells().join(' ');
     head.querySelector('button').click();
+    const scrolls = [...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth);
+    const kept = scrolls.filter(s => {
+        const first = s.querySelector('tr').cells[0], at = first.getBoundingClientRect().left;
+        s.scrollLeft = s.scrollWidth;
+        return getComputedStyle(s).backgroundImage.includes('gradient') && first.getBoundingClientRect().left === at;
+    });
+    const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const names = [...document.querySelectorAll('.at text')].map(t => [t.closest('svg'), t.getBoundingClientRect()]);
+    const overlap = names.filter(([s, a], i) => names.some(([o, b], k) => k < i && o === s && over(a, b)));
+    const lead = document.querySelector('.words:not(.small) li:only-child');
     parent.postMessage([`${location.pathname.match(/[a-z]*\.html$/)} at ${innerWidth}`, `${drawn.length} of ${all.length} marks are drawn`,
         `read out: ${say.textContent}`, `sorted ${falls}, then ${cells().join(' ')}`,
-        `${[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth).length} tables are wider`,
+        `${scrolls.length} tables are wider, ${kept.length} keep their first column`, `${overlap.length} of ${names.length} percentiles overlap`,
+        `lead ${lead ? Math.round(lead.getBoundingClientRect().left - document.querySelector('h1').getBoundingClientRect().left) : '-'}`,
         document.documentElement.scrollWidth <= innerWidth ? 'nothing sticks out' : 'too wide'].join(' | '), '*');
 });
 </script>
 HTML
 cat page.html probe.html >probed.html
 cat made.html probe.html >tried.html
+cat lead.html probe.html >led.html
 # In frames, since a window cannot be as narrow as a phone.
 cat >frames.html <<'HTML'
 <script>addEventListener('message', e => document.body.append(`[${e.data}]`));</script>
 <iframe src="probed.html" width="1000" height="800" frameborder="0"></iframe>
 <iframe src="probed.html" width="400" height="800" frameborder="0"></iframe>
+<iframe src="led.html" width="400" height="800" frameborder="0"></iframe>
 <iframe src="tried.html" width="1000" height="800" frameborder="0"></iframe>
 <iframe src="tried.html" width="400" height="800" frameborder="0"></iframe>
 HTML
