@@ -1,11 +1,19 @@
 /* NonMaxSuppression: of each class in each image, boxes in falling order of score (equal scores: in
  * the order of the boxes), dropping those that overlap one already taken by more than
  * iou_threshold. Only sums, products and quotients of double decide, so every machine selects the
- * same boxes. */
+ * same boxes.
+ *
+ * Scores come from a heap, so that few boxes of many cost little. Taken boxes are filed by strips
+ * of the x axis: a box is compared with those alone that lie in its own strips. Detectors that put
+ * each class beside the others, so that one call serves all, then compare within a class only.
+ *
+ *     strip     0    |    1    |    2    |    3
+ *     taken    [--------]                            filed under 0 and 1
+ *     box                [-------]                   looks through 1 and 2
+ */
 #include <math.h>
 
 #include "ops/axes.h"
-#include "ops/order.h"
 
 enum { BOXES, SCORES, MOST, IOU, SCORE };
 
@@ -57,42 +65,151 @@ static box read_box(const double *v, bool center) {
 
 static double area(const box *b) { return (b->x1 - b->x0) * (b->y1 - b->y0); }
 
+/* Both have an area, so none of their numbers is NaN. */
 static bool overlap(const box *a, const box *b, double threshold) {
-    box both = {fmax(a->x0, b->x0), fmin(a->x1, b->x1), fmax(a->y0, b->y0), fmin(a->y1, b->y1)};
+    box both = {a->x0 > b->x0 ? a->x0 : b->x0, a->x1 < b->x1 ? a->x1 : b->x1,
+                a->y0 > b->y0 ? a->y0 : b->y0, a->y1 < b->y1 ? a->y1 : b->y1};
     if (both.x1 <= both.x0 || both.y1 <= both.y0) return false;
     double shared = area(&both), all = area(a) + area(b) - shared;
-    return shared > 0 && all > 0 && area(a) > 0 && area(b) > 0 && shared / all > threshold;
+    return shared > 0 && all > 0 && shared / all > threshold;
 }
+
+/* ---- boxes by falling score ---- */
+
+typedef struct candidate {
+    uint32_t key; /* the smaller, the higher the score; NaN has the largest */
+    int64_t box;
+} candidate;
+
+static uint32_t key_of(float score) {
+    uint32_t u;
+    score += 0.0F; /* -0 is 0 */
+    if (score != score) return UINT32_MAX;
+    memcpy(&u, &score, sizeof u);
+    return u >> 31 ? u : ~u & INT32_MAX;
+}
+
+static bool before(const candidate *a, const candidate *b) {
+    return a->key < b->key || (a->key == b->key && a->box < b->box);
+}
+
+/* Puts c where it belongs in the heap of n below place i, which is free. */
+static void sink(candidate *heap, int64_t n, int64_t i, candidate c) {
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && before(&heap[child + 1], &heap[child])) child++;
+        if (!before(&heap[child], &c)) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = c;
+}
+
+/* ---- taken boxes by place ---- */
+
+enum { MOST_STRIPS = 4096, WIDE = 8 };
+
+/* A taken box in one of the lists; lists end with -1. */
+typedef struct filed {
+    int64_t box, next;
+} filed;
+
+typedef struct strips {
+    double from, per_unit; /* the x axis from there on, strips per unit */
+    int64_t n;
+    int64_t *first; /* [n + 1]: by strip; the last list holds boxes of more than WIDE strips */
+    filed *entries;
+    int64_t n_entries;
+} strips;
+
+static int64_t strip_of(const strips *s, double x) {
+    double at = (x - s->from) * s->per_unit;
+    return !(at > 0) ? 0 : at < (double)(s->n - 1) ? (int64_t)at : s->n - 1;
+}
+
+/* Strips about as wide as boxes are, no more of them than boxes. */
+static void lay_strips(strips *s, const box *boxes, int64_t n_boxes) {
+    double low = INFINITY, high = -INFINITY, width = 0;
+    int64_t n = 0;
+    for (int64_t i = 0; i < n_boxes; i++) {
+        const box *b = &boxes[i];
+        if (!(area(b) > 0) || !isfinite(b->x0) || !isfinite(b->x1)) continue;
+        low = b->x0 < low ? b->x0 : low;
+        high = b->x1 > high ? b->x1 : high;
+        width += b->x1 - b->x0;
+        n++;
+    }
+    double wanted = n > 0 ? (high - low) / width * (double)n : 1;
+    double most = (double)(n_boxes < MOST_STRIPS ? n_boxes : MOST_STRIPS);
+    s->n = wanted >= 1 && wanted < most ? (int64_t)wanted : wanted >= most ? (int64_t)most : 1;
+    s->from = n > 0 ? low : 0;
+    s->per_unit = high > low && isfinite(high - low) ? (double)s->n / (high - low) : 0;
+}
+
+static void file(strips *s, int64_t list, int64_t k) {
+    s->entries[s->n_entries] = (filed){k, s->first[list]};
+    s->first[list] = s->n_entries++;
+}
+
+static void file_all(strips *s, const box *b, int64_t k) {
+    int64_t from = strip_of(s, b->x0), to = strip_of(s, b->x1);
+    if (to - from >= WIDE) {
+        file(s, s->n, k);
+        return;
+    }
+    for (int64_t i = from; i <= to; i++) file(s, i, k);
+}
+
+static bool overlaps_filed(const strips *s, int64_t list, const box *boxes, const box *b,
+                           double threshold) {
+    for (int64_t k = s->first[list]; k >= 0; k = s->entries[k].next)
+        if (overlap(b, &boxes[s->entries[k].box], threshold)) return true;
+    return false;
+}
+
+static bool overlaps_any(const strips *s, const box *boxes, const box *b, double threshold) {
+    int64_t to = strip_of(s, b->x1);
+    for (int64_t i = strip_of(s, b->x0); i <= to; i++)
+        if (overlaps_filed(s, i, boxes, b, threshold)) return true;
+    return overlaps_filed(s, s->n, boxes, b, threshold);
+}
+
+/* ---- all of it ---- */
 
 typedef struct selection {
     const box *boxes; /* of the image */
     int64_t n_boxes, most;
-    double iou, score;
-    bool has_score;
-    int64_t *keys, *order, *tmp; /* [n_boxes] */
-    int64_t *taken;              /* results, 3 numbers each */
+    double iou;
+    const float *score; /* NULL: any will do */
+    candidate *heap;    /* [n_boxes] */
+    strips strips;
+    int64_t *taken; /* results, 3 numbers each */
     int64_t n_taken;
 } selection;
 
-static void select_class(selection *s, const hn_tensor *scores, int64_t image, int64_t class) {
-    int64_t from = (image * scores->dims[1] + class) * s->n_boxes, n = 0, first = s->n_taken;
-    hn_load_keys(scores->dtype, scores->data, from, s->n_boxes, s->keys);
-    for (int64_t i = 0; i < s->n_boxes; i++) {
-        if (s->has_score && !(hn_tensor_f64(scores, from + i) > s->score)) continue;
-        s->order[n++] = i;
-        /* Turned around for a falling order that stays stable; NaN is last either way. */
-        if (s->keys[i] != HN_KEY_NAN) s->keys[i] = -1 - s->keys[i];
-    }
-    hn_sort_rows(s->keys, 1, s->order, n, s->tmp);
-    for (int64_t i = 0; i < n && s->n_taken - first < s->most; i++) {
-        bool keep = true;
-        for (int64_t k = first; k < s->n_taken && keep; k++)
-            keep = !overlap(&s->boxes[s->order[i]], &s->boxes[s->taken[3 * k + 2]], s->iou);
-        if (!keep) continue;
-        int64_t *to = s->taken + 3 * s->n_taken++;
-        to[0] = image;
-        to[1] = class;
-        to[2] = s->order[i];
+static int64_t collect(const selection *s, const float *scores) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n_boxes; i++)
+        if (s->score == NULL || scores[i] > *s->score)
+            s->heap[n++] = (candidate){key_of(scores[i]), i};
+    for (int64_t i = n / 2 - 1; i >= 0; i--) sink(s->heap, n, i, s->heap[i]);
+    return n;
+}
+
+static void select_class(selection *s, const float *scores, int64_t image, int64_t class) {
+    strips *filed_boxes = &s->strips;
+    int64_t n = collect(s, scores), last = s->n_taken + s->most;
+    if (n == 0) return;
+    filed_boxes->n_entries = 0;
+    for (int64_t i = 0; i <= filed_boxes->n; i++) filed_boxes->first[i] = -1;
+    while (n > 0 && s->n_taken < last) {
+        int64_t i = s->heap[0].box;
+        const box *b = &s->boxes[i];
+        n--;
+        sink(s->heap, n, 0, s->heap[n]);
+        if (area(b) > 0) {
+            if (overlaps_any(filed_boxes, s->boxes, b, s->iou)) continue;
+            file_all(filed_boxes, b, i);
+        }
+        memcpy(s->taken + 3 * s->n_taken++, (int64_t[]){image, class, i}, 3 * sizeof *s->taken);
     }
 }
 
@@ -105,24 +222,27 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     selection s = {.n_boxes = n,
                    .most = most != NULL ? hn_tensor_s64(most, 0) : 0,
                    .iou = iou != NULL ? hn_tensor_f64(iou, 0) : 0,
-                   .score = score != NULL ? hn_tensor_f64(score, 0) : 0,
-                   .has_score = score != NULL};
+                   .score = score != NULL ? score->data : NULL};
     if (s.most > n) s.most = n;
     if (s.most < 0 || scores->n == 0) s.most = 0;
+    int64_t each = s.most > 0 ? n : 0; /* nothing is selected: nothing is needed */
     const double *v = hn_scratch_f64(e, boxes);
     box *all = hn_scratch(e, boxes->n / 4, sizeof *all);
-    s.keys = hn_scratch(e, s.most > 0 ? n : 0, sizeof *s.keys);
-    s.order = hn_scratch(e, s.most > 0 ? n : 0, sizeof *s.order);
-    s.tmp = hn_scratch(e, s.most > 0 ? n : 0, sizeof *s.tmp);
+    s.heap = hn_scratch(e, each, sizeof *s.heap);
+    s.strips.first = hn_scratch(e, MOST_STRIPS + 1, sizeof *s.strips.first);
+    s.strips.entries = hn_scratch(e, s.most, WIDE * sizeof *s.strips.entries);
     /* Never more than there are scores. */
     s.taken = hn_scratch(e, s.most > 0 ? images * classes * s.most : 0, 3 * sizeof *s.taken);
-    if (v == NULL || all == NULL || s.keys == NULL || s.order == NULL || s.tmp == NULL ||
-        s.taken == NULL)
+    if (v == NULL || all == NULL || s.heap == NULL || s.strips.first == NULL ||
+        s.strips.entries == NULL || s.taken == NULL)
         return HN_NOMEM(err);
     for (int64_t i = 0; i < boxes->n / 4; i++) all[i] = read_box(v + 4 * i, center);
     for (int64_t image = 0; s.most > 0 && image < images; image++) {
         s.boxes = all + image * n;
-        for (int64_t class = 0; class < classes; class ++) select_class(&s, scores, image, class);
+        lay_strips(&s.strips, s.boxes, n);
+        for (int64_t class = 0; class < classes; class ++)
+            select_class(&s, (const float *)scores->data + (image * classes + class) * n, image,
+                         class);
     }
     HN_TRY(hn_eval_alloc(e, 0, HONE_DTYPE_S64, 2, (const int64_t[]){s.n_taken, 3}, err));
     if (s.n_taken > 0) memcpy(e->out[0]->data, s.taken, (size_t)s.n_taken * 3 * sizeof *s.taken);

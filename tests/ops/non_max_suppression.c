@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "support/op_test.h"
 
 /* 0 and 1 share 9/11 of what they cover, 2 is elsewhere. */
@@ -43,6 +45,84 @@ static void nothing(void **state) {
            .out = {"s64[2, 3]{0 0 0 0 0 1}"});
 }
 
+/* ---- many boxes, beside comparing each with each ---- */
+
+enum { MANY = 200, CLASSES = 2 };
+
+typedef struct scene {
+    int box[MANY][4]; /* y0, x0, y1, x1 */
+    int score[CLASSES][MANY];
+} scene;
+
+/* Boxes of all widths, alone and in crowds; few different scores; some boxes have no area. */
+static void draw(scene *s, unsigned seed) {
+    unsigned state = seed;
+    for (int i = 0; i < MANY; i++) {
+        int *b = s->box[i];
+        for (int k = 0; k < 4; k++)
+            b[k] = (int)((state = state * 1664525 + 1013904223) >> 16) % 400;
+        bool huge = i % 10 == 0;
+        b[0] = huge ? 0 : b[0];
+        b[2] = huge ? 400 : b[0] + b[2] % 40;
+        b[3] = b[1] + (huge ? 4 * b[3] : b[3] % 30);
+        for (int c = 0; c < CLASSES; c++)
+            s->score[c][i] = (int)((state = state * 1664525 + 1013904223) >> 16) % 50;
+    }
+}
+
+static double area(const int *b) { return (double)(b[2] - b[0]) * (b[3] - b[1]); }
+
+static bool overlap(const int *a, const int *b) {
+    int both[4];
+    for (int k = 0; k < 2; k++) both[k] = a[k] > b[k] ? a[k] : b[k];
+    for (int k = 2; k < 4; k++) both[k] = a[k] < b[k] ? a[k] : b[k];
+    if (both[2] <= both[0] || both[3] <= both[1]) return false;
+    return area(both) / (area(a) + area(b) - area(both)) > 0.25;
+}
+
+/* Appends what is selected of class c to text, which holds n bytes; how many they are. */
+static int expect(const scene *s, int c, int most, char *text, size_t n) {
+    int taken[MANY], n_taken = 0;
+    for (int score = 49; score > 9; score--)
+        for (int i = 0; i < MANY && n_taken < most; i++) {
+            bool keep = s->score[c][i] == score;
+            for (int k = 0; k < n_taken && keep; k++) keep = !overlap(s->box[i], s->box[taken[k]]);
+            if (!keep) continue;
+            taken[n_taken++] = i;
+            size_t used = strlen(text);
+            snprintf(text + used, n - used, "0 %d %d ", c, i);
+        }
+    return n_taken;
+}
+
+static void check_many(unsigned seed, int most) {
+    scene s;
+    char boxes[32 * MANY], scores[16 * CLASSES * MANY], list[16 * CLASSES * MANY] = "";
+    char wanted[sizeof list + 32], most_text[32];
+    int at = 0, n = 0;
+    draw(&s, seed);
+    at = snprintf(boxes, sizeof boxes, "f32[1, %d, 4]{", MANY);
+    for (int i = 0; i < 4 * MANY; i++)
+        at += snprintf(boxes + at, sizeof boxes - (size_t)at, "%d ", s.box[i / 4][i % 4]);
+    snprintf(boxes + at, sizeof boxes - (size_t)at, "}");
+    at = snprintf(scores, sizeof scores, "f32[1, %d, %d]{", CLASSES, MANY);
+    for (int i = 0; i < CLASSES * MANY; i++)
+        at += snprintf(scores + at, sizeof scores - (size_t)at, "%d ", s.score[i / MANY][i % MANY]);
+    snprintf(scores + at, sizeof scores - (size_t)at, "}");
+    for (int c = 0; c < CLASSES; c++) n += expect(&s, c, most, list, sizeof list);
+    snprintf(wanted, sizeof wanted, "s64[%d, 3]{%s}", n, list);
+    snprintf(most_text, sizeof most_text, "s64[1]{%d}", most);
+    OP_RUN("NonMaxSuppression", .in = {boxes, scores, most_text, "f32[1]{0.25}", "f32[1]{9}"},
+           .out = {wanted});
+}
+
+static void many(void **state) {
+    (void)state;
+    check_many(1, MANY);
+    check_many(2, MANY);
+    check_many(3, 10);
+}
+
 static void shapes(void **state) {
     (void)state;
     OP_INFER("NonMaxSuppression", .in = {"f32[n, k, 4]", "f32[n, c, k]", "s64[1]"},
@@ -64,6 +144,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(selects),
         cmocka_unit_test(nothing),
+        cmocka_unit_test(many),
         cmocka_unit_test(shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
