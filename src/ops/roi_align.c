@@ -5,9 +5,9 @@
  * A point more than one element outside X counts as 0; other points outside are moved to the edge.
  * "max" takes the largest of the four weighted corners of each point, not of the interpolated
  * value: that is what ONNX's tests and its runtimes agree on. */
-#include <math.h>
+#include "ops/roi_align.h"
 
-#include "ops/op.h"
+#include <math.h>
 
 enum { X, ROIS, BATCH };
 
@@ -101,6 +101,11 @@ typedef struct job {
     int64_t samples;
 } job;
 
+/* An element of weight 0 counts as 0, even where it is not finite. */
+static double weighted(const job *j, double weight, int64_t at) {
+    return weight == 0 ? 0 : weight * hn_tensor_f64(j->x, at);
+}
+
 static double pool_bin(const job *j, int64_t plane, const side *ys, const side *xs, int64_t by,
                        int64_t bx) {
     double y_from, y_to, x_from, x_to, acc = 0;
@@ -119,10 +124,10 @@ static double pool_bin(const job *j, int64_t plane, const side *ys, const side *
             if (outside(xs, x)) continue;
             point px = locate(xs, x);
             int64_t top = plane + py.lo * xs->size, bottom = plane + py.hi * xs->size;
-            double a = (1 - py.up) * (1 - px.up) * hn_tensor_f64(j->x, top + px.lo);
-            double b = (1 - py.up) * px.up * hn_tensor_f64(j->x, top + px.hi);
-            double c = py.up * (1 - px.up) * hn_tensor_f64(j->x, bottom + px.lo);
-            double d = py.up * px.up * hn_tensor_f64(j->x, bottom + px.hi);
+            double a = weighted(j, (1 - py.up) * (1 - px.up), top + px.lo);
+            double b = weighted(j, (1 - py.up) * px.up, top + px.hi);
+            double c = weighted(j, py.up * (1 - px.up), bottom + px.lo);
+            double d = weighted(j, py.up * px.up, bottom + px.hi);
             double largest = fmax(fmax(a, b), fmax(c, d));
             acc = !j->max ? acc + a + b + c + d : any ? fmax(acc, largest) : largest;
             any = true;
@@ -150,6 +155,18 @@ static void pool_region(void *ctx, int64_t k) {
                          pool_bin(j, plane, &ys, &xs, y, x));
 }
 
+hone_status hn_want_region(int64_t i, const double *roi, double scale, int64_t batch,
+                           int64_t images, hn_error *err) {
+    HN_CHECK(err, batch >= 0 && batch < images, HONE_E_ARG,
+             "batch index %lld of region %lld is outside [0, %lld)", (long long)batch, (long long)i,
+             (long long)images);
+    for (int k = 0; k < 4; k++)
+        HN_CHECK(err, fabs(roi[k] * scale) <= FARTHEST, HONE_E_ARG,
+                 "coordinate %d of region %lld is %g at scale %g, expected at most 2^31", k,
+                 (long long)i, roi[k], scale);
+    return HONE_OK;
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_node *n = e->node;
     job j = {.x = e->in[X],
@@ -164,13 +181,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     if (j.y->n == 0) return HONE_OK;
     HN_CHECK(err, j.x->n > 0, HONE_E_SHAPE, "X is empty");
     for (int64_t i = 0; i < e->in[BATCH]->n; i++)
-        HN_CHECK(err, j.batch[i] >= 0 && j.batch[i] < j.x->dims[0], HONE_E_ARG,
-                 "batch index %lld of region %lld is outside [0, %lld)", (long long)j.batch[i],
-                 (long long)i, (long long)j.x->dims[0]);
-    for (int64_t i = 0; i < e->in[ROIS]->n; i++)
-        HN_CHECK(err, fabs(j.rois[i] * j.scale) <= FARTHEST, HONE_E_ARG,
-                 "coordinate %lld of region %lld is %g at scale %g, expected at most 2^31",
-                 (long long)(i % 4), (long long)(i / 4), j.rois[i], j.scale);
+        HN_TRY(hn_want_region(i, j.rois + 4 * i, j.scale, j.batch[i], j.x->dims[0], err));
     hn_pool_run(e->pool, j.y->dims[0] * j.y->dims[1], pool_region, &j);
     return HONE_OK;
 }

@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/roi_align_f32/roi_align_f32_body.h"
