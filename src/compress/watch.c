@@ -83,7 +83,7 @@ static hone_status infer_bytes(watching *w, hn_model *copy, hn_tensor *const *in
 /* Whether one plan of the engine runs all: outputs of parts of a graph are kept. */
 static hone_status find_whole(watching *w, const hn_graph *g, hn_error *err) {
     hn_cut *cut;
-    HN_TRY(hn_cut_create(&cut, g, w->alloc, err));
+    HN_TRY(hn_cut_create(&cut, g, NULL, w->alloc, err));
     w->whole = cut == NULL && !w->how->plain;
     hn_cut_destroy(cut);
     return HONE_OK;

@@ -240,7 +240,37 @@ fail:
     return status;
 }
 
-hone_status hn_cut_create(hn_cut **out, const hn_graph *g, hn_allocator *alloc, hn_error *err) {
+/* False: there are none. */
+static bool mark_loose(plan *p, const bool *loose) {
+    bool any = false;
+    for (int i = 0; i < p->graph->n_inputs && loose != NULL; i++) {
+        if (loose[i]) p->value[p->graph->inputs[i]->id] = HN_PART_MID;
+        any = any || loose[i];
+    }
+    return any;
+}
+
+hone_status hn_cut_spares(const hn_graph *g, const bool *loose, hn_allocator *alloc, bool *spares,
+                          hn_error *err) {
+    plan p = {.graph = g};
+    size_t n_values = (size_t)g->n_values + 1;
+    p.value = hn_alloc_zero(alloc, n_values * sizeof *p.value, HN_MEM_OTHER);
+    if (p.value == NULL) return HN_NOMEM(err);
+    mark_loose(&p, loose);
+    *spares = false;
+    for (const hn_node *n = g->first; n != NULL; n = n->next) {
+        latest l = {&p, HN_PART_HEAD};
+        each_use(g, n, note_latest, &l);
+        *spares = *spares || l.part == HN_PART_HEAD;
+        for (int i = 0; i < n->n_outputs; i++)
+            if (n->outputs[i] != NULL) p.value[n->outputs[i]->id] = l.part;
+    }
+    hn_free(alloc, p.value);
+    return HONE_OK;
+}
+
+hone_status hn_cut_create(hn_cut **out, const hn_graph *g, const bool *loose, hn_allocator *alloc,
+                          hn_error *err) {
     hn_arena scratch;
     hn_arena_init(&scratch, alloc, HN_MEM_OTHER);
     plan p = {.graph = g};
@@ -249,10 +279,9 @@ hone_status hn_cut_create(hn_cut **out, const hn_graph *g, hn_allocator *alloc, 
     p.slot = hn_arena_array(&scratch, (size_t)g->n_values + 1, sizeof *p.slot);
     hone_status status = HONE_OK;
     *out = NULL;
-    if (p.node == NULL || p.value == NULL || p.slot == NULL)
-        status = HN_NOMEM(err);
-    else if (assign(&p))
-        status = cut(out, &p, alloc, err);
+    if (p.node == NULL || p.value == NULL || p.slot == NULL) status = HN_NOMEM(err);
+    bool any_loose = status == HONE_OK && mark_loose(&p, loose);
+    if (status == HONE_OK && (assign(&p) || any_loose)) status = cut(out, &p, alloc, err);
     hn_arena_deinit(&scratch);
     return status;
 }

@@ -3,8 +3,8 @@
  *     head   nodes whose sizes are numbers: they get a plan
  *     mid    nodes that end it (NonZero, Loop, a Reshape to computed sizes, texts): they run
  *            through the references
- *     tail   all that needs what the mid makes: cut again when its inputs, and so their sizes, are
- *            there
+ *     tail   all that needs what the mid makes, or inputs whose sizes keep changing: cut again when
+ *            its inputs, and so their sizes, are there
  *
  * Each part is a model of its own. What goes from one to another has a slot: first the graph's
  * inputs, then values made on the way. Nodes that do not need each other may change places, but
@@ -36,8 +36,13 @@ typedef struct hn_cut {
 } hn_cut;
 
 /* *out NULL: one plan can do all of it. The graph has its types, and as many numbers for sizes as
- * there can be; its constants are shared. */
-hone_status hn_cut_create(hn_cut **out, const hn_graph *g, hn_allocator *alloc, hn_error *err);
+ * there can be; its constants are shared. loose: by input, true where its sizes change from run to
+ * run: all nodes that need it are of the tail. NULL: none is. */
+hone_status hn_cut_create(hn_cut **out, const hn_graph *g, const bool *loose, hn_allocator *alloc,
+                          hn_error *err);
+/* *spares: some nodes do without the loose inputs. */
+hone_status hn_cut_spares(const hn_graph *g, const bool *loose, hn_allocator *alloc, bool *spares,
+                          hn_error *err);
 void hn_cut_destroy(hn_cut *c); /* NULL accepted; with the models that are still in it */
 
 #endif

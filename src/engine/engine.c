@@ -11,9 +11,14 @@
 #include "ops/infer.h"
 #include "passes/simplify.h"
 
+/* After so many plans of an engine inside another, all for different sizes of an input, nodes that
+ * do without the input get a plan that serves every size of it. */
+#define LOOSE_AFTER 3
+
 /* What decides which plan serves a run. */
 struct hn_shape_key {
     bool given;
+    bool loose; /* any sizes will do: nodes that read it are of the tail */
     hone_dtype dtype;
     int rank;
     int64_t dims[HONE_MAX_RANK];
@@ -312,10 +317,39 @@ static bool serves(const hn_engine *e, const hn_entry *n, const hn_tensor *const
     for (int i = 0; i < e->model->graph->n_inputs; i++) {
         const hn_shape_key *k = &n->key[i];
         if (k->given != (in[i] != NULL)) return false;
-        if (k->given && (in[i]->dtype != k->dtype || !hn_tensor_same_dims(in[i], k->rank, k->dims)))
-            return false;
+        if (!k->given) continue;
+        if (in[i]->dtype != k->dtype) return false;
+        if (!k->loose && !hn_tensor_same_dims(in[i], k->rank, k->dims)) return false;
     }
     return true;
+}
+
+/* Whether input i has had other sizes in every plan that is kept. */
+static bool keeps_changing(const hn_engine *e, const hn_entry *n, int i) {
+    const hn_shape_key *k = &n->key[i];
+    for (const hn_entry *a = e->entries; a != NULL; a = a->next) {
+        const hn_shape_key *other = &a->key[i];
+        bool same = k->rank == other->rank &&
+                    memcmp(k->dims, other->dims, (size_t)k->rank * sizeof *k->dims) == 0;
+        if (!other->given || (same && !other->loose)) return false;
+    }
+    return k->given;
+}
+
+/* Which inputs of a new entry are loose. A loop that grows a list would otherwise need a plan for
+ * each of its lengths, although most of its nodes never see the list. */
+static hone_status find_loose(const hn_engine *e, hn_entry *n, hn_error *err) {
+    int n_in = e->model->graph->n_inputs;
+    if (e->depth == 0 || e->depth == HN_ENGINE_DEPTH || e->n_entries < LOOSE_AFTER) return HONE_OK;
+    bool *loose = hn_alloc_zero(e->o.alloc, (size_t)n_in * sizeof *loose + 1, HN_MEM_OTHER);
+    if (loose == NULL) return HN_NOMEM(err);
+    bool any = false, spares = false;
+    for (int i = 0; i < n_in; i++) any = (loose[i] = keeps_changing(e, n, i)) || any;
+    hone_status status = HONE_OK;
+    if (any) status = hn_cut_spares(e->model->graph, loose, e->o.alloc, &spares, err);
+    for (int i = 0; i < n_in && spares; i++) n->key[i].loose = loose[i];
+    hn_free(e->o.alloc, loose);
+    return status;
 }
 
 /* An input that is not given: a constant takes its place in the graph. */
@@ -335,9 +369,10 @@ static void set_type(hn_value *v, const hn_tensor *t) {
     v->constant = NULL;
 }
 
-/* The graph with its inputs' sizes as numbers, and the defaults of those that are not given. */
-static hone_status specialise(hn_engine *e, const hn_tensor *const *in, hn_model **out,
-                              hn_error *err) {
+/* The graph with the sizes of inputs that are not loose as numbers, and the defaults of those that
+ * are not given. */
+static hone_status specialise(hn_engine *e, const hn_tensor *const *in, const hn_shape_key *key,
+                              hn_model **out, hn_error *err) {
     hn_model *m;
     HN_TRY(hn_model_clone(&m, e->model, e->o.alloc, err));
     hone_status status = HONE_OK;
@@ -346,6 +381,7 @@ static hone_status specialise(hn_engine *e, const hn_tensor *const *in, hn_model
             status = take_default(m->graph->inputs[i], err);
         else
             set_type(m->graph->inputs[i], in[i]);
+        if (key[i].loose) m->graph->inputs[i]->type.shape = hn_shape_unknown();
     }
     if (status == HONE_OK) status = simplify(e, m, err);
     if (status != HONE_OK) {
@@ -445,7 +481,11 @@ static hn_model *part_model(hn_cut *c, hn_part_kind kind) {
 
 /* Cuts m, which it takes over, if it must be, and makes the plan of the whole or of the head. */
 static hone_status make_parts(hn_engine *e, hn_model *m, hn_entry *n, hn_error *err) {
-    hone_status status = hn_cut_create(&n->cut, m->graph, e->o.alloc, err);
+    bool *loose = hn_alloc_zero(e->o.alloc, (size_t)m->graph->n_inputs + 1, HN_MEM_OTHER);
+    hone_status status = loose == NULL ? HN_NOMEM(err) : HONE_OK;
+    for (int i = 0; i < m->graph->n_inputs && loose != NULL; i++) loose[i] = n->key[i].loose;
+    if (status == HONE_OK) status = hn_cut_create(&n->cut, m->graph, loose, e->o.alloc, err);
+    hn_free(e->o.alloc, loose);
     if (status == HONE_OK && n->cut == NULL) return make_plan(e, m, n, err);
     hn_model_destroy(m);
     if (status != HONE_OK) return status;
@@ -466,7 +506,7 @@ static hone_status make_parts(hn_engine *e, hn_model *m, hn_entry *n, hn_error *
 
 static hone_status compile(hn_engine *e, const hn_tensor *const *in, hn_entry *n, hn_error *err) {
     hn_model *m = NULL;
-    hone_status status = specialise(e, in, &m, err);
+    hone_status status = specialise(e, in, n->key, &m, err);
     /* As in hn_engine_create_inside. */
     if (e->depth > 0 && status != HONE_OK && status != HONE_E_NOMEM) return HONE_OK;
     if (status == HONE_OK) status = make_parts(e, m, n, err);
@@ -488,6 +528,7 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error 
         n->key[i].rank = in[i]->rank;
         memcpy(n->key[i].dims, in[i]->dims, sizeof n->key[i].dims);
     }
+    if (status == HONE_OK) status = find_loose(e, n, err);
     if (status == HONE_OK) status = restore_plain(e, err);
     if (status == HONE_OK) status = compile(e, in, n, err);
     if (status != HONE_OK) {

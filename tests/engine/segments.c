@@ -151,6 +151,38 @@ static void a_loop_that_grows(void **state) {
     assert_true(f.bound == SIZE_MAX);
 }
 
+static void count_plan(void *n, hone_log_level level, const char *line) {
+    (void)level;
+    *(int *)n += strncmp(line, "plan:", 5) == 0;
+}
+
+/* Plans made for one run of the model by two engines (on one thread and on two). */
+static int plans_of(const char *text, const char *const *labels) {
+    int n = 0;
+    hone_log_set(count_plan, &n, HONE_LOG_INFO);
+    has_steps(text, labels);
+    hone_log_set(NULL, NULL, HONE_LOG_WARN);
+    return n;
+}
+
+/* What never sees the list that grows needs no plan for each of its lengths. */
+#define LIST(times)                                                                         \
+    "m (float[4,8] x, float[8,8] w, float[0,8] none) => (y, z) <int64 times = {" times      \
+    "}, bool go = {1}> {"                                                                   \
+    "  y, z = Loop (times, go, x, none) <body = more (int64 i, bool c, p, list) => (c, r, " \
+    "longer) {"                                                                             \
+    "    q = MatMul (p, w)"                                                                 \
+    "    r = Tanh (q)"                                                                      \
+    "    longer = Concat <axis: int = 0> (list, r)"                                         \
+    "  }>"                                                                                  \
+    "}"
+
+static void a_loop_that_grows_a_list(void **state) {
+    (void)state;
+    const char *const *steps = TEXTS("MatMul+Tanh", "MatMul+Tanh", "Loop");
+    assert_int_equal(plans_of(LIST("30"), steps), plans_of(LIST("60"), steps));
+}
+
 static void a_scan(void **state) {
     (void)state;
     engine_facts f = has_steps(
@@ -268,6 +300,7 @@ static void out_of_memory_at_any_point(void **state) {
     (void)state;
     engine_survives(places);
     engine_survives(loop);
+    engine_survives(LIST("6"));
     engine_survives(nested);
 }
 
@@ -383,6 +416,7 @@ int main(void) {
         cmocka_unit_test(both_branches),
         cmocka_unit_test(a_loop_with_a_product),
         cmocka_unit_test(a_loop_that_grows),
+        cmocka_unit_test(a_loop_that_grows_a_list),
         cmocka_unit_test(a_scan),
         cmocka_unit_test(loops_of_branches),
         cmocka_unit_test(random_numbers_keep_their_order),
