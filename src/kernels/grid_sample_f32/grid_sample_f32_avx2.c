@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/grid_sample_f32/grid_sample_f32_body.h"
