@@ -58,19 +58,20 @@ typedef struct box {
     double x0, x1, y0, y1;
 } box;
 
-static box read_box(const double *v, bool center) {
-    if (center) return (box){v[0] - v[2] / 2, v[0] + v[2] / 2, v[1] - v[3] / 2, v[1] + v[3] / 2};
-    return (box){fmin(v[1], v[3]), fmax(v[1], v[3]), fmin(v[0], v[2]), fmax(v[0], v[2])};
+static box read_box(const float *v, bool center) {
+    double a = (double)v[0], b = (double)v[1], c = (double)v[2], d = (double)v[3];
+    if (center) return (box){a - c / 2, a + c / 2, b - d / 2, b + d / 2};
+    return (box){b < d ? b : d, b < d ? d : b, a < c ? a : c, a < c ? c : a};
 }
 
 static double area(const box *b) { return (b->x1 - b->x0) * (b->y1 - b->y0); }
 
-/* Both have an area, so none of their numbers is NaN. */
-static bool overlap(const box *a, const box *b, double threshold) {
-    box both = {a->x0 > b->x0 ? a->x0 : b->x0, a->x1 < b->x1 ? a->x1 : b->x1,
-                a->y0 > b->y0 ? a->y0 : b->y0, a->y1 < b->y1 ? a->y1 : b->y1};
-    if (both.x1 <= both.x0 || both.y1 <= both.y0) return false;
-    double shared = area(&both), all = area(a) + area(b) - shared;
+/* Both have an area, so none of their numbers is NaN. Most boxes lie apart: one branch tells. */
+static inline bool overlap(const box *a, const box *b, double threshold) {
+    double x0 = a->x0 > b->x0 ? a->x0 : b->x0, x1 = a->x1 < b->x1 ? a->x1 : b->x1;
+    double y0 = a->y0 > b->y0 ? a->y0 : b->y0, y1 = a->y1 < b->y1 ? a->y1 : b->y1;
+    if ((x1 <= x0) | (y1 <= y0)) return false;
+    double shared = (x1 - x0) * (y1 - y0), all = area(a) + area(b) - shared;
     return shared > 0 && all > 0 && shared / all > threshold;
 }
 
@@ -105,16 +106,17 @@ static void sink(candidate *heap, int64_t n, int64_t i, candidate c) {
 
 /* ---- taken boxes by place ---- */
 
-enum { MOST_STRIPS = 4096, WIDE = 8 };
+enum { MOST_STRIPS = 4096, WIDE = 8, FEW = 32 };
 
 /* A taken box in one of the lists; lists end with -1. */
 typedef struct filed {
-    int64_t box, next;
+    box box;
+    int64_t next;
 } filed;
 
 typedef struct strips {
     double from, per_unit; /* the x axis from there on, strips per unit */
-    int64_t n;
+    int64_t n;             /* 0: not laid yet */
     int64_t *first; /* [n + 1]: by strip; the last list holds boxes of more than WIDE strips */
     filed *entries;
     int64_t n_entries;
@@ -125,62 +127,69 @@ static int64_t strip_of(const strips *s, double x) {
     return !(at > 0) ? 0 : at < (double)(s->n - 1) ? (int64_t)at : s->n - 1;
 }
 
-/* Strips about as wide as boxes are, no more of them than boxes. */
-static void lay_strips(strips *s, const box *boxes, int64_t n_boxes) {
+/* Strips about as wide as the n boxes at v are, no more of them than boxes. */
+static void lay_strips(strips *s, const float *v, int64_t n, bool center) {
     double low = INFINITY, high = -INFINITY, width = 0;
-    int64_t n = 0;
-    for (int64_t i = 0; i < n_boxes; i++) {
-        const box *b = &boxes[i];
-        if (!(area(b) > 0) || !isfinite(b->x0) || !isfinite(b->x1)) continue;
-        low = b->x0 < low ? b->x0 : low;
-        high = b->x1 > high ? b->x1 : high;
-        width += b->x1 - b->x0;
-        n++;
+    int64_t solid = 0;
+    for (int64_t i = 0; i < n; i++) {
+        box b = read_box(v + 4 * i, center);
+        if (!(area(&b) > 0) || !isfinite(b.x0) || !isfinite(b.x1)) continue;
+        low = b.x0 < low ? b.x0 : low;
+        high = b.x1 > high ? b.x1 : high;
+        width += b.x1 - b.x0;
+        solid++;
     }
-    double wanted = n > 0 ? (high - low) / width * (double)n : 1;
-    double most = (double)(n_boxes < MOST_STRIPS ? n_boxes : MOST_STRIPS);
+    double wanted = solid > 0 ? (high - low) / width * (double)solid : 1;
+    double most = (double)(n < MOST_STRIPS ? n : MOST_STRIPS);
     s->n = wanted >= 1 && wanted < most ? (int64_t)wanted : wanted >= most ? (int64_t)most : 1;
-    s->from = n > 0 ? low : 0;
+    s->from = solid > 0 ? low : 0;
     s->per_unit = high > low && isfinite(high - low) ? (double)s->n / (high - low) : 0;
 }
 
-static void file(strips *s, int64_t list, int64_t k) {
-    s->entries[s->n_entries] = (filed){k, s->first[list]};
+static void file(strips *s, int64_t list, const box *b) {
+    s->entries[s->n_entries] = (filed){*b, s->first[list]};
     s->first[list] = s->n_entries++;
 }
 
-static void file_all(strips *s, const box *b, int64_t k) {
+static void file_all(strips *s, const box *b) {
     int64_t from = strip_of(s, b->x0), to = strip_of(s, b->x1);
     if (to - from >= WIDE) {
-        file(s, s->n, k);
+        file(s, s->n, b);
         return;
     }
-    for (int64_t i = from; i <= to; i++) file(s, i, k);
+    for (int64_t i = from; i <= to; i++) file(s, i, b);
 }
 
-static bool overlaps_filed(const strips *s, int64_t list, const box *boxes, const box *b,
-                           double threshold) {
+static void clear_strips(strips *s) {
+    s->n_entries = 0;
+    for (int64_t i = 0; i <= s->n; i++) s->first[i] = -1;
+}
+
+static bool overlaps_filed(const strips *s, int64_t list, const box *b, double threshold) {
     for (int64_t k = s->first[list]; k >= 0; k = s->entries[k].next)
-        if (overlap(b, &boxes[s->entries[k].box], threshold)) return true;
+        if (overlap(b, &s->entries[k].box, threshold)) return true;
     return false;
 }
 
-static bool overlaps_any(const strips *s, const box *boxes, const box *b, double threshold) {
+static bool overlaps_any(const strips *s, const box *b, double threshold) {
     int64_t to = strip_of(s, b->x1);
     for (int64_t i = strip_of(s, b->x0); i <= to; i++)
-        if (overlaps_filed(s, i, boxes, b, threshold)) return true;
-    return overlaps_filed(s, s->n, boxes, b, threshold);
+        if (overlaps_filed(s, i, b, threshold)) return true;
+    return overlaps_filed(s, s->n, b, threshold);
 }
 
 /* ---- all of it ---- */
 
 typedef struct selection {
-    const box *boxes; /* of the image */
+    const float *boxes; /* of the image */
+    bool center;
     int64_t n_boxes, most;
     double iou;
     const float *score; /* NULL: any will do */
     candidate *heap;    /* [n_boxes] */
-    strips strips;
+    box few[FEW];       /* the first taken of the class that have an area */
+    int64_t n_few;
+    strips strips;  /* the others; laid when the first of them comes */
     int64_t *taken; /* results, 3 numbers each */
     int64_t n_taken;
 } selection;
@@ -194,21 +203,32 @@ static int64_t collect(const selection *s, const float *scores) {
     return n;
 }
 
+/* Whether box i overlaps none that is taken; if so, it is kept for those to come. */
+static bool keep(selection *s, int64_t i) {
+    box b = read_box(s->boxes + 4 * i, s->center);
+    if (!(area(&b) > 0)) return true;
+    for (int64_t k = 0; k < s->n_few; k++)
+        if (overlap(&b, &s->few[k], s->iou)) return false;
+    if (s->n_few < FEW) {
+        s->few[s->n_few++] = b;
+        if (s->n_few == FEW && s->strips.n == 0)
+            lay_strips(&s->strips, s->boxes, s->n_boxes, s->center);
+        if (s->n_few == FEW) clear_strips(&s->strips);
+        return true;
+    }
+    if (overlaps_any(&s->strips, &b, s->iou)) return false;
+    file_all(&s->strips, &b);
+    return true;
+}
+
 static void select_class(selection *s, const float *scores, int64_t image, int64_t class) {
-    strips *filed_boxes = &s->strips;
     int64_t n = collect(s, scores), last = s->n_taken + s->most;
-    if (n == 0) return;
-    filed_boxes->n_entries = 0;
-    for (int64_t i = 0; i <= filed_boxes->n; i++) filed_boxes->first[i] = -1;
+    s->n_few = 0;
     while (n > 0 && s->n_taken < last) {
         int64_t i = s->heap[0].box;
-        const box *b = &s->boxes[i];
         n--;
         sink(s->heap, n, 0, s->heap[n]);
-        if (area(b) > 0) {
-            if (overlaps_any(filed_boxes, s->boxes, b, s->iou)) continue;
-            file_all(filed_boxes, b, i);
-        }
+        if (!keep(s, i)) continue;
         memcpy(s->taken + 3 * s->n_taken++, (int64_t[]){image, class, i}, 3 * sizeof *s->taken);
     }
 }
@@ -218,28 +238,23 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *most = hn_eval_in(e, MOST), *iou = hn_eval_in(e, IOU);
     const hn_tensor *score = hn_eval_in(e, SCORE);
     int64_t images = scores->dims[0], classes = scores->dims[1], n = scores->dims[2];
-    bool center = hn_attr_i(e->node, "center_point_box") != 0;
-    selection s = {.n_boxes = n,
+    selection s = {.center = hn_attr_i(e->node, "center_point_box") != 0,
+                   .n_boxes = n,
                    .most = most != NULL ? hn_tensor_s64(most, 0) : 0,
                    .iou = iou != NULL ? hn_tensor_f64(iou, 0) : 0,
                    .score = score != NULL ? score->data : NULL};
     if (s.most > n) s.most = n;
     if (s.most < 0 || scores->n == 0) s.most = 0;
-    int64_t each = s.most > 0 ? n : 0; /* nothing is selected: nothing is needed */
-    const double *v = hn_scratch_f64(e, boxes);
-    box *all = hn_scratch(e, boxes->n / 4, sizeof *all);
-    s.heap = hn_scratch(e, each, sizeof *s.heap);
+    s.heap = hn_scratch(e, s.most > 0 ? n : 0, sizeof *s.heap);
     s.strips.first = hn_scratch(e, MOST_STRIPS + 1, sizeof *s.strips.first);
     s.strips.entries = hn_scratch(e, s.most, WIDE * sizeof *s.strips.entries);
     /* Never more than there are scores. */
     s.taken = hn_scratch(e, s.most > 0 ? images * classes * s.most : 0, 3 * sizeof *s.taken);
-    if (v == NULL || all == NULL || s.heap == NULL || s.strips.first == NULL ||
-        s.strips.entries == NULL || s.taken == NULL)
+    if (s.heap == NULL || s.strips.first == NULL || s.strips.entries == NULL || s.taken == NULL)
         return HN_NOMEM(err);
-    for (int64_t i = 0; i < boxes->n / 4; i++) all[i] = read_box(v + 4 * i, center);
     for (int64_t image = 0; s.most > 0 && image < images; image++) {
-        s.boxes = all + image * n;
-        lay_strips(&s.strips, s.boxes, n);
+        s.boxes = (const float *)boxes->data + 4 * image * n;
+        s.strips.n = 0;
         for (int64_t class = 0; class < classes; class ++)
             select_class(&s, (const float *)scores->data + (image * classes + class) * n, image,
                          class);
