@@ -170,6 +170,11 @@ static inline float hn_v_hmin(hn_vf x) {
     return _mm_cvtss_f32(_mm_min_ss(z, _mm_movehdup_ps(z)));
 }
 
+static inline hn_vf hn_v_pick(hn_vf a, hn_vf b, hn_vi i) {
+    hn_vm second = _mm256_castsi256_ps(_mm256_slli_epi32(i, 28)); /* bit 3 to the sign */
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, i), _mm256_permutevar8x32_ps(b, i), second);
+}
+
 /* Row i becomes column i of r[0] to r[7]: pairs, then fours within 128 bits, then the halves. */
 static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
     hn_vf t[8];

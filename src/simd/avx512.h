@@ -147,6 +147,8 @@ static inline float hn_v_hmin(hn_vf x) {
     return _mm512_reduce_min_ps(x);
 }
 
+static inline hn_vf hn_v_pick(hn_vf a, hn_vf b, hn_vi i) { return _mm512_permutex2var_ps(a, i, b); }
+
 /* Row i becomes column i of r[0] to r[15]: pairs, then fours within 128 bits, then the quarters. */
 static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
     hn_vf t[16];

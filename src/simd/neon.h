@@ -157,6 +157,13 @@ static inline float hn_v_sum(hn_vf x) {
 static inline float hn_v_hmax(hn_vf x) { return vmaxvq_f32(x); }
 static inline float hn_v_hmin(hn_vf x) { return vminvq_f32(x); }
 
+static inline hn_vf hn_v_pick(hn_vf a, hn_vf b, hn_vi i) {
+    uint8x16x2_t both = {{vreinterpretq_u8_f32(a), vreinterpretq_u8_f32(b)}};
+    /* The bytes of lane k are 4 k to 4 k + 3. */
+    int32x4_t bytes = vmlaq_n_s32(vdupq_n_s32(0x03020100), i, 0x04040404);
+    return vreinterpretq_f32_u8(vqtbl2q_u8(both, vreinterpretq_u8_s32(bytes)));
+}
+
 /* Row i becomes column i of r[0] to r[3]. */
 static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
     float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(r[0], r[1]));

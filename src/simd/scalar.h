@@ -165,6 +165,13 @@ static inline float hn_v_hmin(hn_vf x) {
     return m;
 }
 
+static inline hn_vf hn_v_pick(hn_vf a, hn_vf b, hn_vi i) {
+    float both[2 * HN_VL];
+    hn_v_store(both, a);
+    hn_v_store(both + HN_VL, b);
+    return (hn_vf){both[i[0]], both[i[1]], both[i[2]], both[i[3]]};
+}
+
 /* Row i becomes column i of r[0] to r[3]. */
 static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
     hn_vf a = r[0], b = r[1], c = r[2], d = r[3];

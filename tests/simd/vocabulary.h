@@ -205,6 +205,16 @@ static void transpose(void **state) {
         for (int j = 0; j < HN_VL; j++) assert_true(lane(r[i], j) == (float)(j * HN_VL + i));
 }
 
+static void pick(void **state) {
+    (void)state;
+    for (int step = 1; step < 2 * HN_VL; step++) {
+        int32_t at[HN_VL];
+        for (int i = 0; i < HN_VL; i++) at[i] = (i * step + step / 2) % (2 * HN_VL);
+        hn_vf y = hn_v_pick(iota(0.0f, 1.0f), iota((float)HN_VL, 1.0f), hn_vi_load(at));
+        for (int i = 0; i < HN_VL; i++) assert_true(lane(y, i) == (float)at[i]);
+    }
+}
+
 static void scaling(void **state) {
     (void)state;
     for (int n = -250; n <= 250; n++) {
@@ -318,10 +328,10 @@ int main(void) {
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tails),       cmocka_unit_test(bytes),         cmocka_unit_test(words),
-        cmocka_unit_test(lanes),       cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling),
-        cmocka_unit_test(transpose),   cmocka_unit_test(errors),        cmocka_unit_test(powers),
-        cmocka_unit_test(activations),
+        cmocka_unit_test(tails),     cmocka_unit_test(bytes),         cmocka_unit_test(words),
+        cmocka_unit_test(lanes),     cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling),
+        cmocka_unit_test(transpose), cmocka_unit_test(pick),          cmocka_unit_test(errors),
+        cmocka_unit_test(powers),    cmocka_unit_test(activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
