@@ -1,4 +1,4 @@
-/* RoiAlign of averages: regions of channels-last images. */
+/* RoiAlign: regions of channels-last images. */
 #include "engine/lower.h"
 #include "kernels/roi_align_f32/roi_align_f32.h"
 #include "ops/roi_align.h"
@@ -22,7 +22,6 @@ hone_status hn_lower_roi_align(hn_lower *L, const hn_node *n, bool *done, hn_err
     hn_view x = hn_lower_in(L, n, X), y = hn_lower_out(n, 0);
     hn_view rois = hn_lower_in(L, n, ROIS), batch = hn_lower_in(L, n, BATCH);
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
-    if (hn_attr_is(n, "mode", "max")) HN_DECLINE(L, "the largest of weighted corners");
     if (hn_view_count(&x) == 0 || hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
     HN_TRY(hn_lower_channels_last(L, n, &x, err));
     HN_TRY(hn_lower_dense(L, n, &rois, err));
@@ -46,6 +45,7 @@ hone_status hn_lower_roi_align(hn_lower *L, const hn_node *n, bool *done, hn_err
         .samples = hn_attr_i(n, "sampling_ratio"),
         .scale = (double)hn_attr_f(n, "spatial_scale"),
         .aligned = hn_attr_is(n, "coordinate_transformation_mode", "half_pixel"),
+        .max = hn_attr_is(n, "mode", "max"),
     };
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_roi_align_f32_family, &p, sizeof p, &s, err));

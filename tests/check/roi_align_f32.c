@@ -1,13 +1,13 @@
 /* Cases of roi_align_f32: channels around every vector length, both kinds of regions, fixed and
- * adaptive numbers of points, results with channels apart and adjacent; the box head of a detector
- * for timing. */
+ * adaptive numbers of points, averages and largest values, results with channels apart and
+ * adjacent; the box head of a detector for timing. */
 #include "kernels/roi_align_f32/roi_align_f32.h"
 
 #include <string.h>
 
 #include "check.h"
 
-enum { LAST = 1, APART = 2, ALIGNED = 4, BENCH = 8 };
+enum { LAST = 1, APART = 2, ALIGNED = 4, BENCH = 8, MAX = 16 };
 
 static void add(check_list *list, const char *name, int64_t images, int64_t c, int64_t h, int64_t w,
                 int64_t regions, int64_t bins, int64_t samples, int flags) {
@@ -21,7 +21,8 @@ static void add(check_list *list, const char *name, int64_t images, int64_t c, i
                           .ow = bins + 1,
                           .samples = samples,
                           .scale = 0.25,
-                          .aligned = (flags & ALIGNED) != 0};
+                          .aligned = (flags & ALIGNED) != 0,
+                          .max = (flags & MAX) != 0};
     p.x_row = w * p.x_pixel + (flags & APART ? 5 : 0);
     p.x_image = h * p.x_row;
     p.y_channel = flags & LAST ? 1 : p.oh * p.ow;
@@ -45,7 +46,8 @@ static void add(check_list *list, const char *name, int64_t images, int64_t c, i
 
 static void cases(check_list *list) {
     static const int64_t c[] = {1, 3, 4, 5, 8, 15, 16, 17, 33, 64, 80};
-    static const int flags[] = {0, LAST, APART, LAST | APART, ALIGNED, ALIGNED | LAST};
+    static const int flags[] = {0,       LAST, APART,      LAST | APART,
+                                ALIGNED, MAX,  MAX | LAST, MAX | ALIGNED | APART};
     for (size_t i = 0; i < sizeof c / sizeof *c; i++)
         for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
             add(list, "small", 2 + (int64_t)(i % 2), c[i], 9, 11, 7, 3 + (int64_t)(k % 3),

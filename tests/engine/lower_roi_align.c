@@ -1,5 +1,5 @@
-/* RoiAlign through the engine and through the plain executor: both kinds of coordinates, layouts,
- * regions that no image holds, and what runs as the reference. */
+/* RoiAlign through the engine and through the plain executor: both kinds of coordinates, averages
+ * and largest values, layouts, regions that no image holds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ static void modes(void **state) {
     align(", sampling_ratio = 2", STEP);
     align(", coordinate_transformation_mode = \"output_half_pixel\"", STEP);
     align(", coordinate_transformation_mode = \"output_half_pixel\", sampling_ratio = 3", STEP);
-    align(", mode = \"max\"", "reference RoiAlign");
+    align(", mode = \"max\"", STEP);
+    align(", mode = \"max\", sampling_ratio = 2", STEP);
 }
 
 /* After a convolution channels are last, and are read where they are: x, what the second one reads

@@ -16,7 +16,7 @@ static const hn_axes axes[] = {
 
 const hn_family hn_roi_align_f32_family = {
     .name = "roi_align_f32",
-    .help = "regions of images, each averaged over a grid of bins",
+    .help = "regions of images, averages or largest values over a grid of bins",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,

@@ -1,4 +1,4 @@
-/* roi_align_f32: regions of images, each averaged over a grid of bins.
+/* roi_align_f32: regions of images, each averaged over a grid of bins, or its largest values.
  *
  *   y[r][c][by][bx] = average over the points of bin (by, bx) of region r of
  *                         x[batch[r]][c], interpolated between its four nearest elements
@@ -8,6 +8,9 @@
  * points per side, at equal distances; 0: as many as it takes to have one per element. A point more
  * than one element outside x counts as 0, others outside are moved to the edge. A bin without
  * points is 0.
+ *
+ * With `max`, a bin is the largest of all its points' four corners, each times its weight in the
+ * interpolation, NaN passed over; points outside and corners of weight 0 count as 0.
  *
  * Of x the channels are adjacent; y has any strides; both in floats. y overlaps nothing. Where
  * batch[r] is no image, or a coordinate is not finite or beyond 2^31, the region's results are
@@ -28,7 +31,7 @@ typedef struct hn_roi_align_f32 {
     int64_t y_region, y_channel, y_row, y_pixel; /* ... and their strides */
     int64_t samples;
     double scale;
-    bool aligned;
+    bool aligned, max;
 } hn_roi_align_f32;
 
 /* Operands: rois f32 [regions, 4], batch s64 [regions]; outside, one s32, may be NULL. */

@@ -6,6 +6,8 @@
  *
  *   y[c] = sum over row taps r, column taps k of r.weight * k.weight * x[r.at][k.at][c]
  *
+ * Largest values have no such form: their points are visited one by one.
+ *
  * A task is a region. Its bins [oh * ow][c] are summed in lane scratch, then written with the
  * strides of y, by squares of a vector's length where bins are adjacent there.
  */
@@ -116,6 +118,59 @@ static void sum_bin(const hn_roi_align_f32 *p, const float *x, const taps *rows,
     if (c < p->c) sum(p, x + c, r, n_r, k, n_k, y + c, 1, p->c - c);
 }
 
+/* ---- largest values ---- */
+
+/* The larger one; NaN only if both are. */
+HN_INLINE hn_vf larger(hn_vf a, hn_vf b) {
+    return hn_v_select(hn_vm_or(hn_v_gt(b, a), hn_v_isnan(a)), b, a);
+}
+
+/* y = the larger of it and n lanes of weight * x, or on the `first` visit just that. */
+HN_INLINE void raise(float *y, const float *x, float weight, bool first, int64_t n) {
+    hn_vf v = weight == 0 ? hn_v_set1(0) : hn_v_mul(hn_v_set1(weight), hn_v_load_part(x, n));
+    hn_v_store(y, first ? v : larger(hn_v_load(y), v));
+}
+
+static void raise_all(const hn_roi_align_f32 *p, float *y, const float *x, double weight,
+                      bool first) {
+    int64_t c = 0;
+    for (; c + HN_VL <= p->c; c += HN_VL) raise(y + c, x + c, (float)weight, first, HN_VL);
+    if (c < p->c) raise(y + c, x + c, (float)weight, first, p->c - c);
+}
+
+static void raise_point(const hn_roi_align_f32 *p, const float *x, const roi_point *row,
+                        const roi_point *column, float *y, bool first) {
+    const float *top = x + row->lo * p->x_row, *bottom = x + row->hi * p->x_row;
+    int64_t left = column->lo * p->x_pixel, right = column->hi * p->x_pixel;
+    raise_all(p, y, top + left, (1 - row->up) * (1 - column->up), first);
+    raise_all(p, y, top + right, (1 - row->up) * column->up, false);
+    raise_all(p, y, bottom + left, row->up * (1 - column->up), false);
+    raise_all(p, y, bottom + right, row->up * column->up, false);
+}
+
+/* One bin into y, which has room for whole vectors. */
+static void max_bin(const hn_roi_align_f32 *p, const float *x, const roi_side *ys,
+                    const roi_side *xs, int64_t by, int64_t bx, float *y) {
+    double y_from = 0, y_to = 0, x_from = 0, x_to = 0, seen = 0;
+    roi_point row, column;
+    if (ys->samples > 0 && xs->samples > 0) {
+        roi_inside(ys, by, &y_from, &y_to);
+        roi_inside(xs, bx, &x_from, &x_to);
+    }
+    for (double iy = y_from; iy < y_to; iy++) {
+        if (!roi_locate(ys, roi_point_at(ys, by, iy), &row)) continue;
+        for (double ix = x_from; ix < x_to; ix++) {
+            if (!roi_locate(xs, roi_point_at(xs, bx, ix), &column)) continue;
+            raise_point(p, x, &row, &column, y, seen == 0);
+            seen++;
+        }
+    }
+    /* Points outside, or none at all. */
+    if (seen == 0 || seen < ys->samples * xs->samples) raise_all(p, y, x, 0, seen == 0);
+}
+
+/* ---- writing ---- */
+
 /* [bins][c] to [c][bins], bins adjacent. */
 static void write_planar(const hn_roi_align_f32 *p, const float *bins, int64_t pitch, float *y) {
     int64_t n = p->oh * p->ow;
@@ -147,11 +202,18 @@ static void run_region(const hn_roi_align_f32 *p, const float *x, const float *r
     taps columns = {(tap *)(lane + at.column_taps), (int64_t *)(lane + at.column_counts), p->w};
     float *bins = (float *)(lane + at.bins);
     roi_side xs = roi_side_of(p, roi, 0), ys = roi_side_of(p, roi, 1);
-    find_taps(&ys, p->oh, &rows);
-    find_taps(&xs, p->ow, &columns);
+    if (!p->max) {
+        find_taps(&ys, p->oh, &rows);
+        find_taps(&xs, p->ow, &columns);
+    }
     for (int64_t by = 0; by < p->oh; by++)
-        for (int64_t bx = 0; bx < p->ow; bx++)
-            sum_bin(p, x, &rows, by, &columns, bx, bins + (by * p->ow + bx) * at.pitch);
+        for (int64_t bx = 0; bx < p->ow; bx++) {
+            float *to = bins + (by * p->ow + bx) * at.pitch;
+            if (p->max)
+                max_bin(p, x, &ys, &xs, by, bx, to);
+            else
+                sum_bin(p, x, &rows, by, &columns, bx, to);
+        }
     if (p->y_pixel == 1 && p->y_row == p->ow)
         write_planar(p, bins, at.pitch, y);
     else

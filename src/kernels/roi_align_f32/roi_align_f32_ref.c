@@ -13,27 +13,38 @@ static double weighted(double weight, const float *x) {
     return weight == 0 ? 0 : weight * (double)*x;
 }
 
-static double point_of(const hn_roi_align_f32 *p, const float *x, roi_point y_at, roi_point x_at) {
+/* The weighted corners of a point. */
+static void corners_of(const hn_roi_align_f32 *p, const float *x, roi_point y_at, roi_point x_at,
+                       double *corner) {
     const float *top = x + y_at.lo * p->x_row, *bottom = x + y_at.hi * p->x_row;
     int64_t left = x_at.lo * p->x_pixel, right = x_at.hi * p->x_pixel;
-    return weighted((1 - y_at.up) * (1 - x_at.up), top + left) +
-           weighted((1 - y_at.up) * x_at.up, top + right) +
-           weighted(y_at.up * (1 - x_at.up), bottom + left) +
-           weighted(y_at.up * x_at.up, bottom + right);
+    corner[0] = weighted((1 - y_at.up) * (1 - x_at.up), top + left);
+    corner[1] = weighted((1 - y_at.up) * x_at.up, top + right);
+    corner[2] = weighted(y_at.up * (1 - x_at.up), bottom + left);
+    corner[3] = weighted(y_at.up * x_at.up, bottom + right);
 }
 
-static double average(const hn_roi_align_f32 *p, const float *x, const roi_side *ys,
-                      const roi_side *xs, int64_t by, int64_t bx) {
-    double y_from, y_to, x_from, x_to, sum = 0;
+static double bin_of(const hn_roi_align_f32 *p, const float *x, const roi_side *ys,
+                     const roi_side *xs, int64_t by, int64_t bx) {
+    double y_from, y_to, x_from, x_to, sum = 0, largest = NAN, corner[4];
+    double left = ys->samples * xs->samples; /* points that are outside */
     roi_point y_at, x_at;
     if (!(ys->samples > 0 && xs->samples > 0)) return 0;
     roi_inside(ys, by, &y_from, &y_to);
     roi_inside(xs, bx, &x_from, &x_to);
     for (double iy = y_from; iy < y_to; iy++) {
         if (!roi_locate(ys, roi_point_at(ys, by, iy), &y_at)) continue;
-        for (double ix = x_from; ix < x_to; ix++)
-            if (roi_locate(xs, roi_point_at(xs, bx, ix), &x_at)) sum += point_of(p, x, y_at, x_at);
+        for (double ix = x_from; ix < x_to; ix++) {
+            if (!roi_locate(xs, roi_point_at(xs, bx, ix), &x_at)) continue;
+            corners_of(p, x, y_at, x_at, corner);
+            for (int i = 0; i < 4; i++) {
+                sum += corner[i];
+                largest = fmax(largest, corner[i]);
+            }
+            left--;
+        }
     }
+    if (p->max) return left > 0 ? fmax(largest, 0) : largest;
     return sum / (ys->samples * xs->samples);
 }
 
@@ -54,7 +65,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t by = 0; by < p->oh; by++)
             for (int64_t bx = 0; bx < p->ow; bx++)
                 y[by * p->y_row + bx * p->y_pixel] =
-                    valid ? (float)average(p, x, &ys, &xs, by, bx) : 0;
+                    valid ? (float)bin_of(p, x, &ys, &xs, by, bx) : 0;
     }
 }
 
