@@ -633,6 +633,7 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     if (L->transposed != NULL) HN_TRY(expand_steps(L, err));
     finish_copies(L);
     hn_lower_map_finish(L);
+    hn_lower_matmul_finish(L);
     hn_lower_q8_finish(L);
     return drop_unread(L, err);
 }

@@ -63,6 +63,8 @@ hone_status hn_lower_conv_transpose_finish(hn_lower *L, const hn_step *s, bool *
                                            hn_error *err);
 /* Gives map steps, which may grow until lowering is done, their final form. */
 void hn_lower_map_finish(hn_lower *L);
+/* Gives products their final form, once nothing more is added to them. */
+void hn_lower_matmul_finish(hn_lower *L);
 /* Likewise those on integers. */
 void hn_lower_q8_finish(hn_lower *L);
 /* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */

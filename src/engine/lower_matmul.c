@@ -143,8 +143,13 @@ hone_status hn_lower_fused_matmul(hn_lower *L, const hn_node *n, bool *done, hn_
     return multiply(L, n, a, b, hn_attr_f(n, "alpha"), done, err);
 }
 
-/* C as a vector over the columns, or of the size of Y. */
-typedef enum addend { NONE, VECTOR, WHOLE, OTHER } addend;
+/* How C is added to Y. */
+typedef enum addend {
+    NONE,
+    VECTOR, /* one number for each column */
+    WHOLE,  /* of the size of Y */
+    SPREAD, /* one number for each row, or one for all */
+} addend;
 
 static addend addend_of(const hn_view *c, const hn_view *y) {
     if (c->buffer < 0) return NONE;
@@ -152,7 +157,34 @@ static addend addend_of(const hn_view *c, const hn_view *y) {
         return WHOLE;
     if (hn_view_count(c) == y->dims[1] && c->rank > 0 && c->dims[c->rank - 1] == y->dims[1])
         return VECTOR;
-    return OTHER;
+    return SPREAD;
+}
+
+/* The constant c times beta. */
+static hone_status scale_constant(hn_lower *L, const hn_node *n, float beta, hn_view *c,
+                                  hn_error *err) {
+    const hn_tensor *from = hn_node_constant(n, 2);
+    hn_tensor *to;
+    hn_view v;
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, from->n, &to, &v, err));
+    for (int64_t i = 0; i < from->n; i++)
+        ((float *)to->data)[i] = beta * (float)hn_tensor_f64(from, i);
+    hn_view_reshape(&v, c->rank, c->dims, c);
+    return HONE_OK;
+}
+
+/* c, which is SPREAD, as of the size of y: copied where a step wants its columns adjacent. */
+static hone_status spread_addend(hn_lower *L, const hn_node *n, const hn_view *y, bool adjacent,
+                                 hn_view *c, hn_error *err) {
+    bool rows = c->rank == 2 && c->dims[0] > 1;
+    hn_view wide = *c;
+    wide.rank = 2;
+    wide.dims[0] = y->dims[0], wide.dims[1] = y->dims[1];
+    wide.strides[0] = rows ? c->strides[0] : 0, wide.strides[1] = 0;
+    *c = wide;
+    if (!adjacent) return HONE_OK;
+    HN_TRY(hn_lower_place(L, c, NULL, err));
+    return hn_lower_copy(L, n, &wide, c, err);
 }
 
 hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
@@ -162,23 +194,27 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
     addend add = addend_of(&c, &y);
-    if (add == OTHER) HN_DECLINE(L, "C is neither a vector over the columns nor of the size of Y");
-    if (add != NONE && !(beta >= 1 && beta <= 1)) HN_DECLINE(L, "beta is not 1");
+    bool scaled = add != NONE && !(beta >= 1 && beta <= 1);
+    if (scaled && hn_node_constant(n, 2) == NULL) HN_DECLINE(L, "C is computed and beta is not 1");
     if (hn_attr_i(n, "transA") != 0) hn_view_swap_last(&a);
     if (hn_attr_i(n, "transB") != 0) hn_view_swap_last(&b);
-    if (add != NONE) HN_TRY(hn_lower_dense(L, n, &c, err));
+    if (scaled)
+        HN_TRY(scale_constant(L, n, beta, &c, err));
+    else if (add != NONE)
+        HN_TRY(hn_lower_dense(L, n, &c, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     hn_step *s;
     bool constant = hn_lower_is_constant(L, &b) && alpha >= 1 && alpha <= 1;
+    if (add == SPREAD) HN_TRY(spread_addend(L, n, &y, constant, &c, err));
     if (constant) {
         HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
         if (add == VECTOR) hn_step_reads(s, HN_CONV_BIAS, &c);
-        if (add == WHOLE) hn_step_reads(s, HN_CONV_R, &c);
+        if (add == WHOLE || add == SPREAD) hn_step_reads(s, HN_CONV_R, &c);
     } else {
         HN_TRY(by_activation(L, n, &a, &b, &y, alpha, &s, err));
         if (add == VECTOR) hn_step_reads(s, HN_MATMUL_BIAS, &c);
-        if (add == WHOLE) {
+        if (add == WHOLE || add == SPREAD) {
             hn_matmul_f32 *p = s->problem;
             p->r_m = c.strides[0];
             p->r_n = c.strides[1];
@@ -188,4 +224,23 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;
+}
+
+/* Batches that follow each other and share b are rows of one matrix. */
+static void join_batches(hn_matmul_f32 *p) {
+    for (int i = HN_MATMUL_BATCH_AXES - 1; i >= 0; i--) {
+        if (p->batch[i] == 1) continue;
+        if (p->b_batch[i] != 0 || p->a_batch[i] != p->m * p->a_m ||
+            p->r_batch[i] != p->m * p->r_m || p->c_batch[i] != p->m * p->c_m)
+            return;
+        p->m *= p->batch[i];
+        p->batch[i] = 1;
+        p->a_batch[i] = p->r_batch[i] = p->c_batch[i] = 0;
+    }
+}
+
+void hn_lower_matmul_finish(hn_lower *L) {
+    for (int i = 0; i < L->plan->n_steps; i++)
+        if (L->plan->steps[i]->family == &hn_matmul_f32_family)
+            join_batches(L->plan->steps[i]->problem);
 }

@@ -19,7 +19,9 @@ enum {
     SHARED_B = 64,
     BENCH = 128,
     C_T = 256,
-    SPREAD = 512
+    SPREAD = 512,
+    R_COLUMN = 1024, /* r: one number for each row */
+    R_T = 2048       /* r: transposed */
 };
 
 /* The elements an operand of the given sizes and strides spans. */
@@ -60,6 +62,10 @@ static void add(check_list *list, int64_t b0, int64_t b1, int64_t m, int64_t k, 
         memcpy(p.r_batch, p.c_batch, sizeof p.r_batch), p.r_m = p.c_m, p.r_n = p.c_n;
     else if (flags & MASK)
         p.r_batch[1] = n; /* one row for all heads and rows of a batch */
+    else if (flags & R_COLUMN)
+        p.r_m = 1, p.r_n = 0, p.r_batch[1] = m;
+    else if (flags & R_T)
+        p.r_m = 1, p.r_n = m, p.r_batch[2] = m * n, p.r_batch[1] = b1 * m * n;
     if (flags & BIAS) p.act = (hn_act){HN_ACT_GELU, 0, 0};
     memcpy(c->problem, &p, sizeof p);
     int64_t a_count = span(&p, p.a_batch, m, p.a_m, k, p.a_k);
@@ -69,9 +75,9 @@ static void add(check_list *list, int64_t b0, int64_t b1, int64_t m, int64_t k, 
     check_operand_add(c, CHECK_IN, CHECK_F32, b_count);
     check_operand_add(c, flags & BIAS ? CHECK_IN : CHECK_ABSENT, CHECK_F32, n);
     check_operand_add(c,
-                      flags & IN_PLACE ? CHECK_SAME
-                      : flags & MASK   ? CHECK_IN
-                                       : CHECK_ABSENT,
+                      flags & IN_PLACE                  ? CHECK_SAME
+                      : flags & (MASK | R_COLUMN | R_T) ? CHECK_IN
+                                                        : CHECK_ABSENT,
                       CHECK_F32, span(&p, p.r_batch, m, p.r_m, n, p.r_n));
     check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, CHECK_F32, c_count);
     c->operand[HN_MATMUL_R].same = HN_MATMUL_C;
@@ -98,6 +104,20 @@ static void cases(check_list *list) {
     add(list, 2, 2, 9, 20, 37, A_T | IN_PLACE);
     add(list, 2, 2, 9, 20, 37, SLICES | IN_PLACE | BIAS);
     add(list, 2, 2, 9, 20, 37, SHARED_B | BIAS);
+    add(list, 2, 2, 9, 20, 37, R_COLUMN);
+    add(list, 2, 2, 9, 20, 37, R_T | BIAS);
+    add(list, 1, 1, 143, 1100, 78, R_COLUMN | B_T);
+    /* Few rows, few columns. */
+    for (int64_t few = 1; few <= 9; few++) {
+        int way = (int)(few % 4) | (few % 2 == 0 ? R_T : R_COLUMN);
+        add(list, 2, 1, few, 67 + few, 131, way | BIAS);
+        add(list, 1, 2, 133, 70 + few, few, way | SLICES);
+        add(list, 1, 2, few, 259, 29, B_T | SPREAD);
+    }
+    add(list, 1, 1, 1, 1000, 1, BIAS);
+    add(list, 1, 1, 1, 40, 2500, IN_PLACE);
+    add(list, 1, 1, 2500, 40, 1, MASK);
+    add(list, 1, 2, 3, 90, 20, C_T);
     add(list, 1, 2, 11, 12, 37, C_T);
     add(list, 1, 2, 11, 12, 37, SPREAD | BIAS);
     add(list, 1, 1, 300, 10, 20, B_T);
@@ -115,6 +135,13 @@ static void cases(check_list *list) {
     add(list, 1, 12, 128, 128, 64, SLICES | BENCH);
     add(list, 1, 12, 197, 64, 197, SLICES | B_T | BENCH);
     add(list, 1, 12, 1, 64, 128, SLICES | B_T | BENCH);
+    add(list, 1, 1, 1, 1024, 1024, BENCH);
+    add(list, 1, 1, 1, 1024, 1024, B_T | BENCH);
+    add(list, 1, 1, 4, 512, 512, BENCH);
+    add(list, 1, 1, 8, 512, 512, BENCH);
+    add(list, 1, 1, 8, 512, 512, B_T | BENCH);
+    add(list, 1, 1, 256, 256, 1, BENCH);
+    add(list, 1, 1, 256, 64, 8, BENCH);
     add(list, 1, 1, 64, 1024, 1024, BENCH);
     add(list, 1, 1, 128, 1024, 1024, BENCH);
     add(list, 1, 1, 512, 512, 512, BENCH);

@@ -51,8 +51,8 @@ static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p, int64_t t
 
 static bool ok(const void *problem, const char **why) {
     const hn_matmul_f32 *p = problem;
-    if (p->c_n == 1 && (p->r_n == 1 || p->n == 1)) return true;
-    *why = "the columns of c or r are not adjacent";
+    if (p->c_n == 1) return true;
+    *why = "the columns of c are not adjacent";
     return false;
 }
 
@@ -67,6 +67,13 @@ static void work(const hn_tiles_f32 *t, const hn_matmul_f32 *p, int lanes, hn_wo
     *w = (hn_work){.n_phases = 1,
                    .tasks = {batches * g.shelves * g.parts},
                    .lane_scratch = (size_t)(panels + rows) * 4};
+}
+
+/* Sets rows [row, row + rows) of c, at columns [column, column + n), to what is added to them. */
+static void put_addend(const hn_matmul_f32 *p, const float *r, int64_t row, int64_t rows,
+                       int64_t column, int64_t n, float *c) {
+    hn_tile_f32_copy(r + row * p->r_m + column * p->r_n, p->r_m, p->r_n, rows, n, 1,
+                     c + row * p->c_m + column, p->c_m);
 }
 
 /* One task's rows [m0, m1) of a batch by the panels [first, first + panels), in one pass over k:
@@ -105,7 +112,8 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
                         .y = rows_c,
                         .lo = ends && clip ? p->act.a : -INFINITY,
                         .hi = ends && clip ? p->act.b : INFINITY};
-    if (!starts)
+    bool spread = starts && r != NULL && p->r_n != 1; /* tiles want the columns of r adjacent */
+    if (!starts || spread)
         args.r = (const float *const *)rows_c;
     else if (r != NULL)
         args.r = rows_r;
@@ -128,6 +136,7 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
             args.column = hn_panels_f32_column(&g->panels, first + q);
             args.n = hn_panels_f32_used(&g->panels, first + q);
             args.b = lane + q * k * t->width;
+            if (spread) put_addend(p, r, row, n, args.column, args.n, c);
             args.bias = starts && bias != NULL ? bias + args.column : NULL;
             /* Rows of the next tile. */
             args.ahead = rows_a[0], args.ahead_step = 0;

@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/matmul_f32/matmul_f32_thin_body.h"

@@ -1,0 +1,96 @@
+/* Products through the engine and through the plain executor: the numbers agree, and kernels for
+ * products made them, not the definition of one in plain C. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/engine_model.h"
+
+/* The steps must be these, of rows other than the reference. */
+static void runs_fast(const char *text, const char *steps) {
+    engine_facts f = engine_ran(text);
+    if (strcmp(f.steps, steps) != 0) fail_msg("%s, expected %s", f.steps, steps);
+    if (strstr(f.kernels, "ref") != NULL) fail_msg("%s: %s", f.kernels, text);
+}
+
+static void additions(void **state) {
+    (void)state;
+    /* One number for each row, one for all, and a matrix that comes transposed. */
+    runs_fast(
+        "m (float[30,40] x, float[40,50] v, float[30,1] c) => (float[30,50] y) {"
+        " p = MatMul (x, v) y = Add (p, c) }",
+        "matmul_f32 MatMul+Add");
+    runs_fast(
+        "m (float[2,3,30,40] x, float[2,3,40,50] v, float[3,1,1] c)"
+        " => (float[2,3,30,50] y) { p = MatMul (x, v) y = Add (c, p) }",
+        "matmul_f32 MatMul+Add");
+    runs_fast(
+        "m (float[30,40] x, float[40,50] v, float[50,30] c) => (float[30,50] y) {"
+        " p = MatMul (x, v) t = Transpose (c) s = Add (p, t) y = Relu (s) }",
+        "matmul_f32 MatMul+Add+Relu");
+}
+
+static void gemms(void **state) {
+    (void)state;
+    runs_fast(
+        "m (float[30,40] x, float[40,50] v, float[30,1] c) => (float[30,50] y) {"
+        " y = Gemm <alpha = 0.5> (x, v, c) }",
+        "matmul_f32 Gemm");
+    runs_fast(
+        "m (float[30,40] x, float[40,50] v, float[30,50] wc) => (float[30,50] y) {"
+        " y = Gemm <beta = 0.5, alpha = 2.0> (x, v, wc) }",
+        "matmul_f32 Gemm");
+    runs_fast(
+        "m (float[30,40] x, float[40,50] v, float[50] wc) => (float[30,50] y) {"
+        " y = Gemm <beta = 3.0> (x, v, wc) }",
+        "matmul_f32 Gemm");
+    runs_fast(
+        "m (float[30,40] x, float[40,50] w, float[30,1] c) => (float[30,50] y) {"
+        " y = Gemm (x, w, c) }",
+        "conv_f32 Gemm");
+    runs_fast(
+        "m (float[30,40] x, float[40,50] w, float wc) => (float[30,50] y) {"
+        " y = Gemm <beta = -1.0> (x, w, wc) }",
+        "conv_f32 Gemm");
+}
+
+static void few_rows(void **state) {
+    (void)state;
+    runs_fast("m (float[1,300] x, float[300,70] v) => (float[1,70] y) { y = MatMul (x, v) }",
+              "matmul_f32 MatMul");
+    runs_fast("m (float[90,300] x, float[300] v) => (float[90] y) { y = MatMul (x, v) }",
+              "matmul_f32 MatMul");
+    runs_fast(
+        "m (float[3,90,300] x, float[3,300,2] v, float[2] b) => (float[3,90,2] y) {"
+        " p = MatMul (x, v) s = Add (p, b) y = Sigmoid (s) }",
+        "matmul_f32 MatMul+Add+Sigmoid");
+}
+
+static void shared_matrices(void **state) {
+    (void)state;
+    runs_fast(
+        "m (float[4,5,30,40] x, float[40,50] v, float[5,1,50] c) => (float[4,5,30,50] y) {"
+        " p = MatMul (x, v) y = Add (p, c) }",
+        "matmul_f32 MatMul+Add");
+    runs_fast(
+        "m (float[4,5,30,40] x, float[40,50] v) => (float[4,5,30,50] y) {"
+        " y = MatMul (x, v) }",
+        "matmul_f32 MatMul");
+    runs_fast(
+        "m (float[4,5,30,40] x, float[5,40,50] v) => (float[4,5,30,50] y) {"
+        " y = MatMul (x, v) }",
+        "matmul_f32 MatMul");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(additions),
+        cmocka_unit_test(gemms),
+        cmocka_unit_test(few_rows),
+        cmocka_unit_test(shared_matrices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
