@@ -161,6 +161,17 @@ static void cases(check_list *list) {
     add(list, "conv3x3_dilated", p, BIAS);
     p = window(2, 20, 60, 47, 3, 1, 2), p.dh = p.dw = 2;
     add(list, "conv3x3_dilated_wide", p, BIAS | RESIDUAL | SLICE);
+    p = window(2, 16, 20, 39, 3, 1, 12), p.dh = p.dw = 12, p.oh = p.ow = 16;
+    add(list, "conv3x3_dilated_12", p, BIAS | RESIDUAL);
+    p = window(1, 16, 20, 39, 3, 1, 24), p.dh = p.dw = 24, p.oh = p.ow = 16;
+    add(list, "conv3x3_dilated_24", p, BIAS | SLICE);
+    p = window(1, 9, 700, 20, 3, 1, 6), p.dh = 2, p.dw = 6, p.pt = 2, p.oh = p.ow = 9;
+    p.act = (hn_act){HN_ACT_SILU, 1, 0};
+    add(list, "conv3x3_dilated_passes", p, BIAS | IN_PLACE);
+    p = window(2, 10, 12, 40, 5, 2, 9), p.dh = 4, p.dw = 5, p.oh = 6, p.ow = 5, p.groups = 2;
+    add(list, "conv5x5s2_dilated_groups", p, BIAS);
+    p = window(1, 3, 9, 20, 3, 1, 20), p.dh = p.dw = 2, p.oh = p.ow = 30;
+    add(list, "conv3x3_dilated_most_padding", p, BIAS);
     add(list, "conv3x3_wide", window(2, 19, 62, 45, 3, 1, 1), BIAS | IN_PLACE);
     add(list, "conv3x3_slices_wide", window(2, 13, 63, 42, 3, 1, 1), BIAS | RESIDUAL | SLICE);
     p = window(1, 15, 60, 83, 3, 1, 0), p.act = (hn_act){HN_ACT_SILU, 1, 0};

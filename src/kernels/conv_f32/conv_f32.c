@@ -36,6 +36,47 @@ bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why) {
     return *why = "operands of bf16", false;
 }
 
+static int64_t clamp(int64_t x, int64_t lo, int64_t hi) { return x < lo ? lo : x > hi ? hi : x; }
+
+/* The first tap of the window of output o at or after place `from` of the image. */
+static int64_t tap_at(const hn_conv_slide *a, int64_t o, int64_t from) {
+    int64_t distance = from + a->pad - o * a->stride;
+    return distance <= 0 ? 0 : clamp((distance + a->dilation - 1) / a->dilation, 0, a->taps);
+}
+
+int hn_conv_spans(const hn_conv_slide *a, hn_conv_span *spans, int most) {
+    int n = 0;
+    for (int64_t o = 0; o < a->out; o++) {
+        hn_conv_span s = {o, o + 1, tap_at(a, o, 0), tap_at(a, o, a->in)};
+        if (s.tap >= s.tap_end) s.tap = clamp(s.tap, 0, a->taps - 1), s.tap_end = s.tap + 1;
+        if (n > 0 && spans[n - 1].tap == s.tap && spans[n - 1].tap_end == s.tap_end) {
+            spans[n - 1].end = s.end;
+            continue;
+        }
+        if (n == most) return 0;
+        spans[n++] = s;
+    }
+    return n;
+}
+
+double hn_conv_share_inside(const hn_conv_f32 *p) {
+    enum { MOST = 16, LONGEST = 512 }; /* on longer axes few windows miss the image */
+    const hn_conv_slide slides[] = {{p->h, p->oh, p->kh, p->sh, p->dh, p->pt},
+                                    {p->w, p->ow, p->kw, p->sw, p->dw, p->pl}};
+    double share = 1;
+    for (int i = 0; i < 2; i++) {
+        const hn_conv_slide *a = &slides[i];
+        hn_conv_span spans[MOST];
+        if (a->dilation == 1 || a->out > LONGEST) continue;
+        int n = hn_conv_spans(a, spans, MOST);
+        int64_t taps = n == 0 ? a->out * a->taps : 0;
+        for (int k = 0; k < n; k++)
+            taps += (spans[k].end - spans[k].first) * (spans[k].tap_end - spans[k].tap);
+        share *= (double)taps / (double)(a->out * a->taps);
+    }
+    return share;
+}
+
 hn_conv_f32 hn_conv_of_gemm(int64_t m, int64_t n, int64_t k) {
     return (hn_conv_f32){
         .batch = 1,

@@ -48,6 +48,24 @@ extern const hn_family hn_conv_f32_family;
 /* Whether x, r and y are all f32, which most rows want; else *why says so. */
 bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why);
 
+/* Outputs [first, end) of an axis whose windows reach the same taps [tap, tap_end) inside the
+ * image. Where they reach none, a tap that lies in the padding stands for them. */
+typedef struct hn_conv_span {
+    int64_t first, end, tap, tap_end;
+} hn_conv_span;
+
+/* How a window moves along an axis. */
+typedef struct hn_conv_slide {
+    int64_t in, out, taps, stride, dilation, pad;
+} hn_conv_slide;
+
+/* Cuts an axis into spans; returns how many there are, or 0: more than `most`. */
+int hn_conv_spans(const hn_conv_slide *a, hn_conv_span *spans, int most);
+
+/* The share of all taps that reach inside the image, 1 where few miss it: it is looked at for
+ * dilated windows alone. */
+double hn_conv_share_inside(const hn_conv_f32 *p);
+
 /* A matrix product [m][k] x [k][n] with dense operands, as a problem of this family. */
 hn_conv_f32 hn_conv_of_gemm(int64_t m, int64_t n, int64_t k);
 

@@ -711,6 +711,7 @@ static bool ok(const void *problem, const char **why) {
     if (!hn_conv_stored_f32(p, why)) return false;
     if (p->groups != 1) return *why = "groups", false;
     if (p->x_channel != 1) return *why = "the input is planar", false;
+    if (hn_conv_share_inside(p) < 0.5) return *why = "most taps miss the image", false;
     /* With few pixels the memory decides, and packed weights are half as large again as plain ones,
      * or as large. */
     const int64_t least = PARTS == 3 ? 64 : 48;

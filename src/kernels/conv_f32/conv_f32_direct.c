@@ -14,6 +14,13 @@
  * pixels are few beside the weights, all of them meet one panel after the other: shelves of one. A
  * long k axis is cut into passes: all tasks of a shelf do the first part, then the second, with the
  * partial sums in y. Meanwhile the weights that the next pass or shelf needs are fetched.
+ *
+ * Where a dilated window misses much of the image, tiles are taken region by region: the pixels of
+ * one region reach the same taps, and a tile goes through those alone.
+ *
+ *        |  |     |  |            regions of an image whose window is wider than half of it:
+ *      --+--+-----+--+--          the inner one reaches the middle tap, corners four taps
+ *        |  |     |  |
  */
 #include <math.h>
 #include <string.h>
@@ -27,10 +34,20 @@ enum {
     FEW_PIXELS = 64,   /* so few that weights are more */
     PASS = 1536,       /* the most k of a pass */
     MAX_ROWS = 16,     /* of a tile */
+    MAX_SPANS =
+        7, /* of an axis, for windows of three dilated taps; with more there are no regions */
 };
 
+/* Outputs whose windows reach the same taps. */
+typedef struct region {
+    hn_conv_span y, x;
+    int64_t tile, tiles; /* its first tile, and how many it has */
+} region;
+
 typedef struct geometry {
-    int64_t pixels, tiles;     /* rows of the product, cut into tiles */
+    int64_t pixels, tiles; /* rows of the product, cut into tiles */
+    int n_regions;
+    region regions[MAX_SPANS * MAX_SPANS];
     int64_t taps, c, n, k;     /* of a group */
     hn_panels_f32 panels;      /* of a group */
     int64_t group_weights;     /* floats */
@@ -40,13 +57,38 @@ typedef struct geometry {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+static int64_t pixels_of(const hn_conv_f32 *p, const region *r) {
+    return p->batch * (r->y.end - r->y.first) * (r->x.end - r->x.first);
+}
+
+/* Cuts the outputs into regions where that leaves out enough taps, and each into tiles. */
+static void cut(const hn_tiles_f32 *t, const hn_conv_f32 *p, geometry *g) {
+    const double enough = 0.7;
+    hn_conv_span y[MAX_SPANS] = {{0, p->oh, 0, p->kh}}, x[MAX_SPANS] = {{0, p->ow, 0, p->kw}};
+    int rows = 1, columns = 1;
+    if (hn_conv_share_inside(p) < enough) {
+        rows =
+            hn_conv_spans(&(hn_conv_slide){p->h, p->oh, p->kh, p->sh, p->dh, p->pt}, y, MAX_SPANS);
+        columns =
+            hn_conv_spans(&(hn_conv_slide){p->w, p->ow, p->kw, p->sw, p->dw, p->pl}, x, MAX_SPANS);
+    }
+    if (rows == 0) rows = 1, y[0] = (hn_conv_span){0, p->oh, 0, p->kh};
+    if (columns == 0) columns = 1, x[0] = (hn_conv_span){0, p->ow, 0, p->kw};
+    for (int i = 0; i < rows * columns; i++) {
+        region *r = &g->regions[g->n_regions++];
+        *r = (region){.y = y[i / columns], .x = x[i % columns], .tile = g->tiles};
+        r->tiles = ceil_div(pixels_of(p, r), t->rows);
+        g->tiles += r->tiles;
+    }
+}
+
 static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     geometry g = {.pixels = p->batch * p->oh * p->ow,
                   .taps = p->kh * p->kw,
                   .c = p->c / p->groups,
                   .n = p->n / p->groups};
     g.k = g.taps * g.c;
-    g.tiles = ceil_div(g.pixels, t->rows);
+    cut(t, p, &g);
     g.panels = hn_panels_f32_of(t, g.n);
     g.group_weights = g.k * hn_panels_f32_column(&g.panels, g.panels.count);
     /* One tile reads each weight once, whatever the passes; and k may be 0. */
@@ -121,6 +163,7 @@ typedef struct tile_rows {
     const float **r;
     float *zeros, *copy;
     const float *next; /* the first row of the next tile; NULL: not known */
+    const region *region;
     int n;
 } tile_rows;
 
@@ -128,13 +171,23 @@ typedef struct pass {
     int64_t tap, taps, c0, c;
 } pass;
 
+static const region *region_of(const geometry *g, int64_t tile) {
+    const region *r = g->regions;
+    while (tile >= r->tile + r->tiles) r++;
+    return r;
+}
+
 /* Points a, y and r at the pixels of a tile, in one group. */
 static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g, void *const *ptr,
                   int64_t tile, int64_t group, const pass *k, tile_rows *s) {
-    int64_t first = g->pixels * tile / g->tiles, end = g->pixels * (tile + 1) / g->tiles;
+    const region *in = s->region = region_of(g, tile);
+    int64_t pixels = pixels_of(p, in), high = in->y.end - in->y.first;
+    int64_t wide = in->x.end - in->x.first, number = tile - in->tile;
+    int64_t first = pixels * number / in->tiles, end = pixels * (number + 1) / in->tiles;
     const float *x = (const float *)ptr[HN_CONV_X] + group * g->c + k->c0, *r = ptr[HN_CONV_R];
     float *y = ptr[HN_CONV_Y];
-    int64_t ox = first % p->ow, oy = first / p->ow % p->oh, b = first / p->ow / p->oh;
+    int64_t b = first / wide / high;
+    int64_t ox = in->x.first + first % wide, oy = in->y.first + first / wide % high;
     s->n = (int)(end - first);
     struct {
         int64_t x, iy, ix; /* where the window begins, perhaps outside the image */
@@ -148,9 +201,9 @@ static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g
                       ix + (p->kw - 1) * p->dw < p->w;
         s->y[i] = y + b * p->y_image + oy * p->y_row + ox * p->y_pixel;
         if (r != NULL) s->r[i] = r + b * p->r_image + oy * p->r_row + ox * p->r_pixel;
-        if (++ox == p->ow) {
-            ox = 0;
-            if (++oy == p->oh) oy = 0, b++;
+        if (++ox == in->x.end) {
+            ox = in->x.first;
+            if (++oy == in->y.end) oy = in->y.first, b++;
         }
     }
     s->next = NULL;
@@ -167,9 +220,7 @@ static void place(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g
         }
         if (++kx == p->kw) kx = 0, ky++;
     }
-    if (!t->interleaved) return;
-    hn_tile_f32_interleave(s->a, s->n, k->taps, k->c, s->copy);
-    s->a[0] = s->copy;
+    if (t->interleaved) hn_tile_f32_interleave(s->a, s->n, k->taps, k->c, s->copy);
 }
 
 /* The packed weights of a panel, counted over all groups. */
@@ -221,25 +272,69 @@ static void look_ahead(const geometry *g, const hn_conv_f32 *p, const pass *k, c
     args->ahead_step = floats * 4 / (shares * len + 1);
 }
 
+/* What run_panels adds up next. */
+typedef struct stretch {
+    int64_t tap, end;  /* taps, of all */
+    bool starts, ends; /* no sum has begun, none goes on */
+} stretch;
+
+/* The next taps of a pass, from `tap` on, that a region reaches and whose weights lie together.
+ * False: there are none. */
+static bool next_stretch(const hn_conv_f32 *p, const geometry *g, const region *in, const pass *k,
+                         int64_t tap, stretch *s) {
+    bool rows_whole = in->x.tap_end - in->x.tap == p->kw;
+    int64_t row = tap / p->kw, column = tap % p->kw;
+    if (row < in->y.tap) row = in->y.tap, column = in->x.tap;
+    if (column < in->x.tap) column = in->x.tap;
+    if (column >= in->x.tap_end) row++, column = in->x.tap;
+    int64_t last = (in->y.tap_end - 1) * p->kw + in->x.tap_end;
+    s->tap = row * p->kw + column;
+    s->end = rows_whole ? last : row * p->kw + in->x.tap_end;
+    if (s->end > k->tap + k->taps) s->end = k->tap + k->taps;
+    s->starts = s->tap == in->y.tap * p->kw + in->x.tap && k->c0 == 0;
+    s->ends = s->end == last && k->c0 + k->c == g->c;
+    return s->tap < s->end && s->tap < last;
+}
+
+/* One tile by `taken` panels, in one pass over k. args has what all stretches share. */
+static void run_panels(const hn_tiles_f32 *t, const hn_call *call, const geometry *g, const pass *k,
+                       int64_t width, int64_t taken, const tile_rows *s, hn_tile_f32 *args) {
+    const hn_conv_f32 *p = call->problem;
+    const float *bias = call->ptr[HN_CONV_BIAS], *weights = args->b;
+    bool clip = p->act.kind == HN_ACT_CLIP;
+    stretch at = {.end = k->tap};
+    while (next_stretch(p, g, s->region, k, at.end, &at)) {
+        int64_t before = at.tap - k->tap;
+        const float *copy = s->copy + before * k->c * hn_tile_f32_ld(s->n);
+        args->a = t->interleaved ? &copy : s->a + before * s->n;
+        args->runs = at.end - at.tap;
+        args->b = weights + (at.tap * g->c + k->c0) * width;
+        args->bias = at.starts && bias != NULL ? bias + args->column : NULL;
+        args->r = NULL;
+        if (!at.starts)
+            args->r = (const float *const *)s->y;
+        else if (call->ptr[HN_CONV_R] != NULL)
+            args->r = s->r;
+        args->lo = at.ends && clip ? p->act.a : -INFINITY;
+        args->hi = at.ends && clip ? p->act.b : INFINITY;
+        if (taken > 1)
+            t->thin[s->n - 1].fn[taken - 1](args);
+        else
+            t->fn[width == t->narrow][s->n - 1](args);
+        if (at.ends && p->act.kind != HN_ACT_NONE && !clip)
+            t->act(&p->act, s->y, s->n, args->column, args->n);
+    }
+}
+
 /* The tasks [begin, end) of one shelf, which begins with panel `first`, in one pass over k. */
 static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry *g, const pass *k,
                      int64_t first, int64_t begin, int64_t end, tile_rows *s) {
     const hn_conv_f32 *p = call->problem;
-    const float *weights = call->ptr[HN_CONV_W], *bias = call->ptr[HN_CONV_BIAS];
+    const float *weights = call->ptr[HN_CONV_W];
     int64_t all = g->panels.count * p->groups,
             shelf = all - first < g->shelf ? all - first : g->shelf;
-    int64_t placed_tile = -1, placed_group = -1, k0 = k->tap * g->c + k->c0;
-    bool starts = k0 == 0, ends = k0 + k->taps * k->c == g->k, clip = p->act.kind == HN_ACT_CLIP;
-    hn_tile_f32 args = {.a = s->a,
-                        .runs = k->taps,
-                        .len = k->c,
-                        .y = s->y,
-                        .lo = ends && clip ? p->act.a : -INFINITY,
-                        .hi = ends && clip ? p->act.b : INFINITY};
-    if (!starts)
-        args.r = (const float *const *)s->y;
-    else if (call->ptr[HN_CONV_R] != NULL)
-        args.r = s->r;
+    int64_t placed_tile = -1, placed_group = -1;
+    hn_tile_f32 args = {.len = k->c, .y = s->y};
     for (int64_t task = begin, taken; task < end; task += taken) {
         int64_t tile = task / shelf, panel = first + task % shelf;
         int64_t group = panel / g->panels.count, in_group = panel % g->panels.count;
@@ -251,16 +346,11 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         args.column = group * g->n + hn_panels_f32_column(&g->panels, in_group);
         taken = take(t, g, s->n, in_group, end - task);
         args.n = hn_panels_f32_used(&g->panels, in_group + taken - 1) + (taken - 1) * width;
-        args.b = panel_weights(g, weights, panel) + k0 * width;
+        args.b = panel_weights(g, weights, panel) + (k->tap * g->c + k->c0) * width;
         args.next = g->k * width;
-        args.bias = starts && bias != NULL ? bias + args.column : NULL;
         look_ahead(g, p, k, weights, first, shelf, task, s, &args);
-        if (taken > 1)
-            t->thin[s->n - 1].fn[taken - 1](&args);
-        else
-            t->fn[width == t->narrow][s->n - 1](&args);
-        if (ends && p->act.kind != HN_ACT_NONE && !clip)
-            t->act(&p->act, s->y, s->n, args.column, args.n);
+        args.b = panel_weights(g, weights, panel);
+        run_panels(t, call, g, k, width, taken, s, &args);
     }
 }
 
