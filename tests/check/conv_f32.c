@@ -185,6 +185,22 @@ static void cases(check_list *list) {
     add(list, "conv3x3s2_groups", p, BIAS | RESIDUAL);
     p = window(1, 2, 12, 330, 3, 2, 1), p.groups = 3;
     add(list, "conv3x3s2_groups_one_pixel", p, BIAS | RESIDUAL | SLICE);
+    for (int64_t n = 1; n <= 5; n++) {
+        char name[64];
+        int more = n % 2 == 0 ? RESIDUAL : IN_PLACE;
+        p = window(2, 13, 16 + 5 * n, n, 3, 1, 1), p.act = (hn_act){HN_ACT_SIGMOID, 0, 0};
+        snprintf(name, sizeof name, "conv3x3_to_%lld", (long long)n);
+        add(list, name, p, BIAS | more);
+        p = window(1, 12, 40, n, 5, 2, 2);
+        snprintf(name, sizeof name, "conv5x5s2_slices_to_%lld", (long long)n);
+        add(list, name, p, SLICE | more);
+        p = window(1, 20, 21, n, 3, 1, 6), p.dh = p.dw = 6, p.oh = p.ow = 20;
+        snprintf(name, sizeof name, "conv3x3_dilated_to_%lld", (long long)n);
+        add(list, name, p, BIAS);
+        gemm(list, 300, 33, n, BIAS);
+    }
+    p = window(1, 2, 24, 3, 3, 1, 5), p.act = (hn_act){HN_ACT_CLIP, 0, 1};
+    add(list, "conv3x3_all_padding_to_3", p, BIAS);
     static const int64_t depthwise[][5] = {/* channels, size, kernel, stride, padding */
                                            {12, 6, 3, 1, 1},  {1, 9, 3, 1, 1},   {4, 11, 3, 2, 1},
                                            {8, 12, 3, 1, 0},  {15, 28, 3, 1, 1}, {16, 17, 3, 2, 0},
@@ -285,6 +301,9 @@ static void cases(check_list *list) {
     layer(list, 1, 1, 16, 16, 160, BIAS);
     layer(list, 1, 1, 32, 16, 112, BIAS);
     layer(list, 1, 1, 64, 1, 40, BIAS);
+    layer(list, 3, 1, 64, 1, 128, BIAS);
+    layer(list, 3, 1, 64, 3, 128, BIAS);
+    layer(list, 1, 1, 256, 2, 64, BIAS);
     layer(list, 1, 1, 144, 24, 56, BIAS);
     layer(list, 1, 1, 96, 576, 14, BIAS);
     layer(list, 7, 2, 3, 64, 224, BIAS);
