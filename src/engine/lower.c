@@ -578,6 +578,7 @@ static hone_status expand_steps(hn_lower *L, hn_error *err) {
     for (int i = 0; i < n; i++) {
         bool done;
         HN_TRY(hn_lower_conv_transpose_finish(L, steps[i], &done, err));
+        if (!done) HN_TRY(hn_lower_conv_depth_finish(L, steps[i], &done, err));
         if (!done) HN_TRY(add_step(L, steps[i], err));
     }
     return HONE_OK;
@@ -630,7 +631,7 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_sources(L, err));
     for (const hn_node *n = L->graph->first; n != NULL; n = n->next) HN_TRY(lower_node(L, n, err));
     HN_TRY(lower_outputs(L, err));
-    if (L->transposed != NULL) HN_TRY(expand_steps(L, err));
+    if (L->transposed != NULL || L->deep != NULL) HN_TRY(expand_steps(L, err));
     finish_copies(L);
     hn_lower_map_finish(L);
     hn_lower_matmul_finish(L);

@@ -34,6 +34,8 @@ struct hn_variant {
 
 /* A transposed convolution: its step becomes several when lowering is done. */
 typedef struct hn_transposed hn_transposed;
+/* A convolution of three axes, likewise. */
+typedef struct hn_deep hn_deep;
 
 typedef struct hn_lower {
     hn_plan *plan;
@@ -45,6 +47,7 @@ typedef struct hn_lower {
     hn_step **makers; /* by id: the step that made exactly this value, or NULL */
     hn_variant *variants;
     hn_transposed *transposed;
+    hn_deep *deep;
     int cap_steps, cap_buffers;
     const char *why;       /* set by a lowering that declines */
     const char *why_float; /* of the steps that are being made (hn_step) */
@@ -61,6 +64,7 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err);
 /* Adds the steps that s stands for; *done false: itself alone. */
 hone_status hn_lower_conv_transpose_finish(hn_lower *L, const hn_step *s, bool *done,
                                            hn_error *err);
+hone_status hn_lower_conv_depth_finish(hn_lower *L, const hn_step *s, bool *done, hn_error *err);
 /* Gives map steps, which may grow until lowering is done, their final form. */
 void hn_lower_map_finish(hn_lower *L);
 /* Gives products their final form, once nothing more is added to them. */
@@ -95,6 +99,12 @@ hn_conv_f32 hn_lower_conv_problem(const hn_view *x, const hn_view *w, const hn_v
 hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 *p,
                                const hn_view *x, const hn_view *w, hn_view b, const hn_view *y,
                                hn_step **out, hn_error *err);
+/* A step that is part of what `whole` stands for: the problem p by weights that are a view of its
+ * constant, dense in the order o, i, y, x. Its operands are where those of `whole` are, until
+ * hn_lower_shift moves them by so many floats. */
+hone_status hn_lower_conv_part(hn_lower *L, const hn_step *whole, const hn_conv_f32 *p,
+                               const hn_view *weights, hn_step **out, hn_error *err);
+void hn_lower_shift(hn_step *s, int operand, int64_t floats);
 /* Whether the operator has a lowering of its own, and one that stays in 8 bits. */
 bool hn_lower_has(const hn_op_def *op);
 bool hn_lower_has_int8(const hn_op_def *op);

@@ -94,10 +94,6 @@ static hn_view weights_of(const hn_transposed *t, int64_t groups, const phase *v
     return w;
 }
 
-static void shift(hn_step *s, int operand, int64_t floats) {
-    if (s->operands[operand].buffer >= 0) s->operands[operand].offset += (size_t)floats * 4;
-}
-
 /* The convolution of phase v of the height and h, which is number px, of the width; `joined`
  * phases of the width at once. */
 static hone_status add_phase(hn_lower *L, const hn_transposed *t, const phase *v, int64_t py,
@@ -105,9 +101,7 @@ static hone_status add_phase(hn_lower *L, const hn_transposed *t, const phase *v
                              hn_error *err) {
     const hn_conv_f32 *whole = t->step->problem;
     int64_t sy = t->axis[0].up, sx = t->axis[1].up;
-    hn_view *w = hn_arena_alloc(&L->plan->arena, sizeof *w);
-    if (w == NULL) return HN_NOMEM(err);
-    *w = weights_of(t, whole->groups, v, h, joined);
+    hn_view w = weights_of(t, whole->groups, v, h, joined);
     hn_conv_f32 p = *whole;
     p.h = v->in, p.w = h->in;
     p.oh = v->out, p.ow = h->out, p.n = whole->n * joined;
@@ -119,18 +113,11 @@ static hone_status add_phase(hn_lower *L, const hn_transposed *t, const phase *v
     p.r_row = whole->r_row * sy, p.r_pixel = whole->r_pixel * sx;
     p.w_x = 1, p.w_y = p.kw, p.w_i = p.kh * p.kw, p.w_o = p.c / p.groups * p.kh * p.kw;
     hn_step *s;
-    HN_TRY(hn_lower_step(L, t->step->node, &hn_conv_f32_family, &p, sizeof p, &s, err));
-    s->label = t->step->label;
-    s->precision = t->step->precision;
-    s->n_operands = t->step->n_operands;
-    s->writes = t->step->writes;
-    for (int i = 0; i < s->n_operands; i++) s->operands[i] = t->step->operands[i];
+    HN_TRY(hn_lower_conv_part(L, t->step, &p, &w, &s, err));
     s->operands[HN_CONV_BIAS] = bias;
-    shift(s, HN_CONV_X, v->skip * p.x_row + h->skip * p.x_pixel);
-    shift(s, HN_CONV_Y, py * whole->y_row + px * whole->y_pixel);
-    shift(s, HN_CONV_R, py * whole->r_row + px * whole->r_pixel);
-    s->weights = w;
-    s->flops = 2.0 * (double)(p.batch * p.oh * p.ow * p.n) * (double)(p.c / p.groups * p.kh * p.kw);
+    hn_lower_shift(s, HN_CONV_X, v->skip * p.x_row + h->skip * p.x_pixel);
+    hn_lower_shift(s, HN_CONV_Y, py * whole->y_row + px * whole->y_pixel);
+    hn_lower_shift(s, HN_CONV_R, py * whole->r_row + px * whole->r_pixel);
     s->bytes = t->step->bytes / (double)(sx * sy) * (double)joined;
     return HONE_OK;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "engine/lower.h"
+#include "kernels/conv_computed_f32/conv_computed_f32.h"
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
@@ -214,7 +215,8 @@ static bool is_before(const hn_plan *p, const hn_step *a, const hn_step *b) {
 /* What follows the sums of a step that has such an end, else NULL. */
 static hn_act *end_of(const hn_step *s) {
     if (s == NULL) return NULL;
-    if (s->family == &hn_conv_f32_family) return &((hn_conv_f32 *)s->problem)->act;
+    if (s->family == &hn_conv_f32_family || s->family == &hn_conv_computed_f32_family)
+        return &((hn_conv_f32 *)s->problem)->act;
     if (s->family == &hn_matmul_f32_family) return &((hn_matmul_f32 *)s->problem)->act;
     if (s->family == &hn_matmul_nbits_family) return &((hn_matmul_nbits *)s->problem)->act;
     if (s->family == &hn_conv_q8_family) {

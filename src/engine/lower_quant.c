@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "kernels/attention_f32/attention_f32.h"
 #include "kernels/binary_q8/binary_q8.h"
+#include "kernels/conv_computed_f32/conv_computed_f32.h"
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/lut_q8/lut_q8.h"
 #include "kernels/matmul_f32/matmul_f32.h"
@@ -229,9 +230,9 @@ bool hn_node_is_quantized(const hn_node *n) { return speaks_of_it(n) || reads_in
 double hn_step_macs(const hn_step *s) {
     const hn_family *f = s->family;
     bool product = f == &hn_conv_f32_family || f == &hn_conv_q8_family ||
-                   f == &hn_matmul_f32_family || f == &hn_attention_f32_family ||
-                   f == &hn_matmul_nbits_family || f == &hn_recurrent_f32_family ||
-                   f == &hn_recurrent_q8_family;
+                   f == &hn_conv_computed_f32_family || f == &hn_matmul_f32_family ||
+                   f == &hn_attention_f32_family || f == &hn_matmul_nbits_family ||
+                   f == &hn_recurrent_f32_family || f == &hn_recurrent_q8_family;
     return product ? s->flops / 2 : s->macs;
 }
 

@@ -1,0 +1,96 @@
+/* Convolutions through the engine and through the plain executor: the numbers agree, and kernels
+ * for convolutions made them, not the definition of one in plain C. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/engine_model.h"
+
+/* Every step must be of that family, of rows other than the reference; copies do not count. */
+static void runs_fast(const char *text, const char *family, int steps) {
+    engine_facts f = engine_ran(text);
+    int found = engine_count(&f, family);
+    if (found != steps) fail_msg("%d steps of %s, expected %d: %s", found, family, steps, f.steps);
+    if (strstr(f.kernels, "ref") != NULL || engine_count(&f, "reference") != 0)
+        fail_msg("%s: %s", f.kernels, text);
+}
+
+static void computed_weights(void **state) {
+    (void)state;
+    static const char family[] = "conv_computed_f32";
+    runs_fast(
+        "m (float[1,20,9,9] x, float[30,20,3,3] v, float[30] b) => (float[1,30,9,9] y) {"
+        " c = Conv <pads = [1, 1, 1, 1]> (x, v, b) y = Relu (c) }",
+        family, 1);
+    runs_fast(
+        "m (float[2,20,9,9] x, float[20,1,5,5] v) => (float[2,20,5,5] y) {"
+        " y = Conv <group = 20> (x, v) }",
+        family, 1);
+    runs_fast(
+        "m (float[1,3,9,9] x, float[2,3,9,9] r, float[7,2,9,9] v) => (float[1,7,1,1] y) {"
+        " s = ReduceSum <keepdims = 0> (r) t = Mul (v, s) u = Concat <axis = 1> (x, x)"
+        " w2 = Concat <axis = 1> (t, t, t) y = Conv (u, w2) }",
+        family, 1);
+    runs_fast("m (float[1,20,50] x, float[4,20,3] v) => (float[1,4,48] y) { y = Conv (x, v) }",
+              family, 1);
+}
+
+static void three_axes(void **state) {
+    (void)state;
+    static const char family[] = "conv_f32";
+    /* Padding: the first and the last slice reach two taps, the others three. */
+    runs_fast(
+        "m (float[1,5,6,7,8] x, float[9,5,3,3,3] w, float[9] wb, float[1,9,6,7,8] r)"
+        " => (float[1,9,6,7,8] y) {"
+        " c = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, w, wb) a = Add (c, r) y = Relu (a) }",
+        family, 7);
+    runs_fast(
+        "m (float[2,5,6,7,8] x, float[9,5,1,1,1] w) => (float[2,9,6,7,8] y) {"
+        " y = Conv (x, w) }",
+        family, 2);
+    runs_fast(
+        "m (float[1,1,9,7,8] x, float[4,1,3,2,2] w) => (float[1,4,3,6,7] y) {"
+        " y = Conv <strides = [2, 1, 1], dilations = [2, 1, 1]> (x, w) }",
+        family, 3);
+    runs_fast(
+        "m (float[1,6,5,7,8] x, float[6,1,3,3,3] w) => (float[1,6,5,7,8] y) {"
+        " c = Conv <group = 6, pads = [1, 1, 1, 1, 1, 1]> (x, w) y = Sigmoid (c) }",
+        family, 7);
+    runs_fast(
+        "m (float[1,6,5,7,8] x, float[4,6,2,3,3] w, float[7,4,1,1,1] w2)"
+        " => (float[1,7,4,5,6] y) { c = Conv (x, w) a = Relu (c) y = Conv (a, w2) }",
+        family, 3);
+}
+
+static void dilated(void **state) {
+    (void)state;
+    runs_fast(
+        "m (float[1,24,16,16] x, float[40,24,3,3] w, float[1,40,16,16] r)"
+        " => (float[1,40,16,16] y) {"
+        " c = Conv <pads = [12, 12, 12, 12], dilations = [12, 12]> (x, w)"
+        " a = Add (c, r) y = Relu (a) }",
+        "conv_f32", 1);
+}
+
+static void failures(void **state) {
+    (void)state;
+    engine_survives(
+        "m (float[1,5,6,7,8] x, float[9,5,3,3,3] w) => (float[1,9,6,7,8] y) {"
+        " y = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, w) }");
+    engine_survives(
+        "m (float[1,20,9,9] x, float[30,20,3,3] v) => (float[1,30,7,7] y) {"
+        " y = Conv (x, v) }");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(computed_weights),
+        cmocka_unit_test(three_axes),
+        cmocka_unit_test(dilated),
+        cmocka_unit_test(failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
