@@ -75,6 +75,21 @@ static void dilated(void **state) {
         "conv_f32", 1);
 }
 
+static void deformable(void **state) {
+    (void)state;
+    runs_fast(
+        "m (float[2,6,7,8] x, float[10,6,3,3] w, float[2,18,7,8] o, float[10] wb,"
+        " float[2,9,7,8] k) => (float[2,10,7,8] y) {"
+        " c = DeformConv <pads = [1, 1, 1, 1]> (x, w, o, wb, k) y = Relu (c) }",
+        "deform_f32", 1);
+    /* Offsets that a convolution computes, groups of both kinds, no mask. */
+    runs_fast(
+        "m (float[1,8,9,9] x, float[10,4,2,3] w, float[24,8,2,3] w2) =>"
+        " (float[1,10,4,4] y) { o = Conv <strides = [2, 2]> (x, w2)"
+        " y = DeformConv <strides = [2, 2], group = 2, offset_group = 2> (x, w, o) }",
+        "deform_f32", 1);
+}
+
 static void failures(void **state) {
     (void)state;
     engine_survives(
@@ -87,10 +102,8 @@ static void failures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(computed_weights),
-        cmocka_unit_test(three_axes),
-        cmocka_unit_test(dilated),
-        cmocka_unit_test(failures),
+        cmocka_unit_test(computed_weights), cmocka_unit_test(three_axes), cmocka_unit_test(dilated),
+        cmocka_unit_test(deformable),       cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/deform_f32/deform_f32_body.h"
