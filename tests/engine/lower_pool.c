@@ -12,7 +12,7 @@
 /* `pools` of the steps must be pools. */
 static void run(const char *text, int pools) {
     engine_facts f = engine_ran(text);
-    int found = engine_count(&f, "pool_f32");
+    int found = engine_count(&f, "pool_f32") + engine_count(&f, "pool_planes_f32");
     if (found != pools) fail_msg("%d steps are pools, expected %d: %s", found, pools, text);
 }
 
@@ -78,13 +78,53 @@ static void chains(void **state) {
         3);
 }
 
+static void places(void **state) {
+    (void)state;
+    run("m (float[2,3,7,6] odd) => (float[2,3,4,3] y, int64[2,3,4,3] at) {"
+        " y, at = MaxPool <kernel_shape = [3, 2], strides = [2, 2], pads = [1, 0, 1, 0]> (odd) }",
+        1);
+    /* Channels last, as a convolution leaves them. */
+    run("m (float[1,4,9,9] x, float[20,4,3,3] w) => (float[1,20,3,3] y, int64[1,20,3,3] at) {"
+        " c = Conv (x, w) y, at = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (c) }",
+        1);
+    run("m (float[1,3,6,6] odd) => (float[1,3,3,3] y, int64[1,3,3,3] at) {"
+        " y, at = MaxPool <kernel_shape = [2, 2], strides = [2, 2], storage_order = 1> (odd) }",
+        0);
+}
+
+static void three_axes(void **state) {
+    (void)state;
+    static const char padded[] =
+        "<kernel_shape = [3, 2, 3], strides = [2, 2, 2],"
+        " pads = [1, 0, 1, 1, 1, 1]>";
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        const char *op = i == 0 ? "MaxPool" : "AveragePool";
+        snprintf(text, sizeof text,
+                 "m (float[2,3,6,7,8] odd) => (float[2,3,3,4,4] y) {"
+                 " y = %s %s (odd) }",
+                 op, padded);
+        run(text, 2);
+        snprintf(text, sizeof text,
+                 "m (float[2,4,8,7,9] x, float[18,4,3,1,2] w) => (float[2,18,3,4,4] y) {"
+                 " c = Conv (x, w) y = %s %s (c) }",
+                 op, padded);
+        run(text, 2);
+    }
+    run_node("float[2,5,3,4,6]", "float[2,5,1,1,1]", "GlobalAveragePool (odd)", 1);
+    run_node("float[2,5,3,4,6]", "float[2,5,1,1,1]", "GlobalMaxPool (odd)", 1);
+}
+
+static void large_planes(void **state) {
+    (void)state;
+    run("m (float[2,6,40,33] x) => (float[2,6,1,1] y) { y = GlobalAveragePool (x) }", 1);
+    run_node("float[1,6,40,33]", "float[1,6,40,33]",
+             "MaxPool <kernel_shape = [5, 5], pads = [2, 2, 2, 2]> (odd)", 1);
+}
+
 static void declined(void **state) {
     (void)state;
-    run("m (float[1,3,6,6] odd) => (float[1,3,3,3] y, int64[1,3,3,3] at) {"
-        " y, at = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (odd) }",
-        0);
     run_node("double[1,3,4,4]", "double[1,3,1,1]", "GlobalAveragePool (odd)", 0);
-    run_node("float[1,2,4,4,4]", "float[1,2,3,3,3]", "MaxPool <kernel_shape = [2, 2, 2]> (odd)", 0);
     run("m (float[2,6,4,5] odd) => (float[2,1,4,5] y) <int64[1] a = {1}> { y = ReduceMean (odd, a) "
         "}",
         0);
@@ -95,9 +135,8 @@ static void declined(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows),
-        cmocka_unit_test(whole_images),
-        cmocka_unit_test(chains),
+        cmocka_unit_test(windows),  cmocka_unit_test(whole_images), cmocka_unit_test(chains),
+        cmocka_unit_test(places),   cmocka_unit_test(three_axes),   cmocka_unit_test(large_planes),
         cmocka_unit_test(declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,175 @@
+/* pool_planes_f32 over the vector vocabulary: vectors run along rows.
+ *
+ * A row of outputs takes two steps, through lane scratch: the rows of its windows become one, with
+ * padding to both sides, then the columns of each window one number. With a stride the second step
+ * is done at every column and the outputs are picked from that. Each step is done for a band of
+ * rows: what has just been stored cannot be loaded at once at another offset.
+ *
+ *   rows      x[iy][0..w) ...   -> tall [ padding | w | padding ]
+ *   columns   tall[i .. i + kw) -> wide[i],  y[ox] = wide[ox * sw]
+ *
+ * Where places are wanted, each window is looked at by itself. A task is a plane.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/pool_f32/pool_f32_window.h"
+#include "kernels/pool_planes_f32/pool_planes_f32.h"
+#include "simd/part.h"
+
+enum { BAND = 4096 }; /* floats of a band, about: it stays in L1 */
+
+/* Columns of a row in scratch: all that windows reach, and all of x. */
+static int64_t columns_of(const hn_pool_planes_f32 *p) {
+    int64_t reach = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1, all = p->pl + p->w;
+    return (reach > all ? reach : all) + HN_VL;
+}
+
+/* Output rows of a band. */
+static int64_t band_of(const hn_pool_planes_f32 *p) {
+    int64_t rows = BAND / columns_of(p);
+    return rows < 1 ? 1 : rows > p->oh ? p->oh : rows;
+}
+
+/* Scratch of a lane: a band of rows and one more, and of each output column the number it is
+ * divided by; then what part of its window is inside, of columns and of rows. */
+typedef struct rows {
+    float *tall, *wide, *count;
+    hn_pool_span *h, *v;
+} rows;
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const hn_pool_planes_f32 *p = problem;
+    (void)lanes;
+    size_t floats = (size_t)((band_of(p) + 1) * columns_of(p) + p->ow) * sizeof(float);
+    *w = (hn_work){.n_phases = 1,
+                   .tasks = {p->planes},
+                   .lane_scratch = (size_t)(p->ow + p->oh) * sizeof(hn_pool_span) + floats};
+}
+
+static rows rows_of(const hn_pool_planes_f32 *p, void *lane) {
+    rows r = {.h = lane};
+    r.v = r.h + p->ow;
+    r.tall = (float *)(r.v + p->oh);
+    r.wide = r.tall + band_of(p) * columns_of(p);
+    r.count = r.wide + columns_of(p);
+    for (int64_t i = 0; i < band_of(p) * columns_of(p); i++)
+        r.tall[i] = p->kind == HN_POOL_F32_MAX ? -INFINITY : 0.0f;
+    for (int64_t ox = 0; ox < p->ow; ox++) {
+        hn_pool_span h = hn_pool_span_of(ox, p->kw, p->sw, p->dw, p->pl, p->pr, p->w);
+        r.h[ox] = h;
+        r.count[ox] = (float)(p->count_pads ? h.counted : h.n);
+    }
+    for (int64_t oy = 0; oy < p->oh; oy++)
+        r.v[oy] = hn_pool_span_of(oy, p->kh, p->sh, p->dh, p->pt, p->pb, p->h);
+    return r;
+}
+
+/* The larger one, NaN if either is; or the sum. */
+HN_INLINE hn_vf join(hn_vf x, hn_vf all, bool max) {
+    return max ? hn_v_select(hn_v_isnan(x), x, hn_v_max(x, all)) : hn_v_add(all, x);
+}
+
+HN_INLINE void join_rows(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, float *to,
+                         bool max, int64_t n) {
+    hn_vf all = hn_v_set1(max ? -INFINITY : 0.0f);
+    for (int64_t ky = 0; ky < v.n; ky++)
+        all = join(hn_v_load_part(x + (v.first + ky * p->dh) * p->x_row, n), all, max);
+    hn_v_store_part(to, all, n);
+}
+
+/* One row of tall. */
+HN_INLINE void reduce_rows(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, float *tall,
+                           bool max) {
+    int64_t i = 0;
+    for (; i + HN_VL <= p->w; i += HN_VL) join_rows(p, x + i, v, tall + p->pl + i, max, HN_VL);
+    if (i < p->w) join_rows(p, x + i, v, tall + p->pl + i, max, p->w - i);
+}
+
+HN_INLINE void join_columns(const hn_pool_planes_f32 *p, const float *tall, float *to, bool max,
+                            int64_t n) {
+    hn_vf all = hn_v_load(tall);
+    for (int64_t kx = 1; kx < p->kw; kx++) all = join(hn_v_load(tall + kx * p->dw), all, max);
+    hn_v_store_part(to, all, n);
+}
+
+/* One row of outputs. */
+HN_INLINE void reduce_columns(const hn_pool_planes_f32 *p, const float *tall, float *wide, float *y,
+                              bool max) {
+    float *to = p->sw == 1 ? y : wide;
+    int64_t i = 0, all = (p->ow - 1) * p->sw + 1;
+    for (; i + HN_VL <= all; i += HN_VL) join_columns(p, tall + i, to + i, max, HN_VL);
+    if (i < all) join_columns(p, tall + i, to + i, max, all - i);
+    if (p->sw != 1)
+        for (int64_t ox = 0; ox < p->ow; ox++) y[ox] = wide[ox * p->sw];
+}
+
+static void divide(const hn_pool_planes_f32 *p, hn_pool_span v, const rows *r, float *y) {
+    hn_vf tall = hn_v_set1((float)(p->count_pads ? v.counted : v.n)), zero = hn_v_set1(0.0f);
+    for (int64_t i = 0; i < p->ow; i += HN_VL) {
+        int64_t n = p->ow - i < HN_VL ? p->ow - i : HN_VL;
+        hn_vf count = hn_v_mul(hn_v_load_n(r->count + i, n), tall);
+        hn_vf mean = hn_v_div(hn_v_load_n(y + i, n), count);
+        hn_v_store_n(y + i, hn_v_select(hn_v_gt(count, zero), mean, zero), n);
+    }
+}
+
+/* One output row and the places of its values, of which `first` is that of the plane. */
+static void find_row(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, const rows *r,
+                     float *y, int64_t *places, int64_t first) {
+    for (int64_t ox = 0; ox < p->ow; ox++) {
+        hn_pool_span h = r->h[ox];
+        float all = -INFINITY;
+        int64_t place = -1;
+        for (int64_t ky = 0; ky < v.n; ky++) {
+            int64_t row = v.first + ky * p->dh;
+            const float *at = x + row * p->x_row;
+            for (int64_t column = h.first; column < h.first + h.n * p->dw; column += p->dw) {
+                float value = at[column];
+                if (place >= 0 && !(value > all) && !(isnan(value) && !isnan(all))) continue;
+                all = value;
+                place = first + row * p->w + column;
+            }
+        }
+        y[ox] = all;
+        places[ox] = place;
+    }
+}
+
+/* A plane, its values alone. */
+HN_INLINE void reduce_plane(const hn_pool_planes_f32 *p, const float *x, const rows *r, float *y,
+                            bool max) {
+    int64_t band = band_of(p), columns = columns_of(p);
+    for (int64_t first = 0; first < p->oh; first += band) {
+        int64_t end = first + band < p->oh ? first + band : p->oh;
+        for (int64_t oy = first; oy < end; oy++)
+            reduce_rows(p, x, r->v[oy], r->tall + (oy - first) * columns, max);
+        for (int64_t oy = first; oy < end; oy++) {
+            reduce_columns(p, r->tall + (oy - first) * columns, r->wide, y + oy * p->y_row, max);
+            if (p->kind == HN_POOL_F32_MEAN) divide(p, r->v[oy], r, y + oy * p->y_row);
+        }
+    }
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase;
+    const hn_pool_planes_f32 *p = call->problem;
+    int64_t *places = call->ptr[HN_POOL_PLANES_PLACES];
+    const rows r = rows_of(p, lane);
+    for (int64_t task = begin; task < end; task++) {
+        const float *x = (const float *)call->ptr[HN_POOL_PLANES_X] + task * p->x_plane;
+        float *y = (float *)call->ptr[HN_POOL_PLANES_Y] + task * p->y_plane;
+        if (places == NULL && p->kind == HN_POOL_F32_MAX) {
+            reduce_plane(p, x, &r, y, true);
+        } else if (places == NULL) {
+            reduce_plane(p, x, &r, y, false);
+        } else {
+            for (int64_t oy = 0; oy < p->oh; oy++)
+                find_row(p, x, r.v[oy], &r, y + oy * p->y_row, places + (task * p->oh + oy) * p->ow,
+                         task * p->h * p->w);
+        }
+    }
+}
+
+const hn_kernel HN_V_ROW(pool_planes_f32) = {
+    .name = HN_V_NAME, .isa = HN_V_ISA, .order = "columns", .work = work, .run = run};

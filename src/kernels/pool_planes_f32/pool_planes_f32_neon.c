@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/pool_planes_f32/pool_planes_f32_body.h"

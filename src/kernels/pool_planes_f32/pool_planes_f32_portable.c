@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/pool_planes_f32/pool_planes_f32_body.h"

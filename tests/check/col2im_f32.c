@@ -1,0 +1,48 @@
+/* Cases of col2im_f32: windows that overlap, that touch, that leave pixels out, and padding. */
+#include "kernels/col2im_f32/col2im_f32.h"
+
+#include <string.h>
+
+#include "check.h"
+
+static void add(check_list *list, int64_t h, int64_t w, int64_t kh, int64_t kw, int64_t s,
+                int64_t d, int64_t pad) {
+    check_case *c =
+        check_add(list, "%lldx%lld_%lldx%llds%lldd%lldp%lld", (long long)h, (long long)w,
+                  (long long)kh, (long long)kw, (long long)s, (long long)d, (long long)pad);
+    hn_col2im_f32 p = {.planes = 3,
+                       .h = h,
+                       .w = w,
+                       .oh = (h + 2 * pad - (kh - 1) * d - 1) / s + 1,
+                       .ow = (w + 2 * pad - (kw - 1) * d - 1) / s + 1,
+                       .kh = kh,
+                       .kw = kw,
+                       .sh = s,
+                       .sw = s,
+                       .dh = d,
+                       .dw = d,
+                       .pt = pad,
+                       .pl = pad};
+    memcpy(c->problem, &p, sizeof p);
+    check_operand_add(c, CHECK_IN, CHECK_F32, p.planes * kh * kw * p.oh * p.ow);
+    check_operand_add(c, CHECK_OUT, CHECK_F32, p.planes * h * w);
+    c->rel = 4 + (double)(kh * kw);
+    c->exact = true;
+    c->flops = (double)(p.planes * kh * kw * p.oh * p.ow);
+}
+
+static void cases(check_list *list) {
+    add(list, 7, 9, 3, 3, 1, 1, 1);
+    add(list, 7, 40, 3, 2, 1, 1, 0);
+    add(list, 8, 37, 2, 3, 2, 1, 0);
+    add(list, 9, 20, 3, 3, 2, 2, 2);
+    add(list, 8, 8, 2, 2, 4, 1, 0);
+    add(list, 1, 33, 1, 5, 3, 1, 0);
+    add(list, 3, 3, 3, 3, 1, 1, 3); /* windows of padding alone */
+}
+
+/* The reference over absolute values is the magnitude already. */
+static void magnitude(void *problem) { (void)problem; }
+
+const check_family check_col2im_f32 = {
+    .family = &hn_col2im_f32_family, .cases = cases, .magnitude = magnitude};
