@@ -1,7 +1,10 @@
 /* MatMul and Gemm: by a constant matrix, a problem of conv_f32, which packs it; by another
- * activation, a problem of matmul_f32, which takes any strides. */
+ * activation, a problem of matmul_f32, which takes any strides, as does matmul_f64. */
+#include <string.h>
+
 #include "engine/lower.h"
 #include "kernels/matmul_f32/matmul_f32.h"
+#include "kernels/matmul_f64/matmul_f64.h"
 
 void hn_view_swap_last(hn_view *v) {
     int i = v->rank - 1;
@@ -60,8 +63,7 @@ static void batch_strides(const hn_view *v, const hn_view *y, int64_t *strides) 
         if (i >= missing && v->dims[i - missing] > 1) strides[i] = v->strides[i - missing];
 }
 
-static hone_status by_activation(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
-                                 const hn_view *y, float alpha, hn_step **out, hn_error *err) {
+static hn_matmul_f32 problem_of(const hn_view *a, const hn_view *b, const hn_view *y, float alpha) {
     int i = a->rank - 1, k = b->rank - 1, c = y->rank - 1;
     hn_matmul_f32 p = {.m = a->dims[i - 1],
                        .n = b->dims[k],
@@ -74,20 +76,56 @@ static hone_status by_activation(hn_lower *L, const hn_node *n, const hn_view *a
                        .c_n = y->strides[c],
                        .r_n = 1,
                        .alpha = alpha};
-    double count = 1;
-    for (int d = 0; d < HN_MATMUL_BATCH_AXES; d++) {
-        p.batch[d] = d < y->rank - 2 ? y->dims[d] : 1;
-        count *= (double)p.batch[d];
-    }
+    for (int d = 0; d < HN_MATMUL_BATCH_AXES; d++) p.batch[d] = d < y->rank - 2 ? y->dims[d] : 1;
     batch_strides(a, y, p.a_batch);
     batch_strides(b, y, p.b_batch);
     batch_strides(y, y, p.c_batch);
+    return p;
+}
+
+static void set_costs(hn_step *s, const hn_matmul_f32 *p, const hn_view *a, const hn_view *b,
+                      const hn_view *y, double bytes) {
+    s->flops = 2.0 * (double)hn_matmul_batches(p) * (double)p->m * (double)p->n * (double)p->k;
+    s->bytes = bytes * (double)(hn_view_count(a) + hn_view_count(b) + hn_view_count(y));
+}
+
+static hone_status by_activation(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
+                                 const hn_view *y, float alpha, hn_step **out, hn_error *err) {
+    hn_matmul_f32 p = problem_of(a, b, y, alpha);
     HN_TRY(hn_lower_step(L, n, &hn_matmul_f32_family, &p, sizeof p, out, err));
     hn_step_reads(*out, HN_MATMUL_A, a);
     hn_step_reads(*out, HN_MATMUL_B, b);
     hn_step_writes(*out, HN_MATMUL_C, y);
-    (*out)->flops = 2.0 * count * (double)p.m * (double)p.n * (double)p.k;
-    (*out)->bytes = 4.0 * (double)(hn_view_count(a) + hn_view_count(b) + hn_view_count(y));
+    set_costs(*out, &p, a, b, y, 4);
+    return HONE_OK;
+}
+
+/* The same of f64; what is added to it, r, may be absent, its strides are in p. */
+static hone_status in_f64(hn_lower *L, const hn_node *n, const hn_matmul_f32 *p, const hn_view *a,
+                          const hn_view *b, const hn_view *r, const hn_view *y, hn_error *err) {
+    hn_matmul_f64 q = {.m = p->m,
+                       .n = p->n,
+                       .k = p->k,
+                       .a_m = p->a_m,
+                       .a_k = p->a_k,
+                       .b_k = p->b_k,
+                       .b_n = p->b_n,
+                       .r_m = p->r_m,
+                       .r_n = p->r_n,
+                       .c_m = p->c_m,
+                       .c_n = p->c_n,
+                       .alpha = (double)p->alpha};
+    memcpy(q.batch, p->batch, sizeof q.batch);
+    memcpy(q.a_batch, p->a_batch, sizeof q.a_batch);
+    memcpy(q.b_batch, p->b_batch, sizeof q.b_batch);
+    memcpy(q.c_batch, p->c_batch, sizeof q.c_batch);
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_matmul_f64_family, &q, sizeof q, &s, err));
+    hn_step_reads(s, HN_MATMUL_F64_A, a);
+    hn_step_reads(s, HN_MATMUL_F64_B, b);
+    if (r->buffer >= 0) hn_step_reads(s, HN_MATMUL_F64_R, r);
+    hn_step_writes(s, HN_MATMUL_F64_C, y);
+    set_costs(s, p, a, b, y, 8);
     return HONE_OK;
 }
 
@@ -110,8 +148,11 @@ static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b,
         c.dims[c.rank - 1] = b.dims[b.rank - 1];
         hn_view_reshape(&y, c.rank, c.dims, &c);
     }
-    hn_step *s;
-    if (hn_lower_is_constant(L, &b) && b.rank == 2 && alpha >= 1 && alpha <= 1) {
+    hn_step *s = NULL;
+    if (a.dtype == HONE_DTYPE_F64) {
+        hn_matmul_f32 p = problem_of(&a, &b, &c, alpha);
+        HN_TRY(in_f64(L, n, &p, &a, &b, &(hn_view){.buffer = -1}, &c, err));
+    } else if (hn_lower_is_constant(L, &b) && b.rank == 2 && alpha >= 1 && alpha <= 1) {
         HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
     } else {
@@ -124,8 +165,9 @@ static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b,
 
 hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
-    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (a.dtype != HONE_DTYPE_F32 && a.dtype != HONE_DTYPE_F64) HN_DECLINE(L, "not f32 or f64");
     if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
+    if (a.dtype == HONE_DTYPE_F64) return multiply(L, n, a, b, 1, done, err);
     HN_TRY(hn_lower_attention_product(L, n, done, err));
     return *done ? HONE_OK : multiply(L, n, a, b, 1, done, err);
 }
@@ -191,11 +233,13 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), c = hn_lower_in(L, n, 2);
     hn_view y = hn_lower_out(n, 0);
     float alpha = hn_attr_f(n, "alpha"), beta = hn_attr_f(n, "beta");
-    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    bool wide = a.dtype == HONE_DTYPE_F64;
+    if (a.dtype != HONE_DTYPE_F32 && !wide) HN_DECLINE(L, "not f32 or f64");
     if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
     addend add = addend_of(&c, &y);
     bool scaled = add != NONE && !(beta >= 1 && beta <= 1);
-    if (scaled && hn_node_constant(n, 2) == NULL) HN_DECLINE(L, "C is computed and beta is not 1");
+    if (scaled && (wide || hn_node_constant(n, 2) == NULL))
+        HN_DECLINE(L, "C is computed or of f64, and beta is not 1");
     if (hn_attr_i(n, "transA") != 0) hn_view_swap_last(&a);
     if (hn_attr_i(n, "transB") != 0) hn_view_swap_last(&b);
     if (scaled)
@@ -204,13 +248,19 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
         HN_TRY(hn_lower_dense(L, n, &c, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     hn_step *s;
-    bool constant = hn_lower_is_constant(L, &b) && alpha >= 1 && alpha <= 1;
+    bool constant = hn_lower_is_constant(L, &b) && alpha >= 1 && alpha <= 1 && !wide;
     if (add == SPREAD) HN_TRY(spread_addend(L, n, &y, constant, &c, err));
     if (constant) {
         HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
         if (add == VECTOR) hn_step_reads(s, HN_CONV_BIAS, &c);
         if (add == WHOLE || add == SPREAD) hn_step_reads(s, HN_CONV_R, &c);
+    } else if (wide) {
+        hn_matmul_f32 p = problem_of(&a, &b, &y, alpha);
+        p.r_m = add == VECTOR ? 0 : c.strides[0];
+        p.r_n = add == VECTOR ? 1 : c.strides[1];
+        HN_TRY(in_f64(L, n, &p, &a, &b, &c, &y, err));
+        s = NULL;
     } else {
         HN_TRY(by_activation(L, n, &a, &b, &y, alpha, &s, err));
         if (add == VECTOR) hn_step_reads(s, HN_MATMUL_BIAS, &c);

@@ -10,6 +10,7 @@
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/lut_q8/lut_q8.h"
 #include "kernels/matmul_f32/matmul_f32.h"
+#include "kernels/matmul_f64/matmul_f64.h"
 #include "kernels/matmul_nbits/matmul_nbits.h"
 #include "kernels/pool_q8/pool_q8.h"
 #include "kernels/recurrent_f32/recurrent_f32.h"

@@ -66,12 +66,12 @@ void check_operand_add(check_case *c, check_role role, check_type type, int64_t 
 }
 
 static size_t bytes_of(const check_operand *o) {
-    static const size_t size[] = {4, 4, 8, 2, 1, 2};
+    static const size_t size[] = {4, 4, 8, 2, 1, 2, 8};
     return o->role == CHECK_ABSENT || o->role == CHECK_SAME ? 0 : o->count * size[o->type];
 }
 
 static bool is_float(const check_operand *o) {
-    return o->type == CHECK_F32 || o->type == CHECK_BF16;
+    return o->type == CHECK_F32 || o->type == CHECK_BF16 || o->type == CHECK_F64;
 }
 
 static bool is_output(const check_operand *o) {
@@ -163,6 +163,8 @@ static void fill(const check_family *f, const check_case *c, int i, check_data k
         float x = value(kind, o->role == CHECK_WEIGHTS, &rng);
         if (o->type == CHECK_BF16)
             ((uint16_t *)data)[j] = hn_bf16_from_f64((double)x);
+        else if (o->type == CHECK_F64)
+            ((double *)data)[j] = (double)x;
         else
             ((float *)data)[j] = x;
     }
@@ -296,6 +298,7 @@ static bool close_enough(const bound *b, double got, double want, double size) {
 
 static double element(const check_operand *o, const void *data, size_t j) {
     if (o->type == CHECK_BF16) return (double)hn_bf16_to_f32(((const uint16_t *)data)[j]);
+    if (o->type == CHECK_F64) return ((const double *)data)[j];
     return (double)((const float *)data)[j];
 }
 
@@ -324,7 +327,7 @@ static bool same_output(const check_case *c, int i, const void *got, const void 
         size_t bytes = bytes_of(o) / o->count, at = j * bytes;
         const char *gb = (const char *)got + at, *wb = (const char *)want + at;
         if (memcmp(gb, wb, bytes) == 0) continue;
-        unsigned char untouched[4];
+        unsigned char untouched[8];
         for (size_t k = 0; k < bytes; k++) untouched[k] = poison_byte(at + k);
         bool not_ours = memcmp(wb, untouched, bytes) == 0;
         bool missing = memcmp(gb, untouched, bytes) == 0;
@@ -445,6 +448,8 @@ static void take_sizes(const check_operand *o, void *data) {
     for (size_t j = 0; j < n; j++)
         if (o->type == CHECK_BF16)
             ((uint16_t *)data)[j] &= 0x7fff;
+        else if (o->type == CHECK_F64)
+            ((double *)data)[j] = fabs(((double *)data)[j]);
         else
             ((float *)data)[j] = fabsf(((float *)data)[j]);
 }

@@ -37,7 +37,8 @@ typedef enum check_type {
     CHECK_I64,
     CHECK_U16,
     CHECK_U8,
-    CHECK_BF16
+    CHECK_BF16,
+    CHECK_F64
 } check_type;
 
 typedef struct check_operand {

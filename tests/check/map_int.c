@@ -170,7 +170,8 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
             case CHECK_I32: ((int32_t *)data)[i] = (int32_t)v; break;
             case CHECK_U8: ((uint8_t *)data)[i] = (uint8_t)v; break;
             case CHECK_U16: ((uint16_t *)data)[i] = (uint16_t)hn_rng_u64(rng); break;
-            case CHECK_BF16: break; /* no such operand */
+            case CHECK_BF16:
+            case CHECK_F64: break; /* no such operand */
             case CHECK_F32:
                 ((float *)data)[i] = hn_rng_below(rng, 2) ? real(rng) : half_way(rng);
                 break;

@@ -94,7 +94,8 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
             case CHECK_I64: ((int64_t *)data)[i] = v; break;
             case CHECK_I32: ((int32_t *)data)[i] = (int32_t)v; break;
             case CHECK_U16:
-            case CHECK_BF16: break; /* no such operand */
+            case CHECK_BF16:
+            case CHECK_F64: break; /* no such operand */
             case CHECK_U8: ((uint8_t *)data)[i] = (uint8_t)v; break;
         }
     }

@@ -85,12 +85,26 @@ static void shared_matrices(void **state) {
         "matmul_f32 MatMul");
 }
 
+static void doubles(void **state) {
+    (void)state;
+    runs_fast("m (double[2,30,40] x, double[40,50] v) => (double[2,30,50] y) { y = MatMul (x, v) }",
+              "matmul_f64 MatMul");
+    runs_fast("m (double[40] x, double[40,50] w) => (double[50] y) { y = MatMul (x, w) }",
+              "matmul_f64 MatMul");
+    runs_fast(
+        "m (double[40,30] x, double[50,40] v, double[30,1] c) => (double[30,50] y) {"
+        " y = Gemm <transA = 1, transB = 1, alpha = 0.5> (x, v, c) }",
+        "matmul_f64 Gemm");
+    runs_fast(
+        "m (double[30,40] x, double[40,50] w, double[50] wc) => (double[30,50] y) {"
+        " y = Gemm (x, w, wc) }",
+        "matmul_f64 Gemm");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(additions),
-        cmocka_unit_test(gemms),
-        cmocka_unit_test(few_rows),
-        cmocka_unit_test(shared_matrices),
+        cmocka_unit_test(additions),       cmocka_unit_test(gemms),   cmocka_unit_test(few_rows),
+        cmocka_unit_test(shared_matrices), cmocka_unit_test(doubles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
