@@ -72,6 +72,7 @@ class Library:
 
     def __init__(self, path):
         self.lib, self.error = c.CDLL(os.path.abspath(path)), Error()
+        self.error_ref = c.byref(self.error)
         self.lib.hone_model_n_outputs.restype = c.c_size_t
         self.lib.hone_version.restype = c.c_char_p
 
@@ -79,8 +80,11 @@ class Library:
         return self.lib.hone_version().decode()
 
     def call(self, function, *args):
-        if getattr(self.lib, function)(*args, c.byref(self.error)) != 0:
-            raise HoneError(self.error.text.decode(errors="replace"))
+        if getattr(self.lib, function)(*args, self.error_ref) != 0:
+            self.fail()
+
+    def fail(self):
+        raise HoneError(self.error.text.decode(errors="replace"))
 
 
 class Session:
@@ -106,7 +110,7 @@ class Session:
 
     def bind(self, inputs):
         """Sets the inputs of the runs to come, arrays by name."""
-        self.held = {name: np.ascontiguousarray(array) for name, array in inputs.items()}
+        self.held = {name: np.asarray(array, order="C") for name, array in inputs.items()}
         values = (Value * len(self.held))()
         for value, (name, array) in zip(values, self.held.items()):
             value.name, value.dtype = name.encode(), NUMBERS[array.dtype]
@@ -115,10 +119,12 @@ class Session:
         self.release()
         n_in, n_out = c.c_size_t(len(values)), c.c_size_t(len(self.out))
         self.run_args = self.session, n_in, values, n_out, self.out
+        self.run_function = self.library.lib.hone_session_run
 
     def run(self):
         """Runs once. The first run makes memory for the outputs, later ones write over it."""
-        self.library.call("hone_session_run", *self.run_args)
+        if self.run_function(*self.run_args, self.library.error_ref) != 0:
+            self.library.fail()
 
     def outputs(self):
         arrays = []
