@@ -510,6 +510,25 @@ static int put_act(hn_map_f32 *p, const hn_act *act, const arg *x) {
     return hn_map_emit(p, (hn_map_op)(HN_MAP_ACT_NONE + act->kind), x->value, 0, 0, act->a, act->b);
 }
 
+/* x + bias below -lambd, x - bias above lambd, 0 between. */
+static int shrink(hn_map_f32 *p, const hn_node *n, arg x) {
+    float bias = hn_attr_f(n, "bias"), end = hn_attr_f(n, "lambd");
+    arg below = {put(p, HN_MAP_LT, (arg[]){x, {-1, -end}}, 2), 0};
+    arg above = {put(p, HN_MAP_GT, (arg[]){x, {-1, end}}, 2), 0};
+    arg up = {put(p, HN_MAP_ADD, (arg[]){x, {-1, bias}}, 2), 0};
+    arg down = {put(p, HN_MAP_SUB, (arg[]){x, {-1, bias}}, 2), 0};
+    arg y = {put(p, HN_MAP_SELECT, (arg[]){above, down, {-1, 0}}, 3), 0};
+    return put(p, HN_MAP_SELECT, (arg[]){below, up, y}, 3);
+}
+
+/* A constant power that a few products make; -1: there are none, or no room for them. */
+static int small_power(hn_map_f32 *p, arg x, float exponent) {
+    if (exponent == -1) return put(p, HN_MAP_RECIP, &x, 1);
+    if (exponent != 2 && exponent != 3) return -1;
+    arg square = {put(p, HN_MAP_MUL, (arg[]){x, x}, 2), 0};
+    return exponent == 2 ? square.value : put(p, HN_MAP_MUL, (arg[]){square, x}, 2);
+}
+
 /* The operators of kind SPELT, a[] as they come; but BatchNormalization of constants is of three
  * operands, x, factor and shift. */
 static int spell(hn_map_f32 *p, const hn_node *n, const arg *a, int n_args) {
@@ -524,6 +543,11 @@ static int spell(hn_map_f32 *p, const hn_node *n, const arg *a, int n_args) {
             return -1;
         return put(p, HN_MAP_EQ, (arg[]){x, {-1, above ? INFINITY : -INFINITY}}, 2);
     }
+    if (is(n, "ThresholdedRelu")) {
+        arg above = {put(p, HN_MAP_GT, (arg[]){x, {-1, hn_attr_f(n, "alpha")}}, 2), 0};
+        return put(p, HN_MAP_SELECT, (arg[]){above, x, {-1, 0}}, 3);
+    }
+    if (is(n, "Shrink")) return shrink(p, n, x);
     if (is(n, "BatchNormalization")) {
         if (n_args == 3) return put(p, HN_MAP_MULADD, a, 3);
         const arg *scale = &a[1], *bias = &a[2], *mean = &a[3], *variance = &a[4];
@@ -549,8 +573,10 @@ static int put_node(hn_map_f32 *p, const hn_node *n, const row *r, const arg *a,
     arg x = a[0];
     switch (r->kind) {
         case DIRECT:
-            if (r->map == HN_MAP_POW && a[1].value < 0 && a[1].number == 2)
-                return put(p, HN_MAP_MUL, (arg[]){x, x}, 2);
+            if (r->map == HN_MAP_POW && x.value >= 0 && a[1].value < 0) {
+                int y = small_power(p, x, a[1].number);
+                if (y >= 0) return y;
+            }
             return put(p, r->map, a, n_args);
         case FOLD:
         case MEAN:

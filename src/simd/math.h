@@ -129,13 +129,23 @@ static inline hn_vf hn_v_sigmoid(hn_vf x) {
     return hn_v_select(hn_v_lt(x, hn_v_set1(0.0f)), hn_v_mul(e, r), r);
 }
 
-/* Error 6e-7. */
+/* Error 6e-7. An odd polynomial over an even one; both are minimax fits (Eigen's). Beyond 8 the
+ * result rounds to 1, and below 4e-4 to x. */
 static inline hn_vf hn_v_tanh(hn_vf x) {
-    hn_vf sign = hn_v_and(x, hn_v_set1(-0.0f));
-    hn_vf a = hn_v_abs(x);
-    hn_vf m = hn_v_expm1(hn_v_mul(a, hn_v_set1(-2.0f)));
-    hn_vf y = hn_v_mul(hn_v_neg(m), hn_v_recip(hn_v_add(m, hn_v_set1(2.0f))));
-    return hn_v_or(y, sign);
+    hn_vf end = hn_v_set1(7.99881172f);
+    hn_vf t = hn_v_min(end, hn_v_max(hn_v_neg(end), x)), z = hn_v_mul(t, t);
+    hn_vf p = hn_v_set1(-2.76076848e-16f);
+    p = hn_v_fma(p, z, hn_v_set1(2.00018790e-13f));
+    p = hn_v_fma(p, z, hn_v_set1(-8.60467152e-11f));
+    p = hn_v_fma(p, z, hn_v_set1(5.12229709e-08f));
+    p = hn_v_fma(p, z, hn_v_set1(1.48572236e-05f));
+    p = hn_v_fma(p, z, hn_v_set1(6.37261929e-04f));
+    p = hn_v_mul(hn_v_fma(p, z, hn_v_set1(4.89352456e-03f)), t);
+    hn_vf q = hn_v_set1(1.19825840e-06f);
+    q = hn_v_fma(q, z, hn_v_set1(1.18534706e-04f));
+    q = hn_v_fma(q, z, hn_v_set1(2.26843463e-03f));
+    q = hn_v_fma(q, z, hn_v_set1(4.89352519e-03f));
+    return hn_v_select(hn_v_lt(hn_v_abs(x), hn_v_set1(4e-4f)), x, hn_v_mul(p, hn_v_recip(q)));
 }
 
 /* Error 4e-7. */
@@ -204,6 +214,174 @@ static inline hn_vf hn_v_pow(hn_vf x, hn_vf y) {
     hn_vm unit = hn_vm_or(hn_v_eq(x, one), hn_v_eq(y, zero));
     unit = hn_vm_or(unit, hn_vm_and(hn_v_eq(x, hn_v_neg(one)), hn_v_eq(hn_v_abs(y), inf)));
     return hn_v_select(unit, one, r);
+}
+
+/* ---- trigonometric and hyperbolic functions ---- */
+
+/* The lanes of x beyond `most`, infinities among them, by f; the others of y. Rare arguments. */
+static inline hn_vf hn_v_beyond_(hn_vf x, hn_vf y, float most, double (*f)(double)) {
+    if (!hn_vm_any(hn_v_gt(hn_v_abs(x), hn_v_set1(most)))) return y;
+    float from[HN_VL], to[HN_VL];
+    hn_v_store(from, x);
+    hn_v_store(to, y);
+    for (int i = 0; i < HN_VL; i++)
+        if (__builtin_fabsf(from[i]) > most) to[i] = (float)f((double)from[i]);
+    return hn_v_load(to);
+}
+
+/* x = n*pi/2 + r, abs(r) <= pi/4, for abs(x) <= HN_V_TURNS_MOST_. pi/2 in three parts, the first
+ * two so short that n*them is exact. Beyond, the functions below call the C library. */
+#define HN_V_TURNS_MOST_ 8192.0f
+static inline hn_vf hn_v_turns_(hn_vf x, hn_vi *n) {
+    hn_vf q = hn_v_nearest_(hn_v_mul(x, hn_v_set1(0x1.45f306p-1f)));
+    *n = hn_v_to_int(q);
+    hn_vf r = hn_v_fnma(q, hn_v_set1(1.5703125f), x);
+    r = hn_v_fnma(q, hn_v_set1(0x1.fb4p-12f), r);
+    return hn_v_fnma(q, hn_v_set1(0x1.4442d2p-24f), r);
+}
+
+/* The sine and cosine of abs(r) <= pi/4. */
+static inline hn_vf hn_v_sin_part_(hn_vf r) {
+    hn_vf z = hn_v_mul(r, r);
+    hn_vf p = hn_v_set1(-1.9515296e-4f);
+    p = hn_v_fma(p, z, hn_v_set1(8.3321609e-3f));
+    p = hn_v_fma(p, z, hn_v_set1(-1.6666655e-1f));
+    return hn_v_fma(hn_v_mul(p, z), r, r);
+}
+static inline hn_vf hn_v_cos_part_(hn_vf r) {
+    hn_vf z = hn_v_mul(r, r);
+    hn_vf p = hn_v_set1(2.4433157e-5f);
+    p = hn_v_fma(p, z, hn_v_set1(-1.3887316e-3f));
+    p = hn_v_fma(p, z, hn_v_set1(4.1666646e-2f));
+    p = hn_v_mul(hn_v_mul(p, z), z);
+    return hn_v_add(hn_v_fnma(hn_v_set1(0.5f), z, p), hn_v_set1(1.0f));
+}
+
+/* Whether bit `bit` of n, 1 or 2, is set. */
+static inline hn_vm hn_v_bit_(hn_vi n, int bit) {
+    return hn_v_gt(hn_v_from_int(hn_vi_and(n, hn_vi_set1(bit))), hn_v_set1(0.0f));
+}
+
+/* The sine `ahead` quarter turns ahead. */
+static inline hn_vf hn_v_sin_ahead_(hn_vf x, int ahead) {
+    hn_vi n;
+    hn_vf r = hn_v_turns_(x, &n);
+    n = hn_vi_add(n, hn_vi_set1(ahead));
+    hn_vf y = hn_v_select(hn_v_bit_(n, 1), hn_v_cos_part_(r), hn_v_sin_part_(r));
+    return hn_v_select(hn_v_bit_(n, 2), hn_v_neg(y), y);
+}
+
+/* Error 2e-7, near zeros other than 0 at most 4e-9 absolute. */
+static inline hn_vf hn_v_sin(hn_vf x) {
+    return hn_v_beyond_(x, hn_v_sin_ahead_(x, 0), HN_V_TURNS_MOST_, __builtin_sin);
+}
+static inline hn_vf hn_v_cos(hn_vf x) {
+    return hn_v_beyond_(x, hn_v_sin_ahead_(x, 1), HN_V_TURNS_MOST_, __builtin_cos);
+}
+
+/* Error 4e-7, more next to poles and zeros other than 0. */
+static inline hn_vf hn_v_tan(hn_vf x) {
+    hn_vi n;
+    hn_vf r = hn_v_turns_(x, &n), s = hn_v_sin_part_(r), c = hn_v_cos_part_(r);
+    hn_vm odd = hn_v_bit_(n, 1);
+    hn_vf y = hn_v_div(hn_v_select(odd, c, s), hn_v_select(odd, hn_v_neg(s), c));
+    return hn_v_beyond_(x, y, HN_V_TURNS_MOST_, __builtin_tan);
+}
+
+/* Error 3e-7. */
+static inline hn_vf hn_v_atan(hn_vf x) {
+    hn_vf sign = hn_v_and(x, hn_v_set1(-0.0f)), a = hn_v_abs(x), one = hn_v_set1(1.0f);
+    hn_vm above = hn_v_gt(a, one);
+    hn_vf t = hn_v_select(above, hn_v_div(one, a), a), z = hn_v_mul(t, t);
+    hn_vf p = hn_v_set1(0.00282363896f);
+    p = hn_v_fma(p, z, hn_v_set1(-0.0159569029f));
+    p = hn_v_fma(p, z, hn_v_set1(0.0425049886f));
+    p = hn_v_fma(p, z, hn_v_set1(-0.074890092f));
+    p = hn_v_fma(p, z, hn_v_set1(0.106347933f));
+    p = hn_v_fma(p, z, hn_v_set1(-0.142027363f));
+    p = hn_v_fma(p, z, hn_v_set1(0.199926957f));
+    p = hn_v_fma(p, z, hn_v_set1(-0.333331019f));
+    t = hn_v_fma(hn_v_mul(p, z), t, t);
+    return hn_v_or(hn_v_select(above, hn_v_sub(hn_v_set1(1.57079633f), t), t), sign);
+}
+
+/* asin(sqrt(z)) for t = sqrt(z), z from 0 to 1/4. */
+static inline hn_vf hn_v_asin_part_(hn_vf t, hn_vf z) {
+    hn_vf p = hn_v_set1(0.0419745483f);
+    p = hn_v_fma(p, z, hn_v_set1(0.0242404602f));
+    p = hn_v_fma(p, z, hn_v_set1(0.0454742387f));
+    p = hn_v_fma(p, z, hn_v_set1(0.0749502927f));
+    p = hn_v_fma(p, z, hn_v_set1(0.166667730f));
+    return hn_v_fma(hn_v_mul(p, z), t, t);
+}
+
+/* asin(a), a = abs(x), where a <= 1/2, and what is left of a quarter turn, halved, elsewhere. NaN
+ * above 1. */
+static inline hn_vf hn_v_asin_half_(hn_vf a, hn_vm small) {
+    hn_vf half = hn_v_set1(0.5f), rest = hn_v_fnma(half, a, half);
+    hn_vf z = hn_v_select(small, hn_v_mul(a, a), rest);
+    return hn_v_asin_part_(hn_v_select(small, a, hn_v_sqrt(rest)), z);
+}
+
+/* Error 3e-7; NaN beyond 1. */
+static inline hn_vf hn_v_asin(hn_vf x) {
+    hn_vf sign = hn_v_and(x, hn_v_set1(-0.0f)), a = hn_v_abs(x);
+    hn_vm small = hn_v_le(a, hn_v_set1(0.5f));
+    hn_vf y = hn_v_asin_half_(a, small);
+    hn_vf large = hn_v_fnma(hn_v_set1(2.0f), y, hn_v_set1(1.57079633f));
+    return hn_v_or(hn_v_select(small, y, large), sign);
+}
+
+/* Error 4e-7; NaN beyond 1. */
+static inline hn_vf hn_v_acos(hn_vf x) {
+    hn_vf a = hn_v_abs(x), right = hn_v_set1(1.57079633f);
+    hn_vm small = hn_v_le(a, hn_v_set1(0.5f)), below = hn_v_lt(x, hn_v_set1(0.0f));
+    hn_vf y = hn_v_asin_half_(a, small), twice = hn_v_add(y, y);
+    hn_vf near = hn_v_select(below, hn_v_add(right, y), hn_v_sub(right, y));
+    hn_vf far = hn_v_select(below, hn_v_sub(hn_v_set1(3.14159265f), twice), twice);
+    return hn_v_select(small, near, far);
+}
+
+/* Error 5e-7. e^(x/2) is finite wherever the result is. */
+static inline hn_vf hn_v_sinh(hn_vf x) {
+    hn_vf sign = hn_v_and(x, hn_v_set1(-0.0f)), a = hn_v_abs(x), half = hn_v_set1(0.5f);
+    hn_vf m = hn_v_expm1(hn_v_min(hn_v_set1(10.0f), a));
+    hn_vf near = hn_v_mul(half, hn_v_add(m, hn_v_div(m, hn_v_add(m, hn_v_set1(1.0f)))));
+    hn_vf e = hn_v_exp(hn_v_mul(half, a)), far = hn_v_mul(hn_v_mul(half, e), e);
+    return hn_v_or(hn_v_select(hn_v_gt(a, hn_v_set1(9.5f)), far, near), sign);
+}
+
+/* Error 5e-7. */
+static inline hn_vf hn_v_cosh(hn_vf x) {
+    hn_vf half = hn_v_set1(0.5f), e = hn_v_exp(hn_v_mul(half, hn_v_abs(x)));
+    return hn_v_fma(hn_v_mul(half, e), e, hn_v_div(half, hn_v_mul(e, e)));
+}
+
+/* Error 4e-7. From 10^4 on, the square root of 1 + x^2 is x. */
+static inline hn_vf hn_v_asinh(hn_vf x) {
+    hn_vf sign = hn_v_and(x, hn_v_set1(-0.0f)), a = hn_v_abs(x), one = hn_v_set1(1.0f);
+    hn_vm large = hn_v_gt(a, hn_v_set1(1e4f));
+    hn_vf z = hn_v_mul(a, a), root = hn_v_sqrt(hn_v_add(z, one));
+    hn_vf near = hn_v_log1p(hn_v_add(a, hn_v_div(z, hn_v_add(one, root))));
+    hn_vf far = hn_v_add(hn_v_log(a), hn_v_set1(0.693147181f));
+    return hn_v_or(hn_v_select(large, far, near), sign);
+}
+
+/* Error 4e-7; NaN below 1. */
+static inline hn_vf hn_v_acosh(hn_vf x) {
+    hn_vm large = hn_v_gt(x, hn_v_set1(1e4f));
+    hn_vf t = hn_v_sub(x, hn_v_set1(1.0f));
+    hn_vf root = hn_v_sqrt(hn_v_mul(t, hn_v_add(t, hn_v_set1(2.0f))));
+    hn_vf far = hn_v_add(hn_v_log(x), hn_v_set1(0.693147181f));
+    hn_vf y = hn_v_select(large, far, hn_v_log1p(hn_v_add(t, root)));
+    return hn_v_select(hn_v_lt(t, hn_v_set1(0.0f)), hn_v_set1(__builtin_nanf("")), y);
+}
+
+/* Error 4e-7; NaN beyond 1. */
+static inline hn_vf hn_v_atanh(hn_vf x) {
+    hn_vf sign = hn_v_and(x, hn_v_set1(-0.0f)), a = hn_v_abs(x);
+    hn_vf y = hn_v_log1p(hn_v_div(hn_v_add(a, a), hn_v_sub(hn_v_set1(1.0f), a)));
+    return hn_v_or(hn_v_mul(hn_v_set1(0.5f), y), sign);
 }
 
 #endif

@@ -93,13 +93,15 @@ static void operations(check_list *list) {
             hn_map_f32 p = space(1, k == 0 ? 5003 : 35, 1, 1, 1);
             for (int i = 0; i < hn_map_arity((hn_map_op)op); i++) input(&p, 0);
             bool clip = op == HN_MAP_ACT_CLIP;
-            int v = hn_map_emit(&p, (hn_map_op)op, 0, 1, 2, clip ? -0.5f : 0.3f, 0.5f);
+            int x = 0;
+            if (op == HN_MAP_ACOSH) x = hn_map_emit(&p, HN_MAP_ADD, 0, HN_MAP_X, 0, 2, 0);
+            int v = hn_map_emit(&p, (hn_map_op)op, x, 1, 2, clip ? -0.5f : 0.3f, 0.5f);
             output(&p, v, 0);
             check_case *c = add(list, name, &p, -1);
             c->exact = op <= HN_MAP_MUL || op == HN_MAP_MIN || op == HN_MAP_MAX;
             if (op >= HN_MAP_PRELU && op <= HN_MAP_ABS) c->exact = true;
             if (op >= HN_MAP_FLOOR && op <= HN_MAP_SIGN) c->exact = true;
-            if (op == HN_MAP_POW) c->rel = 600;
+            if (op == HN_MAP_POW || op == HN_MAP_ACOSH) c->rel = 600; /* steep next to 1 */
             if (op == HN_MAP_MULADD) c->abs = 1e-6;
             if (op == HN_MAP_ACT_GELU) c->rel = 200;
         }

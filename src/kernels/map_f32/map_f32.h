@@ -64,7 +64,18 @@
     X(ROUND, 1, "nearest integer, ties to even") \
     X(SIGN, 1, "a < 0 ? -1 : a > 0 ? 1 : a")     \
     X(SOFTPLUS, 1, "log(1 + exp(a))")            \
-    X(SOFTSIGN, 1, "a/(1 + abs(a))")
+    X(SOFTSIGN, 1, "a/(1 + abs(a))")             \
+    X(SIN, 1, "sin(a)")                          \
+    X(COS, 1, "cos(a)")                          \
+    X(TAN, 1, "tan(a)")                          \
+    X(ASIN, 1, "asin(a)")                        \
+    X(ACOS, 1, "acos(a)")                        \
+    X(ATAN, 1, "atan(a)")                        \
+    X(SINH, 1, "sinh(a)")                        \
+    X(COSH, 1, "cosh(a)")                        \
+    X(ASINH, 1, "asinh(a)")                      \
+    X(ACOSH, 1, "acosh(a)")                      \
+    X(ATANH, 1, "atanh(a)")
 
 typedef enum hn_map_op {
 #define HN_X(name, operands, formula) HN_MAP_##name,

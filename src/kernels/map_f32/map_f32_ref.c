@@ -48,6 +48,17 @@ static double compute(const hn_map_code *i, double a, double b, double c) {
         case HN_MAP_SIGN: return a < 0 ? -1 : a > 0 ? 1 : a;
         case HN_MAP_SOFTPLUS: return fmax(a, 0) + log1p(exp(-fabs(a)));
         case HN_MAP_SOFTSIGN: return a / (1 + fabs(a));
+        case HN_MAP_SIN: return sin(a);
+        case HN_MAP_COS: return cos(a);
+        case HN_MAP_TAN: return tan(a);
+        case HN_MAP_ASIN: return asin(a);
+        case HN_MAP_ACOS: return acos(a);
+        case HN_MAP_ATAN: return atan(a);
+        case HN_MAP_SINH: return sinh(a);
+        case HN_MAP_COSH: return cosh(a);
+        case HN_MAP_ASINH: return asinh(a);
+        case HN_MAP_ACOSH: return acosh(a);
+        case HN_MAP_ATANH: return atanh(a);
         default: break;
     }
     hn_act act = {(hn_act_kind)(i->op - HN_MAP_ACT_NONE), i->x, i->y};
