@@ -823,6 +823,10 @@ hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *er
         give_on(L, n, silu);
         return hn_step_absorb(L, s, n, err);
     }
+    bool logic = r->map >= HN_MAP_AND && r->map <= HN_MAP_NOT;
+    bool to_truth = r->map == HN_MAP_ACT_NONE && y.dtype == HONE_DTYPE_BOOL;
+    if ((logic || to_truth) && host_of(L, n, n_args, &y) < 0)
+        HN_DECLINE(L, "map_int computes truth values as bytes");
     hn_view result;
     hn_step *host = into_maker(L, n, r, &y, &result);
     if (host == NULL) return lower_program(L, n, r, n_args, y, done, err);

@@ -1,6 +1,7 @@
-/* Elementwise operators on integers: a problem of map_int for each node. They compute indices and
- * masks, a few numbers at a time, so nothing is taken into other steps.
+/* Elementwise operators on integers, truth values and doubles: a problem of map_int for each node,
+ * and nothing is taken into other steps.
  */
+#include <math.h>
 #include <string.h>
 
 #include "engine/lower.h"
@@ -24,23 +25,10 @@ static const row *row_of(const hn_node *n) {
     return r;
 }
 
-static bool is_integer(hone_dtype t) {
-    return t == HONE_DTYPE_S64 || t == HONE_DTYPE_S32 || t == HONE_DTYPE_U8;
-}
-
-static bool is_other(hone_dtype t) { return t == HONE_DTYPE_BOOL || t == HONE_DTYPE_F32; }
-static bool is_half(hone_dtype t) { return t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16; }
-
-/* Whether map_int has the types: integers, a cast to or from them, or one between floats. */
-static bool takes(hn_map_int_op op, hone_dtype from, hone_dtype to) {
-    if (op != HN_MAP_INT_CAST) return is_integer(from);
-    if (is_half(from) || is_half(to)) return from == HONE_DTYPE_F32 || to == HONE_DTYPE_F32;
-    return from != to && (is_integer(from) || is_other(from)) && (is_integer(to) || is_other(to)) &&
-           !(is_other(from) && is_other(to));
-}
-
-static bool divides(hn_map_int_op op) {
-    return op == HN_MAP_INT_DIV || op == HN_MAP_INT_MOD || op == HN_MAP_INT_FMOD;
+/* Whether a divisor of 0 is an error. */
+static bool divides(hn_map_int_op op, hone_dtype t) {
+    return t != HONE_DTYPE_F64 &&
+           (op == HN_MAP_INT_DIV || op == HN_MAP_INT_MOD || op == HN_MAP_INT_FMOD);
 }
 
 /* The message of the operator's reference. */
@@ -82,7 +70,7 @@ static hone_status add_step(hn_lower *L, const hn_node *n, hn_map_int_op op, con
     }
     for (int i = 0; i < arity; i++) spread(&in[i], y, p.stride[i]);
     hn_map_int_collapse(&p);
-    if (divides(op)) p.divisors = hn_view_count(&in[1]);
+    if (divides(op, p.from)) p.divisors = hn_view_count(&in[1]);
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_map_int_family, &p, sizeof p, &s, err));
     for (int i = 0; i < arity; i++) {
@@ -91,7 +79,7 @@ static hone_status add_step(hn_lower *L, const hn_node *n, hn_map_int_op op, con
     }
     hn_step_writes(s, HN_MAP_INT_Y, y);
     s->bytes += (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
-    if (divides(op)) s->check = check_divisors;
+    if (divides(op, p.from)) s->check = check_divisors;
     s->flag = HN_MAP_INT_BAD;
     return HONE_OK;
 }
@@ -101,32 +89,63 @@ static hone_status fold(hn_lower *L, const hn_node *n, hn_map_int_op op, hn_view
                         hn_error *err) {
     hn_view pair[2] = {hn_lower_in(L, n, 0)};
     for (int i = 1; i < n->n_inputs; i++) {
-        if (hn_node_input(n, i) == NULL) continue; /* a limit of Clip */
         pair[1] = hn_lower_in(L, n, i);
-        bool upper = i == 2 && strcmp(n->op->name, "Clip") == 0;
         hn_view next = hn_lower_out(n, 0);
-        HN_TRY(add_step(L, n, upper ? HN_MAP_INT_MIN : op, pair, &next, err));
+        HN_TRY(add_step(L, n, op, pair, &next, err));
         pair[0] = next;
     }
     *y = pair[0];
     return HONE_OK;
 }
 
+/* The limits of Clip; one that is absent is the end of the type. */
+static hone_status limits(hn_lower *L, const hn_node *n, hn_view *in, hn_error *err) {
+    for (int i = 1; i < 3; i++) {
+        if (hn_node_input(n, i) != NULL) {
+            in[i] = hn_lower_in(L, n, i);
+            continue;
+        }
+        hn_tensor *t;
+        HN_TRY(hn_lower_constant(L, in[0].dtype, 1, &t, &in[i], err));
+        if (in[0].dtype == HONE_DTYPE_F64)
+            hn_store_f64(in[0].dtype, t->data, 0, i == 1 ? -(double)INFINITY : (double)INFINITY);
+        else
+            hn_store_s64(in[0].dtype, t->data, 0,
+                         i == 1 ? hn_dtype_min(in[0].dtype) : (int64_t)hn_dtype_max(in[0].dtype));
+    }
+    return HONE_OK;
+}
+
+static bool is_square(const hn_node *n) {
+    const hn_tensor *exponent = hn_node_constant(n, 1);
+    return exponent != NULL && exponent->n == 1 && hn_tensor_f64(exponent, 0) == 2;
+}
+
+/* The operation of a node: attributes may choose another than the row's. */
+static hn_map_int_op operation(const hn_node *n, const row *r) {
+    if (r->map == HN_MAP_INT_MOD && hn_attr_i(n, "fmod") != 0) return HN_MAP_INT_FMOD;
+    if (r->map == HN_MAP_INT_SHL && hn_attr_is(n, "direction", "RIGHT")) return HN_MAP_INT_SHR;
+    return r->map;
+}
+
 hone_status hn_lower_map_int(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     const row *r = row_of(n);
+    hn_map_int_op op = operation(n, r);
     hn_view y = hn_lower_out(n, 0), in[3];
     if (hn_node_output(n, 0) == NULL) HN_DECLINE(L, "no output");
-    if (!takes(r->map, hn_node_input(n, r->map == HN_MAP_INT_SELECT)->type.dtype, y.dtype))
-        HN_DECLINE(L, "not of the types that map_int has");
+    hone_dtype type = hn_node_input(n, op == HN_MAP_INT_SELECT)->type.dtype;
+    if (!hn_map_int_has(op, type, y.dtype)) HN_DECLINE(L, "not of the types that map_int has");
     if (y.rank > HN_MAP_INT_MAX_RANK) HN_DECLINE(L, "more than six axes");
     if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
+    if (op == HN_MAP_INT_SQUARE && !is_square(n)) HN_DECLINE(L, "a power other than 2");
     if (r->most == 0) {
-        HN_TRY(fold(L, n, r->map, &y, err));
+        HN_TRY(fold(L, n, op, &y, err));
     } else {
-        for (int i = 0; i < r->most; i++) in[i] = hn_lower_in(L, n, i);
-        if (divides(r->map)) HN_TRY(hn_lower_dense(L, n, &in[1], err));
-        bool cut = r->map == HN_MAP_INT_MOD && hn_attr_i(n, "fmod") != 0;
-        HN_TRY(add_step(L, n, cut ? HN_MAP_INT_FMOD : r->map, in, &y, err));
+        int given = op == HN_MAP_INT_CLIP ? 1 : r->most;
+        for (int i = 0; i < given; i++) in[i] = hn_lower_in(L, n, i);
+        if (op == HN_MAP_INT_CLIP) HN_TRY(limits(L, n, in, err));
+        if (divides(op, type)) HN_TRY(hn_lower_dense(L, n, &in[1], err));
+        HN_TRY(add_step(L, n, op, in, &y, err));
     }
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;

@@ -318,6 +318,7 @@ static bool same_output(const check_case *c, int i, const void *got, const void 
     }
     bound near = *b;
     if (o->type == CHECK_BF16) near.rel += 0x1p-8; /* both are rounded */
+    if (o->type == CHECK_F64) near.rel *= 0x1p-29;
     double largest = 0;
     for (size_t j = 0; j < o->count && b->whole > 0; j++) {
         double w = element(o, want, j);

@@ -61,7 +61,8 @@ typedef struct check_case {
     _Alignas(16) unsigned char problem[CHECK_PROBLEM_BYTES];
     check_operand operand[CHECK_MAX_OPERANDS];
     int n_operands;
-    /* A float may differ from the reference by rel * 2^-24 * magnitude + abs, see `magnitude`. */
+    /* A float may differ from the reference by rel * 2^-24 * magnitude + abs, see `magnitude`; a
+     * double by rel * 2^-53 * magnitude + abs. */
     double rel, abs;
     int steps;           /* by which an 8-bit integer may differ, where floats came before it */
     bool exact;          /* with CHECK_EXACT data no float operation rounds: the bits must agree */

@@ -8,13 +8,18 @@
 #include "check.h"
 
 static const hone_dtype integers[] = {HONE_DTYPE_S64, HONE_DTYPE_S32, HONE_DTYPE_U8};
+static const hone_dtype types[] = {HONE_DTYPE_S64, HONE_DTYPE_S32, HONE_DTYPE_S8,
+                                   HONE_DTYPE_U32, HONE_DTYPE_U8,  HONE_DTYPE_BOOL,
+                                   HONE_DTYPE_U64, HONE_DTYPE_F32, HONE_DTYPE_F64};
+enum { TYPES = sizeof types / sizeof *types };
 
 static check_type type_of(hone_dtype t) {
-    return t == HONE_DTYPE_S64        ? CHECK_I64
-           : t == HONE_DTYPE_S32      ? CHECK_I32
-           : t == HONE_DTYPE_F32      ? CHECK_F32
-           : hone_dtype_bits(t) == 16 ? CHECK_U16
-                                      : CHECK_U8;
+    return t == HONE_DTYPE_S64 || t == HONE_DTYPE_U64   ? CHECK_I64
+           : t == HONE_DTYPE_S32 || t == HONE_DTYPE_U32 ? CHECK_I32
+           : t == HONE_DTYPE_F64                        ? CHECK_F64
+           : t == HONE_DTYPE_F32                        ? CHECK_F32
+           : hone_dtype_bits(t) == 16                   ? CHECK_U16
+                                                        : CHECK_U8;
 }
 
 /* How an operand lies: dense but for the axes it broadcasts along (bit i: axis i), with gaps
@@ -80,19 +85,20 @@ static hone_dtype result_of(hn_map_int_op op, hone_dtype t) {
 static void cases(check_list *list) {
     static const int dense[4] = {0};
     static const int64_t sizes[][4] = {{1, 1, 1, 1}, {1, 1, 1, 131}, {1, 1, 1, 3000}};
-    for (int op = 0; op < HN_MAP_INT_CAST; op++)
-        for (int t = 0; t < 3; t++)
-            for (int s = 0; s < 3; s++) {
-                hone_dtype to = result_of((hn_map_int_op)op, integers[t]);
-                add(list, "op", (hn_map_int_op)op, integers[t], to, sizes[s], dense);
+    for (int op = 0; op <= HN_MAP_INT_CAST; op++)
+        for (int from = 0; from < TYPES; from++)
+            for (int to = 0; to < TYPES; to++) {
+                hone_dtype f = types[from], t = types[to];
+                bool cast = op == HN_MAP_INT_CAST;
+                if ((cast ? f == t : t != result_of((hn_map_int_op)op, f)) ||
+                    !hn_map_int_has((hn_map_int_op)op, f, t))
+                    continue;
+                for (int s = 0; s < 3; s++) {
+                    check_case *c = add(list, "op", (hn_map_int_op)op, f, t, sizes[s], dense);
+                    if (f == HONE_DTYPE_F64 && op != HN_MAP_INT_CAST) c->rel = 8;
+                    if (op == HN_MAP_INT_SIN || op == HN_MAP_INT_COS) c->abs = 1e-16;
+                }
             }
-    static const hone_dtype types[] = {HONE_DTYPE_S64, HONE_DTYPE_S32, HONE_DTYPE_U8,
-                                       HONE_DTYPE_BOOL, HONE_DTYPE_F32};
-    for (int i = 0; i < 5; i++)
-        for (int k = 0; k < 5; k++)
-            for (int s = 0; s < 3; s++)
-                if (i != k && (i < 3 || k < 3))
-                    add(list, "op", HN_MAP_INT_CAST, types[i], types[k], sizes[s], dense);
     static const hone_dtype halves[] = {HONE_DTYPE_F16, HONE_DTYPE_BF16};
     static const int64_t all[4] = {1, 1, 1, 70000}; /* most of their codes */
     static const int gaps[4] = {GAPS, 0, 0, GAPS};
@@ -103,6 +109,8 @@ static void cases(check_list *list) {
         add(list, "gaps", HN_MAP_INT_CAST, halves[i], HONE_DTYPE_F32, few, gaps);
         add(list, "gaps", HN_MAP_INT_CAST, HONE_DTYPE_F32, halves[i], few, gaps);
     }
+
+    add(list, "op", HN_MAP_INT_CAST, HONE_DTYPE_F16, HONE_DTYPE_F64, all, dense);
 
     static const int how[][4] = {{0, 1 | 2 | 4, 8, 0}, {1 | 2, 1 | 2 | 4 | 8, 1 | 2 | 8, 0},
                                  {EXCHANGED, 0, 2, 0}, {GAPS, 0, GAPS | 1, GAPS},
@@ -160,6 +168,17 @@ static float real(hn_rng *rng) {
     return k < 15 ? ends[k] : (float)(hn_rng_f64(rng) * 600 - 300);
 }
 
+/* Of those, and numbers that functions tell apart. */
+static double real_f64(hn_rng *rng) {
+    switch (hn_rng_below(rng, 8)) {
+        case 0: return (double)real(rng);
+        case 1: return (double)integer(rng);
+        case 2: return hn_rng_f64(rng) * 1500 - 750;
+        case 3: return hn_rng_f64(rng) * 4 - 1;
+        default: return (double)hn_rng_below(rng, 3) - 1; /* some are equal */
+    }
+}
+
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
     const check_operand *o = &c->operand[operand];
     (void)kind;
@@ -170,8 +189,8 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
             case CHECK_I32: ((int32_t *)data)[i] = (int32_t)v; break;
             case CHECK_U8: ((uint8_t *)data)[i] = (uint8_t)v; break;
             case CHECK_U16: ((uint16_t *)data)[i] = (uint16_t)hn_rng_u64(rng); break;
-            case CHECK_BF16:
-            case CHECK_F64: break; /* no such operand */
+            case CHECK_BF16: break; /* no such operand */
+            case CHECK_F64: ((double *)data)[i] = real_f64(rng); break;
             case CHECK_F32:
                 ((float *)data)[i] = hn_rng_below(rng, 2) ? real(rng) : half_way(rng);
                 break;

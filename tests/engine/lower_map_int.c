@@ -76,7 +76,7 @@ static void several_inputs(void **state) {
         "map_int Min, map_int Min");
     one("int64[4,5] a", "", "int64[4,5]", "Max", "(a)", "");
     one("int64[4,5] a", "int64 l = {-1}, int64 h = {1}", "int64[4,5]", "Clip", "(a, l, h)",
-        "map_int Clip, map_int Clip");
+        "map_int Clip");
     one("int32[4,5] a", "int32 l = {0}", "int32[4,5]", "Clip", "(a, l)", "map_int Clip");
     one("int32[4,5] a", "int32 h = {0}", "int32[4,5]", "Clip", "(a, , h)", "map_int Clip");
 }

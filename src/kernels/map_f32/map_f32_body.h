@@ -209,17 +209,29 @@ typedef struct area {
     int64_t rows, n, row, inner; /* lengths; strides in elements */
 } area;
 
+static void repeat(float *y, float x, int64_t n) {
+    hn_vf v = hn_v_set1(x);
+    int64_t j = 0;
+    for (; j + HN_VL <= n; j += HN_VL) hn_v_store(y + j, v);
+    if (j < n) hn_v_store_n(y + j, v, n - j);
+}
+
 /* An input's elements into its slot, adjacent. */
 static void expand(float *y, const void *src, int type, area r) {
     for (int64_t i = 0; i < r.rows; i++, y += r.n) {
         if (type == HN_MAP_BOOL) {
             const uint8_t *x = (const uint8_t *)src + i * r.row;
-            for (int64_t j = 0; j < r.n; j++) y[j] = x[j * r.inner] != 0 ? 1.0f : 0.0f;
+            if (r.inner == 1)
+                for (int64_t j = 0; j < r.n; j++) y[j] = (float)(x[j] != 0);
+            else
+                for (int64_t j = 0; j < r.n; j++) y[j] = (float)(x[j * r.inner] != 0);
             continue;
         }
         const float *x = (const float *)src + i * r.row;
         if (r.inner == 1)
             memcpy(y, x, (size_t)r.n * sizeof *y);
+        else if (r.inner == 0)
+            repeat(y, *x, r.n);
         else
             for (int64_t j = 0; j < r.n; j++) y[j] = x[j * r.inner];
     }
@@ -230,7 +242,10 @@ static void scatter(void *dst, int type, const float *x, area r) {
     for (int64_t i = 0; i < r.rows; i++, x += r.n) {
         if (type == HN_MAP_BOOL) {
             uint8_t *y = (uint8_t *)dst + i * r.row;
-            for (int64_t j = 0; j < r.n; j++) y[j * r.inner] = x[j] != 0.0f;
+            if (r.inner == 1)
+                for (int64_t j = 0; j < r.n; j++) y[j] = x[j] != 0.0f;
+            else
+                for (int64_t j = 0; j < r.n; j++) y[j * r.inner] = x[j] != 0.0f;
             continue;
         }
         float *y = (float *)dst + i * r.row;

@@ -1,22 +1,30 @@
-/* map_int: one elementwise operation on integers, over operands that broadcast.
+/* map_int: one elementwise operation on integers, truth values or doubles, over operands that
+ * broadcast.
  *
  *   y[i] = f(a[i], b[i], c[i])      i over a space of up to six axes
  *
- * For index arithmetic and masks, whose tensors are small: there are no programs as in map_f32.
+ * There are no programs as in map_f32: operators of these types stand alone in most models.
  *
- *   operations      a, b, c                      y
- *   arithmetic      s64, s32 or u8, all alike    the same type
- *   comparisons     s64, s32 or u8, both alike   bool
- *   SELECT          a: bool; b, c alike          theirs
- *   CAST            s64, s32, u8, bool, f32      another of these, but for f32 from bool and back
- *                   f16, bf16                    f32, and back
+ *   operations      a, b, c                               y
+ *   arithmetic      s64, s32, s8, u32 or u8, all alike    the same type
+ *   comparisons     the same                              bool
+ *   SHL, SHR        u64, u32 or u8, both alike            the same type
+ *   AND to NOT      bool                                  bool
+ *   SELECT          a: bool; b, c alike, not bool         theirs
+ *   SQRT to COS     f64; arithmetic and comparisons too, but for the bits
+ *   CAST            s64, s32, s8, u8, bool, f32, f64      another of these, but for f32 from bool
+ *                   f16, bf16                             f32, and back; f64 from f16
  *
- * Arithmetic wraps. Floats are cut toward zero; beyond the ends of s64 and s32 they saturate, for
- * u8 the low bits count, and NaN is 0. Truth values are bytes: read as any but 0, written as 1 or
- * 0. Floats of 16 bits are rounded to nearest even, infinite beyond their range.
+ * Integer arithmetic wraps. Floats are cut toward zero; beyond the ends of s64 and s32 they
+ * saturate, for the narrower ones the low bits count, and NaN is 0. Truth values are bytes: read as
+ * any but 0, written as 1 or 0. Floats of 16 bits are rounded to nearest even, infinite beyond
+ * their range. MIN, MAX and CLIP of doubles pass NaN; a limit of CLIP that is NaN limits nothing.
  *
- * A division by zero gives 0, and sets `bad`, if it is there, to 1: kernels cannot fail, so the
- * caller clears it before and looks at it after.
+ * Error of doubles: one rounding for + - * / sqrt, 4e-16 relative for EXP, LOG, TANH, SIGMOID,
+ * SIN and COS (absolute next to their zeros).
+ *
+ * A division of integers by zero gives 0, and sets `bad`, if it is there, to 1: kernels cannot
+ * fail, so the caller clears it before and looks at it after.
  *
  * Strides are in elements and may be anything, 0 broadcasts. y overlaps nothing, and no two
  * elements of it are the same place.
@@ -42,16 +50,35 @@
     X(BIT_OR, 2, "a | b")                       \
     X(BIT_XOR, 2, "a ^ b")                      \
     X(BIT_NOT, 1, "~a")                         \
+    X(SHL, 2, "a << b, 0 from the width on")    \
+    X(SHR, 2, "a >> b, 0 from the width on")    \
     X(NEG, 1, "-a")                             \
     X(ABS, 1, "abs(a)")                         \
     X(SIGN, 1, "a < 0 ? -1 : a > 0")            \
     X(RELU, 1, "max(a, 0)")                     \
+    X(CLIP, 3, "min(max(a, b), c)")             \
+    X(SQUARE, 1, "a * a")                       \
     X(LT, 2, "a < b")                           \
     X(LE, 2, "a <= b")                          \
     X(GT, 2, "a > b")                           \
     X(GE, 2, "a >= b")                          \
     X(EQ, 2, "a == b")                          \
     X(SELECT, 3, "a ? b : c")                   \
+    X(AND, 2, "a && b")                         \
+    X(OR, 2, "a || b")                          \
+    X(XOR, 2, "(a != 0) != (b != 0)")           \
+    X(NOT, 1, "!a")                             \
+    X(SQRT, 1, "sqrt(a)")                       \
+    X(RECIP, 1, "1 / a")                        \
+    X(FLOOR, 1, "floor(a)")                     \
+    X(CEIL, 1, "ceil(a)")                       \
+    X(ROUND, 1, "nearest, ties to even")        \
+    X(EXP, 1, "exp(a)")                         \
+    X(LOG, 1, "log(a)")                         \
+    X(TANH, 1, "tanh(a)")                       \
+    X(SIGMOID, 1, "1 / (1 + exp(-a))")          \
+    X(SIN, 1, "sin(a)")                         \
+    X(COS, 1, "cos(a)")                         \
     X(CAST, 1, "a in another type")
 
 typedef enum hn_map_int_op {
@@ -76,6 +103,9 @@ typedef struct hn_map_int {
 } hn_map_int;
 
 extern const hn_family hn_map_int_family;
+
+/* Whether the family has the operation on these types: of a (SELECT: of b), and of y. */
+bool hn_map_int_has(hn_map_int_op op, hone_dtype from, hone_dtype to);
 
 /* The number of operands an operation takes: 1, 2 or 3. */
 int hn_map_int_arity(hn_map_int_op op);

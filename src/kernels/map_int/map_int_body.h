@@ -6,6 +6,7 @@
  * Loops have a part of constant length, which compilers vectorize at any level of optimization, and
  * a rest.
  */
+#include <math.h>
 #include <string.h>
 
 #include "kernels/map_int/map_int.h"
@@ -26,17 +27,19 @@ typedef struct args {
  * operands' names are those of the formulas in map_int.h; what an operation does not take is a
  * again.
  */
-#define LOOP(name, A, T, R, operands, formula)                                                    \
-    HN_INLINE bool name##_part(R *restrict y, const A *restrict pa, const T *restrict pb,         \
-                               const T *restrict pc, int64_t n) {                                 \
-        bool bad = false;                                                                         \
-        (void)pb, (void)pc;                                                                       \
-        for (int64_t k = 0; k < n; k++) {                                                         \
-            operands;                                                                             \
-            y[k] = (R)(formula);                                                                  \
-        }                                                                                         \
-        return bad;                                                                               \
-    }                                                                                             \
+#define LOOP(name, A, T, R, operands, formula)                                            \
+    HN_INLINE bool name##_part(R *restrict y, const A *restrict pa, const T *restrict pb, \
+                               const T *restrict pc, int64_t n) {                         \
+        (void)pb, (void)pc;                                                               \
+        for (int64_t k = 0; k < n; k++) {                                                 \
+            operands;                                                                     \
+            y[k] = (R)(formula);                                                          \
+        }                                                                                 \
+        return false;                                                                     \
+    }                                                                                     \
+    WHOLE(name, A, T, R)
+/* A loop of parts that tell whether a divisor was 0. */
+#define WHOLE(name, A, T, R)                                                                      \
     static void name(args *g) {                                                                   \
         R *y = g->y;                                                                              \
         const A *a = g->in[0];                                                                    \
@@ -50,34 +53,69 @@ typedef struct args {
 #define LOOP3(name, A, T, R, formula) \
     LOOP(name, A, T, R, A a = pa[k]; T b = pb[k]; T c = pc[k], formula)
 
-static inline int64_t quotient(int64_t a, int64_t b, bool *bad) {
-    *bad |= b == 0;
-    if (b == 0 || b == -1) return (int64_t)((uint64_t)a * (uint64_t)b); /* a / -1 may wrap */
-    return a / b;
-}
-
-static inline int64_t rest(int64_t a, int64_t b, bool *bad) {
-    *bad |= b == 0;
-    return b == 0 || b == -1 ? 0 : a % b;
-}
-
-static inline int64_t floor_rest(int64_t a, int64_t b, bool *bad) {
-    int64_t r = rest(a, b, bad);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 static inline uint64_t magnitude(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
 static inline int sign(int64_t a) { return (a > 0) - (a < 0); }
 static inline int64_t positive(int64_t a) { return a < 0 ? 0 : a; }
+
+/* ---- divisions ---- */
+
+/* Quotients in double are exact where both numbers are below 2^53, and unlike those of integers they
+ * come in vectors. A divisor of 0 or -1 is replaced: the first gives 0, and over the second the least
+ * number wraps. */
+#define QUOTIENT(T, U, minus, divide)                        \
+    T d = b == 0 || minus(b == -1) ? (T)1 : b, q = (T)(divide); \
+    q = b == 0 ? 0 : minus(b == -1) ? (T)(0 - (U)q) : q
+/* Whether a number is negative, or what asks for that; never of unsigned types. */
+#define MINUS(condition) (condition)
+#define NEVER(condition) false
+#define IN_DOUBLE(T) (T)((double)a / (double)d)
+
+static inline bool fits_double(const int64_t *x, int64_t n) {
+    uint64_t outside = 0;
+    for (int64_t k = 0; k < n; k++) outside |= ((uint64_t)x[k] + ((uint64_t)1 << 52)) >> 53;
+    return outside == 0;
+}
+
+/* What name is of a, b and the quotient q. */
+#define DIVISION(name, T, U, minus, fits, result)                                                    \
+    HN_INLINE bool name##_part(T *restrict y, const T *restrict pa, const T *restrict pb,     \
+                               const T *restrict pc, int64_t n) {                             \
+        T zero = 0;                                                                           \
+        (void)pc;                                                                             \
+        for (int64_t k = 0; k < n; k++) zero |= (T)(pb[k] == 0);                              \
+        if (fits)                                                                             \
+            for (int64_t k = 0; k < n; k++) {                                                 \
+                T a = pa[k], b = pb[k];                                                       \
+                QUOTIENT(T, U, minus, IN_DOUBLE(T));                                               \
+                y[k] = (T)(result);                                                           \
+            }                                                                                 \
+        else                                                                                  \
+            for (int64_t k = 0; k < n; k++) {                                                 \
+                T a = pa[k], b = pb[k];                                                       \
+                QUOTIENT(T, U, minus, a / d);                                                        \
+                y[k] = (T)(result);                                                           \
+            }                                                                                 \
+        return zero != 0;                                                                     \
+    }                                                                                         \
+    WHOLE(name, T, T, T)
+#define REST(U) ((U)a - (U)q * (U)b)
+#define FLOOR_REST(T, U, minus) \
+    (b == 0 ? (T)0 : minus((T)REST(U) != 0 && ((T)REST(U) < 0) != (b < 0)) ? (T)(REST(U) + (U)b) : (T)REST(U))
+#define DIVISIONS(t, T, U, minus, fits)                            \
+    DIVISION(DIV_##t, T, U, minus, fits, q)                        \
+    DIVISION(FMOD_##t, T, U, minus, fits, b == 0 ? 0 : (T)REST(U)) \
+    DIVISION(MOD_##t, T, U, minus, fits, FLOOR_REST(T, U, minus))
+DIVISIONS(s64, int64_t, uint64_t, MINUS, fits_double(pa, n) && fits_double(pb, n))
+DIVISIONS(s32, int32_t, uint32_t, MINUS, true)
+DIVISIONS(s8, int8_t, uint32_t, MINUS, true)
+DIVISIONS(u32, uint32_t, uint32_t, NEVER, true)
+DIVISIONS(u8, uint8_t, uint32_t, NEVER, true)
 
 /* T: of the elements; U: unsigned, at least as wide, to wrap in. */
 #define LOOPS(t, T, U)                           \
     LOOP2(ADD_##t, T, T, (U)a + (U)b)            \
     LOOP2(SUB_##t, T, T, (U)a - (U)b)            \
     LOOP2(MUL_##t, T, T, (U)a *(U)b)             \
-    LOOP2(DIV_##t, T, T, quotient(a, b, &bad))   \
-    LOOP2(MOD_##t, T, T, floor_rest(a, b, &bad)) \
-    LOOP2(FMOD_##t, T, T, rest(a, b, &bad))      \
     LOOP2(MIN_##t, T, T, a < b ? a : b)          \
     LOOP2(MAX_##t, T, T, a > b ? a : b)          \
     LOOP2(BIT_AND_##t, T, T, a &b)               \
@@ -93,10 +131,173 @@ static inline int64_t positive(int64_t a) { return a < 0 ? 0 : a; }
     LOOP2(GT_##t, T, uint8_t, a > b)             \
     LOOP2(GE_##t, T, uint8_t, a >= b)            \
     LOOP2(EQ_##t, T, uint8_t, a == b)            \
+    LOOP3(CLIP_##t, T, T, T, limited(a, b, c))   \
+    LOOP1(SQUARE_##t, T, T, (U)a *(U)a)          \
     LOOP3(SELECT_##t, uint8_t, T, T, a != 0 ? b : c)
+#define limited(a, b, c) ((a > b ? a : b) < c ? (a > b ? a : b) : c)
 LOOPS(s64, int64_t, uint64_t)
 LOOPS(s32, int32_t, uint32_t)
+LOOPS(s8, int8_t, uint32_t)
+LOOPS(u32, uint32_t, uint32_t)
 LOOPS(u8, uint8_t, uint32_t)
+
+#define SHIFTS(t, T, width)                         \
+    LOOP2(SHL_##t, T, T, b < width ? (T)(a << b) : 0) \
+    LOOP2(SHR_##t, T, T, b < width ? (T)(a >> b) : 0)
+SHIFTS(u64, uint64_t, 64)
+SHIFTS(u32, uint32_t, 32)
+SHIFTS(u8, uint8_t, 8)
+
+LOOP2(AND_bool, uint8_t, uint8_t, (a != 0) & (b != 0))
+LOOP2(OR_bool, uint8_t, uint8_t, (a | b) != 0)
+LOOP2(XOR_bool, uint8_t, uint8_t, (a != 0) ^ (b != 0))
+LOOP1(NOT_bool, uint8_t, uint8_t, a == 0)
+
+/* ---- doubles ---- */
+
+static inline uint64_t bits_of_f64(double a) {
+    uint64_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+static inline double f64_of_bits(uint64_t bits) {
+    double a;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+/* a = n*ln2 + r. e^r - 1 to full precision by its series, and half of 2^n twice over in scale[]:
+ * 2^n itself may not be a double. */
+static inline double expm1_part(double a, double scale[2]) {
+    double big = a * 0x1.71547652b82fep0 + 0x1.8p52, n = big - 0x1.8p52;
+    double r = a - n * 0x1.62e42fefap-1 - n * 0x1.cf79abc9e3b39p-40;
+    uint64_t k = bits_of_f64(big) - bits_of_f64(0x1.8p52), half = (uint64_t)((int64_t)k >> 1);
+    scale[0] = f64_of_bits((half + 1023) << 52);
+    scale[1] = f64_of_bits((k - half + 1023) << 52);
+    double p = 1.0 / 6227020800;
+    p = p * r + 1.0 / 479001600;
+    p = p * r + 1.0 / 39916800;
+    p = p * r + 1.0 / 3628800;
+    p = p * r + 1.0 / 362880;
+    p = p * r + 1.0 / 40320;
+    p = p * r + 1.0 / 5040;
+    p = p * r + 1.0 / 720;
+    p = p * r + 1.0 / 120;
+    p = p * r + 1.0 / 24;
+    p = p * r + 1.0 / 6;
+    p = p * r + 0.5;
+    return r + r * r * p;
+}
+
+static inline double exp_f64(double a) {
+    double scale[2];
+    a = a < -746 ? -746 : a;
+    a = a > 710 ? 710 : a;
+    double p = expm1_part(a, scale);
+    return (1 + p) * scale[0] * scale[1];
+}
+
+static inline double tanh_f64(double a) {
+    double scale[2], size = fabs(a), x = -2 * (size > 20 ? 20 : size);
+    double p = expm1_part(x, scale), two_n = scale[0] * scale[1];
+    double e = p * two_n + (two_n - 1); /* e^x - 1 */
+    return copysign(-e / (e + 2), a);
+}
+
+static inline double sigmoid_f64(double a) {
+    double e = exp_f64(-fabs(a));
+    return (a < 0 ? e : 1) / (1 + e);
+}
+
+/* a = 2^k * m, m from sqrt(1/2) to sqrt(2); log(m) by the series of its inverse hyperbolic tangent,
+ * as fdlibm does it. */
+static inline double log_f64(double a) {
+    double x = a < 0x1p-1022 ? a * 0x1p54 : a;
+    uint64_t bits = bits_of_f64(x) - 0x3fe6a09e667f3bcd;
+    int64_t steps = (int64_t)bits >> 52;
+    double k = f64_of_bits((uint64_t)steps + 0x4338000000000000) - 0x1.8p52;
+    k -= a < 0x1p-1022 ? 54 : 0;
+    double f = f64_of_bits(bits_of_f64(x) - ((uint64_t)steps << 52)) - 1;
+    double s = f / (2 + f), z = s * s, h = 0.5 * f * f;
+    double p = 0x1.2f112df3e5244p-3;
+    p = p * z + 0x1.39a09d078c69fp-3;
+    p = p * z + 0x1.7466496cb03dep-3;
+    p = p * z + 0x1.c71c51d8e78afp-3;
+    p = p * z + 0x1.2492494229359p-2;
+    p = p * z + 0x1.999999997fa04p-2;
+    p = p * z + 0x1.5555555555593p-1;
+    double y = k * 0x1.62e42feep-1 - ((h - (s * (h + p * z) + k * 0x1.a39ef35793c76p-33)) - f);
+    y = a == (double)INFINITY ? a : y;
+    y = a == 0 ? -(double)INFINITY : y;
+    return a < 0 ? (double)NAN : a != a ? a : y;
+}
+
+LOOP2(ADD_f64, double, double, a + b)
+LOOP2(SUB_f64, double, double, a - b)
+LOOP2(MUL_f64, double, double, a *b)
+LOOP2(DIV_f64, double, double, a / b)
+LOOP2(MIN_f64, double, double, a < b || a != a ? a : b)
+LOOP2(MAX_f64, double, double, a > b || a != a ? a : b)
+LOOP1(NEG_f64, double, double, -a)
+LOOP1(ABS_f64, double, double, fabs(a))
+LOOP1(SIGN_f64, double, double, a < 0 ? -1 : a > 0 ? 1 : a)
+LOOP1(RELU_f64, double, double, a < 0 ? 0 : a)
+LOOP3(CLIP_f64, double, double, double, (a < b ? b : a) > c ? c : (a < b ? b : a))
+LOOP1(SQUARE_f64, double, double, a *a)
+LOOP2(LT_f64, double, uint8_t, a < b)
+LOOP2(LE_f64, double, uint8_t, a <= b)
+LOOP2(GT_f64, double, uint8_t, a > b)
+LOOP2(GE_f64, double, uint8_t, a >= b)
+LOOP2(EQ_f64, double, uint8_t, a == b)
+LOOP3(SELECT_f64, uint8_t, double, double, a != 0 ? b : c)
+LOOP1(SQRT_f64, double, double, sqrt(a))
+LOOP1(RECIP_f64, double, double, 1 / a)
+LOOP1(FLOOR_f64, double, double, floor(a))
+LOOP1(CEIL_f64, double, double, ceil(a))
+LOOP1(ROUND_f64, double, double, rint(a))
+LOOP1(EXP_f64, double, double, exp_f64(a))
+LOOP1(LOG_f64, double, double, log_f64(a))
+LOOP1(TANH_f64, double, double, tanh_f64(a))
+LOOP1(SIGMOID_f64, double, double, sigmoid_f64(a))
+
+/* The sine `ahead` quarter turns ahead of a, abs(a) <= TURNS_MOST: a = n*pi/2 + r, pi/2 in three
+ * parts of which n times the first two is exact; the polynomials are fdlibm's. */
+#define TURNS_MOST 0x1p19
+static inline double sin_near(double a, uint64_t ahead) {
+    double big = a * 0x1.45f306dc9c883p-1 + 0x1.8p52, n = big - 0x1.8p52;
+    double r = a - n * 0x1.921fb544p0 - n * 0x1.0b4611a6p-34 - n * 0x1.3198a2e037073p-69;
+    uint64_t turns = bits_of_f64(big) + ahead;
+    double z = r * r, s = 0x1.5d93a5acfd57cp-33, c = -0x1.8fae9be8838d4p-37;
+    s = s * z - 0x1.ae5e68a2b9cebp-26;
+    s = s * z + 0x1.71de357b1fe7dp-19;
+    s = s * z - 0x1.a01a019c161d5p-13;
+    s = s * z + 0x1.111111110f8a6p-7;
+    s = s * z - 0x1.5555555555549p-3;
+    s = r + r * z * s;
+    c = c * z + 0x1.1ee9ebdb4b1c4p-29;
+    c = c * z - 0x1.27e4f809c52adp-22;
+    c = c * z + 0x1.a01a019cb159p-16;
+    c = c * z - 0x1.6c16c16c15177p-10;
+    c = c * z + 0x1.555555555554cp-5;
+    c = 1 - (0.5 * z - z * z * c);
+    double y = turns & 1 ? c : s;
+    return turns & 2 ? -y : y;
+}
+LOOP1(SIN_near_f64, double, double, sin_near(a, 0))
+LOOP1(COS_near_f64, double, double, sin_near(a, 1))
+#define TURNING(name, function)                                   \
+    static void name##_f64(args *g) {                             \
+        const double *a = g->in[0];                               \
+        double *y = g->y;                                         \
+        name##_near_f64(g);                                       \
+        for (int64_t i = 0; i < g->n; i++)                        \
+            if (!(fabs(a[i]) <= TURNS_MOST)) y[i] = function(a[i]); \
+    }
+TURNING(SIN, sin)
+TURNING(COS, cos)
+
+/* ---- casts ---- */
 
 static inline int64_t s64_of(float a) {
     return a >= 0x1p63f ? INT64_MAX : a < -0x1p63f ? INT64_MIN : a == a ? (int64_t)a : 0;
@@ -104,6 +305,13 @@ static inline int64_t s64_of(float a) {
 
 static inline int32_t s32_of(float a) {
     return a >= 0x1p31f ? INT32_MAX : a < -0x1p31f ? INT32_MIN : a == a ? (int32_t)a : 0;
+}
+
+/* The low byte of the s64: of numbers from 2^31 on it is 0, but where they saturate. */
+static inline int32_t byte_of(float a) {
+    float size = fabsf(a);
+    int32_t near = (int32_t)(size < 0x1p31f ? a : 0.0f);
+    return a >= 0x1p63f ? 0xff : near;
 }
 
 static inline uint32_t bits_of(float a) {
@@ -137,65 +345,130 @@ static inline uint16_t to_f16(float a) {
     return (uint16_t)(bits >> 31 << 15 | code);
 }
 
+#ifdef __F16C__
+static void f32_f16(args *g) {
+    const float *a = g->in[0];
+    uint16_t *y = g->y;
+    int64_t i = 0;
+    for (; i + 8 <= g->n; i += 8)
+        _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(a + i), 0));
+    for (; i < g->n; i++) y[i] = to_f16(a[i]);
+}
+
+static void f16_f32(args *g) {
+    const uint16_t *a = g->in[0];
+    float *y = g->y;
+    int64_t i = 0;
+    for (; i + 8 <= g->n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(a + i))));
+    for (; i < g->n; i++) y[i] = of_f16(a[i]);
+}
+#else
+LOOP1(f32_f16, float, uint16_t, to_f16(a))
+LOOP1(f16_f32, uint16_t, float, of_f16(a))
+#endif
+
 static inline uint16_t to_bf16(float a) {
     uint32_t bits = bits_of(a), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return (uint16_t)(a == a ? rounded : bits >> 16 | 0x40);
 }
 
-LOOP1(s64_s32, int64_t, int32_t, a)
-LOOP1(s64_u8, int64_t, uint8_t, a)
-LOOP1(s64_bool, int64_t, uint8_t, a != 0)
-LOOP1(s64_f32, int64_t, float, a)
-LOOP1(s32_s64, int32_t, int64_t, a)
-LOOP1(s32_u8, int32_t, uint8_t, a)
-LOOP1(s32_bool, int32_t, uint8_t, a != 0)
-LOOP1(s32_f32, int32_t, float, a)
-LOOP1(u8_s64, uint8_t, int64_t, a)
-LOOP1(u8_s32, uint8_t, int32_t, a)
-LOOP1(u8_bool, uint8_t, uint8_t, a != 0)
-LOOP1(u8_f32, uint8_t, float, a)
+/* Doubles to s32 saturate, to s64 too, and to bytes through s64. */
+static inline int64_t s64_of_f64(double a) {
+    return a >= 0x1p63 ? INT64_MAX : a < -0x1p63 ? INT64_MIN : a == a ? (int64_t)a : 0;
+}
+
+static inline int32_t s32_of_f64(double a) {
+    return a >= 0x1p31 ? INT32_MAX : a <= -0x1p31 ? INT32_MIN : a == a ? (int32_t)a : 0;
+}
+
+/* From integers of type T to every other type. */
+#define CASTS_OF(t, T)                     \
+    LOOP1(t##_s64, T, int64_t, a)          \
+    LOOP1(t##_s32, T, int32_t, a)          \
+    LOOP1(t##_s8, T, int8_t, a)            \
+    LOOP1(t##_u8, T, uint8_t, a)           \
+    LOOP1(t##_bool, T, uint8_t, a != 0)    \
+    LOOP1(t##_f32, T, float, a)            \
+    LOOP1(t##_f64, T, double, a)
+CASTS_OF(s64, int64_t)
+CASTS_OF(s32, int32_t)
+CASTS_OF(s8, int8_t)
+CASTS_OF(u8, uint8_t)
 LOOP1(bool_s64, uint8_t, int64_t, a != 0)
 LOOP1(bool_s32, uint8_t, int32_t, a != 0)
+LOOP1(bool_f64, uint8_t, double, a != 0)
 LOOP1(f32_s64, float, int64_t, s64_of(a))
 LOOP1(f32_s32, float, int32_t, s32_of(a))
-LOOP1(f32_u8, float, uint8_t, s64_of(a))
-LOOP1(f32_f16, float, uint16_t, to_f16(a))
+LOOP1(f32_s8, float, int8_t, byte_of(a))
+LOOP1(f32_u8, float, uint8_t, byte_of(a))
+LOOP1(f32_bool, float, uint8_t, a != 0)
+LOOP1(f32_f64, float, double, a)
+LOOP1(f64_s64, double, int64_t, s64_of_f64(a))
+LOOP1(f64_s32, double, int32_t, s32_of_f64(a))
+LOOP1(f64_s8, double, int8_t, s64_of_f64(a))
+LOOP1(f64_u8, double, uint8_t, s64_of_f64(a))
+LOOP1(f64_bool, double, uint8_t, a != 0)
+LOOP1(f64_f32, double, float, a)
+LOOP1(f16_f64, uint16_t, double, of_f16(a))
 LOOP1(f32_bf16, float, uint16_t, to_bf16(a))
-LOOP1(f16_f32, uint16_t, float, of_f16(a))
 LOOP1(bf16_f32, uint16_t, float, from_bits((uint32_t)a << 16))
 
 typedef void loop(args *g);
 
 /* Types in the order of the tables. */
+enum { S64, S32, S8, U8, BOOL, F32, F64, F16, BF16, U32, U64, TYPES_ };
+
 static int number_of(hone_dtype t) {
     switch (t) {
-        case HONE_DTYPE_S64: return 0;
-        case HONE_DTYPE_S32: return 1;
-        case HONE_DTYPE_U8: return 2;
-        case HONE_DTYPE_BOOL: return 3;
-        case HONE_DTYPE_F32: return 4;
-        case HONE_DTYPE_F16: return 5;
-        default: return 6;
+        case HONE_DTYPE_S64: return S64;
+        case HONE_DTYPE_S32: return S32;
+        case HONE_DTYPE_S8: return S8;
+        case HONE_DTYPE_U8: return U8;
+        case HONE_DTYPE_BOOL: return BOOL;
+        case HONE_DTYPE_F32: return F32;
+        case HONE_DTYPE_F64: return F64;
+        case HONE_DTYPE_F16: return F16;
+        case HONE_DTYPE_BF16: return BF16;
+        case HONE_DTYPE_U32: return U32;
+        default: return U64;
     }
 }
 
+/* The loops of an operation: what hn_map_int_has tells. */
+#define OF_INTEGERS(name) \
+    [S64] = name##_s64, [S32] = name##_s32, [S8] = name##_s8, [U32] = name##_u32, [U8] = name##_u8
+#define INT_OP(name) [HN_MAP_INT_##name] = {OF_INTEGERS(name)}
+#define NUM_OP(name) [HN_MAP_INT_##name] = {OF_INTEGERS(name), [F64] = name##_f64}
+#define F64_OP(name) [HN_MAP_INT_##name] = {[F64] = name##_f64}
+#define BOOL_OP(name) [HN_MAP_INT_##name] = {[BOOL] = name##_bool}
+#define SHIFT_OP(name) \
+    [HN_MAP_INT_##name] = {[U64] = name##_u64, [U32] = name##_u32, [U8] = name##_u8}
+#define CASTS_FROM(t) \
+    { t##_s64, t##_s32, t##_s8, t##_u8, t##_bool, t##_f32, t##_f64 }
+
 static loop *loop_of(const hn_map_int *p) {
-    static loop *const loops[][3] = {
-#define CAST_s64 NULL
-#define CAST_s32 NULL
-#define CAST_u8 NULL
-#define HN_X(name, operands, formula) {name##_s64, name##_s32, name##_u8},
-        HN_MAP_INT_LIST(HN_X)
-#undef HN_X
+    static loop *const loops[HN_MAP_INT_OPS_][TYPES_] = {
+        NUM_OP(ADD),     NUM_OP(SUB),     NUM_OP(MUL),     NUM_OP(DIV),     INT_OP(MOD),
+        INT_OP(FMOD),    NUM_OP(MIN),     NUM_OP(MAX),     INT_OP(BIT_AND), INT_OP(BIT_OR),
+        INT_OP(BIT_XOR), INT_OP(BIT_NOT), SHIFT_OP(SHL),   SHIFT_OP(SHR),   NUM_OP(NEG),
+        NUM_OP(ABS),     NUM_OP(SIGN),    NUM_OP(RELU),    NUM_OP(CLIP),    NUM_OP(SQUARE),
+        NUM_OP(LT),      NUM_OP(LE),      NUM_OP(GT),      NUM_OP(GE),      NUM_OP(EQ),
+        NUM_OP(SELECT),  BOOL_OP(AND),    BOOL_OP(OR),     BOOL_OP(XOR),    BOOL_OP(NOT),
+        F64_OP(SQRT),    F64_OP(RECIP),   F64_OP(FLOOR),   F64_OP(CEIL),    F64_OP(ROUND),
+        F64_OP(EXP),     F64_OP(LOG),     F64_OP(TANH),    F64_OP(SIGMOID), F64_OP(SIN),
+        F64_OP(COS),
     };
-    static loop *const casts[7][7] = {
-        {NULL, s64_s32, s64_u8, s64_bool, s64_f32},
-        {s32_s64, NULL, s32_u8, s32_bool, s32_f32},
-        {u8_s64, u8_s32, NULL, u8_bool, u8_f32},
-        {bool_s64, bool_s32, u8_bool},
-        {f32_s64, f32_s32, f32_u8, NULL, NULL, f32_f16, f32_bf16},
-        {[4] = f16_f32},
-        {[4] = bf16_f32},
+    static loop *const casts[TYPES_][TYPES_] = {
+        [S64] = CASTS_FROM(s64),
+        [S32] = CASTS_FROM(s32),
+        [S8] = CASTS_FROM(s8),
+        [U8] = CASTS_FROM(u8),
+        [BOOL] = {bool_s64, bool_s32, u8_bool, u8_bool, [F64] = bool_f64},
+        [F32] = {f32_s64, f32_s32, f32_s8, f32_u8, f32_bool, NULL, f32_f64, f32_f16, f32_bf16},
+        [F64] = {f64_s64, f64_s32, f64_s8, f64_u8, f64_bool, f64_f32},
+        [F16] = {[F32] = f16_f32, f16_f64},
+        [BF16] = {[F32] = bf16_f32},
     };
     int from = number_of(p->from);
     return p->op == HN_MAP_INT_CAST ? casts[from][number_of(p->to)] : loops[p->op][from];

@@ -1,4 +1,7 @@
-/* The definition of map_int: one element at a time, in 64 bits. A task is an element. */
+/* The definition of map_int: one element at a time, integers in 64 bits. A task is an element. */
+#include <math.h>
+#include <string.h>
+
 #include "kernels/map_int/map_int.h"
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -31,6 +34,14 @@ static int64_t compute(hn_map_int_op op, int64_t a, int64_t b, int64_t c) {
         case HN_MAP_INT_BIT_OR: return a | b;
         case HN_MAP_INT_BIT_XOR: return a ^ b;
         case HN_MAP_INT_BIT_NOT: return ~a;
+        case HN_MAP_INT_SHL: return b >= 0 && b < 64 ? (int64_t)((uint64_t)a << b) : 0;
+        case HN_MAP_INT_SHR: return b >= 0 && b < 64 ? (int64_t)((uint64_t)a >> b) : 0;
+        case HN_MAP_INT_CLIP: a = a > b ? a : b; return a < c ? a : c;
+        case HN_MAP_INT_SQUARE: return (int64_t)((uint64_t)a * (uint64_t)a);
+        case HN_MAP_INT_AND: return a != 0 && b != 0;
+        case HN_MAP_INT_OR: return a != 0 || b != 0;
+        case HN_MAP_INT_XOR: return (a != 0) != (b != 0);
+        case HN_MAP_INT_NOT: return a == 0;
         case HN_MAP_INT_NEG: return negative(a);
         case HN_MAP_INT_ABS: return a < 0 ? negative(a) : a;
         case HN_MAP_INT_SIGN: return a < 0 ? -1 : a > 0;
@@ -40,9 +51,57 @@ static int64_t compute(hn_map_int_op op, int64_t a, int64_t b, int64_t c) {
         case HN_MAP_INT_GT: return a > b;
         case HN_MAP_INT_GE: return a >= b;
         case HN_MAP_INT_EQ: return a == b;
-        case HN_MAP_INT_SELECT: return a != 0 ? b : c;
         default: return 0;
     }
+}
+
+static double clip(double a, double low, double high) {
+    a = a < low ? low : a;
+    return a > high ? high : a;
+}
+
+static double sigmoid(double a) { return a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a)); }
+
+static double compute_f64(hn_map_int_op op, double a, double b, double c) {
+    switch (op) {
+        case HN_MAP_INT_ADD: return a + b;
+        case HN_MAP_INT_SUB: return a - b;
+        case HN_MAP_INT_MUL: return a * b;
+        case HN_MAP_INT_DIV: return a / b;
+        case HN_MAP_INT_MIN: return a < b || a != a ? a : b;
+        case HN_MAP_INT_MAX: return a > b || a != a ? a : b;
+        case HN_MAP_INT_NEG: return -a;
+        case HN_MAP_INT_ABS: return fabs(a);
+        case HN_MAP_INT_SIGN: return a < 0 ? -1 : a > 0 ? 1 : a;
+        case HN_MAP_INT_RELU: return a < 0 ? 0 : a;
+        case HN_MAP_INT_CLIP: return clip(a, b, c);
+        case HN_MAP_INT_SQUARE: return a * a;
+        case HN_MAP_INT_SQRT: return sqrt(a);
+        case HN_MAP_INT_RECIP: return 1 / a;
+        case HN_MAP_INT_FLOOR: return floor(a);
+        case HN_MAP_INT_CEIL: return ceil(a);
+        case HN_MAP_INT_ROUND: return rint(a);
+        case HN_MAP_INT_EXP: return exp(a);
+        case HN_MAP_INT_LOG: return log(a);
+        case HN_MAP_INT_TANH: return tanh(a);
+        case HN_MAP_INT_SIGMOID: return sigmoid(a);
+        case HN_MAP_INT_SIN: return sin(a);
+        case HN_MAP_INT_COS: return cos(a);
+        case HN_MAP_INT_LT: return a < b;
+        case HN_MAP_INT_LE: return a <= b;
+        case HN_MAP_INT_GT: return a > b;
+        case HN_MAP_INT_GE: return a >= b;
+        case HN_MAP_INT_EQ: return a == b;
+        default: return 0;
+    }
+}
+
+/* One element of doubles, but for SELECT, which moves bits. */
+static void run_f64(const hn_call *call, const hn_map_int *p, const int64_t *at) {
+    double v[HN_MAP_INT_Y] = {0};
+    for (int i = 0; i < hn_map_int_arity(p->op); i++) v[i] = ((const double *)call->ptr[i])[at[i]];
+    hn_store_f64(p->to, call->ptr[HN_MAP_INT_Y], at[HN_MAP_INT_Y],
+                 compute_f64(p->op, v[0], v[1], v[2]));
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
@@ -65,10 +124,20 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                     (char *)y + at[HN_MAP_INT_Y] * (int64_t)out, 1, true);
             continue;
         }
-        for (int i = 0; i < hn_map_int_arity(p->op); i++) {
-            bool truth = i == 0 && p->op == HN_MAP_INT_SELECT;
-            v[i] = hn_load_s64(truth ? HONE_DTYPE_BOOL : p->from, call->ptr[i], at[i]);
+        bool select = p->op == HN_MAP_INT_SELECT;
+        if (p->from == HONE_DTYPE_F64 && !select) {
+            run_f64(call, p, at);
+            continue;
         }
+        if (select) {
+            size_t bytes = (size_t)hone_dtype_bits(p->to) / 8;
+            int k = ((const uint8_t *)call->ptr[0])[at[0]] != 0 ? 1 : 2;
+            memcpy((char *)y + at[HN_MAP_INT_Y] * (int64_t)bytes,
+                   (const char *)call->ptr[k] + at[k] * (int64_t)bytes, bytes);
+            continue;
+        }
+        for (int i = 0; i < hn_map_int_arity(p->op); i++)
+            v[i] = hn_load_s64(p->from, call->ptr[i], at[i]);
         if (divides && v[1] == 0 && bad != NULL) __atomic_store_n(bad, 1, __ATOMIC_RELAXED);
         hn_store_s64(p->to, y, at[HN_MAP_INT_Y], compute(p->op, v[0], v[1], v[2]));
     }
