@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/scatter_at/scatter_at.h"
+#include "simd/part.h"
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_scatter_at *p = problem;
@@ -81,5 +82,5 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     if (bad && outside != NULL) __atomic_store_n(outside, 1, __ATOMIC_RELAXED);
 }
 
-const hn_kernel hn_scatter_at_portable = {
-    .name = "portable", .order = "sequence", .work = work, .run = run};
+const hn_kernel HN_V_ROW(scatter_at) = {
+    .name = HN_V_NAME, .isa = HN_V_ISA, .order = "sequence", .work = work, .run = run};

@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/gather_at/gather_at_body.h"

@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/gather_at/gather_at_body.h"

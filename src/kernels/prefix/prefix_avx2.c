@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/prefix/prefix_body.h"

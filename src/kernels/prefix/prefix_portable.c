@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/prefix/prefix_body.h"
