@@ -88,6 +88,10 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
 /* A step for x [m, k], k adjacent, by the constant w [k, n] into y, which is dense. */
 hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
                              const hn_view *y, hn_step **out, hn_error *err);
+/* A step for y [..., m, n] = alpha * a [..., m, k] by b [..., k, n], of any strides; at most
+ * HN_MATMUL_BATCH_AXES axes in front, along which a and b broadcast. */
+hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
+                              const hn_view *y, float alpha, hn_step **out, hn_error *err);
 /* x [..., k] as [m, k] with adjacent k, copied if it must be. */
 hone_status hn_lower_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *err);
 /* Swaps the last two axes. */

@@ -89,8 +89,8 @@ static void set_costs(hn_step *s, const hn_matmul_f32 *p, const hn_view *a, cons
     s->bytes = bytes * (double)(hn_view_count(a) + hn_view_count(b) + hn_view_count(y));
 }
 
-static hone_status by_activation(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
-                                 const hn_view *y, float alpha, hn_step **out, hn_error *err) {
+hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
+                              const hn_view *y, float alpha, hn_step **out, hn_error *err) {
     hn_matmul_f32 p = problem_of(a, b, y, alpha);
     HN_TRY(hn_lower_step(L, n, &hn_matmul_f32_family, &p, sizeof p, out, err));
     hn_step_reads(*out, HN_MATMUL_A, a);
@@ -156,7 +156,7 @@ static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b,
         HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
     } else {
-        HN_TRY(by_activation(L, n, &a, &b, &c, alpha, &s, err));
+        HN_TRY(hn_lower_matrices(L, n, &a, &b, &c, alpha, &s, err));
     }
     hn_lower_set(L, n, 0, &y, vector ? NULL : s);
     *done = true;
@@ -262,7 +262,7 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
         HN_TRY(in_f64(L, n, &p, &a, &b, &c, &y, err));
         s = NULL;
     } else {
-        HN_TRY(by_activation(L, n, &a, &b, &y, alpha, &s, err));
+        HN_TRY(hn_lower_matrices(L, n, &a, &b, &y, alpha, &s, err));
         if (add == VECTOR) hn_step_reads(s, HN_MATMUL_BIAS, &c);
         if (add == WHOLE || add == SPREAD) {
             hn_matmul_f32 *p = s->problem;

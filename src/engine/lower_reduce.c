@@ -1,9 +1,11 @@
-/* The reductions. Over the spatial axes of an image they are global pools by another name, which
- * keep its layout; over any other run of neighbouring axes, a problem of reduce_f32. */
+/* The reductions. Over the spatial axes of an image that lies channels last they are global pools
+ * by another name, which keep its layout; over any other run of neighbouring axes, a problem of
+ * reduce_f32, or of reduce_num for other types. */
 #include <string.h>
 
 #include "engine/lower.h"
 #include "kernels/reduce_f32/reduce_f32.h"
+#include "kernels/reduce_num/reduce_num.h"
 
 static const struct {
     const char *op;
@@ -34,32 +36,67 @@ static bool find_axes(const hn_node *n, int rank, int *first, int *end) {
     return reduced >> *end == 0;
 }
 
+/* The operation of reduce_num, or HN_REDUCE_NUM_OPS_. */
+static hn_reduce_num_op number_op(hn_reduce_op op) {
+    switch (op) {
+        case HN_REDUCE_SUM: return HN_REDUCE_NUM_SUM;
+        case HN_REDUCE_MEAN: return HN_REDUCE_NUM_MEAN;
+        case HN_REDUCE_PROD: return HN_REDUCE_NUM_PROD;
+        case HN_REDUCE_MAX: return HN_REDUCE_NUM_MAX;
+        case HN_REDUCE_MIN: return HN_REDUCE_NUM_MIN;
+        default: return HN_REDUCE_NUM_OPS_;
+    }
+}
+
+/* The step of a dense x, seen as [outer][r][inner] in dims, to a dense y. */
+static hone_status add_step(hn_lower *L, const hn_node *n, hn_reduce_op op, const int64_t dims[3],
+                            const hn_view *x, const hn_view *y, hn_error *err) {
+    hn_reduce_f32 p = {.op = op,
+                       .outer = dims[0],
+                       .r = dims[1],
+                       .inner = dims[2],
+                       .x_outer = dims[1] * dims[2],
+                       .x_r = dims[2],
+                       .y_outer = dims[2]};
+    hn_reduce_num q = {number_op(op), x->dtype, dims[0], dims[1], dims[2]};
+    hn_step *s;
+    if (x->dtype == HONE_DTYPE_F32)
+        HN_TRY(hn_lower_step(L, n, &hn_reduce_f32_family, &p, sizeof p, &s, err));
+    else
+        HN_TRY(hn_lower_step(L, n, &hn_reduce_num_family, &q, sizeof q, &s, err));
+    s->flops = (double)hn_view_count(x);
+    s->bytes = (double)(hn_view_count(x) + hn_view_count(y)) * hone_dtype_bits(x->dtype) / 8;
+    hn_step_reads(s, HN_REDUCE_X, x);
+    hn_step_writes(s, HN_REDUCE_Y, y);
+    hn_lower_set(L, n, 0, y, s);
+    return HONE_OK;
+}
+
+_Static_assert((int)HN_REDUCE_X == (int)HN_REDUCE_NUM_X && (int)HN_REDUCE_Y == (int)HN_REDUCE_NUM_Y,
+               "the families have the same operands");
+
 hone_status hn_lower_reduce(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     int first, end;
     size_t row = 0;
     while (strcmp(rows[row].op, n->op->name) != 0) row++;
-    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    hn_reduce_op op = rows[row].reduce;
+    hn_reduce_num_op number = number_op(op);
+    if (x.dtype != HONE_DTYPE_F32 &&
+        (number == HN_REDUCE_NUM_OPS_ || !hn_reduce_num_has(number, x.dtype)))
+        HN_DECLINE(L, "not of the types that reduce_num has");
     if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
     if (!find_axes(n, x.rank, &first, &end)) HN_DECLINE(L, "not over neighbouring axes");
-    if (x.rank == 4 && first == 2 && end == 4) {
-        HN_TRY(hn_lower_reduce_image(L, n, rows[row].reduce, done, err));
+    bool image = x.dtype == HONE_DTYPE_F32 && x.rank == 4 && first == 2 && end == 4;
+    if (image && !hn_view_is_dense(&x)) {
+        HN_TRY(hn_lower_reduce_image(L, n, op, done, err));
         if (*done) return HONE_OK;
     }
     HN_TRY(hn_lower_dense(L, n, &x, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
-    hn_reduce_f32 p = {.op = rows[row].reduce, .outer = 1, .r = 1, .inner = 1};
-    for (int i = 0; i < x.rank; i++)
-        *(i < first ? &p.outer : i < end ? &p.r : &p.inner) *= x.dims[i];
-    p.x_r = p.y_outer = p.inner;
-    p.x_outer = p.r * p.inner;
-    hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_reduce_f32_family, &p, sizeof p, &s, err));
-    s->flops = (double)hn_view_count(&x);
-    s->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&y));
-    hn_step_reads(s, HN_REDUCE_X, &x);
-    hn_step_writes(s, HN_REDUCE_Y, &y);
-    hn_lower_set(L, n, 0, &y, s);
+    int64_t dims[3] = {1, 1, 1};
+    for (int i = 0; i < x.rank; i++) dims[i < first ? 0 : i < end ? 1 : 2] *= x.dims[i];
+    HN_TRY(add_step(L, n, op, dims, &x, &y, err));
     *done = true;
     return HONE_OK;
 }

@@ -13,18 +13,13 @@
  * has the sum of the strides. A single operand is contracted with the scalar 1. What lies between
  * two contractions is kept in double, or for integers in int64_t modulo 2^64.
  */
+#include "ops/einsum.h"
 #include "base/size.h"
 #include "ops/gemm_ref.h"
 
-/* Labels: 26 + 26 letters, then the axes of "...", the last axis last. */
-#define N_LETTERS 52
-#define N_LABELS (N_LETTERS + HONE_MAX_RANK)
-
-/* One side of the equation's commas: the labels of its axes. */
-typedef struct term {
-    int rank;
-    uint8_t label[HONE_MAX_RANK];
-} term;
+#define N_LETTERS HN_EINSUM_LETTERS
+#define N_LABELS HN_EINSUM_LABELS
+typedef hn_einsum_term term;
 
 /* ---- the equation ---- */
 
@@ -89,9 +84,8 @@ static hone_status implicit_output(const term *in, int n_in, int n_dots, term *o
     return HONE_OK;
 }
 
-/* in[n_in] and out from the equation; ranks[i] is that of operand i. */
-static hone_status parse(const char *equation, int n_in, const int *ranks, term *in, term *out,
-                         hn_error *err) {
+hone_status hn_einsum_parse(const char *equation, int n_in, const int *ranks, term *in, term *out,
+                            hn_error *err) {
     const char *at = equation;
     int n_dots = 0;
     for (int i = 0; i < n_in; i++) {
@@ -132,7 +126,7 @@ static hone_status terms_of(const hn_infer *c, term **in, term *out, hn_error *e
     if (ranks == NULL || terms == NULL) return HN_NOMEM(err);
     for (int i = 0; i < c->n_in; i++)
         if ((ranks[i] = hn_in_rank(c, i)) < 0) return HONE_OK;
-    HN_TRY(parse(hn_attr_s(c->node, "equation"), c->n_in, ranks, terms, out, err));
+    HN_TRY(hn_einsum_parse(hn_attr_s(c->node, "equation"), c->n_in, ranks, terms, out, err));
     *in = terms;
     return HONE_OK;
 }
@@ -370,7 +364,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     contraction *c = hn_scratch(e, 1, sizeof *c);
     if (ranks == NULL || in == NULL || c == NULL) return HN_NOMEM(err);
     for (int i = 0; i < e->n_in; i++) ranks[i] = e->in[i]->rank;
-    HN_TRY(parse(hn_attr_s(e->node, "equation"), e->n_in, ranks, in, &out, err));
+    HN_TRY(hn_einsum_parse(hn_attr_s(e->node, "equation"), e->n_in, ranks, in, &out, err));
     int64_t dim[N_LABELS];
     for (int l = 0; l < N_LABELS; l++) dim[l] = 1;
     for (int i = 0; i < e->n_in; i++)

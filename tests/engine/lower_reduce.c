@@ -62,18 +62,32 @@ static void declined(void **state) {
         "m (float[3,5,7] x) => (float[1,5,1] y) <int64[2] axes = {0, 2}> {"
         " y = ReduceSum (x, axes) }",
         "reference ReduceSum");
-    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceSum (x) }",
-                  "reference ReduceSum");
+    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceL2 (x) }",
+                  "reference ReduceL2");
     engine_agrees(
         "m (float[3,5] x) => (float[3,5] y) { y = ReduceSum <noop_with_empty_axes = 1> (x) }",
         "reference ReduceSum");
 }
 
+/* Of an image whose channels are not last, and of other types than f32. */
+static void kinds(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[2,3,4,5] x) => (float[2,3,1,1] y) <int64[2] axes = {2, 3}> {"
+        " y = ReduceMean (x, axes) }",
+        "reduce_f32 ReduceMean");
+    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceSum (x) }",
+                  "reduce_num ReduceSum");
+    engine_agrees(
+        "m (int64[3,5] x) => (int64[3,1] y) <int64[1] axes = {1}> {"
+        " y = ReduceMax (x, axes) }",
+        "reduce_num ReduceMax");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_reduction),
-        cmocka_unit_test(all_axes),
-        cmocka_unit_test(after_a_convolution),
+        cmocka_unit_test(kinds),    cmocka_unit_test(every_reduction),
+        cmocka_unit_test(all_axes), cmocka_unit_test(after_a_convolution),
         cmocka_unit_test(declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

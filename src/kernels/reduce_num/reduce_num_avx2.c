@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/reduce_num/reduce_num_body.h"

@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/reduce_num/reduce_num_body.h"

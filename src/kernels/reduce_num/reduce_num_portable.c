@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/reduce_num/reduce_num_body.h"
