@@ -55,6 +55,8 @@ static void agreement_text(const entry *e, char *buf) {
     if (e->with_first == NULL || isnan(e->with_first->agreement)) return;
     snprintf(buf, 32, "%.2f %%", 100 * e->with_first->agreement);
 }
+/* The first model says what its outputs are, so all are compared by one measure. */
+static const char *measure_name(const comparison *c) { return c->models[1].with_first->measure; }
 static void sqnr_text(const entry *e, char *buf) {
     if (e->with_first != NULL) db_text(worst_output(e->with_first).sqnr_db, buf);
 }
@@ -104,7 +106,7 @@ static void print_models(const comparison *c) {
         if ((r->when == TIMED && isnan(c->models[0].p50)) ||
             (r->when == SCORED && isnan(c->models[0].accuracy)))
             continue;
-        table_cell(t, "%s", r->name);
+        table_cell(t, "%s", r->text == agreement_text ? measure_name(c) : r->name);
         for (int k = 0; k < c->n; k++) {
             char text[40] = "";
             r->text(&c->models[k], text);
@@ -118,6 +120,18 @@ static void print_models(const comparison *c) {
         }
     }
     table_print(t);
+}
+
+/* What is worst in each of the models that differ. */
+static void print_worst(const comparison *c) {
+    for (int k = 1; k < c->n; k++) {
+        const hone_comparison *with = c->models[k].with_first;
+        if (!(with->agreement < 1)) continue;
+        if (c->n > 2)
+            line("least alike in %s: %s", c->models[k].label, with->worst);
+        else
+            line("least alike: %s", with->worst);
+    }
 }
 
 /* ---- tensors ---- */
@@ -204,7 +218,10 @@ void compare_print(const comparison *c, int64_t top) {
         line("%s", two->verdict);
         line("%s", "");
     }
-    if (c->models[1].with_first != NULL) print_models(c);
+    if (c->models[1].with_first != NULL) {
+        print_models(c);
+        print_worst(c);
+    }
     if (two != NULL) {
         print_tensors(two, (size_t)top);
         print_unmatched(two);
@@ -229,9 +246,18 @@ static void json_outputs(json *j, const hone_comparison *c) {
         json_number(j, "cosine", o->cosine);
         json_number(j, "mean_error", o->mean_error);
         json_number(j, "max_error", o->max_error);
+        json_number(j, "kept", c->kept[i]);
         json_end(j, '}');
     }
     json_end(j, ']');
+}
+
+static void json_agreement(json *j, const hone_comparison *c) {
+    json_number(j, "agreement", c != NULL ? c->agreement : NAN);
+    json_number(j, "agreement_low", c != NULL ? c->agreement_low : NAN);
+    json_number(j, "agreement_high", c != NULL ? c->agreement_high : NAN);
+    json_text(j, "measure", c != NULL ? c->measure : NULL);
+    json_text(j, "worst", c != NULL ? c->worst : NULL);
 }
 
 static void json_model(json *j, const entry *e) {
@@ -249,7 +275,7 @@ static void json_model(json *j, const entry *e) {
     json_number(j, "throughput", 1e3 / e->p50);
     json_count(j, "peak_bytes", isnan(e->p50) ? -1 : e->peak_bytes);
     json_number(j, "accuracy", e->accuracy);
-    json_number(j, "agreement", e->with_first != NULL ? e->with_first->agreement : NAN);
+    json_agreement(j, e->with_first);
     json_outputs(j, e->with_first);
     json_end(j, '}');
 }

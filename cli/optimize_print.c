@@ -194,6 +194,8 @@ void write_optimization(json *j, const hone_optimization *o, const telling *t) {
     json_int(j, "choosing_samples", o->choosing_samples);
     json_int(j, "verifying_samples", o->verifying_samples);
     json_number(j, "verified", o->verified);
+    json_number(j, "verified_low", o->verified_low);
+    json_number(j, "verified_high", o->verified_high);
     json_number(j, "verified_original", o->verified_original);
     json_number(j, "profile_ms", o->profile_ms);
     json_text(j, "profile", o->profile);

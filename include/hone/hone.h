@@ -690,8 +690,8 @@ typedef struct hone_tensor_error {
 typedef struct hone_comparison {
     uint32_t size;
     int64_t samples;
-    double agreement; /* share of samples whose highest score, in the first output, is at the same
-                         place; NaN: that output holds no scores */
+    double
+        agreement; /* how alike the outputs are, as a share: of the worst of them, by `measure` */
     size_t n_outputs; /* of floats */
     const hone_output_error *outputs;
     /* Where the models are two of one graph: the values that both compute and the weights both
@@ -704,6 +704,14 @@ typedef struct hone_comparison {
     const char *breaks_at;        /* the step that is worst and stands out; NULL: none does */
     const char *verdict;          /* that in words, one line; NULL: no tensors were compared */
     void *owner;
+    /* "agreement": of answers, the share of samples whose highest score is at the same place.
+     * "detections kept": the first model's detections less those lost, or those added where they
+     * are more. "signal kept": of the worst channel, 1 - noise / variance; 99 % is 20 dB.
+     * hone_optimize judges models by the same measures. */
+    const char *measure;
+    double agreement_low, agreement_high; /* its 95 % interval; NaN: not known */
+    const char *worst;  /* what is least alike: "output 'y', channel 3: signal to noise 12.4 dB" */
+    const double *kept; /* likewise of each of `outputs` alone; NaN: it is judged with others */
 } hone_comparison;
 
 typedef struct hone_compare_options {
@@ -1218,7 +1226,7 @@ typedef struct hone_optimize_row {
 
 typedef struct hone_optimization {
     uint32_t size;
-    const char *metric; /* "top1" ...; "agreement" and "cosine": with the original's answers */
+    const char *metric; /* "top1" ...; without labels a measure of hone_comparison */
     bool is_share, lower_better;
     int64_t calibration_samples, choosing_samples, verifying_samples; /* none is used twice */
     size_t n_rows; /* in the order they were tried; the first is the original */
@@ -1228,16 +1236,18 @@ typedef struct hone_optimization {
     bool met;            /* what was asked for is met, by the model or by the original */
     bool interrupted;    /* progress ended it: rows hold what was measured, nothing is chosen */
     const char *verdict; /* one line */
-    double verified, verified_original;    /* the metric on samples no choice was made by */
-    double profile_ms;                     /* a run of the original, and what it is spent on: */
-    const char *profile;                   /* "Conv 61 %, MatMul 20 %" */
-    size_t n_criteria, n_guards;           /* eight, seven */
-    const hone_verdict *criteria, *guards; /* the answers are "yes", "no" or "not asked" */
-    size_t n_left_out;                     /* what was not tried, and why */
+    double verified, verified_original; /* the metric on samples no choice was made by */
+    double profile_ms;                  /* a run of the original, and what it is spent on: */
+    const char *profile;                /* "Conv 61 %, MatMul 20 %" */
+    size_t n_criteria, n_guards;        /* eight, seven */
+    /* Answers of criteria: "yes", "no", "not asked"; of guards: "avoided", "not avoided". */
+    const hone_verdict *criteria, *guards;
+    size_t n_left_out; /* what was not tried, and why */
     const char *const *left_out;
     const char *recipe; /* a text that does it again; NULL: the original is to stay */
     double seconds;
     void *owner;
+    double verified_low, verified_high; /* the 95 % interval of verified; NaN: not known */
 } hone_optimization;
 
 typedef struct hone_optimize_options {

@@ -193,6 +193,8 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
                                           : q.high < s->verified.value - s->gate;
     *holds = hn_quality_drop(&was, &is) <= s->gate && !worse;
     s->out->verified = q.value;
+    s->out->verified_low = q.low;
+    s->out->verified_high = q.high;
     if (*holds) return HONE_OK;
     char a[32], b[32];
     t->passed = false;
@@ -262,15 +264,32 @@ static const char *why_nothing(hn_search_state *s) {
 
 bool hn_search_model_binds(const hn_search_state *s) { return s->read_ms <= s->rows[0].ms; }
 
+/* How good the chosen one is, on samples that nothing was chosen by. */
+static const char *quality_text(hn_search_state *s, int chosen) {
+    char is[32], was[32], low[32], high[32], range[112] = "";
+    const hone_optimization *o = s->out;
+    if (s->parts.verify == NULL)
+        return hn_search_text(s, "%s %s on made-up inputs", o->metric,
+                              hn_search_shown(s, s->rows[chosen].value, is));
+    if (!isnan(o->verified_low))
+        snprintf(range, sizeof range, " (95 %% interval %s to %s)",
+                 hn_search_shown(s, o->verified_low, low),
+                 hn_search_shown(s, o->verified_high, high));
+    return hn_search_text(s, "%s %s%s, the original %s, on %lld samples that nothing was chosen by",
+                          o->metric, hn_search_shown(s, o->verified, is), range,
+                          hn_search_shown(s, s->verified.value, was),
+                          (long long)o->verifying_samples);
+}
+
 static const char *verdict_of(hn_search_state *s, int chosen) {
-    char text[160], a[32], b[32];
+    char text[160];
     const hone_optimize_row *r = &s->rows[chosen];
+    const char *quality = chosen > 0 ? quality_text(s, chosen) : "";
+    if (quality == NULL) return NULL;
     if (chosen > 0)
-        return hn_search_text(s, "%s is %s and %.2f times as small; %s %s, the original %s%s",
-                              r->name, speed_text(r->speed, text, sizeof text),
-                              (double)s->rows[0].file_bytes / (double)r->file_bytes, s->out->metric,
-                              hn_search_shown(s, r->value, a),
-                              hn_search_shown(s, s->rows[0].value, b),
+        return hn_search_text(s, "%s is %s and %.2f times as small; %s%s", r->name,
+                              speed_text(r->speed, text, sizeof text),
+                              (double)s->rows[0].file_bytes / (double)r->file_bytes, quality,
                               hn_search_has_limit(s)     ? "; what was asked for is met"
                               : hn_search_model_binds(s) ? ""
                                                          : "; but reading a sample takes longer "
@@ -306,6 +325,10 @@ static hone_status write_recipe(hn_search_state *s, int chosen, hn_error *err) {
 
 /* ---- all of it ---- */
 
+static void forget_verified(hone_optimization *o) {
+    o->verified = o->verified_original = o->verified_low = o->verified_high = NAN;
+}
+
 static hone_status prepare(hn_search_state *s, hn_error *err) {
     size_t n_in = (size_t)s->original->graph->n_inputs;
     s->in = hn_arena_array(s->arena, n_in, sizeof *s->in);
@@ -316,9 +339,10 @@ static hone_status prepare(hn_search_state *s, hn_error *err) {
         HN_TRY(hn_dataset_open(&s->made_up, MADE_UP_SAMPLES, s->alloc, err));
         s->parts.choose = s->made_up;
     }
+    HN_TRY(hn_output_forms_init(&s->forms, s->original->graph, s->made_up != NULL, s->arena, err));
     s->judge = (hn_judge){.model = s->original,
                           .metric = s->o.metric,
-                          .made_up = s->made_up != NULL,
+                          .forms = &s->forms,
                           .seed = s->o.seed,
                           .alloc = s->alloc,
                           .progress = hn_search_progress,
@@ -335,8 +359,8 @@ static hone_status conclude(hn_search_state *s, hn_model **chosen, hn_error *err
     HN_TRY(choose(s, &best, err));
     s->out->chosen = (size_t)best;
     s->out->met = best > 0 || !hn_search_has_limit(s);
-    s->out->verified_original = s->parts.verify != NULL ? s->verified.value : NAN;
-    if (best == 0) s->out->verified = NAN;
+    if (best == 0 || s->parts.verify == NULL) forget_verified(s->out);
+    if (s->parts.verify != NULL) s->out->verified_original = s->verified.value;
     if (best > 0) {
         s->rows[best].state = "chosen";
         HN_TRY(write_recipe(s, best, err));
@@ -355,7 +379,7 @@ static hone_status search(hn_search_state *s, hn_model **chosen, hn_error *err) 
     if (hn_search_has_limit(s) && hn_search_within(s, &s->rows[0])) {
         char text[160];
         s->out->met = true;
-        s->out->verified = s->out->verified_original = NAN;
+        forget_verified(s->out);
         mark_front(s);
         s->out->verdict =
             hn_search_text(s, "what was asked for is already met: %s; nothing was done",
@@ -447,7 +471,7 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
     made.model = NULL;
     hn_compressed_deinit(&made);
     out->met = true;
-    out->verified = out->verified_original = NAN;
+    forget_verified(out);
     out->recipe = hn_arena_strdup(arena, recipe);
     char *name = hn_arena_strdup(arena, r.name), *verdict = hn_arena_alloc(arena, 128);
     if (out->recipe == NULL || name == NULL || verdict == NULL) {

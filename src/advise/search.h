@@ -70,6 +70,7 @@ typedef struct hn_search_state {
     hn_program *program; /* the original */
     hn_tensor **in;      /* of a run of one sample */
     hn_judge judge;
+    hn_output_forms forms;     /* of the original's outputs */
     hn_quality look, verified; /* of the original, on these parts */
     double gate;               /* the most that may be lost */
     double read_ms;            /* that one sample takes to be read; 0: they are made up */

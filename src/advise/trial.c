@@ -256,9 +256,11 @@ static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_op
         if (is_hopeless(s, &t->quality)) {
             row->state = "gate";
             show_quality(row, &t->quality, hn_quality_drop(&s->look, &t->quality));
-            row->why = hn_search_text(
-                s, "on the first %lld samples: %s, the original %s", (long long)t->quality.samples,
-                hn_search_shown(s, t->quality.value, a), hn_search_shown(s, s->look.value, b));
+            row->why = hn_search_text(s, "on the first %lld samples: %s, the original %s%s%s",
+                                      (long long)t->quality.samples,
+                                      hn_search_shown(s, t->quality.value, a),
+                                      hn_search_shown(s, s->look.value, b),
+                                      t->quality.worst[0] != '\0' ? "; " : "", t->quality.worst);
             return row->why != NULL ? HONE_OK : HN_NOMEM(err);
         }
     }
@@ -268,8 +270,9 @@ static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_op
     t->passed = drop <= s->gate;
     row->state = t->passed ? "passed" : "gate";
     if (t->passed) return HONE_OK;
-    row->why = hn_search_text(s, "loses %s, at most %s is allowed", hn_search_shown(s, drop, a),
-                              hn_search_shown(s, s->gate, b));
+    row->why = hn_search_text(s, "loses %s, at most %s is allowed%s%s", hn_search_shown(s, drop, a),
+                              hn_search_shown(s, s->gate, b),
+                              t->quality.worst[0] != '\0' ? "; " : "", t->quality.worst);
     return row->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "measure/breaks.h"
+#include "measure/likeness.h"
 
 void hone_compare_options_init(hone_compare_options *o) {
     *o = (hone_compare_options){.size = sizeof *o, .tensor_runs = 8};
@@ -86,49 +87,46 @@ typedef struct outputs {
     hn_allocator *alloc;
     size_t n;           /* outputs of the first model */
     hn_distance *error; /* of each, where it holds floats */
-    int64_t rows, same; /* samples that have scores, and those whose best agree */
+    hn_output_forms forms;
+    hn_likeness *likeness;
     hone_value *in, *out[2];
+    hn_tensor *tensor[3]; /* inputs of the graph, outputs of the first and of the second */
+    const hn_tensor **at[3];
 } outputs;
 
-static int64_t best_of(const hone_value *v, int64_t from, int64_t n) {
-    int64_t best = 0;
-    double most = NAN;
-    for (int64_t i = 0; i < n; i++) {
-        double x = hn_load_f64(v->dtype, v->data, from + i);
-        if (isnan(x) || x <= most) continue;
-        best = i;
-        most = x;
-    }
-    return best;
-}
-
-/* Samples whose highest score is at the same place, where the outputs are scores: rows of more than
- * one number, one for each sample. */
-static void count_agreement(outputs *o, int64_t rows) {
-    const hone_value *a = &o->out[0][0], *b = &o->out[1][0];
-    int64_t n = 1;
-    if (!hn_dtype_is_float(a->dtype) || a->rank < 2 || a->dims[0] < rows) return;
-    for (int d = 1; d < a->rank; d++) n *= a->dims[d];
-    if (n < 2) return;
-    for (int64_t r = 0; r < rows; r++) o->same += best_of(a, r * n, n) == best_of(b, r * n, n);
-    o->rows += rows;
-}
-
-static hone_status compare_output(const outputs *o, size_t i, hn_error *err) {
-    const hone_value *a = &o->out[0][i], *b = &o->out[1][i];
-    hn_tensor x, y;
-    if (!hn_dtype_is_float(a->dtype)) return HONE_OK;
-    bool alike = a->rank == b->rank;
-    for (int d = 0; alike && d < a->rank; d++) alike = a->dims[d] == b->dims[d];
-    HN_CHECK(err, alike, HONE_E_SHAPE, "the models cannot be compared: the shapes of '%s' differ",
-             a->name);
-    HN_CHECK(err, hn_dtype_is_float(b->dtype), HONE_E_TYPE,
-             "the models cannot be compared: '%s' is %s in the first and %s in the second", a->name,
-             hone_dtype_name(a->dtype), hone_dtype_name(b->dtype));
-    HN_TRY(hn_tensor_borrow(&x, a->dtype, a->rank, a->dims, a->data, err));
-    HN_TRY(hn_tensor_borrow(&y, b->dtype, b->rank, b->dims, b->data, err));
-    hn_distance_add(&o->error[i], &x, &y);
+/* Text has no elements here: it is not compared. */
+static hone_status borrow(hn_tensor *t, const hone_value *v, hn_error *err) {
+    if (v->dtype != HONE_DTYPE_STRING)
+        return hn_tensor_borrow(t, v->dtype, v->rank, v->dims, v->data, err);
+    *t = (hn_tensor){.dtype = v->dtype};
     return HONE_OK;
+}
+
+/* The values of a run as tensors over the same memory. */
+static hone_status borrow_all(outputs *o, hn_error *err) {
+    const hn_graph *g = o->a->ir->graph;
+    for (int i = 0, at = 0; i < g->n_inputs; i++) {
+        o->at[0][i] = NULL;
+        if (g->inputs[i]->constant != NULL) continue;
+        HN_TRY(borrow(&o->tensor[0][i], &o->in[at++], err));
+        o->at[0][i] = &o->tensor[0][i];
+    }
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < o->n; i++) {
+            HN_TRY(borrow(&o->tensor[1 + k][i], &o->out[k][i], err));
+            o->at[1 + k][i] = &o->tensor[1 + k][i];
+        }
+    return HONE_OK;
+}
+
+/* A list of detections may be longer in one than in the other: then only these are compared. */
+static void measure_distance(const outputs *o, size_t i) {
+    const hn_tensor *a = o->at[1][i], *b = o->at[2][i];
+    if (!hn_dtype_is_float(a->dtype)) return;
+    if (a->n == b->n)
+        hn_distance_add(&o->error[i], a, b);
+    else
+        o->error[i].broken = true;
 }
 
 static hone_status compare_run(outputs *o, int64_t run, hn_error *err) {
@@ -142,8 +140,10 @@ static hone_status compare_run(outputs *o, int64_t run, hn_error *err) {
         status = hone_session_run(o->session[k], o->a->n_inputs, o->in, o->n, o->out[k], err);
         if (status != HONE_OK) hn_error_context(err, k == 0 ? "the first model" : "the second");
     }
-    for (size_t i = 0; i < o->n && status == HONE_OK; i++) status = compare_output(o, i, err);
-    if (status == HONE_OK) count_agreement(o, rows);
+    if (status == HONE_OK) status = borrow_all(o, err);
+    if (status == HONE_OK)
+        status = hn_likeness_add(o->likeness, o->at[0], o->at[1], o->at[2], rows, rows, err);
+    for (size_t i = 0; i < o->n && status == HONE_OK; i++) measure_distance(o, i);
     hone_value_release(o->in, o->a->n_inputs);
     for (int k = 0; k < 2; k++) hone_value_release(o->out[k], o->n);
     return status;
@@ -180,10 +180,13 @@ static hone_status check_outputs(const hone_model *a, const hone_model *b, hn_er
 static hone_status report_outputs(own *w, const outputs *o, hn_error *err) {
     hone_comparison *c = &w->result;
     hone_output_error *list = hn_arena_array(&w->arena, o->n, sizeof *list);
-    if (list == NULL) return HN_NOMEM(err);
+    double *kept = hn_arena_array(&w->arena, o->n, sizeof *kept);
+    char worst[256];
+    if (list == NULL || kept == NULL) return HN_NOMEM(err);
     for (size_t i = 0; i < o->n; i++) {
         const hn_distance *d = &o->error[i];
         if (!hn_dtype_is_float(o->a->outputs[i].dtype)) continue;
+        kept[c->n_outputs] = hn_likeness_of(o->likeness, (int)i).value;
         list[c->n_outputs++] = (hone_output_error){.name = o->a->outputs[i].name,
                                                    .sqnr_db = hn_distance_sqnr(d),
                                                    .cosine = hn_distance_cosine(d),
@@ -192,26 +195,51 @@ static hone_status report_outputs(own *w, const outputs *o, hn_error *err) {
     }
     c->outputs = list;
     c->samples = o->samples->count;
-    c->agreement = o->rows > 0 ? (double)o->same / (double)o->rows : NAN;
-    return HONE_OK;
+    c->kept = kept;
+    hn_figure f = hn_likeness_figure(o->likeness);
+    hn_figure_text(&f, &o->forms, worst, sizeof worst);
+    c->agreement = f.value;
+    c->agreement_low = f.low;
+    c->agreement_high = f.high;
+    c->measure = f.measure;
+    c->worst = hn_arena_strdup(&w->arena, worst);
+    return c->worst != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status run_all(own *w, outputs *o, const hone_compare_options *how, int64_t total,
+                           hn_error *err) {
+    size_t n_in = (size_t)o->a->ir->graph->n_inputs + 1;
+    o->error = hn_arena_array(&w->arena, o->n, sizeof *o->error);
+    o->in = hn_arena_array(&w->arena, o->a->n_inputs + 1, sizeof *o->in);
+    for (int k = 0; k < 2; k++) o->out[k] = hn_arena_array(&w->arena, o->n, sizeof *o->out[k]);
+    bool whole = o->error != NULL && o->in != NULL && o->out[0] != NULL && o->out[1] != NULL;
+    for (int k = 0; k < 3; k++) {
+        o->tensor[k] = hn_arena_array(&w->arena, k == 0 ? n_in : o->n, sizeof *o->tensor[k]);
+        o->at[k] = hn_arena_array(&w->arena, k == 0 ? n_in : o->n, sizeof *o->at[k]);
+        whole = whole && o->tensor[k] != NULL && o->at[k] != NULL;
+    }
+    if (!whole) return HN_NOMEM(err);
+    HN_TRY(hn_output_forms_init(&o->forms, o->a->ir->graph, false, &w->arena, err));
+    HN_TRY(hn_likeness_create(&o->likeness, &o->forms, o->alloc, err));
+    for (int64_t run = 0; run < runs_of(o->samples); run++) {
+        HN_TRY(compare_run(o, run, err));
+        HN_CHECK(err, how->progress == NULL || how->progress(how->progress_ctx, run + 1, total),
+                 HONE_E_LIMIT, "stopped after %lld runs", (long long)run + 1);
+    }
+    return report_outputs(w, o, err);
 }
 
 static hone_status compare_outputs(own *w, hone_session *a, hone_session *b,
                                    const hone_samples *samples, const hone_compare_options *how,
                                    int64_t total, hn_error *err) {
-    outputs o = {.a = w->models[0], .session = {a, b}, .samples = samples, .alloc = &w->alloc};
-    o.n = o.a->n_outputs;
-    o.error = hn_arena_array(&w->arena, o.n, sizeof *o.error);
-    o.in = hn_arena_array(&w->arena, o.a->n_inputs + 1, sizeof *o.in);
-    for (int k = 0; k < 2; k++) o.out[k] = hn_arena_array(&w->arena, o.n, sizeof *o.out[k]);
-    if (o.error == NULL || o.in == NULL || o.out[0] == NULL || o.out[1] == NULL)
-        return HN_NOMEM(err);
-    for (int64_t run = 0; run < runs_of(samples); run++) {
-        HN_TRY(compare_run(&o, run, err));
-        HN_CHECK(err, how->progress == NULL || how->progress(how->progress_ctx, run + 1, total),
-                 HONE_E_LIMIT, "stopped after %lld runs", (long long)run + 1);
-    }
-    return report_outputs(w, &o, err);
+    outputs o = {.a = w->models[0],
+                 .session = {a, b},
+                 .samples = samples,
+                 .alloc = &w->alloc,
+                 .n = w->models[0]->n_outputs};
+    hone_status status = run_all(w, &o, how, total, err);
+    hn_likeness_destroy(o.likeness);
+    return status;
 }
 
 /* ---- tensors ---- */

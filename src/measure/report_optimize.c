@@ -413,12 +413,14 @@ static void put_left_out(hn_page *p, const hn_json *o) {
 /* ---- how it was judged ---- */
 
 static void put_samples(hn_page *p, const result *r) {
-    char a[HN_SHOWN], b[HN_SHOWN];
+    char a[HN_SHOWN], b[HN_SHOWN], low[HN_SHOWN], high[HN_SHOWN];
     double calibrated = hn_page_number(p, r->o, "calibration_samples");
     double chosen = hn_page_number(p, r->o, "choosing_samples");
     double verified = hn_page_number(p, r->o, "verifying_samples");
     double is = hn_page_number(p, r->o, "verified");
     double was = hn_page_number(p, r->o, "verified_original");
+    double from = hn_page_number(p, r->o, "verified_low");
+    double to = hn_page_number(p, r->o, "verified_high");
     if (chosen > 0) {
         hn_page_print(p, "<p>Models were judged on %.15g samples", chosen);
         if (calibrated > 0) hn_page_print(p, ", calibrated on %.15g others", calibrated);
@@ -427,6 +429,9 @@ static void put_samples(hn_page *p, const result *r) {
                           ", and the chosen one was verified on %.15g that no choice was made by: "
                           "%s, the original %s",
                           verified, value_text(r, is, a), value_text(r, was, b));
+        if (verified > 0 && isfinite(from) && isfinite(to))
+            hn_page_print(p, " (95 %% interval of the former: %s to %s)", value_text(r, from, low),
+                          value_text(r, to, high));
         hn_page_put(p, ".</p>");
     } else {
         hn_page_put(p,

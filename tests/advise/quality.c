@@ -40,17 +40,26 @@ static void end(pair *p) {
 
 #define SAME "g (float[n,2] x) => (float[n,2] y) { y = Identity (x) }"
 #define TWISTED "g (float[n,2] x) => (float[n,2] y) <float[2] w = {1, 10}> { y = Mul (x, w) }"
+#define SCORES                                                                  \
+    "g (float[n,2] x) => (float[n,3] y) <float[2,3] w = {1, 0, 2, 0, 1, -1}> {" \
+    " y = MatMul (x, w) }"
 
 static hn_quality measured(pair *p, hn_dataset *ds, bool made_up) {
+    hn_output_forms forms;
+    hn_arena arena;
+    hn_arena_init(&arena, &scratch_mem, HN_MEM_OTHER);
+    assert_int_equal(hn_output_forms_init(&forms, p->model[0]->graph, made_up, &arena, NULL),
+                     HONE_OK);
     hn_judge j = {.model = p->model[0],
                   .original = p->program[0],
-                  .made_up = made_up,
+                  .forms = &forms,
                   .batch = 2,
                   .seed = 1,
                   .alloc = &scratch_mem};
     hn_quality q;
     hn_error err;
     if (hn_quality_measure(&j, p->program[1], ds, &q, &err) != HONE_OK) fail_msg("%s", err.text);
+    hn_arena_deinit(&arena);
     return q;
 }
 
@@ -75,15 +84,18 @@ static void made_up_samples_tell_how_close(void **state) {
     begin(&p, SAME, SAME);
     hn_dataset *noise = data_open("random,n=5,seed=3");
     hn_quality q = measured(&p, noise, true);
-    assert_string_equal(q.metric, "cosine");
-    assert_float_equal(q.value, 1, 1e-12);
+    assert_string_equal(q.metric, "signal kept");
+    assert_true(q.value == 1 && q.worst[0] == '\0');
+    end(&p);
+    begin(&p, SCORES, SCORES);
     q = measured(&p, noise, false);
     assert_string_equal(q.metric, "agreement");
-    assert_true(q.value == 1 && q.samples == 5);
+    assert_true(q.value == 1 && q.samples == 5 && q.weight == 5);
     end(&p);
     begin(&p, SAME, TWISTED);
     q = measured(&p, noise, true);
-    assert_true(q.value < 0.999 && q.value > 0);
+    assert_true(q.value == 0); /* noise of 9 times the signal in the second channel */
+    assert_non_null(strstr(q.worst, "output 'y', channel 1"));
     hn_dataset_close(noise);
     end(&p);
 }
@@ -95,6 +107,9 @@ static void drops_and_parts(void **state) {
     hn_quality both = hn_quality_of_both(&a, &b);
     assert_float_equal(both.value, 0.875, 1e-12);
     assert_int_equal(both.samples, 400);
+    a.weight = 100; /* answers or detections, where they are counted */
+    b.weight = 300;
+    assert_float_equal(hn_quality_of_both(&a, &b).value, 0.825, 1e-12);
     a.lower_better = true; /* an error that shrinks is no loss */
     assert_float_equal(hn_quality_drop(&a, &b), -0.1, 1e-12);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "formats/npz.h"
 #include "formats/onnx.h"
 #include "support/data.h"
 #include "support/graph.h"
@@ -88,6 +89,25 @@ static void begin_with(set_up *s, const char *most, const char *first) {
 }
 
 static void begin(set_up *s) { begin_with(s, "3", "1"); }
+
+/* Another model, and samples without labels for its input x. */
+static void begin_without_labels(set_up *s, const char *graph, int rank, const int64_t *dims,
+                                 const float *x) {
+    static const char *const names[] = {"x"};
+    hn_array array = {.dtype = HONE_DTYPE_F32, .rank = rank, .data = (void *)x, .bytes = 4};
+    hn_error err;
+    for (int i = 0; i < rank; i++) {
+        array.dims[i] = dims[i];
+        array.bytes *= (size_t)dims[i];
+    }
+    begin(s);
+    hn_model_destroy(s->model);
+    hn_dataset_close(s->data);
+    s->model = graph_model(21, graph);
+    if (hn_npz_write(scratch_path("x.npz"), NULL, 1, names, &array, &scratch_mem, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    s->data = s->o.data = data_open("npz:%s", scratch_path("x.npz"));
+}
 
 static void run(set_up *s) {
     hn_error err;
@@ -238,7 +258,7 @@ static void without_data_only_what_needs_none(void **state) {
     for (size_t i = 0; i < s.out.n_left_out; i++)
         told |= says(s.out.left_out[i], "int8: it needs samples");
     assert_true(told);
-    assert_string_equal(s.out.metric, "cosine");
+    assert_string_equal(s.out.metric, "signal kept");
     assert_string_equal(s.out.criteria[4].answer, "no"); /* accuracy validated? */
     assert_int_equal(s.out.choosing_samples, 0);
     end(&s);
@@ -355,6 +375,83 @@ static void what_int8_bears_gets_fewer_bits(void **state) {
     end(&s);
 }
 
+/* A detector with boxes in pixels beside its scores in one tensor. One scale for all that comes in
+ * leaves nothing of the scores in 8 bits, and hardly touches the boxes. */
+static void a_detector_that_finds_nothing_is_refused(void **state) {
+    (void)state;
+    enum { N = 40, PLACES = 32 };
+    static float x[N * PLACES * 8];
+    set_up s;
+    for (int i = 0; i < N * PLACES; i++) {
+        int place = i % PLACES;
+        bool object = (place + i / PLACES) % 6 == 0;
+        float *row = x + 8 * i;
+        row[0] = (float)(place % 8 * 80 + 40);
+        row[1] = (float)(place / 8 * 160 + 40);
+        row[2] = row[3] = 30;
+        for (int c = 0; c < 3; c++) row[4 + c] = object && place % 3 == c ? 0.5f : -0.9f;
+        row[7] = 0;
+    }
+    begin_without_labels(&s,
+                         "g (float[n,32,8] x) => (float[n,32,7] y) <float[8,7] w = {"
+                         " 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0,"
+                         " 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4, 0,"
+                         " 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0}, int64[2] parts = {4, 3}> {"
+                         " h = MatMul (x, w) b, t = Split <axis = 2> (h, parts)"
+                         " p = Sigmoid (t) y = Concat <axis = 2> (b, p) }",
+                         3, (const int64_t[]){N, PLACES, 8}, x);
+    s.o.duel = some_are_fast;
+    fast[0] = fast[1] = "int8:";
+    run(&s);
+    const hone_optimize_row *r = row_of(&s, "int8");
+    assert_non_null(r);
+    assert_string_equal(s.out.metric, "detections kept");
+    assert_string_equal(r->state, "gate");
+    assert_true(r->value < 0.5 && r->high < 0.99 && says(r->why, "detections lost"));
+    assert_string_equal(row_of(&s, "simplified")->state, s.out.chosen == 1 ? "chosen" : "passed");
+    end(&s);
+}
+
+/* Of twelve outputs the eighth alone is read from small numbers, which 8 bits lose. */
+static void one_broken_output_of_twelve_is_refused(void **state) {
+    (void)state;
+    enum { N = 60 };
+    static float x[N * 8];
+    static char graph[4000];
+    set_up s;
+    hn_rng rng;
+    hn_rng_init(&rng, 3);
+    for (int i = 0; i < N * 8; i++) x[i] = (float)hn_rng_normal(&rng) * (i % 8 < 5 ? 300.0f : 0.3f);
+    size_t used = (size_t)snprintf(graph, sizeof graph, "g (float[n,8] x) => (");
+    for (int i = 0; i < 12; i++)
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "%sfloat[n,3] y%d",
+                                 i > 0 ? ", " : "", i);
+    used += (size_t)snprintf(graph + used, sizeof graph - used, ") <");
+    for (int i = 0; i < 12; i++) {
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "%sfloat[8,3] w%d = {",
+                                 i > 0 ? ", " : "", i);
+        for (int k = 0; k < 24; k++) {
+            bool reads = i == 7 ? k / 3 >= 5 : k / 3 < 5;
+            used += (size_t)snprintf(graph + used, sizeof graph - used, "%s%d", k > 0 ? ", " : "",
+                                     reads && k / 3 % 3 == k % 3 ? 1 : 0);
+        }
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "}");
+    }
+    used += (size_t)snprintf(graph + used, sizeof graph - used, "> {");
+    for (int i = 0; i < 12; i++)
+        used += (size_t)snprintf(graph + used, sizeof graph - used, " y%d = MatMul (x, w%d)", i, i);
+    snprintf(graph + used, sizeof graph - used, " }");
+    begin_without_labels(&s, graph, 2, (const int64_t[]){N, 8}, x);
+    s.o.duel = some_are_fast;
+    fast[0] = fast[1] = "int8:";
+    run(&s);
+    const hone_optimize_row *r = row_of(&s, "int8");
+    assert_non_null(r);
+    assert_string_equal(r->state, "gate");
+    assert_true(says(r->why, "output 'y7'"));
+    end(&s);
+}
+
 /* What would be broken is named where nothing is left to choose. */
 static void a_broken_gate_is_a_verdict(void **state) {
     (void)state;
@@ -431,6 +528,8 @@ int main(void) {
         TEST(what_breaks_the_gate_is_mixed),
         TEST(what_int8_bears_gets_fewer_bits),
         TEST(what_seems_slower_is_timed_again),
+        TEST(a_detector_that_finds_nothing_is_refused),
+        TEST(one_broken_output_of_twelve_is_refused),
         TEST(a_broken_gate_is_a_verdict),
         TEST(a_disturbed_duel_is_repeated),
         TEST(a_quantized_model_is_refused),
