@@ -34,6 +34,7 @@ static bool read_options(job *j) {
     hone_optimize_options_init(o);
     if (!session_options(a, &j->session) || !drop_of(a, &o->max_drop, &o->max_drop_relative) ||
         !real_of(a, "--max-latency", 1e-6, 1e9, &o->max_latency_ms) ||
+        !real_of(a, "--time-budget", 1e-3, 1e9, &o->time_budget) ||
         !megabytes_of(a, "--max-size", &o->max_file_bytes) ||
         !megabytes_of(a, "--max-memory", &o->max_memory_bytes))
         return false;
@@ -45,6 +46,7 @@ static bool read_options(job *j) {
     o->session = &j->session;
     o->seed = j->session.seed;
     o->metric = value_of(a, "--metric");
+    o->allow_unchecked = has(a, "--allow-unchecked");
     if (has(a, "--target")) o->target = value_of(a, "--target");
     const char *to = value_of(a, "--output");
     if (to == NULL && strcmp(a->argument[0], "-") == 0) {
@@ -79,6 +81,10 @@ static exit_code open_data(job *j) {
     j->o.data = j->data[0];
     j->o.calibrate = j->data[1];
     j->o.eval = j->data[2];
+    if (j->data[0] == NULL && j->data[2] == NULL && !j->o.allow_unchecked && !has(j->a, "--recipe"))
+        note(
+            "there are no samples, so only what computes the same is tried: --data SPEC checks "
+            "the rest, --allow-unchecked takes it unchecked");
     return EXIT_DONE;
 }
 
@@ -217,6 +223,8 @@ static const option_def options[] = {
     {"--max-memory", 0, "MB", "stop when a run takes no more memory", false},
     OPTION_TIME_LIMIT,
     {"--target", 0, "DEVICE", "what it is to run on: cpu", false},
+    {"--allow-unchecked", 0, NULL, "without real samples, try what may change answers too", false},
+    {"--time-budget", 0, "S", "end the search after S seconds with the best that passed", false},
     {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false},
     OPTION_SEED,
     OPTION_THREADS,

@@ -185,6 +185,8 @@ void write_optimization(json *j, const hone_optimization *o, const telling *t) {
     json_text(j, "verdict", o->verdict);
     json_bool(j, "met", o->met);
     json_bool(j, "interrupted", o->interrupted);
+    json_bool(j, "out_of_time", o->out_of_time);
+    json_bool(j, "checked", o->checked);
     json_text(j, "chosen", o->chosen > 0 ? o->rows[o->chosen].name : NULL);
     json_text(j, "metric", o->metric);
     json_bool(j, "is_share", o->is_share);

@@ -690,8 +690,7 @@ typedef struct hone_tensor_error {
 typedef struct hone_comparison {
     uint32_t size;
     int64_t samples;
-    double
-        agreement; /* how alike the outputs are, as a share: of the worst of them, by `measure` */
+    double agreement; /* how alike the outputs are, by `measure`: the worst of them */
     size_t n_outputs; /* of floats */
     const hone_output_error *outputs;
     /* Where the models are two of one graph: the values that both compute and the weights both
@@ -1211,7 +1210,7 @@ typedef struct hone_optimize_row {
     const char *name;  /* "original", "int8" ...: what hone_optimize knows to try */
     const char *help;  /* what it is, in a few words */
     const char *state; /* what became of it: "original", "chosen", "passed", "gate", "slower",
-                          "behind", "held-out", "skipped" or "failed" */
+                          "behind", "held-out", "skipped", "unfinished" or "failed" */
     const char *why;   /* in words; NULL: there is nothing to say */
     const char *gain;  /* what practitioners' guides expect of it; "": nothing */
     int64_t file_bytes, weights_bytes, memory_bytes;
@@ -1234,7 +1233,7 @@ typedef struct hone_optimization {
     size_t chosen;       /* row; 0: the original is to stay */
     hone_model *model;   /* the chosen one, destroyed with this; NULL: the original is to stay */
     bool met;            /* what was asked for is met, by the model or by the original */
-    bool interrupted;    /* progress ended it: rows hold what was measured, nothing is chosen */
+    bool interrupted;    /* progress ended it: the best of what had passed by then is chosen */
     const char *verdict; /* one line */
     double verified, verified_original; /* the metric on samples no choice was made by */
     double profile_ms;                  /* a run of the original, and what it is spent on: */
@@ -1248,12 +1247,16 @@ typedef struct hone_optimization {
     double seconds;
     void *owner;
     double verified_low, verified_high; /* the 95 % interval of verified; NaN: not known */
+    bool checked;     /* models were judged on real samples; else only exact ones were tried, but
+                         for allow_unchecked */
+    bool out_of_time; /* time_budget ended the search: the best of what had passed is chosen */
 } hone_optimization;
 
 typedef struct hone_optimize_options {
     uint32_t size;
-    /* Samples, which are split into those to calibrate, choose and verify with. NULL: only what
-     * needs none is tried, and judged by how close it stays on made-up inputs. */
+    /* Samples, which are split into those to calibrate, choose and verify with. NULL, or samples
+     * that are made up ("random"): only what computes the same but for rounding is tried, and
+     * judged by how close it stays on made-up inputs. */
     hone_dataset *data;
     hone_dataset *calibrate, *eval; /* instead of parts of data; NULL: none */
     const char *metric;             /* what to judge by; NULL: what suits the model and data */
@@ -1269,6 +1272,11 @@ typedef struct hone_optimize_options {
      * it. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
+    bool allow_unchecked; /* without real samples, try what may change answers too */
+    double time_budget;   /* seconds; then the best of what has passed is chosen. 0: no limit */
+    /* Called with progress_ctx as candidate k of at most n begins: the seconds the search may still
+     * take, judged by the candidates before; NaN: not known yet. May be NULL. */
+    void (*candidate)(void *ctx, int k, int n, double seconds_left);
 } hone_optimize_options;
 HONE_API void hone_optimize_options_init(hone_optimize_options *o);
 

@@ -57,6 +57,8 @@ bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r) {
 /* Why a candidate is not tried; NULL: it is. */
 static const char *reason_to_leave(const hn_search_state *s, const hn_candidate *c,
                                    const hn_recipe *r) {
+    if (!s->out->checked && !c->exact && !s->o.allow_unchecked)
+        return "it may change answers, and there are no real samples to check that with";
     if ((hn_recipe_needs_data(r) || c->mix != NULL) && s->parts.calibrate == NULL)
         return "it needs samples to calibrate with";
     if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
@@ -268,9 +270,10 @@ bool hn_search_model_binds(const hn_search_state *s) { return s->read_ms <= s->r
 static const char *quality_text(hn_search_state *s, int chosen) {
     char is[32], was[32], low[32], high[32], range[112] = "";
     const hone_optimization *o = s->out;
-    if (s->parts.verify == NULL)
-        return hn_search_text(s, "%s %s on made-up inputs", o->metric,
-                              hn_search_shown(s, s->rows[chosen].value, is));
+    if (!o->checked)
+        return hn_search_text(s, "%s %s on made-up inputs%s", o->metric,
+                              hn_search_shown(s, s->rows[chosen].value, is),
+                              s->trials[chosen].candidate->exact ? "" : ", its answers unchecked");
     if (!isnan(o->verified_low))
         snprintf(range, sizeof range, " (95 %% interval %s to %s)",
                  hn_search_shown(s, o->verified_low, low),
@@ -339,7 +342,8 @@ static hone_status prepare(hn_search_state *s, hn_error *err) {
         HN_TRY(hn_dataset_open(&s->made_up, MADE_UP_SAMPLES, s->alloc, err));
         s->parts.choose = s->made_up;
     }
-    HN_TRY(hn_output_forms_init(&s->forms, s->original->graph, s->made_up != NULL, s->arena, err));
+    s->out->checked = s->made_up == NULL && !hn_dataset_is_made_up(s->parts.choose);
+    HN_TRY(hn_output_forms_init(&s->forms, s->original->graph, !s->out->checked, s->arena, err));
     s->judge = (hn_judge){.model = s->original,
                           .metric = s->o.metric,
                           .forms = &s->forms,

@@ -25,6 +25,9 @@ typedef struct hn_search_options {
     const char *metric;
     double max_drop;
     bool relative;
+    bool allow_unchecked; /* as in hone_optimize_options, as the next two */
+    double time_budget;
+    void (*candidate)(void *ctx, int k, int n, double seconds_left); /* with progress_ctx */
     double max_ms; /* 0: not asked, as the next two */
     int64_t max_file, max_memory;
     const char *device;
@@ -74,6 +77,9 @@ typedef struct hn_search_state {
     hn_quality look, verified; /* of the original, on these parts */
     double gate;               /* the most that may be lost */
     double read_ms;            /* that one sample takes to be read; 0: they are made up */
+    bool profiled;             /* the original, before anything was tried */
+    double steps_ms;           /* of its run, added up */
+    int64_t run_rows;          /* samples a timed run takes: 1, or the model's fixed batch */
     double least_ms;           /* of the medians of the original's runs */
     bool broken;               /* int8 was tried, and broke the gate */
     bool stopped;              /* by progress */

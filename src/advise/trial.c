@@ -13,6 +13,7 @@
 #define DUEL_SECONDS 0.5
 #define MOST_DUELS 4   /* of two models */
 #define READINGS 3     /* of one sample */
+#define PROFILED 3     /* runs, of which the fastest counts */
 #define FAR_BEHIND 1.5 /* times as fast: what another must be for one not to be judged */
 
 /* ---- sizes ---- */
@@ -127,6 +128,7 @@ static hone_status read_sample(hn_search_state *s, hn_error *err) {
     hone_status status = HONE_OK;
     double least = INFINITY;
     HN_TRY(hn_feed_create(&feed, s->original->graph, s->parts.choose, 1, s->alloc, err));
+    s->run_rows = hn_feed_rows(feed, 1);
     for (int k = 0; k < READINGS && status == HONE_OK; k++) {
         for (int i = 0; i < s->original->graph->n_inputs; i++) {
             hn_tensor_unref(s->in[i]);
@@ -174,11 +176,19 @@ static hone_status profile(hn_search_state *s, hn_error *err) {
     hn_engine *e = hn_program_engine(s->program);
     kinds k = {0};
     char text[256] = "";
-    double sum = 0;
-    if (e != NULL)
-        HN_TRY(
-            hn_engine_run(e, (const hn_tensor *const *)s->in, no_output, NULL, add_step, &k, err));
-    for (int i = 0; i < k.n; i++) sum += k.of[i].ms;
+    double sum = INFINITY;
+    for (int run = 0; e != NULL && run < PROFILED; run++) {
+        kinds one = {0};
+        double ms = 0;
+        HN_TRY(hn_engine_run(e, (const hn_tensor *const *)s->in, no_output, NULL, add_step, &one,
+                             err));
+        for (int i = 0; i < one.n; i++) ms += one.of[i].ms;
+        if (ms >= sum) continue;
+        k = one;
+        sum = ms;
+    }
+    s->profiled = k.n > 0;
+    s->steps_ms = s->profiled ? sum : 0;
     for (int shown = 0, used = 0; shown < SHOWN && shown < k.n && used < 200; shown++) {
         int best = 0;
         for (int i = 1; i < k.n; i++)

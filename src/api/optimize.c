@@ -33,6 +33,8 @@ static hone_status check(const hone_optimize_options *o, hn_error *err) {
     HN_CHECK(err, o->max_latency_ms >= 0 && o->max_file_bytes >= 0 && o->max_memory_bytes >= 0,
              HONE_E_ARG, "a limit is negative: %g ms, %lld bytes of file, %lld of memory",
              o->max_latency_ms, (long long)o->max_file_bytes, (long long)o->max_memory_bytes);
+    HN_CHECK(err, o->time_budget >= 0 && isfinite(o->time_budget), HONE_E_ARG,
+             "time_budget is %g s, expected 0 or more", o->time_budget);
     const hn_device *device = hn_device_named(o->target);
     HN_CHECK(err, device != NULL, HONE_E_ARG,
              "there is no target '%s'; cpu can be measured here, and there is advice on: %s",
@@ -57,6 +59,9 @@ static hone_status run(held *h, hone_model *m, const hone_optimize_options *o,
                              .metric = o->metric,
                              .max_drop = o->max_drop,
                              .relative = o->max_drop_relative,
+                             .allow_unchecked = o->allow_unchecked,
+                             .time_budget = o->time_budget,
+                             .candidate = o->candidate,
                              .max_ms = o->max_latency_ms,
                              .max_file = o->max_file_bytes,
                              .max_memory = o->max_memory_bytes,

@@ -130,6 +130,9 @@ static const hone_optimize_row *row_of(const set_up *s, const char *name) {
     return NULL;
 }
 
+static const char *fast[2]; /* what some_are_fast says is fast */
+static hn_duel_fn some_are_fast;
+
 static bool says(const char *text, const char *part) {
     return text != NULL && strstr(text, part) != NULL;
 }
@@ -246,20 +249,49 @@ static void stopped_at_any_time_it_keeps_what_it_has(void **state) {
     assert_true(rows > 1);
 }
 
-static void without_data_only_what_needs_none(void **state) {
+static bool left_out(const set_up *s, const char *text) {
+    for (size_t i = 0; i < s->out.n_left_out; i++)
+        if (says(s->out.left_out[i], text)) return true;
+    return false;
+}
+
+/* Nothing tells whether answers stay, so nothing is tried that could change them. */
+static void without_real_samples_only_what_is_exact(void **state) {
+    (void)state;
+    for (int noise = 0; noise < 2; noise++) {
+        set_up s;
+        begin(&s);
+        hn_dataset_close(s.data);
+        s.data = s.o.data = noise ? data_open("random,n=64,seed=2") : NULL;
+        run(&s);
+        assert_non_null(row_of(&s, "simplified"));
+        assert_int_equal(s.out.n_rows, 2);
+        assert_true(left_out(&s, "int8: it may change answers"));
+        assert_true(left_out(&s, "bf16: it may change answers"));
+        assert_string_equal(s.out.metric, "signal kept");
+        assert_false(s.out.checked);
+        assert_string_equal(s.out.criteria[4].answer, "no"); /* accuracy validated? */
+        assert_string_equal(s.out.guards[4].answer, "avoided");
+        end(&s);
+    }
+}
+
+/* Who says so gets what may change answers, marked as unchecked. */
+static void unchecked_models_when_allowed(void **state) {
     (void)state;
     set_up s;
     begin(&s);
     s.o.data = NULL;
+    s.o.allow_unchecked = true;
+    s.o.duel = some_are_fast;
+    fast[0] = fast[1] = "bf16:";
     run(&s);
     assert_null(row_of(&s, "int8"));
-    assert_non_null(row_of(&s, "bf16"));
-    bool told = false;
-    for (size_t i = 0; i < s.out.n_left_out; i++)
-        told |= says(s.out.left_out[i], "int8: it needs samples");
-    assert_true(told);
-    assert_string_equal(s.out.metric, "signal kept");
-    assert_string_equal(s.out.criteria[4].answer, "no"); /* accuracy validated? */
+    assert_true(left_out(&s, "int8: it needs samples"));
+    assert_string_equal(row_of(&s, "bf16")->state, "chosen");
+    assert_true(says(s.out.verdict, "its answers unchecked"));
+    assert_string_equal(s.out.criteria[4].answer, "no");
+    assert_string_equal(s.out.guards[4].answer, "not avoided"); /* low precision unchecked */
     assert_int_equal(s.out.choosing_samples, 0);
     end(&s);
 }
@@ -270,6 +302,7 @@ static void the_gate_decides(void **state) {
     set_up s;
     begin(&s);
     s.o.data = NULL;
+    s.o.allow_unchecked = true;
     s.o.max_drop = 0;
     run(&s);
     int judged = 0;
@@ -307,7 +340,6 @@ static void what_breaks_the_gate_is_mixed(void **state) {
 }
 
 /* Some are fast: what is judged is which of them is the smallest. */
-static const char *fast[2];
 static hone_status some_are_fast(hn_duel *d, hn_program *a, hn_program *b,
                                  const hn_tensor *const *in, int n_outputs, double seconds,
                                  hn_allocator *alloc, hn_error *err) {
@@ -458,6 +490,7 @@ static void a_broken_gate_is_a_verdict(void **state) {
     set_up s;
     begin(&s);
     s.o.data = NULL;
+    s.o.allow_unchecked = true;
     s.o.max_drop = 0;
     s.o.duel = some_are_fast;
     fast[0] = fast[1] = "int8-dynamic:";
@@ -523,7 +556,8 @@ int main(void) {
         TEST(nothing_is_done_for_what_is_met),
         TEST(what_cannot_be_met_is_said),
         TEST(stopped_at_any_time_it_keeps_what_it_has),
-        TEST(without_data_only_what_needs_none),
+        TEST(without_real_samples_only_what_is_exact),
+        TEST(unchecked_models_when_allowed),
         TEST(the_gate_decides),
         TEST(what_breaks_the_gate_is_mixed),
         TEST(what_int8_bears_gets_fewer_bits),
