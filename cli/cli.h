@@ -246,8 +246,12 @@ typedef struct progress {
     const char *what; /* "eval" */
     const char *unit; /* "samples"; NULL: the rate means nothing */
     double begun, shown;
+    double until; /* when all of it ends, of which this is a part; 0: this is all */
 } progress;
 void progress_start(progress *p, const char *what, const char *unit);
+/* Shows the time that all is expected to take from now on, instead of this part's; NaN: not known.
+ */
+void progress_expect(progress *p, double seconds);
 bool progress_step(void *ctx, int64_t done, int64_t total);
 void progress_end(progress *p);
 

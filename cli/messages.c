@@ -164,6 +164,8 @@ void progress_start(progress *p, const char *what, const char *unit) {
     *p = (progress){.what = what, .unit = unit, .begun = now()};
 }
 
+void progress_expect(progress *p, double seconds) { p->until = now() + seconds; }
+
 /* What there is room for on the terminal. */
 static int bar_columns(void) {
     struct winsize size;
@@ -199,7 +201,9 @@ bool progress_step(void *ctx, int64_t done, int64_t total) {
     double share = total > 0 ? fmin(fmax((double)done / (double)total, 0), 1) : 0;
     double rate = took > 0 ? (double)done / took : 0;
     /* The first moments say nothing of the rest. */
-    draw(p, share, rate, took > 0.5 && share > 0 ? took * (1 - share) / share : NAN);
+    double left = took > 0.5 && share > 0 ? took * (1 - share) / share : NAN;
+    if (p->until != 0) left = p->until < t ? 0 : p->until - t;
+    draw(p, share, rate, left);
     p->shown = t;
     bar_drawn = true;
     return not_interrupted(NULL);

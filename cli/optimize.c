@@ -14,7 +14,8 @@ typedef struct job {
     char *recipe;          /* the text of --recipe */
     outputs to;
     progress bar;
-    char doing[128]; /* what the bar is about */
+    char doing[160];           /* what the bar is about */
+    int candidate, candidates; /* which one, and of how many; 0: the original */
 } job;
 
 /* ---- options ---- */
@@ -104,12 +105,24 @@ static exit_code read_recipe(job *j) {
 
 static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total) {
     job *j = ctx;
-    if (strcmp(what, j->doing) != 0) {
+    char text[sizeof j->doing], which[32] = "";
+    if (j->candidate > 0) snprintf(which, sizeof which, "%d of %d ", j->candidate, j->candidates);
+    snprintf(text, sizeof text, "%s%.120s", which, what);
+    if (strcmp(text, j->doing) != 0) {
+        double until = j->bar.until;
         progress_end(&j->bar);
-        snprintf(j->doing, sizeof j->doing, "%s", what);
+        strcpy(j->doing, text);
         progress_start(&j->bar, j->doing, NULL);
+        j->bar.until = until;
     }
     return progress_step(&j->bar, done, total);
+}
+
+static void on_candidate(void *ctx, int k, int n, double seconds_left) {
+    job *j = ctx;
+    j->candidate = k;
+    j->candidates = n;
+    progress_expect(&j->bar, seconds_left);
 }
 
 /* ---- results ---- */
@@ -176,7 +189,15 @@ static exit_code show(job *j, const hone_optimization *o) {
     if (!has(a, "--json")) print_optimization(o, &t);
     free(again);
     free(next);
-    if (o->interrupted) return say_interrupted();
+    if (o->interrupted) {
+        exit_code why = say_interrupted();
+        if (saved)
+            complain("%s is the best that had passed by then%s", j->to.model,
+                     isnan(o->verified) ? ", not verified" : "");
+        else
+            complain("nothing had passed by then, and no file was written");
+        return why;
+    }
     return code == EXIT_DONE && !o->met ? EXIT_FAILED : code;
 }
 
@@ -186,6 +207,7 @@ static exit_code optimize(job *j) {
     hone_error err;
     j->o.progress = on_progress;
     j->o.progress_ctx = j;
+    j->o.candidate = on_candidate;
     if (load_model(j->a, &m, &err) != HONE_OK) return fail_with(&err);
     hone_status status = hone_optimize(m, &j->o, &o, &err);
     progress_end(&j->bar);

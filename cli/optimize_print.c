@@ -30,7 +30,7 @@ static double smaller(const hone_optimization *o, size_t i) {
 /* What became of a row, in a word. */
 static const char *outcome(const hone_optimize_row *r) {
     static const char *const words[][2] = {
-        {"original", ""}, {"gate", "worse"}, {"held-out", "worse"}};
+        {"original", ""}, {"gate", "worse"}, {"held-out", "worse"}, {"unfinished", "not finished"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(r->state, words[i][0]) == 0) return words[i][1];
     return r->state;
@@ -48,7 +48,7 @@ static void print_rows(const hone_optimization *o) {
     bool any_doubtful = false;
     for (size_t i = 0; i < o->n_rows; i++) {
         const hone_optimize_row *r = &o->rows[i];
-        bool chosen = i > 0 && i == o->chosen && !o->interrupted;
+        bool chosen = i > 0 && i == o->chosen;
         table_cell(t, "%s %s", chosen ? "*" : r->front ? "+" : " ", r->name);
         table_cell(t, "%s", number_text(r->ms, "%.3g", buf));
         bool doubtful = i > 0 && r->doubt > 0.05;
@@ -72,7 +72,7 @@ static void print_reasons(const hone_optimization *o) {
     for (size_t i = 0; i < o->n_rows; i++) {
         if (o->rows[i].why == NULL) continue;
         if (!any) line("%s", "");
-        if (!any) line("tried, and not good enough");
+        if (!any) line("tried, and not taken");
         any = true;
         wrapped(2, 4, "%s: %s", o->rows[i].name, o->rows[i].why);
     }

@@ -9,6 +9,7 @@
 
 #define AS_FAST 0.9      /* of the greatest speed */
 #define PERHAPS_FAST 0.4 /* of it: what a machine busy with something else may explain */
+#define QUICK_SECONDS 10 /* to verify in, after an interruption */
 #define MADE_UP_SAMPLES "random,n=16,seed=1"
 
 /* ---- what the parts share ---- */
@@ -27,11 +28,36 @@ void hn_search_doing(hn_search_state *s, const char *name, const char *what) {
     hn_search_progress(s, 0, 1);
 }
 
+bool hn_search_is_cut_short(const hn_search_state *s) { return s->stopped || s->out->out_of_time; }
+
+static double seconds_spent(const hn_search_state *s) {
+    return (double)(hn_clock_ns() - s->begun_ns) * 1e-9;
+}
+
+/* Whether it goes on, with what is done next. The original is measured whatever time is left:
+ * nothing can be chosen without. */
+static bool goes_on(hn_search_state *s, bool wanted, const char *doing) {
+    if (s->closing) return true;
+    if (hn_search_is_cut_short(s)) return false;
+    s->stopped = !wanted;
+    s->out->out_of_time =
+        wanted && s->n > 1 && s->o.time_budget > 0 && seconds_spent(s) >= s->o.time_budget;
+    if (!hn_search_is_cut_short(s)) return true;
+    snprintf(s->ended_at, sizeof s->ended_at, "%s", doing);
+    return false;
+}
+
 bool hn_search_progress(void *state, int64_t done, int64_t total) {
     hn_search_state *s = state;
-    if (s->o.progress != NULL && !s->o.progress(s->o.progress_ctx, s->doing, done, total))
-        s->stopped = true;
-    return !s->stopped;
+    bool wanted = s->o.progress == NULL || s->o.progress(s->o.progress_ctx, s->doing, done, total);
+    return goes_on(s, wanted, s->doing);
+}
+
+/* Runs end when whoever asked wants them to, but those that verify the choice do not. */
+static bool keep_going(void *state) {
+    hn_search_state *s = state;
+    const hn_engine_options *own = &s->asked;
+    return goes_on(s, own->keep_going == NULL || own->keep_going(own->keep_going_ctx), s->doing);
 }
 
 const char *hn_search_shown(const hn_search_state *s, double v, char *buf) {
@@ -76,20 +102,40 @@ static hone_status leave_out(hn_search_state *s, const char *name, const char *w
     return HONE_OK;
 }
 
+/* Why a candidate is not tried, and its recipe; NULL: it is. */
+static const char *look_at(const hn_search_state *s, const hn_candidate *c, hn_error *own) {
+    hn_recipe r;
+    if (hn_candidate_recipe(c, s->o.seed, &r, own) != HONE_OK) return own->text;
+    return reason_to_leave(s, c, &r);
+}
+
+/* Candidate k of those tried and those that would be by what is known now, which take as long as
+ * those before. */
+static void tell_candidate(const hn_search_state *s, int at) {
+    int left = 0, tried = s->n - 1;
+    double seconds = 0;
+    const hn_candidate *c;
+    hn_error own;
+    if (s->o.candidate == NULL) return;
+    for (int i = at; (c = hn_candidate_at(i)) != NULL; i++) left += look_at(s, c, &own) == NULL;
+    for (int i = 1; i < s->n; i++) seconds += s->rows[i].seconds;
+    double expected = tried > 0 ? seconds / tried * left : NAN;
+    if (s->o.time_budget > 0)
+        expected = fmin(expected, fmax(s->o.time_budget - seconds_spent(s), 0));
+    s->o.candidate(s->o.progress_ctx, tried + 1, tried + left, expected);
+}
+
 static hone_status try_all(hn_search_state *s, hn_error *err) {
     const hn_candidate *c;
     for (int i = 0; (c = hn_candidate_at(i)) != NULL; i++) {
-        hn_recipe r;
         hn_error own;
-        if (hn_candidate_recipe(c, s->o.seed, &r, &own) != HONE_OK) {
-            HN_TRY(leave_out(s, c->name, own.text, err));
-            continue;
-        }
-        const char *why = reason_to_leave(s, c, &r);
+        const char *why =
+            goes_on(s, true, c->name) ? look_at(s, c, &own) : "the search ended before it";
         if (why != NULL) {
             HN_TRY(leave_out(s, c->name, why, err));
             continue;
         }
+        tell_candidate(s, i);
         HN_TRY(hn_trial_run(s, c, err));
         if (hn_search_has_limit(s) && s->trials[s->n - 1].passed &&
             hn_search_within(s, &s->rows[s->n - 1]))
@@ -175,6 +221,17 @@ static hone_status play_off(hn_search_state *s, hn_error *err) {
     return HONE_OK;
 }
 
+static void forget_verified(hone_optimization *o) {
+    o->verified = o->verified_low = o->verified_high = NAN;
+}
+
+/* Who interrupts a search does not wait long for it to end. */
+static bool is_worth_verifying(const hn_search_state *s, const hn_trial *t) {
+    double share =
+        (double)hn_dataset_count(s->parts.verify) / (double)hn_dataset_count(s->parts.choose);
+    return !s->stopped || t->judged_seconds * share <= QUICK_SECONDS;
+}
+
 /* On samples that nothing was chosen by. The loss over all samples must be within the gate, and
  * that on these alone not beyond it by more than chance explains. */
 static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err) {
@@ -183,7 +240,8 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
     hn_quality q;
     hn_how how = hn_how_for(&s->o.how, t->model);
     *holds = true;
-    if (s->parts.verify == NULL) return HONE_OK;
+    forget_verified(s->out);
+    if (s->parts.verify == NULL || !is_worth_verifying(s, t)) return HONE_OK;
     hn_search_doing(s, s->rows[i].name, "verifying");
     HN_TRY(hn_program_create(&p, t->model, &how, err));
     hone_status status = hn_quality_measure(&s->judge, p, s->parts.verify, &q, err);
@@ -209,7 +267,8 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
 
 static hone_status choose(hn_search_state *s, int *chosen, hn_error *err) {
     bool holds = false;
-    HN_TRY(play_off(s, err));
+    s->closing = true;
+    if (!hn_search_is_cut_short(s)) HN_TRY(play_off(s, err));
     while (!holds) {
         *chosen = hn_search_best(s, hn_search_has_limit(s));
         holds = *chosen == 0;
@@ -274,6 +333,12 @@ static const char *quality_text(hn_search_state *s, int chosen) {
         return hn_search_text(s, "%s %s on made-up inputs%s", o->metric,
                               hn_search_shown(s, s->rows[chosen].value, is),
                               s->trials[chosen].candidate->exact ? "" : ", its answers unchecked");
+    if (isnan(o->verified))
+        return hn_search_text(s,
+                              "%s %s, the original %s, on the samples it was chosen by: it was "
+                              "not verified on others",
+                              o->metric, hn_search_shown(s, s->rows[chosen].value, is),
+                              hn_search_shown(s, s->rows[0].value, was));
     if (!isnan(o->verified_low))
         snprintf(range, sizeof range, " (95 %% interval %s to %s)",
                  hn_search_shown(s, o->verified_low, low),
@@ -299,13 +364,24 @@ static const char *verdict_of(hn_search_state *s, int chosen) {
                                                            "than a run: see to that first");
     int best = hn_search_best(s, false);
     if (hn_search_has_limit(s) && best > 0)
-        return hn_search_text(s, "what was asked for cannot be met; the best found is %s: %s",
+        return hn_search_text(s, "what was asked for %s; the best found is %s: %s",
+                              hn_search_is_cut_short(s) ? "is not met yet" : "cannot be met",
                               s->rows[best].name, row_text(&s->rows[best], text, sizeof text));
     if (hn_search_has_limit(s))
         return hn_search_text(s,
-                              "what was asked for cannot be met: nothing that was tried is "
-                              "faster or smaller and still accurate enough");
+                              "what was asked for %s: nothing that was tried is "
+                              "faster or smaller and still accurate enough",
+                              hn_search_is_cut_short(s) ? "is not met yet" : "cannot be met");
     return why_nothing(s);
+}
+
+/* The verdict, behind what ended the search before its time. */
+static const char *whole_verdict(hn_search_state *s, int chosen) {
+    const char *text = verdict_of(s, chosen);
+    if (text == NULL || !hn_search_is_cut_short(s)) return text;
+    if (s->stopped) return hn_search_text(s, "interrupted while doing %s; %s", s->ended_at, text);
+    return hn_search_text(s, "the time of %.4g s was spent while doing %s; %s", s->o.time_budget,
+                          s->ended_at, text);
 }
 
 /* The recipe, with what was measured behind it. */
@@ -327,10 +403,6 @@ static hone_status write_recipe(hn_search_state *s, int chosen, hn_error *err) {
 }
 
 /* ---- all of it ---- */
-
-static void forget_verified(hone_optimization *o) {
-    o->verified = o->verified_original = o->verified_low = o->verified_high = NAN;
-}
 
 static hone_status prepare(hn_search_state *s, hn_error *err) {
     size_t n_in = (size_t)s->original->graph->n_inputs;
@@ -363,13 +435,13 @@ static hone_status conclude(hn_search_state *s, hn_model **chosen, hn_error *err
     HN_TRY(choose(s, &best, err));
     s->out->chosen = (size_t)best;
     s->out->met = best > 0 || !hn_search_has_limit(s);
-    if (best == 0 || s->parts.verify == NULL) forget_verified(s->out);
-    if (s->parts.verify != NULL) s->out->verified_original = s->verified.value;
+    if (best == 0) forget_verified(s->out);
+    s->out->verified_original = s->parts.verify != NULL ? s->verified.value : NAN;
     if (best > 0) {
         s->rows[best].state = "chosen";
         HN_TRY(write_recipe(s, best, err));
     }
-    s->out->verdict = verdict_of(s, best);
+    s->out->verdict = whole_verdict(s, best);
     if (s->out->verdict == NULL) return HN_NOMEM(err);
     HN_TRY(hn_search_judge(s, err));
     *chosen = s->trials[best].model;
@@ -384,6 +456,7 @@ static hone_status search(hn_search_state *s, hn_model **chosen, hn_error *err) 
         char text[160];
         s->out->met = true;
         forget_verified(s->out);
+        s->out->verified_original = NAN;
         mark_front(s);
         s->out->verdict =
             hn_search_text(s, "what was asked for is already met: %s; nothing was done",
@@ -391,6 +464,7 @@ static hone_status search(hn_search_state *s, hn_model **chosen, hn_error *err) 
         return s->out->verdict != NULL ? hn_search_judge(s, err) : HN_NOMEM(err);
     }
     HN_TRY(try_all(s, err));
+    s->out->interrupted = s->stopped;
     settle_times(s);
     return conclude(s, chosen, err);
 }
@@ -408,13 +482,16 @@ static void deinit(hn_search_state *s) {
 hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
                       const hn_search_options *o, hn_arena *arena, hn_allocator *alloc,
                       hn_error *err) {
-    int64_t begun = hn_clock_ns();
     HN_CHECK(err, !hn_graph_is_quantized(m->graph), HONE_E_ARG,
              "the model is quantized already; the float model it was made of is wanted");
     hn_search_state *s = hn_arena_zero(arena, sizeof *s);
     if (s == NULL) return HN_NOMEM(err);
     *s = (hn_search_state){
         .out = out, .o = *o, .original = m, .arena = arena, .alloc = alloc, .gate = o->max_drop};
+    s->begun_ns = hn_clock_ns();
+    s->asked = o->how.engine;
+    s->o.how.engine.keep_going = keep_going;
+    s->o.how.engine.keep_going_ctx = s;
     hone_status status = search(s, chosen, err);
     if (status == HONE_E_LIMIT && s->stopped) {
         out->interrupted = true;
@@ -426,7 +503,7 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
     out->rows = s->rows;
     out->n_rows = (size_t)s->n;
     out->left_out = s->left_out;
-    out->seconds = (double)(hn_clock_ns() - begun) * 1e-9;
+    out->seconds = seconds_spent(s);
     deinit(s);
     return status;
 }
@@ -476,6 +553,7 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
     hn_compressed_deinit(&made);
     out->met = true;
     forget_verified(out);
+    out->verified_original = NAN;
     out->recipe = hn_arena_strdup(arena, recipe);
     char *name = hn_arena_strdup(arena, r.name), *verdict = hn_arena_alloc(arena, 128);
     if (out->recipe == NULL || name == NULL || verdict == NULL) {

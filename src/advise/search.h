@@ -5,7 +5,8 @@
  * Little is spent on what cannot win. A candidate that is slower than the original, or far behind
  * one that passed, is not judged; one whose answers on the first samples are already worse than the
  * gate by more than chance explains is not judged further; and with a limit to be met, the first
- * that meets it ends the search.
+ * that meets it ends the search. One that is interrupted, or whose time is spent, chooses from what
+ * has passed by then.
  *
  *     search.c    the order, the choice, the verdict
  *     trial.c     one candidate
@@ -59,6 +60,7 @@ typedef struct hn_trial {
     hn_recipe recipe;
     hn_model *model; /* kept while it may be chosen */
     hn_quality quality;
+    double judged_seconds; /* that judging it took, on the samples to choose by */
     bool passed;
 } hn_trial;
 
@@ -82,8 +84,12 @@ typedef struct hn_search_state {
     int64_t run_rows;          /* samples a timed run takes: 1, or the model's fixed batch */
     double least_ms;           /* of the medians of the original's runs */
     bool broken;               /* int8 was tried, and broke the gate */
+    hn_engine_options asked;   /* as they were given */
+    int64_t begun_ns;          /* the search */
     bool stopped;              /* by progress */
+    bool closing;              /* the choice is being verified, which is not stopped any more */
     char doing[128];           /* what progress is told */
+    char ended_at[128];        /* what was being done when the search ended before its time */
     int n;
     hn_trial trials[HN_MOST_TRIALS];
     hone_optimize_row rows[HN_MOST_TRIALS];
@@ -94,6 +100,8 @@ const char *hn_search_text(hn_search_state *s, const char *format, ...) HONE_PRI
 /* What progress is told of from here on: "int8: accuracy". */
 void hn_search_doing(hn_search_state *s, const char *name, const char *what);
 bool hn_search_progress(void *state, int64_t done, int64_t total);
+/* Whether the search ends before all was tried: it was stopped, or its time is spent. */
+bool hn_search_is_cut_short(const hn_search_state *s);
 /* A number of the metric as people read it: "91.73 %". buf has 32 bytes. */
 const char *hn_search_shown(const hn_search_state *s, double v, char *buf);
 bool hn_search_has_limit(const hn_search_state *s);

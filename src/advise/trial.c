@@ -274,7 +274,9 @@ static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_op
             return row->why != NULL ? HONE_OK : HN_NOMEM(err);
         }
     }
+    int64_t begun = hn_clock_ns();
     HN_TRY(hn_quality_measure(&s->judge, p, s->parts.choose, &t->quality, err));
+    t->judged_seconds = (double)(hn_clock_ns() - begun) * 1e-9;
     double drop = hn_quality_drop(&s->trials[0].quality, &t->quality);
     show_quality(row, &t->quality, drop);
     t->passed = drop <= s->gate;
@@ -372,10 +374,12 @@ hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *er
     }
     if (t->recipe.layer.kind == HN_LAYER_STATIC && strcmp(row->state, "gate") == 0)
         s->broken = true;
-    HN_CHECK(err, !s->stopped, HONE_E_LIMIT, "stopped");
     HN_CHECK(err, status != HONE_E_NOMEM, status, "%s", own.text);
     if (status == HONE_OK) return HONE_OK;
-    row->state = "failed";
-    row->why = hn_search_text(s, "%s", own.text);
+    bool unfinished = status == HONE_E_LIMIT && hn_search_is_cut_short(s);
+    row->state = unfinished ? "unfinished" : "failed";
+    row->why = unfinished ? hn_search_text(s, "not finished: %s",
+                                           s->stopped ? "it was interrupted" : "time was spent")
+                          : hn_search_text(s, "%s", own.text);
     return row->why != NULL ? HONE_OK : HN_NOMEM(err);
 }

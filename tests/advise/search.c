@@ -229,30 +229,124 @@ static void what_cannot_be_met_is_said(void **state) {
     end(&s);
 }
 
+static bool left_out(const set_up *s, const char *text) {
+    for (size_t i = 0; i < s->out.n_left_out; i++)
+        if (says(s->out.left_out[i], text)) return true;
+    return false;
+}
+
+static bool is_done(const hone_optimize_row *r) { return strcmp(r->state, "unfinished") != 0; }
+
+/* What had passed by then is chosen, verified, and what was under way is not called a failure. */
 static void stopped_at_any_time_it_keeps_what_it_has(void **state) {
     (void)state;
-    size_t rows = 0;
-    for (int stop = 1; stop < 2000; stop = stop * 2 + 1) {
+    size_t rows = 0, chosen = 0, unfinished = 0;
+    for (int stop = 1; stop < 4000; stop += stop / 3 + 1) {
         set_up s;
         begin(&s);
         s.stop_at = stop;
         run(&s);
         bool whole = !s.out.interrupted;
         if (s.out.interrupted) {
-            assert_true(s.chosen == NULL && s.out.n_rows >= rows);
-            assert_true(says(s.out.verdict, "interrupted"));
+            assert_true(s.out.n_rows >= rows);
+            assert_true(says(s.out.verdict, "interrupted while doing"));
             rows = s.out.n_rows;
+            for (size_t i = 1; i < rows; i++) {
+                unfinished += !is_done(&s.out.rows[i]);
+                assert_string_not_equal(s.out.rows[i].state, "failed");
+                if (!is_done(&s.out.rows[i])) assert_int_equal(i, rows - 1);
+            }
+            assert_int_equal(s.out.chosen > 0, s.chosen != NULL);
+            assert_int_equal(s.out.chosen > 0, s.out.recipe != NULL);
+            if (s.out.chosen > 0) {
+                chosen++;
+                assert_string_equal(s.out.rows[s.out.chosen].state, "chosen");
+                assert_false(isnan(s.out.verified));
+                assert_string_equal(s.out.criteria[4].answer, "yes"); /* accuracy validated? */
+                assert_string_equal(s.out.criteria[6].answer, "no");  /* all documented? */
+            }
         }
         end(&s);
         if (whole) break;
     }
-    assert_true(rows > 1);
+    assert_true(rows > 1 && chosen > 0 && unfinished > 0);
 }
 
-static bool left_out(const set_up *s, const char *text) {
-    for (size_t i = 0; i < s->out.n_left_out; i++)
-        if (says(s->out.left_out[i], text)) return true;
-    return false;
+/* Time is spent at once: the original is measured, and candidates until the clock is looked at. */
+static void a_time_that_is_spent_ends_it(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    s.o.time_budget = 1e-9;
+    run(&s);
+    assert_true(s.out.out_of_time && !s.out.interrupted);
+    assert_true(says(s.out.verdict, "the time of 1e-09 s was spent while doing simplified"));
+    assert_int_equal(s.out.n_rows, 2);
+    assert_string_equal(s.out.rows[1].state, "unfinished");
+    assert_true(says(s.out.rows[1].why, "not finished"));
+    assert_true(left_out(&s, "int8: the search ended before it"));
+    end(&s);
+    begin(&s);
+    s.o.time_budget = 1e6;
+    run(&s);
+    assert_true(!s.out.out_of_time && s.out.n_rows > 3);
+    end(&s);
+}
+
+/* As Ctrl-C does it: runs are asked to end too, and all that come after. */
+static bool runs_go_on;
+static bool may_run(void *unused) {
+    (void)unused;
+    return runs_go_on;
+}
+static bool ends_in_bf16(void *ctx, const char *what, int64_t done, int64_t total) {
+    (void)ctx, (void)done, (void)total;
+    runs_go_on &= strcmp(what, "bf16: accuracy") != 0;
+    snprintf(doing, sizeof doing, "%s", what);
+    return runs_go_on;
+}
+
+static void the_choice_is_verified_after_an_interruption(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    runs_go_on = true;
+    s.o.how.engine.keep_going = may_run;
+    s.o.progress = ends_in_bf16;
+    s.o.duel = some_are_fast;
+    fast[0] = fast[1] = "simplified:";
+    run(&s);
+    assert_true(s.out.interrupted);
+    assert_string_equal(row_of(&s, "simplified")->state, "chosen");
+    assert_string_equal(row_of(&s, "bf16")->state, "unfinished");
+    assert_true(says(s.out.verdict, "interrupted while doing bf16: accuracy; simplified is"));
+    assert_false(isnan(s.out.verified));
+    end(&s);
+}
+
+static int told[2], tells;
+static double told_left;
+static void on_candidate(void *ctx, int k, int n, double seconds_left) {
+    (void)ctx;
+    assert_int_equal(k, ++tells);
+    assert_true(k <= n);
+    assert_int_equal(isnan(seconds_left), k == 1); /* nothing says how long the first takes */
+    told[0] = k;
+    told[1] = n;
+    told_left = seconds_left;
+}
+
+static void which_candidate_it_is_and_what_is_left(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+    s.o.candidate = on_candidate;
+    tells = 0;
+    run(&s);
+    assert_int_equal(told[0], s.out.n_rows - 1);
+    assert_int_equal(told[1], s.out.n_rows - 1);
+    assert_true(told_left >= 0);
+    end(&s);
 }
 
 /* Nothing tells whether answers stay, so nothing is tried that could change them. */
@@ -556,6 +650,9 @@ int main(void) {
         TEST(nothing_is_done_for_what_is_met),
         TEST(what_cannot_be_met_is_said),
         TEST(stopped_at_any_time_it_keeps_what_it_has),
+        TEST(a_time_that_is_spent_ends_it),
+        TEST(the_choice_is_verified_after_an_interruption),
+        TEST(which_candidate_it_is_and_what_is_left),
         TEST(without_real_samples_only_what_is_exact),
         TEST(unchecked_models_when_allowed),
         TEST(the_gate_decides),

@@ -1,7 +1,8 @@
-# A limit that the model meets already, one that is met, and one that cannot be: nothing is written then.
+# A limit that the model meets already, one that is met, one that cannot be, and time that is spent at once: nothing is written then.
 . "$SOURCE/tests/cli/lib.sh"
 opt() { "$HONE" optimize "$digits" -q --data synthetic:digits,n=400,seed=7 "$@" >out; code=$?; }
 opt --max-size 1 -o a.onnx; echo $code; grep -o 'already met\|nothing was done' out; ls
 opt --max-size 0.08 -o a.onnx; echo $code; grep -o 'what was asked for is met' out; ls
 rm -f a.*
 opt --max-size 0.001 -o a.onnx; echo $code; grep -o 'what was asked for cannot be met' out; ls
+opt --time-budget 0.001 -o a.onnx; echo $code; grep -o 'the time of 0.001 s was spent' out; grep -o 'not finished$' out; ls
