@@ -497,9 +497,9 @@ hn_figure hn_likeness_figure(const hn_likeness *l) {
         kinds[l->forms->of[i].kind]++;
         if (is_worse(&f, &worst)) worst = f;
     }
-    bool answers = kinds[HN_OUTPUT_ANSWERS] + kinds[HN_OUTPUT_LABELS] > 0;
+    bool several = head || kinds[HN_OUTPUT_ANSWERS] + kinds[HN_OUTPUT_LABELS] > 0;
     worst.measure = head && judges_alone(l) ? "detections kept"
-                    : answers               ? "agreement"
+                    : several               ? "agreement"
                                             : "signal kept";
     return worst;
 }

@@ -150,6 +150,24 @@ static void a_detection_needs_its_box_and_its_class(void **state) {
     end(&b);
 }
 
+/* A few detections say little: channels are judged beside them, and the worst counts. */
+static void few_detections_are_not_enough(void **state) {
+    (void)state;
+    bench b;
+    begin(&b, one_output, false);
+    float *a = make(&b, 0, 0, HONE_DTYPE_F32, 3, DIMS(1, PLACES, 4 + CLASSES));
+    put_head(a, false, 0, 0.6f);
+    for (int64_t i = 9 * 5; i < PLACES; i += 5) /* 9 are left */
+        for (int c = 0; c < CLASSES; c++) a[7 * i + 4 + c] = 0.001f;
+    float *x = copy(&b, 0);
+    for (int64_t i = 0; i < PLACES; i++) x[7 * i + 3] += 5; /* which loses no box */
+    hn_figure f = compared(&b, 1);
+    assert_int_equal(f.detections.wanted, 0);
+    assert_string_equal(f.measure, "agreement");
+    assert_true(f.output == 0 && f.channel == 3 && f.value < 0.99);
+    end(&b);
+}
+
 /* Several objects that overlap are one: how many places vote for it does not matter. */
 static void one_object_counts_once(void **state) {
     (void)state;
@@ -411,6 +429,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(scores_beside_boxes),
         TEST(a_detection_needs_its_box_and_its_class),
+        TEST(few_detections_are_not_enough),
         TEST(one_object_counts_once),
         TEST(scores_and_boxes_apart),
         TEST(lists_of_detections),
