@@ -297,9 +297,11 @@ static bool is_list_of(const hn_head_output *o, int64_t n, int64_t each, bool is
 
 static bool find_list(hn_head *h, const hn_head_output *out, int n_outputs) {
     int boxes = -1, scores = -1, labels = -1;
-    for (int i = 0; i < n_outputs; i++)
-        if (out[i].is_float && out[i].rank >= 1 && out[i].dims[out[i].rank - 1] == 4 && boxes < 0)
-            boxes = i;
+    for (int i = 0; i < n_outputs && boxes < 0; i++) {
+        const hn_head_output *o = &out[i];
+        bool rows = o->rank >= 2 || (o->rank == 1 && o->counted);
+        if (o->is_float && rows && o->dims[o->rank - 1] == 4) boxes = i;
+    }
     if (boxes < 0 || n_outputs > 4) return false;
     int64_t n = out[boxes].n / 4;
     for (int i = 0; i < n_outputs; i++) {
@@ -326,10 +328,6 @@ void hn_head_find(hn_head *h, const hn_head_output *out, int n_outputs) {
     if (!find_several(h, out, n_outputs)) *h = (hn_head){.kind = HN_HEAD_NONE};
 }
 
-void hn_head_look_again(hn_head *h, const hn_head_output *out) {
-    if (h->undecided) decide_objectness(h, out);
-}
-
 static bool part_is_of(const hn_head_part *p, int output) {
     return p->n > 0 && p->output == output;
 }
@@ -344,6 +342,32 @@ bool hn_head_covers(const hn_head *h, int output) {
             if (part_is_of(&g->companion[i], output)) return true;
     }
     return false;
+}
+
+/* ---- shapes of later samples ---- */
+
+static bool part_fits(const hn_head_part *p, const hn_head_output *out, int64_t places, bool list) {
+    const hn_head_output *o = &out[p->output];
+    if (p->n == 0) return true;
+    if (list) return o->n == places * p->n;
+    if (o->rank < 2) return o->n == places && p->first + p->n == 1;
+    return o->rank == 2 && o->dims[p->across ? 1 : 0] == places &&
+           o->dims[p->across ? 0 : 1] >= p->first + p->n && o->dims[0] * o->dims[1] == o->n;
+}
+
+/* Whether a sample has all that the group was found with: sizes may depend on the input. */
+static bool group_fits(const hn_head_group *g, const hn_head_output *out, bool list) {
+    int64_t places = places_of(&g->score, out, list);
+    bool fits = part_fits(&g->score, out, places, list) &&
+                part_fits(&g->objectness, out, places, list) &&
+                part_fits(&g->box, out, places, list) && part_fits(&g->labels, out, places, list);
+    for (int i = 0; i < g->n_companions; i++)
+        fits = fits && part_fits(&g->companion[i], out, places, list);
+    return fits;
+}
+
+void hn_head_look_again(hn_head *h, const hn_head_output *out) {
+    if (h->undecided && group_fits(&h->group[0], out, false)) decide_objectness(h, out);
 }
 
 /* ---- detections ---- */
@@ -526,9 +550,13 @@ static hone_status compare_group(const hn_head_group *g, bool list, side s[2], h
 hone_status hn_head_compare(const hn_head *h, const hn_head_output *a, const hn_head_output *b,
                             hn_allocator *alloc, hn_detections *out, hn_error *err) {
     *out = (hn_detections){0};
+    bool list = h->kind == HN_HEAD_LIST;
     for (int i = 0; i < h->n_groups; i++) {
         side s[2] = {{.out = a}, {.out = b}};
-        HN_TRY(compare_group(&h->group[i], h->kind == HN_HEAD_LIST, s, alloc, out, err));
+        if (!group_fits(&h->group[i], a, list)) continue;
+        HN_CHECK(err, group_fits(&h->group[i], b, list), HONE_E_SHAPE,
+                 "the boxes, scores and labels of a detector differ in number");
+        HN_TRY(compare_group(&h->group[i], list, s, alloc, out, err));
     }
     return HONE_OK;
 }

@@ -17,9 +17,9 @@
  *                    mean below -1.5. There must be a companion of at least 4 channels; one of
  *                    exactly 4 holds the boxes. SSD, RetinaFace, YuNet, NanoDet. Several groups, of
  *                    several A, make one head.
- *     list           one output of M scores within 0..1, one of M x 4 boxes and perhaps one of M
- *                    integer labels: what is left after non-maximum suppression. M may differ
- *                    between runs and models.
+ *     list           one output of M scores within 0..1, one of boxes [M, 4] or [N, M, 4] and one
+ *                    of M integer labels: what is left after non-maximum suppression. M may differ
+ *                    between runs and models; [1, 4] is a list if the model leaves M open.
  *
  * Boxes are known as corners (x1, y1, x2, y2) or as centre and size, in pixels or shares of the
  * image, if their numbers obey the order this asks for, their centres spread over more than twice
@@ -46,6 +46,7 @@ typedef struct hn_head_output {
     int rank;
     int64_t dims[HONE_MAX_RANK], n;
     bool is_float;
+    bool counted; /* the model does not fix its length, and no input has it: it may be a list */
 } hn_head_output;
 
 typedef enum hn_head_kind {

@@ -57,6 +57,7 @@ typedef struct axis {
 
 static axis axis_of(const hn_head_output *o, int at) {
     axis a = {1, 1, 1};
+    if (at >= o->rank) at = o->rank - 1; /* the rank may depend on the input */
     if (at < 0) return (axis){1, 1, o->n};
     for (int i = 0; i < at; i++) a.outer *= o->dims[i];
     a.n = o->dims[at];
@@ -136,6 +137,17 @@ static bool is_by_row(const hn_tensor *t, int64_t rows) {
     return t->rank > 0 && t->dims[0] == rows;
 }
 
+/* Whether the model leaves the first dim of an output open, and no input has it. */
+static bool is_counted(const hn_graph *g, int output) {
+    const hn_shape *shape = &g->outputs[output].value->type.shape;
+    int64_t unused;
+    if (shape->rank < 1 || hn_dim_is_const(shape->dim[0], &unused)) return false;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i]->type.shape.rank > 0 && g->inputs[i]->type.shape.dim[0] == shape->dim[0])
+            return false;
+    return true;
+}
+
 /* Sample s of an output as doubles. One without an axis for the batch is all of sample 0. */
 static hone_status view_sample(hn_likeness *l, int side, int i, const hn_tensor *t, int64_t rows,
                                int64_t s, hn_error *err) {
@@ -146,6 +158,7 @@ static hone_status view_sample(hn_likeness *l, int side, int i, const hn_tensor 
     if (text || (!by_row && s > 0)) o->n = 0;
     for (int d = 0; d < o->rank; d++) o->dims[d] = t->dims[d + by_row];
     o->is_float = hn_dtype_is_float(t->dtype);
+    o->counted = is_counted(l->forms->graph, i);
     HN_TRY(make_room(l->alloc, &c->x[side], &c->room[side], o->n, err));
     if (o->n > 0) hn_load_f64_n(t->dtype, t->data, by_row ? s * o->n : 0, o->n, c->x[side]);
     o->x = c->x[side];
@@ -319,6 +332,11 @@ static bool have_one_shape(const hn_tensor *a, const hn_tensor *b) {
     return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
+static bool have_one_kind(hone_dtype a, hone_dtype b) {
+    return hn_dtype_is_float(a) == hn_dtype_is_float(b) &&
+           (a == HONE_DTYPE_STRING) == (b == HONE_DTYPE_STRING);
+}
+
 static bool is_in_list(const hn_likeness *l, int i) {
     return l->forms->head.kind == HN_HEAD_LIST && hn_head_covers(&l->forms->head, i);
 }
@@ -327,7 +345,7 @@ static hone_status check(const hn_likeness *l, const hn_tensor *const *a, const 
                          hn_error *err) {
     for (int i = 0; i < l->n; i++) {
         const char *name = l->forms->graph->outputs[i].value->name;
-        HN_CHECK(err, hn_dtype_is_float(a[i]->dtype) == hn_dtype_is_float(b[i]->dtype), HONE_E_TYPE,
+        HN_CHECK(err, have_one_kind(a[i]->dtype, b[i]->dtype), HONE_E_TYPE,
                  "the models cannot be compared: '%s' is %s in the first and %s in the second",
                  name, hone_dtype_name(a[i]->dtype), hone_dtype_name(b[i]->dtype));
         HN_CHECK(err, is_in_list(l, i) || have_one_shape(a[i], b[i]), HONE_E_SHAPE,

@@ -220,9 +220,10 @@ static void scores_and_boxes_apart(void **state) {
     }
 }
 
-#define LIST                                                     \
-    "g (float[n,2] x) => (float[m,4] b, int64[m] c, float[m] s)" \
-    " { b = Identity (x) c = Cast <to = 7> (x) s = Identity (x) }"
+#define LIST                                                                            \
+    "g (float[n,2] x) => (float[m,4] b, int64[m] c, float[m] s) <int64 zero = {0},"     \
+    " int64[1] one = {1}> { i = NonZero (x) c = Gather (i, zero) s = Cast <to = 1> (c)" \
+    " u = Unsqueeze (s, one) b = Concat <axis = 1> (u, u, u, u) }"
 
 static void put_list(bench *b, int side, int64_t n, int64_t from) {
     float *box = make(b, side, 0, HONE_DTYPE_F32, 2, DIMS(n, 4));
@@ -252,6 +253,63 @@ static void lists_of_detections(void **state) {
     put_list(&b, 1, 1, 0);
     f = compared(&b, 1);
     assert_int_equal(f.detections.added, 2);
+    end(&b);
+    /* With one detection in the first sample it is a list as well. */
+    begin(&b, LIST, false);
+    put_list(&b, 0, 1, 0);
+    put_list(&b, 1, 1, 0);
+    assert_int_equal(compared(&b, 1).detections.wanted, 1);
+    put_list(&b, 1, 3, 0);
+    assert_int_equal(compared(&b, 1).detections.added, 2);
+    end(&b);
+}
+
+#define CLASSIFIER                                                                 \
+    "g (float[n,2] x) => (float[n,4] p, int64[n] c, float[n] s) <float[2,4] w = {" \
+    "1, 2, 3, 4, 5, 6, 7, 8}, int64[1] one = {1}> { p = MatMul (x, w)"             \
+    " s = ReduceMax <keepdims = 0> (p, one) c = ArgMax <axis = 1, keepdims = 0> (p) }"
+
+/* Four scores, the best of them and its class are no box. */
+static void four_classes_are_no_box(void **state) {
+    (void)state;
+    bench b;
+    begin(&b, CLASSIFIER, false);
+    for (int64_t rows = 1; rows < 3; rows++) {
+        for (int i = 0; i < 2; i++) {
+            float *p = make(&b, i, 0, HONE_DTYPE_F32, 2, DIMS(rows, 4));
+            make(&b, i, 1, HONE_DTYPE_S64, 1, DIMS(rows));
+            float *best = make(&b, i, 2, HONE_DTYPE_F32, 1, DIMS(rows));
+            for (int64_t k = 0; k < rows; k++) p[4 * k] = best[k] = 0.7f;
+        }
+        b.forms.looked = false;
+        hn_figure f = compared(&b, rows);
+        assert_int_equal(b.forms.head.kind, HN_HEAD_NONE);
+        assert_true(f.value == 1);
+    }
+    end(&b);
+}
+
+/* Boxes, scores and labels of which one is missing, and a head whose channels change. */
+static void heads_that_do_not_fit(void **state) {
+    (void)state;
+    bench b;
+    hn_error err;
+    const hn_tensor *in = NULL;
+    begin(&b, LIST, false);
+    put_list(&b, 0, 5, 0);
+    put_list(&b, 1, 5, 0);
+    make(&b, 1, 1, HONE_DTYPE_S64, 1, DIMS(4));
+    assert_int_equal(hn_likeness_add(b.l, &in, (const hn_tensor *const *)b.t[0],
+                                     (const hn_tensor *const *)b.t[1], 1, 1, &err),
+                     HONE_E_SHAPE);
+    end(&b);
+    begin(&b, one_output, false);
+    put_head(make(&b, 0, 0, HONE_DTYPE_F32, 3, DIMS(1, PLACES, 4 + CLASSES)), false, 0, 0.6f);
+    copy(&b, 0);
+    assert_int_equal(compared(&b, 1).detections.wanted, OBJECTS);
+    make(&b, 0, 0, HONE_DTYPE_F32, 3, DIMS(1, PLACES, 5));
+    copy(&b, 0);
+    assert_int_equal(compared(&b, 1).detections.wanted, OBJECTS);
     end(&b);
 }
 
@@ -433,6 +491,8 @@ int main(void) {
         TEST(one_object_counts_once),
         TEST(scores_and_boxes_apart),
         TEST(lists_of_detections),
+        TEST(four_classes_are_no_box),
+        TEST(heads_that_do_not_fit),
         TEST(probabilities_are_no_detector),
         TEST(one_of_twelve_is_broken),
         TEST(small_channels_count_as_much),
