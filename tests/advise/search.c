@@ -531,8 +531,8 @@ static void a_detector_that_finds_nothing_is_refused(void **state) {
     run(&s);
     const hone_optimize_row *r = row_of(&s, "int8");
     assert_non_null(r);
-    assert_string_equal(s.out.metric, "detections kept");
     assert_string_equal(r->state, "gate");
+    assert_string_equal(s.out.metric, "detections kept");
     assert_true(r->value < 0.5 && r->high < 0.99 && says(r->why, "detections lost"));
     assert_string_equal(row_of(&s, "simplified")->state, s.out.chosen == 1 ? "chosen" : "passed");
     end(&s);
