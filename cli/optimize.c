@@ -123,6 +123,7 @@ static void on_candidate(void *ctx, int k, int n, double seconds_left) {
     j->candidate = k;
     j->candidates = n;
     progress_expect(&j->bar, seconds_left);
+    if (k == 0) j->bar.until = 0;
 }
 
 /* ---- results ---- */

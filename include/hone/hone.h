@@ -1275,7 +1275,8 @@ typedef struct hone_optimize_options {
     bool allow_unchecked; /* without real samples, try what may change answers too */
     double time_budget;   /* seconds; then the best of what has passed is chosen. 0: no limit */
     /* Called with progress_ctx as candidate k of at most n begins: the seconds the search may still
-     * take, judged by the candidates before; NaN: not known yet. May be NULL. */
+     * take, judged by the candidates before; NaN: not known yet. With 0 of 0 as the choice begins.
+     * May be NULL. */
     void (*candidate)(void *ctx, int k, int n, double seconds_left);
 } hone_optimize_options;
 HONE_API void hone_optimize_options_init(hone_optimize_options *o);

@@ -268,6 +268,7 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
 static hone_status choose(hn_search_state *s, int *chosen, hn_error *err) {
     bool holds = false;
     s->closing = true;
+    if (s->o.candidate != NULL) s->o.candidate(s->o.progress_ctx, 0, 0, NAN);
     if (!hn_search_is_cut_short(s)) HN_TRY(play_off(s, err));
     while (!holds) {
         *chosen = hn_search_best(s, hn_search_has_limit(s));

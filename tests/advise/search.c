@@ -322,10 +322,15 @@ static void the_choice_is_verified_after_an_interruption(void **state) {
     end(&s);
 }
 
-static int told_of[2], tells;
+static int told_of[2], tells, chose;
 static double told_left;
 static void on_candidate(void *ctx, int k, int n, double seconds_left) {
     (void)ctx;
+    if (k == 0) {
+        assert_int_equal(n, 0);
+        chose++;
+        return;
+    }
     assert_int_equal(k, ++tells);
     assert_true(k <= n);
     assert_int_equal(isnan(seconds_left), k == 1); /* nothing says how long the first takes */
@@ -339,8 +344,9 @@ static void which_candidate_it_is_and_what_is_left(void **state) {
     set_up s;
     begin(&s);
     s.o.candidate = on_candidate;
-    tells = 0;
+    tells = chose = 0;
     run(&s);
+    assert_int_equal(chose, 1);
     assert_int_equal(told_of[0], s.out.n_rows - 1);
     assert_int_equal(told_of[1], s.out.n_rows - 1);
     assert_true(told_left >= 0);

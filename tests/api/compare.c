@@ -60,6 +60,9 @@ static void a_comparison_outlives_its_sessions(void **state) {
     assert_int_equal(c->n_outputs, 1);
     assert_string_equal(c->outputs[0].name, "y");
     assert_true(c->agreement == 0 && c->outputs[0].sqnr_db < 0);
+    assert_true(c->kept[0] == 0 && c->agreement_low == 0 && c->agreement_high == 0);
+    assert_string_equal(c->measure, "signal kept"); /* as many numbers as the input has */
+    assert_int_equal(strncmp(c->worst, "output 'y', channel ", 20), 0);
     assert_string_equal(c->breaks_at, "fc5");
     assert_int_equal(c->n_tensors, 18);
     assert_int_equal(c->n_matched, 12);
