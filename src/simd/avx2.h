@@ -175,6 +175,10 @@ static inline hn_vf hn_v_pick(hn_vf a, hn_vf b, hn_vi i) {
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, i), _mm256_permutevar8x32_ps(b, i), second);
 }
 
+static inline hn_vf hn_v_permute(hn_vf x, hn_vi lanes) {
+    return _mm256_permutevar8x32_ps(x, lanes);
+}
+
 /* Row i becomes column i of r[0] to r[7]: pairs, then fours within 128 bits, then the halves. */
 static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
     hn_vf t[8];

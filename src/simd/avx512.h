@@ -148,6 +148,7 @@ static inline float hn_v_hmin(hn_vf x) {
 }
 
 static inline hn_vf hn_v_pick(hn_vf a, hn_vf b, hn_vi i) { return _mm512_permutex2var_ps(a, i, b); }
+static inline hn_vf hn_v_permute(hn_vf x, hn_vi lanes) { return _mm512_permutexvar_ps(lanes, x); }
 
 /* Row i becomes column i of r[0] to r[15]: pairs, then fours within 128 bits, then the quarters. */
 static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {

@@ -154,6 +154,13 @@ static inline float hn_v_sum(hn_vf x) {
     float32x2_t y = vadd_f32(vget_low_f32(x), vget_high_f32(x));
     return vget_lane_f32(vpadd_f32(y, y), 0);
 }
+
+/* By a table of the bytes of each lane. */
+static inline hn_vf hn_v_permute(hn_vf x, hn_vi lanes) {
+    uint32x4_t bytes =
+        vmlaq_n_u32(vdupq_n_u32(0x03020100), vreinterpretq_u32_s32(lanes), 0x04040404);
+    return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(x), vreinterpretq_u8_u32(bytes)));
+}
 static inline float hn_v_hmax(hn_vf x) { return vmaxvq_f32(x); }
 static inline float hn_v_hmin(hn_vf x) { return vminvq_f32(x); }
 

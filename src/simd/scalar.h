@@ -172,6 +172,12 @@ static inline hn_vf hn_v_pick(hn_vf a, hn_vf b, hn_vi i) {
     return (hn_vf){both[i[0]], both[i[1]], both[i[2]], both[i[3]]};
 }
 
+static inline hn_vf hn_v_permute(hn_vf x, hn_vi lanes) {
+    hn_vf y = x;
+    for (int i = 0; i < HN_VL; i++) y[i] = x[lanes[i]];
+    return y;
+}
+
 /* Row i becomes column i of r[0] to r[3]. */
 static inline __attribute__((always_inline)) void hn_v_transpose(hn_vf *r) {
     hn_vf a = r[0], b = r[1], c = r[2], d = r[3];

@@ -200,6 +200,21 @@ void check_conv_f32_cases(check_list *list) {
         add(list, name, p, BIAS);
         gemm(list, 300, 33, n, BIAS);
     }
+    for (int64_t group = 2; group <= 16; group *= 2) { /* outputs of a group */
+        char name[64];
+        p = window(2, 21, 5 * group, 5 * group, 3, 1, 1), p.groups = 5;
+        snprintf(name, sizeof name, "conv3x3_groups_of_%lld", (long long)group);
+        add(list, name, p, BIAS | RESIDUAL);
+        p = window(1, 19, 12 * group, 24 * group, 3, 2, 1), p.groups = 24;
+        p.act = (hn_act){HN_ACT_SILU, 1, 0};
+        snprintf(name, sizeof name, "conv3x3s2_half_groups_of_%lld", (long long)group);
+        add(list, name, p, BIAS | SLICE | IN_PLACE);
+        p = window(1, 14, 3 * group, 3 * group, 4, 3, 2), p.groups = 3, p.dw = 2, p.ow = 4;
+        snprintf(name, sizeof name, "conv4x4s3_groups_of_%lld", (long long)group);
+        add(list, name, p, 0);
+    }
+    p = window(1, 33, 24, 24, 5, 1, 2), p.groups = 6;
+    add(list, "conv5x5_groups", p, BIAS);
     p = window(1, 2, 24, 3, 3, 1, 5), p.act = (hn_act){HN_ACT_CLIP, 0, 1};
     add(list, "conv3x3_all_padding_to_3", p, BIAS);
     static const int64_t depthwise[][5] = {/* channels, size, kernel, stride, padding */
@@ -302,6 +317,12 @@ void check_conv_f32_cases(check_list *list) {
     layer(list, 1, 1, 16, 16, 160, BIAS);
     layer(list, 1, 1, 32, 16, 112, BIAS);
     layer(list, 1, 1, 64, 1, 40, BIAS);
+    p = window(1, 56, 128, 128, 3, 1, 1), p.groups = 32;
+    add(list, "conv3x3s1_128_in_32_groups", p, BIAS | BENCH);
+    p = window(1, 28, 64, 64, 3, 1, 1), p.groups = 4;
+    add(list, "conv3x3s1_64_in_4_groups", p, BIAS | BENCH);
+    p = window(1, 28, 128, 128, 3, 1, 1), p.groups = 16;
+    add(list, "conv3x3s1_128_in_16_groups", p, BIAS | BENCH);
     layer(list, 3, 1, 64, 1, 128, BIAS);
     layer(list, 3, 1, 64, 3, 128, BIAS);
     layer(list, 1, 1, 256, 2, 64, BIAS);

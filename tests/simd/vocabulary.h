@@ -196,6 +196,15 @@ static void sum_by_halves(void **state) {
     }
 }
 
+static void permutes(void **state) {
+    (void)state;
+    float x[HN_VL], y[HN_VL];
+    int32_t from[HN_VL];
+    for (int i = 0; i < HN_VL; i++) x[i] = (float)i - 0.5f, from[i] = (i * 7 + 3) / 2 % HN_VL;
+    hn_v_store(y, hn_v_permute(hn_v_load(x), hn_vi_load(from)));
+    for (int i = 0; i < HN_VL; i++) assert_memory_equal(&y[i], &x[from[i]], sizeof y[i]);
+}
+
 static void transpose(void **state) {
     (void)state;
     hn_vf r[HN_VL];
@@ -346,7 +355,7 @@ int main(void) {
         cmocka_unit_test(tails),     cmocka_unit_test(bytes),         cmocka_unit_test(words),
         cmocka_unit_test(lanes),     cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling),
         cmocka_unit_test(transpose), cmocka_unit_test(pick),          cmocka_unit_test(errors),
-        cmocka_unit_test(powers),    cmocka_unit_test(activations),
+        cmocka_unit_test(powers),    cmocka_unit_test(activations),   cmocka_unit_test(permutes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
