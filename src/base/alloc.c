@@ -34,9 +34,9 @@ static bool may_allocate(hn_allocator *a) {
     return left != 0;
 }
 
-/* Large blocks come from the system and go back to it at once, instead of staying with malloc; in
- * large pages, since each first touch of a small one costs more than filling it. AddressSanitizer
- * only watches malloc. */
+/* Large blocks come from the system and all but a few go back to it, instead of staying with
+ * malloc; in large pages, since each first touch of a small one costs more than filling it.
+ * AddressSanitizer only watches malloc. */
 #define LARGE ((size_t)4 << 20)
 #define LARGE_PAGE ((size_t)2 << 20)
 
@@ -63,6 +63,32 @@ static void *map_large(size_t bytes) {
     return at + before;
 }
 
+/* Mapped blocks that were freed, for the next of the same size: what operators compute whose sizes
+ * only running tells is allocated in every run, and the first touch of its pages costs more than
+ * the computation. At most KEPT blocks of KEPT_BYTES stay. */
+enum { KEPT = 2 };
+#define KEPT_BYTES ((size_t)16 << 20)
+static _Atomic(header *) kept[KEPT];
+
+static header *take_kept(size_t mapped) {
+    for (int i = 0; i < KEPT; i++) {
+        header *h = atomic_exchange(&kept[i], NULL);
+        if (h != NULL && h->mapped == mapped) return h;
+        if (h != NULL && (h = atomic_exchange(&kept[i], h)) != NULL) munmap(h, h->mapped);
+    }
+    return NULL;
+}
+
+/* Keeps h, and returns the one to unmap instead; NULL: there is none. */
+static header *keep(header *h) {
+    if (h->mapped > KEPT_BYTES || (h->tag != HN_MEM_TENSOR && h->tag != HN_MEM_SCRATCH)) return h;
+    for (int i = 0; i < KEPT; i++) {
+        header *none = NULL;
+        if (atomic_compare_exchange_strong(&kept[i], &none, h)) return NULL;
+    }
+    return atomic_exchange(&kept[0], h);
+}
+
 /* A block of at least `bytes`, with its header. */
 static header *take(size_t bytes) {
     size_t whole = (bytes + HN_ALIGN + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN;
@@ -71,7 +97,8 @@ static header *take(size_t bytes) {
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
         mapped = (whole + page - 1) / page * page;
     }
-    header *h = mapped > 0 ? map_large(mapped) : aligned_alloc(HN_ALIGN, whole);
+    header *h = mapped > 0 ? take_kept(mapped) : aligned_alloc(HN_ALIGN, whole);
+    if (h == NULL && mapped > 0) h = map_large(mapped);
     if (h != NULL) h->mapped = mapped;
     return h;
 }
@@ -132,8 +159,10 @@ void hn_free(hn_allocator *a, void *block) {
     atomic_fetch_sub(&a->live, h->bytes);
     atomic_fetch_sub(&a->live_tag[h->tag], h->bytes);
     atomic_fetch_sub(&a->blocks, 1);
-    if (h->mapped > 0)
-        munmap(h, h->mapped);
-    else
+    if (h->mapped == 0) {
         free(h);
+        return;
+    }
+    h = keep(h);
+    if (h != NULL) munmap(h, h->mapped);
 }

@@ -10,6 +10,8 @@ static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, 
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (x.rank == 0 || hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
     if (axis < 0) axis += x.rank;
+    if (axis == 1 && x.rank > 2 && x.rank - 1 <= HN_SOFTMAX_AXES)
+        HN_TRY(hn_lower_channels_last(L, n, &x, err));
     if (axis != x.rank - 1 && x.strides[axis] != 1) HN_DECLINE(L, "not along adjacent elements");
     bool many = x.rank - 1 > HN_SOFTMAX_AXES;
     if (many && axis != x.rank - 1) HN_DECLINE(L, "more than four axes of rows");
@@ -91,12 +93,41 @@ hone_status hn_lower_rms_norm(hn_lower *L, const hn_node *n, bool *done, hn_erro
     return layer(L, n, true, done, err);
 }
 
+/* InstanceNormalization of images that lie channels first: their channels are rows. */
+static hone_status instance_rows(hn_lower *L, const hn_node *n, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    hn_view scale = hn_lower_in(L, n, 1), bias = hn_lower_in(L, n, 2);
+    HN_TRY(hn_lower_dense(L, n, &scale, err));
+    HN_TRY(hn_lower_dense(L, n, &bias, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    int64_t rows = x.dims[0] * x.dims[1], width = hn_view_count(&x) / rows;
+    hn_norm_f32 p = {.rows = rows,
+                     .n = width,
+                     .x_row = width,
+                     .y_row = width,
+                     .epsilon = hn_attr_f(n, "epsilon"),
+                     .row_scales = x.dims[1]};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_norm_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_NORM_X, &x);
+    hn_step_reads(s, HN_NORM_SCALE, &scale);
+    hn_step_reads(s, HN_NORM_BIAS, &bias);
+    hn_step_writes(s, HN_NORM_Y, &y);
+    s->bytes = 8.0 * (double)hn_view_count(&x);
+    hn_lower_set(L, n, 0, &y, NULL);
+    return HONE_OK;
+}
+
 /* InstanceNormalization, whose groups are single channels, and GroupNormalization. */
 static hone_status groups(hn_lower *L, const hn_node *n, int64_t count, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     hn_view scale = hn_lower_in(L, n, 1), bias = hn_lower_in(L, n, 2);
     if (x.dtype != HONE_DTYPE_F32 || scale.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (hn_view_count(&x) == 0 || x.rank < 3) HN_DECLINE(L, "no image");
+    if (count == 0 && hn_view_is_dense(&x)) {
+        *done = true;
+        return instance_rows(L, n, err);
+    }
     int order[HONE_MAX_RANK];
     hn_lower_order_channels_last(x.rank, order);
     hn_view want, pixels;

@@ -24,6 +24,20 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+/* The n elements of src from `from` on whose flag is set, without a branch for each. */
+#define PICK(name, T)                                                                 \
+    static void name(void *dst, int64_t to, int64_t n, const void *src, int64_t from, \
+                     const uint8_t *take) {                                           \
+        T *y = (T *)dst + to;                                                         \
+        const T *x = (const T *)src + from;                                           \
+        for (int64_t k = 0, found = 0; found < n; k++) {                              \
+            y[found] = x[k];                                                          \
+            found += take[k] != 0;                                                    \
+        }                                                                             \
+    }
+PICK(pick_u32, uint32_t)
+PICK(pick_u64, uint64_t)
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0], *when = e->in[1];
     const unsigned char *take = when->data;
@@ -41,6 +55,12 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     if (y == NULL || y->n == 0) return HONE_OK;
     for (int i = 0; !flat && i < axis; i++) outer *= x->dims[i];
     for (int i = (int)axis + 1; !flat && i < x->rank; i++) inner *= x->dims[i];
+    if (inner == 1 && (y->bytes == 4 * (size_t)y->n || y->bytes == 8 * (size_t)y->n)) {
+        bool words = y->bytes == 4 * (size_t)y->n;
+        for (int64_t o = 0; o < outer; o++)
+            (words ? pick_u32 : pick_u64)(y->data, o * n, n, x->data, o * size, take);
+        return HONE_OK;
+    }
     for (int64_t o = 0; o < outer; o++)
         for (int64_t k = 0; k < length; k++) {
             if (take[k] == 0) continue;

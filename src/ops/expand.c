@@ -1,5 +1,7 @@
 /* Expand: the input broadcast with a shape. Tile: the input repeated along each axis. Both read a
  * source axis again and again: a stride of 0. */
+#include <string.h>
+
 #include "ops/axes.h"
 #include "ops/strided.h"
 
@@ -103,10 +105,41 @@ static hone_status infer_tile(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+/* A tensor of whole bytes and the axes from `axis` on; inner: bytes behind an axis, of source and
+ * result. */
+typedef struct tiling {
+    int rank;
+    const int64_t *dims, *out;
+    size_t src[HONE_MAX_RANK + 1], dst[HONE_MAX_RANK + 1];
+} tiling;
+
+/* The part of the source at src: its blocks one after the other, then all of them repeated. */
+static void tile(const tiling *t, int axis, unsigned char *dst, const unsigned char *src) {
+    if (axis == t->rank - 1) {
+        memcpy(dst, src, t->src[axis]);
+    } else {
+        for (int64_t i = 0; i < t->dims[axis]; i++)
+            tile(t, axis + 1, dst + (size_t)i * t->dst[axis + 1],
+                 src + (size_t)i * t->src[axis + 1]);
+    }
+    hn_repeat(dst, (size_t)t->dims[axis] * t->dst[axis + 1], t->out[axis] / t->dims[axis]);
+}
+
 static hone_status ref_tile(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0];
     hn_tensor *y = e->out[0];
     HN_TRY(hn_movable(x, err));
+    size_t width = (size_t)hone_dtype_bits(x->dtype) / 8;
+    if (width > 0 && x->rank > 0 && y->n > 0) {
+        tiling t = {.rank = x->rank, .dims = x->dims, .out = y->dims};
+        t.src[x->rank] = t.dst[x->rank] = width;
+        for (int i = x->rank - 1; i >= 0; i--) {
+            t.src[i] = t.src[i + 1] * (size_t)x->dims[i];
+            t.dst[i] = t.dst[i + 1] * (size_t)y->dims[i];
+        }
+        tile(&t, 0, y->data, x->data);
+        return HONE_OK;
+    }
     hn_strided s = tile_plan(x->rank, x->dims, y->dims);
     hn_strided_copy(e->pool, x->dtype, x->data, y->data, &s);
     return HONE_OK;

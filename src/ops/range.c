@@ -89,18 +89,38 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+static void fill_floats(hn_tensor *y, double start, double delta) {
+    float *f32 = y->data;
+    for (int64_t i = 0; i < y->n; i++) {
+        double v = start + (double)i * delta;
+        if (y->dtype == HONE_DTYPE_F32)
+            f32[i] = (float)v;
+        else
+            hn_store_f64(y->dtype, y->data, i, v);
+    }
+}
+
+static void fill_ints(hn_tensor *y, uint64_t v, uint64_t delta) {
+    int64_t *s64 = y->data;
+    int32_t *s32 = y->data;
+    for (int64_t i = 0; i < y->n; i++, v += delta) {
+        if (y->dtype == HONE_DTYPE_S64)
+            s64[i] = (int64_t)v;
+        else if (y->dtype == HONE_DTYPE_S32)
+            s32[i] = (int32_t)v;
+        else
+            hn_store_s64(y->dtype, y->data, i, (int64_t)v);
+    }
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     (void)err;
     hn_tensor *y = e->out[0];
-    if (hn_dtype_is_float(y->dtype)) {
-        double start = hn_tensor_f64(e->in[START], 0), delta = hn_tensor_f64(e->in[DELTA], 0);
-        for (int64_t i = 0; i < y->n; i++)
-            hn_store_f64(y->dtype, y->data, i, start + (double)i * delta);
-        return HONE_OK;
-    }
-    uint64_t v = (uint64_t)hn_tensor_s64(e->in[START], 0);
-    uint64_t delta = (uint64_t)hn_tensor_s64(e->in[DELTA], 0);
-    for (int64_t i = 0; i < y->n; i++, v += delta) hn_store_s64(y->dtype, y->data, i, (int64_t)v);
+    if (hn_dtype_is_float(y->dtype))
+        fill_floats(y, hn_tensor_f64(e->in[START], 0), hn_tensor_f64(e->in[DELTA], 0));
+    else
+        fill_ints(y, (uint64_t)hn_tensor_s64(e->in[START], 0),
+                  (uint64_t)hn_tensor_s64(e->in[DELTA], 0));
     return HONE_OK;
 }
 

@@ -160,7 +160,21 @@ void hn_copy_run(hone_dtype t, void *dst, int64_t to, const void *src, int64_t f
         for (int64_t k = 0; k < n; k++) hn_copy_element(t, dst, to + k, src, from + k);
 }
 
+void hn_repeat(void *dst, size_t bytes, int64_t times) {
+    unsigned char *to = dst;
+    size_t all = bytes * (size_t)times, block = bytes;
+    for (; block * 2 <= all && block < 8192; block *= 2) memcpy(to + block, to, block);
+    for (size_t at = block; at < all; at += block)
+        memcpy(to + at, to, all - at < block ? all - at : block);
+}
+
 void hn_fill(hn_pool *pool, hone_dtype t, void *dst, int64_t n, const void *src, int64_t from) {
+    size_t width = (size_t)hone_dtype_bits(t) / 8;
+    if (width > 0 && n > 0) {
+        memcpy(dst, (const unsigned char *)src + (size_t)from * width, width);
+        hn_repeat(dst, width, n);
+        return;
+    }
     hn_strided s = {.src_at = from};
     hn_strided_add(&s, n, 0, 1);
     hn_strided_copy(pool, t, src, dst, &s);

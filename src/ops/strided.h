@@ -44,6 +44,8 @@ void hn_strided_dims(const hn_dim *src, hn_dim *dst, const hn_strided *s);
 
 /* n consecutive elements: dst[to ..] = src[from ..]. */
 void hn_copy_run(hone_dtype t, void *dst, int64_t to, const void *src, int64_t from, int64_t n);
+/* The first `bytes` bytes at dst, times - 1 more times behind them. */
+void hn_repeat(void *dst, size_t bytes, int64_t times);
 /* dst[0 .. n) = src[from]. */
 void hn_fill(hn_pool *pool, hone_dtype t, void *dst, int64_t n, const void *src, int64_t from);
 

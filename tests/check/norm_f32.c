@@ -17,7 +17,8 @@ enum {
     GAPS = 64,
     IN_PLACE = 128, /* y is x */
     SUM_IN_R = 256, /* the sum goes where r was */
-    BENCH = 512
+    BENCH = 512,
+    BY_ROW = 1024, /* scale and bias have an element for each of three rows */
 };
 
 static void add(check_list *list, const char *name, int64_t rows, int64_t n, int act, int flags) {
@@ -30,7 +31,9 @@ static void add(check_list *list, const char *name, int64_t rows, int64_t n, int
                      .sum_row = n + 4 * gap,
                      .epsilon = 1e-5f,
                      .rms = (flags & RMS) != 0,
-                     .act = {(hn_act_kind)act, 0.25f, 1.5f}};
+                     .act = {(hn_act_kind)act, 0.25f, 1.5f},
+                     .row_scales = flags & BY_ROW ? 3 : 0};
+    int64_t scales = flags & BY_ROW ? 3 : n;
     check_case *c = check_add(list, "%s", name);
     memcpy(c->problem, &p, sizeof p);
     int64_t tail = (rows - 1), whole = tail * n + n;
@@ -42,8 +45,8 @@ static void add(check_list *list, const char *name, int64_t rows, int64_t n, int
                                        : CHECK_ABSENT,
                       CHECK_F32, tail * p.r_row + n);
     check_operand_add(c, flags & OFFSET ? CHECK_IN : CHECK_ABSENT, CHECK_F32, n);
-    check_operand_add(c, flags & SCALE ? CHECK_IN : CHECK_ABSENT, CHECK_F32, n);
-    check_operand_add(c, flags & BIAS ? CHECK_IN : CHECK_ABSENT, CHECK_F32, n);
+    check_operand_add(c, flags & SCALE ? CHECK_IN : CHECK_ABSENT, CHECK_F32, scales);
+    check_operand_add(c, flags & BIAS ? CHECK_IN : CHECK_ABSENT, CHECK_F32, scales);
     check_operand_add(c, place, CHECK_F32, tail * p.y_row + n);
     check_operand_add(c,
                       flags & SUM_IN_R ? CHECK_INOUT
@@ -62,6 +65,8 @@ static void add(check_list *list, const char *name, int64_t rows, int64_t n, int
 }
 
 static void cases(check_list *list) {
+    add(list, "by_row", 7, 50, HN_ACT_NONE, SCALE | BIAS | BY_ROW);
+    add(list, "by_row_scale", 5, 16, HN_ACT_CLIP, SCALE | BY_ROW | IN_PLACE);
     static const int64_t lengths[] = {2,  3,  4,  5,  8,  13,  16,  17,  31,  32,  33,
                                       63, 64, 65, 80, 96, 127, 129, 255, 768, 4099};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {

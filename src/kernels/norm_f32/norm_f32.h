@@ -25,6 +25,8 @@ typedef struct hn_norm_f32 {
     float epsilon;
     bool rms;
     hn_act act;
+    int64_t
+        row_scales; /* 0, or scale and bias have one element for a row: number row % row_scales */
 } hn_norm_f32;
 
 /* Operands; all but x and y may be NULL. */

@@ -62,6 +62,8 @@ HN_INLINE float total(const float *v, int64_t n, hn_vf mean, bool squares) {
 typedef struct ending {
     const float *scale, *bias;
     hn_vf mean, factor, a, b;
+    bool shifts; /* shift is added: the bias of the row */
+    hn_vf shift;
 } ending;
 
 HN_INLINE void finish_part(const ending *e, const float *v, float *y, int64_t i, int64_t n,
@@ -69,6 +71,7 @@ HN_INLINE void finish_part(const ending *e, const float *v, float *y, int64_t i,
     hn_vf z = hn_v_mul(hn_v_sub(hn_v_load_part(v + i, n), e->mean), e->factor);
     if (e->scale != NULL) z = hn_v_mul(z, hn_v_load_part(e->scale + i, n));
     if (e->bias != NULL) z = hn_v_add(z, hn_v_load_part(e->bias + i, n));
+    if (e->shifts) z = hn_v_add(z, e->shift);
     hn_v_store_part(y + i, hn_v_act(z, kind, e->a, e->b), n);
 }
 
@@ -96,12 +99,17 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         }
         hn_vf mean = p->rms ? zero : hn_v_set1(total(v, n, zero, false) / (float)n);
         float square = total(v, n, mean, true) / (float)n;
-        ending e = {scale,
-                    bias,
-                    mean,
-                    hn_v_set1(1.0f / sqrtf(square + p->epsilon)),
-                    hn_v_set1(p->act.a),
-                    hn_v_set1(p->act.b)};
+        float factor = 1.0f / sqrtf(square + p->epsilon);
+        bool by_row = p->row_scales > 0;
+        int64_t number = by_row ? t % p->row_scales : 0;
+        ending e = {.scale = by_row ? NULL : scale,
+                    .bias = by_row ? NULL : bias,
+                    .mean = mean,
+                    .factor = hn_v_set1(by_row && scale != NULL ? factor * scale[number] : factor),
+                    .a = hn_v_set1(p->act.a),
+                    .b = hn_v_set1(p->act.b),
+                    .shifts = by_row && bias != NULL,
+                    .shift = hn_v_set1(by_row && bias != NULL ? bias[number] : 0.0f)};
         switch (p->act.kind) {
 #define HN_X(name, formula) \
     case HN_ACT_##name: finish(&e, v, y, n, HN_ACT_##name); break;

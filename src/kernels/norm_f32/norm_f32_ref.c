@@ -29,8 +29,9 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         double size = sqrt(square / (double)p->n + (double)p->epsilon);
         for (int64_t i = 0; i < p->n; i++) {
             double v = TERM(i), z = (v - mean) / size;
-            if (scale != NULL) z *= (double)scale[i];
-            if (bias != NULL) z += (double)bias[i];
+            int64_t number = p->row_scales > 0 ? t % p->row_scales : i;
+            if (scale != NULL) z *= (double)scale[number];
+            if (bias != NULL) z += (double)bias[number];
             if (out != NULL) out[t * p->sum_row + i] = (float)v;
             y[i] = (float)hn_act_ref(&p->act, z);
         }

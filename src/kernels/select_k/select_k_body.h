@@ -3,14 +3,14 @@
  * For k = 1 and lines side by side, a task goes down a strip of them, keeping the best of each.
  * Otherwise a task is a line. Its first k elements make a heap with the last of them on top; each
  * further element that comes before that one replaces it, and in the end the heap is sorted. Most
- * elements of a long line are done with after one comparison.
+ * elements of a long line are done with after one comparison, CHUNK of them at once.
  */
 #include <string.h>
 
 #include "kernels/select_k/select_k.h"
 #include "simd/part.h"
 
-enum { STRIP = 64 };
+enum { STRIP = 64, CHUNK = 16 };
 
 static bool by_strips(const hn_select_k *p) { return p->k == 1 && p->inner > 1; }
 static int64_t strips_of(const hn_select_k *p) { return (p->inner + STRIP - 1) / STRIP; }
@@ -133,12 +133,43 @@ static void sink(entry *heap, int64_t n, entry e, int64_t top) {
     heap[top] = e;
 }
 
+/* Whether one of a chunk's elements may come before `top`, the last of those kept; without a branch
+ * for each. NaN may always. */
+#define MAY_COME(name, T, I)                                                                   \
+    HN_INLINE bool name##_of(const T *x, T top, bool smallest, bool last) {                    \
+        I found = 0; /* as wide as T, for vectors */                                           \
+        for (int k = 0; k < CHUNK; k++) {                                                      \
+            found |= (I) !(smallest ? x[k] >= top : x[k] <= top);                              \
+            if (last) found |= (I)(x[k] == top);                                               \
+        }                                                                                      \
+        return found != 0;                                                                     \
+    }                                                                                          \
+    static bool name(const hn_select_k *p, const void *data, int64_t at, int64_t from) {       \
+        const T *x = (const T *)data + at, top = ((const T *)data)[from];                      \
+        if (p->last) return name##_of(x, top, p->smallest, true);                              \
+        return p->smallest ? name##_of(x, top, true, false) : name##_of(x, top, false, false); \
+    }
+MAY_COME(may_come_f32, float, int32_t)
+MAY_COME(may_come_s64, int64_t, int64_t)
+MAY_COME(may_come_s32, int32_t, int32_t)
+
+/* Whether the chunk of adjacent elements from `at` on can be left out: none comes before element
+ * `from`. */
+static bool can_skip(const hn_select_k *p, const void *x, int64_t at, int64_t from) {
+    if (p->dtype == HONE_DTYPE_F32) return !may_come_f32(p, x, at, from);
+    if (p->dtype == HONE_DTYPE_S64) return !may_come_s64(p, x, at, from);
+    return !may_come_s32(p, x, at, from);
+}
+
 static void line(const hn_call *call, int64_t o, int64_t i, entry *heap) {
     const hn_select_k *p = call->problem;
-    int64_t key[STRIP], at = o * p->x_outer + i * p->x_inner;
-    for (int64_t j = 0; j < p->size; j += STRIP) {
-        int n = p->size - j < STRIP ? (int)(p->size - j) : STRIP;
-        load(p, call->ptr[HN_SELECT_K_X], at + j * p->x_size, p->x_size, n, key);
+    int64_t key[CHUNK], at = o * p->x_outer + i * p->x_inner;
+    for (int64_t j = 0; j < p->size; j += CHUNK) {
+        int n = p->size - j < CHUNK ? (int)(p->size - j) : CHUNK;
+        const void *x = call->ptr[HN_SELECT_K_X];
+        if (j >= p->k && n == CHUNK && p->x_size == 1 && can_skip(p, x, at + j, at + heap[0].index))
+            continue;
+        load(p, x, at + j * p->x_size, p->x_size, n, key);
         for (int m = 0; m < n; m++) {
             entry e = {key[m], j + m};
             if (e.index < p->k) heap[e.index] = e;
