@@ -88,6 +88,12 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
 /* A step for x [m, k], k adjacent, by the constant w [k, n] into y, which is dense. */
 hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
                              const hn_view *y, hn_step **out, hn_error *err);
+/* The lowerings of Conv and Gemm, for operators that are these and more. */
+hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
+hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
+/* The activation that ends what a convolution or product computes; NULL: s has no such end, or is
+ * NULL. */
+hn_act *hn_step_end(const hn_step *s);
 /* A step for y [..., m, n] = alpha * a [..., m, k] by b [..., k, n], of any strides; at most
  * HN_MATMUL_BATCH_AXES axes in front, along which a and b broadcast. */
 hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,

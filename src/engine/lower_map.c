@@ -833,3 +833,5 @@ hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *er
     hn_lower_set(L, n, 0, &result, host);
     return hn_step_absorb(L, host, n, err);
 }
+
+hn_act *hn_step_end(const hn_step *s) { return end_of(s); }

@@ -1,7 +1,9 @@
 /* Softmax and the normalisations. */
 #include "engine/lower.h"
 #include "kernels/group_norm_f32/group_norm_f32.h"
+#include "kernels/map_f32/map_f32.h"
 #include "kernels/norm_f32/norm_f32.h"
+#include "kernels/reduce_f32/reduce_f32.h"
 #include "kernels/softmax_f32/softmax_f32.h"
 
 static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, hn_error *err) {
@@ -166,4 +168,57 @@ hone_status hn_lower_instance_norm(hn_lower *L, const hn_node *n, bool *done, hn
 
 hone_status hn_lower_group_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     return groups(L, n, hn_attr_i(n, "num_groups"), done, err);
+}
+
+/* The norms of x, dense and seen as [outer][size][inner], to norms [outer][inner]. */
+static hone_status add_norms(hn_lower *L, const hn_node *n, hn_reduce_op op, const hn_view *x,
+                             const int64_t dims[3], const hn_view *norms, hn_error *err) {
+    hn_reduce_f32 p = {.op = op,
+                       .outer = dims[0],
+                       .r = dims[1],
+                       .inner = dims[2],
+                       .x_outer = dims[1] * dims[2],
+                       .x_r = dims[2],
+                       .y_outer = dims[2]};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_reduce_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_REDUCE_X, x);
+    hn_step_writes(s, HN_REDUCE_Y, norms);
+    s->bytes = 4.0 * (double)hn_view_count(x);
+    return HONE_OK;
+}
+
+/* LpNormalization: norms, then x over them, or over 1 where they are 0. */
+hone_status hn_lower_lp_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), norms = y;
+    int64_t axis = hn_attr_i(n, "axis"), dims[3] = {1, 1, 1};
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
+    if (axis < 0) axis += x.rank;
+    for (int i = 0; i < x.rank; i++) dims[i < axis ? 0 : i == axis ? 1 : 2] *= x.dims[i];
+    HN_TRY(hn_lower_dense(L, n, &x, err));
+    norms.rank = 3;
+    norms.dims[0] = dims[0], norms.dims[1] = 1, norms.dims[2] = dims[2];
+    HN_TRY(hn_lower_place(L, &norms, NULL, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    HN_TRY(add_norms(L, n, hn_attr_i(n, "p") == 1 ? HN_REDUCE_L1 : HN_REDUCE_L2, &x, dims, &norms,
+                     err));
+    hn_map_f32 p = {.rank = 3,
+                    .dims = {dims[0], dims[1], dims[2]},
+                    .n_in = 2,
+                    .n_out = 1,
+                    .in_stride = {{dims[1] * dims[2], dims[2], 1}, {dims[2], 0, 1}},
+                    .out_stride = {{dims[1] * dims[2], dims[2], 1}}};
+    int zero = hn_map_emit(&p, HN_MAP_EQ, 1, HN_MAP_X, 0, 0, 0);
+    int divisor = hn_map_emit(&p, HN_MAP_SELECT, zero, HN_MAP_X, 1, 1, 0);
+    p.out[0] = (uint8_t)hn_map_emit(&p, HN_MAP_DIV, 0, divisor, 0, 0, 0);
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_MAP_IN, &x);
+    hn_step_reads(s, HN_MAP_IN + 1, &norms);
+    hn_step_writes(s, HN_MAP_OUT, &y);
+    s->bytes = 8.0 * (double)hn_view_count(&x);
+    hn_lower_set(L, n, 0, &y, NULL);
+    *done = true;
+    return HONE_OK;
 }

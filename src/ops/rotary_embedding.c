@@ -105,6 +105,21 @@ static void store_pairs(const job *j, int64_t at, int64_t from, int64_t n, const
     hn_store_f64_n(j->y->dtype, j->y->data, at + 2 * from, 2 * n, both);
 }
 
+/* One head at one position, all of f32. */
+static void rotate_f32(const job *j, int64_t at, int64_t angles) {
+    const float *x = (const float *)j->x->data + at;
+    const float *cos = (const float *)j->cos->data + angles;
+    const float *sin = (const float *)j->sin->data + angles;
+    float *y = (float *)j->y->data + at;
+    int64_t half = j->dim / 2, step = j->interleaved ? 2 : 1, apart = j->interleaved ? 1 : half;
+    for (int64_t i = 0; i < half; i++) {
+        double a = (double)x[i * step], b = (double)x[i * step + apart];
+        double c = (double)cos[i], s = (double)sin[i];
+        y[i * step] = (float)(c * a - s * b);
+        y[i * step + apart] = (float)(s * a + c * b);
+    }
+}
+
 /* One head at one position. */
 static void run(void *ctx, int64_t row) {
     const job *j = ctx;
@@ -112,7 +127,10 @@ static void run(void *ctx, int64_t row) {
     int64_t position = j->inside ? row % per_sample / j->heads : row % j->positions;
     int64_t place = sample * j->positions + position, at = row * j->size;
     int64_t angles = (j->ids != NULL ? hn_tensor_s64(j->ids, place) : place) * (j->dim / 2);
-    for (int64_t from = 0, n; from < j->dim / 2; from += n) {
+    bool f32 = j->x->dtype == HONE_DTYPE_F32 && j->cos->dtype == HONE_DTYPE_F32 &&
+               j->sin->dtype == HONE_DTYPE_F32;
+    if (f32) rotate_f32(j, at, angles);
+    for (int64_t from = 0, n; !f32 && from < j->dim / 2; from += n) {
         double x1[HN_BLOCK], x2[HN_BLOCK], cos[HN_BLOCK], sin[HN_BLOCK];
         n = j->dim / 2 - from < HN_BLOCK ? j->dim / 2 - from : HN_BLOCK;
         load_pairs(j, at, from, n, x1, x2);
