@@ -1,6 +1,7 @@
 """Models that hone optimize wrote, in hone, beside the float models they were made of, in ONNX Runtime and PyTorch.
 
     optimized.py FLOAT.onnx=OPTIMIZED.onnx ... [--threads N] [--rounds N] [--window S] [--isa NAME]
+    optimized.py FLOAT.onnx=OPTIMIZED.onnx ... --for onnxruntime|openvino
 
 All run the same inputs, one sample a run, in turns: a window of runs each, round by round. A round's
 ratio is that of its medians, a model's the median of its rounds. Sizes are those of the files and of
@@ -10,6 +11,10 @@ files over 1 MB at least 3.5 times smaller and others 2.3 times; constants 3.9 t
 PyTorch runs in eager mode: the definition of models.py where there is one, else the nodes of the file
 one by one (torch_eager.py), once the outputs are those of ONNX Runtime to 1e-3 of the largest. It is
 reported, no bar. Networks with seeded weights, BERT-base above all, are reported too and no bar holds for them.
+
+With --for both files run in that runtime, in turns: what `hone optimize --for` wrote must be faster
+there than what it was made of. The least time of all rounds counts, since others only add; on one
+thread it is the time that the process got, so that a run need not have the core to itself.
 """
 
 import argparse
@@ -36,14 +41,14 @@ def payload(path):
                for t in tensors)  # fmt: skip
 
 
-def window(runtime, seconds, of=statistics.median):
+def window(runtime, seconds, of=statistics.median, clock=time.perf_counter):
     """The median, or other figure, of the runs that fit into a window, after one that warms the caches."""
     runtime.run()
     times, begun = [], time.perf_counter()
     while not times or time.perf_counter() - begun < seconds:
-        start = time.perf_counter()
+        start = clock()
         runtime.run()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return of(times) * 1e3
 
 
@@ -117,6 +122,29 @@ def compare(args, source, target):
     return ratio, file_ratio >= wanted and payload_ratio >= PAYLOAD
 
 
+def compare_there(args, kind, source, target):
+    """The line of a model that was optimized for a runtime; how many times as fast it is there."""
+    both = [kind(runtimes.Model(name_of(source), path), 1, args.threads) for path in (source, target)]
+    clock = time.process_time if args.threads == 1 else time.perf_counter
+    found = [], []
+    for _ in range(args.rounds):
+        for runtime, ms in zip(both, found):
+            ms.append(window(runtime, args.window, min, clock))
+    was, now = map(min, found)
+    size = os.path.getsize(source) / os.path.getsize(target)
+    print(f"{name_of(target):32}{was:10.3f}{now:10.3f}{was / now:8.2f}{size:8.2f}", flush=True)
+    return was / now
+
+
+def main_there(args, options):
+    kind = {"onnxruntime": runtimes.OnnxRuntime, "openvino": runtimes.OpenVino}[args.runtime]
+    kind.setup({**options, "precision": "int8"})
+    print(f"{'model':32}{'was ms':>10}{'is ms':>10}{'times':>8}{'file':>8}")
+    least = min(compare_there(args, kind, *pair.split("=", 1)) for pair in args.pairs)
+    print(f"\nleast {least:.2f}: {'met' if least > 1 else 'MISSED'}")
+    return 0 if least > 1 else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
@@ -125,6 +153,7 @@ def main():
     add("--rounds", type=int, default=7)
     add("--window", type=float, default=0.3, help="seconds of runs in a round (0.3)")
     add("--isa", help="what hone may use at most")
+    add("--for", dest="runtime", choices=["onnxruntime", "openvino"], help="both files there")
     build = os.environ.get("BUILD", "build")
     add("--hone-library", default=os.path.join(build, "libhone.so"))
     args = parser.parse_args()
@@ -132,6 +161,8 @@ def main():
         parser.error(f"'{bad[0]}' is no pair FLOAT.onnx=OPTIMIZED.onnx")
     options = {"hone_library": args.hone_library, "hone_backend": "cpu", "isa": args.isa,
                "precision": None, "threads": args.threads}  # fmt: skip
+    if args.runtime:
+        return main_there(args, options)
     runtimes.Hone.setup(options)
     runtimes.OnnxRuntime.setup({**options, "precision": "f32"})
     runtimes.Torch.setup({**options, "precision": "f32"})

@@ -168,6 +168,9 @@ const char *nearest(const char *word, const char *const *list);
 /* "<owner> has no <kind> '<word>'", with the nearest spelling in the list, or the whole list when
  * none is near. */
 void has_no(const char *owner, const char *kind, const char *word, const char *const *list);
+/* The word is in a table of what quantizing knows; *needs_data, which may be NULL, becomes true
+ * where it says so. False after saying that it is not. */
+bool is_choice(hone_quantize_table of, const char *kind, const char *word, bool *needs_data);
 
 /* ---- inputs and outputs of a model (inputs.c) ---- */
 

@@ -1,5 +1,6 @@
 /* hone optimize: a smaller and faster model, by measuring what practitioners do. */
 #include "optimize.h"
+#include "optimize_timer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,6 +14,8 @@ typedef struct job {
     hone_dataset *data[3]; /* --data, --calibrate, --eval */
     char *recipe;          /* the text of --recipe */
     outputs to;
+    runtime_timer timer;  /* of --for */
+    char unmeasured[300]; /* why there is none; "": there is, or it is for hone */
     progress bar;
     char doing[160];           /* what the bar is about */
     int candidate, candidates; /* which one, and of how many; 0: the original */
@@ -49,6 +52,9 @@ static bool read_options(job *j) {
     o->metric = value_of(a, "--metric");
     o->allow_unchecked = has(a, "--allow-unchecked");
     if (has(a, "--target")) o->target = value_of(a, "--target");
+    o->runtime = value_of(a, "--for");
+    if (o->runtime != NULL && !is_choice(HONE_QUANTIZE_TARGETS, "runtime", o->runtime, NULL))
+        return false;
     const char *to = value_of(a, "--output");
     if (to == NULL && strcmp(a->argument[0], "-") == 0) {
         complain("a model from standard input has no name: -o says where the result goes");
@@ -178,7 +184,12 @@ static exit_code show(job *j, const hone_optimization *o) {
     exit_code code = saved ? save(j, o) : EXIT_DONE;
     if (code != EXIT_DONE) return code;
     char *again = saved ? command_of(j, true) : NULL, *next = saved ? command_of(j, false) : NULL;
-    telling t = {saved ? &j->to : NULL, again, next, &j->o, page ? j->to.report : NULL};
+    telling t = {.to = saved ? &j->to : NULL,
+                 .again = again,
+                 .next = next,
+                 .of = &j->o,
+                 .report = page ? j->to.report : NULL,
+                 .unmeasured = j->unmeasured[0] != '\0' ? j->unmeasured : NULL};
     json out;
     results_begin(&out, a);
     results_object(&out, a);
@@ -202,6 +213,22 @@ static exit_code show(job *j, const hone_optimization *o) {
     return code == EXIT_DONE && !o->met ? EXIT_FAILED : code;
 }
 
+/* --for: the runtime is measured where that is possible. Carrying out a recipe measures nothing. */
+static void start_timer(job *j) {
+    const char *runtime = j->o.runtime;
+    hone_machine *m = NULL;
+    hone_error unused;
+    if (runtime == NULL || strcmp(runtime, "hone") == 0 || j->o.recipe != NULL) return;
+    int threads = j->session.threads;
+    if (threads == 0 && hone_machine_look(&m, &unused) == HONE_OK) threads = m->threads;
+    hone_machine_destroy(m);
+    if (timer_start(&j->timer, runtime, threads > 0 ? threads : 1, j->unmeasured,
+                    sizeof j->unmeasured))
+        j->o.timer = &j->timer.timer;
+    else
+        note("%s", j->unmeasured);
+}
+
 static exit_code optimize(job *j) {
     hone_model *m = NULL;
     hone_optimization *o = NULL;
@@ -210,6 +237,7 @@ static exit_code optimize(job *j) {
     j->o.progress_ctx = j;
     j->o.candidate = on_candidate;
     if (load_model(j->a, &m, &err) != HONE_OK) return fail_with(&err);
+    start_timer(j);
     hone_status status = hone_optimize(m, &j->o, &o, &err);
     progress_end(&j->bar);
     exit_code code = status == HONE_OK ? show(j, o) : fail_with(&err);
@@ -226,6 +254,7 @@ static exit_code run(const args *a) {
     if (code == EXIT_DONE) code = open_data(&j);
     if (code == EXIT_DONE) code = read_recipe(&j);
     if (code == EXIT_DONE) code = optimize(&j);
+    timer_end(&j.timer);
     for (int i = 0; i < 3; i++) hone_dataset_destroy(j.data[i]);
     free(j.recipe);
     free(j.to.model);
@@ -246,6 +275,8 @@ static const option_def options[] = {
     {"--max-memory", 0, "MB", "stop when a run takes no more memory", false},
     OPTION_TIME_LIMIT,
     {"--target", 0, "DEVICE", "what it is to run on: cpu", false},
+    {"--for", 0, "RUNTIME", "what is to run it: hone (default), onnxruntime, openvino, tensorrt",
+     false},
     {"--allow-unchecked", 0, NULL, "without real samples, try what may change answers too", false},
     {"--time-budget", 0, "S", "end the search after S seconds with the best that passed", false},
     {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false},

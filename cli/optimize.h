@@ -15,6 +15,7 @@ typedef struct telling {
     const char *again, *next;        /* commands; NULL likewise */
     const hone_optimize_options *of; /* what was asked for */
     const char *report;              /* NULL: there is no page */
+    const char *unmeasured;          /* why --for is not measured; NULL: it is, or is hone */
 } telling;
 
 void print_optimization(const hone_optimization *o, const telling *t);

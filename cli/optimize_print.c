@@ -53,7 +53,12 @@ static void print_rows(const hone_optimization *o) {
         table_cell(t, "%s", number_text(r->ms, "%.3g", buf));
         bool doubtful = i > 0 && r->doubt > 0.05;
         any_doubtful |= doubtful;
-        table_cell(t, "%s%s", doubtful ? "~" : "", times_text(i > 0 ? r->speed : NAN, buf));
+        if (doubtful && r->speed == 1)
+            table_cell(t, "~1.0x");
+        else if (o->by_rule && i > 0)
+            table_cell(t, "by rule");
+        else
+            table_cell(t, "%s%s", doubtful ? "~" : "", times_text(i > 0 ? r->speed : NAN, buf));
         table_cell(t, "%s", bytes_text(r->file_bytes, buf));
         table_cell(t, "%s", times_text(smaller(o, i), buf));
         table_cell(t, "%s", bytes_text(r->memory_bytes, buf));
@@ -63,7 +68,7 @@ static void print_rows(const hone_optimization *o) {
     }
     table_print(t);
     line("* chosen   + none that passed is faster, smaller and more accurate at once");
-    if (any_doubtful) line("~ others used the cores, and measurements differ by more than 5 %%");
+    if (any_doubtful) line("~ measurements differ by more than 5 %%: others used the cores");
 }
 
 /* Why those that were tried are out. */
@@ -119,8 +124,20 @@ static void print_written(const telling *t) {
     line("next     %s", t->next);
 }
 
+/* Whose speeds the table holds. */
+static void print_runtime(const hone_optimization *o, const telling *t) {
+    if (o->by_rule)
+        wrapped(0, 2, "by rule, not measured: %s",
+                t->unmeasured != NULL ? t->unmeasured : o->runtime);
+    else if (t->of->timer != NULL)
+        line("speeds are those of %s", t->of->timer->name);
+    else
+        line("speeds are hone's (--for onnxruntime, openvino or tensorrt: for another runtime)");
+}
+
 void print_optimization(const hone_optimization *o, const telling *t) {
     if (o->n_rows > 0) print_rows(o);
+    if (o->n_rows > 0) print_runtime(o, t);
     print_reasons(o);
     print_left_out(o);
     print_verdicts("criteria", o->criteria, o->n_criteria);
@@ -182,6 +199,9 @@ void write_optimization(json *j, const hone_optimization *o, const telling *t) {
     json_text(j, "recipe_text", t->to != NULL ? o->recipe : NULL);
     json_text(j, "replay", t->again);
     write_machine(j, t->of);
+    json_text(j, "runtime", o->runtime);
+    json_text(j, "runtime_version", t->of->timer != NULL ? t->of->timer->name : NULL);
+    json_bool(j, "by_rule", o->by_rule);
     json_text(j, "verdict", o->verdict);
     json_bool(j, "met", o->met);
     json_bool(j, "interrupted", o->interrupted);

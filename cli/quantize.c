@@ -37,10 +37,7 @@ static const char **names_of(hone_quantize_table of) {
     return names;
 }
 
-/* The word is in the table; *needs_data, which may be NULL, becomes true where it says so. False
- * after saying that it is not. */
-static bool is_choice(hone_quantize_table of, const char *kind, const char *word,
-                      bool *needs_data) {
+bool is_choice(hone_quantize_table of, const char *kind, const char *word, bool *needs_data) {
     for (size_t i = 0; i < hone_n_quantize_choices(of); i++) {
         hone_quantize_choice c;
         if (hone_quantize_choice_at(of, i, &c, NULL) != HONE_OK || strcmp(c.name, word) != 0)

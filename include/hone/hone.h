@@ -1214,9 +1214,9 @@ typedef struct hone_optimize_row {
     const char *why;   /* in words; NULL: there is nothing to say */
     const char *gain;  /* what practitioners' guides expect of it; "": nothing */
     int64_t file_bytes, weights_bytes, memory_bytes;
-    double ms;               /* a run: the median */
-    double speed;            /* times as fast as the original, which ran beside it */
-    double doubt;            /* by what share of it two halves of that measurement differ */
+    double ms;    /* a run: the median */
+    double speed; /* times as fast as the original, which ran beside it; 1: or not told */
+    double doubt; /* by what share of it rounds of that measurement differ */
     double value, low, high; /* of the metric, with its 95 % interval */
     double drop;             /* by how much it is worse than the original's */
     double seconds;          /* that trying it took */
@@ -1246,11 +1246,36 @@ typedef struct hone_optimization {
     const char *recipe; /* a text that does it again; NULL: the original is to stay */
     double seconds;
     void *owner;
+    const char *runtime; /* what runs the model, and whose speeds these are: "hone" ... */
+    bool by_rule;        /* nothing was timed there: ms and speed of rows are NaN */
     double verified_low, verified_high; /* the 95 % interval of verified; NaN: not known */
     bool checked;     /* models were judged on real samples; else only exact ones were tried, but
                          for allow_unchecked */
     bool out_of_time; /* time_budget ended the search: the best of what had passed is chosen */
 } hone_optimization;
+
+/* Two models in turns, for a while: the first and the second. */
+typedef struct hone_round {
+    uint32_t size;
+    double median_ms[2], least_ms[2]; /* of a run */
+    bool calm;                        /* nothing was seen to disturb it */
+} hone_round;
+
+/* How models are timed in another runtime than hone. Functions return HONE_OK or a status with its
+ * text in err; they are called on the thread of hone_optimize. */
+typedef struct hone_timer {
+    uint32_t size;
+    const char *name; /* of the runtime, for people: "ONNX Runtime 1.31.1" */
+    void *ctx;
+    /* Makes a model ready to run on these inputs, which are one sample; onnx is the model's file.
+     * The model has that id until it is closed; the original has 0. */
+    hone_status (*open)(void *ctx, int id, const void *onnx, size_t bytes, size_t n_in,
+                        const hone_value *in, hone_error *err);
+    /* Runs two open models in turns for about that many seconds. They may be the same one. */
+    hone_status (*round)(void *ctx, int first, int second, double seconds, hone_round *out,
+                         hone_error *err);
+    void (*close)(void *ctx, int id);
+} hone_timer;
 
 typedef struct hone_optimize_options {
     uint32_t size;
@@ -1272,6 +1297,12 @@ typedef struct hone_optimize_options {
      * it. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
+    /* What is to run the model: "hone" (NULL likewise) or another of HONE_QUANTIZE_TARGETS. Models
+     * are written for it, and only those are tried that it is known to run well. */
+    const char *runtime;
+    /* How they are timed there. NULL: nothing is timed; what makes models faster there is known by
+     * rules, and limits on latency are refused. */
+    const hone_timer *timer;
     bool allow_unchecked; /* without real samples, try what may change answers too */
     double time_budget;   /* seconds; then the best of what has passed is chosen. 0: no limit */
     /* Called with progress_ctx as candidate k of at most n begins: the seconds the search may still

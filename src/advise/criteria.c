@@ -58,6 +58,10 @@ static void fits_hardware(list *l) {
     const char *question = "do the optimizations fit the hardware?";
     if (r == NULL)
         say(l, question, "not asked", hn_search_text(s, "none was applied"));
+    else if (hn_search_by_rule(s))
+        say(l, question, "by rule",
+            hn_search_text(s, "nothing was measured: only what %s is known to run well was tried",
+                           s->out->runtime));
     else
         say(l, question, yes_or_no(r->speed >= 1 - HN_DOUBTFUL),
             hn_search_text(s,
@@ -84,6 +88,12 @@ static void measured_steps(list *l) {
         say(l, question, "no", hn_search_text(s, "no model was made"));
         return;
     }
+    if (hn_search_by_rule(s)) {
+        say(l, question, "no",
+            hn_search_text(s, "%d models were judged; what they take in %s was not measured",
+                           n_tried(s), s->out->runtime));
+        return;
+    }
     text = hn_search_text(s, "%d of %d models, each in turns with the original", measured, made);
     if (text != NULL && doubtful > 0)
         text = hn_search_text(
@@ -96,9 +106,9 @@ static void requirements(list *l) {
     hn_search_state *s = l->s;
     const hone_optimize_row *r = chosen_of(s) != NULL ? chosen_of(s) : &s->rows[0];
     const char *answer = !hn_search_has_limit(s) ? "not asked" : yes_or_no(s->out->met);
+    char text[HN_ROW_TEXT];
     say(l, "latency, size and memory as required?", answer,
-        hn_search_text(s, "%.3g ms, %.3g MB in the file, %.3g MB of memory", r->ms,
-                       (double)r->file_bytes / 1e6, (double)r->memory_bytes / 1e6));
+        hn_search_text(s, "%s", hn_search_row_text(r, text)));
 }
 
 static void accuracy(list *l) {
@@ -132,6 +142,9 @@ static void cost(list *l) {
     const char *question = "cost against benefit considered?";
     if (n_tried(s) == 0)
         say(l, question, "not asked", hn_search_text(s, "nothing was tried"));
+    else if (hn_search_by_rule(s))
+        say(l, question, "no",
+            hn_search_text(s, "the search took %.3g s; what it saves was not measured", seconds));
     else if (r != NULL && r->doubt > HN_DOUBTFUL)
         say(l, question, "no",
             hn_search_text(s,
@@ -177,7 +190,7 @@ static void needed(list *l) {
         data_path ? hn_search_text(s,
                                    "reading a sample takes %.3g ms and a run %.3g: the model is "
                                    "not the bottleneck",
-                                   s->read_ms, s->rows[0].ms)
+                                   s->read_ms, s->out->profile_ms)
         : hn_search_has_limit(s) && s->out->met
             ? hn_search_text(s, "the search ended with the first that met what was asked for")
         : s->read_ms == 0
@@ -186,7 +199,7 @@ static void needed(list *l) {
             : hn_search_text(s,
                              "reading a sample takes %.3g ms and a run %.3g: the model is the "
                              "bottleneck",
-                             s->read_ms, s->rows[0].ms);
+                             s->read_ms, s->out->profile_ms);
     say(l, "nothing done that was not needed?", yes_or_no(!data_path), evidence);
 }
 
@@ -208,8 +221,15 @@ static void other_hardware(list *l) {
                              s->o.device));
 }
 
+/* Another runtime's times cannot be held against the steps of hone's engine. */
 static void not_waiting(list *l) {
     hn_search_state *s = l->s;
+    if (s->o.runtime != NULL) {
+        say(l, "timing a device without waiting for it", "avoided",
+            hn_search_text(s, "runs of %s on a CPU end when their results are there",
+                           s->out->runtime));
+        return;
+    }
     say(l, "timing a device without waiting for it",
         avoided(!(s->rows[0].ms < WAITED * s->steps_ms)),
         hn_search_text(s, "a timed run takes %.3g ms, and its steps add up to %.3g ms",

@@ -1,11 +1,12 @@
 #include "advise/duel.h"
 
 #include <math.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "measure/timing.h"
 
-enum { MOST_RUNS = 8192, LEAST_RUNS = 5, WARM_UP = 3 };
+enum { MOST_RUNS = 8192, LEAST_RUNS = 3, WARM_UP = 2 };
 
 /* How long one runs before it is the other's turn. Threads of one that wait for more work stay on
  * the cores for a little, and those that did not run lately have gone to sleep: of many short runs
@@ -17,9 +18,18 @@ typedef struct bout {
     const hn_tensor *const *in;
     hn_tensor **out;
     int n_out;
-    int n[2]; /* runs */
-    double ms[2][MOST_RUNS];
+    double pace, best_pace;
+    int64_t taken; /* how often a thread of the process has lost its core */
+    int n[2];      /* runs */
+    double ms[2][MOST_RUNS], paces[2][MOST_RUNS];
+    double least[2];
+    bool least_is_calm[2]; /* no thread lost its core meanwhile */
 } bout;
+
+static int64_t cores_taken(void) {
+    struct rusage use;
+    return getrusage(RUSAGE_SELF, &use) == 0 ? (int64_t)use.ru_nivcsw : 0;
+}
 
 static hone_status run_once(bout *b, int who, double *ms, hn_error *err) {
     int64_t begun = hn_clock_ns();
@@ -29,76 +39,58 @@ static hone_status run_once(bout *b, int who, double *ms, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status run_and_keep(bout *b, int who, hn_error *err) {
+    int i = b->n[who];
+    HN_TRY(run_once(b, who, &b->ms[who][i], err));
+    int64_t taken = cores_taken();
+    if (i == 0 || b->ms[who][i] < b->least[who]) {
+        b->least[who] = b->ms[who][i];
+        b->least_is_calm[who] = taken == b->taken;
+    }
+    b->taken = taken;
+    b->paces[who][i] = b->pace;
+    b->n[who]++;
+    return HONE_OK;
+}
+
 static hone_status take_turn(bout *b, int who, hn_error *err) {
+    b->pace = hn_pace(&b->best_pace);
+    b->taken = cores_taken();
     int64_t end = hn_clock_ns() + TURN_NS;
-    do HN_TRY(run_once(b, who, &b->ms[who][b->n[who]++], err));
+    do HN_TRY(run_and_keep(b, who, err));
     while (b->n[who] < MOST_RUNS && hn_clock_ns() < end);
     return HONE_OK;
 }
 
 /* The one that begins is another each time. */
 static hone_status take_turns(bout *b, int64_t end, hn_error *err) {
-    for (int round = 0; b->n[0] < MOST_RUNS && b->n[1] < MOST_RUNS; round++) {
+    for (int turn = 0; b->n[0] < MOST_RUNS && b->n[1] < MOST_RUNS; turn++) {
         if (b->n[0] >= LEAST_RUNS && b->n[1] >= LEAST_RUNS && hn_clock_ns() >= end) break;
-        HN_TRY(take_turn(b, round % 2, err));
-        HN_TRY(take_turn(b, !(round % 2), err));
+        HN_TRY(take_turn(b, turn % 2, err));
+        HN_TRY(take_turn(b, !(turn % 2), err));
     }
     return HONE_OK;
 }
 
-static double ratio_of(double a, double b) { return b > 0 ? a / b : 1; }
-
-static double least_of(const double *ms, int from, int to) {
-    double least = ms[from];
-    for (int i = from + 1; i < to; i++) least = fmin(least, ms[i]);
-    return least;
-}
-
-void hn_duel_join(hn_duel *d, const hn_duel *more) {
-    for (int i = 0; i < 2; i++) {
-        d->ms[i] = fmin(d->ms[i], more->ms[i]);
-        d->least[i] = fmin(d->least[i], more->least[i]);
-    }
-    d->ratio = ratio_of(d->least[0], d->least[1]);
-    d->spread = fmin(d->spread, more->spread);
-    d->slower = d->slower && more->slower;
-    d->runs += more->runs;
-}
-
-double hn_duel_doubt(const hn_duel *d) { return d->ratio > 0 ? d->spread / d->ratio : 0; }
-
-bool hn_duel_is_unsettled(const hn_duel *d) {
-    return hn_duel_doubt(d) > fmin(fmax(fabs(d->ratio - 1), 0.01), HN_DOUBTFUL);
-}
-
-/* Of a half of the runs. */
-static double ratio_of_half(const bout *b, int half) {
-    double least[2];
-    for (int i = 0; i < 2; i++) {
-        int middle = b->n[i] / 2;
-        least[i] = least_of(b->ms[i], half == 0 ? 0 : middle, half == 0 ? middle : b->n[i]);
-    }
-    return ratio_of(least[0], least[1]);
-}
-
-static hone_status fight(hn_duel *d, bout *b, double seconds, hn_allocator *alloc, hn_error *err) {
+static hone_status fight(hn_round *r, bout *b, double seconds, hn_allocator *alloc, hn_error *err) {
     double ignored;
     for (int i = 0; i < 2 * WARM_UP; i++) HN_TRY(run_once(b, i % 2, &ignored, err));
     HN_TRY(take_turns(b, hn_clock_ns() + (int64_t)(seconds * 1e9), err));
-    hone_timing t[2];
-    for (int i = 0; i < 2; i++)
-        HN_TRY(hn_timing_of(&t[i], b->ms[i], NULL, 0, (size_t)b->n[i], alloc, err));
-    d->runs = b->n[0] < b->n[1] ? b->n[0] : b->n[1];
-    for (int i = 0; i < 2; i++) d->ms[i] = t[i].p50;
-    for (int i = 0; i < 2; i++) d->least[i] = t[i].min; /* what disturbs only adds */
-    d->ratio = ratio_of(d->least[0], d->least[1]);
-    d->spread = fabs(ratio_of_half(b, 0) - ratio_of_half(b, 1));
-    d->slower = hn_timing_compare(&t[0], &t[1]).verdict == HONE_CHANGE_SLOWER;
+    r->runs = b->n[0] < b->n[1] ? b->n[0] : b->n[1];
+    r->calm = true;
+    r->best_pace = b->best_pace;
+    for (int i = 0; i < 2; i++) {
+        hone_timing t;
+        HN_TRY(hn_timing_of(&t, b->ms[i], b->paces[i], b->best_pace, (size_t)b->n[i], alloc, err));
+        r->ms[i] = t.p50;
+        r->least[i] = t.min;
+        r->calm = r->calm && hn_timing_is_calm(&t) && b->least_is_calm[i];
+    }
     return HONE_OK;
 }
 
-hone_status hn_duel_run(hn_duel *d, hn_program *a, hn_program *b, const hn_tensor *const *in,
-                        int n_outputs, double seconds, hn_allocator *alloc, hn_error *err) {
+hone_status hn_round_run(hn_round *r, hn_program *a, hn_program *b, const hn_tensor *const *in,
+                         int n_outputs, double seconds, hn_allocator *alloc, hn_error *err) {
     bout *own = hn_alloc_zero(alloc, sizeof *own, HN_MEM_OTHER);
     hn_tensor **out = hn_alloc_array(alloc, (size_t)n_outputs, sizeof *out, HN_MEM_OTHER);
     hone_status status = HN_NOMEM(err);
@@ -108,9 +100,50 @@ hone_status hn_duel_run(hn_duel *d, hn_program *a, hn_program *b, const hn_tenso
         own->in = in;
         own->out = out;
         own->n_out = n_outputs;
-        status = fight(d, own, seconds, alloc, err);
+        own->best_pace = r->best_pace;
+        status = fight(r, own, seconds, alloc, err);
     }
     hn_free(alloc, out);
     hn_free(alloc, own);
     return status;
+}
+
+/* ---- what rounds say together ---- */
+
+static double ratio_of(const double *ms) { return ms[1] > 0 ? ms[0] / ms[1] : 1; }
+
+static void add(hn_rounds *of, const hn_round *r) {
+    double ratio = ratio_of(r->least);
+    bool first = of->n++ == 0;
+    of->low = first ? ratio : fmin(of->low, ratio);
+    of->high = first ? ratio : fmax(of->high, ratio);
+    for (int i = 0; i < 2; i++)
+        of->least[i] = first ? r->least[i] : fmin(of->least[i], r->least[i]);
+}
+
+void hn_duel_add(hn_duel *d, const hn_round *r) {
+    for (int i = 0; i < 2; i++) d->ms[i] = d->all.n == 0 ? r->ms[i] : fmin(d->ms[i], r->ms[i]);
+    add(&d->all, r);
+    if (r->calm) add(&d->calm, r);
+}
+
+static bool is_calm(const hn_duel *d) { return d->calm.n >= 2; }
+
+static const hn_rounds *counted(const hn_duel *d) { return is_calm(d) ? &d->calm : &d->all; }
+
+double hn_duel_doubt(const hn_duel *d) {
+    const hn_rounds *of = counted(d);
+    double doubt = (of->high - of->low) / ratio_of(of->least);
+    return is_calm(d) ? doubt : fmax(doubt, HN_DISTURBED);
+}
+
+double hn_duel_speed(const hn_duel *d) {
+    double speed = ratio_of(counted(d)->least);
+    return fabs(speed - 1) > HN_LEAST_DIFFERENCE + hn_duel_doubt(d) * speed ? speed : 1;
+}
+
+bool hn_duel_is_open(const hn_duel *d) {
+    if (d->all.n >= HN_MOST_ROUNDS) return false;
+    double difference = fabs(ratio_of(counted(d)->least) - 1);
+    return !is_calm(d) || hn_duel_doubt(d) > fmin(fmax(difference, 0.01), HN_DOUBTFUL);
 }

@@ -87,6 +87,7 @@ hone_status hn_recipe_write(const hn_recipe *r, hn_arena *arena, char **out, hn_
     put_layer(&t, "*", &r->layer);
     for (int i = 0; i < r->n_rules; i++) put_layer(&t, r->rules[i].name, &r->rules[i].layer);
     if (r->embeddings) put(&t, "embeddings\n");
+    if (r->runtime != NULL) put(&t, "for %s\n", r->runtime->name);
     if (is_static(r)) put(&t, "ranges %s\n", hn_range_method_name(r->ranges));
     for (int i = 0; i < r->n_methods; i++) put(&t, "method %s\n", r->methods[i]->name);
     put(&t, "seed %" PRIu64 "\n", r->seed);
@@ -214,6 +215,12 @@ static hone_status read_embeddings(reader *d) {
     return HONE_OK;
 }
 
+static hone_status read_runtime(reader *d) {
+    char *word = next(&d->rest, " ");
+    d->r->runtime = word != NULL ? hn_quant_target_named(word) : NULL;
+    return d->r->runtime != NULL ? HONE_OK : wrong(d, "hone, onnxruntime ...", word);
+}
+
 static hone_status read_ranges(reader *d) {
     char *word = next(&d->rest, " ");
     d->r->ranges = word != NULL ? hn_range_method_named(word) : HN_RANGE_METHODS;
@@ -252,7 +259,8 @@ static hone_status read_line(reader *d) {
     } lines[] = {{"name", read_name},     {"layer", read_layer},
                  {"ranges", read_ranges}, {"embeddings", read_embeddings},
                  {"method", read_method}, {"seed", read_seed},
-                 {"source", read_source}, {"calibration", read_calibration}};
+                 {"source", read_source}, {"calibration", read_calibration},
+                 {"for", read_runtime}};
     char *word = next(&d->rest, " ");
     if (word == NULL) return HONE_OK;
     for (int i = 0; i < COUNT(lines); i++) {
@@ -322,20 +330,21 @@ hone_status hn_recipe_apply(hn_recipe *r, const hn_kitchen *k, hn_compressed *ou
     bool data = hn_recipe_needs_data(r) || k->mix != NULL;
     HN_CHECK(err, !data || k->calibrate != NULL, HONE_E_ARG,
              "'%s' wants samples to calibrate with, there are none", r->name);
-    hn_compress_options o = {.scheme = {.layer = r->layer,
-                                        .n_rules = r->n_rules,
-                                        .rules = r->rules,
-                                        .target = hn_quant_target_named("hone"),
-                                        .embeddings = r->embeddings},
-                             .mix = k->mix,
-                             .n_methods = r->n_methods,
-                             .methods = r->methods,
-                             .calibrate = {.method = r->ranges},
-                             .data = data ? k->calibrate : NULL,
-                             .seed = r->seed,
-                             .how = k->how,
-                             .progress = k->progress,
-                             .progress_ctx = k->progress_ctx};
+    hn_compress_options o = {
+        .scheme = {.layer = r->layer,
+                   .n_rules = r->n_rules,
+                   .rules = r->rules,
+                   .target = r->runtime != NULL ? r->runtime : hn_quant_target_named("hone"),
+                   .embeddings = r->embeddings},
+        .mix = k->mix,
+        .n_methods = r->n_methods,
+        .methods = r->methods,
+        .calibrate = {.method = r->ranges},
+        .data = data ? k->calibrate : NULL,
+        .seed = r->seed,
+        .how = k->how,
+        .progress = k->progress,
+        .progress_ctx = k->progress_ctx};
     HN_TRY(hn_compress(out, k->model, &o, k->alloc, err));
     hone_status status = HONE_OK;
     if (r->calibration[0] != '\0' && strcmp(r->calibration, out->data) != 0)

@@ -4,6 +4,7 @@
  *     name int8
  *     layer '*' static s8:symmetric:channel u8      weights, then activations
  *     layer 'head*' f32                             the last that matches a node holds
+ *     for onnxruntime                               what is to run it; hone if nothing is said
  *     ranges mse
  *     method equalize
  *     seed 1
@@ -27,6 +28,7 @@ typedef struct hn_recipe {
     hn_layer_scheme layer;
     bool embeddings;
     hn_range_method ranges;
+    const hn_quant_target *runtime; /* that the model is written for; NULL: hone */
     int n_methods;
     const hn_method *methods[HN_RECIPE_METHODS];
     int n_rules;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/rules.h"
 #include "base/clock.h"
 
 #define AS_FAST 0.9      /* of the greatest speed */
@@ -68,6 +69,14 @@ const char *hn_search_shown(const hn_search_state *s, double v, char *buf) {
     return buf;
 }
 
+const hn_quant_target *hn_search_runtime(const char *name) {
+    return name != NULL && strcmp(name, "hone") != 0 ? hn_quant_target_named(name) : NULL;
+}
+
+bool hn_search_by_rule(const hn_search_state *s) {
+    return s->o.runtime != NULL && s->o.timer == NULL;
+}
+
 bool hn_search_has_limit(const hn_search_state *s) {
     return s->o.max_ms > 0 || s->o.max_file > 0 || s->o.max_memory > 0;
 }
@@ -85,6 +94,12 @@ static const char *reason_to_leave(const hn_search_state *s, const hn_candidate 
                                    const hn_recipe *r) {
     if (!s->out->checked && !c->exact && !s->o.allow_unchecked)
         return "it may change answers, and there are no real samples to check that with";
+    if (s->o.runtime != NULL) {
+        const hn_rule *rule = hn_rule_of(s->o.runtime->name, c);
+        if (rule->gain == HN_RULE_NO) return rule->why;
+        if (hn_search_by_rule(s) && rule->products && !hn_rule_is_of_products(s->original->graph))
+            return "it is for models that mostly multiply matrices";
+    }
     if ((hn_recipe_needs_data(r) || c->mix != NULL) && s->parts.calibrate == NULL)
         return "it needs samples to calibrate with";
     if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
@@ -147,6 +162,7 @@ static hone_status try_all(hn_search_state *s, hn_error *err) {
 /* The machine is not equally fast all the time, so what is known is how many times as fast as the
  * original each was beside it; times are told as those of its fastest median. */
 static void settle_times(hn_search_state *s) {
+    if (hn_search_by_rule(s)) return;
     for (int i = 0; i < s->n; i++) s->rows[i].ms = s->least_ms / s->rows[i].speed;
     if (s->n > 0) s->out->profile_ms = s->rows[0].ms;
 }
@@ -157,15 +173,20 @@ static double goodness(const hn_search_state *s, int i) {
     return s->out->lower_better ? -s->rows[i].value : s->rows[i].value;
 }
 
+/* How fast it is: measured, or as the rules have it. */
+static double merit(const hn_search_state *s, int i) {
+    return hn_search_by_rule(s) ? s->trials[i].rule : s->rows[i].speed;
+}
+
 static void mark_front(hn_search_state *s) {
     for (int i = 0; i < s->n; i++) {
         bool beaten = i > 0 && !s->trials[i].passed;
         for (int k = 0; k < s->n && !beaten; k++) {
             const hone_optimize_row *a = &s->rows[i], *b = &s->rows[k];
             if (k == i || (k > 0 && !s->trials[k].passed)) continue;
-            bool as_good = b->speed >= a->speed && b->file_bytes <= a->file_bytes &&
+            bool as_good = merit(s, k) >= merit(s, i) && b->file_bytes <= a->file_bytes &&
                            goodness(s, k) >= goodness(s, i);
-            bool better = b->speed > a->speed || b->file_bytes < a->file_bytes ||
+            bool better = merit(s, k) > merit(s, i) || b->file_bytes < a->file_bytes ||
                           goodness(s, k) > goodness(s, i);
             beaten = as_good && better;
         }
@@ -173,19 +194,19 @@ static void mark_front(hn_search_state *s) {
     }
 }
 
-/* Something is gained: it is faster than the original, or smaller. */
+/* Something is gained: it is faster than the original, or smaller. What was timed in another
+ * runtime must be faster there: who asks for that runtime asks for speed. */
 static bool is_eligible(const hn_search_state *s, int i, bool within) {
     const hone_optimize_row *r = &s->rows[i];
-    return s->trials[i].passed && (within ? hn_search_within(s, r)
-                                          : r->speed > 1 || r->file_bytes < s->rows[0].file_bytes);
+    bool smaller = s->o.timer == NULL && r->file_bytes < s->rows[0].file_bytes;
+    return s->trials[i].passed && (within ? hn_search_within(s, r) : merit(s, i) > 1 || smaller);
 }
 
 /* Of those that may be chosen; 0: there is none. */
 static int fastest_of(const hn_search_state *s, bool within) {
     int best = 0;
     for (int i = 1; i < s->n; i++)
-        if (is_eligible(s, i, within) && (best == 0 || s->rows[i].speed > s->rows[best].speed))
-            best = i;
+        if (is_eligible(s, i, within) && (best == 0 || merit(s, i) > merit(s, best))) best = i;
     return best;
 }
 
@@ -194,7 +215,7 @@ static int fastest_of(const hn_search_state *s, bool within) {
 int hn_search_best(const hn_search_state *s, bool within) {
     int first = fastest_of(s, within), best = first;
     for (int i = 1; i < s->n; i++)
-        if (is_eligible(s, i, within) && s->rows[i].speed >= AS_FAST * s->rows[first].speed &&
+        if (is_eligible(s, i, within) && merit(s, i) >= AS_FAST * merit(s, first) &&
             s->rows[i].file_bytes < s->rows[best].file_bytes)
             best = i;
     return best;
@@ -207,6 +228,7 @@ static hone_status play_off(hn_search_state *s, hn_error *err) {
     bool within = hn_search_has_limit(s);
     int first = fastest_of(s, within);
     double most = s->rows[first].speed;
+    if (hn_search_by_rule(s)) return HONE_OK;
     for (int i = 1; i < s->n; i++) {
         hone_optimize_row *r = &s->rows[i];
         double times, doubt;
@@ -214,8 +236,9 @@ static hone_status play_off(hn_search_state *s, hn_error *err) {
             r->speed >= AS_FAST * most || r->speed < PERHAPS_FAST * most)
             continue;
         HN_TRY(hn_trial_beside(s, i, first, &times, &doubt, err));
+        if (times * most <= r->speed * (1 + doubt)) continue; /* it was told right */
         r->speed = times * most;
-        r->doubt = fmax(doubt, s->rows[first].doubt);
+        r->doubt = doubt + s->rows[first].doubt;
         r->ms = s->least_ms / r->speed;
     }
     return HONE_OK;
@@ -281,19 +304,35 @@ static hone_status choose(hn_search_state *s, int *chosen, hn_error *err) {
 
 /* ---- the verdict ---- */
 
-/* "1.20 ms, 2.31 MB" of what limits are about. */
-static const char *row_text(const hone_optimize_row *r, char *buf, size_t bytes) {
-    snprintf(buf, bytes, "%.3g ms, %.3g MB in the file, %.3g MB of memory", r->ms,
-             (double)r->file_bytes / 1e6, (double)r->memory_bytes / 1e6);
+const char *hn_search_row_text(const hone_optimize_row *r, char buf[HN_ROW_TEXT]) {
+    int n = 0;
+    if (isfinite(r->ms)) n += snprintf(buf, HN_ROW_TEXT, "%.3g ms, ", r->ms);
+    n += snprintf(buf + n, (size_t)(HN_ROW_TEXT - n), "%.3g MB in the file",
+                  (double)r->file_bytes / 1e6);
+    if (r->memory_bytes >= 0)
+        snprintf(buf + n, (size_t)(HN_ROW_TEXT - n), ", %.3g MB of memory",
+                 (double)r->memory_bytes / 1e6);
     return buf;
 }
 
-/* Less than 3 per cent either way is said of nothing. */
-static const char *speed_text(double speed, char *buf, size_t bytes) {
-    if (fabs(speed - 1) < 0.03)
+/* Of a speed with a doubt, no more than is known. */
+static const char *speed_text(const hone_optimize_row *r, char *buf, size_t bytes) {
+    if (isnan(r->speed)) {
+        snprintf(buf, bytes, "what its runtime runs well (by rule, not measured)");
+        return buf;
+    }
+    int share = (int)ceil(100 * r->doubt);
+    bool doubtful = r->doubt > HN_DOUBTFUL;
+    if (r->speed == 1 && doubtful)
+        snprintf(buf, bytes, "as fast as the original within the %d %% that measurements differ by",
+                 share);
+    else if (r->speed == 1)
         snprintf(buf, bytes, "as fast as the original");
+    else if (doubtful)
+        snprintf(buf, bytes, "about %.1f times as fast (measurements differ by %d %%)", r->speed,
+                 share);
     else
-        snprintf(buf, bytes, "%.2f times as fast", speed);
+        snprintf(buf, bytes, "%.2f times as fast", r->speed);
     return buf;
 }
 
@@ -307,24 +346,31 @@ static int fastest_beyond(const hn_search_state *s) {
     return best;
 }
 
+/* Whether what passed may be faster for all that is known. */
+static bool any_doubtful(const hn_search_state *s) {
+    bool any = false;
+    for (int i = 1; i < s->n; i++) any |= s->trials[i].passed && s->rows[i].doubt > HN_DOUBTFUL;
+    return any;
+}
+
 /* Why nothing was chosen where nothing was asked for but speed and size. */
 static const char *why_nothing(hn_search_state *s) {
-    char a[32], b[32];
+    char text[160], a[32], b[32];
     int beyond = fastest_beyond(s);
     if (beyond == 0)
         return hn_search_text(
-            s,
-            "the original stays: nothing that was tried is faster or smaller and still "
-            "accurate enough");
+            s, "the original stays: nothing that was tried is faster%s and still accurate enough%s",
+            s->o.timer == NULL ? " or smaller" : "",
+            any_doubtful(s) ? "; others used the cores, so try again on a quiet machine" : "");
     const hone_optimize_row *r = &s->rows[beyond];
     return hn_search_text(s,
-                          "the original stays, for the gate would be broken: %s is %.2f times as "
-                          "fast but loses %s, at most %s is allowed",
-                          r->name, r->speed, hn_search_shown(s, r->drop, a),
+                          "the original stays, for the gate would be broken: %s is %s but loses "
+                          "%s, at most %s is allowed",
+                          r->name, speed_text(r, text, sizeof text), hn_search_shown(s, r->drop, a),
                           hn_search_shown(s, s->gate, b));
 }
 
-bool hn_search_model_binds(const hn_search_state *s) { return s->read_ms <= s->rows[0].ms; }
+bool hn_search_model_binds(const hn_search_state *s) { return s->read_ms <= s->out->profile_ms; }
 
 /* How good the chosen one is, on samples that nothing was chosen by. */
 static const char *quality_text(hn_search_state *s, int chosen) {
@@ -351,13 +397,13 @@ static const char *quality_text(hn_search_state *s, int chosen) {
 }
 
 static const char *verdict_of(hn_search_state *s, int chosen) {
-    char text[160];
+    char text[HN_ROW_TEXT];
     const hone_optimize_row *r = &s->rows[chosen];
     const char *quality = chosen > 0 ? quality_text(s, chosen) : "";
     if (quality == NULL) return NULL;
     if (chosen > 0)
         return hn_search_text(s, "%s is %s and %.2f times as small; %s%s", r->name,
-                              speed_text(r->speed, text, sizeof text),
+                              speed_text(r, text, sizeof text),
                               (double)s->rows[0].file_bytes / (double)r->file_bytes, quality,
                               hn_search_has_limit(s)     ? "; what was asked for is met"
                               : hn_search_model_binds(s) ? ""
@@ -367,7 +413,7 @@ static const char *verdict_of(hn_search_state *s, int chosen) {
     if (hn_search_has_limit(s) && best > 0)
         return hn_search_text(s, "what was asked for %s; the best found is %s: %s",
                               hn_search_is_cut_short(s) ? "is not met yet" : "cannot be met",
-                              s->rows[best].name, row_text(&s->rows[best], text, sizeof text));
+                              s->rows[best].name, hn_search_row_text(&s->rows[best], text));
     if (hn_search_has_limit(s))
         return hn_search_text(s,
                               "what was asked for %s: nothing that was tried is "
@@ -454,14 +500,14 @@ static hone_status search(hn_search_state *s, hn_model **chosen, hn_error *err) 
     HN_TRY(prepare(s, err));
     HN_TRY(hn_trial_original(s, err));
     if (hn_search_has_limit(s) && hn_search_within(s, &s->rows[0])) {
-        char text[160];
+        char text[HN_ROW_TEXT];
         s->out->met = true;
         forget_verified(s->out);
         s->out->verified_original = NAN;
         mark_front(s);
         s->out->verdict =
             hn_search_text(s, "what was asked for is already met: %s; nothing was done",
-                           row_text(&s->rows[0], text, sizeof text));
+                           hn_search_row_text(&s->rows[0], text));
         return s->out->verdict != NULL ? hn_search_judge(s, err) : HN_NOMEM(err);
     }
     HN_TRY(try_all(s, err));
@@ -475,6 +521,7 @@ static void deinit(hn_search_state *s) {
     for (int i = 0; s->in != NULL && i < s->original->graph->n_inputs; i++)
         hn_tensor_unref(s->in[i]);
     hn_program_destroy(s->program);
+    if (s->timed) s->o.timer->close(s->o.timer->ctx, 0);
     if (s->made_up != NULL) s->parts.choose = NULL;
     hn_parts_deinit(&s->parts);
     hn_dataset_close(s->made_up);
@@ -487,6 +534,8 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
              "the model is quantized already; the float model it was made of is wanted");
     hn_search_state *s = hn_arena_zero(arena, sizeof *s);
     if (s == NULL) return HN_NOMEM(err);
+    out->runtime = o->runtime != NULL ? o->runtime->name : "hone";
+    out->by_rule = o->runtime != NULL && o->timer == NULL;
     *s = (hn_search_state){
         .out = out, .o = *o, .original = m, .arena = arena, .alloc = alloc, .gate = o->max_drop};
     s->begun_ns = hn_clock_ns();
@@ -553,6 +602,7 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
     made.model = NULL;
     hn_compressed_deinit(&made);
     out->met = true;
+    out->runtime = r.runtime != NULL ? r.runtime->name : "hone";
     forget_verified(out);
     out->verified_original = NAN;
     out->recipe = hn_arena_strdup(arena, recipe);

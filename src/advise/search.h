@@ -20,6 +20,7 @@
 #include "advise/duel.h"
 #include "advise/parts.h"
 #include "advise/quality.h"
+#include "compress/place.h"
 
 typedef struct hn_search_options {
     hn_dataset *data, *calibrate, *eval; /* as in hone_optimize_options */
@@ -35,7 +36,9 @@ typedef struct hn_search_options {
     uint64_t seed;
     char source[HN_SHA256_HEX]; /* of the model (compress/lineage.h) */
     hn_how how;
-    hn_duel_fn *duel; /* how models are timed; NULL: hn_duel_run */
+    const hn_quant_target *runtime; /* that models are for; NULL: hone */
+    const hone_timer *timer;        /* how they are timed there; NULL: they are not */
+    hn_round_fn *round;             /* how models are timed; NULL: hn_round_run */
     int threads, cores;
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
@@ -51,6 +54,9 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
                              hn_model *m, const hn_search_options *o, hn_arena *arena,
                              hn_allocator *alloc, hn_error *err);
 
+/* The runtime of that name; NULL: hone, or there is none. */
+const hn_quant_target *hn_search_runtime(const char *name);
+
 /* ---- within the search ---- */
 
 enum { HN_MOST_TRIALS = 64 };
@@ -62,6 +68,7 @@ typedef struct hn_trial {
     hn_quality quality;
     double judged_seconds; /* that judging it took, on the samples to choose by */
     bool passed;
+    double rule; /* what it is worth by the rules of a runtime that is not measured: 1 or more */
 } hn_trial;
 
 typedef struct hn_search_state {
@@ -83,11 +90,13 @@ typedef struct hn_search_state {
     double steps_ms;           /* of its run, added up */
     int64_t run_rows;          /* samples a timed run takes: 1, or the model's fixed batch */
     double least_ms;           /* of the medians of the original's runs */
+    double best_pace;          /* of the machine so far */
     bool broken;               /* int8 was tried, and broke the gate */
     hn_engine_options asked;   /* as they were given */
     int64_t begun_ns;          /* the search */
     bool stopped;              /* by progress */
     bool closing;              /* the choice is being verified, which is not stopped any more */
+    bool timed;                /* the original is open in the timer */
     char doing[128];           /* what progress is told */
     char ended_at[128];        /* what was being done when the search ended before its time */
     int n;
@@ -96,6 +105,8 @@ typedef struct hn_search_state {
     const char *left_out[HN_MOST_TRIALS];
 } hn_search_state;
 
+/* Speeds are not measured: rules tell what is faster (rules.h). */
+bool hn_search_by_rule(const hn_search_state *s);
 const char *hn_search_text(hn_search_state *s, const char *format, ...) HONE_PRINTF(2, 3);
 /* What progress is told of from here on: "int8: accuracy". */
 void hn_search_doing(hn_search_state *s, const char *name, const char *what);
@@ -108,6 +119,9 @@ bool hn_search_has_limit(const hn_search_state *s);
 /* Whether a row is within the limits on latency, size and memory. */
 bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r);
 
+/* What limits are about, as far as it is known: "1.20 ms, 2.31 MB in the file". */
+enum { HN_ROW_TEXT = 160 };
+const char *hn_search_row_text(const hone_optimize_row *r, char buf[HN_ROW_TEXT]);
 /* Whether a run takes longer than reading what it runs on: else the model is not the bottleneck. */
 bool hn_search_model_binds(const hn_search_state *s);
 
@@ -115,8 +129,8 @@ bool hn_search_model_binds(const hn_search_state *s);
 hone_status hn_trial_original(hn_search_state *s, hn_error *err);
 /* Makes and measures a candidate; a failure that is its own is told in its row. */
 hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err);
-/* Two candidates that passed, in turns: how many times as fast as the other one is, and by what
- * share measurements differ. */
+/* Two candidates that passed, in turns: how many times as fast as the other one is, 1 if that
+ * cannot be told, and by what share measurements differ. */
 hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, double *doubt,
                             hn_error *err);
 /* How types for single layers are found, beginning with all in the base. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/rules.h"
 #include "advise/search.h"
 #include "advise/strategy.h"
 #include "base/clock.h"
@@ -10,11 +11,11 @@
 #include "measure/feed.h"
 #include "measure/inspect.h"
 
-#define DUEL_SECONDS 0.5
-#define MOST_DUELS 4   /* of two models */
-#define READINGS 3     /* of one sample */
-#define PROFILED 3     /* runs, of which the fastest counts */
-#define FAR_BEHIND 1.5 /* times as fast: what another must be for one not to be judged */
+#define ROUND_SECONDS 0.25
+#define TIMED_SECONDS 0.3 /* of a round in another runtime */
+#define READINGS 3        /* of one sample */
+#define PROFILED 3        /* runs, of which the fastest counts */
+#define FAR_BEHIND 1.5    /* times as fast: what another must be for one not to be judged */
 
 /* ---- sizes ---- */
 
@@ -39,54 +40,143 @@ static int64_t memory_of(const hn_program *p) {
     return (int64_t)(m.weights + m.slab + m.scratch);
 }
 
-/* Two programs in turns, as often as it takes. */
-static hone_status settle(hn_search_state *s, hn_program *a, hn_program *b, hn_duel *d,
-                          hn_error *err) {
-    hn_duel_fn *duel = s->o.duel != NULL ? s->o.duel : hn_duel_run;
-    *d = (hn_duel){0};
-    for (int i = 0; i < MOST_DUELS && (i == 0 || hn_duel_is_unsettled(d)); i++) {
-        hn_duel one;
-        HN_TRY(duel(&one, a, b, (const hn_tensor *const *)s->in, s->original->graph->n_outputs,
-                    DUEL_SECONDS, s->alloc, err));
-        if (i == 0)
-            *d = one;
-        else
-            hn_duel_join(d, &one);
-        if (a == b) break; /* it is as fast as itself */
+/* How many times as fast as a model another is; by what share measurements differ. */
+typedef struct contest {
+    double ms; /* of the first model: the least median */
+    double speed, doubt;
+} contest;
+
+/* A model and what runs it. */
+typedef struct entrant {
+    hn_model *model;
+    hn_program *program;
+    int id; /* of the timer's */
+} entrant;
+
+static hone_status timed_round(const hone_timer *t, int a, int b, hn_round *r, hn_error *err) {
+    hone_round found = {.size = sizeof found};
+    HN_TRY(t->round(t->ctx, a, b, TIMED_SECONDS, &found, err));
+    for (int i = 0; i < 2; i++) {
+        HN_CHECK(err, found.least_ms[i] > 0 && found.median_ms[i] > 0, HONE_E_ARG,
+                 "%s: the timer gave %g ms for a run, expected more than 0", t->name,
+                 found.least_ms[i]);
+        r->ms[i] = found.median_ms[i];
+        r->least[i] = found.least_ms[i];
     }
+    r->calm = found.calm;
     return HONE_OK;
 }
 
-static hone_status measure_time(hn_search_state *s, hn_program *p, hone_optimize_row *row,
-                                bool *slower, hn_error *err) {
-    hn_duel d;
-    HN_TRY(settle(s, s->program, p, &d, err));
-    if (s->least_ms == 0 || d.ms[0] < s->least_ms) s->least_ms = d.ms[0];
-    row->ms = d.ms[1];
-    row->speed = d.ratio;
-    row->doubt = hn_duel_doubt(&d);
-    row->memory_bytes = memory_of(p);
-    *slower = d.slower && d.ratio < 1;
+static hone_status add_round(hn_search_state *s, const entrant *a, const entrant *b, hn_duel *d,
+                             hn_error *err) {
+    hn_round_fn *run = s->o.round != NULL ? s->o.round : hn_round_run;
+    hn_round r = {.best_pace = s->best_pace};
+    if (s->o.timer != NULL)
+        HN_TRY(timed_round(s->o.timer, a->id, b->id, &r, err));
+    else
+        HN_TRY(run(&r, a->program, b->program, (const hn_tensor *const *)s->in,
+                   s->original->graph->n_outputs, ROUND_SECONDS, s->alloc, err));
+    s->best_pace = r.best_pace;
+    hn_duel_add(d, &r);
+    return HONE_OK;
+}
+
+/* Whether the same steps compute both: then one is as fast as the other, whatever a clock says. */
+static hone_status run_alike(hn_search_state *s, hn_program *a, hn_program *b, bool *alike,
+                             hn_error *err) {
+    char of[2][HN_SHA256_HEX];
+    *alike = a == b;
+    if (*alike) return HONE_OK;
+    HN_TRY(hn_program_steps(a, (const hn_tensor *const *)s->in, of[0], err));
+    HN_TRY(hn_program_steps(b, (const hn_tensor *const *)s->in, of[1], err));
+    *alike = of[0][0] != '\0' && strcmp(of[0], of[1]) == 0;
+    return HONE_OK;
+}
+
+/* Hands a model to the timer, as the file it would be. */
+static hone_status open_there(hn_search_state *s, const entrant *e, hn_error *err) {
+    const hone_timer *t = s->o.timer;
+    const hn_graph *g = s->original->graph;
+    hone_value *in = hn_arena_array(s->arena, (size_t)g->n_inputs + 1, sizeof *in);
+    size_t n = 0;
+    hn_file *file;
+    if (in == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < g->n_inputs; i++) {
+        const hn_tensor *x = s->in[i];
+        if (x == NULL) continue;
+        in[n] = (hone_value){.name = g->inputs[i]->name,
+                             .dtype = x->dtype,
+                             .rank = x->rank,
+                             .data = x->data,
+                             .bytes = x->bytes};
+        memcpy(in[n++].dims, x->dims, (size_t)x->rank * sizeof *x->dims);
+    }
+    HN_TRY(hn_onnx_save_memory(&file, e->model, NULL, err));
+    hone_status status = t->open(t->ctx, e->id, file->data, file->bytes, n, in, err);
+    hn_file_unref(file);
+    return status;
+}
+
+static hone_status duel(hn_search_state *s, const entrant *a, const entrant *b, contest *c,
+                        hn_error *err) {
+    hn_duel d = {0};
+    bool alike = a->program == b->program;
+    if (s->o.timer == NULL) HN_TRY(run_alike(s, a->program, b->program, &alike, err));
+    do HN_TRY(add_round(s, a, b, &d, err));
+    while (!alike && hn_duel_is_open(&d) && hn_search_progress(s, d.all.n, HN_MOST_ROUNDS));
+    *c =
+        alike ? (contest){d.ms[0], 1, 0} : (contest){d.ms[0], hn_duel_speed(&d), hn_duel_doubt(&d)};
+    return HONE_OK;
+}
+
+/* What is not the original is open in the timer only meanwhile. */
+static hone_status compete(hn_search_state *s, const entrant *a, const entrant *b, contest *c,
+                           hn_error *err) {
+    const hone_timer *t = s->o.timer;
+    if (t == NULL) return duel(s, a, b, c, err);
+    const entrant *own[2] = {a, b};
+    hone_status status = HONE_OK;
+    int n = 0;
+    for (; n < 2 && status == HONE_OK; n++)
+        if (own[n]->id != 0) status = open_there(s, own[n], err);
+    if (status == HONE_OK) status = duel(s, a, b, c, err);
+    while (n-- > 0)
+        if (own[n]->id != 0) t->close(t->ctx, own[n]->id);
+    return status;
+}
+
+/* A runtime that is not measured leaves times open. */
+static hone_status measure_time(hn_search_state *s, const entrant *e, hone_optimize_row *row,
+                                hn_error *err) {
+    const entrant original = {.model = s->original, .program = s->program};
+    contest c;
+    if (s->o.runtime == NULL) row->memory_bytes = memory_of(e->program);
+    if (hn_search_by_rule(s)) return HONE_OK;
+    HN_TRY(compete(s, &original, e, &c, err));
+    if (s->least_ms == 0 || c.ms < s->least_ms) s->least_ms = c.ms;
+    row->ms = c.ms / c.speed;
+    row->speed = c.speed;
+    row->doubt = c.doubt;
     return HONE_OK;
 }
 
 hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, double *doubt,
                             hn_error *err) {
     const int who[2] = {other, i};
-    hn_program *p[2] = {NULL, NULL};
+    entrant e[2] = {0};
     hone_status status = HONE_OK;
-    hn_duel d;
+    contest c;
     char what[64];
     snprintf(what, sizeof what, "beside %s", s->rows[other].name);
     hn_search_doing(s, s->rows[i].name, what);
     for (int k = 0; k < 2 && status == HONE_OK; k++) {
-        hn_model *m = s->trials[who[k]].model;
-        hn_how how = hn_how_for(&s->o.how, m);
-        status = hn_program_create(&p[k], m, &how, err);
+        e[k] = (entrant){.model = s->trials[who[k]].model, .id = who[k]};
+        hn_how how = hn_how_for(&s->o.how, e[k].model);
+        status = hn_program_create(&e[k].program, e[k].model, &how, err);
     }
-    if (status == HONE_OK) status = settle(s, p[0], p[1], &d, err);
-    if (status == HONE_OK) *times = d.ratio, *doubt = hn_duel_doubt(&d);
-    for (int k = 0; k < 2; k++) hn_program_destroy(p[k]);
+    if (status == HONE_OK) status = compete(s, &e[0], &e[1], &c, err);
+    if (status == HONE_OK) *times = c.speed, *doubt = c.doubt;
+    for (int k = 0; k < 2; k++) hn_program_destroy(e[k].program);
     return status;
 }
 
@@ -163,32 +253,25 @@ static void add_step(void *ctx, const hn_step_time *t) {
     k->of[i].ms += (double)(t->end_ns - t->begin_ns) * 1e-6;
 }
 
-static hone_status no_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                             void **to, hn_error *err) {
-    (void)ctx, (void)i, (void)dtype, (void)rank, (void)dims, (void)err;
-    *to = NULL;
-    return HONE_OK;
-}
-
 /* What a run spends its time on, by operator, most first. */
 static hone_status profile(hn_search_state *s, hn_error *err) {
     enum { SHOWN = 3 };
-    hn_engine *e = hn_program_engine(s->program);
     kinds k = {0};
     char text[256] = "";
     double sum = INFINITY;
-    for (int run = 0; e != NULL && run < PROFILED; run++) {
+    for (int run = 0; run < PROFILED; run++) {
         kinds one = {0};
         double ms = 0;
-        HN_TRY(hn_engine_run(e, (const hn_tensor *const *)s->in, no_output, NULL, add_step, &one,
-                             err));
+        HN_TRY(
+            hn_program_profile(s->program, (const hn_tensor *const *)s->in, add_step, &one, err));
         for (int i = 0; i < one.n; i++) ms += one.of[i].ms;
         if (ms >= sum) continue;
         k = one;
         sum = ms;
     }
     s->profiled = k.n > 0;
-    s->steps_ms = s->profiled ? sum : 0;
+    s->steps_ms = sum;
+    if (isnan(s->out->profile_ms)) s->out->profile_ms = sum; /* by rule: hone's own time */
     for (int shown = 0, used = 0; shown < SHOWN && shown < k.n && used < 200; shown++) {
         int best = 0;
         for (int i = 1; i < k.n; i++)
@@ -222,7 +305,6 @@ static hone_status judge_original(hn_search_state *s, hone_optimize_row *row, hn
 
 hone_status hn_trial_original(hn_search_state *s, hn_error *err) {
     int64_t begun = hn_clock_ns();
-    bool slower;
     hone_optimize_row *row = new_row(s, "original", "as it came", "");
     row->state = "original";
     hn_search_doing(s, row->name, "time");
@@ -231,9 +313,12 @@ hone_status hn_trial_original(hn_search_state *s, hn_error *err) {
     s->judge.original = s->program;
     HN_TRY(read_sample(s, err));
     HN_TRY(measure_size(s, s->original, row, err));
-    HN_TRY(measure_time(s, s->program, row, &slower, err));
-    row->speed = 1;
+    const entrant original = {.model = s->original, .program = s->program};
+    if (s->o.timer != NULL) HN_TRY(open_there(s, &original, err));
+    s->timed = s->o.timer != NULL;
+    HN_TRY(measure_time(s, &original, row, err));
     s->out->profile_ms = row->ms;
+    s->trials[0].rule = 1;
     HN_TRY(profile(s, err));
     HN_TRY(judge_original(s, row, err));
     row->seconds = (double)(hn_clock_ns() - begun) * 1e-9;
@@ -242,10 +327,13 @@ hone_status hn_trial_original(hn_search_state *s, hn_error *err) {
 
 /* ---- a candidate ---- */
 
+/* The speed that it has at least, for all that was measured. */
+static double sure_speed(const hone_optimize_row *r) { return r->speed / (1 + r->doubt); }
+
 /* One that passed and is so much better that this one cannot be chosen; NULL: there is none. */
 static const hone_optimize_row *ahead_of(const hn_search_state *s, const hone_optimize_row *row) {
     for (int i = 1; i < s->n - 1; i++)
-        if (s->trials[i].passed && s->rows[i].speed > FAR_BEHIND * row->speed &&
+        if (s->trials[i].passed && sure_speed(&s->rows[i]) > FAR_BEHIND * row->speed &&
             s->rows[i].file_bytes <= row->file_bytes &&
             s->rows[i].memory_bytes <= row->memory_bytes)
             return &s->rows[i];
@@ -290,10 +378,10 @@ static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_op
 
 static hone_status measure(hn_search_state *s, hn_trial *t, hn_program *p, hone_optimize_row *row,
                            hn_error *err) {
-    bool slower;
     hn_search_doing(s, row->name, "time");
-    HN_TRY(measure_time(s, p, row, &slower, err));
-    if (slower) {
+    const entrant e = {.model = t->model, .program = p, .id = s->n - 1};
+    HN_TRY(measure_time(s, &e, row, err));
+    if (row->speed < 1) {
         const hn_trouble *trouble = hn_trouble_of(s->o.device);
         bool four = hone_dtype_bits(t->recipe.layer.weights.dtype) == 4;
         row->state = "slower";
@@ -364,6 +452,8 @@ hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *er
     hn_error own = {0};
     *t = (hn_trial){.candidate = c};
     HN_TRY(hn_candidate_recipe(c, s->o.seed, &t->recipe, err));
+    t->recipe.runtime = s->o.runtime;
+    if (s->o.runtime != NULL) t->rule = hn_rule_of(s->o.runtime->name, c)->gain;
     if (c->when == HN_WHEN_BEST) take_over(&t->recipe, &s->trials[hn_search_best(s, false)].recipe);
     hone_optimize_row *row = new_row(s, c->name, c->help, remedy != NULL ? remedy->gain : "");
     hone_status status = make_and_measure(s, t, row, &own);

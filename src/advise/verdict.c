@@ -7,6 +7,7 @@
 #include "advise/roofline.h"
 
 enum { MOST = 16, GROUPS = 64 };
+#define ADDS_UP 1.2 /* times the sum of the steps: what a run on a quiet machine stays below */
 
 typedef struct judge {
     const hone_profile *p;
@@ -89,6 +90,19 @@ static double share_of(const group *groups, int n, const char *name, double whol
 }
 
 /* ---- questions ---- */
+
+/* Each step has its median of all runs. A machine that is busy slows down some steps of every run,
+ * not the same ones: the median of the runs then lies far above the sum of the medians of the
+ * steps, and neither says what an undisturbed run takes. */
+static void adds_up(judge *j) {
+    const hone_profile *p = j->p;
+    double in_steps = p->wall_ms * p->coverage;
+    if (!(in_steps > ADDS_UP * p->ms)) return;
+    say(j, "do the steps add up to the run",
+        "no: others used the cores, so measure again on a quiet machine",
+        text(j, "the steps of a run take %.3g ms, the medians of the steps %.3g ms in sum",
+             in_steps, p->ms));
+}
 
 static void cores(judge *j) {
     double busy = j->p->wall_ms > 0 ? j->p->cpu_ms / j->p->wall_ms : 0;
@@ -213,6 +227,7 @@ hone_status hn_profile_judge(hone_profile *p, const hn_profile_facts *f, hn_aren
     if (p->n_steps == 0) return HONE_OK;
     j.list = hn_arena_array(arena, MOST, sizeof *j.list);
     if (j.list == NULL) return HN_NOMEM(err);
+    adds_up(&j);
     requirement(&j);
     cores(&j);
     slowest(&j);

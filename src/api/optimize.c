@@ -44,6 +44,13 @@ static hone_status check(const hone_optimize_options *o, hn_error *err) {
              "%s (%s, %s pruning, %s)",
              o->target, hn_remedies_text(o->target, order, sizeof order), device->precision,
              device->pruning, device->layout);
+    bool elsewhere = hn_search_runtime(o->runtime) != NULL;
+    HN_CHECK(err, o->runtime == NULL || hn_quant_target_named(o->runtime) != NULL, HONE_E_ARG,
+             "there is no runtime '%s'", o->runtime);
+    HN_CHECK(err, !elsewhere || o->timer != NULL || o->max_latency_ms == 0, HONE_E_ARG,
+             "a limit on latency wants times, and %s cannot be measured here", o->runtime);
+    HN_CHECK(err, !elsewhere || o->max_memory_bytes == 0, HONE_E_ARG,
+             "a limit on memory is for hone: what %s takes is not measured", o->runtime);
     HN_CHECK(err, o->metric == NULL || o->data != NULL || o->eval != NULL, HONE_E_ARG,
              "the metric '%s' wants data", o->metric);
     return HONE_OK;
@@ -66,6 +73,8 @@ static hone_status run(held *h, hone_model *m, const hone_optimize_options *o,
                              .max_file = o->max_file_bytes,
                              .max_memory = o->max_memory_bytes,
                              .device = o->target,
+                             .runtime = hn_search_runtime(o->runtime),
+                             .timer = hn_search_runtime(o->runtime) != NULL ? o->timer : NULL,
                              .seed = o->seed,
                              .how = hn_api_session_how(session),
                              .threads = hone_session_threads(session),

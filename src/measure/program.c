@@ -1,5 +1,7 @@
 #include "measure/program.h"
 
+#include <stdio.h>
+
 #include "ops/eval.h"
 #include "ops/infer.h"
 
@@ -87,6 +89,42 @@ hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor 
         out[i] = NULL;
     }
     return status;
+}
+
+static void add_step(void *hash, const hn_step_time *t) {
+    const hn_step *s = t->step;
+    char line[512];
+    bool named = s->family != NULL && s->kernel != NULL;
+    int n = snprintf(line, sizeof line, "%.200s %.60s %.60s %d %.17g %.17g %.17g %d %d %d\n",
+                     s->label != NULL ? s->label : "", named ? s->family->name : "reference",
+                     named ? s->kernel->name : "", (int)s->exactness, s->flops, s->bytes,
+                     s->constant_bytes, s->alone, s->together, s->lane);
+    hn_sha256_add(hash, line, (size_t)n < sizeof line ? (size_t)n : sizeof line);
+}
+
+static hone_status no_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                             void **to, hn_error *err) {
+    (void)ctx, (void)i, (void)dtype, (void)rank, (void)dims, (void)err;
+    *to = NULL;
+    return HONE_OK;
+}
+
+hone_status hn_program_profile(hn_program *p, const hn_tensor *const *in,
+                               void (*times)(void *ctx, const hn_step_time *t), void *times_ctx,
+                               hn_error *err) {
+    if (p->engine == NULL) return HONE_OK;
+    return hn_engine_run(p->engine, in, no_output, NULL, times, times_ctx, err);
+}
+
+hone_status hn_program_steps(hn_program *p, const hn_tensor *const *in, char hex[HN_SHA256_HEX],
+                             hn_error *err) {
+    hn_sha256_parts hash;
+    hex[0] = '\0';
+    if (p->engine == NULL) return HONE_OK;
+    hn_sha256_begin(&hash);
+    HN_TRY(hn_program_profile(p, in, add_step, &hash, err));
+    hn_sha256_end(&hash, hex);
+    return HONE_OK;
 }
 
 hone_status hn_program_run_shown(hn_program *p, const hn_tensor *const *in, hn_engine_show *show,

@@ -3,6 +3,7 @@
 #ifndef HN_MEASURE_PROGRAM_H
 #define HN_MEASURE_PROGRAM_H
 
+#include "base/sha256.h"
 #include "engine/engine.h"
 
 /* How a session runs its model. */
@@ -28,6 +29,15 @@ hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor 
  * soon as it is made where that is possible. */
 hone_status hn_program_run_shown(hn_program *p, const hn_tensor *const *in, hn_engine_show *show,
                                  void *show_ctx, hn_error *err);
+/* One run whose outputs nobody wants, with its steps; none where the plain executor runs it. */
+hone_status hn_program_profile(hn_program *p, const hn_tensor *const *in,
+                               void (*times)(void *ctx, const hn_step_time *t), void *times_ctx,
+                               hn_error *err);
+/* A hash of the steps that a run takes: their kernels, precisions, sizes and order. Programs with
+ * equal ones take equally long, whatever numbers their weights hold. "" if the plain executor runs
+ * it. */
+hone_status hn_program_steps(hn_program *p, const hn_tensor *const *in, char hex[HN_SHA256_HEX],
+                             hn_error *err);
 /* What runs it; NULL: the plain executor does. */
 hn_engine *hn_program_engine(const hn_program *p);
 

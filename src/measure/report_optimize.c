@@ -76,6 +76,12 @@ static const char *times_text(double v, char buf[HN_SHOWN]) {
     return buf;
 }
 
+/* A speed, with a word before it where measurements disagree. */
+static const char *speed_text(const row *x, char buf[HN_SHOWN]) {
+    snprintf(buf, HN_SHOWN, "%s%.2f\xc3\x97", x->doubt > 0.05 ? "about " : "", x->speed);
+    return buf;
+}
+
 static double times_smaller(const result *r, const row *x) {
     return r->n > 0 && x->file_bytes > 0 ? r->rows[0].file_bytes / x->file_bytes : NAN;
 }
@@ -95,7 +101,7 @@ static void put_tiles(hn_page *p, const result *r) {
     bool changed = r->chosen != NULL;
     hn_page_put(p, "<dl class=\"tiles\">");
     if (isfinite(is->speed) && changed)
-        put_tile(p, times_text(is->speed, a), "as fast", hn_show(was->ms, HN_UNIT_MS, b),
+        put_tile(p, speed_text(is, a), "as fast", hn_show(was->ms, HN_UNIT_MS, b),
                  hn_show(is->ms, HN_UNIT_MS, c));
     else if (isfinite(is->ms))
         put_tile(p, hn_show(is->ms, HN_UNIT_MS, a), "a run of one sample", "", "");
@@ -205,7 +211,7 @@ static void draw_dot(hn_page *p, const result *r, const dot *at) {
     char a[HN_SHOWN], b[HN_SHOWN], c[HN_SHOWN];
     hn_mark_point(p, look_of(at->of), 0, at->x, at->y, at->r);
     hn_page_text(p, at->of->name);
-    hn_page_print(p, ": %s as fast, %s, ", times_text(at->of->speed, a),
+    hn_page_print(p, ": %s as fast, %s, ", speed_text(at->of, a),
                   hn_show(at->of->file_bytes, HN_UNIT_BYTES, b));
     hn_page_text(p, r->metric);
     hn_page_print(p, " %s, ", value_text(r, at->of->value, c));
@@ -366,9 +372,7 @@ static void put_rows(hn_page *p, const result *r) {
         hn_table_row(p);
         put_name(p, x);
         hn_table_shown(p, x->ms, HN_UNIT_MS);
-        if (i > 0 && isfinite(x->speed))
-            hn_page_print(p, "<small>%s%s</small>", x->doubt > 0.05 ? "about " : "",
-                          times_text(x->speed, buf));
+        if (i > 0 && isfinite(x->speed)) put_small(p, speed_text(x, buf));
         hn_table_shown(p, x->file_bytes, HN_UNIT_BYTES);
         if (i > 0 && isfinite(times_smaller(r, x)))
             put_small(p, times_text(times_smaller(r, x), buf));

@@ -179,8 +179,7 @@ static int merge(double *v, int n, const double *next, int n_next) {
     return n;
 }
 
-/* A pace that is not known is none to complain of. */
-static bool is_calm(const hone_timing *t) { return !(t->pace < CALM_PACE); }
+bool hn_timing_is_calm(const hone_timing *t) { return !(t->pace < CALM_PACE); }
 
 size_t hn_timing_join(hone_timing *out, const hone_timing *series, size_t n, bool *settled) {
     size_t best = 0;
@@ -198,7 +197,7 @@ size_t hn_timing_join(hone_timing *out, const hone_timing *series, size_t n, boo
         all.n_windows = merge(all.median, all.n_windows, series[i].median, series[i].n_windows);
     }
     for (size_t i = 0; i < n; i++)
-        agree += is_calm(&series[i]) &&
+        agree += hn_timing_is_calm(&series[i]) &&
                  window(&series[i], LOW_WINDOW) <= (1 + SETTLED) * window(&all, LOW_WINDOW);
     *settled = agree >= 2;
     *out = all;
@@ -214,7 +213,7 @@ hone_timing_change hn_timing_judge(const hone_timing *then, const hone_timing *s
     hone_timing_change c = hn_timing_compare(then, &all);
     int slower = 0;
     for (size_t i = 0; i < n; i++) {
-        double pace = is_calm(&series[i]) ? 1 : series[i].pace;
+        double pace = hn_timing_is_calm(&series[i]) ? 1 : series[i].pace;
         slower += window(&series[i], LOW_WINDOW) * pace * pace > (1 + c.margin) * c.then;
     }
     bool sure = slower >= CONFIRMED;

@@ -30,6 +30,8 @@
 double hn_pace(double *best);
 hone_status hn_timing_of(hone_timing *out, const double *durations, const double *pace, double best,
                          size_t n, hn_allocator *alloc, hn_error *err);
+/* Whether the machine had its full pace beside the fastest runs, or nobody looked. */
+bool hn_timing_is_calm(const hone_timing *t);
 hone_timing_change hn_timing_compare(const hone_timing *then, const hone_timing *now);
 size_t hn_timing_join(hone_timing *out, const hone_timing *series, size_t n, bool *settled);
 hone_timing_change hn_timing_judge(const hone_timing *then, const hone_timing *series, size_t n,

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "advise/duel.h"
 #include "support/data.h"
 #include "support/graph.h"
 
@@ -114,39 +113,12 @@ static void drops_and_parts(void **state) {
     assert_float_equal(hn_quality_drop(&a, &b), -0.1, 1e-12);
 }
 
-/* Of two programs, the one that does a hundred times the work is slower. */
-static void the_slower_of_two_is_told(void **state) {
-    (void)state;
-    static const char much[] =
-        "g (float[64,64] x) => (float[64,64] y) { a = MatMul (x, x) b = MatMul (a, x)"
-        " c = MatMul (b, x) d = MatMul (c, x) e = MatMul (d, x) y = MatMul (e, x) }";
-    pair p;
-    hn_duel d;
-    hn_error err;
-    hn_tensor *x;
-    begin(&p, "g (float[64,64] x) => (float[64,64] y) { y = Relu (x) }", much);
-    assert_int_equal(hn_tensor_create(&x, &scratch_mem, HN_MEM_DATA, HONE_DTYPE_F32, 2,
-                                      (const int64_t[]){64, 64}, &err),
-                     HONE_OK);
-    memset(x->data, 0, x->bytes);
-    const hn_tensor *in = x;
-    assert_int_equal(hn_duel_run(&d, p.program[0], p.program[1], &in, 1, 0.02, &scratch_mem, &err),
-                     HONE_OK);
-    assert_true(d.runs >= 5 && d.slower && d.ratio < 1 && d.ms[0] < d.ms[1]);
-    assert_int_equal(hn_duel_run(&d, p.program[1], p.program[0], &in, 1, 0.02, &scratch_mem, &err),
-                     HONE_OK);
-    assert_true(!d.slower && d.ratio > 1);
-    hn_tensor_unref(x);
-    end(&p);
-}
-
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(labels_are_gone_by),
         TEST(made_up_samples_tell_how_close),
         TEST(drops_and_parts),
-        TEST(the_slower_of_two_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ static const char whole[] =
     "layer 'fc?' weights s4:bits=3:symmetric:group=64\n"
     "layer 'last' bf16\n"
     "embeddings\n"
+    "for openvino\n"
     "ranges percentile\n"
     "method equalize\n"
     "seed 18446744073709551615\n"
@@ -45,6 +46,7 @@ static void a_text_is_read_and_written_as_it_was(void **state) {
     assert_int_equal(r.rules[1].layer.weights.bits, 3);
     assert_int_equal(r.rules[1].layer.weights.group, 64);
     assert_int_equal(r.rules[2].layer.kind, HN_LAYER_BF16);
+    assert_string_equal(r.runtime->name, "openvino");
     assert_int_equal(r.ranges, HN_RANGE_PERCENTILE);
     assert_int_equal(r.n_methods, 1);
     assert_string_equal(r.methods[0]->name, "equalize");

@@ -4,6 +4,7 @@ COLUMNS=80 "$HONE" optimize "$digits" -q --data synthetic:digits,n=400,seed=7 -o
 sed -n 1p table | tr -s ' '
 grep -o '^. \(original\|simplified\|bf16\|int8\) ' table | cut -c 3-
 grep -c '^\* .* chosen$' table
+grep '^speeds' table
 sed -n '/^criteria/,/^$/p' table | grep '?\|^criteria' | sed 's/^  \(yes\|no\)  *\(nothing done\|cost against\)/  ... \2/'
 # The verdict, and where all of it is; only commands and paths are wider than the terminal.
 sed -n '/^model /,$p' table | sed "s|$SOURCE|SOURCE|"
