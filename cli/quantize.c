@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -474,11 +473,8 @@ static hone_status quantize(job *j, hone_error *err) {
     if (status == HONE_OK)
         status = hone_model_quantize(&j->made, j->model, j->data, &j->o, &j->report, err);
     progress_end(&j->bar);
-    if (status == HONE_OK) status = measure(j->made, &j->after, err);
     if (status == HONE_OK) status = hone_model_save(j->made, j->output, NULL, err);
-    struct stat s;
-    if (status == HONE_OK && stat(j->output, &s) == 0) j->after.file_bytes = s.st_size;
-    return status;
+    return status == HONE_OK ? measure(j->made, &j->after, err) : status;
 }
 
 static exit_code run(const args *a) {

@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -184,11 +183,8 @@ static hone_status simplify(hone_model *m, job *j, hone_error *err) {
     if (status == HONE_OK && j->n_settings > 0)
         status = hone_model_set_dims(m, j->settings, j->n_settings, err);
     if (status == HONE_OK) status = hone_model_simplify(m, &j->how, j->results, err);
-    if (status == HONE_OK) status = measure(m, &j->after, err);
     if (status == HONE_OK) status = hone_model_save(m, j->output, &j->save, err);
-    struct stat s;
-    if (status == HONE_OK && stat(j->output, &s) == 0) j->after.file_bytes = s.st_size;
-    return status;
+    return status == HONE_OK ? measure(m, &j->after, err) : status;
 }
 
 static exit_code run(const args *a) {

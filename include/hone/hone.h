@@ -280,7 +280,10 @@ typedef struct hone_dtype_use {
 /* Counts stop at 2^62. */
 typedef struct hone_inspection {
     uint32_t size;
-    int64_t file_bytes, ir_version, opset;
+    /* On disk, where the model was last read from or written to: the file and all its files of
+     * external data; 0: it has not been on disk. */
+    int64_t file_bytes;
+    int64_t ir_version, opset;
     const char *producer, *producer_version, *graph_name;
     const char *opsets;   /* "ai.onnx 17, com.microsoft 1" */
     int64_t params;       /* elements of all constants */

@@ -22,11 +22,8 @@
 /* Of the file, as it would be written, and of the constants in it. */
 static hone_status measure_size(hn_search_state *s, hn_model *m, hone_optimize_row *row,
                                 hn_error *err) {
-    hn_file *file;
     hone_inspection *in;
-    HN_TRY(hn_onnx_save_memory(&file, m, NULL, err));
-    row->file_bytes = (int64_t)file->bytes;
-    hn_file_unref(file);
+    HN_TRY(hn_onnx_bytes(m, NULL, &row->file_bytes, err));
     HN_TRY(hn_model_inspect(m, NULL, 0, s->alloc, &in, err));
     row->weights_bytes = in->params_bytes;
     hn_inspection_destroy(in);

@@ -12,7 +12,6 @@ struct hone_model {
     atomic_int refs;
     hn_allocator alloc;
     hn_model *ir;
-    int64_t file_bytes;
     hone_model *made_of; /* whose tensors it shares; NULL: none */
     hn_arena arena;      /* of the two lists */
     size_t n_inputs, n_outputs;

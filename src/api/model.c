@@ -1,6 +1,5 @@
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "api/api.h"
 #include "base/clock.h"
@@ -128,8 +127,6 @@ hone_status hone_model_load(hone_model **out, const char *path, const hone_load_
     int64_t begun = hn_clock_ns();
     hone_model *m;
     HN_TRY(create(&m, err));
-    struct stat s;
-    if (stat(path, &s) == 0) m->file_bytes = s.st_size;
     hone_status status =
         hn_onnx_load(&m->ir, path, &(hn_onnx_options){.no_mmap = o.no_mmap}, &m->alloc, err);
     if (status == HONE_OK) {
@@ -172,7 +169,6 @@ hone_status hone_model_load_memory(hone_model **out, const void *data, size_t by
     hone_model *m;
     hn_file *file = NULL;
     HN_TRY(create(&m, err));
-    m->file_bytes = (int64_t)bytes;
     hone_status status = copy_file(&file, data, bytes, &m->alloc, err);
     if (status == HONE_OK) status = hn_onnx_load_memory(&m->ir, file, NULL, &m->alloc, err);
     hn_file_unref(file);
@@ -184,9 +180,9 @@ hone_status hone_model_load_text(hone_model **out, const char *text, hone_error 
     int64_t begun = hn_clock_ns();
     hone_model *m;
     HN_TRY(create(&m, err));
-    m->file_bytes = (int64_t)strlen(text);
     hone_status status = hn_text_parse(&m->ir, text, strlen(text), NULL, &m->alloc, err);
     if (status == HONE_OK) {
+        m->ir->file_bytes = (int64_t)strlen(text);
         hn_model_bind_ops(m->ir);
         status = hn_api_model_complete(m, err);
     }
@@ -262,9 +258,7 @@ hone_status hone_model_set_dims(hone_model *m, const hone_dim_setting *settings,
 
 hone_status hone_model_inspect(hone_model *m, const hone_dim_value *dims, size_t n_dims,
                                hone_inspection **out, hone_error *err) {
-    HN_TRY(hn_model_inspect(m->ir, dims, n_dims, hn_allocator_default(), out, err));
-    (*out)->file_bytes = m->file_bytes;
-    return HONE_OK;
+    return hn_model_inspect(m->ir, dims, n_dims, hn_allocator_default(), out, err);
 }
 
 void hone_inspection_destroy(hone_inspection *inspection) { hn_inspection_destroy(inspection); }

@@ -1007,6 +1007,12 @@ static hone_status name_other_format(const hn_other_format *other, hn_error *err
                    other->next);
 }
 
+static int64_t bytes_on_disk(const hn_onnx_reader *r) {
+    int64_t bytes = (int64_t)r->file->bytes;
+    for (int i = 0; i < r->n_externals; i++) bytes += (int64_t)r->externals[i]->bytes;
+    return bytes;
+}
+
 hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_options *o,
                                 hn_allocator *alloc, hn_error *err) {
     hn_onnx_reader r;
@@ -1023,6 +1029,7 @@ hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_opt
         if (status != HONE_OK && name_other_format(other, err) != HONE_OK) status = HONE_E_FORMAT;
     }
     if (status == HONE_OK) {
+        r.model->file_bytes = bytes_on_disk(&r);
         r.model->path = hn_arena_strdup(&r.model->arena, file->path);
         if (r.model->path == NULL) status = HN_NOMEM(err);
     }

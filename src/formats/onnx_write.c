@@ -417,6 +417,9 @@ fail:
     return status;
 }
 
+/* Of all that is written. */
+static int64_t bytes_of(const writer *w) { return (int64_t)(w->out.at + w->external_bytes); }
+
 /* ---- files ---- */
 
 static hone_status put_to_file(void *ctx, const void *data, size_t bytes, hn_error *err) {
@@ -460,6 +463,7 @@ hone_status hn_onnx_save(hn_model *m, const char *path, const hn_onnx_save_optio
                                      slash != NULL ? slash + 1 : data_path, err);
     if (status == HONE_OK) {
         status = write_files(&w, path, data_path);
+        if (status == HONE_OK) m->file_bytes = bytes_of(&w);
         writer_deinit(&w);
     }
     hn_free(m->alloc, data_path);
@@ -470,7 +474,7 @@ hone_status hn_onnx_bytes(hn_model *m, const hn_onnx_save_options *o, int64_t *b
                           hn_error *err) {
     writer w;
     HN_TRY(writer_init(&w, m, o != NULL ? o : &(hn_onnx_save_options){0}, "model.onnx.data", err));
-    *bytes = (int64_t)(w.out.at + w.external_bytes);
+    *bytes = bytes_of(&w);
     writer_deinit(&w);
     return HONE_OK;
 }

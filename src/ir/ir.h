@@ -254,7 +254,10 @@ struct hn_model {
     hn_props metadata;
     hn_bytes extra;
     hn_graph *graph;
-    const char *path;  /* the file it came from, or NULL */
+    const char *path; /* the file it came from, or NULL */
+    /* On disk, with all files of external data in full: where it was last read from or written to.
+     * 0: it was neither. */
+    int64_t file_bytes;
     hn_graph **graphs; /* every graph made, for teardown */
     int n_graphs, cap_graphs;
     hn_map taken; /* every name a value has had: where made-up names may not fall */

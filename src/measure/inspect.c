@@ -449,6 +449,7 @@ static hone_status inspect(inspector *p, hn_error *err) {
     hn_model *m = p->model;
     hone_inspection *o = &p->out;
     o->ir_version = m->ir_version;
+    o->file_bytes = m->file_bytes;
     o->opset = hn_model_opset(m, "");
     o->producer = m->producer_name;
     o->producer_version = m->producer_version;

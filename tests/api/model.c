@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -295,6 +296,52 @@ static void a_model_is_saved_and_read_again(void **state) {
     hone_model_destroy(m);
 }
 
+static int64_t bytes_of_model(hone_model *m) {
+    hone_inspection *in;
+    hone_error err;
+    ASSERT_OK(hone_model_inspect(m, NULL, 0, &in, &err), err);
+    int64_t bytes = in->file_bytes;
+    hone_inspection_destroy(in);
+    return bytes;
+}
+
+static int64_t bytes_of_file(const char *path) {
+    struct stat s;
+    assert_int_equal(stat(path, &s), 0);
+    return s.st_size;
+}
+
+static void external_data_counts_as_size(void **state) {
+    (void)state;
+    hone_error err;
+    hone_save_options o;
+    hone_model *m = load(MODEL("external"));
+    assert_int_equal(bytes_of_model(m), bytes_of_file(MODEL("external")) + 16);
+    hone_model_destroy(m);
+
+    m = load(DIGITS);
+    hone_save_options_init(&o);
+    o.external_min = 1000;
+    const char *path = scratch_path("far.onnx");
+    ASSERT_OK(hone_model_save(m, path, &o, &err), err);
+    int64_t bytes = bytes_of_file(path) + bytes_of_file(scratch_path("far.onnx.data"));
+    assert_true(bytes > 27002 * 4);
+    assert_int_equal(bytes_of_model(m), bytes);
+    hone_model_destroy(m);
+
+    m = load(path);
+    assert_int_equal(bytes_of_model(m), bytes);
+    hone_quantize_options q;
+    hone_model *made;
+    hone_quantize_options_init(&q);
+    q.type = "int8-weights";
+    ASSERT_OK(hone_model_quantize(&made, m, NULL, &q, NULL, &err), err);
+    ASSERT_OK(hone_model_save(made, scratch_path("near.onnx"), NULL, &err), err);
+    assert_int_equal(bytes_of_model(made), bytes_of_file(scratch_path("near.onnx")));
+    hone_model_destroy(made);
+    hone_model_destroy(m);
+}
+
 static void what_the_model_came_from_is_not_overwritten(void **state) {
     (void)state;
     hone_error err;
@@ -381,6 +428,7 @@ int main(void) {
         cmocka_unit_test(an_unknown_operator_can_be_looked_at),
         cmocka_unit_test(findings_are_reported_one_by_one),
         WITH_FILES(a_model_is_saved_and_read_again),
+        WITH_FILES(external_data_counts_as_size),
         WITH_FILES(what_the_model_came_from_is_not_overwritten),
         WITH_FILES(an_opset_that_cannot_say_it_is_refused),
         cmocka_unit_test(text_goes_both_ways),
