@@ -20,6 +20,7 @@ typedef struct job {
     hone_model *model, *made;
     hone_dataset *data;
     hone_quantization *report;
+    bool refused;              /* no choice of types is within limits, or nothing can be changed */
     hone_comparison *compared; /* with the model as it was; NULL: they were not */
 } job;
 
@@ -369,9 +370,12 @@ static void print_left(const hone_quantization *q) {
 }
 
 static void print_size(const char *what, int64_t before, int64_t after, const char *more) {
-    char a[32], b[32], times[48] = "";
-    if (before > 0 && after > 0)
-        snprintf(times, sizeof times, ", %.2f times smaller", (double)before / (double)after);
+    char a[32], b[32], times[64] = "";
+    double least = (double)(before < after ? before : after);
+    if (least > 0)
+        snprintf(times, sizeof times, ", %.2f times %s",
+                 (double)(before < after ? after : before) / least,
+                 before < after ? "larger" : "smaller");
     wrapped(0, 9, "%-8s %s before, %s after%s%s", what, human_bytes(before, a),
             human_bytes(after, b), times, more);
 }
@@ -472,6 +476,7 @@ static hone_status quantize(job *j, hone_error *err) {
     j->o.progress_ctx = j;
     if (status == HONE_OK)
         status = hone_model_quantize(&j->made, j->model, j->data, &j->o, &j->report, err);
+    j->refused = status == HONE_E_NOT_FOUND && (j->spec == NULL || j->data != NULL);
     progress_end(&j->bar);
     if (status == HONE_OK) status = hone_model_save(j->made, j->output, NULL, err);
     return status == HONE_OK ? measure(j->made, &j->after, err) : status;
@@ -486,7 +491,7 @@ static exit_code run(const args *a) {
     if (status != HONE_OK) {
         code = fail_with(&err);
         if (status == HONE_E_ARG) code = EXIT_USAGE;
-        if (status == HONE_E_NOT_FOUND && j.o.mix != NULL) code = EXIT_FAILED;
+        if (j.refused) code = EXIT_FAILED;
     } else {
         for (size_t i = 0; i < j.report->n_warnings && !has(a, "--quiet"); i++)
             complain("warning: %s", j.report->warnings[i]);

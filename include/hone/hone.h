@@ -844,7 +844,7 @@ typedef struct hone_quantize_options {
                            type of all layers */
     const char *target; /* NULL: "hone" */
     const char *methods; /* names separated by commas, in the order they run; NULL: none */
-    const char *ranges;  /* how they are found; NULL: "percentile" */
+    const char *ranges;  /* how they are found; NULL: "auto" */
     double percentile;   /* of values that stay inside; 0: 99.99 */
     int64_t samples;     /* to look at, spread evenly over the dataset; 512 unless told, 0: all */
     int64_t batch;       /* samples a run takes; 0: 16, or the model's fixed batch */
@@ -907,6 +907,8 @@ typedef struct hone_quantized_value {
     double bins_from, bins_step;
     size_t n_bins;
     const uint64_t *bins;
+    const char *method; /* how its range was read off the samples, a name of HONE_QUANTIZE_RANGES;
+                           NULL: it was not */
 } hone_quantized_value;
 
 /* A set of types of layers, where they were chosen: each differs from the one before by a layer. */
@@ -942,7 +944,9 @@ typedef struct hone_quantization {
  * change: as for sessions of it, that cannot be edited meanwhile. data may be NULL where neither
  * types nor methods need any. options may be NULL, and so may report. The same model, data and
  * options give the same bytes, whatever the number of threads. HONE_E_ARG: the model is quantized
- * already, a name or pattern is that of nothing, data is missing. */
+ * already, data is missing, a pattern matches no node, or none that its type changes.
+ * HONE_E_NOT_FOUND: nothing in the model can be stored in that type, or no choice of types is
+ * within the limits. */
 HONE_API hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
                                          const hone_quantize_options *options,
                                          hone_quantization **report, hone_error *err);

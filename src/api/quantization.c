@@ -526,6 +526,27 @@ static hone_status hand_over(own *w, hone_model *from, hn_compressed *c, hone_mo
     return HONE_OK;
 }
 
+/* Some node, or table of embeddings, has other types than it had. */
+static bool changed(const hn_quantize_report *r) {
+    for (int i = 0; i < r->n; i++)
+        if (r->v[i].kind != HN_LAYER_F32) return true;
+    return false;
+}
+
+/* A model that stays as it was is no answer to somebody who asked for fewer bits. A choice of types
+ * within limits may well be f32 everywhere, and rules may keep all layers. */
+static hone_status check_changed(const own *w, const hn_quantize_report *r, hn_error *err) {
+    bool asked = w->how.scheme.layer.kind != HN_LAYER_F32 || w->how.scheme.embeddings;
+    for (int i = 0; i < w->how.scheme.n_rules; i++)
+        asked = asked && w->how.scheme.rules[i].layer.kind != HN_LAYER_F32;
+    if (!asked || w->how.mix != NULL || changed(r)) return HONE_OK;
+    HN_CHECK(err, r->n > 0, HONE_E_NOT_FOUND,
+             "nothing in the model can become %s: no node has weights", w->o.type);
+    return HN_FAIL(err, HONE_E_NOT_FOUND,
+                   "nothing in the model can become %s: %s '%s' stays in floats (%s)", w->o.type,
+                   r->v[0].op, r->v[0].node, r->v[0].why_not);
+}
+
 static bool finds_ranges(const own *w) { return has_static(&w->how.scheme) && w->given == NULL; }
 
 static hone_status quantize(own *w, hone_model **out, hone_model *m, hone_dataset *data,
@@ -537,7 +558,8 @@ static hone_status quantize(own *w, hone_model **out, hone_model *m, hone_datase
     w->mix.size = size_of;
     w->mix.size_ctx = w;
     HN_TRY(compress(w, m, &c, err));
-    hone_status status = hand_over(w, m, &c, out, err);
+    hone_status status = check_changed(w, &c.report, err);
+    if (status == HONE_OK) status = hand_over(w, m, &c, out, err);
     hn_compressed_deinit(&c);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "compress/convert.h"
+#include "compress/rules.h"
 #include "compress/samples.h"
 #include "compress/weighted.h"
 #include "engine/layers.h"
@@ -69,19 +70,6 @@ static hone_status check_data(const hn_compress_options *o, hn_error *err) {
     return HONE_OK;
 }
 
-/* A rule that no node obeys was meant for one. */
-static hone_status check_rules(const hn_model *m, const hn_scheme *s, hn_error *err) {
-    for (int i = 0; i < s->n_rules; i++) {
-        hn_scheme one = {.n_rules = 1, .rules = &s->rules[i]};
-        bool named = false;
-        for (const hn_node *n = m->graph->first; n != NULL && !named; n = n->next)
-            hn_scheme_of(&one, n, &named);
-        HN_CHECK(err, named, HONE_E_ARG, "no node of the simplified model is called '%s'",
-                 s->rules[i].name);
-    }
-    return HONE_OK;
-}
-
 /* ---- stages ---- */
 
 static hone_status prepare(work *w, const hn_model *m, hn_error *err) {
@@ -95,7 +83,7 @@ static hone_status prepare(work *w, const hn_model *m, hn_error *err) {
     HN_TRY(hn_widen(w->model, &w->widened, err));
     if (w->widened) HN_TRY(hn_model_infer(w->model, NULL, err));
     HN_TRY(hn_simplify(w->model, &simplify, NULL, err));
-    HN_TRY(check_rules(w->model, &w->o->scheme, err));
+    HN_TRY(hn_rules_check(w->model->graph, &w->o->scheme, err));
     if (w->o->data == NULL) return HONE_OK;
     HN_TRY(hn_model_clone(&w->inputs, w->model, w->alloc, err));
     HN_TRY(hn_model_infer(w->inputs, NULL, err));

@@ -74,7 +74,7 @@ static const struct {
     {"Unsqueeze", HN_PART_MOVE},
 };
 
-static hn_part part_named(const hn_node *n) {
+hn_part hn_part_named(const hn_node *n) {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (hn_is(n, parts[i].op)) return parts[i].part;
     return HN_PART_NONE;
@@ -162,16 +162,18 @@ static bool adds_bias(const hn_placement *p, const hn_node *n) {
 /* A graph inside n, a branch or the body of a loop, has layers that the scheme asks for. */
 static bool holds_layers(const hn_placement *p, const hn_node *n) {
     int at = 0;
-    hn_weighted w;
+    hn_weighted w[2];
     for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
         for (hn_node *inner = sub->first; inner != NULL; inner = inner->next)
-            if (hn_weighted_of(inner, p->scheme, &w, NULL) || holds_layers(p, inner)) return true;
+            if (hn_weighted_of(inner, p->scheme, &w[0], NULL) ||
+                hn_recurrent_of(inner, p->scheme, w, NULL) || holds_layers(p, inner))
+                return true;
     return false;
 }
 
 static void find_part(hn_placement *p, hn_placed_node *n) {
     hn_node *node = n->node;
-    hn_weighted w;
+    hn_weighted w, both[2];
     hn_layer_scheme s = hn_scheme_of(p->scheme, node, NULL);
     if (holds_layers(p, node)) {
         n->why = "layers inside it are left alone: only those of the outermost graph are quantized";
@@ -182,8 +184,12 @@ static void find_part(hn_placement *p, hn_placed_node *n) {
         n->part = n->integer ? HN_PART_PRODUCT : HN_PART_NONE;
         return;
     }
+    if (n->why != NULL || hn_recurrent_of(node, p->scheme, both, &n->why)) return;
+    bool floats = s.kind == HN_LAYER_F32, halves = s.kind < HN_LAYER_WEIGHTS && !floats;
+    if (n->why == NULL && s.kind != HN_LAYER_STATIC && !halves && hn_reads_matrix(node))
+        n->why = floats ? "left in floats by the scheme" : "no type quantizes its operator";
     if (n->why != NULL || s.kind != HN_LAYER_STATIC || !is_f32(hn_node_output(node, 0))) return;
-    n->part = part_named(node);
+    n->part = hn_part_named(node);
     n->why = n->part == HN_PART_NONE ? "no integer form of it" : refuse_part(node, n->part);
     n->integer = n->why == NULL;
     if (!n->integer) n->part = HN_PART_NONE;

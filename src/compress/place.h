@@ -56,6 +56,9 @@ typedef enum hn_part {
     HN_PART_JOIN,
 } hn_part;
 
+/* The part that nodes of n's operator have; of products, which weights make one: none. */
+hn_part hn_part_named(const hn_node *n);
+
 typedef struct hn_placed_node {
     hn_node *node;
     hn_part part;

@@ -1,6 +1,5 @@
 #include "compress/quantize.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +18,6 @@ static hone_status check(const hn_quantizer *q, hn_error *err) {
         HN_CHECK(err, !hn_node_is_quantized(n), HONE_E_ARG,
                  "the model is quantized already (%s): quantize the float model it was made of",
                  hn_node_label(n, label, sizeof label));
-    }
-    for (int i = 0; i < q->s->n_rules; i++) {
-        const hn_node *n = q->g->first;
-        while (n != NULL && fnmatch(q->s->rules[i].name, hn_layer_name(n), 0) != 0) n = n->next;
-        HN_CHECK(err, n != NULL, HONE_E_ARG, "no node has a name that matches '%s'",
-                 q->s->rules[i].name);
     }
     return HONE_OK;
 }
@@ -186,21 +179,34 @@ const char *hn_quantizer_type_text(hn_quantizer *q, const hn_qtype *t, const cha
     return hn_arena_strdup(&q->report->arena, text);
 }
 
-/* What a layer, or a table of embeddings, that is left in floats keeps. */
+/* What a node with weights that is left in floats keeps. */
 static void count_floats(hn_quantized_layer *row, const hn_node *n) {
-    bool table = hn_quantizer_table(n) != NULL, layer = hn_has_weights(n);
-    for (int i = 0; i < 3; i++) {
-        const hn_tensor *t = (i == 0 ? table : layer) ? hn_const_in(n, i) : NULL;
-        if (t == NULL) continue;
+    if (!hn_has_weights(n) && !hn_reads_matrix(n)) return;
+    for (int i = 0; i < n->n_inputs; i++) {
+        const hn_tensor *t = hn_const_in(n, i);
+        if (t == NULL || t->dtype != HONE_DTYPE_F32) continue;
         row->params += t->n;
         row->bytes_before += (int64_t)t->bytes;
     }
     row->bytes_after = row->bytes_before;
 }
 
-/* The row of a node, if it has one. Before anything is written. */
-static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_weighted *w,
+/* What the n weights of a layer, and its bias, take; bytes_after lacks those of the weights. */
+static void count_weights(hn_quantized_layer *row, const hn_weighted *w, int n) {
+    for (int i = 0; i < n; i++) {
+        const hn_tensor *t = w[i].weight->constant;
+        const hn_tensor *bias = w[i].bias != NULL ? w[i].bias->constant : NULL;
+        row->params += t->n + (bias != NULL ? bias->n : 0);
+        row->bytes_before += (int64_t)t->bytes + (bias != NULL ? (int64_t)bias->bytes : 0);
+        row->bytes_after += bias != NULL ? (int64_t)bias->bytes : 0;
+    }
+}
+
+/* The row of a node, if it has one. n_w: the weights it has in integers; 0: none. Before anything
+ * is written. */
+static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_weighted *w, int n_w,
                            hn_error *err) {
+    if (n_w == 0) w = NULL;
     q->row = NULL;
     bool table = hn_quantizer_table(n->node) != NULL;
     if (q->report == NULL || (table && q->s->embeddings)) return HONE_OK; /* that has its own */
@@ -216,10 +222,7 @@ static hone_status add_row(hn_quantizer *q, const hn_placed_node *n, const hn_we
     row->kind = w != NULL ? w->scheme.kind : n->integer ? HN_LAYER_STATIC : HN_LAYER_F32;
     if (w != NULL) {
         row->weights = hn_quantizer_type_text(q, &w->scheme.weights, "channel");
-        row->params = w->weight->constant->n + (w->bias != NULL ? w->bias->constant->n : 0);
-        row->bytes_before = (int64_t)w->weight->constant->bytes;
-        row->bytes_after = w->bias != NULL ? (int64_t)w->bias->constant->bytes : 0;
-        row->bytes_before += row->bytes_after;
+        count_weights(row, w, n_w);
         ok = ok && row->weights != NULL;
     } else {
         count_floats(row, n->node);
@@ -286,12 +289,15 @@ void hn_quantize_report_deinit(hn_quantize_report *r) {
 /* ---- the whole ---- */
 
 static hone_status write_node(hn_quantizer *q, const hn_placed_node *n, hn_error *err) {
-    hn_weighted w;
-    bool weighted = hn_weighted_of(n->node, q->s, &w, NULL);
-    HN_TRY(add_row(q, n, weighted ? &w : NULL, err));
-    if (!weighted) return hn_quantizer_operands(q, n, err);
-    if (w.scheme.kind == HN_LAYER_DYNAMIC) return hn_quantizer_dynamic(q, &w, err);
-    return hn_quantizer_layer(q, &w, n->integer, err);
+    hn_weighted w[2];
+    int n_w = hn_weighted_of(n->node, q->s, &w[0], NULL) ? 1
+              : hn_recurrent_of(n->node, q->s, w, NULL)  ? 2
+                                                         : 0;
+    HN_TRY(add_row(q, n, w, n_w, err));
+    if (n_w == 0) return hn_quantizer_operands(q, n, err);
+    if (n_w == 2) return hn_quantizer_recurrent(q, w, err);
+    if (w[0].scheme.kind == HN_LAYER_DYNAMIC) return hn_quantizer_dynamic(q, &w[0], err);
+    return hn_quantizer_layer(q, &w[0], n->integer, err);
 }
 
 static hone_status prepare(hn_quantizer *q, hn_error *err) {

@@ -41,8 +41,8 @@ void hn_quantize_report_deinit(hn_quantize_report *r); /* all zero accepted */
 hone_status hn_quantize_watches(const hn_model *m, const hn_scheme *s, hn_arena *arena,
                                 const char *const **names, int *n, hn_error *err);
 /* calibration: NULL where no layer is static. grids: NULL or those methods chose. pool and report
- * may be NULL. m is edited; on failure it is of no use. HONE_E_ARG: already quantized; a rule that
- * matches nothing; a value without a range. */
+ * may be NULL. m is edited; on failure it is of no use. HONE_E_ARG: already quantized; a value
+ * without a range. */
 hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibration *calibration,
                               const hn_grids *grids, hn_pool *pool, hn_quantize_report *report,
                               hn_error *err);

@@ -128,7 +128,7 @@ static hone_status write_codes(hn_quantizer *q, const hn_weighted *w, hn_grid *g
 
 /* The use of the weight that leads to the layer. */
 static hn_use *use_of(const hn_weighted *w) {
-    hn_use *u = &w->node->inputs[1];
+    hn_use *u = &w->node->inputs[w->index];
     while (u->value != w->weight) u = &u->value->producer->inputs[0];
     return u;
 }

@@ -119,7 +119,7 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     if (!hn_has_weights(n)) return false;
     bool named;
     *w = (hn_weighted){
-        .node = n, .input = hn_node_input(n, 0), .scheme = hn_scheme_of(s, n, &named)};
+        .node = n, .input = hn_node_input(n, 0), .index = 1, .scheme = hn_scheme_of(s, n, &named)};
     if (w->scheme.kind == HN_LAYER_F16 || w->scheme.kind == HN_LAYER_BF16) return false;
     *why = refuse(n, &w->scheme, named);
     if (*why != NULL) return false;
@@ -147,6 +147,76 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     if (b != NULL && hn_const_in(n, 2) != NULL && b->constant->rank == 1) w->bias = b;
     return true;
 }
+
+/* ---- recurrent layers ---- */
+
+static bool is_recurrent(const hn_node *n) {
+    return hn_is(n, "LSTM") || hn_is(n, "GRU") || hn_is(n, "RNN");
+}
+
+/* Why a recurrent node has no form that the scheme asks for; NULL: it has. */
+static const char *refuse_recurrent(const hn_node *n, const hn_layer_scheme *s, bool named) {
+    bool lstm = hn_is(n, "LSTM");
+    if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
+        return "left in floats by the scheme";
+    if (s->kind == HN_LAYER_STATIC)
+        return lstm ? "no form of it with ranges found beforehand (int8-dynamic has one)"
+                    : "no form of it with ranges found beforehand (int8-weights has one)";
+    /* Errors come back through the state, step after step: the LSTMs of a noise filter (DTLN) keep
+     * 34 dB with weights of 8 bits and 13 dB with 4. */
+    if (hn_qtype_is_narrow(&s->weights) && !named)
+        return "recurrent layers get fewer than 8 bits only where a rule names them";
+    if (s->kind == HN_LAYER_WEIGHTS) return NULL;
+    if (!lstm) return "no dynamic form of it (int8-weights has one)";
+    if (is_blocks(s)) return "no dynamic form of it with groups";
+    if (hn_attr_i(n, "layout") != 0) return "no dynamic form of it with the batch first";
+    return NULL;
+}
+
+/* W [D, gates * H, I] and R [D, gates * H, H]: a channel is a row of all directions. */
+bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
+    const char *unused;
+    if (why == NULL) why = &unused;
+    *why = NULL;
+    if (!is_recurrent(n)) return false;
+    bool named;
+    hn_layer_scheme scheme = hn_scheme_of(s, n, &named);
+    if (scheme.kind == HN_LAYER_F16 || scheme.kind == HN_LAYER_BF16) return false;
+    *why = refuse_recurrent(n, &scheme, named);
+    for (int i = 0; i < 2 && *why == NULL; i++) {
+        const hn_tensor *t = hn_const_in(n, 1 + i);
+        *why = t == NULL || t->data == NULL ? "a weight is computed"
+               : t->dtype != HONE_DTYPE_F32 ? "a weight is not f32"
+               : t->rank != 3 || t->n == 0  ? "a weight is empty"
+                                            : NULL;
+        if (*why != NULL) break;
+        w[i] = (hn_weighted){.node = n,
+                             .input = hn_node_input(n, 0),
+                             .weight = hn_node_input(n, 1 + i),
+                             .index = 1 + i,
+                             .channel_axis = 1,
+                             .sum_axis = 2,
+                             .scheme = scheme};
+        int64_t *group = &w[i].scheme.weights.group;
+        if (*group > 0) *group = even_group(*group, t->dims[2]);
+    }
+    if (*why != NULL) return false;
+    if (hn_const_in(n, 3) != NULL) w[0].bias = hn_node_input(n, 3);
+    return true;
+}
+
+bool hn_reads_matrix(const hn_node *n) {
+    for (int i = 0; i < n->n_inputs; i++) {
+        const hn_tensor *t = hn_node_constant(n, i);
+        int long_axes = 0;
+        for (int k = 0; t != NULL && t->dtype == HONE_DTYPE_F32 && k < t->rank; k++)
+            long_axes += t->dims[k] > 1;
+        if (long_axes >= 2) return true;
+    }
+    return false;
+}
+
+/* ---- the layers of a model ---- */
 
 hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena, hn_weighted **out,
                                int *n, hn_error *err) {

@@ -8,6 +8,7 @@ typedef struct hn_weighted {
     hn_node *node;
     hn_value *input;
     hn_value *weight; /* the constant; the node may see it through Transpose and Identity */
+    int index;        /* of the node's input that is the weight */
     hn_value *bias;   /* a constant vector; NULL: none */
     int channel_axis; /* of the weight: output channels */
     int sum_axis;     /* of the weight: what is summed over, before kernel axes; -1: depthwise */
@@ -27,6 +28,13 @@ bool hn_has_weights(const hn_node *n);
 /* n as such a layer; false: it is none, and *why (may be NULL) says why a node with weights is
  * not; NULL where there is nothing to say. */
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why);
+
+/* LSTM, GRU or RNN as two such layers: the weights of its input and those of its state. Its bias
+ * counts as that of the first. false and *why as above. */
+bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why);
+
+/* A constant that n reads is a matrix of floats, or has more axes that are longer than 1. */
+bool hn_reads_matrix(const hn_node *n);
 
 /* Conv, ConvTranspose, Gemm and MatMul of the model's own graph (not of subgraphs) with f32
  * weights, in order. In the arena. Weights in integers: kinds from HN_LAYER_WEIGHTS on. Dynamic

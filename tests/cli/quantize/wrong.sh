@@ -26,3 +26,7 @@ echo '1,2,3,0' >d.csv
 hone quantize m.onnx -o q.onnx --data csv:d.csv
 hone quantize m.onnx -o q.onnx --data csv:missing.csv
 ls
+# What cannot be quantized as asked is refused; a larger file is called so.
+hone quantize "$models/add.onnx" -o q.onnx --type int8-dynamic
+hone quantize m.onnx -o q.onnx --type int8-weights --layer 'gap*=int4'
+hone quantize "$models/layers.onnx" -o q.onnx --type int8-dynamic | grep '^file'
