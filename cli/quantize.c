@@ -206,6 +206,7 @@ static void write_value(json *j, const job *w, const hone_quantized_value *v) {
     json_begin(j, NULL, '{');
     json_text(j, "name", v->name);
     json_text(j, "type", v->type);
+    json_text(j, "method", v->method);
     json_number(j, "low", v->low);
     json_number(j, "high", v->high);
     json_number(j, "least", v->least);
@@ -388,6 +389,23 @@ static bool finds_ranges(const job *w) {
     return yes && w->o.load_ranges == NULL;
 }
 
+/* How many values have ranges by each method, where each has its own. */
+static void print_methods(const hone_quantization *q) {
+    char text[200] = "";
+    int methods = 0;
+    for (size_t m = 0; m < hone_n_quantize_choices(HONE_QUANTIZE_RANGES); m++) {
+        hone_quantize_choice c;
+        size_t n = 0, at = strlen(text);
+        if (hone_quantize_choice_at(HONE_QUANTIZE_RANGES, m, &c, NULL) != HONE_OK) continue;
+        for (size_t i = 0; i < q->n_values; i++)
+            n += q->values[i].method != NULL && strcmp(q->values[i].method, c.name) == 0;
+        if (n == 0) continue;
+        snprintf(text + at, sizeof text - at, "%s%s for %zu", at > 0 ? ", " : "", c.name, n);
+        methods++;
+    }
+    if (methods > 0) line("         by %s of the values", text);
+}
+
 static void print_text(const job *w) {
     const hone_quantization *q = w->report;
     char bits[64] = "";
@@ -407,6 +425,7 @@ static void print_text(const job *w) {
     else if (finds_ranges(w))
         line("ranges   still moved by more than 1 %% with the last of %lld samples",
              (long long)q->samples);
+    if (finds_ranges(w)) print_methods(q);
     const char *words[] = {w->a->argument[0], w->output, "--data", w->spec};
     char *next = command_text("compare", w->spec != NULL ? 4 : 2, words);
     line("model    %s", w->output);
@@ -513,8 +532,9 @@ static const option_def options[] = {
      "int8 (default), int8-dynamic, int8-weights, int4, int4-dynamic, w4a8, f16, bf16, f32", false},
     {"--data", 'd', "SPEC", "samples of what the model will see (docs/data.md)", false},
     {"--samples", 0, "N", "how many of them are looked at (default: 512, 0: all)", false},
-    {"--method", 0, "NAME", "of ranges: minmax, average, percentile, entropy, mse", false},
-    {"--percentile", 0, "P", "share of values inside a range, in % (default: 99.99)", false},
+    {"--method", 0, "NAME", "of ranges: auto (default), percentile, minmax, average, entropy, mse",
+     false},
+    {"--percentile", 0, "P", "of values inside a range, in % (default: 99.99)", false},
     {"--weights", 0, "TYPE", "integers they are stored in: s8, u8, s4, u4 ...", false},
     {"--activations", 0, "TYPE", "of --type int8: u8, s8, u16, s16", false},
     {"--bits", 0, "W[,A]", "of weights, 1 to 16, and of activations", false},

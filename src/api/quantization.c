@@ -229,7 +229,8 @@ static hone_status read_mix(own *w, hn_error *err) {
 
 static hone_status read_ranges(own *w, hn_error *err) {
     hn_calibrate_options *c = &w->how.calibrate;
-    const char *name = w->o.ranges != NULL ? w->o.ranges : "percentile";
+    const char *usual = w->o.percentile > 0 ? "percentile" : "auto";
+    const char *name = w->o.ranges != NULL ? w->o.ranges : usual;
     c->method = hn_range_method_named(name);
     if (c->method == HN_RANGE_METHODS) return no_such(HONE_QUANTIZE_RANGES, "ranges", name, err);
     HN_CHECK(err, w->o.percentile >= 0 && w->o.percentile <= 100, HONE_E_ARG,
@@ -443,7 +444,8 @@ static hone_status copy_values(own *w, const hn_quantize_report *r, hn_error *er
                                       .clipped = from->clipped,
                                       .zeros = from->zeros,
                                       .bins_from = NAN,
-                                      .bins_step = NAN};
+                                      .bins_step = NAN,
+                                      .method = from->method};
         HN_TRY(copy_text(w, from->name, &v[i].name, err));
         HN_TRY(copy_text(w, from->type, &v[i].type, err));
         if (from->bars == NULL) continue;

@@ -18,6 +18,7 @@ static const struct {
     [HN_RANGE_PERCENTILE] = {"percentile", "all but the few values farthest out"},
     [HN_RANGE_ENTROPY] = {"entropy", "least divergence of the rounded values from the exact ones"},
     [HN_RANGE_MSE] = {"mse", "least squared error of the rounded values"},
+    [HN_RANGE_AUTO] = {"auto", "of percentile, minmax and mse whichever leaves the least noise"},
 };
 
 const char *hn_range_method_name(hn_range_method m) { return methods[m].name; }
@@ -30,7 +31,7 @@ hn_range_method hn_range_method_named(const char *name) {
 }
 
 static bool wants_histogram(hn_range_method m) {
-    return m == HN_RANGE_PERCENTILE || m == HN_RANGE_ENTROPY || m == HN_RANGE_MSE;
+    return m != HN_RANGE_MINMAX && m != HN_RANGE_AVERAGE;
 }
 
 /* ---- what is known ---- */
@@ -70,8 +71,13 @@ hone_status hn_calibration_add(hn_calibration *c, const char *name, hn_observer 
     return HONE_OK;
 }
 
+hn_range_method hn_observer_method(const hn_calibration *c, const hn_observer *o) {
+    if (o->stands) return HN_RANGE_METHODS;
+    return c->method == HN_RANGE_AUTO ? o->method : c->method;
+}
+
 static hn_range find_range(const hn_calibration *c, const hn_observer *o, const hn_qtype *t) {
-    switch (c->method) {
+    switch (hn_observer_method(c, o)) {
         case HN_RANGE_AVERAGE: return o->average;
         case HN_RANGE_PERCENTILE: return hn_histogram_percentile(o->histogram, t, c->percentile);
         case HN_RANGE_ENTROPY: return hn_histogram_entropy(o->histogram, t);
@@ -210,6 +216,7 @@ static hone_status begin(hn_calibration *c, const char *const *names, int n, hn_
         hn_observer *o;
         HN_TRY(hn_calibration_add(c, names[i], &o, err));
         o->next_check = FIRST_CHECK;
+        o->method = HN_RANGE_PERCENTILE;
         if (!wants_histogram(c->method)) continue;
         o->histogram = hn_arena_zero(&c->arena, sizeof *o->histogram);
         if (o->histogram == NULL) return HN_NOMEM(err);

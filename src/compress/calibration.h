@@ -17,10 +17,11 @@ typedef enum hn_range_method {
     HN_RANGE_PERCENTILE, /* of the values that are not 0 */
     HN_RANGE_ENTROPY,    /* least Kullback-Leibler divergence */
     HN_RANGE_MSE,        /* least squared error */
+    HN_RANGE_AUTO,       /* each value has its own, PERCENTILE until hn_ranges_choose chooses */
     HN_RANGE_METHODS
 } hn_range_method;
-/* "minmax", "average", "percentile", "entropy", "mse"; HN_RANGE_METHODS: there is no such method.
- */
+/* "minmax", "average", "percentile", "entropy", "mse", "auto"; HN_RANGE_METHODS: there is no such
+ * method. */
 const char *hn_range_method_name(hn_range_method m);
 const char *hn_range_method_help(hn_range_method m); /* one line */
 hn_range_method hn_range_method_named(const char *name);
@@ -85,6 +86,7 @@ typedef struct hn_observer {
     int64_t samples;
     hn_extremes extremes;
     hn_range average;
+    hn_range_method method;  /* with HN_RANGE_AUTO: what its range is read off by */
     hn_histogram *histogram; /* NULL: the method wants none, or it comes from a table */
     bool stands;             /* the range was read from a table */
     hn_range range;          /* that one; else the last that differed from the one before */
@@ -109,6 +111,8 @@ hone_status hn_calibration_create(hn_calibration **out, int n, hn_allocator *all
 hone_status hn_calibration_add(hn_calibration *c, const char *name, hn_observer **out,
                                hn_error *err);
 const hn_observer *hn_calibration_of(const hn_calibration *c, const char *name); /* NULL: none */
+/* How its range is read off; HN_RANGE_METHODS: it comes from a table. */
+hn_range_method hn_observer_method(const hn_calibration *c, const hn_observer *o);
 /* For a grid of that type, by the method. Its ends are floats: a table holds them exactly. */
 hn_range hn_observer_range(const hn_calibration *c, const hn_observer *o, const hn_qtype *t);
 

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "compress/convert.h"
+#include "compress/ranges.h"
 #include "compress/rules.h"
 #include "compress/samples.h"
 #include "compress/weighted.h"
@@ -138,6 +139,23 @@ static bool has_stage(const hn_compress_options *o, hn_stage stage) {
     return yes;
 }
 
+/* Where types are still to be chosen, all layers have the first that has ranges. */
+static hone_status choose_ranges(work *w, hn_error *err) {
+    const hn_mix *mix = w->o->mix;
+    hn_scheme scheme = w->scheme;
+    hn_range_search s = {.scheme = &scheme,
+                         .feed = w->samples.feed,
+                         .how = &w->o->how,
+                         .progress = tell,
+                         .progress_ctx = w};
+    for (int i = 0; mix != NULL && scheme.layer.kind != HN_LAYER_STATIC && i <= mix->n_types; i++) {
+        const hn_layer_type *t = i == 0 ? mix->base : mix->types[i - 1];
+        if (t != NULL) scheme.layer = t->layer;
+    }
+    w->what = "choose ranges";
+    return hn_ranges_choose(w->made, w->model, &s, w->alloc, err);
+}
+
 static hone_status calibrate(work *w, hn_error *err) {
     const hn_compress_options *o = w->o;
     w->calibration = o->calibration;
@@ -159,7 +177,8 @@ static hone_status calibrate(work *w, hn_error *err) {
                               w->alloc, err);
     hn_arena_deinit(&names_of);
     w->calibration = w->made;
-    return status;
+    if (status != HONE_OK || how.method != HN_RANGE_AUTO) return status;
+    return choose_ranges(w, err);
 }
 
 /* ---- types of layers ---- */

@@ -250,6 +250,8 @@ static hone_status add_spread(hn_quantizer *q, hn_quantized_value *to, hn_error 
     to->seen = (hn_range){NAN, NAN};
     to->clipped = to->zeros = NAN;
     if (o == NULL) return HONE_OK;
+    hn_range_method method = hn_observer_method(q->calibration, o);
+    if (method < HN_RANGE_METHODS) to->method = hn_range_method_name(method);
     to->seen = (hn_range){(double)o->extremes.least, (double)o->extremes.greatest};
     const hn_histogram *h = o->histogram;
     if (h == NULL || h->n == 0) return HONE_OK;

@@ -21,6 +21,7 @@ typedef struct hn_quantized_layer {
 typedef struct hn_quantized_value {
     const char *name, *type; /* "u8" */
     hn_range range;          /* of all values that share its scale */
+    const char *method;      /* how its own range was read off samples; NULL: it was not */
     hn_range seen;           /* least and greatest; NaN: not known */
     double clipped, zeros;   /* shares outside the range, and of 0; NaN: not known */
     hn_bars *bars;           /* NULL: how often values occur was not recorded */
