@@ -31,6 +31,7 @@ typedef struct hn_dataset_field {
     hone_dtype dtype;
     int rank;                    /* of one sample; -1: whatever is asked for */
     int64_t dims[HONE_MAX_RANK]; /* of one sample */
+    bool once;                   /* all samples have the same: dims are those of the input */
 } hn_dataset_field;
 
 hone_status hn_dataset_open(hn_dataset **out, const char *spec, hn_allocator *alloc, hn_error *err);

@@ -1,6 +1,7 @@
-/* npz:FILE[,targets=NAME[:NAME...]], arrays named as the model's inputs, all with the samples as
- * their first axis, one named `label`, and those that are targets: the ones given, or all whose
- * names start with `target`. */
+/* npz:FILE[,targets=NAME[:NAME...]], arrays named as the model's inputs, with the samples as their
+ * first axis, one named `label`, and those that are targets: the ones given, or all whose names
+ * start with `target`. An input that is the same for all samples, as a sample rate or a first state
+ * is, may be an array without that axis. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,30 +21,37 @@ static hone_status take_labels(hn_dataset *ds, const hn_array *a, hn_error *err)
     return HONE_OK;
 }
 
-/* All arrays must have as many samples as the first. */
-static hone_status check_samples(hn_dataset *ds, const char *name, const hn_array *a,
-                                 const char **first, hn_error *err) {
-    HN_CHECK(err, a->rank >= 1 && a->dims[0] > 0, HONE_E_FORMAT,
-             "'%s': array '%s' has no samples; its first axis should count them", ds->spec.path,
-             name);
-    if (*first == NULL) {
-        *first = name;
-        ds->total = a->dims[0];
+static int64_t first_axis(const hn_array *a) { return a->rank > 0 ? a->dims[0] : 0; }
+
+/* How many samples there are: the first axis that most arrays have, of several such the longest. */
+static int64_t count_samples(const hn_dataset *ds, const hn_array *labels) {
+    int64_t best = 0;
+    int most = 0, n = ds->n_fields + ds->n_targets;
+    for (int i = 0; i < n; i++) {
+        int64_t here = first_axis(&ds->fields[i].array);
+        int same = first_axis(labels) == here;
+        for (int k = 0; k < n; k++) same += first_axis(&ds->fields[k].array) == here;
+        if (here == 0 || same < most || (same == most && here <= best)) continue;
+        most = same;
+        best = here;
     }
-    HN_CHECK(err, a->dims[0] == ds->total, HONE_E_FORMAT,
-             "'%s': array '%s' has %" PRId64 " samples, '%s' has %" PRId64, ds->spec.path, name,
-             a->dims[0], *first, ds->total);
-    return HONE_OK;
+    return best;
 }
 
-static hone_status take_field(hn_dataset *ds, int field, const char *name, hn_error *err) {
+/* A field whose array was read. A target has samples; an input may be the same for all. */
+static hone_status take_field(hn_dataset *ds, int field, hn_error *err) {
     hn_dataset_source *f = &ds->fields[field];
-    f->shown.name = hn_arena_strdup(&ds->arena, name);
-    if (f->shown.name == NULL) return HN_NOMEM(err);
+    const hn_array *a = &f->array;
+    bool once = a->rank == 0 || a->dims[0] != ds->total;
+    HN_CHECK(err, !once || field < ds->n_fields, HONE_E_FORMAT,
+             "'%s': target '%s' has %" PRId64 " samples, there are %" PRId64, ds->spec.path,
+             f->shown.name, first_axis(a), ds->total);
     hone_status status =
-        hn_dataset_set_shape(ds, field, f->array.dtype, f->array.rank - 1, f->array.dims + 1, err);
-    if (status != HONE_OK) hn_error_context(err, "'%s': array '%s'", ds->spec.path, name);
-    f->data = f->array.data;
+        hn_dataset_set_shape(ds, field, a->dtype, a->rank - !once, a->dims + !once, err);
+    if (status != HONE_OK) hn_error_context(err, "'%s': array '%s'", ds->spec.path, f->shown.name);
+    f->data = a->data;
+    f->shown.once = once;
+    if (once) f->stride = 0;
     return status;
 }
 
@@ -77,26 +85,42 @@ static hone_status count_arrays(const hn_dataset *ds, const hn_npz *npz, size_t 
     return HONE_OK;
 }
 
-static hone_status read_arrays(hn_dataset *ds, const hn_npz *npz, hn_error *err) {
+static hone_status read_array(hn_dataset *ds, const hn_npz *npz, size_t i, int field,
+                              hn_array *labels, hn_error *err) {
     const hn_npy_options options = {.in_place = true};
-    const char *first = NULL;
+    if (field < 0) return hn_npz_read(labels, npz, i, &options, ds->alloc, err);
+    hn_dataset_source *f = &ds->fields[field];
+    f->shown.name = hn_arena_strdup(&ds->arena, hn_npz_name(npz, i));
+    if (f->shown.name == NULL) return HN_NOMEM(err);
+    return hn_npz_read(&f->array, npz, i, &options, ds->alloc, err);
+}
+
+static hone_status take_arrays(hn_dataset *ds, const hn_array *labels, bool labelled,
+                               hn_error *err) {
+    ds->total = count_samples(ds, labels);
+    HN_CHECK(err, ds->total > 0, HONE_E_FORMAT,
+             "'%s' has no samples; the first axis of an array should count them", ds->spec.path);
+    for (int i = 0; i < ds->n_fields + ds->n_targets; i++) HN_TRY(take_field(ds, i, err));
+    HN_CHECK(err, !labelled || labels->rank == 0 || labels->dims[0] == ds->total, HONE_E_FORMAT,
+             "'%s': array '%s' has %" PRId64 " samples, there are %" PRId64, ds->spec.path,
+             label_name, first_axis(labels), ds->total);
+    return labelled ? take_labels(ds, labels, err) : HONE_OK;
+}
+
+static hone_status read_arrays(hn_dataset *ds, const hn_npz *npz, hn_error *err) {
     size_t count[3] = {0};
+    hn_array labels = {0};
     HN_TRY(count_arrays(ds, npz, count, err));
     HN_TRY(hn_dataset_add_fields(ds, (int)count[INPUT], (int)count[TARGET], err));
     int next[] = {[INPUT] = 0, [TARGET] = ds->n_fields};
-    for (size_t i = 0; i < hn_npz_count(npz); i++) {
-        const char *name = hn_npz_name(npz, i);
-        role r = role_of(&ds->spec, name);
-        int field = r == LABEL ? 0 : next[r]++;
-        hn_array labels = {0}, *a = r == LABEL ? &labels : &ds->fields[field].array;
-        HN_TRY(hn_npz_read(a, npz, i, &options, ds->alloc, err));
-        hone_status status = check_samples(ds, name, a, &first, err);
-        if (status == HONE_OK)
-            status = r == LABEL ? take_labels(ds, a, err) : take_field(ds, field, name, err);
-        hn_array_deinit(&labels, ds->alloc);
-        HN_TRY(status);
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < hn_npz_count(npz) && status == HONE_OK; i++) {
+        role r = role_of(&ds->spec, hn_npz_name(npz, i));
+        status = read_array(ds, npz, i, r == LABEL ? -1 : next[r]++, &labels, err);
     }
-    return HONE_OK;
+    if (status == HONE_OK) status = take_arrays(ds, &labels, count[LABEL] > 0, err);
+    hn_array_deinit(&labels, ds->alloc);
+    return status;
 }
 
 static hone_status open_npz(hn_dataset *ds, hn_error *err) {

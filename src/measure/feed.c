@@ -7,6 +7,7 @@
 typedef struct slot {
     int field;     /* of the dataset; -1: the input has an initializer */
     int64_t fixed; /* size of the batch axis; -1: symbolic, -2: there is no such axis */
+    bool once;     /* all samples have the same, which is the whole input */
     int rank;      /* of one sample */
     int64_t dims[HONE_MAX_RANK];
     hn_dim length; /* the symbolic axis of a sequence, else NULL */
@@ -42,11 +43,32 @@ static hone_status adopt_dims(slot *s, const hn_value *v, const hn_dataset_field
     return HONE_OK;
 }
 
+/* An array that all samples have in common is the input as it stands. */
+static hone_status fit_once(const hn_value *v, const hn_dataset_field *field, slot *s,
+                            hn_error *err) {
+    const hn_shape *shape = &v->type.shape;
+    int64_t dims[HONE_MAX_RANK], all, given;
+    char text[256];
+    bool same = shape->rank >= 0 && hn_shape_is_const(shape, dims) &&
+                hn_dims_count(dims, shape->rank, &all) &&
+                hn_dims_count(field->dims, field->rank, &given) && all == given;
+    HN_CHECK(err, same, HONE_E_SHAPE,
+             "the array of input '%s' has another number of samples than the dataset, and is not "
+             "one value for all of them: the input is %s",
+             v->name, hn_shape_text(shape, text, sizeof text));
+    s->once = true;
+    s->fixed = NO_BATCH_AXIS;
+    s->rank = shape->rank;
+    memcpy(s->dims, dims, (size_t)s->rank * sizeof *dims);
+    return HONE_OK;
+}
+
 static hone_status fit(hn_feed *f, const hn_value *v, slot *s, hn_error *err) {
     const hn_shape *shape = &v->type.shape;
     const hn_dataset_field *field = hn_dataset_field_at(f->ds, s->field);
     HN_CHECK(err, v->type.kind == HN_TYPE_TENSOR && hone_dtype_bits(v->type.dtype) > 0, HONE_E_TYPE,
              "input '%s' has no type that samples can be turned into", v->name);
+    if (field->once) return fit_once(v, field, s, err);
     HN_CHECK(err, shape->rank >= 1, HONE_E_SHAPE, "input '%s' %s", v->name,
              shape->rank < 0 ? "has an unknown rank" : "is a scalar and takes no sample");
     int64_t dims[HONE_MAX_RANK], one, all, sample;
@@ -180,7 +202,7 @@ static hone_status read_sample(const hn_feed *f, int64_t at, int64_t rows, hn_sa
                                 .rank = p->rank,
                                 .dims = t->dims + batch_axis,
                                 .cut = p->cut ? t->dims[batch_axis] : 0};
-        void *dst = row_of(t, batch_axis ? t->dims[0] : 1, s->n);
+        void *dst = p->once ? t->data : row_of(t, batch_axis ? t->dims[0] : 1, s->n);
         HN_TRY(hn_dataset_fill(f->ds, p->field, at, 1, &want, dst, err));
     }
     for (int i = 0; i < s->n_targets; i++)
@@ -214,7 +236,7 @@ static hone_status make_room(const hn_feed *f, int64_t n, int64_t cut, hn_sample
 static void shorten(const hn_feed *f, int64_t rows, hn_samples *s) {
     for (int i = 0; i < s->n_in + s->n_targets; i++) {
         hn_tensor *t = s->in[i];
-        if (t == NULL) continue;
+        if (t == NULL || (i < s->n_in && f->slots[i].once)) continue;
         if (i < s->n_in && f->slots[i].fixed != -1) {
             size_t used = f->slots[i].fixed > 0 ? t->bytes / (size_t)t->dims[0] * (size_t)s->n : 0;
             memset((unsigned char *)t->data + used, 0, t->bytes - used);

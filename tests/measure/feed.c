@@ -50,6 +50,48 @@ static hn_dataset *six(void) { /* six samples of four numbers */
 static const float counted[24] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
                                   12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
 
+/* A sample rate and a state that all samples have in common stand once in the file. */
+static void what_all_samples_share_is_given_once(void **state) {
+    (void)state;
+    static int64_t rate = 16000;
+    static float start[] = {7, 8, 9, 10};
+    const char *names[] = {"rate", "x", "start"};
+    const hn_array arrays[] = {
+        {.dtype = HONE_DTYPE_S64, .bytes = 8, .data = &rate},
+        {.dtype = HONE_DTYPE_F32,
+         .rank = 2,
+         .dims = {6, 4},
+         .bytes = 96,
+         .data = (void *)(uintptr_t)counted},
+        {.dtype = HONE_DTYPE_F32, .rank = 3, .dims = {2, 1, 2}, .bytes = 16, .data = start}};
+    const char *path = scratch_path("once.npz");
+    hn_error err;
+    assert_int_equal(hn_npz_write(path, NULL, 3, names, arrays, &scratch_mem, &err), HONE_OK);
+    hn_dataset *ds = data_open("npz:%s", path);
+    assert_int_equal(hn_dataset_count(ds), 6);
+    hn_model *m = graph_model(21,
+                              "g (float[n,4] x, int64 rate, float[2,1,2] start) => (float[n,4] y)"
+                              "{ y = Relu (x) }");
+    hn_feed *f = feed(m, ds, 4);
+    assert_int_equal(hn_feed_batch(f), 4);
+    for (int64_t first = 0; first <= 2; first += 2) {
+        hn_tensor *t[3];
+        if (hn_feed_load(f, first, 4, t, &err) != HONE_OK) fail_msg("%s", err.text);
+        assert_int_equal(t[0]->dims[0], 4);
+        assert_memory_equal(t[0]->data, counted + 4 * first, 64);
+        assert_int_equal(t[1]->rank, 0);
+        assert_int_equal(*(int64_t *)t[1]->data, 16000);
+        assert_int_equal(t[2]->dims[0], 2);
+        assert_memory_equal(t[2]->data, start, sizeof start);
+        for (int i = 0; i < 3; i++) hn_tensor_unref(t[i]);
+    }
+    hn_feed_destroy(f);
+    hn_model_destroy(m);
+    refused("g (float[n,4] x, int64 rate, float[n,1,2] start) => (float[n,4] y) { y = Relu (x) }",
+            ds, HONE_E_SHAPE, "the array of input 'start' has another number of samples");
+    hn_dataset_close(ds);
+}
+
 static void a_symbolic_batch_takes_what_it_is_given(void **state) {
     (void)state;
     hn_dataset *ds = six();
@@ -330,6 +372,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        CASE(what_all_samples_share_is_given_once),
         CASE(a_symbolic_batch_takes_what_it_is_given),
         CASE(a_fixed_batch_is_filled_up_with_zeros),
         CASE(an_input_may_be_a_sample_without_a_batch),
