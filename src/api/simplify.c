@@ -24,6 +24,7 @@ hone_status hone_model_simplify(hone_model *m, const hone_simplify_options *opti
              "a model cannot be simplified while sessions of it exist");
     HN_CHECK(err, o.opset >= 0, HONE_E_ARG, "opset %lld, expected 0 or more", (long long)o.opset);
     hn_simplify_options how = hn_simplify_defaults();
+    how.max_growth = hn_simplify_file_growth(m->ir);
     how.level = o.level;
     how.opset = o.opset;
     how.disable = o.disable;

@@ -83,6 +83,7 @@ static hone_status prepare(work *w, const hn_model *m, hn_error *err) {
     HN_TRY(hn_model_infer(w->model, NULL, err));
     HN_TRY(hn_widen(w->model, &w->widened, err));
     if (w->widened) HN_TRY(hn_model_infer(w->model, NULL, err));
+    simplify.max_growth = hn_simplify_file_growth(w->model);
     HN_TRY(hn_simplify(w->model, &simplify, NULL, err));
     HN_TRY(hn_rules_check(w->model->graph, &w->o->scheme, err));
     if (w->o->data == NULL) return HONE_OK;

@@ -64,6 +64,18 @@ hn_simplify_options hn_simplify_defaults(void) {
     return (hn_simplify_options){.level = 3, .keep_opset = true, .max_growth = HN_FOLD_GROWTH};
 }
 
+int64_t hn_simplify_file_growth(const hn_model *m) {
+    enum { LEAST = 1 << 14, SHARE = 64 };
+    int64_t bytes = 0;
+    for (int g = 0; g < m->n_graphs; g++)
+        for (int i = 0; i < m->graphs[g]->n_values; i++) {
+            const hn_value *v = m->graphs[g]->values[i];
+            if (!v->dead && v->constant != NULL) bytes += (int64_t)v->constant->bytes;
+        }
+    bytes /= SHARE;
+    return bytes < LEAST ? LEAST : bytes < HN_FOLD_GROWTH ? bytes : HN_FOLD_GROWTH;
+}
+
 /* ---- options ---- */
 
 static hone_status find_pass(const char *name, size_t n, int *id, hn_error *err) {

@@ -38,6 +38,9 @@ typedef struct hn_simplify_options {
 
 /* Level 3, the model's own opset, HN_FOLD_GROWTH. */
 hn_simplify_options hn_simplify_defaults(void);
+/* What constants may grow by in a model that will be written to a file: 1/64 of their bytes, 16 kB
+ * to HN_FOLD_GROWTH. Whoever runs the model folds the rest. */
+int64_t hn_simplify_file_growth(const hn_model *m);
 
 typedef struct hn_pass_report {
     int rounds; /* over all passes; the last one changed nothing, unless there were too many */
