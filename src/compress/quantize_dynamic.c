@@ -114,7 +114,7 @@ static hone_status find_parts(hn_quantizer *q, const hn_weighted *w, parts *p, h
         status = scaled(&p->scale, g.scale, gemm_attr(w->node, "alpha"), alloc, err);
     if (status == HONE_OK) status = along_channels(&p->scale, spatial, err);
     if (status == HONE_OK) status = find_bias(q, w, spatial, p, err);
-    if (status == HONE_OK) hn_quantizer_count(q, w->weight->constant, &g);
+    if (status == HONE_OK) hn_quantizer_count(q, w->weight->constant, &g, false);
     hn_grid_deinit(&g);
     return status;
 }
@@ -271,7 +271,7 @@ static hone_status find_blocks(hn_quantizer *q, const hn_weighted *w, parts *p, 
         }
     }
     if (status == HONE_OK) status = find_bias(q, w, 0, p, err);
-    if (status == HONE_OK) hn_quantizer_count(q, t, &g);
+    if (status == HONE_OK) hn_quantizer_count(q, t, &g, false);
     hn_tensor_unref(codes);
     hn_grid_deinit(&g);
     return status;

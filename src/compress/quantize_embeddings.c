@@ -173,7 +173,7 @@ static hone_status write_nibbles(hn_quantizer *q, hn_node *n, hn_value *table, c
 static hone_status write_table(hn_quantizer *q, hn_node *n, hn_value *table, const hn_grid *g,
                                hn_error *err) {
     hn_value *same;
-    hn_quantizer_count(q, table->constant, g);
+    hn_quantizer_count(q, table->constant, g, false);
     if (q->s->simulate) return hn_quantizer_simulate(q, table, g, &same, err);
     HN_TRY(g->type.bits <= 4 ? write_nibbles(q, n, table, g, err)
                              : write_bytes(q, n, table, g, err));

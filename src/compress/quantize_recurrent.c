@@ -59,7 +59,7 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, hn_node *
         status = spread(&made[1], g.scale, HONE_DTYPE_F32, dirs, rows, each, alloc, err);
     if (status == HONE_OK)
         status = spread(&made[2], g.zero, g.type.dtype, dirs, rows, each, alloc, err);
-    if (status == HONE_OK) hn_quantizer_count(q, matrix, &g);
+    if (status == HONE_OK) hn_quantizer_count(q, matrix, &g, false);
     static const char *const suffix[] = {"_codes", "_scale", "_zero"};
     for (int i = 0; i < 3 && status == HONE_OK; i++) {
         status = hn_quantizer_constant(&v[i], q, name, suffix[i], made[i], err);

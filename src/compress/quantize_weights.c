@@ -133,15 +133,16 @@ static hn_use *use_of(const hn_weighted *w) {
     return u;
 }
 
-void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g) {
+void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g, bool packed) {
     if (q->report == NULL) return;
+    int fewest = q->s->simulate ? g->type.bits : packed ? hn_pack_bits(&g->type, q->s->target) : 0;
+    int64_t bits = fewest > 0 ? fewest : hone_dtype_bits(g->type.dtype);
+    int64_t codes = w->n * bits, zeros = g->zero != NULL ? g->zero->n * bits : 0;
     q->report->weights += w->n;
-    q->report->weight_bits += hn_grid_bits(g, w);
-    int packed = q->s->simulate ? g->type.bits : hn_pack_bits(&g->type, q->s->target);
+    q->report->weight_bits += codes + 32 * g->scale->n + zeros;
     if (q->row != NULL)
-        q->row->bytes_after +=
-            (w->n * (packed > 0 ? packed : hone_dtype_bits(g->type.dtype)) + 7) / 8 +
-            (int64_t)g->scale->bytes + (g->zero != NULL ? (int64_t)g->zero->bytes : 0);
+        q->row->bytes_after += (codes + 7) / 8 + (int64_t)g->scale->bytes +
+                               (g->zero != NULL ? (int64_t)g->zero->bytes : 0);
 }
 
 /* Puts the weight into integers; *grid: those that what reads it now has. */
@@ -161,7 +162,7 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
         at->type = w->scheme.weights;
         at->axis = w->channel_axis;
         at->alpha = alpha;
-        hn_quantizer_count(q, w->weight->constant, &at->grid);
+        hn_quantizer_count(q, w->weight->constant, &at->grid, true);
     }
     hn_use *u = use_of(w);
     hn_node_set_input(u->node, u->index, at->floats);

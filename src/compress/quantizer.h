@@ -57,7 +57,8 @@ void hn_quantizer_hand_over(hn_value *v, hn_node *to, hn_value *instead);
 /* quantize_weights.c: the grid of a layer's weight; sx: the scale of its input, 0: not known. */
 hone_status hn_quantizer_grid(hn_quantizer *q, const hn_weighted *w, float sx, hn_grid *g,
                               hn_error *err);
-void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g);
+/* Counts a weight as it is stored: packed to as few bits as its type has, or plain. */
+void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g, bool packed);
 /* The layer's weight and, where its input is in integers, its bias. */
 hone_status hn_quantizer_layer(hn_quantizer *q, const hn_weighted *w, bool integers, hn_error *err);
 /* The constants of a sum. */

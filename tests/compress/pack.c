@@ -114,6 +114,32 @@ static void what_is_packed(void **state) {
     assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S16, 12, true, true, 0}, hone), 0);
 }
 
+/* Two levels are stored in two bits, and 6 bits that a product at run time reads in 8: what is
+ * reported is what is stored. */
+static void bits_are_those_stored(void **state) {
+    (void)state;
+    static const struct {
+        hn_layer_kind kind;
+        hn_qtype type;
+        int stored;
+    } cases[] = {{HN_LAYER_WEIGHTS, {HONE_DTYPE_S2, 1, true, true, 0}, 2},
+                 {HN_LAYER_WEIGHTS, {HONE_DTYPE_S8, 6, true, true, 0}, 6},
+                 {HN_LAYER_DYNAMIC, {HONE_DTYPE_S8, 6, true, true, 0}, 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hn_model *m = method_model(
+            "m (float[n,16] x, float[16,8] w) => (float[n,8] y) { y = MatMul (x, w) }", 1);
+        hn_scheme s = {.layer = {.kind = cases[i].kind, .weights = cases[i].type},
+                       .target = hn_quant_target_named("hone")};
+        hn_quantize_report r;
+        hn_error err;
+        if (hn_quantize_model(m, &s, NULL, NULL, NULL, &r, &err)) fail_msg("%s", err.text);
+        assert_int_equal(r.weight_bits, 128 * cases[i].stored + 32 * 8);
+        assert_int_equal(r.v[0].bytes_after, 128 * cases[i].stored / 8 + 4 * 8);
+        hn_quantize_report_deinit(&r);
+        hn_model_destroy(m);
+    }
+}
+
 /* Two weights share the numbers that unpacking takes. */
 static void small_constants_are_shared(void **state) {
     (void)state;
@@ -147,9 +173,8 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_stay),
-        cmocka_unit_test(what_is_packed),
-        cmocka_unit_test(small_constants_are_shared),
+        cmocka_unit_test(numbers_stay),          cmocka_unit_test(what_is_packed),
+        cmocka_unit_test(bits_are_those_stored), cmocka_unit_test(small_constants_are_shared),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
