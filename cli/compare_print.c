@@ -212,8 +212,41 @@ static void print_reduction(const comparison *c) {
              value_of(c->a, "--against"), c->reduced_inputs);
 }
 
+/* "1.70x faster, ": how much more of it the first has; nearly as much has no number. */
+static void print_times(FILE *to, double first, double second, const char *more, const char *less,
+                        const char *same) {
+    enum { NEARLY = 5 }; /* per cent */
+    if (!(first > 0) || !(second > 0)) return;
+    double times = first > second ? first / second : second / first;
+    if (100 * (times - 1) < NEARLY)
+        fprintf(to, "%s, ", same);
+    else
+        fprintf(to, "%.*fx %s, ", times < 10 ? 2 : 1, times, first > second ? more : less);
+}
+
+/* What the second model is beside the first, in one line. */
+static void print_summary(const comparison *c) {
+    const entry *a = &c->models[0], *b = &c->models[1];
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = must(open_memstream(&text, &bytes));
+    double lost = 100 * (a->accuracy - b->accuracy);
+    print_times(to, a->p50, b->p50, "faster", "slower", "as fast");
+    print_times(to, (double)a->file_bytes, (double)b->file_bytes, "smaller", "larger",
+                "of the same size");
+    if (fabs(lost) < 0.1)
+        fprintf(to, "as accurate");
+    else
+        fprintf(to, "%.2f points %s accurate", fabs(lost), lost > 0 ? "less" : "more");
+    if (fclose(to) != 0) must(NULL);
+    line("%s is %s", b->label, text);
+    line("%s", "");
+    free(text);
+}
+
 void compare_print(const comparison *c, int64_t top) {
     const hone_comparison *two = c->n == 2 ? c->models[1].with_first : NULL;
+    if (two != NULL && !isnan(c->models[1].accuracy)) print_summary(c);
     if (two != NULL && two->verdict != NULL) {
         line("%s", two->verdict);
         line("%s", "");

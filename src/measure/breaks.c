@@ -143,6 +143,36 @@ static void name_outliers(text *t, const hone_comparison *c, double bound) {
     if (n > MOST_NAMED) put(t, " and %zu more", n - MOST_NAMED);
 }
 
+/* How many weights are compared, and how many of them have nothing in common: rounding to one bit
+ * leaves 4 dB, other weights of the same size -3. */
+static size_t count_weights(const hone_comparison *c, size_t *strange) {
+    enum { STRANGE_DB = 1 };
+    size_t n = 0;
+    *strange = 0;
+    for (size_t i = 0; i < c->n_tensors; i++) {
+        n += c->tensors[i].weight;
+        *strange += c->tensors[i].weight && c->tensors[i].sqnr_db < STRANGE_DB;
+    }
+    return n;
+}
+
+/* The models were not made of each other: outputs have nothing in common, and few values or weights
+ * have. Says so. */
+static bool are_different(text *t, const hone_comparison *c, double output) {
+    enum { UNLIKE_DB = 3 };
+    size_t strange, weights = count_weights(c, &strange);
+    if (output >= UNLIKE_DB) return false;
+    if (2 * c->n_matched < c->n_values) {
+        put(t, "these are different networks: %zu of the %zu values of the first are in the second",
+            c->n_matched, c->n_values);
+        return true;
+    }
+    if (strange < 2 || 2 * strange <= weights) return false;
+    put(t, "these are different networks: %zu of %zu weights have nothing in common", strange,
+        weights);
+    return true;
+}
+
 static void judge(text *t, hone_comparison *c, size_t n_steps) {
     const hone_tensor_error *worst = NULL, *out = NULL;
     double output = INFINITY, bound = find_bound(c, n_steps);
@@ -152,6 +182,7 @@ static void judge(text *t, hone_comparison *c, size_t n_steps) {
         if (stands_out(&c->tensors[i], bound)) out = &c->tensors[i];
     }
     for (size_t i = 0; i < c->n_outputs; i++) output = fmin(output, c->outputs[i].sqnr_db);
+    if (are_different(t, c, output)) return;
     if (worst == NULL) {
         put(t, "no step of one model could be found in the other");
     } else if (isinf(worst->isolated_sqnr_db) && worst->isolated_sqnr_db > 0) {

@@ -74,6 +74,36 @@ static void a_comparison_outlives_its_sessions(void **state) {
     hone_comparison_destroy(NULL);
 }
 
+/* Two networks of the same names and shapes, or of others, that were not made of each other. */
+static void different_networks_are_called_so(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[n,2] x) => (float[n,2] y)"
+        "<float[2,2] v = {1, 2, 3, 4}, float[2,2] w = {5, 1, 2, 7}> {"
+        " a = MatMul (x, v) b = Relu (a) y = MatMul (b, w) }",
+        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[n,2] x) => (float[n,2] y)"
+        "<float[2,2] v = {5, -3, -1, 6}, float[2,2] w = {-4, 3, -6, -2}> {"
+        " a = MatMul (x, v) b = Relu (a) y = MatMul (b, w) }",
+        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[n,2] x) => (float[n,2] y)"
+        "<float[2,2] k = {-5, -3, -1, -6}> { c = Sigmoid (x) d = MatMul (c, k) y = Tanh (d) }",
+    };
+    for (int i = 1; i < 3; i++) {
+        two t = {.samples = {.count = 2, .batch = 2, .read = ones, .ctx = &t}};
+        hone_error err;
+        hone_comparison *c;
+        for (int k = 0; k < 2; k++) {
+            ASSERT_OK(hone_model_load_text(&t.m[k], texts[k * i], &err), err);
+            ASSERT_OK(hone_session_create(&t.s[k], t.m[k], NULL, &err), err);
+        }
+        ASSERT_OK(hone_session_compare(t.s[0], t.s[1], &t.samples, NULL, &c, &err), err);
+        if (strstr(c->verdict, "these are different networks: ") == NULL)
+            fail_msg("%s", c->verdict);
+        assert_null(c->breaks_at);
+        hone_comparison_destroy(c);
+        end(&t);
+    }
+}
+
 static void what_cannot_be_compared_is_refused(void **state) {
     (void)state;
     two t;
@@ -162,6 +192,7 @@ static void reducing_leaves_what_fails(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_comparison_outlives_its_sessions),
+        cmocka_unit_test(different_networks_are_called_so),
         cmocka_unit_test(what_cannot_be_compared_is_refused),
         cmocka_unit_test(bisecting_finds_the_damaged_layers),
         cmocka_unit_test(reducing_leaves_what_fails),
