@@ -98,7 +98,7 @@ static void number_cell(table *t, const char *format, bool known, double v) {
         table_cell(t, format, v);
 }
 
-/* ms, %, sum %, GFLOP/s, GB/s, roof %, lost ms */
+/* ms, %, sum %, GOP/s, GB/s, roof %, lost ms; an operation is one of floats or of integers */
 static void rate_cells(table *t, const row *r, double total, double *sum) {
     *sum += r->ms;
     table_cell(t, "%.3f", r->ms);
@@ -111,8 +111,8 @@ static void rate_cells(table *t, const row *r, double total, double *sum) {
 }
 
 static void print_nodes(const plan *p, sorting sort, int64_t top) {
-    static const char *const heads[] = {"node",    "op",   "kernel", "ms",      "%",    "sum %",
-                                        "GFLOP/s", "GB/s", "roof %", "lost ms", "bound"};
+    static const char *const heads[] = {"node",  "op",   "kernel", "ms",      "%",    "sum %",
+                                        "GOP/s", "GB/s", "roof %", "lost ms", "bound"};
     const hone_profile *f = p->profile;
     row *rows = must(calloc(f->n_steps + 1, sizeof *rows));
     size_t n = rows_of(f, BY_NODE, rows), shown = top > 0 && (size_t)top < n ? (size_t)top : n;
@@ -133,10 +133,10 @@ static void print_nodes(const plan *p, sorting sort, int64_t top) {
 }
 
 static void print_groups(const plan *p, sorting sort, grouping by, int64_t top) {
-    static const char *const op_heads[] = {"op",      "steps", "ms",     "%",      "sum %",
-                                           "GFLOP/s", "GB/s",  "roof %", "lost ms"};
-    static const char *const scope_heads[] = {"scope",   "steps", "ms",     "%",      "sum %",
-                                              "GFLOP/s", "GB/s",  "roof %", "lost ms"};
+    static const char *const op_heads[] = {"op",    "steps", "ms",     "%",      "sum %",
+                                           "GOP/s", "GB/s",  "roof %", "lost ms"};
+    static const char *const scope_heads[] = {"scope", "steps", "ms",     "%",      "sum %",
+                                              "GOP/s", "GB/s",  "roof %", "lost ms"};
     const hone_profile *f = p->profile;
     row *rows = must(calloc(f->n_steps + 1, sizeof *rows));
     size_t n = rows_of(f, by, rows), shown = top > 0 && (size_t)top < n ? (size_t)top : n;

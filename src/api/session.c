@@ -216,8 +216,13 @@ static hone_status read_precision(hone_session *s, const char *name, hn_engine_o
     }
     /* Beside integers, floats are as exact as the model writes them. */
     e->layers.way = asked.no_integers ? asked : own;
+    /* bf16 allows what a machine without kernels for it computes in f32. */
+    bool f32 =
+        name != NULL && strcmp(name, "bf16") == 0 && !hn_has_kernels(s->isa, HN_PRECISION_BF16);
     snprintf(s->precision, sizeof s->precision, "%s",
-             name != NULL ? name : hn_graph_precision(g, s->isa));
+             f32            ? "f32"
+             : name != NULL ? name
+                            : hn_graph_precision(g, s->isa));
     if (s->o.layer_precision == NULL) return HONE_OK;
     HN_TRY(hn_layers_read(s->o.layer_precision, &s->alloc, &s->rules, &e->layers.n, err));
     e->layers.rules = s->rules;

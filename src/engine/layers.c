@@ -58,7 +58,7 @@ bool hn_way_named(const char *name, size_t n, hn_way *way) {
 }
 
 /* Whether some family has a row of that precision, so that allowing it changes anything. */
-static bool has_rows(hn_isa isa, hn_precision precision) {
+bool hn_has_kernels(hn_isa isa, hn_precision precision) {
     for (int f = 0; f < hn_n_families; f++)
         for (int i = 0; i < hn_families[f]->n_rows; i++) {
             const hn_kernel *k = hn_families[f]->rows[i];
@@ -74,7 +74,7 @@ hn_way hn_graph_way(const hn_graph *g) {
 const char *hn_graph_precision(const hn_graph *g, hn_isa isa) {
     int narrow = 0, wide = 0;
     if (hn_graph_is_quantized(g)) return names[HN_PRECISION_COUNT_];
-    for (int i = 0; i < g->n_values && has_rows(isa, HN_PRECISION_BF16); i++) {
+    for (int i = 0; i < g->n_values && hn_has_kernels(isa, HN_PRECISION_BF16); i++) {
         const hn_value *v = g->values[i];
         const hn_tensor *t = v->constant;
         if (v->dead || t == NULL || t->rank < 2 || !hn_dtype_is_float(t->dtype)) continue;

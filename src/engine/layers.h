@@ -43,6 +43,8 @@ hn_way hn_graph_way(const hn_graph *g);
 /* What to call that: "int8" of a graph that holds integers; by its float constants of two axes or
  * more "bf16", "mixed" where some of them are bf16, "f32". */
 const char *hn_graph_precision(const hn_graph *g, hn_isa isa);
+/* Some kernel that needs no more than isa computes in that. */
+bool hn_has_kernels(hn_isa isa, hn_precision precision);
 /* What a step computes in, by the same names. */
 const char *hn_step_precision(const hn_step *s);
 /* Why a product computes in that, in the arena; its kernel is chosen. NULL: out of memory. */

@@ -169,7 +169,7 @@ static void draw_roofs(hn_page *p, const hn_axis *x, const hn_axis *y, const roo
                       hn_axis_at(x, from), x->to, at, at);
         hn_page_print(p, "<text class=\"e\" x=\"%.1f\" y=\"%.1f\">", x->to, at - 5);
         hn_page_text(p, peaks[i].name);
-        hn_page_print(p, "<tspan class=\"wide\"> %s GFLOP/s</tspan></text>",
+        hn_page_print(p, "<tspan class=\"wide\"> %s GOP/s</tspan></text>",
                       hn_show(peaks[i].rate, HN_UNIT_PLAIN, buf));
     }
     double across = (x->to - x->from) / log(x->hi / x->lo);
@@ -205,7 +205,7 @@ static void put_point_title(hn_page *p, const step *s, double ms) {
     hn_page_text(p, s->node);
     hn_page_put(p, " (");
     hn_page_text(p, s->op);
-    hn_page_print(p, "): %s, %s of the run; %s GFLOP/s, ", hn_show(s->ms, HN_UNIT_MS, a),
+    hn_page_print(p, "): %s, %s of the run; %s GOP/s, ", hn_show(s->ms, HN_UNIT_MS, a),
                   hn_show(share(s->ms, ms), HN_UNIT_SHARE, b),
                   hn_show(s->gflops, HN_UNIT_PLAIN, c));
     hn_page_print(p, "%s GB/s", hn_show(s->gb_s, HN_UNIT_PLAIN, a));
@@ -215,7 +215,7 @@ static void put_point_title(hn_page *p, const step *s, double ms) {
 
 static void roofline_table(hn_page *p, const profile *f, size_t shown) {
     static const char *const heads[] = {"step",     "operators", "bound by",   "=ms",
-                                        "=FLOP/B",  "=GFLOP/s",  "=GB/s",      "=of roof",
+                                        "=FLOP/B",  "=GOP/s",    "=GB/s",      "=of roof",
                                         "=lost ms", "kernel",    "what to do", NULL};
     char fold[96];
     snprintf(fold, sizeof fold, shown < f->n ? "The %zu longest of %zu steps" : "All %zu steps",
@@ -263,7 +263,7 @@ static void draw_roofline(hn_page *p, const profile *f) {
                   "higher with more arithmetic per second, larger with more of the time. Lines are "
                   "the measured limits of this machine.",
                   450);
-    hn_plot_axes(p, &x, &y, "arithmetic per byte, FLOP/B", "GFLOP/s");
+    hn_plot_axes(p, &x, &y, "arithmetic per byte, FLOP/B", "GOP/s");
     draw_roofs(p, &x, &y, peaks, n_peaks, slopes, n_slopes);
     for (size_t i = 0; i < n; i++) { /* the largest first, so that none is hidden */
         const step *s = f->longest[i];

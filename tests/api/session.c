@@ -77,6 +77,18 @@ static void outputs_are_allocated_or_written_to_the_callers_buffer(void **state)
     hone_session_destroy(NULL);
 }
 
+/* Where no kernel multiplies bf16, a session that may computes in f32 and says so. */
+static void precision_is_what_is_computed(void **state) {
+    (void)state;
+    hone_session_options o;
+    hone_session_options_init(&o);
+    o.precision = "bf16";
+    o.isa = "portable";
+    hone_session *s = open_session(DIGITS, &o);
+    assert_string_equal(hone_session_precision(s), "f32");
+    hone_session_destroy(s);
+}
+
 /* What was planned is what was taken, whatever the batch; and memory of their own for all
  * activations takes more. */
 static void memory_is_planned(void **state) {
@@ -606,6 +618,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_are_allocated_or_written_to_the_callers_buffer),
         cmocka_unit_test(an_empty_batch_runs),
+        cmocka_unit_test(precision_is_what_is_computed),
         cmocka_unit_test(wrong_inputs_are_named),
         cmocka_unit_test(wrong_outputs_are_named_and_left_alone),
         cmocka_unit_test(a_session_is_refused_with_the_reason),
