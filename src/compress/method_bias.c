@@ -28,8 +28,10 @@
 #include "compress/weighted.h"
 #include "passes/pass.h"
 
-/* More than these move no mean by a step of a grid. */
-#define MOST_SAMPLES 256
+/* Both models see the same samples, so that the difference of their means needs few: on networks of
+ * depthwise convolutions, squeeze-and-excite and hard-swish 256 leave the same noise within 0.1 dB.
+ */
+#define MOST_SAMPLES 64
 
 typedef struct layer {
     hn_node *node;           /* of the quantized model */
