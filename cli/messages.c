@@ -127,7 +127,7 @@ bool start_time_limit(const args *a) {
 }
 
 void continue_time_limit(void) {
-    if (deadline > 0) set_alarm(deadline - now());
+    if (deadline > 0) set_alarm(deadline - now() + GRACE / 2);
 }
 
 bool not_interrupted(void *unused) {

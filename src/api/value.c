@@ -37,7 +37,8 @@ hone_status hn_api_own(hone_value *v, size_t bytes, const char *name, hn_error *
     size_t text = name != NULL ? strlen(name) + 1 : 0, before, whole;
     bool fits = hn_size_add(text, HN_ALIGN - 1, &before);
     size_t most = bytes > SMALL ? hn_cpu_memory() : SIZE_MAX;
-    HN_CHECK(err, bytes <= most, HONE_E_NOMEM, "'%s' takes %zu bytes, %zu are available",
+    HN_CHECK(err, bytes <= most, HONE_E_NOMEM,
+             "out of memory: '%s' takes %zu bytes, %zu are available",
              name != NULL      ? name
              : v->name != NULL ? v->name
                                : "",
