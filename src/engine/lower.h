@@ -74,6 +74,11 @@ void hn_lower_q8_finish(hn_lower *L);
 /* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */
 hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op, bool *done,
                                   hn_error *err);
+/* A step that reduces a dense x, seen as [outer][r][inner] in dims, along r to a dense y; other
+ * types than f32 only where reduce_num has the operation. */
+hone_status hn_lower_reduce_step(hn_lower *L, const hn_node *n, hn_reduce_op op,
+                                 const int64_t dims[3], const hn_view *x, const hn_view *y,
+                                 hn_step **out, hn_error *err);
 /* Attention from q, k and v to y, all [samples, heads, positions, size]; mask, of f32 or bool, is
  * absent or broadcasts to [samples, heads of q, queries, keys], its keys adjacent. */
 typedef struct hn_heads_views {

@@ -103,20 +103,9 @@ static hone_status multiply_elements(hn_lower *L, const hn_node *n, const equati
 /* A step that sums x, dense, over its last r elements each into y. */
 static hone_status add_up(hn_lower *L, const hn_node *n, const hn_view *x, int64_t r,
                           const hn_view *y, hn_error *err) {
-    hn_reduce_f32 p = {.op = HN_REDUCE_SUM,
-                       .outer = hn_view_count(x) / r,
-                       .r = r,
-                       .inner = 1,
-                       .x_outer = r,
-                       .x_r = 1,
-                       .y_outer = 1};
     hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_reduce_f32_family, &p, sizeof p, &s, err));
-    hn_step_reads(s, HN_REDUCE_X, x);
-    hn_step_writes(s, HN_REDUCE_Y, y);
-    s->flops = (double)hn_view_count(x);
-    s->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(y));
-    return HONE_OK;
+    int64_t dims[3] = {hn_view_count(x) / r, r, 1};
+    return hn_lower_reduce_step(L, n, HN_REDUCE_SUM, dims, x, y, &s, err);
 }
 
 static hone_status lower_one(hn_lower *L, const hn_node *n, const equation *e, hn_error *err) {

@@ -170,24 +170,6 @@ hone_status hn_lower_group_norm(hn_lower *L, const hn_node *n, bool *done, hn_er
     return groups(L, n, hn_attr_i(n, "num_groups"), done, err);
 }
 
-/* The norms of x, dense and seen as [outer][size][inner], to norms [outer][inner]. */
-static hone_status add_norms(hn_lower *L, const hn_node *n, hn_reduce_op op, const hn_view *x,
-                             const int64_t dims[3], const hn_view *norms, hn_error *err) {
-    hn_reduce_f32 p = {.op = op,
-                       .outer = dims[0],
-                       .r = dims[1],
-                       .inner = dims[2],
-                       .x_outer = dims[1] * dims[2],
-                       .x_r = dims[2],
-                       .y_outer = dims[2]};
-    hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_reduce_f32_family, &p, sizeof p, &s, err));
-    hn_step_reads(s, HN_REDUCE_X, x);
-    hn_step_writes(s, HN_REDUCE_Y, norms);
-    s->bytes = 4.0 * (double)hn_view_count(x);
-    return HONE_OK;
-}
-
 /* LpNormalization: norms, then x over them, or over 1 where they are 0. */
 hone_status hn_lower_lp_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), norms = y;
@@ -201,8 +183,9 @@ hone_status hn_lower_lp_norm(hn_lower *L, const hn_node *n, bool *done, hn_error
     norms.dims[0] = dims[0], norms.dims[1] = 1, norms.dims[2] = dims[2];
     HN_TRY(hn_lower_place(L, &norms, NULL, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
-    HN_TRY(add_norms(L, n, hn_attr_i(n, "p") == 1 ? HN_REDUCE_L1 : HN_REDUCE_L2, &x, dims, &norms,
-                     err));
+    hn_step *s;
+    HN_TRY(hn_lower_reduce_step(L, n, hn_attr_i(n, "p") == 1 ? HN_REDUCE_L1 : HN_REDUCE_L2, dims,
+                                &x, &norms, &s, err));
     hn_map_f32 p = {.rank = 3,
                     .dims = {dims[0], dims[1], dims[2]},
                     .n_in = 2,
@@ -212,7 +195,6 @@ hone_status hn_lower_lp_norm(hn_lower *L, const hn_node *n, bool *done, hn_error
     int zero = hn_map_emit(&p, HN_MAP_EQ, 1, HN_MAP_X, 0, 0, 0);
     int divisor = hn_map_emit(&p, HN_MAP_SELECT, zero, HN_MAP_X, 1, 1, 0);
     p.out[0] = (uint8_t)hn_map_emit(&p, HN_MAP_DIV, 0, divisor, 0, 0, 0);
-    hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &p, sizeof p, &s, err));
     hn_step_reads(s, HN_MAP_IN, &x);
     hn_step_reads(s, HN_MAP_IN + 1, &norms);

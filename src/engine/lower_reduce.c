@@ -48,9 +48,9 @@ static hn_reduce_num_op number_op(hn_reduce_op op) {
     }
 }
 
-/* The step of a dense x, seen as [outer][r][inner] in dims, to a dense y. */
-static hone_status add_step(hn_lower *L, const hn_node *n, hn_reduce_op op, const int64_t dims[3],
-                            const hn_view *x, const hn_view *y, hn_error *err) {
+hone_status hn_lower_reduce_step(hn_lower *L, const hn_node *n, hn_reduce_op op,
+                                 const int64_t dims[3], const hn_view *x, const hn_view *y,
+                                 hn_step **out, hn_error *err) {
     hn_reduce_f32 p = {.op = op,
                        .outer = dims[0],
                        .r = dims[1],
@@ -68,7 +68,7 @@ static hone_status add_step(hn_lower *L, const hn_node *n, hn_reduce_op op, cons
     s->bytes = (double)(hn_view_count(x) + hn_view_count(y)) * hone_dtype_bits(x->dtype) / 8;
     hn_step_reads(s, HN_REDUCE_X, x);
     hn_step_writes(s, HN_REDUCE_Y, y);
-    hn_lower_set(L, n, 0, y, s);
+    *out = s;
     return HONE_OK;
 }
 
@@ -96,7 +96,9 @@ hone_status hn_lower_reduce(hn_lower *L, const hn_node *n, bool *done, hn_error 
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     int64_t dims[3] = {1, 1, 1};
     for (int i = 0; i < x.rank; i++) dims[i < first ? 0 : i < end ? 1 : 2] *= x.dims[i];
-    HN_TRY(add_step(L, n, op, dims, &x, &y, err));
+    hn_step *s;
+    HN_TRY(hn_lower_reduce_step(L, n, op, dims, &x, &y, &s, err));
+    hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;
 }
