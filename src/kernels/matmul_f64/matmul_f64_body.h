@@ -4,12 +4,25 @@
  * DEPTH of k at a time, and lets the tiles of all rows go over them; sums wait in c in between.
  * With one row the matrix b is read where it lies, if its columns are adjacent.
  *
- * The file that includes this one defines vd, VL, ROWS and the words vd_load, vd_store, vd_set1,
+ * A file for an instruction set defines vd, VL, ROWS and the words vd_load, vd_store, vd_set1,
  * vd_fma, and the names of the row.
  */
 #include <string.h>
 
 #include "kernels/matmul_f64/matmul_f64.h"
+
+#ifndef VL /* portable code */
+typedef double vd;
+#define VL 1
+#define ROWS 6
+#define vd_load(p) (*(p))
+#define vd_store(p, x) (*(p) = (x))
+#define vd_set1(x) (x)
+#define vd_fma(a, b, c) ((a) * (b) + (c))
+#define ROW hn_matmul_f64_portable
+#define NAME "portable_6x2"
+#define ISA HN_ISA_PORTABLE
+#endif
 
 enum { WIDTH = 2 * VL, DEPTH = 256 };
 
@@ -135,5 +148,4 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     }
 }
 
-const hn_kernel ROW = {
-    .name = NAME, .isa = ISA, .order = "fma", .ok = ok, .work = work, .run = run};
+const hn_kernel ROW = {.name = NAME, .isa = ISA, .order = NAME, .ok = ok, .work = work, .run = run};

@@ -1,0 +1,1 @@
+#include "kernels/matmul_f64/matmul_f64_body.h"
