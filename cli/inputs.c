@@ -49,9 +49,9 @@ static exit_code take_dims(feed *f, const args *a) {
 }
 
 exit_code feed_init(feed *f, const args *a, const hone_model *m) {
-    int64_t megabytes = 0;
-    if (!number_of(a, "--max-memory", 1, INT32_MAX, &megabytes)) return EXIT_USAGE;
-    f->max_bytes = (size_t)megabytes * 1000000;
+    int64_t bytes = 0;
+    if (!memory_of(a, &bytes)) return EXIT_USAGE;
+    f->max_bytes = (size_t)bytes;
     f->n_in = hone_model_n_inputs(m);
     f->n_out = hone_model_n_outputs(m);
     f->info = must(calloc(f->n_in + 1, sizeof *f->info));

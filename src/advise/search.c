@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advise/rules.h"
+#include "advise/runtimes.h"
 #include "base/clock.h"
 
 #define AS_FAST 0.9      /* of the greatest speed */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advise/rules.h"
+#include "advise/runtimes.h"
 #include "advise/search.h"
 #include "advise/strategy.h"
 #include "base/clock.h"

@@ -20,6 +20,7 @@
 #include "kernels/conv_computed_f32/conv_computed_f32.h"
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/map_f32/map_f32.h"
+#include "kernels/map_int/map_int.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 #include "kernels/matmul_nbits/matmul_nbits.h"
 
@@ -767,6 +768,7 @@ void hn_lower_map_finish(hn_lower *L) {
     for (int i = 0; i < L->plan->n_steps; i++) {
         hn_step *s = L->plan->steps[i];
         if (s->family == &hn_map_f32_family) hn_map_collapse(s->problem);
+        if (s->family == &hn_map_int_family) hn_map_int_collapse(s->problem);
     }
 }
 

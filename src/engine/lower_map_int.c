@@ -69,7 +69,6 @@ static hone_status add_step(hn_lower *L, const hn_node *n, hn_map_int_op op, con
         p.stride[HN_MAP_INT_Y][i] = y->strides[i];
     }
     for (int i = 0; i < arity; i++) spread(&in[i], y, p.stride[i]);
-    hn_map_int_collapse(&p);
     if (divides(op, p.from)) p.divisors = hn_view_count(&in[1]);
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_map_int_family, &p, sizeof p, &s, err));

@@ -118,7 +118,6 @@ static hone_status mask_of(hn_lower *L, const hn_node *n, hn_view m, int64_t key
     p.stride[HN_MAP_INT_B][1] = lengths ? 1 : 0;
     p.stride[HN_MAP_INT_Y][0] = keys;
     p.stride[HN_MAP_INT_Y][1] = 1;
-    hn_map_int_collapse(&p);
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_map_int_family, &p, sizeof p, &s, err));
     hn_step_reads(s, HN_MAP_INT_A, &m);

@@ -190,7 +190,8 @@ static hone_status infer_graph(walk *w, hn_graph *g, hn_error *err);
  * trouble always does. */
 static hone_status report(walk *w, const hn_node *n, hone_status status, hn_error *err) {
     bool finding = w->o != NULL && w->o->finding != NULL;
-    if (status == HONE_OK || status == HONE_E_NOMEM || (!finding && !w->uncertain)) return status;
+    bool fatal = !w->uncertain || status == HONE_E_LIMIT; /* graphs too deep are never run */
+    if (status == HONE_OK || status == HONE_E_NOMEM || (!finding && fatal)) return status;
     if (finding) w->o->finding(w->o->ctx, n, err);
     return HONE_OK;
 }

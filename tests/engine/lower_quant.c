@@ -496,7 +496,7 @@ static void through_floats(void **state) {
                  acts[i]);
         snprintf(steps, sizeof steps,
                  "conv_q8 Conv+%s, quantize_f32 QuantizeLinear, quantize_f32 QuantizeLinear,"
-                 " reference Max",
+                 " map_int Max",
                  acts[i]);
         r = run(text);
         has_steps(&r, steps);

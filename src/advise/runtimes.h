@@ -1,6 +1,6 @@
-/* What other runtimes make of candidates: rows of rules.def, for where they cannot be measured. */
-#ifndef HN_ADVISE_RULES_H
-#define HN_ADVISE_RULES_H
+/* What other runtimes make of candidates: rows of runtimes.def, for where they cannot be measured. */
+#ifndef HN_ADVISE_RUNTIMES_H
+#define HN_ADVISE_RUNTIMES_H
 
 #include "advise/candidates.h"
 

@@ -1,5 +1,5 @@
 /* What is known of other runtimes: a row for everything that could be asked. */
-#include "advise/rules.h"
+#include "advise/runtimes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
-#include "advise/rules.h"
+#include "advise/runtimes.h"
 
 #include <string.h>
 
 static const hn_rule rules[] = {
 #define HN_RULE(runtime, type, gain, products, why) {runtime, type, HN_RULE_##gain, products, why},
-#include "advise/rules.def"
+#include "advise/runtimes.def"
 #undef HN_RULE
 };
 
