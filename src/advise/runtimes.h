@@ -1,4 +1,5 @@
-/* What other runtimes make of candidates: rows of runtimes.def, for where they cannot be measured. */
+/* What other runtimes make of candidates: rows of runtimes.def, for where they cannot be measured.
+ */
 #ifndef HN_ADVISE_RUNTIMES_H
 #define HN_ADVISE_RUNTIMES_H
 

@@ -171,7 +171,8 @@ static void expect_quantized(hone_model *m, hone_dataset *data, const hone_quant
     hone_model_destroy(made);
 }
 
-/* A model that would stay as it is is refused. Of int8 and f16 inputs and outputs can be integers. */
+/* A model that would stay as it is is refused. Of int8 and f16 inputs and outputs can be integers.
+ */
 static void models_without_layers(void **state) {
     (void)state;
     static const char *const types[] = {"int8", "int8-dynamic", "int8-weights", "int4", "f16"};
