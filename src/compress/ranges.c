@@ -16,7 +16,8 @@
 #define MOST_BYTES ((size_t)128 << 20) /* of the outputs that are kept */
 
 /* The first is what values have unless another is clearly better. Entropy and average are left out:
- * they were never the best of the five, on seven networks, by the noise at the outputs. */
+ * of the five methods they were never the best on three trained networks, by the noise at the
+ * outputs. */
 static const hn_range_method tried[] = {HN_RANGE_PERCENTILE, HN_RANGE_MINMAX, HN_RANGE_MSE};
 enum { TRIED = sizeof tried / sizeof *tried };
 

@@ -111,7 +111,8 @@ static hn_output_form form_of(const hn_output_forms *f, const hn_head_output *o,
     hn_output_form channels = {HN_OUTPUT_CHANNELS, by_row || o->rank > 1 ? channel_axis(o) : -1};
     if (!o->is_float) return (hn_output_form){HN_OUTPUT_LABELS, -1};
     if (f->noise || o->rank < 1) return channels;
-    for (int at = 0; at<o->rank; at += o->rank> 1 ? o->rank - 1 : 1)
+    int to_last = o->rank > 1 ? o->rank - 1 : 1;
+    for (int at = 0; at < o->rank; at += to_last)
         if (are_probabilities(o, at)) return (hn_output_form){HN_OUTPUT_ANSWERS, at};
     bool scores = o->rank == 1 && by_row && o->n > 1 && !has_length_one(o) &&
                   !is_as_an_input(o, in, f->graph->n_inputs, rows);
