@@ -235,7 +235,7 @@ void catch_interrupt(void);
 /* --time-limit: once so many seconds have passed not_interrupted says no, and what has not ended a
  * second later is ended by force. False after saying what is wrong. */
 bool start_time_limit(const args *a);
-/* In a process that was forked: the limit holds there, too, a little later: the parent ends it. */
+/* In a process that was forked: the limit holds there too, and the parent alone says so. */
 void continue_time_limit(void);
 /* False once the user has pressed Ctrl-C or the time limit is over; fits
  * hone_session_options.keep_going. */

@@ -94,7 +94,7 @@ static double now(void);
 /* Time to end properly once the limit is over, in seconds. */
 #define GRACE 1.0
 
-static volatile sig_atomic_t expired;
+static volatile sig_atomic_t expired, expiry_said;
 static double time_limit, deadline; /* seconds; 0: there is none */
 
 static void set_alarm(double seconds) {
@@ -108,7 +108,7 @@ static void on_alarm(int signal_number) {
     static const char text[] = "hone: the time limit is over (--time-limit)\n";
     (void)signal_number;
     if (expired) {
-        ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+        ssize_t written = expiry_said ? 0 : write(STDERR_FILENO, text, sizeof text - 1);
         (void)written;
         _exit(EXIT_RESOURCE);
     }
@@ -127,7 +127,8 @@ bool start_time_limit(const args *a) {
 }
 
 void continue_time_limit(void) {
-    if (deadline > 0) set_alarm(deadline - now() + GRACE / 2);
+    expiry_said = 1;
+    if (deadline > 0) set_alarm(deadline - now());
 }
 
 bool not_interrupted(void *unused) {
@@ -140,7 +141,8 @@ exit_code say_interrupted(void) {
         complain("interrupted");
         return EXIT_INTERRUPTED;
     }
-    complain("the time limit of %g s is over (--time-limit)", time_limit);
+    if (!expiry_said) complain("the time limit of %g s is over (--time-limit)", time_limit);
+    expiry_said = 1;
     return EXIT_RESOURCE;
 }
 

@@ -226,7 +226,7 @@ static void run_lines(const hn_call *call, const sides *s, int64_t batch, int64_
         int64_t n = least(end - j, BLOCK);
         for (int64_t i = 0; i < s->few; i += ROWS) {
             int rows = (int)least(s->few - i, ROWS);
-            sum_fn *fn = (along_k(s) ? with_k : with_lines)[rows - 1];
+            sum_fn *fn = along_k(s) ? with_k[rows - 1] : with_lines[rows - 1];
             fn(&at, few + i * at.few_line, many + j * s->many_line, n, sums);
             for (int q = 0; q < rows; q++)
                 finish(p, s, call->ptr[HN_MATMUL_BIAS], r, c, i + q, j, n, sums + q * BLOCK);

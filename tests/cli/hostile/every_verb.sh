@@ -4,8 +4,12 @@
 . "$SOURCE/tests/cli/lib.sh"
 limits='--max-memory 500 --time-limit 1'
 
+# In braces: the shell itself says "Aborted" of a program that sanitizers end.
+most=unlimited
+{ (ulimit -v 4000000 && "$HONE" --version >/dev/null) && most=4000000; } 2>/dev/null
+
 bounded() {
-    (ulimit -v 4000000 && "$HONE" --version) >/dev/null 2>&1 && ulimit -v 4000000
+    ulimit -v $most
     timeout 100 "$HONE" "$@" >said 2>&1
 }
 
