@@ -136,8 +136,9 @@ hone_status hn_onnx_opset(hn_onnx_reader *r, hn_bytes bytes, hn_opset *out, hn_e
 /* ---- types ---- */
 
 /* A name that stands for any size, a new one each time. PaddlePaddle's exporter and others write
- * such sizes as numbers below 0, too. */
-static bool names_nothing(const char *name) { return name[0] == '\0' || strcmp(name, "?") == 0; }
+ * such sizes as numbers below 0, too. It stays in what the file states, to be written as it came.
+ */
+#define ANY_SIZE "?"
 
 static hone_status read_dim(hn_onnx_reader *r, hn_bytes bytes, hn_dim *out, const char **denotation,
                             hn_error *err) {
@@ -155,7 +156,8 @@ static hone_status read_dim(hn_onnx_reader *r, hn_bytes bytes, hn_dim *out, cons
             if (size < 0) r->negative_dim = size;
         } else if (f.number == HN_ONNX_DIM_DIM_PARAM) {
             HN_TRY(hn_onnx_text(&r->scratch, f.bytes, "a dim_param", &name, err));
-            *out = names_nothing(name) ? NULL : hn_dim_symbol(dims, name);
+            *out = name[0] == '\0' ? NULL : hn_dim_symbol(dims, name);
+            if (strcmp(name, ANY_SIZE) == 0) r->any_size = *out;
         } else if (f.number == HN_ONNX_DIM_DENOTATION) {
             HN_TRY(hn_onnx_text(&r->model->arena, f.bytes, "a denotation", denotation, err));
         }
@@ -724,6 +726,9 @@ static hone_status describe(hn_onnx_reader *r, hn_value *v, const value_info *in
     }
     v->stated = type;
     if (type->kind != HN_TYPE_NONE && (v->constant == NULL || v->is_input)) v->type = *type;
+    for (int i = 0; i < v->type.shape.rank && r->any_size != NULL; i++)
+        if (v->type.shape.dim[i] == r->any_size)
+            v->type.shape.dim[i] = hn_dim_fresh(&r->model->dims, -1);
     if (info->doc.n > 0)
         HN_TRY(hn_onnx_text(&r->model->arena, info->doc, "a doc string", &v->doc, err));
     return read_props(r, HN_ONNX_VALUE, bytes, HN_ONNX_VALUE_METADATA_PROPS, &v->metadata, err);

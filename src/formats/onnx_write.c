@@ -108,9 +108,9 @@ static bool still_holds(const hn_type *stated, const hn_type *type) {
     if (stated->shape.rank != type->shape.rank) return false;
     for (int i = 0; i < type->shape.rank; i++) {
         int64_t a, b;
-        if (!hn_dim_is_const(stated->shape.dim[i], &a)) continue;
-        bool number = hn_dim_is_const(type->shape.dim[i], &b);
-        if (number ? a != b : a == 0) return false; /* 0 was taken as unknown (ops/infer.h) */
+        if (hn_dim_is_const(stated->shape.dim[i], &a) && hn_dim_is_const(type->shape.dim[i], &b) &&
+            a != b)
+            return false;
     }
     return true;
 }

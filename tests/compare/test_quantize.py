@@ -32,6 +32,13 @@ def quantize(path, out, *options):
     return str(out)
 
 
+def refuse(path, out, *options):
+    """Of a network of convolutions alone nothing becomes dynamic."""
+    done = subprocess.run([HONE, "quantize", path, "-o", str(out), "-q", *options], capture_output=True, text=True)
+    assert done.returncode == 1 and "nothing in the model can become" in done.stderr
+    assert not out.exists()
+
+
 def signature(values):
     return [(v.name, v.type, v.shape) for v in values]
 
@@ -40,6 +47,8 @@ def signature(values):
 @pytest.mark.parametrize("path", FLOATS, ids=os.path.basename)
 def test_same_answers(path, kind, tmp_path):
     path = unpacked(path, str(tmp_path))
+    if "squeezenet_fp32" in path and kind.endswith("-dynamic"):
+        return refuse(path, tmp_path / "made.onnx", "--type", kind)
     made = quantize(path, tmp_path / "made.onnx", "--type", kind)
     if TYPES[kind] is None:
         return
