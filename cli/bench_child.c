@@ -296,7 +296,7 @@ static exit_code open_inputs(bench *b, const args *a, uint64_t seed) {
     int fill = HONE_FILL_RANDOM;
     const char *spec = value_of(a, "--data");
     if (!fill_of(a, &fill)) return EXIT_USAGE;
-    exit_code code = spec != NULL ? open_data(b, spec) : feed_fill(&b->feed, fill, seed);
+    exit_code code = spec != NULL ? open_data(b, spec) : feed_fill(&b->feed, fill, seed, 0);
     if (code != EXIT_DONE) return code;
     feed *f = &b->feed;
     if (spec == NULL) {
@@ -330,7 +330,6 @@ static exit_code measure_session(bench *b, const args *a, const hone_session_opt
     if (code != EXIT_DONE) return code;
     double created = now() - t1;
     code = feed_init(&b->feed, a, b->model);
-    b->feed.max_bytes = 0; /* here --max-memory is about the session */
     if (code == EXIT_DONE && b->c->batch >= 0) code = set_batch(a, &b->feed, b->c);
     if (code == EXIT_DONE) code = open_inputs(b, a, o->seed);
     if (code != EXIT_DONE) return code;
@@ -388,7 +387,6 @@ static exit_code check_all(const job *j) {
     exit_code code = EXIT_DONE;
     if (load_model(j->a, &b.model, &err) != HONE_OK) return fail_with(&err);
     code = feed_init(&b.feed, j->a, b.model);
-    b.feed.max_bytes = 0; /* here --max-memory is about the session */
     size_t given = b.feed.n_dims;
     for (int i = j->n; i-- > 0 && code == EXIT_DONE;) {
         b.c = &j->configs[i];

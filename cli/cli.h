@@ -180,10 +180,8 @@ typedef struct feed {
     hone_value *in, *out;  /* named; an input whose dtype is not set is still to be given */
     size_t n_dims;
     hone_dim_value *dims; /* sizes of symbols, as far as they are settled */
-    size_t max_bytes;     /* made-up inputs may take; 0: what the machine allows */
 } feed;
-/* Room for the values of m, the sizes --dim settles and the limit of --max-memory. Like those
- * below, says what is wrong. */
+/* Room for the values of m, and the sizes --dim settles. Like those below, says what is wrong. */
 exit_code feed_init(feed *f, const args *a, const hone_model *m);
 void feed_deinit(feed *f); /* a zeroed one too */
 /* Gives input i a value, which is the feed's from then on; its axes settle symbols. */
@@ -195,8 +193,9 @@ bool feed_size(feed *f, const char *symbol, int64_t size);
 /* --fill as a hone_fill; absent: *fill is unchanged. */
 bool fill_of(const args *a, int *fill);
 /* Makes up the inputs that were not given; fill -1: there must be none. A symbol that nothing
- * settles is 1 as a first axis, else 128, with a note. */
-exit_code feed_fill(feed *f, int fill, uint64_t seed);
+ * settles is 1 as a first axis, else 128, with a note. They take no more than `most` bytes; 0: than
+ * there are. */
+exit_code feed_fill(feed *f, int fill, uint64_t seed, size_t most);
 
 /* ---- precision (precision.c) ---- */
 

@@ -152,7 +152,8 @@ static exit_code open_samples(comparison *c, int64_t made_up) {
     c->samples = (hone_samples){.count = made_up, .batch = 1, .read = make_up, .ctx = c};
     if (spec == NULL) {
         exit_code code = feed_init(&c->inputs, c->a, c->models[0].model);
-        if (code == EXIT_DONE) code = feed_fill(&c->inputs, c->fill, c->seed);
+        if (code == EXIT_DONE)
+            code = feed_fill(&c->inputs, c->fill, c->seed, c->models[0].how.max_memory);
         if (code == EXIT_DONE)
             note("inputs are made up (%lld samples): --data SPEC compares on real ones",
                  (long long)made_up);

@@ -49,9 +49,6 @@ static exit_code take_dims(feed *f, const args *a) {
 }
 
 exit_code feed_init(feed *f, const args *a, const hone_model *m) {
-    int64_t bytes = 0;
-    if (!memory_of(a, &bytes)) return EXIT_USAGE;
-    f->max_bytes = (size_t)bytes;
     f->n_in = hone_model_n_inputs(m);
     f->n_out = hone_model_n_outputs(m);
     f->info = must(calloc(f->n_in + 1, sizeof *f->info));
@@ -124,20 +121,20 @@ static void size_up(feed *f, const hone_value_info *info, hone_value *v) {
 }
 
 /* What is made up may not take more than --max-memory. */
-static bool fits(const feed *f, const hone_value *v, size_t *taken) {
+static bool fits(const hone_value *v, size_t most, size_t *taken) {
     size_t bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
     char a[32], b[32];
-    if (f->max_bytes == 0 || (bytes <= f->max_bytes && *taken <= f->max_bytes - bytes)) {
+    if (most == 0 || (bytes <= most && *taken <= most - bytes)) {
         *taken += bytes;
         return true;
     }
     complain("input '%s' takes %s, more than --max-memory leaves of %s", v->name,
              bytes < INT64_MAX ? human_bytes((int64_t)bytes, a) : "more bytes than there can be",
-             human_bytes((int64_t)f->max_bytes, b));
+             human_bytes((int64_t)most, b));
     return false;
 }
 
-exit_code feed_fill(feed *f, int fill, uint64_t seed) {
+exit_code feed_fill(feed *f, int fill, uint64_t seed, size_t most) {
     hone_error err;
     size_t taken = 0;
     for (size_t i = 0; i < f->n_in; i++) {
@@ -155,7 +152,7 @@ exit_code feed_fill(feed *f, int fill, uint64_t seed) {
             return EXIT_USAGE;
         }
         size_up(f, info, &f->in[i]);
-        if (!fits(f, &f->in[i], &taken)) return EXIT_RESOURCE;
+        if (!fits(&f->in[i], most, &taken)) return EXIT_RESOURCE;
         if (hone_value_fill(&f->in[i], (hone_fill)fill, seed + i, &err) != HONE_OK)
             return fail_with(&err);
     }

@@ -318,7 +318,7 @@ static exit_code plan(hone_model *m, const hone_inspection *in, hone_memory_use 
     exit_code code = feed_init(&f, &(args){0}, m);
     for (size_t i = 0; i < f.n_in; i++)
         for (int d = 0; d < f.info[i].rank; d++) take_size(&f, f.info[i].dim_names[d], in);
-    if (code == EXIT_DONE) code = feed_fill(&f, HONE_FILL_ZEROS, 0);
+    if (code == EXIT_DONE) code = feed_fill(&f, HONE_FILL_ZEROS, 0, 0);
     if (code == EXIT_DONE && hone_session_prepare(s, f.n_in, f.in, &err) != HONE_OK)
         code = fail_with(&err);
     *use = hone_session_memory(s);

@@ -96,7 +96,7 @@ static exit_code start(job *j, plan *p, int number, const hone_session_options *
     if (load_model(&p->a, &p->model, &err) != HONE_OK) return fail_with(&err);
     exit_code code = open_session(&p->a, p->model, o, &p->session);
     if (code == EXIT_DONE) code = feed_init(&p->feed, &p->a, p->model);
-    if (code == EXIT_DONE) code = feed_fill(&p->feed, fill, o->seed);
+    if (code == EXIT_DONE) code = feed_fill(&p->feed, fill, o->seed, o->max_memory);
     if (code != EXIT_DONE) return code;
     feed *f = &p->feed;
     hone_status status = hone_session_prepare(p->session, f->n_in, f->in, &err);

@@ -208,7 +208,7 @@ static exit_code go(job *j) {
     if (!fill_of(a, &fill) || !session_options(a, &o)) return EXIT_USAGE;
     exit_code code = open_model(j, &o);
     if (code == EXIT_DONE) code = read_inputs(j);
-    if (code == EXIT_DONE) code = feed_fill(f, fill, o.seed);
+    if (code == EXIT_DONE) code = feed_fill(f, fill, o.seed, o.max_memory);
     if (code == EXIT_DONE) code = place_outputs(j, value_of(a, "--output"));
     if (code != EXIT_DONE) return code;
     if (hone_session_run(j->session, f->n_in, f->in, f->n_out, f->out, &err) != HONE_OK)
