@@ -1246,7 +1246,8 @@ typedef struct hone_optimization {
     double profile_ms;                  /* a run of the original, and what it is spent on: */
     const char *profile;                /* "Conv 61 %, MatMul 20 %" */
     size_t n_criteria, n_guards;        /* eight, seven */
-    /* Answers of criteria: "yes", "no", "not asked"; of guards: "avoided", "not avoided". */
+    /* Answers of criteria: "yes", "no", "not asked", "by rule" (known, not measured); of guards:
+     * "avoided", "not avoided". */
     const hone_verdict *criteria, *guards;
     size_t n_left_out; /* what was not tried, and why */
     const char *const *left_out;

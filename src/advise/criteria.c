@@ -8,9 +8,8 @@
 #include "advise/search.h"
 #include "advise/strategy.h"
 
-#define WAITED                                                                        \
-    0.25 /* of what its steps take: a timed run that takes less did not wait for them \
-          */
+/* Of what its steps take: a timed run that takes less did not wait for them. */
+#define WAITED 0.25
 
 typedef struct list {
     hn_search_state *s;
