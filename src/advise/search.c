@@ -535,9 +535,9 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
     hn_search_state *s = hn_arena_zero(arena, sizeof *s);
     if (s == NULL) return HN_NOMEM(err);
     out->runtime = o->runtime != NULL ? o->runtime->name : "hone";
-    out->by_rule = o->runtime != NULL && o->timer == NULL;
     *s = (hn_search_state){
         .out = out, .o = *o, .original = m, .arena = arena, .alloc = alloc, .gate = o->max_drop};
+    out->by_rule = hn_search_by_rule(s);
     s->begun_ns = hn_clock_ns();
     s->asked = o->how.engine;
     s->o.how.engine.keep_going = keep_going;
