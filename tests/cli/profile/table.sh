@@ -4,7 +4,8 @@ p() { "$HONE" profile "$digits" -q --runs 2 --no-roofline "$@"; }
 # numbers: stand-ins for what the machine decides.
 numbers() { sed 's/[0-9][0-9.]*/N/g; s/ [kM]B/ B/g'; }
 p | sed -n '/^run/,$p' | numbers | sed 's/threads)/thread)/' | grep '^[rsm]'
-p | grep -c '?'
+# One more is asked where others used the cores.
+p | grep -v 'do the steps add up' | grep -c '?'
 p --sort order | sed -n '3p' | cut -d ' ' -f 1
 p --sort name --top 2 | sed -n '3,4p' | sed 's/ .*//'
 p --by op | sed -n '1p' | tr -s ' '
