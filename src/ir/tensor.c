@@ -35,12 +35,14 @@ static void describe(hn_tensor *t, hone_dtype dtype, int rank, const int64_t *di
     t->bytes = bytes;
 }
 
-/* Allocates the struct and `extra` bytes behind it, and fills in the facts. */
+/* Allocates the struct, contents of fewer bytes than `inside` and `extra` bytes behind it, and
+ * fills in the facts. Other contents are left to the caller: data is NULL. */
 static hone_status make(hn_tensor **out, hn_allocator *alloc, hn_mem_tag tag, hone_dtype dtype,
-                        int rank, const int64_t *dims, bool own_data, size_t extra, hn_error *err) {
+                        int rank, const int64_t *dims, size_t inside, size_t extra, hn_error *err) {
     int64_t n;
     size_t bytes, whole;
     HN_TRY(measure(dtype, rank, dims, &n, &bytes, err));
+    bool own_data = bytes < inside;
     if (!hn_size_add(HEAD, own_data ? bytes : 0, &whole) || !hn_size_add(whole, extra, &whole))
         return HN_NOMEM(err);
     hn_tensor *t = hn_alloc(alloc, whole, tag);
@@ -63,12 +65,9 @@ static void clear_last_bits(hn_tensor *t) {
 hone_status hn_tensor_create(hn_tensor **out, hn_allocator *alloc, hn_mem_tag tag, hone_dtype dtype,
                              int rank, const int64_t *dims, hn_error *err) {
     hn_tensor *t;
-    int64_t n;
-    size_t bytes;
-    HN_TRY(measure(dtype, rank, dims, &n, &bytes, err));
-    bool apart = bytes >= APART;
-    HN_TRY(make(&t, alloc, tag, dtype, rank, dims, !apart, 0, err));
-    if (apart) {
+    HN_TRY(make(&t, alloc, tag, dtype, rank, dims, APART, 0, err));
+    if (t->data == NULL) {
+        size_t bytes = t->bytes;
         t->data = t->own = hn_alloc(alloc, bytes, tag);
         if (t->own == NULL) {
             hn_tensor_unref(t);
@@ -85,7 +84,7 @@ hone_status hn_tensor_create_mapped(hn_tensor **out, hn_allocator *alloc, hone_d
                                     int rank, const int64_t *dims, hn_file *file, const void *data,
                                     hn_error *err) {
     hn_tensor *t;
-    HN_TRY(make(&t, alloc, HN_MEM_MODEL, dtype, rank, dims, false, 0, err));
+    HN_TRY(make(&t, alloc, HN_MEM_MODEL, dtype, rank, dims, 0, 0, err));
     t->file = hn_file_ref(file);
     t->data = (void *)(uintptr_t)data;
     *out = t;
@@ -101,7 +100,7 @@ hone_status hn_tensor_create_borrowed(hn_tensor **out, hn_allocator *alloc, hone
                                       int rank, const int64_t *dims, const void *data,
                                       hn_error *err) {
     hn_tensor *t;
-    HN_TRY(make(&t, alloc, HN_MEM_TENSOR, dtype, rank, dims, false, 0, err));
+    HN_TRY(make(&t, alloc, HN_MEM_TENSOR, dtype, rank, dims, 0, 0, err));
     t->data = borrowed(data);
     *out = t;
     return HONE_OK;
@@ -120,7 +119,7 @@ hone_status hn_tensor_borrow(hn_tensor *t, hone_dtype dtype, int rank, const int
 hone_status hn_tensor_create_view(hn_tensor **out, hn_tensor *base, int rank, const int64_t *dims,
                                   hn_error *err) {
     hn_tensor *t;
-    HN_TRY(make(&t, base->alloc, HN_MEM_TENSOR, base->dtype, rank, dims, false, 0, err));
+    HN_TRY(make(&t, base->alloc, HN_MEM_TENSOR, base->dtype, rank, dims, 0, 0, err));
     assert(t->n == base->n && base->data != NULL);
     t->base = hn_tensor_ref(base);
     t->data = base->data;
@@ -136,7 +135,7 @@ hone_status hn_tensor_create_strings(hn_tensor **out, hn_allocator *alloc, int r
     for (int64_t i = 0; i < n; i++)
         if (!hn_size_add(extra, texts[i].n, &extra)) return HN_NOMEM(err);
     hn_tensor *t;
-    HN_TRY(make(&t, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_STRING, rank, dims, true, extra, err));
+    HN_TRY(make(&t, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_STRING, rank, dims, SIZE_MAX, extra, err));
     hn_str *strings = t->data;
     char *at = (char *)t->data + t->bytes;
     for (int64_t i = 0; i < n; i++) {
@@ -162,7 +161,7 @@ hone_status hn_tensor_create_sparse(hn_tensor **out, hn_allocator *alloc, int ra
              "the indices of a sparse tensor do not match its %lld values and rank %d",
              (long long)values->n, rank);
     hn_tensor *t;
-    HN_TRY(make(&t, alloc, HN_MEM_WEIGHTS, values->dtype, rank, dims, false, 0, err));
+    HN_TRY(make(&t, alloc, HN_MEM_WEIGHTS, values->dtype, rank, dims, 0, 0, err));
     t->values = values;
     t->indices = indices;
     *out = t;

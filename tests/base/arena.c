@@ -6,15 +6,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-#define HAVE_ASAN 1
-#endif
-#endif
+#include "support/asan.h"
 
 static hn_allocator mem;
 static hn_arena arena;
