@@ -343,14 +343,17 @@ hone_memory_use hone_session_memory(const hone_session *s) {
 
 /* ---- running ---- */
 
-static hone_status run_reference(hone_session *s, const hn_tensor *const *in, hn_tensor **out,
+static hone_status run_reference(hone_session *s, const hn_tensor *const *in,
+                                 hn_output_place *place, void *place_ctx, hn_tensor **out,
                                  hn_error *err) {
     hn_exec_options o = {.alloc = &s->alloc,
                          .pool = s->pool,
                          .seed = s->o.seed,
                          .keep_going = s->o.keep_going,
                          .keep_going_ctx = s->o.keep_going_ctx,
-                         .stop = &s->runs};
+                         .stop = &s->runs,
+                         .place = place,
+                         .place_ctx = place_ctx};
     return hn_graph_run(s->model->ir->graph, &o, in, out, err);
 }
 
@@ -377,7 +380,7 @@ static hone_status make_output(void *ctx, int i, hone_dtype dtype, int rank, con
 /* One tensor per input of the graph, one reference per output; ctx is the session. */
 static hone_status run(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err) {
     hone_session *s = ctx;
-    if (s->engine == NULL) return within_memory(s, run_reference(s, in, out, err), err);
+    if (s->engine == NULL) return within_memory(s, run_reference(s, in, NULL, NULL, out, err), err);
     int n = s->model->ir->graph->n_outputs;
     made m = {s, out};
     for (int i = 0; i < n; i++) out[i] = NULL;
@@ -508,18 +511,6 @@ static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int
     return HONE_OK;
 }
 
-static hone_status run_reference_to(hone_session *s, const hn_tensor *const *in,
-                                    hn_tensor **results, targets *t, hn_error *err) {
-    HN_TRY(run_reference(s, in, results, err));
-    for (int i = 0; i < s->model->ir->graph->n_outputs; i++) {
-        const hn_tensor *r = results[i];
-        void *to;
-        HN_TRY(place(t, i, r->dtype, r->rank, r->dims, &to, err));
-        if (to != NULL && r->bytes > 0) memcpy(to, r->data, r->bytes);
-    }
-    return HONE_OK;
-}
-
 /* Who is told of the steps of a run. */
 typedef struct watcher {
     void (*step)(void *ctx, const hone_step_info *info); /* NULL: only who listens to spans */
@@ -613,7 +604,7 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
     hone_status status = s->engine != NULL
                              ? hn_engine_run(s->engine, c->in, place, &t,
                                              watch != NULL ? tell_step : NULL, watch, err)
-                             : run_reference_to(s, c->in, c->results, &t, err);
+                             : run_reference(s, c->in, place, &t, c->results, err);
     begun = begun != 0 ? hn_clock_ns() : 0;
     for (size_t i = 0; i < n_out; i++) {
         if (status != HONE_OK) {

@@ -21,6 +21,7 @@
 #include "engine/layers.h"
 #include "engine/plan.h"
 #include "engine/tune.h"
+#include "ops/eval.h"
 
 #define HN_ENGINE_PLANS 8
 /* Contexts of a plan that are kept for the next run; more runs at once take new ones. */
@@ -61,12 +62,6 @@ hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine
                              hn_error *err);
 void hn_engine_destroy(hn_engine *e); /* NULL accepted */
 
-/* Where output i goes: called for every output, before anything of the part that makes it is
- * computed where sizes are known. Returns memory for that many bytes (or NULL for an output nobody
- * wants), or fails. */
-typedef hone_status hn_engine_place(void *ctx, int i, hone_dtype dtype, int rank,
-                                    const int64_t *dims, void **to, hn_error *err);
-
 /* What a run did, step by step; for profiles. */
 typedef struct hn_step_time {
     const hn_step *step;
@@ -74,8 +69,9 @@ typedef struct hn_step_time {
 } hn_step_time;
 
 /* in[]: one dense tensor per input of the model, aligned; NULL where the default is to be taken.
- * times: NULL, or called after each step. */
-hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_place *place,
+ * place is asked before anything of the part that makes the output is computed, where sizes are
+ * known; NULL memory: nobody wants the output. times: NULL, or called after each step. */
+hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_output_place *place,
                           void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
                           void *times_ctx, hn_error *err);
 
@@ -163,7 +159,7 @@ typedef struct hn_run {
     hn_pool *pool;
     hn_rng *rng;
     const hn_tensor *const *in;
-    hn_engine_place *place;
+    hn_output_place *place;
     void *place_ctx;
     hn_engine_show *show; /* of a plan that shows its outputs, instead of place */
     void *show_ctx;

@@ -63,6 +63,7 @@ struct hn_engine {
     bool dropped; /* some are */
     int depth;    /* engines around it */
     bool heavy;   /* a node multiplies matrices */
+    bool steady;  /* its inputs have the same sizes in every run */
     hn_common *all;
     hn_entry *entries; /* used last first */
     int n_entries;

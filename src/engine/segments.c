@@ -19,7 +19,7 @@
 
 /* Such an engine makes no plan where no node of it multiplies matrices and its inputs have no more
  * elements than this: the references are done (15 ns an element and node) before a plan is made
- * (50 us a node). */
+ * (50 us a node). Only where no other sizes can come does a plan pay all the same. */
 #define FEW_ELEMENTS 4096
 
 /* What all parts of one run share. */
@@ -33,7 +33,7 @@ typedef struct trip {
 } trip;
 
 static hone_status run_engine(hn_engine *e, trip *t, const hn_tensor *const *in,
-                              hn_engine_place *place, void *place_ctx, hn_error *err);
+                              hn_output_place *place, void *place_ctx, hn_error *err);
 
 /* ---- subgraphs ---- */
 
@@ -43,6 +43,15 @@ typedef struct plain {
     hn_body **bodies;
     trip *t;
 } plain;
+
+/* Whether the body sees the same sizes in every run of the graph around it. */
+static bool is_steady(const hn_body *b) {
+    int64_t dims[HONE_MAX_RANK];
+    bool steady = b->graph->n_inputs == 0;
+    for (int i = 0; i < b->engine->model->graph->n_inputs && steady; i++)
+        steady = hn_shape_is_const(&b->sources[i]->type.shape, dims);
+    return steady;
+}
 
 static hone_status create_body(hn_engine *e, const hn_graph *g, hn_body **out, hn_error *err) {
     hone_status status;
@@ -67,6 +76,7 @@ static hone_status create_body(hn_engine *e, const hn_graph *g, hn_body **out, h
     for (int i = 0; i < m->graph->n_inputs; i++)
         m->graph->inputs[i]->type.shape = hn_shape_unknown();
     HN_TRY_GOTO(hn_engine_create_inside(&b->engine, e, m, err));
+    b->engine->steady = is_steady(b);
     hn_free(e->o.alloc, values);
     *out = b;
     return HONE_OK;
@@ -94,9 +104,10 @@ static hone_status find_body(const plain *p, const hn_graph *g, const hn_body **
     return status;
 }
 
+/* Whether the references are the quicker way. */
 static bool is_light(const hn_engine *e, const hn_tensor *const *in) {
     int64_t n = 0;
-    if (e->depth == 0 || e->heavy) return false;
+    if (e->depth == 0 || e->heavy || e->steady) return false;
     for (int i = 0; i < e->model->graph->n_inputs; i++)
         if (in[i]->n > FEW_ELEMENTS || (n += in[i]->n) > FEW_ELEMENTS) return false;
     return true;
@@ -105,6 +116,8 @@ static bool is_light(const hn_engine *e, const hn_tensor *const *in) {
 typedef struct body_outputs {
     hn_allocator *alloc;
     const hn_body *b;
+    hn_output_place *place; /* of the graph's outputs; may be NULL */
+    void *place_ctx;
     hn_tensor **out;
 } body_outputs;
 
@@ -112,23 +125,27 @@ static hone_status place_body(void *ctx, int i, hone_dtype dtype, int rank, cons
                               void **to, hn_error *err) {
     const body_outputs *o = ctx;
     hn_tensor **t = &o->out[o->b->outputs[i]];
+    *to = NULL;
+    if (o->place != NULL)
+        HN_TRY(o->place(o->place_ctx, o->b->outputs[i], dtype, rank, dims, to, err));
+    if (*to != NULL) return HONE_OK;
     HN_TRY(hn_tensor_create(t, o->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
     *to = (*t)->data;
     return HONE_OK;
 }
 
-/* What v, an input of g or a value from outside, is in this run. */
+/* What v is in this run where it is an input of g or a value from outside; else NULL. */
 static const hn_tensor *outside(const hn_graph *g, const hn_tensor *const *in,
                                 const hn_frame *around, const hn_value *v) {
     if (v->graph != g) return hn_frame_value(around, v);
-    int i = 0;
-    while (g->inputs[i] != v) i++;
-    return in[i];
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i] == v) return in[i];
+    return NULL;
 }
 
 static hone_status run_body(void *ctx, const hn_frame *around, const hn_graph *g,
-                            const hn_tensor *const *in, hn_tensor **out, bool *done,
-                            hn_error *err) {
+                            const hn_tensor *const *in, hn_output_place *place, void *place_ctx,
+                            hn_tensor **out, bool *done, hn_error *err) {
     const plain *p = ctx;
     const hn_body *b;
     hn_allocator *alloc = p->e->o.alloc;
@@ -143,14 +160,12 @@ static hone_status run_body(void *ctx, const hn_frame *around, const hn_graph *g
     }
     hone_status status = HONE_OK;
     if (ready && !is_light(b->engine, args)) {
-        body_outputs o = {alloc, b, out};
+        body_outputs o = {alloc, b, place, place_ctx, out};
         *done = true;
-        for (int i = 0; i < g->n_outputs; i++) out[i] = NULL;
+        for (int i = 0; i < g->n_outputs; i++)
+            out[i] = hn_tensor_ref(outside(g, in, around, g->outputs[i].value));
         status = run_engine(b->engine, p->t, args, place_body, &o, err);
-        for (int i = 0; i < g->n_outputs; i++) {
-            if (status == HONE_OK && out[i] == NULL)
-                out[i] = hn_tensor_ref(outside(g, in, around, g->outputs[i].value));
-            if (status == HONE_OK) continue;
+        for (int i = 0; i < g->n_outputs && status != HONE_OK; i++) {
             hn_tensor_unref(out[i]);
             out[i] = NULL;
         }
@@ -176,7 +191,8 @@ static void tell_node(void *ctx, const hn_value *v, const hn_tensor *t) {
 }
 
 static hone_status run_plain(plain *p, const hn_graph *g, const hn_tensor *const *in,
-                             hn_tensor **out, hn_error *err) {
+                             hn_output_place *place, void *place_ctx, hn_tensor **out,
+                             hn_error *err) {
     const hn_engine_options *e = &p->e->o;
     hn_exec_options o = {.alloc = e->alloc,
                          .pool = e->pool,
@@ -188,21 +204,11 @@ static hone_status run_plain(plain *p, const hn_graph *g, const hn_tensor *const
                          .stop = e->stop,
                          .state = &p->t->state,
                          .body = p->e->depth < HN_ENGINE_DEPTH ? run_body : NULL,
-                         .body_ctx = p};
+                         .body_ctx = p,
+                         .place = place,
+                         .place_ctx = place_ctx};
     p->t->told = hn_clock_ns();
     return hn_graph_run(g, &o, in, out, err);
-}
-
-/* Puts the first n results where they belong. */
-static hone_status hand_over(hn_tensor *const *results, int n, hn_engine_place *place, void *ctx,
-                             hn_error *err) {
-    for (int i = 0; i < n; i++) {
-        const hn_tensor *t = results[i];
-        void *to;
-        HN_TRY(place(ctx, i, t->dtype, t->rank, t->dims, &to, err));
-        if (to != NULL && t->bytes > 0) memcpy(to, t->data, t->bytes);
-    }
-    return HONE_OK;
 }
 
 static void release(hn_engine *e, hn_tensor **list, int n) {
@@ -211,13 +217,12 @@ static void release(hn_engine *e, hn_tensor **list, int n) {
 }
 
 static hone_status run_whole(hn_engine *e, trip *t, const hn_tensor *const *in,
-                             hn_engine_place *place, void *ctx, hn_error *err) {
+                             hn_output_place *place, void *ctx, hn_error *err) {
     const hn_graph *g = e->model->graph;
     plain p = {e, &e->bodies, t};
     hn_tensor **out = hn_alloc_zero(e->o.alloc, (size_t)g->n_outputs * sizeof *out, HN_MEM_OTHER);
     if (out == NULL) return HN_NOMEM(err);
-    hone_status status = run_plain(&p, g, in, out, err);
-    if (status == HONE_OK) status = hand_over(out, g->n_outputs, place, ctx, err);
+    hone_status status = run_plain(&p, g, in, place, ctx, out, err);
     release(e, out, g->n_outputs);
     return status;
 }
@@ -229,7 +234,7 @@ typedef struct part_outputs {
     const hn_part *part;
     hn_tensor **slots;
     hn_allocator *alloc;
-    hn_engine_place *place;
+    hn_output_place *place;
     void *place_ctx;
 } part_outputs;
 
@@ -245,6 +250,15 @@ static hone_status place_part(void *ctx, int i, hone_dtype dtype, int rank, cons
     return HONE_OK;
 }
 
+/* Other parts take what mid makes as it comes. */
+static hone_status place_mid(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                             void **to, hn_error *err) {
+    const part_outputs *o = ctx;
+    *to = NULL;
+    if (i >= o->part->n_final) return HONE_OK;
+    return place_part(ctx, i, dtype, rank, dims, to, err);
+}
+
 /* References to the part's inputs; NULL: out of memory. */
 static hn_tensor **gather(hn_engine *e, const hn_part *part, hn_tensor *const *slots) {
     hn_tensor **in = hn_alloc_array(e->o.alloc, (size_t)part->n_in + 1, sizeof *in, HN_MEM_OTHER);
@@ -253,7 +267,7 @@ static hn_tensor **gather(hn_engine *e, const hn_part *part, hn_tensor *const *s
 }
 
 static hone_status run_plan(hn_engine *e, trip *t, hn_context *c, const hn_tensor *const *in,
-                            hn_engine_place *place, void *place_ctx, hn_error *err) {
+                            hn_output_place *place, void *place_ctx, hn_error *err) {
     hn_run r = {.pool = e->o.pool,
                 .rng = &t->state.rng,
                 .in = in,
@@ -285,8 +299,8 @@ static hone_status run_mid(hn_engine *e, hn_entry *n, trip *t, part_outputs *o, 
     hn_tensor **out = hn_alloc_zero(e->o.alloc, (size_t)g->n_outputs * sizeof *out, HN_MEM_OTHER);
     hone_status status = HONE_OK;
     if (in == NULL || out == NULL) status = HN_NOMEM(err);
-    if (status == HONE_OK) status = run_plain(&p, g, (const hn_tensor *const *)in, out, err);
-    if (status == HONE_OK) status = hand_over(out, part->n_final, place_part, o, err);
+    if (status == HONE_OK)
+        status = run_plain(&p, g, (const hn_tensor *const *)in, place_mid, o, out, err);
     for (int i = part->n_final; i < g->n_outputs && status == HONE_OK; i++) {
         o->slots[part->made[i - part->n_final]] = out[i];
         out[i] = NULL;
@@ -311,7 +325,7 @@ static hone_status run_first(hn_engine *e, hn_entry *n, trip *t, hn_context *c, 
 }
 
 static hone_status run_parts(hn_engine *e, hn_entry *n, trip *t, hn_context *c, hn_room *room,
-                             const hn_tensor *const *in, hn_engine_place *place, void *place_ctx,
+                             const hn_tensor *const *in, hn_output_place *place, void *place_ctx,
                              hn_error *err) {
     const hn_part *tail = &n->cut->part[HN_PART_TAIL];
     int n_slots = n->cut->n_slots;
@@ -340,7 +354,7 @@ static hone_status run_parts(hn_engine *e, hn_entry *n, trip *t, hn_context *c, 
 }
 
 static hone_status run_engine(hn_engine *e, trip *t, const hn_tensor *const *in,
-                              hn_engine_place *place, void *place_ctx, hn_error *err) {
+                              hn_output_place *place, void *place_ctx, hn_error *err) {
     hn_entry *n;
     hn_context *c = NULL;
     hn_room *room = NULL;
@@ -359,7 +373,7 @@ static hone_status run_engine(hn_engine *e, trip *t, const hn_tensor *const *in,
     return status;
 }
 
-hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_engine_place *place,
+hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_output_place *place,
                           void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
                           void *times_ctx, hn_error *err) {
     trip t = {.times = times, .times_ctx = times_ctx};

@@ -30,6 +30,9 @@ struct hn_frame {
     const hn_graph *graph;
     hn_tensor **slots; /* by value id; NULL: not computed, released, or a constant */
     frame *parent;
+    hn_output_place *place; /* of the outputs; NULL: they have memory of their own */
+    void *place_ctx;
+    void **placed; /* by output: what place gave; NULL: nothing yet */
 };
 
 typedef struct site {
@@ -75,11 +78,39 @@ int64_t *hn_scratch_s64(hn_eval *e, const hn_tensor *t) {
     return v;
 }
 
+/* Which output of the frame's graph v is; -1: none. */
+static int output_index(const frame *f, const hn_value *v) {
+    for (int i = 0; i < f->graph->n_outputs; i++)
+        if (f->graph->outputs[i].value == v) return i;
+    return -1;
+}
+
+/* Output i of a node as a tensor in the place that the graph's output has; stays NULL where it is
+ * none, or has no place. Elements under 8 bits share bytes, so nobody else's memory will do. */
+static hone_status create_placed(hn_eval *e, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                                 hn_error *err) {
+    const site *s = e->driver;
+    frame *f = s != NULL ? s->f : NULL;
+    if (f == NULL || f->place == NULL || hone_dtype_bits(dtype) < 8) return HONE_OK;
+    int k = output_index(f, e->node->outputs[i]);
+    if (k < 0) return HONE_OK;
+    HN_TRY(f->place(f->place_ctx, k, dtype, rank, dims, &f->placed[k], err));
+    if (f->placed[k] == NULL) return HONE_OK;
+    return hn_tensor_create_borrowed(&e->out[i], e->alloc, dtype, rank, dims, f->placed[k], err);
+}
+
+static hone_status create_output(hn_eval *e, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                                 hn_error *err) {
+    HN_TRY(create_placed(e, i, dtype, rank, dims, err));
+    if (e->out[i] != NULL) return HONE_OK;
+    return hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, dtype, rank, dims, err);
+}
+
 hone_status hn_eval_alloc(hn_eval *e, int i, hone_dtype dtype, int rank, const int64_t *dims,
                           hn_error *err) {
     if (i >= e->n_out || !e->wanted[i]) return HONE_OK;
     assert(e->out[i] == NULL);
-    return hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, dtype, rank, dims, err);
+    return create_output(e, i, dtype, rank, dims, err);
 }
 
 void hn_eval_give(hn_eval *e, int i, hn_tensor *t) {
@@ -138,8 +169,7 @@ static hone_status allocate_outputs(run *r, hn_eval *e, hn_error *err) {
                     base->dtype == c.out[0].dtype && base->alloc != NULL;
         hone_status status =
             view ? hn_tensor_create_view(&e->out[0], base, c.out[0].shape.rank, dims, err)
-                 : hn_tensor_create(&e->out[i], e->alloc, HN_MEM_TENSOR, c.out[i].dtype,
-                                    c.out[i].shape.rank, dims, err);
+                 : create_output(e, i, c.out[i].dtype, c.out[i].shape.rank, dims, err);
         if (status != HONE_OK) {
             char label[320];
             hn_error_context(err, "%s", hn_node_label(e->node, label, sizeof label));
@@ -313,8 +343,33 @@ static bool keep_going(const hn_exec_options *o) {
     return !hn_stopped(o->stop) && (o->keep_going == NULL || o->keep_going(o->keep_going_ctx));
 }
 
+static hone_status copy_out(const hn_tensor *t, void *to, hn_allocator *alloc, hn_error *err) {
+    hn_tensor *dense = NULL;
+    if (t->data == NULL) {
+        HN_TRY(hn_tensor_dense(&dense, t, alloc, err));
+        t = dense;
+    }
+    if (t->bytes > 0) memcpy(to, t->data, t->bytes);
+    hn_tensor_unref(dense);
+    return HONE_OK;
+}
+
+/* Output i once all is computed: copied to its place unless it was computed there, or a reference
+ * where it has none. */
+static hone_status deliver(const run *r, const frame *f, int i, hn_tensor **out, hn_error *err) {
+    const hn_value *v = f->graph->outputs[i].value;
+    const hn_tensor *t = v != NULL ? hn_frame_value(f, v) : NULL;
+    HN_CHECK(err, t != NULL, HONE_E_MODEL, "output %d of graph '%s' is never computed", i,
+             f->graph->name);
+    void *to = NULL;
+    if (f->place != NULL && f->placed[i] != NULL) return HONE_OK;
+    if (f->place != NULL) HN_TRY(f->place(f->place_ctx, i, t->dtype, t->rank, t->dims, &to, err));
+    return to != NULL ? copy_out(t, to, r->o->alloc, err) : usable(t, r->o->alloc, out, err);
+}
+
 static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_tensor *const *in,
-                             hn_tensor **out, hn_error *err) {
+                             hn_output_place *place, void *place_ctx, hn_tensor **out,
+                             hn_error *err) {
     const hn_exec_options *o = r->o;
     hone_status status = HONE_OK;
     for (int i = 0; i < g->n_outputs; i++) out[i] = NULL;
@@ -326,9 +381,17 @@ static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_
         if (node->n_inputs > most) most = node->n_inputs;
         if (node->n_outputs > most) most = node->n_outputs;
     }
-    frame f = {.graph = g, .parent = parent};
+    frame f = {.graph = g, .parent = parent, .place = place, .place_ctx = place_ctx};
     f.slots = hn_alloc_array(o->alloc, n + 2 * (size_t)most, sizeof *f.slots, HN_MEM_OTHER);
     if (f.slots == NULL) return HN_NOMEM(err);
+    if (place != NULL) {
+        f.placed =
+            hn_alloc_zero(o->alloc, ((size_t)g->n_outputs + 1) * sizeof *f.placed, HN_MEM_OTHER);
+        if (f.placed == NULL) {
+            hn_free(o->alloc, f.slots);
+            return HN_NOMEM(err);
+        }
+    }
     memset(f.slots, 0, (n + 2 * (size_t)most) * sizeof *f.slots);
     const hn_tensor **args = (const hn_tensor **)(f.slots + n);
     hn_tensor **results = f.slots + n + most;
@@ -357,16 +420,11 @@ static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_
         }
         release_after(plan, &f, k);
     }
-    for (int i = 0; i < g->n_outputs; i++) {
-        const hn_value *v = g->outputs[i].value;
-        const hn_tensor *t = v != NULL ? hn_frame_value(&f, v) : NULL;
-        HN_CHECK_GOTO(err, t != NULL, HONE_E_MODEL, "output %d of graph '%s' is never computed", i,
-                      g->name);
-        HN_TRY_GOTO(usable(t, o->alloc, &out[i], err));
-    }
+    for (int i = 0; i < g->n_outputs; i++) HN_TRY_GOTO(deliver(r, &f, i, &out[i], err));
 fail:
     for (size_t i = 0; i < n; i++) hn_tensor_unref(f.slots[i]);
     hn_free(o->alloc, f.slots);
+    hn_free(o->alloc, f.placed);
     if (status != HONE_OK) {
         for (int i = 0; i < g->n_outputs; i++) {
             hn_tensor_unref(out[i]);
@@ -376,8 +434,8 @@ fail:
     return status;
 }
 
-hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tensor *const *in,
-                         hn_tensor **out, hn_error *err) {
+static hone_status run_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tensor *const *in,
+                            hn_output_place *place, hn_tensor **out, hn_error *err) {
     site *s = e->driver;
     HN_CHECK(err, n_in == g->n_inputs, HONE_E_MODEL,
              "subgraph '%s' takes %d inputs but is given %d", g->name, g->n_inputs, n_in);
@@ -386,16 +444,42 @@ hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tenso
              "subgraphs have run %d times: the loop seems to be endless", MOST_BODIES);
     HN_CHECK(err, keep_going(o), HONE_E_LIMIT, "stopped");
     bool done = false;
-    if (o->body != NULL) HN_TRY(o->body(o->body_ctx, s->f, g, in, out, &done, err));
+    if (o->body != NULL) HN_TRY(o->body(o->body_ctx, s->f, g, in, place, e, out, &done, err));
     if (done) return HONE_OK;
-    return run_graph(s->r, s->f, g, in, out, err);
+    return run_graph(s->r, s->f, g, in, place, e, out, err);
+}
+
+hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tensor *const *in,
+                         hn_tensor **out, hn_error *err) {
+    return run_body(e, g, n_in, in, NULL, out, err);
+}
+
+/* What output i of a branch is: output i of the node. */
+static hone_status place_branch(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                                void **to, hn_error *err) {
+    hn_eval *e = ctx;
+    *to = NULL;
+    if (!e->wanted[i]) return HONE_OK;
+    HN_TRY(create_placed(e, i, dtype, rank, dims, err));
+    if (e->out[i] != NULL) *to = e->out[i]->data;
+    return HONE_OK;
+}
+
+hone_status hn_eval_branch(hn_eval *e, const hn_graph *g, hn_error *err) {
+    const site *s = e->driver;
+    hn_tensor **out = hn_scratch(e, e->n_out, sizeof *out);
+    if (out == NULL) return HN_NOMEM(err);
+    HN_TRY(run_body(e, g, 0, NULL, s->f->place != NULL ? place_branch : NULL, out, err));
+    for (int i = 0; i < e->n_out; i++)
+        if (out[i] != NULL) hn_eval_give(e, i, out[i]);
+    return HONE_OK;
 }
 
 hone_status hn_graph_run(const hn_graph *g, const hn_exec_options *o, const hn_tensor *const *in,
                          hn_tensor **out, hn_error *err) {
     run r;
     run_init(&r, o);
-    hone_status status = run_graph(&r, NULL, g, in, out, err);
+    hone_status status = run_graph(&r, NULL, g, in, o->place, o->place_ctx, out, err);
     run_deinit(&r);
     return status;
 }

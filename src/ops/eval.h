@@ -17,6 +17,11 @@ typedef struct hn_frame hn_frame;
 /* NULL: it is not computed yet. */
 const hn_tensor *hn_frame_value(const hn_frame *f, const hn_value *v);
 
+/* Where output i of a graph goes: asked for every output when its size is known, again only where
+ * it gave NULL. Sets memory for that many bytes, or NULL, or fails. */
+typedef hone_status hn_output_place(void *ctx, int i, hone_dtype dtype, int rank,
+                                    const int64_t *dims, void **to, hn_error *err);
+
 typedef struct hn_exec_options {
     hn_allocator *alloc; /* activations and scratch; its limit bounds the run */
     hn_pool *pool;       /* NULL: the caller's thread alone */
@@ -31,14 +36,20 @@ typedef struct hn_exec_options {
     const hn_stop *stop;  /* the same, also inside long operators; may be NULL */
     hn_exec_state *state; /* NULL: one of its own, from the seed */
     /* Offered every subgraph before it runs, for whoever can do so faster: *done, and then out[]
-     * holds a reference per output. May be NULL. */
+     * holds a reference per output, or NULL where place, which may be NULL, gave memory. May be
+     * NULL. */
     hone_status (*body)(void *ctx, const hn_frame *around, const hn_graph *g,
-                        const hn_tensor *const *in, hn_tensor **out, bool *done, hn_error *err);
+                        const hn_tensor *const *in, hn_output_place *place, void *place_ctx,
+                        hn_tensor **out, bool *done, hn_error *err);
     void *body_ctx;
+    /* May be NULL. Outputs are computed where it says, or copied there. */
+    hn_output_place *place;
+    void *place_ctx;
 } hn_exec_options;
 
 /* in[]: one tensor per graph input; NULL is allowed where the input has an initializer. out[]: gets
- * one reference per graph output (dense tensors). Fails naming the node. */
+ * one reference per graph output (dense tensors), or NULL where o->place gave memory. Fails naming
+ * the node. */
 hone_status hn_graph_run(const hn_graph *g, const hn_exec_options *o, const hn_tensor *const *in,
                          hn_tensor **out, hn_error *err);
 

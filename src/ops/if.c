@@ -42,11 +42,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     hn_graph *g = hn_attr_graph(e->node, yes ? "then_branch" : "else_branch");
     HN_CHECK(err, g->n_outputs == e->n_out, HONE_E_MODEL, "the branch has %d outputs, expected %d",
              g->n_outputs, e->n_out);
-    hn_tensor **out = hn_scratch(e, e->n_out, sizeof *out);
-    if (out == NULL) return HN_NOMEM(err);
-    HN_TRY(hn_eval_body(e, g, 0, NULL, out, err));
-    for (int i = 0; i < e->n_out; i++) hn_eval_give(e, i, out[i]);
-    return HONE_OK;
+    return hn_eval_branch(e, g, err);
 }
 
 static const hn_attr_def attrs[] = {

@@ -216,6 +216,8 @@ void hn_eval_give(hn_eval *e, int i, hn_tensor *t);
  * reference per output. */
 hone_status hn_eval_body(hn_eval *e, const hn_graph *g, int n_in, const hn_tensor *const *in,
                          hn_tensor **out, hn_error *err);
+/* Runs a subgraph without inputs whose outputs are the node's own. */
+hone_status hn_eval_branch(hn_eval *e, const hn_graph *g, hn_error *err);
 
 /* ---- cost ---- */
 

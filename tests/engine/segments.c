@@ -1,5 +1,6 @@
 /* Graphs that are cut where only running tells the sizes, and subgraphs: results are those of the
  * references, and what is heavy runs in kernels on either side. */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -388,6 +389,54 @@ static void runs_go_on_at_once(void **state) {
     hn_engine_destroy(e);
 }
 
+static hone_status place_there(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                               void **to, hn_error *e) {
+    (void)i, (void)dtype, (void)rank, (void)dims, (void)e;
+    *to = ctx;
+    return HONE_OK;
+}
+
+/* Relu or its opposite of n elements, in the branches of an If that makes the output: how many
+ * plans are made. The second run takes no memory for the result. */
+static int run_branch(const char *text, int64_t n) {
+    static float x[100000], y[100000];
+    bool yes = true;
+    hn_tensor t[2];
+    int plans = 0;
+    hn_engine *e = engine_of(text, &(hn_engine_options){0});
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(i - 30);
+    assert_int_equal(hn_tensor_borrow(&t[0], HONE_DTYPE_F32, 1, &n, x, &err), HONE_OK);
+    assert_int_equal(hn_tensor_borrow(&t[1], HONE_DTYPE_BOOL, 0, NULL, &yes, &err), HONE_OK);
+    const hn_tensor *in[] = {&t[0], &t[1]};
+    hone_log_set(count_plan, &plans, HONE_LOG_INFO);
+    for (int k = 0; k < 2; k++) {
+        size_t live = atomic_load(&model_mem.live);
+        atomic_store(&model_mem.peak, live);
+        yes = k == 1;
+        assert_int_equal(hn_engine_run(e, in, place_there, y, NULL, NULL, &err), HONE_OK);
+        for (int64_t i = 0; i < n; i++) assert_true(y[i] == (yes ? fmaxf(x[i], 0) : -x[i]));
+        assert_true(atomic_load(&model_mem.peak) - live < 100000);
+    }
+    hone_log_set(NULL, NULL, HONE_LOG_WARN);
+    hn_engine_destroy(e);
+    return plans;
+}
+
+#define BRANCH(size)                                              \
+    "m (float[" size                                              \
+    "] x, bool c) => (y) {"                                       \
+    "  y = If (c) <then_branch = yes () => (p) { p = Relu (x) }," \
+    "              else_branch = no () => (r) { r = Neg (x) }>"   \
+    "}"
+
+/* Small branches have plans too: once the inputs of the graph have sizes, theirs cannot change. */
+static void branches_write_to_the_output(void **state) {
+    (void)state;
+    assert_int_equal(run_branch(BRANCH("100000"), 100000), 2);
+    assert_int_equal(run_branch(BRANCH("60"), 60), 2);
+    assert_int_equal(run_branch(BRANCH("n"), 60), 2);
+}
+
 static bool count_down(void *ctx) { return --*(int *)ctx >= 0; }
 
 /* Stopped anywhere, it says so and runs again. */
@@ -427,6 +476,7 @@ int main(void) {
         IN_MODEL(sizes_change_from_run_to_run),
         IN_MODEL(runs_go_on_at_once),
         IN_MODEL(runs_can_be_stopped),
+        IN_MODEL(branches_write_to_the_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,6 +262,63 @@ static void many_sizes(void **state) {
     hn_tensor_unref(out);
 }
 
+/* Places for the outputs of a graph; the last has none. */
+enum { PLACES = 5, WIDE = 100000 };
+typedef struct places {
+    float *at[PLACES];
+    int asked[PLACES + 1];
+} places;
+
+static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                         void **to, hn_error *e) {
+    places *p = ctx;
+    int64_t n = 1;
+    (void)e;
+    for (int k = 0; k < rank; k++) n *= dims[k];
+    assert_true(dtype == HONE_DTYPE_F32 && n <= WIDE);
+    p->asked[i]++;
+    *to = i < PLACES ? p->at[i] : NULL;
+    return HONE_OK;
+}
+
+/* What an operator, a branch or a branch inside a branch computes is written to its place at once:
+ * the allocator would not give the memory. A view, an input and a constant are copied there. */
+static void outputs_go_to_their_places(void **state) {
+    (void)state;
+    hn_model *m = model_inferred(
+        "m (float[2] x, int64[1] n) => (wide, inner, view, x, w, wide)"
+        " <bool yes = {1}, float[2] w = {7, 8}, int64[2] column = {2, 1}> {"
+        "  wide = ConstantOfShape <value: tensor = float[1] {3}> (n)"
+        "  inner = If (yes) <then_branch = t () => (p) {"
+        "      p = If (yes) <then_branch = tt () => (q) { q = ConstantOfShape "
+        "                        <value: tensor = float[1] {4}> (n) },"
+        "                    else_branch = te () => (x) {}>"
+        "    }, else_branch = e () => (x) {}>"
+        "  a = Neg (x)"
+        "  view = Reshape (a, column)"
+        "}");
+    static float wide[WIDE], inner[WIDE];
+    float view[2], x[2], w[2];
+    places p = {.at = {wide, inner, view, x, w}};
+    hn_allocator small;
+    hn_allocator_init(&small);
+    small.limit = WIDE;
+    hn_exec_options o = {.alloc = &small, .place = place, .place_ctx = &p};
+    hn_tensor *in[2] = {tensor_of("float[2] {1, 2}"), tensor_of("int64[1] {100000}")}, *out[6];
+    if (hn_graph_run(m->graph, &o, (const hn_tensor *const *)in, out, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < PLACES; i++) {
+        assert_null(out[i]);
+        assert_int_equal(p.asked[i], 1);
+    }
+    for (int i = 0; i < WIDE; i++) assert_true(wide[i] == 3 && inner[i] == 4);
+    assert_true(view[0] == -1 && view[1] == -2 && x[0] == 1 && x[1] == 2 && w[0] == 7 && w[1] == 8);
+    assert_true(out[5]->data == wide && out[5]->n == WIDE);
+    for (int i = 0; i < 6; i++) hn_tensor_unref(out[i]);
+    for (int i = 0; i < 2; i++) hn_tensor_unref(in[i]);
+    assert_int_equal(atomic_load(&small.blocks), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)
 
 int main(void) {
@@ -279,6 +336,7 @@ int main(void) {
         TEST(memory_is_bounded_by_the_allocator),
         TEST(optional_outputs),
         TEST(many_sizes),
+        TEST(outputs_go_to_their_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
