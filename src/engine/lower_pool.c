@@ -81,7 +81,7 @@ static hone_status lower(hn_lower *L, const hn_node *n, hn_view x, const hn_spat
 
 enum {
     FEW_CHANNELS = 4, /* vectors along them would be mostly empty, */
-    WIDE = 16,        /* as along rows that are shorter */
+    WIDE = 8,         /* as along rows that are shorter */
     LARGE = 1024,     /* elements of a plane for pooling it whole to pay */
 };
 

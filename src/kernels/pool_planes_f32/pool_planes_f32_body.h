@@ -2,12 +2,14 @@
  *
  * A row of outputs takes two steps, through lane scratch: the rows of its windows become one, with
  * padding to both sides, then the columns of each window one number. With a stride the second step
- * is done at every column and the outputs are picked from that. Each step is done for a band of
- * rows: what has just been stored cannot be loaded at once at another offset.
+ * is done at every column and the outputs are picked from that: from two vectors at stride 2, from
+ * a row in scratch at others. Each step is done for a band of rows: what has just been stored
+ * cannot be loaded at once at another offset.
  *
  *   rows      x[iy][0..w) ...   -> tall [ padding | w | padding ]
  *   columns   tall[i .. i + kw) -> wide[i],  y[ox] = wide[ox * sw]
  *
+ * In long rows, windows of few elements that reach no padding to the sides are read from x at once.
  * Where places are wanted, each window is looked at by itself. A task is a plane.
  */
 #include <math.h>
@@ -22,7 +24,7 @@ enum { BAND = 4096 }; /* floats of a band, about: it stays in L1 */
 /* Columns of a row in scratch: all that windows reach, and all of x. */
 static int64_t columns_of(const hn_pool_planes_f32 *p) {
     int64_t reach = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1, all = p->pl + p->w;
-    return (reach > all ? reach : all) + HN_VL;
+    return (reach > all ? reach : all) + 2 * HN_VL;
 }
 
 /* Output rows of a band. */
@@ -86,22 +88,85 @@ HN_INLINE void reduce_rows(const hn_pool_planes_f32 *p, const float *x, hn_pool_
     if (i < p->w) join_rows(p, x + i, v, tall + p->pl + i, max, p->w - i);
 }
 
-HN_INLINE void join_columns(const hn_pool_planes_f32 *p, const float *tall, float *to, bool max,
-                            int64_t n) {
+/* The windows that begin at HN_VL columns. */
+HN_INLINE hn_vf join_columns(const hn_pool_planes_f32 *p, const float *tall, bool max) {
     hn_vf all = hn_v_load(tall);
     for (int64_t kx = 1; kx < p->kw; kx++) all = join(hn_v_load(tall + kx * p->dw), all, max);
-    hn_v_store_part(to, all, n);
+    return all;
+}
+
+/* Every second lane of two vectors. */
+HN_INLINE hn_vf every_second(hn_vf low, hn_vf high) {
+    static const int32_t second[] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30};
+    _Static_assert(HN_VL <= 16, "there is a place for each lane");
+    return hn_v_pick(low, high, hn_vi_load(second));
+}
+
+/* n outputs of stride 2. */
+HN_INLINE void join_pairs(const hn_pool_planes_f32 *p, const float *tall, float *y, bool max,
+                          int64_t n) {
+    hn_vf low = join_columns(p, tall, max), high = join_columns(p, tall + HN_VL, max);
+    hn_v_store_part(y, every_second(low, high), n);
 }
 
 /* One row of outputs. */
 HN_INLINE void reduce_columns(const hn_pool_planes_f32 *p, const float *tall, float *wide, float *y,
                               bool max) {
-    float *to = p->sw == 1 ? y : wide;
     int64_t i = 0, all = (p->ow - 1) * p->sw + 1;
-    for (; i + HN_VL <= all; i += HN_VL) join_columns(p, tall + i, to + i, max, HN_VL);
-    if (i < all) join_columns(p, tall + i, to + i, max, all - i);
+    if (p->sw == 2) {
+        for (; i + HN_VL <= p->ow; i += HN_VL) join_pairs(p, tall + 2 * i, y + i, max, HN_VL);
+        if (i < p->ow) join_pairs(p, tall + 2 * i, y + i, max, p->ow - i);
+        return;
+    }
+    float *to = p->sw == 1 ? y : wide;
+    for (; i + HN_VL <= all; i += HN_VL) hn_v_store(to + i, join_columns(p, tall + i, max));
+    if (i < all) hn_v_store_n(to + i, join_columns(p, tall + i, max), all - i);
     if (p->sw != 1)
         for (int64_t ox = 0; ox < p->ow; ox++) y[ox] = wide[ox * p->sw];
+}
+
+/* ---- few elements, no padding to the sides ---- */
+
+/* Elements of a window; and outputs of a row: the ends of short rows cost more than is saved. */
+enum { FEW = 4, LONG = 2 * HN_VL };
+
+static bool is_plain(const hn_pool_planes_f32 *p) {
+    int64_t reach = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
+    return p->pl == 0 && reach <= p->w && p->sw <= 2 && p->kh * p->kw <= FEW && p->ow >= LONG;
+}
+
+/* The windows that begin at n columns of x. */
+HN_INLINE hn_vf join_window(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, bool max,
+                            int64_t n) {
+    hn_vf none = hn_v_set1(max ? -INFINITY : 0.0f), all = none;
+    for (int64_t kx = 0; kx < p->kw; kx++) {
+        hn_vf column = none;
+        for (int64_t ky = 0; ky < v.n; ky++) {
+            const float *row = x + (v.first + ky * p->dh) * p->x_row;
+            column = join(hn_v_load_part(row + kx * p->dw, n), column, max);
+        }
+        all = kx == 0 ? column : join(column, all, max);
+    }
+    return all;
+}
+
+/* One row of outputs. Vectors are whole as long as they end within the row. */
+HN_INLINE void reduce_plain(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, float *y,
+                            bool max) {
+    int64_t i = 0, last = p->w - (p->kw - 1) * p->dw; /* columns where windows may begin */
+    for (; p->sw == 1 && i + HN_VL <= p->ow; i += HN_VL)
+        hn_v_store(y + i, join_window(p, x + i, v, max, HN_VL));
+    for (; p->sw == 2 && 2 * (i + HN_VL) <= last && i + HN_VL <= p->ow; i += HN_VL) {
+        hn_vf low = join_window(p, x + 2 * i, v, max, HN_VL);
+        hn_v_store(y + i, every_second(low, join_window(p, x + 2 * i + HN_VL, v, max, HN_VL)));
+    }
+    for (; i < p->ow; i += HN_VL) {
+        int64_t n = p->ow - i < HN_VL ? p->ow - i : HN_VL, columns = (n - 1) * p->sw + 1;
+        hn_vf low = join_window(p, x + i * p->sw, v, max, columns < HN_VL ? columns : HN_VL);
+        hn_vf high = low;
+        if (columns > HN_VL) high = join_window(p, x + i * p->sw + HN_VL, v, max, columns - HN_VL);
+        hn_v_store_part(y + i, p->sw == 2 ? every_second(low, high) : low, n);
+    }
 }
 
 static void divide(const hn_pool_planes_f32 *p, hn_pool_span v, const rows *r, float *y) {
@@ -140,6 +205,13 @@ static void find_row(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v
 HN_INLINE void reduce_plane(const hn_pool_planes_f32 *p, const float *x, const rows *r, float *y,
                             bool max) {
     int64_t band = band_of(p), columns = columns_of(p);
+    if (is_plain(p)) {
+        for (int64_t oy = 0; oy < p->oh; oy++) {
+            reduce_plain(p, x, r->v[oy], y + oy * p->y_row, max);
+            if (p->kind == HN_POOL_F32_MEAN) divide(p, r->v[oy], r, y + oy * p->y_row);
+        }
+        return;
+    }
     for (int64_t first = 0; first < p->oh; first += band) {
         int64_t end = first + band < p->oh ? first + band : p->oh;
         for (int64_t oy = first; oy < end; oy++)
