@@ -51,6 +51,8 @@ static const char *const names[] = {
 #undef HN_X
 };
 
+static bool divides(hn_map_int_op op) { return op >= HN_MAP_INT_DIV && op <= HN_MAP_INT_FMOD; }
+
 /* how: of a, b, c and y. */
 static check_case *add(check_list *list, const char *name, hn_map_int_op op, hone_dtype from,
                        hone_dtype to, const int64_t dims[4], const int how[4]) {
@@ -71,8 +73,7 @@ static check_case *add(check_list *list, const char *name, hn_map_int_op op, hon
         check_operand_add(c, role, type_of(t), n);
         c->bytes += (double)(n * hone_dtype_bits(t)) / 8;
     }
-    bool divides = op >= HN_MAP_INT_DIV && op <= HN_MAP_INT_FMOD;
-    check_operand_add(c, divides ? CHECK_INOUT : CHECK_ABSENT, CHECK_I32, 1);
+    check_operand_add(c, divides(op) ? CHECK_INOUT : CHECK_ABSENT, CHECK_I32, 1);
     hn_map_int_collapse(&p);
     memcpy(c->problem, &p, sizeof p);
     return c;
@@ -179,11 +180,27 @@ static double real_f64(hn_rng *rng) {
     }
 }
 
+/* Below 2^bits: small ones, and those near the end. */
+static int64_t integer_below(hn_rng *rng, int bits) {
+    int64_t v = (int64_t)hn_rng_below(rng, 100), end = ((int64_t)1 << bits) - 1;
+    if (hn_rng_below(rng, 2)) v = end - v;
+    return hn_rng_below(rng, 2) ? v : -v;
+}
+
+/* Element i: of any size, or where operations may go another way for small ones, stretches that are
+ * all below some power of two. */
+static int64_t integer_at(hn_map_int_op op, size_t i, hn_rng *rng) {
+    static const int bits[] = {0, 22, 25, 52, 56};
+    int most = divides(op) ? bits[i / 512 % 5] : 0;
+    return most == 0 ? integer(rng) : integer_below(rng, most);
+}
+
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
     const check_operand *o = &c->operand[operand];
+    const hn_map_int *p = (const hn_map_int *)c->problem;
     (void)kind;
     for (size_t i = 0; i < o->count; i++) {
-        int64_t v = operand == HN_MAP_INT_BAD ? 0 : integer(rng);
+        int64_t v = operand == HN_MAP_INT_BAD ? 0 : integer_at(p->op, i, rng);
         switch (o->type) {
             case CHECK_I64: ((int64_t *)data)[i] = v; break;
             case CHECK_I32: ((int32_t *)data)[i] = (int32_t)v; break;

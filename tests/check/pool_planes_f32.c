@@ -58,6 +58,10 @@ static void cases(check_list *list) {
             add(list, kind, 6, w, 3, 3, 1, 1, 1, w % 2 == 0 ? GAPS : COUNT_PADS);
             add(list, kind, 8, w, 2, 2, 2, 1, 0, 0);
         }
+        for (int64_t w = 62; w <= 75; w++) { /* long enough to be read at once */
+            add(list, kind, 5, w, 2, 2, 2, 1, 0, w % 2 == 0 ? COUNT_PADS : GAPS);
+            add(list, kind, 4, w, 1, 3, 1 + w % 2, 2, 0, 0);
+        }
         add(list, kind, 12, 17, 5, 5, 1, 1, 2, 0);
         add(list, kind, 12, 17, 3, 2, 3, 2, 2, COUNT_PADS);
         add(list, kind, 1, 100, 1, 4, 4, 1, 0, 0);

@@ -59,57 +59,67 @@ static inline int64_t positive(int64_t a) { return a < 0 ? 0 : a; }
 
 /* ---- divisions ---- */
 
-/* Quotients in double are exact where both numbers are below 2^53, and unlike those of integers they
- * come in vectors. A divisor of 0 or -1 is replaced: the first gives 0, and over the second the least
- * number wraps. */
-#define QUOTIENT(T, U, minus, divide)                        \
-    T d = b == 0 || minus(b == -1) ? (T)1 : b, q = (T)(divide); \
-    q = b == 0 ? 0 : minus(b == -1) ? (T)(0 - (U)q) : q
+/* Quotients of floats are exact, once cut, where both numbers are below 2^22, those of doubles below
+ * 2^52; and unlike those of integers they come in vectors. A divisor of 0 or -1 is replaced by 1: the
+ * first gives 0, and over the second the least number wraps. By masks, since compilers do not make
+ * vectors of what branches around a division. */
+#define QUOTIENT(T, U, minus, divide)                                                        \
+    U zero_ = 0 - (U)(b == 0), minus_ = 0 - (U)minus(b == -1), odd_ = zero_ | minus_;        \
+    T d = (T)(((U)b & ~odd_) | (odd_ & 1)), q = (T)(divide);                                 \
+    q = (T)((((U)q ^ minus_) - minus_) & ~zero_)
 /* Whether a number is negative, or what asks for that; never of unsigned types. */
 #define MINUS(condition) (condition)
 #define NEVER(condition) false
-#define IN_DOUBLE(T) (T)((double)a / (double)d)
 
-static inline bool fits_double(const int64_t *x, int64_t n) {
-    uint64_t outside = 0;
-    for (int64_t k = 0; k < n; k++) outside |= ((uint64_t)x[k] + ((uint64_t)1 << 52)) >> 53;
-    return outside == 0;
-}
+/* Whether n numbers are from -2^(bits - 1) on and below 2^(bits - 1); or below 2^bits. */
+#define WITHIN(name, T, bits, from)                            \
+    static inline bool name(const T *x, int64_t n) {           \
+        T outside = 0;                                         \
+        for (int64_t k = 0; k < n; k++)                        \
+            outside |= (x[k] + ((T)(from) << (bits - 1))) >> bits; \
+        return outside == 0;                                   \
+    }
+WITHIN(fits_double, uint64_t, 53, 1)
+WITHIN(fits_float, uint32_t, 23, 1)
+WITHIN(is_short, uint32_t, 22, 0)
+#define SMALL(fits, T) fits((const T *)(const void *)pa, n) && fits((const T *)(const void *)pb, n)
+
+#define QUOTIENTS(T, U, minus, divide, result) \
+    for (int64_t k = 0; k < n; k++) {          \
+        T a = pa[k], b = pb[k];                \
+        QUOTIENT(T, U, minus, divide);         \
+        y[k] = (T)(result);                    \
+    }
 
 /* What name is of a, b and the quotient q. */
-#define DIVISION(name, T, U, minus, fits, result)                                                    \
-    HN_INLINE bool name##_part(T *restrict y, const T *restrict pa, const T *restrict pb,     \
-                               const T *restrict pc, int64_t n) {                             \
-        T zero = 0;                                                                           \
-        (void)pc;                                                                             \
-        for (int64_t k = 0; k < n; k++) zero |= (T)(pb[k] == 0);                              \
-        if (fits)                                                                             \
-            for (int64_t k = 0; k < n; k++) {                                                 \
-                T a = pa[k], b = pb[k];                                                       \
-                QUOTIENT(T, U, minus, IN_DOUBLE(T));                                               \
-                y[k] = (T)(result);                                                           \
-            }                                                                                 \
-        else                                                                                  \
-            for (int64_t k = 0; k < n; k++) {                                                 \
-                T a = pa[k], b = pb[k];                                                       \
-                QUOTIENT(T, U, minus, a / d);                                                        \
-                y[k] = (T)(result);                                                           \
-            }                                                                                 \
-        return zero != 0;                                                                     \
-    }                                                                                         \
+#define DIVISION(name, T, U, minus, in_float, in_double, result)                          \
+    HN_INLINE bool name##_part(T *restrict y, const T *restrict pa, const T *restrict pb, \
+                               const T *restrict pc, int64_t n) {                         \
+        T zero = 0;                                                                       \
+        (void)pc;                                                                         \
+        for (int64_t k = 0; k < n; k++) zero |= (T)(pb[k] == 0);                          \
+        if (in_float)                                                                     \
+            QUOTIENTS(T, U, minus, (float)a / (float)d, result)                           \
+        else if (in_double)                                                               \
+            QUOTIENTS(T, U, minus, (double)a / (double)d, result)                         \
+        else                                                                              \
+            QUOTIENTS(T, U, minus, a / d, result)                                         \
+        return zero != 0;                                                                 \
+    }                                                                                     \
     WHOLE(name, T, T, T)
-#define REST(U) ((U)a - (U)q * (U)b)
+/* What is left; and with the divisor's sign. */
+#define REST(U) (((U)a - (U)q * (U)b) & ~zero_)
 #define FLOOR_REST(T, U, minus) \
-    (b == 0 ? (T)0 : minus((T)REST(U) != 0 && ((T)REST(U) < 0) != (b < 0)) ? (T)(REST(U) + (U)b) : (T)REST(U))
-#define DIVISIONS(t, T, U, minus, fits)                            \
-    DIVISION(DIV_##t, T, U, minus, fits, q)                        \
-    DIVISION(FMOD_##t, T, U, minus, fits, b == 0 ? 0 : (T)REST(U)) \
-    DIVISION(MOD_##t, T, U, minus, fits, FLOOR_REST(T, U, minus))
-DIVISIONS(s64, int64_t, uint64_t, MINUS, fits_double(pa, n) && fits_double(pb, n))
-DIVISIONS(s32, int32_t, uint32_t, MINUS, true)
-DIVISIONS(s8, int8_t, uint32_t, MINUS, true)
-DIVISIONS(u32, uint32_t, uint32_t, NEVER, true)
-DIVISIONS(u8, uint8_t, uint32_t, NEVER, true)
+    REST(U) + ((U)b & (0 - (U)minus(((T)REST(U) != 0) & (((T)REST(U) < 0) != (b < 0)))))
+#define DIVISIONS(t, T, U, minus, in_float, in_double)              \
+    DIVISION(DIV_##t, T, U, minus, in_float, in_double, q)          \
+    DIVISION(FMOD_##t, T, U, minus, in_float, in_double, REST(U))   \
+    DIVISION(MOD_##t, T, U, minus, in_float, in_double, FLOOR_REST(T, U, minus))
+DIVISIONS(s64, int64_t, uint64_t, MINUS, false, SMALL(fits_double, uint64_t))
+DIVISIONS(s32, int32_t, uint32_t, MINUS, SMALL(fits_float, uint32_t), true)
+DIVISIONS(s8, int8_t, uint32_t, MINUS, true, true)
+DIVISIONS(u32, uint32_t, uint32_t, NEVER, SMALL(is_short, uint32_t), true)
+DIVISIONS(u8, uint8_t, uint32_t, NEVER, true, true)
 
 /* T: of the elements; U: unsigned, at least as wide, to wrap in. */
 #define LOOPS(t, T, U)                           \
