@@ -38,7 +38,8 @@ static void cases(check_list *list) {
     add(list, 9, 20, 3, 3, 2, 2, 2);
     add(list, 8, 8, 2, 2, 4, 1, 0);
     add(list, 1, 33, 1, 5, 3, 1, 0);
-    add(list, 3, 3, 3, 3, 1, 1, 3); /* windows of padding alone */
+    add(list, 3, 3, 3, 3, 1, 1, 3);   /* windows of padding alone */
+    add(list, 60, 61, 3, 3, 1, 1, 1); /* too many for the nearest cache */
 }
 
 /* The reference over absolute values is the magnitude already. */
