@@ -468,7 +468,8 @@ typedef struct hone_tuning {
     double ms;        /* spent measuring */
 } hone_tuning;
 HONE_API hone_tuning hone_session_tuning(const hone_session *session);
-/* What was asked for, or the default for the model: "int8", "f32" ... */
+/* What was asked for, or the default for the model: "int8", "f32" ... After a run "bf16" stands
+ * only for one with a step that computes in bf16, else it is "f32". */
 HONE_API const char *hone_session_precision(const hone_session *session);
 /* What precision "auto" left in f32 so far, part by part: "conv12: f32 0.31 ms, int8 0.35 ms";
  * NULL: i is not below their number. Texts live as long as the session. */

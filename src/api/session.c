@@ -229,7 +229,11 @@ static hone_status read_precision(hone_session *s, const char *name, hn_engine_o
     return HONE_OK;
 }
 
-const char *hone_session_precision(const hone_session *s) { return s->precision; }
+const char *hone_session_precision(const hone_session *s) {
+    bool f32 = strcmp(s->precision, "bf16") == 0 && s->engine != NULL &&
+               hn_engine_avoids(s->engine, HN_PRECISION_BF16);
+    return f32 ? "f32" : s->precision;
+}
 
 const char *hone_session_choice(const hone_session *s, size_t i) {
     const hn_choice *c = s->engine != NULL ? hn_engine_choice(s->engine, i) : NULL;

@@ -625,6 +625,38 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     return m;
 }
 
+/* How many steps there are in all plans, and how many of this precision. */
+typedef struct step_count {
+    hn_precision precision;
+    int64_t all, such;
+} step_count;
+
+static void count_steps(const hn_engine *e, step_count *n);
+
+static void count_bodies(const hn_body *b, step_count *n) {
+    for (; b != NULL; b = b->next) count_steps(b->engine, n);
+}
+
+/* Engines inside engines are at most HN_ENGINE_DEPTH deep. */
+static void count_steps(const hn_engine *e, step_count *n) {
+    for (const hn_entry *a = e->entries; a != NULL; a = a->next) {
+        for (int i = 0; a->plan != NULL && i < a->plan->n_steps; i++)
+            n->such += a->plan->steps[i]->exactness == n->precision;
+        n->all += a->plan != NULL ? a->plan->n_steps : 0;
+        if (a->tail != NULL) count_steps(a->tail, n);
+        count_bodies(a->bodies, n);
+    }
+    count_bodies(e->bodies, n);
+}
+
+bool hn_engine_avoids(hn_engine *e, hn_precision precision) {
+    step_count n = {.precision = precision};
+    pthread_mutex_lock(&e->all->lock);
+    count_steps(e, &n);
+    pthread_mutex_unlock(&e->all->lock);
+    return n.all > 0 && n.such == 0;
+}
+
 const hn_choice *hn_engine_choice(hn_engine *e, size_t i) {
     pthread_mutex_lock(&e->all->lock); /* under which plans are made */
     const hn_choice *c = e->all->choices;

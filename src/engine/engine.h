@@ -98,6 +98,8 @@ typedef struct hn_engine_memory {
     size_t bound;
 } hn_engine_memory;
 hn_engine_memory hn_engine_memory_use(hn_engine *e);
+/* Whether plans were made, and no step of any computes as inexactly as this. */
+bool hn_engine_avoids(hn_engine *e, hn_precision precision);
 /* The i-th part that auto_precision left in float, of all plans so far (choice.h); NULL: there are
  * no more. */
 typedef struct hn_choice hn_choice;
