@@ -1,6 +1,7 @@
 /* AffineGrid: for each element of an image of the given size, its position (x, y) or (x, y, z) in
  * [-1, 1] taken through the affine map theta [N, r, r + 1]; the grid that GridSample takes. */
 #include "ops/axes.h"
+#include "ops/broadcast.h"
 
 enum { THETA, SIZE };
 
@@ -47,16 +48,45 @@ static double position(int64_t i, int64_t size, bool align_corners) {
     return (double)(2 * i - size + 1) / (double)size;
 }
 
+/* A line of the grid, from element `at` on, along the x axis. Row i of the map gives
+ * slope[i] * x + base[i], what the other axes add being the same along the line. */
+static void put_line(hn_tensor *grid, int64_t at, const double *x, int64_t width,
+                     const double *slope, const double *base) {
+    int spatial = grid->rank - 2;
+    if (grid->dtype == HONE_DTYPE_F32) {
+        float *to = (float *)grid->data + at;
+        if (spatial == 2)
+            for (int64_t k = 0; k < width; k++, to += 2)
+                for (int i = 0; i < 2; i++) to[i] = (float)(slope[i] * x[k] + base[i]);
+        else
+            for (int64_t k = 0; k < width; k++, to += 3)
+                for (int i = 0; i < 3; i++) to[i] = (float)(slope[i] * x[k] + base[i]);
+        return;
+    }
+    double block[3 * HN_BLOCK];
+    for (int64_t from = 0, n; from < width; from += n) {
+        n = width - from < HN_BLOCK ? width - from : HN_BLOCK;
+        for (int i = 0; i < spatial; i++)
+            for (int64_t k = 0; k < n; k++)
+                block[k * spatial + i] = slope[i] * x[from + k] + base[i];
+        hn_store_f64_n(grid->dtype, grid->data, at + from * spatial, n * spatial, block);
+    }
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     hn_tensor *grid = e->out[0];
     int spatial = grid->rank - 2;
     bool align_corners = hn_attr_i(e->node, "align_corners") != 0;
+    if (grid->n == 0) return HONE_OK;
+    int64_t width = grid->dims[spatial], lines = grid->n / spatial / width;
     const double *theta = hn_scratch_f64(e, e->in[THETA]);
-    if (theta == NULL) return HN_NOMEM(err);
-    for (int64_t k = 0; k < grid->n / spatial; k++) {
-        int64_t rest = k;
-        double at[4];
-        for (int i = 0; i < spatial; i++) {
+    double *x = hn_scratch(e, width, sizeof *x);
+    if (theta == NULL || x == NULL) return HN_NOMEM(err);
+    for (int64_t i = 0; i < width; i++) x[i] = position(i, width, align_corners);
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t rest = line;
+        double at[4] = {0}, slope[3], base[3];
+        for (int i = 1; i < spatial; i++) {
             int64_t size = grid->dims[spatial - i];
             at[i] = position(rest % size, size, align_corners);
             rest /= size;
@@ -64,10 +94,11 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         at[spatial] = 1;
         for (int row = 0; row < spatial; row++) {
             const double *t = theta + (rest * spatial + row) * (spatial + 1);
-            double sum = 0;
-            for (int i = 0; i <= spatial; i++) sum += t[i] * at[i];
-            hn_store_f64(grid->dtype, grid->data, k * spatial + row, sum);
+            slope[row] = t[0];
+            base[row] = 0;
+            for (int i = 1; i <= spatial; i++) base[row] += t[i] * at[i];
         }
+        put_line(grid, line * width * spatial, x, width, slope, base);
     }
     return HONE_OK;
 }

@@ -2,6 +2,7 @@
  * count in the shape that the attributes give; an output_shape that is larger leaves zeros at the
  * far ends. */
 #include "ops/spatial.h"
+#include "ops/strided.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     HN_TRY(hn_want_rank(c, 0, 3, HONE_MAX_RANK, err));
@@ -44,32 +45,67 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+enum { AHEAD = 4096 }; /* bytes */
+
+/* dst, of `size` elements, gets src[i] at index[i] and zeros elsewhere. Zeros are laid down just
+ * ahead of the largest index so far, so that elements mostly land in the L1 cache. Returns n, or
+ * the number of the first index that is out of range. */
+#define SCATTER(T)                                                                       \
+    static int64_t scatter_##T(T *dst, int64_t size, const T *src, const int64_t *index, \
+                               int64_t n) {                                              \
+        int64_t zeroed = 0;                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                \
+            int64_t to = index[i];                                                       \
+            if ((uint64_t)to >= (uint64_t)zeroed) {                                      \
+                if (to < 0 || to >= size) return i;                                      \
+                int64_t step = AHEAD / (int64_t)sizeof(T);                               \
+                int64_t end = size - to < step ? size : to + step;                       \
+                memset(dst + zeroed, 0, (size_t)(end - zeroed) * sizeof(T));             \
+                zeroed = end;                                                            \
+            }                                                                            \
+            dst[to] = src[i];                                                            \
+        }                                                                                \
+        if (zeroed < size) memset(dst + zeroed, 0, (size_t)(size - zeroed) * sizeof(T)); \
+        return n;                                                                        \
+    }
+SCATTER(uint16_t)
+SCATTER(uint32_t)
+SCATTER(uint64_t)
+
+static hone_status unpool(const hn_tensor *x, const hn_tensor *indices, void *dst, int64_t size,
+                          hn_error *err) {
+    const int64_t *index = indices->data;
+    int bits = hone_dtype_bits(x->dtype);
+    int64_t done = bits == 16   ? scatter_uint16_t(dst, size, x->data, index, x->n)
+                   : bits == 32 ? scatter_uint32_t(dst, size, x->data, index, x->n)
+                                : scatter_uint64_t(dst, size, x->data, index, x->n);
+    HN_CHECK(err, done == x->n, HONE_E_ARG, "index %lld, element %lld, is outside [0, %lld)",
+             (long long)index[done], (long long)done, (long long)size);
+    return HONE_OK;
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0], *indices = e->in[1];
     hn_tensor *y = e->out[0];
     hn_spatial s;
     HN_TRY(hn_spatial_read(e->node, x->rank - 2, &s, err));
-    if (y->bytes > 0) memset(y->data, 0, y->bytes);
-    if (x->n == 0) return HONE_OK;
+    if (x->n == 0) {
+        if (y->bytes > 0) memset(y->data, 0, y->bytes);
+        return HONE_OK;
+    }
     /* The shape the indices count in; it fits in y, so its size does not overflow. */
-    int64_t dims[HONE_MAX_RANK], size = x->dims[0] * x->dims[1];
+    int64_t dims[HONE_MAX_RANK] = {x->dims[0], x->dims[1]}, size = x->dims[0] * x->dims[1];
     for (int a = 0; a < s.rank; a++) {
-        dims[a] = (x->dims[2 + a] - 1) * s.stride[a] + s.kernel[a] - s.pad[a] - s.pad_end[a];
-        size *= dims[a];
+        dims[2 + a] = (x->dims[2 + a] - 1) * s.stride[a] + s.kernel[a] - s.pad[a] - s.pad_end[a];
+        size *= dims[2 + a];
     }
-    const int64_t *index = indices->data;
-    for (int64_t i = 0; i < x->n; i++) {
-        HN_CHECK(err, index[i] >= 0 && index[i] < size, HONE_E_ARG,
-                 "index %lld, element %lld, is outside [0, %lld)", (long long)index[i],
-                 (long long)i, (long long)size);
-        int64_t rest = index[i], to = 0, pitch = 1;
-        for (int a = s.rank - 1; a >= 0; a--) {
-            to += rest % dims[a] * pitch;
-            rest /= dims[a];
-            pitch *= y->dims[2 + a];
-        }
-        hn_copy_element(y->dtype, y->data, rest * pitch + to, x->data, i);
-    }
+    if (size == y->n) return unpool(x, indices, y->data, size, err);
+    void *image = hn_scratch(e, size, (size_t)hone_dtype_bits(x->dtype) / 8);
+    if (image == NULL) return HN_NOMEM(err);
+    HN_TRY(unpool(x, indices, image, size, err));
+    hn_strided copy = hn_strided_place(x->rank, dims, y->dims, (const int64_t[HONE_MAX_RANK]){0});
+    memset(y->data, 0, y->bytes);
+    hn_strided_copy(e->pool, x->dtype, image, y->data, &copy);
     return HONE_OK;
 }
 

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "support/op_test.h"
 
 static void planes(void **state) {
@@ -17,6 +19,22 @@ static void planes(void **state) {
            .out = {"bf16[1, 1, 1, 2]{0 0}"});
     OP_RUN("AffineGrid", .in = {"f32[1, 2, 3]{1 0 0 0 1 0}", "s64[4]{1 1 0 5}"},
            .out = {"f32[1, 0, 5, 2]{}"});
+}
+
+/* Lines that are longer than the blocks they are computed in: x from -1 on in steps of 2 / 1280,
+ * y as the first half of x in the second image. */
+static void long_lines(void **state) {
+    (void)state;
+    static char text[64000];
+    size_t at = (size_t)snprintf(text, sizeof text, "f32[2, 1, 1281, 2]{");
+    for (int i = 0; i < 2 * 1281; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%.9g %.9g ",
+                               i % 1281 / 640.0 - 1 + (i < 1281 ? 0 : 3),
+                               i < 1281 ? 0.25 : (i % 1281 / 640.0 - 1) / 2);
+    snprintf(text + at, sizeof text - at, "}");
+    OP_RUN("AffineGrid", .attrs = "align_corners=1",
+           .in = {"f32[2, 2, 3]{1 5 0 0 7 0.25 1 0 3 0.5 0 0}", "s64[4]{2 1 1 1281}"},
+           .out = {text});
 }
 
 static void volumes(void **state) {
@@ -47,6 +65,7 @@ static void shapes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes),
+        cmocka_unit_test(long_lines),
         cmocka_unit_test(volumes),
         cmocka_unit_test(shapes),
     };

@@ -9,6 +9,12 @@ static void values(void **state) {
     OP_RUN("MaxUnpool", .attrs = "kernel_shape=[2, 2] strides=[2, 2]",
            .in = {"f32[1, 1, 1, 1]{7}", "s64[1, 1, 1, 1]{3}", "s64[4]{1 1 3 3}"},
            .out = {"f32[1, 1, 3, 3]{0 0 0 0 7 0 0 0 0}"});
+    OP_RUN("MaxUnpool", .attrs = "kernel_shape=[2, 1] strides=[2, 1]",
+           .in = {"f64[1, 2, 1, 2]{1 2 3 4}", "s64[1, 2, 1, 2]{2 1 5 4}", "s64[4]{1 2 3 3}"},
+           .out = {"f64[1, 2, 3, 3]{0 2 0 1 0 0 0 0 0 4 3 0 0 0 0 0 0 0}"});
+    /* Of equal indices the last counts. */
+    OP_RUN("MaxUnpool", .attrs = "kernel_shape=[2]",
+           .in = {"bf16[1, 1, 2]{5 6}", "s64[1, 1, 2]{1 1}"}, .out = {"bf16[1, 1, 3]{0 6 0}"});
     OP_RUN("MaxUnpool", .attrs = "kernel_shape=[3] strides=[2] pads=[1, 0]",
            .in = {"f16[1, 1, 2]{1 2}", "s64[1, 1, 2]{0 2}"}, .out = {"f16[1, 1, 4]{1 0 2 0}"});
     OP_RUN("MaxUnpool", .attrs = "kernel_shape=[2]", .in = {"f32[1, 1, 0]{}", "s64[1, 1, 0]{}"},
