@@ -1,11 +1,12 @@
 /* Operators of com.microsoft, as ONNX Runtime's optimizer writes them: SkipLayerNormalization and
- * its simplified form, Attention and MultiHeadAttention. (Gelu and its kin are elementwise;
- * FusedMatMul is beside MatMul.)
+ * its simplified form, EmbedLayerNormalization, Attention and MultiHeadAttention. (Gelu and its kin
+ * are elementwise; FusedMatMul is beside MatMul.)
  */
 #include <math.h>
 #include <string.h>
 
 #include "engine/lower.h"
+#include "kernels/gather_rows/gather_rows.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/map_int/map_int.h"
 #include "kernels/norm_f32/norm_f32.h"
@@ -64,6 +65,181 @@ hone_status hn_lower_skip_norm(hn_lower *L, const hn_node *n, bool *done, hn_err
     if (sum.buffer >= 0) {
         hn_step_writes(s, HN_NORM_SUM, &sum);
         hn_lower_set(L, n, SUM, &sum, NULL);
+    }
+    *done = true;
+    return HONE_OK;
+}
+
+/* ---- EmbedLayerNormalization ---- */
+
+static hone_status check_ids(const void *problem, void *const *operands, const char *what,
+                             hn_error *err) {
+    const hn_gather_rows *p = problem;
+    const int32_t *ids = operands[HN_GATHER_INDEX];
+    for (int64_t i = 0; i < p->count; i++)
+        HN_CHECK(err, ids[i] >= 0 && ids[i] < p->axis, HONE_E_ARG, "%s id %d is outside [0, %lld)",
+                 what, (int)ids[i], (long long)p->axis);
+    return HONE_OK;
+}
+
+static hone_status check_words(const void *problem, void *const *operands, hn_error *err) {
+    return check_ids(problem, operands, "word", err);
+}
+static hone_status check_positions(const void *problem, void *const *operands, hn_error *err) {
+    return check_ids(problem, operands, "position", err);
+}
+static hone_status check_segments(const void *problem, void *const *operands, hn_error *err) {
+    return check_ids(problem, operands, "segment", err);
+}
+
+/* A step that makes y of the rows of a table that ids of s32 name; it refuses the others by
+ * `check`. */
+static hone_status add_lookup(hn_lower *L, const hn_node *n, hn_view table, hn_view ids,
+                              hone_status (*check)(const void *, void *const *, hn_error *),
+                              hn_view *y, hn_error *err) {
+    HN_TRY(hn_lower_dense(L, n, &ids, err));
+    HN_TRY(hn_lower_dense(L, n, &table, err));
+    int64_t bytes = table.dims[1] * (int64_t)sizeof(float);
+    hn_gather_rows p = {.outer = 1,
+                        .axis = table.dims[0],
+                        .count = hn_view_count(&ids),
+                        .bytes = bytes,
+                        .x_axis = bytes,
+                        .y_count = bytes,
+                        .from_start = true};
+    *y = table;
+    y->dims[0] = p.count;
+    HN_TRY(hn_lower_place(L, y, NULL, err));
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_gather_rows_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_GATHER_X, &table);
+    hn_step_reads(s, HN_GATHER_INDEX, &ids);
+    hn_step_writes(s, HN_GATHER_Y, y);
+    s->check = check;
+    s->flag = HN_GATHER_OUTSIDE;
+    s->bytes = 2.0 * (double)(p.count * bytes);
+    return HONE_OK;
+}
+
+/* *a += b, both dense. */
+static hone_status add_floats(hn_lower *L, const hn_node *n, hn_view *a, const hn_view *b,
+                              hn_error *err) {
+    hn_view sum = *a;
+    hn_map_f32 p = {.rank = 1,
+                    .dims = {hn_view_count(a)},
+                    .n_in = 2,
+                    .n_out = 1,
+                    .in_stride = {{1}, {1}},
+                    .out_stride = {{1}}};
+    p.out[0] = (uint8_t)hn_map_emit(&p, HN_MAP_ADD, 0, 1, 0, 0, 0);
+    HN_TRY(hn_lower_place(L, &sum, NULL, err));
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_MAP_IN, a);
+    hn_step_reads(s, HN_MAP_IN + 1, b);
+    hn_step_writes(s, HN_MAP_OUT, &sum);
+    s->bytes = 12.0 * (double)hn_view_count(a);
+    *a = sum;
+    return HONE_OK;
+}
+
+/* An operation of map_int on m, dense, and the number b for all, to y. */
+static hone_status add_map_int(hn_lower *L, const hn_node *n, hn_map_int_op op, const hn_view *m,
+                               int32_t b, const hn_view *y, hn_error *err) {
+    hn_map_int p = {.op = op,
+                    .from = m->dtype,
+                    .to = y->dtype,
+                    .rank = 1,
+                    .dims = {hn_view_count(m)},
+                    .stride = {[HN_MAP_INT_A] = {1}, [HN_MAP_INT_Y] = {1}}};
+    hn_tensor *t;
+    hn_view number;
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_S32, 1, &t, &number, err));
+    *(int32_t *)t->data = b;
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_map_int_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_MAP_INT_A, m);
+    if (op != HN_MAP_INT_CAST) hn_step_reads(s, HN_MAP_INT_B, &number);
+    hn_step_writes(s, HN_MAP_INT_Y, y);
+    return HONE_OK;
+}
+
+/* The numbers of 1s in the rows of a mask of s32; 0 without one. */
+static hone_status count_ones(hn_lower *L, const hn_node *n, hn_view mask, hn_view *count,
+                              hn_error *err) {
+    if (mask.buffer < 0) {
+        hn_tensor *zeros;
+        HN_TRY(hn_lower_constant(L, HONE_DTYPE_S32, count->dims[0], &zeros, count, err));
+        memset(zeros->data, 0, zeros->bytes);
+        return HONE_OK;
+    }
+    HN_TRY(hn_lower_dense(L, n, &mask, err));
+    hn_view is_one = mask, ones = mask;
+    is_one.dtype = HONE_DTYPE_BOOL;
+    HN_TRY(hn_lower_place(L, &is_one, NULL, err));
+    HN_TRY(hn_lower_place(L, &ones, NULL, err));
+    HN_TRY(hn_lower_place(L, count, NULL, err));
+    HN_TRY(add_map_int(L, n, HN_MAP_INT_EQ, &mask, 1, &is_one, err));
+    HN_TRY(add_map_int(L, n, HN_MAP_INT_CAST, &is_one, 0, &ones, err));
+    hn_step *s;
+    return hn_lower_reduce_step(L, n, HN_REDUCE_SUM,
+                                (const int64_t[]){mask.dims[0], mask.dims[1], 1}, &ones, count, &s,
+                                err);
+}
+
+/* Rows of the tables are looked up and, but for the positions, added; the step that normalizes adds
+ * those. Where they just count, they are the first rows of their table, again for each sample. */
+hone_status hn_lower_embed_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    enum { IDS, SEGMENT_IDS, WORD, POSITION, SEGMENT, GAMMA, BETA, MASK, POSITION_IDS };
+    enum { OUTPUT, MASK_INDEX, SUM };
+    hn_view x, segments, ids = hn_lower_in(L, n, IDS), positions = hn_lower_in(L, n, POSITION);
+    hn_view gamma = hn_lower_in(L, n, GAMMA), beta = hn_lower_in(L, n, BETA);
+    hn_view y = hn_lower_out(n, OUTPUT), count = hn_lower_out(n, MASK_INDEX);
+    hn_view sum = hn_lower_out(n, SUM);
+    if (y.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
+    int64_t width = y.dims[2], per_sample = ids.dims[1];
+    hn_view given = hn_lower_in(L, n, POSITION_IDS);
+    bool counted = given.buffer < 0;
+    if (counted && per_sample > positions.dims[0]) HN_DECLINE(L, "more positions than there are");
+    HN_TRY(add_lookup(L, n, hn_lower_in(L, n, WORD), ids, check_words, &x, err));
+    if (hn_node_input(n, SEGMENT_IDS) != NULL) {
+        HN_TRY(add_lookup(L, n, hn_lower_in(L, n, SEGMENT), hn_lower_in(L, n, SEGMENT_IDS),
+                          check_segments, &segments, err));
+        HN_TRY(add_floats(L, n, &x, &segments, err));
+    }
+    if (counted)
+        HN_TRY(hn_lower_dense(L, n, &positions, err));
+    else
+        HN_TRY(add_lookup(L, n, positions, given, check_positions, &positions, err));
+    HN_TRY(hn_lower_dense(L, n, &gamma, err));
+    HN_TRY(hn_lower_dense(L, n, &beta, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    hn_norm_f32 p = {.rows = x.dims[0],
+                     .n = width,
+                     .x_row = width,
+                     .r_row = width,
+                     .y_row = width,
+                     .sum_row = width,
+                     .r_rows = counted || positions.dims[0] != x.dims[0] ? per_sample : 0,
+                     .epsilon = hn_attr_f(n, "epsilon")};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_norm_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_NORM_X, &x);
+    hn_step_reads(s, HN_NORM_R, &positions);
+    hn_step_reads(s, HN_NORM_SCALE, &gamma);
+    hn_step_reads(s, HN_NORM_BIAS, &beta);
+    hn_step_writes(s, HN_NORM_Y, &y);
+    s->bytes = 12.0 * (double)hn_view_count(&y);
+    hn_lower_set(L, n, OUTPUT, &y, NULL);
+    if (hn_node_output(n, SUM) != NULL) {
+        HN_TRY(hn_lower_place(L, &sum, NULL, err));
+        hn_step_writes(s, HN_NORM_SUM, &sum);
+        hn_lower_set(L, n, SUM, &sum, NULL);
+    }
+    if (hn_node_output(n, MASK_INDEX) != NULL) {
+        HN_TRY(count_ones(L, n, hn_lower_in(L, n, MASK), &count, err));
+        hn_lower_set(L, n, MASK_INDEX, &count, NULL);
     }
     *done = true;
     return HONE_OK;

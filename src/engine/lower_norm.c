@@ -5,6 +5,7 @@
 #include "kernels/norm_f32/norm_f32.h"
 #include "kernels/reduce_f32/reduce_f32.h"
 #include "kernels/softmax_f32/softmax_f32.h"
+#include "ops/norm_ref.h"
 
 static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
@@ -168,6 +169,41 @@ hone_status hn_lower_instance_norm(hn_lower *L, const hn_node *n, bool *done, hn
 
 hone_status hn_lower_group_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     return groups(L, n, hn_attr_i(n, "num_groups"), done, err);
+}
+
+/* MeanVarianceNormalization: rows of a copy in which the axes of a group come last; none is needed
+ * where they do. */
+hone_status hn_lower_mean_variance(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), rows = x;
+    uint32_t together;
+    int order[HONE_MAX_RANK], placed = 0;
+    int64_t width = 1;
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
+    HN_TRY(hn_mean_variance_axes(n, x.rank, &together, err));
+    for (unsigned last = 0; last < 2; last++)
+        for (int i = 0; i < x.rank; i++)
+            if ((together >> i & 1) == last) order[placed++] = i;
+    for (int i = 0; i < x.rank; i++) {
+        rows.dims[i] = x.dims[order[i]];
+        rows.strides[i] = x.strides[order[i]];
+        if (together >> i & 1) width *= x.dims[i];
+    }
+    HN_TRY(hn_lower_dense(L, n, &rows, err));
+    HN_TRY(hn_lower_place(L, &y, order, err));
+    hn_norm_f32 p = {.rows = hn_view_count(&x) / width,
+                     .n = width,
+                     .x_row = width,
+                     .y_row = width,
+                     .outside = HN_MEAN_VARIANCE_OUTSIDE};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_norm_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_NORM_X, &rows);
+    hn_step_writes(s, HN_NORM_Y, &y);
+    s->bytes = 8.0 * (double)hn_view_count(&x);
+    hn_lower_set(L, n, 0, &y, NULL);
+    *done = true;
+    return HONE_OK;
 }
 
 /* LpNormalization: norms, then x over them, or over 1 where they are 0. */

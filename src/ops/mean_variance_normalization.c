@@ -3,7 +3,7 @@
 #include "ops/axes.h"
 #include "ops/norm_ref.h"
 
-static hone_status axes_of(const hn_node *n, int rank, uint32_t *together, hn_error *err) {
+hone_status hn_mean_variance_axes(const hn_node *n, int rank, uint32_t *together, hn_error *err) {
     static const int64_t usual[] = {0, 2, 3};
     int count;
     const int64_t *given = hn_attr_ints(n, "axes", &count);
@@ -20,15 +20,17 @@ static hone_status axes_of(const hn_node *n, int rank, uint32_t *together, hn_er
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     uint32_t together;
-    if (hn_in_rank(c, 0) >= 0) HN_TRY(axes_of(c->node, hn_in_rank(c, 0), &together, err));
+    if (hn_in_rank(c, 0) >= 0)
+        HN_TRY(hn_mean_variance_axes(c->node, hn_in_rank(c, 0), &together, err));
     return hn_infer_same(c, err);
 }
 
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0];
-    hn_norm n = {.load = hn_load_tensor, .src = x, .y = e->out[0], .outside = 1e-9f};
+    hn_norm n = {
+        .load = hn_load_tensor, .src = x, .y = e->out[0], .outside = HN_MEAN_VARIANCE_OUTSIDE};
     uint32_t together;
-    HN_TRY(axes_of(e->node, x->rank, &together, err));
+    HN_TRY(hn_mean_variance_axes(e->node, x->rank, &together, err));
     if (x->n == 0) return HONE_OK;
     hn_groups_init(&n.groups, x->rank, x->dims, together);
     hn_norm_ref(e->pool, &n);

@@ -40,4 +40,9 @@ void hn_broadcast_channels(hn_broadcast *b, const hn_tensor *t, int rank, const 
 /* Fails unless input i is known to be, or may be, 1-d with a size of d. */
 hone_status hn_want_channels(const hn_infer *c, int i, hn_dim d, hn_error *err);
 
+/* The axes of a MeanVarianceNormalization of x of that rank, as a set for hn_groups_init. */
+hone_status hn_mean_variance_axes(const hn_node *n, int rank, uint32_t *together, hn_error *err);
+/* What it adds to the deviation. */
+#define HN_MEAN_VARIANCE_OUTSIDE 1e-9f
+
 #endif

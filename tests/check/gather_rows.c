@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-enum { GAP = 1, FLAG = 2 };
+enum { GAP = 1, FLAG = 2, FROM_START = 4 };
 
 static check_case *add(check_list *list, const char *name, int64_t outer, int64_t axis,
                        int64_t count, int64_t bytes, bool wide, int flags) {
@@ -19,7 +19,8 @@ static check_case *add(check_list *list, const char *name, int64_t outer, int64_
                         .x_outer = axis * (bytes + gap) + gap,
                         .y_count = bytes + 2 * gap,
                         .y_outer = count * (bytes + 2 * gap),
-                        .wide = wide};
+                        .wide = wide,
+                        .from_start = (flags & FROM_START) != 0};
     check_case *c = check_add(list, "%s_%lldx%lldx%lldx%lld_%d", name, (long long)outer,
                               (long long)axis, (long long)count, (long long)bytes, wide ? 64 : 32);
     memcpy(c->problem, &p, sizeof p);
@@ -43,6 +44,8 @@ static void cases(check_list *list) {
             add(list, "outside", 2, 9, 20, bytes[i], wide != 0, FLAG | GAP);
         }
     add(list, "outside_unseen", 2, 9, 20, 16, true, 0);
+    add(list, "from_start", 2, 9, 20, 16, true, FLAG | FROM_START);
+    add(list, "from_start", 1, 9, 3, 4, false, FLAG | FROM_START);
     add(list, "many", 5, 1000, 3001, 4, true, FLAG);
     add(list, "embedding", 1, 30000, 128, 1536, true, FLAG)->bench = true;
     add(list, "elements", 1, 3000, 20000, 4, true, FLAG)->bench = true;

@@ -19,6 +19,8 @@ enum {
     SUM_IN_R = 256, /* the sum goes where r was */
     BENCH = 512,
     BY_ROW = 1024, /* scale and bias have an element for each of three rows */
+    R_REPEATS = 2048,
+    OUTSIDE = 4096, /* and the elements of every other row are equal */
 };
 
 static void add(check_list *list, const char *name, int64_t rows, int64_t n, int act, int flags) {
@@ -29,7 +31,9 @@ static void add(check_list *list, const char *name, int64_t rows, int64_t n, int
                      .r_row = n + (flags & SUM_IN_R ? 4 * gap : 2 * gap),
                      .y_row = n + (flags & IN_PLACE ? gap : 3 * gap),
                      .sum_row = n + 4 * gap,
-                     .epsilon = 1e-5f,
+                     .r_rows = flags & R_REPEATS ? 2 : 0,
+                     .epsilon = flags & OUTSIDE ? 0 : 1e-5f,
+                     .outside = flags & OUTSIDE ? 1e-9f : 0,
                      .rms = (flags & RMS) != 0,
                      .act = {(hn_act_kind)act, 0.25f, 1.5f},
                      .row_scales = flags & BY_ROW ? 3 : 0};
@@ -43,7 +47,7 @@ static void add(check_list *list, const char *name, int64_t rows, int64_t n, int
                       flags & SUM_IN_R ? CHECK_SAME
                       : flags & R      ? CHECK_IN
                                        : CHECK_ABSENT,
-                      CHECK_F32, tail * p.r_row + n);
+                      CHECK_F32, (flags & R_REPEATS ? 1 : tail) * p.r_row + n);
     check_operand_add(c, flags & OFFSET ? CHECK_IN : CHECK_ABSENT, CHECK_F32, n);
     check_operand_add(c, flags & SCALE ? CHECK_IN : CHECK_ABSENT, CHECK_F32, scales);
     check_operand_add(c, flags & BIAS ? CHECK_IN : CHECK_ABSENT, CHECK_F32, scales);
@@ -90,6 +94,14 @@ static void cases(check_list *list) {
     add(list, "in_place", 7, 50, HN_ACT_NONE, SCALE | IN_PLACE | GAPS);
     add(list, "in_place_sum", 7, 50, HN_ACT_NONE, SCALE | R | IN_PLACE);
     add(list, "sum_in_r", 7, 50, HN_ACT_NONE, SCALE | SUM_IN_R | GAPS);
+    add(list, "repeated", 7, 50, HN_ACT_NONE, R | R_REPEATS | GAPS | SCALE);
+    add(list, "repeated_sum", 5, 33, HN_ACT_NONE, R | R_REPEATS | OFFSET | SUM);
+    static const int64_t equal[] = {2, 7, 17, 64, 100, 3136, 5003};
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "outside_%lld", (long long)equal[i]);
+        add(list, name, 6, equal[i], HN_ACT_NONE, OUTSIDE | (i % 2 == 0 ? GAPS : SCALE | BIAS));
+    }
     add(list, "empty", 0, 8, HN_ACT_NONE, SCALE);
     add(list, "layer_128x768", 128, 768, HN_ACT_NONE, SCALE | BIAS | BENCH);
     add(list, "layer_8x768", 8, 768, HN_ACT_NONE, SCALE | BIAS | BENCH);
@@ -101,8 +113,17 @@ static void cases(check_list *list) {
 /* Errors are relative to the largest element of a row: scales of 1e15 would leave nothing to
  * compare. */
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
-    if (kind != CHECK_EXTREME || (operand < HN_NORM_SCALE || operand > HN_NORM_BIAS)) return false;
+    hn_norm_f32 p;
     float *x = data;
+    memcpy(&p, c->problem, sizeof p);
+    if (p.outside > 0 && operand == HN_NORM_X && kind == CHECK_RANDOM) {
+        for (size_t i = 0; i < c->operand[operand].count; i++) {
+            bool fresh = i % (size_t)p.x_row == 0 || i / (size_t)p.x_row % 2 == 0;
+            x[i] = fresh ? (float)(2 * hn_rng_f64(rng) - 1) : x[i - 1];
+        }
+        return true;
+    }
+    if (kind != CHECK_EXTREME || (operand < HN_NORM_SCALE || operand > HN_NORM_BIAS)) return false;
     for (size_t i = 0; i < c->operand[operand].count; i++) x[i] = (float)(2 * hn_rng_f64(rng) - 1);
     return true;
 }

@@ -38,6 +38,38 @@ static void norms(void **state) {
                   "reference SkipLayerNormalization");
 }
 
+/* Ids, drawn from [-2, 2), are made valid by Abs. */
+static void embeddings(void **state) {
+    (void)state;
+    engine_agrees(MS
+                  "m (int32[2,5] i, float[4,24] ww, float[9,24] wp, float[24] wg, float[24] wb) =>"
+                  " (float[2,5,24] y, int32[2] q, float[2,5,24] s) <int32[1] one = {1}> {"
+                  " a = Abs (i) y, m, s = com.microsoft.EmbedLayerNormalization"
+                  " (a, , ww, wp, , wg, wb) q = Add (m, one) }",
+                  "map_int Abs, gather_rows EmbedLayerNormalization,"
+                  " norm_f32 EmbedLayerNormalization, map_int Add");
+    engine_agrees(MS
+                  "m (int32[3,5] i, int32[3,5] k, float[4,33] ww, float[9,33] wp, float[2,33] ws,"
+                  " float[33] wg, float[33] wb, int32[3,5] p) =>"
+                  " (float[3,5,33] y, int32[3] m) { a = Abs (i) c = Abs (k) e = Abs (p)"
+                  " y, m = com.microsoft.EmbedLayerNormalization <epsilon = 0.5>"
+                  " (a, c, ww, wp, ws, wg, wb, c, e) }",
+                  NULL);
+    engine_agrees(MS
+                  "m (int32[3,5] i, float[4,33] ww, float[9,33] wp, float[33] wg, float[33] wb,"
+                  " int32[1,5] p) => (float[3,5,33] y) { a = Abs (i) e = Abs (p)"
+                  " y = com.microsoft.EmbedLayerNormalization (a, , ww, wp, , wg, wb, , e) }",
+                  "map_int Abs, map_int Abs, gather_rows EmbedLayerNormalization,"
+                  " gather_rows EmbedLayerNormalization, norm_f32 EmbedLayerNormalization");
+    static const int64_t good[] = {0, 1, 3, 2, 0}, over[] = {0, 1, 4, 2, 0};
+    static const int64_t under[] = {0, 1, -1, 2, 0};
+    static const char words[] = MS
+        "m (float[4,8] t, float[9,8] p, float[8] g, float[8] b, int32[1,5] i) =>"
+        " (float[1,5,8] y) { y = com.microsoft.EmbedLayerNormalization (i, , t, p, , g, b) }";
+    engine_refuses(words, over, good, "word id 4 is outside [0, 4)");
+    engine_refuses(words, under, good, "word id -1 is outside [0, 4)");
+}
+
 static void products(void **state) {
     (void)state;
     engine_agrees(MS
@@ -129,8 +161,8 @@ static void memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norms),     cmocka_unit_test(products), cmocka_unit_test(multi_head),
-        cmocka_unit_test(attention), cmocka_unit_test(memory),
+        cmocka_unit_test(norms),      cmocka_unit_test(embeddings), cmocka_unit_test(products),
+        cmocka_unit_test(multi_head), cmocka_unit_test(attention),  cmocka_unit_test(memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

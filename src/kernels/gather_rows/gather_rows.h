@@ -2,9 +2,10 @@
  *
  *   y[o][k] = x[o][index[k]]      o < outer, k < count; each a piece of `bytes` bytes
  *
- * An index counts from the end when it is negative: from -axis to axis - 1 there is a piece. For
- * any other the nearest is taken (of an empty axis: zeros), and `outside`, if it is there, is set
- * to 1: kernels cannot fail, so the caller clears it before and looks at it after.
+ * An index counts from the end when it is negative: from -axis to axis - 1 there is a piece, or,
+ * with `from_start`, from 0 on. For any other the nearest is taken (of an empty axis: zeros), and
+ * `outside`, if it is there, is set to 1: kernels cannot fail, so the caller clears it before and
+ * looks at it after.
  *
  * Strides are in bytes. y overlaps nothing.
  */
@@ -17,6 +18,7 @@ typedef struct hn_gather_rows {
     int64_t outer, axis, count, bytes;
     int64_t x_outer, x_axis, y_outer, y_count; /* strides */
     bool wide;                                 /* indices are s64, else s32 */
+    bool from_start;                           /* a negative index is outside */
 } hn_gather_rows;
 
 /* Operands; outside, one s32, may be NULL. */

@@ -16,9 +16,9 @@ static void work(const void *problem, int lanes, hn_work *w) {
     *w = (hn_work){.n_phases = 1, .tasks = {(p->outer * p->count + group - 1) / group}};
 }
 
-/* The place of index i; *bad is set where there is none. */
-static int64_t place(int64_t i, int64_t axis, bool *bad) {
-    int64_t at = i < 0 && i >= -axis ? i + axis : i;
+/* The place of index i, no less than `least`; *bad is set where there is none. */
+static int64_t place(int64_t i, int64_t least, int64_t axis, bool *bad) {
+    int64_t at = i < 0 && i >= least ? i + axis : i;
     if (at >= 0 && at < axis) return at;
     *bad = true;
     return at < 0 || axis == 0 ? 0 : axis - 1;
@@ -41,6 +41,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const void *index = call->ptr[HN_GATHER_INDEX];
     int32_t *outside = call->ptr[HN_GATHER_OUTSIDE];
     int64_t group = group_of(p), last = p->outer * p->count;
+    int64_t least = p->from_start ? 0 : -p->axis;
     bool bad = false;
     if (begin == end) return;
     if (end * group < last) last = end * group;
@@ -48,7 +49,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     for (int64_t t = begin * group; t < last; t++) {
         int64_t i = p->wide ? ((const int64_t *)index)[k] : ((const int32_t *)index)[k];
         char *to = y + o * p->y_outer + k * p->y_count;
-        i = place(i, p->axis, &bad);
+        i = place(i, least, p->axis, &bad);
         if (p->axis == 0)
             memset(to, 0, (size_t)p->bytes);
         else

@@ -17,9 +17,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     for (int64_t t = begin; t < end; t++) {
         int64_t k = t % p->count, o = t / p->count;
         int64_t i = p->wide ? ((const int64_t *)index)[k] : ((const int32_t *)index)[k];
-        if ((i < -p->axis || i >= p->axis) && outside != NULL)
+        int64_t least = p->from_start ? 0 : -p->axis;
+        if ((i < least || i >= p->axis) && outside != NULL)
             __atomic_store_n(outside, 1, __ATOMIC_RELAXED);
-        if (i < 0) i = i < -p->axis ? 0 : i + p->axis;
+        if (i < 0) i = i < least ? 0 : i + p->axis;
         if (i >= p->axis) i = p->axis - 1;
         for (int64_t b = 0; b < p->bytes; b++)
             y[o * p->y_outer + k * p->y_count + b] =

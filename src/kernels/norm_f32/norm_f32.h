@@ -1,7 +1,7 @@
 /* norm_f32: layer and RMS normalisation along adjacent elements, after a sum.
  *
  *   v[i] = x[i] + r[i] + offset[i]
- *   layer: y[i] = (v[i] - mean) / sqrt(variance + epsilon) * scale[i] + bias[i]
+ *   layer: y[i] = (v[i] - mean) / (sqrt(variance + epsilon) + outside) * scale[i] + bias[i]
  *   rms:   y[i] = v[i] / sqrt(mean of squares + epsilon) * scale[i] + bias[i]
  *
  * for every row of n elements, mean and variance (divided by n) over the row. r, offset (one for
@@ -12,6 +12,7 @@
  * nothing else.
  *
  * Error: 1e-6 of the largest y of a row, times abs(mean)/deviation for layers whose mean is large.
+ * With `outside`, elements that are all equal give 0.
  */
 #ifndef HN_KERNELS_NORM_F32_H
 #define HN_KERNELS_NORM_F32_H
@@ -22,7 +23,8 @@
 typedef struct hn_norm_f32 {
     int64_t rows, n;
     int64_t x_row, r_row, y_row, sum_row;
-    float epsilon;
+    int64_t r_rows;         /* 0, or row t of x has row t % r_rows of r */
+    float epsilon, outside; /* outside: 0 for rms */
     bool rms;
     hn_act act;
     int64_t

@@ -1,6 +1,10 @@
 /* norm_f32 over the vector vocabulary: the sum and its mean, then the deviations, then the result;
  * a row stays in the L1 cache. Sums run in four vectors, joined pairwise. A task is a group of
  * rows.
+ *
+ * The mean of equal elements may differ from them by a rounding. Where hardly anything is added to
+ * the deviation (`outside`), that difference would be taken for one: there the mean of what is left
+ * is added to the mean, which then is exact for equal elements.
  */
 #include <math.h>
 
@@ -40,22 +44,32 @@ static void add_up(const float *x, const float *r, const float *offset, float *v
     }
 }
 
-/* s + v, or s + (v - mean)^2. */
-HN_INLINE hn_vf term(hn_vf s, const float *v, int64_t n, hn_vf mean, bool squares) {
+typedef enum addend { PLAIN, DEVIATION, SQUARE } addend;
+
+/* s + v, s + (v - mean) or s + (v - mean)^2. */
+HN_INLINE hn_vf term(hn_vf s, const float *v, int64_t n, hn_vf mean, addend what) {
     hn_vf x = hn_v_load_part(v, n);
-    if (!squares) return hn_v_add(s, x);
+    if (what == PLAIN) return hn_v_add(s, x);
     hn_vf d = hn_v_keep_part(hn_v_sub(x, mean), hn_v_set1(0.0f), n);
-    return hn_v_fma(d, d, s);
+    return what == SQUARE ? hn_v_fma(d, d, s) : hn_v_add(s, d);
 }
 
-HN_INLINE float total(const float *v, int64_t n, hn_vf mean, bool squares) {
+HN_INLINE float total(const float *v, int64_t n, hn_vf mean, addend what) {
     hn_vf s[4];
     for (int k = 0; k < 4; k++) s[k] = hn_v_set1(0.0f);
     for (; n >= 4 * HN_VL; n -= 4 * HN_VL, v += 4 * HN_VL)
-        for (int k = 0; k < 4; k++) s[k] = term(s[k], v + k * HN_VL, HN_VL, mean, squares);
-    for (; n >= HN_VL; n -= HN_VL, v += HN_VL) s[0] = term(s[0], v, HN_VL, mean, squares);
-    if (n > 0) s[1] = term(s[1], v, n, mean, squares);
+        for (int k = 0; k < 4; k++) s[k] = term(s[k], v + k * HN_VL, HN_VL, mean, what);
+    for (; n >= HN_VL; n -= HN_VL, v += HN_VL) s[0] = term(s[0], v, HN_VL, mean, what);
+    if (n > 0) s[1] = term(s[1], v, n, mean, what);
     return hn_v_sum(hn_v_add(hn_v_add(s[0], s[1]), hn_v_add(s[2], s[3])));
+}
+
+static float mean_of(const float *v, int64_t n) {
+    return total(v, n, hn_v_set1(0.0f), PLAIN) / (float)n;
+}
+
+static float refined(float mean, const float *v, int64_t n) {
+    return mean + total(v, n, hn_v_set1(mean), DEVIATION) / (float)n;
 }
 
 /* What is done to a row at last. */
@@ -88,18 +102,20 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const float *scale = call->ptr[HN_NORM_SCALE], *bias = call->ptr[HN_NORM_BIAS];
     float *sum = call->ptr[HN_NORM_SUM];
     int64_t group = group_of(p), rows = end * group < p->rows ? end * group : p->rows, n = p->n;
-    hn_vf zero = hn_v_set1(0.0f);
     for (int64_t t = begin * group; t < rows; t++) {
         const float *v = (const float *)call->ptr[HN_NORM_X] + t * p->x_row;
         float *y = (float *)call->ptr[HN_NORM_Y] + t * p->y_row;
         if (r != NULL || offset != NULL || sum != NULL) {
             float *to = sum != NULL ? sum + t * p->sum_row : lane;
-            add_up(v, r != NULL ? r + t * p->r_row : NULL, offset, to, n);
+            int64_t row = p->r_rows > 0 ? t % p->r_rows : t;
+            add_up(v, r != NULL ? r + row * p->r_row : NULL, offset, to, n);
             v = to;
         }
-        hn_vf mean = p->rms ? zero : hn_v_set1(total(v, n, zero, false) / (float)n);
-        float square = total(v, n, mean, true) / (float)n;
-        float factor = 1.0f / sqrtf(square + p->epsilon);
+        float middle = p->rms ? 0 : mean_of(v, n);
+        if (p->outside > 0) middle = refined(middle, v, n);
+        hn_vf mean = hn_v_set1(middle);
+        float square = total(v, n, mean, SQUARE) / (float)n;
+        float factor = 1.0f / (sqrtf(square + p->epsilon) + p->outside);
         bool by_row = p->row_scales > 0;
         int64_t number = by_row ? t % p->row_scales : 0;
         ending e = {.scale = by_row ? NULL : scale,

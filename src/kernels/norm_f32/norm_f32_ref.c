@@ -19,14 +19,15 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     for (int64_t t = begin; t < end; t++) {
         const float *x = (const float *)call->ptr[HN_NORM_X] + t * p->x_row;
         float *y = (float *)call->ptr[HN_NORM_Y] + t * p->y_row;
+        int64_t row = p->r_rows > 0 ? t % p->r_rows : t;
         double mean = 0, square = 0;
-#define TERM(i)                                                       \
-    ((double)x[i] + (r != NULL ? (double)r[t * p->r_row + (i)] : 0) + \
+#define TERM(i)                                                         \
+    ((double)x[i] + (r != NULL ? (double)r[row * p->r_row + (i)] : 0) + \
      (offset != NULL ? (double)offset[i] : 0))
         for (int64_t i = 0; i < p->n && !p->rms; i++) mean += TERM(i);
         mean /= (double)p->n;
         for (int64_t i = 0; i < p->n; i++) square += (TERM(i) - mean) * (TERM(i) - mean);
-        double size = sqrt(square / (double)p->n + (double)p->epsilon);
+        double size = sqrt(square / (double)p->n + (double)p->epsilon) + (double)p->outside;
         for (int64_t i = 0; i < p->n; i++) {
             double v = TERM(i), z = (v - mean) / size;
             int64_t number = p->row_scales > 0 ? t % p->row_scales : i;
