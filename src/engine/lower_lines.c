@@ -1,5 +1,5 @@
-/* What goes along the lines of one axis: TopK, ArgMax, ArgMin, CumSum, CumProd, and OneHot, which
- * makes such an axis. x is seen as [outer, size, inner].
+/* What goes along the lines of one axis: TopK, ArgMax, ArgMin, Hardmax, CumSum, CumProd, and
+ * OneHot, which makes such an axis. x is seen as [outer, size, inner].
  */
 #include <string.h>
 
@@ -28,9 +28,10 @@ static double bytes_of(const hn_view *v) {
     return (double)hn_view_count(v) * hone_dtype_bits(v->dtype) / 8;
 }
 
-static hone_status add_select(hn_lower *L, const hn_node *n, hn_select_k *p, int axis, bool pair,
-                              hn_error *err) {
-    hn_view x = hn_lower_in(L, n, 0), lines;
+/* A step of select_k along an axis of x, without its outputs; completes the problem. */
+static hone_status select_step(hn_lower *L, const hn_node *n, hn_select_k *p, hn_view x, int axis,
+                               hn_step **out, hn_error *err) {
+    hn_view lines;
     int64_t dims[3];
     cut_at(&x, axis, dims);
     if (!hn_view_reshape(&x, 3, dims, &lines)) {
@@ -40,10 +41,16 @@ static hone_status add_select(hn_lower *L, const hn_node *n, hn_select_k *p, int
     p->dtype = x.dtype;
     p->outer = dims[0], p->size = dims[1], p->inner = dims[2];
     p->x_outer = lines.strides[0], p->x_size = lines.strides[1], p->x_inner = lines.strides[2];
+    HN_TRY(hn_lower_step(L, n, &hn_select_k_family, p, sizeof *p, out, err));
+    hn_step_reads(*out, HN_SELECT_K_X, &lines);
+    (*out)->bytes = bytes_of(&x);
+    return HONE_OK;
+}
+
+static hone_status add_select(hn_lower *L, const hn_node *n, hn_select_k *p, int axis, bool pair,
+                              hn_error *err) {
     hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_select_k_family, p, sizeof *p, &s, err));
-    hn_step_reads(s, HN_SELECT_K_X, &lines);
-    s->bytes = bytes_of(&x);
+    HN_TRY(select_step(L, n, p, hn_lower_in(L, n, 0), axis, &s, err));
     for (int i = 0; i < (pair ? 2 : 1); i++) {
         hn_view y = hn_lower_out(n, i);
         if (hn_node_output(n, i) == NULL) continue;
@@ -108,9 +115,27 @@ hone_status hn_lower_scan(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     return HONE_OK;
 }
 
+/* y = values[1] at the indices along an axis, values[0] elsewhere; all are dense. */
+static hone_status add_hot_rows(hn_lower *L, const hn_node *n, const hn_view *index,
+                                const hn_view *values, const hn_view *y, int axis, hn_error *err) {
+    int64_t dims[3];
+    cut_at(y, axis, dims);
+    hn_hot_rows p = {.outer = dims[0],
+                     .depth = dims[1],
+                     .inner = dims[2],
+                     .bytes = hone_dtype_bits(y->dtype) / 8,
+                     .wide = index->dtype == HONE_DTYPE_S64};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_hot_rows_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_HOT_ROWS_INDEX, index);
+    hn_step_reads(s, HN_HOT_ROWS_VALUES, values);
+    hn_step_writes(s, HN_HOT_ROWS_Y, y);
+    s->bytes = bytes_of(y);
+    return HONE_OK;
+}
+
 hone_status hn_lower_one_hot(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view index = hn_lower_in(L, n, 0), values = hn_lower_in(L, n, 2), y = hn_lower_out(n, 0);
-    int64_t dims[3];
     if (index.dtype != HONE_DTYPE_S64 && index.dtype != HONE_DTYPE_S32)
         HN_DECLINE(L, "indices are neither s64 nor s32");
     if (hone_dtype_bits(y.dtype) < 8) HN_DECLINE(L, "elements are not whole bytes");
@@ -118,18 +143,30 @@ hone_status hn_lower_one_hot(hn_lower *L, const hn_node *n, bool *done, hn_error
     HN_TRY(hn_lower_dense(L, n, &index, err));
     HN_TRY(hn_lower_dense(L, n, &values, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
-    cut_at(&y, count_from_end(hn_attr_i(n, "axis"), y.rank), dims);
-    hn_hot_rows p = {.outer = dims[0],
-                     .depth = dims[1],
-                     .inner = dims[2],
-                     .bytes = hone_dtype_bits(y.dtype) / 8,
-                     .wide = index.dtype == HONE_DTYPE_S64};
+    int axis = count_from_end(hn_attr_i(n, "axis"), y.rank);
+    HN_TRY(add_hot_rows(L, n, &index, &values, &y, axis, err));
+    hn_lower_set(L, n, 0, &y, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
+/* An ArgMax that becomes one hot. */
+hone_status hn_lower_hardmax(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), values;
+    hn_select_k p = {.k = 1, .nan_first = true};
+    hn_tensor *t;
     hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_hot_rows_family, &p, sizeof p, &s, err));
-    hn_step_reads(s, HN_HOT_ROWS_INDEX, &index);
-    hn_step_reads(s, HN_HOT_ROWS_VALUES, &values);
-    hn_step_writes(s, HN_HOT_ROWS_Y, &y);
-    s->bytes = bytes_of(&y);
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (x.rank == 0 || hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to find");
+    int axis = count_from_end(hn_attr_i(n, "axis"), x.rank);
+    HN_TRY(select_step(L, n, &p, x, axis, &s, err));
+    hn_view index = {.dtype = HONE_DTYPE_S64, .rank = 2, .dims = {p.outer, p.inner}};
+    HN_TRY(hn_lower_place(L, &index, NULL, err));
+    hn_step_writes(s, HN_SELECT_K_INDICES, &index);
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, 2, &t, &values, err));
+    ((float *)t->data)[0] = 0, ((float *)t->data)[1] = 1;
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    HN_TRY(add_hot_rows(L, n, &index, &values, &y, axis, err));
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;

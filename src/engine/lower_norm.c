@@ -1,18 +1,16 @@
-/* Softmax and the normalisations. */
+/* Softmax, losses of labels, and the normalisations. */
 #include "engine/lower.h"
 #include "kernels/group_norm_f32/group_norm_f32.h"
+#include "kernels/label_loss_f32/label_loss_f32.h"
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/norm_f32/norm_f32.h"
 #include "kernels/reduce_f32/reduce_f32.h"
 #include "kernels/softmax_f32/softmax_f32.h"
 #include "ops/norm_ref.h"
 
-static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, hn_error *err) {
-    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
-    int64_t axis = hn_attr_i(n, "axis");
-    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
-    if (x.rank == 0 || hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
-    if (axis < 0) axis += x.rank;
+/* A step of softmax_f32 along an axis of x, which is not empty; places y. */
+static hone_status softmax_step(hn_lower *L, const hn_node *n, hn_view x, int axis, bool log,
+                                hn_view *y, hn_step **out, bool *done, hn_error *err) {
     if (axis == 1 && x.rank > 2 && x.rank - 1 <= HN_SOFTMAX_AXES)
         HN_TRY(hn_lower_channels_last(L, n, &x, err));
     if (axis != x.rank - 1 && x.strides[axis] != 1) HN_DECLINE(L, "not along adjacent elements");
@@ -21,7 +19,7 @@ static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, 
     if (x.strides[axis] != 1 || many) HN_TRY(hn_lower_dense(L, n, &x, err));
     int order[HONE_MAX_RANK];
     hn_lower_order(&x, order);
-    HN_TRY(hn_lower_place(L, &y, order, err));
+    HN_TRY(hn_lower_place(L, y, order, err));
     hn_softmax_f32 p = {.n = x.dims[axis], .rows = {1, 1, 1, 1}, .scale = 1, .log = log};
     if (many) {
         p.rows[0] = hn_view_count(&x) / p.n;
@@ -31,15 +29,27 @@ static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, 
         if (i == axis) continue;
         p.rows[k] = x.dims[i];
         p.x_stride[k] = x.strides[i];
-        p.y_stride[k++] = y.strides[i];
+        p.y_stride[k++] = y->strides[i];
     }
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_softmax_f32_family, &p, sizeof p, &s, err));
     hn_step_reads(s, HN_SOFTMAX_X, &x);
-    hn_step_writes(s, HN_SOFTMAX_Y, &y);
+    hn_step_writes(s, HN_SOFTMAX_Y, y);
     s->bytes = 8.0 * (double)hn_view_count(&x);
-    hn_lower_set(L, n, 0, &y, s);
+    *out = s;
     *done = true;
+    return HONE_OK;
+}
+
+static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
+    int64_t axis = hn_attr_i(n, "axis");
+    hn_step *s;
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (x.rank == 0 || hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
+    if (axis < 0) axis += x.rank;
+    HN_TRY(softmax_step(L, n, x, (int)axis, log, &y, &s, done, err));
+    if (*done) hn_lower_set(L, n, 0, &y, s);
     return HONE_OK;
 }
 
@@ -50,6 +60,96 @@ hone_status hn_lower_softmax(hn_lower *L, const hn_node *n, bool *done, hn_error
 hone_status hn_lower_log_softmax(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     return softmax(L, n, true, done, err);
 }
+
+/* ---- losses ---- */
+
+static hone_status check_labels(const void *problem, void *const *operands, hn_error *err) {
+    const hn_label_loss_f32 *p = problem;
+    const void *labels = operands[HN_LABEL_LOSS_LABEL];
+    for (int64_t i = 0; i < p->batch * p->inner; i++) {
+        int64_t c = p->wide ? ((const int64_t *)labels)[i] : ((const int32_t *)labels)[i];
+        if (p->ignores && c == p->ignore) continue;
+        HN_CHECK(err, c >= 0 && c < p->classes, HONE_E_ARG,
+                 "label %lld at position %lld is outside [0, %lld)", (long long)c, (long long)i,
+                 (long long)p->classes);
+    }
+    return HONE_OK;
+}
+
+/* The loss of log probabilities x [batch, classes, inner] as output 0. */
+static hone_status label_loss(hn_lower *L, const hn_node *n, const hn_view *x, hn_error *err) {
+    hn_view labels = hn_lower_in(L, n, 1), weight = hn_lower_in(L, n, 2), y = hn_lower_out(n, 0);
+    const hn_attr *ignore = hn_node_attr(n, "ignore_index");
+    HN_TRY(hn_lower_dense(L, n, &labels, err));
+    if (weight.buffer >= 0) HN_TRY(hn_lower_dense(L, n, &weight, err));
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    hn_label_loss_f32 p = {.batch = x->dims[0],
+                           .classes = x->dims[1],
+                           .inner = x->dims[2],
+                           .x_batch = x->strides[0],
+                           .x_class = x->strides[1],
+                           .x_inner = x->strides[2],
+                           .reduction = hn_attr_is(n, "reduction", "none")  ? HN_LOSS_NONE
+                                        : hn_attr_is(n, "reduction", "sum") ? HN_LOSS_SUM
+                                                                            : HN_LOSS_MEAN,
+                           .wide = labels.dtype == HONE_DTYPE_S64,
+                           .ignores = ignore != NULL,
+                           .ignore = ignore != NULL ? ignore->u.i : 0};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_label_loss_f32_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_LABEL_LOSS_X, x);
+    hn_step_reads(s, HN_LABEL_LOSS_LABEL, &labels);
+    if (weight.buffer >= 0) hn_step_reads(s, HN_LABEL_LOSS_WEIGHT, &weight);
+    hn_step_writes(s, HN_LABEL_LOSS_Y, &y);
+    s->check = check_labels;
+    s->flag = HN_LABEL_LOSS_OUTSIDE;
+    s->bytes = 12.0 * (double)hn_view_count(&labels);
+    hn_lower_set(L, n, 0, &y, NULL);
+    return HONE_OK;
+}
+
+/* Scores as [batch, classes, inner]. */
+static hone_status scores(hn_lower *L, const hn_node *n, hn_view *x, hn_error *err) {
+    hn_view v = *x;
+    int64_t dims[3] = {v.dims[0], v.dims[1], hn_view_count(&v) / (v.dims[0] * v.dims[1])};
+    if (hn_view_reshape(&v, 3, dims, x)) return HONE_OK;
+    HN_TRY(hn_lower_dense(L, n, &v, err));
+    hn_view_reshape(&v, 3, dims, x);
+    return HONE_OK;
+}
+
+hone_status hn_lower_likelihood_loss(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0);
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
+    HN_TRY(scores(L, n, &x, err));
+    *done = true;
+    return label_loss(L, n, &x, err);
+}
+
+/* A LogSoftmax along the classes, then the loss. */
+hone_status hn_lower_cross_entropy(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), log_prob = hn_lower_out(n, 1), whole = x, y;
+    hn_step *s;
+    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
+    HN_TRY(scores(L, n, &x, err));
+    y = x;
+    if (y.dims[2] == 1) { /* rows of classes lie as they should */
+        x.rank = y.rank = 2;
+    }
+    HN_TRY(softmax_step(L, n, x, 1, true, &y, &s, done, err));
+    y.rank = 3;
+    y.dims[2] = x.dims[2];
+    if (x.rank == 2) y.strides[2] = 1;
+    if (hn_node_output(n, 1) != NULL) {
+        hn_view_reshape(&y, whole.rank, whole.dims, &log_prob);
+        hn_lower_set(L, n, 1, &log_prob, NULL);
+    }
+    return label_loss(L, n, &y, err);
+}
+
+/* ---- normalisations ---- */
 
 static hone_status layer(hn_lower *L, const hn_node *n, bool rms, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);

@@ -92,19 +92,35 @@ static void one_hot(void **state) {
         "reference OneHot");
 }
 
+static void hardmax(void **state) {
+    (void)state;
+    static const char steps[] = "select_k Hardmax, hot_rows Hardmax";
+    for (int axis = -1; axis < 2; axis++) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "m (float[4,5,130] odd_x) => (float[4,5,130] y) { y = Hardmax <axis = %d> (odd_x) }",
+            axis);
+        engine_agrees(text, steps);
+    }
+    engine_agrees("m (float[70,3,2] x) => (float[2,3,70] y) { t = Transpose (x) y = Hardmax (t) }",
+                  steps);
+    engine_agrees("m (double[2,9] x) => (double[2,9] y) { y = Hardmax (x) }", "reference Hardmax");
+}
+
 static void memory(void **state) {
     (void)state;
     engine_survives(
         "m (float[4,5] x) => (int64[4,2] i, float[4,5] s, float[4,6] h)"
         " <int64[1] k = {2}, int64 a = {1}, int64 d = {6}, float[2] w = {0, 1}> {"
         " v, i = TopK (x, k) s = CumSum (x, a)"
-        " m = ArgMax <axis = 1, keepdims = 0> (x) h = OneHot (m, d, w) }");
+        " m = ArgMax <axis = 1, keepdims = 0> (x) h = OneHot (m, d, w) r = Hardmax (s) }");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(top_k),   cmocka_unit_test(arg),    cmocka_unit_test(scan),
-        cmocka_unit_test(one_hot), cmocka_unit_test(memory),
+        cmocka_unit_test(top_k),   cmocka_unit_test(arg),     cmocka_unit_test(scan),
+        cmocka_unit_test(one_hot), cmocka_unit_test(hardmax), cmocka_unit_test(memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

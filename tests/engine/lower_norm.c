@@ -39,8 +39,54 @@ static void mean_variance(void **state) {
         "reference MeanVarianceNormalization");
 }
 
+static void losses(void **state) {
+    (void)state;
+    static const char *const reductions[] = {"none", "sum", "mean"};
+    static const char *const ignore[] = {"", ", ignore_index = 1"};
+    for (int i = 0; i < 24; i++) {
+        char text[512];
+        const char *labels = i & 4 ? "int64" : "int32", *to = i % 3 == 0 ? "3,4,5" : "";
+        bool log_prob = (i & 2) != 0, weight = (i & 8) != 0;
+        snprintf(text, sizeof text,
+                 "m (float[3,7,4,5] x, %s[3,4,5] k%s) => (float[%s] y%s) { c = Abs (k)"
+                 " y%s = SoftmaxCrossEntropyLoss <reduction = \"%s\"%s> (x, c%s) }",
+                 labels, weight ? ", float[7] w" : "", to, log_prob ? ", float[3,7,4,5] l" : "",
+                 log_prob ? ", l" : "", reductions[i % 3], ignore[i & 1], weight ? ", w" : "");
+        engine_agrees(text,
+                      "map_int Abs, softmax_f32 SoftmaxCrossEntropyLoss,"
+                      " label_loss_f32 SoftmaxCrossEntropyLoss");
+        snprintf(text, sizeof text,
+                 "m (float[60,7] x, %s[60] k%s) => (float[%s] y%s) { c = Abs (k)"
+                 " y%s = SoftmaxCrossEntropyLoss <reduction = \"%s\"%s> (x, c%s) }",
+                 labels, weight ? ", float[7] w" : "", i % 3 == 0 ? "60" : "",
+                 log_prob ? ", float[60,7] l" : "", log_prob ? ", l" : "", reductions[i % 3],
+                 ignore[i & 1], weight ? ", w" : "");
+        engine_agrees(text, NULL);
+        snprintf(text, sizeof text,
+                 "m (float[4,5,7,3] x, %s[3,4,5] k%s) => (float[%s] y) { c = Abs (k)"
+                 " t = Transpose <perm = [3, 2, 0, 1]> (x)"
+                 " y = NegativeLogLikelihoodLoss <reduction = \"%s\"%s> (t, c%s) }",
+                 labels, weight ? ", float[7] w" : "", to, reductions[i % 3], ignore[i & 1],
+                 weight ? ", w" : "");
+        engine_agrees(text, NULL);
+    }
+    engine_agrees(
+        "m (float[2,5,1,2,1,2,1] x, int64[2,1,2,1,2,1] k) => (float[2,1,2,1,2,1] y,"
+        " float[2,5,1,2,1,2,1] l) { c = Abs (k)"
+        " y, l = SoftmaxCrossEntropyLoss <reduction = \"none\"> (x, c) }",
+        NULL);
+    static const int64_t good[] = {0, 1, 2}, over[] = {0, 3, 2}, under[] = {0, 1, -1};
+    static const char cross[] =
+        "m (float[3,3] x, int64[3] k) => (float y) { y = SoftmaxCrossEntropyLoss (x, k) }";
+    engine_refuses(cross, over, good, "label 3 at position 1 is outside [0, 3)");
+    engine_refuses(cross, under, good, "label -1 at position 2 is outside [0, 3)");
+}
+
 static void memory(void **state) {
     (void)state;
+    engine_survives(
+        "m (float[2,3,4] x, int64[2,4] k) => (float y, float[2,3,4] l) {"
+        " y, l = SoftmaxCrossEntropyLoss <ignore_index = -1> (x, k) }");
     engine_survives(
         "m (float[2,3,4,4] x) => (float[2,3,4,4] y) { y = MeanVarianceNormalization (x) }");
 }
@@ -48,6 +94,7 @@ static void memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mean_variance),
+        cmocka_unit_test(losses),
         cmocka_unit_test(memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
