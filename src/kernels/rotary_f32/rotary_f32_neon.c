@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/rotary_f32/rotary_f32_body.h"
