@@ -70,6 +70,9 @@ static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return _mm256_or_ps(a, b); }
 static inline hn_vm hn_vm_not(hn_vm a) {
     return _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)));
 }
+static inline hn_vm hn_vi_lt(hn_vi a, hn_vi b) {
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(b, a));
+}
 static inline int hn_vm_any(hn_vm a) { return _mm256_movemask_ps(a) != 0; }
 static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return _mm256_blendv_ps(b, a, m); }
 

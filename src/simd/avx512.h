@@ -88,6 +88,7 @@ static inline hn_vm hn_v_isnan(hn_vf x) { return _mm512_cmp_ps_mask(x, x, _CMP_U
 static inline hn_vm hn_vm_and(hn_vm a, hn_vm b) { return (hn_vm)(a & b); }
 static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return (hn_vm)(a | b); }
 static inline hn_vm hn_vm_not(hn_vm a) { return (hn_vm)~a; }
+static inline hn_vm hn_vi_lt(hn_vi a, hn_vi b) { return _mm512_cmplt_epi32_mask(a, b); }
 static inline int hn_vm_any(hn_vm a) { return a != 0; }
 static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return _mm512_mask_blend_ps(m, b, a); }
 

@@ -75,6 +75,7 @@ static inline hn_vm hn_v_isnan(hn_vf x) { return vmvnq_u32(vceqq_f32(x, x)); }
 static inline hn_vm hn_vm_and(hn_vm a, hn_vm b) { return vandq_u32(a, b); }
 static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return vorrq_u32(a, b); }
 static inline hn_vm hn_vm_not(hn_vm a) { return vmvnq_u32(a); }
+static inline hn_vm hn_vi_lt(hn_vi a, hn_vi b) { return vcltq_s32(a, b); }
 static inline int hn_vm_any(hn_vm a) { return vmaxvq_u32(a) != 0; }
 static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return vbslq_f32(m, a, b); }
 static inline hn_vf hn_v_above(hn_vf x, hn_vf lo) { return hn_v_select(hn_v_gt(x, lo), x, lo); }

@@ -56,6 +56,7 @@ static inline hn_vm hn_v_isnan(hn_vf x) { return x != x; }
 static inline hn_vm hn_vm_and(hn_vm a, hn_vm b) { return a & b; }
 static inline hn_vm hn_vm_or(hn_vm a, hn_vm b) { return a | b; }
 static inline hn_vm hn_vm_not(hn_vm a) { return ~a; }
+static inline hn_vm hn_vi_lt(hn_vi a, hn_vi b) { return a < b; }
 static inline int hn_vm_any(hn_vm a) { return (a[0] | a[1] | a[2] | a[3]) != 0; }
 static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) {
     return (hn_vf)((m & (hn_vi)a) | (~m & (hn_vi)b));

@@ -39,9 +39,11 @@ static check_case *add(check_list *list, hone_dtype t, int64_t outer, int64_t si
 
 static void cases(check_list *list) {
     static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_S64, HONE_DTYPE_S32};
-    static const int64_t shapes[][4] = {{1, 1, 1, 1},   {1, 200, 1, 5}, {3, 130, 1, 130},
-                                        {2, 50, 7, 10}, {1, 65, 3, 64}, {2, 19, 70, 1},
-                                        {1, 3, 64, 1},  {4, 129, 1, 1}, {1, 7, 200, 2}};
+    static const int64_t shapes[][4] = {
+        {1, 1, 1, 1},   {1, 200, 1, 5},     {3, 130, 1, 130}, {2, 50, 7, 10}, {1, 65, 3, 64},
+        {2, 19, 70, 1}, {1, 3, 64, 1},      {4, 129, 1, 1},   {1, 7, 200, 2}, {37, 64, 1, 2},
+        {5, 33, 1, 16}, {1, 2100, 1, 1500}, {1, 3000, 1, 40}, {2, 5, 35, 5},  {3, 1500, 1, 3},
+        {2, 700, 1, 1}, {1, 900, 1, 17},    {3, 40, 2, 4}};
     static const int flags[] = {0, SMALLEST, GAPS, SMALLEST | GAPS, NO_VALUES, NO_INDICES};
     for (int t = 0; t < 3; t++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -53,6 +55,10 @@ static void cases(check_list *list) {
         }
     add(list, HONE_DTYPE_F32, 1, 1000000, 1, 100, 0)->bench = true;
     add(list, HONE_DTYPE_F32, 1, 8400, 1, 300, 0)->bench = true;
+    add(list, HONE_DTYPE_F32, 1, 20000, 1, 20000, 0)->bench = true;
+    add(list, HONE_DTYPE_F32, 128, 1000, 1, 5, 0)->bench = true;
+    add(list, HONE_DTYPE_F32, 1, 64, 3136, 5, 0)->bench = true;
+    add(list, HONE_DTYPE_S64, 1, 100000, 1, 5, 0)->bench = true;
     add(list, HONE_DTYPE_F32, 128, 1000, 1, 1, NO_VALUES)->bench = true;
     add(list, HONE_DTYPE_F32, 1, 19, 65536, 1, NO_VALUES)->bench = true;
 }

@@ -166,6 +166,8 @@ static void lanes(void **state) {
         assert_true(lane(hn_v_from_int(hn_vi_shl(hn_vi_add(n, n), 2)), i) == (-5.0f - f) * 8);
         assert_true(lane(hn_v_from_int(hn_vi_and(n, hn_vi_set1(1))), i) ==
                     (float)((5 + i + 1) & 1));
+        hn_vm below = hn_vi_lt(n, hn_vi_set1(-7));
+        assert_true(lane(hn_v_select(below, x, mid), i) == (i > 1 ? f : 2.5f));
         hn_vf sign = hn_v_set1(-0.0f);
         assert_true(lane(hn_v_or(x, sign), i) == -f && lane(hn_v_xor(x, sign), i) == -f);
         assert_true(lane(hn_v_and(hn_v_neg(x), hn_v_from_bits(hn_vi_set1(INT32_MAX))), i) == f);
