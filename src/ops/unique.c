@@ -42,6 +42,10 @@ static int64_t *rows_of(hn_eval *e, const hn_tensor *x, int64_t outer, int64_t i
     int64_t *keys = hn_scratch(e, items, (size_t)(outer * inner) * sizeof *keys);
     /* Without elements there may be no end of items. */
     if (x->n == 0) return keys;
+    if (outer == 1 && keys != NULL) {
+        hn_load_keys(t, x->data, 0, items * inner, keys);
+        return keys;
+    }
     for (int64_t o = 0; keys != NULL && o < outer; o++)
         for (int64_t i = 0; i < items; i++)
             hn_load_keys(t, x->data, (o * items + i) * inner, inner,
@@ -55,7 +59,8 @@ static int64_t group_items(const int64_t *keys, int64_t m, const int64_t *order,
                            int64_t *first, int64_t *count, int64_t *group) {
     int64_t n = 0;
     for (int64_t k = 0; k < items; k++) {
-        if (k == 0 || hn_compare_rows(keys + order[k - 1] * m, keys + order[k] * m, m) != 0) {
+        const int64_t *a = keys + order[k > 0 ? k - 1 : 0] * m, *b = keys + order[k] * m;
+        if (k == 0 || (m == 1 ? *a != *b : hn_compare_rows(a, b, m) != 0)) {
             first[n] = order[k];
             count[n++] = 0;
         }
@@ -111,8 +116,8 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         if (indices != NULL) hn_store_s64(HONE_DTYPE_S64, indices->data, k, from);
         if (counts != NULL) hn_store_s64(HONE_DTYPE_S64, counts->data, k, count[order[k]]);
     }
-    for (int64_t i = 0; inverse != NULL && i < items; i++)
-        hn_store_s64(HONE_DTYPE_S64, inverse->data, i, tmp[group[i]]);
+    int64_t *place = inverse != NULL ? inverse->data : NULL;
+    for (int64_t i = 0; place != NULL && i < items; i++) place[i] = tmp[group[i]];
     return HONE_OK;
 }
 

@@ -58,10 +58,36 @@ static void sorting_is_stable(void **state) {
     }
 }
 
+/* Keys of few bits and of all 64, many of them equal, in an order to begin with that is not theirs.
+ */
+static void single_keys_sort_alike(void **state) {
+    (void)state;
+    enum { MOST = 5000 };
+    static const int64_t lengths[] = {0, 1, 2, 63, 64, 65, 66, 700, 2047, 2048, MOST};
+    static const int64_t ends[] = {INT64_MIN, INT64_MAX, 0, -1};
+    static int64_t keys[MOST], index[MOST], tmp[MOST], came[MOST];
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+        for (int spread = 0; spread < 62; spread += 10) {
+            int64_t n = lengths[l];
+            for (int64_t i = 0; i < n; i++) {
+                keys[i] = (i * 7919 % 997 - 400) * ((int64_t)1 << (spread < 53 ? spread : 53));
+                if (spread == 60 && i % 5 == 0) keys[i] = ends[i % 4];
+                index[i] = n - 1 - i;
+                came[index[i]] = i;
+            }
+            hn_sort_rows(keys, 1, index, n, tmp);
+            for (int64_t i = 1; i < n; i++) {
+                int64_t a = index[i - 1], b = index[i];
+                assert_true(keys[a] < keys[b] || (keys[a] == keys[b] && came[a] < came[b]));
+            }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_keep_the_order),
         cmocka_unit_test(sorting_is_stable),
+        cmocka_unit_test(single_keys_sort_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
