@@ -63,6 +63,7 @@ static void cases(check_list *list) {
     add(list, "attention_12x128x128", 1, 12, 128, 128, 0.125f, BENCH | MASK);
     add(list, "attention_in_place_12x128x128", 1, 12, 128, 128, 0.125f, BENCH | IN_PLACE);
     add(list, "plain_32x512", 1, 1, 32, 512, 1.0f, BENCH);
+    add(list, "plain_1536x768", 1, 1, 1536, 768, 1.0f, BENCH);
     add(list, "plain_8x50000", 1, 1, 8, 50000, 1.0f, BENCH);
     add(list, "log_32x512", 1, 1, 32, 512, 1.0f, BENCH | LOG);
     add(list, "classes_1x1000", 1, 1, 1, 1000, 1.0f, BENCH);

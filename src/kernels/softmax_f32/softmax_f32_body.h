@@ -23,74 +23,78 @@ static void work(const void *problem, int lanes, hn_work *w) {
     *w = (hn_work){.n_phases = 1, .tasks = {(rows_of(problem) + group - 1) / group}};
 }
 
-HN_INLINE hn_vf term(const float *x, const float *mask, int64_t i, int64_t n, hn_vf scale,
-                     bool masked) {
-    hn_vf v = hn_v_load_part(x + i, n);
-    return masked ? hn_v_fma(v, scale, hn_v_load_part(mask + i, n)) : hn_v_mul(v, scale);
+/* What is done to the elements of a row first. */
+typedef enum form { PLAIN, SCALED, MASKED } form;
+
+/* A row: its operands, and how far on the next one is in x and y. */
+typedef struct line {
+    const float *x, *mask;
+    float *y;
+    int64_t n, x_next, y_next;
+    hn_vf scale;
+} line;
+
+HN_INLINE hn_vf term(const line *l, int64_t i, int64_t n, form f) {
+    hn_vf v = hn_v_load_part(l->x + i, n);
+    if (f == PLAIN) return v;
+    if (f == SCALED) return hn_v_mul(v, l->scale);
+    return hn_v_fma(v, l->scale, hn_v_load_part(l->mask + i, n));
 }
 
 /* A NaN may be lost again on the way; the exponentials meet it once more. */
-HN_INLINE float largest(const float *x, const float *mask, int64_t n, hn_vf scale, bool masked) {
+HN_INLINE float largest(const line *l, form f) {
     hn_vf low = hn_v_set1(-INFINITY), m0 = low, m1 = low;
-    int64_t i = 0;
+    int64_t i = 0, n = l->n;
     for (; i + 2 * HN_VL <= n; i += 2 * HN_VL) {
-        m0 = hn_v_max(m0, term(x, mask, i, HN_VL, scale, masked));
-        m1 = hn_v_max(m1, term(x, mask, i + HN_VL, HN_VL, scale, masked));
+        m0 = hn_v_max(m0, term(l, i, HN_VL, f));
+        m1 = hn_v_max(m1, term(l, i + HN_VL, HN_VL, f));
     }
-    if (i + HN_VL <= n) m0 = hn_v_max(m0, term(x, mask, i, HN_VL, scale, masked)), i += HN_VL;
-    if (i < n)
-        m1 = hn_v_max(m1, hn_v_keep_part(term(x, mask, i, n - i, scale, masked), low, n - i));
+    if (i + HN_VL <= n) m0 = hn_v_max(m0, term(l, i, HN_VL, f)), i += HN_VL;
+    if (i < n) m1 = hn_v_max(m1, hn_v_keep_part(term(l, i, n - i, f), low, n - i));
     return hn_v_hmax(hn_v_max(m0, m1));
 }
 
-/* What the sum of exponentials takes a piece of a row through; they go to y, if it is not NULL. */
-HN_INLINE hn_vf exponential(const float *x, const float *mask, float *y, int64_t i, int64_t n,
-                            hn_vf scale, hn_vf most, bool masked) {
-    hn_vf e = hn_v_exp_neg(hn_v_sub(term(x, mask, i, n, scale, masked), most));
-    if (y != NULL) hn_v_store_part(y + i, e, n);
+/* What the sum of exponentials takes a piece of a row through; they are stored, or not. Meanwhile
+ * the next row is fetched: nothing else leaves memory as much time. */
+HN_INLINE hn_vf exponential(const line *l, int64_t i, int64_t n, hn_vf most, form f, bool store) {
+    hn_vf e = hn_v_exp_neg(hn_v_sub(term(l, i, n, f), most));
+    __builtin_prefetch(l->x + i + l->x_next);
+    __builtin_prefetch(l->y + i + l->y_next, 1);
+    if (store) hn_v_store_part(l->y + i, e, n);
     return hn_v_keep_part(e, hn_v_set1(0.0f), n);
 }
 
-HN_INLINE float exponentials(const float *x, const float *mask, float *y, int64_t n, hn_vf scale,
-                             hn_vf most, bool masked) {
+HN_INLINE float exponentials(const line *l, hn_vf most, form f, bool store) {
     hn_vf s0 = hn_v_set1(0.0f), s1 = s0;
-    int64_t i = 0;
+    int64_t i = 0, n = l->n;
     for (; i + 2 * HN_VL <= n; i += 2 * HN_VL) {
-        s0 = hn_v_add(s0, exponential(x, mask, y, i, HN_VL, scale, most, masked));
-        s1 = hn_v_add(s1, exponential(x, mask, y, i + HN_VL, HN_VL, scale, most, masked));
+        s0 = hn_v_add(s0, exponential(l, i, HN_VL, most, f, store));
+        s1 = hn_v_add(s1, exponential(l, i + HN_VL, HN_VL, most, f, store));
     }
-    if (i + HN_VL <= n)
-        s0 = hn_v_add(s0, exponential(x, mask, y, i, HN_VL, scale, most, masked)), i += HN_VL;
-    if (i < n) s1 = hn_v_add(s1, exponential(x, mask, y, i, n - i, scale, most, masked));
+    if (i + HN_VL <= n) s0 = hn_v_add(s0, exponential(l, i, HN_VL, most, f, store)), i += HN_VL;
+    if (i < n) s1 = hn_v_add(s1, exponential(l, i, n - i, most, f, store));
     return hn_v_sum(hn_v_add(s0, s1));
 }
 
-HN_INLINE void row(const hn_softmax_f32 *p, const float *x, const float *mask, float *y,
-                   bool masked) {
-    hn_vf scale = hn_v_set1(p->scale), top = hn_v_set1(largest(x, mask, p->n, scale, masked));
-    int64_t n = p->n, i = 0;
-    if (p->log) {
-        hn_vf minus = hn_v_log(hn_v_set1(exponentials(x, mask, NULL, n, scale, top, masked)));
-        for (; i + HN_VL <= n; i += HN_VL) {
-            hn_vf v = hn_v_sub(term(x, mask, i, HN_VL, scale, masked), top);
-            hn_v_store(y + i, hn_v_sub(v, minus));
-        }
-        if (i == n) return;
-        hn_vf v = hn_v_sub(term(x, mask, i, n - i, scale, masked), top);
-        hn_v_store_n(y + i, hn_v_sub(v, minus), n - i);
+HN_INLINE void row(const line *l, bool log, form f) {
+    hn_vf top = hn_v_set1(largest(l, f));
+    int64_t n = l->n, i = 0;
+    float *y = l->y;
+    if (log) {
+        hn_vf minus = hn_v_log(hn_v_set1(exponentials(l, top, f, false)));
+        for (; i + HN_VL <= n; i += HN_VL)
+            hn_v_store(y + i, hn_v_sub(hn_v_sub(term(l, i, HN_VL, f), top), minus));
+        if (i < n) hn_v_store_n(y + i, hn_v_sub(hn_v_sub(term(l, i, n - i, f), top), minus), n - i);
         return;
     }
-    hn_vf share = hn_v_set1(1.0f / exponentials(x, mask, y, n, scale, top, masked));
+    hn_vf share = hn_v_set1(1.0f / exponentials(l, top, f, true));
     for (; i + HN_VL <= n; i += HN_VL) hn_v_store(y + i, hn_v_mul(hn_v_load(y + i), share));
     if (i < n) hn_v_store_n(y + i, hn_v_mul(hn_v_load_n(y + i, n - i), share), n - i);
 }
 
-static void row_plain(const hn_softmax_f32 *p, const float *x, float *y) {
-    row(p, x, NULL, y, false);
-}
-static void row_masked(const hn_softmax_f32 *p, const float *x, const float *mask, float *y) {
-    row(p, x, mask, y, true);
-}
+static void row_plain(const line *l, bool log) { row(l, log, PLAIN); }
+static void row_scaled(const line *l, bool log) { row(l, log, SCALED); }
+static void row_masked(const line *l, bool log) { row(l, log, MASKED); }
 
 /* Where a row is; stepped along, since a division takes as long as a short row. */
 typedef struct spot {
@@ -126,12 +130,20 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t group = group_of(p), rows = rows_of(p);
     if (begin == end) return;
     if (end * group < rows) rows = end * group;
-    spot s = spot_of(p, begin * group);
-    for (int64_t r = begin * group; r < rows; r++, step(p, &s)) {
-        if (mask == NULL)
-            row_plain(p, x + s.x, y + s.y);
-        else
-            row_masked(p, x + s.x, mask + s.mask, y + s.y);
+    spot s = spot_of(p, begin * group), next = s;
+    line l = {.n = p->n, .scale = hn_v_set1(p->scale)};
+    for (int64_t r = begin * group; r < rows; r++, s = next) {
+        step(p, &next);
+        l.x = x + s.x, l.y = y + s.y;
+        l.x_next = next.x - s.x, l.y_next = next.y - s.y;
+        if (mask != NULL) {
+            l.mask = mask + s.mask;
+            row_masked(&l, p->log);
+        } else if (p->scale != 1) {
+            row_scaled(&l, p->log);
+        } else {
+            row_plain(&l, p->log);
+        }
     }
 }
 
