@@ -43,6 +43,22 @@ static const char *refuse(const hn_node *n, const hn_quant *x, const hn_quant *y
     return NULL;
 }
 
+/* Whether images of n are [N, ..., C], as they are for some operators of com.microsoft. */
+static bool has_channels_last(const hn_node *n) {
+    if (strcmp(n->op_type, "NhwcMaxPool") == 0) return true;
+    return strncmp(n->op_type, "QLinear", 7) == 0 && hn_attr_i(n, "channels_last") != 0;
+}
+
+/* Sees axis `from` as axis `to`; the axes between move up or down by one. */
+static void move_axis(hn_view *v, int from, int to) {
+    int64_t dim = v->dims[from], stride = v->strides[from];
+    for (int i = from; i != to; i += from < to ? 1 : -1) {
+        int next = i + (from < to ? 1 : -1);
+        v->dims[i] = v->dims[next], v->strides[i] = v->strides[next];
+    }
+    v->dims[to] = dim, v->strides[to] = stride;
+}
+
 /* The windows of n over x; a global pool has one, of the image's size. */
 static hone_status windows(const hn_node *n, const hn_view *x, hn_spatial *s, hn_error *err) {
     if (!is_global(n)) {
@@ -64,6 +80,8 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, con
     hn_view x = from->view, y = to->view, result;
     hn_spatial s;
     for (; y.rank < x.rank; y.rank++) y.dims[y.rank] = 1; /* axes that are not kept */
+    bool channels_last = has_channels_last(n);
+    if (channels_last) move_axis(&x, x.rank - 1, 1), move_axis(&y, y.rank - 1, 1);
     HN_TRY(windows(n, &x, &s, err));
     int order[HONE_MAX_RANK];
     hn_lower_order_channels_last(y.rank, order);
@@ -112,6 +130,7 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, con
     (*out)->bytes = (double)(hn_view_count(&x) + hn_view_count(&y));
     hn_step_reads(*out, HN_POOL_Q8_X, &x);
     hn_step_writes(*out, HN_POOL_Q8_Y, &y);
+    if (channels_last) move_axis(&y, 1, y.rank - 1);
     hn_view_reshape(&y, to->view.rank, to->view.dims, &result);
     hn_lower_set(L, last, 0, &result, *out);
     return HONE_OK;
@@ -137,14 +156,13 @@ hone_status hn_lower_qlinear_pool(hn_lower *L, const hn_node *n, bool *done, hn_
     const char *why = hn_quant_inputs(L, n, 0, 1, 2, &x);
     if (why == NULL) why = hn_quant_output(n, 3, 4, &y);
     if (why == NULL) why = refuse(n, &x, &y, true);
-    if (why == NULL && hn_attr_i(n, "channels_last") != 0) why = "channels are the last axis";
     if (why != NULL) HN_DECLINE(L, why);
     hn_step *s;
     *done = true;
     return lower(L, n, n, &x, &y, -INFINITY, INFINITY, &s, err);
 }
 
-/* MaxPool of integers, which stand for themselves. */
+/* MaxPool and NhwcMaxPool of integers, which stand for themselves. */
 hone_status hn_lower_max_pool_q8(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_quant x = {.view = hn_lower_in(L, n, 0), .axis = -1};
     hn_quant y = {.view = hn_lower_out(n, 0), .axis = -1};

@@ -758,7 +758,43 @@ static void qlinear_pools(void **state) {
     is_plain(MS "m (uint8[2,7,9,5] x) => (uint8[2,1,1,5] y) " POOL_SCALES
                 " { y = com.microsoft.QLinearGlobalAveragePool <channels_last = 1> (x, s, z, t, o)"
                 " }",
-             "reference QLinearGlobalAveragePool");
+             "pool_q8 QLinearGlobalAveragePool");
+    is_plain(MS "m (uint8[2,7,9,5] x) => (uint8[2,4,5,5] y) " POOL_SCALES
+                " { y = com.microsoft.QLinearAveragePool <channels_last = 1, kernel_shape = [3, 3],"
+                " strides = [2, 2], pads = [1, 1, 1, 1]> (x, s, z, t, o) }",
+             "pool_q8 QLinearAveragePool");
+    is_plain(MS "m (uint8[2,9,5] x) => (uint8[2,7,5] y) " POOL_SCALES
+                " { y = com.microsoft.QLinearAveragePool <channels_last = 1, kernel_shape = [3]>"
+                " (x, s, z, t, o) }",
+             "pool_q8 QLinearAveragePool");
+}
+
+/* Images whose channels are the last axis are pooled where they lie, without a copy. */
+static void nhwc_pools(void **state) {
+    (void)state;
+    is_plain(MS
+             "m (uint8[2,7,9,70] x) => (uint8[2,4,3,70] y) { y = com.microsoft.NhwcMaxPool"
+             " <kernel_shape = [3, 2], strides = [2, 3], pads = [1, 0, 1, 0]> (x) }",
+             "pool_q8 NhwcMaxPool");
+    is_plain(MS
+             "m (int8[1,8,6,3] x) => (int8[1,4,3,3] y) { y = com.microsoft.NhwcMaxPool"
+             " <kernel_shape = [3, 3], strides = [2, 2], dilations = [2, 1],"
+             " auto_pad = \"SAME_UPPER\"> (x) }",
+             "pool_q8 NhwcMaxPool");
+    is_plain(MS
+             "m (int8[2,9,5] x) => (int8[2,5,5] y) { y = com.microsoft.NhwcMaxPool"
+             " <kernel_shape = [2], strides = [2], ceil_mode = 1> (x) }",
+             "pool_q8 NhwcMaxPool");
+    is_plain(MS
+             "m (uint8[1,4,5,6,3] x) => (uint8[1,3,4,5,3] y) { y = com.microsoft.NhwcMaxPool"
+             " <kernel_shape = [2, 2, 2]> (x) }",
+             "reference NhwcMaxPool");
+    is_plain(MS
+             "m (uint8[2,3,7,9] x) => (uint8[2,3,4,5] y) {"
+             " t = Transpose <perm = [0, 2, 3, 1]> (x)"
+             " p = com.microsoft.NhwcMaxPool <kernel_shape = [1, 1], strides = [2, 2]> (t)"
+             " y = Transpose <perm = [0, 3, 1, 2]> (p) }",
+             "pool_q8 NhwcMaxPool");
 }
 
 static double relu(double x) { return x < 0 ? 0 : x; }
@@ -1018,11 +1054,12 @@ int main(void) {
         cmocka_unit_test(narrow_weights), cmocka_unit_test(float_results),
         cmocka_unit_test(matrices),       cmocka_unit_test(dynamic),
         cmocka_unit_test(binaries),       cmocka_unit_test(concats),
-        cmocka_unit_test(qlinear_pools),  cmocka_unit_test(tables),
-        cmocka_unit_test(pools),          cmocka_unit_test(bad_scales),
-        cmocka_unit_test(other_forms),    cmocka_unit_test(reasons),
-        cmocka_unit_test(borders),        cmocka_unit_test(through_floats),
-        cmocka_unit_test(allocations),    cmocka_unit_test(factors),
+        cmocka_unit_test(qlinear_pools),  cmocka_unit_test(nhwc_pools),
+        cmocka_unit_test(tables),         cmocka_unit_test(pools),
+        cmocka_unit_test(bad_scales),     cmocka_unit_test(other_forms),
+        cmocka_unit_test(reasons),        cmocka_unit_test(borders),
+        cmocka_unit_test(through_floats), cmocka_unit_test(allocations),
+        cmocka_unit_test(factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
