@@ -154,6 +154,27 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     __m256i y = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
     return _mm256_permutevar8x32_epi32(y, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
+/* Within each 16 bytes. */
+#define HN_VB_WEAVE_(bytes, bits)                                \
+    static inline void hn_vb_weave_##bytes(hn_vb *a, hn_vb *b) { \
+        hn_vb low = _mm256_unpacklo_epi##bits(*a, *b);           \
+        *b = _mm256_unpackhi_epi##bits(*a, *b), *a = low;        \
+    }
+HN_VB_WEAVE_(1, 8)
+HN_VB_WEAVE_(2, 16)
+HN_VB_WEAVE_(4, 32)
+HN_VB_WEAVE_(8, 64)
+#undef HN_VB_WEAVE_
+static inline hn_vb hn_vb_load_rows(const void *p, int64_t stride) {
+    const char *from = p;
+    __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_inserti128_si256(low, _mm_loadu_si128((const void *)(from + stride)), 1);
+}
+static inline void hn_vb_store_rows(void *p, hn_vb x, int64_t stride) {
+    char *to = p;
+    _mm_storeu_si128((void *)to, _mm256_castsi256_si128(x));
+    _mm_storeu_si128((void *)(to + stride), _mm256_extracti128_si256(x, 1));
+}
 
 static inline float hn_v_sum(hn_vf x) {
     __m128 z = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

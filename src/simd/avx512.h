@@ -132,6 +132,32 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     return _mm512_permutexvar_epi32(
         _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
 }
+/* Within each 16 bytes. */
+#define HN_VB_WEAVE_(bytes, bits)                                \
+    static inline void hn_vb_weave_##bytes(hn_vb *a, hn_vb *b) { \
+        hn_vb low = _mm512_unpacklo_epi##bits(*a, *b);           \
+        *b = _mm512_unpackhi_epi##bits(*a, *b), *a = low;        \
+    }
+HN_VB_WEAVE_(1, 8)
+HN_VB_WEAVE_(2, 16)
+HN_VB_WEAVE_(4, 32)
+HN_VB_WEAVE_(8, 64)
+#undef HN_VB_WEAVE_
+static inline hn_vb hn_vb_load_rows(const void *p, int64_t stride) {
+    const char *from = p;
+    hn_vb x = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)p));
+    x = _mm512_mask_broadcast_i32x4(x, 0x00f0, _mm_loadu_si128((const void *)(from + stride)));
+    x = _mm512_mask_broadcast_i32x4(x, 0x0f00, _mm_loadu_si128((const void *)(from + 2 * stride)));
+    return _mm512_mask_broadcast_i32x4(x, 0xf000,
+                                       _mm_loadu_si128((const void *)(from + 3 * stride)));
+}
+static inline void hn_vb_store_rows(void *p, hn_vb x, int64_t stride) {
+    char *to = p;
+    _mm_storeu_si128((void *)to, _mm512_castsi512_si128(x));
+    _mm_storeu_si128((void *)(to + stride), _mm512_extracti32x4_epi32(x, 1));
+    _mm_storeu_si128((void *)(to + 2 * stride), _mm512_extracti32x4_epi32(x, 2));
+    _mm_storeu_si128((void *)(to + 3 * stride), _mm512_extracti32x4_epi32(x, 3));
+}
 
 static inline float hn_v_sum(hn_vf x) {
     __m256 y = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

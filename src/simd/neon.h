@@ -150,6 +150,30 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     int16x8_t high = vqmovn_high_s32(vqmovn_s32(x[2]), x[3]);
     return vqmovn_high_s16(vqmovn_s16(low), high);
 }
+static inline void hn_vb_weave_1(hn_vb *a, hn_vb *b) {
+    int8x16_t x = *a, y = *b;
+    *a = vzip1q_s8(x, y), *b = vzip2q_s8(x, y);
+}
+static inline void hn_vb_weave_2(hn_vb *a, hn_vb *b) {
+    int16x8_t x = vreinterpretq_s16_s8(*a), y = vreinterpretq_s16_s8(*b);
+    *a = vreinterpretq_s8_s16(vzip1q_s16(x, y)), *b = vreinterpretq_s8_s16(vzip2q_s16(x, y));
+}
+static inline void hn_vb_weave_4(hn_vb *a, hn_vb *b) {
+    int32x4_t x = vreinterpretq_s32_s8(*a), y = vreinterpretq_s32_s8(*b);
+    *a = vreinterpretq_s8_s32(vzip1q_s32(x, y)), *b = vreinterpretq_s8_s32(vzip2q_s32(x, y));
+}
+static inline void hn_vb_weave_8(hn_vb *a, hn_vb *b) {
+    int64x2_t x = vreinterpretq_s64_s8(*a), y = vreinterpretq_s64_s8(*b);
+    *a = vreinterpretq_s8_s64(vzip1q_s64(x, y)), *b = vreinterpretq_s8_s64(vzip2q_s64(x, y));
+}
+static inline hn_vb hn_vb_load_rows(const void *p, int64_t stride) {
+    (void)stride;
+    return hn_vb_load(p);
+}
+static inline void hn_vb_store_rows(void *p, hn_vb x, int64_t stride) {
+    (void)stride;
+    hn_vb_store(p, x);
+}
 
 static inline float hn_v_sum(hn_vf x) {
     float32x2_t y = vadd_f32(vget_low_f32(x), vget_high_f32(x));

@@ -151,6 +151,27 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     memcpy(&y, to, sizeof y);
     return y;
 }
+#define HN_VB_WEAVE_(bytes, type)                                         \
+    static inline void hn_vb_weave_##bytes(hn_vb *a, hn_vb *b) {          \
+        enum { N = HN_VB / bytes };                                       \
+        type x[N], y[N], z[2 * N];                                        \
+        memcpy(x, a, sizeof x), memcpy(y, b, sizeof y);                   \
+        for (int i = 0; i < N; i++) z[2 * i] = x[i], z[2 * i + 1] = y[i]; \
+        memcpy(a, z, sizeof x), memcpy(b, z + N, sizeof y);               \
+    }
+HN_VB_WEAVE_(1, uint8_t)
+HN_VB_WEAVE_(2, uint16_t)
+HN_VB_WEAVE_(4, uint32_t)
+HN_VB_WEAVE_(8, uint64_t)
+#undef HN_VB_WEAVE_
+static inline hn_vb hn_vb_load_rows(const void *p, int64_t stride) {
+    (void)stride;
+    return hn_vb_load(p);
+}
+static inline void hn_vb_store_rows(void *p, hn_vb x, int64_t stride) {
+    (void)stride;
+    hn_vb_store(p, x);
+}
 
 static inline float hn_v_sum(hn_vf x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 static inline float hn_v_hmax(hn_vf x) {

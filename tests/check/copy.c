@@ -72,13 +72,48 @@ static void permutations(check_list *list) {
     }
 }
 
+/* Planes around the sides of squares, vectors and tiles, and the few rows that are woven. */
+static void planes(check_list *list) {
+    static const int64_t shapes[][2] = {
+        {2, 300}, {300, 2}, {3, 77},  {77, 3},   {4, 130},  {130, 4},  {5, 33},  {33, 5},
+        {7, 64},  {64, 7},  {8, 65},  {65, 8},   {15, 90},  {90, 15},  {16, 64}, {64, 16},
+        {17, 70}, {70, 17}, {31, 63}, {128, 49}, {300, 20}, {20, 300}, {600, 70}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int size = 1; size <= 8; size *= 2)
+            for (int64_t gap = 0; gap < 4; gap += 3) {
+                char name[64];
+                int64_t m = shapes[s][0], n = shapes[s][1];
+                snprintf(name, sizeof name, "plane_%dx%d%s", (int)m, (int)n, gap > 0 ? "_gap" : "");
+                add(list, name, permutation(3, (int64_t[]){2, m, n}, (int[]){0, 2, 1}, size, gap));
+            }
+}
+
+/* Blocks of a plane that become planes, and back: rows are woven at every place of four axes. */
+static void blocks(check_list *list) {
+    for (int size = 1; size <= 8; size *= 2)
+        for (int block = 2; block <= 5; block++) {
+            char name[64];
+            int64_t b = block;
+            snprintf(name, sizeof name, "blocks_%d", block);
+            add(list, name, permutation(4, (int64_t[]){6, b, 37, b}, (int[]){1, 3, 0, 2}, size, 0));
+            add(list, name, permutation(4, (int64_t[]){b, b, 6, 37}, (int[]){2, 0, 3, 1}, size, 0));
+        }
+}
+
+static void bench_of(check_list *list, const char *name, int rank, const int64_t *dims,
+                     const int *perm, int size) {
+    add(list, name, permutation(rank, dims, perm, size, 0))->bench = true;
+}
+
 static void bench(check_list *list, const char *name, int rank, const int64_t *dims,
                   const int *perm) {
-    add(list, name, permutation(rank, dims, perm, 4, 0))->bench = true;
+    bench_of(list, name, rank, dims, perm, 4);
 }
 
 static void cases(check_list *list) {
     permutations(list);
+    planes(list);
+    blocks(list);
     for (int size = 1; size <= 16; size *= 2) {
         plain p = {.rank = 2, .size = size, .dims = {37, 50}};
         p.src[0] = 61, p.src[1] = 1, p.dst[0] = 55, p.dst[1] = 1;
@@ -89,6 +124,8 @@ static void cases(check_list *list) {
         add(list, "expand_columns", p);
         p.src[0] = 200, p.src[1] = 3;
         add(list, "every_third", p);
+        p.src[0] = 100, p.src[1] = 2;
+        add(list, "every_second", p);
         p.src[0] = 50, p.src[1] = 1, p.dst[0] = 120, p.dst[1] = 2;
         add(list, "spread", p);
         p.src[0] = 1, p.src[1] = 37, p.dst[0] = 57, p.dst[1] = 1;
@@ -103,14 +140,21 @@ static void cases(check_list *list) {
     add(list, "shuffle_2x9000", permutation(2, (int64_t[]){2, 9000}, (int[]){1, 0}, 4, 0));
     add(list, "shuffle_5x2x37", permutation(3, (int64_t[]){5, 2, 37}, (int[]){0, 2, 1}, 4, 0));
     bench(list, "shuffle_2704x2x58", 3, (int64_t[]){2704, 2, 58}, (int[]){0, 2, 1});
-    bench(list, "nchw_nhwc_64x56x56", 2, (int64_t[]){64, 3136}, (int[]){1, 0});
-    bench(list, "nhwc_nchw_56x56x64", 2, (int64_t[]){3136, 64}, (int[]){1, 0});
-    bench(list, "nchw_nhwc_3x224x224", 2, (int64_t[]){3, 50176}, (int[]){1, 0});
     bench(list, "nhwc_nchw_7x7x2048", 2, (int64_t[]){49, 2048}, (int[]){1, 0});
     bench(list, "heads_128x12x64", 3, (int64_t[]){128, 12, 64}, (int[]){1, 0, 2});
     bench(list, "heads_12x128x64", 3, (int64_t[]){12, 128, 64}, (int[]){1, 0, 2});
     bench(list, "keys_128x12x64", 3, (int64_t[]){128, 12, 64}, (int[]){1, 2, 0});
     bench(list, "transpose_1024x1024", 2, (int64_t[]){1024, 1024}, (int[]){1, 0});
+    for (int size = 1; size <= 8; size *= 2) {
+        bench_of(list, "nchw_nhwc_64x56x56", 2, (int64_t[]){64, 3136}, (int[]){1, 0}, size);
+        bench_of(list, "nhwc_nchw_56x56x64", 2, (int64_t[]){3136, 64}, (int[]){1, 0}, size);
+        bench_of(list, "nchw_nhwc_64x64x64", 2, (int64_t[]){64, 4096}, (int[]){1, 0}, size);
+        bench_of(list, "nchw_nhwc_16x112x112", 2, (int64_t[]){16, 12544}, (int[]){1, 0}, size);
+        bench_of(list, "nchw_nhwc_3x224x224", 2, (int64_t[]){3, 50176}, (int[]){1, 0}, size);
+        bench_of(list, "nhwc_nchw_224x224x3", 2, (int64_t[]){50176, 3}, (int[]){1, 0}, size);
+        bench_of(list, "space_to_depth_64x112x112", 4, (int64_t[]){64 * 56, 2, 56, 2},
+                 (int[]){1, 3, 0, 2}, size);
+    }
     plain p = {.rank = 2, .size = 4, .dims = {3136, 64}};
     p.src[0] = 64, p.src[1] = 1, p.dst[0] = 256, p.dst[1] = 1;
     add(list, "concat_3136x64", p)->bench = true;

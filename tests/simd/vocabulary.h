@@ -107,6 +107,32 @@ static void bytes(void **state) {
     }
 }
 
+/* Elements by turns within each 16 bytes, and 16 bytes from and to rows of their own. */
+static void squares(void **state) {
+    (void)state;
+    static void (*const weave[])(hn_vb *, hn_vb *) = {hn_vb_weave_1, hn_vb_weave_2, hn_vb_weave_4,
+                                                      hn_vb_weave_8};
+    uint8_t x[2][HN_VB], got[2][HN_VB], rows[HN_VB / 16 * 21], back[sizeof rows] = {0};
+    for (int i = 0; i < 2 * HN_VB; i++) x[i / HN_VB][i % HN_VB] = (uint8_t)i;
+    for (int k = 0; k < 4; k++) {
+        hn_vb a = hn_vb_load(x[0]), b = hn_vb_load(x[1]);
+        weave[k](&a, &b);
+        hn_vb_store(got[0], a), hn_vb_store(got[1], b);
+        for (int i = 0; i < 2 * HN_VB; i++) {
+            int size = 1 << k, square = i % HN_VB / 16 * 16, at = i / HN_VB * 16 + i % 16;
+            int element = at / size;
+            assert_int_equal(got[i / HN_VB][i % HN_VB],
+                             x[element % 2][square + element / 2 * size + at % size]);
+        }
+    }
+    for (size_t i = 0; i < sizeof rows; i++) rows[i] = (uint8_t)(3 * i);
+    hn_vb a = hn_vb_load_rows(rows, 21);
+    hn_vb_store(got[0], a);
+    for (int i = 0; i < HN_VB; i++) assert_int_equal(got[0][i], rows[i / 16 * 21 + i % 16]);
+    hn_vb_store_rows(back, a, 21);
+    for (size_t i = 0; i < sizeof rows; i++) assert_int_equal(back[i], i % 21 < 16 ? rows[i] : 0);
+}
+
 static const float specials[] = {
     0.0f,   -0.0f,   1.0f,       -1.0f,      0.5f,  1.5f,   2.5f,     -2.5f,     -0.3f, 3.7f,
     1e-45f, -1e-45f, 8388607.5f, 8388609.0f, 3e38f, -3e38f, INFINITY, -INFINITY, NAN};
@@ -354,10 +380,11 @@ int main(void) {
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tails),     cmocka_unit_test(bytes),         cmocka_unit_test(words),
-        cmocka_unit_test(lanes),     cmocka_unit_test(sum_by_halves), cmocka_unit_test(scaling),
-        cmocka_unit_test(transpose), cmocka_unit_test(pick),          cmocka_unit_test(errors),
-        cmocka_unit_test(powers),    cmocka_unit_test(activations),   cmocka_unit_test(permutes),
+        cmocka_unit_test(tails),    cmocka_unit_test(bytes),     cmocka_unit_test(squares),
+        cmocka_unit_test(words),    cmocka_unit_test(lanes),     cmocka_unit_test(sum_by_halves),
+        cmocka_unit_test(scaling),  cmocka_unit_test(transpose), cmocka_unit_test(pick),
+        cmocka_unit_test(errors),   cmocka_unit_test(powers),    cmocka_unit_test(activations),
+        cmocka_unit_test(permutes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
