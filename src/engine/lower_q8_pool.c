@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/lower_quant.h"
+#include "kernels/mean_planes_q8/mean_planes_q8.h"
 #include "kernels/pool_q8/pool_q8.h"
 
 static bool is_reduce(const hn_node *n) { return strcmp(n->op_type, "ReduceMean") == 0; }
@@ -74,10 +75,45 @@ static hone_status windows(const hn_node *n, const hn_view *x, hn_spatial *s, hn
     return HONE_OK;
 }
 
+/* The mean of each plane of a dense x; the result, between these limits, is output 0 of `last`. */
+static hone_status lower_planes(hn_lower *L, const hn_node *n, const hn_node *last,
+                                const hn_quant *from, const hn_quant *to, double lo, double hi,
+                                hn_step **out, hn_error *err) {
+    const hn_view *x = &from->view;
+    hn_view y = to->view;
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    int64_t planes = hn_view_count(&y);
+    hn_mean_planes_q8 p = {.planes = planes,
+                           .size = hn_view_count(x) / planes,
+                           .x = hn_quant_type(x->dtype),
+                           .y = hn_quant_type(y.dtype),
+                           .xz = (int32_t)hn_quant_zero(from, 0),
+                           .yz = (int32_t)hn_quant_zero(to, 0),
+                           .lo = hn_quant_of(to, lo),
+                           .hi = hn_quant_of(to, hi),
+                           .sx = (float)hn_quant_scale(from, 0),
+                           .sy = (float)hn_quant_scale(to, 0)};
+    HN_TRY(hn_lower_step(L, n, &hn_mean_planes_q8_family, &p, sizeof p, out, err));
+    (*out)->flops = (double)hn_view_count(x);
+    (*out)->bytes = (double)(hn_view_count(x) + planes);
+    hn_step_reads(*out, HN_MEAN_PLANES_X, x);
+    hn_step_writes(*out, HN_MEAN_PLANES_Y, &y);
+    hn_lower_set(L, last, 0, &y, *out);
+    return HONE_OK;
+}
+
+/* Whether the mean is best taken plane by plane: where images lie so, copying them into channels
+ * last takes longer than the pool. */
+static bool prefers_planes(const hn_node *n, const hn_view *x) {
+    if (!is_global(n) || !is_mean(n) || has_channels_last(n)) return false;
+    return hn_view_is_dense(x) && x->strides[1] != 1;
+}
+
 /* The result, between these limits, is output 0 of `last`. */
 static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, const hn_quant *from,
                          const hn_quant *to, double lo, double hi, hn_step **out, hn_error *err) {
     hn_view x = from->view, y = to->view, result;
+    if (prefers_planes(n, &x)) return lower_planes(L, n, last, from, to, lo, hi, out, err);
     hn_spatial s;
     for (; y.rank < x.rank; y.rank++) y.dims[y.rank] = 1; /* axes that are not kept */
     bool channels_last = has_channels_last(n);

@@ -12,6 +12,7 @@
 #include "kernels/matmul_f32/matmul_f32.h"
 #include "kernels/matmul_f64/matmul_f64.h"
 #include "kernels/matmul_nbits/matmul_nbits.h"
+#include "kernels/mean_planes_q8/mean_planes_q8.h"
 #include "kernels/pool_q8/pool_q8.h"
 #include "kernels/recurrent_f32/recurrent_f32.h"
 #include "kernels/recurrent_q8/recurrent_q8.h"
@@ -326,7 +327,8 @@ hone_status hn_quant_absorb(hn_lower *L, hn_step *s, const hn_quant_chain *c, hn
 
 bool hn_quant_is_integer(const hn_family *f) {
     return f == &hn_conv_q8_family || f == &hn_binary_q8_family || f == &hn_lut_q8_family ||
-           f == &hn_pool_q8_family || f == &hn_recurrent_q8_family;
+           f == &hn_mean_planes_q8_family || f == &hn_pool_q8_family ||
+           f == &hn_recurrent_q8_family;
 }
 
 bool hn_quant_lowers(const char *domain, const char *op) {

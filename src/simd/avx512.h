@@ -132,6 +132,9 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     return _mm512_permutexvar_epi32(
         _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
 }
+static inline hn_vi hn_vb_sums(hn_vb x) {
+    return _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi8(1), x), _mm512_set1_epi16(1));
+}
 /* Within each 16 bytes. */
 #define HN_VB_WEAVE_(bytes, bits)                                \
     static inline void hn_vb_weave_##bytes(hn_vb *a, hn_vb *b) { \

@@ -150,6 +150,7 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     int16x8_t high = vqmovn_high_s32(vqmovn_s32(x[2]), x[3]);
     return vqmovn_high_s16(vqmovn_s16(low), high);
 }
+static inline hn_vi hn_vb_sums(hn_vb x) { return vpaddlq_s16(vpaddlq_s8(x)); }
 static inline void hn_vb_weave_1(hn_vb *a, hn_vb *b) {
     int8x16_t x = *a, y = *b;
     *a = vzip1q_s8(x, y), *b = vzip2q_s8(x, y);

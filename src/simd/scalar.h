@@ -151,6 +151,11 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     memcpy(&y, to, sizeof y);
     return y;
 }
+static inline hn_vi hn_vb_sums(hn_vb x) {
+    hn_vi y = (hn_vi)x; /* a byte to the top of its lane, and down again with its sign */
+    return (hn_vi_shl(y, 24) >> 24) + (hn_vi_shl(y, 16) >> 24) + (hn_vi_shl(y, 8) >> 24) +
+           (y >> 24);
+}
 #define HN_VB_WEAVE_(bytes, type)                                         \
     static inline void hn_vb_weave_##bytes(hn_vb *a, hn_vb *b) {          \
         enum { N = HN_VB / bytes };                                       \

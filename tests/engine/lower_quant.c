@@ -746,6 +746,13 @@ static void qlinear_pools(void **state) {
     (void)state;
     is_plain(MS "m (uint8[2,5,7,9] x) => (uint8[2,5,1,1] y) " POOL_SCALES
                 " { y = com.microsoft.QLinearGlobalAveragePool (x, s, z, t, o) }",
+             "mean_planes_q8 QLinearGlobalAveragePool");
+    is_plain(MS "m (uint8[1,40,9] x) => (uint8[1,40,1] y) " POOL_SCALES
+                " { y = com.microsoft.QLinearGlobalAveragePool (x, s, z, t, o) }",
+             "mean_planes_q8 QLinearGlobalAveragePool");
+    is_plain(MS "m (uint8[2,7,9,5] x) => (uint8[2,5,1,1] y) " POOL_SCALES
+                " { c = Transpose <perm = [0, 3, 1, 2]> (x)"
+                " y = com.microsoft.QLinearGlobalAveragePool (c, s, z, t, o) }",
              "pool_q8 QLinearGlobalAveragePool");
     is_plain(MS "m (uint8[2,5,7,9] x) => (uint8[2,5,4,5] y) " POOL_SCALES
                 " { y = com.microsoft.QLinearAveragePool <kernel_shape = [3, 3], strides = [2, 2],"
@@ -857,7 +864,7 @@ static void pools(void **state) {
         run("m (uint8[1,3,4,6] x) => (int8[1,3,1,1] y) <float sx = {0.05}, uint8 zx = {9}, "
             "float sy = {0.02}, int8 zy = {-100}> { f = DequantizeLinear (x, sx, zx)"
             " v = GlobalAveragePool (f) y = QuantizeLinear (v, sy, zy) }");
-    has_steps(&r, "pool_q8 GlobalAveragePool+QuantizeLinear");
+    has_steps(&r, "mean_planes_q8 GlobalAveragePool+QuantizeLinear");
     for (int c = 0; c < 3; c++) {
         int32_t sum = 0;
         for (int i = 0; i < 24; i++) sum += (int32_t)at(r.in[0], c * 24 + i) - 9;
@@ -870,7 +877,7 @@ static void pools(void **state) {
             "float sy = {0.02}, uint8 zy = {100}, int64[2] axes = {-1, 2}> {"
             " f = DequantizeLinear (x, sx, zx) v = ReduceMean <keepdims = 0> (f, axes)"
             " y = QuantizeLinear (v, sy, zy) }");
-    has_steps(&r, "pool_q8 ReduceMean+QuantizeLinear");
+    has_steps(&r, "mean_planes_q8 ReduceMean+QuantizeLinear");
     for (int c = 0; c < 6; c++) {
         int32_t sum = 0;
         for (int i = 0; i < 24; i++) sum += (int32_t)at(r.in[0], c * 24 + i) - 9;

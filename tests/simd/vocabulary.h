@@ -98,6 +98,15 @@ static void bytes(void **state) {
         for (int i = 0; i < HN_VB; i++)
             assert_int_equal((int8_t)got[i], u[i] - 128 > -5 ? u[i] - 128 : -5);
     }
+    for (int k = 0; k < 3; k++) {
+        int8_t s[HN_VB];
+        int32_t sums[HN_VL];
+        for (int i = 0; i < HN_VB; i++) s[i] = (int8_t)(k == 0 ? 37 * i : k == 1 ? -128 : 127);
+        hn_vi y = hn_vb_sums(hn_vb_load(s));
+        memcpy(sums, &y, sizeof sums);
+        for (int i = 0; i < HN_VL; i++)
+            assert_int_equal(sums[i], s[4 * i] + s[4 * i + 1] + s[4 * i + 2] + s[4 * i + 3]);
+    }
     const int32_t numbers[HN_VL] = {INT32_MIN, INT32_MAX, 7, -9};
     for (int n = 0; n <= HN_VL; n++) {
         int32_t t[HN_VL];

@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/mean_planes_q8/mean_planes_q8_body.h"
