@@ -89,27 +89,52 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+/* Elements computed from those a block before: a loop of constant length, which compilers make
+ * vectors of. */
+#define BLOCK 16
+
+#define FILL_FLOATS(T)                                                  \
+    static void fill_##T(T *y, int64_t n, double start, double delta) { \
+        double place[BLOCK];                                            \
+        for (int k = 0; k < BLOCK; k++) place[k] = k;                   \
+        int64_t i = 0;                                                  \
+        for (; i + BLOCK <= n; i += BLOCK)                              \
+            for (int k = 0; k < BLOCK; k++)                             \
+                y[i + k] = (T)(start + ((double)i + place[k]) * delta); \
+        for (; i < n; i++) y[i] = (T)(start + (double)i * delta);       \
+    }
+FILL_FLOATS(float)
+FILL_FLOATS(double)
+
+/* U: the unsigned integers of that size, in which sums wrap as those of wider ones do. */
+#define FILL_INTS(U)                                                         \
+    static void fill_##U(U *y, int64_t n, uint64_t start, uint64_t delta) {  \
+        U place[BLOCK], at = (U)start;                                       \
+        for (int k = 0; k < BLOCK; k++) place[k] = (U)((uint64_t)k * delta); \
+        int64_t i = 0;                                                       \
+        for (; i + BLOCK <= n; i += BLOCK, at = (U)(at + BLOCK * (U)delta))  \
+            for (int k = 0; k < BLOCK; k++) y[i + k] = (U)(at + place[k]);   \
+        for (int k = 0; i < n; i++, k++) y[i] = (U)(at + place[k]);          \
+    }
+FILL_INTS(uint16_t)
+FILL_INTS(uint32_t)
+FILL_INTS(uint64_t)
+
 static void fill_floats(hn_tensor *y, double start, double delta) {
-    float *f32 = y->data;
-    for (int64_t i = 0; i < y->n; i++) {
-        double v = start + (double)i * delta;
-        if (y->dtype == HONE_DTYPE_F32)
-            f32[i] = (float)v;
-        else
-            hn_store_f64(y->dtype, y->data, i, v);
+    switch (y->dtype) {
+        case HONE_DTYPE_F32: fill_float(y->data, y->n, start, delta); break;
+        case HONE_DTYPE_F64: fill_double(y->data, y->n, start, delta); break;
+        default:
+            for (int64_t i = 0; i < y->n; i++)
+                hn_store_f64(y->dtype, y->data, i, start + (double)i * delta);
     }
 }
 
-static void fill_ints(hn_tensor *y, uint64_t v, uint64_t delta) {
-    int64_t *s64 = y->data;
-    int32_t *s32 = y->data;
-    for (int64_t i = 0; i < y->n; i++, v += delta) {
-        if (y->dtype == HONE_DTYPE_S64)
-            s64[i] = (int64_t)v;
-        else if (y->dtype == HONE_DTYPE_S32)
-            s32[i] = (int32_t)v;
-        else
-            hn_store_s64(y->dtype, y->data, i, (int64_t)v);
+static void fill_ints(hn_tensor *y, uint64_t start, uint64_t delta) {
+    switch (y->dtype) {
+        case HONE_DTYPE_S16: fill_uint16_t(y->data, y->n, start, delta); break;
+        case HONE_DTYPE_S32: fill_uint32_t(y->data, y->n, start, delta); break;
+        default: fill_uint64_t(y->data, y->n, start, delta); break;
     }
 }
 
