@@ -24,19 +24,42 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-/* The n elements of src from `from` on whose flag is set, without a branch for each. */
-#define PICK(name, T)                                                                 \
-    static void name(void *dst, int64_t to, int64_t n, const void *src, int64_t from, \
-                     const uint8_t *take) {                                           \
-        T *y = (T *)dst + to;                                                         \
-        const T *x = (const T *)src + from;                                           \
-        for (int64_t k = 0, found = 0; found < n; k++) {                              \
-            y[found] = x[k];                                                          \
-            found += take[k] != 0;                                                    \
-        }                                                                             \
+/* Flags that are looked at together: a list of those that are set comes first, then the copies, so
+ * that neither has a branch that depends on flags. */
+enum { CHUNK = 1024 };
+
+static int list_set(const uint8_t *flags, int64_t n, int32_t *list) {
+    int found = 0;
+    for (int64_t k = 0; k < n; k++) {
+        list[found] = (int32_t)k;
+        found += flags[k] != 0;
     }
-PICK(pick_u32, uint32_t)
-PICK(pick_u64, uint64_t)
+    return found;
+}
+
+#define PICK(T)                                                          \
+    static void pick_##T(T *y, const T *x, const int32_t *list, int n) { \
+        for (int k = 0; k < n; k++) y[k] = x[list[k]];                   \
+    }
+PICK(uint8_t)
+PICK(uint16_t)
+PICK(uint32_t)
+PICK(uint64_t)
+
+/* n slices of `inner` elements: those of x from `from` on, in slices, that are listed. */
+static void pick(hone_dtype t, void *y, int64_t to, const void *x, int64_t from, int64_t inner,
+                 const int32_t *list, int n) {
+    int bits = inner == 1 ? hone_dtype_bits(t) : 0;
+    switch (bits) {
+        case 8: pick_uint8_t((uint8_t *)y + to, (const uint8_t *)x + from, list, n); break;
+        case 16: pick_uint16_t((uint16_t *)y + to, (const uint16_t *)x + from, list, n); break;
+        case 32: pick_uint32_t((uint32_t *)y + to, (const uint32_t *)x + from, list, n); break;
+        case 64: pick_uint64_t((uint64_t *)y + to, (const uint64_t *)x + from, list, n); break;
+        default:
+            for (int k = 0; k < n; k++)
+                hn_copy_run(t, y, (to + k) * inner, x, (from + list[k]) * inner, inner);
+    }
+}
 
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0], *when = e->in[1];
@@ -55,17 +78,12 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     if (y == NULL || y->n == 0) return HONE_OK;
     for (int i = 0; !flat && i < axis; i++) outer *= x->dims[i];
     for (int i = (int)axis + 1; !flat && i < x->rank; i++) inner *= x->dims[i];
-    if (inner == 1 && (y->bytes == 4 * (size_t)y->n || y->bytes == 8 * (size_t)y->n)) {
-        bool words = y->bytes == 4 * (size_t)y->n;
-        for (int64_t o = 0; o < outer; o++)
-            (words ? pick_u32 : pick_u64)(y->data, o * n, n, x->data, o * size, take);
-        return HONE_OK;
-    }
     for (int64_t o = 0; o < outer; o++)
-        for (int64_t k = 0; k < length; k++) {
-            if (take[k] == 0) continue;
-            hn_copy_run(x->dtype, y->data, to, x->data, (o * size + k) * inner, inner);
-            to += inner;
+        for (int64_t k = 0; k < length; k += CHUNK) {
+            int32_t list[CHUNK + 1];
+            int found = list_set(take + k, length - k < CHUNK ? length - k : CHUNK, list);
+            pick(x->dtype, y->data, to, x->data, o * size + k, inner, list, found);
+            to += found;
         }
     return HONE_OK;
 }

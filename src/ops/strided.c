@@ -1,6 +1,7 @@
 #include "ops/strided.h"
 
 #include <string.h>
+#include <wchar.h>
 
 #include "base/size.h"
 
@@ -171,8 +172,17 @@ void hn_repeat(void *dst, size_t bytes, int64_t times) {
 void hn_fill(hn_pool *pool, hone_dtype t, void *dst, int64_t n, const void *src, int64_t from) {
     size_t width = (size_t)hone_dtype_bits(t) / 8;
     if (width > 0 && n > 0) {
-        memcpy(dst, (const unsigned char *)src + (size_t)from * width, width);
-        hn_repeat(dst, width, n);
+        const unsigned char *value = (const unsigned char *)src + (size_t)from * width;
+        wchar_t word;
+        if (width == 1) {
+            memset(dst, *value, (size_t)n);
+        } else if (width == sizeof word) { /* the C library has vectors for it */
+            memcpy(&word, value, sizeof word);
+            wmemset(dst, word, (size_t)n);
+        } else {
+            memcpy(dst, value, width);
+            hn_repeat(dst, width, n);
+        }
         return;
     }
     hn_strided s = {.src_at = from};

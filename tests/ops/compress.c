@@ -1,3 +1,6 @@
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "support/op_test.h"
 
 static void selects(void **state) {
@@ -12,6 +15,37 @@ static void selects(void **state) {
     OP_RUN("Compress", .in = {"u8[2]{1 2}", "bool[0]{}"}, .out = {"u8[0]{}"});
     OP_RUN("Compress", .attrs = "axis=1", .in = {"u8[0, 2]{}", "bool[2]{1 0}"},
            .out = {"u8[0, 1]{}"});
+}
+
+/* More flags than are looked at together, for elements of every size and for slices. */
+static void long_ones(void **state) {
+    (void)state;
+    static const char *const types[] = {"u8", "s16", "f32", "s64"};
+    enum { N = 1500 };
+    char flags[4 * N], x[64], out[4 * N];
+    size_t n_flags = (size_t)sprintf(flags, "bool[%d]{", N);
+    for (int i = 0; i < N; i++)
+        n_flags += (size_t)sprintf(flags + n_flags, "%d ", i == 3 || i >= N - 2);
+    sprintf(flags + n_flags, "}");
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        size_t n = (size_t)sprintf(out, "%s[2, 3]{", types[t]);
+        for (int i = 0; i < 6; i++) {
+            int at = i % 3 == 0 ? 3 : N - 3 + i % 3, value = (i / 3 * N + at) % 100;
+            n += (size_t)sprintf(out + n, "%d ", value);
+        }
+        sprintf(out + n, "}");
+        char *many = malloc(16 * N);
+        assert_non_null(many);
+        n = (size_t)sprintf(many, "%s[2, %d]{", types[t], N);
+        for (int i = 0; i < 2 * N; i++) n += (size_t)sprintf(many + n, "%d ", i % 100);
+        sprintf(many + n, "}");
+        OP_RUN("Compress", .attrs = "axis=1", .in = {many, flags}, .out = {out});
+        free(many);
+    }
+    snprintf(x, sizeof x, "s32[%d, 2]{0 ..}", N);
+    snprintf(out, sizeof out, "s32[3, 2]{6 7 %d %d %d %d}", 2 * N - 4, 2 * N - 3, 2 * N - 2,
+             2 * N - 1);
+    OP_RUN("Compress", .attrs = "axis=0", .in = {x, flags}, .out = {out});
 }
 
 static void inference(void **state) {
@@ -32,6 +66,7 @@ static void inference(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(selects),
+        cmocka_unit_test(long_ones),
         cmocka_unit_test(inference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
