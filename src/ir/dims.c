@@ -115,11 +115,15 @@ static hn_dim_node *new_symbol(hn_dims *t, const char *name, size_t n) {
 /* Not in the map: a file that comes along with this name means another symbol. NULL: out of memory.
  */
 static hn_dim_node *new_fresh(hn_dims *t, int64_t upper) {
-    char name[32];
+    char text[16], *end = text + sizeof text, *name; /* snprintf takes longer than the rest */
     do {
-        snprintf(name, sizeof name, "u%u", t->n_fresh++);
-    } while (hn_map_get(&t->symbols, name, strlen(name)) != NULL);
-    hn_dim_node *d = new_symbol(t, name, strlen(name));
+        name = end;
+        uint32_t rest = t->n_fresh++;
+        do *--name = (char)('0' + rest % 10);
+        while ((rest /= 10) > 0);
+        *--name = 'u';
+    } while (hn_map_get(&t->symbols, name, (size_t)(end - name)) != NULL);
+    hn_dim_node *d = new_symbol(t, name, (size_t)(end - name));
     if (d == NULL) return NULL;
     d->fresh = true;
     d->value = upper < 0 ? INT64_MAX : upper;

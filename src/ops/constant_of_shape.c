@@ -19,7 +19,7 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     hn_set_dtype(c, 0, value != NULL ? value->dtype : HONE_DTYPE_F32);
     HN_TRY(hn_list_dims(c, 0, HONE_MAX_RANK, &want, &n, err));
     if (n < 0) return HONE_OK;
-    hn_shape y = hn_shape_fresh(c->dims, n);
+    hn_shape y = want != NULL ? (hn_shape){.rank = n} : hn_shape_fresh(c->dims, n);
     for (int i = 0; want != NULL && i < n; i++) y.dim[i] = want[i];
     hn_set_shape(c, 0, &y);
     return HONE_OK;
