@@ -51,6 +51,50 @@ hone_status hn_lower_expand(hn_lower *L, const hn_node *n, bool *done, hn_error 
     return HONE_OK;
 }
 
+/* Adds an axis of so many elements, if there are several. */
+static void add_axis(hn_view *v, int64_t n, int64_t stride) {
+    if (n == 1) return;
+    v->dims[v->rank] = n;
+    v->strides[v->rank++] = stride;
+}
+
+/* Where only axes of one element are repeated, the output is a view of the input that reads it
+ * again and again. Else it is copied, each axis as two: the repeats, and the places in the input.
+ */
+hone_status hn_lower_tile(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), src = x, dst = y;
+    if (hone_dtype_bits(x.dtype) % 8 != 0) HN_DECLINE(L, "elements are not whole bytes");
+    if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
+    int axes = 0;
+    bool copies = false;
+    for (int i = 0; i < x.rank; i++) {
+        bool repeated = y.dims[i] != x.dims[i];
+        axes += (x.dims[i] > 1) + repeated;
+        copies = copies || (repeated && x.dims[i] > 1);
+    }
+    if (axes > HONE_MAX_RANK) HN_DECLINE(L, "too many axes");
+    *done = true;
+    if (!copies) {
+        memcpy(src.dims, y.dims, sizeof src.dims);
+        for (int i = 0; i < x.rank; i++)
+            if (x.dims[i] == 1) src.strides[i] = 0;
+        hn_lower_set(L, n, 0, &src, NULL);
+        return HONE_OK;
+    }
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    dst = y;
+    src.rank = dst.rank = 0;
+    for (int i = 0; i < x.rank; i++) {
+        add_axis(&src, y.dims[i] / x.dims[i], 0);
+        add_axis(&dst, y.dims[i] / x.dims[i], y.strides[i] * x.dims[i]);
+        add_axis(&src, x.dims[i], x.strides[i]);
+        add_axis(&dst, x.dims[i], y.strides[i]);
+    }
+    HN_TRY(hn_lower_copy(L, n, &src, &dst, err));
+    hn_lower_set(L, n, 0, &y, NULL);
+    return HONE_OK;
+}
+
 /* Entry i of a list that may be absent. */
 static int64_t entry(const hn_tensor *t, int i, int64_t otherwise) {
     return t != NULL ? hn_tensor_s64(t, i) : otherwise;

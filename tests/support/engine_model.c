@@ -42,6 +42,7 @@ static double number_at(const hn_value *v, int64_t i, hn_rng *rng) {
     if (i % 97 == 96 && begins(v->name, "odd")) return odd[i / 97 % 3];
     double x = hn_rng_f64(rng);
     if (v->type.dtype == HONE_DTYPE_BOOL) return x < 0.5;
+    if (begins(v->name, "many")) return floor(120 * x);
     if (hone_dtype_bits(v->type.dtype) <= 8 && begins(v->name, "w")) return code_at(v, x);
     return begins(v->name, "w") ? 0.05 + 0.2 * x : 4 * x - 2;
 }

@@ -20,6 +20,7 @@
 enum {
     TASK = 32768, /* bytes of a task that copies rows */
     TILE = 256,   /* bytes of the side of a transposed tile */
+    SHORT = 256,  /* bytes of a plane that take no longer than going on to the next */
     FEW = 4,      /* rows that are woven */
     SQUARE = 16,  /* bytes of the side of a square */
 };
@@ -30,7 +31,10 @@ typedef struct cut {
     way way;
     int inner, second; /* axes of the plane; -1, or -2: there is none */
     int64_t n, m;      /* their lengths */
-    int64_t tile_n, tile_m, blocks_n, blocks_m, outer;
+    int64_t tile_n, tile_m, blocks_n, blocks_m;
+    int64_t outer; /* planes */
+    int n_others;  /* the other axes, as they are walked: the last one first */
+    int others[HN_COPY_AXES];
 } cut;
 
 /* Tiles are at least this long, but for those of shorter axes: the last one takes what is left. */
@@ -62,8 +66,31 @@ static void set_tiles(cut *c, int64_t size) {
     c->blocks_m = blocks_of(c->m, c->tile_m);
 }
 
+/* The second axis of a plane of rows: the one before the last, or where planes would have but few
+ * bytes the longer one before it, if they are still small then. */
+static int rows_axis(const hn_copy *p) {
+    int axis = p->rank - 2;
+    if (axis < 1 || p->dims[axis - 1] <= p->dims[axis]) return axis;
+    int64_t plane = (int64_t)p->size, most = TASK / plane / p->dims[axis - 1];
+    for (int i = axis; i < p->rank && plane < SHORT; i++) plane *= p->dims[i];
+    if (plane >= SHORT) return axis;
+    return p->dst[axis - 1] <= most && p->dst[axis - 1] >= -most ? axis - 1 : axis;
+}
+
+/* Planes are walked as the destination lies, or where several rows of it are written at once, as
+ * the source does: the fewest streams are read then. */
+static void set_others(const hn_copy *p, cut *c) {
+    for (int i = 0; i < c->inner; i++) {
+        if (i == c->second) continue;
+        int k = c->n_others++;
+        for (; c->way == UNWEAVE && k > 0 && p->src[c->others[k - 1]] < p->src[i]; k--)
+            c->others[k] = c->others[k - 1];
+        c->others[k] = i;
+    }
+}
+
 static cut cut_of(const hn_copy *p) {
-    cut c = {.way = ROWS, .inner = p->rank - 1, .second = p->rank - 2, .n = 1, .m = 1, .outer = 1};
+    cut c = {.way = ROWS, .inner = p->rank - 1, .second = rows_axis(p), .n = 1, .m = 1, .outer = 1};
     if (c.inner >= 0) {
         c.n = p->dims[c.inner];
         if (p->src[c.inner] != 1 || p->dst[c.inner] != 1) c.way = ELEMENTS;
@@ -78,6 +105,7 @@ static cut cut_of(const hn_copy *p) {
     if (c.outer == 0) return c;
     if (turns) c.way = transpose_of(p, &c);
     set_tiles(&c, (int64_t)p->size);
+    set_others(p, &c);
     return c;
 }
 
@@ -321,8 +349,8 @@ typedef struct walk {
 static walk walk_to(const hn_copy *p, const cut *c, int64_t task) {
     walk w = {.block_n = task % c->blocks_n, .block_m = task / c->blocks_n % c->blocks_m};
     int64_t rest = task / c->blocks_n / c->blocks_m;
-    for (int axis = c->inner - 1; axis >= 0; axis--) {
-        if (axis == c->second) continue;
+    for (int i = c->n_others - 1; i >= 0; i--) {
+        int axis = c->others[i];
         w.at[axis] = rest % p->dims[axis];
         rest /= p->dims[axis];
         w.src += w.at[axis] * p->src[axis], w.dst += w.at[axis] * p->dst[axis];
@@ -335,8 +363,8 @@ static void walk_on(const hn_copy *p, const cut *c, walk *w) {
     w->block_n = 0;
     if (++w->block_m < c->blocks_m) return;
     w->block_m = 0;
-    for (int axis = c->inner - 1; axis >= 0; axis--) {
-        if (axis == c->second) continue;
+    for (int i = c->n_others - 1; i >= 0; i--) {
+        int axis = c->others[i];
         w->src += p->src[axis], w->dst += p->dst[axis];
         if (++w->at[axis] < p->dims[axis]) return;
         w->src -= w->at[axis] * p->src[axis], w->dst -= w->at[axis] * p->dst[axis];
