@@ -9,6 +9,7 @@
 #include "support/engine_model.h"
 
 #define STEP "resize_f32 Resize"
+#define DOUBLES "resize_f64 Resize"
 
 /* From x to y by these sizes. */
 static void resize(const char *x, const char *y, const char *attrs, const char *sizes,
@@ -95,6 +96,67 @@ static void channels_last(void **state) {
         "pool_f32 GlobalAveragePool, " STEP);
 }
 
+/* More than two axes take several steps; what shrinks comes first. */
+static void several_steps(void **state) {
+    (void)state;
+    static const char *const modes_of[] = {"nearest", "linear", "cubic"};
+    static const struct {
+        const char *y, *sizes, *steps;
+    } cases[] = {{"2,3,9,7,10", "2, 3, 9, 7, 10", STEP ", " STEP},
+                 {"2,3,2,3,10", "2, 3, 2, 3, 10", STEP ", " STEP},
+                 {"2,3,2,11,3", "2, 3, 2, 11, 3", STEP ", " STEP},
+                 {"2,6,9,7,3", "2, 6, 9, 7, 3", STEP ", " STEP ", " STEP},
+                 {"5,6,9,8,7", "5, 6, 9, 8, 7", STEP ", " STEP ", " STEP}};
+    for (int m = 0; m < 3; m++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            char text[512];
+            snprintf(text, sizeof text,
+                     "m (float[2,3,4,5,6] x) => (float[%s] y) <int64[5] s = {%s}> {"
+                     " y = Resize <mode = \"%s\"> (x, , , s) }",
+                     cases[i].y, cases[i].sizes, modes_of[m]);
+            engine_agrees(text, cases[i].steps);
+        }
+    resize("2,3,5,7", "4,3,10,14", "mode = \"nearest\"", "4, 3, 10, 14", STEP ", " STEP);
+    engine_agrees(
+        "m (float[1,2,6,5,4] x) => (float[1,2,7,9,5] y)"
+        " <float[10] roi = {0, 0, 0.2, -0.4, 0.1, 1, 1, 1.3, 0.9, 1.2},"
+        " int64[5] s = {1, 2, 7, 9, 5}> {"
+        " y = Resize <coordinate_transformation_mode = \"tf_crop_and_resize\","
+        " mode = \"linear\", extrapolation_value = 3.5> (x, roi, , s) }",
+        STEP ", " STEP);
+}
+
+/* Integers and doubles: all modes, planar and with the channels last, axes that shrink and grow.
+ * Integers are those of the plain executor, halves included. */
+static void numbers(void **state) {
+    (void)state;
+    static const char *const types[] = {"uint8", "int8", "uint16", "int16", "int32", "double"};
+    static const char *const modes_of[] = {"nearest", "linear", "cubic"};
+    static const struct {
+        const char *x, *y, *sizes, *steps;
+    } cases[] = {{"2,3,9,40", "2,3,12,70", "2, 3, 12, 70", DOUBLES},
+                 {"2,3,9,40", "2,3,4,17", "2, 3, 4, 17", DOUBLES},
+                 {"2,3,9,40", "2,3,13,17", "2, 3, 13, 17", DOUBLES ", " DOUBLES},
+                 {"2,9,40,3", "2,4,70,3", "2, 4, 70, 3", DOUBLES},
+                 {"2,4,9,7", "2,8,5,13", "2, 8, 5, 13", DOUBLES ", " DOUBLES}};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int m = 0; m < 3; m++)
+            for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                char text[640];
+                snprintf(text, sizeof text,
+                         "m (%s[%s] x) => (%s[%s] y) <int64[4] s = {%s}> {"
+                         " y = Resize <mode = \"%s\"> (x, , , s) }",
+                         types[t], cases[i].x, types[t], cases[i].y, cases[i].sizes, modes_of[m]);
+                engine_agrees(text, cases[i].steps);
+            }
+    engine_agrees(
+        "m (uint8[1,2,6,5] x) => (uint8[1,2,7,9] y)"
+        " <float[8] roi = {0, 0, 0.2, -0.4, 1, 1, 1.3, 0.9}, int64[4] s = {1, 2, 7, 9}> {"
+        " y = Resize <coordinate_transformation_mode = \"tf_crop_and_resize\","
+        " mode = \"linear\", extrapolation_value = 300.5> (x, roi, , s) }",
+        DOUBLES);
+}
+
 /* Written straight into its place in a concatenation. */
 static void concatenated(void **state) {
     (void)state;
@@ -129,13 +191,12 @@ static void repeated(void **state) {
 
 static void declined(void **state) {
     (void)state;
-    resize("2,3,5,7", "4,3,10,14", "mode = \"nearest\"", "4, 3, 10, 14", "reference Resize");
     engine_agrees(
-        "m (double[1,2,3,3] x) => (double[1,2,6,6] y) <float[4] s = {1, 1, 2, 2}> {"
-        " y = Resize <mode = \"linear\"> (x, , s) }",
+        "m (float[2,2,2,2,2,2,3] x) => (float[2,2,2,2,2,2,6] y) <int64[1] s = {6}> {"
+        " y = Resize <axes = [6], mode = \"linear\"> (x, , , s) }",
         "reference Resize");
     engine_agrees(
-        "m (uint8[1,2,4,4] x) => (uint8[1,2,6,8] y) <float[4] s = {1, 1, 1.5, 2}> {"
+        "m (int64[1,2,4,4] x) => (int64[1,2,6,8] y) <float[4] s = {1, 1, 1.5, 2}> {"
         " y = Resize (x, , s) }",
         "reference Resize");
 }
@@ -144,7 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes),         cmocka_unit_test(crops),        cmocka_unit_test(axes),
         cmocka_unit_test(channels_last), cmocka_unit_test(concatenated), cmocka_unit_test(repeated),
-        cmocka_unit_test(declined),
+        cmocka_unit_test(several_steps), cmocka_unit_test(numbers),      cmocka_unit_test(declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ static const hn_kernel *const rows[] = {
 #undef HN_KERNEL
 };
 
-static const hn_axes axes[] = {
+const hn_axes hn_resize_axes[HN_RESIZE_PLACES] = {
     {HN_RESIZE_X, HN_RESIZE_AXES, offsetof(hn_resize_f32, images),
      offsetof(hn_resize_f32, x_image)},
     {HN_RESIZE_X, 2, offsetof(hn_resize_f32, h), offsetof(hn_resize_f32, x_row)},
@@ -26,6 +26,6 @@ const hn_family hn_resize_f32_family = {
     .help = "images sampled anew: nearest, linear, cubic",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
-    .axes = axes,
-    .n_axes = sizeof axes / sizeof *axes,
+    .axes = hn_resize_axes,
+    .n_axes = HN_RESIZE_PLACES,
 };

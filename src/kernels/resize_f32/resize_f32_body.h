@@ -59,7 +59,7 @@ static int64_t rows_of(const hn_resize_f32 *p) {
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_resize_f32 *p = problem;
     (void)lanes;
-    int64_t rows = rows_of(p), images = p->images[0] * p->images[1] * p->images[2];
+    int64_t rows = rows_of(p), images = hn_resize_count(p);
     *w = (hn_work){.n_phases = 1,
                    .tasks = {images * ((p->oh + rows - 1) / rows)},
                    .lane_scratch = (size_t)round_up(p->w * p->c) * 4 + window_bytes(p)};
@@ -202,7 +202,7 @@ static void run_columns(const hn_resize_f32 *p, const hn_call *call, const windo
     for (int64_t o = 0; o < p->ow; o++, y += p->y_pixel) {
         taps t = taps_of(table, weight, p->ow, o);
         if (t.n == 0) {
-            fill(y, p->outside, p->c);
+            fill(y, (float)p->outside, p->c);
         } else if (p->c == 1) {
             float s = copies(&t) ? x[t.index[0] * pixel] : x[t.index[0] * pixel] * t.weight[0];
             for (int64_t i = 1; i < t.n; i++) s += x[t.index[i] * pixel] * t.weight[i];
@@ -218,7 +218,7 @@ static void run_columns(const hn_resize_f32 *p, const hn_call *call, const windo
 static void run_row(const hn_resize_f32 *p, const hn_call *call, const windows *k, const float *x,
                     const taps *t, float *y, float *row) {
     if (t->n == 0) {
-        for (int64_t o = 0; o < p->ow; o++) fill(y + o * p->y_pixel, p->outside, p->c);
+        for (int64_t o = 0; o < p->ow; o++) fill(y + o * p->y_pixel, (float)p->outside, p->c);
     } else if (copies(t)) {
         run_columns(p, call, k, x + t->index[0] * p->x_row, p->x_pixel, y);
     } else {

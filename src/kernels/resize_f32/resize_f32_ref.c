@@ -16,7 +16,7 @@ static taps taps_of(const int32_t *table, const float *weight, int64_t out, int6
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_resize_f32 *p = problem;
     (void)lanes;
-    *w = (hn_work){.n_phases = 1, .tasks = {p->images[0] * p->images[1] * p->images[2] * p->oh}};
+    *w = (hn_work){.n_phases = 1, .tasks = {hn_resize_count(p) * p->oh}};
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
@@ -36,7 +36,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t i = 0; i < p->ow * p->c; i++) {
             taps h = taps_of(call->ptr[HN_RESIZE_COLUMNS], call->ptr[HN_RESIZE_COLUMN_WEIGHT],
                              p->ow, i / p->c);
-            double sum = v.n > 0 && h.n > 0 ? 0 : (double)p->outside;
+            double sum = v.n > 0 && h.n > 0 ? 0 : p->outside;
             for (int64_t r = 0; r < v.n; r++)
                 for (int64_t k = 0; k < h.n; k++)
                     sum += (double)v.weight[r] * (double)h.weight[k] *
