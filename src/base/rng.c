@@ -18,8 +18,7 @@ void hn_rng_init(hn_rng *rng, uint64_t seed) {
 
 static uint64_t rotate(uint64_t x, int left) { return x << left | x >> (64 - left); }
 
-uint64_t hn_rng_u64(hn_rng *rng) {
-    uint64_t *s = rng->s;
+static inline uint64_t next(uint64_t s[4]) {
     uint64_t result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
@@ -28,6 +27,14 @@ uint64_t hn_rng_u64(hn_rng *rng) {
     s[2] ^= t;
     s[3] = rotate(s[3], 45);
     return result;
+}
+
+uint64_t hn_rng_u64(hn_rng *rng) { return next(rng->s); }
+
+void hn_rng_u64_n(hn_rng *rng, uint64_t *words, int64_t n) {
+    hn_rng r = *rng; /* a copy that nothing points to stays in registers */
+    for (int64_t i = 0; i < n; i++) words[i] = next(r.s);
+    *rng = r;
 }
 
 uint64_t hn_rng_below(hn_rng *rng, uint64_t n) {

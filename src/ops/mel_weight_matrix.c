@@ -20,14 +20,16 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         HN_CHECK(err, n != 0, HONE_E_SHAPE, "input %d is empty, expected one number", i);
         if (i <= LENGTH) HN_TRY(hn_list_dims(c, i, 1, &v[i], &n, err));
     }
-    hn_shape y = hn_shape_fresh(c->dims, 2);
+    hn_shape y = {.rank = 2};
     int64_t length;
-    if (v[BANDS] != NULL) y.dim[1] = v[BANDS][0];
+    y.dim[1] = v[BANDS] != NULL ? v[BANDS][0] : hn_dim_fresh(c->dims, -1);
     if (v[LENGTH] != NULL) {
         HN_CHECK(err, !hn_dim_is_const(v[LENGTH][0], &length) || length > 0, HONE_E_ARG,
                  "dft_length is %lld, expected 1 or more", (long long)length);
         y.dim[0] =
             hn_dim_addc(c->dims, hn_dim_div(c->dims, v[LENGTH][0], hn_dim_const(c->dims, 2)), 1);
+    } else {
+        y.dim[0] = hn_dim_fresh(c->dims, -1);
     }
     hn_set_shape(c, 0, &y);
     return HONE_OK;
@@ -36,16 +38,32 @@ static hone_status infer(hn_infer *c, hn_error *err) {
 static double mel(double hertz) { return 2595 / M_LN10 * log1p(hertz / 700); }
 static double hertz(double mel_value) { return 700 * expm1(mel_value / 2595 * M_LN10); }
 
+/* m[row, band] of `count` rows = first, first + step ... Most matrices are of f32, whose loop is
+ * short. */
+static void draw_line(hn_tensor *m, int64_t row, int64_t count, int64_t band, double first,
+                      double step) {
+    int64_t pitch = m->dims[1], at = row * pitch + band;
+    if (m->dtype == HONE_DTYPE_F32) {
+        float *to = (float *)m->data + at;
+        for (int64_t i = 0; i < count; i++, to += pitch) *to = (float)(first + (double)i * step);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, at += pitch)
+        hn_store_f64(m->dtype, m->data, at, first + (double)i * step);
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* The bins of a band: m[row, band], zero where nothing is written. */
 static void draw_band(hn_tensor *m, int64_t band, const int64_t edge[3]) {
-    int64_t rows = m->dims[0];
-    for (int64_t i = edge[0]; i < edge[2] && i < rows; i++) {
-        double rise = (double)(i - edge[0]) / (double)(edge[1] - edge[0]);
-        double fall = (double)(edge[2] - i) / (double)(edge[2] - edge[1]);
-        hn_store_f64(m->dtype, m->data, i * m->dims[1] + band, i < edge[1] ? rise : fall);
-    }
-    /* The peak, also of a band that begins or ends there. */
-    if (edge[1] < rows) hn_store_f64(m->dtype, m->data, edge[1] * m->dims[1] + band, 1);
+    int64_t begin = least(edge[0], m->dims[0]), peak = least(edge[1], m->dims[0]);
+    int64_t end = least(edge[2], m->dims[0]);
+    if (begin < peak) draw_line(m, begin, peak - begin, band, 0, 1 / (double)(edge[1] - edge[0]));
+    /* The peak also of a band that begins or ends there. */
+    if (peak == edge[1] && peak < m->dims[0]) draw_line(m, peak, 1, band, 1, 0);
+    if (peak + 1 < end)
+        draw_line(m, peak + 1, end - peak - 1, band, 1 - 1 / (double)(edge[2] - edge[1]),
+                  -1 / (double)(edge[2] - edge[1]));
 }
 
 static hone_status ref(hn_eval *e, hn_error *err) {

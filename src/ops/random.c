@@ -1,9 +1,12 @@
 /* RandomUniform, RandomNormal, their Like forms, Bernoulli and Multinomial. Elements are drawn in
  * order from hone's generator, started anew by a node with a seed; so a seed means the same numbers
- * on every machine, though not those of another runtime. */
+ * on every machine, though not those of another runtime.
+ *
+ * Numbers are made a block at a time, in loops of a fixed length that compilers make vectors of. */
 #include <math.h>
 #include <string.h>
 
+#include "ops/cosine.h"
 #include "ops/op.h"
 
 /* ---- shapes ---- */
@@ -48,14 +51,81 @@ static hn_rng *generator(const hn_eval *e, hn_rng *own) {
     return own;
 }
 
+enum { BLOCK = 512 };
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The next n, at most BLOCK, numbers of hn_rng_f64. */
+static void draw_uniform(hn_rng *rng, double *u, int64_t n) {
+    uint64_t words[BLOCK];
+    hn_rng_u64_n(rng, words, n);
+    for (int64_t i = 0; i < n; i++) u[i] = (double)(int64_t)(words[i] >> 11) * 0x1p-53;
+}
+
 static hone_status uniform(hn_eval *e, hn_error *err) {
     (void)err;
     hn_rng own, *rng = generator(e, &own);
     double low = (double)hn_attr_f(e->node, "low"), high = (double)hn_attr_f(e->node, "high");
     hn_tensor *y = e->out[0];
-    for (int64_t i = 0; i < y->n; i++)
-        hn_store_f64(y->dtype, y->data, i, low + (high - low) * hn_rng_f64(rng));
+    double u[BLOCK];
+    for (int64_t at = 0; at < y->n; at += BLOCK) {
+        int64_t n = least(BLOCK, y->n - at);
+        draw_uniform(rng, u, n);
+        for (int i = 0; i < BLOCK; i++) u[i] = low + (high - low) * u[i];
+        hn_store_f64_n(y->dtype, y->data, at, n, u);
+    }
     return HONE_OK;
+}
+
+/* The bits of a number as another type. */
+static inline double number_of(uint64_t bits) {
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+static inline uint64_t bits_of(double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+#define ONE UINT64_C(0x3ff0000000000000)       /* the bits of 1 */
+#define ROOT_HALF UINT64_C(0x3fe6a09e667f3bcd) /* of sqrt(1/2) */
+#define FRACTION UINT64_C(0x000fffffffffffff)  /* the bits of a number's fraction */
+
+/* ln(v) of a normal positive number, error 1e-15: v = m 2^e, m from sqrt(1/2) to sqrt(2), and ln(m)
+ * = 2 atanh(z), z = (m - 1) / (m + 1). */
+static inline double ln(double v) {
+    uint64_t bits = bits_of(v) + (ONE - ROOT_HALF);
+    /* The exponent as the fraction of a number from 2^52 on. */
+    double e = number_of(bits >> 52 | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023);
+    double m = number_of((bits & FRACTION) + ROOT_HALF);
+    double z = (m - 1) / (m + 1), zz = z * z, sum = 1.0 / 19;
+    sum = sum * zz + 1.0 / 17;
+    sum = sum * zz + 1.0 / 15;
+    sum = sum * zz + 1.0 / 13;
+    sum = sum * zz + 1.0 / 11;
+    sum = sum * zz + 1.0 / 9;
+    sum = sum * zz + 1.0 / 7;
+    sum = sum * zz + 1.0 / 5;
+    sum = sum * zz + 1.0 / 3;
+    return e * 0x1.62e42fefa39efp-1 + 2 * z * (sum * zz + 1);
+}
+
+/* BLOCK numbers of N(0, 1) by the method of Box and Muller: a pair of words gives a point whose
+ * radius is sqrt(-2 ln u), u uniform in (0, 1]. Its direction is one of the right half-plane, and a
+ * bit says whether it is turned around. */
+static void draw_normal(hn_rng *rng, double *v) {
+    enum { PAIRS = BLOCK / 2 };
+    uint64_t words[BLOCK];
+    hn_rng_u64_n(rng, words, BLOCK);
+    for (int i = 0; i < PAIRS; i++) {
+        double u = 2 - number_of(words[i] >> 12 | ONE);
+        double t = number_of(words[PAIRS + i] >> 12 | ONE) - 1.5;
+        double radius = sqrt(-2 * ln(u));
+        v[i] = number_of(bits_of(radius * hn_cos_pi(t)) ^ words[PAIRS + i] << 63);
+        v[PAIRS + i] = radius * hn_sin_pi(t);
+    }
 }
 
 static hone_status normal(hn_eval *e, hn_error *err) {
@@ -63,17 +133,28 @@ static hone_status normal(hn_eval *e, hn_error *err) {
     hn_rng own, *rng = generator(e, &own);
     double mean = (double)hn_attr_f(e->node, "mean"), scale = (double)hn_attr_f(e->node, "scale");
     hn_tensor *y = e->out[0];
-    for (int64_t i = 0; i < y->n; i++)
-        hn_store_f64(y->dtype, y->data, i, mean + scale * hn_rng_normal(rng));
+    double v[BLOCK];
+    for (int64_t at = 0; at < y->n; at += BLOCK) {
+        draw_normal(rng, v);
+        for (int i = 0; i < BLOCK; i++) v[i] = mean + scale * v[i];
+        hn_store_f64_n(y->dtype, y->data, at, least(BLOCK, y->n - at), v);
+    }
     return HONE_OK;
 }
 
 static hone_status bernoulli(hn_eval *e, hn_error *err) {
     (void)err;
     hn_rng own, *rng = generator(e, &own);
+    const hn_tensor *x = e->in[0];
     hn_tensor *y = e->out[0];
-    for (int64_t i = 0; i < y->n; i++)
-        hn_store_f64(y->dtype, y->data, i, hn_rng_f64(rng) < hn_tensor_f64(e->in[0], i));
+    double u[BLOCK], p[BLOCK] = {0};
+    for (int64_t at = 0; at < y->n; at += BLOCK) {
+        int64_t n = least(BLOCK, y->n - at);
+        draw_uniform(rng, u, n);
+        hn_load_f64_n(x->dtype, x->data, at, n, p);
+        for (int i = 0; i < BLOCK; i++) u[i] = u[i] < p[i] ? 1 : 0;
+        hn_store_f64_n(y->dtype, y->data, at, n, u);
+    }
     return HONE_OK;
 }
 

@@ -1,9 +1,10 @@
 /* HannWindow, HammingWindow, BlackmanWindow: sums of cosines over `size` points,
  *     w[i] = a0 - a1 cos(2 pi i / period) + a2 cos(4 pi i / period)
  * with period = size (periodic) or size - 1 (symmetric). */
-#include <math.h>
-
 #include "ops/axes.h"
+#include "ops/cosine.h"
+
+enum { BLOCK = 32 }; /* points computed at a time, so that compilers make vectors of them */
 
 typedef struct terms {
     double a0, a1, a2;
@@ -20,16 +21,28 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+/* w[0], w[1] ... of the points `first`, first + 1 ..., n of them, at most BLOCK. */
+static void draw(terms t, double period, double first, int64_t n, double *w) {
+    for (int i = 0; i < BLOCK; i++) {
+        /* With c = cos(pi (x - 1/2)) = sin(pi x), cos(2 pi x) is 1 - 2 c^2. Points past the last
+         * are computed too, and not used. */
+        double c = hn_cos_pi((first + i) / period - 0.5);
+        double cosine = 1 - 2 * c * c;
+        w[i] = t.a0 - t.a1 * cosine + t.a2 * (2 * cosine * cosine - 1);
+    }
+    /* A symmetric window of one point has no period: it is its own middle. */
+    for (int64_t i = 0; period <= 0 && i < n; i++) w[i] = 1;
+}
+
 static hone_status ref(hn_eval *e, hn_error *err) {
     (void)err;
     hn_tensor *y = e->out[0];
     const terms *t = e->node->op->data;
-    double period = (double)(hn_attr_i(e->node, "periodic") != 0 ? y->n : y->n - 1);
-    for (int64_t i = 0; i < y->n; i++) {
-        double angle = 2 * M_PI * (double)i / period;
-        double w = t->a0 - t->a1 * cos(angle) + t->a2 * cos(2 * angle);
-        /* A symmetric window of one point has no period: it is its own middle. */
-        hn_store_f64(y->dtype, y->data, i, period > 0 ? w : 1);
+    double period = (double)(hn_attr_i(e->node, "periodic") != 0 ? y->n : y->n - 1), w[BLOCK];
+    for (int64_t at = 0; at < y->n; at += BLOCK) {
+        int64_t n = y->n - at < BLOCK ? y->n - at : BLOCK;
+        draw(*t, period, (double)at, n, w);
+        hn_store_f64_n(y->dtype, y->data, at, n, w);
     }
     return HONE_OK;
 }

@@ -29,6 +29,19 @@ static void published_numbers(void **state) {
     for (int i = 0; i < 8; i++) assert_true(hn_rng_u64(&rng) == words[i]);
 }
 
+static void many_words_are_those_of_one_by_one(void **state) {
+    (void)state;
+    hn_rng one, many;
+    hn_rng_init(&one, 9);
+    hn_rng_init(&many, 9);
+    uint64_t words[7];
+    for (int n = 0; n <= 7; n++) {
+        hn_rng_u64_n(&many, words, n);
+        for (int i = 0; i < n; i++) assert_true(words[i] == hn_rng_u64(&one));
+    }
+    assert_true(hn_rng_u64(&many) == hn_rng_u64(&one));
+}
+
 /* Outputs may not change: datasets and trained models are reproduced from seeds. */
 static void golden_numbers(void **state) {
     (void)state;
@@ -103,6 +116,7 @@ static void moments_are_those_of_the_law(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_numbers),
+        cmocka_unit_test(many_words_are_those_of_one_by_one),
         cmocka_unit_test(golden_numbers),
         cmocka_unit_test(below_stays_below_and_is_even),
         cmocka_unit_test(moments_are_those_of_the_law),

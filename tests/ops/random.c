@@ -164,10 +164,40 @@ static void seeds(void **state) {
     assert_memory_not_equal(a, b, sizeof a);
 }
 
+/* A seed means the same numbers on every machine: they come from operations that IEEE rounds
+ * exactly. */
+static void golden_numbers(void **state) {
+    (void)state;
+    run(&(draw){.op = "RandomUniform", .seed = 1}, a);
+    assert_true(a[0] == 0x1.96443ap-1 && a[1] == 0x1.bfa36p-2 && a[DRAWS - 1] == 0x1.fbba4ap-5);
+    run(&(draw){.op = "RandomNormal", .seed = 1}, a);
+    assert_true(a[0] == 0x1.0d8bb8p-2 && a[1] == -0x1.2f5532p-1);
+    assert_true(a[300] == 0x1.bc6fa8p-5 && a[DRAWS - 1] == 0x1.6e32bcp-2);
+}
+
+/* Moments of N(0, 1), and no correlation between the numbers of a pair, or of neighbours. */
+static void moments(void **state) {
+    (void)state;
+    run(&(draw){.op = "RandomNormal", .seed = 3}, a);
+    double sum = 0, squares = 0, fourth = 0, pairs = 0, neighbours = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        sum += a[i], squares += a[i] * a[i], fourth += a[i] * a[i] * a[i] * a[i];
+        if (i % 512 < 256 && i + 256 < DRAWS) pairs += a[i] * a[i + 256];
+        if (i > 0) neighbours += a[i] * a[i - 1];
+    }
+    assert_true(fabs(sum / DRAWS) < 4 * sqrt(1.0 / DRAWS));
+    assert_true(fabs(squares / DRAWS - 1) < 4 * sqrt(2.0 / DRAWS));
+    assert_true(fabs(fourth / DRAWS - 3) < 4 * sqrt(96.0 / DRAWS));
+    assert_true(fabs(pairs / (DRAWS / 2)) < 4 * sqrt(2.0 / DRAWS));
+    assert_true(fabs(neighbours / DRAWS) < 4 * sqrt(1.0 / DRAWS));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uniform), cmocka_unit_test(normal),        cmocka_unit_test(choices),
-        cmocka_unit_test(shapes),  cmocka_unit_test(distributions), cmocka_unit_test(seeds),
+        cmocka_unit_test(uniform),        cmocka_unit_test(normal),
+        cmocka_unit_test(choices),        cmocka_unit_test(shapes),
+        cmocka_unit_test(distributions),  cmocka_unit_test(seeds),
+        cmocka_unit_test(golden_numbers), cmocka_unit_test(moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
