@@ -22,7 +22,7 @@
 #endif
 
 #define GRAIN 16
-#define FIRST_BLOCK 4096
+#define FIRST_BLOCK 832 /* short enough for what malloc keeps for each thread */
 #define LARGEST_BLOCK (1u << 20)
 
 struct hn_arena_block {
