@@ -578,6 +578,8 @@ static int put_node(hn_map_f32 *p, const hn_node *n, const row *r, const arg *a,
                 int y = small_power(p, x, a[1].number);
                 if (y >= 0) return y;
             }
+            if (r->map == HN_MAP_MOD && hn_attr_i(n, "fmod") != 0)
+                return put(p, HN_MAP_FMOD, a, n_args);
             return put(p, r->map, a, n_args);
         case FOLD:
         case MEAN:

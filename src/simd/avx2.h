@@ -16,6 +16,7 @@
 #define HN_V_ROW(family) hn_##family##_avx2
 #define HN_V_NAME "avx2"
 #define HN_V_ISA HN_ISA_AVX2
+#define HN_V_FMA 1
 typedef __m256 hn_vf;
 typedef __m256i hn_vi;
 typedef __m256 hn_vm;  /* all bits of a lane, or none */

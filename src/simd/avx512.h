@@ -14,6 +14,7 @@
 #define HN_V_ROW(family) hn_##family##_avx512
 #define HN_V_NAME "avx512"
 #define HN_V_ISA HN_ISA_AVX512
+#define HN_V_FMA 1
 typedef __m512 hn_vf;
 typedef __m512i hn_vi;
 typedef __mmask16 hn_vm;

@@ -216,6 +216,39 @@ static inline hn_vf hn_v_pow(hn_vf x, hn_vf y) {
     return hn_v_select(unit, one, r);
 }
 
+/* fmod(a, b), exact. The quotient is rounded to a whole number that is the right one or next to it,
+ * and then what is left is exact in one operation; where that is not so, beyond 2^22 and without
+ * FMA, lanes are computed by the C library. */
+static inline hn_vf hn_v_fmod(hn_vf a, hn_vf b) {
+    hn_vf sign = hn_v_and(a, hn_v_set1(-0.0f)), zero = hn_v_set1(0.0f);
+    hn_vf inf = hn_v_set1(__builtin_inff()), u = hn_v_abs(a), v = hn_v_abs(b);
+    hn_vf r = hn_v_fnma(hn_v_floor(hn_v_div(u, v)), v, u);
+    r = hn_v_select(hn_v_lt(r, zero), hn_v_add(r, v), r);
+    r = hn_v_select(hn_v_ge(r, v), hn_v_sub(r, v), r);
+    r = hn_v_or(hn_v_select(hn_v_lt(u, v), u, r), sign);
+#ifdef HN_V_FMA
+    hn_vm far = hn_v_ge(u, hn_v_mul(v, hn_v_set1(0x1p22f)));
+#else
+    hn_vm far = hn_v_ge(u, v);
+#endif
+    far = hn_vm_and(far, hn_vm_and(hn_v_gt(v, zero), hn_v_lt(u, inf)));
+    if (!hn_vm_any(far)) return r;
+    float from[HN_VL], by[HN_VL], to[HN_VL];
+    hn_v_store(from, a);
+    hn_v_store(by, b);
+    for (int i = 0; i < HN_VL; i++) to[i] = __builtin_fmodf(from[i], by[i]);
+    return hn_v_select(far, hn_v_load(to), r);
+}
+
+/* a - floor(a / b) * b, which has the sign of b. */
+static inline hn_vf hn_v_floor_mod(hn_vf a, hn_vf b) {
+    hn_vf r = hn_v_fmod(a, b), zero = hn_v_set1(0.0f);
+    hn_vm below = hn_v_lt(r, zero), negative = hn_v_lt(b, zero);
+    hn_vm differ = hn_vm_and(hn_vm_or(below, negative), hn_vm_not(hn_vm_and(below, negative)));
+    hn_vf y = hn_v_select(differ, hn_v_add(r, b), r);
+    return hn_v_select(hn_v_eq(r, zero), hn_v_and(b, hn_v_set1(-0.0f)), y);
+}
+
 /* ---- trigonometric and hyperbolic functions ---- */
 
 /* The lanes of x beyond `most`, infinities among them, by f; the others of y. Rare arguments. */

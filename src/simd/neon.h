@@ -16,6 +16,7 @@
 #define HN_V_ROW(family) hn_##family##_neon
 #define HN_V_NAME "neon"
 #define HN_V_ISA HN_ISA_NEON
+#define HN_V_FMA 1
 typedef float32x4_t hn_vf;
 typedef int32x4_t hn_vi;
 typedef uint32x4_t hn_vm; /* all bits of a lane, or none */

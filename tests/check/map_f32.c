@@ -102,6 +102,7 @@ static void operations(check_list *list) {
             if (op >= HN_MAP_PRELU && op <= HN_MAP_ABS) c->exact = true;
             if (op >= HN_MAP_FLOOR && op <= HN_MAP_SIGN) c->exact = true;
             if (op == HN_MAP_POW || op == HN_MAP_ACOSH) c->rel = 600; /* steep next to 1 */
+            if (op == HN_MAP_FMOD || op == HN_MAP_MOD) c->rel = 1, c->exact = true;
             if (op == HN_MAP_MULADD) c->abs = 1e-6;
             if (op == HN_MAP_ACT_GELU) c->rel = 200;
         }

@@ -57,6 +57,11 @@ static void each_operator(void **state) {
                  "m (bool[5,7] a, bool[5,1] b) => (bool[5,7] y) { y = %s (a, b) }", logic[i]);
         run(text, logic[i]);
     }
+    run("m (float[5,37] a, float[37] b) => (float[5,37] y) { y = Mod (a, b) }", "Mod");
+    run("m (float[5,37] a, float[5,1] b) => (float[5,37] y) { y = Mod <fmod = 1> (a, b) }", "Mod");
+    run("m (float[5,37] odd, float[37] odd2) => (float[5,37] y) { y = Mod <fmod = 1> (odd, odd2) }",
+        "Mod");
+    run("m (float[5,37] odd, float[37] odd2) => (float[5,37] y) { y = Mod (odd, odd2) }", "Mod");
     run("m (float[4,9] x) => (float[4,9] y) { y = Gelu <approximate: string = \"tanh\"> (x) }",
         "Gelu");
     run("m (bool[4,1] c, float[4,9] a, float[9] b) => (float[4,9] y) { y = Where (c, a, b) }",

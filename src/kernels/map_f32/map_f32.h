@@ -37,6 +37,8 @@
     X(MIN, 2, "min(a, b)")                       \
     X(MAX, 2, "max(a, b)")                       \
     X(POW, 2, "pow(a, b)")                       \
+    X(FMOD, 2, "fmod(a, b)")                     \
+    X(MOD, 2, "a - floor(a / b) * b")            \
     X(MULADD, 3, "a * b + c")                    \
     X(PRELU, 2, "a < 0 ? a * b : a")             \
     X(SELECT, 3, "a != 0 ? b : c")               \

@@ -11,6 +11,12 @@ static void work(const void *problem, int lanes, hn_work *w) {
     for (int i = 0; i < p->rank; i++) w->tasks[0] *= p->dims[i];
 }
 
+static double floor_mod(double a, double b) {
+    double r = fmod(a, b);
+    if (r == 0) return copysign(0, b);
+    return (r < 0) != (b < 0) ? r + b : r;
+}
+
 static double compute(const hn_map_code *i, double a, double b, double c) {
     switch ((hn_map_op)i->op) {
         case HN_MAP_ADD: return a + b;
@@ -20,6 +26,8 @@ static double compute(const hn_map_code *i, double a, double b, double c) {
         case HN_MAP_MIN: return isnan(a) || a < b ? a : b;
         case HN_MAP_MAX: return isnan(a) || a > b ? a : b;
         case HN_MAP_POW: return pow(a, b);
+        case HN_MAP_FMOD: return fmod(a, b);
+        case HN_MAP_MOD: return floor_mod(a, b);
         case HN_MAP_MULADD: return a * b + c;
         case HN_MAP_PRELU: return a < 0 ? a * b : a;
         case HN_MAP_SELECT: return a != 0 ? b : c;
