@@ -120,6 +120,11 @@ hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 
 hone_status hn_lower_conv_part(hn_lower *L, const hn_step *whole, const hn_conv_f32 *p,
                                const hn_view *weights, hn_step **out, hn_error *err);
 void hn_lower_shift(hn_step *s, int operand, int64_t floats);
+/* v [N, C, D, H, W] itself when its channels are adjacent and its slices follow each other, else a
+ * copy that is so. */
+hone_status hn_lower_slices_last(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err);
+/* Such a view as [N, C, D*H, W]. */
+hn_view hn_view_join_slices(const hn_view *v);
 /* Whether the operator has a lowering of its own, and one that stays in 8 bits. */
 bool hn_lower_has(const hn_op_def *op);
 bool hn_lower_has_int8(const hn_op_def *op);

@@ -97,8 +97,7 @@ static const char *refusal(const hn_conv_slide *depth, int64_t images) {
     return n == 0 || steps > MOST_STEPS / images ? "too many steps" : NULL;
 }
 
-/* v, channels last, with slices that follow each other: copied if it must be. */
-static hone_status join_slices(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err) {
+hone_status hn_lower_slices_last(hn_lower *L, const hn_node *n, hn_view *v, hn_error *err) {
     HN_TRY(hn_lower_channels_last(L, n, v, err));
     if (v->dims[2] == 1 || v->strides[2] == v->dims[3] * v->strides[3]) return HONE_OK;
     hn_view from = *v;
@@ -108,8 +107,7 @@ static hone_status join_slices(hn_lower *L, const hn_node *n, hn_view *v, hn_err
     return hn_lower_copy(L, n, &from, v, err);
 }
 
-/* [N, C, D, H, W] as [N, C, D*H, W]. */
-static hn_view flat(const hn_view *v) {
+hn_view hn_view_join_slices(const hn_view *v) {
     hn_view f = *v;
     f.rank = 4;
     f.dims[2] = v->dims[2] * v->dims[3], f.dims[3] = v->dims[4];
@@ -139,14 +137,14 @@ hone_status hn_lower_conv_depth(hn_lower *L, const hn_node *n, bool *done, hn_er
     int order[HONE_MAX_RANK];
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
-    HN_TRY(join_slices(L, n, &x, err));
+    HN_TRY(hn_lower_slices_last(L, n, &x, err));
     hn_spatial slices = {.rank = 2};
     for (int i = 0; i < 2; i++) {
         slices.stride[i] = s.stride[i + 1];
         slices.dilation[i] = s.dilation[i + 1];
         slices.pad[i] = s.pad[i + 1];
     }
-    hn_view x2 = flat(&x), y2 = flat(&y), w2 = weights_of(&w, 0);
+    hn_view x2 = hn_view_join_slices(&x), y2 = hn_view_join_slices(&y), w2 = weights_of(&w, 0);
     hn_conv_f32 p = hn_lower_conv_problem(&x2, &w2, &y2, &slices, hn_attr_i(n, "group"));
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));

@@ -11,21 +11,33 @@
  * Where the phases of the width have equal taps and pads (kernel 2, stride 2), they are one
  * convolution: its channels are those of all phases, which lie side by side in y.
  *
+ * Three spatial axes are convolutions over slices: each phase of the depth is a convolution along
+ * the depth, and each of its taps one step for every phase of the slices. The first tap adds the
+ * bias and the residual, the others add to y, the last one computes the activation.
+ *
  * While lowering goes on, one step stands for all of them, a convolution whose output is the whole
- * image: so what follows is taken in as by any other. The weights are views of the constant, which
- * is gathered when it is packed. One spatial axis becomes an image of one row.
+ * image (of three axes: whose rows are those of all slices): so what follows is taken in as by any
+ * other. The weights are views of the constant, which is gathered when it is packed. One spatial
+ * axis becomes an image of one row.
  */
 #include <string.h>
 
 #include "engine/lower.h"
 #include "ops/conv_ref.h"
 
-enum { MOST_PHASES = 16 }; /* of an axis */
+enum {
+    MOST_PHASES = 16, /* of an axis */
+    MOST_SPANS = 16,  /* of a phase of the depth */
+    MOST_STEPS = 128,
+};
+
+enum { DEPTH, HEIGHT, WIDTH, AXES };
 
 struct hn_transposed {
     const hn_step *step;
-    hn_view w;            /* [channels, outputs of a group, kh, kw] */
-    hn_conv_axis axis[2]; /* height, width */
+    bool deep;               /* three spatial axes */
+    hn_view w;               /* [channels, outputs of a group, kd, kh, kw] */
+    hn_conv_axis axis[AXES]; /* those that are absent have one input, one output and one tap */
     hn_transposed *next;
 };
 
@@ -40,6 +52,11 @@ typedef struct phase {
     int64_t dilation;
     int64_t first, back; /* its taps are first, first - back, first - 2*back, ... */
 } phase;
+
+/* A phase of that many outputs which no input reaches: its window lies before the image. */
+static phase nothing(const hn_conv_axis *a, int64_t out) {
+    return (phase){.out = out, .in = a->in, .taps = 1, .pad = out, .dilation = 1};
+}
 
 static phase phase_of(const hn_conv_axis *a, int64_t p) {
     int64_t dilation = -a->dilation, k = 0, step = 1;
@@ -57,9 +74,7 @@ static phase phase_of(const hn_conv_axis *a, int64_t p) {
         f.pad = 0;
     }
     f.in = a->in - f.skip;
-    if (f.taps > 0 && f.in > 0) return f;
-    /* Nothing gets there: a window that lies before the image. */
-    return (phase){.out = f.out, .in = a->in, .taps = 1, .pad = f.out, .dilation = 1};
+    return f.taps > 0 && f.in > 0 ? f : nothing(a, f.out);
 }
 
 /* Whether the phases of an axis can be one convolution. */
@@ -76,17 +91,29 @@ static bool alike(const hn_conv_axis *a) {
 
 /* ---- steps ---- */
 
-/* The weights of one convolution, [outputs][channels of a group][ky][kx] in order. */
-static hn_view weights_of(const hn_transposed *t, int64_t groups, const phase *v, const phase *h,
-                          int64_t joined) {
+/* What one step computes: phase v of the height and h of the width, `joined` of these at once, from
+ * tap `tap` of phase d of the depth, for the outputs [first, end) of that phase. */
+typedef struct part {
+    int64_t image; /* of several; with a depth, a step computes one */
+    phase d, v, h;
+    int64_t pd, py, px; /* numbers of the phases */
+    int64_t joined;
+    int64_t tap, first, end;
+    int64_t slice;     /* of the input, for the first output; -1: the tap lies in the padding */
+    bool starts, ends; /* the sums */
+} part;
+
+/* The weights of one step, [outputs][channels of a group][ky][kx] in order. */
+static hn_view weights_of(const hn_transposed *t, int64_t groups, const part *a) {
     const int64_t *s = t->w.strides;
-    int64_t channels = t->w.dims[0] / groups;
+    int64_t channels = t->w.dims[0] / groups, tap = a->d.first - a->tap * a->d.back;
     hn_view w = {.buffer = t->w.buffer,
                  .dtype = t->w.dtype,
                  .rank = 6,
-                 .offset = t->w.offset + v->first * s[2] + h->first * s[3]};
-    const int64_t dims[] = {joined, groups, t->w.dims[1], channels, v->taps, h->taps};
-    const int64_t strides[] = {s[3], channels * s[0], s[1], s[0], -v->back * s[2], -h->back * s[3]};
+                 .offset = t->w.offset + tap * s[2] + a->v.first * s[3] + a->h.first * s[4]};
+    const int64_t dims[] = {a->joined, groups, t->w.dims[1], channels, a->v.taps, a->h.taps};
+    const int64_t strides[] = {s[4], channels * s[0],   s[1],
+                               s[0], -a->v.back * s[3], -a->h.back * s[4]};
     for (int i = 0; i < 6; i++) {
         w.dims[i] = dims[i];
         w.strides[i] = strides[i];
@@ -94,32 +121,73 @@ static hn_view weights_of(const hn_transposed *t, int64_t groups, const phase *v
     return w;
 }
 
-/* The convolution of phase v of the height and h, which is number px, of the width; `joined`
- * phases of the width at once. */
-static hone_status add_phase(hn_lower *L, const hn_transposed *t, const phase *v, int64_t py,
-                             const phase *h, int64_t px, int64_t joined, hn_operand bias,
-                             hn_error *err) {
+static hone_status add_part(hn_lower *L, const hn_transposed *t, const part *a, hn_operand bias,
+                            hn_error *err) {
     const hn_conv_f32 *whole = t->step->problem;
-    int64_t sy = t->axis[0].up, sx = t->axis[1].up;
-    hn_view w = weights_of(t, whole->groups, v, h, joined);
+    const hn_conv_axis *z = &t->axis[DEPTH], *y = &t->axis[HEIGHT], *x = &t->axis[WIDTH];
+    hn_view w = weights_of(t, whole->groups, a);
     hn_conv_f32 p = *whole;
-    p.h = v->in, p.w = h->in;
-    p.oh = v->out, p.ow = h->out, p.n = whole->n * joined;
-    p.kh = v->taps, p.kw = h->taps;
+    int64_t from = 0, to = 0; /* rows before the first slice, of x and of y */
+    if (t->deep) {
+        from = a->slice < 0 ? 0 : a->slice * y->in;
+        to = (a->pd + a->first * z->up) * y->out;
+        p.batch = a->end - a->first;
+        p.x_image = a->slice < 0 ? 0 : y->in * p.x_row;
+        p.y_image = z->up * y->out * p.y_row, p.r_image = z->up * y->out * p.r_row;
+    }
+    p.h = a->v.in, p.w = a->h.in;
+    p.oh = a->v.out, p.ow = a->h.out, p.n = whole->n * a->joined;
+    p.kh = a->v.taps, p.kw = a->h.taps;
     p.sh = p.sw = 1;
-    p.dh = v->dilation, p.dw = h->dilation;
-    p.pt = v->pad, p.pl = h->pad;
-    p.y_row = whole->y_row * sy, p.y_pixel = whole->y_pixel * sx;
-    p.r_row = whole->r_row * sy, p.r_pixel = whole->r_pixel * sx;
+    p.dh = a->v.dilation, p.dw = a->h.dilation;
+    p.pt = a->v.pad, p.pl = a->h.pad;
+    p.y_row = whole->y_row * y->up, p.y_pixel = whole->y_pixel * x->up;
+    p.r_row = whole->r_row * y->up, p.r_pixel = whole->r_pixel * x->up;
     p.w_x = 1, p.w_y = p.kw, p.w_i = p.kh * p.kw, p.w_o = p.c / p.groups * p.kh * p.kw;
+    if (!a->starts) p.r_image = p.y_image, p.r_row = p.y_row, p.r_pixel = p.y_pixel;
+    if (!a->ends) p.act = (hn_act){HN_ACT_NONE, 0, 0};
     hn_step *s;
     HN_TRY(hn_lower_conv_part(L, t->step, &p, &w, &s, err));
     s->operands[HN_CONV_BIAS] = bias;
-    hn_lower_shift(s, HN_CONV_X, v->skip * p.x_row + h->skip * p.x_pixel);
-    hn_lower_shift(s, HN_CONV_Y, py * whole->y_row + px * whole->y_pixel);
-    hn_lower_shift(s, HN_CONV_R, py * whole->r_row + px * whole->r_pixel);
-    s->bytes = t->step->bytes / (double)(sx * sy) * (double)joined;
+    from += a->v.skip, to += a->py;
+    hn_lower_shift(s, HN_CONV_X,
+                   a->image * whole->x_image + from * p.x_row + a->h.skip * p.x_pixel);
+    hn_lower_shift(s, HN_CONV_Y,
+                   a->image * whole->y_image + to * whole->y_row + a->px * whole->y_pixel);
+    hn_lower_shift(s, HN_CONV_R,
+                   a->image * whole->r_image + to * whole->r_row + a->px * whole->r_pixel);
+    if (!a->starts) {
+        s->operands[HN_CONV_BIAS] = (hn_operand){.buffer = -1};
+        s->operands[HN_CONV_R] = s->operands[HN_CONV_Y];
+    }
+    double share = (double)a->joined / (double)(z->up * y->up * x->up);
+    if (t->deep) share *= (double)p.batch / (double)(whole->batch * a->d.out * a->d.taps);
+    s->bytes = t->step->bytes * share;
     return HONE_OK;
+}
+
+/* All phases of the slices that a says. */
+static hone_status add_slices(hn_lower *L, const hn_transposed *t, part a, hn_operand bias,
+                              hn_error *err) {
+    const hn_conv_axis *y = &t->axis[HEIGHT], *x = &t->axis[WIDTH];
+    for (a.py = 0; a.py < y->up; a.py++)
+        for (a.px = 0; a.px < x->up; a.px += a.joined) {
+            a.v = phase_of(y, a.py), a.h = phase_of(x, a.px);
+            if (a.slice < 0) a.v = nothing(y, a.v.out);
+            if (a.v.out > 0 && a.h.out > 0) HN_TRY(add_part(L, t, &a, bias, err));
+        }
+    return HONE_OK;
+}
+
+/* How the window of a phase moves along the depth. */
+static hn_conv_slide slide_of(const phase *d) {
+    return (hn_conv_slide){d->in, d->out, d->taps, 1, d->dilation, d->pad};
+}
+
+/* The slice of the input that output o of a phase gets tap `tap` from; -1: there is none. */
+static int64_t slice_of(const phase *d, int64_t o, int64_t tap) {
+    int64_t slice = o + tap * d->dilation - d->pad;
+    return slice >= 0 && slice < d->in ? d->skip + slice : -1;
 }
 
 /* The bias as often as phases are joined: made with the plan where it is a constant. */
@@ -159,66 +227,103 @@ hone_status hn_lower_conv_transpose_finish(hn_lower *L, const hn_step *s, bool *
     *done = t != NULL;
     if (t == NULL) return HONE_OK;
     const hn_conv_f32 *whole = s->problem;
-    const hn_conv_axis *y = &t->axis[0], *x = &t->axis[1];
+    const hn_conv_axis *x = &t->axis[WIDTH];
     bool adjacent = whole->y_pixel == whole->n &&
                     (s->operands[HN_CONV_R].buffer < 0 || whole->r_pixel == whole->n);
-    int64_t joined = whole->groups == 1 && adjacent && alike(x) ? x->up : 1;
+    part a = {.joined = whole->groups == 1 && adjacent && alike(x) ? x->up : 1};
     hn_operand bias = s->operands[HN_CONV_BIAS];
-    HN_TRY(repeat(L, t, joined, &bias, err));
-    for (int64_t py = 0; py < y->up; py++)
-        for (int64_t px = 0; px < x->up; px += joined) {
-            phase v = phase_of(y, py), h = phase_of(x, px);
-            if (v.out > 0 && h.out > 0) HN_TRY(add_phase(L, t, &v, py, &h, px, joined, bias, err));
+    HN_TRY(repeat(L, t, a.joined, &bias, err));
+    for (a.image = 0; a.image < (t->deep ? whole->batch : 1); a.image++)
+        for (a.pd = 0; a.pd < t->axis[DEPTH].up; a.pd++) {
+            hn_conv_span spans[MOST_SPANS];
+            a.d = phase_of(&t->axis[DEPTH], a.pd);
+            hn_conv_slide slide = slide_of(&a.d);
+            int n = hn_conv_spans(&slide, spans, MOST_SPANS);
+            for (int i = 0; i < n; i++)
+                for (a.tap = spans[i].tap; a.tap < spans[i].tap_end; a.tap++) {
+                    a.first = spans[i].first, a.end = spans[i].end;
+                    a.slice = slice_of(&a.d, a.first, a.tap);
+                    a.starts = a.tap == spans[i].tap, a.ends = a.tap == spans[i].tap_end - 1;
+                    HN_TRY(add_slices(L, t, a, bias, err));
+                }
         }
     return HONE_OK;
 }
 
 /* ---- the node ---- */
 
+/* Why a transposed convolution cannot be cut into steps; NULL: it can. */
+static const char *refusal(const hn_conv_axis *axes, int64_t images) {
+    int64_t steps = 0;
+    for (int i = 0; i < AXES; i++)
+        if (axes[i].up > MOST_PHASES) return "a large stride";
+    for (int64_t p = 0; p < axes[DEPTH].up; p++) {
+        hn_conv_span spans[MOST_SPANS];
+        phase d = phase_of(&axes[DEPTH], p);
+        hn_conv_slide slide = slide_of(&d);
+        int n = hn_conv_spans(&slide, spans, MOST_SPANS);
+        if (n == 0 && d.out > 0) return "too many steps";
+        for (int i = 0; i < n; i++) steps += spans[i].tap_end - spans[i].tap;
+    }
+    if (axes[DEPTH].up == 1 && steps == 1) return NULL;
+    return steps * axes[HEIGHT].up * axes[WIDTH].up > MOST_STEPS / images ? "too many steps" : NULL;
+}
+
+/* The weights of one to three spatial axes as those of three. */
+static hn_view spread_weights(const hn_view *w) {
+    hn_view v = *w;
+    int absent = 5 - w->rank;
+    v.rank = 5;
+    for (int i = 4; i >= 2; i--) {
+        v.dims[i] = i - absent >= 2 ? w->dims[i - absent] : 1;
+        v.strides[i] = i - absent >= 2 ? w->strides[i - absent] : 0;
+    }
+    return v;
+}
+
 hone_status hn_lower_conv_transpose(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), w = hn_lower_in(L, n, 1), b = hn_lower_in(L, n, 2);
     hn_view y = hn_lower_out(n, 0);
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
-    if (x.rank != 3 && x.rank != 4) HN_DECLINE(L, "not one or two spatial axes");
+    if (x.rank < 3 || x.rank > 5) HN_DECLINE(L, "not one to three spatial axes");
     if (hn_node_constant(n, 1) == NULL) HN_DECLINE(L, "the weights are computed");
     if (hn_view_count(&x) == 0 || hn_view_count(&w) == 0 || hn_view_count(&y) == 0)
         HN_DECLINE(L, "nothing to compute");
-    bool flat = x.rank == 3;
-    int i = flat ? 2 : 3; /* the axis of width */
-    hn_conv_axis axis[2] = {{.in = 1, .out = 1, .taps = 1, .step = 1, .dilation = -1, .up = 1}};
+    bool flat = x.rank == 3, deep = x.rank == 5;
+    const hn_conv_axis absent = {.in = 1, .out = 1, .taps = 1, .step = 1, .dilation = -1, .up = 1};
+    hn_conv_axis axes[AXES] = {absent, absent, absent};
     HN_TRY(hn_conv_transpose_axes(n, x.rank - 2, x.dims + 2, w.dims + 2, y.dims + 2,
-                                  flat ? axis + 1 : axis, err));
-    if (axis[0].up > MOST_PHASES || axis[1].up > MOST_PHASES) HN_DECLINE(L, "a large stride");
+                                  axes + 5 - x.rank, err));
+    const char *why = refusal(axes, x.dims[0]);
+    if (why != NULL) HN_DECLINE(L, why);
 
     int order[HONE_MAX_RANK];
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
-    HN_TRY(hn_lower_channels_last(L, n, &x, err));
+    HN_TRY((deep ? hn_lower_slices_last : hn_lower_channels_last)(L, n, &x, err));
     hn_transposed *t = hn_arena_zero(&L->plan->arena, sizeof *t);
     if (t == NULL) return HN_NOMEM(err);
-    *t = (hn_transposed){.w = w, .axis = {axis[0], axis[1]}, .next = L->transposed};
-    if (flat) {
-        t->w.dims[3] = w.dims[2];
-        t->w.strides[3] = w.strides[2];
-        t->w.dims[2] = 1;
-    }
+    *t = (hn_transposed){.deep = deep, .w = spread_weights(&w), .next = L->transposed};
+    memcpy(t->axis, axes, sizeof axes);
+    hn_view in = deep ? hn_view_join_slices(&x) : x, out = deep ? hn_view_join_slices(&y) : y;
+    int i = in.rank - 1; /* the axis of width */
     /* Only what describes the images is that of a convolution; the rest is each phase's own. */
     hn_conv_f32 p = {
-        .batch = x.dims[0],
-        .h = flat ? 1 : x.dims[2],
-        .w = x.dims[i],
-        .c = x.dims[1],
-        .oh = flat ? 1 : y.dims[2],
-        .ow = y.dims[i],
-        .n = y.dims[1],
+        .batch = in.dims[0],
+        .h = flat ? 1 : in.dims[2],
+        .w = in.dims[i],
+        .c = in.dims[1],
+        .oh = flat ? 1 : out.dims[2],
+        .ow = out.dims[i],
+        .n = out.dims[1],
         .groups = hn_attr_i(n, "group"),
-        .x_image = x.strides[0],
-        .x_row = flat ? 0 : x.strides[2],
-        .x_pixel = x.strides[i],
+        .x_image = in.strides[0],
+        .x_row = flat ? 0 : in.strides[2],
+        .x_pixel = in.strides[i],
         .x_channel = 1,
-        .y_image = y.strides[0],
-        .y_row = flat ? 0 : y.strides[2],
-        .y_pixel = y.strides[i],
+        .y_image = out.strides[0],
+        .y_row = flat ? 0 : out.strides[2],
+        .y_pixel = out.strides[i],
     };
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));

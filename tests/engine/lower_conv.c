@@ -59,6 +59,11 @@ static void three_axes(void **state) {
         "m (float[1,6,5,7,8] x, float[6,1,3,3,3] w) => (float[1,6,5,7,8] y) {"
         " c = Conv <group = 6, pads = [1, 1, 1, 1, 1, 1]> (x, w) y = Sigmoid (c) }",
         family, 7);
+    /* Windows that reach no slice, beside others that reach the same tap. */
+    engine_agrees(
+        "m (float[1,3,2,4,4] x, float[5,3,2,1,1] w, float[5] wb) => (float[1,5,7,4,4] y) {"
+        " y = Conv <dilations = [5, 1, 1], pads = [5, 0, 0, 5, 0, 0]> (x, w, wb) }",
+        "reference Conv");
     runs_fast(
         "m (float[1,6,5,7,8] x, float[4,6,2,3,3] w, float[7,4,1,1,1] w2)"
         " => (float[1,7,4,5,6] y) { c = Conv (x, w) a = Relu (c) y = Conv (a, w2) }",

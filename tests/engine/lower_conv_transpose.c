@@ -11,6 +11,8 @@
 #define STEP "conv_f32 ConvTranspose"
 #define TWO STEP ", " STEP
 #define FOUR TWO ", " TWO
+#define THREE_OF(s) s ", " s ", " s
+#define NINE(s) THREE_OF(s) ", " THREE_OF(s) ", " THREE_OF(s)
 
 /* Phases of the width that are alike are one step; a bias is repeated for it. */
 static void joined(void **state) {
@@ -77,6 +79,39 @@ static void one_axis(void **state) {
                        "ConvTranspose <strides = [2]> (x, w)", STEP);
 }
 
+/* A step per tap of each phase of the depth, and per phase of the slices. */
+static void three_axes(void **state) {
+    (void)state;
+    engine_agrees_node("float[2,6,3,5,4]", ", float[6,7,2,2,2] w, float[7] wb", "float[2,7,6,10,8]",
+                       "ConvTranspose <strides = [2, 2, 2]> (x, w, wb)", FOUR ", " FOUR);
+    engine_agrees_node("float[1,2,4,4,4]", ", float[2,2,2,2,2] w", "float[1,2,5,5,5]",
+                       "ConvTranspose (x, w)", FOUR);
+    engine_agrees_node("float[1,9,4,6,6]", ", float[9,10,4,4,4] w, float[10] wb",
+                       "float[1,10,8,12,12]",
+                       "ConvTranspose <strides = [2, 2, 2], pads = [1, 1, 1, 1, 1, 1]> (x, w, wb)",
+                       FOUR ", " FOUR ", " FOUR ", " FOUR ", " FOUR ", " FOUR);
+    engine_agrees_node("float[1,8,5,4,4]", ", float[8,1,3,1,1] w", "float[1,8,7,4,4]",
+                       "ConvTranspose <group = 8> (x, w)", NINE(STEP));
+    /* Kernels shorter than the stride, and dilated ones, leave slices that hold the bias. */
+    engine_agrees_node("float[1,5,3,4,4]", ", float[5,3,1,2,2] w, float[3] wb", "float[1,3,7,8,8]",
+                       "ConvTranspose <strides = [3, 2, 2]> (x, w, wb)", FOUR ", " TWO);
+    engine_agrees_node("float[1,5,2,4,4]", ", float[5,3,2,1,1] w, float[3] wb", "float[1,3,7,4,4]",
+                       "ConvTranspose <dilations = [5, 1, 1]> (x, w, wb)", TWO ", " STEP);
+    engine_agrees_node("float[1,4,5,5,6]", ", float[4,6,3,3,3] w", "float[1,6,9,11,13]",
+                       "ConvTranspose <strides = [2, 2, 2], output_shape = [9, 11, 13]> (x, w)",
+                       FOUR ", " FOUR ", " FOUR);
+    engine_agrees(
+        "m (float[1,8,3,6,5] x, float[1,3,5,6,5] z, float[8,4,3,1,1] w, float[4,3,1,1,1] wr)"
+        " => (float[1,4,5,6,5] y) {"
+        " k = Conv (z, wr) r = Tanh (k) c = ConvTranspose (x, w) a = Add (c, r) y = Relu (a) }",
+        "conv_f32 Conv+Tanh, " NINE(STEP "+Add+Relu"));
+    engine_agrees(
+        "m (float[1,8,3,6,5] x, float[8,4,3,1,1] w, float[6,4,1,1,1] w2)"
+        " => (float[1,6,5,6,5] y) {"
+        " c = ConvTranspose (x, w) a = Sigmoid (c) y = Conv (a, w2) }",
+        NINE(STEP "+Sigmoid") ", conv_f32 Conv");
+}
+
 /* Bias, residual and activation go into every phase. */
 static void fused(void **state) {
     (void)state;
@@ -104,7 +139,10 @@ static void declined(void **state) {
     (void)state;
     engine_agrees_node("double[1,3,4,4]", ", double[3,2,2,2] w", "double[1,2,5,5]",
                        "ConvTranspose (x, w)", "reference ConvTranspose");
-    engine_agrees_node("float[1,2,4,4,4]", ", float[2,2,2,2,2] w", "float[1,2,5,5,5]",
+    engine_agrees_node("float[1,2,3,3,3,3]", ", float[2,2,2,2,2,2] w", "float[1,2,4,4,4,4]",
+                       "ConvTranspose (x, w)", "reference ConvTranspose");
+    /* One step per tap and output of the depth. */
+    engine_agrees_node("float[1,2,20,2,2]", ", float[2,2,20,2,2] w", "float[1,2,39,3,3]",
                        "ConvTranspose (x, w)", "reference ConvTranspose");
     engine_agrees(
         "m (float[1,2,4,4] x, float[2,3,2,2] v) => (float[1,3,5,5] y) {"
@@ -133,7 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joined),        cmocka_unit_test(phases),   cmocka_unit_test(dilated),
         cmocka_unit_test(groups),        cmocka_unit_test(one_axis), cmocka_unit_test(fused),
-        cmocka_unit_test(computed_bias), cmocka_unit_test(declined),
+        cmocka_unit_test(computed_bias), cmocka_unit_test(declined), cmocka_unit_test(three_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,10 +46,13 @@ static int64_t tap_at(const hn_conv_slide *a, int64_t o, int64_t from) {
 
 int hn_conv_spans(const hn_conv_slide *a, hn_conv_span *spans, int most) {
     int n = 0;
+    bool reached = false; /* an input, by the output before */
     for (int64_t o = 0; o < a->out; o++) {
         hn_conv_span s = {o, o + 1, tap_at(a, o, 0), tap_at(a, o, a->in)};
-        if (s.tap >= s.tap_end) s.tap = clamp(s.tap, 0, a->taps - 1), s.tap_end = s.tap + 1;
-        if (n > 0 && spans[n - 1].tap == s.tap && spans[n - 1].tap_end == s.tap_end) {
+        bool reaches = s.tap < s.tap_end, alike = reaches == reached;
+        if (!reaches) s.tap = clamp(s.tap, 0, a->taps - 1), s.tap_end = s.tap + 1;
+        reached = reaches;
+        if (n > 0 && alike && spans[n - 1].tap == s.tap && spans[n - 1].tap_end == s.tap_end) {
             spans[n - 1].end = s.end;
             continue;
         }

@@ -49,7 +49,7 @@ extern const hn_family hn_conv_f32_family;
 bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why);
 
 /* Outputs [first, end) of an axis whose windows reach the same taps [tap, tap_end) inside the
- * image. Where they reach none, a tap that lies in the padding stands for them. */
+ * image. Where they all reach none, a tap that lies in the padding stands for them. */
 typedef struct hn_conv_span {
     int64_t first, end, tap, tap_end;
 } hn_conv_span;
