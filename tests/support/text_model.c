@@ -10,7 +10,7 @@
 #include "base/dtype.h"
 #include "ir/text.h"
 
-enum { MOST_MODELS = 16, MOST_TENSORS = 16 };
+enum { MOST_MODELS = 64, MOST_TENSORS = 16 };
 
 hn_allocator model_mem;
 static hn_model *models[MOST_MODELS];
