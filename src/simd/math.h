@@ -7,6 +7,8 @@
 #ifndef HN_SIMD_MATH_H
 #define HN_SIMD_MATH_H
 
+#include <math.h>
+
 #ifndef HN_VL
 #include "simd/scalar.h"
 #endif
@@ -306,10 +308,10 @@ static inline hn_vf hn_v_sin_ahead_(hn_vf x, int ahead) {
 
 /* Error 2e-7, near zeros other than 0 at most 4e-9 absolute. */
 static inline hn_vf hn_v_sin(hn_vf x) {
-    return hn_v_beyond_(x, hn_v_sin_ahead_(x, 0), HN_V_TURNS_MOST_, __builtin_sin);
+    return hn_v_beyond_(x, hn_v_sin_ahead_(x, 0), HN_V_TURNS_MOST_, sin);
 }
 static inline hn_vf hn_v_cos(hn_vf x) {
-    return hn_v_beyond_(x, hn_v_sin_ahead_(x, 1), HN_V_TURNS_MOST_, __builtin_cos);
+    return hn_v_beyond_(x, hn_v_sin_ahead_(x, 1), HN_V_TURNS_MOST_, cos);
 }
 
 /* Error 4e-7, more next to poles and zeros other than 0. */
@@ -318,7 +320,7 @@ static inline hn_vf hn_v_tan(hn_vf x) {
     hn_vf r = hn_v_turns_(x, &n), s = hn_v_sin_part_(r), c = hn_v_cos_part_(r);
     hn_vm odd = hn_v_bit_(n, 1);
     hn_vf y = hn_v_div(hn_v_select(odd, c, s), hn_v_select(odd, hn_v_neg(s), c));
-    return hn_v_beyond_(x, y, HN_V_TURNS_MOST_, __builtin_tan);
+    return hn_v_beyond_(x, y, HN_V_TURNS_MOST_, tan);
 }
 
 /* Error 3e-7. */
