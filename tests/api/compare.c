@@ -77,15 +77,15 @@ static void a_comparison_outlives_its_sessions(void **state) {
 /* Two networks of the same names and shapes, or of others, that were not made of each other. */
 static void different_networks_are_called_so(void **state) {
     (void)state;
+#define TWO "<ir_version: 8, opset_import: [\"\" : 17]> m (float[n,2] x) => (float[n,2] y)"
     static const char *const texts[] = {
-        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[n,2] x) => (float[n,2] y)"
+        TWO
         "<float[2,2] v = {1, 2, 3, 4}, float[2,2] w = {5, 1, 2, 7}> {"
         " a = MatMul (x, v) b = Relu (a) y = MatMul (b, w) }",
-        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[n,2] x) => (float[n,2] y)"
+        TWO
         "<float[2,2] v = {5, -3, -1, 6}, float[2,2] w = {-4, 3, -6, -2}> {"
         " a = MatMul (x, v) b = Relu (a) y = MatMul (b, w) }",
-        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[n,2] x) => (float[n,2] y)"
-        "<float[2,2] k = {-5, -3, -1, -6}> { c = Sigmoid (x) d = MatMul (c, k) y = Tanh (d) }",
+        TWO "<float[2,2] k = {-5, -3, -1, -6}> { c = Sigmoid (x) d = MatMul (c, k) y = Tanh (d) }",
     };
     for (int i = 1; i < 3; i++) {
         two t = {.samples = {.count = 2, .batch = 2, .read = ones, .ctx = &t}};
