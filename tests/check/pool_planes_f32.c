@@ -71,6 +71,8 @@ static void cases(check_list *list) {
         add(list, kind, 112, 112, 3, 3, 2, 1, 1, BENCH);
         add(list, kind, 40, 40, 5, 5, 1, 1, 2, BENCH);
     }
+    for (int64_t w = 15; w <= 40; w += 5)
+        for (int64_t s = 1; s <= 3; s++) add(list, HN_POOL_F32_MAX, 6, w, 3, 2, s, 1, 1, PLACES);
     add(list, HN_POOL_F32_MAX, 9, 21, 3, 3, 2, 1, 1, PLACES | GAPS);
     add(list, HN_POOL_F32_MAX, 9, 21, 2, 3, 1, 2, 2, PLACES);
     add(list, HN_POOL_F32_MAX, 3, 3, 3, 3, 1, 1, 4, PLACES);

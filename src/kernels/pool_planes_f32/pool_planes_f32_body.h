@@ -10,7 +10,8 @@
  *   columns   tall[i .. i + kw) -> wide[i],  y[ox] = wide[ox * sw]
  *
  * In long rows, windows of few elements that reach no padding to the sides are read from x at once.
- * Where places are wanted, each window is looked at by itself. A task is a plane.
+ * So are all windows where places are wanted, and those that do reach it one by one. A task is a
+ * plane.
  */
 #include <math.h>
 #include <string.h>
@@ -179,10 +180,13 @@ static void divide(const hn_pool_planes_f32 *p, hn_pool_span v, const rows *r, f
     }
 }
 
-/* One output row and the places of its values, of which `first` is that of the plane. */
-static void find_row(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, const rows *r,
-                     float *y, int64_t *places, int64_t first) {
-    for (int64_t ox = 0; ox < p->ow; ox++) {
+/* ---- places ---- */
+
+/* Outputs [begin, end) of a row and the places of their values, of which `first` is that of the
+ * plane. */
+static void find_some(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, const rows *r,
+                      int64_t begin, int64_t end, float *y, int64_t *places, int64_t first) {
+    for (int64_t ox = begin; ox < end; ox++) {
         hn_pool_span h = r->h[ox];
         float all = -INFINITY;
         int64_t place = -1;
@@ -199,6 +203,50 @@ static void find_row(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v
         y[ox] = all;
         places[ox] = place;
     }
+}
+
+/* HN_VL outputs from ox on, whose windows reach no padding to the sides. */
+HN_INLINE void find_vector(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, int64_t ox,
+                           float *y, int64_t *places, int64_t first, bool pairs) {
+    static const int32_t count[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    hn_vi lanes = hn_vi_load(count);
+    if (pairs) lanes = hn_vi_add(lanes, lanes);
+    hn_vf all = hn_v_set1(0.0f), place = all;
+    for (int64_t ky = 0; ky < v.n; ky++)
+        for (int64_t kx = 0; kx < p->kw; kx++) {
+            int64_t row = v.first + ky * p->dh, column = ox * p->sw - p->pl + kx * p->dw;
+            const float *at = x + row * p->x_row + column;
+            hn_vf value = hn_v_load(at);
+            if (pairs) value = every_second(value, hn_v_load(at + HN_VL));
+            hn_vi here = hn_vi_add(lanes, hn_vi_set1((int32_t)(row * p->w + column)));
+            hn_vm better = hn_vm_or(hn_v_gt(value, all),
+                                    hn_vm_and(hn_v_isnan(value), hn_vm_not(hn_v_isnan(all))));
+            bool start = ky == 0 && kx == 0;
+            all = start ? value : hn_v_select(better, value, all);
+            place = start ? hn_v_from_bits(here) : hn_v_select(better, hn_v_from_bits(here), place);
+        }
+    int32_t found[HN_VL];
+    memcpy(found, &place, sizeof found);
+    hn_v_store(y + ox, all);
+    for (int i = 0; i < HN_VL; i++) places[ox + i] = first + found[i];
+}
+
+/* One output row. The last vector may overlap the one before. */
+static void find_row(const hn_pool_planes_f32 *p, const float *x, hn_pool_span v, const rows *r,
+                     float *y, int64_t *places, int64_t first) {
+    int64_t begin = (p->pl + p->sw - 1) / p->sw;
+    int64_t end = (p->w + p->pl - (p->kw - 1) * p->dw) / p->sw; /* whole vectors stay in the row */
+    if (end > p->ow) end = p->ow;
+    if (p->sw > 2 || v.n == 0 || end - begin < HN_VL || p->h * p->w > INT32_MAX) begin = end = 0;
+    find_some(p, x, v, r, 0, begin, y, places, first);
+    for (int64_t ox = begin; ox < end; ox += HN_VL) {
+        int64_t at = ox + HN_VL <= end ? ox : end - HN_VL;
+        if (p->sw == 2)
+            find_vector(p, x, v, at, y, places, first, true);
+        else
+            find_vector(p, x, v, at, y, places, first, false);
+    }
+    find_some(p, x, v, r, end, p->ow, y, places, first);
 }
 
 /* A plane, its values alone. */
