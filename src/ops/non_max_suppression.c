@@ -104,9 +104,66 @@ static void sink(candidate *heap, int64_t n, int64_t i, candidate c) {
     heap[i] = c;
 }
 
+/* Heaps one after the other: whatever is in one comes before all in the next. */
+enum { MOST_HEAPS = 2048 };
+
+typedef struct heaps {
+    candidate *entries;
+    int64_t n;
+    int64_t end[MOST_HEAPS]; /* of each heap, in entries */
+    int64_t at, left;        /* the heap that is being emptied, and how many it has left */
+} heaps;
+
+static int64_t begin_of(const heaps *h, int64_t i) { return i == 0 ? 0 : h->end[i - 1]; }
+
+static void open_heap(heaps *h, int64_t i) {
+    candidate *heap = h->entries + begin_of(h, i);
+    h->at = i;
+    h->left = h->end[i] - begin_of(h, i);
+    for (int64_t k = h->left / 2 - 1; k >= 0; k--) sink(heap, h->left, k, heap[k]);
+}
+
+/* Deals n candidates out to about half as many heaps by the leading bits of their keys, into
+ * h->entries. Most heaps are then of a few, and those that are not reached are never ordered. */
+static void fill_heaps(heaps *h, const candidate *from, int64_t n) {
+    uint64_t least = UINT32_MAX, most = 0; /* of 64 bits, so that they can be shifted by 32 */
+    int shift = 0;
+    uint64_t wanted = n < 2 ? 1 : n < 2 * MOST_HEAPS ? (uint64_t)n / 2 : MOST_HEAPS;
+    int64_t begin = 0;
+    for (int64_t i = 0; i < n; i++) {
+        least = from[i].key < least ? from[i].key : least;
+        most = from[i].key > most ? from[i].key : most;
+    }
+    while (n > 0 && (most - least) >> shift >= wanted) shift++;
+    h->n = n > 0 ? (int64_t)((most - least) >> shift) + 1 : 0;
+    for (int64_t i = 0; i < h->n; i++) h->end[i] = 0;
+    for (int64_t i = 0; i < n; i++) h->end[(from[i].key - least) >> shift]++;
+    for (int64_t i = 0; i < h->n; i++) {
+        int64_t count = h->end[i];
+        h->end[i] = begin;
+        begin += count;
+    }
+    for (int64_t i = 0; i < n; i++) h->entries[h->end[(from[i].key - least) >> shift]++] = from[i];
+    if (h->n > 0) open_heap(h, 0);
+}
+
+/* Takes the box with the highest score; -1: there is none left. */
+static int64_t take_box(heaps *h) {
+    if (h->n == 0) return -1;
+    while (h->left == 0) {
+        if (h->at + 1 == h->n) return -1;
+        open_heap(h, h->at + 1);
+    }
+    candidate *heap = h->entries + begin_of(h, h->at);
+    int64_t first = heap[0].box;
+    h->left--;
+    sink(heap, h->left, 0, heap[h->left]);
+    return first;
+}
+
 /* ---- taken boxes by place ---- */
 
-enum { MOST_STRIPS = 4096, WIDE = 8, FEW = 32 };
+enum { MOST_STRIPS = 4096, WIDE = 8, FEW = 32, SAMPLE = 128 };
 
 /* A taken box in one of the lists; lists end with -1. */
 typedef struct filed {
@@ -127,11 +184,12 @@ static int64_t strip_of(const strips *s, double x) {
     return !(at > 0) ? 0 : at < (double)(s->n - 1) ? (int64_t)at : s->n - 1;
 }
 
-/* Strips about as wide as the n boxes at v are, no more of them than boxes. */
+/* Strips about as wide as the n boxes at v are, no more of them than boxes. Some of the boxes tell:
+ * what lies outside of the strips is filed under the first or the last. */
 static void lay_strips(strips *s, const float *v, int64_t n, bool center) {
     double low = INFINITY, high = -INFINITY, width = 0;
     int64_t solid = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i += n / SAMPLE + 1) {
         box b = read_box(v + 4 * i, center);
         if (!(area(&b) > 0) || !isfinite(b.x0) || !isfinite(b.x1)) continue;
         low = b.x0 < low ? b.x0 : low;
@@ -186,21 +244,23 @@ typedef struct selection {
     int64_t n_boxes, most;
     double iou;
     const float *score; /* NULL: any will do */
-    candidate *heap;    /* [n_boxes] */
-    box few[FEW];       /* the first taken of the class that have an area */
+    candidate *found;   /* [n_boxes + 1] */
+    heaps heaps;
+    box few[FEW]; /* the first taken of the class that have an area */
     int64_t n_few;
     strips strips;  /* the others; laid when the first of them comes */
     int64_t *taken; /* results, 3 numbers each */
     int64_t n_taken;
 } selection;
 
-static int64_t collect(const selection *s, const float *scores) {
+/* Without a branch for each box: which ones have the score cannot be foretold. */
+static void collect(selection *s, const float *scores) {
     int64_t n = 0;
-    for (int64_t i = 0; i < s->n_boxes; i++)
-        if (s->score == NULL || scores[i] > *s->score)
-            s->heap[n++] = (candidate){key_of(scores[i]), i};
-    for (int64_t i = n / 2 - 1; i >= 0; i--) sink(s->heap, n, i, s->heap[i]);
-    return n;
+    for (int64_t i = 0; i < s->n_boxes; i++) {
+        s->found[n] = (candidate){key_of(scores[i]), i};
+        n += s->score == NULL || scores[i] > *s->score;
+    }
+    fill_heaps(&s->heaps, s->found, n);
 }
 
 /* Whether box i overlaps none that is taken; if so, it is kept for those to come. */
@@ -222,12 +282,10 @@ static bool keep(selection *s, int64_t i) {
 }
 
 static void select_class(selection *s, const float *scores, int64_t image, int64_t class) {
-    int64_t n = collect(s, scores), last = s->n_taken + s->most;
+    int64_t last = s->n_taken + s->most, i;
+    collect(s, scores);
     s->n_few = 0;
-    while (n > 0 && s->n_taken < last) {
-        int64_t i = s->heap[0].box;
-        n--;
-        sink(s->heap, n, 0, s->heap[n]);
+    while (s->n_taken < last && (i = take_box(&s->heaps)) >= 0) {
         if (!keep(s, i)) continue;
         memcpy(s->taken + 3 * s->n_taken++, (int64_t[]){image, class, i}, 3 * sizeof *s->taken);
     }
@@ -245,12 +303,14 @@ static hone_status ref(hn_eval *e, hn_error *err) {
                    .score = score != NULL ? score->data : NULL};
     if (s.most > n) s.most = n;
     if (s.most < 0 || scores->n == 0) s.most = 0;
-    s.heap = hn_scratch(e, s.most > 0 ? n : 0, sizeof *s.heap);
-    s.strips.first = hn_scratch(e, MOST_STRIPS + 1, sizeof *s.strips.first);
+    s.found = hn_scratch(e, s.most > 0 ? n + 1 : 0, sizeof *s.found);
+    s.heaps.entries = hn_scratch(e, s.most > 0 ? n : 0, sizeof *s.heaps.entries);
+    s.strips.first = hn_scratch(e, (n < MOST_STRIPS ? n : MOST_STRIPS) + 2, sizeof *s.strips.first);
     s.strips.entries = hn_scratch(e, s.most, WIDE * sizeof *s.strips.entries);
     /* Never more than there are scores. */
     s.taken = hn_scratch(e, s.most > 0 ? images * classes * s.most : 0, 3 * sizeof *s.taken);
-    if (s.heap == NULL || s.strips.first == NULL || s.strips.entries == NULL || s.taken == NULL)
+    if (s.found == NULL || s.heaps.entries == NULL || s.strips.first == NULL ||
+        s.strips.entries == NULL || s.taken == NULL)
         return HN_NOMEM(err);
     for (int64_t image = 0; s.most > 0 && image < images; image++) {
         s.boxes = (const float *)boxes->data + 4 * image * n;
