@@ -6,31 +6,26 @@
  * once.
  *
  * The n-grams of one length are sorted, and found by bisection. */
-#include "ops/op.h"
+#include "ops/tfidf_vectorizer.h"
+
 #include "ops/order.h"
 
-typedef struct pool {
-    const int64_t *items, *starts, *columns;
-    const float *weights;
-    int n_items, n_starts, n_columns, n_weights;
-    int64_t shortest, longest, skips, width;
-} pool;
-
-/* Where the n-grams of length n begin in the pool, and how many there are. */
-static int64_t grams_of(const pool *p, int64_t n, int64_t *count) {
+int64_t hn_ngrams_of(const hn_ngrams *p, int64_t n, int64_t *count) {
     int64_t start = p->starts[n - 1], end = n < p->n_starts ? p->starts[n] : p->n_items;
     *count = (end - start) / n;
     return start;
 }
 
-static hone_status read_pool(const hn_node *n, pool *p, hn_error *err) {
+hone_status hn_ngrams_read(const hn_node *n, hn_ngrams *p, hn_error *err) {
+    int n_weights;
     p->items = hn_attr_ints(n, "pool_int64s", &p->n_items);
     p->starts = hn_attr_ints(n, "ngram_counts", &p->n_starts);
     p->columns = hn_attr_ints(n, "ngram_indexes", &p->n_columns);
-    p->weights = hn_attr_floats(n, "weights", &p->n_weights);
+    p->weights = hn_attr_floats(n, "weights", &n_weights);
     p->shortest = hn_attr_i(n, "min_gram_length");
     p->longest = hn_attr_i(n, "max_gram_length");
     p->skips = hn_attr_i(n, "max_skip_count");
+    p->once = hn_attr_is(n, "mode", "IDF");
     p->width = 0;
     HN_CHECK(err, hn_node_attr(n, "pool_strings") == NULL, HONE_E_UNSUPPORTED,
              "pools of strings are not supported");
@@ -55,15 +50,16 @@ static hone_status read_pool(const hn_node *n, pool *p, hn_error *err) {
                  "entry %d of ngram_indexes is %lld", i, (long long)p->columns[i]);
         if (p->columns[i] >= p->width) p->width = p->columns[i] + 1;
     }
-    HN_CHECK(err, p->n_weights == 0 || p->n_weights == p->n_columns, HONE_E_ARG,
-             "weights has %d entries, ngram_indexes %d", p->n_weights, p->n_columns);
+    HN_CHECK(err, n_weights == 0 || n_weights == p->n_columns, HONE_E_ARG,
+             "weights has %d entries, ngram_indexes %d", n_weights, p->n_columns);
+    if (n_weights == 0 || hn_attr_is(n, "mode", "TF")) p->weights = NULL;
     return HONE_OK;
 }
 
 static hone_status infer(hn_infer *c, hn_error *err) {
-    pool p;
+    hn_ngrams p;
     HN_TRY(hn_want_rank(c, 0, 0, 2, err));
-    HN_TRY(read_pool(c->node, &p, err));
+    HN_TRY(hn_ngrams_read(c->node, &p, err));
     const hn_shape *x = hn_in_shape(c, 0);
     if (x->rank < 0) return HONE_OK;
     hn_shape y = {.rank = x->rank < 2 ? 1 : 2};
@@ -95,7 +91,7 @@ static int64_t find(const grams *g, const int64_t *gram) {
     return hn_compare_rows(g->items + k * g->n, gram, g->n) == 0 ? g->first + k : -1;
 }
 
-static void count_row(const pool *p, const grams *g, const int64_t *row, int64_t length,
+static void count_row(const hn_ngrams *p, const grams *g, const int64_t *row, int64_t length,
                       int64_t *gram, double *counts) {
     int64_t distances = g->n == 1 ? 1 : p->skips < length ? p->skips + 1 : length;
     for (int64_t d = 1; d <= distances; d++) {
@@ -110,20 +106,20 @@ static void count_row(const pool *p, const grams *g, const int64_t *row, int64_t
 }
 
 /* One row of the output. */
-static void weigh(const hn_node *n, const pool *p, const double *counts, double *row) {
-    bool tf = hn_attr_is(n, "mode", "TF"), idf = hn_attr_is(n, "mode", "IDF");
+static void weigh(const hn_ngrams *p, const double *counts, double *row) {
     for (int64_t i = 0; i < p->width; i++) row[i] = 0;
     for (int k = 0; k < p->n_columns; k++) {
-        double count = idf && counts[k] > 0 ? 1 : counts[k];
-        row[p->columns[k]] += tf || p->n_weights == 0 ? count : count * (double)p->weights[k];
+        if (counts[k] == 0) continue;
+        double count = p->once ? 1 : counts[k];
+        row[p->columns[k]] += p->weights == NULL ? count : count * (double)p->weights[k];
     }
 }
 
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0];
     hn_tensor *y = e->out[0];
-    pool p;
-    HN_TRY(read_pool(e->node, &p, err));
+    hn_ngrams p;
+    HN_TRY(hn_ngrams_read(e->node, &p, err));
     HN_CHECK(err, x->dtype != HONE_DTYPE_STRING, HONE_E_UNSUPPORTED, "strings are not supported");
     if (y->n == 0) return HONE_OK;
     int64_t rows = y->n / p.width, length = x->n / rows, numbered = 0, *tmp, *gram;
@@ -136,7 +132,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     if (items == NULL || counts == NULL || row == NULL || g == NULL || gram == NULL || tmp == NULL)
         return HN_NOMEM(err);
     for (int64_t n = 1; n <= p.longest; n++) {
-        int64_t count, start = grams_of(&p, n, &count);
+        int64_t count, start = hn_ngrams_of(&p, n, &count);
         g[n - 1] = (grams){.items = p.items + start, .n = n, .count = count, .first = numbered};
         g[n - 1].order = hn_scratch(e, count, sizeof *g[n - 1].order);
         if (g[n - 1].order == NULL) return HN_NOMEM(err);
@@ -148,7 +144,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         for (int k = 0; k < p.n_columns; k++) counts[k] = 0;
         for (int64_t n = p.shortest; n <= p.longest && length > 0; n++)
             count_row(&p, &g[n - 1], items + r * length, length, gram, counts);
-        weigh(e->node, &p, counts, row);
+        weigh(&p, counts, row);
         hn_store_f64_n(y->dtype, y->data, r * p.width, p.width, row);
     }
     return HONE_OK;
