@@ -12,7 +12,7 @@
 #include "kernels/map_int/map_int.h"
 #include "simd/part.h"
 
-enum { BLOCK = 1024, STEP = 64 };
+enum { ROOM = 8192, STEP = 64 }; /* bytes of an operand in a block; elements */
 
 typedef struct args {
     void *y;
@@ -492,15 +492,20 @@ typedef struct cut {
     int64_t blocks;       /* in a row */
 } cut;
 
-static cut cut_of(const hn_map_int *p) {
-    cut c = {.n = p->dims[p->rank - 1], .rows = 1, .group = 1};
-    for (int i = 0; i < p->rank - 1; i++) c.rows *= p->dims[i];
-    c.block = c.n < BLOCK ? c.n : BLOCK;
-    if (c.block > 0) c.group = BLOCK / c.block, c.blocks = (c.n + c.block - 1) / c.block;
-    return c;
+static size_t size_of(const hn_map_int *p, int operand) {
+    if (operand == HN_MAP_INT_A && p->op == HN_MAP_INT_SELECT) return 1;
+    return (size_t)hone_dtype_bits(operand == HN_MAP_INT_Y ? p->to : p->from) / 8;
 }
 
-enum { ROOM = BLOCK * 8 }; /* bytes of an operand's elements */
+static cut cut_of(const hn_map_int *p) {
+    size_t from = size_of(p, HN_MAP_INT_B), to = size_of(p, HN_MAP_INT_Y);
+    int64_t most = ROOM / (int64_t)(from > to ? from : to);
+    cut c = {.n = p->dims[p->rank - 1], .rows = 1, .group = 1};
+    for (int i = 0; i < p->rank - 1; i++) c.rows *= p->dims[i];
+    c.block = c.n < most ? c.n : most;
+    if (c.block > 0) c.group = most / c.block, c.blocks = (c.n + c.block - 1) / c.block;
+    return c;
+}
 
 static void work(const void *problem, int lanes, hn_work *w) {
     (void)lanes;
@@ -508,11 +513,6 @@ static void work(const void *problem, int lanes, hn_work *w) {
     *w = (hn_work){.n_phases = 1,
                    .tasks = {(c.rows + c.group - 1) / c.group * c.blocks},
                    .lane_scratch = (HN_MAP_INT_Y + 1) * ROOM};
-}
-
-static size_t size_of(const hn_map_int *p, int operand) {
-    if (operand == HN_MAP_INT_A && p->op == HN_MAP_INT_SELECT) return 1;
-    return (size_t)hone_dtype_bits(operand == HN_MAP_INT_Y ? p->to : p->from) / 8;
 }
 
 /* n elements of that size from steps of `from` to steps of `to`, in elements. */
