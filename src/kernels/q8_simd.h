@@ -95,6 +95,14 @@ HN_INLINE hn_vb hn_q8_round_off(const hn_q8_end *e, const hn_vf *v) {
     return hn_q8_to_bytes(e, y);
 }
 
+/* The same of v that are less than 2^21, where the bounds are the ends of the type: narrowing
+ * keeps to these. */
+HN_INLINE hn_vb hn_q8_round_small(const hn_q8_end *e, const hn_vf *v) {
+    hn_vi y[4];
+    for (int k = 0; k < 4; k++) y[k] = hn_v_to_int(v[k]);
+    return hn_q8_to_bytes(e, y);
+}
+
 /* Quantizing by one scale, as exact as division is, which is slow: it is a multiplication with 1/s.
  * That quotient v is within 2^-22 of the true one, relatively, so within 2^-14 where it is less
  * than 2^8: only if v lies closer than that to the middle of two integers may it round to another

@@ -150,6 +150,16 @@ static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
     y[2] = _mm256_cvtepi8_epi32(high);
     y[3] = _mm256_cvtepi8_epi32(_mm_srli_si128(high, 8));
 }
+static inline void hn_vb_widen_u8(const void *p, hn_vi *y) {
+    const char *from = p;
+    for (int k = 0; k < 4; k++)
+        y[k] = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(from + 8 * k)));
+}
+static inline void hn_vb_widen_s8(const void *p, hn_vi *y) {
+    const char *from = p;
+    for (int k = 0; k < 4; k++)
+        y[k] = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(from + 8 * k)));
+}
 /* Packing works within 128 bits: the fours of bytes are then put in order. */
 static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     __m256i y = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));

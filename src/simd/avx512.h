@@ -127,6 +127,14 @@ static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
     y[2] = _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, 2));
     y[3] = _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, 3));
 }
+static inline void hn_vb_widen_u8(const void *p, hn_vi *y) {
+    const __m128i *from = p;
+    for (int k = 0; k < 4; k++) y[k] = _mm512_cvtepu8_epi32(_mm_loadu_si128(from + k));
+}
+static inline void hn_vb_widen_s8(const void *p, hn_vi *y) {
+    const __m128i *from = p;
+    for (int k = 0; k < 4; k++) y[k] = _mm512_cvtepi8_epi32(_mm_loadu_si128(from + k));
+}
 /* Packing works within 128 bits: the fours of bytes are then put in order. */
 static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     __m512i y = _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));

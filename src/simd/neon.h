@@ -146,6 +146,15 @@ static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
     y[2] = vmovl_s16(vget_low_s16(high));
     y[3] = vmovl_high_s16(high);
 }
+static inline void hn_vb_widen_u8(const void *p, hn_vi *y) {
+    uint8x16_t x = vld1q_u8(p);
+    uint16x8_t low = vmovl_u8(vget_low_u8(x)), high = vmovl_high_u8(x);
+    y[0] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low)));
+    y[1] = vreinterpretq_s32_u32(vmovl_high_u16(low));
+    y[2] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high)));
+    y[3] = vreinterpretq_s32_u32(vmovl_high_u16(high));
+}
+static inline void hn_vb_widen_s8(const void *p, hn_vi *y) { hn_vb_widen(hn_vb_load(p), y); }
 static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     int16x8_t low = vqmovn_high_s32(vqmovn_s32(x[0]), x[1]);
     int16x8_t high = vqmovn_high_s32(vqmovn_s32(x[2]), x[3]);

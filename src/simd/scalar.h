@@ -139,6 +139,13 @@ static inline void hn_vb_widen(hn_vb x, hn_vi *y) {
     for (int i = 0; i < HN_VB; i++) to[i] = from[i];
     memcpy(y, to, sizeof to);
 }
+static inline void hn_vb_widen_u8(const void *p, hn_vi *y) {
+    const uint8_t *from = p;
+    int32_t to[HN_VB];
+    for (int i = 0; i < HN_VB; i++) to[i] = from[i];
+    memcpy(y, to, sizeof to);
+}
+static inline void hn_vb_widen_s8(const void *p, hn_vi *y) { hn_vb_widen(hn_vb_load(p), y); }
 static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     int32_t from[HN_VB];
     int8_t to[HN_VB];

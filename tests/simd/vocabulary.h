@@ -87,6 +87,12 @@ static void bytes(void **state) {
         for (int i = 0; i < HN_VB; i++) assert_int_equal(wide[i / HN_VL][i % HN_VL], u[i] - 128);
         hn_vb_store(got, hn_vb_narrow(y));
         for (int i = 0; i < HN_VB; i++) assert_int_equal((int8_t)got[i], u[i] - 128);
+        hn_vi from_u8[4], from_s8[4];
+        hn_vb_widen_u8(u, from_u8), hn_vb_widen_s8(u, from_s8);
+        for (int k = 0; k < 4; k++) memcpy(wide[k], &from_u8[k], sizeof wide[k]);
+        for (int i = 0; i < HN_VB; i++) assert_int_equal(wide[i / HN_VL][i % HN_VL], u[i]);
+        for (int k = 0; k < 4; k++) memcpy(wide[k], &from_s8[k], sizeof wide[k]);
+        for (int i = 0; i < HN_VB; i++) assert_int_equal(wide[i / HN_VL][i % HN_VL], (int8_t)u[i]);
         for (int k = 0; k < 4; k++) y[k] = hn_vi_add(y[k], hn_vi_set1(100));
         hn_vb_store(got, hn_vb_narrow(y));
         for (int i = 0; i < HN_VB; i++)

@@ -1,4 +1,9 @@
-/* binary_q8 over the vector vocabulary: HN_VB elements of a row at a time. */
+/* binary_q8 over the vector vocabulary: HN_VB elements of a row at a time.
+ *
+ * Rows of adjacent elements, which most are, are widened on their way from memory, and their
+ * results bounded by narrowing alone where no sum or product can be large. */
+#include <math.h>
+
 #include "kernels/binary_q8/binary_q8.h"
 #include "kernels/q8_simd.h"
 #include "kernels/space_rows.h"
@@ -13,30 +18,67 @@ typedef struct row {
     const uint8_t *a, *b;
     uint8_t *y;
     int64_t a_stride, b_stride, y_stride;
-    hn_vb a_flip, b_flip;
+    hn_q8_type a_type, b_type;
     hn_vi az, bz;
     hn_vf ma, mb;
     hn_q8_end end;
 } row;
 
+HN_INLINE void widen(hn_q8_type t, const uint8_t *x, hn_vi *y) {
+    if (t == HN_Q8_U8)
+        hn_vb_widen_u8(x, y);
+    else
+        hn_vb_widen_s8(x, y);
+}
+
+HN_INLINE void fetch(hn_q8_type t, const uint8_t *x, int64_t stride, int64_t i, int64_t n,
+                     hn_vi *y) {
+    uint8_t bytes[HN_VB];
+    hn_vb_store(bytes, hn_q8_fetch(x, stride, i, n));
+    widen(t, bytes, y);
+}
+
 /* Products of the differences, at most 255 * 255, are exact in f32. */
-HN_INLINE void step(const row *r, int64_t i, int64_t n, hn_binary_q8_kind kind) {
-    hn_vi a[4], b[4];
-    hn_vf v[4];
-    hn_vb_widen(hn_vb_xor(hn_q8_fetch(r->a, r->a_stride, i, n), r->a_flip), a);
-    hn_vb_widen(hn_vb_xor(hn_q8_fetch(r->b, r->b_stride, i, n), r->b_flip), b);
+HN_INLINE void combine(const row *r, const hn_vi *a, const hn_vi *b, hn_binary_q8_kind kind,
+                       hn_vf *v) {
     for (int k = 0; k < 4; k++) {
         hn_vf x = hn_v_from_int(hn_vi_sub(a[k], r->az)), y = hn_v_from_int(hn_vi_sub(b[k], r->bz));
         v[k] = kind == HN_BINARY_Q8_MUL ? hn_v_mul(hn_v_mul(x, y), r->ma)
                                         : hn_v_add(hn_v_mul(x, r->ma), hn_v_mul(y, r->mb));
     }
+}
+
+HN_INLINE void step_adjacent(const row *r, int64_t i, hn_binary_q8_kind kind, bool small) {
+    hn_vi a[4], b[4];
+    hn_vf v[4];
+    widen(r->a_type, r->a + i, a);
+    widen(r->b_type, r->b + i, b);
+    combine(r, a, b, kind, v);
+    hn_vb_store(r->y + i, small ? hn_q8_round_small(&r->end, v) : hn_q8_round_off(&r->end, v));
+}
+
+HN_INLINE void step(const row *r, int64_t i, int64_t n, hn_binary_q8_kind kind) {
+    hn_vi a[4], b[4];
+    hn_vf v[4];
+    fetch(r->a_type, r->a, r->a_stride, i, n, a);
+    fetch(r->b_type, r->b, r->b_stride, i, n, b);
+    combine(r, a, b, kind, v);
     hn_q8_put(r->y, r->y_stride, i, hn_q8_round_off(&r->end, v), n);
 }
 
-HN_INLINE void run_row(const row *r, int64_t n, hn_binary_q8_kind kind) {
+HN_INLINE void run_row(const row *r, int64_t n, hn_binary_q8_kind kind, bool small) {
     int64_t i = 0;
+    if (r->a_stride == 1 && r->b_stride == 1 && r->y_stride == 1)
+        for (; i + HN_VB <= n; i += HN_VB) step_adjacent(r, i, kind, small);
     for (; i + HN_VB <= n; i += HN_VB) step(r, i, HN_VB, kind);
     if (i < n) step(r, i, n - i, kind);
+}
+
+/* Whether no v is 2^21 or more, and the bounds are the ends of the type. */
+static bool is_small(const hn_binary_q8 *p) {
+    float most = p->kind == HN_BINARY_Q8_MUL ? 255 * 255 * fabsf(p->ma)
+                                             : 255 * (fabsf(p->ma) + fabsf(p->mb));
+    return most < 0x1p21f && p->lo == hn_q8_lowest(p->y) && p->hi == hn_q8_highest(p->y);
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
@@ -48,22 +90,27 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     row r = {.a_stride = s->stride[HN_BINARY_Q8_A][last],
              .b_stride = s->stride[HN_BINARY_Q8_B][last],
              .y_stride = s->stride[HN_BINARY_Q8_Y][last],
-             .a_flip = hn_q8_flip(p->a),
-             .b_flip = hn_q8_flip(p->b),
-             .az = hn_vi_set1(p->az - hn_q8_bias(p->a)),
-             .bz = hn_vi_set1(p->bz - hn_q8_bias(p->b)),
+             .a_type = p->a,
+             .b_type = p->b,
+             .az = hn_vi_set1(p->az),
+             .bz = hn_vi_set1(p->bz),
              .ma = hn_v_set1(p->ma),
              .mb = hn_v_set1(p->mb),
              .end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi)};
+    bool small = is_small(p);
     for (int64_t task = begin; task < end; task++)
         for (hn_walk w = hn_walk_of(s, &rows, task); w.rows > 0; hn_walk_next(&w)) {
             r.a = (const uint8_t *)call->ptr[HN_BINARY_Q8_A] + w.offset[HN_BINARY_Q8_A];
             r.b = (const uint8_t *)call->ptr[HN_BINARY_Q8_B] + w.offset[HN_BINARY_Q8_B];
             r.y = (uint8_t *)call->ptr[HN_BINARY_Q8_Y] + w.offset[HN_BINARY_Q8_Y];
-            if (p->kind == HN_BINARY_Q8_MUL)
-                run_row(&r, w.n, HN_BINARY_Q8_MUL);
+            if (p->kind == HN_BINARY_Q8_MUL && small)
+                run_row(&r, w.n, HN_BINARY_Q8_MUL, true);
+            else if (p->kind == HN_BINARY_Q8_MUL)
+                run_row(&r, w.n, HN_BINARY_Q8_MUL, false);
+            else if (small)
+                run_row(&r, w.n, HN_BINARY_Q8_ADD, true);
             else
-                run_row(&r, w.n, HN_BINARY_Q8_ADD);
+                run_row(&r, w.n, HN_BINARY_Q8_ADD, false);
         }
 }
 
