@@ -1,12 +1,14 @@
 /* prefix, a task for each strip of lines that go on together.
  *
- * Lines that lie side by side make vectors. Lines that lie one behind the other (inner = 1) are
- * read eight at a time: each sum waits for the one before it, and eight of them can wait at once.
+ * Lines that lie side by side make vectors, and take four steps at a time: their sums, which memory
+ * keeps, are fetched and put back once for all four. Lines that lie one behind the other
+ * (inner = 1) are read eight at a time: each sum waits for the one before it, and eight of them can
+ * wait at once.
  */
 #include "kernels/prefix/prefix.h"
 #include "simd/part.h"
 
-enum { STRIP = 1024, LINES = 8 };
+enum { STRIP = 1024, STEPS = 4, LINES = 8 };
 
 /* Where the lines of a problem are. */
 typedef struct lines {
@@ -28,44 +30,70 @@ static void work(const void *problem, int lanes, hn_work *w) {
     *w = (hn_work){.n_phases = 1, .tasks = {l.groups * strips_of(&l)}};
 }
 
+/* Elements of other lines: also where y is x, all are read that a turn of the loop writes. */
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 /* T: of elements, S: of sums. n lines from x on; what is constant where it is called folds. */
-#define SCAN(name, T, S)                                                                \
-    HN_INLINE void name##_as(const hn_prefix *p, const T *x, T *y, int n, int64_t next, \
-                             int64_t along, bool product, bool exclusive) {             \
-        S sum[STRIP];                                                                   \
-        for (int i = 0; i < n; i++) sum[i] = product ? 1 : 0;                           \
-        for (int64_t m = 0; m < p->size; m++) {                                         \
-            int64_t at = (p->reverse ? p->size - 1 - m : m) * along;                    \
-            for (int i = 0; i < n; i++) {                                               \
-                S before = sum[i], v = (S)x[at + i * next];                             \
-                sum[i] = product ? before * v : before + v;                             \
-                y[at + i * next] = (T)(exclusive ? before : sum[i]);                    \
-            }                                                                           \
-        }                                                                               \
-    }                                                                                   \
-    HN_INLINE void name##_in(const hn_prefix *p, const T *x, T *y, int n, int64_t next, \
-                             int64_t along) {                                           \
-        if (p->product && p->exclusive)                                                 \
-            name##_as(p, x, y, n, next, along, true, true);                             \
-        else if (p->product)                                                            \
-            name##_as(p, x, y, n, next, along, true, false);                            \
-        else if (p->exclusive)                                                          \
-            name##_as(p, x, y, n, next, along, false, true);                            \
-        else                                                                            \
-            name##_as(p, x, y, n, next, along, false, false);                           \
-    }                                                                                   \
-    static void name(const hn_prefix *p, const void *from, void *to, int64_t at, int n, \
-                     const lines *l) {                                                  \
-        const T *x = (const T *)from + at;                                              \
-        T *y = (T *)to + at;                                                            \
-        if (l->next == 1 && n == STRIP)                                                 \
-            name##_in(p, x, y, STRIP, 1, l->along);                                     \
-        else if (l->next == 1)                                                          \
-            name##_in(p, x, y, n, 1, l->along);                                         \
-        else if (n == LINES)                                                            \
-            name##_in(p, x, y, LINES, l->next, 1);                                      \
-        else                                                                            \
-            name##_in(p, x, y, n, l->next, 1);                                          \
+#define SCAN(name, T, S)                                                                         \
+    /* `steps` along each line, from x and y on. */                                              \
+    HN_INLINE void name##_on(const T *x, T *y, S *sum, int n, int64_t next, int64_t along,       \
+                             int steps, bool product, bool exclusive) {                          \
+        INDEPENDENT                                                                              \
+        for (int i = 0; i < n; i++) {                                                            \
+            S at = sum[i];                                                                       \
+            T to[STEPS];                                                                         \
+            for (int k = 0; k < steps; k++) {                                                    \
+                S before = at, v = (S)x[k * along + i * next];                                   \
+                at = product ? before * v : before + v;                                          \
+                to[k] = (T)(exclusive ? before : at);                                            \
+            }                                                                                    \
+            for (int k = 0; k < steps; k++) y[k * along + i * next] = to[k];                     \
+            sum[i] = at;                                                                         \
+        }                                                                                        \
+    }                                                                                            \
+    HN_INLINE void name##_as(const hn_prefix *p, const T *x, T *y, int n, int64_t next,          \
+                             int64_t along, bool product, bool exclusive) {                      \
+        S sum[STRIP];                                                                            \
+        for (int i = 0; i < n; i++) sum[i] = product ? 1 : 0;                                    \
+        if (p->reverse) {                                                                        \
+            x += (p->size - 1) * along, y += (p->size - 1) * along;                              \
+            along = -along;                                                                      \
+        }                                                                                        \
+        int64_t m = 0;                                                                           \
+        if (next == 1)                                                                           \
+            for (; m + STEPS <= p->size; m += STEPS)                                             \
+                name##_on(x + m * along, y + m * along, sum, n, next, along, STEPS, product,     \
+                          exclusive);                                                            \
+        for (; m < p->size; m++)                                                                 \
+            name##_on(x + m * along, y + m * along, sum, n, next, along, 1, product, exclusive); \
+    }                                                                                            \
+    HN_INLINE void name##_in(const hn_prefix *p, const T *x, T *y, int n, int64_t next,          \
+                             int64_t along) {                                                    \
+        if (p->product && p->exclusive)                                                          \
+            name##_as(p, x, y, n, next, along, true, true);                                      \
+        else if (p->product)                                                                     \
+            name##_as(p, x, y, n, next, along, true, false);                                     \
+        else if (p->exclusive)                                                                   \
+            name##_as(p, x, y, n, next, along, false, true);                                     \
+        else                                                                                     \
+            name##_as(p, x, y, n, next, along, false, false);                                    \
+    }                                                                                            \
+    static void name(const hn_prefix *p, const void *from, void *to, int64_t at, int n,          \
+                     const lines *l) {                                                           \
+        const T *x = (const T *)from + at;                                                       \
+        T *y = (T *)to + at;                                                                     \
+        if (l->next == 1 && n == STRIP)                                                          \
+            name##_in(p, x, y, STRIP, 1, l->along);                                              \
+        else if (l->next == 1)                                                                   \
+            name##_in(p, x, y, n, 1, l->along);                                                  \
+        else if (n == LINES)                                                                     \
+            name##_in(p, x, y, LINES, l->next, 1);                                               \
+        else                                                                                     \
+            name##_in(p, x, y, n, l->next, 1);                                                   \
     }
 SCAN(scan_f32, float, double)
 SCAN(scan_s64, int64_t, uint64_t)
