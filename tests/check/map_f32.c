@@ -109,6 +109,46 @@ static void operations(check_list *list) {
     }
 }
 
+/* Comparisons and logic whose results are bytes: of every length of a rest, in rows that lie apart,
+ * after another instruction, in place, and beside the same as floats. */
+static void truths(check_list *list) {
+    static const int64_t sizes[] = {1, 3, 16, 17, 63, 64, 65, 127, 5003};
+    char name[64];
+    for (int op = HN_MAP_LT; op <= HN_MAP_NOT; op++) {
+        bool two = hn_map_arity((hn_map_op)op) == 2;
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            hn_map_f32 p = space(1, sizes[k], 1, 1, 1);
+            int x = input(&p, 0), y = two ? input(&p, 0) : x;
+            output(&p, hn_map_emit(&p, (hn_map_op)op, x, y, 0, 0, 0), TRUTH);
+            snprintf(name, sizeof name, "bytes_%d_%d", op, (int)sizes[k]);
+            add(list, name, &p, -1)->exact = true;
+        }
+        hn_map_f32 p = space(2, 9, 70, 1, 1);
+        int x = input(&p, GAPS), y = two ? input(&p, 2) : x;
+        output(&p, hn_map_emit(&p, (hn_map_op)op, x, y, 0, 0, 0), TRUTH | GAPS);
+        snprintf(name, sizeof name, "bytes_%d_rows", op);
+        add(list, name, &p, -1)->exact = true;
+        p = space(2, 9, 70, 1, 1);
+        x = input(&p, 0), y = two ? input(&p, 1) : x;
+        int minus = hn_map_emit(&p, HN_MAP_NEG, x, 0, 0, 0, 0);
+        output(&p, hn_map_emit(&p, (hn_map_op)op, minus, y, 0, 0, 0), TRUTH);
+        snprintf(name, sizeof name, "bytes_%d_after", op);
+        add(list, name, &p, -1)->exact = true;
+        p = space(1, 777, 1, 1, 1);
+        x = input(&p, TRUTH), y = two ? input(&p, TRUTH) : x;
+        output(&p, hn_map_emit(&p, (hn_map_op)op, x, y, 0, 0, 0), TRUTH);
+        snprintf(name, sizeof name, "bytes_%d_in_place", op);
+        add(list, name, &p, 0)->exact = true;
+        p = space(1, 300, 1, 1, 1);
+        x = input(&p, 0), y = two ? input(&p, 0) : x;
+        int v = hn_map_emit(&p, (hn_map_op)op, x, y, 0, 0, 0);
+        output(&p, v, op % 2 == 0 ? TRUTH : 0);
+        output(&p, v, op % 2 == 0 ? 0 : TRUTH);
+        snprintf(name, sizeof name, "bytes_%d_and_floats", op);
+        add(list, name, &p, -1)->exact = true;
+    }
+}
+
 /* a*b + c, then a clip, with a, b, c and the output lying in all ways. */
 static void broadcasts(check_list *list) {
     static const struct {
@@ -210,6 +250,7 @@ static void bench(check_list *list, const char *name, hn_map_op op, int64_t rows
 
 static void cases(check_list *list) {
     operations(list);
+    truths(list);
     broadcasts(list);
     programs(list);
     bench(list, "relu", HN_MAP_ACT_CLIP, 3136, 64, 0);
@@ -239,7 +280,7 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
     const check_operand *o = &c->operand[operand];
     hn_map_f32 p;
     memcpy(&p, c->problem, sizeof p);
-    int op = p.code[0].op;
+    int op = p.code[0].op == HN_MAP_NEG ? p.code[p.n_code - 1].op : p.code[0].op;
     if (o->type == CHECK_U8) {
         uint8_t *x = data;
         for (size_t i = 0; i < o->count; i++) x[i] = (uint8_t)hn_rng_below(rng, 3);

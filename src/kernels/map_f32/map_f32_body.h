@@ -3,8 +3,9 @@
  * The space is cut into blocks that fit the L1 cache, a task each: a piece of a row (the last
  * axis), or several whole rows where these are short. Within a block every instruction is one loop,
  * from memory to memory. A loop reads an input where it lies, if its elements are adjacent, and the
- * last one writes the output where it belongs; other values live in slots of the lane's scratch. An
- * input that broadcasts along rows is expanded into its slot once, not for every block.
+ * last one writes the output where it belongs, truth values as bytes if it is a comparison; other
+ * values live in slots of the lane's scratch. An input that broadcasts along rows is expanded into
+ * its slot once, not for every block.
  */
 #include <string.h>
 
@@ -27,11 +28,21 @@ typedef struct cut {
     int64_t slot_size; /* in floats */
 } cut;
 
-static form form_of(const cut *c, int type, const int64_t *stride, int rank) {
+/* Whether an operation gives truth values, and so has a loop that writes them as bytes. */
+static bool is_test(int op) { return op >= HN_MAP_LT && op <= HN_MAP_NOT; }
+
+/* Whether the last instruction writes an output of bytes where it belongs. */
+static bool ends_in_bytes(const hn_map_f32 *p, int out) {
+    return p->out_type[out] == HN_MAP_BOOL && is_test(p->code[p->n_code - 1].op) &&
+           (p->n_out == 1 || p->out[0] != p->out[1]);
+}
+
+/* `fits`: loops read or write elements of its type. */
+static form form_of(const cut *c, bool fits, const int64_t *stride, int rank) {
     int64_t inner = stride[rank - 1], row = rank > 1 ? stride[rank - 2] : 0;
     bool one_row = c->group == 1;
     if (inner == 0 && (one_row || row == 0)) return SINGLE;
-    return type == HN_MAP_F32 && inner == 1 && (one_row || row == c->n) ? DIRECT : SLOT;
+    return fits && inner == 1 && (one_row || row == c->n) ? DIRECT : SLOT;
 }
 
 /* Gives every value that needs one a slot. A slot is free again after the last use of its value. */
@@ -84,12 +95,13 @@ static cut cut_of(const hn_map_f32 *p) {
     c.blocks_rows = (c.rows + c.group - 1) / c.group;
     c.slot_size = (c.block * c.group + 15) / 16 * 16;
     for (int i = 0; i < p->n_in; i++)
-        c.in[i] = form_of(&c, p->in_type[i], p->in_stride[i], p->rank);
+        c.in[i] = form_of(&c, p->in_type[i] == HN_MAP_F32, p->in_stride[i], p->rank);
     int final = HN_MAP_CODE + p->n_code - 1;
     for (int i = 0; i < p->n_out; i++) {
         /* Only the last instruction may write where an input could still be needed. */
         bool last = p->out[i] == final && (i == 0 || p->out[0] != final);
-        form f = form_of(&c, p->out_type[i], p->out_stride[i], p->rank);
+        bool fits = p->out_type[i] == HN_MAP_F32 || ends_in_bytes(p, i);
+        form f = form_of(&c, fits, p->out_stride[i], p->rank);
         c.out[i] = last && f == DIRECT ? DIRECT : SLOT;
     }
     if (p->n_out > 1 && p->out[0] == p->out[1]) c.out[0] = SLOT;
@@ -156,16 +168,42 @@ LOOP(MOD, hn_v_floor_mod(a, b))
 LOOP(MULADD, hn_v_fma(a, b, c))
 LOOP(PRELU, hn_v_select(hn_v_lt(a, zero), hn_v_mul(a, b), a))
 LOOP(SELECT, hn_v_select(truth(a), b, c))
-LOOP(LT, hn_v_select(hn_v_lt(a, b), one, zero))
-LOOP(LE, hn_v_select(hn_v_le(a, b), one, zero))
-LOOP(GT, hn_v_select(hn_v_gt(a, b), one, zero))
-LOOP(GE, hn_v_select(hn_v_ge(a, b), one, zero))
-LOOP(EQ, hn_v_select(hn_v_eq(a, b), one, zero))
-LOOP(NE, hn_v_select(hn_v_eq(a, b), zero, one))
-LOOP(AND, hn_v_select(hn_vm_and(truth(a), truth(b)), one, zero))
-LOOP(OR, hn_v_select(hn_vm_or(truth(a), truth(b)), one, zero))
-LOOP(XOR, hn_v_select(either(truth(a), truth(b)), one, zero))
-LOOP(NOT, hn_v_select(truth(a), zero, one))
+/* Truth values, as floats and as bytes. */
+#define TEST(name, mask)                                                                  \
+    LOOP(name, hn_v_select(mask, one, zero))                                              \
+    HN_INLINE hn_vi test_##name(hn_vf a, hn_vf b) {                                       \
+        (void)b;                                                                          \
+        return hn_v_bits(hn_v_select(mask, hn_v_from_bits(hn_vi_set1(1)), hn_v_set1(0))); \
+    }                                                                                     \
+    static void bytes_##name(const args *g) {                                             \
+        uint8_t *py = (uint8_t *)(void *)g->y;                                            \
+        const float *pa = g->a, *pb = g->b;                                               \
+        int64_t sa = g->step_a, sb = g->step_b, n = g->n;                                 \
+        hn_vi t[4];                                                                       \
+        for (; n >= HN_VB; n -= HN_VB, py += HN_VB) {                                     \
+            for (int k = 0; k < 4; k++, pa += sa, pb += sb)                               \
+                t[k] = test_##name(hn_v_load(pa), hn_v_load(pb));                         \
+            hn_vb_store(py, hn_vb_narrow(t));                                             \
+        }                                                                                 \
+        if (n == 0) return;                                                               \
+        for (int k = 0; k < 4; k++, pa += sa, pb += sb) {                                 \
+            int64_t left = n - k * HN_VL, m = left > HN_VL ? HN_VL : left;                \
+            t[k] = hn_vi_set1(0);                                                         \
+            if (m > 0) t[k] = test_##name(hn_v_load_n(pa, m), hn_v_load_n(pb, m));        \
+        }                                                                                 \
+        hn_vb_store_n(py, hn_vb_narrow(t), n);                                            \
+    }
+
+TEST(LT, hn_v_lt(a, b))
+TEST(LE, hn_v_le(a, b))
+TEST(GT, hn_v_gt(a, b))
+TEST(GE, hn_v_ge(a, b))
+TEST(EQ, hn_v_eq(a, b))
+TEST(NE, hn_vm_not(hn_v_eq(a, b)))
+TEST(AND, hn_vm_and(truth(a), truth(b)))
+TEST(OR, hn_vm_or(truth(a), truth(b)))
+TEST(XOR, either(truth(a), truth(b)))
+TEST(NOT, hn_vm_not(truth(a)))
 LOOP(NEG, hn_v_neg(a))
 LOOP(ABS, hn_v_abs(a))
 LOOP(SQRT, hn_v_sqrt(a))
@@ -204,6 +242,11 @@ static void (*const loops[])(const args *g) = {
         HN_ACT_LIST(HN_X)
 #undef HN_X
 };
+
+/* From HN_MAP_LT on. */
+static void (*const tests[])(const args *g) = {bytes_LT, bytes_LE,  bytes_GT, bytes_GE,  bytes_EQ,
+                                               bytes_NE, bytes_AND, bytes_OR, bytes_XOR, bytes_NOT};
+_Static_assert(sizeof tests / sizeof *tests == HN_MAP_NOT - HN_MAP_LT + 1, "a loop for each");
 
 /* ---- a block ------------------------------------------------------------------------------ */
 
@@ -326,6 +369,9 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         hn_v_store(constants + (2 * k + 1) * HN_VL, hn_v_set1(p->code[k].y));
     }
     held holds[HN_MAP_MAX_IN] = {{0}};
+    bool bytes = false; /* the last instruction writes them */
+    for (int i = 0; i < p->n_out; i++)
+        bytes = bytes || (c.out[i] == DIRECT && p->out_type[i] == HN_MAP_BOOL);
     for (int64_t t = begin; t < end; t++) {
         spot s = spot_of(p, &c, t);
         for (int i = 0; i < p->n_in; i++) {
@@ -338,8 +384,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         }
         for (int i = 0; i < p->n_out; i++)
             if (c.out[i] == DIRECT)
-                value[p->out[i]] =
-                    (float *)call->ptr[HN_MAP_OUT + i] + offset(&s, p->out_stride[i], p->rank);
+                value[p->out[i]] = element(call->ptr[HN_MAP_OUT + i], p->out_type[i],
+                                           offset(&s, p->out_stride[i], p->rank));
         for (int k = 0; k < p->n_code; k++) {
             const hn_map_code *i = &p->code[k];
             value[HN_MAP_X] = constants + 2 * k * HN_VL;
@@ -354,7 +400,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                       s.rows * s.n,
                       i->x,
                       i->y};
-            loops[i->op](&g);
+            (bytes && k == p->n_code - 1 ? tests[i->op - HN_MAP_LT] : loops[i->op])(&g);
         }
         for (int i = 0; i < p->n_out; i++) {
             if (c.out[i] == DIRECT) continue;
