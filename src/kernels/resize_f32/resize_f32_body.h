@@ -31,9 +31,22 @@ HN_INLINE taps taps_of(const int32_t *table, const float *weight, int64_t out, i
 
 static bool copies(const taps *t) { return t->n == 1 && t->weight[0] == 1; }
 
+/* They are few: calls of memcmp would take longer than small rows do. */
 static bool same(const taps *a, const taps *b) {
-    return a->n == b->n && memcmp(a->index, b->index, (size_t)a->n * sizeof *a->index) == 0 &&
-           memcmp(a->weight, b->weight, (size_t)a->n * sizeof *a->weight) == 0;
+    if (a->n != b->n) return false;
+    for (int64_t i = 0; i < a->n; i++)
+        if (a->index[i] != b->index[i] || a->weight[i] != b->weight[i]) return false;
+    return true;
+}
+
+/* n floats; the last vector may overlap that before it. */
+static void copy_row(float *restrict y, const float *restrict x, int64_t n) {
+    if (n < HN_VL) {
+        hn_v_store_n(y, hn_v_load_n(x, n), n);
+        return;
+    }
+    for (int64_t i = 0; i + HN_VL <= n; i += HN_VL) hn_v_store(y + i, hn_v_load(x + i));
+    hn_v_store(y + n - HN_VL, hn_v_load(x + n - HN_VL));
 }
 
 /* Columns as windows and picks, in lane scratch behind the row; one of each per vector of outputs.
@@ -253,7 +266,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             taps t = taps_of(table, weight, p->oh, o);
             float *at = y + o * p->y_row;
             if (p->y_pixel == p->c && same(&t, &before))
-                memcpy(at, at - p->y_row, (size_t)(p->ow * p->c) * 4);
+                copy_row(at, at - p->y_row, p->ow * p->c);
             else
                 run_row(p, call, &k, x, &t, at, lane);
             before = t;
