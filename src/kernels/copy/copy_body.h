@@ -9,7 +9,7 @@
  *              as many at once as a vector has room for
  *
  * All else is copied one element after the other. Two axes make the plane in which a task is a
- * tile; the others are walked outside.
+ * tile, or several planes are where these are small; the other axes are walked outside.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@
 enum {
     TASK = 32768, /* bytes of a task that copies rows */
     TILE = 256,   /* bytes of the side of a transposed tile */
-    SHORT = 256,  /* bytes of a plane that take no longer than going on to the next */
+    SHORT = 1024, /* bytes of a plane that do not take much longer than finding the next */
     FEW = 4,      /* rows that are woven */
     SQUARE = 16,  /* bytes of the side of a square */
 };
@@ -30,9 +30,10 @@ typedef enum way { ROWS, WEAVE, UNWEAVE, TRANSPOSE, ELEMENTS } way;
 typedef struct cut {
     way way;
     int inner, second; /* axes of the plane; -1, or -2: there is none */
+    int third;         /* axis of several planes of a task, or -1 */
     int64_t n, m;      /* their lengths */
     int64_t tile_n, tile_m, blocks_n, blocks_m;
-    int64_t outer; /* planes */
+    int64_t outer; /* planes, or groups of them along the third axis */
     int n_others;  /* the other axes, as they are walked: the last one first */
     int others[HN_COPY_AXES];
 } cut;
@@ -66,22 +67,19 @@ static void set_tiles(cut *c, int64_t size) {
     c->blocks_m = blocks_of(c->m, c->tile_m);
 }
 
-/* The second axis of a plane of rows: the one before the last, or where planes would have but few
- * bytes the longer one before it, if they are still small then. */
-static int rows_axis(const hn_copy *p) {
-    int axis = p->rank - 2;
-    if (axis < 1 || p->dims[axis - 1] <= p->dims[axis]) return axis;
-    int64_t plane = (int64_t)p->size, most = TASK / plane / p->dims[axis - 1];
-    for (int i = axis; i < p->rank && plane < SHORT; i++) plane *= p->dims[i];
-    if (plane >= SHORT) return axis;
-    return p->dst[axis - 1] <= most && p->dst[axis - 1] >= -most ? axis - 1 : axis;
+/* Where planes have but few bytes, a task is all those along the axis before them; -1: it is one
+ * plane or a part of it. */
+static int third_axis(const hn_copy *p, const cut *c) {
+    int64_t plane = c->n * c->m * (int64_t)p->size;
+    if ((c->way != ROWS && c->way != ELEMENTS) || c->second < 1 || plane >= SHORT) return -1;
+    return p->dims[c->second - 1] <= TASK / plane ? c->second - 1 : -1;
 }
 
 /* Planes are walked as the destination lies, or where several rows of it are written at once, as
  * the source does: the fewest streams are read then. */
 static void set_others(const hn_copy *p, cut *c) {
     for (int i = 0; i < c->inner; i++) {
-        if (i == c->second) continue;
+        if (i == c->second || i == c->third) continue;
         int k = c->n_others++;
         for (; c->way == UNWEAVE && k > 0 && p->src[c->others[k - 1]] < p->src[i]; k--)
             c->others[k] = c->others[k - 1];
@@ -90,7 +88,13 @@ static void set_others(const hn_copy *p, cut *c) {
 }
 
 static cut cut_of(const hn_copy *p) {
-    cut c = {.way = ROWS, .inner = p->rank - 1, .second = rows_axis(p), .n = 1, .m = 1, .outer = 1};
+    cut c = {.way = ROWS,
+             .inner = p->rank - 1,
+             .second = p->rank - 2,
+             .third = -1,
+             .n = 1,
+             .m = 1,
+             .outer = 1};
     if (c.inner >= 0) {
         c.n = p->dims[c.inner];
         if (p->src[c.inner] != 1 || p->dst[c.inner] != 1) c.way = ELEMENTS;
@@ -105,6 +109,8 @@ static cut cut_of(const hn_copy *p) {
     if (c.outer == 0) return c;
     if (turns) c.way = transpose_of(p, &c);
     set_tiles(&c, (int64_t)p->size);
+    c.third = third_axis(p, &c);
+    if (c.third >= 0) c.outer /= p->dims[c.third];
     set_others(p, &c);
     return c;
 }
@@ -387,6 +393,11 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     tile t = {0};
     if (c.inner >= 0) t.src_n = p->src[c.inner], t.dst_n = p->dst[c.inner];
     if (c.second >= 0) t.src_m = p->src[c.second], t.dst_m = p->dst[c.second];
+    int64_t planes = 1, src_plane = 0, dst_plane = 0;
+    if (c.third >= 0) {
+        planes = p->dims[c.third];
+        src_plane = p->src[c.third] * size, dst_plane = p->dst[c.third] * size;
+    }
     if (begin == end) return;
     walk w = walk_to(p, &c, begin);
     for (int64_t k = begin; k < end; k++, walk_on(p, &c, &w)) {
@@ -396,10 +407,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         const char *src =
             (const char *)call->ptr[HN_COPY_SRC] + (w.src + n * t.src_n + m * t.src_m) * size;
         char *dst = (char *)call->ptr[HN_COPY_DST] + (w.dst + n * t.dst_n + m * t.dst_m) * size;
-        if (c.way == ROWS)
-            copy_rows(dst, src, &t, size);
-        else
-            by_elements(dst, src, &t);
+        for (int64_t i = 0; i < planes; i++, src += src_plane, dst += dst_plane) {
+            if (c.way == ROWS)
+                copy_rows(dst, src, &t, size);
+            else
+                by_elements(dst, src, &t);
+        }
     }
 }
 
