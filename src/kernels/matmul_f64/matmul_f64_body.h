@@ -1,8 +1,10 @@
 /* matmul_f64 by tiles of ROWS rows and two vectors of columns, whose sums stay in registers.
  *
- * A task is a panel: as many columns of one batch as a tile has. It copies them into lane scratch,
- * DEPTH of k at a time, and lets the tiles of all rows go over them; sums wait in c in between.
- * With one row the matrix b is read where it lies, if its columns are adjacent.
+ * A panel is as many columns of one batch as a tile has; a task is up to PANELS of them, fewer
+ * where there are more threads than that leaves tasks for. It copies them into lane scratch, DEPTH
+ * of k at a time, and lets the tiles of all rows go over them, each from a copy of its rows of a:
+ * rows whose distance is a power of two would drive each other out of the cache. Sums wait in c in
+ * between. With one row the matrix b is read where it lies, if its columns are adjacent.
  *
  * A file for an instruction set defines vd, VL, ROWS and the words vd_load, vd_store, vd_set1,
  * vd_fma, and the names of the row.
@@ -24,7 +26,7 @@ typedef double vd;
 #define ISA HN_ISA_PORTABLE
 #endif
 
-enum { WIDTH = 2 * VL, DEPTH = 256 };
+enum { WIDTH = 2 * VL, DEPTH = 256, PANELS = 8, ROW_ROOM = DEPTH + 8 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t panels_of(const hn_matmul_f64 *p) { return (p->n + WIDTH - 1) / WIDTH; }
@@ -37,39 +39,49 @@ static bool ok(const void *problem, const char **why) {
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_matmul_f64 *p = problem;
-    (void)lanes;
-    *w = (hn_work){.n_phases = 1,
-                   .tasks = {hn_matmul_f64_batches(p) * panels_of(p)},
-                   .lane_scratch = (DEPTH + ROWS) * WIDTH * sizeof(double)};
+    int64_t batches = hn_matmul_f64_batches(p), panels = PANELS;
+    while (panels > 1 && batches * ((panels_of(p) + panels - 1) / panels) < 2 * lanes && lanes > 1)
+        panels /= 2;
+    *w = (hn_work){
+        .n_phases = 1,
+        .tasks = {batches * ((panels_of(p) + panels - 1) / panels)},
+        .parts = panels,
+        .lane_scratch =
+            (size_t)(PANELS * DEPTH * WIDTH + ROWS * ROW_ROOM + ROWS * WIDTH) * sizeof(double)};
 }
 
-/* Adds the products of `rows` rows of a by k rows of b, `pitch` apart, to sums [rows][WIDTH]. */
-static inline __attribute__((always_inline)) void multiply(const hn_matmul_f64 *p, const double *a,
-                                                           const double *b, int64_t pitch,
-                                                           int64_t k, double *sums, int rows) {
+/* What a tile reads and writes. */
+typedef struct tile {
+    const double *a, *b;
+    double *sums;                  /* [rows][WIDTH] */
+    int64_t a_row, b_row, sum_row; /* from row to row */
+    int64_t k;
+    bool starts; /* the sums are 0 before, and not read */
+} tile;
+
+/* Adds the products of `rows` rows of a by k rows of b to the sums. */
+static inline __attribute__((always_inline)) void multiply(const tile *t, int rows) {
     vd sum[ROWS][2];
+    const double *a = t->a, *b = t->b;
     for (int i = 0; i < rows; i++)
-        for (int v = 0; v < 2; v++) sum[i][v] = vd_load(sums + i * WIDTH + v * VL);
-    for (int64_t q = 0; q < k; q++) {
-        vd b0 = vd_load(b + q * pitch), b1 = vd_load(b + q * pitch + VL);
+        for (int v = 0; v < 2; v++)
+            sum[i][v] = t->starts ? vd_set1(0) : vd_load(t->sums + i * t->sum_row + v * VL);
+    for (int64_t q = 0; q < t->k; q++, b += t->b_row) {
+        vd b0 = vd_load(b), b1 = vd_load(b + VL);
         for (int i = 0; i < rows; i++) {
-            vd x = vd_set1(a[i * p->a_m + q * p->a_k]);
+            vd x = vd_set1(a[i * t->a_row + q]);
             sum[i][0] = vd_fma(x, b0, sum[i][0]);
             sum[i][1] = vd_fma(x, b1, sum[i][1]);
         }
     }
     for (int i = 0; i < rows; i++)
-        for (int v = 0; v < 2; v++) vd_store(sums + i * WIDTH + v * VL, sum[i][v]);
+        for (int v = 0; v < 2; v++) vd_store(t->sums + i * t->sum_row + v * VL, sum[i][v]);
 }
 
-typedef void multiply_fn(const hn_matmul_f64 *p, const double *a, const double *b, int64_t pitch,
-                         int64_t k, double *sums);
+typedef void multiply_fn(const tile *t);
 
-#define TILE(rows)                                                                        \
-    static void multiply_##rows(const hn_matmul_f64 *p, const double *a, const double *b, \
-                                int64_t pitch, int64_t k, double *sums) {                 \
-        multiply(p, a, b, pitch, k, sums, rows);                                          \
-    }
+#define TILE(rows) \
+    static void multiply_##rows(const tile *t) { multiply(t, rows); }
 #define TILES_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define TILES_8(X) TILES_6(X) X(7) X(8)
 #define TILES_12(X) TILES_8(X) X(9) X(10) X(11) X(12)
@@ -80,23 +92,44 @@ TILES(ROWS, TILE)
 #define NAME_OF(rows) multiply_##rows,
 static multiply_fn *const tiles[] = {TILES(ROWS, NAME_OF)};
 
-/* dst[q][j] = b[q][j] for k rows and n columns; columns from n on are 0. */
-static void copy_panel(const hn_matmul_f64 *p, const double *b, int64_t k, int64_t n, double *dst) {
-    for (int64_t q = 0; q < k; q++, dst += WIDTH) {
-        const double *from = b + q * p->b_k;
-        if (p->b_n == 1)
-            memcpy(dst, from, (size_t)n * sizeof *dst);
+/* dst[q][j] = b[q][j] for k rows and n columns, at most WIDTH; columns from n on are 0. */
+static void copy_columns(const hn_matmul_f64 *p, const double *from, int64_t n, double *dst) {
+    if (p->b_n == 1 && n == WIDTH) {
+        memcpy(dst, from, WIDTH * sizeof *dst);
+        return;
+    }
+    for (int64_t j = 0; j < n; j++) dst[j] = from[j * p->b_n];
+    for (int64_t j = n; j < WIDTH; j++) dst[j] = 0;
+}
+
+/* k rows and n columns of b as panels [n / WIDTH][DEPTH][WIDTH]. */
+static void copy_panels(const hn_matmul_f64 *p, const double *b, int64_t k, int64_t n,
+                        double *panels) {
+    for (int64_t q = 0; q < k; q++)
+        for (int64_t j = 0; j < n; j += WIDTH)
+            copy_columns(p, b + q * p->b_k + j * p->b_n, least(n - j, WIDTH),
+                         panels + j * DEPTH + q * WIDTH);
+}
+
+/* Whether tiles can read the rows of a where they lie: their elements are adjacent, and they are no
+ * large power of two apart. */
+static bool rows_fit(const hn_matmul_f64 *p) { return p->a_k == 1 && p->a_m % 128 != 0; }
+
+/* Rows of a, ROW_ROOM apart. */
+static void copy_rows(const hn_matmul_f64 *p, const double *a, int64_t rows, int64_t k,
+                      double *dst) {
+    for (int64_t i = 0; i < rows; i++, a += p->a_m, dst += ROW_ROOM) {
+        if (p->a_k == 1)
+            memcpy(dst, a, (size_t)k * sizeof *dst);
         else
-            for (int64_t j = 0; j < n; j++) dst[j] = from[j * p->b_n];
-        for (int64_t j = n; j < WIDTH; j++) dst[j] = 0;
+            for (int64_t q = 0; q < k; q++) dst[q] = a[q * p->a_k];
     }
 }
 
-/* Rows [i, i + rows) of columns [j, j + n): sums so far into c, or out of it. */
-static void load_sums(const hn_matmul_f64 *p, const double *c, int64_t rows, int64_t n, bool starts,
+static void load_sums(const hn_matmul_f64 *p, const double *c, int64_t rows, int64_t n,
                       double *sums) {
     memset(sums, 0, (size_t)(rows * WIDTH) * sizeof *sums);
-    for (int64_t i = 0; i < rows && !starts; i++)
+    for (int64_t i = 0; i < rows; i++)
         memcpy(sums + i * WIDTH, c + i * p->c_m, (size_t)n * sizeof *sums);
 }
 
@@ -111,22 +144,45 @@ static void store_sums(const hn_matmul_f64 *p, const double *sums, const double 
         }
 }
 
-/* The columns [j, j + n) of a batch whose operands these are, at column j. */
-static void run_panel(const hn_matmul_f64 *p, const double *a, const double *b, const double *r,
-                      double *c, int64_t n, double *lane) {
-    double *panel = lane, *sums = lane + DEPTH * WIDTH;
-    bool in_place = p->m == 1 && p->b_n == 1 && n == WIDTH;
+/* A tile of n columns at c: sums wait there, where there is room for them and nothing more to do to
+ * them, else in lane scratch. */
+static void run_tile(const hn_matmul_f64 *p, tile *t, const double *r, int64_t rows, int64_t n,
+                     bool ends, double *c) {
+    if (n == WIDTH && (!ends || (p->alpha == 1 && r == NULL))) {
+        t->sums = c, t->sum_row = p->c_m;
+        tiles[rows - 1](t);
+        return;
+    }
+    t->sum_row = WIDTH;
+    if (!t->starts) load_sums(p, c, rows, n, t->sums);
+    tiles[rows - 1](t);
+    store_sums(p, t->sums, r, rows, n, ends, c);
+}
+
+/* n columns, at most PANELS panels, of a batch whose operands these are. */
+static void run_panels(const hn_matmul_f64 *p, const double *a, const double *b, const double *r,
+                       double *c, int64_t n, double *lane) {
+    double *panels = lane, *row = lane + PANELS * DEPTH * WIDTH;
+    bool in_place = p->m == 1 && p->b_n == 1 && n % WIDTH == 0, copied = !rows_fit(p);
     int64_t k0 = 0, count = (p->m + ROWS - 1) / ROWS;
     do {
         int64_t k = least(p->k - k0, DEPTH);
-        if (!in_place) copy_panel(p, b + k0 * p->b_k, k, n, panel);
+        if (!in_place) copy_panels(p, b + k0 * p->b_k, k, n, panels);
         for (int64_t t = 0; t < count; t++) {
             int64_t i = p->m * t / count, rows = p->m * (t + 1) / count - i;
-            load_sums(p, c + i * p->c_m, rows, n, k0 == 0, sums);
-            tiles[rows - 1](p, a + i * p->a_m + k0 * p->a_k, in_place ? b + k0 * p->b_k : panel,
-                            in_place ? p->b_k : WIDTH, k, sums);
-            store_sums(p, sums, r != NULL ? r + i * p->r_m : NULL, rows, n, k0 + k == p->k,
-                       c + i * p->c_m);
+            const double *from = a + i * p->a_m + k0 * p->a_k;
+            if (copied) copy_rows(p, from, rows, k, row);
+            for (int64_t j = 0; j < n; j += WIDTH) {
+                tile f = {.a = copied ? row : from,
+                          .b = in_place ? b + k0 * p->b_k + j : panels + j * DEPTH,
+                          .sums = row + ROWS * ROW_ROOM,
+                          .a_row = copied ? ROW_ROOM : p->a_m,
+                          .b_row = in_place ? p->b_k : WIDTH,
+                          .k = k,
+                          .starts = k0 == 0};
+                run_tile(p, &f, r != NULL ? r + i * p->r_m + j * p->r_n : NULL, rows,
+                         least(n - j, WIDTH), k0 + k == p->k, c + i * p->c_m + j);
+            }
         }
         k0 += k;
     } while (k0 < p->k);
@@ -138,13 +194,14 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const double *a = call->ptr[HN_MATMUL_F64_A], *b = call->ptr[HN_MATMUL_F64_B];
     const double *r = call->ptr[HN_MATMUL_F64_R];
     double *c = call->ptr[HN_MATMUL_F64_C];
+    int64_t width = call->work->parts * WIDTH, per_batch = (p->n + width - 1) / width;
     for (int64_t task = begin; task < end; task++) {
-        int64_t batch = task / panels_of(p), j = task % panels_of(p) * WIDTH;
+        int64_t batch = task / per_batch, j = task % per_batch * width;
         int64_t at_r = hn_matmul_f64_offset(p, p->r_batch, batch) + j * p->r_n;
-        run_panel(p, a + hn_matmul_f64_offset(p, p->a_batch, batch),
-                  b + hn_matmul_f64_offset(p, p->b_batch, batch) + j * p->b_n,
-                  r != NULL ? r + at_r : NULL, c + hn_matmul_f64_offset(p, p->c_batch, batch) + j,
-                  least(p->n - j, WIDTH), lane);
+        run_panels(p, a + hn_matmul_f64_offset(p, p->a_batch, batch),
+                   b + hn_matmul_f64_offset(p, p->b_batch, batch) + j * p->b_n,
+                   r != NULL ? r + at_r : NULL, c + hn_matmul_f64_offset(p, p->c_batch, batch) + j,
+                   least(p->n - j, width), lane);
     }
 }
 
