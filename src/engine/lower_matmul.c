@@ -5,6 +5,7 @@
 #include "engine/lower.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 #include "kernels/matmul_f64/matmul_f64.h"
+#include "kernels/matmul_int/matmul_int.h"
 
 void hn_view_swap_last(hn_view *v) {
     int i = v->rank - 1;
@@ -100,9 +101,8 @@ hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, c
     return HONE_OK;
 }
 
-/* The same of f64; what is added to it, r, may be absent, its strides are in p. */
-static hone_status in_f64(hn_lower *L, const hn_node *n, const hn_matmul_f32 *p, const hn_view *a,
-                          const hn_view *b, const hn_view *r, const hn_view *y, hn_error *err) {
+/* The same problem of f64. */
+static hn_matmul_f64 problem_f64(const hn_matmul_f32 *p) {
     hn_matmul_f64 q = {.m = p->m,
                        .n = p->n,
                        .k = p->k,
@@ -119,6 +119,13 @@ static hone_status in_f64(hn_lower *L, const hn_node *n, const hn_matmul_f32 *p,
     memcpy(q.a_batch, p->a_batch, sizeof q.a_batch);
     memcpy(q.b_batch, p->b_batch, sizeof q.b_batch);
     memcpy(q.c_batch, p->c_batch, sizeof q.c_batch);
+    return q;
+}
+
+/* A step of f64; what is added to the product, r, may be absent, its strides are in p. */
+static hone_status in_f64(hn_lower *L, const hn_node *n, const hn_matmul_f32 *p, const hn_view *a,
+                          const hn_view *b, const hn_view *r, const hn_view *y, hn_error *err) {
+    hn_matmul_f64 q = problem_f64(p);
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_matmul_f64_family, &q, sizeof q, &s, err));
     hn_step_reads(s, HN_MATMUL_F64_A, a);
@@ -129,7 +136,23 @@ static hone_status in_f64(hn_lower *L, const hn_node *n, const hn_matmul_f32 *p,
     return HONE_OK;
 }
 
-/* alpha times the product of inputs 0 and 1, which are seen as a and b. */
+/* A step of integers. */
+static hone_status in_integers(hn_lower *L, const hn_node *n, const hn_matmul_f32 *p,
+                               const hn_view *a, const hn_view *b, const hn_view *y,
+                               hn_error *err) {
+    int bits = hone_dtype_bits(a->dtype);
+    hn_matmul_int q = {.at = problem_f64(p), .wide = bits == 64};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_matmul_int_family, &q, sizeof q, &s, err));
+    hn_step_reads(s, HN_MATMUL_INT_A, a);
+    hn_step_reads(s, HN_MATMUL_INT_B, b);
+    hn_step_writes(s, HN_MATMUL_INT_C, y);
+    set_costs(s, p, a, b, y, bits / 8);
+    return HONE_OK;
+}
+
+/* alpha times the product of inputs 0 and 1, which are seen as a and b; of integers the product
+ * alone. */
 static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b, float alpha,
                             bool *done, hn_error *err) {
     hn_view y = hn_lower_out(n, 0);
@@ -149,8 +172,10 @@ static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b,
         hn_view_reshape(&y, c.rank, c.dims, &c);
     }
     hn_step *s = NULL;
-    if (a.dtype == HONE_DTYPE_F64) {
-        hn_matmul_f32 p = problem_of(&a, &b, &c, alpha);
+    hn_matmul_f32 p = problem_of(&a, &b, &c, alpha);
+    if (hn_dtype_is_int(a.dtype)) {
+        HN_TRY(in_integers(L, n, &p, &a, &b, &c, err));
+    } else if (a.dtype == HONE_DTYPE_F64) {
         HN_TRY(in_f64(L, n, &p, &a, &b, &(hn_view){.buffer = -1}, &c, err));
     } else if (hn_lower_is_constant(L, &b) && b.rank == 2 && alpha >= 1 && alpha <= 1) {
         HN_TRY(hn_lower_rows(L, n, &a, err));
@@ -165,9 +190,12 @@ static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b,
 
 hone_status hn_lower_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
-    if (a.dtype != HONE_DTYPE_F32 && a.dtype != HONE_DTYPE_F64) HN_DECLINE(L, "not f32 or f64");
+    bool integers = a.dtype == HONE_DTYPE_S32 || a.dtype == HONE_DTYPE_U32 ||
+                    a.dtype == HONE_DTYPE_S64 || a.dtype == HONE_DTYPE_U64;
+    if (a.dtype != HONE_DTYPE_F32 && a.dtype != HONE_DTYPE_F64 && !integers)
+        HN_DECLINE(L, "not f32, f64 or integers of 32 or 64 bits");
     if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
-    if (a.dtype == HONE_DTYPE_F64) return multiply(L, n, a, b, 1, done, err);
+    if (a.dtype != HONE_DTYPE_F32) return multiply(L, n, a, b, 1, done, err);
     HN_TRY(hn_lower_attention_product(L, n, done, err));
     return *done ? HONE_OK : multiply(L, n, a, b, 1, done, err);
 }

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -101,10 +102,37 @@ static void doubles(void **state) {
         "matmul_f64 Gemm");
 }
 
+static void integers(void **state) {
+    (void)state;
+    static const char *const types[] = {"int32", "uint32", "int64", "uint64"};
+    for (int i = 0; i < 4; i++) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "m (%s[2,30,40] any, %s[40,50] any2) => (%s[2,30,50] y) { y = MatMul (any, any2) }",
+            types[i], types[i], types[i]);
+        engine_agrees(text, "matmul_int MatMul");
+        snprintf(text, sizeof text,
+                 "m (%s[3,1,7,300] any, %s[5,300,33] any2) => (%s[3,5,7,33] y) { y = MatMul (any, "
+                 "any2) }",
+                 types[i], types[i], types[i]);
+        engine_agrees(text, "matmul_int MatMul");
+        snprintf(text, sizeof text,
+                 "m (%s[40] any, %s[40,50] any2) => (%s[50] y) { y = MatMul (any, any2) }",
+                 types[i], types[i], types[i]);
+        engine_agrees(text, "matmul_int MatMul");
+        snprintf(text, sizeof text,
+                 "m (%s[6,40] any, %s[50,40] any2) => (%s[6,50] y) {"
+                 " t = Transpose (any2) y = MatMul (any, t) }",
+                 types[i], types[i], types[i]);
+        engine_agrees(text, "matmul_int MatMul");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(additions),       cmocka_unit_test(gemms),   cmocka_unit_test(few_rows),
-        cmocka_unit_test(shared_matrices), cmocka_unit_test(doubles),
+        cmocka_unit_test(shared_matrices), cmocka_unit_test(doubles), cmocka_unit_test(integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,16 +144,16 @@ static void numbers(void **state) {
             for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 char text[640];
                 snprintf(text, sizeof text,
-                         "m (%s[%s] x) => (%s[%s] y) <int64[4] s = {%s}> {"
-                         " y = Resize <mode = \"%s\"> (x, , , s) }",
+                         "m (%s[%s] any) => (%s[%s] y) <int64[4] s = {%s}> {"
+                         " y = Resize <mode = \"%s\"> (any, , , s) }",
                          types[t], cases[i].x, types[t], cases[i].y, cases[i].sizes, modes_of[m]);
                 engine_agrees(text, cases[i].steps);
             }
     engine_agrees(
-        "m (uint8[1,2,6,5] x) => (uint8[1,2,7,9] y)"
+        "m (uint8[1,2,6,5] any) => (uint8[1,2,7,9] y)"
         " <float[8] roi = {0, 0, 0.2, -0.4, 1, 1, 1.3, 0.9}, int64[4] s = {1, 2, 7, 9}> {"
         " y = Resize <coordinate_transformation_mode = \"tf_crop_and_resize\","
-        " mode = \"linear\", extrapolation_value = 300.5> (x, roi, , s) }",
+        " mode = \"linear\", extrapolation_value = 300.5> (any, roi, , s) }",
         DOUBLES);
 }
 

@@ -36,6 +36,12 @@ static double code_at(const hn_value *v, double x) {
     return floor(x * count) - (signs ? count / 2 : 0);
 }
 
+/* The same for inputs named "any", from -100 or 0 to 100 where there are more bits. */
+static double any_at(const hn_value *v, double x) {
+    if (hone_dtype_bits(v->type.dtype) <= 8) return code_at(v, x);
+    return floor(hn_dtype_min(v->type.dtype) < 0 ? 201 * x - 100 : 101 * x);
+}
+
 /* Numbers of both signs, in constants positive ones too small to make sums large. */
 static double number_at(const hn_value *v, int64_t i, hn_rng *rng) {
     static const double odd[] = {NAN, INFINITY, -INFINITY};
@@ -43,6 +49,7 @@ static double number_at(const hn_value *v, int64_t i, hn_rng *rng) {
     double x = hn_rng_f64(rng);
     if (v->type.dtype == HONE_DTYPE_BOOL) return x < 0.5;
     if (begins(v->name, "many")) return floor(120 * x);
+    if (hn_dtype_is_int(v->type.dtype) && begins(v->name, "any")) return any_at(v, x);
     if (hone_dtype_bits(v->type.dtype) <= 8 && begins(v->name, "w")) return code_at(v, x);
     return begins(v->name, "w") ? 0.05 + 0.2 * x : 4 * x - 2;
 }

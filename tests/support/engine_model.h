@@ -6,9 +6,9 @@
  *
  * Inputs are random. Those whose name begins with w are constants; with "mask", a mask of
  * attention; with "odd", numbers among which are NaN and infinities; with "many", integers up to
- * 119. The model is not simplified. The outputs must be within the bound of an f32 step, and the
- * same bits on one thread and on two; memory is what was planned, and a second run allocates
- * nothing.
+ * 119; with "any", integers of both signs, of 8 bits all of them. The model is not simplified. The
+ * outputs must be within the bound of an f32 step, and the same bits on one thread and on two;
+ * memory is what was planned, and a second run allocates nothing.
  */
 #ifndef HN_TESTS_SUPPORT_ENGINE_MODEL_H
 #define HN_TESTS_SUPPORT_ENGINE_MODEL_H

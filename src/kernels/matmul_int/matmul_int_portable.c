@@ -1,0 +1,1 @@
+#include "kernels/matmul_int/matmul_int_body.h"
