@@ -22,6 +22,18 @@ static void modes(void **state) {
                  " (x, g) }",
                  modes_of[i % 3], paddings[i / 3 % 3], i / 9);
         engine_agrees(text, STEP);
+        snprintf(text, sizeof text,
+                 "m (float[2,5,4,6,7] x, float[2,3,5,4,3] g) => (float[2,5,3,5,4] y) {"
+                 " y = GridSample <mode = \"%s\", padding_mode = \"%s\", align_corners = %d>"
+                 " (x, g) }",
+                 modes_of[i % 3], paddings[i / 3 % 3], i / 9);
+        engine_agrees(text, STEP);
+        snprintf(text, sizeof text,
+                 "m (float[2,5,9] x, float[2,6,1] g) => (float[2,5,6] y) {"
+                 " y = GridSample <mode = \"%s\", padding_mode = \"%s\", align_corners = %d>"
+                 " (x, g) }",
+                 modes_of[i % 3], paddings[i / 3 % 3], i / 9);
+        engine_agrees(text, STEP);
     }
 }
 
@@ -41,7 +53,7 @@ static void channels_last(void **state) {
 static void references(void **state) {
     (void)state;
     engine_agrees(
-        "m (float[1,2,3,4,5] x, float[1,4,6,5,3] g) => (float[1,2,4,6,5] y) {"
+        "m (float[1,2,3,4,5,2] x, float[1,4,6,5,2,4] g) => (float[1,2,4,6,5,2] y) {"
         " y = GridSample (x, g) }",
         "reference GridSample");
 }

@@ -64,4 +64,12 @@ static inline sample_taps sample_taps_of(const hn_grid_sample_f32 *p, double v, 
     return t;
 }
 
+/* The taps along all axes of the position at `at`: columns, rows, depth. */
+static inline void sample_all_taps(const hn_grid_sample_f32 *p, const float *at, sample_taps *t) {
+    const int64_t sizes[] = {p->w, p->h, p->d};
+    for (int i = 0; i < 3; i++)
+        t[i] = i < p->axes ? sample_taps_of(p, (double)at[i], sizes[i])
+                           : (sample_taps){.n = 1, .weight = {1}};
+}
+
 #endif
