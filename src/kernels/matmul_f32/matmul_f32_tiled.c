@@ -99,8 +99,8 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
             int64_t column = hn_panels_f32_column(&g->panels, first + q);
             float *panel = lane + q * k * t->width + i * width;
             if (n < width) memset(panel, 0, (size_t)(rows * width) * 4);
-            hn_tile_f32_copy(b + i * p->b_k + column * p->b_n, p->b_k, p->b_n, rows, n, p->alpha,
-                             panel, width);
+            t->copy(b + i * p->b_k + column * p->b_n, p->b_k, p->b_n, rows, n, p->alpha, panel,
+                    width);
         }
     }
     bool starts = k0 == 0, ends = k0 + k == p->k, clip = p->act.kind == HN_ACT_CLIP;
@@ -123,9 +123,9 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
         int64_t row = m0 + (m1 - m0) * i / tiles;
         int n = (int)(m0 + (m1 - m0) * (i + 1) / tiles - row);
         if (t->interleaved)
-            hn_tile_f32_copy(a + row * p->a_m, p->a_k, p->a_m, k, n, 1, copy, hn_tile_f32_ld(n));
+            t->copy(a + row * p->a_m, p->a_k, p->a_m, k, n, 1, copy, hn_tile_f32_ld(n));
         else if (g->copies)
-            hn_tile_f32_copy(a + row * p->a_m, p->a_m, p->a_k, n, k, 1, copy, g->pass + PAD);
+            t->copy(a + row * p->a_m, p->a_m, p->a_k, n, k, 1, copy, g->pass + PAD);
         for (int j = 0; j < n; j++) {
             rows_a[j] = g->copies ? copy + j * (g->pass + PAD) : a + (row + j) * p->a_m;
             rows_c[j] = c + (row + j) * p->c_m;

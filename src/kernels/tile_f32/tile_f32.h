@@ -55,6 +55,14 @@ typedef struct hn_thin_f32 {
     hn_tile_f32_fn *fn[HN_TILE_F32_PANELS]; /* [panels - 1] */
 } hn_thin_f32;
 
+/* dst[r * ld + c] = scale * src[r * s_row + c * s_col] for r < rows, c < cols. */
+typedef void hn_tile_f32_copy_fn(const float *src, int64_t s_row, int64_t s_col, int64_t rows,
+                                 int64_t cols, float scale, float *restrict dst, int64_t ld);
+hn_tile_f32_copy_fn hn_tile_f32_copy;
+#if defined(__x86_64__)
+hn_tile_f32_copy_fn hn_tile_f32_copy_avx512, hn_tile_f32_copy_avx2;
+#endif
+
 /* One way to compute tiles. */
 typedef struct hn_tiles_f32 {
     int rows;          /* the most rows of a tile */
@@ -63,6 +71,7 @@ typedef struct hn_tiles_f32 {
     const hn_thin_f32 *thin;      /* [rows - 1] */
     int n_thin;
     bool interleaved;
+    hn_tile_f32_copy_fn *copy;
     /* An activation over columns [column, column + n) of the rows y points at. */
     void (*act)(const hn_act *act, float *const *y, int rows, int64_t column, int64_t n);
 } hn_tiles_f32;
@@ -73,10 +82,6 @@ extern const hn_tiles_f32 hn_tiles_f32_avx512, hn_tiles_f32_avx2;
 #elif defined(__aarch64__)
 extern const hn_tiles_f32 hn_tiles_f32_neon;
 #endif
-
-/* dst[r * ld + c] = scale * src[r * s_row + c * s_col] for r < rows, c < cols. */
-void hn_tile_f32_copy(const float *src, int64_t s_row, int64_t s_col, int64_t rows, int64_t cols,
-                      float scale, float *restrict dst, int64_t ld);
 
 /* dst[k * ld + i] = a[s][i][..] for all runs s and rows i, k counting through the runs: rows side
  * by side, as tiles with `interleaved` want them; ld is `rows` rounded up to 4. What is beyond

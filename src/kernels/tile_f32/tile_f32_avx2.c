@@ -98,4 +98,5 @@ const hn_tiles_f32 hn_tiles_f32_avx2 = {.rows = 6,
                                         .fn = {full, narrow},
                                         .thin = thin,
                                         .n_thin = sizeof thin / sizeof *thin,
+                                        .copy = hn_tile_f32_copy_avx2,
                                         .act = act_tile};

@@ -127,4 +127,5 @@ const hn_tiles_f32 hn_tiles_f32_avx512 = {.rows = 14,
                                           .fn = {full, narrow},
                                           .thin = thin,
                                           .n_thin = sizeof thin / sizeof *thin,
+                                          .copy = hn_tile_f32_copy_avx512,
                                           .act = act_tile};

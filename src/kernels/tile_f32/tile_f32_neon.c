@@ -99,4 +99,5 @@ const hn_tiles_f32 hn_tiles_f32_neon = {.rows = ROWS,
                                         .narrow = 8,
                                         .fn = {full, narrow},
                                         .interleaved = true,
+                                        .copy = hn_tile_f32_copy,
                                         .act = act_tile};

@@ -54,4 +54,4 @@ TILE(6)
 static hn_tile_f32_fn *const tiles[ROWS] = {tile_1, tile_2, tile_3, tile_4, tile_5, tile_6};
 
 const hn_tiles_f32 hn_tiles_f32_portable = {
-    .rows = ROWS, .width = WIDTH, .fn = {tiles, tiles}, .act = act_tile};
+    .rows = ROWS, .width = WIDTH, .fn = {tiles, tiles}, .copy = hn_tile_f32_copy, .act = act_tile};

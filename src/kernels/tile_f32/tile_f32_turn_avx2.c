@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/tile_f32/tile_f32_turn_body.h"
