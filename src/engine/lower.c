@@ -631,6 +631,7 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_sources(L, err));
     for (const hn_node *n = L->graph->first; n != NULL; n = n->next) HN_TRY(lower_node(L, n, err));
     HN_TRY(lower_outputs(L, err));
+    HN_TRY(hn_lower_conv_planes(L, err));
     if (L->transposed != NULL || L->deep != NULL) HN_TRY(expand_steps(L, err));
     finish_copies(L);
     hn_lower_map_finish(L);

@@ -65,6 +65,14 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err);
 hone_status hn_lower_conv_transpose_finish(hn_lower *L, const hn_step *s, bool *done,
                                            hn_error *err);
 hone_status hn_lower_conv_depth_finish(hn_lower *L, const hn_step *s, bool *done, hn_error *err);
+/* Lets convolutions between planar images read and write these as they are, where that pays. */
+hone_status hn_lower_conv_planes(hn_lower *L, hn_error *err);
+/* Whether s stands for steps over three spatial axes. */
+bool hn_lower_is_deep(const hn_lower *L, const hn_step *s);
+/* The transposed convolution that s stands for, or NULL. */
+hn_transposed *hn_lower_transposed(const hn_lower *L, const hn_step *s);
+/* Its steps are to be those of conv_planes_f32; false: that cannot be. */
+bool hn_lower_transposed_planes(hn_transposed *t, int64_t y_channel);
 /* Gives map steps, which may grow until lowering is done, their final form. */
 void hn_lower_map_finish(hn_lower *L);
 /* Gives products their final form, once nothing more is added to them. */
@@ -119,6 +127,9 @@ hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 
  * hn_lower_shift moves them by so many floats. */
 hone_status hn_lower_conv_part(hn_lower *L, const hn_step *whole, const hn_conv_f32 *p,
                                const hn_view *weights, hn_step **out, hn_error *err);
+/* Makes s, a step of conv_f32 whose x and y are planar, one of conv_planes_f32; its y has channels
+ * that far apart. */
+hone_status hn_lower_conv_to_planes(hn_lower *L, hn_step *s, int64_t y_channel, hn_error *err);
 void hn_lower_shift(hn_step *s, int operand, int64_t floats);
 /* v [N, C, D, H, W] itself when its channels are adjacent and its slices follow each other, else a
  * copy that is so. */

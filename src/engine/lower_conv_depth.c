@@ -66,9 +66,16 @@ static hone_status add_tap(hn_lower *L, const hn_deep *d, int64_t b, const hn_co
     return HONE_OK;
 }
 
-hone_status hn_lower_conv_depth_finish(hn_lower *L, const hn_step *s, bool *done, hn_error *err) {
+static const hn_deep *deep_of(const hn_lower *L, const hn_step *s) {
     const hn_deep *d = L->deep;
     while (d != NULL && d->step != s) d = d->next;
+    return d;
+}
+
+bool hn_lower_is_deep(const hn_lower *L, const hn_step *s) { return deep_of(L, s) != NULL; }
+
+hone_status hn_lower_conv_depth_finish(hn_lower *L, const hn_step *s, bool *done, hn_error *err) {
+    const hn_deep *d = deep_of(L, s);
     *done = d != NULL;
     if (d == NULL) return HONE_OK;
     const hn_conv_f32 *whole = s->problem;
@@ -130,6 +137,7 @@ hone_status hn_lower_conv_depth(hn_lower *L, const hn_node *n, bool *done, hn_er
     hn_conv_slide depth = {x.dims[2], y.dims[2], s.kernel[0], s.stride[0], s.dilation[0], s.pad[0]};
     const char *why = refusal(&depth, x.dims[0]);
     if (why != NULL) HN_DECLINE(L, why);
+    *done = true;
 
     hn_deep *d = hn_arena_zero(&L->plan->arena, sizeof *d);
     if (d == NULL) return HN_NOMEM(err);
@@ -148,8 +156,11 @@ hone_status hn_lower_conv_depth(hn_lower *L, const hn_node *n, bool *done, hn_er
     hn_conv_f32 p = hn_lower_conv_problem(&x2, &w2, &y2, &slices, hn_attr_i(n, "group"));
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));
+    step->flops = 2.0 * (double)hn_view_count(&y) * (double)(hn_view_count(&w) / w.dims[0]);
+    bool one_slice = depth.taps == 1 && depth.stride == 1 && depth.pad == 0;
+    if (one_slice && p.kh == 1 && p.sh == 1 && p.pt == 0)
+        return HONE_OK; /* all rows are one image */
     d->step = step;
     L->deep = d;
-    *done = true;
     return HONE_OK;
 }

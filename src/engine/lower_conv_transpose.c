@@ -23,12 +23,14 @@
 #include <string.h>
 
 #include "engine/lower.h"
+#include "kernels/col2im_f32/col2im_f32.h"
 #include "ops/conv_ref.h"
 
 enum {
     MOST_PHASES = 16, /* of an axis */
     MOST_SPANS = 16,  /* of a phase of the depth */
     MOST_STEPS = 128,
+    FAR_REACH = 64, /* of a window: too far for planes, which are copied with what it reaches */
 };
 
 enum { DEPTH, HEIGHT, WIDTH, AXES };
@@ -38,6 +40,8 @@ struct hn_transposed {
     bool deep;               /* three spatial axes */
     hn_view w;               /* [channels, outputs of a group, kd, kh, kw] */
     hn_conv_axis axis[AXES]; /* those that are absent have one input, one output and one tap */
+    bool planes;             /* x and y are planar */
+    int64_t y_channel;       /* of planar ones: floats from a channel of y to the next */
     hn_transposed *next;
 };
 
@@ -148,6 +152,7 @@ static hone_status add_part(hn_lower *L, const hn_transposed *t, const part *a, 
     if (!a->ends) p.act = (hn_act){HN_ACT_NONE, 0, 0};
     hn_step *s;
     HN_TRY(hn_lower_conv_part(L, t->step, &p, &w, &s, err));
+    if (t->planes) HN_TRY(hn_lower_conv_to_planes(L, s, t->y_channel, err));
     s->operands[HN_CONV_BIAS] = bias;
     from += a->v.skip, to += a->py;
     hn_lower_shift(s, HN_CONV_X,
@@ -220,17 +225,110 @@ static hone_status repeat(hn_lower *L, const hn_transposed *t, int64_t times, hn
     return HONE_OK;
 }
 
+/* ---- columns ---- */
+
+/* Whether planar images are rather multiplied by all taps at once, and what that gives added up:
+ * where a pixel then has fewer numbers than the phases, one after the other, read of it. */
+static bool prefers_columns(const hn_transposed *t) {
+    const hn_conv_f32 *p = t->step->problem;
+    const hn_conv_axis *y = &t->axis[HEIGHT], *x = &t->axis[WIDTH];
+    bool dense = p->y_pixel == 1 && (p->oh == 1 || p->y_row == p->ow) &&
+                 (p->n == 1 || t->y_channel == p->oh * p->ow) &&
+                 (p->batch == 1 || p->y_image == p->n * p->oh * p->ow);
+    return dense && t->w.dims[1] * y->taps * x->taps < y->up * x->up * (p->c / p->groups);
+}
+
+/* The weights of all taps, [outputs][ky][kx][channels of a group] in order. */
+static hn_view weights_of_taps(const hn_transposed *t, int64_t groups) {
+    const int64_t *d = t->w.dims, *s = t->w.strides;
+    int64_t channels = d[0] / groups;
+    return (hn_view){.buffer = t->w.buffer,
+                     .dtype = t->w.dtype,
+                     .rank = 5,
+                     .offset = t->w.offset,
+                     .dims = {groups, d[1], d[3], d[4], channels},
+                     .strides = {channels * s[0], s[1], s[3], s[4], s[0]}};
+}
+
+static hone_status add_columns(hn_lower *L, const hn_transposed *t, hn_error *err) {
+    const hn_conv_f32 *whole = t->step->problem;
+    const hn_conv_axis *y = &t->axis[HEIGHT], *x = &t->axis[WIDTH];
+    int64_t taps = y->taps * x->taps;
+    hn_view columns = {.dtype = HONE_DTYPE_F32,
+                       .rank = 4,
+                       .dims = {whole->batch, whole->n * taps, whole->h, whole->w}};
+    HN_TRY(hn_lower_place(L, &columns, NULL, err));
+    hn_conv_f32 p = *whole;
+    p.n = whole->n * taps, p.oh = p.h, p.ow = p.w;
+    p.kh = p.kw = p.sh = p.sw = p.dh = p.dw = 1;
+    p.pt = p.pl = 0;
+    p.y_image = columns.strides[0], p.y_row = columns.strides[2], p.y_pixel = 1;
+    p.w_o = p.c / p.groups, p.w_i = p.w_y = p.w_x = 1;
+    p.act = (hn_act){HN_ACT_NONE, 0, 0};
+    hn_view w = weights_of_taps(t, whole->groups);
+    hn_step *product, *sum;
+    HN_TRY(hn_lower_conv_part(L, t->step, &p, &w, &product, err));
+    HN_TRY(hn_lower_conv_to_planes(L, product, columns.strides[1], err));
+    product->operands[HN_CONV_BIAS] = (hn_operand){.buffer = -1};
+    hn_step_writes(product, HN_CONV_Y, &columns);
+    product->bytes = t->step->bytes + 4.0 * (double)hn_view_count(&columns);
+
+    hn_col2im_f32 q = {.planes = whole->batch * whole->n,
+                       .h = whole->oh,
+                       .w = whole->ow,
+                       .oh = whole->h,
+                       .ow = whole->w,
+                       .kh = y->taps,
+                       .kw = x->taps,
+                       .sh = y->up,
+                       .sw = x->up,
+                       .dh = -y->dilation,
+                       .dw = -x->dilation,
+                       .pt = y->offset,
+                       .pl = x->offset,
+                       .channels = whole->n,
+                       .act = whole->act};
+    HN_TRY(hn_lower_step(L, t->step->node, &hn_col2im_f32_family, &q, sizeof q, &sum, err));
+    sum->label = t->step->label;
+    sum->flops = (double)hn_view_count(&columns);
+    sum->bytes = 4.0 * (double)(hn_view_count(&columns) + q.planes * q.h * q.w);
+    hn_step_reads(sum, HN_COL2IM_X, &columns);
+    sum->operands[HN_COL2IM_Y] = t->step->operands[HN_CONV_Y];
+    sum->writes = 1u << HN_COL2IM_Y;
+    sum->operands[HN_COL2IM_BIAS] = t->step->operands[HN_CONV_BIAS];
+    sum->n_operands = HN_COL2IM_OPERANDS_;
+    return HONE_OK;
+}
+
+/* ---- all steps ---- */
+
+hn_transposed *hn_lower_transposed(const hn_lower *L, const hn_step *s) {
+    hn_transposed *t = L->transposed;
+    while (t != NULL && t->step != s) t = t->next;
+    return t;
+}
+
+bool hn_lower_transposed_planes(hn_transposed *t, int64_t y_channel) {
+    for (int i = 0; i < AXES; i++)
+        if ((t->axis[i].taps - 1) * -t->axis[i].dilation > FAR_REACH) return false;
+    if (t->deep || t->planes) return false;
+    t->planes = true;
+    t->y_channel = y_channel;
+    return true;
+}
+
 hone_status hn_lower_conv_transpose_finish(hn_lower *L, const hn_step *s, bool *done,
                                            hn_error *err) {
-    const hn_transposed *t = L->transposed;
-    while (t != NULL && t->step != s) t = t->next;
+    const hn_transposed *t = hn_lower_transposed(L, s);
     *done = t != NULL;
     if (t == NULL) return HONE_OK;
+    if (t->planes && prefers_columns(t)) return add_columns(L, t, err);
     const hn_conv_f32 *whole = s->problem;
     const hn_conv_axis *x = &t->axis[WIDTH];
     bool adjacent = whole->y_pixel == whole->n &&
                     (s->operands[HN_CONV_R].buffer < 0 || whole->r_pixel == whole->n);
-    part a = {.joined = whole->groups == 1 && adjacent && alike(x) ? x->up : 1};
+    bool join = whole->groups == 1 && adjacent && alike(x) && !t->planes;
+    part a = {.joined = join ? x->up : 1};
     hn_operand bias = s->operands[HN_CONV_BIAS];
     HN_TRY(repeat(L, t, a.joined, &bias, err));
     for (a.image = 0; a.image < (t->deep ? whole->batch : 1); a.image++)
@@ -327,6 +425,7 @@ hone_status hn_lower_conv_transpose(hn_lower *L, const hn_node *n, bool *done, h
     };
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));
+    step->flops = 2.0 * (double)hn_view_count(&x) * (double)(hn_view_count(&w) / w.dims[0]);
     t->step = step;
     L->transposed = t;
     *done = true;

@@ -7,6 +7,7 @@
 #include "kernels/attention_f32/attention_f32.h"
 #include "kernels/binary_q8/binary_q8.h"
 #include "kernels/conv_computed_f32/conv_computed_f32.h"
+#include "kernels/conv_planes_f32/conv_planes_f32.h"
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/lut_q8/lut_q8.h"
 #include "kernels/matmul_f32/matmul_f32.h"
@@ -234,7 +235,8 @@ double hn_step_macs(const hn_step *s) {
     bool product = f == &hn_conv_f32_family || f == &hn_conv_q8_family ||
                    f == &hn_conv_computed_f32_family || f == &hn_matmul_f32_family ||
                    f == &hn_attention_f32_family || f == &hn_matmul_nbits_family ||
-                   f == &hn_recurrent_f32_family || f == &hn_recurrent_q8_family;
+                   f == &hn_recurrent_f32_family || f == &hn_recurrent_q8_family ||
+                   f == &hn_conv_planes_f32_family;
     return product ? s->flops / 2 : s->macs;
 }
 

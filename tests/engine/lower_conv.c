@@ -50,7 +50,7 @@ static void three_axes(void **state) {
     runs_fast(
         "m (float[2,5,6,7,8] x, float[9,5,1,1,1] w) => (float[2,9,6,7,8] y) {"
         " y = Conv (x, w) }",
-        family, 2);
+        "conv_planes_f32", 1);
     runs_fast(
         "m (float[1,1,9,7,8] x, float[4,1,3,2,2] w) => (float[1,4,3,6,7] y) {"
         " y = Conv <strides = [2, 1, 1], dilations = [2, 1, 1]> (x, w) }",
@@ -68,6 +68,62 @@ static void three_axes(void **state) {
         "m (float[1,6,5,7,8] x, float[4,6,2,3,3] w, float[7,4,1,1,1] w2)"
         " => (float[1,7,4,5,6] y) { c = Conv (x, w) a = Relu (c) y = Conv (a, w2) }",
         family, 3);
+}
+
+/* How many steps there are of conv_planes_f32, beside what copies there are. */
+static void runs_planar(const char *text, int steps, bool copies) {
+    engine_facts f = engine_ran(text);
+    runs_fast(text, "conv_planes_f32", steps);
+    if ((strstr(f.kernels, "copy") != NULL) != copies) fail_msg("%s: %s", f.kernels, text);
+}
+
+static void planes(void **state) {
+    (void)state;
+    /* Depthwise, of few channels; grouped; with strides; of one row; 1x1; of three axes. */
+    runs_planar(
+        "m (float[2,5,19,23] x, float[5,1,3,3] w, float[5] wb) => (float[2,5,19,23] y) {"
+        " c = Conv <group = 5, pads = [1, 1, 1, 1]> (x, w, wb) y = Clip (c) }",
+        1, false);
+    runs_planar(
+        "m (float[1,24,13,30] x, float[24,4,3,3] w) => (float[1,24,13,30] y) {"
+        " y = Conv <group = 6, pads = [1, 1, 1, 1]> (x, w) }",
+        1, false);
+    runs_planar(
+        "m (float[1,2,9,64] x, float[9,2,3,3] w) => (float[1,9,5,32] y) {"
+        " c = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (x, w) y = Tanh (c) }",
+        1, false);
+    runs_planar(
+        "m (float[1,1,800] x, float[40,1,10] w) => (float[1,40,159] y) {"
+        " y = Conv <strides = [5]> (x, w) }",
+        1, false);
+    runs_planar(
+        "m (float[2,16,9,9] x, float[20,16,1,1] w) => (float[2,20,9,9] y) { y = Conv (x, w) }", 1,
+        false);
+    runs_planar(
+        "m (float[2,16,3,9,9] x, float[20,16,1,1,1] w) => (float[2,20,3,9,9] y) {"
+        " y = Conv (x, w) }",
+        1, false);
+    /* From planes to one channel, with nothing to copy. */
+    runs_planar(
+        "m (float[1,3,20,20] x, float[1,3,3,3] w) => (float[1,1,18,18] y) { y = Conv (x, w) }", 1,
+        false);
+    /* What is copied for another step too stays as it was. */
+    runs_fast(
+        "m (float[1,16,30,30] x, float[20,16,1,1] w, float[24,16,1,1] w2)"
+        " => (float[1,20,30,30] y, float[1,24,30,30] z) { y = Conv (x, w) z = Conv (x, w2) }",
+        "conv_f32", 2);
+    /* So does what is between convolutions, and a residual. */
+    runs_fast(
+        "m (float[1,16,30,30] x, float[20,16,1,1] w, float[24,20,1,1] w2)"
+        " => (float[1,24,30,30] y) { a = Conv (x, w) y = Conv (a, w2) }",
+        "conv_f32", 2);
+    /* So do windows that reach far, and those that lie in the padding for the most part. */
+    runs_fast(
+        "m (float[1,1,9,600] x, float[3,1,2,2] w) => (float[1,3,9,600] y) {"
+        " y = Conv <dilations = [5000, 5000], pads = [0, 0, 5000, 5000]> (x, w) }",
+        "conv_f32", 1);
+    engine_survives(
+        "m (float[1,16,9,9] x, float[20,16,1,1] w) => (float[1,20,9,9] y) { y = Conv (x, w) }");
 }
 
 static void dilated(void **state) {
@@ -107,8 +163,8 @@ static void failures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(computed_weights), cmocka_unit_test(three_axes), cmocka_unit_test(dilated),
-        cmocka_unit_test(deformable),       cmocka_unit_test(failures),
+        cmocka_unit_test(planes),  cmocka_unit_test(computed_weights), cmocka_unit_test(three_axes),
+        cmocka_unit_test(dilated), cmocka_unit_test(deformable),       cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static void activations_end_the_step(void **state) {
     engine_agrees(
         "m (float[1,8,5,5] x, float[4,8,3,3] w, float[4] b) => (float[1,4,3,3] y) {"
         " y = com.microsoft.FusedConv <activation = \"Relu\"> (x, w, b) }",
-        "conv_f32 FusedConv");
+        "conv_planes_f32 FusedConv");
     engine_agrees(
         "m (float[6,8] x, float[8,4] w, float[4] b) => (float[6,4] y) {"
         " y = com.microsoft.FusedGemm <activation = \"Tanh\"> (x, w, b) }",

@@ -53,7 +53,7 @@ static void after_a_convolution(void **state) {
     engine_agrees(
         "m (float[2,3,5,6] x, float[20,3,1,1] w) => (float[2,1,5,6] y) <int64[1] axes = {1}> {"
         " a = Conv (x, w) y = ReduceMean (a, axes) }",
-        "conv_f32 Conv, reduce_f32 ReduceMean");
+        "conv_planes_f32 Conv, reduce_f32 ReduceMean");
 }
 
 static void declined(void **state) {

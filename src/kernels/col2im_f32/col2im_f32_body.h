@@ -1,16 +1,60 @@
 /* col2im_f32 over the vector vocabulary, a plane per task. A tap adds rows of windows to rows of
  * the plane, by vectors where windows are one column apart. Where all windows stay in the nearest
  * cache besides, vectors of the plane sum up what the taps say of them instead: then what has just
- * been stored is not loaded again. */
+ * been stored is not loaded again.
+ *
+ * Where windows are two columns apart, so do the outputs of each phase, every second pixel, which
+ * take neighbouring windows by each tap that reaches them; two phases are put together as they are
+ * stored:
+ *
+ *   4 taps, padding 1      y[0] y[2] y[4] ..    tap 1 of windows 0 1 2 .., tap 3 of -1 0 1 ..
+ *                          y[1] y[3] y[5] ..    tap 2 of windows 0 1 2 .., tap 0 of 1 2 3 ..
+ *
+ * Near the ends of a row, where some tap finds no window, each output is summed by itself. */
 #include <string.h>
 
 #include "kernels/col2im_f32/col2im_f32.h"
-#include "simd/part.h"
+#include "kernels/tile_f32/tile_f32_act.h"
+
+enum { PHASES = 2 };
+
+/* The columns of a window: output j of phase `phase` takes window j - shift. */
+typedef struct column {
+    int64_t phase, shift;
+} column;
+
+/* The taps that reach a row, by phase of the outputs they go to: windows of one row each. */
+typedef struct taps {
+    const float **row[PHASES];
+    int64_t *shift[PHASES];
+    int64_t n[PHASES];
+} taps;
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_col2im_f32 *p = problem;
     (void)lanes;
-    *w = (hn_work){.n_phases = 1, .tasks = {p->planes}};
+    size_t each = (size_t)p->kw * sizeof(column);
+    size_t list = (size_t)(p->kh * p->kw) * (sizeof(float *) + sizeof(int64_t));
+    *w = (hn_work){.n_phases = 1, .tasks = {p->planes}, .lane_scratch = each + PHASES * list};
+}
+
+static taps divide(const hn_col2im_f32 *p, void *lane, column **columns) {
+    *columns = lane;
+    taps t;
+    char *at = (char *)(*columns + p->kw);
+    for (int i = 0; i < PHASES; i++) {
+        t.row[i] = (const float **)at, at += p->kh * p->kw * (int64_t)sizeof(float *);
+        t.shift[i] = (int64_t *)at, at += p->kh * p->kw * (int64_t)sizeof(int64_t);
+    }
+    return t;
+}
+
+static void fill_columns(const hn_col2im_f32 *p, column *columns) {
+    for (int64_t kx = 0; kx < p->kw; kx++) {
+        int64_t right = kx * p->dw - p->pl, phase = right % p->sw;
+        if (phase < 0) phase += p->sw;
+        columns[kx] = (column){phase, (right - phase) / p->sw};
+    }
 }
 
 /* ---- few windows, one column apart ---- */
@@ -43,8 +87,8 @@ HN_INLINE hn_vf add_taps(const hn_col2im_f32 *p, const float *row, int64_t ix, i
 
 /* n columns of row iy of the plane. */
 HN_INLINE void sum_part(const hn_col2im_f32 *p, const float *x, const float *first, int64_t iy,
-                        int64_t ix, int64_t n, float *y) {
-    hn_vf sum = hn_v_set1(0.0f);
+                        int64_t ix, int64_t n, float bias, float *y) {
+    hn_vf sum = hn_v_set1(bias);
     for (int64_t ky = 0; ky < p->kh; ky++) {
         int64_t below = iy - (ky * p->dh - p->pt), oy = below;
         if (p->sh != 1) oy = below % p->sh == 0 ? below / p->sh : -1;
@@ -54,11 +98,107 @@ HN_INLINE void sum_part(const hn_col2im_f32 *p, const float *x, const float *fir
     hn_v_store_part(y + iy * p->w + ix, sum, n);
 }
 
-static void sum_plane(const hn_col2im_f32 *p, const float *x, const float *first, float *y) {
+static void sum_plane(const hn_col2im_f32 *p, const float *x, const float *first, float bias,
+                      float *y) {
     for (int64_t iy = 0; iy < p->h; iy++) {
         int64_t ix = 0;
-        for (; ix + HN_VL <= p->w; ix += HN_VL) sum_part(p, x, first, iy, ix, HN_VL, y);
-        if (ix < p->w) sum_part(p, x, first, iy, ix, p->w - ix, y);
+        for (; ix + HN_VL <= p->w; ix += HN_VL) sum_part(p, x, first, iy, ix, HN_VL, bias, y);
+        if (ix < p->w) sum_part(p, x, first, iy, ix, p->w - ix, bias, y);
+    }
+}
+
+/* ---- two columns apart ---- */
+
+/* The row of windows that reaches row iy by row ky of the window; -1: there is none. */
+static int64_t window_of(const hn_col2im_f32 *p, int64_t iy, int64_t ky) {
+    int64_t at = iy + p->pt - ky * p->dh;
+    if (at < 0) return -1;
+    if (p->sh > 1) { /* a division takes longer than adding up a short row */
+        if (at % p->sh != 0) return -1;
+        at /= p->sh;
+    }
+    return at < p->oh ? at : -1;
+}
+
+/* The taps that reach row iy, in order. */
+static void find_taps(const hn_col2im_f32 *p, const float *x, const column *columns, int64_t iy,
+                      taps *t) {
+    t->n[0] = t->n[1] = 0;
+    for (int64_t ky = 0; ky < p->kh; ky++) {
+        int64_t oy = window_of(p, iy, ky);
+        if (oy < 0) continue;
+        for (int64_t kx = 0; kx < p->kw; kx++) {
+            int64_t phase = columns[kx].phase, n = t->n[phase]++;
+            t->row[phase][n] = x + ((ky * p->kw + kx) * p->oh + oy) * p->ow;
+            t->shift[phase][n] = columns[kx].shift;
+        }
+    }
+}
+
+/* Outputs j, j + 1, ... of a phase, where all taps find windows. */
+HN_INLINE hn_vf sum_phase(const taps *t, int phase, int64_t j, float bias, int64_t n) {
+    hn_vf sum = hn_v_set1(bias);
+    for (int64_t i = 0; i < t->n[phase]; i++)
+        sum = hn_v_add(sum, hn_v_load_part(t->row[phase][i] + (j - t->shift[phase][i]), n));
+    return sum;
+}
+
+static float sum_one(const hn_col2im_f32 *p, const taps *t, int phase, int64_t j, float bias) {
+    for (int64_t i = 0; i < t->n[phase]; i++) {
+        int64_t window = j - t->shift[phase][i];
+        if ((uint64_t)window < (uint64_t)p->ow) bias += t->row[phase][i][window];
+    }
+    return bias;
+}
+
+/* Of two vectors in a row, the lanes that take turns: of their lower halves, of their upper ones.
+ */
+#define HALF (HN_VL / 2)
+#define TURN(i) i, HN_VL + (i)
+static const int32_t low_lanes[] = {TURN(0), TURN(1), TURN(2), TURN(3),
+                                    TURN(4), TURN(5), TURN(6), TURN(7)};
+static const int32_t high_lanes[] = {TURN(HALF),     TURN(HALF + 1), TURN(HALF + 2),
+                                     TURN(HALF + 3), TURN(HALF + 4), TURN(HALF + 5),
+                                     TURN(HALF + 6), TURN(HALF + 7)};
+
+/* n outputs from j on of every phase. */
+HN_INLINE void sum_phases(const taps *t, int64_t j, float bias, float *y, int64_t n) {
+    hn_vf even = sum_phase(t, 0, j, bias, n), odd = sum_phase(t, 1, j, bias, n);
+    hn_vf low = hn_v_pick(even, odd, hn_vi_load(low_lanes));
+    hn_vf high = hn_v_pick(even, odd, hn_vi_load(high_lanes));
+    int64_t first = 2 * n < HN_VL ? 2 * n : HN_VL;
+    hn_v_store_part(y + 2 * j, low, first);
+    hn_v_store_part(y + 2 * j + first, high, 2 * n - first);
+}
+
+/* One row; all taps find windows for outputs [lo, hi) of both phases. */
+static void sum_row(const hn_col2im_f32 *p, const taps *t, int64_t lo, int64_t hi, float bias,
+                    float *y) {
+    if (hi - lo >= HN_VL) {
+        for (int64_t j = lo; j + HN_VL < hi; j += HN_VL) sum_phases(t, j, bias, y, HN_VL);
+        sum_phases(t, hi - HN_VL, bias, y, HN_VL); /* some again */
+    } else if (lo < hi) {
+        sum_phases(t, lo, bias, y, hi - lo);
+    }
+    for (int phase = 0; phase < PHASES; phase++) {
+        int64_t all = (p->w - phase + 1) / PHASES;
+        for (int64_t j = 0; j < all; j++) {
+            if (j == lo && lo < hi) j = hi;
+            if (j < all) y[j * PHASES + phase] = sum_one(p, t, phase, j, bias);
+        }
+    }
+}
+
+static void sum_rows(const hn_col2im_f32 *p, const float *x, const column *columns, taps *t,
+                     float bias, float *y) {
+    int64_t lo = 0, hi = p->w / PHASES;
+    for (int64_t kx = 0; kx < p->kw; kx++) {
+        if (columns[kx].shift > lo) lo = columns[kx].shift;
+        if (columns[kx].shift + p->ow < hi) hi = columns[kx].shift + p->ow;
+    }
+    for (int64_t iy = 0; iy < p->h; iy++, y += p->w) {
+        find_taps(p, x, columns, iy, t);
+        sum_row(p, t, lo, hi, bias, y);
     }
 }
 
@@ -87,8 +227,8 @@ static void add_row(float *y, const float *x, int64_t n, int64_t stride) {
     if (i < n) add_part(y + i, x + i, n - i);
 }
 
-static void add_plane(const hn_col2im_f32 *p, const float *x, float *y) {
-    memset(y, 0, (size_t)(p->h * p->w) * sizeof *y);
+static void add_plane(const hn_col2im_f32 *p, const float *x, float bias, float *y) {
+    for (int64_t i = 0; i < p->h * p->w; i++) y[i] = bias;
     for (int64_t k = 0; k < p->kh * p->kw; k++, x += p->oh * p->ow) {
         int64_t down = k / p->kw * p->dh - p->pt, right = k % p->kw * p->dw - p->pl;
         int64_t oy, oy_end, ox, ox_end;
@@ -101,16 +241,24 @@ static void add_plane(const hn_col2im_f32 *p, const float *x, float *y) {
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
-    (void)phase, (void)lane;
+    (void)phase;
     const hn_col2im_f32 *p = call->problem;
-    const float *x = call->ptr[HN_COL2IM_X];
+    const float *x = call->ptr[HN_COL2IM_X], *bias = call->ptr[HN_COL2IM_BIAS];
     float *y = call->ptr[HN_COL2IM_Y];
     int64_t windows = p->kh * p->kw * p->oh * p->ow, plane = p->h * p->w;
+    column *columns;
+    taps t = divide(p, lane, &columns);
+    if (p->sw == PHASES) fill_columns(p, columns);
     for (int64_t i = begin; i < end; i++) {
-        if (p->sw == 1 && windows <= FEW)
-            sum_plane(p, x + i * windows, x, y + i * plane);
+        const float *from = x + i * windows;
+        float *to = y + i * plane, begins = bias != NULL ? bias[i % p->channels] : 0.0f;
+        if (p->sw == PHASES)
+            sum_rows(p, from, columns, &t, begins, to);
+        else if (p->sw == 1 && windows <= FEW)
+            sum_plane(p, from, x, begins, to);
         else
-            add_plane(p, x + i * windows, y + i * plane);
+            add_plane(p, from, begins, to);
+        if (p->act.kind != HN_ACT_NONE) act_tile(&p->act, &to, 1, 0, plane);
     }
 }
 

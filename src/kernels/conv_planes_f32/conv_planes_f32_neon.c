@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/conv_planes_f32/conv_planes_f32_body.h"
