@@ -135,11 +135,11 @@ static bool find_planes(const hn_lower *L, const uses *all, const hn_step *s, ch
  * images of 7x7 to 150x150 on Granite Rapids with AVX-512. */
 enum {
     COPIED = 9,       /* an element that a copy moves, */
-    COPIED_FAR = 26,  /* where there are more than stay in L2: */
+    COPIED_FAR = 36,  /* where there are more than stay in L2: */
     FAR = 1 << 18,    /* elements */
-    STEP = 13000,     /* a step: half a microsecond */
+    STEP = 6000,      /* a copy, whatever its size */
     LAID_OUT = 10,    /* an element of x that conv_planes_f32 copies to put padding around it, */
-    PICKED = 26,      /* or to put every second one aside */
+    PICKED = 20,      /* or to put every second one aside */
     LAID_ROW = 260,   /* a row of those */
     FEW_OUTPUTS = 16, /* of transposed convolutions, up to which planes pay */
     SHORT_ROW = 12,   /* with rows that are longer; or */
@@ -154,7 +154,7 @@ static double filled(int64_t n, int64_t lanes) {
 static double rate_of(const hn_lower *L, const hn_conv_f32 *p) {
     int64_t out = p->n / p->groups, terms = p->c / p->groups * p->kh * p->kw;
     bool amx = (L->isa & HN_ISA_AMX) == HN_ISA_AMX;
-    if (p->groups > 1 && p->groups == p->c) return 0.45;
+    if (p->groups > 1 && p->groups == p->c) return 0.45 * filled(p->c, 16);
     if (p->groups > 1) return out < 16 ? 0.27 : out < 32 ? 0.45 : 0.85;
     if (p->x_channel == 1 && p->n <= 4)
         return (0.3 + 0.13 * (double)p->n) * (double)terms / (double)(terms + 150);
@@ -162,7 +162,8 @@ static double rate_of(const hn_lower *L, const hn_conv_f32 *p) {
                     p->dw == 1 && p->c >= 16;
     if (winograd) return p->n >= 32 ? 2 : p->c >= 32 ? 1.2 : 1;
     if (terms >= 192 && p->n >= 32) return p->kh * p->kw == 1 ? 1.2 : amx ? 1.9 : 1;
-    return 0.85 * filled(p->n, 16);
+    if (p->x_channel != 1) return 0.95 * filled(p->n, 16);
+    return p->n > 16 ? 0.85 : 0.6 * filled(p->n, 16);
 }
 
 static double cost_of_channels_last(const hn_lower *L, const hn_step *s, const change *c) {
@@ -178,9 +179,9 @@ static double cost_of_planes(const hn_lower *L, const hn_step *s) {
     const hn_conv_f32 *p = s->problem;
     int64_t lanes = (L->isa & HN_ISA_AVX512) == HN_ISA_AVX512 ? 16 : 8, out = p->n / p->groups;
     bool line = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0;
-    double busy = filled(line ? p->oh * p->ow : p->ow, lanes) * (out == 1   ? 0.6
-                                                                 : out == 2 ? 0.75
-                                                                            : 1);
+    bool column = p->sh == 1 && p->dh == 1 && p->kh > 1;
+    double tall = out == 1 ? (column ? 0.6 : 0.4) : out == 2 ? 0.75 : 1;
+    double busy = filled(line ? p->oh * p->ow : p->ow, lanes) * tall;
     double rows = (double)p->batch * (double)(p->c * p->h), laid = 0;
     if (!line)
         laid = p->sw == 1 ? rows * (double)p->w * LAID_OUT + rows * LAID_ROW
@@ -193,8 +194,8 @@ static bool pays(const hn_lower *L, const hn_step *s, const change *c) {
     if (hn_lower_transposed(L, s) != NULL)
         return p->groups == 1 &&
                (p->n <= VERY_FEW_OUTPUTS || (p->n <= FEW_OUTPUTS && p->w > SHORT_ROW));
-    /* What lies in the padding is left out by conv_f32 alone. */
-    if (hn_conv_share_inside(p) < 0.9) return false;
+    /* Taps that lie in the padding are left out by conv_f32 alone, where they are many. */
+    if (hn_conv_share_inside(p) < 0.7) return false;
     hn_conv_planes_f32 planes = hn_conv_planes_of(p, 1);
     const hn_family *f = &hn_conv_planes_f32_family;
     if (hn_kernel_choose(f, (hn_allowed){.isa = L->isa}, &planes, NULL, NULL) ==

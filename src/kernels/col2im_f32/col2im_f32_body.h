@@ -11,20 +11,19 @@
  *                          y[1] y[3] y[5] ..    tap 2 of windows 0 1 2 .., tap 0 of 1 2 3 ..
  *
  * Near the ends of a row, where some tap finds no window, each output is summed by itself. */
-#include <string.h>
-
 #include "kernels/col2im_f32/col2im_f32.h"
 #include "kernels/tile_f32/tile_f32_act.h"
 
 enum { PHASES = 2 };
 
-/* The columns of a window: output j of phase `phase` takes window j - shift. */
-typedef struct column {
+/* A row or column of a window: output j of that phase takes window j - shift by it. */
+typedef struct place {
     int64_t phase, shift;
-} column;
+} place;
 
 /* The taps that reach a row, by phase of the outputs they go to: windows of one row each. */
 typedef struct taps {
+    place *rows, *columns; /* of a window */
     const float **row[PHASES];
     int64_t *shift[PHASES];
     int64_t n[PHASES];
@@ -33,28 +32,30 @@ typedef struct taps {
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_col2im_f32 *p = problem;
     (void)lanes;
-    size_t each = (size_t)p->kw * sizeof(column);
+    size_t places = (size_t)(p->kh + p->kw) * sizeof(place);
     size_t list = (size_t)(p->kh * p->kw) * (sizeof(float *) + sizeof(int64_t));
-    *w = (hn_work){.n_phases = 1, .tasks = {p->planes}, .lane_scratch = each + PHASES * list};
+    *w = (hn_work){.n_phases = 1, .tasks = {p->planes}, .lane_scratch = places + PHASES * list};
 }
 
-static taps divide(const hn_col2im_f32 *p, void *lane, column **columns) {
-    *columns = lane;
-    taps t;
-    char *at = (char *)(*columns + p->kw);
+static void fill_places(int64_t n, int64_t dilation, int64_t stride, int64_t pad, place *places) {
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = k * dilation - pad, phase = at % stride;
+        if (phase < 0) phase += stride;
+        places[k] = (place){phase, (at - phase) / stride};
+    }
+}
+
+static taps divide(const hn_col2im_f32 *p, void *lane) {
+    taps t = {.rows = lane};
+    t.columns = t.rows + p->kh;
+    char *at = (char *)(t.columns + p->kw);
     for (int i = 0; i < PHASES; i++) {
         t.row[i] = (const float **)at, at += p->kh * p->kw * (int64_t)sizeof(float *);
         t.shift[i] = (int64_t *)at, at += p->kh * p->kw * (int64_t)sizeof(int64_t);
     }
+    fill_places(p->kh, p->dh, p->sh, p->pt, t.rows);
+    fill_places(p->kw, p->dw, p->sw, p->pl, t.columns);
     return t;
-}
-
-static void fill_columns(const hn_col2im_f32 *p, column *columns) {
-    for (int64_t kx = 0; kx < p->kw; kx++) {
-        int64_t right = kx * p->dw - p->pl, phase = right % p->sw;
-        if (phase < 0) phase += p->sw;
-        columns[kx] = (column){phase, (right - phase) / p->sw};
-    }
 }
 
 /* ---- few windows, one column apart ---- */
@@ -109,28 +110,17 @@ static void sum_plane(const hn_col2im_f32 *p, const float *x, const float *first
 
 /* ---- two columns apart ---- */
 
-/* The row of windows that reaches row iy by row ky of the window; -1: there is none. */
-static int64_t window_of(const hn_col2im_f32 *p, int64_t iy, int64_t ky) {
-    int64_t at = iy + p->pt - ky * p->dh;
-    if (at < 0) return -1;
-    if (p->sh > 1) { /* a division takes longer than adding up a short row */
-        if (at % p->sh != 0) return -1;
-        at /= p->sh;
-    }
-    return at < p->oh ? at : -1;
-}
-
-/* The taps that reach row iy, in order. */
-static void find_taps(const hn_col2im_f32 *p, const float *x, const column *columns, int64_t iy,
-                      taps *t) {
+/* The taps that reach row j of a phase, in order. */
+static void find_taps(const hn_col2im_f32 *p, const float *x, int64_t phase, int64_t j, taps *t) {
     t->n[0] = t->n[1] = 0;
     for (int64_t ky = 0; ky < p->kh; ky++) {
-        int64_t oy = window_of(p, iy, ky);
-        if (oy < 0) continue;
-        for (int64_t kx = 0; kx < p->kw; kx++) {
-            int64_t phase = columns[kx].phase, n = t->n[phase]++;
-            t->row[phase][n] = x + ((ky * p->kw + kx) * p->oh + oy) * p->ow;
-            t->shift[phase][n] = columns[kx].shift;
+        int64_t oy = j - t->rows[ky].shift;
+        if (t->rows[ky].phase != phase || oy < 0 || oy >= p->oh) continue;
+        const float *row = x + (ky * p->kw * p->oh + oy) * p->ow;
+        for (int64_t kx = 0; kx < p->kw; kx++, row += p->oh * p->ow) {
+            int64_t to = t->columns[kx].phase, n = t->n[to]++;
+            t->row[to][n] = row;
+            t->shift[to][n] = t->columns[kx].shift;
         }
     }
 }
@@ -189,16 +179,17 @@ static void sum_row(const hn_col2im_f32 *p, const taps *t, int64_t lo, int64_t h
     }
 }
 
-static void sum_rows(const hn_col2im_f32 *p, const float *x, const column *columns, taps *t,
-                     float bias, float *y) {
+static void sum_rows(const hn_col2im_f32 *p, const float *x, taps *t, float bias, float *y) {
     int64_t lo = 0, hi = p->w / PHASES;
     for (int64_t kx = 0; kx < p->kw; kx++) {
-        if (columns[kx].shift > lo) lo = columns[kx].shift;
-        if (columns[kx].shift + p->ow < hi) hi = columns[kx].shift + p->ow;
+        int64_t shift = t->columns[kx].shift;
+        if (shift > lo) lo = shift;
+        if (shift + p->ow < hi) hi = shift + p->ow;
     }
-    for (int64_t iy = 0; iy < p->h; iy++, y += p->w) {
-        find_taps(p, x, columns, iy, t);
+    for (int64_t iy = 0, phase = 0, j = 0; iy < p->h; iy++, y += p->w) {
+        find_taps(p, x, phase, j, t);
         sum_row(p, t, lo, hi, bias, y);
+        if (++phase == p->sh) phase = 0, j++;
     }
 }
 
@@ -246,14 +237,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const float *x = call->ptr[HN_COL2IM_X], *bias = call->ptr[HN_COL2IM_BIAS];
     float *y = call->ptr[HN_COL2IM_Y];
     int64_t windows = p->kh * p->kw * p->oh * p->ow, plane = p->h * p->w;
-    column *columns;
-    taps t = divide(p, lane, &columns);
-    if (p->sw == PHASES) fill_columns(p, columns);
+    taps t = divide(p, lane);
     for (int64_t i = begin; i < end; i++) {
         const float *from = x + i * windows;
         float *to = y + i * plane, begins = bias != NULL ? bias[i % p->channels] : 0.0f;
         if (p->sw == PHASES)
-            sum_rows(p, from, columns, &t, begins, to);
+            sum_rows(p, from, &t, begins, to);
         else if (p->sw == 1 && windows <= FEW)
             sum_plane(p, from, x, begins, to);
         else
