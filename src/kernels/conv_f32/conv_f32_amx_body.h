@@ -724,11 +724,13 @@ static bool ok(const void *problem, const char **why) {
     geometry g = measure(p);
     double positions = (double)(g.lines * g.tiles * ROWS), channels = (double)(g.cblocks * STEP);
     double outputs = (double)(ceil_div(p->n, 16) * 16);
+    /* Where windows reach far, every block splits what it does not compute besides. */
+    double far = (double)(g.lines * g.blocks * max64(0, g.halo - g.pairs * 2 * ROWS));
     const double product = PARTS == 3 ? 0.0077 : 0.0038;
     double split = 0.246 * channels * (double)(g.ny * g.nx);
     double multiply_and_store = outputs * (product * channels * (double)g.taps + 0.147);
     double fma = 2 * (double)(p->batch * p->oh * p->ow) * outputs * (double)(p->c * g.taps) / 115;
-    if (positions * (split + multiply_and_store) > 0.8 * fma)
+    if ((positions + far) * split + positions * multiply_and_store > 0.8 * fma)
         return *why = "FMA is as fast: half-empty tiles, or much to split for few products", false;
     return true;
 }

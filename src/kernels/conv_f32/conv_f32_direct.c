@@ -63,7 +63,7 @@ static int64_t pixels_of(const hn_conv_f32 *p, const region *r) {
 
 /* Cuts the outputs into regions where that leaves out enough taps, and each into tiles. */
 static void cut(const hn_tiles_f32 *t, const hn_conv_f32 *p, geometry *g) {
-    const double enough = 0.7;
+    const double enough = 0.8;
     hn_conv_span y[MAX_SPANS] = {{0, p->oh, 0, p->kh}}, x[MAX_SPANS] = {{0, p->ow, 0, p->kw}};
     int rows = 1, columns = 1;
     if (hn_conv_share_inside(p) < enough) {
