@@ -345,6 +345,30 @@ static void finish_through_floats(waiting *f, int end) {
     f->next = end;
 }
 
+/* Sums as they are, less what the zero points of weights add. */
+HN_INLINE void store_sums(waiting *f, int end, bool zero_points) {
+    const panel *of = f->panel;
+    const __m512i w_off = _mm512_set1_epi32(hn_q8_w_off(f->a->p));
+    for (int64_t n = 0; n < of->n; n += 16) {
+        const __mmask16 m = (__mmask16)first64(of->n - n);
+        __m512i zero = _mm512_setzero_si512();
+        if (zero_points)
+            zero = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(m, f->a->wz + of->n0 + n), w_off);
+        for (int row = 2 * f->next; row < 2 * end; row++) {
+            if (f->at.y[row] < 0) continue;
+            __m512i sum = _mm512_load_si512(f->c + row * WIDE + n);
+            if (zero_points) {
+                __m512i window = _mm512_set1_epi32(f->at.window_sum[row]);
+                sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(zero, window));
+            }
+            _mm512_mask_storeu_epi32((int32_t *)f->a->y + f->at.y[row] + of->n0 + n, m, sum);
+        }
+    }
+    f->next = end;
+}
+static void finish_s32(waiting *f, int end) { store_sums(f, end, false); }
+static void finish_s32_less_zeros(waiting *f, int end) { store_sums(f, end, true); }
+
 static void finish_slowly(waiting *f, int end) {
     const panel *of = f->panel;
     for (int row = 2 * f->next; row < 2 * end; row++) {
@@ -367,7 +391,8 @@ static finisher *choose_finisher(const panel *f, const hn_q8_args *a) {
 #undef HN_X
     };
     const hn_conv_q8 *p = a->p;
-    if (p->w_zero_points || p->y == HN_Q8_S32) return finish_slowly;
+    if (p->y == HN_Q8_S32) return p->w_zero_points ? finish_s32_less_zeros : finish_s32;
+    if (p->w_zero_points) return finish_slowly;
     if (p->y == HN_Q8_F32) return floats[p->act.kind];
     if (hn_conv_q8_has_floats(p)) return finish_through_floats;
     bool is_signed = p->y == HN_Q8_S8;
