@@ -10,9 +10,9 @@
 static void activations_end_the_step(void **state) {
     (void)state;
     engine_agrees(
-        "m (float[1,8,5,5] x, float[4,8,3,3] w, float[4] b) => (float[1,4,3,3] y) {"
+        "m (float[1,40,5,5] x, float[40,40,3,3] w, float[40] b) => (float[1,40,3,3] y) {"
         " y = com.microsoft.FusedConv <activation = \"Relu\"> (x, w, b) }",
-        "conv_planes_f32 FusedConv");
+        "conv_f32 FusedConv");
     engine_agrees(
         "m (float[6,8] x, float[8,4] w, float[4] b) => (float[6,4] y) {"
         " y = com.microsoft.FusedGemm <activation = \"Tanh\"> (x, w, b) }",
