@@ -154,7 +154,7 @@ static double filled(int64_t n, int64_t lanes) {
 static double rate_of(const hn_lower *L, const hn_conv_f32 *p) {
     int64_t out = p->n / p->groups, terms = p->c / p->groups * p->kh * p->kw;
     bool amx = (L->isa & HN_ISA_AMX) == HN_ISA_AMX;
-    if (p->groups > 1 && p->groups == p->c) return 0.45 * filled(p->c, 16);
+    if (p->groups > 1 && p->groups == p->c) return (terms > 25 ? 0.55 : 0.45) * filled(p->c, 16);
     if (p->groups > 1) return out < 16 ? 0.27 : out < 32 ? 0.45 : 0.85;
     if (p->x_channel == 1 && p->n <= 4)
         return (0.3 + 0.13 * (double)p->n) * (double)terms / (double)(terms + 150);
