@@ -262,6 +262,27 @@ hone_status hn_lower_average_pool(hn_lower *L, const hn_node *n, bool *done, hn_
     return lower_windows(L, n, HN_POOL_F32_MEAN, count_pads, done, err);
 }
 
+/* Small planes that the caller gives are lines to reduce. */
+static bool are_lines(const hn_lower *L, const hn_view *x) {
+    return L->plan->buffers[hn_buffer_root(L->plan, x->buffer)].kind == HN_BUFFER_INPUT &&
+           hn_view_is_dense(x);
+}
+
+static hone_status lower_lines(hn_lower *L, const hn_node *n, const hn_view *x,
+                               hn_pool_f32_kind kind, hn_error *err) {
+    static const hn_reduce_op ops[] = {[HN_POOL_F32_MAX] = HN_REDUCE_MAX,
+                                       [HN_POOL_F32_MEAN] = HN_REDUCE_MEAN,
+                                       [HN_POOL_F32_SUM] = HN_REDUCE_SUM};
+    int64_t planes = x->dims[0] * x->dims[1];
+    hn_view y = hn_lower_out(n, 0);
+    hn_step *s;
+    HN_TRY(hn_lower_place(L, &y, NULL, err));
+    HN_TRY(hn_lower_reduce_step(
+        L, n, ops[kind], (const int64_t[]){planes, hn_view_count(x) / planes, 1}, x, &y, &s, err));
+    hn_lower_set(L, n, 0, &y, s);
+    return HONE_OK;
+}
+
 /* One window of the whole image. */
 static hone_status lower_global(hn_lower *L, const hn_node *n, hn_pool_f32_kind kind, bool *done,
                                 hn_error *err) {
@@ -276,7 +297,8 @@ static hone_status lower_global(hn_lower *L, const hn_node *n, hn_pool_f32_kind 
         s.stride[i] = s.dilation[i] = 1;
     }
     *done = true;
-    bool large = s.kernel[0] * (s.rank > 1 ? s.kernel[1] : 1) >= LARGE;
+    bool large = hn_view_count(&x) / (x.dims[0] * x.dims[1]) >= LARGE;
+    if (!large && are_lines(L, &x)) return lower_lines(L, n, &x, kind, err);
     if (deep && prefers_planes(L, &x)) { /* slices below each other are one */
         int64_t rows = x.dims[2] * x.dims[3];
         hn_view flat;

@@ -53,9 +53,20 @@ static void windows(void **state) {
 
 static void whole_images(void **state) {
     (void)state;
-    run_node("float[2,35,5,6]", "float[2,35,1,1]", "GlobalAveragePool (odd)", 1);
-    run_node("float[2,35,5,6]", "float[2,35,1,1]", "GlobalMaxPool (odd)", 1);
-    run_node("float[2,35,9]", "float[2,35,1]", "GlobalAveragePool (odd)", 1);
+    static const char *const pools[] = {"GlobalAveragePool", "GlobalMaxPool"};
+    for (int i = 0; i < 2; i++) {
+        char node[64], text[512];
+        /* Small planes from the caller are reduced as lines. */
+        snprintf(node, sizeof node, "%s (odd)", pools[i]);
+        run_node("float[2,35,5,6]", "float[2,35,1,1]", node, 0);
+        run_node("float[2,35,9]", "float[2,35,1]", node, 0);
+        run_node("float[2,3,2,3,4]", "float[2,3,1,1,1]", node, 0);
+        snprintf(text, sizeof text,
+                 "m (float[2,5,6,35] odd) => (float[2,35,1,1] y) {"
+                 " x = Transpose <perm = [0, 3, 1, 2]> (odd) y = %s (x) }",
+                 pools[i]);
+        run(text, 1);
+    }
     static const char *const names[] = {"ReduceMax", "ReduceMean", "ReduceSum"};
     for (int i = 0; i < 3; i++) {
         char text[512];
