@@ -5,6 +5,10 @@
 #include "engine/lower.h"
 #include "kernels/fft_f32/fft_f32.h"
 
+/* Below this the definition, in double, is as good as exact and takes little time: sums that cancel
+ * then give 0, as they do nearly on paper. */
+enum { SHORT = 32 };
+
 /* The table of a transform as an operand of the step. */
 static hone_status add_table(hn_lower *L, hn_step *s, const hn_fft_f32 *p, hn_error *err) {
     hn_tensor *table;
@@ -24,7 +28,8 @@ static hone_status add_step(hn_lower *L, const hn_node *n, const hn_fft_f32 *p, 
                             const hn_view *window, bool *done, hn_error *err) {
     hn_view y = hn_lower_out(n, 0);
     hn_step *s;
-    if (p->n > HN_FFT_LONGEST) HN_DECLINE(L, "very long transforms");
+    if (p->n < SHORT) HN_DECLINE(L, "a short transform");
+    if (p->n > HN_FFT_LONGEST) HN_DECLINE(L, "a very long transform");
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     HN_TRY(hn_lower_step(L, n, &hn_fft_f32_family, p, sizeof *p, &s, err));
     HN_TRY(add_table(L, s, p, err));
