@@ -146,6 +146,15 @@ enum {
     VERY_FEW_OUTPUTS = 4,
 };
 
+static bool has_amx(hn_isa isa) { return strcmp(hn_isa_name(isa), "amx") == 0; }
+
+/* Floats of a vector. */
+static int64_t lanes_of(hn_isa isa) {
+    const char *name = hn_isa_name(isa);
+    if (has_amx(isa) || strncmp(name, "avx512", 6) == 0) return 16;
+    return strncmp(name, "avx", 3) == 0 ? 8 : 4;
+}
+
 static double filled(int64_t n, int64_t lanes) {
     return (double)n / (double)((n + lanes - 1) / lanes * lanes);
 }
@@ -153,7 +162,7 @@ static double filled(int64_t n, int64_t lanes) {
 /* Multiplications by conv_f32 while conv_planes_f32 does one. */
 static double rate_of(const hn_lower *L, const hn_conv_f32 *p) {
     int64_t out = p->n / p->groups, terms = p->c / p->groups * p->kh * p->kw;
-    bool amx = (L->isa & HN_ISA_AMX) == HN_ISA_AMX;
+    bool amx = has_amx(L->isa);
     if (p->groups > 1 && p->groups == p->c) return (terms > 25 ? 0.55 : 0.45) * filled(p->c, 16);
     if (p->groups > 1) return out < 16 ? 0.27 : out < 32 ? 0.45 : 0.85;
     if (p->x_channel == 1 && p->n <= 4)
@@ -177,7 +186,7 @@ static double cost_of_channels_last(const hn_lower *L, const hn_step *s, const c
 
 static double cost_of_planes(const hn_lower *L, const hn_step *s) {
     const hn_conv_f32 *p = s->problem;
-    int64_t lanes = (L->isa & HN_ISA_AVX512) == HN_ISA_AVX512 ? 16 : 8, out = p->n / p->groups;
+    int64_t lanes = lanes_of(L->isa), out = p->n / p->groups;
     bool line = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0;
     bool column = p->sh == 1 && p->dh == 1 && p->kh > 1;
     double tall = out == 1 ? (column ? 0.6 : 0.4) : out == 2 ? 0.75 : 1;
