@@ -92,8 +92,8 @@ static void channels_last(void **state) {
     }
     engine_agrees(
         "m (float[1,9,4,4] x) => (float[1,9,6,8] y) <int64[4] s = {1, 9, 6, 8}> {"
-        " a = GlobalAveragePool (x) y = Resize <mode = \"linear\"> (a, , , s) }",
-        "pool_f32 GlobalAveragePool, " STEP);
+        " a = AveragePool <kernel_shape = [4, 4]> (x) y = Resize <mode = \"linear\"> (a, , , s) }",
+        "pool_f32 AveragePool, " STEP);
 }
 
 /* More than two axes take several steps; what shrinks comes first. */
