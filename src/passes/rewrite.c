@@ -18,7 +18,7 @@ hone_status hn_pass_each(hn_graph *g, hn_pass_ctx *c, hn_rewrite *rewrite, hn_er
 
 bool hn_is(const hn_node *n, const char *op) {
     return n != NULL && n->op != NULL && !n->old && n->domain[0] == '\0' &&
-           strcmp(n->op_type, op) == 0;
+           strcmp(n->op_type, op) == 0 && hn_node_check_form(n, NULL) == HONE_OK;
 }
 
 hn_node *hn_feeds(const hn_node *n, int i, const char *op) {
