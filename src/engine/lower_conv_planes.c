@@ -33,19 +33,14 @@ static void add_use(const hn_plan *p, uses *all, int buffer, hn_step *s) {
     u->n++;
 }
 
-static hone_status count_uses(const hn_lower *L, uses **out, hn_error *err) {
-    hn_plan *p = L->plan;
-    uses *all = hn_arena_array(&p->arena, (size_t)p->n_buffers + 1, sizeof *all);
-    if (all == NULL) return HN_NOMEM(err);
-    memset(all, 0, ((size_t)p->n_buffers + 1) * sizeof *all);
+static void count_uses(const hn_plan *p, uses *all) {
+    memset(all, 0, (size_t)p->n_buffers * sizeof *all);
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         for (int k = 0; k < s->n_operands; k++) add_use(p, all, s->operands[k].buffer, s);
         for (int k = 0; k < s->n_in; k++) add_use(p, all, s->in[k].buffer, s);
         for (int k = 0; k < s->n_out; k++) add_use(p, all, s->out[k].buffer, s);
     }
-    *out = all;
-    return HONE_OK;
 }
 
 /* The only step that uses the buffer besides s; NULL: there are none or several, or the caller sees
@@ -258,16 +253,19 @@ static hone_status use_planes(hn_lower *L, hn_step *s, const change *c, hn_error
 }
 
 hone_status hn_lower_conv_planes(hn_lower *L, hn_error *err) {
-    uses *all = NULL;
-    HN_TRY(count_uses(L, &all, err));
-    for (int i = 0; i < L->plan->n_steps; i++) {
-        hn_step *s = L->plan->steps[i];
+    hn_plan *p = L->plan;
+    uses *all = hn_arena_array(&p->arena, (size_t)p->n_buffers + 1, sizeof *all);
+    if (all == NULL) return HN_NOMEM(err);
+    count_uses(p, all);
+    for (int i = 0; i < p->n_steps; i++) {
+        hn_step *s = p->steps[i];
         change c;
         if (s->family != &hn_conv_f32_family || s->operands[HN_CONV_R].buffer >= 0) continue;
         if (hn_lower_is_deep(L, s) || !find_planes(L, all, s, &c) || !pays(L, s, &c)) continue;
         hn_transposed *t = hn_lower_transposed(L, s);
         if (t != NULL && !hn_lower_transposed_planes(t, c.y.strides[1])) continue;
         HN_TRY(use_planes(L, s, &c, err));
+        count_uses(p, all);                          /* copies that are gone use nothing */
         i -= (c.before != NULL) + (c.after != NULL); /* steps that are no longer before the next */
     }
     return HONE_OK;

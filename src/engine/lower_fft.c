@@ -5,8 +5,8 @@
 #include "engine/lower.h"
 #include "kernels/fft_f32/fft_f32.h"
 
-/* Below this the definition, in double, is as good as exact and takes little time: sums that cancel
- * then give 0, as they do nearly on paper. */
+/* Shorter transforms run as the definition: it computes in double, so sums that cancel give 0, and
+ * takes little time. */
 enum { SHORT = 32 };
 
 /* The table of a transform as an operand of the step. */

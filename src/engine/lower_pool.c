@@ -4,7 +4,8 @@
  * reference.
  *
  * Images are pooled with their channels last, as convolutions leave them; images that come planar
- * from the caller, or where the places of the maxima are wanted, plane by plane. */
+ * from the caller, or where the places of the maxima are wanted, plane by plane. Planes from the
+ * caller that are small and pooled whole are lines for reduce_f32. */
 #include "engine/lower.h"
 #include "kernels/pool_f32/pool_f32.h"
 #include "kernels/pool_planes_f32/pool_planes_f32.h"
@@ -93,10 +94,14 @@ static bool has_planes(const hn_view *x) {
     return x->strides[1] >= plane && x->strides[0] == x->dims[1] * x->strides[1];
 }
 
+static bool is_given(const hn_lower *L, const hn_view *x) {
+    return L->plan->buffers[hn_buffer_root(L->plan, x->buffer)].kind == HN_BUFFER_INPUT;
+}
+
 /* Whether pooling plane by plane pays: it saves copying planes that the caller gives into channels
  * last. Steps that make planes can write channels last instead. */
 static bool prefers_planes(const hn_lower *L, const hn_view *x) {
-    bool given = L->plan->buffers[hn_buffer_root(L->plan, x->buffer)].kind == HN_BUFFER_INPUT;
+    bool given = is_given(L, x);
     if (x->rank == 5) return given && hn_view_is_dense(x);
     return has_planes(x) && x->strides[1] != 1 &&
            (x->dims[1] <= FEW_CHANNELS || (given && x->dims[x->rank - 1] >= WIDE));
@@ -262,12 +267,7 @@ hone_status hn_lower_average_pool(hn_lower *L, const hn_node *n, bool *done, hn_
     return lower_windows(L, n, HN_POOL_F32_MEAN, count_pads, done, err);
 }
 
-/* Small planes that the caller gives are lines to reduce. */
-static bool are_lines(const hn_lower *L, const hn_view *x) {
-    return L->plan->buffers[hn_buffer_root(L->plan, x->buffer)].kind == HN_BUFFER_INPUT &&
-           hn_view_is_dense(x);
-}
-
+/* Each plane of a dense x is a line to reduce. */
 static hone_status lower_lines(hn_lower *L, const hn_node *n, const hn_view *x,
                                hn_pool_f32_kind kind, hn_error *err) {
     static const hn_reduce_op ops[] = {[HN_POOL_F32_MAX] = HN_REDUCE_MAX,
@@ -298,7 +298,7 @@ static hone_status lower_global(hn_lower *L, const hn_node *n, hn_pool_f32_kind 
     }
     *done = true;
     bool large = hn_view_count(&x) / (x.dims[0] * x.dims[1]) >= LARGE;
-    if (!large && are_lines(L, &x)) return lower_lines(L, n, &x, kind, err);
+    if (!large && is_given(L, &x) && hn_view_is_dense(&x)) return lower_lines(L, n, &x, kind, err);
     if (deep && prefers_planes(L, &x)) { /* slices below each other are one */
         int64_t rows = x.dims[2] * x.dims[3];
         hn_view flat;
