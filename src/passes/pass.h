@@ -36,8 +36,8 @@ hone_status hn_pass_each(hn_graph *g, hn_pass_ctx *c, hn_rewrite *rewrite, hn_er
 
 /* ---- recognising ---- */
 
-/* n is that operator of ai.onnx, in the newest semantics and of the form it must have: branches
- * that may never run are not checked before. n may be NULL. */
+/* n is that operator of ai.onnx, in the newest semantics and of the form it must have; n may be
+ * NULL. */
 bool hn_is(const hn_node *n, const char *op);
 /* The node that computes input i of n, when it is that operator of the same graph; else NULL. */
 hn_node *hn_feeds(const hn_node *n, int i, const char *op);

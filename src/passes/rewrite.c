@@ -6,10 +6,17 @@
 /* How far hn_prune follows a chain; what remains is found by remove_dead. */
 #define MOST_PRUNED 64
 
+/* Whether n can be looked at as what it says it is: inference has checked the nodes of the model's
+ * graph, but not those of branches that may never run. */
+static bool is_formed(const hn_node *n) {
+    if (n->op == NULL || n->old) return false;
+    return n->graph == n->graph->model->graph || hn_node_check_form(n, NULL) == HONE_OK;
+}
+
 hone_status hn_pass_each(hn_graph *g, hn_pass_ctx *c, hn_rewrite *rewrite, hn_error *err) {
     for (hn_node *n = g->first, *next; n != NULL; n = next) {
         next = n->next;
-        if (n->op != NULL && !n->old) HN_TRY(rewrite(c, n, err));
+        if (is_formed(n)) HN_TRY(rewrite(c, n, err));
     }
     return HONE_OK;
 }
@@ -17,8 +24,7 @@ hone_status hn_pass_each(hn_graph *g, hn_pass_ctx *c, hn_rewrite *rewrite, hn_er
 /* ---- recognising ---- */
 
 bool hn_is(const hn_node *n, const char *op) {
-    return n != NULL && n->op != NULL && !n->old && n->domain[0] == '\0' &&
-           strcmp(n->op_type, op) == 0 && hn_node_check_form(n, NULL) == HONE_OK;
+    return n != NULL && n->domain[0] == '\0' && strcmp(n->op_type, op) == 0 && is_formed(n);
 }
 
 hn_node *hn_feeds(const hn_node *n, int i, const char *op) {

@@ -295,6 +295,21 @@ static void what_does_not_run_may_be_wrong(void **state) {
         "  y = If (c) <then_branch = yes () => (p) { p = Relu (a) },"
         "              else_branch = no () => (r) { r = Add (a, w) }>"
         "}");
+    /* Passes leave such nodes alone. */
+    static const char *const wrong[] = {"Add (x)",    "MatMul (x)", "Mul (x)",   "Identity ()",
+                                        "Reshape ()", "Gemm (x)",   "Concat ()", "Transpose ()"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "m (float[4,8] x) => (y) <float low = {-100}> {"
+                 "  most = ReduceMax <keepdims: int = 0> (x)"
+                 "  c = Greater (most, low)"
+                 "  y = If (c) <then_branch = yes () => (p) { p = Relu (x) },"
+                 "              else_branch = no () => (r) { q = %s  r = Relu (q) }>"
+                 "}",
+                 wrong[i]);
+        engine_ran_in_parts(text);
+    }
 }
 
 static void out_of_memory_at_any_point(void **state) {
