@@ -201,6 +201,25 @@ static void run_windows(const hn_resize_f32 *p, const windows *k, const float *x
     }
 }
 
+/* Where outputs take few of a row's values: the values of both rows x that t names are blended
+ * where they are taken, and the row in between is not made. */
+static bool takes_few(const hn_resize_f32 *p, const windows *k, const taps *t) {
+    return k->kind != NO_WINDOWS && p->x_pixel == 1 && t->n == 2 && p->w >= 4 * p->ow;
+}
+
+static void run_few(const hn_resize_f32 *p, const windows *k, const float *x, const taps *t,
+                    float *y) {
+    for (int64_t o = 0; o < p->ow; o++) {
+        int64_t base = k->base[o / HN_VL] < 0 ? 0 : k->base[o / HN_VL];
+        const float *a = x + t->index[0] * p->x_row + base, *b = x + t->index[1] * p->x_row + base;
+        int32_t low = k->low[o], high = k->high[o];
+        float s = (a[low] * t->weight[0] + b[low] * t->weight[1]) * k->low_weight[o];
+        if (k->high_weight[o] != 0)
+            s += (a[high] * t->weight[0] + b[high] * t->weight[1]) * k->high_weight[o];
+        y[o] = s;
+    }
+}
+
 /* ---- rows ---- */
 
 /* An output row from the row of pixels at x. */
@@ -234,6 +253,8 @@ static void run_row(const hn_resize_f32 *p, const hn_call *call, const windows *
         for (int64_t o = 0; o < p->ow; o++) fill(y + o * p->y_pixel, (float)p->outside, p->c);
     } else if (copies(t)) {
         run_columns(p, call, k, x + t->index[0] * p->x_row, p->x_pixel, y);
+    } else if (takes_few(p, k, t)) {
+        run_few(p, k, x, t, y);
     } else {
         if (p->x_pixel == p->c)
             blend(x, p->x_row, t, row, p->w * p->c);
