@@ -544,10 +544,8 @@ static int spell(hn_map_f32 *p, const hn_node *n, const arg *a, int n_args) {
             return -1;
         return put(p, HN_MAP_EQ, (arg[]){x, {-1, above ? INFINITY : -INFINITY}}, 2);
     }
-    if (is(n, "ThresholdedRelu")) {
-        arg above = {put(p, HN_MAP_GT, (arg[]){x, {-1, hn_attr_f(n, "alpha")}}, 2), 0};
-        return put(p, HN_MAP_SELECT, (arg[]){above, x, {-1, 0}}, 3);
-    }
+    if (is(n, "ThresholdedRelu"))
+        return put(p, HN_MAP_ABOVE, (arg[]){x, {-1, hn_attr_f(n, "alpha")}}, 2);
     if (is(n, "Shrink")) return shrink(p, n, x);
     if (is(n, "BatchNormalization")) {
         if (n_args == 3) return put(p, HN_MAP_MULADD, a, 3);

@@ -42,6 +42,7 @@
     X(MULADD, 3, "a * b + c")                    \
     X(PRELU, 2, "a < 0 ? a * b : a")             \
     X(SELECT, 3, "a != 0 ? b : c")               \
+    X(ABOVE, 2, "a > b ? a : 0")                 \
     X(LT, 2, "a < b")                            \
     X(LE, 2, "a <= b")                           \
     X(GT, 2, "a > b")                            \

@@ -12,7 +12,13 @@
 #include "kernels/act_simd.h"
 #include "kernels/map_f32/map_f32.h"
 
-enum { BLOCK_TOTAL = 8192, BLOCK_MIN = 256, BLOCK_MAX = 4096 };
+enum {
+    BLOCK_TOTAL = 8192,
+    BLOCK_MIN = 256,
+    BLOCK_MAX = 4096,
+    BLOCK_STREAM = 16384,
+    BLOCK_ROW = 1024
+};
 
 /* How an operand is met: where it lies, as one value for the whole block, or through a slot. */
 typedef enum form { DIRECT, SINGLE, SLOT } form;
@@ -77,20 +83,20 @@ static void assign_slots(const hn_map_f32 *p, cut *c) {
     }
 }
 
-static cut cut_of(const hn_map_f32 *p) {
+/* In blocks of at most so many elements and rows. */
+static cut cut_by(const hn_map_f32 *p, int64_t most, int64_t most_rows) {
     cut c = {.n = p->dims[p->rank - 1], .rows = 1, .outer = 1, .group = 1, .blocks_n = 1};
     if (p->rank > 1) c.rows = p->dims[p->rank - 2];
     for (int i = 0; i < p->rank - 2; i++) c.outer *= p->dims[i];
     if (c.n == 0 || c.rows == 0 || c.outer == 0) return (cut){0};
-    int64_t most = BLOCK_TOTAL / (1 + p->n_code + p->n_in) / 64 * 64;
-    most = most < BLOCK_MIN ? BLOCK_MIN : most > BLOCK_MAX ? BLOCK_MAX : most;
     if (c.n > most) {
         c.blocks_n = (c.n + most - 1) / most;
         c.block = ((c.n + c.blocks_n - 1) / c.blocks_n + 63) / 64 * 64;
         c.blocks_n = (c.n + c.block - 1) / c.block;
     } else {
         c.block = c.n;
-        c.group = most / c.n < c.rows ? most / c.n : c.rows;
+        most_rows = most / c.n < most_rows ? most / c.n : most_rows;
+        c.group = most_rows < c.rows ? most_rows : c.rows;
     }
     c.blocks_rows = (c.rows + c.group - 1) / c.group;
     c.slot_size = (c.block * c.group + 15) / 16 * 16;
@@ -107,6 +113,22 @@ static cut cut_of(const hn_map_f32 *p) {
     if (p->n_out > 1 && p->out[0] == p->out[1]) c.out[0] = SLOT;
     assign_slots(p, &c);
     return c;
+}
+
+/* Whether one loop leads from the inputs to the outputs: its block need not fit a cache. */
+static bool is_stream(const hn_map_f32 *p, const cut *c) {
+    return p->n_code == 1 && c->n_slots == 0;
+}
+
+static cut cut_of(const hn_map_f32 *p) {
+    cut c = cut_by(p, BLOCK_STREAM, INT64_MAX);
+    if (is_stream(p, &c)) return c;
+    /* What is one value for a row would need a slot for several. */
+    c = cut_by(p, BLOCK_STREAM, 1);
+    if (is_stream(p, &c) && c.block >= BLOCK_ROW) return c;
+    int64_t most = BLOCK_TOTAL / (1 + p->n_code + p->n_in) / 64 * 64;
+    most = most < BLOCK_MIN ? BLOCK_MIN : most > BLOCK_MAX ? BLOCK_MAX : most;
+    return cut_by(p, most, INT64_MAX);
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -168,6 +190,7 @@ LOOP(MOD, hn_v_floor_mod(a, b))
 LOOP(MULADD, hn_v_fma(a, b, c))
 LOOP(PRELU, hn_v_select(hn_v_lt(a, zero), hn_v_mul(a, b), a))
 LOOP(SELECT, hn_v_select(truth(a), b, c))
+LOOP(ABOVE, hn_v_select(hn_v_gt(a, b), a, zero))
 /* Truth values, as floats and as bytes. */
 #define TEST(name, mask)                                                                  \
     LOOP(name, hn_v_select(mask, one, zero))                                              \

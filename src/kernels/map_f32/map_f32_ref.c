@@ -31,6 +31,7 @@ static double compute(const hn_map_code *i, double a, double b, double c) {
         case HN_MAP_MULADD: return a * b + c;
         case HN_MAP_PRELU: return a < 0 ? a * b : a;
         case HN_MAP_SELECT: return a != 0 ? b : c;
+        case HN_MAP_ABOVE: return a > b ? a : 0;
         case HN_MAP_LT: return a < b;
         case HN_MAP_LE: return a <= b;
         case HN_MAP_GT: return a > b;

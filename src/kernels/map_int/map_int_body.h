@@ -59,25 +59,24 @@ static inline int64_t positive(int64_t a) { return a < 0 ? 0 : a; }
 
 /* ---- divisions ---- */
 
-/* Quotients of floats are exact, once cut, where both numbers are below 2^22, those of doubles below
- * 2^52; and unlike those of integers they come in vectors. A divisor of 0 or -1 is replaced by 1: the
- * first gives 0, and over the second the least number wraps. By masks, since compilers do not make
- * vectors of what branches around a division. */
-#define QUOTIENT(T, U, minus, divide)                                                        \
-    U zero_ = 0 - (U)(b == 0), minus_ = 0 - (U)minus(b == -1), odd_ = zero_ | minus_;        \
-    T d = (T)(((U)b & ~odd_) | (odd_ & 1)), q = (T)(divide);                                 \
+/* Quotients of floats are exact, once cut, where both numbers are below 2^22, those of doubles
+ * below 2^52; and unlike those of integers they come in vectors. A divisor of 0 or -1 is replaced
+ * by 1: the first gives 0, and over the second the least number wraps. By masks, since compilers do
+ * not make vectors of what branches around a division. */
+#define QUOTIENT(T, U, minus, divide)                                                 \
+    U zero_ = 0 - (U)(b == 0), minus_ = 0 - (U)minus(b == -1), odd_ = zero_ | minus_; \
+    T d = (T)(((U)b & ~odd_) | (odd_ & 1)), q = (T)(divide);                          \
     q = (T)((((U)q ^ minus_) - minus_) & ~zero_)
 /* Whether a number is negative, or what asks for that; never of unsigned types. */
 #define MINUS(condition) (condition)
 #define NEVER(condition) false
 
 /* Whether n numbers are from -2^(bits - 1) on and below 2^(bits - 1); or below 2^bits. */
-#define WITHIN(name, T, bits, from)                            \
-    static inline bool name(const T *x, int64_t n) {           \
-        T outside = 0;                                         \
-        for (int64_t k = 0; k < n; k++)                        \
-            outside |= (x[k] + ((T)(from) << (bits - 1))) >> bits; \
-        return outside == 0;                                   \
+#define WITHIN(name, T, bits, from)                                                            \
+    static inline bool name(const T *x, int64_t n) {                                           \
+        T outside = 0;                                                                         \
+        for (int64_t k = 0; k < n; k++) outside |= (x[k] + ((T)(from) << (bits - 1))) >> bits; \
+        return outside == 0;                                                                   \
     }
 WITHIN(fits_double, uint64_t, 53, 1)
 WITHIN(fits_float, uint32_t, 23, 1)
@@ -111,9 +110,9 @@ WITHIN(is_short, uint32_t, 22, 0)
 #define REST(U) (((U)a - (U)q * (U)b) & ~zero_)
 #define FLOOR_REST(T, U, minus) \
     REST(U) + ((U)b & (0 - (U)minus(((T)REST(U) != 0) & (((T)REST(U) < 0) != (b < 0)))))
-#define DIVISIONS(t, T, U, minus, in_float, in_double)              \
-    DIVISION(DIV_##t, T, U, minus, in_float, in_double, q)          \
-    DIVISION(FMOD_##t, T, U, minus, in_float, in_double, REST(U))   \
+#define DIVISIONS(t, T, U, minus, in_float, in_double)            \
+    DIVISION(DIV_##t, T, U, minus, in_float, in_double, q)        \
+    DIVISION(FMOD_##t, T, U, minus, in_float, in_double, REST(U)) \
     DIVISION(MOD_##t, T, U, minus, in_float, in_double, FLOOR_REST(T, U, minus))
 DIVISIONS(s64, int64_t, uint64_t, MINUS, false, SMALL(fits_double, uint64_t))
 DIVISIONS(s32, int32_t, uint32_t, MINUS, SMALL(fits_float, uint32_t), true)
@@ -122,27 +121,27 @@ DIVISIONS(u32, uint32_t, uint32_t, NEVER, SMALL(is_short, uint32_t), true)
 DIVISIONS(u8, uint8_t, uint32_t, NEVER, true, true)
 
 /* T: of the elements; U: unsigned, at least as wide, to wrap in. */
-#define LOOPS(t, T, U)                           \
-    LOOP2(ADD_##t, T, T, (U)a + (U)b)            \
-    LOOP2(SUB_##t, T, T, (U)a - (U)b)            \
-    LOOP2(MUL_##t, T, T, (U)a *(U)b)             \
-    LOOP2(MIN_##t, T, T, a < b ? a : b)          \
-    LOOP2(MAX_##t, T, T, a > b ? a : b)          \
-    LOOP2(BIT_AND_##t, T, T, a &b)               \
-    LOOP2(BIT_OR_##t, T, T, a | b)               \
-    LOOP2(BIT_XOR_##t, T, T, a ^ b)              \
-    LOOP1(BIT_NOT_##t, T, T, ~(U)a)              \
-    LOOP1(NEG_##t, T, T, 0 - (U)a)               \
-    LOOP1(ABS_##t, T, T, magnitude(a))           \
-    LOOP1(SIGN_##t, T, T, sign(a))               \
-    LOOP1(RELU_##t, T, T, positive(a))           \
-    LOOP2(LT_##t, T, uint8_t, a < b)             \
-    LOOP2(LE_##t, T, uint8_t, a <= b)            \
-    LOOP2(GT_##t, T, uint8_t, a > b)             \
-    LOOP2(GE_##t, T, uint8_t, a >= b)            \
-    LOOP2(EQ_##t, T, uint8_t, a == b)            \
-    LOOP3(CLIP_##t, T, T, T, limited(a, b, c))   \
-    LOOP1(SQUARE_##t, T, T, (U)a *(U)a)          \
+#define LOOPS(t, T, U)                         \
+    LOOP2(ADD_##t, T, T, (U)a + (U)b)          \
+    LOOP2(SUB_##t, T, T, (U)a - (U)b)          \
+    LOOP2(MUL_##t, T, T, (U)a *(U)b)           \
+    LOOP2(MIN_##t, T, T, a < b ? a : b)        \
+    LOOP2(MAX_##t, T, T, a > b ? a : b)        \
+    LOOP2(BIT_AND_##t, T, T, a &b)             \
+    LOOP2(BIT_OR_##t, T, T, a | b)             \
+    LOOP2(BIT_XOR_##t, T, T, a ^ b)            \
+    LOOP1(BIT_NOT_##t, T, T, ~(U)a)            \
+    LOOP1(NEG_##t, T, T, 0 - (U)a)             \
+    LOOP1(ABS_##t, T, T, magnitude(a))         \
+    LOOP1(SIGN_##t, T, T, sign(a))             \
+    LOOP1(RELU_##t, T, T, positive(a))         \
+    LOOP2(LT_##t, T, uint8_t, a < b)           \
+    LOOP2(LE_##t, T, uint8_t, a <= b)          \
+    LOOP2(GT_##t, T, uint8_t, a > b)           \
+    LOOP2(GE_##t, T, uint8_t, a >= b)          \
+    LOOP2(EQ_##t, T, uint8_t, a == b)          \
+    LOOP3(CLIP_##t, T, T, T, limited(a, b, c)) \
+    LOOP1(SQUARE_##t, T, T, (U)a *(U)a)        \
     LOOP3(SELECT_##t, uint8_t, T, T, a != 0 ? b : c)
 #define limited(a, b, c) ((a > b ? a : b) < c ? (a > b ? a : b) : c)
 LOOPS(s64, int64_t, uint64_t)
@@ -151,7 +150,7 @@ LOOPS(s8, int8_t, uint32_t)
 LOOPS(u32, uint32_t, uint32_t)
 LOOPS(u8, uint8_t, uint32_t)
 
-#define SHIFTS(t, T, width)                         \
+#define SHIFTS(t, T, width)                           \
     LOOP2(SHL_##t, T, T, b < width ? (T)(a << b) : 0) \
     LOOP2(SHR_##t, T, T, b < width ? (T)(a >> b) : 0)
 SHIFTS(u64, uint64_t, 64)
@@ -251,7 +250,7 @@ LOOP2(MIN_f64, double, double, a < b || a != a ? a : b)
 LOOP2(MAX_f64, double, double, a > b || a != a ? a : b)
 LOOP1(NEG_f64, double, double, -a)
 LOOP1(ABS_f64, double, double, fabs(a))
-LOOP1(SIGN_f64, double, double, a < 0 ? -1 : a > 0 ? 1 : a)
+LOOP1(SIGN_f64, double, double, a<0 ? -1 : a> 0 ? 1 : a)
 LOOP1(RELU_f64, double, double, a < 0 ? 0 : a)
 LOOP3(CLIP_f64, double, double, double, (a < b ? b : a) > c ? c : (a < b ? b : a))
 LOOP1(SQUARE_f64, double, double, a *a)
@@ -296,12 +295,12 @@ static inline double sin_near(double a, uint64_t ahead) {
 }
 LOOP1(SIN_near_f64, double, double, sin_near(a, 0))
 LOOP1(COS_near_f64, double, double, sin_near(a, 1))
-#define TURNING(name, function)                                   \
-    static void name##_f64(args *g) {                             \
-        const double *a = g->in[0];                               \
-        double *y = g->y;                                         \
-        name##_near_f64(g);                                       \
-        for (int64_t i = 0; i < g->n; i++)                        \
+#define TURNING(name, function)                                     \
+    static void name##_f64(args *g) {                               \
+        const double *a = g->in[0];                                 \
+        double *y = g->y;                                           \
+        name##_near_f64(g);                                         \
+        for (int64_t i = 0; i < g->n; i++)                          \
             if (!(fabs(a[i]) <= TURNS_MOST)) y[i] = function(a[i]); \
     }
 TURNING(SIN, sin)
@@ -393,13 +392,13 @@ static inline int32_t s32_of_f64(double a) {
 }
 
 /* From integers of type T to every other type. */
-#define CASTS_OF(t, T)                     \
-    LOOP1(t##_s64, T, int64_t, a)          \
-    LOOP1(t##_s32, T, int32_t, a)          \
-    LOOP1(t##_s8, T, int8_t, a)            \
-    LOOP1(t##_u8, T, uint8_t, a)           \
-    LOOP1(t##_bool, T, uint8_t, a != 0)    \
-    LOOP1(t##_f32, T, float, a)            \
+#define CASTS_OF(t, T)                  \
+    LOOP1(t##_s64, T, int64_t, a)       \
+    LOOP1(t##_s32, T, int32_t, a)       \
+    LOOP1(t##_s8, T, int8_t, a)         \
+    LOOP1(t##_u8, T, uint8_t, a)        \
+    LOOP1(t##_bool, T, uint8_t, a != 0) \
+    LOOP1(t##_f32, T, float, a)         \
     LOOP1(t##_f64, T, double, a)
 CASTS_OF(s64, int64_t)
 CASTS_OF(s32, int32_t)
@@ -459,14 +458,14 @@ static int number_of(hone_dtype t) {
 
 static loop *loop_of(const hn_map_int *p) {
     static loop *const loops[HN_MAP_INT_OPS_][TYPES_] = {
-        NUM_OP(ADD),     NUM_OP(SUB),     NUM_OP(MUL),     NUM_OP(DIV),     INT_OP(MOD),
-        INT_OP(FMOD),    NUM_OP(MIN),     NUM_OP(MAX),     INT_OP(BIT_AND), INT_OP(BIT_OR),
-        INT_OP(BIT_XOR), INT_OP(BIT_NOT), SHIFT_OP(SHL),   SHIFT_OP(SHR),   NUM_OP(NEG),
-        NUM_OP(ABS),     NUM_OP(SIGN),    NUM_OP(RELU),    NUM_OP(CLIP),    NUM_OP(SQUARE),
-        NUM_OP(LT),      NUM_OP(LE),      NUM_OP(GT),      NUM_OP(GE),      NUM_OP(EQ),
-        NUM_OP(SELECT),  BOOL_OP(AND),    BOOL_OP(OR),     BOOL_OP(XOR),    BOOL_OP(NOT),
-        F64_OP(SQRT),    F64_OP(RECIP),   F64_OP(FLOOR),   F64_OP(CEIL),    F64_OP(ROUND),
-        F64_OP(EXP),     F64_OP(LOG),     F64_OP(TANH),    F64_OP(SIGMOID), F64_OP(SIN),
+        NUM_OP(ADD),     NUM_OP(SUB),     NUM_OP(MUL),   NUM_OP(DIV),     INT_OP(MOD),
+        INT_OP(FMOD),    NUM_OP(MIN),     NUM_OP(MAX),   INT_OP(BIT_AND), INT_OP(BIT_OR),
+        INT_OP(BIT_XOR), INT_OP(BIT_NOT), SHIFT_OP(SHL), SHIFT_OP(SHR),   NUM_OP(NEG),
+        NUM_OP(ABS),     NUM_OP(SIGN),    NUM_OP(RELU),  NUM_OP(CLIP),    NUM_OP(SQUARE),
+        NUM_OP(LT),      NUM_OP(LE),      NUM_OP(GT),    NUM_OP(GE),      NUM_OP(EQ),
+        NUM_OP(SELECT),  BOOL_OP(AND),    BOOL_OP(OR),   BOOL_OP(XOR),    BOOL_OP(NOT),
+        F64_OP(SQRT),    F64_OP(RECIP),   F64_OP(FLOOR), F64_OP(CEIL),    F64_OP(ROUND),
+        F64_OP(EXP),     F64_OP(LOG),     F64_OP(TANH),  F64_OP(SIGMOID), F64_OP(SIN),
         F64_OP(COS),
     };
     static loop *const casts[TYPES_][TYPES_] = {

@@ -65,22 +65,22 @@ static void work(const void *problem, int lanes, hn_work *w) {
 /* ---- elements ---- */
 
 /* y[i] = the sum over the taps, one at least, of weight * x[index * stride + i], n of them. */
-#define DEFINE_BLEND(name, type)                                                                   \
+#define DEFINE_BLEND(name, type)                                                                  \
     static void blend_##name(const void *from, int64_t stride, const taps *t, double *restrict y, \
-                             int64_t n) {                                                          \
-        const type *a = (const type *)from + t->index[0] * stride;                                 \
-        double u = t->weight[0];                                                                   \
-        if (t->n == 1) {                                                                           \
-            for (int64_t i = 0; i < n; i++) y[i] = u * (double)a[i];                               \
-            return;                                                                                \
-        }                                                                                          \
-        const type *b = (const type *)from + t->index[1] * stride;                                 \
-        double v = t->weight[1];                                                                   \
-        for (int64_t i = 0; i < n; i++) y[i] = u * (double)a[i] + v * (double)b[i];                \
-        for (int64_t k = 2; k < t->n; k++) {                                                       \
-            a = (const type *)from + t->index[k] * stride, u = t->weight[k];                       \
-            for (int64_t i = 0; i < n; i++) y[i] += u * (double)a[i];                              \
-        }                                                                                          \
+                             int64_t n) {                                                         \
+        const type *a = (const type *)from + t->index[0] * stride;                                \
+        double u = t->weight[0];                                                                  \
+        if (t->n == 1) {                                                                          \
+            for (int64_t i = 0; i < n; i++) y[i] = u * (double)a[i];                              \
+            return;                                                                               \
+        }                                                                                         \
+        const type *b = (const type *)from + t->index[1] * stride;                                \
+        double v = t->weight[1];                                                                  \
+        for (int64_t i = 0; i < n; i++) y[i] = u * (double)a[i] + v * (double)b[i];               \
+        for (int64_t k = 2; k < t->n; k++) {                                                      \
+            a = (const type *)from + t->index[k] * stride, u = t->weight[k];                      \
+            for (int64_t i = 0; i < n; i++) y[i] += u * (double)a[i];                             \
+        }                                                                                         \
     }
 HN_RESIZE_TYPE_LIST(DEFINE_BLEND)
 
@@ -99,8 +99,8 @@ static inline double bounded(double v, double lo, double hi) {
 }
 
 /* From n doubles to elements. */
-#define DEFINE_STORE(name, type, lo, hi)                                                      \
-    static void store_##name(const double *x, void *y, int64_t n) {                           \
+#define DEFINE_STORE(name, type, lo, hi)                                                       \
+    static void store_##name(const double *x, void *y, int64_t n) {                            \
         for (int64_t i = 0; i < n; i++) ((type *)y)[i] = (type)(int32_t)bounded(x[i], lo, hi); \
     }
 DEFINE_STORE(U8, uint8_t, 0, UINT8_MAX)
@@ -109,9 +109,7 @@ DEFINE_STORE(U16, uint16_t, 0, UINT16_MAX)
 DEFINE_STORE(S16, int16_t, INT16_MIN, INT16_MAX)
 DEFINE_STORE(S32, int32_t, INT32_MIN, INT32_MAX)
 
-static void store_F64(const double *x, void *y, int64_t n) {
-    memcpy(y, x, (size_t)n * sizeof *x);
-}
+static void store_F64(const double *x, void *y, int64_t n) { memcpy(y, x, (size_t)n * sizeof *x); }
 
 typedef void store_fn(const double *x, void *y, int64_t n);
 static store_fn *const stores[] = {
@@ -127,8 +125,8 @@ static pairs find_pairs(const hn_resize_f32 *p, const hn_call *call, double *scr
     if (p->c > 1 || p->x_type == HN_RESIZE_F64) return k;
     k.low = (int32_t *)(void *)(scratch + 2 * p->ow), k.high = k.low + p->ow;
     for (int64_t o = 0; o < p->ow; o++) {
-        taps t = taps_of(call->ptr[HN_RESIZE_COLUMNS], call->ptr[HN_RESIZE_COLUMN_WEIGHT], p->ow,
-                         o);
+        taps t =
+            taps_of(call->ptr[HN_RESIZE_COLUMNS], call->ptr[HN_RESIZE_COLUMN_WEIGHT], p->ow, o);
         if (t.n < 1 || t.n > 2) return k;
         k.low[o] = t.index[0], k.high[o] = t.index[t.n - 1];
         k.low_weight[o] = t.weight[0], k.high_weight[o] = t.n == 2 ? t.weight[1] : 0;
@@ -140,8 +138,7 @@ static pairs find_pairs(const hn_resize_f32 *p, const hn_call *call, double *scr
 static void run_pairs(const pairs *k, const double *restrict x, double *restrict y, int64_t n) {
     const double *low_weight = k->low_weight, *high_weight = k->high_weight;
     const int32_t *low = k->low, *high = k->high;
-    for (int64_t o = 0; o < n; o++)
-        y[o] = low_weight[o] * x[low[o]] + high_weight[o] * x[high[o]];
+    for (int64_t o = 0; o < n; o++) y[o] = low_weight[o] * x[low[o]] + high_weight[o] * x[high[o]];
 }
 
 /* An output row, dense, from a dense row. */
@@ -155,8 +152,7 @@ static void run_columns(const hn_resize_f32 *p, const hn_call *call, const pairs
     const double *weight = call->ptr[HN_RESIZE_COLUMN_WEIGHT];
     for (int64_t o = 0; o < p->ow; o++, y += p->c) {
         taps t = taps_of(table, weight, p->ow, o);
-        if (t.n > 0)
-            blend_F64(x, p->c, &t, y, p->c);
+        if (t.n > 0) blend_F64(x, p->c, &t, y, p->c);
         for (int64_t i = 0; t.n == 0 && i < p->c; i++) y[i] = p->outside;
     }
 }
