@@ -54,7 +54,7 @@ typedef struct args {
     LOOP(name, A, T, R, A a = pa[k]; T b = pb[k]; T c = pc[k], formula)
 
 static inline uint64_t magnitude(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
-static inline int sign(int64_t a) { return (a > 0) - (a < 0); }
+static inline int64_t sign(int64_t a) { return a < -1 ? -1 : a > 1 ? 1 : a; }
 static inline int64_t positive(int64_t a) { return a < 0 ? 0 : a; }
 
 /* ---- divisions ---- */
