@@ -119,11 +119,12 @@ static bool needs_plain(const hn_entry *n, const hn_tensor *t) {
            (n->tail != NULL && holds(n->tail->model, t));
 }
 
-/* Whether the contents of t can be given up once `newest` is made beside the other plans. */
+/* Whether the contents of t can be given up once `newest` is made beside the other plans; those
+ * that are still to be made restore what they need. Under the lock. */
 static bool can_drop(const hn_engine *e, const hn_entry *newest, const hn_tensor *t) {
     if (t->own == NULL || needs_plain(newest, t)) return false;
     for (const hn_entry *n = e->entries; n != NULL; n = n->next)
-        if (needs_plain(n, t)) return false;
+        if (!n->making && needs_plain(n, t)) return false;
     return true;
 }
 
@@ -131,12 +132,14 @@ static bool can_drop(const hn_engine *e, const hn_entry *newest, const hn_tensor
 static void drop_plain(hn_engine *e, const hn_entry *newest) {
     let_files_go(e->source);
     let_files_go(e->model);
+    pthread_mutex_lock(&e->all->lock);
     for (int i = 0; i < e->n_made; i++) {
         hn_tensor *t = constant(e->model, e->made[i]);
         if (!can_drop(e, newest, t)) continue;
         hn_tensor_drop(t);
         e->dropped = true;
     }
+    pthread_mutex_unlock(&e->all->lock);
 }
 
 /* Makes what was dropped anew: the passes are a function of the source. */
@@ -201,6 +204,8 @@ static hone_status create_common(hn_common **out, hn_allocator *alloc, hn_error 
         return status;
     }
     pthread_mutex_init(&all->lock, NULL);
+    pthread_mutex_init(&all->making, NULL);
+    pthread_cond_init(&all->made, NULL);
     *out = all;
     return HONE_OK;
 }
@@ -214,6 +219,8 @@ static void destroy_common(hn_common *all, hn_allocator *alloc) {
     }
     hn_weights_destroy(all->weights);
     hn_choices_destroy(all->choices, alloc);
+    pthread_cond_destroy(&all->made);
+    pthread_mutex_destroy(&all->making);
     pthread_mutex_destroy(&all->lock);
     hn_free(alloc, all);
 }
@@ -401,11 +408,13 @@ static hone_status expect_memory(const hn_engine *e, hn_entry *n, hn_error *err)
     hn_weights_need weights = hn_weights_needed(store, e->o.pool);
     size_t live = atomic_load(&alloc->live), making = live + weights.at_once;
     size_t dropped = 0;
+    pthread_mutex_lock(&e->all->lock);
     for (int i = 0; i < e->n_made; i++) {
         const hn_tensor *t = constant(e->model, e->made[i]);
         if (can_drop(e, n, t)) dropped += hn_alloc_bytes(t->bytes);
     }
     size_t context = hn_context_bytes(p) + hn_room_growth(*pick_room(e->all, p, NULL), p);
+    pthread_mutex_unlock(&e->all->lock);
     size_t running = live - dropped + weights.kept + context;
     n->peak = making > running ? making : running;
     HN_CHECK(err, alloc->limit == 0 || n->peak <= alloc->limit, HONE_E_NOMEM,
@@ -424,8 +433,10 @@ static hone_status create_chosen(hn_engine *e, hn_entry *n, hn_model *m, hn_comp
     hn_choice *chosen = NULL, **end = &e->all->choices;
     hn_layer *rules = NULL;
     hone_status status = hn_choose_precision(m, how, &chosen, err);
+    pthread_mutex_lock(&e->all->lock);
     while (*end != NULL) end = &(*end)->next;
     *end = chosen;
+    pthread_mutex_unlock(&e->all->lock);
     if (status == HONE_OK) status = hn_choices_add(chosen, &how->layers, how->alloc, &rules, err);
     if (status != HONE_OK) {
         hn_model_destroy(m);
@@ -514,31 +525,90 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, hn_entry *n
     return status;
 }
 
-static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_error *err) {
+/* An entry for these inputs, to be made. */
+static hone_status create_entry(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
+                                hn_error *err) {
     int n_in = e->model->graph->n_inputs;
-    hone_status status = HONE_OK;
     hn_entry *n = hn_alloc_zero(e->o.alloc, sizeof *n, HN_MEM_OTHER);
     if (n == NULL) return HN_NOMEM(err);
     n->key = hn_alloc_zero(e->o.alloc, (size_t)n_in * sizeof *n->key, HN_MEM_OTHER);
-    if (n->key == NULL) status = HN_NOMEM(err);
-    for (int i = 0; i < n_in && status == HONE_OK; i++) {
+    if (n->key == NULL) {
+        destroy_entry(e, n);
+        return HN_NOMEM(err);
+    }
+    for (int i = 0; i < n_in; i++) {
         if (in[i] == NULL) continue;
         n->key[i].given = true;
         n->key[i].dtype = in[i]->dtype;
         n->key[i].rank = in[i]->rank;
         memcpy(n->key[i].dims, in[i]->dims, sizeof n->key[i].dims);
     }
-    if (status == HONE_OK) status = find_loose(e, n, err);
-    if (status == HONE_OK) status = restore_plain(e, err);
-    if (status == HONE_OK) status = compile(e, in, n, err);
+    n->making = true;
+    *out = n;
+    return HONE_OK;
+}
+
+static void insert(hn_engine *e, hn_entry *n) {
+    n->next = e->entries;
+    e->entries = n;
+    e->n_entries++;
+}
+
+static void take_out(hn_engine *e, hn_entry *n) {
+    hn_entry **at = &e->entries;
+    while (*at != n) at = &(*at)->next;
+    *at = n->next;
+    e->n_entries--;
+}
+
+/* Lets go of the lock while the entry is made: others run meanwhile. One that fails is gone, and
+ * who waits for it tries for itself. */
+static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
+                             hn_error *err) {
+    hn_common *all = e->all;
+    hn_entry *n = NULL;
+    HN_TRY(create_entry(e, in, &n, err));
+    hone_status status = find_loose(e, n, err);
     if (status != HONE_OK) {
         destroy_entry(e, n);
         return status;
     }
-    n->next = e->entries;
-    e->entries = n;
-    e->n_entries++;
-    return HONE_OK;
+    n->users++; /* so that it stays */
+    insert(e, n);
+    pthread_mutex_unlock(&all->lock);
+    pthread_mutex_lock(&all->making);
+    status = restore_plain(e, err);
+    if (status == HONE_OK) status = compile(e, in, n, err);
+    pthread_mutex_unlock(&all->making);
+    pthread_mutex_lock(&all->lock);
+    take_out(e, n);
+    if (status == HONE_OK) {
+        n->making = false;
+        n->users--;
+        insert(e, n); /* in front */
+        *out = n;
+    } else {
+        destroy_entry(e, n);
+    }
+    pthread_cond_broadcast(&all->made);
+    return status;
+}
+
+/* The entry that serves these inputs, in front of the list; makes one if there is none. */
+static hone_status find_entry(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
+                              hn_error *err) {
+    for (;;) {
+        hn_entry *n = e->entries;
+        while (n != NULL && !serves(e, n, in)) n = n->next;
+        if (n == NULL) return add_entry(e, in, out, err);
+        if (!n->making) {
+            take_out(e, n);
+            insert(e, n);
+            *out = n;
+            return HONE_OK;
+        }
+        pthread_cond_wait(&e->all->made, &e->all->lock);
+    }
 }
 
 /* Drops what was used longest ago and is not in use. */
@@ -565,22 +635,11 @@ static hone_status take_context(hn_engine *e, hn_entry *n, hn_context **c, hn_ro
     return status;
 }
 
-/* What is used moves to the front. */
 hone_status hn_engine_take(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
                            hn_context **context, hn_room **room, hn_error *err) {
-    hone_status status = HONE_OK;
+    hn_entry *n = NULL;
     pthread_mutex_lock(&e->all->lock);
-    hn_entry **at = &e->entries;
-    while (*at != NULL && !serves(e, *at, in)) at = &(*at)->next;
-    if (*at == NULL) {
-        status = add_entry(e, in, err);
-    } else if (at != &e->entries) {
-        hn_entry *n = *at;
-        *at = n->next;
-        n->next = e->entries;
-        e->entries = n;
-    }
-    hn_entry *n = e->entries;
+    hone_status status = find_entry(e, in, &n, err);
     if (status == HONE_OK && n->plan != NULL) status = take_context(e, n, context, room, err);
     if (status == HONE_OK) {
         n->users++;
@@ -608,9 +667,12 @@ void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, boo
 
 hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     hn_engine_memory m = {0};
+    pthread_mutex_lock(&e->all->making);
+    m.weights = hn_weights_bytes(e->all->weights);
+    pthread_mutex_unlock(&e->all->making);
     pthread_mutex_lock(&e->all->lock);
     const hn_entry *n = e->entries;
-    m.weights = hn_weights_bytes(e->all->weights);
+    while (n != NULL && n->making) n = n->next;
     if (n != NULL && n->plan != NULL) {
         m.slab = n->plan->slab_bytes;
         m.scratch = n->plan->scratch_bytes;
@@ -640,6 +702,7 @@ static void count_bodies(const hn_body *b, step_count *n) {
 /* Engines inside engines are at most HN_ENGINE_DEPTH deep. */
 static void count_steps(const hn_engine *e, step_count *n) {
     for (const hn_entry *a = e->entries; a != NULL; a = a->next) {
+        if (a->making) continue;
         for (int i = 0; a->plan != NULL && i < a->plan->n_steps; i++)
             n->such += a->plan->steps[i]->exactness == n->precision;
         n->all += a->plan != NULL ? a->plan->n_steps : 0;
@@ -658,7 +721,7 @@ bool hn_engine_avoids(hn_engine *e, hn_precision precision) {
 }
 
 const hn_choice *hn_engine_choice(hn_engine *e, size_t i) {
-    pthread_mutex_lock(&e->all->lock); /* under which plans are made */
+    pthread_mutex_lock(&e->all->lock);
     const hn_choice *c = e->all->choices;
     while (c != NULL && i-- > 0) c = c->next;
     pthread_mutex_unlock(&e->all->lock);
@@ -666,9 +729,9 @@ const hn_choice *hn_engine_choice(hn_engine *e, size_t i) {
 }
 
 hn_tuning hn_engine_tuning(hn_engine *e) {
-    pthread_mutex_lock(&e->all->lock); /* under which plans are made */
+    pthread_mutex_lock(&e->all->making);
     hn_tuning t = hn_tuner_total(e->o.tuner);
-    pthread_mutex_unlock(&e->all->lock);
+    pthread_mutex_unlock(&e->all->making);
     return t;
 }
 

@@ -36,19 +36,24 @@ struct hn_entry {
     hn_engine *tail;
     hn_body *bodies; /* of nodes of the mid */
     size_t peak;     /* of the allocator, as planned */
+    bool making;     /* by one of its users; key and users alone can be read */
     int users;       /* runs going on */
     hn_context *free[HN_ENGINE_CONTEXTS];
     int n_free;
     hn_entry *next; /* used longer ago */
 };
 
-/* What an engine and all inside it share. */
+/* What an engine and all inside it share. Runs hold `lock` for moments; plans and bodies are made
+ * one at a time under `making`, which a run waits for only where it needs what is being made. Who
+ * holds both took `making` first. */
 typedef struct hn_common {
-    pthread_mutex_t lock; /* of all below, and of their entries and bodies */
-    hn_weights *weights;
-    hn_room *rooms; /* not in use, used last first */
+    pthread_mutex_t lock; /* of rooms and choices, and of entries and bodies of all engines */
+    pthread_cond_t made;  /* an entry is made, or failed and is gone */
+    hn_room *rooms;       /* not in use, used last first */
     int n_rooms;
-    hn_choice *choices; /* of precisions, for all plans */
+    hn_choice *choices;     /* of precisions, for all plans; they stay */
+    pthread_mutex_t making; /* of what is below, of the models and of the tuner */
+    hn_weights *weights;
 } hn_common;
 
 /* Constants that the passes made of the source's are needed in plain form while plans are made, and

@@ -86,20 +86,30 @@ fail:
     return status;
 }
 
-static hone_status find_body(const plain *p, const hn_graph *g, const hn_body **out,
-                             hn_error *err) {
-    hone_status status = HONE_OK;
+static hn_body *made_body(const plain *p, const hn_graph *g) {
     pthread_mutex_lock(&p->e->all->lock);
     hn_body *b = *p->bodies;
     while (b != NULL && b->graph != g) b = b->next;
+    pthread_mutex_unlock(&p->e->all->lock);
+    return b;
+}
+
+static hone_status find_body(const plain *p, const hn_graph *g, const hn_body **out,
+                             hn_error *err) {
+    hn_common *all = p->e->all;
+    hone_status status = HONE_OK;
+    hn_body *b = made_body(p, g);
     if (b == NULL) {
-        status = create_body(p->e, g, &b, err);
-        if (status == HONE_OK) {
+        pthread_mutex_lock(&all->making);
+        b = made_body(p, g); /* another run may have made it */
+        if (b == NULL && (status = create_body(p->e, g, &b, err)) == HONE_OK) {
+            pthread_mutex_lock(&all->lock);
             b->next = *p->bodies;
             *p->bodies = b;
+            pthread_mutex_unlock(&all->lock);
         }
+        pthread_mutex_unlock(&all->making);
     }
-    pthread_mutex_unlock(&p->e->all->lock);
     *out = b;
     return status;
 }
