@@ -35,6 +35,16 @@ void hn_arena_init(hn_arena *arena, hn_allocator *alloc, hn_mem_tag tag) {
     *arena = (hn_arena){.alloc = alloc, .tag = tag, .next_bytes = FIRST_BLOCK};
 }
 
+static size_t bytes_of(const hn_arena_block *b) {
+    size_t bytes = 0;
+    for (; b != NULL; b = b->next) bytes += hn_alloc_bytes(sizeof *b + b->capacity);
+    return bytes;
+}
+
+size_t hn_arena_bytes(const hn_arena *arena) {
+    return bytes_of(arena->blocks) + bytes_of(arena->kept);
+}
+
 hn_arena_mark hn_arena_here(const hn_arena *arena) {
     return (hn_arena_mark){arena->blocks, arena->used};
 }

@@ -29,6 +29,9 @@ hn_arena_mark hn_arena_here(const hn_arena *arena);
 void hn_arena_back(hn_arena *arena, hn_arena_mark to);
 void hn_arena_rewind(hn_arena *arena);
 
+/* What its blocks take. */
+size_t hn_arena_bytes(const hn_arena *arena);
+
 /* 16-byte aligned, uninitialised / zeroed; NULL when out of memory. */
 void *hn_arena_alloc(hn_arena *arena, size_t bytes);
 void *hn_arena_zero(hn_arena *arena, size_t bytes);

@@ -45,6 +45,7 @@ static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
     if (e->o.no_simplify) return HONE_OK;
     hn_simplify_options s = hn_simplify_defaults();
     s.keep_opset = false;
+    s.inferred = true;
     s.max_growth += unpacked_bytes(m);
     s.disable = e->o.disable;
     HN_TRY(hn_simplify(m, &s, NULL, err));
@@ -170,8 +171,21 @@ void hn_bodies_destroy(hn_engine *e, hn_body *b) {
     }
 }
 
+/* What is lost with the plan: constants that it shares are not. */
+static size_t plan_bytes(const hn_plan *p) {
+    const hn_model *m = p->model;
+    size_t bytes = hn_arena_bytes(&p->arena) + hn_arena_bytes(&m->arena) +
+                   hn_arena_bytes(&m->dims.arena) + hn_context_bytes(p);
+    for (int i = 0; i < m->graph->n_values; i++) {
+        const hn_tensor *t = constant(m, i);
+        if (t != NULL && t->own != NULL && atomic_load(&t->refs) == 1) bytes += t->bytes;
+    }
+    return bytes;
+}
+
 static void destroy_entry(hn_engine *e, hn_entry *n) {
     if (n == NULL) return;
+    e->all->plan_bytes -= n->bytes;
     for (int i = 0; i < n->n_free; i++) hn_context_destroy(n->free[i]);
     hn_plan_destroy(n->plan);
     hn_bodies_destroy(e, n->bodies);
@@ -585,6 +599,8 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry 
     if (status == HONE_OK) {
         n->making = false;
         n->users--;
+        n->bytes = n->plan != NULL ? plan_bytes(n->plan) : 0;
+        all->plan_bytes += n->bytes;
         insert(e, n); /* in front */
         *out = n;
     } else {
@@ -611,17 +627,23 @@ static hone_status find_entry(hn_engine *e, const hn_tensor *const *in, hn_entry
     }
 }
 
+/* Where memory is limited, none is spent on plans that may not come again. */
+static bool has_too_many(const hn_engine *e) {
+    if (e->n_entries <= HN_ENGINE_PLANS) return false;
+    size_t most = e->o.plan_bytes > 0 ? e->o.plan_bytes : HN_ENGINE_PLAN_BYTES;
+    return e->o.alloc->limit != 0 || e->all->plan_bytes > most;
+}
+
 /* Drops what was used longest ago and is not in use. */
 static void drop_old(hn_engine *e) {
-    hn_entry **oldest = NULL;
-    if (e->n_entries <= HN_ENGINE_PLANS) return;
-    for (hn_entry **at = &e->entries; *at != NULL; at = &(*at)->next)
-        if ((*at)->users == 0) oldest = at;
-    if (oldest == NULL) return;
-    hn_entry *n = *oldest;
-    *oldest = n->next;
-    e->n_entries--;
-    destroy_entry(e, n);
+    while (has_too_many(e)) {
+        hn_entry *oldest = NULL;
+        for (hn_entry *n = e->entries; n != NULL; n = n->next)
+            if (n->users == 0) oldest = n;
+        if (oldest == NULL) return;
+        take_out(e, oldest);
+        destroy_entry(e, oldest);
+    }
 }
 
 static hone_status take_context(hn_engine *e, hn_entry *n, hn_context **c, hn_room **room,

@@ -1,10 +1,11 @@
 /* The engine: a model made ready to run on this machine's CPU.
  *
  * Made once per session: the model is copied and simplified, constants shared. Each set of input
- * shapes then gets a plan (plan.h), made when it first comes; the last HN_ENGINE_PLANS are kept. A
- * run takes a context of its plan and a room, the memory it writes to. So runs go on at the same
- * time, and the second run of a shape allocates nothing. Rooms are lent to whichever plan runs: a
- * session takes as much memory as its largest plan, not as all of them.
+ * shapes then gets a plan (plan.h), made when it first comes; the last HN_ENGINE_PLANS are kept,
+ * and more while all take no more than HN_ENGINE_PLAN_BYTES. A run takes a context of its plan and
+ * a room, the memory it writes to. So runs go on at the same time, and the second run of a shape
+ * allocates nothing. Rooms are lent to whichever plan runs: a session takes as much memory as its
+ * largest plan, not as all of them.
  *
  * A graph that has sizes only running tells is cut there (cut.h): its head has a plan, the nodes
  * that end it run through the operators' references, and what is left is an engine of its own,
@@ -24,6 +25,7 @@
 #include "ops/eval.h"
 
 #define HN_ENGINE_PLANS 8
+#define HN_ENGINE_PLAN_BYTES ((size_t)64 << 20)
 /* Contexts of a plan that are kept for the next run; more runs at once take new ones. */
 #define HN_ENGINE_CONTEXTS 16
 
@@ -37,6 +39,7 @@ typedef struct hn_forced {
 
 typedef struct hn_engine_options {
     hn_allocator *alloc; /* plans and contexts; its limit bounds them */
+    size_t plan_bytes;   /* instead of HN_ENGINE_PLAN_BYTES; 0: that */
     hn_pool *pool;
     hn_isa isa;
     hn_layers layers; /* rules outlive the engine */

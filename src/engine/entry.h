@@ -36,6 +36,7 @@ struct hn_entry {
     hn_engine *tail;
     hn_body *bodies; /* of nodes of the mid */
     size_t peak;     /* of the allocator, as planned */
+    size_t bytes;    /* of the plan and a context */
     bool making;     /* by one of its users; key and users alone can be read */
     int users;       /* runs going on */
     hn_context *free[HN_ENGINE_CONTEXTS];
@@ -51,6 +52,7 @@ typedef struct hn_common {
     pthread_cond_t made;  /* an entry is made, or failed and is gone */
     hn_room *rooms;       /* not in use, used last first */
     int n_rooms;
+    size_t plan_bytes;      /* of the entries of all engines */
     hn_choice *choices;     /* of precisions, for all plans; they stay */
     pthread_mutex_t making; /* of what is below, of the models and of the tuner */
     hn_weights *weights;

@@ -171,7 +171,7 @@ hone_status hn_simplify(hn_model *m, const hn_simplify_options *o, hn_pass_repor
     memset(report, 0, sizeof *report);
     int64_t begun = hn_clock_ns();
     /* Inputs with defaults may be given other contents, so nothing may follow from these. */
-    HN_TRY(hn_model_infer(m, NULL, err));
+    if (!o->inferred) HN_TRY(hn_model_infer(m, NULL, err));
     hn_pass_ctx c = {.model = m, .opset = HN_NEWEST_OPSET, .max_growth = o->max_growth};
     if (o->keep_opset) c.opset = o->opset > 0 ? o->opset : hn_model_opset(m, "");
     report->nodes_before = count_nodes(m->graph);

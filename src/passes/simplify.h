@@ -30,6 +30,7 @@ typedef struct hn_simplify_options {
      * Without keep_opset every operator hone knows may be formed. */
     bool keep_opset;
     int64_t opset;
+    bool inferred;          /* the model is, and has not been changed since */
     int64_t max_growth;     /* in bytes, by constant folding; negative: no limit */
     const char *disable;    /* names of passes, separated by commas, that do not run; or NULL */
     const char *stop_after; /* the pass after whose first run all ends; or NULL */

@@ -21,7 +21,8 @@ static const char *const text =
 
 static hn_engine *engine_of(hn_model *m) {
     hn_engine *e;
-    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available(), .seed = 1};
+    hn_engine_options o = {
+        .alloc = &model_mem, .plan_bytes = 1, .isa = hn_isa_available(), .seed = 1};
     assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
     return e;
 }
@@ -71,6 +72,35 @@ static void every_shape_has_its_plan(void **state) {
             assert_int_equal(run(e, rows), HONE_OK);
     assert_true(hn_engine_memory_use(e).weights > 0);
     hn_engine_destroy(e);
+}
+
+typedef struct plan_count {
+    int made;
+} plan_count;
+
+static void count_plan(void *ctx, hone_log_level level, const char *line) {
+    (void)level;
+    ((plan_count *)ctx)->made += strncmp(line, "plan: ", 6) == 0;
+}
+
+/* As many plans are kept as their bytes allow, and not fewer than HN_ENGINE_PLANS. */
+static void bytes_bound_the_plans(void **state) {
+    (void)state;
+    enum { SHAPES = 3 * HN_ENGINE_PLANS };
+    hn_model *m = model_inferred(text);
+    for (int few = 0; few < 2; few++) {
+        hn_engine *e;
+        plan_count n = {0};
+        hn_engine_options o = {
+            .alloc = &model_mem, .plan_bytes = (size_t)few, .isa = hn_isa_available(), .seed = 1};
+        assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+        hone_log_set(count_plan, &n, HONE_LOG_INFO);
+        for (int rows = 1; rows <= SHAPES; rows++) assert_int_equal(run(e, rows), HONE_OK);
+        for (int rows = SHAPES; rows >= 1; rows--) assert_int_equal(run(e, rows), HONE_OK);
+        hone_log_set(NULL, NULL, HONE_LOG_WARN);
+        assert_int_equal(n.made, few ? 2 * SHAPES - HN_ENGINE_PLANS : SHAPES);
+        hn_engine_destroy(e);
+    }
 }
 
 static void weights_are_packed_once(void **state) {
@@ -235,6 +265,7 @@ static void plans_share_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_shape_has_its_plan, model_setup, model_teardown),
+        cmocka_unit_test_setup_teardown(bytes_bound_the_plans, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(weights_are_packed_once, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(failures_leave_the_engine_usable, model_setup,
                                         model_teardown),

@@ -59,7 +59,8 @@ static void *call(void *arg) {
 static hn_engine *engine_of(hn_model *m) {
     hn_engine *e;
     hn_error err;
-    hn_engine_options o = {.alloc = &model_mem, .isa = hn_isa_available(), .seed = 1};
+    hn_engine_options o = {
+        .alloc = &model_mem, .plan_bytes = 1, .isa = hn_isa_available(), .seed = 1};
     assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
     return e;
 }
