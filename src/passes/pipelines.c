@@ -5,6 +5,8 @@
  * looks at them; subgraphs that spell out one operator are recognised before their parts can be
  * folded into neighbours.
  */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "ops/infer.h"
@@ -149,6 +151,53 @@ static hone_status run_pass(int id, hn_pass_ctx *c, hn_pass_report *r, hn_error 
     return status;
 }
 
+static bool has_numbers(const hn_value *v) {
+    int64_t dims[HONE_MAX_RANK];
+    return v->type.kind == HN_TYPE_TENSOR && v->type.dtype != HONE_DTYPE_NONE &&
+           hn_shape_is_const(&v->type.shape, dims);
+}
+
+/* Whether every value has its type and its sizes in numbers: passes keep those of the values they
+ * compute otherwise, so inference would find nothing new. */
+static bool is_settled(const hn_model *m) {
+    for (int k = 0; k < m->n_graphs; k++)
+        for (int i = 0; i < m->graphs[k]->n_values; i++) {
+            const hn_value *v = m->graphs[k]->values[i];
+            if (!v->dead && v->producer != NULL && !has_numbers(v)) return false;
+        }
+    return true;
+}
+
+#ifdef NDEBUG
+static hone_status infer_anew(hn_model *m, hn_error *err) {
+    return is_settled(m) ? HONE_OK : hn_model_infer(m, NULL, err);
+}
+#else
+/* Of the types and sizes of a settled model. */
+static uint64_t types_digest(const hn_model *m) {
+    uint64_t digest = 0;
+    for (int k = 0; k < m->n_graphs; k++)
+        for (int i = 0; i < m->graphs[k]->n_values; i++) {
+            const hn_value *v = m->graphs[k]->values[i];
+            int64_t dims[HONE_MAX_RANK];
+            if (v->dead || v->producer == NULL || !hn_shape_is_const(&v->type.shape, dims))
+                continue;
+            digest = digest * 31 + (uint64_t)v->type.dtype + (uint64_t)v->type.shape.rank;
+            for (int a = 0; a < v->type.shape.rank; a++) digest = digest * 31 + (uint64_t)dims[a];
+        }
+    return digest;
+}
+
+/* Infers all the same, to see that it finds nothing new. */
+static hone_status infer_anew(hn_model *m, hn_error *err) {
+    bool settled = is_settled(m);
+    uint64_t before = types_digest(m);
+    HN_TRY(hn_model_infer(m, NULL, err));
+    assert(!settled || types_digest(m) == before);
+    return HONE_OK;
+}
+#endif
+
 static hone_status run_rounds(const plan *p, hn_pass_ctx *c, hn_pass_report *r, hn_error *err) {
     for (bool changed = true; changed && r->rounds < MOST_ROUNDS; r->rounds++) {
         int64_t fired = c->fired;
@@ -157,7 +206,7 @@ static hone_status run_rounds(const plan *p, hn_pass_ctx *c, hn_pass_report *r, 
             if ((int)order[i] == p->stop_after) return hn_model_infer(c->model, NULL, err);
         }
         changed = c->fired != fired;
-        if (changed) HN_TRY(hn_model_infer(c->model, NULL, err));
+        if (changed) HN_TRY(infer_anew(c->model, err));
     }
     return HONE_OK;
 }
