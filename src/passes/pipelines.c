@@ -1,9 +1,10 @@
 /* The order in which passes run, and the runner around them.
  *
  * The passes run in the order below, again and again, until a round changes nothing or MOST_ROUNDS
- * are over. Between rounds types are inferred anew. Constants and shapes come first, since all else
- * looks at them; subgraphs that spell out one operator are recognised before their parts can be
- * folded into neighbours.
+ * are over; a pass that found nothing to do waits until another has changed something. Between
+ * rounds types are inferred anew. Constants and shapes come first, since all else looks at them;
+ * subgraphs that spell out one operator are recognised before their parts can be folded into
+ * neighbours.
  */
 #include <assert.h>
 
@@ -168,9 +169,11 @@ static bool is_settled(const hn_model *m) {
     return true;
 }
 
+/* *found: there may be something new to see. */
 #ifdef NDEBUG
-static hone_status infer_anew(hn_model *m, hn_error *err) {
-    return is_settled(m) ? HONE_OK : hn_model_infer(m, NULL, err);
+static hone_status infer_anew(hn_model *m, bool *found, hn_error *err) {
+    *found = !is_settled(m);
+    return *found ? hn_model_infer(m, NULL, err) : HONE_OK;
 }
 #else
 /* Of the types and sizes of a settled model. */
@@ -189,24 +192,31 @@ static uint64_t types_digest(const hn_model *m) {
 }
 
 /* Infers all the same, to see that it finds nothing new. */
-static hone_status infer_anew(hn_model *m, hn_error *err) {
-    bool settled = is_settled(m);
+static hone_status infer_anew(hn_model *m, bool *found, hn_error *err) {
+    *found = !is_settled(m);
     uint64_t before = types_digest(m);
     HN_TRY(hn_model_infer(m, NULL, err));
-    assert(!settled || types_digest(m) == before);
+    assert(*found || types_digest(m) == before);
     return HONE_OK;
 }
 #endif
 
 static hone_status run_rounds(const plan *p, hn_pass_ctx *c, hn_pass_report *r, hn_error *err) {
-    for (bool changed = true; changed && r->rounds < MOST_ROUNDS; r->rounds++) {
+    int64_t done[HN_PASS_COUNT_]; /* what had fired when a pass found nothing to do */
+    bool changed = true, found = true;
+    for (; changed && r->rounds < MOST_ROUNDS; r->rounds++) {
         int64_t fired = c->fired;
         for (int i = 0; i < N_ORDER; i++) {
-            if (p->runs[order[i]]) HN_TRY(run_pass(order[i], c, r, err));
-            if ((int)order[i] == p->stop_after) return hn_model_infer(c->model, NULL, err);
+            int id = (int)order[i];
+            int64_t before = c->fired;
+            if (p->runs[id] && (found || done[id] != before)) {
+                HN_TRY(run_pass(id, c, r, err));
+                done[id] = c->fired == before ? before : -1;
+            }
+            if (id == p->stop_after) return hn_model_infer(c->model, NULL, err);
         }
         changed = c->fired != fired;
-        if (changed) HN_TRY(infer_anew(c->model, err));
+        if (changed) HN_TRY(infer_anew(c->model, &found, err));
     }
     return HONE_OK;
 }
