@@ -2,11 +2,13 @@
  * path, and /proc/self/mountinfo gives where the hierarchy, or the part of it below some group, is
  * mounted:
  *
- *   /proc/self/cgroup      0::/user/job                                 v2: one hierarchy for all
- * controllers 4:cpu,cpuacct:/docker/1f2e                   v1: one per set of controllers
- *   /proc/self/mountinfo   31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
- *                          32 23 0:29 /docker/1f2e /sys/fs/cgroup/cpu rw - cgroup cgroup
- * rw,cpu,cpuacct the part     the mount point         type          options
+ *   /proc/self/cgroup
+ *     0::/user/job                       v2: one hierarchy for all controllers
+ *     4:cpu,cpuacct:/docker/1f2e         v1: one per set of controllers
+ *   /proc/self/mountinfo
+ *     31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
+ *     32 23 0:29 /docker/1f2e /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct
+ *                the part     the mount point         type          options
  *
  * A limit binds the whole subtree, so the lowest one counts from the process's own group up to the
  * mount point. Hybrid systems have both versions mounted; both are asked.

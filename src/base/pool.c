@@ -28,9 +28,8 @@
 #include "base/cpu.h"
 #include "base/log.h"
 
-#define SPIN_NS                                                                                  \
-    50000 /* a wake-up costs a few to 50 us; spinning longer than it saves would only burn power \
-           */
+/* A wake-up costs a few to 50 us; spinning longer than it saves would only burn power. */
+#define SPIN_NS 50000
 #define PARTS_BITS 16
 #define STOP UINT64_MAX
 

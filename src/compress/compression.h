@@ -1,8 +1,8 @@
 /* The whole of a compression, in the one order there is:
  *
- *     copy, simplify ─▶ look at the samples ─▶ methods before ─▶ calibrate,
- *         choose ranges ─▶ choose types of layers ─▶ methods on weights ─▶ write integers ─▶
- * convert what is f16 or bf16 ─▶ methods after
+ *     copy, simplify ─▶ look at the samples ─▶ methods before ─▶ calibrate, choose ranges
+ *         ─▶ choose types of layers ─▶ methods on weights ─▶ write integers
+ *         ─▶ convert what is f16 or bf16 ─▶ methods after
  *
  * Where types are chosen, methods on weights come before that, for each type (rounded.h).
  */

@@ -11,8 +11,7 @@
  *
  * With weights in groups it becomes
  *     y = MatMulNBits <accuracy_level = 4> (x, w_codes, w_scale)               [+ bias]
- *   of com.microsoft, which leaves it to the runtime to quantize x, by blocks as long as the
- * groups.
+ * of com.microsoft, which leaves it to the runtime to quantize x, by blocks as long as the groups.
  */
 #include <string.h>
 

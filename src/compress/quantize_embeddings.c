@@ -9,10 +9,12 @@
  * Or in 4 bits, where layers have no more, in groups along the rows. Gather knows no type of 4 bits
  * (ONNX, up to opset 26), so a byte holds two codes:
  *
- *     r = Gather (pairs, ids)            [.., n / 2]   ABCDabcd: abcd of column i, ABCD of n / 2 +
- * i l = BitShift <LEFT> (r, 4)                       abcd0000 h = BitwiseAnd (r, 0xf0) ABCD0000 c =
- * Cast <s8> (Concat <-1> (l, h)) [.., n]       codes times 16, in the order of columns s = Gather
- * (scale, ids)            [.., groups] y = DequantizeLinear <axis = -1, block_size> (c, s)
+ *     r = Gather (pairs, ids)            [.., n / 2]   ABCDabcd, of columns n / 2 + i and i
+ *     l = BitShift <LEFT> (r, 4)                       abcd0000
+ *     h = BitwiseAnd (r, 0xf0)                         ABCD0000
+ *     c = Cast <s8> (Concat <-1> (l, h)) [.., n]       codes times 16, in the order of columns
+ *     s = Gather (scale, ids)            [.., groups]
+ *     y = DequantizeLinear <axis = -1, block_size> (c, s)
  *
  * Rows of an odd number of elements stay bytes.
  *

@@ -3,9 +3,9 @@
  *   no label is summed      of one operand a view, of two a product of elements (map_f32)
  *   one operand             a sum over the labels that are not in the output (reduce_f32)
  *   two operands            a product of matrices (matmul_f32): labels in both operands and the
- * output tell the matrices apart, those of one operand and the output are its rows or columns,
- * those in both and not in the output are summed; with neither rows nor columns, a product of
- * elements and a sum
+ *                           output tell the matrices apart, those of one operand and the output
+ *                           are its rows or columns, those in both and not in the output are
+ *                           summed; with neither rows nor columns, a product of elements and a sum
  *
  * Several labels of a kind are one axis where their strides allow it; else the operand is copied.
  */

@@ -2,8 +2,9 @@
  *
  *   a csv of two or more columns   a file's name first, its label in another column
  *   a csv of one column            of whole numbers: the labels of the folder's files, in their
- * order else: the names of files, which have no labels no csv                         all files of
- * the folder, without labels; where it has none, all files of its folders, each of which is a class
+ *                                  order; else: the names of files, which have no labels
+ *   no csv                         all files of the folder, without labels; where it has none, all
+ *                                  files of its folders, each of which is a class
  *
  * Files and folders are in the order of their names, byte by byte. The csv is looked for in the
  * folder, then as it is written; a first row without a label, or without a file, is headings. */

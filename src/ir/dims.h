@@ -7,8 +7,10 @@
  *     const      a number
  *     sym        a name, with an upper bound; dims are never negative
  *     prod       atom * atom * ...         two or more, sorted
- *     sum        c0 + c1*t1 + c2*t2 ...    t = sym, prod, fdiv, min, max, join; sorted, no zero
- * coefficient fdiv       floor(a / b) min, max   of two
+ *     sum        c0 + c1*t1 + c2*t2 ...    t = sym, prod, fdiv, min, max, join; sorted, no
+ *                                          coefficient is 0
+ *     fdiv       floor(a / b)
+ *     min, max   of two
  *
  * Ceil division is floor((a + b - 1) / b). Products of sums are multiplied out while that is small.
  * A fresh symbol stands for an expression that grows too large; the same one each time.

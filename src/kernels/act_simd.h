@@ -4,9 +4,12 @@
  * hn_v_act folds to the code of one activation when `kind` is a constant, so the choice belongs
  * outside the loops:
  *
- *   static inline void loop(..., hn_act_kind kind);      // HN_INLINE; calls hn_v_act(x, kind, a,
- * b) switch (act->kind) { #define HN_X(name, formula) case HN_ACT_##name: loop(..., HN_ACT_##name);
- * break; HN_ACT_LIST(HN_X) #undef HN_X
+ *   HN_INLINE void loop(..., hn_act_kind kind);       calls hn_v_act(x, kind, a, b)
+ *
+ *   switch (act->kind) {
+ *   #define HN_X(name, formula) case HN_ACT_##name: loop(..., HN_ACT_##name); break;
+ *       HN_ACT_LIST(HN_X)
+ *   #undef HN_X
  *   }
  *
  * Error: 1e-6 of the largest output, and relative to each output where simd/math.h says so.

@@ -6,9 +6,9 @@
  *     x                           as it is
  *     x_quantized                 integers, with the constants x_scale and x_zero_point beside them
  *     x_DequantizeLinear_Output   of ONNX Runtime, where x itself is gone, or is now what a Relu
- * was applied to, which the range of the integers made superfluous dq_output_x_1               of
- * NNCF, likewise a node of the same name     and of the same operator, or the one quantizers make
- * of it
+ *                                 was applied to, which the range of the integers made superfluous
+ *     dq_output_x_1               of NNCF, likewise
+ *     a node of the same name     and of the same operator, or the one quantizers make of it
  *
  * Pairs cut both graphs into steps: the step of a pair is what computes its value from the pairs
  * and inputs before it, a Conv here, a DequantizeLinear and a Conv there. Everything else is said

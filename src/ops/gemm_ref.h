@@ -50,9 +50,12 @@ void *hn_gemm_work(hn_eval *e, const hn_gemm *g);
 /* ---- ready-made callbacks ---- */
 
 /* A matrix that lies in a tensor: element (i, j) of batch b is
- *     data[start[b] + i * row_stride + j * col_stride] - zero[zero_start[b] + i * zero_row + j *
- * zero_col] Zero points belong to products of integers; zero NULL: none. start and zero_start may
- * be NULL: 0. */
+ *
+ *     data[start[b] + i * row_stride + j * col_stride]
+ *         - zero[zero_start[b] + i * zero_row + j * zero_col]
+ *
+ * Zero points belong to products of integers; zero NULL: none. start and zero_start may be NULL: 0.
+ */
 typedef struct hn_strided_matrix {
     const hn_tensor *t;
     const int64_t *start;

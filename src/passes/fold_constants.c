@@ -1,9 +1,9 @@
 /* What depends on constants alone is computed now, by the operators' references.
  *
  *     y = Sqrt (c)                      becomes   the initializer y
- *     s = Gather (Shape (x), 1)         becomes   the initializer s, when that size of x is a
- * number y = Constant <value> ()           becomes   the initializer y y = Sqrt (c), y an output
- * becomes   y = Constant <value> ()
+ *     s = Gather (Shape (x), 1)         becomes   the initializer s, where that size is a number
+ *     y = Constant <value> ()           becomes   the initializer y
+ *     y = Sqrt (c), y an output         becomes   y = Constant <value> ()
  *
  * Fires when inference knows all outputs of a node as numbers, or all its inputs are constants; not
  * for random operators, control flow, or DequantizeLinear (its input is how a weight is kept

@@ -1,9 +1,8 @@
 /* Constants added to or multiplied with the output of a convolution go into its weights.
  *
  *     h = Conv (x, W, B)
- *     y = Mul (h, s)          becomes    y = Conv (x, W * s, B * s)         also Div (h, s)
- *     y = Add (h, s)          becomes    y = Conv (x, W, B + s)             also Sub (h, s), Sub
- * (s, h)
+ *     y = Mul (h, s)          becomes    y = Conv (x, W * s, B * s)      also Div (h, s)
+ *     y = Add (h, s)          becomes    y = Conv (x, W, B + s)          also Sub (h, s), Sub (s, h)
  *
  * Fires after Conv, ConvTranspose and Gemm with constant weights whose output nothing else uses,
  * when s is a finite constant of one number or of one number per channel.

@@ -12,8 +12,9 @@
  *
  *   image 0   boxes: A class 0 at (0, 0), B class 0 at (20, 0)
  *             found: 0.9 class 0 exactly A; 0.8 class 0 moved by 2 from B, which is 8 / 12 of the
- * union; 0.3 class 0 exactly A again image 1   box: C class 1 at (0, 0) found: 0.6 class 0 nowhere;
- * 0.5 class 1 exactly C
+ *             union; 0.3 class 0 exactly A again
+ *   image 1   box: C class 1 at (0, 0)
+ *             found: 0.6 class 0 nowhere; 0.5 class 1 exactly C
  *
  * Class 0 by score: 0.9 right, 0.8 right up to 0.65, 0.6 wrong, 0.3 wrong, of two boxes. Up to 0.65
  * precision is 1 up to recall 1: AP 1. Above it is 1 up to recall 0.5, 51 of the 101 places. Class

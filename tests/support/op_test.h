@@ -1,9 +1,10 @@
 /* One-node tests of operators, written as text.
  *
- *     OP_RUN("Add", .in = {"f32[2, 1]{1, 2}", "f32[2]{10, 20}"}, .out = {"f32[2, 2]{11 21 12
- * 22}"}); OP_RUN("Mod", .in = {"s8[1]{5}", "s8[1]{0}"}, .error = "division by zero");
- *     OP_INFER("Concat", .attrs = "axis=0", .in = {"f32[n, 3]", "f32[2, 3]"}, .out = {"f32[n + 2,
- * 3]"});
+ *     OP_RUN("Add", .in = {"f32[2, 1]{1, 2}", "f32[2]{10, 20}"},
+ *            .out = {"f32[2, 2]{11 21 12 22}"});
+ *     OP_RUN("Mod", .in = {"s8[1]{5}", "s8[1]{0}"}, .error = "division by zero");
+ *     OP_INFER("Concat", .attrs = "axis=0", .in = {"f32[n, 3]", "f32[2, 3]"},
+ *              .out = {"f32[n + 2, 3]"});
  *
  * A tensor is `type[dims]{contents}`.
  *   type      a short name (f32, s64, u4, bool)

@@ -1,8 +1,9 @@
 /* Whole models, written in the text form (ir/text.h), inferred and run.
  *
- *     hn_model *m = model_inferred("m (float[n] x) => (float[k] y) { y = Concat <axis: int = 0> (x,
- * x) }"); assert_string_equal(type_of(m, "y"), "f32[2*n]"); model_runs(m, TEXTS("float[1] {3}"),
- * TEXTS("float[2] {3, 3}"));
+ *     hn_model *m = model_inferred("m (float[n] x) => (float[k] y) {"
+ *                                  "  y = Concat <axis: int = 0> (x, x) }");
+ *     assert_string_equal(type_of(m, "y"), "f32[2*n]");
+ *     model_runs(m, TEXTS("float[1] {3}"), TEXTS("float[2] {3, 3}"));
  *
  * A header that does not name an opset means the newest. All memory comes from model_mem, and
  * model_teardown fails the test when some is left.

@@ -13,8 +13,9 @@
  *           lo), hi) of v = min(max(rne((float)acc * m[o]), lo1), hi1), the result of a product
  *           that was quantized before r was added
  *           Through floats, where ys is not 0: y = min(max(rne(v / ys) + yz, lo), hi) of v as an
- * f32 result is, without r; NaN becomes lo f32     y = act((float)acc * (xs * m[o]) + fbias[o] + r)
- * xs = 1 where absent s32     y = acc
+ *           f32 result is, without r; NaN becomes lo
+ *   f32     y = act((float)acc * (xs * m[o]) + fbias[o] + r)       xs = 1 where absent
+ *   s32     y = acc
  *
  * u8, s8 and s32 results are exact: the same bits from every row. f32, and what goes through it:
  * the same but for act.

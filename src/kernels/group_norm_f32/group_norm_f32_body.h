@@ -1,6 +1,6 @@
 /* group_norm_f32 over the vector vocabulary, in three phases:
  *   - for chunks of pixels: the sum of every channel, and its squared deviations from the chunk's
- * own mean, so that nothing cancels;
+ *     own mean, so that nothing cancels;
  *   - for groups: the chunks' sums and deviations joined, in double, in their order;
  *   - for chunks again: the result.
  * Vectors run along channels. The chunks are a function of the problem alone.

@@ -1,8 +1,8 @@
 /* prefix: sums or products of all elements of a line so far.
  *
  *   x, y [outer][size][inner], adjacent
- *   y[o][j][i] = sum (or product) of x[o][m][i] over m <= j      (exclusive: m < j; reverse: m >=
- * j, m > j)
+ *   y[o][j][i] = sum (or product) of x[o][m][i] over m <= j
+ *                                            (exclusive: m < j; reverse: m >= j; both: m > j)
  *
  * Elements are f32, s64 or s32. Floats are summed in double, in the order of the line, and rounded
  * once each; integers wrap. y may be x.

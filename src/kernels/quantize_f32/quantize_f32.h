@@ -9,8 +9,9 @@
  * Dynamic, they are outputs, by the rule of DynamicQuantizeLinear: over all elements that share
  * them, with every operation rounded to f32 and comparisons that NaN fails,
  *
- *   lo = min(0, x), hi = max(0, x);   s = lo == hi ? 1 : (hi - lo) / 255;   z = saturate(rne(-lo /
- * s))
+ *   lo = min(0, x), hi = max(0, x)
+ *   s = lo == hi ? 1 : (hi - lo) / 255
+ *   z = saturate(rne(-lo / s))
  *
  * for u8; for s8, z and y are 128 less. The axes along which S and Z move come before those along
  * which they rest (rows of tokens, then a token's elements): hn_space_collapse by S leaves them so.

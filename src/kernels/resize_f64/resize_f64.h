@@ -1,8 +1,7 @@
 /* resize_f64: the problem of resize_f32 for f64 and integers, with sums in double.
  *
- *   row[i][c]       = sum over row taps r of oy of row_weight[r] * x[row_index[r]][i][c]
- *   y[oy][ox][c]    = sum over column taps k of ox of column_weight[k] *
- * row[column_index[k]][c]
+ *   row[i][c]    = sum over row taps r of oy of row_weight[r] * x[row_index[r]][i][c]
+ *   y[oy][ox][c] = sum over column taps k of ox of column_weight[k] * row[column_index[k]][c]
  *
  * Products and sums are rounded one by one, in the order of the taps, on every instruction set: so
  * all rows give the same bits. Integers are rounded to the nearest, ties to even, and saturate; NaN

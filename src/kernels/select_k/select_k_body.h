@@ -4,10 +4,11 @@
  *                              best block
  *   k = 1, lines side by side  a task goes down a strip of lines, keeping the best of each
  *   few of many lines          HN_VL lines at once, one per lane. A lane keeps its k best; those
- * that come after a newcomer move on by one otherwise                  line by line. Elements that
- * may be among the k first are collected; when there are several times k, they are sorted, the k
- * first stay, and from then on only what comes before the last of these counts. Most chunks of a
- * long line are then done with after one comparison
+ *                              that come after a newcomer move on by one
+ *   otherwise                  line by line. Elements that may be among the k first are collected;
+ *                              when there are several times k, they are sorted, the k first stay,
+ *                              and from then on only what comes before the last of these counts.
+ *                              Most chunks of a long line are then done with after one comparison
  */
 #include <string.h>
 
