@@ -387,7 +387,7 @@ def strip(model):
         del value.metadata_props[:]
 
 
-def export(name, path):
+def export(name, path, lengths):
     _, sizes, outputs = MODELS[name]
     net = build(name)
     given = example(name, 2)
@@ -404,7 +404,7 @@ def export(name, path):
         optimize=not norms(net),
         input_names=list(sizes),
         output_names=outputs,
-        dynamic_shapes=tuple({0: "batch"} for _ in sizes),
+        dynamic_shapes=tuple({0: "batch", 1: "length"} if lengths else {0: "batch"} for _ in sizes),
     )
     if norms(net):
         # The exporter's optimizer would fold BatchNorm; these are the parts of it that do not.
@@ -417,15 +417,15 @@ def export(name, path):
     os.replace(path + ".part", path)
 
 
-def make(name, folder):
-    """The path of the model's file, made if it is not there."""
-    path = os.path.join(folder, name + ".onnx")
+def make(name, folder, lengths=False):
+    """The path of the model's file, made if it is not there; lengths: for token inputs of any length."""
+    path = os.path.join(folder, name + ("_lengths.onnx" if lengths else ".onnx"))
     if not os.path.exists(path):
         os.makedirs(folder, exist_ok=True)
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            export(name, path)
+            export(name, path, lengths)
     return path
 
 
