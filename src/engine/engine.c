@@ -80,14 +80,17 @@ static hone_status list_made(hn_engine *e, hn_error *err) {
     return HONE_OK;
 }
 
+static const hn_tensor *root_of(const hn_tensor *t) {
+    while (t->base != NULL) t = t->base;
+    return t;
+}
+
 /* Whether a step of the plan reads t, or a view of it, in plain form. */
 static bool reads_plain(const hn_plan *p, const hn_tensor *t) {
     for (int i = 0; i < p->n_buffers; i++) {
         const hn_buffer *b = &p->buffers[i];
         if (b->kind != HN_BUFFER_CONSTANT || b->first > b->last) continue;
-        const hn_tensor *c = b->tensor;
-        while (c->base != NULL) c = c->base;
-        if (c == t) return true;
+        if (root_of(b->tensor) == t) return true;
     }
     return false;
 }
@@ -120,10 +123,16 @@ static bool needs_plain(const hn_entry *n, const hn_tensor *t) {
            (n->tail != NULL && holds(n->tail->model, t));
 }
 
+/* What plans may take. Where memory is limited, none is spent on shapes that may not come. */
+static size_t plan_budget(const hn_engine *e) {
+    if (e->o.alloc->limit != 0) return 0;
+    return e->o.plan_bytes > 0 ? e->o.plan_bytes : HN_ENGINE_PLAN_BYTES;
+}
+
 /* Whether the contents of t can be given up once `newest` is made beside the other plans; those
  * that are still to be made restore what they need. Under the lock. */
 static bool can_drop(const hn_engine *e, const hn_entry *newest, const hn_tensor *t) {
-    if (t->own == NULL || needs_plain(newest, t)) return false;
+    if (e->keeps_plain || t->own == NULL || needs_plain(newest, t)) return false;
     for (const hn_entry *n = e->entries; n != NULL; n = n->next)
         if (!n->making && needs_plain(n, t)) return false;
     return true;
@@ -146,13 +155,17 @@ static void drop_plain(hn_engine *e, const hn_entry *newest) {
 /* Makes what was dropped anew: the passes are a function of the source. */
 static hone_status restore_plain(hn_engine *e, hn_error *err) {
     hn_model *again;
+    size_t restored = 0;
     if (!e->dropped) return HONE_OK;
     HN_TRY(simplified(e, &again, err));
     for (int i = 0; i < e->n_made; i++) {
         hn_tensor *t = constant(e->model, e->made[i]);
-        if (t->own == NULL) hn_tensor_refill(t, constant(again, e->made[i]));
+        if (t->own != NULL) continue;
+        hn_tensor_refill(t, constant(again, e->made[i]));
+        restored += t->bytes;
     }
     e->dropped = false;
+    e->keeps_plain = restored <= plan_budget(e);
     hn_model_destroy(again);
     return HONE_OK;
 }
@@ -171,15 +184,17 @@ void hn_bodies_destroy(hn_engine *e, hn_body *b) {
     }
 }
 
-/* What is lost with the plan: constants that it shares are not. */
-static size_t plan_bytes(const hn_plan *p) {
+/* What goes with the plan: constants that passes made for its sizes, not those of the model. */
+static size_t plan_bytes(const hn_engine *e, const hn_plan *p) {
     const hn_model *m = p->model;
     size_t bytes = hn_arena_bytes(&p->arena) + hn_arena_bytes(&m->arena) +
                    hn_arena_bytes(&m->dims.arena) + hn_context_bytes(p);
     for (int i = 0; i < m->graph->n_values; i++) {
         const hn_tensor *t = constant(m, i);
-        if (t != NULL && t->own != NULL && atomic_load(&t->refs) == 1) bytes += t->bytes;
+        if (t != NULL && t->own != NULL && !holds(e->model, t)) bytes += t->bytes;
     }
+    for (int i = 0; i < p->n_packed; i++)
+        if (!holds(e->model, root_of(p->packed[i]->source))) bytes += p->packed[i]->bytes;
     return bytes;
 }
 
@@ -591,6 +606,7 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry 
     insert(e, n);
     pthread_mutex_unlock(&all->lock);
     pthread_mutex_lock(&all->making);
+    hn_weights_trim(all->weights);
     status = restore_plain(e, err);
     if (status == HONE_OK) status = compile(e, in, n, err);
     pthread_mutex_unlock(&all->making);
@@ -599,7 +615,7 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry 
     if (status == HONE_OK) {
         n->making = false;
         n->users--;
-        n->bytes = n->plan != NULL ? plan_bytes(n->plan) : 0;
+        n->bytes = n->plan != NULL ? plan_bytes(e, n->plan) : 0;
         all->plan_bytes += n->bytes;
         insert(e, n); /* in front */
         *out = n;
@@ -627,11 +643,8 @@ static hone_status find_entry(hn_engine *e, const hn_tensor *const *in, hn_entry
     }
 }
 
-/* Where memory is limited, none is spent on plans that may not come again. */
 static bool has_too_many(const hn_engine *e) {
-    if (e->n_entries <= HN_ENGINE_PLANS) return false;
-    size_t most = e->o.plan_bytes > 0 ? e->o.plan_bytes : HN_ENGINE_PLAN_BYTES;
-    return e->o.alloc->limit != 0 || e->all->plan_bytes > most;
+    return e->n_entries > HN_ENGINE_PLANS && e->all->plan_bytes > plan_budget(e);
 }
 
 /* Drops what was used longest ago and is not in use. */

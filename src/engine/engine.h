@@ -25,7 +25,7 @@
 #include "ops/eval.h"
 
 #define HN_ENGINE_PLANS 8
-#define HN_ENGINE_PLAN_BYTES ((size_t)64 << 20)
+#define HN_ENGINE_PLAN_BYTES ((size_t)64 << 20) /* of plans, and of what only making them needs */
 /* Contexts of a plan that are kept for the next run; more runs at once take new ones. */
 #define HN_ENGINE_CONTEXTS 16
 

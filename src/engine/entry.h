@@ -59,18 +59,20 @@ typedef struct hn_common {
 } hn_common;
 
 /* Constants that the passes made of the source's are needed in plain form while plans are made, and
- * afterwards where a step or another part reads them so; for the rest there are packed copies. So a
- * plan once made drops their contents, and before another is made the passes make them anew. */
+ * afterwards where a step or another part reads them so; for the rest there are packed copies. So
+ * the first plan once made drops their contents, and before another is made the passes make them
+ * anew. From then on they stay, if they are as small as plans may be: other shapes may follow. */
 struct hn_engine {
     hn_engine_options o;
     const hn_model *source;
     hn_model *model; /* the source, simplified; inside another engine they are one */
     int n_made;
     int *made; /* values of `model`, by id, that only it holds, with contents that can be dropped */
-    bool dropped; /* some are */
-    int depth;    /* engines around it */
-    bool heavy;   /* a node multiplies matrices */
-    bool steady;  /* its inputs have the same sizes in every run */
+    bool dropped;     /* some are */
+    bool keeps_plain; /* none will be */
+    int depth;        /* engines around it */
+    bool heavy;       /* a node multiplies matrices */
+    bool steady;      /* its inputs have the same sizes in every run */
     hn_common *all;
     hn_entry *entries; /* used last first */
     int n_entries;

@@ -5,10 +5,12 @@
 #include "base/size.h"
 #include "engine/memory.h"
 
-/* One block of packed weights. */
+/* One block of packed weights: the next n of the list, which is in the same order. */
 typedef struct block block;
 struct block {
     void *data;
+    size_t bytes;
+    int64_t n;
     block *next;
 };
 
@@ -27,28 +29,61 @@ hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *e
     return HONE_OK;
 }
 
+static void remove_packed(hn_weights *w, hn_packed **at) {
+    hn_packed *p = *at;
+    *at = p->next;
+    hn_tensor_unref((hn_tensor *)p->source);
+    hn_free(w->alloc, p);
+}
+
 static void forget(hn_weights *w, const hn_packed *until) {
-    while (w->list != until) {
-        hn_packed *p = w->list;
-        w->list = p->next;
-        hn_tensor_unref((hn_tensor *)p->source);
-        hn_free(w->alloc, p);
-    }
+    while (w->list != until) remove_packed(w, &w->list);
+}
+
+static void remove_block(hn_weights *w, block **at) {
+    block *b = *at;
+    *at = b->next;
+    w->bytes -= b->bytes;
+    hn_free(w->alloc, b->data);
+    hn_free(w->alloc, b);
 }
 
 void hn_weights_destroy(hn_weights *w) {
     if (w == NULL) return;
     forget(w, NULL);
-    while (w->blocks != NULL) {
-        block *b = w->blocks;
-        w->blocks = b->next;
-        hn_free(w->alloc, b->data);
-        hn_free(w->alloc, b);
-    }
+    while (w->blocks != NULL) remove_block(w, &w->blocks);
     hn_free(w->alloc, w);
 }
 
 void hn_weights_forget(hn_weights *w) { forget(w, w->filled); }
+
+/* Whether nobody but the store has the constant. */
+static bool is_alone(const hn_weights *w, const hn_tensor *t) {
+    int mine = 0;
+    for (const hn_packed *p = w->list; p != NULL; p = p->next) mine += p->source == t;
+    return atomic_load(&t->refs) == mine;
+}
+
+static bool all_alone(const hn_weights *w, const hn_packed *p, int64_t n) {
+    for (; n > 0; n--, p = p->next)
+        if (!is_alone(w, p->source)) return false;
+    return true;
+}
+
+void hn_weights_trim(hn_weights *w) {
+    hn_packed **at = &w->list;
+    for (block **b = &w->blocks; *b != NULL;) {
+        int64_t n = (*b)->n;
+        if (all_alone(w, *at, n)) {
+            for (; n > 0; n--) remove_packed(w, at);
+            remove_block(w, b);
+        } else {
+            for (; n > 0; n--) at = &(*at)->next;
+            b = &(*b)->next;
+        }
+    }
+    w->filled = w->list;
+}
 
 size_t hn_weights_bytes(const hn_weights *w) { return w->bytes; }
 
@@ -202,6 +237,8 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
             f.list[--i] = p;
         }
         hn_pool_run(pool, lanes, fill_lane, &f);
+        b->bytes = total;
+        b->n = f.n;
         b->next = w->blocks;
         w->blocks = b;
         w->bytes += total;

@@ -43,6 +43,10 @@ hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool);
 /* Packs what was wanted since. */
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err);
 
+/* Frees blocks of constants that nobody else has any more: those that passes made for the sizes of a
+ * plan that is gone. Nothing may be wanted and not packed. */
+void hn_weights_trim(hn_weights *w);
+
 /* Takes back what was wanted and not packed: the problems it was wanted for are going away. */
 void hn_weights_forget(hn_weights *w);
 

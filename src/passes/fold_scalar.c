@@ -10,8 +10,8 @@
  * Fires for Mul and Div by a finite constant of one element that is not 0, when upward from it
  * there are only nodes that move elements (none, or up to MOST_MOVES) and then MatMul with constant
  * weights, MatMul and Add of a constant, or Gemm, Conv, ConvTranspose with constant weights and
- * bias; and nothing else uses what lies between. Weights may be dequantized from a constant: then
- * their scale is multiplied, by a number that is positive.
+ * bias; and nothing else uses what lies between, but for its shape. Weights may be dequantized from
+ * a constant: then their scale is multiplied, by a number that is positive.
  */
 #include <math.h>
 
@@ -51,11 +51,21 @@ static bool find_weights(hn_node *n, weights *w) {
     return add_constant(w, n, 1) && (hn_node_input(n, 2) == NULL || add_constant(w, n, 2));
 }
 
+/* Whether one node reads the elements of v; others may ask for its shape, which stays. */
+static bool is_read_once(const hn_value *v) {
+    int readers = 0;
+    for (const hn_use *u = v->uses; u != NULL; u = u->next) {
+        if (u->node == NULL) return false;
+        readers += !hn_is(u->node, "Shape");
+    }
+    return readers == 1;
+}
+
 static hone_status fold_input(hn_pass_ctx *c, hn_node *n, int at, double scale, hn_error *err) {
     hn_value *x = n->inputs[at].value, *v = x;
     hn_node *p = NULL;
     for (int moves = 0; moves <= MOST_MOVES; moves++) {
-        if (!hn_used_once(v) || v->producer == NULL || v->graph != n->graph) return HONE_OK;
+        if (!is_read_once(v) || v->producer == NULL || v->graph != n->graph) return HONE_OK;
         p = v->producer;
         if (!hn_only_moves(p)) break;
         v = p->inputs[0].value;

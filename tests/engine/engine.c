@@ -103,6 +103,40 @@ static void bytes_bound_the_plans(void **state) {
     }
 }
 
+/* y = (x * w) * n, n the rows of x: once they are a number the passes multiply w by it, so that
+ * each shape has weights of its own. They go with its plan. */
+static void weights_go_with_their_plan(void **state) {
+    (void)state;
+    static const char *const sized =
+        "m (float[n,4] x) => (float[n,2] y)\n"
+        "<float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, int64 first = {0}> {\n"
+        "  shape = Shape(x)\n"
+        "  rows = Gather(shape, first)\n"
+        "  factor = Cast<to: int = 1>(rows)\n"
+        "  a = MatMul(x, w)\n"
+        "  y = Mul(a, factor)\n"
+        "}";
+    enum { MOST = 6 * HN_ENGINE_PLANS };
+    static float x[MOST][4], y[MOST][2];
+    hn_engine *e = engine_of(model_inferred(sized));
+    size_t weights[2] = {0};
+    for (int rows = 1; rows <= MOST; rows++) {
+        hn_tensor *t;
+        x[rows - 1][0] = 1;
+        assert_int_equal(hn_tensor_create_borrowed(&t, hn_allocator_default(), HONE_DTYPE_F32, 2,
+                                                   (int64_t[]){rows, 4}, x, &err),
+                         HONE_OK);
+        const hn_tensor *in[] = {t};
+        assert_int_equal(hn_engine_run(e, in, place, y, NULL, NULL, &err), HONE_OK);
+        hn_tensor_unref(t);
+        assert_true(y[0][0] == (float)rows && y[rows - 1][1] == (float)(2 * rows));
+        weights[rows > 2 * HN_ENGINE_PLANS] = hn_engine_memory_use(e).weights;
+    }
+    assert_true(weights[0] > 0);
+    assert_int_equal(weights[1], weights[0]);
+    hn_engine_destroy(e);
+}
+
 static void weights_are_packed_once(void **state) {
     (void)state;
     hn_engine *e = engine_of(model_inferred(text));
@@ -267,6 +301,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_shape_has_its_plan, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(bytes_bound_the_plans, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(weights_are_packed_once, model_setup, model_teardown),
+        cmocka_unit_test_setup_teardown(weights_go_with_their_plan, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(failures_leave_the_engine_usable, model_setup,
                                         model_teardown),
         cmocka_unit_test(precision_is_as_asked_for),
