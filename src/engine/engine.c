@@ -123,10 +123,11 @@ static bool needs_plain(const hn_entry *n, const hn_tensor *t) {
            (n->tail != NULL && holds(n->tail->model, t));
 }
 
-/* What plans may take. Where memory is limited, none is spent on shapes that may not come. */
+/* What plans may take: a small part of what there is, since the shapes may not come again. */
 static size_t plan_budget(const hn_engine *e) {
-    if (e->o.alloc->limit != 0) return 0;
-    return e->o.plan_bytes > 0 ? e->o.plan_bytes : HN_ENGINE_PLAN_BYTES;
+    size_t most = e->o.plan_bytes > 0 ? e->o.plan_bytes : HN_ENGINE_PLAN_BYTES;
+    size_t share = e->o.alloc->limit / 16;
+    return share > 0 && share < most ? share : most;
 }
 
 /* Whether the contents of t can be given up once `newest` is made beside the other plans; those
@@ -626,13 +627,30 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry 
     return status;
 }
 
-/* The entry that serves these inputs, in front of the list; makes one if there is none. */
+/* Drops all that is not in use; false: there was nothing. */
+static bool drop_unused(hn_engine *e) {
+    int before = e->n_entries;
+    for (hn_entry *n = e->entries, *next; n != NULL; n = next) {
+        next = n->next;
+        if (n->users > 0) continue;
+        take_out(e, n);
+        destroy_entry(e, n);
+    }
+    return e->n_entries < before;
+}
+
+/* The entry that serves these inputs, in front of the list; makes one if there is none, where memory
+ * is short in the place of others. */
 static hone_status find_entry(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
                               hn_error *err) {
     for (;;) {
         hn_entry *n = e->entries;
         while (n != NULL && !serves(e, n, in)) n = n->next;
-        if (n == NULL) return add_entry(e, in, out, err);
+        if (n == NULL) {
+            hone_status status = add_entry(e, in, out, err);
+            if (status != HONE_E_NOMEM || !drop_unused(e)) return status;
+            continue;
+        }
         if (!n->making) {
             take_out(e, n);
             insert(e, n);
