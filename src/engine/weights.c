@@ -94,7 +94,7 @@ static bool same_view(const hn_packed *p, const hn_view *view) {
            memcmp(p->view.strides, view->strides, sizeof view->strides) == 0;
 }
 
-typedef void pack_fn(const void *problem, const void *plain, void *dst);
+typedef void pack_fn(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst);
 static pack_fn *pack_of(const hn_kernel *k) { return k != NULL ? k->pack : NULL; }
 
 /* Of what is packed, before it is. */
@@ -131,17 +131,25 @@ hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *probl
 
 /* ---- packing ---- */
 
+/* A thread takes about so many bytes of packed weights at a time. */
+enum { PIECE_BYTES = 1 << 20 };
+
+typedef struct item {
+    hn_packed *packed;
+    int64_t first, n;  /* pieces, counted through all items */
+    int64_t tasks;     /* that its pieces share */
+    atomic_llong left; /* pieces that are not done */
+} item;
+
 typedef struct filling {
-    hn_packed **list;
-    int64_t n;
-    atomic_llong next; /* in the list */
-    char *room;        /* for a copy of one source per lane, at an aligned address */
+    item *items;
+    int64_t n, pieces;
+    atomic_llong next; /* piece */
+    char *room;        /* for the elements of one view per lane */
     size_t room_bytes;
 } filling;
 
-static bool needs_room(const hn_packed *p) {
-    return pack_of(p->kernel) != NULL && (p->viewed || !hn_tensor_aligned(p->source));
-}
+static bool needs_room(const hn_packed *p) { return pack_of(p->kernel) != NULL && p->viewed; }
 
 /* The elements of the view, in order of its axes and of its type. */
 static void gather(const hn_packed *p, char *dst) {
@@ -165,33 +173,44 @@ static void gather(const hn_packed *p, char *dst) {
     }
 }
 
-static void copy_plain(const hn_packed *p, void *dst) {
-    if (p->viewed)
-        gather(p, dst);
-    else
-        memcpy(dst, p->source->data, p->source->bytes);
+/* The tasks of a plain copy are its bytes. A view is gathered whole, so that it is one piece. */
+static item item_of(hn_packed *p, int64_t first) {
+    item t = {.packed = p, .first = first, .n = 1, .tasks = (int64_t)p->bytes};
+    if (pack_of(p->kernel) != NULL) t.tasks = hn_pack_tasks(p->kernel, p->problem);
+    int64_t pieces = (int64_t)(p->bytes / PIECE_BYTES);
+    if (!p->viewed && pieces > 1) t.n = pieces < t.tasks ? pieces : t.tasks;
+    atomic_init(&t.left, t.n);
+    return t;
 }
 
-static void fill_one(const hn_packed *p, void *room) {
+static void fill_piece(const item *t, int64_t piece, char *room) {
+    const hn_packed *p = t->packed;
+    int64_t begin = t->tasks * piece / t->n, end = t->tasks * (piece + 1) / t->n;
+    const char *plain = p->source->data;
     if (pack_of(p->kernel) == NULL) {
-        copy_plain(p, p->data);
+        if (p->viewed)
+            gather(p, p->data);
+        else
+            memcpy((char *)p->data + begin, plain + begin, (size_t)(end - begin));
         return;
     }
-    const void *plain = p->source->data;
-    if (needs_room(p)) {
-        copy_plain(p, room);
+    if (p->viewed) {
+        gather(p, room);
         plain = room;
     }
-    p->kernel->pack(p->problem, plain, p->data);
+    p->kernel->pack(p->problem, plain, begin, end, p->data);
 }
 
 /* A file's pages go as they are done with: packed and plain weights are never both in memory. */
 static void fill_lane(void *ctx, int64_t lane) {
     filling *f = ctx;
-    for (int64_t i; (i = atomic_fetch_add(&f->next, 1)) < f->n;) {
-        const hn_tensor *t = f->list[i]->source;
-        fill_one(f->list[i], f->room + (size_t)lane * f->room_bytes);
-        if (t->file != NULL) hn_file_let_go(t->file, t->data, t->bytes);
+    item *t = f->items;
+    for (int64_t i; (i = atomic_fetch_add(&f->next, 1)) < f->pieces;) {
+        while (i >= t->first + t->n) t++;
+        fill_piece(t, i - t->first, f->room + (size_t)lane * f->room_bytes);
+        const hn_tensor *source = t->packed->source;
+        if (atomic_fetch_sub(&t->left, 1) == 1 && source->file != NULL)
+            hn_file_let_go(source->file, source->data, source->bytes);
     }
 }
 
@@ -215,7 +234,7 @@ hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool) {
     if (total > SIZE_MAX / 4) return (hn_weights_need){SIZE_MAX / 2, SIZE_MAX / 2};
     size_t kept = sizeof(block) + hn_alloc_bytes(total);
     size_t room = (size_t)hn_pool_threads(pool) * f.room_bytes;
-    return (hn_weights_need){kept + (size_t)f.n * sizeof *f.list + hn_alloc_bytes(room), kept};
+    return (hn_weights_need){kept + (size_t)f.n * sizeof *f.items + hn_alloc_bytes(room), kept};
 }
 
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
@@ -224,17 +243,21 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
     filling f = measure(w, &total);
     if (f.n == 0) return HONE_OK;
     block *b = hn_alloc_zero(w->alloc, sizeof *b, HN_MEM_OTHER);
-    f.list = hn_alloc_array(w->alloc, (size_t)f.n, sizeof *f.list, HN_MEM_OTHER);
+    f.items = hn_alloc_array(w->alloc, (size_t)f.n, sizeof *f.items, HN_MEM_OTHER);
     f.room = hn_alloc_array(w->alloc, (size_t)lanes, f.room_bytes, HN_MEM_SCRATCH);
     if (b != NULL) b->data = hn_alloc(w->alloc, total, HN_MEM_WEIGHTS);
-    bool ready = b != NULL && b->data != NULL && f.list != NULL && f.room != NULL;
+    bool ready = b != NULL && b->data != NULL && f.items != NULL && f.room != NULL;
     if (ready) {
         size_t at = total;
         int64_t i = f.n; /* the list is newest first, the block oldest first */
         for (hn_packed *p = w->list; p != w->filled; p = p->next) {
             at -= hn_aligned(p->bytes);
             p->data = (char *)b->data + at;
-            f.list[--i] = p;
+            f.items[--i].packed = p;
+        }
+        for (i = 0; i < f.n; i++) {
+            f.items[i] = item_of(f.items[i].packed, f.pieces);
+            f.pieces += f.items[i].n;
         }
         hn_pool_run(pool, lanes, fill_lane, &f);
         b->bytes = total;
@@ -248,7 +271,7 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
         hn_free(w->alloc, b);
     }
     hn_free(w->alloc, f.room);
-    hn_free(w->alloc, f.list);
+    hn_free(w->alloc, f.items);
     HN_CHECK(err, ready, HONE_E_NOMEM, "out of memory (%zu bytes of packed weights)", total);
     return HONE_OK;
 }

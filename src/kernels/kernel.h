@@ -77,13 +77,24 @@ typedef struct hn_kernel {
     bool (*ok)(const void *problem, const char **why);
     void (*work)(const void *problem, int lanes, hn_work *w);
     void (*run)(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane);
-    /* The constant operand of the family (`weights`) in the layout this row wants. NULL:
-     * it takes the plain layout. dst is 64-byte aligned. Two problems whose weights agree in
-     * `pack_key` (a hash of all the packing depends on) share one packed copy. */
+    /* The constant operand of the family (`weights`) in the layout this row wants. NULL: it takes
+     * the plain layout. Packing falls into `pack_tasks` tasks (NULL: one), of which lanes take
+     * ranges as they do of a phase; each byte of dst is written by one task. `plain` may lie at any
+     * address, dst is 64-byte aligned. Two problems whose weights agree in `pack_key` (a hash of
+     * all the packing depends on) share one packed copy. */
     size_t (*packed_bytes)(const void *problem);
     uint64_t (*pack_key)(const void *problem);
-    void (*pack)(const void *problem, const void *plain, void *dst);
+    int64_t (*pack_tasks)(const void *problem);
+    void (*pack)(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst);
 } hn_kernel;
+
+/* Into how many tasks the row's packing falls. */
+static inline int64_t hn_pack_tasks(const hn_kernel *k, const void *problem) {
+    return k->pack_tasks != NULL ? k->pack_tasks(problem) : 1;
+}
+
+/* A float at any address, as plain weights are. */
+typedef float hn_any_f32 __attribute__((aligned(1), may_alias));
 
 /* For pack_key: of all the packing depends on. */
 uint64_t hn_pack_hash(const int64_t *facts, size_t n);

@@ -12,7 +12,7 @@ static void work(const hn_kernel *row, const hn_conv_f32 *p, int lanes, hn_work 
     hn_work one;
     row->work(p, lanes, &one);
     *w = (hn_work){.n_phases = 2,
-                   .tasks = {1, one.tasks[0]},
+                   .tasks = {hn_pack_tasks(row, p), one.tasks[0]},
                    .scratch = packed_bytes(row, p),
                    .lane_scratch = one.lane_scratch};
 }
@@ -21,7 +21,7 @@ static void run(const hn_kernel *row, const hn_call *call, int phase, int64_t be
                 void *lane) {
     const hn_conv_f32 *p = call->problem;
     if (phase == 0) {
-        if (begin < end) row->pack(p, call->ptr[HN_CONV_W], call->scratch);
+        if (begin < end) row->pack(p, call->ptr[HN_CONV_W], begin, end, call->scratch);
         return;
     }
     void *ptr[HN_CONV_OPERANDS_];

@@ -56,6 +56,7 @@
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_amx.h"
+#include "kernels/conv_f32/conv_f32_columns.h"
 #include "simd/amx.h"
 
 enum {
@@ -65,16 +66,16 @@ enum {
     POSITION = PARTS * PART, /* bytes of a position in one channel block */
     TILE = 1024,             /* bytes of a tile of weights */
     HALF = PARTS * TILE,     /* bytes of a step of weights for 16 outputs */
-    HEADER = 64,             /* of the packed weights; a byte is set: not all are finite */
-    PAIR = 32 * 32,          /* floats of C for two tiles and a panel */
-    SMALL_IMAGE = 4 * 16,    /* positions */
-    BLOCK_PAIRS = 16,        /* pairs of tiles in a block: at most, */
-    LEAST_PAIRS = 4,         /* and before channels are divided */
-    BLOCK_BYTES = 800000,    /* of split pixels: they and the weights in use stay in a 2 MB L2 */
-    FIRST_BYTES = 300000,    /* of weights that meet every pair while the next one is split */
-    WAITING_BYTES = 400000,  /* of sums that wait */
-    CHUNK = 12 / PARTS,      /* steps of half a panel before the same ones of the other */
-    AHEAD = 24,              /* steps between the weights in use and those being fetched */
+    HEADER = HN_AMX_HEADER,
+    PAIR = 32 * 32,         /* floats of C for two tiles and a panel */
+    SMALL_IMAGE = 4 * 16,   /* positions */
+    BLOCK_PAIRS = 16,       /* pairs of tiles in a block: at most, */
+    LEAST_PAIRS = 4,        /* and before channels are divided */
+    BLOCK_BYTES = 800000,   /* of split pixels: they and the weights in use stay in a 2 MB L2 */
+    FIRST_BYTES = 300000,   /* of weights that meet every pair while the next one is split */
+    WAITING_BYTES = 400000, /* of sums that wait */
+    CHUNK = 12 / PARTS,     /* steps of half a panel before the same ones of the other */
+    AHEAD = 24,             /* steps between the weights in use and those being fetched */
 };
 
 typedef struct geometry {
@@ -661,49 +662,39 @@ static __mmask16 pack_row(__m512 even, __m512 odd, char *dst, int64_t next) {
     return not_e | not_o;
 }
 
-static __m512 load_weights(const float *w, int64_t stride, __mmask16 m) {
-    if (stride == 1) return _mm512_maskz_loadu_ps(m, w);
-    const __m512i eight = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
-    __m512i at = _mm512_mullo_epi64(eight, _mm512_set1_epi64(stride));
-    __m256 zero = _mm256_setzero_ps();
-    __m256 lo = _mm512_mask_i64gather_ps(zero, (__mmask8)m, at, w, 4);
-    __m256 hi = zero;
-    if (m >> 8) hi = _mm512_mask_i64gather_ps(zero, (__mmask8)(m >> 8), at, w + 8 * stride, 4);
-    return _mm512_insertf32x8(_mm512_castps256_ps512(lo), hi, 1);
-}
-
-static void pack_part(const hn_conv_f32 *p, const float *w, int64_t part, int64_t parts,
-                      void *dst) {
-    int64_t panels = ceil_div(p->n, 32), begin = panels * part / parts * 32;
-    int64_t end = min64(p->n, panels * (part + 1) / parts * 32);
-    char *to = (char *)dst + HEADER + ceil_div(p->c, STEP) * p->kh * p->kw * begin / 16 * HALF;
+/* A step of 16 outputs; true: not all are finite. */
+static bool pack_step(const hn_columns *k, int64_t channels, int64_t tap, char *to, int64_t next) {
+    const __m512 zero = _mm512_setzero_ps();
     __mmask16 broken = 0;
-    for (int64_t panel = begin; panel < end; panel += 32)
-        for (int64_t cb = 0; cb < p->c; cb += STEP)
-            for (int64_t tap = 0; tap < p->kh * p->kw; tap++) {
-                int64_t halves = p->n - panel > 16 ? 2 : 1;
-                for (int64_t half = 0; half < halves; half++) {
-                    int64_t n = panel + half * 16;
-                    __mmask16 m = hn_v_first_(min64(16, p->n - n));
-                    const float *from =
-                        w + n * p->w_o + tap / p->kw * p->w_y + tap % p->kw * p->w_x;
-                    for (int64_t i = 0; i < 16; i++) {
-                        int64_t c0 = cb + i, c1 = cb + i + 16;
-                        __m512 zero = _mm512_setzero_ps();
-                        __m512 even =
-                            c0 < p->c ? load_weights(from + c0 * p->w_i, p->w_o, m) : zero;
-                        __m512 odd = c1 < p->c ? load_weights(from + c1 * p->w_i, p->w_o, m) : zero;
-                        broken |= pack_row(even, odd, to + half * TILE + i * PART, halves * TILE);
-                    }
-                }
-                to += halves * HALF;
-            }
-    int64_t note = HEADER * part / parts;
-    memset((char *)dst + note, broken != 0, (size_t)(HEADER * (part + 1) / parts - note));
+    for (int64_t i = 0; i < 16; i++) {
+        __m512 even = i < channels ? hn_column(k, i, tap) : zero;
+        __m512 odd = i + 16 < channels ? hn_column(k, i + 16, tap) : zero;
+        broken |= pack_row(even, odd, to + i * PART, next);
+    }
+    return broken != 0;
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
-    pack_part(problem, plain, 0, 1, dst);
+/* All taps of up to 32 channels and 32 outputs; true: not all are finite. */
+static bool pack_block(const hn_conv_f32 *p, const void *w, int64_t panel, int64_t cb, char *dst) {
+    int64_t taps = p->kh * p->kw, steps = ceil_div(p->c, STEP) * taps;
+    int64_t halves = p->n - panel * 32 > 16 ? 2 : 1;
+    char *to = dst + HEADER + panel * steps * 2 * HALF + cb * taps * halves * HALF;
+    int64_t channels = min64(STEP, p->c - cb * STEP);
+    hn_columns_room room;
+    bool broken = false;
+    for (int64_t half = 0; half < halves; half++) {
+        int64_t n = panel * 32 + half * 16;
+        hn_columns k = hn_columns_of(p, w, n, min64(16, p->n - n), cb * STEP, channels, room);
+        for (int64_t tap = 0; tap < taps; tap++)
+            broken |=
+                pack_step(&k, channels, tap, to + tap * halves * HALF + half * TILE, halves * TILE);
+    }
+    return broken;
+}
+
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+    const hn_conv_f32 *p = problem;
+    hn_amx_pack(p, plain, begin, end, ceil_div(p->c, STEP), pack_block, dst);
 }
 
 static bool ok(const void *problem, const char **why) {

@@ -22,6 +22,7 @@
 
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/conv_f32/conv_f32_columns.h"
 #include "kernels/tile_f32/tile_f32.h"
 
 #ifndef SUMS
@@ -394,22 +395,25 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
+/* Panels of a group. */
+static int64_t panels_of(const hn_conv_f32 *p) { return ceil_div(p->n / p->groups, WIDE); }
+
+static int64_t pack_tasks(const void *problem) {
+    const hn_conv_f32 *p = problem;
+    return p->groups * panels_of(p);
+}
+
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
     const hn_conv_f32 *p = problem;
     geometry g = measure(p);
-    const float *w = plain;
-    float *out = dst;
-    for (int64_t n = 0; n < p->n;) {
-        int64_t left = (n / g.n + 1) * g.n - n, used = left < WIDE ? left : WIDE;
-        int64_t width = used > HN_VL ? WIDE : HN_VL;
-        for (int64_t ky = 0; ky < p->kh; ky++)
-            for (int64_t kx = 0; kx < p->kw; kx++)
-                for (int64_t i = 0; i < g.c; i++)
-                    for (int64_t j = 0; j < width; j++)
-                        *out++ = j < used
-                                     ? w[(n + j) * p->w_o + i * p->w_i + ky * p->w_y + kx * p->w_x]
-                                     : 0.0f;
-        n += used;
+    int64_t panels = panels_of(p), group_floats = g.k * ceil_div(g.n, HN_VL) * HN_VL;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t group = task / panels, column = task % panels * WIDE, left = g.n - column;
+        int64_t width = left > HN_VL ? WIDE : HN_VL;
+        float *to = (float *)dst + group * group_floats + g.k * column;
+        for (int64_t j = 0; j < width; j += HN_VL)
+            hn_columns_pack(p, plain, group * g.n + column + j, left - j < HN_VL ? left - j : HN_VL,
+                            width, to + j);
     }
 }
 
@@ -429,6 +433,7 @@ const hn_kernel HN_V_ROW(conv_f32_band) = {.name = HN_V_NAME "_band",
                                            .run = run,
                                            .packed_bytes = packed_bytes,
                                            .pack_key = pack_key,
+                                           .pack_tasks = pack_tasks,
                                            .pack = pack};
 
 const hn_kernel HN_V_ROW(conv_f32_line) = {.name = HN_V_NAME "_line",
@@ -439,4 +444,5 @@ const hn_kernel HN_V_ROW(conv_f32_line) = {.name = HN_V_NAME "_line",
                                            .run = run_line,
                                            .packed_bytes = packed_bytes,
                                            .pack_key = pack_key,
+                                           .pack_tasks = pack_tasks,
                                            .pack = pack};

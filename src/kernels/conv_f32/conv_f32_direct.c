@@ -132,25 +132,45 @@ static uint64_t pack_key(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
-static void pack(const hn_tiles_f32 *t, const hn_conv_f32 *p, const float *w, float *dst) {
-    enum { BLOCK = 16 }; /* channels at a time, so that what is written stays in L1 */
+static int64_t pack_tasks(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
+    return measure(t, p).panels.count * p->groups;
+}
+
+/* Columns of a panel, by the tiles' way of copying. Weights [output][channel][ky][kx] are
+ * transposed in runs of several channels, and the taps parted afterwards. */
+static void pack_columns(const hn_tiles_f32 *t, const hn_conv_f32 *p, const geometry *g,
+                         const hn_any_f32 *w, int64_t n, int64_t width, float *dst) {
+    enum { ROOM = 8192 };
+    bool in_runs = g->taps > 1 && p->w_i == g->taps && (p->kh == 1 || p->w_y == p->kw) &&
+                   (p->kw == 1 || p->w_x == 1) && g->taps * width <= ROOM;
+    if (!in_runs) {
+        for (int64_t tap = 0; tap < g->taps; tap++)
+            t->copy((const float *)(w + tap / p->kw * p->w_y + tap % p->kw * p->w_x), p->w_i,
+                    p->w_o, g->c, n, 1, dst + tap * g->c * width, width);
+        return;
+    }
+    float room[ROOM];
+    int64_t most = ROOM / (g->taps * width);
+    for (int64_t i = 0; i < g->c; i += most) {
+        int64_t some = g->c - i < most ? g->c - i : most;
+        t->copy((const float *)(w + i * g->taps), 1, p->w_o, some * g->taps, n, 1, room, width);
+        for (int64_t tap = 0; tap < g->taps; tap++)
+            for (int64_t k = 0; k < some; k++)
+                memcpy(dst + (tap * g->c + i + k) * width, room + (k * g->taps + tap) * width,
+                       (size_t)n * sizeof *room);
+    }
+}
+
+static void pack(const hn_tiles_f32 *t, const hn_conv_f32 *p, const hn_any_f32 *w, int64_t begin,
+                 int64_t end, float *dst) {
     geometry g = measure(t, p);
-    for (int64_t panel = 0; panel < g.panels.count * p->groups; panel++) {
+    for (int64_t panel = begin; panel < end; panel++) {
         int64_t in_group = panel % g.panels.count, width = hn_panels_f32_width(&g.panels, in_group);
         int64_t n = hn_panels_f32_used(&g.panels, in_group);
-        int64_t first = panel / g.panels.count * g.n + hn_panels_f32_column(&g.panels, in_group);
-        for (int64_t i0 = 0; i0 < g.c; i0 += BLOCK) {
-            int64_t i1 = i0 + BLOCK < g.c ? i0 + BLOCK : g.c;
-            for (int64_t j = 0; j < width; j++) {
-                const float *src = w + (first + j) * p->w_o;
-                for (int64_t i = i0; i < i1; i++)
-                    for (int64_t tap = 0; tap < g.taps; tap++)
-                        dst[(tap * g.c + i) * width + j] =
-                            j < n ? src[i * p->w_i + tap / p->kw * p->w_y + tap % p->kw * p->w_x]
-                                  : 0;
-            }
-        }
-        dst += g.k * width;
+        int64_t group = panel / g.panels.count, column = hn_panels_f32_column(&g.panels, in_group);
+        float *to = dst + group * g.group_weights + g.k * column;
+        if (n < width) memset(to, 0, (size_t)(g.k * width) * sizeof *to);
+        pack_columns(t, p, &g, w + (group * g.n + column) * p->w_o, n, width, to);
     }
 }
 
@@ -388,8 +408,12 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
     static uint64_t pack_key_##isa_name(const void *p) {                                      \
         return pack_key(&hn_tiles_f32_##isa_name, p);                                         \
     }                                                                                         \
-    static void pack_##isa_name(const void *p, const void *plain, void *dst) {                \
-        pack(&hn_tiles_f32_##isa_name, p, plain, dst);                                        \
+    static int64_t pack_tasks_##isa_name(const void *p) {                                     \
+        return pack_tasks(&hn_tiles_f32_##isa_name, p);                                       \
+    }                                                                                         \
+    static void pack_##isa_name(const void *p, const void *plain, int64_t begin, int64_t end, \
+                                void *dst) {                                                  \
+        pack(&hn_tiles_f32_##isa_name, p, plain, begin, end, dst);                            \
     }                                                                                         \
     static void work_##isa_name(const void *p, int lanes, hn_work *w) {                       \
         (void)lanes;                                                                          \
@@ -408,6 +432,7 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
                                                      .run = run_##isa_name,                   \
                                                      .packed_bytes = packed_bytes_##isa_name, \
                                                      .pack_key = pack_key_##isa_name,         \
+                                                     .pack_tasks = pack_tasks_##isa_name,     \
                                                      .pack = pack_##isa_name};
 
 #if defined(__x86_64__)

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/conv_f32/conv_f32_columns.h"
 #include "kernels/tile_f32/tile_f32_act.h"
 
 #ifdef __clang__
@@ -192,17 +193,15 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
+static int64_t pack_tasks(const void *problem) { return vectors_of(problem); }
+
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
     const hn_conv_f32 *p = problem;
-    const float *w = plain;
-    float *to = dst;
-    for (int64_t first = 0; first < p->n; first += HN_VL)
-        for (int64_t tap = 0; tap < p->kh * p->kw; tap++)
-            for (int64_t c = 0; c < group_in(p); c++)
-                for (int64_t o = first; o < first + HN_VL; o++)
-                    *to++ = o < p->n ? w[o * p->w_o + c * p->w_i + tap / p->kw * p->w_y +
-                                         tap % p->kw * p->w_x]
-                                     : 0;
+    int64_t floats = p->kh * p->kw * group_in(p) * HN_VL;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t first = task * HN_VL, n = p->n - first < HN_VL ? p->n - first : HN_VL;
+        hn_columns_pack(p, plain, first, n, HN_VL, (float *)dst + task * floats);
+    }
 }
 
 const hn_kernel HN_V_ROW(conv_f32_grouped) = {.name = HN_V_NAME "_grouped",
@@ -213,4 +212,5 @@ const hn_kernel HN_V_ROW(conv_f32_grouped) = {.name = HN_V_NAME "_grouped",
                                               .run = run,
                                               .packed_bytes = packed_bytes,
                                               .pack_key = pack_key,
+                                              .pack_tasks = pack_tasks,
                                               .pack = pack};

@@ -47,15 +47,16 @@
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_amx.h"
+#include "kernels/conv_f32/conv_f32_columns.h"
 
 enum {
-    ROWS = 16,              /* positions in a tile */
-    STEP = 32,              /* products in a step */
-    LINE = 64,              /* bytes of a row of any tile */
-    TILE = 1024,            /* bytes */
-    PANEL = 32,             /* outputs */
-    SUMS = ROWS * PANEL,    /* of a tile and a panel */
-    HEADER = 64,            /* of the packed weights; a byte is set: not all are finite */
+    ROWS = 16,           /* positions in a tile */
+    STEP = 32,           /* products in a step */
+    LINE = 64,           /* bytes of a row of any tile */
+    TILE = 1024,         /* bytes */
+    PANEL = 32,          /* outputs */
+    SUMS = ROWS * PANEL, /* of a tile and a panel */
+    HEADER = HN_AMX_HEADER,
     SMALL_IMAGE = 4 * ROWS, /* positions */
     BLOCK_BYTES = 1400000,  /* of pixels: they and the weights in use stay in a 2 MB L2 */
     FEW_BYTES = 512 << 10,  /* of weights */
@@ -742,54 +743,70 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
-static __m512 load_weights(const float *w, int64_t stride, __mmask16 m) {
-    if (stride == 1) return _mm512_maskz_loadu_ps(m, w);
-    const __m512i eight = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
-    __m512i at = _mm512_mullo_epi64(eight, _mm512_set1_epi64(stride));
-    __m256 zero = _mm256_setzero_ps();
-    __m256 lo = _mm512_mask_i64gather_ps(zero, (__mmask8)m, at, w, 4);
-    __m256 hi = zero;
-    if (m >> 8) hi = _mm512_mask_i64gather_ps(zero, (__mmask8)(m >> 8), at, w + 8 * stride, 4);
-    return _mm512_insertf32x8(_mm512_castps256_ps512(lo), hi, 1);
-}
-
-/* 16 outputs' weights of product k of step s. */
-static __m512 weights_at(const hn_conv_f32 *p, const float *w, int64_t s, int64_t k, __mmask16 m) {
-    int64_t ky, kx, i;
-    if (!locate(p, is_compact(p), s, k, &ky, &kx, &i)) return _mm512_setzero_ps();
-    return load_weights(w + ky * p->w_y + kx * p->w_x + i * p->w_i, p->w_o, m);
-}
-
-void hn_conv_f32_one_amx_pack(const hn_conv_f32 *p, const float *w, int64_t part, int64_t parts,
-                              void *dst) {
+/* Two products of 16 outputs; their lanes that are not finite. */
+HN_INLINE __mmask16 pack_pair(__m512 even, __m512 odd, char *to) {
     enum { NOT_FINITE = 0x99 };
-    int64_t steps = steps_of(p), begin = ceil_div(p->n, PANEL) * part / parts * PANEL;
-    int64_t end = min64(p->n, ceil_div(p->n, PANEL) * (part + 1) / parts * PANEL);
-    char *to = (char *)dst + HEADER + steps * begin / 16 * TILE;
-    __mmask16 broken = 0;
-    for (int64_t panel = begin; panel < end; panel += PANEL)
-        for (int64_t s = 0; s < steps; s++)
-            for (int64_t n = panel; n < min64(end, panel + PANEL); n += 16, to += TILE) {
-                __mmask16 m = hn_v_first_(min64(16, p->n - n));
-                for (int64_t i = 0; i < 16; i++) {
-                    __m512 even = weights_at(p, w + n * p->w_o, s, 2 * i, m);
-                    __m512 odd = weights_at(p, w + n * p->w_o, s, 2 * i + 1, m);
-                    broken |= _mm512_fpclass_ps_mask(even, NOT_FINITE);
-                    broken |= _mm512_fpclass_ps_mask(odd, NOT_FINITE);
-                    __m512i pairs = _mm512_inserti64x4(_mm512_castsi256_si512(low_half(even)),
-                                                       low_half(odd), 1);
-                    const __m512i order =
-                        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
-                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-                    _mm512_store_si512(to + i * LINE, _mm512_permutexvar_epi16(order, pairs));
-                }
-            }
-    int64_t note = HEADER * part / parts;
-    memset((char *)dst + note, broken != 0, (size_t)(HEADER * (part + 1) / parts - note));
+    const __m512i order =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    __m512i pairs = _mm512_inserti64x4(_mm512_castsi256_si512(low_half(even)), low_half(odd), 1);
+    _mm512_store_si512(to, _mm512_permutexvar_epi16(order, pairs));
+    return _mm512_fpclass_ps_mask(even, NOT_FINITE) | _mm512_fpclass_ps_mask(odd, NOT_FINITE);
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
-    hn_conv_f32_one_amx_pack(problem, plain, 0, 1, dst);
+/* Step s, whose products are channels of one tap. */
+static __mmask16 pack_step(const hn_columns *k, int64_t channels, int64_t tap, char *to) {
+    const __m512 zero = _mm512_setzero_ps();
+    __mmask16 broken = 0;
+    for (int64_t i = 0; i < STEP; i += 2) {
+        __m512 even = i < channels ? hn_column(k, i, tap) : zero;
+        __m512 odd = i + 1 < channels ? hn_column(k, i + 1, tap) : zero;
+        broken |= pack_pair(even, odd, to + i / 2 * LINE);
+    }
+    return broken;
+}
+
+/* Step s of compact weights, whose products may be of any tap. */
+static __mmask16 pack_compact(const hn_conv_f32 *p, const void *w, int64_t n, int64_t s, char *to) {
+    __mmask16 broken = 0;
+    hn_columns k = hn_columns_of(p, w, n, min64(16, p->n - n), 0, HN_COLUMNS_ROWS + 1, NULL);
+    for (int64_t i = 0; i < STEP; i += 2) {
+        __m512 v[2];
+        for (int j = 0; j < 2; j++) {
+            int64_t ky, kx, c;
+            bool there = locate(p, true, s, i + j, &ky, &kx, &c);
+            v[j] = there ? hn_column(&k, c, ky * p->kw + kx) : _mm512_setzero_ps();
+        }
+        broken |= pack_pair(v[0], v[1], to + i / 2 * LINE);
+    }
+    return broken;
+}
+
+/* All steps of up to 32 channels, or all there are of compact weights, for a panel of outputs;
+ * true: not all are finite. */
+static bool pack_block(const hn_conv_f32 *p, const void *w, int64_t panel, int64_t cb, char *dst) {
+    int64_t taps = p->kh * p->kw, steps = steps_of(p), n0 = panel * PANEL;
+    int64_t halves = p->n - n0 > 16 ? 2 : 1, channels = min64(STEP, p->c - cb * STEP);
+    char *to = dst + HEADER + steps * (n0 / 16) * TILE;
+    __mmask16 broken = 0;
+    hn_columns_room room;
+    for (int64_t half = 0; half < halves; half++) {
+        int64_t n = n0 + half * 16;
+        if (is_compact(p)) {
+            for (int64_t s = 0; s < steps; s++)
+                broken |= pack_compact(p, w, n, s, to + (s * halves + half) * TILE);
+            continue;
+        }
+        hn_columns k = hn_columns_of(p, w, n, min64(16, p->n - n), cb * STEP, channels, room);
+        for (int64_t tap = 0; tap < taps; tap++)
+            broken |= pack_step(&k, channels, tap, to + ((cb * taps + tap) * halves + half) * TILE);
+    }
+    return broken != 0;
+}
+
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+    const hn_conv_f32 *p = problem;
+    hn_amx_pack(p, plain, begin, end, is_compact(p) ? 1 : ceil_div(p->c, STEP), pack_block, dst);
 }
 
 static bool ok(const void *problem, const char **why) {
@@ -823,5 +840,6 @@ const hn_kernel hn_conv_f32_one_amx = {
     .run = run,
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
+    .pack_tasks = hn_amx_pack_tasks,
     .pack = pack,
 };

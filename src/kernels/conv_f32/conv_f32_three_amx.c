@@ -1,11 +1,6 @@
 #define PARTS 2
 #include "kernels/conv_f32/conv_f32_amx_body.h"
 
-void hn_conv_f32_three_amx_pack(const hn_conv_f32 *p, const float *w, int64_t part, int64_t parts,
-                                void *dst) {
-    pack_part(p, w, part, parts, dst);
-}
-
 const hn_kernel hn_conv_f32_three_amx = {
     .name = "amx3",
     .isa = HN_ISA_AMX,
@@ -16,5 +11,6 @@ const hn_kernel hn_conv_f32_three_amx = {
     .run = run,
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
+    .pack_tasks = hn_amx_pack_tasks,
     .pack = pack,
 };

@@ -23,5 +23,6 @@ const hn_kernel hn_conv_f32_winograd_few_avx512 = {
     .run = run,
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
+    .pack_tasks = pack_tasks,
     .pack = pack,
 };

@@ -27,6 +27,7 @@
 
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/conv_f32/conv_f32_columns.h"
 #include "kernels/tile_f32/tile_f32.h"
 
 enum {
@@ -362,36 +363,64 @@ static void fill_g(double g[IN][3]) {
     g[IN - 1][0] = g[IN - 1][1] = 0, g[IN - 1][2] = 1; /* infinity */
 }
 
-static void pack(const void *problem, const void *source, void *dst) {
+static int64_t pack_tasks(const void *problem) {
+    const hn_conv_f32 *p = problem;
+    return hn_panels_f32_of(&HN_V_ROW(tiles_f32), p->n).count;
+}
+
+/* y = g[0] * a + g[1] * b + g[2] * c, lane by lane. */
+HN_INLINE void combine(const double g[3], const double *a, const double *b, const double *c,
+                       double *y) {
+    for (int j = 0; j < HN_VL; j++) y[j] = g[0] * a[j] + g[1] * b[j] + g[2] * c[j];
+}
+
+/* A channel. Spots of u and taps of the plain weights lie so many floats apart. */
+static void pack_channel(const double g[IN][3], const hn_columns *k, int64_t channel, float *u,
+                         int64_t u_next, float *plain, int64_t plain_next) {
+    double tap_of[TAPS][HN_VL], half[3][HN_VL], value[HN_VL];
+    float rounded[HN_VL];
+    for (int64_t tap = 0; tap < TAPS; tap++) {
+        hn_vf v = hn_column(k, channel, tap);
+        hn_v_store_part(plain + tap * plain_next, v, k->n);
+        hn_v_store(rounded, v);
+        for (int j = 0; j < HN_VL; j++) tap_of[tap][j] = (double)rounded[j];
+    }
+    for (int i = 0; i < IN; i++) {
+        for (int j = 0; j < 3; j++) combine(g[i], tap_of[j], tap_of[3 + j], tap_of[6 + j], half[j]);
+        for (int j = 0; j < IN; j++) {
+            combine(g[j], half[0], half[1], half[2], value);
+            for (int q = 0; q < HN_VL; q++) rounded[q] = (float)value[q];
+            hn_v_store(u + (i * IN + j) * u_next, hn_v_load_n(rounded, k->n));
+        }
+    }
+}
+
+static void pack(const void *problem, const void *source, int64_t begin, int64_t end, void *dst) {
     const hn_conv_f32 *p = problem;
     const hn_panels_f32 panels = hn_panels_f32_of(&HN_V_ROW(tiles_f32), p->n);
-    const float *w = source;
-    int64_t size = SPOTS * p->c * hn_panels_f32_column(&panels, panels.count);
-    float *u = dst, *plain = u + size;
+    float *plain = (float *)dst + SPOTS * p->c * hn_panels_f32_column(&panels, panels.count);
+    int64_t most = hn_columns_channels(p);
+    hn_columns_room room;
     double g[IN][3];
     fill_g(g);
-    memset(u, 0, (size_t)size * sizeof(float));
-    for (int64_t panel = 0; panel < panels.count; panel++) {
+    for (int64_t panel = begin; panel < end; panel++) {
         int64_t width = hn_panels_f32_width(&panels, panel);
         int64_t first = hn_panels_f32_column(&panels, panel);
-        float *to = u + first * SPOTS * p->c;
-        for (int64_t c = 0; c < p->c; c++)
-            for (int64_t n = first; n < first + hn_panels_f32_used(&panels, panel); n++) {
-                double tap_of[TAPS], half[IN][3];
-                for (int64_t tap = 0; tap < TAPS; tap++) {
-                    float value = w[n * p->w_o + c * p->w_i + tap / 3 * p->w_y + tap % 3 * p->w_x];
-                    plain[(tap * p->c + c) * p->n + n] = value;
-                    tap_of[tap] = (double)value;
+        int64_t used = hn_panels_f32_used(&panels, panel);
+        float *to = (float *)dst + first * SPOTS * p->c;
+        for (int64_t n = 0; n < width; n += HN_VL)
+            for (int64_t c = 0; c < p->c; c += most) {
+                int64_t some = min64(most, p->c - c), outputs = min64(HN_VL, used - n);
+                if (outputs <= 0) { /* of a panel that is not full */
+                    for (int64_t i = 0; i < SPOTS * some; i++)
+                        hn_v_store(to + (i / some * p->c + c + i % some) * width + n,
+                                   hn_v_set1(0.0f));
+                    continue;
                 }
-                for (int i = 0; i < IN; i++)
-                    for (int j = 0; j < 3; j++)
-                        half[i][j] =
-                            g[i][0] * tap_of[j] + g[i][1] * tap_of[3 + j] + g[i][2] * tap_of[6 + j];
-                for (int i = 0; i < SPOTS; i++) {
-                    const double *left = half[i / IN], *right = g[i % IN];
-                    double value = left[0] * right[0] + left[1] * right[1] + left[2] * right[2];
-                    to[(i * p->c + c) * width + n - first] = (float)value;
-                }
+                hn_columns k = hn_columns_of(p, source, first + n, outputs, c, some, room);
+                for (int64_t i = 0; i < some; i++)
+                    pack_channel(g, &k, i, to + (c + i) * width + n, p->c * width,
+                                 plain + (c + i) * p->n + first + n, p->c * p->n);
             }
     }
 }
@@ -423,5 +452,6 @@ const hn_kernel HN_V_ROW(conv_f32_winograd) = {
     .run = run,
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
+    .pack_tasks = pack_tasks,
     .pack = pack,
 };

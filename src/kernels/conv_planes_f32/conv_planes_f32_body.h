@@ -522,8 +522,10 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+    (void)begin, (void)end; /* one task */
     const hn_conv_planes_f32 *p = problem;
+    const hn_any_f32 *w = plain;
     float *to = dst;
     int64_t of_group = p->n / p->groups;
     for (int64_t o = 0, n; o < p->n; o += n) {
@@ -532,9 +534,7 @@ static void pack(const void *problem, const void *plain, void *dst) {
             for (int64_t ky = 0; ky < p->kh; ky++)
                 for (int64_t kx = 0; kx < p->kw; kx++)
                     for (int64_t q = 0; q < n; q++)
-                        *to++ =
-                            ((const float *)
-                                 plain)[(o + q) * p->w_o + i * p->w_i + ky * p->w_y + kx * p->w_x];
+                        *to++ = w[(o + q) * p->w_o + i * p->w_i + ky * p->w_y + kx * p->w_x];
     }
 }
 

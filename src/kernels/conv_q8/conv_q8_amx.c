@@ -498,24 +498,91 @@ static int64_t weight_at(const hn_conv_q8 *p, const geometry *g, int64_t s, int6
     return tap / p->kw * p->w_y + tap % p->kw * p->w_x + i * p->w_i;
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
+static int64_t pack_tasks(const void *problem) {
     const hn_conv_q8 *p = problem;
-    geometry g = measure(p, 1);
+    return hn_q8_ceil(p->n, PANEL);
+}
+
+/* The products of a step: where each of them lies in the plain weights of an output; -1: nowhere.
+ */
+typedef struct products {
+    int64_t at[STEP];
+    int64_t n;       /* of them that lie somewhere, */
+    bool neighbours; /* all the first ones, side by side */
+} products;
+
+static products products_of(const hn_conv_q8 *p, const geometry *g, int64_t s) {
+    products k = {.neighbours = true};
+    for (int64_t i = 0; i < STEP; i++) {
+        k.at[i] = i < g->depth ? weight_at(p, g, s, i) : -1;
+        if (k.at[i] < 0) continue;
+        k.neighbours &= i == k.n && k.at[i] == k.at[0] + i;
+        k.n++;
+    }
+    return k;
+}
+
+/* Four products of n adjacent outputs as a row of a tile. */
+static __m512i weave(const uint8_t *w, const int64_t *at, int64_t n, __m128i nothing) {
+    __m128i k[4];
+    __mmask16 m = (__mmask16)((1u << n) - 1);
+    for (int i = 0; i < 4; i++)
+        k[i] = at[i] < 0 ? nothing : _mm_mask_loadu_epi8(nothing, m, w + at[i]);
+    __m128i ab0 = _mm_unpacklo_epi8(k[0], k[1]), ab1 = _mm_unpackhi_epi8(k[0], k[1]);
+    __m128i cd0 = _mm_unpacklo_epi8(k[2], k[3]), cd1 = _mm_unpackhi_epi8(k[2], k[3]);
+    __m512i row = _mm512_castsi128_si512(_mm_unpacklo_epi16(ab0, cd0));
+    row = _mm512_inserti32x4(row, _mm_unpackhi_epi16(ab0, cd0), 1);
+    row = _mm512_inserti32x4(row, _mm_unpacklo_epi16(ab1, cd1), 2);
+    return _mm512_inserti32x4(row, _mm_unpackhi_epi16(ab1, cd1), 3);
+}
+
+/* All products of an output. */
+static __m512i line_of(const uint8_t *w, const products *k, __m512i nothing) {
+    if (k->neighbours && k->n > 0)
+        return _mm512_mask_loadu_epi8(nothing, ~(__mmask64)0 >> (64 - k->n), w + k->at[0]);
+    uint8_t line[STEP];
+    _mm512_storeu_si512(line, nothing);
+    for (int i = 0; i < STEP; i++)
+        if (k->at[i] >= 0) line[i] = w[k->at[i]];
+    return _mm512_loadu_si512(line);
+}
+
+/* A tile of n outputs, the first of which is at w; adds to their sums. */
+static void pack_tile(const hn_conv_q8 *p, const products *k, const uint8_t *w, int64_t n,
+                      int32_t *sums, int8_t *to) {
+    const __m512i flip = _mm512_set1_epi8(p->w_type == HN_Q8_U8 ? -128 : 0);
+    __m512i sum = _mm512_loadu_si512(sums);
+    hn_vf row[16];
+    if (p->w_o == 1) {
+        for (int i = 0; i < 16; i++)
+            row[i] = _mm512_castsi512_ps(weave(w, k->at + 4 * i, n, _mm512_castsi512_si128(flip)));
+    } else {
+        for (int i = 0; i < 16; i++)
+            row[i] = _mm512_castsi512_ps(i < n ? line_of(w + i * p->w_o, k, flip) : flip);
+        hn_v_transpose(row);
+    }
+    for (int i = 0; i < 16; i++) {
+        __m512i v = _mm512_xor_si512(_mm512_castps_si512(row[i]), flip);
+        _mm512_storeu_si512(to + 64 * i, v);
+        sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(1), v);
+    }
+    _mm512_storeu_si512(sums, sum);
+}
+
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+    const hn_conv_q8 *p = problem;
+    const geometry g = measure(p, 1);
     int32_t *sums = dst;
-    int8_t *to = (int8_t *)dst + header_bytes(p);
-    memset(dst, 0, packed_bytes(p));
-    for (int64_t panel0 = 0; panel0 < p->n; panel0 += PANEL) {
-        int64_t halves = p->n - panel0 > 16 ? 2 : 1;
-        for (int64_t s = 0; s < g.steps; s++, to += halves * TILE)
-            for (int64_t k = 0; k < g.depth; k++) {
-                int64_t at = weight_at(p, &g, s, k);
-                if (at < 0) continue;
-                for (int64_t o = panel0; o < hn_q8_min(p->n, panel0 + PANEL); o++) {
-                    int8_t w = hn_q8_weight(p, plain, at + o * p->w_o);
-                    sums[o] += w;
-                    to[(o - panel0) / 16 * TILE + k / 4 * 64 + o % 16 * 4 + k % 4] = w;
-                }
-            }
+    int8_t *tiles = (int8_t *)dst + header_bytes(p);
+    memset(sums + begin * PANEL, 0, (size_t)((end - begin) * PANEL) * sizeof *sums);
+    for (int64_t s = 0; s < g.steps; s++) {
+        const products k = products_of(p, &g, s);
+        for (int64_t n = begin * PANEL; n < hn_q8_min(p->n, end * PANEL); n += 16) {
+            int64_t of = n / PANEL, half = n % PANEL / 16;
+            int64_t halves = p->n - of * PANEL > 16 ? 2 : 1;
+            pack_tile(p, &k, (const uint8_t *)plain + n * p->w_o, hn_q8_min(16, p->n - n), sums + n,
+                      tiles + (of * g.steps * 2 + s * halves + half) * TILE);
+        }
     }
 }
 
@@ -535,5 +602,6 @@ const hn_kernel hn_conv_q8_amx = {
     .run = run,
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
+    .pack_tasks = pack_tasks,
     .pack = pack,
 };

@@ -453,24 +453,48 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
+static int64_t pack_tasks(const void *problem) { return measure(problem).all_panels; }
+
+/* KU products, from k on, of the outputs of a panel; adds to their sums. */
+static void pack_group(const hn_conv_q8 *p, const geometry *g, const uint8_t *w, int64_t outputs,
+                       int64_t k, int8_t *restrict to, int32_t *restrict sums) {
+    const uint8_t flip = p->w_type == HN_Q8_U8 ? 0x80 : 0;
+    const uint8_t *from[KU];
+    uint8_t raw[NR * KU];
+    int64_t n = hn_q8_min(KU, g->k - k);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t tap = (k + i) / g->group_in, channel = (k + i) % g->group_in;
+        from[i] = w + tap / p->kw * p->w_y + tap % p->kw * p->w_x + channel * p->w_i;
+    }
+    if (outputs < NR || n < KU) memset(raw, flip, sizeof raw);
+    if (p->w_o == 1 && outputs == NR && n == KU) {
+        for (int o = 0; o < NR; o++)
+            for (int i = 0; i < KU; i++) raw[o * KU + i] = from[i][o];
+    } else if (n == KU && p->w_i == 1 && from[KU - 1] - from[0] == KU - 1) {
+        for (int64_t o = 0; o < outputs; o++) memcpy(raw + o * KU, from[0] + o * p->w_o, KU);
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t o = 0; o < outputs; o++) raw[o * KU + i] = from[i][o * p->w_o];
+    }
+    for (int i = 0; i < NR * KU; i++) to[i] = (int8_t)(raw[i] ^ flip);
+    for (int o = 0; o < NR; o++)
+        for (int i = 0; i < KU; i++) sums[o] += to[o * KU + i];
+}
+
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
-    int32_t *sums = dst;
-    int8_t *to = (int8_t *)dst + header_bytes(&g);
-    memset(dst, 0, packed_bytes(p));
-    for (int64_t panel = 0; panel < g.all_panels; panel++, to += g.panel, sums += NR) {
+    size_t sums_end = end < g.all_panels ? (size_t)(end * NR) * sizeof(int32_t) : header_bytes(&g);
+    memset((int32_t *)dst + begin * NR, 0, sums_end - (size_t)(begin * NR) * sizeof(int32_t));
+    for (int64_t panel = begin; panel < end; panel++) {
+        int8_t *to = (int8_t *)dst + header_bytes(&g) + panel * g.panel;
         int64_t in_group = panel % g.panels * NR;
         int64_t n0 = panel / g.panels * g.group_out + in_group;
-        for (int64_t k = 0; k < g.k; k++) {
-            int64_t tap = k / g.group_in, i = k % g.group_in;
-            int64_t at = tap / p->kw * p->w_y + tap % p->kw * p->w_x + i * p->w_i;
-            for (int64_t o = 0; o < hn_q8_min(NR, g.group_out - in_group); o++) {
-                int8_t w = hn_q8_weight(p, plain, at + (n0 + o) * p->w_o);
-                sums[o] += w;
-                to[k / KU * KU * NR + o * KU + k % KU] = w;
-            }
-        }
+        memset(to + g.pitch * NR, 0, (size_t)(g.panel - g.pitch * NR));
+        for (int64_t k = 0; k < g.k; k += KU)
+            pack_group(p, &g, (const uint8_t *)plain + n0 * p->w_o,
+                       hn_q8_min(NR, g.group_out - in_group), k, to + k * NR,
+                       (int32_t *)dst + panel * NR);
 #ifdef SEVERAL_WAYS
         sort_groups(to, g.pitch / KU);
 #endif
@@ -485,6 +509,7 @@ const hn_kernel ROW = {
     .run = run,
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
+    .pack_tasks = pack_tasks,
     .pack = pack,
 };
 

@@ -10,14 +10,6 @@
 /* Rows of a for packing b to pay, measured on Sapphire Rapids; by columns it takes longer. */
 enum { LEAST_ROWS = 128, LEAST_ROWS_TRANSPOSED = 192 };
 
-enum { PARTS = 8 }; /* that a matrix is packed in */
-
-/* The row that multiplies, and its way of packing. */
-typedef struct by {
-    const hn_kernel *row;
-    hn_conv_f32_amx_pack_fn *pack;
-} by;
-
 /* One batch. */
 static hn_conv_f32 conv_of(const hn_matmul_f32 *p) {
     hn_conv_f32 q = hn_conv_of_gemm(p->m, p->n, p->k);
@@ -54,11 +46,11 @@ static int64_t matrix_offset(const hn_matmul_f32 *p, int64_t matrix) {
     return at;
 }
 
-static size_t matrix_bytes(by use, const hn_conv_f32 *q) {
-    return (use.row->packed_bytes(q) + 63) / 64 * 64;
+static size_t matrix_bytes(const hn_kernel *row, const hn_conv_f32 *q) {
+    return (row->packed_bytes(q) + 63) / 64 * 64;
 }
 
-static bool ok(by use, const void *problem, const char **why) {
+static bool ok(const hn_kernel *row, const void *problem, const char **why) {
     const hn_matmul_f32 *p = problem;
     if (p->a_k != 1) return *why = "a is transposed", false;
     if (p->c_n != 1 || p->r_n != 1) return *why = "the columns of c or r are not adjacent", false;
@@ -66,31 +58,37 @@ static bool ok(by use, const void *problem, const char **why) {
     if (p->m < (p->b_n == 1 ? LEAST_ROWS : LEAST_ROWS_TRANSPOSED))
         return *why = "packing b takes longer than multiplying", false;
     hn_conv_f32 q = conv_of(p);
-    return use.row->ok(&q, why);
+    return row->ok(&q, why);
 }
 
-static void work(by use, const void *problem, int lanes, hn_work *w) {
+static void work(const hn_kernel *row, const void *problem, int lanes, hn_work *w) {
     const hn_matmul_f32 *p = problem;
     hn_conv_f32 q = conv_of(p);
     int64_t batches = hn_matmul_batches(p), matrices = count_matrices(p);
     hn_work one;
-    use.row->work(&q, batches % lanes == 0 ? 1 : lanes, &one);
+    row->work(&q, batches % lanes == 0 ? 1 : lanes, &one);
     *w = (hn_work){.n_phases = 2,
-                   .tasks = {matrices * PARTS, batches * one.tasks[0]},
-                   .scratch = (size_t)matrices * matrix_bytes(use, &q),
+                   .tasks = {matrices * row->pack_tasks(&q), batches * one.tasks[0]},
+                   .scratch = (size_t)matrices * matrix_bytes(row, &q),
                    .lane_scratch = one.lane_scratch};
 }
 
-static void run(by use, const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+static void run(const hn_kernel *row, const hn_call *call, int phase, int64_t begin, int64_t end,
+                void *lane) {
     const hn_matmul_f32 *p = call->problem;
     const hn_conv_f32 q = conv_of(p);
     const float *b = call->ptr[HN_MATMUL_B];
     float *a = call->ptr[HN_MATMUL_A], *r = call->ptr[HN_MATMUL_R], *c = call->ptr[HN_MATMUL_C];
     char *packed = call->scratch;
     if (phase == 0) {
-        for (int64_t i = begin; i < end; i++)
-            use.pack(&q, b + matrix_offset(p, i / PARTS), i % PARTS, PARTS,
-                     packed + (size_t)(i / PARTS) * matrix_bytes(use, &q));
+        int64_t each = row->pack_tasks(&q);
+        while (begin < end) {
+            int64_t matrix = begin / each, base = matrix * each;
+            int64_t stop = base + each < end ? base + each : end;
+            row->pack(&q, b + matrix_offset(p, matrix), begin - base, stop - base,
+                      packed + (size_t)matrix * matrix_bytes(row, &q));
+            begin = stop;
+        }
         return;
     }
     int64_t batches = hn_matmul_batches(p);
@@ -100,29 +98,27 @@ static void run(by use, const hn_call *call, int phase, int64_t begin, int64_t e
         int64_t stop = base + one.tasks[0] < end ? base + one.tasks[0] : end;
         void *ptr[HN_CONV_OPERANDS_] = {
             [HN_CONV_X] = a + hn_matmul_offset(p, p->a_batch, batch),
-            [HN_CONV_W] = packed + (size_t)matrix_of(p, batch) * matrix_bytes(use, &q),
+            [HN_CONV_W] = packed + (size_t)matrix_of(p, batch) * matrix_bytes(row, &q),
             [HN_CONV_BIAS] = call->ptr[HN_MATMUL_BIAS],
             [HN_CONV_R] = r == NULL ? NULL : r + hn_matmul_offset(p, p->r_batch, batch),
             [HN_CONV_Y] = c + hn_matmul_offset(p, p->c_batch, batch),
         };
         hn_call conv = {.problem = &q, .work = &one, .ptr = ptr};
-        use.row->run(&conv, 0, begin - base, stop - base, lane);
+        row->run(&conv, 0, begin - base, stop - base, lane);
         begin = stop;
     }
 }
 
-static const by six = {&hn_conv_f32_six_amx, hn_conv_f32_six_amx_pack};
-static const by three = {&hn_conv_f32_three_amx, hn_conv_f32_three_amx_pack};
-static const by one = {&hn_conv_f32_one_amx, hn_conv_f32_one_amx_pack};
-
-#define WITH(use)                                                                                 \
-    static bool ok_##use(const void *problem, const char **why) { return ok(use, problem, why); } \
-    static void work_##use(const void *problem, int lanes, hn_work *w) {                          \
-        work(use, problem, lanes, w);                                                             \
-    }                                                                                             \
-    static void run_##use(const hn_call *call, int phase, int64_t begin, int64_t end,             \
-                          void *lane) {                                                           \
-        run(use, call, phase, begin, end, lane);                                                  \
+#define WITH(use)                                                                     \
+    static bool ok_##use(const void *problem, const char **why) {                     \
+        return ok(&hn_conv_f32_##use##_amx, problem, why);                            \
+    }                                                                                 \
+    static void work_##use(const void *problem, int lanes, hn_work *w) {              \
+        work(&hn_conv_f32_##use##_amx, problem, lanes, w);                            \
+    }                                                                                 \
+    static void run_##use(const hn_call *call, int phase, int64_t begin, int64_t end, \
+                          void *lane) {                                               \
+        run(&hn_conv_f32_##use##_amx, call, phase, begin, end, lane);                 \
     }
 WITH(six)
 WITH(three)

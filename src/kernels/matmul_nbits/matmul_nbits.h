@@ -98,6 +98,7 @@ static inline int64_t hn_nbits_panel_bytes(const hn_matmul_nbits *p) {
 int hn_nbits_code(const hn_matmul_nbits *p, const uint8_t *plain, int64_t n, int64_t k);
 size_t hn_nbits_packed_bytes(const void *problem);
 uint64_t hn_nbits_pack_key(const void *problem);
-void hn_nbits_pack(const void *problem, const void *plain, void *dst);
+int64_t hn_nbits_pack_tasks(const void *problem);
+void hn_nbits_pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst);
 
 #endif

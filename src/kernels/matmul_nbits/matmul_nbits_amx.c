@@ -307,6 +307,7 @@ HN_INLINE void run(const int parts, const hn_call *call, int64_t begin, int64_t 
                               .run = run_##parts,                                       \
                               .packed_bytes = hn_nbits_packed_bytes,                    \
                               .pack_key = hn_nbits_pack_key,                            \
+                              .pack_tasks = hn_nbits_pack_tasks,                        \
                               .pack = hn_nbits_pack};
 ROW(hn_matmul_nbits_three_amx, "amx3", 3, HN_PRECISION_F32, "three products")
 ROW(hn_matmul_nbits_one_amx, "amx1", 1, HN_PRECISION_BF16, "one product")

@@ -227,5 +227,6 @@ const hn_kernel HN_V_ROW(matmul_nbits) = {
     .run = run,
     .packed_bytes = hn_nbits_packed_bytes,
     .pack_key = hn_nbits_pack_key,
+    .pack_tasks = hn_nbits_pack_tasks,
     .pack = hn_nbits_pack,
 };

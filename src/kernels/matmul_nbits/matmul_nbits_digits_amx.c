@@ -326,5 +326,6 @@ const hn_kernel hn_matmul_nbits_digits_amx = {
     .run = run,
     .packed_bytes = hn_nbits_packed_bytes,
     .pack_key = hn_nbits_pack_key,
+    .pack_tasks = hn_nbits_pack_tasks,
     .pack = hn_nbits_pack,
 };

@@ -331,6 +331,7 @@ const hn_kernel ROW = {
     .run = run,
     .packed_bytes = hn_nbits_packed_bytes,
     .pack_key = hn_nbits_pack_key,
+    .pack_tasks = hn_nbits_pack_tasks,
     .pack = hn_nbits_pack,
 };
 

@@ -30,7 +30,8 @@ static uint64_t pack_key(const void *problem) {
            (uint64_t)p->dirs;
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+    (void)begin, (void)end; /* one task */
     const hn_recurrent_f32 *p = problem;
     int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n;
     int units = units_of(p);
@@ -46,7 +47,7 @@ static void pack(const void *problem, const void *plain, void *dst) {
                             int64_t from = d * all + (first + g) * n + unit;
                             float *at = to + (u * gates + g) * HN_VL + lane;
                             for (int64_t k = 0; k < n; k++, at += units * gates * HN_VL)
-                                *at = unit < n ? ((const float *)plain)[from * n + k] : 0;
+                                *at = unit < n ? ((const hn_any_f32 *)plain)[from * n + k] : 0;
                         }
                 to += n * units * gates * HN_VL;
             }

@@ -49,7 +49,8 @@ static void pack_column(const int8_t *from, int64_t n, int64_t lanes, int64_t co
     memcpy(to + (quads * lanes + column) * 4, &number, sizeof number);
 }
 
-static void pack(const void *problem, const void *plain, void *dst) {
+static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+    (void)begin, (void)end; /* one task */
     const hn_recurrent_f32 *p = problem;
     int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n;
     int units = units_of(p);

@@ -55,7 +55,8 @@ typedef struct hn_thin_f32 {
     hn_tile_f32_fn *fn[HN_TILE_F32_PANELS]; /* [panels - 1] */
 } hn_thin_f32;
 
-/* dst[r * ld + c] = scale * src[r * s_row + c * s_col] for r < rows, c < cols. */
+/* dst[r * ld + c] = scale * src[r * s_row + c * s_col] for r < rows, c < cols; src may lie at any
+ * address. */
 typedef void hn_tile_f32_copy_fn(const float *src, int64_t s_row, int64_t s_col, int64_t rows,
                                  int64_t cols, float scale, float *restrict dst, int64_t ld);
 hn_tile_f32_copy_fn hn_tile_f32_copy;

@@ -2,6 +2,7 @@
  * blocks of 4 x 4 in registers. */
 #include <string.h>
 
+#include "kernels/kernel.h"
 #include "kernels/tile_f32/tile_f32.h"
 
 typedef float vec __attribute__((vector_size(16)));
@@ -28,8 +29,8 @@ static inline void transpose4(const float *r0, const float *r1, const float *r2,
     store(dst + 3 * ld, scale * __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7));
 }
 
-static void copy_any(const float *src, int64_t s_row, int64_t s_col, int64_t rows, int64_t cols,
-                     float scale, float *dst, int64_t ld) {
+static void copy_any(const hn_any_f32 *src, int64_t s_row, int64_t s_col, int64_t rows,
+                     int64_t cols, float scale, float *dst, int64_t ld) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) dst[r * ld + c] = scale * src[r * s_row + c * s_col];
 }
@@ -38,8 +39,9 @@ void hn_tile_f32_copy(const float *src, int64_t s_row, int64_t s_col, int64_t ro
                       float scale, float *restrict dst, int64_t ld) {
     int64_t r4 = 0, c4 = 0;
     if (s_col == 1) {
+        const hn_any_f32 *from = src;
         for (int64_t r = 0; r < rows; r++)
-            for (int64_t c = 0; c < cols; c++) dst[r * ld + c] = scale * src[r * s_row + c];
+            for (int64_t c = 0; c < cols; c++) dst[r * ld + c] = scale * from[r * s_row + c];
     } else {
         if (s_row == 1) {
             r4 = rows / 4 * 4, c4 = cols / 4 * 4;
@@ -50,8 +52,10 @@ void hn_tile_f32_copy(const float *src, int64_t s_row, int64_t s_col, int64_t ro
                                ld);
                 }
         }
-        copy_any(src + c4 * s_col, s_row, s_col, r4, cols - c4, scale, dst + c4, ld);
-        copy_any(src + r4 * s_row, s_row, s_col, rows - r4, cols, scale, dst + r4 * ld, ld);
+        copy_any((const hn_any_f32 *)src + c4 * s_col, s_row, s_col, r4, cols - c4, scale, dst + c4,
+                 ld);
+        copy_any((const hn_any_f32 *)src + r4 * s_row, s_row, s_col, rows - r4, cols, scale,
+                 dst + r4 * ld, ld);
     }
 }
 
