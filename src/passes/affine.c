@@ -15,6 +15,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct weights {
     const hn_tensor *w;
@@ -108,21 +109,40 @@ static double largest(hone_dtype t) {
     return t == HONE_DTYPE_F32 ? (double)FLT_MAX : DBL_MAX;
 }
 
+/* A mapped file aligns nothing. */
+typedef float float_any __attribute__((aligned(1), may_alias));
+
+/* dst = scale * src; false: some of it is no number. By blocks of constant length, which compilers
+ * make vectors of. A block tells only whether a result is FLT_MAX or beyond: then all are looked at
+ * once more, before they are rounded. */
+static bool scale_f32(const float_any *src, int64_t n, double scale, float *restrict dst) {
+    enum { BLOCK = 64, BELOW_MAX = 0x7f7ffffe };
+    bool good = true;
+    int32_t edge = 0, bits[BLOCK];
+    float x[BLOCK];
+    int64_t k = 0;
+    for (; k + BLOCK <= n; k += BLOCK) {
+        memcpy(x, src + k, sizeof x);
+        for (int i = 0; i < BLOCK; i++) x[i] = (float)((double)x[i] * scale);
+        memcpy(bits, x, sizeof x);
+        for (int i = 0; i < BLOCK; i++) edge |= (bits[i] & INT32_MAX) > BELOW_MAX;
+        memcpy(dst + k, x, sizeof x);
+    }
+    if (edge != 0) k = 0;
+    for (; k < n; k++) {
+        double v = (double)src[k] * scale;
+        good &= fabs(v) <= (double)FLT_MAX;
+        dst[k] = (float)v;
+    }
+    return good;
+}
+
 /* out[i .. i + n) = scale * w[i .. i + n); false: some of it is no number of that type. */
 static bool scale_run(const hn_tensor *w, int64_t i, int64_t n, double scale, hn_tensor *out) {
     double most = largest(w->dtype);
     bool good = true;
-    if (w->dtype == HONE_DTYPE_F32) {
-        const unsigned char *src = (const unsigned char *)w->data + (size_t)i * sizeof(float);
-        float *dst = (float *)out->data + i, x;
-        for (int64_t k = 0; k < n; k++) {
-            memcpy(&x, src + (size_t)k * sizeof x, sizeof x); /* a mapped file aligns nothing */
-            double v = (double)x * scale;
-            good &= fabs(v) <= most;
-            dst[k] = (float)v;
-        }
-        return good;
-    }
+    if (w->dtype == HONE_DTYPE_F32)
+        return scale_f32((const float_any *)w->data + i, n, scale, (float *)out->data + i);
     for (int64_t k = i; k < i + n; k++) {
         double v = hn_tensor_f64(w, k) * scale;
         good &= fabs(v) <= most;
