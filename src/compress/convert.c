@@ -7,7 +7,7 @@
 #include "engine/layers.h"
 #include "ops/infer.h"
 #include "ops/lift.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* Types newer than this are not used: runtimes do not read newer opsets yet. */
 #define MOST_OPSET 26

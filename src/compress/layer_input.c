@@ -8,7 +8,7 @@
 #include "compress/grid.h"
 #include "compress/watch.h"
 #include "compress/windows.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* Rows that are looked at: so many for each column, but not fewer than that. */
 #define ROWS_PER_COLUMN 16

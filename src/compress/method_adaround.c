@@ -28,7 +28,7 @@
 #include "base/dense.h"
 #include "compress/layer_input.h"
 #include "ops/infer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 enum {
     SWEEPS = 32,   /* at most */

@@ -26,7 +26,7 @@
 #include "compress/method.h"
 #include "compress/watch.h"
 #include "compress/weighted.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* Both models see the same samples, so that the difference of their means needs few: on networks of
  * depthwise convolutions, squeeze-and-excite and hard-swish 256 leave the same noise within 0.1 dB.

@@ -25,7 +25,7 @@
 #include <math.h>
 
 #include "compress/method.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* No channel is scaled by more, and larger weights are left alone: nothing leaves the range of f32.
  */

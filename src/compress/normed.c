@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 static const hn_tensor *vector_in(const hn_node *n, int i) {
     const hn_tensor *t = hn_const_in(n, i);

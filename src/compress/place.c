@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* ---- targets ---- */
 

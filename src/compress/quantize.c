@@ -8,7 +8,7 @@
 #include "engine/layers.h"
 #include "engine/lower_quant.h"
 #include "ops/infer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* ---- checks ---- */
 

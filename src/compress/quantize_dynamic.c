@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "compress/quantizer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* x, quantized: once for all that read it. */
 static hone_status quantize_input(hn_quantizer *q, hn_value *x, hn_node *before, hn_node **out,

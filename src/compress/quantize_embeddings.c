@@ -25,7 +25,7 @@
 
 #include "compress/quantizer.h"
 #include "engine/layers.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 #define LEAST_ELEMENTS 1024
 

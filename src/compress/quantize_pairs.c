@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "compress/quantizer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 /* The scale and zero point of v, as inputs 1 and 2 of what quantizes it and back. */
 static hone_status write_point(hn_quantizer *q, const hn_value *v, hn_value **in, hone_dtype *dtype,

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "compress/quantizer.h"
-#include "passes/pass.h"
 
 enum { X, W, R, BEHIND_WEIGHTS, W_SCALE = 8, R_SCALE = 10, INPUTS = 12, OUTPUTS = 3 };
 

@@ -8,7 +8,7 @@
 
 #include "compress/pack.h"
 #include "compress/quantizer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 static hone_status copy_grid(hn_grid *to, const hn_grid *from, hn_allocator *alloc, hn_error *err) {
     *to = *from;

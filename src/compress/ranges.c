@@ -6,7 +6,7 @@
 #include "compress/quantize.h"
 #include "measure/distance.h"
 #include "ops/infer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 #define SAMPLES 64   /* that models are judged on, at most; and at most a quarter of all */
 #define PARTS 4      /* of these samples; a change must leave less noise in each of them */

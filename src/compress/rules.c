@@ -7,7 +7,6 @@
 #include "compress/place.h"
 #include "compress/quantizer.h"
 #include "engine/layers.h"
-#include "passes/pass.h"
 
 #define SHOWN 3 /* names in a message */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/layers.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 #define MANY_CONSTANTS 1024 /* of a node: worth a Cast on either side to keep them in 16 bits */
 

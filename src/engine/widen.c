@@ -2,7 +2,7 @@
 
 #include "engine/layers.h"
 #include "ops/infer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 
 typedef struct widening {
     hn_graph *graph;

@@ -15,7 +15,7 @@
 #ifndef HN_PASSES_PASS_H
 #define HN_PASSES_PASS_H
 
-#include "ops/op.h"
+#include "ops/nodes.h"
 
 typedef struct hn_pass_ctx {
     hn_model *model;
@@ -36,37 +36,14 @@ hone_status hn_pass_each(hn_graph *g, hn_pass_ctx *c, hn_rewrite *rewrite, hn_er
 
 /* ---- recognising ---- */
 
-/* n is that operator of ai.onnx, in the newest semantics and of the form it must have; n may be
- * NULL. */
-bool hn_is(const hn_node *n, const char *op);
-/* The node that computes input i of n, when it is that operator of the same graph; else NULL. */
-hn_node *hn_feeds(const hn_node *n, int i, const char *op);
-/* Likewise, and nothing but this input of n uses its only output. */
-hn_node *hn_feeds_only(const hn_node *n, int i, const char *op);
 /* n gives its input another shape or order and changes no element: Transpose, Reshape, Flatten,
  * Squeeze, Unsqueeze. n may be NULL. */
 bool hn_only_moves(const hn_node *n);
-/* v has this one use, which is an input of a node. */
-bool hn_used_once(const hn_value *v);
 /* The operator exists in an opset that may be used. */
 bool hn_may_form(const hn_pass_ctx *c, const char *op);
 
-/* The contents of input i when it is a dense constant that nothing can override; else NULL. */
-const hn_tensor *hn_const_in(const hn_node *n, int i);
-/* Input i is a constant of one element, whatever its rank. */
-bool hn_const_scalar(const hn_node *n, int i, double *v);
 /* n adds a constant of one element to another input: which input that is; else -1. */
 int hn_plus_scalar(const hn_node *n, double *v);
-/* Contents of a constant input as integers: their count, at most `max`; -1: not so. */
-int hn_const_ints(const hn_node *n, int i, int64_t *v, int max);
-static inline bool hn_same_type(const hn_value *a, const hn_value *b) {
-    return a->type.kind == HN_TYPE_TENSOR && b->type.kind == HN_TYPE_TENSOR &&
-           a->type.dtype == b->type.dtype && a->type.dtype != HONE_DTYPE_NONE &&
-           a->type.shape.rank >= 0 && hn_shape_equal(&a->type.shape, &b->type.shape);
-}
-
-/* Axes given by a constant input, out of `rank`, as bits; false: not known, or not within rank. */
-bool hn_const_axes(const hn_node *n, int i, int rank, uint32_t *bits);
 /* The constant target with which Reshape makes y of x: numbers, 0 to copy a size of x, at most one
  * -1, and that only where no size beside it can be 0. False: there is none. */
 bool hn_reshape_target(const hn_shape *x, const hn_shape *y, int64_t *target);
@@ -88,13 +65,6 @@ bool hn_input_factors(const hn_node *n, int i, hn_product *p);
 
 /* ---- rewriting ---- */
 
-/* A node before `root`, not yet linked to anything, with root's name. */
-hone_status hn_make_node(hn_node **out, hn_node *root, const char *op, int n_inputs, hn_error *err);
-/* A constant in the graph of `root`. Takes over the reference to t, on failure too. */
-hone_status hn_make_constant(hn_value **out, hn_node *root, const char *hint, hn_tensor *t,
-                             hn_error *err);
-hone_status hn_make_ints(hn_value **out, hn_node *root, const char *hint, const int64_t *v, int n,
-                         hn_error *err);
 /* Puts the node made for root, whose inputs are set, in its place: it computes the value that was
  * root's first output. Removes root and what only it needed. */
 void hn_take_place(hn_pass_ctx *c, hn_node *made, hn_node *root);
@@ -109,7 +79,5 @@ void hn_bypass(hn_pass_ctx *c, hn_node *n, hn_value *by);
 void hn_absorb(hn_pass_ctx *c, hn_node *n, hn_node *root);
 /* Takes `bytes` from what the model may still grow by; false: that is too much. */
 bool hn_charge(hn_pass_ctx *c, size_t bytes);
-/* Removes n when nothing uses its outputs, then likewise the nodes that fed it. */
-void hn_prune(hn_node *n);
 
 #endif

@@ -8,7 +8,7 @@
 #include "compress/compression.h"
 #include "compress/layer_type.h"
 #include "compress/watch.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 #include "support/data.h"
 #include "support/method_model.h"
 

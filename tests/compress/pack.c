@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "passes/pass.h"
+#include "ops/nodes.h"
 #include "passes/simplify.h"
 #include "support/method_model.h"
 #include "support/scratch.h"

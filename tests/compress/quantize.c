@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "compress/layer_type.h"
 #include "ops/eval.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 #include "support/scratch.h"
 #include "support/text_model.h"
 #include "support/weights.h"

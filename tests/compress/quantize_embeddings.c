@@ -8,7 +8,7 @@
 
 #include "compress/quantizer.h"
 #include "ops/eval.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 #include "support/method_model.h"
 #include "support/scratch.h"
 

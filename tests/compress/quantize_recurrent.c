@@ -7,7 +7,7 @@
 
 #include "compress/layer_type.h"
 #include "compress/quantizer.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 #include "support/method_model.h"
 #include "support/scratch.h"
 

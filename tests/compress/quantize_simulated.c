@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "compress/quantizer.h"
 #include "ops/eval.h"
-#include "passes/pass.h"
+#include "ops/nodes.h"
 #include "support/method_model.h"
 #include "support/scratch.h"
 
