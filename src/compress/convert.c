@@ -280,13 +280,8 @@ static void describe(converter *c, const hn_node *n, hone_dtype type, const char
     if (n->written != HONE_DTYPE_NONE) r->bytes_before /= 2; /* they came in 16 bits */
 }
 
-static bool is_border(const hn_node *n) {
-    return hn_is(n, "Cast") || hn_is(n, "CastLike") || hn_is(n, "QuantizeLinear") ||
-           hn_is(n, "DequantizeLinear");
-}
-
 static hone_status walk_node(converter *c, hn_node *n, hn_error *err) {
-    if (!has_f32(n) || is_border(n)) return HONE_OK;
+    if (!has_f32(n) || (hn_def_of(n)->traits & HN_CONVERTS) != 0) return HONE_OK;
     hone_dtype to = c->o->type(c->o->ctx, n);
     int k = to == HONE_DTYPE_F16 ? F16 : BF16;
     const char *why = NULL;

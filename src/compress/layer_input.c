@@ -20,16 +20,17 @@ enum { COLUMNS = 256, COPIES = 32 };
 
 bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m) {
     const hn_tensor *t = w->weight->constant;
-    if (w->weight->n_uses != 1 || hn_is(w->node, "ConvTranspose")) return false;
-    if (hn_is(w->node, "Conv")) {
+    if (w->weight->n_uses != 1 || w->node->op->role != HN_ROLE_PRODUCT) return false;
+    if (w->kind == HN_WEIGHT_WINDOWS) {
         int64_t n = t->dims[0], groups = hn_attr_i(w->node, "group");
-        if (hn_node_input(w->node, 1) != w->weight || groups < 1 || n % groups != 0) return false;
+        if (hn_node_input(w->node, w->index) != w->weight || groups < 1 || n % groups != 0)
+            return false;
         *m = (hn_layer_matrix){
             .n = n, .k = t->n / n, .o_stride = t->n / n, .k_stride = 1, .groups = groups};
         m->inner = m->k / t->dims[1];
         return true;
     }
-    if (t->rank != 2 || (hn_is(w->node, "Gemm") && hn_attr_i(w->node, "transA") != 0)) return false;
+    if (t->rank != 2 || w->transposed) return false;
     *m = (hn_layer_matrix){
         .n = t->dims[w->channel_axis], .k = t->dims[w->sum_axis], .inner = 1, .groups = 1};
     m->o_stride = w->channel_axis == 0 ? m->k : 1;
@@ -140,12 +141,12 @@ static void keep_outputs(const collector *c, int layer, const float *y, int64_t 
     const hn_weighted *w = &c->layers[layer];
     hn_layer_output *out = &c->out[layer];
     int64_t width = c->matrices[layer].n;
-    double beta = hn_is(w->node, "Gemm") ? (double)hn_attr_f(w->node, "beta") : 1;
     float *to = out->y + out->rows * width;
     for (int64_t i = 0; i < n * width; i++)
         to[i] = w->bias == NULL
                     ? y[i]
-                    : (float)((double)y[i] - beta * hn_tensor_f64(w->bias->constant, i % width));
+                    : (float)((double)y[i] -
+                              (double)w->beta * hn_tensor_f64(w->bias->constant, i % width));
     out->rows += n;
 }
 
@@ -241,7 +242,7 @@ static hone_status add_windows(const collector *c, int layer, const hn_tensor *x
 static hone_status take(void *ctx, int i, const hn_tensor *t, int64_t n, hn_error *err) {
     const collector *c = ctx;
     const hn_layer_matrix *m = &c->matrices[i];
-    bool conv = hn_is(c->layers[i].node, "Conv"), out = c->out != NULL;
+    bool conv = c->layers[i].kind == HN_WEIGHT_WINDOWS, out = c->out != NULL;
     if (conv && !out) return add_windows(c, i, t, err);
     int axis = conv ? 1 : t->rank - 1;
     int64_t width = out ? m->n : m->k;

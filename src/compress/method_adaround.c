@@ -161,7 +161,7 @@ fail:
 static bool describe(const hn_weighted *w, layer *l) {
     *l = (layer){.w = w};
     if (w->scheme.weights.bits < 2 || !hn_layer_as_matrix(w, &l->m)) return false;
-    if (hn_is(w->node, "Gemm") && hn_attr_f(w->node, "alpha") != 1) return false;
+    if (w->alpha != 1) return false;
     if (hn_node_input(w->node, 2) == NULL) return true;
     return w->bias != NULL && w->bias->constant->n == l->m.n;
 }

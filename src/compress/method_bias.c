@@ -38,6 +38,7 @@ typedef struct layer {
     const hn_node *original; /* of the float one */
     int level;               /* layers before it, at most */
     int64_t channels;
+    float beta;           /* what a bias is multiplied by */
     double *want, *found; /* [channels]: sums of outputs, then means */
     int64_t n_want, n_found;
 } layer;
@@ -51,7 +52,10 @@ typedef struct correction {
 
 /* ---- layers ---- */
 
-static bool is_layer(const hn_node *n) { return hn_is(n, "Conv") || hn_is(n, "Gemm"); }
+static bool is_layer(const hn_node *n) {
+    const hn_op_def *op = hn_def_of(n);
+    return op->role == HN_ROLE_PRODUCT && op->weights->bias > 0;
+}
 
 /* The constant that input i is dequantized from; NULL: it is not. */
 static const hn_tensor *codes_of(const hn_node *n, int i) {
@@ -65,11 +69,14 @@ static const hn_tensor *scale_of(const hn_node *n, int i) {
     return t != NULL && t->dtype == HONE_DTYPE_F32 ? t : NULL;
 }
 
-/* Of a layer of the float model; 0: its weight is computed. */
-static int64_t channels_of(const hn_node *n) {
-    const hn_tensor *w = hn_const_in(n, 1);
-    if (w == NULL || w->rank < 2) return 0;
-    return w->dims[hn_is(n, "Gemm") && hn_attr_i(n, "transB") == 0 ? 1 : 0];
+/* Finds what the weight of the float model says; false: that is computed. */
+static bool describe(layer *l) {
+    const hn_tensor *w = hn_const_in(l->original, l->original->op->weights->input);
+    hn_weight_use use;
+    if (w == NULL || !hn_weight_use_of(l->node, w, &use)) return false;
+    l->channels = w->dims[use.channel_axis];
+    l->beta = use.beta;
+    return l->channels > 0;
 }
 
 /* The next node of the float model, from *at on, that n was made of. */
@@ -112,8 +119,7 @@ static hone_status find(correction *k, hn_error *err) {
         if (!is_layer(n)) continue;
         layer l = {.node = n, .level = before, .original = counterpart(n, &at)};
         if (l.original == NULL || !is_rounded(k, n)) continue;
-        l.channels = channels_of(l.original);
-        if (l.channels == 0) continue;
+        if (!describe(&l)) continue;
         l.want = hn_arena_array(&k->arena, (size_t)l.channels, sizeof *l.want);
         l.found = hn_arena_array(&k->arena, (size_t)l.channels, sizeof *l.found);
         if (l.want == NULL || l.found == NULL) return HN_NOMEM(err);
@@ -185,7 +191,7 @@ static double shift_of(const layer *l, int64_t i) {
 /* A float bias with the shifts in it. */
 static hone_status correct_floats(const layer *l, hn_value *bias, hn_error *err) {
     const hn_tensor *b = bias->constant;
-    double beta = hn_is(l->node, "Gemm") ? (double)hn_attr_f(l->node, "beta") : 1;
+    double beta = (double)l->beta;
     hn_tensor *t;
     if (beta == 0) return HONE_OK;
     HN_TRY(hn_tensor_create(&t, bias->graph->model->alloc, HN_MEM_WEIGHTS, b->dtype, b->rank,

@@ -55,7 +55,7 @@ static bool own_constant(const hn_value *v) {
            v->constant->dtype == HONE_DTYPE_F32 && hn_used_once(v);
 }
 
-static bool describe_conv(const hn_node *n, const hn_tensor *w, layer *l) {
+static bool describe_windows(const hn_node *n, const hn_tensor *w, layer *l) {
     int64_t groups = hn_attr_i(n, "group");
     if (w->rank < 3 || w->n == 0 || groups < 1 || w->dims[0] % groups != 0) return false;
     l->outs = w->dims[0];
@@ -68,24 +68,26 @@ static bool describe_conv(const hn_node *n, const hn_tensor *w, layer *l) {
     return true;
 }
 
-static bool describe_gemm(const hn_node *n, const hn_tensor *w, layer *l) {
-    bool turned = hn_attr_i(n, "transB") != 0;
-    if (w->rank != 2 || w->n == 0 || hn_attr_i(n, "transA") != 0) return false;
-    l->outs = l->group_outs = w->dims[turned ? 0 : 1];
-    l->ins = l->group_ins = w->dims[turned ? 1 : 0];
+static bool describe_matrix(const hn_node *n, const hn_tensor *w, layer *l) {
+    hn_weight_use use;
+    if (w->n == 0 || !hn_weight_use_of(n, w, &use) || use.transposed) return false;
+    l->outs = l->group_outs = w->dims[use.channel_axis];
+    l->ins = l->group_ins = w->dims[use.sum_axis];
     l->taps = 1;
-    l->out_step = turned ? l->ins : 1;
-    l->in_step = turned ? 1 : l->outs;
+    l->out_step = use.channel_axis == 0 ? l->ins : 1;
+    l->in_step = use.sum_axis == 0 ? l->outs : 1;
     return true;
 }
 
 /* Whether n is a layer whose channels can be scaled. */
 static bool describe(hn_node *n, layer *l) {
-    *l = (layer){.node = n, .weight = hn_node_input(n, 1), .bias = hn_node_input(n, 2)};
+    const hn_op_def *op = hn_def_of(n);
+    if (op->role != HN_ROLE_PRODUCT || op->weights->bias == 0) return false;
+    *l = (layer){.node = n, .weight = hn_node_input(n, op->weights->input), .bias = hn_bias_of(n)};
     if (!own_constant(l->weight) || (l->bias != NULL && !own_constant(l->bias))) return false;
     const hn_tensor *w = l->weight->constant, *b = l->bias != NULL ? l->bias->constant : NULL;
-    if (hn_is(n, "Conv") ? !describe_conv(n, w, l) : !hn_is(n, "Gemm") || !describe_gemm(n, w, l))
-        return false;
+    bool windows = op->weights->kind == HN_WEIGHT_WINDOWS;
+    if (windows ? !describe_windows(n, w, l) : !describe_matrix(n, w, l)) return false;
     /* Gemm's C may also be a number, or have rows. */
     return b == NULL || (b->n == l->outs && b->rank >= 1 && b->dims[b->rank - 1] == l->outs);
 }
@@ -122,23 +124,14 @@ static hone_status measure(layer *l, hn_arena *arena, bool *fits, hn_error *err)
 
 /* ---- pairs ---- */
 
-/* Clip (x) with no bound but 0 from below. */
-static bool clips_at_0(const hn_node *n) {
-    double low = -INFINITY, high = INFINITY;
-    if (!hn_is(n, "Clip") || (hn_node_input(n, 1) != NULL && !hn_const_scalar(n, 1, &low)) ||
-        (hn_node_input(n, 2) != NULL && !hn_const_scalar(n, 2, &high)))
-        return false;
-    return (low == 0 || low == -INFINITY) && high == INFINITY;
-}
-
 /* f(s * x) = s * f(x) for s > 0, channel by channel. */
 static bool commutes(const hn_node *n) {
-    static const char *const ops[] = {"Relu",        "LeakyRelu",         "PRelu",        "MaxPool",
-                                      "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
+    const hn_op_def *op = hn_def_of(n);
+    double lo, hi;
     if (n == NULL || n->n_outputs != 1) return false;
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (hn_is(n, ops[i])) return true;
-    return clips_at_0(n);
+    if ((op->traits & HN_HOMOGENEOUS) != 0) return true;
+    return op->limits != NULL && op->limits(n, &lo, &hi) && (lo == 0 || lo == -INFINITY) &&
+           hi == INFINITY;
 }
 
 /* The node that makes what n reads, if nothing else reads it. */

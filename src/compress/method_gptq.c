@@ -178,8 +178,7 @@ static hone_status round_layers(const hn_weighted *layers, int n, hessian *h, hn
         HN_CHECK(err, c->progress == NULL || c->progress(c->progress_ctx, i, n), HONE_E_LIMIT,
                  "stopped at layer '%s'", layers[i].node->name);
         if (!hn_layer_as_matrix(&layers[i], &l.m) || l.m.groups > 1) continue;
-        if (h->of != layers[i].input || h->in.k != l.m.k ||
-            strcmp(layers[i].node->op_type, "Conv") == 0)
+        if (h->of != layers[i].input || h->in.k != l.m.k || layers[i].kind == HN_WEIGHT_WINDOWS)
             HN_TRY(look_at(h, &layers[i], c, err));
         HN_TRY(round_layer(&l, h, c, err));
     }

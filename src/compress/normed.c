@@ -11,7 +11,7 @@ static const hn_tensor *vector_in(const hn_node *n, int i) {
 }
 
 static bool describe(hn_node *n, hn_normed *out) {
-    if (!hn_is(n, "LayerNormalization") && !hn_is(n, "RMSNormalization")) return false;
+    if ((hn_def_of(n)->traits & HN_NORM) == 0) return false;
     const hn_type *type = &n->outputs[0]->type;
     int64_t axis = hn_attr_i(n, "axis");
     const hn_tensor *scale = vector_in(n, 1), *bias = vector_in(n, 2);
@@ -26,10 +26,9 @@ static bool describe(hn_node *n, hn_normed *out) {
 
 static bool reads(const hn_weighted *w, const hn_normed *of) {
     const hn_tensor *t = w->weight->constant;
-    return w->input == of->norm->outputs[0] && hn_node_input(w->node, 1) == w->weight &&
+    return w->input == of->norm->outputs[0] && hn_node_input(w->node, w->index) == w->weight &&
            hn_used_once(w->weight) && t->rank == 2 && t->dims[w->sum_axis] == of->channels &&
-           (hn_is(w->node, "MatMul") ||
-            (hn_is(w->node, "Gemm") && hn_attr_i(w->node, "transA") == 0));
+           w->kind == HN_WEIGHT_MATRIX && !w->transposed;
 }
 
 hone_status hn_normed_find(hn_normed **out, int *n, hn_model *m, const hn_scheme *s,

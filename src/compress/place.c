@@ -30,55 +30,7 @@ hn_qtype hn_quant_target_type(const hn_quant_target *t, hn_qtype type) {
     return type;
 }
 
-/* ---- parts ---- */
-
-static const struct {
-    const char *op;
-    hn_part part;
-} parts[] = {
-    {"Abs", HN_PART_TABLE},
-    {"Add", HN_PART_SUM},
-    {"AveragePool", HN_PART_MEAN},
-    {"Clip", HN_PART_LIMIT},
-    {"Concat", HN_PART_JOIN},
-    {"DepthToSpace", HN_PART_MOVE},
-    {"Elu", HN_PART_TABLE},
-    {"Exp", HN_PART_TABLE},
-    {"Expand", HN_PART_MOVE},
-    {"Flatten", HN_PART_MOVE},
-    {"Gelu", HN_PART_TABLE},
-    {"GlobalAveragePool", HN_PART_MEAN},
-    {"GlobalMaxPool", HN_PART_MOVE},
-    {"HardSigmoid", HN_PART_TABLE},
-    {"HardSwish", HN_PART_TABLE},
-    {"LeakyRelu", HN_PART_TABLE},
-    {"MaxPool", HN_PART_MOVE},
-    {"Mul", HN_PART_SUM},
-    {"Neg", HN_PART_TABLE},
-    {"Pad", HN_PART_MOVE},
-    {"ReduceMean", HN_PART_MEAN},
-    {"Relu", HN_PART_LIMIT},
-    {"Reshape", HN_PART_MOVE},
-    {"Resize", HN_PART_MOVE},
-    {"Sigmoid", HN_PART_TABLE},
-    {"Slice", HN_PART_MOVE},
-    {"SpaceToDepth", HN_PART_MOVE},
-    {"Split", HN_PART_MOVE},
-    {"Sqrt", HN_PART_TABLE},
-    {"Squeeze", HN_PART_MOVE},
-    {"Sub", HN_PART_SUM},
-    {"Swish", HN_PART_TABLE},
-    {"Tanh", HN_PART_TABLE},
-    {"Tile", HN_PART_MOVE},
-    {"Transpose", HN_PART_MOVE},
-    {"Unsqueeze", HN_PART_MOVE},
-};
-
-hn_part hn_part_named(const hn_node *n) {
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (hn_is(n, parts[i].op)) return parts[i].part;
-    return HN_PART_NONE;
-}
+/* ---- the roles of nodes ---- */
 
 static bool is_f32(const hn_value *v) {
     return v != NULL && v->type.kind == HN_TYPE_TENSOR && v->type.dtype == HONE_DTYPE_F32;
@@ -86,49 +38,22 @@ static bool is_f32(const hn_value *v) {
 
 static int rank_of(const hn_value *v) { return v->type.shape.rank; }
 
-/* The mean of each channel's image. */
-static bool means_images(const hn_node *n) {
-    int rank = rank_of(n->inputs[0].value);
-    uint32_t axes;
-    if (rank != 3 && rank != 4) return false;
-    return !hn_is(n, "ReduceMean") ||
-           (hn_const_axes(n, 1, rank, &axes) && axes == (1u << rank) - 4u);
-}
-
-/* What is added to the elements that n moves is 0, if anything. */
-static bool pads_zeros(const hn_node *n) {
-    double v;
-    return !hn_attr_is(n, "mode", "constant") || hn_node_input(n, 2) == NULL ||
-           (hn_const_scalar(n, 2, &v) && v == 0);
-}
-
-/* Why n, of that part, has no form of it that runs in integers; NULL: it has. */
-static const char *refuse_part(const hn_node *n, hn_part part) {
-    if (part == HN_PART_MEAN && !means_images(n)) return "a mean over other axes than an image's";
-    if (hn_is(n, "MaxPool") && hn_node_output(n, 1) != NULL)
-        return "the places of the maxima are wanted";
-    if (hn_is(n, "Pad") && !pads_zeros(n)) return "it adds other numbers than 0";
-    if (hn_is(n, "Resize") &&
-        (!hn_attr_is(n, "mode", "nearest") ||
-         hn_attr_is(n, "coordinate_transformation_mode", "tf_crop_and_resize")))
-        return "it interpolates";
-    if (hn_is(n, "Clip"))
-        for (int i = 1; i < 3; i++)
-            if (hn_node_input(n, i) != NULL && hn_const_in(n, i) == NULL)
-                return "its limits are computed";
-    return NULL;
-}
-
-bool hn_part_reads(const hn_placed_node *n, int i) {
+bool hn_placed_reads(const hn_placed_node *n, int i) {
     const hn_value *v = hn_node_input(n->node, i);
-    switch (n->part) {
-        case HN_PART_NONE: return false;
-        case HN_PART_SUM:
-        case HN_PART_JOIN: return v != NULL;
-        case HN_PART_LIMIT: /* a bias has its constant on either side */
-            return i == 0 ? v->constant == NULL : hn_is(n->node, "Add") && v->constant == NULL;
+    switch (n->role) {
+        case HN_ROLE_NONE: return false;
+        case HN_ROLE_ADD:
+        case HN_ROLE_SUB:
+        case HN_ROLE_MUL:
+        case HN_ROLE_JOIN: return v != NULL;
+        case HN_ROLE_BIAS: return v->constant == NULL; /* on either side */
+        case HN_ROLE_LIMIT: return i == 0 && v->constant == NULL;
         default: return i == 0;
     }
+}
+
+static bool moves(const hn_placed_node *n) {
+    return n->role == HN_ROLE_MOVE || n->role == HN_ROLE_MAX || n->role == HN_ROLE_JOIN;
 }
 
 static hn_placed_node *maker(const hn_placement *p, const hn_value *v) {
@@ -143,16 +68,13 @@ static hn_placed_node *reader(const hn_placement *p, const hn_use *u) {
     return NULL;
 }
 
-static bool used_once(const hn_value *v) { return v->n_uses == 1 && v->uses->node != NULL; }
-
 /* n adds a constant to the result of a matrix product that nothing else reads. */
 static bool adds_bias(const hn_placement *p, const hn_node *n) {
-    for (int i = 0; hn_is(n, "Add") && i < 2; i++) {
+    for (int i = 0; n->op->role == HN_ROLE_ADD && i < 2; i++) {
         const hn_value *v = n->inputs[i].value;
         const hn_placed_node *from = maker(p, v);
-        if (from != NULL && from->part == HN_PART_PRODUCT && used_once(v) &&
-            (hn_is(from->node, "MatMul") ||
-             (hn_is(from->node, "Gemm") && hn_node_input(from->node, 2) == NULL)) &&
+        if (from != NULL && from->role == HN_ROLE_PRODUCT && hn_used_once(v) &&
+            hn_weight_kind_of(from->node) == HN_WEIGHT_MATRIX && hn_bias_of(from->node) == NULL &&
             hn_const_in(n, 1 - i) != NULL && hn_const_in(n, 1 - i)->rank == 1)
             return true;
     }
@@ -171,7 +93,7 @@ static bool holds_layers(const hn_placement *p, const hn_node *n) {
     return false;
 }
 
-static void find_part(hn_placement *p, hn_placed_node *n) {
+static void find_role(hn_placement *p, hn_placed_node *n) {
     hn_node *node = n->node;
     hn_weighted w, both[2];
     hn_layer_scheme s = hn_scheme_of(p->scheme, node, NULL);
@@ -181,7 +103,7 @@ static void find_part(hn_placement *p, hn_placed_node *n) {
     }
     if (hn_weighted_of(node, p->scheme, &w, &n->why)) {
         n->integer = w.scheme.kind == HN_LAYER_STATIC;
-        n->part = n->integer ? HN_PART_PRODUCT : HN_PART_NONE;
+        n->role = n->integer ? HN_ROLE_PRODUCT : HN_ROLE_NONE;
         return;
     }
     if (n->why != NULL || hn_recurrent_of(node, p->scheme, both, &n->why)) return;
@@ -189,11 +111,10 @@ static void find_part(hn_placement *p, hn_placed_node *n) {
     if (n->why == NULL && s.kind != HN_LAYER_STATIC && !halves && hn_reads_matrix(node))
         n->why = floats ? "left in floats by the scheme" : "no type quantizes its operator";
     if (n->why != NULL || s.kind != HN_LAYER_STATIC || !is_f32(hn_node_output(node, 0))) return;
-    n->part = hn_part_named(node);
-    n->why = n->part == HN_PART_NONE ? "no integer form of it" : refuse_part(node, n->part);
+    hn_role role = hn_def_of(node)->role;
+    n->why = role == HN_ROLE_NONE ? "no integer form of it" : hn_refuse_role(node);
     n->integer = n->why == NULL;
-    if (!n->integer) n->part = HN_PART_NONE;
-    if (n->integer && adds_bias(p, node)) n->part = HN_PART_LIMIT;
+    if (n->integer) n->role = adds_bias(p, node) ? HN_ROLE_BIAS : role;
 }
 
 /* ---- what runs in integers ---- */
@@ -203,12 +124,12 @@ static bool is_input(const hn_value *v) { return v->is_input && v->constant == N
 /* The result of a product may be read as floats; that of others only in integers. */
 static const char *refuse_inputs(const hn_placement *p, const hn_placed_node *n) {
     for (int i = 0; i < n->node->n_inputs; i++) {
-        if (!hn_part_reads(n, i)) continue;
+        if (!hn_placed_reads(n, i)) continue;
         const hn_value *v = n->node->inputs[i].value;
         const hn_placed_node *from = maker(p, v);
         if (!is_f32(v)) return "an input is not f32";
         if (v->constant != NULL && !v->is_input) {
-            if (n->part != HN_PART_SUM) return "an input is a constant";
+            if (!hn_placed_is_binary(n)) return "an input is a constant";
         } else if (!(from != NULL && from->integer) && !(is_input(v) && v->graph == p->graph)) {
             return "an input is computed in floats";
         }
@@ -223,7 +144,7 @@ static bool is_read(const hn_placement *p, const hn_placed_node *n) {
         if (v->n_outputs > 0 && p->scheme->integer_io) return true;
         for (const hn_use *u = v->uses; u != NULL; u = u->next) {
             const hn_placed_node *to = reader(p, u);
-            if (to != NULL && to->integer && hn_part_reads(to, u->index)) return true;
+            if (to != NULL && to->integer && hn_placed_reads(to, u->index)) return true;
         }
     }
     return false;
@@ -231,7 +152,7 @@ static bool is_read(const hn_placement *p, const hn_placed_node *n) {
 
 /* A mean gives so little of what it reads that some have it in integers whoever reads it. */
 static bool pays_alone(const hn_placement *p, const hn_placed_node *n) {
-    return n->part == HN_PART_MEAN && p->scheme->target->apart;
+    return n->role == HN_ROLE_MEAN && p->scheme->target->apart;
 }
 
 /* Takes out what would be an island, until there is none. */
@@ -240,7 +161,7 @@ static void settle(hn_placement *p) {
         changed = false;
         for (int i = 0; i < p->n_nodes; i++) {
             hn_placed_node *n = &p->nodes[i];
-            if (!n->integer || n->part == HN_PART_PRODUCT) continue;
+            if (!n->integer || n->role == HN_ROLE_PRODUCT) continue;
             n->why = refuse_inputs(p, n);
             if (n->why == NULL && !pays_alone(p, n) && !is_read(p, n))
                 n->why = "nothing that runs in integers reads it";
@@ -271,27 +192,20 @@ static bool same_shape(const hn_value *a, const hn_value *b) {
 static bool joins_product(const hn_placement *p, const hn_node *n, int i) {
     const hn_value *v = n->inputs[i].value, *other = n->inputs[1 - i].value;
     const hn_placed_node *from = maker(p, v);
-    return from != NULL && from->integer && from->part == HN_PART_PRODUCT && used_once(v) &&
+    return from != NULL && from->integer && from->role == HN_ROLE_PRODUCT && hn_used_once(v) &&
            same_shape(v, other) && same_shape(v, n->outputs[0]);
-}
-
-/* A function that kernels apply to what they have just computed. */
-static bool is_activation(const hn_node *n) {
-    return !hn_is(n, "Abs") && !hn_is(n, "Exp") && !hn_is(n, "Neg") && !hn_is(n, "Sqrt");
 }
 
 /* v, which n reads as input i, is handed over inside one step. */
 static bool is_inside(const hn_placement *p, const hn_placed_node *n, const hn_value *v, int i) {
     const hn_placed_node *from = maker(p, v);
-    if (!used_once(v)) return false;
-    if (from == NULL) return n->part == HN_PART_LIMIT && !p->scheme->integer_io;
-    bool product =
-        from->part == HN_PART_PRODUCT || (from->part == HN_PART_LIMIT && hn_is(from->node, "Add"));
-    if (n->part == HN_PART_LIMIT) return from->part != HN_PART_MOVE && from->part != HN_PART_JOIN;
-    if (n->part == HN_PART_TABLE)
-        return product && !p->scheme->target->apart && is_activation(n->node);
-    if (n->part != HN_PART_SUM || !hn_is(n->node, "Add") || p->scheme->target->sums_apart)
-        return false;
+    if (!hn_used_once(v)) return false;
+    if (from == NULL) return hn_placed_follows(n) && !p->scheme->integer_io;
+    if (hn_placed_follows(n)) return !moves(from);
+    bool product = from->role == HN_ROLE_PRODUCT || from->role == HN_ROLE_BIAS;
+    if (n->role == HN_ROLE_TABLE)
+        return product && !p->scheme->target->apart && (n->node->op->traits & HN_ACTIVATION) != 0;
+    if (n->role != HN_ROLE_ADD || p->scheme->target->sums_apart) return false;
     /* Of two products the later one adds the other. */
     if (!joins_product(p, n->node, i)) return false;
     if (!joins_product(p, n->node, 1 - i)) return true;
@@ -312,10 +226,9 @@ static void hold_for(hn_placement *p, hn_value *v, const hn_placed_node *by) {
 static void hold_inputs(hn_placement *p, const hn_placed_node *n) {
     for (int i = 0; i < n->node->n_inputs; i++) {
         hn_value *v = n->node->inputs[i].value;
-        if (!hn_part_reads(n, i) || v->constant != NULL || is_inside(p, n, v, i)) continue;
+        if (!hn_placed_reads(n, i) || v->constant != NULL || is_inside(p, n, v, i)) continue;
         const hn_placed_node *from = maker(p, v);
-        bool moved = from != NULL && from->integer &&
-                     (from->part == HN_PART_MOVE || from->part == HN_PART_JOIN);
+        bool moved = from != NULL && from->integer && moves(from);
         if (!moved || p->scheme->target->moves) hold_for(p, v, n);
     }
 }
@@ -323,8 +236,8 @@ static void hold_inputs(hn_placement *p, const hn_placed_node *n) {
 /* What a product, the limit behind it, or a mean gives. */
 static void hold_results(hn_placement *p, const hn_placed_node *n) {
     hn_value *v = n->node->outputs[0];
-    bool ends = n->part == HN_PART_PRODUCT || n->part == HN_PART_LIMIT || pays_alone(p, n);
-    const hn_placed_node *to = used_once(v) ? reader(p, v->uses) : NULL;
+    bool ends = n->role == HN_ROLE_PRODUCT || hn_placed_follows(n) || pays_alone(p, n);
+    const hn_placed_node *to = hn_used_once(v) ? reader(p, v->uses) : NULL;
     if (ends && !(to != NULL && to->integer && is_inside(p, to, v, v->uses->index)))
         hold_for(p, v, n);
 }
@@ -342,20 +255,15 @@ static void hold_outputs(hn_placement *p) {
 
 /* Ranges that need no data. */
 static void know_range(hn_placed_value *v) {
-    const hn_node *n = v->value->producer;
-    v->known = true;
-    if (hn_is(n, "Sigmoid") || hn_is(n, "HardSigmoid") || hn_is(n, "Softmax"))
-        v->range = (hn_range){0, 1};
-    else if (hn_is(n, "Tanh"))
-        v->range = (hn_range){-1, 1};
-    else
-        v->known = false;
+    const hn_op_def *op = hn_def_of(v->value->producer);
+    v->known = op->least < op->most;
+    v->range = (hn_range){op->least, op->most};
 }
 
 static void share_scales(hn_placement *p, const hn_placed_node *n) {
-    if (n->part != HN_PART_MOVE && n->part != HN_PART_JOIN) return;
+    if (!moves(n)) return;
     for (int i = 0; i < n->node->n_inputs; i++)
-        if (hn_part_reads(n, i))
+        if (hn_placed_reads(n, i))
             for (int k = 0; k < n->node->n_outputs; k++)
                 if (n->node->outputs[k] != NULL)
                     share(p, n->node->inputs[i].value, n->node->outputs[k]);
@@ -383,7 +291,7 @@ hone_status hn_place(hn_placement *p, hn_graph *g, const hn_scheme *s, hn_arena 
             if (n->outputs[k] != NULL) p->made_by[n->outputs[k]->id] = p->n_nodes;
         p->nodes[p->n_nodes++].node = n;
     }
-    for (int i = 0; i < p->n_nodes; i++) find_part(p, &p->nodes[i]);
+    for (int i = 0; i < p->n_nodes; i++) find_role(p, &p->nodes[i]);
     settle(p);
     for (int i = 0; i < p->n_nodes; i++) {
         if (!p->nodes[i].integer) continue;

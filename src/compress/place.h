@@ -1,15 +1,15 @@
 /* Placement: which values of a graph become integers, and which of them share a scale.
  *
  * Where hone runs in integers is what lower_quant.h of the engine says; the same here, the other
- * way round. Every node has a part:
+ * way round. The operator of a node has a role (ops/op.h), which says what is quantized:
  *
- *   product  Conv, Gemm, MatMul with a constant weight: its input is quantized
- *   sum      Add, Sub, Mul: both inputs
- *   mean     averages over images
- *   table    a function of one number; right behind a product it is part of that
- *   limit    Relu, Clip, a bias: part of what it follows
- *   move     what only moves elements or takes the largest: input and output share a scale
- *   join     Concat: all inputs and the output share one
+ *   product       its input; the weight is in integers anyway
+ *   add, sub, mul both inputs
+ *   mean          its input
+ *   table         its input; right behind a product it is part of that
+ *   limit, bias   nothing: it is part of what it follows
+ *   move, max     its input, which shares a scale with the output
+ *   join          all inputs, which share one scale with the output
  *
  * A product runs in integers whatever stands around it. Another node does so if its inputs are
  * inputs of the model or come from nodes that do, and if one that does reads its result: else it
@@ -45,23 +45,9 @@ const hn_quant_target *hn_quant_target_named(const char *name); /* NULL: there i
 /* A type of activations, and of constants that are added to them, as the target takes it. */
 hn_qtype hn_quant_target_type(const hn_quant_target *t, hn_qtype type);
 
-typedef enum hn_part {
-    HN_PART_NONE, /* computes in floats whatever is done */
-    HN_PART_PRODUCT,
-    HN_PART_SUM,
-    HN_PART_MEAN,
-    HN_PART_TABLE,
-    HN_PART_LIMIT,
-    HN_PART_MOVE,
-    HN_PART_JOIN,
-} hn_part;
-
-/* The part that nodes of n's operator have; of products, which weights make one: none. */
-hn_part hn_part_named(const hn_node *n);
-
 typedef struct hn_placed_node {
     hn_node *node;
-    hn_part part;
+    hn_role role;
     bool integer;
     const char *why; /* it is not; NULL: there is nothing to say */
 } hn_placed_node;
@@ -89,7 +75,15 @@ hone_status hn_place(hn_placement *p, hn_graph *g, const hn_scheme *s, hn_arena 
                      hn_error *err);
 /* The value that leads those that v shares its scale with. */
 hn_placed_value *hn_placed_leader(const hn_placement *p, const hn_value *v);
-/* The node that has v as input i takes it as activations. */
-bool hn_part_reads(const hn_placed_node *n, int i);
+/* n takes its input i as activations. */
+bool hn_placed_reads(const hn_placed_node *n, int i);
+/* n is part of the step of what it reads. */
+static inline bool hn_placed_follows(const hn_placed_node *n) {
+    return n->role == HN_ROLE_LIMIT || n->role == HN_ROLE_BIAS;
+}
+/* n takes two inputs, of which one may be a constant. */
+static inline bool hn_placed_is_binary(const hn_placed_node *n) {
+    return n->role == HN_ROLE_ADD || n->role == HN_ROLE_SUB || n->role == HN_ROLE_MUL;
+}
 
 #endif

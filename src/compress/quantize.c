@@ -100,7 +100,7 @@ static hone_status find_range(const hn_quantizer *q, const hn_placed_value *v, c
 /* v is an input of the model, or what limits leave of one. */
 static bool is_input(const hn_quantizer *q, const hn_value *v) {
     const hn_placement *p = &q->place;
-    while (v->producer != NULL && p->nodes[p->made_by[v->id]].part == HN_PART_LIMIT)
+    while (v->producer != NULL && hn_placed_follows(&p->nodes[p->made_by[v->id]]))
         v = v->producer->inputs[0].value;
     return v->is_input;
 }
@@ -136,7 +136,7 @@ static const hn_value *held_of(const hn_quantizer *q, const hn_node *n) {
         if (v->n_uses != 1 || v->uses->node == NULL || v->uses->node->graph != q->g) return NULL;
         const hn_node *next = v->uses->node;
         if (next->outputs[0] == NULL) return NULL;
-        if (p->nodes[p->made_by[next->outputs[0]->id]].part != HN_PART_LIMIT) return NULL;
+        if (!hn_placed_follows(&p->nodes[p->made_by[next->outputs[0]->id]])) return NULL;
         v = next->outputs[0];
     }
     return v;
@@ -148,7 +148,7 @@ static bool is_narrow(const hn_qtype *t) { return t->dtype != HONE_DTYPE_NONE &&
 static void steady_sums(hn_quantizer *q) {
     for (int i = 0; i < q->place.n_nodes; i++) {
         const hn_placed_node *n = &q->place.nodes[i];
-        if (!n->integer || n->part != HN_PART_SUM || !hn_is(n->node, "Add")) continue;
+        if (!n->integer || n->role != HN_ROLE_ADD) continue;
         const hn_value *a = n->node->inputs[0].value, *b = n->node->inputs[1].value;
         const hn_value *y = held_of(q, n->node);
         if (y == NULL || !q->place.values[a->id].held || !q->place.values[b->id].held) continue;

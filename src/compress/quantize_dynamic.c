@@ -80,10 +80,6 @@ static void parts_deinit(parts *p) {
     *p = (parts){0};
 }
 
-static float gemm_attr(const hn_node *n, const char *name) {
-    return hn_is(n, "Gemm") ? hn_attr_f(n, name) : 1;
-}
-
 /* A copy times a factor. */
 static hone_status scaled(hn_tensor **out, const hn_tensor *t, float by, hn_allocator *alloc,
                           hn_error *err) {
@@ -95,22 +91,20 @@ static hone_status scaled(hn_tensor **out, const hn_tensor *t, float by, hn_allo
 static hone_status find_bias(hn_quantizer *q, const hn_weighted *w, int spatial, parts *p,
                              hn_error *err) {
     if (w->bias == NULL) return HONE_OK;
-    float beta = gemm_attr(w->node, "beta");
-    HN_TRY(scaled(&p->bias, w->bias->constant, beta, q->m->alloc, err));
+    HN_TRY(scaled(&p->bias, w->bias->constant, w->beta, q->m->alloc, err));
     return along_channels(&p->bias, spatial, err);
 }
 
 static hone_status find_parts(hn_quantizer *q, const hn_weighted *w, parts *p, hn_error *err) {
     hn_grid g;
     hn_allocator *alloc = q->m->alloc;
-    bool conv = hn_is(w->node, "Conv");
+    bool conv = w->kind == HN_WEIGHT_WINDOWS;
     int spatial = conv ? w->weight->constant->rank - 2 : 0;
     HN_TRY(hn_quantizer_grid(q, w, 0, &g, err));
     hone_status status = hn_grid_codes(&g, w->weight->constant, q->pool, alloc, &p->codes, err);
     p->zero = hn_tensor_ref(g.zero);
     if (status == HONE_OK && !conv && w->channel_axis == 0) status = turn(&p->codes, alloc, err);
-    if (status == HONE_OK)
-        status = scaled(&p->scale, g.scale, gemm_attr(w->node, "alpha"), alloc, err);
+    if (status == HONE_OK) status = scaled(&p->scale, g.scale, w->alpha, alloc, err);
     if (status == HONE_OK) status = along_channels(&p->scale, spatial, err);
     if (status == HONE_OK) status = find_bias(q, w, spatial, p, err);
     if (status == HONE_OK) hn_quantizer_count(q, w->weight->constant, &g, false);
@@ -129,11 +123,11 @@ static hone_status take(hn_value **out, hn_quantizer *q, const char *name, const
 static hone_status write_product(hn_quantizer *q, const hn_weighted *w, const hn_node *x, parts *p,
                                  hn_node **out, hn_error *err) {
     hn_node *node = w->node;
-    bool conv = hn_is(node, "Conv"), zero = p->zero != NULL;
+    bool conv = w->kind == HN_WEIGHT_WINDOWS, zero = p->zero != NULL;
     hn_value *in[4] = {x->outputs[0], NULL, x->outputs[2], NULL};
     HN_TRY(take(&in[1], q, w->weight->name, "_codes", &p->codes, err));
     if (zero) HN_TRY(take(&in[3], q, w->weight->name, "_zero", &p->zero, err));
-    HN_TRY(hn_quantizer_node(out, q, conv ? "ConvInteger" : "MatMulInteger",
+    HN_TRY(hn_quantizer_node(out, q, node->op->weights->dynamic,
                              hn_quantizer_hint(q, node->outputs[0]->name, "_integers"),
                              zero ? 4 : 3, in, node, err));
     (*out)->name = node->name;
@@ -148,14 +142,14 @@ static hone_status write_product(hn_quantizer *q, const hn_weighted *w, const hn
     return HONE_OK;
 }
 
-/* The other addend of a Gemm that is no constant vector, times beta. */
+/* What is added to the product, times beta. */
 static hone_status find_addend(hn_quantizer *q, const hn_weighted *w, parts *p, hn_value **out,
                                hn_error *err) {
     hn_node *node = w->node;
     *out = NULL;
     if (p->bias != NULL) return take(out, q, w->bias->name, "_added", &p->bias, err);
-    hn_value *c = hn_is(node, "Gemm") ? hn_node_input(node, 2) : NULL;
-    float beta = gemm_attr(node, "beta");
+    hn_value *c = w->kind == HN_WEIGHT_MATRIX ? hn_bias_of(node) : NULL;
+    float beta = w->beta;
     *out = c;
     if (c == NULL || (beta >= 1 && beta <= 1)) return HONE_OK;
     hn_tensor *t;
@@ -181,7 +175,7 @@ static hone_status replace(hn_quantizer *q, const hn_weighted *w, parts *p, hn_n
         HN_TRY(hn_quantizer_node(&n, q, "Add", hint, 2, in, node, err));
     }
     hn_value *y = node->outputs[0], *weight = w->weight, *bias = w->bias, *made = n->outputs[0];
-    hn_node *turned = node->inputs[1].value->producer;
+    hn_node *turned = node->inputs[w->index].value->producer;
     hn_node_set_output(node, 0, NULL);
     hn_node_set_output(n, 0, NULL);
     hn_node_set_output(n, 0, y);
@@ -197,7 +191,7 @@ static hone_status write_layer(hn_quantizer *q, const hn_weighted *w, parts *p, 
     hn_node *node = w->node, *x, *product, *n;
     const char *name = node->outputs[0]->name;
     hn_value *input = w->input, *in[2], *scale;
-    if (hn_is(node, "Gemm") && hn_attr_i(node, "transA") != 0) {
+    if (w->transposed) {
         HN_TRY(hn_quantizer_node(&n, q, "Transpose", hn_quantizer_hint(q, input->name, "_turned"),
                                  1, &input, node, err));
         HN_TRY(hn_node_set_ints(n, "perm", (int64_t[]){1, 0}, 2, err));
@@ -256,11 +250,10 @@ static hone_status find_blocks(hn_quantizer *q, const hn_weighted *w, parts *p, 
             hn_tensor_create(&p->zero, alloc, HN_MEM_WEIGHTS, HONE_DTYPE_U8, 2, zero_dims, err);
     if (status == HONE_OK) memset(p->codes->data, 0, p->codes->bytes);
     if (status == HONE_OK && zeros) memset(p->zero->data, 0, p->zero->bytes);
-    float alpha = gemm_attr(w->node, "alpha");
     for (int64_t i = 0; i < n * blocks && status == HONE_OK; i++) {
         int64_t first = i % blocks * group, at = i / blocks * n_stride + first * k_stride;
         hn_grid_point point = hn_grid_at(&g, t, at);
-        ((float *)p->scale->data)[i] = point.scale * alpha;
+        ((float *)p->scale->data)[i] = point.scale * w->alpha;
         if (zeros)
             put_code((uint8_t *)p->zero->data + i / blocks * row, i % blocks, bits,
                      point.zero + middle);

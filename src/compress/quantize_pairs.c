@@ -83,11 +83,8 @@ static bool is_idle(const hn_quantizer *q, const hn_node *n) {
     hn_grid_point p = hn_quantizer_point(q, n->outputs[0], &type);
     int32_t least, most;
     hn_qtype_limits(&type, &least, &most);
-    double lo = hn_is(n, "Relu") ? 0 : -INFINITY, hi = INFINITY;
-    if (hn_is(n, "Clip")) {
-        hn_const_scalar(n, 1, &lo);
-        hn_const_scalar(n, 2, &hi);
-    }
+    double lo, hi;
+    if (!n->op->limits(n, &lo, &hi)) return false;
     double slack = 1e-5 * (double)p.scale;
     return (double)hn_grid_value(p, least) >= lo - slack &&
            (double)hn_grid_value(p, most) <= hi + slack;
@@ -105,7 +102,7 @@ static void hold_instead(hn_quantizer *q, hn_value *x, hn_value *y) {
 /* Behind inputs of the model for all targets: nothing there takes a limit in. */
 static void drop_limit(hn_quantizer *q, const hn_placed_node *placed) {
     hn_node *n = placed->node;
-    if (!placed->integer || !(hn_is(n, "Relu") || hn_is(n, "Clip"))) return;
+    if (!placed->integer || placed->role != HN_ROLE_LIMIT) return;
     hn_value *x = n->inputs[0].value, *y = n->outputs[0];
     if (!q->place.values[y->id].held || q->place.values[x->id].held || x->n_uses != 1 ||
         !(x->producer == NULL || q->s->target->drop_limits) || !is_idle(q, n))

@@ -93,8 +93,9 @@ static void replace(hn_node *node, hn_node *by) {
 }
 
 hone_status hn_quantizer_recurrent(hn_quantizer *q, const hn_weighted w[2], hn_error *err) {
-    static const char domain[] = "com.microsoft", op[] = "DynamicQuantizeLSTM";
+    static const char domain[] = "com.microsoft";
     hn_node *by, *node = w[0].node;
+    const char *op = node->op->weights->dynamic;
     if (w[0].scheme.kind != HN_LAYER_DYNAMIC) {
         HN_TRY(hn_quantizer_layer(q, &w[0], false, err));
         return hn_quantizer_layer(q, &w[1], false, err);

@@ -24,15 +24,16 @@ static hone_status copy_grid(hn_grid *to, const hn_grid *from, hn_allocator *all
     return status;
 }
 
-static float gemm_attr(const hn_node *n, const char *name) {
-    return hn_is(n, "Gemm") ? hn_attr_f(n, name) : 1;
+/* What an attribute of n multiplied by is in the scales now. */
+static hone_status drop_factor(hn_node *n, const char *attr, hn_error *err) {
+    return hn_op_attr(n->op, attr) != NULL ? hn_node_set_f(n, attr, 1, err) : HONE_OK;
 }
 
 /* Scales so large that the bias is at most 2^30 in units of the sums, which a channel of small
  * weights may need. */
 static void fit_bias(hn_grid *g, const hn_weighted *w, double unit) {
     const hn_tensor *b = w->bias->constant;
-    double beta = (double)gemm_attr(w->node, "beta");
+    double beta = (double)w->beta;
     float *scale = g->scale->data;
     if (g->group_axis >= 0 || (g->scale->n != 1 && g->scale->n != b->n)) return;
     for (int64_t i = 0; i < b->n; i++) {
@@ -52,7 +53,7 @@ hone_status hn_quantizer_grid(hn_quantizer *q, const hn_weighted *w, float sx, h
         if (status != HONE_E_NOMEM) hn_error_context(err, "weight '%s'", w->weight->name);
         return status;
     }
-    double unit = (double)sx * (double)gemm_attr(w->node, "alpha");
+    double unit = (double)sx * (double)w->alpha;
     if (w->bias != NULL && unit > 0) fit_bias(g, w, unit);
     return HONE_OK;
 }
@@ -104,14 +105,14 @@ static hone_status write_inputs(hn_quantizer *q, const hn_weighted *w, const hn_
     return status;
 }
 
-/* DequantizeLinear of the weight's codes, and of what a Gemm multiplies it by. */
-static hone_status write_codes(hn_quantizer *q, const hn_weighted *w, hn_grid *g, float alpha,
-                               hn_value **floats, hn_error *err) {
+/* DequantizeLinear of the weight's codes, and of the factor of the product. */
+static hone_status write_codes(hn_quantizer *q, const hn_weighted *w, hn_grid *g, hn_value **floats,
+                               hn_error *err) {
     const char *name = w->weight->name;
     hn_tensor *codes;
     hn_value *in[3] = {0};
     HN_TRY(hn_grid_codes(g, w->weight->constant, q->pool, q->m->alloc, &codes, err));
-    for (int64_t i = 0; i < g->scale->n; i++) ((float *)g->scale->data)[i] *= alpha;
+    for (int64_t i = 0; i < g->scale->n; i++) ((float *)g->scale->data)[i] *= w->alpha;
     HN_TRY(write_inputs(q, w, g, codes, in, err));
     hn_node *n;
     HN_TRY(hn_quantizer_node(&n, q, "DequantizeLinear", hn_quantizer_hint(q, name, "_dequantized"),
@@ -149,8 +150,7 @@ void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g, b
 static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
                                 const hn_grid **grid, hn_error *err) {
     hn_written_weight *at = &q->weights[w->weight->id];
-    float alpha = gemm_attr(w->node, "alpha");
-    bool again = at->floats != NULL && at->axis == w->channel_axis && at->alpha == alpha &&
+    bool again = at->floats != NULL && at->axis == w->channel_axis && at->alpha == w->alpha &&
                  hn_qtype_equal(&at->type, &w->scheme.weights);
     if (!again) {
         hn_grid_deinit(&at->grid);
@@ -158,15 +158,15 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
         if (q->s->simulate)
             HN_TRY(hn_quantizer_simulate(q, w->weight, &at->grid, &at->floats, err));
         else
-            HN_TRY(write_codes(q, w, &at->grid, alpha, &at->floats, err));
+            HN_TRY(write_codes(q, w, &at->grid, &at->floats, err));
         at->type = w->scheme.weights;
         at->axis = w->channel_axis;
-        at->alpha = alpha;
+        at->alpha = w->alpha;
         hn_quantizer_count(q, w->weight->constant, &at->grid, true);
     }
     hn_use *u = use_of(w);
     hn_node_set_input(u->node, u->index, at->floats);
-    if (hn_is(w->node, "Gemm") && !q->s->simulate) HN_TRY(hn_node_set_f(w->node, "alpha", 1, err));
+    if (!q->s->simulate) HN_TRY(drop_factor(w->node, "alpha", err));
     *grid = &at->grid;
     return HONE_OK;
 }
@@ -185,7 +185,7 @@ static hone_status write_bias(hn_quantizer *q, const hn_weighted *w, const hn_gr
         return status;
     }
     const float *sw = g->scale->data;
-    double beta = (double)gemm_attr(w->node, "beta");
+    double beta = (double)w->beta;
     for (int64_t i = 0; i < g->scale->n; i++) ((float *)scale->data)[i] = sx * sw[i];
     for (int64_t i = 0; i < b->n; i++) {
         double unit = (double)sx * (double)sw[g->scale->n == 1 ? 0 : i];
@@ -204,8 +204,8 @@ static hone_status write_bias(hn_quantizer *q, const hn_weighted *w, const hn_gr
     HN_TRY(hn_quantizer_node(&n, q, "DequantizeLinear", hn_quantizer_hint(q, name, "_dequantized"),
                              2, in, w->node, err));
     if (g->scale->rank == 1) HN_TRY(hn_node_set_i(n, "axis", 0, err));
-    hn_node_set_input(w->node, 2, n->outputs[0]);
-    return hn_is(w->node, "Gemm") ? hn_node_set_f(w->node, "beta", 1, err) : HONE_OK;
+    hn_node_set_input(w->node, w->node->op->weights->bias, n->outputs[0]);
+    return drop_factor(w->node, "beta", err);
 }
 
 hone_status hn_quantizer_layer(hn_quantizer *q, const hn_weighted *w, bool integers,
@@ -249,7 +249,7 @@ static hone_status write_operand(hn_quantizer *q, hn_node *n, int i, hn_error *e
 }
 
 hone_status hn_quantizer_operands(hn_quantizer *q, const hn_placed_node *n, hn_error *err) {
-    if (!n->integer || n->part != HN_PART_SUM) return HONE_OK;
+    if (!n->integer || !hn_placed_is_binary(n)) return HONE_OK;
     for (int i = 0; i < n->node->n_inputs; i++)
         if (n->node->inputs[i].value->constant != NULL) HN_TRY(write_operand(q, n->node, i, err));
     return HONE_OK;

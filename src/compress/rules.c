@@ -7,6 +7,7 @@
 #include "compress/place.h"
 #include "compress/quantizer.h"
 #include "engine/layers.h"
+#include "ops/nodes.h"
 
 #define SHOWN 3 /* names in a message */
 
@@ -64,7 +65,8 @@ static bool holds_for(hn_node *n, const hn_scheme *rule, bool embeddings, const 
     *why = "no type quantizes its operator";
     if (kind < HN_LAYER_WEIGHTS) return true;
     if (embeddings && hn_quantizer_table(n) != NULL) return true;
-    if (kind == HN_LAYER_STATIC && hn_part_named(n) != HN_PART_NONE) return true;
+    hn_role role = hn_def_of(n)->role;
+    if (kind == HN_LAYER_STATIC && role != HN_ROLE_NONE && role != HN_ROLE_PRODUCT) return true;
     const char *found = NULL;
     if (hn_weighted_of(n, rule, &w[0], &found)) return true;
     if (found == NULL && hn_recurrent_of(n, rule, w, &found)) return true;

@@ -39,32 +39,10 @@ static hn_value *constant_behind(const hn_node *n, int i, int *axes) {
     return NULL;
 }
 
-/* The axes of the weight, as the node sees it; false: it is no weight of this operator. */
-static bool axes_of(const hn_node *n, const hn_tensor *w, int *channel, int *sum) {
-    if (hn_is(n, "Conv") && w->rank >= 3) {
-        *channel = 0;
-        *sum = w->dims[1] == 1 && hn_attr_i(n, "group") > 1 ? -1 : 1;
-    } else if (hn_is(n, "ConvTranspose") && w->rank >= 3) {
-        *channel = 1;
-        *sum = w->dims[1] == 1 && hn_attr_i(n, "group") > 1 ? -1 : 0;
-    } else if (hn_is(n, "Gemm") && w->rank == 2) {
-        bool turned = hn_attr_i(n, "transB") != 0;
-        *channel = turned ? 0 : 1;
-        *sum = turned ? 1 : 0;
-    } else if (hn_is(n, "MatMul") && w->rank >= 2) {
-        *channel = w->rank - 1;
-        *sum = w->rank - 2;
-    } else {
-        return false;
-    }
-    return true;
-}
-
 bool hn_has_weights(const hn_node *n) {
-    return hn_is(n, "Conv") || hn_is(n, "ConvTranspose") || hn_is(n, "Gemm") || hn_is(n, "MatMul");
+    hn_weight_kind kind = hn_weight_kind_of(n);
+    return kind == HN_WEIGHT_MATRIX || kind == HN_WEIGHT_WINDOWS;
 }
-
-static bool is_conv(const hn_node *n) { return strstr(n->op_type, "Conv") != NULL; }
 
 /* Its products are MatMulNBits, which takes a matrix in blocks of one size. */
 static bool is_blocks(const hn_layer_scheme *s) {
@@ -75,13 +53,12 @@ static bool is_blocks(const hn_layer_scheme *s) {
 static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named) {
     if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
         return "left in floats by the scheme";
-    if (hn_is(n, "ConvTranspose") && s->kind > HN_LAYER_WEIGHTS) return "no integer form of it";
-    if (s->kind > HN_LAYER_WEIGHTS && hn_is(n, "Gemm") && !(hn_attr_f(n, "alpha") > 0))
-        return "alpha is not positive";
-    if (is_conv(n) && is_blocks(s)) return "no dynamic form of it with groups";
-    if (is_blocks(s) && hn_is(n, "Gemm") && hn_attr_i(n, "transA") != 0)
-        return "the input is transposed";
-    if (is_conv(n) && s->kind == HN_LAYER_DYNAMIC && !named)
+    bool integers = s->kind > HN_LAYER_WEIGHTS;
+    if (integers && n->op->role != HN_ROLE_PRODUCT) return "no integer form of it";
+    const char *why = integers ? hn_refuse_role(n) : NULL;
+    if (why != NULL || n->op->weights->kind == HN_WEIGHT_MATRIX) return why;
+    if (is_blocks(s)) return "no dynamic form of it with groups";
+    if (s->kind == HN_LAYER_DYNAMIC && !named)
         return "convolutions are dynamic only where a rule names them";
     return NULL;
 }
@@ -112,79 +89,94 @@ static int64_t even_group(int64_t group, int64_t n) {
     return even ? n / groups : group;
 }
 
+/* How the node uses its weight, of which it sees axis i as axes[i]; false: it does not. */
+static bool find_use(hn_weighted *w, const int *axes) {
+    const hn_tensor *t = w->weight->constant;
+    int64_t dims[HONE_MAX_RANK];
+    hn_weight_use use;
+    for (int i = 0; i < t->rank; i++) dims[i] = t->dims[axes[i]];
+    if (!w->node->op->weights->use(w->node, t->rank, dims, &use)) return false;
+    w->channel_axis = axes[use.channel_axis];
+    w->sum_axis = use.sum_axis >= 0 ? axes[use.sum_axis] : -1;
+    w->transposed = use.transposed;
+    w->alpha = use.alpha;
+    w->beta = use.beta;
+    return true;
+}
+
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why) {
     const char *unused;
     if (why == NULL) why = &unused;
     *why = NULL;
     if (!hn_has_weights(n)) return false;
+    const hn_weights_def *of = n->op->weights;
     bool named;
-    *w = (hn_weighted){
-        .node = n, .input = hn_node_input(n, 0), .index = 1, .scheme = hn_scheme_of(s, n, &named)};
+    *w = (hn_weighted){.node = n,
+                       .input = hn_node_input(n, 0),
+                       .index = of->input,
+                       .kind = of->kind,
+                       .scheme = hn_scheme_of(s, n, &named)};
     if (w->scheme.kind == HN_LAYER_F16 || w->scheme.kind == HN_LAYER_BF16) return false;
     *why = refuse(n, &w->scheme, named);
     if (*why != NULL) return false;
-    int axes[HONE_MAX_RANK], channel, sum;
+    int axes[HONE_MAX_RANK];
     bool blocks = is_blocks(&w->scheme);
-    w->weight = constant_behind(n, 1, axes);
-    const hn_value *second = hn_node_input(n, 1);
-    bool product = !is_conv(n) && w->weight == NULL && w->input != NULL && second != NULL &&
-                   w->input->constant == NULL && second->constant == NULL;
-    *why = product                                            ? "a product of two activations"
-           : w->weight == NULL                                ? "the weight is computed"
-           : w->weight->constant->dtype != HONE_DTYPE_F32     ? "the weight is not f32"
-           : w->weight->constant->n == 0                      ? "the weight is empty"
-           : !axes_of(n, w->weight->constant, &channel, &sum) ? "the weight is a vector"
-           : w->input == NULL || w->input->constant != NULL   ? "the input is a constant"
-           : blocks && w->weight->constant->rank != 2         ? "the weight is several matrices"
-                                                              : NULL;
+    w->weight = constant_behind(n, of->input, axes);
+    const hn_value *second = hn_node_input(n, of->input);
+    bool product = of->kind == HN_WEIGHT_MATRIX && w->weight == NULL && w->input != NULL &&
+                   second != NULL && w->input->constant == NULL && second->constant == NULL;
+    *why = product                                          ? "a product of two activations"
+           : w->weight == NULL                              ? "the weight is computed"
+           : w->weight->constant->dtype != HONE_DTYPE_F32   ? "the weight is not f32"
+           : w->weight->constant->n == 0                    ? "the weight is empty"
+           : !find_use(w, axes)                             ? "the weight is a vector"
+           : blocks && w->transposed                        ? "the input is transposed"
+           : w->input == NULL || w->input->constant != NULL ? "the input is a constant"
+           : blocks && w->weight->constant->rank != 2       ? "the weight is several matrices"
+                                                            : NULL;
     if (*why != NULL) return false;
-    w->channel_axis = axes[channel];
-    w->sum_axis = sum >= 0 ? axes[sum] : -1;
     int64_t *group = &w->scheme.weights.group;
-    if (*group > 0 && sum >= 0 && !blocks)
-        *group = even_group(*group, w->weight->constant->dims[axes[sum]]);
-    hn_value *b = hn_node_input(n, 2);
-    if (b != NULL && hn_const_in(n, 2) != NULL && b->constant->rank == 1) w->bias = b;
+    if (*group > 0 && w->sum_axis >= 0 && !blocks)
+        *group = even_group(*group, w->weight->constant->dims[w->sum_axis]);
+    hn_value *b = hn_bias_of(n);
+    if (b != NULL && hn_const_in(n, of->bias) != NULL && b->constant->rank == 1) w->bias = b;
     return true;
 }
 
 /* ---- recurrent layers ---- */
 
-static bool is_recurrent(const hn_node *n) {
-    return hn_is(n, "LSTM") || hn_is(n, "GRU") || hn_is(n, "RNN");
-}
-
 /* Why a recurrent node has no form that the scheme asks for; NULL: it has. */
 static const char *refuse_recurrent(const hn_node *n, const hn_layer_scheme *s, bool named) {
-    bool lstm = hn_is(n, "LSTM");
+    bool dynamic = n->op->weights->dynamic != NULL;
     if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
         return "left in floats by the scheme";
     if (s->kind == HN_LAYER_STATIC)
-        return lstm ? "no form of it with ranges found beforehand (int8-dynamic has one)"
-                    : "no form of it with ranges found beforehand (int8-weights has one)";
+        return dynamic ? "no form of it with ranges found beforehand (int8-dynamic has one)"
+                       : "no form of it with ranges found beforehand (int8-weights has one)";
     /* Errors come back through the state, step after step: the LSTMs of a noise filter (DTLN) keep
      * 34 dB with weights of 8 bits and 13 dB with 4. */
     if (hn_qtype_is_narrow(&s->weights) && !named)
         return "recurrent layers get fewer than 8 bits only where a rule names them";
     if (s->kind == HN_LAYER_WEIGHTS) return NULL;
-    if (!lstm) return "no dynamic form of it (int8-weights has one)";
+    if (!dynamic) return "no dynamic form of it (int8-weights has one)";
     if (is_blocks(s)) return "no dynamic form of it with groups";
     if (hn_attr_i(n, "layout") != 0) return "no dynamic form of it with the batch first";
     return NULL;
 }
 
-/* W [D, gates * H, I] and R [D, gates * H, H]: a channel is a row of all directions. */
 bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
     const char *unused;
     if (why == NULL) why = &unused;
     *why = NULL;
-    if (!is_recurrent(n)) return false;
+    if (hn_weight_kind_of(n) != HN_WEIGHT_STATE) return false;
+    const hn_weights_def *of = n->op->weights;
     bool named;
     hn_layer_scheme scheme = hn_scheme_of(s, n, &named);
     if (scheme.kind == HN_LAYER_F16 || scheme.kind == HN_LAYER_BF16) return false;
     *why = refuse_recurrent(n, &scheme, named);
     for (int i = 0; i < 2 && *why == NULL; i++) {
-        const hn_tensor *t = hn_const_in(n, 1 + i);
+        const hn_tensor *t = hn_const_in(n, of->input + i);
+        static const int axes[] = {0, 1, 2};
         *why = t == NULL || t->data == NULL ? "a weight is computed"
                : t->dtype != HONE_DTYPE_F32 ? "a weight is not f32"
                : t->rank != 3 || t->n == 0  ? "a weight is empty"
@@ -192,16 +184,16 @@ bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const cha
         if (*why != NULL) break;
         w[i] = (hn_weighted){.node = n,
                              .input = hn_node_input(n, 0),
-                             .weight = hn_node_input(n, 1 + i),
-                             .index = 1 + i,
-                             .channel_axis = 1,
-                             .sum_axis = 2,
+                             .weight = hn_node_input(n, of->input + i),
+                             .index = of->input + i,
+                             .kind = of->kind,
                              .scheme = scheme};
+        find_use(&w[i], axes);
         int64_t *group = &w[i].scheme.weights.group;
-        if (*group > 0) *group = even_group(*group, t->dims[2]);
+        if (*group > 0) *group = even_group(*group, t->dims[w[i].sum_axis]);
     }
     if (*why != NULL) return false;
-    if (hn_const_in(n, 3) != NULL) w[0].bias = hn_node_input(n, 3);
+    if (hn_const_in(n, of->bias) != NULL) w[0].bias = hn_bias_of(n);
     return true;
 }
 

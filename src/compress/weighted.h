@@ -3,6 +3,7 @@
 #define HN_COMPRESS_WEIGHTED_H
 
 #include "compress/grid.h"
+#include "ops/op.h"
 
 typedef struct hn_weighted {
     hn_node *node;
@@ -12,6 +13,9 @@ typedef struct hn_weighted {
     hn_value *bias;   /* a constant vector; NULL: none */
     int channel_axis; /* of the weight: output channels */
     int sum_axis;     /* of the weight: what is summed over, before kernel axes; -1: depthwise */
+    hn_weight_kind kind;
+    bool transposed;   /* the input is, before it is multiplied */
+    float alpha, beta; /* what the product and the bias are multiplied by */
     hn_layer_scheme scheme;
 } hn_weighted;
 
@@ -22,23 +26,23 @@ hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named);
  * came in 16 bits and keeps many weights goes back to them, unless a rule says f32. */
 hone_dtype hn_scheme_float(void *ctx, const hn_node *n);
 
-/* Conv, ConvTranspose, Gemm or MatMul. */
+/* The operator of n multiplies by weights, and is none with a state. */
 bool hn_has_weights(const hn_node *n);
 
 /* n as such a layer; false: it is none, and *why (may be NULL) says why a node with weights is
  * not; NULL where there is nothing to say. */
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why);
 
-/* LSTM, GRU or RNN as two such layers: the weights of its input and those of its state. Its bias
+/* A recurrent node as two such layers: the weights of its input and those of its state. Its bias
  * counts as that of the first. false and *why as above. */
 bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why);
 
 /* A constant that n reads is a matrix of floats, or has more axes that are longer than 1. */
 bool hn_reads_matrix(const hn_node *n);
 
-/* Conv, ConvTranspose, Gemm and MatMul of the model's own graph (not of subgraphs) with f32
- * weights, in order. In the arena. Weights in integers: kinds from HN_LAYER_WEIGHTS on. Dynamic
- * layers are Gemm and MatMul, and Conv where a rule names it. */
+/* The layers with f32 weights of the model's own graph (not of subgraphs), in order. In the arena.
+ * Weights in integers: kinds from HN_LAYER_WEIGHTS on. Dynamic layers are products with matrices,
+ * and convolutions where a rule names them. */
 hone_status hn_weighted_layers(hn_model *m, const hn_scheme *s, hn_arena *arena, hn_weighted **out,
                                int *n, hn_error *err);
 

@@ -70,7 +70,6 @@ const hn_op_def hn_op_batch_normalization = {
                                    HN_ATTR_F("momentum", 0.9f),
                                    HN_ATTR_I("training_mode", 0),
                                    {0}},
-    .traits = HN_INPLACE,
     .settings = 1 << 3 | 1 << 4,
     .infer = infer,
     .ref = ref};

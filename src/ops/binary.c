@@ -182,27 +182,26 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define BINARY(lc, NAME, VERSIONS, TYPES, TRAITS, QUANT, ...)                       \
-    const hn_op_def hn_op_##lc = {.name = NAME,                                     \
-                                  .versions = VERSIONS,                             \
-                                  .sig = "(A:T, B:T) -> (C:T); T: " TYPES,          \
-                                  .traits = HN_ELEMENTWISE | HN_INPLACE | (TRAITS), \
-                                  .quant = HN_QUANT_##QUANT,                        \
-                                  .infer = infer,                                   \
-                                  .ref = ref,                                       \
+#define BINARY(lc, NAME, VERSIONS, TYPES, ROLE, ...)                       \
+    const hn_op_def hn_op_##lc = {.name = NAME,                            \
+                                  .versions = VERSIONS,                    \
+                                  .sig = "(A:T, B:T) -> (C:T); T: " TYPES, \
+                                  .role = HN_ROLE_##ROLE,                  \
+                                  .infer = infer,                          \
+                                  .ref = ref,                              \
                                   .data = &(const binary){__VA_ARGS__}};
 
 /* clang-format off */
-BINARY(add, "Add", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, add_f64, add_s64, hn_known_add, false)
-BINARY(sub, "Sub", "1 6 7 13 14", "num", 0, ELEMENT, sub_f64, sub_s64, sub_known, false)
-BINARY(mul, "Mul", "1 6 7 13 14", "num", HN_COMMUTATIVE, ELEMENT, mul_f64, mul_s64, hn_known_mul, false)
-BINARY(div, "Div", "1 6 7 13 14", "num", 0, NONE, div_f64, div_s64, div_known, true)
-BINARY(and, "And", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = and_s64)
-BINARY(or, "Or", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = or_s64)
-BINARY(xor, "Xor", "1 7", "bool", HN_COMMUTATIVE, NONE, .s64 = xor_s64)
-BINARY(bitwise_and, "BitwiseAnd", "18", "int", HN_COMMUTATIVE, NONE, .s64 = and_s64)
-BINARY(bitwise_or, "BitwiseOr", "18", "int", HN_COMMUTATIVE, NONE, .s64 = or_s64)
-BINARY(bitwise_xor, "BitwiseXor", "18", "int", HN_COMMUTATIVE, NONE, .s64 = xor_s64)
+BINARY(add, "Add", "1 6 7 13 14", "num", ADD, add_f64, add_s64, hn_known_add, false)
+BINARY(sub, "Sub", "1 6 7 13 14", "num", SUB, sub_f64, sub_s64, sub_known, false)
+BINARY(mul, "Mul", "1 6 7 13 14", "num", MUL, mul_f64, mul_s64, hn_known_mul, false)
+BINARY(div, "Div", "1 6 7 13 14", "num", NONE, div_f64, div_s64, div_known, true)
+BINARY(and, "And", "1 7", "bool", NONE, .s64 = and_s64)
+BINARY(or, "Or", "1 7", "bool", NONE, .s64 = or_s64)
+BINARY(xor, "Xor", "1 7", "bool", NONE, .s64 = xor_s64)
+BINARY(bitwise_and, "BitwiseAnd", "18", "int", NONE, .s64 = and_s64)
+BINARY(bitwise_or, "BitwiseOr", "18", "int", NONE, .s64 = or_s64)
+BINARY(bitwise_xor, "BitwiseXor", "18", "int", NONE, .s64 = xor_s64)
 /* clang-format on */
 
 static hone_status ref_shift(hn_eval *e, hn_error *err) {
@@ -218,7 +217,6 @@ const hn_op_def hn_op_bit_shift = {
         (const hn_attr_def[]){
             {.name = "direction", .type = HN_ATTR_STRING, .required = true, .one_of = "LEFT RIGHT"},
             {0}},
-    .traits = HN_ELEMENTWISE | HN_INPLACE,
     .infer = hn_infer_broadcast,
     .ref = ref_shift};
 
@@ -242,7 +240,6 @@ const hn_op_def hn_op_mod = {.name = "Mod",
                              .versions = "10 13 28",
                              .sig = "(A:T, B:T) -> (C:T); T: num",
                              .attrs = (const hn_attr_def[]){HN_ATTR_I("fmod", 0), {0}},
-                             .traits = HN_ELEMENTWISE | HN_INPLACE,
                              .infer = infer_mod,
                              .ref = ref_mod,
                              .data = &mods[0]};
@@ -260,8 +257,7 @@ static hone_status infer_prelu(hn_infer *c, hn_error *err) {
 const hn_op_def hn_op_prelu = {.name = "PRelu",
                                .versions = "1 6 7 9 16",
                                .sig = "(X:T, slope:T) -> (Y:T); T: float s32 s64 u32 u64",
-                               .traits = HN_ELEMENTWISE | HN_INPLACE,
-                               .quant = HN_QUANT_ELEMENT,
+                               .traits = HN_HOMOGENEOUS,
                                .infer = infer_prelu,
                                .ref = ref,
                                .data = &prelu};

@@ -76,7 +76,7 @@ const hn_op_def hn_op_cast = {.name = "Cast",
                                   "(input:T1) -> (output:T2);"
                                   "T1: " NUMBERS " string; T2: " NUMBERS " string",
                               .attrs = (const hn_attr_def[]){HN_ATTR_REQ("to", INT), LOSS, {0}},
-                              .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE,
+                              .traits = HN_CONVERTS,
                               .infer = infer_cast,
                               .ref = ref};
 
@@ -86,7 +86,7 @@ const hn_op_def hn_op_cast_like = {.name = "CastLike",
                                        "(input:T1, target_type:T2) -> (output:T2);"
                                        "T1: " NUMBERS " string; T2: " NUMBERS " string",
                                    .attrs = (const hn_attr_def[]){LOSS, {0}},
-                                   .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE,
+                                   .traits = HN_CONVERTS,
                                    .infer = infer_cast_like,
                                    .ref = ref};
 
@@ -107,6 +107,6 @@ const hn_op_def hn_op_bit_cast = {.name = "BitCast",
                                       "(input:T1) -> (output:T2);"
                                       "T1: " NUMBERS " c64 c128; T2: " NUMBERS " c64 c128",
                                   .attrs = (const hn_attr_def[]){HN_ATTR_REQ("to", INT), {0}},
-                                  .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE | HN_VIEW,
+                                  .traits = HN_VIEW,
                                   .infer = infer_bit_cast,
                                   .ref = hn_ref_copy};

@@ -1,5 +1,8 @@
 /* Clip: Min(max, Max(input, min)). NaN passes, and an absent or NaN limit limits nothing. */
+#include <math.h>
+
 #include "ops/broadcast.h"
+#include "ops/nodes.h"
 
 typedef struct job {
     const hn_tensor *in, *min, *max;
@@ -69,10 +72,23 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+static bool limits(const hn_node *n, double *lo, double *hi) {
+    *lo = -INFINITY;
+    *hi = INFINITY;
+    return (hn_node_input(n, 1) == NULL || hn_const_scalar(n, 1, lo)) &&
+           (hn_node_input(n, 2) == NULL || hn_const_scalar(n, 2, hi));
+}
+
+static const char *refuse(const hn_node *n) {
+    double lo, hi;
+    return limits(n, &lo, &hi) ? NULL : "its limits are computed";
+}
+
 const hn_op_def hn_op_clip = {.name = "Clip",
                               .versions = "1 6 11 12 13",
                               .sig = "(input:T, min:T?, max:T?) -> (output:T); T: num",
-                              .traits = HN_ELEMENTWISE | HN_INPLACE | HN_LAYOUT_FREE,
-                              .quant = HN_QUANT_PASS,
+                              .role = HN_ROLE_LIMIT,
+                              .refuse = refuse,
+                              .limits = limits,
                               .infer = infer,
                               .ref = ref};

@@ -64,17 +64,16 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define COMPARE(lc, NAME, VERSIONS, TYPES, TRAITS, ACCEPTED)                  \
+#define COMPARE(lc, NAME, VERSIONS, TYPES, ACCEPTED)                          \
     const hn_op_def hn_op_##lc = {.name = NAME,                               \
                                   .versions = VERSIONS,                       \
                                   .sig = "(A:T, B:T) -> (C:bool); T: " TYPES, \
-                                  .traits = HN_ELEMENTWISE | (TRAITS),        \
                                   .infer = infer,                             \
                                   .ref = ref,                                 \
                                   .data = &(const unsigned){ACCEPTED}};
 
-COMPARE(equal, "Equal", "1 7 11 13 19", "num bool string", HN_COMMUTATIVE, SAME)
-COMPARE(greater, "Greater", "1 7 9 13", "num", 0, MORE)
-COMPARE(greater_or_equal, "GreaterOrEqual", "12 16", "num", 0, MORE | SAME)
-COMPARE(less, "Less", "1 7 9 13", "num", 0, LESS)
-COMPARE(less_or_equal, "LessOrEqual", "12 16", "num", 0, LESS | SAME)
+COMPARE(equal, "Equal", "1 7 11 13 19", "num bool string", SAME)
+COMPARE(greater, "Greater", "1 7 9 13", "num", MORE)
+COMPARE(greater_or_equal, "GreaterOrEqual", "12 16", "num", MORE | SAME)
+COMPARE(less, "Less", "1 7 9 13", "num", LESS)
+COMPARE(less_or_equal, "LessOrEqual", "12 16", "num", LESS | SAME)

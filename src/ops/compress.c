@@ -96,7 +96,6 @@ const hn_op_def hn_op_compress = {
     .sig = "(input:T, condition:bool) -> (output:T); T: tensor",
     .attrs = attrs,
     .traits = HN_DYNAMIC,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

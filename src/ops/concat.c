@@ -82,7 +82,7 @@ const hn_op_def hn_op_concat = {
     .versions = "1 4 11 13",
     .sig = "(inputs:T...) -> (concat_result:T); T: tensor",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_JOIN,
     .infer = infer,
     .ref = ref,
 };

@@ -18,12 +18,23 @@ static const hn_attr_def attrs[] = {
     {0},
 };
 
+/* W [M, C / group, ...] */
+static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *u) {
+    if (rank < 3) return false;
+    *u = (hn_weight_use){.alpha = 1, .beta = 1, .channel_axis = 0};
+    u->sum_axis = dims[1] == 1 && hn_attr_i(n, "group") > 1 ? -1 : 1;
+    return true;
+}
+
 const hn_op_def hn_op_conv = {
     .name = "Conv",
     .versions = "1 11 22",
     .sig = "(X:T, W:T, B:T?) -> (Y:T); T: float",
     .attrs = attrs,
-    .quant = HN_QUANT_WEIGHTED,
+    .role = HN_ROLE_PRODUCT,
+    .weights =
+        &(const hn_weights_def){
+            .kind = HN_WEIGHT_WINDOWS, .input = 1, .bias = 2, .dynamic = "ConvInteger", .use = use},
     .infer = infer,
     .ref = ref,
     .cost = cost,

@@ -140,12 +140,21 @@ static const hn_attr_def attrs[] = {
     {0},
 };
 
+/* W [C, M / group, ...] */
+static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *u) {
+    if (rank < 3) return false;
+    *u = (hn_weight_use){.alpha = 1, .beta = 1, .channel_axis = 1};
+    u->sum_axis = dims[1] == 1 && hn_attr_i(n, "group") > 1 ? -1 : 0;
+    return true;
+}
+
 const hn_op_def hn_op_conv_transpose = {
     .name = "ConvTranspose",
     .versions = "1 11 22",
     .sig = "(X:T, W:T, B:T?) -> (Y:T); T: float",
     .attrs = attrs,
-    .quant = HN_QUANT_WEIGHTED,
+    .weights =
+        &(const hn_weights_def){.kind = HN_WEIGHT_WINDOWS, .input = 1, .bias = 2, .use = use},
     .infer = infer,
     .ref = ref,
     .cost = cost,

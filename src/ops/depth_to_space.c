@@ -91,7 +91,7 @@ const hn_op_def hn_op_depth_to_space = {
     .versions = "1 11 13 28",
     .sig = "(input:T) -> (output:T); T: tensor",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer_depth_to_space,
     .ref = ref_depth_to_space,
 };
@@ -101,7 +101,7 @@ const hn_op_def hn_op_space_to_depth = {
     .versions = "1 13 28",
     .sig = "(input:T) -> (output:T); T: tensor",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer_space_to_depth,
     .ref = ref_space_to_depth,
 };

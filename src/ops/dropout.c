@@ -50,6 +50,6 @@ const hn_op_def hn_op_dropout = {
         "(data:T, ratio:T1?, training_mode:bool?) -> (output:T, mask:bool?);"
         "T: float fp8; T1: float fp8",
     .attrs = (const hn_attr_def[]){HN_ATTR_OPT("seed", INT), {0}},
-    .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE | HN_RANDOM,
+    .traits = HN_RANDOM,
     .infer = infer,
     .ref = ref};

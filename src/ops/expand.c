@@ -149,7 +149,7 @@ const hn_op_def hn_op_expand = {
     .name = "Expand",
     .versions = "8 13",
     .sig = "(input:T, shape:s64) -> (output:T); T: tensor",
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer_expand,
     .ref = ref_expand,
 };
@@ -158,7 +158,7 @@ const hn_op_def hn_op_tile = {
     .name = "Tile",
     .versions = "1 6 13",
     .sig = "(input:T, repeats:s64) -> (output:T); T: tensor",
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer_tile,
     .ref = ref_tile,
 };

@@ -25,7 +25,7 @@ const hn_op_def hn_op_flatten = {
     .sig = "(input:T) -> (output:T); T: all",
     .attrs = attrs,
     .traits = HN_VIEW,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer,
     .ref = hn_ref_copy,
 };

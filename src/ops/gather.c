@@ -74,7 +74,6 @@ const hn_op_def hn_op_gather = {
     .sig = "(data:T, indices:Tind) -> (output:T); T: tensor; Tind: s32 s64",
     .attrs = attrs,
     .traits = HN_ANY_ADDRESS,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

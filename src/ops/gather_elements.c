@@ -34,7 +34,6 @@ const hn_op_def hn_op_gather_elements = {
     .versions = "11 13",
     .sig = "(data:T, indices:Tind) -> (output:T); T: tensor; Tind: s32 s64",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

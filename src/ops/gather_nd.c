@@ -50,7 +50,6 @@ const hn_op_def hn_op_gather_nd = {
     .versions = "11 12 13",
     .sig = "(data:T, indices:s64) -> (output:T); T: tensor",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

@@ -69,15 +69,32 @@ static hone_status infer_bias(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define TRAITS (HN_ELEMENTWISE | HN_INPLACE)
+/* erf by a series whose terms are all positive: 2/sqrt(pi) exp(-x^2) sum (2x^2)^k x / (2k+1)!! */
+static double exact_erf(double x) {
+    double a = fabs(x), term = a, sum = 0;
+    if (a > 6) return x < 0 ? -1 : 1;
+    for (int k = 1; k < 400 && sum + term > sum; k++) {
+        sum += term;
+        term *= 2 * a * a / (2 * k + 1);
+    }
+    double e = M_2_SQRTPI * hn_exp(-a * a) * sum;
+    return x < 0 ? -e : e;
+}
+
+static double exact_gelu(const hn_node *n, double x) {
+    if (!hn_attr_is(n, "approximate", "tanh")) return 0.5 * x * (1 + exact_erf(x * M_SQRT1_2));
+    double u = 2 * M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x);
+    return x * (1 / (1 + hn_exp(-u)));
+}
 
 const hn_op_def hn_op_gelu = {
     .name = "Gelu",
     .versions = "20",
     .sig = "(X:T) -> (Y:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_S("approximate", "none", "none tanh"), {0}},
-    .traits = TRAITS | HN_LAYOUT_FREE,
-    .quant = HN_QUANT_ELEMENT,
+    .traits = HN_ACTIVATION,
+    .role = HN_ROLE_TABLE,
+    .function = exact_gelu,
     .infer = hn_infer_same,
     .ref = ref_gelu};
 
@@ -85,8 +102,6 @@ const hn_op_def hn_op_ms_gelu = {.domain = "com.microsoft",
                                  .name = "Gelu",
                                  .versions = "1",
                                  .sig = "(X:T) -> (Y:T); T: float",
-                                 .traits = TRAITS | HN_LAYOUT_FREE,
-                                 .quant = HN_QUANT_ELEMENT,
                                  .infer = hn_infer_same,
                                  .ref = ref_erf};
 
@@ -96,8 +111,6 @@ const hn_op_def hn_op_ms_quick_gelu = {
     .versions = "1",
     .sig = "(X:T) -> (Y:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_F("alpha", 1.702f), {0}},
-    .traits = TRAITS | HN_LAYOUT_FREE,
-    .quant = HN_QUANT_ELEMENT,
     .infer = hn_infer_same,
     .ref = ref_quick};
 
@@ -105,8 +118,6 @@ const hn_op_def hn_op_ms_fast_gelu = {.domain = "com.microsoft",
                                       .name = "FastGelu",
                                       .versions = "1",
                                       .sig = "(X:T, bias:T?) -> (Y:T); T: float",
-                                      .traits = TRAITS,
-                                      .quant = HN_QUANT_ELEMENT,
                                       .infer = infer_bias,
                                       .ref = ref_fast};
 
@@ -114,7 +125,5 @@ const hn_op_def hn_op_ms_bias_gelu = {.domain = "com.microsoft",
                                       .name = "BiasGelu",
                                       .versions = "1",
                                       .sig = "(A:T, B:T) -> (C:T); T: float",
-                                      .traits = TRAITS,
-                                      .quant = HN_QUANT_ELEMENT,
                                       .infer = infer_bias,
                                       .ref = ref_erf};

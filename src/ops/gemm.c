@@ -118,12 +118,36 @@ static const hn_attr_def attrs[] = {
     {0},
 };
 
+/* B [K, N], or [N, K] with transB */
+static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *u) {
+    (void)dims;
+    if (rank != 2) return false;
+    int turned = hn_attr_i(n, "transB") != 0;
+    *u = (hn_weight_use){.channel_axis = 1 - turned,
+                         .sum_axis = turned,
+                         .transposed = hn_attr_i(n, "transA") != 0,
+                         .alpha = hn_attr_f(n, "alpha"),
+                         .beta = hn_attr_f(n, "beta")};
+    return true;
+}
+
+/* Scales are positive, and alpha goes into them. */
+static const char *refuse(const hn_node *n) {
+    return hn_attr_f(n, "alpha") > 0 ? NULL : "alpha is not positive";
+}
+
 const hn_op_def hn_op_gemm = {
     .name = "Gemm",
     .versions = "1 6 7 9 11 13",
     .sig = "(A:T, B:T, C:T?) -> (Y:T); T: float u32 u64 s32 s64",
     .attrs = attrs,
-    .quant = HN_QUANT_WEIGHTED,
+    .role = HN_ROLE_PRODUCT,
+    .refuse = refuse,
+    .weights = &(const hn_weights_def){.kind = HN_WEIGHT_MATRIX,
+                                       .input = 1,
+                                       .bias = 2,
+                                       .dynamic = "MatMulInteger",
+                                       .use = use},
     .infer = hn_gemm_infer,
     .ref = ref,
     .cost = hn_gemm_cost,

@@ -1,7 +1,7 @@
 /* GlobalAveragePool, GlobalMaxPool, GlobalLpPool: one number for each channel of each image. */
 #include <math.h>
 
-#include "ops/op.h"
+#include "ops/spatial.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     HN_TRY(hn_want_rank(c, 0, 2, HONE_MAX_RANK, err));
@@ -73,7 +73,9 @@ const hn_op_def hn_op_global_average_pool = {
     .name = "GlobalAveragePool",
     .versions = "1 22",
     .sig = "(X:T) -> (Y:T); T: float",
-    .quant = HN_QUANT_AVERAGE,
+    .traits = HN_HOMOGENEOUS,
+    .role = HN_ROLE_MEAN,
+    .refuse = hn_refuse_mean,
     .infer = infer,
     .ref = average_ref,
 };
@@ -82,7 +84,8 @@ const hn_op_def hn_op_global_max_pool = {
     .name = "GlobalMaxPool",
     .versions = "1 22",
     .sig = "(X:T) -> (Y:T); T: float",
-    .quant = HN_QUANT_PASS,
+    .traits = HN_HOMOGENEOUS,
+    .role = HN_ROLE_MAX,
     .infer = infer,
     .ref = max_ref,
 };

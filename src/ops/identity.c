@@ -9,7 +9,6 @@ static hone_status infer(hn_infer *c, hn_error *err) {
 const hn_op_def hn_op_identity = {.name = "Identity",
                                   .versions = "1 13 14 16 19 21 23 24 25",
                                   .sig = "(input:V) -> (output:V); V: all",
-                                  .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE | HN_VIEW,
-                                  .quant = HN_QUANT_PASS,
+                                  .traits = HN_VIEW,
                                   .infer = infer,
                                   .ref = hn_ref_copy};

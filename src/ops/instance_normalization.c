@@ -57,7 +57,6 @@ const hn_op_def hn_op_instance_normalization = {
     .versions = "1 6 22",
     .sig = "(input:T, scale:T, B:T) -> (output:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_F("epsilon", 1e-5f), {0}},
-    .traits = HN_INPLACE,
     .infer = infer_channels,
     .ref = ref_instance};
 
@@ -69,6 +68,5 @@ const hn_op_def hn_op_group_normalization = {
                                    HN_ATTR_REQ("num_groups", INT),
                                    HN_ATTR_I("stash_type", 1),
                                    {0}},
-    .traits = HN_INPLACE,
     .infer = infer_group,
     .ref = ref_group};

@@ -41,13 +41,11 @@ const hn_op_def hn_op_is_inf = {.name = "IsInf",
                                 .attrs = (const hn_attr_def[]){HN_ATTR_I("detect_negative", 1),
                                                                HN_ATTR_I("detect_positive", 1),
                                                                {0}},
-                                .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE,
                                 .infer = hn_infer_same,
                                 .ref = ref_inf};
 
 const hn_op_def hn_op_is_nan = {.name = "IsNaN",
                                 .versions = "9 13 20",
                                 .sig = "(X:T1) -> (Y:bool); T1: float fp8",
-                                .traits = HN_ELEMENTWISE | HN_LAYOUT_FREE,
                                 .infer = hn_infer_same,
                                 .ref = ref_nan};

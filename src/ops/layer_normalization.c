@@ -53,25 +53,25 @@ static hone_status ref(hn_eval *e, hn_error *err) {
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("axis", -1), HN_ATTR_F("epsilon", 1e-5f), HN_ATTR_I("stash_type", 1), {0}};
 
-#define LAYER(lc, DOMAIN, NAME, VERSIONS, SIG, ...)     \
-    const hn_op_def hn_op_##lc = {.domain = DOMAIN,     \
-                                  .name = NAME,         \
-                                  .versions = VERSIONS, \
-                                  .sig = SIG,           \
-                                  .attrs = attrs,       \
-                                  .traits = HN_INPLACE, \
-                                  .infer = infer,       \
-                                  .ref = ref,           \
+#define LAYER(lc, DOMAIN, NAME, VERSIONS, SIG, TRAITS, ...) \
+    const hn_op_def hn_op_##lc = {.domain = DOMAIN,         \
+                                  .name = NAME,             \
+                                  .versions = VERSIONS,     \
+                                  .sig = SIG,               \
+                                  .attrs = attrs,           \
+                                  .traits = TRAITS,         \
+                                  .infer = infer,           \
+                                  .ref = ref,               \
                                   .data = &(const layer){__VA_ARGS__}};
 
 LAYER(layer_normalization, "", "LayerNormalization", "17",
-      "(X:T, Scale:T, B:T?) -> (Y:T, Mean:U?, InvStdDev:U?); T: float; U: float", 1, 2)
+      "(X:T, Scale:T, B:T?) -> (Y:T, Mean:U?, InvStdDev:U?); T: float; U: float", HN_NORM, 1, 2)
 LAYER(rms_normalization, "", "RMSNormalization", "23",
-      "(X:T, scale:V) -> (Y:V); T: float; V: float", 0, 0)
+      "(X:T, scale:V) -> (Y:V); T: float; V: float", HN_NORM, 0, 0)
 
 /* ONNX Runtime registers it among the standard operators; com.microsoft is where one looks first.
  */
 #define SIMPLIFIED "(X:T, scale:V) -> (Y:V, inv_std_var:U?); T: float; U: float; V: float"
-LAYER(simplified_layer_normalization, "", "SimplifiedLayerNormalization", "1", SIMPLIFIED, 0, 1)
+LAYER(simplified_layer_normalization, "", "SimplifiedLayerNormalization", "1", SIMPLIFIED, 0, 0, 1)
 LAYER(ms_simplified_layer_normalization, "com.microsoft", "SimplifiedLayerNormalization", "1",
-      SIMPLIFIED, 0, 1)
+      SIMPLIFIED, 0, 0, 1)

@@ -65,6 +65,5 @@ const hn_op_def hn_op_lp_normalization = {
     .versions = "1 22",
     .sig = "(input:T) -> (output:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", -1), HN_ATTR_I("p", 2), {0}},
-    .traits = HN_INPLACE,
     .infer = infer,
     .ref = ref};

@@ -21,11 +21,22 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return hn_gemm_ref(e, &g, err);
 }
 
+/* B [..., K, N] */
+static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *u) {
+    (void)n, (void)dims;
+    if (rank < 2) return false;
+    *u = (hn_weight_use){.channel_axis = rank - 1, .sum_axis = rank - 2, .alpha = 1, .beta = 1};
+    return true;
+}
+
 const hn_op_def hn_op_matmul = {
     .name = "MatMul",
     .versions = "1 9 13",
     .sig = "(A:T, B:T) -> (Y:T); T: float u32 u64 s32 s64",
-    .quant = HN_QUANT_WEIGHTED,
+    .role = HN_ROLE_PRODUCT,
+    .weights =
+        &(const hn_weights_def){
+            .kind = HN_WEIGHT_MATRIX, .input = 1, .dynamic = "MatMulInteger", .use = use},
     .infer = infer,
     .ref = ref,
     .cost = cost,

@@ -38,7 +38,7 @@ const hn_op_def hn_op_matmul_integer = {
     .name = "MatMulInteger",
     .versions = "10",
     .sig = "(A:T1, B:T2, a_zero_point:T1?, b_zero_point:T2?) -> (Y:s32); T1: s8 u8; T2: s8 u8",
-    .quant = HN_QUANT_WEIGHTED,
+    .quantized = &(const hn_quantized_def){.of = "MatMul Gemm", .weight = 1, .zero = 3},
     .infer = integer_infer,
     .ref = integer_ref,
     .cost = integer_cost,
@@ -152,7 +152,7 @@ const hn_op_def hn_op_qlinear_matmul = {
         " y_zero_point:T3) -> (y:T3); TS: f16 f32 bf16; T1: s8 u8 fp8; T2: s8 u8 fp8;"
         " T3: s8 u8 fp8",
     .settings = 1 << 1 | 1 << 4 | 1 << 6,
-    .quant = HN_QUANT_WEIGHTED,
+    .quantized = &(const hn_quantized_def){.of = "MatMul", .weight = 3, .scale = 4, .zero = 5},
     .infer = qlinear_infer,
     .ref = qlinear_ref,
     .cost = qlinear_cost,

@@ -42,6 +42,5 @@ const hn_op_def hn_op_mean_variance_normalization = {
     .versions = "9 13",
     .sig = "(X:T) -> (Y:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_OPT("axes", INTS), {0}},
-    .traits = HN_INPLACE,
     .infer = infer,
     .ref = ref};

@@ -64,6 +64,7 @@ const hn_op_def hn_op_ms_dynamic_quantize_lstm = {
         " W_scale:f32, W_zero_point:T, R_scale:f32, R_zero_point:T)"
         " -> (Y:f32?, Y_h:f32?, Y_c:f32?); T: s8 u8",
     .attrs = attrs,
+    .quantized = &(const hn_quantized_def){.of = "LSTM"},
     .infer = infer,
     .ref = ref,
     .cost = hn_rnn_cost,

@@ -96,7 +96,7 @@ const hn_op_def hn_op_ms_matmul_integer_to_float = {
     .sig =
         "(A:T1, B:T2, a_scale:T3, b_scale:T3, a_zero_point:T1?, b_zero_point:T2?, bias:T3?)"
         " -> (Y:T3); T1: s8 u8; T2: s8 u8; T3: f32 f16",
-    .quant = HN_QUANT_WEIGHTED,
+    .quantized = &(const hn_quantized_def){.of = "MatMul", .weight = 1, .scale = 3, .zero = 5},
     .infer = to_float_infer,
     .ref = to_float_ref,
     .cost = matmul_cost,
@@ -136,7 +136,7 @@ const hn_op_def hn_op_ms_dynamic_quantize_matmul = {
     .name = "DynamicQuantizeMatMul",
     .versions = "1",
     .sig = "(A:f32, B:T, b_scale:f32, b_zero_point:T?, bias:f32?) -> (Y:f32); T: s8 u8",
-    .quant = HN_QUANT_WEIGHTED,
+    .quantized = &(const hn_quantized_def){.of = "MatMul", .weight = 1, .scale = 2, .zero = 3},
     .infer = dynamic_infer,
     .ref = dynamic_ref,
     .cost = matmul_cost,
@@ -257,7 +257,7 @@ const hn_op_def hn_op_ms_qgemm = {
         " y_scale:f32?, y_zero_point:TYZ?) -> (Y:TY); TA: s8 u8; TB: s8 u8; TYZ: s8 u8;"
         " TY: f32 s8 u8",
     .attrs = qgemm_attrs,
-    .quant = HN_QUANT_WEIGHTED,
+    .quantized = &(const hn_quantized_def){.of = "Gemm", .weight = 3, .scale = 4, .zero = 5},
     .infer = qgemm_infer,
     .ref = qgemm_ref,
     .cost = qgemm_cost,

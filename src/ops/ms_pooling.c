@@ -56,7 +56,6 @@ const hn_op_def hn_op_ms_nhwc_max_pool = {
     .versions = "1",
     .sig = "(x:T) -> (y:T); T: s8 u8",
     .attrs = max_attrs,
-    .quant = HN_QUANT_PASS,
     .infer = max_infer,
     .ref = max_ref,
 };
@@ -129,7 +128,7 @@ const hn_op_def hn_op_ms_qlinear_average_pool = {
     .versions = "1",
     .sig = "(X:T, x_scale:f32, x_zero_point:T?, y_scale:f32, y_zero_point:T?) -> (Y:T); T: s8 u8",
     .attrs = average_attrs,
-    .quant = HN_QUANT_AVERAGE,
+    .quantized = &(const hn_quantized_def){.of = "AveragePool"},
     .infer = average_infer,
     .ref = average_ref,
 };
@@ -175,7 +174,7 @@ const hn_op_def hn_op_ms_qlinear_global_average_pool = {
     .versions = "1",
     .sig = "(X:T, x_scale:f32, x_zero_point:T, y_scale:f32, y_zero_point:T) -> (Y:T); T: s8 u8",
     .attrs = global_attrs,
-    .quant = HN_QUANT_AVERAGE,
+    .quantized = &(const hn_quantized_def){.of = "GlobalAveragePool"},
     .infer = global_infer,
     .ref = global_ref,
 };

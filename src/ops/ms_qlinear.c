@@ -83,21 +83,21 @@ static hone_status infer_binary(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define QLINEAR_BINARY(lc, NAME, MULTIPLY)                                           \
+#define QLINEAR_BINARY(lc, OF, MULTIPLY)                                             \
     const hn_op_def hn_op_##lc = {                                                   \
         .domain = "com.microsoft",                                                   \
-        .name = NAME,                                                                \
+        .name = "QLinear" OF,                                                        \
         .versions = "1",                                                             \
         .sig =                                                                       \
             "(A:T, A_scale:f32, A_zero_point:T?, B:T, B_scale:f32, B_zero_point:T?," \
             "C_scale:f32, C_zero_point:T?) -> (C:T); T: u8 s8",                      \
-        .traits = HN_ELEMENTWISE,                                                    \
+        .quantized = &(const hn_quantized_def){.of = OF},                            \
         .infer = infer_binary,                                                       \
         .ref = ref_binary,                                                           \
         .data = &(const bool){MULTIPLY}};
 
-QLINEAR_BINARY(ms_qlinear_add, "QLinearAdd", false)
-QLINEAR_BINARY(ms_qlinear_mul, "QLinearMul", true)
+QLINEAR_BINARY(ms_qlinear_add, "Add", false)
+QLINEAR_BINARY(ms_qlinear_mul, "Mul", true)
 
 /* ---- QLinearSigmoid, QLinearLeakyRelu ---- */
 
@@ -112,6 +112,15 @@ static void look_up(void *ctx, int64_t from, int64_t n) {
     for (int64_t i = from; i < from + n; i++) j->out[i] = j->y[j->in[i]];
 }
 
+static double sigmoid(const hn_node *n, double x) {
+    (void)n;
+    return 1 / (1 + hn_exp(-x));
+}
+
+static double leaky_relu(const hn_node *n, double x) {
+    return x < 0 ? (double)hn_attr_f(n, "alpha") * x : x;
+}
+
 /* X, X_scale, X_zero_point, Y_scale, Y_zero_point */
 static hone_status ref_unary(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0];
@@ -119,31 +128,29 @@ static hone_status ref_unary(hn_eval *e, hn_error *err) {
     qparams qx, qy;
     HN_TRY(read_params(e, 1, &qx, err));
     HN_TRY(read_params(e, 3, &qy, err));
-    bool leaky = hn_op_attr(e->node->op, "alpha") != NULL;
-    double alpha = leaky ? hn_attr_f(e->node, "alpha") : 0;
     for (int q = 0; q < 256; q++) {
         int64_t level = (x->dtype == HONE_DTYPE_S8 ? (int8_t)q : q) - qx.zero_point;
-        double v = (double)level * qx.scale;
-        double y = leaky ? (v < 0 ? alpha * v : v) : 1 / (1 + hn_exp(-v));
+        double y = e->node->op->function(e->node, (double)level * qx.scale);
         j.y[q] = (uint8_t)hn_quantize(x->dtype, y / qy.scale, (double)qy.zero_point);
     }
     hn_for_blocks(e->pool, x->n, look_up, &j);
     return HONE_OK;
 }
 
-#define QLINEAR_UNARY(lc, NAME, ...)                                                      \
+#define QLINEAR_UNARY(lc, OF, FUNCTION, ...)                                              \
     const hn_op_def hn_op_##lc = {                                                        \
         .domain = "com.microsoft",                                                        \
-        .name = NAME,                                                                     \
+        .name = "QLinear" OF,                                                             \
         .versions = "1",                                                                  \
         .sig =                                                                            \
             "(X:T, X_scale:f32, X_zero_point:T?, Y_scale:f32, Y_zero_point:T?) -> (Y:T);" \
             "T: u8 s8",                                                                   \
-        .traits = HN_ELEMENTWISE | HN_INPLACE | HN_LAYOUT_FREE,                           \
+        .function = FUNCTION,                                                             \
+        .quantized = &(const hn_quantized_def){.of = OF},                                 \
         .infer = hn_infer_same,                                                           \
         .ref = ref_unary,                                                                 \
         __VA_ARGS__};
 
-QLINEAR_UNARY(ms_qlinear_sigmoid, "QLinearSigmoid", .attrs = NULL)
-QLINEAR_UNARY(ms_qlinear_leaky_relu, "QLinearLeakyRelu",
+QLINEAR_UNARY(ms_qlinear_sigmoid, "Sigmoid", sigmoid, .attrs = NULL)
+QLINEAR_UNARY(ms_qlinear_leaky_relu, "LeakyRelu", leaky_relu,
               .attrs = (const hn_attr_def[]){HN_ATTR_F("alpha", 0.01f), {0}})

@@ -68,6 +68,7 @@ const hn_op_def hn_op_ms_qlinear_concat = {
     .versions = "1",
     .sig = "(Y_scale:f32, Y_zero_point:T, inputs:num...) -> (Y:T); T: u8 s8",
     .attrs = attrs,
+    .quantized = &(const hn_quantized_def){.of = "Concat"},
     .infer = infer,
     .ref = ref,
 };

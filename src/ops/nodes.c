@@ -10,6 +10,11 @@ bool hn_is_formed(const hn_node *n) {
     return n->graph == n->graph->model->graph || hn_node_check_form(n, NULL) == HONE_OK;
 }
 
+const hn_op_def *hn_def_of(const hn_node *n) {
+    static const hn_op_def nothing = {.name = ""};
+    return n != NULL && hn_is_formed(n) ? n->op : &nothing;
+}
+
 bool hn_is(const hn_node *n, const char *op) {
     return n != NULL && n->domain[0] == '\0' && strcmp(n->op_type, op) == 0 && hn_is_formed(n);
 }

@@ -15,6 +15,27 @@
  * and its inputs, outputs and attributes are of its form. Inference has checked the nodes of the
  * model's graph, but not those of branches that may never run. */
 bool hn_is_formed(const hn_node *n);
+/* The descriptor of n; one that says nothing, and is of no name, where n is NULL or not formed. */
+const hn_op_def *hn_def_of(const hn_node *n);
+/* How n multiplies by a weight. */
+static inline hn_weight_kind hn_weight_kind_of(const hn_node *n) {
+    const hn_weights_def *of = hn_def_of(n)->weights;
+    return of != NULL ? of->kind : HN_WEIGHT_NONE;
+}
+/* How n multiplies by t, as its weight; false: it does not. */
+static inline bool hn_weight_use_of(const hn_node *n, const hn_tensor *t, hn_weight_use *u) {
+    const hn_weights_def *of = hn_def_of(n)->weights;
+    return of != NULL && of->use(n, t->rank, t->dims, u);
+}
+/* The input that n adds to a product; NULL: none. */
+static inline hn_value *hn_bias_of(const hn_node *n) {
+    const hn_weights_def *of = hn_def_of(n)->weights;
+    return of != NULL && of->bias > 0 ? hn_node_input(n, of->bias) : NULL;
+}
+/* Why n has no form of its operator's role; NULL: it has. */
+static inline const char *hn_refuse_role(const hn_node *n) {
+    return n->op->refuse != NULL ? n->op->refuse(n) : NULL;
+}
 /* n is that operator of ai.onnx, in the newest semantics and of the form it must have; n may be
  * NULL. */
 bool hn_is(const hn_node *n, const char *op);

@@ -226,28 +226,76 @@ typedef struct hn_cost {
     hn_dim read_bytes, written_bytes;
 } hn_cost;
 
-/* ---- the descriptor ---- */
+/* ---- traits ---- */
 
 typedef enum hn_trait {
-    HN_ELEMENTWISE = 1 << 0, /* output element i depends on elements i of the (broadcast) inputs */
-    HN_INPLACE = 1 << 1,     /* output 0 may take the place of input 0 of the same size */
-    HN_LAYOUT_FREE = 1 << 2, /* the axes mean nothing to it */
-    HN_COMMUTATIVE = 1 << 3,
-    HN_VIEW = 1 << 4,    /* output 0 has the bytes of input 0 */
-    HN_DYNAMIC = 1 << 5, /* ref makes its outputs itself: sizes depend on contents, or they exist */
-    HN_CONTROL = 1 << 6, /* has subgraphs; implies HN_DYNAMIC */
-    HN_RANDOM = 1 << 7,  /* not a function of its inputs: never folded, never merged */
-    HN_ANY_ADDRESS = 1 << 8, /* ref moves input 0 as bytes: it need not be aligned */
+    HN_VIEW = 1 << 0,        /* output 0 has the bytes of input 0 */
+    HN_DYNAMIC = 1 << 1,     /* ref makes its outputs: sizes depend on contents, or they exist */
+    HN_CONTROL = 1 << 2,     /* has subgraphs; implies HN_DYNAMIC */
+    HN_RANDOM = 1 << 3,      /* not a function of its inputs: never folded, never merged */
+    HN_ANY_ADDRESS = 1 << 4, /* ref moves input 0 as bytes: it need not be aligned */
+    HN_CONVERTS = 1 << 5,    /* it is there to give its input another element type */
+    HN_ACTIVATION = 1 << 6,  /* a function that kernels apply to what they have just computed */
+    HN_HOMOGENEOUS = 1 << 7, /* f(s * x) = s * f(x) for s > 0, channel by channel */
+    HN_NORM = 1 << 8, /* normalizes the axes from attribute `axis` on, multiplies by input 1 and
+                         adds input 2 */
 } hn_trait;
 
-/* How an operator takes part in quantization. */
-typedef enum hn_quant_rule {
-    HN_QUANT_NONE = 0, /* stays in float */
-    HN_QUANT_WEIGHTED, /* activation x weight with s32 accumulation: Conv, Gemm, MatMul */
-    HN_QUANT_ELEMENT,  /* elementwise on quantized values: Add, Mul, Sigmoid */
-    HN_QUANT_PASS,     /* moves or selects values, output has the scale of the input */
-    HN_QUANT_AVERAGE,  /* sums with s32 accumulation: pools, ReduceMean */
-} hn_quant_rule;
+/* ---- integers ----
+ *
+ * An operator that can be quantized says here how it computes from integers. Quantization, the
+ * engine and comparisons read nothing else, so an operator that fills in these fields is quantized
+ * without a change elsewhere. All zero: it computes in floats whatever is done.
+ */
+
+typedef enum hn_role {
+    HN_ROLE_NONE,
+    HN_ROLE_PRODUCT, /* input 0 times a constant weight, summed: see hn_weights_def */
+    HN_ROLE_ADD,     /* input 0 plus input 1; a product before it may add the other in its step */
+    HN_ROLE_SUB,     /* input 0 less input 1 */
+    HN_ROLE_MUL,     /* input 0 times input 1 */
+    HN_ROLE_MEAN,    /* means over windows of images; without an attribute kernel_shape, over all */
+    HN_ROLE_TABLE,   /* a function of one number: `function` */
+    HN_ROLE_LIMIT,   /* cuts at limits: `limits`; part of the step of what it reads */
+    HN_ROLE_MOVE,    /* moves elements: input 0 and the outputs share a scale */
+    HN_ROLE_MAX,     /* the largest of windows, as for MEAN; input and output share a scale */
+    HN_ROLE_JOIN,    /* moves the elements of all its inputs: they and the output share a scale */
+    HN_ROLE_BIAS,    /* an ADD of a constant to a product; of single nodes, not of operators */
+    HN_ROLE_COUNT_
+} hn_role;
+
+typedef enum hn_weight_kind {
+    HN_WEIGHT_NONE,
+    HN_WEIGHT_MATRIX,  /* the last two axes are a matrix */
+    HN_WEIGHT_WINDOWS, /* axes 0 and 1 are channels, the others those of a window */
+    HN_WEIGHT_STATE,   /* of a recurrent layer: W of its input, then R of its state */
+} hn_weight_kind;
+
+/* How a node multiplies by its weight: alpha * (x w) + beta * bias. */
+typedef struct hn_weight_use {
+    int channel_axis; /* of the weight: channels of the result */
+    int sum_axis;     /* of the weight: summed over, beside those of a window; -1: depthwise */
+    bool transposed;  /* x is, before it is multiplied */
+    float alpha, beta;
+} hn_weight_use;
+
+typedef struct hn_weights_def {
+    hn_weight_kind kind;
+    int input;           /* the first that is a weight; of STATE, the next is one too */
+    int bias;            /* the input that is added to the product; 0: none */
+    const char *dynamic; /* the operator that multiplies integers whose range is found at run time;
+                            NULL: there is none */
+    /* How n uses a weight of these dims; false: n has no use for one. */
+    bool (*use)(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *u);
+} hn_weights_def;
+
+/* An operator that quantizers put in the place of others. */
+typedef struct hn_quantized_def {
+    const char *of;          /* those, "MatMul Gemm" */
+    int weight, scale, zero; /* the inputs for what is input 1 of those; 0: none, or not known */
+} hn_quantized_def;
+
+/* ---- the descriptor ---- */
 
 typedef struct hn_grad hn_grad; /* src/train */
 
@@ -260,7 +308,16 @@ struct hn_op_def {
     const hn_attr_def *attrs; /* NULL: none */
     uint32_t traits;
     uint32_t settings; /* bit i: a constant input i is a statistic or scale, not a trained weight */
-    hn_quant_rule quant;
+    hn_role role;
+    const char *(*refuse)(const hn_node *n); /* why n has no form of the role; NULL: it has one */
+    /* Of LIMIT: cuts at numbers *lo and *hi, which are -INFINITY and INFINITY where there is no
+     * limit; false: they are computed. */
+    bool (*limits)(const hn_node *n, double *lo, double *hi);
+    /* Of TABLE: f(x), by arithmetic that gives the same bits on every machine (hn_exp). */
+    double (*function)(const hn_node *n, double x);
+    double least, most;                /* of output 0, whatever is read; both 0: not known */
+    const hn_weights_def *weights;     /* NULL: no input is a weight */
+    const hn_quantized_def *quantized; /* NULL: it is none of those */
     hone_status (*infer)(hn_infer *c, hn_error *err); /* NULL: shapes unknown before running */
     hone_status (*ref)(hn_eval *e, hn_error *err);
     void (*cost)(const hn_infer *c, hn_cost *cost); /* NULL: 0 MACs, bytes of inputs and outputs */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/axes.h"
+#include "ops/nodes.h"
 #include "ops/strided.h"
 
 /* Copies x into the middle of y and fills the rest with element 0 of `value`, or zero bits. */
@@ -169,6 +170,14 @@ static hone_status ref_center_crop_pad(hn_eval *e, hn_error *err) {
 static const hn_attr_def pad_attrs[] = {HN_ATTR_S("mode", "constant", "constant reflect edge wrap"),
                                         {0}};
 
+/* The scale that input and output share holds 0, but need not reach another number. */
+static const char *refuse_pad(const hn_node *n) {
+    double v;
+    bool zeros = !hn_attr_is(n, "mode", "constant") || hn_node_input(n, 2) == NULL ||
+                 (hn_const_scalar(n, 2, &v) && v == 0);
+    return zeros ? NULL : "it adds other numbers than 0";
+}
+
 const hn_op_def hn_op_pad = {
     .name = "Pad",
     .versions = "1 2 11 13 18 19 21 23 24 25",
@@ -176,7 +185,8 @@ const hn_op_def hn_op_pad = {
         "(data:T, pads:s64, constant_value:T?, axes:Tind?) -> (output:T);"
         "T: all; Tind: s32 s64",
     .attrs = pad_attrs,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
+    .refuse = refuse_pad,
     .infer = infer_pad,
     .ref = ref_pad,
 };
@@ -188,7 +198,6 @@ const hn_op_def hn_op_center_crop_pad = {
     .versions = "18",
     .sig = "(input_data:T, shape:Tind) -> (output_data:T); T: tensor; Tind: s32 s64",
     .attrs = crop_attrs,
-    .quant = HN_QUANT_PASS,
     .infer = infer_center_crop_pad,
     .ref = ref_center_crop_pad,
 };

@@ -88,12 +88,18 @@ static const hn_attr_def lp_attrs[] = {
     {0},
 };
 
+static const char *refuse_max(const hn_node *n) {
+    return hn_node_output(n, 1) != NULL ? "the places of the maxima are wanted" : NULL;
+}
+
 const hn_op_def hn_op_max_pool = {
     .name = "MaxPool",
     .versions = "1 8 10 11 12 22",
     .sig = "(X:T) -> (Y:T, Indices:s64?); T: float s8 u8",
     .attrs = max_attrs,
-    .quant = HN_QUANT_PASS,
+    .traits = HN_HOMOGENEOUS,
+    .role = HN_ROLE_MAX,
+    .refuse = refuse_max,
     .infer = infer,
     .ref = max_ref,
 };
@@ -103,7 +109,9 @@ const hn_op_def hn_op_average_pool = {
     .versions = "1 7 10 11 19 22",
     .sig = "(X:T) -> (Y:T); T: float",
     .attrs = average_attrs,
-    .quant = HN_QUANT_AVERAGE,
+    .traits = HN_HOMOGENEOUS,
+    .role = HN_ROLE_MEAN,
+    .refuse = hn_refuse_mean,
     .infer = infer,
     .ref = average_ref,
 };

@@ -57,6 +57,5 @@ static hone_status ref(hn_eval *e, hn_error *err) {
 const hn_op_def hn_op_pow = {.name = "Pow",
                              .versions = "1 7 12 13 15",
                              .sig = "(X:T, Y:T1) -> (Z:T); T: float s32 s64; T1: num",
-                             .traits = HN_ELEMENTWISE | HN_INPLACE,
                              .infer = hn_infer_broadcast,
                              .ref = ref};

@@ -230,6 +230,7 @@ const hn_op_def hn_op_quantize_linear = {
                                    HN_ATTR_I("precision", 0),
                                    HN_ATTR_I("saturate", 1),
                                    {0}},
+    .traits = HN_CONVERTS,
     .settings = 1 << 1,
     .infer = infer_quantize,
     .ref = ref_quantize};
@@ -276,6 +277,7 @@ const hn_op_def hn_op_dequantize_linear = {
     .attrs =
         (const hn_attr_def[]){
             HN_ATTR_I("axis", 1), HN_ATTR_I("block_size", 0), HN_ATTR_I("output_dtype", 0), {0}},
+    .traits = HN_CONVERTS,
     .settings = 1 << 1,
     .infer = infer_dequantize,
     .ref = ref_dequantize};

@@ -6,7 +6,9 @@
 #include <math.h>
 
 #include "ops/axes.h"
+#include "ops/nodes.h"
 #include "ops/softmax_ref.h"
+#include "ops/spatial.h"
 #include "ops/strided.h"
 
 /* Two's complement: arithmetic on it is right modulo 2^128 for signed numbers too. */
@@ -253,15 +255,23 @@ static hone_status ref(hn_eval *e, hn_error *err) {
 
 /* ---- the operators ---- */
 
+static const char *refuse(const hn_node *n) {
+    int rank = n->inputs[0].value->type.shape.rank;
+    uint32_t axes;
+    if (hn_refuse_mean(n) != NULL || !hn_const_axes(n, 1, rank, &axes)) return HN_NO_MEAN;
+    return axes == (1u << rank) - 4u ? NULL : HN_NO_MEAN; /* all but the image and the channel */
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("keepdims", 1), HN_ATTR_I("noop_with_empty_axes", 0), {0}};
 
-#define REDUCE(lc, NAME, VERSIONS, TYPES, QUANT, ...)                                            \
+#define REDUCE(lc, NAME, VERSIONS, TYPES, ROLE, ...)                                             \
     const hn_op_def hn_op_reduce_##lc = {.name = "Reduce" NAME,                                  \
                                          .versions = VERSIONS,                                   \
                                          .sig = "(data:T, axes:s64?) -> (reduced:T); T: " TYPES, \
                                          .attrs = attrs,                                         \
-                                         .quant = HN_QUANT_##QUANT,                              \
+                                         .role = HN_ROLE_##ROLE,                                 \
+                                         .refuse = refuse,                                       \
                                          .infer = infer,                                         \
                                          .ref = ref,                                             \
                                          .data = &(const reduction){__VA_ARGS__}};
@@ -275,13 +285,13 @@ REDUCE(l2, "L2", "1 11 13 18", NUMBERS, NONE, .fold = sum_square, .fold_int = su
        .finish = root, .finish_int = root_int)
 REDUCE(log_sum, "LogSum", "1 11 13 18 28", "float", NONE, .fold = sum, .finish = logarithm)
 REDUCE(log_sum_exp, "LogSumExp", "1 11 13 18 28", "float", NONE, .fold = NULL)
-REDUCE(max, "Max", "1 11 12 13 18 20", NUMBERS " u8 s8 bool", PASS, BOTH(largest),
+REDUCE(max, "Max", "1 11 12 13 18 20", NUMBERS " u8 s8 bool", NONE, BOTH(largest),
        .start = -INFINITY, .known = larger_known)
-REDUCE(mean, "Mean", "1 11 13 18", NUMBERS, AVERAGE, BOTH(sum), .finish = mean,
+REDUCE(mean, "Mean", "1 11 13 18", NUMBERS, MEAN, BOTH(sum), .finish = mean,
        .finish_int = mean_int)
-REDUCE(min, "Min", "1 11 12 13 18 20", NUMBERS " u8 s8 bool", PASS, BOTH(smallest),
+REDUCE(min, "Min", "1 11 12 13 18 20", NUMBERS " u8 s8 bool", NONE, BOTH(smallest),
        .start = INFINITY, .known = smaller_known)
 REDUCE(prod, "Prod", "1 11 13 18", NUMBERS, NONE, BOTH(product), .start = 1, .known = hn_known_mul)
-REDUCE(sum, "Sum", "1 11 13", NUMBERS, AVERAGE, BOTH(sum), .known = hn_known_add)
+REDUCE(sum, "Sum", "1 11 13", NUMBERS, NONE, BOTH(sum), .known = hn_known_add)
 REDUCE(sum_square, "SumSquare", "1 11 13 18", NUMBERS, NONE, BOTH(sum_square))
 /* clang-format on */

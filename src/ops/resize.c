@@ -440,6 +440,12 @@ static const hn_attr_def attrs[] = {
     {0},
 };
 
+static const char *refuse(const hn_node *n) {
+    bool copies = hn_attr_is(n, "mode", "nearest") &&
+                  !hn_attr_is(n, "coordinate_transformation_mode", "tf_crop_and_resize");
+    return copies ? NULL : "it interpolates";
+}
+
 const hn_op_def hn_op_resize = {
     .name = "Resize",
     .versions = "10 11 13 18 19",
@@ -448,7 +454,8 @@ const hn_op_def hn_op_resize = {
         "T1: tensor; T2: ieee",
     .attrs = attrs,
     .settings = 1 << 1 | 1 << 2,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
+    .refuse = refuse,
     .infer = infer,
     .ref = ref,
 };

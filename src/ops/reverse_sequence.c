@@ -48,7 +48,6 @@ const hn_op_def hn_op_reverse_sequence = {
     .versions = "10 28",
     .sig = "(input:T, sequence_lens:s64) -> (Y:T); T: tensor",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

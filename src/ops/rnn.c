@@ -42,11 +42,22 @@ static const hn_attr_def lstm_attrs[] = {
     {0},
 };
 
+/* W [D, gates * H, I] and R [D, gates * H, H]: a channel is a row of all directions. */
+static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *u) {
+    (void)n, (void)dims;
+    if (rank != 3) return false;
+    *u = (hn_weight_use){.channel_axis = 1, .sum_axis = 2, .alpha = 1, .beta = 1};
+    return true;
+}
+
+static const hn_weights_def weights = {.kind = HN_WEIGHT_STATE, .input = 1, .bias = 3, .use = use};
+
 const hn_op_def hn_op_rnn = {
     .name = "RNN",
     .versions = "1 7 14 22",
     .sig = "(X:T, W:T, R:T, B:T?, sequence_lens:s32?, initial_h:T?) -> (Y:T?, Y_h:T?); T: float",
     .attrs = rnn_attrs,
+    .weights = &weights,
     .infer = rnn_infer,
     .ref = rnn_ref,
     .cost = hn_rnn_cost,
@@ -57,6 +68,7 @@ const hn_op_def hn_op_gru = {
     .versions = "1 3 7 14 22",
     .sig = "(X:T, W:T, R:T, B:T?, sequence_lens:s32?, initial_h:T?) -> (Y:T?, Y_h:T?); T: float",
     .attrs = gru_attrs,
+    .weights = &weights,
     .infer = gru_infer,
     .ref = gru_ref,
     .cost = hn_rnn_cost,
@@ -69,6 +81,11 @@ const hn_op_def hn_op_lstm = {
         "(X:T, W:T, R:T, B:T?, sequence_lens:s32?, initial_h:T?, initial_c:T?, P:T?)"
         " -> (Y:T?, Y_h:T?, Y_c:T?); T: float",
     .attrs = lstm_attrs,
+    .weights = &(const hn_weights_def){.kind = HN_WEIGHT_STATE,
+                                       .input = 1,
+                                       .bias = 3,
+                                       .dynamic = "DynamicQuantizeLSTM",
+                                       .use = use},
     .infer = lstm_infer,
     .ref = lstm_ref,
     .cost = hn_rnn_cost,

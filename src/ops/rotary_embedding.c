@@ -178,6 +178,5 @@ const hn_op_def hn_op_rotary_embedding = {
                                    HN_ATTR_OPT("num_heads", INT),
                                    HN_ATTR_I("rotary_embedding_dim", 0),
                                    {0}},
-    .traits = HN_INPLACE,
     .infer = infer,
     .ref = ref};

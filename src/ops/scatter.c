@@ -146,7 +146,6 @@ const hn_op_def hn_op_scatter_elements = {
     .versions = "11 13 16 18",
     .sig = "(data:T, indices:Tind, updates:T) -> (output:T); T: tensor; Tind: s32 s64",
     .attrs = elements_attrs,
-    .traits = HN_INPLACE,
     .infer = infer_elements,
     .ref = ref_elements,
 };
@@ -158,7 +157,6 @@ const hn_op_def hn_op_scatter_nd = {
     .versions = "11 13 16 18",
     .sig = "(data:T, indices:s64, updates:T) -> (output:T); T: tensor",
     .attrs = nd_attrs,
-    .traits = HN_INPLACE,
     .infer = infer_nd,
     .ref = ref_nd,
 };

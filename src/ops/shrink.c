@@ -55,6 +55,5 @@ const hn_op_def hn_op_shrink = {
     .versions = "9",
     .sig = "(input:T) -> (output:T); T: ieee int",
     .attrs = (const hn_attr_def[]){HN_ATTR_F("bias", 0), HN_ATTR_F("lambd", 0.5f), {0}},
-    .traits = HN_ELEMENTWISE | HN_INPLACE | HN_LAYOUT_FREE,
     .infer = hn_infer_same,
     .ref = ref};

@@ -201,7 +201,7 @@ const hn_op_def hn_op_slice = {
     .sig =
         "(data:T, starts:Tind, ends:Tind, axes:Tind?, steps:Tind?) -> (output:T);"
         "T: tensor; Tind: s32 s64",
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer,
     .ref = ref,
 };

@@ -67,16 +67,16 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
-#define ALONG_AXIS(lc, NAME, MODE)                                                            \
+#define ALONG_AXIS(lc, NAME, MODE, MOST)                                                      \
     const hn_op_def hn_op_##lc = {.name = NAME,                                               \
                                   .versions = "1 11 13",                                      \
                                   .sig = "(input:T) -> (output:T); T: float",                 \
                                   .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", -1), {0}}, \
-                                  .traits = HN_INPLACE,                                       \
                                   .infer = infer,                                             \
                                   .ref = ref,                                                 \
+                                  .most = MOST,                                               \
                                   .data = &(const mode){MODE}};
 
-ALONG_AXIS(softmax, "Softmax", SOFTMAX)
-ALONG_AXIS(log_softmax, "LogSoftmax", LOG_SOFTMAX)
-ALONG_AXIS(hardmax, "Hardmax", HARDMAX)
+ALONG_AXIS(softmax, "Softmax", SOFTMAX, 1)
+ALONG_AXIS(log_softmax, "LogSoftmax", LOG_SOFTMAX, 0)
+ALONG_AXIS(hardmax, "Hardmax", HARDMAX, 1)

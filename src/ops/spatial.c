@@ -107,3 +107,8 @@ void hn_spatial_taps(const hn_spatial *s, int axis, int64_t o, int64_t in, int64
     if (*hi > s->kernel[axis]) *hi = s->kernel[axis];
     if (*lo > *hi) *lo = *hi;
 }
+
+const char *hn_refuse_mean(const hn_node *n) {
+    int rank = n->inputs[0].value->type.shape.rank;
+    return rank == 3 || rank == 4 ? NULL : HN_NO_MEAN;
+}

@@ -65,4 +65,9 @@ void hn_spatial_resolve(hn_spatial *s, const int64_t *in);
 void hn_spatial_taps(const hn_spatial *s, int axis, int64_t o, int64_t in, int64_t *lo,
                      int64_t *hi);
 
+/* The `refuse` of means over all spatial axes or windows of them: in integers, they are taken of
+ * images, which have one or two such axes. */
+const char *hn_refuse_mean(const hn_node *n);
+#define HN_NO_MEAN "a mean over other axes than an image's"
+
 #endif

@@ -97,7 +97,7 @@ const hn_op_def hn_op_split = {
     .versions = "1 2 11 13 18",
     .sig = "(input:T, split:s64?) -> (outputs:T...); T: tensor",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer,
     .ref = ref,
 };

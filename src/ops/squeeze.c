@@ -61,7 +61,7 @@ const hn_op_def hn_op_squeeze = {
     .versions = "1 11 13 21 23 24 25",
     .sig = "(data:T, axes:s64?) -> (squeezed:T); T: all",
     .traits = HN_VIEW,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer_squeeze,
     .ref = hn_ref_copy,
 };
@@ -71,7 +71,7 @@ const hn_op_def hn_op_unsqueeze = {
     .versions = "1 11 13 21 23 24 25",
     .sig = "(data:T, axes:s64) -> (expanded:T); T: all",
     .traits = HN_VIEW,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer_unsqueeze,
     .ref = hn_ref_copy,
 };

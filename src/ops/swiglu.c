@@ -44,6 +44,5 @@ const hn_op_def hn_op_swiglu = {.name = "SwiGLU",
                                 .versions = "28",
                                 .sig = "(A:T, B:T) -> (Y:T); T: float",
                                 .attrs = (const hn_attr_def[]){HN_ATTR_F("alpha", 1), {0}},
-                                .traits = HN_ELEMENTWISE | HN_INPLACE | HN_LAYOUT_FREE,
                                 .infer = infer,
                                 .ref = ref};

@@ -60,8 +60,6 @@ const hn_op_def hn_op_tensor_scatter = {
         "(past_cache:T, update:T, write_indices:s64?) -> (present_cache:T);"
         "T: tensor fp8 f8e8m0 f4e2m1 int4",
     .attrs = attrs,
-    .traits = HN_INPLACE,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

@@ -68,7 +68,6 @@ const hn_op_def hn_op_top_k = {
     .versions = "1 10 11 24",
     .sig = "(X:T, K:s64) -> (Values:T, Indices:s64); T: num",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

@@ -65,7 +65,7 @@ const hn_op_def hn_op_transpose = {
     .versions = "1 13 21 23 24 25",
     .sig = "(data:T) -> (transposed:T); T: all",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
+    .role = HN_ROLE_MOVE,
     .infer = infer,
     .ref = ref,
 };

@@ -40,7 +40,6 @@ const hn_op_def hn_op_trilu = {
     .versions = "14",
     .sig = "(input:T, k:s64?) -> (output:T); T: tensor",
     .attrs = attrs,
-    .quant = HN_QUANT_PASS,
     .infer = infer,
     .ref = ref,
 };

@@ -59,6 +59,36 @@ static double thresholded_relu(double x, double alpha, double unused) {
     return x > alpha ? x : 0;
 }
 
+/* ---- the same for tables of integers: the same bits on every machine ---- */
+
+#define EXACT(name, expression)                              \
+    static double exact_##name(const hn_node *n, double x) { \
+        (void)n;                                             \
+        return expression;                                   \
+    }
+
+static double alpha_of(const hn_node *n) { return (double)hn_attr_f(n, "alpha"); }
+static double logistic(double x) { return 1 / (1 + hn_exp(-x)); }
+
+EXACT(abs, fabs(x))
+EXACT(elu, x < 0 ? alpha_of(n) * (hn_exp(x) - 1) : x)
+EXACT(exp, hn_exp(x))
+EXACT(hard_sigmoid, hard_sigmoid(x, alpha_of(n), (double)hn_attr_f(n, "beta")))
+EXACT(hard_swish, hard_swish(x))
+EXACT(leaky_relu, x < 0 ? alpha_of(n) * x : x)
+EXACT(neg, -x)
+EXACT(sigmoid, logistic(x))
+EXACT(sqrt, sqrt(x))
+EXACT(swish, x *logistic(alpha_of(n) * x))
+EXACT(tanh, 2 * logistic(2 * x) - 1)
+
+static bool relu_limits(const hn_node *n, double *lo, double *hi) {
+    (void)n;
+    *lo = 0;
+    *hi = INFINITY;
+    return true;
+}
+
 /* ---- integers: nothing unsigned is negative, u64 as s64 may seem so ---- */
 
 static int64_t neg_s64(int64_t x, bool is_u64) {
@@ -141,15 +171,9 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define UNARY(lc, NAME, VERSIONS, SIG, QUANT, ...)                                        \
-    const hn_op_def hn_op_##lc = {.name = NAME,                                           \
-                                  .versions = VERSIONS,                                   \
-                                  .sig = SIG,                                             \
-                                  .traits = HN_ELEMENTWISE | HN_INPLACE | HN_LAYOUT_FREE, \
-                                  .quant = HN_QUANT_##QUANT,                              \
-                                  .infer = infer,                                         \
-                                  .ref = ref,                                             \
-                                  __VA_ARGS__};
+#define UNARY(lc, NAME, VERSIONS, SIG, ...) \
+    const hn_op_def hn_op_##lc = {          \
+        .name = NAME, .versions = VERSIONS, .sig = SIG, .infer = infer, .ref = ref, __VA_ARGS__};
 #define F(fn) \
     .data = &(const unary) { .f = fn }
 #define G(fn, ...) \
@@ -161,55 +185,69 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         __VA_ARGS__, { 0 }           \
     }
 
+#define TABLE(fn) .role = HN_ROLE_TABLE, .function = exact_##fn
+
 #define XY "(X:T) -> (Y:T); T: "
 #define IO "(input:T) -> (output:T); T: "
 
 /* clang-format off */
-UNARY(abs, "Abs", "1 6 13", XY "num", NONE, FS(fabs, abs_s64, abs_known))
-UNARY(acos, "Acos", "7 22", IO "float", NONE, F(acos))
-UNARY(acosh, "Acosh", "9 22", IO "float", NONE, F(acosh))
-UNARY(asin, "Asin", "7 22", IO "float", NONE, F(asin))
-UNARY(asinh, "Asinh", "9 22", IO "float", NONE, F(asinh))
-UNARY(atan, "Atan", "7 22", IO "float", NONE, F(atan))
-UNARY(atanh, "Atanh", "9 22", IO "float", NONE, F(atanh))
-UNARY(bitwise_not, "BitwiseNot", "18", XY "int", NONE, FS(NULL, bitwise_not_s64, NULL))
-UNARY(ceil, "Ceil", "1 6 13", XY "float", NONE, F(ceil))
-UNARY(celu, "Celu", "12 28", XY "float", ELEMENT, G(celu, .a = "alpha"),
+UNARY(abs, "Abs", "1 6 13", XY "num", FS(fabs, abs_s64, abs_known),
+      TABLE(abs))
+UNARY(acos, "Acos", "7 22", IO "float", F(acos))
+UNARY(acosh, "Acosh", "9 22", IO "float", F(acosh))
+UNARY(asin, "Asin", "7 22", IO "float", F(asin))
+UNARY(asinh, "Asinh", "9 22", IO "float", F(asinh))
+UNARY(atan, "Atan", "7 22", IO "float", F(atan))
+UNARY(atanh, "Atanh", "9 22", IO "float", F(atanh))
+UNARY(bitwise_not, "BitwiseNot", "18", XY "int", FS(NULL, bitwise_not_s64, NULL))
+UNARY(ceil, "Ceil", "1 6 13", XY "float", F(ceil))
+UNARY(celu, "Celu", "12 28", XY "float", G(celu, .a = "alpha"),
       ATTRS(HN_ATTR_F("alpha", 1)))
-UNARY(cos, "Cos", "7 22", IO "float", NONE, F(cos))
-UNARY(cosh, "Cosh", "9 22", IO "float", NONE, F(cosh))
-UNARY(elu, "Elu", "1 6 22", XY "float", ELEMENT, G(elu, .a = "alpha"),
-      ATTRS(HN_ATTR_F("alpha", 1)))
-UNARY(erf, "Erf", "9 13", IO "float", NONE, F(erf))
-UNARY(exp, "Exp", "1 6 13", IO "float", NONE, F(exp))
-UNARY(floor, "Floor", "1 6 13", XY "float", NONE, F(floor))
-UNARY(hard_sigmoid, "HardSigmoid", "1 6 22", XY "float", ELEMENT,
+UNARY(cos, "Cos", "7 22", IO "float", F(cos))
+UNARY(cosh, "Cosh", "9 22", IO "float", F(cosh))
+UNARY(elu, "Elu", "1 6 22", XY "float", G(elu, .a = "alpha"),
+      ATTRS(HN_ATTR_F("alpha", 1)),
+      TABLE(elu), .traits = HN_ACTIVATION)
+UNARY(erf, "Erf", "9 13", IO "float", F(erf))
+UNARY(exp, "Exp", "1 6 13", IO "float", F(exp),
+      TABLE(exp))
+UNARY(floor, "Floor", "1 6 13", XY "float", F(floor))
+UNARY(hard_sigmoid, "HardSigmoid", "1 6 22", XY "float",
       G(hard_sigmoid, .a = "alpha", .b = "beta"),
-      ATTRS(HN_ATTR_F("alpha", 0.2f), HN_ATTR_F("beta", 0.5f)))
-UNARY(hard_swish, "HardSwish", "14 22", XY "float", ELEMENT, F(hard_swish))
-UNARY(leaky_relu, "LeakyRelu", "1 6 16", XY "float", ELEMENT, G(leaky_relu, .a = "alpha"),
-      ATTRS(HN_ATTR_F("alpha", 0.01f)))
-UNARY(log, "Log", "1 6 13", IO "float", NONE, F(log))
-UNARY(mish, "Mish", "18 22", XY "float", ELEMENT, F(mish))
-UNARY(neg, "Neg", "1 6 13", XY "float sint", NONE, FS(neg, neg_s64, neg_known))
-UNARY(not, "Not", "1", XY "bool", NONE, FS(NULL, not_s64, NULL))
-UNARY(reciprocal, "Reciprocal", "1 6 13", XY "float", NONE, F(reciprocal))
-UNARY(relu, "Relu", "1 6 13 14", XY "float sint", PASS, FS(relu, relu_s64, relu_known))
-UNARY(round, "Round", "11 22", XY "float", NONE, F(rint)) /* ties to even */
-UNARY(selu, "Selu", "1 6 22", XY "float", ELEMENT, G(selu, .a = "alpha", .b = "gamma"),
+      ATTRS(HN_ATTR_F("alpha", 0.2f), HN_ATTR_F("beta", 0.5f)),
+      TABLE(hard_sigmoid), .traits = HN_ACTIVATION, .most = 1)
+UNARY(hard_swish, "HardSwish", "14 22", XY "float", F(hard_swish),
+      TABLE(hard_swish), .traits = HN_ACTIVATION)
+UNARY(leaky_relu, "LeakyRelu", "1 6 16", XY "float", G(leaky_relu, .a = "alpha"),
+      ATTRS(HN_ATTR_F("alpha", 0.01f)),
+      TABLE(leaky_relu), .traits = HN_ACTIVATION | HN_HOMOGENEOUS)
+UNARY(log, "Log", "1 6 13", IO "float", F(log))
+UNARY(mish, "Mish", "18 22", XY "float", F(mish))
+UNARY(neg, "Neg", "1 6 13", XY "float sint", FS(neg, neg_s64, neg_known),
+      TABLE(neg))
+UNARY(not, "Not", "1", XY "bool", FS(NULL, not_s64, NULL))
+UNARY(reciprocal, "Reciprocal", "1 6 13", XY "float", F(reciprocal))
+UNARY(relu, "Relu", "1 6 13 14", XY "float sint", FS(relu, relu_s64, relu_known),
+      .role = HN_ROLE_LIMIT, .limits = relu_limits)
+UNARY(round, "Round", "11 22", XY "float", F(rint)) /* ties to even */
+UNARY(selu, "Selu", "1 6 22", XY "float", G(selu, .a = "alpha", .b = "gamma"),
       ATTRS(HN_ATTR_F("alpha", 1.67326319217681884765625f),
             HN_ATTR_F("gamma", 1.05070102214813232421875f)))
-UNARY(sigmoid, "Sigmoid", "1 6 13", XY "float", ELEMENT, F(hn_sigmoid))
-UNARY(sign, "Sign", "9 13", IO "num", NONE, FS(sign, sign_s64, NULL))
-UNARY(sin, "Sin", "7 22", IO "float", NONE, F(sin))
-UNARY(sinh, "Sinh", "9 22", IO "float", NONE, F(sinh))
-UNARY(softplus, "Softplus", "1 22", XY "float", ELEMENT, F(hn_softplus))
-UNARY(softsign, "Softsign", "1 22", IO "float", ELEMENT, F(softsign))
-UNARY(sqrt, "Sqrt", "1 6 13", XY "float", NONE, F(sqrt))
-UNARY(swish, "Swish", "24", XY "float", ELEMENT, G(swish, .a = "alpha"),
-      ATTRS(HN_ATTR_F("alpha", 1)))
-UNARY(tan, "Tan", "7 22", IO "float", NONE, F(tan))
-UNARY(tanh, "Tanh", "1 6 13", IO "float", ELEMENT, F(tanh))
-UNARY(thresholded_relu, "ThresholdedRelu", "10 22", XY "float", ELEMENT,
+UNARY(sigmoid, "Sigmoid", "1 6 13", XY "float", F(hn_sigmoid),
+      TABLE(sigmoid), .traits = HN_ACTIVATION, .most = 1)
+UNARY(sign, "Sign", "9 13", IO "num", FS(sign, sign_s64, NULL))
+UNARY(sin, "Sin", "7 22", IO "float", F(sin))
+UNARY(sinh, "Sinh", "9 22", IO "float", F(sinh))
+UNARY(softplus, "Softplus", "1 22", XY "float", F(hn_softplus))
+UNARY(softsign, "Softsign", "1 22", IO "float", F(softsign))
+UNARY(sqrt, "Sqrt", "1 6 13", XY "float", F(sqrt),
+      TABLE(sqrt))
+UNARY(swish, "Swish", "24", XY "float", G(swish, .a = "alpha"),
+      ATTRS(HN_ATTR_F("alpha", 1)),
+      TABLE(swish), .traits = HN_ACTIVATION)
+UNARY(tan, "Tan", "7 22", IO "float", F(tan))
+UNARY(tanh, "Tanh", "1 6 13", IO "float", F(tanh),
+      TABLE(tanh), .traits = HN_ACTIVATION, .least = -1, .most = 1)
+UNARY(thresholded_relu, "ThresholdedRelu", "10 22", XY "float",
       G(thresholded_relu, .a = "alpha"), ATTRS(HN_ATTR_F("alpha", 1)))
 /* clang-format on */

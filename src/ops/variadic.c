@@ -83,19 +83,17 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define VARIADIC(lc, NAME, VERSIONS, OUT, TYPES, QUANT, ...)                              \
-    const hn_op_def hn_op_##lc = {.name = NAME,                                           \
-                                  .versions = VERSIONS,                                   \
-                                  .sig = "(data_0:T...) -> (" OUT ":T); T: " TYPES,       \
-                                  .traits = HN_ELEMENTWISE | HN_INPLACE | HN_COMMUTATIVE, \
-                                  .quant = HN_QUANT_##QUANT,                              \
-                                  .infer = infer,                                         \
-                                  .ref = ref,                                             \
+#define VARIADIC(lc, NAME, VERSIONS, OUT, TYPES, ...)                               \
+    const hn_op_def hn_op_##lc = {.name = NAME,                                     \
+                                  .versions = VERSIONS,                             \
+                                  .sig = "(data_0:T...) -> (" OUT ":T); T: " TYPES, \
+                                  .infer = infer,                                   \
+                                  .ref = ref,                                       \
                                   .data = &(const variadic){__VA_ARGS__}};
 
 /* clang-format off */
-VARIADIC(max, "Max", "1 6 8 12 13", "max", "num", PASS, larger, larger_s64, false, larger_known)
-VARIADIC(mean, "Mean", "1 6 8 13", "mean", "float", NONE, .f64 = add, .mean = true)
-VARIADIC(min, "Min", "1 6 8 12 13", "min", "num", PASS, smaller, smaller_s64, false, smaller_known)
-VARIADIC(sum, "Sum", "1 6 8 13", "sum", "float", ELEMENT, .f64 = add)
+VARIADIC(max, "Max", "1 6 8 12 13", "max", "num", larger, larger_s64, false, larger_known)
+VARIADIC(mean, "Mean", "1 6 8 13", "mean", "float", .f64 = add, .mean = true)
+VARIADIC(min, "Min", "1 6 8 12 13", "min", "num", smaller, smaller_s64, false, smaller_known)
+VARIADIC(sum, "Sum", "1 6 8 13", "sum", "float", .f64 = add)
 /* clang-format on */

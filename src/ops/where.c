@@ -45,7 +45,5 @@ static hone_status infer(hn_infer *c, hn_error *err) {
 const hn_op_def hn_op_where = {.name = "Where",
                                .versions = "9 16",
                                .sig = "(condition:bool, X:T, Y:T) -> (output:T); T: tensor",
-                               .traits = HN_ELEMENTWISE,
-                               .quant = HN_QUANT_PASS,
                                .infer = infer,
                                .ref = ref};
