@@ -41,7 +41,7 @@ bool hn_lower_has(const hn_op_def *op) { return row_of(op, 0) >= 0; }
 bool hn_lower_has_int8(const hn_op_def *op) {
     for (int i = row_of(op, 0); i >= 0; i = row_of(op, i + 1))
         if (rows[i].int8) return true;
-    return hn_quant_lowers(op->domain != NULL ? op->domain : "", op->name);
+    return hn_quant_lowers(op);
 }
 
 /* ---- views ---- */

@@ -1,8 +1,6 @@
 /* Elementwise steps on integers: quantizing and dequantizing, tables, sums and products.
  *
- * A function of one 8-bit number is a table of 256. Its entries come from additions,
- * multiplications, divisions, square roots and hone's own exponential in double, so that they are
- * the same on every machine.
+ * A function of one 8-bit number is a table of 256, filled by the `function` of its operator.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +11,6 @@
 #include "kernels/lut_q8/lut_q8.h"
 #include "kernels/quantize_f32/quantize_f32.h"
 #include "ops/eval.h"
-#include "ops/scalar.h"
 
 /* ---- spaces ---- */
 
@@ -245,72 +242,17 @@ hone_status hn_lower_dequantize(hn_lower *L, const hn_node *n, bool *done, hn_er
 
 /* ---- tables ---- */
 
-/* erf by a series whose terms are all positive: 2/sqrt(pi) exp(-x^2) sum (2x^2)^k x / (2k+1)!! */
-static double erf_of(double x) {
-    double a = fabs(x), term = a, sum = 0;
-    if (a > 6) return x < 0 ? -1 : 1;
-    for (int k = 1; k < 400 && sum + term > sum; k++) {
-        sum += term;
-        term *= 2 * a * a / (2 * k + 1);
-    }
-    double e = M_2_SQRTPI * hn_exp(-a * a) * sum;
-    return x < 0 ? -e : e;
-}
-
-static double sigmoid(double x) { return 1 / (1 + hn_exp(-x)); }
-static double tanh_of(double x) { return 2 * sigmoid(2 * x) - 1; }
-static double clamp01(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
-
-static double gelu(const hn_node *n, double x) {
-    if (!hn_attr_is(n, "approximate", "tanh")) return 0.5 * x * (1 + erf_of(x * M_SQRT1_2));
-    return x * sigmoid(2 * M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x));
-}
-
-bool hn_quant_function(const hn_node *n, double x, double *y) {
-    const char *op = n->op_type;
-    if (strcmp(op, "DequantizeLinear") == 0)
-        *y = x;
-    else if (strcmp(op, "Abs") == 0)
-        *y = fabs(x);
-    else if (strcmp(op, "Neg") == 0)
-        *y = -x;
-    else if (strcmp(op, "Sqrt") == 0)
-        *y = sqrt(x);
-    else if (strcmp(op, "Exp") == 0)
-        *y = hn_exp(x);
-    else if (strcmp(op, "Sigmoid") == 0 || strcmp(op, "QLinearSigmoid") == 0)
-        *y = sigmoid(x);
-    else if (strcmp(op, "Tanh") == 0)
-        *y = tanh_of(x);
-    else if (strcmp(op, "LeakyRelu") == 0 || strcmp(op, "QLinearLeakyRelu") == 0)
-        *y = x < 0 ? (double)hn_attr_f(n, "alpha") * x : x;
-    else if (strcmp(op, "Elu") == 0)
-        *y = x < 0 ? (double)hn_attr_f(n, "alpha") * (hn_exp(x) - 1) : x;
-    else if (strcmp(op, "HardSigmoid") == 0)
-        *y = clamp01((double)hn_attr_f(n, "alpha") * x + (double)hn_attr_f(n, "beta"));
-    else if (strcmp(op, "HardSwish") == 0)
-        *y = x * clamp01(x / 6 + 0.5);
-    else if (strcmp(op, "Swish") == 0)
-        *y = x * sigmoid((double)hn_attr_f(n, "alpha") * x);
-    else if (strcmp(op, "Gelu") == 0)
-        *y = gelu(n, x);
-    else
-        return false;
-    return true;
-}
-
-/* The table of n's function between limits, from x to y; false: n is no function of one number. */
-static bool fill_table(const hn_node *n, const hn_quant *x, const hn_quant *y, double lo, double hi,
+/* The table of n's function (of a DequantizeLinear: none) between limits, from x to y. */
+static void fill_table(const hn_node *n, const hn_quant *x, const hn_quant *y, double lo, double hi,
                        uint8_t *table) {
     for (int q = 0; q < 256; q++) {
         int64_t level = (x->view.dtype == HONE_DTYPE_S8 ? (int8_t)q : q) - hn_quant_zero(x, 0);
-        double v;
-        if (!hn_quant_function(n, (double)level * hn_quant_scale(x, 0), &v)) return false;
+        double v = (double)level * hn_quant_scale(x, 0);
+        if (n->op->function != NULL) v = n->op->function(n, v);
         if (v < lo) v = lo;
         if (v > hi) v = hi;
         table[q] = (uint8_t)hn_quant_of(y, v);
     }
-    return true;
 }
 
 hone_status hn_lower_table(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *y,
@@ -341,8 +283,8 @@ static hone_status by_table(hn_lower *L, const hn_node *op, const hn_node *last,
                             hn_error *err) {
     uint8_t table[256];
     const char *why = refuse_bytes(x, y);
-    if (why == NULL && !fill_table(op, x, y, lo, hi, table)) why = "no function of one number";
     if (why != NULL) HN_DECLINE(L, why);
+    fill_table(op, x, y, lo, hi, table);
     hn_view to = y->view;
     HN_TRY(hn_lower_place_like(L, &to, &x->view, err));
     HN_TRY(hn_lower_table(L, op, &x->view, &to, table, out, err));
@@ -428,7 +370,7 @@ hone_status hn_lower_qlinear_concat(hn_lower *L, const hn_node *n, bool *done, h
 
 /* The step that made the integers of operand k, which nothing but op wants; or NULL. */
 static hn_step *maker_of(const hn_lower *L, const hn_node *op, int k) {
-    if (strstr(op->op_type, "QLinear") != NULL) return hn_lower_maker(L, op, 3 * k);
+    if (op->op->quantized != NULL) return hn_lower_maker(L, op, 3 * k);
     const hn_value *v = hn_node_input(op, k);
     return v->n_uses == 1 ? hn_lower_maker(L, v->producer, 0) : NULL;
 }
@@ -456,7 +398,8 @@ static hone_status lower_binary(hn_lower *L, const hn_node *op, const hn_node *l
     const char *why = refuse_bytes(a, y);
     if (why == NULL) why = refuse_bytes(b, y);
     if (why != NULL) HN_DECLINE(L, why);
-    bool multiply = strstr(op->op_type, "Mul") != NULL, minus = strcmp(op->op_type, "Sub") == 0;
+    hn_role role = hn_quant_role(op);
+    bool multiply = role == HN_ROLE_MUL, minus = role == HN_ROLE_SUB;
     hn_view joined;
     *out = multiply || minus ? NULL : add_to_maker(L, op, a, b, y, lo, hi, &joined);
     if (*out != NULL) {

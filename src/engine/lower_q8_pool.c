@@ -6,26 +6,9 @@
 #include "kernels/mean_planes_q8/mean_planes_q8.h"
 #include "kernels/pool_q8/pool_q8.h"
 
-static bool is_reduce(const hn_node *n) { return strcmp(n->op_type, "ReduceMean") == 0; }
+static bool is_mean(const hn_node *n) { return hn_quant_role(n) == HN_ROLE_MEAN; }
 
-static bool is_mean(const hn_node *n) {
-    return is_reduce(n) || strstr(n->op_type, "Average") != NULL;
-}
-
-static bool is_global(const hn_node *n) {
-    return is_reduce(n) || strstr(n->op_type, "Global") != NULL;
-}
-
-/* A ReduceMean takes the mean of each channel's image. */
-static bool reduces_images(const hn_node *n, int rank) {
-    const hn_tensor *axes = hn_node_constant(n, 1);
-    uint32_t found = 0;
-    for (int64_t i = 0; axes != NULL && i < axes->n; i++) {
-        int64_t axis = hn_tensor_s64(axes, i);
-        found |= 1u << (axis < 0 ? axis + rank : axis);
-    }
-    return found == (1u << rank) - 4;
-}
+static bool is_global(const hn_node *n) { return hn_op_attr(n->op, "kernel_shape") == NULL; }
 
 static bool same_scale(const hn_quant *a, const hn_quant *b) {
     return a->view.dtype == b->view.dtype && hn_quant_zero(a, 0) == hn_quant_zero(b, 0) &&
@@ -37,7 +20,7 @@ static const char *refuse(const hn_node *n, const hn_quant *x, const hn_quant *y
         return "not of 8 bits";
     if (x->view.rank != 3 && x->view.rank != 4) return "not one or two spatial axes";
     if (hn_view_count(&x->view) == 0 || hn_view_count(&y->view) == 0) return "nothing to compute";
-    if (is_reduce(n) && !reduces_images(n, x->view.rank))
+    if (n->op->role == HN_ROLE_MEAN && n->op->refuse != NULL && n->op->refuse(n) != NULL)
         return "a mean over other axes than those of images";
     if (hn_node_output(n, 1) != NULL) return "the places of the maxima are wanted";
     if (!mean && !same_scale(x, y)) return "the largest values are given another scale";

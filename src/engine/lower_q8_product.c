@@ -429,23 +429,26 @@ static const char *read_product(const hn_lower *L, const hn_node *n, const hn_no
                                 product *p) {
     *p = empty(n);
     const char *why = hn_quant_input(L, n, 0, true, &p->x);
-    if (why == NULL) why = hn_quant_input(L, n, 1, true, &p->w);
+    const hn_weights_def *of = n->op->weights;
+    if (why == NULL) why = hn_quant_input(L, n, of->input, true, &p->w);
     if (why != NULL) return why;
-    if (strcmp(n->op_type, "Gemm") == 0) {
-        float alpha = hn_attr_f(n, "alpha"), beta = hn_attr_f(n, "beta");
-        if (hn_attr_i(n, "transA") != 0) hn_view_swap_last(&p->x.view);
-        if (hn_attr_i(n, "transB") != 0) {
-            hn_view_swap_last(&p->w.view);
+    hn_view *w = &p->w.view;
+    bool conv = of->kind == HN_WEIGHT_WINDOWS;
+    hn_weight_use use;
+    if (of->use(n, w->rank, w->dims, &use)) {
+        if (use.transposed) hn_view_swap_last(&p->x.view);
+        if (!conv && use.channel_axis < use.sum_axis) {
+            hn_view_swap_last(w);
             if (p->w.axis >= 0) p->w.axis = 1 - p->w.axis;
         }
-        if (!(alpha >= 1 && alpha <= 1)) return "alpha is not 1";
-        if (hn_node_input(n, 2) != NULL && !(beta >= 1 && beta <= 1)) return "beta is not 1";
+        if (!(use.alpha >= 1 && use.alpha <= 1)) return "alpha is not 1";
+        if (of->bias > 0 && hn_node_input(n, of->bias) != NULL && !(use.beta >= 1 && use.beta <= 1))
+            return "beta is not 1";
     }
-    const hn_view *w = &p->w.view;
-    bool conv = is_conv(n);
     if (conv && p->x.axis >= 0) p->group = w->dims[0] / hn_attr_i(n, "group");
     int64_t channels = conv || w->rank != 2 ? w->dims[0] : w->dims[1];
-    return add != NULL ? read_bias(L, add, b, channels, p) : read_bias(L, n, 2, channels, p);
+    if (add != NULL) return read_bias(L, add, b, channels, p);
+    return of->bias > 0 ? read_bias(L, n, of->bias, channels, p) : NULL;
 }
 
 hone_status hn_lower_float_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {

@@ -38,49 +38,34 @@ static const hn_node *producer(const hn_node *n, int i) {
     return v != NULL ? v->producer : NULL;
 }
 
-/* The operators that chains may begin with. */
-static const struct {
-    const char *op;
-    hn_quant_lowering *lower;
-    int n_inputs; /* that must have been dequantized */
-} kinds[] = {
-    {"Abs", hn_lower_chain_table, 1},
-    {"Add", hn_lower_chain_binary, 2},
-    {"AveragePool", hn_lower_chain_pool, 1},
-    {"Conv", hn_lower_chain_product, 2},
-    {"DequantizeLinear", hn_lower_chain_table, 0},
-    {"Elu", hn_lower_chain_table, 1},
-    {"Exp", hn_lower_chain_table, 1},
-    {"Gelu", hn_lower_chain_table, 1},
-    {"Gemm", hn_lower_chain_product, 2},
-    {"GlobalAveragePool", hn_lower_chain_pool, 1},
-    {"GlobalMaxPool", hn_lower_chain_pool, 1},
-    {"HardSigmoid", hn_lower_chain_table, 1},
-    {"HardSwish", hn_lower_chain_table, 1},
-    {"LeakyRelu", hn_lower_chain_table, 1},
-    {"MatMul", hn_lower_chain_product, 2},
-    {"MaxPool", hn_lower_chain_pool, 1},
-    {"Mul", hn_lower_chain_binary, 2},
-    {"Neg", hn_lower_chain_table, 1},
-    {"ReduceMean", hn_lower_chain_pool, 1},
-    {"Sigmoid", hn_lower_chain_table, 1},
-    {"Sqrt", hn_lower_chain_table, 1},
-    {"Sub", hn_lower_chain_binary, 2},
-    {"Swish", hn_lower_chain_table, 1},
-    {"Tanh", hn_lower_chain_table, 1},
+/* What chains may begin with, by the role of the operator. */
+typedef struct kind {
+    hn_quant_lowering *lower; /* NULL: it is none of those */
+    int n_inputs;             /* that must have been dequantized */
+} kind;
+
+static const kind kinds[HN_ROLE_COUNT_] = {
+    [HN_ROLE_PRODUCT] = {hn_lower_chain_product, 2}, [HN_ROLE_ADD] = {hn_lower_chain_binary, 2},
+    [HN_ROLE_SUB] = {hn_lower_chain_binary, 2},      [HN_ROLE_MUL] = {hn_lower_chain_binary, 2},
+    [HN_ROLE_MEAN] = {hn_lower_chain_pool, 1},       [HN_ROLE_MAX] = {hn_lower_chain_pool, 1},
+    [HN_ROLE_TABLE] = {hn_lower_chain_table, 1},
 };
-#define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
 
-static int kind_of(const hn_node *n) {
-    for (int i = 0; i < N_KINDS; i++)
-        if (is(n, kinds[i].op) || (kinds[i].n_inputs == 0 && is_either(n, kinds[i].op))) return i;
-    return -1;
+static hn_role role_of(const hn_node *n) {
+    return n != NULL && n->op != NULL ? n->op->role : HN_ROLE_NONE;
 }
 
-static bool is_product(const hn_node *n) {
-    int k = kind_of(n);
-    return k >= 0 && kinds[k].lower == hn_lower_chain_product;
+hn_role hn_quant_role(const hn_node *n) {
+    const hn_quantized_def *q = n->op->quantized;
+    const hn_op_def *plain = q != NULL ? hn_op_find("", q->of) : n->op;
+    return plain != NULL ? plain->role : HN_ROLE_NONE;
 }
+
+static kind kind_of(const hn_node *n) {
+    return is_dequantize(n) ? (kind){hn_lower_chain_table, 0} : kinds[role_of(n)];
+}
+
+static bool is_product(const hn_node *n) { return role_of(n) == HN_ROLE_PRODUCT; }
 
 /* Weights that are dequantized and then transposed. */
 static bool is_turned(const hn_node *n) {
@@ -90,30 +75,18 @@ static bool is_turned(const hn_node *n) {
 
 /* The first inputs of n were dequantized. */
 static bool reads_integers(const hn_node *n) {
-    int k = kind_of(n);
-    if (k < 0) return false;
-    for (int i = 0; i < kinds[k].n_inputs; i++)
+    kind k = kind_of(n);
+    if (k.lower == NULL) return false;
+    for (int i = 0; i < k.n_inputs; i++)
         if (!is_dequantize(producer(n, i)) && !(is_product(n) && is_turned(producer(n, i))))
             return false;
     return true;
 }
 
-/* Whether n is a Relu or a Clip by constants, which then comes before the limits. */
+/* Whether n cuts at limits that are known, which then come before *lo and *hi. */
 static bool limits(const hn_node *n, double *lo, double *hi) {
-    double a = -INFINITY, b = INFINITY;
-    if (is(n, "Relu")) {
-        a = 0;
-    } else if (is(n, "Clip")) {
-        for (int i = 1; i < 3; i++) {
-            const hn_tensor *t = hn_node_constant(n, i);
-            if (hn_node_input(n, i) == NULL) continue;
-            if (t == NULL || t->n != 1 || isnan(hn_tensor_f64(t, 0))) return false;
-            *(i == 1 ? &a : &b) = hn_tensor_f64(t, 0);
-        }
-        if (a > b) return false;
-    } else {
-        return false;
-    }
+    double a, b;
+    if (role_of(n) != HN_ROLE_LIMIT || !n->op->limits(n, &a, &b) || !(a <= b)) return false;
     /* The walk goes backwards: these limits, as those that follow leave them. */
     double low = fmin(fmax(a, *lo), *hi), high = fmin(fmax(b, *lo), *hi);
     *lo = low;
@@ -136,11 +109,16 @@ static int product_of(const hn_node *add) {
     return -1;
 }
 
+static bool has_bias(const hn_node *n) {
+    int bias = n->op->weights->bias;
+    return bias > 0 && hn_node_input(n, bias) != NULL;
+}
+
 /* Of an Add: the matrix product to which the other input, a constant, is added; -1: none. */
 static int biased_product_of(const hn_node *add) {
     for (int i = 0; i < 2; i++) {
         const hn_node *p = only_from(add, i);
-        if ((is(p, "MatMul") || (is(p, "Gemm") && hn_node_input(p, 2) == NULL)) &&
+        if (is_product(p) && p->op->weights->kind == HN_WEIGHT_MATRIX && !has_bias(p) &&
             reads_integers(p) && hn_node_constant(add, 1 - i) != NULL)
             return i;
     }
@@ -163,17 +141,18 @@ static bool find_chain(const hn_node *q, hn_quant_chain *c) {
         if (!limits(n, &c->lo, &c->hi)) break;
     }
     c->op = n;
-    int i = is(n, "Add") ? product_of(n) : -1;
+    bool adds = role_of(n) == HN_ROLE_ADD;
+    int i = adds ? product_of(n) : -1;
     if (i >= 0) {
         c->add = n;
         c->residual = 1 - i;
         c->op = c->nodes[c->n++] = producer(n, i);
-    } else if (is(n, "Add") && (i = biased_product_of(n)) >= 0) {
+    } else if (adds && (i = biased_product_of(n)) >= 0) {
         c->bias = n;
         c->b = 1 - i;
         c->op = c->nodes[c->n++] = producer(n, i);
     }
-    return kind_of(c->op) >= 0 && reads_integers(c->op);
+    return reads_integers(c->op);
 }
 
 static bool in_integers(const hn_lower *L, const hn_node *n) {
@@ -333,11 +312,9 @@ bool hn_quant_is_integer(const hn_family *f) {
            f == &hn_recurrent_q8_family;
 }
 
-bool hn_quant_lowers(const char *domain, const char *op) {
-    if (domain[0] != '\0') return false;
-    for (int i = 0; i < N_KINDS; i++)
-        if (strcmp(op, kinds[i].op) == 0) return true;
-    return strcmp(op, "Relu") == 0 || strcmp(op, "Clip") == 0;
+bool hn_quant_lowers(const hn_op_def *op) {
+    return kinds[op->role].lower != NULL || op->role == HN_ROLE_LIMIT ||
+           op == hn_op_find("", "DequantizeLinear");
 }
 
 #define OTHER_PRECISION "another precision was asked for"
@@ -353,7 +330,7 @@ static const char *why_float(const hn_lower *L, const hn_node *n) {
                                               : "it is an output of the model";
     if (strcmp(n->op_type, "DynamicQuantizeLinear") == 0) return "it quantizes floats";
     if (y == NULL || !hn_dtype_is_float(y->type.dtype)) return NULL;
-    if (kind_of(n) < 0 && !is(n, "Relu") && !is(n, "Clip")) return "no integer form of it";
+    if (n->op == NULL || !hn_quant_lowers(n->op)) return "no integer form of it";
     if (!in_integers(L, n)) return OTHER_PRECISION;
     if (!reads_integers(n)) return "an input is not dequantized";
     return "its result is not quantized, or has other uses";
@@ -365,7 +342,7 @@ static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, con
     if (is_quantize(n) && find_chain(n, &c)) {
         *why = OTHER_PRECISION;
         if (!in_integers(L, c.op)) return HONE_OK;
-        HN_TRY(kinds[kind_of(c.op)].lower(L, &c, done, err));
+        HN_TRY(kind_of(c.op).lower(L, &c, done, err));
         *why = L->why;
     } else if (is_product(n) && reads_integers(n) && in_integers(L, n)) {
         HN_TRY(hn_lower_float_product(L, n, done, err));

@@ -69,9 +69,9 @@ hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, const 
                                hn_error *err);
 /* A step of this family computes in integers. */
 bool hn_quant_is_integer(const hn_family *f);
-/* An operator of this name may be a step in integers, or part of one, between DequantizeLinear and
+/* The operator may be a step in integers, or part of one, between DequantizeLinear and
  * QuantizeLinear. */
-bool hn_quant_lowers(const char *domain, const char *op);
+bool hn_quant_lowers(const hn_op_def *op);
 
 /* Input i of n as the integers it was dequantized from; else the reason why not. One scale unless
  * `axes`. */
@@ -83,6 +83,8 @@ const char *hn_quant_inputs(const hn_lower *L, const hn_node *n, int data, int s
 const char *hn_quant_output(const hn_node *n, int scale, int zero, hn_quant *q);
 /* Output 0 of a QuantizeLinear, which may have a scale for each index of an axis; the same. */
 const char *hn_quant_result(const hn_node *quantize, hn_quant *q);
+/* The role of n's operator, or of the one that it stands for. */
+hn_role hn_quant_role(const hn_node *n);
 /* u8 and s8, which the integer families take. */
 static inline bool hn_quant_is_byte(hone_dtype t) {
     return t == HONE_DTYPE_U8 || t == HONE_DTYPE_S8;
@@ -112,9 +114,6 @@ hone_status hn_lower_weight_only(hn_lower *L, const hn_node *n, bool *done, hn_e
  * and zero point are new too. */
 hone_status hn_lower_dynamic(hn_lower *L, const hn_node *n, const hn_view *x, hn_view *y,
                              hn_view *scale, hn_view *zero, hn_error *err);
-/* The function of one number that n computes, by arithmetic that is the same everywhere; false: it
- * is none of those known. */
-bool hn_quant_function(const hn_node *n, double x, double *y);
 /* y as the table's image of x. */
 hone_status hn_lower_table(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *y,
                            const uint8_t *table, hn_step **out, hn_error *err);

@@ -138,8 +138,7 @@ static hone_status only_narrows(widening *w, const hn_node *n, bool *yes, hn_err
            is_half(y) && y->type.dtype == HONE_DTYPE_BF16;
     for (const hn_use *u = *yes ? y->uses : NULL; u != NULL && *yes; u = u->next) {
         const hn_node *at = u->node;
-        *yes = at != NULL && at->graph == w->graph &&
-               (hn_is(at, "Conv") || hn_is(at, "MatMul") || hn_is(at, "Gemm"));
+        *yes = at != NULL && at->graph == w->graph && hn_def_of(at)->role == HN_ROLE_PRODUCT;
         if (*yes) HN_TRY(can_widen(w, at, yes, err));
     }
     return HONE_OK;
