@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ops/nodes.h"
+
 static const hn_rule rules[] = {
 #define HN_RULE(runtime, type, gain, products, why) {runtime, type, HN_RULE_##gain, products, why},
 #include "advise/runtimes.def"
@@ -26,14 +28,14 @@ const hn_rule *hn_rule_of(const char *runtime, const hn_candidate *c) {
 
 /* Elements of the constant that a node multiplies by; 0: none. */
 static double weights_of(const hn_node *n) {
-    const hn_value *w = n->n_inputs > 1 ? n->inputs[1].value : NULL;
+    const hn_value *w = hn_node_input(n, 1);
     return w != NULL && w->constant != NULL ? (double)w->constant->n : 0;
 }
 
 bool hn_rule_is_of_products(const hn_graph *g) {
     double products = 0, others = 0;
     for (const hn_node *n = g->first; n != NULL; n = n->next) {
-        bool product = strcmp(n->op_type, "MatMul") == 0 || strcmp(n->op_type, "Gemm") == 0;
+        bool product = hn_weight_kind_of(n) == HN_WEIGHT_MATRIX;
         *(product ? &products : &others) += weights_of(n);
     }
     return products > others;

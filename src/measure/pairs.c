@@ -5,31 +5,12 @@
 #include "ops/op.h"
 #include "passes/simplify.h"
 
-/* What quantizers make of an operator. */
-static const char *const made_of[][2] = {
-    {"Conv", "QLinearConv"},
-    {"Conv", "ConvInteger"},
-    {"MatMul", "QLinearMatMul"},
-    {"MatMul", "MatMulInteger"},
-    {"MatMul", "MatMulIntegerToFloat"},
-    {"MatMul", "DynamicQuantizeMatMul"},
-    {"Gemm", "QGemm"},
-    {"Gemm", "MatMulInteger"},
-    {"Add", "QLinearAdd"},
-    {"Mul", "QLinearMul"},
-    {"Sigmoid", "QLinearSigmoid"},
-    {"LeakyRelu", "QLinearLeakyRelu"},
-    {"Concat", "QLinearConcat"},
-    {"Softmax", "QLinearSoftmax"},
-    {"AveragePool", "QLinearAveragePool"},
-    {"GlobalAveragePool", "QLinearGlobalAveragePool"},
-    {"LSTM", "DynamicQuantizeLSTM"},
-};
-
-bool hn_op_stands_for(const char *b, const char *a) {
-    if (strcmp(a, b) == 0) return true;
-    for (size_t i = 0; i < sizeof made_of / sizeof *made_of; i++)
-        if (strcmp(made_of[i][0], a) == 0 && strcmp(made_of[i][1], b) == 0) return true;
+bool hn_op_stands_for(const hn_node *b, const hn_node *a) {
+    if (strcmp(a->op_type, b->op_type) == 0) return true;
+    const char *of = b->op != NULL && b->op->quantized != NULL ? b->op->quantized->of : "";
+    size_t n = strlen(a->op_type);
+    for (const char *at = of; (at = strstr(at, a->op_type)) != NULL; at += n)
+        if ((at == of || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0')) return true;
     return false;
 }
 
@@ -131,12 +112,11 @@ static const hn_value *constant_beside(const hn_pairs *p, const hn_value *a, con
     return v != NULL && v->constant != NULL ? v : NULL;
 }
 
-/* Quantizing does what Relu and Clip do where its range ends there, so quantizers leave them out
- * and give their name to what they were applied to. */
+/* Quantizing cuts at the ends of its range, so quantizers leave out limits that lie there, and give
+ * their name to what they were applied to. */
 static bool is_clipped_later(const hn_value *a, const hn_value *b) {
-    const char *op = a->producer->op_type;
-    return (strcmp(op, "Relu") == 0 || strcmp(op, "Clip") == 0) &&
-           strcmp(op, b->producer->op_type) != 0;
+    const hn_op_def *op = a->producer->op;
+    return op != NULL && op->role == HN_ROLE_LIMIT && op != b->producer->op;
 }
 
 static bool match_by_name(const hn_pairs *p, const hn_value *a, hn_pair *out) {
@@ -305,7 +285,7 @@ const hn_node *hn_pairs_node(const hn_pairs *p, const bool *take, const hn_node 
     const hn_pairs_graph *b = &p->side[HN_SIDE_B];
     const hn_node *found = NULL;
     for (int k = 0; k < b->graph->n_nodes; k++) {
-        if (!take[k] || !hn_op_stands_for(b->nodes[k]->op_type, of_a->op_type)) continue;
+        if (!take[k] || !hn_op_stands_for(b->nodes[k], of_a)) continue;
         if (found != NULL) return NULL;
         found = b->nodes[k];
     }

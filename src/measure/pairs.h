@@ -78,7 +78,7 @@ hone_status hn_pairs_hybrid(const hn_pairs *p, const bool *back, hn_allocator *a
 /* The node of B that stands for a node of A within a step of B, whose nodes are marked in take;
  * NULL where there is none, or more than one. */
 const hn_node *hn_pairs_node(const hn_pairs *p, const bool *take, const hn_node *of_a);
-/* Whether operator b is a, or what quantizers make of a. */
-bool hn_op_stands_for(const char *b, const char *a);
+/* Whether the operator of b is that of a, or what quantizers make of it. */
+bool hn_op_stands_for(const hn_node *b, const hn_node *a);
 
 #endif

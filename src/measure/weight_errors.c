@@ -7,20 +7,8 @@
 
 /* Constants behind more nodes than this are not followed. */
 #define DEEPEST 8
-
-/* Where an operator that quantizers make has the weight that is input `of` of the plain one. */
-static const struct {
-    const char *op;
-    int of, weight, scale, zero; /* -1: a constant of a name that tells, or none */
-} places[] = {
-    {"QLinearConv", 1, 3, 4, 5},
-    {"ConvInteger", 1, 1, -1, 3},
-    {"QLinearMatMul", 1, 3, 4, 5},
-    {"MatMulInteger", 1, 1, -1, 3},
-    {"MatMulIntegerToFloat", 1, 1, 3, 5},
-    {"DynamicQuantizeMatMul", 1, 1, 2, 3},
-    {"QGemm", 1, 3, 4, 5},
-};
+/* The input of plain operators that hn_quantized_def speaks of. */
+#define WEIGHT 1
 
 /* The contents of a value that depends on constants alone; *out NULL where it does not. */
 static hone_status contents(const hn_value *v, int depth, hn_allocator *alloc, hn_tensor **out,
@@ -88,30 +76,30 @@ static hone_status dequantize(const hn_tensor *q, const hn_tensor *scale, const 
     return HONE_OK;
 }
 
-/* What B's node has for input `of` of the plain operator, as floats; NULL: it cannot be told. */
-static hone_status weight_of(const hn_node *n, int of, hn_allocator *alloc, hn_tensor **out,
-                             hn_error *err) {
-    int at = of, scale_at = -1, zero_at = -1;
+static bool has_windows(const hn_node *a) {
+    return a->op != NULL && a->op->weights != NULL && a->op->weights->kind == HN_WEIGHT_WINDOWS;
+}
+
+/* What B's node n has for input `of` of A's, as floats; NULL: it cannot be told. */
+static hone_status weight_of(const hn_node *a, const hn_node *n, int of, hn_allocator *alloc,
+                             hn_tensor **out, hn_error *err) {
+    static const hn_quantized_def plain = {.of = ""};
+    const hn_quantized_def *has =
+        n->op != NULL && n->op->quantized != NULL ? n->op->quantized : &plain;
     *out = NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (strcmp(places[i].op, n->op_type) != 0) continue;
-        if (places[i].of != of) return HONE_OK;
-        at = places[i].weight;
-        scale_at = places[i].scale;
-        zero_at = places[i].zero;
-    }
-    const hn_value *v = hn_node_input(n, at);
+    if (has->weight > 0 && of != WEIGHT) return HONE_OK;
+    const hn_value *v = hn_node_input(n, has->weight > 0 ? has->weight : of);
     hn_tensor *q, *scale = NULL, *zero = NULL;
     HN_TRY(contents(v, DEEPEST, alloc, &q, err));
     if (q == NULL || hn_dtype_is_float(q->dtype)) {
         *out = q;
         return HONE_OK;
     }
-    scale = scale_at >= 0 ? hn_node_constant(n, scale_at) : beside(v, "_scale");
-    zero = zero_at >= 0 ? hn_node_constant(n, zero_at) : beside(v, "_zero_point");
+    scale = has->scale > 0 ? hn_node_constant(n, has->scale) : beside(v, "_scale");
+    zero = has->zero > 0 ? hn_node_constant(n, has->zero) : beside(v, "_zero_point");
     hone_status status = HONE_OK;
     if (scale != NULL && hn_dtype_is_int(q->dtype) && scale->n > 0)
-        status = dequantize(q, scale, zero, strstr(n->op_type, "Conv") != NULL, alloc, out, err);
+        status = dequantize(q, scale, zero, has_windows(a), alloc, out, err);
     hn_tensor_unref(q);
     return status;
 }
@@ -138,10 +126,12 @@ static bool takes_same(const hn_pairs *p, const hn_node *a, const hn_node *b) {
     return false;
 }
 
-/* A Gemm that became a product without its transposition. */
-static bool is_turned(const hn_node *a, const hn_node *b) {
-    return strcmp(a->op_type, "Gemm") == 0 && strstr(b->op_type, "Gemm") == NULL;
+static bool can_turn(const hn_node *n) {
+    return n->op != NULL && hn_op_attr(n->op, "transB") != NULL;
 }
+
+/* A product that became one without its transposition. */
+static bool is_turned(const hn_node *a, const hn_node *b) { return can_turn(a) && !can_turn(b); }
 
 static bool is_weight(const hn_tensor *t) {
     return t != NULL && t->data != NULL && hn_dtype_is_float(t->dtype) && t->n > 1;
@@ -157,7 +147,7 @@ static hone_status compare_node(const hn_pairs *p, int pair, const hn_node *a, c
     for (int i = 0; i < a->n_inputs; i++) {
         hn_tensor *own = hn_node_constant(a, i), *other;
         if (!is_weight(own) || l->n == l->room) continue;
-        HN_TRY(weight_of(b, i, p->alloc, &other, err));
+        HN_TRY(weight_of(a, b, i, p->alloc, &other, err));
         if (other != NULL && other->data != NULL &&
             hn_tensor_same_dims(other, own->rank, own->dims)) {
             hn_weight_error *w = &l->v[l->n++];
