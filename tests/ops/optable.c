@@ -92,6 +92,48 @@ static void every_descriptor(void **state) {
     }
 }
 
+static void check_words(const hn_op_def *op, const char *words) {
+    char text[200];
+    assert_true(strlen(words) < sizeof text);
+    strcpy(text, words);
+    for (char *w = strtok(text, " "); w != NULL; w = strtok(NULL, " "))
+        if (hn_op_find("", w) == NULL) fail_msg("%s: there is no operator '%s'", op->name, w);
+}
+
+static void check_weights(const hn_op_def *op, const hn_weights_def *w) {
+    int inputs = hn_op_sig(op)->n_in;
+    assert_true(w->kind != HN_WEIGHT_NONE && w->use != NULL && w->input > 0);
+    assert_true(w->input + (w->kind == HN_WEIGHT_STATE) < inputs && w->bias < inputs);
+    if (w->dynamic != NULL && hn_op_find("", w->dynamic) == NULL)
+        assert_non_null(hn_op_find("com.microsoft", w->dynamic));
+}
+
+/* What a descriptor says of integers is all that its role needs. */
+static void integer_forms(void **state) {
+    (void)state;
+    int roles[HN_ROLE_COUNT_] = {0};
+    for (int i = 0; i < hn_n_ops; i++) {
+        const hn_op_def *op = hn_ops[i];
+        const hn_quantized_def *q = op->quantized;
+        roles[op->role]++;
+        if (op->role == HN_ROLE_TABLE && op->function == NULL)
+            fail_msg("%s: a table of no function", op->name);
+        if ((op->role == HN_ROLE_LIMIT) != (op->limits != NULL))
+            fail_msg("%s: limits are of role LIMIT", op->name);
+        if (op->role == HN_ROLE_PRODUCT &&
+            (op->weights == NULL || op->weights->kind == HN_WEIGHT_STATE))
+            fail_msg("%s: a product of no weight", op->name);
+        assert_true(op->least <= op->most);
+        if (op->weights != NULL) check_weights(op, op->weights);
+        if (q == NULL) continue;
+        int inputs = hn_op_sig(op)->n_in;
+        check_words(op, q->of);
+        assert_true(q->weight < inputs && q->scale < inputs && q->zero < inputs);
+        if (op->role != HN_ROLE_NONE) fail_msg("%s is quantized already", op->name);
+    }
+    for (int r = 0; r < HN_ROLE_COUNT_; r++) assert_int_equal(roles[r] > 0, r != HN_ROLE_BIAS);
+}
+
 static void signatures(void **state) {
     (void)state;
     const hn_sig *conv = hn_op_sig(hn_op_find("", "Conv"));
@@ -258,15 +300,11 @@ static void binding_types(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_is_sorted),
-        cmocka_unit_test(every_operator_is_found),
-        cmocka_unit_test(every_descriptor),
-        cmocka_unit_test(signatures),
-        cmocka_unit_test(sets_of_types),
-        cmocka_unit_test(forms_that_are_wrong),
-        cmocka_unit_test(forms_that_are_right),
-        TEST(attributes_and_defaults),
-        TEST(binding_types),
+        cmocka_unit_test(the_table_is_sorted),  cmocka_unit_test(every_operator_is_found),
+        cmocka_unit_test(every_descriptor),     cmocka_unit_test(integer_forms),
+        cmocka_unit_test(signatures),           cmocka_unit_test(sets_of_types),
+        cmocka_unit_test(forms_that_are_wrong), cmocka_unit_test(forms_that_are_right),
+        TEST(attributes_and_defaults),          TEST(binding_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
