@@ -398,7 +398,7 @@ static hone_status lower_binary(hn_lower *L, const hn_node *op, const hn_node *l
     const char *why = refuse_bytes(a, y);
     if (why == NULL) why = refuse_bytes(b, y);
     if (why != NULL) HN_DECLINE(L, why);
-    hn_role role = hn_quant_role(op);
+    hn_role role = hn_quant_plain(op)->role;
     bool multiply = role == HN_ROLE_MUL, minus = role == HN_ROLE_SUB;
     hn_view joined;
     *out = multiply || minus ? NULL : add_to_maker(L, op, a, b, y, lo, hi, &joined);

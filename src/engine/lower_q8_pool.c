@@ -6,7 +6,7 @@
 #include "kernels/mean_planes_q8/mean_planes_q8.h"
 #include "kernels/pool_q8/pool_q8.h"
 
-static bool is_mean(const hn_node *n) { return hn_quant_role(n) == HN_ROLE_MEAN; }
+static bool is_mean(const hn_node *n) { return hn_quant_plain(n)->role == HN_ROLE_MEAN; }
 
 static bool is_global(const hn_node *n) { return hn_op_attr(n->op, "kernel_shape") == NULL; }
 

@@ -44,7 +44,10 @@ static double w_scale(const product *p, int64_t n) {
     return p->w.scale != NULL ? hn_quant_scale(&p->w, n) : 1;
 }
 
-static bool is_conv(const hn_node *n) { return strstr(n->op_type, "Conv") != NULL; }
+static bool is_conv(const hn_node *n) {
+    const hn_weights_def *of = hn_quant_plain(n)->weights;
+    return of != NULL && of->kind == HN_WEIGHT_WINDOWS;
+}
 
 /* ---- what kernels take ---- */
 

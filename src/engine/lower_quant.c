@@ -55,10 +55,10 @@ static hn_role role_of(const hn_node *n) {
     return n != NULL && n->op != NULL ? n->op->role : HN_ROLE_NONE;
 }
 
-hn_role hn_quant_role(const hn_node *n) {
+const hn_op_def *hn_quant_plain(const hn_node *n) {
     const hn_quantized_def *q = n->op->quantized;
-    const hn_op_def *plain = q != NULL ? hn_op_find("", q->of) : n->op;
-    return plain != NULL ? plain->role : HN_ROLE_NONE;
+    const hn_op_def *plain = q != NULL ? hn_op_find("", q->of) : NULL;
+    return plain != NULL ? plain : n->op;
 }
 
 static kind kind_of(const hn_node *n) {

@@ -83,8 +83,8 @@ const char *hn_quant_inputs(const hn_lower *L, const hn_node *n, int data, int s
 const char *hn_quant_output(const hn_node *n, int scale, int zero, hn_quant *q);
 /* Output 0 of a QuantizeLinear, which may have a scale for each index of an axis; the same. */
 const char *hn_quant_result(const hn_node *quantize, hn_quant *q);
-/* The role of n's operator, or of the one that it stands for. */
-hn_role hn_quant_role(const hn_node *n);
+/* The operator of n, or the one that it stands for (Add of QLinearAdd). */
+const hn_op_def *hn_quant_plain(const hn_node *n);
 /* u8 and s8, which the integer families take. */
 static inline bool hn_quant_is_byte(hone_dtype t) {
     return t == HONE_DTYPE_U8 || t == HONE_DTYPE_S8;

@@ -38,12 +38,8 @@ static int mover(const hn_pass_ctx *c, const hn_node *n) {
     int i = 0, rows = (int)(sizeof movers / sizeof *movers);
     while (i < rows && !hn_is(n, movers[i].op)) i++;
     if (i == rows || c->opset < movers[i].opset) return -1;
-    if (hn_is(n, "MaxPool") && hn_node_output(n, 1) != NULL) return -1;
-    if (hn_is(n, "Resize") &&
-        (!hn_attr_is(n, "mode", "nearest") ||
-         hn_attr_is(n, "coordinate_transformation_mode", "tf_crop_and_resize")))
-        return -1;
-    return i;
+    bool pads = hn_is(n, "Pad"); /* whatever it adds: see below */
+    return pads || hn_refuse_role(n) == NULL ? i : -1;
 }
 
 /* Inputs that are moved: the first ones. */
