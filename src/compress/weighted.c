@@ -56,10 +56,14 @@ static const char *refuse(const hn_node *n, const hn_layer_scheme *s, bool named
     bool integers = s->kind > HN_LAYER_WEIGHTS;
     if (integers && n->op->role != HN_ROLE_PRODUCT) return "no integer form of it";
     const char *why = integers ? hn_refuse_role(n) : NULL;
-    if (why != NULL || n->op->weights->kind == HN_WEIGHT_MATRIX) return why;
-    if (is_blocks(s)) return "no dynamic form of it with groups";
-    if (s->kind == HN_LAYER_DYNAMIC && !named)
-        return "convolutions are dynamic only where a rule names them";
+    if (why != NULL || s->kind != HN_LAYER_DYNAMIC) return why;
+    const hn_weights_def *of = n->op->weights;
+    bool windows = of->kind == HN_WEIGHT_WINDOWS, blocks = is_blocks(s);
+    if (windows && blocks) return "no dynamic form of it with groups";
+    if (!blocks && of->dynamic == NULL) return "no dynamic form of it";
+    if (windows && !named) return "convolutions are dynamic only where a rule names them";
+    if (windows && hn_bias_of(n) != NULL && hn_const_in(n, of->bias) == NULL)
+        return "no dynamic form of it with a bias that is computed";
     return NULL;
 }
 

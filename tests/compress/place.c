@@ -197,6 +197,12 @@ static void a_product_is_quantized_by_its_descriptor(void **state) {
     op.role = HN_ROLE_PRODUCT;
     op.weights = &weights;
     assert_int_equal(placed(m, "y").role, HN_ROLE_PRODUCT);
+    hn_scheme dynamic = scheme();
+    hn_weighted w8;
+    const char *why;
+    dynamic.layer.kind = HN_LAYER_DYNAMIC;
+    assert_false(hn_weighted_of(value_of(m, "y")->producer, &dynamic, &w8, &why));
+    assert_string_equal(why, "no dynamic form of it");
     quantize(m, "-1 1 -1 1 x\n");
     const hn_node *n = value_of(m, "y")->producer, *w = n->inputs[1].value->producer;
     assert_true(hn_is(w, "DequantizeLinear"));

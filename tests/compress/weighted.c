@@ -132,6 +132,23 @@ static void why_others_are_not_layers(void **state) {
     assert_true(hn_weighted_of(m->graph->first, &s, &w, &why));
 }
 
+/* ConvInteger has no bias, and only a constant is known to be one of each channel. */
+static void a_dynamic_convolution_has_no_computed_bias(void **state) {
+    (void)state;
+    hn_model *m = model_of(
+        "m (float[1,4,8,8] x, float[4] c, float[4,4,1,1] w) => (float[1,4,8,8] y)"
+        "{ y = Conv (x, w, c) }");
+    hn_scheme_rule rule = {"y", s8};
+    hn_scheme s = {.layer = s8, .n_rules = 1, .rules = &rule};
+    hn_weighted w;
+    const char *why;
+    assert_true(hn_weighted_of(m->graph->first, &s, &w, &why));
+    assert_null(w.bias);
+    rule.layer.kind = HN_LAYER_DYNAMIC;
+    assert_false(hn_weighted_of(m->graph->first, &s, &w, &why));
+    assert_string_equal(why, "no dynamic form of it with a bias that is computed");
+}
+
 /* Below 8 bits an outlier is cut off where that leaves the others less error; of 8 bits it is the
  * scale. Groups of a depthwise weight are its channels. */
 static void few_bits_are_spent_on_most_weights(void **state) {
@@ -190,6 +207,7 @@ int main(void) {
         TEST(rules_say_which),
         TEST(groups_are_even),
         TEST(why_others_are_not_layers),
+        TEST(a_dynamic_convolution_has_no_computed_bias),
         TEST(few_bits_are_spent_on_most_weights),
         TEST(defaults_become_constants),
     };
