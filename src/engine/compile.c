@@ -13,13 +13,6 @@
 #include "engine/together.h"
 #include "engine/tune.h"
 #include "engine/weights.h"
-#include "kernels/binary_q8/binary_q8.h"
-#include "kernels/conv_f32/conv_f32.h"
-#include "kernels/conv_q8/conv_q8.h"
-#include "kernels/lut_q8/lut_q8.h"
-#include "kernels/map_f32/map_f32.h"
-#include "kernels/matmul_f32/matmul_f32.h"
-#include "kernels/matmul_nbits/matmul_nbits.h"
 
 void hn_plan_destroy(hn_plan *p) {
     if (p == NULL) return;
@@ -83,7 +76,7 @@ static bool is_short(const hn_step *s) {
 /* Whether tiles multiply it, each number once. */
 static bool has_fast_tiles(const hn_step *s) {
     return strcmp(hn_isa_name(s->kernel->isa), "amx") == 0 &&
-           (s->kernel->precision == HN_PRECISION_BF16 || hn_quant_is_integer(s->family));
+           (s->kernel->precision == HN_PRECISION_BF16 || s->family->integers);
 }
 
 /* What one thread made is in its core's cache, and another that goes on with it waits for that:
@@ -288,70 +281,11 @@ static void describe(hn_plan *p) {
 
 /* ---- in place ---- */
 
-static bool agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b) {
-    for (int i = 0; i < rank; i++)
-        if (dims[i] != 1 && a[i] != b[i]) return false;
-    return true;
-}
-
-/* The operand that holds the result of a step which may be written over one of its inputs, else -1.
- */
-static int result_of(const hn_step *s) {
-    if (s->family == &hn_conv_f32_family) return HN_CONV_Y;
-    if (s->family == &hn_matmul_f32_family) return HN_MATMUL_C;
-    if (s->family == &hn_matmul_nbits_family) return HN_NBITS_Y;
-    if (s->family == &hn_map_f32_family) return HN_MAP_OUT;
-    if (s->family == &hn_conv_q8_family) return HN_CONV_Q8_Y;
-    if (s->family == &hn_binary_q8_family) return HN_BINARY_Q8_Y;
-    if (s->family == &hn_lut_q8_family) return HN_LUT_Q8_Y;
-    return -1;
-}
-
-/* Whether the result may lie where operand i does: the family allows it, and they run alike. */
-static bool may_replace(const hn_step *s, int i) {
-    if (s->family == &hn_map_f32_family) {
-        const hn_map_f32 *p = s->problem;
-        return i < p->n_in && p->n_out == 1 && p->in_type[i] == p->out_type[0] &&
-               agree(p->rank, p->dims, p->in_stride[i], p->out_stride[0]);
-    }
-    if (s->family == &hn_conv_f32_family) {
-        const hn_conv_f32 *p = s->problem;
-        return i == HN_CONV_R && p->r_type == p->y_type &&
-               agree(3, (int64_t[]){p->batch, p->oh, p->ow},
-                     (int64_t[]){p->r_image, p->r_row, p->r_pixel},
-                     (int64_t[]){p->y_image, p->y_row, p->y_pixel});
-    }
-    if (s->family == &hn_conv_q8_family) {
-        const hn_conv_q8 *p = s->problem;
-        return i == HN_CONV_Q8_R && p->r_type == p->y &&
-               agree(3, (int64_t[]){p->batch, p->oh, p->ow},
-                     (int64_t[]){p->r_image, p->r_row, p->r_pixel},
-                     (int64_t[]){p->y_image, p->y_row, p->y_pixel});
-    }
-    if (s->family == &hn_binary_q8_family) {
-        const hn_binary_q8 *p = s->problem;
-        const hn_space *e = &p->space;
-        return agree(e->rank, e->dims, e->stride[i], e->stride[HN_BINARY_Q8_Y]);
-    }
-    if (s->family == &hn_lut_q8_family) {
-        const hn_space *e = &((const hn_lut_q8 *)s->problem)->space;
-        return agree(e->rank, e->dims, e->stride[i], e->stride[HN_LUT_Q8_Y]);
-    }
-    if (s->family == &hn_matmul_nbits_family) {
-        const hn_matmul_nbits *p = s->problem;
-        return i == HN_NBITS_R && agree(1, &p->m, &p->r_m, &p->y_m);
-    }
-    const hn_matmul_f32 *p = s->problem;
-    return i == HN_MATMUL_R && agree(HN_MATMUL_BATCH_AXES, p->batch, p->r_batch, p->c_batch) &&
-           agree(2, (int64_t[]){p->m, p->n}, (int64_t[]){p->r_m, p->r_n},
-                 (int64_t[]){p->c_m, p->c_n});
-}
-
 /* Whether step number `at` may write its result, in buffer y, to the place of operand i: that is
  * read here for the last time, and by no other operand. */
 static bool ends_here(const hn_plan *p, int at, int y, int i) {
     const hn_step *s = p->steps[at];
-    const hn_operand *in = &s->operands[i], *out = &s->operands[result_of(s)];
+    const hn_operand *in = &s->operands[i], *out = &s->operands[s->family->result];
     if (in->buffer < 0 || in->offset != out->offset) return false;
     int root = hn_buffer_root(p, in->buffer);
     const hn_buffer *b = &p->buffers[root];
@@ -367,13 +301,14 @@ static bool ends_here(const hn_plan *p, int at, int y, int i) {
 static void work_in_place(hn_plan *p) {
     for (int at = 0; at < p->n_steps; at++) {
         const hn_step *s = p->steps[at];
-        int result = result_of(s);
-        if (result < 0 || s->lane > 0) continue; /* others of a set may still read it */
+        if (s->family == NULL || s->family->may_replace == NULL) continue;
+        if (s->lane > 0) continue; /* others of a set may still read it */
+        int result = s->family->result;
         int y = hn_buffer_root(p, s->operands[result].buffer);
         hn_buffer *b = &p->buffers[y];
         if (b->kind != HN_BUFFER_SLAB || b->first != at) continue;
         for (int i = 0; i < result; i++) {
-            if (!may_replace(s, i) || !ends_here(p, at, y, i)) continue;
+            if (!s->family->may_replace(s->problem, i) || !ends_here(p, at, y, i)) continue;
             b->inside = hn_buffer_root(p, s->operands[i].buffer);
             p->buffers[b->inside].last = b->last;
             break;

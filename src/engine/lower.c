@@ -418,7 +418,7 @@ hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family
     memcpy(copy, problem, problem_bytes);
     HN_TRY(new_step(L, n, out, err));
     (*out)->family = family;
-    if (hn_quant_is_integer(family)) (*out)->why_float = NULL;
+    if (family->integers) (*out)->why_float = NULL;
     (*out)->problem = copy;
     (*out)->problem_bytes = problem_bytes;
     return HONE_OK;
@@ -584,13 +584,12 @@ static hone_status expand_steps(hn_lower *L, hn_error *err) {
     return HONE_OK;
 }
 
-/* While lowering goes on either side may get another place (hn_lower_rehome), so axes are joined
- * last. */
-static void finish_copies(hn_lower *L) {
-    for (int i = 0; i < L->plan->n_steps; i++) {
-        if (L->plan->steps[i]->family != &hn_copy_family) continue;
-        hn_copy *p = L->plan->steps[i]->problem, whole = *p;
-        hn_copy_init(p, whole.size, whole.rank, whole.dims, whole.src, whole.dst);
+/* While lowering goes on operands may get other places (hn_lower_rehome) and steps may take nodes
+ * in, so problems get their final form last. */
+static void finish_steps(const hn_plan *p) {
+    for (int i = 0; i < p->n_steps; i++) {
+        const hn_step *s = p->steps[i];
+        if (s->family != NULL && s->family->finish != NULL) s->family->finish(s->problem);
     }
 }
 
@@ -633,9 +632,6 @@ hone_status hn_lower_graph(hn_lower *L, hn_error *err) {
     HN_TRY(lower_outputs(L, err));
     HN_TRY(hn_lower_conv_planes(L, err));
     if (L->transposed != NULL || L->deep != NULL) HN_TRY(expand_steps(L, err));
-    finish_copies(L);
-    hn_lower_map_finish(L);
-    hn_lower_matmul_finish(L);
-    hn_lower_q8_finish(L);
+    finish_steps(L->plan);
     return drop_unread(L, err);
 }

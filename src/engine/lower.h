@@ -73,12 +73,6 @@ bool hn_lower_is_deep(const hn_lower *L, const hn_step *s);
 hn_transposed *hn_lower_transposed(const hn_lower *L, const hn_step *s);
 /* Its steps are to be those of conv_planes_f32; false: that cannot be. */
 bool hn_lower_transposed_planes(hn_transposed *t, int64_t y_channel);
-/* Gives map steps, which may grow until lowering is done, their final form. */
-void hn_lower_map_finish(hn_lower *L);
-/* Gives products their final form, once nothing more is added to them. */
-void hn_lower_matmul_finish(hn_lower *L);
-/* Likewise those on integers. */
-void hn_lower_q8_finish(hn_lower *L);
 /* A reduction over the spatial axes of [N, C, H, W] as a pool; declines those no pool can do. */
 hone_status hn_lower_reduce_image(hn_lower *L, const hn_node *n, hn_reduce_op op, bool *done,
                                   hn_error *err);

@@ -11,7 +11,7 @@
  * the node at hand. The outputs of a graph are uses too.
  *
  * While lowering goes on, the axes of a map step are those of its value, so that operands can be
- * added; hn_lower_map_finish then joins axes.
+ * added; the family joins axes when lowering is done (hn_family.finish).
  */
 #include <math.h>
 #include <string.h>
@@ -168,12 +168,6 @@ static bool strides_under(const hn_view *y, const hn_view *r, int rank, const in
     return true;
 }
 
-static bool agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b) {
-    for (int i = 0; i < rank; i++)
-        if (dims[i] != 1 && a[i] != b[i]) return false;
-    return true;
-}
-
 /* ---- steps ---- */
 
 /* The step that made input i of n, when all uses of the value are inputs of n. */
@@ -286,9 +280,9 @@ static bool is_over_channels(const conv_end *e, const hn_view *y, const hn_view 
                              bool *vector) {
     const int64_t along[] = {0, 0, 0, 1};
     int64_t ys[4];
-    if (!strides_under(y, v, 4, e->dims, ys, rs) || !agree(4, e->dims, ys, e->strides))
+    if (!strides_under(y, v, 4, e->dims, ys, rs) || !hn_axes_agree(4, e->dims, ys, e->strides))
         return false;
-    *vector = agree(4, e->dims, rs, along);
+    *vector = hn_axes_agree(4, e->dims, rs, along);
     return true;
 }
 
@@ -321,8 +315,9 @@ static bool add_to_matmul(hn_step *s, const hn_view *y, const hn_view *r) {
     dims[B] = p->m, here[B] = p->c_m;
     dims[B + 1] = p->n, here[B + 1] = p->c_n;
     vector[B + 1] = 1;
-    if (!strides_under(y, r, B + 2, dims, ys, rs) || !agree(B + 2, dims, ys, here)) return false;
-    if (agree(B + 2, dims, rs, vector) && !has(s, HN_MATMUL_BIAS)) {
+    if (!strides_under(y, r, B + 2, dims, ys, rs) || !hn_axes_agree(B + 2, dims, ys, here))
+        return false;
+    if (hn_axes_agree(B + 2, dims, rs, vector) && !has(s, HN_MATMUL_BIAS)) {
         hn_step_reads(s, HN_MATMUL_BIAS, r);
         return true;
     }
@@ -616,7 +611,7 @@ static int put_input(draft *d, const hn_view *v) {
     uint8_t type = v->dtype == HONE_DTYPE_BOOL ? HN_MAP_BOOL : HN_MAP_F32;
     for (int i = 0; i < p->n_in; i++)
         if (d->in[i].buffer == at.buffer && d->in[i].offset == at.offset && p->in_type[i] == type &&
-            agree(p->rank, p->dims, p->in_stride[i], v->strides))
+            hn_axes_agree(p->rank, p->dims, p->in_stride[i], v->strides))
             return i;
     if (p->n_in == HN_MAP_MAX_IN) return -1;
     int i = p->n_in++;
@@ -639,7 +634,7 @@ static int host_of(const hn_lower *L, const hn_node *n, int n_args, const hn_vie
         hn_operand at = operand_of(&v);
         if (p->n_out != 1 || p->rank != v.rank || s->operands[HN_MAP_OUT].offset != at.offset ||
             (v.rank > 0 && memcmp(p->dims, v.dims, (size_t)v.rank * sizeof v.dims[0]) != 0) ||
-            !agree(v.rank, v.dims, p->out_stride[0], v.strides))
+            !hn_axes_agree(v.rank, v.dims, p->out_stride[0], v.strides))
             continue;
         if (found < 0 || is_before(L->plan, maker(L, n, found), s)) found = i;
     }
@@ -762,14 +757,6 @@ static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, in
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;
-}
-
-void hn_lower_map_finish(hn_lower *L) {
-    for (int i = 0; i < L->plan->n_steps; i++) {
-        hn_step *s = L->plan->steps[i];
-        if (s->family == &hn_map_f32_family) hn_map_collapse(s->problem);
-        if (s->family == &hn_map_int_family) hn_map_int_collapse(s->problem);
-    }
 }
 
 /* ---- nodes ---- */

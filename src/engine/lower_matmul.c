@@ -303,22 +303,3 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     *done = true;
     return HONE_OK;
 }
-
-/* Batches that follow each other and share b are rows of one matrix. */
-static void join_batches(hn_matmul_f32 *p) {
-    for (int i = HN_MATMUL_BATCH_AXES - 1; i >= 0; i--) {
-        if (p->batch[i] == 1) continue;
-        if (p->b_batch[i] != 0 || p->a_batch[i] != p->m * p->a_m ||
-            p->r_batch[i] != p->m * p->r_m || p->c_batch[i] != p->m * p->c_m)
-            return;
-        p->m *= p->batch[i];
-        p->batch[i] = 1;
-        p->a_batch[i] = p->r_batch[i] = p->c_batch[i] = 0;
-    }
-}
-
-void hn_lower_matmul_finish(hn_lower *L) {
-    for (int i = 0; i < L->plan->n_steps; i++)
-        if (L->plan->steps[i]->family == &hn_matmul_f32_family)
-            join_batches(L->plan->steps[i]->problem);
-}

@@ -35,23 +35,6 @@ static void walk(hn_space *s, int operand, int rank, const hn_view *v) {
             v->dims[i - missing] == 1 && s->dims[i] != 1 ? 0 : v->strides[i - missing];
 }
 
-static hn_space *space_in(const hn_step *s, int *by) {
-    *by = 1; /* Y */
-    if (s->family == &hn_quantize_f32_family) return &((hn_quantize_f32 *)s->problem)->space;
-    if (s->family == &hn_dequantize_q8_family) return &((hn_dequantize_q8 *)s->problem)->space;
-    if (s->family == &hn_lut_q8_family) return &((hn_lut_q8 *)s->problem)->space;
-    *by = HN_BINARY_Q8_Y;
-    return s->family == &hn_binary_q8_family ? &((hn_binary_q8 *)s->problem)->space : NULL;
-}
-
-void hn_lower_q8_finish(hn_lower *L) {
-    for (int i = 0; i < L->plan->n_steps; i++) {
-        int by;
-        hn_space *space = space_in(L->plan->steps[i], &by);
-        if (space != NULL) hn_space_collapse(space, by);
-    }
-}
-
 static double bytes_of(const hn_view *v) {
     return (double)hn_view_count(v) * hone_dtype_bits(v->dtype) / 8;
 }

@@ -4,19 +4,6 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "kernels/attention_f32/attention_f32.h"
-#include "kernels/binary_q8/binary_q8.h"
-#include "kernels/conv_computed_f32/conv_computed_f32.h"
-#include "kernels/conv_planes_f32/conv_planes_f32.h"
-#include "kernels/conv_q8/conv_q8.h"
-#include "kernels/lut_q8/lut_q8.h"
-#include "kernels/matmul_f32/matmul_f32.h"
-#include "kernels/matmul_f64/matmul_f64.h"
-#include "kernels/matmul_nbits/matmul_nbits.h"
-#include "kernels/mean_planes_q8/mean_planes_q8.h"
-#include "kernels/pool_q8/pool_q8.h"
-#include "kernels/recurrent_f32/recurrent_f32.h"
-#include "kernels/recurrent_q8/recurrent_q8.h"
 
 /* ---- recognising ---- */
 
@@ -210,13 +197,7 @@ bool hn_graph_is_quantized(const hn_graph *g) {
 bool hn_node_is_quantized(const hn_node *n) { return speaks_of_it(n) || reads_integers(n); }
 
 double hn_step_macs(const hn_step *s) {
-    const hn_family *f = s->family;
-    bool product = f == &hn_conv_f32_family || f == &hn_conv_q8_family ||
-                   f == &hn_conv_computed_f32_family || f == &hn_matmul_f32_family ||
-                   f == &hn_attention_f32_family || f == &hn_matmul_nbits_family ||
-                   f == &hn_recurrent_f32_family || f == &hn_recurrent_q8_family ||
-                   f == &hn_conv_planes_f32_family;
-    return product ? s->flops / 2 : s->macs;
+    return s->family != NULL && s->family->multiplies ? s->flops / 2 : s->macs;
 }
 
 /* ---- scales ---- */
@@ -304,12 +285,6 @@ hone_status hn_quant_absorb(hn_lower *L, hn_step *s, const hn_quant_chain *c, hn
     for (int i = c->n - 1; i >= 0; i--)
         if (c->nodes[i] != s->node) HN_TRY(hn_step_absorb(L, s, c->nodes[i], err));
     return hn_step_absorb(L, s, c->quantize, err);
-}
-
-bool hn_quant_is_integer(const hn_family *f) {
-    return f == &hn_conv_q8_family || f == &hn_binary_q8_family || f == &hn_lut_q8_family ||
-           f == &hn_mean_planes_q8_family || f == &hn_pool_q8_family ||
-           f == &hn_recurrent_q8_family;
 }
 
 bool hn_quant_lowers(const hn_op_def *op) {

@@ -67,8 +67,6 @@ bool hn_lower_waits(const hn_lower *L, const hn_node *n);
  * is the reason, NULL where there is nothing to compute in floats. */
 hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, const char **why,
                                hn_error *err);
-/* A step of this family computes in integers. */
-bool hn_quant_is_integer(const hn_family *f);
 /* The operator may be a step in integers, or part of one, between DequantizeLinear and
  * QuantizeLinear. */
 bool hn_quant_lowers(const hn_op_def *op);

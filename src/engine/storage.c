@@ -1,8 +1,6 @@
 #include "engine/storage.h"
 
 #include "base/log.h"
-#include "kernels/conv_f32/conv_f32.h"
-#include "kernels/pool_f32/pool_f32.h"
 
 /* What a problem says of an operand: its type, to be changed, and how many elements it has. */
 typedef struct stored {
@@ -11,19 +9,13 @@ typedef struct stored {
 } stored;
 
 static stored stored_of(const hn_step *s, int operand) {
-    if (s->family == &hn_conv_f32_family) {
-        hn_conv_f32 *p = s->problem;
-        int64_t outputs = p->batch * p->oh * p->ow * p->n;
-        if (operand == HN_CONV_X) return (stored){&p->x_type, p->batch * p->h * p->w * p->c};
-        if (operand == HN_CONV_R) return (stored){&p->r_type, outputs};
-        if (operand == HN_CONV_Y) return (stored){&p->y_type, outputs};
-    }
-    if (s->family == &hn_pool_f32_family) {
-        hn_pool_f32 *p = s->problem;
-        if (operand == HN_POOL_F32_X) return (stored){&p->x_type, p->batch * p->h * p->w * p->c};
-        if (operand == HN_POOL_F32_Y) return (stored){&p->y_type, p->batch * p->oh * p->ow * p->c};
-    }
-    return (stored){NULL, 0};
+    const hn_family *f = s->family;
+    hn_float *type = f->stored != NULL ? f->stored(s->problem, operand) : NULL;
+    stored o = {type, 1};
+    for (int i = 0; type != NULL && i < f->n_axes; i++)
+        for (int k = 0; k < f->axes[i].n && f->axes[i].operand == operand; k++)
+            o.count *= ((const int64_t *)((const char *)s->problem + f->axes[i].dims))[k];
+    return o;
 }
 
 /* What is known of a buffer. */
@@ -48,7 +40,7 @@ static void find_candidates(const hn_plan *p, facts *f) {
             if (buffer < 0) continue;
             if (stored_of(s, k).type == NULL || s->precision < HN_PRECISION_BF16)
                 f[buffer].may = false;
-            if (s->family == &hn_conv_f32_family) f[buffer].product = true;
+            if (s->family->multiplies) f[buffer].product = true;
         }
     }
 }

@@ -19,6 +19,5 @@
 hone_status hn_plan_store(hn_plan *p, const hn_compile *how, hn_error *err);
 
 /* Of one element. */
-static inline size_t hn_float_bytes(hn_float type) { return type == HN_FLOAT_BF16 ? 2 : 4; }
 
 #endif

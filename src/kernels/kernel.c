@@ -57,6 +57,12 @@ const hn_kernel *hn_kernel_choose(const hn_family *f, hn_allowed allowed, const 
     return f->rows[f->n_rows - 1];
 }
 
+bool hn_axes_agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b) {
+    for (int i = 0; i < rank; i++)
+        if (dims[i] != 1 && a[i] != b[i]) return false;
+    return true;
+}
+
 uint64_t hn_pack_hash(const int64_t *facts, size_t n) {
     uint64_t h = 0xcbf29ce484222325;
     for (size_t i = 0; i < n; i++) {

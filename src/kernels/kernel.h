@@ -66,6 +66,8 @@ double hn_precision_error(hn_precision p);
 /* How an operand's floats are stored. */
 typedef enum hn_float { HN_FLOAT_F32, HN_FLOAT_BF16 } hn_float;
 
+static inline size_t hn_float_bytes(hn_float type) { return type == HN_FLOAT_BF16 ? 2 : 4; }
+
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
     hn_isa isa;       /* every bit must be available */
@@ -108,6 +110,11 @@ typedef struct hn_axes {
 
 #define HN_ADJACENT SIZE_MAX
 
+/* Whether axes of these lengths run alike with strides a and b. An axis of length 1 always does. */
+bool hn_axes_agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b);
+
+/* What is true of a family. Callers ask these fields; they do not compare families. Zero means no.
+ */
 typedef struct hn_family {
     const char *name;
     const char *help; /* one line: what it computes */
@@ -119,6 +126,18 @@ typedef struct hn_family {
      * operand with no axes here stays where it is. */
     const hn_axes *axes;
     int n_axes;
+    bool multiplies; /* its operations are multiplications and additions, in pairs */
+    bool integers;   /* it computes with 8-bit integers */
+    /* Whether operand `result` may be written to the place of an operand before it: the kernels
+     * allow it, and both have elements of one size and lie alike. NULL: never. */
+    bool (*may_replace)(const void *problem, int operand);
+    int result;
+    /* The field that says how an operand is stored, where that may be f32 or bf16; else NULL. Such
+     * an operand has axes. */
+    hn_float *(*stored)(void *problem, int operand);
+    /* Gives a problem its final form: axes that can be joined are joined. Until then the operands
+     * may get other places. NULL: problems are made in that form. */
+    void (*finish)(void *problem);
 } hn_family;
 
 /* Every family, sorted by name. */

@@ -41,4 +41,5 @@ const hn_family hn_attention_f32_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .multiplies = true,
 };

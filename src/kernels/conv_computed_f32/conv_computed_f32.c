@@ -67,4 +67,5 @@ const hn_family hn_conv_computed_f32_family = {
     .help = "convolution over channels-last images by weights that are computed",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .multiplies = true,
 };

@@ -20,6 +20,22 @@ static const hn_axes axes[] = {
     {HN_CONV_Y, 1, offsetof(hn_conv_f32, n), HN_ADJACENT},
 };
 
+static bool may_replace(const void *problem, int operand) {
+    const hn_conv_f32 *p = problem;
+    return operand == HN_CONV_R && p->r_type == p->y_type &&
+           hn_axes_agree(3, (int64_t[]){p->batch, p->oh, p->ow},
+                         (int64_t[]){p->r_image, p->r_row, p->r_pixel},
+                         (int64_t[]){p->y_image, p->y_row, p->y_pixel});
+}
+
+static hn_float *stored(void *problem, int operand) {
+    hn_conv_f32 *p = problem;
+    return operand == HN_CONV_X   ? &p->x_type
+           : operand == HN_CONV_R ? &p->r_type
+           : operand == HN_CONV_Y ? &p->y_type
+                                  : NULL;
+}
+
 const hn_family hn_conv_f32_family = {
     .name = "conv_f32",
     .help = "convolution over channels-last images; matrix product by a constant",
@@ -28,6 +44,10 @@ const hn_family hn_conv_f32_family = {
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
     .weights = HN_CONV_W,
+    .multiplies = true,
+    .may_replace = may_replace,
+    .result = HN_CONV_Y,
+    .stored = stored,
 };
 
 bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why) {

@@ -16,6 +16,7 @@ const hn_family hn_conv_planes_f32_family = {
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .weights = HN_CONV_W,
+    .multiplies = true,
 };
 
 hn_conv_planes_f32 hn_conv_planes_of(const hn_conv_f32 *p, int64_t y_channel) {

@@ -22,6 +22,14 @@ static const hn_axes axes[] = {
     {HN_CONV_Q8_Y, 1, offsetof(hn_conv_q8, n), HN_ADJACENT},
 };
 
+static bool may_replace(const void *problem, int operand) {
+    const hn_conv_q8 *p = problem;
+    return operand == HN_CONV_Q8_R && p->r_type == p->y &&
+           hn_axes_agree(3, (int64_t[]){p->batch, p->oh, p->ow},
+                         (int64_t[]){p->r_image, p->r_row, p->r_pixel},
+                         (int64_t[]){p->y_image, p->y_row, p->y_pixel});
+}
+
 const hn_family hn_conv_q8_family = {
     .name = "conv_q8",
     .help = "convolution of 8-bit integers over channels-last images; matrix product by a constant",
@@ -30,6 +38,10 @@ const hn_family hn_conv_q8_family = {
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
     .weights = HN_CONV_Q8_W,
+    .multiplies = true,
+    .integers = true,
+    .may_replace = may_replace,
+    .result = HN_CONV_Q8_Y,
 };
 
 hn_conv_q8 hn_conv_q8_of_gemm(int64_t m, int64_t n, int64_t k) {

@@ -15,6 +15,11 @@ static const hn_axes axes[] = {
     {HN_COPY_DST, HN_COPY_AXES, offsetof(hn_copy, dims), offsetof(hn_copy, dst)},
 };
 
+static void finish(void *problem) {
+    const hn_copy whole = *(const hn_copy *)problem;
+    hn_copy_init(problem, whole.size, whole.rank, whole.dims, whole.src, whole.dst);
+}
+
 const hn_family hn_copy_family = {
     .name = "copy",
     .help = "moves elements between two places with any strides",
@@ -22,6 +27,7 @@ const hn_family hn_copy_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .finish = finish,
 };
 
 void hn_copy_init(hn_copy *p, size_t size, int rank, const int64_t *dims, const int64_t *src,

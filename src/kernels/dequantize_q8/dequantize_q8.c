@@ -17,6 +17,10 @@ static const hn_kernel *const rows[] = {
     }
 static const hn_axes axes[] = {OPERAND(HN_DEQUANTIZE_Q8_X), OPERAND(HN_DEQUANTIZE_Q8_Y)};
 
+static void finish(void *problem) {
+    hn_space_collapse(&((hn_dequantize_q8 *)problem)->space, HN_DEQUANTIZE_Q8_Y);
+}
+
 const hn_family hn_dequantize_q8_family = {
     .name = "dequantize_q8",
     .help = "integers to floats, by scales",
@@ -24,4 +28,5 @@ const hn_family hn_dequantize_q8_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .finish = finish,
 };

@@ -14,6 +14,15 @@ static const hn_kernel *const rows[] = {
     { i, HN_SPACE_RANK, offsetof(hn_lut_q8, space.dims), offsetof(hn_lut_q8, space.stride[i]) }
 static const hn_axes axes[] = {OPERAND(HN_LUT_Q8_X), OPERAND(HN_LUT_Q8_Y)};
 
+static bool may_replace(const void *problem, int operand) {
+    const hn_space *s = &((const hn_lut_q8 *)problem)->space;
+    return hn_axes_agree(s->rank, s->dims, s->stride[operand], s->stride[HN_LUT_Q8_Y]);
+}
+
+static void finish(void *problem) {
+    hn_space_collapse(&((hn_lut_q8 *)problem)->space, HN_LUT_Q8_Y);
+}
+
 const hn_family hn_lut_q8_family = {
     .name = "lut_q8",
     .help = "any function of one 8-bit number, by a table",
@@ -21,4 +30,8 @@ const hn_family hn_lut_q8_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .integers = true,
+    .may_replace = may_replace,
+    .result = HN_LUT_Q8_Y,
+    .finish = finish,
 };

@@ -24,6 +24,14 @@ static const hn_axes axes[] = {
     IN(0), IN(1), IN(2), IN(3), IN(4), IN(5), IN(6), IN(7), OUT(0), OUT(1),
 };
 
+static bool may_replace(const void *problem, int operand) {
+    const hn_map_f32 *p = problem;
+    return operand < p->n_in && p->n_out == 1 && p->in_type[operand] == p->out_type[0] &&
+           hn_axes_agree(p->rank, p->dims, p->in_stride[operand], p->out_stride[0]);
+}
+
+static void finish(void *problem) { hn_map_collapse(problem); }
+
 const hn_family hn_map_f32_family = {
     .name = "map_f32",
     .help = "a program of elementwise operations over broadcasting operands",
@@ -31,6 +39,9 @@ const hn_family hn_map_f32_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .may_replace = may_replace,
+    .result = HN_MAP_OUT,
+    .finish = finish,
 };
 
 int hn_map_arity(hn_map_op op) {

@@ -21,6 +21,8 @@ static const hn_axes axes[] = {
     AXES(HN_MAP_INT_Y),
 };
 
+static void finish(void *problem) { hn_map_int_collapse(problem); }
+
 const hn_family hn_map_int_family = {
     .name = "map_int",
     .help = "an elementwise operation on integers over broadcasting operands",
@@ -28,6 +30,7 @@ const hn_family hn_map_int_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .finish = finish,
 };
 
 enum {

@@ -27,6 +27,28 @@ static const hn_axes axes[] = {
     {HN_MATMUL_C, 2, offsetof(hn_matmul_f32, m), offsetof(hn_matmul_f32, c_m)},
 };
 
+static bool may_replace(const void *problem, int operand) {
+    const hn_matmul_f32 *p = problem;
+    return operand == HN_MATMUL_R &&
+           hn_axes_agree(HN_MATMUL_BATCH_AXES, p->batch, p->r_batch, p->c_batch) &&
+           hn_axes_agree(2, (int64_t[]){p->m, p->n}, (int64_t[]){p->r_m, p->r_n},
+                         (int64_t[]){p->c_m, p->c_n});
+}
+
+/* Batches that follow each other and share b are rows of one matrix. */
+static void finish(void *problem) {
+    hn_matmul_f32 *p = problem;
+    for (int i = HN_MATMUL_BATCH_AXES - 1; i >= 0; i--) {
+        if (p->batch[i] == 1) continue;
+        if (p->b_batch[i] != 0 || p->a_batch[i] != p->m * p->a_m ||
+            p->r_batch[i] != p->m * p->r_m || p->c_batch[i] != p->m * p->c_m)
+            return;
+        p->m *= p->batch[i];
+        p->batch[i] = 1;
+        p->a_batch[i] = p->r_batch[i] = p->c_batch[i] = 0;
+    }
+}
+
 const hn_family hn_matmul_f32_family = {
     .name = "matmul_f32",
     .help = "batched matrix product of two activations",
@@ -34,6 +56,10 @@ const hn_family hn_matmul_f32_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .multiplies = true,
+    .may_replace = may_replace,
+    .result = HN_MATMUL_C,
+    .finish = finish,
 };
 
 int64_t hn_matmul_offset(const hn_matmul_f32 *p, const int64_t *strides, int64_t index) {

@@ -21,6 +21,11 @@ static const hn_axes axes[] = {
     {HN_NBITS_Y, 1, offsetof(hn_matmul_nbits, n), HN_ADJACENT},
 };
 
+static bool may_replace(const void *problem, int operand) {
+    const hn_matmul_nbits *p = problem;
+    return operand == HN_NBITS_R && hn_axes_agree(1, &p->m, &p->r_m, &p->y_m);
+}
+
 const hn_family hn_matmul_nbits_family = {
     .name = "matmul_nbits",
     .help = "matrix product by a constant of 4- or 8-bit integers with a scale for each block",
@@ -29,6 +34,9 @@ const hn_family hn_matmul_nbits_family = {
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
     .weights = HN_NBITS_W,
+    .multiplies = true,
+    .may_replace = may_replace,
+    .result = HN_NBITS_Y,
 };
 
 bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa) {

@@ -15,4 +15,5 @@ const hn_family hn_mean_planes_q8_family = {
     .help = "mean of each plane of 8-bit integers",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
+    .integers = true,
 };

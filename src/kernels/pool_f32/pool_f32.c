@@ -18,6 +18,11 @@ static const hn_axes axes[] = {
     {HN_POOL_F32_Y, 1, offsetof(hn_pool_f32, c), HN_ADJACENT},
 };
 
+static hn_float *stored(void *problem, int operand) {
+    hn_pool_f32 *p = problem;
+    return operand == HN_POOL_F32_X ? &p->x_type : operand == HN_POOL_F32_Y ? &p->y_type : NULL;
+}
+
 const hn_family hn_pool_f32_family = {
     .name = "pool_f32",
     .help = "largest, mean or sum of windows of channels-last images",
@@ -25,4 +30,5 @@ const hn_family hn_pool_f32_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .stored = stored,
 };

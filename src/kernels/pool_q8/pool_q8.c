@@ -25,4 +25,5 @@ const hn_family hn_pool_q8_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .integers = true,
 };

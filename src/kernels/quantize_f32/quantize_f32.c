@@ -17,6 +17,10 @@ static const hn_kernel *const rows[] = {
     }
 static const hn_axes axes[] = {OPERAND(HN_QUANTIZE_F32_X), OPERAND(HN_QUANTIZE_F32_Y)};
 
+static void finish(void *problem) {
+    hn_space_collapse(&((hn_quantize_f32 *)problem)->space, HN_QUANTIZE_F32_Y);
+}
+
 const hn_family hn_quantize_f32_family = {
     .name = "quantize_f32",
     .help = "floats to 8-bit integers, by scales that are given or found",
@@ -24,4 +28,5 @@ const hn_family hn_quantize_f32_family = {
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .finish = finish,
 };

@@ -26,4 +26,5 @@ const hn_family hn_recurrent_f32_family = {
     .weights = HN_RECURRENT_R,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .multiplies = true,
 };

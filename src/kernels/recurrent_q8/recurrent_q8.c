@@ -26,4 +26,6 @@ const hn_family hn_recurrent_q8_family = {
     .weights = HN_RECURRENT_R,
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
+    .multiplies = true,
+    .integers = true,
 };
