@@ -98,9 +98,8 @@ hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, co
 /* The lowerings of Conv and Gemm, for operators that are these and more. */
 hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
-/* The activation that ends what a convolution or product computes; NULL: s has no such end, or is
- * NULL. */
-hn_act *hn_step_end(const hn_step *s);
+/* How the results of s may be changed; false: they may not, or s is NULL. */
+bool hn_step_end(const hn_step *s, hn_end *out);
 /* A step for y [..., m, n] = alpha * a [..., m, k] by b [..., k, n], of any strides; at most
  * HN_MATMUL_BATCH_AXES axes in front, along which a and b broadcast. */
 hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
@@ -109,6 +108,9 @@ hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, c
 hone_status hn_lower_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *err);
 /* Swaps the last two axes. */
 void hn_view_swap_last(hn_view *v);
+/* The windows of a pool from x to y, channels last; y may be without spatial axes. Of three
+ * spatial axes the last two are taken, without strides. */
+hn_windows hn_lower_windows(const hn_view *x, const hn_view *y, const hn_spatial *s);
 /* Sizes, window and strides of a convolution from x to y by w. */
 hn_conv_f32 hn_lower_conv_problem(const hn_view *x, const hn_view *w, const hn_view *y,
                                   const hn_spatial *s, int64_t groups);

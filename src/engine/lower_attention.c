@@ -92,7 +92,7 @@ static bool unscaled(const hn_lower *L, const hn_node *product, int i, hn_view *
     const hn_value *v = hn_node_input(product, i);
     const hn_node *n = made_by(v, "Mul");
     const hn_step *s = L->makers[v->id];
-    if (n == NULL || s == NULL || s->family != &hn_map_f32_family) return false;
+    if (n == NULL || hn_step_problem(s, &hn_map_f32_family) == NULL) return false;
     int side = hn_node_constant(n, 0) != NULL ? 1 : 0;
     const hn_tensor *number = hn_node_constant(n, 1 - side);
     const hn_value *in = hn_node_input(n, side);
@@ -204,8 +204,8 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     hn_view whole = L->views[scores->id];
     if (chooses) scores = hidden.scores;
     const hn_step *from = L->makers[scores->id];
-    if (from == NULL || from->family != &hn_matmul_f32_family) HN_DECLINE(L, "no attention");
-    const hn_matmul_f32 *m = from->problem;
+    const hn_matmul_f32 *m = hn_step_problem(from, &hn_matmul_f32_family);
+    if (m == NULL) HN_DECLINE(L, "no attention");
     const hn_operand *bias = &from->operands[HN_MATMUL_BIAS], *r = &from->operands[HN_MATMUL_R];
     int masks = (bias->buffer >= 0) + (r->buffer >= 0) + chooses;
     if (m->act.kind != HN_ACT_NONE || masks > 1 || (r->buffer >= 0 && m->r_n != 1 && m->n != 1))

@@ -7,50 +7,52 @@
  * every tap would gather from as many places. */
 #define MOST_PLANES 4
 
-/* Strides of [batch, channels, spatial...] as those of images. */
-typedef struct image {
-    int64_t image, row, pixel, channel;
-} image;
-
-static image image_of(const hn_view *v) {
-    if (v->rank == 3) return (image){v->strides[0], 0, v->strides[2], v->strides[1]};
-    return (image){v->strides[0], v->strides[2], v->strides[3], v->strides[1]};
+hn_windows hn_lower_windows(const hn_view *x, const hn_view *y, const hn_spatial *s) {
+    bool flat = x->rank == 3, spatial = y->rank == x->rank;
+    int h = x->rank - 1, v = h - 1; /* axes of width and height */
+    return (hn_windows){
+        .batch = x->dims[0],
+        .h = flat ? 1 : x->dims[v],
+        .w = x->dims[h],
+        .c = x->dims[1],
+        .oh = flat || !spatial ? 1 : y->dims[v],
+        .ow = spatial ? y->dims[h] : 1,
+        .n = y->dims[1],
+        .kh = flat ? 1 : s->kernel[v - 2],
+        .kw = s->kernel[h - 2],
+        .sh = flat ? 1 : s->stride[v - 2],
+        .sw = s->stride[h - 2],
+        .dh = flat ? 1 : s->dilation[v - 2],
+        .dw = s->dilation[h - 2],
+        .pt = flat ? 0 : s->pad[v - 2],
+        .pl = s->pad[h - 2],
+        .pb = flat ? 0 : s->pad_end[v - 2],
+        .pr = s->pad_end[h - 2],
+        .groups = x->dims[1],
+        .x_image = x->strides[0],
+        .x_row = flat ? 0 : x->strides[v],
+        .x_pixel = x->strides[h],
+        .x_channel = 1,
+        .y_image = y->strides[0],
+        .y_row = flat || !spatial ? 0 : y->strides[v],
+        .y_pixel = spatial ? y->strides[h] : 0,
+    };
 }
 
 hn_conv_f32 hn_lower_conv_problem(const hn_view *x, const hn_view *w, const hn_view *y,
                                   const hn_spatial *s, int64_t groups) {
     bool flat = x->rank == 3;
-    int i = flat ? 0 : 1; /* the axis of width */
-    image in = image_of(x), out = image_of(y);
-    return (hn_conv_f32){
-        .batch = x->dims[0],
-        .h = flat ? 1 : x->dims[2],
-        .w = x->dims[i + 2],
-        .c = x->dims[1],
-        .oh = flat ? 1 : y->dims[2],
-        .ow = y->dims[i + 2],
-        .n = y->dims[1],
-        .kh = flat ? 1 : w->dims[2],
-        .kw = w->dims[i + 2],
-        .sh = flat ? 1 : s->stride[0],
-        .sw = s->stride[i],
-        .dh = flat ? 1 : s->dilation[0],
-        .dw = s->dilation[i],
-        .pt = flat ? 0 : s->pad[0],
-        .pl = s->pad[i],
-        .groups = groups,
-        .x_image = in.image,
-        .x_row = in.row,
-        .x_pixel = in.pixel,
-        .x_channel = in.channel,
-        .y_image = out.image,
-        .y_row = out.row,
-        .y_pixel = out.pixel,
+    hn_conv_f32 p = {
+        .windows = hn_lower_windows(x, y, s),
         .w_o = w->strides[0],
         .w_i = w->strides[1],
         .w_y = flat ? 0 : w->strides[2],
-        .w_x = w->strides[i + 2],
+        .w_x = w->strides[flat ? 2 : 3],
     };
+    p.kh = flat ? 1 : w->dims[2], p.kw = w->dims[flat ? 2 : 3];
+    p.groups = groups;
+    p.x_channel = x->strides[1];
+    return p;
 }
 
 hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 *p,

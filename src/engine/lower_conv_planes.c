@@ -92,9 +92,8 @@ static hn_step *copy_at(const hn_lower *L, const uses *all, const hn_step *s, in
     const hn_operand *o = &s->operands[operand];
     hn_step *t = other_step(L, all, s, o->buffer);
     image here;
-    if (t == NULL || t->family != &hn_copy_family) return NULL;
-    const hn_copy *c = t->problem;
-    if (c->size != sizeof(float) || c->rank < 3 || c->rank > 5) return NULL;
+    const hn_copy *c = hn_step_problem(t, &hn_copy_family);
+    if (c == NULL || c->size != sizeof(float) || c->rank < 3 || c->rank > 5) return NULL;
     if (t->operands[side].buffer != o->buffer || t->operands[side].offset != o->offset) return NULL;
     bool to = side == HN_COPY_DST;
     if (!image_of(c, to ? c->dst : c->src, &here) || !same_image(&here, is)) return NULL;
@@ -260,7 +259,8 @@ hone_status hn_lower_conv_planes(hn_lower *L, hn_error *err) {
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         change c;
-        if (s->family != &hn_conv_f32_family || s->operands[HN_CONV_R].buffer >= 0) continue;
+        if (hn_step_problem(s, &hn_conv_f32_family) == NULL) continue;
+        if (s->operands[HN_CONV_R].buffer >= 0) continue;
         if (hn_lower_is_deep(L, s) || !find_planes(L, all, s, &c) || !pays(L, s, &c)) continue;
         hn_transposed *t = hn_lower_transposed(L, s);
         if (t != NULL && !hn_lower_transposed_planes(t, c.y.strides[1])) continue;

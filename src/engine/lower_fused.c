@@ -61,9 +61,10 @@ static hone_status ended(hn_lower *L, const hn_node *n,
     if (!activation_of(n, &act)) HN_DECLINE(L, "an activation with parameters, or another");
     HN_TRY(lower(L, n, done, err));
     if (!*done || act.kind == HN_ACT_NONE) return HONE_OK;
-    hn_act *end = hn_step_end(L->makers[hn_node_output(n, 0)->id]);
-    if (end == NULL || end->kind != HN_ACT_NONE) return add_activation(L, n, &act, err);
-    *end = act;
+    hn_end e;
+    if (!hn_step_end(L->makers[hn_node_output(n, 0)->id], &e) || e.act->kind != HN_ACT_NONE)
+        return add_activation(L, n, &act, err);
+    *e.act = act;
     return HONE_OK;
 }
 

@@ -17,12 +17,8 @@
 #include <string.h>
 
 #include "engine/lower.h"
-#include "kernels/conv_computed_f32/conv_computed_f32.h"
 #include "kernels/conv_q8/conv_q8.h"
 #include "kernels/map_f32/map_f32.h"
-#include "kernels/map_int/map_int.h"
-#include "kernels/matmul_f32/matmul_f32.h"
-#include "kernels/matmul_nbits/matmul_nbits.h"
 
 /* ---- the operators ---- */
 
@@ -207,18 +203,9 @@ static bool is_before(const hn_plan *p, const hn_step *a, const hn_step *b) {
 
 /* ---- into a convolution or product ---- */
 
-/* What follows the sums of a step that has such an end, else NULL. */
-static hn_act *end_of(const hn_step *s) {
-    if (s == NULL) return NULL;
-    if (s->family == &hn_conv_f32_family || s->family == &hn_conv_computed_f32_family)
-        return &((hn_conv_f32 *)s->problem)->act;
-    if (s->family == &hn_matmul_f32_family) return &((hn_matmul_f32 *)s->problem)->act;
-    if (s->family == &hn_matmul_nbits_family) return &((hn_matmul_nbits *)s->problem)->act;
-    if (s->family == &hn_conv_q8_family) {
-        hn_conv_q8 *p = s->problem;
-        return p->y == HN_Q8_F32 ? &p->act : NULL;
-    }
-    return NULL;
+bool hn_step_end(const hn_step *s, hn_end *out) {
+    return s != NULL && s->family != NULL && s->family->end != NULL &&
+           s->family->end(s->problem, out);
 }
 
 static float clip(float x, const hn_act *limits) {
@@ -242,100 +229,48 @@ static bool follow(hn_act *end, const hn_act *act) {
 
 static bool has(const hn_step *s, int operand) { return s->operands[operand].buffer >= 0; }
 
-/* What a convolution, or a product by a constant, writes, and how something can be added to it. */
-typedef struct conv_end {
-    int64_t dims[4], strides[4];
-    int64_t *r_strides; /* of axes from `first` to the rows of pixels */
-    int first;
-    int bias, residual; /* operands */
-} conv_end;
-
-static conv_end conv_end_of(const hn_step *s) {
-    if (s->family == &hn_conv_q8_family) {
-        hn_conv_q8 *p = s->problem;
-        return (conv_end){{p->batch, p->oh, p->ow, p->n},
-                          {p->y_image, p->y_row, p->y_pixel, 1},
-                          &p->r_image,
-                          0,
-                          HN_CONV_Q8_FBIAS,
-                          HN_CONV_Q8_R};
-    }
-    if (s->family == &hn_matmul_nbits_family) {
-        hn_matmul_nbits *p = s->problem;
-        return (conv_end){{1, 1, p->m, p->n}, {0, 0, p->y_m, 1}, &p->r_m, 2,
-                          HN_NBITS_BIAS,      HN_NBITS_R};
-    }
-    hn_conv_f32 *p = s->problem;
-    return (conv_end){{p->batch, p->oh, p->ow, p->n},
-                      {p->y_image, p->y_row, p->y_pixel, 1},
-                      &p->r_image,
-                      0,
-                      HN_CONV_BIAS,
-                      HN_CONV_R};
-}
-
-/* Whether v, over the elements of y, is one number for each channel of what the convolution
- * computes, and y all of that. rs: the strides of v under its axes. */
-static bool is_over_channels(const conv_end *e, const hn_view *y, const hn_view *v, int64_t *rs,
-                             bool *vector) {
-    const int64_t along[] = {0, 0, 0, 1};
-    int64_t ys[4];
-    if (!strides_under(y, v, 4, e->dims, ys, rs) || !hn_axes_agree(4, e->dims, ys, e->strides))
+/* Whether v, over the elements of y, has strides rs under the axes of the results, and y is all of
+ * these. vector: v is one number for each index of the last axis. */
+static bool lies_over(const hn_end *e, const hn_view *y, const hn_view *v, int64_t *rs,
+                      bool *vector) {
+    int64_t ys[HN_END_RANK], along[HN_END_RANK] = {0};
+    along[e->rank - 1] = 1;
+    if (!strides_under(y, v, e->rank, e->dims, ys, rs) ||
+        !hn_axes_agree(e->rank, e->dims, ys, e->strides))
         return false;
-    *vector = hn_axes_agree(4, e->dims, rs, along);
+    *vector = hn_axes_agree(e->rank, e->dims, rs, along);
     return true;
 }
 
 /* Adds r to what s computes, whose value is y: as its bias, or else as its residual. False: it
  * cannot. */
-static bool add_to_conv(const hn_lower *L, hn_step *s, const hn_view *y, const hn_view *r) {
-    conv_end e = conv_end_of(s);
-    int64_t rs[4];
+static bool add_to(const hn_lower *L, hn_step *s, const hn_end *e, const hn_view *y,
+                   const hn_view *r) {
+    int64_t rs[HN_END_RANK];
     bool vector;
-    if (!is_over_channels(&e, y, r, rs, &vector)) return false;
-    bool constant = s->family != &hn_conv_q8_family || hn_lower_is_constant(L, r);
-    if (vector && constant && !has(s, e.bias)) {
-        hn_step_reads(s, e.bias, r);
+    if (!lies_over(e, y, r, rs, &vector)) return false;
+    if (vector && !has(s, e->bias) && (!e->bias_constant || hn_lower_is_constant(L, r))) {
+        hn_step_reads(s, e->bias, r);
         return true;
     }
-    for (int i = 0; i < 4; i++)
-        if (e.dims[i] != 1 && rs[i] <= 0) return false;
-    if (has(s, e.residual) || (e.dims[3] != 1 && rs[3] != 1)) return false;
-    memcpy(e.r_strides, rs + e.first, (size_t)(3 - e.first) * sizeof *rs);
-    hn_step_reads(s, e.residual, r);
-    return true;
-}
-
-static bool add_to_matmul(hn_step *s, const hn_view *y, const hn_view *r) {
-    enum { B = HN_MATMUL_BATCH_AXES };
-    hn_matmul_f32 *p = s->problem;
-    int64_t dims[B + 2], here[B + 2], vector[B + 2] = {0}, ys[B + 2], rs[B + 2];
-    memcpy(dims, p->batch, sizeof p->batch);
-    memcpy(here, p->c_batch, sizeof p->c_batch);
-    dims[B] = p->m, here[B] = p->c_m;
-    dims[B + 1] = p->n, here[B + 1] = p->c_n;
-    vector[B + 1] = 1;
-    if (!strides_under(y, r, B + 2, dims, ys, rs) || !hn_axes_agree(B + 2, dims, ys, here))
-        return false;
-    if (hn_axes_agree(B + 2, dims, rs, vector) && !has(s, HN_MATMUL_BIAS)) {
-        hn_step_reads(s, HN_MATMUL_BIAS, r);
-        return true;
-    }
-    if (has(s, HN_MATMUL_R)) return false;
-    memcpy(p->r_batch, rs, sizeof p->r_batch);
-    p->r_m = rs[B];
-    p->r_n = rs[B + 1];
-    hn_step_reads(s, HN_MATMUL_R, r);
+    if (has(s, e->residual)) return false;
+    for (int i = 0; i < e->rank; i++)
+        if (e->dims[i] != 1 && ((rs[i] <= 0 && !e->r_any) || (rs[i] != 1 && i >= e->n_r)))
+            return false;
+    memcpy(e->r_strides, rs, (size_t)e->n_r * sizeof *rs);
+    hn_step_reads(s, e->residual, r);
     return true;
 }
 
 /* An Add with a value that a convolution or product made. */
 static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_view *result) {
     hn_step *hosts[2] = {maker(L, n, 0), maker(L, n, 1)};
+    hn_end ends[2];
     for (int i = 0; i < 2; i++) {
         hn_view v = hn_lower_in(L, n, i);
-        hn_act *end = end_of(hosts[i]);
-        if (end == NULL || end->kind != HN_ACT_NONE || !same_dims(&v, y)) hosts[i] = NULL;
+        if (!hn_step_end(hosts[i], &ends[i]) || ends[i].act->kind != HN_ACT_NONE ||
+            !same_dims(&v, y))
+            hosts[i] = NULL;
     }
     if (hosts[0] == hosts[1]) return NULL; /* neither, or x + x */
     /* The later one first: it need not move. */
@@ -345,9 +280,7 @@ static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn
         if (s == NULL) continue;
         hn_view v = hn_lower_in(L, n, second), other = hn_lower_in(L, n, !second);
         hn_view r = spread(&other, y);
-        if (!(s->family == &hn_matmul_f32_family ? add_to_matmul(s, &v, &r)
-                                                 : add_to_conv(L, s, &v, &r)))
-            continue;
+        if (!add_to(L, s, &ends[second], &v, &r)) continue;
         s->bytes += 4.0 * (double)hn_view_count(&other);
         read_after(L, s, &r);
         *result = v;
@@ -380,8 +313,9 @@ static hone_status scale_integers(hn_lower *L, const hn_node *n, int i, hn_step 
                                   const hn_view *v, bool *done, hn_error *err) {
     const hn_conv_q8 *p = s->problem;
     hn_view computed, constant, m;
+    hn_end e;
     *done = false;
-    if (p->y != HN_Q8_F32 || p->act.kind != HN_ACT_NONE || has(s, HN_CONV_Q8_M) ||
+    if (!hn_step_end(s, &e) || p->act.kind != HN_ACT_NONE || has(s, HN_CONV_Q8_M) ||
         has(s, HN_CONV_Q8_XS) || has(s, HN_CONV_Q8_FBIAS) || has(s, HN_CONV_Q8_R))
         return HONE_OK;
     split_factor(L, n, i, &computed, &constant);
@@ -389,13 +323,12 @@ static hone_status scale_integers(hn_lower *L, const hn_node *n, int i, hn_step 
         return HONE_OK;
     if (constant.buffer >= 0) {
         const hn_tensor *t = L->plan->buffers[constant.buffer].tensor;
-        conv_end e = conv_end_of(s);
         hn_view wide = spread(&constant, v);
-        int64_t rs[4];
+        int64_t rs[HN_END_RANK];
         bool vector;
         hn_tensor *to;
         if (constant.rank > v->rank || t->dtype != HONE_DTYPE_F32) return HONE_OK;
-        if (t->n != 1 && (!is_over_channels(&e, v, &wide, rs, &vector) || !vector)) return HONE_OK;
+        if (t->n != 1 && (!lies_over(&e, v, &wide, rs, &vector) || !vector)) return HONE_OK;
         HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, p->n, &to, &m, err));
         for (int64_t k = 0; k < p->n; k++)
             ((float *)to->data)[k] = (float)hn_tensor_f64(t, t->n == 1 ? 0 : k);
@@ -417,8 +350,8 @@ static hone_status into_integers(hn_lower *L, const hn_node *n, const hn_view *y
     for (int i = 0; i < (is(n, "Mul") ? 2 : 1) && !*done; i++) {
         hn_step *s = maker(L, n, i);
         hn_view v = hn_lower_in(L, n, i);
-        if (s == NULL || s->family != &hn_conv_q8_family || !same_dims(&v, y)) continue;
-        hn_conv_q8 *p = s->problem;
+        hn_conv_q8 *p = hn_step_problem(s, &hn_conv_q8_family);
+        if (p == NULL || !same_dims(&v, y)) continue;
         if (is(n, "Mul")) {
             HN_TRY(scale_integers(L, n, 1 - i, s, &v, done, err));
         } else if (p->y == HN_Q8_S32 && y->dtype == HONE_DTYPE_F32) {
@@ -439,24 +372,21 @@ static hn_step *scale_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_
         hn_step *s = maker(L, n, i);
         const hn_tensor *t = hn_node_constant(n, 1 - i);
         hn_view v = hn_lower_in(L, n, i);
-        if (s == NULL || s->family != &hn_matmul_f32_family || t == NULL || t->n != 1) continue;
+        hn_end e;
+        if (!hn_step_end(s, &e) || e.scale == NULL || t == NULL || t->n != 1) continue;
         if (is(n, "Div") && i == 1) continue;
-        hn_matmul_f32 *p = s->problem;
-        if (p->act.kind != HN_ACT_NONE || has(s, HN_MATMUL_BIAS) || has(s, HN_MATMUL_R) ||
-            !same_dims(&v, y))
+        if (e.act->kind != HN_ACT_NONE || has(s, e.bias) || has(s, e.residual) || !same_dims(&v, y))
             continue;
         float x = (float)hn_tensor_f64(t, 0);
-        p->alpha = is(n, "Div") ? p->alpha / x : p->alpha * x;
+        *e.scale = is(n, "Div") ? *e.scale / x : *e.scale * x;
         *result = v;
         return s;
     }
     return NULL;
 }
 
-/* Whether the activation takes long and s would compute it in vectors that are nearly empty, which
- * hold the channels of a pixel: a step of its own is faster. */
-static bool idles(const hn_step *s, const hn_act *act) {
-    if (s->family != &hn_conv_f32_family || ((const hn_conv_f32 *)s->problem)->n >= 4) return false;
+/* Whether it takes long to compute. */
+static bool is_long(const hn_act *act) {
     return act->kind != HN_ACT_CLIP && act->kind != HN_ACT_LEAKY &&
            act->kind != HN_ACT_HARD_SIGMOID && act->kind != HN_ACT_HARD_SWISH;
 }
@@ -467,8 +397,10 @@ static hn_step *into_maker(hn_lower *L, const hn_node *n, const row *r, const hn
                            hn_view *result) {
     if (r->kind == ACT) {
         hn_step *s = maker(L, n, 0);
-        hn_act *end = end_of(s), act;
-        if (end == NULL || !activation(n, r, &act) || idles(s, &act) || !follow(end, &act))
+        hn_end e;
+        hn_act act;
+        if (!hn_step_end(s, &e) || !activation(n, r, &act) || (e.narrow && is_long(&act)) ||
+            !follow(e.act, &act))
             return NULL;
         *result = hn_lower_in(L, n, 0);
         return s;
@@ -629,8 +561,8 @@ static int host_of(const hn_lower *L, const hn_node *n, int n_args, const hn_vie
     for (int i = 0; i < n_args; i++) {
         hn_step *s = maker(L, n, i);
         hn_view v = hn_lower_in(L, n, i);
-        if (s == NULL || s->family != &hn_map_f32_family || !same_dims(&v, y)) continue;
-        const hn_map_f32 *p = s->problem;
+        const hn_map_f32 *p = hn_step_problem(s, &hn_map_f32_family);
+        if (p == NULL || !same_dims(&v, y)) continue;
         hn_operand at = operand_of(&v);
         if (p->n_out != 1 || p->rank != v.rank || s->operands[HN_MAP_OUT].offset != at.offset ||
             (v.rank > 0 && memcmp(p->dims, v.dims, (size_t)v.rank * sizeof v.dims[0]) != 0) ||
@@ -822,5 +754,3 @@ hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *er
     hn_lower_set(L, n, 0, &result, host);
     return hn_step_absorb(L, host, n, err);
 }
-
-hn_act *hn_step_end(const hn_step *s) { return end_of(s); }

@@ -28,32 +28,10 @@ static hone_status add(hn_lower *L, const hn_node *n, const hn_pool_f32 *p, cons
     return HONE_OK;
 }
 
-/* The window along axes v (height) and h (width) of a pool; the last one is the width. Images are
- * flat where there is only that. */
 static hn_pool_f32 window_of(const hn_view *x, const hn_view *y, const hn_spatial *s,
                              hn_pool_f32_kind kind, bool count_pads) {
-    bool flat = x->rank == 3, spatial = y->rank == x->rank;
-    int h = x->rank - 3, v = h - 1;
     return (hn_pool_f32){
-        .kind = kind,
-        .count_pads = count_pads,
-        .batch = x->dims[0],
-        .h = flat ? 1 : x->dims[v + 2],
-        .w = x->dims[h + 2],
-        .c = x->dims[1],
-        .oh = flat || !spatial ? 1 : y->dims[v + 2],
-        .ow = spatial ? y->dims[h + 2] : 1,
-        .kh = flat ? 1 : s->kernel[v],
-        .kw = s->kernel[h],
-        .sh = flat ? 1 : s->stride[v],
-        .sw = s->stride[h],
-        .dh = flat ? 1 : s->dilation[v],
-        .dw = s->dilation[h],
-        .pt = flat ? 0 : s->pad[v],
-        .pl = s->pad[h],
-        .pb = flat ? 0 : s->pad_end[v],
-        .pr = s->pad_end[h],
-    };
+        .windows = hn_lower_windows(x, y, s), .kind = kind, .count_pads = count_pads};
 }
 
 /* x [N, C, (H,) W], y [N, C, (OH,) OW], or without its spatial axes where it has one pixel. */
@@ -64,14 +42,7 @@ static hone_status lower(hn_lower *L, const hn_node *n, hn_view x, const hn_spat
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
     HN_TRY(hn_lower_channels_last(L, n, &x, err));
-    bool flat = x.rank == 3, spatial = y.rank == x.rank;
     hn_pool_f32 p = window_of(&x, &y, s, kind, count_pads);
-    p.x_image = x.strides[0];
-    p.x_row = flat ? 0 : x.strides[2];
-    p.x_pixel = x.strides[x.rank - 1];
-    p.y_image = y.strides[0];
-    p.y_row = flat || !spatial ? 0 : y.strides[2];
-    p.y_pixel = spatial ? y.strides[y.rank - 1] : 0;
     hn_step *step;
     HN_TRY(add(L, n, &p, &x, &y, &step, err));
     hn_lower_set(L, n, 0, &y, step);
@@ -176,6 +147,7 @@ static hn_pool_f32 along_depth(const hn_view *x, const hn_view *y, const hn_spat
                          .c = slice->c,
                          .oh = y->dims[2],
                          .ow = pixels,
+                         .n = slice->c,
                          .kh = s->kernel[0],
                          .kw = 1,
                          .sh = s->stride[0],
@@ -183,7 +155,9 @@ static hn_pool_f32 along_depth(const hn_view *x, const hn_view *y, const hn_spat
                          .dh = s->dilation[0],
                          .dw = 1,
                          .pt = s->pad[0],
-                         .pb = s->pad_end[0]};
+                         .pb = s->pad_end[0],
+                         .groups = slice->c,
+                         .x_channel = 1};
 }
 
 /* x [N, C, D, H, W], dense, plane by plane. */

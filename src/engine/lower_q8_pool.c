@@ -106,33 +106,11 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, con
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
     HN_TRY(hn_lower_channels_last(L, n, &x, err));
-    bool flat = x.rank == 3, mean = is_mean(n);
-    int i = flat ? 0 : 1; /* the axis of width */
+    bool mean = is_mean(n);
     hn_pool_q8 p = {
+        .windows = hn_lower_windows(&x, &y, &s),
         .kind = mean ? HN_POOL_Q8_MEAN : HN_POOL_Q8_MAX,
         .count_pads = mean && !is_global(n) && hn_attr_i(n, "count_include_pad") != 0,
-        .batch = x.dims[0],
-        .h = flat ? 1 : x.dims[2],
-        .w = x.dims[i + 2],
-        .c = x.dims[1],
-        .oh = flat ? 1 : y.dims[2],
-        .ow = y.dims[i + 2],
-        .kh = flat ? 1 : s.kernel[0],
-        .kw = s.kernel[i],
-        .sh = flat ? 1 : s.stride[0],
-        .sw = s.stride[i],
-        .dh = flat ? 1 : s.dilation[0],
-        .dw = s.dilation[i],
-        .pt = flat ? 0 : s.pad[0],
-        .pl = s.pad[i],
-        .pb = flat ? 0 : s.pad_end[0],
-        .pr = s.pad_end[i],
-        .x_image = x.strides[0],
-        .x_row = flat ? 0 : x.strides[2],
-        .x_pixel = x.strides[i + 2],
-        .y_image = y.strides[0],
-        .y_row = flat ? 0 : y.strides[2],
-        .y_pixel = y.strides[i + 2],
         .x = hn_quant_type(x.dtype),
         .y = hn_quant_type(y.dtype),
     };

@@ -294,32 +294,8 @@ static hone_status lower_conv(hn_lower *L, const product *p, hn_view *y, hn_step
     HN_TRY(hn_lower_place(L, y, order, err));
     HN_TRY(hn_lower_channels_last(L, p->node, &x, err));
     hn_conv_f32 g = hn_lower_conv_problem(&x, w, y, &s, hn_attr_i(p->node, "group"));
-    hn_conv_q8 q = {.batch = g.batch,
-                    .h = g.h,
-                    .w = g.w,
-                    .c = g.c,
-                    .oh = g.oh,
-                    .ow = g.ow,
-                    .n = g.n,
-                    .kh = g.kh,
-                    .kw = g.kw,
-                    .sh = g.sh,
-                    .sw = g.sw,
-                    .dh = g.dh,
-                    .dw = g.dw,
-                    .pt = g.pt,
-                    .pl = g.pl,
-                    .groups = g.groups,
-                    .x_image = g.x_image,
-                    .x_row = g.x_row,
-                    .x_pixel = g.x_pixel,
-                    .y_image = g.y_image,
-                    .y_row = g.y_row,
-                    .y_pixel = g.y_pixel,
-                    .w_o = g.w_o,
-                    .w_i = g.w_i,
-                    .w_y = g.w_y,
-                    .w_x = g.w_x};
+    hn_conv_q8 q = {.windows = g.windows, .w_o = g.w_o, .w_i = g.w_i, .w_y = g.w_y, .w_x = g.w_x};
+    q.x_channel = 1;
     if (p->r != NULL) {
         r = p->r->view;
         HN_TRY(hn_lower_channels_last(L, p->node, &r, err));
@@ -484,8 +460,8 @@ hone_status hn_lower_chain_product(hn_lower *L, const hn_quant_chain *c, bool *d
 
 bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quant *r,
                              const hn_quant *y, double lo, double hi) {
-    if (s->family != &hn_conv_q8_family) return false;
-    hn_conv_q8 *p = s->problem;
+    hn_conv_q8 *p = hn_step_problem(s, &hn_conv_q8_family);
+    if (p == NULL) return false;
     const hn_view *v = &a->view, *added = &r->view;
     if ((p->y != HN_Q8_U8 && p->y != HN_Q8_S8) || s->operands[HN_CONV_Q8_R].buffer >= 0 ||
         hn_conv_q8_has_floats(p))
@@ -516,8 +492,8 @@ bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quan
 hone_status hn_lower_quantize_product(hn_lower *L, hn_step *s, const hn_view *x, const hn_quant *q,
                                       hn_view *y, bool *done, hn_error *err) {
     *done = false;
-    if (s->family != &hn_conv_q8_family) return HONE_OK;
-    hn_conv_q8 *p = s->problem;
+    hn_conv_q8 *p = hn_step_problem(s, &hn_conv_q8_family);
+    if (p == NULL) return HONE_OK;
     const hn_operand *to = &s->operands[HN_CONV_Q8_Y];
     int64_t n = hn_view_count(x);
     bool all = to->buffer == x->buffer && to->offset == 0 && x->offset == 0 &&

@@ -93,6 +93,13 @@ typedef struct hn_step {
     hn_view *in, *out;
 } hn_step;
 
+/* The problem of a step that is of this family; NULL: it is of another, or s is NULL. For lowerings
+ * that change or take apart what another lowering made; what is true of a family, hn_family says.
+ */
+static inline void *hn_step_problem(const hn_step *s, const hn_family *family) {
+    return s != NULL && s->family == family ? s->problem : NULL;
+}
+
 /* A constant that the model does not have: a table, or a combination of others. */
 typedef struct hn_made hn_made;
 struct hn_made {

@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/engine.h"
 #include "engine/memory.h"
-#include "engine/storage.h"
-#include "kernels/conv_f32/conv_f32.h"
-#include "kernels/conv_q8/conv_q8.h"
-#include "kernels/pool_f32/pool_f32.h"
+#include "kernels/window.h"
 
 enum {
     MOST = 3,              /* steps in one */
@@ -65,125 +63,44 @@ static const hn_family family = {
 
 /* ---- images ---- */
 
-/* A step that makes an image of an image. One of another family is described as the convolution of
- * floats it would be, a pool as a depthwise one. */
+/* A step that makes an image of an image. */
 typedef struct shape {
-    hn_conv_f32 is;
-    size_t problem_bytes;
-    int x, r, y;                      /* its operands; r: -1 for a pool */
+    hn_windows is;
+    const hn_images *of;
     size_t x_bytes, r_bytes, y_bytes; /* of an element */
 } shape;
 
-static size_t q8_bytes(hn_q8_type type) { return type == HN_Q8_U8 || type == HN_Q8_S8 ? 1 : 4; }
-
 static bool shape_of(const hn_step *s, shape *out) {
-    if (s->family == &hn_conv_f32_family) {
-        const hn_conv_f32 *p = s->problem;
-        *out = (shape){*p,
-                       sizeof *p,
-                       HN_CONV_X,
-                       HN_CONV_R,
-                       HN_CONV_Y,
-                       hn_float_bytes(p->x_type),
-                       hn_float_bytes(p->r_type),
-                       hn_float_bytes(p->y_type)};
-        return true;
-    }
-    if (s->family == &hn_conv_q8_family) {
-        const hn_conv_q8 *p = s->problem;
-        *out = (shape){{.batch = p->batch,
-                        .h = p->h,
-                        .w = p->w,
-                        .c = p->c,
-                        .oh = p->oh,
-                        .ow = p->ow,
-                        .n = p->n,
-                        .kh = p->kh,
-                        .kw = p->kw,
-                        .sh = p->sh,
-                        .dh = p->dh,
-                        .pt = p->pt,
-                        .groups = p->groups,
-                        .x_image = p->x_image,
-                        .x_row = p->x_row,
-                        .x_pixel = p->x_pixel,
-                        .x_channel = 1,
-                        .y_image = p->y_image,
-                        .y_row = p->y_row,
-                        .y_pixel = p->y_pixel,
-                        .r_image = p->r_image,
-                        .r_row = p->r_row},
-                       sizeof *p,
-                       HN_CONV_Q8_X,
-                       HN_CONV_Q8_R,
-                       HN_CONV_Q8_Y,
-                       1,
-                       q8_bytes(p->r_type),
-                       q8_bytes(p->y)};
-        return true;
-    }
-    if (s->family != &hn_pool_f32_family) return false;
-    const hn_pool_f32 *p = s->problem;
-    *out = (shape){{.batch = p->batch,
-                    .h = p->h,
-                    .w = p->w,
-                    .c = p->c,
-                    .oh = p->oh,
-                    .ow = p->ow,
-                    .n = p->c,
-                    .kh = p->kh,
-                    .kw = p->kw,
-                    .sh = p->sh,
-                    .dh = p->dh,
-                    .pt = p->pt,
-                    .groups = p->c,
-                    .x_image = p->x_image,
-                    .x_row = p->x_row,
-                    .x_pixel = p->x_pixel,
-                    .x_channel = 1,
-                    .y_image = p->y_image,
-                    .y_row = p->y_row,
-                    .y_pixel = p->y_pixel},
-                   sizeof *p,
-                   HN_POOL_F32_X,
-                   -1,
-                   HN_POOL_F32_Y,
-                   hn_float_bytes(p->x_type),
-                   0,
-                   hn_float_bytes(p->y_type)};
+    const hn_images *of = s->family != NULL ? s->family->images : NULL;
+    if (of == NULL) return false;
+    *out = (shape){.is = *(const hn_windows *)s->problem,
+                   .of = of,
+                   .x_bytes = of->bytes(s->problem, of->x),
+                   .r_bytes = of->r >= 0 ? of->bytes(s->problem, of->r) : 0,
+                   .y_bytes = of->bytes(s->problem, of->y)};
     return true;
 }
 
 /* Of an element of the output. */
-static int64_t products(const hn_conv_f32 *p) { return p->c / p->groups * p->kh * p->kw; }
+static int64_t products(const hn_windows *p) { return p->c / p->groups * p->kh * p->kw; }
 
 /* Rows first to end - 1 of the output, and those of the input that they are computed from. */
 typedef struct rows {
     int64_t first, end, top, bottom;
 } rows;
 
-static rows rows_of(const hn_conv_f32 *p, int64_t first, int64_t end) {
+static rows rows_of(const hn_windows *p, int64_t first, int64_t end) {
     int64_t top = first * p->sh - p->pt;
     int64_t bottom = (end - 1) * p->sh - p->pt + (p->kh - 1) * p->dh + 1;
     return (rows){first, end, top < 0 ? 0 : top, bottom > p->h ? p->h : bottom};
 }
 
 /* The problem of these rows of one image. */
-static void cut_problem(const hn_step *s, const shape *sh, const rows *r, void *problem) {
-    int64_t h = r->bottom - r->top, oh = r->end - r->first;
-    int64_t pad = r->top - (r->first * sh->is.sh - sh->is.pt);
-    memcpy(problem, s->problem, sh->problem_bytes);
-    if (s->family == &hn_conv_f32_family) {
-        hn_conv_f32 *p = problem;
-        p->batch = 1, p->h = h, p->oh = oh, p->pt = pad;
-    } else if (s->family == &hn_conv_q8_family) {
-        hn_conv_q8 *p = problem;
-        p->batch = 1, p->h = h, p->oh = oh, p->pt = pad;
-    } else {
-        hn_pool_f32 *p = problem;
-        p->batch = 1, p->h = h, p->oh = oh, p->pt = pad;
-        if (r->bottom < sh->is.h) p->pb = 0;
-    }
+static void cut_problem(const hn_step *s, const rows *r, void *problem) {
+    hn_windows *p = memcpy(problem, s->problem, s->problem_bytes);
+    p->pt = r->top - (r->first * p->sh - p->pt);
+    if (r->bottom < p->h) p->pb = 0;
+    p->batch = 1, p->h = r->bottom - r->top, p->oh = r->end - r->first;
 }
 
 /* ---- joining ---- */
@@ -214,7 +131,7 @@ static size_t between_bytes(const chain *c) {
     size_t bytes = 0;
     int64_t height = c->height;
     for (int i = c->n - 1; i > 0; i--) {
-        const hn_conv_f32 *p = &c->shapes[i].is;
+        const hn_windows *p = &c->shapes[i].is;
         height = (height - 1) * p->sh + (p->kh - 1) * p->dh + 1;
         if (height > p->h) height = p->h;
         bytes += image_bytes(&c->shapes[i - 1], height);
@@ -242,14 +159,14 @@ static bool choose_height(chain *c) {
         }
     }
     for (int i = 0; i + 1 < c->n; i++) {
-        const hn_conv_f32 *p = &c->shapes[i].is;
+        const hn_windows *p = &c->shapes[i].is;
         if ((computed[i] - p->oh) * products(p) > 10 * p->oh) return false;
     }
     return true;
 }
 
 /* Whether b reads the image that a writes, all of it as it lies. */
-static bool meet(const hn_conv_f32 *a, const hn_conv_f32 *b) {
+static bool meet(const hn_windows *a, const hn_windows *b) {
     return a->batch == b->batch && a->oh == b->h && a->ow == b->w && a->n == b->c &&
            b->x_channel == 1 && a->y_pixel == a->n && b->x_pixel == a->n &&
            a->y_row == a->ow * a->n && b->x_row == a->y_row &&
@@ -258,7 +175,7 @@ static bool meet(const hn_conv_f32 *a, const hn_conv_f32 *b) {
 
 /* Whether so little is computed from and for an element of the image between a and b that memory
  * decides: reading and writing it takes about as long as 20 products. */
-static bool is_bound_by_memory(const hn_conv_f32 *a, const hn_conv_f32 *b) {
+static bool is_bound_by_memory(const hn_windows *a, const hn_windows *b) {
     double outputs = (double)(b->oh * b->ow * b->n) / (double)(b->h * b->w * b->c);
     return (double)products(a) + (double)products(b) * outputs <= 200;
 }
@@ -298,7 +215,7 @@ static void find_link(const hn_plan *p, const use *uses, link *links, int i) {
     const hn_step *s = p->steps[i];
     shape a, b;
     if (!shape_of(s, &a)) return;
-    const hn_operand *y = &s->operands[a.y];
+    const hn_operand *y = &s->operands[a.of->y];
     const hn_buffer *buffer = &p->buffers[y->buffer];
     const use *u = &uses[y->buffer];
     size_t bytes = (size_t)a.is.batch * image_bytes(&a, a.is.oh);
@@ -307,7 +224,7 @@ static void find_link(const hn_plan *p, const use *uses, link *links, int i) {
         return;
     const hn_step *reader = p->steps[u->reader];
     if (!shape_of(reader, &b) || !meet(&a.is, &b.is) || !is_bound_by_memory(&a.is, &b.is)) return;
-    const hn_operand *x = &reader->operands[b.x];
+    const hn_operand *x = &reader->operands[b.of->x];
     if (x->buffer != y->buffer || x->offset != 0) return;
     links[i].to = u->reader;
     links[i].bytes = bytes;
@@ -323,7 +240,7 @@ static void grow(size_t *most, size_t bytes) {
  * member. *ok false: a kernel does not take its share. */
 static hone_status fill(hn_plan *p, const chain *c, strips *s, int64_t k, hn_work *most,
                         size_t *bytes, bool *ok, hn_error *err) {
-    const hn_conv_f32 *last = &c->shapes[c->n - 1].is;
+    const hn_windows *last = &c->shapes[c->n - 1].is;
     int64_t per_image = (last->oh + c->height - 1) / c->height;
     int64_t image = k / per_image, first = k % per_image * c->height;
     int64_t end = first + c->height < last->oh ? first + c->height : last->oh;
@@ -332,12 +249,12 @@ static hone_status fill(hn_plan *p, const chain *c, strips *s, int64_t k, hn_wor
     for (int i = 0; i < c->n; i++) {
         const hn_step *step = c->steps[i];
         const hn_kernel *row = step->kernel;
-        const hn_conv_f32 *is = &c->shapes[i].is;
+        const hn_windows *is = &c->shapes[i].is;
         share *part = &s->shares[k][i];
         const char *why;
-        part->problem = hn_arena_alloc(&p->arena, c->shapes[i].problem_bytes);
+        part->problem = hn_arena_alloc(&p->arena, step->problem_bytes);
         if (part->problem == NULL) return HN_NOMEM(err);
-        cut_problem(step, &c->shapes[i], &r[i], part->problem);
+        cut_problem(step, &r[i], part->problem);
         if ((row->ok != NULL && !row->ok(part->problem, &why)) ||
             (row->pack != NULL && row->pack_key(part->problem) != row->pack_key(step->problem))) {
             *ok = false;
@@ -373,13 +290,13 @@ static void add_member(const chain *c, int i, const size_t *bytes, strips *s, hn
     s->members[i] = (member){.kernel = from->kernel,
                              .operands = joined->n_operands,
                              .n_operands = from->n_operands,
-                             .x = sh->x,
-                             .r = sh->r,
-                             .y = sh->y,
+                             .x = sh->of->x,
+                             .r = sh->of->r,
+                             .y = sh->of->y,
                              .place = s->scratch};
     for (int k = 0; k < from->n_operands; k++, joined->n_operands++) {
         joined->operands[joined->n_operands] = (hn_operand){.buffer = -1};
-        if ((k == sh->x && !first) || (k == sh->y && !last)) continue;
+        if ((k == sh->of->x && !first) || (k == sh->of->y && !last)) continue;
         joined->operands[joined->n_operands] = from->operands[k];
         joined->writes |= (from->writes >> k & 1) << joined->n_operands;
     }
@@ -409,7 +326,7 @@ static void replace(hn_plan *p, const chain *c, hn_step *joined) {
 
 /* Makes the steps of the chain one; *done false: they cannot be. */
 static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
-    const hn_conv_f32 *last = &c->shapes[c->n - 1].is;
+    const hn_windows *last = &c->shapes[c->n - 1].is;
     int64_t count = last->batch * ((last->oh + c->height - 1) / c->height);
     strips *s = hn_arena_zero(&p->arena, sizeof *s);
     hn_step *joined = hn_arena_zero(&p->arena, sizeof *joined);

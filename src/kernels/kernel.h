@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "base/isa.h"
+#include "kernels/act.h"
 
 #define HN_MAX_PHASES 4
 
@@ -113,6 +114,32 @@ typedef struct hn_axes {
 /* Whether axes of these lengths run alike with strides a and b. An axis of length 1 always does. */
 bool hn_axes_agree(int rank, const int64_t *dims, const int64_t *a, const int64_t *b);
 
+/* The images of a family whose problems begin with hn_windows (window.h). */
+typedef struct hn_images {
+    int x, r, y;                                       /* operands; r: -1 where there is none */
+    size_t (*bytes)(const void *problem, int operand); /* of an element */
+} hn_images;
+
+/* How results of a problem may be changed on their way out, by callers that let a step compute what
+ * follows it:
+ *
+ *   result = act(scale * sum + bias + residual)
+ */
+enum { HN_END_RANK = 6 };
+typedef struct hn_end {
+    hn_act *act;
+    float *scale; /* NULL: there is none */
+    int bias;     /* operand: a number for each index of the last axis */
+    int residual; /* operand: one for each result */
+    int rank;
+    int64_t dims[HN_END_RANK], strides[HN_END_RANK]; /* of the results */
+    int64_t *r_strides; /* of the residual, along the first n_r axes; along others it is adjacent */
+    int n_r;
+    bool r_any;         /* these may be anything, else they are positive */
+    bool bias_constant; /* the bias must be known before a run */
+    bool narrow;        /* vectors are nearly empty: long activations are faster in another step */
+} hn_end;
+
 /* What is true of a family. Callers ask these fields; they do not compare families. Zero means no.
  */
 typedef struct hn_family {
@@ -138,6 +165,9 @@ typedef struct hn_family {
     /* Gives a problem its final form: axes that can be joined are joined. Until then the operands
      * may get other places. NULL: problems are made in that form. */
     void (*finish)(void *problem);
+    const hn_images *images; /* NULL: its problems do not begin with hn_windows */
+    /* False, or NULL: nothing may be done to the results. */
+    bool (*end)(void *problem, hn_end *out);
 } hn_family;
 
 /* Every family, sorted by name. */

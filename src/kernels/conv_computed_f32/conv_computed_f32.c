@@ -68,4 +68,5 @@ const hn_family hn_conv_computed_f32_family = {
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .multiplies = true,
+    .end = hn_conv_end,
 };

@@ -36,6 +36,35 @@ static hn_float *stored(void *problem, int operand) {
                                   : NULL;
 }
 
+static size_t bytes(const void *problem, int operand) {
+    const hn_conv_f32 *p = problem;
+    return hn_float_bytes(operand == HN_CONV_X   ? p->x_type
+                          : operand == HN_CONV_R ? p->r_type
+                                                 : p->y_type);
+}
+
+static const hn_images images = {HN_CONV_X, HN_CONV_R, HN_CONV_Y, bytes};
+
+bool hn_conv_end(void *problem, hn_end *out) {
+    hn_conv_f32 *p = problem;
+    *out = (hn_end){.act = &p->act,
+                    .bias = HN_CONV_BIAS,
+                    .residual = HN_CONV_R,
+                    .rank = 4,
+                    .dims = {p->batch, p->oh, p->ow, p->n},
+                    .strides = {p->y_image, p->y_row, p->y_pixel, 1},
+                    .r_strides = &p->r_image,
+                    .n_r = 3};
+    return true;
+}
+
+/* Vectors hold the channels of a pixel. */
+static bool end(void *problem, hn_end *out) {
+    hn_conv_end(problem, out);
+    out->narrow = ((const hn_conv_f32 *)problem)->n < 4;
+    return true;
+}
+
 const hn_family hn_conv_f32_family = {
     .name = "conv_f32",
     .help = "convolution over channels-last images; matrix product by a constant",
@@ -48,6 +77,8 @@ const hn_family hn_conv_f32_family = {
     .may_replace = may_replace,
     .result = HN_CONV_Y,
     .stored = stored,
+    .images = &images,
+    .end = end,
 };
 
 bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why) {

@@ -24,16 +24,10 @@
 
 #include "kernels/act.h"
 #include "kernels/kernel.h"
+#include "kernels/window.h"
 
 typedef struct hn_conv_f32 {
-    int64_t batch, h, w, c; /* input images; c over all groups */
-    int64_t oh, ow, n;      /* output images; n over all groups */
-    int64_t kh, kw, sh, sw, dh, dw;
-    int64_t pt, pl; /* padding above and to the left; that below and to the right follows */
-    int64_t groups;
-    int64_t x_image, x_row, x_pixel, x_channel;
-    int64_t y_image, y_row, y_pixel;
-    int64_t r_image, r_row, r_pixel;
+    HN_WINDOWS;
     int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
     hn_float x_type, r_type, y_type;
     hn_act act;
@@ -44,6 +38,9 @@ typedef struct hn_conv_f32 {
 enum { HN_CONV_X, HN_CONV_W, HN_CONV_BIAS, HN_CONV_R, HN_CONV_Y, HN_CONV_OPERANDS_ };
 
 extern const hn_family hn_conv_f32_family;
+
+/* hn_family.end of families that share the problem and the operands. */
+bool hn_conv_end(void *problem, hn_end *out);
 
 /* Whether x, r and y are all f32, which most rows want; else *why says so. */
 bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why);

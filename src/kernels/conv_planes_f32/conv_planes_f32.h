@@ -15,13 +15,8 @@
 #include "kernels/conv_f32/conv_f32.h"
 
 typedef struct hn_conv_planes_f32 {
-    int64_t batch, c, h, w; /* c over all groups */
-    int64_t n, oh, ow;      /* n over all groups */
-    int64_t kh, kw, sh, sw, dh, dw;
-    int64_t pt, pl; /* padding above and to the left; that below and to the right follows */
-    int64_t groups;
-    int64_t x_image, x_channel, x_row;
-    int64_t y_image, y_channel, y_row, y_pixel;
+    HN_WINDOWS; /* x_pixel is 1; r is not used */
+    int64_t y_channel;
     int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
     hn_act act;
 } hn_conv_planes_f32;

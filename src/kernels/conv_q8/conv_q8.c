@@ -30,6 +30,28 @@ static bool may_replace(const void *problem, int operand) {
                          (int64_t[]){p->y_image, p->y_row, p->y_pixel});
 }
 
+static size_t bytes(const void *problem, int operand) {
+    const hn_conv_q8 *p = problem;
+    hn_q8_type type = operand == HN_CONV_Q8_X ? p->x : operand == HN_CONV_Q8_R ? p->r_type : p->y;
+    return type == HN_Q8_U8 || type == HN_Q8_S8 ? 1 : 4;
+}
+
+static const hn_images images = {HN_CONV_Q8_X, HN_CONV_Q8_R, HN_CONV_Q8_Y, bytes};
+
+static bool end(void *problem, hn_end *out) {
+    hn_conv_q8 *p = problem;
+    *out = (hn_end){.act = &p->act,
+                    .bias = HN_CONV_Q8_FBIAS,
+                    .residual = HN_CONV_Q8_R,
+                    .rank = 4,
+                    .dims = {p->batch, p->oh, p->ow, p->n},
+                    .strides = {p->y_image, p->y_row, p->y_pixel, 1},
+                    .r_strides = &p->r_image,
+                    .n_r = 3,
+                    .bias_constant = true};
+    return p->y == HN_Q8_F32;
+}
+
 const hn_family hn_conv_q8_family = {
     .name = "conv_q8",
     .help = "convolution of 8-bit integers over channels-last images; matrix product by a constant",
@@ -42,6 +64,8 @@ const hn_family hn_conv_q8_family = {
     .integers = true,
     .may_replace = may_replace,
     .result = HN_CONV_Q8_Y,
+    .images = &images,
+    .end = end,
 };
 
 hn_conv_q8 hn_conv_q8_of_gemm(int64_t m, int64_t n, int64_t k) {
@@ -63,6 +87,7 @@ hn_conv_q8 hn_conv_q8_of_gemm(int64_t m, int64_t n, int64_t k) {
         .x_image = m * k,
         .x_row = m * k,
         .x_pixel = k,
+        .x_channel = 1,
         .y_image = m * n,
         .y_row = m * n,
         .y_pixel = n,

@@ -32,16 +32,10 @@
 #include "kernels/act.h"
 #include "kernels/kernel.h"
 #include "kernels/q8.h"
+#include "kernels/window.h"
 
 typedef struct hn_conv_q8 {
-    int64_t batch, h, w, c; /* input images; c over all groups */
-    int64_t oh, ow, n;      /* output images; n over all groups */
-    int64_t kh, kw, sh, sw, dh, dw;
-    int64_t pt, pl; /* padding above and to the left; that below and to the right follows */
-    int64_t groups;
-    int64_t x_image, x_row, x_pixel;
-    int64_t y_image, y_row, y_pixel;
-    int64_t r_image, r_row, r_pixel;
+    HN_WINDOWS;                 /* x_channel is 1 */
     int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
     hn_q8_type x, w_type, y;    /* x, w_type: u8 or s8 */
     hn_q8_type r_type;          /* u8 or s8 where y is u8 or s8; f32 where y is f32 */

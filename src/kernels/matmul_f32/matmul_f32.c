@@ -1,5 +1,7 @@
 #include "kernels/matmul_f32/matmul_f32.h"
 
+#include <string.h>
+
 #define HN_KERNEL(row) extern const hn_kernel hn_##row;
 #include "kernels/matmul_f32/matmul_f32.def"
 #undef HN_KERNEL
@@ -49,6 +51,24 @@ static void finish(void *problem) {
     }
 }
 
+static bool end(void *problem, hn_end *out) {
+    enum { B = HN_MATMUL_BATCH_AXES };
+    hn_matmul_f32 *p = problem;
+    *out = (hn_end){.act = &p->act,
+                    .scale = &p->alpha,
+                    .bias = HN_MATMUL_BIAS,
+                    .residual = HN_MATMUL_R,
+                    .rank = B + 2,
+                    .r_strides = p->r_batch,
+                    .n_r = B + 2,
+                    .r_any = true};
+    memcpy(out->dims, p->batch, sizeof p->batch);
+    memcpy(out->strides, p->c_batch, sizeof p->c_batch);
+    out->dims[B] = p->m, out->dims[B + 1] = p->n;
+    out->strides[B] = p->c_m, out->strides[B + 1] = p->c_n;
+    return true;
+}
+
 const hn_family hn_matmul_f32_family = {
     .name = "matmul_f32",
     .help = "batched matrix product of two activations",
@@ -60,6 +80,7 @@ const hn_family hn_matmul_f32_family = {
     .may_replace = may_replace,
     .result = HN_MATMUL_C,
     .finish = finish,
+    .end = end,
 };
 
 int64_t hn_matmul_offset(const hn_matmul_f32 *p, const int64_t *strides, int64_t index) {

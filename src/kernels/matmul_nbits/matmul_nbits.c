@@ -26,6 +26,19 @@ static bool may_replace(const void *problem, int operand) {
     return operand == HN_NBITS_R && hn_axes_agree(1, &p->m, &p->r_m, &p->y_m);
 }
 
+static bool end(void *problem, hn_end *out) {
+    hn_matmul_nbits *p = problem;
+    *out = (hn_end){.act = &p->act,
+                    .bias = HN_NBITS_BIAS,
+                    .residual = HN_NBITS_R,
+                    .rank = 2,
+                    .dims = {p->m, p->n},
+                    .strides = {p->y_m, 1},
+                    .r_strides = &p->r_m,
+                    .n_r = 1};
+    return true;
+}
+
 const hn_family hn_matmul_nbits_family = {
     .name = "matmul_nbits",
     .help = "matrix product by a constant of 4- or 8-bit integers with a scale for each block",
@@ -37,6 +50,7 @@ const hn_family hn_matmul_nbits_family = {
     .multiplies = true,
     .may_replace = may_replace,
     .result = HN_NBITS_Y,
+    .end = end,
 };
 
 bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa) {

@@ -23,6 +23,13 @@ static hn_float *stored(void *problem, int operand) {
     return operand == HN_POOL_F32_X ? &p->x_type : operand == HN_POOL_F32_Y ? &p->y_type : NULL;
 }
 
+static size_t bytes(const void *problem, int operand) {
+    const hn_pool_f32 *p = problem;
+    return hn_float_bytes(operand == HN_POOL_F32_X ? p->x_type : p->y_type);
+}
+
+static const hn_images images = {HN_POOL_F32_X, -1, HN_POOL_F32_Y, bytes};
+
 const hn_family hn_pool_f32_family = {
     .name = "pool_f32",
     .help = "largest, mean or sum of windows of channels-last images",
@@ -31,4 +38,5 @@ const hn_family hn_pool_f32_family = {
     .axes = axes,
     .n_axes = sizeof axes / sizeof *axes,
     .stored = stored,
+    .images = &images,
 };

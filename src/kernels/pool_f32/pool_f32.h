@@ -17,6 +17,7 @@
 #define HN_KERNELS_POOL_F32_H
 
 #include "kernels/kernel.h"
+#include "kernels/window.h"
 
 typedef enum hn_pool_f32_kind {
     HN_POOL_F32_MAX,
@@ -25,14 +26,9 @@ typedef enum hn_pool_f32_kind {
 } hn_pool_f32_kind;
 
 typedef struct hn_pool_f32 {
+    HN_WINDOWS; /* n and groups are c, x_channel is 1; r is not used */
     hn_pool_f32_kind kind;
     bool count_pads;
-    int64_t batch, h, w, c; /* input images */
-    int64_t oh, ow;         /* output images */
-    int64_t kh, kw, sh, sw, dh, dw;
-    int64_t pt, pl, pb, pr; /* padding above, to the left, below, to the right */
-    int64_t x_image, x_row, x_pixel;
-    int64_t y_image, y_row, y_pixel;
     hn_float x_type, y_type;
 } hn_pool_f32;
 

@@ -17,18 +17,14 @@
 
 #include "kernels/kernel.h"
 #include "kernels/q8.h"
+#include "kernels/window.h"
 
 typedef enum hn_pool_q8_kind { HN_POOL_Q8_MAX, HN_POOL_Q8_MEAN } hn_pool_q8_kind;
 
 typedef struct hn_pool_q8 {
+    HN_WINDOWS; /* n and groups are c, x_channel is 1; r is not used */
     hn_pool_q8_kind kind;
     bool count_pads;
-    int64_t batch, h, w, c; /* input images */
-    int64_t oh, ow;         /* output images */
-    int64_t kh, kw, sh, sw, dh, dw;
-    int64_t pt, pl, pb, pr; /* padding above, to the left, below, to the right */
-    int64_t x_image, x_row, x_pixel;
-    int64_t y_image, y_row, y_pixel;
     hn_q8_type x, y; /* u8 or s8 */
     int32_t xz, yz, lo, hi;
     float sx, sy; /* the scales of x and y */
