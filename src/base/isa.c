@@ -16,11 +16,12 @@
 typedef struct bundle {
     const char *name;
     hn_isa bit, implies;
+    hn_isa_facts facts;
 } bundle;
 
 static const bundle bundles[] = {
-    {"portable", 0, 0},
-#define HN_ISA_ROW(name, bit, text, implies) {text, HN_ISA_##name, implies},
+    {"portable", 0, 0, {4, 20, 80, 0}},
+#define HN_ISA_ROW(name, bit, text, implies, ...) {text, HN_ISA_##name, implies, {__VA_ARGS__}},
 #include "base/isa.def"
 #undef HN_ISA_ROW
 };
@@ -110,9 +111,13 @@ hone_status hn_isa_limit(hn_isa have, const char *name, hn_isa *out, hn_error *e
     return HN_FAIL(err, HONE_E_ARG, "there is no instruction set '%s'; there are: %s", name, list);
 }
 
-const char *hn_isa_name(hn_isa set) {
-    const char *best = bundles[0].name;
+static const bundle *strongest(hn_isa set) {
+    const bundle *best = &bundles[0];
     for (size_t i = 1; i < N_BUNDLES; i++)
-        if (set & bundles[i].bit) best = bundles[i].name;
+        if (set & bundles[i].bit) best = &bundles[i];
     return best;
 }
+
+const char *hn_isa_name(hn_isa set) { return strongest(set)->name; }
+
+const hn_isa_facts *hn_isa_facts_of(hn_isa set) { return &strongest(set)->facts; }

@@ -16,7 +16,7 @@ typedef uint32_t hn_isa;
 
 enum {
     HN_ISA_PORTABLE = 0,
-#define HN_ISA_ROW(name, bit, text, implies) HN_ISA_##name = 1 << (bit),
+#define HN_ISA_ROW(name, bit, text, ...) HN_ISA_##name = 1 << (bit),
 #include "base/isa.def"
 #undef HN_ISA_ROW
 };
@@ -29,5 +29,14 @@ hn_isa hn_isa_available(void);
 hone_status hn_isa_limit(hn_isa have, const char *name, hn_isa *out, hn_error *err);
 /* The strongest bundle of a set: "avx512"; "portable" for the empty set. */
 const char *hn_isa_name(hn_isa set);
+
+/* Facts of a bundle that plans are made by; isa.def says what they mean. */
+typedef struct hn_isa_facts {
+    int vector_floats;
+    double short_rate, near_rate, tile_rate;
+} hn_isa_facts;
+
+/* Those of the strongest bundle of a set. */
+const hn_isa_facts *hn_isa_facts_of(hn_isa set);
 
 #endif

@@ -52,41 +52,27 @@ static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_err
     return s->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
-/* Operations that a core does in a nanosecond, in steps of a few microseconds, by the strongest
- * instructions its kernel uses; far below what it reaches in long ones. */
-static double rate_of(hn_isa isa) {
-    static const struct {
-        const char *name;
-        double rate;
-    } rows[] = {{"amx", 500},    {"avx512vnni", 100}, {"avx512", 40},
-                {"avxvnni", 60}, {"neoni8mm", 100},   {"neondot", 60}};
-    const char *name = hn_isa_name(isa);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].name, name) == 0) return rows[i].rate;
-    return 20;
-}
-
 /* A step this short is not worth waking another thread for: a hand-off takes about a microsecond,
  * and what one core wrote reaches the other through the shared cache. */
 static bool is_short(const hn_step *s) {
-    double us = s->flops / (rate_of(s->kernel->isa) * 1e3) + s->bytes / 10e3;
+    double us = s->flops / (hn_isa_facts_of(s->kernel->isa)->short_rate * 1e3) + s->bytes / 10e3;
     return (s->flops > 0 || s->bytes > 0) && us < 5;
 }
 
 /* Whether tiles multiply it, each number once. */
 static bool has_fast_tiles(const hn_step *s) {
-    return strcmp(hn_isa_name(s->kernel->isa), "amx") == 0 &&
+    return hn_isa_facts_of(s->kernel->isa)->tile_rate > 0 &&
            (s->kernel->precision == HN_PRECISION_BF16 || s->family->integers);
 }
 
 /* What one thread made is in its core's cache, and another that goes on with it waits for that:
  * sharing a step between two cores of Sapphire Rapids was measured to cost 3 us (ResNet-56 and
  * DS-CNN in bf16). So a step in tiles that takes one core less than about twice that stays there,
- * and so do those behind it that take no longer. Rates are what a core reaches with numbers in L2.
- */
+ * and so do those behind it that take no longer. */
 static bool stays(const hn_step *s, bool stayed) {
     bool tiles = has_fast_tiles(s);
-    double us = s->flops / (tiles ? 250e3 : 80e3) + s->bytes / 25e3;
+    const hn_isa_facts *f = hn_isa_facts_of(s->kernel->isa);
+    double us = s->flops / ((tiles ? f->tile_rate : f->near_rate) * 1e3) + s->bytes / 25e3;
     return (tiles || stayed) && us < 8;
 }
 

@@ -130,7 +130,7 @@ static bool find_planes(const hn_lower *L, const uses *all, const hn_step *s, ch
 enum {
     COPIED = 9,       /* an element that a copy moves, */
     COPIED_FAR = 36,  /* where there are more than stay in L2: */
-    FAR = 1 << 18,    /* elements */
+    FAR = 1 << 18,    /* elements; the same on every machine: another step has other bits */
     STEP = 6000,      /* a copy, whatever its size */
     LAID_OUT = 10,    /* an element of x that conv_planes_f32 copies to put padding around it, */
     PICKED = 20,      /* or to put every second one aside */
@@ -140,15 +140,6 @@ enum {
     VERY_FEW_OUTPUTS = 4,
 };
 
-static bool has_amx(hn_isa isa) { return strcmp(hn_isa_name(isa), "amx") == 0; }
-
-/* Floats of a vector. */
-static int64_t lanes_of(hn_isa isa) {
-    const char *name = hn_isa_name(isa);
-    if (has_amx(isa) || strncmp(name, "avx512", 6) == 0) return 16;
-    return strncmp(name, "avx", 3) == 0 ? 8 : 4;
-}
-
 static double filled(int64_t n, int64_t lanes) {
     return (double)n / (double)((n + lanes - 1) / lanes * lanes);
 }
@@ -156,7 +147,7 @@ static double filled(int64_t n, int64_t lanes) {
 /* Multiplications by conv_f32 while conv_planes_f32 does one. */
 static double rate_of(const hn_lower *L, const hn_conv_f32 *p) {
     int64_t out = p->n / p->groups, terms = p->c / p->groups * p->kh * p->kw;
-    bool amx = has_amx(L->isa);
+    bool tiles = hn_isa_facts_of(L->isa)->tile_rate > 0;
     if (p->groups > 1 && p->groups == p->c) return (terms > 25 ? 0.55 : 0.45) * filled(p->c, 16);
     if (p->groups > 1) return out < 16 ? 0.27 : out < 32 ? 0.45 : 0.85;
     if (p->x_channel == 1 && p->n <= 4)
@@ -164,7 +155,7 @@ static double rate_of(const hn_lower *L, const hn_conv_f32 *p) {
     bool winograd = p->kh == 3 && p->kw == 3 && p->sh == 1 && p->sw == 1 && p->dh == 1 &&
                     p->dw == 1 && p->c >= 16;
     if (winograd) return p->n >= 32 ? 2 : p->c >= 32 ? 1.2 : 1;
-    if (terms >= 192 && p->n >= 32) return p->kh * p->kw == 1 ? 1.2 : amx ? 1.9 : 1;
+    if (terms >= 192 && p->n >= 32) return p->kh * p->kw == 1 ? 1.2 : tiles ? 1.9 : 1;
     if (p->x_channel != 1) return 0.95 * filled(p->n, 16);
     return p->n > 16 ? 0.85 : 0.6 * filled(p->n, 16);
 }
@@ -180,7 +171,7 @@ static double cost_of_channels_last(const hn_lower *L, const hn_step *s, const c
 
 static double cost_of_planes(const hn_lower *L, const hn_step *s) {
     const hn_conv_f32 *p = s->problem;
-    int64_t lanes = lanes_of(L->isa), out = p->n / p->groups;
+    int64_t lanes = hn_isa_facts_of(L->isa)->vector_floats, out = p->n / p->groups;
     bool line = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0;
     bool column = p->sh == 1 && p->dh == 1 && p->kh > 1;
     double tall = out == 1 ? (column ? 0.6 : 0.4) : out == 2 ? 0.75 : 1;

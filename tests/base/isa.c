@@ -39,10 +39,24 @@ static void bundles_imply(void **state) {
 #endif
 }
 
+/* A stronger bundle is not slower. */
+static void facts(void **state) {
+    (void)state;
+    assert_int_equal(hn_isa_facts_of(0)->vector_floats, 4);
+    assert_true(hn_isa_facts_of(0)->tile_rate == 0);
+#if defined(__x86_64__)
+    const hn_isa_facts *avx512 = hn_isa_facts_of(HN_ISA_AVX2 | HN_ISA_AVX512);
+    assert_int_equal(avx512->vector_floats, 16);
+    assert_true(avx512->short_rate > hn_isa_facts_of(HN_ISA_AVX2)->short_rate);
+    assert_true(hn_isa_facts_of(HN_ISA_AMX)->tile_rate > avx512->near_rate);
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(bundles_imply),
+        cmocka_unit_test(facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void test_small(void **state) {
     (void)state;
     static const char *const levels[] = {
         "portable",
-#define HN_ISA_ROW(uc, bit, name, implied) name,
+#define HN_ISA_ROW(uc, bit, name, ...) name,
 #include "base/isa.def"
 #undef HN_ISA_ROW
     };
