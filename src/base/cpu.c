@@ -16,6 +16,7 @@
 #include "base/cpu.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,3 +323,92 @@ void hn_cpu_name(const char *root, char *name, size_t bytes) {
     else
         snprintf(name, bytes, "implementer 0x%x part 0x%x", implementer, part);
 }
+
+/* ---- caches */
+
+/* "48K", "2M" */
+static int64_t bytes_of(const char *text, char **end) {
+    long long n = strtoll(text, end, 10);
+    int shift = **end == 'K' ? 10 : **end == 'M' ? 20 : **end == 'G' ? 30 : 0;
+    *end += shift > 0;
+    return n > 0 && n < INT64_C(1) << 30 ? (int64_t)n << shift : 0;
+}
+
+int hn_cpu_caches(const char *root, hone_cache_info *caches, int room) {
+    int n = 0;
+    for (int i = 0; n < room; i++) {
+        char dir[96], line[LINE_BYTES], *end;
+        snprintf(dir, sizeof dir, "/sys/devices/system/cpu/cpu0/cache/index%d", i);
+        if (!read_line(root, dir, "type", line)) return n;
+        if (strcmp(line, "Instruction") == 0 || !read_line(root, dir, "level", line)) continue;
+        hone_cache_info c = {.level = atoi(line)};
+        if (!read_line(root, dir, "size", line)) continue;
+        c.bytes = bytes_of(line, &end);
+        if (read_line(root, dir, "coherency_line_size", line)) c.line_bytes = atoi(line);
+        if (read_line(root, dir, "shared_cpu_list", line)) {
+            hn_cpu_set set;
+            hn_cpu_set_parse(&set, line);
+            for (int cpu = 0; cpu < HN_CPU_MAX; cpu++) c.cpus += hn_cpu_set_has(&set, cpu);
+        }
+        if (c.bytes > 0) caches[n++] = c;
+    }
+    return n;
+}
+
+static const hn_near_caches measured = {48 << 10, 2 << 20};
+
+static int64_t within(int64_t x, int64_t low, int64_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Blocks for less than the lower limits would be of a few rows; for more than the upper ones they
+ * gain nothing, and every thread takes workspace of their size. */
+hn_near_caches hn_near_caches_of(const hone_cache_info *caches, int n) {
+    hn_near_caches c = measured;
+    int core = n > 0 && caches[0].cpus > 0 ? caches[0].cpus : 1; /* CPUs that are one core */
+    if (n > 0 && caches[0].level == 1) c.l1 = within(caches[0].bytes, 16 << 10, 192 << 10);
+    if (n > 1 && caches[1].level == 2) {
+        int cores = caches[1].cpus > core ? caches[1].cpus / core : 1;
+        c.l2 = within(caches[1].bytes / cores, 128 << 10, 4 << 20);
+    }
+    return c;
+}
+
+bool hn_near_caches_parse(const char *text, hn_near_caches *out) {
+    char *end;
+    int64_t l1 = bytes_of(text, &end);
+    if (l1 < 4 << 10 || l1 > 1 << 20 || *end != ',') return false;
+    int64_t l2 = bytes_of(end + 1, &end);
+    if (l2 < 32 << 10 || l2 > 64 << 20 || *end != '\0') return false;
+    *out = (hn_near_caches){l1, l2};
+    return true;
+}
+
+static hn_near_caches near_caches;
+
+static void find_caches(void) {
+    hone_cache_info caches[2];
+    near_caches = hn_near_caches_of(caches, hn_cpu_caches("", caches, 2));
+    const char *text = getenv("HONE_CACHES");
+    if (text != NULL && *text != '\0' && !hn_near_caches_parse(text, &near_caches))
+        hn_log(HONE_LOG_WARN,
+               "HONE_CACHES is '%s', wanted the sizes of L1, from 4K to 1M, and L2, from 32K to "
+               "64M, such as 48K,2M: ignored",
+               text);
+}
+
+static pthread_once_t caches_once = PTHREAD_ONCE_INIT;
+
+hn_near_caches hn_near_caches_get(void) {
+    pthread_once(&caches_once, find_caches);
+    return near_caches;
+}
+
+void hn_near_caches_set(hn_near_caches c) {
+    pthread_once(&caches_once, find_caches);
+    near_caches = c;
+}
+
+int64_t hn_of_l1(int64_t bytes) { return bytes * hn_near_caches_get().l1 / measured.l1; }
+
+int64_t hn_of_l2(int64_t bytes) { return bytes * hn_near_caches_get().l2 / measured.l2; }

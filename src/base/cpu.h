@@ -1,4 +1,5 @@
-/* What this process may use of the machine: cores and memory, after affinity and cgroup limits.
+/* What this process may use of the machine: cores and memory, after affinity and cgroup limits, and
+ * the caches of a core.
  *
  * The probes read /proc and /sys below a `root` ("" for the machine's own), so that tests can bring
  * a tree of their own.
@@ -9,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "hone/hone.h"
 
 /* The most threads a pool may have, and so the largest HONE_THREADS. */
 #define HN_THREADS_MAX 1024
@@ -25,7 +28,34 @@ int hn_cpu_list(int *cpus, int room);
  * what the cgroup limits leave, less a sixteenth as a margin. */
 size_t hn_cpu_memory(void);
 
+/* ---- the caches that loops are cut to fit ----
+ *
+ * Kernels work on blocks that stay in the caches next to a core. Their sizes were measured on
+ * a core with 48 KB of L1 and 2 MB of L2, and are scaled to those of the core at hand. Only what
+ * changes no result is scaled: the bits a kernel computes are the same on all machines of an
+ * instruction set.
+ */
+typedef struct hn_near_caches {
+    int64_t l1, l2; /* bytes of data that one core has to itself */
+} hn_near_caches;
+
+/* Those of this machine, or what HONE_CACHES says ("32K,1M"), or what hn_near_caches_set said. */
+hn_near_caches hn_near_caches_get(void);
+/* For tests, while no kernel runs and no plan exists. */
+void hn_near_caches_set(hn_near_caches c);
+/* Bytes of L1, and of L2, that go with as many on the machine of the measurements. */
+int64_t hn_of_l1(int64_t bytes);
+int64_t hn_of_l2(int64_t bytes);
+
 /* ---- the probes behind them */
+
+/* The caches for data of the first CPU, nearest first, as far as there is room; how many. */
+int hn_cpu_caches(const char *root, hone_cache_info *caches, int room);
+/* A core's share of the first two, between limits; where nothing tells, that of the measurements.
+ */
+hn_near_caches hn_near_caches_of(const hone_cache_info *caches, int n);
+/* Reads "32K,1M". False, and nothing is changed: it is not two such sizes. */
+bool hn_near_caches_parse(const char *text, hn_near_caches *out);
 
 #define HN_CPU_MAX 8192
 

@@ -7,6 +7,8 @@
 #include "engine/memory.h"
 #include "kernels/window.h"
 
+/* The sizes are the same on every machine: where an image is cut may change bits, since kernels lay
+ * their tiles from its first row on. */
 enum {
     MOST = 3,              /* steps in one */
     LEAST_BYTES = 1 << 20, /* of images between two steps: less stays in the cache by itself */

@@ -13,50 +13,6 @@
 #define MOST_CACHES 8
 #define MOST_MEASURED 3
 
-/* The first line of a file below root, without its end. */
-static bool first_line(const char *root, const char *path, char *line, size_t bytes) {
-    char full[512];
-    if (snprintf(full, sizeof full, "%s%s", root, path) >= (int)sizeof full) return false;
-    FILE *f = fopen(full, "re");
-    if (f == NULL) return false;
-    bool found = fgets(line, (int)bytes, f) != NULL;
-    fclose(f);
-    if (found) line[strcspn(line, "\n")] = '\0';
-    return found;
-}
-
-/* "48K", "2M" */
-static int64_t bytes_of(const char *text) {
-    char *end;
-    long long n = strtoll(text, &end, 10);
-    int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    return n > 0 && n < INT64_C(1) << 30 ? (int64_t)n << shift : 0;
-}
-
-int hn_machine_caches(const char *root, hone_cache_info *caches, int room) {
-    int n = 0;
-    for (int i = 0; n < room; i++) {
-        char path[128], type[64], level[64], size[64], line[64], shared[512];
-        hn_cpu_set set;
-#define FIELD(name, to)                                                                   \
-    (snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/" name, i) < \
-         (int)sizeof path &&                                                              \
-     first_line(root, path, to, sizeof to))
-        if (!FIELD("type", type)) return n;
-        if (strcmp(type, "Instruction") == 0 || !FIELD("level", level) || !FIELD("size", size))
-            continue;
-        hone_cache_info c = {.level = atoi(level), .bytes = bytes_of(size)};
-        if (FIELD("coherency_line_size", line)) c.line_bytes = atoi(line);
-        if (FIELD("shared_cpu_list", shared)) {
-            hn_cpu_set_parse(&set, shared);
-            for (int cpu = 0; cpu < HN_CPU_MAX; cpu++) c.cpus += hn_cpu_set_has(&set, cpu);
-        }
-        if (c.bytes > 0) caches[n++] = c;
-#undef FIELD
-    }
-    return n;
-}
-
 static hone_status read_facts(hone_machine *m, hn_arena *arena, hn_error *err) {
     enum { ISA_BITS = 8 * sizeof(hn_isa) };
     struct utsname names;
@@ -92,7 +48,7 @@ static hone_status read_facts(hone_machine *m, hn_arena *arena, hn_error *err) {
         m->gpu_driver = hn_arena_strdup(arena, driver);
         if (m->gpu_driver == NULL) return HN_NOMEM(err);
     }
-    m->n_caches = (size_t)hn_machine_caches("", caches, MOST_CACHES);
+    m->n_caches = (size_t)hn_cpu_caches("", caches, MOST_CACHES);
     m->caches = caches;
     return HONE_OK;
 }

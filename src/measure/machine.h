@@ -11,9 +11,6 @@
 #include "base/error.h"
 #include "hone/hone.h"
 
-/* The caches for data of the first CPU, nearest first, as far as there is room; how many. */
-int hn_machine_caches(const char *root, hone_cache_info *caches, int room);
-
 /* All of hone_machine but `size` and `owner`, in the arena. */
 hone_status hn_machine_probe(hone_machine *m, const hone_machine_options *o, hn_arena *arena,
                              hn_error *err);

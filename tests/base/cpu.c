@@ -321,6 +321,88 @@ static void this_machine_has_memory(void **state) {
     assert_true(bytes < hn_cpu_memory_available("") * 1.5); /* which changes all the time */
 }
 
+#define CACHE "/sys/devices/system/cpu/cpu0/cache/"
+
+static void caches_are_read_from_sysfs(void **state) {
+    (void)state;
+    hone_cache_info c[4];
+    assert_int_equal(hn_cpu_caches(tree_root, c, 4), 0);
+    tree_put(CACHE "index0/type", "Data\n");
+    tree_put(CACHE "index0/level", "1\n");
+    tree_put(CACHE "index0/size", "48K\n");
+    tree_put(CACHE "index0/coherency_line_size", "64\n");
+    tree_put(CACHE "index0/shared_cpu_list", "0\n");
+    tree_put(CACHE "index1/type", "Instruction\n");
+    tree_put(CACHE "index1/level", "1\n");
+    tree_put(CACHE "index1/size", "32K\n");
+    tree_put(CACHE "index2/type", "Unified\n");
+    tree_put(CACHE "index2/level", "2\n");
+    tree_put(CACHE "index2/size", "2M\n");
+    tree_put(CACHE "index2/shared_cpu_list", "0-3,8\n");
+    tree_put(CACHE "index3/type", "Unified\n");
+    tree_put(CACHE "index3/level", "3\n");
+    tree_put(CACHE "index3/size", "nothing\n");
+    assert_int_equal(hn_cpu_caches(tree_root, c, 4), 2);
+    assert_true(c[0].level == 1 && c[0].bytes == 48 << 10 && c[0].line_bytes == 64);
+    assert_int_equal(c[0].cpus, 1);
+    assert_true(c[1].level == 2 && c[1].bytes == 2 << 20 && c[1].line_bytes == 0);
+    assert_int_equal(c[1].cpus, 5);
+    assert_int_equal(hn_cpu_caches(tree_root, c, 1), 1);
+}
+
+/* A cache of that level and size, for so many CPUs. */
+static hone_cache_info cache(int level, int64_t bytes, int cpus) {
+    return (hone_cache_info){.level = level, .bytes = bytes, .cpus = cpus};
+}
+
+static void expect_near(hn_near_caches c, int64_t l1, int64_t l2) {
+    assert_int_equal(c.l1, l1);
+    assert_int_equal(c.l2, l2);
+}
+
+static void a_core_has_its_share(void **state) {
+    (void)state;
+    enum { K = 1 << 10, M = 1 << 20 };
+    const hone_cache_info own[] = {cache(1, 32 * K, 2), cache(2, M, 2), cache(3, 32 * M, 16)};
+    expect_near(hn_near_caches_of(own, 3), 32 * K, M);
+    const hone_cache_info cluster[] = {cache(1, 32 * K, 1), cache(2, 2 * M, 4)};
+    expect_near(hn_near_caches_of(cluster, 2), 32 * K, 512 * K);
+    const hone_cache_info vast[] = {cache(1, 320 * K, 1), cache(2, 64 * M, 1)};
+    expect_near(hn_near_caches_of(vast, 2), 192 * K, 4 * M);
+    const hone_cache_info tiny[] = {cache(1, 4 * K, 1), cache(2, 32 * K, 1)};
+    expect_near(hn_near_caches_of(tiny, 2), 16 * K, 128 * K);
+    const hone_cache_info odd[] = {cache(1, 32 * K, 0), cache(3, 32 * M, 0)};
+    expect_near(hn_near_caches_of(odd, 2), 32 * K, 2 * M); /* there is no L2 to be seen */
+    expect_near(hn_near_caches_of(NULL, 0), 48 * K, 2 * M);
+}
+
+static void caches_are_two_sizes(void **state) {
+    (void)state;
+    static const char *const bad[] = {
+        "",      "32K",   "32K,",    ",1M",      "32K,1M,", "32K;1M",   "-32K,1M",        "32K,1X",
+        "1K,1M", "2M,2M", "32K,16K", "32K,128M", "a,b",     "32K,1M 2", "99999999999K,1M"};
+    hn_near_caches c = {1, 2};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(hn_near_caches_parse(bad[i], &c));
+    expect_near(c, 1, 2);
+    assert_true(hn_near_caches_parse("32K,1M", &c));
+    expect_near(c, 32 << 10, 1 << 20);
+    assert_true(hn_near_caches_parse("49152,2048K", &c));
+    expect_near(c, 48 << 10, 2 << 20);
+}
+
+static void blocks_are_scaled(void **state) {
+    (void)state;
+    hn_near_caches before = hn_near_caches_get();
+    hn_near_caches_set((hn_near_caches){48 << 10, 2 << 20});
+    assert_int_equal(hn_of_l1(32 << 10), 32 << 10);
+    assert_int_equal(hn_of_l2(1400000), 1400000);
+    hn_near_caches_set((hn_near_caches){32 << 10, 1 << 20});
+    assert_int_equal(hn_of_l1(36 << 10), 24 << 10);
+    assert_int_equal(hn_of_l2(1400000), 700000);
+    hn_near_caches_set(before);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, tree_setup, teardown)
 
 int main(void) {
@@ -339,6 +421,10 @@ int main(void) {
         TEST(the_environment_decides),
         TEST(available_memory),
         TEST(this_machine_has_memory),
+        TEST(caches_are_read_from_sysfs),
+        TEST(a_core_has_its_share),
+        TEST(caches_are_two_sizes),
+        TEST(blocks_are_scaled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,39 +10,11 @@
 
 #include <cmocka.h>
 
+#include "base/cpu.h"
 #include "base/isa.h"
 #include "measure/peak.h"
 #include "support/scratch.h"
 #include "support/tree.h"
-
-#define CACHE "/sys/devices/system/cpu/cpu0/cache/"
-
-static void caches_are_read_from_sysfs(void **state) {
-    (void)state;
-    hone_cache_info c[4];
-    assert_int_equal(hn_machine_caches(tree_root, c, 4), 0);
-    tree_put(CACHE "index0/type", "Data\n");
-    tree_put(CACHE "index0/level", "1\n");
-    tree_put(CACHE "index0/size", "48K\n");
-    tree_put(CACHE "index0/coherency_line_size", "64\n");
-    tree_put(CACHE "index0/shared_cpu_list", "0\n");
-    tree_put(CACHE "index1/type", "Instruction\n");
-    tree_put(CACHE "index1/level", "1\n");
-    tree_put(CACHE "index1/size", "32K\n");
-    tree_put(CACHE "index2/type", "Unified\n");
-    tree_put(CACHE "index2/level", "2\n");
-    tree_put(CACHE "index2/size", "2M\n");
-    tree_put(CACHE "index2/shared_cpu_list", "0-3,8\n");
-    tree_put(CACHE "index3/type", "Unified\n");
-    tree_put(CACHE "index3/level", "3\n");
-    tree_put(CACHE "index3/size", "nothing\n");
-    assert_int_equal(hn_machine_caches(tree_root, c, 4), 2);
-    assert_true(c[0].level == 1 && c[0].bytes == 48 << 10 && c[0].line_bytes == 64);
-    assert_int_equal(c[0].cpus, 1);
-    assert_true(c[1].level == 2 && c[1].bytes == 2 << 20 && c[1].line_bytes == 0);
-    assert_int_equal(c[1].cpus, 5);
-    assert_int_equal(hn_machine_caches(tree_root, c, 1), 1);
-}
 
 static bool stop_after(void *ctx, int64_t done, int64_t total) {
     assert_true(done <= total);
@@ -170,7 +142,6 @@ static void looking_measures_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(caches_are_read_from_sysfs, tree_setup, tree_teardown),
         cmocka_unit_test_setup_teardown(rates_are_measured_once, scratch_setup, scratch_teardown),
         cmocka_unit_test(instruction_sets_are_listed),
         cmocka_unit_test(streams_touch_all_memory_and_no_more),

@@ -53,7 +53,8 @@ enum {
     STEP = 32,   /* products in a step */
     LINE = 64,   /* bytes of a row of any tile */
     TILE = 1024, /* bytes */
-    CHUNK = 512, /* the most keys at a time: their tiles stay in L2 */
+    CHUNK = 512, /* the most keys at a time: their tiles stay in L2. The same on
+                     every machine: sums are scaled anew after each, which changes bits */
     PART = 256,  /* the most queries of a task, as in the row for AVX-512 */
     PAD = 16,    /* floats between rows of scores, which must not fall into one set of L1 */
     S_PARTS = PARTS == 3 ? 2 : 1, /* of a weight */

@@ -26,7 +26,8 @@
 #endif
 
 enum {
-    CHUNK = 512,    /* the most keys at a time: their panels stay in L2 */
+    CHUNK = 512,    /* the most keys at a time: their panels stay in L2. The same on
+                     every machine: sums are scaled anew after each, which changes bits */
     PART = 256,     /* the most queries of a task, */
     LEAST = 64,     /* and how few make the copying worthwhile */
     PAD = 16,       /* floats between rows, which must not fall into one set of L1 */

@@ -51,6 +51,7 @@
 #ifdef PARTS
 #include <string.h>
 
+#include "base/cpu.h"
 #include "simd/avx512.h"
 
 #include "kernels/act_simd.h"
@@ -71,7 +72,7 @@ enum {
     SMALL_IMAGE = 4 * 16,   /* positions */
     BLOCK_PAIRS = 16,       /* pairs of tiles in a block: at most, */
     LEAST_PAIRS = 4,        /* and before channels are divided */
-    BLOCK_BYTES = 800000,   /* of split pixels: they and the weights in use stay in a 2 MB L2 */
+    BLOCK_BYTES = 800000,   /* of split pixels: they and the weights in use stay in L2 */
     FIRST_BYTES = 300000,   /* of weights that meet every pair while the next one is split */
     WAITING_BYTES = 400000, /* of sums that wait */
     CHUNK = 12 / PARTS,     /* steps of half a panel before the same ones of the other */
@@ -123,8 +124,8 @@ static geometry measure(const hn_conv_f32 *p) {
 
     int64_t pairs = ceil_div(g.tiles, 2), most = BLOCK_PAIRS;
     int64_t position = g.ny * g.nx * POSITION;
-    while (most > LEAST_PAIRS && (most * 2 * ROWS + g.halo) * position * g.cblocks > BLOCK_BYTES)
-        most--;
+    int64_t bytes = hn_of_l2(BLOCK_BYTES);
+    while (most > LEAST_PAIRS && (most * 2 * ROWS + g.halo) * position * g.cblocks > bytes) most--;
     /* At least two, so that two threads have an image's halves and need not split all pixels both.
      */
     g.blocks = max64(ceil_div(pairs, most), min64(pairs, 2));
@@ -133,7 +134,7 @@ static geometry measure(const hn_conv_f32 *p) {
     g.blocks = min64(pairs, ceil_div(g.blocks, even) * even);
     g.pairs = ceil_div(pairs, g.blocks);
     g.cap = g.pairs * 2 * ROWS + g.halo;
-    int64_t rounds = ceil_div(g.cblocks, max64(1, BLOCK_BYTES / (g.cap * position)));
+    int64_t rounds = ceil_div(g.cblocks, max64(1, bytes / (g.cap * position)));
     g.at_a_time = ceil_div(g.cblocks, rounds);
     return g;
 }

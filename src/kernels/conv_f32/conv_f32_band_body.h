@@ -20,6 +20,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_columns.h"
@@ -40,7 +41,8 @@ enum {
     BAND = 32 << 10,          /* bytes of a band: it stays in L1, */
     BAND_MANY = 512 << 10,    /* or in L2, where all weights do not */
     MANY_WEIGHTS = 256 << 10, /* bytes */
-    LINE_WEIGHTS = 24 << 10,  /* bytes, at most, that stay in L1 beside pixels */
+    LINE_WEIGHTS = 24 << 10,  /* bytes, at most, that stay in L1 beside pixels. The same
+                                 on every machine: other rows compute other bits */
     LINE_CHANNELS = 64,
     STRETCH = 4 * SUMS, /* pixels of a task of `line`, about */
 };
@@ -67,7 +69,7 @@ static geometry measure(const hn_conv_f32 *p) {
     bool planar = p->x_channel != 1;
     g.pixel = planar ? 1 : p->c;
     g.row = g.columns * g.pixel;
-    int64_t most = p->n * g.k * 4 > MANY_WEIGHTS ? BAND_MANY : BAND;
+    int64_t most = p->n * g.k * 4 > hn_of_l2(MANY_WEIGHTS) ? hn_of_l2(BAND_MANY) : hn_of_l1(BAND);
     int64_t window = (p->kh - 1) * p->dh + 1, inputs = most / (g.columns * p->c * 4 + 1);
     g.rows = inputs > window ? (inputs - window) / p->sh + 1 : 1;
     g.bands = ceil_div(p->oh, g.rows);

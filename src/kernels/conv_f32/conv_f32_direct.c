@@ -25,6 +25,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
 
@@ -95,9 +96,10 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     int64_t passes = g.tiles <= 1 || g.k == 0 ? 1 : ceil_div(g.k, PASS);
     g.pass_taps = ceil_div(g.taps, passes);
     g.pass_c = g.taps == 1 ? ceil_div(g.c, passes) : g.c;
-    g.shelf = SHELF / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
-    bool many_weights = g.group_weights * p->groups * 4 > SHELF || g.pixels <= FEW_PIXELS;
-    if (many_weights && p->batch * p->h * p->w * p->c * 4 <= IMAGE) g.shelf = 1;
+    int64_t shelf = hn_of_l2(SHELF);
+    g.shelf = shelf / (g.pass_taps * (g.pass_c + 1) * t->width * 4);
+    bool many_weights = g.group_weights * p->groups * 4 > shelf || g.pixels <= FEW_PIXELS;
+    if (many_weights && p->batch * p->h * p->w * p->c * 4 <= hn_of_l2(IMAGE)) g.shelf = 1;
     if (g.tiles <= 1) g.shelf = g.panels.count * p->groups;
     if (g.shelf < 1) g.shelf = 1;
     return g;

@@ -41,6 +41,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "simd/amx.h"
 #include "simd/avx512.h"
 
@@ -58,9 +59,9 @@ enum {
     SUMS = ROWS * PANEL, /* of a tile and a panel */
     HEADER = HN_AMX_HEADER,
     SMALL_IMAGE = 4 * ROWS, /* positions */
-    BLOCK_BYTES = 1400000,  /* of pixels: they and the weights in use stay in a 2 MB L2 */
+    BLOCK_BYTES = 1400000,  /* of pixels: they and the weights in use stay in L2 */
     FEW_BYTES = 512 << 10,  /* of weights */
-    CHUNK = 12,             /* steps of weights that L1 holds */
+    CHUNK = 12,             /* steps of weights, 24 KB: L1 holds them on every CPU that has tiles */
     GROUP = 8,              /* tiles whose sums wait between chunks */
     ROUND = 32 << 10,       /* bytes that are fetched in four streams */
     AHEAD = 24,             /* steps between the weights in use and those being fetched */
@@ -133,9 +134,9 @@ static geometry measure(const hn_conv_f32 *p) {
     g.pixel = compact ? p->c * 2 : LINE;
     g.stride = g.source == DIRECT ? p->x_pixel * 2 : g.keep * g.pixel;
     int64_t position = g.source == DIRECT ? p->c * 2 : cblocks * g.phases * g.stride;
-    int64_t most = BLOCK_BYTES / (max64(1, position) * ROWS) - ceil_div(g.halo, ROWS);
+    int64_t most = hn_of_l2(BLOCK_BYTES) / (max64(1, position) * ROWS) - ceil_div(g.halo, ROWS);
     /* Weights that L2 holds meet few tiles at a time, so that outputs are written row by row. */
-    if (g.steps * g.panels * 2 * TILE <= FEW_BYTES)
+    if (g.steps * g.panels * 2 * TILE <= hn_of_l2(FEW_BYTES))
         most = min64(most, max64(GROUP, ceil_div(4 * g.halo, ROWS)));
     g.blocks = min64(g.tiles, ceil_div(g.tiles, max64(4, most)));
     /* A number that 2, 4 and 8 threads can share. */

@@ -25,6 +25,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_columns.h"
@@ -61,7 +62,7 @@ static geometry measure(const hn_conv_f32 *p) {
     geometry g = {.ty = ceil_div(p->oh, OUT), .tx = ceil_div(p->ow, OUT)};
     g.tiles = p->batch * g.ty * g.tx;
     g.pitch = ceil_div(p->c, HN_VL) * HN_VL + PAD;
-    int64_t most = BLOCK_BYTES / (SPOTS * g.pitch * (int64_t)sizeof(float)) / t->rows;
+    int64_t most = hn_of_l2(BLOCK_BYTES) / (SPOTS * g.pitch * (int64_t)sizeof(float)) / t->rows;
     most = max64(1, min64(most, BLOCK_ROWS)) * t->rows;
     g.blocks = ceil_div(g.tiles, most);
     /* A number that 2, 4 and 8 threads can share. */

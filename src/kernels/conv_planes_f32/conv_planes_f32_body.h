@@ -27,6 +27,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_planes_f32/conv_planes_f32.h"
 
@@ -107,8 +108,8 @@ static geometry measure(const hn_conv_planes_f32 *problem) {
     int64_t window = (p->kh - 1) * p->dh + 1, reach = (p->kw - 1) * p->dw / p->sw;
     /* Of one row of outputs as many columns as are enough, then as many rows. */
     int64_t others = least(p->batch * p->groups, SHARES);
-    int64_t per_column = g.c * window * g.slots * 4 + 1;
-    g.columns = most(PATCH / per_column / HN_VL, 4) * HN_VL;
+    int64_t patch = hn_of_l2(PATCH), per_column = g.c * window * g.slots * 4 + 1;
+    g.columns = most(patch / per_column / HN_VL, 4) * HN_VL;
     int64_t shared = ceil_div(ceil_div(p->ow, SHARES / others), HN_VL) * HN_VL;
     if (p->oh == 1) g.columns = least(g.columns, most(shared, LEAST_PATCH * HN_VL));
     g.patch_columns = most(p->ow / g.columns, 1);
@@ -116,7 +117,7 @@ static geometry measure(const hn_conv_planes_f32 *problem) {
     int64_t wide = p->ow - (g.patch_columns - 1) * g.columns;
     g.slot = ceil_div(wide, HN_VL) * HN_VL + reach;
     g.row = g.slots * g.slot;
-    int64_t inputs = PATCH / (g.c * g.row * 4 + 1);
+    int64_t inputs = patch / (g.c * g.row * 4 + 1);
     g.rows = most(inputs > window ? (inputs - window) / p->sh + 1 : 1, least(window, 4));
     int64_t enough = LEAST_PATCH / ceil_div(wide, HN_VL) + 1;
     g.rows = least(g.rows, most(ceil_div(p->oh, SHARES / others), enough));

@@ -3,6 +3,7 @@
 #define HN_KERNELS_CONV_Q8_AMX_GEOMETRY_H
 #ifdef __AVX512VNNI__
 
+#include "base/cpu.h"
 #include "simd/avx512.h"
 
 #include "kernels/conv_q8/conv_q8_parts.h"
@@ -17,8 +18,8 @@ enum {
     SUMS = PAIR * WIDE,      /* of a pair and such outputs */
     UNITS = PAIR / 2,        /* pairs of rows of sums, finished together */
     SMALL_IMAGE = 4 * ROWS,  /* positions */
-    BLOCK_BYTES = 600 << 10, /* of copied pixels: they stay in a 2 MB L2 */
-    CHUNK = 18,              /* steps of a pair that stay in L1 */
+    BLOCK_BYTES = 600 << 10, /* of copied pixels: they stay in L2 */
+    CHUNK_BYTES = 36 << 10,  /* of a pair's steps: they stay in L1 */
     NEAR_BYTES = 16 << 10,   /* of weights that do so too */
     ROUND_BYTES = 64 << 10,  /* of weights that are fetched in four streams */
     SPAN = 8,                /* panels at a time: at most, */
@@ -161,9 +162,10 @@ static geometry measure(const hn_conv_q8 *p, int64_t least) {
              is_even(p, p->r_image, p->r_row, p->r_pixel);
     g.valid = (rows - 1) * g.pw + p->ow;
     g.pairs = hn_q8_ceil(g.valid, PAIR);
-    g.chunk = hn_q8_max(1, hn_q8_ceil(g.steps, hn_q8_max(1, hn_q8_ceil(g.steps, CHUNK))));
+    int64_t chunk = hn_q8_max(1, hn_of_l1(CHUNK_BYTES) / (PAIR * STEP));
+    g.chunk = hn_q8_max(1, hn_q8_ceil(g.steps, hn_q8_max(1, hn_q8_ceil(g.steps, chunk))));
     g.span = hn_q8_min(SPAN, hn_q8_max(LEAST_SPAN, SPAN_STEPS / hn_q8_max(1, g.steps) / 2 * 2));
-    int64_t most = position == 0 ? g.pairs : BLOCK_BYTES / (position * PAIR);
+    int64_t most = position == 0 ? g.pairs : hn_of_l2(BLOCK_BYTES) / (position * PAIR);
     g.blocks = hn_q8_ceil(g.pairs, hn_q8_max(2, most - hn_q8_ceil(g.halo, PAIR)));
     if (g.pairs >= MANY_PAIRS) {
         /* A number that 2, 4 and 8 threads can share. */

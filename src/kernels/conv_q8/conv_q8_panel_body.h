@@ -24,12 +24,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/conv_q8/conv_q8_parts.h"
 #include "simd/bytes.h"
 
 enum {
     BLOCK = 48 / MR * MR,
-    BLOCK_BYTES = 384 << 10,
+    BLOCK_BYTES = 384 << 10,                /* of windows: they stay in L2 */
     TOGETHER = HN_VB > NR ? HN_VB / NR : 1, /* panels whose outputs of a pixel end as one vector */
     WIDTH = TOGETHER * NR,
 };
@@ -66,7 +67,8 @@ static geometry measure(const hn_conv_q8 *p) {
 #endif
     g.panels = hn_q8_ceil(g.group_out, NR);
     g.all_panels = g.panels * p->groups;
-    int64_t fit = BLOCK_BYTES / (int64_t)sizeof(a_elem) / hn_q8_max(g.window, 1) / MR * MR;
+    int64_t fit =
+        hn_of_l2(BLOCK_BYTES) / (int64_t)sizeof(a_elem) / hn_q8_max(g.window, 1) / MR * MR;
     g.blocks = hn_q8_ceil(pixels, hn_q8_max(MR, hn_q8_min(fit, BLOCK)));
     g.block = hn_q8_ceil(pixels, hn_q8_max(g.blocks, 1)); /* about the same in each */
     g.span = span_of(p, &g);

@@ -9,11 +9,12 @@
  */
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/act_simd.h"
 #include "kernels/map_f32/map_f32.h"
 
 enum {
-    BLOCK_TOTAL = 8192,
+    BLOCK_TOTAL = 32 << 10, /* bytes of all values of a block: they stay in L1; others are floats */
     BLOCK_MIN = 256,
     BLOCK_MAX = 4096,
     BLOCK_STREAM = 16384,
@@ -126,7 +127,8 @@ static cut cut_of(const hn_map_f32 *p) {
     /* What is one value for a row would need a slot for several. */
     c = cut_by(p, BLOCK_STREAM, 1);
     if (is_stream(p, &c) && c.block >= BLOCK_ROW) return c;
-    int64_t most = BLOCK_TOTAL / (1 + p->n_code + p->n_in) / 64 * 64;
+    int64_t most =
+        hn_of_l1(BLOCK_TOTAL) / (int64_t)sizeof(float) / (1 + p->n_code + p->n_in) / 64 * 64;
     most = most < BLOCK_MIN ? BLOCK_MIN : most > BLOCK_MAX ? BLOCK_MAX : most;
     return cut_by(p, most, INT64_MAX);
 }

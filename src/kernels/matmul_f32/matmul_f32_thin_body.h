@@ -27,7 +27,7 @@ enum {
     SHORT = 4 * HN_VL,          /* adding up the lanes of a vector is most of the work */
     ROWS = HN_VL == 16 ? 4 : 2, /* of them at a time, as registers allow */
     GROUP = 4,                  /* lines of the large matrix at a time */
-    BLOCK = 1024,               /* sums that stay in L1, for each of ROWS */
+    BLOCK = 1024,               /* sums, for each of ROWS: 16 KB stay in any L1 */
     LEAST = 64,                 /* lines of a task, where a batch is split */
 };
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
 
@@ -40,7 +41,7 @@ static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p, int64_t t
     g.panels = hn_panels_f32_of(t, p->n);
     g.pass = p->k == 0 ? 1 : ceil_div(p->k, ceil_div(p->k, PASS));
     g.copies = t->interleaved || p->a_k != 1;
-    int64_t most = SHELF / (g.pass * t->width * 4);
+    int64_t most = hn_of_l2(SHELF) / (g.pass * t->width * 4);
     int64_t least_shelves = ceil_div(g.panels.count, most > 1 ? most : 1);
     g.shelves = least_shelves;
     for (int64_t n = least_shelves; n <= least(tasks, g.panels.count); n++)

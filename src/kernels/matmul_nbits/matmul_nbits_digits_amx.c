@@ -18,6 +18,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "simd/avx512.h"
 
 #include "kernels/matmul_nbits/matmul_nbits_simd.h"
@@ -69,7 +70,7 @@ static bool ok(const void *problem, const char **why) {
 
 /* Rows of x that a task has at most: whole pairs of tiles. */
 static int64_t rows_of(const hn_matmul_nbits *p) {
-    return min64(MOST_ROWS, max64(1, X_BYTES / cut_of(p).k / (2 * ROWS)) * 2 * ROWS);
+    return min64(MOST_ROWS, max64(1, hn_of_l2(X_BYTES) / cut_of(p).k / (2 * ROWS)) * 2 * ROWS);
 }
 
 typedef struct lane_parts {

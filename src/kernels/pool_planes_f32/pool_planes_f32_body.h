@@ -16,11 +16,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/pool_f32/pool_f32_window.h"
 #include "kernels/pool_planes_f32/pool_planes_f32.h"
 #include "simd/part.h"
 
-enum { BAND = 4096 }; /* floats of a band, about: it stays in L1 */
+enum { BAND = 16 << 10 }; /* bytes of a band, about: it stays in L1 */
 
 /* Columns of a row in scratch: all that windows reach, and all of x. */
 static int64_t columns_of(const hn_pool_planes_f32 *p) {
@@ -30,7 +31,7 @@ static int64_t columns_of(const hn_pool_planes_f32 *p) {
 
 /* Output rows of a band. */
 static int64_t band_of(const hn_pool_planes_f32 *p) {
-    int64_t rows = BAND / columns_of(p);
+    int64_t rows = hn_of_l1(BAND) / (int64_t)sizeof(float) / columns_of(p);
     return rows < 1 ? 1 : rows > p->oh ? p->oh : rows;
 }
 
