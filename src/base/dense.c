@@ -8,12 +8,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/size.h"
 
 typedef float four __attribute__((vector_size(16)));
 typedef double pair __attribute__((vector_size(16)));
-
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Calls piece(ctx, i) for the i-th shortest and the i-th longest of n pieces. */
 typedef struct fold {
@@ -52,7 +51,7 @@ static void pack(four *strips, const float *x, int64_t n, int64_t rows) {
         for (int64_t r = 0; r < rows; r++) {
             float row[STRIP] = {0};
             int64_t first = s * STRIP;
-            memcpy(row, x + r * n + first, (size_t)least(STRIP, n - first) * sizeof *row);
+            memcpy(row, x + r * n + first, (size_t)hn_least(STRIP, n - first) * sizeof *row);
             memcpy(strips + (s * rows + r) * 2, row, sizeof row);
         }
 }
@@ -81,7 +80,7 @@ static void gram_strip(void *ctx, int64_t a) {
             for (int i = 0; i < 4; i++) {
                 int64_t row = a * STRIP + half + i, first = b * STRIP;
                 if (row >= g->n) break;
-                int64_t count = least(STRIP, (g->lower ? row + 1 : g->m) - first);
+                int64_t count = hn_least(STRIP, (g->lower ? row + 1 : g->m) - first);
                 for (int64_t j = 0; j < count; j++)
                     g->h[row * g->m + first + j] += (double)sums[i][j];
             }
@@ -101,7 +100,7 @@ hone_status hn_gram_add(double *h, int64_t n, const float *x, int64_t rows, hn_p
     g.x = g.y = make_strips(n, alloc);
     if (g.x == NULL) return HN_NOMEM(err);
     for (int64_t r = 0; r < rows; r += HN_GRAM_ROWS) {
-        g.rows = least(HN_GRAM_ROWS, rows - r);
+        g.rows = hn_least(HN_GRAM_ROWS, rows - r);
         pack(g.x, x + r * n, n, g.rows);
         run_folded(pool, (n + STRIP - 1) / STRIP, gram_strip, &g);
     }
@@ -118,7 +117,7 @@ hone_status hn_cross_add(double *h, int64_t n, const float *x, int64_t m, const 
     g.y = make_strips(m, alloc);
     HN_CHECK_GOTO(err, g.x != NULL && g.y != NULL, HONE_E_NOMEM, "out of memory");
     for (int64_t r = 0; r < rows; r += HN_GRAM_ROWS) {
-        g.rows = least(HN_GRAM_ROWS, rows - r);
+        g.rows = hn_least(HN_GRAM_ROWS, rows - r);
         pack(g.x, x + r * n, n, g.rows);
         pack(g.y, y + r * m, m, g.rows);
         hn_pool_run(pool, (n + STRIP - 1) / STRIP, gram_strip, &g);
@@ -177,10 +176,10 @@ static void subtract_before(const cholesky *c, int64_t from, int64_t to) {
     double *h = c->h, s[4][2];
     int64_t n = c->n;
     for (int64_t i = from; i < to; i += 4)
-        for (int64_t j = c->first; j < least(c->last, i + 4); j += 2) {
+        for (int64_t j = c->first; j < hn_least(c->last, i + 4); j += 2) {
             const double *a[4], *b[2];
-            for (int r = 0; r < 4; r++) a[r] = h + least(i + r, to - 1) * n;
-            for (int r = 0; r < 2; r++) b[r] = h + least(j + r, c->last - 1) * n;
+            for (int r = 0; r < 4; r++) a[r] = h + hn_least(i + r, to - 1) * n;
+            for (int r = 0; r < 2; r++) b[r] = h + hn_least(j + r, c->last - 1) * n;
             dots(a, b, c->first, s);
             for (int64_t r = 0; r < 4 && i + r < to; r++)
                 for (int64_t q = 0; q < 2 && j + q < c->last; q++)
@@ -197,7 +196,7 @@ static double within_panel(const cholesky *c, int64_t i, int64_t j) {
 
 static void rows_below(void *ctx, int64_t piece) {
     const cholesky *c = ctx;
-    int64_t from = c->last + piece * ROWS, to = least(from + ROWS, c->n);
+    int64_t from = c->last + piece * ROWS, to = hn_least(from + ROWS, c->n);
     subtract_before(c, from, to);
     for (int64_t i = from; i < to; i++)
         for (int64_t j = c->first; j < c->last; j++)
@@ -206,7 +205,7 @@ static void rows_below(void *ctx, int64_t piece) {
 
 hone_status hn_cholesky(double *h, int64_t n, hn_pool *pool, hn_error *err) {
     for (int64_t first = 0; first < n; first += PANEL) {
-        cholesky c = {h, n, first, least(first + PANEL, n)};
+        cholesky c = {h, n, first, hn_least(first + PANEL, n)};
         subtract_before(&c, c.first, c.last);
         for (int64_t i = c.first; i < c.last; i++) {
             for (int64_t j = c.first; j < i; j++)
@@ -259,7 +258,7 @@ typedef struct inversion {
 /* Row i of the inverse is (row i of the identity - sum over j < i of l[i][j] * row j) / l[i][i]. */
 static void invert_columns(void *ctx, int64_t piece) {
     const inversion *v = ctx;
-    int64_t n = v->n, first = piece * COLUMNS, count = least(COLUMNS, n - first);
+    int64_t n = v->n, first = piece * COLUMNS, count = hn_least(COLUMNS, n - first);
     for (int64_t i = 0; i < n; i++) {
         double row[COLUMNS] = {0};
         const double *l = v->l + i * n;

@@ -1,5 +1,6 @@
 #include "ops/broadcast.h"
 
+#include "base/least.h"
 #include "base/size.h"
 
 void hn_broadcast_init(hn_broadcast *b, const hn_tensor *t, int rank, const int64_t *dims) {
@@ -63,8 +64,6 @@ static void cursor_next(cursor *c, const hn_broadcast *b) {
     }
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Dense tensors have step 0 or 1 on the last axis once axes of size 1 are gone. */
 #define GATHER(load_n, load_1)                                           \
     const hn_tensor *t = b->tensor;                                      \
@@ -72,7 +71,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
     if (n <= 0) return;                                                  \
     cursor_start(&c, b, from);                                           \
     for (int64_t done = 0; done < n; cursor_next(&c, b)) {               \
-        int64_t run = least(c.n, n - done);                              \
+        int64_t run = hn_least(c.n, n - done);                           \
         if (c.step == 0) {                                               \
             dst[done] = load_1(t->dtype, t->data, c.at);                 \
             for (int64_t i = 1; i < run; i++) dst[done + i] = dst[done]; \
@@ -97,7 +96,7 @@ void hn_broadcast_raw(const hn_broadcast *b, int64_t from, int64_t n, void *dst)
     if (n <= 0) return;
     cursor_start(&c, b, from);
     for (int64_t done = 0; done < n; cursor_next(&c, b)) {
-        int64_t run = least(c.n, n - done);
+        int64_t run = hn_least(c.n, n - done);
         if (c.step == 1 && width > 0) {
             memcpy((char *)dst + (size_t)done * width, (const char *)t->data + (size_t)c.at * width,
                    (size_t)run * width);
@@ -135,7 +134,7 @@ typedef struct blocks {
 static void run_block(void *ctx, int64_t i) {
     const blocks *b = ctx;
     int64_t from = i * HN_BLOCK;
-    b->fn(b->ctx, from, least(HN_BLOCK, b->n - from));
+    b->fn(b->ctx, from, hn_least(HN_BLOCK, b->n - from));
 }
 
 void hn_for_blocks(hn_pool *pool, int64_t n, void (*fn)(void *ctx, int64_t from, int64_t n),

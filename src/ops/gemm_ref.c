@@ -16,6 +16,7 @@
  */
 #include "ops/gemm_ref.h"
 
+#include "base/least.h"
 #include "base/size.h"
 
 #define WIDTH 4 /* rows of A, columns of B in a panel */
@@ -76,7 +77,6 @@ static void kernel_s64(int64_t k, const cell *a, const cell *b_panel, cell *c, i
     }
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t panels(int64_t n) { return (n + WIDTH - 1) / WIDTH; }
 
 typedef struct job {
@@ -92,7 +92,7 @@ typedef struct job {
 static void pack_a(const hn_gemm *g, hn_block at, cell *stage, cell *dst) {
     int64_t end = at.row + at.n_rows, n_k = at.n_cols;
     for (; at.row < end; at.row += WIDTH, dst += n_k * WIDTH) {
-        at.n_rows = least(WIDTH, end - at.row);
+        at.n_rows = hn_least(WIDTH, end - at.row);
         g->a.load(g->a.ctx, &at, stage);
         if (at.n_rows < WIDTH) memset(dst, 0, (size_t)(n_k * WIDTH) * sizeof *dst);
         for (int64_t r = 0; r < at.n_rows; r++)
@@ -104,10 +104,10 @@ static void pack_a(const hn_gemm *g, hn_block at, cell *stage, cell *dst) {
 static void pack_b(const hn_gemm *g, hn_block at, cell *stage, cell *dst) {
     int64_t begin = at.row, end = at.row + at.n_rows, n_k = at.n_rows, n = at.n_cols;
     for (; at.row < end; at.row += K_AT_ONCE) {
-        at.n_rows = least(K_AT_ONCE, end - at.row);
+        at.n_rows = hn_least(K_AT_ONCE, end - at.row);
         g->b.load(g->b.ctx, &at, stage);
         for (int64_t p = 0; p < panels(n); p++) {
-            int64_t width = least(WIDTH, n - p * WIDTH);
+            int64_t width = hn_least(WIDTH, n - p * WIDTH);
             cell *to = dst + (p * n_k + at.row - begin) * WIDTH;
             for (int64_t k = 0; k < at.n_rows; k++, to += WIDTH) {
                 const cell *from = stage + k * n + p * WIDTH;
@@ -128,15 +128,15 @@ static void run_task(const job *j, int64_t task, cell *scratch) {
     hn_block at = {.batch = task / j->col_blocks / j->row_blocks,
                    .row = row_block * MC,
                    .col = col_block * NC};
-    at.n_rows = least(MC, g->m - at.row);
-    at.n_cols = least(NC, g->n - at.col);
+    at.n_rows = hn_least(MC, g->m - at.row);
+    at.n_cols = hn_least(NC, g->n - at.col);
 
     cell *sums = scratch, *a = sums + j->mc * j->nc, *b = a + j->mc * j->kc,
          *stage = b + j->nc * j->kc;
     int64_t pitch = panels(at.n_cols) * WIDTH;
     memset(sums, 0, (size_t)(panels(at.n_rows) * WIDTH * pitch) * sizeof *sums);
     for (int64_t k = 0; k < g->k && !hn_stopped(j->stop); k += KC) {
-        int64_t n_k = least(KC, g->k - k);
+        int64_t n_k = hn_least(KC, g->k - k);
         pack_a(g, (hn_block){at.batch, at.row, at.n_rows, k, n_k}, stage, a);
         pack_b(g, (hn_block){at.batch, k, n_k, at.col, at.n_cols}, stage, b);
         for (int64_t q = 0; q < panels(at.n_cols); q++)
@@ -161,18 +161,18 @@ static bool plan(const hn_eval *e, const hn_gemm *g, job *j) {
                .stop = e->stop,
                .row_blocks = (g->m - 1) / MC + 1,
                .col_blocks = (g->n - 1) / NC + 1};
-    j->mc = panels(least(MC, g->m)) * WIDTH;
-    j->nc = panels(least(NC, g->n)) * WIDTH;
-    j->kc = least(KC, g->k);
+    j->mc = panels(hn_least(MC, g->m)) * WIDTH;
+    j->nc = panels(hn_least(NC, g->n)) * WIDTH;
+    j->kc = hn_least(KC, g->k);
     /* The stage holds 4 rows of A, or some rows of B. */
-    int64_t stage = j->kc * WIDTH, stage_b = least(K_AT_ONCE, g->k) * j->nc;
+    int64_t stage = j->kc * WIDTH, stage_b = hn_least(K_AT_ONCE, g->k) * j->nc;
     if (stage < stage_b) stage = stage_b;
     j->per_worker = j->mc * j->nc + (j->mc + j->nc) * j->kc + stage;
     j->per_worker += j->per_worker % 2; /* vectors of two must stay aligned */
     if (!hn_i64_mul(j->row_blocks, j->col_blocks, &j->n_tasks) ||
         !hn_i64_mul(j->n_tasks, g->n_batch, &j->n_tasks))
         return false;
-    j->n_workers = least(hn_pool_threads(e->pool), j->n_tasks);
+    j->n_workers = hn_least(hn_pool_threads(e->pool), j->n_tasks);
     return true;
 }
 
@@ -212,7 +212,7 @@ static void load_strided(const hn_strided_matrix *s, const hn_block *at, bool in
         cell column[NC];
         for (int64_t j = 0; j < at->n_cols; j++)
             for (int64_t i = 0, n; i < at->n_rows; i += n) {
-                n = least(NC, at->n_rows - i);
+                n = hn_least(NC, at->n_rows - i);
                 load_n(integer, s->t, start + i + j * s->col_stride, n, column);
                 for (int64_t r = 0; r < n; r++) dst[(i + r) * at->n_cols + j] = column[r];
             }

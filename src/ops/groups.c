@@ -1,10 +1,9 @@
 #include "ops/groups.h"
 
+#include "base/least.h"
 #include "base/size.h"
 
 static bool is_together(uint32_t together, int axis) { return ((together >> axis) & 1u) != 0; }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 void hn_groups_init(hn_groups *g, int rank, const int64_t *dims, uint32_t together) {
     *g = (hn_groups){.n = 1, .inner = 1, .run = 1};
@@ -54,7 +53,7 @@ typedef struct blocks {
 static void run_block(void *ctx, int64_t i) {
     const blocks *b = ctx;
     int64_t from = i % b->per_row * HN_BLOCK;
-    b->fn(b->ctx, i / b->per_row * b->inner + from, least(HN_BLOCK, b->inner - from));
+    b->fn(b->ctx, i / b->per_row * b->inner + from, hn_least(HN_BLOCK, b->inner - from));
 }
 
 void hn_for_groups(hn_pool *pool, const hn_groups *g,
@@ -94,6 +93,6 @@ void hn_group_walk(const hn_groups *g, int64_t first, int64_t width,
     if (g->n == 0) return;
     do {
         for (int64_t from = 0; from < len; from += HN_BLOCK)
-            take(state, at + from, least(HN_BLOCK, len - from), step);
+            take(state, at + from, hn_least(HN_BLOCK, len - from), step);
     } while (next_run(g, coord, &at));
 }

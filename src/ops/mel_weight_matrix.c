@@ -7,6 +7,7 @@
  * What lies beyond the spectrum is left out. */
 #include <math.h>
 
+#include "base/least.h"
 #include "ops/axes.h"
 
 enum { BANDS, LENGTH, RATE, LOWER, UPPER };
@@ -52,12 +53,10 @@ static void draw_line(hn_tensor *m, int64_t row, int64_t count, int64_t band, do
         hn_store_f64(m->dtype, m->data, at, first + (double)i * step);
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The bins of a band: m[row, band], zero where nothing is written. */
 static void draw_band(hn_tensor *m, int64_t band, const int64_t edge[3]) {
-    int64_t begin = least(edge[0], m->dims[0]), peak = least(edge[1], m->dims[0]);
-    int64_t end = least(edge[2], m->dims[0]);
+    int64_t begin = hn_least(edge[0], m->dims[0]), peak = hn_least(edge[1], m->dims[0]);
+    int64_t end = hn_least(edge[2], m->dims[0]);
     if (begin < peak) draw_line(m, begin, peak - begin, band, 0, 1 / (double)(edge[1] - edge[0]));
     /* The peak also of a band that begins or ends there. */
     if (peak == edge[1] && peak < m->dims[0]) draw_line(m, peak, 1, band, 1, 0);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "ops/cosine.h"
 #include "ops/op.h"
 
@@ -53,8 +54,6 @@ static hn_rng *generator(const hn_eval *e, hn_rng *own) {
 
 enum { BLOCK = 512 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The next n, at most BLOCK, numbers of hn_rng_f64. */
 static void draw_uniform(hn_rng *rng, double *u, int64_t n) {
     uint64_t words[BLOCK];
@@ -69,7 +68,7 @@ static hone_status uniform(hn_eval *e, hn_error *err) {
     hn_tensor *y = e->out[0];
     double u[BLOCK];
     for (int64_t at = 0; at < y->n; at += BLOCK) {
-        int64_t n = least(BLOCK, y->n - at);
+        int64_t n = hn_least(BLOCK, y->n - at);
         draw_uniform(rng, u, n);
         for (int i = 0; i < BLOCK; i++) u[i] = low + (high - low) * u[i];
         hn_store_f64_n(y->dtype, y->data, at, n, u);
@@ -137,7 +136,7 @@ static hone_status normal(hn_eval *e, hn_error *err) {
     for (int64_t at = 0; at < y->n; at += BLOCK) {
         draw_normal(rng, v);
         for (int i = 0; i < BLOCK; i++) v[i] = mean + scale * v[i];
-        hn_store_f64_n(y->dtype, y->data, at, least(BLOCK, y->n - at), v);
+        hn_store_f64_n(y->dtype, y->data, at, hn_least(BLOCK, y->n - at), v);
     }
     return HONE_OK;
 }
@@ -149,7 +148,7 @@ static hone_status bernoulli(hn_eval *e, hn_error *err) {
     hn_tensor *y = e->out[0];
     double u[BLOCK], p[BLOCK] = {0};
     for (int64_t at = 0; at < y->n; at += BLOCK) {
-        int64_t n = least(BLOCK, y->n - at);
+        int64_t n = hn_least(BLOCK, y->n - at);
         draw_uniform(rng, u, n);
         hn_load_f64_n(x->dtype, x->data, at, n, p);
         for (int i = 0; i < BLOCK; i++) u[i] = u[i] < p[i] ? 1 : 0;

@@ -37,6 +37,7 @@
  * loss.
  */
 #ifdef PARTS
+#include "base/least.h"
 #include "simd/avx512.h"
 
 #include <math.h>
@@ -76,7 +77,6 @@ extern const hn_kernel hn_attention_f32_avx512;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static geometry measure(const hn_attention_f32 *p) {
     geometry g = {.chunks = ceil_div(p->keys, CHUNK), .steps = ceil_div(p->size, STEP)};
@@ -87,7 +87,7 @@ static geometry measure(const hn_attention_f32 *p) {
     g.s = g.q + BLOCK * g.steps * PARTS * LINE;
     g.c = g.s + BLOCK * g.ld * (int64_t)sizeof(float);
     g.known = g.c + BLOCK * STEP * (int64_t)sizeof(float);
-    g.total = g.known + (int64_t)sizeof(known) * ceil_div(least(p->queries, PART), ROWS);
+    g.total = g.known + (int64_t)sizeof(known) * ceil_div(hn_least(p->queries, PART), ROWS);
     return g;
 }
 
@@ -117,7 +117,7 @@ HN_INLINE void split32(__m512 lo, __m512 hi, const int parts, char *dst, int64_t
 
 /* The first n lanes, none if n <= 0. */
 HN_INLINE __m512 load_first(const float *x, int64_t n) {
-    return hn_v_load_n(x, most(0, least(n, HN_VL)));
+    return hn_v_load_n(x, most(0, hn_least(n, HN_VL)));
 }
 
 /* A tile of every part from b[k * k_stride + n], k and n up to 32 and 16 of which there are `ks`
@@ -152,7 +152,7 @@ static void pack(const float *b, int64_t k_stride, int64_t n_stride, int64_t ks,
     for (int64_t n = 0; n < ns; n += ROWS)
         for (int64_t k = 0; k < ks; k += STEP, dst += PARTS * TILE) {
             const float *from = b + k * k_stride + n * n_stride;
-            int64_t k_left = least(STEP, ks - k), n_left = least(ROWS, ns - n);
+            int64_t k_left = hn_least(STEP, ks - k), n_left = hn_least(ROWS, ns - n);
             if (n_stride == 1) {
                 pack_tile(from, k_stride, k_left, n_left, dst);
             } else if (k_stride == 1) {
@@ -169,7 +169,7 @@ static void split_queries(const hn_attention_f32 *p, const float *q, int64_t row
                           int64_t steps, char *dst) {
     const __m512 scale = _mm512_set1_ps(p->scale);
     for (int64_t s = 0; s < steps; s++) {
-        int64_t left = least(STEP, p->size - s * STEP), row = p->q_row;
+        int64_t left = hn_least(STEP, p->size - s * STEP), row = p->q_row;
         const float *from = q + s * STEP * p->q_col;
         if (p->q_col != 1) {
             hn_tile_f32_copy(from, p->q_row, p->q_col, rows, left, 1, copy, STEP);
@@ -296,7 +296,7 @@ HN_INLINE __m512 exponentials32(float *s, int64_t n, __m512 less) {
     __m512 lo = exponential(_mm512_sub_ps(_mm512_loadu_ps(s), less));
     __m512 hi = exponential(_mm512_sub_ps(_mm512_loadu_ps(s + HN_VL), less));
     if (n < STEP) {
-        lo = hn_v_keep_n(lo, _mm512_setzero_ps(), least(n, HN_VL));
+        lo = hn_v_keep_n(lo, _mm512_setzero_ps(), hn_least(n, HN_VL));
         hi = hn_v_keep_n(hi, _mm512_setzero_ps(), most(0, n - HN_VL));
     }
     split32(lo, hi, S_PARTS, (char *)s, LINE);
@@ -343,7 +343,7 @@ static void take_sums(const task *t, block *b, int64_t i, known *of) {
     __m512 before = _mm512_set1_ps(-INFINITY), shrink = _mm512_setzero_ps();
     __mmask16 blind = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
     if (p->blind != HN_BLIND_ANY) blind = 0;
-    for (int64_t j = 0; blind != 0 && j < least(ROWS, b->rows - i); j++)
+    for (int64_t j = 0; blind != 0 && j < hn_least(ROWS, b->rows - i); j++)
         if (blind >> j & 1)
             memset(b->s + (i + j) * t->g.ld, 0, (size_t)(t->g.ld - PAD) * sizeof *b->s);
     if (t->j0 > 0) {
@@ -365,7 +365,7 @@ static void take_sums(const task *t, block *b, int64_t i, known *of) {
 /* Scores of a block become weights. */
 static void weigh(const task *t, block *b) {
     for (int64_t group = 0; group < b->rows; group += ROWS) {
-        const int64_t end = least(group + ROWS, b->rows);
+        const int64_t end = hn_least(group + ROWS, b->rows);
         known *of = (known *)(t->lane + t->g.known) + (b->row + group - t->first) / ROWS;
         for (int64_t i = group; i < end; i++)
             _mm512_store_ps(b->lanes[i - group], largest_of_row(t, b, i));
@@ -452,7 +452,7 @@ static void score(task *t, const block *b) {
 static void finish(const task *t, const block *b, int64_t d, const float *c) {
     const hn_attention_f32 *p = t->p;
     const bool starts = t->j0 == 0, ends = t->j0 + t->n == p->keys;
-    const __mmask16 m = hn_v_first_(least(ROWS, p->v_size - d));
+    const __mmask16 m = hn_v_first_(hn_least(ROWS, p->v_size - d));
     for (int64_t i = 0; i < b->rows; i++) {
         float *y = t->y + (b->row + i) * p->y_row + d;
         __m512 sum = _mm512_load_ps(c + i * ROWS), shrink = _mm512_set1_ps(b->shrink[i]);
@@ -488,8 +488,8 @@ static void run_chunk(task *t, int64_t last) {
     const hn_attention_f32 *p = t->p;
     block b = {.s = (float *)(t->lane + t->g.s)};
     for (b.row = t->first; b.row < last; b.row += BLOCK) {
-        b.rows = least(BLOCK, last - b.row);
-        b.sees = p->causal ? most(0, least(t->n, b.row + b.rows + p->offset - t->j0)) : t->n;
+        b.rows = hn_least(BLOCK, last - b.row);
+        b.sees = p->causal ? most(0, hn_least(t->n, b.row + b.rows + p->offset - t->j0)) : t->n;
         score(t, &b);
         weigh(t, &b);
         sum_values(t, &b);

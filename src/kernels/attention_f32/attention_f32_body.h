@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/attention_f32/attention_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
 #include "simd/math.h"
@@ -48,7 +49,6 @@ typedef struct geometry {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t aligned(int64_t floats) { return ceil_div(floats, VECTOR) * VECTOR; }
 
 /* Columns of all panels together. */
@@ -70,14 +70,14 @@ static geometry measure(const hn_attention_f32 *p) {
     g.known = g.q;
     if (TILES.interleaved || p->q_col != 1)
         g.known += aligned(rows * most(p->size + PAD, TILES.interleaved ? g.chunk : 0));
-    g.total = g.known + (int64_t)(sizeof(query) / sizeof(float)) * least(p->queries, PART);
+    g.total = g.known + (int64_t)(sizeof(query) / sizeof(float)) * hn_least(p->queries, PART);
     return g;
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_attention_f32 *p = problem;
     int64_t batches = hn_attention_batches(p);
-    int64_t parts = least(ceil_div(p->queries, LEAST), ceil_div(4 * lanes, batches));
+    int64_t parts = hn_least(ceil_div(p->queries, LEAST), ceil_div(4 * lanes, batches));
     parts = most(parts, ceil_div(p->queries, PART));
     *w = (hn_work){.n_phases = 1,
                    .tasks = {batches * parts},

@@ -52,6 +52,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/least.h"
 #include "simd/avx512.h"
 
 #include "kernels/act_simd.h"
@@ -91,7 +92,6 @@ typedef struct geometry {
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static size_t round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
 
@@ -128,10 +128,10 @@ static geometry measure(const hn_conv_f32 *p) {
     while (most > LEAST_PAIRS && (most * 2 * ROWS + g.halo) * position * g.cblocks > bytes) most--;
     /* At least two, so that two threads have an image's halves and need not split all pixels both.
      */
-    g.blocks = max64(ceil_div(pairs, most), min64(pairs, 2));
+    g.blocks = max64(ceil_div(pairs, most), hn_least(pairs, 2));
     /* A number that 2, 4 and 8 threads can share. */
     int64_t even = g.blocks > 4 ? 8 : g.blocks > 2 ? 4 : g.blocks;
-    g.blocks = min64(pairs, ceil_div(g.blocks, even) * even);
+    g.blocks = hn_least(pairs, ceil_div(g.blocks, even) * even);
     g.pairs = ceil_div(pairs, g.blocks);
     g.cap = g.pairs * 2 * ROWS + g.halo;
     int64_t rounds = ceil_div(g.cblocks, max64(1, bytes / (g.cap * position)));
@@ -171,8 +171,8 @@ static int64_t choose_groups(const geometry *g, int lanes) {
         least = ceil_div(g->panels * g->pairs * PAIR * (int64_t)sizeof(float), WAITING_BYTES);
     /* Three tasks for each of several lanes, where groups stay large: a fast lane can then take
      * some of a slow one's. */
-    if (lanes > 1) least = max64(least, min64(ceil_div(3 * lanes, base), g->panels / 4));
-    least = min64(least, g->panels);
+    if (lanes > 1) least = max64(least, hn_least(ceil_div(3 * lanes, base), g->panels / 4));
+    least = hn_least(least, g->panels);
     int64_t best = least;
     double best_cost = 0;
     for (int64_t n = least; n <= g->panels && n <= least * 4 * lanes; n++) {
@@ -249,19 +249,19 @@ static __attribute__((noinline)) void split_some(cutter *k, int64_t units) {
     int64_t next = g->ny * g->nx * g->cap * POSITION; /* to the next channel block */
     while (units > 0 && k->at < k->end) {
         int64_t index = k->phase * g->cap + k->at;
-        int64_t stop = min64(k->cb1, k->cb + units);
+        int64_t stop = hn_least(k->cb1, k->cb + units);
         char *d = k->dst + index * POSITION + (k->cb - k->cb0) * next;
         units -= stop - k->cb;
         if (k->from != NULL) {
             const float *from = k->from + k->cb * STEP;
             __mmask16 bad = 0;
-            int64_t whole = min64(stop, k->p->c / STEP);
+            int64_t whole = hn_least(stop, k->p->c / STEP);
             for (; k->cb < whole; k->cb++, d += next, from += STEP)
                 bad |= split32(_mm512_loadu_ps(from), _mm512_loadu_ps(from + 16), d);
             if (k->cb < stop) {
                 int64_t left = k->p->c - k->cb * STEP;
                 bad |=
-                    split32(hn_v_load_n(from, min64(left, 16)),
+                    split32(hn_v_load_n(from, hn_least(left, 16)),
                             left > 16 ? hn_v_load_n(from + 16, left - 16) : _mm512_setzero_ps(), d);
                 k->cb++;
             }
@@ -391,7 +391,7 @@ static __attribute__((noinline)) void multiply(int rows, int cols, const char *a
                                                const int64_t *offset, const char *w, int64_t steps,
                                                float *c, bool first, beside *aside) {
     for (int64_t s = 0; s < steps; s += CHUNK, first = false) {
-        int64_t n = min64(CHUNK, steps - s);
+        int64_t n = hn_least(CHUNK, steps - s);
         for (int half = 0; half < cols; half++) {
             const char *wh = w + s * cols * HALF + half * TILE;
             if (rows == 2)
@@ -428,7 +428,7 @@ static void sum_plainly(const hn_conv_f32 *p, const geometry *g, const float *x,
         int64_t ix = ox * p->sw + tap % p->kw * p->dw - p->pl;
         if (iy < 0 || iy >= p->h || ix < 0 || ix >= p->w) continue;
         const float *px = x + image * p->x_image + iy * p->x_row + ix * p->x_pixel + cb * STEP;
-        int64_t left = min64(STEP, p->c - cb * STEP);
+        int64_t left = hn_least(STEP, p->c - cb * STEP);
         for (int half = 0; half < halves; half++) {
             const char *pw = w + s * halves * HALF + half * TILE;
             for (int64_t i = 0; i < left; i++)
@@ -459,7 +459,8 @@ HN_INLINE void finish_as(const task *t, int64_t pair, int64_t panel, const float
     const hn_conv_f32 *p = t->p;
     const geometry *g = t->g;
     int64_t n0 = panel * 32, left = p->n - n0;
-    __mmask16 m0 = hn_v_first_(min64(left, 16)), m1 = hn_v_first_(max64(0, min64(left - 16, 16)));
+    __mmask16 m0 = hn_v_first_(hn_least(left, 16)),
+              m1 = hn_v_first_(max64(0, hn_least(left - 16, 16)));
     __m512 b0 = _mm512_setzero_ps(), b1 = b0;
     __m512 act_a = _mm512_set1_ps(p->act.a), act_b = _mm512_set1_ps(p->act.b);
     if (t->bias != NULL) {
@@ -467,12 +468,12 @@ HN_INLINE void finish_as(const task *t, int64_t pair, int64_t panel, const float
         b1 = _mm512_maskz_loadu_ps(m1, t->bias + n0 + 16);
     }
     int64_t q = t->q0 + pair * 2 * ROWS;
-    int64_t count = min64(2 * ROWS, g->valid - q);
+    int64_t count = hn_least(2 * ROWS, g->valid - q);
     int64_t col = q % g->pw, row = q / g->pw % g->wrap;
     int64_t image = t->line + q / g->pw / g->wrap;
     while (count > 0) {
-        int64_t pixels = row < p->oh ? min64(count, p->ow - col) : 0;
-        int64_t positions = min64(count, g->pw - col);
+        int64_t pixels = row < p->oh ? hn_least(count, p->ow - col) : 0;
+        int64_t positions = hn_least(count, g->pw - col);
         int64_t y_at = image * p->y_image + row * p->y_row + col * p->y_pixel + n0;
         int64_t r_at = image * p->r_image + row * p->r_row + col * p->r_pixel + n0;
         for (int64_t i = 0; i < pixels; i++) {
@@ -546,11 +547,11 @@ static void multiply_block(task *t, int64_t n0, int64_t n1) {
     const geometry *g = t->g;
     int64_t s0 = t->cut.cb0 * g->taps, s1 = t->cut.cb1 * g->taps;
     int64_t panel_bytes = (s1 - s0) * 2 * HALF;
-    int64_t first = min64(n1 - n0, max64(2, FIRST_BYTES / panel_bytes));
+    int64_t first = hn_least(n1 - n0, max64(2, FIRST_BYTES / panel_bytes));
     int64_t c_pair = waits(g) ? PAIR : 0, c_panel = g->pairs * c_pair;
     beside aside = {.cut = &t->cut, .pixels = ceil_div(ROWS * g->ny * g->nx, first * g->taps)};
     for (int64_t i = 0; i < t->pairs; i++) {
-        split_up_to(&t->cut, min64(t->cut.end, (i + 1) * 2 * ROWS + g->halo));
+        split_up_to(&t->cut, hn_least(t->cut.end, (i + 1) * 2 * ROWS + g->halo));
         for (int64_t n = n0; n < n0 + first; n++)
             product(t, i, n, t->l.c + (n - n0) * c_panel + i * c_pair, s0, s1, &aside);
     }
@@ -605,7 +606,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         t.line = block / g.blocks;
         t.q0 = pair0 * 2 * ROWS;
         t.pairs = all_pairs * (block % g.blocks + 1) / g.blocks - pair0;
-        t.tiles = min64(2 * t.pairs, g.tiles - 2 * pair0);
+        t.tiles = hn_least(2 * t.pairs, g.tiles - 2 * pair0);
         if (block != in_scratch) {
             memset(t.l.marked, 0, (size_t)(g.ny * g.nx * g.cap));
             t.cut.any_marked = false;
@@ -613,7 +614,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t cb0 = 0; cb0 < g.cblocks; cb0 += g.at_a_time) {
             if (block != in_scratch)
                 begin_cutting(&t.cut, t.line, t.q0, t.tiles * ROWS + g.halo, cb0,
-                              min64(g.cblocks, cb0 + g.at_a_time));
+                              hn_least(g.cblocks, cb0 + g.at_a_time));
             multiply_block(&t, n0, n1);
         }
         in_scratch = waits(&g) ? -1 : block;
@@ -680,12 +681,12 @@ static bool pack_block(const hn_conv_f32 *p, const void *w, int64_t panel, int64
     int64_t taps = p->kh * p->kw, steps = ceil_div(p->c, STEP) * taps;
     int64_t halves = p->n - panel * 32 > 16 ? 2 : 1;
     char *to = dst + HEADER + panel * steps * 2 * HALF + cb * taps * halves * HALF;
-    int64_t channels = min64(STEP, p->c - cb * STEP);
+    int64_t channels = hn_least(STEP, p->c - cb * STEP);
     hn_columns_room room;
     bool broken = false;
     for (int64_t half = 0; half < halves; half++) {
         int64_t n = panel * 32 + half * 16;
-        hn_columns k = hn_columns_of(p, w, n, min64(16, p->n - n), cb * STEP, channels, room);
+        hn_columns k = hn_columns_of(p, w, n, hn_least(16, p->n - n), cb * STEP, channels, room);
         for (int64_t tap = 0; tap < taps; tap++)
             broken |=
                 pack_step(&k, channels, tap, to + tap * halves * HALF + half * TILE, halves * TILE);

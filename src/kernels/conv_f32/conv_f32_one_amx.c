@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/least.h"
 #include "simd/amx.h"
 #include "simd/avx512.h"
 
@@ -83,7 +84,6 @@ typedef struct geometry {
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static size_t round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
 
@@ -137,8 +137,8 @@ static geometry measure(const hn_conv_f32 *p) {
     int64_t most = hn_of_l2(BLOCK_BYTES) / (max64(1, position) * ROWS) - ceil_div(g.halo, ROWS);
     /* Weights that L2 holds meet few tiles at a time, so that outputs are written row by row. */
     if (g.steps * g.panels * 2 * TILE <= hn_of_l2(FEW_BYTES))
-        most = min64(most, max64(GROUP, ceil_div(4 * g.halo, ROWS)));
-    g.blocks = min64(g.tiles, ceil_div(g.tiles, max64(4, most)));
+        most = hn_least(most, max64(GROUP, ceil_div(4 * g.halo, ROWS)));
+    g.blocks = hn_least(g.tiles, ceil_div(g.tiles, max64(4, most)));
     /* A number that 2, 4 and 8 threads can share. */
     if (g.tiles >= 32) {
         int64_t even = g.blocks > 4 ? 8 : g.blocks > 2 ? 4 : 2;
@@ -229,8 +229,8 @@ static inline __m512 widen(__m256i v) {
 HN_INLINE __m512i load_pixel(const void *x, int64_t at, bool bf16, int64_t n) {
     if (bf16) return _mm512_maskz_loadu_epi16(first32(n), (const uint16_t *)x + at);
     const float *f = (const float *)x + at;
-    __m512 lo = _mm512_maskz_loadu_ps(hn_v_first_(min64(n, 16)), f);
-    __m512 hi = n > 16 ? _mm512_maskz_loadu_ps(hn_v_first_(min64(n - 16, 16)), f + 16)
+    __m512 lo = _mm512_maskz_loadu_ps(hn_v_first_(hn_least(n, 16)), f);
+    __m512 hi = n > 16 ? _mm512_maskz_loadu_ps(hn_v_first_(hn_least(n - 16, 16)), f + 16)
                        : _mm512_setzero_ps();
     return (__m512i)_mm512_cvtne2ps_pbh(hi, lo);
 }
@@ -254,7 +254,7 @@ static void copy_row(const hn_conv_f32 *p, const void *x, int64_t at, uint16_t *
                      __mmask32 *not_finite) {
     const __m512i inf = _mm512_set1_epi16(0x7f80);
     for (int64_t i = 0; i < n; i += STEP) {
-        int64_t some = min64(STEP, n - i);
+        int64_t some = hn_least(STEP, n - i);
         __m512i v = load_pixel(x, at + i, p->x_type == HN_FLOAT_BF16, some);
         *not_finite |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, inf), inf);
         _mm512_mask_storeu_epi16(to + i, first32(some), v);
@@ -287,7 +287,7 @@ static void copy_planes(const hn_conv_f32 *p, const weave *w, const void *x, int
                         uint16_t *to, int64_t n, __mmask32 *not_finite) {
     const __m512i inf = _mm512_set1_epi16(0x7f80);
     for (int64_t i = 0; i < n; i += STEP) {
-        int64_t some = min64(STEP, n - i);
+        int64_t some = hn_least(STEP, n - i);
         __m512i plane[FEW], v;
         for (int64_t k = 0; k < p->c; k++) {
             plane[k] = load_pixel(x, at + k * p->x_channel + i, p->x_type == HN_FLOAT_BF16, some);
@@ -315,7 +315,7 @@ static void copy_channel(const hn_conv_f32 *p, const void *x, int64_t at, uint16
 /* Pixels [ix, ix + n) of a row, ones outside the image included, side by side. */
 static void copy_compact(const hn_conv_f32 *p, const weave *w, const void *x, int64_t row_at,
                          int64_t ix, int64_t n, uint16_t *to, __mmask32 *not_finite) {
-    int64_t left = max64(0, min64(n, -ix)), right = max64(left, min64(n, p->w - ix));
+    int64_t left = max64(0, hn_least(n, -ix)), right = max64(left, hn_least(n, p->w - ix));
     memset(to, 0, (size_t)(left * p->c) * sizeof *to);
     memset(to + right * p->c, 0, (size_t)((n - right) * p->c) * sizeof *to);
     if (right == left) return;
@@ -347,7 +347,7 @@ static bool copy_lines(const task *t, int64_t count) {
         int64_t image = t->line + t->q0 / g->pw / g->wrap;
         char *dst = to;
         for (int64_t left = count * g->keep; left > 0;) {
-            int64_t iy = row * p->sh + phase - p->pt, run = min64(left, width - col);
+            int64_t iy = row * p->sh + phase - p->pt, run = hn_least(left, width - col);
             bool inside = iy >= 0 && iy < p->h && image < p->batch;
             int64_t at = image * p->x_image + iy * p->x_row;
             if (g->source == COMPACT) {
@@ -433,7 +433,8 @@ HN_INLINE void finish_as(waiting *f, int end, hn_act_kind kind) {
     const hn_act *act = &t->p->act;
     const bool narrow = t->p->y_type == HN_FLOAT_BF16;
     int64_t left = t->p->n - f->n0;
-    __mmask16 m0 = hn_v_first_(min64(left, 16)), m1 = hn_v_first_(max64(0, min64(left - 16, 16)));
+    __mmask16 m0 = hn_v_first_(hn_least(left, 16)),
+              m1 = hn_v_first_(max64(0, hn_least(left - 16, 16)));
     __m512 b0 = _mm512_setzero_ps(), b1 = b0;
     __m512 act_a = _mm512_set1_ps(act->a), act_b = _mm512_set1_ps(act->b);
     if (t->bias != NULL) {
@@ -770,7 +771,7 @@ static __mmask16 pack_step(const hn_columns *k, int64_t channels, int64_t tap, c
 /* Step s of compact weights, whose products may be of any tap. */
 static __mmask16 pack_compact(const hn_conv_f32 *p, const void *w, int64_t n, int64_t s, char *to) {
     __mmask16 broken = 0;
-    hn_columns k = hn_columns_of(p, w, n, min64(16, p->n - n), 0, HN_COLUMNS_ROWS + 1, NULL);
+    hn_columns k = hn_columns_of(p, w, n, hn_least(16, p->n - n), 0, HN_COLUMNS_ROWS + 1, NULL);
     for (int64_t i = 0; i < STEP; i += 2) {
         __m512 v[2];
         for (int j = 0; j < 2; j++) {
@@ -787,7 +788,7 @@ static __mmask16 pack_compact(const hn_conv_f32 *p, const void *w, int64_t n, in
  * true: not all are finite. */
 static bool pack_block(const hn_conv_f32 *p, const void *w, int64_t panel, int64_t cb, char *dst) {
     int64_t taps = p->kh * p->kw, steps = steps_of(p), n0 = panel * PANEL;
-    int64_t halves = p->n - n0 > 16 ? 2 : 1, channels = min64(STEP, p->c - cb * STEP);
+    int64_t halves = p->n - n0 > 16 ? 2 : 1, channels = hn_least(STEP, p->c - cb * STEP);
     char *to = dst + HEADER + steps * (n0 / 16) * TILE;
     __mmask16 broken = 0;
     hn_columns_room room;
@@ -798,7 +799,7 @@ static bool pack_block(const hn_conv_f32 *p, const void *w, int64_t panel, int64
                 broken |= pack_compact(p, w, n, s, to + (s * halves + half) * TILE);
             continue;
         }
-        hn_columns k = hn_columns_of(p, w, n, min64(16, p->n - n), cb * STEP, channels, room);
+        hn_columns k = hn_columns_of(p, w, n, hn_least(16, p->n - n), cb * STEP, channels, room);
         for (int64_t tap = 0; tap < taps; tap++)
             broken |= pack_step(&k, channels, tap, to + ((cb * taps + tap) * halves + half) * TILE);
     }

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_columns.h"
@@ -54,7 +55,6 @@ typedef struct geometry {
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static geometry measure(const hn_conv_f32 *p) {
@@ -63,11 +63,11 @@ static geometry measure(const hn_conv_f32 *p) {
     g.tiles = p->batch * g.ty * g.tx;
     g.pitch = ceil_div(p->c, HN_VL) * HN_VL + PAD;
     int64_t most = hn_of_l2(BLOCK_BYTES) / (SPOTS * g.pitch * (int64_t)sizeof(float)) / t->rows;
-    most = max64(1, min64(most, BLOCK_ROWS)) * t->rows;
+    most = max64(1, hn_least(most, BLOCK_ROWS)) * t->rows;
     g.blocks = ceil_div(g.tiles, most);
     /* A number that 2, 4 and 8 threads can share. */
     int64_t even = g.blocks > 4 ? 8 : g.blocks > 2 ? 4 : g.blocks;
-    g.blocks = min64(g.tiles, ceil_div(g.blocks, even) * even);
+    g.blocks = hn_least(g.tiles, ceil_div(g.blocks, even) * even);
     g.block = ceil_div(g.tiles, g.blocks);
     g.rows = ceil_div(g.block, t->rows) * t->rows;
     g.panels = hn_panels_f32_of(t, p->n);
@@ -100,7 +100,7 @@ static size_t divide(const geometry *g, char *base, lane_parts *l) {
 
 static void work(const void *problem, int lanes, hn_work *w) {
     geometry g = measure(problem);
-    int64_t groups = min64(g.panels.count, ceil_div(lanes, g.blocks));
+    int64_t groups = hn_least(g.panels.count, ceil_div(lanes, g.blocks));
     *w = (hn_work){
         .n_phases = 1, .tasks = {g.blocks * groups}, .lane_scratch = divide(&g, NULL, NULL)};
 }
@@ -180,7 +180,7 @@ static void fill_v(const hn_conv_f32 *p, const geometry *g, const lane_parts *l,
                    int64_t first, int64_t rows) {
     const hn_tiles_f32 *t = &HN_V_ROW(tiles_f32);
     for (int64_t begin = 0; begin < rows; begin += t->rows) {
-        int64_t n = min64(t->rows, rows - begin);
+        int64_t n = hn_least(t->rows, rows - begin);
         float *v = l->v + begin * g->pitch, *to = t->interleaved ? l->stage : v;
         int64_t next = (t->interleaved ? t->rows : g->rows) * g->pitch;
         for (int64_t i = 0; i < n; i++)
@@ -211,7 +211,7 @@ static void multiply(const hn_conv_f32 *p, const geometry *g, const lane_parts *
          * panel's, or at the very end the plain ones. */
         args.ahead = args.b + p->c * width;
         for (int64_t begin = 0; begin < rows; begin += t->rows) {
-            int64_t n = min64(t->rows, rows - begin), row = e * g->rows + begin;
+            int64_t n = hn_least(t->rows, rows - begin), row = e * g->rows + begin;
             for (int64_t i = 0; i < n; i++) {
                 l->a[i] = l->v + (row + i) * g->pitch; /* interleaved: only the first matters */
                 l->y[i] = l->m + (row + i) * t->width;
@@ -225,7 +225,7 @@ static void multiply(const hn_conv_f32 *p, const geometry *g, const lane_parts *
 /* The sums of a tile, directly. */
 static void sum_plainly(const hn_conv_f32 *p, const float *x, const float *w, spot s, int64_t n,
                         hn_vf out[OUT * OUT]) {
-    int64_t columns = min64(HN_VL, p->n - n);
+    int64_t columns = hn_least(HN_VL, p->n - n);
     for (int64_t k = 0; k < OUT * OUT; k++) {
         hn_vf sum = hn_v_set1(0.0f);
         for (int64_t tap = 0; tap < TAPS; tap++) {
@@ -254,7 +254,7 @@ HN_INLINE void store_as(const finish *f, spot s, int64_t n, const hn_vf out[OUT 
     bool full = columns >= HN_VL;
     hn_vf a = hn_v_set1(p->act.a), b = hn_v_set1(p->act.b), bias = hn_v_set1(0.0f);
     if (f->bias != NULL) bias = full ? hn_v_load(f->bias + n) : hn_v_load_n(f->bias + n, columns);
-    int64_t rows = min64(OUT, p->oh - s.y), cols = min64(OUT, p->ow - s.x);
+    int64_t rows = hn_least(OUT, p->oh - s.y), cols = hn_least(OUT, p->ow - s.x);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {
             hn_vf v = hn_v_add(out[i * OUT + j], bias);

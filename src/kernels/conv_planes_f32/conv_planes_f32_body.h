@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_planes_f32/conv_planes_f32.h"
 
@@ -69,7 +70,6 @@ typedef struct geometry {
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t divisor(int64_t a, int64_t b) {
@@ -104,23 +104,23 @@ static geometry measure(const hn_conv_planes_f32 *problem) {
     g.c = p->c / p->groups, g.n = p->n / p->groups;
     g.k = g.c * p->kh * p->kw;
     g.direct = is_direct(p);
-    g.slots = least(p->kw, p->sw / divisor(p->sw, p->dw));
+    g.slots = hn_least(p->kw, p->sw / divisor(p->sw, p->dw));
     int64_t window = (p->kh - 1) * p->dh + 1, reach = (p->kw - 1) * p->dw / p->sw;
     /* Of one row of outputs as many columns as are enough, then as many rows. */
-    int64_t others = least(p->batch * p->groups, SHARES);
+    int64_t others = hn_least(p->batch * p->groups, SHARES);
     int64_t patch = hn_of_l2(PATCH), per_column = g.c * window * g.slots * 4 + 1;
     g.columns = most(patch / per_column / HN_VL, 4) * HN_VL;
     int64_t shared = ceil_div(ceil_div(p->ow, SHARES / others), HN_VL) * HN_VL;
-    if (p->oh == 1) g.columns = least(g.columns, most(shared, LEAST_PATCH * HN_VL));
+    if (p->oh == 1) g.columns = hn_least(g.columns, most(shared, LEAST_PATCH * HN_VL));
     g.patch_columns = most(p->ow / g.columns, 1);
     g.columns = p->ow / g.patch_columns;
     int64_t wide = p->ow - (g.patch_columns - 1) * g.columns;
     g.slot = ceil_div(wide, HN_VL) * HN_VL + reach;
     g.row = g.slots * g.slot;
     int64_t inputs = patch / (g.c * g.row * 4 + 1);
-    g.rows = most(inputs > window ? (inputs - window) / p->sh + 1 : 1, least(window, 4));
+    g.rows = most(inputs > window ? (inputs - window) / p->sh + 1 : 1, hn_least(window, 4));
     int64_t enough = LEAST_PATCH / ceil_div(wide, HN_VL) + 1;
-    g.rows = least(g.rows, most(ceil_div(p->oh, SHARES / others), enough));
+    g.rows = hn_least(g.rows, most(ceil_div(p->oh, SHARES / others), enough));
     g.patch_rows = ceil_div(p->oh, g.rows);
     g.rows = ceil_div(p->oh, g.patch_rows);
     g.patch_rows = ceil_div(p->oh, g.rows);
@@ -178,7 +178,7 @@ static const int32_t high_lanes[] = {HALF,     1, HALF + 1, 3,  HALF + 2, 5,  HA
 
 /* Every second of the floats from x on, of which there are as many as it takes: n <= HN_VL. */
 HN_INLINE void pick_part(const float *x, hn_vi even, float *to, int64_t n) {
-    int64_t all = 2 * n - 1, low = least(all, HN_VL);
+    int64_t all = 2 * n - 1, low = hn_least(all, HN_VL);
     hn_vf a = hn_v_load_part(x, low), b = hn_v_load_part(x + low, all - low);
     hn_v_store_part(to, hn_v_pick(a, b, even), n);
 }
@@ -224,9 +224,9 @@ static void copy_patch(const geometry *g, const float *x, int64_t oy, int64_t ox
     for (int64_t s = 0; s < g->slots; s++, to += g->slot) {
         int64_t first = ox * p->sw - p->pl + s * p->dw % p->sw; /* column of x, perhaps outside */
         int64_t begin = first < 0 ? ceil_div(-first, p->sw) : 0;
-        int64_t end = first < p->w ? least(ceil_div(p->w - first, p->sw), g->slot) : 0;
-        int64_t above = least(most(-top, 0), inputs),
-                below = most(least(p->h - top, inputs), above);
+        int64_t end = first < p->w ? hn_least(ceil_div(p->w - first, p->sw), g->slot) : 0;
+        int64_t above = hn_least(most(-top, 0), inputs),
+                below = most(hn_least(p->h - top, inputs), above);
         for (int64_t i = 0; i < g->c; i++) {
             float *rows_of = to + i * g->plane;
             if (!rows_too) {
@@ -268,7 +268,7 @@ static __attribute__((noinline)) hn_vf activate(const hn_act *act, hn_vf x) {
 
 /* The first lanes of x into every second float of y; those between stay. */
 static void store_second(float *y, hn_vf x, int64_t lanes) {
-    int64_t all = 2 * lanes - 1, first = least(all, HN_VL), rest = all - first;
+    int64_t all = 2 * lanes - 1, first = hn_least(all, HN_VL), rest = all - first;
     hn_v_store_part(y, hn_v_pick(hn_v_load_part(y, first), x, hn_vi_load(low_lanes)), first);
     y += HN_VL;
     if (rest > 0) hn_v_store_n(y, hn_v_pick(hn_v_load_n(y, rest), x, hn_vi_load(high_lanes)), rest);
@@ -404,7 +404,7 @@ typedef struct patch {
 } patch;
 
 /* The lanes of its vectors that are stored. */
-static int64_t lanes_of(const patch *a) { return least(a->columns, HN_VL); }
+static int64_t lanes_of(const patch *a) { return hn_least(a->columns, HN_VL); }
 
 /* A tile of its first output. */
 static tile tile_of(const geometry *g, const patch *a) {
@@ -443,7 +443,7 @@ static void run_tiles(const geometry *g, const patch *a, const int64_t *offset) 
         float *y[VECTORS];
         int vectors = height_of(block_of(g->n), left);
         for (int v = 0; v < vectors; v++) {
-            int64_t from = least(column, last);
+            int64_t from = hn_least(column, last);
             x[v] = a->x + row * x_row + from;
             y[v] = a->y + row * p->y_row + from * p->y_pixel;
             column += HN_VL;
@@ -462,7 +462,7 @@ static void run_columns(const geometry *g, const patch *a, const int64_t *offset
     t.x = &x, t.y = &y;
     for (int64_t row = 0; row < a->rows; row += TALL)
         for (int64_t j = 0; j < a->columns; j += HN_VL) {
-            int64_t at = least(j, a->columns - t.lanes), r = least(row, a->rows - TALL);
+            int64_t at = hn_least(j, a->columns - t.lanes), r = hn_least(row, a->rows - TALL);
             x = a->x + r * row_of(g) + at;
             y = a->y + r * g->p.y_row + at * g->p.y_pixel;
             column(g, &t, offset);
@@ -494,7 +494,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             (const float *)call->ptr[HN_CONV_X] + b * p->x_image + group * g.c * p->x_channel;
         patch a = {.w = (const float *)call->ptr[HN_CONV_W] + group * weights,
                    .bias = bias != NULL ? bias + group * g.n : NULL,
-                   .rows = least(g.rows, p->oh - oy),
+                   .rows = hn_least(g.rows, p->oh - oy),
                    .columns = px + 1 < g.patch_columns ? g.columns : p->ow - ox};
         a.y = (float *)call->ptr[HN_CONV_Y] + b * p->y_image + group * g.n * p->y_channel +
               oy * p->y_row + ox * p->y_pixel;

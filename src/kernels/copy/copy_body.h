@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/copy/copy.h"
 #include "simd/bytes.h"
 #include "simd/part.h"
@@ -41,8 +42,6 @@ typedef struct cut {
 /* Tiles are at least this long, but for those of shorter axes: the last one takes what is left. */
 static int64_t blocks_of(int64_t n, int64_t tile) { return n < tile ? 1 : n / tile; }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* How a plane is transposed whose elements are adjacent along `second` in the source. */
 static way transpose_of(const hn_copy *p, const cut *c) {
     if (p->size > 8) return ELEMENTS;
@@ -57,10 +56,10 @@ static void set_tiles(cut *c, int64_t size) {
         c->tile_n = c->tile_m = TILE / size;
     } else if (c->way == WEAVE) {
         c->tile_n = c->n;
-        c->tile_m = least(c->m, most / c->n);
+        c->tile_m = hn_least(c->m, most / c->n);
     } else {
         int64_t rows = c->way == UNWEAVE ? c->m : 1;
-        c->tile_n = least(c->n, most / rows);
+        c->tile_n = hn_least(c->n, most / rows);
         c->tile_m = c->way == UNWEAVE ? rows : most / c->tile_n;
     }
     c->blocks_n = blocks_of(c->n, c->tile_n);
@@ -256,26 +255,26 @@ static void copy_rows(char *dst, const char *src, const tile *t, int64_t size) {
     }
 
 /* A tile in blocks; the last ones overlap those before. */
-#define TRANSPOSE_TILE(bytes)                                                     \
-    static void transpose_##bytes(char *dst, const char *src, const tile *t) {    \
-        enum { SIDE = SQUARE / bytes, LONG = HN_VB / bytes };                     \
-        int64_t src_n = t->src_n * bytes, dst_m = t->dst_m * bytes;               \
-        bool wide = t->n >= LONG && t->m >= SIDE;                                 \
-        int64_t rows = wide ? SIDE : LONG, columns = wide ? LONG : SIDE;          \
-        for (int64_t y = 0; y < t->n; y += columns) {                             \
-            int64_t j = block_at(y, columns, t->n), n = least(columns, t->n - j); \
-            for (int64_t x = 0; x < t->m; x += rows) {                            \
-                int64_t i = block_at(x, rows, t->m), m = least(rows, t->m - i);   \
-                char *to = dst + i * dst_m + j * bytes;                           \
-                const char *from = src + i * bytes + j * src_n;                   \
-                if (wide)                                                         \
-                    turn_wide_##bytes(to, from, src_n, dst_m);                    \
-                else if (m == LONG && n == SIDE)                                  \
-                    turn_deep_##bytes(to, from, src_n, dst_m);                    \
-                else                                                              \
-                    turn_edge_##bytes(to, from, m, n, src_n, dst_m);              \
-            }                                                                     \
-        }                                                                         \
+#define TRANSPOSE_TILE(bytes)                                                        \
+    static void transpose_##bytes(char *dst, const char *src, const tile *t) {       \
+        enum { SIDE = SQUARE / bytes, LONG = HN_VB / bytes };                        \
+        int64_t src_n = t->src_n * bytes, dst_m = t->dst_m * bytes;                  \
+        bool wide = t->n >= LONG && t->m >= SIDE;                                    \
+        int64_t rows = wide ? SIDE : LONG, columns = wide ? LONG : SIDE;             \
+        for (int64_t y = 0; y < t->n; y += columns) {                                \
+            int64_t j = block_at(y, columns, t->n), n = hn_least(columns, t->n - j); \
+            for (int64_t x = 0; x < t->m; x += rows) {                               \
+                int64_t i = block_at(x, rows, t->m), m = hn_least(rows, t->m - i);   \
+                char *to = dst + i * dst_m + j * bytes;                              \
+                const char *from = src + i * bytes + j * src_n;                      \
+                if (wide)                                                            \
+                    turn_wide_##bytes(to, from, src_n, dst_m);                       \
+                else if (m == LONG && n == SIDE)                                     \
+                    turn_deep_##bytes(to, from, src_n, dst_m);                       \
+                else                                                                 \
+                    turn_edge_##bytes(to, from, m, n, src_n, dst_m);                 \
+            }                                                                        \
+        }                                                                            \
     }
 
 #define HN_UNROLL _Pragma("GCC unroll 16")

@@ -18,6 +18,7 @@
  */
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 #include "kernels/tile_f32/tile_f32_act.h"
 
@@ -51,8 +52,6 @@ static bool along_k(const sides *s) {
     return s->many_k == 1 && (s->many_line != 1 || s->many == 1);
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static bool ok(const void *problem, const char **why) {
     sides s = sides_of(problem);
     if (s.few > MOST) return *why = "neither few rows nor few columns", false;
@@ -65,7 +64,7 @@ static bool ok(const void *problem, const char **why) {
 /* How many tasks a batch is split into. */
 static int64_t count_parts(const sides *s, int64_t batches, int lanes) {
     int64_t most = (s->many + LEAST - 1) / LEAST;
-    return batches % lanes == 0 || most < 1 ? 1 : least(lanes, most);
+    return batches % lanes == 0 || most < 1 ? 1 : hn_least(lanes, most);
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -96,7 +95,7 @@ HN_INLINE void multiply_group(const sides *s, const float *few, const float *man
                 }
             }
     for (; k < s->k; k += HN_VL) {
-        int64_t n = least(s->k - k, HN_VL);
+        int64_t n = hn_least(s->k - k, HN_VL);
         for (int j = 0; j < lines; j++) {
             hn_vf b = hn_v_load_n(many + j * s->many_line + k, n);
             for (int i = 0; i < rows; i++) {
@@ -185,7 +184,7 @@ static sum_fn *const with_lines[] = {along_lines_1, along_lines_2};
 static void add_strided(float *to, int64_t n, const float *from, int64_t step) {
     float near[HN_VL];
     for (int64_t j = 0; j < n; j += HN_VL) {
-        int64_t part = least(n - j, HN_VL);
+        int64_t part = hn_least(n - j, HN_VL);
         for (int64_t q = 0; q < part && step != 1; q++) near[q] = from[(j + q) * step];
         hn_vf add = hn_v_load_n(step == 1 ? from + j : near, part);
         hn_v_store_n(to + j, hn_v_add(hn_v_load_n(to + j, part), add), part);
@@ -223,9 +222,9 @@ static void run_lines(const hn_call *call, const sides *s, int64_t batch, int64_
         few = copy, at.few_line = s->k, at.few_k = 1;
     }
     for (int64_t j = begin; j < end; j += BLOCK) {
-        int64_t n = least(end - j, BLOCK);
+        int64_t n = hn_least(end - j, BLOCK);
         for (int64_t i = 0; i < s->few; i += ROWS) {
-            int rows = (int)least(s->few - i, ROWS);
+            int rows = (int)hn_least(s->few - i, ROWS);
             sum_fn *fn = along_k(s) ? with_k[rows - 1] : with_lines[rows - 1];
             fn(&at, few + i * at.few_line, many + j * s->many_line, n, sums);
             for (int q = 0; q < rows; q++)
@@ -243,7 +242,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t vectors = (s.many + HN_VL - 1) / HN_VL;
     for (int64_t task = begin; task < end; task++) {
         int64_t part = task % parts, to = vectors * (part + 1) / parts * HN_VL;
-        run_lines(call, &s, task / parts, vectors * part / parts * HN_VL, least(to, s.many), lane);
+        run_lines(call, &s, task / parts, vectors * part / parts * HN_VL, hn_least(to, s.many),
+                  lane);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/least.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 #include "kernels/tile_f32/tile_f32.h"
 
@@ -33,7 +34,6 @@ typedef struct geometry {
 } geometry;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* With this many tasks per batch; 0: as few as can be. */
 static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p, int64_t tasks) {
@@ -44,7 +44,7 @@ static geometry measure(const hn_tiles_f32 *t, const hn_matmul_f32 *p, int64_t t
     int64_t most = hn_of_l2(SHELF) / (g.pass * t->width * 4);
     int64_t least_shelves = ceil_div(g.panels.count, most > 1 ? most : 1);
     g.shelves = least_shelves;
-    for (int64_t n = least_shelves; n <= least(tasks, g.panels.count); n++)
+    for (int64_t n = least_shelves; n <= hn_least(tasks, g.panels.count); n++)
         if (n > 0 && tasks % n == 0) g.shelves = n, g.parts = tasks / n;
     g.shelf = g.shelves == 0 ? 0 : ceil_div(g.panels.count, g.shelves);
     return g;
@@ -96,7 +96,7 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
     for (int64_t i = 0; i < k; i += block) {
         for (int64_t q = 0; q < panels; q++) {
             int64_t width = hn_panels_f32_width(&g->panels, first + q);
-            int64_t n = hn_panels_f32_used(&g->panels, first + q), rows = least(k - i, block);
+            int64_t n = hn_panels_f32_used(&g->panels, first + q), rows = hn_least(k - i, block);
             int64_t column = hn_panels_f32_column(&g->panels, first + q);
             float *panel = lane + q * k * t->width + i * width;
             if (n < width) memset(panel, 0, (size_t)(rows * width) * 4);
@@ -163,7 +163,7 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
         int64_t panels = g.panels.count * (shelf + 1) / g.shelves - first;
         int64_t batch = task / g.parts / g.shelves, k0 = 0;
         do {
-            int64_t k = least(p->k - k0, g.pass);
+            int64_t k = hn_least(p->k - k0, g.pass);
             run_pass(t, call, &g, batch, first, panels, p->m * part / g.parts,
                      p->m * (part + 1) / g.parts, k0, k, lane);
             k0 += k;

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/matmul_f64/matmul_f64.h"
 
 #ifndef VL /* portable code */
@@ -28,7 +29,6 @@ typedef double vd;
 
 enum { WIDTH = 2 * VL, DEPTH = 256, PANELS = 8, ROW_ROOM = DEPTH + 8 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t panels_of(const hn_matmul_f64 *p) { return (p->n + WIDTH - 1) / WIDTH; }
 
 static bool ok(const void *problem, const char **why) {
@@ -107,7 +107,7 @@ static void copy_panels(const hn_matmul_f64 *p, const double *b, int64_t k, int6
                         double *panels) {
     for (int64_t q = 0; q < k; q++)
         for (int64_t j = 0; j < n; j += WIDTH)
-            copy_columns(p, b + q * p->b_k + j * p->b_n, least(n - j, WIDTH),
+            copy_columns(p, b + q * p->b_k + j * p->b_n, hn_least(n - j, WIDTH),
                          panels + j * DEPTH + q * WIDTH);
 }
 
@@ -166,7 +166,7 @@ static void run_panels(const hn_matmul_f64 *p, const double *a, const double *b,
     bool in_place = p->m == 1 && p->b_n == 1 && n % WIDTH == 0, copied = !rows_fit(p);
     int64_t k0 = 0, count = (p->m + ROWS - 1) / ROWS;
     do {
-        int64_t k = least(p->k - k0, DEPTH);
+        int64_t k = hn_least(p->k - k0, DEPTH);
         if (!in_place) copy_panels(p, b + k0 * p->b_k, k, n, panels);
         for (int64_t t = 0; t < count; t++) {
             int64_t i = p->m * t / count, rows = p->m * (t + 1) / count - i;
@@ -181,7 +181,7 @@ static void run_panels(const hn_matmul_f64 *p, const double *a, const double *b,
                           .k = k,
                           .starts = k0 == 0};
                 run_tile(p, &f, r != NULL ? r + i * p->r_m + j * p->r_n : NULL, rows,
-                         least(n - j, WIDTH), k0 + k == p->k, c + i * p->c_m + j);
+                         hn_least(n - j, WIDTH), k0 + k == p->k, c + i * p->c_m + j);
             }
         }
         k0 += k;
@@ -201,7 +201,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         run_panels(p, a + hn_matmul_f64_offset(p, p->a_batch, batch),
                    b + hn_matmul_f64_offset(p, p->b_batch, batch) + j * p->b_n,
                    r != NULL ? r + at_r : NULL, c + hn_matmul_f64_offset(p, p->c_batch, batch) + j,
-                   least(p->n - j, width), lane);
+                   hn_least(p->n - j, width), lane);
     }
 }
 

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/matmul_int/matmul_int.h"
 
 #ifndef ROW /* portable code */
@@ -19,7 +20,6 @@
 
 enum { ROWS = 4, WIDTH_BYTES = 2 * VECTOR, DEPTH = 256 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t width_of(const hn_matmul_int *p) { return WIDTH_BYTES / (p->wide ? 8 : 4); }
 static int64_t panels_of(const hn_matmul_int *p) {
     return (p->at.n + width_of(p) - 1) / width_of(p);
@@ -82,7 +82,7 @@ static void work(const void *problem, int lanes, hn_work *w) {
                            T *panel) {                                                           \
         int64_t k0 = 0;                                                                          \
         do {                                                                                     \
-            int64_t k = least(p->k - k0, DEPTH), i = 0;                                          \
+            int64_t k = hn_least(p->k - k0, DEPTH), i = 0;                                       \
             const T *from = a + k0 * p->a_k;                                                     \
             panel_##name(p, b + k0 * p->b_k, k, n, panel);                                       \
             for (; i + ROWS <= p->m; i += ROWS)                                                  \
@@ -105,7 +105,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         int64_t a = hn_matmul_f64_offset(p, p->a_batch, batch);
         int64_t b = hn_matmul_f64_offset(p, p->b_batch, batch) + j * p->b_n;
         int64_t c = hn_matmul_f64_offset(p, p->c_batch, batch) + j,
-                n = least(p->n - j, width_of(q));
+                n = hn_least(p->n - j, width_of(q));
         void *const *ptr = call->ptr;
         if (q->wide)
             run_u64(p, (const uint64_t *)ptr[HN_MATMUL_INT_A] + a,

@@ -71,7 +71,7 @@ static bool ok(const void *problem, const char **why) {
 static void work(int parts, const hn_matmul_nbits *p, int lanes, hn_work *w) {
     int64_t blocks = (p->m + MOST_ROWS - 1) / MOST_ROWS, panels = hn_nbits_panels(p);
     int64_t each = lanes > 1 ? panels * blocks / (4 * lanes) : MOST_PANELS;
-    each = min64(MOST_PANELS, max64(2, each / HN_NBITS_TASK) * HN_NBITS_TASK);
+    each = hn_least(MOST_PANELS, max64(2, each / HN_NBITS_TASK) * HN_NBITS_TASK);
     lane_parts l;
     *w = (hn_work){.n_phases = 1,
                    .tasks = {blocks * ((panels + each - 1) / each)},
@@ -110,9 +110,9 @@ HN_INLINE void split_rows(const int parts, const hn_matmul_nbits *p, const float
             to + r / (2 * ROWS) * STEPS * parts * 2 * TILE + r / ROWS % 2 * TILE + r % ROWS * 64;
         for (int s = 0; s < STEPS; s++) {
             int64_t k = s * HN_NBITS_STEP;
-            int64_t left = r < rows ? max64(0, min64(HN_NBITS_STEP, p->k - k0 - k)) : 0;
+            int64_t left = r < rows ? max64(0, hn_least(HN_NBITS_STEP, p->k - k0 - k)) : 0;
             __m512 lo = _mm512_setzero_ps(), hi = lo;
-            if (left > 0) lo = hn_v_load_n(from + k, min64(left, 16));
+            if (left > 0) lo = hn_v_load_n(from + k, hn_least(left, 16));
             if (left > 16) hi = hn_v_load_n(from + k + 16, left - 16);
             if (split32(parts, lo, hi, upper, row + s * parts * 2 * TILE) != 0) marked[r] = true;
         }
@@ -181,7 +181,7 @@ HN_INLINE void multiply(const int parts, const chunk *c, const int halves, const
                         const char *w, square scales, float (*sums)[HN_NBITS_PANEL], bool starts) {
     _Alignas(64) float part[STEPS][2 * ROWS][HN_NBITS_PANEL];
     for (int b = 0; b < c->blocks; b++) {
-        int64_t end = min64(c->steps, (b + 1) * c->each);
+        int64_t end = hn_least(c->steps, (b + 1) * c->each);
         HN_TILE_ZERO(0);
         HN_TILE_ZERO(1);
         for (int64_t s = b * c->each; s < end; s++) {
@@ -244,7 +244,7 @@ HN_INLINE void run_task(const int parts, const task *t, __m512i table) {
     const float *x = (const float *)t->call->ptr[HN_NBITS_X] + t->row * p->x_m;
     bool marked[MOST_ROWS] = {false};
     for (int64_t k0 = 0; k0 < p->k; k0 += CHUNK) {
-        chunk c = {.steps = min64(STEPS, (p->k - k0 + HN_NBITS_STEP - 1) / HN_NBITS_STEP),
+        chunk c = {.steps = hn_least(STEPS, (p->k - k0 + HN_NBITS_STEP - 1) / HN_NBITS_STEP),
                    .first = k0 / p->block};
         c.each = p->block < CHUNK && p->block < p->k ? (int)(p->block / HN_NBITS_STEP) : STEPS;
         c.blocks = (int)((c.steps + c.each - 1) / c.each);
@@ -280,10 +280,10 @@ HN_INLINE void run(const int parts, const hn_call *call, int64_t begin, int64_t 
     for (int64_t i = begin; i < end; i++) {
         int64_t group = i / blocks;
         t.row = i % blocks * MOST_ROWS;
-        t.rows = min64(MOST_ROWS, p->m - t.row);
+        t.rows = hn_least(MOST_ROWS, p->m - t.row);
         t.panel = whole * group / groups * HN_NBITS_TASK;
         t.panels =
-            min64(hn_nbits_panels(p), whole * (group + 1) / groups * HN_NBITS_TASK) - t.panel;
+            hn_least(hn_nbits_panels(p), whole * (group + 1) / groups * HN_NBITS_TASK) - t.panel;
         run_task(parts, &t, table);
     }
     hn_tiles_end();

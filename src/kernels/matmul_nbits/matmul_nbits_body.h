@@ -82,12 +82,12 @@ HN_INLINE void multiply_as(const int rows, const int panels, const int bits, con
     const __m512 table = _mm512_sub_ps(codes, _mm512_set1_ps(subtracts ? 0 : (float)p->zero));
 #endif
     for (int r = 0; r < rows; r++) {
-        x[r] = t->x + (t->row + min64(r, t->rows - 1)) * p->x_m;
+        x[r] = t->x + (t->row + hn_least(r, t->rows - 1)) * p->x_m;
         for (int v = 0; v < vectors; v++) sums[r][v] = hn_v_set1(0.0f);
     }
     for (int q = 0; q < panels; q++)
         w[q] = (const int32_t *)(t->w +
-                                 (t->panel + min64(q, t->panels - 1)) * hn_nbits_panel_bytes(p));
+                                 (t->panel + hn_least(q, t->panels - 1)) * hn_nbits_panel_bytes(p));
     int64_t blocks = hn_nbits_blocks(p);
     for (int64_t g = 0; g < blocks; g++) {
         for (int q = 0; q < t->panels && g % TURN == 0; q++) {
@@ -98,14 +98,14 @@ HN_INLINE void multiply_as(const int rows, const int panels, const int bits, con
         hn_vf part[MANY][MOST], z[MOST];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            int q = (int)min64(v / VECTORS, t->panels - 1);
+            int q = (int)hn_least(v / VECTORS, t->panels - 1);
             z[v] = hn_v_set1(0.0f);
             if (subtracts) z[v] = hn_v_load(&zeros[q][g % TURN][v % VECTORS * HN_VL]);
 #pragma GCC unroll 12
             for (int r = 0; r < rows; r++) part[r][v] = hn_v_set1(0.0f);
         }
         /* The words that x fills, then the one that it does not. */
-        int64_t left = min64(p->block, p->k - g * p->block);
+        int64_t left = hn_least(p->block, p->k - g * p->block);
         for (int whole = 1; whole >= 0; whole--) {
             int64_t words = whole ? left / each : left % each != 0;
             if (!whole && words > 0)
@@ -142,7 +142,7 @@ HN_INLINE void multiply_as(const int rows, const int panels, const int bits, con
         }
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            int q = (int)min64(v / VECTORS, t->panels - 1);
+            int q = (int)hn_least(v / VECTORS, t->panels - 1);
             hn_vf scale = hn_v_load(&scales[q][g % TURN][v % VECTORS * HN_VL]);
 #pragma GCC unroll 12
             for (int r = 0; r < rows; r++) sums[r][v] = hn_v_fma(scale, part[r][v], sums[r][v]);
@@ -206,13 +206,13 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
              .z = call->ptr[HN_NBITS_Z],
              .w = call->ptr[HN_NBITS_W]};
     bool zeros = p->zeros != HN_NBITS_ONE || (p->bits == 8 && p->zero != 128);
-    int64_t last = min64(end * HN_NBITS_TASK, hn_nbits_panels(p));
+    int64_t last = hn_least(end * HN_NBITS_TASK, hn_nbits_panels(p));
     for (t.row = 0; t.row < p->m; t.row += t.rows) {
         int64_t left = p->m - t.row;
         int way = left == 1 ? 0 : left <= FEW ? 1 : 2;
-        t.rows = min64(left, ways[way].rows);
+        t.rows = hn_least(left, ways[way].rows);
         for (t.panel = begin * HN_NBITS_TASK; t.panel < last; t.panel += t.panels) {
-            t.panels = min64(ways[way].panels, last - t.panel);
+            t.panels = hn_least(ways[way].panels, last - t.panel);
             ways[way].fn[p->bits == 8][zeros](&t);
         }
     }

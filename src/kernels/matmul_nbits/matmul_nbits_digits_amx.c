@@ -47,9 +47,9 @@ typedef struct cut {
 } cut;
 
 static cut cut_of(const hn_matmul_nbits *p) {
-    cut c = {.piece = p->block < p->k ? min64(p->block, PIECE) : PIECE};
+    cut c = {.piece = p->block < p->k ? hn_least(p->block, PIECE) : PIECE};
     c.pieces = (p->k + c.piece - 1) / c.piece;
-    c.step = min64(c.piece, 64);
+    c.step = hn_least(c.piece, 64);
     c.k = c.pieces * c.piece;
     c.units = (size_t)(c.k * ROWS);
     c.plain = c.units + (size_t)c.pieces * ROWS * sizeof(float);
@@ -70,7 +70,7 @@ static bool ok(const void *problem, const char **why) {
 
 /* Rows of x that a task has at most: whole pairs of tiles. */
 static int64_t rows_of(const hn_matmul_nbits *p) {
-    return min64(MOST_ROWS, max64(1, hn_of_l2(X_BYTES) / cut_of(p).k / (2 * ROWS)) * 2 * ROWS);
+    return hn_least(MOST_ROWS, max64(1, hn_of_l2(X_BYTES) / cut_of(p).k / (2 * ROWS)) * 2 * ROWS);
 }
 
 typedef struct lane_parts {
@@ -99,7 +99,7 @@ static bool round_piece(const cut *c, const float *x, int64_t n, float *unit, ch
     __m512 most = _mm512_setzero_ps();
     __mmask16 odd = 0;
     for (int64_t i = 0; i < n; i += HN_VL) {
-        __m512 a = hn_v_abs(hn_v_load_n(x + i, min64(HN_VL, n - i)));
+        __m512 a = hn_v_abs(hn_v_load_n(x + i, hn_least(HN_VL, n - i)));
         odd |= _mm512_cmp_ps_mask(a, _mm512_set1_ps(FLT_MAX), _CMP_NLE_UQ);
         most = hn_v_max(most, a);
     }
@@ -109,7 +109,7 @@ static bool round_piece(const cut *c, const float *x, int64_t n, float *unit, ch
     __m512 over = _mm512_set1_ps(m > 0 ? 127 / m : 0);
     for (int64_t k = 0; k < c->piece; k += c->step, to += ROWS * c->step)
         for (int64_t i = 0; i < c->step; i += HN_VL) {
-            int64_t left = max64(0, min64(HN_VL, n - k - i));
+            int64_t left = max64(0, hn_least(HN_VL, n - k - i));
             __m512 part = hn_v_load_n(x + (left > 0 ? k + i : 0), left);
             __m128i q = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(part, over)));
             _mm_store_si128((__m128i *)(to + i), _mm_shuffle_epi8(q, turn));
@@ -124,7 +124,7 @@ static void round_tile(const hn_call *call, int64_t tile) {
     char *to = (char *)call->scratch + (size_t)tile * c.bytes;
     float *units = (float *)(to + c.units);
     int32_t *plain = (int32_t *)(to + c.plain);
-    int64_t rows = min64(ROWS, p->m - tile * ROWS);
+    int64_t rows = hn_least(ROWS, p->m - tile * ROWS);
     if (rows < ROWS) memset(to, 0, c.bytes);
     for (int64_t r = 0; r < rows; r++) {
         const float *x = (const float *)call->ptr[HN_NBITS_X] + (tile * ROWS + r) * p->x_m;
@@ -132,7 +132,7 @@ static void round_tile(const hn_call *call, int64_t tile) {
         for (int64_t i = 0; i < c.pieces && plain[r] == 0; i++) {
             int64_t k = i * c.piece;
             char *line = to + k * ROWS + r * c.step;
-            if (!round_piece(&c, x + k, min64(c.piece, p->k - k), &units[i * ROWS + r], line))
+            if (!round_piece(&c, x + k, hn_least(c.piece, p->k - k), &units[i * ROWS + r], line))
                 plain[r] = 1;
         }
     }
@@ -153,7 +153,7 @@ HN_INLINE void unpack_piece(const char *from, int64_t n, __m512i z, char *to, in
                             int64_t step) {
     const __m512i low = _mm512_set1_epi8(15);
     for (int64_t k = 0; k < n; k += step, to += apart)
-        for (int64_t i = 0; i < min64(step, n - k); i += 8, from += LINE) {
+        for (int64_t i = 0; i < hn_least(step, n - k); i += 8, from += LINE) {
             __m512i w = _mm512_loadu_si512(from);
             __builtin_prefetch((const void *)((uintptr_t)from + AHEAD), 0, 2);
             __m512i even = _mm512_and_si512(w, low);
@@ -172,8 +172,8 @@ static void unpack(const task *t, int64_t k0) {
     for (int64_t q = 0; q < t->panels; q++) {
         int64_t n0 = (t->panel + q) * HN_NBITS_PANEL, bytes = hn_nbits_panel_bytes(p);
         const char *from = (const char *)t->call->ptr[HN_NBITS_W] + (t->panel + q) * bytes;
-        for (int64_t k = k0; k < min64(k0 + CHUNK, t->cut.k); k += piece) {
-            int64_t g = k / p->block, left = (min64(piece, p->k - k) + 7) / 8 * 8;
+        for (int64_t k = k0; k < hn_least(k0 + CHUNK, t->cut.k); k += piece) {
+            int64_t g = k / p->block, left = (hn_least(piece, p->k - k) + 7) / 8 * 8;
             char *to = t->l->w + ((k - k0) * TWO + q * step) * HN_NBITS_PANEL;
             if (k == g * p->block && g % TURN == 0) {
                 load_square(p, t->call->ptr[HN_NBITS_S], false, g, n0, t->l->scales[q]);
@@ -253,7 +253,7 @@ static void add(const task *t, const group *o) {
 static void run_chunk(const task *t, int64_t k0) {
     const cut *u = &t->cut;
     int64_t tiles = (t->rows + ROWS - 1) / ROWS, each = PIECE / u->piece;
-    int64_t begin = k0 / u->piece, end = min64(u->pieces, begin + CHUNK / u->piece);
+    int64_t begin = k0 / u->piece, end = hn_least(u->pieces, begin + CHUNK / u->piece);
     group groups[2];
     int at = 0;
     bool any = false;
@@ -261,8 +261,8 @@ static void run_chunk(const task *t, int64_t k0) {
         for (int64_t i = begin; i < end; i += each)
             for (int64_t q = 0; q < t->panels; q++) {
                 group *o = &groups[at];
-                o->first = i, o->n = min64(each, end - i), o->q = q;
-                o->tile = t->row / ROWS + tile, o->halves = min64(2, tiles - tile);
+                o->first = i, o->n = hn_least(each, end - i), o->q = q;
+                o->tile = t->row / ROWS + tile, o->halves = hn_least(2, tiles - tile);
                 multiply(t, k0, o);
                 at = !at;
                 if (any) add(t, &groups[at]);
@@ -305,11 +305,11 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     hn_tiles_begin_as(&tiles);
     for (int64_t i = begin; i < end; i++) {
         int64_t from = i % groups * HN_NBITS_TASK;
-        int64_t to = min64(hn_nbits_panels(p), from + HN_NBITS_TASK);
+        int64_t to = hn_least(hn_nbits_panels(p), from + HN_NBITS_TASK);
         t.row = i / groups * rows_of(p);
-        t.rows = min64(rows_of(p), p->m - t.row);
+        t.rows = hn_least(rows_of(p), p->m - t.row);
         for (t.panel = from; t.panel < to; t.panel += TWO) {
-            t.panels = min64(TWO, to - t.panel);
+            t.panels = hn_least(TWO, to - t.panel);
             run_panels(&t);
         }
         for (int64_t r = t.row; r < t.row + t.rows; r++)

@@ -84,7 +84,7 @@ static split split_at(const hn_call *call, int64_t row) {
 HN_INLINE bool find_unit(const int digits, const float *x, int64_t n, float *unit, float *over) {
     hn_vf most = hn_v_set1(0.0f);
     for (int64_t i = 0; i < n; i += HN_VL) {
-        hn_vf a = hn_v_abs(hn_v_load_n(x + i, min64(HN_VL, n - i)));
+        hn_vf a = hn_v_abs(hn_v_load_n(x + i, hn_least(HN_VL, n - i)));
         if (hn_vm_any(hn_vm_not(hn_v_le(a, hn_v_set1(FLT_MAX))))) return false;
         most = hn_v_max(most, a);
     }
@@ -114,7 +114,7 @@ HN_INLINE void split_piece(const int digits, const float *x, int64_t n, float ov
     float q[PIECE];
     int64_t total = 0;
     for (int64_t i = 0; i < (n + 7) / 8 * 8; i += HN_VL) {
-        hn_vf part = hn_v_load_n(x + (i < n ? i : 0), max64(0, min64(HN_VL, n - i)));
+        hn_vf part = hn_v_load_n(x + (i < n ? i : 0), max64(0, hn_least(HN_VL, n - i)));
         hn_v_store(q + i, hn_v_from_bits(hn_v_to_int(hn_v_mul(part, hn_v_set1(over)))));
     }
     for (int64_t i = 0; i < n; i += 8) {
@@ -139,9 +139,9 @@ HN_INLINE void split_row(const int digits, const hn_matmul_nbits *p, const float
     int32_t *to = s->digits;
     piece *at = s->pieces;
     for (int64_t g = 0; g < p->k; g += p->block) {
-        int64_t end = min64(p->k, g + p->block);
+        int64_t end = hn_least(p->k, g + p->block);
         for (int64_t k = g; k < end; k += PIECE, at++) {
-            int64_t n = min64(PIECE, end - k);
+            int64_t n = hn_least(PIECE, end - k);
             float over;
             if (!find_unit(digits, x + k, n, &at->unit, &over)) {
                 *s->plain = 1;
@@ -180,22 +180,22 @@ HN_INLINE void multiply_as(const int digits, const int rows, const int panels, c
     int64_t word = 0, at = 0; /* of the digits, of the pieces */
     square scales[WIDE], zeros[WIDE];
     for (int r = 0; r < rows; r++) {
-        split s = split_at(t->call, t->row + min64(r, t->rows - 1));
+        split s = split_at(t->call, t->row + hn_least(r, t->rows - 1));
         x[r] = s.digits;
         pieces[r] = s.pieces;
         for (int v = 0; v < vectors; v++) t->sums[r][v] = hn_v_set1(0.0f);
     }
     for (int q = 0; q < panels; q++)
         w[q] = (const int32_t *)((const char *)t->call->ptr[HN_NBITS_W] +
-                                 (t->panel + min64(q, t->panels - 1)) * hn_nbits_panel_bytes(p));
+                                 (t->panel + hn_least(q, t->panels - 1)) * hn_nbits_panel_bytes(p));
     int64_t blocks = hn_nbits_blocks(p);
     for (int64_t g = 0; g < blocks; g++) {
         for (int q = 0; q < panels && g % TURN == 0; q++) {
-            int64_t n0 = (t->panel + min64(q, t->panels - 1)) * HN_NBITS_PANEL;
+            int64_t n0 = (t->panel + hn_least(q, t->panels - 1)) * HN_NBITS_PANEL;
             load_square(p, t->call->ptr[HN_NBITS_S], false, g, n0, scales[q]);
             load_zeros(p, t->call->ptr[HN_NBITS_Z], g, n0, zeros[q]);
         }
-        int64_t left = min64(p->block, p->k - g * p->block);
+        int64_t left = hn_least(p->block, p->k - g * p->block);
         for (; left > 0; left -= PIECE, at++) {
             hn_vi sum[MANY][MOST][3];
 #pragma GCC unroll 8
@@ -204,7 +204,7 @@ HN_INLINE void multiply_as(const int digits, const int rows, const int panels, c
                 for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 3
                     for (int d = 0; d < digits; d++) sum[r][v][d] = hn_vi_set1(0);
-            for (int64_t i = (min64(left, PIECE) + 7) / 8; i > 0; i--, word += 2 * digits) {
+            for (int64_t i = (hn_least(left, PIECE) + 7) / 8; i > 0; i--, word += 2 * digits) {
                 hn_vi codes[MOST][2];
 #pragma GCC unroll 4
                 for (int v = 0; v < vectors; v++) {
@@ -259,7 +259,7 @@ WITH(many_3, 3, FEW, BOTH)
 static void run_rows(job *t, int64_t first, int64_t last) {
     bool one = t->rows == 1, rounded = t->end.p->x_rounded;
     for (t->panel = first; t->panel < last; t->panel += t->panels) {
-        t->panels = min64(one ? WIDE : BOTH, last - t->panel);
+        t->panels = hn_least(one ? WIDE : BOTH, last - t->panel);
         if (one)
             (rounded ? one_1 : one_3)(t);
         else
@@ -302,11 +302,11 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         }
         return;
     }
-    int64_t first = begin * HN_NBITS_TASK, last = min64(end * HN_NBITS_TASK, hn_nbits_panels(p));
+    int64_t first = begin * HN_NBITS_TASK, last = hn_least(end * HN_NBITS_TASK, hn_nbits_panels(p));
     for (t.row = 0; t.row < p->m; t.row += t.rows) {
         /* As many rows as have digits, or one that has none. */
         bool plain = false;
-        for (t.rows = 0; t.rows < min64(p->x_rounded ? MANY : FEW, p->m - t.row); t.rows++) {
+        for (t.rows = 0; t.rows < hn_least(p->x_rounded ? MANY : FEW, p->m - t.row); t.rows++) {
             if (*split_at(call, t.row + t.rows).plain != 0) {
                 plain = t.rows == 0;
                 break;

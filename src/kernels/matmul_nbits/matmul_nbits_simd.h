@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/matmul_nbits/matmul_nbits.h"
 
@@ -13,7 +14,6 @@ enum {
     VECTORS = HN_NBITS_PANEL / HN_VL /* in a panel */
 };
 
-static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* [block][column of a panel] */
@@ -22,7 +22,7 @@ typedef float square[TURN][HN_NBITS_PANEL];
 /* n <= 16 floats; the rest is 0. */
 HN_INLINE void load_floats(const float *from, int64_t n, float *to) {
     for (int v = 0; v < VECTORS; v++) {
-        int64_t left = max64(0, min64(HN_VL, n - v * HN_VL));
+        int64_t left = max64(0, hn_least(HN_VL, n - v * HN_VL));
         hn_v_store(to + v * HN_VL, hn_v_load_n(from + (left > 0 ? v * HN_VL : 0), left));
     }
 }
@@ -41,8 +41,8 @@ HN_INLINE void load_bytes(const uint8_t *from, int64_t n, float *to) {
 static __attribute__((noinline)) void load_square(const hn_matmul_nbits *p, const void *from,
                                                   bool bytes, int64_t g0, int64_t n0, square to) {
     bool turned = p->s_n != 1;
-    int64_t blocks = min64(TURN, hn_nbits_blocks(p) - g0);
-    int64_t columns = min64(HN_NBITS_PANEL, p->n - n0);
+    int64_t blocks = hn_least(TURN, hn_nbits_blocks(p) - g0);
+    int64_t columns = hn_least(HN_NBITS_PANEL, p->n - n0);
     int64_t lines = turned ? columns : blocks, each = turned ? blocks : columns;
     square plain;
     for (int64_t i = 0; i < lines; i++) {
@@ -88,7 +88,7 @@ HN_INLINE void finish_as(const ending *e, int64_t row, int64_t n0, const hn_vf *
     const hn_matmul_nbits *p = e->p;
     hn_vf a = hn_v_set1(p->act.a), b = hn_v_set1(p->act.b);
     for (int v = 0; v < VECTORS; v++) {
-        int64_t n = n0 + v * HN_VL, left = min64(HN_VL, p->n - n);
+        int64_t n = n0 + v * HN_VL, left = hn_least(HN_VL, p->n - n);
         if (left <= 0) break;
         hn_vf sum = sums[v];
         if (e->bias != NULL) sum = hn_v_add(sum, hn_v_load_n(e->bias + n, left));
