@@ -411,7 +411,7 @@ static void pack(const void *problem, const void *source, int64_t begin, int64_t
         float *to = (float *)dst + first * SPOTS * p->c;
         for (int64_t n = 0; n < width; n += HN_VL)
             for (int64_t c = 0; c < p->c; c += most) {
-                int64_t some = min64(most, p->c - c), outputs = min64(HN_VL, used - n);
+                int64_t some = hn_least(most, p->c - c), outputs = hn_least(HN_VL, used - n);
                 if (outputs <= 0) { /* of a panel that is not full */
                     for (int64_t i = 0; i < SPOTS * some; i++)
                         hn_v_store(to + (i / some * p->c + c + i % some) * width + n,
