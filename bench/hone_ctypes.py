@@ -1,6 +1,7 @@
 """hone for Python, as far as bench needs it: load a model and run it, through the C API.
 
-The structures mirror include/hone/hone.h.
+The structures mirror include/hone/hone.h of version 0.1. The plain names of functions go on working with the structs of that
+version; options tell their own size, so their last fields may be left out here.
 """
 
 import ctypes as c
@@ -59,7 +60,6 @@ class SessionOptions(c.Structure):
         ("tune_cache", c.c_char_p),
         ("without", c.c_char_p),
         ("precision", c.c_char_p),
-        ("later", c.c_char * 512),  # room for what a newer library's init fills
     ]
 
 
@@ -95,7 +95,7 @@ class Session:
         self.model, self.session = c.c_void_p(), c.c_void_p()
         library.call("hone_model_load", c.byref(self.model), os.fsencode(path), None)
         options = SessionOptions()
-        lib.hone_session_options_init(c.byref(options))
+        lib.hone_session_options_init_sized(c.byref(options), c.c_size_t(c.sizeof(options)))
         options.threads = threads
         given = {"backend": backend, "precision": precision, "isa": isa}
         for name, text in given.items():

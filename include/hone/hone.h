@@ -8,8 +8,13 @@
  *              NULL), which receives one line: what was wrong, where, what was found, what was
  *              wanted. On failure, out-parameters are left untouched.
  *   Handles    are opaque; `destroy` accepts NULL.
- *   Options    are structs that their `_init` function fills before fields are set, so that a
- *              field added later is harmless.
+ *   Options    An options struct is filled by its `_init` function before fields are set, so that
+ *              fields that a later version adds have their defaults.
+ *   Versions   A program runs with every later library of the same soname (libhone.so.0), and with
+ *              an earlier one as long as it uses nothing newer. Functions are only added; structs
+ *              only grow, by fields at their end; numbers of enums stay. A release that must break
+ *              one of these promises has a new major version and with it a new soname. How structs
+ *              of different sizes get along is in hone/sized.h.
  *   Threads    Different objects may be used by different threads at once, and one object by
  *              several as long as they only call functions that take it as const. A session runs
  *              on any number of threads, whatever is done to its model meanwhile.
@@ -34,6 +39,23 @@ extern "C" {
 #define HONE_API
 #define HONE_PRINTF(fmt, args)
 #endif
+/* A function that this header defines itself, to pass the sizes of the caller's structs on:
+ * hone/sized.h says how. */
+#define HONE_INLINE static inline
+
+/* ---- version ---- */
+
+/* The version of this header. That of the library may be another: see hone_version. */
+#define HONE_VERSION_MAJOR 0
+#define HONE_VERSION_MINOR 1
+#define HONE_VERSION_PATCH 0
+/* The same as one number, which grows with every release: 10203 for 1.2.3. */
+#define HONE_VERSION_NUMBER \
+    (HONE_VERSION_MAJOR * 10000 + HONE_VERSION_MINOR * 100 + HONE_VERSION_PATCH)
+
+/* The version of the library the program runs with: "0.1.0", and as HONE_VERSION_NUMBER. */
+HONE_API const char *hone_version(void);
+HONE_API int hone_version_number(void);
 
 /* ---- status and errors ---- */
 
@@ -132,14 +154,15 @@ typedef struct hone_value {
 HONE_API size_t hone_value_bytes(hone_dtype dtype, int rank, const int64_t *dims);
 /* Frees what the library allocated for each of n values and forgets it: data, and a name that came
  * with it. What the caller set stays. */
-HONE_API void hone_value_release(hone_value *values, size_t n);
+HONE_INLINE void hone_value_release(hone_value *values, size_t n);
 /* Frees a block that one of the functions below says to free. NULL accepted. */
 HONE_API void hone_free(void *block);
 
 typedef enum hone_fill { HONE_FILL_ZEROS, HONE_FILL_ONES, HONE_FILL_RANDOM } hone_fill;
 /* Allocates data for the dtype and dims of v and fills it. Random: N(0,1) for floats, 0 or 1 for
  * integers. */
-HONE_API hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed, hone_error *err);
+HONE_INLINE hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed,
+                                        hone_error *err);
 
 /* How far numbers are from others, as shares of the largest absolute value of those: the mean and
  * the largest distance. What is not finite agrees with itself alone, else the shares are infinite.
@@ -148,16 +171,17 @@ typedef struct hone_difference {
     double mean, max;
 } hone_difference;
 /* Of a from b. HONE_E_SHAPE, HONE_E_TYPE: they are not of one shape, or not numbers. */
-HONE_API hone_status hone_value_difference(const hone_value *a, const hone_value *b,
-                                           hone_difference *out, hone_error *err);
+HONE_INLINE hone_status hone_value_difference(const hone_value *a, const hone_value *b,
+                                              hone_difference *out, hone_error *err);
 
 /* .npy and .npz files. What is read is the library's: release it with hone_value_release. */
-HONE_API hone_status hone_npy_read(hone_value *out, const char *path, hone_error *err);
-HONE_API hone_status hone_npy_write(const hone_value *v, const char *path, hone_error *err);
+HONE_INLINE hone_status hone_npy_read(hone_value *out, const char *path, hone_error *err);
+HONE_INLINE hone_status hone_npy_write(const hone_value *v, const char *path, hone_error *err);
 /* *out is an array of *n values; release them, then hone_free it. */
-HONE_API hone_status hone_npz_read(hone_value **out, size_t *n, const char *path, hone_error *err);
-HONE_API hone_status hone_npz_write(const hone_value *v, size_t n, const char *path,
-                                    hone_error *err);
+HONE_INLINE hone_status hone_npz_read(hone_value **out, size_t *n, const char *path,
+                                      hone_error *err);
+HONE_INLINE hone_status hone_npz_write(const hone_value *v, size_t n, const char *path,
+                                       hone_error *err);
 
 /* ---- models ---- */
 
@@ -169,7 +193,7 @@ typedef struct hone_load_options {
      * model lives; replacing it by another is safe. */
     bool no_mmap;
 } hone_load_options;
-HONE_API void hone_load_options_init(hone_load_options *o);
+HONE_INLINE void hone_load_options_init(hone_load_options *o);
 
 /* Reads an ONNX file, checks its structure and infers types and shapes. options may be NULL. */
 HONE_API hone_status hone_model_load(hone_model **out, const char *path,
@@ -193,7 +217,7 @@ typedef struct hone_save_options {
      * 2 GB. */
     int64_t external_min;
 } hone_save_options;
-HONE_API void hone_save_options_init(hone_save_options *o);
+HONE_INLINE void hone_save_options_init(hone_save_options *o);
 
 /* Writes an ONNX file: a temporary one that is renamed when it is whole. The files the model came
  * from are not overwritten (HONE_E_ARG). options may be NULL. */
@@ -213,8 +237,8 @@ typedef struct hone_dim_setting {
  * Reshape, Expand, Slice and Resize are rewritten. Fails naming the node that does not allow it,
  * and the model is as it was; HONE_E_ARG while sessions of the model exist. What hone_model_input
  * and hone_model_output gave before describes the model as it was. */
-HONE_API hone_status hone_model_set_dims(hone_model *model, const hone_dim_setting *settings,
-                                         size_t n, hone_error *err);
+HONE_INLINE hone_status hone_model_set_dims(hone_model *model, const hone_dim_setting *settings,
+                                            size_t n, hone_error *err);
 
 typedef struct hone_value_info {
     const char *name;                     /* all texts live as long as the model */
@@ -226,10 +250,10 @@ typedef struct hone_value_info {
 /* The inputs a run must be given: those without an initializer. */
 HONE_API size_t hone_model_n_inputs(const hone_model *model);
 HONE_API size_t hone_model_n_outputs(const hone_model *model);
-HONE_API hone_status hone_model_input(const hone_model *model, size_t i, hone_value_info *out,
-                                      hone_error *err);
-HONE_API hone_status hone_model_output(const hone_model *model, size_t i, hone_value_info *out,
-                                       hone_error *err);
+HONE_INLINE hone_status hone_model_input(const hone_model *model, size_t i, hone_value_info *out,
+                                         hone_error *err);
+HONE_INLINE hone_status hone_model_output(const hone_model *model, size_t i, hone_value_info *out,
+                                          hone_error *err);
 
 /* What the model's metadata_props say for a key; NULL: nothing. Lives as long as the model. Models
  * that hone_model_quantize made say what they were made of and how, under
@@ -307,8 +331,8 @@ typedef struct hone_inspection {
 
 /* dims: sizes of symbols, n_dims of them. Any other symbol is taken as 1 if it is the first axis of
  * an input, else as 128. */
-HONE_API hone_status hone_model_inspect(hone_model *model, const hone_dim_value *dims,
-                                        size_t n_dims, hone_inspection **out, hone_error *err);
+HONE_INLINE hone_status hone_model_inspect(hone_model *model, const hone_dim_value *dims,
+                                           size_t n_dims, hone_inspection **out, hone_error *err);
 HONE_API void hone_inspection_destroy(hone_inspection *inspection);
 
 /* ---- simplification: the graph passes ---- */
@@ -318,7 +342,7 @@ typedef struct hone_pass_info {
     int level;               /* the lowest at which it runs */
 } hone_pass_info;
 HONE_API size_t hone_n_passes(void);
-HONE_API hone_status hone_pass(size_t i, hone_pass_info *out, hone_error *err);
+HONE_INLINE hone_status hone_pass(size_t i, hone_pass_info *out, hone_error *err);
 
 typedef struct hone_simplify_options {
     uint32_t size;
@@ -330,7 +354,7 @@ typedef struct hone_simplify_options {
     const char *disable;    /* names of passes that do not run, separated by commas; or NULL */
     const char *stop_after; /* the pass after whose first run all ends; or NULL */
 } hone_simplify_options;
-HONE_API void hone_simplify_options_init(hone_simplify_options *o);
+HONE_INLINE void hone_simplify_options_init(hone_simplify_options *o);
 
 typedef struct hone_pass_result {
     int64_t fired; /* rewrites it made */
@@ -341,8 +365,8 @@ typedef struct hone_pass_result {
  * shapes, and initializers that are inputs stay as they are. results gets one entry per pass, as
  * hone_pass numbers them. Both options and results may be NULL. HONE_E_ARG for a pass that does not
  * exist, and while sessions of the model exist. */
-HONE_API hone_status hone_model_simplify(hone_model *model, const hone_simplify_options *options,
-                                         hone_pass_result *results, hone_error *err);
+HONE_INLINE hone_status hone_model_simplify(hone_model *model, const hone_simplify_options *options,
+                                            hone_pass_result *results, hone_error *err);
 
 /* ---- sessions: running a model ---- */
 
@@ -403,7 +427,7 @@ typedef struct hone_session_options {
      * Names are those that are left when the model has been simplified. */
     const char *layer_precision;
 } hone_session_options;
-HONE_API void hone_session_options_init(hone_session_options *o);
+HONE_INLINE void hone_session_options_init(hone_session_options *o);
 
 /* HONE_E_UNSUPPORTED names the first node whose operator cannot run. options may be NULL. */
 HONE_API hone_status hone_session_create(hone_session **out, hone_model *model,
@@ -415,16 +439,16 @@ HONE_API const char *hone_session_isa(const hone_session *session);
 
 /* Makes ready for inputs of these shapes, as their first run would: chooses kernels, packs weights,
  * plans memory. in as for hone_session_run, but no data is looked at. */
-HONE_API hone_status hone_session_prepare(hone_session *session, size_t n_in, const hone_value *in,
-                                          hone_error *err);
+HONE_INLINE hone_status hone_session_prepare(hone_session *session, size_t n_in,
+                                             const hone_value *in, hone_error *err);
 
 /* Runs once. in: the inputs by name, all that have no initializer. out: the wanted outputs by name
  * (out[i].name is set); one whose data is NULL is allocated by the library, for another `bytes`
  * must suffice. On success dtype, rank, dims and bytes of each are set; on failure only what is in
  * the caller's buffers may have changed. May be called from several threads at once; when the
  * threads of all runs going on exceed the cores, the log gets a warning, once. */
-HONE_API hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
-                                      size_t n_out, hone_value *out, hone_error *err);
+HONE_INLINE hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
+                                         size_t n_out, hone_value *out, hone_error *err);
 /* Ends the runs of the session that are under way, evaluations included, with HONE_E_LIMIT, as soon
  * as they come to look: between steps, between the iterations of a loop, and inside steps that take
  * long. Nothing happens when there are none; runs that begin after these have ended are not
@@ -454,10 +478,10 @@ typedef struct hone_step_info {
 } hone_step_info;
 /* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu. Where sizes
  * are known only while running, and in subgraphs, there may be more or fewer steps each time. */
-HONE_API hone_status hone_session_profile(hone_session *session, size_t n_in, const hone_value *in,
-                                          size_t n_out, hone_value *out,
-                                          void (*step)(void *ctx, const hone_step_info *info),
-                                          void *ctx, hone_error *err);
+HONE_INLINE hone_status hone_session_profile(hone_session *session, size_t n_in,
+                                             const hone_value *in, size_t n_out, hone_value *out,
+                                             void (*step)(void *ctx, const hone_step_info *info),
+                                             void *ctx, hone_error *err);
 
 /* What tuning did so far. */
 typedef struct hone_tuning {
@@ -467,7 +491,7 @@ typedef struct hone_tuning {
     int64_t changed;  /* steps that run otherwise than they would without */
     double ms;        /* spent measuring */
 } hone_tuning;
-HONE_API hone_tuning hone_session_tuning(const hone_session *session);
+HONE_INLINE hone_tuning hone_session_tuning(const hone_session *session);
 /* What was asked for, or the default for the model: "int8", "f32" ... After a run "bf16" stands
  * only for one with a step that computes in bf16, else it is "f32". */
 HONE_API const char *hone_session_precision(const hone_session *session);
@@ -492,7 +516,7 @@ typedef struct hone_memory_use {
      * SIZE_MAX: there is no bound. */
     size_t bound_bytes;
 } hone_memory_use;
-HONE_API hone_memory_use hone_session_memory(const hone_session *session);
+HONE_INLINE hone_memory_use hone_session_memory(const hone_session *session);
 
 /* ---- datasets and accuracy ---- */
 
@@ -505,16 +529,17 @@ HONE_API bool hone_dataset_has_labels(const hone_dataset *dataset);
 /* Samples [first, first + n) as inputs of the model: out[] gets one value for each of
  * hone_model_n_inputs(), in their order; release them with hone_value_release. A model with a fixed
  * batch takes at most that many; where n is less, it is filled up with zeros. */
-HONE_API hone_status hone_dataset_read(hone_dataset *dataset, const hone_model *model,
-                                       int64_t first, int64_t n, hone_value *out, hone_error *err);
+HONE_INLINE hone_status hone_dataset_read(hone_dataset *dataset, const hone_model *model,
+                                          int64_t first, int64_t n, hone_value *out,
+                                          hone_error *err);
 HONE_API hone_status hone_dataset_labels(hone_dataset *dataset, int64_t first, int64_t n,
                                          int64_t *labels, hone_error *err);
 /* Arrays to judge an output by where a label is not enough: boxes, masks, numbers. */
 HONE_API size_t hone_dataset_n_targets(const hone_dataset *dataset);
 /* Target i of samples [first, first + n) as a value [n, ...], named and typed as it is stored;
  * release it with hone_value_release. */
-HONE_API hone_status hone_dataset_targets(hone_dataset *dataset, size_t i, int64_t first, int64_t n,
-                                          hone_value *out, hone_error *err);
+HONE_INLINE hone_status hone_dataset_targets(hone_dataset *dataset, size_t i, int64_t first,
+                                             int64_t n, hone_value *out, hone_error *err);
 /* How many samples turned out so far to be files that cannot be decoded. names[] gets the first of
  * them, NULL where there are fewer than n_names. */
 HONE_API int64_t hone_dataset_skipped(const hone_dataset *dataset, size_t n_names,
@@ -537,7 +562,7 @@ typedef struct hone_loader_options {
     bool shuffle;  /* in an order that depends on seed and number of samples alone */
     uint64_t seed;
 } hone_loader_options;
-HONE_API void hone_loader_options_init(hone_loader_options *o); /* one thread */
+HONE_INLINE void hone_loader_options_init(hone_loader_options *o); /* one thread */
 
 /* All that a batch points to is the loader's and lasts until the next call. */
 typedef struct hone_batch {
@@ -552,8 +577,9 @@ typedef struct hone_batch {
 } hone_batch;
 
 /* The model must outlive the call alone, the dataset the loader. options may be NULL. */
-HONE_API hone_status hone_loader_create(hone_loader **out, hone_dataset *dataset, hone_model *model,
-                                        const hone_loader_options *options, hone_error *err);
+HONE_INLINE hone_status hone_loader_create(hone_loader **out, hone_dataset *dataset,
+                                           hone_model *model, const hone_loader_options *options,
+                                           hone_error *err);
 HONE_API void hone_loader_destroy(hone_loader *loader);
 /* The next batch, in order; n = 0: there are no more. Which samples are in it depends on neither
  * threads nor timing. After an error, which concerns one batch, the next call goes on behind it. */
@@ -592,7 +618,7 @@ typedef struct hone_eval_options {
     hone_status (*on_batch)(void *ctx, const hone_eval_batch *batch, hone_error *err);
     void *on_batch_ctx;
 } hone_eval_options;
-HONE_API void hone_eval_options_init(hone_eval_options *o);
+HONE_INLINE void hone_eval_options_init(hone_eval_options *o);
 
 typedef struct hone_eval_result {
     uint32_t size;
@@ -604,9 +630,9 @@ typedef struct hone_eval_result {
 } hone_eval_result;
 /* Scores an output of a classifier, the first unless options name another, against the labels of
  * the dataset. options may be NULL. */
-HONE_API hone_status hone_session_eval(hone_session *session, hone_dataset *dataset,
-                                       const hone_eval_options *options, hone_eval_result *result,
-                                       hone_error *err);
+HONE_INLINE hone_status hone_session_eval(hone_session *session, hone_dataset *dataset,
+                                          const hone_eval_options *options,
+                                          hone_eval_result *result, hone_error *err);
 
 /* The table of metrics. */
 typedef struct hone_metric_info {
@@ -615,7 +641,7 @@ typedef struct hone_metric_info {
     bool lower_better; /* an error */
 } hone_metric_info;
 HONE_API size_t hone_n_metrics(void);
-HONE_API hone_status hone_metric(size_t i, hone_metric_info *out, hone_error *err);
+HONE_INLINE hone_status hone_metric(size_t i, hone_metric_info *out, hone_error *err);
 
 typedef struct hone_metric_value {
     const char *name;
@@ -652,9 +678,9 @@ typedef struct hone_evaluation {
     void *owner;
 } hone_evaluation;
 /* Runs the model over the dataset and measures how good its answers are. options may be NULL. */
-HONE_API hone_status hone_session_measure(hone_session *session, hone_dataset *dataset,
-                                          const hone_eval_options *options, hone_evaluation **out,
-                                          hone_error *err);
+HONE_INLINE hone_status hone_session_measure(hone_session *session, hone_dataset *dataset,
+                                             const hone_eval_options *options,
+                                             hone_evaluation **out, hone_error *err);
 HONE_API void hone_evaluation_destroy(hone_evaluation *evaluation);
 
 /* ---- comparing models ---- */
@@ -725,15 +751,15 @@ typedef struct hone_compare_options {
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
     void *progress_ctx;
 } hone_compare_options;
-HONE_API void hone_compare_options_init(hone_compare_options *o);
+HONE_INLINE void hone_compare_options_init(hone_compare_options *o);
 
 /* Runs both on the same inputs. Values are matched by their names and those of nodes, also as
  * quantizers change them. HONE_E_SHAPE, HONE_E_TYPE: their inputs or outputs differ. options may be
  * NULL. */
-HONE_API hone_status hone_session_compare(hone_session *a, hone_session *b,
-                                          const hone_samples *samples,
-                                          const hone_compare_options *options,
-                                          hone_comparison **out, hone_error *err);
+HONE_INLINE hone_status hone_session_compare(hone_session *a, hone_session *b,
+                                             const hone_samples *samples,
+                                             const hone_compare_options *options,
+                                             hone_comparison **out, hone_error *err);
 HONE_API void hone_comparison_destroy(hone_comparison *comparison);
 
 typedef struct hone_bisect_options {
@@ -746,7 +772,7 @@ typedef struct hone_bisect_options {
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
     void *progress_ctx;
 } hone_bisect_options;
-HONE_API void hone_bisect_options_init(hone_bisect_options *o);
+HONE_INLINE void hone_bisect_options_init(hone_bisect_options *o);
 
 /* A step of the second model that differs from the first's. */
 typedef struct hone_bisect_step {
@@ -769,10 +795,10 @@ typedef struct hone_bisection {
  * out. They are returned whole: a step of a quantized model takes and gives floats then. Tried are
  * the most harmful first. HONE_E_NOT_FOUND: b does not pass with all of them returned. options may
  * be NULL. */
-HONE_API hone_status hone_session_bisect(hone_session *a, hone_session *b,
-                                         const hone_samples *samples,
-                                         const hone_bisect_options *options, hone_bisection **out,
-                                         hone_error *err);
+HONE_INLINE hone_status hone_session_bisect(hone_session *a, hone_session *b,
+                                            const hone_samples *samples,
+                                            const hone_bisect_options *options,
+                                            hone_bisection **out, hone_error *err);
 HONE_API void hone_bisection_destroy(hone_bisection *bisection);
 
 typedef struct hone_reduce_options {
@@ -784,7 +810,7 @@ typedef struct hone_reduce_options {
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
     void *progress_ctx;
 } hone_reduce_options;
-HONE_API void hone_reduce_options_init(hone_reduce_options *o);
+HONE_INLINE void hone_reduce_options_init(hone_reduce_options *o);
 
 typedef struct hone_reduction {
     uint32_t size;
@@ -798,10 +824,10 @@ typedef struct hone_reduction {
 /* Cuts both models, from the outputs backward and from the inputs forward, to the smallest parts
  * that still fail on the first run of the samples; values at the cuts are those a computes. a and b
  * may be two sessions of one model. HONE_E_NOT_FOUND: the whole does not fail. */
-HONE_API hone_status hone_session_reduce(hone_session *a, hone_session *b,
-                                         const hone_samples *samples,
-                                         const hone_reduce_options *options, hone_reduction **out,
-                                         hone_error *err);
+HONE_INLINE hone_status hone_session_reduce(hone_session *a, hone_session *b,
+                                            const hone_samples *samples,
+                                            const hone_reduce_options *options,
+                                            hone_reduction **out, hone_error *err);
 HONE_API void hone_reduction_destroy(hone_reduction *reduction);
 
 /* ---- quantization: models in fewer bits ---- */
@@ -818,8 +844,8 @@ typedef struct hone_quantize_choice {
     bool needs_data;
 } hone_quantize_choice;
 HONE_API size_t hone_n_quantize_choices(hone_quantize_table table);
-HONE_API hone_status hone_quantize_choice_at(hone_quantize_table table, size_t i,
-                                             hone_quantize_choice *out, hone_error *err);
+HONE_INLINE hone_status hone_quantize_choice_at(hone_quantize_table table, size_t i,
+                                                hone_quantize_choice *out, hone_error *err);
 
 /* What some layers become. A pattern is the name of a node, or of the first output of one that has
  * none, in which * stands for any letters and ? for one. Names are those that are left when the
@@ -879,7 +905,7 @@ typedef struct hone_quantize_options {
     const char *sensitivity;
     int64_t max_file_bytes; /* with `mix`: that the model's file takes; 0: no limit */
 } hone_quantize_options;
-HONE_API void hone_quantize_options_init(hone_quantize_options *o);
+HONE_INLINE void hone_quantize_options_init(hone_quantize_options *o);
 
 /* What became of a node. */
 typedef struct hone_quantized_layer {
@@ -948,9 +974,9 @@ typedef struct hone_quantization {
  * already, data is missing, a pattern matches no node, or none that its type changes.
  * HONE_E_NOT_FOUND: nothing in the model can be stored in that type, or no choice of types is
  * within the limits. */
-HONE_API hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
-                                         const hone_quantize_options *options,
-                                         hone_quantization **report, hone_error *err);
+HONE_INLINE hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
+                                            const hone_quantize_options *options,
+                                            hone_quantization **report, hone_error *err);
 HONE_API void hone_quantization_destroy(hone_quantization *quantization);
 
 /* ---- the operator table ---- */
@@ -967,7 +993,7 @@ typedef struct hone_op_info {
     bool int8;                 /* lowers to integers */
 } hone_op_info;
 HONE_API size_t hone_n_ops(void);
-HONE_API hone_status hone_op(size_t i, hone_op_info *out, hone_error *err);
+HONE_INLINE hone_status hone_op(size_t i, hone_op_info *out, hone_error *err);
 
 /* ---- the kernel table ---- */
 
@@ -981,7 +1007,7 @@ typedef struct hone_kernel_info {
 } hone_kernel_info;
 /* Best first within a family. */
 HONE_API size_t hone_n_kernels(void);
-HONE_API hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err);
+HONE_INLINE hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err);
 
 /* ---- timed runs ---- */
 
@@ -1015,8 +1041,8 @@ typedef struct hone_timing {
 } hone_timing;
 /* n durations, at least one, in the order they were measured. pace: what hone_pace said beside each
  * of them, best: the fastest look of all; pace may be NULL. */
-HONE_API hone_status hone_timing_of(hone_timing *out, const double *durations, const double *pace,
-                                    double best, size_t n, hone_error *err);
+HONE_INLINE hone_status hone_timing_of(hone_timing *out, const double *durations,
+                                       const double *pace, double best, size_t n, hone_error *err);
 
 typedef enum hone_change {
     HONE_CHANGE_NONE,
@@ -1033,17 +1059,17 @@ typedef struct hone_timing_change {
 } hone_timing_change;
 /* Compares two series by their fastest windows, since what disturbs a machine only ever adds time.
  * Of either, `min`, `n_windows`, `median`, `disturbed` and `pace` are looked at. */
-HONE_API hone_timing_change hone_timing_compare(const hone_timing *then, const hone_timing *now);
+HONE_INLINE hone_timing_change hone_timing_compare(const hone_timing *then, const hone_timing *now);
 /* n series of the same thing, at least one, each of a process of its own, as one: it tells what the
  * fastest of them does, but its windows are the fastest of all, in order, and it is disturbed only
  * where all are. *settled: two series beside which the machine had its full pace agree with it to
  * 2 %, so that more of them would change little. Returns which is the fastest. */
-HONE_API size_t hone_timing_join(hone_timing *out, const hone_timing *series, size_t n,
-                                 bool *settled);
+HONE_INLINE size_t hone_timing_join(hone_timing *out, const hone_timing *series, size_t n,
+                                    bool *settled);
 /* The same, compared with `then`. It is slower where four series say so whatever disturbed them.
  * *more: one more might change the verdict; of twelve that cannot be. */
-HONE_API hone_timing_change hone_timing_judge(const hone_timing *then, const hone_timing *series,
-                                              size_t n, bool *more);
+HONE_INLINE hone_timing_change hone_timing_judge(const hone_timing *then, const hone_timing *series,
+                                                 size_t n, bool *more);
 
 #define HONE_ENERGY_PACKAGES 16
 
@@ -1053,9 +1079,9 @@ typedef struct hone_energy {
     int n; /* packages; 0: the machine does not report it, or not to this process */
     int64_t uj[HONE_ENERGY_PACKAGES], range_uj[HONE_ENERGY_PACKAGES];
 } hone_energy;
-HONE_API void hone_energy_read(hone_energy *out);
+HONE_INLINE void hone_energy_read(hone_energy *out);
 /* Joules taken in between by all packages, whoever made them work; NaN: not reported. */
-HONE_API double hone_energy_between(const hone_energy *from, const hone_energy *to);
+HONE_INLINE double hone_energy_between(const hone_energy *from, const hone_energy *to);
 
 /* ---- the machine ---- */
 
@@ -1136,15 +1162,15 @@ typedef struct hone_machine_options {
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
 } hone_machine_options;
-HONE_API void hone_machine_options_init(hone_machine_options *o);
+HONE_INLINE void hone_machine_options_init(hone_machine_options *o);
 
 /* Looks at the machine and measures its limits, which takes a few seconds; with what is in the
  * cache, milliseconds. options may be NULL. */
-HONE_API hone_status hone_machine_probe(hone_machine **out, const hone_machine_options *options,
-                                        hone_error *err);
+HONE_INLINE hone_status hone_machine_probe(hone_machine **out, const hone_machine_options *options,
+                                           hone_error *err);
 HONE_API void hone_machine_destroy(hone_machine *machine);
 /* Only looks, which takes no time: there are no peaks, bandwidths and GPUs. */
-HONE_API hone_status hone_machine_look(hone_machine **out, hone_error *err);
+HONE_INLINE hone_status hone_machine_look(hone_machine **out, hone_error *err);
 
 /* ---- profiles: where runs spend their time, and what the machine would allow ---- */
 
@@ -1204,11 +1230,11 @@ typedef struct hone_profile_options {
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
 } hone_profile_options;
-HONE_API void hone_profile_options_init(hone_profile_options *o);
+HONE_INLINE void hone_profile_options_init(hone_profile_options *o);
 /* Runs the session several times, as hone_session_profile does. options may be NULL. */
-HONE_API hone_status hone_profile_create(hone_profile **out, hone_session *session, size_t n_in,
-                                         const hone_value *in, size_t n_out, hone_value *outputs,
-                                         const hone_profile_options *options, hone_error *err);
+HONE_INLINE hone_status hone_profile_create(hone_profile **out, hone_session *session, size_t n_in,
+                                            const hone_value *in, size_t n_out, hone_value *outputs,
+                                            const hone_profile_options *options, hone_error *err);
 HONE_API void hone_profile_destroy(hone_profile *profile);
 
 /* ---- optimizing: the search for a smaller and faster model ---- */
@@ -1319,14 +1345,14 @@ typedef struct hone_optimize_options {
      * May be NULL. */
     void (*candidate)(void *ctx, int k, int n, double seconds_left);
 } hone_optimize_options;
-HONE_API void hone_optimize_options_init(hone_optimize_options *o);
+HONE_INLINE void hone_optimize_options_init(hone_optimize_options *o);
 
 /* Tries what practitioners do, the gentlest first, measures each beside the original, and chooses
  * what is fastest and smallest within max_drop. With a limit on latency, size or memory it ends as
  * soon as that is met. Nothing that is slower, or worse than the gate, is chosen. HONE_E_FORMAT and
  * HONE_E_ARG: a recipe that is damaged, or for another model or other data. options may be NULL. */
-HONE_API hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
-                                   hone_optimization **out, hone_error *err);
+HONE_INLINE hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
+                                      hone_optimization **out, hone_error *err);
 HONE_API void hone_optimization_destroy(hone_optimization *optimization);
 
 /* ---- spans: what takes how long, told while it happens ---- */
@@ -1343,7 +1369,7 @@ typedef struct hone_span {
 /* fn is told of every span that begins from now on, on the thread it happened on, of several
  * threads at once. NULL: nobody is, which is the default; spans then cost next to nothing, and runs
  * go through a loop that knows none. */
-HONE_API void hone_span_listen(void (*fn)(void *ctx, const hone_span *span), void *ctx);
+HONE_INLINE void hone_span_listen(void (*fn)(void *ctx, const hone_span *span), void *ctx);
 /* A caller's own code as a span. Regions nest, 64 deep; begin and end are on one thread. The name
  * lives until the end. */
 HONE_API void hone_region_begin(const char *name);
@@ -1355,7 +1381,7 @@ typedef struct hone_report_options {
     uint32_t size;
     const char *const *names; /* of the documents, for messages; NULL: they have none */
 } hone_report_options;
-HONE_API void hone_report_options_init(hone_report_options *o);
+HONE_INLINE void hone_report_options_init(hone_report_options *o);
 
 /* A page of results: one HTML file, which needs nothing beside itself. documents are texts of JSON
  * objects, one or more each, as the verbs of the program print them with --json (docs/json.md);
@@ -1363,9 +1389,7 @@ HONE_API void hone_report_options_init(hone_report_options *o);
 HONE_API hone_status hone_report_write(const char *const *documents, size_t n, const char *path,
                                        const hone_report_options *options, hone_error *err);
 
-/* ---- process-wide ---- */
-
-HONE_API const char *hone_version(void); /* "0.1.0" */
+/* ---- the log ---- */
 
 typedef enum hone_log_level {
     HONE_LOG_ERROR,
@@ -1377,6 +1401,8 @@ typedef enum hone_log_level {
  * which is the default. */
 HONE_API void hone_log_set(void (*fn)(void *ctx, hone_log_level level, const char *line), void *ctx,
                            hone_log_level level);
+
+#include "sized.h"
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #ifndef HN_API_API_H
 #define HN_API_API_H
 
+#include "base/border.h"
 #include "formats/dataset.h"
 #include "ir/ir.h"
 #include "measure/program.h"
@@ -35,14 +36,51 @@ hn_how hn_api_session_only_how(hone_session *s);
 hone_status hn_api_pool_take(hn_pool **out, const hone_session_options *options, hn_error *err);
 void hn_api_pool_give(hn_pool *pool); /* NULL accepted */
 
-/* Samples of a caller, checked and read: as values, and as tensors for the graph (measure's
- * hn_sample_source; ctx is an hn_api_source). */
+/* ---- callers' functions whose arguments have the caller's sizes ---- */
+
+/* Samples of a caller, checked. They are read as inputs of `model`. */
+typedef struct hn_api_samples {
+    hone_samples own; /* whose values are the library's */
+    hone_samples given;
+    size_t n_inputs, value_size;
+} hn_api_samples;
+hone_status hn_api_take_samples(hn_api_samples *s, const hone_samples *given,
+                                const hone_model *model, const hone_layout *caller, hn_error *err);
+
+/* Options of an evaluation. */
+typedef struct hn_api_eval {
+    hone_eval_options own; /* whose batches are the library's */
+    hone_eval_options given;
+    const hone_layout *caller;
+} hn_api_eval;
+hone_status hn_api_take_eval(hn_api_eval *e, const hone_eval_options *given,
+                             const hone_layout *caller, hn_error *err);
+
+typedef struct hn_api_timer {
+    hone_timer own; /* whose values and rounds are the library's */
+    hone_timer given;
+    const hone_layout *caller;
+} hn_api_timer;
+/* given NULL: leaves t as it is. */
+hone_status hn_api_take_timer(hn_api_timer *t, const hone_timer *given, const hone_layout *caller,
+                              hn_error *err);
+
+/* Inputs and outputs of a run. */
+typedef struct hn_api_values {
+    hn_taken in, out;
+} hn_api_values;
+hone_status hn_api_take_values(hn_api_values *v, size_t n_in, const hone_value *in, size_t n_out,
+                               const hone_value *out, const hone_layout *caller, hn_error *err);
+/* Writes what a run made of the outputs into the caller's array. */
+void hn_api_give_values(hn_api_values *v, hone_value *out);
+
+/* Samples read as values, and as tensors for the graph (measure's hn_sample_source; ctx is an
+ * hn_api_source). */
 typedef struct hn_api_source {
     const hone_samples *samples;
     const hone_model *model; /* whose inputs they are */
     hn_allocator *alloc;
 } hn_api_source;
-hone_status hn_api_check_samples(const hone_samples *s, hn_error *err);
 hone_status hn_api_read_sample(const hone_samples *s, const hone_model *m, int64_t run,
                                hone_value *in, hn_error *err);
 hone_status hn_api_load_sample(void *ctx, int64_t run, hn_tensor **in, hn_error *err);
@@ -53,10 +91,18 @@ struct hone_dataset {
     bool warned; /* of a sample that is not finite */
 };
 
-/* Copies a caller's option struct over the defaults in `own`, as far as the caller's version of it
- * goes. */
-#define HN_TAKE_OPTIONS(own, given) \
-    memcpy(&(own), (given), (given)->size < sizeof(own) ? (given)->size : sizeof(own))
+/* Defines the init function of hone_<name>_options; the rest are the defaults that are not 0. */
+#define HN_DEFINE_OPTIONS(name, ...)                                                 \
+    void hone_##name##_options_init_sized(hone_##name##_options *o, size_t size) {   \
+        hn_give_defaults(o, size, &(hone_##name##_options){__VA_ARGS__}, sizeof *o); \
+    }
+/* Fills `own` with the defaults and with what the caller gave, which may be NULL. */
+#define HN_TAKE_OPTIONS(name, own, given, err) \
+    (hone_##name##_options_init(own),          \
+     hn_take_sized((own), sizeof *(own), (given), "hone_" #name "_options", (err)))
+
+/* The library's form of a machine that a caller was given. NULL accepted. */
+const hone_machine *hn_api_machine(const hone_machine *shown);
 
 /* Gives v a block of its own for `bytes` of data and, unless name is NULL, a copy of the name. */
 hone_status hn_api_own(hone_value *v, size_t bytes, const char *name, hn_error *err);

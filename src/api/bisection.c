@@ -8,9 +8,7 @@
 /* Runs that steps are ranked and outputs judged on. */
 #define MOST_RUNS 16
 
-void hone_bisect_options_init(hone_bisect_options *o) {
-    *o = (hone_bisect_options){.size = sizeof *o, .min_sqnr_db = 30, .max_error = INFINITY};
-}
+HN_DEFINE_OPTIONS(bisect, .min_sqnr_db = 30, .max_error = INFINITY)
 
 typedef struct own {
     hone_bisection result;
@@ -39,6 +37,7 @@ void hone_bisection_destroy(hone_bisection *b) {
     hn_pairs_destroy(w->pairs);
     hn_arena_deinit(&w->arena);
     for (int i = 0; i < 2; i++) hn_api_model_unref(w->models[i]);
+    hn_shown_free(b, &w->result);
     hn_free(hn_allocator_default(), w);
 }
 
@@ -237,15 +236,19 @@ static hone_status bisect(own *w, hn_error *err) {
     return search(w, &s, err);
 }
 
-hone_status hone_session_bisect(hone_session *a, hone_session *b, const hone_samples *samples,
-                                const hone_bisect_options *options, hone_bisection **out,
-                                hone_error *err) {
-    HN_TRY(hn_api_check_samples(samples, err));
+hone_status hone_session_bisect_sized(hone_session *a, hone_session *b, const hone_samples *given,
+                                      const hone_bisect_options *options, hone_bisection **out,
+                                      const hone_layout *caller, hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(bisection, steps, n_steps, bisect_step)};
+    hn_api_samples taken;
+    hone_bisect_options o;
+    HN_TRY(HN_TAKE_OPTIONS(bisect, &o, options, err));
+    HN_TRY(hn_api_take_samples(&taken, given, hn_api_session_model(a), caller, err));
+    const hone_samples *samples = &taken.own;
     own *w = hn_alloc_zero(hn_allocator_default(), sizeof *w, HN_MEM_OTHER);
     if (w == NULL) return HN_NOMEM(err);
     w->result = (hone_bisection){.size = sizeof w->result, .owner = w};
-    hone_bisect_options_init(&w->o);
-    if (options != NULL) HN_TAKE_OPTIONS(w->o, options);
+    w->o = o;
     hn_allocator_init(&w->alloc);
     hn_arena_init(&w->arena, &w->alloc, HN_MEM_OTHER);
     w->models[0] = hn_api_session_model(a);
@@ -258,9 +261,7 @@ hone_status hone_session_bisect(hone_session *a, hone_session *b, const hone_sam
     w->samples =
         (hn_sample_source){runs < MOST_RUNS ? runs : MOST_RUNS, hn_api_load_sample, &w->source};
     hone_status status = bisect(w, err);
-    if (status != HONE_OK)
-        hone_bisection_destroy(&w->result);
-    else
-        *out = &w->result;
+    if (status == HONE_OK) HN_HAND_OUT(out, &w->result, lists, caller, bisection, err);
+    hone_bisection_destroy(&w->result);
     return status;
 }

@@ -5,9 +5,7 @@
 #include "measure/breaks.h"
 #include "measure/likeness.h"
 
-void hone_compare_options_init(hone_compare_options *o) {
-    *o = (hone_compare_options){.size = sizeof *o, .tensor_runs = 8};
-}
+HN_DEFINE_OPTIONS(compare, .tensor_runs = 8)
 
 /* A comparison with what it points to. Names may lie in `folded`, so the pairs stay with it. */
 typedef struct own {
@@ -24,19 +22,13 @@ void hone_comparison_destroy(hone_comparison *c) {
     hn_pairs_destroy(o->pairs);
     hn_arena_deinit(&o->arena);
     for (int i = 0; i < 2; i++) hn_api_model_unref(o->models[i]);
+    hn_shown_free(c, &o->result);
     hn_free(hn_allocator_default(), o);
 }
 
 /* ---- samples ---- */
 
 static int64_t runs_of(const hone_samples *s) { return (s->count + s->batch - 1) / s->batch; }
-
-hone_status hn_api_check_samples(const hone_samples *s, hn_error *err) {
-    HN_CHECK(err, s->count >= 1 && s->batch >= 1 && s->read != NULL, HONE_E_ARG,
-             "there are %lld samples in batches of %lld to compare models on, expected 1 or more",
-             (long long)s->count, (long long)s->batch);
-    return HONE_OK;
-}
 
 hone_status hn_api_read_sample(const hone_samples *s, const hone_model *m, int64_t run,
                                hone_value *in, hn_error *err) {
@@ -284,13 +276,16 @@ static hone_status compare(own *w, hone_session *a, hone_session *b, const hone_
     return runs > 0 ? compare_tensors(w, a, b, samples, how, runs, err) : HONE_OK;
 }
 
-hone_status hone_session_compare(hone_session *a, hone_session *b, const hone_samples *samples,
-                                 const hone_compare_options *options, hone_comparison **out,
-                                 hone_error *err) {
+hone_status hone_session_compare_sized(hone_session *a, hone_session *b,
+                                       const hone_samples *samples,
+                                       const hone_compare_options *options, hone_comparison **out,
+                                       const hone_layout *caller, hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(comparison, outputs, n_outputs, output_error),
+                                    HN_LIST(comparison, tensors, n_tensors, tensor_error)};
     hone_compare_options how;
-    hone_compare_options_init(&how);
-    if (options != NULL) HN_TAKE_OPTIONS(how, options);
-    HN_TRY(hn_api_check_samples(samples, err));
+    hn_api_samples given;
+    HN_TRY(HN_TAKE_OPTIONS(compare, &how, options, err));
+    HN_TRY(hn_api_take_samples(&given, samples, hn_api_session_model(a), caller, err));
     own *w = hn_alloc_zero(hn_allocator_default(), sizeof *w, HN_MEM_OTHER);
     if (w == NULL) return HN_NOMEM(err);
     w->result = (hone_comparison){.size = sizeof w->result, .owner = w};
@@ -299,10 +294,8 @@ hone_status hone_session_compare(hone_session *a, hone_session *b, const hone_sa
     w->models[0] = hn_api_session_model(a);
     w->models[1] = hn_api_session_model(b);
     for (int i = 0; i < 2; i++) atomic_fetch_add(&w->models[i]->refs, 1);
-    hone_status status = compare(w, a, b, samples, &how, err);
-    if (status != HONE_OK)
-        hone_comparison_destroy(&w->result);
-    else
-        *out = &w->result;
+    hone_status status = compare(w, a, b, &given.own, &how, err);
+    if (status == HONE_OK) HN_HAND_OUT(out, &w->result, lists, caller, comparison, err);
+    hone_comparison_destroy(&w->result);
     return status;
 }

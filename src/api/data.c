@@ -84,8 +84,9 @@ static hone_status read(hone_dataset *d, const hn_graph *g, int64_t first, int64
     return status;
 }
 
-hone_status hone_dataset_read(hone_dataset *d, const hone_model *model, int64_t first, int64_t n,
-                              hone_value *out, hone_error *err) {
+hone_status hone_dataset_read_sized(hone_dataset *d, const hone_model *model, int64_t first,
+                                    int64_t n, hone_value *out, const hone_layout *caller,
+                                    hone_error *err) {
     const hn_graph *g = model->ir->graph;
     hn_allocator *alloc = hn_allocator_default();
     HN_TRY(check_range(d, first, n, err));
@@ -95,7 +96,7 @@ hone_status hone_dataset_read(hone_dataset *d, const hone_model *model, int64_t 
     hone_status status =
         in == NULL || got == NULL ? HN_NOMEM(err) : read(d, g, first, n, in, got, err);
     if (status == HONE_OK)
-        memcpy(out, got, bytes);
+        HN_GIVE_ARRAY(out, got, model->n_inputs, caller, value);
     else if (got != NULL)
         hone_value_release(got, model->n_inputs);
     hn_free(alloc, in);
@@ -114,8 +115,9 @@ size_t hone_dataset_n_targets(const hone_dataset *d) {
     return (size_t)hn_dataset_n_targets(d->data);
 }
 
-hone_status hone_dataset_targets(hone_dataset *d, size_t i, int64_t first, int64_t n,
-                                 hone_value *out, hone_error *err) {
+hone_status hone_dataset_targets_sized(hone_dataset *d, size_t i, int64_t first, int64_t n,
+                                       hone_value *out, const hone_layout *caller,
+                                       hone_error *err) {
     HN_CHECK(err, i < hone_dataset_n_targets(d), HONE_E_NOT_FOUND,
              "target %zu was asked for, the dataset has %zu", i, hone_dataset_n_targets(d));
     HN_TRY(check_range(d, first, n, err));
@@ -137,7 +139,7 @@ hone_status hone_dataset_targets(hone_dataset *d, size_t i, int64_t first, int64
     if (status != HONE_OK)
         hone_value_release(&v, 1);
     else
-        *out = v;
+        HN_GIVE(out, &v, caller, value);
     return status;
 }
 
@@ -156,11 +158,11 @@ struct hone_loader {
     hn_samples samples; /* what `batch` points to */
     hone_value *values; /* of inputs, then targets */
     hone_batch batch;
+    hone_batch *shown; /* the same as its user's hone.h has it; NULL: none yet */
+    hone_layout caller;
 };
 
-void hone_loader_options_init(hone_loader_options *o) {
-    *o = (hone_loader_options){.size = sizeof *o, .threads = 1};
-}
+HN_DEFINE_OPTIONS(loader, .threads = 1)
 
 static hone_status open_loader(hone_loader *l, hone_dataset *d, const hone_loader_options *o,
                                hn_error *err) {
@@ -175,16 +177,17 @@ static hone_status open_loader(hone_loader *l, hone_dataset *d, const hone_loade
     return hn_loader_create(&l->loader, l->feed, &own, l->alloc, err);
 }
 
-hone_status hone_loader_create(hone_loader **out, hone_dataset *d, hone_model *model,
-                               const hone_loader_options *options, hone_error *err) {
+hone_status hone_loader_create_sized(hone_loader **out, hone_dataset *d, hone_model *model,
+                                     const hone_loader_options *options, const hone_layout *caller,
+                                     hone_error *err) {
     hone_loader_options o;
-    hone_loader_options_init(&o);
-    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    HN_TRY(HN_TAKE_OPTIONS(loader, &o, options, err));
     hone_loader *l = hn_alloc_zero(&d->alloc, sizeof *l, HN_MEM_DATA);
     if (l == NULL) return HN_NOMEM(err);
     l->alloc = &d->alloc;
     l->dataset = d;
     l->model = model;
+    if (caller != NULL) hn_give(&l->caller, sizeof l->caller, caller, caller->size);
     atomic_fetch_add(&model->refs, 1);
     hone_status status = open_loader(l, d, &o, err);
     if (status != HONE_OK)
@@ -194,10 +197,17 @@ hone_status hone_loader_create(hone_loader **out, hone_dataset *d, hone_model *m
     return status;
 }
 
+/* Ends the life of the batch that was given last. */
+static void hide_batch(hone_loader *l) {
+    if (l->shown != NULL) hn_shown_free(l->shown, &l->batch);
+    l->shown = NULL;
+    hn_samples_deinit(&l->samples);
+}
+
 void hone_loader_destroy(hone_loader *l) {
     if (l == NULL) return;
     hn_loader_destroy(l->loader);
-    hn_samples_deinit(&l->samples);
+    hide_batch(l);
     hn_feed_destroy(l->feed);
     hn_api_model_unref(l->model);
     hn_free(l->alloc, l->values);
@@ -212,7 +222,9 @@ static hone_value show(const hn_tensor *t, const char *name) {
 }
 
 hone_status hone_loader_next(hone_loader *l, const hone_batch **out, hone_error *err) {
-    hn_samples_deinit(&l->samples);
+    static const hn_list lists[] = {HN_LIST(batch, in, n_in, value),
+                                    HN_LIST(batch, targets, n_targets, value)};
+    hide_batch(l);
     HN_TRY(hn_loader_next(l->loader, &l->samples, err));
     const hn_samples *s = &l->samples;
     hone_value *v = l->values;
@@ -228,6 +240,8 @@ hone_status hone_loader_next(hone_loader *l, const hone_batch **out, hone_error 
                             .n_targets = (size_t)s->n_targets,
                             .in = l->values,
                             .targets = l->values + l->model->n_inputs};
-    *out = &l->batch;
+    l->shown = HN_SHOW(&l->batch, lists, &l->caller, batch);
+    if (l->shown == NULL) return HN_NOMEM(err);
+    *out = l->shown;
     return HONE_OK;
 }

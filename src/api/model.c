@@ -74,18 +74,19 @@ static hone_status describe_all(hone_model *m, hn_error *err) {
 size_t hone_model_n_inputs(const hone_model *m) { return m->n_inputs; }
 size_t hone_model_n_outputs(const hone_model *m) { return m->n_outputs; }
 
-hone_status hone_model_input(const hone_model *m, size_t i, hone_value_info *out, hone_error *err) {
+hone_status hone_model_input_sized(const hone_model *m, size_t i, hone_value_info *out,
+                                   const hone_layout *caller, hone_error *err) {
     HN_CHECK(err, i < m->n_inputs, HONE_E_ARG, "input %zu was asked for, the model has %zu", i,
              m->n_inputs);
-    *out = m->inputs[i];
+    HN_GIVE(out, &m->inputs[i], caller, value_info);
     return HONE_OK;
 }
 
-hone_status hone_model_output(const hone_model *m, size_t i, hone_value_info *out,
-                              hone_error *err) {
+hone_status hone_model_output_sized(const hone_model *m, size_t i, hone_value_info *out,
+                                    const hone_layout *caller, hone_error *err) {
     HN_CHECK(err, i < m->n_outputs, HONE_E_ARG, "output %zu was asked for, the model has %zu", i,
              m->n_outputs);
-    *out = m->outputs[i];
+    HN_GIVE(out, &m->outputs[i], caller, value_info);
     return HONE_OK;
 }
 
@@ -95,7 +96,7 @@ const char *hone_model_metadata(const hone_model *m, const char *key) {
 
 /* ---- loading ---- */
 
-void hone_load_options_init(hone_load_options *o) { *o = (hone_load_options){.size = sizeof *o}; }
+HN_DEFINE_OPTIONS(load, 0)
 
 hone_status hn_api_model_complete(hone_model *m, hn_error *err) {
     int64_t begun = hn_span_begin();
@@ -122,8 +123,7 @@ static hone_status finish(hone_model *m, int64_t begun, hone_status status, hone
 hone_status hone_model_load(hone_model **out, const char *path, const hone_load_options *options,
                             hone_error *err) {
     hone_load_options o;
-    hone_load_options_init(&o);
-    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    HN_TRY(HN_TAKE_OPTIONS(load, &o, options, err));
     int64_t begun = hn_clock_ns();
     hone_model *m;
     HN_TRY(create(&m, err));
@@ -191,13 +191,12 @@ hone_status hone_model_load_text(hone_model **out, const char *text, hone_error 
 
 /* ---- saving and printing ---- */
 
-void hone_save_options_init(hone_save_options *o) { *o = (hone_save_options){.size = sizeof *o}; }
+HN_DEFINE_OPTIONS(save, 0)
 
 hone_status hone_model_save(hone_model *m, const char *path, const hone_save_options *options,
                             hone_error *err) {
     hone_save_options o;
-    hone_save_options_init(&o);
-    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    HN_TRY(HN_TAKE_OPTIONS(save, &o, options, err));
     HN_CHECK(err, o.opset >= 0 && o.external_min >= 0, HONE_E_ARG,
              "opset %lld and external_min %lld, expected 0 or more", (long long)o.opset,
              (long long)o.external_min);
@@ -240,8 +239,8 @@ hone_status hone_model_print(const hone_model *m, char **out, hone_error *err) {
 
 /* ---- sizes of inputs ---- */
 
-hone_status hone_model_set_dims(hone_model *m, const hone_dim_setting *settings, size_t n,
-                                hone_error *err) {
+static hone_status set_dims(hone_model *m, const hone_dim_setting *settings, size_t n,
+                            hn_error *err) {
     HN_CHECK(err, atomic_load(&m->refs) == 1, HONE_E_ARG,
              "the sizes of a model cannot change while sessions of it exist");
     HN_CHECK(err, n <= INT_MAX, HONE_E_ARG, "%zu settings", n);
@@ -254,11 +253,32 @@ hone_status hone_model_set_dims(hone_model *m, const hone_dim_setting *settings,
     return status == HONE_OK ? describe_all(m, err) : status;
 }
 
+hone_status hone_model_set_dims_sized(hone_model *m, const hone_dim_setting *settings, size_t n,
+                                      const hone_layout *caller, hone_error *err) {
+    hn_taken own;
+    HN_TRY(HN_TAKE_ARRAY(&own, settings, n, caller, dim_setting, err));
+    hone_status status = set_dims(m, own.own, n, err);
+    hn_taken_deinit(&own);
+    return status;
+}
+
 /* ---- inspection and conformance ---- */
 
-hone_status hone_model_inspect(hone_model *m, const hone_dim_value *dims, size_t n_dims,
-                               hone_inspection **out, hone_error *err) {
-    return hn_model_inspect(m->ir, dims, n_dims, hn_allocator_default(), out, err);
+hone_status hone_model_inspect_sized(hone_model *m, const hone_dim_value *dims, size_t n_dims,
+                                     hone_inspection **out, const hone_layout *caller,
+                                     hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(inspection, nodes, n_nodes, node_info),
+                                    HN_LIST(inspection, ops, n_ops, op_use),
+                                    HN_LIST(inspection, dtypes, n_dtypes, dtype_use),
+                                    HN_LIST(inspection, dims, n_dims, dim_value)};
+    hone_inspection *made;
+    hn_taken own;
+    HN_TRY(HN_TAKE_ARRAY(&own, dims, n_dims, caller, dim_value, err));
+    hone_status status =
+        hn_model_inspect(m->ir, own.own, n_dims, hn_allocator_default(), &made, err);
+    hn_taken_deinit(&own);
+    HN_TRY(status);
+    HN_HAND_OUT(out, made, lists, caller, inspection, err);
 }
 
 void hone_inspection_destroy(hone_inspection *inspection) { hn_inspection_destroy(inspection); }

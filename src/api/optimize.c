@@ -14,14 +14,13 @@ typedef struct held {
     hn_arena arena;
 } held;
 
-void hone_optimize_options_init(hone_optimize_options *o) {
-    *o = (hone_optimize_options){.size = sizeof *o, .max_drop = 0.01, .target = "cpu", .seed = 1};
-}
+HN_DEFINE_OPTIONS(optimize, .max_drop = 0.01, .target = "cpu", .seed = 1)
 
 void hone_optimization_destroy(hone_optimization *o) {
     if (o == NULL) return;
     held *h = o->owner;
     hone_model_destroy(o->model);
+    hn_shown_free(o, &h->result);
     hn_arena_deinit(&h->arena);
     hn_free(hn_allocator_default(), h);
 }
@@ -88,11 +87,17 @@ static hone_status run(held *h, hone_model *m, const hone_optimize_options *o,
                : hn_search(&h->result, chosen, m->ir, &how, &h->arena, &h->alloc, err);
 }
 
-hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
-                          hone_optimization **out, hone_error *err) {
+hone_status hone_optimize_sized(hone_model *model, const hone_optimize_options *options,
+                                hone_optimization **out, const hone_layout *caller,
+                                hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(optimization, rows, n_rows, optimize_row),
+                                    HN_LIST(optimization, criteria, n_criteria, verdict),
+                                    HN_LIST(optimization, guards, n_guards, verdict)};
     hone_optimize_options o;
-    hone_optimize_options_init(&o);
-    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+    hn_api_timer timer = {0};
+    HN_TRY(HN_TAKE_OPTIONS(optimize, &o, options, err));
+    HN_TRY(hn_api_take_timer(&timer, o.timer, caller, err));
+    if (o.timer != NULL) o.timer = &timer.own;
     HN_TRY(check(&o, err));
     hone_session *session;
     HN_TRY(hone_session_create(&session, model, o.session, err));
@@ -115,9 +120,7 @@ hone_status hone_optimize(hone_model *model, const hone_optimize_options *option
         }
     }
     hone_session_destroy(session);
-    if (status == HONE_OK)
-        *out = &h->result;
-    else if (h != NULL)
-        hone_optimization_destroy(&h->result);
+    if (status == HONE_OK) HN_HAND_OUT(out, &h->result, lists, caller, optimization, err);
+    if (h != NULL) hone_optimization_destroy(&h->result);
     return status;
 }

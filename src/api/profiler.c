@@ -13,13 +13,12 @@ typedef struct held {
     hn_arena arena;
 } held;
 
-void hone_profile_options_init(hone_profile_options *o) {
-    *o = (hone_profile_options){.size = sizeof *o, .runs = 10, .samples = 1};
-}
+HN_DEFINE_OPTIONS(profile, .runs = 10, .samples = 1)
 
 void hone_profile_destroy(hone_profile *p) {
     if (p == NULL) return;
     held *h = p->owner;
+    hn_shown_free(p, &h->profile);
     hn_arena_deinit(&h->arena);
     hn_free(hn_allocator_default(), h);
 }
@@ -105,7 +104,7 @@ static hone_status fill(held *h, const job *j, hn_error *err) {
     HN_TRY(hn_recording_init(&r, j->o.runs, &h->arena, err));
     hone_status status = run_all(j, &r, &p->cpu_ms, err);
     if (status == HONE_OK) status = count(j, &r, err);
-    hn_profile_facts f = {.machine = j->o.machine,
+    hn_profile_facts f = {.machine = hn_api_machine(j->o.machine),
                           .threads = hone_session_threads(j->session),
                           .cores = hn_cpu_available(),
                           .isa = hone_session_isa(j->session),
@@ -119,27 +118,41 @@ static hone_status fill(held *h, const job *j, hn_error *err) {
     return status;
 }
 
-hone_status hone_profile_create(hone_profile **out, hone_session *session, size_t n_in,
-                                const hone_value *in, size_t n_out, hone_value *outputs,
-                                const hone_profile_options *options, hone_error *err) {
-    job j = {.session = session, .n_in = n_in, .n_out = n_out, .in = in, .out = outputs};
-    hone_profile_options_init(&j.o);
-    if (options != NULL) HN_TAKE_OPTIONS(j.o, options);
-    if (j.o.runs == 0) j.o.runs = 10;
-    if (j.o.samples == 0) j.o.samples = 1;
-    HN_CHECK(err, j.o.runs > 0 && j.o.samples > 0, HONE_E_ARG,
-             "runs is %lld and samples is %lld, expected 0 or more", (long long)j.o.runs,
-             (long long)j.o.samples);
+static hone_status create(hone_profile **out, const job *j, hn_error *err) {
     held *h = hn_alloc_zero(hn_allocator_default(), sizeof *h, HN_MEM_OTHER);
     if (h == NULL) return HN_NOMEM(err);
     hn_allocator_init(&h->alloc);
     hn_arena_init(&h->arena, &h->alloc, HN_MEM_OTHER);
     h->profile.size = sizeof h->profile;
     h->profile.owner = h;
-    hone_status status = fill(h, &j, err);
+    hone_status status = fill(h, j, err);
     if (status == HONE_OK)
         *out = &h->profile;
     else
         hone_profile_destroy(&h->profile);
     return status;
+}
+
+hone_status hone_profile_create_sized(hone_profile **out, hone_session *session, size_t n_in,
+                                      const hone_value *in, size_t n_out, hone_value *outputs,
+                                      const hone_profile_options *options,
+                                      const hone_layout *caller, hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(profile, steps, n_steps, step_profile),
+                                    HN_LIST(profile, verdicts, n_verdicts, verdict)};
+    job j = {.session = session, .n_in = n_in, .n_out = n_out};
+    hone_profile *made = NULL;
+    hn_api_values v;
+    HN_TRY(HN_TAKE_OPTIONS(profile, &j.o, options, err));
+    if (j.o.runs == 0) j.o.runs = 10;
+    if (j.o.samples == 0) j.o.samples = 1;
+    HN_CHECK(err, j.o.runs > 0 && j.o.samples > 0, HONE_E_ARG,
+             "runs is %lld and samples is %lld, expected 0 or more", (long long)j.o.runs,
+             (long long)j.o.samples);
+    HN_TRY(hn_api_take_values(&v, n_in, in, n_out, outputs, caller, err));
+    j.in = v.in.own;
+    j.out = v.out.own;
+    hone_status status = create(&made, &j, err);
+    hn_api_give_values(&v, outputs);
+    HN_TRY(status);
+    HN_HAND_OUT(out, made, lists, caller, profile, err);
 }

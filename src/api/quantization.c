@@ -26,30 +26,30 @@ size_t hone_n_quantize_choices(hone_quantize_table table) {
     return 0;
 }
 
-hone_status hone_quantize_choice_at(hone_quantize_table table, size_t i, hone_quantize_choice *out,
-                                    hone_error *err) {
+hone_status hone_quantize_choice_at_sized(hone_quantize_table table, size_t i,
+                                          hone_quantize_choice *out, const hone_layout *caller,
+                                          hone_error *err) {
+    hone_quantize_choice own;
     size_t n = hone_n_quantize_choices(table);
     HN_CHECK(err, i < n, HONE_E_ARG, "choice %zu was asked for, there are %zu", i, n);
     if (table == HONE_QUANTIZE_TYPES) {
         const hn_layer_type *t = hn_layer_type_at((int)i);
-        *out = (hone_quantize_choice){t->name, t->help, t->layer.kind == HN_LAYER_STATIC};
+        own = (hone_quantize_choice){t->name, t->help, t->layer.kind == HN_LAYER_STATIC};
     } else if (table == HONE_QUANTIZE_RANGES) {
-        *out = (hone_quantize_choice){hn_range_method_name((hn_range_method)i),
-                                      hn_range_method_help((hn_range_method)i), true};
+        own = (hone_quantize_choice){hn_range_method_name((hn_range_method)i),
+                                     hn_range_method_help((hn_range_method)i), true};
     } else if (table == HONE_QUANTIZE_METHODS) {
         const hn_method *m = hn_method_at((int)i);
-        *out = (hone_quantize_choice){m->name, m->help, m->needs_data};
+        own = (hone_quantize_choice){m->name, m->help, m->needs_data};
     } else {
         const hn_quant_target *t = hn_quant_target_at((int)i);
-        *out = (hone_quantize_choice){t->name, t->help, false};
+        own = (hone_quantize_choice){t->name, t->help, false};
     }
+    HN_GIVE(out, &own, caller, quantize_choice);
     return HONE_OK;
 }
 
-void hone_quantize_options_init(hone_quantize_options *o) {
-    *o = (hone_quantize_options){
-        .size = sizeof *o, .type = "int8", .group = -1, .samples = 512, .seed = 1, .max_drop = -1};
-}
+HN_DEFINE_OPTIONS(quantize, .type = "int8", .group = -1, .samples = 512, .seed = 1, .max_drop = -1)
 
 /* ---- what is asked for ---- */
 
@@ -72,6 +72,7 @@ static hn_allocator *memory(void) { return hn_allocator_default(); }
 void hone_quantization_destroy(hone_quantization *q) {
     if (q == NULL) return;
     own *w = q->owner;
+    hn_shown_free(q, &w->shown);
     hn_arena_deinit(&w->arena);
     hn_free(memory(), w);
 }
@@ -566,23 +567,46 @@ static hone_status quantize(own *w, hone_model **out, hone_model *m, hone_datase
     return status;
 }
 
-hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
-                                const hone_quantize_options *options, hone_quantization **report,
-                                hone_error *err) {
+static hone_status quantize_with(own *w, hone_model **out, hone_model *m, hone_dataset *data,
+                                 const hone_layout *caller, hn_error *err) {
+    hn_taken rules;
+    HN_TRY(HN_TAKE_ARRAY(&rules, w->o.layers, w->o.n_layers, caller, layer_rule, err));
+    w->o.layers = rules.own;
+    hone_status status = quantize(w, out, m, data, err);
+    hn_taken_deinit(&rules);
+    hn_calibration_destroy(w->given);
+    hone_session_destroy(w->session);
+    hn_api_pool_give(w->pool);
+    return status;
+}
+
+hone_status hone_model_quantize_sized(hone_model **out, hone_model *model, hone_dataset *data,
+                                      const hone_quantize_options *options,
+                                      hone_quantization **report, const hone_layout *caller,
+                                      hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(quantization, layers, n_layers, quantized_layer),
+                                    HN_LIST(quantization, points, n_points, mix_point),
+                                    HN_LIST(quantization, values, n_values, quantized_value)};
+    hone_quantize_options o;
+    HN_TRY(HN_TAKE_OPTIONS(quantize, &o, options, err));
     own *w = hn_alloc_zero(memory(), sizeof *w, HN_MEM_OTHER);
     hone_model *made;
     if (w == NULL) return HN_NOMEM(err);
     w->shown = (hone_quantization){.size = sizeof w->shown, .owner = w};
     hn_arena_init(&w->arena, memory(), HN_MEM_OTHER);
-    hone_quantize_options_init(&w->o);
-    if (options != NULL) HN_TAKE_OPTIONS(w->o, options);
-    hone_status status = quantize(w, &made, model, data, err);
-    hn_calibration_destroy(w->given);
-    hone_session_destroy(w->session);
-    hn_api_pool_give(w->pool);
+    w->o = o;
+    hone_status status = quantize_with(w, &made, model, data, caller, err);
+    hone_quantization *shown = &w->shown;
+    if (status == HONE_OK && report != NULL) {
+        shown = HN_SHOW(&w->shown, lists, caller, quantization);
+        if (shown == NULL) {
+            hone_model_destroy(made);
+            status = HN_NOMEM(err);
+        }
+    }
     if (status == HONE_OK) *out = made;
     if (status == HONE_OK && report != NULL)
-        *report = &w->shown;
+        *report = shown;
     else
         hone_quantization_destroy(&w->shown);
     return status;

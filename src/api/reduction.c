@@ -3,13 +3,12 @@
 #include "api/api.h"
 #include "measure/cut_down.h"
 
-void hone_reduce_options_init(hone_reduce_options *o) {
-    *o = (hone_reduce_options){.size = sizeof *o};
-}
+HN_DEFINE_OPTIONS(reduce, 0)
 
 typedef struct own {
     hone_reduction result;
     hone_reduce_options o;
+    size_t value_size; /* of the caller's */
     hn_pairs *pairs;
     hn_tensor **in; /* of the run, per input of the first model's graph */
     int n_in;
@@ -21,14 +20,15 @@ static hn_allocator *memory(void) { return hn_allocator_default(); }
 void hone_reduction_destroy(hone_reduction *r) {
     if (r == NULL) return;
     own *w = r->owner;
-    hone_value_release((hone_value *)r->in, r->n_in);
-    hn_free(memory(), (void *)r->in);
+    hone_value_release((hone_value *)w->result.in, w->result.n_in);
+    hn_free(memory(), (void *)w->result.in);
     hn_api_model_unref(r->a);
     hn_api_model_unref(r->b);
     hn_cut_down_deinit(&w->search);
     for (int i = 0; i < w->n_in; i++) hn_tensor_unref(w->in[i]);
     hn_free(memory(), w->in);
     hn_pairs_destroy(w->pairs);
+    hn_shown_free(r, &w->result);
     hn_free(memory(), w);
 }
 
@@ -60,6 +60,15 @@ static size_t list_inputs(const hn_cut_part *s, const hone_model *a, hone_value 
     return n;
 }
 
+static hone_status ask(const own *w, hone_model *a, hone_model *b, size_t n, hone_value *in,
+                       bool *failed, hn_error *err) {
+    hone_value *shown = hn_show_array(in, n, sizeof *in, w->value_size);
+    if (shown == NULL) return HN_NOMEM(err);
+    hone_status status = w->o.fails(w->o.fails_ctx, a, b, n, shown, failed, err);
+    hn_shown_free(shown, in);
+    return status;
+}
+
 static hone_status fails(void *ctx, const hn_cut_part *s, bool *failed, hn_error *err) {
     own *w = ctx;
     hn_cut_part part = *s;
@@ -70,8 +79,7 @@ static hone_status fails(void *ctx, const hn_cut_part *s, bool *failed, hn_error
     if (status == HONE_OK) status = adopt(&part.a, &a, err);
     if (status == HONE_OK) status = hn_model_clone(&part.b, s->b, memory(), err);
     if (status == HONE_OK) status = adopt(&part.b, &b, err);
-    if (status == HONE_OK)
-        status = w->o.fails(w->o.fails_ctx, a, b, list_inputs(s, a, in), in, failed, err);
+    if (status == HONE_OK) status = ask(w, a, b, list_inputs(s, a, in), in, failed, err);
     hn_api_model_unref(a);
     hn_api_model_unref(b);
     hn_free(memory(), in);
@@ -128,21 +136,23 @@ static hone_status reduce(own *w, hone_session *a, hone_session *b, const hone_s
     return status;
 }
 
-hone_status hone_session_reduce(hone_session *a, hone_session *b, const hone_samples *samples,
-                                const hone_reduce_options *options, hone_reduction **out,
-                                hone_error *err) {
-    HN_TRY(hn_api_check_samples(samples, err));
+hone_status hone_session_reduce_sized(hone_session *a, hone_session *b, const hone_samples *samples,
+                                      const hone_reduce_options *options, hone_reduction **out,
+                                      const hone_layout *caller, hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(reduction, in, n_in, value)};
+    hone_reduce_options o;
+    hn_api_samples taken;
+    HN_TRY(HN_TAKE_OPTIONS(reduce, &o, options, err));
+    HN_TRY(hn_api_take_samples(&taken, samples, hn_api_session_model(a), caller, err));
     own *w = hn_alloc_zero(memory(), sizeof *w, HN_MEM_OTHER);
     if (w == NULL) return HN_NOMEM(err);
     w->result = (hone_reduction){.size = sizeof w->result, .owner = w};
-    hone_reduce_options_init(&w->o);
-    if (options != NULL) HN_TAKE_OPTIONS(w->o, options);
+    w->o = o;
+    w->value_size = HN_CALLER(caller, value);
     hone_status status = w->o.fails != NULL
-                             ? reduce(w, a, b, samples, err)
+                             ? reduce(w, a, b, &taken.own, err)
                              : HN_FAIL(err, HONE_E_ARG, "nothing says what a failure is");
-    if (status != HONE_OK)
-        hone_reduction_destroy(&w->result);
-    else
-        *out = &w->result;
+    if (status == HONE_OK) HN_HAND_OUT(out, &w->result, lists, caller, reduction, err);
+    hone_reduction_destroy(&w->result);
     return status;
 }

@@ -95,8 +95,7 @@ static hone_status take_pool(hn_pool **out, const hone_session_options *o, hn_er
 
 static hone_status read_options(hone_session_options *o, const hone_session_options *given,
                                 hn_error *err) {
-    hone_session_options_init(o);
-    if (given != NULL) HN_TAKE_OPTIONS(*o, given);
+    HN_TRY(HN_TAKE_OPTIONS(session, o, given, err));
     HN_CHECK(err, o->threads >= 0 && o->threads <= HN_THREADS_MAX, HONE_E_ARG,
              "%d threads were asked for, expected 0 to %d", o->threads, HN_THREADS_MAX);
     HN_CHECK(err, o->reserve_cores >= 0, HONE_E_ARG, "%d cores were to be left to others",
@@ -124,9 +123,7 @@ void hn_api_pool_give(hn_pool *pool) {
 
 /* ---- sessions ---- */
 
-void hone_session_options_init(hone_session_options *o) {
-    *o = (hone_session_options){.size = sizeof *o, .backend = "cpu", .seed = 1};
-}
+HN_DEFINE_OPTIONS(session, .backend = "cpu", .seed = 1)
 
 static bool is_pass(const char *name, size_t n) {
     for (int i = 0; i < HN_PASS_COUNT_; i++)
@@ -321,16 +318,18 @@ int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool
 
 const char *hone_session_isa(const hone_session *s) { return hn_isa_name(s->isa); }
 
-hone_tuning hone_session_tuning(const hone_session *s) {
+void hone_session_tuning_sized(const hone_session *s, hone_tuning *out, const hone_layout *caller) {
     hn_tuning t = s->engine != NULL ? hn_engine_tuning(s->engine) : (hn_tuning){0};
-    return (hone_tuning){.problems = t.problems,
-                         .known = t.known,
-                         .measured = t.measured,
-                         .changed = t.changed,
-                         .ms = (double)t.ns * 1e-6};
+    hone_tuning own = {.problems = t.problems,
+                       .known = t.known,
+                       .measured = t.measured,
+                       .changed = t.changed,
+                       .ms = (double)t.ns * 1e-6};
+    HN_GIVE(out, &own, caller, tuning);
 }
 
-hone_memory_use hone_session_memory(const hone_session *s) {
+void hone_session_memory_sized(const hone_session *s, hone_memory_use *out,
+                               const hone_layout *caller) {
     hone_memory_use use = {.peak_bytes = atomic_load(&s->alloc.peak),
                            .live_bytes = atomic_load(&s->alloc.live),
                            .allocations = atomic_load(&s->alloc.taken)};
@@ -342,7 +341,7 @@ hone_memory_use hone_session_memory(const hone_session *s) {
         use.planned_bytes = m.peak;
         use.bound_bytes = m.bound;
     }
-    return use;
+    HN_GIVE(out, &use, caller, memory_use);
 }
 
 /* ---- running ---- */
@@ -519,6 +518,7 @@ static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int
 typedef struct watcher {
     void (*step)(void *ctx, const hone_step_info *info); /* NULL: only who listens to spans */
     void *ctx;
+    size_t info_size; /* of the step's info, as its hone.h has it */
     int threads;
     bool spans; /* somebody listens to them */
 } watcher;
@@ -576,7 +576,8 @@ static void tell_step(void *ctx, const hn_step_time *t) {
         hn_shape_text(&y->shape, type + n, sizeof type - (size_t)n);
         info.output = type;
     }
-    w->step(w->ctx, &info);
+    hn_callback_struct shown;
+    w->step(w->ctx, hn_show_one(&shown, &info, sizeof info, w->info_size));
 }
 
 /* Threads that the runs going on in this process want. */
@@ -698,8 +699,7 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
     return status;
 }
 
-hone_status hone_session_prepare(hone_session *s, size_t n_in, const hone_value *in,
-                                 hone_error *err) {
+static hone_status prepare(hone_session *s, size_t n_in, const hone_value *in, hn_error *err) {
     call *c = take_call(s, (size_t)s->model->ir->graph->n_outputs);
     if (c == NULL) return HN_NOMEM(err);
     hone_status status = bind_inputs(s, n_in, in, false, c, err);
@@ -708,56 +708,76 @@ hone_status hone_session_prepare(hone_session *s, size_t n_in, const hone_value 
     return within_memory(s, status, err);
 }
 
-hone_status hone_session_run(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                             hone_value *out, hone_error *err) {
-    return run_once(s, n_in, in, n_out, out, NULL, err);
+hone_status hone_session_prepare_sized(hone_session *s, size_t n_in, const hone_value *in,
+                                       const hone_layout *caller, hone_error *err) {
+    hn_taken own;
+    HN_TRY(HN_TAKE_ARRAY(&own, in, n_in, caller, value, err));
+    hone_status status = prepare(s, n_in, own.own, err);
+    hn_taken_deinit(&own);
+    return status;
 }
 
-hone_status hone_session_profile(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                                 hone_value *out,
-                                 void (*step)(void *ctx, const hone_step_info *info), void *ctx,
-                                 hone_error *err) {
+static hone_status run_caller(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
+                              hone_value *out, watcher *watch, const hone_layout *caller,
+                              hn_error *err) {
+    hn_api_values v;
+    HN_TRY(hn_api_take_values(&v, n_in, in, n_out, out, caller, err));
+    hone_status status = run_once(s, n_in, v.in.own, n_out, v.out.own, watch, err);
+    hn_api_give_values(&v, out);
+    return status;
+}
+
+hone_status hone_session_run_sized(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
+                                   hone_value *out, const hone_layout *caller, hone_error *err) {
+    return run_caller(s, n_in, in, n_out, out, NULL, caller, err);
+}
+
+hone_status hone_session_profile_sized(hone_session *s, size_t n_in, const hone_value *in,
+                                       size_t n_out, hone_value *out,
+                                       void (*step)(void *ctx, const hone_step_info *info),
+                                       void *ctx, const hone_layout *caller, hone_error *err) {
+    watcher watch = {step, ctx, HN_CALLER(caller, step_info), hn_pool_threads(s->pool), false};
     HN_CHECK(err, s->engine != NULL, HONE_E_UNSUPPORTED, "the reference backend has no steps");
-    return run_once(s, n_in, in, n_out, out, &(watcher){step, ctx, hn_pool_threads(s->pool), false},
-                    err);
+    return run_caller(s, n_in, in, n_out, out, &watch, caller, err);
 }
 
 void hone_session_cancel(hone_session *s) { hn_stop_ask(&s->runs); }
 
 /* ---- accuracy ---- */
 
-void hone_eval_options_init(hone_eval_options *o) {
-    *o = (hone_eval_options){.size = sizeof *o, .seed = 1};
-}
+HN_DEFINE_OPTIONS(eval, .seed = 1)
 
-hone_status hone_session_eval(hone_session *s, hone_dataset *dataset,
-                              const hone_eval_options *options, hone_eval_result *result,
-                              hone_error *err) {
-    hone_eval_options o;
-    hone_eval_options_init(&o);
-    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+hone_status hone_session_eval_sized(hone_session *s, hone_dataset *dataset,
+                                    const hone_eval_options *options, hone_eval_result *result,
+                                    const hone_layout *caller, hone_error *err) {
+    hn_api_eval e;
+    hone_eval_result own;
+    HN_TRY(hn_api_take_eval(&e, options, caller, err));
     hn_stop_enter(&s->runs);
     hone_status status =
-        hn_accuracy_top(s->model->ir->graph, run, s, dataset->data, &o, &s->alloc, result, err);
+        hn_accuracy_top(s->model->ir->graph, run, s, dataset->data, &e.own, &s->alloc, &own, err);
     hn_stop_leave(&s->runs);
+    if (status == HONE_OK) HN_GIVE_SIZED(result, &own, caller, eval_result);
     return status;
 }
 
-hone_status hone_session_measure(hone_session *s, hone_dataset *dataset,
-                                 const hone_eval_options *options, hone_evaluation **out,
-                                 hone_error *err) {
-    hone_eval_options o;
-    hone_eval_options_init(&o);
-    if (options != NULL) HN_TAKE_OPTIONS(o, options);
+hone_status hone_session_measure_sized(hone_session *s, hone_dataset *dataset,
+                                       const hone_eval_options *options, hone_evaluation **out,
+                                       const hone_layout *caller, hone_error *err) {
+    static const hn_list lists[] = {HN_LIST(evaluation, metrics, n_metrics, metric_value),
+                                    HN_LIST(evaluation, class_rows, n_class_rows, class_value)};
+    hn_api_eval e;
+    hone_evaluation *found;
+    HN_TRY(hn_api_take_eval(&e, options, caller, err));
     hn_stop_enter(&s->runs);
-    hone_status status = hn_accuracy_measure(s->model->ir->graph, run, s, dataset->data, &o,
-                                             &s->alloc, hn_allocator_default(), out, err);
+    hone_status status = hn_accuracy_measure(s->model->ir->graph, run, s, dataset->data, &e.own,
+                                             &s->alloc, hn_allocator_default(), &found, err);
     hn_stop_leave(&s->runs);
-    if (status != HONE_OK) return status;
-    int64_t guessed = hn_evaluation_guessed(*out);
-    hn_input_values values = hn_evaluation_input_values(*out);
-    if (guessed > 0) hn_warn_of_guessing((*out)->metrics[0].value, guessed, &values);
-    return HONE_OK;
+    HN_TRY(status);
+    int64_t guessed = hn_evaluation_guessed(found);
+    hn_input_values values = hn_evaluation_input_values(found);
+    if (guessed > 0) hn_warn_of_guessing(found->metrics[0].value, guessed, &values);
+    HN_HAND_OUT(out, found, lists, caller, evaluation, err);
 }
 
 void hone_evaluation_destroy(hone_evaluation *evaluation) { hn_evaluation_destroy(evaluation); }

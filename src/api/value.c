@@ -19,8 +19,10 @@ size_t hone_value_bytes(hone_dtype dtype, int rank, const int64_t *dims) {
 
 void hone_free(void *block) { hn_free(hn_allocator_default(), block); }
 
-void hone_value_release(hone_value *values, size_t n) {
-    for (hone_value *v = values; n > 0; v++, n--) {
+void hone_value_release_sized(hone_value *values, size_t n, const hone_layout *caller) {
+    size_t size = HN_CALLER(caller, value);
+    for (char *at = (char *)values; n > 0; at += size, n--) {
+        hone_value *v = (hone_value *)at; /* its first fields are those of version 0.1 */
         if (v->owner == NULL) continue;
         hn_free(hn_allocator_default(), v->owner);
         if (v->name == v->owner) v->name = NULL;
@@ -55,7 +57,7 @@ hone_status hn_api_own(hone_value *v, size_t bytes, const char *name, hn_error *
     return HONE_OK;
 }
 
-hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed, hone_error *err) {
+static hone_status fill_value(hone_value *v, hone_fill fill, uint64_t seed, hn_error *err) {
     const char *name = v->name != NULL ? v->name : "";
     HN_CHECK(err, fill >= HONE_FILL_ZEROS && fill <= HONE_FILL_RANDOM, HONE_E_ARG,
              "'%s' cannot be filled: there is no fill %d", name, (int)fill);
@@ -82,6 +84,15 @@ hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed, hone_e
     return HONE_OK;
 }
 
+hone_status hone_value_fill_sized(hone_value *v, hone_fill fill, uint64_t seed,
+                                  const hone_layout *caller, hone_error *err) {
+    hone_value own = {0};
+    HN_TRY(HN_TAKE(&own, v, caller, value, err));
+    HN_TRY(fill_value(&own, fill, seed, err));
+    HN_GIVE(v, &own, caller, value);
+    return HONE_OK;
+}
+
 static hone_status check_numbers(const hone_value *v, int64_t *n, hn_error *err) {
     const char *name = v->name != NULL ? v->name : "";
     HN_CHECK(err, hn_dtype_is_float(v->dtype) || hn_dtype_is_int(v->dtype), HONE_E_TYPE,
@@ -94,8 +105,8 @@ static hone_status check_numbers(const hone_value *v, int64_t *n, hn_error *err)
     return HONE_OK;
 }
 
-hone_status hone_value_difference(const hone_value *a, const hone_value *b, hone_difference *out,
-                                  hone_error *err) {
+static hone_status difference(const hone_value *a, const hone_value *b, hone_difference *out,
+                              hn_error *err) {
     int64_t n, n_b;
     HN_TRY(check_numbers(a, &n, err));
     HN_TRY(check_numbers(b, &n_b, err));
@@ -114,6 +125,18 @@ hone_status hone_value_difference(const hone_value *a, const hone_value *b, hone
     }
     double unit = largest > 0 ? largest : 1; /* the others are all zero: the distance itself */
     *out = (hone_difference){n > 0 ? sum / (double)n / unit : 0, most / unit};
+    return HONE_OK;
+}
+
+hone_status hone_value_difference_sized(const hone_value *a, const hone_value *b,
+                                        hone_difference *out, const hone_layout *caller,
+                                        hone_error *err) {
+    hone_value own_a = {0}, own_b = {0};
+    hone_difference found;
+    HN_TRY(HN_TAKE(&own_a, a, caller, value, err));
+    HN_TRY(HN_TAKE(&own_b, b, caller, value, err));
+    HN_TRY(difference(&own_a, &own_b, &found, err));
+    HN_GIVE(out, &found, caller, difference);
     return HONE_OK;
 }
 
@@ -144,18 +167,24 @@ static hone_status to_array(const hone_value *v, hn_array *a, hn_error *err) {
     return HONE_OK;
 }
 
-hone_status hone_npy_read(hone_value *out, const char *path, hone_error *err) {
+hone_status hone_npy_read_sized(hone_value *out, const char *path, const hone_layout *caller,
+                                hone_error *err) {
     hn_allocator *alloc = hn_allocator_default();
     hn_array a;
+    hone_value own;
     HN_TRY(hn_npy_read(&a, path, &(hn_npy_options){.in_place = true}, alloc, err));
-    hone_status status = from_array(out, &a, "", err);
+    hone_status status = from_array(&own, &a, "", err);
     hn_array_deinit(&a, alloc);
+    if (status == HONE_OK) HN_GIVE(out, &own, caller, value);
     return status;
 }
 
-hone_status hone_npy_write(const hone_value *v, const char *path, hone_error *err) {
+hone_status hone_npy_write_sized(const hone_value *v, const char *path, const hone_layout *caller,
+                                 hone_error *err) {
     hn_array a;
-    HN_TRY(to_array(v, &a, err));
+    hone_value own = {0};
+    HN_TRY(HN_TAKE(&own, v, caller, value, err));
+    HN_TRY(to_array(&own, &a, err));
     return hn_npy_write(path, NULL, &a, hn_allocator_default(), err);
 }
 
@@ -172,8 +201,10 @@ static hone_status read_members(hn_npz *npz, hone_value *values, size_t *done, h
     return HONE_OK;
 }
 
-hone_status hone_npz_read(hone_value **out, size_t *n, const char *path, hone_error *err) {
+hone_status hone_npz_read_sized(hone_value **out, size_t *n, const char *path,
+                                const hone_layout *caller, hone_error *err) {
     hn_allocator *alloc = hn_allocator_default();
+    hone_value *shown = NULL;
     hn_file *file;
     hn_npz *npz = NULL;
     hone_value *values = NULL;
@@ -186,17 +217,22 @@ hone_status hone_npz_read(hone_value **out, size_t *n, const char *path, hone_er
         hn_npz_close(npz);
     }
     hn_file_unref(file);
+    if (status == HONE_OK) {
+        shown = hn_show_array(values, done, sizeof *values, HN_CALLER(caller, value));
+        if (shown == NULL) status = HN_NOMEM(err);
+    }
     if (status != HONE_OK) {
         if (values != NULL) hone_value_release(values, done);
         hn_free(alloc, values);
         return status;
     }
-    *out = values;
+    if (shown != values) hn_free(alloc, values);
+    *out = shown;
     *n = done;
     return HONE_OK;
 }
 
-hone_status hone_npz_write(const hone_value *v, size_t n, const char *path, hone_error *err) {
+static hone_status write_npz(const hone_value *v, size_t n, const char *path, hn_error *err) {
     hn_allocator *alloc = hn_allocator_default();
     hn_array *arrays = hn_alloc_array(alloc, n + 1, sizeof *arrays, HN_MEM_OTHER);
     const char **names = hn_alloc_array(alloc, n + 1, sizeof *names, HN_MEM_OTHER);
@@ -209,5 +245,14 @@ hone_status hone_npz_write(const hone_value *v, size_t n, const char *path, hone
     if (status == HONE_OK) status = hn_npz_write(path, NULL, n, names, arrays, alloc, err);
     hn_free(alloc, arrays);
     hn_free(alloc, names);
+    return status;
+}
+
+hone_status hone_npz_write_sized(const hone_value *v, size_t n, const char *path,
+                                 const hone_layout *caller, hone_error *err) {
+    hn_taken own;
+    HN_TRY(HN_TAKE_ARRAY(&own, v, n, caller, value, err));
+    hone_status status = write_npz(own.own, n, path, err);
+    hn_taken_deinit(&own);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/border.h"
 #include "base/clock.h"
 
 #if HN_HAVE_SDT
@@ -24,12 +25,14 @@ typedef void span_fn(void *ctx, const hone_span *span);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static span_fn *listener;
 static void *listener_ctx;
+static size_t listener_size;  /* of its spans, as its hone.h has them */
 static atomic_bool listening; /* what spans look at */
 
-void hone_span_listen(span_fn *fn, void *ctx) {
+void hone_span_listen_sized(span_fn *fn, void *ctx, const hone_layout *caller) {
     pthread_mutex_lock(&lock);
     listener = fn;
     listener_ctx = ctx;
+    listener_size = HN_CALLER(caller, span);
     atomic_store(&listening, fn != NULL);
     pthread_mutex_unlock(&lock);
 }
@@ -53,9 +56,11 @@ void hn_span_tell(const hone_span *span) {
     pthread_mutex_lock(&lock);
     span_fn *fn = listener;
     void *ctx = listener_ctx;
+    size_t size = listener_size;
     pthread_mutex_unlock(&lock);
     PROBE(&s);
-    if (fn != NULL) fn(ctx, &s);
+    hn_callback_struct shown;
+    if (fn != NULL) fn(ctx, hn_show_one(&shown, &s, sizeof s, size));
 }
 
 void hn_span_end(const char *category, const char *name, int64_t begun, int64_t live_bytes) {

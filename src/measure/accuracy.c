@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/border.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "measure/loader.h"
@@ -343,6 +344,7 @@ void hn_evaluation_destroy(hone_evaluation *e) {
     evaluation *own = e->owner;
     hn_allocator *alloc = own->arena.alloc;
     hn_arena_deinit(&own->arena);
+    hn_shown_free(e, &own->shown);
     hn_free(alloc, own);
 }
 

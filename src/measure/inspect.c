@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/border.h"
 #include "base/size.h"
 #include "ops/infer.h"
 
@@ -507,5 +508,6 @@ void hn_inspection_destroy(hone_inspection *in) {
     hn_allocator *alloc = p->arena.alloc;
     hn_map_deinit(&p->by_name);
     hn_arena_deinit(&p->arena);
+    hn_shown_free(in, &p->out);
     hn_free(alloc, p);
 }

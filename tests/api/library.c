@@ -32,6 +32,10 @@ static void the_version_is_three_numbers(void **state) {
     int major, minor, patch, n = 0;
     assert_int_equal(sscanf(hone_version(), "%d.%d.%d%n", &major, &minor, &patch, &n), 3);
     assert_int_equal(n, strlen(hone_version()));
+    assert_true(major == HONE_VERSION_MAJOR && minor == HONE_VERSION_MINOR);
+    assert_int_equal(patch, HONE_VERSION_PATCH);
+    assert_int_equal(hone_version_number(), HONE_VERSION_NUMBER);
+    assert_int_equal(HONE_VERSION_NUMBER, 10000 * major + 100 * minor + patch);
 }
 
 static void the_table_of_operators_is_sorted_and_complete(void **state) {
