@@ -1,13 +1,15 @@
 /* hone.h: the public C API of hone.
  *
  * Read it top to bottom: status and errors, data types, values, models, sessions, datasets,
- * comparisons, quantization, the machine, profiles, optimizing.
+ * comparisons, quantization, the machine, profiles, optimizing. The shortest program loads a model
+ * (hone_model_load), makes a session of it (hone_session_create) and runs it (hone_session_run);
+ * examples/ has some.
  *
  * Conventions
- *   Failing    A function that can fail returns hone_status and takes a `hone_error *` (may be
- *              NULL), which receives one line: what was wrong, where, what was found, what was
- *              wanted. On failure, out-parameters are left untouched.
- *   Handles    are opaque; `destroy` accepts NULL.
+ *   Failing    A function that can fail returns a hone_status and takes a `hone_error *`, which may
+ *              be NULL. The error receives one line: what was wrong, where, what was found, what
+ *              was expected. On failure, out-parameters are left untouched.
+ *   Handles    are opaque. `destroy` functions accept NULL.
  *   Options    An options struct is filled by its `_init` function before fields are set, so that
  *              fields that a later version adds have their defaults.
  *   Versions   A program runs with every later library of the same soname (libhone.so.0), and with
@@ -15,9 +17,9 @@
  *              only grow, by fields at their end; numbers of enums stay. A release that must break
  *              one of these promises has a new major version and with it a new soname. How structs
  *              of different sizes get along is in hone/sized.h.
- *   Threads    Different objects may be used by different threads at once, and one object by
- *              several as long as they only call functions that take it as const. A session runs
- *              on any number of threads, whatever is done to its model meanwhile.
+ *   Threads    Threads may use different objects at the same time. Several threads may use one
+ *              object as long as they only call functions that take it as const. A session may
+ *              run on any number of threads at once, whatever happens to its model meanwhile.
  *   Silence    The library never prints, exits or installs signal handlers; it calls the log
  *              callback.
  */
@@ -82,6 +84,7 @@ typedef enum hone_status {
 /* The longest message that is kept; longer ones are cut. */
 #define HONE_ERROR_TEXT 1024
 
+/* The one struct that never grows. */
 typedef struct hone_error {
     hone_status status;
     char text[HONE_ERROR_TEXT];
@@ -138,7 +141,7 @@ HONE_API int hone_dtype_bits(hone_dtype dtype);         /* 0 for strings and unk
 
 /* ---- values: tensors that cross the API ---- */
 
-/* A named tensor. Elements are row-major, packed; `bytes` is the size of `data`. */
+/* A named tensor. Its elements are packed, in row-major order; `bytes` is the size of `data`. */
 typedef struct hone_value {
     const char *name;
     hone_dtype dtype;
@@ -146,38 +149,38 @@ typedef struct hone_value {
     int64_t dims[HONE_MAX_RANK];
     void *data;
     size_t bytes;
-    void *owner; /* the library's, when it allocated data; else NULL */
+    void *owner; /* not NULL: the library allocated data, and hone_value_release frees it */
 } hone_value;
 
-/* Bytes that a tensor takes; SIZE_MAX when that cannot be told: a negative dim, an overflow, a rank
- * over HONE_MAX_RANK, a type without a width. */
+/* The number of bytes a tensor takes. SIZE_MAX: a dim is negative, the product overflows, the rank
+ * is over HONE_MAX_RANK, or the type has no width. */
 HONE_API size_t hone_value_bytes(hone_dtype dtype, int rank, const int64_t *dims);
-/* Frees what the library allocated for each of n values and forgets it: data, and a name that came
- * with it. What the caller set stays. */
+/* Frees the data that the library allocated for each of n values, and the name if it came with the
+ * data. Data and names that the caller set stay. */
 HONE_INLINE void hone_value_release(hone_value *values, size_t n);
-/* Frees a block that one of the functions below says to free. NULL accepted. */
+/* Frees memory where a function below says to do it with hone_free. NULL is accepted. */
 HONE_API void hone_free(void *block);
 
 typedef enum hone_fill { HONE_FILL_ZEROS, HONE_FILL_ONES, HONE_FILL_RANDOM } hone_fill;
-/* Allocates data for the dtype and dims of v and fills it. Random: N(0,1) for floats, 0 or 1 for
- * integers. */
+/* Allocates data for the dtype and dims of v and fills it. Random floats are drawn from N(0,1),
+ * random integers from {0, 1}. */
 HONE_INLINE hone_status hone_value_fill(hone_value *v, hone_fill fill, uint64_t seed,
                                         hone_error *err);
 
-/* How far numbers are from others, as shares of the largest absolute value of those: the mean and
- * the largest distance. What is not finite agrees with itself alone, else the shares are infinite.
- */
+/* The mean and the largest distance between the elements of two values, divided by the largest
+ * absolute value of the second. An infinity or NaN is equal to itself only; its distance from
+ * anything else is infinite. */
 typedef struct hone_difference {
     double mean, max;
 } hone_difference;
-/* Of a from b. HONE_E_SHAPE, HONE_E_TYPE: they are not of one shape, or not numbers. */
+/* The distance of a from b. HONE_E_SHAPE: their shapes differ. HONE_E_TYPE: they are no numbers. */
 HONE_INLINE hone_status hone_value_difference(const hone_value *a, const hone_value *b,
                                               hone_difference *out, hone_error *err);
 
-/* .npy and .npz files. What is read is the library's: release it with hone_value_release. */
+/* .npy and .npz files. Release the values that are read with hone_value_release. */
 HONE_INLINE hone_status hone_npy_read(hone_value *out, const char *path, hone_error *err);
 HONE_INLINE hone_status hone_npy_write(const hone_value *v, const char *path, hone_error *err);
-/* *out is an array of *n values; release them, then hone_free it. */
+/* *out becomes an array of *n values. Release the values, then free the array with hone_free. */
 HONE_INLINE hone_status hone_npz_read(hone_value **out, size_t *n, const char *path,
                                       hone_error *err);
 HONE_INLINE hone_status hone_npz_write(const hone_value *v, size_t n, const char *path,
@@ -190,7 +193,7 @@ typedef struct hone_model hone_model;
 typedef struct hone_load_options {
     uint32_t size;
     /* Copy the file instead of mapping it. A mapped file must not be changed in place while the
-     * model lives; replacing it by another is safe. */
+     * model exists; replacing it by another file is safe. */
     bool no_mmap;
 } hone_load_options;
 HONE_INLINE void hone_load_options_init(hone_load_options *o);
@@ -198,56 +201,56 @@ HONE_INLINE void hone_load_options_init(hone_load_options *o);
 /* Reads an ONNX file, checks its structure and infers types and shapes. options may be NULL. */
 HONE_API hone_status hone_model_load(hone_model **out, const char *path,
                                      const hone_load_options *options, hone_error *err);
-/* The same from memory, which is copied. External data is refused: there is no folder to find it
- * in. */
+/* The same from memory, which is copied. A model with external data is refused, since there is no
+ * folder to look for it. */
 HONE_API hone_status hone_model_load_memory(hone_model **out, const void *data, size_t bytes,
                                             hone_error *err);
-/* The same from ONNX's textual form; docs/formats.md says what of it is read. Tensors must be
- * written out: there is no companion file. */
+/* The same from ONNX's textual form; docs/formats.md says which parts of it are supported. All
+ * tensors must be written out in the text. */
 HONE_API hone_status hone_model_load_text(hone_model **out, const char *text, hone_error *err);
 /* Sessions made from the model keep what they need of it. */
 HONE_API void hone_model_destroy(hone_model *model);
 
 typedef struct hone_save_options {
     uint32_t size;
-    /* Of ai.onnx; 0: the model's own, raised only as far as an edited node needs. A node that
-     * cannot be written at the opset asked for is an error that names it. */
+    /* The opset of ai.onnx. 0: the model's own, raised only as far as an edited node needs. A node
+     * that cannot be written in this opset is an error. */
     int64_t opset;
-    /* Tensors of at least this many bytes go to `<path>.data`; 0: only when the file would pass
-     * 2 GB. */
+    /* Tensors of at least this many bytes are written to `<path>.data`. 0: only when the file would
+     * be larger than 2 GB. */
     int64_t external_min;
 } hone_save_options;
 HONE_INLINE void hone_save_options_init(hone_save_options *o);
 
-/* Writes an ONNX file: a temporary one that is renamed when it is whole. The files the model came
- * from are not overwritten (HONE_E_ARG). options may be NULL. */
+/* Writes an ONNX file. It is written under a temporary name and renamed when it is complete. The
+ * files the model was read from are not overwritten (HONE_E_ARG). options may be NULL. */
 HONE_API hone_status hone_model_save(hone_model *model, const char *path,
                                      const hone_save_options *options, hone_error *err);
-/* The model in ONNX's textual form, in the semantics of the newest opset; hone_free it. Of a tensor
- * of more than 64 elements it holds the SHA-256 only. */
+/* The model in ONNX's textual form, with the operators of the newest opset. A tensor of more than
+ * 64 elements is given as its SHA-256. Free the text with hone_free. */
 HONE_API hone_status hone_model_print(const hone_model *model, char **text, hone_error *err);
 
-/* One axis of one input: `to` is a number ("8") or the name of a symbol ("batch"). */
+/* A new size for one axis of one input: a number ("8") or the name of a symbol ("batch"). */
 typedef struct hone_dim_setting {
     const char *input;
-    int axis; /* negative: from the end */
+    int axis; /* negative: counted from the end */
     const char *to;
 } hone_dim_setting;
-/* Makes axes of inputs fixed or symbolic through the whole graph; sizes baked into the constants of
- * Reshape, Expand, Slice and Resize are rewritten. Fails naming the node that does not allow it,
- * and the model is as it was; HONE_E_ARG while sessions of the model exist. What hone_model_input
- * and hone_model_output gave before describes the model as it was. */
+/* Makes axes of inputs fixed or symbolic, through the whole graph. Sizes in constants of Reshape,
+ * Expand, Slice and Resize are rewritten. If a node does not allow the change, the error names it
+ * and the model stays as it was. HONE_E_ARG: sessions of the model exist. Descriptions that
+ * hone_model_input and hone_model_output gave before are not updated. */
 HONE_INLINE hone_status hone_model_set_dims(hone_model *model, const hone_dim_setting *settings,
                                             size_t n, hone_error *err);
 
 typedef struct hone_value_info {
-    const char *name;                     /* all texts live as long as the model */
+    const char *name;                     /* all texts last as long as the model */
     hone_dtype dtype;                     /* HONE_DTYPE_NONE: not a tensor, or unknown */
     int rank;                             /* -1: unknown */
     int64_t dims[HONE_MAX_RANK];          /* -1: symbolic */
-    const char *dim_names[HONE_MAX_RANK]; /* the symbol or expression where dims is -1, else NULL */
+    const char *dim_names[HONE_MAX_RANK]; /* a symbol or expression where dims is -1, else NULL */
 } hone_value_info;
-/* The inputs a run must be given: those without an initializer. */
+/* Counts the inputs that a run must be given: those without an initializer. */
 HONE_API size_t hone_model_n_inputs(const hone_model *model);
 HONE_API size_t hone_model_n_outputs(const hone_model *model);
 HONE_INLINE hone_status hone_model_input(const hone_model *model, size_t i, hone_value_info *out,
@@ -255,17 +258,17 @@ HONE_INLINE hone_status hone_model_input(const hone_model *model, size_t i, hone
 HONE_INLINE hone_status hone_model_output(const hone_model *model, size_t i, hone_value_info *out,
                                           hone_error *err);
 
-/* What the model's metadata_props say for a key; NULL: nothing. Lives as long as the model. Models
- * that hone_model_quantize made say what they were made of and how, under
- *   hone.source   the SHA-256 of the file of the model they were made of
- *   hone.data     the SHA-256 of the samples that were looked at, as the model was fed them
+/* The text of a key in the model's metadata_props, which lasts as long as the model. NULL: the
+ * model does not have the key. hone_model_quantize writes these keys into the models it makes:
+ *   hone.source   the SHA-256 of the file of the original model
+ *   hone.data     the SHA-256 of the samples, as they were given to the model
  *   hone.recipe   the options, in one line
- *   hone.version  of the hone that did it */
+ *   hone.version  the version of hone */
 HONE_API const char *hone_model_metadata(const hone_model *model, const char *key);
 
-/* Reads the file leniently and reports every conformance error it finds, one call of `finding`
- * each; text is one line that names the node. *n_findings counts them. Fails only when the file
- * cannot be read as ONNX at all. */
+/* Checks a file and calls `finding` once for every violation of the ONNX specification, with one
+ * line of text that names the node. *n_findings becomes their number. The function fails only when
+ * the file cannot be read as ONNX at all. */
 HONE_API hone_status hone_model_check(const char *path,
                                       void (*finding)(void *ctx, const char *text), void *ctx,
                                       size_t *n_findings, hone_error *err);
@@ -283,17 +286,17 @@ typedef struct hone_node_info {
     bool supported;                 /* the operator can run */
     const char *output_name;        /* of its first output */
     const char *output_type;        /* "f32[1, 64, 112, 112]" */
-    int64_t params;                 /* constant elements, counted where they are used first */
+    int64_t params;                 /* elements of constants, counted at their first use */
     int64_t params_bytes;
-    int64_t params_zero;               /* of those elements, how many are zero */
-    int64_t macs;                      /* multiply-accumulates; -1: not known */
-    int64_t read_bytes, written_bytes; /* -1: not known */
+    int64_t params_zero;               /* how many of these elements are zero */
+    int64_t macs;                      /* multiply-accumulates; -1: unknown */
+    int64_t read_bytes, written_bytes; /* -1: unknown */
 } hone_node_info;
 
 typedef struct hone_op_use {
     const char *op, *domain;
     bool supported;
-    int64_t count, params, macs; /* macs of those nodes whose count is known */
+    int64_t count, params, macs; /* macs: of the nodes whose count is known */
 } hone_op_use;
 
 typedef struct hone_dtype_use {
@@ -304,33 +307,33 @@ typedef struct hone_dtype_use {
 /* Counts stop at 2^62. */
 typedef struct hone_inspection {
     uint32_t size;
-    /* On disk, where the model was last read from or written to: the file and all its files of
-     * external data; 0: it has not been on disk. */
+    /* The size of the file the model was last read from or written to, with its files of external
+     * data. 0: there is none. */
     int64_t file_bytes;
     int64_t ir_version, opset;
     const char *producer, *producer_version, *graph_name;
     const char *opsets;   /* "ai.onnx 17, com.microsoft 1" */
     int64_t params;       /* elements of all constants */
-    int64_t trainable;    /* of those, elements of float constants that serve as weights */
+    int64_t trainable;    /* those of float constants that are used as weights */
     int64_t params_bytes; /* as stored */
     int64_t params_zero;
-    int64_t bytes_at[5];     /* of the parameters if all were f32, f16, int8, int4, 1 bit */
+    int64_t bytes_at[5];     /* if all parameters were f32, f16, int8, int4, 1 bit */
     int64_t macs;            /* of the nodes whose count is known */
-    int64_t macs_unknown;    /* nodes whose count is not known */
-    int64_t activation_peak; /* estimated bytes live at once when nodes run in order; -1: unknown */
-    size_t n_nodes;          /* subgraphs included */
+    int64_t macs_unknown;    /* the number of the other nodes */
+    int64_t activation_peak; /* estimated bytes in use at once, nodes run in order; -1: unknown */
+    size_t n_nodes;          /* with those of subgraphs */
     const hone_node_info *nodes;
-    size_t n_ops; /* most MACs first */
+    size_t n_ops; /* those with most MACs first */
     const hone_op_use *ops;
     size_t n_dtypes;
     const hone_dtype_use *dtypes;
-    size_t n_dims; /* the symbols, with the sizes taken for MACs and memory */
+    size_t n_dims; /* symbolic dims, with the sizes that MACs and memory are computed for */
     const hone_dim_value *dims;
     void *owner;
 } hone_inspection;
 
-/* dims: sizes of symbols, n_dims of them. Any other symbol is taken as 1 if it is the first axis of
- * an input, else as 128. */
+/* dims gives sizes of n_dims symbols. Any other symbol counts as 1 if it is the first axis of an
+ * input, and as 128 otherwise. */
 HONE_INLINE hone_status hone_model_inspect(hone_model *model, const hone_dim_value *dims,
                                            size_t n_dims, hone_inspection **out, hone_error *err);
 HONE_API void hone_inspection_destroy(hone_inspection *inspection);
@@ -338,33 +341,33 @@ HONE_API void hone_inspection_destroy(hone_inspection *inspection);
 /* ---- simplification: the graph passes ---- */
 
 typedef struct hone_pass_info {
-    const char *name, *help; /* help: what it does, in one line */
-    int level;               /* the lowest at which it runs */
+    const char *name, *help; /* help: what the pass does, in one line */
+    int level;               /* the lowest level at which it runs */
 } hone_pass_info;
 HONE_API size_t hone_n_passes(void);
 HONE_INLINE hone_status hone_pass(size_t i, hone_pass_info *out, hone_error *err);
 
 typedef struct hone_simplify_options {
     uint32_t size;
-    /* 0: nothing. 1: the same arithmetic with fewer nodes. 2: and constants multiplied or added
-     * into weights. 3, the default: and subgraphs replaced by the one operator they spell out. From
-     * 2 on results differ by rounding. */
+    /* 0: changes nothing. 1: does the same arithmetic with fewer nodes. 2: also multiplies and adds
+     * constants into weights. 3, the default: also replaces subgraphs by a single operator that
+     * computes the same. From 2 on, results may differ by rounding. */
     int level;
-    int64_t opset;          /* no operator newer than this is formed; 0: the model's own opset */
+    int64_t opset;          /* the newest opset of new operators; 0: the model's own opset */
     const char *disable;    /* names of passes that do not run, separated by commas; or NULL */
-    const char *stop_after; /* the pass after whose first run all ends; or NULL */
+    const char *stop_after; /* stop after this pass has run once; or NULL */
 } hone_simplify_options;
 HONE_INLINE void hone_simplify_options_init(hone_simplify_options *o);
 
 typedef struct hone_pass_result {
-    int64_t fired; /* rewrites it made */
+    int64_t fired; /* the number of rewrites */
     double ms;
 } hone_pass_result;
 
-/* Rewrites the model to compute the same with less. Inputs and outputs keep their names, types and
- * shapes, and initializers that are inputs stay as they are. results gets one entry per pass, as
- * hone_pass numbers them. Both options and results may be NULL. HONE_E_ARG for a pass that does not
- * exist, and while sessions of the model exist. */
+/* Rewrites the model to compute the same with less work. Inputs and outputs keep their names, types
+ * and shapes, and initializers that are inputs stay as they are. results gets one entry per pass,
+ * hone_n_passes() in all, in the order of hone_pass. options and results may be NULL. HONE_E_ARG: a
+ * pass does not exist, or sessions of the model exist. */
 HONE_INLINE hone_status hone_model_simplify(hone_model *model, const hone_simplify_options *options,
                                             hone_pass_result *results, hone_error *err);
 
@@ -376,144 +379,156 @@ typedef struct hone_session_options {
     uint32_t size;
     const char *backend; /* "cpu" (the default), or "reference": the plain executor */
     int threads;         /* 0: HONE_THREADS, or the physical cores this process may use */
-    size_t max_memory;   /* bytes a run may take; 0: what the machine or container allows */
-    uint64_t seed;       /* of random operators without a seed of their own */
-    /* Called now and then; returning false ends the run with HONE_E_LIMIT. May be NULL. */
+    size_t max_memory;   /* bytes a run may take; 0: as many as the machine or container has */
+    uint64_t seed;       /* for random operators without a seed of their own */
+    /* Called from time to time during a run. Returning false ends the run with HONE_E_LIMIT. May be
+     * NULL. */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
-    /* The most of the CPU's instruction sets that may be used: "avx512", "neon", "portable" ...
-     * NULL: all of them, or what HONE_ISA says. */
+    /* The strongest instruction set that may be used: "avx512", "neon", "portable" ... NULL: as the
+     * environment variable HONE_ISA says, or the strongest that the CPU has. */
     const char *isa;
-    /* Keeps each thread the session starts on a core of its own, the first being left to the thread
-     * that runs it. For measuring, or where nothing else runs. */
+    /* Keep each thread of the session on a core of its own. The first core is left to the thread
+     * that calls hone_session_run. For measuring, or where nothing else runs. */
     bool pin_threads;
-    /* Cores to leave to others, where threads is 0. */
+    /* Cores to leave to other programs, where threads is 0. */
     int reserve_cores;
-    /* Every activation has memory of its own: shows what planning saves. */
+    /* Give every activation memory of its own, to see how much the memory plan saves. */
     bool no_sharing;
-    /* Measures before the first run of a shape which of the kernels that give the same bits is
-     * fastest: "off" (the default), "fast" or "full". */
+    /* Before the first run of a shape, measure which kernels are fastest, among those that give the
+     * same bits: "off" (the default), "fast" or "full". */
     const char *tune;
-    /* A text file that keeps what was measured; NULL: none. One of another machine or version of
-     * hone, or a damaged one, is ignored with a warning. With tune "off" what it says is used, and
-     * nothing is measured or written. */
+    /* A text file that keeps the measurements; NULL: none. A damaged file, or one of another
+     * machine or version of hone, is ignored with a warning. With tune "off" its measurements are
+     * used, and nothing is measured or written. */
     const char *tune_cache;
-    /* What to do without, to see what it gains: names separated by commas, or NULL.
-     *   "fuse"  steps that compute several nodes, and strips of several steps
+    /* Optimizations to switch off, to see what they gain: names separated by commas, or NULL.
+     *   "fuse"  computing several nodes in one step, and several steps strip by strip
      *   the name of a graph pass (hone_pass) */
     const char *without;
-    /* What is computed in; NULL: what the model holds. "int8", of models with quantized operators:
-     * all that they allow in integers; "f32", of others, dequantizes first. How exact float sums of
-     * products are: "f32-relaxed" may be off by 8e-5 of the sum of their absolute values (typically
-     * 1.5e-5 of a result); with "bf16" operands are rounded to bf16 (8e-3, typically 3e-3). Both
-     * are faster on CPUs with AMX, on others the same as f32. "f16" waits for kernels:
-     * HONE_E_UNSUPPORTED. "auto": before the first run of a shape, what is measured to be faster of
-     * what the model allows: each part of a quantized one in int8 or f32 (hone_session_choice),
-     * others unchanged. What a model holds is asked of each node: a product that is written in
-     * bf16 is computed in bf16, where a kernel for that is faster here, one in f32 or f16 in f32
-     * (bf16 would lose bits of f16), one of integers in integers. */
+    /* The number format that runs compute in.
+     *   NULL           Each node keeps the type stored in the model: integers are computed in
+     *                  integers, bf16 in bf16 where a kernel for it is faster here, and f32 and f16
+     *                  in f32 (bf16 would lose bits of f16).
+     *   "int8"         For models with quantized operators: computes in integers where they allow
+     *                  it.
+     *   "f32"          Computes in f32. A quantized model is dequantized first.
+     *   "f32-relaxed"  Sums of products may be off by 8e-5 of the sum of their absolute values
+     *                  (typically 1.5e-5 of a result).
+     *   "bf16"         Operands of products are rounded to bf16: off by 8e-3, typically 3e-3.
+     *   "f16"          Not supported yet: HONE_E_UNSUPPORTED.
+     *   "auto"         For quantized models: before the first run of a shape, measures each part in
+     *                  int8 and in f32 and keeps the faster (hone_session_choice). For other models
+     *                  the same as NULL.
+     * "f32-relaxed" and "bf16" are faster on CPUs with AMX and the same as "f32" on others. */
     const char *precision;
-    /* Kernels to take before all others, whatever was measured: "conv_f32=amx6,copy=ref", or NULL.
-     * Where one declines a problem the usual choice is made, and the log gets a warning. */
+    /* Kernels that are preferred to all others, whatever was measured: "conv_f32=amx6,copy=ref", or
+     * NULL. Where a kernel cannot serve a step, the usual choice is made and the log gets a
+     * warning. */
     const char *kernels;
     /* "sequential" (the default): one step at a time, on all threads. "parallel": steps that are
-     * short or do not split well run beside others they do not depend on, a thread each. Results
-     * are the same. */
+     * short or hard to split run at the same time as others they do not depend on, on one thread
+     * each. The results are the same. */
     const char *exec;
-    /* Another precision for some nodes: "PATTERN:PRECISION,..." with precisions as above but auto,
-     * or NULL. A pattern is the name of a node, or of the first output of one that has none, in
-     * which * stands for any letters and ? for one; the last that matches a node holds. A pattern
-     * no node matches is HONE_E_ARG, as is int8 where none of those that do reads quantized values.
-     * Names are those that are left when the model has been simplified. */
+    /* Another precision for some nodes: "PATTERN:PRECISION,...", or NULL. Precisions are those
+     * above, without "auto". A pattern is compared with the name of a node, or with its first
+     * output where it has no name; * stands for any letters and ? for one letter. The last pattern
+     * that matches a node counts. Names are those of the simplified model. HONE_E_ARG: a pattern
+     * matches no node, or it asks for int8 and no node that it matches reads quantized values. */
     const char *layer_precision;
 } hone_session_options;
 HONE_INLINE void hone_session_options_init(hone_session_options *o);
 
-/* HONE_E_UNSUPPORTED names the first node whose operator cannot run. options may be NULL. */
+/* Makes a model ready to run. options may be NULL. HONE_E_UNSUPPORTED: an operator cannot run; the
+ * error names its node. */
 HONE_API hone_status hone_session_create(hone_session **out, hone_model *model,
                                          const hone_session_options *options, hone_error *err);
 HONE_API void hone_session_destroy(hone_session *session);
-/* Threads a run takes, and the strongest instruction set it may use. */
+/* The number of threads a run takes, and the strongest instruction set it may use. */
 HONE_API int hone_session_threads(const hone_session *session);
 HONE_API const char *hone_session_isa(const hone_session *session);
 
-/* Makes ready for inputs of these shapes, as their first run would: chooses kernels, packs weights,
- * plans memory. in as for hone_session_run, but no data is looked at. */
+/* Prepares the session for inputs of these shapes, as their first run would: chooses kernels, packs
+ * weights, plans memory. in is the same as for hone_session_run, but its data is not read. */
 HONE_INLINE hone_status hone_session_prepare(hone_session *session, size_t n_in,
                                              const hone_value *in, hone_error *err);
 
-/* Runs once. in: the inputs by name, all that have no initializer. out: the wanted outputs by name
- * (out[i].name is set); one whose data is NULL is allocated by the library, for another `bytes`
- * must suffice. On success dtype, rank, dims and bytes of each are set; on failure only what is in
- * the caller's buffers may have changed. May be called from several threads at once; when the
- * threads of all runs going on exceed the cores, the log gets a warning, once. */
+/* Runs the model once.
+ *
+ * in holds the inputs, in any order; they are found by name. All inputs without an initializer must
+ * be given. out holds the wanted outputs, with their names set. The library allocates memory for an
+ * output whose data is NULL; otherwise it writes to data, which must be large enough (`bytes`). On
+ * success dtype, rank, dims and bytes of each output are set. On failure only the contents of the
+ * caller's buffers may have changed.
+ *
+ * Several threads may run a session at once. The log gets one warning if all runs together use more
+ * threads than there are cores. */
 HONE_INLINE hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
                                          size_t n_out, hone_value *out, hone_error *err);
-/* Ends the runs of the session that are under way, evaluations included, with HONE_E_LIMIT, as soon
- * as they come to look: between steps, between the iterations of a loop, and inside steps that take
- * long. Nothing happens when there are none; runs that begin after these have ended are not
- * affected. May be called from any thread and from signal handlers, until the session is
+/* Ends all current runs of the session, those of evaluations too, with HONE_E_LIMIT. Runs look for
+ * this between steps, between iterations of a loop, and inside steps that take long. Later runs are
+ * not affected. May be called from any thread and from signal handlers, until the session is
  * destroyed. */
 HONE_API void hone_session_cancel(hone_session *session);
 
-/* One step of a run: what a kernel computed for one or several nodes. Texts live as long as the
- * session, but for plans that newer shapes have pushed out. */
+/* One step of a run: a kernel that computes one or several nodes. Texts last as long as the session
+ * keeps the plan of the shape, which newer shapes may replace. */
 typedef struct hone_step_info {
-    const char *node; /* name of the node it was made for (of Conv+Relu the Conv), or its output */
+    const char *node; /* name of its main node (of Conv+Relu the Conv), or of that node's output */
     const char *op;   /* "Conv+Add+Relu"; "copy": a change of layout */
     const char *family;  /* "conv_f32"; NULL: the operator's reference */
     const char *kernel;  /* "avx512_14x32" */
     const char *output;  /* "f32[1, 64, 56, 56]" */
-    double flops, bytes; /* asked for; 0: not counted */
+    double flops, bytes; /* that the step needs; 0: not counted */
     int64_t begin_ns, end_ns;
     double macs;           /* multiply-accumulates among the flops: of convolutions and products */
-    const char *why_float; /* of a quantized model: why it computes in floats; NULL: it does not */
-    const char *why;       /* this kernel was chosen: "first that accepts", "measured" ... */
-    const char *isa;       /* the instruction set its kernel needs */
-    const char *precision; /* it computes in: "f32", "f32-relaxed", "bf16", "int8" */
-    int threads;           /* it may use */
-    double weights_bytes;  /* of constants, as they are stored for it */
-    size_t live_bytes;     /* of activations, alive while it runs */
-    const char *why_precision; /* of a convolution or product: why it computes in that; else NULL */
+    const char *why_float; /* in a quantized model: why it computes in floats; NULL: it does not */
+    const char *why;       /* why this kernel was chosen: "first that accepts", "measured" ... */
+    const char *isa;       /* the instruction set the kernel needs */
+    const char *precision; /* the step computes in: "f32", "f32-relaxed", "bf16", "int8" */
+    int threads;           /* that the step may use */
+    double weights_bytes;  /* of constants, as they are stored for the step */
+    size_t live_bytes;     /* of activations that are in memory while it runs */
+    const char *why_precision; /* of a convolution or product: why this precision; else NULL */
 } hone_step_info;
-/* Runs once, as hone_session_run does, and calls `step` after each step. Backend cpu. Where sizes
- * are known only while running, and in subgraphs, there may be more or fewer steps each time. */
+/* Runs once, as hone_session_run does, and calls `step` after each step. For backend "cpu" only.
+ * The number of steps may differ from run to run where sizes are known only while running, and in
+ * subgraphs. */
 HONE_INLINE hone_status hone_session_profile(hone_session *session, size_t n_in,
                                              const hone_value *in, size_t n_out, hone_value *out,
                                              void (*step)(void *ctx, const hone_step_info *info),
                                              void *ctx, hone_error *err);
 
-/* What tuning did so far. */
+/* What tuning has done so far. */
 typedef struct hone_tuning {
-    int64_t problems; /* met that leave a choice */
-    int64_t known;    /* of those, found in the file */
-    int64_t measured; /* and measured */
-    int64_t changed;  /* steps that run otherwise than they would without */
+    int64_t problems; /* that several kernels can serve */
+    int64_t known;    /* problems found in the file */
+    int64_t measured; /* problems measured */
+    int64_t changed;  /* steps that got another kernel than without tuning */
     double ms;        /* spent measuring */
 } hone_tuning;
 HONE_INLINE hone_tuning hone_session_tuning(const hone_session *session);
-/* What was asked for, or the default for the model: "int8", "f32" ... After a run "bf16" stands
- * only for one with a step that computes in bf16, else it is "f32". */
+/* The precision that was asked for, or the default for the model: "int8", "f32" ... After a run it
+ * is "bf16" only if a step computes in bf16, and "f32" otherwise. */
 HONE_API const char *hone_session_precision(const hone_session *session);
-/* What precision "auto" left in f32 so far, part by part: "conv12: f32 0.31 ms, int8 0.35 ms";
- * NULL: i is not below their number. Texts live as long as the session. */
+/* The parts of the model that precision "auto" has left in f32 so far, one text each: "conv12: f32
+ * 0.31 ms, int8 0.35 ms". NULL: there are not more than i. Texts last as long as the session. */
 HONE_API const char *hone_session_choice(const hone_session *session, size_t i);
 
 typedef struct hone_memory_use {
-    size_t peak_bytes; /* most bytes live at once so far */
-    size_t live_bytes;
-    size_t allocations; /* blocks taken so far; backend cpu takes none once a shape has run */
-    /* Backend cpu, for the shapes that ran last: */
+    size_t peak_bytes;  /* most bytes in use at once so far */
+    size_t live_bytes;  /* bytes in use now */
+    size_t allocations; /* blocks allocated so far; backend cpu needs none once a shape has run */
+    /* Backend cpu only, for the shapes that ran last: */
     size_t weights_bytes; /* packed weights */
     size_t arena_bytes;   /* activations */
     size_t scratch_bytes; /* workspace of kernels */
-    /* What peak_bytes was to be, worked out before any of these were allocated: with the plan
-     * itself and what making it took for a while. Runs take more only for operators without a
-     * kernel and for outputs that are not asked for. 0: sizes are known only while running. */
+    /* The peak_bytes that the plan predicted before anything was allocated, with the memory for the
+     * plan itself. Runs take more only for operators without a kernel and for outputs that are not
+     * asked for. 0: sizes are known only while running. */
     size_t planned_bytes;
-    /* Then: the most that the values of the graph can take, those of sizes not known before each
-     * with memory of its own; copies and workspace that kernels want for those come on top.
-     * SIZE_MAX: there is no bound. */
+    /* Where planned_bytes is 0: the most bytes that the values of the graph can take. Copies and
+     * workspace of kernels for values of unknown size come on top. SIZE_MAX: there is no bound. */
     size_t bound_bytes;
 } hone_memory_use;
 HONE_INLINE hone_memory_use hone_session_memory(const hone_session *session);
@@ -526,27 +541,28 @@ HONE_API hone_status hone_dataset_open(hone_dataset **out, const char *spec, hon
 HONE_API void hone_dataset_destroy(hone_dataset *dataset);
 HONE_API int64_t hone_dataset_count(const hone_dataset *dataset);
 HONE_API bool hone_dataset_has_labels(const hone_dataset *dataset);
-/* Samples [first, first + n) as inputs of the model: out[] gets one value for each of
- * hone_model_n_inputs(), in their order; release them with hone_value_release. A model with a fixed
- * batch takes at most that many; where n is less, it is filled up with zeros. */
+/* Samples [first, first + n) as inputs of the model. out[] gets one value for each of
+ * hone_model_n_inputs(), in their order; release them with hone_value_release. For a model with a
+ * fixed batch n is at most that batch; the rest of the batch is filled with zeros. */
 HONE_INLINE hone_status hone_dataset_read(hone_dataset *dataset, const hone_model *model,
                                           int64_t first, int64_t n, hone_value *out,
                                           hone_error *err);
 HONE_API hone_status hone_dataset_labels(hone_dataset *dataset, int64_t first, int64_t n,
                                          int64_t *labels, hone_error *err);
-/* Arrays to judge an output by where a label is not enough: boxes, masks, numbers. */
+/* Targets are arrays that outputs are compared with where a label is not enough: boxes, masks,
+ * numbers. */
 HONE_API size_t hone_dataset_n_targets(const hone_dataset *dataset);
-/* Target i of samples [first, first + n) as a value [n, ...], named and typed as it is stored;
- * release it with hone_value_release. */
+/* Target i of samples [first, first + n) as a value of shape [n, ...], with its stored name and
+ * type. Release it with hone_value_release. */
 HONE_INLINE hone_status hone_dataset_targets(hone_dataset *dataset, size_t i, int64_t first,
                                              int64_t n, hone_value *out, hone_error *err);
-/* How many samples turned out so far to be files that cannot be decoded. names[] gets the first of
- * them, NULL where there are fewer than n_names. */
+/* The number of samples so far whose files could not be decoded. names[] gets the first n_names of
+ * them, and NULL where there are fewer. */
 HONE_API int64_t hone_dataset_skipped(const hone_dataset *dataset, size_t n_names,
                                       const char **names);
 
-/* A dataset from end to end, in batches that threads of the loader's own read, decode and convert
- * ahead of time:
+/* Reads a dataset from beginning to end, in batches. Threads of the loader read, decode and convert
+ * them ahead of time:
  *
  *     hone_loader_create(&loader, dataset, model, NULL, &err);
  *     for (const hone_batch *b; hone_loader_next(loader, &b, &err) == HONE_OK && b->n > 0;)
@@ -557,41 +573,41 @@ typedef struct hone_loader hone_loader;
 typedef struct hone_loader_options {
     uint32_t size;
     int64_t batch; /* samples; 0: the model's fixed batch, or 16 */
-    int threads;   /* -1: as many as a session takes by default; 0: none, hone_loader_next reads */
+    int threads;   /* -1: as many as a session takes by default; 0: hone_loader_next itself reads */
     int ahead;     /* batches kept in memory; 0: two per thread */
-    bool shuffle;  /* in an order that depends on seed and number of samples alone */
+    bool shuffle;  /* in an order that depends on the seed and the number of samples only */
     uint64_t seed;
 } hone_loader_options;
 HONE_INLINE void hone_loader_options_init(hone_loader_options *o); /* one thread */
 
-/* All that a batch points to is the loader's and lasts until the next call. */
+/* A batch and the memory it points to belong to the loader and last until the next call. */
 typedef struct hone_batch {
     uint32_t size;
-    int64_t n;             /* samples; those that cannot be decoded are left out */
-    const int64_t *index;  /* of each in the dataset */
-    const int64_t *labels; /* NULL: there are none */
+    int64_t n;             /* samples, without those that could not be decoded */
+    const int64_t *index;  /* the place of each sample in the dataset */
+    const int64_t *labels; /* NULL: the dataset has none */
     size_t n_in, n_targets;
     const hone_value *in;      /* one for each of hone_model_n_inputs(), in their order; a fixed
-                                * batch is filled up with zeros */
+                                * batch is filled with zeros */
     const hone_value *targets; /* [n, ...] */
 } hone_batch;
 
-/* The model must outlive the call alone, the dataset the loader. options may be NULL. */
+/* The dataset must exist as long as the loader; the model may be destroyed earlier. options may be
+ * NULL. */
 HONE_INLINE hone_status hone_loader_create(hone_loader **out, hone_dataset *dataset,
                                            hone_model *model, const hone_loader_options *options,
                                            hone_error *err);
 HONE_API void hone_loader_destroy(hone_loader *loader);
-/* The next batch, in order; n = 0: there are no more. Which samples are in it depends on neither
- * threads nor timing. After an error, which concerns one batch, the next call goes on behind it. */
+/* The next batch; its n is 0 at the end. The samples in a batch do not depend on threads or timing.
+ * An error concerns one batch: the next call continues with the batch after it. */
 HONE_API hone_status hone_loader_next(hone_loader *loader, const hone_batch **out, hone_error *err);
 
-/* One run of an evaluation: what the model was given, what it gave, what was wanted. Values whose
- * first axis is the batch hold the n samples alone, also where the model's fixed batch is larger.
- */
+/* One run of an evaluation: the model's inputs, its outputs, and the targets. Values whose first
+ * axis is the batch hold the n samples only, even where the model's fixed batch is larger. */
 typedef struct hone_eval_batch {
     uint32_t size;
     int64_t n;            /* samples */
-    const int64_t *index; /* of each in the dataset */
+    const int64_t *index; /* the place of each sample in the dataset */
     int64_t rows;         /* of the run: n, or the model's fixed batch */
     size_t n_inputs, n_outputs, n_targets;
     const hone_value *inputs, *outputs, *targets;
@@ -601,20 +617,20 @@ typedef struct hone_eval_batch {
 typedef struct hone_eval_options {
     uint32_t size;
     int64_t batch; /* samples per run; 0: the model's fixed batch, or 16 */
-    /* Called after each batch with samples done and in all; returning false ends the evaluation
-     * with HONE_E_LIMIT. May be NULL. */
+    /* Called after each batch with the number of samples done and of all samples. Returning false
+     * ends the evaluation with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
-    /* Names from the table of metrics, separated by commas; "": none. "default" among them, or
-     * NULL: what suits the model and the data. */
+    /* Names from the table of metrics, separated by commas; "": none. "default", or NULL, stands
+     * for the metrics that suit the model and the data. */
     const char *metrics;
-    /* The model's outputs that are scored, by name, separated by commas; NULL: the first, or where
-     * a metric needs several, those whose names say what they are. */
+    /* Names of the outputs that are scored, separated by commas. NULL: the first output, or where a
+     * metric needs several, those whose names say what they hold. */
     const char *outputs;
-    bool tables;   /* also make the tables of classes and of answers by label */
-    uint64_t seed; /* of intervals that are estimated by drawing samples; 1 by default */
-    /* A metric of the caller's own: sees every batch, in order. Failing ends the evaluation. May be
-     * NULL. */
+    bool tables;   /* also make the table of classes and the confusion matrix */
+    uint64_t seed; /* for intervals that are estimated by drawing samples; default: 1 */
+    /* A metric of the caller's own. It is called for every batch, in order; if it fails, the
+     * evaluation ends. May be NULL. */
     hone_status (*on_batch)(void *ctx, const hone_eval_batch *batch, hone_error *err);
     void *on_batch_ctx;
 } hone_eval_options;
@@ -623,13 +639,12 @@ HONE_INLINE void hone_eval_options_init(hone_eval_options *o);
 typedef struct hone_eval_result {
     uint32_t size;
     int64_t samples, classes;
-    int64_t
-        top1; /* samples whose label has the highest score; of equal scores the lower class wins */
-    int64_t top5; /* whose label is among the five highest; -1: there are fewer than 6 classes */
+    int64_t top1; /* samples whose label has the highest score; of equal scores the first counts */
+    int64_t top5; /* samples whose label is among the five highest; -1: fewer than 6 classes */
     double seconds;
 } hone_eval_result;
-/* Scores an output of a classifier, the first unless options name another, against the labels of
- * the dataset. options may be NULL. */
+/* Compares an output of a classifier with the labels of the dataset: the first output, unless
+ * options name another. options may be NULL. */
 HONE_INLINE hone_status hone_session_eval(hone_session *session, hone_dataset *dataset,
                                           const hone_eval_options *options,
                                           hone_eval_result *result, hone_error *err);
@@ -638,27 +653,26 @@ HONE_INLINE hone_status hone_session_eval(hone_session *session, hone_dataset *d
 typedef struct hone_metric_info {
     const char *name, *help;
     bool is_share;     /* from 0 to 1 */
-    bool lower_better; /* an error */
+    bool lower_better; /* a lower value is better, as of an error */
 } hone_metric_info;
 HONE_API size_t hone_n_metrics(void);
 HONE_INLINE hone_status hone_metric(size_t i, hone_metric_info *out, hone_error *err);
 
 typedef struct hone_metric_value {
     const char *name;
-    double value;     /* NaN: not defined, as a top-5 of three classes */
-    double low, high; /* hold the true value with 95 % confidence; NaN: not known */
-    const char
-        *interval; /* how that was found: "wilson", "normal", "bootstrap"; NULL: it was not */
-    int64_t part;  /* of a share of samples: how many; else -1 */
+    double value;         /* NaN: not defined, as a top-5 of three classes */
+    double low, high;     /* the 95 % confidence interval; NaN: unknown */
+    const char *interval; /* its method: "wilson", "normal", "bootstrap"; NULL: unknown */
+    int64_t part;         /* of a share of samples: their number; else -1 */
     bool is_share, lower_better;
 } hone_metric_value;
 
-/* NaN and -1: not known of this kind of model. */
+/* One class. NaN and -1: does not apply to this kind of model. */
 typedef struct hone_class_value {
     int64_t id;
-    int64_t samples; /* labelled so: samples, or of detectors boxes, of segmentation pixels */
-    int64_t answers; /* answered so */
-    int64_t correct; /* both */
+    int64_t samples; /* with this label: samples, boxes of a detector, pixels of a segmentation */
+    int64_t answers; /* that the model gave this class */
+    int64_t correct; /* with both */
     double precision, recall, f1;
     double ap, ap50, iou;
 } hone_class_value;
@@ -666,13 +680,13 @@ typedef struct hone_class_value {
 typedef struct hone_evaluation {
     uint32_t size;
     int64_t samples; /* that were scored */
-    int64_t skipped; /* that could not be decoded */
-    int64_t classes; /* 0: the metrics know none */
+    int64_t skipped; /* samples that could not be decoded */
+    int64_t classes; /* 0: the metrics have none */
     size_t n_metrics;
     const hone_metric_value *metrics;
-    size_t n_class_rows; /* 0: no tables were asked for, or no metric makes them */
+    size_t n_class_rows; /* 0: tables were not asked for, or no metric makes them */
     const hone_class_value *class_rows;
-    /* [classes, classes]: samples by label (row) and answer; NULL: not made. */
+    /* [classes, classes]: samples by label (row) and answer (column); NULL: not made. */
     const int64_t *confusion;
     double seconds;
     void *owner;
@@ -685,77 +699,79 @@ HONE_API void hone_evaluation_destroy(hone_evaluation *evaluation);
 
 /* ---- comparing models ---- */
 
-/* What models are compared on: inputs of the first of them. */
+/* The samples that models are compared on: inputs of the first model. */
 typedef struct hone_samples {
-    int64_t count; /* of samples, at least 1 */
-    int64_t batch; /* that a run takes, at least 1; the last may have fewer */
-    /* The inputs of a run, in the order of hone_model_input and with their names. The library
-     * releases them. */
+    int64_t count; /* at least 1 */
+    int64_t batch; /* samples per run, at least 1; the last run may have fewer */
+    /* Sets the inputs of a run. in[] is in the order of hone_model_input and has its names. The
+     * library releases the values. */
     hone_status (*read)(void *ctx, int64_t run, hone_value *in, hone_error *err);
     void *ctx;
 } hone_samples;
 
-/* How far the numbers of one model are from those of the first. Signal to noise in dB is infinite
- * where they are equal and minus infinite where one side alone is not finite or all zero. */
+/* The error of an output of the second model. A signal-to-noise ratio (SQNR) in dB is infinite for
+ * equal outputs, and minus infinite where only one of them is not finite or all zero. */
 typedef struct hone_output_error {
     const char *name;
     double sqnr_db;
-    double cosine;                /* NaN: one side is all zero */
-    double mean_error, max_error; /* as shares of the largest absolute value of the first */
+    double cosine;                /* NaN: one of them is all zero */
+    double mean_error, max_error; /* divided by the largest absolute value of the first model's */
 } hone_output_error;
 
 typedef struct hone_tensor_error {
     const char *name; /* in the first model */
-    const char *op;   /* "Conv": what computes it, or takes the weight */
-    const char *node; /* of that node; its output's where it has none */
-    bool weight;      /* else an activation */
-    double sqnr_db;   /* as the second model computes it, errors before it included */
-    /* Given the first model's values instead of its own, so that the error is that of this step
-     * alone. Of a weight: the same as sqnr_db. */
+    const char *op;   /* the operator that computes it, or that takes the weight: "Conv" */
+    const char *node; /* the name of its node, or of the node's output where it has none */
+    bool weight;      /* true: a weight; false: an activation */
+    double sqnr_db;   /* in the second model, with the errors of earlier steps */
+    /* The same if the step gets the first model's values as inputs: the error of this step alone.
+     * For a weight the same as sqnr_db. */
     double isolated_sqnr_db;
-    double input_sqnr_db; /* the worst of what the step is computed from; of a weight: infinite */
+    double input_sqnr_db; /* of the worst input of the step; of a weight: infinite */
     double cosine, max_error;
 } hone_tensor_error;
 
 typedef struct hone_comparison {
     uint32_t size;
     int64_t samples;
-    double agreement; /* how alike the outputs are, by `measure`: the worst of them */
-    size_t n_outputs; /* of floats */
+    double agreement; /* how alike the outputs are, by `measure`: that of the worst output */
+    size_t n_outputs; /* float outputs */
     const hone_output_error *outputs;
-    /* Where the models are two of one graph: the values that both compute and the weights both
-     * have, worst in isolation first. */
+    /* Where both models have the same graph: the values that both compute and the weights that both
+     * have. Those with the worst isolated error come first. */
     size_t n_tensors;
     const hone_tensor_error *tensors;
-    size_t n_matched, n_values; /* float values of the first model: with a partner, and in all */
+    size_t n_matched, n_values; /* float values of the first model: matched, and all */
     size_t n_unmatched;
-    const char *const *unmatched; /* names of those without */
-    const char *breaks_at;        /* the step that is worst and stands out; NULL: none does */
-    const char *verdict;          /* that in words, one line; NULL: no tensors were compared */
+    const char *const *unmatched; /* names of the values that were not matched */
+    const char *breaks_at;        /* the step that is far worse than the others; NULL: none is */
+    const char *verdict;          /* the same in one line; NULL: no tensors were compared */
     void *owner;
-    /* "agreement": of answers, the share of samples whose highest score is at the same place.
-     * "detections kept": the first model's detections less those lost, or those added where they
-     * are more. "signal kept": of the worst channel, 1 - noise / variance; 99 % is 20 dB.
-     * hone_optimize judges models by the same measures. */
+    /* What agreement measures. hone_optimize judges models by the same measures.
+     *   "agreement"        of a classifier: the share of samples whose highest score is at the same
+     *                      place
+     *   "detections kept"  of a detector: 1 - the number of lost or of added detections, whichever
+     *                      is larger, as a share of the first model's detections
+     *   "signal kept"      otherwise: 1 - noise / variance of the worst channel; 99 % is 20 dB */
     const char *measure;
-    double agreement_low, agreement_high; /* its 95 % interval; NaN: not known */
-    const char *worst;  /* what is least alike: "output 'y', channel 3: signal to noise 12.4 dB" */
-    const double *kept; /* likewise of each of `outputs` alone; NaN: it is judged with others */
+    double agreement_low, agreement_high; /* its 95 % interval; NaN: unknown */
+    const char *worst;  /* the worst place: "output 'y', channel 3: signal to noise 12.4 dB" */
+    const double *kept; /* agreement of each of `outputs`; NaN: it is judged with others */
 } hone_comparison;
 
 typedef struct hone_compare_options {
     uint32_t size;
-    /* Runs that tensors are compared on, by steps of the models with values handed out that are
-     * else gone; 0: outputs alone are compared. Default: 8. */
+    /* The number of runs that tensors inside the models are compared on. 0: only outputs are
+     * compared. Default: 8. */
     int64_t tensor_runs;
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
     void *progress_ctx;
 } hone_compare_options;
 HONE_INLINE void hone_compare_options_init(hone_compare_options *o);
 
-/* Runs both on the same inputs. Values are matched by their names and those of nodes, also as
- * quantizers change them. HONE_E_SHAPE, HONE_E_TYPE: their inputs or outputs differ. options may be
- * NULL. */
+/* Runs both sessions on the same inputs and compares what they compute. Values are matched by their
+ * names and the names of their nodes, also where a quantizer has changed these. options may be
+ * NULL. HONE_E_SHAPE, HONE_E_TYPE: the inputs or outputs of the models differ. */
 HONE_INLINE hone_status hone_session_compare(hone_session *a, hone_session *b,
                                              const hone_samples *samples,
                                              const hone_compare_options *options,
@@ -764,37 +780,38 @@ HONE_API void hone_comparison_destroy(hone_comparison *comparison);
 
 typedef struct hone_bisect_options {
     uint32_t size;
-    double min_sqnr_db; /* that every float output is to keep; default: 30 */
-    double max_error;   /* and at most this far; default: infinite */
-    /* Instead, with labelled samples: top-1 accuracy may be this much below the first model's. */
-    hone_dataset *data; /* default: NULL */
+    double min_sqnr_db; /* that every float output must reach; default: 30 */
+    double max_error;   /* that an output may have; default: infinite */
+    /* Labelled samples. If given, the top-1 accuracy decides instead: it may be max_drop below that
+     * of the first model. Default: NULL. */
+    hone_dataset *data;
     double max_drop;
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* as in hone_eval_options */
     void *progress_ctx;
 } hone_bisect_options;
 HONE_INLINE void hone_bisect_options_init(hone_bisect_options *o);
 
-/* A step of the second model that differs from the first's. */
+/* A step of the second model that differs from that of the first. */
 typedef struct hone_bisect_step {
     const char *node, *op, *name; /* as in hone_tensor_error */
-    double sqnr_db;               /* of the outputs, if this step alone is the second model's */
+    double sqnr_db;               /* of the outputs, if only this step is the second model's */
 } hone_bisect_step;
 
 typedef struct hone_bisection {
     uint32_t size;
-    size_t n_steps; /* to be returned to what they are in the first model, most harmful first */
+    size_t n_steps; /* steps to replace by those of the first model, most harmful first */
     const hone_bisect_step *steps;
     size_t n_differ;      /* steps that differ */
-    double before, after; /* of the second model, and with those steps returned: SQNR of the outputs
-                             in dB, or with data the accuracy */
+    double before, after; /* of the second model, and with these steps replaced: the SQNR of the
+                             outputs in dB, or with data the accuracy */
     double max_error_before, max_error_after;
-    int64_t tried; /* models that were made and measured */
+    int64_t tried; /* the number of models that were made and measured */
     void *owner;
 } hone_bisection;
-/* Finds steps of b that, returned to what they are in a, make it pass; none of them can be left
- * out. They are returned whole: a step of a quantized model takes and gives floats then. Tried are
- * the most harmful first. HONE_E_NOT_FOUND: b does not pass with all of them returned. options may
- * be NULL. */
+/* Finds a smallest set of steps of b that make it pass when they are replaced by those of a:
+ * without any one of them it fails. The most harmful steps are tried first. A replaced step of a
+ * quantized model takes and gives floats. options may be NULL. HONE_E_NOT_FOUND: b does not pass
+ * even if all steps are replaced. */
 HONE_INLINE hone_status hone_session_bisect(hone_session *a, hone_session *b,
                                             const hone_samples *samples,
                                             const hone_bisect_options *options,
@@ -803,7 +820,7 @@ HONE_API void hone_bisection_destroy(hone_bisection *bisection);
 
 typedef struct hone_reduce_options {
     uint32_t size;
-    /* Whether parts of the models show the failure for these inputs, which are those of both. */
+    /* Sets *failed to whether these parts of the models show the failure for these inputs. */
     hone_status (*fails)(void *ctx, hone_model *a, hone_model *b, size_t n_in, const hone_value *in,
                          bool *failed, hone_error *err);
     void *fails_ctx;
@@ -814,16 +831,17 @@ HONE_INLINE void hone_reduce_options_init(hone_reduce_options *o);
 
 typedef struct hone_reduction {
     uint32_t size;
-    hone_model *a, *b; /* the parts; destroyed with this */
+    hone_model *a, *b; /* the smallest parts; destroyed with this struct */
     size_t n_in;
-    const hone_value *in;             /* what they fail for */
-    size_t nodes_before, nodes_after; /* of a */
+    const hone_value *in;             /* the inputs that they fail for */
+    size_t nodes_before, nodes_after; /* in the first model and in its part */
     int64_t tried;
     void *owner;
 } hone_reduction;
 /* Cuts both models, from the outputs backward and from the inputs forward, to the smallest parts
- * that still fail on the first run of the samples; values at the cuts are those a computes. a and b
- * may be two sessions of one model. HONE_E_NOT_FOUND: the whole does not fail. */
+ * that still fail on the first run of the samples. The inputs of the parts are values that a
+ * computes. a and b may be sessions of the same model. HONE_E_NOT_FOUND: the whole models do not
+ * fail. */
 HONE_INLINE hone_status hone_session_reduce(hone_session *a, hone_session *b,
                                             const hone_samples *samples,
                                             const hone_reduce_options *options,
@@ -832,148 +850,150 @@ HONE_API void hone_reduction_destroy(hone_reduction *reduction);
 
 /* ---- quantization: models in fewer bits ---- */
 
-/* What can be asked for by name. */
+/* The tables of names that hone_quantize_options accepts. */
 typedef enum hone_quantize_table {
-    HONE_QUANTIZE_TYPES,   /* what layers become: "int8", "int4", "f16" ... */
-    HONE_QUANTIZE_RANGES,  /* how ranges of activations are found: "minmax", "entropy" ... */
-    HONE_QUANTIZE_METHODS, /* what is done to weights: "equalize" ... */
-    HONE_QUANTIZE_TARGETS, /* runtimes a model is written for: "hone", "onnxruntime" ... */
+    HONE_QUANTIZE_TYPES,   /* types of layers: "int8", "int4", "f16" ... */
+    HONE_QUANTIZE_RANGES,  /* ways to find the ranges of activations: "minmax", "entropy" ... */
+    HONE_QUANTIZE_METHODS, /* methods that improve quantized weights: "equalize" ... */
+    HONE_QUANTIZE_TARGETS, /* runtimes that a model is written for: "hone", "onnxruntime" ... */
 } hone_quantize_table;
 typedef struct hone_quantize_choice {
-    const char *name, *help; /* help: in one line */
-    bool needs_data;
+    const char *name, *help; /* help: one line */
+    bool needs_data;         /* it needs samples */
 } hone_quantize_choice;
 HONE_API size_t hone_n_quantize_choices(hone_quantize_table table);
 HONE_INLINE hone_status hone_quantize_choice_at(hone_quantize_table table, size_t i,
                                                 hone_quantize_choice *out, hone_error *err);
 
-/* What some layers become. A pattern is the name of a node, or of the first output of one that has
- * none, in which * stands for any letters and ? for one. Names are those that are left when the
- * model has been simplified. */
+/* The type of some layers. The pattern is compared with the name of a node, or with its first
+ * output where it has no name; * stands for any letters and ? for one letter. Names are those of
+ * the simplified model. */
 typedef struct hone_layer_rule {
     const char *pattern, *type;
 } hone_layer_rule;
 
 typedef struct hone_quantize_options {
     uint32_t size;
-    const char *type; /* of layers that no rule names; "int8" unless told */
+    const char *type; /* of layers that no rule matches; default: "int8" */
     size_t n_layers;
-    const hone_layer_rule *layers; /* the last that matches a node holds */
-    /* Otherwise than the types have it, for all layers in integers: */
-    hone_dtype weights;     /* u8 s8 s16 u4 s4 u2 s2; HONE_DTYPE_NONE: as the type says */
-    hone_dtype activations; /* u8 s8 u16 s16, of static layers; likewise */
-    int weight_bits;        /* 1 to 16, in the narrowest type that holds them; 0: likewise */
-    int64_t group;          /* weights that share a scale; 0: none do; -1, the default: likewise */
-    bool per_tensor;        /* one scale for a weight, not one for each output channel */
-    bool symmetric;         /* activations have zero point 0, or the middle of an unsigned type */
-    bool embeddings;        /* tables that Gather reads are weights too */
-    bool integer_io;    /* inputs and outputs are integers as well, or f16 or bf16 where that is the
-                           type of all layers */
-    const char *target; /* NULL: "hone" */
-    const char *methods; /* names separated by commas, in the order they run; NULL: none */
-    const char *ranges;  /* how they are found; NULL: "auto" */
-    double percentile;   /* of values that stay inside; 0: 99.99 */
-    int64_t samples;     /* to look at, spread evenly over the dataset; 512 unless told, 0: all */
-    int64_t batch;       /* samples a run takes; 0: 16, or the model's fixed batch */
-    const char *load_ranges; /* a file they are read from instead, which may have been edited */
-    const char *save_ranges; /* a file they are written to */
-    uint64_t seed;           /* 1 unless told */
-    const hone_session_options *run; /* how models run meanwhile; NULL: by default */
-    /* Types among which each layer gets the one that suits it, by measuring: names separated by
-     * commas, "int8,int4"; f32 always is one of them. NULL: layers get `type`. Those that `layers`
-     * names keep theirs. Of all sets of types, ordered by what they harm, the first within the
-     * limits is taken, or with max_drop alone the last that is good enough: */
+    const hone_layer_rule *layers; /* the last rule that matches a node counts */
+    /* Changes to the types, for all layers in integers. HONE_DTYPE_NONE, 0 bits and group -1, the
+     * defaults, keep what the type says. */
+    hone_dtype weights;      /* u8 s8 s16 u4 s4 u2 s2 */
+    hone_dtype activations;  /* u8 s8 u16 s16; of layers whose activations have fixed ranges */
+    int weight_bits;         /* 1 to 16, stored in the narrowest type that holds them */
+    int64_t group;           /* the number of weights that share a scale; 0: no groups */
+    bool per_tensor;         /* one scale per weight tensor, not one per output channel */
+    bool symmetric;          /* the zero point of activations is 0, or the middle if unsigned */
+    bool embeddings;         /* quantize the tables that Gather reads as well */
+    bool integer_io;         /* inputs and outputs of the model are integers too; or f16 or bf16, if
+                                that is the type of all layers */
+    const char *target;      /* NULL: "hone" */
+    const char *methods;     /* names separated by commas, in the order they run; NULL: none */
+    const char *ranges;      /* how ranges are found; NULL: "auto" */
+    double percentile;       /* of the values that stay inside a range; 0: 99.99 */
+    int64_t samples;         /* to use, spread evenly over the dataset; 0: all; default: 512 */
+    int64_t batch;           /* samples per run; 0: 16, or the model's fixed batch */
+    const char *load_ranges; /* a file to read the ranges from instead; it may be edited */
+    const char *save_ranges; /* a file to write the ranges to */
+    uint64_t seed;           /* default: 1 */
+    const hone_session_options *run; /* how models are run meanwhile; NULL: the defaults */
+    /* Chooses a type for each layer by measuring. mix has the names of the types, separated by
+     * commas: "int8,int4"; f32 is always one of them. NULL: all layers get `type`. Layers that a
+     * rule matches keep their type. hone orders assignments of types by the error they cause. It
+     * takes the first that is within the limits below; with max_drop as the only limit it takes the
+     * last that is accurate enough. */
     const char *mix;
-    double bits_per_weight; /* 0: no limit; with scales and zero points, f32 counting as 32 */
-    double max_ms;          /* that layers take for a sample on this machine; 0: no limit */
-    double max_drop; /* of the share of the samples looked at that are answered right, which then
-                        have labels; negative, the default: no limit */
-    bool max_drop_relative; /* it is a share of the accuracy before */
-    /* What is going on ("calibrate", or the name of a method) and how much of it is done; returning
-     * false ends it with HONE_E_LIMIT. May be NULL. */
+    double bits_per_weight; /* with scales and zero points, f32 counting as 32; 0: no limit */
+    double max_ms;          /* that the layers may take per sample on this machine; 0: no limit */
+    double max_drop;        /* of the accuracy on the samples, which must have labels; negative, the
+                               default: no limit */
+    bool max_drop_relative; /* max_drop is a share of the original accuracy */
+    /* Called with the current task ("calibrate", or the name of a method) and how much of it is
+     * done. Returning false ends the call with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
-    /* Weights and activations are rounded as asked for and stay f32: what a model of so many bits
-     * would answer, whether or not there are types and runtimes for it. For layers of type "int8",
+    /* Round weights and activations, but store them in f32. This shows what a model of so many bits
+     * would answer, also where there is no type or runtime for it. For layers of type "int8",
      * "int8-weights" and "int4". */
     bool simulate;
-    int activation_bits; /* 2 to 16, of static layers; less than their type has only in simulation;
-                            0: as the type says */
-    /* With `mix`, what a type harms: "measured", each layer in each type alone by runs of the
-     * model, or "estimated", by the error of the layer's own outputs, from one pass over samples;
-     * NULL: measured, unless that is more than 256 models to run. */
+    int activation_bits; /* 2 to 16, of layers whose activations have fixed ranges; fewer than their
+                            type has only with simulate; 0: as the type says */
+    /* With `mix`, how the error of a type is found. "measured": hone quantizes one layer at a time
+     * and runs the model. "estimated": from the error of the layer's own outputs, in one pass over
+     * the samples. NULL: measured, unless that takes more than 256 models. */
     const char *sensitivity;
-    int64_t max_file_bytes; /* with `mix`: that the model's file takes; 0: no limit */
+    int64_t max_file_bytes; /* with `mix`: of the model's file; 0: no limit */
 } hone_quantize_options;
 HONE_INLINE void hone_quantize_options_init(hone_quantize_options *o);
 
-/* What became of a node. */
+/* A node and what it was turned into. */
 typedef struct hone_quantized_layer {
     const char *node, *op;
-    const char *type;                  /* as in the table; "f32": it was left */
+    const char *type;                  /* a name of HONE_QUANTIZE_TYPES; "f32": unchanged */
     const char *weights, *activations; /* "s8 per channel", "u8", in simulation "5 bits per
-                                          channel", "5 bits"; NULL: none, or as they were */
+                                          channel", "5 bits"; NULL: none, or unchanged */
     int64_t params;                    /* elements of its weights */
-    int64_t bytes_before, bytes_after; /* that they take, with scales and zero points; in simulation
-                                          would take */
-    const char *why_not;               /* it was left: why; NULL: as asked */
-    /* Where types were chosen: noise by signal of the model's outputs with this layer alone in its
-     * type, and of the layer's own outputs, estimated. NaN: not known. */
+    int64_t bytes_before, bytes_after; /* of the weights, with scales and zero points; in simulation
+                                          those that they would take */
+    const char *why_not;               /* why it is unchanged; NULL: it is not, or as asked */
+    /* With `mix`: the noise-to-signal ratio of the model's outputs if only this layer has its type,
+     * and of the layer's own outputs, estimated. NaN: unknown. */
     double harm, estimate;
 } hone_quantized_layer;
 
-/* A value whose integers have a range that was found beforehand. */
+/* An activation whose range is fixed in the model. */
 typedef struct hone_quantized_value {
     const char *name, *type; /* "u8" */
-    double low, high;        /* the range; what lies outside is clipped */
-    /* Over the samples; NaN: not known, as ranges of a table say nothing of it. */
+    double low, high;        /* the range; values outside it are clipped */
+    /* Over the samples; NaN: unknown, as where the ranges came from a file. */
     double least, greatest;
     double clipped, zeros; /* shares of the values */
-    /* How often values other than 0 occur, in n_bins parts from bins_from on that are bins_step
-     * wide; n_bins 0: not recorded. */
+    /* A histogram of the values other than 0: n_bins bins, the first at bins_from, each bins_step
+     * wide. n_bins 0: not recorded. */
     double bins_from, bins_step;
     size_t n_bins;
     const uint64_t *bins;
-    const char *method; /* how its range was read off the samples, a name of HONE_QUANTIZE_RANGES;
-                           NULL: it was not */
+    const char *method; /* how its range was found, a name of HONE_QUANTIZE_RANGES; NULL: it came
+                           from a file */
 } hone_quantized_value;
 
-/* A set of types of layers, where they were chosen: each differs from the one before by a layer. */
+/* An assignment of types to layers that `mix` considered. Each differs from the one before it in
+ * one layer. */
 typedef struct hone_mix_point {
-    const char *layer, *type;   /* that layer's new type; NULL: where it begins */
-    double harm;                /* noise by signal at the outputs, added up over layers; where it
-                                   is estimated, of the layers' own outputs */
-    double bits_per_weight, ms; /* ms: of layers; NaN: not measured */
+    const char *layer, *type;   /* that layer and its new type; NULL: the first assignment */
+    double harm;                /* the noise-to-signal ratio at the outputs, summed over layers;
+                                   where it is estimated, at the layers' own outputs */
+    double bits_per_weight, ms; /* ms: of the layers; NaN: not measured */
     double accuracy;            /* NaN: not measured */
     bool chosen;
 } hone_mix_point;
 
 typedef struct hone_quantization {
     uint32_t size;
-    size_t n_layers; /* nodes with weights, and others that were left against the wish */
+    size_t n_layers; /* nodes with weights, and others that could not be changed as asked */
     const hone_quantized_layer *layers;
-    int64_t weights;        /* elements that are in fewer bits now */
-    double bits_per_weight; /* of those, with scales and zero points; NaN: there are none */
-    int64_t samples;        /* that were looked at */
-    int64_t stable_after;   /* samples after which no range moved by 1 % any more; 0: they still
-                               did, or none were looked for */
+    int64_t weights;        /* elements of weights that now have fewer bits */
+    double bits_per_weight; /* of these, with scales and zero points; NaN: there are none */
+    int64_t samples;        /* that were used */
+    int64_t stable_after;   /* the number of samples after which no range moved by 1 % any more; 0:
+                               they still did, or no ranges were looked for */
     size_t n_warnings;
-    const char *const *warnings; /* a line each */
+    const char *const *warnings; /* one line each */
     const char *recipe;          /* as in the metadata */
-    size_t n_points;             /* gentlest first; 0: types were not chosen */
+    size_t n_points;             /* the smallest error first; 0: without `mix` */
     const hone_mix_point *points;
     void *owner;
     size_t n_values;
     const hone_quantized_value *values;
 } hone_quantization;
 
-/* Makes a smaller model of one that computes in floats. *out shares with `model` what did not
- * change: as for sessions of it, that cannot be edited meanwhile. data may be NULL where neither
- * types nor methods need any. options may be NULL, and so may report. The same model, data and
- * options give the same bytes, whatever the number of threads. HONE_E_ARG: the model is quantized
- * already, data is missing, a pattern matches no node, or none that its type changes.
- * HONE_E_NOT_FOUND: nothing in the model can be stored in that type, or no choice of types is
- * within the limits. */
+/* Makes a smaller model from a float model. *out shares unchanged tensors with `model`, so `model`
+ * cannot be edited as long as *out exists. data may be NULL where neither types nor methods need
+ * samples. options and report may be NULL. The same model, data and options give the same bytes for
+ * any number of threads. HONE_E_ARG: the model is already quantized, data is missing, or a pattern
+ * matches no node that its type changes. HONE_E_NOT_FOUND: nothing in the model can be stored in
+ * that type, or no assignment of types is within the limits. */
 HONE_INLINE hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
                                             const hone_quantize_options *options,
                                             hone_quantization **report, hone_error *err);
@@ -985,12 +1005,12 @@ typedef struct hone_op_info {
     const char *domain, *name; /* domain "" is ai.onnx */
     const char *versions;      /* opsets its definition changed in: "7 13 14" */
     const char *signature;     /* "(A:T, B:T) -> (C:T); T: num" */
-    bool runs;                 /* has a reference */
-    bool infers;               /* shapes are inferred before running */
-    bool costs;                /* multiply-accumulates are counted */
-    bool differentiates;       /* has a gradient */
-    bool fast;                 /* has a kernel of its own */
-    bool int8;                 /* lowers to integers */
+    bool runs;                 /* hone can run it */
+    bool infers;               /* its output shapes are known before running */
+    bool costs;                /* its multiply-accumulates are counted */
+    bool differentiates;       /* it has a gradient */
+    bool fast;                 /* it has a kernel of its own */
+    bool int8;                 /* it can be computed in integers */
 } hone_op_info;
 HONE_API size_t hone_n_ops(void);
 HONE_INLINE hone_status hone_op(size_t i, hone_op_info *out, hone_error *err);
@@ -1002,10 +1022,10 @@ typedef struct hone_kernel_info {
     const char *help;          /* what the family computes */
     const char *isa;           /* the instruction set it needs: "avx512" */
     const char *order;         /* of its sums: kernels of one order give the same bits */
-    bool available;            /* on this CPU, as far as HONE_ISA allows */
-    bool packs;                /* wants its weights in a layout of its own */
+    bool available;            /* this CPU has the instruction set, and HONE_ISA allows it */
+    bool packs;                /* it needs its weights in a layout of its own */
 } hone_kernel_info;
-/* Best first within a family. */
+/* Kernels are ordered by family, the best of a family first. */
 HONE_API size_t hone_n_kernels(void);
 HONE_INLINE hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error *err);
 
@@ -1014,33 +1034,33 @@ HONE_INLINE hone_status hone_kernel(size_t i, hone_kernel_info *out, hone_error 
 #define HONE_TIMING_WINDOWS 10
 #define HONE_TIMING_BINS 32
 
-/* How fast this core is at this moment, in no particular unit: the median of a few looks of 2 us at
- * how fast it loads. What shares the core or takes it away makes it slower, a run in between too.
- * *best becomes the fastest look, where that is more than it was. */
+/* The current speed of this core, in no particular unit: the median of a few measurements of 2 us
+ * each. It is lower while something else uses the core. *best becomes the fastest measurement, if
+ * that is higher than it was. */
 HONE_API double hone_pace(double *best);
 
-/* What the durations of many runs tell, in the unit they came in. */
+/* Statistics of the durations of many runs, in the unit of the durations. */
 typedef struct hone_timing {
     uint32_t size;
     int64_t n;
     double mean, std, min, max;
-    double p50, p90, p95, p99, p99_9; /* straight between the two durations they fall between */
-    /* The runs in order, cut into windows of as many each: */
-    int n_windows; /* fewer than HONE_TIMING_WINDOWS where there are fewer runs */
+    double p50, p90, p95, p99, p99_9; /* percentiles, interpolated linearly */
+    /* The runs in order, divided into windows of equal length: */
+    int n_windows; /* fewer than HONE_TIMING_WINDOWS if there are fewer runs */
     double median[HONE_TIMING_WINDOWS], fastest[HONE_TIMING_WINDOWS];
-    double noise; /* how far the medians of the last windows lie apart, as a share of the least of
-                     them: of the second half, or of all where they are less than four; NaN: there
-                     is one window */
-    bool stable;  /* that is at most 0.1 */
-    double pace;  /* of the machine beside the fastest runs, as a share of its best; NaN: unknown */
-    bool disturbed; /* that is below 0.7: even the fastest runs were slowed down */
-    /* Durations in each of HONE_TIMING_BINS equal parts of [low, high], from the least to the 99th
-     * percentile or three medians; the longer ones are counted in the last. */
+    /* The spread of the medians of the second half of the windows, divided by the least of them. Of
+     * all windows, if there are fewer than four; NaN: there is one window. */
+    double noise;
+    bool stable;    /* noise is at most 0.1 */
+    double pace;    /* hone_pace next to the fastest runs, as a share of the best; NaN: unknown */
+    bool disturbed; /* pace is below 0.7: even the fastest runs were slowed down */
+    /* A histogram of HONE_TIMING_BINS equal bins over [low, high]. low is the least duration, high
+     * the 99th percentile or three medians. Longer durations are counted in the last bin. */
     double low, high;
     int64_t counts[HONE_TIMING_BINS];
 } hone_timing;
-/* n durations, at least one, in the order they were measured. pace: what hone_pace said beside each
- * of them, best: the fastest look of all; pace may be NULL. */
+/* Computes the statistics of n durations, at least one, in the order they were measured. pace is
+ * NULL or has the result of hone_pace for each of them; best is the fastest measurement of all. */
 HONE_INLINE hone_status hone_timing_of(hone_timing *out, const double *durations,
                                        const double *pace, double best, size_t n, hone_error *err);
 
@@ -1052,74 +1072,74 @@ typedef enum hone_change {
 } hone_change;
 typedef struct hone_timing_change {
     hone_change verdict;
-    double then, now; /* what is compared: the median of the third fastest window */
-    double ratio;     /* of now to then */
-    double margin; /* by how much it must be off 1 to mean something: 5 %, or what the next windows
-                      of either series are slower by */
+    double then, now; /* the medians of the third-fastest windows, which are compared */
+    double ratio;     /* now / then */
+    double margin;    /* the least distance of ratio from 1 that counts as a change: 5 %, or the
+                         distance to the next windows of either series if that is more */
 } hone_timing_change;
-/* Compares two series by their fastest windows, since what disturbs a machine only ever adds time.
- * Of either, `min`, `n_windows`, `median`, `disturbed` and `pace` are looked at. */
+/* Compares two series by their fastest windows, since disturbances only ever add time. It reads
+ * `min`, `n_windows`, `median`, `disturbed` and `pace` of both. */
 HONE_INLINE hone_timing_change hone_timing_compare(const hone_timing *then, const hone_timing *now);
-/* n series of the same thing, at least one, each of a process of its own, as one: it tells what the
- * fastest of them does, but its windows are the fastest of all, in order, and it is disturbed only
- * where all are. *settled: two series beside which the machine had its full pace agree with it to
- * 2 %, so that more of them would change little. Returns which is the fastest. */
+/* Joins n series of the same measurement, at least one, each from a process of its own. The result
+ * has the statistics of the fastest series and the fastest windows of all series. It is disturbed
+ * only if all series are. *settled: two series measured on an undisturbed machine agree with the
+ * result within 2 %, so that more series would change little. Returns the index of the fastest. */
 HONE_INLINE size_t hone_timing_join(hone_timing *out, const hone_timing *series, size_t n,
                                     bool *settled);
-/* The same, compared with `then`. It is slower where four series say so whatever disturbed them.
- * *more: one more might change the verdict; of twelve that cannot be. */
+/* Joins n series and compares the result with `then`. Four series that are slower decide, even if
+ * they were disturbed. *more: another series might change the verdict; never after twelve. */
 HONE_INLINE hone_timing_change hone_timing_judge(const hone_timing *then, const hone_timing *series,
                                                  size_t n, bool *more);
 
 #define HONE_ENERGY_PACKAGES 16
 
-/* Counters of the energy that CPU packages take. */
+/* Counters of the energy that CPU packages use. */
 typedef struct hone_energy {
     uint32_t size;
-    int n; /* packages; 0: the machine does not report it, or not to this process */
+    int n; /* packages; 0: the machine reports no energy, or not to this process */
     int64_t uj[HONE_ENERGY_PACKAGES], range_uj[HONE_ENERGY_PACKAGES];
 } hone_energy;
 HONE_INLINE void hone_energy_read(hone_energy *out);
-/* Joules taken in between by all packages, whoever made them work; NaN: not reported. */
+/* The joules that all packages used between two readings, for all processes; NaN: not reported. */
 HONE_INLINE double hone_energy_between(const hone_energy *from, const hone_energy *to);
 
 /* ---- the machine ---- */
 
-/* A cache for data of the first CPU. */
+/* A data cache of the first CPU. */
 typedef struct hone_cache_info {
     int level;
     int64_t bytes;
-    int line_bytes; /* 0: not known */
-    int cpus;       /* that share it; 0: not known */
+    int line_bytes; /* 0: unknown */
+    int cpus;       /* that share it; 0: unknown */
 } hone_cache_info;
 
-/* Arithmetic fed from registers: the most there can be. */
+/* The most operations per second that the CPU reaches, with all operands in registers. */
 typedef struct hone_peak_info {
     const char *precision;   /* "f32", "bf16", "f16", "int8" */
     const char *instruction; /* "vfmadd231ps zmm" */
     const char *isa;         /* the instruction set it belongs to: "avx512" */
     int threads;
-    double gops; /* 10^9 operations per second, a multiply-add being two */
+    double gops; /* 10^9 operations per second; a multiply-add counts as two */
 } hone_peak_info;
 
 typedef struct hone_bandwidth_info {
     const char *level; /* "L1", "L2", "L3", "memory" */
-    int64_t bytes;     /* that were gone over, by all threads together */
+    int64_t bytes;     /* of the memory that was used to measure, by all threads together */
     int threads;
-    double read_gb, write_gb, copy_gb; /* 10^9 bytes per second; copies count both ways */
+    double read_gb, write_gb, copy_gb; /* 10^9 bytes per second; a copy counts as read and write */
 } hone_bandwidth_info;
 
-/* An instruction set the CPU has. */
+/* An instruction set of the CPU. */
 typedef struct hone_isa_info {
     const char *name; /* "avx512" */
-    bool allowed;     /* by HONE_ISA */
+    bool allowed;     /* HONE_ISA allows it */
 } hone_isa_info;
 
 /* An NVIDIA GPU. */
 typedef struct hone_gpu_info {
     const char *name;     /* "NVIDIA H200" */
-    int64_t memory_bytes; /* -1: not known */
-    int capability[2];    /* its compute capability: 9, 0; 0, 0: not known */
+    int64_t memory_bytes; /* -1: unknown */
+    int capability[2];    /* its compute capability: 9, 0; 0, 0: unknown */
 } hone_gpu_info;
 
 typedef struct hone_machine {
@@ -1127,11 +1147,11 @@ typedef struct hone_machine {
     const char *cpu, *arch; /* "Neoverse V1", "aarch64" */
     const char *isa;        /* the strongest instruction set, as far as HONE_ISA allows */
     int cpus;               /* logical CPUs online */
-    int allowed_cores;      /* physical cores this process's affinity mask allows */
-    int quota;              /* CPUs its cgroup grants; 0: no limit */
-    int threads;            /* a session takes by default */
-    int64_t memory_bytes;   /* -1: not known */
-    int64_t memory_limit;   /* of the cgroup; -1: none below that */
+    int allowed_cores;      /* physical cores that the affinity mask of this process allows */
+    int quota;              /* CPUs that its cgroup allows; 0: no limit */
+    int threads;            /* of a session, by default */
+    int64_t memory_bytes;   /* -1: unknown */
+    int64_t memory_limit;   /* of the cgroup; -1: no limit below memory_bytes */
     size_t n_caches;        /* nearest first */
     const hone_cache_info *caches;
     size_t n_peaks; /* by precision, for one thread and for all */
@@ -1139,42 +1159,41 @@ typedef struct hone_machine {
     size_t n_bandwidths; /* by threads, nearest first */
     const hone_bandwidth_info *bandwidths;
     void *owner;
-    const char *kernel; /* the system's: "Linux 6.1.0" */
+    const char *kernel; /* of the operating system: "Linux 6.1.0" */
     size_t n_isas;      /* weakest first */
     const hone_isa_info *isas;
-    bool cached;    /* the peaks and bandwidths were read from the cache */
-    double noise;   /* share, 0 to 1, of the windows measured in that others disturbed */
-    bool disturbed; /* so many that peaks or bandwidths may be too low */
+    bool cached;    /* the peaks and bandwidths were read from the cache file */
+    double noise;   /* the share of the measurements that other programs disturbed, 0 to 1 */
+    bool disturbed; /* noise is so high that peaks or bandwidths may be too low */
     size_t n_gpus;
     const hone_gpu_info *gpus;
-    const char *gpu_driver; /* its version; NULL: not known */
+    const char *gpu_driver; /* its version; NULL: unknown */
 } hone_machine;
 
 typedef struct hone_machine_options {
     uint32_t size;
-    /* A text file that keeps what was measured, for each machine, set of limits and version of hone
-     * that it has met; NULL: none. A damaged one is repaired with a warning, a file of another kind
-     * left alone with one. */
+    /* A text file that keeps the measurements of each machine, set of limits and version of hone;
+     * NULL: none. A damaged file is repaired, with a warning. A file of another kind is left alone,
+     * with a warning. */
     const char *cache;
-    bool remeasure; /* whatever the cache says */
-    /* Called now and then while measuring; returning false ends it with HONE_E_LIMIT. May be NULL.
-     */
+    bool remeasure; /* measure even if the cache has the results */
+    /* Called from time to time. Returning false ends the call with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
 } hone_machine_options;
 HONE_INLINE void hone_machine_options_init(hone_machine_options *o);
 
-/* Looks at the machine and measures its limits, which takes a few seconds; with what is in the
- * cache, milliseconds. options may be NULL. */
+/* Describes the machine and measures its limits. This takes a few seconds, or milliseconds where
+ * the cache has the measurements. options may be NULL. */
 HONE_INLINE hone_status hone_machine_probe(hone_machine **out, const hone_machine_options *options,
                                            hone_error *err);
 HONE_API void hone_machine_destroy(hone_machine *machine);
-/* Only looks, which takes no time: there are no peaks, bandwidths and GPUs. */
+/* Describes the machine without measuring: there are no peaks, bandwidths and GPUs. */
 HONE_INLINE hone_status hone_machine_look(hone_machine **out, hone_error *err);
 
 /* ---- profiles: where runs spend their time, and what the machine would allow ---- */
 
-/* A step over all runs. What is not known is 0, NULL, or -1 for counters. */
+/* One step over all runs. Unknown numbers are 0, unknown texts NULL, unknown counters -1. */
 typedef struct hone_step_profile {
     const char *node, *op, *family, *kernel, *output; /* as in hone_step_info */
     const char *why, *isa, *precision, *why_float;
@@ -1182,22 +1201,22 @@ typedef struct hone_step_profile {
     double flops, bytes, weights_bytes, macs;
     size_t live_bytes;
     double ms;       /* the median of its times */
-    double begin_us; /* in the last run, counted from the run's begin */
-    /* Against the machine's limits: */
+    double begin_us; /* in the last run, counted from its beginning */
+    /* Compared with the machine's limits: */
     double intensity;    /* flops per byte */
-    double gflops, gb_s; /* reached */
+    double gflops, gb_s; /* that the step reached */
     double roof_ms;      /* the least time the machine allows */
     double roof_share;   /* roof_ms / ms */
     double lost_ms;      /* ms - roof_ms */
-    const char *bound;   /* by what: "compute", "memory", "overhead" */
+    const char *bound;   /* what limits the step: "compute", "memory", "overhead" */
     const char *level;   /* where most of its bytes come from: "L2", "memory" */
     const char *advice;  /* what would make it faster */
-    /* Of one run, on the thread that runs the session: */
+    /* In one run, on the thread that calls it: */
     double cycles, instructions, cache_misses;
     const char *why_precision; /* as in hone_step_info */
 } hone_step_profile;
 
-/* A question a profile answers by itself. */
+/* A question about the results and its answer. */
 typedef struct hone_verdict {
     const char *question, *answer, *evidence;
 } hone_verdict;
@@ -1206,10 +1225,10 @@ typedef struct hone_profile {
     uint32_t size;
     int64_t runs;
     int threads;     /* of the session */
-    double wall_ms;  /* a run: the median */
-    double cpu_ms;   /* of processor time a run takes, all threads together */
-    double ms;       /* of all steps: their medians added up */
-    double coverage; /* of a run's time, the share its steps took: the median */
+    double wall_ms;  /* of a run: the median */
+    double cpu_ms;   /* of a run: processor time, all threads together */
+    double ms;       /* of all steps: the sum of their medians */
+    double coverage; /* the share of a run's time that its steps took: the median */
     double roof_ms;  /* of all steps */
     double macs, integer_macs;
     size_t n_steps; /* in the order they ran */
@@ -1221,12 +1240,12 @@ typedef struct hone_profile {
 
 typedef struct hone_profile_options {
     uint32_t size;
-    int64_t runs;                /* that count; one more warms up. 0: 10 */
-    const hone_machine *machine; /* its limits; NULL: steps are not placed under them */
-    int64_t samples;             /* a run takes, for what is said of one; 0: 1 */
-    bool counters;               /* one more run counts cycles, where the system allows */
-    double max_ms;               /* a run may take, for the verdict on it; 0: not told */
-    /* Called after each run; returning false ends it with HONE_E_LIMIT. May be NULL. */
+    int64_t runs;                /* to measure, after one that warms up; 0: 10 */
+    const hone_machine *machine; /* steps are compared with its limits; NULL: they are not */
+    int64_t samples;             /* per run, for numbers per sample; 0: 1 */
+    bool counters;               /* count cycles in one more run, where the system allows it */
+    double max_ms;               /* that a run may take, for the verdict on it; 0: not given */
+    /* Called after each run. Returning false ends the call with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
 } hone_profile_options;
@@ -1239,74 +1258,75 @@ HONE_API void hone_profile_destroy(hone_profile *profile);
 
 /* ---- optimizing: the search for a smaller and faster model ---- */
 
-/* A model that was tried. What was not measured is NaN, or -1. */
+/* A model that was tried. Values that were not measured are NaN or -1. */
 typedef struct hone_optimize_row {
-    const char *name;  /* "original", "int8" ...: what hone_optimize knows to try */
-    const char *help;  /* what it is, in a few words */
-    const char *state; /* what became of it: "original", "chosen", "passed", "gate", "slower",
-                          "behind", "held-out", "skipped", "unfinished" or "failed" */
-    const char *why;   /* in words; NULL: there is nothing to say */
-    const char *gain;  /* what practitioners' guides expect of it; "": nothing */
+    const char *name;  /* "original", "int8" ...: the candidate */
+    const char *help;  /* the candidate in a few words */
+    const char *state; /* its result: "original", "chosen", "passed", "gate", "slower", "behind",
+                          "held-out", "skipped", "unfinished" or "failed" */
+    const char *why;   /* the reason for the state, in words; NULL: none */
+    const char *gain;  /* the gain that practitioners' guides expect; "": none is known */
     int64_t file_bytes, weights_bytes, memory_bytes;
-    double ms;    /* a run: the median */
-    double speed; /* times as fast as the original, which ran beside it; 1: or not told */
-    double doubt; /* by what share of it rounds of that measurement differ */
+    double ms;    /* of a run: the median */
+    double speed; /* how many times as fast as the original, which ran in turns with it; 1: as fast,
+                     or the difference is too small to tell */
+    double doubt; /* the spread of speed between rounds of the measurement, as a share */
     double value, low, high; /* of the metric, with its 95 % interval */
-    double drop;             /* by how much it is worse than the original's */
-    double seconds;          /* that trying it took */
-    bool front;              /* none that passes is better in latency, size and accuracy at once */
+    double drop;             /* how much worse the metric is than that of the original */
+    double seconds;          /* that the trial took */
+    bool front;              /* no model that passes is better in latency, size and accuracy */
 } hone_optimize_row;
 
 typedef struct hone_optimization {
     uint32_t size;
-    const char *metric; /* "top1" ...; without labels a measure of hone_comparison */
+    const char *metric; /* "top1" ...; without labels the `measure` of hone_comparison */
     bool is_share, lower_better;
-    int64_t calibration_samples, choosing_samples, verifying_samples; /* none is used twice */
+    int64_t calibration_samples, choosing_samples, verifying_samples; /* no sample is used twice */
     size_t n_rows; /* in the order they were tried; the first is the original */
     const hone_optimize_row *rows;
-    size_t chosen;       /* row; 0: the original is to stay */
-    hone_model *model;   /* the chosen one, destroyed with this; NULL: the original is to stay */
-    bool met;            /* what was asked for is met, by the model or by the original */
-    bool interrupted;    /* progress ended it: the best of what had passed by then is chosen */
+    size_t chosen;       /* the index of a row; 0: the original is best */
+    hone_model *model;   /* the chosen model, destroyed with this; NULL: the original is best */
+    bool met;            /* the chosen model, or the original, is within the limits asked for */
+    bool interrupted;    /* progress ended the search; the best model so far is chosen */
     const char *verdict; /* one line */
-    double verified, verified_original; /* the metric on samples no choice was made by */
-    double profile_ms;                  /* a run of the original, and what it is spent on: */
-    const char *profile;                /* "Conv 61 %, MatMul 20 %" */
-    size_t n_criteria, n_guards;        /* eight, seven */
-    /* Answers of criteria: "yes", "no", "not asked", "by rule" (known, not measured); of guards:
-     * "avoided", "not avoided". */
+    double verified, verified_original; /* the metric on samples that no choice used */
+    double profile_ms;                  /* of a run of the original */
+    const char *profile;                /* where that time goes: "Conv 61 %, MatMul 20 %" */
+    size_t n_criteria, n_guards;        /* eight criteria of a good search, seven usual mistakes */
+    /* Answers of criteria: "yes", "no", "not asked", "by rule" (known, not measured). Answers of
+     * guards: "avoided", "not avoided". */
     const hone_verdict *criteria, *guards;
-    size_t n_left_out; /* what was not tried, and why */
+    size_t n_left_out; /* candidates that were not tried, with the reason */
     const char *const *left_out;
-    const char *recipe; /* a text that does it again; NULL: the original is to stay */
+    const char *recipe; /* a text that repeats this; NULL: the original is best */
     double seconds;
     void *owner;
-    const char *runtime; /* what runs the model, and whose speeds these are: "hone" ... */
-    bool by_rule;        /* nothing was timed there: ms and speed of rows are NaN */
-    double verified_low, verified_high; /* the 95 % interval of verified; NaN: not known */
-    bool checked;     /* models were judged on real samples; else only exact ones were tried, but
-                         for allow_unchecked */
-    bool out_of_time; /* time_budget ended the search: the best of what had passed is chosen */
+    const char *runtime;                /* the runtime that was timed: "hone" ... */
+    bool by_rule;                       /* nothing was timed: ms and speed of rows are NaN */
+    double verified_low, verified_high; /* the 95 % interval of verified; NaN: unknown */
+    bool checked;     /* models were judged on real samples; otherwise only exact ones were tried,
+                         unless allow_unchecked */
+    bool out_of_time; /* time_budget ended the search; the best model so far is chosen */
 } hone_optimization;
 
-/* Two models in turns, for a while: the first and the second. */
+/* The times of two models that ran in turns: the first and the second. */
 typedef struct hone_round {
     uint32_t size;
     double median_ms[2], least_ms[2]; /* of a run */
-    bool calm;                        /* nothing was seen to disturb it */
+    bool calm;                        /* no disturbance of the machine was seen */
 } hone_round;
 
-/* How models are timed in another runtime than hone. Functions return HONE_OK or a status with its
- * text in err; they are called on the thread of hone_optimize. */
+/* Times models in another runtime than hone. The functions are called on the thread of
+ * hone_optimize. They return HONE_OK, or another status with a text in err. */
 typedef struct hone_timer {
-    uint32_t size;
+    uint32_t size;    /* sizeof(hone_timer); set the whole struct to 0 first */
     const char *name; /* of the runtime, for people: "ONNX Runtime 1.31.1" */
     void *ctx;
-    /* Makes a model ready to run on these inputs, which are one sample; onnx is the model's file.
-     * The model has that id until it is closed; the original has 0. */
+    /* Makes a model ready to run on these inputs, which are one sample. onnx is the model's file in
+     * memory. The model keeps its id until it is closed; the original has 0. */
     hone_status (*open)(void *ctx, int id, const void *onnx, size_t bytes, size_t n_in,
                         const hone_value *in, hone_error *err);
-    /* Runs two open models in turns for about that many seconds. They may be the same one. */
+    /* Runs two open models in turns for about that many seconds. Both may be the same. */
     hone_status (*round)(void *ctx, int first, int second, double seconds, hone_round *out,
                          hone_error *err);
     void (*close)(void *ctx, int id);
@@ -1314,64 +1334,67 @@ typedef struct hone_timer {
 
 typedef struct hone_optimize_options {
     uint32_t size;
-    /* Samples, which are split into those to calibrate, choose and verify with. NULL, or samples
-     * that are made up ("random"): only what computes the same but for rounding is tried, and
-     * judged by how close it stays on made-up inputs. */
+    /* Samples. They are split into three parts: to calibrate, to choose and to verify. With NULL,
+     * or with made-up samples ("random"), hone tries only models that compute the same but for
+     * rounding, and judges them on made-up inputs. */
     hone_dataset *data;
-    hone_dataset *calibrate, *eval; /* instead of parts of data; NULL: none */
-    const char *metric;             /* what to judge by; NULL: what suits the model and data */
-    double max_drop;                /* that the metric may lose; default: 0.01 */
-    bool max_drop_relative;         /* as a share of the original's value */
-    double max_latency_ms;          /* of a run of one sample; 0: not asked */
-    int64_t max_file_bytes, max_memory_bytes; /* 0: not asked */
+    hone_dataset *calibrate, *eval;           /* used instead of parts of data; or NULL */
+    const char *metric;                       /* NULL: the one that suits the model and data */
+    double max_drop;                          /* that the metric may lose; default: 0.01 */
+    bool max_drop_relative;                   /* max_drop is a share of the original's value */
+    double max_latency_ms;                    /* of a run of one sample; 0: no limit */
+    int64_t max_file_bytes, max_memory_bytes; /* 0: no limit */
     const char *target;                       /* the device: "cpu", the default */
-    const char *recipe; /* the text of one, which is carried out instead of searching; or NULL */
+    const char *recipe; /* the text of a recipe to repeat, instead of a search; or NULL */
     uint64_t seed;      /* of the split and of methods; default: 1 */
-    const hone_session_options *session; /* how models are run; NULL: by default */
-    /* Called now and then with what is going on and how much of that is done; returning false ends
-     * it. May be NULL. */
+    const hone_session_options *session; /* how models are run; NULL: the defaults */
+    /* Called from time to time with the current task and how much of it is done. Returning false
+     * ends the search. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
-    /* What is to run the model: "hone" (NULL likewise) or another of HONE_QUANTIZE_TARGETS. Models
-     * are written for it, and only those are tried that it is known to run well. */
+    /* The runtime that will run the model: "hone", which NULL stands for, or another name of
+     * HONE_QUANTIZE_TARGETS. Models are written for it. Only models that it is known to run well
+     * are tried. */
     const char *runtime;
-    /* How they are timed there. NULL: nothing is timed; what makes models faster there is known by
-     * rules, and limits on latency are refused. */
+    /* Times models in that runtime. With NULL nothing is timed: rules say what is faster there, and
+     * limits on latency are refused. */
     const hone_timer *timer;
-    bool allow_unchecked; /* without real samples, try what may change answers too */
-    double time_budget;   /* seconds; then the best of what has passed is chosen. 0: no limit */
-    /* Called with progress_ctx as candidate k of at most n begins: the seconds the search may still
-     * take, judged by the candidates before; NaN: not known yet. With 0 of 0 as the choice begins.
-     * May be NULL. */
+    bool allow_unchecked; /* without real samples, also try models that may answer differently */
+    double time_budget;   /* seconds; then the best model so far is chosen; 0: no limit */
+    /* Called with progress_ctx when candidate k of at most n begins. seconds_left is an estimate of
+     * the time the search will still take; NaN: unknown. k and n are 0 when the choice begins. May
+     * be NULL. */
     void (*candidate)(void *ctx, int k, int n, double seconds_left);
 } hone_optimize_options;
 HONE_INLINE void hone_optimize_options_init(hone_optimize_options *o);
 
-/* Tries what practitioners do, the gentlest first, measures each beside the original, and chooses
- * what is fastest and smallest within max_drop. With a limit on latency, size or memory it ends as
- * soon as that is met. Nothing that is slower, or worse than the gate, is chosen. HONE_E_FORMAT and
- * HONE_E_ARG: a recipe that is damaged, or for another model or other data. options may be NULL. */
+/* Searches for a smaller and faster model. It tries the methods that practitioners use, those that
+ * change least first, measures each result against the original, and chooses the fastest and
+ * smallest whose metric is within max_drop. With a limit on latency, size or memory the search ends
+ * as soon as the limit is met. A model that is slower than the original is never chosen. options
+ * may be NULL. HONE_E_FORMAT: the recipe is damaged. HONE_E_ARG: it is for another model or other
+ * data. */
 HONE_INLINE hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
                                       hone_optimization **out, hone_error *err);
 HONE_API void hone_optimization_destroy(hone_optimization *optimization);
 
-/* ---- spans: what takes how long, told while it happens ---- */
+/* ---- spans: how long parts of the library's work take ---- */
 
-/* Something that has ended. Texts live during the call. */
+/* A piece of work that has ended. Texts last until the listener returns. */
 typedef struct hone_span {
     const char *category; /* "load", "compile", "run", "step", "data"; "region": the caller's own */
-    const char *name;     /* "parse", "pack"; of a step its node; of a region what it was called */
+    const char *name;     /* "parse", "pack"; of a step its node; of a region its name */
     const char *detail;   /* of a step its operators and kernel; else NULL */
-    int64_t begin_ns, end_ns; /* of the clock of hone_step_info */
-    int thread;               /* threads are counted from 1 on, as they come */
-    int64_t live_bytes;       /* memory in use by what it belongs to; -1: not told */
+    int64_t begin_ns, end_ns; /* on the clock of hone_step_info */
+    int thread;               /* threads have numbers from 1 on, in the order of their first span */
+    int64_t live_bytes;       /* memory in use by the model or session; -1: unknown */
 } hone_span;
-/* fn is told of every span that begins from now on, on the thread it happened on, of several
- * threads at once. NULL: nobody is, which is the default; spans then cost next to nothing, and runs
- * go through a loop that knows none. */
+/* Calls fn for every span that begins from now on. fn is called on the thread of the span, and may
+ * be called on several threads at once. NULL, the default: nothing is called, and spans cost next
+ * to nothing. */
 HONE_INLINE void hone_span_listen(void (*fn)(void *ctx, const hone_span *span), void *ctx);
-/* A caller's own code as a span. Regions nest, 64 deep; begin and end are on one thread. The name
- * lives until the end. */
+/* Makes a span of the caller's own code. Regions may nest, up to 64 deep. Begin and end must be on
+ * the same thread. The name must last until the end. */
 HONE_API void hone_region_begin(const char *name);
 HONE_API void hone_region_end(void);
 
@@ -1379,13 +1402,13 @@ HONE_API void hone_region_end(void);
 
 typedef struct hone_report_options {
     uint32_t size;
-    const char *const *names; /* of the documents, for messages; NULL: they have none */
+    const char *const *names; /* of the documents, for error messages; or NULL */
 } hone_report_options;
 HONE_INLINE void hone_report_options_init(hone_report_options *o);
 
-/* A page of results: one HTML file, which needs nothing beside itself. documents are texts of JSON
- * objects, one or more each, as the verbs of the program print them with --json (docs/json.md);
- * equal ones give equal files. options may be NULL. */
+/* Writes a page of results: one HTML file that needs no other files. Each of the n documents is a
+ * text of one or more JSON objects, as the program prints them with --json (docs/json.md). Equal
+ * documents give equal files. options may be NULL. */
 HONE_API hone_status hone_report_write(const char *const *documents, size_t n, const char *path,
                                        const hone_report_options *options, hone_error *err);
 
@@ -1397,8 +1420,8 @@ typedef enum hone_log_level {
     HONE_LOG_INFO,
     HONE_LOG_DEBUG
 } hone_log_level;
-/* fn receives lines up to `level`; it may be called from several threads at once. fn NULL: silence,
- * which is the default. */
+/* fn receives the lines of `level` and of more serious levels. It may be called on several threads
+ * at once. NULL, the default: nothing is logged. */
 HONE_API void hone_log_set(void (*fn)(void *ctx, hone_log_level level, const char *line), void *ctx,
                            hone_log_level level);
 
