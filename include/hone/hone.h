@@ -508,8 +508,8 @@ typedef struct hone_tuning {
     double ms;        /* spent measuring */
 } hone_tuning;
 HONE_INLINE hone_tuning hone_session_tuning(const hone_session *session);
-/* The precision that was asked for, or the default for the model: "int8", "f32" ... After a run it
- * is "bf16" only if a step computes in bf16, and "f32" otherwise. */
+/* The precision that was asked for, or the default for the model: "int8", "f32" ... It is "f32" in
+ * place of "bf16" once the session has run and no step of it computes in bf16. */
 HONE_API const char *hone_session_precision(const hone_session *session);
 /* The parts of the model that precision "auto" has left in f32 so far, one text each: "conv12: f32
  * 0.31 ms, int8 0.35 ms". NULL: there are not more than i. Texts last as long as the session. */
