@@ -45,7 +45,7 @@ hone_status hone_machine_look_sized(hone_machine **out, const hone_layout *calle
 }
 
 const hone_machine *hn_api_machine(const hone_machine *shown) {
-    return shown != NULL ? &((const held *)shown->owner)->machine : NULL;
+    return shown != NULL && shown->owner != NULL ? &((const held *)shown->owner)->machine : shown;
 }
 
 void hone_machine_destroy(hone_machine *m) {

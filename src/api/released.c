@@ -44,6 +44,12 @@ typedef struct timing_change {
     double then, now, ratio, margin;
 } timing_change;
 
+#define AS_IT_WAS(type, last) \
+    static_assert(sizeof(type) == HN_SIZE_TO(hone_##type, last), "it was longer or shorter")
+AS_IT_WAS(tuning, ms);
+AS_IT_WAS(memory_use, bound_bytes);
+AS_IT_WAS(timing_change, margin);
+
 /* Body of a function that returns one of them: the call with `out`. */
 #define RETURNED(type, call) \
     type out;                \
