@@ -105,6 +105,10 @@ static int64_t bytes_of_type(inspector *p, const hn_type *t) {
 static hone_status check_given(const inspector *p, hn_error *err) {
     for (size_t i = 0; i < p->n_given; i++) {
         if (p->asked[i]) continue;
+        for (size_t k = 0; k < i; k++)
+            HN_CHECK(err, strcmp(p->given[k].name, p->given[i].name) != 0, HONE_E_ARG,
+                     "the symbolic dim '%s' is given twice, as %lld and %lld", p->given[i].name,
+                     (long long)p->given[k].value, (long long)p->given[i].value);
         char list[300] = "it has none";
         for (size_t k = 0, at = 0; k < p->out.n_dims && at < sizeof list; k++)
             at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", k > 0 ? ", " : "it has ",

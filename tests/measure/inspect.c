@@ -225,6 +225,9 @@ static void symbols_get_sizes(void **state) {
     assert_int_equal(hn_model_inspect(m, wrong, 2, &scratch_mem, &in, &err), HONE_E_NOT_FOUND);
     assert_string_equal(err.text, "the model has no symbolic dim 'breadth'; it has batch, length");
     assert_null(in);
+    const hone_dim_value twice[] = {{"length", 10}, {"batch", 3}, {"length", 12}};
+    assert_int_equal(hn_model_inspect(m, twice, 3, &scratch_mem, &in, &err), HONE_E_ARG);
+    assert_string_equal(err.text, "the symbolic dim 'length' is given twice, as 10 and 12");
     hn_model_destroy(m);
 }
 
