@@ -32,7 +32,7 @@ static const struct {
 static int row_of(const hn_op_def *op, int from) {
     const char *domain = op->domain != NULL ? op->domain : "";
     for (int i = from; i < (int)(sizeof rows / sizeof *rows); i++)
-        if (strcmp(rows[i].op, op->name) == 0 && strcmp(rows[i].domain, domain) == 0) return i;
+        if (hn_same_name(rows[i].op, op->name) && hn_same_name(rows[i].domain, domain)) return i;
     return -1;
 }
 

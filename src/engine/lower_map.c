@@ -48,14 +48,14 @@ static const row rows[] = {
 static const row *row_of(const hn_node *n) {
     const char *domain = n->op->domain != NULL ? n->op->domain : "";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].op, n->op->name) == 0 && strcmp(rows[i].domain, domain) == 0)
+        if (hn_same_name(rows[i].op, n->op->name) && hn_same_name(rows[i].domain, domain))
             return &rows[i];
     return NULL;
 }
 
 /* Of ai.onnx. */
 static bool is(const hn_node *n, const char *op) {
-    return n != NULL && n->domain[0] == '\0' && strcmp(n->op_type, op) == 0;
+    return n != NULL && n->domain[0] == '\0' && hn_same_name(n->op_type, op);
 }
 
 /* The Mul that multiplies x by n = Sigmoid (x), when nobody else uses either. The pair is SILU: the

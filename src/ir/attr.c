@@ -24,7 +24,7 @@ hn_attr_type hn_attr_element_of(hn_attr_type t) {
 
 hn_attr *hn_node_attr(const hn_node *n, const char *name) {
     for (hn_attr *a = n->attrs; a != NULL; a = a->next)
-        if (strcmp(a->name, name) == 0) return a;
+        if (hn_same_name(a->name, name)) return a;
     return NULL;
 }
 

@@ -21,6 +21,8 @@
 #ifndef HN_IR_IR_H
 #define HN_IR_IR_H
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/map.h"
@@ -44,6 +46,12 @@ typedef struct hn_op_def hn_op_def; /* ops/op.h; the IR only keeps the pointer *
 #define HN_MAX_DEPTH 64
 
 /* ---- values ---- */
+
+/* Names of operators and attributes are compared often while a plan is made, and most differ at
+ * once. */
+static inline bool hn_same_name(const char *a, const char *b) {
+    return a[0] == b[0] && strcmp(a, b) == 0;
+}
 
 typedef struct hn_use hn_use;
 struct hn_use {

@@ -16,7 +16,7 @@ const hn_op_def *hn_def_of(const hn_node *n) {
 }
 
 bool hn_is(const hn_node *n, const char *op) {
-    return n != NULL && n->domain[0] == '\0' && strcmp(n->op_type, op) == 0 && hn_is_formed(n);
+    return n != NULL && n->domain[0] == '\0' && hn_same_name(n->op_type, op) && hn_is_formed(n);
 }
 
 hn_node *hn_feeds(const hn_node *n, int i, const char *op) {

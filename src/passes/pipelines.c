@@ -118,7 +118,8 @@ static hone_status read_options(const hn_simplify_options *o, plan *p, hn_error 
 
 /* Depth is bounded by HN_MAX_DEPTH. */
 static hone_status run_in(hn_graph *g, int id, hn_pass_ctx *c, hn_error *err) {
-    for (hn_node *n = g->first; n != NULL; n = n->next) {
+    bool alone = c->model->n_graphs == 1; /* there are no subgraphs */
+    for (hn_node *n = g->first; n != NULL && !alone; n = n->next) {
         int at = 0;
         for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
             HN_TRY(run_in(sub, id, c, err));
