@@ -119,7 +119,7 @@ static void weights_go_with_their_plan(void **state) {
     enum { MOST = 6 * HN_ENGINE_PLANS };
     static float x[MOST][4], y[MOST][2];
     hn_engine *e = engine_of(model_inferred(sized));
-    size_t weights[2] = {0};
+    size_t most[2] = {0}; /* with up to 2 * HN_ENGINE_PLANS shapes, and with more */
     for (int rows = 1; rows <= MOST; rows++) {
         hn_tensor *t;
         x[rows - 1][0] = 1;
@@ -130,10 +130,11 @@ static void weights_go_with_their_plan(void **state) {
         assert_int_equal(hn_engine_run(e, in, place, y, NULL, NULL, &err), HONE_OK);
         hn_tensor_unref(t);
         assert_true(y[0][0] == (float)rows && y[rows - 1][1] == (float)(2 * rows));
-        weights[rows > 2 * HN_ENGINE_PLANS] = hn_engine_memory_use(e).weights;
+        size_t now = hn_engine_memory_use(e).weights, *m = &most[rows > 2 * HN_ENGINE_PLANS];
+        *m = now > *m ? now : *m;
     }
-    assert_true(weights[0] > 0);
-    assert_int_equal(weights[1], weights[0]);
+    /* Kernels of other numbers of rows may want more of them; all shapes' would be three times. */
+    assert_true(most[0] > 0 && most[1] < 2 * most[0]);
     hn_engine_destroy(e);
 }
 
