@@ -53,12 +53,12 @@ static void work(const void *problem, int lanes, hn_work *w) {
 
 static rows rows_of(const hn_pool_planes_f32 *p, void *lane) {
     rows r = {.h = lane};
+    int64_t columns = columns_of(p), band = band_of(p) * columns;
     r.v = r.h + p->ow;
     r.tall = (float *)(r.v + p->oh);
-    r.wide = r.tall + band_of(p) * columns_of(p);
-    r.count = r.wide + columns_of(p);
-    for (int64_t i = 0; i < band_of(p) * columns_of(p); i++)
-        r.tall[i] = p->kind == HN_POOL_F32_MAX ? -INFINITY : 0.0f;
+    r.wide = r.tall + band;
+    r.count = r.wide + columns;
+    for (int64_t i = 0; i < band; i++) r.tall[i] = p->kind == HN_POOL_F32_MAX ? -INFINITY : 0.0f;
     for (int64_t ox = 0; ox < p->ow; ox++) {
         hn_pool_span h = hn_pool_span_of(ox, p->kw, p->sw, p->dw, p->pl, p->pr, p->w);
         r.h[ox] = h;
