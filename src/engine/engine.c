@@ -610,13 +610,13 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry 
     hn_weights_trim(all->weights);
     status = restore_plain(e, err);
     if (status == HONE_OK) status = compile(e, in, n, err);
+    if (status == HONE_OK && n->plan != NULL) n->bytes = plan_bytes(e, n->plan);
     pthread_mutex_unlock(&all->making);
     pthread_mutex_lock(&all->lock);
     take_out(e, n);
     if (status == HONE_OK) {
         n->making = false;
         n->users--;
-        n->bytes = n->plan != NULL ? plan_bytes(e, n->plan) : 0;
         all->plan_bytes += n->bytes;
         insert(e, n); /* in front */
         *out = n;

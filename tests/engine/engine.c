@@ -75,12 +75,14 @@ static void every_shape_has_its_plan(void **state) {
 }
 
 typedef struct plan_count {
-    int made;
+    int made, simplified; /* plans, and times that the passes ran */
 } plan_count;
 
 static void count_plan(void *ctx, hone_log_level level, const char *line) {
+    plan_count *n = ctx;
     (void)level;
-    ((plan_count *)ctx)->made += strncmp(line, "plan: ", 6) == 0;
+    n->made += strncmp(line, "plan: ", 6) == 0;
+    n->simplified += strncmp(line, "simplified ", 11) == 0;
 }
 
 /* As many plans are kept as their bytes allow, and not fewer than HN_ENGINE_PLANS. */
@@ -243,6 +245,27 @@ static void plain_weights_are_dropped(void **state) {
     hn_engine_destroy(e);
 }
 
+/* Those of a small model stay once a second shape has come: for each further one the passes run
+ * once, on its graph, and not on the source again. */
+static void plain_weights_stay_for_further_shapes(void **state) {
+    (void)state;
+    hn_model *m = scaled_model();
+    for (int few = 0; few < 2; few++) {
+        hn_engine *e;
+        plan_count n = {0};
+        hn_engine_options o = {
+            .alloc = &model_mem, .plan_bytes = (size_t)few, .isa = hn_isa_available(), .seed = 1};
+        assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+        for (int rows = 1; rows <= 2; rows++) assert_int_equal(run_scaled(e, rows), HONE_OK);
+        hone_log_set(count_plan, &n, HONE_LOG_INFO);
+        for (int rows = 3; rows <= 6; rows++) assert_int_equal(run_scaled(e, rows), HONE_OK);
+        hone_log_set(NULL, NULL, HONE_LOG_WARN);
+        assert_int_equal(n.made, 4);
+        assert_int_equal(n.simplified, few ? 8 : 4);
+        hn_engine_destroy(e);
+    }
+}
+
 /* The same when making the contents again fails at any point. */
 static void dropped_weights_survive_failures(void **state) {
     (void)state;
@@ -307,6 +330,8 @@ int main(void) {
                                         model_teardown),
         cmocka_unit_test(precision_is_as_asked_for),
         cmocka_unit_test_setup_teardown(plain_weights_are_dropped, model_setup, model_teardown),
+        cmocka_unit_test_setup_teardown(plain_weights_stay_for_further_shapes, model_setup,
+                                        model_teardown),
         cmocka_unit_test_setup_teardown(dropped_weights_survive_failures, model_setup,
                                         model_teardown),
         cmocka_unit_test_setup_teardown(plans_share_memory, model_setup, model_teardown),
