@@ -141,8 +141,11 @@ static bool can_drop(const hn_engine *e, const hn_entry *newest, const hn_tensor
 
 /* Gives up what only making plans needs. */
 static void drop_plain(hn_engine *e, const hn_entry *newest) {
-    let_files_go(e->source);
-    let_files_go(e->model);
+    if (e->reads_files) {
+        let_files_go(e->source);
+        let_files_go(e->model);
+        e->reads_files = false;
+    }
     pthread_mutex_lock(&e->all->lock);
     for (int i = 0; i < e->n_made; i++) {
         hn_tensor *t = constant(e->model, e->made[i]);
@@ -166,6 +169,7 @@ static hone_status restore_plain(hn_engine *e, hn_error *err) {
         restored += t->bytes;
     }
     e->dropped = false;
+    e->reads_files = true;
     e->keeps_plain = restored <= plan_budget(e);
     hn_model_destroy(again);
     return HONE_OK;
@@ -267,6 +271,7 @@ hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine
     HN_TRY_GOTO(hn_layers_check(&o->layers, e->model, err));
     HN_TRY_GOTO(list_made(e, err));
     let_files_go(e->source);
+    e->reads_files = true;
     *out = e;
     return HONE_OK;
 fail:

@@ -70,6 +70,7 @@ struct hn_engine {
     int *made; /* values of `model`, by id, that only it holds, with contents that can be dropped */
     bool dropped;     /* some are */
     bool keeps_plain; /* none will be */
+    bool reads_files; /* the next plan is made of all constants, not of a few for its sizes */
     int depth;        /* engines around it */
     bool heavy;       /* a node multiplies matrices */
     bool steady;      /* its inputs have the same sizes in every run */

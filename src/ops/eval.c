@@ -179,10 +179,12 @@ static hone_status allocate_outputs(run *r, hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
-/* Constants from a file may be sparse or lie at odd addresses; operators see neither. */
-static hone_status usable(const hn_tensor *t, hn_allocator *alloc, hn_tensor **out, hn_error *err) {
+/* Constants from a file may be sparse or lie at odd addresses; operators see neither, unless they
+ * take any address. */
+static hone_status usable(const hn_tensor *t, bool any_address, hn_allocator *alloc,
+                          hn_tensor **out, hn_error *err) {
     if (t->data == NULL) return hn_tensor_dense(out, t, alloc, err);
-    if (hn_tensor_aligned(t)) {
+    if (any_address || hn_tensor_aligned(t)) {
         *out = hn_tensor_ref(t);
         return HONE_OK;
     }
@@ -230,8 +232,10 @@ static hone_status run_node(run *r, frame *f, const hn_node *n, const hn_tensor 
         goto done;
     }
     for (int i = 0; i < n->n_outputs; i++) wanted[i] = n->outputs[i] != NULL;
+    bool any_address = n->op != NULL && (n->op->traits & HN_ANY_ADDRESS) != 0;
     for (int i = 0; i < n->n_inputs && status == HONE_OK; i++)
-        if (in[i] != NULL) status = usable(in[i], r->o->alloc, &ready[i], err);
+        if (in[i] != NULL)
+            status = usable(in[i], any_address && i == 0, r->o->alloc, &ready[i], err);
     if (status != HONE_OK) goto done;
     hn_eval e = {.node = n,
                  .n_in = n->n_inputs,
@@ -364,7 +368,7 @@ static hone_status deliver(const run *r, const frame *f, int i, hn_tensor **out,
     void *to = NULL;
     if (f->place != NULL && f->placed[i] != NULL) return HONE_OK;
     if (f->place != NULL) HN_TRY(f->place(f->place_ctx, i, t->dtype, t->rank, t->dims, &to, err));
-    return to != NULL ? copy_out(t, to, r->o->alloc, err) : usable(t, r->o->alloc, out, err);
+    return to != NULL ? copy_out(t, to, r->o->alloc, err) : usable(t, false, r->o->alloc, out, err);
 }
 
 static hone_status run_graph(run *r, frame *parent, const hn_graph *g, const hn_tensor *const *in,

@@ -161,11 +161,28 @@ static void parse_sig(const char *text, hn_sig *sig) {
 
 /* ---- lookup ---- */
 
-static hn_sig sigs[N_OPS];
+/* Signatures by the address of their operator: every node asks for its own again and again while a
+ * plan is made. Open addressing. */
+enum { SIG_SLOTS = 1024 };
+_Static_assert(2 * N_OPS <= SIG_SLOTS, "half of the slots are free");
+static struct {
+    const hn_op_def *op; /* NULL: free */
+    hn_sig sig;
+} sigs[SIG_SLOTS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static size_t sig_slot(const hn_op_def *op) {
+    size_t i = (uintptr_t)op / 16 * 0x9E3779B1u % SIG_SLOTS;
+    while (sigs[i].op != NULL && sigs[i].op != op) i = (i + 1) % SIG_SLOTS;
+    return i;
+}
+
 static void parse_sigs(void) {
-    for (int i = 0; i < N_OPS; i++) parse_sig(hn_ops[i]->sig, &sigs[i]);
+    for (int i = 0; i < N_OPS; i++) {
+        size_t at = sig_slot(hn_ops[i]);
+        sigs[at].op = hn_ops[i];
+        parse_sig(hn_ops[i]->sig, &sigs[at].sig);
+    }
 }
 
 static const char *domain_of(const hn_op_def *op) { return op->domain != NULL ? op->domain : ""; }
@@ -201,10 +218,10 @@ void hn_model_bind_ops(hn_model *m) {
 }
 
 const hn_sig *hn_op_sig(const hn_op_def *op) {
-    int i = find(domain_of(op), op->name);
-    assert(i >= 0);
     pthread_once(&once, parse_sigs);
-    return &sigs[i];
+    size_t at = sig_slot(op);
+    assert(sigs[at].op == op);
+    return &sigs[at].sig;
 }
 
 int hn_op_version_at(const hn_op_def *op, int64_t opset) {

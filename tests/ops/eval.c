@@ -141,6 +141,26 @@ static void constants_as_they_lie_in_files(void **state) {
         TEXTS("float[4] {16, 22, 33, 50}", "float[4] {1, 2, 3, 4}", "float[4] {5, 0, 0, 6}"));
 }
 
+/* Rows of a large table at an odd address are taken from where they lie. */
+static void tables_are_not_copied_to_take_a_row(void **state) {
+    (void)state;
+    enum { ROWS = 4096 };
+    hn_model *m = model_inferred(
+        "m (int64[1] i) => (y) <float[1, 4] w = {0, 0, 0, 0}> { y = Gather (w, i) }");
+    static _Alignas(8) char odd[ROWS * 16 + 1];
+    memcpy(odd + 1 + 5 * 16, (float[]){1, 2, 3, 4}, 16);
+    hn_tensor *t;
+    assert_int_equal(hn_tensor_create_borrowed(&t, &model_mem, HONE_DTYPE_F32, 2,
+                                               (int64_t[]){ROWS, 4}, odd + 1, &err),
+                     HONE_OK);
+    hn_value_set_constant(value_of(m, "w"), t);
+    model_runs(m, TEXTS("int64[1] {5}"), TEXTS("float[1, 4] {1, 2, 3, 4}"));
+    size_t before = atomic_load(&model_mem.live);
+    atomic_store(&model_mem.peak, before);
+    run_and_release(m, &(hn_exec_options){.alloc = &model_mem}, "int64[1] {5}");
+    assert_true(atomic_load(&model_mem.peak) - before < ROWS * 16);
+}
+
 static void unknown_operators(void **state) {
     (void)state;
     hn_model *m = model_inferred(
@@ -329,6 +349,7 @@ int main(void) {
         TEST(a_run_can_be_stopped),
         TEST(inputs_and_their_defaults),
         TEST(constants_as_they_lie_in_files),
+        TEST(tables_are_not_copied_to_take_a_row),
         TEST(unknown_operators),
         TEST(old_nodes_are_not_run),
         TEST(views_share_bytes),
