@@ -439,8 +439,9 @@ typedef struct hone_session_options {
 } hone_session_options;
 HONE_INLINE void hone_session_options_init(hone_session_options *o);
 
-/* Makes a model ready to run. options may be NULL. HONE_E_UNSUPPORTED: an operator cannot run; the
- * error names its node. */
+/* Makes a model ready to run. options may be NULL. Sessions of one model share its packed weights;
+ * these count as memory of each of them. HONE_E_UNSUPPORTED: an operator cannot run; the error names
+ * its node. */
 HONE_API hone_status hone_session_create(hone_session **out, hone_model *model,
                                          const hone_session_options *options, hone_error *err);
 HONE_API void hone_session_destroy(hone_session *session);

@@ -3,6 +3,7 @@
 #define HN_API_API_H
 
 #include "base/border.h"
+#include "engine/prepared.h"
 #include "formats/dataset.h"
 #include "ir/ir.h"
 #include "measure/program.h"
@@ -13,8 +14,9 @@ struct hone_model {
     atomic_int refs;
     hn_allocator alloc;
     hn_model *ir;
-    hone_model *made_of; /* whose tensors it shares; NULL: none */
-    hn_arena arena;      /* of the two lists */
+    hn_prepared_list prepared; /* what its sessions share */
+    hone_model *made_of;       /* whose tensors it shares; NULL: none */
+    hn_arena arena;            /* of the two lists */
     size_t n_inputs, n_outputs;
     hone_value_info *inputs, *outputs;
 };

@@ -21,6 +21,7 @@ static hone_status create(hone_model **out, hn_error *err) {
     hn_allocator_init(&m->alloc);
     m->alloc.limit = hn_cpu_memory();
     hn_arena_init(&m->arena, &m->alloc, HN_MEM_MODEL);
+    pthread_mutex_init(&m->prepared.lock, NULL);
     *out = m;
     return HONE_OK;
 }
@@ -30,6 +31,7 @@ void hn_api_model_unref(hone_model *m) {
         hone_model *made_of = m->made_of;
         hn_model_destroy(m->ir);
         hn_arena_deinit(&m->arena);
+        pthread_mutex_destroy(&m->prepared.lock);
         hn_free(hn_allocator_default(), m);
         m = made_of;
     }

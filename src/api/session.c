@@ -273,8 +273,9 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (status == HONE_OK) status = force_kernels(s, o.kernels, &e, err);
     if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
     if (status == HONE_OK) status = read_precision(s, o.precision, &e, err);
+    s->how = e; /* for other models */
+    e.prepared = &model->prepared;
     if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
-    s->how = e;
     if (status != HONE_OK) {
         hone_session_destroy(s);
         return status;

@@ -121,26 +121,89 @@ static header *take(size_t bytes) {
     return h;
 }
 
+/* ---- counting ---- */
+
+static void raise_peak(hn_allocator *a, size_t live) {
+    size_t peak = atomic_load_explicit(&a->peak, memory_order_relaxed);
+    while (live > peak && !atomic_compare_exchange_weak(&a->peak, &peak, live)) {
+    }
+}
+
+/* False: the limit does not allow it, and nothing was counted. */
+static bool count(hn_allocator *a, size_t bytes, hn_mem_tag tag, bool limited) {
+    size_t live = atomic_fetch_add(&a->live, bytes) + bytes;
+    if (limited && a->limit != 0 && live > a->limit) {
+        atomic_fetch_sub(&a->live, bytes);
+        return false;
+    }
+    raise_peak(a, live);
+    atomic_fetch_add(&a->live_tag[tag], bytes);
+    return true;
+}
+
+static void uncount(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
+    atomic_fetch_sub(&a->live, bytes);
+    atomic_fetch_sub(&a->live_tag[tag], bytes);
+}
+
+static bool count_for_all(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
+    hn_owners *o = a->owners;
+    if (o == NULL) return count(a, bytes, tag, true);
+    pthread_mutex_lock(&o->lock);
+    bool fits = (o->taker == NULL || hn_alloc_fits(o->taker, bytes)) && count(a, bytes, tag, true);
+    for (const hn_owner *w = o->first; w != NULL && fits; w = w->next)
+        count(w->alloc, bytes, tag, false);
+    pthread_mutex_unlock(&o->lock);
+    return fits;
+}
+
+static void uncount_for_all(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
+    hn_owners *o = a->owners;
+    if (o != NULL) pthread_mutex_lock(&o->lock);
+    uncount(a, bytes, tag);
+    for (const hn_owner *w = o != NULL ? o->first : NULL; w != NULL; w = w->next)
+        uncount(w->alloc, bytes, tag);
+    if (o != NULL) pthread_mutex_unlock(&o->lock);
+}
+
+bool hn_owner_join(hn_allocator *common, hn_owner *o) {
+    hn_owners *all = common->owners;
+    pthread_mutex_lock(&all->lock);
+    bool fits = hn_alloc_fits(o->alloc, atomic_load(&common->live));
+    for (int tag = 0; tag < HN_MEM_COUNT_ && fits; tag++)
+        count(o->alloc, atomic_load(&common->live_tag[tag]), (hn_mem_tag)tag, false);
+    if (fits) {
+        o->next = all->first;
+        all->first = o;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return fits;
+}
+
+void hn_owner_leave(hn_allocator *common, hn_owner *o) {
+    hn_owners *all = common->owners;
+    pthread_mutex_lock(&all->lock);
+    hn_owner **at = &all->first;
+    while (*at != o) at = &(*at)->next;
+    *at = o->next;
+    for (int tag = 0; tag < HN_MEM_COUNT_; tag++)
+        uncount(o->alloc, atomic_load(&common->live_tag[tag]), (hn_mem_tag)tag);
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* ---- blocks ---- */
+
 void *hn_alloc(hn_allocator *a, size_t bytes, hn_mem_tag tag) {
     bytes = hn_alloc_bytes(bytes);
-    if (bytes > SIZE_MAX / 2 || !may_allocate(a)) return NULL;
-    size_t live = atomic_fetch_add(&a->live, bytes) + bytes;
-    if (a->limit != 0 && live > a->limit) {
-        atomic_fetch_sub(&a->live, bytes);
-        return NULL;
-    }
+    if (bytes > SIZE_MAX / 2 || !may_allocate(a) || !count_for_all(a, bytes, tag)) return NULL;
     header *h = take(bytes);
     if (h == NULL) {
-        atomic_fetch_sub(&a->live, bytes);
+        uncount_for_all(a, bytes, tag);
         return NULL;
     }
     h->bytes = bytes;
     h->tag = tag;
     h->magic = MAGIC;
-    size_t peak = atomic_load_explicit(&a->peak, memory_order_relaxed);
-    while (live > peak && !atomic_compare_exchange_weak(&a->peak, &peak, live)) {
-    }
-    atomic_fetch_add(&a->live_tag[tag], bytes);
     atomic_fetch_add(&a->blocks, 1);
     atomic_fetch_add(&a->taken, 1);
     return (unsigned char *)h + HN_ALIGN;
@@ -174,8 +237,7 @@ void hn_free(hn_allocator *a, void *block) {
     header *h = (header *)((unsigned char *)block - HN_ALIGN);
     assert(h->magic == MAGIC && "not a block of this allocator, or freed twice");
     h->magic = 0;
-    atomic_fetch_sub(&a->live, h->bytes);
-    atomic_fetch_sub(&a->live_tag[h->tag], h->bytes);
+    uncount_for_all(a, h->bytes, h->tag);
     atomic_fetch_sub(&a->blocks, 1);
     if (h->mapped == 0) {
         free(h->start);

@@ -5,10 +5,16 @@
  * and in all, and their peak). A limit makes the allocator refuse before the machine does. Tests
  * set `fail_after` to make the n-th allocation fail. Counters are atomic: one allocator may serve
  * several threads.
+ *
+ * Memory that several have in common comes from an allocator that counts for each of them too:
+ *
+ *     common ──▶ owner A: live, peak        each sees all of it beside its own
+ *            └─▶ owner B: live, peak
  */
 #ifndef HN_BASE_ALLOC_H
 #define HN_BASE_ALLOC_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,15 +43,31 @@ typedef struct hn_allocator {
     atomic_size_t live; /* bytes live now, headers not counted */
     atomic_size_t peak; /* most bytes that were live */
     atomic_size_t live_tag[HN_MEM_COUNT_];
-    atomic_size_t blocks;    /* blocks live now; 0 at the end or something leaks */
-    atomic_size_t taken;     /* blocks ever handed out */
-    atomic_llong fail_after; /* -1: never; n: n more allocations succeed, then every one fails */
+    atomic_size_t blocks;     /* blocks live now; 0 at the end or something leaks */
+    atomic_size_t taken;      /* blocks ever handed out */
+    atomic_llong fail_after;  /* -1: never; n: n more allocations succeed, then every one fails */
+    struct hn_owners *owners; /* whom its blocks count for as well; NULL: nobody */
 } hn_allocator;
 
 void hn_allocator_init(hn_allocator *a);
 
 /* The process-wide allocator, for callers that were given none. */
 hn_allocator *hn_allocator_default(void);
+
+/* Allocators for which the blocks of another count. */
+typedef struct hn_owner {
+    hn_allocator *alloc;
+    struct hn_owner *next;
+} hn_owner;
+typedef struct hn_owners {
+    pthread_mutex_t lock;
+    hn_owner *first;
+    hn_allocator *taker; /* whose limit holds: it has the blocks made; NULL: nobody's does */
+} hn_owners;
+/* From now on the blocks of `common`, which has a list of owners, count for o->alloc; false: they
+ * are more than its limit allows. hn_owner_leave ends it. o is the caller's. */
+bool hn_owner_join(hn_allocator *common, hn_owner *o);
+void hn_owner_leave(hn_allocator *common, hn_owner *o);
 
 /* Whether the limit leaves room for that many more bytes: for whoever knows a size long before the
  * memory is taken. */

@@ -24,61 +24,7 @@ struct hn_shape_key {
     int64_t dims[HONE_MAX_RANK];
 };
 
-/* Folding constants unpacks bytes that hold several codes each (compress/pack.h): what that may
- * add, with what it holds on the way. */
-static int64_t unpacked_bytes(const hn_model *m) {
-    int64_t bytes = 0;
-    for (int i = 0; i < m->graph->n_values; i++) {
-        const hn_value *v = m->graph->values[i];
-        if (!v->dead && v->constant != NULL && v->constant->dtype == HONE_DTYPE_U8)
-            bytes += (int64_t)v->constant->bytes;
-    }
-    return 8 * bytes;
-}
-
-static hone_status simplify(const hn_engine *e, hn_model *m, hn_error *err) {
-    bool widened;
-    int64_t begun = hn_span_begin();
-    HN_TRY(hn_model_infer(m, NULL, err));
-    HN_TRY(hn_widen(m, &widened, err));
-    if (widened) HN_TRY(hn_model_infer(m, NULL, err));
-    if (e->o.no_simplify) return HONE_OK;
-    hn_simplify_options s = hn_simplify_defaults();
-    s.keep_opset = false;
-    s.inferred = true;
-    s.max_growth += unpacked_bytes(m);
-    s.disable = e->o.disable;
-    HN_TRY(hn_simplify(m, &s, NULL, err));
-    hn_span_end("compile", "passes", begun, (int64_t)atomic_load(&e->o.alloc->live));
-    return HONE_OK;
-}
-
-static hone_status simplified(const hn_engine *e, hn_model **out, hn_error *err) {
-    hn_model *m;
-    HN_TRY(hn_model_clone(&m, e->source, e->o.alloc, err));
-    hone_status status = simplify(e, m, err);
-    if (status == HONE_OK)
-        *out = m;
-    else
-        hn_model_destroy(m);
-    return status;
-}
-
 /* ---- constants made by passes ---- */
-
-static hn_tensor *constant(const hn_model *m, int id) { return m->graph->values[id]->constant; }
-
-/* What the source does not hold, one value of the model does. */
-static hone_status list_made(hn_engine *e, hn_error *err) {
-    int n = e->model->graph->n_values;
-    e->made = hn_alloc_array(e->o.alloc, (size_t)n, sizeof *e->made, HN_MEM_OTHER);
-    if (e->made == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < n; i++) {
-        const hn_tensor *t = constant(e->model, i);
-        if (t != NULL && t->own != NULL && atomic_load(&t->refs) == 1) e->made[e->n_made++] = i;
-    }
-    return HONE_OK;
-}
 
 static const hn_tensor *root_of(const hn_tensor *t) {
     while (t->base != NULL) t = t->base;
@@ -93,16 +39,6 @@ static bool reads_plain(const hn_plan *p, const hn_tensor *t) {
         if (root_of(b->tensor) == t) return true;
     }
     return false;
-}
-
-static void let_files_go(const hn_model *m) {
-    const hn_file *last = NULL;
-    for (int i = 0; i < m->graph->n_values; i++) {
-        const hn_tensor *t = constant(m, i);
-        if (t == NULL || t->file == NULL || t->file == last) continue;
-        last = t->file;
-        hn_file_let_go(last, last->data, last->bytes);
-    }
 }
 
 /* Whether t, or a view of it, is a constant of the model. */
@@ -123,56 +59,30 @@ static bool needs_plain(const hn_entry *n, const hn_tensor *t) {
            (n->tail != NULL && holds(n->tail->model, t));
 }
 
+/* Notes which constants the entry reads in plain form. Once it is there for others to see they
+ * stay; what is still to be made restores what it needs. */
+static hone_status find_reads(const hn_engine *e, hn_entry *n, hn_error *err) {
+    const hn_prepared *p = e->all->ready;
+    if (n->reads != NULL || e->depth > 0) return HONE_OK;
+    n->reads = hn_alloc_zero(e->o.alloc, (size_t)p->n_made * sizeof *n->reads, HN_MEM_OTHER);
+    if (n->reads == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < p->n_made; i++)
+        n->reads[i] = needs_plain(n, p->model->graph->values[p->made[i]]->constant);
+    return HONE_OK;
+}
+
+/* The entry has become, or is no longer, one that reads them. */
+static void count_reads(const hn_engine *e, const hn_entry *n, int by) {
+    const hn_prepared *p = e->all->ready;
+    for (int i = 0; n->reads != NULL && i < p->n_made; i++)
+        if (n->reads[i]) atomic_fetch_add(&p->readers[i], by);
+}
+
 /* What plans may take: a small part of what there is, since the shapes may not come again. */
 static size_t plan_budget(const hn_engine *e) {
     size_t most = e->o.plan_bytes > 0 ? e->o.plan_bytes : HN_ENGINE_PLAN_BYTES;
     size_t share = e->o.alloc->limit / 16;
     return share > 0 && share < most ? share : most;
-}
-
-/* Whether the contents of t can be given up once `newest` is made beside the other plans; those
- * that are still to be made restore what they need. Under the lock. */
-static bool can_drop(const hn_engine *e, const hn_entry *newest, const hn_tensor *t) {
-    if (e->keeps_plain || t->own == NULL || needs_plain(newest, t)) return false;
-    for (const hn_entry *n = e->entries; n != NULL; n = n->next)
-        if (!n->making && needs_plain(n, t)) return false;
-    return true;
-}
-
-/* Gives up what only making plans needs. */
-static void drop_plain(hn_engine *e, const hn_entry *newest) {
-    if (e->reads_files) {
-        let_files_go(e->source);
-        let_files_go(e->model);
-        e->reads_files = false;
-    }
-    pthread_mutex_lock(&e->all->lock);
-    for (int i = 0; i < e->n_made; i++) {
-        hn_tensor *t = constant(e->model, e->made[i]);
-        if (!can_drop(e, newest, t)) continue;
-        hn_tensor_drop(t);
-        e->dropped = true;
-    }
-    pthread_mutex_unlock(&e->all->lock);
-}
-
-/* Makes what was dropped anew: the passes are a function of the source. */
-static hone_status restore_plain(hn_engine *e, hn_error *err) {
-    hn_model *again;
-    size_t restored = 0;
-    if (!e->dropped) return HONE_OK;
-    HN_TRY(simplified(e, &again, err));
-    for (int i = 0; i < e->n_made; i++) {
-        hn_tensor *t = constant(e->model, e->made[i]);
-        if (t->own != NULL) continue;
-        hn_tensor_refill(t, constant(again, e->made[i]));
-        restored += t->bytes;
-    }
-    e->dropped = false;
-    e->reads_files = true;
-    e->keeps_plain = restored <= plan_budget(e);
-    hn_model_destroy(again);
-    return HONE_OK;
 }
 
 /* ---- engines ---- */
@@ -189,23 +99,29 @@ void hn_bodies_destroy(hn_engine *e, hn_body *b) {
     }
 }
 
+static bool stays(const hn_engine *e, const hn_tensor *t) {
+    return e->depth == 0 ? hn_prepared_holds(e->all->ready, t) : holds(e->model, t);
+}
+
 /* What goes with the plan: constants that passes made for its sizes, not those of the model. */
 static size_t plan_bytes(const hn_engine *e, const hn_plan *p) {
     const hn_model *m = p->model;
     size_t bytes = hn_arena_bytes(&p->arena) + hn_arena_bytes(&m->arena) +
                    hn_arena_bytes(&m->dims.arena) + hn_context_bytes(p);
     for (int i = 0; i < m->graph->n_values; i++) {
-        const hn_tensor *t = constant(m, i);
-        if (t != NULL && t->own != NULL && !holds(e->model, t)) bytes += t->bytes;
+        const hn_tensor *t = m->graph->values[i]->constant;
+        if (t != NULL && t->own != NULL && !stays(e, t)) bytes += t->bytes;
     }
     for (int i = 0; i < p->n_packed; i++)
-        if (!holds(e->model, root_of(p->packed[i]->source))) bytes += p->packed[i]->bytes;
+        if (!stays(e, root_of(p->packed[i]->source))) bytes += p->packed[i]->bytes;
     return bytes;
 }
 
 static void destroy_entry(hn_engine *e, hn_entry *n) {
     if (n == NULL) return;
     e->all->plan_bytes -= n->bytes;
+    if (!n->making) count_reads(e, n, -1);
+    hn_free(e->o.alloc, n->reads);
     for (int i = 0; i < n->n_free; i++) hn_context_destroy(n->free[i]);
     hn_plan_destroy(n->plan);
     hn_bodies_destroy(e, n->bodies);
@@ -224,24 +140,8 @@ static void destroy_engine(hn_engine *e) {
         destroy_entry(e, n);
     }
     hn_bodies_destroy(e, e->bodies);
-    hn_model_destroy(e->model);
-    hn_free(e->o.alloc, e->made);
+    if (e->depth > 0) hn_model_destroy(e->model);
     hn_free(e->o.alloc, e);
-}
-
-static hone_status create_common(hn_common **out, hn_allocator *alloc, hn_error *err) {
-    hn_common *all = hn_alloc_zero(alloc, sizeof *all, HN_MEM_OTHER);
-    if (all == NULL) return HN_NOMEM(err);
-    hone_status status = hn_weights_create(&all->weights, alloc, err);
-    if (status != HONE_OK) {
-        hn_free(alloc, all);
-        return status;
-    }
-    pthread_mutex_init(&all->lock, NULL);
-    pthread_mutex_init(&all->making, NULL);
-    pthread_cond_init(&all->made, NULL);
-    *out = all;
-    return HONE_OK;
 }
 
 static void destroy_common(hn_common *all, hn_allocator *alloc) {
@@ -253,10 +153,29 @@ static void destroy_common(hn_common *all, hn_allocator *alloc) {
     }
     hn_weights_destroy(all->weights);
     hn_choices_destroy(all->choices, alloc);
+    hn_prepared_give(all->ready, &all->owner);
     pthread_cond_destroy(&all->made);
-    pthread_mutex_destroy(&all->making);
     pthread_mutex_destroy(&all->lock);
     hn_free(alloc, all);
+}
+
+static hone_status create_common(hn_common **out, const hn_model *m, const hn_engine_options *o,
+                                 hn_error *err) {
+    hn_common *all = hn_alloc_zero(o->alloc, sizeof *all, HN_MEM_OTHER);
+    if (all == NULL) return HN_NOMEM(err);
+    all->owner.alloc = o->alloc;
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->made, NULL);
+    hone_status status = hn_weights_create(&all->weights, o->alloc, err);
+    if (status == HONE_OK) status = hn_prepared_take(&all->ready, m, o, &all->owner, err);
+    if (status != HONE_OK) {
+        destroy_common(all, o->alloc);
+        return status;
+    }
+    if (all->ready->weights != NULL)
+        hn_weights_share(all->weights, all->ready->weights, &all->ready->constants);
+    *out = all;
+    return HONE_OK;
 }
 
 hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine_options *o,
@@ -265,13 +184,9 @@ hone_status hn_engine_create(hn_engine **out, const hn_model *m, const hn_engine
     hn_engine *e = hn_alloc_zero(o->alloc, sizeof *e, HN_MEM_OTHER);
     if (e == NULL) return HN_NOMEM(err);
     e->o = *o;
-    e->source = m;
-    HN_TRY_GOTO(create_common(&e->all, o->alloc, err));
-    HN_TRY_GOTO(simplified(e, &e->model, err));
+    HN_TRY_GOTO(create_common(&e->all, m, o, err));
+    e->model = e->all->ready->model;
     HN_TRY_GOTO(hn_layers_check(&o->layers, e->model, err));
-    HN_TRY_GOTO(list_made(e, err));
-    let_files_go(e->source);
-    e->reads_files = true;
     *out = e;
     return HONE_OK;
 fail:
@@ -296,10 +211,10 @@ hone_status hn_engine_create_inside(hn_engine **out, const hn_engine *around, hn
         return HN_NOMEM(err);
     }
     e->o = around->o;
-    e->source = e->model = m;
+    e->model = m;
     e->all = around->all;
     e->depth = around->depth + 1;
-    if (simplify(e, m, &unread) == HONE_E_NOMEM) {
+    if (hn_prepare_model(&e->o, m, &unread) == HONE_E_NOMEM) {
         destroy_engine(e);
         return HN_NOMEM(err);
     }
@@ -425,7 +340,7 @@ static hone_status specialise(hn_engine *e, const hn_tensor *const *in, const hn
             set_type(m->graph->inputs[i], in[i]);
         if (key[i].loose) m->graph->inputs[i]->type.shape = hn_shape_unknown();
     }
-    if (status == HONE_OK) status = simplify(e, m, err);
+    if (status == HONE_OK) status = hn_prepare_model(&e->o, m, err);
     if (status != HONE_OK) {
         hn_model_destroy(m);
         return status;
@@ -437,17 +352,14 @@ static hone_status specialise(hn_engine *e, const hn_tensor *const *in, const hn
 /* Works out the high-water mark that making and running the plan will reach, and refuses one beyond
  * what is allowed. */
 static hone_status expect_memory(const hn_engine *e, hn_entry *n, hn_error *err) {
+    HN_TRY(find_reads(e, n, err));
     const hn_plan *p = n->plan;
     hn_allocator *alloc = e->o.alloc;
     hn_weights *store = e->all->weights;
     hn_weights_need weights = hn_weights_needed(store, e->o.pool);
     size_t live = atomic_load(&alloc->live), making = live + weights.at_once;
-    size_t dropped = 0;
+    size_t dropped = e->depth == 0 ? hn_prepared_drop(e->all->ready, n->reads, true) : 0;
     pthread_mutex_lock(&e->all->lock);
-    for (int i = 0; i < e->n_made; i++) {
-        const hn_tensor *t = constant(e->model, e->made[i]);
-        if (can_drop(e, n, t)) dropped += hn_alloc_bytes(t->bytes);
-    }
     size_t context = hn_context_bytes(p) + hn_room_growth(*pick_room(e->all, p, NULL), p);
     pthread_mutex_unlock(&e->all->lock);
     size_t running = live - dropped + weights.kept + context;
@@ -556,7 +468,8 @@ static hone_status compile(hn_engine *e, const hn_tensor *const *in, hn_entry *n
     /* As in hn_engine_create_inside. */
     if (e->depth > 0 && status != HONE_OK && status != HONE_E_NOMEM) return HONE_OK;
     if (status == HONE_OK) status = make_parts(e, m, n, err);
-    if (status == HONE_OK) drop_plain(e, n);
+    if (status == HONE_OK) status = find_reads(e, n, err);
+    if (status == HONE_OK && e->depth == 0) hn_prepared_drop(e->all->ready, n->reads, false);
     return status;
 }
 
@@ -611,12 +524,13 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry 
     n->users++; /* so that it stays */
     insert(e, n);
     pthread_mutex_unlock(&all->lock);
-    pthread_mutex_lock(&all->making);
+    hn_prepared_lock(all->ready, e->o.alloc);
     hn_weights_trim(all->weights);
-    status = restore_plain(e, err);
+    if (e->depth == 0) status = hn_prepared_restore(all->ready, &e->o, plan_budget(e), err);
     if (status == HONE_OK) status = compile(e, in, n, err);
     if (status == HONE_OK && n->plan != NULL) n->bytes = plan_bytes(e, n->plan);
-    pthread_mutex_unlock(&all->making);
+    if (status == HONE_OK) count_reads(e, n, 1);
+    hn_prepared_unlock(all->ready);
     pthread_mutex_lock(&all->lock);
     take_out(e, n);
     if (status == HONE_OK) {
@@ -725,9 +639,9 @@ void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, boo
 
 hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     hn_engine_memory m = {0};
-    pthread_mutex_lock(&e->all->making);
+    hn_prepared_lock(e->all->ready, e->o.alloc);
     m.weights = hn_weights_bytes(e->all->weights);
-    pthread_mutex_unlock(&e->all->making);
+    hn_prepared_unlock(e->all->ready);
     pthread_mutex_lock(&e->all->lock);
     const hn_entry *n = e->entries;
     while (n != NULL && n->making) n = n->next;
@@ -787,9 +701,9 @@ const hn_choice *hn_engine_choice(hn_engine *e, size_t i) {
 }
 
 hn_tuning hn_engine_tuning(hn_engine *e) {
-    pthread_mutex_lock(&e->all->making);
+    hn_prepared_lock(e->all->ready, e->o.alloc);
     hn_tuning t = hn_tuner_total(e->o.tuner);
-    pthread_mutex_unlock(&e->all->making);
+    hn_prepared_unlock(e->all->ready);
     return t;
 }
 

@@ -1,6 +1,7 @@
 /* The engine: a model made ready to run on this machine's CPU.
  *
- * Made once per session: the model is copied and simplified, constants shared. Each set of input
+ * Made once per model, for all sessions that run it with the same passes: a simplified copy, and its
+ * packed weights (prepared.h). Each set of input
  * shapes then gets a plan (plan.h), made when it first comes; the last HN_ENGINE_PLANS are kept,
  * and more while all take no more than HN_ENGINE_PLAN_BYTES. A run takes a context of its plan and
  * a room, the memory it writes to. So runs go on at the same time, and the second run of a shape
@@ -30,6 +31,7 @@
 #define HN_ENGINE_CONTEXTS 16
 
 typedef struct hn_engine hn_engine;
+typedef struct hn_prepared_list hn_prepared_list;
 
 /* A kernel to take wherever it serves. */
 typedef struct hn_forced {
@@ -39,7 +41,9 @@ typedef struct hn_forced {
 
 typedef struct hn_engine_options {
     hn_allocator *alloc; /* plans and contexts; its limit bounds them */
-    size_t plan_bytes;   /* instead of HN_ENGINE_PLAN_BYTES; 0: that */
+    /* Of the model: engines of it share what they can (prepared.h). NULL: this one shares nothing. */
+    hn_prepared_list *prepared;
+    size_t plan_bytes; /* instead of HN_ENGINE_PLAN_BYTES; 0: that */
     hn_pool *pool;
     hn_isa isa;
     hn_layers layers; /* rules outlive the engine */

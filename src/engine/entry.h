@@ -8,6 +8,7 @@
 #include "engine/choice.h"
 #include "engine/cut.h"
 #include "engine/engine.h"
+#include "engine/prepared.h"
 
 /* Engines inside engines: of the rest of a graph, or of a subgraph. What lies deeper runs through
  * the references. */
@@ -37,6 +38,7 @@ struct hn_entry {
     hn_body *bodies; /* of nodes of the mid */
     size_t peak;     /* of the allocator, as planned */
     size_t bytes;    /* of the plan and a context */
+    bool *reads;     /* by constants made (prepared.h): in plain form; NULL: none */
     bool making;     /* by one of its users; key and users alone can be read */
     int users;       /* runs going on */
     hn_context *free[HN_ENGINE_CONTEXTS];
@@ -52,28 +54,19 @@ typedef struct hn_common {
     pthread_cond_t made;  /* an entry is made, or failed and is gone */
     hn_room *rooms;       /* not in use, used last first */
     int n_rooms;
-    size_t plan_bytes;      /* of the entries of all engines */
-    hn_choice *choices;     /* of precisions, for all plans; they stay */
-    pthread_mutex_t making; /* of what is below, of the models and of the tuner */
+    size_t plan_bytes;  /* of the entries of all engines */
+    hn_choice *choices; /* of precisions, for all plans; they stay */
+    hn_prepared *ready; /* holds the lock `making`, of what is below too */
+    hn_owner owner;     /* of what is ready */
     hn_weights *weights;
 } hn_common;
 
-/* Constants that the passes made of the source's are needed in plain form while plans are made, and
- * afterwards where a step or another part reads them so; for the rest there are packed copies. So
- * the first plan once made drops their contents, and before another is made the passes make them
- * anew. From then on they stay, if they are as small as plans may be: other shapes may follow. */
 struct hn_engine {
     hn_engine_options o;
-    const hn_model *source;
-    hn_model *model; /* the source, simplified; inside another engine they are one */
-    int n_made;
-    int *made; /* values of `model`, by id, that only it holds, with contents that can be dropped */
-    bool dropped;     /* some are */
-    bool keeps_plain; /* none will be */
-    bool reads_files; /* the next plan is made of all constants, not of a few for its sizes */
-    int depth;        /* engines around it */
-    bool heavy;       /* a node multiplies matrices */
-    bool steady;      /* its inputs have the same sizes in every run */
+    hn_model *model; /* simplified; of what is ready, or, inside another engine, its own */
+    int depth;       /* engines around it */
+    bool heavy;      /* a node multiplies matrices */
+    bool steady;     /* its inputs have the same sizes in every run */
     hn_common *all;
     hn_entry *entries; /* used last first */
     int n_entries;

@@ -100,7 +100,7 @@ static hone_status find_body(const plain *p, const hn_graph *g, const hn_body **
     hone_status status = HONE_OK;
     hn_body *b = made_body(p, g);
     if (b == NULL) {
-        pthread_mutex_lock(&all->making);
+        hn_prepared_lock(all->ready, p->e->o.alloc);
         b = made_body(p, g); /* another run may have made it */
         if (b == NULL && (status = create_body(p->e, g, &b, err)) == HONE_OK) {
             pthread_mutex_lock(&all->lock);
@@ -108,7 +108,7 @@ static hone_status find_body(const plain *p, const hn_graph *g, const hn_body **
             *p->bodies = b;
             pthread_mutex_unlock(&all->lock);
         }
-        pthread_mutex_unlock(&all->making);
+        hn_prepared_unlock(all->ready);
     }
     *out = b;
     return status;

@@ -20,6 +20,8 @@ struct hn_weights {
     hn_packed *filled; /* the newest that is filled in */
     block *blocks;
     size_t bytes;
+    hn_weights *common; /* NULL: nothing is shared */
+    const hn_map *shared;
 };
 
 hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *err) {
@@ -27,6 +29,11 @@ hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *e
     if (*out == NULL) return HN_NOMEM(err);
     (*out)->alloc = alloc;
     return HONE_OK;
+}
+
+void hn_weights_share(hn_weights *w, hn_weights *common, const hn_map *all) {
+    w->common = common;
+    w->shared = all;
 }
 
 static void remove_packed(hn_weights *w, hn_packed **at) {
@@ -55,7 +62,10 @@ void hn_weights_destroy(hn_weights *w) {
     hn_free(w->alloc, w);
 }
 
-void hn_weights_forget(hn_weights *w) { forget(w, w->filled); }
+void hn_weights_forget(hn_weights *w) {
+    forget(w, w->filled);
+    if (w->common != NULL) hn_weights_forget(w->common);
+}
 
 /* Whether nobody but the store has the constant. */
 static bool is_alone(const hn_weights *w, const hn_tensor *t) {
@@ -85,7 +95,9 @@ void hn_weights_trim(hn_weights *w) {
     w->filled = w->list;
 }
 
-size_t hn_weights_bytes(const hn_weights *w) { return w->bytes; }
+size_t hn_weights_bytes(const hn_weights *w) {
+    return w->bytes + (w->common != NULL ? hn_weights_bytes(w->common) : 0);
+}
 
 static bool same_view(const hn_packed *p, const hn_view *view) {
     if (!p->viewed || view == NULL) return p->viewed == (view != NULL);
@@ -106,6 +118,8 @@ static size_t plain_bytes(const hn_packed *p) {
 hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
                             const hn_tensor *t, const hn_view *view, hn_packed **out,
                             hn_error *err) {
+    if (w->common != NULL && hn_map_get(w->shared, (const char *)&t, sizeof t) != NULL)
+        return hn_weights_want(w->common, k, problem, t, view, out, err);
     uint64_t key = pack_of(k) != NULL ? k->pack_key(problem) : 0;
     for (hn_packed *p = w->list; p != NULL; p = p->next) {
         if (p->source != t || p->key != key || pack_of(p->kernel) != pack_of(k) ||
@@ -227,17 +241,26 @@ static filling measure(const hn_weights *w, size_t *total) {
     return f;
 }
 
-hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool) {
+static hn_weights_need own_need(const hn_weights *w, const hn_pool *pool) {
     size_t total;
     filling f = measure(w, &total);
     if (f.n == 0) return (hn_weights_need){0};
-    if (total > SIZE_MAX / 4) return (hn_weights_need){SIZE_MAX / 2, SIZE_MAX / 2};
+    if (total > SIZE_MAX / 8) return (hn_weights_need){SIZE_MAX / 4, SIZE_MAX / 4};
     size_t kept = sizeof(block) + hn_alloc_bytes(total);
     size_t room = (size_t)hn_pool_threads(pool) * f.room_bytes;
     return (hn_weights_need){kept + (size_t)f.n * sizeof *f.items + hn_alloc_bytes(room), kept};
 }
 
+hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool) {
+    hn_weights_need own = own_need(w, pool), common = {0};
+    if (w->common != NULL) common = own_need(w->common, pool);
+    /* Those in common are packed first. */
+    size_t then = common.kept + own.at_once;
+    return (hn_weights_need){common.at_once > then ? common.at_once : then, common.kept + own.kept};
+}
+
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
+    if (w->common != NULL) HN_TRY(hn_weights_fill(w->common, pool, err));
     size_t total;
     int lanes = hn_pool_threads(pool);
     filling f = measure(w, &total);

@@ -10,6 +10,7 @@
 #ifndef HN_ENGINE_WEIGHTS_H
 #define HN_ENGINE_WEIGHTS_H
 
+#include "base/map.h"
 #include "base/pool.h"
 #include "engine/plan.h"
 
@@ -26,8 +27,11 @@ struct hn_packed {
 };
 
 hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *err);
-void hn_weights_destroy(hn_weights *w); /* NULL accepted */
-size_t hn_weights_bytes(const hn_weights *w);
+/* What constants `all` holds, by address, are packed to `common` from now on, which others pack to
+ * as well, one at a time. Both outlive w. */
+void hn_weights_share(hn_weights *w, hn_weights *common, const hn_map *all);
+void hn_weights_destroy(hn_weights *w);       /* NULL accepted */
+size_t hn_weights_bytes(const hn_weights *w); /* with those it shares */
 
 /* The packed form of t, or of that view of it, for that kernel and problem, or, for a NULL kernel,
  * its plain form at an aligned address; not filled in before hn_weights_fill. One thread at a time.

@@ -573,6 +573,35 @@ static void expect_cancelled(hone_session *s, const hone_value *in, hone_value *
 }
 
 /* A loop that would run for hours, and one product that takes seconds. */
+static void count_passes(void *ctx, hone_log_level level, const char *line) {
+    (void)level;
+    *(int *)ctx += strncmp(line, "simplified in", 13) == 0;
+}
+
+static void sessions_of_a_model_prepare_it_once(void **state) {
+    (void)state;
+    hone_error err;
+    hone_model *m;
+    hone_session *s[2];
+    hone_memory_use use[2];
+    int passes = 0;
+    ASSERT_OK(hone_model_load(&m, MODEL("add"), NULL, &err), err);
+    hone_log_set(count_passes, &passes, HONE_LOG_INFO);
+    for (int i = 0; i < 2; i++) ASSERT_OK(hone_session_create(&s[i], m, NULL, &err), err);
+    assert_int_equal(passes, 1);
+    hone_log_set(NULL, NULL, HONE_LOG_INFO);
+    hone_value in[] = {f32("a", four, 2, 2), f32("b", more, 2, 2)};
+    for (int i = 0; i < 2; i++) {
+        ASSERT_OK(hone_session_run(s[i], 2, in, 0, NULL, &err), err);
+        use[i] = hone_session_memory(s[i]);
+    }
+    assert_int_equal(use[0].weights_bytes, use[1].weights_bytes);
+    hone_session_destroy(s[0]);
+    ASSERT_OK(hone_session_run(s[1], 2, in, 0, NULL, &err), err);
+    hone_model_destroy(m);
+    hone_session_destroy(s[1]);
+}
+
 static void runs_can_be_cancelled(void **state) {
     (void)state;
     enum { SIDE = 2000 };
@@ -639,6 +668,7 @@ int main(void) {
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(sessions_share_a_pool_and_outlive_each_other),
+        cmocka_unit_test(sessions_of_a_model_prepare_it_once),
         cmocka_unit_test(runs_can_be_cancelled),
         cmocka_unit_test(a_cancellation_is_not_left_over),
     };
