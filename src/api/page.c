@@ -1,6 +1,6 @@
-/* hone_report_write: the report of src/measure. */
+/* hone_report_write: the page of src/report. */
 #include "api/api.h"
-#include "measure/report.h"
+#include "report/report.h"
 
 HN_DEFINE_OPTIONS(report, 0)
 

@@ -1,7 +1,7 @@
 /* What quantizing shows: how much smaller the model is, what became of each layer and the noise
  * that adds, the ranges of activations and how their values are spread, what stayed in floats and
  * why, the types that were chosen among, and what the model was made of. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

@@ -1,5 +1,5 @@
 /* What a profile shows: the steps under the roofline, their time, memory over time, start-up. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

@@ -1,5 +1,5 @@
 /* What the machine is, and its measured limits. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

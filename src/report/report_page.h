@@ -2,8 +2,8 @@
  *
  * A page keeps the first thing that goes wrong (out of memory, a value of the wrong type) and from
  * then on does nothing, so that sections are written without a check after every call. */
-#ifndef HN_MEASURE_REPORT_PAGE_H
-#define HN_MEASURE_REPORT_PAGE_H
+#ifndef HN_REPORT_REPORT_PAGE_H
+#define HN_REPORT_REPORT_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

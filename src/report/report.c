@@ -1,4 +1,4 @@
-#include "measure/report.h"
+#include "report/report.h"
 
 #include "base/file.h"
 
@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 /* ---- documents ---- */
 

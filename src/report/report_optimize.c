@@ -1,6 +1,6 @@
 /* What an optimization shows: what came of it, every model that was tried with what people are told
  * to expect of it beside what it gave, how that was judged, and the recipe. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

@@ -1,5 +1,5 @@
 /* What a model is made of. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

@@ -1,5 +1,5 @@
 /* What an evaluation shows: metrics with their intervals, classes, who is taken for whom. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

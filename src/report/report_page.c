@@ -1,5 +1,5 @@
 /* Text, values and tables of a report. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

@@ -1,4 +1,4 @@
-#include "measure/report.h"
+#include "report/report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

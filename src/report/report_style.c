@@ -1,6 +1,6 @@
 /* How a report looks, and the little it does: tables sort, and the marks of a plot are read out one
  * by one by the arrow keys. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

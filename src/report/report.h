@@ -2,8 +2,8 @@
  *
  * It needs nothing beside itself: plots are SVG written here, the style and a few lines of script
  * (sorting, reading out points) are inside. The same documents give the same bytes. */
-#ifndef HN_MEASURE_REPORT_H
-#define HN_MEASURE_REPORT_H
+#ifndef HN_REPORT_REPORT_H
+#define HN_REPORT_REPORT_H
 
 #include "base/alloc.h"
 #include "base/error.h"

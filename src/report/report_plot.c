@@ -2,7 +2,7 @@
  *
  * A plot is HN_PLOT_WIDTH units wide and scales with the page. Letters would shrink with it, so the
  * style makes them larger, in units, on narrow screens; what is marked `wide` is left out there. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

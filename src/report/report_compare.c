@@ -1,5 +1,5 @@
 /* What a comparison of two models shows: the error of each tensor, and where it begins. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

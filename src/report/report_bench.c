@@ -1,5 +1,5 @@
 /* What benchmarks show: how latencies are distributed, and configurations side by side. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 

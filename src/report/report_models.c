@@ -1,6 +1,6 @@
 /* The head of a report: what was measured of which model, in words and numbers, and where there are
  * several models, which is faster, smaller, more accurate. */
-#include "measure/report_page.h"
+#include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
 
