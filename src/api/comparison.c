@@ -3,7 +3,7 @@
 
 #include "api/api.h"
 #include "measure/breaks.h"
-#include "measure/likeness.h"
+#include "measure/output_errors.h"
 
 HN_DEFINE_OPTIONS(compare, .tensor_runs = 8)
 
@@ -72,18 +72,13 @@ hone_status hn_api_load_sample(void *ctx, int64_t run, hn_tensor **in, hn_error 
 
 /* ---- outputs ---- */
 
+/* Runs of both sessions, for hn_output_errors. */
 typedef struct outputs {
     const hone_model *a;
     hone_session *session[2];
     const hone_samples *samples;
-    hn_allocator *alloc;
-    size_t n;           /* outputs of the first model */
-    hn_distance *error; /* of each, where it holds floats */
-    hn_output_forms forms;
-    hn_likeness *likeness;
     hone_value *in, *out[2];
     hn_tensor *tensor[3]; /* inputs of the graph, outputs of the first and of the second */
-    const hn_tensor **at[3];
 } outputs;
 
 /* Text has no elements here: it is not compared. */
@@ -95,50 +90,41 @@ static hone_status borrow(hn_tensor *t, const hone_value *v, hn_error *err) {
 }
 
 /* The values of a run as tensors over the same memory. */
-static hone_status borrow_all(outputs *o, hn_error *err) {
+static hone_status borrow_all(outputs *o, hn_output_run *values, hn_error *err) {
     const hn_graph *g = o->a->ir->graph;
     for (int i = 0, at = 0; i < g->n_inputs; i++) {
-        o->at[0][i] = NULL;
+        values->in[i] = NULL;
         if (g->inputs[i]->constant != NULL) continue;
         HN_TRY(borrow(&o->tensor[0][i], &o->in[at++], err));
-        o->at[0][i] = &o->tensor[0][i];
+        values->in[i] = &o->tensor[0][i];
     }
     for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < o->n; i++) {
+        for (size_t i = 0; i < o->a->n_outputs; i++) {
             HN_TRY(borrow(&o->tensor[1 + k][i], &o->out[k][i], err));
-            o->at[1 + k][i] = &o->tensor[1 + k][i];
+            values->out[k][i] = &o->tensor[1 + k][i];
         }
     return HONE_OK;
 }
 
-/* A list of detections may be longer in one than in the other: then only these are compared. */
-static void measure_distance(const outputs *o, size_t i) {
-    const hn_tensor *a = o->at[1][i], *b = o->at[2][i];
-    if (!hn_dtype_is_float(a->dtype)) return;
-    if (a->n == b->n)
-        hn_distance_add(&o->error[i], a, b);
-    else
-        o->error[i].broken = true;
+static void release(outputs *o) {
+    hone_value_release(o->in, o->a->n_inputs);
+    for (int k = 0; k < 2; k++) hone_value_release(o->out[k], o->a->n_outputs);
 }
 
-static hone_status compare_run(outputs *o, int64_t run, hn_error *err) {
-    const hone_samples *s = o->samples;
-    int64_t rows = s->count - run * s->batch < s->batch ? s->count - run * s->batch : s->batch;
-    HN_TRY(hn_api_read_sample(s, o->a, run, o->in, err));
-    hone_status status = HONE_OK;
-    for (int k = 0; k < 2 && status == HONE_OK; k++) {
-        for (size_t i = 0; i < o->n; i++)
-            o->out[k][i] = (hone_value){.name = o->a->outputs[i].name};
-        status = hone_session_run(o->session[k], o->a->n_inputs, o->in, o->n, o->out[k], err);
+static hone_status run_both(void *ctx, int64_t run, hn_output_run *values, hn_error *err) {
+    outputs *o = ctx;
+    const hone_model *a = o->a;
+    release(o);
+    HN_TRY(hn_api_read_sample(o->samples, a, run, o->in, err));
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < a->n_outputs; i++)
+            o->out[k][i] = (hone_value){.name = a->outputs[i].name};
+        hone_status status =
+            hone_session_run(o->session[k], a->n_inputs, o->in, a->n_outputs, o->out[k], err);
         if (status != HONE_OK) hn_error_context(err, k == 0 ? "the first model" : "the second");
+        HN_TRY(status);
     }
-    if (status == HONE_OK) status = borrow_all(o, err);
-    if (status == HONE_OK)
-        status = hn_likeness_add(o->likeness, o->at[0], o->at[1], o->at[2], rows, rows, err);
-    for (size_t i = 0; i < o->n && status == HONE_OK; i++) measure_distance(o, i);
-    hone_value_release(o->in, o->a->n_inputs);
-    for (int k = 0; k < 2; k++) hone_value_release(o->out[k], o->n);
-    return status;
+    return borrow_all(o, values, err);
 }
 
 static hone_status check_inputs(const hone_model *a, const hone_model *b, hn_error *err) {
@@ -169,68 +155,29 @@ static hone_status check_outputs(const hone_model *a, const hone_model *b, hn_er
     return HONE_OK;
 }
 
-static hone_status report_outputs(own *w, const outputs *o, hn_error *err) {
-    hone_comparison *c = &w->result;
-    hone_output_error *list = hn_arena_array(&w->arena, o->n, sizeof *list);
-    double *kept = hn_arena_array(&w->arena, o->n, sizeof *kept);
-    char worst[256];
-    if (list == NULL || kept == NULL) return HN_NOMEM(err);
-    for (size_t i = 0; i < o->n; i++) {
-        const hn_distance *d = &o->error[i];
-        if (!hn_dtype_is_float(o->a->outputs[i].dtype)) continue;
-        kept[c->n_outputs] = hn_likeness_of(o->likeness, (int)i).value;
-        list[c->n_outputs++] = (hone_output_error){.name = o->a->outputs[i].name,
-                                                   .sqnr_db = hn_distance_sqnr(d),
-                                                   .cosine = hn_distance_cosine(d),
-                                                   .mean_error = hn_distance_mean(d),
-                                                   .max_error = hn_distance_max(d)};
-    }
-    c->outputs = list;
-    c->samples = o->samples->count;
-    c->kept = kept;
-    hn_figure f = hn_likeness_figure(o->likeness);
-    hn_figure_text(&f, &o->forms, worst, sizeof worst);
-    c->agreement = f.value;
-    c->agreement_low = f.low;
-    c->agreement_high = f.high;
-    c->measure = f.measure;
-    c->worst = hn_arena_strdup(&w->arena, worst);
-    return c->worst != NULL ? HONE_OK : HN_NOMEM(err);
-}
-
-static hone_status run_all(own *w, outputs *o, const hone_compare_options *how, int64_t total,
-                           hn_error *err) {
-    size_t n_in = (size_t)o->a->ir->graph->n_inputs + 1;
-    o->error = hn_arena_array(&w->arena, o->n, sizeof *o->error);
+static hone_status compare_outputs(own *w, outputs *o, const hone_compare_options *how,
+                                   int64_t total, hn_error *err) {
+    const hn_graph *g = o->a->ir->graph;
+    size_t n_out = o->a->n_outputs;
     o->in = hn_arena_array(&w->arena, o->a->n_inputs + 1, sizeof *o->in);
-    for (int k = 0; k < 2; k++) o->out[k] = hn_arena_array(&w->arena, o->n, sizeof *o->out[k]);
-    bool whole = o->error != NULL && o->in != NULL && o->out[0] != NULL && o->out[1] != NULL;
+    bool whole = o->in != NULL;
     for (int k = 0; k < 3; k++) {
-        o->tensor[k] = hn_arena_array(&w->arena, k == 0 ? n_in : o->n, sizeof *o->tensor[k]);
-        o->at[k] = hn_arena_array(&w->arena, k == 0 ? n_in : o->n, sizeof *o->at[k]);
-        whole = whole && o->tensor[k] != NULL && o->at[k] != NULL;
+        size_t n = k == 0 ? (size_t)g->n_inputs + 1 : n_out;
+        o->tensor[k] = hn_arena_array(&w->arena, n, sizeof *o->tensor[k]);
+        if (k > 0) o->out[k - 1] = hn_arena_array(&w->arena, n, sizeof *o->out[k - 1]);
+        whole = whole && o->tensor[k] != NULL && (k == 0 || o->out[k - 1] != NULL);
     }
     if (!whole) return HN_NOMEM(err);
-    HN_TRY(hn_output_forms_init(&o->forms, o->a->ir->graph, false, &w->arena, err));
-    HN_TRY(hn_likeness_create(&o->likeness, &o->forms, o->alloc, err));
-    for (int64_t run = 0; run < runs_of(o->samples); run++) {
-        HN_TRY(compare_run(o, run, err));
-        HN_CHECK(err, how->progress == NULL || how->progress(how->progress_ctx, run + 1, total),
-                 HONE_E_LIMIT, "stopped after %lld runs", (long long)run + 1);
-    }
-    return report_outputs(w, o, err);
-}
-
-static hone_status compare_outputs(own *w, hone_session *a, hone_session *b,
-                                   const hone_samples *samples, const hone_compare_options *how,
-                                   int64_t total, hn_error *err) {
-    outputs o = {.a = w->models[0],
-                 .session = {a, b},
-                 .samples = samples,
-                 .alloc = &w->alloc,
-                 .n = w->models[0]->n_outputs};
-    hone_status status = run_all(w, &o, how, total, err);
-    hn_likeness_destroy(o.likeness);
+    hn_output_runs runs = {.graph = g,
+                           .samples = o->samples->count,
+                           .batch = o->samples->batch,
+                           .run = run_both,
+                           .ctx = o,
+                           .progress = how->progress,
+                           .progress_ctx = how->progress_ctx,
+                           .total = total};
+    hone_status status = hn_output_errors(&runs, &w->alloc, &w->arena, &w->result, err);
+    release(o);
     return status;
 }
 
@@ -256,15 +203,9 @@ static hone_status compare_tensors(own *w, hone_session *a, hone_session *b,
     hn_api_source source = {samples, w->models[0], &w->alloc};
     hn_sample_source s = {runs, hn_api_load_sample, &source};
     shown shows = {how, runs_of(samples), 3 * runs};
-    hn_weight_error *weights;
-    int n_weights;
     HN_TRY(hn_pairs_create(&w->pairs, w->models[0]->ir, w->models[1]->ir, &w->alloc, err));
-    hn_pair_error *errors = hn_arena_array(&w->arena, (size_t)w->pairs->n + 1, sizeof *errors);
-    if (errors == NULL) return HN_NOMEM(err);
-    HN_TRY(hn_pair_errors(w->pairs, ways, &s, HN_PAIR_ERRORS_BYTES,
-                          how->progress != NULL ? show : NULL, &shows, errors, err));
-    HN_TRY(hn_weight_errors(w->pairs, &w->arena, &weights, &n_weights, err));
-    return hn_breaks(w->pairs, errors, weights, n_weights, &w->arena, &w->result, err);
+    return hn_breaks(w->pairs, ways, &s, how->progress != NULL ? show : NULL, &shows, &w->arena,
+                     &w->result, err);
 }
 
 static hone_status compare(own *w, hone_session *a, hone_session *b, const hone_samples *samples,
@@ -272,7 +213,8 @@ static hone_status compare(own *w, hone_session *a, hone_session *b, const hone_
     int64_t runs = how->tensor_runs < runs_of(samples) ? how->tensor_runs : runs_of(samples);
     HN_TRY(check_inputs(w->models[0], w->models[1], err));
     HN_TRY(check_outputs(w->models[0], w->models[1], err));
-    HN_TRY(compare_outputs(w, a, b, samples, how, runs_of(samples) + 3 * runs, err));
+    outputs o = {.a = w->models[0], .session = {a, b}, .samples = samples};
+    HN_TRY(compare_outputs(w, &o, how, runs_of(samples) + 3 * runs, err));
     return runs > 0 ? compare_tensors(w, a, b, samples, how, runs, err) : HONE_OK;
 }
 

@@ -201,9 +201,15 @@ static void judge(text *t, hone_comparison *c, size_t n_steps) {
     }
 }
 
-hone_status hn_breaks(const hn_pairs *p, const hn_pair_error *errors,
-                      const hn_weight_error *weights, int n_weights, hn_arena *arena,
-                      hone_comparison *c, hn_error *err) {
+hone_status hn_breaks(const hn_pairs *p, const hn_how how[2], const hn_sample_source *samples,
+                      bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
+                      hn_arena *arena, hone_comparison *c, hn_error *err) {
+    hn_weight_error *weights;
+    int n_weights;
+    hn_pair_error *errors = hn_arena_array(arena, (size_t)p->n + 1, sizeof *errors);
+    if (errors == NULL) return HN_NOMEM(err);
+    HN_TRY(hn_pair_errors(p, how, samples, HN_PAIR_ERRORS_BYTES, progress, ctx, errors, err));
+    HN_TRY(hn_weight_errors(p, arena, &weights, &n_weights, err));
     size_t n = (size_t)p->n + (size_t)n_weights;
     hone_tensor_error *list = hn_arena_array(arena, n + 1, sizeof *list);
     const char **lost = hn_arena_array(arena, (size_t)p->n_lost + 1, sizeof *lost);

@@ -5,10 +5,10 @@
 
 #include "measure/pair_errors.h"
 
-/* Fills in tensors, the counts of values, breaks_at and verdict; texts and lists lie in the arena
- * or in the models. errors: one per pair. */
-hone_status hn_breaks(const hn_pairs *p, const hn_pair_error *errors,
-                      const hn_weight_error *weights, int n_weights, hn_arena *arena,
-                      hone_comparison *c, hn_error *err);
+/* Measures the pairs as hn_pair_errors does, and their weights. Fills in tensors, the counts of
+ * values, breaks_at and verdict; texts and lists lie in the arena or in the models. */
+hone_status hn_breaks(const hn_pairs *p, const hn_how how[2], const hn_sample_source *samples,
+                      bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
+                      hn_arena *arena, hone_comparison *c, hn_error *err);
 
 #endif
