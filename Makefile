@@ -59,9 +59,10 @@ coverage: ## lines of src/ that the tests execute, per room
 	@scripts/bootstrap build test
 	@scripts/coverage
 
-bless: all ## store the present output of the command-line tests and the present ABI as expected
+bless: all ## store the present output of the command-line tests and the present ABI as expected; make docs/json.md
 	@tests/cli/run-cases --hone $(BUILD)/hone --bless tests/cli/*/*.sh
 	@tests/structure/abi --bless $(BUILD)/libhone.so
+	@tests/structure/json --bless
 
 install: all ## library, header, program, man page, pkg-config file and CMake package under PREFIX
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix $(PREFIX)

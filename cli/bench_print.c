@@ -4,167 +4,89 @@
 #include <string.h>
 
 #include "bench.h"
+#include "write.h"
 
 /* ---- JSON ---- */
 
-static void json_list(json *js, const char *key, const double *v, int n) {
-    json_begin(js, key, '[');
-    for (int i = 0; i < n; i++) json_number(js, NULL, v[i]);
-    json_end(js, ']');
-}
-
-static void json_timing(json *js, const hone_timing *t) {
-    json_begin(js, "latency_ms", '{');
-    json_number(js, "mean", t->mean);
-    json_number(js, "std", t->std);
-    json_number(js, "min", t->min);
-    json_number(js, "max", t->max);
-    json_number(js, "p50", t->p50);
-    json_number(js, "p90", t->p90);
-    json_number(js, "p95", t->p95);
-    json_number(js, "p99", t->p99);
-    json_number(js, "p99_9", t->p99_9);
-    json_end(js, '}');
-    json_begin(js, "histogram", '{');
-    json_number(js, "low_ms", t->low);
-    json_number(js, "high_ms", t->high);
-    json_begin(js, "counts", '[');
-    for (int i = 0; i < HONE_TIMING_BINS; i++) json_int(js, NULL, t->counts[i]);
-    json_end(js, ']');
-    json_end(js, '}');
-    json_list(js, "windows_ms", t->median, t->n_windows);
-    json_list(js, "fastest_ms", t->fastest, t->n_windows);
-    json_number(js, "noise", t->noise);
-    json_bool(js, "stable", t->stable);
-    json_number(js, "pace", t->pace);
-    json_bool(js, "disturbed", t->disturbed);
-}
+typedef struct bench_row {
+    const job *j;
+    int at; /* of the results */
+    const config *c;
+    const result *r;
+    const comparison *compared;
+} bench_row;
 
 static const char *const verdicts[] = {"same", "slower", "faster", "unknown"};
 
-static void json_comparison(json *js, const comparison *c) {
-    if (!c->made) {
-        json_text(js, "baseline", NULL);
-        return;
-    }
-    json_begin(js, "baseline", '{');
-    json_text(js, "verdict", verdicts[c->change.verdict]);
-    json_number(js, "ratio", c->change.ratio);
-    json_number(js, "margin", c->change.margin);
-    json_number(js, "then_ms", c->change.then);
-    json_number(js, "now_ms", c->change.now);
-    json_number(js, "p50_ms", c->then_p50);
-    json_end(js, '}');
+#include "schema/bench.def"
+
+static bench_row row_of(const job *j, int i) {
+    return (bench_row){j, i, &j->configs[i], &j->results[i], &j->comparisons[i]};
 }
 
-void bench_json(job *j, int i) {
-    const config *c = &j->configs[i];
-    const result *r = &j->results[i];
-    json *js = j->found;
-    results_object(js, j->a);
-    json_text(js, "version", hone_version());
-    json_text(js, "cpu", j->machine->cpu);
-    json_text(js, "model", j->a->argument[0]);
-    json_text(js, "data", value_of(j->a, "--data"));
-    json_int(js, "batch", r->batch);
-    json_int(js, "threads", r->threads);
-    json_int(js, "streams", c->streams);
-    json_text(js, "precision", r->precision);
-    json_number(js, "difference_mean", r->difference.mean);
-    json_number(js, "difference_max", r->difference.max);
-    json_text(js, "isa", r->isa);
-    json_text(js, "device", "cpu");
-    json_int(js, "iterations", r->ms.n);
-    json_int(js, "rounds", r->rounds);
-    json_timing(js, &r->ms);
-    json_number(js, "throughput", r->throughput);
-    json_number(js, "energy_mj", r->energy_mj);
-    json_number(js, "load_ms", r->load_ms);
-    json_number(js, "compile_ms", r->compile_ms);
-    json_number(js, "tune_ms", r->tuning.ms);
-    json_number(js, "first_run_ms", r->first_run_ms);
-    json_int(js, "weights_bytes", (int64_t)r->memory.weights_bytes);
-    json_int(js, "arena_bytes", (int64_t)r->memory.arena_bytes);
-    json_int(js, "scratch_bytes", (int64_t)r->memory.scratch_bytes);
-    json_int(js, "planned_bytes", (int64_t)r->memory.planned_bytes);
-    json_bound(js, &r->memory);
-    json_int(js, "peak_rss_bytes", r->peak_rss);
-    if (has(j->a, "--batch-search") || has(j->a, "--threads-search"))
-        json_bool(js, "chosen", i == j->chosen);
-    else
-        json_text(js, "chosen", NULL);
-    json_comparison(js, &j->comparisons[i]);
-    json_end(js, '}');
-}
+void bench_json(job *j, int i) { write_bench(j->found, j->a, (bench_row[]){row_of(j, i)}); }
 
 /* ---- CSV ---- */
 
-/* The heading or a row of it. */
+/* The heading or a row of it. Columns are those rows of the schema that are marked as such. */
 typedef struct csv {
     bool head, comma;
+    const char *unit; /* "_ms" of what is inside "latency_ms", behind the key; or NULL */
 } csv;
 
 static void csv_put(csv *to, const char *key, const char *text) {
     if (to->comma) putchar(',');
     to->comma = true;
-    if (to->head) text = key;
+    char name[32];
+    if (to->head) {
+        snprintf(name, sizeof name, "%s%s", key, to->unit != NULL ? to->unit : "");
+        text = name;
+    }
     bool quoted = strpbrk(text, ",\"\r\n") != NULL;
     if (quoted) putchar('"');
     for (; *text != '\0'; text++) printf(*text == '"' ? "\"\"" : "%c", *text);
     if (quoted) putchar('"');
 }
 
+static void csv_TEXT(csv *to, const char *key, const char *v) { csv_put(to, key, v); }
+
 /* Empty where it is not known. */
-static void csv_number(csv *to, const char *key, double v) {
+static void csv_NUMBER(csv *to, const char *key, double v) {
     char text[32] = "";
     if (isfinite(v)) snprintf(text, sizeof text, "%.9g", v);
     csv_put(to, key, text);
 }
 
-static void csv_int(csv *to, const char *key, int64_t v) {
+static void csv_INT(csv *to, const char *key, int64_t v) {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)v);
     csv_put(to, key, text);
 }
 
-static void csv_row(const job *j, int i, bool head) {
-    const result *r = &j->results[i];
-    const hone_timing *t = &r->ms;
-    csv to = {.head = head};
-    csv_put(&to, "model", j->a->argument[0]);
-    csv_int(&to, "batch", r->batch);
-    csv_int(&to, "threads", r->threads);
-    csv_int(&to, "streams", j->configs[i].streams);
-    csv_put(&to, "precision", r->precision);
-    csv_put(&to, "isa", r->isa);
-    csv_int(&to, "iterations", t->n);
-    csv_number(&to, "mean_ms", t->mean);
-    csv_number(&to, "std_ms", t->std);
-    csv_number(&to, "min_ms", t->min);
-    csv_number(&to, "max_ms", t->max);
-    csv_number(&to, "p50_ms", t->p50);
-    csv_number(&to, "p90_ms", t->p90);
-    csv_number(&to, "p95_ms", t->p95);
-    csv_number(&to, "p99_ms", t->p99);
-    csv_number(&to, "p99_9_ms", t->p99_9);
-    csv_number(&to, "noise", t->noise);
-    csv_number(&to, "throughput", r->throughput);
-    csv_number(&to, "energy_mj", r->energy_mj);
-    csv_number(&to, "load_ms", r->load_ms);
-    csv_number(&to, "compile_ms", r->compile_ms);
-    csv_number(&to, "tune_ms", r->tuning.ms);
-    csv_number(&to, "first_run_ms", r->first_run_ms);
-    csv_int(&to, "weights_bytes", (int64_t)r->memory.weights_bytes);
-    csv_int(&to, "arena_bytes", (int64_t)r->memory.arena_bytes);
-    csv_int(&to, "scratch_bytes", (int64_t)r->memory.scratch_bytes);
-    csv_int(&to, "peak_rss_bytes", r->peak_rss);
-    putchar('\n');
-}
+#include "schema/undef.def"
+/* clang-format off */
+#define VERB(name, type, text) static void csv_##name(csv *to, const args *a, const type *it) {
+#define END_VERB(name) putchar('\n'); }
+#define RECORD(name, type) static inline void csv_##name(csv *to, const type *it) { (void)to, (void)it;
+#define END(name) }
+/* clang-format on */
+#define OBJECT(key, record, at, meaning) \
+    to->unit = strchr(#key, '_');        \
+    csv_##record(to, at);                \
+    to->unit = NULL;
+#define SAME(record, at) csv_##record(to, at);
+#define COLUMN(kind, key, v, meaning) csv_##kind(to, #key, v);
+#include "schema/rest.def"
+
+#include "schema/common.def"
+
+#include "schema/bench.def"
 
 void bench_csv(const job *j) {
-    if (j->n > 0 && j->first) csv_row(j, 0, true);
+    if (j->n > 0 && j->first) csv_bench(&(csv){.head = true}, j->a, (bench_row[]){row_of(j, 0)});
     for (int i = 0; i < j->n; i++)
-        if (j->results[i].failed[0] == '\0') csv_row(j, i, false);
+        if (j->results[i].failed[0] == '\0')
+            csv_bench(&(csv){.head = false}, j->a, (bench_row[]){row_of(j, i)});
 }
 
 /* ---- tables ---- */

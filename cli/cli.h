@@ -317,11 +317,11 @@ void json_text(json *j, const char *key, const char *v); /* NULL: null */
 void json_number(json *j, const char *key, double v);    /* not finite: null */
 void json_int(json *j, const char *key, int64_t v);
 void json_count(json *j, const char *key, int64_t v); /* negative, not known: null */
-void json_bound(json *j, const hone_memory_use *use); /* bound_bytes; null: there is none */
-void json_bool(json *j, const char *key, bool v);
-/* The keys "name", "dtype" and "dims" of an open object. */
-void json_value_info(json *j, const hone_value_info *v);
-/* The keys "peaks" and "bandwidths" of an open object. */
-void json_limits(json *j, const hone_machine *m);
+void json_bool(json *j, const char *key, int v);      /* negative: null */
+/* The dims of a value; null where the rank is not known. */
+void json_dims(json *j, const char *key, const hone_value_info *v);
+/* Begin an object or a list if it is known, else write null; whether it is. */
+bool json_maybe_object(json *j, const char *key, const void *at); /* NULL: not known */
+bool json_maybe_list(json *j, const char *key, int64_t n);        /* negative: not known */
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "write.h"
 
 const char *db_text(double x, char *buf) {
     if (isfinite(x))
@@ -269,124 +270,23 @@ void compare_print(const comparison *c, int64_t top) {
 
 /* ---- JSON ---- */
 
-static void json_outputs(json *j, const hone_comparison *c) {
-    json_begin(j, "outputs", '[');
-    for (size_t i = 0; c != NULL && i < c->n_outputs; i++) {
-        const hone_output_error *o = &c->outputs[i];
-        json_begin(j, NULL, '{');
-        json_text(j, "name", o->name);
-        json_number(j, "sqnr_db", o->sqnr_db);
-        json_number(j, "cosine", o->cosine);
-        json_number(j, "mean_error", o->mean_error);
-        json_number(j, "max_error", o->max_error);
-        json_number(j, "kept", c->kept[i]);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
+typedef struct output_told {
+    const hone_output_error *error;
+    double kept;
+} output_told;
+
+/* Nothing is known, and all lists are empty. */
+static const hone_comparison none = {.agreement = NAN, .agreement_low = NAN, .agreement_high = NAN};
+
+static const hone_comparison *with_first(const entry *e) {
+    return e->with_first != NULL ? e->with_first : &none;
 }
 
-static void json_agreement(json *j, const hone_comparison *c) {
-    json_number(j, "agreement", c != NULL ? c->agreement : NAN);
-    json_number(j, "agreement_low", c != NULL ? c->agreement_low : NAN);
-    json_number(j, "agreement_high", c != NULL ? c->agreement_high : NAN);
-    json_text(j, "measure", c != NULL ? c->measure : NULL);
-    json_text(j, "worst", c != NULL ? c->worst : NULL);
+/* What is told of two models alone. */
+static const hone_comparison *of_two(const comparison *c) {
+    return c->n == 2 ? with_first(&c->models[1]) : &none;
 }
 
-static void json_model(json *j, const entry *e) {
-    json_begin(j, NULL, '{');
-    json_text(j, "model", e->path);
-    json_text(j, "label", e->label);
-    json_text(j, "precision", hone_session_precision(e->session));
-    json_int(j, "file_bytes", e->file_bytes);
-    json_int(j, "params", e->params);
-    json_int(j, "macs", e->macs);
-    json_begin(j, "latency_ms", '{');
-    json_number(j, "p50", e->p50);
-    json_number(j, "p95", e->p95);
-    json_end(j, '}');
-    json_number(j, "throughput", 1e3 / e->p50);
-    json_count(j, "peak_bytes", isnan(e->p50) ? -1 : e->peak_bytes);
-    json_number(j, "accuracy", e->accuracy);
-    json_agreement(j, e->with_first);
-    json_outputs(j, e->with_first);
-    json_end(j, '}');
-}
+#include "schema/compare.def"
 
-static void json_tensors(json *j, const hone_comparison *c) {
-    json_begin(j, "tensors", '[');
-    for (size_t i = 0; c != NULL && i < c->n_tensors; i++) {
-        const hone_tensor_error *e = &c->tensors[i];
-        json_begin(j, NULL, '{');
-        json_text(j, "name", e->name);
-        json_text(j, "node", e->node);
-        json_text(j, "op", e->op);
-        json_text(j, "kind", e->weight ? "weight" : "activation");
-        json_number(j, "sqnr_db", e->sqnr_db);
-        json_number(j, "isolated_sqnr_db", e->isolated_sqnr_db);
-        json_number(j, "cosine", e->cosine);
-        json_number(j, "max_error", e->max_error);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-    json_begin(j, "unmatched", '[');
-    for (size_t i = 0; c != NULL && i < c->n_unmatched; i++) json_text(j, NULL, c->unmatched[i]);
-    json_end(j, ']');
-    json_text(j, "breaks_at", c != NULL ? c->breaks_at : NULL);
-    json_text(j, "verdict", c != NULL ? c->verdict : NULL);
-}
-
-static void json_bisection(json *j, const hone_bisection *b) {
-    if (b == NULL) {
-        json_text(j, "bisect", NULL);
-        return;
-    }
-    json_begin(j, "bisect", '{');
-    json_begin(j, "steps", '[');
-    for (size_t i = 0; i < b->n_steps; i++) {
-        json_begin(j, NULL, '{');
-        json_text(j, "node", b->steps[i].node);
-        json_text(j, "op", b->steps[i].op);
-        json_text(j, "name", b->steps[i].name);
-        json_number(j, "sqnr_db", b->steps[i].sqnr_db);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-    json_int(j, "differ", (int64_t)b->n_differ);
-    json_number(j, "before", b->before);
-    json_number(j, "after", b->after);
-    json_number(j, "max_error_before", b->max_error_before);
-    json_number(j, "max_error_after", b->max_error_after);
-    json_int(j, "tried", b->tried);
-    json_end(j, '}');
-}
-
-static void json_reduction(json *j, const comparison *c) {
-    const hone_reduction *r = c->reduction;
-    if (r == NULL) {
-        json_text(j, "reduce", NULL);
-        return;
-    }
-    json_begin(j, "reduce", '{');
-    json_text(j, "model", c->reduced_path);
-    json_text(j, "first", c->reduced_first);
-    json_text(j, "inputs", c->reduced_inputs);
-    json_int(j, "nodes_before", (int64_t)r->nodes_before);
-    json_int(j, "nodes_after", (int64_t)r->nodes_after);
-    json_int(j, "tried", r->tried);
-    json_end(j, '}');
-}
-
-void compare_json(const comparison *c, json *j) {
-    results_object(j, c->a);
-    json_text(j, "data", value_of(c->a, "--data"));
-    json_int(j, "samples", c->samples.count);
-    json_int(j, "threads", hone_session_threads(c->models[0].session));
-    json_begin(j, "models", '[');
-    for (int k = 0; k < c->n; k++) json_model(j, &c->models[k]);
-    json_end(j, ']');
-    json_tensors(j, c->n == 2 ? c->models[1].with_first : NULL);
-    json_bisection(j, c->bisection);
-    json_reduction(j, c);
-    json_end(j, '}');
-}
+void compare_json(const comparison *c, json *j) { write_compare(j, c->a, c); }

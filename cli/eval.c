@@ -133,13 +133,7 @@ static exit_code show(const args *a, const job *j, const hone_evaluation *e) {
     if (e->n_metrics > 0) memcpy(f.values, e->metrics, e->n_metrics * sizeof *f.values);
     if (by_command) f.values[e->n_metrics] = j->command.value;
     if (!has(a, "--json")) print_findings(&f);
-    json out;
-    results_begin(&out, a);
-    results_object(&out, a);
-    json_text(&out, "model", a->argument[0]);
-    write_findings(&out, &f);
-    json_end(&out, '}');
-    exit_code code = results_end(&out, a);
+    exit_code code = write_findings(a, &f);
     for (int i = 0; i < j->n_gates; i++)
         if (!holds(&j->gates[i], &f) && code == EXIT_DONE) code = EXIT_FAILED;
     free(f.values);

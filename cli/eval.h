@@ -29,6 +29,7 @@ typedef struct findings {
 /* "91.73 %" or "0.0123"; buf has 32 bytes. */
 const char *metric_text(const hone_metric_value *v, double x, char *buf);
 void print_findings(const findings *f);
-void write_findings(json *j, const findings *f);
+/* As results; the exit code of that. */
+exit_code write_findings(const args *a, const findings *f);
 
 #endif

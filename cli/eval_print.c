@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "eval.h"
+#include "write.h"
 
 const char *metric_text(const hone_metric_value *v, double x, char *buf) {
     if (isnan(x))
@@ -192,82 +193,18 @@ void print_findings(const findings *f) {
 
 /* ---- JSON ---- */
 
-static const hone_metric_value *find(const findings *f, const char *name) {
+/* A metric by its name; one of values that are not known where it was not measured. */
+static hone_metric_value find(const findings *f, const char *name) {
     for (size_t i = 0; i < f->n; i++)
-        if (strcmp(f->values[i].name, name) == 0) return &f->values[i];
-    return NULL;
+        if (strcmp(f->values[i].name, name) == 0) return f->values[i];
+    return (hone_metric_value){.value = NAN, .part = -1};
 }
 
-static void write_top(json *j, const findings *f, const char *name, const char *count) {
-    const hone_metric_value *v = find(f, name);
-    json_count(j, count, v != NULL ? v->part : -1);
-    json_number(j, name, v != NULL ? v->value : NAN);
-}
+#include "schema/eval.def"
 
-static void write_metrics(json *j, const findings *f) {
-    json_begin(j, "metrics", '[');
-    for (size_t i = 0; i < f->n; i++) {
-        const hone_metric_value *v = &f->values[i];
-        json_begin(j, NULL, '{');
-        json_text(j, "name", v->name);
-        json_number(j, "value", v->value);
-        json_number(j, "low", v->low);
-        json_number(j, "high", v->high);
-        json_text(j, "interval", v->interval);
-        json_bool(j, "is_share", v->is_share);
-        json_bool(j, "lower_better", v->lower_better);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-}
-
-static void write_classes(json *j, const findings *f) {
-    if (f->e->n_class_rows == 0) {
-        json_text(j, "classes_table", NULL);
-        return;
-    }
-    json_begin(j, "classes_table", '[');
-    for (size_t i = 0; i < f->e->n_class_rows; i++) {
-        const hone_class_value *row = &f->e->class_rows[i];
-        json_begin(j, NULL, '{');
-        json_int(j, "class", row->id);
-        for (int c = 0; c < N_COLUMNS; c++) {
-            double x = value_in(row, &columns[c]);
-            if (columns[c].count)
-                json_count(j, columns[c].head, (int64_t)x);
-            else
-                json_number(j, columns[c].head, x);
-        }
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-}
-
-static void write_confusion(json *j, const hone_evaluation *e) {
-    if (e->confusion == NULL) {
-        json_text(j, "confusion", NULL);
-        return;
-    }
-    json_begin(j, "confusion", '[');
-    for (int64_t r = 0; r < e->classes; r++) {
-        json_begin(j, NULL, '[');
-        for (int64_t c = 0; c < e->classes; c++)
-            json_int(j, NULL, e->confusion[r * e->classes + c]);
-        json_end(j, ']');
-    }
-    json_end(j, ']');
-}
-
-void write_findings(json *j, const findings *f) {
-    const hone_evaluation *e = f->e;
-    json_text(j, "data", f->spec);
-    json_int(j, "samples", e->samples);
-    json_int(j, "skipped", e->skipped);
-    json_count(j, "classes", e->classes > 0 ? e->classes : -1);
-    write_top(j, f, "top1", "top1_correct");
-    write_top(j, f, "top5", "top5_correct");
-    write_metrics(j, f);
-    write_classes(j, f);
-    write_confusion(j, e);
-    json_number(j, "seconds", e->seconds);
+exit_code write_findings(const args *a, const findings *f) {
+    json j;
+    results_begin(&j, a);
+    write_eval(&j, a, f);
+    return results_end(&j, a);
 }

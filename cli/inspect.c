@@ -1,14 +1,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "write.h"
 
 /* Rows of the table of nodes that are shown unless asked otherwise. */
 #define SHOWN_NODES 40
 
 /* Of hone_inspection.bytes_at. */
 static const char *const size_names[5] = {"f32", "f16", "int8", "int4", "1 bit"};
-static const char *const size_keys[5] = {"f32", "f16", "int8", "int4", "bit1"};
 
 static double share(int64_t part, int64_t whole) {
     return whole > 0 ? (double)part / (double)whole : 0;
@@ -25,126 +24,22 @@ static hone_value_info value_info(const hone_model *m, bool input, size_t i) {
 
 /* ---- JSON ---- */
 
+typedef struct inspected {
+    const hone_model *model;
+    const hone_inspection *in;
+    const hone_memory_use *use;
+} inspected;
+
 static const char *domain_name(const char *domain) {
     return domain[0] != '\0' ? domain : "ai.onnx";
 }
 
-static void json_values(json *j, const char *key, const hone_model *m, bool inputs) {
-    size_t n = inputs ? hone_model_n_inputs(m) : hone_model_n_outputs(m);
-    json_begin(j, key, '[');
-    for (size_t i = 0; i < n; i++) {
-        hone_value_info v = value_info(m, inputs, i);
-        json_begin(j, NULL, '{');
-        json_value_info(j, &v);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-}
+#include "schema/inspect.def"
 
-static void json_dtypes(json *j, const hone_inspection *in) {
-    json_begin(j, "dtypes", '[');
-    for (size_t i = 0; i < in->n_dtypes; i++) {
-        json_begin(j, NULL, '{');
-        json_text(j, "dtype", hone_dtype_name(in->dtypes[i].dtype));
-        json_int(j, "tensors", in->dtypes[i].tensors);
-        json_int(j, "elements", in->dtypes[i].elements);
-        json_int(j, "bytes", in->dtypes[i].bytes);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-}
-
-static void json_ops(json *j, const hone_inspection *in) {
-    json_begin(j, "ops", '[');
-    for (size_t i = 0; i < in->n_ops; i++) {
-        json_begin(j, NULL, '{');
-        json_text(j, "op", in->ops[i].op);
-        json_text(j, "domain", domain_name(in->ops[i].domain));
-        json_bool(j, "supported", in->ops[i].supported);
-        json_int(j, "count", in->ops[i].count);
-        json_int(j, "params", in->ops[i].params);
-        json_int(j, "macs", in->ops[i].macs);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-}
-
-static void json_nodes(json *j, const hone_inspection *in) {
-    json_begin(j, "nodes", '[');
-    for (size_t i = 0; i < in->n_nodes; i++) {
-        const hone_node_info *n = &in->nodes[i];
-        json_begin(j, NULL, '{');
-        json_text(j, "name", n->name);
-        json_text(j, "op", n->op);
-        json_text(j, "domain", domain_name(n->domain));
-        json_bool(j, "supported", n->supported);
-        json_text(j, "output", n->output_name);
-        json_text(j, "type", n->output_type);
-        json_int(j, "params", n->params);
-        json_int(j, "params_bytes", n->params_bytes);
-        json_number(j, "sparsity", share(n->params_zero, n->params));
-        json_count(j, "macs", n->macs);
-        json_count(j, "read_bytes", n->read_bytes);
-        json_count(j, "written_bytes", n->written_bytes);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-}
-
-static const struct {
-    const char *key, *metadata;
-} lineage[] = {{"version", "hone.version"},
-               {"recipe", "hone.recipe"},
-               {"source", "hone.source"},
-               {"data", "hone.data"}};
-enum { N_LINEAGE = sizeof lineage / sizeof *lineage };
-
-static void json_lineage(json *j, const hone_model *m) {
-    json_begin(j, "lineage", '{');
-    for (int i = 0; i < N_LINEAGE; i++)
-        json_text(j, lineage[i].key, hone_model_metadata(m, lineage[i].metadata));
-    json_end(j, '}');
-}
-
-static exit_code write_results(const args *a, const hone_model *m, const hone_inspection *in,
-                               const hone_memory_use *use) {
+static exit_code write_results(const args *a, const inspected *found) {
     json j;
     results_begin(&j, a);
-    results_object(&j, a);
-    json_text(&j, "model", a->argument[0]);
-    json_int(&j, "file_bytes", in->file_bytes);
-    json_int(&j, "ir_version", in->ir_version);
-    json_int(&j, "opset", in->opset);
-    json_text(&j, "opsets", in->opsets);
-    json_text(&j, "producer", in->producer);
-    json_text(&j, "producer_version", in->producer_version);
-    json_text(&j, "graph", in->graph_name);
-    json_lineage(&j, m);
-    json_values(&j, "inputs", m, true);
-    json_values(&j, "outputs", m, false);
-    json_begin(&j, "dims", '{');
-    for (size_t i = 0; i < in->n_dims; i++) json_int(&j, in->dims[i].name, in->dims[i].value);
-    json_end(&j, '}');
-    json_int(&j, "params", in->params);
-    json_int(&j, "trainable", in->trainable);
-    json_int(&j, "params_bytes", in->params_bytes);
-    json_number(&j, "sparsity", share(in->params_zero, in->params));
-    json_begin(&j, "bytes_at", '{');
-    for (int i = 0; i < 5; i++) json_int(&j, size_keys[i], in->bytes_at[i]);
-    json_end(&j, '}');
-    json_int(&j, "macs", in->macs);
-    json_int(&j, "flops", 2 * in->macs);
-    json_int(&j, "macs_unknown", in->macs_unknown);
-    json_count(&j, "activation_peak_bytes", in->activation_peak);
-    json_int(&j, "weights_bytes", (int64_t)use->weights_bytes);
-    json_int(&j, "arena_bytes", (int64_t)use->arena_bytes);
-    json_int(&j, "scratch_bytes", (int64_t)use->scratch_bytes);
-    json_int(&j, "planned_bytes", (int64_t)use->planned_bytes);
-    json_bound(&j, use);
-    json_dtypes(&j, in);
-    json_ops(&j, in);
-    json_nodes(&j, in);
-    json_end(&j, '}');
+    write_inspect(&j, a, found);
     return results_end(&j, a);
 }
 
@@ -161,6 +56,14 @@ static void add_values(table *t, const char *title, const hone_model *m, bool in
         free(type);
     }
 }
+
+static const struct {
+    const char *key, *metadata;
+} lineage[] = {{"version", "hone.version"},
+               {"recipe", "hone.recipe"},
+               {"source", "hone.source"},
+               {"data", "hone.data"}};
+enum { N_LINEAGE = sizeof lineage / sizeof *lineage };
 
 /* What hone made it of, and how. */
 static void print_lineage(const hone_model *m) {
@@ -345,7 +248,7 @@ static exit_code run(const args *a) {
     if (code == EXIT_DONE && has(a, "--plan")) code = plan(m, in, &use);
     if (code == EXIT_DONE && !has(a, "--json"))
         print_text(a->argument[0], m, in, has(a, "--plan") ? &use : NULL, shown);
-    if (code == EXIT_DONE) code = write_results(a, m, in, &use);
+    if (code == EXIT_DONE) code = write_results(a, &(inspected){m, in, &use});
     hone_inspection_destroy(in);
     hone_model_destroy(m);
     return code;

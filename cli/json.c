@@ -143,56 +143,34 @@ void json_count(json *j, const char *key, int64_t v) {
         json_text(j, key, NULL);
 }
 
-void json_bound(json *j, const hone_memory_use *use) {
-    json_count(j, "bound_bytes", use->bound_bytes < SIZE_MAX ? (int64_t)use->bound_bytes : -1);
-}
-
-void json_bool(json *j, const char *key, bool v) {
+void json_bool(json *j, const char *key, int v) {
     lead(j, key);
-    fputs(v ? "true" : "false", j->to);
+    fputs(v < 0 ? "null" : v > 0 ? "true" : "false", j->to);
 }
 
-void json_value_info(json *j, const hone_value_info *v) {
-    json_text(j, "name", v->name);
-    json_text(j, "dtype", v->dtype != HONE_DTYPE_NONE ? hone_dtype_name(v->dtype) : NULL);
-    if (v->rank < 0) {
-        json_text(j, "dims", NULL);
-        return;
-    }
-    json_begin(j, "dims", '[');
+static bool open_known(json *j, const char *key, char bracket, bool known) {
+    if (known)
+        json_begin(j, key, bracket);
+    else
+        json_text(j, key, NULL);
+    return known;
+}
+
+bool json_maybe_object(json *j, const char *key, const void *at) {
+    return open_known(j, key, '{', at != NULL);
+}
+
+bool json_maybe_list(json *j, const char *key, int64_t n) {
+    return open_known(j, key, '[', n >= 0);
+}
+
+void json_dims(json *j, const char *key, const hone_value_info *v) {
+    if (!json_maybe_list(j, key, v->rank)) return;
     for (int i = 0; i < v->rank; i++) {
         if (v->dims[i] >= 0)
             json_int(j, NULL, v->dims[i]);
         else
             json_text(j, NULL, v->dim_names[i]);
-    }
-    json_end(j, ']');
-}
-
-void json_limits(json *j, const hone_machine *m) {
-    json_begin(j, "peaks", '[');
-    for (size_t i = 0; i < m->n_peaks; i++) {
-        const hone_peak_info *p = &m->peaks[i];
-        json_begin(j, NULL, '{');
-        json_text(j, "precision", p->precision);
-        json_text(j, "instruction", p->instruction);
-        json_text(j, "isa", p->isa);
-        json_int(j, "threads", p->threads);
-        json_number(j, "gops", p->gops);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-    json_begin(j, "bandwidths", '[');
-    for (size_t i = 0; i < m->n_bandwidths; i++) {
-        const hone_bandwidth_info *w = &m->bandwidths[i];
-        json_begin(j, NULL, '{');
-        json_text(j, "level", w->level);
-        json_int(j, "bytes", w->bytes);
-        json_int(j, "threads", w->threads);
-        json_number(j, "read_gb_s", w->read_gb);
-        json_number(j, "write_gb_s", w->write_gb);
-        json_number(j, "copy_gb_s", w->copy_gb);
-        json_end(j, '}');
     }
     json_end(j, ']');
 }

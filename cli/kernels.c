@@ -1,57 +1,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "write.h"
 
-static bool asked_for(const args *a, size_t i, hone_kernel_info *k) {
-    hone_kernel(i, k, NULL);
-    return a->n == 0 || strcmp(a->argument[0], k->family) == 0;
+/* The kernels that were asked for: all of them, or a family's. */
+typedef struct choice {
+    size_t n;
+    hone_kernel_info *kernels;
+} choice;
+
+#include "schema/kernels.def"
+
+static choice choose(const args *a) {
+    choice c = {.kernels = must(calloc(hone_n_kernels() + 1, sizeof *c.kernels))};
+    for (size_t i = 0; i < hone_n_kernels(); i++) {
+        hone_kernel(i, &c.kernels[c.n], NULL);
+        c.n += a->n == 0 || strcmp(a->argument[0], c.kernels[c.n].family) == 0;
+    }
+    return c;
 }
 
-static exit_code write_results(const args *a) {
+static exit_code write_results(const args *a, const choice *c) {
     json j;
-    hone_kernel_info k;
     results_begin(&j, a);
-    results_object(&j, a);
-    json_begin(&j, "kernels", '[');
-    for (size_t i = 0; i < hone_n_kernels(); i++) {
-        if (!asked_for(a, i, &k)) continue;
-        json_begin(&j, NULL, '{');
-        json_text(&j, "family", k.family);
-        json_text(&j, "name", k.name);
-        json_text(&j, "isa", k.isa);
-        json_text(&j, "order", k.order);
-        json_bool(&j, "available", k.available);
-        json_bool(&j, "packs", k.packs);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
-    json_end(&j, '}');
+    write_kernels(&j, a, c);
     return results_end(&j, a);
 }
 
-static void print_table(const args *a) {
+static void print_table(const choice *c) {
     static const char *const heads[] = {"family", "kernel", "isa", "here", "packs", "sums"};
     table *t = table_new(heads, "llllll");
-    hone_kernel_info k;
     const char *family = "";
-    for (size_t i = 0; i < hone_n_kernels(); i++) {
-        if (!asked_for(a, i, &k)) continue;
-        table_cell(t, "%s", strcmp(family, k.family) == 0 ? "" : k.family);
-        table_cell(t, "%s", k.name);
-        table_cell(t, "%s", k.isa);
-        table_cell(t, "%s", k.available ? "x" : "-");
-        table_cell(t, "%s", k.packs ? "x" : "-");
-        table_cell(t, "%s", k.order);
-        family = k.family;
+    for (size_t i = 0; i < c->n; i++) {
+        const hone_kernel_info *k = &c->kernels[i];
+        table_cell(t, "%s", strcmp(family, k->family) == 0 ? "" : k->family);
+        table_cell(t, "%s", k->name);
+        table_cell(t, "%s", k->isa);
+        table_cell(t, "%s", k->available ? "x" : "-");
+        table_cell(t, "%s", k->packs ? "x" : "-");
+        table_cell(t, "%s", k->order);
+        family = k->family;
     }
     table_print(t);
     line("%s", "");
     family = "";
-    for (size_t i = 0; i < hone_n_kernels(); i++) {
-        if (!asked_for(a, i, &k) || strcmp(family, k.family) == 0) continue;
-        line("%s: %s", k.family, k.help);
-        family = k.family;
+    for (size_t i = 0; i < c->n; i++) {
+        const hone_kernel_info *k = &c->kernels[i];
+        if (strcmp(family, k->family) == 0) continue;
+        line("%s: %s", k->family, k->help);
+        family = k->family;
     }
     line("Within a family the first kernel that is here and accepts a problem computes it.");
 }
@@ -70,12 +67,11 @@ static exit_code no_such_family(const char *word) {
 }
 
 static exit_code run(const args *a) {
-    hone_kernel_info k;
-    bool found = false;
-    for (size_t i = 0; i < hone_n_kernels() && !found; i++) found = asked_for(a, i, &k);
-    if (!found) return no_such_family(a->argument[0]);
-    if (!has(a, "--json")) print_table(a);
-    return write_results(a);
+    choice c = choose(a);
+    if (c.n > 0 && !has(a, "--json")) print_table(&c);
+    exit_code code = c.n > 0 ? write_results(a, &c) : no_such_family(a->argument[0]);
+    free(c.kernels);
+    return code;
 }
 
 static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};

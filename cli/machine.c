@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "write.h"
 
 /* Operations per byte at which arithmetic takes as long as reading its operands from memory; the
  * best instruction of a precision counts. */
@@ -34,68 +34,20 @@ static int balances_of(const hone_machine *m, balance *b) {
 
 /* ---- JSON ---- */
 
-static void write_facts(json *j, const hone_machine *m) {
-    json_text(j, "cpu", m->cpu);
-    json_text(j, "arch", m->arch);
-    json_text(j, "kernel", m->kernel);
-    json_text(j, "isa", m->isa);
-    json_begin(j, "isas", '[');
-    for (size_t i = 0; i < m->n_isas; i++) {
-        json_begin(j, NULL, '{');
-        json_text(j, "name", m->isas[i].name);
-        json_bool(j, "allowed", m->isas[i].allowed);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-    json_int(j, "cpus", m->cpus);
-    json_int(j, "allowed_cores", m->allowed_cores);
-    json_count(j, "quota", m->quota > 0 ? m->quota : -1);
-    json_int(j, "threads", m->threads);
-    json_count(j, "memory_bytes", m->memory_bytes);
-    json_count(j, "memory_limit_bytes", m->memory_limit);
-    json_begin(j, "caches", '[');
-    for (size_t i = 0; i < m->n_caches; i++) {
-        const hone_cache_info *c = &m->caches[i];
-        json_begin(j, NULL, '{');
-        json_int(j, "level", c->level);
-        json_int(j, "bytes", c->bytes);
-        json_count(j, "line_bytes", c->line_bytes > 0 ? c->line_bytes : -1);
-        json_count(j, "cpus", c->cpus > 0 ? c->cpus : -1);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-    json_text(j, "gpu_driver", m->gpu_driver);
-    json_begin(j, "gpus", '[');
-    for (size_t i = 0; i < m->n_gpus; i++) {
-        const hone_gpu_info *g = &m->gpus[i];
-        char capability[32];
-        snprintf(capability, sizeof capability, "%d.%d", g->capability[0], g->capability[1]);
-        json_begin(j, NULL, '{');
-        json_text(j, "name", g->name);
-        json_count(j, "memory_bytes", g->memory_bytes);
-        json_text(j, "capability", g->capability[0] > 0 ? capability : NULL);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
+typedef struct found {
+    const hone_machine *m;
+    int n;
+    balance balances[MOST_BALANCES];
+} found;
+
+/* NULL: not known. */
+static const char *capability_text(const hone_gpu_info *g, char buf[32]) {
+    if (g->capability[0] <= 0) return NULL;
+    snprintf(buf, 32, "%d.%d", g->capability[0], g->capability[1]);
+    return buf;
 }
 
-static void write_rates(json *j, const hone_machine *m) {
-    balance b[MOST_BALANCES];
-    int n = balances_of(m, b);
-    json_limits(j, m);
-    json_begin(j, "balances", '[');
-    for (int i = 0; i < n; i++) {
-        json_begin(j, NULL, '{');
-        json_text(j, "precision", b[i].precision);
-        json_int(j, "threads", b[i].threads);
-        json_number(j, "ops_per_byte", b[i].ops_per_byte);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-    json_bool(j, "cached", m->cached);
-    json_number(j, "noise", m->noise);
-    json_bool(j, "disturbed", m->disturbed);
-}
+#include "schema/machine.def"
 
 /* ---- text ---- */
 
@@ -140,13 +92,12 @@ static void print_facts(const hone_machine *m) {
         line("memory   %s", human_bytes(m->memory_bytes, a));
     for (size_t i = 0; i < m->n_gpus; i++) {
         const hone_gpu_info *g = &m->gpus[i];
-        char capability[64] = "";
-        if (g->capability[0] > 0)
-            snprintf(capability, sizeof capability, ", compute capability %d.%d", g->capability[0],
-                     g->capability[1]);
-        line("gpu      %s%s%s%s%s%s", g->name, g->memory_bytes >= 0 ? ", " : "",
-             g->memory_bytes >= 0 ? human_bytes(g->memory_bytes, a) : "", capability,
-             m->gpu_driver != NULL ? ", driver " : "", m->gpu_driver != NULL ? m->gpu_driver : "");
+        const char *capability = capability_text(g, b);
+        line("gpu      %s%s%s%s%s%s%s", g->name, g->memory_bytes >= 0 ? ", " : "",
+             g->memory_bytes >= 0 ? human_bytes(g->memory_bytes, a) : "",
+             capability != NULL ? ", compute capability " : "",
+             capability != NULL ? capability : "", m->gpu_driver != NULL ? ", driver " : "",
+             m->gpu_driver != NULL ? m->gpu_driver : "");
     }
 }
 
@@ -234,10 +185,9 @@ static exit_code run(const args *a) {
     progress_end(&p);
     if (status != HONE_OK) return fail_with(&err);
     results_begin(&j, a);
-    results_object(&j, a);
-    write_facts(&j, m);
-    write_rates(&j, m);
-    json_end(&j, '}');
+    found f = {.m = m};
+    f.n = balances_of(m, f.balances);
+    write_machine(&j, a, &f);
     if (!has(a, "--json")) {
         print_facts(m);
         line("%s", "");

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "write.h"
 
 /* What `hone ops` can say of an operator, in the order of the columns. */
 static const char *const facts[] = {"kept", "ref", "fast", "int8", "infer", "cost", "grad"};
@@ -13,58 +13,54 @@ static bool fact(const hone_op_info *op, int i) {
     return of[i];
 }
 
-/* The i-th operator, if it is one that was asked for: all of them, or those of the name given. */
-static bool asked_for(const args *a, size_t i, hone_op_info *op) {
-    hone_op(i, op, NULL);
-    if (a->n == 0 || strcmp(a->argument[0], op->name) == 0) return true;
+/* The operators that were asked for: all of them, or those of the name given. */
+typedef struct choice {
+    size_t n;
+    hone_op_info *ops;
+} choice;
+
+#include "schema/ops.def"
+
+static bool is_called(const hone_op_info *op, const char *word) {
     char *whole = op_text(op->domain, op->name);
-    bool same = strcmp(a->argument[0], whole) == 0;
+    bool same = strcmp(word, op->name) == 0 || strcmp(word, whole) == 0;
     free(whole);
     return same;
 }
 
-static exit_code write_results(const args *a) {
-    json j;
-    hone_op_info op;
-    results_begin(&j, a);
-    results_object(&j, a);
-    json_begin(&j, "ops", '[');
+static choice choose(const args *a) {
+    choice c = {.ops = must(calloc(hone_n_ops() + 1, sizeof *c.ops))};
     for (size_t i = 0; i < hone_n_ops(); i++) {
-        if (!asked_for(a, i, &op)) continue;
-        json_begin(&j, NULL, '{');
-        json_text(&j, "domain", op.domain[0] != '\0' ? op.domain : "ai.onnx");
-        json_text(&j, "name", op.name);
-        json_text(&j, "versions", op.versions);
-        json_text(&j, "signature", op.signature);
-        for (int k = 0; k < N_FACTS; k++) json_bool(&j, facts[k], fact(&op, k));
-        json_end(&j, '}');
+        hone_op(i, &c.ops[c.n], NULL);
+        c.n += a->n == 0 || is_called(&c.ops[c.n], a->argument[0]);
     }
-    json_end(&j, ']');
-    json_end(&j, '}');
+    return c;
+}
+
+static exit_code write_results(const args *a, const choice *c) {
+    json j;
+    results_begin(&j, a);
+    write_ops(&j, a, c);
     return results_end(&j, a);
 }
 
-static void print_table(const args *a) {
+static void print_table(const args *a, const choice *c) {
     const char *heads[N_FACTS + 2] = {"operator"};
     memcpy(heads + 1, facts, sizeof facts);
     heads[N_FACTS + 1] = "opsets";
     table *t = table_new(heads, "lllllllll");
-    hone_op_info op;
-    for (size_t i = 0; i < hone_n_ops(); i++) {
-        if (!asked_for(a, i, &op)) continue;
-        char *name = op_text(op.domain, op.name);
+    for (size_t i = 0; i < c->n; i++) {
+        char *name = op_text(c->ops[i].domain, c->ops[i].name);
         table_cell(t, "%s", name);
-        for (int k = 0; k < N_FACTS; k++) table_cell(t, "%s", fact(&op, k) ? "x" : "-");
-        table_cell(t, "%s", op.versions);
+        for (int k = 0; k < N_FACTS; k++) table_cell(t, "%s", fact(&c->ops[i], k) ? "x" : "-");
+        table_cell(t, "%s", c->ops[i].versions);
         free(name);
     }
     table_print(t);
     line("%s", "");
-    for (size_t i = 0; a->n > 0 && i < hone_n_ops(); i++)
-        if (asked_for(a, i, &op)) line("%s%s", op.name, op.signature);
+    for (size_t i = 0; a->n > 0 && i < c->n; i++) line("%s%s", c->ops[i].name, c->ops[i].signature);
     if (a->n > 0) return;
-    line("%zu operators. Any other is kept, and named when a model that holds it is to run.",
-         hone_n_ops());
+    line("%zu operators. Any other is kept, and named when a model that holds it is to run.", c->n);
     line("kept   read and saved            infer  shapes are inferred before running");
     line("ref    runs                      cost   multiply-accumulates are counted");
     line("fast   has a kernel of its own   grad   can be trained through");
@@ -86,12 +82,11 @@ static exit_code no_such_op(const char *word) {
 }
 
 static exit_code run(const args *a) {
-    hone_op_info op;
-    bool found = false;
-    for (size_t i = 0; i < hone_n_ops() && !found; i++) found = asked_for(a, i, &op);
-    if (!found) return no_such_op(a->argument[0]);
-    if (!has(a, "--json")) print_table(a);
-    return write_results(a);
+    choice c = choose(a);
+    if (c.n > 0 && !has(a, "--json")) print_table(a, &c);
+    exit_code code = c.n > 0 ? write_results(a, &c) : no_such_op(a->argument[0]);
+    free(c.ops);
+    return code;
 }
 
 static const option_def options[] = {OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, {0}};

@@ -192,10 +192,7 @@ static exit_code show(job *j, const hone_optimization *o) {
                  .unmeasured = j->unmeasured[0] != '\0' ? j->unmeasured : NULL};
     json out;
     results_begin(&out, a);
-    results_object(&out, a);
-    json_text(&out, "model", a->argument[0]);
-    write_optimization(&out, o, &t);
-    json_end(&out, '}');
+    write_optimization(&out, a, o, &t);
     code = results_end_at(&out, t.report);
     if (code != EXIT_DONE) t.report = NULL;
     if (!has(a, "--json")) print_optimization(o, &t);

@@ -19,7 +19,7 @@ typedef struct telling {
 } telling;
 
 void print_optimization(const hone_optimization *o, const telling *t);
-/* The keys of an open object. */
-void write_optimization(json *j, const hone_optimization *o, const telling *t);
+/* As an object. */
+void write_optimization(json *j, const args *a, const hone_optimization *o, const telling *t);
 
 #endif

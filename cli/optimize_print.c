@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "optimize.h"
+#include "write.h"
 
 /* "0.0581", "12.3"; "" if it was not measured. */
 static const char *number_text(double v, const char *format, char *buf) {
@@ -146,88 +147,25 @@ void print_optimization(const hone_optimization *o, const telling *t) {
     if (t->to != NULL) print_written(t);
 }
 
-static void write_verdicts(json *j, const char *key, const hone_verdict *v, size_t n) {
-    json_begin(j, key, '[');
-    for (size_t i = 0; i < n; i++) {
-        json_begin(j, NULL, '{');
-        json_text(j, "question", v[i].question);
-        json_text(j, "answer", v[i].answer);
-        json_text(j, "evidence", v[i].evidence);
-        json_end(j, '}');
-    }
-    json_end(j, ']');
-}
+typedef struct optimized {
+    const hone_optimization *o;
+    const telling *t;
+    const hone_machine *machine; /* that times were measured on; NULL: not known */
+    int threads;
+    double max_drop; /* in the metric's unit */
+} optimized;
 
-static void write_row(json *j, const hone_optimization *o, size_t i) {
-    const hone_optimize_row *r = &o->rows[i];
-    json_begin(j, NULL, '{');
-    json_text(j, "name", r->name);
-    json_text(j, "help", r->help);
-    json_text(j, "state", r->state);
-    json_text(j, "why", r->why);
-    json_text(j, "expected", r->gain);
-    json_number(j, "ms", r->ms);
-    json_number(j, "speed", r->speed);
-    json_number(j, "doubt", r->doubt);
-    json_count(j, "file_bytes", r->file_bytes);
-    json_count(j, "weights_bytes", r->weights_bytes);
-    json_count(j, "memory_bytes", r->memory_bytes);
-    json_number(j, "value", r->value);
-    json_number(j, "low", r->low);
-    json_number(j, "high", r->high);
-    json_number(j, "drop", r->drop);
-    json_bool(j, "front", r->front);
-    json_number(j, "seconds", r->seconds);
-    json_end(j, '}');
-}
+#include "schema/optimize.def"
 
-/* What times depend on. */
-static void write_machine(json *j, const hone_optimize_options *o) {
+void write_optimization(json *j, const args *a, const hone_optimization *o, const telling *t) {
     hone_machine *m = NULL;
     hone_error unused;
-    int threads = o->session != NULL ? o->session->threads : 0;
-    if (hone_machine_look(&m, &unused) != HONE_OK) m = NULL;
-    json_text(j, "cpu", m != NULL ? m->cpu : NULL);
-    json_count(j, "threads", threads > 0 ? threads : m != NULL ? m->threads : -1);
-    hone_machine_destroy(m);
-}
-
-void write_optimization(json *j, const hone_optimization *o, const telling *t) {
     double original = o->n_rows > 0 ? o->rows[0].value : NAN;
-    json_text(j, "output", t->to != NULL ? t->to->model : NULL);
-    json_text(j, "recipe", t->to != NULL ? t->to->recipe : NULL);
-    json_text(j, "recipe_text", t->to != NULL ? o->recipe : NULL);
-    json_text(j, "replay", t->again);
-    write_machine(j, t->of);
-    json_text(j, "runtime", o->runtime);
-    json_text(j, "runtime_version", t->of->timer != NULL ? t->of->timer->name : NULL);
-    json_bool(j, "by_rule", o->by_rule);
-    json_text(j, "verdict", o->verdict);
-    json_bool(j, "met", o->met);
-    json_bool(j, "interrupted", o->interrupted);
-    json_bool(j, "out_of_time", o->out_of_time);
-    json_bool(j, "checked", o->checked);
-    json_text(j, "chosen", o->chosen > 0 ? o->rows[o->chosen].name : NULL);
-    json_text(j, "metric", o->metric);
-    json_bool(j, "is_share", o->is_share);
-    json_bool(j, "lower_better", o->lower_better);
-    json_number(j, "max_drop", t->of->max_drop * (t->of->max_drop_relative ? fabs(original) : 1));
-    json_int(j, "calibration_samples", o->calibration_samples);
-    json_int(j, "choosing_samples", o->choosing_samples);
-    json_int(j, "verifying_samples", o->verifying_samples);
-    json_number(j, "verified", o->verified);
-    json_number(j, "verified_low", o->verified_low);
-    json_number(j, "verified_high", o->verified_high);
-    json_number(j, "verified_original", o->verified_original);
-    json_number(j, "profile_ms", o->profile_ms);
-    json_text(j, "profile", o->profile);
-    json_begin(j, "rows", '[');
-    for (size_t i = 0; i < o->n_rows; i++) write_row(j, o, i);
-    json_end(j, ']');
-    write_verdicts(j, "criteria", o->criteria, o->n_criteria);
-    write_verdicts(j, "guards", o->guards, o->n_guards);
-    json_begin(j, "left_out", '[');
-    for (size_t i = 0; i < o->n_left_out; i++) json_text(j, NULL, o->left_out[i]);
-    json_end(j, ']');
-    json_number(j, "seconds", o->seconds);
+    int threads = t->of->session != NULL ? t->of->session->threads : 0;
+    if (hone_machine_look(&m, &unused) != HONE_OK) m = NULL;
+    if (threads <= 0 && m != NULL) threads = m->threads;
+    write_optimize(j, a,
+                   &(optimized){o, t, m, threads,
+                                t->of->max_drop * (t->of->max_drop_relative ? fabs(original) : 1)});
+    hone_machine_destroy(m);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "profile.h"
+#include "write.h"
 
 typedef struct job {
     const args *a;
@@ -195,144 +196,14 @@ static exit_code measure(job *j, int number) {
 
 /* ---- JSON ---- */
 
-static void write_machine(json *js, const hone_machine *m) {
-    if (m == NULL) {
-        json_text(js, "machine", NULL);
-        return;
-    }
-    json_begin(js, "machine", '{');
-    json_text(js, "cpu", m->cpu);
-    json_limits(js, m);
-    json_end(js, '}');
-}
+typedef struct profiled {
+    const plan *p;
+    const hone_profile *f;
+    const hone_machine *machine; /* NULL: without its limits */
+    hone_memory_use use;
+} profiled;
 
-/* A number that is not known is null. */
-static void json_known(json *js, const char *key, double v, bool known) {
-    json_number(js, key, known ? v : NAN);
-}
-
-static void write_step(json *js, const hone_step_profile *s) {
-    json_begin(js, NULL, '{');
-    json_text(js, "node", s->node);
-    json_text(js, "op", s->op);
-    json_text(js, "output", s->output);
-    json_text(js, "kernel", s->kernel);
-    json_text(js, "why", s->why);
-    json_text(js, "isa", s->isa);
-    json_text(js, "precision", s->precision);
-    json_int(js, "threads", s->threads);
-    json_number(js, "begin_us", s->begin_us);
-    json_number(js, "ms", s->ms);
-    json_number(js, "flops", s->flops);
-    json_number(js, "bytes", s->bytes);
-    json_number(js, "weights_bytes", s->weights_bytes);
-    json_number(js, "macs", s->macs);
-    json_int(js, "live_bytes", (int64_t)s->live_bytes);
-    json_number(js, "intensity", s->intensity);
-    json_number(js, "gflops", s->gflops);
-    json_number(js, "gb_s", s->gb_s);
-    bool placed = s->roof_ms > 0;
-    json_known(js, "roof_ms", s->roof_ms, placed);
-    json_known(js, "roof_share", s->roof_share, placed);
-    json_known(js, "lost_ms", s->lost_ms, placed);
-    json_text(js, "bound", s->bound);
-    json_text(js, "level", s->level);
-    json_text(js, "advice", s->advice);
-    json_known(js, "cycles", s->cycles, s->cycles >= 0);
-    json_known(js, "instructions", s->instructions, s->instructions >= 0);
-    json_known(js, "cache_misses", s->cache_misses, s->cache_misses >= 0);
-    json_text(js, "why_float", s->why_float);
-    json_text(js, "why_precision", s->why_precision);
-    json_end(js, '}');
-}
-
-static void write_startup(json *js, const startup *s) {
-    json_begin(js, "startup", '{');
-    json_number(js, "read_ms", s->read_ms);
-    json_number(js, "parse_ms", s->parse_ms);
-    json_number(js, "passes_ms", s->passes_ms);
-    json_number(js, "compile_ms", s->compile_ms);
-    json_number(js, "tune_ms", s->tune_ms);
-    json_number(js, "pack_ms", s->pack_ms);
-    json_number(js, "first_run_ms", s->first_run_ms);
-    json_end(js, '}');
-}
-
-static void write_stages(json *js, const stages *s) {
-    if (!s->known) {
-        json_text(js, "stages", NULL);
-        return;
-    }
-    json_begin(js, "stages", '{');
-    json_number(js, "decode_ms", s->decode_ms);
-    json_number(js, "preprocess_ms", s->preprocess_ms);
-    json_number(js, "copy_ms", s->copy_ms);
-    json_number(js, "inference_ms", s->inference_ms);
-    json_number(js, "postprocess_ms", s->postprocess_ms);
-    json_number(js, "inference_share", s->share);
-    json_bool(js, "model_is_bottleneck", s->share >= 0.5);
-    json_end(js, '}');
-}
-
-static void write_cost(json *js, const cost *c) {
-    if (c->requests_per_day <= 0) {
-        json_text(js, "cost", NULL);
-        return;
-    }
-    json_begin(js, "cost", '{');
-    json_number(js, "requests_per_day", c->requests_per_day);
-    json_number(js, "machine_price", c->machine_price);
-    json_number(js, "utilization", c->utilization);
-    json_number(js, "machines", c->machines);
-    json_number(js, "per_month", c->per_month);
-    json_end(js, '}');
-}
-
-static void write_verdicts(json *js, size_t n, const hone_verdict *v) {
-    for (size_t i = 0; i < n; i++) {
-        json_begin(js, NULL, '{');
-        json_text(js, "question", v[i].question);
-        json_text(js, "answer", v[i].answer);
-        json_text(js, "evidence", v[i].evidence);
-        json_end(js, '}');
-    }
-}
-
-static void write_plan(json *js, const job *j, const plan *p) {
-    const hone_profile *f = p->profile;
-    hone_memory_use use = hone_session_memory(p->session);
-    results_object(js, j->a);
-    json_text(js, "model", p->a.argument[0]);
-    json_text(js, "precision", hone_session_precision(p->session));
-    json_number(js, "difference_mean", p->difference.mean);
-    json_number(js, "difference_max", p->difference.max);
-    write_machine(js, j->machine);
-    json_int(js, "threads", f->threads);
-    json_int(js, "runs", f->runs);
-    json_number(js, "wall_ms", f->wall_ms);
-    json_number(js, "cpu_ms", f->cpu_ms);
-    json_number(js, "ms", f->ms);
-    json_number(js, "coverage", f->coverage);
-    json_known(js, "roof_ms", f->roof_ms, j->machine != NULL);
-    json_number(js, "macs", f->macs);
-    json_number(js, "integer_macs", f->integer_macs);
-    json_int(js, "weights_bytes", (int64_t)use.weights_bytes);
-    json_int(js, "arena_bytes", (int64_t)use.arena_bytes);
-    json_int(js, "scratch_bytes", (int64_t)use.scratch_bytes);
-    json_int(js, "planned_bytes", (int64_t)use.planned_bytes);
-    json_bound(js, &use);
-    write_startup(js, &p->startup);
-    write_stages(js, &p->stages);
-    write_cost(js, &p->cost);
-    json_begin(js, "steps", '[');
-    for (size_t i = 0; i < f->n_steps; i++) write_step(js, &f->steps[i]);
-    json_end(js, ']');
-    json_begin(js, "verdicts", '[');
-    write_verdicts(js, f->n_verdicts, f->verdicts);
-    write_verdicts(js, (size_t)p->n_verdicts, p->verdicts);
-    json_end(js, ']');
-    json_end(js, '}');
-}
+#include "schema/profile.def"
 
 /* ---- the whole ---- */
 
@@ -383,7 +254,11 @@ static exit_code go(job *j, json *js) {
     if (code == EXIT_DONE) code = write_spans(j);
     if (code != EXIT_DONE) return code;
     print_plans(j);
-    for (int i = 0; i < j->n_plans; i++) write_plan(js, j, &j->plans[i]);
+    for (int i = 0; i < j->n_plans; i++) {
+        const plan *p = &j->plans[i];
+        write_profile(js, j->a,
+                      &(profiled){p, p->profile, j->machine, hone_session_memory(p->session)});
+    }
     return EXIT_DONE;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "write.h"
 
 typedef struct sizes {
     int64_t file_bytes, params_bytes;
@@ -178,120 +178,42 @@ static bool read_options(job *j) {
 
 /* ---- what is printed ---- */
 
-static void json_sizes(json *j, const char *key, const sizes *s) {
-    json_begin(j, key, '{');
-    json_int(j, "file_bytes", s->file_bytes);
-    json_int(j, "params_bytes", s->params_bytes);
-    json_end(j, '}');
-}
-
-/* What a simulated model would take if its weights were stored in their bits. */
+/* What the model takes; a simulated one, if its weights were stored in their bits. */
 static sizes packed(const job *w) {
     int64_t less = 0;
+    if (!w->o.simulate) return w->after;
     for (size_t i = 0; i < w->report->n_layers; i++)
         less += w->report->layers[i].bytes_before - w->report->layers[i].bytes_after;
     return (sizes){w->before.file_bytes - less, w->before.params_bytes - less};
 }
 
-/* What a layer computes, and what it was to; NULL: not known. */
-static const hone_tensor_error *error_of(const job *w, const char *node) {
+/* What a node computes, or a value is, beside what it was; NaN: not known. */
+static hone_tensor_error error_of(const job *w, const char *node, const char *value) {
     for (size_t i = 0; w->compared != NULL && i < w->compared->n_tensors; i++) {
         const hone_tensor_error *t = &w->compared->tensors[i];
-        if (!t->weight && t->node != NULL && strcmp(t->node, node) == 0) return t;
+        const char *found = node != NULL ? t->node : t->name;
+        if (!t->weight && found != NULL && strcmp(found, node != NULL ? node : value) == 0)
+            return *t;
     }
-    return NULL;
+    return (hone_tensor_error){.isolated_sqnr_db = NAN, .sqnr_db = NAN};
 }
 
-static void write_value(json *j, const job *w, const hone_quantized_value *v) {
-    json_begin(j, NULL, '{');
-    json_text(j, "name", v->name);
-    json_text(j, "type", v->type);
-    json_text(j, "method", v->method);
-    json_number(j, "low", v->low);
-    json_number(j, "high", v->high);
-    json_number(j, "least", v->least);
-    json_number(j, "greatest", v->greatest);
-    json_number(j, "clipped", v->clipped);
-    json_number(j, "zeros", v->zeros);
-    const hone_tensor_error *e = NULL;
-    for (size_t i = 0; w->compared != NULL && i < w->compared->n_tensors && e == NULL; i++)
-        if (!w->compared->tensors[i].weight && strcmp(w->compared->tensors[i].name, v->name) == 0)
-            e = &w->compared->tensors[i];
-    json_number(j, "isolated_sqnr_db", e != NULL ? e->isolated_sqnr_db : NAN);
-    json_number(j, "sqnr_db", e != NULL ? e->sqnr_db : NAN);
-    json_number(j, "bins_from", v->bins_from);
-    json_number(j, "bins_step", v->bins_step);
-    json_begin(j, "bins", '[');
-    for (size_t i = 0; i < v->n_bins; i++) json_int(j, NULL, (int64_t)v->bins[i]);
-    json_end(j, ']');
-    json_end(j, '}');
-}
+typedef struct layer_told {
+    const hone_quantized_layer *l;
+    hone_tensor_error error;
+} layer_told;
+
+typedef struct value_told {
+    const hone_quantized_value *v;
+    hone_tensor_error error;
+} value_told;
+
+#include "schema/quantize.def"
 
 static exit_code write_results(const job *w) {
-    const hone_quantization *q = w->report;
-    const hone_comparison *c = w->compared;
     json j;
     results_begin(&j, w->a);
-    results_object(&j, w->a);
-    json_text(&j, "model", w->a->argument[0]);
-    json_text(&j, "output", w->output);
-    json_text(&j, "type", w->o.type);
-    json_bool(&j, "simulated", w->o.simulate);
-    json_text(&j, "recipe", q->recipe);
-    json_text(&j, "source", hone_model_metadata(w->made, "hone.source"));
-    json_text(&j, "data", hone_model_metadata(w->made, "hone.data"));
-    json_int(&j, "samples", q->samples);
-    json_int(&j, "stable_after", q->stable_after);
-    json_int(&j, "weights", q->weights);
-    json_number(&j, "bits_per_weight", q->bits_per_weight);
-    json_sizes(&j, "before", &w->before);
-    json_sizes(&j, "after", &w->after);
-    sizes stored = w->o.simulate ? packed(w) : w->after;
-    json_sizes(&j, "packed", &stored);
-    json_count(&j, "compared", c != NULL ? c->samples : -1);
-    json_number(&j, "agreement", c != NULL ? c->agreement : NAN);
-    json_begin(&j, "warnings", '[');
-    for (size_t i = 0; i < q->n_warnings; i++) json_text(&j, NULL, q->warnings[i]);
-    json_end(&j, ']');
-    json_begin(&j, "layers", '[');
-    for (size_t i = 0; i < q->n_layers; i++) {
-        const hone_quantized_layer *l = &q->layers[i];
-        json_begin(&j, NULL, '{');
-        json_text(&j, "node", l->node);
-        json_text(&j, "op", l->op);
-        json_text(&j, "type", l->type);
-        json_text(&j, "weights", l->weights);
-        json_text(&j, "activations", l->activations);
-        json_int(&j, "params", l->params);
-        json_int(&j, "bytes_before", l->bytes_before);
-        json_int(&j, "bytes_after", l->bytes_after);
-        json_text(&j, "why_not", l->why_not);
-        const hone_tensor_error *e = error_of(w, l->node);
-        json_number(&j, "isolated_sqnr_db", e != NULL ? e->isolated_sqnr_db : NAN);
-        json_number(&j, "sqnr_db", e != NULL ? e->sqnr_db : NAN);
-        json_number(&j, "noise", l->harm);
-        json_number(&j, "estimate", l->estimate);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
-    json_begin(&j, "values", '[');
-    for (size_t i = 0; i < q->n_values; i++) write_value(&j, w, &q->values[i]);
-    json_end(&j, ']');
-    json_begin(&j, "points", '[');
-    for (size_t i = 0; i < q->n_points; i++) {
-        const hone_mix_point *p = &q->points[i];
-        json_begin(&j, NULL, '{');
-        json_text(&j, "layer", p->layer);
-        json_text(&j, "type", p->type);
-        json_number(&j, "noise", p->harm);
-        json_number(&j, "bits_per_weight", p->bits_per_weight);
-        json_number(&j, "ms", p->ms);
-        json_number(&j, "accuracy", p->accuracy);
-        json_bool(&j, "chosen", p->chosen);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
-    json_end(&j, '}');
+    write_quantize(&j, w->a, w);
     return results_end(&j, w->a);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "write.h"
 
 typedef struct job {
     const args *a;
@@ -151,25 +151,17 @@ static hone_value_info info_of(const hone_value *v) {
     return info;
 }
 
+typedef struct run_output {
+    hone_value_info info;
+    const char *file; /* NULL: it is not written */
+} run_output;
+
+#include "schema/run.def"
+
 static exit_code write_results(const job *j) {
     json js;
     results_begin(&js, j->a);
-    results_object(&js, j->a);
-    json_text(&js, "model", j->a->argument[0]);
-    json_int(&js, "peak_bytes", (int64_t)hone_session_memory(j->session).peak_bytes);
-    json_text(&js, "precision", hone_session_precision(j->session));
-    json_number(&js, "difference_mean", j->difference.mean);
-    json_number(&js, "difference_max", j->difference.max);
-    json_begin(&js, "outputs", '[');
-    for (size_t i = 0; i < j->feed.n_out; i++) {
-        hone_value_info info = info_of(&j->feed.out[i]);
-        json_begin(&js, NULL, '{');
-        json_value_info(&js, &info);
-        json_text(&js, "file", j->out_path[i]);
-        json_end(&js, '}');
-    }
-    json_end(&js, ']');
-    json_end(&js, '}');
+    write_run(&js, j->a, j);
     return results_end(&js, j->a);
 }
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "write.h"
 
 /* What a model comes to, before or after. */
 typedef struct measures {
@@ -106,36 +106,23 @@ static bool read_options(const args *a, job *j) {
 
 /* ---- what is printed ---- */
 
-static void json_measures(json *j, const char *key, const measures *m) {
-    json_begin(j, key, '{');
-    json_int(j, "nodes", m->nodes);
-    json_int(j, "macs", m->macs);
-    json_int(j, "params_bytes", m->params_bytes);
-    json_int(j, "file_bytes", m->file_bytes);
-    json_end(j, '}');
+typedef struct fired_pass {
+    const char *name;
+    const hone_pass_result *result;
+} fired_pass;
+
+static const char *pass_name(size_t i) {
+    hone_pass_info p;
+    hone_pass(i, &p, NULL);
+    return p.name;
 }
+
+#include "schema/simplify.def"
 
 static exit_code write_results(const args *a, const job *w) {
     json j;
     results_begin(&j, a);
-    results_object(&j, a);
-    json_text(&j, "model", w->input);
-    json_text(&j, "output", w->output);
-    json_int(&j, "level", w->how.level);
-    json_begin(&j, "passes", '[');
-    for (size_t i = 0; i < hone_n_passes(); i++) {
-        hone_pass_info p;
-        hone_pass(i, &p, NULL);
-        json_begin(&j, NULL, '{');
-        json_text(&j, "name", p.name);
-        json_int(&j, "fired", w->results[i].fired);
-        json_number(&j, "ms", w->results[i].ms);
-        json_end(&j, '}');
-    }
-    json_end(&j, ']');
-    json_measures(&j, "before", &w->before);
-    json_measures(&j, "after", &w->after);
-    json_end(&j, '}');
+    write_simplify(&j, a, w);
     return results_end(&j, a);
 }
 
