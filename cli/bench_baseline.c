@@ -42,6 +42,25 @@ void baseline_free(baseline *b) {
 #if HN_HAVE_JANSSON
 #include <jansson.h>
 
+/* A struct of each table, with a member for every key: KEY is a key of a record that has it. */
+/* clang-format off */
+#define VERB(name, type, text) struct has_##name {
+#define END_VERB(name) };
+#define RECORD(name, type) struct has_##name {
+#define END(name) };
+/* clang-format on */
+#define TEXT(key, v, meaning) char key;
+#define INT(key, v, meaning) char key;
+#define NUMBER(key, v, meaning) char key;
+#define BOOL(key, v, meaning) char key;
+#define NUMBERS(key, n, v, meaning) char key;
+#define OBJECT(key, record, at, meaning) struct has_##record key;
+#define COLUMN(kind, ...) kind(__VA_ARGS__)
+#include "schema/rest.def"
+
+#include "schema/bench.def"
+#define KEY(record, key) (&#key[0 * sizeof((struct has_##record *)0)->key])
+
 /* The text of a key, or "" where there is none. */
 static char *text_in(const json_t *o, const char *key) {
     const char *text = json_string_value(json_object_get(o, key));
@@ -59,27 +78,27 @@ static bool number_in(const baseline *b, int line_number, const json_t *o, const
 }
 
 static bool read_entry(baseline *b, int line_number, const json_t *o) {
-    const json_t *latency = json_object_get(o, "latency_ms"),
-                 *windows = json_object_get(o, "windows_ms");
+    const json_t *latency = json_object_get(o, KEY(bench, latency_ms)),
+                 *windows = json_object_get(o, KEY(bench, windows_ms));
     double batch, threads, streams;
     b->entries = must(realloc(b->entries, ((size_t)b->n + 1) * sizeof *b->entries));
     entry *e = &b->entries[b->n++];
-    *e = (entry){.model = text_in(o, "model"),
-                 .precision = text_in(o, "precision"),
-                 .isa = text_in(o, "isa"),
-                 .cpu = text_in(o, "cpu"),
-                 .version = text_in(o, "version")};
-    if (!number_in(b, line_number, o, "batch", &batch) ||
-        !number_in(b, line_number, o, "threads", &threads) ||
-        !number_in(b, line_number, o, "streams", &streams) ||
-        !number_in(b, line_number, latency, "min", &e->ms.min) ||
-        !number_in(b, line_number, latency, "p50", &e->ms.p50))
+    *e = (entry){.model = text_in(o, KEY(bench, model)),
+                 .precision = text_in(o, KEY(bench, precision)),
+                 .isa = text_in(o, KEY(bench, isa)),
+                 .cpu = text_in(o, KEY(bench, cpu)),
+                 .version = text_in(o, KEY(bench, version))};
+    if (!number_in(b, line_number, o, KEY(bench, batch), &batch) ||
+        !number_in(b, line_number, o, KEY(bench, threads), &threads) ||
+        !number_in(b, line_number, o, KEY(bench, streams), &streams) ||
+        !number_in(b, line_number, latency, KEY(latency, min), &e->ms.min) ||
+        !number_in(b, line_number, latency, KEY(latency, p50), &e->ms.p50))
         return false;
     e->batch = batch < 1e15 ? (int64_t)batch : 0;
     e->threads = threads < 1e15 ? (int64_t)threads : 0;
     e->streams = streams < 1e15 ? (int64_t)streams : 0;
-    e->ms.pace = json_number_value(json_object_get(o, "pace"));
-    e->ms.disturbed = json_is_true(json_object_get(o, "disturbed")) && e->ms.pace > 0;
+    e->ms.pace = json_number_value(json_object_get(o, KEY(bench, pace)));
+    e->ms.disturbed = json_is_true(json_object_get(o, KEY(bench, disturbed))) && e->ms.pace > 0;
     size_t n = json_array_size(windows);
     for (size_t i = 0; i < n && i < HONE_TIMING_WINDOWS; i++) {
         double v = json_number_value(json_array_get(windows, i));

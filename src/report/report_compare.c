@@ -11,32 +11,35 @@ enum { MOST_POINTS = 2000 };
 
 /* Ways in which an error is counted. */
 static const struct {
-    const char *key, *look;
+    const char *look;
     int shape;
     const char *text;
 } ways[] = {
-    {"sqnr_db", "c1", 0, "error so far (accumulated)"},
-    {"isolated_sqnr_db", "c2", 1, "error of this node alone (isolated)"},
+    {"c1", 0, "error so far (accumulated)"},
+    {"c2", 1, "error of this node alone (isolated)"},
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
-static bool is_weight(hn_page *p, const hn_json *o) {
-    const char *kind = hn_page_string(p, o, "kind");
-    return kind != NULL && strcmp(kind, "weight") == 0;
+static double error_of(const hn_doc_tensor_error *o, int way) {
+    return way == 0 ? o->sqnr_db : o->isolated_sqnr_db;
+}
+
+static bool is_weight(const hn_doc_tensor_error *o) {
+    return o->kind != NULL && strcmp(o->kind, "weight") == 0;
 }
 
 /* Of the activations or the weights, in the order of the list: the worst first. */
-static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
-    size_t n = hn_page_count(all), shown = 0;
+static void draw_errors(hn_page *p, const hn_doc_compare *d, bool weights) {
+    size_t n = d->tensors.n, shown = 0;
     int n_ways = weights ? 1 : N_WAYS; /* nothing adds up in a weight */
     bool seen[N_WAYS] = {0};
     hn_axis x = {0, 0, false, 64, 712}, y = {1, 0, false, 300, 34};
     for (size_t i = 0; i < n && shown < MOST_POINTS; i++) {
-        const hn_json *o = hn_page_item(p, all, "tensors", i);
-        if (is_weight(p, o) != weights) continue;
+        const hn_doc_tensor_error *o = &d->tensors.at[i];
+        if (is_weight(o) != weights) continue;
         shown++;
         for (int k = 0; k < n_ways; k++) {
-            double db = hn_page_number(p, o, ways[k].key);
+            double db = error_of(o, k);
             hn_axis_see(&y, db);
             seen[k] |= isfinite(db);
         }
@@ -52,18 +55,18 @@ static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
         352);
     hn_plot_axes(p, &x, &y, weights ? "weight, worst first" : "tensor, worst first", "SQNR, dB");
     for (size_t i = 0, at = 0; i < n && at < shown && p->status == HONE_OK; i++) {
-        const hn_json *o = hn_page_item(p, all, "tensors", i);
-        if (is_weight(p, o) != weights) continue;
+        const hn_doc_tensor_error *o = &d->tensors.at[i];
+        if (is_weight(o) != weights) continue;
         at++;
         for (int k = n_ways; k-- > 0;) {
             char db_text[HN_SHOWN];
-            double db = hn_page_number(p, o, ways[k].key);
+            double db = error_of(o, k);
             if (!isfinite(db)) continue;
             hn_mark_point(p, ways[k].look, ways[k].shape, hn_axis_at(&x, (double)at),
                           hn_axis_at(&y, db), shown > 100 ? 3 : 4.5);
-            hn_page_text(p, hn_page_string(p, o, "name"));
+            hn_page_text(p, o->name);
             hn_page_put(p, " (");
-            hn_page_text(p, hn_page_string(p, o, "op"));
+            hn_page_text(p, o->op);
             hn_page_print(p, "): %s dB%s", hn_show(db, HN_UNIT_PLAIN, db_text),
                           weights  ? ""
                           : k == 0 ? ", accumulated"
@@ -84,24 +87,24 @@ static void draw_errors(hn_page *p, const hn_json *all, bool weights) {
                                                "=cosine", "=largest error", NULL};
     hn_table_begin(p, "Data", weights ? weight_heads : heads);
     for (size_t i = 0, rows = 0; i < n && rows < HN_MOST_ROWS && p->status == HONE_OK; i++) {
-        const hn_json *o = hn_page_item(p, all, "tensors", i);
-        if (is_weight(p, o) != weights) continue;
+        const hn_doc_tensor_error *o = &d->tensors.at[i];
+        if (is_weight(o) != weights) continue;
         rows++;
         hn_table_row(p);
-        hn_table_text(p, hn_page_string(p, o, "name"));
-        hn_table_text(p, hn_page_string(p, o, "op"));
-        hn_table_number(p, hn_page_number(p, o, "sqnr_db"), 1);
-        if (!weights) hn_table_number(p, hn_page_number(p, o, "isolated_sqnr_db"), 1);
-        hn_table_number(p, hn_page_number(p, o, "cosine"), 6);
-        hn_table_shown(p, hn_page_number(p, o, "max_error"), HN_UNIT_PLAIN);
+        hn_table_text(p, o->name);
+        hn_table_text(p, o->op);
+        hn_table_number(p, o->sqnr_db, 1);
+        if (!weights) hn_table_number(p, o->isolated_sqnr_db, 1);
+        hn_table_number(p, o->cosine, 6);
+        hn_table_shown(p, o->max_error, HN_UNIT_PLAIN);
     }
     hn_table_end(p, "Data");
     hn_figure_end(p);
 }
 
 void hn_report_say_compare(hn_page *p, const hn_document *d) {
-    const hn_json *o = hn_page_enter(p, d);
-    const char *at = hn_page_string(p, o, "breaks_at"), *words = hn_page_string(p, o, "verdict");
+    const hn_doc_compare *o = d->compare;
+    const char *at = o->breaks_at, *words = o->verdict;
     if (words != NULL) {
         hn_page_put(p, "<li>");
         hn_page_text(p, words);
@@ -114,11 +117,10 @@ void hn_report_say_compare(hn_page *p, const hn_document *d) {
 }
 
 void hn_report_compare(hn_page *p, const hn_document *d) {
-    const hn_json *o = hn_page_enter(p, d), *all = hn_page_list(p, o, "tensors");
-    if (hn_page_count(all) == 0) return;
+    if (d->compare->tensors.n == 0) return;
     hn_section_begin(p, "Where errors come from");
-    draw_errors(p, all, false);
-    draw_errors(p, all, true);
+    draw_errors(p, d->compare, false);
+    draw_errors(p, d->compare, true);
     hn_section_end(p);
 }
 

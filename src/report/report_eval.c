@@ -9,45 +9,42 @@
 
 enum { MOST_METRICS = 24, MOST_CLASSES = 64, TOP = 64 /* above the matrix */ };
 
-/* A metric of the list; whether it is a share, which is drawn. */
-static bool read_metric(hn_page *p, const hn_json *all, size_t i, const char **name, double v[3]) {
-    const hn_json *o = hn_page_item(p, all, "metrics", i);
-    *name = hn_page_string(p, o, "name");
-    v[0] = hn_page_number(p, o, "value");
-    v[1] = hn_page_number(p, o, "low");
-    v[2] = hn_page_number(p, o, "high");
-    return *name != NULL && v[0] >= 0 && v[0] <= 1 && hn_page_bool(p, o, "is_share") != 0;
+/* Whether it is a share, which is drawn. */
+static bool is_share(const hn_doc_metric *m) {
+    return m->name != NULL && m->value >= 0 && m->value <= 1 && m->is_share != 0;
 }
 
-static void put_metrics(hn_page *p, const hn_json *all) {
+static void put_metrics(hn_page *p, const hn_doc_eval *o) {
     static const char *const heads[] = {"metric", "=value", "=low", "=high", NULL};
     hn_table_begin(p, "Data", heads);
-    for (size_t i = 0; i < hn_page_count(all) && i < HN_MOST_ROWS; i++) {
-        const char *name;
-        double v[3];
-        read_metric(p, all, i, &name, v);
+    for (size_t i = 0; i < o->metrics.n && i < HN_MOST_ROWS; i++) {
+        const hn_doc_metric *m = &o->metrics.at[i];
         hn_table_row(p);
-        hn_table_text(p, name);
-        for (int k = 0; k < 3; k++) hn_table_number(p, v[k], 4);
+        hn_table_text(p, m->name);
+        hn_table_number(p, m->value, 4);
+        hn_table_number(p, m->low, 4);
+        hn_table_number(p, m->high, 4);
     }
     hn_table_end(p, "Data");
 }
 
 /* A dot for each metric, with a line over its interval. */
-static void draw_metrics(hn_page *p, const hn_json *all) {
+static void draw_metrics(hn_page *p, const hn_doc_eval *o) {
     enum { ROW = 46 };
-    size_t shown[MOST_METRICS], n = 0;
-    const char *name;
-    double v[3];
+    const hn_doc_metric *shown[MOST_METRICS];
+    size_t n = 0;
     char a[HN_SHOWN], b[HN_SHOWN], c[HN_SHOWN];
     hn_axis x = {1, 0, false, 8, 712};
-    for (size_t i = 0; i < hn_page_count(all) && n < MOST_METRICS; i++) {
-        if (!read_metric(p, all, i, &name, v)) continue;
-        for (int k = 0; k < 3; k++) hn_axis_see(&x, v[k]);
-        shown[n++] = i;
+    for (size_t i = 0; i < o->metrics.n && n < MOST_METRICS; i++) {
+        const hn_doc_metric *m = &o->metrics.at[i];
+        if (!is_share(m)) continue;
+        hn_axis_see(&x, m->value);
+        hn_axis_see(&x, m->low);
+        hn_axis_see(&x, m->high);
+        shown[n++] = m;
     }
     if (n == 0) {
-        put_metrics(p, all);
+        put_metrics(p, o);
         return;
     }
     hn_axis_round(&x);
@@ -60,30 +57,33 @@ static void draw_metrics(hn_page *p, const hn_json *all) {
                   (int)n * ROW + 52);
     hn_plot_axes(p, &x, &y, "share", NULL);
     for (size_t i = 0; i < n; i++) {
+        const hn_doc_metric *m = shown[i];
         double at = (double)i * ROW + 36;
-        read_metric(p, all, shown[i], &name, v);
         hn_page_print(p, "<text x=\"8\" y=\"%.0f\">", at - 12);
-        hn_page_text(p, name);
+        hn_page_text(p, m->name);
         hn_page_print(p, "</text><text class=\"e v\" x=\"712\" y=\"%.0f\">%s</text>", at - 12,
-                      hn_show(v[0], HN_UNIT_SHARE, a));
-        if (isfinite(v[1]) && isfinite(v[2]))
-            hn_page_print(p, "<path class=\"span\" d=\"M%.1f %.1fH%.1f\"/>", hn_axis_at(&x, v[1]),
-                          at, hn_axis_at(&x, v[2]));
-        hn_mark_point(p, "c1", 0, hn_axis_at(&x, v[0]), at, 5.5);
-        hn_page_text(p, name);
-        hn_page_print(p, ": %s (%s to %s)", a, hn_show(v[1], HN_UNIT_SHARE, b),
-                      hn_show(v[2], HN_UNIT_SHARE, c));
+                      hn_show(m->value, HN_UNIT_SHARE, a));
+        if (isfinite(m->low) && isfinite(m->high))
+            hn_page_print(p, "<path class=\"span\" d=\"M%.1f %.1fH%.1f\"/>", hn_axis_at(&x, m->low),
+                          at, hn_axis_at(&x, m->high));
+        hn_mark_point(p, "c1", 0, hn_axis_at(&x, m->value), at, 5.5);
+        hn_page_text(p, m->name);
+        hn_page_print(p, ": %s (%s to %s)", a, hn_show(m->low, HN_UNIT_SHARE, b),
+                      hn_show(m->high, HN_UNIT_SHARE, c));
         hn_mark_end(p);
     }
     hn_plot_end(p);
-    put_metrics(p, all);
+    put_metrics(p, o);
     hn_figure_end(p);
 }
 
+/* A row may be too short. */
+static double cell_of(const hn_numbers *row, size_t k) { return k < row->n ? row->at[k] : NAN; }
+
 /* Rows are labels, columns answers; a cell is as dark as its share of the row. */
-static void draw_confusion(hn_page *p, const hn_json *rows) {
+static void draw_confusion(hn_page *p, const hn_number_lists *rows) {
     static const char *const heads[] = {"=label", "=answer", "=samples", NULL};
-    size_t n = hn_page_count(rows);
+    size_t n = rows->n;
     if (n < 2) return;
     if (n > MOST_CLASSES) {
         hn_page_print(p,
@@ -101,10 +101,10 @@ static void draw_confusion(hn_page *p, const hn_json *rows) {
                 "<g class=\"axes\"><text class=\"t\" x=\"0\" y=\"20\">label \xe2\x86\x93, "
                 "answer \xe2\x86\x92</text></g>");
     for (size_t i = 0; i < n; i++) {
-        const hn_json *row = hn_page_row(p, rows, "confusion", i);
+        const hn_numbers *row = &rows->at[i];
         double sum = 0, y = TOP + (double)i * cell;
         for (size_t k = 0; k < n; k++) {
-            double v = hn_page_element(p, row, "confusion[]", k);
+            double v = cell_of(row, k);
             if (v > 0) sum += v;
         }
         bool few = n <= 16 || i % 8 == 0;
@@ -115,7 +115,7 @@ static void draw_confusion(hn_page *p, const hn_json *rows) {
                           60 + ((double)i + 0.5) * cell, TOP - 8, i);
         }
         for (size_t k = 0; k < n; k++) {
-            double v = hn_page_element(p, row, "confusion[]", k), part = sum > 0 ? v / sum : 0;
+            double v = cell_of(row, k), part = sum > 0 ? v / sum : 0;
             if (!(part >= 0)) part = 0;
             p->marks++;
             hn_page_print(p,
@@ -140,9 +140,9 @@ static void draw_confusion(hn_page *p, const hn_json *rows) {
     hn_legend_end(p);
     hn_table_begin(p, "Data: what was mistaken", heads);
     for (size_t i = 0; i < n; i++) {
-        const hn_json *row = hn_page_row(p, rows, "confusion", i);
+        const hn_numbers *row = &rows->at[i];
         for (size_t k = 0; k < n; k++) {
-            double v = hn_page_element(p, row, "confusion[]", k);
+            double v = cell_of(row, k);
             if (i == k || !(v > 0)) continue;
             hn_table_row(p);
             hn_table_number(p, (double)i, 0);
@@ -155,37 +155,31 @@ static void draw_confusion(hn_page *p, const hn_json *rows) {
 }
 
 void hn_report_say_eval(hn_page *p, const hn_document *d) {
-    const hn_json *o = hn_page_enter(p, d), *all = hn_page_list(p, o, "metrics");
-    double v[3] = {hn_page_number(p, o, "top1"), NAN, NAN};
-    const char *name = "top-1";
+    const hn_doc_eval *o = d->eval;
+    hn_doc_metric m = {.name = "top-1", .value = o->top1, .low = NAN, .high = NAN};
     char a[HN_SHOWN], b[HN_SHOWN];
-    bool part = true;
-    if (hn_page_count(all) > 0) part = read_metric(p, all, 0, &name, v);
-    if (!isfinite(v[0]) || name == NULL) return;
-    hn_unit unit = part ? HN_UNIT_SHARE : HN_UNIT_PLAIN;
+    if (o->metrics.n > 0) m = o->metrics.at[0];
+    if (!isfinite(m.value) || m.name == NULL) return;
+    hn_unit unit = o->metrics.n == 0 || is_share(&m) ? HN_UNIT_SHARE : HN_UNIT_PLAIN;
     hn_page_put(p, "<li>");
-    hn_page_text(p, name);
-    hn_page_print(p, " is <b>%s</b>", hn_show(v[0], unit, a));
-    if (isfinite(v[1]) && isfinite(v[2]))
-        hn_page_print(p, " (95 %% interval %s to %s)", hn_show(v[1], unit, a),
-                      hn_show(v[2], unit, b));
-    hn_page_print(p, " over %s samples of ",
-                  hn_show(hn_page_number(p, o, "samples"), HN_UNIT_PLAIN, a));
-    hn_page_text(p, hn_page_string(p, o, "data"));
+    hn_page_text(p, m.name);
+    hn_page_print(p, " is <b>%s</b>", hn_show(m.value, unit, a));
+    if (isfinite(m.low) && isfinite(m.high))
+        hn_page_print(p, " (95 %% interval %s to %s)", hn_show(m.low, unit, a),
+                      hn_show(m.high, unit, b));
+    hn_page_print(p, " over %s samples of ", hn_show(o->samples, HN_UNIT_PLAIN, a));
+    hn_page_text(p, o->data);
     hn_page_put(p, ".</li>");
 }
 
 void hn_report_eval(hn_page *p, const hn_document *d) {
-    const hn_json *o = hn_page_enter(p, d);
-    const hn_json *metrics = hn_page_list(p, o, "metrics");
+    const hn_doc_eval *o = d->eval;
     hn_section_begin(p, "Accuracy");
-    hn_page_of(p, hn_page_string(p, o, "model"));
-    if (hn_page_count(metrics) > 0) draw_metrics(p, metrics);
-    hn_page_enter(p, d);
-    hn_table_facts(p, o);
-    draw_confusion(p, hn_page_list(p, o, "confusion"));
-    const hn_json *classes = hn_page_list(p, o, "classes_table");
-    if (hn_page_count(classes) > 0) hn_table_of(p, "By class", classes, "classes_table");
+    hn_page_of(p, o->model);
+    if (o->metrics.n > 0) draw_metrics(p, o);
+    hn_table_facts(p, d->root);
+    draw_confusion(p, &o->confusion);
+    hn_table_of(p, "By class", o->classes_table.json);
     hn_section_end(p);
 }
 

@@ -5,18 +5,17 @@
 
 enum { MOST_BARS = 16 };
 
-static void draw_ops(hn_page *p, const hn_json *ops, double macs) {
+static void draw_ops(hn_page *p, const hn_doc_inspect *o) {
     hn_bar bars[MOST_BARS];
     size_t n = 0;
-    for (size_t i = 0; i < hn_page_count(ops) && n < MOST_BARS; i++) {
-        const hn_json *o = hn_page_item(p, ops, "ops", i);
-        double v = hn_page_number(p, o, "macs");
-        if (!(v > 0)) continue;
-        bars[n++] = (hn_bar){.label = hn_page_string(p, o, "op"),
+    for (size_t i = 0; i < o->ops.n && n < MOST_BARS; i++) {
+        const hn_doc_op_use *op = &o->ops.at[i];
+        if (!(op->macs > 0)) continue;
+        bars[n++] = (hn_bar){.label = op->op,
                              .look = "c1",
-                             .value = v,
+                             .value = op->macs,
                              .unit = HN_UNIT_COUNT,
-                             .share = v / macs};
+                             .share = op->macs / o->macs};
     }
     if (n == 0) return;
     hn_page_bars(p, "Multiply-adds by operator", "The operators that compute most.", bars, n);
@@ -24,11 +23,10 @@ static void draw_ops(hn_page *p, const hn_json *ops, double macs) {
 }
 
 void hn_report_inspect(hn_page *p, const hn_document *d) {
-    const hn_json *o = hn_page_enter(p, d), *ops = hn_page_list(p, o, "ops");
     hn_section_begin(p, "The model");
-    draw_ops(p, ops, hn_page_number(p, o, "macs"));
-    hn_table_facts(p, o);
-    if (hn_page_count(ops) > 0) hn_table_of(p, "Operators", ops, "ops");
+    draw_ops(p, d->inspect);
+    hn_table_facts(p, d->root);
+    hn_table_of(p, "Operators", d->inspect->ops.json);
     hn_section_end(p);
 }
 

@@ -49,73 +49,85 @@ static void take(double *v, double found) {
     if (!isfinite(*v)) *v = found; /* the first document that tells it */
 }
 
-static void read_compared(hn_page *p, models *m, const hn_json *root) {
-    const hn_json *all = hn_page_list(p, root, "models");
-    for (size_t i = 0; i < hn_page_count(all); i++) {
-        const hn_json *o = hn_page_item(p, all, "models", i);
-        model *x = model_of(m, hn_page_string(p, o, "model"), hn_page_string(p, o, "label"));
+static void read_compared(models *m, const hn_doc_compare *d) {
+    for (size_t i = 0; i < d->models.n; i++) {
+        const hn_doc_compared_model *o = &d->models.at[i];
+        model *x = model_of(m, o->model, o->label);
         if (x == NULL) continue;
-        take(&x->p50, hn_page_number(p, o, "latency_ms.p50"));
-        take(&x->p95, hn_page_number(p, o, "latency_ms.p95"));
-        take(&x->throughput, hn_page_number(p, o, "throughput"));
-        take(&x->accuracy, hn_page_number(p, o, "accuracy"));
-        take(&x->agreement, hn_page_number(p, o, "agreement"));
-        take(&x->file_bytes, hn_page_number(p, o, "file_bytes"));
-        take(&x->params, hn_page_number(p, o, "params"));
-        take(&x->macs, hn_page_number(p, o, "macs"));
-        take(&x->memory, hn_page_number(p, o, "peak_bytes"));
+        take(&x->p50, o->latency_ms.p50);
+        take(&x->p95, o->latency_ms.p95);
+        take(&x->throughput, o->throughput);
+        take(&x->accuracy, o->accuracy);
+        take(&x->agreement, o->agreement);
+        take(&x->file_bytes, o->file_bytes);
+        take(&x->params, o->params);
+        take(&x->macs, o->macs);
+        take(&x->memory, o->peak_bytes);
     }
+}
+
+static void read_bench(models *m, model *x, const hn_doc_bench *o) {
+    if (m->isa == NULL) m->isa = o->isa;
+    take(&m->threads, o->threads);
+    take(&x->p50, o->latency_ms.p50);
+    take(&x->p95, o->latency_ms.p95);
+    take(&x->throughput, o->throughput);
+    take(&x->memory, o->peak_rss_bytes);
+}
+
+static void read_profile(models *m, model *x, const hn_doc_profile *o) {
+    take(&m->threads, o->threads);
+    take(&x->macs, o->macs);
+    take(&x->p50, isfinite(o->wall_ms) ? o->wall_ms : o->ms);
+    take(&x->memory, o->memory.planned_bytes);
 }
 
 /* Top-1, or the first metric there is. */
-static double accuracy_of(hn_page *p, models *m, const hn_json *o) {
-    const hn_json *all = hn_page_list(p, o, "metrics");
-    double v = hn_page_number(p, o, "top1");
-    const char *name = "top-1";
-    if (!isfinite(v) && hn_page_count(all) > 0) {
-        const hn_json *first = hn_page_item(p, all, "metrics", 0);
-        name = hn_page_string(p, first, "name");
-        v = hn_page_number(p, first, "value");
-    }
-    if (m->metric == NULL && isfinite(v)) m->metric = name;
-    return v;
+static void read_eval(models *m, model *x, const hn_doc_eval *o) {
+    bool top = isfinite(o->top1) || o->metrics.n == 0;
+    double v = top ? o->top1 : o->metrics.at[0].value;
+    if (m->metric == NULL && isfinite(v)) m->metric = top ? "top-1" : o->metrics.at[0].name;
+    take(&x->accuracy, v);
 }
 
-static void read_document(hn_page *p, models *m, const hn_document *d) {
-    const hn_json *o = hn_page_enter(p, d);
-    bool machine = strcmp(d->verb, "machine") == 0;
-    const hn_json *of = hn_page_object(p, o, "machine");
-    if (m->cpu == NULL) m->cpu = hn_page_string(p, of != NULL ? of : o, "cpu");
-    if (machine) return;
-    if (strcmp(d->verb, "compare") == 0) {
-        read_compared(p, m, o);
-        return;
-    }
-    model *x = model_of(m, hn_page_string(p, o, "model"), NULL);
+static void read_inspect(model *x, const hn_doc_inspect *o) {
+    take(&x->file_bytes, o->file_bytes);
+    take(&x->params, o->params);
+    take(&x->macs, o->macs);
+}
+
+/* What a document says of one model and of the machine. */
+typedef struct told {
+    const char *model, *cpu, *precision;
+} told;
+
+static told told_by(const hn_document *d) {
+    if (d->bench != NULL) return (told){d->bench->model, d->bench->cpu, d->bench->precision};
+    if (d->profile != NULL)
+        return (told){d->profile->model, d->profile->machine.cpu, d->profile->precision};
+    if (d->optimize != NULL) return (told){d->optimize->model, d->optimize->cpu, NULL};
+    if (d->machine != NULL) return (told){.cpu = d->machine->cpu};
+    if (d->run != NULL) return (told){d->run->model, NULL, d->run->precision};
+    return (told){.model = d->inspect != NULL    ? d->inspect->model
+                           : d->check != NULL    ? d->check->model
+                           : d->simplify != NULL ? d->simplify->model
+                           : d->quantize != NULL ? d->quantize->model
+                           : d->eval != NULL     ? d->eval->model
+                                                 : NULL};
+}
+
+static void read_document(models *m, const hn_document *d) {
+    told t = told_by(d);
+    if (m->cpu == NULL) m->cpu = t.cpu;
+    if (d->compare != NULL) read_compared(m, d->compare);
+    model *x = model_of(m, t.model, NULL);
     if (x == NULL) return;
-    if (m->precision == NULL) m->precision = hn_page_string(p, o, "precision");
-    if (strcmp(d->verb, "optimize") == 0) {
-        take(&m->threads, hn_page_number(p, o, "threads"));
-    } else if (strcmp(d->verb, "bench") == 0) {
-        if (m->isa == NULL) m->isa = hn_page_string(p, o, "isa");
-        take(&m->threads, hn_page_number(p, o, "threads"));
-        take(&x->p50, hn_page_number(p, o, "latency_ms.p50"));
-        take(&x->p95, hn_page_number(p, o, "latency_ms.p95"));
-        take(&x->throughput, hn_page_number(p, o, "throughput"));
-        take(&x->memory, hn_page_number(p, o, "peak_rss_bytes"));
-    } else if (strcmp(d->verb, "profile") == 0) {
-        take(&m->threads, hn_page_number(p, o, "threads"));
-        take(&x->macs, hn_page_number(p, o, "macs"));
-        double wall = hn_page_number(p, o, "wall_ms");
-        take(&x->p50, isfinite(wall) ? wall : hn_page_number(p, o, "ms"));
-        take(&x->memory, hn_page_number(p, o, "planned_bytes"));
-    } else if (strcmp(d->verb, "eval") == 0) {
-        take(&x->accuracy, accuracy_of(p, m, o));
-    } else if (strcmp(d->verb, "inspect") == 0) {
-        take(&x->file_bytes, hn_page_number(p, o, "file_bytes"));
-        take(&x->params, hn_page_number(p, o, "params"));
-        take(&x->macs, hn_page_number(p, o, "macs"));
-    }
+    if (m->precision == NULL) m->precision = t.precision;
+    if (d->optimize != NULL) take(&m->threads, d->optimize->threads);
+    if (d->bench != NULL) read_bench(m, x, d->bench);
+    if (d->profile != NULL) read_profile(m, x, d->profile);
+    if (d->eval != NULL) read_eval(m, x, d->eval);
+    if (d->inspect != NULL) read_inspect(x, d->inspect);
 }
 
 /* ---- what is shown ---- */
@@ -307,8 +319,7 @@ void hn_report_models(hn_page *p) {
     /* What a benchmark says of time and memory goes before what a profile says. */
     for (int profiles = 0; profiles < 2; profiles++)
         for (size_t i = 0; i < p->n_documents; i++)
-            if ((strcmp(p->documents[i].verb, "profile") == 0) == profiles)
-                read_document(p, &m, &p->documents[i]);
+            if ((p->documents[i].profile != NULL) == profiles) read_document(&m, &p->documents[i]);
     if (m.metric == NULL) m.metric = "accuracy";
     put_heading(p, &m);
     if (m.n == 1) put_tiles(p, &m);

@@ -10,55 +10,34 @@
 
 enum { MOST_ROWS = 64 };
 
-typedef struct row {
-    const char *name, *help, *state, *why, *expected;
-    double ms, speed, doubt, file_bytes, memory_bytes, value, drop;
-    bool front, chosen;
-} row;
+typedef hn_doc_tried row;
 
 typedef struct result {
-    const hn_json *o;
+    const hn_doc_optimize *o;
     const char *metric;
     bool is_share, lower_better;
     double max_drop;
-    row rows[MOST_ROWS];
-    size_t n;
+    row *rows;
+    size_t n;          /* that are shown */
     const row *chosen; /* NULL: the original stays */
 } result;
 
-static void read_row(hn_page *p, const hn_json *r, row *to) {
-    *to = (row){.name = hn_page_string(p, r, "name"),
-                .help = hn_page_string(p, r, "help"),
-                .state = hn_page_string(p, r, "state"),
-                .why = hn_page_string(p, r, "why"),
-                .expected = hn_page_string(p, r, "expected"),
-                .ms = hn_page_number(p, r, "ms"),
-                .speed = hn_page_number(p, r, "speed"),
-                .doubt = hn_page_number(p, r, "doubt"),
-                .file_bytes = hn_page_number(p, r, "file_bytes"),
-                .memory_bytes = hn_page_number(p, r, "memory_bytes"),
-                .value = hn_page_number(p, r, "value"),
-                .drop = hn_page_number(p, r, "drop"),
-                .front = hn_page_bool(p, r, "front") == 1};
-    if (to->name == NULL) to->name = "";
-    if (to->state == NULL) to->state = "";
-    to->chosen = strcmp(to->state, "chosen") == 0;
-}
+static bool is_chosen(const row *x) { return strcmp(x->state, "chosen") == 0; }
 
-static void read_result(hn_page *p, const hn_json *o, result *to) {
-    const hn_json *rows = hn_page_list(p, o, "rows");
-    to->o = o;
-    to->n = 0;
-    to->chosen = NULL;
-    for (size_t i = 0; i < hn_page_count(rows) && i < MOST_ROWS; i++) {
-        read_row(p, hn_page_item(p, rows, "rows", i), &to->rows[to->n++]);
-        if (to->rows[i].chosen) to->chosen = &to->rows[i];
+static void read_result(const hn_doc_optimize *o, result *to) {
+    *to = (result){.o = o,
+                   .metric = o->metric != NULL ? o->metric : "accuracy",
+                   .is_share = o->is_share == 1,
+                   .lower_better = o->lower_better == 1,
+                   .max_drop = o->max_drop,
+                   .rows = o->rows.at,
+                   .n = o->rows.n < MOST_ROWS ? o->rows.n : MOST_ROWS};
+    for (size_t i = 0; i < to->n; i++) {
+        row *x = &to->rows[i];
+        if (x->name == NULL) x->name = "";
+        if (x->state == NULL) x->state = "";
+        if (is_chosen(x)) to->chosen = x;
     }
-    to->metric = hn_page_string(p, o, "metric");
-    if (to->metric == NULL) to->metric = "accuracy";
-    to->is_share = hn_page_bool(p, o, "is_share") == 1;
-    to->lower_better = hn_page_bool(p, o, "lower_better") == 1;
-    to->max_drop = hn_page_number(p, o, "max_drop");
 }
 
 /* "91.73 %": what is chosen between may differ in the last digit. */
@@ -179,7 +158,7 @@ static box place_name(const picture *d, size_t i) {
 
 static const char *look_of(const row *x) {
     bool passed = strcmp(x->state, "passed") == 0 || strcmp(x->state, "original") == 0;
-    return x->chosen ? "c2 p" : x->front ? "c1 p" : passed ? "c0 p" : "c0 p hollow";
+    return is_chosen(x) ? "c2 p" : x->front == 1 ? "c1 p" : passed ? "c0 p" : "c0 p hollow";
 }
 
 static void draw_name(hn_page *p, picture *d, size_t i) {
@@ -198,7 +177,7 @@ static void draw_name(hn_page *p, picture *d, size_t i) {
                   left    ? ""
                   : right ? "e"
                           : "m",
-                  at->key ? "" : " wide", at->of->chosen ? " strong" : "",
+                  at->key ? "" : " wide", is_chosen(at->of) ? " strong" : "",
                   left    ? b.left
                   : right ? b.right
                           : x,
@@ -224,7 +203,7 @@ static bool is_behind(const result *r, const row *x) {
     double sign = r->lower_better ? -1 : 1;
     for (size_t i = 0; i < r->n; i++) {
         const row *o = &r->rows[i];
-        if (!o->front || o == x || !isfinite(o->value)) continue;
+        if (o->front != 1 || o == x || !isfinite(o->value)) continue;
         bool no_worse = o->speed >= x->speed && sign * o->value >= sign * x->value;
         if (no_worse && (o->speed > x->speed || sign * o->value > sign * x->value)) return true;
     }
@@ -236,7 +215,7 @@ static void draw_front(hn_page *p, const result *r, const picture *d) {
     const dot *on[MOST_ROWS];
     size_t n = 0;
     for (size_t i = 0; i < d->n; i++) {
-        if (!d->dots[i].of->front || is_behind(r, d->dots[i].of)) continue;
+        if (d->dots[i].of->front != 1 || is_behind(r, d->dots[i].of)) continue;
         size_t k = n++;
         for (; k > 0 && on[k - 1]->x > d->dots[i].x; k--) on[k] = on[k - 1];
         on[k] = &d->dots[i];
@@ -303,7 +282,7 @@ static void draw_tried(hn_page *p, const result *r) {
     for (size_t i = 0; i < r->n; i++) {
         const row *o = &r->rows[i];
         if (!isfinite(o->speed) || !isfinite(o->value)) continue;
-        d.dots[d.n++] = (dot){.of = o, .key = o->chosen || i == 0};
+        d.dots[d.n++] = (dot){.of = o, .key = is_chosen(o) || i == 0};
         hn_axis_see(&x, o->speed);
         largest = fmax(largest, o->file_bytes);
         fastest = fmax(fastest, o->speed);
@@ -351,9 +330,9 @@ static void put_small(hn_page *p, const char *text) {
 }
 
 static void put_name(hn_page *p, const row *x) {
-    hn_page_put(p, x->chosen ? "<td><b>" : "<td>");
+    hn_page_put(p, is_chosen(x) ? "<td><b>" : "<td>");
     hn_page_text(p, x->name);
-    if (x->chosen) hn_page_put(p, "</b>");
+    if (is_chosen(x)) hn_page_put(p, "</b>");
     put_small(p, x->help);
     if (x->expected == NULL || x->expected[0] == '\0') return;
     hn_page_put(p, "<small>guides expect ");
@@ -396,13 +375,12 @@ static const char *reason_of(const char *text) {
 }
 
 /* Names that have one reason share a line. */
-static void put_left_out(hn_page *p, const hn_json *o) {
-    const hn_json *all = hn_page_list(p, o, "left_out");
+static void put_left_out(hn_page *p, const hn_texts *all) {
     const char *last = NULL;
-    if (hn_page_count(all) == 0) return;
+    if (all->n == 0) return;
     hn_page_put(p, "<h3>Not tried</h3><ul class=\"words small\">");
-    for (size_t i = 0; i < hn_page_count(all); i++) {
-        const char *text = hn_page_word(p, all, "left_out", i), *why = reason_of(text);
+    for (size_t i = 0; i < all->n; i++) {
+        const char *text = all->at[i], *why = reason_of(text);
         bool same = last != NULL && strcmp(last, why) == 0;
         if (last != NULL && !same) hn_page_text(p, last);
         hn_page_put(p, same ? ", " : "<li>");
@@ -418,24 +396,21 @@ static void put_left_out(hn_page *p, const hn_json *o) {
 
 static void put_samples(hn_page *p, const result *r) {
     char a[HN_SHOWN], b[HN_SHOWN], low[HN_SHOWN], high[HN_SHOWN];
-    double calibrated = hn_page_number(p, r->o, "calibration_samples");
-    double chosen = hn_page_number(p, r->o, "choosing_samples");
-    double verified = hn_page_number(p, r->o, "verifying_samples");
-    double is = hn_page_number(p, r->o, "verified");
-    double was = hn_page_number(p, r->o, "verified_original");
-    double from = hn_page_number(p, r->o, "verified_low");
-    double to = hn_page_number(p, r->o, "verified_high");
-    if (chosen > 0) {
-        hn_page_print(p, "<p>Models were judged on %.15g samples", chosen);
-        if (calibrated > 0) hn_page_print(p, ", calibrated on %.15g others", calibrated);
-        if (verified > 0 && isfinite(is))
+    const hn_doc_optimize *o = r->o;
+    if (o->choosing_samples > 0) {
+        hn_page_print(p, "<p>Models were judged on %.15g samples", o->choosing_samples);
+        if (o->calibration_samples > 0)
+            hn_page_print(p, ", calibrated on %.15g others", o->calibration_samples);
+        if (o->verifying_samples > 0 && isfinite(o->verified))
             hn_page_print(p,
                           ", and the chosen one was verified on %.15g that no choice was made by: "
                           "%s, the original %s",
-                          verified, value_text(r, is, a), value_text(r, was, b));
-        if (verified > 0 && isfinite(from) && isfinite(to))
-            hn_page_print(p, " (95 %% interval of the former: %s to %s)", value_text(r, from, low),
-                          value_text(r, to, high));
+                          o->verifying_samples, value_text(r, o->verified, a),
+                          value_text(r, o->verified_original, b));
+        if (o->verifying_samples > 0 && isfinite(o->verified_low) && isfinite(o->verified_high))
+            hn_page_print(p, " (95 %% interval of the former: %s to %s)",
+                          value_text(r, o->verified_low, low),
+                          value_text(r, o->verified_high, high));
         hn_page_put(p, ".</p>");
     } else {
         hn_page_put(p,
@@ -444,21 +419,19 @@ static void put_samples(hn_page *p, const result *r) {
     }
 }
 
-static void put_verdicts(hn_page *p, const hn_json *o, const char *title, const char *key) {
-    const hn_json *all = hn_page_list(p, o, key);
-    if (hn_page_count(all) == 0) return;
+static void put_verdicts(hn_page *p, const char *title, size_t n, const hn_doc_verdict *all) {
+    if (n == 0) return;
     hn_page_print(p, "<h3>%s</h3><ul class=\"checks\">", title);
-    for (size_t i = 0; i < hn_page_count(all); i++) {
-        const hn_json *v = hn_page_item(p, all, key, i);
-        const char *answer = hn_page_string(p, v, "answer");
+    for (const hn_doc_verdict *v = all; v < all + n; v++) {
+        const char *answer = v->answer;
         if (answer == NULL) answer = "";
         bool good = strcmp(answer, "yes") == 0 || strcmp(answer, "avoided") == 0;
         bool open = strcmp(answer, "not asked") == 0;
         hn_page_print(p, "\n<li class=\"%s\"><b>", good ? "good" : open ? "open" : "bad");
-        hn_page_text(p, hn_page_string(p, v, "question"));
+        hn_page_text(p, v->question);
         hn_page_put(p, "</b> ");
         hn_page_text(p, answer);
-        put_small(p, hn_page_string(p, v, "evidence"));
+        put_small(p, v->evidence);
         hn_page_put(p, "</li>");
     }
     hn_page_put(p, "</ul>");
@@ -466,9 +439,9 @@ static void put_verdicts(hn_page *p, const hn_json *o, const char *title, const 
 
 /* ---- the recipe ---- */
 
-static void put_recipe(hn_page *p, const hn_json *o) {
-    const char *text = hn_page_string(p, o, "recipe_text");
-    const char *replay = hn_page_string(p, o, "replay");
+static void put_recipe(hn_page *p, const hn_doc_optimize *o) {
+    const char *text = o->recipe_text;
+    const char *replay = o->replay;
     if (text == NULL && replay == NULL) return;
     hn_section_begin(p, "The recipe");
     hn_page_put(p, "<p>It makes the same bytes again, on any machine, without measuring:</p>");
@@ -479,7 +452,7 @@ static void put_recipe(hn_page *p, const hn_json *o) {
     }
     if (text != NULL) {
         hn_page_put(p, "<p class=\"of\">");
-        hn_page_text(p, hn_page_string(p, o, "recipe"));
+        hn_page_text(p, o->recipe);
         hn_page_put(p, "</p><pre tabindex=\"0\">");
         hn_page_lines(p, text);
         hn_page_put(p, "</pre>");
@@ -488,8 +461,7 @@ static void put_recipe(hn_page *p, const hn_json *o) {
 }
 
 void hn_report_say_optimize(hn_page *p, const hn_document *d) {
-    const hn_json *o = hn_page_enter(p, d);
-    const char *words = hn_page_string(p, o, "verdict");
+    const char *words = d->optimize->verdict;
     if (words == NULL) return;
     hn_page_put(p, "<li>");
     hn_page_text(p, words);
@@ -498,22 +470,22 @@ void hn_report_say_optimize(hn_page *p, const hn_document *d) {
 
 void hn_report_optimize(hn_page *p, const hn_document *d) {
     result r;
-    const hn_json *o = hn_page_enter(p, d);
-    read_result(p, o, &r);
+    const hn_doc_optimize *o = d->optimize;
+    read_result(o, &r);
     hn_section_begin(p, "What came of it");
-    hn_page_of(p, hn_page_string(p, o, "output"));
+    hn_page_of(p, o->output);
     if (r.n > 0) put_tiles(p, &r);
     hn_section_end(p);
     hn_section_begin(p, "What was tried");
-    hn_page_of(p, hn_page_string(p, o, "model"));
+    hn_page_of(p, o->model);
     draw_tried(p, &r);
     put_rows(p, &r);
-    put_left_out(p, o);
+    put_left_out(p, &o->left_out);
     hn_section_end(p);
     hn_section_begin(p, "How it was judged");
     put_samples(p, &r);
-    put_verdicts(p, o, "Criteria of a well-made optimization", "criteria");
-    put_verdicts(p, o, "Mistakes people make", "guards");
+    put_verdicts(p, "Criteria of a well-made optimization", o->criteria.n, o->criteria.at);
+    put_verdicts(p, "Mistakes people make", o->guards.n, o->guards.at);
     hn_section_end(p);
     put_recipe(p, o);
 }

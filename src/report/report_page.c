@@ -1,4 +1,4 @@
-/* Text, values and tables of a report. */
+/* Text and tables of a report. */
 #include "report/report_page.h"
 
 #if HN_HAVE_JANSSON
@@ -124,113 +124,6 @@ const char *hn_base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* ---- values ---- */
-
-const hn_json *hn_page_enter(hn_page *p, const hn_document *d) {
-    p->of = d;
-    p->list = NULL;
-    return d->root;
-}
-
-static const char *type_name(const json_t *v) {
-    static const char *const names[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",  [JSON_STRING] = "a text",
-        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false",      [JSON_NULL] = "null",
-    };
-    return names[json_typeof(v)];
-}
-
-static void wrong_type(hn_page *p, const json_t *object, const char *key, const json_t *v,
-                       const char *wanted) {
-    char where[80] = "";
-    if (p->status != HONE_OK) return;
-    if (object != p->of->root && p->list != NULL)
-        snprintf(where, sizeof where, "%s[%zu]%s", p->list, p->item, key[0] != '\0' ? "." : "");
-    p->status = HN_FAIL(p->err, HONE_E_FORMAT, "%s: line %zu: %s%s is %s; %s is wanted",
-                        p->of->name, p->of->line, where, key, type_name(v), wanted);
-}
-
-/* The value, or NULL where there is none. */
-static const json_t *find(hn_page *p, const json_t *object, const char *key) {
-    if (p->status != HONE_OK || !json_is_object(object)) return NULL;
-    char outer[32];
-    const char *dot = strchr(key, '.');
-    snprintf(outer, sizeof outer, "%.*s", dot != NULL ? (int)(dot - key) : 31, key);
-    const json_t *v = json_object_get(object, outer);
-    if (dot != NULL && v != NULL && !json_is_null(v)) {
-        if (!json_is_object(v))
-            wrong_type(p, object, key, v, "an object");
-        else
-            v = json_object_get(v, dot + 1);
-    }
-    return v == NULL || json_is_null(v) || p->status != HONE_OK ? NULL : v;
-}
-
-double hn_page_number(hn_page *p, const hn_json *object, const char *key) {
-    const json_t *v = find(p, object, key);
-    if (v != NULL && !json_is_number(v)) wrong_type(p, object, key, v, "a number");
-    return v != NULL && json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-const char *hn_page_string(hn_page *p, const hn_json *object, const char *key) {
-    const json_t *v = find(p, object, key);
-    if (v != NULL && !json_is_string(v)) wrong_type(p, object, key, v, "a text");
-    return v != NULL ? json_string_value(v) : NULL;
-}
-
-int hn_page_bool(hn_page *p, const hn_json *object, const char *key) {
-    const json_t *v = find(p, object, key);
-    if (v != NULL && !json_is_boolean(v)) wrong_type(p, object, key, v, "true or false");
-    return v != NULL ? json_is_true(v) : -1;
-}
-
-const hn_json *hn_page_object(hn_page *p, const hn_json *object, const char *key) {
-    const json_t *v = find(p, object, key);
-    if (v != NULL && !json_is_object(v)) wrong_type(p, object, key, v, "an object");
-    return v;
-}
-
-const hn_json *hn_page_list(hn_page *p, const hn_json *object, const char *key) {
-    p->list = NULL; /* the one before is done with */
-    const json_t *v = find(p, object, key);
-    if (v != NULL && !json_is_array(v)) wrong_type(p, object, key, v, "a list");
-    return p->status == HONE_OK ? v : NULL;
-}
-
-size_t hn_page_count(const hn_json *list) { return json_array_size(list); }
-
-static const json_t *item(hn_page *p, const hn_json *list, const char *name, size_t i) {
-    p->list = name;
-    p->item = i;
-    return p->status == HONE_OK ? json_array_get(list, i) : NULL;
-}
-
-const hn_json *hn_page_item(hn_page *p, const hn_json *list, const char *name, size_t i) {
-    const json_t *v = item(p, list, name, i);
-    if (v != NULL && !json_is_object(v)) wrong_type(p, NULL, "", v, "an object");
-    return v;
-}
-
-const hn_json *hn_page_row(hn_page *p, const hn_json *list, const char *name, size_t i) {
-    const json_t *v = item(p, list, name, i);
-    if (v != NULL && !json_is_array(v)) wrong_type(p, NULL, "", v, "a list");
-    return v;
-}
-
-const char *hn_page_word(hn_page *p, const hn_json *list, const char *name, size_t i) {
-    const json_t *v = item(p, list, name, i);
-    if (v != NULL && !json_is_string(v)) wrong_type(p, NULL, "", v, "a text");
-    return v != NULL ? json_string_value(v) : NULL;
-}
-
-double hn_page_element(hn_page *p, const hn_json *list, const char *name, size_t i) {
-    const json_t *v = item(p, list, name, i);
-    if (v == NULL || json_is_null(v)) return NAN;
-    if (!json_is_number(v)) wrong_type(p, NULL, "", v, "a number");
-    return json_number_value(v);
-}
-
 /* ---- tables ---- */
 
 static void open_table(hn_page *p, const char *fold) {
@@ -310,10 +203,10 @@ static void put_key(hn_page *p, const char *key) {
     }
 }
 
-void hn_table_of(hn_page *p, const char *fold, const hn_json *list, const char *name) {
-    const json_t *first = hn_page_item(p, list, name, 0);
+void hn_table_of(hn_page *p, const char *fold, const hn_json *list) {
+    const json_t *first = json_array_get(list, 0);
     if (first == NULL || p->status != HONE_OK) return;
-    size_t n = hn_page_count(list);
+    size_t n = json_array_size(list);
     const char *key;
     json_t *v;
     open_table(p, fold);
@@ -324,7 +217,7 @@ void hn_table_of(hn_page *p, const char *fold, const hn_json *list, const char *
     }
     end_heads(p);
     for (size_t i = 0; i < n && i < HN_MOST_ROWS && p->status == HONE_OK; i++) {
-        const json_t *row = hn_page_item(p, list, name, i);
+        const json_t *row = json_array_get(list, i);
         hn_table_row(p);
         json_object_foreach((json_t *)(uintptr_t)first, key, v) {
             put_value(p, key, json_object_get(row, key));

@@ -1,24 +1,11 @@
-/* What the sections of a report share: text that grows, values of documents, tables and plots.
+/* What the sections of a report share: text that grows, tables and plots.
  *
- * A page keeps the first thing that goes wrong (out of memory, a value of the wrong type) and from
+ * A page keeps the first thing that goes wrong (out of memory) and from
  * then on does nothing, so that sections are written without a check after every call. */
 #ifndef HN_REPORT_REPORT_PAGE_H
 #define HN_REPORT_REPORT_PAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/alloc.h"
-#include "base/error.h"
-
-typedef struct json_t hn_json; /* of jansson */
-
-typedef struct hn_document {
-    const char *name; /* of the file, for messages */
-    size_t line;      /* where the object begins */
-    char verb[32];    /* "bench" */
-    hn_json *root;
-} hn_document;
+#include "report/documents.h"
 
 typedef struct hn_page {
     hn_allocator *alloc;
@@ -28,9 +15,6 @@ typedef struct hn_page {
     size_t bytes, room;
     const hn_document *documents;
     size_t n_documents;
-    const hn_document *of; /* the document that is read */
-    const char *list;      /* in it, the list whose item was taken last */
-    size_t item;
     size_t marks;     /* drawn in the plot that is open */
     const char *mark; /* the element of the mark that is open */
     int n_plots;
@@ -54,23 +38,6 @@ typedef enum hn_unit {
 #define HN_SHOWN 40
 const char *hn_show(double v, hn_unit unit, char buf[HN_SHOWN]);
 
-/* ---- values ---- */
-
-/* The value of a key, "ms" or "latency_ms.p50". What is absent or null gives NaN, or NULL; another
- * type than wanted is an error, which names the file, the line and the key. */
-double hn_page_number(hn_page *p, const hn_json *object, const char *key);
-const char *hn_page_string(hn_page *p, const hn_json *object, const char *key);
-int hn_page_bool(hn_page *p, const hn_json *object, const char *key); /* absent: -1 */
-const hn_json *hn_page_object(hn_page *p, const hn_json *object, const char *key);
-const hn_json *hn_page_list(hn_page *p, const hn_json *object, const char *key);
-size_t hn_page_count(const hn_json *list); /* NULL: 0 */
-/* Item i of a list that the document calls `name`: an object, a list, a text, or a number. */
-const hn_json *hn_page_item(hn_page *p, const hn_json *list, const char *name, size_t i);
-const hn_json *hn_page_row(hn_page *p, const hn_json *list, const char *name, size_t i);
-const char *hn_page_word(hn_page *p, const hn_json *list, const char *name, size_t i);
-double hn_page_element(hn_page *p, const hn_json *list, const char *name, size_t i);
-/* Makes the document's values those that messages speak of. */
-const hn_json *hn_page_enter(hn_page *p, const hn_document *d);
 /* The last part of a path. */
 const char *hn_base_name(const char *path);
 
@@ -84,8 +51,8 @@ void hn_table_text(hn_page *p, const char *text);
 void hn_table_number(hn_page *p, double v, int decimals);
 void hn_table_shown(hn_page *p, double v, hn_unit unit);
 void hn_table_end(hn_page *p, const char *fold);
-/* A list of objects with the keys of its first one as columns. */
-void hn_table_of(hn_page *p, const char *fold, const hn_json *list, const char *name);
+/* A list of objects with the keys of its first one as columns; nothing of an empty one, or NULL. */
+void hn_table_of(hn_page *p, const char *fold, const hn_json *list);
 /* The keys of an object whose values are no lists or objects. */
 void hn_table_facts(hn_page *p, const hn_json *object);
 /* Rows beyond this are left out, with a word. */

@@ -11,19 +11,14 @@
 /* Points and rows of a plot; more are unreadable, and would make the page slow. */
 enum { MOST_POINTS = 4000, MOST_BARS = 20, MOST_BINS = 360, MOST_ROOFS = 8 };
 
-typedef struct step {
-    const char *node, *op, *kernel, *bound, *precision, *advice;
-    double ms, flops, bytes, intensity, gflops, gb_s, roof_ms, lost_ms, live_bytes;
-} step;
+typedef hn_doc_step step;
 
 typedef struct profile {
-    const char *model;
     step *steps;    /* in the order they run */
     step **longest; /* longest first */
     size_t n;
     double ms, threads;
-    const hn_json *machine;
-    const hn_document *machine_of; /* the document it is in */
+    const hn_doc_limits *limits; /* of the machine; NULL: not known */
 } profile;
 
 static const struct {
@@ -61,64 +56,38 @@ static int by_ms(const void *a, const void *b) {
 
 static double positive(double v) { return isfinite(v) && v > 0 ? v : 0; }
 
-static void read_step(hn_page *p, const hn_json *o, step *s) {
-    *s = (step){
-        .node = hn_page_string(p, o, "node"),
-        .op = hn_page_string(p, o, "op"),
-        .kernel = hn_page_string(p, o, "kernel"),
-        .bound = hn_page_string(p, o, "bound"),
-        .precision = hn_page_string(p, o, "precision"),
-        .advice = hn_page_string(p, o, "advice"),
-        .ms = positive(hn_page_number(p, o, "ms")),
-        .flops = hn_page_number(p, o, "flops"),
-        .bytes = hn_page_number(p, o, "bytes"),
-        .intensity = hn_page_number(p, o, "intensity"),
-        .gflops = hn_page_number(p, o, "gflops"),
-        .gb_s = hn_page_number(p, o, "gb_s"),
-        .roof_ms = hn_page_number(p, o, "roof_ms"),
-        .lost_ms = hn_page_number(p, o, "lost_ms"),
-        .live_bytes = hn_page_number(p, o, "live_bytes"),
-    };
-    /* Documents of versions that did not work these out. */
+/* What is missing in documents of versions that did not work it out, or did not tell. */
+static void complete(step *s) {
+    s->ms = positive(s->ms);
     if (!isfinite(s->intensity) && s->bytes > 0) s->intensity = s->flops / s->bytes;
     if (!isfinite(s->gflops) && s->ms > 0) s->gflops = s->flops / s->ms / 1e6;
     if (!isfinite(s->gb_s) && s->ms > 0) s->gb_s = s->bytes / s->ms / 1e6;
     if (s->node == NULL || s->node[0] == '\0') s->node = s->op != NULL ? s->op : "?";
 }
 
-/* False where there are no steps, or memory is out; free both lists. */
+/* False where there are no steps, or memory is out; free the list. */
 static bool read_profile(hn_page *p, const hn_document *d, profile *f) {
-    const hn_json *root = hn_page_enter(p, d), *steps = hn_page_list(p, root, "steps");
-    *f = (profile){.n = hn_page_count(steps)};
-    f->model = hn_page_string(p, root, "model");
-    f->threads = hn_page_number(p, root, "threads");
-    f->machine = hn_page_object(p, root, "machine");
-    f->machine_of = d;
-    for (size_t i = 0; i < p->n_documents && f->machine == NULL; i++) {
-        if (strcmp(p->documents[i].verb, "machine") != 0) continue;
-        f->machine_of = &p->documents[i];
-        f->machine = f->machine_of->root;
-    }
+    const hn_doc_profile *o = d->profile;
+    *f = (profile){.n = o->steps.n, .steps = o->steps.at, .threads = o->threads};
+    if (o->machine.given) f->limits = &o->machine.limits;
+    for (size_t i = 0; i < p->n_documents && f->limits == NULL; i++)
+        if (p->documents[i].machine != NULL) f->limits = &p->documents[i].machine->limits;
     if (f->n == 0 || p->status != HONE_OK) return false;
-    f->steps = hn_alloc_array(p->alloc, f->n, sizeof *f->steps, HN_MEM_OTHER);
     f->longest = hn_alloc_array(p->alloc, f->n, sizeof *f->longest, HN_MEM_OTHER);
-    if (f->steps == NULL || f->longest == NULL) {
+    if (f->longest == NULL) {
         p->status = HN_NOMEM(p->err);
         return false;
     }
     for (size_t i = 0; i < f->n; i++) {
-        read_step(p, hn_page_item(p, steps, "steps", i), &f->steps[i]);
+        complete(&f->steps[i]);
         f->ms += f->steps[i].ms;
         f->longest[i] = &f->steps[i];
     }
     qsort(f->longest, f->n, sizeof *f->longest, by_ms);
-    return p->status == HONE_OK;
+    return true;
 }
 
-static void forget(hn_page *p, profile *f) {
-    hn_free(p->alloc, f->steps);
-    hn_free(p->alloc, f->longest);
-}
+static void forget(hn_page *p, profile *f) { hn_free(p->alloc, f->longest); }
 
 static double share(double part, double whole) { return whole > 0 ? part / whole : NAN; }
 
@@ -126,25 +95,32 @@ static double share(double part, double whole) { return whole > 0 ? part / whole
 
 typedef struct roof {
     const char *name;
-    double rate;
+    double rate, threads;
 } roof;
 
-/* The best rate of each name in the list, at the profile's threads where they were measured. */
-static size_t read_roofs(hn_page *p, const profile *f, const char *list, const char *name,
-                         const char *rate, roof *out) {
-    hn_page_enter(p, f->machine_of);
-    const hn_json *all = f->machine != NULL ? hn_page_list(p, f->machine, list) : NULL;
+static roof peak_at(const hn_doc_limits *l, size_t i) {
+    const hn_doc_peak *k = &l->peaks.at[i];
+    return (roof){k->precision, k->gops, k->threads};
+}
+
+static roof slope_at(const hn_doc_limits *l, size_t i) {
+    const hn_doc_bandwidth *k = &l->bandwidths.at[i];
+    return (roof){k->level, k->read_gb_s, k->threads};
+}
+
+/* The best rate of each name among n limits, at the profile's threads where they were measured. */
+static size_t read_roofs(const profile *f, size_t n_limits,
+                         roof (*at)(const hn_doc_limits *l, size_t i), roof *out) {
     size_t n = 0;
     double best = 0; /* threads that come nearest */
-    for (size_t i = 0; i < hn_page_count(all); i++) {
-        double t = hn_page_number(p, hn_page_item(p, all, list, i), "threads");
+    for (size_t i = 0; i < n_limits; i++) {
+        double t = at(f->limits, i).threads;
         if (t > best && (!(f->threads > 0) || t <= f->threads)) best = t;
     }
-    for (size_t i = 0; i < hn_page_count(all); i++) {
-        const hn_json *o = hn_page_item(p, all, list, i);
-        roof r = {hn_page_string(p, o, name), hn_page_number(p, o, rate)};
-        double t = hn_page_number(p, o, "threads");
-        if (r.name == NULL || !(r.rate > 0) || r.rate > 1e30 || (best > 0 && t != best)) continue;
+    for (size_t i = 0; i < n_limits; i++) {
+        roof r = at(f->limits, i);
+        if (r.name == NULL || !(r.rate > 0) || r.rate > 1e30) continue;
+        if (best > 0 && r.threads != best) continue;
         size_t k = 0;
         while (k < n && strcmp(out[k].name, r.name) != 0) k++;
         if (k == MOST_ROOFS) continue;
@@ -241,8 +217,9 @@ static void roofline_table(hn_page *p, const profile *f, size_t shown) {
 
 static void draw_roofline(hn_page *p, const profile *f) {
     roof peaks[MOST_ROOFS], slopes[MOST_ROOFS];
-    size_t n_peaks = read_roofs(p, f, "peaks", "precision", "gops", peaks);
-    size_t n_slopes = read_roofs(p, f, "bandwidths", "level", "read_gb_s", slopes);
+    const hn_doc_limits *l = f->limits;
+    size_t n_peaks = l != NULL ? read_roofs(f, l->peaks.n, peak_at, peaks) : 0;
+    size_t n_slopes = l != NULL ? read_roofs(f, l->bandwidths.n, slope_at, slopes) : 0;
     size_t n = f->n < MOST_POINTS ? f->n : MOST_POINTS;
     bool seen[N_BOUNDS] = {0};
     hn_axis x = {1, 0, true, 64, 712}, y = {1, 0, true, 400, 34};
@@ -401,25 +378,24 @@ static void draw_memory(hn_page *p, const profile *f) {
     hn_figure_end(p);
 }
 
-static void draw_startup(hn_page *p, const hn_document *d) {
-    static const struct {
-        const char *key, *text;
+static void draw_startup(hn_page *p, const hn_doc_startup *s) {
+    const struct {
+        double ms;
+        const char *text;
     } parts[] = {
-        {"read_ms", "read the file"},   {"parse_ms", "parse it"},
-        {"passes_ms", "simplify"},      {"compile_ms", "choose kernels and plan"},
-        {"tune_ms", "measure kernels"}, {"pack_ms", "pack weights"},
-        {"first_run_ms", "first run"},
+        {s->read_ms, "read the file"},   {s->parse_ms, "parse it"},
+        {s->passes_ms, "simplify"},      {s->compile_ms, "choose kernels and plan"},
+        {s->tune_ms, "measure kernels"}, {s->pack_ms, "pack weights"},
+        {s->first_run_ms, "first run"},
     };
     enum { N = sizeof parts / sizeof *parts };
-    const hn_json *o = hn_page_object(p, hn_page_enter(p, d), "startup");
     hn_bar bars[N];
     size_t n = 0;
     double sum = 0;
-    for (int i = 0; i < N && o != NULL; i++) {
-        double ms = hn_page_number(p, o, parts[i].key);
-        if (!(ms > 0)) continue;
-        bars[n++] = (hn_bar){parts[i].text, "", "c3", ms, HN_UNIT_MS, 0};
-        sum += ms;
+    for (int i = 0; i < N; i++) {
+        if (!(parts[i].ms > 0)) continue;
+        bars[n++] = (hn_bar){parts[i].text, "", "c3", parts[i].ms, HN_UNIT_MS, 0};
+        sum += parts[i].ms;
     }
     if (n == 0) return;
     for (size_t i = 0; i < n; i++) bars[i].share = share(bars[i].value, sum);
@@ -429,18 +405,17 @@ static void draw_startup(hn_page *p, const hn_document *d) {
 
 /* ---- words ---- */
 
-static void put_verdicts(hn_page *p, const hn_document *d) {
-    const hn_json *all = hn_page_list(p, hn_page_enter(p, d), "verdicts");
-    if (hn_page_count(all) == 0) return;
+static void put_verdicts(hn_page *p, const hn_doc_profile *o) {
+    if (o->verdicts.n == 0) return;
     hn_page_put(p, "<dl class=\"verdicts\">");
-    for (size_t i = 0; i < hn_page_count(all); i++) {
-        const hn_json *o = hn_page_item(p, all, "verdicts", i);
+    for (size_t i = 0; i < o->verdicts.n; i++) {
+        const hn_doc_verdict *v = &o->verdicts.at[i];
         hn_page_put(p, "<dt>");
-        hn_page_text(p, hn_page_string(p, o, "question"));
+        hn_page_text(p, v->question);
         hn_page_put(p, "</dt><dd>");
-        hn_page_text(p, hn_page_string(p, o, "answer"));
+        hn_page_text(p, v->answer);
         hn_page_put(p, " <span class=\"q\">");
-        hn_page_text(p, hn_page_string(p, o, "evidence"));
+        hn_page_text(p, v->evidence);
         hn_page_put(p, "</span></dd>");
     }
     hn_page_put(p, "</dl>");
@@ -487,10 +462,9 @@ void hn_report_profile(hn_page *p, const hn_document *d) {
     profile f;
     bool any = read_profile(p, d, &f);
     hn_section_begin(p, "Where the time goes");
-    hn_page_of(p, f.model);
-    put_verdicts(p, d);
+    hn_page_of(p, d->profile->model);
+    put_verdicts(p, d->profile);
     if (any) {
-        hn_page_enter(p, d);
         draw_layers(p, &f);
         draw_roofline(p, &f);
         draw_kinds(p, &f);
@@ -498,7 +472,7 @@ void hn_report_profile(hn_page *p, const hn_document *d) {
     } else {
         hn_page_put(p, "<p>No step was timed.</p>");
     }
-    draw_startup(p, d);
+    draw_startup(p, &d->profile->startup);
     hn_section_end(p);
     forget(p, &f);
 }

@@ -355,16 +355,28 @@ static void bad_documents(void **state) {
         {"{\"schema\": \"hone.profile/1\", \"steps\": [{}, {\"node\": false}]}",
          "steps[1].node is false; a text is wanted"},
         {"{\"schema\": \"hone.profile/1\", \"steps\": [{}], \"machine\": {\"peaks\": 1}}",
-         "peaks is a number; a list is wanted"},
+         "machine.peaks is a number; a list is wanted"},
         {"{\"schema\": \"hone.bench/1\", \"latency_ms\": 3}",
-         "latency_ms.p50 is a number; an object is wanted"},
+         "d: line 1: latency_ms is a number; an object is wanted"},
         {"{\"schema\": \"hone.bench/1\", \"latency_ms\": {\"p50\": \"3\"}}",
          "latency_ms.p50 is a text; a number is wanted"},
         {"{\"schema\": \"hone.bench/1\", \"histogram\": {\"low_ms\": 0, \"high_ms\": 1, "
          "\"counts\": [\"x\"]}}",
-         "counts[0] is a text; a number is wanted"},
+         "histogram.counts[0] is a text; a number is wanted"},
         {"{\"schema\": \"hone.eval/1\", \"confusion\": [[1, 0], 2]}",
          "confusion[1] is a number; a list is wanted"},
+        {"{\"schema\": \"hone.eval/1\", \"confusion\": [[1, 0], [0, true]]}",
+         "confusion[1][1] is true; a number is wanted"},
+        /* What no section shows is checked as well. */
+        {"{\"schema\": \"hone.bench/1\", \"fastest_ms\": [1, \"2\"]}",
+         "fastest_ms[1] is a text; a number is wanted"},
+        {"{\"schema\": \"hone.compare/1\", \"bisect\": {\"steps\": [{\"op\": 1}]}}",
+         "bisect.steps[0].op is a number; a text is wanted"},
+        {"{\"schema\": \"hone.inspect/1\", \"inputs\": [{\"dims\": [1, {}]}]}",
+         "inputs[0].dims[1] is an object; a number or a text is wanted"},
+        {"{\"schema\": \"hone.check/1\", \"findings\": [null]}",
+         "findings[0] is null; a text is wanted"},
+        {"{\"schema\": \"hone.else/1\", \"command\": 1}", "command is a number; a text is wanted"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hn_error err = {0};
