@@ -83,10 +83,6 @@ static hone_status fails(void *ctx, const hn_cut_part *s, bool *failed, hn_error
     hn_api_model_unref(a);
     hn_api_model_unref(b);
     hn_free(memory(), in);
-    int64_t tried = w->search.tried, total = tried + (*failed ? 8 : 4);
-    if (status == HONE_OK && w->o.progress != NULL &&
-        !w->o.progress(w->o.progress_ctx, tried, total))
-        status = HN_FAIL(err, HONE_E_LIMIT, "stopped after %lld parts", (long long)tried);
     return status;
 }
 
@@ -126,8 +122,14 @@ static hone_status reduce(own *w, hone_session *a, hone_session *b, const hone_s
     if (w->in == NULL) return HN_NOMEM(err);
     HN_TRY(hn_api_load_sample(&source, 0, w->in, err));
     w->n_in = first->ir->graph->n_inputs;
-    w->search = (hn_cut_down){
-        .pairs = w->pairs, .how = &how, .alloc = memory(), .in = w->in, .fails = fails, .ctx = w};
+    w->search = (hn_cut_down){.pairs = w->pairs,
+                              .how = &how,
+                              .alloc = memory(),
+                              .in = w->in,
+                              .fails = fails,
+                              .ctx = w,
+                              .progress = w->o.progress,
+                              .progress_ctx = w->o.progress_ctx};
     HN_TRY(hn_cut_down_run(&w->search, &found, err));
     w->result.tried = w->search.tried;
     w->result.nodes_before = (size_t)first->ir->graph->n_nodes;

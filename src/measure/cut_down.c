@@ -80,6 +80,9 @@ static hone_status fails(hn_cut_down *s, const bool *keep, int output, bool *fai
     HN_TRY(make(s, keep, output, &part, err));
     hone_status status = s->fails(s->ctx, &part, failed, err);
     hn_cut_part_deinit(&part);
+    if (status == HONE_OK && s->progress != NULL &&
+        !s->progress(s->progress_ctx, s->tried, s->tried + (*failed ? 8 : 4)))
+        status = HN_FAIL(err, HONE_E_LIMIT, "stopped after %lld parts", (long long)s->tried);
     s->tried++;
     return status;
 }

@@ -28,6 +28,8 @@ typedef struct hn_cut_down {
     hn_tensor *const *in; /* per input of A's graph */
     hone_status (*fails)(void *ctx, const hn_cut_part *s, bool *failed, hn_error *err);
     void *ctx;
+    bool (*progress)(void *ctx, int64_t done, int64_t total); /* may be NULL */
+    void *progress_ctx;
     int64_t tried;
     hn_tensor *
         *values; /* of A, by pair; filled by hn_cut_down_run, released by hn_cut_down_deinit */
