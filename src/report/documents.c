@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,7 +82,33 @@ static const json_t *item_of(reader *r, const place *in, const json_t *l, size_t
     return checked(r, &at, v, k);
 }
 
-static double number_of(const json_t *v) { return v != NULL ? json_number_value(v) : NAN; }
+static const char *text_in(reader *r, const place *in, const json_t *o, const char *key) {
+    return json_string_value(find(r, in, o, key, &text));
+}
+
+static double number_in(reader *r, const place *in, const json_t *o, const char *key) {
+    const json_t *v = find(r, in, o, key, &number);
+    return v != NULL ? json_number_value(v) : NAN;
+}
+
+static int boolean_in(reader *r, const place *in, const json_t *o, const char *key) {
+    const json_t *v = find(r, in, o, key, &boolean);
+    return v != NULL ? json_is_true(v) : -1;
+}
+
+static void check_dims(reader *r, const place *in, const json_t *o, const char *key) {
+    const json_t *l = find(r, in, o, key, &list);
+    for (size_t i = 0; i < json_array_size(l); i++) item_of(r, &(place){in, key, 0}, l, i, &dim);
+}
+
+static void check_map(reader *r, const place *in, const json_t *o, const char *key) {
+    const json_t *map = find(r, in, o, key, &object);
+    const char *name;
+    json_t *v;
+    json_object_foreach((json_t *)(uintptr_t)map, name, v) {
+        checked(r, &(place){&(place){in, key, 0}, name, 0}, v, &number);
+    }
+}
 
 /* Room for the items of a list; NULL where there are none, or no memory. */
 static void *room_for(reader *r, size_t n, size_t bytes) {
@@ -91,29 +118,35 @@ static void *room_for(reader *r, size_t n, size_t bytes) {
     return all;
 }
 
-static hn_texts texts_of(reader *r, const place *in, const json_t *l) {
+static hn_texts texts_in(reader *r, const place *in, const json_t *o, const char *key) {
+    const json_t *l = find(r, in, o, key, &list);
     hn_texts t = {.at = room_for(r, json_array_size(l), sizeof *t.at)};
     for (; t.at != NULL && t.n < json_array_size(l); t.n++)
-        t.at[t.n] = json_string_value(item_of(r, in, l, t.n, &text));
+        t.at[t.n] = json_string_value(item_of(r, &(place){in, key, 0}, l, t.n, &text));
     return t;
 }
 
-static hn_numbers numbers_of(reader *r, const place *in, const json_t *l) {
+/* Of a list that lies at `at`. */
+static hn_numbers numbers_of(reader *r, const place *at, const json_t *l) {
     hn_numbers t = {.at = room_for(r, json_array_size(l), sizeof *t.at)};
-    for (; t.at != NULL && t.n < json_array_size(l); t.n++)
-        t.at[t.n] = number_of(checked(r, &(place){in, NULL, t.n}, json_array_get(l, t.n), &number));
+    for (; t.at != NULL && t.n < json_array_size(l); t.n++) {
+        const json_t *v = checked(r, &(place){at, NULL, t.n}, json_array_get(l, t.n), &number);
+        t.at[t.n] = v != NULL ? json_number_value(v) : NAN;
+    }
     return t;
 }
 
-static hn_number_lists lists_of(reader *r, const place *in, const json_t *l) {
+static hn_numbers numbers_in(reader *r, const place *in, const json_t *o, const char *key) {
+    return numbers_of(r, &(place){in, key, 0}, find(r, in, o, key, &list));
+}
+
+static hn_number_lists lists_in(reader *r, const place *in, const json_t *o, const char *key) {
+    const json_t *l = find(r, in, o, key, &list);
+    const place at = {in, key, 0};
     hn_number_lists t = {.at = room_for(r, json_array_size(l), sizeof *t.at)};
     for (; t.at != NULL && t.n < json_array_size(l); t.n++)
-        t.at[t.n] = numbers_of(r, &(place){in, NULL, t.n}, item_of(r, in, l, t.n, &list));
+        t.at[t.n] = numbers_of(r, &(place){&at, NULL, t.n}, item_of(r, &at, l, t.n, &list));
     return t;
-}
-
-static void check_dims(reader *r, const place *in, const json_t *l) {
-    for (size_t i = 0; i < json_array_size(l); i++) item_of(r, in, l, i, &dim);
 }
 
 /* ---- records: read_RECORD fills in a struct from an object, or from NULL ---- */
@@ -126,33 +159,28 @@ static void check_dims(reader *r, const place *in, const json_t *l) {
         to->given = o != NULL;
 #define END(name) }
 /* clang-format on */
-#define TEXT(key, v, meaning) to->key = json_string_value(find(r, in, o, #key, &text));
-#define INT(key, v, meaning) NUMBER(key, v, meaning)
-#define COUNT(key, v, meaning) NUMBER(key, v, meaning)
-#define NUMBER(key, v, meaning) to->key = number_of(find(r, in, o, #key, &number));
-#define BOOL(key, v, meaning)                                 \
-    {                                                         \
-        const json_t *found = find(r, in, o, #key, &boolean); \
-        to->key = found != NULL ? json_is_true(found) : -1;   \
-    }
-#define INSIDE(key) (&(place){in, #key, 0})
-#define DIMS(key, v, meaning) check_dims(r, INSIDE(key), find(r, in, o, #key, &list));
-#define MAP(key, n, name, v, meaning) find(r, in, o, #key, &object);
+#define TEXT(key, v, meaning) to->key = text_in(r, in, o, #key);
+#define INT(key, v, meaning) to->key = number_in(r, in, o, #key);
+#define COUNT(key, v, meaning) to->key = number_in(r, in, o, #key);
+#define NUMBER(key, v, meaning) to->key = number_in(r, in, o, #key);
+#define BOOL(key, v, meaning) to->key = boolean_in(r, in, o, #key);
+#define DIMS(key, v, meaning) check_dims(r, in, o, #key);
+#define TEXTS(key, n, v, meaning) to->key = texts_in(r, in, o, #key);
+#define INTS(key, n, v, meaning) to->key = numbers_in(r, in, o, #key);
+#define NUMBERS(key, n, v, meaning) to->key = numbers_in(r, in, o, #key);
+#define SQUARE(key, n, v, meaning) to->key = lists_in(r, in, o, #key);
+#define MAP(key, n, name, v, meaning) check_map(r, in, o, #key);
 #define OBJECT(key, record, at, meaning) \
-    read_##record(r, INSIDE(key), find(r, in, o, #key, &object), &to->key);
-#define TEXTS(key, n, v, meaning) to->key = texts_of(r, INSIDE(key), find(r, in, o, #key, &list));
-#define INTS(key, n, v, meaning) NUMBERS(key, n, v, meaning)
-#define NUMBERS(key, n, v, meaning) \
-    to->key = numbers_of(r, INSIDE(key), find(r, in, o, #key, &list));
-#define SQUARE(key, n, v, meaning) to->key = lists_of(r, INSIDE(key), find(r, in, o, #key, &list));
-#define LIST(key, record, count, item, meaning)                                          \
-    to->key.json = find(r, in, o, #key, &list);                                          \
-    to->key.at = room_for(r, json_array_size(to->key.json), sizeof *to->key.at);         \
-    for (to->key.n = 0; to->key.at != NULL && to->key.n < json_array_size(to->key.json); \
-         to->key.n++)                                                                    \
-        read_##record(r, &(place){INSIDE(key), NULL, to->key.n},                         \
-                      item_of(r, INSIDE(key), to->key.json, to->key.n, &object),         \
-                      &to->key.at[to->key.n]);
+    read_##record(r, &(place){in, #key, 0}, find(r, in, o, #key, &object), &to->key);
+#define LIST(key, record, count, item, meaning)                                             \
+    to->key.json = find(r, in, o, #key, &list);                                             \
+    to->key.at = room_for(r, json_array_size(to->key.json), sizeof *to->key.at);            \
+    to->key.n = to->key.at != NULL ? json_array_size(to->key.json) : 0;                     \
+    for (size_t i = 0; i < to->key.n; i++) {                                                \
+        const place at = {in, #key, 0};                                                     \
+        read_##record(r, &(place){&at, NULL, i}, item_of(r, &at, to->key.json, i, &object), \
+                      &to->key.at[i]);                                                      \
+    }
 #define SAME(record, at) read_##record(r, in, o, &to->record);
 #define COLUMN(kind, ...) kind(__VA_ARGS__)
 #include "schema/all.def"
@@ -161,7 +189,7 @@ static void check_dims(reader *r, const place *in, const json_t *l) {
 
 static hone_status read_values(hn_documents *all, hn_document *d, hn_error *err) {
     reader r = {.of = d, .arena = &all->arena, .err = err};
-    d->command = json_string_value(find(&r, NULL, d->root, "command", &text));
+    d->command = text_in(&r, NULL, d->root, "command");
 #define VERB(name_, type, text)                                          \
     if (strcmp(d->verb, #name_) == 0) {                                  \
         d->name_ = room_for(&r, 1, sizeof *d->name_);                    \

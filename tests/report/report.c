@@ -374,6 +374,8 @@ static void bad_documents(void **state) {
          "bisect.steps[0].op is a number; a text is wanted"},
         {"{\"schema\": \"hone.inspect/1\", \"inputs\": [{\"dims\": [1, {}]}]}",
          "inputs[0].dims[1] is an object; a number or a text is wanted"},
+        {"{\"schema\": \"hone.inspect/1\", \"dims\": {\"batch\": 1, \"n\": []}}",
+         "dims.n is a list; a number is wanted"},
         {"{\"schema\": \"hone.check/1\", \"findings\": [null]}",
          "findings[0] is null; a text is wanted"},
         {"{\"schema\": \"hone.else/1\", \"command\": 1}", "command is a number; a text is wanted"},
