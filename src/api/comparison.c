@@ -26,49 +26,7 @@ void hone_comparison_destroy(hone_comparison *c) {
     hn_free(hn_allocator_default(), o);
 }
 
-/* ---- samples ---- */
-
 static int64_t runs_of(const hone_samples *s) { return (s->count + s->batch - 1) / s->batch; }
-
-hone_status hn_api_read_sample(const hone_samples *s, const hone_model *m, int64_t run,
-                               hone_value *in, hn_error *err) {
-    for (size_t i = 0; i < m->n_inputs; i++) in[i] = (hone_value){.name = m->inputs[i].name};
-    return s->read(s->ctx, run, in, err);
-}
-
-/* A dense copy for the graph's inputs, those with a default excepted. */
-static hone_status to_tensors(const hone_model *m, const hone_value *in, hn_tensor **out,
-                              hn_allocator *alloc, hn_error *err) {
-    const hn_graph *g = m->ir->graph;
-    for (int i = 0, at = 0; i < g->n_inputs; i++) {
-        out[i] = NULL;
-        if (g->inputs[i]->constant != NULL) continue;
-        const hone_value *v = &in[at++];
-        HN_TRY(hn_tensor_create(&out[i], alloc, HN_MEM_DATA, v->dtype, v->rank, v->dims, err));
-        HN_CHECK(err, out[i]->bytes == v->bytes, HONE_E_SHAPE,
-                 "input '%s' has %zu bytes, its dims say %zu", v->name, v->bytes, out[i]->bytes);
-        if (v->bytes > 0) memcpy(out[i]->data, v->data, v->bytes);
-    }
-    return HONE_OK;
-}
-
-hone_status hn_api_load_sample(void *ctx, int64_t run, hn_tensor **in, hn_error *err) {
-    const hn_api_source *s = ctx;
-    const hone_model *m = s->model;
-    int n = m->ir->graph->n_inputs;
-    hone_value *values = hn_alloc_zero(s->alloc, (m->n_inputs + 1) * sizeof *values, HN_MEM_OTHER);
-    if (values == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < n; i++) in[i] = NULL;
-    hone_status status = hn_api_read_sample(s->samples, m, run, values, err);
-    if (status == HONE_OK) status = to_tensors(m, values, in, s->alloc, err);
-    hone_value_release(values, m->n_inputs);
-    hn_free(s->alloc, values);
-    for (int i = 0; i < n && status != HONE_OK; i++) {
-        hn_tensor_unref(in[i]);
-        in[i] = NULL;
-    }
-    return status;
-}
 
 /* ---- outputs ---- */
 
