@@ -31,10 +31,8 @@ static hone_status measure_size(hn_search_state *s, hn_model *m, hone_optimize_r
 }
 
 static int64_t memory_of(const hn_program *p) {
-    hn_engine *e = hn_program_engine(p);
-    if (e == NULL) return -1;
-    hn_engine_memory m = hn_engine_memory_use(e);
-    return (int64_t)(m.weights + m.slab + m.scratch);
+    hn_engine_memory m;
+    return hn_program_memory(p, &m) ? (int64_t)(m.weights + m.slab + m.scratch) : -1;
 }
 
 /* How many times as fast as a model another is; by what share measurements differ. */

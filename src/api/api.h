@@ -36,7 +36,6 @@ hn_how hn_api_session_only_how(hone_session *s);
 /* The threads that a session of these options would have, for work without one. NULL: the defaults.
  */
 hone_status hn_api_pool_take(hn_pool **out, const hone_session_options *options, hn_error *err);
-void hn_api_pool_give(hn_pool *pool); /* NULL accepted */
 
 /* ---- callers' functions whose arguments have the caller's sizes ---- */
 

@@ -9,6 +9,7 @@
 #include "compress/compression.h"
 #include "compress/layer_type.h"
 #include "compress/lineage.h"
+#include "engine/pools.h"
 #include "formats/onnx.h"
 
 /* Ranges found with fewer samples are not to be trusted. */
@@ -576,7 +577,7 @@ static hone_status quantize_with(own *w, hone_model **out, hone_model *m, hone_d
     hn_taken_deinit(&rules);
     hn_calibration_destroy(w->given);
     hone_session_destroy(w->session);
-    hn_api_pool_give(w->pool);
+    hn_pools_give(w->pool);
     return status;
 }
 

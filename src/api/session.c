@@ -10,10 +10,10 @@
 #include "base/size.h"
 #include "base/span.h"
 #include "base/stop.h"
+#include "engine/backend.h"
 #include "engine/choice.h"
-#include "engine/engine.h"
+#include "engine/pools.h"
 #include "measure/accuracy.h"
-#include "ops/eval.h"
 #include "passes/simplify.h"
 
 /* Where one wanted output comes from and goes to. */
@@ -29,7 +29,6 @@ struct call {
     call *next;
     hn_tensor *inputs;    /* those that were given */
     const hn_tensor **in; /* by index of the graph's inputs */
-    hn_tensor **results;  /* by index of the graph's outputs; of the reference backend */
     size_t n_targets;
     target *to;
 };
@@ -45,52 +44,16 @@ struct hone_session {
     hn_tuner *tuner;   /* NULL: nothing is tuned */
     char *disabled;    /* passes; NULL: none */
     hn_forced *forced; /* kernels; NULL: none */
-    hn_engine *engine; /* NULL: the reference backend */
-    hn_engine_options how;
+    hn_runner runner;
+    hn_how how;
     hone_session_options o;
     hn_stop runs;
     pthread_mutex_t lock;
     call *calls; /* not in use; under the lock */
 };
 
-/* ---- one pool per process ----
- *
- * Sessions that want the threads it has share it; others get a pool of their own. */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static hn_pool *shared_pool;
-static bool shared_pinned;
-static int shared_users;
-
-static int threads_wanted(const hone_session_options *o) {
-    if (o->threads > 0) return o->threads;
-    int all = hn_cpu_threads(), spared = hn_cpu_available() - o->reserve_cores;
-    return spared >= all ? all : spared > 1 ? spared : 1;
-}
-
-static hone_status make_pool(hn_pool **out, int threads, bool pinned, hn_error *err) {
-    HN_TRY(hn_pool_create(out, threads, hn_allocator_default(), err));
-    if (pinned) hn_pool_pin(*out);
-    return HONE_OK;
-}
-
 static hone_status take_pool(hn_pool **out, const hone_session_options *o, hn_error *err) {
-    int threads = threads_wanted(o);
-    hone_status status = HONE_OK;
-    pthread_mutex_lock(&lock);
-    if (shared_pool == NULL) {
-        status = make_pool(&shared_pool, threads, o->pin_threads, err);
-        shared_pinned = o->pin_threads;
-    }
-    if (status == HONE_OK && hn_pool_threads(shared_pool) == threads &&
-        shared_pinned == o->pin_threads) {
-        shared_users++;
-        *out = shared_pool;
-    } else if (status == HONE_OK) {
-        status = make_pool(out, threads, o->pin_threads, err);
-    }
-    pthread_mutex_unlock(&lock);
-    return status;
+    return hn_pools_take(out, hn_pools_threads(o->threads, o->reserve_cores), o->pin_threads, err);
 }
 
 static hone_status read_options(hone_session_options *o, const hone_session_options *given,
@@ -109,21 +72,9 @@ hone_status hn_api_pool_take(hn_pool **out, const hone_session_options *options,
     return take_pool(out, &o, err);
 }
 
-void hn_api_pool_give(hn_pool *pool) {
-    if (pool == NULL) return;
-    pthread_mutex_lock(&lock);
-    bool last = pool != shared_pool;
-    if (pool == shared_pool && --shared_users == 0) {
-        shared_pool = NULL;
-        last = true;
-    }
-    pthread_mutex_unlock(&lock);
-    if (last) hn_pool_destroy(pool);
-}
-
 /* ---- sessions ---- */
 
-HN_DEFINE_OPTIONS(session, .backend = "cpu", .seed = 1)
+HN_DEFINE_OPTIONS(session, .backend = hn_backend_or_default(NULL)->name, .seed = 1)
 
 static bool is_pass(const char *name, size_t n) {
     for (int i = 0; i < HN_PASS_COUNT_; i++)
@@ -227,13 +178,12 @@ static hone_status read_precision(hone_session *s, const char *name, hn_engine_o
 }
 
 const char *hone_session_precision(const hone_session *s) {
-    bool f32 = strcmp(s->precision, "bf16") == 0 && s->engine != NULL &&
-               hn_engine_avoids(s->engine, HN_PRECISION_BF16);
+    bool f32 = strcmp(s->precision, "bf16") == 0 && hn_runner_avoids(&s->runner, HN_PRECISION_BF16);
     return f32 ? "f32" : s->precision;
 }
 
 const char *hone_session_choice(const hone_session *s, size_t i) {
-    const hn_choice *c = s->engine != NULL ? hn_engine_choice(s->engine, i) : NULL;
+    const hn_choice *c = hn_runner_choice(&s->runner, i);
     return c != NULL ? c->text : NULL;
 }
 
@@ -241,10 +191,8 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
                                 const hone_session_options *options, hone_error *err) {
     hone_session_options o;
     HN_TRY(read_options(&o, options, err));
-    const char *backend = o.backend != NULL ? o.backend : "";
-    bool cpu = strcmp(backend, "cpu") == 0;
-    HN_CHECK(err, cpu || strcmp(backend, "reference") == 0, HONE_E_UNSUPPORTED,
-             "there is no backend '%s'; there are: cpu, reference", backend);
+    const hn_backend *backend;
+    HN_TRY(hn_backend_find(o.backend != NULL ? o.backend : "", &backend, err));
     hn_isa isa = hn_isa_available();
     if (o.isa != NULL) HN_TRY(hn_isa_limit(isa, o.isa, &isa, err));
     HN_TRY(hn_graph_runnable(model->ir->graph, err));
@@ -259,11 +207,12 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     s->isa = isa;
     s->cores = hn_cpu_available();
     hone_status status = take_pool(&s->pool, &o, err);
-    if (status == HONE_OK && cpu) status = make_tuner(s, isa, err);
+    if (status == HONE_OK && backend->tuning != NULL) status = make_tuner(s, isa, err);
     hn_engine_options e = {.alloc = &s->alloc,
                            .tuner = s->tuner,
                            .pool = s->pool,
                            .isa = isa,
+                           .inferred = true,
                            .seed = o.seed,
                            .no_sharing = o.no_sharing,
                            .keep_going = o.keep_going,
@@ -273,9 +222,9 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (status == HONE_OK) status = force_kernels(s, o.kernels, &e, err);
     if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
     if (status == HONE_OK) status = read_precision(s, o.precision, &e, err);
-    s->how = e; /* for other models */
+    s->how = (hn_how){.engine = e, .backend = backend}; /* for other models */
     e.prepared = &model->prepared;
-    if (status == HONE_OK && cpu) status = hn_engine_create(&s->engine, model->ir, &e, err);
+    if (status == HONE_OK) status = hn_runner_create(&s->runner, backend, model->ir, &e, err);
     if (status != HONE_OK) {
         hone_session_destroy(s);
         return status;
@@ -286,7 +235,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
 
 void hone_session_destroy(hone_session *s) {
     if (s == NULL) return;
-    hn_engine_destroy(s->engine);
+    hn_runner_destroy(&s->runner);
     while (s->calls != NULL) {
         call *c = s->calls;
         s->calls = c->next;
@@ -297,22 +246,18 @@ void hone_session_destroy(hone_session *s) {
     hn_free(&s->alloc, s->disabled);
     hn_free(&s->alloc, s->forced);
     hn_free(&s->alloc, s->rules);
-    hn_api_pool_give(s->pool);
+    hn_pools_give(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
 }
 
 hone_model *hn_api_session_model(const hone_session *s) { return s->model; }
 
-hn_how hn_api_session_how(const hone_session *s) {
-    return (hn_how){.engine = s->how, .plain = s->engine == NULL};
-}
+hn_how hn_api_session_how(const hone_session *s) { return s->how; }
 
 hn_how hn_api_session_only_how(hone_session *s) {
-    hn_how how = hn_api_session_how(s);
-    hn_engine_destroy(s->engine);
-    s->engine = NULL;
-    return how;
+    hn_runner_destroy(&s->runner);
+    return s->how;
 }
 
 int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool); }
@@ -320,7 +265,7 @@ int hone_session_threads(const hone_session *s) { return hn_pool_threads(s->pool
 const char *hone_session_isa(const hone_session *s) { return hn_isa_name(s->isa); }
 
 void hone_session_tuning_sized(const hone_session *s, hone_tuning *out, const hone_layout *caller) {
-    hn_tuning t = s->engine != NULL ? hn_engine_tuning(s->engine) : (hn_tuning){0};
+    hn_tuning t = hn_runner_tuning(&s->runner);
     hone_tuning own = {.problems = t.problems,
                        .known = t.known,
                        .measured = t.measured,
@@ -334,32 +279,17 @@ void hone_session_memory_sized(const hone_session *s, hone_memory_use *out,
     hone_memory_use use = {.peak_bytes = atomic_load(&s->alloc.peak),
                            .live_bytes = atomic_load(&s->alloc.live),
                            .allocations = atomic_load(&s->alloc.taken)};
-    if (s->engine != NULL) {
-        hn_engine_memory m = hn_engine_memory_use(s->engine);
-        use.weights_bytes = m.weights;
-        use.arena_bytes = m.slab;
-        use.scratch_bytes = m.scratch;
-        use.planned_bytes = m.peak;
-        use.bound_bytes = m.bound;
-    }
+    hn_engine_memory m;
+    hn_runner_memory(&s->runner, &m);
+    use.weights_bytes = m.weights;
+    use.arena_bytes = m.slab;
+    use.scratch_bytes = m.scratch;
+    use.planned_bytes = m.peak;
+    use.bound_bytes = m.bound;
     HN_GIVE(out, &use, caller, memory_use);
 }
 
 /* ---- running ---- */
-
-static hone_status run_reference(hone_session *s, const hn_tensor *const *in,
-                                 hn_output_place *place, void *place_ctx, hn_tensor **out,
-                                 hn_error *err) {
-    hn_exec_options o = {.alloc = &s->alloc,
-                         .pool = s->pool,
-                         .seed = s->o.seed,
-                         .keep_going = s->o.keep_going,
-                         .keep_going_ctx = s->o.keep_going_ctx,
-                         .stop = &s->runs,
-                         .place = place,
-                         .place_ctx = place_ctx};
-    return hn_graph_run(s->model->ir->graph, &o, in, out, err);
-}
 
 static hone_status within_memory(const hone_session *s, hone_status status, hn_error *err) {
     if (status == HONE_E_NOMEM && s->o.max_memory != 0)
@@ -367,33 +297,10 @@ static hone_status within_memory(const hone_session *s, hone_status status, hn_e
     return status;
 }
 
-/* Outputs as new tensors. */
-typedef struct made {
-    hone_session *s;
-    hn_tensor **out;
-} made;
-
-static hone_status make_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                               void **to, hn_error *err) {
-    made *m = ctx;
-    HN_TRY(hn_tensor_create(&m->out[i], &m->s->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
-    *to = m->out[i]->data;
-    return HONE_OK;
-}
-
 /* One tensor per input of the graph, one reference per output; ctx is the session. */
 static hone_status run(void *ctx, const hn_tensor *const *in, hn_tensor **out, hn_error *err) {
-    hone_session *s = ctx;
-    if (s->engine == NULL) return within_memory(s, run_reference(s, in, NULL, NULL, out, err), err);
-    int n = s->model->ir->graph->n_outputs;
-    made m = {s, out};
-    for (int i = 0; i < n; i++) out[i] = NULL;
-    hone_status status = hn_engine_run(s->engine, in, make_output, &m, NULL, NULL, err);
-    for (int i = 0; i < n && status != HONE_OK; i++) {
-        hn_tensor_unref(out[i]);
-        out[i] = NULL;
-    }
-    return within_memory(s, status, err);
+    const hone_session *s = ctx;
+    return within_memory(s, hn_runner_run_tensors(&s->runner, in, out, err), err);
 }
 
 /* Symbols met so far in the inputs, with the sizes they were given. Those beyond the last slot go
@@ -607,10 +514,8 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
     int64_t begun = watch != NULL && watch->spans ? hn_clock_ns() : 0;
     HN_TRY(bind_inputs(s, n_in, in, true, c, err));
     hn_span_end("run", "inputs", begun, -1);
-    hone_status status = s->engine != NULL
-                             ? hn_engine_run(s->engine, c->in, place, &t,
-                                             watch != NULL ? tell_step : NULL, watch, err)
-                             : run_reference(s, c->in, place, &t, c->results, err);
+    hone_status status =
+        hn_runner_run(&s->runner, c->in, place, &t, watch != NULL ? tell_step : NULL, watch, err);
     begun = begun != 0 ? hn_clock_ns() : 0;
     for (size_t i = 0; i < n_out; i++) {
         if (status != HONE_OK) {
@@ -636,19 +541,16 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
 
 static call *create_call(hone_session *s, size_t n_targets) {
     const hn_graph *g = s->model->ir->graph;
-    size_t n_in = (size_t)g->n_inputs, n_out = (size_t)g->n_outputs, targets_bytes, bytes;
+    size_t n_in = (size_t)g->n_inputs, targets_bytes, bytes;
     if (!hn_size_mul(n_targets, sizeof(target), &targets_bytes) ||
-        !hn_size_add(
-            targets_bytes,
-            sizeof(call) + n_in * (sizeof(hn_tensor) + sizeof(void *)) + n_out * sizeof(void *),
-            &bytes))
+        !hn_size_add(targets_bytes, sizeof(call) + n_in * (sizeof(hn_tensor) + sizeof(void *)),
+                     &bytes))
         return NULL;
     call *c = hn_alloc_zero(&s->alloc, bytes, HN_MEM_OTHER);
     if (c == NULL) return NULL;
     c->inputs = (hn_tensor *)(c + 1);
     c->to = (target *)(c->inputs + n_in);
     c->in = (const hn_tensor **)(c->to + n_targets);
-    c->results = (hn_tensor **)(c->in + n_in);
     c->n_targets = n_targets;
     return c;
 }
@@ -666,10 +568,6 @@ static call *take_call(hone_session *s, size_t n_targets) {
 
 static void give_call(hone_session *s, call *c) {
     const hn_graph *g = s->model->ir->graph;
-    for (int i = 0; i < g->n_outputs; i++) {
-        hn_tensor_unref(c->results[i]);
-        c->results[i] = NULL;
-    }
     for (int i = 0; i < g->n_inputs; i++) c->in[i] = NULL;
     for (size_t i = 0; i < c->n_targets; i++) c->to[i] = (target){0};
     pthread_mutex_lock(&s->lock);
@@ -683,7 +581,7 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
     int64_t begun = hn_clock_ns();
     int64_t span = hn_span_begin();
     watcher listening = {.threads = hn_pool_threads(s->pool)};
-    if (span != 0 && watch == NULL) watch = &listening;
+    if (span != 0 && watch == NULL && s->how.backend->has_steps) watch = &listening;
     if (watch != NULL) watch->spans = span != 0;
     call *c = take_call(s, n_out);
     if (c == NULL) return HN_NOMEM(err);
@@ -704,7 +602,7 @@ static hone_status prepare(hone_session *s, size_t n_in, const hone_value *in, h
     call *c = take_call(s, (size_t)s->model->ir->graph->n_outputs);
     if (c == NULL) return HN_NOMEM(err);
     hone_status status = bind_inputs(s, n_in, in, false, c, err);
-    if (status == HONE_OK && s->engine != NULL) status = hn_engine_prepare(s->engine, c->in, err);
+    if (status == HONE_OK) status = hn_runner_prepare(&s->runner, c->in, err);
     give_call(s, c);
     return within_memory(s, status, err);
 }
@@ -738,7 +636,6 @@ hone_status hone_session_profile_sized(hone_session *s, size_t n_in, const hone_
                                        void (*step)(void *ctx, const hone_step_info *info),
                                        void *ctx, const hone_layout *caller, hone_error *err) {
     watcher watch = {step, ctx, HN_CALLER(caller, step_info), hn_pool_threads(s->pool), false};
-    HN_CHECK(err, s->engine != NULL, HONE_E_UNSUPPORTED, "the reference backend has no steps");
     return run_caller(s, n_in, in, n_out, out, &watch, caller, err);
 }
 

@@ -298,33 +298,25 @@ static void take_time(void *ctx, const hn_step_time *t) {
             s->ms[i] = (isnan(s->ms[i]) ? 0 : s->ms[i]) + (double)(t->end_ns - t->begin_ns) * 1e-6;
 }
 
-static hone_status nowhere(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                           void **to, hn_error *err) {
-    (void)ctx, (void)i, (void)dtype, (void)rank, (void)dims, (void)err;
-    *to = NULL;
-    return HONE_OK;
-}
-
 /* Least times of several runs: what others disturb only adds. */
 static hone_status time_model(work *w, const hn_model *m, int type, hn_error *err) {
     hn_mixed *x = w->out;
-    hn_engine *e;
+    hn_program *p;
     hn_samples one = {0};
     stopwatch s = {.x = x};
     s.ms = hn_alloc_array(w->alloc, (size_t)x->n_layers, sizeof *s.ms, HN_MEM_OTHER);
     if (s.ms == NULL) return HN_NOMEM(err);
     hone_status status = hn_feed_read(w->o->feed, NULL, 0, 1, &one, err);
     hn_how how = hn_how_for(w->o->how, m);
-    if (status == HONE_OK) status = hn_engine_create(&e, m, &how.engine, err);
+    if (status == HONE_OK) status = hn_program_create(&p, m, &how, err);
     if (status == HONE_OK) {
         for (int r = 0; r < TIMED_RUNS && status == HONE_OK; r++) {
             for (int i = 0; i < x->n_layers; i++) s.ms[i] = NAN;
-            status = hn_engine_run(e, (const hn_tensor *const *)one.in, nowhere, NULL, take_time,
-                                   &s, err);
+            status = hn_program_profile(p, (const hn_tensor *const *)one.in, take_time, &s, err);
             for (int i = 0; i < x->n_layers && r > 0; i++)
                 x->layers[i].figures[type].ms = fmin(x->layers[i].figures[type].ms, s.ms[i]);
         }
-        hn_engine_destroy(e);
+        hn_program_destroy(p);
     }
     hn_samples_deinit(&one);
     hn_free(w->alloc, s.ms);
@@ -346,7 +338,8 @@ static void fill_in_times(hn_mixed *x, int type) {
 }
 
 static hone_status find_times(work *w, hn_error *err) {
-    if (w->o->cost != HN_MIXED_TIME || w->o->how->plain) return HONE_OK;
+    if (w->o->cost != HN_MIXED_TIME || !hn_backend_or_default(w->o->how->backend)->has_steps)
+        return HONE_OK;
     for (int t = 0; t < w->n_types; t++) {
         hn_scheme s = scheme_of_all(w, scheme_of_type(w, t));
         hn_model *all;

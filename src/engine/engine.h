@@ -46,6 +46,7 @@ typedef struct hn_engine_options {
     size_t plan_bytes; /* instead of HN_ENGINE_PLAN_BYTES; 0: that */
     hn_pool *pool;
     hn_isa isa;
+    bool inferred;    /* the model has its types, for backends that run it as it is */
     hn_layers layers; /* rules outlive the engine */
     /* Quantized values may also be computed in float: what was measured faster is taken. */
     bool auto_precision;

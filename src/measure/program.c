@@ -2,14 +2,9 @@
 
 #include <stdio.h>
 
-#include "ops/eval.h"
-#include "ops/infer.h"
-
 struct hn_program {
     hn_how how;
-    hn_engine *engine; /* NULL: by the plain executor */
-    hn_model *plain;   /* then: a copy of the model with its types */
-    int n_out;
+    hn_runner runner;
 };
 
 hn_how hn_how_for(const hn_how *how, const hn_model *m) {
@@ -29,14 +24,8 @@ hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_how 
     if (p == NULL) return HN_NOMEM(err);
     p->how = *how;
     p->how.engine.layers.n = 0;
-    p->n_out = m->graph->n_outputs;
-    hone_status status;
-    if (how->plain) {
-        status = hn_model_clone(&p->plain, m, alloc, err);
-        if (status == HONE_OK) status = hn_model_infer(p->plain, NULL, err);
-    } else {
-        status = hn_engine_create(&p->engine, m, &p->how.engine, err);
-    }
+    p->how.engine.inferred = false;
+    hone_status status = hn_runner_create(&p->runner, how->backend, m, &p->how.engine, err);
     if (status != HONE_OK)
         hn_program_destroy(p);
     else
@@ -46,49 +35,17 @@ hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_how 
 
 void hn_program_destroy(hn_program *p) {
     if (p == NULL) return;
-    hn_engine_destroy(p->engine);
-    hn_model_destroy(p->plain);
+    hn_runner_destroy(&p->runner);
     hn_free(p->how.engine.alloc, p);
 }
 
-hn_engine *hn_program_engine(const hn_program *p) { return p->engine; }
-
-typedef struct made {
-    hn_allocator *alloc;
-    hn_tensor **out;
-} made;
-
-static hone_status make_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                               void **to, hn_error *err) {
-    const made *m = ctx;
-    HN_TRY(hn_tensor_create(&m->out[i], m->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
-    *to = m->out[i]->data;
-    return HONE_OK;
-}
-
-static hone_status run_plain(const hn_program *p, const hn_tensor *const *in, hn_tensor **out,
-                             hn_error *err) {
-    const hn_engine_options *o = &p->how.engine;
-    hn_exec_options plain = {.alloc = o->alloc,
-                             .pool = o->pool,
-                             .seed = o->seed,
-                             .keep_going = o->keep_going,
-                             .keep_going_ctx = o->keep_going_ctx,
-                             .stop = o->stop};
-    return hn_graph_run(p->plain->graph, &plain, in, out, err);
+bool hn_program_memory(const hn_program *p, hn_engine_memory *out) {
+    return hn_runner_memory(&p->runner, out);
 }
 
 hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor **out,
                            hn_error *err) {
-    if (p->engine == NULL) return run_plain(p, in, out, err);
-    made m = {p->how.engine.alloc, out};
-    for (int i = 0; i < p->n_out; i++) out[i] = NULL;
-    hone_status status = hn_engine_run(p->engine, in, make_output, &m, NULL, NULL, err);
-    for (int i = 0; i < p->n_out && status != HONE_OK; i++) {
-        hn_tensor_unref(out[i]);
-        out[i] = NULL;
-    }
-    return status;
+    return hn_runner_run_tensors(&p->runner, in, out, err);
 }
 
 static void add_step(void *hash, const hn_step_time *t) {
@@ -112,15 +69,15 @@ static hone_status no_output(void *ctx, int i, hone_dtype dtype, int rank, const
 hone_status hn_program_profile(hn_program *p, const hn_tensor *const *in,
                                void (*times)(void *ctx, const hn_step_time *t), void *times_ctx,
                                hn_error *err) {
-    if (p->engine == NULL) return HONE_OK;
-    return hn_engine_run(p->engine, in, no_output, NULL, times, times_ctx, err);
+    if (!p->runner.backend->has_steps) return HONE_OK;
+    return hn_runner_run(&p->runner, in, no_output, NULL, times, times_ctx, err);
 }
 
 hone_status hn_program_steps(hn_program *p, const hn_tensor *const *in, char hex[HN_SHA256_HEX],
                              hn_error *err) {
     hn_sha256_parts hash;
     hex[0] = '\0';
-    if (p->engine == NULL) return HONE_OK;
+    if (!p->runner.backend->has_steps) return HONE_OK;
     hn_sha256_begin(&hash);
     HN_TRY(hn_program_profile(p, in, add_step, &hash, err));
     hn_sha256_end(&hash, hex);
@@ -129,16 +86,5 @@ hone_status hn_program_steps(hn_program *p, const hn_tensor *const *in, char hex
 
 hone_status hn_program_run_shown(hn_program *p, const hn_tensor *const *in, hn_engine_show *show,
                                  void *show_ctx, hn_error *err) {
-    hn_allocator *alloc = p->how.engine.alloc;
-    if (p->engine != NULL) return hn_engine_run_shown(p->engine, in, show, show_ctx, err);
-    hn_tensor **out = hn_alloc_array(alloc, (size_t)p->n_out + 1, sizeof *out, HN_MEM_OTHER);
-    if (out == NULL) return HN_NOMEM(err);
-    hone_status status = run_plain(p, in, out, err);
-    int n = status == HONE_OK ? p->n_out : 0;
-    for (int i = 0; i < n; i++) {
-        if (status == HONE_OK) status = show(show_ctx, i, out[i], err);
-        hn_tensor_unref(out[i]);
-    }
-    hn_free(alloc, out);
-    return status;
+    return hn_runner_run_shown(&p->runner, in, show, show_ctx, err);
 }

@@ -1,15 +1,15 @@
-/* A model that runs on tensors: by the engine, or by the plain executor where a session does. For
- * whoever makes models to look at what they compute. */
+/* A model that runs on tensors, by the backend of a session. For whoever makes models to look at
+ * what they compute. */
 #ifndef HN_MEASURE_PROGRAM_H
 #define HN_MEASURE_PROGRAM_H
 
 #include "base/sha256.h"
-#include "engine/engine.h"
+#include "engine/backend.h"
 
 /* How a session runs its model. */
 typedef struct hn_how {
-    hn_engine_options engine; /* rules for single layers are left out: their nodes may be gone */
-    bool plain;               /* by the plain executor */
+    hn_engine_options engine;  /* rules for single layers are left out: their nodes may be gone */
+    const hn_backend *backend; /* NULL: the default */
 } hn_how;
 
 /* The same for a model that was made of the session's: as it is written (hn_graph_way), and what is
@@ -29,16 +29,16 @@ hone_status hn_program_run(hn_program *p, const hn_tensor *const *in, hn_tensor 
  * soon as it is made where that is possible. */
 hone_status hn_program_run_shown(hn_program *p, const hn_tensor *const *in, hn_engine_show *show,
                                  void *show_ctx, hn_error *err);
-/* One run whose outputs nobody wants, with its steps; none where the plain executor runs it. */
+/* One run whose outputs nobody wants, with its steps; none where the backend has no steps. */
 hone_status hn_program_profile(hn_program *p, const hn_tensor *const *in,
                                void (*times)(void *ctx, const hn_step_time *t), void *times_ctx,
                                hn_error *err);
 /* A hash of the steps that a run takes: their kernels, precisions, sizes and order. Programs with
- * equal ones take equally long, whatever numbers their weights hold. "" if the plain executor runs
- * it. */
+ * equal ones take equally long, whatever numbers their weights hold. "" where the backend
+ * has no steps. */
 hone_status hn_program_steps(hn_program *p, const hn_tensor *const *in, char hex[HN_SHA256_HEX],
                              hn_error *err);
-/* What runs it; NULL: the plain executor does. */
-hn_engine *hn_program_engine(const hn_program *p);
+/* False: the backend plans no memory. */
+bool hn_program_memory(const hn_program *p, hn_engine_memory *out);
 
 #endif

@@ -39,11 +39,11 @@ typedef struct watcher {
     int64_t told, stop_at; /* in per cent */
 } watcher;
 
-static void begin(watcher *w, const char *graph, bool plain) {
+static void begin(watcher *w, const char *graph, const hn_backend *backend) {
     hn_error err;
     *w = (watcher){.ds = rows(), .model = graph_model(21, graph), .stop_at = 101};
     w->how = (hn_how){.engine = {.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1},
-                      .plain = plain};
+                      .backend = backend};
     assert_true(hn_way_named("f32", 3, &w->how.engine.layers.way));
     if (hn_feed_create(&w->feed, w->model->graph, w->ds, BATCH, &scratch_mem, &err) != HONE_OK)
         fail_msg("%s", err.text);
@@ -103,9 +103,9 @@ static void watch_all(watcher *w, hn_watch_options o) {
 
 static void values_come_in_order(void **state) {
     (void)state;
-    for (int plain = 0; plain < 2; plain++) {
+    for (int b = 0; b < hn_n_backends; b++) {
         watcher w;
-        begin(&w, GRAPH("n"), plain);
+        begin(&w, GRAPH("n"), hn_backends[b]);
         watch_all(&w, (hn_watch_options){0});
         assert_int_equal(w.calls, 5 * 6);
         watch_all(&w, (hn_watch_options){.samples = 5});
@@ -118,7 +118,7 @@ static void values_come_in_order(void **state) {
 static void memory_is_bounded(void **state) {
     (void)state;
     watcher w;
-    begin(&w, GRAPH("n"), false);
+    begin(&w, GRAPH("n"), NULL);
     watch_all(&w, (hn_watch_options){.most_bytes = 4 * 8 * 4});
     assert_int_equal(w.largest, 2 * 4);
     watch_all(&w, (hn_watch_options){.most_bytes = 4 * 8 * 4 - 1});
@@ -132,7 +132,7 @@ static void memory_is_bounded(void **state) {
 static void what_fills_up_a_batch_is_hidden(void **state) {
     (void)state;
     watcher w;
-    begin(&w, GRAPH("8"), false);
+    begin(&w, GRAPH("8"), NULL);
     watch_all(&w, (hn_watch_options){0});
     watch_all(&w, (hn_watch_options){.most_bytes = 1}); /* it cannot be made smaller */
     assert_int_equal(w.largest, 2 * 4);
@@ -143,7 +143,7 @@ static void the_look_sees_each_sample_once(void **state) {
     (void)state;
     watcher w;
     hn_look look;
-    begin(&w, GRAPH("8"), false);
+    begin(&w, GRAPH("8"), NULL);
     hn_look_init(&look, &scratch_mem);
     watch_all(&w, (hn_watch_options){.most_bytes = 1, .look = &look});
     assert_int_equal(look.samples, TOTAL);
@@ -167,7 +167,7 @@ static void what_is_wrong_is_said(void **state) {
                  {"c", "0 is not wanted", HONE_E_ARG}};
     watcher w;
     hn_error err;
-    begin(&w, GRAPH("n"), false);
+    begin(&w, GRAPH("n"), NULL);
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         assert_int_equal(hn_watch(w.model, &wrong[k].name, 1, w.feed, &w.how,
                                   &(hn_watch_options){0}, refuse, NULL, &scratch_mem, &err),
@@ -184,7 +184,7 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     watcher w;
     hn_error err;
-    begin(&w, GRAPH("n"), false);
+    begin(&w, GRAPH("n"), NULL);
     bool done = false;
     for (int n = 0; !done; n++) {
         atomic_store(&scratch_mem.fail_after, n);
