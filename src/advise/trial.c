@@ -239,7 +239,7 @@ typedef struct kinds {
 
 static void add_step(void *ctx, const hn_step_time *t) {
     kinds *k = ctx;
-    const char *label = t->step->label != NULL ? t->step->label : "copy";
+    const char *label = t->step->facts->label != NULL ? t->step->facts->label : "copy";
     int n = (int)strcspn(label, "+"), i = 0;
     while (i < k->n && (strncmp(k->of[i].name, label, (size_t)n) != 0 || k->of[i].name[n] != '\0'))
         i++;

@@ -434,20 +434,20 @@ typedef struct watcher {
 static void tell_span(const char *node, const hn_step_time *t) {
     const hn_step *s = t->step;
     char detail[200];
-    snprintf(detail, sizeof detail, "%.150s %s", s->label,
+    snprintf(detail, sizeof detail, "%.150s %s", s->facts->label,
              s->kernel != NULL ? s->kernel->name : "reference");
     hn_span_tell(&(hone_span){.category = "step",
                               .name = node,
                               .detail = detail,
                               .begin_ns = t->begin_ns,
                               .end_ns = t->end_ns,
-                              .live_bytes = (int64_t)s->live_bytes});
+                              .live_bytes = (int64_t)s->facts->live_bytes});
 }
 
 /* The name of the node the step was made for, or that of its first output: a Conv has the same one
  * in a model and in what quantizing makes of it, what is fused behind it has not. */
 static const char *step_name(const hn_step *s) {
-    const hn_node *n = s->maker != NULL ? s->maker : s->node;
+    const hn_node *n = s->facts->maker != NULL ? s->facts->maker : s->node;
     if (n == NULL || n->name[0] != '\0') return n == NULL ? "" : n->name;
     for (int i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != NULL) return n->outputs[i]->name;
@@ -460,22 +460,22 @@ static void tell_step(void *ctx, const hn_step_time *t) {
     char type[200];
     if (w->spans) tell_span(step_name(s), t);
     if (w->step == NULL) return;
-    hone_step_info info = {.op = s->label,
+    hone_step_info info = {.op = s->facts->label,
                            .node = step_name(s),
                            .family = s->family != NULL ? s->family->name : NULL,
                            .kernel = s->kernel != NULL ? s->kernel->name : "reference",
                            .output = "",
-                           .flops = s->flops,
-                           .bytes = s->bytes,
+                           .flops = s->facts->flops,
+                           .bytes = s->facts->bytes,
                            .macs = hn_step_macs(s),
-                           .why_float = s->why_float,
-                           .why = s->why != NULL ? s->why : "no kernel serves it",
-                           .isa = hn_isa_name(s->isa),
+                           .why_float = s->facts->why_float,
+                           .why = s->facts->why != NULL ? s->facts->why : "no kernel serves it",
+                           .isa = hn_isa_name(s->facts->isa),
                            .precision = hn_step_precision(s),
-                           .why_precision = s->why_precision,
+                           .why_precision = s->facts->why_precision,
                            .threads = s->alone || s->lane > 0 ? 1 : w->threads,
-                           .weights_bytes = s->constant_bytes,
-                           .live_bytes = s->live_bytes,
+                           .weights_bytes = s->facts->constant_bytes,
+                           .live_bytes = s->facts->live_bytes,
                            .begin_ns = t->begin_ns,
                            .end_ns = t->end_ns};
     if (s->node != NULL && hn_node_output(s->node, 0) != NULL) {

@@ -291,8 +291,8 @@ typedef struct stopwatch {
 
 static void take_time(void *ctx, const hn_step_time *t) {
     const stopwatch *s = ctx;
-    if (t->step->maker == NULL) return;
-    const char *name = hn_layer_name(t->step->maker);
+    if (t->step->facts->maker == NULL) return;
+    const char *name = hn_layer_name(t->step->facts->maker);
     for (int i = 0; i < s->x->n_layers; i++)
         if (strcmp(s->x->layers[i].name, name) == 0)
             s->ms[i] = (isnan(s->ms[i]) ? 0 : s->ms[i]) + (double)(t->end_ns - t->begin_ns) * 1e-6;

@@ -65,7 +65,7 @@ static hone_status nowhere(void *ctx, int i, hone_dtype dtype, int rank, const i
 }
 
 static void take_time(void *ctx, const hn_step_time *t) {
-    part *p = part_of(((const trial *)ctx)->parts, t->step->maker);
+    part *p = part_of(((const trial *)ctx)->parts, t->step->facts->maker);
     if (p != NULL) p->run += (double)(t->end_ns - t->begin_ns) * 1e-3;
 }
 

@@ -35,8 +35,8 @@ typedef struct refusals {
 static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
     refusals *d = ctx;
     d->last = k, d->why = why;
-    hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", d->step->label, d->step->family->name,
-           k->name, why);
+    hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", d->step->facts->label,
+           d->step->family->name, k->name, why);
 }
 
 /* The first row that serves. */
@@ -48,15 +48,16 @@ static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_err
         snprintf(text, sizeof text, "first that accepts");
     else
         snprintf(text, sizeof text, "first that accepts; %s: %s", d.last->name, d.why);
-    s->why = hn_arena_strdup(&p->arena, text);
-    return s->why != NULL ? HONE_OK : HN_NOMEM(err);
+    s->facts->why = hn_arena_strdup(&p->arena, text);
+    return s->facts->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
 /* A step this short is not worth waking another thread for: a hand-off takes about a microsecond,
  * and what one core wrote reaches the other through the shared cache. */
 static bool is_short(const hn_step *s) {
-    double us = s->flops / (hn_isa_facts_of(s->kernel->isa)->short_rate * 1e3) + s->bytes / 10e3;
-    return (s->flops > 0 || s->bytes > 0) && us < 5;
+    double us = s->facts->flops / (hn_isa_facts_of(s->kernel->isa)->short_rate * 1e3) +
+                s->facts->bytes / 10e3;
+    return (s->facts->flops > 0 || s->facts->bytes > 0) && us < 5;
 }
 
 /* Whether tiles multiply it, each number once. */
@@ -72,7 +73,8 @@ static bool has_fast_tiles(const hn_step *s) {
 static bool stays(const hn_step *s, bool stayed) {
     bool tiles = has_fast_tiles(s);
     const hn_isa_facts *f = hn_isa_facts_of(s->kernel->isa);
-    double us = s->flops / ((tiles ? f->tile_rate : f->near_rate) * 1e3) + s->bytes / 25e3;
+    double us =
+        s->facts->flops / ((tiles ? f->tile_rate : f->near_rate) * 1e3) + s->facts->bytes / 25e3;
     return (tiles || stayed) && us < 8;
 }
 
@@ -109,7 +111,7 @@ static void note_forced(const hn_plan *p, const hn_compile *how, const hn_forced
     }
     if (first != NULL)
         hn_log(HONE_LOG_WARN, "%s=%s is not taken for %d of %d steps, the first being %s: %s",
-               f->family->name, f->kernel->name, declined, n, first->label, reason);
+               f->family->name, f->kernel->name, declined, n, first->facts->label, reason);
     else if (n == 0)
         hn_log(HONE_LOG_WARN, "%s=%s is not taken: no step is of that family", f->family->name,
                f->kernel->name);
@@ -126,20 +128,20 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
         s->kernel = forced_kernel(how, s);
-        s->why = "asked for";
+        s->facts->why = "asked for";
         bool forced = s->kernel != NULL;
         if (!forced) HN_TRY(choose_first(p, s, allowed(how, s), err));
         stayed = stays(s, stayed);
         s->alone = stayed || is_short(s);
         if (!forced) HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
-        s->isa = s->kernel->isa;
-        s->exactness = s->kernel->precision;
+        s->facts->isa = s->kernel->isa;
+        s->facts->exactness = s->kernel->precision;
         if (hn_step_macs(s) > 0) {
-            s->why_precision = hn_layers_explain(&how->layers, s, how->isa, &p->arena);
-            if (s->why_precision == NULL) return HN_NOMEM(err);
+            s->facts->why_precision = hn_layers_explain(&how->layers, s, how->isa, &p->arena);
+            if (s->facts->why_precision == NULL) return HN_NOMEM(err);
         }
         s->kernel->work(s->problem, p->lanes, &s->work);
-        hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->label, s->family->name,
+        hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->facts->label, s->family->name,
                s->kernel->name);
         if (!has_packed(s)) continue;
         const hn_operand *w = &s->operands[s->family->weights];
@@ -246,22 +248,34 @@ static double view_bytes(const hn_view *v) {
     return bytes != SIZE_MAX ? (double)bytes : 0;
 }
 
+/* Parts of a step between which a stop is seen: each takes about a tenth of a second on one core.
+ * Steps of less than one are not divided. */
+#define FLOPS_OF_A_PIECE 1e10
+#define MOST_PIECES 65536
+
+static void divide(hn_step *s) {
+    double pieces = s->facts->flops / FLOPS_OF_A_PIECE;
+    s->pieces = (uint32_t)(pieces < MOST_PIECES ? pieces : MOST_PIECES);
+    s->asks = s->family == NULL || pieces >= 0.01;
+}
+
 /* What steps say of themselves once all is placed. */
 static void describe(hn_plan *p) {
     for (int i = 0; i < p->n_buffers; i++) {
         const hn_buffer *b = &p->buffers[i];
         if (b->kind != HN_BUFFER_SLAB || b->inside >= 0 || b->first > b->last) continue;
-        p->steps[b->first]->live_bytes += b->bytes;
-        if (b->last + 1 < p->n_steps) p->steps[b->last + 1]->live_bytes -= b->bytes;
+        p->steps[b->first]->facts->live_bytes += b->bytes;
+        if (b->last + 1 < p->n_steps) p->steps[b->last + 1]->facts->live_bytes -= b->bytes;
     }
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
-        if (i > 0) s->live_bytes += p->steps[i - 1]->live_bytes;
-        s->constant_bytes = constant_bytes(p, s);
+        if (i > 0) s->facts->live_bytes += p->steps[i - 1]->facts->live_bytes;
+        s->facts->constant_bytes = constant_bytes(p, s);
+        divide(s);
         if (s->family != NULL) continue;
-        s->why = "no kernel serves it";
-        for (int k = 0; k < s->n_in; k++) s->bytes += view_bytes(&s->in[k]);
-        for (int k = 0; k < s->n_out; k++) s->bytes += view_bytes(&s->out[k]);
+        s->facts->why = "no kernel serves it";
+        for (int k = 0; k < s->n_in; k++) s->facts->bytes += view_bytes(&s->in[k]);
+        for (int k = 0; k < s->n_out; k++) s->facts->bytes += view_bytes(&s->out[k]);
     }
 }
 

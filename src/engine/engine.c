@@ -676,7 +676,7 @@ static void count_steps(const hn_engine *e, step_count *n) {
     for (const hn_entry *a = e->entries; a != NULL; a = a->next) {
         if (a->making) continue;
         for (int i = 0; a->plan != NULL && i < a->plan->n_steps; i++)
-            n->such += a->plan->steps[i]->exactness == n->precision;
+            n->such += a->plan->steps[i]->facts->exactness == n->precision;
         n->all += a->plan != NULL ? a->plan->n_steps : 0;
         if (a->tail != NULL) count_steps(a->tail, n);
         count_bodies(a->bodies, n);

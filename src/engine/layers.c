@@ -43,7 +43,7 @@ static const char *const names[] = {
 /* Families are named after what they compute with. */
 const char *hn_step_precision(const hn_step *s) {
     bool integers = s->family != NULL && strstr(s->family->name, "_q8") != NULL;
-    return names[integers ? HN_PRECISION_COUNT_ : (int)s->exactness];
+    return names[integers ? HN_PRECISION_COUNT_ : (int)s->facts->exactness];
 }
 
 bool hn_way_named(const char *name, size_t n, hn_way *way) {
@@ -102,18 +102,18 @@ static const char *why_not_bf16(const hn_step *s, hn_isa isa) {
 }
 
 const char *hn_layers_explain(const hn_layers *l, const hn_step *s, hn_isa isa, hn_arena *arena) {
-    const hn_layer *r = rule_of(l, s->maker);
+    const hn_layer *r = rule_of(l, s->facts->maker);
     bool own = r == NULL && l->way.as_written;
     const char *allowed = names[s->precision];
     char text[300];
     if (strcmp(hn_step_precision(s), names[HN_PRECISION_COUNT_]) == 0)
         return "integers in the model";
-    if (own && s->maker != NULL && s->maker->written == HONE_DTYPE_F16)
+    if (own && s->facts->maker != NULL && s->facts->maker->written == HONE_DTYPE_F16)
         return "f16 in the model; no kernel here multiplies f16, and bf16 would lose bits";
     int n = r != NULL
                 ? snprintf(text, sizeof text, "%s by the rule for '%.100s'", allowed, r->name)
                 : snprintf(text, sizeof text, "%s %s", allowed, own ? "in the model" : "asked for");
-    if (s->precision == HN_PRECISION_BF16 && s->exactness < HN_PRECISION_BF16)
+    if (s->precision == HN_PRECISION_BF16 && s->facts->exactness < HN_PRECISION_BF16)
         snprintf(text + n, sizeof text - (size_t)n, "; %.150s", why_not_bf16(s, isa));
     return hn_arena_strdup(arena, text);
 }

@@ -375,8 +375,8 @@ hone_status hn_lower_copy(hn_lower *L, const hn_node *n, const hn_view *src, con
     }
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_copy_family, &p, sizeof p, &s, err));
-    s->label = "copy";
-    s->bytes = 2.0 * (double)hn_view_count(src) * bits / 8;
+    s->facts->label = "copy";
+    s->facts->bytes = 2.0 * (double)hn_view_count(src) * bits / 8;
     hn_step_reads(s, HN_COPY_SRC, src);
     hn_step_writes(s, HN_COPY_DST, dst);
     return HONE_OK;
@@ -398,14 +398,22 @@ static hone_status add_step(hn_lower *L, hn_step *s, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status new_step(hn_lower *L, const hn_node *n, hn_step **out, hn_error *err) {
-    hn_step *s = hn_arena_zero(&L->plan->arena, sizeof *s);
-    if (s == NULL) return HN_NOMEM(err);
-    s->node = s->maker = n;
-    s->label = n != NULL ? n->op_type : "copy";
-    s->precision = hn_layers_of(L->layers, n).precision;
-    s->why_float = L->why_float;
+hn_step *hn_step_create(hn_arena *arena) {
+    hn_step *s = hn_arena_zero(arena, sizeof *s);
+    hn_step_facts *facts = hn_arena_zero(arena, sizeof *facts);
+    if (s == NULL || facts == NULL) return NULL;
+    s->facts = facts;
     for (int i = 0; i < HN_MAX_OPERANDS; i++) s->operands[i].buffer = -1;
+    return s;
+}
+
+static hone_status new_step(hn_lower *L, const hn_node *n, hn_step **out, hn_error *err) {
+    hn_step *s = hn_step_create(&L->plan->arena);
+    if (s == NULL) return HN_NOMEM(err);
+    s->node = s->facts->maker = n;
+    s->facts->label = n != NULL ? n->op_type : "copy";
+    s->precision = hn_layers_of(L->layers, n).precision;
+    s->facts->why_float = L->why_float;
     HN_TRY(add_step(L, s, err));
     *out = s;
     return HONE_OK;
@@ -418,7 +426,7 @@ hone_status hn_lower_step(hn_lower *L, const hn_node *n, const hn_family *family
     memcpy(copy, problem, problem_bytes);
     HN_TRY(new_step(L, n, out, err));
     (*out)->family = family;
-    if (family->integers) (*out)->why_float = NULL;
+    if (family->integers) (*out)->facts->why_float = NULL;
     (*out)->problem = copy;
     (*out)->problem_bytes = problem_bytes;
     return HONE_OK;
@@ -445,11 +453,11 @@ void hn_lower_move_last(hn_lower *L, hn_step *s) {
 }
 
 hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *err) {
-    size_t bytes = strlen(s->label) + strlen(n->op_type) + 2;
+    size_t bytes = strlen(s->facts->label) + strlen(n->op_type) + 2;
     char *label = hn_arena_alloc(&L->plan->arena, bytes);
     if (label == NULL) return HN_NOMEM(err);
-    strcat(strcat(strcpy(label, s->label), "+"), n->op_type);
-    s->label = label;
+    strcat(strcat(strcpy(label, s->facts->label), "+"), n->op_type);
+    s->facts->label = label;
     s->node = n;
     return HONE_OK;
 }

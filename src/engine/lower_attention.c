@@ -189,9 +189,9 @@ static hn_attention_f32 problem_of(const hn_matmul_f32 *m, const hn_view *v, con
 static void count_work(hn_step *s, const hn_attention_f32 *p) {
     double batches = (double)hn_attention_batches(p);
     double per_key = (double)(p->size + p->v_size);
-    s->label = "attention";
-    s->flops = 2 * batches * (double)p->queries * (double)p->keys * per_key;
-    s->bytes = 4 * batches * (double)(p->queries + p->keys) * per_key;
+    s->facts->label = "attention";
+    s->facts->flops = 2 * batches * (double)p->queries * (double)p->keys * per_key;
+    s->facts->bytes = 4 * batches * (double)(p->queries + p->keys) * per_key;
 }
 
 hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
@@ -247,7 +247,7 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
     hn_step *s;
     HN_TRY(hn_lower_step(L, n, &hn_attention_f32_family, &p, sizeof p, &s, err));
     if (from->precision < s->precision) /* of its two products the more exact one decides */
-        s->precision = from->precision, s->maker = from->maker;
+        s->precision = from->precision, s->facts->maker = from->facts->maker;
     s->operands[HN_ATTENTION_Q] = from->operands[HN_MATMUL_A];
     s->operands[HN_ATTENTION_K] = from->operands[HN_MATMUL_B];
     if (other_q) hn_step_reads(s, HN_ATTENTION_Q, &q);

@@ -52,8 +52,8 @@ hone_status hn_lower_col2im(hn_lower *L, const hn_node *n, bool *done, hn_error 
     }
     hn_step *step;
     HN_TRY(hn_lower_step(L, n, &hn_col2im_f32_family, &p, sizeof p, &step, err));
-    step->flops = (double)hn_view_count(&x);
-    step->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&y));
+    step->facts->flops = (double)hn_view_count(&x);
+    step->facts->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&y));
     hn_step_reads(step, HN_COL2IM_X, &x);
     hn_step_writes(step, HN_COL2IM_Y, &y);
     hn_lower_set(L, n, 0, &y, NULL);

@@ -64,7 +64,7 @@ hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 
     if (b.buffer >= 0)
         HN_TRY(hn_lower_dense(L, n, &b, err)); /* a copy comes before what reads it */
     HN_TRY(hn_lower_step(L, n, family, p, sizeof *p, &s, err));
-    s->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(w) + hn_view_count(y));
+    s->facts->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(w) + hn_view_count(y));
     hn_step_reads(s, HN_CONV_X, x);
     hn_step_reads(s, HN_CONV_W, w);
     if (b.buffer >= 0) hn_step_reads(s, HN_CONV_BIAS, &b);
@@ -81,14 +81,14 @@ hone_status hn_lower_conv_part(hn_lower *L, const hn_step *whole, const hn_conv_
     *w = *weights;
     hn_step *s;
     HN_TRY(hn_lower_step(L, whole->node, whole->family, p, sizeof *p, &s, err));
-    s->label = whole->label;
+    s->facts->label = whole->facts->label;
     s->precision = whole->precision;
     s->n_operands = whole->n_operands;
     s->writes = whole->writes;
     for (int i = 0; i < s->n_operands; i++) s->operands[i] = whole->operands[i];
     s->weights = w;
-    s->flops = 2.0 * (double)(p->batch * p->oh * p->ow * p->n) *
-               (double)(p->c / p->groups * p->kh * p->kw);
+    s->facts->flops = 2.0 * (double)(p->batch * p->oh * p->ow * p->n) *
+                      (double)(p->c / p->groups * p->kh * p->kw);
     *out = s;
     return HONE_OK;
 }
@@ -122,7 +122,7 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     }
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));
-    step->flops = 2.0 * (double)hn_view_count(&y) * (double)(p.c / groups * p.kh * p.kw);
+    step->facts->flops = 2.0 * (double)hn_view_count(&y) * (double)(p.c / groups * p.kh * p.kw);
     *done = true;
     return HONE_OK;
 }

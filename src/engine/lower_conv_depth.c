@@ -56,7 +56,8 @@ static hone_status add_tap(hn_lower *L, const hn_deep *d, int64_t b, const hn_co
     if (!last) p.act = (hn_act){HN_ACT_NONE, 0, 0};
     hn_step *s;
     HN_TRY(hn_lower_conv_part(L, d->step, &p, &w, &s, err));
-    s->bytes = d->step->bytes * (double)p.batch / (double)(d->depth.out * d->depth.taps);
+    s->facts->bytes =
+        d->step->facts->bytes * (double)p.batch / (double)(d->depth.out * d->depth.taps);
     hn_lower_shift(s, HN_CONV_X, b * whole->x_image + slice * d->h * p.x_row);
     hn_lower_shift(s, HN_CONV_Y, b * whole->y_image + span->first * p.y_image);
     hn_lower_shift(s, HN_CONV_R, b * whole->r_image + span->first * p.r_image);
@@ -156,7 +157,7 @@ hone_status hn_lower_conv_depth(hn_lower *L, const hn_node *n, bool *done, hn_er
     hn_conv_f32 p = hn_lower_conv_problem(&x2, &w2, &y2, &slices, hn_attr_i(n, "group"));
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));
-    step->flops = 2.0 * (double)hn_view_count(&y) * (double)(hn_view_count(&w) / w.dims[0]);
+    step->facts->flops = 2.0 * (double)hn_view_count(&y) * (double)(hn_view_count(&w) / w.dims[0]);
     bool one_slice = depth.taps == 1 && depth.stride == 1 && depth.pad == 0;
     if (one_slice && p.kh == 1 && p.sh == 1 && p.pt == 0)
         return HONE_OK; /* all rows are one image */

@@ -165,7 +165,7 @@ static double cost_of_channels_last(const hn_lower *L, const hn_step *s, const c
     double x = (double)p->batch * (double)(p->c * p->h * p->w);
     double y = (double)p->batch * (double)(p->n * p->oh * p->ow);
     double copied = (c->before != NULL ? x : 0) + (c->after != NULL ? y : 0);
-    return s->flops / 2 / rate_of(L, p) + copied * (copied > FAR ? COPIED_FAR : COPIED) +
+    return s->facts->flops / 2 / rate_of(L, p) + copied * (copied > FAR ? COPIED_FAR : COPIED) +
            STEP * ((c->before != NULL) + (c->after != NULL));
 }
 
@@ -180,7 +180,7 @@ static double cost_of_planes(const hn_lower *L, const hn_step *s) {
     if (!line)
         laid = p->sw == 1 ? rows * (double)p->w * LAID_OUT + rows * LAID_ROW
                           : rows * (double)p->w * PICKED + 2 * rows * LAID_ROW;
-    return s->flops / 2 / busy + laid;
+    return s->facts->flops / 2 / busy + laid;
 }
 
 static bool pays(const hn_lower *L, const hn_step *s, const change *c) {

@@ -167,7 +167,7 @@ static hone_status add_part(hn_lower *L, const hn_transposed *t, const part *a, 
     }
     double share = (double)a->joined / (double)(z->up * y->up * x->up);
     if (t->deep) share *= (double)p.batch / (double)(whole->batch * a->d.out * a->d.taps);
-    s->bytes = t->step->bytes * share;
+    s->facts->bytes = t->step->facts->bytes * share;
     return HONE_OK;
 }
 
@@ -271,7 +271,7 @@ static hone_status add_columns(hn_lower *L, const hn_transposed *t, hn_error *er
     HN_TRY(hn_lower_conv_to_planes(L, product, columns.strides[1], err));
     product->operands[HN_CONV_BIAS] = (hn_operand){.buffer = -1};
     hn_step_writes(product, HN_CONV_Y, &columns);
-    product->bytes = t->step->bytes + 4.0 * (double)hn_view_count(&columns);
+    product->facts->bytes = t->step->facts->bytes + 4.0 * (double)hn_view_count(&columns);
 
     hn_col2im_f32 q = {.planes = whole->batch * whole->n,
                        .h = whole->oh,
@@ -289,9 +289,9 @@ static hone_status add_columns(hn_lower *L, const hn_transposed *t, hn_error *er
                        .channels = whole->n,
                        .act = whole->act};
     HN_TRY(hn_lower_step(L, t->step->node, &hn_col2im_f32_family, &q, sizeof q, &sum, err));
-    sum->label = t->step->label;
-    sum->flops = (double)hn_view_count(&columns);
-    sum->bytes = 4.0 * (double)(hn_view_count(&columns) + q.planes * q.h * q.w);
+    sum->facts->label = t->step->facts->label;
+    sum->facts->flops = (double)hn_view_count(&columns);
+    sum->facts->bytes = 4.0 * (double)(hn_view_count(&columns) + q.planes * q.h * q.w);
     hn_step_reads(sum, HN_COL2IM_X, &columns);
     sum->operands[HN_COL2IM_Y] = t->step->operands[HN_CONV_Y];
     sum->writes = 1u << HN_COL2IM_Y;
@@ -425,7 +425,7 @@ hone_status hn_lower_conv_transpose(hn_lower *L, const hn_node *n, bool *done, h
     };
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &x, &w, b, &y, &step, err));
-    step->flops = 2.0 * (double)hn_view_count(&x) * (double)(hn_view_count(&w) / w.dims[0]);
+    step->facts->flops = 2.0 * (double)hn_view_count(&x) * (double)(hn_view_count(&w) / w.dims[0]);
     t->step = step;
     L->transposed = t;
     *done = true;

@@ -52,8 +52,9 @@ static hone_status add_taps(hn_lower *L, const hn_node *n, const hn_view *x, con
     HN_TRY(hn_lower_place(L, seen, NULL, err));
     hn_step *step;
     HN_TRY(hn_lower_step(L, n, &hn_deform_f32_family, &p, sizeof p, &step, err));
-    step->flops = 8.0 * (double)hn_view_count(seen);
-    step->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(&offset) + hn_view_count(seen));
+    step->facts->flops = 8.0 * (double)hn_view_count(seen);
+    step->facts->bytes =
+        4.0 * (double)(hn_view_count(x) + hn_view_count(&offset) + hn_view_count(seen));
     hn_step_reads(step, HN_DEFORM_X, x);
     hn_step_reads(step, HN_DEFORM_OFFSET, &offset);
     if (mask.buffer >= 0) hn_step_reads(step, HN_DEFORM_MASK, &mask);
@@ -99,7 +100,7 @@ hone_status hn_lower_deform_conv(hn_lower *L, const hn_node *n, bool *done, hn_e
                      .w_x = w.strides[3]};
     hn_step *step;
     HN_TRY(hn_lower_conv_step(L, n, &p, &seen, &w, b, &y, &step, err));
-    step->flops = 2.0 * (double)hn_view_count(&y) * (double)(c / p.groups * taps);
+    step->facts->flops = 2.0 * (double)hn_view_count(&y) * (double)(c / p.groups * taps);
     *done = true;
     return HONE_OK;
 }

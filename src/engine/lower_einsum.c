@@ -95,8 +95,8 @@ static hone_status multiply_elements(hn_lower *L, const hn_node *n, const equati
     HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &p, sizeof p, &s, err));
     for (int i = 0; i < 2; i++) hn_step_reads(s, HN_MAP_IN + i, &x[i]);
     hn_step_writes(s, HN_MAP_OUT, y);
-    s->flops = (double)hn_view_count(y);
-    s->bytes = 12.0 * (double)hn_view_count(y);
+    s->facts->flops = (double)hn_view_count(y);
+    s->facts->bytes = 12.0 * (double)hn_view_count(y);
     return HONE_OK;
 }
 

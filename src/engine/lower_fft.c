@@ -36,8 +36,9 @@ static hone_status add_step(hn_lower *L, const hn_node *n, const hn_fft_f32 *p, 
     hn_step_reads(s, HN_FFT_X, x);
     if (window->buffer >= 0) hn_step_reads(s, HN_FFT_WINDOW, window);
     hn_step_writes(s, HN_FFT_Y, &y);
-    s->flops = 5.0 * (double)(p->count[0] * p->count[1]) * (double)p->n * log2((double)p->n + 1);
-    s->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(&y));
+    s->facts->flops =
+        5.0 * (double)(p->count[0] * p->count[1]) * (double)p->n * log2((double)p->n + 1);
+    s->facts->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(&y));
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;

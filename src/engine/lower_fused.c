@@ -48,7 +48,7 @@ static hone_status add_activation(hn_lower *L, const hn_node *n, const hn_act *a
     HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &p, sizeof p, &s, err));
     hn_step_reads(s, HN_MAP_IN, &x);
     hn_step_writes(s, HN_MAP_OUT, &y);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, 0, &y, NULL);
     return HONE_OK;
 }

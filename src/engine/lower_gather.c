@@ -75,7 +75,7 @@ static hone_status gather(hn_lower *L, const hn_node *n, int axis, hn_view x, hn
     hn_step_writes(s, HN_GATHER_Y, y);
     s->check = check_indices;
     s->flag = HN_GATHER_OUTSIDE;
-    s->bytes = 2.0 * (double)(p.outer * p.count * p.bytes);
+    s->facts->bytes = 2.0 * (double)(p.outer * p.count * p.bytes);
     return HONE_OK;
 }
 

@@ -51,7 +51,7 @@ hone_status hn_lower_grid_sample(hn_lower *L, const hn_node *n, bool *done, hn_e
     hn_step_reads(s, HN_GRID_SAMPLE_X, &x);
     hn_step_reads(s, HN_GRID_SAMPLE_GRID, &grid);
     hn_step_writes(s, HN_GRID_SAMPLE_Y, &y);
-    s->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&grid) + hn_view_count(&y));
+    s->facts->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&grid) + hn_view_count(&y));
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;

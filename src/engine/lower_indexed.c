@@ -92,7 +92,7 @@ static hone_status gather(hn_lower *L, const hn_node *n, const hn_gather_at *p, 
     hn_step_writes(s, HN_GATHER_AT_Y, &y);
     s->check = check_gather;
     s->flag = HN_GATHER_AT_OUTSIDE;
-    s->bytes = 2.0 * (double)hn_view_count(&y) * hone_dtype_bits(y.dtype) / 8;
+    s->facts->bytes = 2.0 * (double)hn_view_count(&y) * hone_dtype_bits(y.dtype) / 8;
     hn_lower_set(L, n, 0, &y, NULL);
     return HONE_OK;
 }
@@ -164,7 +164,7 @@ hone_status hn_lower_scatter(hn_lower *L, const hn_node *n, bool *done, hn_error
     hn_step_writes(s, HN_SCATTER_AT_Y, &y);
     s->check = check_scatter;
     s->flag = HN_SCATTER_AT_OUTSIDE;
-    s->bytes = 2.0 * (double)hn_view_count(&u) * hone_dtype_bits(u.dtype) / 8;
+    s->facts->bytes = 2.0 * (double)hn_view_count(&u) * hone_dtype_bits(u.dtype) / 8;
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;

@@ -43,7 +43,7 @@ static hone_status select_step(hn_lower *L, const hn_node *n, hn_select_k *p, hn
     p->x_outer = lines.strides[0], p->x_size = lines.strides[1], p->x_inner = lines.strides[2];
     HN_TRY(hn_lower_step(L, n, &hn_select_k_family, p, sizeof *p, out, err));
     hn_step_reads(*out, HN_SELECT_K_X, &lines);
-    (*out)->bytes = bytes_of(&x);
+    (*out)->facts->bytes = bytes_of(&x);
     return HONE_OK;
 }
 
@@ -56,7 +56,7 @@ static hone_status add_select(hn_lower *L, const hn_node *n, hn_select_k *p, int
         if (hn_node_output(n, i) == NULL) continue;
         HN_TRY(hn_lower_place(L, &y, NULL, err));
         hn_step_writes(s, pair && i == 0 ? HN_SELECT_K_VALUES : HN_SELECT_K_INDICES, &y);
-        s->bytes += bytes_of(&y);
+        s->facts->bytes += bytes_of(&y);
         hn_lower_set(L, n, i, &y, NULL);
     }
     return HONE_OK;
@@ -108,8 +108,8 @@ hone_status hn_lower_scan(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     HN_TRY(hn_lower_step(L, n, &hn_prefix_family, &p, sizeof p, &s, err));
     hn_step_reads(s, HN_PREFIX_X, &x);
     hn_step_writes(s, HN_PREFIX_Y, &y);
-    s->bytes = 2 * bytes_of(&y);
-    s->flops = (double)hn_view_count(&y);
+    s->facts->bytes = 2 * bytes_of(&y);
+    s->facts->flops = (double)hn_view_count(&y);
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;
@@ -130,7 +130,7 @@ static hone_status add_hot_rows(hn_lower *L, const hn_node *n, const hn_view *in
     hn_step_reads(s, HN_HOT_ROWS_INDEX, index);
     hn_step_reads(s, HN_HOT_ROWS_VALUES, values);
     hn_step_writes(s, HN_HOT_ROWS_Y, y);
-    s->bytes = bytes_of(y);
+    s->facts->bytes = bytes_of(y);
     return HONE_OK;
 }
 

@@ -281,7 +281,7 @@ static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn
         hn_view v = hn_lower_in(L, n, second), other = hn_lower_in(L, n, !second);
         hn_view r = spread(&other, y);
         if (!add_to(L, s, &ends[second], &v, &r)) continue;
-        s->bytes += 4.0 * (double)hn_view_count(&other);
+        s->facts->bytes += 4.0 * (double)hn_view_count(&other);
         read_after(L, s, &r);
         *result = v;
         return s;
@@ -677,13 +677,14 @@ static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, in
         s->writes = 0;
     } else {
         HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, &d.p, sizeof d.p, &s, err));
-        s->bytes = (double)hn_view_count(&y) * hone_dtype_bits(y.dtype) / 8;
+        s->facts->bytes = (double)hn_view_count(&y) * hone_dtype_bits(y.dtype) / 8;
     }
     memcpy(s->operands + HN_MAP_IN, d.in, (size_t)d.p.n_in * sizeof *d.in);
     hn_step_writes(s, HN_MAP_OUT, &y);
-    s->flops = (double)hn_view_count(&y) * d.p.n_code;
+    s->facts->flops = (double)hn_view_count(&y) * d.p.n_code;
     for (int i = 0; i < d.n_added; i++) {
-        s->bytes += (double)hn_view_count(&d.added[i]) * hone_dtype_bits(d.added[i].dtype) / 8;
+        s->facts->bytes +=
+            (double)hn_view_count(&d.added[i]) * hone_dtype_bits(d.added[i].dtype) / 8;
         read_after(L, s, &d.added[i]);
     }
     hn_lower_set(L, n, 0, &y, s);

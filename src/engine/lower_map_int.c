@@ -74,10 +74,10 @@ static hone_status add_step(hn_lower *L, const hn_node *n, hn_map_int_op op, con
     HN_TRY(hn_lower_step(L, n, &hn_map_int_family, &p, sizeof p, &s, err));
     for (int i = 0; i < arity; i++) {
         hn_step_reads(s, i, &in[i]);
-        s->bytes += (double)hn_view_count(&in[i]) * hone_dtype_bits(in[i].dtype) / 8;
+        s->facts->bytes += (double)hn_view_count(&in[i]) * hone_dtype_bits(in[i].dtype) / 8;
     }
     hn_step_writes(s, HN_MAP_INT_Y, y);
-    s->bytes += (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
+    s->facts->bytes += (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
     if (divides(op, p.from)) s->check = check_divisors;
     s->flag = HN_MAP_INT_BAD;
     return HONE_OK;

@@ -51,8 +51,8 @@ hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, co
     hn_step_reads(*out, HN_CONV_X, x);
     hn_step_reads(*out, HN_CONV_W, w);
     hn_step_writes(*out, HN_CONV_Y, y);
-    (*out)->flops = 2.0 * (double)p.w * (double)p.n * (double)p.c;
-    (*out)->bytes = 4.0 * (double)(p.w * p.c + p.c * p.n + p.w * p.n);
+    (*out)->facts->flops = 2.0 * (double)p.w * (double)p.n * (double)p.c;
+    (*out)->facts->bytes = 4.0 * (double)(p.w * p.c + p.c * p.n + p.w * p.n);
     return HONE_OK;
 }
 
@@ -86,8 +86,9 @@ static hn_matmul_f32 problem_of(const hn_view *a, const hn_view *b, const hn_vie
 
 static void set_costs(hn_step *s, const hn_matmul_f32 *p, const hn_view *a, const hn_view *b,
                       const hn_view *y, double bytes) {
-    s->flops = 2.0 * (double)hn_matmul_batches(p) * (double)p->m * (double)p->n * (double)p->k;
-    s->bytes = bytes * (double)(hn_view_count(a) + hn_view_count(b) + hn_view_count(y));
+    s->facts->flops =
+        2.0 * (double)hn_matmul_batches(p) * (double)p->m * (double)p->n * (double)p->k;
+    s->facts->bytes = bytes * (double)(hn_view_count(a) + hn_view_count(b) + hn_view_count(y));
 }
 
 hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,

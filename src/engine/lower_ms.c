@@ -60,7 +60,7 @@ hone_status hn_lower_skip_norm(hn_lower *L, const hn_node *n, bool *done, hn_err
     hn_step_reads(s, HN_NORM_SCALE, &gamma);
     if (beta.buffer >= 0) hn_step_reads(s, HN_NORM_BIAS, &beta);
     hn_step_writes(s, HN_NORM_Y, &y);
-    s->bytes = 12.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 12.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, OUTPUT, &y, NULL);
     if (sum.buffer >= 0) {
         hn_step_writes(s, HN_NORM_SUM, &sum);
@@ -117,7 +117,7 @@ static hone_status add_lookup(hn_lower *L, const hn_node *n, hn_view table, hn_v
     hn_step_writes(s, HN_GATHER_Y, y);
     s->check = check;
     s->flag = HN_GATHER_OUTSIDE;
-    s->bytes = 2.0 * (double)(p.count * bytes);
+    s->facts->bytes = 2.0 * (double)(p.count * bytes);
     return HONE_OK;
 }
 
@@ -138,7 +138,7 @@ static hone_status add_floats(hn_lower *L, const hn_node *n, hn_view *a, const h
     hn_step_reads(s, HN_MAP_IN, a);
     hn_step_reads(s, HN_MAP_IN + 1, b);
     hn_step_writes(s, HN_MAP_OUT, &sum);
-    s->bytes = 12.0 * (double)hn_view_count(a);
+    s->facts->bytes = 12.0 * (double)hn_view_count(a);
     *a = sum;
     return HONE_OK;
 }
@@ -230,7 +230,7 @@ hone_status hn_lower_embed_norm(hn_lower *L, const hn_node *n, bool *done, hn_er
     hn_step_reads(s, HN_NORM_SCALE, &gamma);
     hn_step_reads(s, HN_NORM_BIAS, &beta);
     hn_step_writes(s, HN_NORM_Y, &y);
-    s->bytes = 12.0 * (double)hn_view_count(&y);
+    s->facts->bytes = 12.0 * (double)hn_view_count(&y);
     hn_lower_set(L, n, OUTPUT, &y, NULL);
     if (hn_node_output(n, SUM) != NULL) {
         HN_TRY(hn_lower_place(L, &sum, NULL, err));

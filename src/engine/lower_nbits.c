@@ -41,9 +41,9 @@ static hone_status add_step(hn_lower *L, const hn_node *n, product *t, hn_error 
     if (p->zeros != HN_NBITS_ONE) hn_step_reads(s, HN_NBITS_Z, &t->z);
     if (t->bias.buffer >= 0) hn_step_reads(s, HN_NBITS_BIAS, &t->bias);
     hn_step_writes(s, HN_NBITS_Y, &y);
-    s->flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
-    s->bytes = (double)p->n * (double)p->k * p->bits / 8 +
-               4.0 * (double)(hn_nbits_blocks(p) * p->n + p->m * (p->k + p->n));
+    s->facts->flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    s->facts->bytes = (double)p->n * (double)p->k * p->bits / 8 +
+                      4.0 * (double)(hn_nbits_blocks(p) * p->n + p->m * (p->k + p->n));
     hn_lower_set(L, n, 0, &y, s);
     return HONE_OK;
 }

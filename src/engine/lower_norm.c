@@ -35,7 +35,7 @@ static hone_status softmax_step(hn_lower *L, const hn_node *n, hn_view x, int ax
     HN_TRY(hn_lower_step(L, n, &hn_softmax_f32_family, &p, sizeof p, &s, err));
     hn_step_reads(s, HN_SOFTMAX_X, &x);
     hn_step_writes(s, HN_SOFTMAX_Y, y);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     *out = s;
     *done = true;
     return HONE_OK;
@@ -103,7 +103,7 @@ static hone_status label_loss(hn_lower *L, const hn_node *n, const hn_view *x, h
     hn_step_writes(s, HN_LABEL_LOSS_Y, &y);
     s->check = check_labels;
     s->flag = HN_LABEL_LOSS_OUTSIDE;
-    s->bytes = 12.0 * (double)hn_view_count(&labels);
+    s->facts->bytes = 12.0 * (double)hn_view_count(&labels);
     hn_lower_set(L, n, 0, &y, NULL);
     return HONE_OK;
 }
@@ -182,7 +182,7 @@ static hone_status layer(hn_lower *L, const hn_node *n, bool rms, bool *done, hn
     hn_step_reads(s, HN_NORM_SCALE, &scale);
     if (bias.buffer >= 0) hn_step_reads(s, HN_NORM_BIAS, &bias);
     hn_step_writes(s, HN_NORM_Y, &y);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;
@@ -216,7 +216,7 @@ static hone_status instance_rows(hn_lower *L, const hn_node *n, hn_error *err) {
     hn_step_reads(s, HN_NORM_SCALE, &scale);
     hn_step_reads(s, HN_NORM_BIAS, &bias);
     hn_step_writes(s, HN_NORM_Y, &y);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, 0, &y, NULL);
     return HONE_OK;
 }
@@ -257,7 +257,7 @@ static hone_status groups(hn_lower *L, const hn_node *n, int64_t count, bool *do
     hn_step_reads(s, HN_GROUP_NORM_SCALE, &scale);
     hn_step_reads(s, HN_GROUP_NORM_BIAS, &bias);
     hn_step_writes(s, HN_GROUP_NORM_Y, &y);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;
@@ -300,7 +300,7 @@ hone_status hn_lower_mean_variance(hn_lower *L, const hn_node *n, bool *done, hn
     HN_TRY(hn_lower_step(L, n, &hn_norm_f32_family, &p, sizeof p, &s, err));
     hn_step_reads(s, HN_NORM_X, &rows);
     hn_step_writes(s, HN_NORM_Y, &y);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;
@@ -335,7 +335,7 @@ hone_status hn_lower_lp_norm(hn_lower *L, const hn_node *n, bool *done, hn_error
     hn_step_reads(s, HN_MAP_IN, &x);
     hn_step_reads(s, HN_MAP_IN + 1, &norms);
     hn_step_writes(s, HN_MAP_OUT, &y);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;

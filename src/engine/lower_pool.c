@@ -21,8 +21,8 @@ static const char *refusal(const hn_view *x) {
 static hone_status add(hn_lower *L, const hn_node *n, const hn_pool_f32 *p, const hn_view *x,
                        const hn_view *y, hn_step **out, hn_error *err) {
     HN_TRY(hn_lower_step(L, n, &hn_pool_f32_family, p, sizeof *p, out, err));
-    (*out)->flops = (double)hn_view_count(y) * (double)(p->kh * p->kw);
-    (*out)->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(y));
+    (*out)->facts->flops = (double)hn_view_count(y) * (double)(p->kh * p->kw);
+    (*out)->facts->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(y));
     hn_step_reads(*out, HN_POOL_F32_X, x);
     hn_step_writes(*out, HN_POOL_F32_Y, y);
     return HONE_OK;
@@ -104,8 +104,8 @@ static hone_status add_planes(hn_lower *L, const hn_node *n, const hn_pool_f32 *
                             .y_plane = strides->y_plane,
                             .y_row = strides->y_row};
     HN_TRY(hn_lower_step(L, n, &hn_pool_planes_f32_family, &q, sizeof q, out, err));
-    (*out)->flops = (double)hn_view_count(y) * (double)(p->kh * p->kw);
-    (*out)->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(y));
+    (*out)->facts->flops = (double)hn_view_count(y) * (double)(p->kh * p->kw);
+    (*out)->facts->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(y));
     hn_step_reads(*out, HN_POOL_PLANES_X, x);
     hn_step_writes(*out, HN_POOL_PLANES_Y, y);
     return HONE_OK;

@@ -128,7 +128,7 @@ hone_status hn_lower_quantize(hn_lower *L, const hn_node *n, bool *done, hn_erro
     hn_step_writes(s, HN_QUANTIZE_F32_Y, &y);
     hn_step_reads(s, HN_QUANTIZE_F32_S, &scale);
     if (zero.buffer >= 0) hn_step_reads(s, HN_QUANTIZE_F32_Z, &zero);
-    s->bytes = bytes_of(&x) + bytes_of(&y);
+    s->facts->bytes = bytes_of(&x) + bytes_of(&y);
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;
@@ -150,7 +150,7 @@ static hone_status add_dynamic(hn_lower *L, const hn_node *n, const hn_view *x, 
     hn_step_writes(s, HN_QUANTIZE_F32_Y, y);
     hn_step_writes(s, HN_QUANTIZE_F32_S, scale);
     hn_step_writes(s, HN_QUANTIZE_F32_Z, zero);
-    s->bytes = 2 * bytes_of(x) + bytes_of(y);
+    s->facts->bytes = 2 * bytes_of(x) + bytes_of(y);
     return HONE_OK;
 }
 
@@ -218,7 +218,7 @@ hone_status hn_lower_dequantize(hn_lower *L, const hn_node *n, bool *done, hn_er
     hn_step_writes(s, HN_DEQUANTIZE_Q8_Y, &y);
     hn_step_reads(s, HN_DEQUANTIZE_Q8_S, &scale);
     if (zero.buffer >= 0) hn_step_reads(s, HN_DEQUANTIZE_Q8_Z, &zero);
-    s->bytes = bytes_of(&x) + bytes_of(&y);
+    s->facts->bytes = bytes_of(&x) + bytes_of(&y);
     hn_lower_set(L, n, 0, &y, NULL);
     return HONE_OK;
 }
@@ -251,7 +251,7 @@ hone_status hn_lower_table(hn_lower *L, const hn_node *n, const hn_view *x, cons
     hn_step_reads(*out, HN_LUT_Q8_X, x);
     hn_step_writes(*out, HN_LUT_Q8_Y, y);
     hn_step_reads(*out, HN_LUT_Q8_TABLE, &v);
-    (*out)->bytes = bytes_of(x) + bytes_of(y);
+    (*out)->facts->bytes = bytes_of(x) + bytes_of(y);
     return HONE_OK;
 }
 
@@ -415,8 +415,8 @@ static hone_status lower_binary(hn_lower *L, const hn_node *op, const hn_node *l
     hn_step_reads(*out, HN_BINARY_Q8_A, &a->view);
     hn_step_reads(*out, HN_BINARY_Q8_B, &b->view);
     hn_step_writes(*out, HN_BINARY_Q8_Y, &to);
-    (*out)->bytes = bytes_of(&a->view) + bytes_of(&b->view) + bytes_of(&to);
-    (*out)->flops = 3 * (double)hn_view_count(&to);
+    (*out)->facts->bytes = bytes_of(&a->view) + bytes_of(&b->view) + bytes_of(&to);
+    (*out)->facts->flops = 3 * (double)hn_view_count(&to);
     hn_lower_set(L, last, 0, &to, *out);
     *done = true;
     return HONE_OK;

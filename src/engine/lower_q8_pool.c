@@ -77,8 +77,8 @@ static hone_status lower_planes(hn_lower *L, const hn_node *n, const hn_node *la
                            .sx = (float)hn_quant_scale(from, 0),
                            .sy = (float)hn_quant_scale(to, 0)};
     HN_TRY(hn_lower_step(L, n, &hn_mean_planes_q8_family, &p, sizeof p, out, err));
-    (*out)->flops = (double)hn_view_count(x);
-    (*out)->bytes = (double)(hn_view_count(x) + planes);
+    (*out)->facts->flops = (double)hn_view_count(x);
+    (*out)->facts->bytes = (double)(hn_view_count(x) + planes);
     hn_step_reads(*out, HN_MEAN_PLANES_X, x);
     hn_step_writes(*out, HN_MEAN_PLANES_Y, &y);
     hn_lower_set(L, last, 0, &y, *out);
@@ -123,8 +123,8 @@ static hone_status lower(hn_lower *L, const hn_node *n, const hn_node *last, con
         p.sy = (float)hn_quant_scale(to, 0);
     }
     HN_TRY(hn_lower_step(L, n, &hn_pool_q8_family, &p, sizeof p, out, err));
-    (*out)->flops = (double)hn_view_count(&y) * (double)(p.kh * p.kw);
-    (*out)->bytes = (double)(hn_view_count(&x) + hn_view_count(&y));
+    (*out)->facts->flops = (double)hn_view_count(&y) * (double)(p.kh * p.kw);
+    (*out)->facts->bytes = (double)(hn_view_count(&x) + hn_view_count(&y));
     hn_step_reads(*out, HN_POOL_Q8_X, &x);
     hn_step_writes(*out, HN_POOL_Q8_Y, &y);
     if (channels_last) move_axis(&y, 1, y.rank - 1);

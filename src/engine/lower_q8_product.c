@@ -252,10 +252,10 @@ static hone_status add_step(hn_lower *L, const product *p, hn_conv_q8 *q, const 
     if (r != NULL) hn_step_reads(s, HN_CONV_Q8_R, r);
     hn_step_writes(s, HN_CONV_Q8_Y, y);
     double macs = (double)(q->c / q->groups * q->kh * q->kw);
-    s->flops = 2 * macs * (double)hn_view_count(y);
-    s->bytes = (double)(hn_view_count(x) + hn_view_count(&c.w)) +
-               (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
-    if (r != NULL) s->bytes += (double)hn_view_count(r);
+    s->facts->flops = 2 * macs * (double)hn_view_count(y);
+    s->facts->bytes = (double)(hn_view_count(x) + hn_view_count(&c.w)) +
+                      (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
+    if (r != NULL) s->facts->bytes += (double)hn_view_count(r);
     *out = s;
     return HONE_OK;
 }
@@ -484,7 +484,7 @@ bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quan
     p->lo = hn_quant_of(y, lo), p->hi = hn_quant_of(y, hi);
     a->view.dtype = y->view.dtype;
     hn_step_reads(s, HN_CONV_Q8_R, added);
-    s->bytes += (double)hn_view_count(added);
+    s->facts->bytes += (double)hn_view_count(added);
     hn_lower_move_last(L, s); /* behind what made r */
     return true;
 }
@@ -513,7 +513,7 @@ hone_status hn_lower_quantize_product(hn_lower *L, hn_step *s, const hn_view *x,
     p->ys = ys;
     p->yz = (int32_t)hn_quant_zero(q, 0);
     p->lo = hn_q8_lowest(p->y), p->hi = hn_q8_highest(p->y);
-    s->bytes -= (double)n * (sizeof(float) - 1);
+    s->facts->bytes -= (double)n * (sizeof(float) - 1);
     *done = true;
     return HONE_OK;
 }

@@ -197,7 +197,7 @@ bool hn_graph_is_quantized(const hn_graph *g) {
 bool hn_node_is_quantized(const hn_node *n) { return speaks_of_it(n) || reads_integers(n); }
 
 double hn_step_macs(const hn_step *s) {
-    return s->family != NULL && s->family->multiplies ? s->flops / 2 : s->macs;
+    return s->family != NULL && s->family->multiplies ? s->facts->flops / 2 : s->facts->macs;
 }
 
 /* ---- scales ---- */

@@ -170,8 +170,9 @@ static hone_status recurrence(hn_lower *L, const hn_node *n, const hn_view *x, c
         s->flag = HN_RECURRENT_OUTSIDE;
     }
     double weights = (double)hn_view_count(r);
-    s->flops = 2 * weights * (double)(p->steps * p->batch);
-    s->bytes = (scales != NULL ? 1 : 4) * weights * (double)p->steps + 4 * (double)hn_view_count(x);
+    s->facts->flops = 2 * weights * (double)(p->steps * p->batch);
+    s->facts->bytes =
+        (scales != NULL ? 1 : 4) * weights * (double)p->steps + 4 * (double)hn_view_count(x);
     return HONE_OK;
 }
 
@@ -289,8 +290,8 @@ static hone_status project_q8(hn_lower *L, const hn_node *n, const hn_view *x, c
     hn_step_reads(s, HN_CONV_Q8_XZ, &zero);
     hn_step_writes(s, HN_CONV_Q8_Y, y);
     double outputs = (double)hn_view_count(y);
-    s->flops = 2 * outputs * (double)rows.dims[1];
-    s->bytes = (double)(hn_view_count(&rows) + hn_view_count(w)) + 4 * outputs;
+    s->facts->flops = 2 * outputs * (double)rows.dims[1];
+    s->facts->bytes = (double)(hn_view_count(&rows) + hn_view_count(w)) + 4 * outputs;
     return HONE_OK;
 }
 

@@ -64,8 +64,8 @@ hone_status hn_lower_reduce_step(hn_lower *L, const hn_node *n, hn_reduce_op op,
         HN_TRY(hn_lower_step(L, n, &hn_reduce_f32_family, &p, sizeof p, &s, err));
     else
         HN_TRY(hn_lower_step(L, n, &hn_reduce_num_family, &q, sizeof q, &s, err));
-    s->flops = (double)hn_view_count(x);
-    s->bytes = (double)(hn_view_count(x) + hn_view_count(y)) * hone_dtype_bits(x->dtype) / 8;
+    s->facts->flops = (double)hn_view_count(x);
+    s->facts->bytes = (double)(hn_view_count(x) + hn_view_count(y)) * hone_dtype_bits(x->dtype) / 8;
     hn_step_reads(s, HN_REDUCE_X, x);
     hn_step_writes(s, HN_REDUCE_Y, y);
     *out = s;

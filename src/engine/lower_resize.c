@@ -140,8 +140,8 @@ static hone_status add_step(hn_lower *L, const hn_node *n, const hn_resize *r, g
     HN_TRY(add_taps(L, *s, HN_RESIZE_COLUMNS, &r->axis[g.columns], weights, err));
     hn_step_reads(*s, HN_RESIZE_X, x);
     hn_step_writes(*s, HN_RESIZE_Y, y);
-    (*s)->bytes = (double)hn_view_count(x) * hone_dtype_bits(x->dtype) / 8 +
-                  (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
+    (*s)->facts->bytes = (double)hn_view_count(x) * hone_dtype_bits(x->dtype) / 8 +
+                         (double)hn_view_count(y) * hone_dtype_bits(y->dtype) / 8;
     return HONE_OK;
 }
 

@@ -55,7 +55,7 @@ hone_status hn_lower_roi_align(hn_lower *L, const hn_node *n, bool *done, hn_err
     hn_step_writes(s, HN_ROI_ALIGN_Y, &y);
     s->check = check;
     s->flag = HN_ROI_ALIGN_OUTSIDE;
-    s->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&y));
+    s->facts->bytes = 4.0 * (double)(hn_view_count(&x) + hn_view_count(&y));
     hn_lower_set(L, n, 0, &y, s);
     *done = true;
     return HONE_OK;

@@ -68,8 +68,8 @@ hone_status hn_lower_rotary(hn_lower *L, const hn_node *n, bool *done, hn_error 
         s->flag = HN_ROTARY_OUTSIDE;
     }
     hn_step_writes(s, HN_ROTARY_Y, &to);
-    s->flops = 6.0 * (double)p.pairs * (double)(p.samples * p.heads * p.positions);
-    s->bytes = 8.0 * (double)hn_view_count(&x);
+    s->facts->flops = 6.0 * (double)p.pairs * (double)(p.samples * p.heads * p.positions);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x);
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;

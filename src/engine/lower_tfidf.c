@@ -53,7 +53,7 @@ hone_status hn_lower_tfidf(hn_lower *L, const hn_node *n, bool *done, hn_error *
         hn_step_reads(s, HN_COUNT_GRAMS_WEIGHT, &weights);
     }
     hn_step_writes(s, HN_COUNT_GRAMS_Y, &y);
-    s->bytes = 8.0 * (double)hn_view_count(&x) + 4.0 * (double)hn_view_count(&y);
+    s->facts->bytes = 8.0 * (double)hn_view_count(&x) + 4.0 * (double)hn_view_count(&y);
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;

@@ -55,25 +55,12 @@ typedef struct hn_operand {
 /* The most operands a step may have. */
 #define HN_MAX_OPERANDS 32
 
-typedef struct hn_step {
-    const hn_family *family; /* NULL: the reference of `node` */
-    const hn_kernel *kernel;
-    void *problem;
-    size_t problem_bytes;
-    hn_precision precision; /* the least that is allowed */
-    const hn_node *node;    /* the last of the nodes it computes */
-    const hn_node *maker;   /* the one it was made for */
-    const char *label;      /* "Conv+Add+Clip" */
-    int n_operands;
-    uint32_t writes; /* bit i: operand i is written */
-    hn_operand operands[HN_MAX_OPERANDS];
-    hn_work work;
-    int packed;                /* of the plan's packed weights, where the kernel packs */
-    const hn_view *weights;    /* the constant to pack as it is to be seen; NULL: as it lies */
-    bool alone;                /* too little work to wake other threads for */
-    int together;              /* the first of that many steps that run at once; 0: by itself */
-    int lane;                  /* of those, the lane that runs it, counted from 1; 0: all of them */
+/* What a step has to tell, for profiles and logs. Runs do not read it. */
+typedef struct hn_step_facts {
+    const hn_node *maker;      /* the node it was made for */
+    const char *label;         /* "Conv+Add+Clip" */
     double flops;              /* of the arithmetic asked for; 0: not counted */
+    double macs;               /* of steps joined in strips; of others hn_step_macs tells */
     double bytes;              /* read and written */
     double constant_bytes;     /* of weights, as they are stored for it */
     size_t live_bytes;         /* of activations that are alive while it runs */
@@ -81,17 +68,41 @@ typedef struct hn_step {
     hn_isa isa;                /* the instruction sets it is computed with */
     hn_precision exactness;    /* of its kernel */
     const char *why_precision; /* of a product: why it computes in what it does; else NULL */
-    double macs;               /* of steps joined in strips; of others hn_step_macs tells */
     const char *why_float; /* of a quantized graph: why it does not compute in integers; or NULL */
+} hn_step_facts;
+
+/* In the order in which a run reads it; what only making a plan needs comes last. */
+typedef struct hn_step {
+    const hn_family *family; /* NULL: the reference of `node` */
+    const hn_kernel *kernel;
+    void *problem;
     /* A step whose operands may hold what the operator does not allow, such as an index that is
      * out of range: its kernel then sets the s32 that is operand `flag`, and the run ends with the
      * error that `check` finds. NULL: it cannot fail. */
     hone_status (*check)(const void *problem, void *const *operands, hn_error *err);
-    int flag;
+    const hn_node *node; /* the last of the nodes it computes */
+    int together;        /* the first of that many steps that run at once; 0: by itself */
+    int lane;            /* of those, the lane that runs it, counted from 1; 0: all of them */
+    uint32_t pieces;     /* between which it can be stopped; 0: not while it runs */
+    bool asks;           /* it takes long enough to ask the caller whether to go on */
+    bool alone;          /* too little work to wake other threads for */
+    hn_work work;
     /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
     int n_in, n_out;
     hn_view *in, *out;
+    int flag;
+    int n_operands;
+    uint32_t writes; /* bit i: operand i is written */
+    hn_operand operands[HN_MAX_OPERANDS];
+    hn_step_facts *facts;
+    size_t problem_bytes;
+    hn_precision precision; /* the least that is allowed */
+    int packed;             /* of the plan's packed weights, where the kernel packs */
+    const hn_view *weights; /* the constant to pack as it is to be seen; NULL: as it lies */
 } hn_step;
+
+/* One with no operands; NULL: out of memory. */
+hn_step *hn_step_create(hn_arena *arena);
 
 /* The problem of a step that is of this family; NULL: it is of another, or s is NULL. For lowerings
  * that change or take apart what another lowering made; what is true of a family, hn_family says.

@@ -298,23 +298,19 @@ void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_poo
     }
 }
 
-/* Parts of a step between which a stop is seen: each takes about a tenth of a second on one core.
- * Steps of less than one are not divided. */
-#define FLOPS_OF_A_PIECE 1e10
-#define MOST_PIECES 65536
+static_assert(offsetof(hn_step, work) + sizeof(hn_work) <= 128,
+              "a run reads two cache lines of a step");
 
 static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, const hn_run *r) {
     hn_call call = {s->problem, &s->work, b->ptr, c->scratch};
-    double pieces = s->flops / FLOPS_OF_A_PIECE;
-    if (pieces > MOST_PIECES) pieces = MOST_PIECES;
     hn_kernel_launch(s->kernel, &call, s->alone ? 1 : c->plan->lanes, r->pool,
                      c->scratch + c->plan->lane_offset, c->plan->lane_bytes,
-                     pieces >= 1 ? r->stop : NULL, (uint32_t)pieces);
+                     s->pieces > 0 ? r->stop : NULL, s->pieces);
 }
 
 /* Before each step; only what takes long asks the caller, too. */
 static hone_status go_on(const hn_step *s, const hn_run *r, hn_error *err) {
-    bool ask = r->keep_going != NULL && (s->family == NULL || s->flops >= FLOPS_OF_A_PIECE / 100);
+    bool ask = r->keep_going != NULL && s->asks;
     HN_CHECK(err, !hn_stopped(r->stop) && (!ask || r->keep_going(r->keep_going_ctx)), HONE_E_LIMIT,
              "stopped");
     return HONE_OK;

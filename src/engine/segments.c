@@ -194,7 +194,8 @@ static void tell_node(void *ctx, const hn_value *v, const hn_tensor *t) {
     (void)t;
     for (int i = 0; n->outputs[i] != v; i++)
         if (n->outputs[i] != NULL) return;
-    hn_step step = {.node = n, .label = n->op_type};
+    hn_step_facts facts = {.maker = n, .label = n->op_type};
+    hn_step step = {.node = n, .facts = &facts};
     hn_step_time time = {.step = &step, .begin_ns = all->told, .end_ns = hn_clock_ns()};
     all->times(all->times_ctx, &time);
     all->told = hn_clock_ns();

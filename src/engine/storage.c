@@ -95,7 +95,7 @@ static void shrink(hn_plan *p, const facts *f) {
             stored o = stored_of(s, k);
             if (o.type == NULL || *o.type != HN_FLOAT_BF16) continue;
             s->operands[k].offset /= 2;
-            s->bytes -= 2.0 * (double)o.count;
+            s->facts->bytes -= 2.0 * (double)o.count;
         }
     }
     int n = 0;

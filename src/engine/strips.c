@@ -275,11 +275,12 @@ static hone_status fill(hn_plan *p, const chain *c, strips *s, int64_t k, hn_wor
 
 static hone_status label_of(hn_plan *p, const chain *c, const char **out, hn_error *err) {
     size_t bytes = 1;
-    for (int i = 0; i < c->n; i++) bytes += strlen(c->steps[i]->label) + 2;
+    for (int i = 0; i < c->n; i++) bytes += strlen(c->steps[i]->facts->label) + 2;
     char *label = hn_arena_alloc(&p->arena, bytes);
     if (label == NULL) return HN_NOMEM(err);
     label[0] = '\0';
-    for (int i = 0; i < c->n; i++) strcat(strcat(label, i > 0 ? ", " : ""), c->steps[i]->label);
+    for (int i = 0; i < c->n; i++)
+        strcat(strcat(label, i > 0 ? ", " : ""), c->steps[i]->facts->label);
     *out = label;
     return HONE_OK;
 }
@@ -302,16 +303,17 @@ static void add_member(const chain *c, int i, const size_t *bytes, strips *s, hn
         joined->operands[joined->n_operands] = from->operands[k];
         joined->writes |= (from->writes >> k & 1) << joined->n_operands;
     }
-    joined->flops += from->flops;
-    joined->macs += hn_step_macs(from);
-    joined->isa |= from->isa;
-    if (joined->why_precision == NULL || from->exactness > joined->exactness)
-        joined->why_precision = from->why_precision;
-    if (from->exactness > joined->exactness) joined->exactness = from->exactness;
-    joined->bytes += from->bytes;
+    joined->facts->flops += from->facts->flops;
+    joined->facts->macs += hn_step_macs(from);
+    joined->facts->isa |= from->facts->isa;
+    if (joined->facts->why_precision == NULL || from->facts->exactness > joined->facts->exactness)
+        joined->facts->why_precision = from->facts->why_precision;
+    if (from->facts->exactness > joined->facts->exactness)
+        joined->facts->exactness = from->facts->exactness;
+    joined->facts->bytes += from->facts->bytes;
     if (last) return;
     s->scratch += bytes[i];
-    joined->bytes -= 2.0 * (double)sh->is.batch * (double)image_bytes(sh, sh->is.oh);
+    joined->facts->bytes -= 2.0 * (double)sh->is.batch * (double)image_bytes(sh, sh->is.oh);
 }
 
 /* Puts the joined step in the place of the last one. */
@@ -331,7 +333,7 @@ static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
     const hn_windows *last = &c->shapes[c->n - 1].is;
     int64_t count = last->batch * ((last->oh + c->height - 1) / c->height);
     strips *s = hn_arena_zero(&p->arena, sizeof *s);
-    hn_step *joined = hn_arena_zero(&p->arena, sizeof *joined);
+    hn_step *joined = hn_step_create(&p->arena);
     if (s == NULL || joined == NULL) return HN_NOMEM(err);
     s->n = c->n;
     s->shares = hn_arena_array(&p->arena, (size_t)count, sizeof *s->shares);
@@ -341,18 +343,18 @@ static hone_status join(hn_plan *p, const chain *c, bool *done, hn_error *err) {
     *done = true;
     for (int64_t k = 0; k < count && *done; k++) HN_TRY(fill(p, c, s, k, &most, bytes, done, err));
     if (!*done) return HONE_OK;
-    *joined = (hn_step){.family = &family,
-                        .kernel = &kernel,
-                        .problem = s,
-                        .node = c->steps[c->n - 1]->node,
-                        .maker = c->steps[0]->maker,
-                        .why = "what lies between its steps would not stay in the cache"};
-    HN_TRY(label_of(p, c, &joined->label, err));
+    joined->family = &family;
+    joined->kernel = &kernel;
+    joined->problem = s;
+    joined->node = c->steps[c->n - 1]->node;
+    joined->facts->maker = c->steps[0]->facts->maker;
+    joined->facts->why = "what lies between its steps would not stay in the cache";
+    HN_TRY(label_of(p, c, &joined->facts->label, err));
     for (int i = 0; i < c->n; i++) add_member(c, i, bytes, s, joined);
     s->lane = s->scratch + hn_aligned(most.scratch);
     joined->work = (hn_work){
         .n_phases = 1, .tasks = {count}, .lane_scratch = s->lane + hn_aligned(most.lane_scratch)};
-    hn_log(HONE_LOG_DEBUG, "strips,%s,%lld of %lld rows", joined->label, (long long)count,
+    hn_log(HONE_LOG_DEBUG, "strips,%s,%lld of %lld rows", joined->facts->label, (long long)count,
            (long long)c->height);
     replace(p, c, joined);
     return HONE_OK;

@@ -7,7 +7,7 @@ enum { WINDOW = 64 };
 #define LAUNCH 5.0
 
 /* A guess at microseconds, far too long for most steps but in proportion. */
-static double cost(const hn_step *s) { return s->flops / 20e3 + s->bytes / 10e3; }
+static double cost(const hn_step *s) { return s->facts->flops / 20e3 + s->facts->bytes / 10e3; }
 
 /* Whether the tasks leave lanes idle for a quarter of the time or more. */
 static bool splits_badly(const hn_step *s, int64_t lanes) {

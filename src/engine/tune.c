@@ -346,7 +346,7 @@ hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *poo
     found f = {.family = s->family,
                .problem = hn_tune_hash(problem, s->kernel->order, strlen(s->kernel->order)),
                .lanes = p->lanes,
-               .label = s->label};
+               .label = s->facts->label};
     found *known = look_up(t, s->family, f.problem, p->lanes);
     if (known == NULL && t->effort == HN_TUNE_OFF) return HONE_OK;
     if (known == NULL) {
@@ -364,7 +364,7 @@ hone_status hn_tune_step(hn_tuner *t, const hn_plan *p, hn_step *s, hn_pool *poo
         t->total.problems++;
     }
     if (!may_serve(t, s, known->kernel)) return HONE_OK;
-    s->why = known < t->list + t->n_read ? "in the tuning cache" : "measured";
+    s->facts->why = known < t->list + t->n_read ? "in the tuning cache" : "measured";
     t->total.changed += known->kernel != s->kernel || known->alone != s->alone;
     s->kernel = known->kernel;
     s->alone = known->alone;

@@ -53,9 +53,10 @@ static void add_step(void *hash, const hn_step_time *t) {
     char line[512];
     bool named = s->family != NULL && s->kernel != NULL;
     int n = snprintf(line, sizeof line, "%.200s %.60s %.60s %d %.17g %.17g %.17g %d %d %d\n",
-                     s->label != NULL ? s->label : "", named ? s->family->name : "reference",
-                     named ? s->kernel->name : "", (int)s->exactness, s->flops, s->bytes,
-                     s->constant_bytes, s->alone, s->together, s->lane);
+                     s->facts->label != NULL ? s->facts->label : "",
+                     named ? s->family->name : "reference", named ? s->kernel->name : "",
+                     (int)s->facts->exactness, s->facts->flops, s->facts->bytes,
+                     s->facts->constant_bytes, s->alone, s->together, s->lane);
     hn_sha256_add(hash, line, (size_t)n < sizeof line ? (size_t)n : sizeof line);
 }
 

@@ -204,7 +204,7 @@ typedef struct step_kinds {
 
 static void note_step(void *ctx, const hn_step_time *t) {
     step_kinds *k = ctx;
-    const hn_node *maker = t->step->maker;
+    const hn_node *maker = t->step->facts->maker;
     if (maker == NULL ||
         (strcmp(maker->op_type, "Conv") != 0 && strcmp(maker->op_type, "Gemm") != 0))
         return;

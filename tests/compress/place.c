@@ -77,7 +77,7 @@ static hone_status put(void *ctx, int i, hone_dtype dtype, int rank, const int64
 static void note(void *ctx, const hn_step_time *t) {
     char *text = ctx;
     snprintf(text + strlen(text), 400 - strlen(text), "%s %s, ",
-             t->step->family != NULL ? t->step->family->name : "reference", t->step->label);
+             t->step->family != NULL ? t->step->family->name : "reference", t->step->facts->label);
 }
 
 static double farthest(const hn_tensor *a, const hn_tensor *b) {

@@ -29,7 +29,7 @@ static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int
 static void note_step(void *ctx, const hn_step_time *t) {
     char *steps = ctx;
     size_t at = strlen(steps);
-    if (t->step->family == NULL || t->step->flops == 0) return;
+    if (t->step->family == NULL || t->step->facts->flops == 0) return;
     snprintf(steps + at, 100 - at, "%s%s", at > 0 ? " " : "", t->step->family->name);
 }
 

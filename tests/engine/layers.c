@@ -53,8 +53,8 @@ static void note_step(void *ctx, const hn_step_time *t) {
     char *steps = ctx;
     const hn_step *s = t->step;
     size_t at = strlen(steps);
-    if (s->family == NULL || s->flops == 0) return;
-    assert_string_equal(s->maker->op_type, "MatMul");
+    if (s->family == NULL || s->facts->flops == 0) return;
+    assert_string_equal(s->facts->maker->op_type, "MatMul");
     snprintf(steps + at, 200 - at, "%s%s %d", at > 0 ? ", " : "", s->family->name, s->precision);
 }
 
@@ -184,9 +184,9 @@ static void note_product(void *ctx, const hn_step_time *t) {
     mixed_run *r = ctx;
     const hn_step *s = t->step;
     size_t at = strlen(r->steps);
-    if (s->why_precision == NULL) return;
+    if (s->facts->why_precision == NULL) return;
     snprintf(r->steps + at, sizeof r->steps - at, "%s%s %s: %s", at > 0 ? ", " : "",
-             hn_layer_name(s->maker), hn_step_precision(s), s->why_precision);
+             hn_layer_name(s->facts->maker), hn_step_precision(s), s->facts->why_precision);
 }
 
 /* Runs MIXED: as it is written, where precision is NULL; else in that, and by the rules. */

@@ -38,15 +38,15 @@ static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int
 static void note_step(void *ctx, const hn_step_time *t) {
     ran *r = ctx;
     char *steps = r->steps;
-    const char *why = t->step->why_float;
+    const char *why = t->step->facts->why_float;
     size_t told = strlen(r->floats);
     if (why != NULL)
         snprintf(r->floats + told, sizeof r->floats - told, "%s%s: %s", told > 0 ? ", " : "",
-                 t->step->label, why);
+                 t->step->facts->label, why);
     const char *family = t->step->family != NULL ? t->step->family->name : "reference";
     size_t at = strlen(steps);
     if (strcmp(family, "copy") == 0) return;
-    snprintf(steps + at, 512 - at, "%s%s %s", at > 0 ? ", " : "", family, t->step->label);
+    snprintf(steps + at, 512 - at, "%s%s %s", at > 0 ? ", " : "", family, t->step->facts->label);
 }
 
 /* Integers of their whole range, extremes often; floats from -2 to 2; s32 of a bias. */

@@ -99,7 +99,7 @@ static void note_step(void *ctx, const hn_step_time *t) {
         append(f->kernels, sizeof f->kernels, t->step->kernel->name);
     }
     if (strcmp(family, "copy") == 0) return;
-    const char *parts[] = {f->steps[0] != '\0' ? ", " : "", family, " ", t->step->label};
+    const char *parts[] = {f->steps[0] != '\0' ? ", " : "", family, " ", t->step->facts->label};
     for (int i = 0; i < 4; i++) append(f->steps, sizeof f->steps, parts[i]);
     append(f->labels, sizeof f->labels, parts[0]);
     append(f->labels, sizeof f->labels, parts[3]);
