@@ -56,7 +56,7 @@ def make_model(folder):
 def run_hone(hone, path, method, samples, target):
     begun = time.perf_counter()
     child = subprocess.Popen(
-        [hone, "quantize", path, "-o", target, "--data", f"random,n={samples}", "--samples", "0", "--method", method, "-q"],
+        [hone, "quantize", path, "-o", target, "--data", f"random,n={samples}", "--samples", "0", "--ranges", method, "-q"],
         stdout=subprocess.DEVNULL,
     )
     _, status, usage = os.wait4(child.pid, 0)

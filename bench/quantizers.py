@@ -90,7 +90,7 @@ TASKS = {
     "sst2_int4": ("sst2_minilm_fp32", sentences, 128, 1.0, "--type int4 --group 64", None),
 }
 TOOLS = ["hone", "hone+", "onnxruntime", "nncf"]
-HELPERS = {"static": "--with equalize,bias,adaround", None: "--with gptq", "dynamic": ""}
+HELPERS = {"static": "--methods equalize,bias,adaround", None: "--methods gptq", "dynamic": ""}
 
 
 class Dataset:

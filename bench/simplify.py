@@ -75,7 +75,7 @@ def each_pass(hone, name, path, report, after, folder, seconds):
         if row["fired"] == 0 or row["name"] == "remove_dead":
             continue
         without = os.path.join(folder, name + ".without.onnx")
-        simplify(hone, path, without, "--disable", row["name"])
+        simplify(hone, path, without, "--without", row["name"])
         x, y, ratio, spread = compare(Plain, name, without, after, seconds)
         print(f"    {row['name']:24}{row['fired']:5} times {x:10.2f}{y:10.2f}{ratio:8.3f} +- {spread:.3f}", flush=True)
         os.remove(without)

@@ -66,7 +66,7 @@ static bool take_hint(const job *j, lists *l, config *c) {
 /* Options that do not go together. */
 static bool check_pairs(const args *a) {
     static const char *const pairs[][2] = {
-        {"--iterations", "--seconds"},
+        {"--runs", "--seconds"},
         {"--json", "--csv"},
         {"--data", "--fill"},
         {"--data", "--dim"},
@@ -114,7 +114,7 @@ static bool read_options(job *j, config *common) {
         !words_of(a, "--precision", l.precision, &l.n_precision) ||
         !words_of(a, "--isa", l.isa, &l.n_isa) || !number_of(a, "--streams", 1, 1024, &c.streams) ||
         !number_of(a, "--warmup", 0, 1000000, &c.warmup) ||
-        !number_of(a, "--iterations", 1, 1000000000, &c.iterations) ||
+        !number_of(a, "--runs", 1, 1000000000, &c.runs) ||
         !real_of(a, "--seconds", 0.001, 86400, &c.seconds) || !take_hint(j, &l, &c) ||
         !check_search(a, &l, &c))
         return false;
@@ -144,12 +144,12 @@ static exit_code measure_one(job *j, int i) {
     result *r = &j->results[i];
     double end = now() + 2 * PATIENCE * c->seconds;
     exit_code code = bench_measure(j, c, r);
-    while (code == EXIT_DONE && c->iterations == 0 && !j->settled && r->rounds < ROUNDS_TO_SETTLE &&
+    while (code == EXIT_DONE && c->runs == 0 && !j->settled && r->rounds < ROUNDS_TO_SETTLE &&
            now() < end) {
         if (r->rounds > 1) j->total++;
         code = bench_again(j, c, r);
     }
-    j->total -= c->iterations == 0 && r->rounds == 1; /* of two that were expected */
+    j->total -= c->runs == 0 && r->rounds == 1; /* of two that were expected */
     if (code == EXIT_DONE && r->rounds > 1 && !j->settled)
         note("others use the cores: %d rounds do not agree, the fastest is shown", r->rounds);
     return code;
@@ -158,7 +158,7 @@ static exit_code measure_one(job *j, int i) {
 static exit_code measure_all(job *j, const baseline *b) {
     exit_code code = EXIT_DONE;
     int n = j->n;
-    j->total = j->configs[0].iterations > 0 ? n : 2 * n;
+    j->total = j->configs[0].runs > 0 ? n : 2 * n;
     for (j->n = 0; j->n < n && code == EXIT_DONE; j->n++) {
         code = measure_one(j, j->n);
         if (code == EXIT_DONE && b != NULL) code = baseline_compare(b, j, j->n);
@@ -242,25 +242,26 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--batch", 'b', "LIST", "sizes of the first axis: 1,8", false},
-    {"--threads", 't', "LIST", "threads: 1,2 or 1..4 (default: the cores this process may use)",
-     false},
-    {"--streams", 0, "N", "runs at the same time, of one session (default: 1)", false},
-    {"--precision", 0, "LIST", "f32, f32-relaxed, bf16, int8, auto (default: what the model holds)",
-     false},
+    {"--batch", 'b', "N,...", "samples per run, the size of the first axis: 1,8", false, NULL},
+    {"--threads", 't', "N,...",
+     "number of threads: 1,2 or 1..4 (default: the cores this process may use)", false, NULL},
+    {"--streams", 0, "N", "runs at the same time, in one session (default: 1)", false, NULL},
+    {"--precision", 0, "NAME,...",
+     "precision to compute in: f32, f32-relaxed, bf16; if quantized also int8, auto", false, NULL},
     OPTION_LAYER_PRECISION,
-    {"--isa", 0, "LIST", "use no more than these instruction sets: avx2,avx512", false},
-    {"--warmup", 0, "N", "runs before those that count (default: 10)", false},
-    {"--seconds", 0, "S", "how long to measure each configuration, in two rounds (default: 2)",
-     false},
-    {"--iterations", 'n', "N", "runs to measure instead", false},
-    {"--hint", 0, "FOR", "set threads, streams and batch for latency or for throughput", false},
-    {"--batch-search", 0, NULL, "find the batch with the most items per second", false},
-    {"--threads-search", 0, NULL, "find the number of threads with the fastest runs", false},
-    {"--max-latency", 0, "MS", "of a search: the median a run may take", false},
-    {"--baseline", 0, "FILE", "compare with an earlier --json; exit with 1 if it got slower",
-     false},
-    {"--data", 'd', "SPEC", "run on samples, KIND:PATH[,key=value...] (default: made up)", false},
+    {"--isa", 0, "NAME,...", "highest instruction set to use: avx2,avx512", false, NULL},
+    {"--warmup", 0, "N", "runs before the measured ones (default: 10)", false, NULL},
+    {"--seconds", 0, "S", "how long to measure each configuration (default: 2)", false, NULL},
+    {"--runs", 'n', "N", "how many runs to measure, instead of --seconds", false, "--iterations"},
+    {"--hint", 0, "FOR", "set threads, streams and batch for latency or for throughput", false,
+     NULL},
+    {"--batch-search", 0, NULL, "find the batch with the most samples per second", false, NULL},
+    {"--threads-search", 0, NULL, "find the number of threads with the fastest runs", false, NULL},
+    {"--max-latency", 0, "MS", "the longest a run may take: the median, in a search", false, NULL},
+    {"--baseline", 0, "FILE", "compare with an earlier --json; exit with 1 if it got slower", false,
+     NULL},
+    {"--data", 'd', "SPEC", "samples to use: KIND:PATH[,key=value...] (default: made-up inputs)",
+     false, NULL},
     OPTION_RESERVE,
     OPTION_TUNE,
     OPTION_TUNE_CACHE,
@@ -275,8 +276,8 @@ static const option_def options[] = {
     OPTION_TIME_LIMIT,
     OPTION_NO_SHARING,
     OPTION_NO_MMAP,
-    {"--json", 0, NULL, "print one JSON object per configuration, a line each", false},
-    {"--csv", 0, NULL, "print a line of CSV per configuration, with a heading", false},
+    {"--json", 0, NULL, "print JSON instead of text, an object per configuration", false, NULL},
+    {"--csv", 0, NULL, "print CSV instead of text, a line per configuration", false, NULL},
     OPTION_REPORT,
     OPTION_QUIET,
     OPTION_VERBOSE,

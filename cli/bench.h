@@ -9,8 +9,8 @@
 typedef struct config {
     int64_t batch;      /* -1: the model's own, or 1 */
     bool batch_if_free; /* leave a fixed one as it is */
-    int64_t threads, streams, warmup, iterations;
-    double seconds;              /* of a round, where iterations is 0 */
+    int64_t threads, streams, warmup, runs;
+    double seconds;              /* of a round, where runs is 0 */
     const char *precision, *isa; /* NULL: the model's own, the machine's */
     size_t max_memory;           /* where --max-memory does not say; 0: what the machine allows */
     bool may_fail;               /* for want of memory: result.failed says so */

@@ -112,14 +112,13 @@ static void keep(stream *s, double ms) {
 /* Whether one more run is wanted; counts it. */
 static bool one_more(bench *b) {
     int64_t n = atomic_fetch_add(&b->begun, 1);
-    if (b->c->iterations > 0) return n < b->c->iterations;
+    if (b->c->runs > 0) return n < b->c->runs;
     return n < LEAST_RUNS || now() - b->begin < b->c->seconds;
 }
 
 static double share_done(const bench *b) {
-    double runs = b->c->iterations > 0
-                      ? (double)atomic_load(&b->begun) / (double)(b->c->iterations + 1)
-                      : (now() - b->begin) / b->c->seconds;
+    double runs = b->c->runs > 0 ? (double)atomic_load(&b->begun) / (double)(b->c->runs + 1)
+                                 : (now() - b->begin) / b->c->seconds;
     return fmin(runs, 1);
 }
 

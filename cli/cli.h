@@ -23,68 +23,94 @@ typedef struct option_def {
     char letter;      /* 'd' for -d, or 0 */
     const char *arg;  /* what follows, for the help: "SPEC"; NULL: a switch */
     const char *help;
-    bool many; /* may be given more than once */
+    bool many;       /* may be given more than once */
+    const char *was; /* names it had in the version before, such as "--nodes -n"; NULL: none */
 } option_def;
 
-/* Options that mean the same in every verb that has them. */
+/* Options that several verbs have. An option has one letter, one kind of value and one meaning on
+ * every verb: the help of a verb may add to it only behind the first `:`, `;`, `,` or `(`, which
+ * tests/structure/options checks. */
 #define OPTION_JSON \
-    { "--json", 0, NULL, "print one JSON object instead of text", false }
+    { "--json", 0, NULL, "print JSON instead of text", false, NULL }
 #define OPTION_REPORT \
-    { "--report", 0, "FILE.html", "write a page with plots of what is found", false }
+    { "--report", 0, "FILE.html", "write an HTML page with plots of the results", false, NULL }
 #define OPTION_QUIET \
-    { "--quiet", 'q', NULL, "print no warnings, notes or progress", false }
+    { "--quiet", 'q', NULL, "print no warnings, notes or progress", false, NULL }
 #define OPTION_VERBOSE \
-    { "--verbose", 'v', NULL, "tell on stderr what is done and how long it takes", false }
-#define OPTION_THREADS \
-    { "--threads", 't', "N", "threads (default: the cores this process may use)", false }
-#define OPTION_RESERVE \
-    { "--reserve-cores", 0, "N", "cores to leave free, where --threads is not given", false }
-#define OPTION_TUNE                                                                    \
-    {                                                                                  \
-        "--tune", 0, "EFFORT",                                                         \
-            "measure which kernels are fastest here: off (default), fast, full", false \
-    }
-#define OPTION_TUNE_CACHE                                                                \
-    {                                                                                    \
-        "--tune-cache", 0, "FILE",                                                       \
-            "keeps what was measured (default: hone/tuning.txt among the caches)", false \
-    }
-#define OPTION_PRECISION                                                                      \
+    { "--verbose", 'v', NULL, "print on stderr what is done and how long it takes", false, NULL }
+#define OPTION_THREADS                                                                        \
     {                                                                                         \
-        "--precision", 0, "NAME",                                                             \
-            "f32; faster and less exact: f32-relaxed, bf16; int8, auto: of quantized models", \
-            false                                                                             \
+        "--threads", 't', "N", "number of threads (default: the cores this process may use)", \
+            false, NULL                                                                       \
     }
-#define OPTION_LAYER_PRECISION                                                                 \
+#define OPTION_RESERVE \
+    { "--reserve-cores", 0, "N", "cores to leave free if --threads is not given", false, NULL }
+#define OPTION_TUNE                                                                          \
+    {                                                                                        \
+        "--tune", 0, "EFFORT",                                                               \
+            "measure which kernels are fastest here: off (default), fast, full", false, NULL \
+    }
+#define OPTION_TUNE_CACHE                                                                          \
+    {                                                                                              \
+        "--tune-cache", 0, "FILE",                                                                 \
+            "where --tune keeps what it measured (default: ~/.cache/hone/tuning.txt)", false, NULL \
+    }
+#define OPTION_PRECISION                                                                     \
+    {                                                                                        \
+        "--precision", 0, "NAME",                                                            \
+            "precision to compute in: f32, f32-relaxed, bf16; if quantized also int8, auto", \
+            false, NULL                                                                      \
+    }
+#define OPTION_LAYER_PRECISION                                                              \
+    {                                                                                       \
+        "--layer-precision", 0, "PATTERN:NAME,...",                                         \
+            "precision of nodes by name: \"head*:f32\"; the last match counts", false, NULL \
+    }
+#define OPTION_KERNEL                                                                              \
+    {                                                                                              \
+        "--kernel", 0, "FAMILY=ROW", "use this kernel wherever it fits (hone kernels lists them)", \
+            true, NULL                                                                             \
+    }
+#define OPTION_EXEC                                                                            \
     {                                                                                          \
-        "--layer-precision", 0, "PATTERN:NAME,...",                                            \
-            "another precision for nodes by name, the last that matches: \"head*:f32\"", false \
+        "--exec", 0, "HOW", "how steps run: sequential (default), or parallel if independent", \
+            false, NULL                                                                        \
     }
-#define OPTION_KERNEL \
-    { "--kernel", 0, "FAMILY=ROW", "take this kernel wherever it serves (hone kernels)", true }
-#define OPTION_EXEC \
-    { "--exec", 0, "HOW", "sequential (default), or parallel: independent steps at once", false }
-#define OPTION_WITHOUT \
-    { "--without", 0, "PART,...", "leave out fuse or a graph pass, to see what it gains", false }
+#define OPTION_WITHOUT                                                                           \
+    {                                                                                            \
+        "--without", 0, "PASS,...",                                                              \
+            "leave out these graph passes; fuse: compute each node in its own step", false, NULL \
+    }
 #define OPTION_SEED \
-    { "--seed", 0, "N", "seed of everything random (default: 1)", false }
+    { "--seed", 0, "N", "seed of everything random (default: 1)", false, NULL }
 #define OPTION_DIM \
-    { "--dim", 0, "NAME=N", "size of a symbolic axis", true }
-#define OPTION_FILL \
-    { "--fill", 0, "HOW", "make up inputs: zeros, ones or random", false }
+    { "--dim", 0, "NAME=N", "size of a symbolic axis", true, NULL }
+#define OPTION_FILL                                                                                \
+    {                                                                                              \
+        "--fill", 0, "HOW", "make up the inputs that are not given: zeros, ones or random", false, \
+            NULL                                                                                   \
+    }
 #define OPTION_NO_MMAP \
-    { "--no-mmap", 0, NULL, "copy the model's file to memory instead of mapping it", false }
-#define OPTION_MAX_MEMORY \
-    { "--max-memory", 0, "MB|P%", "refuse to take more (default: what the machine allows)", false }
-#define OPTION_TIME_LIMIT \
-    { "--time-limit", 0, "S", "end after S seconds with exit code 4 (default: no limit)", false }
+    { "--no-mmap", 0, NULL, "copy the model's file to memory instead of mapping it", false, NULL }
+#define OPTION_MAX_MEMORY                                                                   \
+    {                                                                                       \
+        "--max-memory", 0, "MB|P%",                                                         \
+            "the most memory hone may take (default: what the machine allows)", false, NULL \
+    }
+#define OPTION_TIME_LIMIT                                                                    \
+    {                                                                                        \
+        "--time-limit", 0, "S", "stop after S seconds with exit code 4 (default: no limit)", \
+            false, NULL                                                                      \
+    }
 #define OPTION_NO_SHARING \
-    { "--no-sharing", 0, NULL, "give every activation memory of its own", false }
-
+    { "--no-sharing", 0, NULL, "give every activation memory of its own", false, NULL }
 #define OPTION_ISA \
-    { "--isa", 0, "NAME", "use no more than this instruction set: avx2, neon, portable ...", false }
-#define OPTION_BACKEND \
-    { "--backend", 0, "NAME", "cpu (default), or reference: the plain executor", false }
+    { "--isa", 0, "NAME", "highest instruction set to use: avx2, neon, portable ...", false, NULL }
+#define OPTION_BACKEND                                                                          \
+    {                                                                                           \
+        "--backend", 0, "NAME",                                                                 \
+            "what runs the model: cpu (default), or reference, the plain executor", false, NULL \
+    }
 
 #define MOST_OPTIONS 64
 #define MOST_VALUES 64 /* of an option that takes a list */
@@ -101,7 +127,9 @@ typedef struct args {
     int n_options; /* given options, in order */
     struct {
         const option_def *def;
-        char *value; /* "" of a switch */
+        char *value;      /* "" of a switch */
+        const char *word; /* that it was given by */
+        int old;          /* letters of the old name that the word begins with; 0: it has none */
     } option[MOST_OPTIONS];
 } args;
 
@@ -112,11 +140,16 @@ struct verb {
     const char *summary;
     const option_def *options;
     exit_code (*run)(const args *a);
+    /* Whether a name that another option had before is meant as that, going by its value; NULL: no
+     * name has changed hands. */
+    bool (*means_old)(const option_def *d, const char *value);
 };
 
 /* Fills in a, whose verb is set, from the words behind the verb; false after saying what is wrong.
  */
 bool read_words(args *a, int n, char **words);
+/* A note for each option that was given by an old name. */
+void note_old_names(const args *a);
 /* "hone NAME WORD ...", as a shell would take it; free it. */
 char *command_text(const char *name, int n, const char *const *words);
 
@@ -132,6 +165,8 @@ bool real_of(const args *a, const char *name, double lo, double hi, double *v);
 bool megabytes_of(const args *a, const char *name, int64_t *bytes);
 /* --max-drop: "1%" or "0.01" of the metric, or "1%rel" of its value. Absent: both are unchanged. */
 bool drop_of(const args *a, double *drop, bool *relative);
+/* --top: rows of a table; "all" gives INT64_MAX. Absent: *rows is unchanged. */
+bool top_of(const args *a, int64_t *rows);
 /* Lists of at most MOST_VALUES: whole numbers, "1,2,8" or "1..4", and words. Absent: v and *n are
  * unchanged. Words point into the option's text, which is cut: to be called once. */
 bool numbers_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v, int *n);

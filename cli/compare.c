@@ -360,7 +360,7 @@ static exit_code run_all(comparison *c) {
     int64_t samples = 8, top = 10;
     exit_code code = EXIT_DONE;
     if (!read_options(c) || !number_of(c->a, "--samples", 1, INT32_MAX, &samples) ||
-        !number_of(c->a, "--top", 0, INT32_MAX, &top))
+        !top_of(c->a, &top))
         return EXIT_USAGE;
     for (int k = 0; k < c->n && code == EXIT_DONE; k++) code = open_model(c->a, &c->models[k]);
     for (int k = 1; k < c->n && code == EXIT_DONE; k++)
@@ -398,18 +398,21 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--data", 'd', "SPEC", "samples, with labels for accuracy, KIND:PATH[,key=value...]", false},
-    {"--samples", 0, "N", "samples that are made up, or tensors are compared on (default: 8)",
-     false},
-    {"--top", 0, "N", "rows of the table of tensors (default: 10)", false},
-    {"--no-time", 0, NULL, "do not measure latency", false},
-    {"--tolerance", 0, "T", "exit with 1 if outputs are further: 30dB, 0.01 or 1%", false},
-    {"--max-drop", 0, "P", "exit with 1 if accuracy falls by more: 1%, 1%rel", false},
-    {"--bisect", 0, NULL, "find the steps to return to the first model's to pass", false},
+    {"--data", 'd', "SPEC", "samples to use, with labels for accuracy: KIND:PATH[,key=value...]",
+     false, NULL},
+    {"--samples", 0, "N", "how many samples to look at, tensor by tensor (default: 8)", false,
+     NULL},
+    {"--top", 0, "N|all", "rows of the table (default: 10)", false, NULL},
+    {"--no-time", 0, NULL, "do not measure latency", false, NULL},
+    {"--tolerance", 0, "T", "exit with 1 if outputs differ by more: 30dB, 0.01 or 1%", false, NULL},
+    {"--max-drop", 0, "P", "the most accuracy that may be lost: 1%, 1%rel; else exit with 1", false,
+     NULL},
+    {"--bisect", 0, NULL, "find the steps that must run as in the first model to pass", false,
+     NULL},
     {"--against", 0, "SETTING", "compare one model with itself: reference, f32, isa=portable ...",
-     false},
-    {"--reduce", 0, NULL, "cut the model to the smallest part that fails", false},
-    {"--output", 'o', "FILE", "where --reduce writes what is left", false},
+     false, NULL},
+    {"--reduce", 0, NULL, "cut the model to the smallest part that still fails", false, NULL},
+    {"--output", 'o', "FILE", "write the result here: what --reduce leaves", false, NULL},
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,

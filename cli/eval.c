@@ -203,10 +203,10 @@ static exit_code run(const args *a) {
         complain("eval wants --data KIND:PATH, for example --data synthetic:digits");
         return EXIT_USAGE;
     }
-    eo.outputs = value_of(a, "--output");
+    eo.outputs = value_of(a, "--score");
     eo.tables = has(a, "--per-class") || has(a, "--confusion") || has(a, "--report");
     bool valid = session_options(a, &so) && number_of(a, "--batch", 1, INT32_MAX, &eo.batch) &&
-                 real_of(a, "--metric-seconds", 0.001, 1e6, &j.command.seconds) &&
+                 real_of(a, "--metric-time-limit", 0.001, 1e6, &j.command.seconds) &&
                  add_accuracy(&j, a) && add_gates(&j, a, "--min", false) &&
                  add_gates(&j, a, "--max", true) && choose_metrics(&j, a);
     eo.seed = so.seed;
@@ -216,18 +216,21 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--data", 'd', "SPEC", "labelled samples, KIND:PATH[,key=value...]", false},
-    {"--metric", 'm', "NAME,...", "what to measure (default: what suits the model and data)",
-     false},
-    {"--output", 0, "NAME,...", "the model's outputs to score (default: the first)", false},
-    {"--per-class", 0, NULL, "print precision, recall and F1 of every class", false},
-    {"--confusion", 0, NULL, "print the answers by label", false},
-    {"--batch", 'b', "N", "samples per run (default: the model's, or 16)", false},
-    {"--min-accuracy", 0, "P", "exit with 1 if top-1 is below P (91.5% or 0.915)", false},
-    {"--min", 0, "METRIC=VALUE", "exit with 1 if a metric is below VALUE", true},
-    {"--max", 0, "METRIC=VALUE", "exit with 1 if a metric is above VALUE", true},
-    {"--metric-command", 0, "CMD", "a metric of your own: run on a folder of .npz files", false},
-    {"--metric-seconds", 0, "S", "how long that may take (default: 60)", false},
+    {"--data", 'd', "SPEC", "samples to use, with labels or targets: KIND:PATH[,key=value...]",
+     false, NULL},
+    {"--metric", 'm', "NAME,...", "what to measure (default: what suits the model and data)", false,
+     NULL},
+    {"--score", 0, "NAME,...", "outputs to score (default: the first)", false, "--output"},
+    {"--per-class", 0, NULL, "print precision, recall and F1 of every class", false, NULL},
+    {"--confusion", 0, NULL, "print a table of answers by label", false, NULL},
+    {"--batch", 'b', "N", "samples per run (default: the model's, or 16)", false, NULL},
+    {"--min-accuracy", 0, "P", "exit with 1 if top-1 is below P (91.5% or 0.915)", false, NULL},
+    {"--min", 0, "METRIC=VALUE", "exit with 1 if a metric is below VALUE", true, NULL},
+    {"--max", 0, "METRIC=VALUE", "exit with 1 if a metric is above VALUE", true, NULL},
+    {"--metric-command", 0, "CMD",
+     "measure with a command of your own, run on a folder of .npz files", false, NULL},
+    {"--metric-time-limit", 0, "S", "how long the metric command may take (default: 60)", false,
+     "--metric-seconds"},
     OPTION_PRECISION,
     OPTION_LAYER_PRECISION,
     OPTION_SEED,

@@ -146,8 +146,9 @@ static ending wait_for(pid_t child, double until, int *code) {
 static hone_status judge(command_metric *c, ending e, int code, const char *text, hone_error *err) {
     if (e == INTERRUPTED) return fail(err, HONE_E_LIMIT, "interrupted");
     if (e == LATE)
-        return fail(err, HONE_E_LIMIT, "metric command '%s' took more than %g s (--metric-seconds)",
-                    c->text, c->seconds);
+        return fail(err, HONE_E_LIMIT,
+                    "metric command '%s' took more than %g s (--metric-time-limit)", c->text,
+                    c->seconds);
     if (e == TALKATIVE)
         return fail(err, HONE_E_FORMAT,
                     "metric command '%s' printed more than %d bytes, wanted one number", c->text,

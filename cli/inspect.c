@@ -174,7 +174,7 @@ static void print_nodes(const hone_inspection *in, size_t shown) {
     }
     table_print(t);
     if (in->n_nodes > shown)
-        line("... and %zu more (--nodes all shows every node)", in->n_nodes - shown);
+        line("... and %zu more (--top all shows every node)", in->n_nodes - shown);
 }
 
 static void print_text(const char *path, const hone_model *m, const hone_inspection *in,
@@ -192,19 +192,6 @@ static void print_text(const char *path, const hone_model *m, const hone_inspect
         line("%s", "");
         print_nodes(in, shown);
     }
-}
-
-/* --nodes N|all; false after saying what is wrong. */
-static bool nodes_of(const args *a, size_t *shown) {
-    const char *text = value_of(a, "--nodes");
-    int64_t n = SHOWN_NODES;
-    if (text != NULL && strcmp(text, "all") == 0) {
-        *shown = SIZE_MAX;
-        return true;
-    }
-    if (!number_of(a, "--nodes", 0, INT32_MAX, &n)) return false;
-    *shown = (size_t)n;
-    return true;
 }
 
 static void take_size(feed *f, const char *symbol, const hone_inspection *in) {
@@ -234,8 +221,9 @@ static exit_code run(const args *a) {
     hone_error err;
     hone_memory_use use = {0};
     hone_dim_value dims[MOST_OPTIONS];
-    size_t n_dims, shown;
-    if (!dims_of(a, dims, &n_dims) || !nodes_of(a, &shown)) return EXIT_USAGE;
+    size_t n_dims;
+    int64_t shown = SHOWN_NODES;
+    if (!dims_of(a, dims, &n_dims) || !top_of(a, &shown)) return EXIT_USAGE;
     hone_model *m = NULL;
     hone_inspection *in = NULL;
     exit_code code = EXIT_DONE;
@@ -247,7 +235,7 @@ static exit_code run(const args *a) {
     }
     if (code == EXIT_DONE && has(a, "--plan")) code = plan(m, in, &use);
     if (code == EXIT_DONE && !has(a, "--json"))
-        print_text(a->argument[0], m, in, has(a, "--plan") ? &use : NULL, shown);
+        print_text(a->argument[0], m, in, has(a, "--plan") ? &use : NULL, (size_t)shown);
     if (code == EXIT_DONE) code = write_results(a, &(inspected){m, in, &use});
     hone_inspection_destroy(in);
     hone_model_destroy(m);
@@ -255,8 +243,8 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--nodes", 'n', "N|all", "rows of the table of nodes (default: 40)", false},
-    {"--plan", 0, NULL, "plan a run on this machine, and print the memory it takes", false},
+    {"--top", 0, "N|all", "rows of the table (default: 40)", false, "--nodes -n"},
+    {"--plan", 0, NULL, "plan a run on this machine and print the memory it takes", false, NULL},
     OPTION_DIM,
     OPTION_TIME_LIMIT,
     OPTION_NO_MMAP,

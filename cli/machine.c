@@ -202,10 +202,10 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--remeasure", 0, NULL, "measure again, whatever the cache says", false},
-    {"--cache", 0, "FILE", "keeps what was measured (default: hone/machine.txt among the caches)",
-     false},
-    {"--no-cache", 0, NULL, "neither read nor keep what was measured", false},
+    {"--remeasure", 0, NULL, "measure again, even if the cache has a measurement", false, NULL},
+    {"--cache", 0, "FILE", "where measurements are kept (default: ~/.cache/hone/machine.txt)",
+     false, NULL},
+    {"--no-cache", 0, NULL, "neither read nor keep measurements", false, NULL},
     OPTION_JSON,
     OPTION_REPORT,
     OPTION_QUIET,

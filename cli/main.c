@@ -73,6 +73,7 @@ static exit_code run(const verb *v, int n, char **words) {
     exit_code code = EXIT_USAGE;
     if (read_words(&a, n, words)) {
         set_verbosity(has(&a, "--quiet"), has(&a, "--verbose"));
+        note_old_names(&a);
         code = start_time_limit(&a) ? results_check(&a) : EXIT_USAGE;
         if (code == EXIT_DONE) code = v->run(&a);
     }

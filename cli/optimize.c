@@ -40,20 +40,19 @@ static bool read_options(job *j) {
         !real_of(a, "--max-latency", 1e-6, 1e9, &o->max_latency_ms) ||
         !real_of(a, "--time-budget", 1e-3, 1e9, &o->time_budget) ||
         !megabytes_of(a, "--max-size", &o->max_file_bytes) ||
-        !megabytes_of(a, "--max-memory", &o->max_memory_bytes))
+        !megabytes_of(a, "--max-run-memory", &o->max_run_memory_bytes))
         return false;
     if (has(a, "--max-drop") && !has(a, "--data") && !has(a, "--eval")) {
         complain("--max-drop wants samples to judge by: --data SPEC");
         return false;
     }
-    j->session.max_memory = 0; /* here it is a wish, not a limit on what searching takes */
     o->session = &j->session;
     o->seed = j->session.seed;
     o->metric = value_of(a, "--metric");
     o->allow_unchecked = has(a, "--allow-unchecked");
     if (has(a, "--target")) o->target = value_of(a, "--target");
     o->runtime = value_of(a, "--for");
-    if (o->runtime != NULL && !is_choice(HONE_QUANTIZE_TARGETS, "runtime", o->runtime, NULL))
+    if (o->runtime != NULL && !is_choice(HONE_QUANTIZE_RUNTIMES, "runtime", o->runtime, NULL))
         return false;
     const char *to = value_of(a, "--output");
     if (to == NULL && strcmp(a->argument[0], "-") == 0) {
@@ -261,22 +260,33 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "where the model goes (default: MODEL.opt.onnx)", false},
-    {"--data", 'd', "SPEC", "samples, which are split to calibrate, choose and verify with", false},
-    {"--calibrate", 0, "SPEC", "other samples to calibrate with", false},
-    {"--eval", 0, "SPEC", "other samples to choose and verify with", false},
-    {"--metric", 'm', "NAME", "what to judge by (default: what suits the model and data)", false},
-    {"--max-drop", 0, "P", "the metric may lose P: 1% (default), 0.01, 1%rel", false},
-    {"--max-latency", 0, "MS", "stop when a run of one sample takes no longer", false},
-    {"--max-size", 0, "MB", "stop when the file is no larger", false},
-    {"--max-memory", 0, "MB", "stop when a run takes no more memory", false},
+    {"--output", 'o', "FILE", "write the result here (default: MODEL.opt.onnx)", false, NULL},
+    {"--data", 'd', "SPEC", "samples to use: split to calibrate, to choose and to verify", false,
+     NULL},
+    {"--calibrate", 0, "SPEC", "samples to calibrate with, instead of a part of --data", false,
+     NULL},
+    {"--eval", 0, "SPEC", "samples to choose and verify with, instead of a part of --data", false,
+     NULL},
+    {"--metric", 'm', "NAME", "what to measure (default: what suits the model and data)", false,
+     NULL},
+    {"--max-drop", 0, "P", "the most accuracy that may be lost: 1% (default), 0.01, 1%rel", false,
+     NULL},
+    {"--max-latency", 0, "MS",
+     "the longest a run may take, for one sample; the search ends when it is met", false, NULL},
+    {"--max-size", 0, "MB", "the largest the file may be; the search ends when it is met", false,
+     NULL},
+    {"--max-run-memory", 0, "MB", "the most memory a run may take; the search ends when it is met",
+     false, "--max-memory"},
     OPTION_TIME_LIMIT,
-    {"--target", 0, "DEVICE", "what it is to run on: cpu", false},
-    {"--for", 0, "RUNTIME", "what is to run it: hone (default), onnxruntime, openvino, tensorrt",
-     false},
-    {"--allow-unchecked", 0, NULL, "without real samples, try what may change answers too", false},
-    {"--time-budget", 0, "S", "end the search after S seconds with the best that passed", false},
-    {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false},
+    {"--target", 0, "DEVICE", "device the model will run on: cpu", false, NULL},
+    {"--for", 0, "RUNTIME",
+     "runtime that will run the model: hone (default), onnxruntime, openvino, tensorrt", false,
+     NULL},
+    {"--allow-unchecked", 0, NULL, "without real samples, also try what may change answers", false,
+     NULL},
+    {"--time-budget", 0, "S", "end the search after S seconds with the best model so far", false,
+     NULL},
+    {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false, NULL},
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_RESERVE,

@@ -138,6 +138,15 @@ bool drop_of(const args *a, double *drop, bool *relative) {
     return true;
 }
 
+bool top_of(const args *a, int64_t *rows) {
+    const char *text = value_of(a, "--top");
+    bool all = text != NULL && strcmp(text, "all") == 0;
+    if (all) *rows = INT64_MAX;
+    if (text == NULL || all || (whole_number(text, rows) && *rows >= 0)) return true;
+    complain("--top wants a number of rows, or all, got '%s'", text);
+    return false;
+}
+
 bool numbers_of(const args *a, const char *name, int64_t lo, int64_t hi, int64_t *v, int *n) {
     const char *words[MOST_VALUES];
     int n_words;
@@ -216,7 +225,7 @@ hone_status load_model(const args *a, hone_model **m, hone_error *err) {
 static bool is_list(const args *a, const char *name) {
     const option_def *d = a->verb->options;
     while (d->name != NULL && strcmp(d->name, name) != 0) d++;
-    return d->arg != NULL && strcmp(d->arg, "LIST") == 0;
+    return d->arg != NULL && strstr(d->arg, ",...") != NULL;
 }
 
 const char *cache_file(const char *name, char path[CACHE_PATH]) {
@@ -370,13 +379,38 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 
 /* ---- reading ---- */
 
-static const option_def *find(const verb *v, const char *word, size_t n) {
-    for (const option_def *d = v->options; d->name != NULL; d++) {
-        bool by_name = strlen(d->name) == n && memcmp(d->name, word, n) == 0;
-        bool by_letter = word[1] != '-' && d->letter == word[1];
-        if (by_name || by_letter) return d;
+static bool is_called(const option_def *d, const char *word, size_t n) {
+    bool by_name = strlen(d->name) == n && memcmp(d->name, word, n) == 0;
+    return by_name || (word[1] != '-' && d->letter == word[1]);
+}
+
+static bool was_called(const option_def *d, const char *word, size_t n) {
+    for (const char *at = d->was; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (length == n && memcmp(at, word, n) == 0) return true;
+        at += length;
     }
-    return NULL;
+    return false;
+}
+
+/* The option of that name, else the one that had it before; *old says which. */
+static const option_def *find(const verb *v, const char *word, size_t n, const char *value,
+                              bool *old) {
+    const option_def *was = NULL;
+    *old = false;
+    for (const option_def *d = v->options; d->name != NULL; d++) {
+        if (is_called(d, word, n) && (v->means_old == NULL || !v->means_old(d, value))) return d;
+        if (was_called(d, word, n)) was = d;
+    }
+    *old = was != NULL;
+    return was;
+}
+
+void note_old_names(const args *a) {
+    for (int i = 0; i < a->n_options; i++)
+        if (a->option[i].old > 0)
+            note("%.*s is now called %s; the old name goes with the next version", a->option[i].old,
+                 a->option[i].word, a->option[i].def->name);
 }
 
 static void unknown_option(const verb *v, char *word, size_t n) {
@@ -388,7 +422,8 @@ static void unknown_option(const verb *v, char *word, size_t n) {
     has_no(v->name, "option", word, names);
 }
 
-static bool add_option(args *a, const option_def *d, char *value) {
+/* word begins with the option's name, whose first `old` letters are an old one. */
+static bool add_option(args *a, const option_def *d, char *value, const char *word, int old) {
     if (d->arg != NULL && !d->many && has(a, d->name)) {
         complain("%s is given twice", d->name);
         return false;
@@ -398,7 +433,10 @@ static bool add_option(args *a, const option_def *d, char *value) {
         return false;
     }
     a->option[a->n_options].def = d;
-    a->option[a->n_options++].value = value;
+    a->option[a->n_options].value = value;
+    a->option[a->n_options].word = word;
+    a->option[a->n_options].old = old;
+    a->n_options++;
     return true;
 }
 
@@ -419,23 +457,25 @@ static bool read_option(args *a, int n_words, char **words, int *used) {
     char *word = words[0];
     bool is_long = word[1] == '-';
     size_t n = is_long ? strcspn(word, "=") : 2;
-    const option_def *d = find(a->verb, word, n);
+    char *value = word[n] == '\0' ? NULL : word + n + is_long;
+    bool old;
+    const option_def *d =
+        find(a->verb, word, n, value != NULL || n_words == 1 ? value : words[1], &old);
     if (d == NULL) {
         unknown_option(a->verb, word, n);
         return false;
     }
-    char *value = word[n] == '\0' ? NULL : word + n + is_long;
     *used = 1;
     if (d->arg == NULL) {
         if (value != NULL) complain("%s takes no value, got '%s'", d->name, value);
-        return value == NULL && add_option(a, d, nothing);
+        return value == NULL && add_option(a, d, nothing, word, old ? (int)n : 0);
     }
     if (value == NULL && n_words > 1) {
         value = words[1];
         *used = 2;
     }
     if (value == NULL) complain("%s wants %s", d->name, d->arg);
-    return value != NULL && add_option(a, d, value);
+    return value != NULL && add_option(a, d, value, word, old ? (int)n : 0);
 }
 
 /* Letters that mean nothing to a shell. */

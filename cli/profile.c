@@ -48,12 +48,15 @@ static bool read_options(job *j) {
     j->top = 20;
     j->o.counters = true;
     if (!word_of(a, "--sort", sorts, &sort) || !word_of(a, "--by", groups, &by) ||
-        !number_of(a, "--top", 0, 1000000, &j->top) ||
-        !number_of(a, "--runs", 1, 100000, &j->o.runs) ||
-        !real_of(a, "--max-latency", 0, 1e9, &j->o.max_ms) ||
+        !top_of(a, &j->top) || !number_of(a, "--runs", 1, 100000, &j->o.runs) ||
+        !real_of(a, "--max-latency", 0, 1e9, &j->o.max_latency_ms) ||
         !real_of(a, "--requests-per-day", 0, 1e15, &j->requests_per_day) ||
         !real_of(a, "--machine-price", 0, 1e12, &j->machine_price))
         return false;
+    if (j->top == 0) {
+        note("--top 0 is now called --top all; the old name goes with the next version");
+        j->top = INT64_MAX;
+    }
     if (has(a, "--requests-per-day") != has(a, "--machine-price")) {
         complain("--requests-per-day and --machine-price go together");
         return false;
@@ -283,19 +286,26 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--runs", 'n', "N", "runs to take the medians of (default: 10)", false},
+    {"--runs", 'n', "N", "how many runs to measure (default: 10)", false, NULL},
     {"--explain", 0, NULL,
-     "what products are computed in, and why; of a quantized model what runs in floats", false},
-    {"--sort", 0, "KEY", "time (default), name, order, lost, or share of the roof", false},
-    {"--top", 0, "N", "rows to show (default: 20; 0: all)", false},
-    {"--by", 0, "WHAT", "node (default), op, or scope: the paths of node names", false},
-    {"--data", 'd', "SPEC", "time decoding, preprocessing and inference of samples apart", false},
-    {"--no-roofline", 0, NULL, "do not measure the machine's limits", false},
-    {"--max-latency", 0, "MS", "what a run may take, for the verdict on it", false},
-    {"--requests-per-day", 0, "N", "with --machine-price: machines needed and their cost", false},
-    {"--machine-price", 0, "P", "of a machine, per month", false},
-    {"--trace", 0, "FILE", "write start-up, steps and memory as a Chrome trace (Perfetto)", false},
-    {"--folded", 0, "FILE", "write them as folded stacks, for flame graphs", false},
+     "say what each product is computed in, and why; if quantized, what runs in floats", false,
+     NULL},
+    {"--sort", 0, "KEY",
+     "order of the rows: time (default), name, order, lost, or share of the roofline", false, NULL},
+    {"--top", 0, "N|all", "rows of the table (default: 20)", false, NULL},
+    {"--by", 0, "WHAT", "what a row is: node (default), op, or scope (the path in node names)",
+     false, NULL},
+    {"--data", 'd', "SPEC", "samples to use: times decoding, preprocessing and inference apart",
+     false, NULL},
+    {"--no-roofline", 0, NULL, "do not measure the machine's limits", false, NULL},
+    {"--max-latency", 0, "MS", "the longest a run may take, for the verdict on it", false, NULL},
+    {"--requests-per-day", 0, "N", "with --machine-price: machines needed and their cost", false,
+     NULL},
+    {"--machine-price", 0, "P", "price of a machine per month", false, NULL},
+    {"--trace", 0, "FILE", "write start-up, steps and memory as a Chrome trace (Perfetto)", false,
+     NULL},
+    {"--folded", 0, "FILE", "write start-up and steps as folded stacks, for flame graphs", false,
+     NULL},
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,

@@ -115,7 +115,7 @@ static void print_nodes(const plan *p, sorting sort, int64_t top) {
                                         "GOP/s", "GB/s", "roof %", "lost ms", "bound"};
     const hone_profile *f = p->profile;
     row *rows = must(calloc(f->n_steps + 1, sizeof *rows));
-    size_t n = rows_of(f, BY_NODE, rows), shown = top > 0 && (size_t)top < n ? (size_t)top : n;
+    size_t n = rows_of(f, BY_NODE, rows), shown = (size_t)top < n ? (size_t)top : n;
     double sum = 0;
     sort_rows(rows, n, sort);
     table *t = table_new(heads, "thhrrrrrrrl");
@@ -128,7 +128,8 @@ static void print_nodes(const plan *p, sorting sort, int64_t top) {
         table_cell(t, "%s", s->bound != NULL ? s->bound : "-");
     }
     table_print(t);
-    if (shown < n) line("... and %zu more, %.3f ms (--top 0 shows all)", n - shown, f->ms - sum);
+    if (shown < n)
+        line("... and %zu more, %.3f ms (--top all shows every row)", n - shown, f->ms - sum);
     free_rows(rows, n);
 }
 
@@ -139,7 +140,7 @@ static void print_groups(const plan *p, sorting sort, grouping by, int64_t top) 
                                               "GOP/s", "GB/s",  "roof %", "lost ms"};
     const hone_profile *f = p->profile;
     row *rows = must(calloc(f->n_steps + 1, sizeof *rows));
-    size_t n = rows_of(f, by, rows), shown = top > 0 && (size_t)top < n ? (size_t)top : n;
+    size_t n = rows_of(f, by, rows), shown = (size_t)top < n ? (size_t)top : n;
     double sum = 0;
     sort_rows(rows, n, sort);
     table *t =
@@ -150,7 +151,8 @@ static void print_groups(const plan *p, sorting sort, grouping by, int64_t top) 
         rate_cells(t, &rows[i], f->ms, &sum);
     }
     table_print(t);
-    if (shown < n) line("... and %zu more, %.3f ms (--top 0 shows all)", n - shown, f->ms - sum);
+    if (shown < n)
+        line("... and %zu more, %.3f ms (--top all shows every row)", n - shown, f->ms - sum);
     free_rows(rows, n);
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "write.h"
 
@@ -78,7 +79,7 @@ static bool read_rules(job *j, bool *needs_data) {
     for (int k = 0; (text = value_at(j->a, "--layer", k)) != NULL; k++) {
         char *eq = strrchr(text, '=');
         if (eq == NULL || eq == text) {
-            complain("--layer wants NAME=TYPE, got '%s'", text);
+            complain("--layer wants PATTERN=TYPE, got '%s'", text);
             return false;
         }
         *eq = '\0';
@@ -128,7 +129,7 @@ static bool read_numbers(job *j) {
         !number_of(a, "--seed", 0, INT64_MAX, &seed) ||
         !real_of(a, "--percentile", 50, 100, &j->o.percentile) ||
         !real_of(a, "--bits-per-weight", 0.01, 32, &j->o.bits_per_weight) ||
-        !real_of(a, "--max-latency", 1e-6, 1e9, &j->o.max_ms) ||
+        !real_of(a, "--max-latency", 1e-6, 1e9, &j->o.max_latency_ms) ||
         !megabytes_of(a, "--max-size", &j->o.max_file_bytes))
         return false;
     if (!drop_of(a, &j->o.max_drop, &j->o.max_drop_relative)) return false;
@@ -149,10 +150,10 @@ static bool read_options(job *j) {
         j->o.type = "int8-weights";
     j->o.mix = value_of(a, "--mix");
     j->o.sensitivity = value_of(a, "--sensitivity");
-    j->o.methods = value_of(a, "--with");
-    j->o.ranges = value_of(a, "--method");
-    j->o.target = value_of(a, "--for");
-    j->o.load_ranges = value_of(a, "--ranges");
+    j->o.methods = value_of(a, "--methods");
+    j->o.ranges = value_of(a, "--ranges");
+    j->o.runtime = value_of(a, "--for");
+    j->o.load_ranges = value_of(a, "--load-ranges");
     j->o.save_ranges = value_of(a, "--save-ranges");
     j->o.per_tensor = has(a, "--per-tensor");
     j->o.symmetric = has(a, "--symmetric");
@@ -161,8 +162,8 @@ static bool read_options(job *j) {
     j->spec = value_of(a, "--data");
     if (!is_choice(HONE_QUANTIZE_TYPES, "type", j->o.type, &needs_data) ||
         !read_rules(j, &needs_data) ||
-        !are_choices(HONE_QUANTIZE_TARGETS, "target", j->o.target, NULL) ||
-        !are_choices(HONE_QUANTIZE_RANGES, "method", j->o.ranges, NULL))
+        !are_choices(HONE_QUANTIZE_RUNTIMES, "runtime", j->o.runtime, NULL) ||
+        !are_choices(HONE_QUANTIZE_RANGES, "way to find ranges", j->o.ranges, NULL))
         return false;
     if (j->o.load_ranges != NULL) needs_data = false;
     if (j->o.mix != NULL) needs_data = true;
@@ -448,36 +449,64 @@ static exit_code run(const args *a) {
     return code;
 }
 
+/* --ranges FILE, which is called --load-ranges now: a file that no way to find ranges is called. */
+static bool names_a_table(const option_def *d, const char *value) {
+    if (strcmp(d->name, "--ranges") != 0 || value == NULL || access(value, R_OK) != 0) return false;
+    const char **names = names_of(HONE_QUANTIZE_RANGES), **at = names;
+    while (*at != NULL && strcmp(*at, value) != 0) at++;
+    bool is_name = *at != NULL;
+    free(names);
+    return !is_name;
+}
+
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "where the quantized model goes", false},
+    {"--output", 'o', "FILE", "write the result here: the quantized model", false, NULL},
     {"--type", 0, "TYPE",
-     "int8 (default), int8-dynamic, int8-weights, int4, int4-dynamic, w4a8, f16, bf16, f32", false},
-    {"--data", 'd', "SPEC", "samples of what the model will see (docs/data.md)", false},
-    {"--samples", 0, "N", "how many of them are looked at (default: 512, 0: all)", false},
-    {"--method", 0, "NAME", "of ranges: auto (default), percentile, minmax, average, entropy, mse",
-     false},
-    {"--percentile", 0, "P", "of values inside a range, in % (default: 99.99)", false},
-    {"--weights", 0, "TYPE", "integers they are stored in: s8, u8, s4, u4 ...", false},
-    {"--activations", 0, "TYPE", "of --type int8: u8, s8, u16, s16", false},
-    {"--bits", 0, "W[,A]", "of weights, 1 to 16, and of activations", false},
-    {"--simulate", 0, NULL, "round to so many bits, but stay f32: what would they do?", false},
-    {"--group", 0, "N", "weights that share a scale (default of int4 and int4-dynamic: 64)", false},
-    {"--per-tensor", 0, NULL, "one scale for a weight, not one for each channel", false},
-    {"--symmetric", 0, NULL, "zero point 0 for activations too", false},
-    {"--layer", 0, "NAME=TYPE", "another type for layers by name, * and ? allowed", true},
-    {"--keep-f32", 0, "NAME", "leave these layers as they are", true},
-    {"--mix", 0, "TYPE,...", "types each layer gets one of, by measuring, within a limit:", false},
-    {"--sensitivity", 0, "NAME", "of layers to types: measured by runs, or estimated", false},
-    {"--bits-per-weight", 0, "N", "on the bits of weights, with scales and zero points", false},
-    {"--max-size", 0, "MB", "on the file", false},
-    {"--max-latency", 0, "MS", "on the time of all layers for one sample", false},
-    {"--max-drop", 0, "P", "on the accuracy lost on the samples: 1%, 1%rel", false},
-    {"--with", 0, "METHOD,...", "what else is done to weights (docs/quantize.md)", false},
-    {"--for", 0, "RUNTIME", "hone (default), onnxruntime, openvino, tensorrt", false},
-    {"--integer-io", 0, NULL, "inputs and outputs in the narrow type as well", false},
-    {"--embeddings", 0, NULL, "tables that Gather reads are weights too", false},
-    {"--ranges", 0, "FILE", "ranges from this table instead of data", false},
-    {"--save-ranges", 0, "FILE", "write the ranges that were found", false},
+     "type of layers: int8 (default), int8-dynamic, int8-weights, int4, int4-dynamic, w4a8, f16, "
+     "bf16, f32",
+     false, NULL},
+    {"--data", 'd', "SPEC", "samples to use: what the model will see, KIND:PATH[,key=value...]",
+     false, NULL},
+    {"--samples", 0, "N", "how many samples to look at (default: 512; 0: all)", false, NULL},
+    {"--ranges", 0, "NAME",
+     "how ranges are found: auto (default), percentile, minmax, average, entropy, mse", false,
+     "--method"},
+    {"--percentile", 0, "P", "share of values that stay inside a range, in % (default: 99.99)",
+     false, NULL},
+    {"--weights", 0, "TYPE", "integers that weights are stored in: s8, u8, s4, u4 ...", false,
+     NULL},
+    {"--activations", 0, "TYPE",
+     "integers that activations are stored in, with --type int8: u8, s8, u16, s16", false, NULL},
+    {"--bits", 0, "W[,A]", "bits of weights, 1 to 16, and of activations", false, NULL},
+    {"--simulate", 0, NULL, "round to so many bits but store f32, to see what the bits would do",
+     false, NULL},
+    {"--group", 0, "N", "weights that share a scale (default of int4 and int4-dynamic: 64)", false,
+     NULL},
+    {"--per-tensor", 0, NULL, "one scale per weight tensor, not one per channel", false, NULL},
+    {"--symmetric", 0, NULL, "zero point 0 for activations too", false, NULL},
+    {"--layer", 0, "PATTERN=TYPE", "type of layers by name; * and ? stand for letters", true, NULL},
+    {"--keep-f32", 0, "PATTERN", "leave layers of these names as they are", true, NULL},
+    {"--mix", 0, "TYPE,...",
+     "choose one of these types for each layer, by measuring, within a limit", false, NULL},
+    {"--sensitivity", 0, "NAME",
+     "with --mix: how the error of a type is found, measured (by runs) or estimated", false, NULL},
+    {"--bits-per-weight", 0, "N",
+     "with --mix: the most bits per weight, scales and zero points included", false, NULL},
+    {"--max-size", 0, "MB", "the largest the file may be, with --mix", false, NULL},
+    {"--max-latency", 0, "MS", "the longest a run may take, with --mix: all layers, for one sample",
+     false, NULL},
+    {"--max-drop", 0, "P", "the most accuracy that may be lost, with --mix: 1%, 1%rel", false,
+     NULL},
+    {"--methods", 0, "NAME,...", "methods that improve quantized weights (docs/quantize.md)", false,
+     "--with"},
+    {"--for", 0, "RUNTIME",
+     "runtime that will run the model: hone (default), onnxruntime, openvino, tensorrt", false,
+     NULL},
+    {"--integer-io", 0, NULL, "make inputs and outputs of the model integers too", false, NULL},
+    {"--embeddings", 0, NULL, "quantize the tables that Gather reads, too", false, NULL},
+    {"--load-ranges", 0, "FILE", "read the ranges from this table instead of finding them", false,
+     "--ranges"},
+    {"--save-ranges", 0, "FILE", "write the ranges that were found", false, NULL},
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_ISA,
@@ -499,4 +528,5 @@ const verb verb_quantize = {
     .summary = "store and compute a model in fewer bits",
     .options = options,
     .run = run,
+    .means_old = names_a_table,
 };

@@ -47,7 +47,7 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE.html", "where the page goes", false},
+    {"--output", 'o', "FILE.html", "write the result here: the page", false, NULL},
     OPTION_QUIET,
     OPTION_VERBOSE,
     {0},

@@ -232,8 +232,8 @@ static exit_code run(const args *a) {
 
 static const option_def options[] = {
     {"--in", 'i', "[NAME=]FILE", "an input from a .npy file; from a .npz file, inputs by name",
-     true},
-    {"--output", 'o', "DIR", "write each output to DIR/<name>.npy", false},
+     true, NULL},
+    {"--output", 'o', "DIR", "write the result here: a file NAME.npy per output", false, NULL},
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,

@@ -95,9 +95,9 @@ static bool read_options(const args *a, job *j) {
     hone_save_options_init(&j->save);
     j->how.level = (int)level;
     j->how.opset = j->save.opset = opset;
-    j->how.disable = value_of(a, "--disable");
+    j->how.without = value_of(a, "--without");
     j->how.stop_after = value_of(a, "--stop-after");
-    if (!are_passes(j->how.disable) || !are_passes(j->how.stop_after)) return false;
+    if (!are_passes(j->how.without) || !are_passes(j->how.stop_after)) return false;
     char *text;
     for (int k = 0; (text = value_at(a, "--set-dim", k)) != NULL; k++)
         if (!read_setting(text, &j->settings[j->n_settings++])) return false;
@@ -196,12 +196,12 @@ static exit_code run(const args *a) {
 }
 
 static const option_def options[] = {
-    {"--output", 'o', "FILE", "where the simplified model goes", false},
-    {"--level", 'l', "0..3", "how much is done (default: 3)", false},
-    {"--disable", 0, "PASS,...", "passes that do not run", false},
-    {"--stop-after", 0, "PASS", "end after the first run of this pass", false},
-    {"--set-dim", 0, "INPUT:AXIS=N", "fix an axis of an input, or name it to free it", true},
-    {"--opset", 0, "N", "save at this opset (default: the model's own)", false},
+    {"--output", 'o', "FILE", "write the result here: the simplified model", false, NULL},
+    {"--level", 'l', "0..3", "how much to simplify (default: 3)", false, NULL},
+    {"--without", 0, "PASS,...", "leave out these graph passes", false, "--disable"},
+    {"--stop-after", 0, "PASS", "stop after the first run of this pass", false, NULL},
+    {"--set-dim", 0, "INPUT:AXIS=N", "fix an axis of an input, or name it to free it", true, NULL},
+    {"--opset", 0, "N", "save at this opset (default: the model's own)", false, NULL},
     OPTION_TIME_LIMIT,
     OPTION_NO_MMAP,
     OPTION_JSON,

@@ -37,10 +37,18 @@ extern "C" {
 #if defined(__GNUC__)
 #define HONE_API __attribute__((visibility("default")))
 #define HONE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define HONE_EXTENSION __extension__
 #else
 #define HONE_API
 #define HONE_PRINTF(fmt, args)
+#define HONE_EXTENSION
 #endif
+/* A field of a struct that was renamed. `old` still names it in this version. */
+#define HONE_RENAMED(type, name, old) \
+    HONE_EXTENSION union {            \
+        type name;                    \
+        type old;                     \
+    }
 /* A function that this header defines itself, to pass the sizes of the caller's structs on:
  * hone/sized.h says how. */
 #define HONE_INLINE static inline
@@ -353,8 +361,9 @@ typedef struct hone_simplify_options {
      * constants into weights. 3, the default: also replaces subgraphs by a single operator that
      * computes the same. From 2 on, results may differ by rounding. */
     int level;
-    int64_t opset;          /* the newest opset of new operators; 0: the model's own opset */
-    const char *disable;    /* names of passes that do not run, separated by commas; or NULL */
+    int64_t opset; /* the newest opset of new operators; 0: the model's own opset */
+    /* Names of passes to leave out, separated by commas; or NULL. */
+    HONE_RENAMED(const char *, without, disable);
     const char *stop_after; /* stop after this pass has run once; or NULL */
 } hone_simplify_options;
 HONE_INLINE void hone_simplify_options_init(hone_simplify_options *o);
@@ -853,10 +862,11 @@ HONE_API void hone_reduction_destroy(hone_reduction *reduction);
 
 /* The tables of names that hone_quantize_options accepts. */
 typedef enum hone_quantize_table {
-    HONE_QUANTIZE_TYPES,   /* types of layers: "int8", "int4", "f16" ... */
-    HONE_QUANTIZE_RANGES,  /* ways to find the ranges of activations: "minmax", "entropy" ... */
-    HONE_QUANTIZE_METHODS, /* methods that improve quantized weights: "equalize" ... */
-    HONE_QUANTIZE_TARGETS, /* runtimes that a model is written for: "hone", "onnxruntime" ... */
+    HONE_QUANTIZE_TYPES,    /* types of layers: "int8", "int4", "f16" ... */
+    HONE_QUANTIZE_RANGES,   /* ways to find the ranges of activations: "minmax", "entropy" ... */
+    HONE_QUANTIZE_METHODS,  /* methods that improve quantized weights: "equalize" ... */
+    HONE_QUANTIZE_RUNTIMES, /* runtimes that a model is written for: "hone", "onnxruntime" ... */
+    HONE_QUANTIZE_TARGETS = HONE_QUANTIZE_RUNTIMES, /* its old name */
 } hone_quantize_table;
 typedef struct hone_quantize_choice {
     const char *name, *help; /* help: one line */
@@ -880,16 +890,17 @@ typedef struct hone_quantize_options {
     const hone_layer_rule *layers; /* the last rule that matches a node counts */
     /* Changes to the types, for all layers in integers. HONE_DTYPE_NONE, 0 bits and group -1, the
      * defaults, keep what the type says. */
-    hone_dtype weights;      /* u8 s8 s16 u4 s4 u2 s2 */
-    hone_dtype activations;  /* u8 s8 u16 s16; of layers whose activations have fixed ranges */
-    int weight_bits;         /* 1 to 16, stored in the narrowest type that holds them */
-    int64_t group;           /* the number of weights that share a scale; 0: no groups */
-    bool per_tensor;         /* one scale per weight tensor, not one per output channel */
-    bool symmetric;          /* the zero point of activations is 0, or the middle if unsigned */
-    bool embeddings;         /* quantize the tables that Gather reads as well */
-    bool integer_io;         /* inputs and outputs of the model are integers too; or f16 or bf16, if
+    hone_dtype weights;     /* u8 s8 s16 u4 s4 u2 s2 */
+    hone_dtype activations; /* u8 s8 u16 s16; of layers whose activations have fixed ranges */
+    int weight_bits;        /* 1 to 16, stored in the narrowest type that holds them */
+    int64_t group;          /* the number of weights that share a scale; 0: no groups */
+    bool per_tensor;        /* one scale per weight tensor, not one per output channel */
+    bool symmetric;         /* the zero point of activations is 0, or the middle if unsigned */
+    bool embeddings;        /* quantize the tables that Gather reads as well */
+    bool integer_io;        /* inputs and outputs of the model are integers too; or f16 or bf16, if
                                 that is the type of all layers */
-    const char *target;      /* NULL: "hone" */
+    /* The runtime that will run the model; NULL: "hone". */
+    HONE_RENAMED(const char *, runtime, target);
     const char *methods;     /* names separated by commas, in the order they run; NULL: none */
     const char *ranges;      /* how ranges are found; NULL: "auto" */
     double percentile;       /* of the values that stay inside a range; 0: 99.99 */
@@ -906,7 +917,8 @@ typedef struct hone_quantize_options {
      * last that is accurate enough. */
     const char *mix;
     double bits_per_weight; /* with scales and zero points, f32 counting as 32; 0: no limit */
-    double max_ms;          /* that the layers may take per sample on this machine; 0: no limit */
+    /* The time that the layers may take per sample on this machine; 0: no limit. */
+    HONE_RENAMED(double, max_latency_ms, max_ms);
     double max_drop;        /* of the accuracy on the samples, which must have labels; negative, the
                                default: no limit */
     bool max_drop_relative; /* max_drop is a share of the original accuracy */
@@ -1245,7 +1257,8 @@ typedef struct hone_profile_options {
     const hone_machine *machine; /* steps are compared with its limits; NULL: they are not */
     int64_t samples;             /* per run, for numbers per sample; 0: 1 */
     bool counters;               /* count cycles in one more run, where the system allows it */
-    double max_ms;               /* that a run may take, for the verdict on it; 0: not given */
+    /* The time that a run may take, for the verdict on it; 0: not given. */
+    HONE_RENAMED(double, max_latency_ms, max_ms);
     /* Called after each run. Returning false ends the call with HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
@@ -1339,13 +1352,15 @@ typedef struct hone_optimize_options {
      * or with made-up samples ("random"), hone tries only models that compute the same but for
      * rounding, and judges them on made-up inputs. */
     hone_dataset *data;
-    hone_dataset *calibrate, *eval;           /* used instead of parts of data; or NULL */
-    const char *metric;                       /* NULL: the one that suits the model and data */
-    double max_drop;                          /* that the metric may lose; default: 0.01 */
-    bool max_drop_relative;                   /* max_drop is a share of the original's value */
-    double max_latency_ms;                    /* of a run of one sample; 0: no limit */
-    int64_t max_file_bytes, max_memory_bytes; /* 0: no limit */
-    const char *target;                       /* the device: "cpu", the default */
+    hone_dataset *calibrate, *eval; /* used instead of parts of data; or NULL */
+    const char *metric;             /* NULL: the one that suits the model and data */
+    double max_drop;                /* that the metric may lose; default: 0.01 */
+    bool max_drop_relative;         /* max_drop is a share of the original's value */
+    double max_latency_ms;          /* of a run of one sample; 0: no limit */
+    int64_t max_file_bytes;         /* 0: no limit */
+    /* The memory that a run may take; 0: no limit. */
+    HONE_RENAMED(int64_t, max_run_memory_bytes, max_memory_bytes);
+    const char *target; /* the device: "cpu", the default */
     const char *recipe; /* the text of a recipe to repeat, instead of a search; or NULL */
     uint64_t seed;      /* of the split and of methods; default: 1 */
     const hone_session_options *session; /* how models are run; NULL: the defaults */
@@ -1354,7 +1369,7 @@ typedef struct hone_optimize_options {
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
     /* The runtime that will run the model: "hone", which NULL stands for, or another name of
-     * HONE_QUANTIZE_TARGETS. Models are written for it. Only models that it is known to run well
+     * HONE_QUANTIZE_RUNTIMES. Models are written for it. Only models that it is known to run well
      * are tried. */
     const char *runtime;
     /* Times models in that runtime. With NULL nothing is timed: rules say what is faster there, and

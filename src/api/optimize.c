@@ -29,9 +29,9 @@ static hone_status check(const hone_optimize_options *o, hn_error *err) {
     char order[256];
     HN_CHECK(err, o->max_drop >= 0 && isfinite(o->max_drop), HONE_E_ARG,
              "max_drop is %g, expected a share of at least 0", o->max_drop);
-    HN_CHECK(err, o->max_latency_ms >= 0 && o->max_file_bytes >= 0 && o->max_memory_bytes >= 0,
+    HN_CHECK(err, o->max_latency_ms >= 0 && o->max_file_bytes >= 0 && o->max_run_memory_bytes >= 0,
              HONE_E_ARG, "a limit is negative: %g ms, %lld bytes of file, %lld of memory",
-             o->max_latency_ms, (long long)o->max_file_bytes, (long long)o->max_memory_bytes);
+             o->max_latency_ms, (long long)o->max_file_bytes, (long long)o->max_run_memory_bytes);
     HN_CHECK(err, o->time_budget >= 0 && isfinite(o->time_budget), HONE_E_ARG,
              "time_budget is %g s, expected 0 or more", o->time_budget);
     const hn_device *device = hn_device_named(o->target);
@@ -48,7 +48,7 @@ static hone_status check(const hone_optimize_options *o, hn_error *err) {
              "there is no runtime '%s'", o->runtime);
     HN_CHECK(err, !elsewhere || o->timer != NULL || o->max_latency_ms == 0, HONE_E_ARG,
              "a limit on latency wants times, and %s cannot be measured here", o->runtime);
-    HN_CHECK(err, !elsewhere || o->max_memory_bytes == 0, HONE_E_ARG,
+    HN_CHECK(err, !elsewhere || o->max_run_memory_bytes == 0, HONE_E_ARG,
              "a limit on memory is for hone: what %s takes is not measured", o->runtime);
     HN_CHECK(err, o->metric == NULL || o->data != NULL || o->eval != NULL, HONE_E_ARG,
              "the metric '%s' wants data", o->metric);
@@ -70,7 +70,7 @@ static hone_status run(held *h, hone_model *m, const hone_optimize_options *o,
                              .candidate = o->candidate,
                              .max_ms = o->max_latency_ms,
                              .max_file = o->max_file_bytes,
-                             .max_memory = o->max_memory_bytes,
+                             .max_memory = o->max_run_memory_bytes,
                              .device = o->target,
                              .runtime = hn_search_runtime(o->runtime),
                              .timer = hn_search_runtime(o->runtime) != NULL ? o->timer : NULL,

@@ -109,7 +109,7 @@ static hone_status fill(held *h, const job *j, hn_error *err) {
                           .cores = hn_cpu_available(),
                           .isa = hone_session_isa(j->session),
                           .samples = j->o.samples,
-                          .max_ms = j->o.max_ms,
+                          .max_ms = j->o.max_latency_ms,
                           .memory = hone_session_memory(j->session)};
     p->threads = f.threads;
     if (status == HONE_OK) status = hn_recording_finish(&r, &f, p, err);

@@ -22,7 +22,7 @@ size_t hone_n_quantize_choices(hone_quantize_table table) {
         case HONE_QUANTIZE_TYPES: return (size_t)hn_layer_type_count();
         case HONE_QUANTIZE_RANGES: return HN_RANGE_METHODS;
         case HONE_QUANTIZE_METHODS: return (size_t)hn_method_count();
-        case HONE_QUANTIZE_TARGETS: return (size_t)hn_quant_target_count();
+        case HONE_QUANTIZE_RUNTIMES: return (size_t)hn_quant_target_count();
     }
     return 0;
 }
@@ -127,14 +127,14 @@ static hone_status check_simulation(const own *w, hn_error *err) {
              o->activation_bits);
     HN_CHECK(err, !o->simulate || !o->integer_io, HONE_E_ARG,
              "what is simulated is in floats: inputs and outputs cannot be integers");
-    HN_CHECK(err, !o->simulate || o->max_ms == 0, HONE_E_ARG,
+    HN_CHECK(err, !o->simulate || o->max_latency_ms == 0, HONE_E_ARG,
              "what is simulated is in floats: its time says nothing");
     return HONE_OK;
 }
 
 static hone_status read_scheme(own *w, hn_error *err) {
     hn_scheme *s = &w->how.scheme;
-    const char *target = w->o.target != NULL ? w->o.target : "hone";
+    const char *target = w->o.runtime != NULL ? w->o.runtime : "hone";
     hn_scheme_rule *rules = hn_arena_array(&w->arena, w->o.n_layers + 1, sizeof *rules);
     if (rules == NULL) return HN_NOMEM(err);
     HN_CHECK(err, w->o.type != NULL, HONE_E_ARG, "no type is given");
@@ -154,7 +154,7 @@ static hone_status read_scheme(own *w, hn_error *err) {
         err, !s->integer_io || has_static(s) || halves || w->o.mix != NULL, HONE_E_ARG,
         "inputs and outputs can be integers where layers are of type int8, and there are none");
     s->target = hn_quant_target_named(target);
-    return s->target != NULL ? HONE_OK : no_such(HONE_QUANTIZE_TARGETS, "target", target, err);
+    return s->target != NULL ? HONE_OK : no_such(HONE_QUANTIZE_RUNTIMES, "runtime", target, err);
 }
 
 static hone_status read_methods(own *w, hn_error *err) {
@@ -181,17 +181,18 @@ static hone_status read_mix(own *w, hn_error *err) {
     int most = hn_layer_type_count();
     const hn_layer_type **types = hn_arena_array(&w->arena, (size_t)most, sizeof *types);
     HN_CHECK(err,
-             o->mix != NULL || (o->bits_per_weight == 0 && o->max_ms == 0 &&
+             o->mix != NULL || (o->bits_per_weight == 0 && o->max_latency_ms == 0 &&
                                 o->max_file_bytes == 0 && !(o->max_drop >= 0)),
              HONE_E_ARG, "limits are for types to choose from, and none are given");
     HN_CHECK(err, o->mix != NULL || o->sensitivity == NULL, HONE_E_ARG,
              "sensitivity is for types to choose from, and none are given");
     if (o->mix == NULL) return HONE_OK;
-    HN_CHECK(err, o->bits_per_weight >= 0 && o->max_ms >= 0 && o->max_file_bytes >= 0, HONE_E_ARG,
-             "limits of %g bits per weight, %g ms and %lld bytes, expected more than 0",
-             o->bits_per_weight, o->max_ms, (long long)o->max_file_bytes);
+    HN_CHECK(err, o->bits_per_weight >= 0 && o->max_latency_ms >= 0 && o->max_file_bytes >= 0,
+             HONE_E_ARG, "limits of %g bits per weight, %g ms and %lld bytes, expected more than 0",
+             o->bits_per_weight, o->max_latency_ms, (long long)o->max_file_bytes);
     HN_CHECK(err,
-             o->bits_per_weight > 0 || o->max_ms > 0 || o->max_file_bytes > 0 || o->max_drop >= 0,
+             o->bits_per_weight > 0 || o->max_latency_ms > 0 || o->max_file_bytes > 0 ||
+                 o->max_drop >= 0,
              HONE_E_ARG,
              "types are chosen within a limit: of bits per weight, size, time or accuracy lost");
     if (o->sensitivity != NULL) {
@@ -221,7 +222,7 @@ static hone_status read_mix(own *w, hn_error *err) {
     HN_CHECK(err, w->mix.n_types > 0, HONE_E_ARG, "there is no type beside f32 to choose from");
     w->mix.types = types;
     w->mix.bits_per_weight = o->bits_per_weight;
-    w->mix.max_ms = o->max_ms;
+    w->mix.max_ms = o->max_latency_ms;
     w->mix.max_bytes = o->max_file_bytes;
     w->mix.max_drop = o->max_drop;
     w->mix.relative = o->max_drop_relative;
@@ -317,7 +318,7 @@ static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
     if (o->integer_io) good = good && add(w, " integer-io");
     if (o->mix != NULL) good = good && add(w, " mix=%s", o->mix);
     if (o->sensitivity != NULL) good = good && add(w, " sensitivity=%s", o->sensitivity);
-    if (o->target != NULL) good = good && add(w, " for=%s", o->target);
+    if (o->runtime != NULL) good = good && add(w, " for=%s", o->runtime);
     if (w->how.n_methods > 0) good = good && add(w, " with=%s", o->methods);
     if (c->calibration != NULL)
         good = good && add(w, " ranges=%s", hn_range_method_name(w->how.calibrate.method));

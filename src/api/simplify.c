@@ -27,7 +27,7 @@ hone_status hone_model_simplify_sized(hone_model *m, const hone_simplify_options
     how.max_growth = hn_simplify_file_growth(m->ir);
     how.level = o.level;
     how.opset = o.opset;
-    how.disable = o.disable;
+    how.disable = o.without;
     how.stop_after = o.stop_after;
     hn_pass_report r;
     HN_TRY(hn_simplify(m->ir, &how, &r, err));

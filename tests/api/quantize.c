@@ -112,7 +112,7 @@ static void names_are_in_tables(void **state) {
     } some[] = {{HONE_QUANTIZE_TYPES, "int8"},
                 {HONE_QUANTIZE_RANGES, "entropy"},
                 {HONE_QUANTIZE_METHODS, "equalize"},
-                {HONE_QUANTIZE_TARGETS, "onnxruntime"}};
+                {HONE_QUANTIZE_RUNTIMES, "onnxruntime"}};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         bool found = false;
         hone_quantize_choice c;
@@ -145,9 +145,9 @@ static void wrong_options_are_said(void **state) {
     o.type = "int7";
     fails(&o, "type 'int7', expected one of: f32, ");
     o.type = "f16";
-    o.target = "nobody";
-    fails(&o, "target 'nobody', expected one of: hone, ");
-    o.target = NULL;
+    o.runtime = "nobody";
+    fails(&o, "runtime 'nobody', expected one of: hone, ");
+    o.runtime = NULL;
     o.methods = "equalize,equalize";
     fails(&o, "asked for twice");
     o.methods = "nothing";

@@ -101,10 +101,10 @@ static void passes_can_be_left_out(void **state) {
     ASSERT_OK(hone_model_simplify(m, &o, NULL, &err), err);
     assert_int_equal(n_nodes(m), 6);
     o.level = 3;
-    o.disable = "remove_identity,form_gelu";
+    o.without = "remove_identity,form_gelu";
     ASSERT_OK(hone_model_simplify(m, &o, NULL, &err), err);
     assert_int_equal(n_nodes(m), 6);
-    o.disable = NULL;
+    o.without = NULL;
     o.stop_after = "simplify_shapes";
     ASSERT_OK(hone_model_simplify(m, &o, NULL, &err), err);
     assert_int_equal(n_nodes(m), 6);
@@ -127,9 +127,9 @@ static void what_makes_no_sense_is_refused(void **state) {
     o.opset = -1;
     ASSERT_FAILS(hone_model_simplify(m, &o, NULL, &err), err, HONE_E_ARG, "opset -1");
     hone_simplify_options_init(&o);
-    o.disable = "remove_dead,nothing";
+    o.without = "remove_dead,nothing";
     ASSERT_FAILS(hone_model_simplify(m, &o, NULL, &err), err, HONE_E_ARG, "nothing");
-    o.disable = NULL;
+    o.without = NULL;
     o.stop_after = "nothing";
     ASSERT_FAILS(hone_model_simplify(m, &o, NULL, &err), err, HONE_E_ARG, "nothing");
     ASSERT_OK(hone_session_create(&s, m, NULL, &err), err);

@@ -1,6 +1,6 @@
 # One object per configuration, with the documented keys; numbers that must hold on any machine.
 . "$SOURCE/tests/cli/lib.sh"
-bench() { "$HONE" bench "$digits" -q --warmup 1 --iterations 3 --json "$@"; }
+bench() { "$HONE" bench "$digits" -q --warmup 1 --runs 3 --json "$@"; }
 bench -t 1 >one.json
 # A baseline that no machine can be slower than: only the keys are of interest here.
 sed 's/"\(min\|p50\)": [0-9.e-]*/"\1": 1e9/g; s/"windows_ms": \[[^]]*\]/"windows_ms": [1e9]/' one.json >slow.json

@@ -18,11 +18,11 @@ hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command 'echo nan; 
 hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command 'true; true'
 hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command 'exit 3;'
 hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command 'kill -9 $$;'
-hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command 'sleep 9; true' --metric-seconds 0.2
+hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command 'sleep 9; true' --metric-time-limit 0.2
 hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command 'yes'
 hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command ./none 2>&1 | grep -v '^sh'
 hone eval -q "$models/batch4.onnx" --data csv:d.csv --min command=1
-hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command true --metric-seconds 0
+hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command true --metric-time-limit 0
 ls tmp
 rmdir tmp
 hone eval -q "$models/batch4.onnx" --data csv:d.csv --metric-command true

@@ -8,8 +8,8 @@ hone bench "$digits" -q --layer-precision "nothing:f32" --precision f32,bf16
 told() { sed 's/by [0-9.e-]* of/by N of/; s/, [0-9.e-]* at most/, N at most/'; }
 "$HONE" profile "$digits" --dim batch=2 --runs 1 --no-roofline --precision bf16 2>&1 >/dev/null | told
 "$HONE" run "$digits" --dim batch=2 --fill random --layer-precision "*:bf16" 2>&1 >/dev/null | told
-"$HONE" bench "$digits" -b 2 --iterations 1 --precision f32,bf16 2>&1 >/dev/null | told
-"$HONE" bench "$digits" -b 2 -q --iterations 1 --precision f32,bf16 --json |
+"$HONE" bench "$digits" -b 2 --runs 1 --precision f32,bf16 2>&1 >/dev/null | told
+"$HONE" bench "$digits" -b 2 -q --runs 1 --precision f32,bf16 --json |
     grep -o '"difference_max": [0-9n]'
 # A float model leaves auto no choice.
 "$HONE" profile "$digits" --dim batch=2 --runs 1 --no-roofline --precision auto --tune-cache none.txt --json 2>&1 |

@@ -10,7 +10,7 @@ p --sort order | sed -n '3p' | cut -d ' ' -f 1
 p --sort name --top 2 | sed -n '3,4p' | sed 's/ .*//'
 p --by op | sed -n '1p' | tr -s ' '
 p --by op --top 1 | sed -n '4p' | sed 's/[0-9.]* ms/N ms/'
-p --by scope --top 0 | sed -n '1p' | tr -s ' '
+p --by scope --top all | sed -n '1p' | tr -s ' '
 p --max-latency 5000 | grep -A 1 requirement | numbers
 # So few that any machine serves them, so many that none does.
 p --requests-per-day 1 --machine-price 7.5 | grep '^cost\|pay?\|twice' | sed 's/ [0-9.]* % busy/ few % busy/'

@@ -9,6 +9,6 @@ grep -o '"model": "[^"]*"' both.json
 hone profile "$digits" "$models/nothing.onnx" -q --no-roofline --runs 1
 # Steps of a model and of its int8 form have the same names: only the Quantize of the input is new.
 "$HONE" quantize "$digits" --data synthetic:digits,n=16 -o int8.onnx -q >/dev/null
-COLUMNS=200 "$HONE" profile "$digits" int8.onnx -q --runs 1 --no-roofline --top 0 >table
+COLUMNS=200 "$HONE" profile "$digits" int8.onnx -q --runs 1 --no-roofline --top all >table
 awk 'NR > 2 && NF > 3 && !/^run/ { if (/ -  /) alone++; else paired++ }
      END { print (paired > 5 ? "paired" : "not paired"), alone, "alone" }' table

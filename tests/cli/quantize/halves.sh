@@ -6,7 +6,7 @@ told() { grep '^file\|^weights\|left in\|^ *[0-9]* * convol' | sed 's/ times sma
 for type in int8-weights int8-dynamic; do
     "$HONE" quantize half.onnx -o $type.onnx --type $type -q | told
     "$HONE" check $type.onnx
-    "$HONE" inspect $type.onnx -n 0 | grep '^inputs\|^f16\|^f32\|^s8'
+    "$HONE" inspect $type.onnx --top 0 | grep '^inputs\|^f16\|^f32\|^s8'
 done
 "$HONE" quantize half.onnx -o int8.onnx -q --data synthetic:digits,skip=1000,n=500 | told
 "$HONE" check int8.onnx

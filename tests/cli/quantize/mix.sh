@@ -12,13 +12,13 @@ grep -c '^ *> ' text
 "$HONE" quantize "$digits" -o g.onnx -q --data $data --mix int8,int4 --group 0 --bits-per-weight 6 --sensitivity estimated --json >g.json
 grep -o 'sensitivity=[a-z]*' g.json
 tr '{' '\n' <g.json | grep -c '"noise": null, "estimate": [0-9]'
-"$HONE" quantize "$digits" -o f.onnx -q --data $data --mix int8,w4a8 --with gptq --max-size 0.03 >text
+"$HONE" quantize "$digits" -o f.onnx -q --data $data --mix int8,w4a8 --methods gptq --max-size 0.03 >text
 [ "$(wc -c <f.onnx)" -le 30000 ] && grep -q 's4 per channel' text && echo small enough
 # A limit that is the size of a set of types has it, one byte less the next, whatever methods add afterwards.
 for with in gptq gptq,bias; do
     limit=$(wc -c <f.onnx)
     for less in 0 1; do
-        "$HONE" quantize "$digits" -o n.onnx -q --data $data --mix int8,w4a8 --with $with --max-size $(awk "BEGIN { printf \"%.6f\", ($limit - $less) / 1e6 }") >/dev/null
+        "$HONE" quantize "$digits" -o n.onnx -q --data $data --mix int8,w4a8 --methods $with --max-size $(awk "BEGIN { printf \"%.6f\", ($limit - $less) / 1e6 }") >/dev/null
         bytes=$(wc -c <n.onnx)
         [ "$bytes" -le $((limit - less)) ] && echo $with: kept $((bytes == limit))
     done

@@ -13,7 +13,7 @@ sed -n '/<h2>Ranges of activations/,/<\/section>/p' page.html >ranges.html
 echo "$(grep -c '^<figure>' ranges.html) spreads, $(grep -o '% clipped' ranges.html | wc -l) say what is clipped, $(grep -o 'class="end"' ranges.html | wc -l) ranges"
 grep -o '[0-9]* more</summary>' ranges.html
 "$HONE" quantize "$digits" -o q.onnx --data synthetic:digits,n=128 --save-ranges ranges.txt -q --report again.html >/dev/null
-"$HONE" quantize "$digits" -o q.onnx --ranges ranges.txt -q --report page.html >/dev/null
+"$HONE" quantize "$digits" -o q.onnx --load-ranges ranges.txt -q --report page.html >/dev/null
 grep -o 'How values are spread is not known' page.html
 grep -c '^<figure>' page.html
 # The terminal's table and lines fit 80 columns.

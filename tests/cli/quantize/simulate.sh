@@ -10,8 +10,8 @@ for bits in 16 4 2 1; do
 done
 "$HONE" quantize "$digits" -o a.onnx --simulate --bits 4,6 --data $data --quiet >a.txt
 grep -m1 fc a.txt
-"$HONE" quantize "$digits" -o b.onnx --simulate --bits 4,6 --data $data --quiet --threads 3 --with gptq,bias >/dev/null
-"$HONE" quantize "$digits" -o c.onnx --simulate --bits 4,6 --data $data --quiet --threads 1 --with gptq,bias >/dev/null
+"$HONE" quantize "$digits" -o b.onnx --simulate --bits 4,6 --data $data --quiet --threads 3 --methods gptq,bias >/dev/null
+"$HONE" quantize "$digits" -o c.onnx --simulate --bits 4,6 --data $data --quiet --threads 1 --methods gptq,bias >/dev/null
 cmp b.onnx c.onnx && echo same bytes
 "$HONE" inspect b.onnx | grep -i recipe
 for m in w16 w4 a b; do

@@ -10,9 +10,9 @@ for type in int8-dynamic int8-weights int4 bf16; do same --type $type; done
 same --type int4 --group 0 --weights u4
 same --type int8-weights --per-tensor
 same --simulate --bits 1
-same --type int4 --data $data --with gptq
-same --type int4 --data $data --with awq
-same --type int8 --data $data --with equalize,bias,adaround
-same --type int8 --data $data --with smooth
-same --type w4a8 --data $data --with adaround,bias
-same --data $data --mix int8,w4a8 --with gptq --bits-per-weight 6
+same --type int4 --data $data --methods gptq
+same --type int4 --data $data --methods awq
+same --type int8 --data $data --methods equalize,bias,adaround
+same --type int8 --data $data --methods smooth
+same --type w4a8 --data $data --methods adaround,bias
+same --data $data --mix int8,w4a8 --methods gptq --bits-per-weight 6

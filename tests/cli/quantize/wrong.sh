@@ -9,8 +9,8 @@ hone quantize m.onnx -o link.onnx --type f16
 hone quantize m.onnx -o q.onnx
 hone quantize m.onnx -o q.onnx --type int9
 hone quantize m.onnx -o q.onnx --type int8-dynamics
-hone quantize m.onnx -o q.onnx --data $data --with equalise
-hone quantize m.onnx -o q.onnx --data $data --method average-ish
+hone quantize m.onnx -o q.onnx --data $data --methods equalise
+hone quantize m.onnx -o q.onnx --data $data --ranges average-ish
 hone quantize m.onnx -o q.onnx --data $data --for tensorflow
 hone quantize m.onnx -o q.onnx --type f16 --layer conv
 hone quantize m.onnx -o q.onnx --type f16 --layer nothing=f32

@@ -10,9 +10,9 @@ grep -o 'hone [a-z]* m.onnx.*' page.html
 sum() { grep -o 'data-marks="[0-9]*"' "$1" | tr -dc '0-9\n' | awk '{ n += $1 } END { print n + 0 }'; }
 echo "$(sum page.html) marks, $(grep -o 'class="mark' page.html | wc -l) drawn"
 grep -c 'https\?://' page.html
-hone inspect "$digits" -q --nodes 0 --report inspect.html >/dev/null
+hone inspect "$digits" -q --top 0 --report inspect.html >/dev/null
 hone machine -q --report machine.html >/dev/null
-hone bench "$digits" -q --warmup 1 --iterations 3 -b 1,2 --report bench.html >/dev/null
+hone bench "$digits" -q --warmup 1 --runs 3 -b 1,2 --report bench.html >/dev/null
 hone profile "$digits" -q --runs 2 --report profile.html >/dev/null
 hone eval "$digits" -q --data synthetic:digits,n=2 --report eval.html >/dev/null
 for page in inspect machine bench profile eval; do

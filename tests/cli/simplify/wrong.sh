@@ -7,7 +7,7 @@ ln -s add.onnx link.onnx
 hone simplify add.onnx -o link.onnx
 cmp "$models/add.onnx" add.onnx
 hone simplify add.onnx -o a.onnx --level 4
-hone simplify add.onnx -o a.onnx --disable fold_constant
+hone simplify add.onnx -o a.onnx --without fold_constant
 hone simplify add.onnx -o a.onnx --stop-after fold_pads
 hone simplify add.onnx -o a.onnx --set-dim a=3
 hone simplify add.onnx -o a.onnx --set-dim none:0=3

@@ -13,5 +13,5 @@ hone run a.onnx --threads 0
 hone run a.onnx --threads two
 hone run a.onnx --max-memory -1
 hone run a.onnx --seed 1e3
-hone inspect a.onnx -n few
+hone inspect a.onnx --top few
 "$HONE" ops $(yes -- -q | head -n 65) 2>&1 || echo "exit $?"
