@@ -1,5 +1,7 @@
 /* Callers' functions and arrays of values, where the caller's structs have other sizes than the
  * library's: functions are called through one here that turns their arguments into the caller's. */
+#include <string.h>
+
 #include "api/api.h"
 
 /* ---- samples ---- */

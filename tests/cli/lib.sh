@@ -24,10 +24,12 @@ interrupted() {
     echo "exit $?"
 }
 
-# documented VERB FILE: the file is JSON, and its keys are those that docs/json.md lists for the verb.
+# documented VERB FILE: the file is JSON that a report can be made of, and its keys are those that
+# docs/json.md lists for the verb.
 # Keys are written as paths (`inputs[].name`); those below an object that is a map are `*`.
 documented() {
     if command -v python3 >/dev/null; then python3 -m json.tool "$2" >/dev/null || return; fi
+    "$HONE" report -q -o /dev/null "$2" || return
     awk -f "$SOURCE/tests/cli/keys.awk" "$2" | sed 's/^dims\..*/dims.*/' | sort -u >found.keys
     awk -v section="## hone $1" '
         /^## / { inside = $0 == section }
