@@ -220,8 +220,9 @@ exit_code baseline_verdict(const job *j) {
         slower += c->made && c->change.verdict == HONE_CHANGE_SLOWER;
         if (c->made && c->change.verdict == HONE_CHANGE_UNKNOWN)
             note(
-                "%s: whether batch %lld, threads %d got slower cannot be told: the machine is too "
-                "noisy, or was then",
+                "%s: the machine is too noisy, or was then, to tell whether batch %lld, threads %d "
+                "got "
+                "slower",
                 path, (long long)j->results[i].batch, j->results[i].threads);
     }
     if (made == 0)

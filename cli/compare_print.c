@@ -179,7 +179,7 @@ static void print_bisection(const comparison *c) {
     char x[40], y[40];
     line("%s", "");
     if (b->n_steps == 0) {
-        line("nothing is to be returned: %s passes as it is", c->models[1].label);
+        line("no step needs to run as in the first model: %s passes as it is", c->models[1].label);
         return;
     }
     table *t = table_new(heads, "tlr");

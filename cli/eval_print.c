@@ -176,8 +176,8 @@ static void print_meaning(const findings *f) {
     const hone_metric_value *v = &f->values[0];
     double half = (v->high - v->low) / 2;
     line("%s", "");
-    line("So many samples tell %s to about %.2g%s; a smaller difference means little.", v->name,
-         v->is_share ? 100 * half : half, v->is_share ? " points" : "");
+    line("With so many samples %s is known to about %.2g%s; a smaller difference means little.",
+         v->name, v->is_share ? 100 * half : half, v->is_share ? " points" : "");
 }
 
 void print_findings(const findings *f) {

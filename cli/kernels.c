@@ -50,7 +50,7 @@ static void print_table(const choice *c) {
         line("%s: %s", k->family, k->help);
         family = k->family;
     }
-    line("Within a family the first kernel that is here and accepts a problem computes it.");
+    line("Within a family, the first kernel that runs here and accepts a problem computes it.");
 }
 
 static exit_code no_such_family(const char *word) {

@@ -157,7 +157,9 @@ static void print_close(const hone_machine *m) {
     if (fclose(to) != 0) must(NULL);
     line("balance  operations per byte where arithmetic meets memory, %s: %s",
          threads_text(m->threads, threads), text + 2);
-    line("         What does fewer waits for memory, and is faster with fewer bytes.");
+    line(
+        "         A step with fewer operations per byte waits for memory; fewer bytes make it "
+        "faster.");
     free(text);
     if (m->disturbed)
         line("noise    others disturbed %.0f %% of the measuring: rates may be too low", noise);

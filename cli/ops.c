@@ -60,7 +60,7 @@ static void print_table(const args *a, const choice *c) {
     line("%s", "");
     for (size_t i = 0; a->n > 0 && i < c->n; i++) line("%s%s", c->ops[i].name, c->ops[i].signature);
     if (a->n > 0) return;
-    line("%zu operators. Any other is kept, and named when a model that holds it is to run.", c->n);
+    line("%zu operators. A model with any other can be read and saved, but not run.", c->n);
     line("kept   read and saved            infer  shapes are inferred before running");
     line("ref    runs                      cost   multiply-accumulates are counted");
     line("fast   has a kernel of its own   grad   can be trained through");

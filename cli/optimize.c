@@ -89,8 +89,8 @@ static exit_code open_data(job *j) {
     j->o.eval = j->data[2];
     if (j->data[0] == NULL && j->data[2] == NULL && !j->o.allow_unchecked && !has(j->a, "--recipe"))
         note(
-            "there are no samples, so only what computes the same is tried: --data SPEC checks "
-            "the rest, --allow-unchecked takes it unchecked");
+            "without samples hone tries only models that compute the same; --data SPEC checks "
+            "others, --allow-unchecked tries them unchecked");
     return EXIT_DONE;
 }
 

@@ -170,8 +170,8 @@ static bool read_options(job *j) {
     if (!are_choices(HONE_QUANTIZE_METHODS, "method", j->o.methods, &needs_data)) return false;
     if (needs_data && j->spec == NULL) {
         complain(
-            "what is asked for wants samples of what the model will see: --data SPEC "
-            "(without: --type int8-dynamic, int8-weights, int4, f16, bf16)");
+            "this needs samples of what the model will see: --data SPEC "
+            "(types that need none: int8-dynamic, int8-weights, int4, f16, bf16)");
         return false;
     }
     return session_options(a, &j->run);
@@ -404,7 +404,7 @@ static void compare(job *j) {
     if (status == HONE_OK)
         status = hone_session_compare(before, after, &samples, &o, &j->compared, &err);
     progress_end(&j->bar);
-    if (status != HONE_OK) note("the page does not tell the noise of layers: %s", err.text);
+    if (status != HONE_OK) note("the page does not show the noise of layers: %s", err.text);
     hone_session_destroy(before);
     hone_session_destroy(after);
 }

@@ -19,7 +19,7 @@ bench --baseline slow.json
 { result 1e-9; echo; result 100000; } >both.json
 hone bench "$digits" -t 1 -b 1 -n 10 -q --baseline both.json --json | grep -o '"verdict": "[a-z]*"\|"rounds": [0-9]*\|^hone.*\|^exit.*'
 result 100000 | sed 's/"pace": 1, "disturbed": false/"pace": 0.00001, "disturbed": true/' >noisy.json
-hone bench "$digits" -t 1 -b 1 -n 10 --baseline noisy.json | grep '^hone.*told\|unknown$' | sed 's/.*  //'
+hone bench "$digits" -t 1 -b 1 -n 10 --baseline noisy.json | grep '^hone.*noisy,\|unknown$' | sed 's/.*  //'
 # Of other things.
 sed 's/"batch": 1/"batch": 2/' slow.json >other.json
 hone bench "$digits" -t 1 -b 1 -n 1 --csv --baseline other.json | grep '^hone\|^exit' | sed "s/$isa/ISA/"
