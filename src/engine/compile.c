@@ -8,6 +8,7 @@
 #include "engine/lower.h"
 #include "engine/lower_quant.h"
 #include "engine/memory.h"
+#include "engine/packing.h"
 #include "engine/storage.h"
 #include "engine/strips.h"
 #include "engine/together.h"
@@ -42,6 +43,7 @@ static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
 /* The first row that serves. */
 static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_error *err) {
     refusals d = {.step = s};
+    if (hn_step_weights(p, s) == NULL) allow.repacked = s->facts->flops;
     char text[200];
     s->kernel = hn_kernel_choose(s->family, allow, s->problem, passed_over, &d);
     if (d.last == NULL)
@@ -78,12 +80,8 @@ static bool stays(const hn_step *s, bool stayed) {
     return (tiles || stayed) && us < 8;
 }
 
-static bool has_packed(const hn_step *s) {
-    return s->family != NULL && (s->kernel->pack != NULL || s->weights != NULL);
-}
-
 static hn_allowed allowed(const hn_compile *how, const hn_step *s) {
-    return (hn_allowed){how->isa, s->precision};
+    return (hn_allowed){.isa = how->isa, .precision = s->precision};
 }
 
 /* The kernel the caller asks for, or NULL. */
@@ -143,16 +141,16 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         s->kernel->work(s->problem, p->lanes, &s->work);
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->facts->label, s->family->name,
                s->kernel->name);
-        if (!has_packed(s)) continue;
-        const hn_operand *w = &s->operands[s->family->weights];
-        HN_TRY(hn_weights_want(how->weights, s->kernel, s->problem, p->buffers[w->buffer].tensor,
-                               s->weights, &p->packed[p->n_packed], err));
+        const hn_tensor *t = hn_step_packs(s) ? hn_step_weights(p, s) : NULL;
+        if (t == NULL) continue;
+        HN_TRY(hn_weights_want(how->weights, s->kernel, s->problem, t, s->weights,
+                               &p->packed[p->n_packed], err));
         s->packed = p->n_packed++;
     }
     return HONE_OK;
 }
 
-/* Packed operands get buffers of their own. */
+/* Packed constants get buffers of their own. */
 static hone_status bind_packed(hn_plan *p, hn_error *err) {
     hn_buffer *all =
         hn_arena_array(&p->arena, (size_t)p->n_buffers + (size_t)p->n_packed, sizeof *all);
@@ -161,7 +159,7 @@ static hone_status bind_packed(hn_plan *p, hn_error *err) {
     p->buffers = all;
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
-        if (!has_packed(s)) continue;
+        if (!hn_step_packs(s) || hn_step_weights(p, s) == NULL) continue;
         all[p->n_buffers] = (hn_buffer){.kind = HN_BUFFER_PACKED,
                                         .index = s->packed,
                                         .bytes = p->packed[s->packed]->bytes,
@@ -421,6 +419,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     HN_TRY_GOTO(lower(p, how, err));
     HN_TRY_GOTO(hn_plan_store(p, how, err));
     HN_TRY_GOTO(choose(p, how, err));
+    HN_TRY_GOTO(hn_plan_pack(p, how->isa, err));
     HN_TRY_GOTO(bind_packed(p, err));
     if (!how->no_fuse) HN_TRY_GOTO(hn_strips_join(p, err));
     HN_TRY_GOTO(align_constants(p, how->weights, err));

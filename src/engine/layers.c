@@ -95,7 +95,8 @@ static const char *why_not_bf16(const hn_step *s, hn_isa isa) {
     for (int i = 0; i < s->family->n_rows; i++) {
         const hn_kernel *k = s->family->rows[i];
         if (k->precision == HN_PRECISION_BF16 && (k->isa & isa) == k->isa &&
-            !hn_kernel_serves(k, (hn_allowed){isa, s->precision}, s->problem, &refusal))
+            !hn_kernel_serves(k, (hn_allowed){.isa = isa, .precision = s->precision}, s->problem,
+                              &refusal))
             why = refusal;
     }
     return why;

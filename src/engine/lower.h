@@ -92,7 +92,7 @@ hone_status hn_lower_attention_heads(hn_lower *L, const hn_node *n, const hn_hea
                                      hn_error *err);
 /* A product with a softmax of other products as attention; declines one that is none. */
 hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
-/* A step for x [m, k], k adjacent, by the constant w [k, n] into y, which is dense. */
+/* A step for x [m, k], k adjacent, by w [k, n] into y, which is dense. */
 hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
                              const hn_view *y, hn_step **out, hn_error *err);
 /* The lowerings of Conv and Gemm, for operators that are these and more. */
@@ -118,8 +118,8 @@ hn_conv_f32 hn_lower_conv_problem(const hn_view *x, const hn_view *w, const hn_v
 hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 *p,
                                const hn_view *x, const hn_view *w, hn_view b, const hn_view *y,
                                hn_step **out, hn_error *err);
-/* A step that is part of what `whole` stands for: the problem p by weights that are a view of its
- * constant, dense in the order o, i, y, x. Its operands are where those of `whole` are, until
+/* A step that is part of what `whole` stands for: the problem p by weights that are a view of its own,
+ * in the order o, i, y, x. Its operands are where those of `whole` are, until
  * hn_lower_shift moves them by so many floats. */
 hone_status hn_lower_conv_part(hn_lower *L, const hn_step *whole, const hn_conv_f32 *p,
                                const hn_view *weights, hn_step **out, hn_error *err);

@@ -1,7 +1,6 @@
 /* Conv: a convolution over channels-last images. One spatial axis becomes an image of one row;
  * lower_conv_depth.c takes three, more run as the reference. */
 #include "engine/lower.h"
-#include "kernels/conv_computed_f32/conv_computed_f32.h"
 
 /* Channels up to which a planar image is read as it is: the first layer of a network. With more,
  * every tap would gather from as many places. */
@@ -59,11 +58,9 @@ hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 
                                const hn_view *x, const hn_view *w, hn_view b, const hn_view *y,
                                hn_step **out, hn_error *err) {
     hn_step *s;
-    const hn_family *family =
-        hn_lower_is_constant(L, w) ? &hn_conv_f32_family : &hn_conv_computed_f32_family;
     if (b.buffer >= 0)
         HN_TRY(hn_lower_dense(L, n, &b, err)); /* a copy comes before what reads it */
-    HN_TRY(hn_lower_step(L, n, family, p, sizeof *p, &s, err));
+    HN_TRY(hn_lower_step(L, n, &hn_conv_f32_family, p, sizeof *p, &s, err));
     s->facts->bytes = 4.0 * (double)(hn_view_count(x) + hn_view_count(w) + hn_view_count(y));
     hn_step_reads(s, HN_CONV_X, x);
     hn_step_reads(s, HN_CONV_W, w);
@@ -74,11 +71,26 @@ hone_status hn_lower_conv_step(hn_lower *L, const hn_node *n, const hn_conv_f32 
     return HONE_OK;
 }
 
+/* Weights that are not constant are packed from where they lie, if the problem can say where. */
+static hone_status set_part_weights(hn_lower *L, hn_step *s, const hn_view *weights,
+                                    hn_error *err) {
+    hn_conv_f32 *p = s->problem;
+    hn_view w;
+    const int64_t dims[] = {p->n, p->c / p->groups, p->kh, p->kw};
+    hn_step_reads(s, HN_CONV_W, weights);
+    if (!hn_lower_is_constant(L, weights) && hn_view_reshape(weights, 4, dims, &w)) {
+        p->w_o = w.strides[0], p->w_i = w.strides[1], p->w_y = w.strides[2], p->w_x = w.strides[3];
+        return HONE_OK;
+    }
+    hn_view *copy = hn_arena_alloc(&L->plan->arena, sizeof *copy);
+    if (copy == NULL) return HN_NOMEM(err);
+    *copy = *weights;
+    s->weights = copy;
+    return HONE_OK;
+}
+
 hone_status hn_lower_conv_part(hn_lower *L, const hn_step *whole, const hn_conv_f32 *p,
                                const hn_view *weights, hn_step **out, hn_error *err) {
-    hn_view *w = hn_arena_alloc(&L->plan->arena, sizeof *w);
-    if (w == NULL) return HN_NOMEM(err);
-    *w = *weights;
     hn_step *s;
     HN_TRY(hn_lower_step(L, whole->node, whole->family, p, sizeof *p, &s, err));
     s->facts->label = whole->facts->label;
@@ -86,7 +98,7 @@ hone_status hn_lower_conv_part(hn_lower *L, const hn_step *whole, const hn_conv_
     s->n_operands = whole->n_operands;
     s->writes = whole->writes;
     for (int i = 0; i < s->n_operands; i++) s->operands[i] = whole->operands[i];
-    s->weights = w;
+    HN_TRY(set_part_weights(L, s, weights, err));
     s->facts->flops = 2.0 * (double)(p->batch * p->oh * p->ow * p->n) *
                       (double)(p->c / p->groups * p->kh * p->kw);
     *out = s;
@@ -114,9 +126,8 @@ hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     /* An image of few channels that comes planar stays so if a kernel reads it as it is. */
     hn_conv_f32 p = hn_lower_conv_problem(&x, &w, &y, &s, groups);
     const hn_kernel *reference = hn_conv_f32_family.rows[hn_conv_f32_family.n_rows - 1];
-    if (p.c > MOST_PLANES || !hn_lower_is_constant(L, &w) ||
-        hn_kernel_choose(&hn_conv_f32_family, (hn_allowed){.isa = L->isa}, &p, NULL, NULL) ==
-            reference) {
+    if (p.c > MOST_PLANES || hn_kernel_choose(&hn_conv_f32_family, (hn_allowed){.isa = L->isa}, &p,
+                                              NULL, NULL) == reference) {
         HN_TRY(hn_lower_channels_last(L, n, &x, err));
         p = hn_lower_conv_problem(&x, &w, &y, &s, groups);
     }

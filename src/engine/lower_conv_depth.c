@@ -129,7 +129,6 @@ hone_status hn_lower_conv_depth(hn_lower *L, const hn_node *n, bool *done, hn_er
     hn_view y = hn_lower_out(n, 0);
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (x.rank != 5) HN_DECLINE(L, "not one to three spatial axes");
-    if (!hn_lower_is_constant(L, &w)) HN_DECLINE(L, "the weights are computed");
     if (hn_view_count(&y) == 0 || hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
     hn_spatial s;
     HN_TRY(hn_spatial_read(n, 3, &s, err));

@@ -17,7 +17,7 @@
  *
  * While lowering goes on, one step stands for all of them, a convolution whose output is the whole
  * image (of three axes: whose rows are those of all slices): so what follows is taken in as by any
- * other. The weights are views of the constant, which is gathered when it is packed. One spatial
+ * other. The weights are views of all of them, gathered when they are packed. One spatial
  * axis becomes an image of one row.
  */
 #include <string.h>
@@ -38,7 +38,8 @@ enum { DEPTH, HEIGHT, WIDTH, AXES };
 struct hn_transposed {
     const hn_step *step;
     bool deep;               /* three spatial axes */
-    hn_view w;               /* [channels, outputs of a group, kd, kh, kw] */
+    hn_view w;               /* [channels, outputs of a group, kd, kh, kw], as phases read it */
+    hn_view plain;           /* the same, as it comes */
     hn_conv_axis axis[AXES]; /* those that are absent have one input, one output and one tap */
     bool planes;             /* x and y are planar */
     int64_t y_channel;       /* of planar ones: floats from a channel of y to the next */
@@ -240,12 +241,12 @@ static bool prefers_columns(const hn_transposed *t) {
 
 /* The weights of all taps, [outputs][ky][kx][channels of a group] in order. */
 static hn_view weights_of_taps(const hn_transposed *t, int64_t groups) {
-    const int64_t *d = t->w.dims, *s = t->w.strides;
+    const int64_t *d = t->plain.dims, *s = t->plain.strides;
     int64_t channels = d[0] / groups;
-    return (hn_view){.buffer = t->w.buffer,
-                     .dtype = t->w.dtype,
+    return (hn_view){.buffer = t->plain.buffer,
+                     .dtype = t->plain.dtype,
                      .rank = 5,
-                     .offset = t->w.offset,
+                     .offset = t->plain.offset,
                      .dims = {groups, d[1], d[3], d[4], channels},
                      .strides = {channels * s[0], s[1], s[3], s[4], s[0]}};
 }
@@ -379,12 +380,27 @@ static hn_view spread_weights(const hn_view *w) {
     return v;
 }
 
+/* Weights that are not constant lie as most phases read them: taps apart, those of outputs side by
+ * side, and those of phases that may be joined too. */
+static hone_status part_taps(hn_lower *L, const hn_node *n, int64_t groups, hn_view *w,
+                             hn_error *err) {
+    int order[5], at = 0, joined = groups == 1 ? w->rank - 1 : w->rank;
+    if (hn_lower_is_constant(L, w) || hn_view_count(w) == w->dims[0] * w->dims[1]) return HONE_OK;
+    for (int i = 2; i < w->rank; i++)
+        if (i != joined) order[at++] = i;
+    order[at++] = 0;
+    if (joined < w->rank) order[at++] = joined;
+    order[at] = 1;
+    hn_view from = *w;
+    HN_TRY(hn_lower_place(L, w, order, err));
+    return hn_lower_copy(L, n, &from, w, err);
+}
+
 hone_status hn_lower_conv_transpose(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), w = hn_lower_in(L, n, 1), b = hn_lower_in(L, n, 2);
     hn_view y = hn_lower_out(n, 0);
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (x.rank < 3 || x.rank > 5) HN_DECLINE(L, "not one to three spatial axes");
-    if (hn_node_constant(n, 1) == NULL) HN_DECLINE(L, "the weights are computed");
     if (hn_view_count(&x) == 0 || hn_view_count(&w) == 0 || hn_view_count(&y) == 0)
         HN_DECLINE(L, "nothing to compute");
     bool flat = x.rank == 3, deep = x.rank == 5;
@@ -399,9 +415,12 @@ hone_status hn_lower_conv_transpose(hn_lower *L, const hn_node *n, bool *done, h
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));
     HN_TRY((deep ? hn_lower_slices_last : hn_lower_channels_last)(L, n, &x, err));
+    hn_view plain = spread_weights(&w);
+    HN_TRY(part_taps(L, n, hn_attr_i(n, "group"), &w, err));
     hn_transposed *t = hn_arena_zero(&L->plan->arena, sizeof *t);
     if (t == NULL) return HN_NOMEM(err);
-    *t = (hn_transposed){.deep = deep, .w = spread_weights(&w), .next = L->transposed};
+    *t = (hn_transposed){
+        .deep = deep, .w = spread_weights(&w), .plain = plain, .next = L->transposed};
     memcpy(t->axis, axes, sizeof axes);
     hn_view in = deep ? hn_view_join_slices(&x) : x, out = deep ? hn_view_join_slices(&y) : y;
     int i = in.rank - 1; /* the axis of width */

@@ -10,11 +10,9 @@ static void read_strides(const hn_view *v, int64_t *to) {
     for (int i = 0; i < 4; i++) to[i] = v->buffer >= 0 ? v->strides[i] : 0;
 }
 
-static const char *refusal(const hn_lower *L, const hn_view *x, const hn_view *w,
-                           const hn_view *y) {
+static const char *refusal(const hn_view *x, const hn_view *y) {
     if (x->dtype != HONE_DTYPE_F32) return "not f32";
     if (x->rank != 4) return "not two spatial axes";
-    if (!hn_lower_is_constant(L, w)) return "the weights are computed";
     if (hn_view_count(x) == 0 || hn_view_count(y) == 0) return "nothing to compute";
     return NULL;
 }
@@ -65,7 +63,7 @@ static hone_status add_taps(hn_lower *L, const hn_node *n, const hn_view *x, con
 hone_status hn_lower_deform_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, X), w = hn_lower_in(L, n, W), b = hn_lower_in(L, n, B);
     hn_view y = hn_lower_out(n, 0), seen;
-    const char *why = refusal(L, &x, &w, &y);
+    const char *why = refusal(&x, &y);
     if (why != NULL) HN_DECLINE(L, why);
     int order[HONE_MAX_RANK];
     hn_lower_order_channels_last(y.rank, order);

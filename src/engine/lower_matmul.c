@@ -42,6 +42,7 @@ hone_status hn_lower_rows(hn_lower *L, const hn_node *n, hn_view *x, hn_error *e
 
 hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
                              const hn_view *y, hn_step **out, hn_error *err) {
+    if (!hn_lower_is_constant(L, w)) return hn_lower_matrices(L, n, x, w, y, 1, out, err);
     hn_conv_f32 p = hn_conv_of_gemm(x->dims[0], w->dims[1], w->dims[0]);
     p.x_pixel = x->strides[0];
     p.x_row = p.x_image = x->strides[0] * x->dims[0];

@@ -374,7 +374,6 @@ hone_status hn_lower_ms_attention(hn_lower *L, const hn_node *n, bool *done, hn_
     if (has(n, PAST, PAST) || has(n, PAST_LENGTH, PAST_LENGTH) || more_outputs(n))
         HN_DECLINE(L, "past keys");
     if (hn_attr_i(n, "do_rotary") != 0) HN_DECLINE(L, "rotary positions");
-    if (hn_node_constant(n, WEIGHTS) == NULL) HN_DECLINE(L, "computed weights");
     if (why != NULL) HN_DECLINE(L, why);
     for (int i = 0; i < 3; i++) widths[i] = count == 3 ? given[i] : columns / 3;
     /* Query, key and value in one product. */
@@ -385,11 +384,14 @@ hone_status hn_lower_ms_attention(hn_lower *L, const hn_node *n, bool *done, hn_
     HN_TRY(hn_lower_place(L, &all, NULL, err));
     hn_view_reshape(&x, 2, from, &rows);
     hn_view_reshape(&all, 2, to, &results);
+    if (b.buffer >= 0)
+        HN_TRY(hn_lower_dense(L, n, &b, err)); /* a copy comes before what reads it */
     hn_step *s;
     HN_TRY(hn_lower_product(L, n, &rows, &w, &results, &s, err));
     if (b.buffer >= 0) {
-        HN_TRY(hn_lower_dense(L, n, &b, err));
-        hn_step_reads(s, HN_CONV_BIAS, &b);
+        hn_end end;
+        hn_step_end(s, &end);
+        hn_step_reads(s, end.bias, &b);
     }
     hn_view q = heads_of(&all, 0, widths[0], heads);
     hn_view k = heads_of(&all, widths[0], widths[1], heads);

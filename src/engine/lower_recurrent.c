@@ -95,17 +95,18 @@ static hone_status rows_of(hn_lower *L, const hn_node *n, hn_view x, bool batch_
     return HONE_OK;
 }
 
-/* x by W, as [rows][D*gates*H]. */
-static hone_status project(hn_lower *L, const hn_node *n, const hn_view *x, bool batch_first,
-                           hn_recurrent_f32 *p, hn_view *y, hn_error *err) {
-    hn_view w = hn_lower_in(L, n, W), rows;
-    int64_t columns = w.dims[0] * w.dims[1];
+/* x by w, which is dense, as [rows][D*gates*H]. */
+static hone_status project(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
+                           bool batch_first, hn_recurrent_f32 *p, hn_view *y, hn_error *err) {
+    hn_view rows;
+    int64_t columns = w->dims[0] * w->dims[1];
     HN_TRY(rows_of(L, n, *x, batch_first, columns, p, &rows, err));
-    hn_view by = {.buffer = w.buffer,
-                  .dtype = w.dtype,
+    hn_view by = {.buffer = w->buffer,
+                  .dtype = w->dtype,
                   .rank = 2,
-                  .dims = {w.dims[2], columns},
-                  .strides = {1, w.dims[2]}};
+                  .offset = w->offset,
+                  .dims = {w->dims[2], columns},
+                  .strides = {1, w->dims[2]}};
     hn_step *s;
     *y = (hn_view){.dtype = HONE_DTYPE_F32, .rank = 2, .dims = {rows.dims[0], columns}};
     HN_TRY(hn_lower_place(L, y, NULL, err));
@@ -116,11 +117,6 @@ static hone_status project(hn_lower *L, const hn_node *n, const hn_view *x, bool
 static hn_recurrent_state state_of(const hn_view *v, bool batch_first) {
     return (hn_recurrent_state){v->strides[batch_first ? 1 : 0], v->strides[batch_first ? 0 : 1],
                                 v->strides[2]};
-}
-
-static void read_optional(hn_lower *L, const hn_node *n, int i, hn_step *s, int operand) {
-    hn_view v = hn_lower_in(L, n, i);
-    if (v.buffer >= 0) hn_step_reads(s, operand, &v);
 }
 
 /* Output i in a place of its own, with axes as in `order`. */
@@ -140,17 +136,18 @@ static hone_status recurrence(hn_lower *L, const hn_node *n, const hn_view *x, c
                               const hn_recurrent_f32 *problem, hn_error *err) {
     const hn_family *f = scales != NULL ? &hn_recurrent_q8_family : &hn_recurrent_f32_family;
     hn_step *s;
+    hn_view y, state, in[P + 1];
+    for (int i = B; i <= P; i++) {
+        in[i] = hn_lower_in(L, n, i);
+        if (in[i].buffer >= 0 && i != H0 && i != C0) HN_TRY(hn_lower_dense(L, n, &in[i], err));
+    }
     HN_TRY(hn_lower_step(L, n, f, problem, sizeof *problem, &s, err));
     hn_recurrent_f32 *p = s->problem;
-    hn_view y, state;
     hn_step_reads(s, HN_RECURRENT_X, x);
     hn_step_reads(s, HN_RECURRENT_R, r);
     if (scales != NULL) hn_step_reads(s, HN_RECURRENT_SCALES, scales);
-    read_optional(L, n, B, s, HN_RECURRENT_B);
-    read_optional(L, n, LENGTHS, s, HN_RECURRENT_LENGTHS);
-    read_optional(L, n, H0, s, HN_RECURRENT_H0);
-    read_optional(L, n, C0, s, HN_RECURRENT_C0);
-    read_optional(L, n, P, s, HN_RECURRENT_P);
+    for (int i = B; i <= P; i++)
+        if (in[i].buffer >= 0) hn_step_reads(s, HN_RECURRENT_B + i - B, &in[i]);
     /* [T, D, B, H] in the order [T, B, D, H] */
     static const int together[] = {0, 2, 1, 3};
     bool output = hn_node_output(n, Y) != NULL && hn_node_output(n, Y)->n_outputs > 0;
@@ -187,29 +184,18 @@ static const char *read_layer(const hn_lower *L, const hn_node *n, bool batch_fi
     if (p->kind == HN_RECURRENT_GRU)
         p->linear_before_reset = hn_attr_i(n, "linear_before_reset") != 0;
     if (p->kind == HN_RECURRENT_LSTM) p->input_forget = hn_attr_i(n, "input_forget") != 0;
-    for (int i = B; i <= P; i++) {
+    for (int i = H0; i <= C0; i++) {
         hn_view v = hn_lower_in(L, n, i);
         if (v.buffer < 0) continue;
-        if (i == H0)
-            p->h0 = state_of(&v, batch_first);
-        else if (i == C0)
-            p->c0 = state_of(&v, batch_first);
-        else if (!hn_view_is_dense(&v))
-            return "B, P or sequence_lens is not dense";
+        *(i == H0 ? &p->h0 : &p->c0) = state_of(&v, batch_first);
     }
     return NULL;
-}
-
-/* Weights may be dequantized from constants: they are constants then. */
-static bool is_weights(const hn_lower *L, const hn_view *v) {
-    return hn_lower_is_constant(L, v) && hn_view_is_dense(v);
 }
 
 hone_status hn_lower_recurrent(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, X), w = hn_lower_in(L, n, W), r = hn_lower_in(L, n, R);
     bool batch_first = hn_attr_i(n, "layout") != 0;
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
-    if (!is_weights(L, &w) || !is_weights(L, &r)) HN_DECLINE(L, "W or R is computed");
     if (hn_view_count(&x) == 0 || hn_view_count(&r) == 0) HN_DECLINE(L, "nothing to compute");
     hn_recurrent_f32 p = {.kind = n->op_type[0] == 'L'             ? HN_RECURRENT_LSTM
                                   : strcmp(n->op_type, "GRU") == 0 ? HN_RECURRENT_GRU
@@ -221,7 +207,9 @@ hone_status hn_lower_recurrent(hn_lower *L, const hn_node *n, bool *done, hn_err
     const char *why = read_layer(L, n, batch_first, &p);
     if (why != NULL) HN_DECLINE(L, why);
     hn_view projected;
-    HN_TRY(project(L, n, &x, batch_first, &p, &projected, err));
+    HN_TRY(hn_lower_dense(L, n, &w, err));
+    HN_TRY(hn_lower_dense(L, n, &r, err));
+    HN_TRY(project(L, n, &x, &w, batch_first, &p, &projected, err));
     HN_TRY(recurrence(L, n, &projected, &r, NULL, batch_first, &p, err));
     *done = true;
     return HONE_OK;

@@ -62,7 +62,7 @@ static bool set_types(const hn_step *s, const facts *f) {
 /* Whether a row other than the reference takes the step as it is now, and every row that was asked
  * for does. */
 static bool accepts(const hn_step *s, const hn_compile *how) {
-    hn_allowed allowed = {how->isa, s->precision};
+    hn_allowed allowed = {.isa = how->isa, .precision = s->precision};
     const char *why;
     for (int i = 0; i < how->n_forced; i++)
         if (how->forced[i].family == s->family &&

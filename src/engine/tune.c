@@ -305,7 +305,8 @@ static hone_status time_row(const hn_tuner *t, const hn_plan *p, hn_step *s, con
 static bool may_serve(const hn_tuner *t, const hn_step *s, const hn_kernel *k) {
     const char *why;
     return strcmp(k->order, s->kernel->order) == 0 &&
-           hn_kernel_serves(k, (hn_allowed){t->isa, s->kernel->precision}, s->problem, &why);
+           hn_kernel_serves(k, (hn_allowed){.isa = t->isa, .precision = s->kernel->precision},
+                            s->problem, &why);
 }
 
 /* Rows of the order of the one chosen, the reference left out: it is never the fastest. */

@@ -42,7 +42,11 @@ bool hn_kernel_serves(const hn_kernel *k, hn_allowed allowed, const void *proble
                       const char **why) {
     if ((k->isa & allowed.isa) != k->isa) return *why = "not allowed or not on this CPU", false;
     if (k->precision > allowed.precision) return *why = "not exact enough", false;
-    return k->ok == NULL || k->ok(problem, why);
+    if (k->ok != NULL && !k->ok(problem, why)) return false;
+    if (allowed.repacked > 0 && k->pack_worth > 0 &&
+        allowed.repacked < k->pack_worth * (double)k->packed_bytes(problem))
+        return *why = "packing the weights on every run would take longer than it saves", false;
+    return true;
 }
 
 const hn_kernel *hn_kernel_choose(const hn_family *f, hn_allowed allowed, const void *problem,

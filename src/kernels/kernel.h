@@ -88,6 +88,9 @@ typedef struct hn_kernel {
     size_t (*packed_bytes)(const void *problem);
     uint64_t (*pack_key)(const void *problem);
     int64_t (*pack_tasks)(const void *problem);
+    /* Operations for each byte of packed weights from which on the row is taken where they are not
+     * constant, but packed on every run; 0: however many. For rows that compute while they pack. */
+    double pack_worth;
     void (*pack)(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst);
 } hn_kernel;
 
@@ -182,6 +185,7 @@ const hn_kernel *hn_kernel_named(const hn_family *f, const char *name, size_t n)
 typedef struct hn_allowed {
     hn_isa isa;
     hn_precision precision; /* rows that are this exact, or more */
+    double repacked; /* operations by weights that are packed on every run; 0: they are constant */
 } hn_allowed;
 
 /* Whether a row is allowed and accepts the problem; if not, *why is a short reason. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "check.h"
-#include "conv_f32.h"
 
 enum {
     BIAS = 1,
@@ -116,7 +115,7 @@ static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, 
     add(list, name, p, flags | BENCH);
 }
 
-void check_conv_f32_cases(check_list *list) {
+static void cases(check_list *list) {
     /* Around every tile a row may have: 6, 8, 12, 14 rows by 8, 12, 16, 32 columns. */
     static const int64_t sizes[][3] = {
         {1, 1, 1},    {1, 7, 33},    {2, 5, 8},    {3, 64, 31},   {4, 17, 32},   {5, 1, 16},
@@ -343,11 +342,9 @@ void check_conv_f32_cases(check_list *list) {
     layer(list, 7, 1, 96, 96, 56, BIAS | DEPTHWISE);
 }
 
-void check_conv_f32_magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }
+static void magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }
 
 static double whole(const hn_kernel *k) { return strstr(k->name, "winograd") != NULL ? 1e-5 : 0; }
 
-const check_family check_conv_f32 = {.family = &hn_conv_f32_family,
-                                     .cases = check_conv_f32_cases,
-                                     .magnitude = check_conv_f32_magnitude,
-                                     .whole = whole};
+const check_family check_conv_f32 = {
+    .family = &hn_conv_f32_family, .cases = cases, .magnitude = magnitude, .whole = whole};

@@ -147,7 +147,7 @@ static void attention(void **state) {
     engine_agrees(MS
                   "m (float[2,5,8] x, float[8,24] z, float[24] wb) => (float[2,5,8] y) {"
                   " y = com.microsoft.Attention <num_heads = 2> (x, z, wb) }",
-                  "reference Attention");
+                  "matmul_f32 Attention, attention_f32 attention");
 }
 
 static void memory(void **state) {

@@ -184,12 +184,24 @@ static void dynamic(void **state) {
         }
 }
 
-static void declined(void **state) {
+static void computed_weights(void **state) {
     (void)state;
     engine_agrees(
         "m (float[4,3,5] x, float[1,9,5] w, float[1,9,9] r) => (float[4,1,3,9] y) {"
         " y = RNN (x, w, r) }",
-        "reference RNN");
+        "conv_f32 RNN, pack Pack, recurrent_f32 RNN");
+    /* All of them, bias and peepholes too, none as the layer wants it to lie. */
+    engine_agrees(
+        "m (float[4,3,5] x, float[2,5,36] v, float[2,9,36] r, float[72,2] b, float[27,2] p)"
+        " => (float[4,2,3,9] y) {"
+        " vt = Transpose <perm = [0, 2, 1]> (v) rt = Transpose <perm = [0, 2, 1]> (r)"
+        " bt = Transpose (b) pt = Transpose (p)"
+        " y = LSTM <direction = \"bidirectional\"> (x, vt, rt, bt, , , , pt) }",
+        "matmul_f32 LSTM, pack Pack, recurrent_f32 LSTM");
+}
+
+static void declined(void **state) {
+    (void)state;
     engine_agrees(
         "m (double[4,3,5] x, double[1,9,5] w, double[1,9,9] wr) => (double[4,1,3,9] y) {"
         " y = RNN (x, w, wr) }",
@@ -227,6 +239,7 @@ int main(void) {
         cmocka_unit_test(strides),
         cmocka_unit_test(dequantized),
         cmocka_unit_test(dynamic),
+        cmocka_unit_test(computed_weights),
         cmocka_unit_test(declined),
         cmocka_unit_test(lengths_out_of_range),
     };

@@ -8,7 +8,8 @@
  * attention; with "odd", numbers among which are NaN and infinities; with "many", integers up to
  * 119; with "any", integers of both signs, of 8 bits all of them. The model is not simplified. The
  * outputs must be within the bound of an f32 step, and the same bits on one thread and on two;
- * memory is what was planned, and a second run allocates nothing.
+ * memory is what was planned, and a second run allocates nothing. The same must hold where the
+ * constants that are matrices, or biases ("wb"), are inputs too.
  */
 #ifndef HN_TESTS_SUPPORT_ENGINE_MODEL_H
 #define HN_TESTS_SUPPORT_ENGINE_MODEL_H
@@ -40,9 +41,11 @@ typedef struct engine_way {
     hn_precision precision; /* with it, how close outputs must be */
     bool parallel;          /* independent steps at the same time, where there are two threads */
     bool cut;               /* the model is, and so need not keep to what was planned */
+    bool given;             /* constants that are matrices, or biases, are inputs */
 } engine_way;
 engine_facts engine_ran_so(const char *text, engine_way way);
 engine_facts engine_ran_in_parts(const char *text);
+engine_facts engine_ran_given(const char *text);
 /* How many of the steps are of that family. */
 int engine_count(const engine_facts *f, const char *family);
 

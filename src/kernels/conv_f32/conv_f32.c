@@ -45,7 +45,7 @@ static size_t bytes(const void *problem, int operand) {
 
 static const hn_images images = {HN_CONV_X, HN_CONV_R, HN_CONV_Y, bytes};
 
-bool hn_conv_end(void *problem, hn_end *out) {
+static bool end(void *problem, hn_end *out) {
     hn_conv_f32 *p = problem;
     *out = (hn_end){.act = &p->act,
                     .bias = HN_CONV_BIAS,
@@ -54,14 +54,8 @@ bool hn_conv_end(void *problem, hn_end *out) {
                     .dims = {p->batch, p->oh, p->ow, p->n},
                     .strides = {p->y_image, p->y_row, p->y_pixel, 1},
                     .r_strides = &p->r_image,
-                    .n_r = 3};
-    return true;
-}
-
-/* Vectors hold the channels of a pixel. */
-static bool end(void *problem, hn_end *out) {
-    hn_conv_end(problem, out);
-    out->narrow = ((const hn_conv_f32 *)problem)->n < 4;
+                    .n_r = 3,
+                    .narrow = p->n < 4}; /* vectors hold the channels of a pixel */
     return true;
 }
 

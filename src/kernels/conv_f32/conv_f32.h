@@ -39,9 +39,6 @@ enum { HN_CONV_X, HN_CONV_W, HN_CONV_BIAS, HN_CONV_R, HN_CONV_Y, HN_CONV_OPERAND
 
 extern const hn_family hn_conv_f32_family;
 
-/* hn_family.end of families that share the problem and the operands. */
-bool hn_conv_end(void *problem, hn_end *out);
-
 /* Whether x, r and y are all f32, which most rows want; else *why says so. */
 bool hn_conv_stored_f32(const hn_conv_f32 *p, const char **why);
 

@@ -18,7 +18,7 @@
 
 enum { HN_COLUMNS_ROWS = 512 }; /* products of a channel and a tap that a room holds */
 
-typedef float hn_columns_room[(HN_COLUMNS_ROWS + HN_VL) * HN_VL];
+typedef float hn_columns_room[HN_COLUMNS_ROWS * HN_VL];
 
 typedef struct hn_columns {
     const hn_conv_f32 *p;
@@ -33,9 +33,9 @@ static inline int64_t hn_columns_channels(const hn_conv_f32 *p) {
     return n > 0 ? n : 1;
 }
 
-/* to[k][j] = from[j * stride + k] for k < run and j < n, and 0 for other j. */
+/* to[k * width + j] = from[j * stride + k] for k < run and j < n, and 0 for other j < HN_VL. */
 HN_INLINE void hn_columns_turn(const hn_any_f32 *from, int64_t stride, int64_t n, int64_t run,
-                               float *to) {
+                               int64_t width, float *to) {
     for (int64_t k = 0; k < run; k += HN_VL) {
         int64_t left = run - k < HN_VL ? run - k : HN_VL;
         hn_vf square[HN_VL];
@@ -43,7 +43,7 @@ HN_INLINE void hn_columns_turn(const hn_any_f32 *from, int64_t stride, int64_t n
             square[j] = j < n ? hn_v_load_part((const float *)(from + j * stride + k), left)
                               : hn_v_set1(0.0f);
         hn_v_transpose(square);
-        for (int j = 0; j < HN_VL; j++) hn_v_store(to + (k + j) * HN_VL, square[j]);
+        for (int j = 0; j < left; j++) hn_v_store(to + (k + j) * width, square[j]);
     }
 }
 
@@ -53,7 +53,7 @@ static inline hn_columns hn_columns_of(const hn_conv_f32 *p, const void *w, int6
     hn_columns k = {p, (const hn_any_f32 *)w + first * p->w_o + c0 * p->w_i, n, NULL};
     bool in_runs = p->w_i == taps && (p->kh == 1 || p->w_y == p->kw) && (p->kw == 1 || p->w_x == 1);
     if (p->w_o == 1 || !in_runs || channels * taps > HN_COLUMNS_ROWS) return k;
-    hn_columns_turn(k.w, p->w_o, n, channels * taps, room);
+    hn_columns_turn(k.w, p->w_o, n, channels * taps, HN_VL, room);
     k.turned = room;
     return k;
 }

@@ -454,5 +454,6 @@ const hn_kernel HN_V_ROW(conv_f32_winograd) = {
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
     .pack_tasks = pack_tasks,
+    .pack_worth = 64,
     .pack = pack,
 };

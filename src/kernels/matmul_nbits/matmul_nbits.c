@@ -57,7 +57,7 @@ bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa) {
     enum { FEW_ROWS = 8 };
 #if defined(__x86_64__)
     const char *why;
-    hn_allowed allowed = {isa, HN_PRECISION_F32};
+    hn_allowed allowed = {.isa = isa};
     if (hn_kernel_serves(&hn_matmul_nbits_three_amx, allowed, p, &why)) return false;
 #else
     (void)isa;
@@ -68,8 +68,8 @@ bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa) {
 bool hn_nbits_rounds(const hn_matmul_nbits *p, hn_isa isa) {
     hn_matmul_nbits rounded = *p;
     rounded.x_rounded = true;
-    const hn_kernel *k = hn_kernel_choose(
-        &hn_matmul_nbits_family, (hn_allowed){isa, HN_PRECISION_F32}, &rounded, NULL, NULL);
+    const hn_kernel *k =
+        hn_kernel_choose(&hn_matmul_nbits_family, (hn_allowed){.isa = isa}, &rounded, NULL, NULL);
     return k != &hn_matmul_nbits_ref;
 }
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "kernels/act_simd.h"
+#include "kernels/conv_f32/conv_f32_columns.h"
 #include "kernels/recurrent_f32/recurrent_f32.h"
 
 #ifdef __clang__
@@ -219,9 +220,21 @@ static states states_of(const hn_call *call, int64_t d, int64_t s) {
                     .pitch = pitch};
 }
 
+static uint64_t pack_key(const void *problem) {
+    const hn_recurrent_f32 *p = problem;
+    return (uint64_t)p->hidden << 8 | (uint64_t)p->kind << 4 | (uint64_t)two_parts(p) << 2 |
+           (uint64_t)p->dirs;
+}
+
+/* A task packs a group of a direction. */
+static int64_t pack_tasks(const void *problem) {
+    const hn_recurrent_f32 *p = problem;
+    return p->dirs * groups_of(p);
+}
+
 /* R and the products with it; these have
  *
- *   packed_bytes, pack_key, pack
+ *   packed_bytes, pack
  *   TOGETHER        a task may be a group of units
  *   more_scratch    bytes of their own after the states
  *   prepare         before the products of one part of a step, for some sequences: all of their h
@@ -392,4 +405,5 @@ const hn_kernel ROW = {.name = NAME,
                        .run = run,
                        .packed_bytes = packed_bytes,
                        .pack_key = pack_key,
+                       .pack_tasks = pack_tasks,
                        .pack = pack};

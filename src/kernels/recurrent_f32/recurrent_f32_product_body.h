@@ -24,33 +24,22 @@ static size_t packed_bytes(const void *problem) {
     return (size_t)(p->dirs * groups_of(p) * group_floats(p)) * sizeof(float);
 }
 
-static uint64_t pack_key(const void *problem) {
-    const hn_recurrent_f32 *p = problem;
-    return (uint64_t)p->hidden << 8 | (uint64_t)p->kind << 4 | (uint64_t)two_parts(p) << 2 |
-           (uint64_t)p->dirs;
-}
-
 static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
-    (void)begin, (void)end; /* one task */
     const hn_recurrent_f32 *p = problem;
     int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n;
     int units = units_of(p);
-    float *to = dst;
-    for (int64_t d = 0; d < p->dirs; d++)
-        for (int64_t group = 0; group < groups_of(p); group++)
-            for (int part = 0; part <= two_parts(p); part++) {
-                int gates = gates_of(p, part), first = part * 2;
-                for (int u = 0; u < units; u++)
-                    for (int g = 0; g < gates; g++)
-                        for (int lane = 0; lane < HN_VL; lane++) {
-                            int64_t unit = (group * units + u) * HN_VL + lane;
-                            int64_t from = d * all + (first + g) * n + unit;
-                            float *at = to + (u * gates + g) * HN_VL + lane;
-                            for (int64_t k = 0; k < n; k++, at += units * gates * HN_VL)
-                                *at = unit < n ? ((const hn_any_f32 *)plain)[from * n + k] : 0;
-                        }
-                to += n * units * gates * HN_VL;
+    float *to = (float *)dst + begin * group_floats(p);
+    for (int64_t i = begin; i < end; i++)
+        for (int part = 0; part <= two_parts(p); part++) {
+            int gates = gates_of(p, part), first = part * 2;
+            for (int u = 0; u < units * gates; u++, to += HN_VL) {
+                int64_t unit = (i % groups_of(p) * units + u / gates) * HN_VL;
+                int64_t from = i / groups_of(p) * all + (first + u % gates) * n + unit;
+                hn_columns_turn((const hn_any_f32 *)plain + from * n, n, n - unit, n,
+                                units * gates * HN_VL, to);
             }
+            to += (n - 1) * units * gates * HN_VL;
+        }
 }
 
 /* ---- products ---- */

@@ -30,12 +30,6 @@ static size_t packed_bytes(const void *problem) {
     return (size_t)(p->dirs * groups_of(p) * group_bytes(p));
 }
 
-static uint64_t pack_key(const void *problem) {
-    const hn_recurrent_f32 *p = problem;
-    return (uint64_t)p->hidden << 8 | (uint64_t)p->kind << 4 | (uint64_t)two_parts(p) << 2 |
-           (uint64_t)p->dirs;
-}
-
 /* One output, `column` lanes from the first of its part. */
 static void pack_column(const int8_t *from, int64_t n, int64_t lanes, int64_t column, char *to) {
     int32_t sum = 0;
@@ -50,24 +44,21 @@ static void pack_column(const int8_t *from, int64_t n, int64_t lanes, int64_t co
 }
 
 static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
-    (void)begin, (void)end; /* one task */
     const hn_recurrent_f32 *p = problem;
-    int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n;
+    int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n, groups = groups_of(p);
     int units = units_of(p);
-    char *to = dst;
-    for (int64_t d = 0; d < p->dirs; d++)
-        for (int64_t group = 0; group < groups_of(p); group++)
-            for (int part = 0; part <= two_parts(p); part++) {
-                int gates = gates_of(p, part);
-                int64_t lanes = units * gates * HN_VL;
-                for (int64_t c = 0; c < lanes; c++) {
-                    int64_t unit = (group * units + c / (gates * HN_VL)) * HN_VL + c % HN_VL;
-                    int64_t gate = part * 2 + c / HN_VL % gates;
-                    const int8_t *from = (const int8_t *)plain + (d * all + gate * n + unit) * n;
-                    pack_column(unit < n ? from : NULL, n, lanes, c, to);
-                }
-                to += part_bytes(p, part);
+    char *to = (char *)dst + begin * group_bytes(p);
+    for (int64_t i = begin; i < end; i++)
+        for (int part = 0; part <= two_parts(p); part++) {
+            int gates = gates_of(p, part);
+            int64_t lanes = units * gates * HN_VL;
+            for (int64_t c = 0; c < lanes; c++) {
+                int64_t unit = (i % groups * units + c / (gates * HN_VL)) * HN_VL + c % HN_VL;
+                int64_t row = i / groups * all + (part * 2 + c / HN_VL % gates) * n + unit;
+                pack_column(unit < n ? (const int8_t *)plain + row * n : NULL, n, lanes, c, to);
             }
+            to += part_bytes(p, part);
+        }
 }
 
 /* ---- h ---- */
