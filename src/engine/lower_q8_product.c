@@ -10,8 +10,9 @@
  * sy between the output channels: m[n] takes them up. Zero points are the same for all.
  *
  * Weights are in place and packed by the kernel; those of fewer than 8 bits become s8 when they are
- * packed. Zero points of theirs are subtracted here where the differences are still s8; else the
- * kernel does that with each product.
+ * packed. Zero points of theirs are subtracted here where they are constant and the differences are
+ * still s8; else the kernel does that with each product. A bias that is not constant is in units of
+ * the sums.
  */
 #include <math.h>
 #include <string.h>
@@ -28,7 +29,7 @@ typedef struct product {
     hn_view scale, zero;   /* of x, where only running tells; buffer -1: x's */
     bias_kind bias;        /* as s32 in units of the sums, or as floats */
     hn_quant b;            /* b.scale NULL: as they are */
-    const hn_tensor *b_is; /* the contents */
+    const hn_tensor *b_is; /* the contents; NULL: only running tells */
     double alpha;          /* multiplies the product */
     int64_t group;         /* output channels to one that x has a scale for */
     hn_quant y;            /* the result; scale NULL: f32 or s32 */
@@ -84,6 +85,12 @@ static const char *refuse_operands(const product *p) {
         return "weights of more than 8 bits";
     if (p->y.scale != NULL && !hn_quant_is_byte(p->y.view.dtype)) return "a result not of 8 bits";
     return refuse_channels(p);
+}
+
+/* Weights that only running tells must be bytes. */
+static const char *refuse_weights(const hn_lower *L, const product *p) {
+    bool computed = !hn_lower_is_constant(L, &p->w.view);
+    return computed && is_narrow(p->w.view.dtype) ? "computed weights of fewer than 8 bits" : NULL;
 }
 
 /* A factor that conv_q8 takes. */
@@ -177,6 +184,14 @@ static bool has_zeros(const hn_quant *w) {
     return false;
 }
 
+/* Whether all zero points are what conv_q8 takes for granted. */
+static bool has_middle_zeros(const hn_quant *w) {
+    int64_t n = w->zero != NULL ? w->zero->n : 1;
+    for (int64_t i = 0; i < n; i++)
+        if (hn_quant_zero(w, i) != (w->view.dtype == HONE_DTYPE_U8 ? 128 : 0)) return false;
+    return true;
+}
+
 /* ---- the step ---- */
 
 /* The constants of a product of n channels. */
@@ -188,7 +203,10 @@ static hone_status make_constants(hn_lower *L, const product *p, int64_t n, cons
                                   const char **why, hn_error *err) {
     *c = (constants){.w = p->w.view, .wz.buffer = -1, .m.buffer = -1, .bias.buffer = -1};
     bool fits = true, sums = p->y.view.dtype != HONE_DTYPE_F32;
-    if (has_zeros(&p->w)) HN_TRY(subtract_zeros(L, p, &c->w, &fits, err));
+    if (!hn_lower_is_constant(L, &p->w.view))
+        fits = has_middle_zeros(&p->w);
+    else if (has_zeros(&p->w))
+        HN_TRY(subtract_zeros(L, p, &c->w, &fits, err));
     if (is_narrow(c->w.dtype)) {
         if (!is_whole(L, &c->w)) *why = "a part of weights of fewer than 8 bits";
         c->w.dtype = HONE_DTYPE_S8;
@@ -199,14 +217,17 @@ static hone_status make_constants(hn_lower *L, const product *p, int64_t n, cons
         for (int64_t i = 0; i < n; i++) ((int32_t *)t->data)[i] = (int32_t)hn_quant_zero(&p->w, i);
     }
     if (p->y.view.dtype != HONE_DTYPE_S32) HN_TRY(make_factors(L, p, n, &c->m, why, err));
-    if (p->bias != NO_BIAS) HN_TRY(make_bias(L, p, n, sums || p->bias == SUMS, &c->bias, why, err));
+    if (p->bias != NO_BIAS && p->b_is == NULL)
+        c->bias = p->b.view;
+    else if (p->bias != NO_BIAS)
+        HN_TRY(make_bias(L, p, n, sums || p->bias == SUMS, &c->bias, why, err));
     return HONE_OK;
 }
 
 /* Weights that are narrower than w says are widened when they are packed, as they lie. */
 static hone_status widen_weights(hn_lower *L, hn_step *s, const hn_view *w, hn_error *err) {
     const hn_tensor *t = L->plan->buffers[w->buffer].tensor;
-    if (t->dtype == w->dtype) return HONE_OK;
+    if (t == NULL || t->dtype == w->dtype) return HONE_OK;
     hn_view *v = hn_arena_zero(&L->plan->arena, sizeof *v);
     if (v == NULL) return HN_NOMEM(err);
     *v = (hn_view){
@@ -267,10 +288,9 @@ static bool same_dims(const hn_view *a, const hn_view *b) {
 
 /* ---- convolutions ---- */
 
-static const char *refuse_conv(const hn_lower *L, const product *p) {
-    const hn_view *x = &p->x.view, *w = &p->w.view;
+static const char *refuse_conv(const product *p) {
+    const hn_view *x = &p->x.view;
     if (x->rank != 3 && x->rank != 4) return "not one or two spatial axes";
-    if (!hn_lower_is_constant(L, w)) return "the weights are computed";
     if (p->w.axis > 0) return "a scale for each index of an axis that is not the output channels'";
     if (hn_view_count(&p->y.view) == 0) return "nothing to compute";
     if (p->r != NULL && !same_dims(&p->r->view, &p->y.view))
@@ -280,7 +300,7 @@ static const char *refuse_conv(const hn_lower *L, const product *p) {
 
 static hone_status lower_conv(hn_lower *L, const product *p, hn_view *y, hn_step **out,
                               const char **why, hn_error *err) {
-    *why = refuse_conv(L, p);
+    *why = refuse_conv(p);
     if (*why != NULL) return HONE_OK;
     hn_view x = p->x.view, r = {.buffer = -1};
     const hn_view *w = &p->w.view;
@@ -310,9 +330,8 @@ static hone_status lower_conv(hn_lower *L, const product *p, hn_view *y, hn_step
 /* ---- matrices ---- */
 
 /* w: [k, n], its scales along n. */
-static const char *refuse_matrix(const hn_lower *L, const product *p) {
+static const char *refuse_matrix(const product *p) {
     const hn_view *x = &p->x.view, *w = &p->w.view;
-    if (!hn_lower_is_constant(L, w)) return "the second operand is computed";
     if (x->rank < 2 || w->rank != 2) return "not matrices";
     if (p->w.axis == 0) return "a scale for each index of an axis that is not the columns'";
     if (p->w.scale != NULL && p->w.scale->n != 1 && p->w.scale->n != w->dims[1])
@@ -327,7 +346,7 @@ static const char *refuse_matrix(const hn_lower *L, const product *p) {
 
 static hone_status lower_matrix(hn_lower *L, product *p, hn_view *y, hn_step **out,
                                 const char **why, hn_error *err) {
-    *why = refuse_matrix(L, p);
+    *why = refuse_matrix(p);
     if (*why != NULL) return HONE_OK;
     hn_view x = p->x.view, r = {.buffer = -1};
     const hn_view *w = &p->w.view;
@@ -353,6 +372,7 @@ static hone_status lower(hn_lower *L, const hn_node *n, product *p, hn_step **ou
                          hn_error *err) {
     const char *why = refuse_operands(p);
     hn_view y;
+    if (why == NULL) why = refuse_weights(L, p);
     if (why != NULL) HN_DECLINE(L, why);
     if (is_conv(p->node))
         HN_TRY(lower_conv(L, p, &y, out, &why, err));
@@ -380,6 +400,26 @@ static product empty(const hn_node *n) {
 
 /* ---- Conv, MatMul, Gemm of dequantized values ---- */
 
+/* A bias that is not constant, p->b, must be a vector of that type over the channels. */
+static const char *refuse_computed_bias(const product *p, hone_dtype type, int64_t channels) {
+    const hn_view *v = &p->b.view;
+    bool vector = v->dtype == type && v->rank == 1 && v->dims[0] == channels && hn_view_is_dense(v);
+    return vector ? NULL : "the bias is computed, and no vector over the channels";
+}
+
+/* One that is dequantized must be in units of the sums too, as these are rounded to floats: it is
+ * them. */
+static const char *read_computed_sums(int64_t channels, product *p) {
+    p->bias = SUMS;
+    for (int64_t i = 0; i < channels; i++) {
+        double unit = x_scale(p, i) * w_scale(p, i);
+        if (!(fabs(hn_quant_scale(&p->b, i) - unit) <= 0x1p-22 * fabs(unit)) ||
+            hn_quant_zero(&p->b, i) != 0)
+            return "the bias is computed, and not in units of the product";
+    }
+    return refuse_computed_bias(p, HONE_DTYPE_S32, channels);
+}
+
 /* The contents of a bias, input i of n, that is a constant, or dequantized from one; a vector over
  * the channels. */
 static const char *read_bias(const hn_lower *L, const hn_node *n, int i, int64_t channels,
@@ -391,7 +431,7 @@ static const char *read_bias(const hn_lower *L, const hn_node *n, int i, int64_t
     if (p->b_is == NULL) {
         const char *why = hn_quant_input(L, n, i, true, &p->b);
         if (why != NULL) return "the bias is computed";
-        if (!hn_lower_is_constant(L, &p->b.view)) return "the bias is computed";
+        if (!hn_lower_is_constant(L, &p->b.view)) return read_computed_sums(channels, p);
         p->b_is = L->plan->buffers[p->b.view.buffer].tensor;
     }
     if (p->b_is->n != channels && p->b_is->n != 1) return "the bias is no vector over the channels";
@@ -555,11 +595,15 @@ static const char *read_weights(const hn_lower *L, const hn_node *n, int data, i
     return NULL;
 }
 
-static const char *read_sums(const hn_node *n, int i, int64_t channels, product *p) {
+/* The bias is input i of n, of s32 or of floats. */
+static const char *read_vector(const hn_lower *L, const hn_node *n, int i, bias_kind kind,
+                               int64_t channels, product *p) {
     if (hn_node_input(n, i) == NULL) return NULL;
-    p->bias = SUMS;
+    p->bias = kind;
     p->b_is = hn_node_constant(n, i);
-    if (p->b_is == NULL) return "the bias is computed";
+    p->b.view = hn_lower_in(L, n, i);
+    if (p->b_is == NULL)
+        return refuse_computed_bias(p, kind == SUMS ? HONE_DTYPE_S32 : HONE_DTYPE_F32, channels);
     if (p->b_is->n != 1 && (p->b_is->n != channels || p->b_is->dims[p->b_is->rank - 1] != channels))
         return "the bias is no vector over the channels";
     return NULL;
@@ -571,7 +615,7 @@ hone_status hn_lower_qlinear_conv(hn_lower *L, const hn_node *n, bool *done, hn_
     const char *why = read_activation(L, n, 0, 1, 2, &p);
     if (why == NULL) why = read_weights(L, n, 3, 4, 5, &p);
     if (why == NULL) why = hn_quant_output(n, 6, 7, &p.y);
-    if (why == NULL) why = read_sums(n, 8, p.w.view.dims[0], &p);
+    if (why == NULL) why = read_vector(L, n, 8, SUMS, p.w.view.dims[0], &p);
     if (why == NULL && p.scale.buffer >= 0) why = "a scale is computed";
     if (why != NULL) HN_DECLINE(L, why);
     return lower(L, n, &p, &s, done, err);
@@ -608,13 +652,6 @@ static hone_status quantize_input(hn_lower *L, const hn_node *n, product *p, hn_
     return hn_lower_dynamic(L, n, &x, &p->x.view, &p->scale, &p->zero, err);
 }
 
-static const char *read_numbers(const hn_node *n, int i, int64_t channels, product *p) {
-    if (hn_node_input(n, i) == NULL) return NULL;
-    const char *why = read_sums(n, i, channels, p);
-    p->bias = NUMBERS;
-    return why;
-}
-
 hone_status hn_lower_dynamic_matmul(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     product p = empty(n);
     hn_step *s;
@@ -623,7 +660,7 @@ hone_status hn_lower_dynamic_matmul(hn_lower *L, const hn_node *n, bool *done, h
     if (why == NULL && (x.rank < 2 || x.rank > HN_SPACE_RANK || hn_view_count(&x) == 0))
         why = "not matrices";
     if (why == NULL && p.w.view.rank != 2) why = "not matrices";
-    if (why == NULL) why = read_numbers(n, 4, p.w.view.dims[1], &p);
+    if (why == NULL) why = read_vector(L, n, 4, NUMBERS, p.w.view.dims[1], &p);
     if (why != NULL) HN_DECLINE(L, why);
     p.y.view = hn_lower_out(n, 0);
     HN_TRY(quantize_input(L, n, &p, err));
@@ -638,7 +675,7 @@ hone_status hn_lower_integer_to_float(hn_lower *L, const hn_node *n, bool *done,
     const char *why = read_activation(L, n, 0, 2, 4, &p);
     if (why == NULL) why = read_weights(L, n, 1, 3, 5, &p);
     if (why == NULL && p.w.view.rank != 2) why = "not matrices";
-    if (why == NULL) why = read_numbers(n, 6, p.w.view.dims[1], &p);
+    if (why == NULL) why = read_vector(L, n, 6, NUMBERS, p.w.view.dims[1], &p);
     if (why != NULL) HN_DECLINE(L, why);
     return lower(L, n, &p, &s, done, err);
 }
@@ -654,7 +691,7 @@ hone_status hn_lower_qgemm(hn_lower *L, const hn_node *n, bool *done, hn_error *
     if (hn_attr_i(n, "transB") != 0) hn_view_swap_last(&p.w.view);
     p.alpha = hn_attr_f(n, "alpha");
     p.y.view = hn_lower_out(n, 0);
-    why = read_sums(n, 6, p.w.view.dims[1], &p);
+    why = read_vector(L, n, 6, SUMS, p.w.view.dims[1], &p);
     if (why == NULL && hn_node_input(n, 7) != NULL) why = hn_quant_output(n, 7, 8, &p.y);
     if (why != NULL) HN_DECLINE(L, why);
     return lower(L, n, &p, &s, done, err);

@@ -55,6 +55,7 @@ static const variant variants[] = {
     {"s8u8s8_floats_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S8, HN_Q8_S8, 0, -20, -128, 127,
      BIAS | WZ | MULTIPLIERS | DYNAMIC | FLOATS},
     {"u8s8s32", HN_Q8_U8, HN_Q8_S8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
+    {"u8u8s32", HN_Q8_U8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
     {"s8u8s32_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, -128, 0, 0, 0, WZ | BIAS},
 };
 /* Without multipliers the sums of but a few products fit a byte. */

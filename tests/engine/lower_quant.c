@@ -70,9 +70,9 @@ static hn_tensor *random_tensor(const hn_value *v, hn_rng *rng) {
     return t;
 }
 
-/* Inputs whose names begin with w are constants, the second of these integers where there are any.
- * The model is not simplified. */
-static ran run_with(const char *text, const int64_t *second) {
+/* Inputs whose names begin with w are constants, the second of these integers where there are any;
+ * given: not those that are matrices of bytes, or biases. The model is not simplified. */
+static ran run_so(const char *text, const int64_t *second, bool are_given) {
     ran r = {0};
     assert_int_equal(model_setup(NULL), 0);
     hn_model *m = model_inferred(text);
@@ -85,7 +85,10 @@ static ran run_with(const char *text, const int64_t *second) {
         r.in[i] = random_tensor(g->inputs[i], &rng);
         for (int64_t k = 0; i == 1 && second != NULL && k < r.in[i]->n; k++)
             hn_store_s64(r.in[i]->dtype, r.in[i]->data, k, second[k]);
-        if (g->inputs[i]->name[0] == 'w')
+        const char *name = g->inputs[i]->name;
+        bool weights =
+            (hone_dtype_bits(r.in[i]->dtype) == 8 && r.in[i]->rank > 1) || name[1] == 'b';
+        if (name[0] == 'w' && !(are_given && weights))
             hn_value_set_constant(g->inputs[i], hn_tensor_ref(r.in[i]));
         else
             given[i] = r.in[i];
@@ -101,14 +104,30 @@ static ran run_with(const char *text, const int64_t *second) {
     return r;
 }
 
-static ran run(const char *text) { return run_with(text, NULL); }
-
 static void done(ran *r) {
     for (int i = 0; i < MOST; i++) hn_tensor_unref(r->in[i]);
     hn_tensor_unref(r->out);
     hn_tensor_unref(r->plain);
     assert_int_equal(model_teardown(NULL), 0);
 }
+
+/* Where weights that are given are multiplied in integers too, the results are the same bits. */
+static ran run_with(const char *text, const int64_t *second) {
+    ran given = run_so(text, second, true);
+    bool packed = strstr(given.steps, "pack Pack, conv_q8") != NULL;
+    size_t bytes = given.out->bytes;
+    void *out = malloc(bytes + 1);
+    assert_non_null(out);
+    memcpy(out, given.out->data, bytes);
+    done(&given);
+    ran r = run_so(text, second, false);
+    if (packed && (r.out->bytes != bytes || memcmp(out, r.out->data, bytes) != 0))
+        fail_msg("weights that are given make other bits: %s", text);
+    free(out);
+    return r;
+}
+
+static ran run(const char *text) { return run_with(text, NULL); }
 
 static void has_steps(const ran *r, const char *steps) {
     if (strcmp(r->steps, steps) != 0) fail_msg("steps are '%s', expected '%s'", r->steps, steps);
@@ -341,6 +360,37 @@ static void weight_zeros(void **state) {
                                  (at(r.in[1], k * 4 + i % 4) - u8_number[z]));
             is_at(&r, i, sum);
         }
+        done(&r);
+    }
+}
+
+/* Weights that are not constant are packed by a step, and biases of s32 are the sums they are. */
+static void computed_weights(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *steps;
+    } rows[] = {
+        {"m (uint8[1,6,5,5] x, int8[8,6,3,3] w, int32[8] wb) => (uint8[1,8,5,5] y) <" CONV_SCALES
+         "> { y = QLinearConv <pads = [1, 1, 1, 1]> (x, sx, zx, w, sw, zw, sy, zy, wb) }",
+         "pack Pack, conv_q8 QLinearConv"},
+        {"m (uint8[1,6,5,5] x, int8[8,6,3,3] w, int32[8] wb) => (uint8[1,8,5,5] y) <" CONV_SCALES
+         ", float[8] sb = {0.0002, 0.0004, 0.0006, 0.00008, 0.001, 0.00012, 0.0014, 0.0016}> {"
+         " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"
+         " bf = DequantizeLinear <axis = 0> (wb, sb) c = Conv <pads = [1, 1, 1, 1]> (xf, wf, bf)"
+         " y = QuantizeLinear (c, sy, zy) }",
+         "pack Pack, conv_q8 Conv+QuantizeLinear"},
+        {"m (uint8[1,6,5,5] x, uint8[6,1,3,3] w) => (int32[1,6,5,5] y) <uint8 zw = {128}> {"
+         " y = ConvInteger <group = 6, pads = [1, 1, 1, 1]> (x, w, , zw) }",
+         "pack Pack, conv_q8 ConvInteger"},
+        {"m (uint8[3,6] x, uint8[6,4] w) => (int32[3,4] y) <uint8 zw = {7}> {"
+         " y = MatMulInteger (x, w, , zw) }",
+         "pack Pack, conv_q8 MatMulInteger"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ran r = run_so(rows[i].text, NULL, true);
+        has_steps(&r, rows[i].steps);
+        done(&r);
+        r = run(rows[i].text);
         done(&r);
     }
 }
@@ -992,6 +1042,12 @@ static void other_forms(void **state) {
         " <float sx = {0.1}, float sy = {50}> {"
         " xf = DequantizeLinear (x, sx) zf = DequantizeLinear (z, sx)"
         " p = MatMul (xf, zf) y = QuantizeLinear (p, sy) }",
+        "pack Pack, conv_q8 MatMul+QuantizeLinear");
+    stays(
+        "m (uint8[2,3,6] x, uint8[2,6,4] z) => (uint8[2,3,4] y)"
+        " <float sx = {0.1}, float sy = {50}> {"
+        " xf = DequantizeLinear (x, sx) zf = DequantizeLinear (z, sx)"
+        " p = MatMul (xf, zf) y = QuantizeLinear (p, sy) }",
         "dequantize_q8 DequantizeLinear, dequantize_q8 DequantizeLinear, matmul_f32 MatMul, "
         "quantize_f32 QuantizeLinear");
 }
@@ -1016,11 +1072,11 @@ static void reasons(void **state) {
          "Softmax: no integer form of it, "
          "QuantizeLinear: what it quantizes is computed in floats");
     says(
-        "m (uint8[3,6] x, uint8[6,4] z) => (float[3,4] y) <float s = {0.1}> {"
+        "m (uint8[2,3,6] x, uint8[2,6,4] z) => (float[2,3,4] y) <float s = {0.1}> {"
         " xf = DequantizeLinear (x, s) zf = DequantizeLinear (z, s) y = MatMul (xf, zf) }",
         "DequantizeLinear: what reads it is computed in floats, "
         "DequantizeLinear: what reads it is computed in floats, "
-        "MatMul: the second operand is computed");
+        "MatMul: not matrices");
     says("m (float[3,4] x) => (float[3,4] y) { y = Softmax (x) }", "");
 }
 
@@ -1055,17 +1111,29 @@ static void allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),   cmocka_unit_test(residual),
-        cmocka_unit_test(twice_rounded),  cmocka_unit_test(biases),
-        cmocka_unit_test(weight_zeros),   cmocka_unit_test(channels),
-        cmocka_unit_test(narrow_weights), cmocka_unit_test(float_results),
-        cmocka_unit_test(matrices),       cmocka_unit_test(dynamic),
-        cmocka_unit_test(binaries),       cmocka_unit_test(concats),
-        cmocka_unit_test(qlinear_pools),  cmocka_unit_test(nhwc_pools),
-        cmocka_unit_test(tables),         cmocka_unit_test(pools),
-        cmocka_unit_test(bad_scales),     cmocka_unit_test(other_forms),
-        cmocka_unit_test(reasons),        cmocka_unit_test(borders),
-        cmocka_unit_test(through_floats), cmocka_unit_test(allocations),
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(residual),
+        cmocka_unit_test(twice_rounded),
+        cmocka_unit_test(biases),
+        cmocka_unit_test(computed_weights),
+        cmocka_unit_test(weight_zeros),
+        cmocka_unit_test(channels),
+        cmocka_unit_test(narrow_weights),
+        cmocka_unit_test(float_results),
+        cmocka_unit_test(matrices),
+        cmocka_unit_test(dynamic),
+        cmocka_unit_test(binaries),
+        cmocka_unit_test(concats),
+        cmocka_unit_test(qlinear_pools),
+        cmocka_unit_test(nhwc_pools),
+        cmocka_unit_test(tables),
+        cmocka_unit_test(pools),
+        cmocka_unit_test(bad_scales),
+        cmocka_unit_test(other_forms),
+        cmocka_unit_test(reasons),
+        cmocka_unit_test(borders),
+        cmocka_unit_test(through_floats),
+        cmocka_unit_test(allocations),
         cmocka_unit_test(factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,8 +51,8 @@ typedef struct hn_conv_q8 {
 } hn_conv_q8;
 
 /* Operands, in the order of hn_call.ptr. W is the constant operand: packed if the row packs; WZ
- * (s32 [n], absent: 0, which it may be of s8 alone), BIAS (s32 [n]), M (f32 [n]) and FBIAS (f32
- * [n]) are constants too. XS (f32) and XZ (one element of x's type) are scalars known at run time
+ * (s32 [n], absent: 0 of s8, 128 of u8), BIAS (s32 [n]), M (f32 [n]) and FBIAS (f32 [n]) may be
+ * constants too. XS (f32) and XZ (one element of x's type) are scalars known at run time
  * only, by dynamic quantization. All but X, W and Y may be NULL; M absent: 1. R has no meaning
  * where y is s32 or goes through floats, XS and FBIAS only where there are floats. */
 enum {

@@ -78,6 +78,11 @@ static int64_t channel_at(int64_t place) {
     return lane / 4 * 16 + vector * 4 + lane % 4;
 }
 
+/* And the place of a channel. */
+static int64_t place_of(int64_t channel) {
+    return channel / 4 % 4 * HN_VL + channel / 16 * 4 + channel % 4;
+}
+
 /* Which weight of a block is at a place of its packed ones; kx outside the window: none, 0. */
 typedef struct tap {
     int64_t ky, kx, c;
@@ -433,23 +438,31 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
+static int64_t pack_tasks(const void *problem) { return measure(problem).blocks; }
+
+/* A task is a block. The first outputs of segments have every tap once: they are summed. */
 static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
-    (void)begin, (void)end; /* one task */
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
-    int32_t *sums = dst;
-    w_elem *to = (w_elem *)(void *)((char *)dst + header_bytes(p));
-    memset(dst, 0, packed_bytes(p));
-    for (int64_t c = 0; c < p->c; c++)
-        for (int64_t t = 0; t < p->kh * p->kw; t++)
-            sums[c] += hn_q8_weight(p, plain, c * p->w_o + t / p->kw * p->w_y + t % p->kw * p->w_x);
-    for (int64_t i = 0; i < g.blocks; i++)
-        for (int64_t at = 0; at < g.weights; at++, to++) {
+    int64_t rows = p->kh * g.groups * g.outputs;
+    w_elem *to = (w_elem *)(void *)((char *)dst + header_bytes(p)) + begin * g.weights;
+    memset(to, 0, (size_t)((end - begin) * g.weights) * sizeof *to);
+    for (int64_t i = begin; i < end; i++, to += g.weights) {
+        int64_t c0 = i * HN_VB, n = hn_q8_min(HN_VB, p->c - c0);
+        int32_t *sums = (int32_t *)dst + c0;
+        memset(sums, 0, hn_q8_round64(n * (int64_t)sizeof *sums));
+        for (int64_t t = 0; t < rows * KU; t++) {
+            int64_t row = t / KU, at = row * HN_VB * KU + t % KU;
             tap w = tap_at(p, &g, at);
-            int64_t c = i * HN_VB + w.c;
-            if (w.kx < 0 || w.kx >= p->kw || c >= p->c) continue;
-            *to = hn_q8_weight(p, plain, c * p->w_o + w.ky * p->w_y + w.kx * p->w_x);
+            if (w.kx < 0 || w.kx >= p->kw) continue;
+            for (int64_t c = 0; c < n; c++) {
+                int64_t from = (c0 + c) * p->w_o + w.ky * p->w_y + w.kx * p->w_x;
+                int8_t weight = hn_q8_weight(p, plain, from);
+                to[at + place_of(c) * KU] = weight;
+                if (row % g.outputs == 0) sums[c] += weight;
+            }
         }
+    }
 }
 
 static bool ok(const void *problem, const char **why) {
@@ -468,6 +481,7 @@ const hn_kernel ROW = {
     .run = run,
     .packed_bytes = packed_bytes,
     .pack_key = pack_key,
+    .pack_tasks = pack_tasks,
     .pack = pack,
 };
 

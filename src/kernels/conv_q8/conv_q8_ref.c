@@ -29,7 +29,7 @@ typedef struct operands {
 static uint32_t sum(const hn_conv_q8 *p, const operands *a, int64_t image, int64_t oy, int64_t ox,
                     int64_t o) {
     int64_t group_in = p->c / p->groups, first = o / (p->n / p->groups) * group_in;
-    int32_t wz = a->wz != NULL ? a->wz[o] : 0;
+    int32_t wz = a->wz != NULL ? a->wz[o] : p->w_type == HN_Q8_U8 ? 128 : 0;
     uint32_t s = a->bias != NULL ? (uint32_t)a->bias[o] : 0;
     for (int64_t ky = 0; ky < p->kh; ky++) {
         int64_t iy = oy * p->sh + ky * p->dh - p->pt;
