@@ -95,6 +95,8 @@ hone_status hn_lower_attention_product(hn_lower *L, const hn_node *n, bool *done
 /* A step for x [m, k], k adjacent, by w [k, n] into y, which is dense. */
 hone_status hn_lower_product(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
                              const hn_view *y, hn_step **out, hn_error *err);
+/* A step for v, dense and of f32, times a number; v is where that is then. */
+hone_status hn_lower_times(hn_lower *L, const hn_node *n, float by, hn_view *v, hn_error *err);
 /* The lowerings of Conv and Gemm, for operators that are these and more. */
 hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *err);

@@ -457,7 +457,7 @@ static int small_power(hn_map_f32 *p, arg x, float exponent) {
     return exponent == 2 ? square.value : put(p, HN_MAP_MUL, (arg[]){square, x}, 2);
 }
 
-/* The operators of kind SPELT, a[] as they come; but BatchNormalization of constants is of three
+/* The operators of kind SPELT, a[] as they come; but BatchNormalization may be of three
  * operands, x, factor and shift. */
 static int spell(hn_map_f32 *p, const hn_node *n, const arg *a, int n_args) {
     arg x = a[0];
@@ -623,21 +623,71 @@ static hone_status place_like_inputs(hn_lower *L, const hn_node *n, int n_args, 
     return hn_lower_place(L, y, found ? order : NULL, err);
 }
 
-/* BatchNormalization of constants is x * factor + shift: these two, one element for each channel.
- * Absent where they are computed or would not be finite. */
+/* A step for a program over one axis; its outputs are new vectors. */
+static hone_status add_vectors(hn_lower *L, const hn_node *n, draft *d, hn_view *out,
+                               hn_error *err) {
+    hn_map_f32 *p = &d->p;
+    for (int k = 0; k < p->n_out; k++) {
+        out[k] = (hn_view){.dtype = HONE_DTYPE_F32, .rank = 1, .dims = {p->dims[0]}};
+        HN_TRY(hn_lower_place(L, &out[k], NULL, err));
+        p->out_stride[k][0] = 1;
+        p->out_type[k] = HN_MAP_F32;
+    }
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_map_f32_family, p, sizeof *p, &s, err));
+    memcpy(s->operands + HN_MAP_IN, d->in, (size_t)p->n_in * sizeof *d->in);
+    for (int k = 0; k < p->n_out; k++) hn_step_writes(s, HN_MAP_OUT + k, &out[k]);
+    s->facts->flops = (double)(p->dims[0] * p->n_code);
+    s->facts->bytes = 4.0 * (double)(p->dims[0] * (p->n_in + p->n_out));
+    return HONE_OK;
+}
+
+hone_status hn_lower_times(hn_lower *L, const hn_node *n, float by, hn_view *v, hn_error *err) {
+    const int64_t count = hn_view_count(v);
+    hn_view line, made;
+    hn_view_reshape(v, 1, &count, &line);
+    draft d = {.p = {.rank = 1, .n_out = 1, .dims = {count}}};
+    arg x = {put_input(&d, &line), 0};
+    d.p.out[0] = (uint8_t)put(&d.p, HN_MAP_MUL, (arg[]){x, {-1, by}}, 2);
+    HN_TRY(add_vectors(L, n, &d, &made, err));
+    hn_view_reshape(&made, v->rank, v->dims, v);
+    return HONE_OK;
+}
+
+/* BatchNormalization is x * factor + shift: these two, one element for each channel, made by a step
+ * where they are computed. */
+static hone_status computed_factors(hn_lower *L, const hn_node *n, hn_view factor_shift[2],
+                                    hn_error *err) {
+    draft d = {.p = {.rank = 1, .n_out = 2, .dims = {hn_lower_in(L, n, 1).dims[0]}}};
+    arg in[5] = {{0}}; /* scale, bias, mean, variance, from 1 on */
+    for (int i = 1; i < 5; i++) {
+        hn_view v = hn_lower_in(L, n, i);
+        in[i].value = put_input(&d, &v);
+    }
+    arg f = {put(&d.p, HN_MAP_ADD, (arg[]){in[4], {-1, hn_attr_f(n, "epsilon")}}, 2), 0};
+    f.value = put(&d.p, HN_MAP_RSQRT, &f, 1);
+    f.value = put(&d.p, HN_MAP_MUL, (arg[]){f, in[1]}, 2);
+    arg less = {put(&d.p, HN_MAP_NEG, &in[3], 1), 0};
+    d.p.out[0] = (uint8_t)f.value;
+    d.p.out[1] = (uint8_t)put(&d.p, HN_MAP_MULADD, (arg[]){less, f, in[2]}, 3);
+    return add_vectors(L, n, &d, factor_shift, err);
+}
+
+/* Absent where they would not be finite; of computed ones, where nothing is added to the variance.
+ */
 static hone_status channel_factors(hn_lower *L, const hn_node *n, hn_view factor_shift[2],
                                    bool *present, hn_error *err) {
     const hn_tensor *c[5];
     float *to[2];
-    *present = false;
-    for (int i = 1; i < 5; i++)
-        if ((c[i] = hn_node_constant(n, i)) == NULL) return HONE_OK;
+    bool known = true;
+    for (int i = 1; i < 5; i++) known &= (c[i] = hn_node_constant(n, i)) != NULL;
+    *present = known || hn_attr_f(n, "epsilon") > 0;
+    if (!known) return *present ? computed_factors(L, n, factor_shift, err) : HONE_OK;
     for (int k = 0; k < 2; k++) {
         hn_tensor *t;
         HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, c[1]->n, &t, &factor_shift[k], err));
         to[k] = t->data;
     }
-    *present = true;
     for (int64_t i = 0; i < c[1]->n; i++) {
         double scale = hn_tensor_f64(c[1], i), bias = hn_tensor_f64(c[2], i);
         double mean = hn_tensor_f64(c[3], i), variance = hn_tensor_f64(c[4], i);

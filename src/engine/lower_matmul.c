@@ -232,12 +232,13 @@ static addend addend_of(const hn_view *c, const hn_view *y) {
     return SPREAD;
 }
 
-/* The constant c times beta. */
-static hone_status scale_constant(hn_lower *L, const hn_node *n, float beta, hn_view *c,
-                                  hn_error *err) {
+/* c, which is dense, times beta: made with the plan where it is a constant. */
+static hone_status scale_addend(hn_lower *L, const hn_node *n, float beta, hn_view *c,
+                                hn_error *err) {
     const hn_tensor *from = hn_node_constant(n, 2);
     hn_tensor *to;
     hn_view v;
+    if (from == NULL) return hn_lower_times(L, n, beta, c, err);
     HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, from->n, &to, &v, err));
     for (int64_t i = 0; i < from->n; i++)
         ((float *)to->data)[i] = beta * (float)hn_tensor_f64(from, i);
@@ -268,14 +269,11 @@ hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
     addend add = addend_of(&c, &y);
     bool scaled = add != NONE && !(beta >= 1 && beta <= 1);
-    if (scaled && (wide || hn_node_constant(n, 2) == NULL))
-        HN_DECLINE(L, "C is computed or of f64, and beta is not 1");
+    if (scaled && wide) HN_DECLINE(L, "C is of f64, and beta is not 1");
     if (hn_attr_i(n, "transA") != 0) hn_view_swap_last(&a);
     if (hn_attr_i(n, "transB") != 0) hn_view_swap_last(&b);
-    if (scaled)
-        HN_TRY(scale_constant(L, n, beta, &c, err));
-    else if (add != NONE)
-        HN_TRY(hn_lower_dense(L, n, &c, err));
+    if (add != NONE) HN_TRY(hn_lower_dense(L, n, &c, err));
+    if (scaled) HN_TRY(scale_addend(L, n, beta, &c, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     hn_step *s;
     bool constant = hn_lower_is_constant(L, &b) && alpha >= 1 && alpha <= 1 && !wide;

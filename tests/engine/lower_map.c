@@ -76,7 +76,7 @@ static void each_operator(void **state) {
     run("m (float[4,9] x) => (float[4,9] y) { y = Celu <alpha: float = 0.3> (x) }", "Celu");
     run("m (float[2,5,9] x, float[5] s, float[5] b, float[5] m) => (float[2,5,9] y)"
         "<float[5] v = {1, 0.5, 2, 3, 0.25}> { y = BatchNormalization (x, s, b, m, v) }",
-        "BatchNormalization");
+        "BatchNormalization, BatchNormalization");
     run("m (float[2,5,9] x, float[5] ws, float[5] wb, float[5] wm, float[5] wv) => (float[2,5,9] y)"
         "{ a = Exp (x)  y = BatchNormalization <epsilon: float = 0.1> (a, ws, wb, wm, wv) }",
         "Exp+BatchNormalization");

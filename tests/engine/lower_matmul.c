@@ -56,6 +56,14 @@ static void gemms(void **state) {
         "m (float[30,40] x, float[40,50] w, float wc) => (float[30,50] y) {"
         " y = Gemm <beta = -1.0> (x, w, wc) }",
         "conv_f32 Gemm");
+    runs_fast(
+        "m (float[30,40] x, float[40,50] v, float[50] c) => (float[30,50] y) {"
+        " y = Gemm <beta = 0.5> (x, v, c) }",
+        "map_f32 Gemm, matmul_f32 Gemm");
+    runs_fast(
+        "m (float[30,40] x, float[50,40] w, float[1,30] c) => (float[30,50] y) {"
+        " t = Transpose (c) y = Gemm <beta = 2.0, transB = 1> (x, w, t) }",
+        "map_f32 Gemm, conv_f32 Gemm");
 }
 
 static void few_rows(void **state) {
