@@ -99,9 +99,8 @@ static const char *refuse_node(const hn_node *n, const hn_view *a) {
     if (a->dtype != HONE_DTYPE_F32) return "not f32";
     if (bits != 4 && bits != 8) return "neither of 4 bits nor of 8";
     if (hn_node_input(n, G_IDX) != NULL) return "columns that are out of order";
-    if (hn_node_constant(n, B) == NULL || hn_node_constant(n, SCALES) == NULL ||
-        (hn_node_input(n, ZEROS) != NULL && hn_node_constant(n, ZEROS) == NULL))
-        return "the weights are computed";
+    if (hn_node_input(n, ZEROS) != NULL && hn_node_constant(n, ZEROS) == NULL)
+        return "a zero point is computed";
     if (hn_view_count(a) == 0) return "nothing to compute";
     return NULL;
 }
@@ -127,6 +126,8 @@ hone_status hn_lower_matmul_nbits(hn_lower *L, const hn_node *n, bool *done, hn_
     if (z.t != NULL) HN_TRY(set_zeros(L, &t, p->n * p->s_n, packed_zero, &z, err));
     p->x_rounded = hn_attr_i(n, "accuracy_level") == 4 && hn_nbits_rounds(p, L->isa);
     *done = true;
+    HN_TRY(hn_lower_dense(L, n, &t.w, err));
+    HN_TRY(hn_lower_dense(L, n, &t.s, err));
     return add_step(L, n, &t, err);
 }
 

@@ -224,6 +224,34 @@ static double param(const hn_tensor *t, int64_t d, int64_t column) {
     return hn_tensor_f64(t, d * each + (each == 1 ? 0 : column));
 }
 
+/* A copy of v as one line. */
+static hone_status copy_dense(hn_lower *L, const hn_node *n, hn_view v, hn_view *out,
+                              hn_error *err) {
+    hn_view dense = v;
+    const int64_t count = hn_view_count(&v);
+    HN_TRY(hn_lower_place(L, &dense, NULL, err));
+    HN_TRY(hn_lower_copy(L, n, &v, &dense, err));
+    hn_view_reshape(&dense, 1, &count, out);
+    return HONE_OK;
+}
+
+/* The same as turn_weights where they, or their scales, are computed: by copies. */
+static hone_status copy_weights(hn_lower *L, const hn_node *n, int w, int scale, hn_view *bytes,
+                                hn_view *scales, const char **why, hn_error *err) {
+    hn_view v = hn_lower_in(L, n, w), by = hn_lower_in(L, n, scale);
+    const hn_tensor *zero = hn_node_constant(n, scale + 1);
+    bool zeros = v.dtype == HONE_DTYPE_S8;
+    for (int64_t i = 0; i < zero->n; i++) zeros &= hn_tensor_s64(zero, i) == 0;
+    if (!zeros) *why = "computed weights that are not s8, or have zero points";
+    if (*why != NULL) return HONE_OK;
+    int64_t columns = v.dims[2];
+    hn_view_swap_last(&v);
+    if (by.rank == 1 || by.dims[1] != columns) by.strides[1] = 0; /* one for each direction */
+    by.rank = 2, by.dims[1] = columns;
+    HN_TRY(copy_dense(L, n, v, bytes, err));
+    return copy_dense(L, n, by, scales, err);
+}
+
 /* Input w of n, [D, K, columns], as s8 [D*columns, K] without its zero points, and its scales, f32
  * [D*columns]. */
 static hone_status turn_weights(hn_lower *L, const hn_node *n, int w, int scale, hn_view *bytes,
@@ -231,8 +259,9 @@ static hone_status turn_weights(hn_lower *L, const hn_node *n, int w, int scale,
     const hn_tensor *t = hn_node_constant(n, w), *by = hn_node_constant(n, scale);
     const hn_tensor *zero = hn_node_constant(n, scale + 1);
     hn_tensor *q, *s;
-    if (t == NULL || by == NULL || zero == NULL) *why = "weights or their scales are computed";
+    if (zero == NULL) *why = "a zero point is computed";
     if (*why != NULL) return HONE_OK;
+    if (t == NULL || by == NULL) return copy_weights(L, n, w, scale, bytes, scales, why, err);
     int64_t depth = t->dims[1], columns = t->dims[2];
     HN_TRY(hn_lower_constant(L, HONE_DTYPE_S8, t->n, &q, bytes, err));
     HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, t->dims[0] * columns, &s, scales, err));

@@ -78,9 +78,20 @@ static void not_nbits(void **state) {
                   " (x, w, ws) }",
                   "reference MatMulNBits");
     engine_agrees(MS
+                  "m (float[5,40] x, uint8[20,2,16] w, float[20,2] ws, uint8[20,1] z) =>"
+                  " (float[5,20] y) { y = com.microsoft.MatMulNBits <K = 40, N = 20,"
+                  " block_size = 32> (x, w, ws, z) }",
+                  "reference MatMulNBits");
+    /* Scales, or codes too, that are computed. */
+    engine_agrees(MS
                   "m (float[5,40] x, uint8[20,2,16] w, float[20,2] s) => (float[5,20] y) {"
                   " y = com.microsoft.MatMulNBits <K = 40, N = 20, block_size = 32> (x, w, s) }",
-                  "reference MatMulNBits");
+                  "matmul_nbits MatMulNBits");
+    engine_agrees(MS
+                  "m (float[5,40] x, uint8[20,2,16] many, float[2,20] s) => (float[5,20] y) {"
+                  " t = Transpose (s) y = com.microsoft.MatMulNBits <K = 40, N = 20,"
+                  " block_size = 32> (x, many, t) }",
+                  "pack Pack, matmul_nbits MatMulNBits");
     engine_agrees(MS
                   "m (float[5,17] x, uint8[20,2,8] w, float[20,2] ws) => (float[5,20] y)"
                   " <int32[17] g = {1, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0, 1, 0, 1}> {"

@@ -186,6 +186,14 @@ static void dynamic(void **state) {
 
 static void computed_weights(void **state) {
     (void)state;
+    engine_facts f = engine_ran(
+        "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
+        "m (float[4,1,5] x, int8[2,5,44] many, int8[2,11,44] many2, float[2] s) =>"
+        " (float[4,2,1,11] y) <int8[2] z = {0, 0}> { t = Abs (s)"
+        " y = com.microsoft.DynamicQuantizeLSTM <direction = \"bidirectional\","
+        " hidden_size = 11> (x, many, many2, , , , , , t, z, t, z) }");
+    assert_int_equal(engine_count(&f, "recurrent_q8"), 1);
+    assert_int_equal(engine_count(&f, "reference"), 0);
     engine_agrees(
         "m (float[4,3,5] x, float[1,9,5] w, float[1,9,9] r) => (float[4,1,3,9] y) {"
         " y = RNN (x, w, r) }",

@@ -54,7 +54,7 @@ typedef struct hn_matmul_nbits {
     hn_act act;
 } hn_matmul_nbits;
 
-/* Operands, in the order of hn_call.ptr; W is packed, and it, S (f32) and Z are constants.
+/* Operands, in the order of hn_call.ptr; W is packed, and it, S (f32) and Z may be constants.
  * Z, BIAS and R may be NULL. */
 enum {
     HN_NBITS_X,

@@ -34,10 +34,11 @@ static size_t packed_bytes(const void *problem) {
 static void pack_column(const int8_t *from, int64_t n, int64_t lanes, int64_t column, char *to) {
     int32_t sum = 0;
     int64_t quads = (n + 3) / 4;
-    for (int64_t k = 0; k < quads * 4; k++) {
-        int8_t w = from != NULL && k < n ? from[k] : 0;
-        to[(k / 4 * lanes + column) * 4 + k % 4] = (char)w;
-        sum += w;
+    for (int64_t k = 0; k < quads * 4; k += 4) {
+        int8_t w[4] = {0};
+        for (int i = 0; from != NULL && i < 4 && k + i < n; i++) w[i] = from[k + i];
+        memcpy(to + (k / 4 * lanes + column) * 4, w, 4);
+        sum += w[0] + w[1] + w[2] + w[3];
     }
     float number = (float)sum;
     memcpy(to + (quads * lanes + column) * 4, &number, sizeof number);
