@@ -444,10 +444,6 @@ add("Conv", "3d 1x1x1", lambda k: conv(
     (1, [4, 16, 32][k]) + square([6, 16, 28][k], 3), ([4, 16, 32][k], [4, 16, 32][k], 1, 1, 1)))  # fmt: skip
 add("Conv", "3d stem", lambda k: conv(
     (1, 3, [4, 8, 16][k]) + square([16, 56, 112][k]), (32, 3, 3, 7, 7), pads=[1, 3, 3] * 2, strides=[1, 2, 2]))  # fmt: skip
-add("Conv", "computed weights", lambda k: (
-    [normal((1, WIDE[k]) + square(SIDE[k])), normal((WIDE[k], WIDE[k], 3, 3), 0.1)], {"pads": [1] * 4}))  # fmt: skip
-add("Conv", "computed weights depthwise", lambda k: (
-    [normal((1, WIDE[k]) + square(SIDE[k])), normal((WIDE[k], 1, 5, 5), 0.1)], {"group": WIDE[k]}))  # fmt: skip
 add("Conv", "f64", lambda k: (
     [normal((1, [4, 16, 32][k], 14, 14), dtype=F64), Const(normal(([4, 16, 32][k], [4, 16, 32][k], 3, 3), dtype=F64))], {}))  # fmt: skip
 add("com.microsoft.FusedConv", "Relu", lambda k: conv(
@@ -715,6 +711,31 @@ add("com.microsoft.QLinearAveragePool", "3x3", lambda k: (
 add("com.microsoft.QLinearGlobalAveragePool", "", lambda k: ([u8(IMAGE[k]), SCALE, ZERO, SCALE, ZERO], {}), types=[2])
 add("com.microsoft.QLinearConcat", "", lambda k: (
     [SCALE, ZERO, u8(IMAGE[k]), SCALE, ZERO, u8(IMAGE[k]), Const(F32(0.03)), ZERO], {"axis": 1}), types=[2])  # fmt: skip
+
+# ---- weights that are not constant ----
+
+WEIGHTS = {  # inputs that are weights, biases or scales
+    "Conv": (1, 2), "ConvTranspose": (1, 2), "DeformConv": (1, 3), "Gemm": (1, 2), "com.microsoft.FusedConv": (1, 2),
+    "com.microsoft.FusedGemm": (1, 2), "com.microsoft.Attention": (1, 2), "LSTM": (1, 2, 3), "GRU": (1, 2, 3), "RNN": (1, 2, 3),
+    "com.microsoft.DynamicQuantizeLSTM": (1, 2, 3), "com.microsoft.MatMulNBits": (1, 2), "BatchNormalization": (1, 2, 3, 4),
+    "QLinearConv": (3,), "ConvInteger": (1,), "MatMulInteger": (1,), "QLinearMatMul": (3,), "com.microsoft.QGemm": (3,),
+    "com.microsoft.MatMulIntegerToFloat": (1,), "com.microsoft.DynamicQuantizeMatMul": (1,),
+}  # fmt: skip
+
+
+def give_weights(case):
+    """The case with its weights as inputs of the model."""
+
+    def build(k):
+        inputs, attributes = case.build(k)
+        given = [x.array if i in WEIGHTS[case.op] and isinstance(x, Const) else x for i, x in enumerate(inputs)]
+        return given, attributes
+
+    variant = " ".join(filter(None, [case.variant, "computed weights"]))
+    return Case(case.op, variant, build, case.outputs, case.opset, case.domain, case.types, case.compare, case.tolerance)
+
+
+CASES += [give_weights(case) for case in CASES if case.op in WEIGHTS and "f64" not in case.variant]
 
 # ---- random, losses ----
 
