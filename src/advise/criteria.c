@@ -53,7 +53,7 @@ static void profiled(list *l) {
 static void fits_hardware(list *l) {
     hn_search_state *s = l->s;
     const hone_optimize_row *r = chosen_of(s);
-    const hn_device *d = hn_device_named(s->o.device);
+    const hn_target *d = hn_target_named(s->o.device);
     const char *question = "do the optimizations fit the hardware?";
     if (r == NULL)
         say(l, question, "not asked", hn_search_text(s, "none was applied"));

@@ -9,7 +9,7 @@
 
 #undef HN_DEVICE
 #define HN_DEVICE(name, bits, pruning, layout, precision) {#name, bits, pruning, layout, precision},
-static const hn_device devices[] = {
+static const hn_target devices[] = {
 #include "advise/strategy.def"
 };
 #undef HN_DEVICE
@@ -34,9 +34,9 @@ static const hn_trouble troubles[] = {
 
 #define COUNT(table) ((int)(sizeof table / sizeof *table))
 
-const hn_device *hn_device_at(int i) { return i < COUNT(devices) ? &devices[i] : NULL; }
+const hn_target *hn_target_at(int i) { return i < COUNT(devices) ? &devices[i] : NULL; }
 
-const hn_device *hn_device_named(const char *name) {
+const hn_target *hn_target_named(const char *name) {
     for (int i = 0; i < COUNT(devices); i++)
         if (strcmp(devices[i].name, name) == 0) return &devices[i];
     return NULL;

@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-typedef struct hn_device {
+typedef struct hn_target {
     const char *name;
     int bits;
     const char *pruning, *layout, *precision;
-} hn_device;
+} hn_target;
 
 typedef enum hn_remedy_by { HN_BY_ENGINE, HN_BY_SEARCH, HN_BY_PEOPLE } hn_remedy_by;
 
@@ -23,8 +23,8 @@ typedef struct hn_trouble {
     const char *device, *sign, *remedy;
 } hn_trouble;
 
-const hn_device *hn_device_at(int i);                     /* NULL: there are no more */
-const hn_device *hn_device_named(const char *name);       /* NULL: there is none */
+const hn_target *hn_target_at(int i);                     /* NULL: there are no more */
+const hn_target *hn_target_named(const char *name);       /* NULL: there is none */
 const hn_remedy *hn_remedy_at(const char *device, int i); /* in order; NULL: there are no more */
 const hn_remedy *hn_remedy_named(const char *device, const char *name);
 const hn_trouble *hn_trouble_of(const char *device);

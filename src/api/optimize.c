@@ -34,7 +34,7 @@ static hone_status check(const hone_optimize_options *o, hn_error *err) {
              o->max_latency_ms, (long long)o->max_file_bytes, (long long)o->max_run_memory_bytes);
     HN_CHECK(err, o->time_budget >= 0 && isfinite(o->time_budget), HONE_E_ARG,
              "time_budget is %g s, expected 0 or more", o->time_budget);
-    const hn_device *device = hn_device_named(o->target);
+    const hn_target *device = hn_target_named(o->target);
     HN_CHECK(err, device != NULL, HONE_E_ARG,
              "there is no target '%s'; cpu can be measured here, and there is advice on: %s",
              o->target, hn_devices_text(order, sizeof order));

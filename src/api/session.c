@@ -207,7 +207,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     s->isa = isa;
     s->cores = hn_cpu_available();
     hone_status status = take_pool(&s->pool, &o, err);
-    if (status == HONE_OK && backend->tuning != NULL) status = make_tuner(s, isa, err);
+    if (status == HONE_OK && backend->executor->tuning != NULL) status = make_tuner(s, isa, err);
     hn_engine_options e = {.alloc = &s->alloc,
                            .tuner = s->tuner,
                            .pool = s->pool,
@@ -581,7 +581,7 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
     int64_t begun = hn_clock_ns();
     int64_t span = hn_span_begin();
     watcher listening = {.threads = hn_pool_threads(s->pool)};
-    if (span != 0 && watch == NULL && s->how.backend->has_steps) watch = &listening;
+    if (span != 0 && watch == NULL && s->how.backend->executor->has_steps) watch = &listening;
     if (watch != NULL) watch->spans = span != 0;
     call *c = take_call(s, n_out);
     if (c == NULL) return HN_NOMEM(err);

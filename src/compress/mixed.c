@@ -338,7 +338,8 @@ static void fill_in_times(hn_mixed *x, int type) {
 }
 
 static hone_status find_times(work *w, hn_error *err) {
-    if (w->o->cost != HN_MIXED_TIME || !hn_backend_or_default(w->o->how->backend)->has_steps)
+    if (w->o->cost != HN_MIXED_TIME ||
+        !hn_backend_or_default(w->o->how->backend)->executor->has_steps)
         return HONE_OK;
     for (int t = 0; t < w->n_types; t++) {
         hn_scheme s = scheme_of_all(w, scheme_of_type(w, t));

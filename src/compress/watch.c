@@ -84,7 +84,7 @@ static hone_status infer_bytes(watching *w, hn_model *copy, hn_tensor *const *in
 static hone_status find_whole(watching *w, const hn_graph *g, hn_error *err) {
     hn_cut *cut;
     HN_TRY(hn_cut_create(&cut, g, NULL, w->alloc, err));
-    w->whole = cut == NULL && hn_backend_or_default(w->how->backend)->run_shown != NULL;
+    w->whole = cut == NULL && hn_backend_or_default(w->how->backend)->executor->run_shown != NULL;
     hn_cut_destroy(cut);
     return HONE_OK;
 }

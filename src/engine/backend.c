@@ -37,22 +37,24 @@ hone_status hn_runner_create(hn_runner *out, const hn_backend *backend, const hn
                              const hn_engine_options *o, hn_error *err) {
     hn_runner r = {
         .backend = hn_backend_or_default(backend), .alloc = o->alloc, .n_out = m->graph->n_outputs};
-    HN_TRY(r.backend->create(&r.self, m, o, err));
+    hn_engine_options own = *o;
+    if (r.backend->device != NULL) HN_TRY(r.backend->device(&own.device, err));
+    HN_TRY(r.backend->executor->create(&r.self, m, &own, err));
     *out = r;
     return HONE_OK;
 }
 
 void hn_runner_destroy(hn_runner *r) {
-    if (r->self != NULL) r->backend->destroy(r->self);
+    if (r->self != NULL) r->backend->executor->destroy(r->self);
     *r = (hn_runner){0};
 }
 
 hone_status hn_runner_run(const hn_runner *r, const hn_tensor *const *in, hn_output_place *place,
                           void *place_ctx, void (*times)(void *ctx, const hn_step_time *t),
                           void *times_ctx, hn_error *err) {
-    HN_CHECK(err, times == NULL || r->backend->has_steps, HONE_E_UNSUPPORTED,
+    HN_CHECK(err, times == NULL || r->backend->executor->has_steps, HONE_E_UNSUPPORTED,
              "the %s backend has no steps", r->backend->name);
-    return r->backend->run(r->self, in, place, place_ctx, times, times_ctx, err);
+    return r->backend->executor->run(r->self, in, place, place_ctx, times, times_ctx, err);
 }
 
 /* Outputs as new tensors. */
@@ -73,9 +75,10 @@ hone_status hn_runner_run_tensors(const hn_runner *r, const hn_tensor *const *in
                                   hn_error *err) {
     made m = {r->alloc, out};
     for (int i = 0; i < r->n_out; i++) out[i] = NULL;
-    hone_status status = r->backend->run_tensors != NULL
-                             ? r->backend->run_tensors(r->self, in, out, err)
-                             : r->backend->run(r->self, in, make_output, &m, NULL, NULL, err);
+    hone_status status =
+        r->backend->executor->run_tensors != NULL
+            ? r->backend->executor->run_tensors(r->self, in, out, err)
+            : r->backend->executor->run(r->self, in, make_output, &m, NULL, NULL, err);
     for (int i = 0; i < r->n_out && status != HONE_OK; i++) {
         hn_tensor_unref(out[i]);
         out[i] = NULL;
@@ -85,8 +88,8 @@ hone_status hn_runner_run_tensors(const hn_runner *r, const hn_tensor *const *in
 
 hone_status hn_runner_run_shown(const hn_runner *r, const hn_tensor *const *in,
                                 hn_engine_show *show, void *show_ctx, hn_error *err) {
-    if (r->backend->run_shown != NULL)
-        return r->backend->run_shown(r->self, in, show, show_ctx, err);
+    if (r->backend->executor->run_shown != NULL)
+        return r->backend->executor->run_shown(r->self, in, show, show_ctx, err);
     hn_tensor **out = hn_alloc_array(r->alloc, (size_t)r->n_out + 1, sizeof *out, HN_MEM_OTHER);
     if (out == NULL) return HN_NOMEM(err);
     hone_status status = hn_runner_run_tensors(r, in, out, err);
@@ -99,23 +102,25 @@ hone_status hn_runner_run_shown(const hn_runner *r, const hn_tensor *const *in,
 }
 
 hone_status hn_runner_prepare(const hn_runner *r, const hn_tensor *const *in, hn_error *err) {
-    return r->backend->prepare != NULL ? r->backend->prepare(r->self, in, err) : HONE_OK;
+    return r->backend->executor->prepare != NULL ? r->backend->executor->prepare(r->self, in, err)
+                                                 : HONE_OK;
 }
 
 bool hn_runner_memory(const hn_runner *r, hn_engine_memory *out) {
-    bool plans = r->backend->memory != NULL;
-    *out = plans ? r->backend->memory(r->self) : (hn_engine_memory){0};
+    bool plans = r->backend->executor->memory != NULL;
+    *out = plans ? r->backend->executor->memory(r->self) : (hn_engine_memory){0};
     return plans;
 }
 
 bool hn_runner_avoids(const hn_runner *r, hn_precision precision) {
-    return r->backend->avoids != NULL && r->backend->avoids(r->self, precision);
+    return r->backend->executor->avoids != NULL && r->backend->executor->avoids(r->self, precision);
 }
 
 const hn_choice *hn_runner_choice(const hn_runner *r, size_t i) {
-    return r->backend->choice != NULL ? r->backend->choice(r->self, i) : NULL;
+    return r->backend->executor->choice != NULL ? r->backend->executor->choice(r->self, i) : NULL;
 }
 
 hn_tuning hn_runner_tuning(const hn_runner *r) {
-    return r->backend->tuning != NULL ? r->backend->tuning(r->self) : (hn_tuning){0};
+    return r->backend->executor->tuning != NULL ? r->backend->executor->tuning(r->self)
+                                                : (hn_tuning){0};
 }

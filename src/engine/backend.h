@@ -1,17 +1,16 @@
 /* Backends: what can run a model. One row of backends.def each.
  *
- * A backend makes a model ready to run; what it makes is a runner. Sessions, and programs of the
- * room measure, hold a runner and do not ask which backend made it: what a backend cannot do it
- * leaves out of its row, and the functions below then give an empty answer or a clear error.
+ * An executor makes a model ready to run. A backend is an executor, perhaps with a device whose
+ * kernels it asks first; what it makes is a runner. Sessions, and programs of the room measure, hold
+ * a runner and do not ask which backend made it: what an executor cannot do it leaves out, and the
+ * functions below then give an empty answer or a clear error.
  */
 #ifndef HN_ENGINE_BACKEND_H
 #define HN_ENGINE_BACKEND_H
 
 #include "engine/engine.h"
 
-typedef struct hn_backend {
-    const char *name;
-    const char *help; /* one line */
+typedef struct hn_executor {
     /* Makes m ready to run. m outlives what is made, unchanged. */
     hone_status (*create)(void **out, const hn_model *m, const hn_engine_options *o, hn_error *err);
     void (*destroy)(void *self);
@@ -34,6 +33,18 @@ typedef struct hn_backend {
     bool (*avoids)(void *self, hn_precision precision);
     const hn_choice *(*choice)(void *self, size_t i);
     hn_tuning (*tuning)(void *self);
+} hn_executor;
+
+extern const hn_executor hn_executor_engine; /* plans and kernels (engine.h) */
+extern const hn_executor hn_executor_plain;  /* operators by their definitions (ops/eval.h) */
+
+typedef struct hn_backend {
+    const char *name;
+    const char *help; /* one line */
+    const hn_executor *executor;
+    /* Finds the device for hn_engine_options.device; fails where the machine has none. NULL: the
+     * host alone. */
+    hone_status (*device)(const hn_device **out, hn_error *err);
 } hn_backend;
 
 extern const hn_backend *const hn_backends[];

@@ -34,15 +34,17 @@ static const hn_choice *choice(void *self, size_t i) { return hn_engine_choice(s
 
 static hn_tuning tuning(void *self) { return hn_engine_tuning(self); }
 
+const hn_executor hn_executor_engine = {.create = create,
+                                        .destroy = destroy,
+                                        .run = run,
+                                        .has_steps = true,
+                                        .run_shown = run_shown,
+                                        .prepare = prepare,
+                                        .memory = memory,
+                                        .avoids = avoids,
+                                        .choice = choice,
+                                        .tuning = tuning};
+
 const hn_backend hn_backend_cpu = {.name = "cpu",
                                    .help = "plans and kernels for this machine's CPU",
-                                   .create = create,
-                                   .destroy = destroy,
-                                   .run = run,
-                                   .has_steps = true,
-                                   .run_shown = run_shown,
-                                   .prepare = prepare,
-                                   .memory = memory,
-                                   .avoids = avoids,
-                                   .choice = choice,
-                                   .tuning = tuning};
+                                   .executor = &hn_executor_engine};

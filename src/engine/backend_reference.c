@@ -64,9 +64,9 @@ static hone_status run(void *self, const hn_tensor *const *in, hn_output_place *
     return status;
 }
 
+const hn_executor hn_executor_plain = {
+    .create = create, .destroy = destroy, .run = run, .run_tensors = run_tensors};
+
 const hn_backend hn_backend_reference = {.name = "reference",
                                          .help = "every operator by its plain definition",
-                                         .create = create,
-                                         .destroy = destroy,
-                                         .run = run,
-                                         .run_tensors = run_tensors};
+                                         .executor = &hn_executor_plain};

@@ -73,8 +73,7 @@ static void trial_deinit(trial *t, hn_allocator *alloc) {
     for (int i = 0; i < t->n_in; i++) hn_tensor_unref((hn_tensor *)t->in[i]);
     hn_free(alloc, t->in);
     hn_context_destroy(t->context);
-    hn_free(alloc, t->room.slab);
-    hn_free(alloc, t->room.scratch);
+    hn_room_deinit(&t->room, alloc);
     hn_plan_destroy(t->plan);
     hn_weights_destroy(t->weights);
 }
@@ -98,7 +97,7 @@ static hone_status zero_inputs(trial *t, hn_allocator *alloc, hn_error *err) {
 static hone_status trial_init(trial *t, const hn_model *m, const hn_compile *how, hn_error *err) {
     hn_model *copy;
     hn_compile mine = *how;
-    HN_TRY(hn_weights_create(&t->weights, how->alloc, err));
+    HN_TRY(hn_weights_create(&t->weights, how->device, how->alloc, err));
     mine.weights = t->weights;
     HN_TRY(hn_model_clone(&copy, m, how->alloc, err));
     hone_status status = hn_model_infer(copy, NULL, err);

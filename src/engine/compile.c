@@ -9,6 +9,7 @@
 #include "engine/lower_quant.h"
 #include "engine/memory.h"
 #include "engine/packing.h"
+#include "engine/spaces.h"
 #include "engine/storage.h"
 #include "engine/strips.h"
 #include "engine/together.h"
@@ -40,6 +41,10 @@ static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
            d->step->family->name, k->name, why);
 }
 
+static hn_allowed allowed(const hn_compile *how, const hn_step *s) {
+    return (hn_allowed){.isa = how->isa, .precision = s->precision};
+}
+
 /* The first row that serves. */
 static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_error *err) {
     refusals d = {.step = s};
@@ -52,6 +57,22 @@ static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_err
         snprintf(text, sizeof text, "first that accepts; %s: %s", d.last->name, d.why);
     s->facts->why = hn_arena_strdup(&p->arena, text);
     return s->facts->why != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+/* The first row of the device that serves; NULL: the host computes the step. Steps that may find
+ * contents which are not allowed set a flag of the host's. */
+static const hn_kernel *device_kernel(const hn_compile *how, const hn_step *s) {
+    const hn_device *d = how->device;
+    const char *why;
+    for (int i = 0; d != NULL && s->check == NULL && i < d->n_families; i++) {
+        const hn_device_family *f = &d->families[i];
+        for (int k = 0; k < f->n_rows && f->family == s->family; k++) {
+            if (hn_kernel_serves(f->rows[k], allowed(how, s), s->problem, &why)) return f->rows[k];
+            hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined by %s: %s", s->facts->label,
+                   s->family->name, f->rows[k]->name, d->name, why);
+        }
+    }
+    return NULL;
 }
 
 /* A step this short is not worth waking another thread for: a hand-off takes about a microsecond,
@@ -78,10 +99,6 @@ static bool stays(const hn_step *s, bool stayed) {
     double us =
         s->facts->flops / ((tiles ? f->tile_rate : f->near_rate) * 1e3) + s->facts->bytes / 25e3;
     return (tiles || stayed) && us < 8;
-}
-
-static hn_allowed allowed(const hn_compile *how, const hn_step *s) {
-    return (hn_allowed){.isa = how->isa, .precision = s->precision};
 }
 
 /* The kernel the caller asks for, or NULL. */
@@ -115,23 +132,38 @@ static void note_forced(const hn_plan *p, const hn_compile *how, const hn_forced
                f->kernel->name);
 }
 
+/* The kernel that is asked for, else one of the device, else one of the host. *stayed: on the thread
+ * that did the step before. */
+static hone_status choose_kernel(hn_plan *p, const hn_compile *how, hn_step *s, bool *stayed,
+                                 hn_error *err) {
+    s->facts->why = "asked for";
+    s->kernel = forced_kernel(how, s);
+    bool forced = s->kernel != NULL;
+    if (!forced) s->kernel = device_kernel(how, s);
+    if (!forced && s->kernel != NULL) {
+        s->facts->why = "first of the device that accepts";
+        s->space = HN_SPACE_DEVICE;
+        s->alone = true;
+        *stayed = false;
+        return HONE_OK;
+    }
+    if (!forced) HN_TRY(choose_first(p, s, allowed(how, s), err));
+    *stayed = stays(s, *stayed);
+    s->alone = *stayed || is_short(s);
+    return forced ? HONE_OK : hn_tune_step(how->tuner, p, s, how->pool, err);
+}
+
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     /* At most one per step here, and one per buffer in align_constants. */
     p->packed =
         hn_arena_array(&p->arena, (size_t)p->n_steps + (size_t)p->n_buffers, sizeof *p->packed);
     if (p->packed == NULL) return HN_NOMEM(err);
     for (int i = 0; i < how->n_forced; i++) note_forced(p, how, &how->forced[i]);
-    bool stayed = false; /* on the thread that did the step before */
+    bool stayed = false;
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
-        s->kernel = forced_kernel(how, s);
-        s->facts->why = "asked for";
-        bool forced = s->kernel != NULL;
-        if (!forced) HN_TRY(choose_first(p, s, allowed(how, s), err));
-        stayed = stays(s, stayed);
-        s->alone = stayed || is_short(s);
-        if (!forced) HN_TRY(hn_tune_step(how->tuner, p, s, how->pool, err));
+        HN_TRY(choose_kernel(p, how, s, &stayed, err));
         s->facts->isa = s->kernel->isa;
         s->facts->exactness = s->kernel->precision;
         if (hn_step_macs(s) > 0) {
@@ -143,7 +175,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
                s->kernel->name);
         const hn_tensor *t = hn_step_packs(s) ? hn_step_weights(p, s) : NULL;
         if (t == NULL) continue;
-        HN_TRY(hn_weights_want(how->weights, s->kernel, s->problem, t, s->weights,
+        HN_TRY(hn_weights_want(how->weights, s->space, s->kernel, s->problem, t, s->weights,
                                &p->packed[p->n_packed], err));
         s->packed = p->n_packed++;
     }
@@ -163,7 +195,8 @@ static hone_status bind_packed(hn_plan *p, hn_error *err) {
         all[p->n_buffers] = (hn_buffer){.kind = HN_BUFFER_PACKED,
                                         .index = s->packed,
                                         .bytes = p->packed[s->packed]->bytes,
-                                        .inside = -1};
+                                        .inside = -1,
+                                        .space = s->space};
         s->operands[s->family->weights] = (hn_operand){p->n_buffers++, 0};
     }
     return HONE_OK;
@@ -175,7 +208,8 @@ static hone_status align_operand(hn_plan *p, hn_weights *w, int buffer, hn_error
     if (buffer < 0) return HONE_OK;
     hn_buffer *b = &p->buffers[hn_buffer_root(p, buffer)];
     if (b->kind != HN_BUFFER_CONSTANT || hn_tensor_aligned(b->tensor)) return HONE_OK;
-    HN_TRY(hn_weights_want(w, NULL, NULL, b->tensor, NULL, &p->packed[p->n_packed], err));
+    HN_TRY(hn_weights_want(w, HN_SPACE_HOST, NULL, NULL, b->tensor, NULL, &p->packed[p->n_packed],
+                           err));
     b->kind = HN_BUFFER_PACKED;
     b->index = p->n_packed++;
     return HONE_OK;
@@ -184,7 +218,7 @@ static hone_status align_operand(hn_plan *p, hn_weights *w, int buffer, hn_error
 static hone_status align_constants(hn_plan *p, hn_weights *w, hn_error *err) {
     for (int i = 0; i < p->n_steps; i++) {
         const hn_step *s = p->steps[i];
-        for (int k = 0; k < s->n_operands; k++)
+        for (int k = 0; k < s->n_operands && s->space == HN_SPACE_HOST; k++)
             if ((s->family->any_address >> k & 1) == 0)
                 HN_TRY(align_operand(p, w, s->operands[k].buffer, err));
         for (int k = 0; k < s->n_in; k++)
@@ -345,37 +379,48 @@ static hone_status keep_outputs(hn_plan *p, hn_error *err) {
 
 /* ---- placing ---- */
 
-static hone_status place(hn_plan *p, const hn_compile *how, hn_error *err) {
+/* Whether it takes a part of the slab of that space. */
+static bool is_placed(const hn_buffer *b, hn_memory_space space) {
+    return b->kind == HN_BUFFER_SLAB && b->inside < 0 && b->first <= b->last && b->space == space;
+}
+
+static hone_status place(hn_plan *p, const hn_compile *how, hn_memory_space space, size_t *total,
+                         hn_error *err) {
     hn_piece *pieces =
         hn_alloc_array(how->alloc, (size_t)p->n_buffers + 1, sizeof *pieces, HN_MEM_OTHER);
     if (pieces == NULL) return HN_NOMEM(err);
     int n = 0;
     for (int i = 0; i < p->n_buffers; i++) {
         const hn_buffer *b = &p->buffers[i];
-        if (b->kind == HN_BUFFER_SLAB && b->inside < 0 && b->first <= b->last)
+        if (is_placed(b, space))
             pieces[n++] = (hn_piece){.bytes = b->bytes, .first = b->first, .last = b->last};
     }
-    hone_status status =
-        hn_memory_plan(pieces, n, !how->no_sharing, how->alloc, &p->slab_bytes, err);
+    hone_status status = hn_memory_plan(pieces, n, !how->no_sharing, how->alloc, total, err);
     n = 0;
     for (int i = 0; i < p->n_buffers && status == HONE_OK; i++) {
         hn_buffer *b = &p->buffers[i];
-        if (b->kind == HN_BUFFER_SLAB && b->inside < 0 && b->first <= b->last)
-            b->offset = pieces[n++].offset;
+        if (is_placed(b, space)) b->offset = pieces[n++].offset;
     }
     hn_free(how->alloc, pieces);
     return status;
 }
 
 static void size_scratch(hn_plan *p) {
+    size_t on_device = 0;
     for (int i = 0; i < p->n_steps; i++) {
         const hn_work *w = &p->steps[i]->work;
         size_t shared = hn_aligned(w->scratch), lane = hn_aligned(w->lane_scratch);
+        if (p->steps[i]->space == HN_SPACE_DEVICE) {
+            if (shared > on_device) on_device = shared;
+            shared = 0;
+        }
         if (p->steps[i]->lane > 0) lane += shared, shared = 0;
         if (shared > p->lane_offset) p->lane_offset = shared;
         if (lane > p->lane_bytes) p->lane_bytes = lane;
     }
     p->scratch_bytes = p->lane_offset + p->lane_bytes * (size_t)p->lanes;
+    p->device_scratch = hn_aligned(p->device_bytes);
+    p->device_bytes = p->device_scratch + on_device;
 }
 
 /* ---- all of it ---- */
@@ -423,12 +468,14 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     HN_TRY_GOTO(bind_packed(p, err));
     if (!how->no_fuse) HN_TRY_GOTO(hn_strips_join(p, err));
     HN_TRY_GOTO(align_constants(p, how->weights, err));
+    HN_TRY_GOTO(hn_plan_spaces(p, how->device, how->weights, err));
     if (how->parallel) hn_plan_together(p);
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);
     widen_lives(p);
     if (how->shows) HN_TRY_GOTO(keep_outputs(p, err));
-    HN_TRY_GOTO(place(p, how, err));
+    HN_TRY_GOTO(place(p, how, HN_SPACE_HOST, &p->slab_bytes, err));
+    if (p->device != NULL) HN_TRY_GOTO(place(p, how, HN_SPACE_DEVICE, &p->device_bytes, err));
     size_scratch(p);
     describe(p);
     *out = p;

@@ -166,7 +166,7 @@ static hone_status create_common(hn_common **out, const hn_model *m, const hn_en
     all->owner.alloc = o->alloc;
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->made, NULL);
-    hone_status status = hn_weights_create(&all->weights, o->alloc, err);
+    hone_status status = hn_weights_create(&all->weights, o->device, o->alloc, err);
     if (status == HONE_OK) status = hn_prepared_take(&all->ready, m, o, &all->owner, err);
     if (status != HONE_OK) {
         destroy_common(all, o->alloc);
@@ -399,6 +399,7 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
     hn_weights *weights = e->all->weights;
     hn_compile how = {.alloc = e->o.alloc,
                       .pool = e->o.pool,
+                      .device = e->o.device,
                       .weights = weights,
                       .tuner = e->o.tuner,
                       .n_forced = e->o.n_forced,
@@ -641,6 +642,7 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     hn_engine_memory m = {0};
     hn_prepared_lock(e->all->ready, e->o.alloc);
     m.weights = hn_weights_bytes(e->all->weights);
+    m.device_weights = hn_weights_device_bytes(e->all->weights);
     hn_prepared_unlock(e->all->ready);
     pthread_mutex_lock(&e->all->lock);
     const hn_entry *n = e->entries;
@@ -648,6 +650,7 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     if (n != NULL && n->plan != NULL) {
         m.slab = n->plan->slab_bytes;
         m.scratch = n->plan->scratch_bytes;
+        m.device_slab = n->plan->device_bytes;
     }
     if (n != NULL && n->cut == NULL) {
         m.planned = true;

@@ -45,6 +45,7 @@ typedef struct hn_engine_options {
     hn_prepared_list *prepared;
     size_t plan_bytes; /* instead of HN_ENGINE_PLAN_BYTES; 0: that */
     hn_pool *pool;
+    const hn_device *device; /* NULL: the host alone; outlives the engine */
     hn_isa isa;
     bool inferred;    /* the model has its types, for backends that run it as it is */
     hn_layers layers; /* rules outlive the engine */
@@ -101,6 +102,9 @@ typedef struct hn_engine_memory {
     bool planned; /* one plan does all for the shapes that ran last; else peak says nothing */
     size_t peak;
     size_t weights, slab, scratch; /* of packed weights; of the newest plan */
+    /* In the device's memory, which peak does not count: constants; activations and workspace of
+     * the newest plan. */
+    size_t device_weights, device_slab;
     /* Not planned: the most bytes of activations, those behind the first cut each with memory of
      * its own; SIZE_MAX: only running tells. */
     size_t bound;
@@ -120,6 +124,7 @@ hn_tuning hn_engine_tuning(hn_engine *e);
 typedef struct hn_compile {
     hn_allocator *alloc;
     hn_pool *pool;
+    const hn_device *device; /* may be NULL; that of the weights */
     hn_weights *weights;
     hn_tuner *tuner;
     int n_forced;
@@ -147,6 +152,9 @@ typedef struct hn_room hn_room;
 struct hn_room {
     char *slab, *scratch;
     size_t slab_bytes, scratch_bytes;
+    const hn_device *device; /* NULL: no plan wanted one */
+    char *on_device;         /* its slab and workspace */
+    size_t device_bytes;
     hn_room *next;
 };
 bool hn_room_fits(const hn_room *r, const hn_plan *p);
@@ -154,6 +162,7 @@ bool hn_room_fits(const hn_room *r, const hn_plan *p);
 hone_status hn_room_fit(hn_room *r, const hn_plan *p, hn_allocator *alloc, hn_error *err);
 /* Bytes that a room for the plan takes beyond what r, which may be NULL, has. */
 size_t hn_room_growth(const hn_room *r, const hn_plan *p);
+void hn_room_deinit(hn_room *r, hn_allocator *alloc);
 void hn_room_destroy(hn_room *r, hn_allocator *alloc); /* NULL accepted */
 
 typedef struct hn_context hn_context;
@@ -188,6 +197,8 @@ hone_status hn_context_loop_shown(hn_context *c, const hn_plan *p, const hn_run 
 /* What loops are made of: step i by itself, and as one of a set, on the caller's thread. */
 hone_status hn_context_step(hn_context *c, int i, const hn_run *r, hn_error *err);
 void hn_context_lane_step(const hn_context *c, int i, int64_t lane);
+/* Waits for the device of a plan, if it has one, and tells what went wrong there. */
+hone_status hn_context_wait(const hn_context *c, hn_error *err);
 /* Output i of a plan that shows its outputs, where it lies in the slab. */
 hone_status hn_context_output(const hn_context *c, int i, hn_tensor *t, hn_error *err);
 

@@ -17,8 +17,8 @@
 #ifndef HN_ENGINE_PLAN_H
 #define HN_ENGINE_PLAN_H
 
+#include "engine/device.h"
 #include "ir/ir.h"
-#include "kernels/kernel.h"
 
 typedef enum hn_buffer_kind {
     HN_BUFFER_SLAB,
@@ -35,7 +35,8 @@ typedef struct hn_buffer {
     size_t bytes;
     int first, last; /* steps between which it is alive; first > last: never */
     int inside;      /* the buffer it is a part of, or -1 */
-    size_t offset;   /* in the slab */
+    hn_memory_space space;
+    size_t offset; /* in the slab of its space */
 } hn_buffer;
 
 /* Element [i0, i1, ...] lies at offset + sum of i*stride, counted in elements of the buffer. */
@@ -80,12 +81,13 @@ typedef struct hn_step {
      * out of range: its kernel then sets the s32 that is operand `flag`, and the run ends with the
      * error that `check` finds. NULL: it cannot fail. */
     hone_status (*check)(const void *problem, void *const *operands, hn_error *err);
-    const hn_node *node; /* the last of the nodes it computes */
-    int together;        /* the first of that many steps that run at once; 0: by itself */
-    int lane;            /* of those, the lane that runs it, counted from 1; 0: all of them */
-    uint32_t pieces;     /* between which it can be stopped; 0: not while it runs */
-    bool asks;           /* it takes long enough to ask the caller whether to go on */
-    bool alone;          /* too little work to wake other threads for */
+    const hn_node *node;   /* the last of the nodes it computes */
+    int together;          /* the first of that many steps that run at once; 0: by itself */
+    int lane;              /* of those, the lane that runs it, counted from 1; 0: all of them */
+    hn_memory_space space; /* of its operands: that of its kernel */
+    uint32_t pieces;       /* between which it can be stopped; 0: not while it runs */
+    bool asks;             /* it takes long enough to ask the caller whether to go on */
+    bool alone;            /* too little work to wake other threads for */
     hn_work work;
     /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
     int n_in, n_out;
@@ -141,6 +143,10 @@ typedef struct hn_plan {
     hn_made *made;
     size_t slab_bytes;    /* activations */
     size_t scratch_bytes; /* shared workspace and that of all lanes */
+    /* The device that some of its steps run on; NULL: none does. Its workspace lies behind its
+     * activations. */
+    const hn_device *device;
+    size_t device_bytes, device_scratch;
     size_t lane_offset, lane_bytes;
     int lanes;
 } hn_plan;
@@ -149,6 +155,26 @@ typedef struct hn_plan {
 static inline int hn_buffer_root(const hn_plan *p, int buffer) {
     while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
     return buffer;
+}
+
+/* Buffer number k of a step (its root), -1 where there is none, and whether it is written; false past
+ * the last. Operands come first. */
+static inline bool hn_step_buffer(const hn_plan *p, const hn_step *s, int k, int *root,
+                                  bool *written) {
+    int buffer;
+    if (k >= s->n_operands + s->n_in + s->n_out) return false;
+    if (k < s->n_operands) {
+        buffer = s->operands[k].buffer;
+        *written = s->writes >> k & 1;
+    } else if (k < s->n_operands + s->n_in) {
+        buffer = s->in[k - s->n_operands].buffer;
+        *written = false;
+    } else {
+        buffer = s->out[k - s->n_operands - s->n_in].buffer;
+        *written = true;
+    }
+    *root = buffer < 0 ? -1 : hn_buffer_root(p, buffer);
+    return true;
 }
 
 #endif

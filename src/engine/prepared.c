@@ -107,13 +107,14 @@ static void destroy(hn_prepared *p, hn_allocator *from) {
 
 static hone_status fill(hn_prepared *p, const hn_engine_options *o, hn_error *err) {
     p->no_simplify = o->no_simplify;
+    p->device = o->device;
     if (o->disable != NULL) {
         size_t n = strlen(o->disable) + 1;
         p->disable = hn_alloc(p->alloc, n, HN_MEM_OTHER);
         if (p->disable == NULL) return HN_NOMEM(err);
         memcpy(p->disable, o->disable, n);
     }
-    if (p->list != NULL) HN_TRY(hn_weights_create(&p->weights, p->alloc, err));
+    if (p->list != NULL) HN_TRY(hn_weights_create(&p->weights, o->device, p->alloc, err));
     HN_TRY(simplified(p, o, &p->model, err));
     HN_TRY(list_made(p, err));
     HN_TRY(list_constants(p, err));
@@ -157,7 +158,7 @@ static hone_status create(hn_prepared **out, const hn_model *source, const hn_en
 
 static bool is_alike(const hn_prepared *p, const hn_engine_options *o) {
     const char *a = p->disable != NULL ? p->disable : "", *b = o->disable != NULL ? o->disable : "";
-    return p->no_simplify == o->no_simplify && strcmp(a, b) == 0;
+    return p->no_simplify == o->no_simplify && p->device == o->device && strcmp(a, b) == 0;
 }
 
 hone_status hn_prepared_take(hn_prepared **out, const hn_model *source, const hn_engine_options *o,

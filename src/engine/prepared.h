@@ -32,6 +32,7 @@ struct hn_prepared {
     /* What makes models alike. */
     char *disable; /* NULL: none */
     bool no_simplify;
+    const hn_device *device;
     hn_allocator *alloc; /* of all below */
     hn_allocator common; /* where it is shared: counts for all engines */
     hn_owners owners;

@@ -28,7 +28,9 @@ typedef struct bound {
 struct hn_context {
     const hn_plan *plan;
     hn_allocator *alloc;
-    char *slab, *scratch; /* of the room it is bound to; NULL: none yet */
+    /* Of the room it is bound to, by space; NULL: none yet. */
+    char *slab[HN_SPACE_COUNT_], *scratch[HN_SPACE_COUNT_];
+    void *device; /* the ctx of the plan's */
     bound *steps;
     patch *patches;
     int n_patches;
@@ -102,7 +104,7 @@ static void bind(hn_context *c, void **at, int buffer, size_t offset) {
     const hn_buffer *b = &c->plan->buffers[buffer];
     char *base = NULL;
     switch (b->kind) {
-        case HN_BUFFER_SLAB: base = c->slab + b->offset; break;
+        case HN_BUFFER_SLAB: base = c->slab[b->space] + b->offset; break;
         case HN_BUFFER_CONSTANT: base = b->tensor->data; break;
         case HN_BUFFER_PACKED: base = c->plan->packed[b->index]->data; break;
         case HN_BUFFER_INPUT:
@@ -151,6 +153,7 @@ hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *
     if (c == NULL) return HN_NOMEM(err);
     c->plan = p;
     c->alloc = alloc;
+    c->device = p->device != NULL ? p->device->ctx : NULL;
     c->rest = (char *)c + room(1, sizeof *c);
     c->out = take(c, n_out, sizeof *c->out);
     c->spares = take(c, n_out, sizeof *c->spares);
@@ -161,14 +164,17 @@ hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *
 }
 
 bool hn_context_is_bound(const hn_context *c, const hn_room *r) {
-    return c->slab != NULL && c->slab == r->slab && c->scratch == r->scratch;
+    return c->slab[HN_SPACE_HOST] != NULL && c->slab[HN_SPACE_HOST] == r->slab &&
+           c->scratch[HN_SPACE_HOST] == r->scratch && c->slab[HN_SPACE_DEVICE] == r->on_device;
 }
 
 void hn_context_bind(hn_context *c, const hn_room *r) {
     const hn_plan *p = c->plan;
     if (hn_context_is_bound(c, r)) return;
-    c->slab = r->slab;
-    c->scratch = r->scratch;
+    c->slab[HN_SPACE_HOST] = r->slab;
+    c->scratch[HN_SPACE_HOST] = r->scratch;
+    c->slab[HN_SPACE_DEVICE] = r->on_device;
+    if (r->on_device != NULL) c->scratch[HN_SPACE_DEVICE] = r->on_device + p->device_scratch;
     c->rest = c->first;
     c->n_patches = 0;
     c->steps = take(c, (size_t)p->n_steps, sizeof *c->steps);
@@ -179,16 +185,21 @@ void hn_context_bind(hn_context *c, const hn_room *r) {
 
 /* ---- rooms ---- */
 
-void hn_room_destroy(hn_room *r, hn_allocator *alloc) {
-    if (r == NULL) return;
+void hn_room_deinit(hn_room *r, hn_allocator *alloc) {
     hn_free(alloc, r->slab);
     hn_free(alloc, r->scratch);
+    if (r->on_device != NULL) r->device->release(r->device->ctx, r->on_device);
+}
+
+void hn_room_destroy(hn_room *r, hn_allocator *alloc) {
+    if (r == NULL) return;
+    hn_room_deinit(r, alloc);
     hn_free(alloc, r);
 }
 
 bool hn_room_fits(const hn_room *r, const hn_plan *p) {
     return r->slab != NULL && r->scratch != NULL && r->slab_bytes >= p->slab_bytes &&
-           r->scratch_bytes >= p->scratch_bytes;
+           r->scratch_bytes >= p->scratch_bytes && r->device_bytes >= p->device_bytes;
 }
 
 static void grow(char **block, size_t *bytes, size_t want, hn_mem_tag tag, hn_allocator *alloc) {
@@ -198,13 +209,24 @@ static void grow(char **block, size_t *bytes, size_t want, hn_mem_tag tag, hn_al
     *bytes = *block != NULL ? want : 0;
 }
 
+static hone_status grow_on_device(hn_room *r, const hn_plan *p, hn_error *err) {
+    if (r->device_bytes >= p->device_bytes) return HONE_OK;
+    r->device = p->device;
+    if (r->on_device != NULL) r->device->release(r->device->ctx, r->on_device);
+    r->on_device = r->device->allocate(r->device->ctx, p->device_bytes);
+    r->device_bytes = r->on_device != NULL ? p->device_bytes : 0;
+    HN_CHECK(err, r->on_device != NULL, HONE_E_NOMEM, "out of memory (%zu bytes on %s)",
+             p->device_bytes, r->device->name);
+    return HONE_OK;
+}
+
 hone_status hn_room_fit(hn_room *r, const hn_plan *p, hn_allocator *alloc, hn_error *err) {
     grow(&r->slab, &r->slab_bytes, p->slab_bytes, HN_MEM_TENSOR, alloc);
     grow(&r->scratch, &r->scratch_bytes, p->scratch_bytes, HN_MEM_SCRATCH, alloc);
     HN_CHECK(err, r->slab != NULL && r->scratch != NULL, HONE_E_NOMEM,
              "out of memory (%zu bytes of activations, %zu of workspace)", p->slab_bytes,
              p->scratch_bytes);
-    return HONE_OK;
+    return grow_on_device(r, p, err);
 }
 
 static size_t growth(const char *block, size_t bytes, size_t want) {
@@ -302,9 +324,9 @@ static_assert(offsetof(hn_step, work) + sizeof(hn_work) <= 128,
               "a run reads two cache lines of a step");
 
 static void run_kernel(const hn_context *c, const hn_step *s, const bound *b, const hn_run *r) {
-    hn_call call = {s->problem, &s->work, b->ptr, c->scratch};
+    hn_call call = {s->problem, &s->work, b->ptr, c->scratch[s->space], c->device};
     hn_kernel_launch(s->kernel, &call, s->alone ? 1 : c->plan->lanes, r->pool,
-                     c->scratch + c->plan->lane_offset, c->plan->lane_bytes,
+                     c->scratch[HN_SPACE_HOST] + c->plan->lane_offset, c->plan->lane_bytes,
                      s->pieces > 0 ? r->stop : NULL, s->pieces);
 }
 
@@ -364,8 +386,8 @@ typedef struct set {
 void hn_context_lane_step(const hn_context *c, int i, int64_t lane) {
     const hn_plan *p = c->plan;
     const hn_step *s = p->steps[i];
-    char *scratch = c->scratch + p->lane_offset + (size_t)lane * p->lane_bytes;
-    hn_call call = {s->problem, &s->work, c->steps[i].ptr, scratch};
+    char *scratch = c->scratch[HN_SPACE_HOST] + p->lane_offset + (size_t)lane * p->lane_bytes;
+    hn_call call = {s->problem, &s->work, c->steps[i].ptr, scratch, NULL};
     hn_kernel_run(s->kernel, &call, scratch + hn_aligned(s->work.scratch));
 }
 
@@ -411,10 +433,15 @@ static hone_status place_outputs(hn_context *c, const hn_run *r, hn_error *err) 
     return HONE_OK;
 }
 
+hone_status hn_context_wait(const hn_context *c, hn_error *err) {
+    const hn_device *d = c->plan->device;
+    return d != NULL && d->wait != NULL ? d->wait(d->ctx, err) : HONE_OK;
+}
+
 hone_status hn_context_output(const hn_context *c, int i, hn_tensor *t, hn_error *err) {
     const hn_view *v = &c->plan->outputs[i];
     return hn_tensor_borrow(t, v->dtype, v->rank, v->dims,
-                            c->slab + c->plan->buffers[v->buffer].offset, err);
+                            c->slab[HN_SPACE_HOST] + c->plan->buffers[v->buffer].offset, err);
 }
 
 hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
@@ -427,6 +454,11 @@ hone_status hn_context_run(hn_context *c, const hn_run *r, hn_error *err) {
     }
     HN_CHECK(err, r->keep_going == NULL || r->keep_going(r->keep_going_ctx), HONE_E_LIMIT,
              "stopped");
-    if (p->shown != NULL) return hn_context_loop_shown(c, p, r, err);
-    return r->times != NULL ? hn_context_loop_timed(c, p, r, err) : hn_context_loop(c, r, err);
+    hone_status status = p->shown != NULL   ? hn_context_loop_shown(c, p, r, err)
+                         : r->times != NULL ? hn_context_loop_timed(c, p, r, err)
+                                            : hn_context_loop(c, r, err);
+    if (p->device == NULL) return status;
+    /* Also after a failure: the room is about to be lent to another run. */
+    hn_error unread;
+    return status == HONE_OK ? hn_context_wait(c, err) : (hn_context_wait(c, &unread), status);
 }

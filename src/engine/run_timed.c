@@ -38,6 +38,7 @@ hone_status hn_context_loop_timed(hn_context *c, const hn_plan *p, const hn_run 
         }
         hn_step_time t = {.step = p->steps[i], .begin_ns = hn_clock_ns()};
         HN_TRY(hn_context_step(c, i, r, err));
+        if (t.step->space != HN_SPACE_HOST) HN_TRY(hn_context_wait(c, err));
         t.end_ns = hn_clock_ns();
         r->times(r->times_ctx, &t);
     }

@@ -53,7 +53,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             ptr[m->x] = first ? advance(ptr[m->x], part->x) : advance(lane, m[-1].place);
             ptr[m->y] = last ? advance(ptr[m->y], part->y) : advance(lane, m->place);
             if (m->r >= 0) ptr[m->r] = advance(ptr[m->r], part->r);
-            hn_call one = {part->problem, &part->work, ptr, advance(lane, s->scratch)};
+            hn_call one = {.problem = part->problem,
+                           .work = &part->work,
+                           .ptr = ptr,
+                           .scratch = advance(lane, s->scratch)};
             hn_kernel_run(m->kernel, &one, advance(lane, s->lane));
         }
 }
@@ -74,7 +77,7 @@ typedef struct shape {
 
 static bool shape_of(const hn_step *s, shape *out) {
     const hn_images *of = s->family != NULL ? s->family->images : NULL;
-    if (of == NULL) return false;
+    if (of == NULL || s->space != HN_SPACE_HOST) return false;
     *out = (shape){.is = *(const hn_windows *)s->problem,
                    .of = of,
                    .x_bytes = of->bytes(s->problem, of->x),

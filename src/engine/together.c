@@ -19,36 +19,18 @@ static bool splits_badly(const hn_step *s, int64_t lanes) {
     return true;
 }
 
-/* Steps that may fail, or share a flag, run by themselves. */
+/* Steps that may fail, share a flag, or are the device's run by themselves. */
 static bool may_join(const hn_step *s, int lanes) {
-    return s->family != NULL && s->check == NULL && (s->alone || splits_badly(s, lanes));
-}
-
-/* Buffer number k of a step, -1 where there is none, and whether it is written; false past the
- * last. */
-static bool nth_buffer(const hn_plan *p, const hn_step *s, int k, int *root, bool *written) {
-    int buffer;
-    if (k >= s->n_operands + s->n_in + s->n_out) return false;
-    if (k < s->n_operands) {
-        buffer = s->operands[k].buffer;
-        *written = s->writes >> k & 1;
-    } else if (k < s->n_operands + s->n_in) {
-        buffer = s->in[k - s->n_operands].buffer;
-        *written = false;
-    } else {
-        buffer = s->out[k - s->n_operands - s->n_in].buffer;
-        *written = true;
-    }
-    *root = buffer < 0 ? -1 : hn_buffer_root(p, buffer);
-    return true;
+    return s->family != NULL && s->space == HN_SPACE_HOST && s->check == NULL &&
+           (s->alone || splits_badly(s, lanes));
 }
 
 /* Whether one of the two writes what the other reads or writes. */
 static bool in_conflict(const hn_plan *p, const hn_step *a, const hn_step *b) {
     int x, y;
     bool x_written, y_written;
-    for (int i = 0; nth_buffer(p, a, i, &x, &x_written); i++)
-        for (int k = 0; x >= 0 && nth_buffer(p, b, k, &y, &y_written); k++)
+    for (int i = 0; hn_step_buffer(p, a, i, &x, &x_written); i++)
+        for (int k = 0; x >= 0 && hn_step_buffer(p, b, k, &y, &y_written); k++)
             if (x == y && (x_written || y_written)) return true;
     return false;
 }

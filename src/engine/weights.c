@@ -8,26 +8,29 @@
 /* One block of packed weights: the next n of the list, which is in the same order. */
 typedef struct block block;
 struct block {
-    void *data;
-    size_t bytes;
+    void *data, *on_device; /* on_device: NULL where there is nothing */
+    size_t bytes, device_bytes;
     int64_t n;
     block *next;
 };
 
 struct hn_weights {
     hn_allocator *alloc;
+    const hn_device *device;
     hn_packed *list;   /* newest first */
     hn_packed *filled; /* the newest that is filled in */
     block *blocks;
-    size_t bytes;
+    size_t bytes, device_bytes;
     hn_weights *common; /* NULL: nothing is shared */
     const hn_map *shared;
 };
 
-hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *err) {
+hone_status hn_weights_create(hn_weights **out, const hn_device *device, hn_allocator *alloc,
+                              hn_error *err) {
     *out = hn_alloc_zero(alloc, sizeof **out, HN_MEM_OTHER);
     if (*out == NULL) return HN_NOMEM(err);
     (*out)->alloc = alloc;
+    (*out)->device = device;
     return HONE_OK;
 }
 
@@ -47,12 +50,19 @@ static void forget(hn_weights *w, const hn_packed *until) {
     while (w->list != until) remove_packed(w, &w->list);
 }
 
+static void destroy_block(hn_weights *w, block *b) {
+    if (b == NULL) return;
+    hn_free(w->alloc, b->data);
+    if (b->on_device != NULL) w->device->release(w->device->ctx, b->on_device);
+    hn_free(w->alloc, b);
+}
+
 static void remove_block(hn_weights *w, block **at) {
     block *b = *at;
     *at = b->next;
     w->bytes -= b->bytes;
-    hn_free(w->alloc, b->data);
-    hn_free(w->alloc, b);
+    w->device_bytes -= b->device_bytes;
+    destroy_block(w, b);
 }
 
 void hn_weights_destroy(hn_weights *w) {
@@ -99,6 +109,10 @@ size_t hn_weights_bytes(const hn_weights *w) {
     return w->bytes + (w->common != NULL ? hn_weights_bytes(w->common) : 0);
 }
 
+size_t hn_weights_device_bytes(const hn_weights *w) {
+    return w->device_bytes + (w->common != NULL ? hn_weights_device_bytes(w->common) : 0);
+}
+
 static bool same_view(const hn_packed *p, const hn_view *view) {
     if (!p->viewed || view == NULL) return p->viewed == (view != NULL);
     return p->view.dtype == view->dtype && p->view.offset == view->offset &&
@@ -115,15 +129,15 @@ static size_t plain_bytes(const hn_packed *p) {
                      : p->source->bytes;
 }
 
-hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
-                            const hn_tensor *t, const hn_view *view, hn_packed **out,
-                            hn_error *err) {
+hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kernel *k,
+                            const void *problem, const hn_tensor *t, const hn_view *view,
+                            hn_packed **out, hn_error *err) {
     if (w->common != NULL && hn_map_get(w->shared, (const char *)&t, sizeof t) != NULL)
-        return hn_weights_want(w->common, k, problem, t, view, out, err);
+        return hn_weights_want(w->common, space, k, problem, t, view, out, err);
     uint64_t key = pack_of(k) != NULL ? k->pack_key(problem) : 0;
     for (hn_packed *p = w->list; p != NULL; p = p->next) {
-        if (p->source != t || p->key != key || pack_of(p->kernel) != pack_of(k) ||
-            !same_view(p, view))
+        if (p->source != t || p->key != key || p->space != space ||
+            pack_of(p->kernel) != pack_of(k) || !same_view(p, view))
             continue;
         *out = p;
         return HONE_OK;
@@ -131,6 +145,7 @@ hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *probl
     hn_packed *p = hn_alloc_zero(w->alloc, sizeof *p, HN_MEM_OTHER);
     if (p == NULL) return HN_NOMEM(err);
     *p = (hn_packed){.source = hn_tensor_ref(t),
+                     .space = space,
                      .viewed = view != NULL,
                      .kernel = k,
                      .key = key,
@@ -158,12 +173,18 @@ typedef struct item {
 typedef struct filling {
     item *items;
     int64_t n, pieces;
-    atomic_llong next; /* piece */
-    char *room;        /* for the elements of one view per lane */
+    int64_t all;         /* items, and what goes to the device */
+    size_t device_bytes; /* of that */
+    size_t staging;      /* the largest of it that is packed on the way */
+    atomic_llong next;   /* piece */
+    char *room;          /* for the elements of one view per lane */
     size_t room_bytes;
 } filling;
 
 static bool needs_room(const hn_packed *p) { return pack_of(p->kernel) != NULL && p->viewed; }
+
+/* What a device gets as it lies goes there at once, the rest by way of the host. */
+static bool is_staged(const hn_packed *p) { return pack_of(p->kernel) != NULL || p->viewed; }
 
 /* The elements of the view, in order of its axes and of its type. */
 static void gather(const hn_packed *p, char *dst) {
@@ -232,9 +253,13 @@ static void fill_lane(void *ctx, int64_t lane) {
 static filling measure(const hn_weights *w, size_t *total) {
     filling f = {0};
     *total = 0;
-    for (const hn_packed *p = w->list; p != w->filled; p = p->next, f.n++) {
-        if (p->bytes > SIZE_MAX - HN_ALIGN || !hn_size_add(*total, hn_aligned(p->bytes), total))
+    for (const hn_packed *p = w->list; p != w->filled; p = p->next, f.all++) {
+        bool here = p->space == HN_SPACE_HOST;
+        size_t *sum = here ? total : &f.device_bytes;
+        if (p->bytes > SIZE_MAX - HN_ALIGN || !hn_size_add(*sum, hn_aligned(p->bytes), sum))
             *total = SIZE_MAX;
+        f.n += here;
+        if (!here && is_staged(p) && p->bytes > f.staging) f.staging = p->bytes;
         if (needs_room(p) && hn_aligned(plain_bytes(p)) > f.room_bytes)
             f.room_bytes = hn_aligned(plain_bytes(p));
     }
@@ -244,11 +269,13 @@ static filling measure(const hn_weights *w, size_t *total) {
 static hn_weights_need own_need(const hn_weights *w, const hn_pool *pool) {
     size_t total;
     filling f = measure(w, &total);
-    if (f.n == 0) return (hn_weights_need){0};
+    if (f.all == 0) return (hn_weights_need){0};
     if (total > SIZE_MAX / 8) return (hn_weights_need){SIZE_MAX / 4, SIZE_MAX / 4};
     size_t kept = sizeof(block) + hn_alloc_bytes(total);
     size_t room = (size_t)hn_pool_threads(pool) * f.room_bytes;
-    return (hn_weights_need){kept + (size_t)f.n * sizeof *f.items + hn_alloc_bytes(room), kept};
+    size_t staging = f.device_bytes > 0 ? hn_alloc_bytes(f.staging) : 0;
+    return (hn_weights_need){kept + (size_t)f.n * sizeof *f.items + hn_alloc_bytes(room) + staging,
+                             kept};
 }
 
 hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool) {
@@ -259,21 +286,69 @@ hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool) {
     return (hn_weights_need){common.at_once > then ? common.at_once : then, common.kept + own.kept};
 }
 
+/* ---- a device's ---- */
+
+/* One constant into the device's memory; staging holds what is packed on the way. */
+static void fill_on_device(const hn_weights *w, hn_packed *p, const filling *all, void *staging,
+                           void *dst, hn_pool *pool) {
+    const void *from = p->source->data;
+    if (is_staged(p)) {
+        p->data = staging;
+        item one = item_of(p, 0);
+        filling f = {.items = &one,
+                     .n = 1,
+                     .pieces = one.n,
+                     .room = all->room,
+                     .room_bytes = all->room_bytes};
+        hn_pool_run(pool, hn_pool_threads(pool), fill_lane, &f);
+        from = staging;
+    }
+    if (p->bytes > 0) w->device->copy_to(w->device->ctx, dst, from, p->bytes);
+    p->data = dst;
+}
+
+/* Memory of the device, filled; b is theirs. */
+static hone_status fill_device(hn_weights *w, const filling *f, block *b, hn_pool *pool,
+                               hn_error *err) {
+    if (f->device_bytes == 0) return HONE_OK;
+    void *staging = hn_alloc(w->alloc, f->staging, HN_MEM_SCRATCH);
+    if (staging == NULL) return HN_NOMEM(err);
+    b->on_device = w->device->allocate(w->device->ctx, f->device_bytes);
+    b->device_bytes = f->device_bytes;
+    size_t at = f->device_bytes;
+    for (hn_packed *p = w->list; p != w->filled && b->on_device != NULL; p = p->next) {
+        if (p->space == HN_SPACE_HOST) continue;
+        at -= hn_aligned(p->bytes);
+        fill_on_device(w, p, f, staging, (char *)b->on_device + at, pool);
+    }
+    hn_free(w->alloc, staging);
+    HN_CHECK(err, b->on_device != NULL, HONE_E_NOMEM,
+             "out of memory (%zu bytes of packed weights on %s)", f->device_bytes, w->device->name);
+    return HONE_OK;
+}
+
+/* ---- all ---- */
+
 hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
     if (w->common != NULL) HN_TRY(hn_weights_fill(w->common, pool, err));
     size_t total;
     int lanes = hn_pool_threads(pool);
     filling f = measure(w, &total);
-    if (f.n == 0) return HONE_OK;
+    if (f.all == 0) return HONE_OK;
     block *b = hn_alloc_zero(w->alloc, sizeof *b, HN_MEM_OTHER);
     f.items = hn_alloc_array(w->alloc, (size_t)f.n, sizeof *f.items, HN_MEM_OTHER);
     f.room = hn_alloc_array(w->alloc, (size_t)lanes, f.room_bytes, HN_MEM_SCRATCH);
     if (b != NULL) b->data = hn_alloc(w->alloc, total, HN_MEM_WEIGHTS);
     bool ready = b != NULL && b->data != NULL && f.items != NULL && f.room != NULL;
-    if (ready) {
+    hone_status status = HONE_OK;
+    if (!ready)
+        status = HN_FAIL(err, HONE_E_NOMEM, "out of memory (%zu bytes of packed weights)", total);
+    if (ready) status = fill_device(w, &f, b, pool, err);
+    if (status == HONE_OK) {
         size_t at = total;
         int64_t i = f.n; /* the list is newest first, the block oldest first */
         for (hn_packed *p = w->list; p != w->filled; p = p->next) {
+            if (p->space != HN_SPACE_HOST) continue;
             at -= hn_aligned(p->bytes);
             p->data = (char *)b->data + at;
             f.items[--i].packed = p;
@@ -284,17 +359,16 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
         }
         hn_pool_run(pool, lanes, fill_lane, &f);
         b->bytes = total;
-        b->n = f.n;
+        b->n = f.all;
         b->next = w->blocks;
         w->blocks = b;
         w->bytes += total;
+        w->device_bytes += b->device_bytes;
         w->filled = w->list;
     } else {
-        if (b != NULL) hn_free(w->alloc, b->data);
-        hn_free(w->alloc, b);
+        destroy_block(w, b);
     }
     hn_free(w->alloc, f.room);
     hn_free(w->alloc, f.items);
-    HN_CHECK(err, ready, HONE_E_NOMEM, "out of memory (%zu bytes of packed weights)", total);
-    return HONE_OK;
+    return status;
 }

@@ -6,7 +6,8 @@
  * constant, such as s8 of weights in 4 bits, is converted on the way. The packed copies a plan adds
  * lie in one block in the order of its steps, so that a run reads them as one stream. A constant is
  * a key by its address: its contents are read while the block is made and never again, so that they
- * may be dropped (hn_tensor_drop) and another plan still finds the copy. */
+ * may be dropped (hn_tensor_drop) and another plan still finds the copy. Copies for a device are
+ * packed by the host and then copied into the device's memory. */
 #ifndef HN_ENGINE_WEIGHTS_H
 #define HN_ENGINE_WEIGHTS_H
 
@@ -16,7 +17,8 @@
 
 struct hn_packed {
     const hn_tensor *source;
-    bool viewed; /* packed from `view` of the source, dense in order of its axes */
+    hn_memory_space space; /* of data */
+    bool viewed;           /* packed from `view` of the source, dense in order of its axes */
     hn_view view;
     const hn_kernel *kernel;
     uint64_t key;
@@ -26,19 +28,22 @@ struct hn_packed {
     hn_packed *next;
 };
 
-hone_status hn_weights_create(hn_weights **out, hn_allocator *alloc, hn_error *err);
+/* device NULL: nothing is wanted in the memory of one. */
+hone_status hn_weights_create(hn_weights **out, const hn_device *device, hn_allocator *alloc,
+                              hn_error *err);
 /* What constants `all` holds, by address, are packed to `common` from now on, which others pack to
  * as well, one at a time. Both outlive w. */
 void hn_weights_share(hn_weights *w, hn_weights *common, const hn_map *all);
 void hn_weights_destroy(hn_weights *w);       /* NULL accepted */
 size_t hn_weights_bytes(const hn_weights *w); /* with those it shares */
+size_t hn_weights_device_bytes(const hn_weights *w);
 
 /* The packed form of t, or of that view of it, for that kernel and problem, or, for a NULL kernel,
  * its plain form at an aligned address; not filled in before hn_weights_fill. One thread at a time.
  */
-hone_status hn_weights_want(hn_weights *w, const hn_kernel *k, const void *problem,
-                            const hn_tensor *t, const hn_view *view, hn_packed **out,
-                            hn_error *err);
+hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kernel *k,
+                            const void *problem, const hn_tensor *t, const hn_view *view,
+                            hn_packed **out, hn_error *err);
 /* What packing that will allocate: in all while it goes on, and of that what stays. */
 typedef struct hn_weights_need {
     size_t at_once, kept;

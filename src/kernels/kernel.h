@@ -47,6 +47,7 @@ typedef struct hn_call {
     const hn_work *work;
     void *const *ptr; /* the operands, as the family lists them; NULL: absent */
     void *scratch;    /* 64-byte aligned, as is that of a lane */
+    void *device;     /* for kernels of a device; those of the host do not read it */
 } hn_call;
 
 /* How exact sums of products are, from the most exact on: a caller that allows one allows those

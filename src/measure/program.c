@@ -70,7 +70,7 @@ static hone_status no_output(void *ctx, int i, hone_dtype dtype, int rank, const
 hone_status hn_program_profile(hn_program *p, const hn_tensor *const *in,
                                void (*times)(void *ctx, const hn_step_time *t), void *times_ctx,
                                hn_error *err) {
-    if (!p->runner.backend->has_steps) return HONE_OK;
+    if (!p->runner.backend->executor->has_steps) return HONE_OK;
     return hn_runner_run(&p->runner, in, no_output, NULL, times, times_ctx, err);
 }
 
@@ -78,7 +78,7 @@ hone_status hn_program_steps(hn_program *p, const hn_tensor *const *in, char hex
                              hn_error *err) {
     hn_sha256_parts hash;
     hex[0] = '\0';
-    if (!p->runner.backend->has_steps) return HONE_OK;
+    if (!p->runner.backend->executor->has_steps) return HONE_OK;
     hn_sha256_begin(&hash);
     HN_TRY(hn_program_profile(p, in, add_step, &hash, err));
     hn_sha256_end(&hash, hex);

@@ -11,16 +11,16 @@
 
 static void devices_have_what_the_guides_say(void **state) {
     (void)state;
-    const hn_device *d, *before = NULL;
-    for (int i = 0; (d = hn_device_at(i)) != NULL; before = d, i++) {
-        assert_ptr_equal(hn_device_named(d->name), d);
+    const hn_target *d, *before = NULL;
+    for (int i = 0; (d = hn_target_at(i)) != NULL; before = d, i++) {
+        assert_ptr_equal(hn_target_named(d->name), d);
         assert_non_null(hn_remedy_at(d->name, 0));
         assert_non_null(hn_trouble_of(d->name));
         assert_true(before == NULL || strcmp(before->name, d->name) < 0);
     }
-    assert_string_equal(hn_device_named("cpu")->precision, "bf16");
-    assert_int_equal(hn_device_named("embedded_mcu")->bits, 4);
-    assert_null(hn_device_named("toaster"));
+    assert_string_equal(hn_target_named("cpu")->precision, "bf16");
+    assert_int_equal(hn_target_named("embedded_mcu")->bits, 4);
+    assert_null(hn_target_named("toaster"));
 }
 
 static void remedies_come_in_order(void **state) {

@@ -254,7 +254,7 @@ static bool run_row(const hn_kernel *k, const check_case *c, const operands *s, 
         k->pack(c->problem, ptr[i], 0, hn_pack_tasks(k, c->problem), packed.data);
         ptr[i] = packed.data;
     }
-    hn_call call = {c->problem, &w, ptr, scratch.data};
+    hn_call call = {.problem = c->problem, .work = &w, .ptr = ptr, .scratch = scratch.data};
     for (int phase = 0; phase < w.n_phases; phase++) {
         lane_job job[MAX_LANES];
         pthread_t thread[MAX_LANES];
@@ -576,7 +576,7 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
     int runs = 0, n_pieces = 0;
     double total = INFINITY;
     int64_t begun = hn_clock_ns();
-    hn_call call = {c->problem, &w, s.ptr, scratch.data};
+    hn_call call = {.problem = c->problem, .work = &w, .ptr = s.ptr, .scratch = scratch.data};
     for (; runs < 12 || hn_clock_ns() - begun < 500000000; runs++) {
         if (weights >= 0) s.ptr[weights] = copy[runs % copies].data;
         if (runs < 3) { /* warm, and learn how long it takes */

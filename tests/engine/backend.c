@@ -112,11 +112,11 @@ static void a_row_says_what_it_cannot_do(void **state) {
         hn_engine_memory m = {.peak = 1};
         hn_runner r = runner_of(b, false);
         hone_status status = hn_runner_run(&r, in, place, &got, count, &steps, &err);
-        assert_int_equal(status, b->has_steps ? HONE_OK : HONE_E_UNSUPPORTED);
-        assert_true((steps > 0) == b->has_steps);
-        if (!b->has_steps) assert_non_null(strstr(err.text, b->name));
-        assert_true(hn_runner_memory(&r, &m) == (b->memory != NULL));
-        assert_true((m.peak > 0) == (b->memory != NULL));
+        assert_int_equal(status, b->executor->has_steps ? HONE_OK : HONE_E_UNSUPPORTED);
+        assert_true((steps > 0) == b->executor->has_steps);
+        if (!b->executor->has_steps) assert_non_null(strstr(err.text, b->name));
+        assert_true(hn_runner_memory(&r, &m) == (b->executor->memory != NULL));
+        assert_true((m.peak > 0) == (b->executor->memory != NULL));
         assert_false(hn_runner_avoids(&r, HN_PRECISION_F32));
         assert_null(hn_runner_choice(&r, 0));
         assert_int_equal(hn_runner_tuning(&r).problems, 0);

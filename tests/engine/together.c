@@ -77,7 +77,7 @@ static void buffers_of_a_set_lie_apart(void **state) {
     hn_weights *weights;
     hn_error err;
     assert_int_equal(hn_pool_create(&pool, 3, &model_mem, &err), HONE_OK);
-    assert_int_equal(hn_weights_create(&weights, &model_mem, &err), HONE_OK);
+    assert_int_equal(hn_weights_create(&weights, NULL, &model_mem, &err), HONE_OK);
     hn_plan *p = plan_of(plain, pool, weights);
     int sets = 0;
     for (int first = 0; first < p->n_steps; first++) {

@@ -9,7 +9,7 @@
 static void run(const hn_kernel *k, const hn_copy *p, uint16_t *src, uint16_t *dst) {
     hn_work w;
     k->work(p, 1, &w);
-    hn_call call = {p, &w, (void *[]){src, dst}, NULL};
+    hn_call call = {.problem = p, .work = &w, .ptr = (void *[]){src, dst}};
     hn_kernel_run(k, &call, NULL);
 }
 

@@ -16,7 +16,7 @@ static void empty_axis(void **state) {
         memset(y, 1, sizeof y);
         hn_work w;
         k->work(&p, 1, &w);
-        hn_call call = {&p, &w, (void *[]){NULL, index, y, &outside}, NULL};
+        hn_call call = {.problem = &p, .work = &w, .ptr = (void *[]){NULL, index, y, &outside}};
         hn_kernel_run(k, &call, NULL);
         for (int j = 0; j < 6; j++) assert_int_equal(y[j], 0);
         assert_int_equal(outside, 1);

@@ -29,7 +29,7 @@ static void run(const hn_map_f32 *p, float *a, float *b, float *y) {
     const hn_kernel *k = hn_map_f32_family.rows[hn_map_f32_family.n_rows - 1];
     hn_work w;
     k->work(p, 1, &w);
-    hn_call call = {p, &w, ptr, NULL};
+    hn_call call = {.problem = p, .work = &w, .ptr = ptr};
     hn_kernel_run(k, &call, NULL);
 }
 
