@@ -19,7 +19,8 @@ typedef enum hn_memory_space { HN_SPACE_HOST, HN_SPACE_DEVICE, HN_SPACE_COUNT_ }
 
 /* The device's kernels for the problems of a family, best first. All of them may refuse a problem;
  * the host then computes the step. Their `run` is called on one thread, with operands and scratch of
- * the device; hn_call.device is the device's ctx. The problem, the work, the lane's scratch and what
+ * the device; hn_call.device is the device's ctx. What hn_family says of its kernels, such as that a
+ * result may take the place of an operand (may_replace), holds for them too. The problem, the work, the lane's scratch and what
  * `pack` reads and writes are in host memory. */
 typedef struct hn_device_family {
     const hn_family *family;

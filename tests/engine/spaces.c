@@ -15,6 +15,7 @@
 
 #include "engine/backend.h"
 #include "engine/memory.h"
+#include "engine/prepared.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/gather_rows/gather_rows.h"
 #include "kernels/map_f32/map_f32.h"
@@ -567,6 +568,45 @@ static void plans_share_the_device(void **state) {
     assert_int_equal(posing.live, 0);
 }
 
+/* Engines of one model with one device have its constants there in common; the host's own do not
+ * take them. */
+static void engines_share_constants(void **state) {
+    (void)state;
+    hn_model *m = model_inferred("m (float[4,8] x) => (float[4,16] y)" WEIGHTS
+                                 " { a = MatMul (x, w) b = Softmax (a) y = Add (b, v) }");
+    hn_prepared_list list = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    hn_rng rng;
+    hn_pool *pool;
+    hn_runner r[3];
+    hn_engine_memory use[3];
+    hn_tensor *y[3];
+    hn_rng_init(&rng, 7);
+    hn_tensor *x = random_tensor_of(m->graph->inputs[0], &rng);
+    const hn_tensor *in[] = {x};
+    pose(BOTH);
+    assert_int_equal(hn_pool_create(&pool, 1, &model_mem, &err), HONE_OK);
+    hn_engine_options o = options(pool, (way){0});
+    o.prepared = &list;
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(hn_runner_create(&r[k], k < 2 ? &backend : NULL, m, &o, &err), HONE_OK);
+        assert_int_equal(hn_runner_run_tensors(&r[k], in, &y[k], &err), HONE_OK);
+        assert_true(hn_tensor_equal(y[0], y[k]));
+        hn_runner_memory(&r[k], &use[k]);
+    }
+    assert_true(use[0].device_weights > 0);
+    assert_int_equal(use[1].device_weights, use[0].device_weights);
+    assert_int_equal(posing.live, use[0].device_weights + 2 * use[0].device_slab);
+    assert_int_equal(use[2].device_weights, 0);
+    assert_true(use[2].weights > 0);
+    for (int k = 0; k < 3; k++) {
+        hn_runner_destroy(&r[k]);
+        hn_tensor_unref(y[k]);
+    }
+    hn_tensor_unref(x);
+    hn_pool_destroy(pool);
+    assert_int_equal(posing.live, 0);
+}
+
 /* Cut into parts, and with bodies: every part has a plan of its own. */
 static void parts_and_bodies_use_the_device(void **state) {
     (void)state;
@@ -691,6 +731,7 @@ int main(void) {
         TEST(constants_are_copied_once),
         TEST(a_step_that_is_refused_runs_on_the_host),
         TEST(plans_share_the_device),
+        TEST(engines_share_constants),
         TEST(parts_and_bodies_use_the_device),
         TEST(other_ways_to_run),
         TEST(steps_of_the_device_are_not_joined),
