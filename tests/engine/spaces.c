@@ -106,7 +106,7 @@ static hone_status wait_for_all(void *ctx, hn_error *e) {
 }
 
 static const hn_kernel *host_row(const hn_family *f, const void *problem) {
-    hn_allowed allowed = {hn_isa_available(), HN_PRECISION_F32};
+    hn_allowed allowed = {.isa = hn_isa_available(), .precision = HN_PRECISION_F32};
     return hn_kernel_choose(f, allowed, problem, NULL, NULL);
 }
 

@@ -52,7 +52,8 @@ static float *run(const sample *s, hn_near_caches caches, hn_work *w) {
     }
     k->work(s->problem, 1, w);
     void *scratch = room(w->scratch), *lane = room(w->lane_scratch);
-    hn_kernel_run(k, &(hn_call){s->problem, w, ptr, scratch}, lane);
+    hn_kernel_run(k, &(hn_call){.problem = s->problem, .work = w, .ptr = ptr, .scratch = scratch},
+                  lane);
     for (int i = 0; i + 1 < s->n_operands; i++) free(ptr[i]);
     free(scratch);
     free(lane);
