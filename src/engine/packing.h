@@ -16,7 +16,8 @@
 
 /* Whether the weights of s, whose kernel is chosen, are to be packed or gathered. */
 bool hn_step_packs(const hn_step *s);
-/* The constant they are, or NULL. */
+/* The constant that the weight store is to pack, or NULL: a step packs them, and so it does the
+ * later part of a constant. */
 const hn_tensor *hn_step_weights(const hn_plan *p, const hn_step *s);
 /* Puts steps before those whose weights are not constant. */
 hone_status hn_plan_pack(hn_plan *p, hn_isa isa, hn_error *err);

@@ -30,8 +30,9 @@ typedef struct engine_facts {
                                          * whether a kernel needs them depends on the machine */
     char kernels[16000];                /* of all steps that have one */
     size_t slab;                        /* bytes of activations */
-    int together; /* steps that run beside others, where there are two threads */
-    size_t bound; /* the most of them, where the graph is cut */
+    int together;    /* steps that run beside others, where there are two threads */
+    size_t bound;    /* the most of them, where the graph is cut */
+    uint64_t digest; /* of the bits of the outputs */
 } engine_facts;
 
 /* Runs the model as said above. */
