@@ -511,6 +511,21 @@ static void constants_are_copied_once(void **state) {
     assert_int_equal(use.weights, 16 * sizeof(float));
 }
 
+/* Weights that are not constant are packed by the host on every run, and copied then. */
+static void computed_weights_are_packed_by_the_host(void **state) {
+    (void)state;
+    int to, from;
+    pose(BOTH);
+    steps s =
+        ran("m (float[2,8,20,20] x, float[64,8,3,3] k) => (float[2,64,18,18] y)"
+            " { a = Relu (k) b = Conv (x, a) y = Relu (b) }",
+            (way){0}, NULL, &to, &from);
+    assert_non_null(strstr(s.text, "Copy [Relu]"));
+    assert_non_null(strstr(s.text, "Copy Pack Copy Copy [Conv] [Relu] Copy"));
+    assert_int_equal(to, 3);
+    assert_int_equal(from, 2);
+}
+
 static void a_step_that_is_refused_runs_on_the_host(void **state) {
     (void)state;
     static const char graph[] =
@@ -729,6 +744,7 @@ int main(void) {
         TEST(spaces_meet),
         TEST(buffers_are_written_in_parts),
         TEST(constants_are_copied_once),
+        TEST(computed_weights_are_packed_by_the_host),
         TEST(a_step_that_is_refused_runs_on_the_host),
         TEST(plans_share_the_device),
         TEST(engines_share_constants),
