@@ -242,12 +242,10 @@ static void settle_lives(hn_plan *p) {
         p->buffers[i].first = p->n_steps;
         p->buffers[i].last = -1;
     }
-    for (int i = 0; i < p->n_steps; i++) {
-        const hn_step *s = p->steps[i];
-        for (int k = 0; k < s->n_operands; k++) live(p, s->operands[k].buffer, i);
-        for (int k = 0; k < s->n_in; k++) live(p, s->in[k].buffer, i);
-        for (int k = 0; k < s->n_out; k++) live(p, s->out[k].buffer, i);
-    }
+    int root;
+    bool written;
+    for (int i = 0; i < p->n_steps; i++)
+        for (int k = 0; hn_step_buffer(p, p->steps[i], k, &root, &written); k++) live(p, root, i);
 }
 
 /* Buffers of steps that run at the same time are alive as long as any of them runs. */
@@ -352,15 +350,12 @@ static void work_in_place(hn_plan *p) {
 
 /* The last step that writes to each buffer; -1: none does. */
 static void find_last_writes(const hn_plan *p, int *last) {
+    int root;
+    bool written;
     for (int i = 0; i < p->n_buffers; i++) last[i] = -1;
-    for (int i = 0; i < p->n_steps; i++) {
-        const hn_step *s = p->steps[i];
-        for (int k = 0; k < s->n_operands; k++)
-            if ((s->writes >> k & 1) != 0 && s->operands[k].buffer >= 0)
-                last[hn_buffer_root(p, s->operands[k].buffer)] = i;
-        for (int k = 0; k < s->n_out; k++)
-            if (s->out[k].buffer >= 0) last[hn_buffer_root(p, s->out[k].buffer)] = i;
-    }
+    for (int i = 0; i < p->n_steps; i++)
+        for (int k = 0; hn_step_buffer(p, p->steps[i], k, &root, &written); k++)
+            if (root >= 0 && written) last[root] = i;
 }
 
 /* Once lives are settled, outputs are activations like others: nothing wrote in their place. */

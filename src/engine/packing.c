@@ -78,13 +78,11 @@ static bool same_form(const form *a, const form *b) {
            (!packed || (a->key == b->key && a->row->pack == b->row->pack));
 }
 
-static bool writes(const hn_plan *p, const hn_step *s, int root) {
-    for (int i = 0; i < s->n_operands; i++)
-        if ((s->writes >> i & 1) != 0 && s->operands[i].buffer >= 0 &&
-            hn_buffer_root(p, s->operands[i].buffer) == root)
-            return true;
-    for (int i = 0; i < s->n_out; i++)
-        if (s->out[i].buffer >= 0 && hn_buffer_root(p, s->out[i].buffer) == root) return true;
+static bool writes(const hn_plan *p, const hn_step *s, int buffer) {
+    int root;
+    bool written;
+    for (int k = 0; hn_step_buffer(p, s, k, &root, &written); k++)
+        if (written && root == buffer) return true;
     return false;
 }
 

@@ -58,20 +58,19 @@ static void *take(hn_context *c, size_t n, size_t size) {
     return at;
 }
 
-static bool is_callers(const hn_plan *p, int buffer) {
-    if (buffer < 0) return false;
-    hn_buffer_kind kind = p->buffers[hn_buffer_root(p, buffer)].kind;
+static bool is_callers(const hn_plan *p, int root) {
+    if (root < 0) return false;
+    hn_buffer_kind kind = p->buffers[root].kind;
     return kind == HN_BUFFER_INPUT || kind == HN_BUFFER_OUTPUT;
 }
 
 static size_t count_patches(const hn_plan *p) {
     size_t n = 0;
-    for (int i = 0; i < p->n_steps; i++) {
-        const hn_step *s = p->steps[i];
-        for (int k = 0; k < s->n_operands; k++) n += is_callers(p, s->operands[k].buffer);
-        for (int k = 0; k < s->n_in; k++) n += is_callers(p, s->in[k].buffer);
-        for (int k = 0; k < s->n_out; k++) n += is_callers(p, s->out[k].buffer);
-    }
+    int root;
+    bool written;
+    for (int i = 0; i < p->n_steps; i++)
+        for (int k = 0; hn_step_buffer(p, p->steps[i], k, &root, &written); k++)
+            n += is_callers(p, root);
     return n;
 }
 
