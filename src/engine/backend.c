@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/entry.h"
+
 #define HN_BACKEND(name) extern const hn_backend hn_backend_##name;
 #include "engine/backends.def"
 #undef HN_BACKEND
@@ -57,28 +59,14 @@ hone_status hn_runner_run(const hn_runner *r, const hn_tensor *const *in, hn_out
     return r->backend->executor->run(r->self, in, place, place_ctx, times, times_ctx, err);
 }
 
-/* Outputs as new tensors. */
-typedef struct made {
-    hn_allocator *alloc;
-    hn_tensor **out;
-} made;
-
-static hone_status make_output(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                               void **to, hn_error *err) {
-    const made *m = ctx;
-    HN_TRY(hn_tensor_create(&m->out[i], m->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
-    *to = m->out[i]->data;
-    return HONE_OK;
-}
-
 hone_status hn_runner_run_tensors(const hn_runner *r, const hn_tensor *const *in, hn_tensor **out,
                                   hn_error *err) {
-    made m = {r->alloc, out};
+    hn_new_outputs m = {r->alloc, out};
     for (int i = 0; i < r->n_out; i++) out[i] = NULL;
     hone_status status =
         r->backend->executor->run_tensors != NULL
             ? r->backend->executor->run_tensors(r->self, in, out, err)
-            : r->backend->executor->run(r->self, in, make_output, &m, NULL, NULL, err);
+            : r->backend->executor->run(r->self, in, hn_place_new, &m, NULL, NULL, err);
     for (int i = 0; i < r->n_out && status != HONE_OK; i++) {
         hn_tensor_unref(out[i]);
         out[i] = NULL;

@@ -84,6 +84,13 @@ void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, boo
  * references to say, since they run only what is needed. */
 hone_status hn_engine_create_inside(hn_engine **out, const hn_engine *around, hn_model *m,
                                     hn_error *err);
+/* Outputs as new tensors: place and its ctx. */
+typedef struct hn_new_outputs {
+    hn_allocator *alloc;
+    hn_tensor **out;
+} hn_new_outputs;
+hn_output_place hn_place_new;
+
 void hn_bodies_destroy(hn_engine *e, hn_body *b); /* the list; NULL accepted */
 
 #endif

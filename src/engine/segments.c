@@ -395,15 +395,9 @@ hone_status hn_engine_run(hn_engine *e, const hn_tensor *const *in, hn_output_pl
 
 /* ---- outputs that are shown ---- */
 
-/* Those that no plan has shown. */
-typedef struct kept_outputs {
-    hn_allocator *alloc;
-    hn_tensor **out;
-} kept_outputs;
-
-static hone_status place_kept(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
-                              void **to, hn_error *err) {
-    const kept_outputs *k = ctx;
+hone_status hn_place_new(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
+                         void **to, hn_error *err) {
+    const hn_new_outputs *k = ctx;
     HN_TRY(hn_tensor_create(&k->out[i], k->alloc, HN_MEM_TENSOR, dtype, rank, dims, err));
     *to = k->out[i]->data;
     return HONE_OK;
@@ -413,12 +407,12 @@ hone_status hn_engine_run_shown(hn_engine *e, const hn_tensor *const *in, hn_eng
                                 void *show_ctx, hn_error *err) {
     int n = e->model->graph->n_outputs;
     trip t = {.show = show, .show_ctx = show_ctx};
-    kept_outputs k = {e->o.alloc, NULL};
+    hn_new_outputs k = {e->o.alloc, NULL}; /* those that no plan has shown */
     assert(e->o.shows);
     k.out = hn_alloc_zero(k.alloc, (size_t)n * sizeof *k.out, HN_MEM_OTHER);
     if (k.out == NULL) return HN_NOMEM(err);
     hn_rng_init(&t.state.rng, e->o.seed);
-    hone_status status = run_engine(e, &t, in, place_kept, &k, err);
+    hone_status status = run_engine(e, &t, in, hn_place_new, &k, err);
     for (int i = 0; i < n && status == HONE_OK; i++)
         if (k.out[i] != NULL) status = show(show_ctx, i, k.out[i], err);
     release(e, k.out, n);

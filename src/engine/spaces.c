@@ -7,30 +7,26 @@
 
 typedef struct transfer {
     const hn_device *device;
+    hn_memory_space to;
     size_t bytes;
 } transfer;
 
 enum { FROM, TO };
 
-static void run_to(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     const transfer *t = call->problem;
+    const hn_device *d = t->device;
     (void)phase, (void)begin, (void)end, (void)lane;
-    t->device->copy_to(t->device->ctx, call->ptr[TO], call->ptr[FROM], t->bytes);
+    (t->to == HN_SPACE_DEVICE ? d->copy_to : d->copy_from)(d->ctx, call->ptr[TO], call->ptr[FROM],
+                                                           t->bytes);
 }
 
-static void run_from(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
-    const transfer *t = call->problem;
-    (void)phase, (void)begin, (void)end, (void)lane;
-    t->device->copy_from(t->device->ctx, call->ptr[TO], call->ptr[FROM], t->bytes);
-}
-
-static const hn_kernel to_device = {.name = "to_device", .order = "none", .run = run_to};
-static const hn_kernel from_device = {.name = "from_device", .order = "none", .run = run_from};
-static const hn_kernel *const kernels[] = {&to_device, &from_device};
+static const hn_kernel kernel = {.name = "copy", .order = "none", .run = run};
+static const hn_kernel *const kernels[] = {&kernel};
 static const hn_family family = {.name = "transfer",
                                  .help = "a buffer from one memory to another",
                                  .rows = kernels,
-                                 .n_rows = 2,
+                                 .n_rows = 1,
                                  .any_address = 1 << FROM | 1 << TO};
 
 /* ---- where contents are ---- */
@@ -116,9 +112,9 @@ static hone_status add_copy(walk *w, place *at, hn_memory_space to, const hn_nod
     transfer *t = hn_arena_alloc(&p->arena, sizeof *t);
     if (s == NULL || t == NULL) return HN_NOMEM(err);
     snprintf(why, sizeof why, "from %s to %s", names[other(to)], names[to]);
-    *t = (transfer){w->device, bytes};
+    *t = (transfer){w->device, to, bytes};
     s->family = &family;
-    s->kernel = to == HN_SPACE_DEVICE ? &to_device : &from_device;
+    s->kernel = &kernel;
     s->problem = t;
     s->problem_bytes = sizeof *t;
     s->node = s->facts->maker = n;
