@@ -445,6 +445,11 @@ typedef struct hone_session_options {
      * that matches a node counts. Names are those of the simplified model. HONE_E_ARG: a pattern
      * matches no node, or it asks for int8 and no node that it matches reads quantized values. */
     const char *layer_precision;
+    /* Inputs that a hone_state keeps from run to run: "INPUT=OUTPUT,...", or NULL. OUTPUT of one run
+     * is INPUT of the next. A * stands for the same text on both sides: "past_*=present_*" is every
+     * such pair the model has. HONE_E_NOT_FOUND, HONE_E_TYPE, HONE_E_SHAPE: a pair does not exist,
+     * or its types, ranks or fixed sizes differ. */
+    const char *state;
 } hone_session_options;
 HONE_INLINE void hone_session_options_init(hone_session_options *o);
 
@@ -542,6 +547,49 @@ typedef struct hone_memory_use {
     size_t bound_bytes;
 } hone_memory_use;
 HONE_INLINE hone_memory_use hone_session_memory(const hone_session *session);
+
+/* ---- state: runs that go on where the last one ended ----
+ *
+ * A stream of a recurrent network, or of a decoder with past keys and values, takes in each run what
+ * the run before it gave out. The session says which output becomes which input, and a hone_state
+ * keeps their values:
+ *
+ *     options.state = "h0=hn,c0=cn";
+ *     hone_session_create(&session, model, &options, &err);
+ *     hone_state_create(&state, session, &err);
+ *     while (more) hone_state_run(state, 1, &x, 1, &y, &err);
+ *
+ * A session may have many states, one for each stream, which may run at the same time. A state is
+ * used by one thread at a time: a call during another one fails with HONE_E_ARG.
+ *
+ * Values begin when the first run needs them: as the initializer of the input, else as zeros. A
+ * symbolic axis gets the size that the given inputs of that run have for its symbol. One that they
+ * say nothing of is 0 long if it grows from run to run, as that of past keys does, and otherwise 1.
+ * hone_state_set gives another first value.
+ *
+ * No values are copied between runs: a run writes the output to the memory of the input where its
+ * kernels allow that, and otherwise to a second buffer that takes the place of the first. The memory
+ * counts for max_memory of the session. */
+
+typedef struct hone_state hone_state;
+/* HONE_E_ARG: the session declares no state. The session stays until its states are destroyed. */
+HONE_API hone_status hone_state_create(hone_state **out, hone_session *session, hone_error *err);
+HONE_API void hone_state_destroy(hone_state *state);
+/* Runs the session once, as hone_session_run does. Inputs that the state keeps need not be given;
+ * where one is, the run takes that value instead. Outputs that it keeps need not be taken. On failure
+ * the state is as it was before. */
+HONE_INLINE hone_status hone_state_run(hone_state *state, size_t n_in, const hone_value *in,
+                                       size_t n_out, hone_value *out, hone_error *err);
+/* Ends the stream; the next run begins another one. */
+HONE_API hone_status hone_state_reset(hone_state *state, hone_error *err);
+/* The current value of the input that v names; memory as for outputs of hone_session_run.
+ * HONE_E_ARG: it has none yet. */
+HONE_INLINE hone_status hone_state_get(hone_state *state, hone_value *v, hone_error *err);
+/* Gives the input that v names this value, which is copied. */
+HONE_INLINE hone_status hone_state_set(hone_state *state, const hone_value *v, hone_error *err);
+/* The input of the i-th pair of a session; *output, unless output is NULL, becomes the output it is
+ * paired with. NULL: there are not more than i. Texts last as long as the session. */
+HONE_API const char *hone_session_state(const hone_session *session, size_t i, const char **output);
 
 /* ---- datasets and accuracy ---- */
 

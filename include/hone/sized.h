@@ -138,6 +138,13 @@ HONE_API hone_status hone_session_prepare_sized(hone_session *session, size_t n_
 HONE_API hone_status hone_session_run_sized(hone_session *session, size_t n_in,
                                             const hone_value *in, size_t n_out, hone_value *out,
                                             const hone_layout *caller, hone_error *err);
+HONE_API hone_status hone_state_run_sized(hone_state *state, size_t n_in, const hone_value *in,
+                                          size_t n_out, hone_value *out, const hone_layout *caller,
+                                          hone_error *err);
+HONE_API hone_status hone_state_get_sized(hone_state *state, hone_value *v,
+                                          const hone_layout *caller, hone_error *err);
+HONE_API hone_status hone_state_set_sized(hone_state *state, const hone_value *v,
+                                          const hone_layout *caller, hone_error *err);
 HONE_API hone_status hone_session_profile_sized(hone_session *session, size_t n_in,
                                                 const hone_value *in, size_t n_out, hone_value *out,
                                                 void (*step)(void *ctx, const hone_step_info *info),
@@ -293,6 +300,16 @@ HONE_INLINE hone_status hone_session_prepare(hone_session *session, size_t n_in,
 HONE_INLINE hone_status hone_session_run(hone_session *session, size_t n_in, const hone_value *in,
                                          size_t n_out, hone_value *out, hone_error *err) {
     return hone_session_run_sized(session, n_in, in, n_out, out, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_state_run(hone_state *state, size_t n_in, const hone_value *in,
+                                       size_t n_out, hone_value *out, hone_error *err) {
+    return hone_state_run_sized(state, n_in, in, n_out, out, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_state_get(hone_state *state, hone_value *v, hone_error *err) {
+    return hone_state_get_sized(state, v, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_state_set(hone_state *state, const hone_value *v, hone_error *err) {
+    return hone_state_set_sized(state, v, hone_layout_here(), err);
 }
 HONE_INLINE hone_status hone_session_profile(hone_session *session, size_t n_in,
                                              const hone_value *in, size_t n_out, hone_value *out,

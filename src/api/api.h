@@ -86,6 +86,37 @@ hone_status hn_api_read_sample(const hone_samples *s, const hone_model *m, int64
                                hone_value *in, hn_error *err);
 hone_status hn_api_load_sample(void *ctx, int64_t run, hn_tensor **in, hn_error *err);
 
+/* ---- state ---- */
+
+/* Inputs that states keep. */
+typedef struct hn_api_pairs {
+    size_t n;
+    hn_state_pair *at;
+} hn_api_pairs;
+/* Takes apart hone_session_options.state; text NULL: there are none. Free `at`, on failure too. */
+hone_status hn_api_pairs_read(hn_api_pairs *out, const hn_graph *g, const char *text,
+                              hn_allocator *alloc, hn_error *err);
+
+/* For states: the pairs of a session, which stays until hone_session_destroy is called once more,
+ * and the allocator whose limit holds for its runs. */
+const hn_api_pairs *hn_api_session_ref(hone_session *s, hn_allocator **alloc);
+/* As hone_session_run_sized. The state gives inputs that `in` lacks, and keeps outputs. */
+hone_status hn_api_session_run(hone_session *s, hone_state *state, size_t n_in,
+                               const hone_value *in, size_t n_out, hone_value *out,
+                               const hone_layout *caller, hn_error *err);
+/* Whether x can be given for the input v. */
+hone_status hn_api_check_input(const hn_value *v, const hone_value *x, hn_error *err);
+
+/* For runs: the value of the input of pair i. One that has none yet begins here, at the sizes that
+ * symbols have (negative: none); size NULL: *v stays as it is. */
+hone_status hn_api_state_input(hone_state *state, size_t i,
+                               int64_t (*size)(void *sizes, hn_dim symbol), void *sizes,
+                               const hone_value **v, hn_error *err);
+/* Memory for output i of the graph, where the state keeps it; else *to becomes NULL. *to is NULL, or
+ * the memory of an input in whose place the run can write the output. */
+hone_status hn_api_state_place(hone_state *state, int i, hone_dtype dtype, int rank,
+                               const int64_t *dims, void **to, hn_error *err);
+
 struct hone_dataset {
     hn_allocator alloc;
     hn_dataset *data;

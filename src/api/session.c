@@ -20,6 +20,7 @@
 typedef struct target {
     int output;  /* of the graph */
     void *block; /* memory for a value that came without; the caller's once the run has succeeded */
+    const void *made; /* where the run computes it */
     hone_value got;
 } target;
 
@@ -34,6 +35,7 @@ struct call {
 };
 
 struct hone_session {
+    atomic_int refs; /* of the caller and of states */
     hone_model *model;
     hn_allocator alloc;
     hn_pool *pool;
@@ -44,6 +46,7 @@ struct hone_session {
     hn_tuner *tuner;   /* NULL: nothing is tuned */
     char *disabled;    /* passes; NULL: none */
     hn_forced *forced; /* kernels; NULL: none */
+    hn_api_pairs pairs; /* inputs that states keep */
     hn_runner runner;
     hn_how how;
     hone_session_options o;
@@ -201,6 +204,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     hn_allocator_init(&s->alloc);
     s->alloc.limit = o.max_memory != 0 ? o.max_memory : hn_cpu_memory();
     s->o = o;
+    atomic_init(&s->refs, 1);
     s->model = model;
     pthread_mutex_init(&s->lock, NULL);
     atomic_fetch_add(&model->refs, 1);
@@ -224,6 +228,10 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (status == HONE_OK) status = read_precision(s, o.precision, &e, err);
     s->how = (hn_how){.engine = e, .backend = backend}; /* for other models */
     e.prepared = &model->prepared;
+    if (status == HONE_OK)
+        status = hn_api_pairs_read(&s->pairs, model->ir->graph, o.state, &s->alloc, err);
+    e.n_pairs = (int)s->pairs.n;
+    e.pairs = s->pairs.at;
     if (status == HONE_OK) status = hn_runner_create(&s->runner, backend, model->ir, &e, err);
     if (status != HONE_OK) {
         hone_session_destroy(s);
@@ -234,7 +242,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
 }
 
 void hone_session_destroy(hone_session *s) {
-    if (s == NULL) return;
+    if (s == NULL || atomic_fetch_sub(&s->refs, 1) > 1) return;
     hn_runner_destroy(&s->runner);
     while (s->calls != NULL) {
         call *c = s->calls;
@@ -246,12 +254,26 @@ void hone_session_destroy(hone_session *s) {
     hn_free(&s->alloc, s->disabled);
     hn_free(&s->alloc, s->forced);
     hn_free(&s->alloc, s->rules);
+    hn_free(&s->alloc, s->pairs.at);
     hn_pools_give(s->pool);
     hn_api_model_unref(s->model);
     hn_free(hn_allocator_default(), s);
 }
 
 hone_model *hn_api_session_model(const hone_session *s) { return s->model; }
+
+const hn_api_pairs *hn_api_session_ref(hone_session *s, hn_allocator **alloc) {
+    atomic_fetch_add(&s->refs, 1);
+    *alloc = &s->alloc;
+    return &s->pairs;
+}
+
+const char *hone_session_state(const hone_session *s, size_t i, const char **output) {
+    const hn_graph *g = s->model->ir->graph;
+    if (i >= s->pairs.n) return NULL;
+    if (output != NULL) *output = g->outputs[s->pairs.at[i].output].value->name;
+    return g->inputs[s->pairs.at[i].input]->name;
+}
 
 hn_how hn_api_session_how(const hone_session *s) { return s->how; }
 
@@ -312,18 +334,24 @@ typedef struct bindings {
     int64_t size[MOST_BINDINGS];
 } bindings;
 
+static int64_t bound_size(void *ctx, hn_dim symbol) {
+    const bindings *b = ctx;
+    for (int i = 0; i < b->n; i++)
+        if (b->symbol[i] == symbol) return b->size[i];
+    return -1;
+}
+
 /* The size a dim must have, or -1: the first one to come settles it. */
 static int64_t wanted_size(bindings *b, hn_dim d, int64_t found) {
     int64_t want = -1;
     const char *name;
     if (hn_dim_is_const(d, &want) || !hn_dim_is_symbol(d, &name)) return want;
-    for (int i = 0; i < b->n; i++)
-        if (b->symbol[i] == d) return b->size[i];
-    if (b->n < MOST_BINDINGS) {
+    want = bound_size(b, d);
+    if (want < 0 && b->n < MOST_BINDINGS) {
         b->symbol[b->n] = d;
         b->size[b->n++] = found;
     }
-    return -1;
+    return want;
 }
 
 static hone_status check_input(const hn_value *v, const hone_value *x, bool with_data, bindings *b,
@@ -356,9 +384,38 @@ static hone_status check_input(const hn_value *v, const hone_value *x, bool with
     return HONE_OK;
 }
 
+hone_status hn_api_check_input(const hn_value *v, const hone_value *x, hn_error *err) {
+    bindings b = {0};
+    return check_input(v, x, true, &b, err);
+}
+
+static hone_status bind_input(const hn_graph *g, int k, const hone_value *x, bool with_data,
+                              bindings *b, call *c, hn_error *err) {
+    HN_TRY(check_input(g->inputs[k], x, with_data, b, err));
+    HN_TRY(hn_tensor_borrow(&c->inputs[k], x->dtype, x->rank, x->dims, x->data, err));
+    c->in[k] = &c->inputs[k];
+    return HONE_OK;
+}
+
+/* The inputs that a state keeps and nobody gave: first those that have a value, since the others
+ * get theirs at the sizes that are known then. */
+static hone_status bind_kept(const hone_session *s, hone_state *state, bindings *b, call *c,
+                             hn_error *err) {
+    const hn_graph *g = s->model->ir->graph;
+    for (int fresh = 0; fresh < 2; fresh++)
+        for (size_t i = 0; i < s->pairs.n; i++) {
+            int k = s->pairs.at[i].input;
+            const hone_value *v = NULL;
+            if (c->in[k] != NULL) continue;
+            HN_TRY(hn_api_state_input(state, i, fresh ? bound_size : NULL, b, &v, err));
+            if (v != NULL) HN_TRY(bind_input(g, k, v, true, b, c, err));
+        }
+    return HONE_OK;
+}
+
 /* with_data false: shapes are all that is wanted of them. */
 static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, bool with_data,
-                               call *c, hn_error *err) {
+                               hone_state *state, call *c, hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
     bindings b = {0};
     for (size_t i = 0; i < n; i++) {
@@ -367,11 +424,9 @@ static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, 
         while (k < g->n_inputs && strcmp(g->inputs[k]->name, in[i].name) != 0) k++;
         HN_CHECK(err, k < g->n_inputs, HONE_E_NOT_FOUND, "the model has no input '%s'", in[i].name);
         HN_CHECK(err, c->in[k] == NULL, HONE_E_ARG, "input '%s' is given twice", in[i].name);
-        HN_TRY(check_input(g->inputs[k], &in[i], with_data, &b, err));
-        HN_TRY(
-            hn_tensor_borrow(&c->inputs[k], in[i].dtype, in[i].rank, in[i].dims, in[i].data, err));
-        c->in[k] = &c->inputs[k];
+        HN_TRY(bind_input(g, k, &in[i], with_data, &b, c, err));
     }
+    if (state != NULL) HN_TRY(bind_kept(s, state, &b, c, err));
     for (int k = 0; k < g->n_inputs; k++)
         HN_CHECK(err, c->in[k] != NULL || g->inputs[k]->constant != NULL, HONE_E_ARG,
                  "input '%s' is not given", g->inputs[k]->name);
@@ -383,6 +438,7 @@ typedef struct targets {
     size_t n;
     const hone_value *values;
     target *to;
+    hone_state *state; /* NULL: none */
 } targets;
 
 static hone_status find_output(const hn_graph *g, const hone_value *v, target *to, hn_error *err) {
@@ -409,15 +465,20 @@ static hone_status make_room(hn_allocator *alloc, const hone_value *v, target *t
     return HONE_OK;
 }
 
-/* Memory for output i of the graph: that of the first value that wants it. */
+/* Memory for output i of the graph: that of the state that keeps it, or of the first value that
+ * wants it. */
 static hone_status place(void *ctx, int i, hone_dtype dtype, int rank, const int64_t *dims,
                          void **to, hn_error *err) {
     targets *t = ctx;
-    *to = NULL;
+    if (t->state != NULL)
+        HN_TRY(hn_api_state_place(t->state, i, dtype, rank, dims, to, err));
+    else
+        *to = NULL;
     for (size_t k = 0; k < t->n; k++) {
         if (t->to[k].output != i) continue;
         HN_TRY(make_room(t->alloc, &t->values[k], &t->to[k], dtype, rank, dims, err));
         if (*to == NULL) *to = t->to[k].got.data;
+        t->to[k].made = *to;
     }
     return HONE_OK;
 }
@@ -505,14 +566,15 @@ static void end_run(const hone_session *s) {
     atomic_fetch_sub(&wanted_threads, hn_pool_threads(s->pool));
 }
 
-static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                              hone_value *out, call *c, watcher *watch, hn_error *err) {
+static hone_status run_values(hone_session *s, hone_state *state, size_t n_in, const hone_value *in,
+                              size_t n_out, hone_value *out, call *c, watcher *watch,
+                              hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
     target *to = c->to;
-    targets t = {&s->alloc, n_out, out, to};
+    targets t = {&s->alloc, n_out, out, to, state};
     for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
     int64_t begun = watch != NULL && watch->spans ? hn_clock_ns() : 0;
-    HN_TRY(bind_inputs(s, n_in, in, true, c, err));
+    HN_TRY(bind_inputs(s, n_in, in, true, state, c, err));
     hn_span_end("run", "inputs", begun, -1);
     hone_status status =
         hn_runner_run(&s->runner, c->in, place, &t, watch != NULL ? tell_step : NULL, watch, err);
@@ -522,13 +584,10 @@ static hone_status run_values(hone_session *s, size_t n_in, const hone_value *in
             hn_free(hn_allocator_default(), to[i].block);
             continue;
         }
-        /* An output asked for twice was computed into the first place. */
-        for (size_t k = 0; k < i; k++)
-            if (to[k].output == to[i].output && to[i].got.bytes > 0 &&
-                to[k].got.data != to[i].got.data) {
-                memcpy(to[i].got.data, to[k].got.data, to[i].got.bytes);
-                break;
-            }
+        /* An output asked for twice was computed into the first place, one that a state keeps into
+         * the state's. */
+        if (to[i].got.bytes > 0 && to[i].made != to[i].got.data)
+            memcpy(to[i].got.data, to[i].made, to[i].got.bytes);
     }
     for (size_t i = 0; i < n_out && status == HONE_OK; i++) {
         to[i].got.name = out[i].name;
@@ -576,8 +635,8 @@ static void give_call(hone_session *s, call *c) {
     pthread_mutex_unlock(&s->lock);
 }
 
-static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                            hone_value *out, watcher *watch, hn_error *err) {
+static hone_status run_once(hone_session *s, hone_state *state, size_t n_in, const hone_value *in,
+                            size_t n_out, hone_value *out, watcher *watch, hn_error *err) {
     int64_t begun = hn_clock_ns();
     int64_t span = hn_span_begin();
     watcher listening = {.threads = hn_pool_threads(s->pool)};
@@ -587,7 +646,7 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
     if (c == NULL) return HN_NOMEM(err);
     begin_run(s);
     hn_stop_enter(&s->runs);
-    hone_status status = run_values(s, n_in, in, n_out, out, c, watch, err);
+    hone_status status = run_values(s, state, n_in, in, n_out, out, c, watch, err);
     hn_stop_leave(&s->runs);
     end_run(s);
     give_call(s, c);
@@ -601,7 +660,7 @@ static hone_status run_once(hone_session *s, size_t n_in, const hone_value *in, 
 static hone_status prepare(hone_session *s, size_t n_in, const hone_value *in, hn_error *err) {
     call *c = take_call(s, (size_t)s->model->ir->graph->n_outputs);
     if (c == NULL) return HN_NOMEM(err);
-    hone_status status = bind_inputs(s, n_in, in, false, c, err);
+    hone_status status = bind_inputs(s, n_in, in, false, NULL, c, err);
     if (status == HONE_OK) status = hn_runner_prepare(&s->runner, c->in, err);
     give_call(s, c);
     return within_memory(s, status, err);
@@ -616,19 +675,25 @@ hone_status hone_session_prepare_sized(hone_session *s, size_t n_in, const hone_
     return status;
 }
 
-static hone_status run_caller(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
-                              hone_value *out, watcher *watch, const hone_layout *caller,
-                              hn_error *err) {
+static hone_status run_caller(hone_session *s, hone_state *state, size_t n_in, const hone_value *in,
+                              size_t n_out, hone_value *out, watcher *watch,
+                              const hone_layout *caller, hn_error *err) {
     hn_api_values v;
     HN_TRY(hn_api_take_values(&v, n_in, in, n_out, out, caller, err));
-    hone_status status = run_once(s, n_in, v.in.own, n_out, v.out.own, watch, err);
+    hone_status status = run_once(s, state, n_in, v.in.own, n_out, v.out.own, watch, err);
     hn_api_give_values(&v, out);
     return status;
 }
 
 hone_status hone_session_run_sized(hone_session *s, size_t n_in, const hone_value *in, size_t n_out,
                                    hone_value *out, const hone_layout *caller, hone_error *err) {
-    return run_caller(s, n_in, in, n_out, out, NULL, caller, err);
+    return run_caller(s, NULL, n_in, in, n_out, out, NULL, caller, err);
+}
+
+hone_status hn_api_session_run(hone_session *s, hone_state *state, size_t n_in,
+                               const hone_value *in, size_t n_out, hone_value *out,
+                               const hone_layout *caller, hn_error *err) {
+    return run_caller(s, state, n_in, in, n_out, out, NULL, caller, err);
 }
 
 hone_status hone_session_profile_sized(hone_session *s, size_t n_in, const hone_value *in,
@@ -636,7 +701,7 @@ hone_status hone_session_profile_sized(hone_session *s, size_t n_in, const hone_
                                        void (*step)(void *ctx, const hone_step_info *info),
                                        void *ctx, const hone_layout *caller, hone_error *err) {
     watcher watch = {step, ctx, HN_CALLER(caller, step_info), hn_pool_threads(s->pool), false};
-    return run_caller(s, n_in, in, n_out, out, &watch, caller, err);
+    return run_caller(s, NULL, n_in, in, n_out, out, &watch, caller, err);
 }
 
 void hone_session_cancel(hone_session *s) { hn_stop_ask(&s->runs); }

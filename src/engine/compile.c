@@ -311,15 +311,16 @@ static void describe(hn_plan *p) {
 
 /* ---- in place ---- */
 
-/* Whether step number `at` may write its result, in buffer y, to the place of operand i: that is
- * read here for the last time, and by no other operand. */
-static bool ends_here(const hn_plan *p, int at, int y, int i) {
+/* Whether step number `at` may write its result, in buffer y, to the place of operand i, which is in
+ * a buffer of this kind: that is read here for the last time, and by no other operand. */
+static bool ends_here(const hn_plan *p, int at, int y, int i, hn_buffer_kind kind) {
     const hn_step *s = p->steps[at];
     const hn_operand *in = &s->operands[i], *out = &s->operands[s->family->result];
     if (in->buffer < 0 || in->offset != out->offset) return false;
     int root = hn_buffer_root(p, in->buffer);
     const hn_buffer *b = &p->buffers[root];
-    if (b->kind != HN_BUFFER_SLAB || b->last != at || b->bytes != p->buffers[y].bytes) return false;
+    if (b->kind != kind || b->last != at || b->bytes != p->buffers[y].bytes) return false;
+    if (!s->family->may_replace(s->problem, i)) return false;
     for (int k = 0; k < s->n_operands; k++)
         if (k != i && s->operands[k].buffer >= 0 &&
             hn_buffer_root(p, s->operands[k].buffer) == root)
@@ -338,12 +339,60 @@ static void work_in_place(hn_plan *p) {
         hn_buffer *b = &p->buffers[y];
         if (b->kind != HN_BUFFER_SLAB || b->first != at) continue;
         for (int i = 0; i < result; i++) {
-            if (!s->family->may_replace(s->problem, i) || !ends_here(p, at, y, i)) continue;
+            if (!ends_here(p, at, y, i, HN_BUFFER_SLAB)) continue;
             b->inside = hn_buffer_root(p, s->operands[i].buffer);
             p->buffers[b->inside].last = b->last;
             break;
         }
     }
+}
+
+/* The first of the last steps, none of which can fail, with so little arithmetic that a run need
+ * not be ended before they are done. */
+static int first_sure(const hn_plan *p) {
+    double flops = 0;
+    int at = p->n_steps;
+    for (; at > 0; at--) {
+        const hn_step *s = p->steps[at - 1];
+        flops += s->facts->flops;
+        if (s->family == NULL || s->check != NULL || flops >= FLOPS_OF_A_PIECE) break;
+    }
+    return at;
+}
+
+/* Whether the output in buffer y may be written to the memory of the input in buffer x: nothing
+ * reads that any more, or only the step that writes, which allows it. */
+static bool may_share(const hn_plan *p, int x, int y) {
+    const hn_buffer *in = &p->buffers[x], *out = &p->buffers[y];
+    int at = out->first;
+    if (in->kind != HN_BUFFER_INPUT || out->kind != HN_BUFFER_OUTPUT) return false;
+    if (in->bytes != out->bytes || in->last > at || at == p->n_steps) return false;
+    if (in->last < at) return true;
+    const hn_step *s = p->steps[at];
+    if (s->family == NULL || s->family->may_replace == NULL || s->lane > 0) return false;
+    if (hn_buffer_root(p, s->operands[s->family->result].buffer) != y) return false;
+    for (int i = 0; i < s->family->result; i++)
+        if (s->operands[i].buffer >= 0 && hn_buffer_root(p, s->operands[i].buffer) == x &&
+            ends_here(p, at, y, i, HN_BUFFER_INPUT))
+            return true;
+    return false;
+}
+
+/* Finds the pairs whose outputs may be written in place, once lives are final. */
+static hone_status replace_inputs(hn_plan *p, const hn_compile *how, hn_error *err) {
+    int n_out = p->model->graph->n_outputs, sure = first_sure(p), first = p->n_steps;
+    if (how->n_pairs == 0 || how->shows || p->device != NULL) return HONE_OK;
+    p->replaces = hn_arena_array(&p->arena, (size_t)n_out, sizeof *p->replaces);
+    if (p->replaces == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n_out; i++) p->replaces[i] = -1;
+    for (int i = 0; i < how->n_pairs && !how->no_sharing; i++) {
+        int x = p->inputs[how->pairs[i].input].buffer, y = p->outputs[how->pairs[i].output].buffer;
+        if (x < 0 || p->buffers[y].first < sure || !may_share(p, x, y)) continue;
+        p->replaces[how->pairs[i].output] = how->pairs[i].input;
+        if (p->buffers[y].first < first) first = p->buffers[y].first;
+    }
+    for (int i = first; i < p->n_steps; i++) p->steps[i]->sure = true;
+    return HONE_OK;
 }
 
 /* ---- outputs that are shown ---- */
@@ -468,6 +517,7 @@ hone_status hn_plan_create(hn_plan **out, hn_model *m, const hn_compile *how, hn
     settle_lives(p);
     if (!how->no_sharing) work_in_place(p);
     widen_lives(p);
+    HN_TRY_GOTO(replace_inputs(p, how, err));
     if (how->shows) HN_TRY_GOTO(keep_outputs(p, err));
     HN_TRY_GOTO(place(p, how, HN_SPACE_HOST, &p->slab_bytes, err));
     if (p->device != NULL) HN_TRY_GOTO(place(p, how, HN_SPACE_DEVICE, &p->device_bytes, err));

@@ -56,6 +56,8 @@ typedef struct hn_engine_options {
     hn_tuner *tuner; /* NULL: the first kernel that accepts; outlives the engine */
     int n_forced;
     const hn_forced *forced; /* the first that serves is taken; outlives the engine */
+    int n_pairs;
+    const hn_state_pair *pairs; /* of inputs that are kept from run to run; outlive the engine */
     bool shows;          /* runs show their outputs (hn_engine_run_shown) and keep none of them */
     bool no_sharing;     /* every activation has memory of its own */
     bool no_simplify;    /* the graph as it is */
@@ -132,6 +134,8 @@ typedef struct hn_compile {
     hn_isa isa;
     hn_layers layers;
     bool parallel, shows, no_sharing, no_fuse;
+    int n_pairs;
+    const hn_state_pair *pairs;
 } hn_compile;
 /* A plan of m, whose shapes are all numbers (hn_cut_create); takes over m, on failure too. The
  * weights it wants are still to be packed (hn_weights_fill). */

@@ -87,6 +87,7 @@ typedef struct hn_step {
     hn_memory_space space; /* of its operands: that of its kernel */
     uint32_t pieces;       /* between which it can be stopped; 0: not while it runs */
     bool asks;             /* it takes long enough to ask the caller whether to go on */
+    bool sure;  /* it cannot fail, and no run is ended before or in it (hn_plan.replaces) */
     bool alone;            /* too little work to wake other threads for */
     hn_work work;
     /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
@@ -125,6 +126,13 @@ typedef struct hn_shown {
     int step, output;
 } hn_shown;
 
+/* An input and the output that becomes its value in the next run, by index of the graph's. Such an
+ * input, a state or a parameter, is one for every plan: nothing of it is folded or packed, and its
+ * memory, which runs change, is that of whoever keeps it. */
+typedef struct hn_state_pair {
+    int input, output;
+} hn_state_pair;
+
 typedef struct hn_weights hn_weights; /* weights.h */
 typedef struct hn_packed hn_packed;
 
@@ -138,6 +146,10 @@ typedef struct hn_plan {
     hn_view *inputs;  /* by index of the graph's inputs; buffer -1: a constant, or not used */
     hn_view *outputs; /* dense */
     hn_shown *shown;  /* one per output, by step: they lie in the slab; NULL: they are placed */
+    /* By output: the input of its pair, if the output may be written to the same memory, or -1. All
+     * steps from the first such write on are sure: a run that fails has changed no input. NULL:
+     * there are no pairs. */
+    int *replaces;
     int n_packed;
     hn_packed **packed;
     hn_made *made;

@@ -18,7 +18,8 @@ typedef struct hn_frame hn_frame;
 const hn_tensor *hn_frame_value(const hn_frame *f, const hn_value *v);
 
 /* Where output i of a graph goes: asked for every output when its size is known, again only where
- * it gave NULL. Sets memory for that many bytes, or NULL, or fails. */
+ * it gave NULL. Sets memory for that many bytes, or NULL, or fails. Before, *to is NULL, or the
+ * memory of an input, to which the output may be written. */
 typedef hone_status hn_output_place(void *ctx, int i, hone_dtype dtype, int rank,
                                     const int64_t *dims, void **to, hn_error *err);
 
