@@ -81,6 +81,12 @@ typedef struct option_def {
         "--without", 0, "PASS,...",                                                              \
             "leave out these graph passes; fuse: compute each node in its own step", false, NULL \
     }
+#define OPTION_STATE                                                                         \
+    {                                                                                        \
+        "--state", 0, "INPUT=OUTPUT,...",                                                    \
+            "make an output the input of the next step; * is the same text on both sides",   \
+            true, NULL                                                                       \
+    }
 #define OPTION_SEED \
     { "--seed", 0, "N", "seed of everything random (default: 1)", false, NULL }
 #define OPTION_DIM \
@@ -211,10 +217,10 @@ bool is_choice(hone_quantize_table of, const char *kind, const char *word, bool 
 
 typedef struct feed {
     size_t n_in, n_out;
-    hone_value_info *info; /* of the inputs */
-    hone_value *in, *out;  /* named; an input whose dtype is not set is still to be given */
-    size_t n_dims;
-    hone_dim_value *dims; /* sizes of symbols, as far as they are settled */
+    hone_value_info *info;  /* of the inputs */
+    hone_value *in, *out;   /* named; an input whose dtype is not set is still to be given */
+    size_t n_dims, n_asked; /* n_asked: of these, by --dim */
+    hone_dim_value *dims;   /* sizes of symbols, as far as they are settled */
 } feed;
 /* Room for the values of m, and the sizes --dim settles. Like those below, says what is wrong. */
 exit_code feed_init(feed *f, const args *a, const hone_model *m);
@@ -223,6 +229,8 @@ void feed_deinit(feed *f); /* a zeroed one too */
 void feed_take(feed *f, size_t i, hone_value *v);
 /* Input i from a .npy file. */
 hone_status feed_read(feed *f, size_t i, const char *path, hone_error *err);
+/* Whether a symbol is settled, and its size; else *size is unchanged. */
+bool feed_knows(const feed *f, const char *symbol, int64_t *size);
 /* Settles a symbol; false where it is settled otherwise. */
 bool feed_size(feed *f, const char *symbol, int64_t size);
 /* --fill as a hone_fill; absent: *fill is unchanged. */
@@ -231,6 +239,20 @@ bool fill_of(const args *a, int *fill);
  * settles is 1 as a first axis, else 128, with a note. They take no more than `most` bytes; 0: than
  * there are. */
 exit_code feed_fill(feed *f, int fill, uint64_t seed, size_t most);
+
+/* ---- runs one after the other, with a state (run_state.c) ---- */
+
+typedef struct stream stream;
+/* --state is given; false after saying that an option is useless without it. */
+bool stream_wanted(const args *a, bool *wanted);
+/* Once --in is read: takes what the session keeps out of the feed; --over, --steps. Like stream_run,
+ * says what is wrong. */
+exit_code stream_begin(stream **out, const args *a, hone_session *session, feed *f);
+/* All steps, and --load-state before, --save-state after them. f->out gets the outputs, with an
+ * axis for the steps in front if --over or --steps is given. */
+exit_code stream_run(stream *s, const args *a, feed *f);
+int64_t stream_steps(const stream *s); /* 1 of NULL */
+void stream_end(stream *s);            /* NULL accepted */
 
 /* ---- precision (precision.c) ---- */
 

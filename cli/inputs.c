@@ -19,6 +19,12 @@ static void settle(feed *f, const char *symbol, int64_t size) {
     if (size_of(f, symbol) == NULL) f->dims[f->n_dims++] = (hone_dim_value){symbol, size};
 }
 
+bool feed_knows(const feed *f, const char *symbol, int64_t *size) {
+    const int64_t *found = size_of(f, symbol);
+    if (found != NULL) *size = *found;
+    return found != NULL;
+}
+
 bool feed_size(feed *f, const char *symbol, int64_t size) {
     settle(f, symbol, size);
     return *size_of(f, symbol) == size;
@@ -39,6 +45,7 @@ static exit_code take_dims(feed *f, const args *a) {
         while (at < k && strcmp(symbols[at], dims[i].name) != 0) at++;
         if (at < k) {
             settle(f, symbols[at], dims[i].value);
+            f->n_asked = f->n_dims;
         } else {
             has_no("the model", "symbolic input axis", dims[i].name, symbols);
             code = EXIT_USAGE;

@@ -248,16 +248,16 @@ void note_tuning(hone_tuning t) {
          (long long)t.changed);
 }
 
-/* The --kernel options as one list, NULL where there are none. */
-static bool kernels_of(const args *a, const char **out) {
-    static char list[4096];
+/* The values of an option as one list, NULL where there are none. */
+#define LIST_TEXT 4096
+static bool list_of(const args *a, const char *name, char list[LIST_TEXT], const char **out) {
     list[0] = '\0';
     *out = NULL;
-    for (int i = 0; value_at(a, "--kernel", i) != NULL; i++, *out = list) {
-        size_t used = strlen(list), room = sizeof list - used;
-        int n = snprintf(list + used, room, "%s%s", i > 0 ? "," : "", value_at(a, "--kernel", i));
+    for (int i = 0; value_at(a, name, i) != NULL; i++, *out = list) {
+        size_t used = strlen(list), room = LIST_TEXT - used;
+        int n = snprintf(list + used, room, "%s%s", i > 0 ? "," : "", value_at(a, name, i));
         if (n < (int)room) continue;
-        complain("--kernel is given with more than %zu letters", sizeof list);
+        complain("%s is given with more than %d letters", name, LIST_TEXT);
         return false;
     }
     return true;
@@ -270,7 +270,7 @@ static bool asks_for_auto(const args *a) {
 }
 
 bool session_options(const args *a, hone_session_options *o) {
-    static char tuning[CACHE_PATH];
+    static char tuning[CACHE_PATH], kernels[LIST_TEXT], state[LIST_TEXT];
     int64_t threads = 0, reserve = 0, most_memory = 0, seed = 1;
     if ((!is_list(a, "--threads") && !number_of(a, "--threads", 1, 1024, &threads)) ||
         !number_of(a, "--reserve-cores", 0, 1024, &reserve) || !memory_of(a, &most_memory) ||
@@ -285,7 +285,8 @@ bool session_options(const args *a, hone_session_options *o) {
     if (!is_list(a, "--isa")) o->isa = value_of(a, "--isa");
     if (has(a, "--backend")) o->backend = value_of(a, "--backend");
     o->without = value_of(a, "--without");
-    if (!kernels_of(a, &o->kernels)) return false;
+    if (!list_of(a, "--kernel", kernels, &o->kernels) || !list_of(a, "--state", state, &o->state))
+        return false;
     if (!is_list(a, "--precision")) o->precision = value_of(a, "--precision");
     o->layer_precision = value_of(a, "--layer-precision");
     o->tune = value_of(a, "--tune");

@@ -1,5 +1,6 @@
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,8 @@ typedef struct job {
     hone_model *model;
     hone_session *session;
     feed feed;
+    stream *stream; /* NULL: one run */
+    size_t n_paths;
     hone_difference difference; /* from f32 */
     const char **in_path;       /* NULL: made up */
     char **out_path;            /* NULL: not written */
@@ -123,6 +126,13 @@ static char *file_name(const job *j, size_t i, const char *folder) {
     return path;
 }
 
+static bool is_input(const job *j, const char *path) {
+    bool input = same_file(path, j->a->argument[0]);
+    for (size_t k = 0; k < j->n_paths; k++)
+        input |= j->in_path[k] != NULL && same_file(path, j->in_path[k]);
+    return input;
+}
+
 /* Makes the folder and finds the files' names, before the model is run for nothing. */
 static exit_code place_outputs(job *j, const char *folder) {
     if (folder == NULL) return EXIT_DONE;
@@ -135,14 +145,20 @@ static exit_code place_outputs(job *j, const char *folder) {
     }
     for (size_t i = 0; i < j->feed.n_out; i++) {
         j->out_path[i] = file_name(j, i, folder);
-        bool input = same_file(j->out_path[i], j->a->argument[0]);
-        for (size_t k = 0; k < j->feed.n_in; k++)
-            input |= j->in_path[k] != NULL && same_file(j->out_path[i], j->in_path[k]);
-        if (!input) continue;
+        if (!is_input(j, j->out_path[i])) continue;
         complain("output '%s' would overwrite the input %s", j->feed.out[i].name, j->out_path[i]);
         return EXIT_USAGE;
     }
     return EXIT_DONE;
+}
+
+/* Whether --save-state can be done, likewise. */
+static exit_code check_saving(const job *j) {
+    const char *path = value_of(j->a, "--save-state");
+    const char *why = path != NULL ? unwritable(path) : NULL;
+    if (path == NULL || (why == NULL && !is_input(j, path))) return EXIT_DONE;
+    complain("--save-state %s: %s", path, why != NULL ? why : "this would overwrite an input");
+    return why != NULL ? EXIT_INPUT : EXIT_USAGE;
 }
 
 static hone_value_info info_of(const hone_value *v) {
@@ -186,9 +202,22 @@ static exit_code open_model(job *j, const hone_session_options *o) {
     exit_code code = open_session(j->a, j->model, o, &j->session);
     if (code != EXIT_DONE) return code;
     code = feed_init(&j->feed, j->a, j->model);
+    j->n_paths = j->feed.n_in;
     j->in_path = must(calloc(j->feed.n_in + 1, sizeof *j->in_path));
     j->out_path = must(calloc(j->feed.n_out + 1, sizeof *j->out_path));
     return code;
+}
+
+static exit_code run_feed(job *j, const hone_session_options *o) {
+    feed *f = &j->feed;
+    hone_error err;
+    j->difference = (hone_difference){NAN, NAN};
+    if (j->stream != NULL) return stream_run(j->stream, j->a, f);
+    if (hone_session_run(j->session, f->n_in, f->in, f->n_out, f->out, &err) != HONE_OK ||
+        compare_with_f32(j->model, o, f, f->out, &j->difference, &err) != HONE_OK)
+        return fail_with(&err);
+    note_difference(&j->difference);
+    return EXIT_DONE;
 }
 
 static exit_code go(job *j) {
@@ -197,19 +226,19 @@ static exit_code go(job *j) {
     hone_session_options o;
     feed *f = &j->feed;
     int fill = -1;
-    if (!fill_of(a, &fill) || !session_options(a, &o)) return EXIT_USAGE;
+    bool streams;
+    if (!fill_of(a, &fill) || !session_options(a, &o) || !stream_wanted(a, &streams))
+        return EXIT_USAGE;
     exit_code code = open_model(j, &o);
     if (code == EXIT_DONE) code = read_inputs(j);
+    if (code == EXIT_DONE && streams) code = stream_begin(&j->stream, a, j->session, f);
     if (code == EXIT_DONE) code = feed_fill(f, fill, o.seed, o.max_memory);
     if (code == EXIT_DONE) code = place_outputs(j, value_of(a, "--output"));
+    if (code == EXIT_DONE) code = check_saving(j);
+    if (code == EXIT_DONE) code = run_feed(j, &o);
     if (code != EXIT_DONE) return code;
-    if (hone_session_run(j->session, f->n_in, f->in, f->n_out, f->out, &err) != HONE_OK)
-        return fail_with(&err);
     note_tuning(hone_session_tuning(j->session));
     note_choices(j->session);
-    if (compare_with_f32(j->model, &o, f, f->out, &j->difference, &err) != HONE_OK)
-        return fail_with(&err);
-    note_difference(&j->difference);
     for (size_t i = 0; i < j->feed.n_out; i++)
         if (j->out_path[i] != NULL &&
             hone_npy_write(&j->feed.out[i], j->out_path[i], &err) != HONE_OK)
@@ -222,6 +251,7 @@ static exit_code run(const args *a) {
     job j = {.a = a};
     exit_code code = go(&j);
     for (size_t i = 0; i < j.feed.n_out && j.out_path != NULL; i++) free(j.out_path[i]);
+    stream_end(j.stream);
     feed_deinit(&j.feed);
     free(j.in_path);
     free(j.out_path);
@@ -234,6 +264,12 @@ static const option_def options[] = {
     {"--in", 'i', "[NAME=]FILE", "an input from a .npy file; from a .npz file, inputs by name",
      true, NULL},
     {"--output", 'o', "DIR", "write the result here: a file NAME.npy per output", false, NULL},
+    OPTION_STATE,
+    {"--over", 0, "INPUT[:AXIS]", "run one step for each slice of an input along an axis", true,
+     NULL},
+    {"--steps", 0, "N", "run N steps (default: one, or as many as --over has slices)", false, NULL},
+    {"--load-state", 0, "FILE", "begin with the state in a .npz file", false, NULL},
+    {"--save-state", 0, "FILE", "write the state after the last step to a .npz file", false, NULL},
     OPTION_FILL,
     OPTION_DIM,
     OPTION_SEED,

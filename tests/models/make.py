@@ -40,6 +40,19 @@ save("add",
      [value("ab", ["batch", 2]), value("y", ["batch", 2])],
      [constant("k", f32([10, 100]))])
 
+# A stream: an echo of constant size and a list that grows, with the inputs of four steps.
+save("stream",
+     [h.make_node("Mul", ["echo0", "half"], ["fading"]), h.make_node("Add", ["x", "fading"], ["y"]),
+      h.make_node("Identity", ["y"], ["echo1"]), h.make_node("Unsqueeze", ["y", "one"], ["row"]),
+      h.make_node("Concat", ["list0", "row"], ["list1"], axis=1),
+      h.make_node("ReduceMax", ["list1"], ["most"], axes=[1], keepdims=0),
+      h.make_node("Mul", ["list1", "half"], ["scaled"])],
+     [value("x", ["batch", 2]), value("echo0", ["batch", 2]), value("list0", ["batch", "length", 2])],
+     [value("y", ["batch", 2]), value("echo1", ["batch", 2]), value("list1", ["batch", "longer", 2]),
+      value("most", ["batch", 2]), value("scaled", ["batch", "longer", 2])],
+     [constant("half", f32(0.5)), constant("one", np.int64([1]))])
+np.savez(HERE / "stream.npz", x=f32([[[8, 16]], [[0, 0]], [[4, 4]], [[0, 32]]]))
+
 # Names that cannot be file names, two of which would become the same one.
 save("names",
      [h.make_node("Identity", ["in=1"], [out]) for out in ("a/b", "a:b", "../up", "caf\u00e9")],
