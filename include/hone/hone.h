@@ -563,9 +563,9 @@ HONE_INLINE hone_memory_use hone_session_memory(const hone_session *session);
  * used by one thread at a time: a call during another one fails with HONE_E_ARG.
  *
  * Values begin when the first run needs them: as the initializer of the input, else as zeros. A
- * symbolic axis gets the size that the given inputs of that run have for its symbol. One that they
- * say nothing of is 0 long if it grows from run to run, as that of past keys does, and otherwise 1.
- * hone_state_set gives another first value.
+ * symbolic axis gets the size that the given inputs of that run have for its symbol, or for the axis
+ * of the output. One that they say nothing of is 0 long if it grows from run to run, as that of past
+ * keys does, and otherwise 1. hone_state_set gives another first value.
  *
  * No values are copied between runs: a run writes the output to the memory of the input where its
  * kernels allow that, and otherwise to a second buffer that takes the place of the first. The memory

@@ -215,19 +215,34 @@ static hone_status make_room(hone_state *s, slot *t, int block, hone_dtype dtype
 
 /* ---- for runs ---- */
 
+/* Sizes of symbols: what the given inputs say, and one for those they say nothing of. */
 typedef struct sizes {
-    int64_t (*size)(void *sizes, hn_dim symbol);
+    int64_t (*size)(void *ctx, hn_dim symbol);
     void *ctx;
     int64_t unknown;
 } sizes;
 
-static int64_t size_or_unknown(void *ctx, hn_dim symbol) {
+static int64_t size_of(void *ctx, hn_dim symbol) {
     const sizes *s = ctx;
     int64_t size = s->size(s->ctx, symbol);
     return size >= 0 ? size : s->unknown;
 }
 
-/* The dims of a first value that is zeros. */
+/* The size of an axis of a first value that is zeros: d in the input, `next` in the output. If the
+ * given inputs do not say, it is one that the axis keeps from run to run (the batch of the other
+ * inputs, or 1), or 0 if it grows. */
+static bool first_size(hn_dim d, hn_dim next, sizes known, int64_t *size) {
+    int64_t kept;
+    if (hn_dim_eval(d, known.size, known.ctx, size)) return true;
+    known.unknown = 1;
+    if (next != NULL && hn_dim_eval(next, size_of, &known, size)) {
+        known.unknown = *size;
+        if (hn_dim_eval(next, size_of, &known, &kept) && kept == *size) return true;
+    }
+    known.unknown = 0;
+    return hn_dim_eval(d, size_of, &known, size);
+}
+
 static hone_status first_dims(const slot *t, sizes known, int64_t *dims, hn_error *err) {
     const hn_shape *a = &t->input->type.shape, *b = &t->output->type.shape;
     HN_CHECK(err, a->rank >= 0 && t->input->type.dtype != HONE_DTYPE_NONE, HONE_E_ARG,
@@ -235,10 +250,10 @@ static hone_status first_dims(const slot *t, sizes known, int64_t *dims, hn_erro
              t->input->name);
     for (int i = 0; i < a->rank; i++) {
         char text[200];
-        known.unknown = b->rank == a->rank && a->dim[i] == b->dim[i] ? 1 : 0;
-        HN_CHECK(err, hn_dim_eval(a->dim[i], size_or_unknown, &known, &dims[i]) && dims[i] >= 0,
-                 HONE_E_SHAPE, "state '%s' has no first value: its axis %d is %s, set it",
-                 t->input->name, i, hn_dim_text(a->dim[i], text, sizeof text));
+        hn_dim next = b->rank == a->rank ? b->dim[i] : NULL;
+        HN_CHECK(err, first_size(a->dim[i], next, known, &dims[i]) && dims[i] >= 0, HONE_E_SHAPE,
+                 "state '%s' has no first value: its axis %d is %s, set it", t->input->name, i,
+                 hn_dim_text(a->dim[i], text, sizeof text));
     }
     return HONE_OK;
 }

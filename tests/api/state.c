@@ -147,6 +147,31 @@ static void recurrent_streams_equal_the_whole_sequence(void **unused) {
     }
 }
 
+/* Exporters give every axis a name of its own. The output then tells what a first value is like: as
+ * long as an input is, as before, or longer by what comes. */
+static void sizes_of_first_values_are_found(void **unused) {
+    (void)unused;
+    hone_error err;
+    static const char model[] =
+        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[rows, 2] x, float[a, 2] sum,"
+        " float[b, 2] same, float[c, 2] list) =>"
+        " (float[rows, 2] next, float[b, 2] kept, float[d, 2] longer) {"
+        " next = Add (x, sum) kept = Neg (same) longer = Concat <axis = 0> (list, x) }";
+    float x[6] = {1, 2, 3, 4, 5, 6};
+    for (int k = 0; k < 2; k++) {
+        hone_session_options o = with_state("sum=next,same=kept,list=longer", backends[k]);
+        hone_session *s = open_session(model, &o);
+        hone_state *state = open_state(s);
+        hone_value in = F32("x", x, 3, 2);
+        ASSERT_OK(hone_state_run(state, 1, &in, 0, NULL, &err), err);
+        expect_kept(state, "sum", 6, x);
+        expect_kept(state, "same", 2, (float[]){-0.0f, -0.0f});
+        expect_kept(state, "list", 6, x);
+        hone_state_destroy(state);
+        hone_session_destroy(s);
+    }
+}
+
 /* Past keys and values begin empty and grow; the results are those of feeding outputs back. */
 static void a_cache_grows(void **unused) {
     (void)unused;
@@ -624,6 +649,7 @@ static void wrong_pairs_are_refused(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recurrent_streams_equal_the_whole_sequence),
+        cmocka_unit_test(sizes_of_first_values_are_found),
         cmocka_unit_test(a_cache_grows),
         cmocka_unit_test(streams_do_not_disturb_each_other),
         cmocka_unit_test(kept_values_can_be_given_and_taken),
