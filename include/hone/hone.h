@@ -569,7 +569,12 @@ HONE_INLINE hone_memory_use hone_session_memory(const hone_session *session);
  *
  * No values are copied between runs: a run writes the output to the memory of the input where its
  * kernels allow that, and otherwise to a second buffer that takes the place of the first. The memory
- * counts for max_memory of the session. */
+ * counts for max_memory of the session.
+ *
+ * Parameters are state, too: INPUT may name an initializer, even one that is no input of the model,
+ * and OUTPUT what the graph computes as its next value ("w=w_next"). An initializer in a pair is
+ * never folded into the plan or packed beforehand: each run of a state reads the parameters as the
+ * run before it left them, and hone_state_get reads what training has made of them. */
 
 typedef struct hone_state hone_state;
 /* HONE_E_ARG: the session declares no state. The session stays until its states are destroyed. */

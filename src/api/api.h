@@ -96,6 +96,10 @@ typedef struct hn_api_pairs {
 /* Takes apart hone_session_options.state; text NULL: there are none. Free `at`, on failure too. */
 hone_status hn_api_pairs_read(hn_api_pairs *out, const hn_graph *g, const char *text,
                               hn_allocator *alloc, hn_error *err);
+/* A reference to the model, or to one like it in which initializers that the text pairs with outputs
+ * are inputs. */
+hone_status hn_api_with_parameters(hone_model *model, const char *text, hone_model **out,
+                                   hn_error *err);
 
 /* For states: the pairs of a session, which stays until hone_session_destroy is called once more,
  * and the allocator whose limit holds for its runs. */

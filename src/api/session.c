@@ -42,10 +42,10 @@ struct hone_session {
     char precision[16];
     hn_layer *rules; /* for layers; NULL: none */
     hn_isa isa;
-    int cores;         /* this process may use */
-    hn_tuner *tuner;   /* NULL: nothing is tuned */
-    char *disabled;    /* passes; NULL: none */
-    hn_forced *forced; /* kernels; NULL: none */
+    int cores;          /* this process may use */
+    hn_tuner *tuner;    /* NULL: nothing is tuned */
+    char *disabled;     /* passes; NULL: none */
+    hn_forced *forced;  /* kernels; NULL: none */
     hn_api_pairs pairs; /* inputs that states keep */
     hn_runner runner;
     hn_how how;
@@ -205,12 +205,12 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     s->alloc.limit = o.max_memory != 0 ? o.max_memory : hn_cpu_memory();
     s->o = o;
     atomic_init(&s->refs, 1);
-    s->model = model;
     pthread_mutex_init(&s->lock, NULL);
-    atomic_fetch_add(&model->refs, 1);
     s->isa = isa;
     s->cores = hn_cpu_available();
-    hone_status status = take_pool(&s->pool, &o, err);
+    hone_status status = hn_api_with_parameters(model, o.state, &s->model, err);
+    if (status == HONE_OK) status = take_pool(&s->pool, &o, err);
+    if (s->model != NULL) model = s->model;
     if (status == HONE_OK && backend->executor->tuning != NULL) status = make_tuner(s, isa, err);
     hn_engine_options e = {.alloc = &s->alloc,
                            .tuner = s->tuner,

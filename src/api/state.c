@@ -12,8 +12,8 @@
  *
  * What a state keeps is an input of the graph for every plan: nothing of it is folded or packed
  * beforehand, even where it has an initializer, which is no more than its first value. Parameters of
- * a model that is trained are the same: inputs with initializers, paired with the outputs of the
- * steps that update them.
+ * a model that is trained are the same. A pair may name an initializer that is no input of the model:
+ * the session then runs a copy of the graph in which it is one.
  */
 #include <string.h>
 
@@ -98,44 +98,112 @@ static hone_status add_pair(hn_api_pairs *pairs, const hn_graph *g, int input, i
     return HONE_OK;
 }
 
-/* Pairs of one word, "INPUT=OUTPUT". */
-static hone_status read_word(hn_api_pairs *pairs, const hn_graph *g, const char *word, size_t n,
-                             hn_error *err) {
-    const char *equals = memchr(word, '=', n);
-    int shown = (int)(n < 400 ? n : 400);
+/* One word of the list, "INPUT=OUTPUT". */
+typedef struct word {
+    const char *text;
+    int shown; /* letters of it, in messages */
     pattern in, out;
+} word;
+
+/* Reads the word at *at, which becomes where the next one begins, or NULL. */
+static hone_status next_word(const char **at, word *w, hn_error *err) {
+    size_t n = strcspn(*at, ",");
+    const char *equals = memchr(*at, '=', n);
+    w->text = *at;
+    w->shown = (int)(n < 400 ? n : 400);
+    HN_CHECK(err, equals != NULL, HONE_E_ARG, "state: '%.*s' is no pair, expected INPUT=OUTPUT",
+             w->shown, w->text);
+    HN_TRY(read_side(&w->in, *at, (size_t)(equals - *at), err));
+    HN_TRY(read_side(&w->out, equals + 1, (size_t)(*at + n - equals - 1), err));
+    HN_CHECK(err, (w->in.star != NULL) == (w->out.star != NULL), HONE_E_ARG,
+             "state: '%.*s' has a * on one side only", w->shown, w->text);
+    *at = (*at)[n] == ',' ? *at + n + 1 : NULL;
+    return HONE_OK;
+}
+
+static hone_status read_word(hn_api_pairs *pairs, const hn_graph *g, const word *w, hn_error *err) {
     hn_str middle;
     bool known = false;
     size_t before = pairs->n;
-    HN_CHECK(err, equals != NULL, HONE_E_ARG, "state: '%.*s' is no pair, expected INPUT=OUTPUT",
-             shown, word);
-    HN_TRY(read_side(&in, word, (size_t)(equals - word), err));
-    HN_TRY(read_side(&out, equals + 1, (size_t)(word + n - equals - 1), err));
-    HN_CHECK(err, (in.star != NULL) == (out.star != NULL), HONE_E_ARG,
-             "state: '%.*s' has a * on one side only", shown, word);
     for (int i = 0; i < g->n_inputs; i++) {
-        if (!matches(&in, g->inputs[i]->name, &middle)) continue;
-        int output = find_output(g, &out, middle);
+        if (!matches(&w->in, g->inputs[i]->name, &middle)) continue;
+        int output = find_output(g, &w->out, middle);
         known = true;
         if (output >= 0) HN_TRY(add_pair(pairs, g, i, output, err));
     }
+    const pattern *missing = known ? &w->out : &w->in;
     HN_CHECK(err, pairs->n > before, HONE_E_NOT_FOUND, "state '%.*s': the model has no %s '%.*s'",
-             shown, word, known ? "output" : "input", (int)(known ? out.n : in.n),
-             known ? out.text : in.text);
+             w->shown, w->text, known ? "output" : "input", (int)missing->n, missing->text);
     return HONE_OK;
 }
 
 hone_status hn_api_pairs_read(hn_api_pairs *out, const hn_graph *g, const char *text,
                               hn_allocator *alloc, hn_error *err) {
+    word w;
     if (text == NULL) return HONE_OK;
     out->at = hn_alloc_array(alloc, (size_t)g->n_inputs + 1, sizeof *out->at, HN_MEM_OTHER);
     if (out->at == NULL) return HN_NOMEM(err);
-    for (const char *at = text;; at++) {
-        size_t n = strcspn(at, ",");
-        HN_TRY(read_word(out, g, at, n, err));
-        at += n;
-        if (*at == '\0') return HONE_OK;
+    while (text != NULL) {
+        HN_TRY(next_word(&text, &w, err));
+        HN_TRY(read_word(out, g, &w, err));
     }
+    return HONE_OK;
+}
+
+/* ---- parameters ---- */
+
+/* The next initializer, from value *at on, that the word pairs with an output; NULL: none. A word
+ * that names inputs means those. */
+static hn_value *next_parameter(const hn_graph *g, const word *w, int *at) {
+    hn_str middle;
+    for (int i = 0; i < g->n_inputs && *at == 0; i++)
+        if (matches(&w->in, g->inputs[i]->name, &middle)) return NULL;
+    while (*at < g->n_values) {
+        hn_value *v = g->values[(*at)++];
+        if (!v->dead && v->constant != NULL && !v->is_input && matches(&w->in, v->name, &middle) &&
+            find_output(g, &w->out, middle) >= 0)
+            return v;
+    }
+    return NULL;
+}
+
+/* Makes the initializers that the text names inputs of the graph; look: only tells whether there
+ * are any. */
+static hone_status add_parameters(hn_graph *g, const char *text, bool look, bool *any,
+                                  hn_error *err) {
+    word w;
+    while (text != NULL) {
+        hn_value *v;
+        int at = 0;
+        HN_TRY(next_word(&text, &w, err));
+        while ((v = next_parameter(g, &w, &at)) != NULL) {
+            *any = true;
+            if (!look) HN_TRY(hn_graph_add_input(g, v, err));
+        }
+    }
+    return HONE_OK;
+}
+
+hone_status hn_api_with_parameters(hone_model *model, const char *text, hone_model **out,
+                                   hn_error *err) {
+    bool any = false;
+    hn_model *ir;
+    HN_TRY(add_parameters(model->ir->graph, text, true, &any, err));
+    if (!any) {
+        atomic_fetch_add(&model->refs, 1);
+        *out = model;
+        return HONE_OK;
+    }
+    HN_TRY(hn_model_clone(&ir, model->ir, &model->alloc, err));
+    hone_status status = add_parameters(ir->graph, text, false, &any, err);
+    if (status != HONE_OK) {
+        hn_model_destroy(ir);
+        return status;
+    }
+    HN_TRY(hn_api_model_adopt(ir, out, err));
+    atomic_fetch_add(&model->refs, 1);
+    (*out)->made_of = model;
+    return HONE_OK;
 }
 
 /* ---- states ---- */

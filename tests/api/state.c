@@ -288,6 +288,39 @@ static void initializers_are_first_values(void **unused) {
     }
 }
 
+/* Parameters are initializers, which need not be inputs of the model: here a step of gradient descent
+ * on |x . w - t|^2. What would be folded and packed without a state is read anew in every run. */
+static void parameters_are_updated(void **unused) {
+    (void)unused;
+    hone_error err;
+    static const char model[] =
+        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[4, 2] x, float[4, 1] t) =>"
+        " (float[4, 1] d, float[2, 1] w_next) <float[2, 1] w = {0, 0}, float rate = {0.125}> {"
+        " y = MatMul (x, w) d = Sub (y, t) xt = Transpose (x) g = MatMul (xt, d)"
+        " s = Mul (g, rate) w_next = Sub (w, s) }";
+    float x[8] = {1, 0, 0, 1, 1, 1, 1, -1}, t[4] = {3, 5, 8, -2}, d[4], first[4];
+    for (int k = 0; k < 2; k++) {
+        hone_session_options o = with_state("w=w_next", backends[k]);
+        hone_session *s = open_session(model, &o);
+        hone_state *state = open_state(s);
+        hone_value in[] = {F32("x", x, 4, 2), F32("t", t, 4, 1)}, out = F32("d", d, 4, 1);
+        assert_string_equal(hone_session_state(s, 0, NULL), "w");
+        for (int i = 0; i < 60; i++) ASSERT_OK(hone_state_run(state, 2, in, 1, &out, &err), err);
+        hone_value w = {.name = "w"};
+        ASSERT_OK(hone_state_get(state, &w, &err), err);
+        assert_true(fabsf(((float *)w.data)[0] - 3) < 1e-4f);
+        assert_true(fabsf(((float *)w.data)[1] - 5) < 1e-4f);
+        for (int i = 0; i < 4; i++) assert_true(fabsf(d[i]) < 1e-3f);
+        hone_value_release(&w, 1);
+        /* The model has kept what it had. */
+        out.data = first;
+        ASSERT_OK(hone_session_run(s, 2, in, 1, &out, &err), err);
+        for (int i = 0; i < 4; i++) assert_true(first[i] == -t[i]);
+        hone_state_destroy(state);
+        hone_session_destroy(s);
+    }
+}
+
 /* A stream is saved, goes on elsewhere, and begins anew. */
 static void streams_are_saved_restored_and_reset(void **unused) {
     (void)unused;
@@ -654,6 +687,7 @@ int main(void) {
         cmocka_unit_test(streams_do_not_disturb_each_other),
         cmocka_unit_test(kept_values_can_be_given_and_taken),
         cmocka_unit_test(initializers_are_first_values),
+        cmocka_unit_test(parameters_are_updated),
         cmocka_unit_test(streams_are_saved_restored_and_reset),
         cmocka_unit_test(a_stream_of_one_size_allocates_nothing),
         cmocka_unit_test(streams_run_at_the_same_time),
