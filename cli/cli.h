@@ -81,11 +81,11 @@ typedef struct option_def {
         "--without", 0, "PASS,...",                                                              \
             "leave out these graph passes; fuse: compute each node in its own step", false, NULL \
     }
-#define OPTION_STATE                                                                         \
-    {                                                                                        \
-        "--state", 0, "INPUT=OUTPUT,...",                                                    \
-            "make an output the input of the next step; * is the same text on both sides",   \
-            true, NULL                                                                       \
+#define OPTION_STATE                                                                             \
+    {                                                                                            \
+        "--state", 0, "INPUT=OUTPUT,...",                                                        \
+            "make an output the input of the next step; * is the same text on both sides", true, \
+            NULL                                                                                 \
     }
 #define OPTION_SEED \
     { "--seed", 0, "N", "seed of everything random (default: 1)", false, NULL }

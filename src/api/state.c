@@ -15,6 +15,7 @@
  * a model that is trained are the same. A pair may name an initializer that is no input of the model:
  * the session then runs a copy of the graph in which it is one.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -216,6 +217,7 @@ typedef struct slot {
     size_t room[2]; /* bytes of the blocks */
     int at;         /* the block that holds `now` */
     bool begun;     /* `now` is the first value, and the run that needs it is not over */
+    bool guessed;   /* its sizes are, in part, what no input says */
 } slot;
 
 struct hone_state {
@@ -299,9 +301,10 @@ static int64_t size_of(void *ctx, hn_dim symbol) {
 /* The size of an axis of a first value that is zeros: d in the input, `next` in the output. If the
  * given inputs do not say, it is one that the axis keeps from run to run (the batch of the other
  * inputs, or 1), or 0 if it grows. */
-static bool first_size(hn_dim d, hn_dim next, sizes known, int64_t *size) {
+static bool first_size(hn_dim d, hn_dim next, sizes known, int64_t *size, bool *guessed) {
     int64_t kept;
     if (hn_dim_eval(d, known.size, known.ctx, size)) return true;
+    *guessed = true;
     known.unknown = 1;
     if (next != NULL && hn_dim_eval(next, size_of, &known, size)) {
         known.unknown = *size;
@@ -311,7 +314,7 @@ static bool first_size(hn_dim d, hn_dim next, sizes known, int64_t *size) {
     return hn_dim_eval(d, size_of, &known, size);
 }
 
-static hone_status first_dims(const slot *t, sizes known, int64_t *dims, hn_error *err) {
+static hone_status first_dims(slot *t, sizes known, int64_t *dims, hn_error *err) {
     const hn_shape *a = &t->input->type.shape, *b = &t->output->type.shape;
     HN_CHECK(err, a->rank >= 0 && t->input->type.dtype != HONE_DTYPE_NONE, HONE_E_ARG,
              "state '%s' has no first value: its type or rank is not known, set it",
@@ -319,9 +322,9 @@ static hone_status first_dims(const slot *t, sizes known, int64_t *dims, hn_erro
     for (int i = 0; i < a->rank; i++) {
         char text[200];
         hn_dim next = b->rank == a->rank ? b->dim[i] : NULL;
-        HN_CHECK(err, first_size(a->dim[i], next, known, &dims[i]) && dims[i] >= 0, HONE_E_SHAPE,
-                 "state '%s' has no first value: its axis %d is %s, set it", t->input->name, i,
-                 hn_dim_text(a->dim[i], text, sizeof text));
+        HN_CHECK(err, first_size(a->dim[i], next, known, &dims[i], &t->guessed) && dims[i] >= 0,
+                 HONE_E_SHAPE, "state '%s' has no first value: its axis %d is %s, set it",
+                 t->input->name, i, hn_dim_text(a->dim[i], text, sizeof text));
     }
     return HONE_OK;
 }
@@ -387,13 +390,29 @@ static void settle(slot *t, bool done) {
         t->now = (hone_value){0};
     }
     t->next = (hone_value){0};
-    t->begun = false;
+    t->begun = t->guessed = false;
+}
+
+/* Shapes that do not fit may be those of first values. */
+static void tell_guesses(const hone_state *s, hn_error *err) {
+    for (size_t i = 0; i < s->pairs->n; i++) {
+        const slot *t = &s->slots[i];
+        char text[200] = "";
+        if (!t->begun || !t->guessed) continue;
+        for (int d = 0, at = 0; d < t->now.rank && at < 150; d++)
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld", d > 0 ? ", " : "",
+                           (long long)t->now.dims[d]);
+        hn_error_context(err, "state '%s' begins as zeros of [%s] unless it is set", t->input->name,
+                         text);
+        return;
+    }
 }
 
 hone_status hone_state_run_sized(hone_state *s, size_t n_in, const hone_value *in, size_t n_out,
                                  hone_value *out, const hone_layout *caller, hone_error *err) {
     HN_TRY(enter(s, err));
     hone_status status = hn_api_session_run(s->session, s, n_in, in, n_out, out, caller, err);
+    if (status == HONE_E_SHAPE) tell_guesses(s, err);
     for (size_t i = 0; i < s->pairs->n; i++) settle(&s->slots[i], status == HONE_OK);
     atomic_flag_clear(&s->used);
     return status;

@@ -88,7 +88,7 @@ typedef struct hn_step {
     uint32_t pieces;       /* between which it can be stopped; 0: not while it runs */
     bool asks;             /* it takes long enough to ask the caller whether to go on */
     bool sure;  /* it cannot fail, and no run is ended before or in it (hn_plan.replaces) */
-    bool alone;            /* too little work to wake other threads for */
+    bool alone; /* too little work to wake other threads for */
     hn_work work;
     /* A reference step: inputs and outputs as dense views; buffer -1 where absent. */
     int n_in, n_out;

@@ -526,6 +526,27 @@ static void sizes_are_those_of_the_first_run(void **unused) {
     hone_session_destroy(s);
 }
 
+/* Where the guess at the size of a first value is wrong, the error says so. */
+static void wrong_first_sizes_are_told(void **unused) {
+    (void)unused;
+    hone_error err;
+    static const char model[] =
+        "<ir_version: 8, opset_import: [\"\" : 17]> m (float[2, 3] x, float[n, 3] list) =>"
+        " (float[2, 3] y, float[k, 3] longer) {"
+        " longer = Concat <axis = 0> (list, x) y = Add (x, list) }";
+    float x[6] = {0};
+    hone_session_options o = with_state("list=longer", "cpu");
+    hone_session *s = open_session(model, &o);
+    hone_state *state = open_state(s);
+    hone_value in = F32("x", x, 2, 3), list = F32("list", x, 2, 3);
+    ASSERT_FAILS(hone_state_run(state, 1, &in, 0, NULL, &err), err, HONE_E_SHAPE,
+                 "state 'list' begins as zeros of [0, 3] unless it is set: ");
+    ASSERT_OK(hone_state_set(state, &list, &err), err);
+    ASSERT_OK(hone_state_run(state, 1, &in, 0, NULL, &err), err);
+    hone_state_destroy(state);
+    hone_session_destroy(s);
+}
+
 static void memory_of_states_counts(void **unused) {
     (void)unused;
     enum { SIDE = 500 };
@@ -694,6 +715,7 @@ int main(void) {
         cmocka_unit_test(a_state_has_one_call_at_a_time),
         cmocka_unit_test(a_failed_run_changes_nothing),
         cmocka_unit_test(sizes_are_those_of_the_first_run),
+        cmocka_unit_test(wrong_first_sizes_are_told),
         cmocka_unit_test(memory_of_states_counts),
         cmocka_unit_test(states_are_updated_in_place),
         cmocka_unit_test(values_that_do_not_fit_are_refused),
