@@ -332,6 +332,9 @@ static hone_status first_dims(slot *t, sizes known, int64_t *dims, hn_error *err
 static hone_status begin(hone_state *s, slot *t, sizes known, hn_error *err) {
     const hn_tensor *first = t->input->constant;
     if (first != NULL) {
+        HN_CHECK(err, first->data != NULL || first->bytes == 0, HONE_E_UNSUPPORTED,
+                 "state '%s' has no first value: its initializer is sparse, set it",
+                 t->input->name);
         HN_TRY(make_room(s, t, t->at, first->dtype, first->rank, first->dims, &t->now, err));
         if (first->bytes > 0) memcpy(t->now.data, first->data, first->bytes);
     } else {
