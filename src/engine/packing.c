@@ -44,8 +44,8 @@ static const hn_family family = {.name = "pack",
 
 /* ---- adding it ---- */
 
-/* Fewer bytes stay on one core: shared between two, with a product behind that both read, MatMulInteger
- * by 256x256 took 27 us instead of 18 (Granite Rapids). */
+/* Fewer bytes stay on one core. Shared between two, with a product behind that both read, packing
+ * made MatMulInteger by 256x256 take 27 us instead of 18 (Granite Rapids). */
 #define SHORT_BYTES 150e3
 
 /* Weights in a form that a step has made. */
