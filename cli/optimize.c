@@ -96,14 +96,10 @@ static exit_code open_data(job *j) {
 
 static exit_code read_recipe(job *j) {
     const char *path = value_of(j->a, "--recipe");
-    size_t room = 0;
     if (path == NULL) return EXIT_DONE;
-    FILE *f = fopen(path, "r");
-    bool read = f != NULL && getdelim(&j->recipe, &room, '\0', f) >= 0;
-    if (!read) complain("%s: %s", path, f == NULL ? strerror(errno) : "there is nothing in it");
-    if (f != NULL) fclose(f);
+    if (!read_text(path, &j->recipe)) return EXIT_INPUT;
     j->o.recipe = j->recipe;
-    return read ? EXIT_DONE : EXIT_INPUT;
+    return EXIT_DONE;
 }
 
 /* ---- progress ---- */

@@ -533,3 +533,12 @@ bool read_words(args *a, int n, char **words) {
         complain("%s wants %s; hone %s --help tells more", v->name, v->usage, v->name);
     return a->n >= v->n_arguments;
 }
+
+bool read_text(const char *path, char **text) {
+    size_t room = 0;
+    FILE *f = fopen(path, "re");
+    bool read = f != NULL && getdelim(text, &room, '\0', f) >= 0;
+    if (!read) complain("%s: %s", path, f == NULL ? strerror(errno) : "there is nothing in it");
+    if (f != NULL) fclose(f);
+    return read;
+}

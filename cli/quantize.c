@@ -13,6 +13,7 @@ typedef struct sizes {
 typedef struct job {
     const args *a;
     const char *output, *spec;
+    char *recipe; /* the text of --recipe; NULL: options say what is done */
     hone_quantize_options o;
     hone_session_options run;
     hone_layer_rule rules[MOST_OPTIONS];
@@ -138,11 +139,39 @@ static bool read_numbers(job *j) {
            dtype_of(a, "--activations", &j->o.activations);
 }
 
+/* A recipe says all that is done: options say where and how. */
+static bool goes_with_recipe(const char *option) {
+    static const char *const those[] = {
+        "--recipe",     "--output", "--data",       "--load-ranges", "--save-ranges",
+        "--threads",    "--isa",    "--no-mmap",    "--json",        "--report",
+        "--max-memory", "--quiet",  "--time-limit", "--verbose",
+    };
+    bool is = false;
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++) is |= !strcmp(those[i], option);
+    return is;
+}
+
+static bool read_recipe(job *j) {
+    const args *a = j->a;
+    for (int i = 0; i < a->n_options; i++) {
+        if (goes_with_recipe(a->option[i].def->name)) continue;
+        complain("--recipe says all that is done, so %s cannot be given as well",
+                 a->option[i].def->name);
+        return false;
+    }
+    return session_options(a, &j->run);
+}
+
 static bool read_options(job *j) {
     const args *a = j->a;
     bool needs_data = false;
     hone_quantize_options_init(&j->o);
-    if (!read_paths(j) || !read_numbers(j)) return false;
+    if (!read_paths(j)) return false;
+    j->spec = value_of(a, "--data");
+    j->o.load_ranges = value_of(a, "--load-ranges");
+    j->o.save_ranges = value_of(a, "--save-ranges");
+    if (has(a, "--recipe")) return read_recipe(j);
+    if (!read_numbers(j)) return false;
     j->o.simulate = has(a, "--simulate");
     if (has(a, "--type"))
         j->o.type = value_of(a, "--type");
@@ -153,13 +182,10 @@ static bool read_options(job *j) {
     j->o.methods = value_of(a, "--methods");
     j->o.ranges = value_of(a, "--ranges");
     j->o.runtime = value_of(a, "--for");
-    j->o.load_ranges = value_of(a, "--load-ranges");
-    j->o.save_ranges = value_of(a, "--save-ranges");
     j->o.per_tensor = has(a, "--per-tensor");
     j->o.symmetric = has(a, "--symmetric");
     j->o.embeddings = has(a, "--embeddings");
     j->o.integer_io = has(a, "--integer-io");
-    j->spec = value_of(a, "--data");
     if (!is_choice(HONE_QUANTIZE_TYPES, "type", j->o.type, &needs_data) ||
         !read_rules(j, &needs_data) ||
         !are_choices(HONE_QUANTIZE_RUNTIMES, "runtime", j->o.runtime, NULL) ||
@@ -182,7 +208,7 @@ static bool read_options(job *j) {
 /* What the model takes; a simulated one, if its weights were stored in their bits. */
 static sizes packed(const job *w) {
     int64_t less = 0;
-    if (!w->o.simulate) return w->after;
+    if (!w->report->simulated) return w->after;
     for (size_t i = 0; i < w->report->n_layers; i++)
         less += w->report->layers[i].bytes_before - w->report->layers[i].bytes_after;
     return (sizes){w->before.file_bytes - less, w->before.params_bytes - less};
@@ -338,8 +364,8 @@ static void print_text(const job *w) {
     line("%s", "");
     if (q->weights > 0)
         snprintf(bits, sizeof bits, "; %.2f bits per quantized weight", q->bits_per_weight);
-    sizes after = w->o.simulate ? packed(w) : w->after;
-    if (w->o.simulate) line("simulated: weights are rounded and stay f32; in their bits they have");
+    sizes after = q->simulated ? packed(w) : w->after;
+    if (q->simulated) line("simulated: weights are rounded and stay f32; in their bits they have");
     print_size("file", w->before.file_bytes, after.file_bytes, "");
     print_size("weights", w->before.params_bytes, after.params_bytes, bits);
     if (q->stable_after > 0)
@@ -409,6 +435,19 @@ static void compare(job *j) {
     hone_session_destroy(after);
 }
 
+static hone_status make(job *j, hone_error *err) {
+    if (j->recipe == NULL)
+        return hone_model_quantize(&j->made, j->model, j->data, &j->o, &j->report, err);
+    hone_transform_options o;
+    hone_transform_options_init(&o);
+    o.run = j->o.run;
+    o.load_ranges = j->o.load_ranges;
+    o.save_ranges = j->o.save_ranges;
+    o.progress = tell;
+    o.progress_ctx = j;
+    return hone_model_transform(&j->made, j->model, j->recipe, j->data, &o, &j->report, err);
+}
+
 static hone_status quantize(job *j, hone_error *err) {
     hone_status status = load_model(j->a, &j->model, err);
     if (status == HONE_OK) status = measure(j->model, &j->before, err);
@@ -416,8 +455,7 @@ static hone_status quantize(job *j, hone_error *err) {
     j->o.run = &j->run;
     j->o.progress = tell;
     j->o.progress_ctx = j;
-    if (status == HONE_OK)
-        status = hone_model_quantize(&j->made, j->model, j->data, &j->o, &j->report, err);
+    if (status == HONE_OK) status = make(j, err);
     j->refused = status == HONE_E_NOT_FOUND && (j->spec == NULL || j->data != NULL);
     progress_end(&j->bar);
     if (status == HONE_OK) status = hone_model_save(j->made, j->output, NULL, err);
@@ -428,11 +466,12 @@ static exit_code run(const args *a) {
     job j = {.a = a};
     hone_error err;
     if (!read_options(&j)) return EXIT_USAGE;
+    if (has(a, "--recipe") && !read_text(value_of(a, "--recipe"), &j.recipe)) return EXIT_INPUT;
     hone_status status = quantize(&j, &err);
     exit_code code = EXIT_DONE;
     if (status != HONE_OK) {
         code = fail_with(&err);
-        if (status == HONE_E_ARG) code = EXIT_USAGE;
+        if (status == HONE_E_ARG && j.recipe == NULL) code = EXIT_USAGE;
         if (j.refused) code = EXIT_FAILED;
     } else {
         for (size_t i = 0; i < j.report->n_warnings && !has(a, "--quiet"); i++)
@@ -446,6 +485,7 @@ static exit_code run(const args *a) {
     hone_model_destroy(j.made);
     hone_model_destroy(j.model);
     hone_dataset_destroy(j.data);
+    free(j.recipe);
     return code;
 }
 
@@ -507,6 +547,7 @@ static const option_def options[] = {
     {"--load-ranges", 0, "FILE", "read the ranges from this table instead of finding them", false,
      "--ranges"},
     {"--save-ranges", 0, "FILE", "write the ranges that were found", false, NULL},
+    {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false, NULL},
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_ISA,

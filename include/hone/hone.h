@@ -267,10 +267,11 @@ HONE_INLINE hone_status hone_model_output(const hone_model *model, size_t i, hon
                                           hone_error *err);
 
 /* The text of a key in the model's metadata_props, which lasts as long as the model. NULL: the
- * model does not have the key. hone_model_quantize writes these keys into the models it makes:
+ * model does not have the key. hone_model_transform, hone_model_quantize and hone_optimize write these
+ * keys into the models they make:
  *   hone.source   the SHA-256 of the file of the original model
  *   hone.data     the SHA-256 of the samples, as they were given to the model
- *   hone.recipe   the options, in one line
+ *   hone.recipe   what was done, in one line that hone_model_transform does again
  *   hone.version  the version of hone */
 HONE_API const char *hone_model_metadata(const hone_model *model, const char *key);
 
@@ -1035,6 +1036,12 @@ typedef struct hone_mix_point {
     bool chosen;
 } hone_mix_point;
 
+/* What a transform did. */
+typedef struct hone_transform_result {
+    const char *name;
+    int64_t changed; /* layers it changed; of "simplify": rewrites of the graph */
+} hone_transform_result;
+
 typedef struct hone_quantization {
     uint32_t size;
     size_t n_layers; /* nodes with weights, and others that could not be changed as asked */
@@ -1052,6 +1059,10 @@ typedef struct hone_quantization {
     void *owner;
     size_t n_values;
     const hone_quantized_value *values;
+    const char *type; /* of layers that no rule matches */
+    bool simulated;
+    size_t n_transforms; /* that were done, in their order */
+    const hone_transform_result *transforms;
 } hone_quantization;
 
 /* Makes a smaller model from a float model. *out shares unchanged tensors with `model`, so `model`
@@ -1064,6 +1075,58 @@ HONE_INLINE hone_status hone_model_quantize(hone_model **out, hone_model *model,
                                             const hone_quantize_options *options,
                                             hone_quantization **report, hone_error *err);
 HONE_API void hone_quantization_destroy(hone_quantization *quantization);
+
+/* ---- transforms: lists of what is done to a model ---- */
+
+/* A transform is one thing that can be done to a model: "simplify", "quantize", "gptq" ... */
+typedef struct hone_transform_info {
+    const char *name, *help; /* help: one line */
+    /* Where it stands in a list: "first", "before" (it changes weights before ranges are found),
+     * "weights" (it rounds weights), "write" (it gives layers their types), "after". */
+    const char *stage;
+    bool needs_data; /* it needs samples */
+    size_t n_params;
+} hone_transform_info;
+HONE_API size_t hone_n_transforms(void);
+HONE_INLINE hone_status hone_transform_at(size_t i, hone_transform_info *out, hone_error *err);
+
+/* A parameter of a transform. kind says what a recipe sets it to:
+ *   "flag"    name                 "word"    name=WORD, one of the parameter's words
+ *   "words"   name=WORD,WORD       "type"    name=TYPE, a name of HONE_QUANTIZE_TYPES
+ *   "layer"   name:PATTERN=TYPE    "count"   name=N, a whole number from least to most
+ *   "hash"    name=SHA256          "number"  name=X, from least to most */
+typedef struct hone_param_info {
+    const char *name, *kind;
+    const char *usual; /* the value where a recipe sets none; NULL: none */
+    const char *help;  /* one line */
+    double least, most;
+} hone_param_info;
+HONE_INLINE hone_status hone_transform_param_at(size_t transform, size_t i, hone_param_info *out,
+                                                hone_error *err);
+/* Word i that a parameter takes. NULL: there are no more. */
+HONE_API const char *hone_transform_word_at(size_t transform, size_t param, size_t i);
+
+typedef struct hone_transform_options {
+    uint32_t size;
+    const hone_session_options *run; /* how models are run meanwhile; NULL: the defaults */
+    const char *load_ranges;         /* a file to read the ranges of activations from; or NULL */
+    const char *save_ranges;         /* a file to write them to; or NULL */
+    /* As in hone_quantize_options. */
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void *progress_ctx;
+} hone_transform_options;
+HONE_INLINE void hone_transform_options_init(hone_transform_options *o);
+
+/* Makes a model by a recipe: a text with a line for each transform (docs/quantize.md). The recipe
+ * that hone_model_quantize or hone_optimize has left in the metadata, "hone.recipe", is one: done
+ * again to the same model with the same samples it gives the same bytes. *out, data and report are
+ * as for hone_model_quantize. options may be NULL. HONE_E_FORMAT: the text is not a recipe; the
+ * message names the line. HONE_E_ARG and HONE_E_NOT_FOUND: as for hone_model_quantize; also, the
+ * recipe is for another model or for other samples. */
+HONE_INLINE hone_status hone_model_transform(hone_model **out, hone_model *model,
+                                             const char *recipe, hone_dataset *data,
+                                             const hone_transform_options *options,
+                                             hone_quantization **report, hone_error *err);
 
 /* ---- the operator table ---- */
 

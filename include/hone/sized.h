@@ -80,7 +80,10 @@
     X(optimize_row)         \
     X(optimization)         \
     X(round)                \
-    X(span)
+    X(span)                 \
+    X(transform_result)     \
+    X(transform_info)       \
+    X(param_info)
 
 typedef struct hone_layout {
     uint32_t size;
@@ -191,6 +194,15 @@ HONE_API hone_status hone_session_reduce_sized(hone_session *a, hone_session *b,
 HONE_API hone_status hone_quantize_choice_at_sized(hone_quantize_table table, size_t i,
                                                    hone_quantize_choice *out,
                                                    const hone_layout *caller, hone_error *err);
+HONE_API hone_status hone_transform_at_sized(size_t i, hone_transform_info *out,
+                                             const hone_layout *caller, hone_error *err);
+HONE_API hone_status hone_transform_param_at_sized(size_t transform, size_t i, hone_param_info *out,
+                                                   const hone_layout *caller, hone_error *err);
+HONE_API hone_status hone_model_transform_sized(hone_model **out, hone_model *model,
+                                                const char *recipe, hone_dataset *data,
+                                                const hone_transform_options *options,
+                                                hone_quantization **report,
+                                                const hone_layout *caller, hone_error *err);
 HONE_API hone_status hone_model_quantize_sized(hone_model **out, hone_model *model,
                                                hone_dataset *data,
                                                const hone_quantize_options *options,
@@ -237,6 +249,7 @@ HONE_API void hone_eval_options_init_sized(hone_eval_options *o, size_t size);
 HONE_API void hone_compare_options_init_sized(hone_compare_options *o, size_t size);
 HONE_API void hone_bisect_options_init_sized(hone_bisect_options *o, size_t size);
 HONE_API void hone_reduce_options_init_sized(hone_reduce_options *o, size_t size);
+HONE_API void hone_transform_options_init_sized(hone_transform_options *o, size_t size);
 HONE_API void hone_quantize_options_init_sized(hone_quantize_options *o, size_t size);
 HONE_API void hone_machine_options_init_sized(hone_machine_options *o, size_t size);
 HONE_API void hone_profile_options_init_sized(hone_profile_options *o, size_t size);
@@ -377,6 +390,20 @@ HONE_INLINE hone_status hone_quantize_choice_at(hone_quantize_table table, size_
                                                 hone_quantize_choice *out, hone_error *err) {
     return hone_quantize_choice_at_sized(table, i, out, hone_layout_here(), err);
 }
+HONE_INLINE hone_status hone_transform_at(size_t i, hone_transform_info *out, hone_error *err) {
+    return hone_transform_at_sized(i, out, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_transform_param_at(size_t transform, size_t i, hone_param_info *out,
+                                                hone_error *err) {
+    return hone_transform_param_at_sized(transform, i, out, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_model_transform(hone_model **out, hone_model *model,
+                                             const char *recipe, hone_dataset *data,
+                                             const hone_transform_options *options,
+                                             hone_quantization **report, hone_error *err) {
+    return hone_model_transform_sized(out, model, recipe, data, options, report, hone_layout_here(),
+                                      err);
+}
 HONE_INLINE hone_status hone_model_quantize(hone_model **out, hone_model *model, hone_dataset *data,
                                             const hone_quantize_options *options,
                                             hone_quantization **report, hone_error *err) {
@@ -460,6 +487,9 @@ HONE_INLINE void hone_bisect_options_init(hone_bisect_options *o) {
 }
 HONE_INLINE void hone_reduce_options_init(hone_reduce_options *o) {
     hone_reduce_options_init_sized(o, sizeof *o);
+}
+HONE_INLINE void hone_transform_options_init(hone_transform_options *o) {
+    hone_transform_options_init_sized(o, sizeof *o);
 }
 HONE_INLINE void hone_quantize_options_init(hone_quantize_options *o) {
     hone_quantize_options_init_sized(o, sizeof *o);

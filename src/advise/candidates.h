@@ -2,7 +2,7 @@
 #ifndef HN_ADVISE_CANDIDATES_H
 #define HN_ADVISE_CANDIDATES_H
 
-#include "advise/recipe.h"
+#include "compress/compression.h"
 
 typedef enum hn_candidate_when {
     HN_WHEN_ALWAYS,
@@ -14,14 +14,13 @@ typedef struct hn_candidate {
     const char *name, *help;
     const char *remedy; /* of strategy.def: what is expected of it */
     hn_candidate_when when;
-    const char *type; /* of layers: a name of layer_types.def */
-    hn_range_method ranges;
-    const char *methods; /* separated by commas; "": none */
-    bool exact;          /* computes the same but for rounding: no gate is needed */
-    const char *mix;     /* the type that single layers have instead, as many as bear it */
+    const char *recipe; /* what is done, in the language of compress/recipe.h */
+    bool exact;         /* computes the same but for rounding: no gate is needed */
 } hn_candidate;
 
 const hn_candidate *hn_candidate_at(int i); /* NULL: there are no more */
-hone_status hn_candidate_recipe(const hn_candidate *c, uint64_t seed, hn_recipe *r, hn_error *err);
+/* Its recipe in the arena, and what that comes to. */
+hone_status hn_candidate_recipe(const hn_candidate *c, uint64_t seed, hn_arena *arena, hn_recipe *r,
+                                hn_compress_plan *plan, hn_error *err);
 
 #endif

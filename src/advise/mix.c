@@ -22,17 +22,13 @@ static hone_status score(void *ctx, const hn_model *m, double *value, hn_error *
     return status;
 }
 
-hn_mix hn_search_mix(hn_search_state *s, const hn_layer_type *base,
-                     const hn_layer_type *const *type) {
-    double whole = s->trials[0].quality.value;
+hn_type_search hn_search_types(hn_search_state *s, const hn_layer_type *base) {
+    double whole = s->out->lower_better ? -s->trials[0].quality.value : s->trials[0].quality.value;
     hn_layer_kind kind = base->layer.kind;
     bool floats = kind == HN_LAYER_F32 || kind == HN_LAYER_BF16;
     double allowed = floats ? s->gate : SHARE_OF_GATE * s->gate;
-    return (hn_mix){.base = kind == HN_LAYER_F32 ? NULL : base,
-                    .n_types = 1,
-                    .types = type,
-                    .max_drop = -1,
-                    .score = score,
-                    .score_ctx = s,
-                    .least = (s->out->lower_better ? -whole : whole) - allowed};
+    return (hn_type_search){.base = kind == HN_LAYER_F32 ? NULL : base,
+                            .score = score,
+                            .score_ctx = s,
+                            .least = whole - allowed};
 }

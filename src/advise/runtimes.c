@@ -19,10 +19,11 @@ static const hn_rule *rule_of(const char *runtime, const char *type) {
     return &unknown;
 }
 
-const hn_rule *hn_rule_of(const char *runtime, const hn_candidate *c) {
-    const hn_rule *whole = rule_of(runtime, c->type);
-    if (c->mix == NULL || whole->gain == HN_RULE_NO) return whole;
-    const hn_rule *some = rule_of(runtime, c->mix);
+const hn_rule *hn_rule_of(const char *runtime, const hn_recipe *r) {
+    const char *type = hn_recipe_word(r, "type"), *mix = hn_recipe_word(r, "mix");
+    const hn_rule *whole = rule_of(runtime, type != NULL ? type : "f32");
+    if (mix == NULL || whole->gain == HN_RULE_NO) return whole;
+    const hn_rule *some = rule_of(runtime, mix);
     return some->gain == HN_RULE_NO || some->gain > whole->gain ? some : whole;
 }
 

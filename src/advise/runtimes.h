@@ -17,7 +17,7 @@ typedef struct hn_rule {
 
 /* The rule that a candidate stands or falls by: the worst of its types if that is NO, else the best
  * of them. One with NO if there is no row. */
-const hn_rule *hn_rule_of(const char *runtime, const hn_candidate *c);
+const hn_rule *hn_rule_of(const char *runtime, const hn_recipe *r);
 /* Whether most weights of a model are matrices that something is multiplied by. */
 bool hn_rule_is_of_products(const hn_graph *g);
 

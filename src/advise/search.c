@@ -91,21 +91,20 @@ bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r) {
 
 /* Why a candidate is not tried; NULL: it is. */
 static const char *reason_to_leave(const hn_search_state *s, const hn_candidate *c,
-                                   const hn_recipe *r) {
+                                   const hn_recipe *r, const hn_compress_plan *p) {
     if (!s->out->checked && !c->exact && !s->o.allow_unchecked)
         return "it may change answers, and there are no real samples to check that with";
     if (s->o.runtime != NULL) {
-        const hn_rule *rule = hn_rule_of(s->o.runtime->name, c);
+        const hn_rule *rule = hn_rule_of(s->o.runtime->name, r);
         if (rule->gain == HN_RULE_NO) return rule->why;
         if (hn_search_by_rule(s) && rule->products && !hn_rule_is_of_products(s->original->graph))
             return "it is for models that mostly multiply matrices";
     }
-    if ((hn_recipe_needs_data(r) || c->mix != NULL) && s->parts.calibrate == NULL)
+    if ((hn_compress_needs_data(p, r) || p->mix.n_types > 0) && s->parts.calibrate == NULL)
         return "it needs samples to calibrate with";
     if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
     int best = hn_search_best(s, false);
-    if (c->when == HN_WHEN_BEST &&
-        (best == 0 || s->trials[best].recipe.layer.kind != HN_LAYER_STATIC))
+    if (c->when == HN_WHEN_BEST && (best == 0 || s->trials[best].layer.kind != HN_LAYER_STATIC))
         return "int8 is not the best so far";
     return NULL;
 }
@@ -120,8 +119,9 @@ static hone_status leave_out(hn_search_state *s, const char *name, const char *w
 /* Why a candidate is not tried, and its recipe; NULL: it is. */
 static const char *look_at(const hn_search_state *s, const hn_candidate *c, hn_error *own) {
     hn_recipe r;
-    if (hn_candidate_recipe(c, s->o.seed, &r, own) != HONE_OK) return own->text;
-    return reason_to_leave(s, c, &r);
+    hn_compress_plan p;
+    if (hn_candidate_recipe(c, s->o.seed, s->arena, &r, &p, own) != HONE_OK) return own->text;
+    return reason_to_leave(s, c, &r, &p);
 }
 
 /* Candidate k of those tried and those that would be by what is known now, which take as long as
@@ -434,7 +434,7 @@ static const char *whole_verdict(hn_search_state *s, int chosen) {
 /* The recipe, with what was measured behind it. */
 static hone_status write_recipe(hn_search_state *s, int chosen, hn_error *err) {
     char *text, a[32];
-    HN_TRY(hn_recipe_write(&s->trials[chosen].recipe, s->arena, &text, err));
+    HN_TRY(hn_recipe_write(&s->trials[chosen].recipe, false, s->arena, &text, err));
     for (int i = 0; i < s->n; i++) {
         const hone_optimize_row *row = &s->rows[i];
         size_t room = strlen(text) + 256;
@@ -576,21 +576,23 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
                              hn_allocator *alloc, hn_error *err) {
     int64_t begun = hn_clock_ns();
     hn_recipe r;
+    hn_compress_plan plan;
     hn_parts parts;
     hn_compressed made = {0};
     told t = {.o = o};
     HN_TRY(hn_recipe_read(&r, recipe, arena, err));
+    HN_TRY(hn_compress_plan_make(&plan, &r, err));
     HN_CHECK(err, r.source[0] == '\0' || strcmp(r.source, o->source) == 0, HONE_E_ARG,
              "the recipe is for another model: its SHA-256 is %.12s..., not %.12s...", r.source,
              o->source);
+    memcpy(r.source, o->source, sizeof r.source);
     HN_TRY(hn_parts_init(&parts, o->data, o->calibrate, o->eval, r.seed, alloc, err));
-    hn_kitchen k = {.model = m,
-                    .calibrate = parts.calibrate,
-                    .how = o->how,
-                    .alloc = alloc,
-                    .progress = on_replay,
-                    .progress_ctx = &t};
-    hone_status status = hn_recipe_apply(&r, &k, &made, err);
+    hn_compress_options how = {
+        .data = hn_compress_needs_data(&plan, &r) || r.data[0] != '\0' ? parts.calibrate : NULL,
+        .how = o->how,
+        .progress = on_replay,
+        .progress_ctx = &t};
+    hone_status status = hn_compress(&made, &r, m, &how, alloc, err);
     hn_parts_deinit(&parts);
     if (status == HONE_E_LIMIT && t.stopped) {
         out->interrupted = true;
@@ -602,7 +604,7 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
     made.model = NULL;
     hn_compressed_deinit(&made);
     out->met = true;
-    out->runtime = r.runtime != NULL ? r.runtime->name : "hone";
+    out->runtime = r.target != NULL ? r.target->name : "hone";
     forget_verified(out);
     out->verified_original = NAN;
     out->recipe = hn_arena_strdup(arena, recipe);

@@ -64,7 +64,8 @@ enum { HN_MOST_TRIALS = 64 };
 typedef struct hn_trial {
     const hn_candidate *candidate; /* NULL: the original */
     hn_recipe recipe;
-    hn_model *model; /* kept while it may be chosen */
+    hn_layer_scheme layer; /* what it makes of all layers without a rule */
+    hn_model *model;       /* kept while it may be chosen */
     hn_quality quality;
     double judged_seconds; /* that judging it took, on the samples to choose by */
     bool passed;
@@ -134,8 +135,7 @@ hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *er
 hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times, double *doubt,
                             hn_error *err);
 /* How types for single layers are found, beginning with all in the base. */
-hn_mix hn_search_mix(hn_search_state *s, const hn_layer_type *base,
-                     const hn_layer_type *const *type);
+hn_type_search hn_search_types(hn_search_state *s, const hn_layer_type *base);
 /* The best of those that passed, within the limits where that is asked; 0: none is worth it. */
 int hn_search_best(const hn_search_state *s, bool within);
 /* The eight criteria and the seven guards. */

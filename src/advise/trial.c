@@ -378,7 +378,7 @@ static hone_status measure(hn_search_state *s, hn_trial *t, hn_program *p, hone_
     HN_TRY(measure_time(s, &e, row, err));
     if (row->speed < 1) {
         const hn_trouble *trouble = hn_trouble_of(s->o.device);
-        bool four = hone_dtype_bits(t->recipe.layer.weights.dtype) == 4;
+        bool four = hone_dtype_bits(t->layer.weights.dtype) == 4;
         row->state = "slower";
         row->why = hn_search_text(s, "takes %.2f times as long%s%s", 1 / row->speed,
                                   four ? ": " : "", four ? trouble->sign : "");
@@ -400,27 +400,18 @@ static bool on_made(void *state, const char *what, int64_t done, int64_t total) 
     return hn_search_progress(s, done, total);
 }
 
-static hone_status make_and_measure(hn_search_state *s, hn_trial *t, hone_optimize_row *row,
-                                    hn_error *err) {
-    hn_kitchen k = {.model = s->original,
-                    .calibrate = s->parts.calibrate,
-                    .how = s->o.how,
-                    .arena = s->arena,
-                    .alloc = s->alloc,
-                    .progress = on_made,
-                    .progress_ctx = s};
+static hone_status make_and_measure(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
+                                    hone_optimize_row *row, hn_error *err) {
+    hn_compress_options o = {.how = s->o.how, .progress = on_made, .progress_ctx = s};
     hn_compressed made = {0};
+    hn_type_search search;
     memcpy(t->recipe.source, s->o.source, sizeof t->recipe.source);
-    const hn_candidate *c = t->candidate;
-    const hn_layer_type *base, *type;
-    hn_mix mix;
-    if (c->mix != NULL) {
-        HN_TRY(hn_layer_type_find(&base, c->type, err));
-        HN_TRY(hn_layer_type_find(&type, c->mix, err));
-        mix = hn_search_mix(s, base, &type);
-        k.mix = &mix;
+    if (plan->mix.n_types > 0) {
+        search = hn_search_types(s, hn_layer_type_named(hn_recipe_word(&t->recipe, "type")));
+        o.search = &search;
     }
-    HN_TRY(hn_recipe_apply(&t->recipe, &k, &made, err));
+    if (hn_compress_needs_data(plan, &t->recipe)) o.data = s->parts.calibrate;
+    HN_TRY(hn_compress(&made, &t->recipe, s->original, &o, s->alloc, err));
     t->model = made.model;
     made.model = NULL;
     hn_compressed_deinit(&made);
@@ -433,11 +424,15 @@ static hone_status make_and_measure(hn_search_state *s, hn_trial *t, hone_optimi
     return status;
 }
 
-/* What made int8 good is done here too. */
-static void take_over(hn_recipe *r, const hn_recipe *from) {
-    r->ranges = from->ranges;
-    r->n_methods = from->n_methods;
-    memcpy(r->methods, from->methods, sizeof r->methods);
+/* What made int8 good is done here too, with the types to choose from that r has. */
+static hone_status take_over(hn_recipe *r, const hn_recipe *from, hn_error *err) {
+    const hn_setting *mix = hn_step_setting(hn_recipe_writer(r), "mix");
+    memcpy(r->steps, from->steps, sizeof r->steps);
+    r->n = from->n;
+    hn_recipe_step *s = hn_recipe_writer(r), was = *s;
+    s->n = 0;
+    for (int i = 0; i < was.n; i++) HN_TRY(hn_recipe_keep(r, s, &was.v[i], err));
+    return hn_recipe_keep(r, s, mix, err);
 }
 
 hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *err) {
@@ -446,19 +441,21 @@ hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *er
     const hn_remedy *remedy = hn_remedy_named(s->o.device, c->remedy);
     hn_error own = {0};
     *t = (hn_trial){.candidate = c};
-    HN_TRY(hn_candidate_recipe(c, s->o.seed, &t->recipe, err));
-    t->recipe.runtime = s->o.runtime;
-    if (s->o.runtime != NULL) t->rule = hn_rule_of(s->o.runtime->name, c)->gain;
-    if (c->when == HN_WHEN_BEST) take_over(&t->recipe, &s->trials[hn_search_best(s, false)].recipe);
+    hn_compress_plan plan;
+    HN_TRY(hn_candidate_recipe(c, s->o.seed, s->arena, &t->recipe, &plan, err));
+    if (c->when == HN_WHEN_BEST)
+        HN_TRY(take_over(&t->recipe, &s->trials[hn_search_best(s, false)].recipe, err));
+    t->layer = plan.scheme.layer;
+    t->recipe.target = s->o.runtime;
+    if (s->o.runtime != NULL) t->rule = hn_rule_of(s->o.runtime->name, &t->recipe)->gain;
     hone_optimize_row *row = new_row(s, c->name, c->help, remedy != NULL ? remedy->gain : "");
-    hone_status status = make_and_measure(s, t, row, &own);
+    hone_status status = make_and_measure(s, t, &plan, row, &own);
     row->seconds = (double)(hn_clock_ns() - begun) * 1e-9;
     if (!t->passed) {
         hn_model_destroy(t->model);
         t->model = NULL;
     }
-    if (t->recipe.layer.kind == HN_LAYER_STATIC && strcmp(row->state, "gate") == 0)
-        s->broken = true;
+    if (t->layer.kind == HN_LAYER_STATIC && strcmp(row->state, "gate") == 0) s->broken = true;
     HN_CHECK(err, status != HONE_E_NOMEM, status, "%s", own.text);
     if (status == HONE_OK) return HONE_OK;
     bool unfinished = status == HONE_E_LIMIT && hn_search_is_cut_short(s);

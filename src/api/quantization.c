@@ -17,11 +17,23 @@
 
 /* ---- what can be asked for ---- */
 
+static const hn_transform *method_at(size_t i) {
+    int k = 0;
+    for (;; k++)
+        if (hn_transform_is_method(hn_transform_at(k)) && i-- == 0) return hn_transform_at(k);
+}
+
+static size_t n_methods(void) {
+    size_t n = 0;
+    for (int i = 0; i < hn_transform_count(); i++) n += hn_transform_is_method(hn_transform_at(i));
+    return n;
+}
+
 size_t hone_n_quantize_choices(hone_quantize_table table) {
     switch (table) {
         case HONE_QUANTIZE_TYPES: return (size_t)hn_layer_type_count();
         case HONE_QUANTIZE_RANGES: return HN_RANGE_METHODS;
-        case HONE_QUANTIZE_METHODS: return (size_t)hn_method_count();
+        case HONE_QUANTIZE_METHODS: return n_methods();
         case HONE_QUANTIZE_RUNTIMES: return (size_t)hn_quant_target_count();
     }
     return 0;
@@ -40,8 +52,8 @@ hone_status hone_quantize_choice_at_sized(hone_quantize_table table, size_t i,
         own = (hone_quantize_choice){hn_range_method_name((hn_range_method)i),
                                      hn_range_method_help((hn_range_method)i), true};
     } else if (table == HONE_QUANTIZE_METHODS) {
-        const hn_method *m = hn_method_at((int)i);
-        own = (hone_quantize_choice){m->name, m->help, m->needs_data};
+        const hn_transform *m = method_at(i);
+        own = (hone_quantize_choice){m->name, m->help, (m->needs & HN_NEEDS_DATA) != 0};
     } else {
         const hn_quant_target *t = hn_quant_target_at((int)i);
         own = (hone_quantize_choice){t->name, t->help, false};
@@ -50,21 +62,71 @@ hone_status hone_quantize_choice_at_sized(hone_quantize_table table, size_t i,
     return HONE_OK;
 }
 
+size_t hone_n_transforms(void) { return (size_t)hn_transform_count(); }
+
+static size_t n_params(const hn_transform *t) {
+    size_t n = 0;
+    while (t->params[n].name != NULL) n++;
+    return n;
+}
+
+hone_status hone_transform_at_sized(size_t i, hone_transform_info *out, const hone_layout *caller,
+                                    hone_error *err) {
+    static const char *const stages[] = {
+        [HN_STAGE_FIRST] = "first",     [HN_STAGE_BEFORE] = "before", [HN_STAGE_WRITE] = "write",
+        [HN_STAGE_WEIGHTS] = "weights", [HN_STAGE_AFTER] = "after",
+    };
+    HN_CHECK(err, i < hone_n_transforms(), HONE_E_ARG, "transform %zu was asked for, there are %zu",
+             i, hone_n_transforms());
+    const hn_transform *t = hn_transform_at((int)i);
+    hone_transform_info own = {.name = t->name,
+                               .help = t->help,
+                               .stage = stages[t->stage],
+                               .needs_data = (t->needs & HN_NEEDS_DATA) != 0,
+                               .n_params = n_params(t)};
+    HN_GIVE(out, &own, caller, transform_info);
+    return HONE_OK;
+}
+
+hone_status hone_transform_param_at_sized(size_t transform, size_t i, hone_param_info *out,
+                                          const hone_layout *caller, hone_error *err) {
+    HN_CHECK(err, transform < hone_n_transforms(), HONE_E_ARG,
+             "transform %zu was asked for, there are %zu", transform, hone_n_transforms());
+    const hn_transform *t = hn_transform_at((int)transform);
+    HN_CHECK(err, i < n_params(t), HONE_E_ARG, "parameter %zu was asked for, %s has %zu", i,
+             t->name, n_params(t));
+    const hn_parameter *p = &t->params[i];
+    hone_param_info own = {.name = p->name,
+                           .kind = hn_param_kind_name(p->kind),
+                           .usual = p->usual,
+                           .help = p->help,
+                           .least = p->least,
+                           .most = p->most};
+    HN_GIVE(out, &own, caller, param_info);
+    return HONE_OK;
+}
+
+const char *hone_transform_word_at(size_t transform, size_t param, size_t i) {
+    if (transform >= hone_n_transforms()) return NULL;
+    const hn_transform *t = hn_transform_at((int)transform);
+    if (param >= n_params(t) || i > INT32_MAX) return NULL;
+    return hn_param_word(&t->params[param], (int)i);
+}
+
+HN_DEFINE_OPTIONS(transform, 0)
 HN_DEFINE_OPTIONS(quantize, .type = "int8", .group = -1, .samples = 512, .seed = 1, .max_drop = -1)
 
 /* ---- what is asked for ---- */
 
 typedef struct own {
     hone_quantization shown;
-    hone_quantize_options o;
+    hone_transform_options o;
     hn_arena arena;
-    hn_compress_options how;
-    hn_mix mix;
-    hn_layer_type *mixed; /* its types, with the changes that are asked for */
+    hn_recipe recipe;
+    hn_compress_plan plan;
     hn_calibration *given;
     hone_session *session; /* says how models run; NULL: none will */
     hn_pool *pool;         /* where none will; else NULL */
-    char *recipe;
     const char *warnings[8];
 } own;
 
@@ -78,269 +140,105 @@ void hone_quantization_destroy(hone_quantization *q) {
     hn_free(memory(), w);
 }
 
-static hone_status no_such(hone_quantize_table table, const char *what, const char *name,
-                           hn_error *err) {
-    char names[400] = "";
-    for (size_t i = 0; i < hone_n_quantize_choices(table); i++) {
-        hone_quantize_choice c;
-        size_t n = strlen(names);
-        HN_TRY(hone_quantize_choice_at(table, i, &c, err));
-        snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "", c.name);
-    }
-    return HN_FAIL(err, HONE_E_ARG, "%s '%s', expected one of: %s", what, name, names);
-}
-
-static hone_status read_layer(const own *w, const char *name, hn_layer_scheme *out, hn_error *err) {
-    const hn_layer_type *type;
-    hn_layer_changes c = {.weights = w->o.weights,
-                          .activations = w->o.activations,
-                          .bits = w->o.weight_bits,
-                          .activation_bits = w->o.activation_bits,
-                          .per_tensor = w->o.per_tensor,
-                          .symmetric = w->o.symmetric,
-                          .group = w->o.group};
-    HN_TRY(hn_layer_type_find(&type, name, err));
-    *out = type->layer;
-    HN_CHECK(err,
-             !w->o.simulate || out->kind == HN_LAYER_F32 || out->kind == HN_LAYER_WEIGHTS ||
-                 out->kind == HN_LAYER_STATIC,
-             HONE_E_ARG, "type '%s' is not simulated, only integers with scales found beforehand",
-             name);
-    HN_TRY(hn_layer_change(out, &c, err));
-    HN_CHECK(err,
-             w->o.simulate || out->kind != HN_LAYER_STATIC ||
-                 out->activations.bits == hone_dtype_bits(out->activations.dtype),
-             HONE_E_ARG, "activations of %d bits can only be simulated", out->activations.bits);
-    return HONE_OK;
-}
-
-static bool has_static(const hn_scheme *s) {
-    bool yes = s->layer.kind == HN_LAYER_STATIC;
-    for (int i = 0; i < s->n_rules; i++) yes = yes || s->rules[i].layer.kind == HN_LAYER_STATIC;
-    return yes;
-}
-
-static hone_status check_simulation(const own *w, hn_error *err) {
-    const hone_quantize_options *o = &w->o;
-    HN_CHECK(err, o->activation_bits == 0 || o->mix != NULL || has_static(&w->how.scheme),
-             HONE_E_ARG, "activations of %d bits are for layers of type int8, and there are none",
-             o->activation_bits);
-    HN_CHECK(err, !o->simulate || !o->integer_io, HONE_E_ARG,
-             "what is simulated is in floats: inputs and outputs cannot be integers");
-    HN_CHECK(err, !o->simulate || o->max_latency_ms == 0, HONE_E_ARG,
-             "what is simulated is in floats: its time says nothing");
-    return HONE_OK;
-}
-
-static hone_status read_scheme(own *w, hn_error *err) {
-    hn_scheme *s = &w->how.scheme;
-    const char *target = w->o.runtime != NULL ? w->o.runtime : "hone";
-    hn_scheme_rule *rules = hn_arena_array(&w->arena, w->o.n_layers + 1, sizeof *rules);
-    if (rules == NULL) return HN_NOMEM(err);
-    HN_CHECK(err, w->o.type != NULL, HONE_E_ARG, "no type is given");
-    HN_TRY(read_layer(w, w->o.type, &s->layer, err));
-    for (size_t i = 0; i < w->o.n_layers; i++) {
-        rules[i].name = w->o.layers[i].pattern;
-        HN_TRY(read_layer(w, w->o.layers[i].type, &rules[i].layer, err));
-    }
-    s->rules = rules;
-    s->n_rules = (int)w->o.n_layers;
-    s->embeddings = w->o.embeddings;
-    s->integer_io = w->o.integer_io;
-    s->simulate = w->o.simulate;
-    HN_TRY(check_simulation(w, err));
-    bool halves = s->layer.kind == HN_LAYER_F16 || s->layer.kind == HN_LAYER_BF16;
-    HN_CHECK(
-        err, !s->integer_io || has_static(s) || halves || w->o.mix != NULL, HONE_E_ARG,
-        "inputs and outputs can be integers where layers are of type int8, and there are none");
-    s->target = hn_quant_target_named(target);
-    return s->target != NULL ? HONE_OK : no_such(HONE_QUANTIZE_RUNTIMES, "runtime", target, err);
-}
-
-static hone_status read_methods(own *w, hn_error *err) {
-    size_t most = (size_t)hn_method_count() + 1;
-    const hn_method **v = hn_arena_array(&w->arena, most, sizeof *v);
-    if (v == NULL) return HN_NOMEM(err);
-    w->how.methods = v;
-    for (const char *at = w->o.methods != NULL ? w->o.methods : ""; *at != '\0';) {
-        char name[64];
+static hone_status add_methods(hn_recipe *r, const char *list, hn_error *err) {
+    for (const char *at = list != NULL ? list : ""; *at != '\0';) {
+        char name[64], names[400] = "";
         size_t n = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
-        const hn_method *m = hn_method_named(name);
-        if (m == NULL) return no_such(HONE_QUANTIZE_METHODS, "method", name, err);
-        for (int i = 0; i < w->how.n_methods; i++)
-            HN_CHECK(err, v[i] != m, HONE_E_ARG, "method '%s' is asked for twice", name);
-        v[w->how.n_methods++] = m;
+        const hn_transform *t = hn_transform_named(name);
+        for (size_t i = 0; i < n_methods(); i++)
+            hn_list_add(names, sizeof names, method_at(i)->name);
+        HN_CHECK(err, t != NULL && hn_transform_is_method(t), HONE_E_ARG,
+                 "method '%s', expected one of: %s", name, names);
+        HN_TRY(hn_recipe_add(r, t, err));
         at += n + (at[n] == ',');
     }
     return HONE_OK;
 }
 
-static hone_status read_mix(own *w, hn_error *err) {
-    const hone_quantize_options *o = &w->o;
-    int most = hn_layer_type_count();
-    const hn_layer_type **types = hn_arena_array(&w->arena, (size_t)most, sizeof *types);
-    HN_CHECK(err,
-             o->mix != NULL || (o->bits_per_weight == 0 && o->max_latency_ms == 0 &&
-                                o->max_file_bytes == 0 && !(o->max_drop >= 0)),
-             HONE_E_ARG, "limits are for types to choose from, and none are given");
-    HN_CHECK(err, o->mix != NULL || o->sensitivity == NULL, HONE_E_ARG,
-             "sensitivity is for types to choose from, and none are given");
-    if (o->mix == NULL) return HONE_OK;
-    HN_CHECK(err, o->bits_per_weight >= 0 && o->max_latency_ms >= 0 && o->max_file_bytes >= 0,
-             HONE_E_ARG, "limits of %g bits per weight, %g ms and %lld bytes, expected more than 0",
-             o->bits_per_weight, o->max_latency_ms, (long long)o->max_file_bytes);
-    HN_CHECK(err,
-             o->bits_per_weight > 0 || o->max_latency_ms > 0 || o->max_file_bytes > 0 ||
-                 o->max_drop >= 0,
-             HONE_E_ARG,
-             "types are chosen within a limit: of bits per weight, size, time or accuracy lost");
-    if (o->sensitivity != NULL) {
-        bool measured = strcmp(o->sensitivity, "measured") == 0;
-        HN_CHECK(err, measured || strcmp(o->sensitivity, "estimated") == 0, HONE_E_ARG,
-                 "sensitivity '%s', expected one of: measured, estimated", o->sensitivity);
-        w->mix.harm = measured ? HN_MIXED_MEASURED : HN_MIXED_ESTIMATED;
-    }
-    w->mixed = hn_arena_array(&w->arena, (size_t)most, sizeof *w->mixed);
-    if (types == NULL || w->mixed == NULL) return HN_NOMEM(err);
-    for (const char *at = o->mix; *at != '\0';) {
-        char name[64];
-        const hn_layer_type *found;
-        size_t n = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
-        HN_TRY(hn_layer_type_find(&found, name, err));
-        for (int i = 0; i < w->mix.n_types; i++)
-            HN_CHECK(err, strcmp(types[i]->name, name) != 0, HONE_E_ARG,
-                     "type '%s' is given twice to choose from", name);
-        at += n + (at[n] == ',');
-        if (found->layer.kind == HN_LAYER_F32) continue;
-        hn_layer_type *t = &w->mixed[w->mix.n_types];
-        *t = *found;
-        HN_TRY(read_layer(w, name, &t->layer, err));
-        types[w->mix.n_types++] = t;
-    }
-    HN_CHECK(err, w->mix.n_types > 0, HONE_E_ARG, "there is no type beside f32 to choose from");
-    w->mix.types = types;
-    w->mix.bits_per_weight = o->bits_per_weight;
-    w->mix.max_ms = o->max_latency_ms;
-    w->mix.max_bytes = o->max_file_bytes;
-    w->mix.max_drop = o->max_drop;
-    w->mix.relative = o->max_drop_relative;
-    w->how.mix = &w->mix;
+/* The options as a recipe: `simplify`, the methods, `quantize`. */
+static hone_status recipe_of(hn_recipe *r, const hone_quantize_options *o, hn_error *err) {
+#define SET(condition, ...) \
+    if (condition) HN_TRY(hn_recipe_setf(r, s, err, __VA_ARGS__))
+    HN_CHECK(err, o->type != NULL, HONE_E_ARG, "no type is given");
+    HN_CHECK(err, o->samples >= 0 && o->batch >= 0, HONE_E_ARG,
+             "%lld samples in batches of %lld, expected 0 or more", (long long)o->samples,
+             (long long)o->batch);
+    HN_TRY(hn_recipe_add(r, hn_transform_named("simplify"), err));
+    HN_TRY(hn_recipe_add(r, hn_transform_named("quantize"), err));
+    HN_TRY(add_methods(r, o->methods, err));
+    hn_recipe_step *s = hn_recipe_writer(r);
+    r->samples = o->samples;
+    r->batch = o->batch;
+    r->seed = o->seed;
+    if (o->runtime != NULL) HN_TRY(hn_recipe_set_target(r, o->runtime, err));
+    SET(true, "type=%s", o->type);
+    SET(o->weights != HONE_DTYPE_NONE, "weights=%s", hone_dtype_name(o->weights));
+    SET(o->activations != HONE_DTYPE_NONE, "activations=%s", hone_dtype_name(o->activations));
+    SET(o->simulate, "simulate");
+    SET(o->weight_bits != 0, "bits=%d", o->weight_bits);
+    SET(o->activation_bits != 0, "activation-bits=%d", o->activation_bits);
+    SET(o->group >= 0, "group=%lld", (long long)o->group);
+    SET(o->per_tensor, "per-tensor");
+    SET(o->symmetric, "symmetric");
+    SET(o->embeddings, "embeddings");
+    SET(o->integer_io, "integer-io");
+    SET(o->mix != NULL, "mix=%s", o->mix);
+    SET(o->sensitivity != NULL, "sensitivity=%s", o->sensitivity);
+    SET(o->bits_per_weight != 0, "bits-per-weight=%.17g", o->bits_per_weight);
+    SET(o->max_latency_ms != 0, "max-latency=%.17g", o->max_latency_ms);
+    SET(o->max_file_bytes != 0, "max-bytes=%lld", (long long)o->max_file_bytes);
+    SET(o->max_drop >= 0, "max-drop=%.17g", o->max_drop);
+    SET(o->max_drop >= 0 && o->max_drop_relative, "max-drop-relative");
+    SET(o->ranges != NULL, "ranges=%s", o->ranges);
+    SET(o->ranges == NULL && o->percentile != 0, "ranges=percentile");
+    SET(o->percentile != 0, "percentile=%.17g", o->percentile);
+    for (size_t i = 0; i < o->n_layers; i++)
+        SET(true, "layer:%s=%s", o->layers[i].pattern, o->layers[i].type);
+#undef SET
     return HONE_OK;
 }
 
-static hone_status read_ranges(own *w, hn_error *err) {
-    hn_calibrate_options *c = &w->how.calibrate;
-    const char *usual = w->o.percentile > 0 ? "percentile" : "auto";
-    const char *name = w->o.ranges != NULL ? w->o.ranges : usual;
-    c->method = hn_range_method_named(name);
-    if (c->method == HN_RANGE_METHODS) return no_such(HONE_QUANTIZE_RANGES, "ranges", name, err);
-    HN_CHECK(err, w->o.percentile >= 0 && w->o.percentile <= 100, HONE_E_ARG,
-             "percentile %g, expected 0 to 100", w->o.percentile);
-    HN_CHECK(err, w->o.samples >= 0 && w->o.batch >= 0, HONE_E_ARG,
-             "%lld samples in batches of %lld, expected 0 or more", (long long)w->o.samples,
-             (long long)w->o.batch);
-    c->percentile = w->o.percentile;
-    c->samples = w->o.samples;
+/* A table of ranges, which the recipe names by its hash. */
+static hone_status load_ranges(own *w, hn_error *err) {
+    char hex[HN_SHA256_HEX];
+    hn_file *file;
+    hn_recipe_step *s = hn_recipe_writer(&w->recipe);
     if (w->o.load_ranges == NULL) return HONE_OK;
     HN_TRY(hn_calibration_read(&w->given, w->o.load_ranges, memory(), err));
-    w->how.calibration = w->given;
+    HN_TRY(hn_file_open(&file, w->o.load_ranges, false, memory(), err));
+    hn_sha256(file->data, file->bytes, hex);
+    hn_file_unref(file);
+    HN_CHECK(err, w->plan.ranges == NULL || strcmp(w->plan.ranges, hex) == 0, HONE_E_ARG,
+             "%s: its SHA-256 is %.12s..., the recipe wants a table of %.12s...", w->o.load_ranges,
+             hex, w->plan.ranges);
+    HN_CHECK(err, s != NULL, HONE_E_ARG, "%s: the recipe does nothing that ranges are for",
+             w->o.load_ranges);
+    return w->plan.ranges != NULL ? HONE_OK
+                                  : hn_recipe_setf(&w->recipe, s, err, "load-ranges=%s", hex);
+}
+
+static hone_status take_source(hn_recipe *r, hone_model *m, hn_error *err) {
+    char source[HN_SHA256_HEX];
+    HN_TRY(hn_lineage_source(m->ir, source, err));
+    HN_CHECK(err, r->source[0] == '\0' || strcmp(r->source, source) == 0, HONE_E_ARG,
+             "the recipe is for another model: its SHA-256 is %.12s..., not %.12s...", r->source,
+             source);
+    memcpy(r->source, source, sizeof source);
     return HONE_OK;
 }
 
-static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
-    own *w = ctx;
-    return w->o.progress == NULL || w->o.progress(w->o.progress_ctx, what, done, total);
-}
-
-static hone_status read_options(own *w, hone_model *m, hone_dataset *data, hn_error *err) {
-    HN_TRY(read_scheme(w, err));
-    HN_TRY(read_methods(w, err));
-    HN_TRY(read_mix(w, err));
-    HN_TRY(read_ranges(w, err));
-    w->how.batch = w->o.batch;
-    w->how.seed = w->o.seed;
-    w->how.progress = tell;
-    w->how.progress_ctx = w;
-    w->how.how.engine = (hn_engine_options){.alloc = memory(), .isa = hn_isa_available()};
+/* How models are run meanwhile. */
+static hone_status take_how(own *w, hone_model *m, hone_dataset *data, hn_how *how, hn_error *err) {
+    how->engine = (hn_engine_options){.alloc = memory(), .isa = hn_isa_available()};
     if (data == NULL) {
         HN_TRY(hn_api_pool_take(&w->pool, w->o.run, err));
-        w->how.how.engine.pool = w->pool;
+        how->engine.pool = w->pool;
         return HONE_OK;
     }
-    w->how.data = data->data;
     HN_TRY(hone_session_create(&w->session, m, w->o.run, err));
-    w->how.how = hn_api_session_only_how(w->session);
+    *how = hn_api_session_only_how(w->session);
     return HONE_OK;
-}
-
-/* The name of a type that layers were given. */
-static const char *mixed_name(const own *w, int type) {
-    return type == 0 ? "f32" : w->mix.types[type - 1]->name;
-}
-
-/* ---- the recipe ---- */
-
-static bool add(own *w, const char *format, ...) HONE_PRINTF(2, 3);
-static bool add(own *w, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int more = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    size_t was = strlen(w->recipe);
-    char *text = hn_arena_alloc(&w->arena, was + (size_t)more + 1);
-    if (text == NULL) return false;
-    memcpy(text, w->recipe, was);
-    va_start(args, format);
-    vsnprintf(text + was, (size_t)more + 1, format, args);
-    va_end(args);
-    w->recipe = text;
-    return true;
-}
-
-/* All that the result depends on beside model and data, in a fixed order, defaults left out. */
-static hone_status write_recipe(own *w, const hn_compressed *c, hn_error *err) {
-    const hone_quantize_options *o = &w->o;
-    w->recipe = "quantize";
-    bool good = add(w, " type=%s", o->type);
-    if (o->weights != HONE_DTYPE_NONE)
-        good = good && add(w, " weights=%s", hone_dtype_name(o->weights));
-    if (o->activations != HONE_DTYPE_NONE)
-        good = good && add(w, " activations=%s", hone_dtype_name(o->activations));
-    if (o->simulate) good = good && add(w, " simulate");
-    if (o->weight_bits > 0) good = good && add(w, " bits=%d", o->weight_bits);
-    if (o->activation_bits > 0) good = good && add(w, " activation-bits=%d", o->activation_bits);
-    if (o->group >= 0) good = good && add(w, " group=%lld", (long long)o->group);
-    if (o->per_tensor) good = good && add(w, " per-tensor");
-    if (o->symmetric) good = good && add(w, " symmetric");
-    if (o->embeddings) good = good && add(w, " embeddings");
-    if (o->integer_io) good = good && add(w, " integer-io");
-    if (o->mix != NULL) good = good && add(w, " mix=%s", o->mix);
-    if (o->sensitivity != NULL) good = good && add(w, " sensitivity=%s", o->sensitivity);
-    if (o->runtime != NULL) good = good && add(w, " for=%s", o->runtime);
-    if (w->how.n_methods > 0) good = good && add(w, " with=%s", o->methods);
-    if (c->calibration != NULL)
-        good = good && add(w, " ranges=%s", hn_range_method_name(w->how.calibrate.method));
-    if (c->calibration != NULL && o->percentile > 0)
-        good = good && add(w, " percentile=%.17g", o->percentile);
-    if (w->given != NULL) {
-        char hex[HN_SHA256_HEX];
-        hn_file *file;
-        HN_TRY(hn_file_open(&file, o->load_ranges, false, memory(), err));
-        hn_sha256(file->data, file->bytes, hex);
-        hn_file_unref(file);
-        good = good && add(w, " ranges=%s", hex);
-    }
-    if (c->samples > 0) good = good && add(w, " samples=%lld", (long long)c->samples);
-    if (o->batch > 0) good = good && add(w, " batch=%lld", (long long)o->batch);
-    if (o->seed != 1) good = good && add(w, " seed=%llu", (unsigned long long)o->seed);
-    for (size_t i = 0; i < o->n_layers; i++)
-        good = good && add(w, " layer:%s=%s", o->layers[i].pattern, o->layers[i].type);
-    for (int i = 0; i < c->mixed.n_layers; i++)
-        good = good && add(w, " layer:%s=%s", c->mixed.layers[i].name,
-                           mixed_name(w, c->mixed.layers[i].type));
-    return good ? HONE_OK : HN_NOMEM(err);
 }
 
 /* ---- what came of it ---- */
@@ -352,13 +250,23 @@ static const hn_mixed_layer *mixed_layer(const hn_mixed *x, const char *name) {
     return NULL;
 }
 
-static const char *type_of(const own *w, const hn_mixed *x, const hn_quantized_layer *l) {
-    const hn_mixed_layer *mixed = mixed_layer(x, l->node);
-    const char *name = mixed != NULL ? mixed_name(w, mixed->type) : w->o.type;
-    for (size_t i = 0; i < w->o.n_layers; i++)
-        if (fnmatch(w->o.layers[i].pattern, l->node, 0) == 0) name = w->o.layers[i].type;
+/* The type word of the last rule of that name which matches; NULL: none does. */
+static const char *rule_of(const hn_recipe_step *s, const char *name, const char *node) {
+    const char *type = NULL;
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->v[i].param->name, name) == 0 && fnmatch(s->v[i].pattern, node, 0) == 0)
+            type = s->v[i].value;
+    return type;
+}
+
+/* By name, where what it became has one. */
+static const char *type_of(own *w, const hn_quantized_layer *l) {
+    const hn_recipe_step *s = hn_recipe_writer(&w->recipe);
+    if (s == NULL) return "f32";
+    const char *rule = rule_of(s, "layer", l->node), *chosen = rule_of(s, "chosen", l->node);
+    const char *name = rule != NULL ? rule : chosen != NULL ? chosen : hn_step_word(s, "type");
     const hn_layer_type *t = hn_layer_type_named(name);
-    for (int i = 0; t->layer.kind != l->kind && i < hn_layer_type_count(); i++)
+    for (int i = 0; (t == NULL || t->layer.kind != l->kind) && i < hn_layer_type_count(); i++)
         if (hn_layer_type_at(i)->layer.kind == l->kind) t = hn_layer_type_at(i);
     return t->name;
 }
@@ -374,7 +282,7 @@ static hone_status copy_layers(own *w, const hn_compressed *c, hn_error *err) {
     if (v == NULL) return HN_NOMEM(err);
     for (int i = 0; i < r->n; i++) {
         const hn_quantized_layer *l = &r->v[i];
-        v[i] = (hone_quantized_layer){.type = type_of(w, &c->mixed, l),
+        v[i] = (hone_quantized_layer){.type = type_of(w, l),
                                       .params = l->params,
                                       .bytes_before = l->bytes_before,
                                       .bytes_after = l->bytes_after,
@@ -416,7 +324,8 @@ static hone_status warn_all(own *w, const hn_compressed *c, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status copy_points(own *w, const hn_mixed *x, hn_error *err) {
+static hone_status copy_points(own *w, const hn_compressed *c, hn_error *err) {
+    const hn_mixed *x = &c->mixed;
     hone_mix_point *v = hn_arena_array(&w->arena, (size_t)x->n_points + 1, sizeof *v);
     if (v == NULL) return HN_NOMEM(err);
     for (int i = 0; i < x->n_points; i++) {
@@ -427,7 +336,7 @@ static hone_status copy_points(own *w, const hn_mixed *x, hn_error *err) {
                                 .accuracy = p->score,
                                 .chosen = p->chosen};
         if (p->layer < 0) continue;
-        v[i].type = mixed_name(w, p->to);
+        v[i].type = p->to == 0 ? "f32" : c->plan.mix.types[p->to - 1]->name;
         HN_TRY(copy_text(w, x->layers[p->layer].name, &v[i].layer, err));
     }
     w->shown.points = v;
@@ -466,63 +375,45 @@ static hone_status copy_values(own *w, const hn_quantize_report *r, hn_error *er
     return HONE_OK;
 }
 
+static hone_status copy_transforms(own *w, const hn_compressed *c, hn_error *err) {
+    const hn_recipe *r = &w->recipe;
+    hone_transform_result *v = hn_arena_array(&w->arena, (size_t)r->n, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < r->n; i++)
+        v[i] =
+            (hone_transform_result){.name = r->steps[i].transform->name, .changed = c->changed[i]};
+    w->shown.transforms = v;
+    w->shown.n_transforms = (size_t)r->n;
+    return HONE_OK;
+}
+
 static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     hone_quantization *q = &w->shown;
     const hn_quantize_report *r = &c->report;
+    const hn_recipe_step *s = hn_recipe_writer(&w->recipe);
     q->weights = r->weights;
     q->bits_per_weight = r->weights > 0 ? (double)r->weight_bits / (double)r->weights : NAN;
     q->samples = c->samples;
     if (c->calibration != NULL) q->stable_after = hn_calibration_stable_after(c->calibration);
-    q->recipe = w->recipe;
+    q->recipe = hn_model_metadata(c->model, "hone.recipe");
+    HN_TRY(copy_text(w, q->recipe, &q->recipe, err));
+    q->type = s != NULL ? hn_step_word(s, "type") : "f32";
+    q->simulated = c->plan.scheme.simulate;
     HN_TRY(copy_layers(w, c, err));
     HN_TRY(copy_values(w, r, err));
-    if (c->mixed.n_layers > 0) HN_TRY(copy_points(w, &c->mixed, err));
+    HN_TRY(copy_transforms(w, c, err));
+    if (c->mixed.n_layers > 0) HN_TRY(copy_points(w, c, err));
     return warn_all(w, c, err);
 }
 
 /* ---- the whole ---- */
 
-static hone_status write_lineage(own *w, const hn_compressed *c, const char *source,
-                                 hn_error *err) {
-    HN_TRY(write_recipe(w, c, err));
-    hn_lineage l = {source, c->samples > 0 ? c->data : NULL, w->recipe};
-    return hn_lineage_write(c->model, &l, err);
-}
-
-/* Bytes of the file, with a hash of the source that is as long as the true one. */
-static hone_status size_of(void *ctx, const hn_compressed *c, int64_t *bytes, hn_error *err) {
-    char source[HN_SHA256_HEX];
-    memset(source, '0', sizeof source - 1);
-    source[sizeof source - 1] = '\0';
-    HN_TRY(write_lineage(ctx, c, source, err));
-    return hn_onnx_bytes(c->model, NULL, bytes, err);
-}
-
-/* What methods do after types were chosen, a bias where there was none, may make the file larger
- * than it was taken for: then types are chosen for that much less. */
-static hone_status compress(own *w, const hone_model *m, hn_compressed *c, hn_error *err) {
-    int64_t most = w->o.max_file_bytes, bytes = 0;
-    for (;;) {
-        HN_TRY(hn_compress(c, m->ir, &w->how, memory(), err));
-        hone_status status = most > 0 ? size_of(w, c, &bytes, err) : HONE_OK;
-        if (status == HONE_OK && bytes <= most) return HONE_OK;
-        hn_compressed_deinit(c);
-        HN_TRY(status);
-        HN_CHECK(err, bytes - most < w->mix.max_bytes, HONE_E_NOT_FOUND,
-                 "no choice of types leaves a file of %lld bytes or less", (long long)most);
-        w->mix.max_bytes -= bytes - most;
-    }
-}
-
 static hone_status hand_over(own *w, hone_model *from, hn_compressed *c, hone_model **out,
                              hn_error *err) {
-    char source[HN_SHA256_HEX];
     hn_model *made = c->model;
     if (c->calibration != NULL && w->o.save_ranges != NULL)
-        HN_TRY(hn_calibration_write(c->calibration, &w->how.scheme.layer.activations,
+        HN_TRY(hn_calibration_write(c->calibration, &c->plan.scheme.layer.activations,
                                     w->o.save_ranges, err));
-    HN_TRY(hn_lineage_source(from->ir, source, err));
-    HN_TRY(write_lineage(w, c, source, err));
     HN_TRY(describe(w, c, err));
     c->model = NULL;
     HN_TRY(hn_api_model_adopt(made, out, err));
@@ -540,64 +431,54 @@ static bool changed(const hn_quantize_report *r) {
 
 /* A model that stays as it was is no answer to somebody who asked for fewer bits. A choice of types
  * within limits may well be f32 everywhere, and rules may keep all layers. */
-static hone_status check_changed(const own *w, const hn_quantize_report *r, hn_error *err) {
-    bool asked = w->how.scheme.layer.kind != HN_LAYER_F32 || w->how.scheme.embeddings;
-    for (int i = 0; i < w->how.scheme.n_rules; i++)
-        asked = asked && w->how.scheme.rules[i].layer.kind != HN_LAYER_F32;
-    if (!asked || w->how.mix != NULL || changed(r)) return HONE_OK;
+static hone_status check_changed(own *w, const hn_quantize_report *r, hn_error *err) {
+    const hn_scheme *s = &w->plan.scheme;
+    bool asked = s->layer.kind != HN_LAYER_F32 || s->embeddings;
+    for (int i = 0; i < s->n_rules; i++) asked = asked && s->rules[i].layer.kind != HN_LAYER_F32;
+    if (!asked || w->plan.mix.n_types > 0 || changed(r)) return HONE_OK;
+    const char *type = hn_step_word(hn_recipe_writer(&w->recipe), "type");
     HN_CHECK(err, r->n > 0, HONE_E_NOT_FOUND,
-             "nothing in the model can become %s: no node has weights", w->o.type);
+             "nothing in the model can become %s: no node has weights", type);
     return HN_FAIL(err, HONE_E_NOT_FOUND,
-                   "nothing in the model can become %s: %s '%s' stays in floats (%s)", w->o.type,
+                   "nothing in the model can become %s: %s '%s' stays in floats (%s)", type,
                    r->v[0].op, r->v[0].node, r->v[0].why_not);
 }
 
-static bool finds_ranges(const own *w) { return has_static(&w->how.scheme) && w->given == NULL; }
-
-static hone_status quantize(own *w, hone_model **out, hone_model *m, hone_dataset *data,
-                            hn_error *err) {
+static hone_status transform(own *w, hone_model **out, hone_model *m, hone_dataset *data,
+                             hn_error *err) {
     hn_compressed c = {0};
-    HN_TRY(read_options(w, m, data, err));
-    HN_CHECK(err, w->o.save_ranges == NULL || (w->how.data != NULL && finds_ranges(w)), HONE_E_ARG,
+    hn_compress_options how = {.progress = w->o.progress, .progress_ctx = w->o.progress_ctx};
+    HN_TRY(hn_compress_plan_make(&w->plan, &w->recipe, err));
+    HN_TRY(load_ranges(w, err));
+    bool finds = hn_scheme_wants(&w->plan.scheme, HN_LAYER_STATIC, HN_LAYER_STATIC);
+    HN_CHECK(err, w->o.save_ranges == NULL || (data != NULL && finds && w->given == NULL),
+             HONE_E_ARG,
              "there are no ranges to save: they are found with samples, for layers of type int8");
-    w->mix.size = size_of;
-    w->mix.size_ctx = w;
-    HN_TRY(compress(w, m, &c, err));
+    HN_TRY(take_how(w, m, data, &how.how, err));
+    HN_TRY(take_source(&w->recipe, m, err));
+    how.calibration = w->given;
+    how.data = data != NULL ? data->data : NULL;
+    HN_TRY(hn_compress(&c, &w->recipe, m->ir, &how, memory(), err));
     hone_status status = check_changed(w, &c.report, err);
     if (status == HONE_OK) status = hand_over(w, m, &c, out, err);
     hn_compressed_deinit(&c);
     return status;
 }
 
-static hone_status quantize_with(own *w, hone_model **out, hone_model *m, hone_dataset *data,
-                                 const hone_layout *caller, hn_error *err) {
-    hn_taken rules;
-    HN_TRY(HN_TAKE_ARRAY(&rules, w->o.layers, w->o.n_layers, caller, layer_rule, err));
-    w->o.layers = rules.own;
-    hone_status status = quantize(w, out, m, data, err);
-    hn_taken_deinit(&rules);
+/* The recipe of w is made by then, if status is HONE_OK. */
+static hone_status finish(own *w, hone_status status, hone_model **out, hone_model *model,
+                          hone_dataset *data, hone_quantization **report, const hone_layout *caller,
+                          hn_error *err) {
+    static const hn_list lists[] = {
+        HN_LIST(quantization, layers, n_layers, quantized_layer),
+        HN_LIST(quantization, points, n_points, mix_point),
+        HN_LIST(quantization, values, n_values, quantized_value),
+        HN_LIST(quantization, transforms, n_transforms, transform_result)};
+    hone_model *made;
+    if (status == HONE_OK) status = transform(w, &made, model, data, err);
     hn_calibration_destroy(w->given);
     hone_session_destroy(w->session);
     hn_pools_give(w->pool);
-    return status;
-}
-
-hone_status hone_model_quantize_sized(hone_model **out, hone_model *model, hone_dataset *data,
-                                      const hone_quantize_options *options,
-                                      hone_quantization **report, const hone_layout *caller,
-                                      hone_error *err) {
-    static const hn_list lists[] = {HN_LIST(quantization, layers, n_layers, quantized_layer),
-                                    HN_LIST(quantization, points, n_points, mix_point),
-                                    HN_LIST(quantization, values, n_values, quantized_value)};
-    hone_quantize_options o;
-    HN_TRY(HN_TAKE_OPTIONS(quantize, &o, options, err));
-    own *w = hn_alloc_zero(memory(), sizeof *w, HN_MEM_OTHER);
-    hone_model *made;
-    if (w == NULL) return HN_NOMEM(err);
-    w->shown = (hone_quantization){.size = sizeof w->shown, .owner = w};
-    hn_arena_init(&w->arena, memory(), HN_MEM_OTHER);
-    w->o = o;
-    hone_status status = quantize_with(w, &made, model, data, caller, err);
     hone_quantization *shown = &w->shown;
     if (status == HONE_OK && report != NULL) {
         shown = HN_SHOW(&w->shown, lists, caller, quantization);
@@ -611,5 +492,53 @@ hone_status hone_model_quantize_sized(hone_model **out, hone_model *model, hone_
         *report = shown;
     else
         hone_quantization_destroy(&w->shown);
+    return status;
+}
+
+static hone_status begin(own **out, const hone_transform_options *o, hn_error *err) {
+    own *w = hn_alloc_zero(memory(), sizeof *w, HN_MEM_OTHER);
+    if (w == NULL) return HN_NOMEM(err);
+    w->shown = (hone_quantization){.size = sizeof w->shown, .owner = w};
+    w->o = *o;
+    hn_arena_init(&w->arena, memory(), HN_MEM_OTHER);
+    hn_recipe_init(&w->recipe, &w->arena);
+    *out = w;
+    return HONE_OK;
+}
+
+hone_status hone_model_transform_sized(hone_model **out, hone_model *model, const char *recipe,
+                                       hone_dataset *data, const hone_transform_options *options,
+                                       hone_quantization **report, const hone_layout *caller,
+                                       hone_error *err) {
+    hone_transform_options o;
+    own *w;
+    HN_TRY(HN_TAKE_OPTIONS(transform, &o, options, err));
+    HN_CHECK(err, recipe != NULL, HONE_E_ARG, "no recipe is given");
+    HN_TRY(begin(&w, &o, err));
+    hone_status status = hn_recipe_read(&w->recipe, recipe, &w->arena, err);
+    return finish(w, status, out, model, data, report, caller, err);
+}
+
+hone_status hone_model_quantize_sized(hone_model **out, hone_model *model, hone_dataset *data,
+                                      const hone_quantize_options *options,
+                                      hone_quantization **report, const hone_layout *caller,
+                                      hone_error *err) {
+    hone_quantize_options o;
+    hn_taken rules;
+    own *w;
+    HN_TRY(HN_TAKE_OPTIONS(quantize, &o, options, err));
+    HN_TRY(HN_TAKE_ARRAY(&rules, o.layers, o.n_layers, caller, layer_rule, err));
+    o.layers = rules.own;
+    hone_transform_options how = {.run = o.run,
+                                  .load_ranges = o.load_ranges,
+                                  .save_ranges = o.save_ranges,
+                                  .progress = o.progress,
+                                  .progress_ctx = o.progress_ctx};
+    hone_status status = begin(&w, &how, err);
+    if (status == HONE_OK) {
+        status = recipe_of(&w->recipe, &o, err);
+        status = finish(w, status, out, model, data, report, caller, err);
+    }
+    hn_taken_deinit(&rules);
     return status;
 }

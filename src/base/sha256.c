@@ -108,3 +108,8 @@ void hn_sha256(const void *data, size_t bytes, char hex[HN_SHA256_HEX]) {
     hn_sha256_add(&s, data, bytes);
     hn_sha256_end(&s, hex);
 }
+
+bool hn_sha256_is_hex(const char *text) {
+    const size_t n = HN_SHA256_HEX - 1;
+    return strspn(text, "0123456789abcdef") == n && text[n] == '\0';
+}

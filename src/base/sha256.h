@@ -12,6 +12,7 @@
 
 /* The digest as lower-case hexadecimal digits. data may be NULL when bytes is 0. */
 void hn_sha256(const void *data, size_t bytes, char hex[HN_SHA256_HEX]);
+bool hn_sha256_is_hex(const char *text); /* 64 such digits and no more */
 
 /* Likewise of bytes that come in parts. */
 typedef struct hn_sha256_parts {

@@ -1,50 +1,68 @@
-/* The whole of a compression, in the one order there is:
+/* The whole of a compression: the transforms of a recipe, one after the other, and what they share.
  *
- *     copy, simplify ─▶ look at the samples ─▶ methods before ─▶ calibrate, choose ranges
- *         ─▶ choose types of layers ─▶ methods on weights ─▶ write integers
- *         ─▶ convert what is f16 or bf16 ─▶ methods after
+ *     copy ─▶ FIRST ─▶ look at the samples ─▶ BEFORE ─▶ calibrate, choose ranges and types of layers
+ *          ─▶ WEIGHTS ─▶ WRITE ─▶ AFTER ─▶ names, lineage
  *
- * Where types are chosen, methods on weights come before that, for each type (rounded.h).
+ * What is between the stages is done when the first transform comes that needs it. Where types are
+ * chosen, the transforms of WEIGHTS come before that, for each type (rounded.h).
  */
 #ifndef HN_COMPRESS_COMPRESSION_H
 #define HN_COMPRESS_COMPRESSION_H
 
-#include "base/sha256.h"
-#include "compress/method.h"
 #include "compress/mixed.h"
 #include "compress/quantize.h"
-
-typedef struct hn_compressed hn_compressed;
+#include "compress/recipe.h"
 
 /* Types of layers that are found by measuring (mixed.h). */
 typedef struct hn_mix {
-    const hn_layer_type *base; /* what layers have where nothing else suits; NULL: f32 */
-    int n_types;               /* beside it */
+    int n_types; /* beside the base; 0: none are to be found */
     const hn_layer_type *const *types;
     hn_mixed_harm harm;
     double bits_per_weight, max_ms; /* limits; 0: none */
     int64_t max_bytes;              /* likewise, of the file */
-    /* The bytes of the file that the model of c becomes, which may be edited; its report is not
-     * there yet. NULL: those of the model as it is. */
-    hone_status (*size)(void *ctx, const hn_compressed *c, int64_t *bytes, hn_error *err);
-    void *size_ctx;
     double max_drop; /* of the share of samples whose answer is right; negative: not looked at */
     bool relative;   /* it is a share of what the float model gets right */
-    hn_mixed_score *score; /* another way to judge models; NULL: none */
-    void *score_ctx;
-    double least; /* a model is good enough from this score on */
+    bool limited;    /* some limit is set */
 } hn_mix;
 
-typedef struct hn_compress_options {
+/* What the parameters of a recipe say, all together. */
+struct hn_compress_plan {
+    hn_arena *arena; /* of its lists */
     hn_scheme scheme;
-    const hn_mix *mix; /* NULL: layers have the types of the scheme */
-    int n_methods;
-    const hn_method *const *methods;   /* those of one stage run in this order */
-    hn_calibrate_options calibrate;    /* its samples are taken; its progress is left out */
+    hn_scheme_rule *rules; /* of the scheme; behind them those of types chosen for a mix */
+    int n_chosen;
+    hn_mix mix;
+    int64_t most_bytes;             /* of the file; 0: no limit */
+    hn_calibrate_options calibrate; /* method and percentile */
+    const char *ranges;             /* SHA-256 of the table they come from; NULL: they are found */
+};
+hn_plan_fn hn_plan_quantize, hn_plan_convert;
+extern const hn_parameter hn_params_quantize[], hn_params_convert[], hn_params_simplify[];
+
+/* Reads the type that a step gives to layers. */
+typedef hone_status hn_read_type_fn(const hn_recipe_step *s, const char *type, hn_layer_scheme *out,
+                                    hn_error *err);
+/* Appends the rules of a step's parameter of that name, of HN_PARAM_LAYER, and counts them in *n. */
+hone_status hn_plan_rules(hn_compress_plan *p, const hn_recipe_step *s, const char *name,
+                          hn_read_type_fn *read, int *n, hn_error *err);
+
+/* The plan of a recipe, in its arena; checks all that can be checked without a model. */
+hone_status hn_compress_plan_make(hn_compress_plan *p, const hn_recipe *r, hn_error *err);
+/* Whether ranges, types or some transform need samples. */
+bool hn_compress_needs_data(const hn_compress_plan *p, const hn_recipe *r);
+
+/* How types are found where a recipe names them without a limit. */
+typedef struct hn_type_search {
+    const hn_layer_type *base; /* what layers have where nothing else suits; NULL: f32 */
+    hn_mixed_score *score;
+    void *score_ctx;
+    double least; /* a model is good enough from this score on */
+} hn_type_search;
+
+typedef struct hn_compress_options {
+    const hn_type_search *search;      /* NULL: the recipe has limits, or the types themselves */
     const hn_calibration *calibration; /* known ranges, instead of calibrating; or NULL */
     hn_dataset *data;                  /* NULL: none */
-    int64_t batch;                     /* samples a run takes; 0: 16 or the model's */
-    uint64_t seed;
     hn_how how;
     /* What is going on ("calibrate", "adaround" ...) and how much of it is done; false ends it with
      * HONE_E_LIMIT. May be NULL. */
@@ -52,21 +70,24 @@ typedef struct hn_compress_options {
     void *progress_ctx;
 } hn_compress_options;
 
-struct hn_compressed {
-    hn_model *model;
+typedef struct hn_compressed {
+    hn_model *model;             /* with its lineage */
+    hn_compress_plan plan;       /* whose lists are in the arena of the recipe */
     hn_calibration *calibration; /* made here; or NULL */
     hn_quantize_report report;
-    hn_mixed mixed;           /* n_layers 0: types were not chosen */
-    int64_t samples;          /* that were looked at */
-    char data[HN_SHA256_HEX]; /* their hash; "": there were none */
-    char warning[400];        /* what the samples look like; "": there is nothing to say */
-};
+    hn_mixed mixed;                   /* n_layers 0: types were not chosen */
+    int64_t samples;                  /* that were looked at */
+    char data[HN_SHA256_HEX];         /* their hash; "": there were none */
+    char warning[400];                /* what the samples look like; "": there is nothing to say */
+    int64_t changed[HN_RECIPE_STEPS]; /* by each transform (hn_transform_ctx) */
+} hn_compressed;
 
-/* m is only read. HONE_E_MODEL: it is quantized already. HONE_E_ARG: a rule matches no node, a type
- * or method wants data and there is none. HONE_E_NOT_FOUND: no choice of types is within the
- * limits. */
-hone_status hn_compress(hn_compressed *out, const hn_model *m, const hn_compress_options *o,
-                        hn_allocator *alloc, hn_error *err);
+/* m is only read. r becomes the recipe of what was done: with the number and the hash of the samples
+ * and with the types that were found, in the place of limits. HONE_E_MODEL: the model is quantized
+ * already. HONE_E_ARG: a rule matches no node; a transform needs data and there is none; or they are
+ * not those the recipe names. HONE_E_NOT_FOUND: no choice of types is within the limits. */
+hone_status hn_compress(hn_compressed *out, hn_recipe *r, const hn_model *m,
+                        const hn_compress_options *o, hn_allocator *alloc, hn_error *err);
 void hn_compressed_deinit(hn_compressed *c); /* all zero accepted */
 
 #endif

@@ -9,7 +9,7 @@
 
 typedef struct estimating {
     const hn_calibration *calibration;
-    const hn_method_ctx *c;
+    const hn_transform_ctx *c;
 } estimating;
 
 /* ---- inputs ---- */
@@ -137,7 +137,7 @@ static hone_status estimate_types(const estimating *e, const hn_weighted *layer,
 hone_status hn_estimate_layers(hn_estimate *out, const hn_weighted *layers, int n,
                                const hn_layer_scheme *types, int n_types,
                                const hn_calibration *calibration, const hn_model *m,
-                               const hn_method_ctx *c, int64_t samples, hn_error *err) {
+                               const hn_transform_ctx *c, int64_t samples, hn_error *err) {
     estimating e = {calibration, c};
     hn_layer_look look = {.samples = samples, .gram = true};
     hn_arena arena;

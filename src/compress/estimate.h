@@ -32,6 +32,6 @@ typedef struct hn_estimate {
 hone_status hn_estimate_layers(hn_estimate *out, const hn_weighted *layers, int n,
                                const hn_layer_scheme *types, int n_types,
                                const hn_calibration *calibration, const hn_model *m,
-                               const hn_method_ctx *c, int64_t samples, hn_error *err);
+                               const hn_transform_ctx *c, int64_t samples, hn_error *err);
 
 #endif

@@ -268,7 +268,7 @@ static hone_status take(void *ctx, int i, const hn_tensor *t, int64_t n, hn_erro
 /* Models that are compared row by row see the same batches of so many samples. */
 #define BATCH 8
 
-static hone_status collect(collector *to, int n, const hn_model *m, const hn_method_ctx *c,
+static hone_status collect(collector *to, int n, const hn_model *m, const hn_transform_ctx *c,
                            hn_arena *arena, hn_error *err) {
     hn_watch_options o = {.samples = to->samples};
     if (to->out != NULL || to->wanted != NULL) o.batch = BATCH;
@@ -281,7 +281,7 @@ static hone_status collect(collector *to, int n, const hn_model *m, const hn_met
     return hn_watch(m, names, n, c->feed, c->how, &o, take, to, c->alloc, err);
 }
 
-static hone_status begin(collector *to, const hn_weighted *layers, int n, const hn_method_ctx *c,
+static hone_status begin(collector *to, const hn_weighted *layers, int n, const hn_transform_ctx *c,
                          int64_t samples, hn_arena *arena, hn_error *err) {
     *to = (collector){.layers = layers,
                       .samples = hn_dataset_count(hn_feed_dataset(c->feed)),
@@ -313,7 +313,7 @@ static hone_status create_input(hn_layer_input *in, const hn_layer_matrix *m,
 }
 
 hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n,
-                            const hn_layer_look *look, const hn_model *m, const hn_method_ctx *c,
+                            const hn_layer_look *look, const hn_model *m, const hn_transform_ctx *c,
                             hn_error *err) {
     hn_arena arena;
     collector to;
@@ -333,7 +333,7 @@ fail:
 }
 
 hone_status hn_layer_outputs(hn_layer_output *of, const hn_weighted *layers, int n,
-                             const hn_model *m, const hn_method_ctx *c, int64_t samples,
+                             const hn_model *m, const hn_transform_ctx *c, int64_t samples,
                              hn_error *err) {
     hn_arena arena;
     collector to;
@@ -424,7 +424,8 @@ static hone_status weigh(const hn_weighted *w, const hn_layer_input *in, hn_allo
 }
 
 hone_status hn_layer_choose_grid(const hn_grid **out, const hn_weighted *w,
-                                 const hn_layer_input *in, const hn_method_ctx *c, hn_error *err) {
+                                 const hn_layer_input *in, const hn_transform_ctx *c,
+                                 hn_error *err) {
     double *importance;
     hone_status status;
     hn_grid g;

@@ -10,7 +10,7 @@
 #define HN_COMPRESS_LAYER_INPUT_H
 
 #include "compress/grid.h"
-#include "compress/method.h"
+#include "compress/transform.h"
 #include "compress/weighted.h"
 
 /* The weight as rows: element k of output channel o is number o * o_stride + k * k_stride of the
@@ -31,7 +31,7 @@ typedef struct hn_layer_output {
 /* of[i]: what layer i of those, each a matrix with a bias that is a constant vector or none, gives
  * in m, which may be another model with values of the same names. */
 hone_status hn_layer_outputs(hn_layer_output *of, const hn_weighted *layers, int n,
-                             const hn_model *m, const hn_method_ctx *c, int64_t samples,
+                             const hn_model *m, const hn_transform_ctx *c, int64_t samples,
                              hn_error *err);
 void hn_layer_output_deinit(hn_layer_output *out, hn_allocator *alloc); /* all zero accepted */
 
@@ -49,7 +49,7 @@ typedef struct hn_layer_look {
 } hn_layer_look;
 /* of[i]: what layer i of those, each a matrix, gets in m. */
 hone_status hn_layer_inputs(hn_layer_input *of, const hn_weighted *layers, int n,
-                            const hn_layer_look *look, const hn_model *m, const hn_method_ctx *c,
+                            const hn_layer_look *look, const hn_model *m, const hn_transform_ctx *c,
                             hn_error *err);
 void hn_layer_input_deinit(hn_layer_input *in, hn_allocator *alloc); /* all zero accepted */
 
@@ -62,6 +62,7 @@ hone_status hn_layer_error(double *sum, const hn_layer_matrix *m, const hn_layer
  * errors weighted by the inputs; under 8 bits that cuts off the largest weights. A depthwise layer
  * has no groups, but a scale per channel. */
 hone_status hn_layer_choose_grid(const hn_grid **out, const hn_weighted *w,
-                                 const hn_layer_input *in, const hn_method_ctx *c, hn_error *err);
+                                 const hn_layer_input *in, const hn_transform_ctx *c,
+                                 hn_error *err);
 
 #endif

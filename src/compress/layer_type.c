@@ -1,9 +1,9 @@
 #include "compress/layer_type.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "compress/transform.h"
 
 #define WEIGHTS_IN                                                                \
     (HN_DTYPE_BIT(U8) | HN_DTYPE_BIT(S8) | HN_DTYPE_BIT(S16) | HN_DTYPE_BIT(U4) | \
@@ -42,10 +42,7 @@ hone_status hn_layer_type_find(const hn_layer_type **out, const char *name, hn_e
     char names[200] = "";
     *out = hn_layer_type_named(name);
     if (*out != NULL) return HONE_OK;
-    for (int i = 0; i < hn_layer_type_count(); i++) {
-        size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "", rows[i].name);
-    }
+    for (int i = 0; i < hn_layer_type_count(); i++) hn_list_add(names, sizeof names, rows[i].name);
     return HN_FAIL(err, HONE_E_ARG, "type '%s', expected one of: %s", name, names);
 }
 

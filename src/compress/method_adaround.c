@@ -115,7 +115,7 @@ static void damp(const layer *l) {
     }
 }
 
-static hone_status round_layer(layer *l, hn_method_ctx *c, hn_arena *arena, hn_error *err) {
+static hone_status round_layer(layer *l, hn_transform_ctx *c, hn_arena *arena, hn_error *err) {
     hn_tensor *old = l->w->weight->constant, *made;
     int64_t pieces = (l->m.n + ROWS - 1) / ROWS;
     HN_TRY(hn_layer_choose_grid(&l->grid, l->w, &l->in, c, err));
@@ -133,7 +133,7 @@ static hone_status round_layer(layer *l, hn_method_ctx *c, hn_arena *arena, hn_e
 }
 
 /* Layers [0, n) of v, with those before them as they are now. */
-static hone_status round_some(layer *v, int n, hn_method_ctx *c, const hn_model *original,
+static hone_status round_some(layer *v, int n, hn_transform_ctx *c, const hn_model *original,
                               hn_error *err) {
     hn_arena arena;
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
@@ -179,7 +179,7 @@ static int count_some(const layer *v, int n, int all) {
     return some;
 }
 
-static hone_status round_all(hn_method_ctx *c, const hn_model *original, hn_arena *arena,
+static hone_status round_all(hn_transform_ctx *c, const hn_model *original, hn_arena *arena,
                              hn_error *err) {
     hn_weighted *found;
     int n_found, n = 0;
@@ -198,7 +198,7 @@ static hone_status round_all(hn_method_ctx *c, const hn_model *original, hn_aren
     return HONE_OK;
 }
 
-hone_status hn_method_adaround(hn_method_ctx *c, hn_error *err) {
+hone_status hn_transform_adaround(hn_transform_ctx *c, hn_error *err) {
     hn_arena arena;
     hn_model *original;
     HN_TRY(hn_model_clone(&original, c->model, c->alloc, err));

@@ -129,7 +129,7 @@ static hone_status try_exponents(const search *s, bool *better, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status scale_norm(hn_method_ctx *c, const hn_normed *of, hn_arena *arena,
+static hone_status scale_norm(hn_transform_ctx *c, const hn_normed *of, hn_arena *arena,
                               hn_error *err) {
     hn_layer_input in;
     hn_layer_look look = {.samples = MOST_SAMPLES, .gram = true};
@@ -151,7 +151,7 @@ static hone_status scale_norm(hn_method_ctx *c, const hn_normed *of, hn_arena *a
 
 /* ---- grids ---- */
 
-static hone_status choose_grids(hn_method_ctx *c, hn_arena *arena, hn_error *err) {
+static hone_status choose_grids(hn_transform_ctx *c, hn_arena *arena, hn_error *err) {
     hn_weighted *layers;
     hn_layer_matrix m;
     hn_layer_look look = {.samples = MOST_SAMPLES};
@@ -173,7 +173,7 @@ static hone_status choose_grids(hn_method_ctx *c, hn_arena *arena, hn_error *err
     return status;
 }
 
-hone_status hn_method_awq(hn_method_ctx *c, hn_error *err) {
+hone_status hn_transform_awq(hn_transform_ctx *c, hn_error *err) {
     hn_arena arena;
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
     hn_normed *norms;

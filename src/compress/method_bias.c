@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compress/method.h"
+#include "compress/transform.h"
 #include "compress/watch.h"
 #include "compress/weighted.h"
 #include "ops/nodes.h"
@@ -44,7 +44,7 @@ typedef struct layer {
 } layer;
 
 typedef struct correction {
-    hn_method_ctx *c;
+    hn_transform_ctx *c;
     hn_arena arena;
     layer *layers;
     int n, levels;
@@ -159,7 +159,7 @@ static hone_status add(void *ctx, int i, const hn_tensor *t, int64_t samples, hn
 
 /* Sums the outputs of the layers of a level, -1: of all of them, in the float model or not. */
 static hone_status sum_up(correction *k, int level, bool original, hn_error *err) {
-    hn_method_ctx *c = k->c;
+    hn_transform_ctx *c = k->c;
     const hn_model *m = original ? c->original : c->model;
     hn_how how = hn_how_for(c->how, m);
     hn_arena_mark mark = hn_arena_here(&k->arena);
@@ -297,7 +297,7 @@ static hone_status correct(const layer *l, bool *done, hn_error *err) {
 }
 
 static hone_status correct_level(correction *k, int level, hn_error *err) {
-    hn_method_ctx *c = k->c;
+    hn_transform_ctx *c = k->c;
     bool any = false;
     for (int i = 0; i < k->n; i++) any |= k->layers[i].level == level;
     if (any) HN_TRY(sum_up(k, level, false, err));
@@ -312,7 +312,7 @@ static hone_status correct_level(correction *k, int level, hn_error *err) {
     return HONE_OK;
 }
 
-static hone_status check_inputs(const hn_method_ctx *c, hn_error *err) {
+static hone_status check_inputs(const hn_transform_ctx *c, hn_error *err) {
     const hn_graph *g = c->model->graph, *from = c->original->graph;
     for (int i = 0; i < g->n_inputs && i < from->n_inputs; i++)
         HN_CHECK(err, g->inputs[i]->type.dtype == from->inputs[i]->type.dtype, HONE_E_ARG,
@@ -323,7 +323,7 @@ static hone_status check_inputs(const hn_method_ctx *c, hn_error *err) {
     return HONE_OK;
 }
 
-hone_status hn_method_bias(hn_method_ctx *c, hn_error *err) {
+hone_status hn_transform_bias(hn_transform_ctx *c, hn_error *err) {
     correction k = {.c = c};
     HN_TRY(check_inputs(c, err));
     hn_arena_init(&k.arena, c->alloc, HN_MEM_SCRATCH);

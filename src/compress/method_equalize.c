@@ -24,7 +24,7 @@
  */
 #include <math.h>
 
-#include "compress/method.h"
+#include "compress/transform.h"
 #include "ops/nodes.h"
 
 /* No channel is scaled by more, and larger weights are left alone: nothing leaves the range of f32.
@@ -243,7 +243,7 @@ static bool is_scaled(const layer *l) {
     return scaled;
 }
 
-hone_status hn_method_equalize(hn_method_ctx *c, hn_error *err) {
+hone_status hn_transform_equalize(hn_transform_ctx *c, hn_error *err) {
     hn_arena arena;
     layer *v = NULL;
     int n;

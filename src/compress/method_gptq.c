@@ -138,7 +138,7 @@ fail:
     return status;
 }
 
-static hone_status look_at(hessian *h, const hn_weighted *w, const hn_method_ctx *c,
+static hone_status look_at(hessian *h, const hn_weighted *w, const hn_transform_ctx *c,
                            hn_error *err) {
     hn_layer_look look = {.samples = MOST_SAMPLES, .gram = true};
     hessian_deinit(h, c->alloc);
@@ -150,7 +150,7 @@ static hone_status look_at(hessian *h, const hn_weighted *w, const hn_method_ctx
 
 /* ---- layers ---- */
 
-static hone_status round_layer(layer *l, const hessian *h, hn_method_ctx *c, hn_error *err) {
+static hone_status round_layer(layer *l, const hessian *h, hn_transform_ctx *c, hn_error *err) {
     hn_tensor *old = l->w->weight->constant, *made;
     HN_TRY(hn_layer_choose_grid(&l->grid, l->w, &h->in, c, err));
     l->inverse = h->inverse;
@@ -171,7 +171,7 @@ static hone_status round_layer(layer *l, const hessian *h, hn_method_ctx *c, hn_
     return status;
 }
 
-static hone_status round_layers(const hn_weighted *layers, int n, hessian *h, hn_method_ctx *c,
+static hone_status round_layers(const hn_weighted *layers, int n, hessian *h, hn_transform_ctx *c,
                                 hn_error *err) {
     for (int i = 0; i < n; i++) {
         layer l = {.w = &layers[i]};
@@ -185,7 +185,7 @@ static hone_status round_layers(const hn_weighted *layers, int n, hessian *h, hn
     return HONE_OK;
 }
 
-hone_status hn_method_gptq(hn_method_ctx *c, hn_error *err) {
+hone_status hn_transform_gptq(hn_transform_ctx *c, hn_error *err) {
     hn_arena arena;
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
     hn_weighted *layers;

@@ -34,8 +34,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "compress/method.h"
 #include "compress/normed.h"
+#include "compress/transform.h"
 #include "compress/watch.h"
 
 enum { FIRST_TENTH = 3, LAST_TENTH = 9 }; /* of a */
@@ -57,7 +57,7 @@ typedef struct norm {
 } norm;
 
 typedef struct smoothing {
-    hn_method_ctx *c;
+    hn_transform_ctx *c;
     hn_arena arena;
     int n_norms;
     norm *norms;
@@ -99,7 +99,7 @@ static hone_status look(void *ctx, int i, const hn_tensor *t, int64_t n, hn_erro
 }
 
 static hone_status watch(smoothing *s, hn_error *err) {
-    hn_method_ctx *c = s->c;
+    hn_transform_ctx *c = s->c;
     hn_watch_options o = {
         .samples = c->samples, .progress = c->progress, .progress_ctx = c->progress_ctx};
     const char **names = hn_arena_array(&s->arena, (size_t)s->n_norms, sizeof *names);
@@ -195,7 +195,7 @@ static void choose_at(void *ctx, int64_t i) {
     of->better = choose(of);
 }
 
-hone_status hn_method_smooth(hn_method_ctx *c, hn_error *err) {
+hone_status hn_transform_smooth(hn_transform_ctx *c, hn_error *err) {
     smoothing s = {.c = c};
     hn_arena_init(&s.arena, c->alloc, HN_MEM_SCRATCH);
     hone_status status = find(&s, err);

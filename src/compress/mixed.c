@@ -124,7 +124,7 @@ static double harm_beyond(double harm, double base) {
 static hone_status estimate(work *w, hn_error *err) {
     hn_mixed *x = w->out;
     const hn_mixed_options *o = w->o;
-    hn_method_ctx c = {.feed = o->feed, .samples = o->samples, .how = o->how, .alloc = w->alloc};
+    hn_transform_ctx c = {.feed = o->feed, .samples = o->samples, .how = o->how, .alloc = w->alloc};
     int first = o->base == NULL, n_types = w->n_types - first; /* f32 has nothing to estimate */
     size_t n = (size_t)x->n_layers * (size_t)n_types;
     hn_estimate *found = hn_arena_array(&x->arena, n, sizeof *found);

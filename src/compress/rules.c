@@ -6,6 +6,7 @@
 
 #include "compress/place.h"
 #include "compress/quantizer.h"
+#include "compress/transform.h"
 #include "engine/layers.h"
 #include "ops/nodes.h"
 
@@ -32,12 +33,6 @@ static int edits(const char *a, const char *b) {
     return row[n];
 }
 
-/* Appends ", name" or "name"; a text that is full stays as it is. */
-static void add(char *text, size_t size, const char *name) {
-    size_t n = strlen(text);
-    snprintf(text + n, size - n, "%s%s", n > 0 ? ", " : "", name);
-}
-
 /* The layers whose names are nearest to a pattern, nearest first. */
 static void nearest(const hn_graph *g, const char *pattern, char *text, size_t size) {
     const char *best[SHOWN] = {NULL};
@@ -53,7 +48,7 @@ static void nearest(const hn_graph *g, const char *pattern, char *text, size_t s
         best[at] = name;
         distance[at] = d;
     }
-    for (int k = 0; k < n; k++) add(text, size, best[k]);
+    for (int k = 0; k < n; k++) hn_list_add(text, size, best[k]);
 }
 
 /* ---- rules ---- */
@@ -85,7 +80,7 @@ static hone_status check_rule(const hn_graph *g, const hn_scheme *rule, bool emb
         if (holds_for(n, rule, embeddings, &why)) return HONE_OK;
         char one[160];
         snprintf(one, sizeof one, "%.60s (%s: %s)", name, n->op_type, why);
-        if (matched++ < SHOWN) add(text, sizeof text, one);
+        if (matched++ < SHOWN) hn_list_add(text, sizeof text, one);
     }
     HN_CHECK(err, matched == 0, HONE_E_ARG,
              "the type given to '%s' quantizes none of the %d node%s of that name: %s%s", pattern,

@@ -16,6 +16,13 @@ hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named) 
     return s->layer;
 }
 
+bool hn_scheme_wants(const hn_scheme *s, hn_layer_kind least, hn_layer_kind most) {
+    bool yes = s->layer.kind >= least && s->layer.kind <= most;
+    for (int i = 0; i < s->n_rules; i++)
+        yes = yes || (s->rules[i].layer.kind >= least && s->rules[i].layer.kind <= most);
+    return yes;
+}
+
 /* The constant behind input i, and to which of its axes each axis of the input goes; NULL: there is
  * none. */
 static hn_value *constant_behind(const hn_node *n, int i, int *axes) {

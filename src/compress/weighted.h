@@ -22,6 +22,9 @@ typedef struct hn_weighted {
 /* What the scheme asks of a node. *named: a rule says so, not what holds for all; may be NULL. */
 hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named);
 
+/* The scheme has layers of these kinds, by a rule or for all. */
+bool hn_scheme_wants(const hn_scheme *s, hn_layer_kind least, hn_layer_kind most);
+
 /* The float type that the scheme, which is ctx, has a node computed in: for hn_convert. One that
  * came in 16 bits and keeps many weights goes back to them, unless a rule says f32. */
 hone_dtype hn_scheme_float(void *ctx, const hn_node *n);

@@ -150,6 +150,15 @@ static void tables(void) {
         WHOLE(c);
         printf("type %s\n", c.v.name);
     }
+#ifdef HONE_SIZED_H /* hone.h of version 0.1 has no transforms */
+    for (size_t i = 0; i < hone_n_transforms(); i++) {
+        GUARDED(hone_transform_info, t);
+        MUST(hone_transform_at(i, &t.v, &error));
+        WHOLE(t);
+        GUARDED(hone_param_info, p);
+        if (hone_transform_param_at(i, 0, &p.v, &error) == HONE_OK) WHOLE(p);
+    }
+#endif
 }
 
 /* ---- values ---- */
@@ -493,6 +502,15 @@ static void data(const char *digits) {
     hone_quantization_destroy(report);
     hone_model_destroy(small);
     REFUSES(rules[1], hone_model_quantize(&small, m, NULL, &q, NULL, &error));
+#ifdef HONE_SIZED_H
+    hone_transform_options t;
+    hone_transform_options_init(&t);
+    MUST(hone_model_transform(&small, m, "hone recipe 2; convert type=f16", NULL, &t, &report,
+                              &error));
+    FUTURE(*report);
+    hone_quantization_destroy(report);
+    hone_model_destroy(small);
+#endif
     hone_dataset_destroy(d);
     hone_model_destroy(m);
 }

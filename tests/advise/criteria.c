@@ -38,7 +38,7 @@ static void begin(made_up *m) {
                            .choosing_samples = 300,
                            .profile = "Conv 90 %",
                            .profile_ms = 10,
-                           .recipe = "hone recipe 1"}};
+                           .recipe = "hone recipe 2"}};
     hn_arena_init(&m->arena, &scratch_mem, HN_MEM_OTHER);
     m->s.out = &m->out;
     m->s.arena = &m->arena;

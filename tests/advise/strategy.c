@@ -51,11 +51,17 @@ static void candidates_follow_the_tree(void **state) {
     assert_true(n >= 5);
     assert_string_equal(hn_candidate_at(0)->name, "simplified");
     hn_recipe r;
-    assert_int_equal(hn_candidate_recipe(hn_candidate_at(3), 7, &r, NULL), HONE_OK);
+    hn_compress_plan p;
+    hn_arena arena;
+    hn_arena_init(&arena, hn_allocator_default(), HN_MEM_OTHER);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(hn_candidate_recipe(hn_candidate_at(i), 7, &arena, &r, &p, NULL), HONE_OK);
+    assert_int_equal(hn_candidate_recipe(hn_candidate_at(3), 7, &arena, &r, &p, NULL), HONE_OK);
     assert_string_equal(r.name, "int8");
-    assert_int_equal(r.layer.kind, HN_LAYER_STATIC);
+    assert_int_equal(p.scheme.layer.kind, HN_LAYER_STATIC);
     assert_int_equal(r.seed, 7);
-    assert_true(hn_recipe_needs_data(&r));
+    assert_true(hn_compress_needs_data(&p, &r));
+    hn_arena_deinit(&arena);
 }
 
 int main(void) {

@@ -46,7 +46,7 @@ static void a_model_comes_out(void **state) {
     assert_true(calls > 0 && found->met && found->model != NULL && found->chosen > 0);
     assert_true(found->rows[found->chosen].file_bytes <= o.max_file_bytes);
     assert_true(found->n_criteria == 8 && found->n_guards == 7);
-    assert_non_null(strstr(found->recipe, "hone recipe 1\nname "));
+    assert_non_null(strstr(found->recipe, "hone recipe 2\nname "));
     assert_int_equal(hone_session_create(&session, found->model, NULL, &err), HONE_OK);
     assert_int_equal(hone_session_eval(session, o.data, NULL, &result, &err), HONE_OK);
     assert_true(result.top1 >= 190);
@@ -80,7 +80,7 @@ static void what_cannot_be_is_refused(void **state) {
     REFUSED(target, "toaster", HONE_E_ARG, "there is no target 'toaster'");
     REFUSED(target, "nvidia_gpu", HONE_E_UNSUPPORTED, "cannot be measured here, cpu alone can");
     REFUSED(metric, "top1", HONE_E_ARG, "the metric 'top1' wants data");
-    REFUSED(recipe, "nonsense", HONE_E_FORMAT, "'hone recipe 1' is wanted");
+    REFUSED(recipe, "nonsense", HONE_E_FORMAT, "expected 'hone recipe 2'");
     hone_model_destroy(m);
 }
 

@@ -64,7 +64,8 @@ static void a_made_model_outlives_its_source(void **state) {
     for (size_t i = 0; i < q->n_layers; i++) n += !strcmp(q->layers[i].type, "int8-weights");
     assert_int_equal(n, 2);
     assert_string_equal(hone_model_metadata(made, "hone.recipe"), q->recipe);
-    assert_string_equal(q->recipe, "quantize type=int8-weights layer:b*=f32");
+    assert_string_equal(q->recipe,
+                        "hone recipe 2; simplify; quantize type=int8-weights layer:b*=f32");
     assert_int_equal(strlen(hone_model_metadata(made, "hone.source")), 64);
     assert_null(hone_model_metadata(made, "hone.data"));
     hone_quantization_destroy(q);
@@ -86,7 +87,8 @@ static void what_is_simulated_stays_in_floats(void **state) {
     if (hone_model_quantize(&made, m, NULL, &o, &q, &err) != HONE_OK) fail_msg("%s", err.text);
     ask(made, got); /* w: 2 and 3; v: 0.75, -0.75 and 1.5 */
     assert_true(fabsf(got[0] + 2.25f) < 1e-4f && fabsf(got[1] - 22.5f) < 1e-4f);
-    assert_string_equal(q->recipe, "quantize type=int8-weights simulate bits=1");
+    assert_string_equal(q->recipe,
+                        "hone recipe 2; simplify; quantize type=int8-weights simulate bits=1");
     assert_string_equal(q->layers[0].weights, "1 bit per channel");
     hone_quantization_destroy(q);
     hone_model_destroy(made);
@@ -125,6 +127,72 @@ static void names_are_in_tables(void **state) {
         assert_true(found);
         assert_int_equal(hone_quantize_choice_at(some[k].of, n, &c, &err), HONE_E_ARG);
     }
+}
+
+static void transforms_and_their_parameters_are_in_tables(void **state) {
+    (void)state;
+    hone_transform_info t;
+    hone_param_info p;
+    bool found = false;
+    size_t n = hone_n_transforms();
+    assert_true(n >= 9);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(hone_transform_at(i, &t, &err), HONE_OK);
+        assert_true(t.help[0] != '\0' && t.stage[0] != '\0');
+        if (strcmp(t.name, "gptq") == 0) assert_true(t.needs_data && t.n_params == 0);
+        for (size_t k = 0; k < t.n_params; k++) {
+            assert_int_equal(hone_transform_param_at(i, k, &p, &err), HONE_OK);
+            assert_true(p.help[0] != '\0');
+            if (strcmp(t.name, "quantize") != 0 || strcmp(p.name, "ranges") != 0) continue;
+            found = true;
+            assert_string_equal(p.kind, "word");
+            assert_string_equal(p.usual, "auto");
+            assert_string_equal(hone_transform_word_at(i, k, 0), "minmax");
+            assert_null(hone_transform_word_at(i, k, 100));
+        }
+        assert_int_equal(hone_transform_param_at(i, t.n_params, &p, &err), HONE_E_ARG);
+        assert_null(hone_transform_word_at(i, t.n_params, 0));
+    }
+    assert_true(found);
+    assert_int_equal(hone_transform_at(n, &t, &err), HONE_E_ARG);
+    assert_null(hone_transform_word_at(n, 0, 0));
+}
+
+static void a_recipe_says_what_is_done(void **state) {
+    (void)state;
+    hone_model *m = model(), *made = NULL, *again;
+    hone_quantization *q, *r;
+    if (hone_model_transform(
+            &made, m, "hone recipe 2\nsimplify\nequalize\nquantize type=int8-weights bits=5\n",
+            NULL, NULL, &q, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(q->n_transforms, 3);
+    assert_string_equal(q->transforms[1].name, "equalize");
+    assert_string_equal(q->transforms[2].name, "quantize");
+    assert_int_equal(q->transforms[2].changed, 2);
+    assert_string_equal(q->type, "int8-weights");
+    assert_false(q->simulated);
+    assert_string_equal(q->recipe,
+                        "hone recipe 2; simplify; equalize; quantize type=int8-weights bits=5");
+    if (hone_model_transform(&again, m, hone_model_metadata(made, "hone.recipe"), NULL, NULL, &r,
+                             &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    assert_string_equal(r->recipe, q->recipe);
+    float a[2], b[2];
+    ask(made, a);
+    ask(again, b);
+    assert_memory_equal(a, b, sizeof a);
+    hone_quantization_destroy(q);
+    hone_quantization_destroy(r);
+    hone_model_destroy(made);
+    hone_model_destroy(again);
+    made = NULL;
+    assert_int_equal(hone_model_transform(&made, m, "hone recipe 2; prune", NULL, NULL, NULL, &err),
+                     HONE_E_FORMAT);
+    assert_non_null(strstr(err.text, "line 1: a transform: found 'prune', expected one of: "));
+    assert_int_equal(hone_model_transform(&made, m, NULL, NULL, NULL, NULL, &err), HONE_E_ARG);
+    assert_null(made);
+    hone_model_destroy(m);
 }
 
 static void fails(const hone_quantize_options *o, const char *why) {
@@ -200,6 +268,8 @@ int main(void) {
         cmocka_unit_test(a_made_model_outlives_its_source),
         cmocka_unit_test(what_is_simulated_stays_in_floats),
         cmocka_unit_test(names_are_in_tables),
+        cmocka_unit_test(transforms_and_their_parameters_are_in_tables),
+        cmocka_unit_test(a_recipe_says_what_is_done),
         cmocka_unit_test(wrong_options_are_said),
         cmocka_unit_test(models_without_layers),
     };

@@ -31,7 +31,7 @@ static hn_model *rounded(const hn_model *m, int bits, int threads, int64_t chang
     give_grids(&b, bits);
     assert_int_equal(hn_pool_create(&pool, threads, &scratch_mem, &err), HONE_OK);
     b.how.engine.pool = pool;
-    if (hn_method_adaround(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_transform_adaround(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_int_equal(b.c.changed, changed);
     if (grids != NULL)
         *grids = b.c.grids;
@@ -119,7 +119,7 @@ static void layers_make_up_for_those_before(void **state) {
     method_bench b;
     method_begin_with(&b, copy, 160);
     give_grids(&b, 4);
-    if (hn_method_adaround(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_transform_adaround(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_int_equal(b.c.changed, 2);
     hn_model *n = nearest(m, "w", hn_grids_of(b.c.grids, "w", NULL));
     hn_model *n2 = nearest(n, "w2", hn_grids_of(b.c.grids, "w2", NULL));
@@ -178,7 +178,7 @@ static void too_few_rows_teach_nothing(void **state) {
     method_begin_with(&b, m, 160);
     give_grids(&b, 4);
     b.c.samples = 3;
-    assert_int_equal(hn_method_adaround(&b.c, &err), HONE_OK);
+    assert_int_equal(hn_transform_adaround(&b.c, &err), HONE_OK);
     assert_int_equal(b.c.changed, 0);
     assert_null(hn_grids_of(b.c.grids, "w", NULL));
     hn_grids_destroy(b.c.grids);
@@ -209,7 +209,7 @@ static void it_can_be_stopped_and_fail(void **state) {
         b.c.progress = stop;
         b.c.progress_ctx = &calls;
         scratch_mem.fail_after = k;
-        status = hn_method_adaround(&b.c, &err);
+        status = hn_transform_adaround(&b.c, &err);
         scratch_mem.fail_after = -1;
         hn_grids_destroy(b.c.grids);
         method_end(&b);

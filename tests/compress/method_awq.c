@@ -71,7 +71,7 @@ static void large_inputs_count_more(void **state) {
         hn_error err;
         begin(&b, m, seed == 2 ? 8 : 0);
         double before = error_of(m, &b, "q") + error_of(m, &b, "k");
-        if (hn_method_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+        if (hn_transform_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
         assert_int_equal(b.c.changed, 2);
         if (hn_model_verify(m, &err) != HONE_OK) fail_msg("%s", err.text);
         method_same(same, m, 1e-5);
@@ -95,7 +95,7 @@ static void grids_are_chosen_by_inputs(void **state) {
     begin(&b, m, 0);
     double before = error_of(m, &b, "d");
     assert_int_equal(hn_grids_create(&b.c.grids, &scratch_mem, &err), HONE_OK);
-    if (hn_method_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_transform_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_non_null(hn_grids_of(b.c.grids, "wq", NULL));
     assert_non_null(hn_grids_of(b.c.grids, "wd", NULL));
     assert_true(error_of(m, &b, "d") < 0.9 * before);
@@ -115,11 +115,11 @@ static void what_must_stay_stays(void **state) {
     hn_error err;
     begin(&b, m, 0);
     b.scheme.layer.kind = HN_LAYER_STATIC;
-    assert_int_equal(hn_method_awq(&b.c, &err), HONE_OK);
+    assert_int_equal(hn_transform_awq(&b.c, &err), HONE_OK);
     assert_int_equal(b.c.changed, 0);
     method_end(&b);
     begin(&b, plain, 0);
-    assert_int_equal(hn_method_awq(&b.c, &err), HONE_OK);
+    assert_int_equal(hn_transform_awq(&b.c, &err), HONE_OK);
     assert_int_equal(b.c.changed, 0);
     method_end(&b);
     hn_model_destroy(m);
@@ -138,7 +138,7 @@ static hn_tensor *by_threads(int threads) {
     hn_pool_destroy(b.pool);
     assert_int_equal(hn_pool_create(&b.pool, threads, &scratch_mem, &err), HONE_OK);
     b.how.engine.pool = b.pool;
-    if (hn_method_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_transform_awq(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_int_equal(b.c.changed, 1);
     hn_tensor *w =
         hn_tensor_ref(hn_graph_value(m->graph, "q")->producer->inputs[1].value->constant);
@@ -164,7 +164,7 @@ static void every_allocation_may_fail(void **state) {
         hn_error err;
         begin(&b, m, 0);
         scratch_mem.fail_after = k;
-        status = hn_method_awq(&b.c, &err);
+        status = hn_transform_awq(&b.c, &err);
         scratch_mem.fail_after = -1;
         method_end(&b);
         hn_model_destroy(m);

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -48,19 +49,19 @@ static double apart(const means *a, const means *b) {
 
 static hone_status compress(hn_model **out, const hn_model *m, const method_bench *b, bool bias,
                             bool integer_io, bool simulate, hn_error *err) {
-    const hn_method *method = hn_method_named("bias");
-    hn_compress_options o = {.scheme.layer = hn_layer_type_named("int8")->layer,
-                             .scheme.target = hn_quant_target_named("hone"),
-                             .scheme.integer_io = integer_io,
-                             .scheme.simulate = simulate,
-                             .n_methods = bias ? 1 : 0,
-                             .methods = &method,
-                             .data = b->data,
-                             .seed = 1,
-                             .how = b->how};
+    hn_compress_options o = {.data = b->data, .how = b->how};
+    hn_arena arena;
+    hn_recipe r;
     hn_compressed c;
-    o.scheme.layer.weights.bits = 3; /* packed */
-    HN_TRY(hn_compress(&c, m, &o, &scratch_mem, err));
+    char text[200];
+    snprintf(text, sizeof text,
+             "hone recipe 2; samples 0; simplify; quantize weights=s8 bits=3 ranges=minmax%s%s%s",
+             integer_io ? " integer-io" : "", simulate ? " simulate" : "", bias ? "; bias" : "");
+    hn_arena_init(&arena, &scratch_mem, HN_MEM_OTHER);
+    hone_status status = hn_recipe_read(&r, text, &arena, err);
+    if (status == HONE_OK) status = hn_compress(&c, &r, m, &o, &scratch_mem, err);
+    hn_arena_deinit(&arena);
+    HN_TRY(status);
     *out = c.model;
     c.model = NULL;
     hn_compressed_deinit(&c);
@@ -135,7 +136,7 @@ static void float_layers_stay(void **state) {
     method_bench b;
     method_begin(&b, copy);
     b.c.original = m;
-    assert_int_equal(hn_method_bias(&b.c, &err), HONE_OK);
+    assert_int_equal(hn_transform_bias(&b.c, &err), HONE_OK);
     assert_int_equal(b.c.changed, 0);
     method_end(&b);
     hn_model_destroy(copy);
@@ -163,7 +164,7 @@ static void it_can_be_stopped_and_fail(void **state) {
         b.c.original = m;
         b.c.progress = stop;
         scratch_mem.fail_after = k;
-        status = hn_method_bias(&b.c, &err);
+        status = hn_transform_bias(&b.c, &err);
         scratch_mem.fail_after = -1;
         hn_model_destroy(copy);
     }

@@ -42,7 +42,7 @@ static void pairs_are_balanced(void **state) {
     };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         hn_model *m = method_model(texts[k], k);
-        hn_model *e = method_keeps(m, hn_method_equalize, 2);
+        hn_model *e = method_keeps(m, hn_transform_equalize, 2);
         for (int64_t i = 0; i < 8; i++) {
             double r1 = bias_or_weight(e, "w1", "wb1", i), r2 = reach(e, "w2", 1, i);
             double before = bias_or_weight(m, "w1", "wb1", i) * reach(m, "w2", 1, i);
@@ -63,7 +63,7 @@ static void chains_settle(void **state) {
         " c = Conv <group = 8> (b, w2, wb2) d = Relu (c) y = Conv (d, w3) }",
         3);
     memset(method_weight(m, "wb2"), 0, 8 * sizeof(float));
-    hn_model *e = method_keeps(m, hn_method_equalize, 3);
+    hn_model *e = method_keeps(m, hn_transform_equalize, 3);
     for (int64_t i = 0; i < 8; i++) {
         double r = reach(e, "w2", 0, i);
         assert_true(fabs(bias_or_weight(e, "w1", "wb1", i) / r - 1) < 1e-2);
@@ -95,7 +95,7 @@ static void groups_pools_and_gemms(void **state) {
     };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         hn_model *m = method_model(texts[k], 20 + k);
-        hn_model_destroy(method_keeps(m, hn_method_equalize, 2));
+        hn_model_destroy(method_keeps(m, hn_transform_equalize, 2));
         hn_model_destroy(m);
     }
 }
@@ -124,7 +124,7 @@ static void what_must_stay_stays(void **state) {
     };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         hn_model *m = method_model(texts[k], 40 + k);
-        hn_model_destroy(method_keeps(m, hn_method_equalize, 0));
+        hn_model_destroy(method_keeps(m, hn_transform_equalize, 0));
         hn_model_destroy(m);
     }
 }
@@ -136,7 +136,7 @@ static void channels_of_zeros_stay(void **state) {
     memset(w1 + 2 * 27, 0, 27 * sizeof *w1);
     method_weight(m, "wb1")[2] = 0;
     for (int o = 0; o < 5; o++) memset(w2 + (o * 8 + 4) * 9, 0, 9 * sizeof *w2);
-    hn_model *e = method_keeps(m, hn_method_equalize, 2);
+    hn_model *e = method_keeps(m, hn_transform_equalize, 2);
     assert_memory_equal(method_weight(e, "w1") + 4 * 27, w1 + 4 * 27, 27 * sizeof *w1);
     assert_memory_equal(method_weight(e, "w2") + 2 * 9, w2 + 2 * 9, 9 * sizeof *w2);
     assert_memory_not_equal(method_weight(e, "w1") + 3 * 27, w1 + 3 * 27, 27 * sizeof *w1);
@@ -152,8 +152,8 @@ static void weights_out_of_range_stay(void **state) {
         hn_error err;
         method_weight(m, "w2")[5] = bad[k];
         assert_int_equal(hn_model_clone(&copy, m, &scratch_mem, &err), HONE_OK);
-        hn_method_ctx c = {.model = copy, .alloc = &scratch_mem};
-        assert_int_equal(hn_method_equalize(&c, &err), HONE_OK);
+        hn_transform_ctx c = {.model = copy, .alloc = &scratch_mem};
+        assert_int_equal(hn_transform_equalize(&c, &err), HONE_OK);
         assert_int_equal(c.changed, 0);
         hn_model_destroy(copy);
         hn_model_destroy(m);
@@ -163,7 +163,7 @@ static void weights_out_of_range_stay(void **state) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     hn_model *m = method_model(PAIR("b = Relu (a)"), 9);
-    method_survives(m, hn_method_equalize);
+    method_survives(m, hn_transform_equalize);
     hn_model_destroy(m);
 }
 

@@ -75,7 +75,7 @@ static void errors_make_up_for_each_other(void **state) {
         bench t;
         hn_error err;
         begin(&t, m, groups[i]);
-        if (hn_method_gptq(&t.b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+        if (hn_transform_gptq(&t.b.c, &err) != HONE_OK) fail_msg("%s", err.text);
         assert_int_equal(t.b.c.changed, 1);
         const hn_grid *g = hn_grids_of(t.b.c.grids, "w", NULL);
         assert_non_null(g);
@@ -104,7 +104,7 @@ static void grids_of_others_stay(void **state) {
         HONE_OK);
     hn_tensor *scale = hn_tensor_ref(g.scale);
     assert_int_equal(hn_grids_set(t.b.c.grids, "w", &g, &err), HONE_OK);
-    assert_int_equal(hn_method_gptq(&t.b.c, &err), HONE_OK);
+    assert_int_equal(hn_transform_gptq(&t.b.c, &err), HONE_OK);
     assert_ptr_equal(hn_grids_of(t.b.c.grids, "w", NULL)->scale, scale);
     hn_tensor *same = rounded(hn_grids_of(t.b.c.grids, "w", NULL), w->constant);
     assert_true(hn_tensor_equal(same, w->constant));
@@ -122,7 +122,7 @@ static hn_tensor *by_threads(const char *text, int threads) {
     hn_pool_destroy(t.b.pool);
     assert_int_equal(hn_pool_create(&t.b.pool, threads, &scratch_mem, &err), HONE_OK);
     t.b.how.engine.pool = t.b.pool;
-    if (hn_method_gptq(&t.b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_transform_gptq(&t.b.c, &err) != HONE_OK) fail_msg("%s", err.text);
     assert_int_equal(t.b.c.changed, 1);
     hn_tensor *w = hn_tensor_ref(hn_graph_value(m->graph, "w")->constant);
     end(&t);
@@ -158,7 +158,7 @@ static void depthwise_stays(void **state) {
     bench t;
     hn_error err;
     begin(&t, m, 0);
-    assert_int_equal(hn_method_gptq(&t.b.c, &err), HONE_OK);
+    assert_int_equal(hn_transform_gptq(&t.b.c, &err), HONE_OK);
     assert_int_equal(t.b.c.changed, 0);
     assert_ptr_equal(hn_graph_value(m->graph, "w")->constant, was);
     assert_null(hn_grids_of(t.b.c.grids, "w", NULL));
@@ -179,7 +179,7 @@ static void it_can_be_stopped(void **state) {
     hn_error err;
     begin(&t, m, 0);
     t.b.c.progress = stop;
-    assert_int_equal(hn_method_gptq(&t.b.c, &err), HONE_E_LIMIT);
+    assert_int_equal(hn_transform_gptq(&t.b.c, &err), HONE_E_LIMIT);
     end(&t);
     hn_model_destroy(m);
 }
@@ -193,7 +193,7 @@ static void memory_runs_out(void **state) {
         hn_error err;
         begin(&t, m, 8);
         scratch_mem.fail_after = k;
-        status = hn_method_gptq(&t.b.c, &err);
+        status = hn_transform_gptq(&t.b.c, &err);
         scratch_mem.fail_after = -1;
         end(&t);
         hn_model_destroy(m);

@@ -32,7 +32,7 @@ static void products_of_a_norm_are_scaled_together(void **state) {
         hn_model *m = method_model(texts[k], k);
         memset(method_weight(m, "ws1") + 3, 0, sizeof(float)); /* a channel of zeros */
         if (k == 0) method_weight(m, "wb1")[3] = 0;
-        hn_model *e = method_keeps(m, hn_method_smooth, 4);
+        hn_model *e = method_keeps(m, hn_transform_smooth, 4);
         for (int64_t r = 0; r < 8; r++) {
             double s =
                 (double)method_weight(e, "wq")[r * 8] / (double)method_weight(m, "wq")[r * 8];
@@ -83,7 +83,7 @@ static void outliers_move_into_weights(void **state) {
             " h = LayerNormalization (x, ws) y = MatMul (h, wf) }",
             seed);
         for (int k = 0; k < 8; k++) method_weight(m, "ws")[k] = k == 3 ? 30 : 0.5f;
-        hn_model *e = method_keeps(m, hn_method_smooth, 1);
+        hn_model *e = method_keeps(m, hn_transform_smooth, 1);
         const hn_tensor *scale = node_with_output(e, "h")->inputs[1].value->constant;
         const float *old = method_weight(m, "ws"), *was = method_weight(m, "wf"),
                     *is = method_weight(e, "wf");
@@ -110,7 +110,7 @@ static void even_channels_stay(void **state) {
         9);
     for (int k = 0; k < 8; k++) method_weight(m, "ws")[k] = 1;
     for (int k = 0; k < 40; k++) method_weight(m, "wf")[k] = k % 2 ? 0.5f : -0.5f;
-    hn_model *e = method_keeps(m, hn_method_smooth, 0);
+    hn_model *e = method_keeps(m, hn_transform_smooth, 0);
     hn_model_destroy(e);
     hn_model_destroy(m);
 }
@@ -120,7 +120,7 @@ static void a_norm_that_others_read_is_made_twice(void **state) {
     hn_model *m = method_model(BLOCK("h = LayerNormalization <epsilon = 0.25> (x, ws1, wb1)",
                                      "i = LayerNormalization <epsilon = 0.5> (b, ws2, wb2)"),
                                3);
-    hn_model *e = method_keeps(m, hn_method_smooth, 4);
+    hn_model *e = method_keeps(m, hn_transform_smooth, 4);
     assert_int_equal(e->graph->n_nodes, m->graph->n_nodes + 1);
     assert_ptr_equal(node_with_output(e, "q")->inputs[0].value, hn_graph_value(e->graph, "h"));
     const hn_node *twin = node_with_output(e, "y")->inputs[0].value->producer;
@@ -138,7 +138,7 @@ static void gemms_of_either_order(void **state) {
         " => (float[n,5] y, float[n,7] z) { h = LayerNormalization (x, ws, wb)"
         " y = Gemm (h, w1) z = Gemm <transB = 1, alpha = 2.0> (h, w2, wc) }",
         8);
-    hn_model_destroy(method_keeps(m, hn_method_smooth, 2));
+    hn_model_destroy(method_keeps(m, hn_transform_smooth, 2));
     hn_model_destroy(m);
 }
 
@@ -157,7 +157,7 @@ static void what_must_stay_stays(void **state) {
     };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         hn_model *m = method_model(texts[k], 40 + k);
-        hn_model_destroy(method_keeps(m, hn_method_smooth, 0));
+        hn_model_destroy(method_keeps(m, hn_transform_smooth, 0));
         hn_model_destroy(m);
     }
 }
@@ -170,7 +170,7 @@ static void layers_with_float_inputs_stay(void **state) {
     method_bench b;
     method_begin(&b, m);
     b.scheme.layer.kind = HN_LAYER_WEIGHTS;
-    assert_int_equal(hn_method_smooth(&b.c, &err), HONE_OK);
+    assert_int_equal(hn_transform_smooth(&b.c, &err), HONE_OK);
     assert_int_equal(b.c.changed, 0);
     method_end(&b);
     hn_model_destroy(m);
@@ -180,7 +180,7 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     hn_model *m = method_model(
         BLOCK("h = LayerNormalization (x, ws1, wb1)", "i = LayerNormalization (b, ws2, wb2)"), 2);
-    method_survives(m, hn_method_smooth);
+    method_survives(m, hn_transform_smooth);
     hn_model_destroy(m);
 }
 

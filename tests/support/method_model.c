@@ -134,12 +134,12 @@ void method_begin_with(method_bench *b, hn_model *m, int samples) {
         .activations = {.dtype = HONE_DTYPE_U8, .bits = 8}};
     if (hn_feed_create(&b->feed, m->graph, b->data, 8, &scratch_mem, &err) != HONE_OK)
         fail_msg("%s", err.text);
-    b->c = (hn_method_ctx){.model = m,
-                           .scheme = &b->scheme,
-                           .feed = b->feed,
-                           .seed = 1,
-                           .how = &b->how,
-                           .alloc = &scratch_mem};
+    b->c = (hn_transform_ctx){.model = m,
+                              .scheme = &b->scheme,
+                              .feed = b->feed,
+                              .seed = 1,
+                              .how = &b->how,
+                              .alloc = &scratch_mem};
 }
 
 void method_begin(method_bench *b, hn_model *m) { method_begin_with(b, m, 40); }
@@ -158,7 +158,7 @@ hn_model *method_copy(const hn_model *m) {
     return copy;
 }
 
-hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed) {
+hn_model *method_keeps(const hn_model *m, hn_transform_fn *method, int64_t changed) {
     hn_model *copy = method_copy(m);
     hn_error err;
     method_bench b;
@@ -171,7 +171,7 @@ hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed)
     return copy;
 }
 
-void method_survives(const hn_model *m, hn_method_fn *method) {
+void method_survives(const hn_model *m, hn_transform_fn *method) {
     hone_status status = HONE_E_NOMEM;
     for (long long k = 0; status != HONE_OK; k++) {
         hn_model *copy = method_copy(m);

@@ -9,8 +9,8 @@
 #ifndef TESTS_SUPPORT_METHOD_MODEL_H
 #define TESTS_SUPPORT_METHOD_MODEL_H
 
-#include "compress/method.h"
 #include "compress/scheme.h"
+#include "compress/transform.h"
 
 hn_model *method_model(const char *text, uint64_t seed);
 hn_model *method_copy(const hn_model *m); /* with its types */
@@ -29,15 +29,15 @@ typedef struct method_bench {
     hn_pool *pool;
     hn_how how;
     hn_scheme scheme;
-    hn_method_ctx c; /* its model is the caller's, who changes what it likes before running */
+    hn_transform_ctx c; /* its model is the caller's, who changes what it likes before running */
 } method_bench;
 void method_begin(method_bench *b, hn_model *m);
 void method_begin_with(method_bench *b, hn_model *m, int samples);
 void method_end(method_bench *b);
 
 /* Runs the method on a copy of m, which then must compute the same; returns the copy. */
-hn_model *method_keeps(const hn_model *m, hn_method_fn *method, int64_t changed);
+hn_model *method_keeps(const hn_model *m, hn_transform_fn *method, int64_t changed);
 /* Runs it on copies with the first, the second, ... allocation failing, until all succeed. */
-void method_survives(const hn_model *m, hn_method_fn *method);
+void method_survives(const hn_model *m, hn_transform_fn *method);
 
 #endif

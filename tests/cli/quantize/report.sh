@@ -5,7 +5,7 @@ grep -o '<h2>[^<]*' page.html
 grep -o 'On [0-9]* samples, both models' page.html
 grep -o 'data-marks="[0-9]*"' page.html
 grep -o '<td>left in floats by the scheme<small>fc (Gemm)' page.html
-grep -c 'quantize type=int8 ranges=auto samples=128 layer:fc=f32' page.html
+grep -c 'samples 128; simplify; quantize type=int8 layer:fc=f32 ranges=auto' page.html
 ! grep -o 'src="[^"]*\|href="http[^"]*\|@import' page.html
 [ "$(wc -c <page.html)" -lt 300000 ] || echo too large
 # How the values of activations are spread, the range and what it clips; ranges of a table tell none of it.
