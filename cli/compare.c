@@ -323,16 +323,18 @@ bool within(const tolerance *t, const hone_comparison *c) {
 static exit_code judge(const comparison *c) {
     exit_code code = EXIT_DONE;
     const tolerance *t = &c->wants;
-    double first = c->models[0].accuracy, least = first - t->drop * (t->relative ? first : 1);
     for (int k = 1; k < c->n && c->models[k].with_first != NULL; k++) {
         const entry *e = &c->models[k];
         if (t->given && !within(t, e->with_first)) {
             complain("%s is not within --tolerance %s", e->label, value_of(c->a, "--tolerance"));
             code = EXIT_FAILED;
         }
-        if (t->drop_given && !(e->accuracy >= least)) {
+        double margin =
+            hone_gate_margin(e->accuracy, c->models[0].accuracy, t->drop, t->relative, false);
+        if (t->drop_given && !(margin >= 0)) {
             complain("%s has an accuracy of %.2f %%, below the %.2f %% that --max-drop %s leaves",
-                     e->label, 100 * e->accuracy, 100 * least, value_of(c->a, "--max-drop"));
+                     e->label, 100 * e->accuracy, 100 * (e->accuracy - margin),
+                     value_of(c->a, "--max-drop"));
             code = EXIT_FAILED;
         }
     }

@@ -110,7 +110,7 @@ static bool holds(const gate *g, const findings *f) {
     for (size_t i = 0; i < f->n; i++) {
         const hone_metric_value *v = &f->values[i];
         if (strcmp(v->name, g->metric) != 0) continue;
-        if (g->at_most ? v->value <= g->value : v->value >= g->value) return true;
+        if (hone_gate_margin(v->value, g->value, 0, false, g->at_most) >= 0) return true;
         if (isnan(v->value))
             complain("%s is not defined for this model and data", g->metric);
         else

@@ -722,6 +722,13 @@ typedef struct hone_metric_info {
 HONE_API size_t hone_n_metrics(void);
 HONE_INLINE hone_status hone_metric(size_t i, hone_metric_info *out, hone_error *err);
 
+/* By how much a number that says how good a model is passes a gate; negative or NaN: it does not
+ * pass. The gate lies max_drop below the reference, or above it where lower numbers are better;
+ * with relative, max_drop is a share of the reference. A goal is a reference with max_drop 0. What
+ * differs by rounding alone passes. */
+HONE_API double hone_gate_margin(double value, double reference, double max_drop, bool relative,
+                                 bool lower_better);
+
 typedef struct hone_metric_value {
     const char *name;
     double value;         /* NaN: not defined, as a top-5 of three classes */

@@ -30,5 +30,5 @@ hn_type_search hn_search_types(hn_search_state *s, const hn_layer_type *base) {
     return (hn_type_search){.base = kind == HN_LAYER_F32 ? NULL : base,
                             .score = score,
                             .score_ctx = s,
-                            .least = whole - allowed};
+                            .least = hn_gate_bound(whole, allowed, false, false)};
 }

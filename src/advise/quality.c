@@ -127,6 +127,13 @@ double hn_quality_drop(const hn_quality *a, const hn_quality *b) {
     return a->lower_better ? b->value - a->value : a->value - b->value;
 }
 
+bool hn_quality_passes(const hn_quality *a, const hn_quality *b, double max_drop, bool chance) {
+    double best = a->lower_better ? b->low : b->high;
+    double margin =
+        hn_gate_margin(chance ? best : b->value, a->value, max_drop, false, a->lower_better);
+    return chance ? !(margin < 0) : margin >= 0; /* an interval that is not known says nothing */
+}
+
 hn_quality hn_quality_of_both(const hn_quality *a, const hn_quality *b) {
     hn_quality q = *a;
     bool counted = a->weight > 0 && b->weight > 0;

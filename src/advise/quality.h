@@ -4,6 +4,7 @@
 #define HN_ADVISE_QUALITY_H
 
 #include "formats/dataset.h"
+#include "measure/gate.h"
 #include "measure/likeness.h"
 #include "measure/look.h"
 #include "measure/program.h"
@@ -35,6 +36,8 @@ hone_status hn_quality_measure(const hn_judge *j, hn_program *of, hn_dataset *da
                                hn_error *err);
 /* By how much b is worse than a; negative: it is better. */
 double hn_quality_drop(const hn_quality *a, const hn_quality *b);
+/* Whether b passes where a may lose so much; with `chance`, whether the best b may be does. */
+bool hn_quality_passes(const hn_quality *a, const hn_quality *b, double max_drop, bool chance);
 /* Of two parts of the samples, the whole. */
 hn_quality hn_quality_of_both(const hn_quality *a, const hn_quality *b);
 

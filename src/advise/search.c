@@ -272,9 +272,8 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
     HN_TRY(status);
     hn_quality was = hn_quality_of_both(&s->trials[0].quality, &s->verified);
     hn_quality is = hn_quality_of_both(&t->quality, &q);
-    bool worse = s->verified.lower_better ? q.low > s->verified.value + s->gate
-                                          : q.high < s->verified.value - s->gate;
-    *holds = hn_quality_drop(&was, &is) <= s->gate && !worse;
+    *holds = hn_quality_passes(&was, &is, s->gate, false) &&
+             hn_quality_passes(&s->verified, &q, s->gate, true);
     s->out->verified = q.value;
     s->out->verified_low = q.low;
     s->out->verified_high = q.high;
@@ -340,7 +339,8 @@ static const char *speed_text(const hone_optimize_row *r, char *buf, size_t byte
 static int fastest_beyond(const hn_search_state *s) {
     int best = 0;
     for (int i = 1; i < s->n; i++)
-        if (s->rows[i].speed > 1 && s->rows[i].drop > s->gate &&
+        if (s->rows[i].speed > 1 &&
+            hn_gate_margin(-s->rows[i].drop, 0, s->gate, false, false) < 0 &&
             (best == 0 || s->rows[i].speed > s->rows[best].speed))
             best = i;
     return best;

@@ -294,7 +294,7 @@ static hone_status judge_original(hn_search_state *s, hone_optimize_row *row, hn
     s->out->metric = t->quality.metric;
     s->out->is_share = t->quality.is_share;
     s->out->lower_better = t->quality.lower_better;
-    s->gate = s->o.max_drop * (s->o.relative ? fabs(t->quality.value) : 1);
+    s->gate = hn_gate_drop(t->quality.value, s->o.max_drop, s->o.relative);
     return HONE_OK;
 }
 
@@ -337,7 +337,7 @@ static const hone_optimize_row *ahead_of(const hn_search_state *s, const hone_op
 
 /* Whether the first samples already rule a model out, chance considered. */
 static bool is_hopeless(const hn_search_state *s, const hn_quality *q) {
-    return q->lower_better ? q->low > s->look.value + s->gate : q->high < s->look.value - s->gate;
+    return !hn_quality_passes(&s->look, q, s->gate, true);
 }
 
 static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_optimize_row *row,
@@ -362,7 +362,7 @@ static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_op
     t->judged_seconds = (double)(hn_clock_ns() - begun) * 1e-9;
     double drop = hn_quality_drop(&s->trials[0].quality, &t->quality);
     show_quality(row, &t->quality, drop);
-    t->passed = drop <= s->gate;
+    t->passed = hn_quality_passes(&s->trials[0].quality, &t->quality, s->gate, false);
     row->state = t->passed ? "passed" : "gate";
     if (t->passed) return HONE_OK;
     row->why = hn_search_text(s, "loses %s, at most %s is allowed%s%s", hn_search_shown(s, drop, a),

@@ -2,6 +2,7 @@
 #include "base/border.h"
 #include "engine/lower.h"
 #include "kernels/kernel.h"
+#include "measure/gate.h"
 #include "measure/metric.h"
 #include "ops/op.h"
 
@@ -68,4 +69,9 @@ hone_status hone_metric_sized(size_t i, hone_metric_info *out, const hone_layout
             return HONE_OK;
         }
     return HN_FAIL(err, HONE_E_ARG, "metric %zu was asked for, there are %zu", i, n);
+}
+
+double hone_gate_margin(double value, double reference, double max_drop, bool relative,
+                        bool lower_better) {
+    return hn_gate_margin(value, reference, max_drop, relative, lower_better);
 }

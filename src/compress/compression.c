@@ -12,6 +12,7 @@
 #include "engine/widen.h"
 #include "formats/onnx.h"
 #include "measure/accuracy.h"
+#include "measure/gate.h"
 #include "ops/infer.h"
 
 typedef struct work {
@@ -343,7 +344,7 @@ static hone_status search_types(work *w, hn_error *err) {
                           .progress_ctx = w};
     if (mix->max_drop >= 0) {
         HN_TRY(score(w, w->out->model, &o.least, err));
-        o.least -= mix->max_drop * (mix->relative ? o.least : 1);
+        o.least = hn_gate_bound(o.least, mix->max_drop, mix->relative, false);
         o.score = score;
         o.score_ctx = w;
     }

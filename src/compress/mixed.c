@@ -12,6 +12,7 @@
 #include "engine/layers.h"
 #include "formats/onnx.h"
 #include "measure/distance.h"
+#include "measure/gate.h"
 #include "ops/infer.h"
 
 /* Samples that run to find harm: this many in all, but a few for each layer and type. */
@@ -483,7 +484,7 @@ static hone_status judge(work *w, int point, bool *good, hn_error *err) {
     hone_status status = w->o->score(w->o->score_ctx, m, &p->score, err);
     hn_model_destroy(m);
     x->tried++;
-    *good = status == HONE_OK && p->score >= w->o->least;
+    *good = status == HONE_OK && hn_gate_margin(p->score, w->o->least, 0, false, false) >= 0;
     return status;
 }
 
