@@ -14,7 +14,7 @@ static hone_status score(void *ctx, const hn_model *m, double *value, hn_error *
     hn_search_state *s = ctx;
     hn_program *p;
     hn_quality q;
-    hn_how how = hn_how_for(&s->o.how, m);
+    hn_run_options how = hn_run_options_for(&s->o.how, m);
     HN_TRY(hn_program_create(&p, m, &how, err));
     hone_status status = hn_quality_measure(&s->judge, p, s->parts.choose, &q, err);
     hn_program_destroy(p);

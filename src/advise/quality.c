@@ -98,7 +98,7 @@ static hone_status by_original(const hn_judge *j, hn_program *of, hn_dataset *da
     if (status == HONE_OK)
         status = hn_feed_create(&feed, j->model->graph, data, j->batch, j->alloc, err);
     if (status == HONE_OK) status = compare_all(j, of, feed, l, out, &samples, err);
-    hn_figure f = {.value = NAN};
+    hn_likeness_result f = {.value = NAN};
     if (status == HONE_OK) f = hn_likeness_figure(l);
     hn_likeness_destroy(l);
     hn_feed_destroy(feed);
@@ -112,7 +112,7 @@ static hone_status by_original(const hn_judge *j, hn_program *of, hn_dataset *da
                       .high = f.high,
                       .samples = samples,
                       .weight = f.counted};
-    if (f.value < 1) hn_figure_text(&f, j->forms, q->worst, sizeof q->worst);
+    if (f.value < 1) hn_likeness_result_text(&f, j->forms, q->worst, sizeof q->worst);
     return HONE_OK;
 }
 

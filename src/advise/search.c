@@ -261,7 +261,7 @@ static hone_status verify(hn_search_state *s, int i, bool *holds, hn_error *err)
     hn_trial *t = &s->trials[i];
     hn_program *p;
     hn_quality q;
-    hn_how how = hn_how_for(&s->o.how, t->model);
+    hn_run_options how = hn_run_options_for(&s->o.how, t->model);
     *holds = true;
     forget_verified(s->out);
     if (s->parts.verify == NULL || !is_worth_verifying(s, t)) return HONE_OK;

@@ -35,7 +35,7 @@ typedef struct hn_search_options {
     const char *device;
     uint64_t seed;
     char source[HN_SHA256_HEX]; /* of the model (compress/lineage.h) */
-    hn_how how;
+    hn_run_options how;
     const hn_quant_target *runtime; /* that models are for; NULL: hone */
     const hone_timer *timer;        /* how they are timed there; NULL: they are not */
     hn_round_fn *round;             /* how models are timed; NULL: hn_round_run */

@@ -62,8 +62,8 @@ static hone_status timed_round(const hone_timer *t, int a, int b, hn_round *r, h
     return HONE_OK;
 }
 
-static hone_status add_round(hn_search_state *s, const entrant *a, const entrant *b, hn_duel *d,
-                             hn_error *err) {
+static hone_status add_round(hn_search_state *s, const entrant *a, const entrant *b,
+                             hn_paired_timing *d, hn_error *err) {
     hn_round_fn *run = s->o.round != NULL ? s->o.round : hn_round_run;
     hn_round r = {.best_pace = s->best_pace};
     if (s->o.timer != NULL)
@@ -72,7 +72,7 @@ static hone_status add_round(hn_search_state *s, const entrant *a, const entrant
         HN_TRY(run(&r, a->program, b->program, (const hn_tensor *const *)s->in,
                    s->original->graph->n_outputs, ROUND_SECONDS, s->alloc, err));
     s->best_pace = r.best_pace;
-    hn_duel_add(d, &r);
+    hn_paired_timing_add(d, &r);
     return HONE_OK;
 }
 
@@ -114,13 +114,14 @@ static hone_status open_there(hn_search_state *s, const entrant *e, hn_error *er
 
 static hone_status duel(hn_search_state *s, const entrant *a, const entrant *b, contest *c,
                         hn_error *err) {
-    hn_duel d = {0};
+    hn_paired_timing d = {0};
     bool alike = a->program == b->program;
     if (s->o.timer == NULL) HN_TRY(run_alike(s, a->program, b->program, &alike, err));
     do HN_TRY(add_round(s, a, b, &d, err));
-    while (!alike && hn_duel_is_open(&d) && hn_search_progress(s, d.all.n, HN_MOST_ROUNDS));
-    *c =
-        alike ? (contest){d.ms[0], 1, 0} : (contest){d.ms[0], hn_duel_speed(&d), hn_duel_doubt(&d)};
+    while (!alike && hn_paired_timing_is_open(&d) &&
+           hn_search_progress(s, d.all.n, HN_MOST_ROUNDS));
+    *c = alike ? (contest){d.ms[0], 1, 0}
+               : (contest){d.ms[0], hn_paired_timing_speed(&d), hn_paired_timing_doubt(&d)};
     return HONE_OK;
 }
 
@@ -166,7 +167,7 @@ hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times,
     hn_search_doing(s, s->rows[i].name, what);
     for (int k = 0; k < 2 && status == HONE_OK; k++) {
         e[k] = (entrant){.model = s->trials[who[k]].model, .id = who[k]};
-        hn_how how = hn_how_for(&s->o.how, e[k].model);
+        hn_run_options how = hn_run_options_for(&s->o.how, e[k].model);
         status = hn_program_create(&e[k].program, e[k].model, &how, err);
     }
     if (status == HONE_OK) status = compete(s, &e[0], &e[1], &c, err);
@@ -303,7 +304,7 @@ hone_status hn_trial_original(hn_search_state *s, hn_error *err) {
     hone_optimize_row *row = new_row(s, "original", "as it came", "");
     row->state = "original";
     hn_search_doing(s, row->name, "time");
-    hn_how how = hn_how_for(&s->o.how, s->original);
+    hn_run_options how = hn_run_options_for(&s->o.how, s->original);
     HN_TRY(hn_program_create(&s->program, s->original, &how, err));
     s->judge.original = s->program;
     HN_TRY(read_sample(s, err));
@@ -377,7 +378,7 @@ static hone_status measure(hn_search_state *s, hn_trial *t, hn_program *p, hone_
     const entrant e = {.model = t->model, .program = p, .id = s->n - 1};
     HN_TRY(measure_time(s, &e, row, err));
     if (row->speed < 1) {
-        const hn_trouble *trouble = hn_trouble_of(s->o.device);
+        const hn_symptom *trouble = hn_symptom_of(s->o.device);
         bool four = hone_dtype_bits(t->layer.weights.dtype) == 4;
         row->state = "slower";
         row->why = hn_search_text(s, "takes %.2f times as long%s%s", 1 / row->speed,
@@ -417,7 +418,7 @@ static hone_status make_and_measure(hn_search_state *s, hn_trial *t, const hn_co
     hn_compressed_deinit(&made);
     HN_TRY(measure_size(s, t->model, row, err));
     hn_program *p;
-    hn_how how = hn_how_for(&s->o.how, t->model);
+    hn_run_options how = hn_run_options_for(&s->o.how, t->model);
     HN_TRY(hn_program_create(&p, t->model, &how, err));
     hone_status status = measure(s, t, p, row, err);
     hn_program_destroy(p);

@@ -30,9 +30,9 @@ hone_status hn_api_model_complete(hone_model *m, hn_error *err);
 hone_status hn_api_model_adopt(hn_model *ir, hone_model **out, hn_error *err);
 /* The model of a session, and how it runs it. */
 hone_model *hn_api_session_model(const hone_session *s);
-hn_how hn_api_session_how(const hone_session *s);
+hn_run_options hn_api_session_run_options(const hone_session *s);
 /* Likewise of a session that will not run itself: what it would run with is gone. */
-hn_how hn_api_session_only_how(hone_session *s);
+hn_run_options hn_api_session_take_run_options(hone_session *s);
 /* The threads that a session of these options would have, for work without one. NULL: the defaults.
  */
 hone_status hn_api_pool_take(hn_pool **out, const hone_session_options *options, hn_error *err);
@@ -68,7 +68,7 @@ hone_status hn_api_take_timer(hn_api_timer *t, const hone_timer *given, const ho
 
 /* Inputs and outputs of a run. */
 typedef struct hn_api_values {
-    hn_taken in, out;
+    hn_caller_array in, out;
 } hn_api_values;
 hone_status hn_api_take_values(hn_api_values *v, size_t n_in, const hone_value *in, size_t n_out,
                                const hone_value *out, const hone_layout *caller, hn_error *err);

@@ -49,7 +49,7 @@ hone_status hone_session_bisect_sized(hone_session *a, hone_session *b, const ho
         w->models[i] = hn_api_session_model(sessions[i]);
         atomic_fetch_add(&w->models[i]->refs, 1);
         w->search.models[i] = w->models[i]->ir;
-        w->search.how[i] = hn_api_session_how(sessions[i]);
+        w->search.how[i] = hn_api_session_run_options(sessions[i]);
     }
     w->source = (hn_api_source){&taken.own, w->models[0], &w->alloc};
     int64_t runs = (taken.own.count + taken.own.batch - 1) / taken.own.batch;

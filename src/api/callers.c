@@ -147,12 +147,12 @@ hone_status hn_api_take_values(hn_api_values *v, size_t n_in, const hone_value *
                                const hone_value *out, const hone_layout *caller, hn_error *err) {
     HN_TRY(HN_TAKE_ARRAY(&v->in, in, n_in, caller, value, err));
     hone_status status = HN_TAKE_ARRAY(&v->out, out, n_out, caller, value, err);
-    if (status != HONE_OK) hn_taken_deinit(&v->in);
+    if (status != HONE_OK) hn_caller_array_deinit(&v->in);
     return status;
 }
 
 void hn_api_give_values(hn_api_values *v, hone_value *out) {
-    hn_taken_give(&v->out, out);
-    hn_taken_deinit(&v->out);
-    hn_taken_deinit(&v->in);
+    hn_caller_array_give(&v->out, out);
+    hn_caller_array_deinit(&v->out);
+    hn_caller_array_deinit(&v->in);
 }

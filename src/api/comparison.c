@@ -157,7 +157,7 @@ static bool show(void *ctx, int64_t done, int64_t total) {
 static hone_status compare_tensors(own *w, hone_session *a, hone_session *b,
                                    const hone_samples *samples, const hone_compare_options *how,
                                    int64_t runs, hn_error *err) {
-    const hn_how ways[2] = {hn_api_session_how(a), hn_api_session_how(b)};
+    const hn_run_options ways[2] = {hn_api_session_run_options(a), hn_api_session_run_options(b)};
     hn_api_source source = {samples, w->models[0], &w->alloc};
     hn_sample_source s = {runs, hn_api_load_sample, &source};
     shown shows = {how, runs_of(samples), 3 * runs};

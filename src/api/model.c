@@ -257,10 +257,10 @@ static hone_status set_dims(hone_model *m, const hone_dim_setting *settings, siz
 
 hone_status hone_model_set_dims_sized(hone_model *m, const hone_dim_setting *settings, size_t n,
                                       const hone_layout *caller, hone_error *err) {
-    hn_taken own;
+    hn_caller_array own;
     HN_TRY(HN_TAKE_ARRAY(&own, settings, n, caller, dim_setting, err));
     hone_status status = set_dims(m, own.own, n, err);
-    hn_taken_deinit(&own);
+    hn_caller_array_deinit(&own);
     return status;
 }
 
@@ -274,11 +274,11 @@ hone_status hone_model_inspect_sized(hone_model *m, const hone_dim_value *dims, 
                                     HN_LIST(inspection, dtypes, n_dtypes, dtype_use),
                                     HN_LIST(inspection, dims, n_dims, dim_value)};
     hone_inspection *made;
-    hn_taken own;
+    hn_caller_array own;
     HN_TRY(HN_TAKE_ARRAY(&own, dims, n_dims, caller, dim_value, err));
     hone_status status =
         hn_model_inspect(m->ir, own.own, n_dims, hn_allocator_default(), &made, err);
-    hn_taken_deinit(&own);
+    hn_caller_array_deinit(&own);
     HN_TRY(status);
     HN_HAND_OUT(out, made, lists, caller, inspection, err);
 }

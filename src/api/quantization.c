@@ -229,7 +229,8 @@ static hone_status take_source(hn_recipe *r, hone_model *m, hn_error *err) {
 }
 
 /* How models are run meanwhile. */
-static hone_status take_how(own *w, hone_model *m, hone_dataset *data, hn_how *how, hn_error *err) {
+static hone_status take_how(own *w, hone_model *m, hone_dataset *data, hn_run_options *how,
+                            hn_error *err) {
     how->engine = (hn_engine_options){.alloc = memory(), .isa = hn_isa_available()};
     if (data == NULL) {
         HN_TRY(hn_api_pool_take(&w->pool, w->o.run, err));
@@ -237,7 +238,7 @@ static hone_status take_how(own *w, hone_model *m, hone_dataset *data, hn_how *h
         return HONE_OK;
     }
     HN_TRY(hone_session_create(&w->session, m, w->o.run, err));
-    *how = hn_api_session_only_how(w->session);
+    *how = hn_api_session_take_run_options(w->session);
     return HONE_OK;
 }
 
@@ -524,7 +525,7 @@ hone_status hone_model_quantize_sized(hone_model **out, hone_model *model, hone_
                                       hone_quantization **report, const hone_layout *caller,
                                       hone_error *err) {
     hone_quantize_options o;
-    hn_taken rules;
+    hn_caller_array rules;
     own *w;
     HN_TRY(HN_TAKE_OPTIONS(quantize, &o, options, err));
     HN_TRY(HN_TAKE_ARRAY(&rules, o.layers, o.n_layers, caller, layer_rule, err));
@@ -539,6 +540,6 @@ hone_status hone_model_quantize_sized(hone_model **out, hone_model *model, hone_
         status = recipe_of(&w->recipe, &o, err);
         status = finish(w, status, out, model, data, report, caller, err);
     }
-    hn_taken_deinit(&rules);
+    hn_caller_array_deinit(&rules);
     return status;
 }

@@ -113,7 +113,7 @@ static hone_status keep(own *w, hn_cut_part *s, hn_error *err) {
 static hone_status reduce(own *w, hone_session *a, hone_session *b, const hone_samples *samples,
                           hn_error *err) {
     hone_model *first = hn_api_session_model(a), *second = hn_api_session_model(b);
-    hn_how how = hn_api_session_how(a);
+    hn_run_options how = hn_api_session_run_options(a);
     hn_api_source source = {samples, first, memory()};
     hn_cut_part found = {0};
     HN_TRY(hn_pairs_create(&w->pairs, first->ir, second->ir, memory(), err));

@@ -42,13 +42,13 @@ struct hone_session {
     char precision[16];
     hn_layer *rules; /* for layers; NULL: none */
     hn_isa isa;
-    int cores;          /* this process may use */
-    hn_tuner *tuner;    /* NULL: nothing is tuned */
-    char *disabled;     /* passes; NULL: none */
-    hn_forced *forced;  /* kernels; NULL: none */
-    hn_api_pairs pairs; /* inputs that states keep */
+    int cores;                /* this process may use */
+    hn_tuner *tuner;          /* NULL: nothing is tuned */
+    char *disabled;           /* passes; NULL: none */
+    hn_forced_kernel *forced; /* kernels; NULL: none */
+    hn_api_pairs pairs;       /* inputs that states keep */
     hn_runner runner;
-    hn_how how;
+    hn_run_options how;
     hone_session_options o;
     hn_stop runs;
     pthread_mutex_t lock;
@@ -130,7 +130,7 @@ static hone_status force_kernels(hone_session *s, const char *list, hn_engine_op
         HN_CHECK(err, head < n && n < 200, HONE_E_ARG,
                  "'%.*s' is no kernel, expected FAMILY=ROW as hone kernels lists them",
                  (int)(n < 200 ? n : 200), at);
-        hn_forced *f = &s->forced[e->n_forced++];
+        hn_forced_kernel *f = &s->forced[e->n_forced++];
         f->family = hn_family_named(at, head);
         HN_CHECK(err, f->family != NULL, HONE_E_ARG,
                  "there is no kernel family '%.*s'; hone kernels lists them", (int)head, at);
@@ -155,12 +155,12 @@ static hone_status read_exec(const char *name, bool *parallel, hn_error *err) {
 static hone_status read_precision(hone_session *s, const char *name, hn_engine_options *e,
                                   hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
-    hn_way own = hn_graph_way(g), asked = own;
+    hn_layer_precision own = hn_graph_stored_precision(g), asked = own;
     e->auto_precision = name != NULL && strcmp(name, "auto") == 0;
     if (name != NULL && !e->auto_precision) {
         HN_CHECK(err, strcmp(name, "f16") != 0, HONE_E_UNSUPPORTED,
                  "precision is f16, which is not available on this machine");
-        HN_CHECK(err, hn_way_named(name, strlen(name), &asked), HONE_E_ARG,
+        HN_CHECK(err, hn_layer_precision_named(name, strlen(name), &asked), HONE_E_ARG,
                  "precision is '%s', expected f32, f32-relaxed, bf16, f16, int8 or auto", name);
         HN_CHECK(err, !own.no_integers || asked.no_integers, HONE_E_ARG,
                  "precision is int8, but this is a float model; quantize it first");
@@ -226,7 +226,7 @@ hone_status hone_session_create(hone_session **out, hone_model *model,
     if (status == HONE_OK) status = force_kernels(s, o.kernels, &e, err);
     if (status == HONE_OK) status = read_exec(o.exec, &e.parallel, err);
     if (status == HONE_OK) status = read_precision(s, o.precision, &e, err);
-    s->how = (hn_how){.engine = e, .backend = backend}; /* for other models */
+    s->how = (hn_run_options){.engine = e, .backend = backend}; /* for other models */
     e.prepared = &model->prepared;
     if (status == HONE_OK)
         status = hn_api_pairs_read(&s->pairs, model->ir->graph, o.state, &s->alloc, err);
@@ -275,9 +275,9 @@ const char *hone_session_state(const hone_session *s, size_t i, const char **out
     return g->inputs[s->pairs.at[i].input]->name;
 }
 
-hn_how hn_api_session_how(const hone_session *s) { return s->how; }
+hn_run_options hn_api_session_run_options(const hone_session *s) { return s->how; }
 
-hn_how hn_api_session_only_how(hone_session *s) {
+hn_run_options hn_api_session_take_run_options(hone_session *s) {
     hn_runner_destroy(&s->runner);
     return s->how;
 }
@@ -668,10 +668,10 @@ static hone_status prepare(hone_session *s, size_t n_in, const hone_value *in, h
 
 hone_status hone_session_prepare_sized(hone_session *s, size_t n_in, const hone_value *in,
                                        const hone_layout *caller, hone_error *err) {
-    hn_taken own;
+    hn_caller_array own;
     HN_TRY(HN_TAKE_ARRAY(&own, in, n_in, caller, value, err));
     hone_status status = prepare(s, n_in, own.own, err);
-    hn_taken_deinit(&own);
+    hn_caller_array_deinit(&own);
     return status;
 }
 

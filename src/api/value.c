@@ -250,9 +250,9 @@ static hone_status write_npz(const hone_value *v, size_t n, const char *path, hn
 
 hone_status hone_npz_write_sized(const hone_value *v, size_t n, const char *path,
                                  const hone_layout *caller, hone_error *err) {
-    hn_taken own;
+    hn_caller_array own;
     HN_TRY(HN_TAKE_ARRAY(&own, v, n, caller, value, err));
     hone_status status = write_npz(own.own, n, path, err);
-    hn_taken_deinit(&own);
+    hn_caller_array_deinit(&own);
     return status;
 }

@@ -78,9 +78,9 @@ void hn_give_defaults(void *out, size_t size, const void *own, size_t own_size) 
 
 /* ---- arrays ---- */
 
-hone_status hn_taken_init(hn_taken *t, const void *given, size_t n, size_t size, size_t own_size,
-                          const char *type, hn_error *err) {
-    *t = (hn_taken){(void *)given, given, n, size, own_size};
+hone_status hn_caller_array_init(hn_caller_array *t, const void *given, size_t n, size_t size,
+                                 size_t own_size, const char *type, hn_error *err) {
+    *t = (hn_caller_array){(void *)given, given, n, size, own_size};
     if (size == own_size || n == 0) return HONE_OK;
     t->own = hn_alloc_array(hn_allocator_default(), n, own_size, HN_MEM_OTHER);
     if (t->own == NULL) return HN_NOMEM(err);
@@ -89,15 +89,15 @@ hone_status hn_taken_init(hn_taken *t, const void *given, size_t n, size_t size,
     for (size_t i = 0; i < n && status == HONE_OK; i++)
         status = hn_take((char *)t->own + i * own_size, own_size, (const char *)given + i * size,
                          size, type, err);
-    if (status != HONE_OK) hn_taken_deinit(t);
+    if (status != HONE_OK) hn_caller_array_deinit(t);
     return status;
 }
 
-void hn_taken_give(const hn_taken *t, void *to) {
+void hn_caller_array_give(const hn_caller_array *t, void *to) {
     if (t->own != t->given) hn_give_array(to, t->size, t->own, t->own_size, t->n);
 }
 
-void hn_taken_deinit(hn_taken *t) {
+void hn_caller_array_deinit(hn_caller_array *t) {
     if (t->own != t->given) hn_free(hn_allocator_default(), t->own);
     t->own = NULL;
 }

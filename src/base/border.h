@@ -53,19 +53,19 @@ void hn_give_sized(void *out, size_t size, const void *own, size_t own_size);
 void hn_give_defaults(void *out, size_t size, const void *own, size_t own_size);
 
 /* An array of a caller's structs as an array of the library's. */
-typedef struct hn_taken {
+typedef struct hn_caller_array {
     void *own; /* the given array itself where the sizes agree */
     const void *given;
     size_t n, size, own_size;
-} hn_taken;
-hone_status hn_taken_init(hn_taken *t, const void *given, size_t n, size_t size, size_t own_size,
-                          const char *type, hn_error *err);
-#define HN_TAKE_ARRAY(taken, given, n, caller, name, err)                              \
-    hn_taken_init((taken), (given), (n), HN_CALLER(caller, name), sizeof(hone_##name), \
-                  "hone_" #name, (err))
+} hn_caller_array;
+hone_status hn_caller_array_init(hn_caller_array *t, const void *given, size_t n, size_t size,
+                                 size_t own_size, const char *type, hn_error *err);
+#define HN_TAKE_ARRAY(taken, given, n, caller, name, err)                                     \
+    hn_caller_array_init((taken), (given), (n), HN_CALLER(caller, name), sizeof(hone_##name), \
+                         "hone_" #name, (err))
 /* Writes the structs back into `to`, which is the given array. */
-void hn_taken_give(const hn_taken *t, void *to);
-void hn_taken_deinit(hn_taken *t);
+void hn_caller_array_give(const hn_caller_array *t, void *to);
+void hn_caller_array_deinit(hn_caller_array *t);
 
 /* One struct for a function of the caller, in `room`, which no such struct comes near; `own` itself
  * where the caller's is not longer. */

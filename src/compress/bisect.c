@@ -77,7 +77,7 @@ static hone_status run_program(void *ctx, const hn_tensor *const *in, hn_tensor 
     return hn_program_run(ctx, in, out, err);
 }
 
-static hone_status accuracy_of(hn_bisection *w, const hn_model *m, const hn_how *how,
+static hone_status accuracy_of(hn_bisection *w, const hn_model *m, const hn_run_options *how,
                                double *accuracy, hn_error *err) {
     hn_program *program;
     hone_eval_result r;

@@ -9,7 +9,7 @@
 typedef struct hn_bisection {
     hone_bisection result;      /* its names lie in the models and in `pairs` */
     const hn_model *models[2];  /* the original and the changed one */
-    hn_how how[2];              /* they run */
+    hn_run_options how[2];      /* they run */
     hn_sample_source samples;   /* steps are ranked and outputs judged on these */
     hone_bisect_options limits; /* its data is not looked at */
     hn_dataset *data;           /* NULL: the outputs decide, not the accuracy */

@@ -44,8 +44,8 @@ typedef struct hn_calibration hn_calibration;
 /* names[]: values of m to watch (nodes' outputs or inputs), each once. how: as sessions run.
  * HONE_E_MODEL: a value is not finite; the message names it and the sample. */
 hone_status hn_calibrate(hn_calibration **out, const hn_model *m, const char *const *names, int n,
-                         const hn_feed *feed, const hn_how *how, const hn_calibrate_options *o,
-                         hn_allocator *alloc, hn_error *err);
+                         const hn_feed *feed, const hn_run_options *how,
+                         const hn_calibrate_options *o, hn_allocator *alloc, hn_error *err);
 void hn_calibration_destroy(hn_calibration *c); /* NULL accepted */
 
 /* The range for a grid of that type, by the method; false: the value was not watched. One that was

@@ -233,7 +233,7 @@ static hone_status score(void *ctx, const hn_model *m, double *share, hn_error *
     hn_program *p;
     hone_eval_result r;
     hone_eval_options o = {.size = sizeof o, .batch = w->recipe->batch};
-    hn_how how = hn_how_for(&w->o->how, m);
+    hn_run_options how = hn_run_options_for(&w->o->how, m);
     HN_TRY(hn_program_create(&p, m, &how, err));
     hone_status status =
         hn_accuracy_top(m->graph, run_program, p, w->samples.data, &o, w->alloc, &r, err);

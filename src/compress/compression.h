@@ -63,7 +63,7 @@ typedef struct hn_compress_options {
     const hn_type_search *search;      /* NULL: the recipe has limits, or the types themselves */
     const hn_calibration *calibration; /* known ranges, instead of calibrating; or NULL */
     hn_dataset *data;                  /* NULL: none */
-    hn_how how;
+    hn_run_options how;
     /* What is going on ("calibrate", "adaround" ...) and how much of it is done; false ends it with
      * HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);

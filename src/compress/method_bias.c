@@ -161,7 +161,7 @@ static hone_status add(void *ctx, int i, const hn_tensor *t, int64_t samples, hn
 static hone_status sum_up(correction *k, int level, bool original, hn_error *err) {
     hn_transform_ctx *c = k->c;
     const hn_model *m = original ? c->original : c->model;
-    hn_how how = hn_how_for(c->how, m);
+    hn_run_options how = hn_run_options_for(c->how, m);
     hn_arena_mark mark = hn_arena_here(&k->arena);
     layer **of = hn_arena_array(&k->arena, (size_t)k->n, sizeof *of);
     const char **names = hn_arena_array(&k->arena, (size_t)k->n, sizeof *names);

@@ -181,7 +181,7 @@ static hone_status run_all(const work *w, const hn_model *m, hn_distance *distan
     hn_program *p;
     hn_tensor **out = hn_alloc_array(w->alloc, (size_t)n_out + 1, sizeof *out, HN_MEM_OTHER);
     if (out == NULL) return HN_NOMEM(err);
-    hn_how how = hn_how_for(w->o->how, m);
+    hn_run_options how = hn_run_options_for(w->o->how, m);
     hone_status status = hn_program_create(&p, m, &how, err);
     if (status != HONE_OK) {
         hn_free(w->alloc, out);
@@ -308,7 +308,7 @@ static hone_status time_model(work *w, const hn_model *m, int type, hn_error *er
     s.ms = hn_alloc_array(w->alloc, (size_t)x->n_layers, sizeof *s.ms, HN_MEM_OTHER);
     if (s.ms == NULL) return HN_NOMEM(err);
     hone_status status = hn_feed_read(w->o->feed, NULL, 0, 1, &one, err);
-    hn_how how = hn_how_for(w->o->how, m);
+    hn_run_options how = hn_run_options_for(w->o->how, m);
     if (status == HONE_OK) status = hn_program_create(&p, m, &how, err);
     if (status == HONE_OK) {
         for (int r = 0; r < TIMED_RUNS && status == HONE_OK; r++) {

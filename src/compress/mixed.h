@@ -47,7 +47,7 @@ typedef struct hn_mixed_options {
                                           without weights */
     const hn_calibration *calibration; /* of all values that static types ask for; or NULL */
     const hn_feed *feed;
-    const hn_how *how;
+    const hn_run_options *how;
     int64_t samples; /* to find harm with, at most; 0: 32. Where layers are
                         many it is fewer: runs are bounded */
     hn_mixed_harm harm;

@@ -89,7 +89,7 @@ static void unref_all(hn_tensor **t, int n) {
 }
 
 static hone_status start(const search *s, const hn_model *m, hn_program **p, hn_error *err) {
-    hn_how how = hn_how_for(s->o->how, m);
+    hn_run_options how = hn_run_options_for(s->o->how, m);
     return hn_program_create(p, m, &how, err);
 }
 

@@ -19,7 +19,7 @@
 typedef struct hn_range_search {
     const hn_scheme *scheme; /* which values have ranges, in which types */
     const hn_feed *feed;
-    const hn_how *how;
+    const hn_run_options *how;
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* may be NULL; false: HONE_E_LIMIT */
     void *progress_ctx;
 } hn_range_search;

@@ -88,7 +88,7 @@ typedef struct hn_transform_ctx {
     const hn_feed *feed; /* NULL: no data */
     int64_t samples;     /* to look at, at most; 0: all */
     uint64_t seed;
-    const hn_how *how;
+    const hn_run_options *how;
     hn_allocator *alloc;
     bool widened;               /* the model came in 16 bits, and is f32 meanwhile */
     hn_quantize_report *report; /* of HN_STAGE_WRITE */

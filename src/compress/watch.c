@@ -12,7 +12,7 @@ typedef struct watching {
     const hn_model *model;
     int n;
     const hn_feed *feed;
-    const hn_how *how;
+    const hn_run_options *how;
     const hn_watch_options *o;
     hn_watch_fn *fn;
     void *ctx;
@@ -182,7 +182,7 @@ static hone_status look(const watching *w, const hn_samples *s, hn_error *err) {
         v->bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
         n++;
     }
-    return hn_look_add(w->o->look, w->inputs, n, s->n, s->index, err);
+    return hn_sample_stats_add(w->o->look, w->inputs, n, s->n, s->index, err);
 }
 
 static hone_status run(const watching *w, group *g, const hn_samples *s, hn_error *err) {
@@ -232,7 +232,7 @@ static hone_status make_group(watching *w, group *g, hn_error *err) {
         g->outputs[*at] = v;
     }
     if (g->n_out == 0) return HONE_OK;
-    hn_how how = *w->how;
+    hn_run_options how = *w->how;
     how.engine.shows = true;
     HN_TRY(hn_model_extract(&g->model, &inputs, w->model->graph, NULL, g->n_out, g->outputs,
                             w->alloc, err));
@@ -268,8 +268,8 @@ static hone_status watch(watching *w, const char *const *names, hn_error *err) {
 }
 
 hone_status hn_watch(const hn_model *m, const char *const *names, int n, const hn_feed *feed,
-                     const hn_how *how, const hn_watch_options *o, hn_watch_fn *fn, void *ctx,
-                     hn_allocator *alloc, hn_error *err) {
+                     const hn_run_options *how, const hn_watch_options *o, hn_watch_fn *fn,
+                     void *ctx, hn_allocator *alloc, hn_error *err) {
     int64_t samples = hn_dataset_count(hn_feed_dataset(feed));
     int64_t batch = hn_feed_batch(feed);
     if (o->samples > 0 && o->samples < samples) samples = o->samples;

@@ -19,10 +19,10 @@
 typedef hone_status hn_watch_fn(void *ctx, int i, const hn_tensor *value, int64_t n, hn_error *err);
 
 typedef struct hn_watch_options {
-    int64_t samples;   /* at most; 0: all */
-    int64_t batch;     /* of a run; 0: as many as fit. Two models then get the same batches */
-    size_t most_bytes; /* of watched values of one run, judged by the first batch; 0: 128 MB */
-    hn_look *look;     /* looks at the samples too; NULL: none does */
+    int64_t samples;       /* at most; 0: all */
+    int64_t batch;         /* of a run; 0: as many as fit. Two models then get the same batches */
+    size_t most_bytes;     /* of watched values of one run, judged by the first batch; 0: 128 MB */
+    hn_sample_stats *look; /* looks at the samples too; NULL: none does */
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* may be NULL; false: HONE_E_LIMIT */
     void *progress_ctx;
 } hn_watch_options;
@@ -30,7 +30,7 @@ typedef struct hn_watch_options {
 /* names[]: outputs of nodes of the top graph, or inputs. m is only read; it has the inputs of the
  * graph that the feed was made for. The next sample is read while one is run. */
 hone_status hn_watch(const hn_model *m, const char *const *names, int n, const hn_feed *feed,
-                     const hn_how *how, const hn_watch_options *o, hn_watch_fn *fn, void *ctx,
-                     hn_allocator *alloc, hn_error *err);
+                     const hn_run_options *how, const hn_watch_options *o, hn_watch_fn *fn,
+                     void *ctx, hn_allocator *alloc, hn_error *err);
 
 #endif

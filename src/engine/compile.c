@@ -20,7 +20,7 @@ void hn_plan_destroy(hn_plan *p) {
     if (p == NULL) return;
     hn_allocator *alloc = p->arena.alloc;
     hn_model_destroy(p->model);
-    for (const hn_made *m = p->made; m != NULL; m = m->next) hn_tensor_unref(m->tensor);
+    for (const hn_extra_constant *m = p->made; m != NULL; m = m->next) hn_tensor_unref(m->tensor);
     hn_arena_deinit(&p->arena);
     hn_free(alloc, p);
 }
@@ -112,7 +112,7 @@ static const hn_kernel *forced_kernel(const hn_compile *how, const hn_step *s) {
 }
 
 /* Says of a kernel that was asked for where it could not be taken, and why. */
-static void note_forced(const hn_plan *p, const hn_compile *how, const hn_forced *f) {
+static void note_forced(const hn_plan *p, const hn_compile *how, const hn_forced_kernel *f) {
     int n = 0, declined = 0;
     const hn_step *first = NULL;
     const char *reason = NULL, *why;
@@ -417,7 +417,7 @@ static hone_status keep_outputs(hn_plan *p, hn_error *err) {
     for (int i = 0; i < n_out; i++) p->buffers[p->outputs[i].buffer].kind = HN_BUFFER_SLAB;
     for (int step = -1; step < p->n_steps; step++)
         for (int i = 0; i < n_out; i++)
-            if (last[p->outputs[i].buffer] == step) p->shown[n++] = (hn_shown){step, i};
+            if (last[p->outputs[i].buffer] == step) p->shown[n++] = (hn_shown_output){step, i};
     return HONE_OK;
 }
 

@@ -26,9 +26,9 @@ static const hn_layer *rule_of(const hn_layers *l, const hn_node *n) {
     return NULL;
 }
 
-hn_way hn_layers_of(const hn_layers *l, const hn_node *n) {
+hn_layer_precision hn_layers_of(const hn_layers *l, const hn_node *n) {
     const hn_layer *r = rule_of(l, n);
-    hn_way way = r != NULL ? r->way : l->way;
+    hn_layer_precision way = r != NULL ? r->way : l->way;
     if (way.as_written && n != NULL && n->written == HONE_DTYPE_BF16)
         way.precision = HN_PRECISION_BF16;
     return way;
@@ -46,12 +46,12 @@ const char *hn_step_precision(const hn_step *s) {
     return names[integers ? HN_PRECISION_COUNT_ : (int)s->facts->exactness];
 }
 
-bool hn_way_named(const char *name, size_t n, hn_way *way) {
+bool hn_layer_precision_named(const char *name, size_t n, hn_layer_precision *way) {
     for (int i = 0; i <= HN_PRECISION_COUNT_; i++) {
         if (strlen(names[i]) != n || memcmp(names[i], name, n) != 0) continue;
         bool integers = i == HN_PRECISION_COUNT_;
-        *way = (hn_way){.precision = integers ? HN_PRECISION_F32 : (hn_precision)i,
-                        .no_integers = !integers};
+        *way = (hn_layer_precision){.precision = integers ? HN_PRECISION_F32 : (hn_precision)i,
+                                    .no_integers = !integers};
         return true;
     }
     return false;
@@ -67,8 +67,8 @@ bool hn_has_kernels(hn_isa isa, hn_precision precision) {
     return false;
 }
 
-hn_way hn_graph_way(const hn_graph *g) {
-    return (hn_way){.no_integers = !hn_graph_is_quantized(g), .as_written = true};
+hn_layer_precision hn_graph_stored_precision(const hn_graph *g) {
+    return (hn_layer_precision){.no_integers = !hn_graph_is_quantized(g), .as_written = true};
 }
 
 const char *hn_graph_precision(const hn_graph *g, hn_isa isa) {
@@ -136,7 +136,8 @@ hone_status hn_layers_read(const char *text, hn_allocator *alloc, hn_layer **rul
         char *colon = strrchr(at, ':');
         hn_layer *r = &all[(*n)++];
         r->name = at;
-        if (colon == NULL || colon == at || !hn_way_named(colon + 1, strlen(colon + 1), &r->way)) {
+        if (colon == NULL || colon == at ||
+            !hn_layer_precision_named(colon + 1, strlen(colon + 1), &r->way)) {
             hone_status status =
                 HN_FAIL(err, HONE_E_ARG,
                         "'%.200s' is no precision for layers, expected PATTERN:PRECISION with f32, "

@@ -15,31 +15,31 @@
 
 #include "engine/plan.h"
 
-typedef struct hn_way {
+typedef struct hn_layer_precision {
     hn_precision precision;
     bool no_integers; /* what is dequantized is computed in float */
     bool as_written;  /* what the model writes in bf16 may be as inexact as that */
-} hn_way;
+} hn_layer_precision;
 
 typedef struct hn_layer {
     const char *name; /* with * and ? as file names have them, unless `exact` */
     bool exact;
-    hn_way way;
+    hn_layer_precision way;
 } hn_layer;
 
 typedef struct hn_layers {
-    hn_way way;
+    hn_layer_precision way;
     int n;
     const hn_layer *rules;
 } hn_layers;
 
-hn_way hn_layers_of(const hn_layers *l, const hn_node *n);
+hn_layer_precision hn_layers_of(const hn_layers *l, const hn_node *n);
 const char *hn_layer_name(const hn_node *n);
 
 /* The way that is called "f32", "bf16", "int8" ...; false: there is none. */
-bool hn_way_named(const char *name, size_t n, hn_way *way);
+bool hn_layer_precision_named(const char *name, size_t n, hn_layer_precision *way);
 /* How a graph is computed where nobody says how: as it is written. */
-hn_way hn_graph_way(const hn_graph *g);
+hn_layer_precision hn_graph_stored_precision(const hn_graph *g);
 /* What to call that: "int8" of a graph that holds integers; by its float constants of two axes or
  * more "bf16", "mixed" where some of them are bf16, "f32". */
 const char *hn_graph_precision(const hn_graph *g, hn_isa isa);

@@ -191,7 +191,7 @@ static hn_view view_of(const hn_tensor *t) {
 
 hone_status hn_lower_adopt(hn_lower *L, hn_tensor *t, hn_view *v, hn_error *err) {
     hn_plan *p = L->plan;
-    hn_made *made = hn_arena_zero(&p->arena, sizeof *made);
+    hn_extra_constant *made = hn_arena_zero(&p->arena, sizeof *made);
     if (made == NULL) {
         hn_tensor_unref(t);
         return HN_NOMEM(err);

@@ -35,7 +35,7 @@ struct hn_variant {
 /* A transposed convolution: its step becomes several when lowering is done. */
 typedef struct hn_transposed hn_transposed;
 /* A convolution of three axes, likewise. */
-typedef struct hn_deep hn_deep;
+typedef struct hn_conv_3d hn_conv_3d;
 
 typedef struct hn_lower {
     hn_plan *plan;
@@ -47,7 +47,7 @@ typedef struct hn_lower {
     hn_step **makers; /* by id: the step that made exactly this value, or NULL */
     hn_variant *variants;
     hn_transposed *transposed;
-    hn_deep *deep;
+    hn_conv_3d *deep;
     int cap_steps, cap_buffers;
     const char *why;       /* set by a lowering that declines */
     const char *why_float; /* of the steps that are being made (hn_step) */
@@ -101,7 +101,7 @@ hone_status hn_lower_times(hn_lower *L, const hn_node *n, float by, hn_view *v, 
 hone_status hn_lower_conv(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 hone_status hn_lower_gemm(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* How the results of s may be changed; false: they may not, or s is NULL. */
-bool hn_step_end(const hn_step *s, hn_end *out);
+bool hn_step_end(const hn_step *s, hn_epilogue *out);
 /* A step for y [..., m, n] = alpha * a [..., m, k] by b [..., k, n], of any strides; at most
  * HN_MATMUL_BATCH_AXES axes in front, along which a and b broadcast. */
 hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,

@@ -18,12 +18,12 @@
 
 enum { MOST_SPANS = 16, MOST_STEPS = 128 };
 
-struct hn_deep {
+struct hn_conv_3d {
     const hn_step *step;
     hn_view w; /* [outputs, channels of a group, kd, kh, kw] */
     hn_conv_slide depth;
     int64_t h, oh; /* rows of a slice */
-    hn_deep *next;
+    hn_conv_3d *next;
 };
 
 /* ---- steps ---- */
@@ -40,7 +40,7 @@ static hn_view weights_of(const hn_view *w, int64_t tap) {
 }
 
 /* Tap `tap` of the depth, for the slices of a span of image b. */
-static hone_status add_tap(hn_lower *L, const hn_deep *d, int64_t b, const hn_conv_span *span,
+static hone_status add_tap(hn_lower *L, const hn_conv_3d *d, int64_t b, const hn_conv_span *span,
                            int64_t tap, hn_error *err) {
     const hn_conv_f32 *whole = d->step->problem;
     hn_view w = weights_of(&d->w, tap);
@@ -67,8 +67,8 @@ static hone_status add_tap(hn_lower *L, const hn_deep *d, int64_t b, const hn_co
     return HONE_OK;
 }
 
-static const hn_deep *deep_of(const hn_lower *L, const hn_step *s) {
-    const hn_deep *d = L->deep;
+static const hn_conv_3d *deep_of(const hn_lower *L, const hn_step *s) {
+    const hn_conv_3d *d = L->deep;
     while (d != NULL && d->step != s) d = d->next;
     return d;
 }
@@ -76,7 +76,7 @@ static const hn_deep *deep_of(const hn_lower *L, const hn_step *s) {
 bool hn_lower_is_deep(const hn_lower *L, const hn_step *s) { return deep_of(L, s) != NULL; }
 
 hone_status hn_lower_conv_depth_finish(hn_lower *L, const hn_step *s, bool *done, hn_error *err) {
-    const hn_deep *d = deep_of(L, s);
+    const hn_conv_3d *d = deep_of(L, s);
     *done = d != NULL;
     if (d == NULL) return HONE_OK;
     const hn_conv_f32 *whole = s->problem;
@@ -139,9 +139,9 @@ hone_status hn_lower_conv_depth(hn_lower *L, const hn_node *n, bool *done, hn_er
     if (why != NULL) HN_DECLINE(L, why);
     *done = true;
 
-    hn_deep *d = hn_arena_zero(&L->plan->arena, sizeof *d);
+    hn_conv_3d *d = hn_arena_zero(&L->plan->arena, sizeof *d);
     if (d == NULL) return HN_NOMEM(err);
-    *d = (hn_deep){.w = w, .depth = depth, .h = x.dims[3], .oh = y.dims[3], .next = L->deep};
+    *d = (hn_conv_3d){.w = w, .depth = depth, .h = x.dims[3], .oh = y.dims[3], .next = L->deep};
     int order[HONE_MAX_RANK];
     hn_lower_order_channels_last(y.rank, order);
     HN_TRY(hn_lower_place(L, &y, order, err));

@@ -61,7 +61,7 @@ static hone_status ended(hn_lower *L, const hn_node *n,
     if (!activation_of(n, &act)) HN_DECLINE(L, "an activation with parameters, or another");
     HN_TRY(lower(L, n, done, err));
     if (!*done || act.kind == HN_ACT_NONE) return HONE_OK;
-    hn_end e;
+    hn_epilogue e;
     if (!hn_step_end(L->makers[hn_node_output(n, 0)->id], &e) || e.act->kind != HN_ACT_NONE)
         return add_activation(L, n, &act, err);
     *e.act = act;

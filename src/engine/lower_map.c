@@ -203,7 +203,7 @@ static bool is_before(const hn_plan *p, const hn_step *a, const hn_step *b) {
 
 /* ---- into a convolution or product ---- */
 
-bool hn_step_end(const hn_step *s, hn_end *out) {
+bool hn_step_end(const hn_step *s, hn_epilogue *out) {
     return s != NULL && s->family != NULL && s->family->end != NULL &&
            s->family->end(s->problem, out);
 }
@@ -231,9 +231,9 @@ static bool has(const hn_step *s, int operand) { return s->operands[operand].buf
 
 /* Whether v, over the elements of y, has strides rs under the axes of the results, and y is all of
  * these. vector: v is one number for each index of the last axis. */
-static bool lies_over(const hn_end *e, const hn_view *y, const hn_view *v, int64_t *rs,
+static bool lies_over(const hn_epilogue *e, const hn_view *y, const hn_view *v, int64_t *rs,
                       bool *vector) {
-    int64_t ys[HN_END_RANK], along[HN_END_RANK] = {0};
+    int64_t ys[HN_EPILOGUE_RANK], along[HN_EPILOGUE_RANK] = {0};
     along[e->rank - 1] = 1;
     if (!strides_under(y, v, e->rank, e->dims, ys, rs) ||
         !hn_axes_agree(e->rank, e->dims, ys, e->strides))
@@ -244,9 +244,9 @@ static bool lies_over(const hn_end *e, const hn_view *y, const hn_view *v, int64
 
 /* Adds r to what s computes, whose value is y: as its bias, or else as its residual. False: it
  * cannot. */
-static bool add_to(const hn_lower *L, hn_step *s, const hn_end *e, const hn_view *y,
+static bool add_to(const hn_lower *L, hn_step *s, const hn_epilogue *e, const hn_view *y,
                    const hn_view *r) {
-    int64_t rs[HN_END_RANK];
+    int64_t rs[HN_EPILOGUE_RANK];
     bool vector;
     if (!lies_over(e, y, r, rs, &vector)) return false;
     if (vector && !has(s, e->bias) && (!e->bias_constant || hn_lower_is_constant(L, r))) {
@@ -265,7 +265,7 @@ static bool add_to(const hn_lower *L, hn_step *s, const hn_end *e, const hn_view
 /* An Add with a value that a convolution or product made. */
 static hn_step *add_to_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_view *result) {
     hn_step *hosts[2] = {maker(L, n, 0), maker(L, n, 1)};
-    hn_end ends[2];
+    hn_epilogue ends[2];
     for (int i = 0; i < 2; i++) {
         hn_view v = hn_lower_in(L, n, i);
         if (!hn_step_end(hosts[i], &ends[i]) || ends[i].act->kind != HN_ACT_NONE ||
@@ -313,7 +313,7 @@ static hone_status scale_integers(hn_lower *L, const hn_node *n, int i, hn_step 
                                   const hn_view *v, bool *done, hn_error *err) {
     const hn_conv_q8 *p = s->problem;
     hn_view computed, constant, m;
-    hn_end e;
+    hn_epilogue e;
     *done = false;
     if (!hn_step_end(s, &e) || p->act.kind != HN_ACT_NONE || has(s, HN_CONV_Q8_M) ||
         has(s, HN_CONV_Q8_XS) || has(s, HN_CONV_Q8_FBIAS) || has(s, HN_CONV_Q8_R))
@@ -324,7 +324,7 @@ static hone_status scale_integers(hn_lower *L, const hn_node *n, int i, hn_step 
     if (constant.buffer >= 0) {
         const hn_tensor *t = L->plan->buffers[constant.buffer].tensor;
         hn_view wide = spread(&constant, v);
-        int64_t rs[HN_END_RANK];
+        int64_t rs[HN_EPILOGUE_RANK];
         bool vector;
         hn_tensor *to;
         if (constant.rank > v->rank || t->dtype != HONE_DTYPE_F32) return HONE_OK;
@@ -372,7 +372,7 @@ static hn_step *scale_maker(hn_lower *L, const hn_node *n, const hn_view *y, hn_
         hn_step *s = maker(L, n, i);
         const hn_tensor *t = hn_node_constant(n, 1 - i);
         hn_view v = hn_lower_in(L, n, i);
-        hn_end e;
+        hn_epilogue e;
         if (!hn_step_end(s, &e) || e.scale == NULL || t == NULL || t->n != 1) continue;
         if (is(n, "Div") && i == 1) continue;
         if (e.act->kind != HN_ACT_NONE || has(s, e.bias) || has(s, e.residual) || !same_dims(&v, y))
@@ -397,7 +397,7 @@ static hn_step *into_maker(hn_lower *L, const hn_node *n, const row *r, const hn
                            hn_view *result) {
     if (r->kind == ACT) {
         hn_step *s = maker(L, n, 0);
-        hn_end e;
+        hn_epilogue e;
         hn_act act;
         if (!hn_step_end(s, &e) || !activation(n, r, &act) || (e.narrow && is_long(&act)) ||
             !follow(e.act, &act))

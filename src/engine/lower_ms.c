@@ -389,7 +389,7 @@ hone_status hn_lower_ms_attention(hn_lower *L, const hn_node *n, bool *done, hn_
     hn_step *s;
     HN_TRY(hn_lower_product(L, n, &rows, &w, &results, &s, err));
     if (b.buffer >= 0) {
-        hn_end end;
+        hn_epilogue end;
         hn_step_end(s, &end);
         hn_step_reads(s, end.bias, &b);
     }

@@ -115,16 +115,16 @@ static inline void *hn_step_problem(const hn_step *s, const hn_family *family) {
 }
 
 /* A constant that the model does not have: a table, or a combination of others. */
-typedef struct hn_made hn_made;
-struct hn_made {
+typedef struct hn_extra_constant hn_extra_constant;
+struct hn_extra_constant {
     hn_tensor *tensor;
-    hn_made *next;
+    hn_extra_constant *next;
 };
 
 /* An output that is shown, and the step that ends it; -1: none writes it. */
-typedef struct hn_shown {
+typedef struct hn_shown_output {
     int step, output;
-} hn_shown;
+} hn_shown_output;
 
 /* An input and the output that becomes its value in the next run, by index of the graph's. Such an
  * input, a state or a parameter, is one for every plan: nothing of it is folded or packed, and its
@@ -145,14 +145,15 @@ typedef struct hn_plan {
     hn_buffer *buffers;
     hn_view *inputs;  /* by index of the graph's inputs; buffer -1: a constant, or not used */
     hn_view *outputs; /* dense */
-    hn_shown *shown;  /* one per output, by step: they lie in the slab; NULL: they are placed */
+    hn_shown_output
+        *shown; /* one per output, by step: they lie in the slab; NULL: they are placed */
     /* By output: the input of its pair, if the output may be written to the same memory, or -1. All
      * steps from the first such write on are sure: a run that fails has changed no input. NULL:
      * there are no pairs. */
     int *replaces;
     int n_packed;
     hn_packed **packed;
-    hn_made *made;
+    hn_extra_constant *made;
     size_t slab_bytes;    /* activations */
     size_t scratch_bytes; /* shared workspace and that of all lanes */
     /* The device that some of its steps run on; NULL: none does. Its workspace lies behind its

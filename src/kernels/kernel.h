@@ -129,20 +129,20 @@ typedef struct hn_images {
  *
  *   result = act(scale * sum + bias + residual)
  */
-enum { HN_END_RANK = 6 };
-typedef struct hn_end {
+enum { HN_EPILOGUE_RANK = 6 };
+typedef struct hn_epilogue {
     hn_act *act;
     float *scale; /* NULL: there is none */
     int bias;     /* operand: a number for each index of the last axis */
     int residual; /* operand: one for each result */
     int rank;
-    int64_t dims[HN_END_RANK], strides[HN_END_RANK]; /* of the results */
+    int64_t dims[HN_EPILOGUE_RANK], strides[HN_EPILOGUE_RANK]; /* of the results */
     int64_t *r_strides; /* of the residual, along the first n_r axes; along others it is adjacent */
     int n_r;
     bool r_any;         /* these may be anything, else they are positive */
     bool bias_constant; /* the bias must be known before a run */
     bool narrow;        /* vectors are nearly empty: long activations are faster in another step */
-} hn_end;
+} hn_epilogue;
 
 /* What is true of a family. Callers ask these fields; they do not compare families. Zero means no.
  */
@@ -171,7 +171,7 @@ typedef struct hn_family {
     void (*finish)(void *problem);
     const hn_images *images; /* NULL: its problems do not begin with hn_windows */
     /* False, or NULL: nothing may be done to the results. */
-    bool (*end)(void *problem, hn_end *out);
+    bool (*end)(void *problem, hn_epilogue *out);
 } hn_family;
 
 /* Every family, sorted by name. */

@@ -201,7 +201,8 @@ static void judge(text *t, hone_comparison *c, size_t n_steps) {
     }
 }
 
-hone_status hn_breaks(const hn_pairs *p, const hn_how how[2], const hn_sample_source *samples,
+hone_status hn_breaks(const hn_pairs *p, const hn_run_options how[2],
+                      const hn_sample_source *samples,
                       bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
                       hn_arena *arena, hone_comparison *c, hn_error *err) {
     hn_weight_error *weights;

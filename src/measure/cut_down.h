@@ -23,7 +23,7 @@ void hn_cut_part_deinit(hn_cut_part *s);
 
 typedef struct hn_cut_down {
     const hn_pairs *pairs;
-    const hn_how *how; /* of A */
+    const hn_run_options *how; /* of A */
     hn_allocator *alloc;
     hn_tensor *const *in; /* per input of A's graph */
     hone_status (*fails)(void *ctx, const hn_cut_part *s, bool *failed, hn_error *err);

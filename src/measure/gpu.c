@@ -14,12 +14,12 @@ static void *open_none(const char *name) {
     (void)name;
     return NULL;
 }
-const hn_opener hn_opener_system = {.open = open_none};
+const hn_library_loader hn_library_loader_system = {.open = open_none};
 #else
 #include <dlfcn.h>
 static void *open_library(const char *name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
 static void close_library(void *library) { dlclose(library); }
-const hn_opener hn_opener_system = {open_library, dlsym, close_library};
+const hn_library_loader hn_library_loader_system = {open_library, dlsym, close_library};
 #endif
 
 /* What is called of NVML; all return 0 for success. A device is a handle of NVML's own. */
@@ -33,7 +33,7 @@ typedef struct nvml {
     int (*capability)(void *device, int *major, int *minor);
 } nvml;
 
-static bool find_functions(nvml *n, const hn_opener *by, void *library) {
+static bool find_functions(nvml *n, const hn_library_loader *by, void *library) {
     const struct {
         const char *name;
         void *to; /* a pointer to a function pointer, which is as wide as one to data */
@@ -141,8 +141,8 @@ hone_status hn_gpus_add(hn_gpus *gpus, hone_gpu_info gpu, hn_arena *arena, hn_er
     return HONE_OK;
 }
 
-hone_status hn_gpus_find(hn_gpus *out, const char *root, const hn_opener *by, hn_arena *arena,
-                         hn_error *err) {
+hone_status hn_gpus_find(hn_gpus *out, const char *root, const hn_library_loader *by,
+                         hn_arena *arena, hn_error *err) {
     hone_status status = HONE_OK;
     nvml n;
     void *library = by->open("libnvidia-ml.so.1");

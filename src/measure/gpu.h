@@ -14,12 +14,12 @@
 #define HN_GPU_NAME 128 /* bytes of a name, its end included */
 #define HN_GPU_MOST 64
 
-typedef struct hn_opener {
+typedef struct hn_library_loader {
     void *(*open)(const char *name); /* NULL: there is none */
     void *(*symbol)(void *library, const char *name);
     void (*close)(void *library);
-} hn_opener;
-extern const hn_opener hn_opener_system;
+} hn_library_loader;
+extern const hn_library_loader hn_library_loader_system;
 
 typedef struct hn_gpus {
     size_t n;
@@ -28,8 +28,8 @@ typedef struct hn_gpus {
 
 /* The driver's version, "535.104.05"; false where there is none. */
 bool hn_gpu_driver(const char *root, char *version, size_t bytes);
-hone_status hn_gpus_find(hn_gpus *out, const char *root, const hn_opener *by, hn_arena *arena,
-                         hn_error *err);
+hone_status hn_gpus_find(hn_gpus *out, const char *root, const hn_library_loader *by,
+                         hn_arena *arena, hn_error *err);
 /* Adds one to a list; more than HN_GPU_MOST are left out. Control characters of the name become
  * spaces. */
 hone_status hn_gpus_add(hn_gpus *gpus, hone_gpu_info gpu, hn_arena *arena, hn_error *err);

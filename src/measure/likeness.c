@@ -397,14 +397,14 @@ hone_status hn_likeness_add(hn_likeness *l, const hn_tensor *const *in, const hn
 
 /* ---- figures ---- */
 
-static const hn_figure no_figure = {
+static const hn_likeness_result no_figure = {
     .value = NAN, .low = NAN, .high = NAN, .output = -1, .channel = -1, .sqnr_db = NAN};
 
 static double within_one(double x) { return fmin(fmax(x, 0), 1); }
 
 /* A share of things that come several to a sample: not better known than if they were independent,
  * nor than the samples say. */
-static void set_share(hn_figure *f, const hn_ratio *r) {
+static void set_share(hn_likeness_result *f, const hn_ratio *r) {
     f->value = within_one(hn_ratio_value(r));
     f->counted = r->weight;
     hn_interval by_count =
@@ -414,8 +414,8 @@ static void set_share(hn_figure *f, const hn_ratio *r) {
     f->high = within_one(fmax(by_count.high, by_sample.high));
 }
 
-static hn_figure of_answers(const compared *c, int output) {
-    hn_figure f = no_figure;
+static hn_likeness_result of_answers(const compared *c, int output) {
+    hn_likeness_result f = no_figure;
     f.measure = "agreement";
     f.output = output;
     if (c->same.n == 0) return f;
@@ -433,7 +433,7 @@ static double power_of(const channel *c, double largest) {
     return fmax(c->square / n - mean * mean, floor * floor);
 }
 
-static void set_signal(hn_figure *f, const channel *c, double power) {
+static void set_signal(hn_likeness_result *f, const channel *c, double power) {
     double noise = hn_ratio_value(&c->noise);
     hn_interval i = hn_ratio_interval(&c->noise);
     f->value = noise > 0 ? within_one(1 - noise / power) : 1;
@@ -444,7 +444,7 @@ static void set_signal(hn_figure *f, const channel *c, double power) {
     if (c->broken) f->value = f->low = f->high = 0, f->sqnr_db = -INFINITY;
 }
 
-static void set_order(hn_figure *f, const channel *c) {
+static void set_order(hn_likeness_result *f, const channel *c) {
     hn_interval i = hn_interval_share(c->kept, c->peaks);
     f->value = (double)c->kept / (double)c->peaks;
     f->low = i.low;
@@ -453,12 +453,12 @@ static void set_order(hn_figure *f, const channel *c) {
     f->missed = c->peaks - c->kept;
 }
 
-static bool is_worse(const hn_figure *a, const hn_figure *b) {
+static bool is_worse(const hn_likeness_result *a, const hn_likeness_result *b) {
     return isnan(b->value) || a->value < b->value;
 }
 
-static hn_figure of_channels(const hn_likeness *l, const compared *c, int output) {
-    hn_figure worst = no_figure;
+static hn_likeness_result of_channels(const hn_likeness *l, const compared *c, int output) {
+    hn_likeness_result worst = no_figure;
     double unit = 0; /* the largest value of the channels within -1..1 */
     worst.measure = "signal kept";
     worst.output = output;
@@ -467,7 +467,7 @@ static hn_figure of_channels(const hn_likeness *l, const compared *c, int output
     for (int64_t k = 0; k < c->n_channels; k++) {
         const channel *x = &c->channels[k];
         double largest = is_unit(x) ? unit : x->largest;
-        hn_figure f = no_figure;
+        hn_likeness_result f = no_figure;
         f.measure = worst.measure;
         f.output = output;
         f.channel = k;
@@ -483,15 +483,15 @@ static hn_figure of_channels(const hn_likeness *l, const compared *c, int output
     return worst;
 }
 
-hn_figure hn_likeness_of(const hn_likeness *l, int output) {
+hn_likeness_result hn_likeness_of(const hn_likeness *l, int output) {
     hn_output_kind kind = l->forms->of[output].kind;
     if (kind == HN_OUTPUT_TEXT) return no_figure;
     return kind == HN_OUTPUT_CHANNELS ? of_channels(l, &l->of[output], output)
                                       : of_answers(&l->of[output], output);
 }
 
-static hn_figure of_head(const hn_likeness *l) {
-    hn_figure f = no_figure;
+static hn_likeness_result of_head(const hn_likeness *l) {
+    hn_likeness_result f = no_figure;
     f.measure = "detections kept";
     f.detections = l->detections;
     if (l->detections.wanted > 0)
@@ -505,13 +505,13 @@ static bool judges_alone(const hn_likeness *l) {
     return l->forms->head.kind == HN_HEAD_LIST || l->detections.wanted >= HN_FEW_DETECTIONS;
 }
 
-hn_figure hn_likeness_figure(const hn_likeness *l) {
+hn_likeness_result hn_likeness_figure(const hn_likeness *l) {
     bool head = l->forms->head.kind != HN_HEAD_NONE;
     int kinds[HN_OUTPUT_TEXT + 1] = {0};
-    hn_figure worst = head ? of_head(l) : no_figure;
+    hn_likeness_result worst = head ? of_head(l) : no_figure;
     for (int i = 0; i < l->n; i++) {
         if (head && judges_alone(l) && hn_head_covers(&l->forms->head, i)) continue;
-        hn_figure f = hn_likeness_of(l, i);
+        hn_likeness_result f = hn_likeness_of(l, i);
         if (isnan(f.value)) continue;
         kinds[l->forms->of[i].kind]++;
         if (is_worse(&f, &worst)) worst = f;
@@ -523,7 +523,8 @@ hn_figure hn_likeness_figure(const hn_likeness *l) {
     return worst;
 }
 
-void hn_figure_text(const hn_figure *f, const hn_output_forms *forms, char *buf, size_t bytes) {
+void hn_likeness_result_text(const hn_likeness_result *f, const hn_output_forms *forms, char *buf,
+                             size_t bytes) {
     const char *name = f->output >= 0 ? forms->graph->outputs[f->output].value->name : "";
     if (isnan(f->value))
         snprintf(buf, bytes, "nothing was compared");

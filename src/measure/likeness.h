@@ -73,7 +73,7 @@ hone_status hn_likeness_add(hn_likeness *l, const hn_tensor *const *in, const hn
                             const hn_tensor *const *b, int64_t rows, int64_t samples,
                             hn_error *err);
 
-typedef struct hn_figure {
+typedef struct hn_likeness_result {
     const char *measure;
     double value, low, high; /* the 95 % interval; NaN: not known */
     double counted;          /* answers, detections or samples that the figure is about */
@@ -82,12 +82,13 @@ typedef struct hn_figure {
     double sqnr_db;          /* of that channel; NaN: something else is worst */
     int64_t missed, of;      /* answers that differ, values that lost their rank */
     hn_detections detections;
-} hn_figure;
+} hn_likeness_result;
 /* Of all outputs: the worst. value is NaN where nothing was compared. */
-hn_figure hn_likeness_figure(const hn_likeness *l);
+hn_likeness_result hn_likeness_figure(const hn_likeness *l);
 /* Of one; NaN where it is part of the head alone or not judged. */
-hn_figure hn_likeness_of(const hn_likeness *l, int output);
+hn_likeness_result hn_likeness_of(const hn_likeness *l, int output);
 /* What is worst, in words: "output 'boxes', channel 3: 12.4 dB". */
-void hn_figure_text(const hn_figure *f, const hn_output_forms *forms, char *buf, size_t bytes);
+void hn_likeness_result_text(const hn_likeness_result *f, const hn_output_forms *forms, char *buf,
+                             size_t bytes);
 
 #endif

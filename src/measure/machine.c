@@ -69,7 +69,7 @@ hone_status hn_machine_probe(hone_machine *m, const hone_machine_options *o, hn_
     if (m->cached) {
         f = before;
     } else {
-        HN_TRY(hn_gpus_find(&f.gpus, "", &hn_opener_system, arena, err));
+        HN_TRY(hn_gpus_find(&f.gpus, "", &hn_library_loader_system, arena, err));
         HN_TRY(hn_rates_measure(&f.rates, o, arena->alloc, err));
         if (known && f.rates.disturbed) hn_rates_join(&f.rates, &before.rates);
         if (keeps) hn_machine_keep(&f, m, o->cache, arena->alloc);

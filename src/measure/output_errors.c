@@ -47,8 +47,8 @@ static hone_status tell(const hn_output_runs *r, const hn_distance *errors,
     c->outputs = list;
     c->samples = r->samples;
     c->kept = kept;
-    hn_figure f = hn_likeness_figure(likeness);
-    hn_figure_text(&f, forms, worst, sizeof worst);
+    hn_likeness_result f = hn_likeness_figure(likeness);
+    hn_likeness_result_text(&f, forms, worst, sizeof worst);
     c->agreement = f.value;
     c->agreement_low = f.low;
     c->agreement_high = f.high;

@@ -6,7 +6,7 @@
 /* Pairs [lo, hi), measured together. */
 typedef struct group {
     const hn_pairs *p;
-    const hn_how *how;
+    const hn_run_options *how;
     hn_allocator *alloc;
     hn_arena arena;
     int lo, hi;
@@ -138,7 +138,7 @@ static void release_inputs(hn_tensor **in, int n) {
 
 typedef struct job {
     const hn_pairs *p;
-    const hn_how *how;
+    const hn_run_options *how;
     const hn_sample_source *samples;
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
@@ -206,8 +206,8 @@ static hone_status measure_groups(const job *j, const size_t *bytes, size_t most
     return HONE_OK;
 }
 
-hone_status hn_pair_errors(const hn_pairs *p, const hn_how how[2], const hn_sample_source *samples,
-                           size_t most_bytes,
+hone_status hn_pair_errors(const hn_pairs *p, const hn_run_options how[2],
+                           const hn_sample_source *samples, size_t most_bytes,
                            bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
                            hn_pair_error *errors, hn_error *err) {
     int n_in = p->side[HN_SIDE_A].graph->n_inputs;

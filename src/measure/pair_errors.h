@@ -27,8 +27,8 @@ typedef struct hn_pair_error {
 /* how: of A and of B. errors[]: one per pair, zeroed. progress as in hone_eval_options; may be
  * NULL.
  */
-hone_status hn_pair_errors(const hn_pairs *p, const hn_how how[2], const hn_sample_source *samples,
-                           size_t most_bytes,
+hone_status hn_pair_errors(const hn_pairs *p, const hn_run_options how[2],
+                           const hn_sample_source *samples, size_t most_bytes,
                            bool (*progress)(void *ctx, int64_t done, int64_t total), void *ctx,
                            hn_pair_error *errors, hn_error *err);
 

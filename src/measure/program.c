@@ -3,13 +3,13 @@
 #include <stdio.h>
 
 struct hn_program {
-    hn_how how;
+    hn_run_options how;
     hn_runner runner;
 };
 
-hn_how hn_how_for(const hn_how *how, const hn_model *m) {
-    hn_how own = *how;
-    hn_way way = hn_graph_way(m->graph), *mine = &own.engine.layers.way;
+hn_run_options hn_run_options_for(const hn_run_options *how, const hn_model *m) {
+    hn_run_options own = *how;
+    hn_layer_precision way = hn_graph_stored_precision(m->graph), *mine = &own.engine.layers.way;
     if (way.no_integers)
         mine->as_written = true;
     else
@@ -17,7 +17,7 @@ hn_how hn_how_for(const hn_how *how, const hn_model *m) {
     return own;
 }
 
-hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_how *how,
+hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_run_options *how,
                               hn_error *err) {
     hn_allocator *alloc = how->engine.alloc;
     hn_program *p = hn_alloc_zero(alloc, sizeof *p, HN_MEM_OTHER);

@@ -7,19 +7,19 @@
 #include "engine/backend.h"
 
 /* How a session runs its model. */
-typedef struct hn_how {
+typedef struct hn_run_options {
     hn_engine_options engine;  /* rules for single layers are left out: their nodes may be gone */
     const hn_backend *backend; /* NULL: the default */
-} hn_how;
+} hn_run_options;
 
-/* The same for a model that was made of the session's: as it is written (hn_graph_way), and what is
- * f32 as the session has it. */
-hn_how hn_how_for(const hn_how *how, const hn_model *m);
+/* The same for a model that was made of the session's: computed as that model is written
+ * (hn_graph_stored_precision), and what is f32 as the session has it. */
+hn_run_options hn_run_options_for(const hn_run_options *how, const hn_model *m);
 
 typedef struct hn_program hn_program;
 
 /* The model must outlive the program, unchanged. */
-hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_how *how,
+hone_status hn_program_create(hn_program **out, const hn_model *m, const hn_run_options *how,
                               hn_error *err);
 void hn_program_destroy(hn_program *p); /* NULL accepted */
 /* in[]: a tensor per input, NULL for its default; out[]: gets a reference per output. */

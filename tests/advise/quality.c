@@ -20,8 +20,9 @@ typedef struct pair {
 static void begin(pair *p, const char *a, const char *b) {
     hn_error err;
     assert_int_equal(hn_pool_create(&p->pool, 1, &scratch_mem, NULL), HONE_OK);
-    hn_how how = {.engine = {.alloc = &scratch_mem, .pool = p->pool, .isa = hn_isa_available()}};
-    assert_true(hn_way_named("f32", 3, &how.engine.layers.way));
+    hn_run_options how = {
+        .engine = {.alloc = &scratch_mem, .pool = p->pool, .isa = hn_isa_available()}};
+    assert_true(hn_layer_precision_named("f32", 3, &how.engine.layers.way));
     for (int i = 0; i < 2; i++) {
         p->model[i] = graph_model(21, i == 0 ? a : b);
         if (hn_program_create(&p->program[i], p->model[i], &how, &err) != HONE_OK)

@@ -84,7 +84,7 @@ static void begin_with(set_up *s, const char *most, const char *first) {
         .cores = 2,
         .progress = on_progress,
         .progress_ctx = s};
-    assert_true(hn_way_named("f32", 3, &s->o.how.engine.layers.way));
+    assert_true(hn_layer_precision_named("f32", 3, &s->o.how.engine.layers.way));
 }
 
 static void begin(set_up *s) { begin_with(s, "3", "1"); }

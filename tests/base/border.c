@@ -108,15 +108,15 @@ static void options_tell_their_size(void **state) {
 static void arrays_go_both_ways(void **state) {
     (void)state;
     hone_error err;
-    hn_taken t;
+    hn_caller_array t;
     longer given[3] = {{1, 0.5, 0}, {2, 0.5, 0}, {3, 0.5, 0}};
     hone_layout l = layout_of(sizeof(longer));
     ASSERT_OK(HN_TAKE_ARRAY(&t, given, 3, &l, pass_result, &err), err);
     hone_pass_result *own = t.own;
     assert_true(own[1].fired == 2 && own[2].fired == 3);
     own[1].fired = 20;
-    hn_taken_give(&t, given);
-    hn_taken_deinit(&t);
+    hn_caller_array_give(&t, given);
+    hn_caller_array_deinit(&t);
     assert_true(given[1].fired == 20 && given[2].fired == 3 && given[2].ms == 0.5);
     given[2].unknown = 1;
     size_t blocks = atomic_load(&hn_allocator_default()->blocks);
@@ -126,7 +126,7 @@ static void arrays_go_both_ways(void **state) {
     hone_pass_result same[2] = {{1, 1}, {2, 2}};
     ASSERT_OK(HN_TAKE_ARRAY(&t, same, 2, hone_layout_here(), pass_result, &err), err);
     assert_ptr_equal(t.own, same); /* nothing is copied where the sizes agree */
-    hn_taken_deinit(&t);
+    hn_caller_array_deinit(&t);
     shorter *shown = hn_show_array(same, 2, sizeof *same, sizeof *shown);
     assert_true(shown[0].fired == 1 && shown[1].fired == 2);
     hn_shown_free(shown, same);
@@ -163,7 +163,7 @@ static void results_are_copied_only_where_sizes_differ(void **state) {
 static void memory_that_cannot_be_had_is_told(void **state) {
     (void)state;
     hone_error err;
-    hn_taken t;
+    hn_caller_array t;
     hone_dim_value dims[2] = {{"a", 1}, {"b", 2}};
     hone_inspection own = {.size = sizeof own, .n_dims = 2, .dims = dims};
     hone_layout l = *hone_layout_here();

@@ -18,7 +18,7 @@ typedef struct set_up {
     hn_model *model;
     hn_feed *feed;
     hn_pool *pool;
-    hn_how how;
+    hn_run_options how;
 } set_up;
 
 static void begin(set_up *s, hn_dataset *ds, const char *graph, int threads) {
@@ -27,7 +27,7 @@ static void begin(set_up *s, hn_dataset *ds, const char *graph, int threads) {
     assert_int_equal(hn_pool_create(&s->pool, threads, &scratch_mem, &err), HONE_OK);
     s->how.engine = (hn_engine_options){
         .alloc = &scratch_mem, .pool = s->pool, .isa = hn_isa_available(), .seed = 1};
-    assert_true(hn_way_named("f32", 3, &s->how.engine.layers.way));
+    assert_true(hn_layer_precision_named("f32", 3, &s->how.engine.layers.way));
     if (hn_feed_create(&s->feed, s->model->graph, ds, 4, &scratch_mem, &err) != HONE_OK)
         fail_msg("%s", err.text);
 }

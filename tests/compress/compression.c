@@ -64,7 +64,7 @@ static int end(void **state) {
 static hn_compress_options options(void) {
     hn_compress_options o = {0};
     o.how.engine = (hn_engine_options){.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1};
-    assert_true(hn_way_named("f32", 3, &o.how.engine.layers.way));
+    assert_true(hn_layer_precision_named("f32", 3, &o.how.engine.layers.way));
     return o;
 }
 
@@ -76,7 +76,7 @@ static hn_recipe recipe(const char *steps) {
     return r;
 }
 
-static void run(const hn_model *m, const hn_how *how, hn_tensor **y) {
+static void run(const hn_model *m, const hn_run_options *how, hn_tensor **y) {
     hn_program *p;
     hn_tensor *x;
     static const float in[] = {3, -1, 0.5f, 2, 6, 2, 2.5f, 0};

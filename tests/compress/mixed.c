@@ -176,7 +176,7 @@ static void times_are_measured(void **state) {
 }
 
 /* What harm is: noise by signal over the samples, by a program that runs as `how` says. */
-static double harm_by(const fixture *f, const hn_model *q, const hn_how *how) {
+static double harm_by(const fixture *f, const hn_model *q, const hn_run_options *how) {
     hn_program *a, *b;
     hn_error err;
     hn_distance d = {0};
@@ -219,7 +219,7 @@ static hone_status nowhere(void *ctx, int i, hone_dtype dtype, int rank, const i
     return HONE_OK;
 }
 
-static step_kinds steps_of(const fixture *f, const hn_model *q, const hn_how *how) {
+static step_kinds steps_of(const fixture *f, const hn_model *q, const hn_run_options *how) {
     step_kinds k = {0};
     hn_engine *e;
     hn_samples s;
@@ -243,7 +243,7 @@ static void layers_in_integers_run_in_integers(void **state) {
     begin(&f);
     hn_model *all = method_copy(f.m), *one = method_copy(f.m);
     assert_int_equal(hn_quantize_model(all, &f.scheme, f.ranges, NULL, NULL, NULL, &err), HONE_OK);
-    hn_how how = hn_how_for(&f.b.how, all);
+    hn_run_options how = hn_run_options_for(&f.b.how, all);
     step_kinds integers = steps_of(&f, all, &how), floats = steps_of(&f, all, &f.b.how);
     assert_true(integers.integers == 3 && integers.floats == 0);
     assert_true(floats.integers == 0 && floats.floats == 3);

@@ -33,7 +33,7 @@ typedef struct watcher {
     hn_dataset *ds;
     hn_model *model;
     hn_feed *feed;
-    hn_how how;
+    hn_run_options how;
     int64_t seen[8];       /* samples, by value */
     int calls, largest;    /* elements of the largest value */
     int64_t told, stop_at; /* in per cent */
@@ -42,9 +42,10 @@ typedef struct watcher {
 static void begin(watcher *w, const char *graph, const hn_backend *backend) {
     hn_error err;
     *w = (watcher){.ds = rows(), .model = graph_model(21, graph), .stop_at = 101};
-    w->how = (hn_how){.engine = {.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1},
-                      .backend = backend};
-    assert_true(hn_way_named("f32", 3, &w->how.engine.layers.way));
+    w->how =
+        (hn_run_options){.engine = {.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1},
+                         .backend = backend};
+    assert_true(hn_layer_precision_named("f32", 3, &w->how.engine.layers.way));
     if (hn_feed_create(&w->feed, w->model->graph, w->ds, BATCH, &scratch_mem, &err) != HONE_OK)
         fail_msg("%s", err.text);
 }
@@ -142,13 +143,13 @@ static void what_fills_up_a_batch_is_hidden(void **state) {
 static void the_look_sees_each_sample_once(void **state) {
     (void)state;
     watcher w;
-    hn_look look;
+    hn_sample_stats look;
     begin(&w, GRAPH("8"), NULL);
-    hn_look_init(&look, &scratch_mem);
+    hn_sample_stats_init(&look, &scratch_mem);
     watch_all(&w, (hn_watch_options){.most_bytes = 1, .look = &look});
     assert_int_equal(look.samples, TOTAL);
     assert_true(look.varies);
-    hn_look_deinit(&look);
+    hn_sample_stats_deinit(&look);
     end(&w);
 }
 

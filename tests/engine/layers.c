@@ -202,8 +202,9 @@ static mixed_run run_mixed(const char *precision, const char *list, hn_isa isa, 
     for (int i = 1; i < m->graph->n_inputs; i++)
         hn_value_set_constant(m->graph->inputs[i], random_tensor_of(m->graph->inputs[i], &rng));
     hn_engine_options o = {.alloc = &model_mem, .isa = isa, .no_simplify = !simplify};
-    o.layers.way = hn_graph_way(m->graph);
-    if (precision != NULL) assert_true(hn_way_named(precision, strlen(precision), &o.layers.way));
+    o.layers.way = hn_graph_stored_precision(m->graph);
+    if (precision != NULL)
+        assert_true(hn_layer_precision_named(precision, strlen(precision), &o.layers.way));
     if (list != NULL)
         assert_int_equal(hn_layers_read(list, &model_mem, &rules, &o.layers.n, &err), HONE_OK);
     o.layers.rules = rules;

@@ -86,7 +86,7 @@ static void *symbol_of_fake(void *library, const char *name) {
     return fake.missing != NULL && strcmp(name, fake.missing) == 0 ? NULL : at;
 }
 
-static const hn_opener by_fake = {open_fake, symbol_of_fake, close_fake};
+static const hn_library_loader by_fake = {open_fake, symbol_of_fake, close_fake};
 
 /* ---- tests ---- */
 

@@ -60,7 +60,7 @@ static float *copy(bench *b, int i) {
     return to;
 }
 
-static hn_figure compared(bench *b, int64_t samples) {
+static hn_likeness_result compared(bench *b, int64_t samples) {
     hn_error err;
     const hn_tensor *in = NULL;
     const hn_tensor *const *a = (const hn_tensor *const *)b->t[0], *const *other =
@@ -112,7 +112,7 @@ static void scores_beside_boxes(void **state) {
         begin(&b, one_output, false);
         put_head(make(&b, 0, 0, HONE_DTYPE_F32, 3, dims), across, objectness, 0.6f);
         put_head(copy(&b, 0), across, objectness, 0.55f);
-        hn_figure f = compared(&b, 1);
+        hn_likeness_result f = compared(&b, 1);
         assert_string_equal(f.measure, "detections kept");
         assert_int_equal(f.detections.wanted, OBJECTS);
         assert_true(f.value == 1 && f.low < 1);
@@ -140,12 +140,12 @@ static void a_detection_needs_its_box_and_its_class(void **state) {
     x[1 * 7 + 4] = 0.9f; /* and where nothing was something is found, three times */
     x[2 * 7 + 4] = 0.9f;
     x[3 * 7 + 4] = 0.9f;
-    hn_figure f = compared(&b, 1);
+    hn_likeness_result f = compared(&b, 1);
     assert_int_equal(f.detections.lost, 2);
     assert_int_equal(f.detections.added, 5);
     assert_float_equal(f.value, 1 - 5.0 / OBJECTS, 1e-9);
     char text[160];
-    hn_figure_text(&f, &b.forms, text, sizeof text);
+    hn_likeness_result_text(&f, &b.forms, text, sizeof text);
     assert_string_equal(text, "2 of 12 detections lost, 5 added");
     end(&b);
 }
@@ -161,7 +161,7 @@ static void few_detections_are_not_enough(void **state) {
         for (int c = 0; c < CLASSES; c++) a[7 * i + 4 + c] = 0.001f;
     float *x = copy(&b, 0);
     for (int64_t i = 0; i < PLACES; i++) x[7 * i + 3] += 5; /* which loses no box */
-    hn_figure f = compared(&b, 1);
+    hn_likeness_result f = compared(&b, 1);
     assert_int_equal(f.detections.wanted, 0);
     assert_string_equal(f.measure, "agreement");
     assert_true(f.output == 0 && f.channel == 3 && f.value < 0.99);
@@ -180,7 +180,7 @@ static void one_object_counts_once(void **state) {
     a[1 * 7 + 4] = 0.5f;
     float *x = copy(&b, 0);
     x[4] = 0.1f; /* the surer one is gone, the other still finds it */
-    hn_figure f = compared(&b, 1);
+    hn_likeness_result f = compared(&b, 1);
     assert_int_equal(f.detections.wanted, OBJECTS);
     assert_int_equal(f.detections.lost, 0);
     end(&b);
@@ -206,7 +206,7 @@ static void scores_and_boxes_apart(void **state) {
             s[2 * i + 1] = logits ? (object ? 2 : -6 - shaky(i)) : 1 - s[2 * i];
         }
         float *other = copy(&b, 0), *boxes = copy(&b, 1);
-        hn_figure f = compared(&b, 1);
+        hn_likeness_result f = compared(&b, 1);
         int64_t objects = logits ? 13 : 9;
         assert_int_equal(f.detections.wanted, objects);
         assert_true(f.value == 1);
@@ -244,7 +244,7 @@ static void lists_of_detections(void **state) {
     begin(&b, LIST, false);
     put_list(&b, 0, 5, 0);
     put_list(&b, 1, 4, 2);
-    hn_figure f = compared(&b, 1); /* 0 and 1 are lost, 5 is added */
+    hn_likeness_result f = compared(&b, 1); /* 0 and 1 are lost, 5 is added */
     assert_string_equal(f.measure, "detections kept");
     assert_int_equal(f.detections.wanted, 5);
     assert_int_equal(f.detections.lost, 2);
@@ -282,7 +282,7 @@ static void four_classes_are_no_box(void **state) {
             for (int64_t k = 0; k < rows; k++) p[4 * k] = best[k] = 0.7f;
         }
         b.forms.looked = false;
-        hn_figure f = compared(&b, rows);
+        hn_likeness_result f = compared(&b, rows);
         assert_int_equal(b.forms.head.kind, HN_HEAD_NONE);
         assert_true(f.value == 1);
     }
@@ -323,7 +323,7 @@ static void probabilities_are_no_detector(void **state) {
     float *x = copy(&b, 0);
     x[0] = 0.4f; /* the first answer of the first sample changes */
     x[1] = 0.6f;
-    hn_figure f = compared(&b, 2);
+    hn_likeness_result f = compared(&b, 2);
     assert_int_equal(b.forms.head.kind, HN_HEAD_NONE);
     assert_string_equal(f.measure, "agreement");
     assert_float_equal(f.value, 1 - 1.0 / 80, 1e-9);
@@ -356,11 +356,11 @@ static void one_of_twelve_is_broken(void **state) {
     float *x = b.t[1][7]->data;
     for (int64_t s = 0; s < 2; s++)
         for (int64_t k = 0; k < 25; k++) x[s * 150 + 4 * 25 + k] = 0; /* channel 4 of output i */
-    hn_figure f = compared(&b, 2);
+    hn_likeness_result f = compared(&b, 2);
     assert_string_equal(f.measure, "signal kept");
     assert_true(f.output == 7 && f.channel == 4 && f.value < 0.6);
     assert_true(f.low <= f.value && f.high >= f.value);
-    hn_figure_text(&f, &b.forms, text, sizeof text);
+    hn_likeness_result_text(&f, &b.forms, text, sizeof text);
     assert_true(strncmp(text, "output 'i', channel 4: ", 23) == 0);
     assert_true(hn_likeness_of(b.l, 6).value == 1);
     end(&b);
@@ -378,7 +378,7 @@ static void small_channels_count_as_much(void **state) {
     }
     float *x = copy(&b, 0);
     for (int i = 0; i < 16; i++) x[16 + i] += i % 2 == 0 ? 0.01f : -0.01f;
-    hn_figure f = compared(&b, 1);
+    hn_likeness_result f = compared(&b, 1);
     assert_int_equal(f.channel, 1);
     assert_float_equal(f.value, 0.99, 1e-4);
     assert_float_equal(f.sqnr_db, 20, 0.01);
@@ -400,12 +400,12 @@ static void quiet_channels_and_single_peaks(void **state) {
     float *x = copy(&b, 0);
     memset(x + LONG, 0, LONG * sizeof *x);
     for (int i = 0; i < LONG; i++) x[i] = i % 400 == 0 ? a[i] : 0;
-    hn_figure f = compared(&b, 1);
+    hn_likeness_result f = compared(&b, 1);
     assert_true(f.value > 0.995);
     x[0] = 0;
     f = compared(&b, 1);
     char text[160];
-    hn_figure_text(&f, &b.forms, text, sizeof text);
+    hn_likeness_result_text(&f, &b.forms, text, sizeof text);
     assert_string_equal(text, "output 'y', channel 0: 1 of 20 highest values fall behind");
     assert_float_equal(f.value, 0.95, 1e-9);
     end(&b);
@@ -421,7 +421,7 @@ static void what_is_not_finite_is_broken(void **state) {
     float *x = copy(&b, 0);
     assert_true(compared(&b, 1).value == 1); /* both say so */
     x[20] = NAN;
-    hn_figure f = compared(&b, 1);
+    hn_likeness_result f = compared(&b, 1);
     assert_true(f.value == 0 && f.channel == 1);
     end(&b);
 }
@@ -442,7 +442,7 @@ static void rows_of_scores(void **state) {
     float *x = copy(&b, 0);
     int64_t *y = (int64_t *)(void *)copy(&b, 1);
     x[1] = 9;
-    hn_figure f = compared(&b, 10);
+    hn_likeness_result f = compared(&b, 10);
     assert_string_equal(f.measure, "agreement");
     assert_true(f.output == 0 && f.missed == 1 && f.of == 10);
     y[0] = y[3] = y[4] = 1;

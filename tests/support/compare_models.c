@@ -36,11 +36,11 @@ static hone_status load(void *ctx, int64_t run, hn_tensor **in, hn_error *err) {
 static void make_ready(two_models *t) {
     hn_error err;
     hn_engine_options o = {.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1};
-    assert_true(hn_way_named("f32", 3, &o.layers.way));
+    assert_true(hn_layer_precision_named("f32", 3, &o.layers.way));
     assert_int_equal(hn_pool_create(&t->pool, 1, &scratch_mem, &err), HONE_OK);
     o.pool = t->pool;
-    t->how[0] = t->how[1] = (hn_how){.engine = o};
-    assert_true(hn_way_named("int8", 4, &t->how[1].engine.layers.way));
+    t->how[0] = t->how[1] = (hn_run_options){.engine = o};
+    assert_true(hn_layer_precision_named("int8", 4, &t->how[1].engine.layers.way));
     t->samples = (hn_sample_source){3, load, t};
 }
 

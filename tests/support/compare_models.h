@@ -9,7 +9,7 @@
 typedef struct two_models {
     hn_model *a, *b;
     hn_pool *pool;
-    hn_how how[2];
+    hn_run_options how[2];
     hn_sample_source samples;
 } two_models;
 

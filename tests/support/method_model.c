@@ -124,10 +124,10 @@ void method_begin_with(method_bench *b, hn_model *m, int samples) {
     hn_error err;
     *b = (method_bench){.data = data_open("random,n=%d", samples)};
     hn_engine_options o = {.alloc = &scratch_mem, .isa = hn_isa_available(), .seed = 1};
-    assert_true(hn_way_named("f32", 3, &o.layers.way));
+    assert_true(hn_layer_precision_named("f32", 3, &o.layers.way));
     assert_int_equal(hn_pool_create(&b->pool, 1, &scratch_mem, &err), HONE_OK);
     o.pool = b->pool;
-    b->how = (hn_how){.engine = o};
+    b->how = (hn_run_options){.engine = o};
     b->scheme.layer = (hn_layer_scheme){
         .kind = HN_LAYER_STATIC,
         .weights = {.dtype = HONE_DTYPE_S8, .bits = 8, .symmetric = true, .per_channel = true},

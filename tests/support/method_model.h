@@ -27,7 +27,7 @@ typedef struct method_bench {
     hn_dataset *data;
     hn_feed *feed;
     hn_pool *pool;
-    hn_how how;
+    hn_run_options how;
     hn_scheme scheme;
     hn_transform_ctx c; /* its model is the caller's, who changes what it likes before running */
 } method_bench;

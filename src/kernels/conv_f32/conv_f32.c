@@ -45,17 +45,17 @@ static size_t bytes(const void *problem, int operand) {
 
 static const hn_images images = {HN_CONV_X, HN_CONV_R, HN_CONV_Y, bytes};
 
-static bool end(void *problem, hn_end *out) {
+static bool end(void *problem, hn_epilogue *out) {
     hn_conv_f32 *p = problem;
-    *out = (hn_end){.act = &p->act,
-                    .bias = HN_CONV_BIAS,
-                    .residual = HN_CONV_R,
-                    .rank = 4,
-                    .dims = {p->batch, p->oh, p->ow, p->n},
-                    .strides = {p->y_image, p->y_row, p->y_pixel, 1},
-                    .r_strides = &p->r_image,
-                    .n_r = 3,
-                    .narrow = p->n < 4}; /* vectors hold the channels of a pixel */
+    *out = (hn_epilogue){.act = &p->act,
+                         .bias = HN_CONV_BIAS,
+                         .residual = HN_CONV_R,
+                         .rank = 4,
+                         .dims = {p->batch, p->oh, p->ow, p->n},
+                         .strides = {p->y_image, p->y_row, p->y_pixel, 1},
+                         .r_strides = &p->r_image,
+                         .n_r = 3,
+                         .narrow = p->n < 4}; /* vectors hold the channels of a pixel */
     return true;
 }
 

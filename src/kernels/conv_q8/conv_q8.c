@@ -38,17 +38,17 @@ static size_t bytes(const void *problem, int operand) {
 
 static const hn_images images = {HN_CONV_Q8_X, HN_CONV_Q8_R, HN_CONV_Q8_Y, bytes};
 
-static bool end(void *problem, hn_end *out) {
+static bool end(void *problem, hn_epilogue *out) {
     hn_conv_q8 *p = problem;
-    *out = (hn_end){.act = &p->act,
-                    .bias = HN_CONV_Q8_FBIAS,
-                    .residual = HN_CONV_Q8_R,
-                    .rank = 4,
-                    .dims = {p->batch, p->oh, p->ow, p->n},
-                    .strides = {p->y_image, p->y_row, p->y_pixel, 1},
-                    .r_strides = &p->r_image,
-                    .n_r = 3,
-                    .bias_constant = true};
+    *out = (hn_epilogue){.act = &p->act,
+                         .bias = HN_CONV_Q8_FBIAS,
+                         .residual = HN_CONV_Q8_R,
+                         .rank = 4,
+                         .dims = {p->batch, p->oh, p->ow, p->n},
+                         .strides = {p->y_image, p->y_row, p->y_pixel, 1},
+                         .r_strides = &p->r_image,
+                         .n_r = 3,
+                         .bias_constant = true};
     return p->y == HN_Q8_F32;
 }
 

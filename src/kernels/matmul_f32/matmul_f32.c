@@ -51,17 +51,17 @@ static void finish(void *problem) {
     }
 }
 
-static bool end(void *problem, hn_end *out) {
+static bool end(void *problem, hn_epilogue *out) {
     enum { B = HN_MATMUL_BATCH_AXES };
     hn_matmul_f32 *p = problem;
-    *out = (hn_end){.act = &p->act,
-                    .scale = &p->alpha,
-                    .bias = HN_MATMUL_BIAS,
-                    .residual = HN_MATMUL_R,
-                    .rank = B + 2,
-                    .r_strides = p->r_batch,
-                    .n_r = B + 2,
-                    .r_any = true};
+    *out = (hn_epilogue){.act = &p->act,
+                         .scale = &p->alpha,
+                         .bias = HN_MATMUL_BIAS,
+                         .residual = HN_MATMUL_R,
+                         .rank = B + 2,
+                         .r_strides = p->r_batch,
+                         .n_r = B + 2,
+                         .r_any = true};
     memcpy(out->dims, p->batch, sizeof p->batch);
     memcpy(out->strides, p->c_batch, sizeof p->c_batch);
     out->dims[B] = p->m, out->dims[B + 1] = p->n;

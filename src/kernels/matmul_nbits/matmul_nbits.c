@@ -26,16 +26,16 @@ static bool may_replace(const void *problem, int operand) {
     return operand == HN_NBITS_R && hn_axes_agree(1, &p->m, &p->r_m, &p->y_m);
 }
 
-static bool end(void *problem, hn_end *out) {
+static bool end(void *problem, hn_epilogue *out) {
     hn_matmul_nbits *p = problem;
-    *out = (hn_end){.act = &p->act,
-                    .bias = HN_NBITS_BIAS,
-                    .residual = HN_NBITS_R,
-                    .rank = 2,
-                    .dims = {p->m, p->n},
-                    .strides = {p->y_m, 1},
-                    .r_strides = &p->r_m,
-                    .n_r = 1};
+    *out = (hn_epilogue){.act = &p->act,
+                         .bias = HN_NBITS_BIAS,
+                         .residual = HN_NBITS_R,
+                         .rank = 2,
+                         .dims = {p->m, p->n},
+                         .strides = {p->y_m, 1},
+                         .r_strides = &p->r_m,
+                         .n_r = 1};
     return true;
 }
 
