@@ -1,4 +1,3 @@
-#include <fnmatch.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,6 +5,7 @@
 
 #include "api/api.h"
 #include "base/isa.h"
+#include "base/pattern.h"
 #include "compress/compression.h"
 #include "compress/layer_type.h"
 #include "compress/lineage.h"
@@ -255,7 +255,7 @@ static const hn_mixed_layer *mixed_layer(const hn_mixed *x, const char *name) {
 static const char *rule_of(const hn_recipe_step *s, const char *name, const char *node) {
     const char *type = NULL;
     for (int i = 0; i < s->n; i++)
-        if (strcmp(s->v[i].param->name, name) == 0 && fnmatch(s->v[i].pattern, node, 0) == 0)
+        if (strcmp(s->v[i].param->name, name) == 0 && hn_pattern_matches(s->v[i].pattern, node))
             type = s->v[i].value;
     return type;
 }

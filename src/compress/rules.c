@@ -1,9 +1,9 @@
 #include "compress/rules.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pattern.h"
 #include "compress/place.h"
 #include "compress/quantizer.h"
 #include "compress/transform.h"
@@ -76,7 +76,7 @@ static hone_status check_rule(const hn_graph *g, const hn_scheme *rule, bool emb
     int matched = 0;
     for (hn_node *n = g->first; n != NULL; n = n->next) {
         const char *why, *name = hn_layer_name(n);
-        if (fnmatch(pattern, name, 0) != 0) continue;
+        if (!hn_pattern_matches(pattern, name)) continue;
         if (holds_for(n, rule, embeddings, &why)) return HONE_OK;
         char one[160];
         snprintf(one, sizeof one, "%.60s (%s: %s)", name, n->op_type, why);

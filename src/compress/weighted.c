@@ -1,8 +1,8 @@
 #include "compress/weighted.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
+#include "base/pattern.h"
 #include "engine/layers.h"
 #include "ops/nodes.h"
 
@@ -11,7 +11,7 @@
 hn_layer_scheme hn_scheme_of(const hn_scheme *s, const hn_node *n, bool *named) {
     if (named != NULL) *named = true;
     for (int i = s->n_rules; i-- > 0;)
-        if (fnmatch(s->rules[i].name, hn_layer_name(n), 0) == 0) return s->rules[i].layer;
+        if (hn_pattern_matches(s->rules[i].name, hn_layer_name(n))) return s->rules[i].layer;
     if (named != NULL) *named = false;
     return s->layer;
 }

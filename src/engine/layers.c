@@ -1,10 +1,10 @@
 #include "engine/layers.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/pattern.h"
 #include "engine/engine.h"
 #include "engine/lower_quant.h"
 
@@ -16,7 +16,7 @@ const char *hn_layer_name(const hn_node *n) {
 
 static bool matches(const hn_layer *r, const hn_node *n) {
     const char *name = hn_layer_name(n);
-    return r->exact ? strcmp(r->name, name) == 0 : fnmatch(r->name, name, 0) == 0;
+    return r->exact ? strcmp(r->name, name) == 0 : hn_pattern_matches(r->name, name);
 }
 
 /* The last rule that matches, or NULL. */

@@ -22,7 +22,7 @@ typedef struct hn_layer_precision {
 } hn_layer_precision;
 
 typedef struct hn_layer {
-    const char *name; /* with * and ? as file names have them, unless `exact` */
+    const char *name; /* a pattern (base/pattern.h), unless `exact` */
     bool exact;
     hn_layer_precision way;
 } hn_layer;

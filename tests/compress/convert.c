@@ -1,6 +1,5 @@
 #include "compress/convert.h"
 
-#include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/pattern.h"
 #include "engine/layers.h"
 #include "formats/onnx.h"
 #include "formats/onnx_check.h"
@@ -24,7 +24,7 @@ typedef struct wish {
 
 static hone_dtype type_for(void *ctx, const hn_node *n) {
     const wish *w = ctx;
-    bool named = w->pattern != NULL && fnmatch(w->pattern, hn_layer_name(n), 0) == 0;
+    bool named = w->pattern != NULL && hn_pattern_matches(w->pattern, hn_layer_name(n));
     return named ? w->other : w->type;
 }
 
