@@ -123,12 +123,21 @@ static inline hn_vf hn_v_log1p(hn_vf x) {
     return hn_v_select(finite, hn_v_add(y, lost), y);
 }
 
-/* 1/(1 + e^-x), error 4e-7 from -10 up, 5e-6 below; 0 below -86.5. */
-static inline hn_vf hn_v_sigmoid(hn_vf x) {
+/* 1/(1 + e^-x), error 4e-7 from -10 up, 5e-6 below; 0 below -86.5. *rest: 1 less that, as exact where
+ * it is small. */
+static inline hn_vf hn_v_sigmoid_rest(hn_vf x, hn_vf *rest) {
     hn_vf one = hn_v_set1(1.0f);
     hn_vf e = hn_v_exp_neg(hn_v_neg(hn_v_abs(x)));
     hn_vf r = hn_v_recip(hn_v_add(one, e)); /* of 1 to 2 */
-    return hn_v_select(hn_v_lt(x, hn_v_set1(0.0f)), hn_v_mul(e, r), r);
+    hn_vf small = hn_v_mul(e, r);
+    hn_vm below = hn_v_lt(x, hn_v_set1(0.0f));
+    *rest = hn_v_select(below, r, small);
+    return hn_v_select(below, small, r);
+}
+
+static inline hn_vf hn_v_sigmoid(hn_vf x) {
+    hn_vf rest;
+    return hn_v_sigmoid_rest(x, &rest);
 }
 
 /* Error 6e-7. An odd polynomial over an even one; both are minimax fits (Eigen's). Beyond 8 the

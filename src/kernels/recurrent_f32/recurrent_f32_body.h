@@ -78,8 +78,9 @@ typedef struct cell {
     const float *x, *bias, *peep; /* at its first unit; bias and peep may be NULL */
     int64_t n;                    /* lanes that are units */
     const float *was;             /* h before the step */
-    float *h, *c, *rh;            /* whole vectors; of a GRU c holds z, of an LSTM rh holds o */
-    float *y, *yh, *yc;           /* NULL: not to be written */
+    float *h, *c,
+        *rh; /* whole vectors; of a GRU c holds z before its activation, of an LSTM rh o */
+    float *y, *yh, *yc; /* NULL: not to be written */
 } cell;
 
 static hn_vf other_act(const hn_act *act, hn_vf x) {
@@ -100,10 +101,21 @@ HN_INLINE hn_vf activate(const hn_act *act, hn_vf x) {
     return other_act(act, x);
 }
 
-HN_INLINE hn_vf limited(const cell *c, int which, hn_vf x) {
+HN_INLINE hn_vf clipped(const cell *c, hn_vf x) {
     float most = c->p->clip;
-    if (most < INFINITY) x = hn_v_min(hn_v_set1(most), hn_v_max(hn_v_set1(-most), x));
-    return activate(&c->act[which], x);
+    return most < INFINITY ? hn_v_min(hn_v_set1(most), hn_v_max(hn_v_set1(-most), x)) : x;
+}
+
+HN_INLINE hn_vf limited(const cell *c, int which, hn_vf x) {
+    return activate(&c->act[which], clipped(c, x));
+}
+
+/* The same of f, with 1 less that: where a gate is about 1, not what rounding leaves of it. */
+HN_INLINE hn_vf gate_and_rest(const cell *c, hn_vf x, hn_vf *rest) {
+    if (c->act[0].kind == HN_ACT_SIGMOID) return hn_v_sigmoid_rest(clipped(c, x), rest);
+    hn_vf y = limited(c, 0, x);
+    *rest = hn_v_sub(hn_v_set1(1.0f), y);
+    return y;
 }
 
 /* The bias of a gate, from the input's side (0) or that of h (1). */
@@ -129,10 +141,9 @@ HN_INLINE hn_vf peephole(const cell *c, int which, hn_vf state, hn_vf v) {
 
 /* The new c, and o. */
 HN_INLINE hn_vf lstm_gates(const cell *c, hn_vf *o) {
-    hn_vf s = hn_v_load(c->c), one = hn_v_set1(1.0f);
-    hn_vf i = limited(c, 0, peephole(c, 0, s, gate_of(c, 0)));
-    hn_vf keep =
-        c->p->input_forget ? hn_v_sub(one, i) : limited(c, 0, peephole(c, 2, s, gate_of(c, 2)));
+    hn_vf keep, s = hn_v_load(c->c);
+    hn_vf i = gate_and_rest(c, peephole(c, 0, s, gate_of(c, 0)), &keep);
+    if (!c->p->input_forget) keep = limited(c, 0, peephole(c, 2, s, gate_of(c, 2)));
     s = hn_v_fma(keep, s, hn_v_mul(i, limited(c, 1, gate_of(c, 3))));
     hn_v_store(c->c, s);
     *o = limited(c, 0, peephole(c, 1, s, gate_of(c, 1)));
@@ -157,19 +168,20 @@ static void lstms(const cell *cells, int n) {
     }
 }
 
-/* h = (1 - z)*v + z*h */
-HN_INLINE void blend(const cell *c, hn_vf z, hn_vf v) {
-    hn_v_store(c->h, hn_v_fma(z, hn_v_load(c->was), hn_v_mul(hn_v_sub(hn_v_set1(1.0f), z), v)));
+/* h = (1 - z)*v + z*h, z given before its activation. */
+HN_INLINE void blend(const cell *c, hn_vf gate, hn_vf v) {
+    hn_vf rest, z = gate_and_rest(c, gate, &rest);
+    hn_v_store(c->h, hn_v_fma(z, hn_v_load(c->was), hn_v_mul(rest, v)));
 }
 
 static void gru_linear(const cell *c) {
-    hn_vf z = limited(c, 0, gate_of(c, 0)), r = limited(c, 0, gate_of(c, 1));
+    hn_vf r = limited(c, 0, gate_of(c, 1));
     hn_vf v = hn_v_fma(r, hn_v_add(c->sum[2], bias(c, 1, 2)), from_input(c, 2));
-    blend(c, z, limited(c, 1, v));
+    blend(c, gate_of(c, 0), limited(c, 1, v));
 }
 
 static void gru_gates(const cell *c) {
-    hn_v_store(c->c, limited(c, 0, gate_of(c, 0)));
+    hn_v_store(c->c, gate_of(c, 0));
     hn_v_store(c->rh, hn_v_mul(limited(c, 0, gate_of(c, 1)), hn_v_load(c->was)));
 }
 
