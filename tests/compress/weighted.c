@@ -67,8 +67,8 @@ static void rules_say_which(void **state) {
         "  d = MatMul (c, w) }");
     hn_layer_scheme left = {.kind = HN_LAYER_F32}, weights = s8;
     weights.kind = HN_LAYER_WEIGHTS;
-    hn_scheme_rule rules[] = {{"[bc]", left}, {"c", weights}};
-    hn_scheme s = {.layer = s8, .n_rules = 2, .rules = rules};
+    hn_scheme_rule rules[] = {{"b", left}, {"c*", left}, {"c", weights}};
+    hn_scheme s = {.layer = s8, .n_rules = 3, .rules = rules};
     hn_arena arena;
     hn_weighted *w;
     assert_int_equal(layers(m, &s, &arena, &w), 3);
