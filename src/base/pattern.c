@@ -9,7 +9,7 @@ static const char *after_letter(const char *s) {
 }
 
 bool hn_pattern_matches(const char *pattern, const char *name) {
-    const char *star = NULL, *resume = NULL; /* behind the last *; where it ends for now */
+    const char *star = NULL, *resume = NULL; /* behind the last *, in pattern and name */
     while (*name != '\0') {
         if (*pattern == '*') {
             star = ++pattern;

@@ -66,14 +66,14 @@ static hone_dtype dtype_of(const hn_recipe_step *s, const char *name) {
     return word != NULL ? (hone_dtype)(t + 1) : HONE_DTYPE_NONE;
 }
 
-static int64_t count_of(const hn_recipe_step *s, const char *name, int64_t otherwise) {
-    double x = hn_step_number(s, name);
-    return isnan(x) ? otherwise : (int64_t)x;
-}
-
-static double limit_of(const hn_recipe_step *s, const char *name, double otherwise) {
+static double number_of(const hn_recipe_step *s, const char *name, double otherwise) {
     double x = hn_step_number(s, name);
     return isnan(x) ? otherwise : x;
+}
+
+/* Counts are whole numbers that a double holds exactly. */
+static int64_t count_of(const hn_recipe_step *s, const char *name, int otherwise) {
+    return (int64_t)number_of(s, name, otherwise);
 }
 
 static hone_status read_layer(const hn_recipe_step *s, const char *type, hn_layer_scheme *out,
@@ -126,10 +126,10 @@ static hone_status read_types(hn_compress_plan *p, const hn_recipe_step *s, cons
 
 static hone_status read_mix(hn_compress_plan *p, const hn_recipe_step *s, hn_error *err) {
     const char *sensitivity = hn_step_word(s, "sensitivity"), *mix = hn_step_word(s, "mix");
-    p->mix = (hn_mix){.bits_per_weight = limit_of(s, "bits-per-weight", 0),
-                      .max_ms = limit_of(s, "max-latency", 0),
+    p->mix = (hn_mix){.bits_per_weight = number_of(s, "bits-per-weight", 0),
+                      .max_ms = number_of(s, "max-latency", 0),
                       .max_bytes = count_of(s, "max-bytes", 0),
-                      .max_drop = limit_of(s, "max-drop", -1),
+                      .max_drop = number_of(s, "max-drop", -1),
                       .relative = hn_step_flag(s, "max-drop-relative")};
     for (int i = 0; i < s->n; i++) p->mix.limited = p->mix.limited || s->v[i].param->limit;
     HN_CHECK(err, mix != NULL || !p->mix.limited, HONE_E_ARG,
@@ -161,7 +161,6 @@ static hone_status check(const hn_compress_plan *p, const hn_recipe_step *s, hn_
 
 hone_status hn_plan_quantize(hn_compress_plan *p, const hn_recipe_step *s, hn_error *err) {
     hn_scheme *scheme = &p->scheme;
-    double percentile = hn_step_number(s, "percentile");
     HN_TRY(read_layer(s, hn_step_word(s, "type"), &scheme->layer, err));
     HN_TRY(hn_plan_rules(p, s, "layer", read_layer, &scheme->n_rules, err));
     HN_TRY(hn_plan_rules(p, s, "chosen", read_layer, &p->n_chosen, err));
@@ -170,7 +169,7 @@ hone_status hn_plan_quantize(hn_compress_plan *p, const hn_recipe_step *s, hn_er
     scheme->integer_io = hn_step_flag(s, "integer-io");
     scheme->simulate = hn_step_flag(s, "simulate");
     p->calibrate.method = hn_range_method_named(hn_step_word(s, "ranges"));
-    p->calibrate.percentile = isnan(percentile) ? 0 : percentile;
+    p->calibrate.percentile = number_of(s, "percentile", 0);
     p->ranges = hn_step_word(s, "load-ranges");
     return check(p, s, err);
 }
