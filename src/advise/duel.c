@@ -121,31 +121,29 @@ static void add(hn_rounds *of, const hn_round *r) {
         of->least[i] = first ? r->least[i] : fmin(of->least[i], r->least[i]);
 }
 
-void hn_paired_timing_add(hn_paired_timing *d, const hn_round *r) {
+void hn_duel_add(hn_duel *d, const hn_round *r) {
     for (int i = 0; i < 2; i++) d->ms[i] = d->all.n == 0 ? r->ms[i] : fmin(d->ms[i], r->ms[i]);
     add(&d->all, r);
     if (r->calm) add(&d->calm, r);
 }
 
-static bool is_calm(const hn_paired_timing *d) { return d->calm.n >= 2; }
+static bool is_calm(const hn_duel *d) { return d->calm.n >= 2; }
 
-static const hn_rounds *counted(const hn_paired_timing *d) {
-    return is_calm(d) ? &d->calm : &d->all;
-}
+static const hn_rounds *counted(const hn_duel *d) { return is_calm(d) ? &d->calm : &d->all; }
 
-double hn_paired_timing_doubt(const hn_paired_timing *d) {
+double hn_duel_doubt(const hn_duel *d) {
     const hn_rounds *of = counted(d);
     double doubt = (of->high - of->low) / ratio_of(of->least);
     return is_calm(d) ? doubt : fmax(doubt, HN_DISTURBED);
 }
 
-double hn_paired_timing_speed(const hn_paired_timing *d) {
+double hn_duel_speed(const hn_duel *d) {
     double speed = ratio_of(counted(d)->least);
-    return fabs(speed - 1) > HN_LEAST_DIFFERENCE + hn_paired_timing_doubt(d) * speed ? speed : 1;
+    return fabs(speed - 1) > HN_LEAST_DIFFERENCE + hn_duel_doubt(d) * speed ? speed : 1;
 }
 
-bool hn_paired_timing_is_open(const hn_paired_timing *d) {
+bool hn_duel_is_open(const hn_duel *d) {
     if (d->all.n >= HN_MOST_ROUNDS) return false;
     double difference = fabs(ratio_of(counted(d)->least) - 1);
-    return !is_calm(d) || hn_paired_timing_doubt(d) > fmin(fmax(difference, 0.01), HN_DOUBTFUL);
+    return !is_calm(d) || hn_duel_doubt(d) > fmin(fmax(difference, 0.01), HN_DOUBTFUL);
 }

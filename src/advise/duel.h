@@ -39,10 +39,10 @@ typedef struct hn_rounds {
     double low, high; /* of how many times as long the first takes, round by round */
 } hn_rounds;
 
-typedef struct hn_paired_timing {
+typedef struct hn_duel {
     double ms[2]; /* the least of the medians */
     hn_rounds all, calm;
-} hn_paired_timing;
+} hn_duel;
 
 enum { HN_MOST_ROUNDS = 8 };
 #define HN_DOUBTFUL 0.05 /* a doubt that people are told of */
@@ -51,13 +51,13 @@ enum { HN_MOST_ROUNDS = 8 };
  * a busy machine though two calm rounds agreed. */
 #define HN_LEAST_DIFFERENCE 0.05
 
-void hn_paired_timing_add(hn_paired_timing *d, const hn_round *r);
+void hn_duel_add(hn_duel *d, const hn_round *r);
 /* Whether another round is wanted. */
-bool hn_paired_timing_is_open(const hn_paired_timing *d);
+bool hn_duel_is_open(const hn_duel *d);
 /* By what share of the measured speed rounds disagree. */
-double hn_paired_timing_doubt(const hn_paired_timing *d);
+double hn_duel_doubt(const hn_duel *d);
 /* How many times as fast as the first program the second is; 1 if that cannot be told apart from
  * 1: it differs by no more than HN_LEAST_DIFFERENCE and the doubt. */
-double hn_paired_timing_speed(const hn_paired_timing *d);
+double hn_duel_speed(const hn_duel *d);
 
 #endif

@@ -25,7 +25,7 @@ static const hn_remedy remedies[] = {
 
 #undef HN_TROUBLE
 #define HN_TROUBLE(device, sign, remedy) {#device, sign, remedy},
-static const hn_symptom troubles[] = {
+static const hn_trouble troubles[] = {
 #include "advise/strategy.def"
 };
 #undef HN_DEVICE
@@ -55,7 +55,7 @@ const hn_remedy *hn_remedy_named(const char *device, const char *name) {
     return NULL;
 }
 
-const hn_symptom *hn_symptom_of(const char *device) {
+const hn_trouble *hn_trouble_of(const char *device) {
     for (int i = 0; i < COUNT(troubles); i++)
         if (strcmp(troubles[i].device, device) == 0) return &troubles[i];
     return NULL;

@@ -19,15 +19,15 @@ typedef struct hn_remedy {
     const char *gain;      /* people are told to expect; "": none is told */
 } hn_remedy;
 
-typedef struct hn_symptom {
+typedef struct hn_trouble {
     const char *device, *sign, *remedy;
-} hn_symptom;
+} hn_trouble;
 
 const hn_target *hn_target_at(int i);                     /* NULL: there are no more */
 const hn_target *hn_target_named(const char *name);       /* NULL: there is none */
 const hn_remedy *hn_remedy_at(const char *device, int i); /* in order; NULL: there are no more */
 const hn_remedy *hn_remedy_named(const char *device, const char *name);
-const hn_symptom *hn_symptom_of(const char *device);
+const hn_trouble *hn_trouble_of(const char *device);
 /* "cpu, embedded_mcu ...": all devices. Returns text. */
 const char *hn_devices_text(char *text, size_t bytes);
 /* "threads, fast kernels, ...": what the guides try on a device, in order. Returns text. */

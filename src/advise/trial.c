@@ -62,8 +62,8 @@ static hone_status timed_round(const hone_timer *t, int a, int b, hn_round *r, h
     return HONE_OK;
 }
 
-static hone_status add_round(hn_search_state *s, const entrant *a, const entrant *b,
-                             hn_paired_timing *d, hn_error *err) {
+static hone_status add_round(hn_search_state *s, const entrant *a, const entrant *b, hn_duel *d,
+                             hn_error *err) {
     hn_round_fn *run = s->o.round != NULL ? s->o.round : hn_round_run;
     hn_round r = {.best_pace = s->best_pace};
     if (s->o.timer != NULL)
@@ -72,7 +72,7 @@ static hone_status add_round(hn_search_state *s, const entrant *a, const entrant
         HN_TRY(run(&r, a->program, b->program, (const hn_tensor *const *)s->in,
                    s->original->graph->n_outputs, ROUND_SECONDS, s->alloc, err));
     s->best_pace = r.best_pace;
-    hn_paired_timing_add(d, &r);
+    hn_duel_add(d, &r);
     return HONE_OK;
 }
 
@@ -114,14 +114,13 @@ static hone_status open_there(hn_search_state *s, const entrant *e, hn_error *er
 
 static hone_status duel(hn_search_state *s, const entrant *a, const entrant *b, contest *c,
                         hn_error *err) {
-    hn_paired_timing d = {0};
+    hn_duel d = {0};
     bool alike = a->program == b->program;
     if (s->o.timer == NULL) HN_TRY(run_alike(s, a->program, b->program, &alike, err));
     do HN_TRY(add_round(s, a, b, &d, err));
-    while (!alike && hn_paired_timing_is_open(&d) &&
-           hn_search_progress(s, d.all.n, HN_MOST_ROUNDS));
-    *c = alike ? (contest){d.ms[0], 1, 0}
-               : (contest){d.ms[0], hn_paired_timing_speed(&d), hn_paired_timing_doubt(&d)};
+    while (!alike && hn_duel_is_open(&d) && hn_search_progress(s, d.all.n, HN_MOST_ROUNDS));
+    *c =
+        alike ? (contest){d.ms[0], 1, 0} : (contest){d.ms[0], hn_duel_speed(&d), hn_duel_doubt(&d)};
     return HONE_OK;
 }
 
@@ -378,7 +377,7 @@ static hone_status measure(hn_search_state *s, hn_trial *t, hn_program *p, hone_
     const entrant e = {.model = t->model, .program = p, .id = s->n - 1};
     HN_TRY(measure_time(s, &e, row, err));
     if (row->speed < 1) {
-        const hn_symptom *trouble = hn_symptom_of(s->o.device);
+        const hn_trouble *trouble = hn_trouble_of(s->o.device);
         bool four = hone_dtype_bits(t->layer.weights.dtype) == 4;
         row->state = "slower";
         row->why = hn_search_text(s, "takes %.2f times as long%s%s", 1 / row->speed,

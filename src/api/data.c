@@ -55,7 +55,7 @@ static hone_status hand_over(const hn_tensor *t, const char *name, hone_value *v
 static void warn_not_finite(hone_dataset *d, const hone_value *v, int64_t first, int64_t n,
                             int64_t rows) {
     for (int64_t k = 0; k < n && !d->warned; k++) {
-        d->warned = !hn_sample_stats_finite(v, k, rows);
+        d->warned = !hn_look_finite(v, k, rows);
         if (d->warned)
             hn_log(HONE_LOG_WARN, "dataset: sample %lld holds a value that is not finite",
                    (long long)(first + k));

@@ -196,9 +196,9 @@ static hone_status observe(void *ctx, int i, const hn_tensor *value, int64_t n, 
 }
 
 /* Once all samples have been seen. */
-static hone_status conclude(hn_calibration *c, const hn_sample_stats *look, hn_error *err) {
+static hone_status conclude(hn_calibration *c, const hn_look *look, hn_error *err) {
     char text[400];
-    const char *verdict = hn_sample_stats_verdict(look, text, sizeof text);
+    const char *verdict = hn_look_verdict(look, text, sizeof text);
     c->samples = look->samples;
     for (int i = 0; i < c->n; i++) {
         hn_observer *o = &c->v[i];
@@ -227,7 +227,7 @@ static hone_status begin(hn_calibration *c, const char *const *names, int n, hn_
 static hone_status calibrate(hn_calibration *c, const hn_model *m, const char *const *names, int n,
                              const hn_feed *feed, const hn_run_options *how,
                              const hn_calibrate_options *o, hn_error *err) {
-    hn_sample_stats look;
+    hn_look look;
     hn_watch_options w = {.samples = o->samples,
                           .most_bytes = o->most_bytes,
                           .look = &look,
@@ -236,10 +236,10 @@ static hone_status calibrate(hn_calibration *c, const hn_model *m, const char *c
     observation b = {.c = c, .pool = how->engine.pool};
     HN_TRY(begin(c, names, n, err));
     HN_TRY(hn_histogram_lanes_init(&b.lanes, b.pool, c->alloc, err));
-    hn_sample_stats_init(&look, c->alloc);
+    hn_look_init(&look, c->alloc);
     hone_status status = hn_watch(m, names, n, feed, how, &w, observe, &b, c->alloc, err);
     if (status == HONE_OK) status = conclude(c, &look, err);
-    hn_sample_stats_deinit(&look);
+    hn_look_deinit(&look);
     hn_free(c->alloc, b.floats);
     hn_histogram_lanes_deinit(&b.lanes);
     return status;

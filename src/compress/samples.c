@@ -20,7 +20,7 @@ static hone_status spread(hn_sample_choice *c, hn_dataset *from, int64_t most, h
 typedef struct pass {
     hn_sample_choice *c;
     const hn_graph *graph;
-    hn_sample_stats look;
+    hn_look look;
     hone_value *values; /* one per input */
     hn_sample_progress *progress;
     void *progress_ctx;
@@ -54,7 +54,7 @@ static hone_status add_look(pass *p, const hn_samples *s, hn_error *err) {
         v->bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
         n++;
     }
-    return hn_sample_stats_add(&p->look, p->values, n, s->n, s->index, err);
+    return hn_look_add(&p->look, p->values, n, s->n, s->index, err);
 }
 
 /* ---- all of them ---- */
@@ -95,7 +95,7 @@ static hone_status look_at_all(pass *p, int threads, hn_error *err) {
     hone_status status = go_over(p, loader, err);
     hn_loader_destroy(loader);
     if (status != HONE_OK) return status;
-    const char *verdict = hn_sample_stats_verdict(&p->look, text, sizeof text);
+    const char *verdict = hn_look_verdict(&p->look, text, sizeof text);
     if (verdict != NULL) memcpy(c->warning, verdict, strlen(verdict) + 1);
     return HONE_OK;
 }
@@ -106,12 +106,12 @@ hone_status hn_sample_choose(hn_sample_choice *out, hn_dataset *from, int64_t mo
                              hn_error *err) {
     *out = (hn_sample_choice){.alloc = alloc};
     pass p = {.c = out, .graph = g, .progress = progress, .progress_ctx = progress_ctx};
-    hn_sample_stats_init(&p.look, alloc);
+    hn_look_init(&p.look, alloc);
     hn_sha256(NULL, 0, out->hash);
     hone_status status = spread(out, from, most, err);
     if (status == HONE_OK) status = hn_feed_create(&out->feed, g, out->data, batch, alloc, err);
     if (status == HONE_OK) status = look_at_all(&p, threads, err);
-    hn_sample_stats_deinit(&p.look);
+    hn_look_deinit(&p.look);
     hn_free(alloc, p.values);
     if (status != HONE_OK) hn_sample_choice_deinit(out);
     return status;

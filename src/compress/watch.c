@@ -182,7 +182,7 @@ static hone_status look(const watching *w, const hn_samples *s, hn_error *err) {
         v->bytes = hone_value_bytes(v->dtype, v->rank, v->dims);
         n++;
     }
-    return hn_sample_stats_add(w->o->look, w->inputs, n, s->n, s->index, err);
+    return hn_look_add(w->o->look, w->inputs, n, s->n, s->index, err);
 }
 
 static hone_status run(const watching *w, group *g, const hn_samples *s, hn_error *err) {

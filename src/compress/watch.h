@@ -19,10 +19,10 @@
 typedef hone_status hn_watch_fn(void *ctx, int i, const hn_tensor *value, int64_t n, hn_error *err);
 
 typedef struct hn_watch_options {
-    int64_t samples;       /* at most; 0: all */
-    int64_t batch;         /* of a run; 0: as many as fit. Two models then get the same batches */
-    size_t most_bytes;     /* of watched values of one run, judged by the first batch; 0: 128 MB */
-    hn_sample_stats *look; /* looks at the samples too; NULL: none does */
+    int64_t samples;   /* at most; 0: all */
+    int64_t batch;     /* of a run; 0: as many as fit. Two models then get the same batches */
+    size_t most_bytes; /* of watched values of one run, judged by the first batch; 0: 128 MB */
+    hn_look *look;     /* looks at the samples too; NULL: none does */
     bool (*progress)(void *ctx, int64_t done, int64_t total); /* may be NULL; false: HONE_E_LIMIT */
     void *progress_ctx;
 } hn_watch_options;

@@ -51,7 +51,7 @@ typedef struct trial {
     hn_weights *weights;
     hn_plan *plan;
     hn_context *context;
-    hn_run_memory room;
+    hn_room room;
     const hn_tensor **in;
     int n_in;
     const parts *parts;
@@ -73,7 +73,7 @@ static void trial_deinit(trial *t, hn_allocator *alloc) {
     for (int i = 0; i < t->n_in; i++) hn_tensor_unref((hn_tensor *)t->in[i]);
     hn_free(alloc, t->in);
     hn_context_destroy(t->context);
-    hn_run_memory_deinit(&t->room, alloc);
+    hn_room_deinit(&t->room, alloc);
     hn_plan_destroy(t->plan);
     hn_weights_destroy(t->weights);
 }
@@ -108,7 +108,7 @@ static hone_status trial_init(trial *t, const hn_model *m, const hn_compile *how
     HN_TRY(hn_plan_create(&t->plan, copy, &mine, err));
     HN_TRY(hn_weights_fill(t->weights, how->pool, err));
     HN_TRY(hn_context_create(&t->context, t->plan, how->alloc, err));
-    HN_TRY(hn_run_memory_fit(&t->room, t->plan, how->alloc, err));
+    HN_TRY(hn_room_fit(&t->room, t->plan, how->alloc, err));
     hn_context_bind(t->context, &t->room);
     return zero_inputs(t, how->alloc, err);
 }

@@ -147,9 +147,9 @@ static void destroy_engine(hn_engine *e) {
 static void destroy_common(hn_common *all, hn_allocator *alloc) {
     if (all == NULL) return;
     while (all->rooms != NULL) {
-        hn_run_memory *r = all->rooms;
+        hn_room *r = all->rooms;
         all->rooms = r->next;
-        hn_run_memory_destroy(r, alloc);
+        hn_room_destroy(r, alloc);
     }
     hn_weights_destroy(all->weights);
     hn_choices_destroy(all->choices, alloc);
@@ -228,18 +228,18 @@ hone_status hn_engine_create_inside(hn_engine **out, const hn_engine *around, hn
 
 /* Where in the list the room is that a run of the plan gets: the one its context is bound to, else
  * the first that is large enough, else the first. At the end: there is none. */
-static hn_run_memory **pick_room(hn_common *all, const hn_plan *p, const hn_context *c) {
-    for (hn_run_memory **at = &all->rooms; c != NULL && *at != NULL; at = &(*at)->next)
+static hn_room **pick_room(hn_common *all, const hn_plan *p, const hn_context *c) {
+    for (hn_room **at = &all->rooms; c != NULL && *at != NULL; at = &(*at)->next)
         if (hn_context_is_bound(c, *at)) return at;
-    for (hn_run_memory **at = &all->rooms; *at != NULL; at = &(*at)->next)
-        if (hn_run_memory_fits(*at, p)) return at;
+    for (hn_room **at = &all->rooms; *at != NULL; at = &(*at)->next)
+        if (hn_room_fits(*at, p)) return at;
     return &all->rooms;
 }
 
-static hone_status take_room(hn_engine *e, const hn_plan *p, hn_context *c, hn_run_memory **out,
+static hone_status take_room(hn_engine *e, const hn_plan *p, hn_context *c, hn_room **out,
                              hn_error *err) {
     hn_common *all = e->all;
-    hn_run_memory **at = pick_room(all, p, c), *r = *at;
+    hn_room **at = pick_room(all, p, c), *r = *at;
     if (r != NULL) {
         *at = r->next;
         all->n_rooms--;
@@ -247,9 +247,9 @@ static hone_status take_room(hn_engine *e, const hn_plan *p, hn_context *c, hn_r
         r = hn_alloc_zero(e->o.alloc, sizeof *r, HN_MEM_OTHER);
         if (r == NULL) return HN_NOMEM(err);
     }
-    hone_status status = hn_run_memory_fit(r, p, e->o.alloc, err);
+    hone_status status = hn_room_fit(r, p, e->o.alloc, err);
     if (status != HONE_OK) {
-        hn_run_memory_destroy(r, e->o.alloc);
+        hn_room_destroy(r, e->o.alloc);
         return status;
     }
     hn_context_bind(c, r);
@@ -257,10 +257,10 @@ static hone_status take_room(hn_engine *e, const hn_plan *p, hn_context *c, hn_r
     return HONE_OK;
 }
 
-static void give_room(hn_engine *e, hn_run_memory *r) {
+static void give_room(hn_engine *e, hn_room *r) {
     hn_common *all = e->all;
     if (all->n_rooms == HN_ENGINE_CONTEXTS) {
-        hn_run_memory_destroy(r, e->o.alloc);
+        hn_room_destroy(r, e->o.alloc);
         return;
     }
     r->next = all->rooms;
@@ -360,7 +360,7 @@ static hone_status expect_memory(const hn_engine *e, hn_entry *n, hn_error *err)
     size_t live = atomic_load(&alloc->live), making = live + weights.at_once;
     size_t dropped = e->depth == 0 ? hn_prepared_drop(e->all->ready, n->reads, true) : 0;
     pthread_mutex_lock(&e->all->lock);
-    size_t context = hn_context_bytes(p) + hn_run_memory_growth(*pick_room(e->all, p, NULL), p);
+    size_t context = hn_context_bytes(p) + hn_room_growth(*pick_room(e->all, p, NULL), p);
     pthread_mutex_unlock(&e->all->lock);
     size_t running = live - dropped + weights.kept + context;
     n->peak = making > running ? making : running;
@@ -599,7 +599,7 @@ static void drop_old(hn_engine *e) {
     }
 }
 
-static hone_status take_context(hn_engine *e, hn_entry *n, hn_context **c, hn_run_memory **room,
+static hone_status take_context(hn_engine *e, hn_entry *n, hn_context **c, hn_room **room,
                                 hn_error *err) {
     if (n->n_free > 0)
         *c = n->free[--n->n_free];
@@ -611,7 +611,7 @@ static hone_status take_context(hn_engine *e, hn_entry *n, hn_context **c, hn_ru
 }
 
 hone_status hn_engine_take(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
-                           hn_context **context, hn_run_memory **room, hn_error *err) {
+                           hn_context **context, hn_room **room, hn_error *err) {
     hn_entry *n = NULL;
     pthread_mutex_lock(&e->all->lock);
     hone_status status = find_entry(e, in, &n, err);
@@ -625,7 +625,7 @@ hone_status hn_engine_take(hn_engine *e, const hn_tensor *const *in, hn_entry **
     return status;
 }
 
-static void give_context(hn_engine *e, hn_entry *n, hn_context *c, hn_run_memory *room) {
+static void give_context(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room) {
     if (n->n_free < HN_ENGINE_CONTEXTS)
         n->free[n->n_free++] = c;
     else
@@ -633,7 +633,7 @@ static void give_context(hn_engine *e, hn_entry *n, hn_context *c, hn_run_memory
     give_room(e, room);
 }
 
-void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_run_memory *room, bool entry_too) {
+void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, bool entry_too) {
     pthread_mutex_lock(&e->all->lock);
     if (c != NULL) give_context(e, n, c, room);
     n->users -= entry_too;
@@ -715,7 +715,7 @@ hn_tuning hn_engine_tuning(hn_engine *e) {
 hone_status hn_engine_prepare(hn_engine *e, const hn_tensor *const *in, hn_error *err) {
     hn_entry *n;
     hn_context *c = NULL;
-    hn_run_memory *room = NULL;
+    hn_room *room = NULL;
     HN_TRY(hn_engine_take(e, in, &n, &c, &room, err));
     hn_engine_give(e, n, c, room, true);
     return HONE_OK;

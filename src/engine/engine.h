@@ -3,14 +3,14 @@
  * A model is simplified and its weights are packed once for all sessions that run it with the same
  * passes (prepared.h). Each set of input shapes then gets a plan (plan.h), made when it first comes;
  * the last HN_ENGINE_PLANS are kept, and more while all take no more than HN_ENGINE_PLAN_BYTES. A
- * run takes a context of its plan and the memory it writes to. So runs go on at the same time, and
- * the second run of a shape allocates nothing. That memory is lent to whichever plan runs: a session
- * takes as much as its largest plan, not as all of them.
+ * run takes a context of its plan and a room, the memory it writes to. So runs go on at the same
+ * time, and the second run of a shape allocates nothing. Rooms are lent to whichever plan runs: a
+ * session takes as much memory as its largest plan, not as all of them.
  *
  * A graph that has sizes only running tells is cut there (cut.h): its head has a plan, the nodes
  * that end it run through the operators' references, and what is left is an engine of its own,
  * which sees sizes when it is its turn. Subgraphs of If, Loop and Scan are such engines too. All of
- * them share packed weights and that memory.
+ * them share packed weights and rooms.
  */
 #ifndef HN_ENGINE_ENGINE_H
 #define HN_ENGINE_ENGINE_H
@@ -151,23 +151,22 @@ void hn_kernel_launch(const hn_kernel *k, const hn_call *call, int lanes, hn_poo
                       char *lane_scratch, size_t lane_bytes, const hn_stop *stop, uint32_t pieces);
 
 /* The memory a run of a plan writes to. */
-typedef struct hn_run_memory hn_run_memory;
-struct hn_run_memory {
+typedef struct hn_room hn_room;
+struct hn_room {
     char *slab, *scratch;
     size_t slab_bytes, scratch_bytes;
     const hn_device *device; /* NULL: no plan wanted one */
     char *on_device;         /* its slab and workspace */
     size_t device_bytes;
-    hn_run_memory *next;
+    hn_room *next;
 };
-bool hn_run_memory_fits(const hn_run_memory *r, const hn_plan *p);
+bool hn_room_fits(const hn_room *r, const hn_plan *p);
 /* Makes it large enough, and no larger, for the plan. */
-hone_status hn_run_memory_fit(hn_run_memory *r, const hn_plan *p, hn_allocator *alloc,
-                              hn_error *err);
+hone_status hn_room_fit(hn_room *r, const hn_plan *p, hn_allocator *alloc, hn_error *err);
 /* Bytes that a room for the plan takes beyond what r, which may be NULL, has. */
-size_t hn_run_memory_growth(const hn_run_memory *r, const hn_plan *p);
-void hn_run_memory_deinit(hn_run_memory *r, hn_allocator *alloc);
-void hn_run_memory_destroy(hn_run_memory *r, hn_allocator *alloc); /* NULL accepted */
+size_t hn_room_growth(const hn_room *r, const hn_plan *p);
+void hn_room_deinit(hn_room *r, hn_allocator *alloc);
+void hn_room_destroy(hn_room *r, hn_allocator *alloc); /* NULL accepted */
 
 typedef struct hn_context hn_context;
 size_t hn_context_bytes(const hn_plan *p);
@@ -175,8 +174,8 @@ hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *
                               hn_error *err);
 void hn_context_destroy(hn_context *c); /* NULL accepted */
 /* Runs use the room, which fits; it is bound to it until the next call. */
-void hn_context_bind(hn_context *c, const hn_run_memory *r);
-bool hn_context_is_bound(const hn_context *c, const hn_run_memory *r);
+void hn_context_bind(hn_context *c, const hn_room *r);
+bool hn_context_is_bound(const hn_context *c, const hn_room *r);
 
 typedef struct hn_run {
     hn_pool *pool;

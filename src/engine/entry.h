@@ -52,7 +52,7 @@ struct hn_entry {
 typedef struct hn_common {
     pthread_mutex_t lock; /* of rooms and choices, and of entries and bodies of all engines */
     pthread_cond_t made;  /* an entry is made, or failed and is gone */
-    hn_run_memory *rooms; /* not in use, used last first */
+    hn_room *rooms;       /* not in use, used last first */
     int n_rooms;
     size_t plan_bytes;  /* of the entries of all engines */
     hn_choice *choices; /* of precisions, for all plans; they stay */
@@ -76,9 +76,9 @@ struct hn_engine {
 /* The entry that serves these inputs, with one user more and, if it has a plan, a context and a
  * room. */
 hone_status hn_engine_take(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
-                           hn_context **context, hn_run_memory **room, hn_error *err);
+                           hn_context **context, hn_room **room, hn_error *err);
 /* Context and room, which are NULL where the entry has no plan, may go before the entry does. */
-void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_run_memory *room, bool entry_too);
+void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, bool entry_too);
 
 /* An engine of m inside another; takes over m, on failure too. What is wrong with m is left for the
  * references to say, since they run only what is needed. */

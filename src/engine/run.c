@@ -162,12 +162,12 @@ hone_status hn_context_create(hn_context **out, const hn_plan *p, hn_allocator *
     return HONE_OK;
 }
 
-bool hn_context_is_bound(const hn_context *c, const hn_run_memory *r) {
+bool hn_context_is_bound(const hn_context *c, const hn_room *r) {
     return c->slab[HN_SPACE_HOST] != NULL && c->slab[HN_SPACE_HOST] == r->slab &&
            c->scratch[HN_SPACE_HOST] == r->scratch && c->slab[HN_SPACE_DEVICE] == r->on_device;
 }
 
-void hn_context_bind(hn_context *c, const hn_run_memory *r) {
+void hn_context_bind(hn_context *c, const hn_room *r) {
     const hn_plan *p = c->plan;
     if (hn_context_is_bound(c, r)) return;
     c->slab[HN_SPACE_HOST] = r->slab;
@@ -184,19 +184,19 @@ void hn_context_bind(hn_context *c, const hn_run_memory *r) {
 
 /* ---- rooms ---- */
 
-void hn_run_memory_deinit(hn_run_memory *r, hn_allocator *alloc) {
+void hn_room_deinit(hn_room *r, hn_allocator *alloc) {
     hn_free(alloc, r->slab);
     hn_free(alloc, r->scratch);
     if (r->on_device != NULL) r->device->release(r->device->ctx, r->on_device);
 }
 
-void hn_run_memory_destroy(hn_run_memory *r, hn_allocator *alloc) {
+void hn_room_destroy(hn_room *r, hn_allocator *alloc) {
     if (r == NULL) return;
-    hn_run_memory_deinit(r, alloc);
+    hn_room_deinit(r, alloc);
     hn_free(alloc, r);
 }
 
-bool hn_run_memory_fits(const hn_run_memory *r, const hn_plan *p) {
+bool hn_room_fits(const hn_room *r, const hn_plan *p) {
     return r->slab != NULL && r->scratch != NULL && r->slab_bytes >= p->slab_bytes &&
            r->scratch_bytes >= p->scratch_bytes && r->device_bytes >= p->device_bytes;
 }
@@ -208,7 +208,7 @@ static void grow(char **block, size_t *bytes, size_t want, hn_mem_tag tag, hn_al
     *bytes = *block != NULL ? want : 0;
 }
 
-static hone_status grow_on_device(hn_run_memory *r, const hn_plan *p, hn_error *err) {
+static hone_status grow_on_device(hn_room *r, const hn_plan *p, hn_error *err) {
     if (r->device_bytes >= p->device_bytes) return HONE_OK;
     r->device = p->device;
     if (r->on_device != NULL) r->device->release(r->device->ctx, r->on_device);
@@ -219,8 +219,7 @@ static hone_status grow_on_device(hn_run_memory *r, const hn_plan *p, hn_error *
     return HONE_OK;
 }
 
-hone_status hn_run_memory_fit(hn_run_memory *r, const hn_plan *p, hn_allocator *alloc,
-                              hn_error *err) {
+hone_status hn_room_fit(hn_room *r, const hn_plan *p, hn_allocator *alloc, hn_error *err) {
     grow(&r->slab, &r->slab_bytes, p->slab_bytes, HN_MEM_TENSOR, alloc);
     grow(&r->scratch, &r->scratch_bytes, p->scratch_bytes, HN_MEM_SCRATCH, alloc);
     HN_CHECK(err, r->slab != NULL && r->scratch != NULL, HONE_E_NOMEM,
@@ -234,8 +233,8 @@ static size_t growth(const char *block, size_t bytes, size_t want) {
     return want > bytes ? want - hn_alloc_bytes(bytes) : 0;
 }
 
-size_t hn_run_memory_growth(const hn_run_memory *r, const hn_plan *p) {
-    hn_run_memory none = {0};
+size_t hn_room_growth(const hn_room *r, const hn_plan *p) {
+    hn_room none = {0};
     size_t own = r == NULL ? sizeof *r : 0;
     if (r == NULL) r = &none;
     return own + growth(r->slab, r->slab_bytes, p->slab_bytes) +

@@ -322,7 +322,7 @@ static hone_status run_mid(hn_engine *e, hn_entry *n, trip *t, part_outputs *o, 
 }
 
 /* Head and mid, from slots to slots. */
-static hone_status run_first(hn_engine *e, hn_entry *n, trip *t, hn_context *c, hn_run_memory *room,
+static hone_status run_first(hn_engine *e, hn_entry *n, trip *t, hn_context *c, hn_room *room,
                              part_outputs *o, hn_error *err) {
     hone_status status = HONE_OK;
     if (n->plan != NULL) {
@@ -335,7 +335,7 @@ static hone_status run_first(hn_engine *e, hn_entry *n, trip *t, hn_context *c, 
     return status;
 }
 
-static hone_status run_parts(hn_engine *e, hn_entry *n, trip *t, hn_context *c, hn_run_memory *room,
+static hone_status run_parts(hn_engine *e, hn_entry *n, trip *t, hn_context *c, hn_room *room,
                              const hn_tensor *const *in, hn_output_place *place, void *place_ctx,
                              hn_error *err) {
     const hn_part *tail = &n->cut->part[HN_PART_TAIL];
@@ -368,7 +368,7 @@ static hone_status run_engine(hn_engine *e, trip *t, const hn_tensor *const *in,
                               hn_output_place *place, void *place_ctx, hn_error *err) {
     hn_entry *n;
     hn_context *c = NULL;
-    hn_run_memory *room = NULL;
+    hn_room *room = NULL;
     hone_status status;
     if (is_light(e, in)) return run_whole(e, t, in, place, place_ctx, err);
     HN_TRY(hn_engine_take(e, in, &n, &c, &room, err));

@@ -38,7 +38,7 @@ typedef struct task {
     choice chosen[MOST_CHOSEN];
     void **states; /* by metric; NULL: none of its values is chosen */
     hn_feed *feed;
-    hn_sample_stats look;
+    hn_look look;
     hn_tensor **out;
     hone_value *shown; /* inputs, targets and outputs of a batch */
 } task;
@@ -219,7 +219,7 @@ static hone_status score(task *k, const hn_samples *s, hn_error *err) {
         show(&targets[i], hn_dataset_target_at(k->ds, i)->name, s->targets[i], b.n, b.n);
     for (int i = 0; i < g->n_outputs; i++)
         show(&outputs[i], g->outputs[i].value->name, k->out[i], b.rows, b.n);
-    HN_TRY(hn_sample_stats_add(&k->look, inputs, b.n_inputs, b.n, b.index, err));
+    HN_TRY(hn_look_add(&k->look, inputs, b.n_inputs, b.n, b.index, err));
     if (k->e->shown.samples == 0) HN_TRY(begin_metrics(k, &b, err));
     for (int m = 0; m < hn_n_metrics; m++)
         if (k->states[m] != NULL) HN_TRY(hn_metrics[m]->add(k->states[m], &k->metric, &b, err));
@@ -253,9 +253,9 @@ static hone_status do_all(task *k, hn_loader *loader, hn_error *err) {
              "none of the %lld samples of the dataset can be decoded", (long long)total);
     k->e->shown.skipped = total - k->e->shown.samples;
     char text[400];
-    const char *verdict = hn_sample_stats_verdict(&k->look, text, sizeof text);
+    const char *verdict = hn_look_verdict(&k->look, text, sizeof text);
     if (verdict != NULL) hn_log(HONE_LOG_WARN, "dataset: %s", verdict);
-    k->e->values = hn_sample_stats_values(&k->look);
+    k->e->values = hn_look_values(&k->look);
     k->e->values.bytes = hn_dataset_field_at(k->ds, 0)->dtype == HONE_DTYPE_U8;
     return HONE_OK;
 }
@@ -327,9 +327,9 @@ hone_status hn_accuracy_measure(const hn_graph *g, hn_accuracy_run *run, void *c
     k.metric.samples = hn_dataset_count(ds);
     k.metric.seed = o->seed;
     k.metric.tables = o->tables;
-    hn_sample_stats_init(&k.look, alloc);
+    hn_look_init(&k.look, alloc);
     hone_status status = measure(&k, err);
-    hn_sample_stats_deinit(&k.look);
+    hn_look_deinit(&k.look);
     hn_feed_destroy(k.feed);
     k.e->shown.seconds = (double)(hn_clock_ns() - begun) * 1e-9;
     if (status == HONE_OK)

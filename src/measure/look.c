@@ -14,14 +14,12 @@
 #define NOISE_CORRELATION 0.06
 #define CHUNK 512
 
-void hn_sample_stats_init(hn_sample_stats *l, hn_allocator *alloc) {
-    *l = (hn_sample_stats){.alloc = alloc};
-}
+void hn_look_init(hn_look *l, hn_allocator *alloc) { *l = (hn_look){.alloc = alloc}; }
 
-void hn_sample_stats_deinit(hn_sample_stats *l) {
+void hn_look_deinit(hn_look *l) {
     for (size_t i = 0; i < l->n_inputs; i++) hn_free(l->alloc, l->first[i].data);
     hn_free(l->alloc, l->first);
-    *l = (hn_sample_stats){.alloc = l->alloc};
+    *l = (hn_look){.alloc = l->alloc};
 }
 
 /* Bytes of one sample; 0: the input has no axis for samples, or no fixed width. */
@@ -30,8 +28,8 @@ static size_t sample_bytes(const hone_value *v, int64_t n) {
     return v->bytes / (size_t)n;
 }
 
-static hone_status keep_first(hn_sample_stats *l, const hone_value *inputs, size_t n_inputs,
-                              int64_t n, hn_error *err) {
+static hone_status keep_first(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
+                              hn_error *err) {
     l->first = hn_alloc_zero(l->alloc, n_inputs * sizeof *l->first, HN_MEM_DATA);
     if (l->first == NULL) return HN_NOMEM(err);
     l->n_inputs = n_inputs;
@@ -45,7 +43,7 @@ static hone_status keep_first(hn_sample_stats *l, const hone_value *inputs, size
     return HONE_OK;
 }
 
-static bool differ(const hn_sample_stats *l, const hone_value *inputs, int64_t n) {
+static bool differ(const hn_look *l, const hone_value *inputs, int64_t n) {
     for (size_t i = 0; i < l->n_inputs; i++) {
         size_t bytes = sample_bytes(&inputs[i], n);
         if (bytes != l->first[i].bytes) return true; /* texts of another length */
@@ -57,7 +55,7 @@ static bool differ(const hn_sample_stats *l, const hone_value *inputs, int64_t n
     return false;
 }
 
-static void add_row(hn_sample_stats *l, const hone_value *v, int64_t from, int64_t n) {
+static void add_row(hn_look *l, const hone_value *v, int64_t from, int64_t n) {
     double x[CHUNK];
     for (int64_t at = 0; at + 1 < n; at += CHUNK - 1) { /* chunks share an end */
         int64_t m = n - at < CHUNK ? n - at : CHUNK;
@@ -72,7 +70,7 @@ static void add_row(hn_sample_stats *l, const hone_value *v, int64_t from, int64
 }
 
 /* Neighbours tell something in what has at least two axes beside the samples. */
-static void add_noise(hn_sample_stats *l, const hone_value *inputs, size_t n_inputs) {
+static void add_noise(hn_look *l, const hone_value *inputs, size_t n_inputs) {
     const hone_value *v = NULL;
     for (size_t i = 0; i < n_inputs; i++)
         if (hn_dtype_is_float(inputs[i].dtype) && inputs[i].rank >= 3 &&
@@ -85,7 +83,7 @@ static void add_noise(hn_sample_stats *l, const hone_value *inputs, size_t n_inp
     for (int64_t r = 0; r < rows; r++) add_row(l, v, r * last, last);
 }
 
-static void add_values(hn_sample_stats *l, const hone_value *inputs, size_t n_inputs) {
+static void add_values(hn_look *l, const hone_value *inputs, size_t n_inputs) {
     const hone_value *v = NULL;
     for (size_t i = 0; i < n_inputs && v == NULL; i++)
         if (hn_dtype_is_float(inputs[i].dtype) && inputs[i].bytes > 0) v = &inputs[i];
@@ -110,7 +108,7 @@ static void add_values(hn_sample_stats *l, const hone_value *inputs, size_t n_in
     l->count += (double)count;
 }
 
-hn_input_values hn_sample_stats_values(const hn_sample_stats *l) {
+hn_input_values hn_look_values(const hn_look *l) {
     hn_input_values v = l->values;
     if (v.name == NULL) return v;
     v.mean = l->total / l->count;
@@ -149,7 +147,7 @@ const char *hn_input_values_text(const hn_input_values *v, char *buf, size_t byt
     return buf;
 }
 
-bool hn_sample_stats_finite(const hone_value *v, int64_t k, int64_t n) {
+bool hn_look_finite(const hone_value *v, int64_t k, int64_t n) {
     if (!hn_dtype_is_float(v->dtype)) return true;
     double x[CHUNK];
     int64_t count = 1, from = 0;
@@ -165,18 +163,17 @@ bool hn_sample_stats_finite(const hone_value *v, int64_t k, int64_t n) {
     return true;
 }
 
-static void add_not_finite(hn_sample_stats *l, const hone_value *inputs, size_t n_inputs, int64_t n,
+static void add_not_finite(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
                            const int64_t *index) {
     for (int64_t k = 0; k < n; k++) {
         bool finite = true;
-        for (size_t i = 0; i < n_inputs && finite; i++)
-            finite = hn_sample_stats_finite(&inputs[i], k, n);
+        for (size_t i = 0; i < n_inputs && finite; i++) finite = hn_look_finite(&inputs[i], k, n);
         if (!finite && l->not_finite++ == 0) l->first_not_finite = index[k];
     }
 }
 
-hone_status hn_sample_stats_add(hn_sample_stats *l, const hone_value *inputs, size_t n_inputs,
-                                int64_t n, const int64_t *index, hn_error *err) {
+hone_status hn_look_add(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
+                        const int64_t *index, hn_error *err) {
     if (l->samples == 0) HN_TRY(keep_first(l, inputs, n_inputs, n, err));
     if (!l->varies) l->varies = differ(l, inputs, n);
     add_not_finite(l, inputs, n_inputs, n, index);
@@ -188,7 +185,7 @@ hone_status hn_sample_stats_add(hn_sample_stats *l, const hone_value *inputs, si
     return HONE_OK;
 }
 
-const char *hn_sample_stats_verdict(const hn_sample_stats *l, char *buf, size_t bytes) {
+const char *hn_look_verdict(const hn_look *l, char *buf, size_t bytes) {
     if (l->not_finite > 0) {
         snprintf(buf, bytes,
                  "%lld of %lld samples hold a value that is not finite, sample %lld first",

@@ -14,7 +14,7 @@ typedef struct hn_input_values {
     bool bytes;   /* they were stored as numbers from 0 to 255; set by who knows */
 } hn_input_values;
 
-typedef struct hn_sample_stats {
+typedef struct hn_look {
     hn_allocator *alloc;
     int64_t samples;
     bool varies;              /* two samples differ in some input */
@@ -32,24 +32,24 @@ typedef struct hn_sample_stats {
     /* Of the first samples, the first input of floats. */
     hn_input_values values;
     double count, total, total_squares;
-} hn_sample_stats;
+} hn_look;
 
-void hn_sample_stats_init(hn_sample_stats *l, hn_allocator *alloc);
-void hn_sample_stats_deinit(hn_sample_stats *l);
+void hn_look_init(hn_look *l, hn_allocator *alloc);
+void hn_look_deinit(hn_look *l);
 /* The next samples, n of them along the first axis of inputs that have it; index: where they are in
  * the dataset. */
-hone_status hn_sample_stats_add(hn_sample_stats *l, const hone_value *inputs, size_t n_inputs,
-                                int64_t n, const int64_t *index, hn_error *err);
+hone_status hn_look_add(hn_look *l, const hone_value *inputs, size_t n_inputs, int64_t n,
+                        const int64_t *index, hn_error *err);
 /* What is wrong, one line; NULL: nothing. */
-const char *hn_sample_stats_verdict(const hn_sample_stats *l, char *buf, size_t bytes);
+const char *hn_look_verdict(const hn_look *l, char *buf, size_t bytes);
 
 /* The values of the first samples in the first input of floats. */
-hn_input_values hn_sample_stats_values(const hn_sample_stats *l);
+hn_input_values hn_look_values(const hn_look *l);
 /* The values, and where they were bytes the keys of a dataset that scale them in other usual ways,
  * one line. */
 const char *hn_input_values_text(const hn_input_values *v, char *buf, size_t bytes);
 
 /* Whether every float of sample k of n is finite; of an input without an axis for samples, all. */
-bool hn_sample_stats_finite(const hone_value *input, int64_t k, int64_t n);
+bool hn_look_finite(const hone_value *input, int64_t k, int64_t n);
 
 #endif

@@ -15,15 +15,15 @@ typedef struct a_round {
     bool calm;
 } a_round;
 
-static hn_paired_timing duel_of(const a_round *rounds, int n) {
-    hn_paired_timing d = {0};
+static hn_duel duel_of(const a_round *rounds, int n) {
+    hn_duel d = {0};
     for (int i = 0; i < n; i++) {
         const a_round *r = &rounds[i];
         hn_round one = {.runs = 5,
                         .ms = {2 * r->first, 2 * r->second},
                         .least = {r->first, r->second},
                         .calm = r->calm};
-        hn_paired_timing_add(&d, &one);
+        hn_duel_add(&d, &one);
     }
     return d;
 }
@@ -32,74 +32,74 @@ static hn_paired_timing duel_of(const a_round *rounds, int n) {
 
 static void calm_rounds_that_agree_settle_it(void **state) {
     (void)state;
-    hn_paired_timing d = DUEL({4, 2, true}, {4.04, 2, true});
-    assert_false(hn_paired_timing_is_open(&d));
-    assert_float_equal(hn_paired_timing_speed(&d), 2, 1e-12);
-    assert_float_equal(hn_paired_timing_doubt(&d), 0.01, 1e-12);
+    hn_duel d = DUEL({4, 2, true}, {4.04, 2, true});
+    assert_false(hn_duel_is_open(&d));
+    assert_float_equal(hn_duel_speed(&d), 2, 1e-12);
+    assert_float_equal(hn_duel_doubt(&d), 0.01, 1e-12);
     assert_true(d.ms[0] == 8 && d.ms[1] == 4);
     d = DUEL({2, 4, true}, {2, 4, true});
-    assert_float_equal(hn_paired_timing_speed(&d), 0.5, 1e-12);
+    assert_float_equal(hn_duel_speed(&d), 0.5, 1e-12);
 }
 
 static void one_round_settles_nothing(void **state) {
     (void)state;
-    hn_paired_timing d = DUEL({4, 2, true});
-    assert_true(hn_paired_timing_is_open(&d));
-    assert_true(hn_paired_timing_doubt(&d) > HN_DOUBTFUL);
+    hn_duel d = DUEL({4, 2, true});
+    assert_true(hn_duel_is_open(&d));
+    assert_true(hn_duel_doubt(&d) > HN_DOUBTFUL);
 }
 
 /* The fault this guards against: the doubt of several rounds was that of the best of them. */
 static void rounds_that_disagree_raise_the_doubt(void **state) {
     (void)state;
-    hn_paired_timing d = DUEL({1.37, 1, true}, {1, 1, true});
-    assert_true(hn_paired_timing_is_open(&d));
-    assert_float_equal(hn_paired_timing_doubt(&d), 0.37, 1e-12);
-    assert_float_equal(hn_paired_timing_speed(&d), 1, 0);
+    hn_duel d = DUEL({1.37, 1, true}, {1, 1, true});
+    assert_true(hn_duel_is_open(&d));
+    assert_float_equal(hn_duel_doubt(&d), 0.37, 1e-12);
+    assert_float_equal(hn_duel_speed(&d), 1, 0);
     d = DUEL({1.37, 1, true}, {1.37, 1, true}, {1.37, 1, true}, {1, 1, true});
-    assert_float_equal(hn_paired_timing_doubt(&d), 0.37, 1e-12);
-    assert_float_equal(hn_paired_timing_speed(&d), 1, 0);
+    assert_float_equal(hn_duel_doubt(&d), 0.37, 1e-12);
+    assert_float_equal(hn_duel_speed(&d), 1, 0);
     /* A difference that is larger than the disagreement is a difference, with a doubt. */
     d = DUEL({4, 1, true}, {3, 1, true});
-    assert_float_equal(hn_paired_timing_speed(&d), 3, 1e-12);
-    assert_float_equal(hn_paired_timing_doubt(&d), 1.0 / 3, 1e-12);
+    assert_float_equal(hn_duel_speed(&d), 3, 1e-12);
+    assert_float_equal(hn_duel_doubt(&d), 1.0 / 3, 1e-12);
 }
 
 /* A busy machine cannot confirm a speed, however well its rounds agree. */
 static void disturbed_rounds_settle_nothing(void **state) {
     (void)state;
-    hn_paired_timing d = DUEL({4, 2, false}, {4, 2, false}, {4, 2, true});
-    assert_true(hn_paired_timing_is_open(&d));
-    assert_float_equal(hn_paired_timing_doubt(&d), HN_DISTURBED, 1e-12);
-    assert_float_equal(hn_paired_timing_speed(&d), 2, 1e-12);
+    hn_duel d = DUEL({4, 2, false}, {4, 2, false}, {4, 2, true});
+    assert_true(hn_duel_is_open(&d));
+    assert_float_equal(hn_duel_doubt(&d), HN_DISTURBED, 1e-12);
+    assert_float_equal(hn_duel_speed(&d), 2, 1e-12);
     d = DUEL({1.08, 1, false}, {1.08, 1, false});
-    assert_float_equal(hn_paired_timing_speed(&d), 1, 0);
-    hn_paired_timing long_one = {0};
+    assert_float_equal(hn_duel_speed(&d), 1, 0);
+    hn_duel long_one = {0};
     int rounds = 0;
-    do hn_paired_timing_add(&long_one, &(hn_round){.least = {2, 1}}), rounds++;
-    while (hn_paired_timing_is_open(&long_one));
+    do hn_duel_add(&long_one, &(hn_round){.least = {2, 1}}), rounds++;
+    while (hn_duel_is_open(&long_one));
     assert_int_equal(rounds, HN_MOST_ROUNDS);
 }
 
 /* Two calm rounds make those that were not irrelevant. */
 static void calm_rounds_count_alone(void **state) {
     (void)state;
-    hn_paired_timing d = DUEL({9, 2, false}, {4, 2, true}, {1, 2, false}, {4, 2, true});
-    assert_false(hn_paired_timing_is_open(&d));
-    assert_float_equal(hn_paired_timing_speed(&d), 2, 1e-12);
-    assert_float_equal(hn_paired_timing_doubt(&d), 0, 1e-12);
+    hn_duel d = DUEL({9, 2, false}, {4, 2, true}, {1, 2, false}, {4, 2, true});
+    assert_false(hn_duel_is_open(&d));
+    assert_float_equal(hn_duel_speed(&d), 2, 1e-12);
+    assert_float_equal(hn_duel_doubt(&d), 0, 1e-12);
 }
 
 static void small_differences_are_none(void **state) {
     (void)state;
-    hn_paired_timing d = DUEL({1.02, 1, true}, {1.02, 1, true});
-    assert_false(hn_paired_timing_is_open(&d));
-    assert_float_equal(hn_paired_timing_speed(&d), 1, 0);
+    hn_duel d = DUEL({1.02, 1, true}, {1.02, 1, true});
+    assert_false(hn_duel_is_open(&d));
+    assert_float_equal(hn_duel_speed(&d), 1, 0);
     d = DUEL({1.08, 1, true}, {1.08, 1, true});
-    assert_float_equal(hn_paired_timing_speed(&d), 1.08, 1e-12);
+    assert_float_equal(hn_duel_speed(&d), 1.08, 1e-12);
     d = DUEL({1.08, 1, true}, {1.12, 1, true});
-    assert_float_equal(hn_paired_timing_speed(&d), 1, 0);
+    assert_float_equal(hn_duel_speed(&d), 1, 0);
     d = DUEL({0.98, 1, true}, {0.98, 1, true});
-    assert_float_equal(hn_paired_timing_speed(&d), 1, 0);
+    assert_float_equal(hn_duel_speed(&d), 1, 0);
 }
 
 /* ---- a real round ---- */

@@ -15,7 +15,7 @@ static void devices_have_what_the_guides_say(void **state) {
     for (int i = 0; (d = hn_target_at(i)) != NULL; before = d, i++) {
         assert_ptr_equal(hn_target_named(d->name), d);
         assert_non_null(hn_remedy_at(d->name, 0));
-        assert_non_null(hn_symptom_of(d->name));
+        assert_non_null(hn_trouble_of(d->name));
         assert_true(before == NULL || strcmp(before->name, d->name) < 0);
     }
     assert_string_equal(hn_target_named("cpu")->precision, "bf16");

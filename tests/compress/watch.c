@@ -143,13 +143,13 @@ static void what_fills_up_a_batch_is_hidden(void **state) {
 static void the_look_sees_each_sample_once(void **state) {
     (void)state;
     watcher w;
-    hn_sample_stats look;
+    hn_look look;
     begin(&w, GRAPH("8"), NULL);
-    hn_sample_stats_init(&look, &scratch_mem);
+    hn_look_init(&look, &scratch_mem);
     watch_all(&w, (hn_watch_options){.most_bytes = 1, .look = &look});
     assert_int_equal(look.samples, TOTAL);
     assert_true(look.varies);
-    hn_sample_stats_deinit(&look);
+    hn_look_deinit(&look);
     end(&w);
 }
 

@@ -29,16 +29,16 @@ static hone_value pictures(int rank) {
 static const char *said(int rank) {
     static char buf[400];
     hone_error err;
-    hn_sample_stats l;
+    hn_look l;
     hone_value v = pictures(rank);
     v.dims[0] = N / 2;
     v.bytes /= 2;
-    hn_sample_stats_init(&l, &scratch_mem);
-    assert_int_equal(hn_sample_stats_add(&l, &v, 1, N / 2, place, &err), HONE_OK);
+    hn_look_init(&l, &scratch_mem);
+    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, place, &err), HONE_OK);
     v.data = x + N / 2 * SIDE * SIDE;
-    assert_int_equal(hn_sample_stats_add(&l, &v, 1, N / 2, place + N / 2, &err), HONE_OK);
-    const char *text = hn_sample_stats_verdict(&l, buf, sizeof buf);
-    hn_sample_stats_deinit(&l);
+    assert_int_equal(hn_look_add(&l, &v, 1, N / 2, place + N / 2, &err), HONE_OK);
+    const char *text = hn_look_verdict(&l, buf, sizeof buf);
+    hn_look_deinit(&l);
     return text != NULL ? text : "";
 }
 
@@ -83,16 +83,16 @@ static void zeros_are_constant_but_one_sample_is_not(void **state) {
     (void)state;
     char buf[400];
     hone_error err;
-    hn_sample_stats l;
+    hn_look l;
     memset(x, 0, sizeof x);
     assert_string_equal(said(3), "all 8 samples are the same");
     hone_value v = pictures(3);
     v.dims[0] = 1;
     v.bytes /= N;
-    hn_sample_stats_init(&l, &scratch_mem);
-    assert_int_equal(hn_sample_stats_add(&l, &v, 1, 1, place, &err), HONE_OK);
-    assert_null(hn_sample_stats_verdict(&l, buf, sizeof buf));
-    hn_sample_stats_deinit(&l);
+    hn_look_init(&l, &scratch_mem);
+    assert_int_equal(hn_look_add(&l, &v, 1, 1, place, &err), HONE_OK);
+    assert_null(hn_look_verdict(&l, buf, sizeof buf));
+    hn_look_deinit(&l);
 }
 
 static void what_is_not_finite_is_counted(void **state) {
@@ -104,11 +104,10 @@ static void what_is_not_finite_is_counted(void **state) {
     x[SIDE * SIDE + 1] = (float)NAN;
     assert_string_equal(said(3), "2 of 8 samples hold a value that is not finite, sample 1 first");
     hone_value all = pictures(3);
-    for (int k = 0; k < N; k++)
-        assert_int_equal(hn_sample_stats_finite(&all, k, N), k != 1 && k != 5);
-    assert_false(hn_sample_stats_finite(&all, 0, 3)); /* no axis of 3 samples: all of it counts */
+    for (int k = 0; k < N; k++) assert_int_equal(hn_look_finite(&all, k, N), k != 1 && k != 5);
+    assert_false(hn_look_finite(&all, 0, 3)); /* no axis of 3 samples: all of it counts */
     all.dtype = HONE_DTYPE_S32;
-    assert_true(hn_sample_stats_finite(&all, 1, N));
+    assert_true(hn_look_finite(&all, 1, N));
 }
 
 /* Texts are cut at the longest of their batch. */
@@ -116,19 +115,19 @@ static void other_lengths_are_other_samples(void **state) {
     (void)state;
     char buf[400];
     hone_error err;
-    hn_sample_stats l;
+    hn_look l;
     memset(x, 0, sizeof x);
     hone_value v = pictures(2);
-    hn_sample_stats_init(&l, &scratch_mem);
+    hn_look_init(&l, &scratch_mem);
     v.dims[1] = 4;
     v.bytes = N * 4 * sizeof *x;
-    assert_int_equal(hn_sample_stats_add(&l, &v, 1, N, place, &err), HONE_OK);
-    assert_non_null(hn_sample_stats_verdict(&l, buf, sizeof buf));
+    assert_int_equal(hn_look_add(&l, &v, 1, N, place, &err), HONE_OK);
+    assert_non_null(hn_look_verdict(&l, buf, sizeof buf));
     v.dims[1] = 400;
     v.bytes = N * 400 * sizeof *x;
-    assert_int_equal(hn_sample_stats_add(&l, &v, 1, N, place, &err), HONE_OK);
-    assert_null(hn_sample_stats_verdict(&l, buf, sizeof buf));
-    hn_sample_stats_deinit(&l);
+    assert_int_equal(hn_look_add(&l, &v, 1, N, place, &err), HONE_OK);
+    assert_null(hn_look_verdict(&l, buf, sizeof buf));
+    hn_look_deinit(&l);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
@@ -138,12 +137,12 @@ static void the_values_of_the_input_are_told(void **state) {
     (void)state;
     hone_value v = pictures(3);
     for (int i = 0; i < N * SIDE * SIDE; i++) x[i] = (float)(i % 256) / 255;
-    hn_sample_stats l;
+    hn_look l;
     hn_error err;
-    hn_sample_stats_init(&l, &scratch_mem);
-    assert_int_equal(hn_sample_stats_add(&l, &v, 1, N, place, &err), HONE_OK);
-    hn_input_values values = hn_sample_stats_values(&l);
-    hn_sample_stats_deinit(&l);
+    hn_look_init(&l, &scratch_mem);
+    assert_int_equal(hn_look_add(&l, &v, 1, N, place, &err), HONE_OK);
+    hn_input_values values = hn_look_values(&l);
+    hn_look_deinit(&l);
     char buf[600];
     const char *seen = "The input 'x' got values from 0 to 1 (mean 0.5, standard deviation 0.29)";
     assert_string_equal(hn_input_values_text(&values, buf, sizeof buf), seen);
