@@ -472,18 +472,17 @@ static void size_scratch(hn_plan *p) {
 static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
     const hn_graph *g = p->model->graph;
     size_t n = (size_t)g->n_values + 1;
-    hn_arena scratch;
-    hn_arena_init(&scratch, how->alloc, HN_MEM_OTHER);
+    hn_arena *scratch = how->scratch;
     hn_lower L = {.plan = p,
                   .graph = g,
                   .alloc = how->alloc,
                   .isa = how->isa,
                   .no_fuse = how->no_fuse,
                   .layers = &how->layers,
-                  .explains = hn_graph_is_quantized(g)};
-    L.views = hn_arena_array(&scratch, n, sizeof *L.views);
-    L.known = hn_arena_array(&scratch, n, sizeof *L.known);
-    L.makers = hn_arena_array(&scratch, n, sizeof *L.makers);
+                  .quantized = hn_graph_is_quantized(g)};
+    L.views = hn_arena_alloc(scratch, n * sizeof *L.views); /* of those that are known */
+    L.known = hn_arena_array(scratch, n, sizeof *L.known);
+    L.makers = hn_arena_array(scratch, n, sizeof *L.makers);
     p->inputs = hn_arena_array(&p->arena, (size_t)g->n_inputs, sizeof *p->inputs);
     p->outputs = hn_arena_array(&p->arena, (size_t)g->n_outputs, sizeof *p->outputs);
     hone_status status = HONE_OK;
@@ -491,7 +490,7 @@ static hone_status lower(hn_plan *p, const hn_compile *how, hn_error *err) {
         p->outputs == NULL)
         status = HN_NOMEM(err);
     if (status == HONE_OK) status = hn_lower_graph(&L, err);
-    hn_arena_deinit(&scratch);
+    hn_arena_rewind(scratch);
     return status;
 }
 

@@ -31,16 +31,6 @@ static const hn_tensor *root_of(const hn_tensor *t) {
     return t;
 }
 
-/* Whether a step of the plan reads t, or a view of it, in plain form. */
-static bool reads_plain(const hn_plan *p, const hn_tensor *t) {
-    for (int i = 0; i < p->n_buffers; i++) {
-        const hn_buffer *b = &p->buffers[i];
-        if (b->kind != HN_BUFFER_CONSTANT || b->first > b->last) continue;
-        if (root_of(b->tensor) == t) return true;
-    }
-    return false;
-}
-
 /* Whether t, or a view of it, is a constant of the model. */
 static bool holds(const hn_model *m, const hn_tensor *t) {
     for (int k = 0; m != NULL && k < m->n_graphs; k++)
@@ -52,11 +42,22 @@ static bool holds(const hn_model *m, const hn_tensor *t) {
     return false;
 }
 
+/* Whether other parts than the plan may need t in plain form. */
 static bool needs_plain(const hn_entry *n, const hn_tensor *t) {
     if (n->plan == NULL && n->cut == NULL) return true;
-    return (n->plan != NULL && reads_plain(n->plan, t)) ||
-           (n->cut != NULL && holds(n->cut->part[HN_PART_MID].model, t)) ||
+    return (n->cut != NULL && holds(n->cut->part[HN_PART_MID].model, t)) ||
            (n->tail != NULL && holds(n->tail->model, t));
+}
+
+/* Those of the constants made that steps of the plan read, as they are or views of them. */
+static void find_plan_reads(const hn_prepared *p, const hn_plan *plan, bool *reads) {
+    for (int i = 0; plan != NULL && i < plan->n_buffers; i++) {
+        const hn_buffer *b = &plan->buffers[i];
+        if (b->kind != HN_BUFFER_CONSTANT || b->first > b->last) continue;
+        const hn_tensor *t = root_of(b->tensor);
+        for (int k = 0; k < p->n_made; k++)
+            if (p->model->graph->values[p->made[k]]->constant == t) reads[k] = true;
+    }
 }
 
 /* Notes which constants the entry reads in plain form. Once it is there for others to see they
@@ -68,6 +69,7 @@ static hone_status find_reads(const hn_engine *e, hn_entry *n, hn_error *err) {
     if (n->reads == NULL) return HN_NOMEM(err);
     for (int i = 0; i < p->n_made; i++)
         n->reads[i] = needs_plain(n, p->model->graph->values[p->made[i]]->constant);
+    find_plan_reads(p, n->plan, n->reads);
     return HONE_OK;
 }
 
@@ -281,6 +283,31 @@ static bool serves(const hn_engine *e, const hn_entry *n, const hn_tensor *const
     return true;
 }
 
+/* Of what `serves` looks at. */
+static uint64_t hash_of(const hn_engine *e, const hn_tensor *const *in) {
+    uint64_t h = 0;
+    for (int i = 0; i < e->model->graph->n_inputs; i++) {
+        if (in[i] == NULL) continue;
+        h = (h ^ (uint64_t)(i + 1) ^ (uint64_t)in[i]->dtype << 16) * 0x9e3779b97f4a7c15u;
+        for (int k = 0; k < in[i]->rank; k++)
+            h = (h ^ (uint64_t)in[i]->dims[k]) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    return h ^ h >> 32;
+}
+
+/* The entry that serves these inputs, made or being made, or NULL. */
+static hn_entry *look_up(const hn_engine *e, const hn_tensor *const *in) {
+    hn_entry *n = e->entries;
+    if (n == NULL || serves(e, n, in)) return n;
+    uint64_t hash = hash_of(e, in);
+    for (n = e->chains[hash % HN_ENTRY_CHAINS]; n != NULL; n = n->chained)
+        if (n->hash == hash && serves(e, n, in)) return n;
+    for (n = e->n_loose > 0 ? e->entries : NULL; n != NULL && !serves(e, n, in); n = n->next) {
+    }
+    return n;
+}
+
 /* Whether input i has had other sizes in every plan that is kept. */
 static bool keeps_changing(const hn_engine *e, const hn_entry *n, int i) {
     const hn_shape_key *k = &n->key[i];
@@ -331,7 +358,7 @@ static void set_type(hn_value *v, const hn_tensor *t) {
 static hone_status specialise(hn_engine *e, const hn_tensor *const *in, const hn_shape_key *key,
                               hn_model **out, hn_error *err) {
     hn_model *m;
-    HN_TRY(hn_model_clone(&m, e->model, e->o.alloc, err));
+    HN_TRY(hn_model_derive(&m, e->model, e->o.alloc, err));
     hone_status status = HONE_OK;
     for (int i = 0; i < m->graph->n_inputs && status == HONE_OK; i++) {
         if (in[i] == NULL)
@@ -398,6 +425,7 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
     int64_t begun = hn_clock_ns(), span = hn_span_begin();
     hn_weights *weights = e->all->weights;
     hn_compile how = {.alloc = e->o.alloc,
+                      .scratch = &e->all->ready->scratch,
                       .pool = e->o.pool,
                       .device = e->o.device,
                       .weights = weights,
@@ -494,22 +522,56 @@ static hone_status create_entry(hn_engine *e, const hn_tensor *const *in, hn_ent
         n->key[i].rank = in[i]->rank;
         memcpy(n->key[i].dims, in[i]->dims, sizeof n->key[i].dims);
     }
+    n->hash = hash_of(e, in);
     n->making = true;
     *out = n;
     return HONE_OK;
 }
 
-static void insert(hn_engine *e, hn_entry *n) {
+/* Makes it the one used last. */
+static void put_first(hn_engine *e, hn_entry *n) {
+    n->prev = NULL;
     n->next = e->entries;
+    if (n->next != NULL)
+        n->next->prev = n;
+    else
+        e->oldest = n;
     e->entries = n;
+}
+
+static void unlink_entry(hn_engine *e, hn_entry *n) {
+    if (n->prev != NULL)
+        n->prev->next = n->next;
+    else
+        e->entries = n->next;
+    if (n->next != NULL)
+        n->next->prev = n->prev;
+    else
+        e->oldest = n->prev;
+}
+
+static bool is_loose(const hn_engine *e, const hn_entry *n) {
+    for (int i = 0; i < e->model->graph->n_inputs; i++)
+        if (n->key[i].loose) return true;
+    return false;
+}
+
+static void insert(hn_engine *e, hn_entry *n) {
+    hn_entry **chain = &e->chains[n->hash % HN_ENTRY_CHAINS];
+    n->chained = *chain;
+    *chain = n;
+    put_first(e, n);
     e->n_entries++;
+    e->n_loose += is_loose(e, n);
 }
 
 static void take_out(hn_engine *e, hn_entry *n) {
-    hn_entry **at = &e->entries;
-    while (*at != n) at = &(*at)->next;
-    *at = n->next;
+    hn_entry **at = &e->chains[n->hash % HN_ENTRY_CHAINS];
+    while (*at != n) at = &(*at)->chained;
+    *at = n->chained;
+    unlink_entry(e, n);
     e->n_entries--;
+    e->n_loose -= is_loose(e, n);
 }
 
 /* Lets go of the lock while the entry is made: others run meanwhile. One that fails is gone, and
@@ -535,14 +597,15 @@ static hone_status add_entry(hn_engine *e, const hn_tensor *const *in, hn_entry 
     if (status == HONE_OK) count_reads(e, n, 1);
     hn_prepared_unlock(all->ready);
     pthread_mutex_lock(&all->lock);
-    take_out(e, n);
     if (status == HONE_OK) {
         n->making = false;
         n->users--;
         all->plan_bytes += n->bytes;
-        insert(e, n); /* in front */
+        unlink_entry(e, n);
+        put_first(e, n);
         *out = n;
     } else {
+        take_out(e, n);
         destroy_entry(e, n);
     }
     pthread_cond_broadcast(&all->made);
@@ -566,16 +629,15 @@ static bool drop_unused(hn_engine *e) {
 static hone_status find_entry(hn_engine *e, const hn_tensor *const *in, hn_entry **out,
                               hn_error *err) {
     for (;;) {
-        hn_entry *n = e->entries;
-        while (n != NULL && !serves(e, n, in)) n = n->next;
+        hn_entry *n = look_up(e, in);
         if (n == NULL) {
             hone_status status = add_entry(e, in, out, err);
             if (status != HONE_E_NOMEM || !drop_unused(e)) return status;
             continue;
         }
         if (!n->making) {
-            take_out(e, n);
-            insert(e, n);
+            unlink_entry(e, n);
+            put_first(e, n);
             *out = n;
             return HONE_OK;
         }
@@ -590,9 +652,8 @@ static bool has_too_many(const hn_engine *e) {
 /* Drops what was used longest ago and is not in use. */
 static void drop_old(hn_engine *e) {
     while (has_too_many(e)) {
-        hn_entry *oldest = NULL;
-        for (hn_entry *n = e->entries; n != NULL; n = n->next)
-            if (n->users == 0) oldest = n;
+        hn_entry *oldest = e->oldest;
+        while (oldest != NULL && oldest->users > 0) oldest = oldest->prev;
         if (oldest == NULL) return;
         take_out(e, oldest);
         destroy_entry(e, oldest);

@@ -124,6 +124,7 @@ hn_tuning hn_engine_tuning(hn_engine *e);
 
 typedef struct hn_compile {
     hn_allocator *alloc;
+    hn_arena *scratch; /* for what only making the plan needs */
     hn_pool *pool;
     const hn_device *device; /* may be NULL; that of the weights */
     hn_weights *weights;

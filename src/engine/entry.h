@@ -43,8 +43,13 @@ struct hn_entry {
     int users;       /* runs going on */
     hn_context *free[HN_ENGINE_CONTEXTS];
     int n_free;
-    hn_entry *next; /* used longer ago */
+    hn_entry *prev, *next; /* used longer ago: next */
+    uint64_t hash;         /* of the key */
+    hn_entry *chained;     /* with such a hash */
 };
+
+/* By the low bits of their hashes, entries are in so many chains. */
+#define HN_ENTRY_CHAINS 64
 
 /* What an engine and all inside it share. Runs hold `lock` for moments; plans and bodies are made
  * one at a time under `making`, which a run waits for only where it needs what is being made. Who
@@ -68,8 +73,10 @@ struct hn_engine {
     bool heavy;      /* a node multiplies matrices */
     bool steady;     /* its inputs have the same sizes in every run */
     hn_common *all;
-    hn_entry *entries; /* used last first */
+    hn_entry *entries, *oldest; /* used last first */
     int n_entries;
+    int n_loose; /* of these, entries that serve other sizes too */
+    hn_entry *chains[HN_ENTRY_CHAINS];
     hn_body *bodies; /* of nodes of `model` */
 };
 

@@ -486,9 +486,19 @@ static hone_status lower_reference(hn_lower *L, const hn_node *n, hn_error *err)
     return HONE_OK;
 }
 
+/* As row_of from 0 on, looked up once for nodes of one operator. */
+static int first_row(hn_lower *L, const hn_op_def *op) {
+    size_t at = (uintptr_t)op / 32 % (sizeof L->found / sizeof *L->found);
+    if (L->found[at].op != op) {
+        L->found[at].op = op;
+        L->found[at].first = row_of(op, 0);
+    }
+    return L->found[at].first;
+}
+
 static hone_status lower_plainly(hn_lower *L, const hn_node *n, hn_error *err) {
     L->why = "no kernel of its own";
-    for (int i = row_of(n->op, 0); i >= 0; i = row_of(n->op, i + 1)) {
+    for (int i = first_row(L, n->op); i >= 0; i = row_of(n->op, i + 1)) {
         bool done = true;
         HN_TRY(rows[i].function(L, n, &done, err));
         if (done) return HONE_OK;
@@ -496,17 +506,17 @@ static hone_status lower_plainly(hn_lower *L, const hn_node *n, hn_error *err) {
     char label[320];
     hn_log(HONE_LOG_DEBUG, "%s: runs as the reference (%s)", hn_node_label(n, label, sizeof label),
            L->why);
-    if (L->explains && L->why_float == NULL) L->why_float = L->why;
+    if (L->quantized && L->why_float == NULL) L->why_float = L->why;
     return lower_reference(L, n, err);
 }
 
 /* Depth: what waits is a DequantizeLinear or one of the few nodes of a chain (lower_quant.h). */
 static hone_status lower_now(hn_lower *L, const hn_node *n, hn_error *err) {
-    bool quantized;
-    const char *why, *outer = L->why_float;
+    bool done = false;
+    const char *why = NULL, *outer = L->why_float;
     L->why_float = NULL;
-    HN_TRY(hn_lower_quantized(L, n, &quantized, &why, err));
-    if (!quantized) {
+    if (L->quantized) HN_TRY(hn_lower_quantized(L, n, &done, &why, err));
+    if (!done) {
         for (int i = 0; i < n->n_inputs; i++) HN_TRY(hn_lower_need(L, hn_node_input(n, i), err));
         L->why_float = why;
         HN_TRY(lower_plainly(L, n, err));
@@ -521,7 +531,7 @@ hone_status hn_lower_need(hn_lower *L, const hn_value *v, hn_error *err) {
 }
 
 static hone_status lower_node(hn_lower *L, const hn_node *n, hn_error *err) {
-    return hn_lower_waits(L, n) ? HONE_OK : lower_now(L, n, err);
+    return L->quantized && hn_lower_waits(L, n) ? HONE_OK : lower_now(L, n, err);
 }
 
 /* Views of the inputs and constants. */

@@ -51,8 +51,12 @@ typedef struct hn_lower {
     int cap_steps, cap_buffers;
     const char *why;       /* set by a lowering that declines */
     const char *why_float; /* of the steps that are being made (hn_step) */
-    bool explains;         /* the graph is quantized: those that compute in floats say why */
-    bool no_fuse;          /* no step takes in another node */
+    bool quantized;        /* the graph is: nodes that compute in floats say why */
+    struct {
+        const hn_op_def *op;
+        int first; /* of its rows in lowerings.def */
+    } found[64];
+    bool no_fuse; /* no step takes in another node */
     const hn_layers *layers;
 } hn_lower;
 

@@ -322,7 +322,7 @@ static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, con
     } else if (is_product(n) && reads_integers(n) && in_integers(L, n)) {
         HN_TRY(hn_lower_float_product(L, n, done, err));
         *why = L->why;
-    } else if (L->explains) {
+    } else if (L->quantized) {
         *why = why_float(L, n);
     }
     return HONE_OK;
@@ -334,7 +334,6 @@ hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, const 
     *why = NULL;
     HN_TRY(lower_integers(L, n, done, why, err));
     if (*done) return HONE_OK;
-    if (!L->explains) *why = NULL;
     L->why_float = *why;
     return hn_lower_weight_only(L, n, done, err);
 }

@@ -100,6 +100,7 @@ static void destroy(hn_prepared *p, hn_allocator *from) {
     hn_free(p->alloc, p->made);
     hn_free(p->alloc, p->readers);
     hn_free(p->alloc, p->disable);
+    hn_arena_deinit(&p->scratch);
     pthread_mutex_destroy(&p->making);
     pthread_mutex_destroy(&p->owners.lock);
     hn_free(from, p);
@@ -144,6 +145,7 @@ static hone_status create(hn_prepared **out, const hn_model *source, const hn_en
         p->common.owners = &p->owners;
         hn_owner_join(p->alloc, as);
     }
+    hn_arena_init(&p->scratch, p->alloc, HN_MEM_SCRATCH);
     hn_prepared_lock(p, o->alloc);
     hone_status status = fill(p, o, err);
     hn_prepared_unlock(p);

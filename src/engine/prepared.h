@@ -40,6 +40,7 @@ struct hn_prepared {
     hn_model *model;        /* the source, simplified */
     hn_map constants;       /* of the model and what they are views of, by address */
     pthread_mutex_t making; /* of what is below, of contents of constants, of engines' tuners */
+    hn_arena scratch;       /* of plans while they are made; it stays, so that its pages do */
     hn_weights *weights;    /* of its constants; NULL: it is not shared, the engine has them */
     int n_made;
     int *made; /* values of `model`, by id, that only it holds, with contents that can be dropped */

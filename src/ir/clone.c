@@ -20,6 +20,8 @@ typedef struct copier {
     hn_arena scratch;
     const hn_value **sources; /* of an extract: what its inputs stand for; NULL: it is none */
     bool whole;
+    bool derived; /* names and attributes stay where they are */
+    hn_map texts; /* domains and types of operators, one copy of each */
 } copier;
 
 static hn_value *copy_of(const frame *f, const hn_value *v) {
@@ -43,9 +45,14 @@ static hn_shape copy_shape(hn_dims *t, const hn_shape *s) {
     return out;
 }
 
-static hone_status copy_value(const frame *f, const hn_value *v, hn_value **out, hn_error *err) {
-    bool taken = hn_graph_find(f->to, v->name) != NULL; /* where nodes join others */
-    HN_TRY(hn_value_create(out, f->to, taken ? NULL : v->name, v->name, err));
+static hone_status copy_value(const copier *c, const frame *f, const hn_value *v, hn_value **out,
+                              hn_error *err) {
+    if (c->derived) {
+        HN_TRY(hn_value_create_unlisted(out, f->to, v->name, err));
+    } else {
+        bool taken = hn_graph_find(f->to, v->name) != NULL; /* where nodes join others */
+        HN_TRY(hn_value_create(out, f->to, taken ? NULL : v->name, v->name, err));
+    }
     if (v->constant != NULL) hn_value_set_constant(*out, hn_tensor_ref(v->constant));
     f->copies[v->id] = *out;
     return HONE_OK;
@@ -87,6 +94,24 @@ static hone_status copy_texts(hn_arena *arena, const hn_attr *a, hn_attr *b, hn_
     return HONE_OK;
 }
 
+/* Another attribute, behind those n has; its type is none yet. */
+static hone_status append_attr(const copier *c, hn_node *n, const char *name, hn_attr **out,
+                               hn_error *err) {
+    hn_attr **end = &n->attrs;
+    while (*end != NULL) end = &(*end)->next;
+    *out = hn_arena_zero(&c->to->arena, sizeof **out);
+    if (*out == NULL) return HN_NOMEM(err);
+    (*out)->name = c->derived ? name : hn_arena_strdup(&c->to->arena, name);
+    (*out)->doc = "";
+    *end = *out;
+    return (*out)->name != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+/* Texts and numbers in lists. */
+static bool is_list(hn_attr_type t) {
+    return t == HN_ATTR_STRING || t == HN_ATTR_STRINGS || t == HN_ATTR_FLOATS || t == HN_ATTR_INTS;
+}
+
 static hone_status copy_attr(copier *c, const frame *f, const hn_attr *a, hn_node *n,
                              hn_error *err) {
     hn_arena *arena = &c->to->arena;
@@ -94,8 +119,8 @@ static hone_status copy_attr(copier *c, const frame *f, const hn_attr *a, hn_nod
     /* No operator that runs has one. */
     if (a->type == HN_ATTR_TYPE_PROTO || a->type == HN_ATTR_TYPE_PROTOS) return HONE_OK;
     /* The type is set last: until then a failure leaves nothing to release. */
-    HN_TRY(hn_node_add_attr(&b, n, a->name, HN_ATTR_NONE, err));
-    switch (a->type) {
+    HN_TRY(append_attr(c, n, a->name, &b, err));
+    switch (c->derived && is_list(a->type) ? HN_ATTR_NONE : a->type) {
         case HN_ATTR_STRING: HN_TRY(copy_text(arena, a->u.s, &b->u.s, err)); break;
         case HN_ATTR_STRINGS: HN_TRY(copy_texts(arena, a, b, err)); break;
         case HN_ATTR_FLOATS:
@@ -120,10 +145,25 @@ static hone_status copy_attr(copier *c, const frame *f, const hn_attr *a, hn_nod
     return HONE_OK;
 }
 
+/* Nodes that share a text are compared sooner. */
+static const char *one_copy(copier *c, const char *text) {
+    size_t n = strlen(text);
+    char *copy = hn_map_get(&c->texts, text, n);
+    if (copy != NULL) return copy;
+    copy = hn_arena_strdup(&c->to->arena, text);
+    return copy != NULL && hn_map_put(&c->texts, copy, n, copy) ? copy : NULL;
+}
+
 static hone_status copy_node(copier *c, const frame *f, const hn_node *from, hn_error *err) {
     hn_node *n;
-    HN_TRY(hn_node_create(&n, f->to, from->domain, from->op_type, from->name, from->n_inputs,
-                          from->n_outputs, err));
+    hn_node like = *from;
+    if (!c->derived) {
+        like.domain = one_copy(c, from->domain);
+        like.op_type = one_copy(c, from->op_type);
+        like.name = hn_arena_strdup(&c->to->arena, from->name);
+        if (like.domain == NULL || like.op_type == NULL || like.name == NULL) return HN_NOMEM(err);
+    }
+    HN_TRY(hn_node_create_like(&n, f->to, &like, err));
     hn_node_insert(n, NULL);
     for (int i = 0; i < from->n_inputs; i++)
         hn_node_set_input(n, i, copy_of(f, from->inputs[i].value));
@@ -131,19 +171,20 @@ static hone_status copy_node(copier *c, const frame *f, const hn_node *from, hn_
     for (int i = 0; i < from->n_outputs; i++) {
         hn_value *v;
         if (from->outputs[i] == NULL) continue;
-        HN_TRY(copy_value(f, from->outputs[i], &v, err));
+        HN_TRY(copy_value(c, f, from->outputs[i], &v, err));
         hn_node_set_output(n, i, v);
     }
     n->op = from->op;
     n->opset = from->opset;
     n->old = from->old;
     n->written = from->written;
+    n->formed = from->formed;
     return HONE_OK;
 }
 
 static hone_status copy_input(copier *c, const frame *f, const hn_value *from, hn_error *err) {
     hn_value *v;
-    HN_TRY(copy_value(f, from, &v, err));
+    HN_TRY(copy_value(c, f, from, &v, err));
     v->type.kind = from->type.kind;
     v->type.dtype = from->type.dtype;
     v->type.shape = copy_shape(&c->to->dims, &from->type.shape);
@@ -251,7 +292,7 @@ static hone_status copy_graph(copier *c, const hn_graph *from, const frame *pare
         const hn_value *v = from->values[i];
         hn_value *copy;
         if (v->dead || v->constant == NULL || v->is_input) continue;
-        HN_TRY(copy_value(&f, v, &copy, err));
+        HN_TRY(copy_value(c, &f, v, &copy, err));
     }
     for (const hn_node *n = from->first; n != NULL; n = n->next) HN_TRY(copy_node(c, &f, n, err));
     for (int i = 0; i < from->n_outputs; i++)
@@ -266,6 +307,7 @@ static hone_status begin(copier *c, const hn_model *m, hn_allocator *alloc, hn_e
     for (int i = 0; i < m->n_opsets; i++)
         HN_TRY_GOTO(hn_model_set_opset(c->to, m->opsets[i].domain, m->opsets[i].version, err));
     hn_arena_init(&c->scratch, alloc, HN_MEM_MODEL);
+    hn_map_init(&c->texts, alloc);
     return HONE_OK;
 fail:
     hn_model_destroy(c->to);
@@ -275,6 +317,7 @@ fail:
 /* Hands over what was made, or takes it back. */
 static hone_status end(copier *c, hone_status status, hn_model **out) {
     hn_arena_deinit(&c->scratch);
+    hn_map_deinit(&c->texts);
     if (status == HONE_OK)
         *out = c->to;
     else
@@ -286,6 +329,14 @@ hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *allo
     copier c = {0};
     hn_graph *g;
     HN_TRY(begin(&c, m, alloc, err));
+    return end(&c, copy_graph(&c, m->graph, NULL, NULL, &g, err), out);
+}
+
+hone_status hn_model_derive(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err) {
+    copier c = {.derived = true};
+    hn_graph *g;
+    HN_TRY(begin(&c, m, alloc, err));
+    c.to->unlisted = true;
     return end(&c, copy_graph(&c, m->graph, NULL, NULL, &g, err), out);
 }
 
@@ -306,7 +357,7 @@ static hone_status copy_source(copier *c, const frame *f, const hn_value *v, hn_
     const frame *home = f;
     while (home->from != v->graph) home = home->parent;
     hn_value *copy;
-    if (v->constant != NULL && !v->is_input) return copy_value(home, v, &copy, err);
+    if (v->constant != NULL && !v->is_input) return copy_value(c, home, v, &copy, err);
     assert(c->sources != NULL);
     c->sources[f->to->n_inputs] = v;
     return copy_input(c, home, v, err);
@@ -382,11 +433,13 @@ hone_status hn_graph_graft(hn_graph *g, const hn_graph *from, const bool *take, 
     hone_status status = HONE_OK;
     int k = 0;
     hn_arena_init(&c.scratch, g->model->alloc, HN_MEM_MODEL);
+    hn_map_init(&c.texts, g->model->alloc);
     for (const hn_node *n = from->first; n != NULL && status == HONE_OK; n = n->next, k++) {
         if (!take[k]) continue;
         status = copy_sources(&c, &f, n, err);
         if (status == HONE_OK) status = copy_node(&c, &f, n, err);
     }
     hn_arena_deinit(&c.scratch);
+    hn_map_deinit(&c.texts);
     return status;
 }

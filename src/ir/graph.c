@@ -124,6 +124,8 @@ hone_status hn_graph_create(hn_graph **out, hn_model *m, hn_graph *parent, hn_er
 /* ---- values ---- */
 
 hn_value *hn_graph_value(const hn_graph *g, const char *name) {
+    for (int i = 0; i < g->n_values && g->model->unlisted; i++)
+        if (!g->values[i]->dead && hn_same_name(g->values[i]->name, name)) return g->values[i];
     return hn_map_get(&g->names, name, strlen(name));
 }
 
@@ -133,6 +135,21 @@ hn_value *hn_graph_find(const hn_graph *g, const char *name) {
         if (v != NULL) return v;
     }
     return NULL;
+}
+
+static bool list_name(hn_value *v) {
+    return hn_map_put(&v->graph->model->taken, v->name, strlen(v->name), v) &&
+           hn_map_put(&v->graph->names, v->name, strlen(v->name), v);
+}
+
+static hone_status list_names(hn_model *m, hn_error *err) {
+    for (int k = 0; k < m->n_graphs && m->unlisted; k++)
+        for (int i = 0; i < m->graphs[k]->n_values; i++) {
+            hn_value *v = m->graphs[k]->values[i];
+            if (!v->dead && !list_name(v)) return HN_NOMEM(err);
+        }
+    m->unlisted = false;
+    return HONE_OK;
 }
 
 /* A name nobody in the model has: hint, then hint_1, hint_2 ... A long hint is cut. */
@@ -147,24 +164,39 @@ static const char *make_name(hn_model *m, const char *hint) {
     return hn_arena_strdup(&m->arena, buf);
 }
 
-hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const char *hint,
-                            hn_error *err) {
+/* A value that is not yet among those of the graph, which has room for it. */
+static hn_value *new_value(hn_graph *g, const char *name) {
     hn_model *m = g->model;
-    HN_CHECK(err, name == NULL || hn_graph_value(g, name) == NULL, HONE_E_MODEL,
-             "the name '%s' is given to two values of graph '%s'", name, g->name);
-    const char *copy = name != NULL ? hn_arena_strdup(&m->arena, name) : make_name(m, hint);
     hn_value *v = hn_arena_zero(&m->arena, sizeof *v);
-    if (copy == NULL || v == NULL ||
-        !reserve(m->alloc, (void **)&g->values, &g->cap_values, g->n_values + 1,
-                 sizeof *g->values) ||
-        !hn_map_put(&m->taken, copy, strlen(copy), v) ||
-        !hn_map_put(&g->names, copy, strlen(copy), v))
-        return HN_NOMEM(err);
-    v->name = copy;
+    if (v == NULL ||
+        !reserve(m->alloc, (void **)&g->values, &g->cap_values, g->n_values + 1, sizeof *g->values))
+        return NULL;
+    v->name = name;
     v->graph = g;
     v->id = g->n_values;
     v->type.shape.rank = -1;
     v->doc = "";
+    return v;
+}
+
+hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const char *hint,
+                            hn_error *err) {
+    hn_model *m = g->model;
+    HN_TRY(list_names(m, err));
+    HN_CHECK(err, name == NULL || hn_graph_value(g, name) == NULL, HONE_E_MODEL,
+             "the name '%s' is given to two values of graph '%s'", name, g->name);
+    const char *copy = name != NULL ? hn_arena_strdup(&m->arena, name) : make_name(m, hint);
+    hn_value *v = copy != NULL ? new_value(g, copy) : NULL;
+    if (v == NULL || !list_name(v)) return HN_NOMEM(err);
+    g->values[g->n_values++] = v;
+    *out = v;
+    return HONE_OK;
+}
+
+hone_status hn_value_create_unlisted(hn_value **out, hn_graph *g, const char *name, hn_error *err) {
+    assert(g->model->unlisted);
+    hn_value *v = new_value(g, name);
+    if (v == NULL) return HN_NOMEM(err);
     g->values[g->n_values++] = v;
     *out = v;
     return HONE_OK;
@@ -172,6 +204,7 @@ hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const
 
 hone_status hn_value_rename(hn_value *v, const char *name, hn_error *err) {
     hn_graph *g = v->graph;
+    HN_TRY(list_names(g->model, err));
     HN_CHECK(err, hn_graph_value(g, name) == NULL, HONE_E_MODEL,
              "the name '%s' is given to two values of graph '%s'", name, g->name);
     const char *copy = hn_arena_strdup(&g->model->arena, name);
@@ -185,7 +218,9 @@ hone_status hn_value_rename(hn_value *v, const char *name, hn_error *err) {
 
 void hn_value_set_constant(hn_value *v, hn_tensor *t) {
     hn_tensor_unref(v->constant);
+    hn_tensor_unref(v->folded);
     v->constant = t;
+    v->folded = NULL;
     v->n_known = 0;
     if (t == NULL) return;
     v->type.kind = HN_TYPE_TENSOR;
@@ -206,8 +241,7 @@ hone_status hn_value_create_constant(hn_value **out, hn_graph *g, const char *na
 void hn_value_remove(hn_value *v) {
     assert(v->n_uses == 0 && v->producer == NULL && !v->dead);
     hn_map_remove(&v->graph->names, v->name, strlen(v->name));
-    hn_tensor_unref(v->constant);
-    v->constant = NULL;
+    hn_value_set_constant(v, NULL);
     v->dead = true;
 }
 
@@ -299,20 +333,30 @@ void hn_graph_set_output(hn_graph *g, int i, hn_value *v) {
 hone_status hn_node_create(hn_node **out, hn_graph *g, const char *domain, const char *op_type,
                            const char *name, int n_inputs, int n_outputs, hn_error *err) {
     hn_arena *arena = &g->model->arena;
+    hn_node like = {.domain = hn_arena_strdup(arena, canonical_domain(domain)),
+                    .op_type = hn_arena_strdup(arena, op_type),
+                    .name = hn_arena_strdup(arena, name != NULL ? name : ""),
+                    .n_inputs = n_inputs,
+                    .n_outputs = n_outputs};
+    if (like.domain == NULL || like.op_type == NULL || like.name == NULL) return HN_NOMEM(err);
+    return hn_node_create_like(out, g, &like, err);
+}
+
+hone_status hn_node_create_like(hn_node **out, hn_graph *g, const hn_node *like, hn_error *err) {
+    hn_arena *arena = &g->model->arena;
     hn_node *n = hn_arena_zero(arena, sizeof *n);
     if (n == NULL) return HN_NOMEM(err);
     n->graph = g;
-    n->domain = hn_arena_strdup(arena, canonical_domain(domain));
-    n->op_type = hn_arena_strdup(arena, op_type);
-    n->name = hn_arena_strdup(arena, name != NULL ? name : "");
-    n->inputs = hn_arena_array(arena, (size_t)n_inputs, sizeof *n->inputs);
-    n->outputs = hn_arena_array(arena, (size_t)n_outputs, sizeof *n->outputs);
-    if (n->domain == NULL || n->op_type == NULL || n->name == NULL || n->inputs == NULL ||
-        n->outputs == NULL)
-        return HN_NOMEM(err);
-    n->n_inputs = n_inputs;
-    n->n_outputs = n_outputs;
-    for (int i = 0; i < n_inputs; i++) n->inputs[i] = (hn_use){.node = n, .graph = g, .index = i};
+    n->domain = like->domain;
+    n->op_type = like->op_type;
+    n->name = like->name;
+    n->n_inputs = like->n_inputs;
+    n->n_outputs = like->n_outputs;
+    n->inputs = hn_arena_array(arena, (size_t)n->n_inputs, sizeof *n->inputs);
+    n->outputs = hn_arena_array(arena, (size_t)n->n_outputs, sizeof *n->outputs);
+    if (n->inputs == NULL || n->outputs == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n->n_inputs; i++)
+        n->inputs[i] = (hn_use){.node = n, .graph = g, .index = i};
     n->doc = n->overload = "";
     n->opset = INT64_MAX;
     *out = n;
@@ -338,6 +382,7 @@ void hn_node_insert(hn_node *n, hn_node *before) {
 
 void hn_node_touch(hn_node *n) {
     n->edited = true;
+    n->formed = false;
     if (n->source != NULL) n->source->edited = true;
 }
 

@@ -110,7 +110,7 @@ struct hn_value {
     /* Contents of a small integer value as dim expressions, found by inference; n_known 0: none. */
     hn_dim *known;
     int n_known, cap_known;
-    hn_tensor *folded; /* contents found while inference runs; NULL at all other times */
+    hn_tensor *folded; /* contents of a small value, found by inference; NULL: none */
     bool is_input; /* a graph input; together with `constant`: an initializer that may be overridden
                     */
     bool declared; /* listed in value_info, so it is saved there again */
@@ -205,6 +205,7 @@ struct hn_node {
                     */
     bool old;      /* still in the semantics of `opset`; ops/lift.h brings it to the newest */
     bool edited;   /* changed since it was lifted (hn_node_touch) */
+    bool formed;   /* and not since its inputs, outputs and attributes were found to be in order */
     /* f16 or bf16: what the model computes it in, though here it takes and makes f32
      * (engine/widen.h). HONE_DTYPE_NONE: in the types it has. */
     hone_dtype written;
@@ -268,7 +269,8 @@ struct hn_model {
     int64_t file_bytes;
     hn_graph **graphs; /* every graph made, for teardown */
     int n_graphs, cap_graphs;
-    hn_map taken; /* every name a value has had: where made-up names may not fall */
+    hn_map taken;  /* every name a value has had: where made-up names may not fall */
+    bool unlisted; /* `taken` and the names of graphs are filled once a name is to be made */
     uint64_t n_made_up;
 };
 
@@ -283,7 +285,10 @@ hone_status hn_model_set_opset(hn_model *m, const char *domain, int64_t version,
  * infer it. m is only read. */
 hone_status hn_model_clone(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err);
 
-/* The same with docs, metadata, stated types and all else a file has, for whoever saves what was
+/* The same, with names and attributes that lie in m, which must outlive it. */
+hone_status hn_model_derive(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err);
+
+/* A clone with docs, metadata, stated types and all else a file has, for whoever saves what was
  * made of a model. Its nodes count as edited: how they stood in the file is left behind here too.
  */
 hone_status hn_model_copy(hn_model **out, const hn_model *m, hn_allocator *alloc, hn_error *err);
@@ -316,6 +321,8 @@ hone_status hn_graph_create(hn_graph **out, hn_model *m, hn_graph *parent, hn_er
  * name: one is made up from `hint`. */
 hone_status hn_value_create(hn_value **out, hn_graph *g, const char *name, const char *hint,
                             hn_error *err);
+/* Likewise, of a model that is `unlisted`: the name is no other value's, and is not copied. */
+hone_status hn_value_create_unlisted(hn_value **out, hn_graph *g, const char *name, hn_error *err);
 /* A new constant; takes over the caller's reference to the tensor, on failure too. */
 hone_status hn_value_create_constant(hn_value **out, hn_graph *g, const char *name,
                                      const char *hint, hn_tensor *t, hn_error *err);
@@ -337,6 +344,8 @@ void hn_graph_set_output(hn_graph *g, int i, hn_value *v);
 /* A node with n_inputs absent inputs and n_outputs absent outputs, not yet in the list. */
 hone_status hn_node_create(hn_node **out, hn_graph *g, const char *domain, const char *op_type,
                            const char *name, int n_inputs, int n_outputs, hn_error *err);
+/* A new node with the number of inputs and outputs that `like` has, and its texts, not copied. */
+hone_status hn_node_create_like(hn_node **out, hn_graph *g, const hn_node *like, hn_error *err);
 /* before NULL: at the end. */
 void hn_node_insert(hn_node *n, hn_node *before);
 void hn_node_set_input(hn_node *n, int i, hn_value *v); /* v may be NULL */

@@ -118,11 +118,18 @@ hone_status hn_tensor_borrow(hn_tensor *t, hone_dtype dtype, int rank, const int
 
 hone_status hn_tensor_create_view(hn_tensor **out, hn_tensor *base, int rank, const int64_t *dims,
                                   hn_error *err) {
+    HN_TRY(hn_tensor_create_part(out, base, 0, rank, dims, err));
+    assert((*out)->n == base->n);
+    return HONE_OK;
+}
+
+hone_status hn_tensor_create_part(hn_tensor **out, hn_tensor *base, int64_t first, int rank,
+                                  const int64_t *dims, hn_error *err) {
     hn_tensor *t;
     HN_TRY(make(&t, base->alloc, HN_MEM_TENSOR, base->dtype, rank, dims, 0, 0, err));
-    assert(t->n == base->n && base->data != NULL);
+    assert(base->data != NULL && first + t->n <= base->n);
     t->base = hn_tensor_ref(base);
-    t->data = base->data;
+    t->data = (char *)base->data + first * hone_dtype_bits(base->dtype) / 8;
     *out = t;
     return HONE_OK;
 }

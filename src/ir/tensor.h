@@ -60,6 +60,9 @@ hone_status hn_tensor_borrow(hn_tensor *t, hone_dtype dtype, int rank, const int
 /* The same elements under other dims (same count). */
 hone_status hn_tensor_create_view(hn_tensor **out, hn_tensor *base, int rank, const int64_t *dims,
                                   hn_error *err);
+/* As many of its elements as the dims hold, from number `first` on, which begins a byte. */
+hone_status hn_tensor_create_part(hn_tensor **out, hn_tensor *base, int64_t first, int rank,
+                                  const int64_t *dims, hn_error *err);
 /* String tensor: copies the texts. */
 hone_status hn_tensor_create_strings(hn_tensor **out, hn_allocator *alloc, int rank,
                                      const int64_t *dims, const hn_str *texts, hn_error *err);

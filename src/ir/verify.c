@@ -17,9 +17,9 @@ static hone_status check_value(const hn_graph *g, const hn_value *v, hn_error *e
         return HONE_OK;
     }
     if (v->name == NULL || v->name[0] == '\0') BROKEN("a value of graph '%s' has no name", g->name);
-    if (hn_graph_value(g, v->name) != v)
+    if (!g->model->unlisted && hn_graph_value(g, v->name) != v)
         BROKEN("looking up '%s' in graph '%s' gives another value", v->name, g->name);
-    for (const hn_graph *up = g->parent; up != NULL; up = up->parent)
+    for (const hn_graph *up = g->parent; up != NULL && !g->model->unlisted; up = up->parent)
         if (hn_graph_value(up, v->name) != NULL)
             BROKEN("'%s' is defined in graph '%s' and again in a graph around it", v->name,
                    g->name);

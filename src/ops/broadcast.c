@@ -196,7 +196,7 @@ static bool has_far(const hn_dim *v, int n) {
 void hn_follow_values(hn_infer *c, hn_dim (*fn)(hn_infer *c, const hn_dim *args)) {
     int64_t dims[HONE_MAX_RANK], in_dims[MOST_ARGS][HONE_MAX_RANK], count;
     const hn_dim *in[MOST_ARGS];
-    if (c->n_in > MOST_ARGS || !hn_wants_out(c, 0)) return;
+    if (c->exact || c->n_in > MOST_ARGS || !hn_wants_out(c, 0)) return;
     const hn_shape *shape = &c->out[0].shape;
     if (!hn_shape_is_const(shape, dims) || !hn_dims_count(dims, shape->rank, &count)) return;
     if (count > HN_MAX_KNOWN) return;

@@ -138,7 +138,8 @@ static hone_status allocate_outputs(run *r, hn_eval *e, hn_error *err) {
                   .dims = &r->dims,
                   .scratch = e->scratch,
                   .n_in = e->n_in,
-                  .n_out = e->n_out};
+                  .n_out = e->n_out,
+                  .exact = true};
     c.in = hn_arena_array(e->scratch, (size_t)e->n_in + 1, sizeof *c.in);
     c.out = hn_arena_array(e->scratch, (size_t)e->n_out + 1, sizeof *c.out);
     if (c.in == NULL || c.out == NULL) return HN_NOMEM(err);

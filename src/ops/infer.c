@@ -141,7 +141,7 @@ static hone_status dims_trouble(hn_dims *dims, hn_error *err) {
 
 static hone_status infer_outputs(hn_infer *c, hn_error *err) {
     const hn_node *n = c->node;
-    HN_TRY(hn_node_check_form(n, err));
+    if (!n->formed) HN_TRY(hn_node_check_form(n, err));
     hone_dtype *types = hn_arena_array(c->scratch, (size_t)(c->n_in + c->n_out + 1), sizeof *types);
     if (types == NULL) return HN_NOMEM(err);
     for (int i = 0; i < c->n_in; i++)
@@ -181,6 +181,7 @@ hone_status hn_node_infer(hn_infer *c, hn_error *err) { return infer_outputs(c, 
 typedef struct walk {
     hn_model *model;
     const hn_infer_options *o;
+    hn_arena scratch;
     bool uncertain; /* in a subgraph that may not run */
 } walk;
 
@@ -311,20 +312,30 @@ static hone_status known_tensor(walk *w, const hn_infer_in *in, hn_tensor **out,
     return hn_tensor_from_s64(out, w->model->alloc, in->dtype, in->shape.rank, dims, v, err);
 }
 
-/* Every input is known, and evaluating the node is little work with a small result. (The results of
- * DYNAMIC operators are no larger than a few times their inputs.) */
-static bool can_fold(const hn_node *n, const hn_infer *c) {
+/* Whether the contents of all inputs are known, and few; *exact: as numbers. */
+static bool has_contents(const hn_node *n, const hn_infer *c, bool *exact) {
     const hn_op_def *op = n->op;
-    if (op->ref == NULL || (op->traits & (HN_CONTROL | HN_RANDOM)) != 0) return false;
     int64_t elements = 0;
+    *exact = true;
+    if (op->ref == NULL || (op->traits & (HN_CONTROL | HN_RANDOM)) != 0) return false;
     for (int i = 0; i < c->n_in; i++) {
         const hn_infer_in *in = &c->in[i];
         if (!in->present) continue;
         if (in->tensor == NULL && in->values == NULL) return false;
         if (in->dtype == HONE_DTYPE_STRING || in->shape.rank < 0) return false;
         elements += in->tensor != NULL ? in->tensor->n : in->n_values;
+        *exact = *exact && in->tensor != NULL;
         if (elements > MOST_FOLDED) return false;
     }
+    return true;
+}
+
+/* Every input is known, and evaluating the node is little work with a small result. (The results of
+ * DYNAMIC operators are no larger than a few times their inputs.) */
+static bool can_fold(const hn_node *n, const hn_infer *c) {
+    const hn_op_def *op = n->op;
+    bool exact;
+    if (!has_contents(n, c, &exact)) return false;
     for (int i = 0; i < c->n_out && (op->traits & HN_DYNAMIC) == 0; i++) {
         int64_t dims[HONE_MAX_RANK], count;
         if (!c->out[i].wanted) continue;
@@ -396,28 +407,32 @@ static hn_tensor *constant_attr(const hn_node *n) {
     return a != NULL && a->type == HN_ATTR_TENSOR && a->u.tensor->data != NULL ? a->u.tensor : NULL;
 }
 
-static hone_status infer_node_in(walk *w, hn_node *n, hn_arena *scratch, hn_error *err) {
+static hone_status infer_node_in(walk *w, hn_node *n, hn_error *err) {
     hn_infer c = {.node = n,
                   .dims = &w->model->dims,
-                  .scratch = scratch,
+                  .scratch = &w->scratch,
                   .n_in = n->n_inputs,
                   .n_out = n->n_outputs,
                   .body = infer_body,
                   .driver = w};
-    c.in = hn_arena_array(scratch, (size_t)n->n_inputs + 1, sizeof *c.in);
-    c.out = hn_arena_array(scratch, (size_t)n->n_outputs + 1, sizeof *c.out);
+    c.in = hn_arena_array(c.scratch, (size_t)n->n_inputs + 1, sizeof *c.in);
+    c.out = hn_arena_array(c.scratch, (size_t)n->n_outputs + 1, sizeof *c.out);
     if (c.in == NULL || c.out == NULL) return HN_NOMEM(err);
     bool defaults = w->o != NULL && w->o->defaults;
     for (int i = 0; i < n->n_inputs; i++) describe(n->inputs[i].value, defaults, &c.in[i]);
     for (int i = 0; i < n->n_outputs; i++) c.out[i].wanted = n->outputs[i] != NULL;
 
+    bool exact;
+    c.exact = has_contents(n, &c, &exact) && exact && n->n_inputs > 0;
     hone_status status = infer_outputs(&c, err);
+    n->formed = status == HONE_OK;
     if (status != HONE_OK) {
         HN_TRY(report(w, n, status, err));
         for (int i = 0; i < n->n_outputs && w->uncertain; i++)
             if (n->outputs[i] != NULL) n->outputs[i]->type.shape = hn_shape_unknown();
         return HONE_OK;
     }
+    c.exact = false;
     HN_TRY(fold(w, n, &c, err));
     hn_tensor *direct = constant_attr(n);
     for (int i = 0; i < n->n_outputs; i++) {
@@ -431,10 +446,9 @@ static hone_status infer_node_in(walk *w, hn_node *n, hn_arena *scratch, hn_erro
 }
 
 static hone_status infer_node(walk *w, hn_node *n, hn_error *err) {
-    hn_arena scratch;
-    hn_arena_init(&scratch, w->model->alloc, HN_MEM_SCRATCH);
-    hone_status status = infer_node_in(w, n, &scratch, err);
-    hn_arena_deinit(&scratch);
+    hn_arena_mark here = hn_arena_here(&w->scratch);
+    hone_status status = infer_node_in(w, n, err);
+    hn_arena_back(&w->scratch, here);
     return status;
 }
 
@@ -492,16 +506,11 @@ hone_status hn_model_infer(hn_model *m, const hn_infer_options *o, hn_error *err
     hn_error unread;
     if (err == NULL) err = &unread;
     m->dims.status = HONE_OK;
+    hn_arena_init(&w.scratch, m->alloc, HN_MEM_SCRATCH);
     hone_status status = infer_graph(&w, m->graph, err);
     if (status != HONE_OK && status != HONE_E_NOMEM && o != NULL && o->free_zeros && free_zeros(m))
         status = infer_graph(&w, m->graph, err);
-    for (int i = 0; i < m->n_graphs; i++) {
-        for (int k = 0; k < m->graphs[i]->n_values; k++) {
-            hn_value *v = m->graphs[i]->values[k];
-            hn_tensor_unref(v->folded);
-            v->folded = NULL;
-        }
-    }
+    hn_arena_deinit(&w.scratch);
     return status;
 }
 

@@ -125,6 +125,7 @@ struct hn_infer {
     int n_in, n_out;
     hn_infer_in *in;
     hn_infer_out *out;
+    bool exact; /* the node will be evaluated: infer need not follow contents */
     /* Infers a subgraph whose inputs have the given types; results go to the types of its values.
      * certain false: the subgraph may not run, so a node in it that does not infer is no error
      * before it runs; the shapes of its outputs are then unknown.

@@ -208,6 +208,7 @@ hone_status hn_ref_copy(hn_eval *e, hn_error *err) {
 
 void hn_infer_same_values(hn_infer *c) {
     int n;
+    if (c->exact) return;
     const hn_dim *src = hn_in_values(c, 0, &n);
     hn_dim *dst = src != NULL ? hn_set_values(c, 0, n) : NULL;
     if (dst != NULL && n > 0) memcpy(dst, src, (size_t)n * sizeof *dst);
@@ -216,7 +217,7 @@ void hn_infer_same_values(hn_infer *c) {
 const hn_dim *hn_known_values(const hn_infer *c, int i, int64_t *dims) {
     int n;
     int64_t count;
-    const hn_dim *v = hn_in_values(c, i, &n);
+    const hn_dim *v = c->exact ? NULL : hn_in_values(c, i, &n);
     if (v == NULL || !hn_shape_is_const(hn_in_shape(c, i), dims)) return NULL;
     return hn_dims_count(dims, c->in[i].shape.rank, &count) && count == n ? v : NULL;
 }

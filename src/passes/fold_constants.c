@@ -54,6 +54,13 @@ static bool all_known(const hn_node *n) {
     return true;
 }
 
+/* Whether inference has evaluated the node. */
+static bool is_evaluated(const hn_node *n) {
+    for (int i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] != NULL && n->outputs[i]->folded == NULL) return false;
+    return true;
+}
+
 static bool all_constant(const hn_node *n) {
     for (int i = 0; i < n->n_inputs; i++)
         if (n->inputs[i].value != NULL && hn_node_constant(n, i) == NULL) return false;
@@ -127,6 +134,29 @@ static hone_status evaluate(hn_pass_ctx *c, const hn_node *n, hn_tensor **out, b
     return status == HONE_E_NOMEM ? HN_NOMEM(err) : HONE_OK;
 }
 
+/* Rows of a constant that lie behind each other, as an embedding of positions is looked up: a part of
+ * it, without a copy, unless only the part would keep the rest in memory. *done false: n does not
+ * ask for such. */
+static hone_status take_rows(const hn_node *n, hn_tensor **out, bool *done, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], row;
+    *done = false;
+    if (!hn_is(n, "Gather")) return HONE_OK;
+    hn_tensor *x = hn_node_constant(n, 0);
+    const hn_tensor *rows = hn_node_constant(n, 1);
+    bool stays = x->own == NULL || atomic_load(&x->refs) > 1;
+    if (!stays || hn_attr_i(n, "axis") != 0 || x->alloc == NULL || rows->n == 0 ||
+        x->dtype == HONE_DTYPE_STRING || hone_dtype_bits(x->dtype) < 8 || !hn_tensor_aligned(x) ||
+        !hn_shape_is_const(&n->outputs[0]->type.shape, dims))
+        return HONE_OK;
+    int64_t first = hn_tensor_s64(rows, 0);
+    if (first < 0 || first + rows->n > x->dims[0]) return HONE_OK;
+    for (int64_t i = 1; i < rows->n; i++)
+        if (hn_tensor_s64(rows, i) != first + i) return HONE_OK;
+    *done = hn_dims_count(x->dims + 1, x->rank - 1, &row);
+    if (!*done) return HONE_OK;
+    return hn_tensor_create_part(out, x, first * row, n->outputs[0]->type.shape.rank, dims, err);
+}
+
 /* An output of the graph is computed by a Constant. */
 static hone_status become_node(hn_pass_ctx *c, hn_node *n, hn_tensor *t, hn_error *err) {
     hn_node *constant;
@@ -178,7 +208,14 @@ static hone_status contents(hn_pass_ctx *c, hn_node *n, hn_tensor **t, bool *don
     *done = false;
     if (!all_constant(n)) return HONE_OK;
     HN_TRY(worthwhile(c, n, done, err));
-    return *done ? evaluate(c, n, t, done, err) : HONE_OK;
+    if (!*done) return HONE_OK;
+    HN_TRY(take_rows(n, &t[0], done, err));
+    if (*done) return HONE_OK;
+    if (!is_evaluated(n)) return evaluate(c, n, t, done, err);
+    for (int i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] != NULL) t[i] = hn_tensor_ref(n->outputs[i]->folded);
+    *done = true;
+    return HONE_OK;
 }
 
 static hone_status fold(hn_pass_ctx *c, hn_node *n, hn_error *err) {

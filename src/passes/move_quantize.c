@@ -173,8 +173,9 @@ static hone_status quantize_earlier(hn_pass_ctx *c, hn_node *n, hn_error *err) {
 }
 
 static hone_status move(hn_pass_ctx *c, hn_node *n, hn_error *err) {
-    if (mover(c, n) >= 0) return dequantize_later(c, n, err);
-    return hn_is(n, "QuantizeLinear") ? quantize_earlier(c, n, err) : HONE_OK;
+    if (hn_is(n, "QuantizeLinear")) return quantize_earlier(c, n, err);
+    bool moves = hn_feeds(n, 0, "DequantizeLinear") != NULL && mover(c, n) >= 0;
+    return moves ? dequantize_later(c, n, err) : HONE_OK;
 }
 
 hone_status hn_pass_move_quantize(hn_graph *g, hn_pass_ctx *c, hn_error *err) {

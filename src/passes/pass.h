@@ -26,7 +26,7 @@ typedef struct hn_pass_ctx {
 } hn_pass_ctx;
 
 typedef hone_status hn_pass_fn(hn_graph *g, hn_pass_ctx *c, hn_error *err);
-#define HN_PASS(name, level, help) hn_pass_fn hn_pass_##name;
+#define HN_PASS(name, level, operators, help) hn_pass_fn hn_pass_##name;
 #include "passes/passes.def"
 #undef HN_PASS
 

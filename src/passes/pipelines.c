@@ -51,10 +51,11 @@ _Static_assert(N_ORDER == HN_PASS_COUNT_, "every pass has its place in the order
 static const struct {
     const char *name;
     int level;
+    const char *operators;
     const char *help;
     hn_pass_fn *run;
 } passes[] = {
-#define HN_PASS(name, level, help) {#name, level, help, hn_pass_##name},
+#define HN_PASS(name, level, operators, help) {#name, level, operators, help, hn_pass_##name},
 #include "passes/passes.def"
 #undef HN_PASS
 };
@@ -90,14 +91,42 @@ static hone_status find_pass(const char *name, size_t n, int *id, hn_error *err)
 /* What the options come to. */
 typedef struct plan {
     bool runs[HN_PASS_COUNT_];
-    int stop_after; /* -1: none */
+    uint64_t operators[HN_PASS_COUNT_]; /* one of these bits is that of an operator it needs */
+    int stop_after;                     /* -1: none */
 } plan;
+
+/* A bit for an operator's name; several share one. */
+static uint64_t bit_of(const char *name, size_t n) {
+    unsigned h = (unsigned)n * 37 + (unsigned char)name[0] * 5 + (unsigned char)name[n - 1];
+    return (uint64_t)1 << (h + (unsigned char)name[n / 2] * 11) % 64;
+}
+
+static uint64_t bits_of(const char *names) {
+    uint64_t bits = 0;
+    for (size_t n; *names != '\0'; names += n + (names[n] == ' ')) {
+        n = strcspn(names, " ");
+        bits |= bit_of(names, n);
+    }
+    return bits;
+}
+
+static uint64_t operators_of(const hn_model *m) {
+    uint64_t bits = 0;
+    for (int i = 0; i < m->n_graphs; i++)
+        for (const hn_node *n = m->graphs[i]->first; n != NULL; n = n->next)
+            if (n->op_type[0] != '\0') bits |= bit_of(n->op_type, strlen(n->op_type));
+    return bits;
+}
 
 static hone_status read_options(const hn_simplify_options *o, plan *p, hn_error *err) {
     int id;
     HN_CHECK(err, o->level >= 0 && o->level <= 3, HONE_E_ARG, "level %d, expected 0 to 3",
              o->level);
-    for (int i = 0; i < HN_PASS_COUNT_; i++) p->runs[i] = passes[i].level <= o->level;
+    for (int i = 0; i < HN_PASS_COUNT_; i++) {
+        p->runs[i] = passes[i].level <= o->level;
+        p->operators[i] =
+            passes[i].operators[0] != '\0' ? bits_of(passes[i].operators) : UINT64_MAX;
+    }
     if (o->only != NULL) {
         HN_TRY(find_pass(o->only, strlen(o->only), &id, err));
         for (int i = 0; i < HN_PASS_COUNT_; i++) p->runs[i] = i == id || i == HN_PASS_remove_dead;
@@ -204,13 +233,18 @@ static hone_status infer_anew(hn_model *m, bool *found, hn_error *err) {
 
 static hone_status run_rounds(const plan *p, hn_pass_ctx *c, hn_pass_report *r, hn_error *err) {
     int64_t done[HN_PASS_COUNT_]; /* what had fired when a pass found nothing to do */
+    int64_t seen = -1;            /* what had fired when `operators` was right */
+    uint64_t operators = 0;
     bool changed = true, found = true;
     for (; changed && r->rounds < MOST_ROUNDS; r->rounds++) {
         int64_t fired = c->fired;
         for (int i = 0; i < N_ORDER; i++) {
             int id = (int)order[i];
             int64_t before = c->fired;
-            if (p->runs[id] && (found || done[id] != before)) {
+            if (seen != before) operators = operators_of(c->model), seen = before;
+            bool finds = (p->operators[id] & operators) != 0;
+            if (!finds) done[id] = before;
+            if (p->runs[id] && finds && (found || done[id] != before)) {
                 HN_TRY(run_pass(id, c, r, err));
                 done[id] = c->fired == before ? before : -1;
             }

@@ -74,7 +74,7 @@ static int handed_on(const hn_node *n) {
     if ((n->op->traits & HN_VIEW) != 0)
         return strcmp(n->op_type, "Identity") == 0 || hn_same_type(n->inputs[0].value, y) ? 0 : -1;
     for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
-        if (strcmp(n->op_type, rules[k].op) != 0) continue;
+        if (!hn_same_name(n->op_type, rules[k].op)) continue;
         if (hn_same_type(n->inputs[0].value, y) && rules[k].neutral(n)) return 0;
         if (rules[k].symmetric && hn_same_type(n->inputs[1].value, y) && first_of_two(n)) return 1;
         return -1;

@@ -156,6 +156,8 @@ static void undo(task *t) {
         r->value->stated = r->stated;
         for (int k = 0; k < r->n_known; k++) r->value->known[k] = r->known[k];
         r->value->n_known = r->n_known;
+        hn_tensor_unref(r->value->folded);
+        r->value->folded = NULL;
     }
 }
 

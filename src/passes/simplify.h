@@ -15,7 +15,7 @@
 #include "ir/ir.h"
 
 typedef enum hn_pass_id {
-#define HN_PASS(name, level, help) HN_PASS_##name,
+#define HN_PASS(name, level, operators, help) HN_PASS_##name,
 #include "passes/passes.def"
 #undef HN_PASS
     HN_PASS_COUNT_

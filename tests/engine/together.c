@@ -50,7 +50,10 @@ static const char *const plain =
 static hn_plan *plan_of(const char *text, hn_pool *pool, hn_weights *weights) {
     hn_plan *p;
     hn_error err;
+    hn_arena scratch;
+    hn_arena_init(&scratch, &model_mem, HN_MEM_SCRATCH);
     hn_compile how = {.alloc = &model_mem,
+                      .scratch = &scratch,
                       .pool = pool,
                       .weights = weights,
                       .isa = hn_isa_available(),
@@ -59,6 +62,7 @@ static hn_plan *plan_of(const char *text, hn_pool *pool, hn_weights *weights) {
     assert_int_equal(hn_model_clone(&m, model_inferred(text), &model_mem, &err), HONE_OK);
     assert_int_equal(hn_model_infer(m, NULL, &err), HONE_OK);
     assert_int_equal(hn_plan_create(&p, m, &how, &err), HONE_OK);
+    hn_arena_deinit(&scratch);
     return p;
 }
 
