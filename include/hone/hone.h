@@ -472,8 +472,9 @@ HONE_INLINE hone_status hone_session_prepare(hone_session *session, size_t n_in,
 /* Runs the model once.
  *
  * in holds the inputs, in any order; they are found by name. All inputs without an initializer must
- * be given. out holds the wanted outputs, with their names set. The library allocates memory for an
- * output whose data is NULL; otherwise it writes to data, which must be large enough (`bytes`). On
+ * be given. out holds the wanted outputs, with their names set. A value whose name is NULL is the
+ * input or output of its place: in[2] is the model's third input. The arrays can be used for any
+ * number of runs. The library allocates memory for an output whose data is NULL; otherwise it writes to data, which must be large enough (`bytes`). On
  * success dtype, rank, dims and bytes of each output are set. On failure only the contents of the
  * caller's buffers may have changed.
  *

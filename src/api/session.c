@@ -18,7 +18,8 @@
 
 /* Where one wanted output comes from and goes to. */
 typedef struct target {
-    int output;  /* of the graph */
+    int output; /* of the graph */
+    const char *name;
     void *block; /* memory for a value that came without; the caller's once the run has succeeded */
     const void *made; /* where the run computes it */
     hone_value got;
@@ -413,17 +414,36 @@ static hone_status bind_kept(const hone_session *s, hone_state *state, bindings 
     return HONE_OK;
 }
 
+static const char *value_name(const hn_graph *g, bool input, int k) {
+    return input ? g->inputs[k]->name : g->outputs[k].value->name;
+}
+
+/* The input or output of that name, or, where value number i of the caller has none, the one of its
+ * place. */
+static hone_status find_value(const hn_graph *g, bool input, size_t i, const char *name, int *out,
+                              hn_error *err) {
+    int n = input ? g->n_inputs : g->n_outputs;
+    const char *kind = input ? "input" : "output";
+    *out = (int)i;
+    bool there = i < (size_t)n;
+    HN_CHECK(err, name != NULL || there, HONE_E_ARG, "%s %zu has no name, and the model has %d %ss",
+             kind, i, n, kind);
+    if (name == NULL || (there && strcmp(value_name(g, input, *out), name) == 0)) return HONE_OK;
+    for (*out = 0; *out < n; ++*out)
+        if (strcmp(value_name(g, input, *out), name) == 0) return HONE_OK;
+    return HN_FAIL(err, HONE_E_NOT_FOUND, "the model has no %s '%s'", kind, name);
+}
+
 /* with_data false: shapes are all that is wanted of them. */
 static hone_status bind_inputs(hone_session *s, size_t n, const hone_value *in, bool with_data,
                                hone_state *state, call *c, hn_error *err) {
     const hn_graph *g = s->model->ir->graph;
     bindings b = {0};
     for (size_t i = 0; i < n; i++) {
-        int k = 0;
-        HN_CHECK(err, in[i].name != NULL, HONE_E_ARG, "input %zu has no name", i);
-        while (k < g->n_inputs && strcmp(g->inputs[k]->name, in[i].name) != 0) k++;
-        HN_CHECK(err, k < g->n_inputs, HONE_E_NOT_FOUND, "the model has no input '%s'", in[i].name);
-        HN_CHECK(err, c->in[k] == NULL, HONE_E_ARG, "input '%s' is given twice", in[i].name);
+        int k;
+        HN_TRY(find_value(g, true, i, in[i].name, &k, err));
+        HN_CHECK(err, c->in[k] == NULL, HONE_E_ARG, "input '%s' is given twice",
+                 g->inputs[k]->name);
         HN_TRY(bind_input(g, k, &in[i], with_data, &b, c, err));
     }
     if (state != NULL) HN_TRY(bind_kept(s, state, &b, c, err));
@@ -441,27 +461,20 @@ typedef struct targets {
     hone_state *state; /* NULL: none */
 } targets;
 
-static hone_status find_output(const hn_graph *g, const hone_value *v, target *to, hn_error *err) {
-    HN_CHECK(err, v->name != NULL, HONE_E_ARG, "an output has no name");
-    for (to->output = 0; to->output < g->n_outputs; to->output++)
-        if (strcmp(g->outputs[to->output].value->name, v->name) == 0) return HONE_OK;
-    return HN_FAIL(err, HONE_E_NOT_FOUND, "the model has no output '%s'", v->name);
-}
-
 static hone_status make_room(hn_allocator *alloc, const hone_value *v, target *to, hone_dtype dtype,
                              int rank, const int64_t *dims, hn_error *err) {
     HN_CHECK(err, dtype != HONE_DTYPE_STRING, HONE_E_UNSUPPORTED,
-             "output '%s' holds strings, which cannot be handed over", v->name);
+             "output '%s' holds strings, which cannot be handed over", to->name);
     size_t bytes = hone_value_bytes(dtype, rank, dims);
     HN_CHECK(err, v->data == NULL || v->bytes >= bytes, HONE_E_ARG,
-             "output '%s' takes %zu bytes, its buffer has %zu", v->name, bytes, v->bytes);
+             "output '%s' takes %zu bytes, its buffer has %zu", to->name, bytes, v->bytes);
     to->got = (hone_value){.dtype = dtype, .rank = rank, .data = v->data, .bytes = bytes};
     memcpy(to->got.dims, dims, (size_t)rank * sizeof *dims);
     if (v->data != NULL) return HONE_OK;
     if (hn_alloc_fits(alloc, bytes))
         to->got.data = to->block = hn_alloc(hn_allocator_default(), bytes, HN_MEM_DATA);
     HN_CHECK(err, to->block != NULL, HONE_E_NOMEM, "out of memory (%zu bytes for output '%s')",
-             bytes, v->name);
+             bytes, to->name);
     return HONE_OK;
 }
 
@@ -572,7 +585,10 @@ static hone_status run_values(hone_session *s, hone_state *state, size_t n_in, c
     const hn_graph *g = s->model->ir->graph;
     target *to = c->to;
     targets t = {&s->alloc, n_out, out, to, state};
-    for (size_t i = 0; i < n_out; i++) HN_TRY(find_output(g, &out[i], &to[i], err));
+    for (size_t i = 0; i < n_out; i++) {
+        HN_TRY(find_value(g, false, i, out[i].name, &to[i].output, err));
+        to[i].name = value_name(g, false, to[i].output);
+    }
     int64_t begun = watch != NULL && watch->spans ? hn_clock_ns() : 0;
     HN_TRY(bind_inputs(s, n_in, in, true, state, c, err));
     hn_span_end("run", "inputs", begun, -1);

@@ -145,6 +145,32 @@ static void an_empty_batch_runs(void **state) {
     hone_session_destroy(s);
 }
 
+/* Values without names are those of their places, run after run with the same arrays. */
+static void values_are_found_by_place(void **state) {
+    (void)state;
+    hone_error err;
+    hone_session *s = open_session(MODEL("add"), NULL);
+    float sum[4];
+    hone_value in[] = {f32(NULL, four, 2, 2), f32(NULL, more, 2, 2)};
+    hone_value out = f32(NULL, sum, 2, 2), none[] = {out, out, out};
+    for (int run = 0; run < 2; run++) {
+        memset(sum, 0, sizeof sum);
+        ASSERT_OK(hone_session_run(s, 2, in, 1, &out, &err), err);
+        for (int i = 0; i < 4; i++) assert_float_equal(sum[i], four[i] + more[i], 0);
+        assert_null(out.name);
+    }
+    /* The others by name, in any order. */
+    in[0].name = "b";
+    in[1].name = "a";
+    ASSERT_OK(hone_session_run(s, 2, in, 1, &out, &err), err);
+    ASSERT_FAILS(hone_session_run(s, 2, in, 3, none, &err), err, HONE_E_ARG,
+                 "output 2 has no name, and the model has 2 outputs");
+    out.bytes = 4;
+    ASSERT_FAILS(hone_session_run(s, 2, in, 1, &out, &err), err, HONE_E_ARG,
+                 "output 'ab' takes 16 bytes, its buffer has 4");
+    hone_session_destroy(s);
+}
+
 /* ---- what the caller may get wrong ---- */
 
 static void wrong_inputs_are_named(void **state) {
@@ -165,7 +191,11 @@ static void wrong_inputs_are_named(void **state) {
     bad.name = "c";
     REFUSED(HONE_E_NOT_FOUND, "no input 'c'", bad, b);
     bad.name = NULL;
-    REFUSED(HONE_E_ARG, "input 0 has no name", bad, b);
+    REFUSED(HONE_E_ARG, "input 'a' is given twice", bad, a);
+    hone_value k = f32("k", four, 1, 2);
+    k.rank = 1;
+    k.dims[0] = 2;
+    REFUSED(HONE_E_ARG, "input 3 has no name, and the model has 3 inputs", a, b, k, bad);
     bad = a;
     bad.dtype = HONE_DTYPE_S32;
     REFUSED(HONE_E_TYPE, "input 'a' is s32, expected f32", bad, b);
@@ -209,8 +239,6 @@ static void wrong_outputs_are_named_and_left_alone(void **state) {
     assert_true(small[0] == 5);
     out[1].name = "z";
     ASSERT_FAILS(hone_session_run(s, 2, in, 2, out, &err), err, HONE_E_NOT_FOUND, "no output 'z'");
-    out[1].name = NULL;
-    ASSERT_FAILS(hone_session_run(s, 2, in, 2, out, &err), err, HONE_E_ARG, "no name");
     hone_session_destroy(s);
 }
 
@@ -655,6 +683,7 @@ int main(void) {
         cmocka_unit_test(outputs_are_allocated_or_written_to_the_callers_buffer),
         cmocka_unit_test(an_empty_batch_runs),
         cmocka_unit_test(precision_is_what_is_computed),
+        cmocka_unit_test(values_are_found_by_place),
         cmocka_unit_test(wrong_inputs_are_named),
         cmocka_unit_test(wrong_outputs_are_named_and_left_alone),
         cmocka_unit_test(a_session_is_refused_with_the_reason),
