@@ -156,22 +156,31 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
 
 /* ---- recurrent layers ---- */
 
-/* Why a recurrent node has no form that the scheme asks for; NULL: it has. */
-static const char *refuse_recurrent(const hn_node *n, const hn_layer_scheme *s, bool named) {
+/* Why a recurrent node has no form in which its activations are integers, too; NULL: it has. */
+static const char *refuse_activations(const hn_node *n, const hn_layer_scheme *s) {
     bool dynamic = n->op->weights->dynamic != NULL;
-    if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
-        return "left in floats by the scheme";
     if (s->kind == HN_LAYER_STATIC)
         return dynamic ? "no form of it with ranges found beforehand (int8-dynamic has one)"
                        : "no form of it with ranges found beforehand (int8-weights has one)";
+    if (!dynamic) return "no dynamic form of it (int8-weights has one)";
+    if (is_blocks(s)) return "no dynamic form of it with groups";
+    if (hn_attr_i(n, "layout") != 0) return "no dynamic form of it with the batch first";
+    return NULL;
+}
+
+/* Why a recurrent node has no form that the scheme asks for; NULL: it has. Its activations may
+ * stay in floats, where no rule asks for other ones. */
+static const char *refuse_recurrent(const hn_node *n, hn_layer_scheme *s, bool named) {
+    if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
+        return "left in floats by the scheme";
     /* Errors come back through the state, step after step: the LSTMs of a noise filter (DTLN) keep
      * 34 dB with weights of 8 bits and 13 dB with 4. */
     if (hn_qtype_is_narrow(&s->weights) && !named)
         return "recurrent layers get fewer than 8 bits only where a rule names them";
     if (s->kind == HN_LAYER_WEIGHTS) return NULL;
-    if (!dynamic) return "no dynamic form of it (int8-weights has one)";
-    if (is_blocks(s)) return "no dynamic form of it with groups";
-    if (hn_attr_i(n, "layout") != 0) return "no dynamic form of it with the batch first";
+    const char *why = refuse_activations(n, s);
+    if (why == NULL || named) return why;
+    s->kind = HN_LAYER_WEIGHTS;
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "ops/nodes.h"
 
 /* ---- recognising ---- */
 
@@ -163,6 +164,12 @@ static const hn_node *chain_of(const hn_node *n) {
     return NULL;
 }
 
+/* A recurrent layer whose weights were dequantized. */
+static bool has_integer_state(const hn_node *n) {
+    return hn_weight_kind_of(n) == HN_WEIGHT_STATE &&
+           is_dequantize(producer(n, n->op->weights->input + 1));
+}
+
 const hn_node *hn_quant_part(const hn_node *n) {
     hn_quant_chain c;
     for (int i = 0; i < 2 && n != NULL && (is_dequantize(n) || is_turned(n)); i++) {
@@ -172,7 +179,8 @@ const hn_node *hn_quant_part(const hn_node *n) {
     if (n == NULL) return NULL;
     if (is_quantize(n)) return find_chain(n, &c) && !is_dequantize(c.op) ? c.op : NULL;
     const hn_node *op = chain_of(n);
-    return op != NULL ? op : is_product(n) && reads_integers(n) ? n : NULL;
+    bool alone = (is_product(n) && reads_integers(n)) || has_integer_state(n);
+    return op != NULL ? op : alone ? n : NULL;
 }
 
 bool hn_lower_waits(const hn_lower *L, const hn_node *n) {
@@ -335,5 +343,6 @@ hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, const 
     HN_TRY(lower_integers(L, n, done, why, err));
     if (*done) return HONE_OK;
     L->why_float = *why;
-    return hn_lower_weight_only(L, n, done, err);
+    HN_TRY(hn_lower_weight_only(L, n, done, err));
+    return *done ? HONE_OK : hn_lower_recurrent_codes(L, n, done, err);
 }

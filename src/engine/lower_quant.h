@@ -108,6 +108,8 @@ hone_status hn_lower_quantize_product(hn_lower *L, hn_step *s, const hn_view *x,
 hone_status hn_lower_float_product(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* MatMul or Gemm of floats by weights alone dequantized; the same. */
 hone_status hn_lower_weight_only(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
+/* LSTM, GRU or RNN with dequantized weights of 8 bits; the same. */
+hone_status hn_lower_recurrent_codes(hn_lower *L, const hn_node *n, bool *done, hn_error *err);
 /* A step that quantizes x by the range of its own, to u8 in a new place that runs as x does; scale
  * and zero point are new too. */
 hone_status hn_lower_dynamic(hn_lower *L, const hn_node *n, const hn_view *x, hn_view *y,

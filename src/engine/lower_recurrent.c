@@ -3,7 +3,8 @@
  *     X [T*B, I] . W [I, D*gates*H]  ──▶  recurrent_f32  ──▶  Y, Y_h, Y_c
  *
  * DynamicQuantizeLSTM is the same in 8 bits: X is quantized, its product is one of conv_q8, and
- * recurrent_q8 quantizes h.
+ * recurrent_q8 quantizes h. Where W and R are constants of 8 bits behind DequantizeLinear, they
+ * stay in 8 bits and X and h as they are: a product of matmul_nbits, and recurrent_q8 with exact_h.
  *
  * The rows of the product are in the order X has them, and Y lies as what follows usually wants it:
  * with both directions of a step side by side. */
@@ -11,10 +12,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/layers.h"
 #include "engine/lower_quant.h"
 #include "kernels/conv_q8/conv_q8.h"
+#include "kernels/matmul_nbits/matmul_nbits.h"
 #include "kernels/recurrent_q8/recurrent_q8.h"
 #include "ops/activation.h"
+#include "ops/nodes.h"
 #include "ops/rnn_ref.h"
 
 enum { X, W, R, B, LENGTHS, H0, C0, P, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
@@ -192,19 +196,26 @@ static const char *read_layer(const hn_lower *L, const hn_node *n, bool batch_fi
     return NULL;
 }
 
+/* The whole layer, of which r is [D, gates*H, H]; else the reason why not. */
+static const char *start(const hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *r,
+                         bool batch_first, hn_recurrent_f32 *p) {
+    if (x->dtype != HONE_DTYPE_F32) return "not f32";
+    if (hn_view_count(x) == 0 || hn_view_count(r) == 0) return "nothing to compute";
+    *p = (hn_recurrent_f32){.kind = n->op_type[0] == 'L'             ? HN_RECURRENT_LSTM
+                                    : strcmp(n->op_type, "GRU") == 0 ? HN_RECURRENT_GRU
+                                                                     : HN_RECURRENT_RNN,
+                            .steps = x->dims[batch_first ? 1 : 0],
+                            .batch = x->dims[batch_first ? 0 : 1],
+                            .hidden = r->dims[2],
+                            .dirs = r->dims[0]};
+    return read_layer(L, n, batch_first, p);
+}
+
 hone_status hn_lower_recurrent(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, X), w = hn_lower_in(L, n, W), r = hn_lower_in(L, n, R);
     bool batch_first = hn_attr_i(n, "layout") != 0;
-    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
-    if (hn_view_count(&x) == 0 || hn_view_count(&r) == 0) HN_DECLINE(L, "nothing to compute");
-    hn_recurrent_f32 p = {.kind = n->op_type[0] == 'L'             ? HN_RECURRENT_LSTM
-                                  : strcmp(n->op_type, "GRU") == 0 ? HN_RECURRENT_GRU
-                                                                   : HN_RECURRENT_RNN,
-                          .steps = x.dims[batch_first ? 1 : 0],
-                          .batch = x.dims[batch_first ? 0 : 1],
-                          .hidden = r.dims[2],
-                          .dirs = r.dims[0]};
-    const char *why = read_layer(L, n, batch_first, &p);
+    hn_recurrent_f32 p;
+    const char *why = start(L, n, &x, &r, batch_first, &p);
     if (why != NULL) HN_DECLINE(L, why);
     hn_view projected;
     HN_TRY(hn_lower_dense(L, n, &w, err));
@@ -215,14 +226,143 @@ hone_status hn_lower_recurrent(hn_lower *L, const hn_node *n, bool *done, hn_err
     return HONE_OK;
 }
 
-/* ---- DynamicQuantizeLSTM ---- */
+/* ---- weights of 8 bits ---- */
 
-/* Element `column` of direction d of a scale or a zero point, which has one for each direction or
- * for each column. */
-static double param(const hn_tensor *t, int64_t d, int64_t column) {
-    int64_t each = t->n / t->dims[0];
-    return hn_tensor_f64(t, d * each + (each == 1 ? 0 : column));
+/* Weights [D, columns, K] or, turned, [D, K, columns]. A scale or zero point is one for all or one
+ * for each column; of turned weights, for each direction. */
+typedef struct codes {
+    const hn_tensor *t, *scale, *zero; /* zero NULL: 0 */
+    bool turned;
+} codes;
+
+static double param(const codes *c, const hn_tensor *t, int64_t d, int64_t column) {
+    int64_t each = c->turned ? t->n / t->dims[0] : t->n;
+    return hn_tensor_f64(t, (c->turned ? d * each : 0) + (each == 1 ? 0 : column));
 }
+
+/* As s8 [D*columns, K] without their zero points, and their scales, f32 [D*columns]. */
+static hone_status lay_codes(hn_lower *L, const codes *c, hn_view *bytes, hn_view *scales,
+                             const char **why, hn_error *err) {
+    const hn_tensor *t = c->t;
+    hn_tensor *q, *s;
+    int64_t columns = t->dims[c->turned ? 2 : 1], depth = t->dims[c->turned ? 1 : 2];
+    int64_t next = c->turned ? columns : 1;
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_S8, t->n, &q, bytes, err));
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, t->dims[0] * columns, &s, scales, err));
+    for (int64_t i = 0; i < t->dims[0] * columns; i++) {
+        int64_t d = i / columns, column = i % columns;
+        int64_t first = c->turned ? d * depth * columns + column : i * depth;
+        float unit = (float)param(c, c->scale, d, column);
+        double zero = c->zero != NULL ? param(c, c->zero, d, column) : 0;
+        if (!isfinite(unit)) *why = "a scale is not a number";
+        ((float *)s->data)[i] = unit;
+        for (int64_t k = 0; k < depth; k++) {
+            double v = hn_tensor_f64(t, first + k * next) - zero;
+            if (v < -128 || v > 127) *why = "weights less their zero point are not of 8 bits";
+            ((int8_t *)q->data)[i * depth + k] = (int8_t)fmin(fmax(v, -128), 127);
+        }
+    }
+    return HONE_OK;
+}
+
+/* ---- dequantized weights ---- */
+
+/* The DequantizeLinear of constants of 8 bits, with a scale for all or for each column, that makes
+ * input i of n; or NULL. */
+static const hn_node *dequantized(const hn_node *n, int i, codes *c) {
+    const hn_node *q = hn_node_input(n, i)->producer;
+    if (!hn_is(q, "DequantizeLinear")) return NULL;
+    *c = (codes){hn_node_constant(q, 0), hn_node_constant(q, 1), hn_node_constant(q, 2), false};
+    bool computed = c->zero == NULL && hn_node_input(q, 2) != NULL;
+    if (c->t == NULL || c->scale == NULL || computed || c->t->rank != 3) return NULL;
+    bool blocks = hn_op_attr(q->op, "block_size") != NULL && hn_attr_i(q, "block_size") != 0;
+    int64_t axis = hn_attr_i(q, "axis"), zeros = c->zero != NULL ? c->zero->n : c->scale->n;
+    bool for_all = c->scale->n == 1, for_columns = axis == 1 || axis == -2;
+    bool fits = for_all || (for_columns && c->scale->n == c->t->dims[1]);
+    return hn_quant_is_byte(c->t->dtype) && c->scale->dtype == HONE_DTYPE_F32 && !blocks && fits &&
+                   zeros == c->scale->n
+               ? q
+               : NULL;
+}
+
+/* The product of x and W, but for where x lies. */
+static hn_matmul_nbits products_of(int64_t rows, int64_t columns, int64_t depth) {
+    return (hn_matmul_nbits){.m = rows,
+                             .n = columns,
+                             .k = depth,
+                             .block = depth,
+                             .x_m = depth,
+                             .r_m = columns,
+                             .y_m = columns,
+                             .w_n = depth,
+                             .w_k = 1,
+                             .s_n = 1,
+                             .s_g = columns,
+                             .bits = 8,
+                             .w_signed = true,
+                             .zero = 128};
+}
+
+/* x by the codes w, [D*columns, K], as [rows][D*columns]. */
+static hone_status project_codes(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
+                                 const hn_view *scales, bool batch_first, hn_recurrent_f32 *p,
+                                 hn_view *y, hn_error *err) {
+    hn_view rows;
+    int64_t columns = hn_view_count(scales);
+    HN_TRY(rows_of(L, n, *x, batch_first, columns, p, &rows, err));
+    hn_matmul_nbits c = products_of(rows.dims[0], columns, rows.dims[1]);
+    c.x_m = rows.strides[0];
+    *y = (hn_view){.dtype = HONE_DTYPE_F32, .rank = 2, .dims = {rows.dims[0], columns}};
+    HN_TRY(hn_lower_place(L, y, NULL, err));
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_matmul_nbits_family, &c, sizeof c, &s, err));
+    hn_step_reads(s, HN_NBITS_X, &rows);
+    hn_step_reads(s, HN_NBITS_W, w);
+    hn_step_reads(s, HN_NBITS_S, scales);
+    hn_step_writes(s, HN_NBITS_Y, y);
+    s->facts->flops = 2.0 * (double)c.m * (double)c.n * (double)c.k;
+    s->facts->bytes =
+        (double)hn_view_count(w) + 4.0 * (double)(c.n + hn_view_count(&rows) + hn_view_count(y));
+    return HONE_OK;
+}
+
+hone_status hn_lower_recurrent_codes(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    codes w_codes, r_codes;
+    const hn_node *w_from, *r_from;
+    if (hn_weight_kind_of(n) != HN_WEIGHT_STATE) return HONE_OK;
+    w_from = dequantized(n, W, &w_codes);
+    r_from = dequantized(n, R, &r_codes);
+    if (r_from == NULL || hn_layers_of(L->layers, n).no_integers) return HONE_OK;
+    for (int i = 0; i < n->n_inputs; i++)
+        if (i != R && (i != W || w_from == NULL))
+            HN_TRY(hn_lower_need(L, hn_node_input(n, i), err));
+    bool batch_first = hn_attr_i(n, "layout") != 0;
+    hn_view x = hn_lower_in(L, n, X), r = hn_lower_in(L, r_from, 0), w, w_scales, r_scales;
+    hn_recurrent_f32 p;
+    const char *why = start(L, n, &x, &r, batch_first, &p);
+    if (why == NULL && p.hidden > HN_RECURRENT_Q8_HIDDEN) why = "too many units for sums in s32";
+    if (why == NULL) HN_TRY(lay_codes(L, &r_codes, &r, &r_scales, &why, err));
+    if (why != NULL) HN_DECLINE(L, why);
+    p.exact_h = true;
+    hn_matmul_nbits c =
+        products_of(p.steps * p.batch, p.dirs * hn_recurrent_gates(p.kind) * p.hidden,
+                    hn_view_count(&x) / p.steps / p.batch);
+    bool floats = w_from == NULL || hn_nbits_prefers_floats(&c, L->isa);
+    hn_view projected;
+    if (!floats) HN_TRY(lay_codes(L, &w_codes, &w, &w_scales, &why, err));
+    if (floats || why != NULL) {
+        HN_TRY(hn_lower_need(L, hn_node_input(n, W), err));
+        w = hn_lower_in(L, n, W);
+        HN_TRY(hn_lower_dense(L, n, &w, err));
+        HN_TRY(project(L, n, &x, &w, batch_first, &p, &projected, err));
+    } else {
+        HN_TRY(project_codes(L, n, &x, &w, &w_scales, batch_first, &p, &projected, err));
+    }
+    *done = true;
+    return recurrence(L, n, &projected, &r, &r_scales, batch_first, &p, err);
+}
+
+/* ---- DynamicQuantizeLSTM ---- */
 
 /* A copy of v as one line. */
 static hone_status copy_dense(hn_lower *L, const hn_node *n, hn_view v, hn_view *out,
@@ -252,32 +392,16 @@ static hone_status copy_weights(hn_lower *L, const hn_node *n, int w, int scale,
     return copy_dense(L, n, by, scales, err);
 }
 
-/* Input w of n, [D, K, columns], as s8 [D*columns, K] without its zero points, and its scales, f32
- * [D*columns]. */
+/* Input w of n as lay_codes does it. */
 static hone_status turn_weights(hn_lower *L, const hn_node *n, int w, int scale, hn_view *bytes,
                                 hn_view *scales, const char **why, hn_error *err) {
-    const hn_tensor *t = hn_node_constant(n, w), *by = hn_node_constant(n, scale);
-    const hn_tensor *zero = hn_node_constant(n, scale + 1);
-    hn_tensor *q, *s;
-    if (zero == NULL) *why = "a zero point is computed";
+    codes c = {hn_node_constant(n, w), hn_node_constant(n, scale), hn_node_constant(n, scale + 1),
+               true};
+    if (c.zero == NULL) *why = "a zero point is computed";
     if (*why != NULL) return HONE_OK;
-    if (t == NULL || by == NULL) return copy_weights(L, n, w, scale, bytes, scales, why, err);
-    int64_t depth = t->dims[1], columns = t->dims[2];
-    HN_TRY(hn_lower_constant(L, HONE_DTYPE_S8, t->n, &q, bytes, err));
-    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, t->dims[0] * columns, &s, scales, err));
-    for (int64_t i = 0; i < t->dims[0] * columns; i++) {
-        int64_t d = i / columns, column = i % columns;
-        float unit = (float)param(by, d, column);
-        if (!isfinite(unit)) *why = "a scale is not a number";
-        ((float *)s->data)[i] = unit;
-        for (int64_t k = 0; k < depth; k++) {
-            double v =
-                hn_tensor_f64(t, (d * depth + k) * columns + column) - param(zero, d, column);
-            if (v < -128 || v > 127) *why = "weights less their zero point are not of 8 bits";
-            ((int8_t *)q->data)[i * depth + k] = (int8_t)fmin(fmax(v, -128), 127);
-        }
-    }
-    return HONE_OK;
+    if (c.t == NULL || c.scale == NULL)
+        return copy_weights(L, n, w, scale, bytes, scales, why, err);
+    return lay_codes(L, &c, bytes, scales, why, err);
 }
 
 /* x, brought to 8 bits, by W, as [rows][D*gates*H]. */

@@ -1,4 +1,4 @@
-/* Cases of recurrent_q8: LSTM and GRU around every vector length and tile of sequences, both
+/* Cases of recurrent_q8: RNN, GRU and LSTM around every vector length and tile of sequences, both
  * directions, lengths, what may be absent; layers of real models for timing. */
 #include "kernels/recurrent_q8/recurrent_q8.h"
 
@@ -7,8 +7,18 @@
 
 #include "check.h"
 
-enum { BIAS = 1, INITIAL = 2, LENGTHS = 4, BOTH = 8, LINEAR = 16, OTHER_ACTS = 32, BENCH = 64 };
+enum {
+    BIAS = 1,
+    INITIAL = 2,
+    LENGTHS = 4,
+    BOTH = 8,
+    LINEAR = 16,
+    OTHER_ACTS = 32,
+    BENCH = 64,
+    EXACT = 128
+};
 
+#define RNN HN_RECURRENT_RNN
 #define GRU HN_RECURRENT_GRU
 #define LSTM HN_RECURRENT_LSTM
 
@@ -36,11 +46,13 @@ static void add(check_list *list, hn_recurrent_kind kind, int64_t steps, int64_t
                           .out_dir = batch * hidden,
                           .out_row = hidden,
                           .clip = INFINITY,
-                          .linear_before_reset = (flags & LINEAR) != 0};
+                          .linear_before_reset = (flags & LINEAR) != 0,
+                          .exact_h = (flags & EXACT) != 0};
     for (int d = 0; d < 2; d++) memcpy(p.act[d], flags & OTHER_ACTS ? other : usual, sizeof usual);
-    check_case *c =
-        check_add(list, "%s_%lldx%lldx%lld_%x", kind == LSTM ? "lstm" : "gru", (long long)steps,
-                  (long long)batch, (long long)hidden, (unsigned)flags);
+    static const char *const names[] = {"rnn", "gru", "lstm"};
+    if (kind == RNN && (flags & OTHER_ACTS) == 0) p.act[0][0] = p.act[1][0] = usual[1];
+    check_case *c = check_add(list, "%s_%lldx%lldx%lld_%x", names[kind], (long long)steps,
+                              (long long)batch, (long long)hidden, (unsigned)flags);
     memcpy(c->problem, &p, sizeof p);
     check_operand_add(c, CHECK_IN, CHECK_F32, steps * batch * dirs * gates);
     check_operand_add(c, CHECK_WEIGHTS, CHECK_U8, dirs * gates * hidden);
@@ -58,6 +70,7 @@ static void add(check_list *list, hn_recurrent_kind kind, int64_t steps, int64_t
     /* An h that lies in the middle between two integers may become either: a step of 1/127 times a
      * weight (see fill), at most a few of them in a step and carried on. */
     c->abs = 1.5 / 127 * 1.5 / sqrt((double)hidden);
+    if (flags & EXACT) c->abs = 4e-6 + 1e-8 * (double)hidden; /* as recurrent_f32 */
     c->rel = 64;
     c->bench = (flags & BENCH) != 0;
     c->flops = 2.0 * (double)(steps * batch * dirs * gates * hidden);
@@ -82,14 +95,34 @@ static void cases(check_list *list) {
         add(list, GRU, 5, 4, 19, flags[i] | LINEAR);
         add(list, LSTM, 5, 5, 19, flags[i]);
     }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        add(list, RNN, 2, 2, sizes[i], BIAS | INITIAL | EXACT); /* extremes make errors grow */
+        add(list, GRU, 4, 1, sizes[i], BIAS | INITIAL | EXACT);
+        add(list, LSTM, 4, 1, sizes[i], BIAS | INITIAL | EXACT);
+    }
+    for (int64_t batch = 1; batch <= 9; batch++) {
+        add(list, RNN, 3, batch, 37, BOTH | EXACT);
+        add(list, GRU, 3, batch, 21, LINEAR | EXACT);
+        add(list, LSTM, 3, batch, 35, BIAS | EXACT);
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        add(list, RNN, 5, 5, 24, flags[i] | EXACT);
+        add(list, GRU, 5, 5, 24, flags[i] | EXACT);
+        add(list, LSTM, 5, 5, 19, flags[i] | EXACT);
+    }
+    add(list, RNN, 2, 1, 2300, BIAS | INITIAL | EXACT); /* sums of words that need fewer bits */
     add(list, LSTM, 64, 1, 256, BIAS | BENCH);
     add(list, LSTM, 64, 8, 256, BIAS | BENCH);
     add(list, LSTM, 1, 1, 128, BIAS | INITIAL | BENCH);
     add(list, LSTM, 64, 1, 512, BIAS | BENCH);
     add(list, GRU, 64, 1, 256, BIAS | BENCH);
+    add(list, LSTM, 64, 1, 256, BIAS | EXACT | BENCH);
+    add(list, GRU, 64, 1, 512, BIAS | LINEAR | EXACT | BENCH);
+    add(list, GRU, 64, 8, 512, BIAS | LINEAR | EXACT | BENCH);
 }
 
-/* Weights small enough for states that neither saturate nor run away, by scales that differ. */
+/* Weights small enough for states that neither saturate nor run away, by scales that differ.
+ */
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
     hn_recurrent_f32 p;
     memcpy(&p, c->problem, sizeof p);

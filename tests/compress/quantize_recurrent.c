@@ -19,6 +19,10 @@
     "m (float[3,2,6] x, float[1,15,6] w, float[1,15,5] wr)" \
     " => (float[3,1,2,5] y) { y = GRU <hidden_size: int = 5> (x, w, wr) }"
 
+#define BATCH_FIRST                                                               \
+    "m (float[2,3,6] x, float[1,20,6] w, float[1,20,5] wr) => (float[2,3,1,5] y)" \
+    "{ y = LSTM <hidden_size: int = 5, layout: int = 1> (x, w, wr) }"
+
 static hn_scheme scheme_of(const char *type) {
     return (hn_scheme){.layer = hn_layer_type_named(type)->layer,
                        .target = hn_quant_target_named("hone")};
@@ -109,17 +113,47 @@ static void assert_left(const char *text, const hn_scheme *s, const char *why) {
     hn_model_destroy(m);
 }
 
+/* The same where a rule gives the layer that type. */
+static void assert_named(const char *text, const char *type, const char *why) {
+    hn_scheme s = scheme_of("f32");
+    hn_scheme_rule rule = {"y", hn_layer_type_named(type)->layer};
+    s.rules = &rule;
+    s.n_rules = 1;
+    assert_left(text, &s, why);
+}
+
+/* Where the type of the whole model has no form of a layer, its weights alone become integers. */
+static void weights_alone_where_there_is_no_other_form(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *type;
+    } cases[] = {
+        {GRU, "int8-dynamic"}, {BATCH_FIRST, "int8-dynamic"}, {GRU, "int8"}, {LSTM, "int8"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hn_model *floats = method_model(cases[i].text, 1), *m = method_model(cases[i].text, 1);
+        hn_scheme s = scheme_of(cases[i].type);
+        hn_quantize_report r;
+        quantize(m, &s, &r);
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.v[0].kind, HN_LAYER_WEIGHTS);
+        assert_true(3 * r.v[0].bytes_after < 2 * r.v[0].bytes_before);
+        const hn_node *n = hn_graph_value(m->graph, "y")->producer;
+        for (int k = 1; k <= 2; k++)
+            assert_int_equal(hn_const_in(n->inputs[k].value->producer, 0)->dtype, HONE_DTYPE_S8);
+        hn_quantize_report_deinit(&r);
+        method_same(floats, m, 0.05);
+        hn_model_destroy(floats);
+        hn_model_destroy(m);
+    }
+}
+
 static void what_stays_says_why(void **state) {
     (void)state;
-    hn_scheme s = scheme_of("int8");
-    assert_left(LSTM, &s, "ranges found beforehand (int8-dynamic has one)");
-    assert_left(GRU, &s, "ranges found beforehand (int8-weights has one)");
-    s = scheme_of("int8-dynamic");
-    assert_left(GRU, &s, "no dynamic form of it (int8-weights has one)");
-    assert_left(
-        "m (float[2,3,6] x, float[1,20,6] w, float[1,20,5] wr) => (float[2,3,1,5] y)"
-        "{ y = LSTM <hidden_size: int = 5, layout: int = 1> (x, w, wr) }",
-        &s, "with the batch first");
+    assert_named(LSTM, "int8", "ranges found beforehand (int8-dynamic has one)");
+    assert_named(GRU, "int8", "ranges found beforehand (int8-weights has one)");
+    assert_named(GRU, "int8-dynamic", "no dynamic form of it (int8-weights has one)");
+    assert_named(BATCH_FIRST, "int8-dynamic", "with the batch first");
+    hn_scheme s = scheme_of("int8-dynamic");
     assert_left(
         "m (float[4,6] x, float[6,5] w) => (float[4,5] y)"
         "{ y = Einsum <equation: string = \"ij,jk->ik\"> (x, w) }",
@@ -162,6 +196,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(dynamic_lstm_is_one_node),
         TEST(weights_stand_behind_dequantize),
+        TEST(weights_alone_where_there_is_no_other_form),
         TEST(what_stays_says_why),
         TEST(allocation_may_fail),
     };

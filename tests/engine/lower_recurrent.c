@@ -27,6 +27,13 @@ static const char *steps_of(const char *op) {
     return text;
 }
 
+/* The same of weights that stay in 8 bits. */
+static const char *codes_of(const char *op) {
+    static char text[80];
+    snprintf(text, sizeof text, "matmul_nbits %s, recurrent_q8 %s", op, op);
+    return text;
+}
+
 static void check(layer l) {
     char text[2048], y[64], state[64], node[512];
     int gates = l.op[0] == 'L' ? 4 : l.op[0] == 'G' ? 3 : 1, batch = l.batch > 0 ? l.batch : N;
@@ -137,22 +144,46 @@ static void strides(void **state) {
         steps_of("RNN"));
 }
 
-/* Weights that are dequantized are so once, before the first run. */
+/* Weights of 8 bits that are dequantized stay in 8 bits; others are dequantized once, before the
+ * first run. */
 static void dequantized(void **state) {
     (void)state;
     engine_agrees(
-        "m (float[4,3,5] x, int8[1,27,5] w, int8[1,27,9] wr) => (float[4,1,3,9] y)"
-        " <float[27] s = {0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01,"
-        " 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01,"
-        " 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01, 0.02, 0.01}, float t = {0.02}> {"
+        "m (float[4,2,5] x, int8[1,27,5] w, int8[1,27,9] wr) => (float[4,1,2,9] y)"
+        " <float[27] s = {0.004, 0.006, 0.004, 0.006, 0.004, 0.006, 0.004, 0.006, 0.004,"
+        " 0.004, 0.006, 0.004, 0.006, 0.004, 0.006, 0.004, 0.006, 0.004,"
+        " 0.004, 0.006, 0.004, 0.006, 0.004, 0.006, 0.004, 0.006, 0.004}, float t = {0.005}> {"
         " a = DequantizeLinear <axis = 1> (w, s) b = DequantizeLinear (wr, t)"
         " y = GRU (x, a, b) }",
-        steps_of("GRU"));
+        codes_of("GRU"));
     engine_agrees(
-        "m (float[4,3,5] x, uint8[1,36,5] w, uint8[1,36,9] wr) => (float[4,1,3,9] y)"
-        " <float t = {0.02}, uint8 z = {128}> {"
-        " a = DequantizeLinear (w, t, z) b = DequantizeLinear (wr, t, z) y = LSTM (x, a, b) }",
-        steps_of("LSTM"));
+        "m (float[4,2,5] x, uint8[2,36,5] w, uint8[2,36,9] wr, float[2,2,9] h) =>"
+        " (float[4,2,2,9] y, float[2,2,9] yh) <float t = {0.005}, uint8 z = {128}> {"
+        " a = DequantizeLinear (w, t, z) b = DequantizeLinear (wr, t, z)"
+        " y, yh = LSTM <direction = \"bidirectional\"> (x, a, b, , , h) }",
+        codes_of("LSTM"));
+    engine_agrees(
+        "m (float[2,4,5] x, int8[1,9,5] w, int8[1,9,9] wr) => (float[2,4,1,9] y)"
+        " <float t = {0.005}> { a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+        " y = RNN <layout = 1> (x, a, b) }",
+        codes_of("RNN"));
+    /* W of floats. */
+    engine_agrees(
+        "m (float[4,3,5] x, float[1,27,5] w, int8[1,27,9] wr) => (float[4,1,3,9] y)"
+        " <float t = {0.005}> { b = DequantizeLinear (wr, t) y = GRU (x, w, b) }",
+        "conv_f32 GRU, recurrent_q8 GRU");
+    /* R with a scale for each column that h is multiplied by, or of blocks. */
+    engine_agrees(
+        "m (float[4,3,5] x, int8[1,9,5] w, int8[1,9,3] wr) => (float[4,1,3,3] y)"
+        " <float t = {0.005}, float[3] s = {0.004, 0.006, 0.007}> {"
+        " a = DequantizeLinear (w, t) b = DequantizeLinear <axis = 2> (wr, s) y = GRU (x, a, b) }",
+        steps_of("GRU"));
+    /* 255 - 100 is no s8. */
+    engine_agrees(
+        "m (float[4,3,5] x, float[1,9,5] w, uint8[1,9,9] wr) => (float[4,1,3,9] y)"
+        " <float t = {0.005}, uint8 z = {100}> { b = DequantizeLinear (wr, t, z)"
+        " y = RNN (x, w, b) }",
+        steps_of("RNN"));
 }
 
 /* With one sequence, what the operator quantizes together is what the kernel does. */

@@ -54,6 +54,7 @@ typedef struct hn_recurrent_f32 {
     hn_act act[2][3];          /* by direction: f, g, k */
     float clip;                /* infinite: none */
     bool linear_before_reset, input_forget;
+    bool exact_h; /* of recurrent_q8: h is not brought to 8 bits */
 } hn_recurrent_f32;
 
 /* Operands. X, and R, the constant one: [dirs][gates*hidden][hidden]. The others may be NULL:

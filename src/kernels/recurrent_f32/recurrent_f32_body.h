@@ -35,6 +35,13 @@
 #define ROWS 6
 #endif
 
+/* Whether a task may be a group of units. */
+#ifdef RECURRENT_Q8
+#define TOGETHER false
+#else
+#define TOGETHER true
+#endif
+
 enum {
     WIDE = 4,   /* vectors of a group in one part */
     STATES = 4, /* arrays of a direction's state, see there */
@@ -64,7 +71,13 @@ static int64_t groups_of(const hn_recurrent_f32 *p) {
     return (p->hidden + units - 1) / units;
 }
 
-static int64_t tiles_of(const hn_recurrent_f32 *p) { return (p->batch + ROWS - 1) / ROWS; }
+/* Tiles of each direction; more than there must be, where tiles alone are tasks and lanes would
+ * have none. */
+static int64_t tiles_of(const hn_recurrent_f32 *p, int lanes) {
+    int64_t least = (p->batch + ROWS - 1) / ROWS, wanted = (lanes + p->dirs - 1) / p->dirs;
+    if (TOGETHER || wanted <= least) return least;
+    return wanted < p->batch ? wanted : p->batch;
+}
 
 static int64_t pitch_of(const hn_recurrent_f32 *p) { return groups_of(p) * units_of(p) * HN_VL; }
 
@@ -247,7 +260,6 @@ static int64_t pack_tasks(const void *problem) {
 /* R and the products with it; these have
  *
  *   packed_bytes, pack
- *   TOGETHER        a task may be a group of units
  *   more_scratch    bytes of their own after the states
  *   prepare         before the products of one part of a step, for some sequences: all of their h
  *   multiply        one part of a group of R by h of some sequences, a tile at most */
@@ -364,7 +376,7 @@ static void step(const hn_call *call, int64_t s, int part, int64_t d, int64_t gr
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_recurrent_f32 *p = problem;
-    int64_t apart = p->dirs * tiles_of(p), together = p->dirs * groups_of(p);
+    int64_t apart = p->dirs * tiles_of(p, lanes), together = p->dirs * groups_of(p);
     int64_t macs = p->dirs * p->batch * hn_recurrent_gates(p->kind) * p->hidden * p->hidden;
     *w = (hn_work){.n_phases = 1, .tasks = {apart}};
     w->scratch = state_bytes(p) + more_scratch(p);
@@ -389,7 +401,8 @@ static void run_tile(const hn_call *call, int64_t d, int64_t row, int64_t end) {
 static void run(const hn_call *call, int phase, int64_t first, int64_t last, void *lane) {
     (void)lane;
     const hn_recurrent_f32 *p = call->problem;
-    int64_t tiles = tiles_of(p), groups = groups_of(p);
+    int64_t groups = groups_of(p);
+    int64_t tiles = call->work->n_phases == 1 ? call->work->tasks[0] / p->dirs : tiles_of(p, 1);
     for (int64_t t = first; t < last && call->work->n_phases == 1; t++)
         run_tile(call, t / tiles, p->batch * (t % tiles) / tiles,
                  p->batch * (t % tiles + 1) / tiles);

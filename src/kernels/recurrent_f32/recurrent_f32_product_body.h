@@ -4,8 +4,6 @@
  * registers for. A sum runs through k in order; that of a tile of one sequence in two chains, even
  * k and odd, since one would wait for itself. */
 #ifdef UNROLL
-enum { TOGETHER = 1 };
-
 static size_t more_scratch(const hn_recurrent_f32 *p) {
     (void)p;
     return 0;

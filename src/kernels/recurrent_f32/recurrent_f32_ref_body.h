@@ -31,8 +31,21 @@ typedef struct sequence {
 
 #ifdef RECURRENT_Q8
 
-/* hr = v . R for gates [first, last), v brought to 8 bits. */
+/* hr = v . R for gates [first, last) */
+static void exact_product(const sequence *s, const double *v, int first, int last) {
+    for (int64_t j = first * s->n; j < last * s->n; j++) {
+        double sum = 0;
+        for (int64_t k = 0; k < s->n; k++) sum += v[k] * s->r[j * s->n + k];
+        s->hr[j] = sum * (double)s->scales[j];
+    }
+}
+
+/* hr = v . R for gates [first, last), v brought to 8 bits unless the problem says otherwise. */
 static void product(const sequence *s, const double *v, int first, int last) {
+    if (s->p->exact_h) {
+        exact_product(s, v, first, last);
+        return;
+    }
     float lo = 0, hi = 0;
     for (int64_t k = 0; k < s->n; k++) {
         float x = (float)v[k];

@@ -20,7 +20,7 @@ static const hn_axes axes[] = {
 
 const hn_family hn_recurrent_q8_family = {
     .name = "recurrent_q8",
-    .help = "the recurrence of GRU and LSTM layers with 8-bit weights",
+    .help = "the recurrence of RNN, GRU and LSTM layers with 8-bit weights",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .weights = HN_RECURRENT_R,

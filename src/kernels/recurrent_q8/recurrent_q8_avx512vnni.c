@@ -1,7 +1,7 @@
 #include "simd/avx512.h"
 
 #define RECURRENT_Q8
-#define ROWS 4
+#define ROWS 8
 #define X_IS_U8 1
 
 static inline hn_vi dot(hn_vi sum, hn_vi w, hn_vi x) { return _mm512_dpbusd_epi32(sum, x, w); }

@@ -8,10 +8,16 @@
  *
  * h in 8 bits lies after the states, [dirs][batch] rows of whole vectors, and after them the scale
  * and the zero point of each. A task is always a tile of sequences: that of a group of units would
- * bring the same h to 8 bits as all others do. */
+ * bring the same h to 8 bits as all others do.
+ *
+ * With exact_h, h is q * sh, q an integer of 23 bits. A row of it is three pieces, each with 4 bytes
+ * for every four k, and every output has a sum for each piece:
+ *
+ *   digits      q = 65536*a + 256*b + c, each in 8 bits
+ *   WORDS       q = 256*a + c: a of even k, two s16 in 4 bytes; a of odd k; c, in u8
+ *               (where there is no dot product of bytes)
+ */
 #ifdef UNROLL
-enum { TOGETHER = 0 };
-
 /* ---- R ---- */
 
 static int64_t quads_of(const hn_recurrent_f32 *p) { return (p->hidden + 3) / 4; }
@@ -68,8 +74,11 @@ static int64_t row_bytes(const hn_recurrent_f32 *p) {
     return (p->hidden + HN_VB - 1) / HN_VB * HN_VB;
 }
 
+/* From the h of a sequence to the next. */
+static int64_t h_pitch(const hn_recurrent_f32 *p) { return row_bytes(p) * (p->exact_h ? 3 : 1); }
+
 static size_t more_scratch(const hn_recurrent_f32 *p) {
-    return (size_t)(p->dirs * p->batch) * ((size_t)row_bytes(p) + 2 * sizeof(float));
+    return (size_t)(p->dirs * p->batch) * ((size_t)h_pitch(p) + 2 * sizeof(float));
 }
 
 /* h of a sequence in 8 bits, and its scale and zero point. */
@@ -82,14 +91,19 @@ static bytes bytes_of(const hn_call *call, int64_t d, int64_t row) {
     const hn_recurrent_f32 *p = call->problem;
     int64_t at = d * p->batch + row, rows = p->dirs * p->batch;
     char *first = (char *)call->scratch + state_bytes(p);
-    float *numbers = (float *)(first + rows * row_bytes(p));
-    return (bytes){(int8_t *)first + at * row_bytes(p), numbers + at, numbers + rows + at};
+    float *numbers = (float *)(first + rows * h_pitch(p));
+    return (bytes){(int8_t *)first + at * h_pitch(p), numbers + at, numbers + rows + at};
+}
+
+/* n of h, at most a vector; 0 behind them. */
+HN_INLINE hn_vf load_left(const float *h, int64_t n) {
+    return n > 0 ? hn_v_load_part(h, n < HN_VL ? n : HN_VL) : hn_v_set1(0.0f);
 }
 
 static void quantize(const float *h, int64_t n, const bytes *to) {
     hn_vf lo = hn_v_set1(0.0f), hi = lo;
     for (int64_t k = 0; k < n; k += HN_VL) {
-        hn_vf x = hn_v_load_part(h + k, n - k < HN_VL ? n - k : HN_VL);
+        hn_vf x = load_left(h + k, n - k);
         lo = hn_v_min(lo, x);
         hi = hn_v_max(hi, x);
     }
@@ -101,8 +115,7 @@ static void quantize(const float *h, int64_t n, const bytes *to) {
     for (int64_t k = 0; k < n; k += HN_VB) {
         hn_vi q[4];
         for (int i = 0; i < 4; i++) {
-            int64_t at = k + i * HN_VL, left = n - at < 0 ? 0 : n - at < HN_VL ? n - at : HN_VL;
-            hn_vf x = left > 0 ? hn_v_load_part(h + at, left) : hn_v_set1(0.0f);
+            hn_vf x = load_left(h + k + i * HN_VL, n - k - i * HN_VL);
             q[i] = hn_v_to_int(hn_v_add(hn_v_round(hn_v_div(x, by)), zero));
         }
         hn_vb b = hn_vb_narrow(q);
@@ -112,12 +125,69 @@ static void quantize(const float *h, int64_t n, const bytes *to) {
     hn_v_store_n(to->zero, X_IS_U8 ? hn_v_add(zero, hn_v_set1(128.0f)) : zero, 1);
 }
 
+/* Largest |q| of exact_h: what hn_v_to_int takes, and such that sums fit s32. */
+static float most_of(const hn_recurrent_f32 *p) {
+    const int64_t most = (1 << 22) - 1;
+#ifdef WORDS
+    int64_t sums = INT32_MAX / (256 * quads_of(p)) * 256;
+    return (float)(sums < most ? sums : most);
+#else
+    (void)p;
+    return (float)most;
+#endif
+}
+
+#ifndef WORDS
+/* HN_VB of q as digits. */
+static void store_exact(const hn_vi *q, int8_t *to, int64_t piece) {
+    hn_vi digit[3][4];
+    for (int i = 0; i < 4; i++) {
+        hn_vi rest = q[i];
+        for (int d = 2; d > 0; d--) {
+            hn_vi high = hn_vi_shr(hn_vi_add(rest, hn_vi_set1(128)), 8);
+            digit[d][i] = hn_vi_sub(rest, hn_vi_shl(high, 8));
+            rest = high;
+        }
+        digit[0][i] = rest;
+    }
+    for (int d = 0; d < 3; d++) {
+        hn_vb b = hn_vb_narrow(digit[d]);
+        hn_vb_store(to + d * piece, X_IS_U8 ? hn_vb_xor(b, hn_vb_set1(0x80)) : b);
+    }
+}
+#endif
+
+static void split(const hn_recurrent_f32 *p, const float *h, const bytes *to) {
+    int64_t n = p->hidden;
+    hn_vf largest = hn_v_set1(0.0f), broken = largest; /* NaN where an h is not finite */
+    for (int64_t k = 0; k < n; k += HN_VL) {
+        hn_vf x = load_left(h + k, n - k);
+        largest = hn_v_max(largest, hn_v_abs(x));
+        broken = hn_v_fma(x, hn_v_set1(0.0f), broken);
+    }
+    float scale = hn_v_hmax(largest) / most_of(p);
+    if (!(scale >= 0x1p-126F && scale < INFINITY)) scale = 1; /* all are 0, or broken */
+    hn_vf by = hn_v_set1(scale);
+    for (int64_t k = 0; k < n; k += HN_VB) {
+        hn_vi q[4];
+        for (int i = 0; i < 4; i++)
+            q[i] = hn_v_to_int(hn_v_div(load_left(h + k + i * HN_VL, n - k - i * HN_VL), by));
+        store_exact(q, to->q + k, row_bytes(p));
+    }
+    *to->scale = scale + hn_v_sum(broken);
+    *to->zero = X_IS_U8 ? 128 : 0;
+}
+
 static void prepare(const hn_call *call, int64_t s, int part, int64_t d, int64_t row, int64_t end) {
     const hn_recurrent_f32 *p = call->problem;
     states st = states_of(call, d, s);
     for (int64_t b = row; b < end; b++) {
         bytes to = bytes_of(call, d, b);
-        quantize((part == 0 ? st.was : st.rh) + b * st.pitch, p->hidden, &to);
+        const float *h = (part == 0 ? st.was : st.rh) + b * st.pitch;
+        if (p->exact_h)
+            split(p, h, &to);
+        else
+            quantize(h, p->hidden, &to);
     }
 }
 
@@ -127,35 +197,37 @@ static void prepare(const hn_call *call, int64_t s, int part, int64_t d, int64_t
 typedef struct product {
     const char *r;
     bytes h;
-    int64_t pitch, quads;
+    int64_t pitch, quads, piece; /* piece: bytes of one piece of a row, with exact_h */
 } product;
 
-HN_INLINE hn_vi quad(const product *p, int row, int64_t k) {
+HN_INLINE hn_vi quad(const product *p, int64_t at, int64_t k) {
     int32_t x;
-    memcpy(&x, p->h.q + row * p->pitch + 4 * k, sizeof x);
+    memcpy(&x, p->h.q + at + 4 * k, sizeof x);
     return hn_vi_set1(x);
 }
 
-/* count and rows are constants. A tile of one sequence runs in two chains, even k and odd, since
+/* `count` of the vectors from `at` on, of `vectors` in the group; count, vectors and rows are
+ * constants. A tile of one sequence runs in two chains, even k and odd, since
  * one would wait for itself; the sums are exact in any order. */
-HN_INLINE void tile(const product *p, int count, int rows, hn_vf (*sum)[WIDE]) {
+HN_INLINE void tile(const product *p, int vectors, int at, int count, int rows,
+                    hn_vf (*sum)[WIDE]) {
     const int chains = rows == 1 ? 2 : 1;
-    const char *r = p->r;
+    const char *r = p->r + at * HN_VB;
     hn_vi s[ROWS + 1][WIDE];
     UNROLL for (int i = 0; i < rows * chains; i++) {
         UNROLL for (int v = 0; v < count; v++) s[i][v] = hn_vi_set1(0);
     }
     int64_t k = 0;
     for (; k + chains <= p->quads; k += chains) {
-        UNROLL for (int c = 0; c < chains; c++, r += count * HN_VB) {
+        UNROLL for (int c = 0; c < chains; c++, r += vectors * HN_VB) {
             UNROLL for (int i = 0; i < rows; i++) {
-                hn_vi x = quad(p, i, k + c);
+                hn_vi x = quad(p, i * p->pitch, k + c);
                 UNROLL for (int v = 0; v < count; v++) s[c * rows + i][v] =
                     dot(s[c * rows + i][v], hn_vi_load((const int32_t *)(r + v * HN_VB)), x);
             }
         }
     }
-    for (; k < p->quads; k++, r += count * HN_VB) {
+    for (; k < p->quads; k++, r += vectors * HN_VB) {
         UNROLL for (int v = 0; v < count; v++) s[0][v] =
             dot(s[0][v], hn_vi_load((const int32_t *)(r + v * HN_VB)), quad(p, 0, k));
     }
@@ -164,20 +236,99 @@ HN_INLINE void tile(const product *p, int count, int rows, hn_vf (*sum)[WIDE]) {
         UNROLL for (int v = 0; v < count; v++) {
             hn_vi all = chains == 2 ? hn_vi_add(s[i][v], s[i + 1][v]) : s[i][v];
             hn_vf columns = hn_v_load((const float *)(r + v * HN_VB));
-            sum[i][v] = hn_v_mul(scale, hn_v_fnma(zero, columns, hn_v_from_int(all)));
+            sum[i][at + v] = hn_v_mul(scale, hn_v_fnma(zero, columns, hn_v_from_int(all)));
         }
     }
 }
 
-HN_INLINE void some_rows(const product *p, int count, int64_t rows, hn_vf (*sum)[WIDE]) {
+#ifndef WORDS
+#define FIRST_DOT dot
+#define SECOND_DOT dot
+#endif
+
+/* What the sums of the pieces of q are together, without the zero points that digits have. */
+HN_INLINE hn_vf all_pieces(const hn_vi *sum, hn_vf zero, hn_vf columns) {
+    hn_vf a = hn_v_from_int(sum[0]), b = hn_v_from_int(sum[1]), c = hn_v_from_int(sum[2]);
+    const hn_vf base = hn_v_set1(256.0f);
+#ifdef WORDS
+    (void)zero, (void)columns;
+    return hn_v_fma(base, hn_v_add(a, b), c);
+#else
+    a = hn_v_fma(base, hn_v_fnma(zero, columns, a), hn_v_fnma(zero, columns, b));
+    return hn_v_fma(base, a, hn_v_fnma(zero, columns, c));
+#endif
+}
+
+/* The same of exact_h, from row `first` on. */
+HN_INLINE void exact_tile(const product *p, int count, int first, int rows, hn_vf (*sum)[WIDE]) {
+    const char *r = p->r;
+    hn_vi s[2][WIDE][3];
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int v = 0; v < count; v++) {
+            s[i][v][0] = s[i][v][1] = s[i][v][2] = hn_vi_set1(0);
+        }
+    }
+    for (int64_t k = 0; k < p->quads; k++, r += count * HN_VB) {
+        UNROLL for (int i = 0; i < rows; i++) {
+            int64_t at = (first + i) * p->pitch;
+            hn_vi a = quad(p, at, k), b = quad(p, at + p->piece, k);
+            hn_vi c = quad(p, at + 2 * p->piece, k);
+            UNROLL for (int v = 0; v < count; v++) {
+                hn_vi w = hn_vi_load((const int32_t *)(r + v * HN_VB));
+                s[i][v][0] = FIRST_DOT(s[i][v][0], w, a);
+                s[i][v][1] = SECOND_DOT(s[i][v][1], w, b);
+                s[i][v][2] = dot(s[i][v][2], w, c);
+            }
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        hn_vf zero = hn_v_set1(p->h.zero[first + i]), scale = hn_v_set1(p->h.scale[first + i]);
+        UNROLL for (int v = 0; v < count; v++) {
+            hn_vf columns = hn_v_load((const float *)(r + v * HN_VB));
+            sum[first + i][v] = hn_v_mul(scale, all_pieces(s[i][v], zero, columns));
+        }
+    }
+}
+
+HN_INLINE void exact_rows(const product *p, int count, int rows, hn_vf (*sum)[WIDE]) {
+    int i = 0;
+#if ROWS >= 4
+    for (; i + 2 <= rows; i += 2) exact_tile(p, count, i, 2, sum);
+#endif
+    for (; i < rows; i++) exact_tile(p, count, i, 1, sum);
+}
+
+#if ROWS == 8
+/* More rows than registers allow for all vectors: one or two of them at once. */
+HN_INLINE void many_rows(const product *p, int vectors, int at, int count, int64_t rows,
+                         hn_vf (*sum)[WIDE]) {
     switch (rows) {
-        case 1: tile(p, count, 1, sum); break;
-        case 2: tile(p, count, 2, sum); break;
-#if ROWS == 4
-        case 3: tile(p, count, 3, sum); break;
-        case 4: tile(p, count, 4, sum); break;
+        case 5: tile(p, vectors, at, count, 5, sum); break;
+        case 6: tile(p, vectors, at, count, 6, sum); break;
+        case 7: tile(p, vectors, at, count, 7, sum); break;
+        case 8: tile(p, vectors, at, count, 8, sum); break;
+    }
+}
+#endif
+
+HN_INLINE void some_rows(const product *p, int count, int64_t rows, hn_vf (*sum)[WIDE]) {
+    if (p->piece > 0) {
+        exact_rows(p, count, (int)rows, sum);
+        return;
+    }
+    switch (rows) {
+        case 1: tile(p, count, 0, count, 1, sum); return;
+        case 2: tile(p, count, 0, count, 2, sum); return;
+#if ROWS >= 4
+        case 3: tile(p, count, 0, count, 3, sum); return;
+        case 4: tile(p, count, 0, count, 4, sum); return;
 #endif
     }
+#if ROWS == 8
+    many_rows(p, count, 0, 2, rows, sum);
+    if (count == 3) many_rows(p, count, 2, 1, rows, sum);
+    if (count == 4) many_rows(p, count, 2, 2, rows, sum);
+#endif
 }
 
 static void multiply(const hn_call *call, const states *st, int part, int64_t d, int64_t group,
@@ -190,8 +341,9 @@ static void multiply(const hn_call *call, const states *st, int part, int64_t d,
     product q = {
         .r = r + (d * groups_of(p) + group) * group_bytes(p) + (part > 0 ? part_bytes(p, 0) : 0),
         .h = bytes_of(call, d, row),
-        .pitch = row_bytes(p),
-        .quads = quads_of(p)};
+        .pitch = h_pitch(p),
+        .quads = quads_of(p),
+        .piece = p->exact_h ? row_bytes(p) : 0};
     if (count == 4)
         some_rows(&q, 4, end - row, sum);
     else if (count == 3)
