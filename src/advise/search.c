@@ -445,6 +445,14 @@ static hone_status write_recipe(hn_search_state *s, int chosen, hn_error *err) {
                  isnan(row->value) ? "not measured" : hn_search_shown(s, row->value, a));
         text = more;
     }
+    const char *in_f32 = s->trials[chosen].in_f32;
+    if (in_f32 != NULL) {
+        size_t room = strlen(text) + strlen(in_f32) + sizeof "# \n";
+        char *more = hn_arena_alloc(s->arena, room);
+        if (more == NULL) return HN_NOMEM(err);
+        snprintf(more, room, "%s# %s\n", text, in_f32);
+        text = more;
+    }
     s->out->recipe = text;
     return HONE_OK;
 }

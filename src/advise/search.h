@@ -10,6 +10,7 @@
  *
  *     search.c    the order, the choice, the verdict
  *     trial.c     one candidate
+ *     slow_layers.c  layers of a candidate that stay in f32, since they are slower otherwise
  *     mix.c       how those are judged whose layers have types of their own
  *     criteria.c  what is said of the whole at the end
  */
@@ -20,6 +21,7 @@
 #include "advise/duel.h"
 #include "advise/parts.h"
 #include "advise/quality.h"
+#include "advise/slow_layers.h"
 #include "compress/place.h"
 
 typedef struct hn_search_options {
@@ -39,6 +41,8 @@ typedef struct hn_search_options {
     const hn_quant_target *runtime; /* that models are for; NULL: hone */
     const hone_timer *timer;        /* how they are timed there; NULL: they are not */
     hn_round_fn *round;             /* how models are timed; NULL: hn_round_run */
+    /* How slow layers are found; NULL: hn_slow_layers_find, or with `round` not at all. */
+    hn_slow_layers_fn *slow_layers;
     int threads, cores;
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
@@ -69,6 +73,7 @@ typedef struct hn_trial {
     hn_quality quality;
     double judged_seconds; /* that judging it took, on the samples to choose by */
     bool passed;
+    const char *in_f32; /* which layers stay in f32 since they are slower otherwise; NULL: none */
     double rule; /* what it is worth by the rules of a runtime that is not measured: 1 or more */
 } hn_trial;
 

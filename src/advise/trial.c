@@ -371,11 +371,8 @@ static hone_status judge(hn_search_state *s, hn_trial *t, hn_program *p, hone_op
     return row->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
-static hone_status measure(hn_search_state *s, hn_trial *t, hn_program *p, hone_optimize_row *row,
-                           hn_error *err) {
-    hn_search_doing(s, row->name, "time");
-    const entrant e = {.model = t->model, .program = p, .id = s->n - 1};
-    HN_TRY(measure_time(s, &e, row, err));
+static hone_status judge_timed(hn_search_state *s, hn_trial *t, hn_program *p,
+                               hone_optimize_row *row, hn_error *err) {
     if (row->speed < 1) {
         const hn_trouble *trouble = hn_trouble_of(s->o.device);
         bool four = hone_dtype_bits(t->layer.weights.dtype) == 4;
@@ -400,26 +397,140 @@ static bool on_made(void *state, const char *what, int64_t done, int64_t total) 
     return hn_search_progress(s, done, total);
 }
 
-static hone_status make_and_measure(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
-                                    hone_optimize_row *row, hn_error *err) {
+/* The model of a recipe, ready to run, with its size and time in the row. What was made on failure
+ * stays in *m and *p. */
+static hone_status make_and_time(hn_search_state *s, hn_recipe *recipe,
+                                 const hn_compress_plan *plan, hn_model **m, hn_program **p,
+                                 hone_optimize_row *row, hn_error *err) {
     hn_compress_options o = {.how = s->o.how, .progress = on_made, .progress_ctx = s};
     hn_compressed made = {0};
     hn_type_search search;
-    memcpy(t->recipe.source, s->o.source, sizeof t->recipe.source);
+    memcpy(recipe->source, s->o.source, sizeof recipe->source);
     if (plan->mix.n_types > 0) {
-        search = hn_search_types(s, hn_layer_type_named(hn_recipe_word(&t->recipe, "type")));
+        search = hn_search_types(s, hn_layer_type_named(hn_recipe_word(recipe, "type")));
         o.search = &search;
     }
-    if (hn_compress_needs_data(plan, &t->recipe)) o.data = s->parts.calibrate;
-    HN_TRY(hn_compress(&made, &t->recipe, s->original, &o, s->alloc, err));
-    t->model = made.model;
+    if (hn_compress_needs_data(plan, recipe)) o.data = s->parts.calibrate;
+    HN_TRY(hn_compress(&made, recipe, s->original, &o, s->alloc, err));
+    *m = made.model;
     made.model = NULL;
     hn_compressed_deinit(&made);
-    HN_TRY(measure_size(s, t->model, row, err));
-    hn_program *p;
+    HN_TRY(measure_size(s, *m, row, err));
+    hn_run_options how = hn_run_options_for(&s->o.how, *m);
+    HN_TRY(hn_program_create(p, *m, &how, err));
+    hn_search_doing(s, row->name, "time");
+    const entrant e = {.model = *m, .program = *p, .id = s->n - 1};
+    return measure_time(s, &e, row, err);
+}
+
+/* ---- layers that stay in f32, since they are slower otherwise ---- */
+
+/* The recipe of a trial with those layers in f32. */
+static hone_status exempt(hn_recipe *out, const hn_trial *t, const hn_slow_layers *slow,
+                          hn_error *err) {
+    *out = t->recipe;
+    hn_recipe_step *w = hn_recipe_writer(out), was = *w;
+    w->n = 0;
+    for (int i = 0; i < was.n; i++) HN_TRY(hn_recipe_keep(out, w, &was.v[i], err));
+    for (int i = 0; i < slow->n; i++)
+        HN_TRY(hn_recipe_setf(out, w, err, "layer:%s=f32", slow->v[i].name));
+    return HONE_OK;
+}
+
+/* Which layers stay in f32, and why, for people. */
+static const char *tell_slow(hn_search_state *s, const hn_slow_layers *slow) {
+    enum { SHOWN = 8 };
+    char text[1024] = "", one[160];
+    for (int i = 0; i < slow->n && i < SHOWN; i++) {
+        const hn_slow_layer *l = &slow->v[i];
+        snprintf(one, sizeof one, "%.80s (%.3f ms, else %.3f ms)", l->name, l->f32_ms, l->own_ms);
+        hn_list_add(text, sizeof text, one);
+    }
+    return hn_search_text(s, "%d layer%s in f32, which is faster on this machine: %s%s", slow->n,
+                          slow->n == 1 ? " stays" : "s stay", text, slow->n > SHOWN ? " ..." : "");
+}
+
+/* Whether layers are looked at one by one: those of integers, run by hone, without other types to
+ * choose from. */
+static bool has_layers_to_judge(const hn_search_state *s, const hn_trial *t,
+                                const hn_compress_plan *plan) {
+    bool measured = s->o.runtime == NULL && s->o.timer == NULL;
+    return measured && t->layer.kind >= HN_LAYER_WEIGHTS && plan->mix.n_types == 0 &&
+           (s->o.slow_layers != NULL || s->o.round == NULL);
+}
+
+/* What was slow before and what is slow now. */
+static hone_status join(hn_search_state *s, hn_slow_layers *all, const hn_slow_layers *more,
+                        hn_error *err) {
+    hn_slow_layer *v = hn_arena_array(s->arena, (size_t)(all->n + more->n) + 1, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < all->n; i++) v[i] = all->v[i];
+    for (int i = 0; i < more->n; i++) v[all->n + i] = more->v[i];
+    *all = (hn_slow_layers){all->n + more->n, v};
+    return HONE_OK;
+}
+
+/* Makes the candidate once more with its slow layers in f32, and takes that if it is faster;
+ * *better tells. */
+static hone_status exempt_slow(hn_search_state *s, hn_trial *t, hn_program **p,
+                               hone_optimize_row *row, hn_slow_layers *all, bool *better,
+                               hn_error *err) {
+    hn_slow_layers_fn *find = s->o.slow_layers != NULL ? s->o.slow_layers : hn_slow_layers_find;
+    hn_slow_layers slow = {0};
+    hn_model *m = NULL;
+    hn_program *other = NULL;
+    hone_optimize_row again = *row;
+    hn_recipe recipe;
+    hn_compress_plan mixed;
     hn_run_options how = hn_run_options_for(&s->o.how, t->model);
-    HN_TRY(hn_program_create(&p, t->model, &how, err));
-    hone_status status = measure(s, t, p, row, err);
+    hn_search_doing(s, row->name, "layers");
+    HN_TRY(find(&slow, s->program, t->model, &how, (const hn_tensor *const *)s->in, s->arena, err));
+    if (slow.n == 0) return HONE_OK;
+    HN_TRY(exempt(&recipe, t, &slow, err));
+    HN_TRY(hn_compress_plan_make(&mixed, &recipe, err));
+    hone_status status = make_and_time(s, &recipe, &mixed, &m, &other, &again, err);
+    /* With all layers in f32 it is no candidate of its own. */
+    *better = status == HONE_OK && again.speed > row->speed && hn_graph_is_quantized(m->graph);
+    if (*better) {
+        hn_model *m_before = t->model;
+        hn_program *p_before = *p;
+        t->model = m, *p = other;
+        m = m_before, other = p_before;
+        t->recipe = recipe;
+        *row = again;
+        status = join(s, all, &slow, err);
+    }
+    hn_program_destroy(other);
+    hn_model_destroy(m);
+    return status;
+}
+
+/* Layers that are slower in integers than in f32 stay in f32. What is f32 now costs its neighbours
+ * conversions, so they are looked at again. */
+static hone_status keep_fast(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
+                             hn_program **p, hone_optimize_row *row, hn_error *err) {
+    enum { ROUNDS = 3 };
+    hn_slow_layers all = {0};
+    bool better = has_layers_to_judge(s, t, plan);
+    for (int i = 0; i < ROUNDS && better; i++) {
+        better = false;
+        hone_status status = exempt_slow(s, t, p, row, &all, &better, err);
+        if (status == HONE_E_ARG) break; /* a layer that only the engine knows by that name */
+        HN_TRY(status);
+    }
+    if (all.n == 0) return HONE_OK;
+    t->in_f32 = tell_slow(s, &all);
+    if (t->in_f32 == NULL) return HN_NOMEM(err);
+    row->help = hn_search_text(s, "%s; %s", t->candidate->help, t->in_f32);
+    return row->help != NULL ? HONE_OK : HN_NOMEM(err);
+}
+
+static hone_status make_and_measure(hn_search_state *s, hn_trial *t, const hn_compress_plan *plan,
+                                    hone_optimize_row *row, hn_error *err) {
+    hn_program *p = NULL;
+    hone_status status = make_and_time(s, &t->recipe, plan, &t->model, &p, row, err);
+    if (status == HONE_OK) status = keep_fast(s, t, plan, &p, row, err);
+    if (status == HONE_OK) status = judge_timed(s, t, p, row, err);
     hn_program_destroy(p);
     return status;
 }

@@ -39,6 +39,14 @@ void hn_program_destroy(hn_program *p) {
     hn_free(p->how.engine.alloc, p);
 }
 
+hone_status hn_program_prepare(hn_program *p, const hn_tensor *const *in, hn_error *err) {
+    return hn_runner_prepare(&p->runner, in, err);
+}
+
+const hn_choice *hn_program_choice(const hn_program *p, size_t i) {
+    return hn_runner_choice(&p->runner, i);
+}
+
 bool hn_program_memory(const hn_program *p, hn_engine_memory *out) {
     return hn_runner_memory(&p->runner, out);
 }

@@ -38,6 +38,10 @@ hone_status hn_program_profile(hn_program *p, const hn_tensor *const *in,
  * has no steps. */
 hone_status hn_program_steps(hn_program *p, const hn_tensor *const *in, char hex[HN_SHA256_HEX],
                              hn_error *err);
+/* What a run does before it computes. */
+hone_status hn_program_prepare(hn_program *p, const hn_tensor *const *in, hn_error *err);
+/* The i-th part that auto_precision left in float (engine/choice.h); NULL: there are no more. */
+const hn_choice *hn_program_choice(const hn_program *p, size_t i);
 /* False: the backend plans no memory. */
 bool hn_program_memory(const hn_program *p, hn_engine_memory *out);
 

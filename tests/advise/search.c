@@ -597,6 +597,71 @@ static void a_broken_gate_is_a_verdict(void **state) {
     end(&s);
 }
 
+static int times_asked; /* for slow layers of int8 */
+
+/* In int8, the first product is slow until it is made in f32. */
+static hone_status first_is_slow(hn_slow_layers *out, hn_program *original, const hn_model *m,
+                                 const hn_run_options *how, const hn_tensor *const *in,
+                                 hn_arena *arena, hn_error *err) {
+    (void)original, (void)m, (void)how, (void)in, (void)err;
+    *out = (hn_slow_layers){.v = hn_arena_array(arena, 1, sizeof *out->v)};
+    if (strncmp(doing, "int8:", 5) == 0 && times_asked++ == 0)
+        out->v[out->n++] = (hn_slow_layer){"h", 1, 2};
+    return HONE_OK;
+}
+
+static hone_status slow_as_a_whole(hn_round *r, hn_program *a, hn_program *b,
+                                   const hn_tensor *const *in, int n_outputs, double seconds,
+                                   hn_allocator *alloc, hn_error *err) {
+    hone_status status = draw(r, a, b, in, n_outputs, seconds, alloc, err);
+    if (strncmp(doing, "int8:", 5) == 0) r->least[1] = r->ms[1] = times_asked == 0 ? 1.5 : 0.25;
+    return status;
+}
+
+/* A layer that is slower in int8 stays in f32, and int8 is not discarded because of it. */
+static void slow_layers_stay_in_f32(void **state) {
+    (void)state;
+    enum { N = 8, ROWS = 120 };
+    static char graph[4096];
+    static float x[ROWS * N];
+    set_up s;
+    hn_rng rng;
+    hn_rng_init(&rng, 2);
+    size_t used = 0;
+    for (int k = 0; k < 2; k++) {
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "%s float[8,8] w%d = {",
+                                 k == 0 ? "g (float[n,8] x) => (float[n,8] y) <" : ",", k);
+        for (int i = 0; i < N * N; i++)
+            used += (size_t)snprintf(graph + used, sizeof graph - used, "%s%.3f", i > 0 ? ", " : "",
+                                     hn_rng_normal(&rng));
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "}");
+    }
+    snprintf(graph + used, sizeof graph - used,
+             "> { h = MatMul (x, w0) r = Relu (h) y = MatMul (r, w1) }");
+    for (int i = 0; i < ROWS * N; i++) x[i] = (float)hn_rng_normal(&rng);
+    begin_without_labels(&s, graph, 2, (const int64_t[]){ROWS, N}, x);
+    s.o.max_drop = 0.5;
+    s.o.round = slow_as_a_whole;
+    s.o.slow_layers = first_is_slow;
+    times_asked = 0;
+    run(&s);
+    const hone_optimize_row *r = row_of(&s, "int8");
+    assert_non_null(r);
+    assert_string_equal(r->state, "chosen");
+    assert_float_equal(r->speed, 4, 1e-6);
+    assert_int_equal(times_asked, 2); /* what it was made into is looked at again */
+    assert_true(
+        says(r->help, "1 layer stays in f32, which is faster on this machine: h (1.000 ms"));
+    assert_true(says(s.out.recipe, "layer:h=f32"));
+    assert_true(says(s.out.recipe, "# 1 layer stays in f32"));
+    const hn_node *h = hn_graph_value(s.chosen->graph, "h")->producer;
+    assert_non_null(h->inputs[1].value->constant);
+    assert_int_equal(h->inputs[1].value->constant->dtype, HONE_DTYPE_F32);
+    const hn_value *y = hn_graph_value(s.chosen->graph, "y");
+    assert_true(y->producer->inputs[1].value->constant == NULL);
+    end(&s);
+}
+
 /* Every other round of int8 goes to the candidate: rounds disagree, and their minima with them. */
 static int fights, of_int8;
 static hone_status disturbed(hn_round *r, hn_program *a, hn_program *b, const hn_tensor *const *in,
@@ -822,6 +887,7 @@ int main(void) {
         TEST(what_breaks_the_gate_is_mixed),
         TEST(what_int8_bears_gets_fewer_bits),
         TEST(what_seems_slower_is_timed_again),
+        TEST(slow_layers_stay_in_f32),
         TEST(a_detector_that_finds_nothing_is_refused),
         TEST(one_broken_output_of_twelve_is_refused),
         TEST(a_broken_gate_is_a_verdict),
