@@ -59,7 +59,7 @@ static bool is_quantized(const hn_node *n) {
     if (kind != HN_WEIGHT_MATRIX && kind != HN_WEIGHT_WINDOWS && kind != HN_WEIGHT_STATE)
         return false;
     const hn_value *w = hn_node_input(n, n->op->weights->input);
-    return w != NULL && hn_is(w->producer, "DequantizeLinear");
+    return w != NULL && w->producer != NULL && hn_node_is_quantized(w->producer);
 }
 
 static hone_status find_layers(layers *all, const hn_model *m, hn_arena *arena, hn_error *err) {
