@@ -133,8 +133,18 @@ static void cases(check_list *list) {
     gemm(list, 130, 61, 177, 0);
     gemm(list, 77, 9000, 40, BIAS);
     gemm(list, 5, 0, 33, BIAS);
+    /* Large enough for rows that copy the left operand first: tiles that are not full, several passes
+     * over k, several blocks of rows. */
+    for (int64_t m = 15; m <= 29; m++) gemm(list, m, 64 + m, 128 + 3 * m, m % 2 ? BIAS : 0);
+    gemm(list, 60, 1601, 131, BIAS);
+    gemm(list, 1100, 250, 160, BIAS);
 
-    hn_conv_f32 p;
+    hn_conv_f32 p = window(2, 9, 70, 150, 1, 1, 0);
+    add(list, "wide_1x1", p, BIAS | RESIDUAL);
+    add(list, "wide_1x1_in_place", p, BIAS | IN_PLACE);
+    add(list, "wide_1x1_slices", p, RESIDUAL | SLICE);
+    p.act.kind = HN_ACT_GELU;
+    add(list, "wide_1x1_gelu", p, BIAS | RESIDUAL);
     add(list, "conv3x3", window(1, 9, 16, 32, 3, 1, 1), BIAS);
     add(list, "conv3x3_odd", window(2, 7, 13, 29, 3, 1, 1), BIAS | RESIDUAL);
     add(list, "conv3x3_in_place", window(2, 7, 20, 33, 3, 1, 1), BIAS | IN_PLACE);
@@ -285,6 +295,14 @@ static void cases(check_list *list) {
     gemm(list, 128, 768, 768, BIAS | BENCH);
     gemm(list, 128, 768, 3072, BIAS | BENCH);
     gemm(list, 128, 3072, 768, BIAS | BENCH);
+    gemm(list, 128, 384, 384, BIAS | BENCH);
+    gemm(list, 128, 384, 1536, BIAS | BENCH);
+    gemm(list, 128, 1536, 384, BIAS | BENCH);
+    gemm(list, 64, 768, 768, BIAS | BENCH);
+    gemm(list, 64, 4096, 1024, BIAS | BENCH);
+    gemm(list, 197, 768, 3072, BIAS | BENCH);
+    gemm(list, 512, 1024, 4096, BIAS | BENCH);
+    gemm(list, 512, 4096, 1024, BIAS | BENCH);
     gemm(list, 3, 900, 310, BIAS); /* more weights than anything */
     gemm(list, 1, 2048, 1000, BIAS | BENCH);
     gemm(list, 1, 4096, 4096, BIAS | BENCH);

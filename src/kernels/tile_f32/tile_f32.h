@@ -69,9 +69,12 @@ typedef struct hn_tiles_f32 {
     int rows;          /* the most rows of a tile */
     int width, narrow; /* columns of a full panel, and of a narrow one; 0: there is none */
     hn_tile_f32_fn *const *fn[2]; /* [narrow][rows - 1] */
-    const hn_thin_f32 *thin;      /* [rows - 1] */
+    /* The same for rows that are interleaved: a[0] points at [runs * len][hn_tile_f32_pitch] floats.
+     * NULL: there are none. */
+    hn_tile_f32_fn *const *interleaved_fn[2];
+    const hn_thin_f32 *thin; /* [rows - 1] */
     int n_thin;
-    bool interleaved;
+    bool interleaved; /* fn wants the rows interleaved too */
     hn_tile_f32_copy_fn *copy;
     /* An activation over columns [column, column + n) of the rows y points at. */
     void (*act)(const hn_act *act, float *const *y, int rows, int64_t column, int64_t n);
@@ -90,6 +93,12 @@ extern const hn_tiles_f32 hn_tiles_f32_neon;
 void hn_tile_f32_interleave(const float *const *a, int rows, int64_t runs, int64_t len,
                             float *restrict dst);
 static inline int hn_tile_f32_ld(int rows) { return (rows + 3) / 4 * 4; }
+
+/* Floats from an element of k to the next, of rows that interleaved_fn takes. Those that can be
+ * without gaps are: on Granite Rapids tiles of 14 rows are 4 % faster than with 16. */
+static inline int hn_tile_f32_pitch(const hn_tiles_f32 *t, int rows) {
+    return t->interleaved ? hn_tile_f32_ld(rows) : rows;
+}
 
 /* How n columns are cut into panels: first full ones, then up to two narrow ones, with as few
  * columns beyond n as can be. */

@@ -18,9 +18,10 @@ static inline __m256i first_lanes(int64_t n) {
 
 enum { MOST = 8 }; /* vectors of a row */
 
-/* vecs vectors of columns from each of some panels. */
+/* vecs vectors of columns from each of some panels; with rows interleaved or not. */
 static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, const int rows,
-                                                       const int vecs, const int panels) {
+                                                       const int vecs, const int panels,
+                                                       const bool interleaved) {
     const int all = vecs * panels;
     __m256 c[6][MOST];
     __m256i mask[MOST];
@@ -37,7 +38,7 @@ static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, con
                 _mm256_add_ps(c[i][v], _mm256_maskload_ps(r + 8 * v, mask[v]));
         }
     }
-    const float *b = t->b;
+    const float *b = t->b, *side = t->a[0];
     const char *ahead = t->ahead;
     for (int64_t s = 0; s < t->runs; s++) {
         const float *const *a = t->a + s * rows;
@@ -49,9 +50,10 @@ static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, con
             _mm_prefetch(ahead, _MM_HINT_T1);
             ahead += t->ahead_step;
             UNROLL for (int i = 0; i < rows; i++) {
-                __m256 av = _mm256_broadcast_ss(&a[i][k]);
+                __m256 av = _mm256_broadcast_ss(interleaved ? side + i : a[i] + k);
                 UNROLL for (int v = 0; v < all; v++) c[i][v] = _mm256_fmadd_ps(av, bv[v], c[i][v]);
             }
+            side += rows;
         }
     }
     __m256 lo = _mm256_set1_ps(t->lo), hi = _mm256_set1_ps(t->hi);
@@ -65,9 +67,11 @@ static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, con
     }
 }
 
-#define TILE(rows)                                                         \
-    static void full_##rows(const hn_tile_f32 *t) { tile(t, rows, 2, 1); } \
-    static void narrow_##rows(const hn_tile_f32 *t) { tile(t, rows, 1, 1); }
+#define TILE(rows)                                                                    \
+    static void full_##rows(const hn_tile_f32 *t) { tile(t, rows, 2, 1, false); }     \
+    static void narrow_##rows(const hn_tile_f32 *t) { tile(t, rows, 1, 1, false); }   \
+    static void full_side_##rows(const hn_tile_f32 *t) { tile(t, rows, 2, 1, true); } \
+    static void narrow_side_##rows(const hn_tile_f32 *t) { tile(t, rows, 1, 1, true); }
 TILE(1)
 TILE(2)
 TILE(3)
@@ -78,9 +82,13 @@ TILE(6)
 static hn_tile_f32_fn *const full[] = {full_1, full_2, full_3, full_4, full_5, full_6};
 static hn_tile_f32_fn *const narrow[] = {narrow_1, narrow_2, narrow_3,
                                          narrow_4, narrow_5, narrow_6};
+static hn_tile_f32_fn *const full_side[] = {full_side_1, full_side_2, full_side_3,
+                                            full_side_4, full_side_5, full_side_6};
+static hn_tile_f32_fn *const narrow_side[] = {narrow_side_1, narrow_side_2, narrow_side_3,
+                                              narrow_side_4, narrow_side_5, narrow_side_6};
 
 #define THIN(rows, panels) \
-    static void thin_##rows##_##panels(const hn_tile_f32 *t) { tile(t, rows, 2, panels); }
+    static void thin_##rows##_##panels(const hn_tile_f32 *t) { tile(t, rows, 2, panels, false); }
 THIN(1, 2)
 THIN(1, 3)
 THIN(1, 4)
@@ -96,6 +104,7 @@ const hn_tiles_f32 hn_tiles_f32_avx2 = {.rows = 6,
                                         .width = 16,
                                         .narrow = 8,
                                         .fn = {full, narrow},
+                                        .interleaved_fn = {full_side, narrow_side},
                                         .thin = thin,
                                         .n_thin = sizeof thin / sizeof *thin,
                                         .copy = hn_tile_f32_copy_avx2,

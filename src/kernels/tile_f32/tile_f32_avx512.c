@@ -18,9 +18,10 @@
 
 enum { MOST = 16 }; /* vectors of a row */
 
-/* vecs vectors of columns from each of some panels. */
+/* vecs vectors of columns from each of some panels; with rows interleaved or not. */
 static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, const int rows,
-                                                       const int vecs, const int panels) {
+                                                       const int vecs, const int panels,
+                                                       const bool interleaved) {
     const int all = vecs * panels;
     __m512 c[14][MOST];
     __mmask16 mask[MOST];
@@ -38,7 +39,7 @@ static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, con
                 _mm512_add_ps(c[i][v], _mm512_maskz_loadu_ps(mask[v], r + 16 * v));
         }
     }
-    const float *b = t->b;
+    const float *b = t->b, *side = t->a[0];
     const char *ahead = t->ahead;
     for (int64_t s = 0; s < t->runs; s++) {
         const float *const *a = t->a + s * rows;
@@ -50,9 +51,10 @@ static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, con
             _mm_prefetch(ahead, _MM_HINT_T1);
             ahead += t->ahead_step;
             UNROLL for (int i = 0; i < rows; i++) {
-                __m512 av = _mm512_set1_ps(a[i][k]);
+                __m512 av = _mm512_set1_ps(interleaved ? side[i] : a[i][k]);
                 UNROLL for (int v = 0; v < all; v++) c[i][v] = _mm512_fmadd_ps(av, bv[v], c[i][v]);
             }
+            side += rows;
         }
     }
     __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
@@ -66,9 +68,11 @@ static inline __attribute__((always_inline)) void tile(const hn_tile_f32 *t, con
     }
 }
 
-#define TILE(rows)                                                         \
-    static void full_##rows(const hn_tile_f32 *t) { tile(t, rows, 2, 1); } \
-    static void narrow_##rows(const hn_tile_f32 *t) { tile(t, rows, 1, 1); }
+#define TILE(rows)                                                                    \
+    static void full_##rows(const hn_tile_f32 *t) { tile(t, rows, 2, 1, false); }     \
+    static void narrow_##rows(const hn_tile_f32 *t) { tile(t, rows, 1, 1, false); }   \
+    static void full_side_##rows(const hn_tile_f32 *t) { tile(t, rows, 2, 1, true); } \
+    static void narrow_side_##rows(const hn_tile_f32 *t) { tile(t, rows, 1, 1, true); }
 TILE(1)
 TILE(2)
 TILE(3)
@@ -89,9 +93,16 @@ static hn_tile_f32_fn *const full[] = {full_1, full_2, full_3,  full_4,  full_5,
 static hn_tile_f32_fn *const narrow[] = {narrow_1,  narrow_2,  narrow_3,  narrow_4, narrow_5,
                                          narrow_6,  narrow_7,  narrow_8,  narrow_9, narrow_10,
                                          narrow_11, narrow_12, narrow_13, narrow_14};
+static hn_tile_f32_fn *const full_side[] = {
+    full_side_1, full_side_2, full_side_3,  full_side_4,  full_side_5,  full_side_6,  full_side_7,
+    full_side_8, full_side_9, full_side_10, full_side_11, full_side_12, full_side_13, full_side_14};
+static hn_tile_f32_fn *const narrow_side[] = {
+    narrow_side_1,  narrow_side_2,  narrow_side_3,  narrow_side_4, narrow_side_5,
+    narrow_side_6,  narrow_side_7,  narrow_side_8,  narrow_side_9, narrow_side_10,
+    narrow_side_11, narrow_side_12, narrow_side_13, narrow_side_14};
 
 #define THIN(rows, panels) \
-    static void thin_##rows##_##panels(const hn_tile_f32 *t) { tile(t, rows, 2, panels); }
+    static void thin_##rows##_##panels(const hn_tile_f32 *t) { tile(t, rows, 2, panels, false); }
 THIN(1, 2)
 THIN(1, 3)
 THIN(1, 4)
@@ -125,6 +136,7 @@ const hn_tiles_f32 hn_tiles_f32_avx512 = {.rows = 14,
                                           .width = 32,
                                           .narrow = 16,
                                           .fn = {full, narrow},
+                                          .interleaved_fn = {full_side, narrow_side},
                                           .thin = thin,
                                           .n_thin = sizeof thin / sizeof *thin,
                                           .copy = hn_tile_f32_copy_avx512,

@@ -98,6 +98,7 @@ const hn_tiles_f32 hn_tiles_f32_neon = {.rows = ROWS,
                                         .width = 4 * VECS,
                                         .narrow = 8,
                                         .fn = {full, narrow},
+                                        .interleaved_fn = {full, narrow},
                                         .interleaved = true,
                                         .copy = hn_tile_f32_copy,
                                         .act = act_tile};
