@@ -25,7 +25,7 @@
 enum {
     BLOCK = 1 << 20,     /* bytes of rows that stay in L2 beside weights */
     LEAST_BLOCK = 96,    /* rows for which it is worth to fetch all weights once more */
-    PASS = 768,          /* the most k of a pass */
+    PASS = 768,          /* the most k of a pass, with an L1 of 48 kB */
     LEAST_COLUMNS = 128, /* copying the rows pays from here on */
     LEAST_K = 64,
     MOST_BYTES = 32 << 20, /* of copied rows */
@@ -58,7 +58,7 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     g.tiles = ceil_div(g.m, t->rows);
     int64_t rows = hn_of_l2(BLOCK) / (g.k * 4);
     g.blocks = ceil_div(g.m, rows > LEAST_BLOCK ? rows : LEAST_BLOCK);
-    g.passes = ceil_div(g.k, PASS);
+    g.passes = ceil_div(g.k, hn_of_l1(PASS));
     g.pass = ceil_div(g.k, g.passes);
     return g;
 }
