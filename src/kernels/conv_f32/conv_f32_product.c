@@ -28,6 +28,8 @@ enum {
     PASS = 768,          /* the most k of a pass, with an L1 of 48 kB */
     LEAST_COLUMNS = 128, /* copying the rows pays from here on */
     LEAST_K = 64,
+    FEW_K = 128,           /* with fewer, results are written panel by panel only while they */
+    RESULTS = 2 << 20,     /* stay in L2: these bytes */
     MOST_BYTES = 32 << 20, /* of copied rows */
     MAX_ROWS = 16,         /* of a tile */
 };
@@ -80,6 +82,8 @@ static bool ok(const hn_tiles_f32 *t, const hn_conv_f32 *p, const char **why) {
     int64_t m = p->batch * p->oh * p->ow;
     if (m <= t->rows || p->n < LEAST_COLUMNS || p->c < LEAST_K)
         return *why = "copying the rows takes too long", false;
+    if (p->c < FEW_K && m * p->n * 4 > hn_of_l2(RESULTS))
+        return *why = "sums are too short for so many results", false;
     geometry g = measure(t, p);
     if (copy_bytes(t, &g) > MOST_BYTES)
         return *why = "the copied rows would take too much memory", false;
@@ -120,8 +124,8 @@ typedef struct group {
 } group;
 
 static group group_at(const geometry *g, int64_t begin, int64_t end) {
-    int64_t block = 0;
-    while (block_tile(g, block + 1) * g->panels.count <= begin) block++;
+    /* The last block that begins with this tile or before it. */
+    int64_t block = ((begin / g->panels.count + 1) * g->blocks - 1) / g->tiles;
     group s = {.first = block_tile(g, block)};
     s.tiles = block_tile(g, block + 1) - s.first;
     int64_t base = s.first * g->panels.count;
