@@ -136,6 +136,19 @@ static group group_at(const geometry *g, int64_t begin, int64_t end) {
     return s;
 }
 
+/* Fetches the results of a tile, and what is added to them: the CPU does not see that these lie on
+ * the way of the panels. */
+static void fetch_results(const geometry *g, const hn_call *call, int64_t tile, int64_t column,
+                          int64_t width) {
+    enum { LINE = 16 }; /* floats of a cache line */
+    const float *r = call->ptr[HN_CONV_R], *y = call->ptr[HN_CONV_Y];
+    for (int64_t row = tile_row(g, tile); row < tile_row(g, tile + 1); row++)
+        for (int64_t i = column; i < column + width; i += LINE) {
+            if (r != NULL) __builtin_prefetch(r + row * g->r_pitch + i, 0, 3);
+            __builtin_prefetch(y + row * g->y_pitch + i, 1, 3);
+        }
+}
+
 /* One tile by one panel in one pass over k: [k0, k0 + len). */
 static void run_tile(const hn_tiles_f32 *t, const geometry *g, const hn_call *call, const group *s,
                      int64_t tile, int64_t k0, int64_t len) {
@@ -169,6 +182,7 @@ static void run_tile(const hn_tiles_f32 *t, const geometry *g, const hn_call *ca
     int64_t at = tile - s->first;
     args.ahead = next + len * width * at / s->tiles;
     args.ahead_step = len * width * 4 / (s->tiles * len + 1);
+    if (starts && tile + 1 < s->end) fetch_results(g, call, tile + 1, column, width);
     t->interleaved_fn[width == t->narrow][rows - 1](&args);
     if (ends && p->act.kind != HN_ACT_NONE && !clip) t->act(&p->act, rows_y, rows, column, args.n);
 }
