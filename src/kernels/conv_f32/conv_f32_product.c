@@ -3,15 +3,16 @@
  * lie reads a stream for each; the CPU fetches these ahead less well, and rows whose pitch is a
  * multiple of 4096 bytes push each other out of L1.
  *
- *   phase 0  x -> [tile][k][rows of the tile], in scratch that all lanes share
- *   phase 1  the tiles of tile_f32
+ * Rows are taken in blocks, whose copies stay in L2. Each block has two phases:
+ *
+ *   copy      x -> [tile][k][rows of the tile], in scratch that all lanes share
+ *   multiply  the tiles of tile_f32
  *
  * Weights are packed as those of the direct rows: [panel][k][columns of the panel].
  *
- * A task of phase 1 is one tile of one panel. Tiles are taken in blocks, whose rows stay in L2
- * together. All tiles of a block meet one panel after the other. k is cut into passes, so that the
- * part of a panel which a pass needs stays near; the partial sums are in y. Meanwhile the weights
- * that the next pass or panel needs are fetched.
+ * A task of the second phase is one tile of one panel: all tiles of the block meet one panel after
+ * the other. k is cut into passes, so that the part of a panel which a pass needs stays near; the
+ * partial sums are in y. Meanwhile the weights that the next pass or panel needs are fetched.
  *
  * Sums are added up in the same order as by the direct rows: the bits are the same.
  */
@@ -23,15 +24,14 @@
 #include "kernels/tile_f32/tile_f32.h"
 
 enum {
-    BLOCK = 1 << 20,     /* bytes of rows that stay in L2 beside weights */
+    BLOCK = 512 << 10,   /* bytes of rows that stay in L2 beside weights and results */
     LEAST_BLOCK = 96,    /* rows for which it is worth to fetch all weights once more */
     PASS = 768,          /* the most k of a pass, with an L1 of 48 kB */
     LEAST_COLUMNS = 128, /* copying the rows pays from here on */
     LEAST_K = 64,
-    FEW_K = 128,           /* with fewer, results are written panel by panel only while they */
-    RESULTS = 2 << 20,     /* stay in L2: these bytes */
-    MOST_BYTES = 32 << 20, /* of copied rows */
-    MAX_ROWS = 16,         /* of a tile */
+    FEW_K = 128,       /* with fewer, results are written panel by panel only while they */
+    RESULTS = 2 << 20, /* stay in L2: these bytes */
+    MAX_ROWS = 16,     /* of a tile */
 };
 
 typedef struct geometry {
@@ -65,10 +65,6 @@ static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     return g;
 }
 
-static size_t copy_bytes(const hn_tiles_f32 *t, const geometry *g) {
-    return (size_t)(g->tiles * hn_tile_f32_pitch(t, t->rows) * g->k) * sizeof(float);
-}
-
 static bool ok(const hn_tiles_f32 *t, const hn_conv_f32 *p, const char **why) {
     if (!hn_conv_stored_f32(p, why)) return false;
     if (p->kh * p->kw != 1 || p->groups != 1) return *why = "not a product of matrices", false;
@@ -84,56 +80,46 @@ static bool ok(const hn_tiles_f32 *t, const hn_conv_f32 *p, const char **why) {
         return *why = "copying the rows takes too long", false;
     if (p->c < FEW_K && m * p->n * 4 > hn_of_l2(RESULTS))
         return *why = "sums are too short for so many results", false;
-    geometry g = measure(t, p);
-    if (copy_bytes(t, &g) > MOST_BYTES)
-        return *why = "the copied rows would take too much memory", false;
     return true;
 }
 
+/* The most tiles of a block. */
+static int64_t most_tiles(const geometry *g) { return ceil_div(g->tiles, g->blocks); }
+
+/* All phases have the same number of tasks; the last ones of a smaller block do nothing. */
 static void work(const hn_tiles_f32 *t, const hn_conv_f32 *p, hn_work *w) {
     geometry g = measure(t, p);
-    *w = (hn_work){.n_phases = 2,
-                   .tasks = {g.tiles * g.passes, g.tiles * g.panels.count},
-                   .scratch = copy_bytes(t, &g)};
+    int64_t tiles = most_tiles(&g), tasks = tiles * g.panels.count;
+    *w =
+        (hn_work){.n_phases = (int)(2 * g.blocks),
+                  .scratch = (size_t)(tiles * hn_tile_f32_pitch(t, t->rows) * g.k) * sizeof(float)};
+    for (int i = 0; i < HN_MAX_PHASES; i++) w->tasks[i] = tasks;
 }
 
+/* Tiles [first, end). */
+typedef struct block {
+    int64_t first, end;
+} block;
+
 /* Where the copied rows of a tile begin, from element k on. */
-static float *copied_rows(const hn_tiles_f32 *t, const geometry *g, void *scratch, int64_t tile,
-                          int64_t k) {
+static float *copied_rows(const hn_tiles_f32 *t, const geometry *g, const block *b, void *scratch,
+                          int64_t tile, int64_t k) {
     int rows = (int)(tile_row(g, tile + 1) - tile_row(g, tile));
-    return (float *)scratch + tile * hn_tile_f32_pitch(t, t->rows) * g->k +
+    return (float *)scratch + (tile - b->first) * hn_tile_f32_pitch(t, t->rows) * g->k +
            k * hn_tile_f32_pitch(t, rows);
 }
 
-static void copy_rows(const hn_tiles_f32 *t, const geometry *g, const hn_call *call, int64_t begin,
-                      int64_t end) {
+/* Pieces of one tile in one pass, spread over all tasks of the phase. */
+static void copy_rows(const hn_tiles_f32 *t, const geometry *g, const block *b, const hn_call *call,
+                      int64_t begin, int64_t end) {
     const float *x = call->ptr[HN_CONV_X];
-    for (int64_t task = begin; task < end; task++) {
-        int64_t tile = task / g->passes, k = task % g->passes * g->pass;
+    int64_t pieces = (b->end - b->first) * g->passes, tasks = call->work->tasks[0];
+    for (int64_t i = pieces * begin / tasks; i < pieces * end / tasks; i++) {
+        int64_t tile = b->first + i / g->passes, k = i % g->passes * g->pass;
         int64_t row = tile_row(g, tile), rows = tile_row(g, tile + 1) - row;
         t->copy(x + row * g->x_pitch + k, 1, g->x_pitch, hn_least(g->pass, g->k - k), rows, 1,
-                copied_rows(t, g, call->scratch, tile, k), hn_tile_f32_pitch(t, (int)rows));
+                copied_rows(t, g, b, call->scratch, tile, k), hn_tile_f32_pitch(t, (int)rows));
     }
-}
-
-/* Some tiles of one block by one panel. */
-typedef struct group {
-    int64_t panel;
-    int64_t first, tiles; /* of the block */
-    int64_t tile, end;    /* those to compute */
-} group;
-
-static group group_at(const geometry *g, int64_t begin, int64_t end) {
-    /* The last block that begins with this tile or before it. */
-    int64_t block = ((begin / g->panels.count + 1) * g->blocks - 1) / g->tiles;
-    group s = {.first = block_tile(g, block)};
-    s.tiles = block_tile(g, block + 1) - s.first;
-    int64_t base = s.first * g->panels.count;
-    s.panel = (begin - base) / s.tiles;
-    base += s.panel * s.tiles;
-    s.tile = s.first + begin - base;
-    s.end = s.first + hn_least(s.tiles, end - base);
-    return s;
 }
 
 /* Fetches the results of a tile, and what is added to them: the CPU does not see that these lie on
@@ -150,16 +136,16 @@ static void fetch_results(const geometry *g, const hn_call *call, int64_t tile, 
 }
 
 /* One tile by one panel in one pass over k: [k0, k0 + len). */
-static void run_tile(const hn_tiles_f32 *t, const geometry *g, const hn_call *call, const group *s,
-                     int64_t tile, int64_t k0, int64_t len) {
+static void run_tile(const hn_tiles_f32 *t, const geometry *g, const block *b, const hn_call *call,
+                     int64_t tile, int64_t panel, int64_t k0, int64_t len) {
     const hn_conv_f32 *p = call->problem;
     const float *bias = call->ptr[HN_CONV_BIAS], *r = call->ptr[HN_CONV_R];
     const float *weights = call->ptr[HN_CONV_W];
-    int64_t width = hn_panels_f32_width(&g->panels, s->panel), row = tile_row(g, tile);
-    int64_t column = hn_panels_f32_column(&g->panels, s->panel);
+    int64_t width = hn_panels_f32_width(&g->panels, panel), row = tile_row(g, tile);
+    int64_t column = hn_panels_f32_column(&g->panels, panel);
     int rows = (int)(tile_row(g, tile + 1) - row);
     bool starts = k0 == 0, ends = k0 + len == g->k, clip = p->act.kind == HN_ACT_CLIP;
-    const float *a = copied_rows(t, g, call->scratch, tile, k0), *rows_r[MAX_ROWS];
+    const float *a = copied_rows(t, g, b, call->scratch, tile, k0), *rows_r[MAX_ROWS];
     float *rows_y[MAX_ROWS];
     for (int i = 0; i < rows; i++) {
         rows_y[i] = (float *)call->ptr[HN_CONV_Y] + (row + i) * g->y_pitch;
@@ -173,33 +159,38 @@ static void run_tile(const hn_tiles_f32 *t, const geometry *g, const hn_call *ca
                         .r = starts && r == NULL ? NULL : rows_r,
                         .y = rows_y,
                         .column = column,
-                        .n = hn_panels_f32_used(&g->panels, s->panel),
+                        .n = hn_panels_f32_used(&g->panels, panel),
                         .lo = ends && clip ? p->act.a : -INFINITY,
                         .hi = ends && clip ? p->act.b : INFINITY};
     /* This tile's share of the weights that follow; behind the last panel, of the first. */
-    bool last = ends && s->panel + 1 == g->panels.count;
+    bool last = ends && panel + 1 == g->panels.count;
     const float *next = last ? weights : args.b + len * width;
-    int64_t at = tile - s->first;
-    args.ahead = next + len * width * at / s->tiles;
-    args.ahead_step = len * width * 4 / (s->tiles * len + 1);
-    if (starts && tile + 1 < s->end) fetch_results(g, call, tile + 1, column, width);
+    int64_t at = tile - b->first, tiles = b->end - b->first;
+    args.ahead = next + len * width * at / tiles;
+    args.ahead_step = len * width * 4 / (tiles * len + 1);
+    if (starts && tile + 1 < b->end) fetch_results(g, call, tile + 1, column, width);
     t->interleaved_fn[width == t->narrow][rows - 1](&args);
     if (ends && p->act.kind != HN_ACT_NONE && !clip) t->act(&p->act, rows_y, rows, column, args.n);
 }
 
+static void multiply(const hn_tiles_f32 *t, const geometry *g, const block *b, const hn_call *call,
+                     int64_t begin, int64_t end) {
+    int64_t tiles = b->end - b->first;
+    end = hn_least(end, tiles * g->panels.count);
+    while (begin < end) {
+        int64_t panel = begin / tiles, stop = hn_least(end, (panel + 1) * tiles);
+        for (int64_t k = 0; k < g->k; k += g->pass)
+            for (int64_t task = begin; task < stop; task++)
+                run_tile(t, g, b, call, b->first + task % tiles, panel, k,
+                         hn_least(g->pass, g->k - k));
+        begin = stop;
+    }
+}
+
 static void run(const hn_tiles_f32 *t, const hn_call *call, int phase, int64_t begin, int64_t end) {
     const geometry g = measure(t, call->problem);
-    if (phase == 0) {
-        copy_rows(t, &g, call, begin, end);
-        return;
-    }
-    while (begin < end) {
-        group s = group_at(&g, begin, end);
-        for (int64_t k = 0; k < g.k; k += g.pass)
-            for (int64_t tile = s.tile; tile < s.end; tile++)
-                run_tile(t, &g, call, &s, tile, k, hn_least(g.pass, g.k - k));
-        begin += s.end - s.tile;
-    }
+    const block b = {block_tile(&g, phase / 2), block_tile(&g, phase / 2 + 1)};
+    (phase % 2 == 0 ? copy_rows : multiply)(t, &g, &b, call, begin, end);
 }
 
 /* The row whose tiles are hn_tiles_f32_<isa>. Weights are packed by the direct row. */
