@@ -292,6 +292,12 @@ static void cases(check_list *list) {
         {"conv3x3s2_woven", 2, 24, 3, 32, 3, 2, 1, RESIDUAL},
         {"conv5x5s2_woven", 1, 19, 4, 40, 5, 2, 2, 0},
         {"conv4x4s2_woven", 1, 17, 2, 24, 4, 2, 0, 0},
+        {"conv3x3_segments", 2, 53, 3, 20, 3, 1, 1, RESIDUAL},
+        {"conv3x3s2_segments", 1, 101, 5, 48, 3, 2, 1, IN_PLACE},
+        {"conv3x3_segments_slices", 1, 50, 2, 80, 3, 1, 0, SLICE},
+        {"conv5x5_bands", 2, 19, 6, 16, 5, 1, 2, RESIDUAL},
+        {"conv3x3_bands", 1, 29, 12, 8, 3, 1, 1, RESIDUAL | SLICE},
+        {"conv3x3_many", 1, 12, 20, 200, 3, 1, 1, IN_PLACE},
     };
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         add(list, images[i].name,
@@ -311,6 +317,10 @@ static void cases(check_list *list) {
     add(list, "conv2x2_uneven_padding", p, &variants[6], 0);
     p = window(1, 8, 64, 10, 3, 1, 1), p.pt = p.pl = -1, p.oh = p.ow = 6;
     add(list, "conv3x3_cropped", p, &variants[1], 0);
+    p = window(2, 30, 5, 19, 3, 2, 2), p.dh = 2, p.oh = 15;
+    add(list, "conv3x3s2_dilated_bands", p, &variants[0], RESIDUAL | TWICE);
+    p = window(1, 51, 16, 16, 3, 1, 1), p.h = p.oh = 3;
+    add(list, "conv3x3_wide_image", p, &variants[1], RESIDUAL);
     p = window(1, 9, 128, 80, 3, 2, 1), p.groups = 2;
     add(list, "conv3x3s2_groups", p, &variants[3], RESIDUAL);
 

@@ -9,35 +9,40 @@
 #endif
 
 enum { NV = NR / LANES };
+#define NARROW LANES
 
-HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
+HN_INLINE void tile(const int rows, const int width, const hn_q8_windows *x, const int8_t *w,
                     const int32_t *start, int32_t *c, const int c_pitch) {
-    const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+    const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1, nv = width / LANES;
+    const int64_t pitch = x->pitch, groups = x->groups, line = x->line;
+    const a_elem *a = x->a;
     acc sum[MR < 4 ? 4 : MR][NV];
     UNROLL for (int r = 0; r < rows * chains; r++) {
-        UNROLL for (int j = 0; j < NV; j++) sum[r][j] =
+        UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
             r < rows ? load_acc(start + j * LANES) : zero_acc();
     }
-    int64_t k = 0;
-    for (; k + chains <= groups; k += chains) {
-        UNROLL for (int i = 0; i < chains; i++) {
-            w_vec wv[NV];
-            UNROLL for (int j = 0; j < NV; j++) wv[j] = load_w(w + j * LANES * KU);
-            w += NR * KU;
-            UNROLL for (int r = 0; r < rows; r++) {
-                x_vec x = load_x(a + r * pitch + (k + i) * KU);
-                UNROLL for (int j = 0; j < NV; j++) sum[i * rows + r][j] =
-                    dot(sum[i * rows + r][j], wv[j], x);
+    for (int64_t lines = x->lines; lines > 0; lines--, a += line) {
+        int64_t k = 0;
+        for (; k + chains <= groups; k += chains) {
+            UNROLL for (int i = 0; i < chains; i++) {
+                w_vec wv[NV];
+                UNROLL for (int j = 0; j < nv; j++) wv[j] = load_w(w + j * LANES * KU);
+                w += width * KU;
+                UNROLL for (int r = 0; r < rows; r++) {
+                    x_vec xs = load_x(a + r * pitch + (k + i) * KU);
+                    UNROLL for (int j = 0; j < nv; j++) sum[i * rows + r][j] =
+                        dot(sum[i * rows + r][j], wv[j], xs);
+                }
             }
         }
+        for (; k < groups; k++, w += width * KU) UNROLL for (int r = 0; r < rows; r++) {
+                x_vec xs = load_x(a + r * pitch + k * KU);
+                UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
+                    dot(sum[r][j], load_w(w + j * LANES * KU), xs);
+            }
     }
-    for (; k < groups; k++, w += NR * KU) UNROLL for (int r = 0; r < rows; r++) {
-            x_vec x = load_x(a + r * pitch + k * KU);
-            UNROLL for (int j = 0; j < NV; j++) sum[r][j] =
-                dot(sum[r][j], load_w(w + j * LANES * KU), x);
-        }
     UNROLL for (int r = 0; r < rows; r++) {
-        UNROLL for (int j = 0; j < NV; j++) {
+        UNROLL for (int j = 0; j < nv; j++) {
             UNROLL for (int i = 1; i < chains; i++) sum[r][j] =
                 add_acc(sum[r][j], sum[i * rows + r][j]);
             store_acc(c + r * c_pitch + j * LANES, sum[r][j]);

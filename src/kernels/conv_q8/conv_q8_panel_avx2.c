@@ -7,7 +7,7 @@
  *
  * x is at most 255, so products fit 16 bits where the positive ones of their weights sum to at most
  * 128, and the negative ones too. Packing thus looks for groups of four k of a panel that fit by
- * twos, puts those first, then the others whose pairs fit, then the rest; windows are copied both
+ * twos, puts those first, then the others whose pairs fit, then the rest; windows are there both
  * as u8 and as s16. A panel is one vector of outputs, which leaves the most groups to the first
  * ways: in the layers of a trained MobileNetV2 71 to 100 of 100 groups fit, 57 to 100 by
  * twos; with random weights 11 to 77 and 0 to 76.
@@ -18,6 +18,7 @@
 
 #define MR 12
 #define NR 8
+#define NARROW NR
 #define KU 4
 #define FLIP HN_Q8_U8
 #define SEVERAL_WAYS
@@ -30,16 +31,19 @@ typedef uint8_t a_elem;
 #endif
 
 /* Four bytes in every lane. */
-HN_INLINE __m256i fours(const uint8_t *p) {
+HN_INLINE __m256i fours(const void *p) {
     int32_t four;
     memcpy(&four, p, sizeof four);
     return _mm256_set1_epi32(four);
 }
 
-/* Behind the weights of a panel: the place of every group, how many groups go the first way, and
- * how many the first two. */
-HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
+/* Behind the weights of a panel: the place of every group in a window, how many groups go the first
+ * way, and how many the first two. */
+HN_INLINE void tile(const int rows, const int width, const hn_q8_windows *x, const int8_t *w,
                     const int32_t *start, int32_t *c, const int c_pitch) {
+    (void)width;
+    const int64_t pitch = x->pitch, groups = x->lines * x->groups;
+    const uint8_t *a = x->a;
     const int32_t *place = (const int32_t *)(const void *)(w + groups * NR * KU);
     const int64_t by_twos = place[groups], fitting = place[groups + 1];
     const __m256i ones = _mm256_set1_epi16(1);
@@ -47,7 +51,7 @@ HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t
     UNROLL for (int r = 0; r < rows; r++) sum[r] = hn_vi_load(start);
     int64_t i = 0;
     for (; i < by_twos; i += 2, w += 2 * NR * KU) {
-        const uint8_t *x0 = a + (int64_t)place[i] * KU, *x1 = a + (int64_t)place[i + 1] * KU;
+        const uint8_t *x0 = a + place[i], *x1 = a + place[i + 1];
         __m256i w0 = hn_vb_load(w), w1 = hn_vb_load(w + NR * KU);
         UNROLL for (int r = 0; r < rows; r++) {
             /* By threes: addresses fit registers. */
@@ -59,38 +63,35 @@ HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t
         }
     }
     for (; i < fitting; i++, w += NR * KU) {
-        const uint8_t *x = a + (int64_t)place[i] * KU;
+        const uint8_t *x0 = a + place[i];
         __m256i wv = hn_vb_load(w);
         UNROLL for (int r = 0; r < rows; r++) {
-            __m256i pairs = _mm256_maddubs_epi16(fours(x + r * pitch), wv);
+            __m256i pairs = _mm256_maddubs_epi16(fours(x0 + r * pitch), wv);
             sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(pairs, ones));
         }
     }
-    a += groups * KU;
     for (; i < groups; i++, w += NR * KU) {
-        const uint8_t *x = a + (int64_t)place[i] * 2 * KU;
+        const int16_t *x0 = x->wide + place[i];
         __m256i w0 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)w));
         __m256i w1 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)w + 1));
         UNROLL for (int r = 0; r < rows; r++) {
-            if (r > 0 && r % 3 == 0) x += 3 * pitch; /* as above */
-            sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(fours(x + r % 3 * pitch), w0));
-            sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(fours(x + r % 3 * pitch + 4), w1));
+            if (r > 0 && r % 3 == 0) x0 += 3 * pitch; /* as above */
+            const int16_t *four = x0 + r % 3 * pitch;
+            sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(fours(four), w0));
+            sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(fours(four + 2), w1));
         }
     }
     UNROLL for (int r = 0; r < rows; r++) _mm256_storeu_si256((__m256i *)(c + r * c_pitch), sum[r]);
 }
 
-/* A window as s16, behind itself; the last part may do again what was done. */
-HN_INLINE void copy_wide(a_elem *window, int64_t n) {
-    int16_t *to = (int16_t *)(void *)(window + n);
+/* Bytes as s16; the last part may do again what was done. */
+HN_INLINE void copy_wide(const a_elem *from, int64_t n, int16_t *to) {
     for (int64_t i = 0; n >= 16 && i < n; i += 16) {
         int64_t at = hn_q8_min(i, n - 16);
-        __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(window + at)));
+        __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(from + at)));
         _mm256_storeu_si256((__m256i *)(to + at), wide);
     }
-    for (int64_t i = 0; n < 16 && i < n; i += KU)
-        _mm_storel_epi64((__m128i *)(to + i),
-                         _mm_cvtepu8_epi16(_mm256_castsi256_si128(fours(window + i))));
+    for (int64_t i = 0; n < 16 && i < n; i++) to[i] = from[i];
 }
 
 /* What the weights of the pairs of a group sum to, those above and those below 0 apart. */
@@ -131,14 +132,16 @@ static int64_t find_twos(int8_t *w, int32_t *place, int64_t fitting) {
     return twos;
 }
 
-/* Sorts the groups of a packed panel, [group][NR][KU]; of those that go the last way the pairs are
- * separated, [group][2][NR][2]. Where there are few, all go the same way: another number of them in
- * every panel costs more by branches than it saves. */
-static void sort_groups(int8_t *w, int64_t groups) {
+/* Sorts the groups of a packed panel, [group][NR][KU], of lines that are `line` elements apart; of
+ * those that go the last way the pairs are separated, [group][2][NR][2]. Where there are few, all go
+ * the same way: another number of them in every panel costs more by branches than it saves. */
+static void sort_groups(int8_t *w, int64_t lines, int64_t in_line, int64_t line) {
+    const int64_t groups = lines * in_line;
     int32_t *place = (int32_t *)(void *)(w + groups * NR * KU);
     const bool few = groups < 24;
     int64_t fitting = 0;
-    for (int64_t g = 0; g < groups; g++) place[g] = (int32_t)g;
+    for (int64_t g = 0; g < groups; g++)
+        place[g] = (int32_t)(g / in_line * line + g % in_line * KU);
     for (int64_t g = 0; g < groups; g++)
         if (fit(loads(w + g * NR * KU))) swap_groups(w, place, fitting++, g);
     if (few && fitting < groups) fitting = 0;

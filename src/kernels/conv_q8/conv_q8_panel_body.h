@@ -1,23 +1,31 @@
 /* conv_q8 by panels of outputs: the rows of every instruction set without matrix tiles.
  *
- * The windows of some pixels are copied one after the other into lane scratch, [pixel][K], as the
- * numbers the instruction multiplies (see x' in conv_q8_parts.h); then every panel of NR outputs
- * meets them, up to MR pixels at a time. Weights are packed as sums of w' [outputs, panels rounded
- * up], then [panel][K/KU][NR][KU]: an instruction sums KU products into an accumulator. Groups have
- * panels of their own.
+ * Every panel of NR outputs meets the windows of some pixels, a block, up to MR of them at a time.
+ * The numbers in a window are those the instruction multiplies (see x' in conv_q8_parts.h). Where
+ * windows are depends on the problem:
+ *
+ *   pixels    1x1 windows that follow each other in x: they are used where they are
+ *   strips    the rows of the image that a block needs, with their padding, are copied to lane
+ *             scratch; kw * c neighbours in such a row are a line of a window, and pixel follows
+ *             pixel at sw * c elements
+ *   windows   all others are copied to lane scratch, one after the other, a single line each
+ *
+ * Weights are packed as sums of w' [outputs, panels rounded up], then
+ * [panel][line][groups of KU in a line][NR][KU]: an instruction sums KU products into an
+ * accumulator. Groups have panels of their own.
  *
  * The file that includes this brings
  *
  *   MR, NR, KU   pixels and outputs of a tile, products an instruction sums
  *   a_elem       what windows are copied as: uint8_t, int8_t or int16_t
  *   FLIP         the sign of x that instruction wants: HN_Q8_U8, HN_Q8_S8; or HN_Q8_S32: any
- *   tile(rows, a, pitch, w, groups of k, start, c, c_pitch)
- *                C[rows][c_pitch] = start + A[rows][pitch] * W, NR of each row; inlined, `rows` a
- *                constant up to MR, and c_pitch
- *   SEVERAL_WAYS only where there are several ways to multiply: then copy_wide(window, n) puts
- *                another form of a window behind it, twice as large, and sort_groups(w, groups)
- *                finishes a packed panel, behind which it has an int32_t for every group and two
- *                more
+ *   tile(rows, width, x, w, start, c, c_pitch)
+ *                C[rows][c_pitch] = start + X[rows] * W, `width` of each row; inlined, all but the
+ *                pointers constants, rows up to MR
+ *   NARROW       `width` is this in a last panel that has no more outputs, and else NR
+ *   SEVERAL_WAYS only where there are several ways to multiply: then copy_wide(from, n, to) makes
+ *                the s16 form of what is copied, and sort_groups(w, lines, groups, line) finishes a
+ *                packed panel, behind which it has an int32_t for every group and two more
  *   ROW, NAME, ISA   of the hn_kernel
  */
 #ifdef MR
@@ -28,70 +36,146 @@
 #include "kernels/conv_q8/conv_q8_parts.h"
 #include "simd/bytes.h"
 
+#ifdef __clang__
+#define NOT_UNROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define NOT_UNROLLED _Pragma("GCC unroll 1")
+#endif
+
+#ifdef SEVERAL_WAYS
+enum { WAYS = 1 };
+#else
+enum { WAYS = 0 };
+HN_INLINE void copy_wide(const a_elem *from, int64_t n, int16_t *to) {
+    (void)from, (void)n, (void)to;
+}
+HN_INLINE void sort_groups(int8_t *w, int64_t lines, int64_t groups, int64_t line) {
+    (void)w, (void)lines, (void)groups, (void)line;
+}
+#endif
+
 enum {
-    BLOCK = 48 / MR * MR,
+    BLOCK = 48 / MR * MR,                   /* pixels at a time, if windows are large */
+    MOST = 96 / MR * MR,                    /* and if not */
+    MOST_BYTES = 24 << 10,                  /* of those: they stay in L1 */
+    COLUMNS = 48,                           /* pixels of a row in a strip, at most */
+    ROW_ELEMENTS = 16 << 10,                /* of a row of the image in a strip, at most */
     BLOCK_BYTES = 384 << 10,                /* of windows: they stay in L2 */
     TOGETHER = HN_VB > NR ? HN_VB / NR : 1, /* panels whose outputs of a pixel end as one vector */
     WIDTH = TOGETHER * NR,
 };
 
 typedef struct geometry {
-    int64_t group_in, group_out, k, pitch; /* pitch: k rounded up to whole instructions */
-    int64_t window, panel;                 /* elements from one window to the next, bytes of W */
-    int64_t panels, all_panels;            /* of a group, of all */
-    int64_t block, blocks;                 /* pixels at a time */
-    int64_t span; /* elements a move copies of a short window's row; or 0 */
-    int64_t row;  /* elements of a row of the image in lane scratch */
+    int64_t group_in, group_out, k;
+    int64_t lines, line_k, groups; /* of a window; elements and groups of KU in a line */
+    int64_t panel;                 /* bytes of W */
+    int64_t panels, all_panels;    /* of a group, of all */
+    bool strips, pixels;           /* where windows are */
+    int64_t rows, columns;         /* of the outputs of a block; or 1 and pixels */
+    int64_t bands, segments;       /* blocks of an image, down and across; or 1 and all blocks */
+    int64_t row, image_rows;       /* of a strip: elements of a row, rows */
 } geometry;
 
-/* Windows whose rows are short are copied by moves of fixed size, from rows of the image that were
- * copied with their padding before. What a move takes along behind a row is overwritten by the next
- * one, or meets weights of 0. */
-static int64_t span_of(const hn_conv_q8 *p, const geometry *g) {
-    const int64_t n = p->kw * p->c + g->pitch - g->k;
-    if (p->dw != 1 || p->groups != 1 || p->kh * p->kw == 1 || n > 128) return 0;
-    return n <= 16 ? 16 : n <= 32 ? 32 : hn_q8_ceil(n, 64) * 64;
+static int64_t strip_columns(const hn_conv_q8 *p) {
+    return hn_q8_min(COLUMNS, (ROW_ELEMENTS / p->c - p->kw) / p->sw + 1);
+}
+
+/* Strips round lines up to whole groups, not windows: that must not be much more to multiply. And a
+ * tile ends with a row of the image, which may leave it few pixels. Then its instructions wait for
+ * each other, and for many outputs that costs more than copying does in any case: 3x3 windows of 256
+ * channels and outputs, 14 pixels wide, take 9 % more time by AVX-512. */
+static bool use_strips(const hn_conv_q8 *p, const geometry *g) {
+    enum { FEW = 5, MANY = 192 };
+    if (p->groups != 1 || p->dw != 1 || p->kh * p->kw == 1 || p->c == 0) return false;
+    const int64_t all = hn_q8_ceil(g->k, KU), by_lines = p->kh * hn_q8_ceil(p->kw * p->c, KU);
+    if (2 * by_lines > 3 * all || strip_columns(p) < 8) return false;
+    const int64_t tiles_of_row = hn_q8_ceil(p->ow, MR);
+    if (p->n >= MANY) return 8 * p->ow >= 7 * MR * tiles_of_row;
+    return p->ow >= hn_q8_min(FEW, MR) * tiles_of_row;
+}
+
+/* Whether windows are single pixels that follow each other in memory, as they are multiplied. */
+static bool use_pixels(const hn_conv_q8 *p) {
+    return FLIP == (int)p->x && p->kh * p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 &&
+           p->pl == 0 && p->oh == p->h && p->ow == p->w && p->groups == 1 && p->c % KU == 0 &&
+           p->x_pixel == p->c && p->x_row == p->w * p->c && p->x_image == p->h * p->x_row;
+}
+
+static void measure_strips(const hn_conv_q8 *p, geometry *g) {
+    const int64_t most = strip_columns(p);
+    g->lines = p->kh, g->line_k = p->kw * p->c;
+    g->segments = hn_q8_ceil(p->ow, most);
+    g->columns = hn_q8_ceil(p->ow, g->segments);
+    g->bands = hn_q8_ceil(p->oh, hn_q8_max(1, MOST / g->columns));
+    g->rows = hn_q8_ceil(p->oh, g->bands);
+    g->row = (int64_t)hn_q8_round64(((most - 1) * p->sw + p->kw) * p->c + KU);
+    g->image_rows = (g->rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
+}
+
+static void measure_windows(const hn_conv_q8 *p, geometry *g) {
+    const int64_t pixels = p->batch * p->oh * p->ow;
+    g->lines = 1, g->line_k = g->k;
+    const int64_t bytes = hn_q8_max(hn_q8_ceil(g->k, KU) * KU, 1) * (int64_t)sizeof(a_elem);
+    const int64_t fit = hn_of_l2(BLOCK_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
+    const int64_t near = hn_of_l1(MOST_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
+    const int64_t most = hn_q8_max(hn_q8_min(BLOCK, fit), hn_q8_min(MOST, near));
+    g->rows = g->bands = 1;
+    g->segments = hn_q8_ceil(pixels, hn_q8_max(MR, most));
+    g->columns = hn_q8_ceil(pixels, hn_q8_max(g->segments, 1)); /* about the same in each */
+}
+
+/* The bytes of a packed panel of so many outputs. */
+static int64_t panel_bytes(const geometry *g, int64_t width) {
+    const int64_t groups = g->lines * g->groups;
+    return WAYS ? (int64_t)hn_q8_round64(width * groups * KU +
+                                         (groups + 2) * (int64_t)sizeof(int32_t))
+                : width * groups * KU;
+}
+
+/* Outputs that a panel has room for. */
+static int64_t panel_width(const geometry *g, int64_t panel) {
+    const int64_t left = g->group_out - panel % g->panels * NR;
+    return left <= NARROW ? NARROW : NR;
 }
 
 static geometry measure(const hn_conv_q8 *p) {
     geometry g = {.group_in = p->c / p->groups, .group_out = p->n / p->groups};
-    int64_t pixels = p->batch * p->oh * p->ow;
     g.k = g.group_in * p->kh * p->kw;
-    g.pitch = hn_q8_ceil(g.k, KU) * KU;
-#ifdef SEVERAL_WAYS
-    g.window = 3 * g.pitch;
-    g.panel = (int64_t)hn_q8_round64(NR * g.pitch + (g.pitch / KU + 2) * (int64_t)sizeof(int32_t));
-#else
-    g.window = g.pitch;
-    g.panel = NR * g.pitch;
-#endif
+    g.strips = use_strips(p, &g), g.pixels = use_pixels(p);
+    if (g.strips)
+        measure_strips(p, &g);
+    else
+        measure_windows(p, &g);
+    g.groups = hn_q8_ceil(g.line_k, KU);
     g.panels = hn_q8_ceil(g.group_out, NR);
     g.all_panels = g.panels * p->groups;
-    int64_t fit =
-        hn_of_l2(BLOCK_BYTES) / (int64_t)sizeof(a_elem) / hn_q8_max(g.window, 1) / MR * MR;
-    g.blocks = hn_q8_ceil(pixels, hn_q8_max(MR, hn_q8_min(fit, BLOCK)));
-    g.block = hn_q8_ceil(pixels, hn_q8_max(g.blocks, 1)); /* about the same in each */
-    g.span = span_of(p, &g);
-    g.row = ((hn_q8_min(p->ow, g.block) - 1) * p->sw + p->kw) * p->c;
+    g.panel = panel_bytes(&g, g.panels == 1 ? panel_width(&g, 0) : NR);
     return g;
 }
 
-/* Windows, and behind them the rows they are copied from; a move may go beyond either. */
-static size_t windows_bytes(const geometry *g) {
-    return hn_q8_round64((g->block * g->window + g->span) * (int64_t)sizeof(a_elem));
+static int64_t count_blocks(const hn_conv_q8 *p, const geometry *g) {
+    return (g->strips ? p->batch : 1) * g->bands * g->segments;
 }
 
-static size_t lane_bytes(const hn_conv_q8 *p, const geometry *g) {
-    if (g->span == 0) return windows_bytes(g);
-    return windows_bytes(g) + hn_q8_round64((p->kh * g->row + g->span) * (int64_t)sizeof(a_elem));
+/* Elements that are copied of x for a block; behind them lies their s16 form, if there is one. */
+static int64_t copied(const geometry *g) {
+    const int64_t n =
+        g->strips ? g->image_rows * g->row + KU : g->columns * g->lines * g->groups * KU;
+    return (int64_t)hn_q8_round64(n);
+}
+
+static size_t lane_bytes(const geometry *g) {
+    const size_t n = (size_t)copied(g);
+    return (g->pixels ? 0 : n * sizeof(a_elem)) + (WAYS ? n * sizeof(int16_t) : 0);
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
     /* Parts of the panels, where there are too few blocks for all lanes. */
-    int64_t parts = lanes == 1 || g.blocks >= 4 * lanes ? 1 : hn_q8_min(g.all_panels, 4 * lanes);
-    *w = hn_q8_work(p, g.blocks * parts, lane_bytes(p, &g));
+    int64_t blocks = count_blocks(p, &g);
+    int64_t parts = lanes == 1 || blocks >= 4 * lanes ? 1 : hn_q8_min(g.all_panels, 4 * lanes);
+    *w = hn_q8_work(p, blocks * parts, lane_bytes(&g));
 }
 
 static int32_t x_off(const hn_conv_q8 *p) {
@@ -113,15 +197,8 @@ HN_INLINE void copy_channels(const hn_conv_q8 *p, const uint8_t *from, a_elem *t
     }
 }
 
-/* Whether windows are single pixels that follow each other in memory as they do in a panel. */
-static bool are_pixels(const hn_conv_q8 *p, const geometry *g) {
-    return p->kh * p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0 &&
-           p->oh == p->h && p->ow == p->w && p->groups == 1 && p->x_pixel == g->pitch &&
-           p->c == g->pitch && p->x_row == p->w * p->c && p->x_image == p->h * p->x_row;
-}
-
 HN_INLINE void fill_up(const geometry *g, a_elem *window, a_elem *d) {
-    while (d < window + g->pitch) *d++ = 0;
+    while (d < window + g->groups * KU) *d++ = 0;
 }
 
 /* Windows in a row of the image, all of it inside; the first is at x. */
@@ -129,8 +206,12 @@ static void copy_whole(const hn_conv_q8 *problem, const geometry *g, const uint8
                        a_elem *to) {
     const hn_conv_q8 p = *problem; /* which no byte that is written can change */
     const geometry is = *g;
-    const int64_t bytes = p.kw * p.c;
-    for (int64_t i = 0; i < n; i++, x += p.sw * p.x_pixel, to += is.window) {
+    const int64_t bytes = p.kw * p.c, window = is.groups * KU;
+    if (p.kh == 1 && window == bytes && p.sw * p.c == bytes) { /* they follow each other */
+        copy_channels(&p, x, to, n * bytes);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++, x += p.sw * p.x_pixel, to += window) {
         for (int64_t ky = 0; ky < p.kh; ky++)
             copy_channels(&p, x + ky * p.dh * p.x_row, to + ky * bytes, bytes);
         fill_up(&is, to, to + p.kh * bytes);
@@ -179,150 +260,154 @@ static void copy_row(const hn_q8_args *a, const uint8_t *row, int64_t x0, int64_
     for (int64_t i = last * p->c; i < n * p->c; i++) to[i] = padding;
 }
 
-/* n windows that follow each other, from rows that were copied. */
-HN_INLINE void copy_short(const hn_conv_q8 *p, const geometry *g, const a_elem *rows, int64_t n,
-                          a_elem *to, const int span) {
-    const int64_t moves = g->span / span;
-    const int64_t kh = p->kh, bytes = p->kw * p->c, step = p->sw * p->c, row = g->row;
-    const int64_t window = g->window;
-    for (int64_t i = 0; i < n; i++, rows += step, to += window)
-        for (int64_t ky = 0; ky < kh; ky++)
-            for (int64_t k = 0; k < moves; k++)
-                memcpy(to + ky * bytes + k * span, rows + ky * row + k * span,
-                       (size_t)span * sizeof *to);
+/* Outputs that are computed together: `runs` rows of n pixels, the first at (image, oy, ox). Where
+ * windows are copied it is one run, which goes on in the next row of the image. */
+typedef struct block {
+    int64_t image, oy, ox, runs, n;
+} block;
+
+static block block_at(const hn_conv_q8 *p, const geometry *g, int64_t i) {
+    if (!g->strips) {
+        const int64_t q = i * g->columns;
+        return (block){q / p->ow / p->oh, q / p->ow % p->oh, q % p->ow, 1,
+                       hn_q8_min(g->columns, p->batch * p->oh * p->ow - q)};
+    }
+    const int64_t ox = i % g->segments * g->columns, oy = i / g->segments % g->bands * g->rows;
+    return (block){i / g->segments / g->bands, oy, ox, hn_q8_min(g->rows, p->oh - oy),
+                   hn_q8_min(g->columns, p->ow - ox)};
 }
 
-/* Windows of `some` pixels of a row of outputs, the first of them at (y0, x0) of the image. */
-static void copy_short_windows(const hn_q8_args *a, const geometry *g, const uint8_t *image,
-                               int64_t y0, int64_t x0, int64_t some, a_elem *rows, a_elem *to) {
+/* The rows of the image under a block. */
+static void copy_strip(const hn_q8_args *a, const geometry *g, const block *b, a_elem *to) {
     const hn_conv_q8 *p = a->p;
-    for (int64_t ky = 0; ky < p->kh; ky++) {
-        const int64_t iy = y0 + ky * p->dh;
-        copy_row(a, iy >= 0 && iy < p->h ? image + iy * p->x_row : NULL, x0,
-                 (some - 1) * p->sw + p->kw, rows + ky * g->row);
-    }
-    switch (g->span) { /* known to the compiler */
-        case 16: copy_short(p, g, rows, some, to, 16); break;
-        case 32: copy_short(p, g, rows, some, to, 32); break;
-        default: copy_short(p, g, rows, some, to, 64); break;
+    const int64_t y0 = b->oy * p->sh - p->pt, x0 = b->ox * p->sw - p->pl;
+    const int64_t rows = (b->runs - 1) * p->sh + (p->kh - 1) * p->dh + 1;
+    const int64_t n = (b->n - 1) * p->sw + p->kw;
+    int16_t *wide = (int16_t *)(void *)(to + copied(g));
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t iy = y0 + i;
+        const bool inside = iy >= 0 && iy < p->h;
+        copy_row(a, inside ? a->x + b->image * p->x_image + iy * p->x_row : NULL, x0, n,
+                 to + i * g->row);
+        copy_wide(to + i * g->row, n * p->c, wide + i * g->row);
     }
 }
 
-/* The windows of pixels [q, end) in a group. */
-static void copy_bytes(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
-                       int64_t end, a_elem *to) {
+/* The windows of a block's pixels, in a group. */
+static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, const block *b,
+                         a_elem *to) {
     const hn_conv_q8 *p = a->p;
-    bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
-    if (are_pixels(p, g)) {
-        const int64_t together = g->window == p->c ? end - q : 1;
-        for (; q < end; q += together, to += together * g->window)
-            copy_channels(p, a->x + q * p->c, to, together * p->c);
-        return;
-    }
-    int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
-    a_elem *rows = (a_elem *)(void *)((char *)to + windows_bytes(g));
-    while (q < end) {
-        int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt, some = 1;
+    const int64_t window = g->groups * KU;
+    const bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
+    int64_t ox = b->ox, oy = b->oy, image = b->image;
+    a_elem *d = to;
+    for (int64_t i = 0, some; i < b->n; i += some, d += some * window) {
+        int64_t x0 = ox * p->sw - p->pl, y0 = oy * p->sh - p->pt;
         const uint8_t *x = a->x + image * p->x_image + y0 * p->x_row + group * g->group_in;
         bool whole = adjacent && x0 >= 0 && x0 + p->kw <= p->w;
-        if (g->span > 0) {
-            some = hn_q8_min(p->ow - ox, end - q);
-            copy_short_windows(a, g, a->x + image * p->x_image, y0, x0, some, rows, to);
-        } else if (whole && y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->h) {
+        some = 1;
+        if (whole && y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->h) {
             some = hn_q8_min(p->ow - ox, (p->w - p->kw - x0) / p->sw + 1);
-            some = hn_q8_min(some, end - q);
-            copy_whole(p, g, x + x0 * p->x_pixel, some, to);
+            some = hn_q8_min(some, b->n - i);
+            copy_whole(p, g, x + x0 * p->x_pixel, some, d);
         } else {
-            copy_at_edge(a, g, x, x0, y0, whole, to);
+            copy_at_edge(a, g, x, x0, y0, whole, d);
         }
-        q += some, to += some * g->window, ox += some;
+        ox += some;
         if (ox < p->ow) continue;
         ox = 0;
         if (++oy == p->oh) oy = 0, image++;
     }
-}
-
-static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, int64_t q,
-                         int64_t end, a_elem *to) {
-    copy_bytes(a, g, group, q, end, to);
-#ifdef SEVERAL_WAYS
     /* Not at once: bytes are read in other pieces than they were written in, which takes time. */
-    for (; q < end; q++, to += g->window) copy_wide(to, g->pitch);
-#endif
+    copy_wide(to, b->n * window, (int16_t *)(void *)(to + copied(g)));
 }
 
-typedef void tile_fn(const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
-                     const int32_t *start, int32_t *c);
-
-#define TILE(rows)                                                                      \
-    static void tile_##rows(const a_elem *a, int64_t pitch, const int8_t *w, int64_t n, \
-                            const int32_t *start, int32_t *c) {                         \
-        tile(rows, a, pitch, w, n, start, c, WIDTH);                                    \
+/* Brings the windows of a block, in a group, to where tiles find them. */
+static hn_q8_windows bring_windows(const hn_q8_args *a, const geometry *g, int64_t group,
+                                   const block *b, void *lane) {
+    const hn_conv_q8 *p = a->p;
+    hn_q8_windows x = {.a = lane, .wide = (int16_t *)(void *)((a_elem *)lane + copied(g))};
+    x.lines = g->lines, x.groups = g->groups;
+    if (g->strips) {
+        x.pitch = p->sw * p->c, x.line = p->dh * g->row;
+        copy_strip(a, g, b, lane);
+        return x;
     }
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-#if MR > 4
-TILE(5)
-TILE(6)
-#endif
-#if MR > 6
-TILE(7)
-TILE(8)
-#endif
-#if MR > 8
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-#endif
+    x.pitch = g->groups * KU;
+    if (g->pixels) {
+        x.a = a->x + ((b->image * p->oh + b->oy) * p->ow + b->ox) * p->c;
+        x.wide = lane;
+        copy_wide(x.a, b->n * p->c, lane);
+    } else {
+        copy_windows(a, g, group, b, lane);
+    }
+    return x;
+}
 
-static tile_fn *const tiles[] = {
-    tile_1, tile_2,  tile_3,  tile_4,
-#if MR > 4
-    tile_5, tile_6,
-#endif
-#if MR > 6
-    tile_7, tile_8,
-#endif
-#if MR > 8
-    tile_9, tile_10, tile_11, tile_12,
-#endif
-};
-_Static_assert(sizeof tiles / sizeof *tiles == MR, "a function for every number of rows");
+typedef void tile_fn(const hn_q8_windows *x, const int8_t *w, const int32_t *start, int32_t *c);
+
+#define TILE(rows)                                                                           \
+    static void tile_##rows(const hn_q8_windows *x, const int8_t *w, const int32_t *start,   \
+                            int32_t *c) {                                                    \
+        tile(rows, NR, x, w, start, c, WIDTH);                                               \
+    }                                                                                        \
+    static void narrow_##rows(const hn_q8_windows *x, const int8_t *w, const int32_t *start, \
+                              int32_t *c) {                                                  \
+        tile(rows, NARROW, x, w, start, c, WIDTH);                                           \
+    }
+#define ROWS_TO_4(X) X(1) X(2) X(3) X(4)
+#define ROWS_TO_6(X) ROWS_TO_4(X) X(5) X(6)
+#define ROWS_TO_8(X) ROWS_TO_6(X) X(7) X(8)
+#define ROWS_TO_12(X) ROWS_TO_8(X) X(9) X(10) X(11) X(12)
+#define ROWS_TO(most, X) ROWS_TO_(most, X)
+#define ROWS_TO_(most, X) ROWS_TO_##most(X)
+
+ROWS_TO(MR, TILE)
+
+#define FULL(rows) tile_##rows,
+#define NARROWER(rows) narrow_##rows,
+static tile_fn *const tiles[] = {ROWS_TO(MR, FULL)}, *const narrow_tiles[] = {
+                                                         ROWS_TO(MR, NARROWER)};
 
 static size_t header_bytes(const geometry *g) {
     return hn_q8_round64(g->all_panels * NR * (int64_t)sizeof(int32_t));
 }
 
-/* Where the outputs of a block of pixels go, and what is added to them is found. */
+/* Where the outputs of the pixels of a block go, what is added to them is found, and the sums of
+ * their windows, where weights have zero points. */
 typedef struct places {
-    int64_t y[BLOCK], r[BLOCK];
+    int64_t y[MOST], r[MOST];
+    int32_t sum[MOST];
 } places;
+_Static_assert(COLUMNS <= MOST, "room for every pixel of a block");
 
-static void find_places(const hn_conv_q8 *p, int64_t q, int64_t end, places *at) {
-    int64_t ox = q % p->ow, oy = q / p->ow % p->oh, image = q / p->ow / p->oh;
-    for (int64_t i = 0; q + i < end; ox = 0) {
+static void find_run(const hn_q8_args *a, int64_t group, const block *b, int64_t run, places *at) {
+    const hn_conv_q8 *p = a->p;
+    int64_t ox = b->ox, oy = b->oy + run, image = b->image;
+    for (int64_t i = run * b->n, end = i + b->n; i < end; ox = 0) {
         int64_t y = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
         int64_t r = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
-        int64_t row_end = hn_q8_min(i + p->ow - ox, end - q);
+        const int64_t row_end = hn_q8_min(end, i + p->ow - ox), first = i;
         for (; i < row_end; i++, y += p->y_pixel, r += p->r_pixel) at->y[i] = y, at->r[i] = r;
+        for (int64_t k = first; p->w_zero_points && k < row_end; k++)
+            at->sum[k] = hn_q8_window_sum(a, group, image, oy, ox + k - first);
         if (++oy == p->oh) oy = 0, image++;
     }
 }
 
 typedef enum ending { SMALL, PLAIN, ADDED, TWICE } ending;
 
-/* What becomes of the sums of these n outputs, where it is bytes. */
+/* What becomes of the sums of some panels, where it is bytes. */
 static ending ending_of(const hn_q8_args *a, const geometry *g, const int32_t *start,
-                        const float *scale, int64_t n) {
+                        const float *scale) {
     if (a->r != NULL) return a->p->twice ? TWICE : ADDED;
-    const float most = 0x1p15F * (float)g->k; /* of the products in a sum */
-    bool small = true;
-    for (int64_t i = 0; i < n; i++)
-        small &= (fabsf((float)start[i]) + most) * fabsf(scale[i]) < 0x1p21F;
-    return small ? SMALL : PLAIN;
+    const hn_vf products = hn_v_set1(0x1p15F * (float)g->k); /* in a sum, at most */
+    hn_vf most = hn_v_set1(0.0F);
+    for (int i = 0; i < WIDTH; i += HN_VL) {
+        hn_vf sum = hn_v_add(hn_v_abs(hn_v_from_int(hn_vi_load(start + i))), products);
+        most = hn_v_max(most, hn_v_mul(sum, hn_v_abs(hn_v_load(scale + i))));
+    }
+    return hn_vm_any(hn_v_gt(most, hn_v_set1(0x1p21F))) ? PLAIN : SMALL;
 }
 
 /* How many pixels end as one vector of bytes: those of a few outputs that lie side by side. */
@@ -367,55 +452,117 @@ HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *
     }
 }
 
-/* Some panels of a group, TOGETHER at most, of pixels [q0, end), whose windows are in `windows`. */
-static void compute(const hn_q8_args *a, const geometry *g, const int8_t *packed, int64_t panel,
-                    int64_t panels, int64_t q0, int64_t end, const places *at,
-                    const a_elem *windows) {
+/* Floats of some pixels, n outputs of each, or the bytes that they become; `kind` is a constant. The
+ * compiler must not unroll the loop over panels: it may make the vectors of an iteration differ in
+ * the signs of NaN, and lanes begin with any panel. */
+HN_INLINE void finish_floats(const hn_q8_args *a, const int32_t *c, const float *scale,
+                             const float *fbias, int64_t n, int64_t n0, int64_t rows,
+                             const int64_t *y_at, const int64_t *r_at, const hn_act_kind kind) {
     const hn_conv_q8 *p = a->p;
-    int64_t group = panel / g->panels, in_group = panel % g->panels * NR;
-    int64_t n0 = group * g->group_out + in_group;
-    int64_t n = hn_q8_min(panels * NR, g->group_out - in_group);
-    const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
-    const int8_t *w = packed + header_bytes(g) + panel * g->panel;
-    const bool bytes =
-        WIDTH == HN_VB && p->y != HN_Q8_S32 && !hn_conv_q8_has_floats(p) && !p->w_zero_points;
-    const int64_t together = bytes ? pixels_together(a, n) : 1;
-    _Alignas(64) int32_t start[WIDTH] = {0}, c[(MR + 3) * WIDTH]; /* 3: of a vector's last pixels */
-    float scale[WIDTH] = {0};
-    if (panels < TOGETHER || together > 1) memset(c, 0, sizeof c);
-    hn_q8_begin(a, w_sums, x_off(p), n0, n, start, scale);
-    const ending how = ending_of(a, g, start, scale, n);
-    /* As many pixels in each tile, nearly: a tile of few is slow. */
-    const int64_t most = hn_q8_ceil(end - q0, hn_q8_ceil(end - q0, MR));
-    for (int64_t q = q0, rows; q < end; q += rows) {
-        rows = hn_q8_min(most, end - q);
-        for (int64_t k = 0; k < panels; k++)
-            tiles[rows - 1](windows + (q - q0) * g->window, g->window, w + k * g->panel,
-                            g->pitch / KU, start + k * NR, c + k * NR);
-        const int64_t *y_at = at->y + (q - q0), *r_at = at->r + (q - q0);
-        if (bytes) {
-            switch (how) { /* known to the compiler */
-#define END(of) \
-    case of: finish_bytes(a, c, scale, n, n0, rows, y_at, r_at, together, of); break
-                END(SMALL);
-                END(PLAIN);
-                END(ADDED);
-                END(TWICE);
-#undef END
+    const hn_vf act_a = hn_v_set1(p->act.a), act_b = hn_v_set1(p->act.b);
+    for (int64_t i = 0; i < rows; i++, c += WIDTH) {
+        _Alignas(64) float v[WIDTH];
+        const float *r = a->r != NULL ? (const float *)a->r + r_at[i] + n0 : NULL;
+        float *to = p->y == HN_Q8_F32 ? (float *)a->y + y_at[i] + n0 : v;
+        NOT_UNROLLED for (int64_t k = 0; k < n; k += NR) {
+            for (int64_t at = k; at < k + NR; at += HN_VL) {
+                const int64_t part = hn_q8_min(HN_VL, n - at);
+                if (part <= 0) break;
+                hn_vf x = hn_v_mul(hn_v_from_int(hn_vi_load(c + at)), hn_v_load(scale + at));
+                if (a->fbias != NULL) x = hn_v_add(x, hn_v_load(fbias + at));
+                if (r != NULL) x = hn_v_add(x, hn_v_load_part(r + at, part));
+                hn_v_store_part(to + at, hn_v_act(x, kind, act_a, act_b), part);
             }
-            continue;
         }
-        for (int64_t i = 0; i < rows; i++) {
-            int64_t y = y_at[i] + n0, r = r_at[i] + n0;
-            int32_t window_sum = 0;
-            if (p->w_zero_points)
-                window_sum = hn_q8_window_sum(a, group, (q + i) / p->ow / p->oh,
-                                              (q + i) / p->ow % p->oh, (q + i) % p->ow);
-            /* By panels, of which lanes may have any number: activations of floats may differ by
-             * the vectors that they come in. */
-            for (int64_t k = 0; k < n; k += NR)
-                hn_q8_finish(a, c + i * WIDTH + k, scale + k, n0 + k, hn_q8_min(NR, n - k),
-                             window_sum, y + k, r + k);
+        if (p->y != HN_Q8_F32) hn_q8_quantize(p, v, n, (uint8_t *)a->y + y_at[i] + n0);
+    }
+}
+
+/* Some panels of a group, TOGETHER at most: what their outputs start with, are multiplied by and
+ * become. */
+typedef struct task {
+    const hn_q8_args *a;
+    const int8_t *w; /* of the first panel */
+    int64_t n0, n;   /* outputs */
+    int64_t together;
+    bool bytes, floats; /* made by vectors */
+    ending how;         /* of bytes */
+    _Alignas(64) int32_t start[WIDTH];
+    float scale[WIDTH], fbias[WIDTH];
+} task;
+
+static void begin_task(const hn_q8_args *a, const geometry *g, const int8_t *packed, int64_t panel,
+                       int64_t panels, task *t) {
+    const hn_conv_q8 *p = a->p;
+    const int64_t group = panel / g->panels, in_group = panel % g->panels * NR;
+    const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
+    const bool by_vectors = WIDTH == HN_VB && p->y != HN_Q8_S32 && !p->w_zero_points;
+    t->a = a;
+    t->w = packed + header_bytes(g) + panel * g->panel;
+    t->n0 = group * g->group_out + in_group;
+    t->n = hn_q8_min(panels * NR, g->group_out - in_group);
+    t->floats = by_vectors && hn_conv_q8_has_floats(p);
+    t->bytes = by_vectors && !t->floats;
+    if (t->n < WIDTH) {
+        memset(t->start, 0, sizeof t->start);
+        memset(t->scale, 0, sizeof t->scale);
+    }
+    hn_q8_begin(a, w_sums, x_off(p), t->n0, t->n, t->start, t->scale);
+    t->together = t->bytes ? pixels_together(a, t->n) : 1;
+    if (t->bytes) t->how = ending_of(a, g, t->start, t->scale);
+    if (t->floats && a->fbias != NULL)
+        memcpy(t->fbias, a->fbias + t->n0, (size_t)t->n * sizeof *t->fbias);
+}
+
+/* The sums c of some pixels become outputs; `first` is the first of them in the block. */
+static void finish(const task *t, const int32_t *c, int64_t rows, const places *at, int64_t first) {
+    const hn_q8_args *a = t->a;
+    const int64_t *y_at = at->y + first, *r_at = at->r + first;
+    if (t->bytes) {
+        switch (t->how) { /* known to the compiler */
+#define END(of) \
+    case of: finish_bytes(a, c, t->scale, t->n, t->n0, rows, y_at, r_at, t->together, of); break
+            END(SMALL);
+            END(PLAIN);
+            END(ADDED);
+            END(TWICE);
+#undef END
+        }
+    } else if (t->floats) {
+        switch (a->p->act.kind) { /* the same */
+#define HN_X(name, formula)                                                                    \
+    case HN_ACT_##name:                                                                        \
+        finish_floats(a, c, t->scale, t->fbias, t->n, t->n0, rows, y_at, r_at, HN_ACT_##name); \
+        break;
+            HN_ACT_LIST(HN_X)
+#undef HN_X
+            case HN_ACT_COUNT_: break;
+        }
+    } else {
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < t->n; k += NR)
+                hn_q8_finish(a, c + i * WIDTH + k, t->scale + k, t->n0 + k, hn_q8_min(NR, t->n - k),
+                             at->sum[first + i], y_at[i] + t->n0 + k, r_at[i] + t->n0 + k);
+    }
+}
+
+/* Panels of a group from `panel` on, of the pixels of a block, whose windows are at x. */
+static void compute(const task *t, const geometry *g, int64_t panel, int64_t panels, const block *b,
+                    const places *at, const hn_q8_windows *x, int32_t *c) {
+    const int64_t run_step = t->a->p->sh * g->row;
+    /* As many pixels in each tile, nearly: a tile of few is slow. */
+    const int64_t most = hn_q8_ceil(b->n, hn_q8_ceil(b->n, MR));
+    for (int64_t run = 0; run < b->runs; run++) {
+        for (int64_t i = 0, rows; i < b->n; i += rows) {
+            rows = hn_q8_min(most, b->n - i);
+            const int64_t skip = run * run_step + i * x->pitch;
+            hn_q8_windows from = *x;
+            from.a = (const a_elem *)x->a + skip, from.wide = x->wide + skip;
+            for (int64_t k = 0; k < panels; k++) {
+                tile_fn *const *by = panel_width(g, panel + k) == NR ? tiles : narrow_tiles;
+                by[rows - 1](&from, t->w + k * g->panel, t->start + k * NR, c + k * NR);
+            }
+            finish(t, c, rows, at, run * b->n + i);
         }
     }
 }
@@ -425,20 +572,25 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const hn_conv_q8 *p = call->problem;
     hn_q8_args a = hn_q8_args_of(call);
     geometry g = measure(p);
-    int64_t parts = hn_work_tasks(call->work, phase) / g.blocks, in_lane = -1, placed = -1;
+    const int64_t parts = hn_work_tasks(call->work, phase) / count_blocks(p, &g);
+    int64_t brought = -1;
+    _Alignas(64) int32_t c[(MR + 3) * WIDTH] = {0}; /* 3: of a vector's last pixels */
+    hn_q8_windows x = {0};
     places at;
-    for (int64_t t = begin; t < end; t++) {
-        int64_t part = t % parts, block = t / parts, q0 = block * g.block;
-        int64_t q1 = hn_q8_min(q0 + g.block, p->batch * p->oh * p->ow);
-        int64_t last = g.all_panels * (part + 1) / parts;
-        if (placed != block) find_places(p, q0, q1, &at);
-        placed = block;
+    task t;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t part = i % parts, last = g.all_panels * (part + 1) / parts;
+        const block b = block_at(p, &g, i / parts);
         for (int64_t n = g.all_panels * part / parts, some; n < last; n += some) {
-            int64_t group = n / g.panels, wanted = block * p->groups + group;
+            const int64_t group = n / g.panels, wanted = i / parts * p->groups + group;
             some = hn_q8_min(TOGETHER, hn_q8_min(last, (group + 1) * g.panels) - n);
-            if (wanted != in_lane) copy_windows(&a, &g, group, q0, q1, lane);
-            in_lane = wanted;
-            compute(&a, &g, call->ptr[HN_CONV_Q8_W], n, some, q0, q1, &at, lane);
+            if (wanted != brought) {
+                x = bring_windows(&a, &g, group, &b, lane);
+                for (int64_t k = 0; k < b.runs; k++) find_run(&a, group, &b, k, &at);
+            }
+            brought = wanted;
+            begin_task(&a, &g, call->ptr[HN_CONV_Q8_W], n, some, &t);
+            compute(&t, &g, n, some, &b, &at, &x, c);
         }
     }
 }
@@ -450,20 +602,23 @@ static size_t packed_bytes(const void *problem) {
 
 static uint64_t pack_key(const void *problem) {
     const hn_conv_q8 *p = problem;
-    const int64_t of[] = {p->c,   p->n,   p->kh,     p->kw,     p->w_o,        p->w_i,
-                          p->w_y, p->w_x, p->w_type, p->groups, KU * 1000 + NR};
+    const int64_t of[] = {
+        p->c,   p->n,      p->kh,     p->kw,          p->w_o, p->w_i, p->w_y,
+        p->w_x, p->w_type, p->groups, KU * 1000 + NR, p->sw,  p->dh,  measure(p).strips};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
 static int64_t pack_tasks(const void *problem) { return measure(problem).all_panels; }
 
-/* KU products, from k on, of the outputs of a panel; adds to their sums. */
+/* KU products, from k on, of the outputs of a panel `width` wide; adds to their sums. Those from
+ * `end` on are 0. */
 static void pack_group(const hn_conv_q8 *p, const geometry *g, const uint8_t *w, int64_t outputs,
-                       int64_t k, int8_t *restrict to, int32_t *restrict sums) {
+                       int64_t width, int64_t k, int64_t end, int8_t *restrict to,
+                       int32_t *restrict sums) {
     const uint8_t flip = p->w_type == HN_Q8_U8 ? 0x80 : 0;
     const uint8_t *from[KU];
     uint8_t raw[NR * KU];
-    int64_t n = hn_q8_min(KU, g->k - k);
+    int64_t n = hn_q8_min(KU, end - k);
     for (int64_t i = 0; i < n; i++) {
         int64_t tap = (k + i) / g->group_in, channel = (k + i) % g->group_in;
         from[i] = w + tap / p->kw * p->w_y + tap % p->kw * p->w_x + channel * p->w_i;
@@ -478,8 +633,8 @@ static void pack_group(const hn_conv_q8 *p, const geometry *g, const uint8_t *w,
         for (int64_t i = 0; i < n; i++)
             for (int64_t o = 0; o < outputs; o++) raw[o * KU + i] = from[i][o * p->w_o];
     }
-    for (int i = 0; i < NR * KU; i++) to[i] = (int8_t)(raw[i] ^ flip);
-    for (int o = 0; o < NR; o++)
+    for (int64_t i = 0; i < width * KU; i++) to[i] = (int8_t)(raw[i] ^ flip);
+    for (int64_t o = 0; o < width; o++)
         for (int i = 0; i < KU; i++) sums[o] += to[o * KU + i];
 }
 
@@ -489,17 +644,17 @@ static void pack(const void *problem, const void *plain, int64_t begin, int64_t 
     size_t sums_end = end < g.all_panels ? (size_t)(end * NR) * sizeof(int32_t) : header_bytes(&g);
     memset((int32_t *)dst + begin * NR, 0, sums_end - (size_t)(begin * NR) * sizeof(int32_t));
     for (int64_t panel = begin; panel < end; panel++) {
-        int8_t *to = (int8_t *)dst + header_bytes(&g) + panel * g.panel;
-        int64_t in_group = panel % g.panels * NR;
-        int64_t n0 = panel / g.panels * g.group_out + in_group;
-        memset(to + g.pitch * NR, 0, (size_t)(g.panel - g.pitch * NR));
-        for (int64_t k = 0; k < g.k; k += KU)
-            pack_group(p, &g, (const uint8_t *)plain + n0 * p->w_o,
-                       hn_q8_min(NR, g.group_out - in_group), k, to + k * NR,
-                       (int32_t *)dst + panel * NR);
-#ifdef SEVERAL_WAYS
-        sort_groups(to, g.pitch / KU);
-#endif
+        int8_t *first = (int8_t *)dst + header_bytes(&g) + panel * g.panel, *to = first;
+        const int64_t in_group = panel % g.panels * NR, width = panel_width(&g, panel);
+        const uint8_t *w =
+            (const uint8_t *)plain + (panel / g.panels * g.group_out + in_group) * p->w_o;
+        for (int64_t line = 0; line < g.lines; line++)
+            for (int64_t i = 0; i < g.groups; i++, to += width * KU)
+                pack_group(p, &g, w, hn_q8_min(NR, g.group_out - in_group), width,
+                           line * g.line_k + i * KU, (line + 1) * g.line_k, to,
+                           (int32_t *)dst + panel * NR);
+        memset(to, 0, (size_t)(first + g.panel - to));
+        sort_groups(first, g.lines, g.groups, p->dh * g.row);
     }
 }
 

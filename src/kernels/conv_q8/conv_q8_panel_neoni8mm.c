@@ -5,6 +5,7 @@
 
 #define MR 8
 #define NR 8
+#define NARROW NR
 #define KU 8
 #define FLIP HN_Q8_S8
 typedef int8_t a_elem;
@@ -17,23 +18,28 @@ typedef int8_t a_elem;
 
 /* Sums [pair of pixels][pair of outputs], each 2x2. The second of a last pair that is half is its
  * first again, and dropped. */
-HN_INLINE void tile(const int rows, const a_elem *a, int64_t pitch, const int8_t *w, int64_t groups,
+HN_INLINE void tile(const int rows, const int width, const hn_q8_windows *windows, const int8_t *w,
                     const int32_t *start, int32_t *c, const int c_pitch) {
+    (void)width;
     const int pairs = (rows + 1) / 2;
+    const int64_t pitch = windows->pitch, groups = windows->groups;
+    const a_elem *a = windows->a;
     int32x4_t sum[MR / 2][NR / 2];
     UNROLL for (int j = 0; j < NR / 2; j++) {
         int32x2_t two = vld1_s32(start + 2 * j);
         UNROLL for (int r = 0; r < pairs; r++) sum[r][j] = vcombine_s32(two, two);
     }
-    for (int64_t k = 0; k < groups; k++, w += NR * KU) {
-        int8x16_t x[MR / 2];
-        UNROLL for (int r = 0; r < pairs; r++) {
-            const a_elem *even = a + 2 * r * pitch + k * KU;
-            x[r] = vcombine_s8(vld1_s8(even), vld1_s8(2 * r + 1 < rows ? even + pitch : even));
-        }
-        UNROLL for (int j = 0; j < NR / 2; j++) {
-            int8x16_t wv = vld1q_s8(w + j * 2 * KU);
-            UNROLL for (int r = 0; r < pairs; r++) sum[r][j] = vmmlaq_s32(sum[r][j], x[r], wv);
+    for (int64_t lines = windows->lines; lines > 0; lines--, a += windows->line) {
+        for (int64_t k = 0; k < groups; k++, w += NR * KU) {
+            int8x16_t x[MR / 2];
+            UNROLL for (int r = 0; r < pairs; r++) {
+                const a_elem *even = a + 2 * r * pitch + k * KU;
+                x[r] = vcombine_s8(vld1_s8(even), vld1_s8(2 * r + 1 < rows ? even + pitch : even));
+            }
+            UNROLL for (int j = 0; j < NR / 2; j++) {
+                int8x16_t wv = vld1q_s8(w + j * 2 * KU);
+                UNROLL for (int r = 0; r < pairs; r++) sum[r][j] = vmmlaq_s32(sum[r][j], x[r], wv);
+            }
         }
     }
     UNROLL for (int r = 0; r < pairs; r++) {

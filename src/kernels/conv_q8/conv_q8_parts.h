@@ -57,6 +57,15 @@ static inline hn_q8_args hn_q8_args_of(const hn_call *call) {
     return a;
 }
 
+/* The windows of pixels that follow each other, as rows by panels multiply them: element k of line l
+ * of pixel r is at a[r * pitch + l * line + k], in the row's own type, and as s16 at `wide`, where
+ * the row has use for that. A line is so many groups of products that an instruction sums. */
+typedef struct hn_q8_windows {
+    const void *a;
+    const int16_t *wide;
+    int64_t pitch, lines, line, groups;
+} hn_q8_windows;
+
 /* ---- weights ---- */
 
 static inline int32_t hn_q8_w_off(const hn_conv_q8 *p) { return p->w_type == HN_Q8_U8 ? 128 : 0; }
