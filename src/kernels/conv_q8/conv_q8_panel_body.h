@@ -602,9 +602,20 @@ static size_t packed_bytes(const void *problem) {
 
 static uint64_t pack_key(const void *problem) {
     const hn_conv_q8 *p = problem;
-    const int64_t of[] = {
-        p->c,   p->n,      p->kh,     p->kw,          p->w_o, p->w_i, p->w_y,
-        p->w_x, p->w_type, p->groups, KU * 1000 + NR, p->sw,  p->dh,  measure(p).strips};
+    const int64_t of[] = {p->c,
+                          p->n,
+                          p->kh,
+                          p->kw,
+                          p->w_o,
+                          p->w_i,
+                          p->w_y,
+                          p->w_x,
+                          p->w_type,
+                          p->groups,
+                          KU * 1000 + NR * 10 + WAYS,
+                          p->sw,
+                          p->dh,
+                          measure(p).strips};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
