@@ -55,12 +55,14 @@ HN_INLINE void sort_groups(int8_t *w, int64_t lines, int64_t groups, int64_t lin
 #endif
 
 enum {
-    BLOCK = 48 / MR * MR,                   /* pixels at a time, if windows are large */
-    MOST = 96 / MR * MR,                    /* and if not */
-    MOST_BYTES = 24 << 10,                  /* of those: they stay in L1 */
-    COLUMNS = 48,                           /* pixels of a row in a strip, at most */
-    ROW_ELEMENTS = 16 << 10,                /* of a row of the image in a strip, at most */
-    BLOCK_BYTES = 384 << 10,                /* of windows: they stay in L2 */
+    BLOCK = 48 / MR * MR,       /* pixels at a time, if windows are large */
+    BLOCK_SMALL = 96 / MR * MR, /* and if they are small */
+    SMALL_BYTES = 24 << 10,     /* of those: they stay in L1 */
+    BLOCK_MOST = 252 / MR * MR, /* and if weights do not stay in L2 from block to block */
+    WEIGHTS_BYTES = 1 << 20,    /* that do */
+    COLUMNS = 48,               /* pixels of a row in a strip, at most */
+    ROW_ELEMENTS = 16 << 10,    /* of a row of the image in a strip, at most */
+    BLOCK_BYTES = 384 << 10,    /* of windows: they stay in L2 */
     TOGETHER = HN_VB > NR ? HN_VB / NR : 1, /* panels whose outputs of a pixel end as one vector */
     WIDTH = TOGETHER * NR,
 };
@@ -106,7 +108,7 @@ static void measure_strips(const hn_conv_q8 *p, geometry *g) {
     g->lines = p->kh, g->line_k = p->kw * p->c;
     g->segments = hn_q8_ceil(p->ow, most);
     g->columns = hn_q8_ceil(p->ow, g->segments);
-    g->bands = hn_q8_ceil(p->oh, hn_q8_max(1, MOST / g->columns));
+    g->bands = hn_q8_ceil(p->oh, hn_q8_max(1, BLOCK_SMALL / g->columns));
     g->rows = hn_q8_ceil(p->oh, g->bands);
     g->row = (int64_t)hn_q8_round64(((most - 1) * p->sw + p->kw) * p->c + KU);
     g->image_rows = (g->rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
@@ -117,8 +119,10 @@ static void measure_windows(const hn_conv_q8 *p, geometry *g) {
     g->lines = 1, g->line_k = g->k;
     const int64_t bytes = hn_q8_max(hn_q8_ceil(g->k, KU) * KU, 1) * (int64_t)sizeof(a_elem);
     const int64_t fit = hn_of_l2(BLOCK_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
-    const int64_t near = hn_of_l1(MOST_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
-    const int64_t most = hn_q8_max(hn_q8_min(BLOCK, fit), hn_q8_min(MOST, near));
+    const int64_t near = hn_of_l1(SMALL_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
+    const bool stay = g->k * p->n <= hn_of_l2(WEIGHTS_BYTES);
+    const int64_t most =
+        hn_q8_max(hn_q8_min(stay ? BLOCK : BLOCK_MOST, fit), hn_q8_min(BLOCK_SMALL, near));
     g->rows = g->bands = 1;
     g->segments = hn_q8_ceil(pixels, hn_q8_max(MR, most));
     g->columns = hn_q8_ceil(pixels, hn_q8_max(g->segments, 1)); /* about the same in each */
@@ -376,10 +380,9 @@ static size_t header_bytes(const geometry *g) {
 /* Where the outputs of the pixels of a block go, what is added to them is found, and the sums of
  * their windows, where weights have zero points. */
 typedef struct places {
-    int64_t y[MOST], r[MOST];
-    int32_t sum[MOST];
+    int64_t y[BLOCK_MOST], r[BLOCK_MOST];
+    int32_t sum[BLOCK_MOST];
 } places;
-_Static_assert(COLUMNS <= MOST, "room for every pixel of a block");
 
 static void find_run(const hn_q8_args *a, int64_t group, const block *b, int64_t run, places *at) {
     const hn_conv_q8 *p = a->p;
@@ -546,15 +549,26 @@ static void finish(const task *t, const int32_t *c, int64_t rows, const places *
     }
 }
 
-/* Panels of a group from `panel` on, of the pixels of a block, whose windows are at x. */
+/* Fetches the bytes [begin, end) to L2. */
+static void fetch(const int8_t *w, int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; at += 64) __builtin_prefetch(w + at, 0, 2);
+}
+
+/* Panels of a group from `panel` on, of the pixels of a block, whose windows are at x. The weights
+ * of the next panels come to L2 meanwhile: those of most models are in no near cache. */
 static void compute(const task *t, const geometry *g, int64_t panel, int64_t panels, const block *b,
                     const places *at, const hn_q8_windows *x, int32_t *c) {
     const int64_t run_step = t->a->p->sh * g->row;
     /* As many pixels in each tile, nearly: a tile of few is slow. */
     const int64_t most = hn_q8_ceil(b->n, hn_q8_ceil(b->n, MR));
+    const int8_t *next = t->w + panels * g->panel;
+    const int64_t all = b->runs * b->n, after = g->all_panels - panel - panels;
+    const int64_t next_bytes = all > MR ? hn_q8_min(panels, after) * g->panel : 0;
     for (int64_t run = 0; run < b->runs; run++) {
         for (int64_t i = 0, rows; i < b->n; i += rows) {
             rows = hn_q8_min(most, b->n - i);
+            const int64_t first = run * b->n + i;
+            fetch(next, next_bytes * first / all, next_bytes * (first + rows) / all);
             const int64_t skip = run * run_step + i * x->pitch;
             hn_q8_windows from = *x;
             from.a = (const a_elem *)x->a + skip, from.wide = x->wide + skip;
@@ -562,7 +576,7 @@ static void compute(const task *t, const geometry *g, int64_t panel, int64_t pan
                 tile_fn *const *by = panel_width(g, panel + k) == NR ? tiles : narrow_tiles;
                 by[rows - 1](&from, t->w + k * g->panel, t->start + k * NR, c + k * NR);
             }
-            finish(t, c, rows, at, run * b->n + i);
+            finish(t, c, rows, at, first);
         }
     }
 }
