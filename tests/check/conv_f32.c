@@ -187,6 +187,10 @@ static void cases(check_list *list) {
     p = window(1, 15, 60, 83, 3, 1, 0), p.act = (hn_act){HN_ACT_SILU, 1, 0};
     add(list, "conv3x3_valid_wide", p, BIAS);
     add(list, "conv3x3_7_pixels_batch", window(3, 7, 96, 80, 3, 1, 1), BIAS | RESIDUAL);
+    /* Many weights for few pixels. */
+    add(list, "conv3x3_many_weights", window(1, 13, 130, 140, 3, 1, 1), BIAS | RESIDUAL | SLICE);
+    add(list, "conv3x3_many_weights_batch", window(3, 7, 150, 129, 3, 1, 1), BIAS | IN_PLACE);
+    add(list, "conv3x3_many_channels", window(1, 14, 1024, 17, 3, 1, 1), BIAS);
     add(list, "conv5x5s2_wide", window(1, 31, 61, 33, 5, 2, 2), BIAS | RESIDUAL);
     add(list, "conv1x1s2_wide", window(2, 21, 90, 77, 1, 2, 0), BIAS | SLICE);
     p = window(1, 10, 24, 36, 3, 1, 1), p.groups = 3;

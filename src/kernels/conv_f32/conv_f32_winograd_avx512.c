@@ -15,16 +15,4 @@ static bool ok_few(const void *problem, const char **why) {
     return true;
 }
 
-const hn_kernel hn_conv_f32_winograd_few_avx512 = {
-    .name = HN_V_NAME "_winograd_few",
-    .isa = HN_V_ISA,
-    .order = "winograd 4x4, fma",
-    .ok = ok_few,
-    .work = work,
-    .run = run,
-    .packed_bytes = packed_bytes,
-    .pack_key = pack_key,
-    .pack_tasks = pack_tasks,
-    .pack_worth = 250,
-    .pack = pack,
-};
+ROW(conv_f32_winograd_few, "_winograd_few", "winograd 4x4, fma", ok_few, 250);

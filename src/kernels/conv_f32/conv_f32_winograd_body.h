@@ -1,4 +1,5 @@
-/* 3x3 convolution of stride 1 by Winograd's F(4x4, 3x3), over the vector vocabulary and tile_f32.
+/* 3x3 convolution of stride 1 by Winograd's F(OUT x OUT, 3x3), over the vector vocabulary and
+ * tile_f32. OUT is 4, or 2 if the file that includes this one says so.
  *
  * An output tile of 4x4 pixels needs an input tile of 6x6. Both are values of polynomials at six
  * points, where a convolution is a product:
@@ -18,60 +19,38 @@
  * 1.2e-6 for 64 channels, 2e-6 for 128, 3e-6 for 256, 5e-6 for 512 (normal data, with and without
  * Relu); it grows with the square root of the channels.
  *
+ * An output tile of 2x2 pixels needs an input tile of 4x4, with the points 0, +-1 and infinity: 16
+ * products per channel instead of 36, and 16 spots of U instead of 36 for the 9 taps. That serves
+ * small images with many weights, see conv_f32_winograd.h.
+ *
  * A value that is not finite spreads over its tile as NaN. A tile with such outputs is therefore
  * summed again, directly, with the plain weights that lie behind U: packed are
- * U[panel][36][c][columns of the panel], then [tap][c][n].
+ * U[panel][SPOTS][c][columns of the panel], then [tap][c][n].
  */
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_columns.h"
+#include "kernels/conv_f32/conv_f32_winograd.h"
 #include "kernels/tile_f32/tile_f32.h"
 
+#ifndef OUT
+#define OUT 4
+#endif
+
 enum {
-    OUT = 4,
-    IN = 6,
+    IN = OUT + 2,
     SPOTS = IN * IN,
     TAPS = 9,
-    BLOCK_BYTES = 600000, /* of V, where possible: it stays in L2 beside the weights in use */
-    BLOCK_ROWS = 2,       /* tiles of tile_f32 that a block fills, at most */
-    PAD = 16,             /* floats between rows of V, lest they lie a multiple of 4 KB apart */
 };
 
-/* The points that are not 0 or infinity, with both signs. */
-#define NEAR 0.75f
-#define FAR 1.5f
-
-typedef struct geometry {
-    int64_t ty, tx, tiles; /* tiles of an image down and across, of all images */
-    int64_t blocks, block; /* of tiles; tiles in a block, at most */
-    int64_t rows;          /* for which there is room: whole tiles of tile_f32 */
-    int64_t pitch;         /* floats between rows of V */
-    hn_panels_f32 panels;
-} geometry;
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+typedef hn_winograd geometry;
 
 static geometry measure(const hn_conv_f32 *p) {
-    const hn_tiles_f32 *t = &HN_V_ROW(tiles_f32);
-    geometry g = {.ty = ceil_div(p->oh, OUT), .tx = ceil_div(p->ow, OUT)};
-    g.tiles = p->batch * g.ty * g.tx;
-    g.pitch = ceil_div(p->c, HN_VL) * HN_VL + PAD;
-    int64_t most = hn_of_l2(BLOCK_BYTES) / (SPOTS * g.pitch * (int64_t)sizeof(float)) / t->rows;
-    most = max64(1, hn_least(most, BLOCK_ROWS)) * t->rows;
-    g.blocks = ceil_div(g.tiles, most);
-    /* A number that 2, 4 and 8 threads can share. */
-    int64_t even = g.blocks > 4 ? 8 : g.blocks > 2 ? 4 : g.blocks;
-    g.blocks = hn_least(g.tiles, ceil_div(g.blocks, even) * even);
-    g.block = ceil_div(g.tiles, g.blocks);
-    g.rows = ceil_div(g.block, t->rows) * t->rows;
-    g.panels = hn_panels_f32_of(t, p->n);
-    return g;
+    return hn_winograd_of(p, &HN_V_ROW(tiles_f32), OUT, HN_VL);
 }
 
 typedef struct lane_parts {
@@ -100,12 +79,18 @@ static size_t divide(const geometry *g, char *base, lane_parts *l) {
 
 static void work(const void *problem, int lanes, hn_work *w) {
     geometry g = measure(problem);
-    int64_t groups = hn_least(g.panels.count, ceil_div(lanes, g.blocks));
+    int64_t groups = hn_least(g.panels.count, (lanes + g.blocks - 1) / g.blocks);
     *w = (hn_work){
         .n_phases = 1, .tasks = {g.blocks * groups}, .lane_scratch = divide(&g, NULL, NULL)};
 }
 
-/* Six values times Bt. */
+#if OUT == 4
+/* The points that are not infinity. */
+#define NEAR 0.75f
+#define FAR 1.5f
+static const double points[] = {0, (double)NEAR, -(double)NEAR, (double)FAR, -(double)FAR};
+
+/* Values times Bt. */
 HN_INLINE void forward(const hn_vf d[IN], hn_vf v[IN]) {
     const hn_vf p = hn_v_set1(NEAR), q = hn_v_set1(FAR), p2 = hn_v_set1(NEAR * NEAR),
                 q2 = hn_v_set1(FAR * FAR);
@@ -121,7 +106,7 @@ HN_INLINE void forward(const hn_vf d[IN], hn_vf v[IN]) {
     v[5] = hn_v_fma(product, d[1], hn_v_fnma(sum, d[3], d[5]));
 }
 
-/* Six values times At. */
+/* Values times At. */
 HN_INLINE void backward(const hn_vf m[IN], hn_vf y[OUT]) {
     const hn_vf p = hn_v_set1(NEAR), q = hn_v_set1(FAR), p2 = hn_v_set1(NEAR * NEAR),
                 q2 = hn_v_set1(FAR * FAR);
@@ -133,6 +118,21 @@ HN_INLINE void backward(const hn_vf m[IN], hn_vf y[OUT]) {
     y[2] = hn_v_fma(q2, sum_q, hn_v_mul(p2, sum_p));
     y[3] = hn_v_fma(q3, diff_q, hn_v_fma(p3, diff_p, m[5]));
 }
+#else
+static const double points[] = {0, 1, -1};
+
+HN_INLINE void forward(const hn_vf d[IN], hn_vf v[IN]) {
+    v[0] = hn_v_sub(d[2], d[0]);
+    v[1] = hn_v_add(d[2], d[1]);
+    v[2] = hn_v_sub(d[2], d[1]);
+    v[3] = hn_v_sub(d[3], d[1]);
+}
+
+HN_INLINE void backward(const hn_vf m[IN], hn_vf y[OUT]) {
+    y[0] = hn_v_add(m[0], hn_v_add(m[1], m[2]));
+    y[1] = hn_v_add(hn_v_sub(m[1], m[2]), m[3]);
+}
+#endif
 
 /* Where tile i lies. */
 typedef struct spot {
@@ -175,19 +175,34 @@ static void transform_input(const hn_conv_f32 *p, const lane_parts *l, const flo
     }
 }
 
+/* How the tiles of a block are cut into those of tile_f32. */
+typedef struct strip {
+    int64_t first, n; /* tiles of the block */
+    int64_t row;      /* where they lie in V and M */
+} strip;
+
+static int64_t strips_of(int64_t rows) {
+    return (rows + HN_V_ROW(tiles_f32).rows - 1) / HN_V_ROW(tiles_f32).rows;
+}
+
+static strip strip_of(int64_t rows, int64_t i) {
+    int64_t strips = strips_of(rows), first = rows * i / strips;
+    return (strip){first, rows * (i + 1) / strips - first, i * HN_V_ROW(tiles_f32).rows};
+}
+
 /* The input tiles from `first` on, `rows` of them, into V. */
 static void fill_v(const hn_conv_f32 *p, const geometry *g, const lane_parts *l, const float *x,
                    int64_t first, int64_t rows) {
     const hn_tiles_f32 *t = &HN_V_ROW(tiles_f32);
-    for (int64_t begin = 0; begin < rows; begin += t->rows) {
-        int64_t n = hn_least(t->rows, rows - begin);
-        float *v = l->v + begin * g->pitch, *to = t->interleaved ? l->stage : v;
+    for (int64_t k = 0; k < strips_of(rows); k++) {
+        strip at = strip_of(rows, k);
+        float *v = l->v + at.row * g->pitch, *to = t->interleaved ? l->stage : v;
         int64_t next = (t->interleaved ? t->rows : g->rows) * g->pitch;
-        for (int64_t i = 0; i < n; i++)
-            transform_input(p, l, x, spot_of(g, first + begin + i), to + i * g->pitch, next);
+        for (int64_t i = 0; i < at.n; i++)
+            transform_input(p, l, x, spot_of(g, first + at.first + i), to + i * g->pitch, next);
         for (int64_t e = 0; e < SPOTS && t->interleaved; e++) {
-            for (int64_t i = 0; i < n; i++) l->a[i] = l->stage + e * next + i * g->pitch;
-            hn_tile_f32_interleave(l->a, (int)n, 1, p->c, v + e * g->rows * g->pitch);
+            for (int64_t i = 0; i < at.n; i++) l->a[i] = l->stage + e * next + i * g->pitch;
+            hn_tile_f32_interleave(l->a, (int)at.n, 1, p->c, v + e * g->rows * g->pitch);
         }
     }
 }
@@ -204,20 +219,21 @@ static void multiply(const hn_conv_f32 *p, const geometry *g, const lane_parts *
                         .n = hn_panels_f32_used(&g->panels, panel),
                         .lo = -INFINITY,
                         .hi = INFINITY,
-                        .ahead_step = 64};
+                        .ahead_step = width * 4 / strips_of(rows)};
     for (int64_t e = 0; e < SPOTS; e++) {
         args.b = u + e * p->c * width;
         /* The weights of the next spot, some at each tile; those behind the last are the next
          * panel's, or at the very end the plain ones. */
         args.ahead = args.b + p->c * width;
-        for (int64_t begin = 0; begin < rows; begin += t->rows) {
-            int64_t n = hn_least(t->rows, rows - begin), row = e * g->rows + begin;
-            for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < strips_of(rows); k++) {
+            strip at = strip_of(rows, k);
+            int64_t row = e * g->rows + at.row;
+            for (int64_t i = 0; i < at.n; i++) {
                 l->a[i] = l->v + (row + i) * g->pitch; /* interleaved: only the first matters */
                 l->y[i] = l->m + (row + i) * t->width;
             }
-            t->fn[width == t->narrow][n - 1](&args);
-            args.ahead = (const char *)args.ahead + p->c * 64;
+            t->fn[width == t->narrow][at.n - 1](&args);
+            args.ahead = (const char *)args.ahead + p->c * args.ahead_step;
         }
     }
 }
@@ -305,8 +321,9 @@ static void transform_output(const finish *f, const geometry *g, const lane_part
             for (int i = 0; i < OUT; i++) half[i * IN + j] = y[i];
         }
         for (int i = 0; i < OUT; i++) backward(half + i * IN, out + i * OUT);
-        /* Each of the 36 values is part of a corner. */
-        hn_vf corners = hn_v_add(hn_v_add(out[0], out[3]), hn_v_add(out[12], out[15]));
+        /* Each of the values of M is part of a corner. */
+        hn_vf corners = hn_v_add(hn_v_add(out[0], out[OUT - 1]),
+                                 hn_v_add(out[OUT * OUT - OUT], out[OUT * OUT - 1]));
         if (hn_vm_any(hn_v_isnan(hn_v_mul(corners, hn_v_set1(0.0f)))))
             sum_plainly(p, x, plain, s, first + n, out);
         store(f, s, first + n, out);
@@ -333,8 +350,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t panel = g.panels.count * group / groups; panel < last; panel++) {
             const float *of = u + hn_panels_f32_column(&g.panels, panel) * SPOTS * p->c;
             multiply(p, &g, &l, of, panel, rows);
-            for (int64_t row = 0; row < rows; row++)
-                transform_output(&f, &g, &l, x, plain, spot_of(&g, first + row), row, panel);
+            for (int64_t k = 0; k < strips_of(rows); k++) {
+                strip at = strip_of(rows, k);
+                for (int64_t j = 0; j < at.n; j++)
+                    transform_output(&f, &g, &l, x, plain, spot_of(&g, first + at.first + j),
+                                     at.row + j, panel);
+            }
         }
     }
 }
@@ -348,18 +369,17 @@ static size_t packed_bytes(const void *problem) {
 
 static uint64_t pack_key(const void *problem) {
     const hn_conv_f32 *p = problem;
-    const int64_t of[] = {p->c, p->n, p->w_o, p->w_i, p->w_y, p->w_x};
+    const int64_t of[] = {OUT, p->c, p->n, p->w_o, p->w_i, p->w_y, p->w_x};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
 /* The powers of each point, divided by its distances to the others. */
 static void fill_g(double g[IN][3]) {
-    static const double point[IN - 1] = {0, (double)NEAR, -(double)NEAR, (double)FAR, -(double)FAR};
     for (int i = 0; i < IN - 1; i++) {
         double distance = 1;
-        for (int j = 0; j < IN - 1; j++) distance *= j == i ? 1 : point[i] - point[j];
-        g[i][0] = 1 / distance, g[i][1] = point[i] / distance;
-        g[i][2] = point[i] * point[i] / distance;
+        for (int j = 0; j < IN - 1; j++) distance *= j == i ? 1 : points[i] - points[j];
+        g[i][0] = 1 / distance, g[i][1] = points[i] / distance;
+        g[i][2] = points[i] * points[i] / distance;
     }
     g[IN - 1][0] = g[IN - 1][1] = 0, g[IN - 1][2] = 1; /* infinity */
 }
@@ -427,33 +447,27 @@ static void pack(const void *problem, const void *source, int64_t begin, int64_t
 }
 
 static bool ok(const void *problem, const char **why) {
-    const hn_conv_f32 *p = problem;
-    if (!hn_conv_stored_f32(p, why)) return false;
-    if (p->kh != 3 || p->kw != 3) return *why = "not 3x3", false;
-    if (p->sh != 1 || p->sw != 1 || p->dh != 1 || p->dw != 1)
-        return *why = "stride or dilation", false;
-    if (p->groups != 1) return *why = "groups", false;
-    if (p->x_channel != 1) return *why = "the input is planar", false;
-    if (p->c < 16 || p->n < 16) return *why = "too few channels", false;
-    if (p->c > 1024) return *why = "too many channels for the error bound", false;
-    int64_t pixels = p->batch * p->oh * p->ow;
-    if (pixels < 128 || pixels * 2 < measure(p).tiles * OUT * OUT)
-        return *why = "too few pixels", false;
-    /* Packed, they take five times their size. */
-    if (p->c * p->n > 256 * 256 && pixels < 4096) return *why = "too many weights", false;
-    return true;
+    return hn_winograd_ok(problem, &HN_V_ROW(tiles_f32), OUT, why);
 }
 
-const hn_kernel HN_V_ROW(conv_f32_winograd) = {
-    .name = HN_V_NAME "_winograd",
-    .isa = HN_V_ISA,
-    .order = "winograd 4x4, fma",
-    .ok = ok,
-    .work = work,
-    .run = run,
-    .packed_bytes = packed_bytes,
-    .pack_key = pack_key,
-    .pack_tasks = pack_tasks,
-    .pack_worth = 64,
-    .pack = pack,
-};
+/* The row `stem`, of the order `sums`. */
+#define ROW(stem, ending, sums, accepts, worth) \
+    const hn_kernel HN_V_ROW(stem) = {          \
+        .name = HN_V_NAME ending,               \
+        .isa = HN_V_ISA,                        \
+        .order = sums,                          \
+        .ok = accepts,                          \
+        .work = work,                           \
+        .run = run,                             \
+        .packed_bytes = packed_bytes,           \
+        .pack_key = pack_key,                   \
+        .pack_tasks = pack_tasks,               \
+        .pack_worth = worth,                    \
+        .pack = pack,                           \
+    }
+
+#if OUT == 4
+ROW(conv_f32_winograd, "_winograd", "winograd 4x4, fma", ok, 64);
+#else
+ROW(conv_f32_winograd_2x2, "_winograd_2x2", "winograd 2x2, fma", ok, 64);
+#endif
