@@ -29,7 +29,7 @@ HN_INLINE hn_vf hn_v_act(hn_vf x, hn_act_kind kind, hn_vf a, hn_vf b) {
         case HN_ACT_LEAKY: return hn_v_select(hn_v_lt(x, zero), hn_v_mul(a, x), x);
         case HN_ACT_SIGMOID: return hn_v_sigmoid(x);
         case HN_ACT_TANH: return hn_v_tanh(x);
-        case HN_ACT_SILU: return hn_v_mul(x, hn_v_sigmoid(hn_v_mul(a, x)));
+        case HN_ACT_SILU: return hn_v_gate(x, hn_v_mul(a, x));
         case HN_ACT_HARD_SIGMOID: return hn_v_min(one, hn_v_max(zero, hn_v_fma(a, x, b)));
         case HN_ACT_HARD_SWISH: {
             /* Times 1/6 last: the sum is exact where the gate closes. */
@@ -42,7 +42,7 @@ HN_INLINE hn_vf hn_v_act(hn_vf x, hn_act_kind kind, hn_vf a, hn_vf b) {
             hn_vf x2 = hn_v_mul(x, x);
             hn_vf u =
                 hn_v_fma(hn_v_set1(2 * 0.79788456f * 0.044715f), x2, hn_v_set1(2 * 0.79788456f));
-            return hn_v_mul(x, hn_v_sigmoid(hn_v_mul(x, u)));
+            return hn_v_gate(x, hn_v_mul(x, u));
         }
         case HN_ACT_ELU: return hn_v_select(hn_v_lt(x, zero), hn_v_mul(a, hn_v_expm1(x)), x);
         case HN_ACT_MISH: {

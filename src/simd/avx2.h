@@ -92,6 +92,7 @@ static inline hn_vf hn_v_recip(hn_vf x) {
     hn_vf r = _mm256_rcp_ps(x); /* relative error 1.5 * 2^-12; a step of Newton squares it */
     return _mm256_fmadd_ps(_mm256_fnmadd_ps(x, r, _mm256_set1_ps(1.0f)), r, r);
 }
+static inline hn_vf hn_v_over(hn_vf x, hn_vf d) { return hn_v_div(x, d); }
 /* The conversion of NaN leaves no bit below 2^9, so NaN stays. */
 static inline hn_vf hn_v_scalef_normal(hn_vf x, hn_vf n) {
     return hn_v_from_bits(hn_vi_add(hn_v_bits(x), hn_vi_shl(hn_v_to_int(n), 23)));

@@ -77,7 +77,17 @@ static inline hn_vf hn_v_recip(hn_vf x) {
     hn_vf r = _mm512_rcp14_ps(x); /* relative error 2^-14; a step of Newton squares it */
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(x, r, _mm512_set1_ps(1.0f)), r, r);
 }
+static inline hn_vf hn_v_over(hn_vf x, hn_vf d) {
+    hn_vf r = _mm512_rcp14_ps(d), most = _mm512_set1_ps(0x1p126f);
+    /* For infinite d, r is 0, and 0 times infinity would be NaN. */
+    hn_vf step = _mm512_fnmadd_ps(_mm512_min_ps(most, d), r, _mm512_set1_ps(2.0f));
+    return _mm512_mul_ps(_mm512_mul_ps(x, r), step);
+}
 static inline hn_vf hn_v_scalef(hn_vf x, hn_vf n) { return _mm512_scalef_ps(x, n); }
+#define HN_V_SCALES_BY_FLOOR
+static inline hn_vf hn_v_fraction(hn_vf x) {
+    return _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
 static inline hn_vf hn_v_scalef_normal(hn_vf x, hn_vf n) { return _mm512_scalef_ps(x, n); }
 
 static inline hn_vm hn_v_lt(hn_vf a, hn_vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }

@@ -106,6 +106,7 @@ static inline hn_vf hn_v_recip(hn_vf x) {
     r = vmulq_f32(r, vrecpsq_f32(x, r));
     return vmulq_f32(r, vrecpsq_f32(x, r));
 }
+static inline hn_vf hn_v_over(hn_vf x, hn_vf d) { return hn_v_div(x, d); }
 /* The conversion of NaN leaves no bit below 2^9, so NaN stays. */
 static inline hn_vf hn_v_scalef_normal(hn_vf x, hn_vf n) {
     return hn_v_from_bits(hn_vi_add(hn_v_bits(x), hn_vi_shl(hn_v_to_int(n), 23)));

@@ -90,6 +90,7 @@ static inline hn_vf hn_v_floor(hn_vf x) {
 }
 static inline hn_vf hn_v_ceil(hn_vf x) { return hn_v_neg(hn_v_floor(hn_v_neg(x))); }
 static inline hn_vf hn_v_recip(hn_vf x) { return hn_v_set1(1.0f) / x; }
+static inline hn_vf hn_v_over(hn_vf x, hn_vf d) { return hn_v_div(x, d); }
 /* Through the bits of x + 1.5*2^23, so that no value is outside the conversion's range. */
 static inline hn_vi hn_v_to_int(hn_vf x) {
     hn_vf big = hn_v_set1(0x1.8p23f);

@@ -269,6 +269,8 @@ static void pick(void **state) {
 
 static void scaling(void **state) {
     (void)state;
+    assert_true(lane(hn_v_over(hn_v_set1(-3.0f), hn_v_set1(INFINITY)), 0) == 0);
+    assert_true(isnan(lane(hn_v_over(hn_v_set1(-INFINITY), hn_v_set1(INFINITY)), 0)));
     for (int n = -250; n <= 250; n++) {
         hn_vf y = hn_v_scalef(hn_v_set1(1.25f), hn_v_set1((float)n));
         assert_true(lane(y, 0) == ldexpf(1.25f, n));
@@ -276,6 +278,10 @@ static void scaling(void **state) {
         assert_true(isnan(lane(hn_v_scalef_normal(hn_v_set1(NAN), hn_v_set1(NAN)), 0)));
         y = hn_v_scalef_normal(hn_v_set1(1.25f), hn_v_set1((float)n));
         assert_true(lane(y, HN_VL - 1) == ldexpf(1.25f, n));
+        if (n >= 0 && n <= 125) {
+            double over = (double)lane(hn_v_over(hn_v_set1(3.0f), hn_v_set1(ldexpf(1.3f, n))), 0);
+            assert_true(fabs(over * ldexp((double)1.3f, n) / 3 - 1) < 0x1p-21);
+        }
         float x = ldexpf(1.3f, n < -124 ? -124 : n > 124 ? 124 : n);
         assert_true(fabs((double)lane(hn_v_recip(hn_v_set1(x)), 1) * (double)x - 1) < 0x1p-21);
     }
@@ -291,6 +297,8 @@ typedef struct function {
 } function;
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double silu(double x) { return x / (1 + exp(-x)); }
+static hn_vf gate_itself(hn_vf x) { return hn_v_gate(x, x); }
 static double share(double x) { return erfc(-x * 0.70710678118654752440) / 2; }
 
 static const function functions[] = {
@@ -304,6 +312,9 @@ static const function functions[] = {
     {"sigmoid", hn_v_sigmoid, sigmoid, -10, INFINITY, 6e-7, 0},
     {"sigmoid", hn_v_sigmoid, sigmoid, -86.5, 0, 3e-6, 0},
     {"sigmoid", hn_v_sigmoid, sigmoid, -INFINITY, INFINITY, 6e-7, 1},
+    {"gate", gate_itself, silu, -10, INFINITY, 8e-7, 0x1p-126},
+    {"gate", gate_itself, silu, -86.5, 0, 4e-6, 0x1p-126},
+    {"gate", gate_itself, silu, -INFINITY, INFINITY, 8e-7, 1},
     {"tanh", hn_v_tanh, tanh, -INFINITY, INFINITY, 6e-7, 0x1p-126},
     {"erf", hn_v_erf, erf, -INFINITY, INFINITY, 4e-7, 0x1p-126},
     {"sin", hn_v_sin, sin, -100, 100, 2e-7, 0.02},
