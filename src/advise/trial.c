@@ -145,7 +145,10 @@ static hone_status measure_time(hn_search_state *s, const entrant *e, hone_optim
                                 hn_error *err) {
     const entrant original = {.model = s->original, .program = s->program};
     contest c;
-    if (s->o.runtime == NULL) row->memory_bytes = memory_of(e->program);
+    if (s->o.runtime == NULL) {
+        HN_TRY(hn_program_prepare(e->program, (const hn_tensor *const *)s->in, err));
+        row->memory_bytes = memory_of(e->program);
+    }
     if (hn_search_by_rule(s)) return HONE_OK;
     HN_TRY(compete(s, &original, e, &c, err));
     if (s->least_ms == 0 || c.ms < s->least_ms) s->least_ms = c.ms;

@@ -650,6 +650,7 @@ static void slow_layers_stay_in_f32(void **state) {
     assert_string_equal(r->state, "chosen");
     assert_float_equal(r->speed, 4, 1e-6);
     assert_int_equal(times_asked, 2); /* what it was made into is looked at again */
+    assert_true(r->memory_bytes > 0);
     assert_true(
         says(r->help, "1 layer stays in f32, which is faster on this machine: h (1.000 ms"));
     assert_true(says(s.out.recipe, "layer:h=f32"));
