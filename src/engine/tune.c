@@ -291,7 +291,7 @@ static hone_status time_row(const hn_tuner *t, const hn_plan *p, hn_step *s, con
     }
     if (status == HONE_OK) {
         trial one = {.kernel = k,
-                     .call = {s->problem, &w, b.ptr, shared},
+                     .call = {.problem = s->problem, .work = &w, .ptr = b.ptr, .scratch = shared},
                      .pool = pool,
                      .lane_scratch = lanes,
                      .lane_bytes = lane_bytes,
