@@ -330,7 +330,7 @@ static hone_status lower_integers(hn_lower *L, const hn_node *n, bool *done, con
     } else if (is_product(n) && reads_integers(n) && in_integers(L, n)) {
         HN_TRY(hn_lower_float_product(L, n, done, err));
         *why = L->why;
-    } else if (L->quantized) {
+    } else {
         *why = why_float(L, n);
     }
     return HONE_OK;

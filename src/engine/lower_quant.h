@@ -63,7 +63,7 @@ bool hn_node_is_quantized(const hn_node *n);
 const hn_node *hn_quant_part(const hn_node *n);
 /* n is lowered when its result is wanted, or with the QuantizeLinear at the end of its chain. */
 bool hn_lower_waits(const hn_lower *L, const hn_node *n);
-/* Lowers n, and what waits for it, in integers; *done false: it is to be lowered as it is, and *why
+/* Lowers n of a quantized graph, and what waits for it, in integers; *done false: it is to be lowered as it is, and *why
  * is the reason, NULL where there is nothing to compute in floats. */
 hone_status hn_lower_quantized(hn_lower *L, const hn_node *n, bool *done, const char **why,
                                hn_error *err);
