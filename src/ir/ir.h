@@ -205,7 +205,7 @@ struct hn_node {
                     */
     bool old;      /* still in the semantics of `opset`; ops/lift.h brings it to the newest */
     bool edited;   /* changed since it was lifted (hn_node_touch) */
-    bool formed;   /* and not since its inputs, outputs and attributes were found to be in order */
+    bool formed; /* found to have the inputs, outputs and attributes it needs; not changed since */
     /* f16 or bf16: what the model computes it in, though here it takes and makes f32
      * (engine/widen.h). HONE_DTYPE_NONE: in the types it has. */
     hone_dtype written;

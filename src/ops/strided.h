@@ -56,7 +56,8 @@ hone_status hn_ref_copy(hn_eval *e, hn_error *err);
 /* For infer of such operators: output 0 has the contents known of input 0. */
 void hn_infer_same_values(hn_infer *c);
 /* The contents of input i as dims when they and its sizes (into dims, [HONE_MAX_RANK]) are known:
- * what a strided copy can read. Else, or where the node will be evaluated, NULL. Their count is c->in[i].n_values. */
+ * what a strided copy can read. Else, or where the node will be evaluated, NULL. Their count is
+ * c->in[i].n_values. */
 const hn_dim *hn_known_values(const hn_infer *c, int i, int64_t *dims);
 /* Room for the contents of output i of shape y when its sizes (into dims) are known and few: what a
  * strided copy can write. Else NULL. */

@@ -144,12 +144,13 @@ static hone_status take_rows(const hn_node *n, hn_tensor **out, bool *done, hn_e
     hn_tensor *x = hn_node_constant(n, 0);
     const hn_tensor *rows = hn_node_constant(n, 1);
     bool stays = x->own == NULL || atomic_load(&x->refs) > 1;
+    if (x->data == NULL || rows->data == NULL) return HONE_OK;
     if (!stays || hn_attr_i(n, "axis") != 0 || x->alloc == NULL || rows->n == 0 ||
         x->dtype == HONE_DTYPE_STRING || hone_dtype_bits(x->dtype) < 8 || !hn_tensor_aligned(x) ||
         !hn_shape_is_const(&n->outputs[0]->type.shape, dims))
         return HONE_OK;
     int64_t first = hn_tensor_s64(rows, 0);
-    if (first < 0 || first + rows->n > x->dims[0]) return HONE_OK;
+    if (first < 0 || first > x->dims[0] - rows->n) return HONE_OK;
     for (int64_t i = 1; i < rows->n; i++)
         if (hn_tensor_s64(rows, i) != first + i) return HONE_OK;
     *done = hn_dims_count(x->dims + 1, x->rank - 1, &row);
