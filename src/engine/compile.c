@@ -48,7 +48,7 @@ static hn_allowed allowed(const hn_compile *how, const hn_step *s) {
 /* The first row that serves. */
 static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_error *err) {
     refusals d = {.step = s};
-    if (hn_step_weights(p, s) == NULL) allow.repacked = s->facts->flops;
+    if (!hn_step_weights(p, s, NULL)) allow.repacked = s->facts->flops;
     char text[200];
     s->kernel = hn_kernel_choose(s->family, allow, s->problem, passed_over, &d);
     if (d.last == NULL)
@@ -173,9 +173,9 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         s->kernel->work(s->problem, p->lanes, &s->work);
         hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,chosen", s->facts->label, s->family->name,
                s->kernel->name);
-        const hn_tensor *t = hn_step_packs(s) ? hn_step_weights(p, s) : NULL;
-        if (t == NULL) continue;
-        HN_TRY(hn_weights_want(how->weights, s->space, s->kernel, s->problem, t, s->weights,
+        hn_constant c;
+        if (!hn_step_packs(s) || !hn_step_weights(p, s, &c)) continue;
+        HN_TRY(hn_weights_want(how->weights, s->space, s->kernel, s->problem, &c, s->weights,
                                &p->packed[p->n_packed], err));
         s->packed = p->n_packed++;
     }
@@ -191,7 +191,7 @@ static hone_status bind_packed(hn_plan *p, hn_error *err) {
     p->buffers = all;
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
-        if (!hn_step_packs(s) || hn_step_weights(p, s) == NULL) continue;
+        if (!hn_step_packs(s) || !hn_step_weights(p, s, NULL)) continue;
         all[p->n_buffers] = (hn_buffer){.kind = HN_BUFFER_PACKED,
                                         .index = s->packed,
                                         .bytes = p->packed[s->packed]->bytes,
@@ -203,13 +203,17 @@ static hone_status bind_packed(hn_plan *p, hn_error *err) {
 }
 
 /* Constants that steps read as they are may lie at any address in a file. Those that are read
- * through pointers to their type are copied; pieces that are moved as bytes need not be. */
-static hone_status align_operand(hn_plan *p, hn_weights *w, int buffer, hn_error *err) {
+ * through pointers to their type are copied; pieces that are moved as bytes need not be. Those in
+ * other formats are expanded. */
+static hone_status align_operand(hn_plan *p, hn_weights *w, int buffer, bool any_address,
+                                 hn_error *err) {
+    hn_constant c;
     if (buffer < 0) return HONE_OK;
     hn_buffer *b = &p->buffers[hn_buffer_root(p, buffer)];
-    if (b->kind != HN_BUFFER_CONSTANT || hn_tensor_aligned(b->tensor)) return HONE_OK;
-    HN_TRY(hn_weights_want(w, HN_SPACE_HOST, NULL, NULL, b->tensor, NULL, &p->packed[p->n_packed],
-                           err));
+    if (!hn_buffer_constant(b, &c)) return HONE_OK;
+    if (b->kind == HN_BUFFER_CONSTANT && (any_address || hn_tensor_aligned(b->tensor)))
+        return HONE_OK;
+    HN_TRY(hn_weights_want(w, HN_SPACE_HOST, NULL, NULL, &c, NULL, &p->packed[p->n_packed], err));
     b->kind = HN_BUFFER_PACKED;
     b->index = p->n_packed++;
     return HONE_OK;
@@ -219,11 +223,11 @@ static hone_status align_constants(hn_plan *p, hn_weights *w, hn_error *err) {
     for (int i = 0; i < p->n_steps; i++) {
         const hn_step *s = p->steps[i];
         for (int k = 0; k < s->n_operands && s->space == HN_SPACE_HOST; k++)
-            if ((s->family->any_address >> k & 1) == 0)
-                HN_TRY(align_operand(p, w, s->operands[k].buffer, err));
+            HN_TRY(
+                align_operand(p, w, s->operands[k].buffer, s->family->any_address >> k & 1, err));
+        bool any = (s->node->op->traits & HN_ANY_ADDRESS) != 0;
         for (int k = 0; k < s->n_in; k++)
-            if (k > 0 || (s->node->op->traits & HN_ANY_ADDRESS) == 0)
-                HN_TRY(align_operand(p, w, s->in[k].buffer, err));
+            HN_TRY(align_operand(p, w, s->in[k].buffer, any && k == 0, err));
     }
     return HONE_OK;
 }

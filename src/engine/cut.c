@@ -39,6 +39,14 @@ static bool is_random(const hn_node *n) {
     return false;
 }
 
+/* Whether input i of n is weights that are stored sparse, which the weight store expands. */
+static bool is_sparse_weights(const hn_node *n, int i) {
+    const hn_weights_def *w = n->op->weights;
+    const hn_tensor *t = n->inputs[i].value->constant;
+    return w != NULL && w->input == i && n->op->role == HN_ROLE_PRODUCT && t != NULL &&
+           t->values != NULL && t->dtype == HONE_DTYPE_F32 && hn_tensor_sparse_fits(t);
+}
+
 /* Texts, or sparse. */
 static bool no_numbers(const hn_value *v) {
     if (v->constant != NULL)
@@ -58,7 +66,8 @@ static const char *never_planned(const hn_node *n) {
     if (n->op->traits & HN_CONTROL) return "it has subgraphs";
     if (n->op->traits & HN_DYNAMIC) return "its sizes depend on contents";
     for (int i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i].value != NULL && no_numbers(n->inputs[i].value))
+        if (n->inputs[i].value != NULL && no_numbers(n->inputs[i].value) &&
+            !is_sparse_weights(n, i))
             return "an input holds texts, or is sparse";
     for (int i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != NULL && no_numbers(n->outputs[i])) return "an output holds texts";

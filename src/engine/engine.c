@@ -115,7 +115,7 @@ static size_t plan_bytes(const hn_engine *e, const hn_plan *p) {
         if (t != NULL && t->own != NULL && !stays(e, t)) bytes += t->bytes;
     }
     for (int i = 0; i < p->n_packed; i++)
-        if (!stays(e, root_of(p->packed[i]->source))) bytes += p->packed[i]->bytes;
+        if (!stays(e, root_of(p->packed[i]->source.data))) bytes += p->packed[i]->bytes;
     return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "engine/lower_quant.h"
 #include "kernels/copy/copy.h"
+#include "ops/nodes.h"
 
 /* ---- the table ---- */
 
@@ -210,7 +211,17 @@ hone_status hn_lower_constant(hn_lower *L, hone_dtype dtype, int64_t n, hn_tenso
 }
 
 bool hn_lower_is_constant(const hn_lower *L, const hn_view *v) {
-    return v->buffer >= 0 && L->plan->buffers[v->buffer].kind == HN_BUFFER_CONSTANT;
+    return v->buffer >= 0 && hn_buffer_constant(&L->plan->buffers[v->buffer], NULL);
+}
+
+hone_status hn_lower_stored(hn_lower *L, const hn_constant *c, hn_view *v, hn_error *err) {
+    hn_constant *copy = hn_arena_alloc(&L->plan->arena, sizeof *copy);
+    if (copy == NULL) return HN_NOMEM(err);
+    *copy = *c;
+    hn_buffer b = {.kind = HN_BUFFER_STORED, .constant = copy, .bytes = hn_stored_bytes(&c->as)};
+    dense_strides(v, NULL);
+    v->offset = 0;
+    return add_buffer(L, &b, &v->buffer, err);
 }
 
 hone_status hn_lower_place(hn_lower *L, hn_view *v, const int *order, hn_error *err) {
@@ -530,8 +541,36 @@ hone_status hn_lower_need(hn_lower *L, const hn_value *v, hn_error *err) {
     return lower_now(L, v->producer, err);
 }
 
+/* Weights of a codebook stay so until they are packed, or a step wants them as numbers. */
+static hone_status lower_codebook(hn_lower *L, const hn_node *n, const hn_codebook *k,
+                                  hn_error *err) {
+    hn_view v = hn_lower_out(n, 0);
+    hn_constant c = {.data = k->codes,
+                     .other = k->table,
+                     .as = {.kind = HN_STORED_CODEBOOK, .type = k->codes->dtype, .n = k->codes->n}};
+    HN_TRY(hn_lower_stored(L, &c, &v, err));
+    hn_lower_set(L, n, 0, &v, NULL);
+    return HONE_OK;
+}
+
 static hone_status lower_node(hn_lower *L, const hn_node *n, hn_error *err) {
+    hn_codebook k;
+    if (hn_casts_codes(n)) return HONE_OK;
+    if (hn_codebook_of(n, &k)) return lower_codebook(L, n, &k, err);
     return L->quantized && hn_lower_waits(L, n) ? HONE_OK : lower_now(L, n, err);
+}
+
+static hone_status sparse_buffer(hn_lower *L, const hn_tensor *t, hn_view *v, hn_error *err) {
+    bool linear = t->indices->rank == 1;
+    hn_constant c = {.data = t->values,
+                     .other = t->indices,
+                     .as = {.kind = HN_STORED_SPARSE,
+                            .type = t->dtype,
+                            .n = t->n,
+                            .n_stored = t->values->n,
+                            .rank = linear ? 1 : t->rank,
+                            .dims = linear ? &t->n : t->dims}};
+    return hn_lower_stored(L, &c, v, err);
 }
 
 /* Views of the inputs and constants. */
@@ -555,7 +594,10 @@ static hone_status lower_sources(hn_lower *L, hn_error *err) {
         const hn_value *v = g->values[i];
         if (v->dead || v->constant == NULL) continue;
         hn_view view = view_of(v->constant);
-        HN_TRY(constant_buffer(L, v->constant, &view.buffer, err));
+        if (v->constant->data == NULL && v->constant->values != NULL)
+            HN_TRY(sparse_buffer(L, v->constant, &view, err));
+        else
+            HN_TRY(constant_buffer(L, v->constant, &view.buffer, err));
         L->views[v->id] = view;
         L->known[v->id] = true;
     }

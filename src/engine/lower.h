@@ -156,6 +156,8 @@ hone_status hn_lower_place(hn_lower *L, hn_view *v, const int *order, hn_error *
 /* v in a new buffer, its axes in the order of those of `like`, which has the same ones; channels
  * (axis 1) that are adjacent there stay so, whatever the sizes of the others are. */
 hone_status hn_lower_place_like(hn_lower *L, hn_view *v, const hn_view *like, hn_error *err);
+/* A constant that is not dense: *v, whose type and dims are set, in a buffer of its own. */
+hone_status hn_lower_stored(hn_lower *L, const hn_constant *c, hn_view *v, hn_error *err);
 /* A constant of the plan's own, of one axis, for the caller to fill in. */
 hone_status hn_lower_constant(hn_lower *L, hone_dtype dtype, int64_t n, hn_tensor **t, hn_view *v,
                               hn_error *err);

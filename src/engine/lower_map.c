@@ -321,8 +321,9 @@ static hone_status scale_integers(hn_lower *L, const hn_node *n, int i, hn_step 
     split_factor(L, n, i, &computed, &constant);
     if (computed.buffer >= 0 && (hn_view_count(&computed) != 1 || computed.dtype != HONE_DTYPE_F32))
         return HONE_OK;
-    if (constant.buffer >= 0) {
-        const hn_tensor *t = L->plan->buffers[constant.buffer].tensor;
+    const hn_tensor *t = constant.buffer >= 0 ? L->plan->buffers[constant.buffer].tensor : NULL;
+    if (constant.buffer >= 0 && t == NULL) return HONE_OK;
+    if (t != NULL) {
         hn_view wide = spread(&constant, v);
         int64_t rs[HN_EPILOGUE_RANK];
         bool vector;

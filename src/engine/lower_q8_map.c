@@ -11,6 +11,7 @@
 #include "kernels/lut_q8/lut_q8.h"
 #include "kernels/quantize_f32/quantize_f32.h"
 #include "ops/eval.h"
+#include "ops/quantize.h"
 
 /* ---- spaces ---- */
 
@@ -176,15 +177,45 @@ hone_status hn_lower_dynamic_quantize(hn_lower *L, const hn_node *n, bool *done,
     return HONE_OK;
 }
 
-/* Contents that are known are dequantized now, by the reference. */
+/* Whether n makes f32 of constants in a format that packing can read. */
+static bool codes_of(const hn_node *n, hn_constant *c) {
+    const hn_tensor *x = hn_node_constant(n, 0), *s = hn_node_constant(n, 1);
+    const hn_tensor *z = hn_node_constant(n, 2);
+    if (!hn_dtype_is_int(x->dtype) || hone_dtype_bits(x->dtype) > 16 ||
+        s->dtype != HONE_DTYPE_F32 || hn_lower_out(n, 0).dtype != HONE_DTYPE_F32 ||
+        x->data == NULL || s->data == NULL || (z != NULL && z->data == NULL))
+        return false;
+    hn_scaling by = hn_scaling_of(n, x, s);
+    *c = (hn_constant){.data = x,
+                       .other = s,
+                       .zero = z,
+                       .as = {.kind = HN_STORED_CODES,
+                              .type = x->dtype,
+                              .n = x->n,
+                              .axis = by.size,
+                              .inner = by.inner,
+                              .block = by.block,
+                              .scale_outer = by.outer_step,
+                              .scale_axis = by.axis_step,
+                              .scale_inner = by.inner_step}};
+    return true;
+}
+
+/* Contents that are known stay as they are until a step's weights are packed from them, or a step
+ * wants them as numbers. Of rare types they are dequantized now, by the reference. */
 static hone_status dequantize_constant(hn_lower *L, const hn_node *n, hn_error *err) {
     const hn_tensor *in[3];
     hn_tensor *out = NULL;
-    hn_view v;
-    for (int i = 0; i < n->n_inputs && i < 3; i++) in[i] = hn_node_constant(n, i);
-    hn_exec_options o = {.alloc = L->plan->arena.alloc};
-    HN_TRY(hn_node_run(n, &o, in, &out, err));
-    HN_TRY(hn_lower_adopt(L, out, &v, err));
+    hn_view v = hn_lower_out(n, 0);
+    hn_constant c;
+    if (codes_of(n, &c)) {
+        HN_TRY(hn_lower_stored(L, &c, &v, err));
+    } else {
+        for (int i = 0; i < n->n_inputs && i < 3; i++) in[i] = hn_node_constant(n, i);
+        hn_exec_options o = {.alloc = L->plan->arena.alloc};
+        HN_TRY(hn_node_run(n, &o, in, &out, err));
+        HN_TRY(hn_lower_adopt(L, out, &v, err));
+    }
     hn_lower_set(L, n, 0, &v, NULL);
     return HONE_OK;
 }

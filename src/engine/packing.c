@@ -8,10 +8,10 @@ bool hn_step_packs(const hn_step *s) {
     return s->family != NULL && (s->kernel->pack != NULL || s->weights != NULL);
 }
 
-const hn_tensor *hn_step_weights(const hn_plan *p, const hn_step *s) {
+bool hn_step_weights(const hn_plan *p, const hn_step *s, hn_constant *out) {
     const hn_operand *w = &s->operands[s->family->weights];
-    if (w->buffer < 0 || p->buffers[w->buffer].kind != HN_BUFFER_CONSTANT) return NULL;
-    return w->offset == 0 || s->weights != NULL ? p->buffers[w->buffer].tensor : NULL;
+    if (w->buffer < 0 || (w->offset != 0 && s->weights == NULL)) return false;
+    return hn_buffer_constant(&p->buffers[w->buffer], out);
 }
 
 /* ---- the step ---- */
@@ -32,7 +32,8 @@ static void work(const void *problem, int lanes, hn_work *w) {
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase, (void)lane;
     const packing *p = call->problem;
-    if (begin < end) p->row->pack(p->problem, call->ptr[PLAIN], begin, end, call->ptr[PACKED]);
+    hn_stored plain = hn_stored_plain(call->ptr[PLAIN]);
+    if (begin < end) p->row->pack(p->problem, &plain, begin, end, call->ptr[PACKED]);
 }
 
 static const hn_kernel kernel = {.name = "pack", .order = "none", .work = work, .run = run};
@@ -176,7 +177,7 @@ static hone_status pack(packer *k, hn_step *s, hn_error *err) {
 hone_status hn_plan_pack(hn_plan *p, hn_isa isa, hn_error *err) {
     size_t n = 0, steps = (size_t)p->n_steps, buffers = (size_t)p->n_buffers;
     for (int i = 0; i < p->n_steps; i++)
-        n += hn_step_packs(p->steps[i]) && hn_step_weights(p, p->steps[i]) == NULL;
+        n += hn_step_packs(p->steps[i]) && !hn_step_weights(p, p->steps[i], NULL);
     if (n == 0) return HONE_OK;
     packer k = {.plan = p, .isa = isa};
     k.steps = hn_arena_array(&p->arena, steps + 2 * n, sizeof *k.steps);
@@ -187,7 +188,7 @@ hone_status hn_plan_pack(hn_plan *p, hn_isa isa, hn_error *err) {
     p->buffers = all;
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
-        if (hn_step_packs(s) && hn_step_weights(p, s) == NULL) HN_TRY(pack(&k, s, err));
+        if (hn_step_packs(s) && !hn_step_weights(p, s, NULL)) HN_TRY(pack(&k, s, err));
         k.steps[k.n_steps++] = s;
     }
     p->steps = k.steps;

@@ -16,9 +16,9 @@
 
 /* Whether the weights of s, whose kernel is chosen, are to be packed or gathered. */
 bool hn_step_packs(const hn_step *s);
-/* The constant that the weight store is to pack, or NULL: a step packs them, and so it does the
- * later part of a constant. */
-const hn_tensor *hn_step_weights(const hn_plan *p, const hn_step *s);
+/* Whether the weights are a constant, *out, which the weight store is to pack. If not, a step packs
+ * them, and so it does the later part of a constant. out may be NULL. */
+bool hn_step_weights(const hn_plan *p, const hn_step *s, hn_constant *out);
 /* Puts steps before those whose weights are not constant. */
 hone_status hn_plan_pack(hn_plan *p, hn_isa isa, hn_error *err);
 

@@ -25,13 +25,23 @@ typedef enum hn_buffer_kind {
     HN_BUFFER_INPUT,    /* index: of the graph's inputs */
     HN_BUFFER_OUTPUT,   /* index: of the graph's outputs */
     HN_BUFFER_CONSTANT, /* tensor, read where it is: weights streamed from the file are this kind */
-    HN_BUFFER_PACKED,   /* index: into the plan's weights */
+    HN_BUFFER_STORED, /* constant, in another format: packed or expanded before a plan is complete */
+    HN_BUFFER_PACKED, /* index: into the plan's weights */
 } hn_buffer_kind;
+
+/* A constant in the format it is stored in: the tensors that hold it, and how they make it. */
+typedef struct hn_constant {
+    const hn_tensor *data;  /* elements, codes, indices, or the elements that are not 0 */
+    const hn_tensor *other; /* codes: scales; a codebook: the table; sparse: places */
+    const hn_tensor *zero;  /* codes: zero points; NULL: 0 */
+    hn_stored as;           /* its addresses are those of the contents whenever they are read */
+} hn_constant;
 
 typedef struct hn_buffer {
     hn_buffer_kind kind;
     int index;
     const hn_tensor *tensor;
+    const hn_constant *constant; /* of the kind STORED; else NULL */
     size_t bytes;
     int first, last; /* steps between which it is alive; first > last: never */
     int inside;      /* the buffer it is a part of, or -1 */
@@ -168,6 +178,17 @@ typedef struct hn_plan {
 static inline int hn_buffer_root(const hn_plan *p, int buffer) {
     while (p->buffers[buffer].inside >= 0) buffer = p->buffers[buffer].inside;
     return buffer;
+}
+
+/* Whether a buffer is a constant, *out, in whatever format. out may be NULL. */
+static inline bool hn_buffer_constant(const hn_buffer *b, hn_constant *out) {
+    const hn_tensor *t = b->tensor;
+    if (b->kind != HN_BUFFER_CONSTANT && b->kind != HN_BUFFER_STORED) return false;
+    if (out == NULL) return true;
+    *out = b->kind == HN_BUFFER_STORED
+               ? *b->constant
+               : (hn_constant){.data = t, .as = {.type = t->dtype, .n = t->n}};
+    return true;
 }
 
 /* Buffer number k of a step (its root), -1 where there is none, and whether it is written; false past

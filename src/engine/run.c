@@ -105,6 +105,7 @@ static void bind(hn_context *c, void **at, int buffer, size_t offset) {
     switch (b->kind) {
         case HN_BUFFER_SLAB: base = c->slab[b->space] + b->offset; break;
         case HN_BUFFER_CONSTANT: base = b->tensor->data; break;
+        case HN_BUFFER_STORED: return; /* no step of a complete plan reads it */
         case HN_BUFFER_PACKED: base = c->plan->packed[b->index]->data; break;
         case HN_BUFFER_INPUT:
         case HN_BUFFER_OUTPUT: c->patches[c->n_patches++] = (patch){at, buffer, offset}; return;

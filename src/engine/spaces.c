@@ -68,8 +68,14 @@ static void find_uses(walk *w) {
 static hone_status add_twin(walk *w, const hn_buffer *b, place *at, hn_error *err) {
     hn_plan *p = w->plan;
     hn_buffer twin = {.bytes = b->bytes, .inside = -1, .space = HN_SPACE_DEVICE};
-    if (b->tensor != NULL) {
-        HN_TRY(hn_weights_want(w->weights, HN_SPACE_DEVICE, NULL, NULL, b->tensor, NULL,
+    hn_constant c;
+    bool constant = hn_buffer_constant(b, &c);
+    if (b->kind == HN_BUFFER_PACKED && p->packed[b->index]->kernel == NULL) {
+        c = p->packed[b->index]->source;
+        constant = true;
+    }
+    if (constant) {
+        HN_TRY(hn_weights_want(w->weights, HN_SPACE_DEVICE, NULL, NULL, &c, NULL,
                                &p->packed[p->n_packed], err));
         twin.kind = HN_BUFFER_PACKED;
         twin.index = p->n_packed++;

@@ -39,10 +39,17 @@ void hn_weights_share(hn_weights *w, hn_weights *common, const hn_map *all) {
     w->shared = all;
 }
 
+/* The tensors of a constant, by number; NULL: it has no such one. */
+enum { PARTS = 3 };
+static const hn_tensor *part_of(const hn_constant *c, int i) {
+    const hn_tensor *const part[PARTS] = {c->data, c->other, c->zero};
+    return part[i];
+}
+
 static void remove_packed(hn_weights *w, hn_packed **at) {
     hn_packed *p = *at;
     *at = p->next;
-    hn_tensor_unref((hn_tensor *)p->source);
+    for (int i = 0; i < PARTS; i++) hn_tensor_unref((hn_tensor *)part_of(&p->source, i));
     hn_free(w->alloc, p);
 }
 
@@ -77,16 +84,25 @@ void hn_weights_forget(hn_weights *w) {
     if (w->common != NULL) hn_weights_forget(w->common);
 }
 
-/* Whether nobody but the store has the constant. */
+/* Whether nobody but the store has the tensor. */
 static bool is_alone(const hn_weights *w, const hn_tensor *t) {
     int mine = 0;
-    for (const hn_packed *p = w->list; p != NULL; p = p->next) mine += p->source == t;
+    if (t == NULL) return false;
+    for (const hn_packed *p = w->list; p != NULL; p = p->next)
+        for (int i = 0; i < PARTS; i++) mine += part_of(&p->source, i) == t;
     return atomic_load(&t->refs) == mine;
 }
 
-static bool all_alone(const hn_weights *w, const hn_packed *p, int64_t n) {
+/* Whether nobody can ask for the constant again: only the store has a part of it. */
+static bool is_left(const hn_weights *w, const hn_constant *c) {
+    for (int i = 0; i < PARTS; i++)
+        if (is_alone(w, part_of(c, i))) return true;
+    return false;
+}
+
+static bool all_left(const hn_weights *w, const hn_packed *p, int64_t n) {
     for (; n > 0; n--, p = p->next)
-        if (!is_alone(w, p->source)) return false;
+        if (!is_left(w, &p->source)) return false;
     return true;
 }
 
@@ -94,7 +110,7 @@ void hn_weights_trim(hn_weights *w) {
     hn_packed **at = &w->list;
     for (block **b = &w->blocks; *b != NULL;) {
         int64_t n = (*b)->n;
-        if (all_alone(w, *at, n)) {
+        if (all_left(w, *at, n)) {
             for (; n > 0; n--) remove_packed(w, at);
             remove_block(w, b);
         } else {
@@ -120,23 +136,37 @@ static bool same_view(const hn_packed *p, const hn_view *view) {
            memcmp(p->view.strides, view->strides, sizeof view->strides) == 0;
 }
 
-typedef void pack_fn(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst);
+typedef void pack_fn(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                     void *dst);
 static pack_fn *pack_of(const hn_kernel *k) { return k != NULL ? k->pack : NULL; }
 
-/* Of what is packed, before it is. */
-static size_t plain_bytes(const hn_packed *p) {
-    return p->viewed ? hone_value_bytes(p->view.dtype, p->view.rank, p->view.dims)
-                     : p->source->bytes;
+static size_t view_bytes(const hn_packed *p) {
+    return hone_value_bytes(p->view.dtype, p->view.rank, p->view.dims);
+}
+
+static bool same_constant(const hn_constant *a, const hn_constant *b) {
+    const hn_stored *x = &a->as, *y = &b->as;
+    return a->data == b->data && a->other == b->other && a->zero == b->zero && x->kind == y->kind &&
+           x->axis == y->axis && x->inner == y->inner && x->block == y->block;
+}
+
+/* Whether all of it is in the map. */
+static bool is_held(const hn_map *map, const hn_constant *c) {
+    for (int i = 0; i < PARTS; i++) {
+        const hn_tensor *t = part_of(c, i);
+        if (t != NULL && hn_map_get(map, (const char *)&t, sizeof t) == NULL) return false;
+    }
+    return true;
 }
 
 hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kernel *k,
-                            const void *problem, const hn_tensor *t, const hn_view *view,
+                            const void *problem, const hn_constant *c, const hn_view *view,
                             hn_packed **out, hn_error *err) {
-    if (w->common != NULL && hn_map_get(w->shared, (const char *)&t, sizeof t) != NULL)
-        return hn_weights_want(w->common, space, k, problem, t, view, out, err);
+    if (w->common != NULL && is_held(w->shared, c))
+        return hn_weights_want(w->common, space, k, problem, c, view, out, err);
     uint64_t key = pack_of(k) != NULL ? k->pack_key(problem) : 0;
     for (hn_packed *p = w->list; p != NULL; p = p->next) {
-        if (p->source != t || p->key != key || p->space != space ||
+        if (!same_constant(&p->source, c) || p->key != key || p->space != space ||
             pack_of(p->kernel) != pack_of(k) || !same_view(p, view))
             continue;
         *out = p;
@@ -144,7 +174,9 @@ hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kerne
     }
     hn_packed *p = hn_alloc_zero(w->alloc, sizeof *p, HN_MEM_OTHER);
     if (p == NULL) return HN_NOMEM(err);
-    *p = (hn_packed){.source = hn_tensor_ref(t),
+    for (int i = 0; i < PARTS; i++)
+        if (part_of(c, i) != NULL) hn_tensor_ref(part_of(c, i));
+    *p = (hn_packed){.source = *c,
                      .space = space,
                      .viewed = view != NULL,
                      .kernel = k,
@@ -152,7 +184,8 @@ hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kerne
                      .problem = problem,
                      .next = w->list};
     if (view != NULL) p->view = *view;
-    p->bytes = pack_of(k) != NULL ? k->packed_bytes(problem) : plain_bytes(p);
+    p->bytes = view != NULL ? view_bytes(p) : hn_stored_bytes(&c->as);
+    if (pack_of(k) != NULL) p->bytes = k->packed_bytes(problem);
     w->list = p;
     *out = p;
     return HONE_OK;
@@ -177,26 +210,49 @@ typedef struct filling {
     size_t device_bytes; /* of that */
     size_t staging;      /* the largest of it that is packed on the way */
     atomic_llong next;   /* piece */
-    char *room;          /* for the elements of one view per lane */
+    char *room;          /* per lane, for one constant on its way */
     size_t room_bytes;
 } filling;
 
-static bool needs_room(const hn_packed *p) { return pack_of(p->kernel) != NULL && p->viewed; }
+static bool is_dense(const hn_packed *p) { return p->source.as.kind == HN_STORED_DENSE; }
+
+/* What comes between the constant and its place: it expanded, and the view of it. */
+static size_t expanded_room(const hn_packed *p) {
+    bool passes = !is_dense(p) && (pack_of(p->kernel) != NULL || p->viewed);
+    return passes ? hn_aligned(hn_stored_bytes(&p->source.as)) : 0;
+}
+static size_t room_of(const hn_packed *p) {
+    bool passes = pack_of(p->kernel) != NULL && p->viewed;
+    return expanded_room(p) + (passes ? hn_aligned(view_bytes(p)) : 0);
+}
 
 /* What a device gets as it lies goes there at once, the rest by way of the host. */
-static bool is_staged(const hn_packed *p) { return pack_of(p->kernel) != NULL || p->viewed; }
+static bool is_staged(const hn_packed *p) {
+    return pack_of(p->kernel) != NULL || p->viewed || !is_dense(p);
+}
 
-/* The elements of the view, in order of its axes and of its type. */
-static void gather(const hn_packed *p, char *dst) {
+/* The constant with the addresses of its contents. */
+static hn_stored stored_of(const hn_constant *c) {
+    hn_stored s = c->as;
+    s.data = c->data->data;
+    if (c->other == NULL) return s;
+    s.scale = s.table = s.places = c->other->data;
+    s.zero = c->zero != NULL ? c->zero->data : NULL;
+    return s;
+}
+
+/* The elements of the view of `plain`, in order of its axes and of its type. */
+static void gather(const hn_packed *p, const char *plain, char *dst) {
     const hn_view *v = &p->view;
     size_t size = (size_t)hone_dtype_bits(v->dtype) / 8;
-    bool widens = v->dtype != p->source->dtype;
+    hone_dtype type = hn_stored_type(&p->source.as);
+    bool widens = v->dtype != type;
     int64_t index[HONE_MAX_RANK] = {0}, at = v->offset;
     for (int64_t i = 0;; i++) {
         if (widens)
-            hn_store_s64(v->dtype, dst, i, hn_tensor_s64(p->source, at));
+            hn_store_s64(v->dtype, dst, i, hn_load_s64(type, plain, at));
         else
-            memcpy(dst + (size_t)i * size, (const char *)p->source->data + (size_t)at * size, size);
+            memcpy(dst + (size_t)i * size, plain + (size_t)at * size, size);
         int a = v->rank - 1;
         for (; a >= 0; a--) {
             at += v->strides[a];
@@ -208,12 +264,13 @@ static void gather(const hn_packed *p, char *dst) {
     }
 }
 
-/* The tasks of a plain copy are its bytes. A view is gathered whole, so that it is one piece. */
+/* The tasks of a plain copy are its bytes. What is expanded or gathered is so as a whole, in one
+ * piece. */
 static item item_of(hn_packed *p, int64_t first) {
     item t = {.packed = p, .first = first, .n = 1, .tasks = (int64_t)p->bytes};
     if (pack_of(p->kernel) != NULL) t.tasks = hn_pack_tasks(p->kernel, p->problem);
     int64_t pieces = (int64_t)(p->bytes / PIECE_BYTES);
-    if (!p->viewed && pieces > 1) t.n = pieces < t.tasks ? pieces : t.tasks;
+    if (!p->viewed && is_dense(p) && pieces > 1) t.n = pieces < t.tasks ? pieces : t.tasks;
     atomic_init(&t.left, t.n);
     return t;
 }
@@ -221,19 +278,23 @@ static item item_of(hn_packed *p, int64_t first) {
 static void fill_piece(const item *t, int64_t piece, char *room) {
     const hn_packed *p = t->packed;
     int64_t begin = t->tasks * piece / t->n, end = t->tasks * (piece + 1) / t->n;
-    const char *plain = p->source->data;
-    if (pack_of(p->kernel) == NULL) {
-        if (p->viewed)
-            gather(p, p->data);
-        else
-            memcpy((char *)p->data + begin, plain + begin, (size_t)(end - begin));
-        return;
+    hn_stored plain = stored_of(&p->source);
+    bool packs = pack_of(p->kernel) != NULL;
+    if (!is_dense(p)) {
+        void *to = packs || p->viewed ? room : p->data;
+        hn_stored_expand(&plain, to);
+        plain = hn_stored_plain(to);
+        room += expanded_room(p);
     }
     if (p->viewed) {
-        gather(p, room);
-        plain = room;
+        void *to = packs ? room : p->data;
+        gather(p, plain.data, to);
+        plain = hn_stored_plain(to);
     }
-    p->kernel->pack(p->problem, plain, begin, end, p->data);
+    if (packs)
+        p->kernel->pack(p->problem, &plain, begin, end, p->data);
+    else if (plain.data != p->data)
+        memcpy((char *)p->data + begin, (const char *)plain.data + begin, (size_t)(end - begin));
 }
 
 /* A file's pages go as they are done with: packed and plain weights are never both in memory. */
@@ -243,7 +304,7 @@ static void fill_lane(void *ctx, int64_t lane) {
     for (int64_t i; (i = atomic_fetch_add(&f->next, 1)) < f->pieces;) {
         while (i >= t->first + t->n) t++;
         fill_piece(t, i - t->first, f->room + (size_t)lane * f->room_bytes);
-        const hn_tensor *source = t->packed->source;
+        const hn_tensor *source = t->packed->source.data;
         if (atomic_fetch_sub(&t->left, 1) == 1 && source->file != NULL)
             hn_file_let_go(source->file, source->data, source->bytes);
     }
@@ -260,8 +321,7 @@ static filling measure(const hn_weights *w, size_t *total) {
             *total = SIZE_MAX;
         f.n += here;
         if (!here && is_staged(p) && p->bytes > f.staging) f.staging = p->bytes;
-        if (needs_room(p) && hn_aligned(plain_bytes(p)) > f.room_bytes)
-            f.room_bytes = hn_aligned(plain_bytes(p));
+        if (room_of(p) > f.room_bytes) f.room_bytes = room_of(p);
     }
     return f;
 }
@@ -291,7 +351,7 @@ hn_weights_need hn_weights_needed(const hn_weights *w, const hn_pool *pool) {
 /* One constant into the device's memory; staging holds what is packed on the way. */
 static void fill_on_device(const hn_weights *w, hn_packed *p, const filling *all, void *staging,
                            void *dst, hn_pool *pool) {
-    const void *from = p->source->data;
+    const void *from = p->source.data->data;
     if (is_staged(p)) {
         p->data = staging;
         item one = item_of(p, 0);

@@ -1,6 +1,7 @@
 /* The weight store: constants in the layouts kernels want, made once and shared by every plan.
  *
- * Keyed by (constant, view of it, row's pack function, pack key). A view with strides of its own,
+ * Keyed by (constant, view of it, row's pack function, pack key). A constant that is not dense is
+ * expanded on the way (kernels/stored.h). A view with strides of its own,
  * such as the taps of one phase of a transposed convolution, is gathered for the row to pack, and
  * stands as it was gathered where the row packs nothing; one of another integer type than the
  * constant, such as s8 of weights in 4 bits, is converted on the way. The packed copies a plan adds
@@ -16,7 +17,7 @@
 #include "engine/plan.h"
 
 struct hn_packed {
-    const hn_tensor *source;
+    hn_constant source;
     hn_memory_space space; /* of data */
     bool viewed;           /* packed from `view` of the source, dense in order of its axes */
     hn_view view;
@@ -38,11 +39,11 @@ void hn_weights_destroy(hn_weights *w);       /* NULL accepted */
 size_t hn_weights_bytes(const hn_weights *w); /* with those it shares */
 size_t hn_weights_device_bytes(const hn_weights *w);
 
-/* The packed form of t, or of that view of it, for that kernel and problem, or, for a NULL kernel,
+/* The packed form of c, or of that view of it, for that kernel and problem, or, for a NULL kernel,
  * its plain form at an aligned address; not filled in before hn_weights_fill. One thread at a time.
  */
 hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kernel *k,
-                            const void *problem, const hn_tensor *t, const hn_view *view,
+                            const void *problem, const hn_constant *c, const hn_view *view,
                             hn_packed **out, hn_error *err);
 /* What packing that will allocate: in all while it goes on, and of that what stays. */
 typedef struct hn_weights_need {

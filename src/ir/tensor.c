@@ -221,6 +221,27 @@ void hn_tensor_refill(hn_tensor *t, hn_tensor *from) {
     from->own = from->data = NULL;
 }
 
+/* Where element k of a sparse tensor lies among all; -1: outside. */
+static int64_t sparse_place(const hn_tensor *s, int64_t k) {
+    int64_t at = 0;
+    if (s->indices->rank == 1) {
+        at = hn_tensor_s64(s->indices, k);
+        return at >= 0 && at < s->n ? at : -1;
+    }
+    for (int i = 0; i < s->rank; i++) {
+        int64_t x = hn_tensor_s64(s->indices, k * s->rank + i);
+        if (x < 0 || x >= s->dims[i]) return -1;
+        at = at * s->dims[i] + x;
+    }
+    return s->n > 0 ? at : -1;
+}
+
+bool hn_tensor_sparse_fits(const hn_tensor *s) {
+    for (int64_t k = 0; k < s->values->n; k++)
+        if (sparse_place(s, k) < 0) return false;
+    return true;
+}
+
 hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *s, hn_allocator *alloc,
                             hn_error *err) {
     assert(s->data == NULL && s->values != NULL);
@@ -228,19 +249,8 @@ hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *s, hn_allocator *a
     HN_TRY(hn_tensor_create(&t, alloc, HN_MEM_TENSOR, s->dtype, s->rank, s->dims, err));
     memset(t->data, 0, t->bytes);
     for (int64_t k = 0; k < s->values->n; k++) {
-        int64_t at = 0;
-        bool inside = true;
-        if (s->indices->rank == 1) {
-            at = hn_tensor_s64(s->indices, k);
-            inside = at >= 0 && at < t->n;
-        } else {
-            for (int i = 0; i < s->rank && inside; i++) {
-                int64_t x = hn_tensor_s64(s->indices, k * s->rank + i);
-                inside = x >= 0 && x < s->dims[i];
-                if (inside) at = at * s->dims[i] + x;
-            }
-        }
-        if (!inside || t->n == 0) {
+        int64_t at = sparse_place(s, k);
+        if (at < 0) {
             hn_tensor_unref(t);
             return hn_fail(err, HONE_E_MODEL, "index %lld of a sparse tensor is outside its dims",
                            (long long)k);

@@ -85,6 +85,8 @@ void hn_tensor_unref(hn_tensor *t);           /* NULL accepted */
 void hn_tensor_drop(hn_tensor *t);
 void hn_tensor_refill(hn_tensor *t, hn_tensor *from);
 
+/* Whether all indices of a sparse tensor are inside its dims. */
+bool hn_tensor_sparse_fits(const hn_tensor *sparse);
 /* A dense tensor with the sparse tensor's contents; indices are checked. */
 hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *sparse, hn_allocator *alloc,
                             hn_error *err);

@@ -27,6 +27,7 @@
 
 #include "base/isa.h"
 #include "kernels/act.h"
+#include "kernels/stored.h"
 
 #define HN_MAX_PHASES 4
 
@@ -83,16 +84,17 @@ typedef struct hn_kernel {
     void (*run)(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane);
     /* The constant operand of the family (`weights`) in the layout this row wants. NULL: it takes
      * the plain layout. Packing falls into `pack_tasks` tasks (NULL: one), of which lanes take
-     * ranges as they do of a phase; each byte of dst is written by one task. `plain` may lie at any
-     * address, dst is 64-byte aligned. Two problems whose weights agree in `pack_key` (a hash of
-     * all the packing depends on) share one packed copy. */
+     * ranges as they do of a phase; each byte of dst is written by one task. `plain` is dense
+     * and may lie at any address, dst is 64-byte aligned. Two problems whose weights agree in
+     * `pack_key` (a hash of all the packing depends on) share one packed copy. */
     size_t (*packed_bytes)(const void *problem);
     uint64_t (*pack_key)(const void *problem);
     int64_t (*pack_tasks)(const void *problem);
     /* Operations for each byte of packed weights from which on the row is taken where they are not
      * constant, but packed on every run; 0: however many. For rows that compute while they pack. */
     double pack_worth;
-    void (*pack)(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst);
+    void (*pack)(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst);
 } hn_kernel;
 
 /* Into how many tasks the row's packing falls. */

@@ -35,6 +35,26 @@ hn_node *hn_feeds_only(const hn_node *n, int i, const char *op) {
     return p;
 }
 
+bool hn_codebook_of(const hn_node *n, hn_codebook *out) {
+    const hn_node *cast = hn_is(n, "Gather") ? hn_feeds(n, 1, "Cast") : NULL;
+    const hn_tensor *codes = cast != NULL ? hn_const_in(cast, 0) : NULL;
+    const hn_tensor *table = codes != NULL ? hn_const_in(n, 0) : NULL;
+    if (table == NULL || table->rank != 1 || table->dtype != HONE_DTYPE_F32 ||
+        !hn_dtype_in(codes->dtype, HN_DTYPES_UNSIGNED) || hone_dtype_bits(codes->dtype) > 16 ||
+        table->n <= (int64_t)hn_dtype_max(codes->dtype))
+        return false;
+    if (out != NULL) *out = (hn_codebook){table, codes};
+    return true;
+}
+
+bool hn_casts_codes(const hn_node *n) {
+    if (!hn_is(n, "Cast") || hn_node_output(n, 0) == NULL) return false;
+    const hn_value *v = hn_node_output(n, 0);
+    for (const hn_use *u = v->uses; u != NULL; u = u->next)
+        if (u->node == NULL || !hn_codebook_of(u->node, NULL)) return false;
+    return v->n_uses > 0;
+}
+
 /* ---- constants ---- */
 
 const hn_tensor *hn_const_in(const hn_node *n, int i) {

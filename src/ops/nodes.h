@@ -52,6 +52,17 @@ static inline bool hn_same_type(const hn_value *a, const hn_value *b) {
            a->type.shape.rank >= 0 && hn_shape_equal(&a->type.shape, &b->type.shape);
 }
 
+/* Weights of a codebook: n gathers numbers of a constant vector by constant integers of at most 16
+ * bits, none of which can be outside:
+ *
+ *     w = Gather (table, Cast (codes))        codes of b bits, unsigned; table of 2^b f32, or more */
+typedef struct hn_codebook {
+    const hn_tensor *table, *codes;
+} hn_codebook;
+bool hn_codebook_of(const hn_node *n, hn_codebook *out); /* n and out may be NULL */
+/* n is a Cast of such codes that nothing else reads. */
+bool hn_casts_codes(const hn_node *n);
+
 /* ---- constants ---- */
 
 /* The contents of input i when it is a dense constant that nothing can override; else NULL. */

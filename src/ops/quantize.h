@@ -15,6 +15,19 @@ static inline int64_t hn_quantize(hone_dtype t, double v, double zero_point) {
     return (int64_t)(!(q > lo) ? lo : q > hi ? hi : q);
 }
 
+/* Which element of the scale, and of the zero point, belongs to which of x, seen as [outer, size,
+ * inner] around the axis: element (o, a, k) has number
+ *
+ *     o * outer_step + a / block * axis_step + k * inner_step */
+typedef struct hn_scaling {
+    int64_t size, inner; /* of x: positions on the axis, elements after it */
+    int64_t block;
+    int64_t outer_step, axis_step, inner_step;
+} hn_scaling;
+
+/* Of QuantizeLinear and DequantizeLinear. Inference has checked the shapes. */
+hn_scaling hn_scaling_of(const hn_node *n, const hn_tensor *x, const hn_tensor *scale);
+
 /* Scale and zero point of DynamicQuantizeLinear for n numbers: the range that holds them and 0 is
  * cut into 255 steps. All 0 (or none): scale 1. */
 typedef struct hn_quant_params {

@@ -6,17 +6,9 @@
  *     per tensor   one element
  *     per axis     1-D, one element per position on `axis`
  *     blocked      as x, but on `axis` one element per `block_size` positions
- * With x seen as [outer, size, inner] around the axis, element (o, a, k) of x has scale number
- * o * outer_step + a / block * axis_step + k * inner_step.
  */
 #include "ops/broadcast.h"
 #include "ops/quantize.h"
-
-typedef struct scaling {
-    int64_t size, inner; /* of x: positions on the axis, elements after it */
-    int64_t block;
-    int64_t outer_step, axis_step, inner_step;
-} scaling;
 
 /* com.microsoft has no blocks. */
 static int64_t block_size(const hn_node *n) {
@@ -79,12 +71,10 @@ static hone_status check_scale(hn_infer *c, hn_error *err) {
 
 /* ---- evaluation ---- */
 
-/* Shapes have been checked by inference. */
-static scaling scaling_of(const hn_eval *e) {
-    const hn_tensor *x = e->in[0], *scale = e->in[1];
-    scaling s = {.size = 1, .inner = 1, .block = 1};
+hn_scaling hn_scaling_of(const hn_node *n, const hn_tensor *x, const hn_tensor *scale) {
+    hn_scaling s = {.size = 1, .inner = 1, .block = 1};
     if (scale->rank == 0 || (scale->rank == 1 && scale->n == 1) || x->n == 0) return s;
-    int64_t axis = hn_attr_i(e->node, "axis"), block = block_size(e->node);
+    int64_t axis = hn_attr_i(n, "axis"), block = block_size(n);
     if (x->rank == 1) axis = 0;
     if (axis < 0) axis += x->rank;
     s.size = x->dims[axis];
@@ -101,7 +91,7 @@ static scaling scaling_of(const hn_eval *e) {
 }
 
 typedef struct job {
-    scaling by;
+    hn_scaling by;
     double *scale, *zero; /* zero NULL: all 0 */
     hone_dtype precision; /* of the quotient; HONE_DTYPE_F64: not rounded */
     bool saturate;
@@ -111,7 +101,7 @@ typedef struct job {
 
 /* Scale and zero point of elements [from, from + n). */
 static void gather(const job *j, int64_t from, int64_t n, double *scale, double *zero) {
-    const scaling *s = &j->by;
+    const hn_scaling *s = &j->by;
     int64_t k = from % s->inner, a = from / s->inner % s->size, o = from / s->inner / s->size;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = o * s->outer_step + a / s->block * s->axis_step + k * s->inner_step;
@@ -172,7 +162,7 @@ static void dequantize(void *ctx, int64_t from, int64_t n) {
 
 static hone_status run(hn_eval *e, job *j, void (*fn)(void *, int64_t, int64_t), hn_error *err) {
     const hn_tensor *zero = hn_eval_in(e, 2);
-    j->by = scaling_of(e);
+    j->by = hn_scaling_of(e->node, e->in[0], e->in[1]);
     j->in = e->in[0];
     j->out = e->out[0];
     j->scale = hn_scratch_f64(e, e->in[1]);

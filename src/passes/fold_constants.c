@@ -6,8 +6,8 @@
  *     y = Sqrt (c), y an output         becomes   y = Constant <value> ()
  *
  * Fires when inference knows all outputs of a node as numbers, or all its inputs are constants; not
- * for random operators, control flow, or DequantizeLinear (its input is how a weight is kept
- * small). What a fold adds to the file is charged against max_growth: the bytes of its outputs less
+ * for random operators, control flow, or what weights are kept small by: DequantizeLinear, and
+ * Gather from a codebook. What a fold adds to the file is charged against max_growth: the bytes of its outputs less
  * those of the constants that go with it, which a constant used by several nodes that fold (the
  * slices a weight is put together from in another order) does in as many shares. Work over
  * MOST_MACS is left to whoever runs the model.
@@ -25,7 +25,8 @@
 
 static bool never(const hn_node *n) {
     return n->op == NULL || n->old || (n->op->traits & (HN_RANDOM | HN_CONTROL)) != 0 ||
-           n->op->ref == NULL || hn_is(n, "DequantizeLinear");
+           n->op->ref == NULL || hn_is(n, "DequantizeLinear") || hn_codebook_of(n, NULL) ||
+           hn_casts_codes(n);
 }
 
 /* A value whose contents inference knows as numbers. */

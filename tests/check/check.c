@@ -226,10 +226,10 @@ static bool packs_by_tasks(const hn_kernel *k, const check_case *c, const operan
     guarded whole = guarded_new(bytes, true), parts = guarded_new(bytes, true);
     guarded odd = guarded_new(plain_bytes + 1, true);
     memcpy(odd.data + 1, s->ptr[i], plain_bytes);
-    k->pack(c->problem, s->ptr[i], 0, tasks, whole.data);
+    hn_stored even = hn_stored_plain(s->ptr[i]), at_odd = hn_stored_plain(odd.data + 1);
+    k->pack(c->problem, &even, 0, tasks, whole.data);
     memset(parts.data, 0xa5, bytes);
-    for (int64_t t = tasks - 1; t >= 0; t--)
-        k->pack(c->problem, odd.data + 1, t, t + 1, parts.data);
+    for (int64_t t = tasks - 1; t >= 0; t--) k->pack(c->problem, &at_odd, t, t + 1, parts.data);
     bool same = memcmp(whole.data, parts.data, bytes) == 0 && guarded_intact(&parts);
     guarded_free(&whole);
     guarded_free(&parts);
@@ -251,7 +251,8 @@ static bool run_row(const hn_kernel *k, const check_case *c, const operands *s, 
     for (int i = 0; i < c->n_operands; i++) {
         if (c->operand[i].role != CHECK_WEIGHTS || k->pack == NULL) continue;
         packed = guarded_new(k->packed_bytes(c->problem), true);
-        k->pack(c->problem, ptr[i], 0, hn_pack_tasks(k, c->problem), packed.data);
+        hn_stored plain = hn_stored_plain(ptr[i]);
+        k->pack(c->problem, &plain, 0, hn_pack_tasks(k, c->problem), packed.data);
         ptr[i] = packed.data;
     }
     hn_call call = {.problem = c->problem, .work = &w, .ptr = ptr, .scratch = scratch.data};
@@ -558,6 +559,7 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
     guarded copy[MAX_COPIES] = {{0}};
     int weights = weights_of(c), copies = 1;
     if (weights >= 0) {
+        hn_stored plain = hn_stored_plain(s.ptr[weights]);
         size_t bytes =
             k->pack != NULL ? k->packed_bytes(c->problem) : bytes_of(&c->operand[weights]);
         if (opt.cold) copies = (int)(((size_t)128 << 20) / bytes) + 1;
@@ -567,7 +569,7 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
             if (i > 0)
                 memcpy(copy[i].data, copy[0].data, bytes);
             else if (k->pack != NULL)
-                k->pack(c->problem, s.ptr[weights], 0, hn_pack_tasks(k, c->problem), copy[0].data);
+                k->pack(c->problem, &plain, 0, hn_pack_tasks(k, c->problem), copy[0].data);
             else
                 memcpy(copy[0].data, s.ptr[weights], bytes);
         }

@@ -161,7 +161,7 @@ static uint64_t conv_key(const void *problem) {
     return conv_row(problem)->pack_key(problem) ^ (uintptr_t)conv_row(problem);
 }
 static int64_t conv_tasks(const void *problem) { return hn_pack_tasks(conv_row(problem), problem); }
-static void conv_pack(const void *problem, const void *plain, int64_t begin, int64_t end,
+static void conv_pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
                       void *dst) {
     conv_row(problem)->pack(problem, plain, begin, end, dst);
 }

@@ -46,7 +46,8 @@ static float *run(const sample *s, hn_near_caches caches, hn_work *w) {
         if (s->floats[i] > 0) ptr[i] = numbers(s->floats[i]);
     if (k->pack != NULL) {
         void *packed = room(k->packed_bytes(s->problem));
-        k->pack(s->problem, ptr[s->family->weights], 0, hn_pack_tasks(k, s->problem), packed);
+        hn_stored plain = hn_stored_plain(ptr[s->family->weights]);
+        k->pack(s->problem, &plain, 0, hn_pack_tasks(k, s->problem), packed);
         free(ptr[s->family->weights]);
         ptr[s->family->weights] = packed;
     }

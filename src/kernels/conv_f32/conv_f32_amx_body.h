@@ -694,9 +694,10 @@ static bool pack_block(const hn_conv_f32 *p, const void *w, int64_t panel, int64
     return broken;
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_conv_f32 *p = problem;
-    hn_amx_pack(p, plain, begin, end, ceil_div(p->c, STEP), pack_block, dst);
+    hn_amx_pack(p, plain->data, begin, end, ceil_div(p->c, STEP), pack_block, dst);
 }
 
 static bool ok(const void *problem, const char **why) {

@@ -405,7 +405,8 @@ static int64_t pack_tasks(const void *problem) {
     return p->groups * panels_of(p);
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_conv_f32 *p = problem;
     geometry g = measure(p);
     int64_t panels = panels_of(p), group_floats = g.k * ceil_div(g.n, HN_VL) * HN_VL;
@@ -414,8 +415,8 @@ static void pack(const void *problem, const void *plain, int64_t begin, int64_t 
         int64_t width = left > HN_VL ? WIDE : HN_VL;
         float *to = (float *)dst + group * group_floats + g.k * column;
         for (int64_t j = 0; j < width; j += HN_VL)
-            hn_columns_pack(p, plain, group * g.n + column + j, left - j < HN_VL ? left - j : HN_VL,
-                            width, to + j);
+            hn_columns_pack(p, plain->data, group * g.n + column + j,
+                            left - j < HN_VL ? left - j : HN_VL, width, to + j);
     }
 }
 

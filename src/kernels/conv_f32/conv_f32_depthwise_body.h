@@ -222,10 +222,11 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     (void)begin, (void)end; /* one task */
     const hn_conv_f32 *p = problem;
-    const hn_any_f32 *w = plain;
+    const hn_any_f32 *w = plain->data;
     float *out = dst;
     for (int64_t c0 = 0; c0 < p->c; c0 += HN_VL)
         for (int64_t ky = 0; ky < p->kh; ky++)

@@ -403,38 +403,38 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* The row whose tiles are hn_tiles_f32_<isa>. */
-#define ROW(isa_name, bits, tile_name, sums)                                                  \
-    static size_t packed_bytes_##isa_name(const void *p) {                                    \
-        return packed_bytes(&hn_tiles_f32_##isa_name, p);                                     \
-    }                                                                                         \
-    static uint64_t pack_key_##isa_name(const void *p) {                                      \
-        return pack_key(&hn_tiles_f32_##isa_name, p);                                         \
-    }                                                                                         \
-    static int64_t pack_tasks_##isa_name(const void *p) {                                     \
-        return pack_tasks(&hn_tiles_f32_##isa_name, p);                                       \
-    }                                                                                         \
-    static void pack_##isa_name(const void *p, const void *plain, int64_t begin, int64_t end, \
-                                void *dst) {                                                  \
-        pack(&hn_tiles_f32_##isa_name, p, plain, begin, end, dst);                            \
-    }                                                                                         \
-    static void work_##isa_name(const void *p, int lanes, hn_work *w) {                       \
-        (void)lanes;                                                                          \
-        work(&hn_tiles_f32_##isa_name, p, w);                                                 \
-    }                                                                                         \
-    static void run_##isa_name(const hn_call *call, int phase, int64_t begin, int64_t end,    \
-                               void *lane) {                                                  \
-        (void)phase;                                                                          \
-        run(&hn_tiles_f32_##isa_name, call, begin, end, lane);                                \
-    }                                                                                         \
-    const hn_kernel hn_conv_f32_direct_##isa_name = {.name = #isa_name "_" tile_name,         \
-                                                     .isa = bits,                             \
-                                                     .order = sums,                           \
-                                                     .ok = ok,                                \
-                                                     .work = work_##isa_name,                 \
-                                                     .run = run_##isa_name,                   \
-                                                     .packed_bytes = packed_bytes_##isa_name, \
-                                                     .pack_key = pack_key_##isa_name,         \
-                                                     .pack_tasks = pack_tasks_##isa_name,     \
+#define ROW(isa_name, bits, tile_name, sums)                                                       \
+    static size_t packed_bytes_##isa_name(const void *p) {                                         \
+        return packed_bytes(&hn_tiles_f32_##isa_name, p);                                          \
+    }                                                                                              \
+    static uint64_t pack_key_##isa_name(const void *p) {                                           \
+        return pack_key(&hn_tiles_f32_##isa_name, p);                                              \
+    }                                                                                              \
+    static int64_t pack_tasks_##isa_name(const void *p) {                                          \
+        return pack_tasks(&hn_tiles_f32_##isa_name, p);                                            \
+    }                                                                                              \
+    static void pack_##isa_name(const void *p, const hn_stored *plain, int64_t begin, int64_t end, \
+                                void *dst) {                                                       \
+        pack(&hn_tiles_f32_##isa_name, p, plain->data, begin, end, dst);                           \
+    }                                                                                              \
+    static void work_##isa_name(const void *p, int lanes, hn_work *w) {                            \
+        (void)lanes;                                                                               \
+        work(&hn_tiles_f32_##isa_name, p, w);                                                      \
+    }                                                                                              \
+    static void run_##isa_name(const hn_call *call, int phase, int64_t begin, int64_t end,         \
+                               void *lane) {                                                       \
+        (void)phase;                                                                               \
+        run(&hn_tiles_f32_##isa_name, call, begin, end, lane);                                     \
+    }                                                                                              \
+    const hn_kernel hn_conv_f32_direct_##isa_name = {.name = #isa_name "_" tile_name,              \
+                                                     .isa = bits,                                  \
+                                                     .order = sums,                                \
+                                                     .ok = ok,                                     \
+                                                     .work = work_##isa_name,                      \
+                                                     .run = run_##isa_name,                        \
+                                                     .packed_bytes = packed_bytes_##isa_name,      \
+                                                     .pack_key = pack_key_##isa_name,              \
+                                                     .pack_tasks = pack_tasks_##isa_name,          \
                                                      .pack = pack_##isa_name};
 
 #if defined(__x86_64__)

@@ -195,12 +195,13 @@ static uint64_t pack_key(const void *problem) {
 
 static int64_t pack_tasks(const void *problem) { return vectors_of(problem); }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_conv_f32 *p = problem;
     int64_t floats = p->kh * p->kw * group_in(p) * HN_VL;
     for (int64_t task = begin; task < end; task++) {
         int64_t first = task * HN_VL, n = p->n - first < HN_VL ? p->n - first : HN_VL;
-        hn_columns_pack(p, plain, first, n, HN_VL, (float *)dst + task * floats);
+        hn_columns_pack(p, plain->data, first, n, HN_VL, (float *)dst + task * floats);
     }
 }
 

@@ -194,42 +194,42 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int phase, int64_t b
 }
 
 /* The row whose tiles are hn_tiles_f32_<isa>. Weights are packed by the direct row. */
-#define ROW(isa_name, bits, sums)                                                              \
-    extern const hn_kernel hn_conv_f32_direct_##isa_name;                                      \
-    static bool ok_##isa_name(const void *p, const char **why) {                               \
-        return ok(&hn_tiles_f32_##isa_name, p, why);                                           \
-    }                                                                                          \
-    static void work_##isa_name(const void *p, int lanes, hn_work *w) {                        \
-        (void)lanes;                                                                           \
-        work(&hn_tiles_f32_##isa_name, p, w);                                                  \
-    }                                                                                          \
-    static void run_##isa_name(const hn_call *call, int phase, int64_t begin, int64_t end,     \
-                               void *lane) {                                                   \
-        (void)lane;                                                                            \
-        run(&hn_tiles_f32_##isa_name, call, phase, begin, end);                                \
-    }                                                                                          \
-    static size_t packed_bytes_##isa_name(const void *p) {                                     \
-        return hn_conv_f32_direct_##isa_name.packed_bytes(p);                                  \
-    }                                                                                          \
-    static uint64_t pack_key_##isa_name(const void *p) {                                       \
-        return hn_conv_f32_direct_##isa_name.pack_key(p);                                      \
-    }                                                                                          \
-    static int64_t pack_tasks_##isa_name(const void *p) {                                      \
-        return hn_conv_f32_direct_##isa_name.pack_tasks(p);                                    \
-    }                                                                                          \
-    static void pack_##isa_name(const void *p, const void *plain, int64_t begin, int64_t end,  \
-                                void *dst) {                                                   \
-        hn_conv_f32_direct_##isa_name.pack(p, plain, begin, end, dst);                         \
-    }                                                                                          \
-    const hn_kernel hn_conv_f32_product_##isa_name = {.name = #isa_name "_product",            \
-                                                      .isa = bits,                             \
-                                                      .order = sums,                           \
-                                                      .ok = ok_##isa_name,                     \
-                                                      .work = work_##isa_name,                 \
-                                                      .run = run_##isa_name,                   \
-                                                      .packed_bytes = packed_bytes_##isa_name, \
-                                                      .pack_key = pack_key_##isa_name,         \
-                                                      .pack_tasks = pack_tasks_##isa_name,     \
+#define ROW(isa_name, bits, sums)                                                                  \
+    extern const hn_kernel hn_conv_f32_direct_##isa_name;                                          \
+    static bool ok_##isa_name(const void *p, const char **why) {                                   \
+        return ok(&hn_tiles_f32_##isa_name, p, why);                                               \
+    }                                                                                              \
+    static void work_##isa_name(const void *p, int lanes, hn_work *w) {                            \
+        (void)lanes;                                                                               \
+        work(&hn_tiles_f32_##isa_name, p, w);                                                      \
+    }                                                                                              \
+    static void run_##isa_name(const hn_call *call, int phase, int64_t begin, int64_t end,         \
+                               void *lane) {                                                       \
+        (void)lane;                                                                                \
+        run(&hn_tiles_f32_##isa_name, call, phase, begin, end);                                    \
+    }                                                                                              \
+    static size_t packed_bytes_##isa_name(const void *p) {                                         \
+        return hn_conv_f32_direct_##isa_name.packed_bytes(p);                                      \
+    }                                                                                              \
+    static uint64_t pack_key_##isa_name(const void *p) {                                           \
+        return hn_conv_f32_direct_##isa_name.pack_key(p);                                          \
+    }                                                                                              \
+    static int64_t pack_tasks_##isa_name(const void *p) {                                          \
+        return hn_conv_f32_direct_##isa_name.pack_tasks(p);                                        \
+    }                                                                                              \
+    static void pack_##isa_name(const void *p, const hn_stored *plain, int64_t begin, int64_t end, \
+                                void *dst) {                                                       \
+        hn_conv_f32_direct_##isa_name.pack(p, plain, begin, end, dst);                             \
+    }                                                                                              \
+    const hn_kernel hn_conv_f32_product_##isa_name = {.name = #isa_name "_product",                \
+                                                      .isa = bits,                                 \
+                                                      .order = sums,                               \
+                                                      .ok = ok_##isa_name,                         \
+                                                      .work = work_##isa_name,                     \
+                                                      .run = run_##isa_name,                       \
+                                                      .packed_bytes = packed_bytes_##isa_name,     \
+                                                      .pack_key = pack_key_##isa_name,             \
+                                                      .pack_tasks = pack_tasks_##isa_name,         \
                                                       .pack = pack_##isa_name};
 
 #if defined(__x86_64__)

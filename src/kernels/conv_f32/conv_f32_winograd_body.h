@@ -416,7 +416,8 @@ static void pack_channel(const double g[IN][3], const hn_columns *k, int64_t cha
     }
 }
 
-static void pack(const void *problem, const void *source, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *source, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_conv_f32 *p = problem;
     const hn_panels_f32 panels = hn_panels_f32_of(&HN_V_ROW(tiles_f32), p->n);
     float *plain = (float *)dst + SPOTS * p->c * hn_panels_f32_column(&panels, panels.count);
@@ -438,7 +439,7 @@ static void pack(const void *problem, const void *source, int64_t begin, int64_t
                                    hn_v_set1(0.0f));
                     continue;
                 }
-                hn_columns k = hn_columns_of(p, source, first + n, outputs, c, some, room);
+                hn_columns k = hn_columns_of(p, source->data, first + n, outputs, c, some, room);
                 for (int64_t i = 0; i < some; i++)
                     pack_channel(g, &k, i, to + (c + i) * width + n, p->c * width,
                                  plain + (c + i) * p->n + first + n, p->c * p->n);

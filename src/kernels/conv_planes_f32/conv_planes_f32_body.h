@@ -523,10 +523,11 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(facts, sizeof facts / sizeof *facts);
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     (void)begin, (void)end; /* one task */
     const hn_conv_planes_f32 *p = problem;
-    const hn_any_f32 *w = plain;
+    const hn_any_f32 *w = plain->data;
     float *to = dst;
     int64_t of_group = p->n / p->groups;
     for (int64_t o = 0, n; o < p->n; o += n) {

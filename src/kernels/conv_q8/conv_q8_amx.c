@@ -569,7 +569,8 @@ static void pack_tile(const hn_conv_q8 *p, const products *k, const uint8_t *w, 
     _mm512_storeu_si512(sums, sum);
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_conv_q8 *p = problem;
     const geometry g = measure(p, 1);
     int32_t *sums = dst;
@@ -580,8 +581,8 @@ static void pack(const void *problem, const void *plain, int64_t begin, int64_t 
         for (int64_t n = begin * PANEL; n < hn_q8_min(p->n, end * PANEL); n += 16) {
             int64_t of = n / PANEL, half = n % PANEL / 16;
             int64_t halves = p->n - of * PANEL > 16 ? 2 : 1;
-            pack_tile(p, &k, (const uint8_t *)plain + n * p->w_o, hn_q8_min(16, p->n - n), sums + n,
-                      tiles + (of * g.steps * 2 + s * halves + half) * TILE);
+            pack_tile(p, &k, (const uint8_t *)plain->data + n * p->w_o, hn_q8_min(16, p->n - n),
+                      sums + n, tiles + (of * g.steps * 2 + s * halves + half) * TILE);
         }
     }
 }

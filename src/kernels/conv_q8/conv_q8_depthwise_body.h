@@ -441,7 +441,8 @@ static uint64_t pack_key(const void *problem) {
 static int64_t pack_tasks(const void *problem) { return measure(problem).blocks; }
 
 /* A task is a block. The first outputs of segments have every tap once: they are summed. */
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
     int64_t rows = p->kh * g.groups * g.outputs;
@@ -457,7 +458,7 @@ static void pack(const void *problem, const void *plain, int64_t begin, int64_t 
             if (w.kx < 0 || w.kx >= p->kw) continue;
             for (int64_t c = 0; c < n; c++) {
                 int64_t from = (c0 + c) * p->w_o + w.ky * p->w_y + w.kx * p->w_x;
-                int8_t weight = hn_q8_weight(p, plain, from);
+                int8_t weight = hn_q8_weight(p, plain->data, from);
                 to[at + place_of(c) * KU] = weight;
                 if (row % g.outputs == 0) sums[c] += weight;
             }

@@ -663,7 +663,8 @@ static void pack_group(const hn_conv_q8 *p, const geometry *g, const uint8_t *w,
         for (int i = 0; i < KU; i++) sums[o] += to[o * KU + i];
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
     size_t sums_end = end < g.all_panels ? (size_t)(end * NR) * sizeof(int32_t) : header_bytes(&g);
@@ -672,7 +673,7 @@ static void pack(const void *problem, const void *plain, int64_t begin, int64_t 
         int8_t *first = (int8_t *)dst + header_bytes(&g) + panel * g.panel, *to = first;
         const int64_t in_group = panel % g.panels * NR, width = panel_width(&g, panel);
         const uint8_t *w =
-            (const uint8_t *)plain + (panel / g.panels * g.group_out + in_group) * p->w_o;
+            (const uint8_t *)plain->data + (panel / g.panels * g.group_out + in_group) * p->w_o;
         for (int64_t line = 0; line < g.lines; line++)
             for (int64_t i = 0; i < g.groups; i++, to += width * KU)
                 pack_group(p, &g, w, hn_q8_min(NR, g.group_out - in_group), width,

@@ -85,7 +85,8 @@ static void run(const hn_kernel *row, const hn_call *call, int phase, int64_t be
         while (begin < end) {
             int64_t matrix = begin / each, base = matrix * each;
             int64_t stop = base + each < end ? base + each : end;
-            row->pack(&q, b + matrix_offset(p, matrix), begin - base, stop - base,
+            hn_stored plain = hn_stored_plain(b + matrix_offset(p, matrix));
+            row->pack(&q, &plain, begin - base, stop - base,
                       packed + (size_t)matrix * matrix_bytes(row, &q));
             begin = stop;
         }

@@ -110,7 +110,8 @@ static uint32_t pack_word(const hn_matmul_nbits *p, const uint8_t *plain, int64_
 
 int64_t hn_nbits_pack_tasks(const void *problem) { return hn_nbits_panels(problem); }
 
-void hn_nbits_pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+void hn_nbits_pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                   void *dst) {
     const hn_matmul_nbits *p = problem;
     int64_t each = 32 / p->bits, words = hn_nbits_panel_bytes(p) / (4 * HN_NBITS_PANEL);
     uint32_t *to = (uint32_t *)dst + begin * words * HN_NBITS_PANEL;
@@ -118,6 +119,6 @@ void hn_nbits_pack(const void *problem, const void *plain, int64_t begin, int64_
         for (int64_t i = 0; i < words; i++)
             for (int64_t j = n; j < n + HN_NBITS_PANEL; j++) {
                 int64_t left = p->k - i * each, codes = left < each ? left : each;
-                *to++ = j < p->n && codes > 0 ? pack_word(p, plain, j, i * each, codes) : 0;
+                *to++ = j < p->n && codes > 0 ? pack_word(p, plain->data, j, i * each, codes) : 0;
             }
 }

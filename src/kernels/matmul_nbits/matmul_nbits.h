@@ -99,6 +99,7 @@ int hn_nbits_code(const hn_matmul_nbits *p, const uint8_t *plain, int64_t n, int
 size_t hn_nbits_packed_bytes(const void *problem);
 uint64_t hn_nbits_pack_key(const void *problem);
 int64_t hn_nbits_pack_tasks(const void *problem);
-void hn_nbits_pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst);
+void hn_nbits_pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                   void *dst);
 
 #endif

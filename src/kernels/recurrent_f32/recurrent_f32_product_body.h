@@ -22,7 +22,8 @@ static size_t packed_bytes(const void *problem) {
     return (size_t)(p->dirs * groups_of(p) * group_floats(p)) * sizeof(float);
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_recurrent_f32 *p = problem;
     int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n;
     int units = units_of(p);
@@ -33,7 +34,7 @@ static void pack(const void *problem, const void *plain, int64_t begin, int64_t 
             for (int u = 0; u < units * gates; u++, to += HN_VL) {
                 int64_t unit = (i % groups_of(p) * units + u / gates) * HN_VL;
                 int64_t from = i / groups_of(p) * all + (first + u % gates) * n + unit;
-                hn_columns_turn((const hn_any_f32 *)plain + from * n, n, n - unit, n,
+                hn_columns_turn((const hn_any_f32 *)plain->data + from * n, n, n - unit, n,
                                 units * gates * HN_VL, to);
             }
             to += (n - 1) * units * gates * HN_VL;

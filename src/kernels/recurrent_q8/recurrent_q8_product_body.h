@@ -50,7 +50,8 @@ static void pack_column(const int8_t *from, int64_t n, int64_t lanes, int64_t co
     memcpy(to + (quads * lanes + column) * 4, &number, sizeof number);
 }
 
-static void pack(const void *problem, const void *plain, int64_t begin, int64_t end, void *dst) {
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
     const hn_recurrent_f32 *p = problem;
     int64_t n = p->hidden, all = hn_recurrent_gates(p->kind) * n, groups = groups_of(p);
     int units = units_of(p);
@@ -62,7 +63,8 @@ static void pack(const void *problem, const void *plain, int64_t begin, int64_t 
             for (int64_t c = 0; c < lanes; c++) {
                 int64_t unit = (i % groups * units + c / (gates * HN_VL)) * HN_VL + c % HN_VL;
                 int64_t row = i / groups * all + (part * 2 + c / HN_VL % gates) * n + unit;
-                pack_column(unit < n ? (const int8_t *)plain + row * n : NULL, n, lanes, c, to);
+                pack_column(unit < n ? (const int8_t *)plain->data + row * n : NULL, n, lanes, c,
+                            to);
             }
             to += part_bytes(p, part);
         }
