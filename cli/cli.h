@@ -344,6 +344,9 @@ table *table_new(const char *const *heads, const char *align);
 void table_cell(table *t, const char *format, ...) HONE_PRINTF(2, 3);
 void table_print(table *t); /* and frees it */
 
+/* Where the time of long work went, as a table. */
+void print_stages(size_t n, const hone_stage *stages);
+
 /* ---- JSON (json.c) ---- */
 
 /* What a verb found: objects, a line of text each. Every verb writes them, whether or not --json

@@ -142,7 +142,8 @@ void print_optimization(const hone_optimization *o, const telling *t) {
     print_reasons(o);
     print_left_out(o);
     print_verdicts("criteria", o->criteria, o->n_criteria);
-    if (o->n_rows > 0) line("%s", "");
+    print_stages(o->n_stages, o->stages);
+    if (o->n_rows > 0 && o->n_stages == 0) line("%s", "");
     wrapped(0, 0, "%s", o->verdict);
     if (t->to != NULL) print_written(t);
 }

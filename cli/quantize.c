@@ -375,6 +375,7 @@ static void print_text(const job *w) {
         line("ranges   still moved by more than 1 %% with the last of %lld samples",
              (long long)q->samples);
     if (finds_ranges(w)) print_methods(q);
+    if (has(w->a, "--verbose")) print_stages(q->n_stages, q->stages);
     const char *words[] = {w->a->argument[0], w->output, "--data", w->spec};
     char *next = command_text("compare", w->spec != NULL ? 4 : 2, words);
     line("model    %s", w->output);

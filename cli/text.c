@@ -234,3 +234,20 @@ void table_print(table *t) {
     free(t->cell);
     free(t);
 }
+
+void print_stages(size_t n, const hone_stage *stages) {
+    static const char *const heads[] = {"spent on", "s", "%", "cores busy", NULL};
+    double all = 0;
+    if (n == 0) return;
+    for (size_t i = 0; i < n; i++) all += stages[i].seconds;
+    table *t = table_new(heads, "lrrr");
+    line("%s", "");
+    for (size_t i = 0; i < n; i++) {
+        table_cell(t, "%s", stages[i].name);
+        table_cell(t, "%.2f", stages[i].seconds);
+        table_cell(t, "%.0f", all > 0 ? 100 * stages[i].seconds / all : 0);
+        table_cell(t, "%.1f", stages[i].cores);
+    }
+    table_print(t);
+    line("%s", "");
+}

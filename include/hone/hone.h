@@ -1050,6 +1050,13 @@ typedef struct hone_transform_result {
     int64_t changed; /* layers it changed; of "simplify": rewrites of the graph */
 } hone_transform_result;
 
+/* A stage of long work, and the time that it took. */
+typedef struct hone_stage {
+    const char *name; /* "calibrate" ... */
+    double seconds;
+    double cores; /* that this process kept busy meanwhile, on average */
+} hone_stage;
+
 typedef struct hone_quantization {
     uint32_t size;
     size_t n_layers; /* nodes with weights, and others that could not be changed as asked */
@@ -1071,6 +1078,8 @@ typedef struct hone_quantization {
     bool simulated;
     size_t n_transforms; /* that were done, in their order */
     const hone_transform_result *transforms;
+    size_t n_stages; /* where the time went, in the order they began */
+    const hone_stage *stages;
 } hone_quantization;
 
 /* Makes a smaller model from a float model. *out shares unchanged tensors with `model`, so `model`
@@ -1445,6 +1454,8 @@ typedef struct hone_optimization {
     bool checked;     /* models were judged on real samples; otherwise only exact ones were tried,
                          unless allow_unchecked */
     bool out_of_time; /* time_budget ended the search; the best model so far is chosen */
+    size_t n_stages;  /* where the time went, in the order they began */
+    const hone_stage *stages;
 } hone_optimization;
 
 /* The times of two models that ran in turns: the first and the second. */

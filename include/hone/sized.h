@@ -83,7 +83,8 @@
     X(span)                 \
     X(transform_result)     \
     X(transform_info)       \
-    X(param_info)
+    X(param_info)           \
+    X(stage)
 
 typedef struct hone_layout {
     uint32_t size;

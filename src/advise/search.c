@@ -26,6 +26,7 @@ const char *hn_search_text(hn_search_state *s, const char *format, ...) {
 
 void hn_search_doing(hn_search_state *s, const char *name, const char *what) {
     snprintf(s->doing, sizeof s->doing, "%s: %s", name, what);
+    hn_stages_enter(&s->stages, what);
     hn_search_progress(s, 0, 1);
 }
 
@@ -535,6 +536,13 @@ static void deinit(hn_search_state *s) {
     hn_dataset_close(s->made_up);
 }
 
+static void tell_stages(hn_search_state *s) {
+    hn_stages_enter(&s->stages, NULL);
+    for (int i = 0; i < s->stages.n; i++) s->told[i] = hn_stages_told(&s->stages, i);
+    s->out->stages = s->told;
+    s->out->n_stages = (size_t)s->stages.n;
+}
+
 hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
                       const hn_search_options *o, hn_arena *arena, hn_allocator *alloc,
                       hn_error *err) {
@@ -550,6 +558,7 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
     s->asked = o->how.engine;
     s->o.how.engine.keep_going = keep_going;
     s->o.how.engine.keep_going_ctx = s;
+    hn_stages_enter(&s->stages, "profile");
     hone_status status = search(s, chosen, err);
     if (status == HONE_E_LIMIT && s->stopped) {
         out->interrupted = true;
@@ -562,6 +571,7 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
     out->n_rows = (size_t)s->n;
     out->left_out = s->left_out;
     out->seconds = seconds_spent(s);
+    tell_stages(s);
     deinit(s);
     return status;
 }

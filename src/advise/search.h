@@ -22,6 +22,7 @@
 #include "advise/parts.h"
 #include "advise/quality.h"
 #include "advise/slow_layers.h"
+#include "base/stages.h"
 #include "compress/place.h"
 
 typedef struct hn_search_options {
@@ -104,7 +105,9 @@ typedef struct hn_search_state {
     bool closing;              /* the choice is being verified, which is not stopped any more */
     bool timed;                /* the original is open in the timer */
     char doing[128];           /* what progress is told */
-    char ended_at[128];        /* what was being done when the search ended before its time */
+    hn_stages stages;          /* where the time goes */
+    hone_stage told[HN_MOST_STAGES];
+    char ended_at[128]; /* what was being done when the search ended before its time */
     int n;
     hn_trial trials[HN_MOST_TRIALS];
     hone_optimize_row rows[HN_MOST_TRIALS];
@@ -114,7 +117,8 @@ typedef struct hn_search_state {
 /* Speeds are not measured: rules tell what is faster (rules.h). */
 bool hn_search_by_rule(const hn_search_state *s);
 const char *hn_search_text(hn_search_state *s, const char *format, ...) HONE_PRINTF(2, 3);
-/* What progress is told of from here on: "int8: accuracy". */
+/* What progress is told of from here on: "int8: accuracy". The last word is the stage that the time
+ * is counted for. */
 void hn_search_doing(hn_search_state *s, const char *name, const char *what);
 bool hn_search_progress(void *state, int64_t done, int64_t total);
 /* Whether the search ends before all was tried: it was stopped, or its time is spent. */

@@ -164,9 +164,7 @@ hone_status hn_trial_beside(hn_search_state *s, int i, int other, double *times,
     entrant e[2] = {0};
     hone_status status = HONE_OK;
     contest c;
-    char what[64];
-    snprintf(what, sizeof what, "beside %s", s->rows[other].name);
-    hn_search_doing(s, s->rows[i].name, what);
+    hn_search_doing(s, s->rows[i].name, "time beside others");
     for (int k = 0; k < 2 && status == HONE_OK; k++) {
         e[k] = (entrant){.model = s->trials[who[k]].model, .id = who[k]};
         hn_run_options how = hn_run_options_for(&s->o.how, e[k].model);

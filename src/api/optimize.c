@@ -92,7 +92,8 @@ hone_status hone_optimize_sized(hone_model *model, const hone_optimize_options *
                                 hone_error *err) {
     static const hn_list lists[] = {HN_LIST(optimization, rows, n_rows, optimize_row),
                                     HN_LIST(optimization, criteria, n_criteria, verdict),
-                                    HN_LIST(optimization, guards, n_guards, verdict)};
+                                    HN_LIST(optimization, guards, n_guards, verdict),
+                                    HN_LIST(optimization, stages, n_stages, stage)};
     hone_optimize_options o;
     hn_api_timer timer = {0};
     HN_TRY(HN_TAKE_OPTIONS(optimize, &o, options, err));

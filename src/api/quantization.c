@@ -388,6 +388,18 @@ static hone_status copy_transforms(own *w, const hn_compressed *c, hn_error *err
     return HONE_OK;
 }
 
+static hone_status copy_stages(own *w, const hn_stages *from, hn_error *err) {
+    hone_stage *v = hn_arena_array(&w->arena, (size_t)from->n, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < from->n; i++) {
+        v[i] = hn_stages_told(from, i);
+        HN_TRY(copy_text(w, v[i].name, &v[i].name, err));
+    }
+    w->shown.stages = v;
+    w->shown.n_stages = (size_t)from->n;
+    return HONE_OK;
+}
+
 static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     hone_quantization *q = &w->shown;
     const hn_quantize_report *r = &c->report;
@@ -403,6 +415,7 @@ static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     HN_TRY(copy_layers(w, c, err));
     HN_TRY(copy_values(w, r, err));
     HN_TRY(copy_transforms(w, c, err));
+    HN_TRY(copy_stages(w, &c->stages, err));
     if (c->mixed.n_layers > 0) HN_TRY(copy_points(w, c, err));
     return warn_all(w, c, err);
 }
@@ -474,7 +487,8 @@ static hone_status finish(own *w, hone_status status, hone_model **out, hone_mod
         HN_LIST(quantization, layers, n_layers, quantized_layer),
         HN_LIST(quantization, points, n_points, mix_point),
         HN_LIST(quantization, values, n_values, quantized_value),
-        HN_LIST(quantization, transforms, n_transforms, transform_result)};
+        HN_LIST(quantization, transforms, n_transforms, transform_result),
+        HN_LIST(quantization, stages, n_stages, stage)};
     hone_model *made;
     if (status == HONE_OK) status = transform(w, &made, model, data, err);
     hn_calibration_destroy(w->given);

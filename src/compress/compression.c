@@ -41,6 +41,11 @@ static bool tell(void *ctx, int64_t done, int64_t total) {
     return w->o->progress == NULL || w->o->progress(w->o->progress_ctx, w->what, done, total);
 }
 
+static void begin(work *w, const char *what) {
+    w->what = what;
+    hn_stages_enter(&w->out->stages, what);
+}
+
 /* ---- the plan ---- */
 
 hone_status hn_plan_rules(hn_compress_plan *p, const hn_recipe_step *s, const char *name,
@@ -126,7 +131,7 @@ static hone_status look(work *w, hn_error *err) {
     if (w->o->data == NULL) return HONE_OK;
     HN_TRY(hn_model_clone(&w->inputs, w->out->model, w->alloc, err));
     HN_TRY(hn_model_infer(w->inputs, NULL, err));
-    w->what = "look";
+    begin(w, "look");
     HN_TRY(hn_sample_choose(
         &w->samples, w->o->data, r->samples >= 0 ? r->samples : HN_RECIPE_SAMPLES, w->inputs->graph,
         r->batch, hn_pool_threads(w->o->how.engine.pool), tell, w, w->alloc, err));
@@ -162,7 +167,7 @@ static hone_status run_on(work *w, int step, hn_model *model, const hn_scheme *s
                           .report = &w->out->report,
                           .progress = tell,
                           .progress_ctx = w};
-    w->what = s->transform->name;
+    begin(w, s->transform->name);
     HN_TRY(s->transform->run(&c, err));
     w->out->changed[step] += c.changed;
     return hn_model_infer(model, NULL, err);
@@ -191,7 +196,7 @@ static hone_status choose_ranges(work *w, hn_error *err) {
         const hn_layer_type *t = i == 0 ? base : mix->types[i - 1];
         if (t != NULL) scheme.layer = t->layer;
     }
-    w->what = "choose ranges";
+    begin(w, "choose ranges");
     return hn_ranges_choose(w->out->calibration, w->out->model, &s, w->alloc, err);
 }
 
@@ -206,7 +211,7 @@ static hone_status calibrate(work *w, hn_error *err) {
     hn_calibrate_options how = w->plan->calibrate;
     how.progress = tell;
     how.progress_ctx = w;
-    w->what = "calibrate";
+    begin(w, "calibrate");
     hn_arena_init(&names_of, w->alloc, HN_MEM_OTHER);
     hone_status status = w->mix != NULL
                              ? hn_mixed_watches(model, &names_of, &names, &n, err)
@@ -321,7 +326,7 @@ static hone_status round_types(work *w, hn_error *err) {
 static hone_status search_types(work *w, hn_error *err) {
     const hn_mix *mix = w->mix;
     hn_type_search none = {0}, s = w->o->search != NULL ? *w->o->search : none;
-    w->what = "choose types";
+    begin(w, "choose types");
     hn_mixed_options o = {.base = s.base,
                           .n_types = mix->n_types,
                           .types = mix->types,
@@ -414,6 +419,7 @@ static hone_status drop_double_names(hn_model *m, hn_allocator *alloc, hn_error 
 
 static hone_status compress(work *w, const hn_model *m, hn_error *err) {
     bool looked = false;
+    begin(w, "prepare");
     HN_TRY(check_data(w, err));
     HN_TRY(copy_model(w, m, err));
     for (int i = 0; i < w->recipe->n; i++) {
@@ -486,6 +492,7 @@ hone_status hn_compress(hn_compressed *out, hn_recipe *r, const hn_model *m,
                     wanted, c.data[0] != '\0' ? c.data : "none", c.data[0] != '\0' ? "..." : "");
     c.plan = p;
     if (status == HONE_OK) status = write_lineage(r, c.model, err);
+    hn_stages_enter(&c.stages, NULL);
     if (status == HONE_OK)
         *out = c;
     else

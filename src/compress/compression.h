@@ -9,6 +9,7 @@
 #ifndef HN_COMPRESS_COMPRESSION_H
 #define HN_COMPRESS_COMPRESSION_H
 
+#include "base/stages.h"
 #include "compress/mixed.h"
 #include "compress/quantize.h"
 #include "compress/recipe.h"
@@ -80,6 +81,7 @@ typedef struct hn_compressed {
     char data[HN_SHA256_HEX];         /* their hash; "": there were none */
     char warning[400];                /* what the samples look like; "": there is nothing to say */
     int64_t changed[HN_RECIPE_STEPS]; /* by each transform (hn_transform_ctx) */
+    hn_stages stages;                 /* where the time went */
 } hn_compressed;
 
 /* m is only read. r becomes the recipe of what was done: with the number and the hash of the samples

@@ -290,6 +290,13 @@ static void a_time_that_is_spent_ends_it(void **state) {
     s.o.time_budget = 1e6;
     run(&s);
     assert_true(!s.out.out_of_time && s.out.n_rows > 3);
+    double spent = 0;
+    bool judged = false;
+    for (size_t i = 0; i < s.out.n_stages; i++) {
+        spent += s.out.stages[i].seconds;
+        judged = judged || strcmp(s.out.stages[i].name, "accuracy") == 0;
+    }
+    assert_true(judged && spent >= 0.9 * s.out.seconds && spent <= 1.1 * s.out.seconds);
     end(&s);
 }
 

@@ -171,6 +171,9 @@ static void a_recipe_says_what_is_done(void **state) {
     assert_string_equal(q->transforms[2].name, "quantize");
     assert_int_equal(q->transforms[2].changed, 2);
     assert_string_equal(q->type, "int8-weights");
+    assert_int_equal(q->n_stages, 4); /* with what comes before the three */
+    assert_string_equal(q->stages[0].name, "prepare");
+    assert_string_equal(q->stages[3].name, "quantize");
     assert_false(q->simulated);
     assert_string_equal(q->recipe,
                         "hone recipe 2; simplify; equalize; quantize type=int8-weights bits=5");
