@@ -119,9 +119,10 @@ static double median(double *values, int64_t n) {
     return first < n ? values[first + (n - first) / 2] : 0;
 }
 
-static void place_step(hone_step_profile *s, const hone_machine *m, double run_bytes) {
+static void place_step(hone_step_profile *s, const hn_profile_facts *f, double run_bytes) {
     hn_roof_work w = {.precision = s->precision,
                       .threads = s->threads,
+                      .isa = f->isa,
                       .flops = s->flops,
                       .bytes = s->bytes,
                       .weights_bytes = s->weights_bytes,
@@ -129,7 +130,7 @@ static void place_step(hone_step_profile *s, const hone_machine *m, double run_b
                       .ms = s->ms,
                       .reference = s->family == NULL};
     hn_roof r;
-    hn_roofline(m, &w, &r);
+    hn_roofline(f->machine, &w, &r);
     s->intensity = r.intensity;
     s->gflops = r.gflops;
     s->gb_s = r.gb_s;
@@ -159,7 +160,7 @@ hone_status hn_recording_finish(hn_recording *r, const hn_profile_facts *f, hone
         if (strcmp(s->precision, "int8") == 0) p->integer_macs += s->macs;
     }
     for (size_t i = 0; i < r->n_steps; i++) {
-        place_step(&steps[i], f->machine, run_bytes);
+        place_step(&steps[i], f, run_bytes);
         p->roof_ms += steps[i].roof_ms;
         if (steps[i].ms < WORTH_ADVICE * p->ms) steps[i].advice = NULL;
     }

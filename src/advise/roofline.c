@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/isa.h"
+
 /* Under a roof of so many ms, a step that reaches less than half of it is bound by what starting it
  * takes: a step costs 0.2 us, and handing it out to threads one or two more. */
 #define OVERHEAD_ROOF_MS 0.004
@@ -22,13 +24,24 @@ static double scaled(double one, int at, double all, int threads) {
     return all > 0 && rate > all ? all : rate;
 }
 
-/* Of rows with that precision and, unless it is NULL, instruction set. */
-static double peak_of(const hone_machine *m, const char *precision, const char *isa, int threads) {
+/* Whether code that may use `most` (NULL: anything) may use `isa`. */
+static bool allows(const char *most, const char *isa) {
+    hn_isa have, needs;
+    hn_error unread;
+    return most == NULL || strcmp(most, isa) == 0 ||
+           (hn_isa_limit(~(hn_isa)0, most, &have, &unread) == HONE_OK &&
+            hn_isa_limit(~(hn_isa)0, isa, &needs, &unread) == HONE_OK && (needs & ~have) == 0);
+}
+
+/* Of rows with that precision and, unless `only` is NULL, instruction set. */
+static double peak_of(const hone_machine *m, const char *precision, const char *only,
+                      const char *isa, int threads) {
     double one = 0, all = 0;
     int most = 1;
     for (size_t i = 0; i < m->n_peaks; i++) {
         const hone_peak_info *p = &m->peaks[i];
-        if (strcmp(p->precision, precision) != 0 || (isa != NULL && strcmp(p->isa, isa) != 0))
+        if (strcmp(p->precision, precision) != 0 || !allows(isa, p->isa) ||
+            (only != NULL && strcmp(p->isa, only) != 0))
             continue;
         if (p->threads == 1)
             one = larger(one, p->gops);
@@ -38,13 +51,13 @@ static double peak_of(const hone_machine *m, const char *precision, const char *
     return scaled(one, most, all, threads);
 }
 
-double hn_roof_peak(const hone_machine *m, const char *precision, int threads) {
-    double peak = peak_of(m, precision, NULL, threads);
+double hn_roof_peak(const hone_machine *m, const char *precision, const char *isa, int threads) {
+    double peak = peak_of(m, precision, NULL, isa, threads);
     bool relaxed = strcmp(precision, "f32-relaxed") == 0;
     if (!relaxed && strcmp(precision, "f32") != 0) return peak;
     /* Floats are also multiplied as sums of two or three bf16, by tiles. */
-    double split = peak_of(m, "bf16", "amx", threads) / (relaxed ? 3 : 6);
-    return larger(peak_of(m, "f32", NULL, threads), split);
+    double split = peak_of(m, "bf16", "amx", isa, threads) / (relaxed ? 3 : 6);
+    return larger(peak_of(m, "f32", NULL, isa, threads), split);
 }
 
 /* The number of the nearest cache that holds so much, or that of caches: memory. */
@@ -129,7 +142,7 @@ void hn_roofline(const hone_machine *m, const hn_roof_work *w, hn_roof *out) {
     hn_roof r = {.intensity = w->bytes > 0 ? w->flops / w->bytes : 0};
     if (w->ms > 0) r.gflops = w->flops / w->ms * 1e-6, r.gb_s = w->bytes / w->ms * 1e-6;
     if (m != NULL && w->ms > 0) {
-        double compute = least_ms(w->flops, hn_roof_peak(m, w->precision, w->threads));
+        double compute = least_ms(w->flops, hn_roof_peak(m, w->precision, w->isa, w->threads));
         double memory = memory_ms(m, w, &r.level);
         r.roof_ms = larger(compute, memory);
         r.bound = r.roof_ms <= 0 ? NULL : compute >= memory ? "compute" : "memory";

@@ -26,6 +26,7 @@
 typedef struct hn_roof_work {
     const char *precision; /* of the arithmetic: "f32", "f32-relaxed", "bf16", "int8" */
     int threads;           /* it may use */
+    const char *isa;       /* the strongest instruction set it may use; NULL: any */
     double flops, bytes;   /* 0: not counted */
     double weights_bytes;  /* of the bytes: constants */
     double run_bytes;      /* that a whole run goes over, this step included */
@@ -44,8 +45,9 @@ typedef struct hn_roof {
     const char *advice;  /* what would make it faster; NULL: it is close to the roof */
 } hn_roof;
 
-/* The most operations per ns that `threads` can do; 0: not measured. */
-double hn_roof_peak(const hone_machine *m, const char *precision, int threads);
+/* The most operations per ns that `threads` can do with an instruction set and those it implies
+ * (NULL: any); 0: not measured. */
+double hn_roof_peak(const hone_machine *m, const char *precision, const char *isa, int threads);
 /* The most bytes per ns from where `bytes` fit; *level is its name. 0: not measured. */
 double hn_roof_bandwidth(const hone_machine *m, double bytes, int threads, const char **level);
 

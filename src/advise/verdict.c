@@ -175,8 +175,8 @@ static void integers(judge *j) {
     const hone_profile *p = j->p;
     const hone_machine *m = j->f->machine;
     double part = percent(p->integer_macs, p->macs);
-    double f32 = m != NULL ? hn_roof_peak(m, "f32", j->f->threads) : 0;
-    double int8 = m != NULL ? hn_roof_peak(m, "int8", j->f->threads) : 0;
+    double f32 = m != NULL ? hn_roof_peak(m, "f32", j->f->isa, j->f->threads) : 0;
+    double int8 = m != NULL ? hn_roof_peak(m, "int8", j->f->isa, j->f->threads) : 0;
     if (p->macs <= 0) return;
     const char *answer = part >= 95 ? "yes"
                          : part > 0 ? "partly (--explain says why)"
