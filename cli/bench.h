@@ -26,6 +26,8 @@ typedef struct result {
     hone_memory_use memory;
     hone_tuning tuning;
     hone_difference difference; /* from f32 */
+    char why_precision[240];    /* "": as exact as was asked for */
+    char precision_shown[40];   /* in tables: "f32", "f32 (not bf16)" */
     char choices[2048];         /* of precision auto, a line each, as far as they fit */
     int64_t peak_rss;
     int rounds;       /* that were measured: `ms` joins them, the rest is of the fastest */

@@ -216,9 +216,16 @@ static hone_status sum_up_runs(bench *b, double seconds, hone_error *err) {
     return status;
 }
 
+static void sum_up_precision(hone_session *s, const char *asked, result *r) {
+    const char *why = hone_session_why_precision(s);
+    snprintf(r->precision, sizeof r->precision, "%s", hone_session_precision(s));
+    snprintf(r->why_precision, sizeof r->why_precision, "%s", why != NULL ? why : "");
+    snprintf(r->precision_shown, sizeof r->precision_shown, "%s%s%.15s%s", r->precision,
+             why != NULL ? " (not " : "", why != NULL ? asked : "", why != NULL ? ")" : "");
+}
+
 static void sum_up_session(const hone_session *s, result *r) {
     r->memory = hone_session_memory(s);
-    snprintf(r->precision, sizeof r->precision, "%s", hone_session_precision(s));
     r->tuning = hone_session_tuning(s);
     r->threads = hone_session_threads(s);
     snprintf(r->isa, sizeof r->isa, "%s", hone_session_isa(s));
@@ -345,6 +352,7 @@ static exit_code measure_session(bench *b, const args *a, const hone_session_opt
     if (run_streams(b, &seconds, &err) != HONE_OK || sum_up_runs(b, seconds, &err) != HONE_OK)
         return give_up(b, &err);
     sum_up_session(b->session, &b->found);
+    sum_up_precision(b->session, o->precision, &b->found);
     if (compare_with_f32(b->model, o, f, b->streams[0].out, &b->found.difference, &err) != HONE_OK)
         return give_up(b, &err);
     tell(b, 2);
@@ -450,6 +458,7 @@ exit_code bench_measure(job *j, const config *c, result *found) {
     j->seen[0] = found->ms;
     found->rounds = 1;
     note_tuning(found->tuning);
+    note_precision(found->precision, found->why_precision);
     note_difference(&found->difference);
     char *rest = NULL, *text = strtok_r(found->choices, "\n", &rest);
     for (; text != NULL; text = strtok_r(NULL, "\n", &rest)) note("auto: %s", text);

@@ -123,7 +123,7 @@ static keys keys_of(const job *j) {
         const result *r = &j->results[0], *other = &j->results[i];
         k.batch |= r->batch != other->batch;
         k.threads |= r->threads != other->threads;
-        k.precision |= strcmp(r->precision, other->precision) != 0;
+        k.precision |= strcmp(r->precision_shown, other->precision_shown) != 0;
         k.isa |= strcmp(r->isa, other->isa) != 0;
     }
     if (k.batch) column(&k, "batch", 'r');
@@ -141,7 +141,7 @@ static keys with(keys k, const char *const *heads) {
 static void cell_keys(table *t, const keys *k, const result *r) {
     if (k->batch) table_cell(t, "%lld", (long long)r->batch);
     if (k->threads) table_cell(t, "%d", r->threads);
-    if (k->precision) table_cell(t, "%s", r->precision);
+    if (k->precision) table_cell(t, "%s", r->precision_shown);
     if (k->isa) table_cell(t, "%s", r->isa);
 }
 
@@ -219,7 +219,7 @@ void bench_tables(const job *j) {
     if (!k.batch) fprintf(to, " batch %lld,", (long long)r->batch);
     if (!k.threads) fprintf(to, " %d thread%s,", r->threads, r->threads > 1 ? "s" : "");
     if (j->configs[0].streams > 1) fprintf(to, " %lld streams,", (long long)j->configs[0].streams);
-    if (!k.precision) fprintf(to, " %s,", r->precision);
+    if (!k.precision) fprintf(to, " %s,", r->precision_shown);
     if (!k.isa) fprintf(to, " up to %s,", r->isa);
     fprintf(to, " %s", has(j->a, "--data") ? value_of(j->a, "--data") : "made-up inputs");
     if (fclose(to) != 0) must(NULL);

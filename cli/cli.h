@@ -263,6 +263,9 @@ exit_code check_precision(const args *a, hone_model *m, const char *name);
 /* A session of the model, if it can run at its precisions; says what is wrong. */
 exit_code open_session(const args *a, hone_model *m, const hone_session_options *o,
                        hone_session **s);
+/* Notes that products compute more exactly than asked for, and why; why NULL or "": they do not. */
+void note_precision(const char *used, const char *why);
+void note_session_precision(hone_session *s);
 /* What precision auto left in f32, as notes. */
 void note_choices(const hone_session *s);
 /* Where the session of these options rounds to 16-bit floats: how far its outputs are from what f32

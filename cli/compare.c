@@ -266,6 +266,7 @@ static hone_status time_models(comparison *c, hone_error *err) {
         hone_value_release(t[k].out, t[k].n_out);
         free(t[k].out);
         c->models[k].peak_bytes = (int64_t)hone_session_memory(c->models[k].session).peak_bytes;
+        if (status == HONE_OK) note_session_precision(c->models[k].session);
     }
     hone_value_release(in, n_in);
     free(in);

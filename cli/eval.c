@@ -188,6 +188,7 @@ static exit_code evaluate(const args *a, job *j, const hone_session_options *so,
     if (load_model(a, &m, &err) != HONE_OK) return fail_with(&err);
     exit_code code = open_session(a, m, so, &s);
     if (code == EXIT_DONE) code = measure(a, j, s, eo);
+    if (code == EXIT_DONE || code == EXIT_FAILED) note_session_precision(s);
     command_end(&j->command);
     hone_session_destroy(s);
     hone_model_destroy(m);

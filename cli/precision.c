@@ -50,6 +50,14 @@ void note_choices(const hone_session *s) {
     for (size_t i = 0; (text = hone_session_choice(s, i)) != NULL; i++) note("auto: %s", text);
 }
 
+void note_precision(const char *used, const char *why) {
+    if (why != NULL && why[0] != '\0') note("computes in %s: %s", used, why);
+}
+
+void note_session_precision(hone_session *s) {
+    note_precision(hone_session_precision(s), hone_session_why_precision(s));
+}
+
 /* Whether something is rounded to 16-bit floats, so that outputs are worth a look. */
 static bool is_half(const hone_session_options *o) {
     return (o->precision != NULL && strcmp(o->precision, "bf16") == 0) ||

@@ -193,6 +193,7 @@ static exit_code measure(job *j, int number) {
     note_choices(p->session);
     if (compare_with_f32(p->model, &o, f, f->out, &p->difference, &err) != HONE_OK)
         return fail_with(&err);
+    note_session_precision(p->session);
     note_difference(&p->difference);
     return EXIT_DONE;
 }

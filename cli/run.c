@@ -216,6 +216,7 @@ static exit_code run_feed(job *j, const hone_session_options *o) {
     if (hone_session_run(j->session, f->n_in, f->in, f->n_out, f->out, &err) != HONE_OK ||
         compare_with_f32(j->model, o, f, f->out, &j->difference, &err) != HONE_OK)
         return fail_with(&err);
+    note_session_precision(j->session);
     note_difference(&j->difference);
     return EXIT_DONE;
 }

@@ -525,9 +525,13 @@ typedef struct hone_tuning {
     double ms;        /* spent measuring */
 } hone_tuning;
 HONE_INLINE hone_tuning hone_session_tuning(const hone_session *session);
-/* The precision that was asked for, or the default for the model: "int8", "f32" ... It is "f32" in
- * place of "bf16" once the session has run and no step of it computes in bf16. */
+/* What the session computes in: "int8" and "auto" of quantized models as asked for; else "f32",
+ * "f32-relaxed", "bf16" or "mixed". Before the first run this is the precision that was asked for,
+ * or the default for the model; then it is the least exact that a product computes in. */
 HONE_API const char *hone_session_precision(const hone_session *session);
+/* Why the products of a session that has run compute more exactly than the precision that was asked
+ * for. NULL: they do not. The text lasts until the next call. */
+HONE_API const char *hone_session_why_precision(hone_session *session);
 /* The parts of the model that precision "auto" has left in f32 so far, one text each: "conv12: f32
  * 0.31 ms, int8 0.35 ms". NULL: there are not more than i. Texts last as long as the session. */
 HONE_API const char *hone_session_choice(const hone_session *session, size_t i);

@@ -40,8 +40,11 @@ struct hone_session {
     hone_model *model;
     hn_allocator alloc;
     hn_pool *pool;
-    char precision[16];
-    hn_layer *rules; /* for layers; NULL: none */
+    char precision[16];      /* asked for, or the model's own */
+    bool integers;           /* what is quantized computes in integers */
+    hn_precision asked;      /* the least exact sums that the caller allows */
+    char why_precision[240]; /* under the lock */
+    hn_layer *rules;         /* for layers; NULL: none */
     hn_isa isa;
     int cores;                /* this process may use */
     hn_tuner *tuner;          /* NULL: nothing is tuned */
@@ -166,15 +169,15 @@ static hone_status read_precision(hone_session *s, const char *name, hn_engine_o
         HN_CHECK(err, !own.no_integers || asked.no_integers, HONE_E_ARG,
                  "precision is int8, but this is a float model; quantize it first");
     }
+    s->asked = asked.precision;
+    s->integers = !own.no_integers && (e->auto_precision || !asked.no_integers);
     /* Beside integers, floats are as exact as the model writes them. */
     e->layers.way = asked.no_integers ? asked : own;
-    /* bf16 allows what a machine without kernels for it computes in f32. */
-    bool f32 =
-        name != NULL && strcmp(name, "bf16") == 0 && !hn_has_kernels(s->isa, HN_PRECISION_BF16);
+    bool named = name != NULL && (s->integers || !e->auto_precision);
     snprintf(s->precision, sizeof s->precision, "%s",
-             f32            ? "f32"
-             : name != NULL ? name
-                            : hn_graph_precision(g, s->isa));
+             !named                                              ? hn_graph_precision(g, s->isa)
+             : s->asked == 0 || hn_has_kernels(s->isa, s->asked) ? name
+                                                                 : "f32");
     if (s->o.layer_precision == NULL) return HONE_OK;
     HN_TRY(hn_layers_read(s->o.layer_precision, &s->alloc, &s->rules, &e->layers.n, err));
     e->layers.rules = s->rules;
@@ -182,8 +185,24 @@ static hone_status read_precision(hone_session *s, const char *name, hn_engine_o
 }
 
 const char *hone_session_precision(const hone_session *s) {
-    bool f32 = strcmp(s->precision, "bf16") == 0 && hn_runner_avoids(&s->runner, HN_PRECISION_BF16);
-    return f32 ? "f32" : s->precision;
+    hn_engine_precision p;
+    if (s->integers) return s->precision;
+    if (hn_runner_precision(&s->runner, &p) && p.n_steps == 0) return s->precision;
+    return hn_precisions_name(p.used, s->rules != NULL || strcmp(s->precision, "mixed") == 0);
+}
+
+const char *hone_session_why_precision(hone_session *s) {
+    hn_engine_precision p;
+    if (s->integers || s->asked == HN_PRECISION_F32) return NULL;
+    bool plans = hn_runner_precision(&s->runner, &p);
+    if ((plans && p.n_steps == 0) || p.used >> s->asked != 0) return NULL;
+    const char *why = !plans          ? "this backend computes in f32"
+                      : p.why[0] != 0 ? p.why
+                                      : "the model has no products";
+    pthread_mutex_lock(&s->lock);
+    snprintf(s->why_precision, sizeof s->why_precision, "%s", why);
+    pthread_mutex_unlock(&s->lock);
+    return s->why_precision;
 }
 
 const char *hone_session_choice(const hone_session *s, size_t i) {

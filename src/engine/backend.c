@@ -100,8 +100,10 @@ bool hn_runner_memory(const hn_runner *r, hn_engine_memory *out) {
     return plans;
 }
 
-bool hn_runner_avoids(const hn_runner *r, hn_precision precision) {
-    return r->backend->executor->avoids != NULL && r->backend->executor->avoids(r->self, precision);
+bool hn_runner_precision(const hn_runner *r, hn_engine_precision *out) {
+    bool has = r->backend->executor->precision != NULL;
+    *out = has ? r->backend->executor->precision(r->self) : (hn_engine_precision){0};
+    return has;
 }
 
 const hn_choice *hn_runner_choice(const hn_runner *r, size_t i) {

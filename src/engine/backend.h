@@ -28,9 +28,10 @@ typedef struct hn_executor {
     hone_status (*run_shown)(void *self, const hn_tensor *const *in, hn_engine_show *show,
                              void *show_ctx, hn_error *err);
     hone_status (*prepare)(void *self, const hn_tensor *const *in, hn_error *err);
-    /* As the functions of hn_engine; NULL: nothing is planned, avoided, chosen or tuned. */
+    /* As the functions of hn_engine; NULL: nothing is planned, less exact than f32, chosen or tuned.
+     */
     hn_engine_memory (*memory)(void *self);
-    bool (*avoids)(void *self, hn_precision precision);
+    hn_engine_precision (*precision)(void *self);
     const hn_choice *(*choice)(void *self, size_t i);
     hn_tuning (*tuning)(void *self);
 } hn_executor;
@@ -81,7 +82,8 @@ hone_status hn_runner_run_shown(const hn_runner *r, const hn_tensor *const *in,
 hone_status hn_runner_prepare(const hn_runner *r, const hn_tensor *const *in, hn_error *err);
 /* False: the backend plans no memory, and *out is all zero. */
 bool hn_runner_memory(const hn_runner *r, hn_engine_memory *out);
-bool hn_runner_avoids(const hn_runner *r, hn_precision precision);
+/* False: the backend computes all in f32, and *out is all zero. */
+bool hn_runner_precision(const hn_runner *r, hn_engine_precision *out);
 const hn_choice *hn_runner_choice(const hn_runner *r, size_t i);
 hn_tuning hn_runner_tuning(const hn_runner *r);
 

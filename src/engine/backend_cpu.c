@@ -28,7 +28,7 @@ static hone_status prepare(void *self, const hn_tensor *const *in, hn_error *err
 
 static hn_engine_memory memory(void *self) { return hn_engine_memory_use(self); }
 
-static bool avoids(void *self, hn_precision precision) { return hn_engine_avoids(self, precision); }
+static hn_engine_precision precision(void *self) { return hn_engine_precision_used(self); }
 
 static const hn_choice *choice(void *self, size_t i) { return hn_engine_choice(self, i); }
 
@@ -41,7 +41,7 @@ const hn_executor hn_executor_engine = {.create = create,
                                         .run_shown = run_shown,
                                         .prepare = prepare,
                                         .memory = memory,
-                                        .avoids = avoids,
+                                        .precision = precision,
                                         .choice = choice,
                                         .tuning = tuning};
 

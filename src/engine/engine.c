@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -725,37 +726,38 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     return m;
 }
 
-/* How many steps there are in all plans, and how many of this precision. */
-typedef struct step_count {
-    hn_precision precision;
-    int64_t all, such;
-} step_count;
+static void add_precision(const hn_engine *e, hn_engine_precision *p);
 
-static void count_steps(const hn_engine *e, step_count *n);
+static void add_step_precision(const hn_step_facts *f, hn_engine_precision *p) {
+    p->n_steps++;
+    if (f->exactness > HN_PRECISION_F32 || f->why_precision != NULL) p->used |= 1u << f->exactness;
+    if (f->why_precision == NULL || (p->why[0] != '\0' && f->flops <= p->flops)) return;
+    snprintf(p->why, sizeof p->why, "%s", f->why_precision);
+    p->flops = f->flops;
+}
 
-static void count_bodies(const hn_body *b, step_count *n) {
-    for (; b != NULL; b = b->next) count_steps(b->engine, n);
+static void add_body_precisions(const hn_body *b, hn_engine_precision *p) {
+    for (; b != NULL; b = b->next) add_precision(b->engine, p);
 }
 
 /* Engines inside engines are at most HN_ENGINE_DEPTH deep. */
-static void count_steps(const hn_engine *e, step_count *n) {
+static void add_precision(const hn_engine *e, hn_engine_precision *p) {
     for (const hn_entry *a = e->entries; a != NULL; a = a->next) {
         if (a->making) continue;
         for (int i = 0; a->plan != NULL && i < a->plan->n_steps; i++)
-            n->such += a->plan->steps[i]->facts->exactness == n->precision;
-        n->all += a->plan != NULL ? a->plan->n_steps : 0;
-        if (a->tail != NULL) count_steps(a->tail, n);
-        count_bodies(a->bodies, n);
+            add_step_precision(a->plan->steps[i]->facts, p);
+        if (a->tail != NULL) add_precision(a->tail, p);
+        add_body_precisions(a->bodies, p);
     }
-    count_bodies(e->bodies, n);
+    add_body_precisions(e->bodies, p);
 }
 
-bool hn_engine_avoids(hn_engine *e, hn_precision precision) {
-    step_count n = {.precision = precision};
+hn_engine_precision hn_engine_precision_used(hn_engine *e) {
+    hn_engine_precision p = {0};
     pthread_mutex_lock(&e->all->lock);
-    count_steps(e, &n);
+    add_precision(e, &p);
     pthread_mutex_unlock(&e->all->lock);
-    return n.all > 0 && n.such == 0;
+    return p;
 }
 
 const hn_choice *hn_engine_choice(hn_engine *e, size_t i) {

@@ -111,8 +111,14 @@ typedef struct hn_engine_memory {
     size_t bound;
 } hn_engine_memory;
 hn_engine_memory hn_engine_memory_use(hn_engine *e);
-/* Whether plans were made, and no step of any computes as inexactly as this. */
-bool hn_engine_avoids(hn_engine *e, hn_precision precision);
+/* What the steps of all plans so far compute in. */
+typedef struct hn_engine_precision {
+    int64_t n_steps;
+    uint32_t used; /* bit p: some product computes as exactly as hn_precision p says */
+    double flops;  /* of the largest product */
+    char why[240]; /* that computes as it does; "": there are no products */
+} hn_engine_precision;
+hn_engine_precision hn_engine_precision_used(hn_engine *e);
 /* The i-th part that auto_precision left in float, of all plans so far (choice.h); NULL: there are
  * no more. */
 typedef struct hn_choice hn_choice;

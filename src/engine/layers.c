@@ -87,14 +87,22 @@ const char *hn_graph_precision(const hn_graph *g, hn_isa isa) {
     return names[narrow > 0 ? HN_PRECISION_BF16 : HN_PRECISION_F32];
 }
 
+const char *hn_precisions_name(uint32_t used, bool told_apart) {
+    int least = HN_PRECISION_COUNT_ - 1;
+    while (least > HN_PRECISION_F32 && (used >> least & 1) == 0) least--;
+    return told_apart && (used & (used - 1)) != 0 ? "mixed" : names[least];
+}
+
 /* ---- why ---- */
 
-/* Why no row of bf16 computes the step, which may be: the last that could have. */
-static const char *why_not_bf16(const hn_step *s, hn_isa isa) {
-    const char *why = "no kernel here multiplies bf16", *refusal;
+/* Why no row as inexact as the step allows computes it: the reason of the last that could have. */
+static const char *why_more_exact(const hn_step *s, hn_isa isa) {
+    const char *why = s->precision == HN_PRECISION_BF16 ? "no kernel here multiplies bf16"
+                                                        : "no kernel here is less exact than f32",
+               *refusal;
     for (int i = 0; i < s->family->n_rows; i++) {
         const hn_kernel *k = s->family->rows[i];
-        if (k->precision == HN_PRECISION_BF16 && (k->isa & isa) == k->isa &&
+        if (k->precision == s->precision && (k->isa & isa) == k->isa &&
             !hn_kernel_serves(k, (hn_allowed){.isa = isa, .precision = s->precision}, s->problem,
                               &refusal))
             why = refusal;
@@ -114,8 +122,8 @@ const char *hn_layers_explain(const hn_layers *l, const hn_step *s, hn_isa isa, 
     int n = r != NULL
                 ? snprintf(text, sizeof text, "%s by the rule for '%.100s'", allowed, r->name)
                 : snprintf(text, sizeof text, "%s %s", allowed, own ? "in the model" : "asked for");
-    if (s->precision == HN_PRECISION_BF16 && s->facts->exactness < HN_PRECISION_BF16)
-        snprintf(text + n, sizeof text - (size_t)n, "; %.150s", why_not_bf16(s, isa));
+    if (s->facts->exactness < s->precision)
+        snprintf(text + n, sizeof text - (size_t)n, "; %.150s", why_more_exact(s, isa));
     return hn_arena_strdup(arena, text);
 }
 

@@ -45,6 +45,9 @@ hn_layer_precision hn_graph_stored_precision(const hn_graph *g);
 const char *hn_graph_precision(const hn_graph *g, hn_isa isa);
 /* Some kernel that needs no more than isa computes in that. */
 bool hn_has_kernels(hn_isa isa, hn_precision precision);
+/* What to call products that compute in these (bit p: as hn_precision p): the least exact of them;
+ * "mixed" where products were told apart and there are several. */
+const char *hn_precisions_name(uint32_t used, bool told_apart);
 /* What a step computes in, by the same names. */
 const char *hn_step_precision(const hn_step *s);
 /* Why a product computes in that, in the arena; its kernel is chosen. NULL: out of memory. */

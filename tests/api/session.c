@@ -91,9 +91,14 @@ static void precision_is_what_is_computed(void **state) {
     assert_string_equal(hone_session_precision(s), "f32");
     hone_session_destroy(s);
     o.isa = "portable";
-    s = open_session(DIGITS, &o);
-    assert_string_equal(hone_session_precision(s), "f32");
-    hone_session_destroy(s);
+    static const char *const asked[] = {"bf16", "f32-relaxed", "auto"};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        o.precision = asked[i];
+        s = open_session(DIGITS, &o);
+        assert_string_equal(hone_session_precision(s), "f32");
+        assert_null(hone_session_why_precision(s));
+        hone_session_destroy(s);
+    }
 }
 
 /* What was planned is what was taken, whatever the batch; and memory of their own for all

@@ -110,6 +110,7 @@ static void a_row_says_what_it_cannot_do(void **state) {
         results got = {0};
         int steps = 0;
         hn_engine_memory m = {.peak = 1};
+        hn_engine_precision p = {.n_steps = 1};
         hn_runner r = runner_of(b, false);
         hone_status status = hn_runner_run(&r, in, place, &got, count, &steps, &err);
         assert_int_equal(status, b->executor->has_steps ? HONE_OK : HONE_E_UNSUPPORTED);
@@ -117,7 +118,8 @@ static void a_row_says_what_it_cannot_do(void **state) {
         if (!b->executor->has_steps) assert_non_null(strstr(err.text, b->name));
         assert_true(hn_runner_memory(&r, &m) == (b->executor->memory != NULL));
         assert_true((m.peak > 0) == (b->executor->memory != NULL));
-        assert_false(hn_runner_avoids(&r, HN_PRECISION_F32));
+        assert_true(hn_runner_precision(&r, &p) == (b->executor->precision != NULL));
+        assert_true((p.n_steps > 0) == (b->executor->precision != NULL));
         assert_null(hn_runner_choice(&r, 0));
         assert_int_equal(hn_runner_tuning(&r).problems, 0);
         hn_runner_destroy(&r);

@@ -13,4 +13,14 @@ told() { sed 's/by [0-9.e-]* of/by N of/; s/, [0-9.e-]* at most/, N at most/'; }
     grep -o '"difference_max": [0-9n]'
 # A float model leaves auto no choice.
 "$HONE" profile "$digits" --dim batch=2 --runs 1 --no-roofline --precision auto --tune-cache none.txt --json 2>&1 |
-    grep -o '"precision": "[a-z]*"\|hone: .*'
+    grep -o '"precision": "[a-z0-9]*"\|hone: .*' | sort -u
+# What is computed in f32 is called so, with the reason, however it was asked for.
+used() { grep -o '"precision": "[a-z0-9-]*"\(, "why_precision": [^,]*\)\?\|hone: note: computes.*' | sort -u; }
+for asked in bf16 f32-relaxed; do
+    "$HONE" bench "$digits" -b 2 --runs 1 --precision $asked --isa portable --json 2>&1 | used
+    "$HONE" run "$digits" --dim batch=2 --fill random --precision $asked --isa portable --json 2>&1 | used
+    "$HONE" profile "$digits" --dim batch=2 --runs 1 --no-roofline --precision $asked --isa portable --json 2>&1 | used
+    "$HONE" eval "$digits" --data synthetic:digits,n=4 --precision $asked --isa portable 2>&1 >/dev/null | used
+    "$HONE" compare "$digits" "$digits" --data synthetic:digits,n=4 --precision $asked --isa portable --json 2>&1 | used
+done
+"$HONE" run "$digits" --dim batch=2 --fill random --precision bf16 --backend reference --json 2>&1 | used
