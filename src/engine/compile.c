@@ -153,6 +153,15 @@ static hone_status choose_kernel(hn_plan *p, const hn_compile *how, hn_step *s, 
     return forced ? HONE_OK : hn_tune_step(how->tuner, p, s, how->pool, err);
 }
 
+/* Looks at constant weights where kernels that keep them in 16 bits could compute the step. */
+static void fit_weights(const hn_plan *p, const hn_step *s) {
+    hn_float *fits = s->family->weights_fit != NULL ? s->family->weights_fit(s->problem) : NULL;
+    hn_constant c;
+    if (fits == NULL || !hn_step_weights(p, s, &c)) return;
+    if (c.as.kind == HN_STORED_DENSE && c.as.type == HONE_DTYPE_F32)
+        *fits = hn_floats_fit(c.data->data, c.as.n);
+}
+
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     /* At most one per step here, and one per buffer in align_constants. */
     p->packed =
@@ -163,6 +172,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     for (int i = 0; i < p->n_steps; i++) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
+        fit_weights(p, s);
         HN_TRY(choose_kernel(p, how, s, &stayed, err));
         s->facts->isa = s->kernel->isa;
         s->facts->exactness = s->kernel->precision;

@@ -29,6 +29,46 @@ const hn_kernel *hn_kernel_named(const hn_family *f, const char *name, size_t n)
     return NULL;
 }
 
+/* ---- weights of 16 bits ---- */
+
+/* Whether f16 holds the number with these bits: 10 bits of fraction from 2^-14 on, fewer below it,
+ * down to 2^-24. */
+static bool fits_f16(uint32_t bits) {
+    int exponent = (int)(bits >> 23 & 0xff) - 127;
+    if (bits << 1 == 0) return true;
+    if (exponent < -24 || exponent > 15) return false;
+    int lost = exponent >= -14 ? 13 : -1 - exponent;
+    return (bits & ((1u << lost) - 1)) == 0;
+}
+
+static bool fits_bf16(uint32_t bits) { return (bits & 0xffff) == 0 && (bits >> 23 & 0xff) != 0xff; }
+
+typedef uint32_t any_u32 __attribute__((aligned(1), may_alias));
+
+/* 0: f16 holds them all. It may be something else where there are zeros or numbers below 2^-14. */
+static uint32_t beyond_f16(const any_u32 *bits, int64_t n) {
+    uint32_t beyond = 0;
+    for (int64_t i = 0; i < n; i++)
+        beyond |= (bits[i] & 0x1fff) | ((bits[i] >> 23 & 0xff) - 113 > 29);
+    return beyond;
+}
+
+static bool all_fit(const any_u32 *bits, int64_t n, bool f16) {
+    enum { BLOCK = 256 };
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        int64_t some = n - i < BLOCK ? n - i : BLOCK;
+        if (f16 && beyond_f16(bits + i, some) == 0) continue;
+        for (int64_t k = i; k < i + some; k++)
+            if (!(f16 ? fits_f16(bits[k]) : fits_bf16(bits[k]))) return false;
+    }
+    return true;
+}
+
+hn_float hn_floats_fit(const void *floats, int64_t n) {
+    if (all_fit(floats, n, true)) return HN_FLOAT_F16;
+    return all_fit(floats, n, false) ? HN_FLOAT_BF16 : HN_FLOAT_F32;
+}
+
 double hn_precision_error(hn_precision p) {
     static const double errors[] = {
 #define HN_X(name, text, error) error,

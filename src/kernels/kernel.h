@@ -67,9 +67,12 @@ typedef enum hn_precision {
 double hn_precision_error(hn_precision p);
 
 /* How an operand's floats are stored. */
-typedef enum hn_float { HN_FLOAT_F32, HN_FLOAT_BF16 } hn_float;
+typedef enum hn_float { HN_FLOAT_F32, HN_FLOAT_BF16, HN_FLOAT_F16 } hn_float;
 
-static inline size_t hn_float_bytes(hn_float type) { return type == HN_FLOAT_BF16 ? 2 : 4; }
+static inline size_t hn_float_bytes(hn_float type) { return type == HN_FLOAT_F32 ? 4 : 2; }
+
+/* The type of 16 bits that holds each of these finite numbers exactly, f16 first; else f32. */
+hn_float hn_floats_fit(const void *floats, int64_t n);
 
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
@@ -168,6 +171,9 @@ typedef struct hn_family {
     /* The field that says how an operand is stored, where that may be f32 or bf16; else NULL. Such
      * an operand has axes. */
     hn_float *(*stored)(void *problem, int operand);
+    /* The field that says which type holds all constant weights exactly (hn_floats_fit), where rows
+     * can make use of it for this problem; else NULL. */
+    hn_float *(*weights_fit)(void *problem);
     /* Gives a problem its final form: axes that can be joined are joined. Until then the operands
      * may get other places. NULL: problems are made in that form. */
     void (*finish)(void *problem);

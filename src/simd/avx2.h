@@ -34,6 +34,21 @@ static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
 static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
     _mm256_maskstore_ps(p, hn_v_first_(n), x);
 }
+static inline hn_vf hn_v_load_f16(const uint16_t *p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
+static inline void hn_v_store_f16(uint16_t *p, hn_vf x) {
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+static inline hn_vf hn_v_load_bf16(const uint16_t *p) {
+    __m256i v = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(v, 16));
+}
+static inline void hn_v_store_upper(uint16_t *p, hn_vf x) {
+    __m256i v = _mm256_srli_epi32(_mm256_castps_si256(x), 16);
+    __m128i low = _mm256_castsi256_si128(v), high = _mm256_extracti128_si256(v, 1);
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(low, high));
+}
 static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
     return _mm256_blendv_ps(y, x, _mm256_castsi256_ps(hn_v_first_(n)));
 }

@@ -44,6 +44,20 @@ static inline void hn_v_store_bf16_n(uint16_t *p, hn_vf x, int64_t n) {
     up = _mm512_mask_or_epi32(up, nan, v, _mm512_set1_epi32(0x400000));
     _mm512_mask_cvtepi32_storeu_epi16(p, hn_v_first_(n), _mm512_srli_epi32(up, 16));
 }
+static inline hn_vf hn_v_load_f16(const uint16_t *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+static inline void hn_v_store_f16(uint16_t *p, hn_vf x) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+static inline hn_vf hn_v_load_bf16(const uint16_t *p) {
+    __m512i v = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
+}
+static inline void hn_v_store_upper(uint16_t *p, hn_vf x) {
+    __m512i v = _mm512_srli_epi32(_mm512_castps_si512(x), 16);
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(v));
+}
 static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
     return _mm512_mask_blend_ps(hn_v_first_(n), y, x);
 }

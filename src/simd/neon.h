@@ -46,6 +46,18 @@ static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
         default: vst1q_f32(p, x);
     }
 }
+static inline hn_vf hn_v_load_f16(const uint16_t *p) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
+static inline void hn_v_store_f16(uint16_t *p, hn_vf x) {
+    vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(x)));
+}
+static inline hn_vf hn_v_load_bf16(const uint16_t *p) {
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+}
+static inline void hn_v_store_upper(uint16_t *p, hn_vf x) {
+    vst1_u16(p, vshrn_n_u32(vreinterpretq_u32_f32(x), 16));
+}
 static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
     static const int32_t lane[] = {0, 1, 2, 3};
     return vbslq_f32(vcltq_s32(vld1q_s32(lane), vdupq_n_s32((int32_t)n)), x, y);

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/dtype.h"
+
 #define HN_VL 4
 #define HN_VB (4 * HN_VL)
 #define HN_V_ROW(family) hn_##family##_portable
@@ -31,6 +33,24 @@ static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
 }
 static inline hn_vf hn_v_load(const float *p) { return hn_v_load_n(p, HN_VL); }
 static inline void hn_v_store(float *p, hn_vf x) { hn_v_store_n(p, x, HN_VL); }
+static inline hn_vf hn_v_load_f16(const uint16_t *p) {
+    hn_vf x;
+    for (int i = 0; i < HN_VL; i++) x[i] = hn_f16_to_f32(p[i]);
+    return x;
+}
+static inline void hn_v_store_f16(uint16_t *p, hn_vf x) {
+    for (int i = 0; i < HN_VL; i++) p[i] = hn_f16_from_f64((double)x[i]);
+}
+static inline hn_vf hn_v_load_bf16(const uint16_t *p) {
+    hn_vf x;
+    for (int i = 0; i < HN_VL; i++) x[i] = hn_bf16_to_f32(p[i]);
+    return x;
+}
+static inline void hn_v_store_upper(uint16_t *p, hn_vf x) {
+    uint32_t bits[HN_VL];
+    memcpy(bits, &x, sizeof bits);
+    for (int i = 0; i < HN_VL; i++) p[i] = (uint16_t)(bits[i] >> 16);
+}
 static inline hn_vf hn_v_keep_n(hn_vf x, hn_vf y, int64_t n) {
     for (int i = (int)n; i < HN_VL; i++) x[i] = y[i];
     return x;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "check.h"
 
 enum {
@@ -21,6 +22,9 @@ enum {
     R_BF16 = 256,
     Y_BF16 = 512,
     ALL_BF16 = X_BF16 | R_BF16 | Y_BF16,
+    /* weights that 16 bits hold */
+    F16_WEIGHTS = 1024,
+    BF16_WEIGHTS = 2048,
 };
 
 static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
@@ -40,6 +44,9 @@ static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
     p.x_type = flags & X_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
     p.r_type = flags & R_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
     p.y_type = flags & Y_BF16 ? HN_FLOAT_BF16 : HN_FLOAT_F32;
+    p.w_fits = flags & F16_WEIGHTS    ? HN_FLOAT_F16
+               : flags & BF16_WEIGHTS ? HN_FLOAT_BF16
+                                      : HN_FLOAT_F32;
     memcpy(c->problem, &p, sizeof p);
     int64_t y_count =
         (p.batch - 1) * p.y_image + (p.oh - 1) * p.y_row + (p.ow - 1) * p.y_pixel + p.n;
@@ -72,7 +79,11 @@ static void add(check_list *list, const char *name, hn_conv_f32 p, int flags) {
 
 static void gemm(check_list *list, int64_t m, int64_t k, int64_t n, int flags) {
     char name[64];
-    snprintf(name, sizeof name, "%sgemm_%lldx%lldx%lld", flags & ALL_BF16 ? "bf16_" : "",
+    snprintf(name, sizeof name, "%sgemm_%lldx%lldx%lld",
+             flags & ALL_BF16       ? "bf16_"
+             : flags & F16_WEIGHTS  ? "f16_weights_"
+             : flags & BF16_WEIGHTS ? "bf16_weights_"
+                                    : "",
              (long long)m, (long long)k, (long long)n);
     hn_conv_f32 p = hn_conv_of_gemm(m, n, k);
     if (flags & BIAS) p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
@@ -139,7 +150,20 @@ static void cases(check_list *list) {
     gemm(list, 60, 1601, 131, BIAS);
     gemm(list, 1100, 250, 160, BIAS);
 
-    hn_conv_f32 p = window(2, 9, 70, 150, 1, 1, 0);
+    /* Weights of 16 bits: every number of pixels, panels that are not full. */
+    for (int64_t m = 1; m <= 9; m++)
+        for (int64_t n = 170; n <= 650; n += 120 + m) {
+            int type = (m + n) % 2 ? F16_WEIGHTS : BF16_WEIGHTS;
+            gemm(list, m, 100 + 7 * m, n, type | (n % 3 == 0 ? BIAS : 0));
+            gemm(list, m, 101 + m, n, (type ^ F16_WEIGHTS ^ BF16_WEIGHTS) | RESIDUAL);
+        }
+    gemm(list, 3, 5, 4000, F16_WEIGHTS);
+    add(list, "f16_weights_1x1s2", window(2, 3, 210, 85, 1, 2, 0), BIAS | SLICE | F16_WEIGHTS);
+    add(list, "bf16_weights_1x1", window(2, 2, 70, 250, 1, 1, 0), IN_PLACE | SLICE | BF16_WEIGHTS);
+    hn_conv_f32 p = window(1, 2, 150, 120, 1, 1, 0);
+    p.act.kind = HN_ACT_GELU;
+    add(list, "f16_weights_1x1_gelu", p, BIAS | RESIDUAL | F16_WEIGHTS);
+    p = window(2, 9, 70, 150, 1, 1, 0);
     add(list, "wide_1x1", p, BIAS | RESIDUAL);
     add(list, "wide_1x1_in_place", p, BIAS | IN_PLACE);
     add(list, "wide_1x1_slices", p, RESIDUAL | SLICE);
@@ -312,6 +336,13 @@ static void cases(check_list *list) {
     gemm(list, 1, 4096, 4096, BIAS | BENCH);
     gemm(list, 4, 2048, 1000, BIAS | BENCH);
     gemm(list, 8, 2048, 1000, BIAS | BENCH);
+    for (int64_t m = 1; m <= 8; m *= 2) {
+        gemm(list, m, 768, 32000, BENCH);
+        gemm(list, m, 768, 32000, BENCH | F16_WEIGHTS);
+        gemm(list, m, 768, 32000, BENCH | BF16_WEIGHTS);
+        gemm(list, m, 384, 1536, BENCH | F16_WEIGHTS);
+        gemm(list, m, 128, 128, BENCH | F16_WEIGHTS);
+    }
     gemm(list, 128, 768, 768, BIAS | BENCH | ALL_BF16);
     gemm(list, 128, 768, 3072, BIAS | BENCH | ALL_BF16);
     gemm(list, 128, 3072, 768, BIAS | BENCH | ALL_BF16);
@@ -366,7 +397,30 @@ static void cases(check_list *list) {
 
 static void magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }
 
+/* A number of 16 bits near x. */
+static float narrowed(float x, hn_float type) {
+    return type == HN_FLOAT_F16 ? hn_f16_to_f32(hn_f16_from_f64((double)x))
+                                : hn_bf16_to_f32(hn_bf16_from_f64((double)x));
+}
+
+/* Weights that 16 bits hold; what is beyond the largest f16 becomes small. */
+static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
+    const hn_conv_f32 *p = (const hn_conv_f32 *)c->problem;
+    if (operand != HN_CONV_W || p->w_fits == HN_FLOAT_F32) return false;
+    float *w = data;
+    for (size_t i = 0; i < c->operand[operand].count; i++) {
+        double x = 2 * hn_rng_f64(rng) - 1;
+        if (kind == CHECK_EXACT) x = floor(8 * x);
+        if (kind == CHECK_EXTREME) x *= i % 3 == 0 ? 6e4 : i % 3 == 1 ? 0x1p-20 : 0;
+        w[i] = narrowed((float)x, p->w_fits);
+    }
+    return true;
+}
+
 static double whole(const hn_kernel *k) { return strstr(k->name, "winograd") != NULL ? 1e-5 : 0; }
 
-const check_family check_conv_f32 = {
-    .family = &hn_conv_f32_family, .cases = cases, .magnitude = magnitude, .whole = whole};
+const check_family check_conv_f32 = {.family = &hn_conv_f32_family,
+                                     .cases = cases,
+                                     .magnitude = magnitude,
+                                     .fill = fill,
+                                     .whole = whole};

@@ -197,6 +197,63 @@ static void borders(void **state) {
         " y = Neg (i) }");
 }
 
+/* Runs `y = MatMul (x, w)` with w a constant, with this row of conv_f32 or the one that is chosen;
+ * returns the bytes of packed weights. */
+static size_t product(const char *type, int64_t pixels, const char *row, hn_isa isa,
+                      hn_tensor **found) {
+    char text[200];
+    snprintf(text, sizeof text,
+             "m (T[%d,170] x, T[170,301] w) => (T[%d,301] y) { y = MatMul (x, w) }", (int)pixels,
+             (int)pixels);
+    hn_model *m = model_of(text, type);
+    hn_rng rng;
+    hn_rng_init(&rng, 7);
+    hn_tensor *in[2];
+    for (int i = 0; i < 2; i++) in[i] = random_tensor_of(m->graph->inputs[i], &rng);
+    hn_value_set_constant(m->graph->inputs[1], hn_tensor_ref(in[1]));
+    hn_forced_kernel forced = {.family = hn_family_named("conv_f32", 8)};
+    hn_engine *e;
+    hn_engine_options o = {.alloc = &model_mem, .isa = isa, .forced = &forced};
+    if (row != NULL)
+        forced.kernel = hn_kernel_named(forced.family, row, strlen(row)), o.n_forced = 1;
+    assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
+    const hn_tensor *given[] = {in[0], NULL};
+    assert_int_equal(hn_engine_run(e, given, place, found, NULL, NULL, &err), HONE_OK);
+    size_t bytes = hn_engine_memory_use(e).weights;
+    hn_engine_destroy(e);
+    hn_tensor_unref(in[0]);
+    hn_tensor_unref(in[1]);
+    return bytes;
+}
+
+/* Weights that come as f16 or bf16 stay in 16 bits where there are few pixels, and the results are
+ * the same bits. */
+static void half_weights(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *direct;
+    } levels[] = {{"avx2", "avx2_6x16"}, {"avx512", "avx512_14x32"}, {"neon", "neon_8x12"}};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        hn_isa isa;
+        if (hn_isa_limit(hn_isa_available(), levels[i].name, &isa, &err) != HONE_OK) continue;
+        for (int k = 0; k < 20; k++) {
+            const char *type = k % 2 == 0 ? "float16" : "bfloat16";
+            hn_tensor *chosen = NULL, *direct = NULL;
+            assert_int_equal(model_setup(NULL), 0);
+            size_t narrow = product(type, 1 + k / 2, NULL, isa, &chosen);
+            size_t wide = product(type, 1 + k / 2, levels[i].direct, isa, &direct);
+            assert_memory_equal(chosen->data, direct->data, direct->bytes);
+            if (k / 2 < 8)
+                assert_in_range(narrow, wide / 2, wide / 2 + wide / 16);
+            else
+                assert_true(narrow >= wide);
+            hn_tensor_unref(chosen);
+            hn_tensor_unref(direct);
+            assert_int_equal(model_teardown(NULL), 0);
+        }
+    }
+}
+
 static void memory(void **state) {
     (void)state;
     engine_survives(
@@ -207,7 +264,7 @@ static void memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chains),  cmocka_unit_test(range),  cmocka_unit_test(casts),
-        cmocka_unit_test(borders), cmocka_unit_test(memory),
+        cmocka_unit_test(borders), cmocka_unit_test(memory), cmocka_unit_test(half_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/dtype.h"
 #include "base/isa.h"
 #include "kernels/act_ref.h"
 #include "kernels/act_simd.h"
@@ -55,6 +56,28 @@ static void tails(void **state) {
         }
     }
     assert_int_equal(munmap(map, 3 * page), 0);
+}
+
+/* Every f16 and bf16, there and back. */
+static void halves(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 0x10000; i += HN_VL) {
+        uint16_t from[HN_VL], to[HN_VL];
+        for (int k = 0; k < HN_VL; k++) from[k] = (uint16_t)(i + (uint32_t)k);
+        hn_vf f16 = hn_v_load_f16(from), bf16 = hn_v_load_bf16(from);
+        for (int k = 0; k < HN_VL; k++) {
+            assert_true(same(lane(f16, k), hn_f16_to_f32(from[k])));
+            assert_true(same(lane(bf16, k), hn_bf16_to_f32(from[k])));
+        }
+        hn_v_store_f16(to, f16);
+        for (int k = 0; k < HN_VL; k++)
+            if (!isnan(lane(f16, k))) assert_int_equal(to[k], from[k]);
+        hn_v_store_upper(to, bf16);
+        assert_memory_equal(to, from, sizeof to);
+    }
+    uint16_t to[HN_VL]; /* rounded to the nearest even */
+    hn_v_store_f16(to, hn_v_set1(1.0f + 0x1.8p-10f));
+    assert_int_equal(to[HN_VL - 1], 0x3c02);
 }
 
 /* Bytes up to the end of mapped memory; u8 met as s8, widened and narrowed again. */
@@ -410,7 +433,7 @@ int main(void) {
         cmocka_unit_test(words),    cmocka_unit_test(lanes),     cmocka_unit_test(sum_by_halves),
         cmocka_unit_test(scaling),  cmocka_unit_test(transpose), cmocka_unit_test(pick),
         cmocka_unit_test(errors),   cmocka_unit_test(powers),    cmocka_unit_test(activations),
-        cmocka_unit_test(permutes),
+        cmocka_unit_test(permutes), cmocka_unit_test(halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

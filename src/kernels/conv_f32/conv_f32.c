@@ -36,6 +36,11 @@ static hn_float *stored(void *problem, int operand) {
                                   : NULL;
 }
 
+static hn_float *weights_fit(void *problem) {
+    hn_conv_f32 *p = problem;
+    return p->batch * p->oh * p->ow <= HN_CONV_FEW_PIXELS ? &p->w_fits : NULL;
+}
+
 static size_t bytes(const void *problem, int operand) {
     const hn_conv_f32 *p = problem;
     return hn_float_bytes(operand == HN_CONV_X   ? p->x_type
@@ -71,6 +76,7 @@ const hn_family hn_conv_f32_family = {
     .may_replace = may_replace,
     .result = HN_CONV_Y,
     .stored = stored,
+    .weights_fit = weights_fit,
     .images = &images,
     .end = end,
 };

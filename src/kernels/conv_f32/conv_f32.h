@@ -30,8 +30,12 @@ typedef struct hn_conv_f32 {
     HN_WINDOWS;
     int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
     hn_float x_type, r_type, y_type;
+    hn_float w_fits; /* a type that holds every plain weight exactly, as far as is known */
     hn_act act;
 } hn_conv_f32;
+
+/* With up to so many pixels, products take most of their time to read weights. */
+enum { HN_CONV_FEW_PIXELS = 8 };
 
 /* Operands, in the order of hn_call.ptr. The weights are the constant operand: packed if the row
  * packs. bias and residual may be NULL. */
