@@ -2,11 +2,12 @@
 
     quantized.py [--out FOLDER] [NAME...]      (default: all, into build/bench/models)
 
-    NAME_int8   ONNX Runtime's quantizer: static QDQ per channel for networks of convolutions,
-                dynamic for the others
-    NAME_nncf   NNCF's post-training quantization of the same file, with its preset for transformers
+    NAME_int8    ONNX Runtime's quantizer: static QDQ per channel for networks of convolutions,
+                 dynamic for the others
+    NAME_static  of transformers alone: static QDQ by ONNX Runtime's quantizer
+    NAME_nncf    NNCF's post-training quantization of the same file, with its preset for transformers
 
-Both are what their documentation recommends for CPUs. Calibration data are the seeded noise that
+The first and the last are what their documentation recommends for CPUs. Calibration data are the seeded noise that
 the models are timed with: speed and agreement between runtimes do not ask for more. A file that
 exists is kept.
 """
@@ -20,8 +21,12 @@ import onnx
 
 CNNS = ["resnet50", "mobilenetv2", "mobilenetv3_small", "efficientnet_b0"]
 TRANSFORMERS = ["minilm6", "bert_base", "vit_b16"]
-TOOLS = ("int8", "nncf")
-NAMES = [f"{name}_{tool}" for tool in TOOLS for name in CNNS + TRANSFORMERS]
+TOOLS = {
+    "int8": CNNS + TRANSFORMERS,
+    "static": TRANSFORMERS,
+    "nncf": CNNS + TRANSFORMERS,
+}
+NAMES = [f"{name}_{tool}" for tool, names in TOOLS.items() for name in names]
 # The float model of each quantized one, those in HONE_ASSETS included.
 SOURCES = {name: name.rsplit("_", 1)[0] for name in NAMES}
 SOURCES["mobilenetv2_int8_qdq"] = "mobilenetv2_fp32"
@@ -39,8 +44,8 @@ def samples(path):
         yield {value.name: model.array(value, sizes, rng) for value in model.inputs}
 
 
-def by_onnxruntime(base, source, target):
-    from onnxruntime import quantization
+def prepared_by_onnxruntime(base, source, target):
+    """The file that ONNX Runtime's quantizer is given."""
     from onnxruntime.quantization import shape_inference
 
     prepared = target + ".prepared"
@@ -48,9 +53,23 @@ def by_onnxruntime(base, source, target):
     if base in TRANSFORMERS:
         model = onnx.load(prepared)
         del model.graph.value_info[:]  # the quantizer turns weights round and trips over them
-        quantization.quantize_dynamic(model, target, weight_type=quantization.QuantType.QInt8)
-        os.remove(prepared)
+        onnx.save(model, prepared)
+    return prepared
+
+
+def by_onnxruntime(base, source, target):
+    from onnxruntime import quantization
+
+    if base not in TRANSFORMERS:
+        by_onnxruntime_static(base, source, target)
         return
+    prepared = prepared_by_onnxruntime(base, source, target)
+    quantization.quantize_dynamic(prepared, target, weight_type=quantization.QuantType.QInt8)
+    os.remove(prepared)
+
+
+def by_onnxruntime_static(base, source, target):
+    from onnxruntime import quantization
 
     class Reader(quantization.CalibrationDataReader):
         def __init__(self):
@@ -59,6 +78,7 @@ def by_onnxruntime(base, source, target):
         def get_next(self):
             return next(self.left, None)
 
+    prepared = prepared_by_onnxruntime(base, source, target)
     quantization.quantize_static(
         prepared, target, Reader(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
         activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
@@ -83,7 +103,8 @@ def make(name, folder):
     path = os.path.join(folder, name + ".onnx")
     if not os.path.exists(path):
         source = models.make(base, folder)
-        {"int8": by_onnxruntime, "nncf": by_nncf}[tool](base, source, path + ".part")
+        makers = {"int8": by_onnxruntime, "static": by_onnxruntime_static, "nncf": by_nncf}
+        makers[tool](base, source, path + ".part")
         os.replace(path + ".part", path)
     return path
 

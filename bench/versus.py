@@ -10,6 +10,8 @@ the interquartile range over that. A ratio (other / hone, over 1 when hone is fa
 of the rounds' ratios. The error of an output is max|a-b| / max|b| against ONNX Runtime.
 With --precision bf16 or f16, all but ONNX Runtime on x86-64 compute in the 16-bit floats they have
 for the machine (runtimes.py); int8 stands for quantized models, the same file in all runtimes.
+With --isa, hone and the runtimes that compute with oneDNN (OpenVINO, PyTorch) use no more than that
+instruction set. ONNX Runtime has no such switch: it uses what the machine has, AMX included.
 
 Own: a quantized model against the float model it was made of, both in hone and taking turns.
 
@@ -84,6 +86,17 @@ BARS = {
             ("litert", ["resnet50", "mobilenetv2", "efficientnet_b0"], 0, 1.2),
         ],
     },
+}
+# The bars of x86-64 that replace those with --isa: by instruction set and precision.
+BARS_AT = {
+    "avx512vnni": {"int8": [("onnxruntime", None, 2.2, 1.5), ("openvino", None, 1.4, 1.1)]},
+}
+# What oneDNN calls the instruction sets of --isa.
+ONEDNN_ISA = {
+    "avx2": "AVX2",
+    "avxvnni": "AVX2_VNNI",
+    "avx512": "AVX512_CORE",
+    "avx512vnni": "AVX512_CORE_VNNI",
 }
 # In f16 on aarch64 the error may be this much of OpenVINO's.
 F16_ERROR = 0.2
@@ -301,6 +314,8 @@ class Versus:
         with tempfile.NamedTemporaryFile("r", dir=args.folder, suffix=".json") as file:
             command = [sys.executable, __file__, "--child", file.name, json.dumps(job)]
             environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+            if args.isa in ONEDNN_ISA:
+                environment["ONEDNN_MAX_CPU_ISA"] = ONEDNN_ISA[args.isa]
             try:
                 subprocess.run(
                     command, env=environment, stdout=subprocess.DEVNULL, timeout=timeout,
@@ -410,7 +425,8 @@ class Versus:
             }
             for name, of in found.items()
         }
-        for name, models, least_mean, least in BARS[platform.machine()].get(precision, []):
+        bars = BARS_AT.get(self.args.isa, {}) if self.args.isa else BARS[platform.machine()]
+        for name, models, least_mean, least in bars.get(precision, []):
             of = [x for x in found.get(name, []) if models is None or x[0] in models]
             if not of:
                 continue
@@ -431,7 +447,7 @@ class Versus:
 
     def ratios(self, precision):
         """What bars compare, as (float model, description, {peer: (ratio, of the fastest runs)}).
-        A row each; but transformers, which have a dynamic and a static quantized form, count once:
+        A row each; but transformers, which have dynamic and static quantized forms, count once:
         hone's better form against each peer's better one."""
         groups = {}
         for row in self.rows:
@@ -641,6 +657,7 @@ class Versus:
             "machine": machine(),
             "versions": versions(),
             "cores": self.args.cores,
+            "isa": self.args.isa,
             "speed": self.rows,
             "means": self.means,
             "own": self.owns,
@@ -705,7 +722,8 @@ def options():
     add("--models", type=names, metavar="A,B", help=text)
     text = "of f32, bf16, f16, int8 (quantized models); with --own auto (default) or int8"
     add("--precision", type=names, metavar="A,B", help=text)
-    add("--isa", metavar="NAME", help="hone uses no more than this instruction set")
+    text = "hone, OpenVINO and PyTorch use no more than this instruction set"
+    add("--isa", metavar="NAME", help=text)
     default = ["hone", *PEERS]
     text = f"default: {','.join(default)}; there is torch-compiled too, slow to start"
     add("--runtimes", type=names, default=default, metavar="A,B", help=text)
