@@ -23,6 +23,7 @@
  *                C[rows][c_pitch] = start + X[rows] * W, `width` of each row; inlined, all but the
  *                pointers constants, rows up to MR
  *   NARROW       `width` is this in a last panel that has no more outputs, and else NR
+ *   FETCHES_NEXT only where tiles fetch the weights x->next to L2 while they compute
  *   SEVERAL_WAYS only where there are several ways to multiply: then copy_wide(from, n, to) makes
  *                the s16 form of what is copied, and sort_groups(w, lines, groups, line) finishes a
  *                packed panel, behind which it has an int32_t for every group and two more
@@ -54,15 +55,21 @@ HN_INLINE void sort_groups(int8_t *w, int64_t lines, int64_t groups, int64_t lin
 }
 #endif
 
+#ifdef FETCHES_NEXT
+enum { FETCHES = 1 };
+#else
+enum { FETCHES = 0 };
+#endif
+
 enum {
     BLOCK = 48 / MR * MR,       /* pixels at a time, if windows are large */
     BLOCK_SMALL = 96 / MR * MR, /* and if they are small */
     SMALL_BYTES = 24 << 10,     /* of those: they stay in L1 */
     BLOCK_MOST = 252 / MR * MR, /* and if weights do not stay in L2 from block to block */
-    WEIGHTS_BYTES = 1 << 20,    /* that do */
+    WEIGHTS_BYTES = 1 << 18,    /* that do */
     COLUMNS = 48,               /* pixels of a row in a strip, at most */
     ROW_ELEMENTS = 16 << 10,    /* of a row of the image in a strip, at most */
-    BLOCK_BYTES = 384 << 10,    /* of windows: they stay in L2 */
+    BLOCK_BYTES = 640 << 10,    /* of windows: they stay in L2 */
     TOGETHER = HN_VB > NR ? HN_VB / NR : 1, /* panels whose outputs of a pixel end as one vector */
     WIDTH = TOGETHER * NR,
 };
@@ -568,11 +575,17 @@ static void compute(const task *t, const geometry *g, int64_t panel, int64_t pan
         for (int64_t i = 0, rows; i < b->n; i += rows) {
             rows = hn_q8_min(most, b->n - i);
             const int64_t first = run * b->n + i;
-            fetch(next, next_bytes * first / all, next_bytes * (first + rows) / all);
             const int64_t skip = run * run_step + i * x->pitch;
             hn_q8_windows from = *x;
             from.a = (const a_elem *)x->a + skip, from.wide = x->wide + skip;
+            from.next = t->w; /* where there is nothing to fetch: that is near */
+            from.next_step = next_bytes > 0 ? hn_q8_ceil(NR * KU * rows, all) : 0;
+            const int64_t begin = next_bytes * first / all;
+            const int64_t end = next_bytes * (first + rows) / all;
+            if (!FETCHES) fetch(next, begin, end);
             for (int64_t k = 0; k < panels; k++) {
+                if (FETCHES && next_bytes > 0)
+                    from.next = next + begin + (end - begin) * k / panels;
                 tile_fn *const *by = panel_width(g, panel + k) == NR ? tiles : narrow_tiles;
                 by[rows - 1](&from, t->w + k * g->panel, t->start + k * NR, c + k * NR);
             }

@@ -64,6 +64,8 @@ typedef struct hn_q8_windows {
     const void *a;
     const int16_t *wide;
     int64_t pitch, lines, line, groups;
+    const int8_t *next; /* weights to fetch to L2 meanwhile: */
+    int64_t next_step;  /* so many bytes for every group; 0: only those at `next` */
 } hn_q8_windows;
 
 /* ---- weights ---- */
