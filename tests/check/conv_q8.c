@@ -298,12 +298,18 @@ static void cases(check_list *list) {
         {"conv5x5_bands", 2, 19, 6, 16, 5, 1, 2, RESIDUAL},
         {"conv3x3_bands", 1, 29, 12, 8, 3, 1, 1, RESIDUAL | SLICE},
         {"conv3x3_many", 1, 12, 20, 200, 3, 1, 1, IN_PLACE},
+        {"conv3x3_tiles", 2, 9, 16, 16, 3, 1, 1, RESIDUAL},
+        {"conv3x3_one_tile", 1, 6, 33, 9, 3, 1, 0, SLICE},
     };
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         add(list, images[i].name,
             window(images[i].batch, images[i].size, images[i].c, images[i].n, images[i].k,
                    images[i].s, images[i].pad),
             &variants[i % N_VARIANTS], images[i].flags);
+    /* So many channels that sums must be taken apart where they are found modulo a power of 2. */
+    add(list, "conv3x3_227_channels", window(1, 12, 227, 9, 3, 1, 1), &variants[0], RESIDUAL);
+    add(list, "conv3x3_228_channels", window(1, 12, 228, 9, 3, 1, 1), &variants[3], 0);
+    add(list, "conv3x3_471_channels", window(1, 12, 471, 33, 3, 1, 1), &variants[3], RESIDUAL);
     hn_conv_q8 p = window(1, 12, 64, 34, 3, 1, 2);
     p.dh = p.dw = 2;
     add(list, "conv3x3_dilated", p, &variants[1], 0);

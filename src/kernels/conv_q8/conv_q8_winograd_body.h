@@ -1,0 +1,516 @@
+/* 3x3 conv_q8 of stride 1 by Winograd's F(4x4, 3x3), in integers: the rows of CPUs that multiply
+ * bytes no faster than s16.
+ *
+ * An output tile of 4x4 pixels needs an input tile of 6x6. Both are values of polynomials at the
+ * points 0, +-1, +-2 and infinity, where a convolution is a product:
+ *
+ *     576 Y = A (sum over channels of (G g Gt) .* (Bt d B)) At     d 6x6 input, g 3x3 weights
+ *
+ * so that 36 products per channel give 16 outputs instead of 144. Over a block of tiles each of the
+ * 36 spots is a product of matrices, [tiles][c] times [c][n]:
+ *
+ *     x --Bt.B--> V[36][tiles][c] s16  --times U[36][c][n] s16-->  M[36][tiles][n] s32  --A.At--> y
+ *
+ * All of it is exact:
+ *
+ *     Bt    4  0 -5  0  1  0      G    6  0  0      A    1  0  0  0      24 times the usual G and A,
+ *           0 -4 -4  1  1  0          -4 -4 -4           1  1  1  1      divided between them so
+ *           0  4 -4 -1  1  0          -4  4 -4           1 -1  1 -1      that both have small
+ *           0 -2 -1  2  1  0           1  2  4           1  2  4  8      integers
+ *           0  2 -1 -2  1  0           1 -2  4           1 -2  4 -8
+ *           0  4  0 -5  0  1           0  0 12           0  0  0  2
+ *
+ *   V   u8 give at most 17340, which fits s16. What counts is x' = x - 128: of a constant, Bt d B
+ *       is 36 times it at spot (1, 1) and 0 elsewhere, so that 36 * 128 is taken away there. Then
+ *       it is at most 12800.
+ *   U   at most 128 * 12 * 12 = 18432; the sum of two products fits s32.
+ *   M   sums wrap. A wraps too, and gives 576 Y modulo 2^32. 576 is 64 * 9, and 9 has an inverse
+ *       modulo 2^32: times that, and shifted right by 6, it is Y, if Y lies within 2^25. Products
+ *       of x' and w' are at most 2^14, nine per channel: so CHANNELS of them are summed before
+ *       this is done, and more are added up as Y.
+ *
+ * V and M live in lane scratch. A block is some tiles of an image, in `rows` rows of `columns`.
+ * Weights are packed as sums of w' [outputs, rounded up to WIDTH], then U in the order in which it
+ * is read: [WIDTH outputs][chunk of channels][36][panel of NR outputs][pair of channels][NR][2]. A
+ * last panel may have HN_VL outputs.
+ *
+ * The file that includes this brings a vector vocabulary of src/simd, and
+ *
+ *   W(f)            the intrinsic f of its width
+ *   load_half(p)    half a vector of bytes
+ *   low_half(v)     of a vector
+ *   MR              tiles that are multiplied together
+ *   ROW, NAME, ISA  of the hn_kernel
+ */
+#ifdef W
+#include <string.h>
+
+#include "base/cpu.h"
+#include "kernels/conv_q8/conv_q8_parts.h"
+
+enum {
+    OUT = 4,
+    IN = OUT + 2,
+    SPOTS = IN * IN,
+    TAPS = 9,
+    LANES = HN_VB / 2,      /* s16 in a vector */
+    NR = 2 * HN_VL,         /* outputs of a panel */
+    WIDTH = HN_VB,          /* outputs that end together */
+    CHANNELS = 224,         /* whose products fit, see above */
+    COLUMNS = 16,           /* tiles of a row in a block, at most */
+    BLOCK_BYTES = 24 << 10, /* of V and M, if they are to stay in L1 */
+    BLOCK_MOST = 256 << 10, /* and in L2 */
+    PAD = 32,               /* bytes between spots, lest they lie a multiple of 4 KB apart */
+};
+
+#include "kernels/conv_q8/conv_q8_finish.h"
+
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 36")
+#endif
+
+typedef struct geometry {
+    int64_t pairs;                   /* of channels */
+    int64_t chunks;                  /* of them */
+    int64_t ends, width;             /* of WIDTH outputs; outputs of a row of M */
+    int64_t ty, tx;                  /* tiles of an image */
+    int64_t rows, columns;           /* tiles of a block */
+    int64_t bands, segments, blocks; /* of an image; of all */
+    int64_t pitch, v_spot, m_spot;   /* elements of a row of V, of a spot of V and M */
+} geometry;
+
+static int64_t fitting_tiles(const geometry *g, int64_t most) {
+    return most / (SPOTS * (2 * g->pitch + 4 * g->width));
+}
+
+static geometry measure(const hn_conv_q8 *p) {
+    geometry g = {.pairs = hn_q8_ceil(p->c, 2), .ends = hn_q8_ceil(p->n, WIDTH)};
+    g.chunks = hn_q8_ceil(2 * g.pairs, CHANNELS);
+    g.width = hn_q8_min(WIDTH, hn_q8_ceil(p->n, HN_VL) * HN_VL);
+    g.ty = hn_q8_ceil(p->oh, OUT), g.tx = hn_q8_ceil(p->ow, OUT);
+    g.pitch = hn_q8_ceil(p->c, LANES) * LANES;
+    int64_t most = fitting_tiles(&g, hn_of_l1(BLOCK_BYTES));
+    if (most < MR) most = hn_q8_max(MR, fitting_tiles(&g, hn_of_l2(BLOCK_MOST)));
+    g.segments = hn_q8_ceil(g.tx, hn_q8_min(most, COLUMNS));
+    g.columns = hn_q8_ceil(g.tx, g.segments);
+    g.bands = hn_q8_ceil(g.ty, hn_q8_max(1, most / g.columns));
+    g.rows = hn_q8_ceil(g.ty, g.bands);
+    g.blocks = p->batch * g.bands * g.segments;
+    g.v_spot = g.rows * g.columns * g.pitch + PAD;
+    g.m_spot = g.rows * g.columns * g.width + PAD / 2;
+    return g;
+}
+
+typedef struct lane_parts {
+    int16_t *v;
+    int32_t *m;
+    int32_t *c;     /* [rows][OUT][columns * OUT][WIDTH] sums */
+    uint8_t *patch; /* [IN][IN][pitch] a tile at an edge, with its padding */
+} lane_parts;
+
+static size_t divide(const geometry *g, char *base, lane_parts *l) {
+    const size_t v = hn_q8_round64(SPOTS * g->v_spot * (int64_t)sizeof(int16_t));
+    const size_t m = hn_q8_round64(SPOTS * g->m_spot * (int64_t)sizeof(int32_t));
+    const int64_t pixels = (g->chunks > 1 ? g->rows : 1) * g->columns * OUT * OUT;
+    /* 3: finish reads whole vectors of pixels. */
+    const size_t c = (size_t)((pixels + 3) * WIDTH) * sizeof(int32_t);
+    if (l != NULL)
+        *l = (lane_parts){(int16_t *)(void *)base, (int32_t *)(void *)(base + v),
+                          (int32_t *)(void *)(base + v + m), (uint8_t *)base + v + m + c};
+    return v + m + c + (size_t)(SPOTS * g->pitch);
+}
+
+static void work(const void *problem, int lanes, hn_work *w) {
+    const geometry g = measure(problem);
+    const int64_t groups = hn_q8_min(g.ends, hn_q8_ceil(lanes, hn_q8_max(g.blocks, 1)));
+    *w = (hn_work){
+        .n_phases = 1, .tasks = {g.blocks * groups}, .lane_scratch = divide(&g, NULL, NULL)};
+}
+
+/* ---- x to V ---- */
+
+HN_INLINE void forward(const hn_vb d[IN], hn_vb v[IN]) {
+    const hn_vb a = W(sub_epi16)(d[4], d[2]), b = W(sub_epi16)(d[3], d[1]);
+    const hn_vb twice = W(add_epi16)(b, b);
+    const hn_vb even = W(sub_epi16)(d[4], W(slli_epi16)(d[2], 2));
+    const hn_vb odd = W(sub_epi16)(d[3], W(slli_epi16)(d[1], 2));
+    v[0] = W(add_epi16)(W(slli_epi16)(W(sub_epi16)(d[0], d[2]), 2), a);
+    v[1] = W(add_epi16)(even, odd);
+    v[2] = W(sub_epi16)(even, odd);
+    v[3] = W(add_epi16)(a, twice);
+    v[4] = W(sub_epi16)(a, twice);
+    v[5] = W(sub_epi16)(W(sub_epi16)(d[5], d[3]), W(slli_epi16)(b, 2));
+}
+
+/* n <= LANES channels of an input tile, whose rows and pixels lie so far apart. */
+HN_INLINE void transform_channels(const uint8_t *x, int64_t row, int64_t pixel, int64_t n,
+                                  hn_vb flip, int16_t *v, int64_t v_spot) {
+    hn_vb half[SPOTS];
+    UNROLL for (int j = 0; j < IN; j++) {
+        hn_vb d[IN], t[IN];
+        UNROLL for (int i = 0; i < IN; i++) {
+            const uint8_t *at = x + i * row + j * pixel;
+            d[i] = W(cvtepu8_epi16)(n == LANES ? load_half(at) : low_half(hn_vb_load_n(at, n)));
+            d[i] = hn_vb_xor(d[i], flip);
+        }
+        forward(d, t);
+        UNROLL for (int i = 0; i < IN; i++) half[i * IN + j] = t[i];
+    }
+    UNROLL for (int i = 0; i < IN; i++) {
+        hn_vb t[IN];
+        forward(half + i * IN, t);
+        if (i == 1) t[1] = W(sub_epi16)(t[1], W(set1_epi16)(36 * 128));
+        UNROLL for (int j = 0; j < IN; j++) hn_vb_store(v + (i * IN + j) * v_spot, t[j]);
+    }
+}
+
+static void transform_tile(const hn_conv_q8 *p, const geometry *g, const uint8_t *x, int64_t row,
+                           int64_t pixel, int16_t *v) {
+    const hn_vb flip = W(set1_epi16)(p->x == HN_Q8_S8 ? 0x80 : 0); /* s8 as u8, 128 more */
+    int64_t c = 0;
+    for (; c + LANES <= p->c; c += LANES)
+        transform_channels(x + c, row, pixel, LANES, flip, v + c, g->v_spot);
+    if (c < p->c) transform_channels(x + c, row, pixel, p->c - c, flip, v + c, g->v_spot);
+}
+
+/* The input tile whose first pixel is (y0, x0), of which some are outside the image at x. */
+static void copy_patch(const hn_q8_args *a, const geometry *g, const uint8_t *x, int64_t y0,
+                       int64_t x0, uint8_t *to) {
+    const hn_conv_q8 *p = a->p;
+    for (int64_t i = 0; i < SPOTS; i++, to += g->pitch) {
+        const int64_t iy = y0 + i / IN, ix = x0 + i % IN;
+        if (iy >= 0 && iy < p->h && ix >= 0 && ix < p->w)
+            memcpy(to, x + iy * p->x_row + ix * p->x_pixel, (size_t)p->c);
+        else
+            memset(to, a->xz, (size_t)p->c);
+    }
+}
+
+/* Tiles of an image that are computed together: the first, and how many in each direction. */
+typedef struct block {
+    int64_t image, ty, tx, rows, columns;
+} block;
+
+static block block_at(const geometry *g, int64_t i) {
+    const int64_t ty = i / g->segments % g->bands * g->rows, tx = i % g->segments * g->columns;
+    return (block){i / g->segments / g->bands, ty, tx, hn_q8_min(g->rows, g->ty - ty),
+                   hn_q8_min(g->columns, g->tx - tx)};
+}
+
+static void fill_v(const hn_q8_args *a, const geometry *g, const block *b, const lane_parts *l) {
+    const hn_conv_q8 *p = a->p;
+    const uint8_t *x = a->x + b->image * p->x_image;
+    int16_t *v = l->v;
+    for (int64_t i = 0; i < b->rows * b->columns; i++, v += g->pitch) {
+        const int64_t y0 = (b->ty + i / b->columns) * OUT - p->pt;
+        const int64_t x0 = (b->tx + i % b->columns) * OUT - p->pl;
+        if (y0 >= 0 && y0 + IN <= p->h && x0 >= 0 && x0 + IN <= p->w) {
+            transform_tile(p, g, x + y0 * p->x_row + x0 * p->x_pixel, p->x_row, p->x_pixel, v);
+        } else {
+            copy_patch(a, g, x, y0, x0, l->patch);
+            transform_tile(p, g, l->patch, IN * g->pitch, g->pitch, v);
+        }
+    }
+}
+
+/* ---- V to M ---- */
+
+/* M[rows][vectors] = V[rows] * U over so many pairs of channels. */
+HN_INLINE void multiply(const int rows, const int vectors, const int16_t *v, int64_t pitch,
+                        const int16_t *u, int64_t pairs, int32_t *m, int64_t width) {
+    hn_vi sum[MR][2];
+    UNROLL for (int r = 0; r < rows; r++) {
+        UNROLL for (int j = 0; j < vectors; j++) sum[r][j] = hn_vi_set1(0);
+    }
+    for (int64_t i = 0; i < pairs; i++, v += 2, u += vectors * LANES) {
+        hn_vi w[2];
+        UNROLL for (int j = 0; j < vectors; j++) w[j] = hn_vb_load(u + j * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            int32_t pair;
+            memcpy(&pair, v + r * pitch, sizeof pair);
+            const hn_vi x = hn_vi_set1(pair);
+            UNROLL for (int j = 0; j < vectors; j++) sum[r][j] = MULTIPLY_ADD(sum[r][j], x, w[j]);
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++) {
+        UNROLL for (int j = 0; j < vectors; j++) hn_vb_store(m + r * width + j * HN_VL, sum[r][j]);
+    }
+}
+
+typedef void multiply_fn(const int16_t *v, int64_t pitch, const int16_t *u, int64_t pairs,
+                         int32_t *m, int64_t width);
+
+#define MULTIPLY(rows)                                                                          \
+    static void wide_##rows(const int16_t *v, int64_t pitch, const int16_t *u, int64_t pairs,   \
+                            int32_t *m, int64_t width) {                                        \
+        multiply(rows, 2, v, pitch, u, pairs, m, width);                                        \
+    }                                                                                           \
+    static void narrow_##rows(const int16_t *v, int64_t pitch, const int16_t *u, int64_t pairs, \
+                              int32_t *m, int64_t width) {                                      \
+        multiply(rows, 1, v, pitch, u, pairs, m, width);                                        \
+    }
+#define WIDE(rows) wide_##rows,
+#define NARROW(rows) narrow_##rows,
+EACH_ROWS(MULTIPLY)
+static multiply_fn *const wide[] = {EACH_ROWS(WIDE)};
+static multiply_fn *const narrow[] = {EACH_ROWS(NARROW)};
+
+/* Pairs of channels. */
+typedef struct chunk {
+    int64_t first, n;
+} chunk;
+
+static chunk chunk_at(const geometry *g, int64_t i) {
+    const int64_t first = g->pairs * i / g->chunks;
+    return (chunk){first, g->pairs * (i + 1) / g->chunks - first};
+}
+
+/* M of n outputs, `columns` with those to fill a vector, from the U of a chunk. Weights of most
+ * models are in no near cache: those that come later are fetched meanwhile. */
+static void fill_m(const geometry *g, const lane_parts *l, int64_t tiles, const int16_t *u,
+                   int64_t columns, chunk of) {
+    enum { AHEAD = 8 << 10 };
+    const int64_t strips = hn_q8_ceil(tiles, MR);
+    for (int64_t e = 0; e < SPOTS; e++) {
+        for (int64_t n = 0, some; n < columns; n += some, u += of.n * some * 2) {
+            some = hn_q8_min(NR, columns - n);
+            const int64_t bytes = of.n * some * 4;
+            for (int64_t i = 0; i < strips; i++) {
+                const int64_t row = tiles * i / strips, rows = tiles * (i + 1) / strips - row;
+                for (int64_t at = bytes * i / strips; at < bytes * (i + 1) / strips; at += 64)
+                    __builtin_prefetch((const char *)u + AHEAD + at, 0, 2);
+                (some < NR ? narrow : wide)[rows - 1](
+                    l->v + e * g->v_spot + row * g->pitch + 2 * of.first, g->pitch, u, of.n,
+                    l->m + e * g->m_spot + row * g->width + n, g->width);
+            }
+        }
+    }
+}
+
+/* ---- M to y ---- */
+
+HN_INLINE void backward(const hn_vi m[IN], hn_vi y[OUT]) {
+    const hn_vi sum1 = hn_vi_add(m[1], m[2]), diff1 = hn_vi_sub(m[1], m[2]);
+    const hn_vi sum2 = hn_vi_add(m[3], m[4]), diff2 = hn_vi_sub(m[3], m[4]);
+    const hn_vi last = hn_vi_add(hn_vi_shl(diff2, 2), m[5]);
+    y[0] = hn_vi_add(m[0], hn_vi_add(sum1, sum2));
+    y[1] = hn_vi_add(diff1, hn_vi_add(diff2, diff2));
+    y[2] = hn_vi_add(sum1, hn_vi_shl(sum2, 2));
+    y[3] = hn_vi_add(diff1, hn_vi_add(last, last));
+}
+
+/* A vector of the outputs of a tile: its sums, added to `start` or, if that is NULL, to those in c.
+ * Rows of c lie c_row elements apart. */
+HN_INLINE void transform_output(const int32_t *m, int64_t m_spot, const int32_t *start, int32_t *c,
+                                int64_t c_row) {
+    const hn_vi ninth = hn_vi_set1(0x38e38e39); /* modulo 2^32 */
+    hn_vi half[OUT * IN];
+    UNROLL for (int j = 0; j < IN; j++) {
+        hn_vi d[IN], t[OUT];
+        UNROLL for (int i = 0; i < IN; i++) d[i] = hn_vi_load(m + (i * IN + j) * m_spot);
+        backward(d, t);
+        UNROLL for (int i = 0; i < OUT; i++) half[i * IN + j] = t[i];
+    }
+    UNROLL for (int i = 0; i < OUT; i++) {
+        hn_vi y[OUT];
+        backward(half + i * IN, y);
+        UNROLL for (int j = 0; j < OUT; j++) {
+            int32_t *to = c + i * c_row + j * WIDTH;
+            const hn_vi sum = hn_vi_shr(W(mullo_epi32)(y[j], ninth), 6);
+            hn_vb_store(to, hn_vi_add(sum, hn_vi_load(start != NULL ? start : to)));
+        }
+    }
+}
+
+/* The outputs of a row of tiles, whose sums are c. */
+static void finish_row(const hn_q8_outputs *to, const block *b, int64_t row, const int32_t *c) {
+    const hn_conv_q8 *p = to->a->p;
+    const int64_t oy = (b->ty + row) * OUT, ox = b->tx * OUT;
+    const int64_t n = hn_q8_min(b->columns * OUT, p->ow - ox);
+    for (int64_t i = 0; i < hn_q8_min(OUT, p->oh - oy); i++) {
+        int64_t y_at[COLUMNS * OUT], r_at[COLUMNS * OUT];
+        for (int64_t j = 0; j < n; j++) {
+            y_at[j] = b->image * p->y_image + (oy + i) * p->y_row + (ox + j) * p->y_pixel;
+            r_at[j] = b->image * p->r_image + (oy + i) * p->r_row + (ox + j) * p->r_pixel;
+        }
+        finish(to, c + i * b->columns * OUT * WIDTH, n, y_at, r_at, NULL);
+    }
+}
+
+/* M of a chunk of channels to sums, and with the last one these to outputs. */
+static void empty_m(const geometry *g, const lane_parts *l, const block *b, const hn_q8_outputs *to,
+                    bool first, bool last) {
+    const int64_t c_row = b->columns * OUT * WIDTH;
+    for (int64_t i = 0; i < b->rows; i++) {
+        int32_t *c = l->c + (g->chunks > 1 ? i * OUT * c_row : 0);
+        const int32_t *m = l->m + i * b->columns * g->width;
+        for (int64_t j = 0; j < b->columns; j++)
+            for (int64_t k = 0; k < to->n; k += HN_VL)
+                transform_output(m + j * g->width + k, g->m_spot, first ? to->start + k : NULL,
+                                 c + j * OUT * WIDTH + k, c_row);
+        if (last) finish_row(to, b, i, c);
+    }
+}
+
+static int32_t x_off(const hn_conv_q8 *p) { return p->x == HN_Q8_U8 ? -128 : 0; }
+
+static size_t header_bytes(const geometry *g) {
+    return hn_q8_round64(g->ends * WIDTH * (int64_t)sizeof(int32_t));
+}
+
+/* Outputs [end * WIDTH ...) that end together, with those to fill a vector. */
+static int64_t columns_of(const hn_conv_q8 *p, int64_t end) {
+    return hn_q8_ceil(hn_q8_min(WIDTH, p->n - end * WIDTH), HN_VL) * HN_VL;
+}
+
+/* Elements of U before them, or before one of their chunks. */
+static int64_t place_of(const geometry *g, int64_t end, int64_t columns, chunk of) {
+    return SPOTS * 2 * (end * WIDTH * g->pairs + of.first * columns);
+}
+
+static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
+    (void)phase;
+    const hn_conv_q8 *p = call->problem;
+    const hn_q8_args a = hn_q8_args_of(call);
+    const geometry g = measure(p);
+    const int32_t *w_sums = call->ptr[HN_CONV_Q8_W];
+    const int16_t *u = (const int16_t *)(const void *)((const char *)w_sums + header_bytes(&g));
+    const int64_t groups = call->work->tasks[0] / g.blocks;
+    int64_t brought = -1;
+    lane_parts l;
+    divide(&g, lane, &l);
+    if (g.width < WIDTH) memset(l.c, 0, (size_t)((char *)l.patch - (char *)l.c));
+    for (int64_t i = begin; i < end; i++) {
+        const block b = block_at(&g, i / groups);
+        if (i / groups != brought) fill_v(&a, &g, &b, &l);
+        brought = i / groups;
+        const int64_t last = g.ends * (i % groups + 1) / groups;
+        for (int64_t k = g.ends * (i % groups) / groups; k < last; k++) {
+            const int64_t columns = columns_of(p, k), n0 = k * WIDTH;
+            hn_q8_outputs to;
+            begin_outputs(&a, w_sums + n0, x_off(p), TAPS * p->c, n0, hn_q8_min(WIDTH, p->n - n0),
+                          &to);
+            for (int64_t j = 0; j < g.chunks; j++) {
+                const chunk of = chunk_at(&g, j);
+                fill_m(&g, &l, b.rows * b.columns, u + place_of(&g, k, columns, of), columns, of);
+                empty_m(&g, &l, &b, &to, j == 0, j == g.chunks - 1);
+            }
+        }
+    }
+}
+
+/* ---- weights ---- */
+
+static size_t packed_bytes(const void *problem) {
+    const geometry g = measure(problem);
+    const int64_t columns = hn_q8_ceil(((const hn_conv_q8 *)problem)->n, HN_VL) * HN_VL;
+    return header_bytes(&g) + (size_t)(SPOTS * g.pairs * columns * 2) * sizeof(int16_t);
+}
+
+static uint64_t pack_key(const void *problem) {
+    const hn_conv_q8 *p = problem;
+    const int64_t of[] = {p->c, p->n, p->w_o, p->w_i, p->w_y, p->w_x, p->w_type, HN_VL, OUT};
+    return hn_pack_hash(of, sizeof of / sizeof *of);
+}
+
+static int64_t pack_tasks(const void *problem) { return measure(problem).ends; }
+
+/* y = G w, of the outputs of a panel. */
+HN_INLINE void transform_weights(const int16_t (*w)[NR], int step, int16_t (*y)[NR]) {
+    const int16_t(*const w1)[NR] = w + step, (*const w2)[NR] = w + 2 * step;
+    for (int o = 0; o < NR; o++) {
+        const int even = (*w)[o] + (*w2)[o], far = (*w)[o] + 4 * (*w2)[o], odd = (*w1)[o];
+        y[0][o] = (int16_t)(6 * (*w)[o]);
+        y[1][o] = (int16_t)(-4 * (even + odd));
+        y[2][o] = (int16_t)(-4 * (even - odd));
+        y[3][o] = (int16_t)(far + 2 * odd);
+        y[4][o] = (int16_t)(far - 2 * odd);
+        y[5][o] = (int16_t)(12 * (*w2)[o]);
+    }
+}
+
+/* The weights of some outputs, from `plain` on, by a channel to U; adds to their sums. */
+static void pack_channel(const hn_conv_q8 *p, const uint8_t *plain, int64_t outputs,
+                         int16_t (*restrict u)[NR], int32_t *restrict sums) {
+    int16_t w[TAPS][NR] = {{0}}, half[3][IN][NR];
+    for (int64_t tap = 0; tap < TAPS; tap++)
+        for (int64_t o = 0; o < outputs; o++) {
+            w[tap][o] = hn_q8_weight(p, plain, o * p->w_o + tap / 3 * p->w_y + tap % 3 * p->w_x);
+            sums[o] += w[tap][o];
+        }
+    for (int j = 0; j < 3; j++) transform_weights(w + j, 3, half[j]);
+    for (int i = 0; i < IN; i++) {
+        int16_t row[3][NR];
+        for (int j = 0; j < 3; j++) memcpy(row[j], half[j][i], sizeof row[j]);
+        transform_weights((const int16_t(*)[NR])row, 1, u + i * IN);
+    }
+}
+
+/* A chunk of the U of some panels. */
+static void pack_chunk(const hn_conv_q8 *p, const uint8_t *plain, int64_t outputs, int64_t columns,
+                       chunk of, int16_t *to, int32_t *sums) {
+    for (int64_t n = 0; n < columns; n += NR)
+        for (int64_t c = 2 * of.first; c < 2 * (of.first + of.n); c++) {
+            const int64_t some = hn_q8_min(NR, columns - n);
+            int16_t u[SPOTS][NR] = {{0}};
+            if (c < p->c)
+                pack_channel(p, plain + n * p->w_o + c * p->w_i, hn_q8_min(NR, outputs - n), u,
+                             sums + n);
+            for (int64_t e = 0; e < SPOTS; e++) {
+                int16_t *pair = to + (e * columns + n) * of.n * 2 + (c / 2 - of.first) * some * 2;
+                for (int64_t o = 0; o < some; o++) pair[2 * o + c % 2] = u[e][o];
+            }
+        }
+}
+
+/* A task is WIDTH outputs. */
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
+    const hn_conv_q8 *p = problem;
+    const geometry g = measure(p);
+    memset((int32_t *)dst + begin * WIDTH, 0, (size_t)((end - begin) * WIDTH) * sizeof(int32_t));
+    for (int64_t i = begin; i < end; i++) {
+        int16_t *u = (int16_t *)(void *)((char *)dst + header_bytes(&g));
+        const uint8_t *w = (const uint8_t *)plain->data + i * WIDTH * p->w_o;
+        const int64_t outputs = hn_q8_min(WIDTH, p->n - i * WIDTH), columns = columns_of(p, i);
+        for (int64_t k = 0; k < g.chunks; k++) {
+            const chunk of = chunk_at(&g, k);
+            pack_chunk(p, w, outputs, columns, of, u + place_of(&g, i, columns, of),
+                       (int32_t *)dst + i * WIDTH);
+        }
+    }
+}
+
+static bool ok(const void *problem, const char **why) {
+    const hn_conv_q8 *p = problem;
+    if (p->kh != 3 || p->kw != 3) return *why = "not 3x3", false;
+    if (p->sh != 1 || p->sw != 1 || p->dh != 1 || p->dw != 1)
+        return *why = "stride or dilation", false;
+    if (p->groups != 1) return *why = "groups", false;
+    if (p->w_zero_points) return *why = "weights have zero points", false;
+    if (p->c < 8 || p->n < 8) return *why = "too few channels", false;
+    const int64_t tiles = hn_q8_ceil(p->oh, OUT) * hn_q8_ceil(p->ow, OUT);
+    if (2 * p->oh * p->ow < tiles * OUT * OUT) return *why = "too few pixels", false;
+    /* They are eight times the plain ones, and most are in no near cache: 512 channels of 7x7 pixels
+     * take as long as directly, 256 of 14x14 a third less time (Granite Rapids). */
+    if (p->c * p->n > 128 * 128 && tiles < 8) return *why = "too many weights", false;
+    return true;
+}
+
+const hn_kernel ROW = {
+    .name = NAME,
+    .isa = ISA,
+    .order = "exact",
+    .ok = ok,
+    .work = work,
+    .run = run,
+    .packed_bytes = packed_bytes,
+    .pack_key = pack_key,
+    .pack_tasks = pack_tasks,
+    .pack_worth = 64,
+    .pack = pack,
+};
+
+#endif
