@@ -403,6 +403,7 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 576, 576, 14, DEPTHWISE);
     layer(list, 5, 1, 240, 240, 28, DEPTHWISE);
     layer(list, 3, 1, 3, 16, 32, 0);
+    layer(list, 3, 1, 32, 32, 14, 0);
     layer(list, 3, 1, 16, 16, 32, 0);
     layer(list, 3, 1, 16, 16, 32, RESIDUAL | TWICE);
     layer(list, 3, 2, 16, 32, 32, 0);

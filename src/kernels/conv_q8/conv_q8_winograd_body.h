@@ -53,14 +53,13 @@ enum {
     IN = OUT + 2,
     SPOTS = IN * IN,
     TAPS = 9,
-    LANES = HN_VB / 2,      /* s16 in a vector */
-    NR = 2 * HN_VL,         /* outputs of a panel */
-    WIDTH = HN_VB,          /* outputs that end together */
-    CHANNELS = 224,         /* whose products fit, see above */
-    COLUMNS = 16,           /* tiles of a row in a block, at most */
-    BLOCK_BYTES = 24 << 10, /* of V and M, if they are to stay in L1 */
-    BLOCK_MOST = 256 << 10, /* and in L2 */
-    PAD = 32,               /* bytes between spots, lest they lie a multiple of 4 KB apart */
+    LANES = HN_VB / 2,       /* s16 in a vector */
+    NR = 2 * HN_VL,          /* outputs of a panel */
+    WIDTH = HN_VB,           /* outputs that end together */
+    CHANNELS = 224,          /* whose products fit, see above */
+    COLUMNS = 16,            /* tiles of a row in a block, at most */
+    BLOCK_BYTES = 448 << 10, /* of V and M: they stay in L2 */
+    PAD = 32,                /* bytes between spots, lest they lie a multiple of 4 KB apart */
 };
 
 #include "kernels/conv_q8/conv_q8_finish.h"
@@ -81,18 +80,14 @@ typedef struct geometry {
     int64_t pitch, v_spot, m_spot;   /* elements of a row of V, of a spot of V and M */
 } geometry;
 
-static int64_t fitting_tiles(const geometry *g, int64_t most) {
-    return most / (SPOTS * (2 * g->pitch + 4 * g->width));
-}
-
 static geometry measure(const hn_conv_q8 *p) {
     geometry g = {.pairs = hn_q8_ceil(p->c, 2), .ends = hn_q8_ceil(p->n, WIDTH)};
     g.chunks = hn_q8_ceil(2 * g.pairs, CHANNELS);
     g.width = hn_q8_min(WIDTH, hn_q8_ceil(p->n, HN_VL) * HN_VL);
     g.ty = hn_q8_ceil(p->oh, OUT), g.tx = hn_q8_ceil(p->ow, OUT);
     g.pitch = hn_q8_ceil(p->c, LANES) * LANES;
-    int64_t most = fitting_tiles(&g, hn_of_l1(BLOCK_BYTES));
-    if (most < MR) most = hn_q8_max(MR, fitting_tiles(&g, hn_of_l2(BLOCK_MOST)));
+    const int64_t tile = SPOTS * (2 * g.pitch + 4 * g.width); /* bytes */
+    const int64_t most = hn_q8_max(MR, hn_of_l2(BLOCK_BYTES) / tile);
     g.segments = hn_q8_ceil(g.tx, hn_q8_min(most, COLUMNS));
     g.columns = hn_q8_ceil(g.tx, g.segments);
     g.bands = hn_q8_ceil(g.ty, hn_q8_max(1, most / g.columns));
