@@ -402,6 +402,10 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 144, 144, 56, DEPTHWISE);
     layer(list, 3, 1, 576, 576, 14, DEPTHWISE);
     layer(list, 5, 1, 240, 240, 28, DEPTHWISE);
+    layer(list, 3, 1, 8, 8, 48, DEPTHWISE);
+    layer(list, 3, 1, 16, 16, 160, DEPTHWISE);
+    layer(list, 3, 2, 16, 16, 112, DEPTHWISE);
+    layer(list, 3, 2, 72, 72, 56, DEPTHWISE);
     layer(list, 3, 1, 3, 16, 32, 0);
     layer(list, 3, 1, 32, 32, 14, 0);
     layer(list, 3, 1, 16, 16, 32, 0);

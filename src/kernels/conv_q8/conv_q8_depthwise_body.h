@@ -17,6 +17,11 @@
  * A lane keeps the woven rows of one block of one image in a ring of kh. A task is an output row of
  * a block; those of neighbours find most of their rows there.
  *
+ * A last block of few channels would leave most of its vectors empty. It is folded: a vector holds
+ * as many pixels of these channels as it has room for, side by side. For this rows are first copied,
+ * with their padding, to sw planes: pixel i to place i / sw of plane i % sw, so that the pixels that
+ * meet a tap for neighbouring outputs lie side by side.
+ *
  * Channels in a woven group, and in all that meets it, have the order that bytes take by halves
  * within 128 bits: `channel_at` says which. Weights are packed as sums [c], then
  * [block][ky][group][output of a segment][HN_VB places][KU].
@@ -48,10 +53,12 @@ typedef struct geometry {
     int64_t hop;       /* groups from segment to segment */
     int64_t row_bytes; /* of a woven row */
     int64_t weights;   /* of a block */
+    int64_t pixels;    /* in a vector: more than 1 where it is folded */
+    int64_t plane;     /* bytes of a plane, where it is */
 } geometry;
 
 static geometry measure(const hn_conv_q8 *p) {
-    geometry g = {.blocks = hn_q8_ceil(p->c, HN_VB), .groups = hn_q8_ceil(p->kw, KU)};
+    geometry g = {.blocks = hn_q8_ceil(p->c, HN_VB), .groups = hn_q8_ceil(p->kw, KU), .pixels = 1};
     int64_t free_taps = g.groups * KU - p->kw;
     g.outputs = p->dw == 1 ? hn_q8_min(free_taps / p->sw + 1, MAX_OUTPUTS) : 1;
     if (g.outputs == 3) g.outputs = 2;
@@ -72,28 +79,56 @@ static geometry measure(const hn_conv_q8 *p) {
     return g;
 }
 
-/* The channel of a block that is in vector place / HN_VL, lane place % HN_VL. */
-static int64_t channel_at(int64_t place) {
+/* Channels of block i. */
+static int64_t channels_of(const hn_conv_q8 *p, int64_t i) {
+    return hn_q8_min(HN_VB, p->c - i * HN_VB);
+}
+
+/* The geometry of block i: that of all, or of a folded last one. */
+static geometry measure_block(const hn_conv_q8 *p, const geometry *all, int64_t i) {
+    geometry g = *all;
+    const int64_t n = channels_of(p, i);
+    g.pixels = hn_q8_min(HN_VB / n, p->ow);
+    if (g.pixels == 1) return g;
+    g.outputs = 1;
+    g.segments = g.runs = hn_q8_ceil(p->ow, g.pixels);
+    g.hop = g.run = g.groups, g.run_step = g.pixels;
+    if (p->sw == 1 && p->dw == 1 && g.pixels % KU == 0 && g.pixels / KU < g.groups) {
+        g.hop = g.pixels / KU, g.run = 1, g.run_step = KU; /* segments share groups */
+        g.runs = (g.segments - 1) * g.hop + g.groups;
+    }
+    g.row_bytes = g.runs * g.run * GROUP_BYTES;
+    g.weights = p->kh * g.groups * HN_VB * KU;
+    /* Whole vectors are written from every place on. */
+    g.plane = (g.segments * g.pixels + g.groups * KU * p->dw / p->sw) * n + HN_VB;
+    return g;
+}
+
+/* The byte of a vector of a block that is in vector place / HN_VL, lane place % HN_VL. */
+static int64_t byte_at(int64_t place) {
     int64_t vector = place / HN_VL, lane = place % HN_VL;
     return lane / 4 * 16 + vector * 4 + lane % 4;
 }
 
-/* And the place of a channel. */
-static int64_t place_of(int64_t channel) {
-    return channel / 4 % 4 * HN_VL + channel / 16 * 4 + channel % 4;
+/* And the place of a byte. */
+static int64_t place_of(int64_t byte) { return byte / 4 % 4 * HN_VL + byte / 16 * 4 + byte % 4; }
+
+/* The channel at a place, of n in a block; -1: none. */
+static int64_t channel_at(const geometry *g, int64_t n, int64_t place) {
+    const int64_t byte = byte_at(place);
+    return byte < g->pixels * n ? byte % n : -1;
 }
 
 /* Which weight of a block is at a place of its packed ones; kx outside the window: none, 0. */
 typedef struct tap {
-    int64_t ky, kx, c;
+    int64_t ky, kx, place;
 } tap;
 
 static tap tap_at(const hn_conv_q8 *p, const geometry *g, int64_t at) {
     int64_t k = at % KU, place = at / KU % HN_VB, row = at / KU / HN_VB;
     int64_t output = row % g->outputs, group = row / g->outputs % g->groups;
-    return (tap){.ky = row / g->outputs / g->groups,
-                 .kx = group * KU + k - output * p->sw,
-                 .c = channel_at(place)};
+    return (tap){
+        .ky = row / g->outputs / g->groups, .kx = group * KU + k - output * p->sw, .place = place};
 }
 
 typedef struct ring {
@@ -102,20 +137,25 @@ typedef struct ring {
     const char **from; /* the rows of the windows at hand */
     uint8_t *padding;  /* a pixel */
     w_elem *w;         /* of a block, less their zero points */
+    uint8_t *planes;   /* of a row that is folded */
 } ring;
 
 static size_t divide(const hn_conv_q8 *p, const geometry *g, char *base, ring *r) {
-    size_t rows = (size_t)(p->kh * g->row_bytes), padding = hn_q8_round64(HN_VB);
+    const geometry last = measure_block(p, g, g->blocks - 1);
+    const int64_t weights = hn_q8_max(g->weights, last.weights);
+    size_t rows = (size_t)(p->kh * hn_q8_max(g->row_bytes, last.row_bytes));
+    size_t padding = hn_q8_round64(HN_VB);
     size_t lines = hn_q8_round64(p->kh * (int64_t)sizeof(int64_t));
-    size_t w = p->w_zero_points ? hn_q8_round64(g->weights * (int64_t)sizeof(w_elem)) : 0;
+    size_t w = p->w_zero_points ? hn_q8_round64(weights * (int64_t)sizeof(w_elem)) : 0;
     if (base != NULL) {
         r->rows = base;
         r->held = (int64_t *)(base + rows);
         r->from = (const char **)(base + rows + lines);
         r->padding = (uint8_t *)(base + rows + 2 * lines);
         r->w = (w_elem *)(base + rows + 2 * lines + padding);
+        r->planes = (uint8_t *)base + rows + 2 * lines + padding + w;
     }
-    return rows + 2 * lines + padding + w;
+    return rows + 2 * lines + padding + w + (size_t)(p->sw * last.plane);
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -152,17 +192,19 @@ static void subtract_zero_points(const hn_conv_q8 *p, const geometry *g, const i
                                  const w_elem *w, w_elem *to, int64_t n) {
     for (int64_t at = 0; at < g->weights; at++) {
         tap t = tap_at(p, g, at);
-        bool none = t.kx < 0 || t.kx >= p->kw || t.c >= n;
-        to[at] = (w_elem)(w[at] - (none ? 0 : wz[t.c] - hn_q8_w_off(p)));
+        const int64_t c = channel_at(g, n, t.place);
+        const bool none = t.kx < 0 || t.kx >= p->kw || c < 0;
+        to[at] = (w_elem)(w[at] - (none ? 0 : wz[c] - hn_q8_w_off(p)));
     }
 }
 
-static void begin_block(const hn_q8_args *a, const geometry *g, const void *packed, int64_t i,
-                        const ring *r, block *b) {
+/* Block i, whose weights are at w. */
+static void begin_block(const hn_q8_args *a, const geometry *g, const void *packed, const w_elem *w,
+                        int64_t i, const ring *r, block *b) {
     const hn_conv_q8 *p = a->p;
     int32_t sums[HN_VB] = {0}, start[HN_VB] = {0};
-    b->c0 = i * HN_VB, b->n = hn_q8_min(HN_VB, p->c - b->c0);
-    b->w = (const w_elem *)(const void *)((const char *)packed + header_bytes(p)) + i * g->weights;
+    b->c0 = i * HN_VB, b->n = channels_of(p, i);
+    b->w = w;
     memcpy(sums, (const int32_t *)packed + b->c0, (size_t)b->n * sizeof *sums);
     if (p->w_zero_points) {
         subtract_zero_points(p, g, a->wz + b->c0, b->w, r->w, b->n);
@@ -174,10 +216,12 @@ static void begin_block(const hn_q8_args *a, const geometry *g, const void *pack
     hn_q8_begin(a, sums, x_off(p), b->c0, b->n, start, b->in_order);
     b->small = true;
     for (int64_t place = 0; place < HN_VB; place++) {
-        int64_t c = channel_at(place);
+        const int64_t c = channel_at(g, b->n, place);
+        b->start[place] = 0, b->scale[place] = b->fbias[place] = 0.0F;
+        if (c < 0) continue;
         b->start[place] = start[c];
         b->scale[place] = b->in_order[c];
-        b->fbias[place] = a->fbias != NULL && c < b->n ? a->fbias[b->c0 + c] : 0;
+        if (a->fbias != NULL) b->fbias[place] = a->fbias[b->c0 + c];
         double most = fabs((double)start[c]) + 255.0 * 255.0 * (double)(p->kh * p->kw);
         b->small &= most * fabs((double)b->in_order[c]) < 0x1p22;
     }
@@ -219,6 +263,50 @@ HN_INLINE void weave_row(const hn_conv_q8 *p, const geometry *g, const uint8_t *
     }
 }
 
+/* n channels of a row of x, of which `width` pixels are inside the image, with its padding to planes.
+ */
+static void fold_row(const hn_q8_args *a, const geometry *g, const uint8_t *x, int64_t width,
+                     int64_t n, uint8_t *planes) {
+    const hn_conv_q8 *p = a->p;
+    const int64_t all = (g->plane - HN_VB) / n * p->sw;
+    const int64_t first = hn_q8_min(hn_q8_max(p->pl, 0), all);
+    const int64_t last = hn_q8_max(first, hn_q8_min(all, p->pl + width));
+    const hn_vb outside = hn_vb_set1(a->xz);
+    const uint8_t *from = x + (first - p->pl) * p->x_pixel;
+    if (p->sw == 1 && p->x_pixel == n) {
+        memset(planes, a->xz, (size_t)(first * n));
+        memcpy(planes + first * n, from, (size_t)((last - first) * n));
+        memset(planes + last * n, a->xz, (size_t)((all - last) * n));
+        return;
+    }
+    int64_t plane = 0, at = 0; /* of pixel i */
+    for (int64_t i = 0; i < all; i++) {
+        const bool inside = i >= first && i < last;
+        hn_vb_store(planes + plane * g->plane + at,
+                    inside ? hn_vb_load_n(from + (i - first) * p->x_pixel, n) : outside);
+        if (++plane == p->sw) plane = 0, at += n;
+    }
+}
+
+/* Planes to a woven row. */
+static void weave_planes(const hn_conv_q8 *p, const geometry *g, const uint8_t *planes, int64_t n,
+                         char *to) {
+    const hn_vb flip = hn_vb_set1(x_off(p) != 0 ? 0x80 : 0);
+    const int64_t step = g->run_step * n;
+    for (int64_t j = 0; j < g->run; j++) {
+        const uint8_t *from[KU];
+        for (int k = 0; k < KU; k++) {
+            const int64_t pixel = (j * KU + k) * p->dw;
+            from[k] = planes + pixel % p->sw * g->plane + pixel / p->sw * n;
+        }
+        for (int64_t i = 0; i < g->runs; i++) {
+            hn_vb taps[KU];
+            for (int k = 0; k < KU; k++) taps[k] = hn_vb_xor(hn_vb_load(from[k] + i * step), flip);
+            weave(taps, to + (i * g->run + j) * GROUP_BYTES);
+        }
+    }
+}
+
 /* The rows of the windows of output row oy, woven. */
 static void find_rows(const hn_q8_args *a, const geometry *g, const ring *r, const block *b,
                       int64_t image, int64_t oy) {
@@ -233,7 +321,10 @@ static void find_rows(const hn_q8_args *a, const geometry *g, const ring *r, con
         bool inside = iy >= 0 && iy < p->h;
         const uint8_t *x = inside ? a->x + image * p->x_image + iy * p->x_row + b->c0 : a->x;
         int64_t width = inside ? p->w : 0;
-        if (b->n == HN_VB)
+        if (g->pixels > 1) {
+            fold_row(a, g, x, width, b->n, r->planes);
+            weave_planes(p, g, r->planes, b->n, to);
+        } else if (b->n == HN_VB)
             weave_row(p, g, x, width, r->padding, HN_VB, to);
         else
             weave_row(p, g, x, width, r->padding, b->n, to);
@@ -268,9 +359,22 @@ HN_INLINE void add_up(const target *t, int64_t j, const int64_t kh, const int64_
     }
 }
 
+/* A vector of bytes: the outputs of a pixel, or of several, of which `left` are left in the row. */
+HN_INLINE void put(const target *t, hn_vb bytes, int64_t left, const bool folded, uint8_t *to) {
+    const int64_t n = t->b->n, step = t->a->p->y_pixel;
+    const int64_t pixels = folded ? hn_q8_min(t->g->pixels, left) : 1;
+    if (!folded || step == n) {
+        hn_vb_store_part(to, bytes, pixels * n);
+        return;
+    }
+    uint8_t apart[2 * HN_VB];
+    hn_vb_store(apart, bytes);
+    for (int64_t i = 0; i < pixels; i++) hn_vb_store_n(to + i * step, hn_vb_load(apart + i * n), n);
+}
+
 /* Bytes, with nothing added. Limits are applied to bytes, which saturate at those of their type. */
 HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t groups,
-                          const int outputs) {
+                          const int outputs, const bool folded) {
     const hn_conv_q8 *p = t->a->p;
     const block *b = t->b;
     const int32_t bias = p->y == HN_Q8_U8 ? 128 : 0;
@@ -284,24 +388,25 @@ HN_INLINE void make_bytes(const target *t, const int64_t kh, const int64_t group
         start[i] = hn_vi_load(b->start + i * HN_VL);
     }
     uint8_t *to = (uint8_t *)t->a->y + t->y_at;
-    for (int64_t j = 0, left = p->ow; left > 0; j++, left -= outputs) {
+    const int64_t pixels = folded ? t->g->pixels : 1;
+    for (int64_t j = 0, left = p->ow; left > 0; j++, left -= outputs * pixels) {
         hn_vi sum[MAX_OUTPUTS][4];
         UNROLL for (int s = 0; s < outputs; s++) {
             UNROLL for (int i = 0; i < 4; i++) sum[s][i] = start[i];
         }
         add_up(t, j, kh, groups, outputs, b->w, outputs * HN_VB * KU, sum);
-        UNROLL for (int s = 0; s < outputs; s++, to += p->y_pixel) {
+        UNROLL for (int s = 0; s < outputs; s++, to += pixels * p->y_pixel) {
             if (s >= left) break;
             hn_vi y[4];
             UNROLL for (int i = 0; i < 4; i++) y[i] =
                 hn_v_to_int(hn_v_mul(hn_v_from_int(sum[s][i]), scale[i]));
             hn_vb bytes = hn_vb_max(lo, hn_vb_min(hi, narrow(y, zero)));
-            hn_vb_store_part(to, hn_vb_xor(bytes, flip), b->n);
+            put(t, hn_vb_xor(bytes, flip), left, folded, to);
         }
     }
 }
 
-/* Sums of output ox, alone. */
+/* Sums of output ox, or of folded outputs, alone. */
 HN_INLINE void add_up_one(const target *t, int64_t ox, hn_vi (*sum)[4]) {
     const geometry *g = t->g;
     for (int i = 0; i < 4; i++) sum[0][i] = hn_vi_load(t->b->start + i * HN_VL);
@@ -319,8 +424,9 @@ static void make_through_floats(const target *t) {
     const zero_vec zero = spread(p->yz - hn_q8_bias(p->y));
     uint8_t *to = (uint8_t *)t->a->y + t->y_at;
     _Alignas(64) float v[PIXELS * HN_VB];
-    for (int64_t ox = 0; ox < p->ow; ox += PIXELS) {
-        int64_t pixels = hn_q8_min(PIXELS, p->ow - ox);
+    const int64_t outputs = hn_q8_ceil(p->ow, t->g->pixels);
+    for (int64_t ox = 0; ox < outputs; ox += PIXELS) {
+        int64_t pixels = hn_q8_min(PIXELS, outputs - ox);
         for (int64_t i = 0; i < pixels; i++) {
             hn_vi sum[1][4];
             add_up_one(t, ox + i, sum);
@@ -331,12 +437,13 @@ static void make_through_floats(const target *t) {
             }
         }
         hn_q8_activate(&p->act, v, pixels * HN_VB);
-        for (int64_t i = 0; i < pixels; i++, to += p->y_pixel) {
+        for (int64_t i = 0; i < pixels; i++, to += t->g->pixels * p->y_pixel) {
             hn_vf x[4];
             hn_vi y[4];
             hn_q8_fetch_f32(v, 1, i * HN_VB, HN_VB, x);
             hn_q8_divide(&scale, &end, x, y);
-            hn_vb_store_part(to, hn_vb_xor(narrow(y, zero), end.flip), b->n);
+            put(t, hn_vb_xor(narrow(y, zero), end.flip), p->ow - (ox + i) * t->g->pixels,
+                t->g->pixels > 1, to);
         }
     }
 }
@@ -344,14 +451,16 @@ static void make_through_floats(const target *t) {
 /* Whatever else becomes of sums, output by output. */
 static void make_any(const target *t) {
     const hn_conv_q8 *p = t->a->p;
-    for (int64_t ox = 0; ox < p->ow; ox++) {
+    const int64_t n = t->b->n, pixels = t->g->pixels;
+    for (int64_t ox = 0; ox < p->ow; ox += pixels) {
         int32_t places[HN_VB], c[HN_VB];
         hn_vi sum[1][4];
-        add_up_one(t, ox, sum);
+        add_up_one(t, ox / pixels, sum);
         memcpy(places, sum, sizeof places);
-        for (int64_t i = 0; i < HN_VB; i++) c[channel_at(i)] = places[i];
-        hn_q8_finish(t->a, c, t->b->in_order, t->b->c0, t->b->n, 0, t->y_at + ox * p->y_pixel,
-                     t->r_at + ox * p->r_pixel);
+        for (int64_t i = 0; i < HN_VB; i++) c[byte_at(i)] = places[i];
+        for (int64_t i = 0; i < hn_q8_min(pixels, p->ow - ox); i++)
+            hn_q8_finish(t->a, c + i * n, t->b->in_order, t->b->c0, n, 0,
+                         t->y_at + (ox + i) * p->y_pixel, t->r_at + (ox + i) * p->r_pixel);
     }
 }
 
@@ -361,9 +470,9 @@ static void make_any(const target *t) {
 HN_INLINE void make_usual(const target *t, const int outputs) {
     const int64_t three = (3 + KU - 1) / KU;
     if (KU != 2 && t->a->p->kh == 3 && t->g->groups == three)
-        make_bytes(t, 3, three, outputs);
+        make_bytes(t, 3, three, outputs, false);
     else
-        make_bytes(t, t->a->p->kh, t->g->groups, outputs);
+        make_bytes(t, t->a->p->kh, t->g->groups, outputs, false);
 }
 
 static void make_row(const target *t) {
@@ -373,6 +482,8 @@ static void make_row(const target *t) {
         make_through_floats(t);
     else if (!bytes || !t->b->small)
         make_any(t);
+    else if (t->g->pixels > 1)
+        make_bytes(t, p->kh, t->g->groups, 1, true);
     else if (t->g->outputs == 1)
         make_usual(t, 1);
 #if MAX_OUTPUTS > 1
@@ -381,7 +492,7 @@ static void make_row(const target *t) {
 #endif
 #if MAX_OUTPUTS > 2
     else
-        make_bytes(t, p->kh, t->g->groups, 4);
+        make_bytes(t, p->kh, t->g->groups, 4, false);
 #endif
 }
 
@@ -399,7 +510,10 @@ static band band_at(const hn_conv_q8 *p, int64_t parts, int64_t i) {
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase;
     const hn_conv_q8 *p = call->problem;
-    geometry g = measure(p);
+    const geometry g = measure(p);
+    geometry of = g;
+    const char *packed = call->ptr[HN_CONV_Q8_W];
+    const w_elem *w = (const w_elem *)(const void *)(packed + header_bytes(p));
     ring r = {0};
     divide(p, &g, lane, &r);
     hn_q8_args a = hn_q8_args_of(call), without = a;
@@ -414,11 +528,14 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t row = (begin - g.blocks * at.first) % at.rows;
     for (int64_t t = begin; t < end; t++) {
         int64_t oy = (at.first + row) % p->oh, image = (at.first + row) / p->oh;
-        if (t == begin || row == 0) begin_block(&a, &g, call->ptr[HN_CONV_Q8_W], i, &r, &b);
+        if (t == begin || row == 0) {
+            of = measure_block(p, &g, i);
+            begin_block(&a, &of, packed, w + i * g.weights, i, &r, &b);
+        }
         if (t == begin || row == 0 || oy == 0)
             for (int64_t k = 0; k < p->kh; k++) r.held[k] = -1;
-        find_rows(&a, &g, &r, &b, image, oy);
-        make_row(&(target){&without, &g, &b, r.from, image * p->y_image + oy * p->y_row + b.c0,
+        find_rows(&a, &of, &r, &b, image, oy);
+        make_row(&(target){&without, &of, &b, r.from, image * p->y_image + oy * p->y_row + b.c0,
                            image * p->r_image + oy * p->r_row + b.c0});
         if (++row < at.rows) continue;
         row = 0;
@@ -427,43 +544,47 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
 }
 
 static size_t packed_bytes(const void *problem) {
-    geometry g = measure(problem);
-    return header_bytes(problem) + (size_t)(g.blocks * g.weights) * sizeof(w_elem);
+    const geometry g = measure(problem), last = measure_block(problem, &g, g.blocks - 1);
+    return header_bytes(problem) +
+           (size_t)((g.blocks - 1) * g.weights + last.weights) * sizeof(w_elem);
 }
 
 static uint64_t pack_key(const void *problem) {
     const hn_conv_q8 *p = problem;
-    const int64_t of[] = {p->c,   p->kh,  p->kw,     p->sw,           p->dw == 1, p->w_o,
-                          p->w_y, p->w_x, p->w_type, HN_VB * 10 + KU, MAX_OUTPUTS};
+    const int64_t of[] = {p->c,       p->kh,           p->kw,       p->sw,
+                          p->dw == 1, p->w_o,          p->w_y,      p->w_x,
+                          p->w_type,  HN_VB * 10 + KU, MAX_OUTPUTS, p->ow < HN_VB ? p->ow : HN_VB};
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
 static int64_t pack_tasks(const void *problem) { return measure(problem).blocks; }
 
 /* A task is a block. The first outputs of segments have every tap once: they are summed. */
-static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
-                 void *dst) {
-    const hn_conv_q8 *p = problem;
-    geometry g = measure(p);
-    int64_t rows = p->kh * g.groups * g.outputs;
-    w_elem *to = (w_elem *)(void *)((char *)dst + header_bytes(p)) + begin * g.weights;
-    memset(to, 0, (size_t)((end - begin) * g.weights) * sizeof *to);
-    for (int64_t i = begin; i < end; i++, to += g.weights) {
-        int64_t c0 = i * HN_VB, n = hn_q8_min(HN_VB, p->c - c0);
-        int32_t *sums = (int32_t *)dst + c0;
-        memset(sums, 0, hn_q8_round64(n * (int64_t)sizeof *sums));
-        for (int64_t t = 0; t < rows * KU; t++) {
-            int64_t row = t / KU, at = row * HN_VB * KU + t % KU;
-            tap w = tap_at(p, &g, at);
-            if (w.kx < 0 || w.kx >= p->kw) continue;
-            for (int64_t c = 0; c < n; c++) {
-                int64_t from = (c0 + c) * p->w_o + w.ky * p->w_y + w.kx * p->w_x;
-                int8_t weight = hn_q8_weight(p, plain->data, from);
-                to[at + place_of(c) * KU] = weight;
-                if (row % g.outputs == 0) sums[c] += weight;
-            }
+static void pack_block(const hn_conv_q8 *p, const geometry *all, const void *plain, int64_t i,
+                       void *dst) {
+    const geometry g = measure_block(p, all, i);
+    const int64_t c0 = i * HN_VB, n = channels_of(p, i), rows = p->kh * g.groups * g.outputs;
+    int32_t *sums = (int32_t *)dst + c0;
+    w_elem *to = (w_elem *)(void *)((char *)dst + header_bytes(p)) + i * all->weights;
+    memset(to, 0, (size_t)g.weights * sizeof *to);
+    memset(sums, 0, hn_q8_round64(n * (int64_t)sizeof *sums));
+    for (int64_t t = 0; t < rows * KU; t++) {
+        int64_t row = t / KU, at = row * HN_VB * KU + t % KU;
+        tap w = tap_at(p, &g, at);
+        if (w.kx < 0 || w.kx >= p->kw) continue;
+        for (int64_t c = 0; c < n; c++) {
+            int64_t from = (c0 + c) * p->w_o + w.ky * p->w_y + w.kx * p->w_x;
+            int8_t weight = hn_q8_weight(p, plain, from);
+            for (int64_t k = 0; k < g.pixels; k++) to[at + place_of(k * n + c) * KU] = weight;
+            if (row % g.outputs == 0) sums[c] += weight;
         }
     }
+}
+
+static void pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
+                 void *dst) {
+    const geometry all = measure(problem);
+    for (int64_t i = begin; i < end; i++) pack_block(problem, &all, plain->data, i, dst);
 }
 
 static bool ok(const void *problem, const char **why) {
