@@ -215,15 +215,17 @@ static void begin_block(const hn_q8_args *a, const geometry *g, const void *pack
     memset(b->in_order, 0, sizeof b->in_order);
     hn_q8_begin(a, sums, x_off(p), b->c0, b->n, start, b->in_order);
     b->small = true;
-    for (int64_t place = 0; place < HN_VB; place++) {
-        const int64_t c = channel_at(g, b->n, place);
-        b->start[place] = 0, b->scale[place] = b->fbias[place] = 0.0F;
-        if (c < 0) continue;
+    memset(b->start, 0, sizeof b->start);
+    memset(b->scale, 0, sizeof b->scale);
+    memset(b->fbias, 0, sizeof b->fbias);
+    for (int64_t byte = 0, c = 0; byte < g->pixels * b->n; byte++) {
+        const int64_t place = place_of(byte);
         b->start[place] = start[c];
         b->scale[place] = b->in_order[c];
         if (a->fbias != NULL) b->fbias[place] = a->fbias[b->c0 + c];
         double most = fabs((double)start[c]) + 255.0 * 255.0 * (double)(p->kh * p->kw);
         b->small &= most * fabs((double)b->in_order[c]) < 0x1p22;
+        if (++c == b->n) c = 0;
     }
 }
 

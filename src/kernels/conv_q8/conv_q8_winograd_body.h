@@ -101,8 +101,8 @@ static geometry measure(const hn_conv_q8 *p) {
 typedef struct lane_parts {
     int16_t *v;
     int32_t *m;
-    int32_t *c;     /* [rows][OUT][columns * OUT][WIDTH] sums */
-    uint8_t *patch; /* [IN][IN][pitch] a tile at an edge, with its padding */
+    int32_t *c;       /* [rows][OUT][columns * OUT][WIDTH] sums */
+    uint8_t *outside; /* [pitch] a pixel */
 } lane_parts;
 
 static size_t divide(const geometry *g, char *base, lane_parts *l) {
@@ -114,7 +114,7 @@ static size_t divide(const geometry *g, char *base, lane_parts *l) {
     if (l != NULL)
         *l = (lane_parts){(int16_t *)(void *)base, (int32_t *)(void *)(base + v),
                           (int32_t *)(void *)(base + v + m), (uint8_t *)base + v + m + c};
-    return v + m + c + (size_t)(SPOTS * g->pitch);
+    return v + m + c + (size_t)g->pitch;
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -139,14 +139,14 @@ HN_INLINE void forward(const hn_vb d[IN], hn_vb v[IN]) {
     v[5] = W(sub_epi16)(W(sub_epi16)(d[5], d[3]), W(slli_epi16)(b, 2));
 }
 
-/* n <= LANES channels of an input tile, whose rows and pixels lie so far apart. */
-HN_INLINE void transform_channels(const uint8_t *x, int64_t row, int64_t pixel, int64_t n,
-                                  hn_vb flip, int16_t *v, int64_t v_spot) {
+/* n <= LANES channels, from c on, of an input tile whose pixels are at x. */
+HN_INLINE void transform_channels(const uint8_t *const x[SPOTS], int64_t c, int64_t n, hn_vb flip,
+                                  int16_t *v, int64_t v_spot) {
     hn_vb half[SPOTS];
     UNROLL for (int j = 0; j < IN; j++) {
         hn_vb d[IN], t[IN];
         UNROLL for (int i = 0; i < IN; i++) {
-            const uint8_t *at = x + i * row + j * pixel;
+            const uint8_t *at = x[i * IN + j] + c;
             d[i] = W(cvtepu8_epi16)(n == LANES ? load_half(at) : low_half(hn_vb_load_n(at, n)));
             d[i] = hn_vb_xor(d[i], flip);
         }
@@ -157,29 +157,27 @@ HN_INLINE void transform_channels(const uint8_t *x, int64_t row, int64_t pixel, 
         hn_vb t[IN];
         forward(half + i * IN, t);
         if (i == 1) t[1] = W(sub_epi16)(t[1], W(set1_epi16)(36 * 128));
-        UNROLL for (int j = 0; j < IN; j++) hn_vb_store(v + (i * IN + j) * v_spot, t[j]);
+        UNROLL for (int j = 0; j < IN; j++) hn_vb_store(v + (i * IN + j) * v_spot + c, t[j]);
     }
 }
 
-static void transform_tile(const hn_conv_q8 *p, const geometry *g, const uint8_t *x, int64_t row,
-                           int64_t pixel, int16_t *v) {
+static void transform_tile(const hn_conv_q8 *p, const geometry *g, const uint8_t *const x[SPOTS],
+                           int16_t *v) {
     const hn_vb flip = W(set1_epi16)(p->x == HN_Q8_S8 ? 0x80 : 0); /* s8 as u8, 128 more */
     int64_t c = 0;
-    for (; c + LANES <= p->c; c += LANES)
-        transform_channels(x + c, row, pixel, LANES, flip, v + c, g->v_spot);
-    if (c < p->c) transform_channels(x + c, row, pixel, p->c - c, flip, v + c, g->v_spot);
+    for (; c + LANES <= p->c; c += LANES) transform_channels(x, c, LANES, flip, v, g->v_spot);
+    if (c < p->c) transform_channels(x, c, p->c - c, flip, v, g->v_spot);
 }
 
-/* The input tile whose first pixel is (y0, x0), of which some are outside the image at x. */
-static void copy_patch(const hn_q8_args *a, const geometry *g, const uint8_t *x, int64_t y0,
-                       int64_t x0, uint8_t *to) {
-    const hn_conv_q8 *p = a->p;
-    for (int64_t i = 0; i < SPOTS; i++, to += g->pitch) {
-        const int64_t iy = y0 + i / IN, ix = x0 + i % IN;
-        if (iy >= 0 && iy < p->h && ix >= 0 && ix < p->w)
-            memcpy(to, x + iy * p->x_row + ix * p->x_pixel, (size_t)p->c);
-        else
-            memset(to, a->xz, (size_t)p->c);
+/* The pixels of the input tile whose first is (y0, x0), of an image at x. */
+static void find_pixels(const hn_conv_q8 *p, const uint8_t *x, int64_t y0, int64_t x0,
+                        const uint8_t *outside, const uint8_t *at[SPOTS]) {
+    for (int i = 0; i < IN; i++) {
+        const uint8_t *row = x + (y0 + i) * p->x_row + x0 * p->x_pixel;
+        const bool inside = y0 + i >= 0 && y0 + i < p->h;
+        for (int j = 0; j < IN; j++)
+            at[i * IN + j] =
+                inside && x0 + j >= 0 && x0 + j < p->w ? row + j * p->x_pixel : outside;
     }
 }
 
@@ -201,12 +199,9 @@ static void fill_v(const hn_q8_args *a, const geometry *g, const block *b, const
     for (int64_t i = 0; i < b->rows * b->columns; i++, v += g->pitch) {
         const int64_t y0 = (b->ty + i / b->columns) * OUT - p->pt;
         const int64_t x0 = (b->tx + i % b->columns) * OUT - p->pl;
-        if (y0 >= 0 && y0 + IN <= p->h && x0 >= 0 && x0 + IN <= p->w) {
-            transform_tile(p, g, x + y0 * p->x_row + x0 * p->x_pixel, p->x_row, p->x_pixel, v);
-        } else {
-            copy_patch(a, g, x, y0, x0, l->patch);
-            transform_tile(p, g, l->patch, IN * g->pitch, g->pitch, v);
-        }
+        const uint8_t *at[SPOTS];
+        find_pixels(p, x, y0, x0, l->outside, at);
+        transform_tile(p, g, at, v);
     }
 }
 
@@ -376,7 +371,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t brought = -1;
     lane_parts l;
     divide(&g, lane, &l);
-    if (g.width < WIDTH) memset(l.c, 0, (size_t)((char *)l.patch - (char *)l.c));
+    if (g.width < WIDTH) memset(l.c, 0, (size_t)((char *)l.outside - (char *)l.c));
+    memset(l.outside, a.xz, (size_t)g.pitch);
     for (int64_t i = begin; i < end; i++) {
         const block b = block_at(&g, i / groups);
         if (i / groups != brought) fill_v(&a, &g, &b, &l);
