@@ -11,15 +11,17 @@
  * for more.
  *
  * The states h before and after a step are two buffers that change places. There are two ways to
- * cut the work, which give the same bits. A task is a tile of sequences in one direction, all steps
- * of it: nothing waits for anything. Or, when there are fewer of those than lanes and a step is
- * long enough to be worth meeting after, a task is a group of units; a phase is then a step (or one
- * of its two parts), after a first phase that fetches the initial states.
+ * cut the work, which give the same bits. A task is some tiles of sequences in one direction, all
+ * steps of them: nothing waits for anything, and its tiles share what they read of R. Or, when there
+ * are fewer of those than lanes and a step is long enough to be worth meeting after, a task is a
+ * group of units; a phase is then a step (or one of its two parts), after a first phase that fetches
+ * the initial states.
  */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32_columns.h"
 #include "kernels/recurrent_f32/recurrent_f32.h"
@@ -77,6 +79,11 @@ static int64_t tiles_of(const hn_recurrent_f32 *p, int lanes) {
     int64_t least = (p->batch + ROWS - 1) / ROWS, wanted = (lanes + p->dirs - 1) / p->dirs;
     if (TOGETHER || wanted <= least) return least;
     return wanted < p->batch ? wanted : p->batch;
+}
+
+/* Tasks of each direction, where a task is some of its tiles: no more than lanes can take at once. */
+static int64_t shares_of(const hn_recurrent_f32 *p, int lanes) {
+    return hn_least(tiles_of(p, lanes), (lanes + p->dirs - 1) / p->dirs);
 }
 
 static int64_t pitch_of(const hn_recurrent_f32 *p) { return groups_of(p) * units_of(p) * HN_VL; }
@@ -376,7 +383,7 @@ static void step(const hn_call *call, int64_t s, int part, int64_t d, int64_t gr
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_recurrent_f32 *p = problem;
-    int64_t apart = p->dirs * tiles_of(p, lanes), together = p->dirs * groups_of(p);
+    int64_t apart = p->dirs * shares_of(p, lanes), together = p->dirs * groups_of(p);
     int64_t macs = p->dirs * p->batch * hn_recurrent_gates(p->kind) * p->hidden * p->hidden;
     *w = (hn_work){.n_phases = 1, .tasks = {apart}};
     w->scratch = state_bytes(p) + more_scratch(p);
@@ -387,34 +394,61 @@ static void work(const void *problem, int lanes, hn_work *w) {
     for (int i = 0; i < HN_MAX_PHASES; i++) w->tasks[i] = together;
 }
 
-static void run_tile(const hn_call *call, int64_t d, int64_t row, int64_t end) {
+/* How the sequences of a direction are cut into tiles. */
+typedef struct cut {
+    int64_t tiles, rows; /* rows of each tile but the last; 0: of all about the same */
+} cut;
+
+/* For that many tasks in a direction. A task that takes all tiles is done sooner with full ones and
+ * a rest: more sums hide the latency of each. A rest of one would be summed in another order. */
+static cut cut_of(const hn_recurrent_f32 *p, int64_t shares) {
+    bool full = shares == 1 && p->batch % ROWS != 1;
+    return (cut){.tiles = tiles_of(p, (int)(shares * p->dirs)), .rows = full ? ROWS : 0};
+}
+
+/* The first sequence of a tile. */
+static int64_t tile_row(const hn_recurrent_f32 *p, const cut *c, int64_t tile) {
+    return c->rows > 0 ? hn_least(tile * c->rows, p->batch) : p->batch * tile / c->tiles;
+}
+
+/* One part of step s for a group of units, tiles [first, last) one after the other: the first
+ * brings the group of R into L1. */
+static void step_tiles(const hn_call *call, int64_t s, int part, int64_t d, int64_t group,
+                       const cut *c, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++)
+        step(call, s, part, d, group, tile_row(call->problem, c, i),
+             tile_row(call->problem, c, i + 1));
+}
+
+/* All steps of tiles [first, last) in one direction. */
+static void run_tiles(const hn_call *call, int64_t d, const cut *c, int64_t first, int64_t last) {
     const hn_recurrent_f32 *p = call->problem;
-    int64_t groups = groups_of(p);
+    int64_t groups = groups_of(p), row = tile_row(p, c, first), end = tile_row(p, c, last);
     for (int64_t g = 0; g < groups; g++) begin(call, d, g, row, end);
     for (int64_t s = 0; s < p->steps; s++)
         for (int part = 0; part <= two_parts(p); part++) {
             prepare(call, s, part, d, row, end);
-            for (int64_t g = 0; g < groups; g++) step(call, s, part, d, g, row, end);
+            for (int64_t g = 0; g < groups; g++) step_tiles(call, s, part, d, g, c, first, last);
         }
 }
 
 static void run(const hn_call *call, int phase, int64_t first, int64_t last, void *lane) {
     (void)lane;
     const hn_recurrent_f32 *p = call->problem;
-    int64_t groups = groups_of(p);
-    int64_t tiles = call->work->n_phases == 1 ? call->work->tasks[0] / p->dirs : tiles_of(p, 1);
-    for (int64_t t = first; t < last && call->work->n_phases == 1; t++)
-        run_tile(call, t / tiles, p->batch * (t % tiles) / tiles,
-                 p->batch * (t % tiles + 1) / tiles);
-    for (int64_t t = first; t < last && call->work->n_phases > 1; t++)
-        for (int64_t i = 0; i < tiles; i++) {
-            int64_t row = p->batch * i / tiles, end = p->batch * (i + 1) / tiles;
-            int parts = 1 + two_parts(p), at = phase - 1;
-            if (phase == 0)
-                begin(call, t / groups, t % groups, row, end);
-            else
-                step(call, at / parts, at % parts, t / groups, t % groups, row, end);
-        }
+    bool together = call->work->n_phases > 1;
+    int64_t groups = groups_of(p), shares = together ? 1 : call->work->tasks[0] / p->dirs;
+    int parts = 1 + two_parts(p), at = phase - 1;
+    cut c = cut_of(p, shares);
+    for (int64_t t = first; t < last; t++) {
+        int64_t share = t % shares;
+        if (!together)
+            run_tiles(call, t / shares, &c, c.tiles * share / shares,
+                      c.tiles * (share + 1) / shares);
+        else if (phase == 0)
+            begin(call, t / groups, t % groups, 0, p->batch);
+        else
+            step_tiles(call, at / parts, at % parts, t / groups, t % groups, &c, 0, c.tiles);
+    }
 }
 
 #ifndef ROW
