@@ -11,6 +11,9 @@
  * The pitch is the stride times the distance of pixels. Tiles that know it have it in their
  * instructions; those of the common ones do (PITCHES).
  *
+ * `line` is the same for 1x1 windows over pixels that lie on one line: nothing is copied, and the
+ * products of a sum are adjacent.
+ *
  * Weights are packed [group][panel][ky][kx][i][columns], a panel being two vectors of outputs, the
  * last one of a group perhaps one. A sum begins with bias + r and goes through ky, kx, i.
  *
@@ -45,6 +48,7 @@ enum {
                                  on every machine: other rows compute other bits */
     LINE_CHANNELS = 64,
     STRETCH = 4 * SUMS, /* pixels of a task of `line`, about */
+    LINE = -1,          /* stands for the pitch of its tiles */
 };
 
 /* Planar images at strides 1 and 2, images of three channels at the same. */
@@ -157,6 +161,39 @@ typedef struct tile {
     bool store;            /* all outputs, within the limits; else the sums are left in scratch */
 } tile;
 
+/* Adds all products; tap k is offset[k] from where the tile begins. */
+HN_INLINE void add_taps(const tile *t, int64_t taps, const int64_t *offset, int height, int vecs,
+                        int64_t pitch, hn_vf *s) {
+    const float *w = t->w;
+    for (int64_t k = 0; k < taps; k++, w += vecs * HN_VL) {
+        const float *x = t->x + offset[k];
+        hn_vf wv[2];
+        UNROLL for (int v = 0; v < vecs; v++) wv[v] = hn_v_load(w + v * HN_VL);
+        UNROLL for (int i = 0; i < height; i++) {
+            hn_vf xi = hn_v_set1(x[i * pitch]);
+            UNROLL for (int v = 0; v < vecs; v++) s[i * vecs + v] =
+                hn_v_fma(xi, wv[v], s[i * vecs + v]);
+        }
+    }
+}
+
+/* Adds all products of a tile of `line`, where they are adjacent. Three outputs share a pointer: an
+ * instruction can add the pitch once or twice to an address. */
+HN_INLINE void add_line(const tile *t, int64_t taps, int height, int vecs, hn_vf *s) {
+    const float *w = t->w, *x[(SUMS + 2) / 3];
+    UNROLL for (int i = 0; i < (height + 2) / 3; i++) x[i] = t->x + 3 * i * t->pitch;
+    for (int64_t k = 0; k < taps; k++, w += vecs * HN_VL) {
+        hn_vf wv[2];
+        UNROLL for (int v = 0; v < vecs; v++) wv[v] = hn_v_load(w + v * HN_VL);
+        UNROLL for (int i = 0; i < height; i++) {
+            hn_vf xi = hn_v_set1(x[i / 3][i % 3 * t->pitch]);
+            UNROLL for (int v = 0; v < vecs; v++) s[i * vecs + v] =
+                hn_v_fma(xi, wv[v], s[i * vecs + v]);
+        }
+        UNROLL for (int i = 0; i < (height + 2) / 3; i++) x[i]++;
+    }
+}
+
 HN_INLINE void sum(const tile *t, const geometry *g, const lane_parts *l, int height, int vecs,
                    int64_t pitch) {
     hn_vf s[SUMS];
@@ -169,17 +206,10 @@ HN_INLINE void sum(const tile *t, const geometry *g, const lane_parts *l, int he
     if (t->r != NULL)
         UNROLL for (int i = 0; i < height * vecs; i++) s[i] =
             hn_v_add(s[i], hn_v_load(l->sums + i * HN_VL));
-    const float *w = t->w;
-    for (int64_t k = 0; k < g->k; k++, w += vecs * HN_VL) {
-        const float *x = t->x + l->offset[k];
-        hn_vf wv[2];
-        UNROLL for (int v = 0; v < vecs; v++) wv[v] = hn_v_load(w + v * HN_VL);
-        UNROLL for (int i = 0; i < height; i++) {
-            hn_vf xi = hn_v_set1(x[i * pitch]);
-            UNROLL for (int v = 0; v < vecs; v++) s[i * vecs + v] =
-                hn_v_fma(xi, wv[v], s[i * vecs + v]);
-        }
-    }
+    if (pitch == LINE)
+        add_line(t, g->k, height, vecs, s);
+    else
+        add_taps(t, g->k, l->offset, height, vecs, pitch, s);
     if (!t->store) {
         UNROLL for (int i = 0; i < height * vecs; i++) hn_v_store(l->sums + i * HN_VL, s[i]);
         return;
@@ -199,7 +229,7 @@ typedef void sum_fn(const tile *t, const geometry *g, const lane_parts *l);
 
 #define TILE(name, height, vecs, at)                                          \
     static void name(const tile *t, const geometry *g, const lane_parts *l) { \
-        sum(t, g, l, height, vecs, at > 0 ? at : t->pitch);                   \
+        sum(t, g, l, height, vecs, at != 0 ? at : t->pitch);                  \
     }
 #define TILES(at)                                \
     TILE(wide_##at, SUMS / 2, 2, at)             \
@@ -209,6 +239,7 @@ typedef void sum_fn(const tile *t, const geometry *g, const lane_parts *l);
     TILE(narrow_half_##at, SUMS / 2, 1, at)      \
     TILE(narrow_third_##at, (SUMS + 2) / 3, 1, at)
 PITCHES(TILES)
+TILES(LINE)
 TILES(0)
 
 /* Tiles of one vector or of two, of full height, a half and a third of it; pitch 0: any. */
@@ -220,7 +251,7 @@ static const struct {
     {at,                                                  \
      {{narrow_##at, narrow_half_##at, narrow_third_##at}, \
       {wide_##at, wide_half_##at, wide_third_##at}}},
-    PITCHES(ENTRY) ENTRY(0)};
+    PITCHES(ENTRY) ENTRY(LINE) ENTRY(0)};
 
 /* What is added to, where the tile takes it up. */
 static void load_residual(const hn_conv_f32 *p, const tile *t, int64_t width, float *sums) {
@@ -251,31 +282,32 @@ static void store(const hn_conv_f32 *p, const tile *t, int64_t width, const floa
     }
 }
 
-/* One panel of `outputs` neighbouring outputs, whose operands `t` points at. If x ends with them,
- * no tile reads beyond, and there are at least SUMS of them. */
-static void run_row(const hn_conv_f32 *p, const geometry *g, const lane_parts *l, tile t,
-                    int64_t outputs, bool ends) {
-    bool wide = t.n > HN_VL, clip = p->act.kind == HN_ACT_CLIP;
+/* One panel of `outputs` neighbouring outputs, whose operands `t` points at; it moves on. If they are
+ * part of a line, no tile reads beyond them, and there are at least SUMS of them. */
+static void run_row(const hn_conv_f32 *p, const geometry *g, const lane_parts *l, tile *t,
+                    int64_t outputs, bool line) {
+    bool wide = t->n > HN_VL, clip = p->act.kind == HN_ACT_CLIP;
     int64_t height = wide ? SUMS / 2 : SUMS, width = wide ? WIDE : HN_VL;
-    t.pitch = p->sw * g->pixel, t.y_pixel = p->y_pixel;
-    t.lo = clip ? p->act.a : -INFINITY, t.hi = clip ? p->act.b : INFINITY;
+    t->pitch = p->sw * g->pixel, t->y_pixel = p->y_pixel;
+    t->lo = clip ? p->act.a : -INFINITY, t->hi = clip ? p->act.b : INFINITY;
+    int64_t pitch = line ? LINE : t->pitch;
     int kind = 0;
-    while (tiles[kind].pitch != 0 && tiles[kind].pitch != t.pitch) kind++;
+    while (tiles[kind].pitch != 0 && tiles[kind].pitch != pitch) kind++;
     for (int64_t left = outputs; left > 0; left -= height) {
         int part = left <= (height + 2) / 3 ? 3 : left <= height / 2 ? 2 : 1;
         int64_t computed = (height + part - 1) / part;
-        t.outputs = left < computed ? left : computed;
-        t.skip = ends ? computed - t.outputs : 0;
-        t.x -= t.skip * t.pitch, t.y -= t.skip * p->y_pixel, t.outputs += t.skip;
-        if (t.r != NULL) {
-            t.r -= t.skip * p->r_pixel;
-            load_residual(p, &t, width, l->sums);
+        t->outputs = left < computed ? left : computed;
+        t->skip = line ? computed - t->outputs : 0;
+        t->x -= t->skip * t->pitch, t->y -= t->skip * p->y_pixel, t->outputs += t->skip;
+        if (t->r != NULL) {
+            t->r -= t->skip * p->r_pixel;
+            load_residual(p, t, width, l->sums);
         }
-        t.store = (clip || p->act.kind == HN_ACT_NONE) && t.skip == 0 && t.outputs == computed;
-        tiles[kind].fn[wide][part - 1](&t, g, l);
-        if (!t.store) store(p, &t, width, l->sums);
-        t.x += height * t.pitch, t.y += height * p->y_pixel;
-        if (t.r != NULL) t.r += height * p->r_pixel;
+        t->store = (clip || p->act.kind == HN_ACT_NONE) && t->skip == 0 && t->outputs == computed;
+        tiles[kind].fn[wide][part - 1](t, g, l);
+        if (!t->store) store(p, t, width, l->sums);
+        t->x += height * t->pitch, t->y += height * p->y_pixel;
+        if (t->r != NULL) t->r += height * p->r_pixel;
     }
 }
 
@@ -303,7 +335,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                 t.x = l.x + group * g.c * g.tall + i * p->sh * g.row;
                 t.y = (float *)call->ptr[HN_CONV_Y] + image * p->y_image + (oy + i) * p->y_row + n;
                 if (r != NULL) t.r = r + image * p->r_image + (oy + i) * p->r_row + n;
-                run_row(p, &g, &l, t, p->ow, false);
+                run_row(p, &g, &l, &t, p->ow, false);
             }
             w += g.k * (t.n > HN_VL ? WIDE : HN_VL);
             n += t.n;
@@ -323,7 +355,7 @@ static int64_t stretches_of(const hn_conv_f32 *p) {
 static void work_line(const void *problem, int lanes, hn_work *w) {
     const hn_conv_f32 *p = problem;
     (void)lanes;
-    geometry g = {.k = p->c};
+    geometry g = {0}; /* neither a band nor offsets */
     *w = (hn_work){
         .n_phases = 1, .tasks = {stretches_of(p)}, .lane_scratch = divide(&g, NULL, NULL)};
 }
@@ -337,7 +369,6 @@ static void run_line(const hn_call *call, int phase, int64_t begin, int64_t end,
     int64_t stretches = call->work->tasks[0];
     lane_parts l;
     divide(&g, lane, &l);
-    fill_offsets(p, &g, l.offset);
     memset(l.sums, 0, SUMS * WIDE * sizeof(float));
     int64_t last = pixels_of(p) * end / stretches;
     for (int64_t at = pixels_of(p) * begin / stretches; at < last;) {
@@ -350,7 +381,7 @@ static void run_line(const hn_call *call, int phase, int64_t begin, int64_t end,
             t.y = (float *)call->ptr[HN_CONV_Y] + at * p->y_pixel + n;
             if (bias != NULL) t.bias = bias + n;
             if (r != NULL) t.r = r + at * p->r_pixel + n;
-            run_row(p, &g, &l, t, outputs, true);
+            run_row(p, &g, &l, &t, outputs, true);
             w += g.k * WIDE;
         }
         at += outputs;
