@@ -158,8 +158,10 @@ static void fit_weights(const hn_plan *p, const hn_step *s) {
     hn_float *fits = s->family->weights_fit != NULL ? s->family->weights_fit(s->problem) : NULL;
     hn_constant c;
     if (fits == NULL || !hn_step_weights(p, s, &c)) return;
-    if (c.as.kind == HN_STORED_DENSE && c.as.type == HONE_DTYPE_F32)
-        *fits = hn_floats_fit(c.data->data, c.as.n);
+    if (c.as.kind != HN_STORED_DENSE || c.as.type != HONE_DTYPE_F32) return;
+    atomic_int *found = &((hn_tensor *)c.data)->found;
+    if (atomic_load(found) == 0) atomic_store(found, 1 + (int)hn_floats_fit(c.data->data, c.as.n));
+    *fits = (hn_float)(atomic_load(found) - 1);
 }
 
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {

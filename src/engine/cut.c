@@ -42,7 +42,7 @@ static bool is_random(const hn_node *n) {
 /* Whether input i of n is weights that are stored sparse, which the weight store expands. */
 static bool is_sparse_weights(const hn_node *n, int i) {
     const hn_weights_def *w = n->op->weights;
-    const hn_tensor *t = n->inputs[i].value->constant;
+    hn_tensor *t = n->inputs[i].value->constant;
     return w != NULL && w->input == i && w->kind != HN_WEIGHT_STATE && t != NULL &&
            t->values != NULL && t->dtype == HONE_DTYPE_F32 && hn_tensor_sparse_fits(t);
 }

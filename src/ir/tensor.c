@@ -236,10 +236,13 @@ static int64_t sparse_place(const hn_tensor *s, int64_t k) {
     return s->n > 0 ? at : -1;
 }
 
-bool hn_tensor_sparse_fits(const hn_tensor *s) {
-    for (int64_t k = 0; k < s->values->n; k++)
-        if (sparse_place(s, k) < 0) return false;
-    return true;
+bool hn_tensor_sparse_fits(hn_tensor *s) {
+    int found = atomic_load(&s->found);
+    if (found > 0) return found > 1;
+    bool fits = true;
+    for (int64_t k = 0; k < s->values->n && fits; k++) fits = sparse_place(s, k) >= 0;
+    atomic_store(&s->found, 1 + fits);
+    return fits;
 }
 
 hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *s, hn_allocator *alloc,

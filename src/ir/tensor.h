@@ -36,6 +36,10 @@ struct hn_tensor {
     hn_file *file;   /* the mapped file */
     hn_tensor *base; /* the tensor this is a view of */
     void *own;       /* a block of the contents alone, where they are large */
+    /* What was found by reading all of a constant, so that it is read once: number + 1; 0: nothing.
+     * Of f32 the hn_float that holds it exactly (kernels/kernel.h), of a sparse tensor whether it
+     * fits (hn_tensor_sparse_fits). */
+    atomic_int found;
     /* Sparse tensors. */
     hn_tensor *values;  /* [nnz] */
     hn_tensor *indices; /* s64 [nnz] (linear) or [nnz, rank] */
@@ -86,7 +90,7 @@ void hn_tensor_drop(hn_tensor *t);
 void hn_tensor_refill(hn_tensor *t, hn_tensor *from);
 
 /* Whether all indices of a sparse tensor are inside its dims. */
-bool hn_tensor_sparse_fits(const hn_tensor *sparse);
+bool hn_tensor_sparse_fits(hn_tensor *sparse);
 /* A dense tensor with the sparse tensor's contents; indices are checked. */
 hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *sparse, hn_allocator *alloc,
                             hn_error *err);
