@@ -115,14 +115,19 @@ HN_INLINE hn_q8_scale hn_q8_scale_of(float s) {
     return (hn_q8_scale){hn_v_set1(s), hn_v_set1(1 / s)};
 }
 
+/* Where y, the nearest integers to quotients v, may be others than those of the true quotients. */
+HN_INLINE hn_vm hn_q8_unsure(hn_vf v, hn_vi y) {
+    hn_vf off = hn_v_abs(hn_v_sub(v, hn_v_from_int(y)));
+    return hn_v_gt(off, hn_v_set1(0.5f - 0x1p-14f));
+}
+
 /* y = rne(x / s), between the bounds of e. */
 HN_INLINE void hn_q8_divide(const hn_q8_scale *s, const hn_q8_end *e, const hn_vf *x, hn_vi *y) {
     hn_vm unsure[4];
     for (int k = 0; k < 4; k++) {
         hn_vf v = hn_q8_bound(hn_v_mul(x[k], s->inverse), e->lo, e->hi);
         y[k] = hn_v_to_int(v);
-        hn_vf off = hn_v_abs(hn_v_sub(v, hn_v_from_int(y[k])));
-        unsure[k] = hn_v_gt(off, hn_v_set1(0.5f - 0x1p-14f));
+        unsure[k] = hn_q8_unsure(v, y[k]);
     }
     if (hn_vm_any(hn_vm_or(hn_vm_or(unsure[0], unsure[1]), hn_vm_or(unsure[2], unsure[3]))))
         for (int k = 0; k < 4; k++)

@@ -76,11 +76,22 @@ static void cases(check_list *list) {
             add(list, name, p, 0, 0, 0, 0);
         }
     }
+    /* Few channels, by a factor per channel, which is either operand. */
+    static const int64_t channels[][4] = {
+        {1, 1, 40, 16}, {1, 2, 33, 24}, {2, 3, 7, 72}, {1, 1, 9, 3}, {1, 1, 3, 300}};
+    for (int i = 0; i < 20; i++) {
+        hn_binary_q8 p =
+            problem(i % 2 ? HN_BINARY_Q8_MUL : HN_BINARY_Q8_ADD, channels[i / 4], 1 + i % 6);
+        const int per_channel = i / 4 == 2 ? 1 | 4 : 1 | 2 | 4;
+        snprintf(name, sizeof name, "channels_%d", i);
+        add(list, name, p, i % 4 < 2 ? 0 : per_channel, i % 4 < 2 ? per_channel : 0, 0, 0);
+    }
     add(list, "empty", problem(HN_BINARY_Q8_ADD, (const int64_t[]){2, 3, 0, 5}, 0), 0, 0, 0, 0);
-    const int64_t large[] = {1, 1, 3136, 64}, few[] = {1, 1, 49, 24};
+    const int64_t large[] = {1, 1, 3136, 64}, few[] = {1, 1, 49, 24}, thin[] = {1, 1, 3136, 16};
     add(list, "3136x64", problem(HN_BINARY_Q8_ADD, large, 0), 0, 0, 0, BENCH);
     add(list, "49x24", problem(HN_BINARY_Q8_ADD, few, 0), 0, 0, 0, BENCH);
     add(list, "3136x64", problem(HN_BINARY_Q8_MUL, large, 0), 0, 0, 0, BENCH);
+    add(list, "channel_3136x16", problem(HN_BINARY_Q8_MUL, thin, 0), 0, 7, 0, BENCH);
     add(list, "channel_3136x64", problem(HN_BINARY_Q8_MUL, large, 0), 0, 7, 0, BENCH);
 }
 

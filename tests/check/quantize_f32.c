@@ -74,6 +74,17 @@ static void cases(check_list *list) {
             add(list, name, p, k % 2 == 0 ? 0 : SPACE_PITCH,
                 SPACE_EXCHANGED | (i < 4 ? 0 : SPACE_PITCH), scales[i % 4], i == 2 ? NO_ZERO : 0);
         }
+    /* Channels beside each other with a scale each, fewer and more than a vector of bytes. */
+    static const int64_t channels[][4] = {{1, 1, 40, 16}, {1, 2, 33, 24}, {2, 3, 7, 72},
+                                          {1, 1, 9, 1},   {1, 1, 3, 640}, {1, 1, 500, 64}};
+    for (int k = 0; k < 6; k++)
+        for (int i = 0; i < 2; i++) {
+            hn_quantize_f32 p = {.space = space_of(4, channels[k]),
+                                 .type = (k + i) % 2 == 0 ? HN_Q8_U8 : HN_Q8_S8};
+            char name[64];
+            snprintf(name, sizeof name, "channels_%d_%d", k, i);
+            add(list, name, p, 0, 0, k == 2 ? 1 | 4 : 1 | 2 | 4, i == 1 ? NO_ZERO : 0);
+        }
     hn_quantize_f32 p = {.space = space_of(4, (const int64_t[]){2, 3, 0, 5})};
     add(list, "empty", p, 0, 0, SPACE_SINGLE, 0);
     p.dynamic = true;
@@ -89,6 +100,10 @@ static void cases(check_list *list) {
     p.dynamic = false;
     p.space = space_of(4, (const int64_t[]){1, 1, 3, 50176});
     add(list, "image_3x224x224", p, 0, SPACE_EXCHANGED, SPACE_SINGLE, BENCH);
+    p.space = space_of(4, (const int64_t[]){1, 1, 12544, 16});
+    add(list, "channels_12544x16", p, 0, 0, 1 | 2 | 4, BENCH);
+    p.space = space_of(4, (const int64_t[]){1, 1, 784, 88});
+    add(list, "channels_784x88", p, 0, 0, 1 | 2 | 4, BENCH);
     p.space = space_of(4, (const int64_t[]){1, 1, 64, 3136});
     add(list, "image_64x56x56", p, 0, SPACE_EXCHANGED, SPACE_SINGLE, BENCH);
 }

@@ -1,17 +1,39 @@
 /* binary_q8 over the vector vocabulary: HN_VB elements of a row at a time.
  *
  * Rows of adjacent elements, which most are, are widened on their way from memory, and their
- * results bounded by narrowing alone where no sum or product can be large. */
+ * results bounded by narrowing alone where no sum or product can be large.
+ *
+ * Short rows that follow each other in memory and share one of the operands (an image of few
+ * channels, by a factor per channel) are one long row for the other. The shared one is laid out in
+ * lane scratch, a row and a vector of it, so that a vector may begin at any channel. */
 #include <math.h>
 
 #include "kernels/binary_q8/binary_q8.h"
 #include "kernels/q8_simd.h"
-#include "kernels/space_rows.h"
+#include "kernels/q8_turn.h"
+
+/* The operand that short rows share, or -1. */
+static int shared_operand(const hn_space *s) {
+    enum { MOST = 512 }; /* elements of a row: what comes with it matters little in a longer one */
+    const int last = s->rank - 1;
+    const int64_t n = last < 0 ? 0 : s->dims[last];
+    if (last < 1 || n > MOST) return -1;
+    int shared = -1;
+    for (int o = 0; o < HN_BINARY_Q8_OPERANDS_; o++) {
+        if (s->stride[o][last] != 1) return -1;
+        if (s->stride[o][last - 1] == n) continue;
+        if (s->stride[o][last - 1] != 0 || o == HN_BINARY_Q8_Y || shared >= 0) return -1;
+        shared = o;
+    }
+    return shared;
+}
 
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_binary_q8 *p = problem;
     (void)lanes;
-    *w = (hn_work){.n_phases = 1, .tasks = {hn_rows_of(&p->space).tasks}};
+    const hn_rows rows = hn_rows_of(&p->space);
+    *w = (hn_work){.n_phases = 1, .tasks = {rows.tasks}};
+    if (shared_operand(&p->space) >= 0) w->lane_scratch = (size_t)(rows.n + HN_VB);
 }
 
 typedef struct row {
@@ -74,6 +96,20 @@ HN_INLINE void run_row(const row *r, int64_t n, hn_binary_q8_kind kind, bool sma
     if (i < n) step(r, i, n - i, kind);
 }
 
+/* Rows that share an operand, laid out at `shared`: `all` elements of the other one and of y. */
+HN_INLINE void run_shared(row *r, const uint8_t **shared, int64_t n, int64_t all,
+                          hn_binary_q8_kind kind, bool small) {
+    const uint8_t *first = *shared;
+    int64_t i = 0, k = 0;
+    for (; i + HN_VB <= all; i += HN_VB) {
+        *shared = first + k - i;
+        step_adjacent(r, i, kind, small);
+        k = (k + HN_VB) % n;
+    }
+    *shared = first + k - i;
+    if (i < all) step(r, i, all - i, kind);
+}
+
 /* Whether no v is 2^21 or more, and the bounds are the ends of the type. */
 static bool is_small(const hn_binary_q8 *p) {
     float most = p->kind == HN_BINARY_Q8_MUL ? 255 * 255 * fabsf(p->ma)
@@ -81,8 +117,34 @@ static bool is_small(const hn_binary_q8 *p) {
     return most < 0x1p21f && p->lo == hn_q8_lowest(p->y) && p->hi == hn_q8_highest(p->y);
 }
 
+/* `rows` rows of n elements that share an operand, or one that shares none. */
+HN_INLINE void run_as(row *r, int shared, int64_t n, int64_t rows, uint8_t *lane,
+                      hn_binary_q8_kind kind, bool small) {
+    if (shared < 0) {
+        run_row(r, n, kind, small);
+        return;
+    }
+    const uint8_t **operand = shared == HN_BINARY_Q8_A ? &r->a : &r->b;
+    for (int64_t i = 0; i < n; i++) lane[i] = (*operand)[i];
+    for (int64_t i = n; i < n + HN_VB; i++) lane[i] = lane[i - n];
+    *operand = lane;
+    run_shared(r, operand, n, rows * n, kind, small);
+}
+
+static void run_rows(const hn_binary_q8 *p, row *r, int shared, int64_t n, int64_t rows,
+                     uint8_t *lane, bool small) {
+    if (p->kind == HN_BINARY_Q8_MUL && small) /* known to the compiler */
+        run_as(r, shared, n, rows, lane, HN_BINARY_Q8_MUL, true);
+    else if (p->kind == HN_BINARY_Q8_MUL)
+        run_as(r, shared, n, rows, lane, HN_BINARY_Q8_MUL, false);
+    else if (small)
+        run_as(r, shared, n, rows, lane, HN_BINARY_Q8_ADD, true);
+    else
+        run_as(r, shared, n, rows, lane, HN_BINARY_Q8_ADD, false);
+}
+
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
-    (void)phase, (void)lane;
+    (void)phase;
     const hn_binary_q8 *p = call->problem;
     const hn_space *s = &p->space;
     int last = s->rank - 1;
@@ -97,21 +159,22 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
              .ma = hn_v_set1(p->ma),
              .mb = hn_v_set1(p->mb),
              .end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi)};
-    bool small = is_small(p);
-    for (int64_t task = begin; task < end; task++)
-        for (hn_walk w = hn_walk_of(s, &rows, task); w.rows > 0; hn_walk_next(&w)) {
+    const bool small = is_small(p);
+    const int shared = shared_operand(s);
+    for (int64_t task = begin; task < end; task++) {
+        hn_walk w = hn_walk_of(s, &rows, task);
+        while (w.rows > 0) {
+            const int64_t some = shared < 0 ? 1 : hn_q8_run_of(&w);
             r.a = (const uint8_t *)call->ptr[HN_BINARY_Q8_A] + w.offset[HN_BINARY_Q8_A];
             r.b = (const uint8_t *)call->ptr[HN_BINARY_Q8_B] + w.offset[HN_BINARY_Q8_B];
             r.y = (uint8_t *)call->ptr[HN_BINARY_Q8_Y] + w.offset[HN_BINARY_Q8_Y];
-            if (p->kind == HN_BINARY_Q8_MUL && small)
-                run_row(&r, w.n, HN_BINARY_Q8_MUL, true);
-            else if (p->kind == HN_BINARY_Q8_MUL)
-                run_row(&r, w.n, HN_BINARY_Q8_MUL, false);
-            else if (small)
-                run_row(&r, w.n, HN_BINARY_Q8_ADD, true);
+            run_rows(p, &r, shared, w.n, some, lane, small);
+            if (shared < 0)
+                hn_walk_next(&w);
             else
-                run_row(&r, w.n, HN_BINARY_Q8_ADD, false);
+                hn_walk_skip(&w, some);
         }
+    }
 }
 
 const hn_kernel HN_V_ROW(binary_q8) = {

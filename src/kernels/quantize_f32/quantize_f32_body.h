@@ -6,6 +6,10 @@
  *
  * Images whose channels come to lie beside each other are quantized plane by plane into a buffer,
  * from which the channels are woven.
+ *
+ * Rows that follow each other in memory and have the same scales, one per element (an image of
+ * adjacent channels), are quantized as one long row. Its scales repeat: they are laid out in lane
+ * scratch, a row and a vector of them, so that a vector may begin at any channel.
  */
 #include <math.h>
 
@@ -39,6 +43,32 @@ static cut cut_of(const hn_quantize_f32 *p) {
     return c;
 }
 
+/* What the elements of a row are divided by and become, HN_VB more than there are. */
+typedef struct pattern {
+    int64_t n;
+    float *scale, *inverse, *lo, *hi, *zero;
+} pattern;
+
+enum { PATTERN_ARRAYS = 5, PATTERN_MOST = 4096 /* elements of a row: the pattern stays in L2 */ };
+
+/* Whether rows follow each other in memory, with a scale for each of their elements. */
+static bool repeats(const hn_space *s) {
+    const int last = s->rank - 1;
+    if (last < 1 || s->dims[last] < 1 || s->dims[last] > PATTERN_MOST) return false;
+    if (s->stride[HN_QUANTIZE_F32_S][last] != 1) return false;
+    if (s->stride[HN_QUANTIZE_F32_S][last - 1] != 0) return false;
+    if (s->stride[HN_QUANTIZE_F32_Z][last - 1] != 0) return false;
+    return s->stride[HN_QUANTIZE_F32_X][last] == 1 && s->stride[HN_QUANTIZE_F32_Y][last] == 1 &&
+           s->stride[HN_QUANTIZE_F32_X][last - 1] == s->dims[last] &&
+           s->stride[HN_QUANTIZE_F32_Y][last - 1] == s->dims[last];
+}
+
+static pattern pattern_at(int64_t n, void *lane) {
+    float *at = lane;
+    const int64_t room = n + HN_VB;
+    return (pattern){n, at, at + room, at + 2 * room, at + 3 * room, at + 4 * room};
+}
+
 typedef struct range {
     float lo, hi;
 } range;
@@ -55,6 +85,8 @@ static void work(const void *problem, int lanes, hn_work *w) {
                        .scratch = (size_t)c.rows.tasks * sizeof(range)};
     else
         *w = (hn_work){.n_phases = 1, .tasks = {c.rows.tasks}};
+    if (!p->dynamic && repeats(&p->space))
+        w->lane_scratch = (size_t)(PATTERN_ARRAYS * (c.rows.n + HN_VB)) * sizeof(float);
 }
 
 /* ---- ranges -------------------------------------------------------------------------------- */
@@ -132,6 +164,59 @@ HN_INLINE void step_any(const row *r, int64_t i, int64_t n) {
     hn_q8_put(r->y, r->y_stride, i, hn_vb_xor(hn_vb_narrow(y), r->flip), n);
 }
 
+/* The pattern of a row's scales; false where one of them is not invertible. */
+static bool lay_out(const hn_quantize_f32 *p, const row *r, const pattern *t) {
+    const int64_t n = t->n, step = r->z_stride;
+    for (int64_t i = 0; i < n; i++)
+        if (!hn_q8_invertible(fabsf(r->s[i]))) return false;
+    for (int64_t i = 0; i < n + HN_VB; i++) {
+        const int64_t k = i < n ? i : i % n;
+        const uint8_t z = r->z == NULL ? 0 : r->z[k * step];
+        const int32_t zero = p->type == HN_Q8_U8 ? z : (int8_t)z;
+        t->scale[i] = r->s[k];
+        t->inverse[i] = 1 / r->s[k];
+        t->lo[i] = (float)(hn_q8_lowest(p->type) - zero);
+        t->hi[i] = (float)(hn_q8_highest(p->type) - zero);
+        t->zero[i] = (float)(zero - hn_q8_bias(p->type));
+    }
+    return true;
+}
+
+/* Elements i to i + n of a long row, the first of which has scale k of the pattern. */
+HN_INLINE void step_repeated(const row *r, const pattern *t, int64_t k, int64_t i, int64_t n) {
+    hn_vf x[4];
+    hn_vi y[4];
+    hn_vm unsure[4];
+    hn_q8_fetch_f32(r->x, 1, i, n, x);
+    for (int j = 0; j < 4; j++) {
+        const int64_t at = k + j * HN_VL;
+        hn_vf v = hn_q8_bound(hn_v_mul(x[j], hn_v_load(t->inverse + at)), hn_v_load(t->lo + at),
+                              hn_v_load(t->hi + at));
+        y[j] = hn_v_to_int(v);
+        unsure[j] = hn_q8_unsure(v, y[j]);
+    }
+    if (hn_vm_any(hn_vm_or(hn_vm_or(unsure[0], unsure[1]), hn_vm_or(unsure[2], unsure[3]))))
+        for (int j = 0; j < 4; j++) {
+            const int64_t at = k + j * HN_VL;
+            hn_vf v = hn_v_div(x[j], hn_v_load(t->scale + at));
+            y[j] = hn_v_to_int(hn_q8_bound(v, hn_v_load(t->lo + at), hn_v_load(t->hi + at)));
+        }
+    for (int j = 0; j < 4; j++)
+        y[j] = hn_vi_add(y[j], hn_v_to_int(hn_v_load(t->zero + k + j * HN_VL)));
+    hn_vb_store_part(r->y + i, hn_vb_xor(hn_vb_narrow(y), r->flip), n);
+}
+
+static void run_repeated(const row *r, const pattern *t, int64_t rows) {
+    const int64_t all = rows * t->n;
+    int64_t i = 0, k = 0;
+    for (; i + HN_VB <= all; i += HN_VB) {
+        step_repeated(r, t, k, i, HN_VB);
+        k += HN_VB;
+        if (k >= t->n) k = t->n > HN_VB ? k - t->n : k % t->n;
+    }
+    if (i < all) step_repeated(r, t, k, i, all - i);
+}
+
 static void run_row(const hn_quantize_f32 *p, row *r, int64_t n) {
     int64_t i = 0;
     if (r->s_stride == 0 && (r->z == NULL || r->z_stride == 0) && hn_q8_invertible(fabsf(*r->s))) {
@@ -178,7 +263,8 @@ static void run_turned(const hn_quantize_f32 *p, const row *first, const hn_spac
         }
 }
 
-static void quantize(const hn_quantize_f32 *p, const cut *c, const place *at, int64_t task) {
+static void quantize(const hn_quantize_f32 *p, const cut *c, const place *at, int64_t task,
+                     void *lane) {
     const hn_space *s = &c->inner;
     int last = s->rank - 1;
     bool turned = hn_q8_turns(s, HN_QUANTIZE_F32_X, HN_QUANTIZE_F32_Y);
@@ -187,6 +273,9 @@ static void quantize(const hn_quantize_f32 *p, const cut *c, const place *at, in
              .s_stride = s->stride[HN_QUANTIZE_F32_S][last],
              .z_stride = s->stride[HN_QUANTIZE_F32_Z][last],
              .flip = hn_q8_flip(p->type)};
+    const bool repeated = !p->dynamic && repeats(s);
+    const pattern repeating = pattern_at(c->rows.n, lane);
+    const float *laid = NULL; /* scales that the pattern is of */
     hn_walk w = hn_walk_of(s, &c->rows, task);
     while (w.rows > 0) {
         r.x = at->x + w.offset[HN_QUANTIZE_F32_X];
@@ -196,6 +285,11 @@ static void quantize(const hn_quantize_f32 *p, const cut *c, const place *at, in
         if (turned) {
             int64_t run = hn_q8_run_of(&w);
             run_turned(p, &r, s, run, w.n);
+            hn_walk_skip(&w, run);
+        } else if (repeated && (r.s == laid || lay_out(p, &r, &repeating))) {
+            int64_t run = hn_q8_run_of(&w);
+            laid = r.s;
+            run_repeated(&r, &repeating, run);
             hn_walk_skip(&w, run);
         } else {
             run_row(p, &r, w.n);
@@ -212,11 +306,10 @@ static void run_group(const hn_quantize_f32 *p, const cut *c, place at, int64_t 
     range r = {0, 0};
     for (int64_t task = 0; task < c->rows.tasks; task++) r = join(r, range_of(c, at.x, task));
     settle(p, r, at.s, at.z);
-    for (int64_t task = 0; task < c->rows.tasks; task++) quantize(p, c, &at, task);
+    for (int64_t task = 0; task < c->rows.tasks; task++) quantize(p, c, &at, task, NULL);
 }
 
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
-    (void)lane;
     const hn_quantize_f32 *p = call->problem;
     cut c = cut_of(p);
     place at = {.x = call->ptr[HN_QUANTIZE_F32_X],
@@ -230,7 +323,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                     n = c.groups - first < c.group ? c.groups - first : c.group;
             for (int64_t g = first; g < first + n; g++) run_group(p, &c, at, g);
         } else if (!p->dynamic || phase == 2) {
-            quantize(p, &c, &at, task);
+            quantize(p, &c, &at, task, lane);
         } else if (phase == 0) {
             ranges[task] = range_of(&c, at.x, task);
         } else {
