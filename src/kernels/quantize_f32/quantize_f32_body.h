@@ -274,7 +274,7 @@ static void quantize(const hn_quantize_f32 *p, const cut *c, const place *at, in
              .z_stride = s->stride[HN_QUANTIZE_F32_Z][last],
              .flip = hn_q8_flip(p->type)};
     const bool repeated = !p->dynamic && repeats(s);
-    const pattern repeating = pattern_at(c->rows.n, lane);
+    const pattern repeating = repeated ? pattern_at(c->rows.n, lane) : (pattern){0};
     const float *laid = NULL; /* scales that the pattern is of */
     hn_walk w = hn_walk_of(s, &c->rows, task);
     while (w.rows > 0) {
