@@ -359,6 +359,9 @@ static void cases(check_list *list) {
     layer(list, 3, 2, 128, 128, 56, BIAS);
     layer(list, 3, 2, 512, 512, 14, BIAS);
     layer(list, 1, 1, 256, 64, 56, BIAS);
+    layer(list, 1, 1, 96, 24, 56, BIAS);
+    layer(list, 1, 1, 240, 80, 14, BIAS);
+    layer(list, 1, 1, 40, 240, 14, BIAS);
     layer(list, 1, 1, 64, 256, 56, BIAS | RESIDUAL);
     layer(list, 1, 1, 1024, 256, 14, BIAS);
     layer(list, 1, 1, 2048, 512, 7, BIAS);
