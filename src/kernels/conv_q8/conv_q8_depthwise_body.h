@@ -88,6 +88,7 @@ static int64_t channels_of(const hn_conv_q8 *p, int64_t i) {
 static geometry measure_block(const hn_conv_q8 *p, const geometry *all, int64_t i) {
     geometry g = *all;
     const int64_t n = channels_of(p, i);
+    if (2 * n > HN_VB) return g;
     g.pixels = hn_q8_min(HN_VB / n, p->ow);
     if (g.pixels == 1) return g;
     g.outputs = 1;
@@ -215,8 +216,10 @@ static void begin_block(const hn_q8_args *a, const geometry *g, const void *pack
     memset(b->in_order, 0, sizeof b->in_order);
     hn_q8_begin(a, sums, x_off(p), b->c0, b->n, start, b->in_order);
     b->small = true;
-    memset(b->start, 0, sizeof b->start);
-    memset(b->scale, 0, sizeof b->scale);
+    if (g->pixels * b->n < HN_VB) {
+        memset(b->start, 0, sizeof b->start);
+        memset(b->scale, 0, sizeof b->scale);
+    }
     memset(b->fbias, 0, sizeof b->fbias);
     for (int64_t byte = 0, c = 0; byte < g->pixels * b->n; byte++) {
         const int64_t place = place_of(byte);
