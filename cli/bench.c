@@ -155,6 +155,29 @@ static exit_code measure_one(job *j, int i) {
     return code;
 }
 
+/* A model that ran in integers, because nothing else was said, may be faster with parts of it in
+ * float: one short round with precision auto tells, for the first configuration. */
+static exit_code try_auto(job *j) {
+    const double much = 1.05;
+    const result *own = &j->results[0];
+    config c = j->configs[0];
+    result found = {.failed = "not measured"};
+    if (c.precision != NULL || has(j->a, "--layer-precision") || has(j->a, "--quiet") ||
+        strcmp(own->precision, "int8") != 0)
+        return EXIT_DONE;
+    c.precision = "auto";
+    c.seconds /= 2;
+    c.may_fail = true;
+    exit_code code = bench_try(j, &c, &found);
+    if (code != EXIT_DONE) return code;
+    if (found.failed[0] == '\0' && found.choices[0] != '\0' && found.ms.min * much < own->ms.min)
+        note(
+            "warning: parts of this model are faster in float: hone bench %s --precision auto "
+            "takes %.3g instead of %.3g ms; hone run takes that option too",
+            j->a->argument[0], found.ms.min, own->ms.min);
+    return EXIT_DONE;
+}
+
 static exit_code measure_all(job *j, const baseline *b) {
     exit_code code = EXIT_DONE;
     int n = j->n;
@@ -166,7 +189,7 @@ static exit_code measure_all(job *j, const baseline *b) {
         if (has(j->a, "--json")) progress_end(&j->bar);
         bench_json(j, j->n);
     }
-    return code;
+    return code == EXIT_DONE ? try_auto(j) : code;
 }
 
 static exit_code search_and_compare(job *j, const config *common, const baseline *b) {

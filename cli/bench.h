@@ -70,6 +70,8 @@ config *job_add(job *j, const config *c);
 exit_code bench_check(job *j);
 /* Measures one in a process of its own; counts it as done. */
 exit_code bench_measure(job *j, const config *c, result *found);
+/* Measures one the same way, for comparison: it is neither counted nor told about. */
+exit_code bench_try(job *j, const config *c, result *found);
 /* One more round of what was measured last, up to MOST_ROUNDS. */
 exit_code bench_again(job *j, const config *c, result *found);
 

@@ -450,6 +450,8 @@ static exit_code run_child(job *j, const config *c, result *found) {
 
 exit_code bench_check(job *j) { return run_child(j, NULL, NULL); }
 
+exit_code bench_try(job *j, const config *c, result *found) { return run_child(j, c, found); }
+
 exit_code bench_measure(job *j, const config *c, result *found) {
     exit_code code = run_child(j, c, found);
     if (code != EXIT_DONE) return code;

@@ -161,6 +161,7 @@ static hone_status read_precision(hone_session *s, const char *name, hn_engine_o
     const hn_graph *g = s->model->ir->graph;
     hn_layer_precision own = hn_graph_stored_precision(g), asked = own;
     e->auto_precision = name != NULL && strcmp(name, "auto") == 0;
+    e->advises = name == NULL;
     if (name != NULL && !e->auto_precision) {
         HN_CHECK(err, strcmp(name, "f16") != 0, HONE_E_UNSUPPORTED,
                  "precision is f16, which is not available on this machine");

@@ -211,8 +211,9 @@ static hone_status time_choice(const hn_model *m, const hn_compile *how, const p
     return status;
 }
 
+/* us: of the whole as chosen, and in integers. */
 static hone_status measure(const hn_model *m, const hn_compile *how, const parts *p,
-                           hn_choice **out, hn_error *err) {
+                           hn_choice **out, double us[2], hn_error *err) {
     double whole[FORMS], mixed = 1e30;
     hn_choice *some = NULL, *all = NULL;
     hn_compile floats = *how;
@@ -226,6 +227,8 @@ static hone_status measure(const hn_model *m, const hn_compile *how, const parts
     double least = whole[INT8] * WORTH;
     if (mixed < least) best = &some, least = mixed * WORTH;
     if (whole[F32] < least) best = &all;
+    us[0] = best == &all ? whole[F32] : best == &some ? mixed : whole[INT8];
+    us[1] = whole[INT8];
     if (status == HONE_OK && best != NULL) {
         *out = *best;
         *best = NULL;
@@ -257,10 +260,11 @@ static hone_status recall(hn_tuner *t, uint64_t graph, const hn_compile *how, hn
     return HONE_OK;
 }
 
+/* The choice without a name is the whole. */
 static hone_status keep(hn_tuner *t, uint64_t graph, const hn_compile *how, const hn_choice *c,
-                        int64_t ns, hn_error *err) {
+                        const double us[2], int64_t ns, hn_error *err) {
     int lanes = hn_pool_threads(how->pool);
-    HN_TRY(hn_tuner_keep_choice(t, graph, lanes, "", (const double[]){0, 0}, ns, err));
+    HN_TRY(hn_tuner_keep_choice(t, graph, lanes, "", us, ns, err));
     for (; c != NULL; c = c->next)
         HN_TRY(hn_tuner_keep_choice(t, graph, lanes, c->rule.name,
                                     (const double[]){c->f32_us, c->int8_us}, 0, err));
@@ -279,11 +283,24 @@ hone_status hn_choose_precision(const hn_model *m, const hn_compile *how, hn_cho
     int64_t begun = hn_clock_ns();
     hone_status status = find_parts(m, how->alloc, &p, err);
     if (status == HONE_OK && p.n > 0) {
-        if (measure(m, how, &p, out, &why) == HONE_OK)
-            status = keep(how->tuner, graph, how, *out, hn_clock_ns() - begun, err);
+        if (measure(m, how, &p, out, us, &why) == HONE_OK)
+            status = keep(how->tuner, graph, how, *out, us, hn_clock_ns() - begun, err);
         else
             hn_log(HONE_LOG_WARN, "precision auto stays with int8: %s", why.text);
     }
     hn_free(how->alloc, p.list);
     return status;
+}
+
+void hn_choice_warn(const hn_model *m, const hn_compile *how) {
+    const double much = 1.05;
+    double us[2];
+    if (how->layers.way.no_integers || how->layers.n > 0) return;
+    const char *name =
+        hn_tuner_choice(how->tuner, hn_choice_key(m->graph), hn_pool_threads(how->pool), 0, us);
+    if (name != NULL && name[0] == '\0' && us[0] * much < us[1])
+        hn_log(HONE_LOG_WARN,
+               "parts of this model are faster in float: --precision auto takes %.3g instead of "
+               "%.3g ms, as the tuning cache says",
+               us[0] * 1e-3, us[1] * 1e-3);
 }

@@ -50,6 +50,7 @@ typedef struct hn_engine_options {
     hn_layers layers; /* rules outlive the engine */
     /* Quantized values may also be computed in float: what was measured faster is taken. */
     bool auto_precision;
+    bool advises;    /* warns where the tuner knows that auto_precision is faster */
     bool parallel;   /* independent steps at the same time (together.h) */
     uint64_t seed;   /* of random operators without a seed of their own */
     hn_tuner *tuner; /* NULL: the first kernel that accepts; outlives the engine */

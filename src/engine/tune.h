@@ -11,7 +11,7 @@
  *                             lanes         `all` lanes or `one`
  *
  * What precision "auto" chose (choice.h) is kept too: a line without a name for each graph it has
- * looked at, and one for each operator that it left in float.
+ * looked at, with its time as chosen and in integers, and one for each operator that it left in float.
  *
  *   auto 5f3a90c2d1187be4 2 310.2 350.1 conv12
  *        ^graph           ^ ^us f32 ^us int8
