@@ -197,6 +197,8 @@ for op in "ReduceMax ReduceMean ReduceMin ReduceSum ReduceProd".split():
     for dtype in (I32, I64, F64):
         add(op, f"{type_name(dtype)} last axis", lambda k, dtype=dtype: (
             [whole(TOKENS[k], 0, 2, dtype), ints(-1)], {}), opset=18)  # fmt: skip
+for op in "ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum".split():
+    add(op, "f64 last axis", lambda k: ([real(TOKENS[k], 0.1, 3, F64), ints(-1)], {}), opset=18)
 add("ReduceSum", "i64 first axis", lambda k: ([whole(TOKENS[k][1:], 0, 9), ints(0)], {}))
 add("ReduceMax", "u8 last axis", lambda k: ([whole(TOKENS[k], 0, 99, U8), ints(-1)], {}), opset=18)
 add("ReduceMax", "bool last axis", lambda k: ([flags(TOKENS[k], 0.01), ints(-1)], {}), opset=20)

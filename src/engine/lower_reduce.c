@@ -44,6 +44,10 @@ static hn_reduce_num_op number_op(hn_reduce_op op) {
         case HN_REDUCE_PROD: return HN_REDUCE_NUM_PROD;
         case HN_REDUCE_MAX: return HN_REDUCE_NUM_MAX;
         case HN_REDUCE_MIN: return HN_REDUCE_NUM_MIN;
+        case HN_REDUCE_L1: return HN_REDUCE_NUM_L1;
+        case HN_REDUCE_L2: return HN_REDUCE_NUM_L2;
+        case HN_REDUCE_SUMSQ: return HN_REDUCE_NUM_SUMSQ;
+        case HN_REDUCE_LOGSUM: return HN_REDUCE_NUM_LOGSUM;
         default: return HN_REDUCE_NUM_OPS_;
     }
 }

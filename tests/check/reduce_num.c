@@ -15,14 +15,15 @@ static check_type type_of(hone_dtype t) {
 
 static check_case *add(check_list *list, hn_reduce_num_op op, hone_dtype t, int64_t outer,
                        int64_t r, int64_t inner) {
-    static const char *const names[] = {"sum", "mean", "prod", "max", "min"};
+    static const char *const names[] = {"sum", "mean", "prod",  "max",   "min",
+                                        "l1",  "l2",   "sumsq", "logsum"};
     hn_reduce_num p = {.op = op, .dtype = t, .outer = outer, .r = r, .inner = inner};
     check_case *c = check_add(list, "%s_%s_%lldx%lldx%lld", names[op], hone_dtype_name(t),
                               (long long)outer, (long long)r, (long long)inner);
     memcpy(c->problem, &p, sizeof p);
     check_operand_add(c, CHECK_IN, type_of(t), outer * r * inner);
     check_operand_add(c, CHECK_OUT, type_of(t), outer * inner);
-    c->only_random = t != HONE_DTYPE_F64;
+    c->only_random = t != HONE_DTYPE_F64 || op == HN_REDUCE_NUM_LOGSUM;
     c->rel = 2 * (double)r;
     c->flops = (double)(outer * r * inner);
     c->bytes = c->flops * hone_dtype_bits(t) / 8;
@@ -55,6 +56,9 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
     hn_reduce_num p;
     memcpy(&p, c->problem, sizeof p);
     (void)kind;
+    bool positive = p.op == HN_REDUCE_NUM_LOGSUM && operand == HN_REDUCE_NUM_X;
+    for (size_t i = 0; i < o->count && positive; i++) ((double *)data)[i] = 2 + hn_rng_f64(rng);
+    if (positive) return true;
     for (size_t i = 0; i < o->count && o->type != CHECK_F64; i++) {
         uint64_t v = hn_rng_u64(rng) | 1;
         if (o->type == CHECK_I64)

@@ -62,8 +62,8 @@ static void declined(void **state) {
         "m (float[3,5,7] x) => (float[1,5,1] y) <int64[2] axes = {0, 2}> {"
         " y = ReduceSum (x, axes) }",
         "reference ReduceSum");
-    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceL2 (x) }",
-                  "reference ReduceL2");
+    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceLogSumExp (x) }",
+                  "reference ReduceLogSumExp");
     engine_agrees(
         "m (float[3,5] x) => (float[3,5] y) { y = ReduceSum <noop_with_empty_axes = 1> (x) }",
         "reference ReduceSum");
@@ -78,6 +78,14 @@ static void kinds(void **state) {
         "reduce_f32 ReduceMean");
     engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceSum (x) }",
                   "reduce_num ReduceSum");
+    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceL1 (x) }",
+                  "reduce_num ReduceL1");
+    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceL2 (x) }",
+                  "reduce_num ReduceL2");
+    engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceSumSquare (x) }",
+                  "reduce_num ReduceSumSquare");
+    engine_agrees("m (double[3,5] x) => (double[1,1] y) { a = Abs (x) y = ReduceLogSum (a) }",
+                  "map_int Abs, reduce_num ReduceLogSum");
     engine_agrees(
         "m (int64[3,5] x) => (int64[3,1] y) <int64[1] axes = {1}> {"
         " y = ReduceMax (x, axes) }",

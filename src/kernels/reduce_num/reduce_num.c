@@ -20,5 +20,6 @@ const hn_family hn_reduce_num_family = {
 bool hn_reduce_num_has(hn_reduce_num_op op, hone_dtype t) {
     hn_dtypes wide = HN_DTYPE_BIT(F64) | HN_DTYPE_BIT(S64) | HN_DTYPE_BIT(S32);
     hn_dtypes bytes = HN_DTYPE_BIT(S8) | HN_DTYPE_BIT(U8) | HN_DTYPE_BIT(BOOL);
+    if (op > HN_REDUCE_NUM_MIN) return t == HONE_DTYPE_F64;
     return hn_dtype_in(t, op >= HN_REDUCE_NUM_MAX ? wide | bytes : wide);
 }

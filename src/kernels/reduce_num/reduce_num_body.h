@@ -87,12 +87,20 @@ static void work(const void *problem, int lanes, hn_work *w) {
 #define REDUCE(name, T, A, start, formula, finish) \
     FOLD_SAME(name, T, A, start, formula)          \
     REDUCTION(name, T, A, finish)
+/* A sum of something of each element. */
+#define SUM_OF(name, term, finish)                   \
+    FOLD(name, double, double, 0, a + (term), a + v) \
+    REDUCTION(name, double, double, finish)
 
 REDUCE(sum_f64, double, double, 0, a + v, sum)
 REDUCE(mean_f64, double, double, 0, a + v, sum / (double)r)
 REDUCE(prod_f64, double, double, 1, a *v, sum)
 REDUCE(max_f64, double, double, -(double)INFINITY, ((v > a) | (v != v)) ? v : a, sum)
 REDUCE(min_f64, double, double, (double)INFINITY, ((v < a) | (v != v)) ? v : a, sum)
+SUM_OF(l1_f64, fabs(v), sum)
+SUM_OF(l2_f64, v *v, sqrt(sum))
+SUM_OF(sumsq_f64, v *v, sum)
+SUM_OF(logsum_f64, v, log(sum))
 REDUCE(sum_s64, int64_t, uint64_t, 0, a + (uint64_t)v, sum)
 REDUCE(prod_s64, int64_t, uint64_t, 1, a *(uint64_t)v, sum)
 REDUCE(max_s64, int64_t, int64_t, INT64_MIN, v > a ? v : a, sum)
@@ -132,7 +140,7 @@ typedef void reduction(const hn_reduce_num *p, const void *x, void *y, int64_t a
 
 static reduction *reduction_of(const hn_reduce_num *p) {
     static reduction *const table[][HN_REDUCE_NUM_OPS_] = {
-        {sum_f64, mean_f64, prod_f64, max_f64, min_f64},
+        {sum_f64, mean_f64, prod_f64, max_f64, min_f64, l1_f64, l2_f64, sumsq_f64, logsum_f64},
         {sum_s64, mean_s64, prod_s64, max_s64, min_s64},
         {sum_s32, mean_s32, prod_s32, max_s32, min_s32},
         {NULL, NULL, NULL, max_s8, min_s8},
