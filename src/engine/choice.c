@@ -295,7 +295,9 @@ hone_status hn_choose_precision(const hn_model *m, const hn_compile *how, hn_cho
 void hn_choice_warn(const hn_model *m, const hn_compile *how) {
     const double much = 1.05;
     double us[2];
-    if (how->layers.way.no_integers || how->layers.n > 0) return;
+    if (how->tuner == NULL || how->layers.way.no_integers || how->layers.n > 0 ||
+        !hn_graph_is_quantized(m->graph))
+        return;
     const char *name =
         hn_tuner_choice(how->tuner, hn_choice_key(m->graph), hn_pool_threads(how->pool), 0, us);
     if (name != NULL && name[0] == '\0' && us[0] * much < us[1])

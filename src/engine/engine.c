@@ -442,6 +442,7 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
                       .n_pairs = e->depth == 0 && n->cut == NULL ? e->o.n_pairs : 0,
                       .pairs = e->o.pairs};
     if (e->o.advises) hn_choice_warn(m, &how);
+    e->o.advises = false; /* once is enough */
     HN_TRY(e->o.auto_precision && !e->o.shows ? create_chosen(e, n, m, &how, err)
                                               : hn_plan_create(&n->plan, m, &how, err));
     hn_span_end("compile", "plan", span, (int64_t)atomic_load(&e->o.alloc->live));
