@@ -406,6 +406,7 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 16, 16, 160, DEPTHWISE);
     layer(list, 3, 2, 16, 16, 112, DEPTHWISE);
     layer(list, 3, 2, 72, 72, 56, DEPTHWISE);
+    layer(list, 3, 1, 1, 16, 28, 0);
     layer(list, 3, 1, 3, 16, 32, 0);
     layer(list, 3, 1, 32, 32, 14, 0);
     layer(list, 3, 1, 16, 16, 32, 0);

@@ -61,6 +61,7 @@ enum {
     SMALL_BYTES = 24 << 10,     /* of those: they stay in L1 */
     BLOCK_MOST = 252 / MR * MR, /* and if weights do not stay in L2 from block to block */
     WEIGHTS_BYTES = 1 << 18,    /* that do */
+    FEW_PRODUCTS = 32,          /* in a window: a block costs more to begin than a pixel */
     COLUMNS = 48,               /* pixels of a row in a strip, at most */
     ROW_ELEMENTS = 16 << 10,    /* of a row of the image in a strip, at most */
     BLOCK_BYTES = 640 << 10,    /* of windows: they stay in L2 */
@@ -111,7 +112,8 @@ static void measure_strips(const hn_conv_q8 *p, geometry *g) {
     g->lines = p->kh, g->line_k = p->kw * p->c;
     g->segments = hn_q8_ceil(p->ow, most);
     g->columns = hn_q8_ceil(p->ow, g->segments);
-    g->bands = hn_q8_ceil(p->oh, hn_q8_max(1, BLOCK_SMALL / g->columns));
+    const int64_t pixels = g->k <= FEW_PRODUCTS ? BLOCK_MOST : BLOCK_SMALL;
+    g->bands = hn_q8_ceil(p->oh, hn_q8_max(1, pixels / g->columns));
     g->rows = hn_q8_ceil(p->oh, g->bands);
     g->row = (int64_t)hn_q8_round64(((most - 1) * p->sw + p->kw) * p->c + KU);
     g->image_rows = (g->rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
