@@ -244,8 +244,8 @@ typedef void multiply_fn(const int16_t *v, int64_t pitch, const int16_t *u, int6
 #define WIDE(rows) wide_##rows,
 #define NARROW(rows) narrow_##rows,
 EACH_ROWS(MULTIPLY)
-static multiply_fn *const wide[] = {EACH_ROWS(WIDE)};
-static multiply_fn *const narrow[] = {EACH_ROWS(NARROW)};
+/* Of panels that are narrow or wide, by tiles less 1. */
+static multiply_fn *const products[2][MR] = {{EACH_ROWS(NARROW)}, {EACH_ROWS(WIDE)}};
 
 /* Pairs of channels. */
 typedef struct chunk {
@@ -271,9 +271,9 @@ static void fill_m(const geometry *g, const lane_parts *l, int64_t tiles, const 
                 const int64_t row = tiles * i / strips, rows = tiles * (i + 1) / strips - row;
                 for (int64_t at = bytes * i / strips; at < bytes * (i + 1) / strips; at += 64)
                     __builtin_prefetch((const char *)u + AHEAD + at, 0, 2);
-                (some < NR ? narrow : wide)[rows - 1](
-                    l->v + e * g->v_spot + row * g->pitch + 2 * of.first, g->pitch, u, of.n,
-                    l->m + e * g->m_spot + row * g->width + n, g->width);
+                products[some == NR][rows - 1](l->v + e * g->v_spot + row * g->pitch + 2 * of.first,
+                                               g->pitch, u, of.n,
+                                               l->m + e * g->m_spot + row * g->width + n, g->width);
             }
         }
     }
