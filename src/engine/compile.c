@@ -237,9 +237,10 @@ static hone_status align_constants(hn_plan *p, hn_weights *w, hn_error *err) {
         for (int k = 0; k < s->n_operands && s->space == HN_SPACE_HOST; k++)
             HN_TRY(
                 align_operand(p, w, s->operands[k].buffer, s->family->any_address >> k & 1, err));
-        bool any = (s->node->op->traits & HN_ANY_ADDRESS) != 0;
-        for (int k = 0; k < s->n_in; k++)
-            HN_TRY(align_operand(p, w, s->in[k].buffer, any && k == 0, err));
+        for (int k = 0; k < s->n_in; k++) {
+            bool any = k == 0 && (s->node->op->traits & HN_ANY_ADDRESS) != 0;
+            HN_TRY(align_operand(p, w, s->in[k].buffer, any, err));
+        }
     }
     return HONE_OK;
 }
