@@ -5,12 +5,12 @@
  *     y = Constant <value> ()           becomes   the initializer y
  *     y = Sqrt (c), y an output         becomes   y = Constant <value> ()
  *
- * Fires when inference knows all outputs of a node as numbers, or all its inputs are constants; not
- * for random operators, control flow, or what weights are kept small by: DequantizeLinear, and
- * Gather from a codebook. What a fold adds to the file is charged against max_growth: the bytes of its outputs less
- * those of the constants that go with it, which a constant used by several nodes that fold (the
- * slices a weight is put together from in another order) does in as many shares. Work over
- * MOST_MACS is left to whoever runs the model.
+ * Fires when inference knows all outputs of a node as numbers, or all its inputs are constants;
+ * not for random operators, control flow, or what weights are kept small by: DequantizeLinear, and
+ * Gather from a codebook. What a fold adds to the file is charged against max_growth: the bytes of
+ * its outputs less those of the constants that go with it, which a constant used by several nodes
+ * that fold (the slices a weight is put together from in another order) does in as many shares.
+ * Work over MOST_MACS is left to whoever runs the model.
  */
 #include "base/size.h"
 #include "ops/eval.h"
