@@ -2,6 +2,7 @@
  * given or, in training mode, by its own, which then move the running ones.
  */
 #include "ops/norm_ref.h"
+#include "ops/grad.h"
 
 static bool training(const hn_node *n) { return hn_attr_i(n, "training_mode") != 0; }
 
@@ -60,6 +61,39 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* By given statistics it multiplies and adds; in training mode these are X's own. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], per[HONE_MAX_RANK];
+    hn_value *x = hn_grad_in(g, 0), *mean = hn_grad_in(g, 3), *var = hn_grad_in(g, 4);
+    int rank = hn_grad_dims(g, x, dims);
+    if (rank < 2) return hn_grad_refuse(g, "its input has no axis of channels", err);
+    if (training(g->node)) {
+        hn_node *stats = hn_emit_node(g, HN_TRAIN_DOMAIN, "BatchStats", 2, 1, &x);
+        hn_value *in[] = {g->dy[0], x, hn_grad_in(g, 1), hn_emitted(stats, 0), hn_emitted(stats, 1)};
+        hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "BatchNormGrad", 3, 5, in);
+        hn_emit_copied(g, n, "epsilon");
+        for (int i = 0; i < 3; i++) hn_give(g, i, hn_emitted(n, i));
+        return HONE_OK;
+    }
+    for (int i = 0; i < rank; i++) per[i] = i == 1 ? dims[1] : 1;
+    hn_value *shift = hn_emit_number(g, (double)hn_attr_f(g->node, "epsilon"));
+    hn_value *root = HN_EMIT1(g, "Sqrt", HN_EMIT2(g, "Add", var, shift));
+    hn_value *r = hn_emit_reshape(g, HN_EMIT1(g, "Reciprocal", root), rank, per);
+    hn_value *scale = hn_emit_reshape(g, hn_grad_in(g, 1), rank, per);
+    if (hn_grad_wants(g, 0))
+        hn_give(g, 0, HN_EMIT2(g, "Mul", g->dy[0], HN_EMIT2(g, "Mul", scale, r)));
+    uint32_t others = ((1u << rank) - 1) & ~2u;
+    if (hn_grad_wants(g, 1)) {
+        hn_value *d = HN_EMIT2(g, "Sub", x, hn_emit_reshape(g, mean, rank, per));
+        hn_value *xhat = HN_EMIT2(g, "Mul", d, r);
+        hn_give(g, 1, hn_emit_sum(g, HN_EMIT2(g, "Mul", g->dy[0], xhat), others, false));
+    }
+    if (hn_grad_wants(g, 2)) hn_give(g, 2, hn_emit_sum(g, g->dy[0], others, false));
+    if (hn_grad_wants(g, 3) || hn_grad_wants(g, 4))
+        return hn_grad_refuse(g, "its statistics are trained", err);
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_batch_normalization = {
     .name = "BatchNormalization",
     .versions = "1 6 7 9 14 15",
@@ -72,4 +106,5 @@ const hn_op_def hn_op_batch_normalization = {
                                    {0}},
     .settings = 1 << 3 | 1 << 4,
     .infer = infer,
-    .ref = ref};
+    .ref = ref,
+    .grad = grad};

@@ -182,26 +182,27 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define BINARY(lc, NAME, VERSIONS, TYPES, ROLE, ...)                       \
+#define BINARY(lc, NAME, VERSIONS, TYPES, ROLE, DERIVATIVE, ...)                       \
     const hn_op_def hn_op_##lc = {.name = NAME,                            \
                                   .versions = VERSIONS,                    \
                                   .sig = "(A:T, B:T) -> (C:T); T: " TYPES, \
                                   .role = HN_ROLE_##ROLE,                  \
                                   .infer = infer,                          \
                                   .ref = ref,                              \
+                                  .derivative = DERIVATIVE, \
                                   .data = &(const binary){__VA_ARGS__}};
 
 /* clang-format off */
-BINARY(add, "Add", "1 6 7 13 14", "num", ADD, add_f64, add_s64, hn_known_add, false)
-BINARY(sub, "Sub", "1 6 7 13 14", "num", SUB, sub_f64, sub_s64, sub_known, false)
-BINARY(mul, "Mul", "1 6 7 13 14", "num", MUL, mul_f64, mul_s64, hn_known_mul, false)
-BINARY(div, "Div", "1 6 7 13 14", "num", NONE, div_f64, div_s64, div_known, true)
-BINARY(and, "And", "1 7", "bool", NONE, .s64 = and_s64)
-BINARY(or, "Or", "1 7", "bool", NONE, .s64 = or_s64)
-BINARY(xor, "Xor", "1 7", "bool", NONE, .s64 = xor_s64)
-BINARY(bitwise_and, "BitwiseAnd", "18", "int", NONE, .s64 = and_s64)
-BINARY(bitwise_or, "BitwiseOr", "18", "int", NONE, .s64 = or_s64)
-BINARY(bitwise_xor, "BitwiseXor", "18", "int", NONE, .s64 = xor_s64)
+BINARY(add, "Add", "1 6 7 13 14", "num", ADD, "1; 1", add_f64, add_s64, hn_known_add, false)
+BINARY(sub, "Sub", "1 6 7 13 14", "num", SUB, "1; -1", sub_f64, sub_s64, sub_known, false)
+BINARY(mul, "Mul", "1 6 7 13 14", "num", MUL, "b; a", mul_f64, mul_s64, hn_known_mul, false)
+BINARY(div, "Div", "1 6 7 13 14", "num", NONE, "1 / b; -(y / b)", div_f64, div_s64, div_known, true)
+BINARY(and, "And", "1 7", "bool", NONE, NULL, .s64 = and_s64)
+BINARY(or, "Or", "1 7", "bool", NONE, NULL, .s64 = or_s64)
+BINARY(xor, "Xor", "1 7", "bool", NONE, NULL, .s64 = xor_s64)
+BINARY(bitwise_and, "BitwiseAnd", "18", "int", NONE, NULL, .s64 = and_s64)
+BINARY(bitwise_or, "BitwiseOr", "18", "int", NONE, NULL, .s64 = or_s64)
+BINARY(bitwise_xor, "BitwiseXor", "18", "int", NONE, NULL, .s64 = xor_s64)
 /* clang-format on */
 
 static hone_status ref_shift(hn_eval *e, hn_error *err) {
@@ -242,6 +243,7 @@ const hn_op_def hn_op_mod = {.name = "Mod",
                              .attrs = (const hn_attr_def[]){HN_ATTR_I("fmod", 0), {0}},
                              .infer = infer_mod,
                              .ref = ref_mod,
+                             .derivative = "1; -((a - y) / b)",
                              .data = &mods[0]};
 
 /* ---- PRelu: the slope broadcasts to X, never X to the slope ---- */
@@ -260,4 +262,5 @@ const hn_op_def hn_op_prelu = {.name = "PRelu",
                                .traits = HN_HOMOGENEOUS,
                                .infer = infer_prelu,
                                .ref = ref,
+                               .derivative = "Where(a < 0, b, 1); Where(a < 0, a, 0)",
                                .data = &prelu};

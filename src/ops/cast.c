@@ -1,5 +1,6 @@
 /* Cast, CastLike and BitCast: the elements in another type, by value or by their bits. */
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 #define NUMBERS "num bool fp8 f8e8m0 f4e2m1 int4 int2"
@@ -70,6 +71,15 @@ static hone_status infer_cast_like(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+/* Back to the type it came in. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    hn_node *n = hn_emit_node(g, "", "Cast", 1, 1, g->dy);
+    hn_emit_i(g, n, "to", hn_grad_in(g, 0)->type.dtype);
+    hn_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_cast = {.name = "Cast",
                               .versions = "1 6 9 13 19 21 23 24 25 28",
                               .sig =
@@ -78,7 +88,8 @@ const hn_op_def hn_op_cast = {.name = "Cast",
                               .attrs = (const hn_attr_def[]){HN_ATTR_REQ("to", INT), LOSS, {0}},
                               .traits = HN_CONVERTS,
                               .infer = infer_cast,
-                              .ref = ref};
+                              .ref = ref,
+                              .grad = grad};
 
 const hn_op_def hn_op_cast_like = {.name = "CastLike",
                                    .versions = "15 19 21 23 24 25",
@@ -88,7 +99,8 @@ const hn_op_def hn_op_cast_like = {.name = "CastLike",
                                    .attrs = (const hn_attr_def[]){LOSS, {0}},
                                    .traits = HN_CONVERTS,
                                    .infer = infer_cast_like,
-                                   .ref = ref};
+                                   .ref = ref,
+                                   .grad = grad};
 
 /* ---- BitCast ---- */
 
@@ -108,5 +120,6 @@ const hn_op_def hn_op_bit_cast = {.name = "BitCast",
                                       "T1: " NUMBERS " c64 c128; T2: " NUMBERS " c64 c128",
                                   .attrs = (const hn_attr_def[]){HN_ATTR_REQ("to", INT), {0}},
                                   .traits = HN_VIEW,
+                                  .no_grad = "it takes bits for others",
                                   .infer = infer_bit_cast,
                                   .ref = hn_ref_copy};

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 #include "ops/nodes.h"
 
 typedef struct job {
@@ -84,6 +85,14 @@ static const char *refuse(const hn_node *n) {
     return limits(n, &lo, &hi) ? NULL : "its limits are computed";
 }
 
+/* 1 where the limits let the number pass, the limits themselves included. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    if (hn_grad_wants(g, 1) || hn_grad_wants(g, 2))
+        return hn_grad_refuse(g, "its limits are trained", err);
+    bool lo = hn_grad_in(g, 1) != NULL, hi = hn_grad_in(g, 2) != NULL;
+    return hn_grad_by(g, lo && hi ? "(a >= b) * (a <= c)" : lo ? "a >= b" : hi ? "a <= c" : "1");
+}
+
 const hn_op_def hn_op_clip = {.name = "Clip",
                               .versions = "1 6 11 12 13",
                               .sig = "(input:T, min:T?, max:T?) -> (output:T); T: num",
@@ -91,4 +100,5 @@ const hn_op_def hn_op_clip = {.name = "Clip",
                               .refuse = refuse,
                               .limits = limits,
                               .infer = infer,
-                              .ref = ref};
+                              .ref = ref,
+                              .grad = grad};

@@ -2,6 +2,7 @@
 #include "ops/concat.h"
 
 #include "ops/strided.h"
+#include "ops/grad.h"
 
 hone_status hn_infer_concat(hn_infer *c, int first, int by, hn_shape *y, hn_error *err) {
     int64_t axis = hn_attr_i(c->node, "axis");
@@ -75,6 +76,18 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], axis = hn_attr_i(g->node, "axis"), from = 0;
+    HN_TRY(hn_want_axis(&axis, hn_grad_out(g, 0)->type.shape.rank, err));
+    for (int i = 0; i < g->node->n_inputs && g->status == HONE_OK; i++) {
+        hn_grad_dims(g, hn_grad_in(g, i), dims);
+        if (hn_grad_wants(g, i))
+            hn_give(g, i, hn_emit_slice(g, g->dy[0], (int)axis, from, from + dims[axis]));
+        from += dims[axis];
+    }
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_REQ("axis", INT), {0}};
 
 const hn_op_def hn_op_concat = {
@@ -85,4 +98,5 @@ const hn_op_def hn_op_concat = {
     .role = HN_ROLE_JOIN,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -1,5 +1,6 @@
 /* Conv: convolution over any number of spatial axes, in groups. */
 #include "ops/conv_ref.h"
+#include "ops/grad.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) { return hn_conv_infer(c, 0, 1, 2, err); }
 
@@ -26,6 +27,34 @@ static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *
     return true;
 }
 
+/* By X: the transposed convolution, which gives back what rounding down left out. By B: sums. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], w[HONE_MAX_RANK], y[HONE_MAX_RANK], left[HN_MAX_SPATIAL];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), x);
+    hn_grad_dims(g, hn_grad_in(g, 1), w);
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    if (g->status != HONE_OK) return g->status;
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(g->node, rank - 2, &s, err));
+    for (int i = 0; i < s.rank; i++) s.kernel[i] = w[2 + i];
+    hn_spatial_resolve(&s, x + 2);
+    for (int i = 0; i < s.rank; i++)
+        left[i] = x[2 + i] + s.pad[i] + s.pad_end[i] - hn_spatial_extent(&s, i) -
+                  (y[2 + i] - 1) * s.stride[i];
+    if (hn_grad_wants(g, 0)) {
+        hn_value *in[] = {g->dy[0], hn_grad_in(g, 1)};
+        hn_node *n = hn_emit_node(g, "", "ConvTranspose", 1, 2, in);
+        hn_emit_windows(g, n, &s);
+        hn_emit_ints_attr(g, n, "output_padding", left, s.rank);
+        hn_emit_i(g, n, "group", hn_attr_i(g->node, "group"));
+        hn_give(g, 0, hn_emitted(n, 0));
+    }
+    if (hn_grad_wants(g, 1)) hn_give(g, 1, hn_emit_conv_grad_w(g, hn_grad_in(g, 0), g->dy[0], &s));
+    hn_give(g, 2, hn_grad_wants(g, 2) ? hn_emit_sum(g, g->dy[0], ((1u << rank) - 1) & ~2u, false)
+                                      : NULL);
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_conv = {
     .name = "Conv",
     .versions = "1 11 22",
@@ -37,5 +66,6 @@ const hn_op_def hn_op_conv = {
             .kind = HN_WEIGHT_WINDOWS, .input = 1, .bias = 2, .dynamic = "ConvInteger", .use = use},
     .infer = infer,
     .ref = ref,
+    .grad = grad,
     .cost = cost,
 };

@@ -3,6 +3,7 @@
  * element gets something from (conv_ref.h). */
 #include "base/size.h"
 #include "ops/conv_ref.h"
+#include "ops/grad.h"
 
 typedef struct geometry {
     hn_spatial s;
@@ -148,6 +149,40 @@ static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *
     return true;
 }
 
+/* By X: the convolution that this is the transpose of; by W: that convolution's, with the images
+ * changed over. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], w[HONE_MAX_RANK], y[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), x);
+    hn_grad_dims(g, hn_grad_in(g, 1), w);
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    if (g->status != HONE_OK) return g->status;
+    hn_conv_axis axes[HN_MAX_SPATIAL];
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(g->node, rank - 2, &s, err));
+    HN_TRY(hn_conv_transpose_axes(g->node, rank - 2, x + 2, w + 2, y + 2, axes, err));
+    for (int i = 0; i < s.rank; i++) {
+        s.kernel[i] = w[2 + i];
+        s.pad[i] = axes[i].offset;
+        /* What is left over after the last window is not read. */
+        int64_t reach = (x[2 + i] - 1) * s.stride[i] + hn_spatial_extent(&s, i);
+        s.pad_end[i] = reach - s.pad[i] > y[2 + i] ? reach - s.pad[i] - y[2 + i] : 0;
+        if (s.pad[i] < 0 || y[2 + i] + s.pad[i] + s.pad_end[i] - reach >= s.stride[i])
+            return hn_grad_refuse(g, "its output reaches past all of its windows", err);
+    }
+    if (hn_grad_wants(g, 0)) {
+        hn_value *in[] = {g->dy[0], hn_grad_in(g, 1)};
+        hn_node *n = hn_emit_node(g, "", "Conv", 1, 2, in);
+        hn_emit_windows(g, n, &s);
+        hn_emit_i(g, n, "group", hn_attr_i(g->node, "group"));
+        hn_give(g, 0, hn_emitted(n, 0));
+    }
+    if (hn_grad_wants(g, 1)) hn_give(g, 1, hn_emit_conv_grad_w(g, g->dy[0], hn_grad_in(g, 0), &s));
+    if (hn_grad_wants(g, 2))
+        hn_give(g, 2, hn_emit_sum(g, g->dy[0], ((1u << rank) - 1) & ~2u, false));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_conv_transpose = {
     .name = "ConvTranspose",
     .versions = "1 11 22",
@@ -157,5 +192,6 @@ const hn_op_def hn_op_conv_transpose = {
         &(const hn_weights_def){.kind = HN_WEIGHT_WINDOWS, .input = 1, .bias = 2, .use = use},
     .infer = infer,
     .ref = ref,
+    .grad = grad,
     .cost = cost,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 /* ---- Expand ---- */
@@ -145,6 +146,33 @@ static hone_status ref_tile(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status grad_expand(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
+    hn_give(g, 0, hn_emit_sum_to(g, g->dy[0], rank, dims, hn_grad_in(g, 0)));
+    return HONE_OK;
+}
+
+/* Each axis as [repeats, size], summed over the repeats. */
+static hone_status grad_tile(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], y[HONE_MAX_RANK], split[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), x), n = 0;
+    uint32_t repeats = 0;
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    for (int i = 0; i < rank; i++) {
+        if (n + 2 > HONE_MAX_RANK) return hn_grad_refuse(g, "too many axes", err);
+        if (y[i] != x[i] && x[i] > 0) {
+            repeats |= 1u << n;
+            split[n++] = y[i] / x[i];
+        }
+        split[n++] = x[i];
+    }
+    hn_value *v = hn_emit_sum(g, hn_emit_reshape(g, g->dy[0], n, split), repeats, false);
+    hn_give(g, 0, hn_emit_shaped(g, v, hn_grad_in(g, 0)));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_expand = {
     .name = "Expand",
     .versions = "8 13",
@@ -152,6 +180,7 @@ const hn_op_def hn_op_expand = {
     .role = HN_ROLE_MOVE,
     .infer = infer_expand,
     .ref = ref_expand,
+    .grad = grad_expand,
 };
 
 const hn_op_def hn_op_tile = {
@@ -161,4 +190,5 @@ const hn_op_def hn_op_tile = {
     .role = HN_ROLE_MOVE,
     .infer = infer_tile,
     .ref = ref_tile,
+    .grad = grad_tile,
 };

@@ -1,6 +1,7 @@
 /* Gather: whole slices of `data` along an axis, chosen by index. data is [outer, size, inner],
  * the output [outer, indices..., inner]. */
 #include "ops/indices.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 /* out[o, k, ..] = data[o, index[k], ..] for runs of `inner` elements. */
@@ -66,6 +67,18 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    hn_value *in[] = {g->dy[0], hn_grad_in(g, 1)};
+    hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "GatherGrad", 1, 2, in);
+    hn_emit_i(g, n, "axis", hn_attr_i(g->node, "axis"));
+    hn_emit_ints_attr(g, n, "dims", dims, rank);
+    hn_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("axis", 0), {0}};
 
 const hn_op_def hn_op_gather = {
@@ -76,4 +89,5 @@ const hn_op_def hn_op_gather = {
     .traits = HN_ANY_ADDRESS,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -1,6 +1,7 @@
 /* GELU and its relatives: Gelu and, of com.microsoft, Gelu, QuickGelu, FastGelu and BiasGelu, the
  * last two with a bias that is added to X first, along the last axis. */
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 #include "ops/scalar.h"
 
 typedef enum form { ERF, TANH, QUICK } form;
@@ -87,6 +88,17 @@ static double exact_gelu(const hn_node *n, double x) {
     return x * (1 / (1 + hn_exp(-u)));
 }
 
+#define BY_ERF \
+    "0.5 * (1 + Erf(0.7071067811865476 * a)) + 0.3989422804014327 * a * Exp(-(0.5 * a * a))"
+#define U "Tanh(0.7978845608028654 * a * (1 + 0.044715 * a * a))"
+#define BY_TANH                                                                                  \
+    "0.5 * (1 + " U ") + 0.3989422804014327 * a * (1 - " U " * " U ") * (1 + 0.134145 * a * a)"
+
+static hone_status grad_gelu(hn_grad *g, hn_error *err) {
+    (void)err;
+    return hn_grad_by(g, hn_attr_is(g->node, "approximate", "tanh") ? BY_TANH : BY_ERF);
+}
+
 const hn_op_def hn_op_gelu = {
     .name = "Gelu",
     .versions = "20",
@@ -96,14 +108,16 @@ const hn_op_def hn_op_gelu = {
     .role = HN_ROLE_TABLE,
     .function = exact_gelu,
     .infer = hn_infer_same,
-    .ref = ref_gelu};
+    .ref = ref_gelu,
+    .grad = grad_gelu};
 
 const hn_op_def hn_op_ms_gelu = {.domain = "com.microsoft",
                                  .name = "Gelu",
                                  .versions = "1",
                                  .sig = "(X:T) -> (Y:T); T: float",
                                  .infer = hn_infer_same,
-                                 .ref = ref_erf};
+                                 .ref = ref_erf,
+                                 .derivative = BY_ERF};
 
 const hn_op_def hn_op_ms_quick_gelu = {
     .domain = "com.microsoft",
@@ -112,7 +126,8 @@ const hn_op_def hn_op_ms_quick_gelu = {
     .sig = "(X:T) -> (Y:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_F("alpha", 1.702f), {0}},
     .infer = hn_infer_same,
-    .ref = ref_quick};
+    .ref = ref_quick,
+    .derivative = "Sigmoid($alpha * a) + $alpha * y * (1 - Sigmoid($alpha * a))"};
 
 const hn_op_def hn_op_ms_fast_gelu = {.domain = "com.microsoft",
                                       .name = "FastGelu",

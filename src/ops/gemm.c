@@ -4,6 +4,7 @@
 #include "ops/gemm.h"
 
 #include "ops/gemm_ref.h"
+#include "ops/grad.h"
 
 hone_status hn_gemm_want_bias(const hn_infer *c, int i, const hn_shape *y, hn_error *err) {
     if (hn_in_rank(c, i) < 0) return HONE_OK;
@@ -136,6 +137,34 @@ static const char *refuse(const hn_node *n) {
     return hn_attr_f(n, "alpha") > 0 ? NULL : "alpha is not positive";
 }
 
+/* alpha * a' b', either perhaps transposed. */
+static hn_value *emit_gemm(hn_grad *g, hn_value *a, bool turn_a, hn_value *b, bool turn_b) {
+    hn_value *in[] = {a, b};
+    hn_node *n = hn_emit_node(g, "", "Gemm", 1, 2, in);
+    hn_emit_i(g, n, "transA", turn_a);
+    hn_emit_i(g, n, "transB", turn_b);
+    hn_emit_f(g, n, "alpha", hn_attr_f(g->node, "alpha"));
+    return hn_emitted(n, 0);
+}
+
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    bool ta = hn_attr_i(g->node, "transA") != 0, tb = hn_attr_i(g->node, "transB") != 0;
+    hn_value *a = hn_grad_in(g, 0), *b = hn_grad_in(g, 1), *dy = g->dy[0];
+    if (hn_grad_wants(g, 0))
+        hn_give(g, 0, ta ? emit_gemm(g, b, tb, dy, true) : emit_gemm(g, dy, false, b, !tb));
+    if (hn_grad_wants(g, 1))
+        hn_give(g, 1, tb ? emit_gemm(g, dy, true, a, ta) : emit_gemm(g, a, !ta, dy, false));
+    if (hn_grad_wants(g, 2)) {
+        int64_t dims[HONE_MAX_RANK];
+        int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
+        float beta = hn_attr_f(g->node, "beta");
+        if (beta != 1) dy = HN_EMIT2(g, "Mul", dy, hn_emit_number(g, (double)beta));
+        hn_give(g, 2, hn_emit_sum_to(g, dy, rank, dims, hn_grad_in(g, 2)));
+    }
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_gemm = {
     .name = "Gemm",
     .versions = "1 6 7 9 11 13",
@@ -150,5 +179,6 @@ const hn_op_def hn_op_gemm = {
                                        .use = use},
     .infer = hn_gemm_infer,
     .ref = ref,
+    .grad = grad,
     .cost = hn_gemm_cost,
 };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ops/spatial.h"
+#include "ops/grad.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     HN_TRY(hn_want_rank(c, 0, 2, HONE_MAX_RANK, err));
@@ -67,6 +68,28 @@ static hone_status lp_ref(hn_eval *e, hn_error *err) {
     return pool(e, LP, p);
 }
 
+static hone_status average_grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK], n = 1;
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    for (int i = 2; i < rank; i++) n *= dims[i];
+    hn_value *each = HN_EMIT2(g, "Mul", g->dy[0], hn_emit_number(g, 1 / (double)n));
+    hn_give(g, 0, hn_emit_expanded(g, each, rank, dims));
+    return HONE_OK;
+}
+
+/* A pool whose window is the whole plane. */
+static hone_status max_grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    hn_value *in[] = {g->dy[0], hn_grad_in(g, 0)};
+    hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "MaxPoolGrad", 1, 2, in);
+    hn_emit_ints_attr(g, n, "kernel_shape", dims + 2, rank - 2);
+    hn_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def lp_attrs[] = {HN_ATTR_I("p", 2), {0}};
 
 const hn_op_def hn_op_global_average_pool = {
@@ -78,6 +101,7 @@ const hn_op_def hn_op_global_average_pool = {
     .refuse = hn_refuse_mean,
     .infer = infer,
     .ref = average_ref,
+    .grad = average_grad,
 };
 
 const hn_op_def hn_op_global_max_pool = {
@@ -88,6 +112,7 @@ const hn_op_def hn_op_global_max_pool = {
     .role = HN_ROLE_MAX,
     .infer = infer,
     .ref = max_ref,
+    .grad = max_grad,
 };
 
 const hn_op_def hn_op_global_lp_pool = {

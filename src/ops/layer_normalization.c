@@ -3,6 +3,7 @@
  * Scale and bias broadcast to X.
  */
 #include "ops/norm_ref.h"
+#include "ops/grad.h"
 
 /* Which outputs the statistics are, 0: none. Without one for the mean there is no mean. */
 typedef struct layer {
@@ -50,6 +51,24 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* With a scale for each element of a row. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    const layer *op = g->node->op->data;
+    int64_t x[HONE_MAX_RANK], scale[HONE_MAX_RANK], axis = hn_attr_i(g->node, "axis");
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), x), n = hn_grad_dims(g, hn_grad_in(g, 1), scale);
+    if (g->status != HONE_OK) return g->status;
+    HN_TRY(hn_want_axis(&axis, rank, err));
+    bool plain = n == rank - (int)axis;
+    for (int i = 0; plain && i < n; i++) plain = scale[i] == x[axis + i];
+    if (!plain) return hn_grad_refuse(g, "its scale is broadcast", err);
+    hn_value *in[] = {g->dy[0], hn_grad_in(g, 0), hn_grad_in(g, 1)};
+    hn_node *node = hn_emit_node(g, HN_TRAIN_DOMAIN, "LayerNormGrad", 3, 3, in);
+    hn_emit_copied(g, node, "epsilon");
+    hn_emit_i(g, node, "centred", op->mean != 0);
+    for (int i = 0; i < 3; i++) hn_give(g, i, hn_emitted(node, i));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("axis", -1), HN_ATTR_F("epsilon", 1e-5f), HN_ATTR_I("stash_type", 1), {0}};
 
@@ -62,6 +81,7 @@ static const hn_attr_def attrs[] = {
                                   .traits = TRAITS,         \
                                   .infer = infer,           \
                                   .ref = ref,               \
+                                  .grad = grad,             \
                                   .data = &(const layer){__VA_ARGS__}};
 
 LAYER(layer_normalization, "", "LayerNormalization", "17",

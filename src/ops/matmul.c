@@ -1,5 +1,6 @@
 /* MatMul: numpy's matmul. */
 #include "ops/matmul_ref.h"
+#include "ops/grad.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) { return hn_matmul_infer(c, 0, 1, 0, err); }
 
@@ -29,6 +30,56 @@ static bool use(const hn_node *n, int rank, const int64_t *dims, hn_weight_use *
     return true;
 }
 
+/* The sizes of a factor as a matrix: a vector is a row if it comes first, else a column. */
+static int as_matrix(hn_grad *g, int i, int64_t *dims) {
+    int rank = hn_grad_dims(g, hn_grad_in(g, i), dims);
+    if (rank != 1) return rank;
+    dims[1 - i] = dims[0];
+    dims[i] = 1;
+    return 2;
+}
+
+/* dA = dY B^T and dB = A^T dY, summed over the batches along which a factor was broadcast. By a
+ * single matrix, the rows of all batches are one matrix. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t a[HONE_MAX_RANK], b[HONE_MAX_RANK], y[HONE_MAX_RANK], da[HONE_MAX_RANK];
+    int ra = as_matrix(g, 0, a), rb = as_matrix(g, 1, b);
+    if (g->status != HONE_OK) return g->status;
+    if (rb == 2) {
+        int64_t rows = 1;
+        for (int i = 0; i < ra - 1; i++) rows *= a[i];
+        a[1] = a[ra - 1], a[0] = rows, ra = 2;
+    }
+    int ry = ra > rb ? ra : rb;
+    for (int i = 0; i < ry - 2; i++) {
+        int ia = i - (ry - ra), ib = i - (ry - rb);
+        int64_t sa = ia >= 0 ? a[ia] : 1, sb = ib >= 0 ? b[ib] : 1;
+        y[i] = sa == 1 ? sb : sa;
+    }
+    y[ry - 2] = a[ra - 2], y[ry - 1] = b[rb - 1];
+    hn_value *A = hn_emit_reshape(g, hn_grad_in(g, 0), ra, a);
+    hn_value *B = hn_emit_reshape(g, hn_grad_in(g, 1), rb, b);
+    hn_value *dy = hn_emit_reshape(g, g->dy[0], ry, y);
+    memcpy(da, y, sizeof da);
+    if (hn_grad_wants(g, 0)) {
+        da[ry - 1] = a[ra - 1];
+        hn_value *v = HN_EMIT2(g, "MatMul", dy, hn_emit_swapped(g, B, rb));
+        hn_value *like = hn_grad_in(g, 0);
+        hn_give(g, 0, rb == 2 ? hn_emit_shaped(g, v, like)
+                              : hn_emit_sum_to(g, v, ry, da, like));
+    }
+    if (hn_grad_wants(g, 1)) {
+        memcpy(da, y, sizeof da);
+        da[ry - 2] = b[rb - 2];
+        hn_value *v = HN_EMIT2(g, "MatMul", hn_emit_swapped(g, A, ra), dy);
+        hn_value *like = hn_grad_in(g, 1);
+        hn_give(g, 1, rb == 2 ? hn_emit_shaped(g, v, like)
+                              : hn_emit_sum_to(g, v, ry, da, like));
+    }
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_matmul = {
     .name = "MatMul",
     .versions = "1 9 13",
@@ -40,4 +91,5 @@ const hn_op_def hn_op_matmul = {
     .infer = infer,
     .ref = ref,
     .cost = cost,
+    .grad = grad,
 };

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "ops/norm_ref.h"
+#include "ops/grad.h"
 #include "ops/softmax_ref.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
@@ -108,6 +109,34 @@ static hone_status ref_softmax(hn_eval *e, hn_error *err) {
     return loss(e, s.shift, err);
 }
 
+static hone_status grad_of(hn_grad *g, hn_value *log_prob, bool softmax) {
+    hn_value *in[] = {g->dy[0], log_prob, hn_grad_in(g, 1), hn_grad_in(g, 2)};
+    if (log_prob == NULL) return g->status;
+    hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "LabelLossGrad", 1, 4, in);
+    hn_emit_copied(g, n, "ignore_index");
+    hn_emit_copied(g, n, "reduction");
+    hn_emit_i(g, n, "softmax", softmax);
+    hn_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
+static hone_status grad_nll(hn_grad *g, hn_error *err) {
+    (void)err;
+    return grad_of(g, hn_grad_in(g, 0), false);
+}
+
+static hone_status grad_softmax(hn_grad *g, hn_error *err) {
+    hn_value *log_prob = hn_grad_out(g, 1), *x = hn_grad_in(g, 0);
+    if (g->dy[0] == NULL || (g->node->n_outputs > 1 && g->dy[1] != NULL))
+        return hn_grad_refuse(g, "its log probabilities are used, too", err);
+    if (log_prob == NULL) {
+        hn_node *n = hn_emit_node(g, "", "LogSoftmax", 1, 1, &x);
+        hn_emit_i(g, n, "axis", 1);
+        log_prob = hn_emitted(n, 0);
+    }
+    return grad_of(g, log_prob, true);
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_OPT("ignore_index", INT), HN_ATTR_S("reduction", "mean", "none sum mean"), {0}};
 
@@ -117,7 +146,8 @@ const hn_op_def hn_op_negative_log_likelihood_loss = {
     .sig = "(input:T, target:Tind, weight:T?) -> (loss:T); T: float; Tind: s32 s64",
     .attrs = attrs,
     .infer = infer,
-    .ref = ref_nll};
+    .ref = ref_nll,
+    .grad = grad_nll};
 
 const hn_op_def hn_op_softmax_cross_entropy_loss = {
     .name = "SoftmaxCrossEntropyLoss",
@@ -127,4 +157,5 @@ const hn_op_def hn_op_softmax_cross_entropy_loss = {
         "s64",
     .attrs = attrs,
     .infer = infer,
-    .ref = ref_softmax};
+    .ref = ref_softmax,
+    .grad = grad_softmax};

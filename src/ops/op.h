@@ -298,7 +298,7 @@ typedef struct hn_quantized_def {
 
 /* ---- the descriptor ---- */
 
-typedef struct hn_grad hn_grad; /* src/train */
+typedef struct hn_grad hn_grad; /* ops/grad.h */
 
 struct hn_op_def {
     const char *domain; /* NULL or "" : ai.onnx */
@@ -322,7 +322,11 @@ struct hn_op_def {
     hone_status (*infer)(hn_infer *c, hn_error *err); /* NULL: shapes unknown before running */
     hone_status (*ref)(hn_eval *e, hn_error *err);
     void (*cost)(const hn_infer *c, hn_cost *cost); /* NULL: 0 MACs, bytes of inputs and outputs */
-    hone_status (*grad)(hn_grad *g, hn_error *err); /* NULL: not differentiable yet */
+    /* How it is differentiated (grad.h): a text for elementwise operators, a function for others,
+     * or why it cannot be. */
+    const char *derivative;
+    hone_status (*grad)(hn_grad *g, hn_error *err);
+    const char *no_grad;
     /* Any further fact a family of operators shares a function over (a C function, a mode). */
     const void *data;
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/nodes.h"
 #include "ops/strided.h"
 
@@ -167,6 +168,23 @@ static hone_status ref_center_crop_pad(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* What was padded is cut off again. */
+static hone_status grad_pad(hn_grad *g, hn_error *err) {
+    int64_t begin[HONE_MAX_RANK], end[HONE_MAX_RANK], dims[HONE_MAX_RANK], back[2 * HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    const hn_tensor *pads = hn_grad_known(g, 1), *axes = hn_grad_known(g, 3);
+    if (!hn_attr_is(g->node, "mode", "constant")) return hn_grad_refuse(g, "it pads by what it holds", err);
+    if (pads == NULL || (axes == NULL && hn_grad_in(g, 3) != NULL))
+        return hn_grad_refuse(g, "its pads are computed", err);
+    HN_TRY(hn_pad_read(pads, axes, rank, begin, end, err));
+    for (int i = 0; i < rank; i++) {
+        back[i] = -begin[i];
+        back[rank + i] = -end[i];
+    }
+    hn_give(g, 0, HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, back, 2 * rank)));
+    return HONE_OK;
+}
+
 static const hn_attr_def pad_attrs[] = {HN_ATTR_S("mode", "constant", "constant reflect edge wrap"),
                                         {0}};
 
@@ -189,6 +207,7 @@ const hn_op_def hn_op_pad = {
     .refuse = refuse_pad,
     .infer = infer_pad,
     .ref = ref_pad,
+    .grad = grad_pad,
 };
 
 static const hn_attr_def crop_attrs[] = {HN_ATTR_OPT("axes", INTS), {0}};

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ops/pooling_ref.h"
+#include "ops/grad.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) { return hn_pool_infer(c, false, err); }
 
@@ -92,6 +93,32 @@ static const char *refuse_max(const hn_node *n) {
     return hn_node_output(n, 1) != NULL ? "the places of the maxima are wanted" : NULL;
 }
 
+/* A node of the training domain with the attributes of the pool. */
+static hn_node *emit_pool_grad(hn_grad *g, const char *op, int n_in, hn_value *const *in) {
+    static const char *const names[] = {"auto_pad", "dilations",    "pads",             "strides",
+                                        "ceil_mode", "kernel_shape", "count_include_pad"};
+    hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, op, 1, n_in, in);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) hn_emit_copied(g, n, names[i]);
+    return n;
+}
+
+static hone_status grad_max(hn_grad *g, hn_error *err) {
+    (void)err;
+    hn_value *in[] = {g->dy[0], hn_grad_in(g, 0)};
+    hn_give(g, 0, hn_emitted(emit_pool_grad(g, "MaxPoolGrad", 2, in), 0));
+    return HONE_OK;
+}
+
+static hone_status grad_average(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    hn_node *n = emit_pool_grad(g, "AveragePoolGrad", 1, g->dy);
+    hn_emit_ints_attr(g, n, "dims", dims, rank);
+    hn_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_max_pool = {
     .name = "MaxPool",
     .versions = "1 8 10 11 12 22",
@@ -102,6 +129,7 @@ const hn_op_def hn_op_max_pool = {
     .refuse = refuse_max,
     .infer = infer,
     .ref = max_ref,
+    .grad = grad_max,
 };
 
 const hn_op_def hn_op_average_pool = {
@@ -114,6 +142,7 @@ const hn_op_def hn_op_average_pool = {
     .refuse = hn_refuse_mean,
     .infer = infer,
     .ref = average_ref,
+    .grad = grad_average,
 };
 
 const hn_op_def hn_op_lp_pool = {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 
 typedef struct job {
     hn_broadcast x, y;
@@ -54,8 +55,24 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* An exponent of another type is cast: its own gradient is asked for where the types agree. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    hn_value *b = hn_grad_in(g, 1);
+    if (b->type.dtype == g->dtype) return hn_grad_by(g, "b * Pow(a, b - 1); y * Log(a)");
+    if (hn_grad_wants(g, 1)) return hn_grad_refuse(g, "base and exponent differ in type", err);
+    hn_value *cast = hn_emit_cast(g, b);
+    hn_value *by = HN_EMIT2(g, "Mul", cast,
+                            HN_EMIT2(g, "Pow", hn_grad_in(g, 0),
+                                     HN_EMIT2(g, "Sub", cast, hn_emit_number(g, 1))));
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
+    hn_give(g, 0, hn_emit_sum_to(g, HN_EMIT2(g, "Mul", g->dy[0], by), rank, dims, hn_grad_in(g, 0)));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_pow = {.name = "Pow",
                              .versions = "1 7 12 13 15",
                              .sig = "(X:T, Y:T1) -> (Z:T); T: float s32 s64; T1: num",
                              .infer = hn_infer_broadcast,
-                             .ref = ref};
+                             .ref = ref,
+                             .grad = grad};

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/nodes.h"
 #include "ops/softmax_ref.h"
 #include "ops/spatial.h"
@@ -262,6 +263,73 @@ static const char *refuse(const hn_node *n) {
     return axes == (1u << rank) - 4u ? NULL : HN_NO_MEAN; /* all but the image and the channel */
 }
 
+/* ---- gradients ---- */
+
+/* The product of all others along the reduced axes, which a quotient by x would be but for zeros:
+ * the exclusive products from both ends. */
+static hn_value *others(hn_grad *g, int rank, const int64_t *dims, uint32_t reduced) {
+    int64_t perm[HONE_MAX_RANK], back[HONE_MAX_RANK], sizes[HONE_MAX_RANK], flat[2] = {1, 1};
+    int n = 0;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < rank; i++)
+            if ((int)(reduced >> i & 1) == side) {
+                perm[n] = i;
+                back[i] = n;
+                sizes[n++] = dims[i];
+                flat[side] *= dims[i];
+            }
+    hn_value *x = hn_emit_transposed(g, hn_grad_in(g, 0), rank, perm), *side[2];
+    x = hn_emit_reshape(g, x, 2, flat);
+    for (int i = 0; i < 2; i++) {
+        hn_value *in[] = {x, hn_emit_ints(g, (const int64_t[]){1}, 1)};
+        if (x == NULL || in[1] == NULL) return NULL;
+        hn_node *scan = hn_emit_node(g, "", "CumProd", 1, 2, in);
+        hn_emit_i(g, scan, "exclusive", 1);
+        hn_emit_i(g, scan, "reverse", i);
+        side[i] = hn_emitted(scan, 0);
+    }
+    hn_value *all = hn_emit_reshape(g, HN_EMIT2(g, "Mul", side[0], side[1]), rank, sizes);
+    return hn_emit_transposed(g, all, rank, back);
+}
+
+/* What the result changes by with each number: x and y as in y = reduce(x), where y and dy have
+ * the reduced axes with size 1. */
+static hn_value *slope(hn_grad *g, const reduction *op, hn_value *x, hn_value *y, uint32_t reduced,
+                       int rank, const int64_t *dims) {
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        if (reduced >> i & 1) count *= dims[i];
+    if (op->fold == sum_abs) return HN_EMIT1(g, "Sign", x);
+    if (op->fold == sum_square && op->finish == root) return HN_EMIT2(g, "Div", x, y);
+    if (op->fold == sum_square) return HN_EMIT2(g, "Mul", x, hn_emit_number(g, 2));
+    if (op->fold == product) return others(g, rank, dims, reduced);
+    if (op->fold == NULL) return HN_EMIT1(g, "Exp", HN_EMIT2(g, "Sub", x, y));
+    if (op->finish == logarithm) return HN_EMIT1(g, "Exp", HN_EMIT1(g, "Neg", y));
+    if (op->finish == mean) return hn_emit_number(g, 1 / (double)count);
+    if (op->fold == sum) return NULL;
+    /* The largest or least: equal ones share. */
+    hn_value *hit = hn_emit_cast(g, HN_EMIT2(g, "Equal", x, y));
+    return HN_EMIT2(g, "Div", hit, hn_emit_sum(g, hit, reduced, true));
+}
+
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], kept[HONE_MAX_RANK], axes[HONE_MAX_RANK];
+    hn_value *x = hn_grad_in(g, 0);
+    int rank = hn_grad_dims(g, x, dims), n = 0;
+    uint32_t reduced;
+    if (hn_grad_in(g, 1) != NULL) n = hn_grad_ints(g, 1, axes, HONE_MAX_RANK);
+    if (n < 0) return hn_grad_refuse(g, "its axes are computed", err);
+    HN_TRY(reduced_axes(g->node, axes, n, rank, &reduced, err));
+    for (int i = 0; i < rank; i++) kept[i] = reduced >> i & 1 ? 1 : dims[i];
+    hn_value *y = hn_emit_reshape(g, hn_grad_out(g, 0), rank, kept);
+    hn_value *dy = hn_emit_reshape(g, g->dy[0], rank, kept);
+    const reduction *op = g->node->op->data;
+    hn_value *by = slope(g, op, x, y, reduced, rank, dims);
+    hn_value *v = by != NULL ? HN_EMIT2(g, "Mul", dy, by) : dy;
+    hn_give(g, 0, hn_emit_expanded(g, v, rank, dims));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("keepdims", 1), HN_ATTR_I("noop_with_empty_axes", 0), {0}};
 
@@ -274,6 +342,7 @@ static const hn_attr_def attrs[] = {
                                          .refuse = refuse,                                       \
                                          .infer = infer,                                         \
                                          .ref = ref,                                             \
+                                         .grad = grad,                                           \
                                          .data = &(const reduction){__VA_ARGS__}};
 
 #define NUMBERS "float s32 s64 u32 u64"

@@ -11,6 +11,7 @@
  * each at least 0; "to the end" is [.., -0).
  */
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 /* Inputs in order. */
@@ -195,6 +196,28 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Zeros where the slice does not reach. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], lists[STEPS + 1][HONE_MAX_RANK], pads[2 * HONE_MAX_RANK] = {0};
+    int rank = hn_grad_dims(g, hn_grad_in(g, DATA), x), n = -1;
+    for (int i = STARTS; i <= STEPS; i++) {
+        for (int k = 0; k < HONE_MAX_RANK; k++) lists[i][k] = i == AXES ? k : 1;
+        if (hn_grad_in(g, i) == NULL) continue;
+        n = hn_grad_ints(g, i, lists[i], HONE_MAX_RANK);
+        if (n < 0) return hn_grad_refuse(g, "its bounds are computed", err);
+    }
+    HN_TRY(hn_want_axes(lists[AXES], n, rank, err));
+    for (int i = 0; i < n; i++) {
+        int64_t axis = lists[AXES][i], step = lists[STEPS][i], from, count;
+        if (step != 1) return hn_grad_refuse(g, "its step is not 1", err);
+        clamp(x[axis], lists[STARTS][i], lists[ENDS][i], step, &from, &count);
+        pads[axis] = from;
+        pads[rank + axis] = x[axis] - from - count;
+    }
+    hn_give(g, DATA, HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, pads, 2 * rank)));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_slice = {
     .name = "Slice",
     .versions = "1 10 11 13",
@@ -204,4 +227,5 @@ const hn_op_def hn_op_slice = {
     .role = HN_ROLE_MOVE,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

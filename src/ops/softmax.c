@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "ops/softmax_ref.h"
+#include "ops/grad.h"
 
 typedef enum mode { SOFTMAX, LOG_SOFTMAX, HARDMAX } mode;
 
@@ -67,6 +68,23 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Softmax: y * (dy - sum of dy * y). LogSoftmax: dy - exp(y) * sum of dy. Hardmax is constant
+ * almost everywhere. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    hn_value *y = hn_grad_out(g, 0), *dy = g->dy[0];
+    int64_t axis = hn_attr_i(g->node, "axis");
+    mode m = *(const mode *)g->node->op->data;
+    if (m == HARDMAX) return HONE_OK;
+    HN_TRY(hn_want_axis(&axis, y->type.shape.rank, err));
+    hn_value *part = m == SOFTMAX ? HN_EMIT2(g, "Mul", dy, y) : dy;
+    hn_value *sum = hn_emit_sum(g, part, 1u << axis, true);
+    if (m == SOFTMAX)
+        hn_give(g, 0, HN_EMIT2(g, "Mul", y, HN_EMIT2(g, "Sub", dy, sum)));
+    else
+        hn_give(g, 0, HN_EMIT2(g, "Sub", dy, HN_EMIT2(g, "Mul", HN_EMIT1(g, "Exp", y), sum)));
+    return HONE_OK;
+}
+
 #define ALONG_AXIS(lc, NAME, MODE, MOST)                                                      \
     const hn_op_def hn_op_##lc = {.name = NAME,                                               \
                                   .versions = "1 11 13",                                      \
@@ -74,6 +92,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
                                   .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", -1), {0}}, \
                                   .infer = infer,                                             \
                                   .ref = ref,                                                 \
+                                  .grad = grad,                                               \
                                   .most = MOST,                                               \
                                   .data = &(const mode){MODE}};
 

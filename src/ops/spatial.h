@@ -30,14 +30,15 @@ typedef enum hn_auto_pad {
 
 /* The attributes of a node, checked: kernel, stride and dilation are in [1, 2^31), pads in
  * [0, 2^31), so that sums and products of two of them and a tensor's size fit in int64_t. */
-typedef struct hn_spatial {
+typedef struct hn_spatial hn_spatial;
+struct hn_spatial {
     int rank;
     hn_auto_pad auto_pad;
     bool ceil;
     int64_t kernel[HN_MAX_SPATIAL]; /* 0: not said */
     int64_t stride[HN_MAX_SPATIAL], dilation[HN_MAX_SPATIAL];
     int64_t pad[HN_MAX_SPATIAL], pad_end[HN_MAX_SPATIAL]; /* all 0 unless NOTSET */
-} hn_spatial;
+};
 
 /* Reads those of kernel_shape, strides, pads, dilations, auto_pad and ceil_mode that the operator
  * declares, for `rank` spatial axes. */

@@ -1,6 +1,7 @@
 /* Split: an axis cut into parts of the listed lengths, or into num_outputs equal ones of which the
  * last may be shorter. */
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 /* The length of each part along an axis of size d; fresh ones when they are not known. */
@@ -90,6 +91,27 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The parts together again; zeros stand for those that nothing depends on. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], axis = hn_attr_i(g->node, "axis");
+    int n = g->node->n_outputs;
+    HN_TRY(hn_want_axis(&axis, hn_grad_in(g, 0)->type.shape.rank, err));
+    hn_value **parts = hn_arena_array(&g->graph->model->arena, (size_t)n, sizeof *parts);
+    if (parts == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n; i++) {
+        parts[i] = g->dy[i];
+        if (parts[i] != NULL) continue;
+        if (hn_grad_out(g, i) == NULL) return hn_grad_refuse(g, "one of its outputs has no name", err);
+        int rank = hn_grad_dims(g, hn_grad_out(g, i), dims);
+        parts[i] = hn_emit_filled(g, 0, rank, dims);
+        if (parts[i] == NULL) return g->status;
+    }
+    hn_node *concat = hn_emit_node(g, "", "Concat", 1, n, parts);
+    hn_emit_i(g, concat, "axis", axis);
+    hn_give(g, 0, hn_emitted(concat, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("axis", 0), HN_ATTR_OPT("num_outputs", INT), {0}};
 
 const hn_op_def hn_op_split = {
@@ -100,4 +122,5 @@ const hn_op_def hn_op_split = {
     .role = HN_ROLE_MOVE,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -1,5 +1,6 @@
 /* Transpose: y's axis i is x's axis perm[i]; without perm the axes are reversed. */
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 static hone_status permutation(const hn_node *n, int rank, int64_t *perm, hn_error *err) {
@@ -58,6 +59,16 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int rank = hn_grad_in(g, 0)->type.shape.rank, n;
+    const int64_t *perm = hn_attr_ints(g->node, "perm", &n);
+    int64_t back[HONE_MAX_RANK];
+    for (int i = 0; i < rank; i++) back[perm != NULL ? perm[i] : rank - 1 - i] = i;
+    hn_give(g, 0, hn_emit_transposed(g, g->dy[0], rank, back));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_OPT("perm", INTS), {0}};
 
 const hn_op_def hn_op_transpose = {
@@ -68,4 +79,5 @@ const hn_op_def hn_op_transpose = {
     .role = HN_ROLE_MOVE,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -185,69 +185,70 @@ static hone_status infer(hn_infer *c, hn_error *err) {
         __VA_ARGS__, { 0 }           \
     }
 
+#define D(text) .derivative = text
 #define TABLE(fn) .role = HN_ROLE_TABLE, .function = exact_##fn
 
 #define XY "(X:T) -> (Y:T); T: "
 #define IO "(input:T) -> (output:T); T: "
 
 /* clang-format off */
-UNARY(abs, "Abs", "1 6 13", XY "num", FS(fabs, abs_s64, abs_known),
+UNARY(abs, "Abs", "1 6 13", XY "num", D("Sign(a)"), FS(fabs, abs_s64, abs_known),
       TABLE(abs))
-UNARY(acos, "Acos", "7 22", IO "float", F(acos))
-UNARY(acosh, "Acosh", "9 22", IO "float", F(acosh))
-UNARY(asin, "Asin", "7 22", IO "float", F(asin))
-UNARY(asinh, "Asinh", "9 22", IO "float", F(asinh))
-UNARY(atan, "Atan", "7 22", IO "float", F(atan))
-UNARY(atanh, "Atanh", "9 22", IO "float", F(atanh))
+UNARY(acos, "Acos", "7 22", IO "float", D("-1 / Sqrt(1 - a * a)"), F(acos))
+UNARY(acosh, "Acosh", "9 22", IO "float", D("1 / Sqrt(a * a - 1)"), F(acosh))
+UNARY(asin, "Asin", "7 22", IO "float", D("1 / Sqrt(1 - a * a)"), F(asin))
+UNARY(asinh, "Asinh", "9 22", IO "float", D("1 / Sqrt(a * a + 1)"), F(asinh))
+UNARY(atan, "Atan", "7 22", IO "float", D("1 / (1 + a * a)"), F(atan))
+UNARY(atanh, "Atanh", "9 22", IO "float", D("1 / (1 - a * a)"), F(atanh))
 UNARY(bitwise_not, "BitwiseNot", "18", XY "int", FS(NULL, bitwise_not_s64, NULL))
-UNARY(ceil, "Ceil", "1 6 13", XY "float", F(ceil))
-UNARY(celu, "Celu", "12 28", XY "float", G(celu, .a = "alpha"),
+UNARY(ceil, "Ceil", "1 6 13", XY "float", D("0"), F(ceil))
+UNARY(celu, "Celu", "12 28", XY "float", D("Where(a < 0, Exp(a / $alpha), 1)"), G(celu, .a = "alpha"),
       ATTRS(HN_ATTR_F("alpha", 1)))
-UNARY(cos, "Cos", "7 22", IO "float", F(cos))
-UNARY(cosh, "Cosh", "9 22", IO "float", F(cosh))
-UNARY(elu, "Elu", "1 6 22", XY "float", G(elu, .a = "alpha"),
+UNARY(cos, "Cos", "7 22", IO "float", D("-Sin(a)"), F(cos))
+UNARY(cosh, "Cosh", "9 22", IO "float", D("Sinh(a)"), F(cosh))
+UNARY(elu, "Elu", "1 6 22", XY "float", D("Where(a < 0, y + $alpha, 1)"), G(elu, .a = "alpha"),
       ATTRS(HN_ATTR_F("alpha", 1)),
       TABLE(elu), .traits = HN_ACTIVATION)
-UNARY(erf, "Erf", "9 13", IO "float", F(erf))
-UNARY(exp, "Exp", "1 6 13", IO "float", F(exp),
+UNARY(erf, "Erf", "9 13", IO "float", D("1.1283791670955126 * Exp(-(a * a))"), F(erf))
+UNARY(exp, "Exp", "1 6 13", IO "float", D("y"), F(exp),
       TABLE(exp))
-UNARY(floor, "Floor", "1 6 13", XY "float", F(floor))
-UNARY(hard_sigmoid, "HardSigmoid", "1 6 22", XY "float",
+UNARY(floor, "Floor", "1 6 13", XY "float", D("0"), F(floor))
+UNARY(hard_sigmoid, "HardSigmoid", "1 6 22", XY "float", D("$alpha * (y > 0) * (y < 1)"),
       G(hard_sigmoid, .a = "alpha", .b = "beta"),
       ATTRS(HN_ATTR_F("alpha", 0.2f), HN_ATTR_F("beta", 0.5f)),
       TABLE(hard_sigmoid), .traits = HN_ACTIVATION, .most = 1)
-UNARY(hard_swish, "HardSwish", "14 22", XY "float", F(hard_swish),
+UNARY(hard_swish, "HardSwish", "14 22", XY "float", D("Where(a < 3, Where(a > -3, a / 3 + 0.5, 0), 1)"), F(hard_swish),
       TABLE(hard_swish), .traits = HN_ACTIVATION)
-UNARY(leaky_relu, "LeakyRelu", "1 6 16", XY "float", G(leaky_relu, .a = "alpha"),
+UNARY(leaky_relu, "LeakyRelu", "1 6 16", XY "float", D("Where(a < 0, $alpha, 1)"), G(leaky_relu, .a = "alpha"),
       ATTRS(HN_ATTR_F("alpha", 0.01f)),
       TABLE(leaky_relu), .traits = HN_ACTIVATION | HN_HOMOGENEOUS)
-UNARY(log, "Log", "1 6 13", IO "float", F(log))
-UNARY(mish, "Mish", "18 22", XY "float", F(mish))
-UNARY(neg, "Neg", "1 6 13", XY "float sint", FS(neg, neg_s64, neg_known),
+UNARY(log, "Log", "1 6 13", IO "float", D("1 / a"), F(log))
+UNARY(mish, "Mish", "18 22", XY "float", D("Tanh(Softplus(a)) + a * Sigmoid(a) * (1 - Tanh(Softplus(a)) * Tanh(Softplus(a)))"), F(mish))
+UNARY(neg, "Neg", "1 6 13", XY "float sint", D("-1"), FS(neg, neg_s64, neg_known),
       TABLE(neg))
 UNARY(not, "Not", "1", XY "bool", FS(NULL, not_s64, NULL))
-UNARY(reciprocal, "Reciprocal", "1 6 13", XY "float", F(reciprocal))
-UNARY(relu, "Relu", "1 6 13 14", XY "float sint", FS(relu, relu_s64, relu_known),
+UNARY(reciprocal, "Reciprocal", "1 6 13", XY "float", D("-(y * y)"), F(reciprocal))
+UNARY(relu, "Relu", "1 6 13 14", XY "float sint", D("y > 0"), FS(relu, relu_s64, relu_known),
       .role = HN_ROLE_LIMIT, .limits = relu_limits)
-UNARY(round, "Round", "11 22", XY "float", F(rint)) /* ties to even */
-UNARY(selu, "Selu", "1 6 22", XY "float", G(selu, .a = "alpha", .b = "gamma"),
+UNARY(round, "Round", "11 22", XY "float", D("0"), F(rint)) /* ties to even */
+UNARY(selu, "Selu", "1 6 22", XY "float", D("Where(a > 0, $gamma, y + $gamma * $alpha)"), G(selu, .a = "alpha", .b = "gamma"),
       ATTRS(HN_ATTR_F("alpha", 1.67326319217681884765625f),
             HN_ATTR_F("gamma", 1.05070102214813232421875f)))
-UNARY(sigmoid, "Sigmoid", "1 6 13", XY "float", F(hn_sigmoid),
+UNARY(sigmoid, "Sigmoid", "1 6 13", XY "float", D("y * (1 - y)"), F(hn_sigmoid),
       TABLE(sigmoid), .traits = HN_ACTIVATION, .most = 1)
-UNARY(sign, "Sign", "9 13", IO "num", FS(sign, sign_s64, NULL))
-UNARY(sin, "Sin", "7 22", IO "float", F(sin))
-UNARY(sinh, "Sinh", "9 22", IO "float", F(sinh))
-UNARY(softplus, "Softplus", "1 22", XY "float", F(hn_softplus))
-UNARY(softsign, "Softsign", "1 22", IO "float", F(softsign))
-UNARY(sqrt, "Sqrt", "1 6 13", XY "float", F(sqrt),
+UNARY(sign, "Sign", "9 13", IO "num", D("0"), FS(sign, sign_s64, NULL))
+UNARY(sin, "Sin", "7 22", IO "float", D("Cos(a)"), F(sin))
+UNARY(sinh, "Sinh", "9 22", IO "float", D("Cosh(a)"), F(sinh))
+UNARY(softplus, "Softplus", "1 22", XY "float", D("Sigmoid(a)"), F(hn_softplus))
+UNARY(softsign, "Softsign", "1 22", IO "float", D("1 / ((1 + Abs(a)) * (1 + Abs(a)))"), F(softsign))
+UNARY(sqrt, "Sqrt", "1 6 13", XY "float", D("0.5 / y"), F(sqrt),
       TABLE(sqrt))
-UNARY(swish, "Swish", "24", XY "float", G(swish, .a = "alpha"),
+UNARY(swish, "Swish", "24", XY "float", D("Sigmoid($alpha * a) + $alpha * y * (1 - Sigmoid($alpha * a))"), G(swish, .a = "alpha"),
       ATTRS(HN_ATTR_F("alpha", 1)),
       TABLE(swish), .traits = HN_ACTIVATION)
-UNARY(tan, "Tan", "7 22", IO "float", F(tan))
-UNARY(tanh, "Tanh", "1 6 13", IO "float", F(tanh),
+UNARY(tan, "Tan", "7 22", IO "float", D("1 + y * y"), F(tan))
+UNARY(tanh, "Tanh", "1 6 13", IO "float", D("1 - y * y"), F(tanh),
       TABLE(tanh), .traits = HN_ACTIVATION, .least = -1, .most = 1)
-UNARY(thresholded_relu, "ThresholdedRelu", "10 22", XY "float",
+UNARY(thresholded_relu, "ThresholdedRelu", "10 22", XY "float", D("a > $alpha"),
       G(thresholded_relu, .a = "alpha"), ATTRS(HN_ATTR_F("alpha", 1)))
 /* clang-format on */

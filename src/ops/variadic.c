@@ -1,6 +1,10 @@
 /* Sum, Mean, Max and Min of any number of broadcast tensors. Sums of floats are taken in double, in
  * the order of the inputs, and rounded once. */
 #include "ops/broadcast.h"
+#include "ops/grad.h"
+
+/* Of Max and Min, where they are differentiated. */
+enum { HN_MAX_GRAD_INPUTS = 16 };
 
 typedef struct variadic {
     double (*f64)(double a, double b);
@@ -83,12 +87,36 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
+/* Sum and Mean hand on what comes; of Max and Min, equal inputs share it. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    const variadic *op = g->node->op->data;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims), n = g->node->n_inputs;
+    hn_value *dy = g->dy[0], *hits[HN_MAX_GRAD_INPUTS] = {0}, *sum = NULL;
+    bool chooses = op->f64 != add;
+    if (op->mean) dy = HN_EMIT2(g, "Mul", dy, hn_emit_number(g, 1.0 / n));
+    if (chooses && n > HN_MAX_GRAD_INPUTS) return hn_grad_refuse(g, "too many inputs", err);
+    for (int i = 0; chooses && i < n; i++) {
+        hits[i] = hn_emit_cast(g, HN_EMIT2(g, "Equal", hn_grad_in(g, i), hn_grad_out(g, 0)));
+        sum = i == 0 ? hits[i] : HN_EMIT2(g, "Add", sum, hits[i]);
+    }
+    if (chooses) dy = HN_EMIT2(g, "Div", dy, sum);
+    for (int i = 0; i < n; i++) {
+        if (!hn_grad_wants(g, i)) continue;
+        hn_value *part = chooses ? HN_EMIT2(g, "Mul", dy, hits[i]) : dy;
+        hn_give(g, i, hn_emit_sum_to(g, part, rank, dims, hn_grad_in(g, i)));
+    }
+    return HONE_OK;
+}
+
 #define VARIADIC(lc, NAME, VERSIONS, OUT, TYPES, ...)                               \
     const hn_op_def hn_op_##lc = {.name = NAME,                                     \
                                   .versions = VERSIONS,                             \
                                   .sig = "(data_0:T...) -> (" OUT ":T); T: " TYPES, \
                                   .infer = infer,                                   \
                                   .ref = ref,                                       \
+                                  .grad = grad,                                     \
                                   .data = &(const variadic){__VA_ARGS__}};
 
 /* clang-format off */

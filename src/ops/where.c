@@ -46,4 +46,5 @@ const hn_op_def hn_op_where = {.name = "Where",
                                .versions = "9 16",
                                .sig = "(condition:bool, X:T, Y:T) -> (output:T); T: tensor",
                                .infer = infer,
-                               .ref = ref};
+                               .ref = ref,
+                               .derivative = "; a; 1 - a"};

@@ -4,7 +4,7 @@
 
 #include "ir/ir.h"
 
-/* A model that imports the opset of ai.onnx, and version 1 of a domain `other`; the text is its
+/* A model that imports the opset of ai.onnx, and version 1 of com.microsoft and of a domain `other`; the text is its
  * graph. Its types are inferred. Memory is scratch_mem's; fails the test if something is wrong. */
 hn_model *graph_model(int opset, const char *text);
 
