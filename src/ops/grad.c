@@ -42,7 +42,8 @@ hn_node *hn_emit_node(hn_grad *g, const char *domain, const char *op, int n_out,
                       hn_value *const *in) {
     hn_node *n = NULL;
     if (g->status != HONE_OK) return NULL;
-    if (failed(g, hn_node_create(&n, g->graph, domain, op, g->node->name, n_in, n_out, g->err)))
+    if (failed(g, hn_node_create(&n, g->graph, domain, op, g->node != NULL ? g->node->name : "", n_in,
+                                 n_out, g->err)))
         return NULL;
     n->op = hn_op_find(domain, op);
     for (int i = 0; i < n_in; i++) hn_node_set_input(n, i, in[i]);

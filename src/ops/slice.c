@@ -196,10 +196,33 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* v, of these sizes, with step - 1 zeros behind each element of an axis; dims become its own. */
+static hn_value *spread(hn_grad *g, hn_value *v, int rank, int64_t *dims, int axis, int64_t step) {
+    int64_t split[HONE_MAX_RANK + 1], pads[2 * HONE_MAX_RANK + 2] = {0};
+    for (int i = 0; i <= axis; i++) split[i] = dims[i];
+    split[axis + 1] = 1;
+    for (int i = axis + 1; i < rank; i++) split[i + 1] = dims[i];
+    pads[rank + 1 + axis + 1] = step - 1;
+    v = hn_emit_reshape(g, v, rank + 1, split);
+    v = HN_EMIT2(g, "Pad", v, hn_emit_ints(g, pads, 2 * (rank + 1)));
+    dims[axis] *= step;
+    return hn_emit_reshape(g, v, rank, dims);
+}
+
+/* An axis in the other direction. */
+static hn_value *reversed(hn_grad *g, hn_value *v, int axis) {
+    int64_t at = axis, first = -1, end = INT64_MIN, step = -1;
+    hn_value *in[] = {v, hn_emit_ints(g, &first, 1), hn_emit_ints(g, &end, 1),
+                      hn_emit_ints(g, &at, 1), hn_emit_ints(g, &step, 1)};
+    return hn_emit(g, "Slice", 5, in);
+}
+
 /* Zeros where the slice does not reach. */
 static hone_status grad(hn_grad *g, hn_error *err) {
-    int64_t x[HONE_MAX_RANK], lists[STEPS + 1][HONE_MAX_RANK], pads[2 * HONE_MAX_RANK] = {0};
-    int rank = hn_grad_dims(g, hn_grad_in(g, DATA), x), n = -1;
+    int64_t x[HONE_MAX_RANK], y[HONE_MAX_RANK], lists[STEPS + 1][HONE_MAX_RANK];
+    int64_t pads[2 * HONE_MAX_RANK] = {0};
+    int rank = hn_grad_dims(g, hn_grad_in(g, DATA), x), n = 0;
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
     for (int i = STARTS; i <= STEPS; i++) {
         for (int k = 0; k < HONE_MAX_RANK; k++) lists[i][k] = i == AXES ? k : 1;
         if (hn_grad_in(g, i) == NULL) continue;
@@ -207,14 +230,22 @@ static hone_status grad(hn_grad *g, hn_error *err) {
         if (n < 0) return hn_grad_refuse(g, "its bounds are computed", err);
     }
     HN_TRY(hn_want_axes(lists[AXES], n, rank, err));
+    hn_value *v = g->dy[0];
     for (int i = 0; i < n; i++) {
         int64_t axis = lists[AXES][i], step = lists[STEPS][i], from, count;
-        if (step != 1) return hn_grad_refuse(g, "its step is not 1", err);
         clamp(x[axis], lists[STARTS][i], lists[ENDS][i], step, &from, &count);
+        if (count < 2) step = 1;
+        if (step < 0) {
+            v = reversed(g, v, (int)axis);
+            step = -step;
+            from -= (count - 1) * step;
+        }
+        if (step >= INT32_MAX) return hn_grad_refuse(g, "its step is too long", err);
+        if (step > 1) v = spread(g, v, rank, y, (int)axis, step);
         pads[axis] = from;
-        pads[rank + axis] = x[axis] - from - count;
+        pads[rank + axis] = x[axis] - from - count * step;
     }
-    hn_give(g, DATA, HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, pads, 2 * rank)));
+    hn_give(g, DATA, HN_EMIT2(g, "Pad", v, hn_emit_ints(g, pads, 2 * rank)));
     return HONE_OK;
 }
 

@@ -131,6 +131,9 @@ static const char *const moves[] = {
     "m (double[2,3,2] x, int64[4] i) => (y) { y = Gather <axis = 1> (x, i) }",
     "m (double[4,5] x) => (y) { s = Constant <value = int64[2] {1, -4}> ()"
     " e = Constant <value = int64[2] {3, 100}> () y = Slice (x, s, e) }",
+    "m (double[5,7] x) => (y) { s = Constant <value = int64[2] {-1, 1}> ()"
+    " e = Constant <value = int64[2] {-6, 6}> () a = Constant <value = int64[2] {0, 1}> ()"
+    " t = Constant <value = int64[2] {-2, 3}> () y = Slice (x, s, e, a, t) }",
     "m (double[2,3] x) => (y) { p = Constant <value = int64[4] {1, 0, -1, 2}> () y = Pad (x, p) }",
     "m (double[2,3] x) => (float[2,3] z, double[2,3] y) { z = Cast <to = 1> (x)"
     " t = Tanh (x) c = Cast <to = 11> (t) y = CastLike (c, x) }",

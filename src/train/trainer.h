@@ -1,0 +1,39 @@
+/* A model that is being trained: the plan of a step, and all that is kept between steps.
+ *
+ * Everything is allocated when it is made and in the first step; nothing is from then on. What a
+ * step computes depends on the kept values, the batch and the rate alone, and is the same bits for
+ * any number of threads.
+ */
+#ifndef HN_TRAIN_TRAINER_H
+#define HN_TRAIN_TRAINER_H
+
+#include "measure/program.h"
+#include "train/step.h"
+
+typedef struct hn_trainer hn_trainer;
+
+/* m, `how`'s pool and what the options point to must outlive the trainer. */
+hone_status hn_trainer_create(hn_trainer **out, const hn_model *m, const hn_step_sizes *sizes,
+                              const hn_step_sizes *target, const hn_step_options *o,
+                              const hn_run_options *how, hn_error *err);
+void hn_trainer_destroy(hn_trainer *t); /* NULL accepted */
+
+/* One step: in[] has the data inputs, in their order. *loss is that of the batch before the update.
+ * HONE_E_ARG: it is not finite; nothing was changed. */
+hone_status hn_trainer_step(hn_trainer *t, const hn_tensor *const *in, const hn_tensor *target,
+                            double rate, double *loss, hn_error *err);
+/* The steps of the plan for the batch that came last, whose update is not kept. */
+hone_status hn_trainer_profile(hn_trainer *t, void (*times)(void *ctx, const hn_step_time *s),
+                               void *times_ctx, hn_error *err);
+int64_t hn_trainer_steps(const hn_trainer *t); /* so far */
+const hn_train_step *hn_trainer_graph(const hn_trainer *t);
+/* Bytes: all that training takes from its allocator, once the first step is over. */
+size_t hn_trainer_bytes(hn_trainer *t);
+
+/* The values as they are now, by index of the kept; for checkpoints. They stay the trainer's. */
+float *hn_trainer_value(hn_trainer *t, int kept);
+void hn_trainer_set_steps(hn_trainer *t, int64_t steps);
+/* Puts the trained parameters and statistics into m, a copy of the model. */
+hone_status hn_trainer_store(hn_trainer *t, hn_model *m, hn_error *err);
+
+#endif
