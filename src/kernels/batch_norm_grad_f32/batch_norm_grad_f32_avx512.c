@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/batch_norm_grad_f32/batch_norm_grad_f32_body.h"

@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/batch_norm_grad_f32/batch_norm_grad_f32_body.h"

@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/channel_stats_f32/channel_stats_f32_body.h"
