@@ -1533,6 +1533,81 @@ HONE_INLINE hone_status hone_optimize(hone_model *model, const hone_optimize_opt
                                       hone_optimization **out, hone_error *err);
 HONE_API void hone_optimization_destroy(hone_optimization *optimization);
 
+/* ---- training ---- */
+
+typedef struct hone_train_options {
+    uint32_t size;
+    const char *loss;      /* "cross-entropy", "bce", "mse", "l1", "huber"; NULL: cross-entropy by
+                            * labels, mse by targets */
+    const char *optimizer; /* "adam" (the default), "adamw", "sgd" */
+    const char *schedule;  /* of the learning rate: "constant" (the default), "cosine", "one-cycle",
+                            * "step" */
+    double rate;           /* the highest learning rate; 0: 0.001, of sgd 0.1 */
+    double warmup;         /* epochs in which the rate grows from 0 */
+    double momentum;       /* of sgd: 0.9 */
+    double beta1, beta2, epsilon; /* of adam: 0.9, 0.999, 1e-8 */
+    bool nesterov;                /* sgd looks ahead */
+    double decay;     /* of weights; biases and what normalizations multiply by do not decay */
+    double smoothing; /* cross-entropy: the share of a label that is spread over all classes */
+    double delta;     /* huber: errors up to it count by their squares; default: 1 */
+    int64_t batch;    /* samples of a step; default: 64 */
+    int64_t epochs;   /* default: 10 */
+    uint64_t seed;    /* of the order of the samples and of augmentation; default: 1 */
+    const char *augment; /* changes to samples, in order: "flip:crop=4:cutout=8"; NULL: none */
+    const char *freeze;  /* patterns of parameters that stay as they are, separated by commas */
+    bool freeze_statistics; /* BatchNormalization goes by the statistics in the file */
+    const hone_session_options *session; /* threads, instruction set, precision; NULL: defaults */
+} hone_train_options;
+HONE_INLINE void hone_train_options_init(hone_train_options *o);
+
+/* A model that is being trained on a dataset. Parameters are the f32 initializers of more than one
+ * number that nodes read; statistics of BatchNormalization move with the data. What is computed
+ * depends on the model, the data and the options, not on the number of threads. Both must exist as
+ * long as the trainer.
+ *
+ *     hone_trainer_create(&trainer, model, dataset, NULL, &err);
+ *     for (hone_train_place at = {0}; at.step < at.steps || at.step == 0;) {
+ *         if (hone_trainer_step(trainer, &err) != HONE_OK) break;
+ *         hone_trainer_at(trainer, &at);
+ *     }
+ *     hone_trainer_model(trainer, &trained, &err);
+ *
+ * HONE_E_UNSUPPORTED: an operator on the way to the loss has no gradient; the error names it.
+ * options may be NULL. */
+typedef struct hone_trainer hone_trainer;
+HONE_API hone_status hone_trainer_create(hone_trainer **out, hone_model *model,
+                                         hone_dataset *dataset, const hone_train_options *options,
+                                         hone_error *err);
+HONE_API void hone_trainer_destroy(hone_trainer *trainer); /* NULL accepted */
+/* The next batch: forward, loss, backward, update. HONE_E_ARG: the loss is not finite, or all steps
+ * are done. */
+HONE_API hone_status hone_trainer_step(hone_trainer *trainer, hone_error *err);
+
+/* How far training is. */
+typedef struct hone_train_place {
+    uint32_t size;
+    int64_t step, steps;         /* done, and in all */
+    int64_t epoch, epochs;       /* likewise */
+    int64_t in_epoch, per_epoch; /* steps done of the next epoch; steps of an epoch */
+    int64_t samples;             /* of a step */
+    double loss;                 /* of the last step, before its update */
+    double epoch_loss;           /* the mean over the epoch so far, or over the last one */
+    double rate;                 /* of the last step */
+    int64_t parameters;          /* numbers that are trained */
+    int64_t peak_bytes;          /* memory that training took at most */
+} hone_train_place;
+HONE_INLINE void hone_trainer_at(const hone_trainer *trainer, hone_train_place *out);
+/* The name of the loss that is trained by. */
+HONE_API const char *hone_trainer_loss(const hone_trainer *trainer);
+/* A copy of the model with what was learned so far. */
+HONE_API hone_status hone_trainer_model(hone_trainer *trainer, hone_model **out, hone_error *err);
+/* Writes a checkpoint: an ONNX model of the present parameters that also holds what the optimizer
+ * keeps. An existing file is replaced only when the new one is complete. */
+HONE_API hone_status hone_trainer_save(hone_trainer *trainer, const char *path, hone_error *err);
+/* Goes on from a checkpoint: training then gives the same bytes as if it had not been interrupted.
+ * HONE_E_ARG: it is of another model, or of other options. */
+HONE_API hone_status hone_trainer_resume(hone_trainer *trainer, const char *path, hone_error *err);
+
 /* ---- spans: how long parts of the library's work take ---- */
 
 /* A piece of work that has ended. Texts last until the listener returns. */

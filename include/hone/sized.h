@@ -84,7 +84,8 @@
     X(transform_result)     \
     X(transform_info)       \
     X(param_info)           \
-    X(stage)
+    X(stage)                \
+    X(train_place)
 
 typedef struct hone_layout {
     uint32_t size;
@@ -245,6 +246,9 @@ HONE_API void hone_load_options_init_sized(hone_load_options *o, size_t size);
 HONE_API void hone_save_options_init_sized(hone_save_options *o, size_t size);
 HONE_API void hone_simplify_options_init_sized(hone_simplify_options *o, size_t size);
 HONE_API void hone_session_options_init_sized(hone_session_options *o, size_t size);
+HONE_API void hone_trainer_at_sized(const hone_trainer *trainer, hone_train_place *out,
+                                    const hone_layout *caller);
+HONE_API void hone_train_options_init_sized(hone_train_options *o, size_t size);
 HONE_API void hone_loader_options_init_sized(hone_loader_options *o, size_t size);
 HONE_API void hone_eval_options_init_sized(hone_eval_options *o, size_t size);
 HONE_API void hone_compare_options_init_sized(hone_compare_options *o, size_t size);
@@ -458,6 +462,12 @@ HONE_INLINE hone_status hone_profile_create(hone_profile **out, hone_session *se
 HONE_INLINE hone_status hone_optimize(hone_model *model, const hone_optimize_options *options,
                                       hone_optimization **out, hone_error *err) {
     return hone_optimize_sized(model, options, out, hone_layout_here(), err);
+}
+HONE_INLINE void hone_trainer_at(const hone_trainer *trainer, hone_train_place *out) {
+    hone_trainer_at_sized(trainer, out, hone_layout_here());
+}
+HONE_INLINE void hone_train_options_init(hone_train_options *o) {
+    hone_train_options_init_sized(o, sizeof *o);
 }
 HONE_INLINE void hone_span_listen(void (*fn)(void *ctx, const hone_span *span), void *ctx) {
     hone_span_listen_sized(fn, ctx, hone_layout_here());

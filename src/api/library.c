@@ -5,6 +5,7 @@
 #include "measure/gate.h"
 #include "measure/metric.h"
 #include "ops/op.h"
+#include "ops/grad.h"
 
 size_t hone_n_ops(void) { return (size_t)hn_n_ops; }
 
@@ -19,7 +20,7 @@ hone_status hone_op_sized(size_t i, hone_op_info *out, const hone_layout *caller
                         .runs = op->ref != NULL,
                         .infers = op->infer != NULL,
                         .costs = op->cost != NULL,
-                        .differentiates = op->grad != NULL,
+                        .differentiates = hn_op_has_grad(op),
                         .fast = hn_lower_has(op),
                         .int8 = hn_lower_has_int8(op)};
     HN_GIVE(out, &own, caller, op_info);

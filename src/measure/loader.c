@@ -127,6 +127,7 @@ hone_status hn_loader_create(hn_loader **out, const hn_feed *feed, const hn_load
     if (o->samples > 0 && o->samples < l->total) l->total = o->samples;
     l->batch = o->batch > 0 ? o->batch : hn_feed_batch(feed);
     l->n_batches = (l->total - 1) / l->batch + 1;
+    l->begun = l->taken = o->skip < l->n_batches ? o->skip : l->n_batches;
     l->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     l->room = l->ready = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     hone_status status = prepare(l, o, err);

@@ -21,6 +21,7 @@ typedef struct hn_loader_options {
     int64_t batch;   /* samples of a batch; 0: as many as the feed's, which it must not pass */
     bool shuffle;
     uint64_t seed; /* of the order, if shuffled */
+    int64_t skip;  /* batches that are left out at the beginning */
 } hn_loader_options;
 
 /* The feed, and with it graph and dataset, must outlive the loader. */

@@ -72,7 +72,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
         hn_value *in[] = {g->dy[0], x, hn_grad_in(g, 1), hn_emitted(stats, 0), hn_emitted(stats, 1)};
         hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "BatchNormGrad", 3, 5, in);
         hn_emit_copied(g, n, "epsilon");
-        for (int i = 0; i < 3; i++) hn_give(g, i, hn_emitted(n, i));
+        for (int i = 0; i < 3; i++) hn_grad_give(g, i, hn_emitted(n, i));
         return HONE_OK;
     }
     for (int i = 0; i < rank; i++) per[i] = i == 1 ? dims[1] : 1;
@@ -81,14 +81,14 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     hn_value *r = hn_emit_reshape(g, HN_EMIT1(g, "Reciprocal", root), rank, per);
     hn_value *scale = hn_emit_reshape(g, hn_grad_in(g, 1), rank, per);
     if (hn_grad_wants(g, 0))
-        hn_give(g, 0, HN_EMIT2(g, "Mul", g->dy[0], HN_EMIT2(g, "Mul", scale, r)));
+        hn_grad_give(g, 0, HN_EMIT2(g, "Mul", g->dy[0], HN_EMIT2(g, "Mul", scale, r)));
     uint32_t others = ((1u << rank) - 1) & ~2u;
     if (hn_grad_wants(g, 1)) {
         hn_value *d = HN_EMIT2(g, "Sub", x, hn_emit_reshape(g, mean, rank, per));
         hn_value *xhat = HN_EMIT2(g, "Mul", d, r);
-        hn_give(g, 1, hn_emit_sum(g, HN_EMIT2(g, "Mul", g->dy[0], xhat), others, false));
+        hn_grad_give(g, 1, hn_emit_sum(g, HN_EMIT2(g, "Mul", g->dy[0], xhat), others, false));
     }
-    if (hn_grad_wants(g, 2)) hn_give(g, 2, hn_emit_sum(g, g->dy[0], others, false));
+    if (hn_grad_wants(g, 2)) hn_grad_give(g, 2, hn_emit_sum(g, g->dy[0], others, false));
     if (hn_grad_wants(g, 3) || hn_grad_wants(g, 4))
         return hn_grad_refuse(g, "its statistics are trained", err);
     return HONE_OK;

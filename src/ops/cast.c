@@ -76,7 +76,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     (void)err;
     hn_node *n = hn_emit_node(g, "", "Cast", 1, 1, g->dy);
     hn_emit_i(g, n, "to", hn_grad_in(g, 0)->type.dtype);
-    hn_give(g, 0, hn_emitted(n, 0));
+    hn_grad_give(g, 0, hn_emitted(n, 0));
     return HONE_OK;
 }
 

@@ -82,7 +82,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     for (int i = 0; i < g->node->n_inputs && g->status == HONE_OK; i++) {
         hn_grad_dims(g, hn_grad_in(g, i), dims);
         if (hn_grad_wants(g, i))
-            hn_give(g, i, hn_emit_slice(g, g->dy[0], (int)axis, from, from + dims[axis]));
+            hn_grad_give(g, i, hn_emit_slice(g, g->dy[0], (int)axis, from, from + dims[axis]));
         from += dims[axis];
     }
     return HONE_OK;

@@ -150,7 +150,7 @@ static hone_status grad_expand(hn_grad *g, hn_error *err) {
     (void)err;
     int64_t dims[HONE_MAX_RANK];
     int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
-    hn_give(g, 0, hn_emit_sum_to(g, g->dy[0], rank, dims, hn_grad_in(g, 0)));
+    hn_grad_give(g, 0, hn_emit_sum_to(g, g->dy[0], rank, dims, hn_grad_in(g, 0)));
     return HONE_OK;
 }
 
@@ -169,7 +169,7 @@ static hone_status grad_tile(hn_grad *g, hn_error *err) {
         split[n++] = x[i];
     }
     hn_value *v = hn_emit_sum(g, hn_emit_reshape(g, g->dy[0], n, split), repeats, false);
-    hn_give(g, 0, hn_emit_shaped(g, v, hn_grad_in(g, 0)));
+    hn_grad_give(g, 0, hn_emit_shaped(g, v, hn_grad_in(g, 0)));
     return HONE_OK;
 }
 

@@ -75,7 +75,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "GatherGrad", 1, 2, in);
     hn_emit_i(g, n, "axis", hn_attr_i(g->node, "axis"));
     hn_emit_ints_attr(g, n, "dims", dims, rank);
-    hn_give(g, 0, hn_emitted(n, 0));
+    hn_grad_give(g, 0, hn_emitted(n, 0));
     return HONE_OK;
 }
 

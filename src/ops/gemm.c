@@ -152,15 +152,15 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     bool ta = hn_attr_i(g->node, "transA") != 0, tb = hn_attr_i(g->node, "transB") != 0;
     hn_value *a = hn_grad_in(g, 0), *b = hn_grad_in(g, 1), *dy = g->dy[0];
     if (hn_grad_wants(g, 0))
-        hn_give(g, 0, ta ? emit_gemm(g, b, tb, dy, true) : emit_gemm(g, dy, false, b, !tb));
+        hn_grad_give(g, 0, ta ? emit_gemm(g, b, tb, dy, true) : emit_gemm(g, dy, false, b, !tb));
     if (hn_grad_wants(g, 1))
-        hn_give(g, 1, tb ? emit_gemm(g, dy, true, a, ta) : emit_gemm(g, a, !ta, dy, false));
+        hn_grad_give(g, 1, tb ? emit_gemm(g, dy, true, a, ta) : emit_gemm(g, a, !ta, dy, false));
     if (hn_grad_wants(g, 2)) {
         int64_t dims[HONE_MAX_RANK];
         int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
         float beta = hn_attr_f(g->node, "beta");
         if (beta != 1) dy = HN_EMIT2(g, "Mul", dy, hn_emit_number(g, (double)beta));
-        hn_give(g, 2, hn_emit_sum_to(g, dy, rank, dims, hn_grad_in(g, 2)));
+        hn_grad_give(g, 2, hn_emit_sum_to(g, dy, rank, dims, hn_grad_in(g, 2)));
     }
     return HONE_OK;
 }

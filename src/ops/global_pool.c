@@ -74,7 +74,7 @@ static hone_status average_grad(hn_grad *g, hn_error *err) {
     int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
     for (int i = 2; i < rank; i++) n *= dims[i];
     hn_value *each = HN_EMIT2(g, "Mul", g->dy[0], hn_emit_number(g, 1 / (double)n));
-    hn_give(g, 0, hn_emit_expanded(g, each, rank, dims));
+    hn_grad_give(g, 0, hn_emit_expanded(g, each, rank, dims));
     return HONE_OK;
 }
 
@@ -86,7 +86,7 @@ static hone_status max_grad(hn_grad *g, hn_error *err) {
     hn_value *in[] = {g->dy[0], hn_grad_in(g, 0)};
     hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "MaxPoolGrad", 1, 2, in);
     hn_emit_ints_attr(g, n, "kernel_shape", dims + 2, rank - 2);
-    hn_give(g, 0, hn_emitted(n, 0));
+    hn_grad_give(g, 0, hn_emitted(n, 0));
     return HONE_OK;
 }
 

@@ -422,7 +422,7 @@ hone_status hn_grad_node(hn_grad *g, hn_error *err) {
         return hn_grad_refuse(g, op != NULL && op->no_grad != NULL ? op->no_grad : "no rule", err);
     if (op->derivative != NULL) return hn_grad_by(g, op->derivative);
     if (op->grad == NULL) {
-        hn_give(g, 0, hn_emit_shaped(g, g->dy[0], hn_grad_in(g, 0)));
+        hn_grad_give(g, 0, hn_emit_shaped(g, g->dy[0], hn_grad_in(g, 0)));
         return g->status;
     }
     HN_TRY(op->grad(g, err));

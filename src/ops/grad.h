@@ -108,7 +108,7 @@ hn_value *hn_emit_conv_grad_w(hn_grad *g, hn_value *x, hn_value *dy, const struc
 /* strides, dilations and pads of windows, as attributes. */
 void hn_emit_windows(hn_grad *g, hn_node *n, const struct hn_spatial *s);
 /* The gradient by input i, which is `v` if it is asked for. */
-static inline void hn_give(hn_grad *g, int i, hn_value *v) {
+static inline void hn_grad_give(hn_grad *g, int i, hn_value *v) {
     if (hn_grad_wants(g, i)) g->dx[i] = v;
 }
 /* A rule of expressions, for operators whose attributes choose among several. */

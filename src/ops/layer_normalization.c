@@ -65,7 +65,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     hn_node *node = hn_emit_node(g, HN_TRAIN_DOMAIN, "LayerNormGrad", 3, 3, in);
     hn_emit_copied(g, node, "epsilon");
     hn_emit_i(g, node, "centred", op->mean != 0);
-    for (int i = 0; i < 3; i++) hn_give(g, i, hn_emitted(node, i));
+    for (int i = 0; i < 3; i++) hn_grad_give(g, i, hn_emitted(node, i));
     return HONE_OK;
 }
 

@@ -116,7 +116,7 @@ static hone_status grad_of(hn_grad *g, hn_value *log_prob, bool softmax) {
     hn_emit_copied(g, n, "ignore_index");
     hn_emit_copied(g, n, "reduction");
     hn_emit_i(g, n, "softmax", softmax);
-    hn_give(g, 0, hn_emitted(n, 0));
+    hn_grad_give(g, 0, hn_emitted(n, 0));
     return HONE_OK;
 }
 

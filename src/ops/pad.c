@@ -181,7 +181,7 @@ static hone_status grad_pad(hn_grad *g, hn_error *err) {
         back[i] = -begin[i];
         back[rank + i] = -end[i];
     }
-    hn_give(g, 0, HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, back, 2 * rank)));
+    hn_grad_give(g, 0, HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, back, 2 * rank)));
     return HONE_OK;
 }
 

@@ -105,7 +105,7 @@ static hn_node *emit_pool_grad(hn_grad *g, const char *op, int n_in, hn_value *c
 static hone_status grad_max(hn_grad *g, hn_error *err) {
     (void)err;
     hn_value *in[] = {g->dy[0], hn_grad_in(g, 0)};
-    hn_give(g, 0, hn_emitted(emit_pool_grad(g, "MaxPoolGrad", 2, in), 0));
+    hn_grad_give(g, 0, hn_emitted(emit_pool_grad(g, "MaxPoolGrad", 2, in), 0));
     return HONE_OK;
 }
 
@@ -115,7 +115,7 @@ static hone_status grad_average(hn_grad *g, hn_error *err) {
     int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
     hn_node *n = emit_pool_grad(g, "AveragePoolGrad", 1, g->dy);
     hn_emit_ints_attr(g, n, "dims", dims, rank);
-    hn_give(g, 0, hn_emitted(n, 0));
+    hn_grad_give(g, 0, hn_emitted(n, 0));
     return HONE_OK;
 }
 

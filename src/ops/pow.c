@@ -66,7 +66,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
                                      HN_EMIT2(g, "Sub", cast, hn_emit_number(g, 1))));
     int64_t dims[HONE_MAX_RANK];
     int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
-    hn_give(g, 0, hn_emit_sum_to(g, HN_EMIT2(g, "Mul", g->dy[0], by), rank, dims, hn_grad_in(g, 0)));
+    hn_grad_give(g, 0, hn_emit_sum_to(g, HN_EMIT2(g, "Mul", g->dy[0], by), rank, dims, hn_grad_in(g, 0)));
     return HONE_OK;
 }
 

@@ -326,7 +326,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     const reduction *op = g->node->op->data;
     hn_value *by = slope(g, op, x, y, reduced, rank, dims);
     hn_value *v = by != NULL ? HN_EMIT2(g, "Mul", dy, by) : dy;
-    hn_give(g, 0, hn_emit_expanded(g, v, rank, dims));
+    hn_grad_give(g, 0, hn_emit_expanded(g, v, rank, dims));
     return HONE_OK;
 }
 

@@ -245,7 +245,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
         pads[axis] = from;
         pads[rank + axis] = x[axis] - from - count * step;
     }
-    hn_give(g, DATA, HN_EMIT2(g, "Pad", v, hn_emit_ints(g, pads, 2 * rank)));
+    hn_grad_give(g, DATA, HN_EMIT2(g, "Pad", v, hn_emit_ints(g, pads, 2 * rank)));
     return HONE_OK;
 }
 

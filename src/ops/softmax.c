@@ -79,9 +79,9 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     hn_value *part = m == SOFTMAX ? HN_EMIT2(g, "Mul", dy, y) : dy;
     hn_value *sum = hn_emit_sum(g, part, 1u << axis, true);
     if (m == SOFTMAX)
-        hn_give(g, 0, HN_EMIT2(g, "Mul", y, HN_EMIT2(g, "Sub", dy, sum)));
+        hn_grad_give(g, 0, HN_EMIT2(g, "Mul", y, HN_EMIT2(g, "Sub", dy, sum)));
     else
-        hn_give(g, 0, HN_EMIT2(g, "Sub", dy, HN_EMIT2(g, "Mul", HN_EMIT1(g, "Exp", y), sum)));
+        hn_grad_give(g, 0, HN_EMIT2(g, "Sub", dy, HN_EMIT2(g, "Mul", HN_EMIT1(g, "Exp", y), sum)));
     return HONE_OK;
 }
 

@@ -108,7 +108,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     }
     hn_node *concat = hn_emit_node(g, "", "Concat", 1, n, parts);
     hn_emit_i(g, concat, "axis", axis);
-    hn_give(g, 0, hn_emitted(concat, 0));
+    hn_grad_give(g, 0, hn_emitted(concat, 0));
     return HONE_OK;
 }
 

@@ -65,7 +65,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     const int64_t *perm = hn_attr_ints(g->node, "perm", &n);
     int64_t back[HONE_MAX_RANK];
     for (int i = 0; i < rank; i++) back[perm != NULL ? perm[i] : rank - 1 - i] = i;
-    hn_give(g, 0, hn_emit_transposed(g, g->dy[0], rank, back));
+    hn_grad_give(g, 0, hn_emit_transposed(g, g->dy[0], rank, back));
     return HONE_OK;
 }
 

@@ -105,7 +105,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     for (int i = 0; i < n; i++) {
         if (!hn_grad_wants(g, i)) continue;
         hn_value *part = chooses ? HN_EMIT2(g, "Mul", dy, hits[i]) : dy;
-        hn_give(g, i, hn_emit_sum_to(g, part, rank, dims, hn_grad_in(g, i)));
+        hn_grad_give(g, i, hn_emit_sum_to(g, part, rank, dims, hn_grad_in(g, i)));
     }
     return HONE_OK;
 }

@@ -1,0 +1,392 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "write.h"
+
+/* What became of an epoch. */
+typedef struct epoch_line {
+    int64_t epoch;
+    double loss, rate, val, rate_of_samples;
+} epoch_line;
+
+typedef struct job {
+    const char *input, *output, *val_spec, *folder;
+    bool resume, keep_last;
+    int64_t patience, save_every;
+    hone_train_options o;
+    hone_session_options session;
+    hone_model *model, *best;
+    hone_dataset *data, *val;
+    hone_trainer *trainer;
+    hone_train_place at;
+    const char *loss;
+    char metric[64];
+    bool share, lower_better;
+    double kept_val, seconds, samples_per_second, trained; /* trained: seconds in steps */
+    int64_t kept_epoch, samples;
+    int threads;
+    size_t n_lines;
+    epoch_line *lines;
+    progress bar;
+} job;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- options ---- */
+
+static bool read_paths(const args *a, job *j) {
+    j->input = a->argument[0];
+    j->output = value_of(a, "--output");
+    j->val_spec = value_of(a, "--val");
+    j->folder = value_of(a, "--checkpoint");
+    j->resume = has(a, "--resume");
+    const char *keep = value_of(a, "--keep");
+    j->keep_last = keep != NULL ? strcmp(keep, "last") == 0 : j->val_spec == NULL;
+    if (j->output == NULL)
+        complain("--output FILE says where the trained model goes");
+    else if (same_file(j->input, j->output))
+        complain("%s would overwrite the input", j->output);
+    else if (value_of(a, "--data") == NULL)
+        complain("train wants --data KIND:PATH, for example --data synthetic:digits");
+    else if (keep != NULL && strcmp(keep, "last") != 0 && strcmp(keep, "best") != 0)
+        complain("--keep wants best or last, got '%s'", keep);
+    else if (j->val_spec == NULL && !j->keep_last)
+        complain("--keep best wants --val SPEC, samples to judge by");
+    else if (j->resume && j->folder == NULL)
+        complain("--resume wants --checkpoint DIR, where training was saved");
+    else
+        return true;
+    return false;
+}
+
+static bool read_numbers(const args *a, job *j) {
+    hone_train_options *o = &j->o;
+    return number_of(a, "--epochs", 1, 1000000, &o->epochs) &&
+           number_of(a, "--batch", 1, INT32_MAX, &o->batch) &&
+           number_of(a, "--patience", 1, 1000000, &j->patience) &&
+           number_of(a, "--save-every", 1, INT32_MAX, &j->save_every) &&
+           real_of(a, "--lr", 1e-12, 1e6, &o->rate) && real_of(a, "--warmup", 0, 1e6, &o->warmup) &&
+           real_of(a, "--momentum", 0, 1, &o->momentum) &&
+           real_of(a, "--weight-decay", 0, 1e3, &o->decay) &&
+           real_of(a, "--label-smoothing", 0, 1, &o->smoothing);
+}
+
+static bool read_options(const args *a, job *j) {
+    hone_train_options_init(&j->o);
+    if (!read_paths(a, j) || !session_options(a, &j->session) || !read_numbers(a, j)) return false;
+    hone_train_options *o = &j->o;
+    if (value_of(a, "--optimizer") != NULL) o->optimizer = value_of(a, "--optimizer");
+    if (value_of(a, "--schedule") != NULL) o->schedule = value_of(a, "--schedule");
+    o->loss = value_of(a, "--loss");
+    o->augment = value_of(a, "--augment");
+    o->freeze = value_of(a, "--freeze");
+    o->freeze_statistics = has(a, "--freeze-statistics");
+    o->nesterov = has(a, "--nesterov");
+    o->seed = j->session.seed;
+    o->session = &j->session;
+    return true;
+}
+
+/* ---- checkpoints ---- */
+
+static char *in_folder(const job *j, const char *name) {
+    char *path;
+    if (asprintf(&path, "%s/%s", j->folder, name) < 0) path = must(NULL);
+    return path;
+}
+
+static hone_status save(job *j, hone_error *err) {
+    if (j->folder == NULL) return HONE_OK;
+    char *path = in_folder(j, "last.onnx");
+    hone_status status = hone_trainer_save(j->trainer, path, err);
+    free(path);
+    return status;
+}
+
+static bool make_folder(const job *j) {
+    if (j->folder == NULL || mkdir(j->folder, 0777) == 0 || errno == EEXIST) return true;
+    complain("cannot make %s: %s", j->folder, strerror(errno));
+    return false;
+}
+
+/* ---- evaluation ---- */
+
+/* The first metric that suits the model. */
+static hone_status judge(job *j, hone_model *m, double *value, hone_error *err) {
+    hone_session *s = NULL;
+    hone_evaluation *e = NULL;
+    hone_status status = hone_session_create(&s, m, &j->session, err);
+    if (status == HONE_OK) status = hone_session_measure(s, j->val, NULL, &e, err);
+    if (status == HONE_OK && e->n_metrics > 0) {
+        snprintf(j->metric, sizeof j->metric, "%s", e->metrics[0].name);
+        j->share = e->metrics[0].is_share;
+        j->lower_better = e->metrics[0].lower_better;
+        *value = e->metrics[0].value;
+    }
+    hone_evaluation_destroy(e);
+    hone_session_destroy(s);
+    return status;
+}
+
+static bool is_better(const job *j, double value) {
+    if (isnan(j->kept_val)) return true;
+    return j->lower_better ? value < j->kept_val : value > j->kept_val;
+}
+
+/* Takes m, which is then the job's, as the best so far. */
+static hone_status keep_best(job *j, hone_model *m, double value, hone_error *err) {
+    hone_model_destroy(j->best);
+    j->best = m;
+    j->kept_val = value;
+    j->kept_epoch = j->at.epoch;
+    if (j->folder == NULL) return HONE_OK;
+    char *path = in_folder(j, "best.onnx");
+    hone_status status = hone_model_save(m, path, NULL, err);
+    free(path);
+    return status;
+}
+
+/* ---- training ---- */
+
+static void print_epoch(const job *j, const epoch_line *l) {
+    char val[64] = "";
+    if (j->val != NULL)
+        snprintf(val, sizeof val, j->share ? "  %s %.2f%%" : "  %s %.6g", j->metric,
+                 j->share ? 100 * l->val : l->val);
+    line("epoch %*lld/%lld  loss %.4f%s  %.0f samples/s  lr %.3g", j->at.epochs > 9 ? 2 : 1,
+         (long long)l->epoch, (long long)j->at.epochs, l->loss, val, l->rate_of_samples, l->rate);
+    fflush(stdout);
+}
+
+static hone_status end_epoch(const args *a, job *j, double seconds, hone_error *err) {
+    epoch_line *l = &j->lines[j->n_lines++];
+    hone_model *m = NULL;
+    *l = (epoch_line){.epoch = j->at.epoch,
+                      .loss = j->at.epoch_loss,
+                      .rate = j->at.rate,
+                      .val = NAN,
+                      .rate_of_samples = (double)(j->at.per_epoch * j->at.samples) / seconds};
+    progress_end(&j->bar);
+    hone_status status = save(j, err);
+    if (status == HONE_OK && j->val != NULL) status = hone_trainer_model(j->trainer, &m, err);
+    if (status == HONE_OK && m != NULL) status = judge(j, m, &l->val, err);
+    if (status == HONE_OK && m != NULL && !j->keep_last && is_better(j, l->val)) {
+        status = keep_best(j, m, l->val, err);
+        m = NULL;
+    } else if (j->keep_last) {
+        j->kept_val = l->val;
+        j->kept_epoch = j->at.epoch;
+    }
+    hone_model_destroy(m);
+    if (status == HONE_OK && !has(a, "--json")) print_epoch(j, l);
+    return status;
+}
+
+static exit_code stop_here(job *j) {
+    hone_error err;
+    progress_end(&j->bar);
+    if (j->folder == NULL) {
+        note("nothing was saved: --checkpoint DIR keeps what is done so far");
+    } else if (save(j, &err) != HONE_OK) {
+        return fail_with(&err);
+    } else {
+        note("%lld of %lld steps are saved in %s: the same command with --resume goes on",
+             (long long)j->at.step, (long long)j->at.steps, j->folder);
+    }
+    return say_interrupted();
+}
+
+static bool has_waited(const job *j) {
+    return j->patience > 0 && j->at.epoch - j->kept_epoch >= j->patience;
+}
+
+static exit_code run_steps(const args *a, job *j) {
+    hone_error err;
+    double begun = now(), epoch = 0;
+    progress_start(&j->bar, "train", "samples");
+    while (j->at.step < j->at.steps) {
+        double t = now();
+        if (!not_interrupted(NULL)) return stop_here(j);
+        if (hone_trainer_step(j->trainer, &err) != HONE_OK) {
+            progress_end(&j->bar);
+            if (!not_interrupted(NULL)) return stop_here(j);
+            exit_code code = fail_with(&err);
+            if (j->folder != NULL && j->at.step > 0)
+                note("the last checkpoint is %s/last.onnx", j->folder);
+            return code;
+        }
+        hone_trainer_at(j->trainer, &j->at);
+        epoch += now() - t;
+        j->trained += now() - t;
+        j->samples += j->at.samples;
+        progress_step(&j->bar, j->at.step * j->at.samples, j->at.steps * j->at.samples);
+        hone_status status = HONE_OK;
+        if (j->at.in_epoch == 0) {
+            status = end_epoch(a, j, epoch, &err);
+            epoch = 0;
+            if (has_waited(j)) break;
+        } else if (j->save_every > 0 && j->at.step % j->save_every == 0) {
+            status = save(j, &err);
+        }
+        if (status != HONE_OK) return fail_with(&err);
+    }
+    progress_end(&j->bar);
+    j->seconds = now() - begun;
+    j->samples_per_second = j->trained > 0 ? (double)j->samples / j->trained : 0;
+    return EXIT_DONE;
+}
+
+/* ---- the whole ---- */
+
+#include "schema/train.def"
+
+static exit_code finish(const args *a, job *j) {
+    hone_model *m = j->best;
+    hone_error err;
+    hone_status status = HONE_OK;
+    if (m == NULL) status = hone_trainer_model(j->trainer, &m, &err);
+    if (status == HONE_OK) status = hone_model_save(m, j->output, NULL, &err);
+    if (m != j->best) hone_model_destroy(m);
+    if (status != HONE_OK) return fail_with(&err);
+    if (!has(a, "--json")) {
+        char bytes[32];
+        line("%lld steps in %.1f s, %.0f samples/s, at most %s of memory; %s is %s",
+             (long long)j->at.step, j->seconds, j->samples_per_second,
+             human_bytes(j->at.peak_bytes, bytes), j->output,
+             j->best != NULL ? "the best on --val" : "the last");
+    }
+    json out;
+    results_begin(&out, a);
+    write_train(&out, a, j);
+    return results_end(&out, a);
+}
+
+/* Takes up what a folder holds. */
+static hone_status resume(job *j, hone_error *err) {
+    char *last = in_folder(j, "last.onnx"), *best = in_folder(j, "best.onnx");
+    hone_status status = HONE_OK;
+    if (access(last, F_OK) != 0) {
+        note("%s holds no checkpoint yet: training begins anew", j->folder);
+    } else {
+        status = hone_trainer_resume(j->trainer, last, err);
+        hone_trainer_at(j->trainer, &j->at);
+    }
+    if (status == HONE_OK && j->at.step > 0 && !j->keep_last && access(best, F_OK) == 0) {
+        status = hone_model_load(&j->best, best, NULL, err);
+        if (status == HONE_OK) status = judge(j, j->best, &j->kept_val, err);
+    }
+    free(last);
+    free(best);
+    return status;
+}
+
+static hone_status open_all(const args *a, job *j, hone_error *err) {
+    hone_status status = load_model(a, &j->model, err);
+    if (status == HONE_OK) status = hone_dataset_open(&j->data, value_of(a, "--data"), err);
+    if (status == HONE_OK && j->val_spec != NULL)
+        status = hone_dataset_open(&j->val, j->val_spec, err);
+    if (status == HONE_OK)
+        status = hone_trainer_create(&j->trainer, j->model, j->data, &j->o, err);
+    if (status != HONE_OK) return status;
+    hone_trainer_at(j->trainer, &j->at);
+    j->loss = hone_trainer_loss(j->trainer);
+    return j->resume ? resume(j, err) : HONE_OK;
+}
+
+static void introduce(const job *j) {
+    char n[32];
+    note("%s parameters by %s, %s at %lld steps of %lld samples an epoch; BatchNormalization that "
+         "was folded into other weights trains as they are",
+         human_count(j->at.parameters, n), j->loss, j->o.optimizer, (long long)j->at.per_epoch,
+         (long long)j->at.samples);
+}
+
+static exit_code run(const args *a) {
+    job j = {.kept_val = NAN};
+    hone_error err;
+    catch_interrupt();
+    if (!read_options(a, &j)) return EXIT_USAGE;
+    if (!make_folder(&j)) return EXIT_INPUT;
+    j.session.keep_going = not_interrupted;
+    j.lines = must(calloc((size_t)j.o.epochs + 1, sizeof *j.lines));
+    hone_status status = open_all(a, &j, &err);
+    exit_code code = EXIT_DONE;
+    if (status != HONE_OK) {
+        code = fail_with(&err);
+        if (status == HONE_E_ARG && j.model != NULL) code = EXIT_USAGE;
+    } else {
+        if (!has(a, "--json")) introduce(&j);
+        code = run_steps(a, &j);
+    }
+    if (code == EXIT_DONE) code = finish(a, &j);
+    hone_trainer_destroy(j.trainer);
+    hone_model_destroy(j.best);
+    hone_dataset_destroy(j.val);
+    hone_dataset_destroy(j.data);
+    hone_model_destroy(j.model);
+    free(j.lines);
+    return code;
+}
+
+static const option_def options[] = {
+    {"--data", 'd', "SPEC", "samples to use, with labels or targets: KIND:PATH[,key=value...]",
+     false, NULL},
+    {"--val", 0, "SPEC", "samples to judge by after each epoch", false, NULL},
+    {"--output", 'o', "FILE", "write the result here: the trained model", false, NULL},
+    {"--epochs", 0, "N", "how often to go through the data (default: 10)", false, NULL},
+    {"--batch", 'b', "N", "samples per run (default: 64)", false, NULL},
+    {"--optimizer", 0, "NAME", "adam (default), adamw or sgd", false, NULL},
+    {"--lr", 0, "R", "highest learning rate (default: 0.001, of sgd 0.1)", false, NULL},
+    {"--schedule", 0, "NAME", "of the rate: constant (default), cosine, one-cycle or step", false,
+     NULL},
+    {"--warmup", 0, "EPOCHS", "let the rate grow from 0 for so long", false, NULL},
+    {"--momentum", 0, "M", "of sgd (default: 0.9)", false, NULL},
+    {"--nesterov", 0, NULL, "let sgd look ahead", false, NULL},
+    {"--weight-decay", 0, "W", "of weights, not of biases and norms (default: 0)", false, NULL},
+    {"--loss", 0, "NAME", "cross-entropy, bce, mse, l1 or huber (default: by labels or targets)",
+     false, NULL},
+    {"--label-smoothing", 0, "S", "spread this share of a label over all classes", false, NULL},
+    {"--augment", 0, "LIST", "change samples: flip:crop=4:cutout=8:shift=2:noise=0.1:gain=0.2",
+     false, NULL},
+    {"--freeze", 0, "PATTERN,...", "parameters that stay as they are", false, NULL},
+    {"--freeze-statistics", 0, NULL, "leave the statistics of BatchNormalization alone", false,
+     NULL},
+    {"--checkpoint", 0, "DIR", "save here after each epoch, and on Ctrl-C", false, NULL},
+    {"--save-every", 0, "STEPS", "save within an epoch, too", false, NULL},
+    {"--resume", 0, NULL, "go on from what --checkpoint DIR holds", false, NULL},
+    {"--keep", 0, "WHICH", "write the best model on --val (default with it), or the last", false,
+     NULL},
+    {"--patience", 0, "EPOCHS", "stop when --val has not become better for so long", false, NULL},
+    OPTION_PRECISION,
+    OPTION_SEED,
+    OPTION_THREADS,
+    OPTION_RESERVE,
+    OPTION_ISA,
+    OPTION_BACKEND,
+    OPTION_MAX_MEMORY,
+    OPTION_TIME_LIMIT,
+    OPTION_NO_MMAP,
+    OPTION_JSON,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    {0},
+};
+
+const verb verb_train = {
+    .name = "train",
+    .usage = "MODEL --data SPEC -o FILE",
+    .n_arguments = 1,
+    .most_arguments = 1,
+    .summary = "train a model on data with labels or targets",
+    .options = options,
+    .run = run,
+};
