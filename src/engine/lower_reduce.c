@@ -1,6 +1,6 @@
 /* The reductions. Over the spatial axes of an image that lies channels last they are global pools
- * by another name, which keep its layout; over any other run of neighbouring axes, a problem of
- * reduce_f32, or of reduce_num for other types. */
+ * by another name, which keep its layout; over other axes, which are brought together
+ * where they are not neighbours, a problem of reduce_f32, or of reduce_num for other types. */
 #include <string.h>
 
 #include "engine/lower.h"
@@ -18,22 +18,38 @@ static const struct {
     {"ReduceSum", HN_REDUCE_SUM},       {"ReduceSumSquare", HN_REDUCE_SUMSQ},
 };
 
-/* The axes are [*first, *end). False: they are computed, or not neighbours. */
-static bool find_axes(const hn_node *n, int rank, int *first, int *end) {
+/* The axes, as bits. False: they are computed, or there are none. */
+static bool find_axes(const hn_node *n, int rank, uint32_t *reduced) {
     const hn_tensor *axes = hn_node_constant(n, 1);
     if (hn_node_input(n, 1) != NULL && axes == NULL) return false;
     int64_t count = axes != NULL ? axes->n : 0;
-    *first = 0;
-    *end = count == 0 && hn_attr_i(n, "noop_with_empty_axes") == 0 ? rank : 0;
-    if (count == 0) return *end > 0;
-    uint32_t reduced = 0;
+    *reduced = 0;
+    if (count == 0 && hn_attr_i(n, "noop_with_empty_axes") == 0) *reduced = (1u << rank) - 1;
     for (int64_t i = 0; i < count; i++) {
         int64_t axis = hn_tensor_s64(axes, i);
-        reduced |= 1u << (axis < 0 ? axis + rank : axis);
+        *reduced |= 1u << (axis < 0 ? axis + rank : axis);
     }
+    return *reduced != 0;
+}
+
+/* Brings reduced axes that are not neighbours to the front: of an image with channels last, all
+ * but the channels are so already. They are then [*first, *end). */
+static void join_axes(hn_view *x, uint32_t reduced, int *first, int *end) {
+    hn_view v = *x;
+    *first = 0;
     while ((reduced >> *first & 1) == 0) ++*first;
     for (*end = *first; (reduced >> *end & 1) != 0;) ++*end;
-    return reduced >> *end == 0;
+    if (reduced >> *end == 0) return;
+    int n = 0;
+    for (int side = 1; side >= 0; side--) {
+        for (int i = 0; i < v.rank; i++) {
+            if ((int)(reduced >> i & 1) != side) continue;
+            x->dims[n] = v.dims[i];
+            x->strides[n++] = v.strides[i];
+        }
+        if (side == 1) *end = n;
+    }
+    *first = 0;
 }
 
 /* The operation of reduce_num, or HN_REDUCE_NUM_OPS_. */
@@ -82,6 +98,7 @@ _Static_assert((int)HN_REDUCE_X == (int)HN_REDUCE_NUM_X && (int)HN_REDUCE_Y == (
 hone_status hn_lower_reduce(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     int first, end;
+    uint32_t reduced;
     size_t row = 0;
     while (strcmp(rows[row].op, n->op->name) != 0) row++;
     hn_reduce_op op = rows[row].reduce;
@@ -90,7 +107,8 @@ hone_status hn_lower_reduce(hn_lower *L, const hn_node *n, bool *done, hn_error 
         (number == HN_REDUCE_NUM_OPS_ || !hn_reduce_num_has(number, x.dtype)))
         HN_DECLINE(L, "not of the types that reduce_num has");
     if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
-    if (!find_axes(n, x.rank, &first, &end)) HN_DECLINE(L, "not over neighbouring axes");
+    if (!find_axes(n, x.rank, &reduced)) HN_DECLINE(L, "over axes that are computed, or none");
+    join_axes(&x, reduced, &first, &end);
     bool image = x.dtype == HONE_DTYPE_F32 && x.rank == 4 && first == 2 && end == 4;
     if (image && !hn_view_is_dense(&x)) {
         HN_TRY(hn_lower_reduce_image(L, n, op, done, err));

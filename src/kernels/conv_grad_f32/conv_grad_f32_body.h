@@ -7,6 +7,11 @@
  *     dy [pixels][n]      ──▶ panel [pixels][ROWS]            ┐   sums [ROWS][taps * channels]
  *     x  [h][w][c]        ──▶ strip [rows][columns][channels] ┘   += panel^T * windows of the strip
  *
+ * Where a vector would hold few channels, the taps of a row are one run of numbers in the strip, and
+ * vectors run over all of them:
+ *
+ *     strip of 3 channels  |r g b|r g b|r g b| ...     3 taps are 9 numbers from each pixel on
+ *
  * A tile of ROWS by COLUMNS vectors of sums stays in registers over all pixels of a band. A task
  * takes a chunk of the bands, a block of channels of x and one of dy; where there is more than one
  * chunk, they leave their sums in scratch, and a second phase adds them up in order. How many chunks
@@ -32,7 +37,10 @@ static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* How a problem is cut. */
 typedef struct cut {
     int64_t per, out;             /* channels of a group, of x and of dy */
-    int64_t taps, vectors;        /* vectors: of channels of x, of a task */
+    bool joined;                  /* the taps of a row are one run */
+    int64_t taps, vectors;        /* runs, and vectors of each in a task: of channels of x, or of all
+                                   * numbers of a row of taps */
+    int64_t pitch;                /* floats of a pixel in a strip */
     int64_t blocks_in, blocks_out; /* of a group */
     int64_t images, rows, columns; /* of a band; two of them are all there are, or 1 */
     int64_t across, down, along;   /* bands: of columns, rows, images */
@@ -47,6 +55,13 @@ static cut cut_of(const hn_conv_grad_f32 *p) {
     c.vectors = hn_least(all, most > 1 ? most : 1);
     c.vectors = up(all, up(all, c.vectors)); /* blocks of one size */
     c.blocks_in = up(all, c.vectors);
+    c.pitch = c.vectors * HN_VL;
+    c.joined = p->dw == 1 && c.per < HN_VL && up(c.per * p->kw, HN_VL) < p->kw;
+    if (c.joined) {
+        c.taps = p->kh;
+        c.vectors = up(c.per * p->kw, HN_VL);
+        c.pitch = c.per;
+    }
     c.blocks_out = up(c.out, BLOCK);
     int64_t pixels = p->oh * p->ow;
     c.images = pixels >= BAND ? 1 : hn_least(p->batch, BAND / (pixels > 0 ? pixels : 1));
@@ -65,7 +80,8 @@ static cut cut_of(const hn_conv_grad_f32 *p) {
 }
 
 static size_t strip_floats(const cut *c) {
-    return (size_t)(c->images * c->strip_rows * c->strip_columns * c->vectors * HN_VL);
+    size_t floats = (size_t)(c->images * c->strip_rows * c->strip_columns * c->pitch);
+    return (floats + (size_t)c->vectors * HN_VL + 15) / 16 * 16; /* a run may end behind the last */
 }
 
 static size_t panel_floats(const cut *c) {
@@ -111,7 +127,9 @@ static void copy_pixel(const float *from, float *to, int64_t n, int64_t floats) 
 
 static void fill_strip(const hn_conv_grad_f32 *p, const cut *c, const band *at, const float *x,
                        int64_t n, float *strip) {
-    int64_t floats = c->vectors * HN_VL;
+    int64_t floats = c->pitch;
+    bool one = false;
+    if (p->x_pixel == floats && n == floats) one = true; /* rows are copied as they are */
     for (int64_t b = at->b0; b < at->b1; b++)
         for (int64_t r = 0; r < c->strip_rows; r++) {
             int64_t iy = at->y0 * p->sh - p->pt + r, first = at->x0 * p->sw - p->pl;
@@ -121,7 +139,10 @@ static void fill_strip(const hn_conv_grad_f32 *p, const cut *c, const band *at, 
             if (iy < 0 || iy >= p->h || hi < lo) lo = hi = c->strip_columns;
             memset(to, 0, (size_t)(lo * floats) * sizeof *to);
             const float *from = x + b * p->x_image + iy * p->x_row;
-            for (int64_t k = lo; k < hi; k++)
+            if (one && hi > lo)
+                memcpy(to + lo * floats, from + (first + lo) * p->x_pixel,
+                       (size_t)((hi - lo) * floats) * sizeof *to);
+            for (int64_t k = lo; k < hi && !one; k++)
                 copy_pixel(from + (first + k) * p->x_pixel, to + k * floats, n, floats);
             memset(to + hi * floats, 0, (size_t)((c->strip_columns - hi) * floats) * sizeof *to);
         }
@@ -177,13 +198,13 @@ HN_INLINE void tile(const float *panel, const float *strip, const int64_t *offse
 
 static void multiply(const cut *c, const hn_conv_grad_f32 *p, const band *at, const float *panels,
                      const float *strip, int64_t n_out, float *sums) {
-    int64_t floats = c->vectors * HN_VL, line = c->strip_columns * floats, n = c->taps * c->vectors;
+    int64_t line = c->strip_columns * c->pitch, n = c->taps * c->vectors;
     walk w = {.images = at->b1 - at->b0,
               .rows = at->y1 - at->y0,
               .columns = at->x1 - at->x0,
               .image = c->strip_rows * line,
               .row = p->sh * line,
-              .column = p->sw * floats};
+              .column = p->sw * c->pitch};
     int64_t pixels = w.images * w.rows * w.columns;
     for (int64_t o = 0; o < n_out; o += ROWS)
         for (int64_t k = 0; k < n; k += COLUMNS) {
@@ -191,7 +212,8 @@ static void multiply(const cut *c, const hn_conv_grad_f32 *p, const band *at, co
             int columns = (int)hn_least(COLUMNS, n - k);
             for (int i = 0; i < columns; i++) {
                 int64_t tap = (k + i) / c->vectors, v = (k + i) % c->vectors;
-                offset[i] = tap / p->kw * p->dh * line + tap % p->kw * p->dw * floats + v * HN_VL;
+                int64_t ky = c->joined ? tap : tap / p->kw, kx = c->joined ? 0 : tap % p->kw;
+                offset[i] = ky * p->dh * line + kx * p->dw * c->pitch + v * HN_VL;
             }
             float *to = sums + o * n * HN_VL + k * HN_VL;
             const float *panel = panels + o * pixels;
@@ -213,7 +235,7 @@ typedef struct part {
 
 static part part_of(const cut *c, int64_t task) {
     int64_t in = task % c->blocks_in, out = task / c->blocks_in % c->blocks_out;
-    int64_t group = task / c->blocks_in / c->blocks_out, width = c->vectors * HN_VL;
+    int64_t group = task / c->blocks_in / c->blocks_out, width = c->pitch;
     part t = {.in_group = in * width,
               .n_in = hn_least(width, c->per - in * width),
               .n_out = hn_least(BLOCK, c->out - out * BLOCK)};
@@ -242,10 +264,12 @@ static void add_bands(const hn_call *call, const cut *c, int64_t task, int64_t c
 static void write_out(const hn_call *call, const cut *c, int64_t task, const float *sums) {
     const hn_conv_grad_f32 *p = call->problem;
     part t = part_of(c, task);
-    int64_t floats = c->vectors * HN_VL;
+    int64_t floats = c->vectors * HN_VL, taps = p->kh * p->kw;
     for (int64_t o = 0; o < t.n_out; o++)
-        for (int64_t tap = 0; tap < c->taps; tap++) {
-            const float *from = sums + (o * c->taps + tap) * floats;
+        for (int64_t tap = 0; tap < taps; tap++) {
+            const float *from = sums + (o * taps + tap) * floats;
+            if (c->joined)
+                from = sums + (o * p->kh + tap / p->kw) * floats + tap % p->kw * c->per;
             float *to = (float *)call->ptr[HN_CONV_GRAD_DW] + (t.o0 + o) * p->w_o +
                         t.in_group * p->w_i + tap / p->kw * p->w_y + tap % p->kw * p->w_x;
             for (int64_t i = 0; i < t.n_in; i++) to[i * p->w_i] = from[i];
@@ -332,6 +356,7 @@ static void depth_sum(const hn_call *call, int64_t vector, int64_t chunk, float 
     int64_t chunks = depth_chunks(p), n = hn_least(HN_VL, p->c - vector * HN_VL);
     int taps = (int)(p->kh * p->kw);
     cut c = {.vectors = 1,
+             .pitch = HN_VL,
              .strip_rows = (p->oh - 1) * p->sh + (p->kh - 1) * p->dh + 1,
              .strip_columns = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1};
     hn_vf acc[DEPTH_TAPS];

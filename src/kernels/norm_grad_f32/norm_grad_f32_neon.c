@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/norm_grad_f32/norm_grad_f32_body.h"

@@ -1,0 +1,3 @@
+#include "simd/avx512.h"
+
+#include "kernels/pool_grad_f32/pool_grad_f32_body.h"

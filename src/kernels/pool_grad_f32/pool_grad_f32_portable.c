@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/pool_grad_f32/pool_grad_f32_body.h"
