@@ -11,8 +11,8 @@ extern const verb verb_bench, verb_check, verb_compare, verb_eval, verb_inspect,
 
 static const verb *const verbs[] = {&verb_inspect, &verb_check,    &verb_run,      &verb_bench,
                                     &verb_profile, &verb_simplify, &verb_quantize, &verb_eval,
-                                    &verb_train,   &verb_compare,  &verb_optimize, &verb_report,   &verb_kernels,
-                                    &verb_machine, &verb_ops};
+                                    &verb_train,   &verb_compare,  &verb_optimize, &verb_report,
+                                    &verb_kernels, &verb_machine,  &verb_ops};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_verbs(FILE *to) {

@@ -29,7 +29,6 @@ typedef struct job {
     bool share, lower_better;
     double kept_val, seconds, samples_per_second, trained; /* trained: seconds in steps */
     int64_t kept_epoch, samples;
-    int threads;
     size_t n_lines;
     epoch_line *lines;
     progress bar;
@@ -74,7 +73,8 @@ static bool read_numbers(const args *a, job *j) {
            number_of(a, "--batch", 1, INT32_MAX, &o->batch) &&
            number_of(a, "--patience", 1, 1000000, &j->patience) &&
            number_of(a, "--save-every", 1, INT32_MAX, &j->save_every) &&
-           real_of(a, "--lr", 1e-12, 1e6, &o->rate) && real_of(a, "--warmup", 0, 1e6, &o->warmup) &&
+           real_of(a, "--lr", 1e-12, 1e6, &o->rate) &&
+           real_of(a, "--warmup-epochs", 0, 1e6, &o->warmup) &&
            real_of(a, "--momentum", 0, 1, &o->momentum) &&
            real_of(a, "--weight-decay", 0, 1e3, &o->decay) &&
            real_of(a, "--label-smoothing", 0, 1, &o->smoothing);
@@ -294,8 +294,7 @@ static hone_status open_all(const args *a, job *j, hone_error *err) {
     if (status == HONE_OK) status = hone_dataset_open(&j->data, value_of(a, "--data"), err);
     if (status == HONE_OK && j->val_spec != NULL)
         status = hone_dataset_open(&j->val, j->val_spec, err);
-    if (status == HONE_OK)
-        status = hone_trainer_create(&j->trainer, j->model, j->data, &j->o, err);
+    if (status == HONE_OK) status = hone_trainer_create(&j->trainer, j->model, j->data, &j->o, err);
     if (status != HONE_OK) return status;
     hone_trainer_at(j->trainer, &j->at);
     j->loss = hone_trainer_loss(j->trainer);
@@ -304,10 +303,11 @@ static hone_status open_all(const args *a, job *j, hone_error *err) {
 
 static void introduce(const job *j) {
     char n[32];
-    note("%s parameters by %s, %s at %lld steps of %lld samples an epoch; BatchNormalization that "
-         "was folded into other weights trains as they are",
-         human_count(j->at.parameters, n), j->loss, j->o.optimizer, (long long)j->at.per_epoch,
-         (long long)j->at.samples);
+    note(
+        "%s parameters by %s, %s at %lld steps of %lld samples an epoch; BatchNormalization that "
+        "was folded into other weights trains as they are",
+        human_count(j->at.parameters, n), j->loss, j->o.optimizer, (long long)j->at.per_epoch,
+        (long long)j->at.samples);
 }
 
 static exit_code run(const args *a) {
@@ -348,7 +348,7 @@ static const option_def options[] = {
     {"--lr", 0, "R", "highest learning rate (default: 0.001, of sgd 0.1)", false, NULL},
     {"--schedule", 0, "NAME", "of the rate: constant (default), cosine, one-cycle or step", false,
      NULL},
-    {"--warmup", 0, "EPOCHS", "let the rate grow from 0 for so long", false, NULL},
+    {"--warmup-epochs", 0, "N", "let the rate grow from 0 for so long", false, NULL},
     {"--momentum", 0, "M", "of sgd (default: 0.9)", false, NULL},
     {"--nesterov", 0, NULL, "let sgd look ahead", false, NULL},
     {"--weight-decay", 0, "W", "of weights, not of biases and norms (default: 0)", false, NULL},

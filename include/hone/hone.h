@@ -1547,15 +1547,15 @@ typedef struct hone_train_options {
     double momentum;       /* of sgd: 0.9 */
     double beta1, beta2, epsilon; /* of adam: 0.9, 0.999, 1e-8 */
     bool nesterov;                /* sgd looks ahead */
-    double decay;     /* of weights; biases and what normalizations multiply by do not decay */
-    double smoothing; /* cross-entropy: the share of a label that is spread over all classes */
-    double delta;     /* huber: errors up to it count by their squares; default: 1 */
-    int64_t batch;    /* samples of a step; default: 64 */
-    int64_t epochs;   /* default: 10 */
-    uint64_t seed;    /* of the order of the samples and of augmentation; default: 1 */
+    double decay;        /* of weights; biases and what normalizations multiply by do not decay */
+    double smoothing;    /* cross-entropy: the share of a label that is spread over all classes */
+    double delta;        /* huber: errors up to it count by their squares; default: 1 */
+    int64_t batch;       /* samples of a step; default: 64 */
+    int64_t epochs;      /* default: 10 */
+    uint64_t seed;       /* of the order of the samples and of augmentation; default: 1 */
     const char *augment; /* changes to samples, in order: "flip:crop=4:cutout=8"; NULL: none */
     const char *freeze;  /* patterns of parameters that stay as they are, separated by commas */
-    bool freeze_statistics; /* BatchNormalization goes by the statistics in the file */
+    bool freeze_statistics;              /* BatchNormalization goes by the statistics in the file */
     const hone_session_options *session; /* threads, instruction set, precision; NULL: defaults */
 } hone_train_options;
 HONE_INLINE void hone_train_options_init(hone_train_options *o);

@@ -4,8 +4,8 @@
 #include "kernels/kernel.h"
 #include "measure/gate.h"
 #include "measure/metric.h"
-#include "ops/op.h"
 #include "ops/grad.h"
+#include "ops/op.h"
 
 size_t hone_n_ops(void) { return (size_t)hn_n_ops; }
 

@@ -19,13 +19,12 @@ static hone_status pool_grad(hn_lower *L, const hn_node *n, hn_view x, hn_pool_g
     HN_TRY(hn_lower_channels_last(L, n, &dy, err));
     hn_lower_order_channels_last(dx.rank, order);
     HN_TRY(hn_lower_place(L, &dx, order, err));
-    hn_pool_grad_f32 p = {
-        .windows = hn_lower_windows(kind == HN_POOL_GRAD_MAX ? &x : &dx, &dy, &s),
-        .dx_image = dx.strides[0],
-        .dx_row = dx.rank == 3 ? 0 : dx.strides[2],
-        .dx_pixel = dx.strides[dx.rank - 1],
-        .kind = kind,
-        .count_pads = count_pads};
+    hn_pool_grad_f32 p = {.windows = hn_lower_windows(kind == HN_POOL_GRAD_MAX ? &x : &dx, &dy, &s),
+                          .dx_image = dx.strides[0],
+                          .dx_row = dx.rank == 3 ? 0 : dx.strides[2],
+                          .dx_pixel = dx.strides[dx.rank - 1],
+                          .kind = kind,
+                          .count_pads = count_pads};
     hn_step *step;
     HN_TRY(hn_lower_step(L, n, &hn_pool_grad_f32_family, &p, sizeof p, &step, err));
     step->facts->bytes = 4.0 * (double)(2 * hn_view_count(&dx) + hn_view_count(&dy));

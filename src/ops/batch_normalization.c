@@ -1,8 +1,8 @@
 /* BatchNormalization: each channel (axis 1; a 1-d input is one channel) by statistics that are
  * given or, in training mode, by its own, which then move the running ones.
  */
-#include "ops/norm_ref.h"
 #include "ops/grad.h"
+#include "ops/norm_ref.h"
 
 static bool training(const hn_node *n) { return hn_attr_i(n, "training_mode") != 0; }
 
@@ -69,7 +69,8 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     if (rank < 2) return hn_grad_refuse(g, "its input has no axis of channels", err);
     if (training(g->node)) {
         hn_node *stats = hn_emit_node(g, HN_TRAIN_DOMAIN, "BatchStats", 2, 1, &x);
-        hn_value *in[] = {g->dy[0], x, hn_grad_in(g, 1), hn_emitted(stats, 0), hn_emitted(stats, 1)};
+        hn_value *in[] = {g->dy[0], x, hn_grad_in(g, 1), hn_emitted(stats, 0),
+                          hn_emitted(stats, 1)};
         hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "BatchNormGrad", 3, 5, in);
         hn_emit_copied(g, n, "epsilon");
         for (int i = 0; i < 3; i++) hn_grad_give(g, i, hn_emitted(n, i));

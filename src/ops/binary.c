@@ -182,14 +182,14 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return HONE_OK;
 }
 
-#define BINARY(lc, NAME, VERSIONS, TYPES, ROLE, DERIVATIVE, ...)                       \
+#define BINARY(lc, NAME, VERSIONS, TYPES, ROLE, DERIVATIVE, ...)           \
     const hn_op_def hn_op_##lc = {.name = NAME,                            \
                                   .versions = VERSIONS,                    \
                                   .sig = "(A:T, B:T) -> (C:T); T: " TYPES, \
                                   .role = HN_ROLE_##ROLE,                  \
                                   .infer = infer,                          \
                                   .ref = ref,                              \
-                                  .derivative = DERIVATIVE, \
+                                  .derivative = DERIVATIVE,                \
                                   .data = &(const binary){__VA_ARGS__}};
 
 /* clang-format off */

@@ -1,8 +1,8 @@
 /* Concat: tensors one after the other along an axis. */
 #include "ops/concat.h"
 
-#include "ops/strided.h"
 #include "ops/grad.h"
+#include "ops/strided.h"
 
 hone_status hn_infer_concat(hn_infer *c, int first, int by, hn_shape *y, hn_error *err) {
     int64_t axis = hn_attr_i(c->node, "axis");

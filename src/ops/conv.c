@@ -49,9 +49,11 @@ static hone_status grad(hn_grad *g, hn_error *err) {
         hn_emit_i(g, n, "group", hn_attr_i(g->node, "group"));
         hn_grad_give(g, 0, hn_emitted(n, 0));
     }
-    if (hn_grad_wants(g, 1)) hn_grad_give(g, 1, hn_emit_conv_grad_w(g, hn_grad_in(g, 0), g->dy[0], &s));
-    hn_grad_give(g, 2, hn_grad_wants(g, 2) ? hn_emit_sum(g, g->dy[0], ((1u << rank) - 1) & ~2u, false)
-                                      : NULL);
+    if (hn_grad_wants(g, 1))
+        hn_grad_give(g, 1, hn_emit_conv_grad_w(g, hn_grad_in(g, 0), g->dy[0], &s));
+    hn_grad_give(
+        g, 2,
+        hn_grad_wants(g, 2) ? hn_emit_sum(g, g->dy[0], ((1u << rank) - 1) & ~2u, false) : NULL);
     return HONE_OK;
 }
 

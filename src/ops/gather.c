@@ -1,7 +1,7 @@
 /* Gather: whole slices of `data` along an axis, chosen by index. data is [outer, size, inner],
  * the output [outer, indices..., inner]. */
-#include "ops/indices.h"
 #include "ops/grad.h"
+#include "ops/indices.h"
 #include "ops/strided.h"
 
 /* out[o, k, ..] = data[o, index[k], ..] for runs of `inner` elements. */

@@ -91,7 +91,7 @@ static double exact_gelu(const hn_node *n, double x) {
 #define BY_ERF \
     "0.5 * (1 + Erf(0.7071067811865476 * a)) + 0.3989422804014327 * a * Exp(-(0.5 * a * a))"
 #define U "Tanh(0.7978845608028654 * a * (1 + 0.044715 * a * a))"
-#define BY_TANH                                                                                  \
+#define BY_TANH \
     "0.5 * (1 + " U ") + 0.3989422804014327 * a * (1 - " U " * " U ") * (1 + 0.134145 * a * a)"
 
 static hone_status grad_gelu(hn_grad *g, hn_error *err) {

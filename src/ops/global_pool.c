@@ -1,8 +1,8 @@
 /* GlobalAveragePool, GlobalMaxPool, GlobalLpPool: one number for each channel of each image. */
 #include <math.h>
 
-#include "ops/spatial.h"
 #include "ops/grad.h"
+#include "ops/spatial.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     HN_TRY(hn_want_rank(c, 0, 2, HONE_MAX_RANK, err));

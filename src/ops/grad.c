@@ -42,8 +42,8 @@ hn_node *hn_emit_node(hn_grad *g, const char *domain, const char *op, int n_out,
                       hn_value *const *in) {
     hn_node *n = NULL;
     if (g->status != HONE_OK) return NULL;
-    if (failed(g, hn_node_create(&n, g->graph, domain, op, g->node != NULL ? g->node->name : "", n_in,
-                                 n_out, g->err)))
+    if (failed(g, hn_node_create(&n, g->graph, domain, op, g->node != NULL ? g->node->name : "",
+                                 n_in, n_out, g->err)))
         return NULL;
     n->op = hn_op_find(domain, op);
     for (int i = 0; i < n_in; i++) hn_node_set_input(n, i, in[i]);
@@ -83,16 +83,16 @@ void hn_emit_copied(hn_grad *g, hn_node *n, const char *name) {
     char text[64];
     if (n == NULL || a == NULL) return;
     switch (a->type) {
-    case HN_ATTR_INT: hn_emit_i(g, n, name, a->u.i); break;
-    case HN_ATTR_FLOAT: hn_emit_f(g, n, name, a->u.f); break;
-    case HN_ATTR_INTS: hn_emit_ints_attr(g, n, name, a->u.ints, a->n); break;
-    case HN_ATTR_STRING:
-        if (a->u.s.n >= sizeof text) return;
-        memcpy(text, a->u.s.p, a->u.s.n);
-        text[a->u.s.n] = '\0';
-        hn_emit_s(g, n, name, text);
-        break;
-    default: break;
+        case HN_ATTR_INT: hn_emit_i(g, n, name, a->u.i); break;
+        case HN_ATTR_FLOAT: hn_emit_f(g, n, name, a->u.f); break;
+        case HN_ATTR_INTS: hn_emit_ints_attr(g, n, name, a->u.ints, a->n); break;
+        case HN_ATTR_STRING:
+            if (a->u.s.n >= sizeof text) return;
+            memcpy(text, a->u.s.p, a->u.s.n);
+            text[a->u.s.n] = '\0';
+            hn_emit_s(g, n, name, text);
+            break;
+        default: break;
     }
 }
 
@@ -127,7 +127,8 @@ hn_value *hn_emit_ints(hn_grad *g, const int64_t *v, int n) {
     hn_tensor *t = NULL;
     int64_t dims[] = {n};
     if (g->status != HONE_OK) return NULL;
-    if (failed(g, hn_tensor_from_s64(&t, g->graph->model->alloc, HONE_DTYPE_S64, 1, dims, v, g->err)))
+    if (failed(g,
+               hn_tensor_from_s64(&t, g->graph->model->alloc, HONE_DTYPE_S64, 1, dims, v, g->err)))
         return NULL;
     if (n > 0) memcpy(t->data, v, (size_t)n * sizeof *v);
     return emit_constant(g, t);
@@ -259,8 +260,9 @@ static hn_value *value_of(reader *r, term t) {
 }
 
 static term wrong(reader *r, const char *wanted) {
-    failed(r->g, HN_FAIL(r->g->err, HONE_E_UNSUPPORTED, "derivative of %s: found '%.20s', wanted %s",
-                         r->g->node->op_type, r->at, wanted));
+    failed(r->g,
+           HN_FAIL(r->g->err, HONE_E_UNSUPPORTED, "derivative of %s: found '%.20s', wanted %s",
+                   r->g->node->op_type, r->at, wanted));
     return (term){0};
 }
 
@@ -307,7 +309,7 @@ static term read_atom(reader *r) {
     }
     if (next_is(r, "$")) return read_attribute(r);
     if (c >= 'A' && c <= 'Z') return read_call(r);
-    hn_value *v = c == 'y'                ? hn_grad_out(r->g, 0)
+    hn_value *v = c == 'y'               ? hn_grad_out(r->g, 0)
                   : c >= 'a' && c <= 'c' ? hn_grad_in(r->g, c - 'a')
                                          : NULL;
     if (v == NULL) return wrong(r, "a number, an input or an operator");

@@ -28,12 +28,12 @@
 
 struct hn_grad {
     hn_graph *graph;
-    const hn_node *node;  /* that is differentiated */
-    hn_value *const *dy;  /* by output: the gradient by it; NULL: it is 0 */
-    const bool *wanted;   /* by input: its gradient is asked for */
-    hn_value **dx;        /* by input: what the rule finds; NULL: it is 0 */
-    hone_dtype dtype;     /* of the gradients: that of the first output */
-    hone_status status;   /* of the first emitter that failed */
+    const hn_node *node; /* that is differentiated */
+    hn_value *const *dy; /* by output: the gradient by it; NULL: it is 0 */
+    const bool *wanted;  /* by input: its gradient is asked for */
+    hn_value **dx;       /* by input: what the rule finds; NULL: it is 0 */
+    hone_dtype dtype;    /* of the gradients: that of the first output */
+    hone_status status;  /* of the first emitter that failed */
     hn_error *err;
 };
 
@@ -84,8 +84,8 @@ static inline hn_value *hn_emitted(const hn_node *n, int i) {
     return n != NULL ? hn_node_output(n, i) : NULL;
 }
 
-hn_value *hn_emit_cast(hn_grad *g, hn_value *v);  /* to the gradients' type */
-hn_value *hn_emit_number(hn_grad *g, double v);   /* of it */
+hn_value *hn_emit_cast(hn_grad *g, hn_value *v); /* to the gradients' type */
+hn_value *hn_emit_number(hn_grad *g, double v);  /* of it */
 hn_value *hn_emit_filled(hn_grad *g, double v, int rank, const int64_t *dims);
 hn_value *hn_emit_ints(hn_grad *g, const int64_t *v, int n);
 hn_value *hn_emit_reshape(hn_grad *g, hn_value *v, int rank, const int64_t *dims);

@@ -2,8 +2,8 @@
  * RMSNormalization and its forerunner in ONNX Runtime, SimplifiedLayerNormalization (mean square).
  * Scale and bias broadcast to X.
  */
-#include "ops/norm_ref.h"
 #include "ops/grad.h"
+#include "ops/norm_ref.h"
 
 /* Which outputs the statistics are, 0: none. Without one for the mean there is no mean. */
 typedef struct layer {

@@ -1,6 +1,6 @@
 /* MatMul: numpy's matmul. */
-#include "ops/matmul_ref.h"
 #include "ops/grad.h"
+#include "ops/matmul_ref.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) { return hn_matmul_infer(c, 0, 1, 0, err); }
 
@@ -66,16 +66,16 @@ static hone_status grad(hn_grad *g, hn_error *err) {
         da[ry - 1] = a[ra - 1];
         hn_value *v = HN_EMIT2(g, "MatMul", dy, hn_emit_swapped(g, B, rb));
         hn_value *like = hn_grad_in(g, 0);
-        hn_grad_give(g, 0, rb == 2 ? hn_emit_shaped(g, v, like)
-                              : hn_emit_sum_to(g, v, ry, da, like));
+        hn_grad_give(g, 0,
+                     rb == 2 ? hn_emit_shaped(g, v, like) : hn_emit_sum_to(g, v, ry, da, like));
     }
     if (hn_grad_wants(g, 1)) {
         memcpy(da, y, sizeof da);
         da[ry - 2] = b[rb - 2];
         hn_value *v = HN_EMIT2(g, "MatMul", hn_emit_swapped(g, A, ra), dy);
         hn_value *like = hn_grad_in(g, 1);
-        hn_grad_give(g, 1, rb == 2 ? hn_emit_shaped(g, v, like)
-                              : hn_emit_sum_to(g, v, ry, da, like));
+        hn_grad_give(g, 1,
+                     rb == 2 ? hn_emit_shaped(g, v, like) : hn_emit_sum_to(g, v, ry, da, like));
     }
     return HONE_OK;
 }

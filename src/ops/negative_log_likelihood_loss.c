@@ -7,8 +7,8 @@
  */
 #include <math.h>
 
-#include "ops/norm_ref.h"
 #include "ops/grad.h"
+#include "ops/norm_ref.h"
 #include "ops/softmax_ref.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {

@@ -173,7 +173,8 @@ static hone_status grad_pad(hn_grad *g, hn_error *err) {
     int64_t begin[HONE_MAX_RANK], end[HONE_MAX_RANK], dims[HONE_MAX_RANK], back[2 * HONE_MAX_RANK];
     int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
     const hn_tensor *pads = hn_grad_known(g, 1), *axes = hn_grad_known(g, 3);
-    if (!hn_attr_is(g->node, "mode", "constant")) return hn_grad_refuse(g, "it pads by what it holds", err);
+    if (!hn_attr_is(g->node, "mode", "constant"))
+        return hn_grad_refuse(g, "it pads by what it holds", err);
     if (pads == NULL || (axes == NULL && hn_grad_in(g, 3) != NULL))
         return hn_grad_refuse(g, "its pads are computed", err);
     HN_TRY(hn_pad_read(pads, axes, rank, begin, end, err));

@@ -1,8 +1,8 @@
 /* MaxPool, AveragePool, LpPool: one number for each window. */
 #include <math.h>
 
-#include "ops/pooling_ref.h"
 #include "ops/grad.h"
+#include "ops/pooling_ref.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) { return hn_pool_infer(c, false, err); }
 
@@ -95,8 +95,9 @@ static const char *refuse_max(const hn_node *n) {
 
 /* A node of the training domain with the attributes of the pool. */
 static hn_node *emit_pool_grad(hn_grad *g, const char *op, int n_in, hn_value *const *in) {
-    static const char *const names[] = {"auto_pad", "dilations",    "pads",             "strides",
-                                        "ceil_mode", "kernel_shape", "count_include_pad"};
+    static const char *const names[] = {"auto_pad",         "dilations", "pads",
+                                        "strides",          "ceil_mode", "kernel_shape",
+                                        "count_include_pad"};
     hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, op, 1, n_in, in);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) hn_emit_copied(g, n, names[i]);
     return n;

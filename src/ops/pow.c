@@ -61,12 +61,13 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     if (b->type.dtype == g->dtype) return hn_grad_by(g, "b * Pow(a, b - 1); y * Log(a)");
     if (hn_grad_wants(g, 1)) return hn_grad_refuse(g, "base and exponent differ in type", err);
     hn_value *cast = hn_emit_cast(g, b);
-    hn_value *by = HN_EMIT2(g, "Mul", cast,
-                            HN_EMIT2(g, "Pow", hn_grad_in(g, 0),
-                                     HN_EMIT2(g, "Sub", cast, hn_emit_number(g, 1))));
+    hn_value *by = HN_EMIT2(
+        g, "Mul", cast,
+        HN_EMIT2(g, "Pow", hn_grad_in(g, 0), HN_EMIT2(g, "Sub", cast, hn_emit_number(g, 1))));
     int64_t dims[HONE_MAX_RANK];
     int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
-    hn_grad_give(g, 0, hn_emit_sum_to(g, HN_EMIT2(g, "Mul", g->dy[0], by), rank, dims, hn_grad_in(g, 0)));
+    hn_grad_give(g, 0,
+                 hn_emit_sum_to(g, HN_EMIT2(g, "Mul", g->dy[0], by), rank, dims, hn_grad_in(g, 0)));
     return HONE_OK;
 }
 

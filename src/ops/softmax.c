@@ -7,8 +7,8 @@
  */
 #include <math.h>
 
-#include "ops/softmax_ref.h"
 #include "ops/grad.h"
+#include "ops/softmax_ref.h"
 
 typedef enum mode { SOFTMAX, LOG_SOFTMAX, HARDMAX } mode;
 

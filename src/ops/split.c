@@ -101,7 +101,8 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     for (int i = 0; i < n; i++) {
         parts[i] = g->dy[i];
         if (parts[i] != NULL) continue;
-        if (hn_grad_out(g, i) == NULL) return hn_grad_refuse(g, "one of its outputs has no name", err);
+        if (hn_grad_out(g, i) == NULL)
+            return hn_grad_refuse(g, "one of its outputs has no name", err);
         int rank = hn_grad_dims(g, hn_grad_out(g, i), dims);
         parts[i] = hn_emit_filled(g, 0, rank, dims);
         if (parts[i] == NULL) return g->status;

@@ -23,9 +23,9 @@ static hone_status infer(hn_infer *c, hn_error *err) {
              (long long)m, (long long)groups);
     hn_spatial s;
     HN_TRY(hn_spatial_read(c->node, x->rank - 2, &s, err));
-    hn_shape w = {.rank = x->rank,
-                  .dim = {dy->dim[1], hn_dim_div(c->dims, x->dim[1],
-                                                 hn_dim_const(c->dims, groups))}};
+    hn_shape w = {
+        .rank = x->rank,
+        .dim = {dy->dim[1], hn_dim_div(c->dims, x->dim[1], hn_dim_const(c->dims, groups))}};
     for (int i = 0; i < s.rank; i++) {
         hn_dim windows;
         HN_TRY(hn_spatial_out(&s, c->dims, i, x->dim[2 + i], &windows, err));
@@ -46,8 +46,7 @@ typedef struct job {
 
 /* The sum for one tap of all spatial axes from axis a on: places of x and dy before it given. */
 static double sum_windows(const job *j, int a, const int64_t *tap, int64_t x_at, int64_t dy_at) {
-    if (a == j->s.rank)
-        return hn_tensor_f64(j->x, x_at) * hn_tensor_f64(j->dy, dy_at);
+    if (a == j->s.rank) return hn_tensor_f64(j->x, x_at) * hn_tensor_f64(j->dy, dy_at);
     double sum = 0;
     int64_t in = j->x->dims[2 + a], out = j->dy->dims[2 + a];
     for (int64_t o = 0; o < out; o++) {
@@ -96,10 +95,9 @@ const hn_op_def hn_op_train_conv_grad_w = {
     .name = "ConvGradW",
     .versions = "1",
     .sig = "(X:T, dY:T) -> (dW:T); T: float",
-    .attrs = (const hn_attr_def[]){HN_SPATIAL_ATTRS,
-                                   HN_ATTR_I("group", 1),
-                                   HN_ATTR_REQ("kernel_shape", INTS),
-                                   {0}},
+    .attrs =
+        (const hn_attr_def[]){
+            HN_SPATIAL_ATTRS, HN_ATTR_I("group", 1), HN_ATTR_REQ("kernel_shape", INTS), {0}},
     .infer = infer,
     .ref = ref,
     .cost = cost,

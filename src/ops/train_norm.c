@@ -99,8 +99,7 @@ static void run_batch(void *ctx, int64_t c) {
     for (int64_t i = 0; j->out[0] != NULL && i < j->n; i++) {
         int64_t at = place(j, c, i);
         double xhat = (hn_tensor_f64(j->x, at) - mean) * r;
-        store(j->out[0], at,
-              r * scale * (hn_tensor_f64(j->dy, at) - sum / n - xhat * along / n));
+        store(j->out[0], at, r * scale * (hn_tensor_f64(j->dy, at) - sum / n - xhat * along / n));
     }
 }
 

@@ -87,10 +87,10 @@ static void add_window(const averages *j, int a, const int64_t *o, int64_t at, d
     }
     taps(j, a, o[a], &lo, &hi);
     for (int64_t k = lo; k < hi; k++)
-        add_window(j, a + 1, o,
-                   at * j->dx->dims[2 + a] + o[a] * j->s.stride[a] - j->s.pad[a] +
-                       k * j->s.dilation[a],
-                   v, sum);
+        add_window(
+            j, a + 1, o,
+            at * j->dx->dims[2 + a] + o[a] * j->s.stride[a] - j->s.pad[a] + k * j->s.dilation[a], v,
+            sum);
 }
 
 static void run_plane(void *ctx, int64_t plane) {
@@ -132,10 +132,9 @@ const hn_op_def hn_op_train_average_pool_grad = {
     .name = "AveragePoolGrad",
     .versions = "1",
     .sig = "(dY:T) -> (dX:T); T: float",
-    .attrs = (const hn_attr_def[]){POOL_ATTRS,
-                                   HN_ATTR_I("count_include_pad", 0),
-                                   HN_ATTR_REQ("dims", INTS),
-                                   {0}},
+    .attrs =
+        (const hn_attr_def[]){
+            POOL_ATTRS, HN_ATTR_I("count_include_pad", 0), HN_ATTR_REQ("dims", INTS), {0}},
     .infer = infer_average,
     .ref = ref_average,
 };

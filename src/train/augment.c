@@ -18,9 +18,9 @@ typedef struct sample {
 
 struct hn_augment_row {
     const char *name, *help;
-    double amount;   /* that is taken where none is given; 0: it takes none */
+    double amount; /* that is taken where none is given; 0: it takes none */
     double most;
-    bool image;      /* wants two axes beside the channels */
+    bool image; /* wants two axes beside the channels */
     void (*apply)(const sample *s, double amount, hn_rng *rng);
 };
 

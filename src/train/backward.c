@@ -23,7 +23,8 @@ static void mark(walk *w, hn_value *loss) {
             any = v != NULL && v->graph == w->graph && w->depends[v->id];
         }
         for (int i = 0; i < n->n_outputs; i++)
-            if (n->outputs[i] != NULL) w->depends[n->outputs[i]->id] = any && is_float(n->outputs[i]);
+            if (n->outputs[i] != NULL)
+                w->depends[n->outputs[i]->id] = any && is_float(n->outputs[i]);
     }
     w->matters[loss->id] = true;
     for (hn_node *n = w->graph->last; n != NULL; n = n->prev) {
@@ -104,7 +105,8 @@ static hone_status begin(walk *w, hn_value *loss, hn_error *err) {
     }
     char text[200];
     HN_CHECK(err, known && n == 1 && is_float(loss), HONE_E_SHAPE,
-             "loss '%s' is %s, expected one float", loss->name, hn_shape_text(s, text, sizeof text));
+             "loss '%s' is %s, expected one float", loss->name,
+             hn_shape_text(s, text, sizeof text));
     hn_tensor *one;
     HN_TRY(hn_tensor_create(&one, w->graph->model->alloc, HN_MEM_TENSOR, loss->type.dtype, s->rank,
                             dims, err));
@@ -120,8 +122,8 @@ hone_status hn_backward(hn_graph *g, hn_value *loss, int n, hn_value *const *by,
     w.depends = hn_arena_zero(&scratch, (size_t)w.n * sizeof *w.depends);
     w.matters = hn_arena_zero(&scratch, (size_t)w.n * sizeof *w.matters);
     w.grads = hn_arena_zero(&scratch, (size_t)w.n * sizeof *w.grads);
-    hone_status status = w.depends == NULL || w.matters == NULL || w.grads == NULL ? HN_NOMEM(err)
-                                                                                   : HONE_OK;
+    hone_status status =
+        w.depends == NULL || w.matters == NULL || w.grads == NULL ? HN_NOMEM(err) : HONE_OK;
     if (status == HONE_OK) {
         for (int i = 0; i < n; i++) w.depends[by[i]->id] = true;
         mark(&w, loss);

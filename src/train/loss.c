@@ -30,8 +30,8 @@ static hn_value *cross_entropy(hn_grad *g, hn_value *y, int rank, const int64_t 
     /* By logarithms of its own: those of the loss are not differentiated through. */
     hn_node *log_prob = hn_emit_node(g, "", "LogSoftmax", 1, 1, &y);
     hn_emit_i(g, log_prob, "axis", 1);
-    hn_value *all = HN_EMIT2(g, "Mul", mean_of(g, hn_emitted(log_prob, 0)),
-                             hn_emit_number(g, -o->smoothing));
+    hn_value *all =
+        HN_EMIT2(g, "Mul", mean_of(g, hn_emitted(log_prob, 0)), hn_emit_number(g, -o->smoothing));
     return HN_EMIT2(g, "Add", HN_EMIT2(g, "Mul", loss, hn_emit_number(g, 1 - o->smoothing)), all);
 }
 

@@ -80,8 +80,7 @@ static void adam(hn_grad *g, const hn_optimizer_options *o, hn_update *u) {
 static void adamw(hn_grad *g, const hn_optimizer_options *o, hn_update *u) {
     hn_value *p = u->p;
     if (u->decay != 0)
-        p = HN_EMIT2(g, "Sub", p,
-                     HN_EMIT2(g, "Mul", p, times(g, u->rate[HN_RATE], u->decay)));
+        p = HN_EMIT2(g, "Sub", p, HN_EMIT2(g, "Mul", p, times(g, u->rate[HN_RATE], u->decay)));
     adam_by(g, o, u, u->gradient, p);
 }
 

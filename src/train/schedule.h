@@ -7,12 +7,12 @@
 #include "base/error.h"
 
 typedef struct hn_schedule_options {
-    double rate;      /* the highest */
-    int64_t steps;    /* in all */
-    int64_t warmup;   /* of these: the rate grows from 0 in a line */
-    int64_t period;   /* step: after so many it is multiplied by `factor` */
-    double factor;    /* step: 0.1 */
-    double last;      /* cosine, one-cycle: the share of the rate that is left in the end */
+    double rate;    /* the highest */
+    int64_t steps;  /* in all */
+    int64_t warmup; /* of these: the rate grows from 0 in a line */
+    int64_t period; /* step: after so many it is multiplied by `factor` */
+    double factor;  /* step: 0.1 */
+    double last;    /* cosine, one-cycle: the share of the rate that is left in the end */
 } hn_schedule_options;
 
 typedef struct hn_schedule {

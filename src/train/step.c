@@ -10,8 +10,8 @@ typedef struct builder {
     hn_train_step *step;
     const hn_step_options *o;
     hn_graph *graph;
-    hn_grad g; /* what nodes are emitted by */
-    int cap;   /* of what is kept */
+    hn_grad g;     /* what nodes are emitted by */
+    int cap;       /* of what is kept */
     bool *matched; /* by pattern of what is frozen */
 } builder;
 
@@ -311,9 +311,9 @@ static hone_status build(builder *b, const hn_step_sizes *sizes, const hn_step_s
     return hn_model_infer(s->model, NULL, err);
 }
 
-hone_status hn_train_step_create(hn_train_step **out, const hn_model *m,
-                                 const hn_step_sizes *sizes, const hn_step_sizes *target,
-                                 const hn_step_options *o, hn_allocator *alloc, hn_error *err) {
+hone_status hn_train_step_create(hn_train_step **out, const hn_model *m, const hn_step_sizes *sizes,
+                                 const hn_step_sizes *target, const hn_step_options *o,
+                                 hn_allocator *alloc, hn_error *err) {
     hn_train_step *s = hn_alloc_zero(alloc, sizeof *s, HN_MEM_OTHER);
     bool *matched = hn_alloc_zero(alloc, (size_t)o->n_frozen + 1, HN_MEM_OTHER);
     builder b = {.step = s, .o = o, .matched = matched};
@@ -330,8 +330,10 @@ hone_status hn_train_step_create(hn_train_step **out, const hn_model *m,
         *out = s;
         return HONE_OK;
     }
-    if (s != NULL && s->model != NULL) hn_train_step_destroy(s);
-    else hn_free(alloc, s);
+    if (s != NULL && s->model != NULL)
+        hn_train_step_destroy(s);
+    else
+        hn_free(alloc, s);
     return status;
 }
 

@@ -36,21 +36,21 @@ typedef struct hn_step_options {
 typedef enum hn_kept_kind { HN_KEPT_PARAMETER, HN_KEPT_STATISTIC, HN_KEPT_MOMENT } hn_kept_kind;
 typedef struct hn_kept {
     hn_kept_kind kind;
-    const char *name;  /* of the initializer; of a moment, of that it belongs to */
+    const char *name;       /* of the initializer; of a moment, of that it belongs to */
     const hn_tensor *first; /* NULL: zeros */
-    int input, output; /* of the step's graph */
+    int input, output;      /* of the step's graph */
     int64_t n;
 } hn_kept;
 
 typedef struct hn_train_step {
     hn_model *model;
-    int n_data;        /* inputs 0 .. are those of the model that have no default */
-    int target;        /* the input for labels or targets */
-    int rates;         /* the input for what the schedule says, f32[HN_RATES] */
-    int loss, scores;  /* outputs */
+    int n_data;       /* inputs 0 .. are those of the model that have no default */
+    int target;       /* the input for labels or targets */
+    int rates;        /* the input for what the schedule says, f32[HN_RATES] */
+    int loss, scores; /* outputs */
     const hn_loss *loss_kind;
     int n_kept;
-    hn_kept *kept;       /* in the arena of the model */
+    hn_kept *kept;        /* in the arena of the model */
     hn_state_pair *pairs; /* n_kept of them */
 } hn_train_step;
 
@@ -64,9 +64,9 @@ typedef struct hn_step_sizes {
 
 /* m is only read, and must outlive the step. HONE_E_ARG: there is nothing to train, or a pattern
  * matches nothing. */
-hone_status hn_train_step_create(hn_train_step **out, const hn_model *m,
-                                 const hn_step_sizes *sizes, const hn_step_sizes *target,
-                                 const hn_step_options *o, hn_allocator *alloc, hn_error *err);
+hone_status hn_train_step_create(hn_train_step **out, const hn_model *m, const hn_step_sizes *sizes,
+                                 const hn_step_sizes *target, const hn_step_options *o,
+                                 hn_allocator *alloc, hn_error *err);
 void hn_train_step_destroy(hn_train_step *s); /* NULL accepted */
 
 #endif

@@ -15,9 +15,9 @@ struct hn_trainer {
     hn_train_step *step;
     hn_optimizer_options optimizer;
     hn_runner runner;
-    slot *slots;              /* by kept */
-    int *slot_of;             /* by output: -1: it is not kept */
-    const hn_tensor **in;     /* of the step's graph */
+    slot *slots;          /* by kept */
+    int *slot_of;         /* by output: -1: it is not kept */
+    const hn_tensor **in; /* of the step's graph */
     float rates[HN_RATES];
     hn_tensor rates_now;
     float loss;
@@ -133,8 +133,8 @@ hone_status hn_trainer_step(hn_trainer *t, const hn_tensor *const *in, const hn_
         s->now.data = s->block[s->at];
     }
     t->steps++;
-    HN_CHECK(err, isfinite(t->loss), HONE_E_ARG, "the loss of step %lld is %g",
-             (long long)t->steps, (double)t->loss);
+    HN_CHECK(err, isfinite(t->loss), HONE_E_ARG, "the loss of step %lld is %g", (long long)t->steps,
+             (double)t->loss);
     return HONE_OK;
 }
 
@@ -148,9 +148,7 @@ hone_status hn_trainer_profile(hn_trainer *t, void (*times)(void *ctx, const hn_
 int64_t hn_trainer_steps(const hn_trainer *t) { return t->steps; }
 void hn_trainer_set_steps(hn_trainer *t, int64_t steps) { t->steps = steps; }
 const hn_train_step *hn_trainer_graph(const hn_trainer *t) { return t->step; }
-float *hn_trainer_value(hn_trainer *t, int kept) {
-    return t->slots[kept].block[t->slots[kept].at];
-}
+float *hn_trainer_value(hn_trainer *t, int kept) { return t->slots[kept].block[t->slots[kept].at]; }
 size_t hn_trainer_bytes(hn_trainer *t) { return atomic_load(&t->alloc->live); }
 
 hone_status hn_trainer_store(hn_trainer *t, hn_model *m, hn_error *err) {

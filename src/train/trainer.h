@@ -19,7 +19,7 @@ hone_status hn_trainer_create(hn_trainer **out, const hn_model *m, const hn_step
 void hn_trainer_destroy(hn_trainer *t); /* NULL accepted */
 
 /* One step: in[] has the data inputs, in their order. *loss is that of the batch before the update.
- * HONE_E_ARG: it is not finite; nothing was changed. */
+ * HONE_E_ARG: it is not finite; what was kept is then lost, and a checkpoint the way back. */
 hone_status hn_trainer_step(hn_trainer *t, const hn_tensor *const *in, const hn_tensor *target,
                             double rate, double *loss, hn_error *err);
 /* The steps of the plan for the batch that came last, whose update is not kept. */

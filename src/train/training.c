@@ -54,7 +54,8 @@ static hone_status fix_sizes(hn_training *t, hn_error *err) {
         for (int a = 1; a < s->rank; a++) {
             if (hn_dim_is_const(s->dim[a], &fixed)) continue;
             HN_CHECK(err, f->rank == s->rank - 1, HONE_E_SHAPE,
-                     "axis %d of input '%s' is open, and samples have rank %d", a, v->name, f->rank);
+                     "axis %d of input '%s' is open, and samples have rank %d", a, v->name,
+                     f->rank);
             s->dim[a] = hn_dim_const(&t->sized->dims, f->dims[a - 1]);
         }
     }
@@ -101,9 +102,9 @@ static void describe(hn_training *t) {
              "%llu augment %s smoothing %.17g",
              o->step.optimizer->name, p->momentum, p->beta1, p->beta2, p->epsilon, p->decay,
              p->nesterov, o->schedule->name, o->rates.rate, o->warmup, o->rates.last,
-             (long long)o->rates.period, o->rates.factor, (long long)o->batch,
-             (long long)o->epochs, (unsigned long long)o->seed,
-             o->augment != NULL ? o->augment : "none", o->step.loss_options.smoothing);
+             (long long)o->rates.period, o->rates.factor, (long long)o->batch, (long long)o->epochs,
+             (unsigned long long)o->seed, o->augment != NULL ? o->augment : "none",
+             o->step.loss_options.smoothing);
 }
 
 static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *err) {
@@ -127,9 +128,8 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
     }
     HN_TRY(target_of(t, &target, err));
     HN_TRY(hn_trainer_create(&t->trainer, t->model, sizes, &target, &t->o.step, how, err));
-    t->at = (hn_training_place){.per_epoch = count / t->o.batch,
-                                .epochs = t->o.epochs,
-                                .samples = t->o.batch};
+    t->at = (hn_training_place){
+        .per_epoch = count / t->o.batch, .epochs = t->o.epochs, .samples = t->o.batch};
     t->at.steps = t->at.per_epoch * t->o.epochs;
     t->o.rates.steps = t->at.steps;
     t->o.rates.warmup = (int64_t)(t->o.warmup * (double)t->at.per_epoch);
@@ -238,8 +238,8 @@ static const char *moment_name(const hn_training *t, int kept, char *buf, size_t
     const hn_train_step *s = hn_trainer_graph(t->trainer);
     int which = 0;
     for (int i = 0; i < kept; i++)
-        which += s->kept[i].kind == HN_KEPT_MOMENT &&
-                 strcmp(s->kept[i].name, s->kept[kept].name) == 0;
+        which +=
+            s->kept[i].kind == HN_KEPT_MOMENT && strcmp(s->kept[i].name, s->kept[kept].name) == 0;
     snprintf(buf, size, "hone.train.moment%d/%s", which, s->kept[kept].name);
     return buf;
 }
@@ -301,8 +301,9 @@ static hone_status take_values(hn_training *t, const hn_model *m, const char *pa
         for (int i = 0; i < s->n_kept; i++) {
             const hn_kept *k = &s->kept[i];
             char name[1024];
-            const hn_value *v = hn_graph_value(
-                m->graph, k->kind == HN_KEPT_MOMENT ? moment_name(t, i, name, sizeof name) : k->name);
+            const hn_value *v = hn_graph_value(m->graph, k->kind == HN_KEPT_MOMENT
+                                                             ? moment_name(t, i, name, sizeof name)
+                                                             : k->name);
             bool fits = v != NULL && v->constant != NULL && v->constant->data != NULL &&
                         v->constant->dtype == HONE_DTYPE_F32 && v->constant->n == k->n;
             HN_CHECK(err, fits, HONE_E_ARG,

@@ -37,14 +37,14 @@ hone_status hn_training_create(hn_training **out, const hn_model *m, hn_dataset 
 void hn_training_destroy(hn_training *t); /* NULL accepted */
 
 typedef struct hn_training_place {
-    int64_t step, steps;      /* done, and in all */
-    int64_t epoch, epochs;    /* done */
-    int64_t in_epoch;         /* steps done of the next one */
+    int64_t step, steps;   /* done, and in all */
+    int64_t epoch, epochs; /* done */
+    int64_t in_epoch;      /* steps done of the next one */
     int64_t per_epoch;
-    int64_t samples;          /* of a step */
-    double loss;              /* of the last step */
-    double epoch_loss;        /* mean over the steps of the current epoch, or of the last one */
-    double rate;              /* of the last step */
+    int64_t samples;   /* of a step */
+    double loss;       /* of the last step */
+    double epoch_loss; /* mean over the steps of the current epoch, or of the last one */
+    double rate;       /* of the last step */
 } hn_training_place;
 hn_training_place hn_training_at(const hn_training *t);
 /* The next step. HONE_E_ARG where the loss is not finite, or all steps are done. */

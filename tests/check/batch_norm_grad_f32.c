@@ -10,8 +10,7 @@
 enum { GAPS = 1, GATE = 2, NO_DX = 4, NO_DS = 8, NO_DB = 16, IN_PLACE = 32, BENCH = 64 };
 
 static void add(check_list *list, int64_t n, int64_t c, int flags) {
-    check_case *k =
-        check_add(list, "%lldx%lld_%d", (long long)n, (long long)c, flags);
+    check_case *k = check_add(list, "%lldx%lld_%d", (long long)n, (long long)c, flags);
     int64_t gap = flags & GAPS ? 3 : 0;
     hn_batch_norm_grad_f32 p = {.n = n,
                                 .c = c,
@@ -27,8 +26,11 @@ static void add(check_list *list, int64_t n, int64_t c, int flags) {
     for (int i = 0; i < 3; i++) check_operand_add(k, CHECK_IN, CHECK_F32, c);
     check_operand_add(k, flags & GATE ? CHECK_IN : CHECK_ABSENT, CHECK_F32,
                       (n - 1) * p.gate_pixel + c);
-    check_operand_add(k, place ? CHECK_INOUT : flags & NO_DX ? CHECK_ABSENT : CHECK_OUT, CHECK_F32,
-                      (n - 1) * p.dx_pixel + c);
+    check_operand_add(k,
+                      place           ? CHECK_INOUT
+                      : flags & NO_DX ? CHECK_ABSENT
+                                      : CHECK_OUT,
+                      CHECK_F32, (n - 1) * p.dx_pixel + c);
     check_operand_add(k, flags & NO_DS ? CHECK_ABSENT : CHECK_OUT, CHECK_F32, c);
     check_operand_add(k, flags & NO_DB ? CHECK_ABSENT : CHECK_OUT, CHECK_F32, c);
     k->operand[HN_BNG_DY].same = HN_BNG_DX;

@@ -36,25 +36,50 @@ static void add(check_list *list, const char *name, hn_conv_grad_f32 p, int flag
 static hn_conv_grad_f32 square(int64_t batch, int64_t size, int64_t c, int64_t n, int64_t k,
                                int64_t s, int64_t pad, int64_t groups) {
     int64_t out = (size + 2 * pad - k) / s + 1;
-    return (hn_conv_grad_f32){.batch = batch, .h = size, .w = size, .c = c, .oh = out, .ow = out,
-                              .n = n, .kh = k, .kw = k, .sh = s, .sw = s, .dh = 1, .dw = 1,
-                              .pt = pad, .pl = pad, .groups = groups};
+    return (hn_conv_grad_f32){.batch = batch,
+                              .h = size,
+                              .w = size,
+                              .c = c,
+                              .oh = out,
+                              .ow = out,
+                              .n = n,
+                              .kh = k,
+                              .kw = k,
+                              .sh = s,
+                              .sw = s,
+                              .dh = 1,
+                              .dw = 1,
+                              .pt = pad,
+                              .pl = pad,
+                              .groups = groups};
 }
 
 static hn_conv_grad_f32 product(int64_t m, int64_t k, int64_t n) {
-    return (hn_conv_grad_f32){.batch = 1, .h = 1, .w = m, .c = k, .oh = 1, .ow = m, .n = n,
-                              .kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .groups = 1};
+    return (hn_conv_grad_f32){.batch = 1,
+                              .h = 1,
+                              .w = m,
+                              .c = k,
+                              .oh = 1,
+                              .ow = m,
+                              .n = n,
+                              .kh = 1,
+                              .kw = 1,
+                              .sh = 1,
+                              .sw = 1,
+                              .dh = 1,
+                              .dw = 1,
+                              .groups = 1};
 }
 
 static void cases(check_list *list) {
     static const int64_t shapes[][8] = {
         /* batch, size, channels of x and dy, kernel, stride, padding, groups */
-        {1, 5, 1, 1, 3, 1, 1, 1},   {2, 7, 3, 16, 3, 1, 1, 1},  {3, 8, 16, 16, 3, 1, 1, 1},
-        {2, 9, 17, 9, 3, 2, 1, 1},  {1, 6, 40, 70, 1, 1, 0, 1}, {5, 4, 33, 12, 3, 1, 1, 1},
-        {40, 4, 8, 5, 3, 1, 1, 1},  {1, 30, 4, 8, 5, 1, 2, 1},  {2, 24, 5, 130, 3, 1, 0, 1},
-        {2, 6, 12, 8, 3, 1, 1, 4},  {1, 7, 6, 12, 3, 2, 1, 6},  {3, 9, 20, 20, 3, 1, 1, 20},
+        {1, 5, 1, 1, 3, 1, 1, 1},    {2, 7, 3, 16, 3, 1, 1, 1},   {3, 8, 16, 16, 3, 1, 1, 1},
+        {2, 9, 17, 9, 3, 2, 1, 1},   {1, 6, 40, 70, 1, 1, 0, 1},  {5, 4, 33, 12, 3, 1, 1, 1},
+        {40, 4, 8, 5, 3, 1, 1, 1},   {1, 30, 4, 8, 5, 1, 2, 1},   {2, 24, 5, 130, 3, 1, 0, 1},
+        {2, 6, 12, 8, 3, 1, 1, 4},   {1, 7, 6, 12, 3, 2, 1, 6},   {3, 9, 20, 20, 3, 1, 1, 20},
         {2, 8, 33, 33, 3, 2, 1, 33}, {9, 5, 16, 16, 2, 1, 0, 16}, {1, 9, 7, 7, 5, 1, 2, 7},
-        {2, 5, 150, 9, 1, 2, 0, 1}, {1, 11, 3, 64, 7, 2, 3, 1}};
+        {2, 5, 150, 9, 1, 2, 0, 1},  {1, 11, 3, 64, 7, 2, 3, 1}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int64_t *s = shapes[i];
         char name[64];

@@ -24,8 +24,11 @@ static void add(check_list *list, int64_t rows, int64_t n, int flags) {
     check_operand_add(c, place ? CHECK_SAME : CHECK_IN, CHECK_F32, (rows - 1) * p.dy_row + n);
     check_operand_add(c, CHECK_IN, CHECK_F32, (rows - 1) * p.x_row + n);
     check_operand_add(c, CHECK_IN, CHECK_F32, n);
-    check_operand_add(c, place ? CHECK_INOUT : flags & NO_DX ? CHECK_ABSENT : CHECK_OUT, CHECK_F32,
-                      (rows - 1) * p.dx_row + n);
+    check_operand_add(c,
+                      place           ? CHECK_INOUT
+                      : flags & NO_DX ? CHECK_ABSENT
+                                      : CHECK_OUT,
+                      CHECK_F32, (rows - 1) * p.dx_row + n);
     check_operand_add(c, flags & NO_DS ? CHECK_ABSENT : CHECK_OUT, CHECK_F32, n);
     check_operand_add(c, flags & NO_DB ? CHECK_ABSENT : CHECK_OUT, CHECK_F32, n);
     c->operand[HN_NORM_GRAD_DY].same = HN_NORM_GRAD_DX;

@@ -11,10 +11,27 @@ enum { GAPS = 1, COUNT_PADS = 2, BENCH = 4 };
 
 static void add(check_list *list, hn_pool_grad_kind kind, const int64_t *s, int flags) {
     int64_t gap = flags & GAPS ? 3 : 0, out = (s[1] + 2 * s[4] - s[2]) / s[3] + 1;
-    hn_pool_grad_f32 p = {.kind = kind, .batch = s[5], .h = s[1], .w = s[1], .c = s[0], .n = s[0],
-                          .oh = out, .ow = out, .groups = s[0], .kh = s[2], .kw = s[2], .sh = s[3],
-                          .sw = s[3], .dh = 1, .dw = 1, .pt = s[4], .pl = s[4], .pb = s[4],
-                          .pr = s[4], .x_channel = 1, .count_pads = (flags & COUNT_PADS) != 0};
+    hn_pool_grad_f32 p = {.kind = kind,
+                          .batch = s[5],
+                          .h = s[1],
+                          .w = s[1],
+                          .c = s[0],
+                          .n = s[0],
+                          .oh = out,
+                          .ow = out,
+                          .groups = s[0],
+                          .kh = s[2],
+                          .kw = s[2],
+                          .sh = s[3],
+                          .sw = s[3],
+                          .dh = 1,
+                          .dw = 1,
+                          .pt = s[4],
+                          .pl = s[4],
+                          .pb = s[4],
+                          .pr = s[4],
+                          .x_channel = 1,
+                          .count_pads = (flags & COUNT_PADS) != 0};
     p.x_pixel = p.c + gap, p.x_row = p.w * p.x_pixel + gap, p.x_image = p.h * p.x_row + gap;
     p.y_pixel = p.c + 2 * gap, p.y_row = p.ow * p.y_pixel + gap, p.y_image = p.oh * p.y_row;
     p.dx_pixel = p.c + gap, p.dx_row = p.w * p.dx_pixel, p.dx_image = p.h * p.dx_row + 2 * gap;
@@ -41,9 +58,9 @@ static void add(check_list *list, hn_pool_grad_kind kind, const int64_t *s, int 
 static void cases(check_list *list) {
     static const int64_t windows[][6] = {
         /* channels, size, kernel, stride, padding, images */
-        {1, 6, 2, 2, 0, 2},   {3, 7, 3, 2, 1, 1},  {4, 9, 3, 1, 1, 3},  {7, 8, 3, 2, 0, 1},
-        {8, 5, 5, 1, 2, 1},   {15, 11, 3, 3, 1, 2}, {16, 6, 2, 1, 1, 1}, {17, 9, 4, 2, 1, 1},
-        {33, 7, 2, 2, 0, 2},  {64, 4, 3, 2, 1, 2}, {40, 5, 3, 1, 1, 1}};
+        {1, 6, 2, 2, 0, 2},  {3, 7, 3, 2, 1, 1},   {4, 9, 3, 1, 1, 3},  {7, 8, 3, 2, 0, 1},
+        {8, 5, 5, 1, 2, 1},  {15, 11, 3, 3, 1, 2}, {16, 6, 2, 1, 1, 1}, {17, 9, 4, 2, 1, 1},
+        {33, 7, 2, 2, 0, 2}, {64, 4, 3, 2, 1, 2},  {40, 5, 3, 1, 1, 1}};
     for (int kind = 0; kind < 2; kind++)
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
             add(list, (hn_pool_grad_kind)kind, windows[i],
@@ -52,5 +69,4 @@ static void cases(check_list *list) {
     add(list, HN_POOL_GRAD_MAX, (const int64_t[]){64, 56, 3, 2, 1, 8}, BENCH);
 }
 
-const check_family check_pool_grad_f32 = {
-    .family = &hn_pool_grad_f32_family, .cases = cases};
+const check_family check_pool_grad_f32 = {.family = &hn_pool_grad_f32_family, .cases = cases};

@@ -139,8 +139,7 @@ void gradient_agrees(const char *text) {
     int place[MOST];
     for (int i = 0; i < c.n; i++) {
         place[i] = c.grads[i] != NULL ? g->n_outputs : -1;
-        if (c.grads[i] != NULL)
-            assert_int_equal(hn_graph_add_output(g, c.grads[i], &err), HONE_OK);
+        if (c.grads[i] != NULL) assert_int_equal(hn_graph_add_output(g, c.grads[i], &err), HONE_OK);
     }
     if (hn_model_infer(c.m, NULL, &err) != HONE_OK) fail_msg("%s\n%s", text, err.text);
     if (hn_model_verify(c.m, &err) != HONE_OK) fail_msg("%s\n%s", text, err.text);

@@ -15,8 +15,10 @@ hn_model *graph_model(int opset, const char *text) {
     char whole[4096];
     hn_error err;
     hn_model *m;
-    int n = snprintf(whole, sizeof whole,
-                     "<ir_version: 10, opset_import: [\"\" : %d, \"other\" : 1, \"com.microsoft\" : 1]>\n%s", opset, text);
+    int n = snprintf(
+        whole, sizeof whole,
+        "<ir_version: 10, opset_import: [\"\" : %d, \"other\" : 1, \"com.microsoft\" : 1]>\n%s",
+        opset, text);
     assert_true(n < (int)sizeof whole);
     hone_status status = hn_text_parse(&m, whole, strlen(whole), NULL, &scratch_mem, &err);
     if (status == HONE_OK) {

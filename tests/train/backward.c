@@ -140,11 +140,13 @@ static const char *const moves[] = {
 };
 
 static const char *const reductions[] = {
-#define REDUCED(x, op)                                                                         \
-    "m (double[2,3,2] " x ") => (y) { a = Constant <value = int64[2] {0, -1}> ()"              \
-    " y = " op " (" x ", a) }",                                                                \
-        "m (double[2,3,2] " x ") => (y) { a = Constant <value = int64[1] {1}> ()"              \
-        " y = " op " <keepdims = 0> (" x ", a) }",                                             \
+#define REDUCED(x, op)                                      \
+    "m (double[2,3,2] " x                                   \
+    ") => (y) { a = Constant <value = int64[2] {0, -1}> ()" \
+    " y = " op " (" x ", a) }",                             \
+        "m (double[2,3,2] " x                               \
+        ") => (y) { a = Constant <value = int64[1] {1}> ()" \
+        " y = " op " <keepdims = 0> (" x ", a) }",          \
         "m (double[2,3] " x ") => (y) { y = " op " (" x ") }"
     REDUCED("x", "ReduceSum"),
     REDUCED("x", "ReduceMean"),
@@ -215,7 +217,8 @@ static const struct {
     const char *const *texts;
     size_t n;
 } tables[] = {
-#define TABLE(t) {t, sizeof t / sizeof *t}
+#define TABLE(t) \
+    { t, sizeof t / sizeof *t }
     TABLE(elementwise), TABLE(products), TABLE(moves),
     TABLE(reductions),  TABLE(windows),  TABLE(losses),
 };
@@ -257,17 +260,17 @@ static void refusals_say_where(void **state) {
     gradient_refused("m (double[3,3] x) => (double y) { a = Relu (x) y = Det (a) }",
                      "on the way from 'a' to 'y'");
     /* Nothing flows through integers. */
-    gradient_agrees("m (double[2,3] x) => (double[2,3] y) { i = ArgMax (x) c = Cast <to = 11> (i)"
-                    " t = Tanh (x) y = Add (t, c) }");
+    gradient_agrees(
+        "m (double[2,3] x) => (double[2,3] y) { i = ArgMax (x) c = Cast <to = 11> (i)"
+        " t = Tanh (x) y = Add (t, c) }");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(elementwise_agree), TEST(products_agree),
-        TEST(moves_agree),       TEST(reductions_agree),
-        TEST(windows_agree),     TEST(losses_agree),
+        TEST(elementwise_agree), TEST(products_agree),     TEST(moves_agree),
+        TEST(reductions_agree),  TEST(windows_agree),      TEST(losses_agree),
         TEST(all_are_tested),    TEST(refusals_say_where),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "kernels/kernel.h"
 
 typedef struct hn_batch_norm_grad_f32 {
-    int64_t n, c;                                  /* pixels, channels */
+    int64_t n, c;                                    /* pixels, channels */
     int64_t x_pixel, dy_pixel, gate_pixel, dx_pixel; /* strides in elements */
     float epsilon;
 } hn_batch_norm_grad_f32;

@@ -65,9 +65,9 @@ HN_INLINE void add_up(const hn_batch_norm_grad_f32 *p, const float *dy, const fl
 }
 
 /* One channel vector after the other of a chunk: fn is inlined with constants. */
-#define FOR_VECTORS(p, i, width)                                       \
-    for (int64_t i = 0, width; i < (p)->c &&                           \
-         (width = hn_least(HN_VL, (p)->c - i), true); i += HN_VL)
+#define FOR_VECTORS(p, i, width)                                                          \
+    for (int64_t i = 0, width; i < (p)->c && (width = hn_least(HN_VL, (p)->c - i), true); \
+         i += HN_VL)
 
 static void run_chunk(const hn_call *call, int64_t chunk) {
     const hn_batch_norm_grad_f32 *p = call->problem;

@@ -39,8 +39,8 @@ HN_INLINE void measure(const float *x, int64_t pitch, int64_t n, float *out, int
         for (int i = 0; i < 4; i++)
             s[i] = hn_v_add(s[i], hn_v_load_part(x + (k + i) * pitch, width));
     for (; k < n; k++) s[0] = hn_v_add(s[0], hn_v_load_part(x + k * pitch, width));
-    hn_vf mean = hn_v_mul(hn_v_add(hn_v_add(s[0], s[1]), hn_v_add(s[2], s[3])),
-                          hn_v_set1(1.0f / (float)n));
+    hn_vf mean =
+        hn_v_mul(hn_v_add(hn_v_add(s[0], s[1]), hn_v_add(s[2], s[3])), hn_v_set1(1.0f / (float)n));
     for (int i = 0; i < 4; i++) s[i] = zero;
     for (k = 0; k + 4 <= n; k += 4)
         for (int i = 0; i < 4; i++) {

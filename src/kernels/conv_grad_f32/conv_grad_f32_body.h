@@ -24,23 +24,23 @@
 #include "simd/part.h"
 
 enum {
-    COLUMNS = 3,                /* vectors of a tile */
-    ROWS = HN_VL == 8 ? 4 : 8,  /* as registers allow */
-    BLOCK = 64,                 /* channels of dy of a task */
-    MOST_VECTORS = 36,          /* of sums of a channel of dy in a task */
-    BAND = 512,                 /* pixels */
-    FEW_TASKS = 16,             /* from which on bands need not be shared out */
+    COLUMNS = 3,               /* vectors of a tile */
+    ROWS = HN_VL == 8 ? 4 : 8, /* as registers allow */
+    BLOCK = 64,                /* channels of dy of a task */
+    MOST_VECTORS = 36,         /* of sums of a channel of dy in a task */
+    BAND = 512,                /* pixels */
+    FEW_TASKS = 16,            /* from which on bands need not be shared out */
 };
 
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* How a problem is cut. */
 typedef struct cut {
-    int64_t per, out;             /* channels of a group, of x and of dy */
-    bool joined;                  /* the taps of a row are one run */
-    int64_t taps, vectors;        /* runs, and vectors of each in a task: of channels of x, or of all
+    int64_t per, out;      /* channels of a group, of x and of dy */
+    bool joined;           /* the taps of a row are one run */
+    int64_t taps, vectors; /* runs, and vectors of each in a task: of channels of x, or of all
                                    * numbers of a row of taps */
-    int64_t pitch;                /* floats of a pixel in a strip */
+    int64_t pitch;         /* floats of a pixel in a strip */
     int64_t blocks_in, blocks_out; /* of a group */
     int64_t images, rows, columns; /* of a band; two of them are all there are, or 1 */
     int64_t across, down, along;   /* bands: of columns, rows, images */
@@ -93,11 +93,11 @@ static void work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_grad_f32 *p = problem;
     cut c = cut_of(p);
     size_t lane = strip_floats(&c) + panel_floats(&c) + (c.chunks > 1 ? 0 : c.sums);
-    *w = (hn_work){.n_phases = c.chunks > 1 ? 2 : 1,
-                   .tasks = {c.tasks * c.chunks, c.tasks, c.tasks, c.tasks},
-                   .scratch = c.chunks > 1 ? (size_t)(c.tasks * c.chunks) * c.sums * sizeof(float)
-                                           : 0,
-                   .lane_scratch = (lane + 64) * sizeof(float)};
+    *w = (hn_work){
+        .n_phases = c.chunks > 1 ? 2 : 1,
+        .tasks = {c.tasks * c.chunks, c.tasks, c.tasks, c.tasks},
+        .scratch = c.chunks > 1 ? (size_t)(c.tasks * c.chunks) * c.sums * sizeof(float) : 0,
+        .lane_scratch = (lane + 64) * sizeof(float)};
 }
 
 /* ---- a band ---- */
@@ -171,8 +171,8 @@ static void fill_panels(const hn_conv_grad_f32 *p, const band *at, const float *
 
 /* Where the pixels of a band lie in the strip. */
 typedef struct walk {
-    int64_t images, rows, columns;    /* of the band */
-    int64_t image, row, column;       /* floats from one to the next */
+    int64_t images, rows, columns; /* of the band */
+    int64_t image, row, column;    /* floats from one to the next */
 } walk;
 
 HN_INLINE void tile(const float *panel, const float *strip, const int64_t *offset, const walk *w,
@@ -268,8 +268,7 @@ static void write_out(const hn_call *call, const cut *c, int64_t task, const flo
     for (int64_t o = 0; o < t.n_out; o++)
         for (int64_t tap = 0; tap < taps; tap++) {
             const float *from = sums + (o * taps + tap) * floats;
-            if (c->joined)
-                from = sums + (o * p->kh + tap / p->kw) * floats + tap % p->kw * c->per;
+            if (c->joined) from = sums + (o * p->kh + tap / p->kw) * floats + tap % p->kw * c->per;
             float *to = (float *)call->ptr[HN_CONV_GRAD_DW] + (t.o0 + o) * p->w_o +
                         t.in_group * p->w_i + tap / p->kw * p->w_y + tap % p->kw * p->w_x;
             for (int64_t i = 0; i < t.n_in; i++) to[i * p->w_i] = from[i];
@@ -312,7 +311,8 @@ static int64_t depth_chunks(const hn_conv_grad_f32 *p) { return hn_least(p->batc
 
 static bool depth_ok(const void *problem, const char **why) {
     const hn_conv_grad_f32 *p = problem;
-    if (p->groups != p->c || p->n != p->c) return *why = "channels are not each by themselves", false;
+    if (p->groups != p->c || p->n != p->c)
+        return *why = "channels are not each by themselves", false;
     if (p->kh * p->kw > DEPTH_TAPS) return *why = "large windows", false;
     return true;
 }
@@ -332,8 +332,8 @@ static void depth_work(const void *problem, int lanes, hn_work *w) {
                    .lane_scratch = (depth_strip(p) + HN_VL) * sizeof(float)};
 }
 
-HN_INLINE void depth_image(const hn_conv_grad_f32 *p, const float *strip, const float *dy, int64_t n,
-                           hn_vf *acc, int taps) {
+HN_INLINE void depth_image(const hn_conv_grad_f32 *p, const float *strip, const float *dy,
+                           int64_t n, hn_vf *acc, int taps) {
     int64_t line = ((p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1) * HN_VL, offset[DEPTH_TAPS];
     hn_vf sum[DEPTH_TAPS];
     for (int k = 0; k < taps; k++) {
@@ -364,7 +364,8 @@ static void depth_sum(const hn_call *call, int64_t vector, int64_t chunk, float 
     for (int64_t b = p->batch * chunk / chunks; b < p->batch * (chunk + 1) / chunks; b++) {
         band at = {b, b + 1, 0, p->oh, 0, p->ow};
         fill_strip(p, &c, &at, (const float *)call->ptr[HN_CONV_GRAD_X] + vector * HN_VL, n, strip);
-        const float *dy = (const float *)call->ptr[HN_CONV_GRAD_DY] + b * p->y_image + vector * HN_VL;
+        const float *dy =
+            (const float *)call->ptr[HN_CONV_GRAD_DY] + b * p->y_image + vector * HN_VL;
         if (taps == 9)
             depth_image(p, strip, dy, n, acc, 9);
         else

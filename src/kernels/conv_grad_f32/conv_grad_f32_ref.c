@@ -31,9 +31,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t i = 0; i < per; i++)
             for (int64_t ky = 0; ky < p->kh; ky++)
                 for (int64_t kx = 0; kx < p->kw; kx++)
-                    dw[o * p->w_o + i * p->w_i + ky * p->w_y + kx * p->w_x] = (float)sum_of(
-                        p, x + (o / (p->n / p->groups) * per + i), dy + o, ky, kx);
+                    dw[o * p->w_o + i * p->w_i + ky * p->w_y + kx * p->w_x] =
+                        (float)sum_of(p, x + (o / (p->n / p->groups) * per + i), dy + o, ky, kx);
 }
 
-const hn_kernel hn_conv_grad_f32_ref = {
-    .name = "ref", .order = "double", .work = work, .run = run};
+const hn_kernel hn_conv_grad_f32_ref = {.name = "ref", .order = "double", .work = work, .run = run};

@@ -39,8 +39,7 @@ HN_INLINE float total(const float *x, const float *dy, const float *scale, float
     hn_vf s[2] = {hn_v_set1(0.0f), hn_v_set1(0.0f)}, m = hn_v_set1(mean);
     int64_t i = 0;
     for (; i + 2 * HN_VL <= n; i += 2 * HN_VL)
-        for (int k = 0; k < 2; k++)
-            s[k] = term(s[k], x, dy, scale, m, i + k * HN_VL, HN_VL, what);
+        for (int k = 0; k < 2; k++) s[k] = term(s[k], x, dy, scale, m, i + k * HN_VL, HN_VL, what);
     for (; i + HN_VL <= n; i += HN_VL) s[0] = term(s[0], x, dy, scale, m, i, HN_VL, what);
     if (i < n) s[1] = term(s[1], x, dy, scale, m, i, n - i, what);
     return hn_v_sum(hn_v_add(s[0], s[1]));
@@ -58,8 +57,7 @@ HN_INLINE void finish(const line *l, const float *x, const float *dy, const floa
     hn_vf along = hn_v_fma(y, hn_v_mul(d, l->r), hn_v_load_part(ds + i, n));
     hn_v_store_part(ds + i, along, n);
     hn_v_store_part(db + i, hn_v_add(hn_v_load_part(db + i, n), y), n);
-    if (dx != NULL)
-        hn_v_store_part(dx + i, hn_v_fma(l->r, g, hn_v_fma(d, l->by, l->at)), n);
+    if (dx != NULL) hn_v_store_part(dx + i, hn_v_fma(l->r, g, hn_v_fma(d, l->by, l->at)), n);
 }
 
 static void run_row(const hn_norm_grad_f32 *p, const float *x, const float *dy, const float *scale,

@@ -67,5 +67,4 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     for (int64_t t = begin; t < end && phase == 2; t++) run_row(call, t);
 }
 
-const hn_kernel hn_norm_grad_f32_ref = {
-    .name = "ref", .order = "double", .work = work, .run = run};
+const hn_kernel hn_norm_grad_f32_ref = {.name = "ref", .order = "double", .work = work, .run = run};

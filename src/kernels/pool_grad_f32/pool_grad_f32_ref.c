@@ -54,5 +54,4 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     }
 }
 
-const hn_kernel hn_pool_grad_f32_ref = {
-    .name = "ref", .order = "double", .work = work, .run = run};
+const hn_kernel hn_pool_grad_f32_ref = {.name = "ref", .order = "double", .work = work, .run = run};

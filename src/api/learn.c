@@ -23,10 +23,10 @@ static hone_status check(const hone_train_options *o, hn_error *err) {
         const char *name;
         double value, least, most;
     } ranges[] = {
-        {"rate", o->rate, 0, 1e6},         {"warmup", o->warmup, 0, 1e6},
-        {"momentum", o->momentum, 0, 1},   {"beta1", o->beta1, 0, 0.99999999},
+        {"rate", o->rate, 0, 1e6},          {"warmup", o->warmup, 0, 1e6},
+        {"momentum", o->momentum, 0, 1},    {"beta1", o->beta1, 0, 0.99999999},
         {"beta2", o->beta2, 0, 0.99999999}, {"epsilon", o->epsilon, 0, 1},
-        {"decay", o->decay, 0, 1e3},       {"smoothing", o->smoothing, 0, 1},
+        {"decay", o->decay, 0, 1e3},        {"smoothing", o->smoothing, 0, 1},
         {"delta", o->delta, 1e-30, 1e30},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
