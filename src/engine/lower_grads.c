@@ -1,5 +1,7 @@
-/* Gradients of pools and of normalizations along rows. */
+/* Gradients of pools, of normalizations along rows, of gathers and of losses of labels. */
 #include "engine/lower.h"
+#include "kernels/gather_grad_f32/gather_grad_f32.h"
+#include "kernels/label_grad_f32/label_grad_f32.h"
 #include "kernels/norm_grad_f32/norm_grad_f32.h"
 #include "kernels/pool_grad_f32/pool_grad_f32.h"
 
@@ -76,6 +78,70 @@ hone_status hn_lower_layer_norm_grad(hn_lower *L, const hn_node *n, bool *done, 
         hn_step_writes(s, HN_NORM_GRAD_DX + i, &out[i]);
         hn_lower_set(L, n, i, &out[i], NULL);
     }
+    *done = true;
+    return HONE_OK;
+}
+
+/* ---- indices and labels ---- */
+
+/* Indices outside are found by the Gather itself, which reads them before. */
+hone_status hn_lower_gather_grad(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    hn_view dy = hn_lower_in(L, n, 0), index = hn_lower_in(L, n, 1), dx = hn_lower_out(n, 0);
+    int64_t axis = hn_attr_i(n, "axis");
+    if (dx.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&dx) == 0) HN_DECLINE(L, "nothing to compute");
+    if (axis < 0) axis += dx.rank;
+    HN_TRY(hn_lower_dense(L, n, &dy, err));
+    HN_TRY(hn_lower_dense(L, n, &index, err));
+    HN_TRY(hn_lower_place(L, &dx, NULL, err));
+    hn_gather_grad_f32 p = {.outer = 1,
+                            .axis = dx.dims[axis],
+                            .count = hn_view_count(&index),
+                            .n = 1,
+                            .wide = index.dtype == HONE_DTYPE_S64};
+    for (int i = 0; i < dx.rank; i++) {
+        if (i < axis) p.outer *= dx.dims[i];
+        if (i > axis) p.n *= dx.dims[i];
+    }
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_gather_grad_f32_family, &p, sizeof p, &s, err));
+    s->facts->bytes = 4.0 * (double)(hn_view_count(&dx) + 3 * hn_view_count(&dy));
+    hn_step_reads(s, HN_GATHER_GRAD_DY, &dy);
+    hn_step_reads(s, HN_GATHER_GRAD_INDEX, &index);
+    hn_step_writes(s, HN_GATHER_GRAD_DX, &dx);
+    hn_lower_set(L, n, 0, &dx, s);
+    *done = true;
+    return HONE_OK;
+}
+
+/* Labels outside are found by the loss itself, which reads them before. */
+hone_status hn_lower_label_loss_grad(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    static const int operands[] = {HN_LABEL_GRAD_DY, HN_LABEL_GRAD_X, HN_LABEL_GRAD_LABEL,
+                                   HN_LABEL_GRAD_WEIGHT};
+    hn_view in[4], dx = hn_lower_out(n, 0);
+    for (int i = 0; i < 4; i++) in[i] = hn_lower_in(L, n, i);
+    if (dx.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (hn_view_count(&dx) == 0) HN_DECLINE(L, "nothing to compute");
+    if (dx.rank != 2) HN_DECLINE(L, "labels of more than rows");
+    for (int i = 0; i < 4; i++)
+        if (in[i].buffer >= 0) HN_TRY(hn_lower_dense(L, n, &in[i], err));
+    HN_TRY(hn_lower_place(L, &dx, NULL, err));
+    const hn_attr *ignore = hn_node_attr(n, "ignore_index");
+    hn_label_grad_f32 p = {.rows = dx.dims[0],
+                           .classes = dx.dims[1],
+                           .ignore = ignore != NULL ? ignore->u.i : 0,
+                           .ignores = ignore != NULL,
+                           .wide = in[2].dtype == HONE_DTYPE_S64,
+                           .each = hn_attr_is(n, "reduction", "none"),
+                           .mean = hn_attr_is(n, "reduction", "mean"),
+                           .softmax = hn_attr_i(n, "softmax") != 0};
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_label_grad_f32_family, &p, sizeof p, &s, err));
+    s->facts->bytes = 8.0 * (double)hn_view_count(&dx);
+    for (int i = 0; i < 4; i++)
+        if (in[i].buffer >= 0) hn_step_reads(s, operands[i], &in[i]);
+    hn_step_writes(s, HN_LABEL_GRAD_DX, &dx);
+    hn_lower_set(L, n, 0, &dx, s);
     *done = true;
     return HONE_OK;
 }

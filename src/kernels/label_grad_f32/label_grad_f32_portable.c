@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/label_grad_f32/label_grad_f32_body.h"
