@@ -56,12 +56,27 @@ static void after_a_convolution(void **state) {
         "conv_planes_f32 Conv, reduce_f32 ReduceMean");
 }
 
-static void declined(void **state) {
+/* Axes that are not neighbours are brought together. */
+static void apart(void **state) {
     (void)state;
     engine_agrees(
         "m (float[3,5,7] x) => (float[1,5,1] y) <int64[2] axes = {0, 2}> {"
         " y = ReduceSum (x, axes) }",
-        "reference ReduceSum");
+        "reduce_f32 ReduceSum");
+    engine_agrees(
+        "m (float[3,5,7,2] x) => (float[5,2] y) <int64[2] axes = {0, -2}> {"
+        " y = ReduceMax <keepdims = 0> (x, axes) }",
+        "reduce_f32 ReduceMax");
+    /* Of an image with channels last, all but the channels are neighbours as they lie. */
+    assert_int_equal(engine_agrees("m (float[2,8,6,6] x, float[12,8,3,3] w) => (float[12] y)"
+                                   " <int64[3] axes = {0, 2, 3}> { c = Conv (x, w)"
+                                   " y = ReduceSum <keepdims = 0> (c, axes) }",
+                                   "conv_f32 Conv, reduce_f32 ReduceSum"),
+                     1);
+}
+
+static void declined(void **state) {
+    (void)state;
     engine_agrees("m (double[3,5] x) => (double[1,1] y) { y = ReduceLogSumExp (x) }",
                   "reference ReduceLogSumExp");
     engine_agrees(
@@ -96,7 +111,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds),    cmocka_unit_test(every_reduction),
         cmocka_unit_test(all_axes), cmocka_unit_test(after_a_convolution),
-        cmocka_unit_test(declined),
+        cmocka_unit_test(apart),    cmocka_unit_test(declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
