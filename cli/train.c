@@ -303,11 +303,9 @@ static hone_status open_all(const args *a, job *j, hone_error *err) {
 
 static void introduce(const job *j) {
     char n[32];
-    note(
-        "%s parameters by %s, %s at %lld steps of %lld samples an epoch; BatchNormalization that "
-        "was folded into other weights trains as they are",
-        human_count(j->at.parameters, n), j->loss, j->o.optimizer, (long long)j->at.per_epoch,
-        (long long)j->at.samples);
+    note("%s parameters, loss %s, %s; an epoch is %lld steps of %lld samples",
+         human_count(j->at.parameters, n), j->loss, j->o.optimizer, (long long)j->at.per_epoch,
+         (long long)j->at.samples);
 }
 
 static exit_code run(const args *a) {
