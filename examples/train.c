@@ -3,7 +3,7 @@
  *     train MODEL
  *     train models/digits_cnn.onnx
  *
- * MODEL takes images of digits [N, 1, 16, 16] and gives ten scores. */
+ * MODEL takes images of digits [N, 1, 28, 28] and gives ten scores. */
 #include <hone/hone.h>
 #include <stdio.h>
 #include <stdlib.h>
