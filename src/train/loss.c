@@ -1,6 +1,6 @@
 #include "train/loss.h"
 
-#include <stdio.h>
+#include "train/named.h"
 
 static hn_value *mean_of(hn_grad *g, hn_value *v) {
     if (v == NULL) return NULL;
@@ -88,15 +88,11 @@ static const hn_loss huber_row = {
 const hn_loss *const hn_losses[] = {&cross_entropy_row, &bce_row, &mse_row, &l1_row, &huber_row};
 const int hn_n_losses = sizeof hn_losses / sizeof *hn_losses;
 
+static const char *name_of(int i) { return hn_losses[i]->name; }
+
 hone_status hn_loss_find(const char *name, const hn_loss **out, hn_error *err) {
-    char names[200] = "";
-    for (int i = 0, at = 0; i < hn_n_losses; i++) {
-        if (strcmp(hn_losses[i]->name, name) == 0) {
-            *out = hn_losses[i];
-            return HONE_OK;
-        }
-        at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i > 0 ? ", " : "",
-                       hn_losses[i]->name);
-    }
-    return HN_FAIL(err, HONE_E_ARG, "there is no loss '%s', expected one of %s", name, names);
+    int at;
+    HN_TRY(hn_named_find("loss", name, hn_n_losses, name_of, &at, err));
+    *out = hn_losses[at];
+    return HONE_OK;
 }

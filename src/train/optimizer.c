@@ -1,7 +1,8 @@
 #include "train/optimizer.h"
 
 #include <math.h>
-#include <stdio.h>
+
+#include "train/named.h"
 
 hn_optimizer_options hn_optimizer_defaults(void) {
     return (hn_optimizer_options){
@@ -95,15 +96,11 @@ static const hn_optimizer adamw_row = {"adamw", "Adam with decay of the weights 
 const hn_optimizer *const hn_optimizers[] = {&sgd_row, &adam_row, &adamw_row};
 const int hn_n_optimizers = sizeof hn_optimizers / sizeof *hn_optimizers;
 
+static const char *name_of(int i) { return hn_optimizers[i]->name; }
+
 hone_status hn_optimizer_find(const char *name, const hn_optimizer **out, hn_error *err) {
-    char names[100] = "";
-    for (int i = 0, at = 0; i < hn_n_optimizers; i++) {
-        if (strcmp(hn_optimizers[i]->name, name) == 0) {
-            *out = hn_optimizers[i];
-            return HONE_OK;
-        }
-        at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i > 0 ? ", " : "",
-                       hn_optimizers[i]->name);
-    }
-    return HN_FAIL(err, HONE_E_ARG, "there is no optimizer '%s', expected one of %s", name, names);
+    int at;
+    HN_TRY(hn_named_find("optimizer", name, hn_n_optimizers, name_of, &at, err));
+    *out = hn_optimizers[at];
+    return HONE_OK;
 }

@@ -1,7 +1,8 @@
 #include "train/schedule.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "train/named.h"
 
 /* cos(pi * x) for x in [0, 1], the same bits on every machine: a series around the middle, where it
  * is odd. */
@@ -48,17 +49,13 @@ static const hn_schedule one_cycle_row = {"one-cycle", "up, then down further", 
 const hn_schedule *const hn_schedules[] = {&constant_row, &cosine_row, &one_cycle_row, &step_row};
 const int hn_n_schedules = sizeof hn_schedules / sizeof *hn_schedules;
 
+static const char *name_of(int i) { return hn_schedules[i]->name; }
+
 hone_status hn_schedule_find(const char *name, const hn_schedule **out, hn_error *err) {
-    char names[100] = "";
-    for (int i = 0, at = 0; i < hn_n_schedules; i++) {
-        if (strcmp(hn_schedules[i]->name, name) == 0) {
-            *out = hn_schedules[i];
-            return HONE_OK;
-        }
-        at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i > 0 ? ", " : "",
-                       hn_schedules[i]->name);
-    }
-    return HN_FAIL(err, HONE_E_ARG, "there is no schedule '%s', expected one of %s", name, names);
+    int at;
+    HN_TRY(hn_named_find("schedule", name, hn_n_schedules, name_of, &at, err));
+    *out = hn_schedules[at];
+    return HONE_OK;
 }
 
 double hn_schedule_rate(const hn_schedule *s, const hn_schedule_options *o, int64_t step) {
