@@ -47,6 +47,11 @@ static void sgd(hn_grad *g, const hn_optimizer_options *o, hn_update *u) {
     u->p_next = HN_EMIT2(g, "Sub", u->p, HN_EMIT2(g, "Mul", d, u->rate[HN_RATE]));
 }
 
+/* from + (to - from) * by, a chain of operations that is one step of a plan. */
+static hn_value *toward(hn_grad *g, hn_value *from, hn_value *to, double by) {
+    return HN_EMIT2(g, "Add", times(g, HN_EMIT2(g, "Sub", to, from), by), from);
+}
+
 /* ---- Adam ----
  *
  *   m' = beta1 * m + (1 - beta1) * g        v' = beta2 * v + (1 - beta2) * g * g
@@ -61,9 +66,8 @@ static int adam_moments(const hn_optimizer_options *o) {
 
 static void adam_by(hn_grad *g, const hn_optimizer_options *o, hn_update *u, hn_value *d,
                     hn_value *p) {
-    hn_value *m = HN_EMIT2(g, "Add", times(g, u->moment[0], o->beta1), times(g, d, 1 - o->beta1));
-    hn_value *v = HN_EMIT2(g, "Add", times(g, u->moment[1], o->beta2),
-                           times(g, HN_EMIT2(g, "Mul", d, d), 1 - o->beta2));
+    hn_value *m = toward(g, u->moment[0], d, 1 - o->beta1);
+    hn_value *v = toward(g, u->moment[1], HN_EMIT2(g, "Mul", d, d), 1 - o->beta2);
     hn_value *root = HN_EMIT2(g, "Mul", HN_EMIT1(g, "Sqrt", v), u->rate[HN_RATE_SECOND]);
     hn_value *by = HN_EMIT2(g, "Add", root, hn_emit_number(g, o->epsilon));
     hn_value *step = HN_EMIT2(g, "Mul", HN_EMIT2(g, "Div", m, by), u->rate[HN_RATE_FIRST]);
