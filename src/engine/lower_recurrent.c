@@ -341,6 +341,8 @@ hone_status hn_lower_recurrent_codes(hn_lower *L, const hn_node *n, bool *done, 
     hn_recurrent_f32 p;
     const char *why = start(L, n, &x, &r, batch_first, &p);
     if (why == NULL && p.hidden > HN_RECURRENT_Q8_HIDDEN) why = "too many units for sums in s32";
+    if (why == NULL && hn_recurrent_q8_prefers_floats(&p, L->isa))
+        why = "no dot product of bytes: floats are faster";
     if (why == NULL) HN_TRY(lay_codes(L, &r_codes, &r, &r_scales, &why, err));
     if (why != NULL) HN_DECLINE(L, why);
     p.exact_h = true;

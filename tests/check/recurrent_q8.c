@@ -111,14 +111,13 @@ static void cases(check_list *list) {
         add(list, LSTM, 5, 5, 19, flags[i] | EXACT);
     }
     add(list, RNN, 2, 1, 2300, BIAS | INITIAL | EXACT); /* sums of words that need fewer bits */
-    add(list, LSTM, 64, 1, 256, BIAS | BENCH);
-    add(list, LSTM, 64, 8, 256, BIAS | BENCH);
+    for (int64_t batch = 1; batch <= 16; batch *= 2) add(list, LSTM, 64, batch, 256, BIAS | BENCH);
     add(list, LSTM, 1, 1, 128, BIAS | INITIAL | BENCH);
     add(list, LSTM, 64, 1, 512, BIAS | BENCH);
     add(list, GRU, 64, 1, 256, BIAS | BENCH);
     add(list, LSTM, 64, 1, 256, BIAS | EXACT | BENCH);
-    add(list, GRU, 64, 1, 512, BIAS | LINEAR | EXACT | BENCH);
-    add(list, GRU, 64, 8, 512, BIAS | LINEAR | EXACT | BENCH);
+    for (int64_t batch = 1; batch <= 16; batch *= 2)
+        add(list, GRU, 64, batch, 512, BIAS | LINEAR | EXACT | BENCH);
 }
 
 /* Weights small enough for states that neither saturate nor run away, by scales that differ.

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/recurrent_q8/recurrent_q8.h"
 #include "support/engine_model.h"
 
 enum { T = 4, N = 3, I = 5 };
@@ -27,9 +28,16 @@ static const char *steps_of(const char *op) {
     return text;
 }
 
-/* The same of weights that stay in 8 bits. */
+/* Whether this CPU, or HONE_ISA, has products of bytes that are faster than those of floats. */
+static bool has_byte_products(void) {
+    const hn_recurrent_f32 small = {.kind = HN_RECURRENT_LSTM, .batch = 1, .hidden = 9};
+    return !hn_recurrent_q8_prefers_floats(&small, hn_isa_available());
+}
+
+/* The same of weights that stay in 8 bits, where there are such products. */
 static const char *codes_of(const char *op) {
     static char text[80];
+    if (!has_byte_products()) return steps_of(op);
     snprintf(text, sizeof text, "matmul_nbits %s, recurrent_q8 %s", op, op);
     return text;
 }
@@ -171,7 +179,7 @@ static void dequantized(void **state) {
     engine_agrees(
         "m (float[4,3,5] x, float[1,27,5] w, int8[1,27,9] wr) => (float[4,1,3,9] y)"
         " <float t = {0.005}> { b = DequantizeLinear (wr, t) y = GRU (x, w, b) }",
-        "conv_f32 GRU, recurrent_q8 GRU");
+        has_byte_products() ? "conv_f32 GRU, recurrent_q8 GRU" : steps_of("GRU"));
     /* R with a scale for each column that h is multiplied by, or of blocks. */
     engine_agrees(
         "m (float[4,3,5] x, int8[1,9,5] w, int8[1,9,3] wr) => (float[4,1,3,3] y)"
@@ -184,6 +192,31 @@ static void dequantized(void **state) {
         " <float t = {0.005}, uint8 z = {100}> { b = DequantizeLinear (wr, t, z)"
         " y = RNN (x, w, b) }",
         steps_of("RNN"));
+}
+
+/* Floats are chosen by the instruction set, by how many sequences share R, and by its size. */
+static void floats_or_codes(void **state) {
+    (void)state;
+#if defined(__x86_64__)
+    const hn_isa dots[] = {HN_ISA_AVX2 | HN_ISA_AVXVNNI,
+                           HN_ISA_AVX2 | HN_ISA_AVX512 | HN_ISA_AVX512VNNI};
+    const hn_isa others[] = {0, HN_ISA_AVX2, HN_ISA_AVX2 | HN_ISA_AVX512};
+#else
+    const hn_isa dots[] = {HN_ISA_NEON | HN_ISA_NEONDOT}, others[] = {0, HN_ISA_NEON};
+#endif
+    static const struct {
+        int64_t batch, hidden;
+        bool floats;
+    } rows[] = {
+        {1, 128, true}, {8, 128, true}, {1, 4096, false}, {2, 4096, false}, {8, 4096, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const hn_recurrent_f32 p = {
+            .kind = HN_RECURRENT_GRU, .batch = rows[i].batch, .hidden = rows[i].hidden};
+        for (size_t k = 0; k < sizeof dots / sizeof *dots; k++)
+            assert_false(hn_recurrent_q8_prefers_floats(&p, dots[k]));
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            assert_int_equal(hn_recurrent_q8_prefers_floats(&p, others[k]), rows[i].floats);
+    }
 }
 
 /* With one sequence, what the operator quantizes together is what the kernel does. */
@@ -277,6 +310,7 @@ int main(void) {
         cmocka_unit_test(outputs),
         cmocka_unit_test(strides),
         cmocka_unit_test(dequantized),
+        cmocka_unit_test(floats_or_codes),
         cmocka_unit_test(dynamic),
         cmocka_unit_test(computed_weights),
         cmocka_unit_test(declined),

@@ -32,24 +32,27 @@
 #define UNROLL _Pragma("GCC unroll 24")
 #endif
 
+/* Whether tiles are made smaller so that all lanes have one. */
+#ifdef RECURRENT_Q8
+#define SPLITS_TILES true
+#else
+#define SPLITS_TILES false
+#endif
+
 /* Sequences of a tile at most, 6 or 12: what 16 or 32 registers hold. */
 #ifndef ROWS
 #define ROWS 6
 #endif
 
-/* Whether a task may be a group of units. */
-#ifdef RECURRENT_Q8
-#define TOGETHER false
-#else
-#define TOGETHER true
+/* Multiplications of a step from which on lanes gain more by sharing it than the meeting after it
+ * costs, about a microsecond. */
+#ifndef STEP_MACS
+#define STEP_MACS 100000
 #endif
 
 enum {
     WIDE = 4,   /* vectors of a group in one part */
     STATES = 4, /* arrays of a direction's state, see there */
-    /* Products of a step from which on two lanes gain more than the meeting after it costs, about a
-     * microsecond. */
-    STEP_MACS = 100000,
 };
 
 /* ---- how a problem falls into groups, parts and tiles ---- */
@@ -73,11 +76,11 @@ static int64_t groups_of(const hn_recurrent_f32 *p) {
     return (p->hidden + units - 1) / units;
 }
 
-/* Tiles of each direction; more than there must be, where tiles alone are tasks and lanes would
- * have none. */
+/* Tiles of each direction; with 8-bit weights more than there must be, where lanes would have none:
+ * R takes little time to read twice. */
 static int64_t tiles_of(const hn_recurrent_f32 *p, int lanes) {
     int64_t least = (p->batch + ROWS - 1) / ROWS, wanted = (lanes + p->dirs - 1) / p->dirs;
-    if (TOGETHER || wanted <= least) return least;
+    if (!SPLITS_TILES || wanted <= least) return least;
     return wanted < p->batch ? wanted : p->batch;
 }
 
@@ -267,9 +270,14 @@ static int64_t pack_tasks(const void *problem) {
 /* R and the products with it; these have
  *
  *   packed_bytes, pack
- *   more_scratch    bytes of their own after the states
- *   prepare         before the products of one part of a step, for some sequences: all of their h
- *   multiply        one part of a group of R by h of some sequences, a tile at most */
+ *   h_bytes         bytes that h takes in the form products want, of all sequences
+ *   prepare         writes that form, before the products of one part of a step, of some sequences
+ *   multiply        one part of a group of R by h of some sequences, a tile at most
+ *   begin_products  before the first of them in a thread, with the sequences of the largest tile
+ *   end_products    after the last
+ *
+ * Tasks that are tiles have the prepared h of their own sequences, after the states. Tasks that are
+ * groups of units each need that of all sequences, and every lane prepares it for itself. */
 #ifdef RECURRENT_Q8
 #include "kernels/recurrent_q8/recurrent_q8_product_body.h"
 #else
@@ -360,14 +368,14 @@ static int cells_of(const hn_call *call, const states *st, int64_t s, int part, 
 }
 
 /* One part of step s for a group of units of some sequences, a tile at most. */
-static void step(const hn_call *call, int64_t s, int part, int64_t d, int64_t group, int64_t row,
-                 int64_t end) {
+static void step(const hn_call *call, void *prepared, int64_t s, int part, int64_t d, int64_t group,
+                 int64_t row, int64_t end) {
     const hn_recurrent_f32 *p = call->problem;
     states st = states_of(call, d, s);
     hn_vf sum[ROWS][WIDE];
     cell cells[ROWS * WIDE];
     int n = 0;
-    multiply(call, &st, part, d, group, row, end, sum);
+    multiply(call, prepared, &st, part, d, group, row, end, sum);
     for (int64_t b = row; b < end; b++)
         n += cells_of(call, &st, s, part, d, b, group, sum[b - row], cells + n);
     if (n == 0) return;
@@ -386,10 +394,9 @@ static void work(const void *problem, int lanes, hn_work *w) {
     int64_t apart = p->dirs * shares_of(p, lanes), together = p->dirs * groups_of(p);
     int64_t macs = p->dirs * p->batch * hn_recurrent_gates(p->kind) * p->hidden * p->hidden;
     *w = (hn_work){.n_phases = 1, .tasks = {apart}};
-    w->scratch = state_bytes(p) + more_scratch(p);
-    if (!TOGETHER || apart >= lanes || together <= apart || macs < STEP_MACS ||
-        p->steps > INT_MAX / 4)
-        return;
+    w->scratch = state_bytes(p) + h_bytes(p);
+    if (apart >= lanes || together <= apart || macs < STEP_MACS || p->steps > INT_MAX / 4) return;
+    w->lane_scratch = h_bytes(p);
     w->n_phases = 1 + (int)p->steps * (1 + two_parts(p));
     for (int i = 0; i < HN_MAX_PHASES; i++) w->tasks[i] = together;
 }
@@ -406,6 +413,11 @@ static cut cut_of(const hn_recurrent_f32 *p, int64_t shares) {
     return (cut){.tiles = tiles_of(p, (int)(shares * p->dirs)), .rows = full ? ROWS : 0};
 }
 
+/* Sequences of the largest tile. */
+static int64_t largest_tile(const hn_recurrent_f32 *p, const cut *c) {
+    return c->rows > 0 ? hn_least(c->rows, p->batch) : (p->batch + c->tiles - 1) / c->tiles;
+}
+
 /* The first sequence of a tile. */
 static int64_t tile_row(const hn_recurrent_f32 *p, const cut *c, int64_t tile) {
     return c->rows > 0 ? hn_least(tile * c->rows, p->batch) : p->batch * tile / c->tiles;
@@ -413,10 +425,10 @@ static int64_t tile_row(const hn_recurrent_f32 *p, const cut *c, int64_t tile) {
 
 /* One part of step s for a group of units, tiles [first, last) one after the other: the first
  * brings the group of R into L1. */
-static void step_tiles(const hn_call *call, int64_t s, int part, int64_t d, int64_t group,
-                       const cut *c, int64_t first, int64_t last) {
+static void step_tiles(const hn_call *call, void *prepared, int64_t s, int part, int64_t d,
+                       int64_t group, const cut *c, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++)
-        step(call, s, part, d, group, tile_row(call->problem, c, i),
+        step(call, prepared, s, part, d, group, tile_row(call->problem, c, i),
              tile_row(call->problem, c, i + 1));
 }
 
@@ -424,31 +436,45 @@ static void step_tiles(const hn_call *call, int64_t s, int part, int64_t d, int6
 static void run_tiles(const hn_call *call, int64_t d, const cut *c, int64_t first, int64_t last) {
     const hn_recurrent_f32 *p = call->problem;
     int64_t groups = groups_of(p), row = tile_row(p, c, first), end = tile_row(p, c, last);
+    void *prepared = (char *)call->scratch + state_bytes(p);
     for (int64_t g = 0; g < groups; g++) begin(call, d, g, row, end);
     for (int64_t s = 0; s < p->steps; s++)
         for (int part = 0; part <= two_parts(p); part++) {
-            prepare(call, s, part, d, row, end);
-            for (int64_t g = 0; g < groups; g++) step_tiles(call, s, part, d, g, c, first, last);
+            prepare(call, prepared, s, part, d, row, end);
+            for (int64_t g = 0; g < groups; g++)
+                step_tiles(call, prepared, s, part, d, g, c, first, last);
         }
 }
 
+/* One part of step s for groups [first, last) of units, which are numbered through both directions,
+ * of all sequences. */
+static void run_groups(const hn_call *call, void *prepared, int64_t s, int part, const cut *c,
+                       int64_t first, int64_t last) {
+    const hn_recurrent_f32 *p = call->problem;
+    int64_t groups = groups_of(p);
+    for (int64_t i = first; i < last; i++) {
+        if (i == first || i % groups == 0)
+            prepare(call, prepared, s, part, i / groups, 0, p->batch);
+        step_tiles(call, prepared, s, part, i / groups, i % groups, c, 0, c->tiles);
+    }
+}
+
 static void run(const hn_call *call, int phase, int64_t first, int64_t last, void *lane) {
-    (void)lane;
     const hn_recurrent_f32 *p = call->problem;
     bool together = call->work->n_phases > 1;
     int64_t groups = groups_of(p), shares = together ? 1 : call->work->tasks[0] / p->dirs;
     int parts = 1 + two_parts(p), at = phase - 1;
     cut c = cut_of(p, shares);
-    for (int64_t t = first; t < last; t++) {
-        int64_t share = t % shares;
-        if (!together)
-            run_tiles(call, t / shares, &c, c.tiles * share / shares,
-                      c.tiles * (share + 1) / shares);
-        else if (phase == 0)
-            begin(call, t / groups, t % groups, 0, p->batch);
-        else
-            step_tiles(call, at / parts, at % parts, t / groups, t % groups, &c, 0, c.tiles);
+    if (together && phase == 0) {
+        for (int64_t t = first; t < last; t++) begin(call, t / groups, t % groups, 0, p->batch);
+        return;
     }
+    begin_products(largest_tile(p, &c));
+    if (together) run_groups(call, lane, at / parts, at % parts, &c, first, last);
+    for (int64_t t = first; t < last && !together; t++)
+        run_tiles(call, t / shares, &c, c.tiles * (t % shares) / shares,
+                  c.tiles * (t % shares + 1) / shares);
+    end_products();
 }
 
 #ifndef ROW
@@ -456,10 +482,14 @@ static void run(const hn_call *call, int phase, int64_t first, int64_t last, voi
 #define NAME HN_V_NAME
 #define ISA HN_V_ISA
 #endif
+#ifndef OK
+#define OK NULL
+#endif
 
 const hn_kernel ROW = {.name = NAME,
                        .isa = ISA,
                        .order = NAME,
+                       .ok = OK,
                        .work = work,
                        .run = run,
                        .packed_bytes = packed_bytes,

@@ -4,14 +4,18 @@
  * registers for. A sum runs through k in order; that of a tile of one sequence in two chains, even
  * k and odd, since one would wait for itself. */
 #ifdef UNROLL
-static size_t more_scratch(const hn_recurrent_f32 *p) {
+static size_t h_bytes(const hn_recurrent_f32 *p) {
     (void)p;
     return 0;
 }
 
-static void prepare(const hn_call *call, int64_t s, int part, int64_t d, int64_t row, int64_t end) {
-    (void)call, (void)s, (void)part, (void)d, (void)row, (void)end;
+static void prepare(const hn_call *call, void *prepared, int64_t s, int part, int64_t d,
+                    int64_t row, int64_t end) {
+    (void)call, (void)prepared, (void)s, (void)part, (void)d, (void)row, (void)end;
 }
+
+static void begin_products(int64_t rows) { (void)rows; }
+static void end_products(void) {}
 
 static int64_t group_floats(const hn_recurrent_f32 *p) {
     return p->hidden * units_of(p) * hn_recurrent_gates(p->kind) * HN_VL;
@@ -138,8 +142,9 @@ static void multiply_by(const product *p) {
     }
 }
 
-static void multiply(const hn_call *call, const states *st, int part, int64_t d, int64_t group,
-                     int64_t row, int64_t end, hn_vf (*sum)[WIDE]) {
+static void multiply(const hn_call *call, void *prepared, const states *st, int part, int64_t d,
+                     int64_t group, int64_t row, int64_t end, hn_vf (*sum)[WIDE]) {
+    (void)prepared;
     const hn_recurrent_f32 *p = call->problem;
     const float *r = call->ptr[HN_RECURRENT_R];
     multiply_by(&(product){.r = r + (d * groups_of(p) + group) * group_floats(p) +

@@ -1,5 +1,7 @@
 #include "kernels/recurrent_q8/recurrent_q8.h"
 
+#include "base/cpu.h"
+
 #define HN_KERNEL(row) extern const hn_kernel hn_##row;
 #include "kernels/recurrent_q8/recurrent_q8.def"
 #undef HN_KERNEL
@@ -29,3 +31,17 @@ const hn_family hn_recurrent_q8_family = {
     .multiplies = true,
     .integers = true,
 };
+
+bool hn_recurrent_q8_prefers_floats(const hn_recurrent_f32 *p, hn_isa isa) {
+    enum { FEW_SEQUENCES = 2, NEAR_BYTES = 1 << 20 };
+#if defined(__x86_64__)
+    const hn_isa dot = HN_ISA_AVXVNNI | HN_ISA_AVX512VNNI;
+#elif defined(__aarch64__)
+    const hn_isa dot = HN_ISA_NEONDOT;
+#else
+    const hn_isa dot = 0;
+#endif
+    if ((isa & dot) != 0) return false;
+    int64_t floats = hn_recurrent_gates(p->kind) * p->hidden * p->hidden * (int64_t)sizeof(float);
+    return p->batch > FEW_SEQUENCES || floats <= hn_of_l2(NEAR_BYTES);
+}

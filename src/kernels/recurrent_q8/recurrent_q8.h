@@ -28,4 +28,9 @@
 
 extern const hn_family hn_recurrent_q8_family;
 
+/* Whether R, with exact_h, is better dequantized to floats, once, for recurrent_f32. Without a dot
+ * product of bytes the multiplications take longer than those of floats, which only pays where R as
+ * floats does not stay in the L2 cache and few sequences share what is read of it. */
+bool hn_recurrent_q8_prefers_floats(const hn_recurrent_f32 *p, hn_isa isa);
+
 #endif

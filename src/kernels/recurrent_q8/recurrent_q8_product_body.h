@@ -1,14 +1,13 @@
 /* Products with R in 8 bits, for recurrent_f32_body.h.
  *
- * Four k of one output are the bytes of a lane, as `dot` takes them: sum + x . w, exactly, x in u8
- * where X_IS_U8 and in s8 otherwise. A group of R is followed by the sums of its columns, as
+ * Four k of one output, a quad, are the bytes of a lane, as `dot` takes them: sum + x . w, exactly, x
+ * in u8 where X_IS_U8 and in s8 otherwise. A group of R is followed by the sums of its columns, as
  * floats, which what h has for zero is multiplied by:
  *
  *   [dirs][groups][parts] of  s8 [k/4][vectors of the part][HN_VL][4],  f32 [vectors][HN_VL]
  *
- * h in 8 bits lies after the states, [dirs][batch] rows of whole vectors, and after them the scale
- * and the zero point of each. A task is always a tile of sequences: that of a group of units would
- * bring the same h to 8 bits as all others do.
+ * h in 8 bits is [dirs][batch] rows of whole vectors, and after them the scale and the zero point of
+ * each. recurrent_q8_dots.h multiplies by vectors, recurrent_q8_tiles.h by tiles.
  *
  * With exact_h, h is q * sh, q an integer of 23 bits. A row of it is three pieces, each with 4 bytes
  * for every four k, and every output has a sum for each piece:
@@ -18,9 +17,18 @@
  *               (where there is no dot product of bytes)
  */
 #ifdef UNROLL
+/* Quads of k that a product takes at a time, and rows of h that it reads, and does not use, behind
+ * the last. */
+#ifndef QUADS
+#define QUADS 1
+#define ROWS_BEHIND 0
+#endif
+
 /* ---- R ---- */
 
-static int64_t quads_of(const hn_recurrent_f32 *p) { return (p->hidden + 3) / 4; }
+static int64_t quads_of(const hn_recurrent_f32 *p) {
+    return (p->hidden + 4 * QUADS - 1) / (4 * QUADS) * QUADS;
+}
 
 /* Of one part of a group. */
 static int64_t part_bytes(const hn_recurrent_f32 *p, int part) {
@@ -37,9 +45,9 @@ static size_t packed_bytes(const void *problem) {
 }
 
 /* One output, `column` lanes from the first of its part. */
-static void pack_column(const int8_t *from, int64_t n, int64_t lanes, int64_t column, char *to) {
+static void pack_column(const int8_t *from, int64_t n, int64_t quads, int64_t lanes, int64_t column,
+                        char *to) {
     int32_t sum = 0;
-    int64_t quads = (n + 3) / 4;
     for (int64_t k = 0; k < quads * 4; k += 4) {
         int8_t w[4] = {0};
         for (int i = 0; from != NULL && i < 4 && k + i < n; i++) w[i] = from[k + i];
@@ -63,8 +71,8 @@ static void pack(const void *problem, const hn_stored *plain, int64_t begin, int
             for (int64_t c = 0; c < lanes; c++) {
                 int64_t unit = (i % groups * units + c / (gates * HN_VL)) * HN_VL + c % HN_VL;
                 int64_t row = i / groups * all + (part * 2 + c / HN_VL % gates) * n + unit;
-                pack_column(unit < n ? (const int8_t *)plain->data + row * n : NULL, n, lanes, c,
-                            to);
+                pack_column(unit < n ? (const int8_t *)plain->data + row * n : NULL, n, quads_of(p),
+                            lanes, c, to);
             }
             to += part_bytes(p, part);
         }
@@ -79,8 +87,9 @@ static int64_t row_bytes(const hn_recurrent_f32 *p) {
 /* From the h of a sequence to the next. */
 static int64_t h_pitch(const hn_recurrent_f32 *p) { return row_bytes(p) * (p->exact_h ? 3 : 1); }
 
-static size_t more_scratch(const hn_recurrent_f32 *p) {
-    return (size_t)(p->dirs * p->batch) * ((size_t)h_pitch(p) + 2 * sizeof(float));
+static size_t h_bytes(const hn_recurrent_f32 *p) {
+    return (size_t)(p->dirs * p->batch + ROWS_BEHIND) * (size_t)h_pitch(p) +
+           (size_t)(p->dirs * p->batch) * 2 * sizeof(float);
 }
 
 /* h of a sequence in 8 bits, and its scale and zero point. */
@@ -89,12 +98,10 @@ typedef struct bytes {
     float *scale, *zero;
 } bytes;
 
-static bytes bytes_of(const hn_call *call, int64_t d, int64_t row) {
-    const hn_recurrent_f32 *p = call->problem;
+static bytes bytes_of(const hn_recurrent_f32 *p, void *prepared, int64_t d, int64_t row) {
     int64_t at = d * p->batch + row, rows = p->dirs * p->batch;
-    char *first = (char *)call->scratch + state_bytes(p);
-    float *numbers = (float *)(first + rows * h_pitch(p));
-    return (bytes){(int8_t *)first + at * h_pitch(p), numbers + at, numbers + rows + at};
+    float *numbers = (float *)((char *)prepared + (rows + ROWS_BEHIND) * h_pitch(p));
+    return (bytes){(int8_t *)prepared + at * h_pitch(p), numbers + at, numbers + rows + at};
 }
 
 /* n of h, at most a vector; 0 behind them. */
@@ -180,11 +187,12 @@ static void split(const hn_recurrent_f32 *p, const float *h, const bytes *to) {
     *to->zero = X_IS_U8 ? 128 : 0;
 }
 
-static void prepare(const hn_call *call, int64_t s, int part, int64_t d, int64_t row, int64_t end) {
+static void prepare(const hn_call *call, void *prepared, int64_t s, int part, int64_t d,
+                    int64_t row, int64_t end) {
     const hn_recurrent_f32 *p = call->problem;
     states st = states_of(call, d, s);
     for (int64_t b = row; b < end; b++) {
-        bytes to = bytes_of(call, d, b);
+        bytes to = bytes_of(p, prepared, d, b);
         const float *h = (part == 0 ? st.was : st.rh) + b * st.pitch;
         if (p->exact_h)
             split(p, h, &to);
@@ -202,52 +210,6 @@ typedef struct product {
     int64_t pitch, quads, piece; /* piece: bytes of one piece of a row, with exact_h */
 } product;
 
-HN_INLINE hn_vi quad(const product *p, int64_t at, int64_t k) {
-    int32_t x;
-    memcpy(&x, p->h.q + at + 4 * k, sizeof x);
-    return hn_vi_set1(x);
-}
-
-/* `count` of the vectors from `at` on, of `vectors` in the group; count, vectors and rows are
- * constants. A tile of one sequence runs in two chains, even k and odd, since
- * one would wait for itself; the sums are exact in any order. */
-HN_INLINE void tile(const product *p, int vectors, int at, int count, int rows,
-                    hn_vf (*sum)[WIDE]) {
-    const int chains = rows == 1 ? 2 : 1;
-    const char *r = p->r + at * HN_VB;
-    hn_vi s[ROWS + 1][WIDE];
-    UNROLL for (int i = 0; i < rows * chains; i++) {
-        UNROLL for (int v = 0; v < count; v++) s[i][v] = hn_vi_set1(0);
-    }
-    int64_t k = 0;
-    for (; k + chains <= p->quads; k += chains) {
-        UNROLL for (int c = 0; c < chains; c++, r += vectors * HN_VB) {
-            UNROLL for (int i = 0; i < rows; i++) {
-                hn_vi x = quad(p, i * p->pitch, k + c);
-                UNROLL for (int v = 0; v < count; v++) s[c * rows + i][v] =
-                    dot(s[c * rows + i][v], hn_vi_load((const int32_t *)(r + v * HN_VB)), x);
-            }
-        }
-    }
-    for (; k < p->quads; k++, r += vectors * HN_VB) {
-        UNROLL for (int v = 0; v < count; v++) s[0][v] =
-            dot(s[0][v], hn_vi_load((const int32_t *)(r + v * HN_VB)), quad(p, 0, k));
-    }
-    UNROLL for (int i = 0; i < rows; i++) {
-        hn_vf zero = hn_v_set1(p->h.zero[i]), scale = hn_v_set1(p->h.scale[i]);
-        UNROLL for (int v = 0; v < count; v++) {
-            hn_vi all = chains == 2 ? hn_vi_add(s[i][v], s[i + 1][v]) : s[i][v];
-            hn_vf columns = hn_v_load((const float *)(r + v * HN_VB));
-            sum[i][at + v] = hn_v_mul(scale, hn_v_fnma(zero, columns, hn_v_from_int(all)));
-        }
-    }
-}
-
-#ifndef WORDS
-#define FIRST_DOT dot
-#define SECOND_DOT dot
-#endif
-
 /* What the sums of the pieces of q are together, without the zero points that digits have. */
 HN_INLINE hn_vf all_pieces(const hn_vi *sum, hn_vf zero, hn_vf columns) {
     hn_vf a = hn_v_from_int(sum[0]), b = hn_v_from_int(sum[1]), c = hn_v_from_int(sum[2]);
@@ -261,80 +223,14 @@ HN_INLINE hn_vf all_pieces(const hn_vi *sum, hn_vf zero, hn_vf columns) {
 #endif
 }
 
-/* The same of exact_h, from row `first` on. */
-HN_INLINE void exact_tile(const product *p, int count, int first, int rows, hn_vf (*sum)[WIDE]) {
-    const char *r = p->r;
-    hn_vi s[2][WIDE][3];
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int v = 0; v < count; v++) {
-            s[i][v][0] = s[i][v][1] = s[i][v][2] = hn_vi_set1(0);
-        }
-    }
-    for (int64_t k = 0; k < p->quads; k++, r += count * HN_VB) {
-        UNROLL for (int i = 0; i < rows; i++) {
-            int64_t at = (first + i) * p->pitch;
-            hn_vi a = quad(p, at, k), b = quad(p, at + p->piece, k);
-            hn_vi c = quad(p, at + 2 * p->piece, k);
-            UNROLL for (int v = 0; v < count; v++) {
-                hn_vi w = hn_vi_load((const int32_t *)(r + v * HN_VB));
-                s[i][v][0] = FIRST_DOT(s[i][v][0], w, a);
-                s[i][v][1] = SECOND_DOT(s[i][v][1], w, b);
-                s[i][v][2] = dot(s[i][v][2], w, c);
-            }
-        }
-    }
-    UNROLL for (int i = 0; i < rows; i++) {
-        hn_vf zero = hn_v_set1(p->h.zero[first + i]), scale = hn_v_set1(p->h.scale[first + i]);
-        UNROLL for (int v = 0; v < count; v++) {
-            hn_vf columns = hn_v_load((const float *)(r + v * HN_VB));
-            sum[first + i][v] = hn_v_mul(scale, all_pieces(s[i][v], zero, columns));
-        }
-    }
-}
-
-HN_INLINE void exact_rows(const product *p, int count, int rows, hn_vf (*sum)[WIDE]) {
-    int i = 0;
-#if ROWS >= 4
-    for (; i + 2 <= rows; i += 2) exact_tile(p, count, i, 2, sum);
-#endif
-    for (; i < rows; i++) exact_tile(p, count, i, 1, sum);
-}
-
-#if ROWS == 8
-/* More rows than registers allow for all vectors: one or two of them at once. */
-HN_INLINE void many_rows(const product *p, int vectors, int at, int count, int64_t rows,
-                         hn_vf (*sum)[WIDE]) {
-    switch (rows) {
-        case 5: tile(p, vectors, at, count, 5, sum); break;
-        case 6: tile(p, vectors, at, count, 6, sum); break;
-        case 7: tile(p, vectors, at, count, 7, sum); break;
-        case 8: tile(p, vectors, at, count, 8, sum); break;
-    }
-}
+#ifdef TILES
+#include "kernels/recurrent_q8/recurrent_q8_tiles.h"
+#else
+#include "kernels/recurrent_q8/recurrent_q8_dots.h"
 #endif
 
-HN_INLINE void some_rows(const product *p, int count, int64_t rows, hn_vf (*sum)[WIDE]) {
-    if (p->piece > 0) {
-        exact_rows(p, count, (int)rows, sum);
-        return;
-    }
-    switch (rows) {
-        case 1: tile(p, count, 0, count, 1, sum); return;
-        case 2: tile(p, count, 0, count, 2, sum); return;
-#if ROWS >= 4
-        case 3: tile(p, count, 0, count, 3, sum); return;
-        case 4: tile(p, count, 0, count, 4, sum); return;
-#endif
-    }
-#if ROWS == 8
-    many_rows(p, count, 0, 2, rows, sum);
-    if (count == 3) many_rows(p, count, 2, 1, rows, sum);
-    if (count == 4) many_rows(p, count, 2, 2, rows, sum);
-#endif
-}
-
-static void multiply(const hn_call *call, const states *st, int part, int64_t d, int64_t group,
-                     int64_t row, int64_t end, hn_vf (*sum)[WIDE]) {
+static void multiply(const hn_call *call, void *prepared, const states *st, int part, int64_t d,
+                     int64_t group, int64_t row, int64_t end, hn_vf (*sum)[WIDE]) {
     (void)st;
     const hn_recurrent_f32 *p = call->problem;
     const char *r = call->ptr[HN_RECURRENT_R];
@@ -342,7 +238,7 @@ static void multiply(const hn_call *call, const states *st, int part, int64_t d,
     int gates = gates_of(p, part), units = units_of(p), count = units * gates;
     product q = {
         .r = r + (d * groups_of(p) + group) * group_bytes(p) + (part > 0 ? part_bytes(p, 0) : 0),
-        .h = bytes_of(call, d, row),
+        .h = bytes_of(p, prepared, d, row),
         .pitch = h_pitch(p),
         .quads = quads_of(p),
         .piece = p->exact_h ? row_bytes(p) : 0};
