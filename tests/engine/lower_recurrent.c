@@ -30,7 +30,7 @@ static const char *steps_of(const char *op) {
 
 /* Whether this CPU, or HONE_ISA, has products of bytes that are faster than those of floats. */
 static bool has_byte_products(void) {
-    const hn_recurrent_f32 small = {.kind = HN_RECURRENT_LSTM, .batch = 1, .hidden = 9};
+    const hn_recurrent_f32 small = {.kind = HN_RECURRENT_LSTM, .steps = 4, .batch = 1, .hidden = 9};
     return !hn_recurrent_q8_prefers_floats(&small, hn_isa_available());
 }
 
@@ -205,13 +205,16 @@ static void floats_or_codes(void **state) {
     const hn_isa dots[] = {HN_ISA_NEON | HN_ISA_NEONDOT}, others[] = {0, HN_ISA_NEON};
 #endif
     static const struct {
-        int64_t batch, hidden;
+        int64_t steps, batch, hidden;
         bool floats;
-    } rows[] = {
-        {1, 128, true}, {8, 128, true}, {1, 4096, false}, {2, 4096, false}, {8, 4096, true}};
+    } rows[] = {{9, 1, 32, true},    {9, 8, 32, true},    {9, 1, 4096, false},
+                {9, 2, 4096, false}, {9, 8, 4096, true},  {1, 1, 32, true},
+                {1, 8, 4096, true},  {1, 1, 4096, false}, {1, 2, 4096, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const hn_recurrent_f32 p = {
-            .kind = HN_RECURRENT_GRU, .batch = rows[i].batch, .hidden = rows[i].hidden};
+        const hn_recurrent_f32 p = {.kind = HN_RECURRENT_GRU,
+                                    .steps = rows[i].steps,
+                                    .batch = rows[i].batch,
+                                    .hidden = rows[i].hidden};
         for (size_t k = 0; k < sizeof dots / sizeof *dots; k++)
             assert_false(hn_recurrent_q8_prefers_floats(&p, dots[k]));
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)

@@ -33,7 +33,9 @@ const hn_family hn_recurrent_q8_family = {
 };
 
 bool hn_recurrent_q8_prefers_floats(const hn_recurrent_f32 *p, hn_isa isa) {
-    enum { FEW_SEQUENCES = 2, NEAR_BYTES = 1 << 20 };
+    /* Steps that follow each other find R where the first left it. A single step shares the cache
+     * with the weights of the whole model. */
+    enum { FEW_SEQUENCES = 2, NEAR_BYTES = 1 << 20, NEAR_BYTES_ONCE = 1 << 18 };
 #if defined(__x86_64__)
     const hn_isa dot = HN_ISA_AVXVNNI | HN_ISA_AVX512VNNI;
 #elif defined(__aarch64__)
@@ -43,5 +45,6 @@ bool hn_recurrent_q8_prefers_floats(const hn_recurrent_f32 *p, hn_isa isa) {
 #endif
     if ((isa & dot) != 0) return false;
     int64_t floats = hn_recurrent_gates(p->kind) * p->hidden * p->hidden * (int64_t)sizeof(float);
-    return p->batch > FEW_SEQUENCES || floats <= hn_of_l2(NEAR_BYTES);
+    return p->batch > FEW_SEQUENCES ||
+           floats <= hn_of_l2(p->steps > 1 ? NEAR_BYTES : NEAR_BYTES_ONCE);
 }
