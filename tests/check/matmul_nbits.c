@@ -125,6 +125,7 @@ static void cases(check_list *list) {
         add(list, 4, m, 4096, 4096, 128, ROUNDED | BENCH);
     }
     add(list, 8, 128, 4096, 4096, 128, BENCH);
+    for (int64_t m = 1; m <= 8; m *= 2) add(list, 8, m, 257, 512, 257, SIGNED | BENCH);
 }
 
 /* Codes count from so low that no difference is larger, and all have one sign. */

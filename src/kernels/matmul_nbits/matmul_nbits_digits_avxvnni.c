@@ -1,6 +1,12 @@
 #include "simd/avx2.h"
 
-#define DOT _mm256_dpbusd_avx_epi32
+/* In assembly because GCC 12 copies sums to and fro around the intrinsic. */
+static inline hn_vi dot(hn_vi sum, hn_vi codes, hn_vi digits) {
+    __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(codes), "x"(digits));
+    return sum;
+}
+
+#define DOT dot
 #define DOT_STEPS 1
 #define ROW hn_matmul_nbits_digits_avxvnni
 #define NAME "avxvnni"

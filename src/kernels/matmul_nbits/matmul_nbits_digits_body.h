@@ -1,5 +1,5 @@
-/* matmul_nbits of codes of 4 bits by dot products of bytes: x becomes integers, for each block of k
- * a unit and digits of 8 bits,
+/* matmul_nbits by dot products of bytes: x becomes integers, for each block of k a unit and digits of
+ * 8 bits,
  *
  *   x[k] = unit * q[k],   q[k] = 2^16 d2 + 2^8 d1 + d0         -128 <= d <= 127
  *
@@ -15,6 +15,9 @@
  *           d += w >> 4 & 0x0f0f0f0f . digits of k + 1, k + 3 ...
  *       sum += (2^16 d2 + 2^8 d1 + d0 - z * sum of q) * unit * s
  *
+ * A word of 8-bit codes holds four k that follow each other, and so do its digits. Where DOT takes
+ * unsigned codes, these are 128 more than they count, and sums begin at -128 times that of the digits.
+ *
  * That is a third of the instructions of a multiplication for each code. Blocks are cut at PIECE,
  * for no sum to need more bits than a float has. Rows of x that have no such digits are left to the
  * row over the vector vocabulary: those that hold an infinity or NaN, or are tiny.
@@ -22,7 +25,8 @@
  * The file that includes this brings
  *
  *   DOT(sum, codes, digits)   of four unsigned bytes by four signed ones in each lane
- *   DOT_STEPS                 instructions that takes
+ *   DOT_STEPS                 instructions that takes; with more than one, codes have 4 bits
+ *   SIGNED_CODES              defined where codes are signed bytes, too
  *   PLAIN                     the row over the vector vocabulary
  *   ROW, NAME, ISA            of the hn_kernel
  */
@@ -46,7 +50,14 @@ enum {
 
 typedef struct piece {
     float unit, sum;
+    int32_t start[3]; /* of the sums of 8-bit codes, for each digit */
 } piece;
+
+#ifdef SIGNED_CODES
+enum { MORE = 0 };
+#else
+enum { MORE = 128 }; /* that 8-bit codes have when they are multiplied */
+#endif
 
 /* A row of x. */
 typedef struct split {
@@ -109,10 +120,11 @@ HN_INLINE bool find_unit(const int digits, const float *x, int64_t n, float *uni
 }
 
 /* n <= PIECE floats. These CPUs convert floats of any size. */
-HN_INLINE void split_piece(const int digits, const float *x, int64_t n, float over, float *sum,
-                           int32_t *to) {
+HN_INLINE void split_piece(const int bits, const int digits, const float *x, int64_t n, float over,
+                           piece *into, int32_t *to) {
     float q[PIECE];
     int64_t total = 0;
+    int32_t sums[3] = {0};
     for (int64_t i = 0; i < (n + 7) / 8 * 8; i += HN_VL) {
         hn_vf part = hn_v_load_n(x + (i < n ? i : 0), max64(0, hn_least(HN_VL, n - i)));
         hn_v_store(q + i, hn_v_from_bits(hn_v_to_int(hn_v_mul(part, hn_v_set1(over)))));
@@ -127,15 +139,21 @@ HN_INLINE void split_piece(const int digits, const float *x, int64_t n, float ov
         for (int d = 0; d < digits; d++)
             for (int odd = 0; odd < 2; odd++) {
                 uint32_t four = 0;
-                for (int j = 0; j < 4; j++)
-                    four |= (bytes[2 * j + odd] >> 8 * (digits - 1 - d) & 255) << 8 * j;
+                for (int j = 0; j < 4; j++) {
+                    int k = bits == 8 ? 4 * odd + j : 2 * j + odd;
+                    uint32_t digit = bytes[k] >> 8 * (digits - 1 - d) & 255;
+                    four |= digit << 8 * j;
+                    if (bits == 8) sums[d] += (int8_t)digit;
+                }
                 *to++ = (int32_t)four;
             }
     }
-    *sum = (float)total;
+    into->sum = (float)total;
+    for (int d = 0; d < 3; d++) into->start[d] = -MORE * sums[d];
 }
 
-HN_INLINE void split_row(const int digits, const hn_matmul_nbits *p, const float *x, split *s) {
+HN_INLINE void split_row(const int bits, const int digits, const hn_matmul_nbits *p, const float *x,
+                         split *s) {
     int32_t *to = s->digits;
     piece *at = s->pieces;
     for (int64_t g = 0; g < p->k; g += p->block) {
@@ -147,7 +165,7 @@ HN_INLINE void split_row(const int digits, const hn_matmul_nbits *p, const float
                 *s->plain = 1;
                 return;
             }
-            split_piece(digits, x + k, n, over, &at->sum, to);
+            split_piece(bits, digits, x + k, n, over, at, to);
             to += (n + 7) / 8 * digits * 2;
         }
     }
@@ -169,11 +187,26 @@ HN_INLINE hn_vf value_of(const int digits, const hn_vi *d) {
     return hn_v_fma(hn_v_from_int(d[0]), hn_v_set1(65536.0f), low);
 }
 
+/* Codes of 8 k of the vector at w: of even k and of odd k, or the first four and the others. */
+HN_INLINE void load_codes(const int bits, const int32_t *w, hn_vi *codes) {
+    hn_vi first = hn_vi_load(w);
+    if (bits == 4) {
+        const hn_vi low = hn_vi_set1(0x0f0f0f0f);
+        codes[0] = hn_vi_and(first, low);
+        codes[1] = hn_vi_and(hn_vi_shr(first, 4), low);
+        return;
+    }
+    const hn_vf more = hn_v_from_bits(hn_vi_set1((int32_t)(MORE * 0x01010101U)));
+    hn_vi second = hn_vi_load(w + HN_NBITS_PANEL);
+    codes[0] = hn_v_bits(hn_v_xor(hn_v_from_bits(first), more));
+    codes[1] = hn_v_bits(hn_v_xor(hn_v_from_bits(second), more));
+}
+
 /* `rows` rows by `panels` panels. */
-HN_INLINE void multiply_as(const int digits, const int rows, const int panels, const job *t) {
-    const int vectors = panels * VECTORS;
+HN_INLINE void multiply_as(const int bits, const int digits, const int rows, const int panels,
+                           const job *t) {
+    const int vectors = panels * VECTORS, words = bits / 4; /* that hold 8 k */
     const hn_matmul_nbits *p = t->end.p;
-    const hn_vi low = hn_vi_set1(0x0f0f0f0f);
     const int32_t *w[WIDE];
     const int32_t *x[MANY];
     const piece *pieces[MANY];
@@ -203,19 +236,17 @@ HN_INLINE void multiply_as(const int digits, const int rows, const int panels, c
 #pragma GCC unroll 4
                 for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 3
-                    for (int d = 0; d < digits; d++) sum[r][v][d] = hn_vi_set1(0);
+                    for (int d = 0; d < digits; d++)
+                        sum[r][v][d] = hn_vi_set1(bits == 8 ? pieces[r][at].start[d] : 0);
             for (int64_t i = (hn_least(left, PIECE) + 7) / 8; i > 0; i--, word += 2 * digits) {
                 hn_vi codes[MOST][2];
 #pragma GCC unroll 4
-                for (int v = 0; v < vectors; v++) {
-                    hn_vi both = hn_vi_load(w[v / VECTORS] + v % VECTORS * HN_VL);
-                    codes[v][0] = hn_vi_and(both, low);
-                    codes[v][1] = hn_vi_and(hn_vi_shr(both, 4), low);
-                }
-                for (int q = 0; q < panels; q++) {
-                    __builtin_prefetch((const void *)((uintptr_t)w[q] + AHEAD), 0, 2);
-                    w[q] += HN_NBITS_PANEL;
-                }
+                for (int v = 0; v < vectors; v++)
+                    load_codes(bits, w[v / VECTORS] + v % VECTORS * HN_VL, codes[v]);
+                for (int q = 0; q < panels; q++)
+#pragma GCC unroll 2
+                    for (int half = 0; half < words; half++, w[q] += HN_NBITS_PANEL)
+                        __builtin_prefetch((const void *)((uintptr_t)w[q] + AHEAD), 0, 2);
 #pragma GCC unroll 8
                 for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
@@ -248,22 +279,29 @@ HN_INLINE void multiply_as(const int digits, const int rows, const int panels, c
             finish(&t->end, t->row + r, (t->panel + q) * HN_NBITS_PANEL, t->sums[r] + q * VECTORS);
 }
 
-#define WITH(name, digits, rows, panels) \
-    static void name(const job *t) { multiply_as(digits, rows, panels, t); }
-WITH(one_1, 1, 1, WIDE)
-WITH(one_3, 3, 1, WIDE)
-WITH(many_1, 1, MANY, BOTH)
-WITH(many_3, 3, FEW, BOTH)
+#define WITH(name, bits, digits, rows, panels) \
+    static void name(const job *t) { multiply_as(bits, digits, rows, panels, t); }
+WITH(one_1, 4, 1, 1, WIDE)
+WITH(one_3, 4, 3, 1, WIDE)
+WITH(many_1, 4, 1, MANY, BOTH)
+WITH(many_3, 4, 3, FEW, BOTH)
+#if DOT_STEPS == 1
+WITH(one_of_8_bits, 8, 3, 1, WIDE)
+WITH(many_of_8_bits, 8, 3, FEW, BOTH)
+#else
+#define one_of_8_bits one_3 /* not called: see ok */
+#define many_of_8_bits many_3
+#endif
 
 /* Rows [row, row + rows) by panels of whole tasks. */
 static void run_rows(job *t, int64_t first, int64_t last) {
-    bool one = t->rows == 1, rounded = t->end.p->x_rounded;
+    bool one = t->rows == 1, rounded = t->end.p->x_rounded, bytes = t->end.p->bits == 8;
     for (t->panel = first; t->panel < last; t->panel += t->panels) {
         t->panels = hn_least(one ? WIDE : BOTH, last - t->panel);
         if (one)
-            (rounded ? one_1 : one_3)(t);
+            (bytes ? one_of_8_bits : rounded ? one_1 : one_3)(t);
         else
-            (rounded ? many_1 : many_3)(t);
+            (bytes ? many_of_8_bits : rounded ? many_1 : many_3)(t);
     }
 }
 
@@ -271,7 +309,7 @@ static void run_rows(job *t, int64_t first, int64_t last) {
 
 static bool ok(const void *problem, const char **why) {
     const hn_matmul_nbits *p = problem;
-    if (p->bits != 4) return *why = "codes of 8 bits", false;
+    if (p->bits != 4 && (DOT_STEPS > 1 || p->x_rounded)) return *why = "codes of 8 bits", false;
     if (DOT_STEPS > 1 && !p->x_rounded && p->m > 1)
         return *why = "several rows of three digits", false;
     return true;
@@ -295,10 +333,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t i = begin; i < end; i++) {
             const float *x = (const float *)call->ptr[HN_NBITS_X] + i * p->x_m;
             split s = split_at(call, i);
-            if (p->x_rounded)
-                split_row(1, p, x, &s);
+            if (p->bits == 8)
+                split_row(8, 3, p, x, &s);
+            else if (p->x_rounded)
+                split_row(4, 1, p, x, &s);
             else
-                split_row(3, p, x, &s);
+                split_row(4, 3, p, x, &s);
         }
         return;
     }
