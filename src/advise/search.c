@@ -26,7 +26,7 @@ const char *hn_search_text(hn_search_state *s, const char *format, ...) {
 
 void hn_search_doing(hn_search_state *s, const char *name, const char *what) {
     snprintf(s->doing, sizeof s->doing, "%s: %s", name, what);
-    hn_stages_enter(&s->stages, what);
+    hn_stages_enter(&s->stages.spent, what);
     hn_search_progress(s, 0, 1);
 }
 
@@ -536,11 +536,12 @@ static void deinit(hn_search_state *s) {
     hn_dataset_close(s->made_up);
 }
 
-static void tell_stages(hn_search_state *s) {
-    hn_stages_enter(&s->stages, NULL);
-    for (int i = 0; i < s->stages.n; i++) s->told[i] = hn_stages_told(&s->stages, i);
-    s->out->stages = s->told;
-    s->out->n_stages = (size_t)s->stages.n;
+/* The stages live as long as `out`. */
+static void tell_stages(hone_optimization *out, hn_search_stages *s) {
+    hn_stages_enter(&s->spent, NULL);
+    for (int i = 0; i < s->spent.n; i++) s->told[i] = hn_stages_told(&s->spent, i);
+    out->stages = s->told;
+    out->n_stages = (size_t)s->spent.n;
 }
 
 hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
@@ -558,7 +559,7 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
     s->asked = o->how.engine;
     s->o.how.engine.keep_going = keep_going;
     s->o.how.engine.keep_going_ctx = s;
-    hn_stages_enter(&s->stages, "profile");
+    hn_stages_enter(&s->stages.spent, "profile");
     hone_status status = search(s, chosen, err);
     if (status == HONE_E_LIMIT && s->stopped) {
         out->interrupted = true;
@@ -571,7 +572,7 @@ hone_status hn_search(hone_optimization *out, hn_model **chosen, hn_model *m,
     out->n_rows = (size_t)s->n;
     out->left_out = s->left_out;
     out->seconds = seconds_spent(s);
-    tell_stages(s);
+    tell_stages(out, &s->stages);
     deinit(s);
     return status;
 }
@@ -618,6 +619,8 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
         return HONE_OK;
     }
     HN_TRY(status);
+    hn_search_stages *stages = hn_arena_alloc(arena, sizeof *stages);
+    if (stages != NULL) stages->spent = made.stages;
     *chosen = made.model;
     made.model = NULL;
     hn_compressed_deinit(&made);
@@ -627,7 +630,7 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
     out->verified_original = NAN;
     out->recipe = hn_arena_strdup(arena, recipe);
     char *name = hn_arena_strdup(arena, r.name), *verdict = hn_arena_alloc(arena, 128);
-    if (out->recipe == NULL || name == NULL || verdict == NULL) {
+    if (out->recipe == NULL || name == NULL || verdict == NULL || stages == NULL) {
         hn_model_destroy(*chosen);
         *chosen = NULL;
         return HN_NOMEM(err);
@@ -635,5 +638,6 @@ hone_status hn_search_replay(hone_optimization *out, hn_model **chosen, const ch
     snprintf(verdict, 128, "%s, as the recipe says; nothing was measured", name);
     out->verdict = verdict;
     out->seconds = (double)(hn_clock_ns() - begun) * 1e-9;
+    tell_stages(out, stages);
     return HONE_OK;
 }

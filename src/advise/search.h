@@ -78,6 +78,12 @@ typedef struct hn_trial {
     double rule; /* what it is worth by the rules of a runtime that is not measured: 1 or more */
 } hn_trial;
 
+/* Where the time goes, and what is told of it. */
+typedef struct hn_search_stages {
+    hn_stages spent;
+    hone_stage told[HN_MOST_STAGES];
+} hn_search_stages;
+
 typedef struct hn_search_state {
     hone_optimization *out;
     hn_search_options o;
@@ -105,8 +111,7 @@ typedef struct hn_search_state {
     bool closing;              /* the choice is being verified, which is not stopped any more */
     bool timed;                /* the original is open in the timer */
     char doing[128];           /* what progress is told */
-    hn_stages stages;          /* where the time goes */
-    hone_stage told[HN_MOST_STAGES];
+    hn_search_stages stages;
     char ended_at[128]; /* what was being done when the search ended before its time */
     int n;
     hn_trial trials[HN_MOST_TRIALS];

@@ -193,6 +193,9 @@ static void a_limit_that_is_met_ends_it(void **state) {
     assert_int_equal(again.out.n_rows, 0);
     assert_true(says(again.out.verdict, "nothing was measured"));
     assert_string_equal(again.out.runtime, "hone");
+    double spent = 0;
+    for (size_t i = 0; i < again.out.n_stages; i++) spent += again.out.stages[i].seconds;
+    assert_true(again.out.n_stages > 0 && spent > 0 && spent <= again.out.seconds);
     /* A recipe of another model is refused. */
     strcpy(again.o.source, "other");
     char *text = hn_arena_alloc(&s.arena, strlen(s.out.recipe) + 100);
