@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "base/least.h"
 #include "base/size.h"
 #include "engine/memory.h"
+#include "kernels/stored_parts.h"
 
 /* One block of packed weights: the next n of the list, which is in the same order. */
 typedef struct block block;
@@ -264,13 +266,28 @@ static void gather(const hn_packed *p, const char *plain, char *dst) {
     }
 }
 
-/* The tasks of a plain copy are its bytes. What is expanded or gathered is so as a whole, in one
- * piece. */
+/* How many pieces so many tasks make for p's bytes. */
+static int64_t pieces_of(const hn_packed *p, int64_t tasks) {
+    int64_t pieces = (int64_t)(p->bytes / PIECE_BYTES);
+    return pieces > 1 && tasks > 1 ? hn_least(pieces, tasks) : 1;
+}
+
+/* What is expanded, then packed, is so by all lanes together, if it is large. */
+static bool is_shared(const hn_packed *p) {
+    bool passes = !is_dense(p) && !p->viewed && pack_of(p->kernel) != NULL;
+    return passes && pieces_of(p, hn_stored_parts(&p->source.as)) > 1;
+}
+
+/* The tasks of a plain copy are its bytes, those of an expanded one its parts. What is gathered is
+ * so as a whole, in one piece, and what is expanded and packed, unless lanes share it. */
 static item item_of(hn_packed *p, int64_t first) {
     item t = {.packed = p, .first = first, .n = 1, .tasks = (int64_t)p->bytes};
-    if (pack_of(p->kernel) != NULL) t.tasks = hn_pack_tasks(p->kernel, p->problem);
-    int64_t pieces = (int64_t)(p->bytes / PIECE_BYTES);
-    if (!p->viewed && is_dense(p) && pieces > 1) t.n = pieces < t.tasks ? pieces : t.tasks;
+    bool packs = pack_of(p->kernel) != NULL;
+    if (packs)
+        t.tasks = hn_pack_tasks(p->kernel, p->problem);
+    else if (!is_dense(p) && !p->viewed)
+        t.tasks = hn_stored_parts(&p->source.as);
+    if (!p->viewed && (is_dense(p) || !packs)) t.n = pieces_of(p, t.tasks);
     atomic_init(&t.left, t.n);
     return t;
 }
@@ -280,10 +297,13 @@ static void fill_piece(const item *t, int64_t piece, char *room) {
     int64_t begin = t->tasks * piece / t->n, end = t->tasks * (piece + 1) / t->n;
     hn_stored plain = stored_of(&p->source);
     bool packs = pack_of(p->kernel) != NULL;
+    if (!is_dense(p) && !packs && !p->viewed) {
+        hn_stored_expand_parts(&plain, begin, end, p->data);
+        return;
+    }
     if (!is_dense(p)) {
-        void *to = packs || p->viewed ? room : p->data;
-        hn_stored_expand(&plain, to);
-        plain = hn_stored_plain(to);
+        hn_stored_expand(&plain, room);
+        plain = hn_stored_plain(room);
         room += expanded_room(p);
     }
     if (p->viewed) {
@@ -297,6 +317,44 @@ static void fill_piece(const item *t, int64_t piece, char *room) {
         memcpy((char *)p->data + begin, (const char *)plain.data + begin, (size_t)(end - begin));
 }
 
+/* A constant that lanes share: first its parts, then the tasks of its packing. */
+typedef struct sharing {
+    hn_packed *packed;
+    char *room;
+    bool packs;
+    int64_t tasks, n; /* of what is done now, and the pieces they make */
+    atomic_llong next;
+} sharing;
+
+static void share_lane(void *ctx, int64_t lane) {
+    (void)lane;
+    sharing *s = ctx;
+    const hn_packed *p = s->packed;
+    hn_stored stored = stored_of(&p->source), expanded = hn_stored_plain(s->room);
+    for (int64_t i; (i = atomic_fetch_add(&s->next, 1)) < s->n;) {
+        int64_t begin = s->tasks * i / s->n, end = s->tasks * (i + 1) / s->n;
+        if (s->packs)
+            p->kernel->pack(p->problem, &expanded, begin, end, p->data);
+        else
+            hn_stored_expand_parts(&stored, begin, end, s->room);
+    }
+}
+
+static void let_go(const hn_packed *p) {
+    const hn_tensor *source = p->source.data;
+    if (source->file != NULL) hn_file_let_go(source->file, source->data, source->bytes);
+}
+
+static void fill_shared(hn_packed *p, char *room, hn_pool *pool) {
+    for (int packs = 0; packs < 2; packs++) {
+        sharing s = {.packed = p, .room = room, .packs = packs != 0};
+        s.tasks = packs ? hn_pack_tasks(p->kernel, p->problem) : hn_stored_parts(&p->source.as);
+        s.n = pieces_of(p, s.tasks);
+        hn_pool_run(pool, hn_pool_threads(pool), share_lane, &s);
+    }
+    let_go(p);
+}
+
 /* A file's pages go as they are done with: packed and plain weights are never both in memory. */
 static void fill_lane(void *ctx, int64_t lane) {
     filling *f = ctx;
@@ -304,9 +362,7 @@ static void fill_lane(void *ctx, int64_t lane) {
     for (int64_t i; (i = atomic_fetch_add(&f->next, 1)) < f->pieces;) {
         while (i >= t->first + t->n) t++;
         fill_piece(t, i - t->first, f->room + (size_t)lane * f->room_bytes);
-        const hn_tensor *source = t->packed->source.data;
-        if (atomic_fetch_sub(&t->left, 1) == 1 && source->file != NULL)
-            hn_file_let_go(source->file, source->data, source->bytes);
+        if (atomic_fetch_sub(&t->left, 1) == 1) let_go(t->packed);
     }
 }
 
@@ -415,9 +471,12 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
         }
         for (i = 0; i < f.n; i++) {
             f.items[i] = item_of(f.items[i].packed, f.pieces);
+            if (is_shared(f.items[i].packed)) f.items[i].n = 0;
             f.pieces += f.items[i].n;
         }
         hn_pool_run(pool, lanes, fill_lane, &f);
+        for (i = 0; i < f.n; i++)
+            if (f.items[i].n == 0) fill_shared(f.items[i].packed, f.room, pool);
         b->bytes = total;
         b->n = f.all;
         b->next = w->blocks;

@@ -36,6 +36,24 @@ static void dequantized_weights(void **state) {
         NULL);
 }
 
+/* Of more than a piece of packed bytes, which lanes share. */
+static void large_weights(void **state) {
+    (void)state;
+    engine_agrees(
+        "m (float[1,320,5,5] x, int8[300,320,3,3] w, float[300] ws) => (float[1,300,3,3] y) {"
+        " d = DequantizeLinear <axis = 0> (w, ws) y = Conv (x, d) }",
+        NULL);
+    engine_agrees(
+        "m (float[1,320,5,5] x, uint4[300,320,3,3] w, float[16] wt) => (float[1,300,3,3] y) {"
+        " i = Cast <to = 7> (w) d = Gather (wt, i) y = Conv (x, d) }",
+        NULL);
+    /* Numbers for a step that packs nothing. */
+    engine_agrees(
+        "m (float[900,800] x, int8[900,800] w, float[900] ws) => (float[900,800] y) {"
+        " d = DequantizeLinear <axis = 0> (w, ws) y = Mul (x, d) }",
+        NULL);
+}
+
 static void weights_of_a_codebook(void **state) {
     (void)state;
     engine_facts f = engine_ran(
@@ -121,9 +139,9 @@ static void allocations_that_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dequantized_weights),   cmocka_unit_test(weights_of_a_codebook),
-        cmocka_unit_test(sparse_weights),        cmocka_unit_test(another_plan_packs_nothing),
-        cmocka_unit_test(allocations_that_fail),
+        cmocka_unit_test(dequantized_weights),        cmocka_unit_test(large_weights),
+        cmocka_unit_test(weights_of_a_codebook),      cmocka_unit_test(sparse_weights),
+        cmocka_unit_test(another_plan_packs_nothing), cmocka_unit_test(allocations_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,14 @@ static uint32_t pack_word(const hn_matmul_nbits *p, const uint8_t *plain, int64_
     return word;
 }
 
+/* A word of each column of a panel, from adjacent columns of 8-bit codes, of four k. */
+static void pack_columns(const hn_matmul_nbits *p, const uint8_t *codes, uint32_t *to) {
+    const uint32_t flip = p->w_signed ? 0 : 0x80808080;
+    const uint8_t *a = codes, *b = a + p->w_k, *c = b + p->w_k, *d = c + p->w_k;
+    for (int j = 0; j < HN_NBITS_PANEL; j++)
+        to[j] = (a[j] | (uint32_t)b[j] << 8 | (uint32_t)c[j] << 16 | (uint32_t)d[j] << 24) ^ flip;
+}
+
 int64_t hn_nbits_pack_tasks(const void *problem) { return hn_nbits_panels(problem); }
 
 void hn_nbits_pack(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
@@ -115,10 +123,18 @@ void hn_nbits_pack(const void *problem, const hn_stored *plain, int64_t begin, i
     const hn_matmul_nbits *p = problem;
     int64_t each = 32 / p->bits, words = hn_nbits_panel_bytes(p) / (4 * HN_NBITS_PANEL);
     uint32_t *to = (uint32_t *)dst + begin * words * HN_NBITS_PANEL;
-    for (int64_t n = begin * HN_NBITS_PANEL; n < end * HN_NBITS_PANEL; n += HN_NBITS_PANEL)
-        for (int64_t i = 0; i < words; i++)
-            for (int64_t j = n; j < n + HN_NBITS_PANEL; j++) {
-                int64_t left = p->k - i * each, codes = left < each ? left : each;
-                *to++ = j < p->n && codes > 0 ? pack_word(p, plain->data, j, i * each, codes) : 0;
+    for (int64_t n = begin * HN_NBITS_PANEL; n < end * HN_NBITS_PANEL; n += HN_NBITS_PANEL) {
+        bool adjacent = p->bits == 8 && p->w_n == 1 && n + HN_NBITS_PANEL <= p->n;
+        for (int64_t i = 0; i < words; i++, to += HN_NBITS_PANEL) {
+            int64_t left = p->k - i * each, codes = left < each ? left : each;
+            if (adjacent && codes == each) {
+                pack_columns(p, (const uint8_t *)plain->data + i * each * p->w_k + n, to);
+                continue;
             }
+            for (int64_t j = 0; j < HN_NBITS_PANEL; j++)
+                to[j] = n + j < p->n && codes > 0
+                            ? pack_word(p, plain->data, n + j, i * each, codes)
+                            : 0;
+        }
+    }
 }
