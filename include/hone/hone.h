@@ -1003,6 +1003,10 @@ typedef struct hone_quantize_options {
      * the samples. NULL: measured, unless that takes more than 256 models. */
     const char *sensitivity;
     int64_t max_file_bytes; /* with `mix`: of the model's file; 0: no limit */
+    /* Weights of "int8" and "int8-dynamic" use 7 of their 8 bits, codes -63 to 63. CPUs without dot
+     * products of bytes (AVX2, or AVX-512 without VNNI) multiply them faster, and runtimes whose
+     * sums of two products saturate there stay exact. */
+    bool reduce_range;
 } hone_quantize_options;
 HONE_INLINE void hone_quantize_options_init(hone_quantize_options *o);
 

@@ -6,8 +6,10 @@
 
 typedef enum hn_candidate_when {
     HN_WHEN_ALWAYS,
-    HN_WHEN_BROKEN, /* int8 was tried, and broke the gate */
-    HN_WHEN_BEST,   /* int8 of some kind is the best so far: it is made of that */
+    HN_WHEN_BROKEN,      /* int8 was tried, and broke the gate */
+    HN_WHEN_7_BITS_GAIN, /* the CPU multiplies weights of 7 bits faster than those of 8, with
+                            which the gate held */
+    HN_WHEN_BEST,        /* int8 of some kind is the best so far: it is made of that */
 } hn_candidate_when;
 
 typedef struct hn_candidate {

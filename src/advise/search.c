@@ -90,6 +90,13 @@ bool hn_search_within(const hn_search_state *s, const hone_optimize_row *r) {
 
 /* ---- trying ---- */
 
+/* Whether a candidate of that kind was tried and is not accurate enough. */
+static bool broke_the_gate(const hn_search_state *s, hn_layer_kind kind) {
+    for (int i = 1; i < s->n; i++)
+        if (s->trials[i].layer.kind == kind && strcmp(s->rows[i].state, "gate") == 0) return true;
+    return false;
+}
+
 /* Why a candidate is not tried; NULL: it is. */
 static const char *reason_to_leave(const hn_search_state *s, const hn_candidate *c,
                                    const hn_recipe *r, const hn_compress_plan *p) {
@@ -104,6 +111,11 @@ static const char *reason_to_leave(const hn_search_state *s, const hn_candidate 
     if ((hn_compress_needs_data(p, r) || p->mix.n_types > 0) && s->parts.calibrate == NULL)
         return "it needs samples to calibrate with";
     if (c->when == HN_WHEN_BROKEN && !s->broken) return "int8 needs no help";
+    if (c->when == HN_WHEN_7_BITS_GAIN) {
+        if (hn_search_by_rule(s) || !hn_isa_facts_of(s->o.how.engine.isa)->likes_7_bits)
+            return "this CPU multiplies weights of 8 bits as fast";
+        if (broke_the_gate(s, p->scheme.layer.kind)) return "8 bits were inaccurate already";
+    }
     int best = hn_search_best(s, false);
     if (c->when == HN_WHEN_BEST && (best == 0 || s->trials[best].layer.kind != HN_LAYER_STATIC))
         return "int8 is not the best so far";

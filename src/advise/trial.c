@@ -406,9 +406,12 @@ static hone_status make_and_time(hn_search_state *s, hn_recipe *recipe,
     hn_compress_options o = {.how = s->o.how, .progress = on_made, .progress_ctx = s};
     hn_compressed made = {0};
     hn_type_search search;
+    hn_layer_type base;
     memcpy(recipe->source, s->o.source, sizeof recipe->source);
     if (plan->mix.n_types > 0) {
-        search = hn_search_types(s, hn_layer_type_named(hn_recipe_word(recipe, "type")));
+        base = *hn_layer_type_named(hn_recipe_word(recipe, "type"));
+        base.layer = plan->scheme.layer;
+        search = hn_search_types(s, &base);
         o.search = &search;
     }
     if (hn_compress_needs_data(plan, recipe)) o.data = s->parts.calibrate;
@@ -555,8 +558,10 @@ hone_status hn_trial_run(hn_search_state *s, const hn_candidate *c, hn_error *er
     *t = (hn_trial){.candidate = c};
     hn_compress_plan plan;
     HN_TRY(hn_candidate_recipe(c, s->o.seed, s->arena, &t->recipe, &plan, err));
-    if (c->when == HN_WHEN_BEST)
+    if (c->when == HN_WHEN_BEST) {
         HN_TRY(take_over(&t->recipe, &s->trials[hn_search_best(s, false)].recipe, err));
+        HN_TRY(hn_compress_plan_make(&plan, &t->recipe, err));
+    }
     t->layer = plan.scheme.layer;
     t->recipe.target = s->o.runtime;
     if (s->o.runtime != NULL) t->rule = hn_rule_of(s->o.runtime->name, &t->recipe)->gain;

@@ -181,6 +181,7 @@ static hone_status recipe_of(hn_recipe *r, const hone_quantize_options *o, hn_er
     SET(o->group >= 0, "group=%lld", (long long)o->group);
     SET(o->per_tensor, "per-tensor");
     SET(o->symmetric, "symmetric");
+    SET(o->reduce_range, "reduce-range");
     SET(o->embeddings, "embeddings");
     SET(o->integer_io, "integer-io");
     SET(o->mix != NULL, "mix=%s", o->mix);

@@ -20,7 +20,7 @@ typedef struct bundle {
 } bundle;
 
 static const bundle bundles[] = {
-    {"portable", 0, 0, {4, 20, 80, 0}},
+    {"portable", 0, 0, {4, 20, 80, 0, false}},
 #define HN_ISA_ROW(name, bit, text, implies, ...) {text, HN_ISA_##name, implies, {__VA_ARGS__}},
 #include "base/isa.def"
 #undef HN_ISA_ROW

@@ -34,6 +34,7 @@ const char *hn_isa_name(hn_isa set);
 typedef struct hn_isa_facts {
     int vector_floats;
     double short_rate, near_rate, tile_rate;
+    bool likes_7_bits;
 } hn_isa_facts;
 
 /* Those of the strongest bundle of a set. */

@@ -574,8 +574,8 @@ hone_status hn_grid_floats(const hn_grid *g, const hn_tensor *codes, hn_pool *po
 }
 
 int64_t hn_grid_bits(const hn_grid *g, const hn_tensor *w) {
-    return w->n * g->type.bits + 32 * g->scale->n +
-           (g->zero != NULL ? g->zero->n * g->type.bits : 0);
+    int bits = hn_qtype_stored_bits(&g->type);
+    return w->n * bits + 32 * g->scale->n + (g->zero != NULL ? g->zero->n * bits : 0);
 }
 
 /* ---- grids by name ---- */

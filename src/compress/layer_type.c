@@ -18,12 +18,13 @@ enum {
 };
 
 static const hn_layer_type rows[] = {
-#define HN_LAYER_TYPE(name_, kind_, weights_, group_, activations_, help_)              \
-    {.name = name_,                                                                     \
-     .help = help_,                                                                     \
-     .layer = {.kind = HN_LAYER_##kind_,                                                \
-               .weights = {HONE_DTYPE_##weights_, BITS_##weights_, true, true, group_}, \
-               .activations = {HONE_DTYPE_##activations_, BITS_##activations_, false, false, 0}}},
+#define HN_LAYER_TYPE(name_, kind_, weights_, group_, activations_, help_)                      \
+    {.name = name_,                                                                             \
+     .help = help_,                                                                             \
+     .layer = {.kind = HN_LAYER_##kind_,                                                        \
+               .weights = {HONE_DTYPE_##weights_, BITS_##weights_, true, true, group_, false},  \
+               .activations = {HONE_DTYPE_##activations_, BITS_##activations_, false, false, 0, \
+                               false}}},
 #include "compress/layer_types.def"
 #undef HN_LAYER_TYPE
 };
@@ -81,6 +82,16 @@ static hone_status change_weights(hn_qtype *w, const hn_layer_changes *c, hn_err
     return HONE_OK;
 }
 
+/* Of weights that are multiplied in integers. Those of fewer than 8 bits fit anyway. */
+static hone_status reduce_range(hn_qtype *w, hn_error *err) {
+    HN_CHECK(err, w->dtype != HONE_DTYPE_U8, HONE_E_ARG,
+             "weights of reduced range in u8, expected s8");
+    if (w->dtype != HONE_DTYPE_S8 || w->bits != 8) return HONE_OK;
+    w->bits = 7;
+    w->reduced = true;
+    return HONE_OK;
+}
+
 static hone_status change_activations(hn_qtype *a, const hn_layer_changes *c, hn_error *err) {
     int bits = c->activation_bits;
     hone_dtype t = c->activations;
@@ -116,6 +127,8 @@ hone_status hn_layer_change(hn_layer_scheme *layer, const hn_layer_changes *c, h
     HN_CHECK(err, t == HONE_DTYPE_NONE || hn_dtype_in(t, ACTIVATIONS_IN), HONE_E_ARG,
              "activations in %s, expected u8, s8, u16 or s16", hone_dtype_name(t));
     if (layer->weights.dtype != HONE_DTYPE_NONE) HN_TRY(change_weights(&layer->weights, c, err));
+    if (c->reduce_range && layer->kind >= HN_LAYER_DYNAMIC)
+        HN_TRY(reduce_range(&layer->weights, err));
     if (layer->kind == HN_LAYER_DYNAMIC) return check_dynamic(&layer->weights, err);
     if (layer->kind != HN_LAYER_STATIC) return HONE_OK;
     return change_activations(&layer->activations, c, err);

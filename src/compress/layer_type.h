@@ -25,7 +25,9 @@ typedef struct hn_layer_changes {
     int activation_bits; /* of static activations, 2 to 16; likewise */
     bool per_tensor;     /* one scale for all of a weight */
     bool symmetric;      /* activations too */
-    int64_t group;       /* elements of weights that share a scale; 0: one for all of a channel;
+    bool reduce_range; /* s8 weights that are multiplied in integers keep to 7 bits: the sum of two
+                            of their products with u8 fits 16 bits */
+    int64_t group;     /* elements of weights that share a scale; 0: one for all of a channel;
                             negative: as the type of the layer says */
 } hn_layer_changes;
 /* No change at all. */

@@ -7,7 +7,7 @@
 
 int hn_pack_bits(const hn_qtype *t, const hn_quant_target *target) {
     int bits = t->bits > 1 ? t->bits : 2, stored = hone_dtype_bits(t->dtype);
-    if (stored > 8) return 0;
+    if (stored > 8 || t->reduced) return 0;
     return bits < stored || (stored == 2 && !target->two_bits) ? bits : 0;
 }
 

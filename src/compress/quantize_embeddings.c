@@ -48,7 +48,7 @@ static bool type_of(const hn_quantizer *q, const hn_node *n, const hn_tensor *ta
     bool integers = s.kind >= HN_LAYER_WEIGHTS;
     int64_t group = s.weights.group > 0 ? s.weights.group : table->dims[1];
     *t = bytes;
-    if (integers && q->s->simulate) *t = s.weights;
+    if (integers && q->s->simulate) *t = hn_qtype_whole(s.weights);
     if (integers && s.weights.bits <= 4) {
         if (!q->s->simulate && table->dims[1] % 2 == 0) *t = nibbles;
         if (t->bits <= 4) t->group = group < table->dims[1] ? group : table->dims[1];

@@ -136,7 +136,9 @@ static hn_use *use_of(const hn_weighted *w) {
 
 void hn_quantizer_count(hn_quantizer *q, const hn_tensor *w, const hn_grid *g, bool packed) {
     if (q->report == NULL) return;
-    int fewest = q->s->simulate ? g->type.bits : packed ? hn_pack_bits(&g->type, q->s->target) : 0;
+    int fewest = q->s->simulate ? hn_qtype_stored_bits(&g->type)
+                 : packed       ? hn_pack_bits(&g->type, q->s->target)
+                                : 0;
     int64_t bits = fewest > 0 ? fewest : hone_dtype_bits(g->type.dtype);
     int64_t codes = w->n * bits, zeros = g->zero != NULL ? g->zero->n * bits : 0;
     q->report->weights += w->n;

@@ -49,7 +49,7 @@ typedef struct search {
 static hn_layer_scheme activations_of(const hn_layer_scheme *l) {
     if (l->kind != HN_LAYER_STATIC) return (hn_layer_scheme){.kind = HN_LAYER_F32};
     hn_layer_scheme made = *l;
-    made.weights = (hn_qtype){HONE_DTYPE_S8, 8, true, true, 0};
+    made.weights = (hn_qtype){HONE_DTYPE_S8, 8, true, true, 0, false};
     return made;
 }
 

@@ -13,15 +13,25 @@ typedef struct hn_qtype {
     bool symmetric;   /* zero point 0, or the middle of an unsigned type; s8 then is -127 to 127 */
     bool per_channel; /* weights: a scale per output channel */
     int64_t group;    /* weights: a scale per so many of what is summed over; 0: no groups */
+    bool reduced;     /* weights: bits is one less than the dtype has, which stores them all the
+                         same */
 } hn_qtype;
 
 static inline bool hn_qtype_equal(const hn_qtype *a, const hn_qtype *b) {
     return a->dtype == b->dtype && a->bits == b->bits && a->symmetric == b->symmetric &&
-           a->per_channel == b->per_channel && a->group == b->group;
+           a->per_channel == b->per_channel && a->group == b->group && a->reduced == b->reduced;
 }
 /* Integers so few that how weights are rounded to them matters. */
 static inline bool hn_qtype_is_narrow(const hn_qtype *t) {
-    return t->dtype != HONE_DTYPE_NONE && t->bits < 8;
+    return t->dtype != HONE_DTYPE_NONE && t->bits < 8 && !t->reduced;
+}
+/* Bits that a code takes in a file. */
+static inline int hn_qtype_stored_bits(const hn_qtype *t) { return t->bits + t->reduced; }
+/* The same type with its whole range. */
+static inline hn_qtype hn_qtype_whole(hn_qtype t) {
+    t.bits = hn_qtype_stored_bits(&t);
+    t.reduced = false;
+    return t;
 }
 
 /* What becomes of a layer, which is a node with weights or one that runs beside them. */

@@ -38,6 +38,7 @@ const hn_parameter hn_params_quantize[] = {
     {"group", HN_PARAM_COUNT, NULL, "weights that share a scale; 0: no groups", 0, 2147483647, NULL, false},
     {"per-tensor", HN_PARAM_FLAG, NULL, "one scale for a weight, not one for each channel", 0, 0, NULL, false},
     {"symmetric", HN_PARAM_FLAG, NULL, "the zero point of activations is 0 too", 0, 0, NULL, false},
+    {"reduce-range", HN_PARAM_FLAG, NULL, "weights of int8 keep to 7 bits: faster on CPUs without dot products of bytes", 0, 0, NULL, false},
     {"simulate", HN_PARAM_FLAG, NULL, "round to so many bits, but stay f32", 0, 0, NULL, false},
     {"embeddings", HN_PARAM_FLAG, NULL, "tables that Gather reads are weights too", 0, 0, NULL, false},
     {"integer-io", HN_PARAM_FLAG, NULL, "inputs and outputs are in the narrow type as well", 0, 0, NULL, false},
@@ -85,6 +86,7 @@ static hone_status read_layer(const hn_recipe_step *s, const char *type, hn_laye
                           .activation_bits = (int)count_of(s, "activation-bits", 0),
                           .per_tensor = hn_step_flag(s, "per-tensor"),
                           .symmetric = hn_step_flag(s, "symmetric"),
+                          .reduce_range = hn_step_flag(s, "reduce-range"),
                           .group = count_of(s, "group", -1)};
     *out = hn_layer_type_named(type)->layer;
     HN_CHECK(err,

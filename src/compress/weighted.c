@@ -177,6 +177,7 @@ static const char *refuse_recurrent(const hn_node *n, hn_layer_scheme *s, bool n
      * 34 dB with weights of 8 bits and 13 dB with 4. */
     if (hn_qtype_is_narrow(&s->weights) && !named)
         return "recurrent layers get fewer than 8 bits only where a rule names them";
+    s->weights = hn_qtype_whole(s->weights);
     if (s->kind == HN_LAYER_WEIGHTS) return NULL;
     const char *why = refuse_activations(n, s);
     if (why == NULL || named) return why;

@@ -108,6 +108,28 @@ static void begin_without_labels(set_up *s, const char *graph, int rank, const i
     s->data = s->o.data = data_open("npz:%s", scratch_path("x.npz"));
 }
 
+/* Two products with a Relu between them, h and y, and samples without labels. */
+static void begin_with_two_layers(set_up *s) {
+    enum { N = 16, ROWS = 120 };
+    static char graph[2 * N * N * 10];
+    static float x[ROWS * N];
+    hn_rng rng;
+    hn_rng_init(&rng, 2);
+    size_t used = 0;
+    for (int k = 0; k < 2; k++) {
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "%s float[16,16] w%d = {",
+                                 k == 0 ? "g (float[n,16] x) => (float[n,16] y) <" : ",", k);
+        for (int i = 0; i < N * N; i++)
+            used += (size_t)snprintf(graph + used, sizeof graph - used, "%s%.3f", i > 0 ? ", " : "",
+                                     hn_rng_normal(&rng));
+        used += (size_t)snprintf(graph + used, sizeof graph - used, "}");
+    }
+    snprintf(graph + used, sizeof graph - used,
+             "> { h = MatMul (x, w0) r = Relu (h) y = MatMul (r, w1) }");
+    for (int i = 0; i < ROWS * N; i++) x[i] = (float)hn_rng_normal(&rng);
+    begin_without_labels(s, graph, 2, (const int64_t[]){ROWS, N}, x);
+}
+
 static void run(set_up *s) {
     hn_error err;
     hone_status status =
@@ -481,12 +503,26 @@ static void what_seems_slower_is_timed_again(void **state) {
     end(&s);
 }
 
+/* The recipe of a search gives the same file again. */
+static void assert_replayed(const set_up *s, set_up *again) {
+    hn_file *file[2];
+    hn_error err;
+    again->o.progress = NULL;
+    if (hn_search_replay(&again->out, &again->chosen, s->out.recipe, again->model, &again->o,
+                         &again->arena, &scratch_mem, &err) != HONE_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(hn_onnx_save_memory(&file[0], s->chosen, NULL, &err), HONE_OK);
+    assert_int_equal(hn_onnx_save_memory(&file[1], again->chosen, NULL, &err), HONE_OK);
+    assert_int_equal(file[0]->bytes, file[1]->bytes);
+    assert_memory_equal(file[0]->data, file[1]->data, file[0]->bytes);
+    hn_file_unref(file[0]);
+    hn_file_unref(file[1]);
+}
+
 /* What int8 bears easily gets 4 bits: smaller, as fast, and within half of the gate. */
 static void what_int8_bears_gets_fewer_bits(void **state) {
     (void)state;
     set_up s, again;
-    hn_file *file[2];
-    hn_error err;
     begin(&s);
     s.o.round = some_are_fast;
     fast[0] = "int8:";
@@ -500,17 +536,83 @@ static void what_int8_bears_gets_fewer_bits(void **state) {
     assert_string_equal(fewer->state, "chosen");
     assert_true(says(s.out.recipe, "=w4a8"));
     begin(&again);
-    again.o.progress = NULL;
-    if (hn_search_replay(&again.out, &again.chosen, s.out.recipe, again.model, &again.o,
-                         &again.arena, &scratch_mem, &err) != HONE_OK)
-        fail_msg("%s", err.text);
-    assert_int_equal(hn_onnx_save_memory(&file[0], s.chosen, NULL, &err), HONE_OK);
-    assert_int_equal(hn_onnx_save_memory(&file[1], again.chosen, NULL, &err), HONE_OK);
-    assert_int_equal(file[0]->bytes, file[1]->bytes);
-    assert_memory_equal(file[0]->data, file[1]->data, file[0]->bytes);
-    hn_file_unref(file[0]);
-    hn_file_unref(file[1]);
+    assert_replayed(&s, &again);
     end(&again);
+    end(&s);
+}
+
+static bool is_left_out(const set_up *s, const char *text) {
+    for (size_t i = 0; i < s->out.n_left_out; i++)
+        if (strcmp(s->out.left_out[i], text) == 0) return true;
+    return false;
+}
+
+/* Weights of 7 bits are for CPUs that multiply them faster, and judged like all others. */
+static void seven_bits_are_tried_where_they_may_gain(void **state) {
+    (void)state;
+    static const char *const names[] = {"int8-7bit", "dynamic-7bit"};
+    hn_isa isa = hn_isa_available();
+#if defined(__x86_64__)
+    isa &= HN_ISA_AVX2;
+#endif
+    bool gains = hn_isa_facts_of(isa)->likes_7_bits;
+    set_up s;
+    begin(&s);
+    s.o.how.engine.isa = isa;
+    s.o.round = some_are_fast;
+    fast[0] = fast[1] = "int8-7bit:";
+    run(&s);
+    for (int i = 0; i < 2; i++) assert_int_equal(row_of(&s, names[i]) != NULL, gains);
+    if (gains) {
+        assert_true(says(s.out.recipe, "reduce-range"));
+        assert_true(row_of(&s, "int8-7bit")->value >= 1 - s.o.max_drop);
+    }
+    end(&s);
+    begin(&s);
+    s.o.how.engine.isa = HN_ISA_PORTABLE;
+    run(&s);
+    assert_true(is_left_out(&s, "int8-7bit: this CPU multiplies weights of 8 bits as fast"));
+    end(&s);
+}
+
+/* Layers that bear no 4 bits stay as the best int8 has them, which the recipe does again. */
+static void layers_beside_4_bits_keep_7(void **state) {
+    (void)state;
+    set_up s, again;
+    begin_with_two_layers(&s);
+#if defined(__x86_64__)
+    s.o.how.engine.isa &= HN_ISA_AVX2;
+#endif
+    s.o.max_drop = 0.05;
+    s.o.round = some_are_fast;
+    fast[0] = "int8-7bit:";
+    fast[1] = "int8-int4:";
+    run(&s);
+    if (hn_isa_facts_of(s.o.how.engine.isa)->likes_7_bits) {
+        assert_true(says(s.out.recipe, "reduce-range mix=w4a8 chosen:h=int8 chosen:y=w4a8"));
+        begin_with_two_layers(&again);
+        assert_replayed(&s, &again);
+        end(&again);
+    }
+    end(&s);
+}
+
+/* 7 bits are not tried where 8 have broken the gate. */
+static void seven_bits_follow_eight(void **state) {
+    (void)state;
+    set_up s;
+    begin(&s);
+#if defined(__x86_64__)
+    s.o.how.engine.isa &= HN_ISA_AVX2;
+#endif
+    s.o.data = NULL;
+    s.o.allow_unchecked = true;
+    s.o.max_drop = 0;
+    run(&s);
+    assert_string_equal(row_of(&s, "int8-dynamic")->state, "gate");
+    assert_null(row_of(&s, "dynamic-7bit"));
+    if (hn_isa_facts_of(s.o.how.engine.isa)->likes_7_bits)
+        assert_true(is_left_out(&s, "dynamic-7bit: 8 bits were inaccurate already"));
     end(&s);
 }
 
@@ -631,25 +733,8 @@ static hone_status slow_as_a_whole(hn_round *r, hn_program *a, hn_program *b,
 /* A layer that is slower in int8 stays in f32, and int8 is not discarded because of it. */
 static void slow_layers_stay_in_f32(void **state) {
     (void)state;
-    enum { N = 8, ROWS = 120 };
-    static char graph[4096];
-    static float x[ROWS * N];
     set_up s;
-    hn_rng rng;
-    hn_rng_init(&rng, 2);
-    size_t used = 0;
-    for (int k = 0; k < 2; k++) {
-        used += (size_t)snprintf(graph + used, sizeof graph - used, "%s float[8,8] w%d = {",
-                                 k == 0 ? "g (float[n,8] x) => (float[n,8] y) <" : ",", k);
-        for (int i = 0; i < N * N; i++)
-            used += (size_t)snprintf(graph + used, sizeof graph - used, "%s%.3f", i > 0 ? ", " : "",
-                                     hn_rng_normal(&rng));
-        used += (size_t)snprintf(graph + used, sizeof graph - used, "}");
-    }
-    snprintf(graph + used, sizeof graph - used,
-             "> { h = MatMul (x, w0) r = Relu (h) y = MatMul (r, w1) }");
-    for (int i = 0; i < ROWS * N; i++) x[i] = (float)hn_rng_normal(&rng);
-    begin_without_labels(&s, graph, 2, (const int64_t[]){ROWS, N}, x);
+    begin_with_two_layers(&s);
     s.o.max_drop = 0.5;
     s.o.round = slow_as_a_whole;
     s.o.slow_layers = first_is_slow;
@@ -897,6 +982,9 @@ int main(void) {
         TEST(the_gate_decides),
         TEST(what_breaks_the_gate_is_mixed),
         TEST(what_int8_bears_gets_fewer_bits),
+        TEST(seven_bits_are_tried_where_they_may_gain),
+        TEST(layers_beside_4_bits_keep_7),
+        TEST(seven_bits_follow_eight),
         TEST(what_seems_slower_is_timed_again),
         TEST(slow_layers_stay_in_f32),
         TEST(a_detector_that_finds_nothing_is_refused),

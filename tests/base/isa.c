@@ -49,6 +49,8 @@ static void facts(void **state) {
     assert_int_equal(avx512->vector_floats, 16);
     assert_true(avx512->short_rate > hn_isa_facts_of(HN_ISA_AVX2)->short_rate);
     assert_true(hn_isa_facts_of(HN_ISA_AMX)->tile_rate > avx512->near_rate);
+    assert_true(avx512->likes_7_bits);
+    assert_false(hn_isa_facts_of(HN_ISA_AVX2 | HN_ISA_AVXVNNI)->likes_7_bits);
 #endif
 }
 

@@ -12,11 +12,11 @@
 #include "base/rng.h"
 #include "support/scratch.h"
 
-static const hn_qtype s8 = {HONE_DTYPE_S8, 8, true, false, 0};
-static const hn_qtype s8_channels = {HONE_DTYPE_S8, 8, true, true, 0};
-static const hn_qtype u8 = {HONE_DTYPE_U8, 8, false, false, 0};
-static const hn_qtype s4_groups = {HONE_DTYPE_S4, 4, true, false, 4};
-static const hn_qtype u4_groups = {HONE_DTYPE_U4, 4, false, false, 4};
+static const hn_qtype s8 = {HONE_DTYPE_S8, 8, true, false, 0, false};
+static const hn_qtype s8_channels = {HONE_DTYPE_S8, 8, true, true, 0, false};
+static const hn_qtype u8 = {HONE_DTYPE_U8, 8, false, false, 0, false};
+static const hn_qtype s4_groups = {HONE_DTYPE_S4, 4, true, false, 4, false};
+static const hn_qtype u4_groups = {HONE_DTYPE_U4, 4, false, false, 4, false};
 
 static hn_tensor *tensor(int rank, const int64_t *dims, const float *v) {
     hn_tensor *t;
@@ -57,9 +57,9 @@ static void sums_keep_away_from_middles(void **state) {
         hn_qtype t;
         hn_grid_point a, b, y;
     } cases[] = {
-        {{HONE_DTYPE_U8, 8, false, false, 0}, {0.01f, 100}, {0.01f, 120}, {0.02f, 110}},
-        {{HONE_DTYPE_U8, 8, false, false, 0}, {0.03f, 0}, {0.01f, 128}, {0.04f, 30}},
-        {{HONE_DTYPE_S8, 8, true, false, 0}, {1, 0}, {0.5f, 0}, {1, 0}},
+        {{HONE_DTYPE_U8, 8, false, false, 0, false}, {0.01f, 100}, {0.01f, 120}, {0.02f, 110}},
+        {{HONE_DTYPE_U8, 8, false, false, 0, false}, {0.03f, 0}, {0.01f, 128}, {0.04f, 30}},
+        {{HONE_DTYPE_S8, 8, true, false, 0, false}, {1, 0}, {0.5f, 0}, {1, 0}},
     };
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         const hn_qtype *t = &cases[n].t;
@@ -86,21 +86,21 @@ static void limits_of_every_width(void **state) {
         hn_qtype t;
         int32_t least, most;
     } cases[] = {
-        {{HONE_DTYPE_S8, 8, true, false, 0}, -127, 127},
-        {{HONE_DTYPE_S8, 8, false, false, 0}, -128, 127},
-        {{HONE_DTYPE_U8, 8, false, false, 0}, 0, 255},
-        {{HONE_DTYPE_U8, 8, true, false, 0}, 0, 255},
-        {{HONE_DTYPE_S16, 16, true, false, 0}, -32767, 32767},
-        {{HONE_DTYPE_U16, 16, false, false, 0}, 0, 65535},
-        {{HONE_DTYPE_S8, 5, true, false, 0}, -15, 15},
-        {{HONE_DTYPE_U8, 3, false, false, 0}, 0, 7},
-        {{HONE_DTYPE_S4, 4, true, false, 0}, -7, 7},
-        {{HONE_DTYPE_S4, 4, false, false, 0}, -8, 7},
-        {{HONE_DTYPE_U4, 4, false, false, 0}, 0, 15},
-        {{HONE_DTYPE_S2, 2, true, false, 0}, -1, 1},
-        {{HONE_DTYPE_S2, 2, false, false, 0}, -2, 1},
-        {{HONE_DTYPE_S2, 1, true, false, 0}, -1, 1},
-        {{HONE_DTYPE_U2, 1, true, false, 0}, 1, 3},
+        {{HONE_DTYPE_S8, 8, true, false, 0, false}, -127, 127},
+        {{HONE_DTYPE_S8, 8, false, false, 0, false}, -128, 127},
+        {{HONE_DTYPE_U8, 8, false, false, 0, false}, 0, 255},
+        {{HONE_DTYPE_U8, 8, true, false, 0, false}, 0, 255},
+        {{HONE_DTYPE_S16, 16, true, false, 0, false}, -32767, 32767},
+        {{HONE_DTYPE_U16, 16, false, false, 0, false}, 0, 65535},
+        {{HONE_DTYPE_S8, 5, true, false, 0, false}, -15, 15},
+        {{HONE_DTYPE_U8, 3, false, false, 0, false}, 0, 7},
+        {{HONE_DTYPE_S4, 4, true, false, 0, false}, -7, 7},
+        {{HONE_DTYPE_S4, 4, false, false, 0, false}, -8, 7},
+        {{HONE_DTYPE_U4, 4, false, false, 0, false}, 0, 15},
+        {{HONE_DTYPE_S2, 2, true, false, 0, false}, -1, 1},
+        {{HONE_DTYPE_S2, 2, false, false, 0, false}, -2, 1},
+        {{HONE_DTYPE_S2, 1, true, false, 0, false}, -1, 1},
+        {{HONE_DTYPE_U2, 1, true, false, 0, false}, 1, 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int32_t least, most;
@@ -126,14 +126,14 @@ static void ranges_hold_zero(void **state) {
     p = hn_grid_of_range(&s8, (hn_range){-1, 3});
     assert_int_equal(p.zero, 0);
     assert_true(p.scale == (float)(3.0 / 127));
-    hn_qtype a = {HONE_DTYPE_S8, 8, false, false, 0};
+    hn_qtype a = {HONE_DTYPE_S8, 8, false, false, 0, false};
     p = hn_grid_of_range(&a, (hn_range){0, 3});
     assert_int_equal(p.zero, -128);
-    hn_qtype centred = {HONE_DTYPE_U8, 8, true, false, 0};
+    hn_qtype centred = {HONE_DTYPE_U8, 8, true, false, 0, false};
     p = hn_grid_of_range(&centred, (hn_range){-3, 1});
     assert_int_equal(p.zero, 128);
     assert_true(p.scale == (float)(3.0 / 127));
-    hn_qtype wide = {HONE_DTYPE_U16, 16, false, false, 0};
+    hn_qtype wide = {HONE_DTYPE_U16, 16, false, false, 0, false};
     p = hn_grid_of_range(&wide, (hn_range){-1, 1});
     assert_int_equal(p.zero, 32768); /* 32767.5, to even */
     assert_true(p.scale == (float)(2.0 / 65535));
@@ -263,14 +263,14 @@ static void two_bits_and_one(void **state) {
     const float v[] = {-3, -1, 0, 1, 2};
     hn_tensor *w = tensor(1, (int64_t[]){5}, v);
     hn_grid g;
-    create(&g, w, (hn_qtype){HONE_DTYPE_S2, 2, true, false, 0}, 0, 0);
+    create(&g, w, (hn_qtype){HONE_DTYPE_S2, 2, true, false, 0, false}, 0, 0);
     hn_tensor *codes = codes_of(&g, w);
     assert_int_equal(codes->bytes, 2);
     static const int ternary[] = {-1, 0, 0, 0, 1};
     for (int i = 0; i < 5; i++) assert_int_equal(hn_tensor_s64(codes, i), ternary[i]);
     hn_tensor_unref(codes);
     hn_grid_deinit(&g);
-    create(&g, w, (hn_qtype){HONE_DTYPE_S2, 1, true, false, 0}, 0, 0);
+    create(&g, w, (hn_qtype){HONE_DTYPE_S2, 1, true, false, 0, false}, 0, 0);
     assert_true(hn_grid_at(&g, w, 0).scale == 1.4f); /* the mean magnitude */
     codes = codes_of(&g, w);
     static const int binary[] = {-1, -1, 1, 1, 1};
@@ -301,7 +301,7 @@ static void least_squares_match_brute_force(void **state) {
     for (int i = 0; i < 200; i++) importance[i] = i % 7 == 0 ? 50 : 1;
     for (int bits = 3; bits <= 4; bits++) {
         for (int weighted = 0; weighted < 2; weighted++) {
-            hn_qtype t = {HONE_DTYPE_S4, bits, true, true, 0};
+            hn_qtype t = {HONE_DTYPE_S4, bits, true, true, 0, false};
             const double *by = weighted ? importance : NULL;
             hn_grid g, plain;
             hn_error err;
@@ -354,9 +354,9 @@ static void assert_same_tensors(const hn_tensor *a, const hn_tensor *b) {
 }
 
 static const hn_qtype every_kind[] = {
-    {HONE_DTYPE_S8, 8, true, false, 0},  {HONE_DTYPE_S8, 8, true, true, 0},
-    {HONE_DTYPE_U4, 4, false, true, 0},  {HONE_DTYPE_S4, 4, true, false, 16},
-    {HONE_DTYPE_U4, 4, false, false, 5}, {HONE_DTYPE_S2, 1, true, true, 0},
+    {HONE_DTYPE_S8, 8, true, false, 0, false},  {HONE_DTYPE_S8, 8, true, true, 0, false},
+    {HONE_DTYPE_U4, 4, false, true, 0, false},  {HONE_DTYPE_S4, 4, true, false, 16, false},
+    {HONE_DTYPE_U4, 4, false, false, 5, false}, {HONE_DTYPE_S2, 1, true, true, 0, false},
 };
 
 /* Scales are found by many threads as by one, whichever way the weight lies in memory. */
@@ -410,7 +410,7 @@ static void threads_and_turning_change_nothing(void **state) {
 static void channels_between_other_axes(void **state) {
     (void)state;
     hn_tensor *w = random_tensor(3, (int64_t[]){4, 50, 9}, 3);
-    hn_qtype t = {HONE_DTYPE_S8, 8, true, true, 0};
+    hn_qtype t = {HONE_DTYPE_S8, 8, true, true, 0, false};
     hn_grid g;
     create(&g, w, t, 1, 0);
     for (int c = 0; c < 50; c++) {

@@ -74,7 +74,19 @@ static void types_can_be_changed(void **state) {
     l = changed("int8", (hn_layer_changes){.activation_bits = 9});
     assert_int_equal(l.activations.dtype, HONE_DTYPE_U16);
     assert_int_equal(l.activations.bits, 9);
+    l = changed("int8", (hn_layer_changes){.reduce_range = true, .group = -1});
+    assert_int_equal(l.weights.dtype, HONE_DTYPE_S8);
+    assert_int_equal(l.weights.bits, 7);
+    assert_true(l.weights.reduced && !hn_qtype_is_narrow(&l.weights));
+    assert_int_equal(hn_qtype_whole(l.weights).bits, 8);
+    l = changed("int8-dynamic", (hn_layer_changes){.reduce_range = true, .group = -1});
+    assert_true(l.weights.reduced);
     /* What has no such thing is not changed. */
+    l = changed("int8-weights", (hn_layer_changes){.reduce_range = true, .group = -1});
+    assert_int_equal(l.weights.bits, 8);
+    l = changed("w4a8", (hn_layer_changes){.reduce_range = true, .group = -1});
+    assert_int_equal(l.weights.bits, 4);
+    assert_false(l.weights.reduced);
     l = changed("f16", (hn_layer_changes){.bits = 4, .activations = HONE_DTYPE_U8});
     assert_int_equal(l.weights.dtype, HONE_DTYPE_NONE);
     assert_int_equal(l.activations.dtype, HONE_DTYPE_NONE);
@@ -90,6 +102,8 @@ static void nonsense_is_refused(void **state) {
     refused("int8", (hn_layer_changes){.activations = HONE_DTYPE_S4}, "activations in s4");
     refused("int8", (hn_layer_changes){.bits = 17}, "17 bits, expected 1 to 16");
     refused("int8", (hn_layer_changes){.bits = 5, .weights = HONE_DTYPE_S4}, "do not fit into s4");
+    refused("int8", (hn_layer_changes){.weights = HONE_DTYPE_U8, .reduce_range = true},
+            "reduced range in u8, expected s8");
     refused("int8", (hn_layer_changes){.activation_bits = 1}, "1 bits, expected 2 to 16");
     refused("int8", (hn_layer_changes){.activation_bits = 9, .activations = HONE_DTYPE_S8},
             "do not fit into s8");

@@ -19,7 +19,7 @@
 static void begin(method_bench *b, hn_model *m, int64_t group) {
     method_begin(b, m);
     b->scheme.layer = (hn_layer_scheme){.kind = HN_LAYER_WEIGHTS,
-                                        .weights = {HONE_DTYPE_S4, 4, true, true, group}};
+                                        .weights = {HONE_DTYPE_S4, 4, true, true, group, false}};
 }
 
 /* What the product's outputs are off by when its weight is rounded, on the grid chosen for it or

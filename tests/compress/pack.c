@@ -23,9 +23,9 @@ static const char *const models[] = {
 
 static hn_scheme scheme_of(hone_dtype dtype, int bits, bool symmetric, int64_t group,
                            const char *target) {
-    return (hn_scheme){
-        .layer = {.kind = HN_LAYER_WEIGHTS, .weights = {dtype, bits, symmetric, true, group}},
-        .target = hn_quant_target_named(target)};
+    return (hn_scheme){.layer = {.kind = HN_LAYER_WEIGHTS,
+                                 .weights = {dtype, bits, symmetric, true, group, false}},
+                       .target = hn_quant_target_named(target)};
 }
 
 static int count(const hn_model *m, const char *op) {
@@ -104,14 +104,18 @@ static void what_is_packed(void **state) {
     (void)state;
     const hn_quant_target *hone = hn_quant_target_named("hone");
     const hn_quant_target *tensorrt = hn_quant_target_named("tensorrt");
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S8, 8, true, true, 0}, hone), 0);
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S8, 5, true, true, 0}, hone), 5);
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S4, 4, true, true, 0}, tensorrt), 0);
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S4, 3, true, true, 0}, hone), 3);
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S2, 2, true, true, 0}, hone), 0);
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S2, 2, true, true, 0}, tensorrt), 2);
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S2, 1, true, true, 0}, tensorrt), 2);
-    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S16, 12, true, true, 0}, hone), 0);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S8, 8, true, true, 0, false}, hone), 0);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S8, 5, true, true, 0, false}, hone), 5);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S8, 7, true, true, 0, true}, hone), 0);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S4, 4, true, true, 0, false}, tensorrt),
+                     0);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S4, 3, true, true, 0, false}, hone), 3);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S2, 2, true, true, 0, false}, hone), 0);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S2, 2, true, true, 0, false}, tensorrt),
+                     2);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S2, 1, true, true, 0, false}, tensorrt),
+                     2);
+    assert_int_equal(hn_pack_bits(&(hn_qtype){HONE_DTYPE_S16, 12, true, true, 0, false}, hone), 0);
 }
 
 /* Two levels are stored in two bits, and 6 bits that a product at run time reads in 8: what is
@@ -122,9 +126,9 @@ static void bits_are_those_stored(void **state) {
         hn_layer_kind kind;
         hn_qtype type;
         int stored;
-    } cases[] = {{HN_LAYER_WEIGHTS, {HONE_DTYPE_S2, 1, true, true, 0}, 2},
-                 {HN_LAYER_WEIGHTS, {HONE_DTYPE_S8, 6, true, true, 0}, 6},
-                 {HN_LAYER_DYNAMIC, {HONE_DTYPE_S8, 6, true, true, 0}, 8}};
+    } cases[] = {{HN_LAYER_WEIGHTS, {HONE_DTYPE_S2, 1, true, true, 0, false}, 2},
+                 {HN_LAYER_WEIGHTS, {HONE_DTYPE_S8, 6, true, true, 0, false}, 6},
+                 {HN_LAYER_DYNAMIC, {HONE_DTYPE_S8, 6, true, true, 0, false}, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hn_model *m = method_model(
             "m (float[n,16] x, float[16,8] w) => (float[n,8] y) { y = MatMul (x, w) }", 1);

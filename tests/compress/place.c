@@ -21,8 +21,8 @@
 #include "support/weights.h"
 
 static const hn_layer_scheme int8 = {.kind = HN_LAYER_STATIC,
-                                     .weights = {HONE_DTYPE_S8, 8, true, true, 0},
-                                     .activations = {HONE_DTYPE_U8, 8, false, false, 0}};
+                                     .weights = {HONE_DTYPE_S8, 8, true, true, 0, false},
+                                     .activations = {HONE_DTYPE_U8, 8, false, false, 0, false}};
 
 static hn_scheme scheme(void) {
     return (hn_scheme){.layer = int8, .target = hn_quant_target_named("hone")};

@@ -17,8 +17,8 @@
 #include "support/weights.h"
 
 static const hn_layer_scheme int8 = {.kind = HN_LAYER_STATIC,
-                                     .weights = {HONE_DTYPE_S8, 8, true, true, 0},
-                                     .activations = {HONE_DTYPE_U8, 8, false, false, 0}};
+                                     .weights = {HONE_DTYPE_S8, 8, true, true, 0, false},
+                                     .activations = {HONE_DTYPE_U8, 8, false, false, 0, false}};
 
 static hn_scheme scheme_of(hn_layer_scheme layer, const char *target) {
     return (hn_scheme){.layer = layer, .target = hn_quant_target_named(target)};
@@ -201,6 +201,37 @@ static void weights_may_be_narrower(void **state) {
     assert_int_equal(report.weight_bits, 4 * (108 + 144 + 20) + 32 * (4 + 4 + 5));
     hn_quantize_report_deinit(&report);
     assert_close(floats, m, 4, (int64_t[]){1, 3, 6, 6}, 0.2);
+}
+
+/* Codes of 7 bits in plain s8, so that any runtime reads them. */
+static void weights_may_keep_to_7_bits(void **state) {
+    (void)state;
+    hn_model *m = model_of(RESIDUAL), *floats = model_of(RESIDUAL);
+    hn_layer_scheme reduced = int8;
+    hn_layer_changes c = hn_layer_changes_none();
+    hn_error err;
+    c.reduce_range = true;
+    assert_int_equal(hn_layer_change(&reduced, &c, &err), HONE_OK);
+    hn_scheme s = scheme_of(reduced, "hone");
+    hn_quantize_report report;
+    quantize(m, &s, RESIDUAL_RANGES, &report);
+    int64_t most = 0;
+    int weights = 0;
+    for (const hn_node *n = m->graph->first; n != NULL; n = n->next) {
+        const hn_tensor *codes = hn_is(n, "DequantizeLinear") ? hn_const_in(n, 0) : NULL;
+        if (codes == NULL || codes->dtype != HONE_DTYPE_S8) continue;
+        weights++;
+        for (int64_t i = 0; i < codes->n; i++) {
+            int64_t code = hn_tensor_s64(codes, i);
+            most = code > most ? code : -code > most ? -code : most;
+        }
+    }
+    assert_int_equal(weights, 3);
+    assert_int_equal(most, 63);
+    assert_string_equal(report.v[0].weights, "s8 of 7 bits per channel");
+    assert_int_equal(report.weight_bits, 8 * (108 + 144 + 20) + 32 * (4 + 4 + 5));
+    hn_quantize_report_deinit(&report);
+    assert_close(floats, m, 4, (int64_t[]){1, 3, 6, 6}, 0.03);
 }
 
 static void targets_differ(void **state) {
@@ -484,7 +515,8 @@ static void weights_alone_may_be_in_groups(void **state) {
         "m (float[2,10] x, float[10,6] w1, float[8,6] w2) => (float[2,8] y)"
         "{ a = MatMul (x, w1)  y = Gemm <transB: int = 1> (a, w2) }";
     hn_model *m = model_of(text), *floats = model_of(text);
-    hn_layer_scheme u4 = {.kind = HN_LAYER_WEIGHTS, .weights = {HONE_DTYPE_U4, 4, false, false, 4}};
+    hn_layer_scheme u4 = {.kind = HN_LAYER_WEIGHTS,
+                          .weights = {HONE_DTYPE_U4, 4, false, false, 4, false}};
     hn_scheme s = scheme_of(u4, "hone");
     assert_string_equal(watches(m, &s), "");
     hn_quantize_report report;
@@ -569,11 +601,11 @@ static void groups_are_dynamic_in_blocks(void **state) {
     static const struct {
         hn_qtype type;
         double off;
-    } types[] = {{{HONE_DTYPE_S4, 4, true, true, 16}, 0.3},
-                 {{HONE_DTYPE_U4, 4, false, true, 16}, 0.3},
-                 {{HONE_DTYPE_S4, 4, true, true, 64}, 0.3},
-                 {{HONE_DTYPE_S8, 8, true, true, 16}, 0.02},
-                 {{HONE_DTYPE_U8, 8, false, true, 32}, 0.02}};
+    } types[] = {{{HONE_DTYPE_S4, 4, true, true, 16, false}, 0.3},
+                 {{HONE_DTYPE_U4, 4, false, true, 16, false}, 0.3},
+                 {{HONE_DTYPE_S4, 4, true, true, 64, false}, 0.3},
+                 {{HONE_DTYPE_S8, 8, true, true, 16, false}, 0.02},
+                 {{HONE_DTYPE_U8, 8, false, true, 32, false}, 0.02}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         hn_model *m = model_of(text), *floats = model_of(text);
         hn_scheme s = scheme_of((hn_layer_scheme){.kind = HN_LAYER_DYNAMIC}, "hone");
@@ -609,7 +641,7 @@ static void methods_choose_grids(void **state) {
     hn_grids *grids;
     hn_grid g;
     hn_error err;
-    hn_qtype t = {HONE_DTYPE_S4, 4, true, false, 0};
+    hn_qtype t = {HONE_DTYPE_S4, 4, true, false, 0, false};
     s.layer.weights = t;
     assert_int_equal(hn_grids_create(&grids, &model_mem, &err), HONE_OK);
     assert_int_equal(
@@ -693,6 +725,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(chains_are_steps_of_the_engine),
         TEST(weights_may_be_narrower),
+        TEST(weights_may_keep_to_7_bits),
         TEST(targets_differ),
         TEST(sums_round_alike_everywhere),
         TEST(what_is_joined_or_moved_shares_a_scale),

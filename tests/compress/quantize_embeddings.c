@@ -13,7 +13,7 @@
 #include "support/scratch.h"
 
 static hn_scheme scheme_of(hn_layer_kind kind) {
-    return (hn_scheme){.layer = {.kind = kind, .weights = {HONE_DTYPE_S8, 8, true, true, 0}},
+    return (hn_scheme){.layer = {.kind = kind, .weights = {HONE_DTYPE_S8, 8, true, true, 0, false}},
                        .target = hn_quant_target_named("hone"),
                        .embeddings = true};
 }
@@ -61,7 +61,7 @@ static void tables_become_bytes(void **state) {
 /* The scheme that has layers in 4 bits, in groups of 8. */
 static hn_scheme nibbles(void) {
     hn_scheme s = scheme_of(HN_LAYER_WEIGHTS);
-    s.layer.weights = (hn_qtype){HONE_DTYPE_S4, 4, true, true, 8};
+    s.layer.weights = (hn_qtype){HONE_DTYPE_S4, 4, true, true, 8, false};
     return s;
 }
 

@@ -11,8 +11,8 @@
 #include "support/weights.h"
 
 static const hn_layer_scheme s8 = {.kind = HN_LAYER_STATIC,
-                                   .weights = {HONE_DTYPE_S8, 8, true, true, 0},
-                                   .activations = {HONE_DTYPE_U8, 8, false, false, 0}};
+                                   .weights = {HONE_DTYPE_S8, 8, true, true, 0, false},
+                                   .activations = {HONE_DTYPE_U8, 8, false, false, 0, false}};
 
 static hn_model *model_of(const char *text) {
     hn_model *m = model_inferred(text);
