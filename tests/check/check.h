@@ -68,6 +68,7 @@ typedef struct check_case {
     bool exact;          /* with CHECK_EXACT data no float operation rounds: the bits must agree */
     bool only_random;    /* other kinds of data make no sense here */
     bool bench;          /* for timing only, too large for the reference */
+    int flags;           /* of the family's own, for its `fill` */
     double flops, bytes; /* per run, for timing */
 } check_case;
 

@@ -25,6 +25,7 @@ enum {
     DEPTHWISE = 512,
     TWICE = 1024,  /* RESIDUAL or IN_PLACE too */
     FLOATS = 2048, /* before bytes */
+    SEVEN = 4096,  /* bits of weights, from -64 to 63 */
 };
 
 /* What a case is made of beside its shape. */
@@ -57,6 +58,9 @@ static const variant variants[] = {
     {"u8s8s32", HN_Q8_U8, HN_Q8_S8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
     {"u8u8s32", HN_Q8_U8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
     {"s8u8s32_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, -128, 0, 0, 0, WZ | BIAS},
+    {"u8s8u8_7bit", HN_Q8_U8, HN_Q8_S8, HN_Q8_U8, HN_Q8_U8, 131, 117, 3, 250,
+     BIAS | MULTIPLIERS | SEVEN},
+    {"s8s8s32_7bit", HN_Q8_S8, HN_Q8_S8, HN_Q8_S32, HN_Q8_S32, 5, 0, 0, 0, BIAS | SEVEN},
 };
 /* Without multipliers the sums of but a few products fit a byte. */
 static const variant plain = {"s8s8s8_plain", HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, 3, 5,
@@ -107,6 +111,7 @@ static void add(check_list *list, const char *name, hn_conv_q8 p, const variant 
     c->operand[HN_CONV_Q8_R].same = HN_CONV_Q8_Y;
     if (p.act.kind > HN_ACT_LEAKY) c->rel = 64, c->abs = 2e-6, c->steps = flags & FLOATS ? 1 : 0;
     c->bench = flags & BENCH;
+    c->flags = flags;
     c->flops = 2 * (double)(p.batch * p.oh * p.ow) * (double)(p.n * terms);
     c->bytes = (double)(x_count + p.n * terms) +
                (double)y_count * (v->y == HN_Q8_F32 || v->y == HN_Q8_S32 ? 4 : 1);
@@ -130,7 +135,9 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
         double u = hn_rng_f64(rng);
         if (o->type == CHECK_U8) {
             uint8_t one = operand == HN_CONV_Q8_X && p.x == HN_Q8_U8 ? 0xff : 0x80;
-            ((uint8_t *)data)[i] = kind == CHECK_SPECIAL ? one : byte(kind, rng);
+            uint8_t x = kind == CHECK_SPECIAL ? one : byte(kind, rng);
+            if (operand == HN_CONV_Q8_W && c->flags & SEVEN) x = (uint8_t)((int8_t)x >> 1);
+            ((uint8_t *)data)[i] = x;
         } else if (operand == HN_CONV_Q8_WZ) {
             bool ends = kind == CHECK_EXTREME || kind == CHECK_SPECIAL;
             int32_t z = ends ? (u < 0.5 ? 0 : 255) : (int32_t)(u * 256);
@@ -185,7 +192,10 @@ static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, 
     char name[64];
     snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld%s",
              flags & DEPTHWISE ? "depthwise" : "conv", (long long)k, (long long)k, (long long)s,
-             (long long)c, (long long)n, (long long)p.oh, flags & TWICE ? "_twice" : "");
+             (long long)c, (long long)n, (long long)p.oh,
+             flags & TWICE   ? "_twice"
+             : flags & SEVEN ? "_7bit"
+                             : "");
     add(list, name, p, &variants[0], flags | BENCH);
 }
 
@@ -381,6 +391,12 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 256, 256, 14, 0);
     layer(list, 3, 1, 512, 512, 7, 0);
     layer(list, 3, 2, 128, 128, 56, 0);
+    layer(list, 3, 2, 128, 128, 56, SEVEN);
+    layer(list, 3, 2, 16, 32, 28, SEVEN);
+    layer(list, 1, 1, 256, 1024, 14, SEVEN);
+    layer(list, 1, 1, 24, 144, 56, SEVEN);
+    layer(list, 3, 1, 1, 16, 28, SEVEN);
+    layer(list, 3, 1, 3, 16, 32, SEVEN);
     layer(list, 1, 1, 256, 64, 56, 0);
     layer(list, 1, 1, 64, 64, 56, 0);
     layer(list, 1, 1, 64, 256, 56, RESIDUAL);

@@ -10,8 +10,8 @@
  *             pixel at sw * c elements
  *   windows   all others are copied to lane scratch, one after the other, a single line each
  *
- * Weights are packed as sums of w' [outputs, panels rounded up], then
- * [panel][line][groups of KU in a line][NR][KU]: an instruction sums KU products into an
+ * Weights are packed as sums of w' [outputs, panels rounded up], whether each panel multiplies s16
+ * [panels] where there are several ways to multiply, then [panel][line][groups of KU in a line][NR][KU]: an instruction sums KU products into an
  * accumulator. Groups have panels of their own.
  *
  * The file that includes this brings
@@ -26,7 +26,8 @@
  *   FETCHES_NEXT only where tiles fetch the weights x->next to L2 while they compute
  *   SEVERAL_WAYS only where there are several ways to multiply: then copy_wide(from, n, to) makes
  *                the s16 form of what is copied, and sort_groups(w, lines, groups, line) finishes a
- *                packed panel, behind which it has an int32_t for every group and two more
+ *                packed panel, behind which it has an int32_t for every group and two more; it
+ *                says whether the panel multiplies s16
  *   ROW, NAME, ISA   of the hn_kernel
  */
 #ifdef MR
@@ -44,8 +45,9 @@ enum { WAYS = 0 };
 HN_INLINE void copy_wide(const a_elem *from, int64_t n, int16_t *to) {
     (void)from, (void)n, (void)to;
 }
-HN_INLINE void sort_groups(int8_t *w, int64_t lines, int64_t groups, int64_t line) {
+HN_INLINE bool sort_groups(int8_t *w, int64_t lines, int64_t groups, int64_t line) {
     (void)w, (void)lines, (void)groups, (void)line;
+    return false;
 }
 #endif
 
@@ -286,25 +288,26 @@ static block block_at(const hn_conv_q8 *p, const geometry *g, int64_t i) {
                    hn_q8_min(g->columns, p->ow - ox)};
 }
 
-/* The rows of the image under a block. */
-static void copy_strip(const hn_q8_args *a, const geometry *g, const block *b, a_elem *to) {
+/* The rows of the image under a block; `wide`: as s16, too. */
+static void copy_strip(const hn_q8_args *a, const geometry *g, const block *b, bool wide,
+                       a_elem *to) {
     const hn_conv_q8 *p = a->p;
     const int64_t y0 = b->oy * p->sh - p->pt, x0 = b->ox * p->sw - p->pl;
     const int64_t rows = (b->runs - 1) * p->sh + (p->kh - 1) * p->dh + 1;
     const int64_t n = (b->n - 1) * p->sw + p->kw;
-    int16_t *wide = (int16_t *)(void *)(to + copied(g));
+    int16_t *as_s16 = (int16_t *)(void *)(to + copied(g));
     for (int64_t i = 0; i < rows; i++) {
         const int64_t iy = y0 + i;
         const bool inside = iy >= 0 && iy < p->h;
         copy_row(a, inside ? a->x + b->image * p->x_image + iy * p->x_row : NULL, x0, n,
                  to + i * g->row);
-        copy_wide(to + i * g->row, n * p->c, wide + i * g->row);
+        if (wide) copy_wide(to + i * g->row, n * p->c, as_s16 + i * g->row);
     }
 }
 
-/* The windows of a block's pixels, in a group. */
+/* The windows of a block's pixels, in a group; `wide`: as s16, too. */
 static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, const block *b,
-                         a_elem *to) {
+                         bool wide, a_elem *to) {
     const hn_conv_q8 *p = a->p;
     const int64_t window = g->groups * KU;
     const bool adjacent = p->dw == 1 && p->x_pixel == p->c && p->groups == 1;
@@ -328,27 +331,27 @@ static void copy_windows(const hn_q8_args *a, const geometry *g, int64_t group, 
         if (++oy == p->oh) oy = 0, image++;
     }
     /* Not at once: bytes are read in other pieces than they were written in, which takes time. */
-    copy_wide(to, b->n * window, (int16_t *)(void *)(to + copied(g)));
+    if (wide) copy_wide(to, b->n * window, (int16_t *)(void *)(to + copied(g)));
 }
 
 /* Brings the windows of a block, in a group, to where tiles find them. */
 static hn_q8_windows bring_windows(const hn_q8_args *a, const geometry *g, int64_t group,
-                                   const block *b, void *lane) {
+                                   const block *b, bool wide, void *lane) {
     const hn_conv_q8 *p = a->p;
     hn_q8_windows x = {.a = lane, .wide = (int16_t *)(void *)((a_elem *)lane + copied(g))};
     x.lines = g->lines, x.groups = g->groups;
     if (g->strips) {
         x.pitch = p->sw * p->c, x.line = p->dh * g->row;
-        copy_strip(a, g, b, lane);
+        copy_strip(a, g, b, wide, lane);
         return x;
     }
     x.pitch = g->groups * KU;
     if (g->pixels) {
         x.a = a->x + ((b->image * p->oh + b->oy) * p->ow + b->ox) * p->c;
         x.wide = lane;
-        copy_wide(x.a, b->n * p->c, lane);
+        if (wide) copy_wide(x.a, b->n * p->c, lane);
     } else {
-        copy_windows(a, g, group, b, lane);
+        copy_windows(a, g, group, b, wide, lane);
     }
     return x;
 }
@@ -378,8 +381,21 @@ ROWS_TO(MR, TILE)
 static tile_fn *const tiles[] = {ROWS_TO(MR, FULL)}, *const narrow_tiles[] = {
                                                          ROWS_TO(MR, NARROWER)};
 
-static size_t header_bytes(const geometry *g) {
+/* Of packed weights, before the panels. */
+static size_t sums_bytes(const geometry *g) {
     return hn_q8_round64(g->all_panels * NR * (int64_t)sizeof(int32_t));
+}
+
+static size_t header_bytes(const geometry *g) {
+    return sums_bytes(g) + (WAYS ? hn_q8_round64(g->all_panels) : 0);
+}
+
+/* Whether panels of a group multiply s16. */
+static bool needs_wide(const geometry *g, const int8_t *packed, int64_t group) {
+    const uint8_t *wide = (const uint8_t *)packed + sums_bytes(g);
+    bool any = false;
+    for (int64_t i = 0; WAYS && i < g->panels; i++) any |= wide[group * g->panels + i] != 0;
+    return any;
 }
 
 /* Where the outputs of the pixels of a block go, what is added to them is found, and the sums of
@@ -462,6 +478,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     hn_q8_args a = hn_q8_args_of(call);
     geometry g = measure(p);
     const int64_t parts = hn_work_tasks(call->work, phase) / count_blocks(p, &g);
+    const int8_t *packed = call->ptr[HN_CONV_Q8_W];
     int64_t brought = -1;
     _Alignas(64) int32_t c[(MR + 3) * WIDTH] = {0}; /* 3: of a vector's last pixels */
     hn_q8_windows x = {0};
@@ -474,11 +491,11 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             const int64_t group = n / g.panels, wanted = i / parts * p->groups + group;
             some = hn_q8_min(TOGETHER, hn_q8_min(last, (group + 1) * g.panels) - n);
             if (wanted != brought) {
-                x = bring_windows(&a, &g, group, &b, lane);
+                x = bring_windows(&a, &g, group, &b, needs_wide(&g, packed, group), lane);
                 for (int64_t k = 0; k < b.runs; k++) find_run(&a, group, &b, k, &at);
             }
             brought = wanted;
-            begin_task(&a, &g, call->ptr[HN_CONV_Q8_W], n, some, &t);
+            begin_task(&a, &g, packed, n, some, &t);
             compute(&t, &g, n, some, &b, &at, &x, c);
         }
     }
@@ -542,8 +559,11 @@ static void pack(const void *problem, const hn_stored *plain, int64_t begin, int
                  void *dst) {
     const hn_conv_q8 *p = problem;
     geometry g = measure(p);
-    size_t sums_end = end < g.all_panels ? (size_t)(end * NR) * sizeof(int32_t) : header_bytes(&g);
+    size_t sums_end = end < g.all_panels ? (size_t)(end * NR) * sizeof(int32_t) : sums_bytes(&g);
     memset((int32_t *)dst + begin * NR, 0, sums_end - (size_t)(begin * NR) * sizeof(int32_t));
+    uint8_t *wide = (uint8_t *)dst + sums_bytes(&g);
+    if (WAYS && end == g.all_panels)
+        memset(wide + end, 0, header_bytes(&g) - sums_bytes(&g) - (size_t)end);
     for (int64_t panel = begin; panel < end; panel++) {
         int8_t *first = (int8_t *)dst + header_bytes(&g) + panel * g.panel, *to = first;
         const int64_t in_group = panel % g.panels * NR, width = panel_width(&g, panel);
@@ -555,7 +575,8 @@ static void pack(const void *problem, const hn_stored *plain, int64_t begin, int
                            line * g.line_k + i * KU, (line + 1) * g.line_k, to,
                            (int32_t *)dst + panel * NR);
         memset(to, 0, (size_t)(first + g.panel - to));
-        sort_groups(first, g.lines, g.groups, p->dh * g.row);
+        const bool s16 = sort_groups(first, g.lines, g.groups, p->dh * g.row);
+        if (WAYS) wide[panel] = s16;
     }
 }
 
