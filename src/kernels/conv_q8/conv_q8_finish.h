@@ -47,14 +47,15 @@ HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *
                             int64_t together, const ending how) {
     const hn_q8_ends ends = hn_q8_ends_of(a->p);
     const bool added = how == ADDED || how == TWICE;
-    const int64_t vectors = 4 / together; /* of a pixel */
+    const int64_t vectors = 4 >> (together >> 1); /* of a pixel: 4 / together */
     uint8_t *y = (uint8_t *)a->y + n0;
     const uint8_t *r = added ? (const uint8_t *)a->r + n0 : NULL;
     hn_vf factor[4];
     const int32_t *sums[4];
     for (int j = 0; j < 4; j++) {
-        factor[j] = hn_v_load(scale + j % vectors * HN_VL);
-        sums[j] = c + j / vectors * WIDTH + j % vectors * HN_VL;
+        const int64_t part = j & (vectors - 1), pixel = (j * together) >> 2;
+        factor[j] = hn_v_load(scale + part * HN_VL);
+        sums[j] = c + pixel * WIDTH + part * HN_VL;
     }
     for (int64_t i = 0; i < rows; i += together) {
         const int64_t bytes = hn_q8_min(together, rows - i) * n;

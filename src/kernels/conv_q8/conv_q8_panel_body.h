@@ -59,6 +59,7 @@ enum { FETCHES = 0 };
 
 enum {
     BLOCK = 48 / MR * MR,       /* pixels at a time, if windows are large */
+    SUMMED = 48 / MR * MR,      /* pixels whose sums end together */
     BLOCK_SMALL = 96 / MR * MR, /* and if they are small */
     SMALL_BYTES = 24 << 10,     /* of those: they stay in L1 */
     BLOCK_MOST = 252 / MR * MR, /* and if weights do not stay in L2 from block to block */
@@ -450,6 +451,7 @@ static void compute(const task *t, const geometry *g, int64_t panel, int64_t pan
     const int64_t all = b->runs * b->n, after = g->all_panels - panel - panels;
     const int64_t next_bytes = all > MR ? hn_q8_min(panels, after) * g->panel : 0;
     for (int64_t run = 0; run < b->runs; run++) {
+        int64_t done = run * b->n, summed = 0; /* pixels of the block that have ended, that wait */
         for (int64_t i = 0, rows; i < b->n; i += rows) {
             rows = hn_q8_min(most, b->n - i);
             const int64_t first = run * b->n + i;
@@ -458,16 +460,20 @@ static void compute(const task *t, const geometry *g, int64_t panel, int64_t pan
             from.a = (const a_elem *)x->a + skip, from.wide = x->wide + skip;
             from.next = t->w; /* where there is nothing to fetch: that is near */
             from.next_step = next_bytes > 0 ? hn_q8_ceil(NR * KU * rows, all) : 0;
-            const int64_t begin = next_bytes * first / all;
-            const int64_t end = next_bytes * (first + rows) / all;
+            const int64_t begin = next_bytes > 0 ? next_bytes * first / all : 0;
+            const int64_t end = next_bytes > 0 ? next_bytes * (first + rows) / all : 0;
             if (!FETCHES) fetch(next, begin, end);
             for (int64_t k = 0; k < panels; k++) {
                 if (FETCHES && next_bytes > 0)
                     from.next = next + begin + (end - begin) * k / panels;
                 tile_fn *const *by = panel_width(g, panel + k) == NR ? tiles : narrow_tiles;
-                by[rows - 1](&from, t->w + k * g->panel, t->to.start + k * NR, c + k * NR);
+                by[rows - 1](&from, t->w + k * g->panel, t->to.start + k * NR,
+                             c + summed * WIDTH + k * NR);
             }
-            finish(&t->to, c, rows, at->y + first, at->r + first, at->sum + first);
+            summed += rows;
+            if (summed + most <= SUMMED && i + rows < b->n) continue;
+            finish(&t->to, c, summed, at->y + done, at->r + done, at->sum + done);
+            done += summed, summed = 0;
         }
     }
 }
@@ -480,7 +486,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const int64_t parts = hn_work_tasks(call->work, phase) / count_blocks(p, &g);
     const int8_t *packed = call->ptr[HN_CONV_Q8_W];
     int64_t brought = -1;
-    _Alignas(64) int32_t c[(MR + 3) * WIDTH] = {0}; /* 3: of a vector's last pixels */
+    _Alignas(64) int32_t c[(SUMMED + 3) * WIDTH]; /* 3: of a vector's last pixels */
     hn_q8_windows x = {0};
     places at;
     task t;
