@@ -195,13 +195,24 @@ static int32_t x_off(const hn_conv_q8 *p) {
     return FLIP == HN_Q8_U8 ? 128 : -128;
 }
 
+/* Bytes with their sign bits turned or not; the last vector may do again what was done. */
+HN_INLINE void copy_bytes(const uint8_t *from, void *to, int64_t n, bool turn) {
+    const hn_vb flip = hn_vb_set1(turn ? -128 : 0);
+    if (!turn && n < 32) {
+        hn_bytes_copy(to, from, n);
+    } else if (n < HN_VB) {
+        hn_vb_store_part(to, hn_vb_xor(hn_vb_load_part(from, n), flip), n);
+    } else {
+        for (int64_t i = 0; i < n; i += HN_VB) {
+            const int64_t at = hn_q8_min(i, n - HN_VB);
+            hn_vb_store((uint8_t *)to + at, hn_vb_xor(hn_vb_load(from + at), flip));
+        }
+    }
+}
+
 HN_INLINE void copy_channels(const hn_conv_q8 *p, const uint8_t *from, a_elem *to, int64_t n) {
     if (FLIP != HN_Q8_S32) {
-        uint8_t flip = x_off(p) != 0 ? 0x80 : 0;
-        if (flip == 0 && n < 32)
-            hn_bytes_copy(to, from, n);
-        else
-            for (int64_t i = 0; i < n; i++) to[i] = (a_elem)(from[i] ^ flip);
+        copy_bytes(from, to, n, x_off(p) != 0);
     } else if (p->x == HN_Q8_U8) {
         for (int64_t i = 0; i < n; i++) to[i] = (a_elem)from[i];
     } else {
@@ -399,8 +410,8 @@ static bool needs_wide(const geometry *g, const int8_t *packed, int64_t group) {
     return any;
 }
 
-/* Where the outputs of the pixels of a block go, what is added to them is found, and the sums of
- * their windows, where weights have zero points. */
+/* Where the outputs of the pixels of a block go; where what is added to them is found, if there is
+ * something; and the sums of their windows, where weights have zero points. */
 typedef struct places {
     int64_t y[BLOCK_MOST], r[BLOCK_MOST];
     int32_t sum[BLOCK_MOST];
@@ -413,7 +424,9 @@ static void find_run(const hn_q8_args *a, int64_t group, const block *b, int64_t
         int64_t y = image * p->y_image + oy * p->y_row + ox * p->y_pixel;
         int64_t r = image * p->r_image + oy * p->r_row + ox * p->r_pixel;
         const int64_t row_end = hn_q8_min(end, i + p->ow - ox), first = i;
-        for (; i < row_end; i++, y += p->y_pixel, r += p->r_pixel) at->y[i] = y, at->r[i] = r;
+        for (int64_t k = i; k < row_end; k++, y += p->y_pixel) at->y[k] = y;
+        for (int64_t k = i; a->r != NULL && k < row_end; k++, r += p->r_pixel) at->r[k] = r;
+        i = row_end;
         for (int64_t k = first; p->w_zero_points && k < row_end; k++)
             at->sum[k] = hn_q8_window_sum(a, group, image, oy, ox + k - first);
         if (++oy == p->oh) oy = 0, image++;
@@ -445,6 +458,7 @@ static void fetch(const int8_t *w, int64_t begin, int64_t end) {
 static void compute(const task *t, const geometry *g, int64_t panel, int64_t panels, const block *b,
                     const places *at, const hn_q8_windows *x, int32_t *c) {
     const int64_t run_step = t->to.a->p->sh * g->row;
+    const bool narrow = panel_width(g, panel + panels - 1) != NR; /* which only the last may be */
     /* As many pixels in each tile, nearly: a tile of few is slow. */
     const int64_t most = hn_q8_ceil(b->n, hn_q8_ceil(b->n, MR));
     const int8_t *next = t->w + panels * g->panel;
@@ -466,7 +480,7 @@ static void compute(const task *t, const geometry *g, int64_t panel, int64_t pan
             for (int64_t k = 0; k < panels; k++) {
                 if (FETCHES && next_bytes > 0)
                     from.next = next + begin + (end - begin) * k / panels;
-                tile_fn *const *by = panel_width(g, panel + k) == NR ? tiles : narrow_tiles;
+                tile_fn *const *by = narrow && k == panels - 1 ? narrow_tiles : tiles;
                 by[rows - 1](&from, t->w + k * g->panel, t->to.start + k * NR,
                              c + summed * WIDTH + k * NR);
             }
