@@ -414,6 +414,10 @@ static void cases(check_list *list) {
     layer(list, 7, 2, 3, 64, 224, 0);
     layer(list, 3, 2, 3, 32, 224, 0);
     layer(list, 3, 1, 32, 32, 112, DEPTHWISE);
+    layer(list, 3, 1, 144, 144, 56, DEPTHWISE | SEVEN);
+    layer(list, 3, 2, 96, 96, 112, DEPTHWISE | SEVEN);
+    layer(list, 3, 1, 16, 16, 160, DEPTHWISE | SEVEN);
+    layer(list, 5, 1, 240, 240, 28, DEPTHWISE | SEVEN);
     layer(list, 3, 2, 96, 96, 112, DEPTHWISE);
     layer(list, 3, 1, 144, 144, 56, DEPTHWISE);
     layer(list, 3, 1, 576, 576, 14, DEPTHWISE);
