@@ -217,6 +217,9 @@ bool is_choice(hone_quantize_table of, const char *kind, const char *word, bool 
 
 /* ---- inputs and outputs of a model (inputs.c) ---- */
 
+/* What an input or output of a model is. */
+hone_value_info value_info(const hone_model *m, bool input, size_t i);
+
 typedef struct feed {
     size_t n_in, n_out;
     hone_value_info *info;  /* of the inputs */

@@ -8,6 +8,15 @@
 #define BATCH_SIZE 1
 #define OTHER_SIZE 128
 
+hone_value_info value_info(const hone_model *m, bool input, size_t i) {
+    hone_value_info v = {.name = "", .rank = -1};
+    if (input)
+        hone_model_input(m, i, &v, NULL);
+    else
+        hone_model_output(m, i, &v, NULL);
+    return v;
+}
+
 /* The size of the symbol, or NULL when it is not settled. */
 static const int64_t *size_of(const feed *f, const char *symbol) {
     for (size_t i = 0; i < f->n_dims; i++)

@@ -13,15 +13,6 @@ static double share(int64_t part, int64_t whole) {
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static hone_value_info value_info(const hone_model *m, bool input, size_t i) {
-    hone_value_info v = {.name = "", .rank = -1};
-    if (input)
-        hone_model_input(m, i, &v, NULL);
-    else
-        hone_model_output(m, i, &v, NULL);
-    return v;
-}
-
 /* ---- JSON ---- */
 
 typedef struct inspected {

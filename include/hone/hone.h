@@ -282,6 +282,43 @@ HONE_API hone_status hone_model_check(const char *path,
                                       void (*finding)(void *ctx, const char *text), void *ctx,
                                       size_t *n_findings, hone_error *err);
 
+/* ---- making: models ready to be trained ---- */
+
+/* An architecture that hone knows. All texts are constants of the library. */
+typedef struct hone_architecture_info {
+    const char *name, *help;
+    const char *text;     /* its description, in the form of docs/make.md */
+    const char *settings; /* the values that its numbers have instead of those in the text; or "" */
+} hone_architecture_info;
+HONE_API size_t hone_n_architectures(void);
+HONE_INLINE hone_status hone_architecture(size_t i, hone_architecture_info *out, hone_error *err);
+
+typedef struct hone_make_options {
+    uint32_t size;
+    uint64_t seed; /* of the first values of the parameters; default: 1 */
+    /* Values for numbers of the description, separated by spaces: "width=0.5 classes=100". The last
+     * value of a name counts. NULL: the description's own. */
+    const char *settings;
+    /* Scales depth, width and resolution together: by 1.2, 1.1 and 1.15 to this power; default: 0. */
+    double compound;
+    /* A description to use instead of that of an architecture; or NULL. */
+    const char *text;
+} hone_make_options;
+HONE_INLINE void hone_make_options_init(hone_make_options *o);
+
+/* Makes a model of the architecture `name`: opset 17, a symbolic batch `N`, and an output `logits`.
+ * Its parameters have their first values, which depend on the seed, the name of the parameter and
+ * nothing else. With options->text, name is what messages call that text. options may be NULL. The
+ * metadata of the model has the keys hone.description, the text with all values filled in, and
+ * hone.seed. HONE_E_NOT_FOUND: there is no such architecture. HONE_E_ARG: the settings do not fit.
+ * HONE_E_FORMAT, HONE_E_SHAPE, HONE_E_LIMIT: the text is wrong, with line and column. */
+HONE_API hone_status hone_make(hone_model **out, const char *name, const hone_make_options *options,
+                               hone_error *err);
+/* The description that hone_make would use, with the values of the options filled in. Free the text
+ * with hone_free. */
+HONE_API hone_status hone_make_describe(char **text, const char *name,
+                                        const hone_make_options *options, hone_error *err);
+
 /* ---- inspection: what a model is made of ---- */
 
 /* The size of a symbolic dim. */

@@ -85,7 +85,8 @@
     X(transform_info)       \
     X(param_info)           \
     X(stage)                \
-    X(train_place)
+    X(train_place)          \
+    X(architecture_info)
 
 typedef struct hone_layout {
     uint32_t size;
@@ -128,6 +129,8 @@ HONE_API hone_status hone_model_input_sized(const hone_model *model, size_t i, h
 HONE_API hone_status hone_model_output_sized(const hone_model *model, size_t i,
                                              hone_value_info *out, const hone_layout *caller,
                                              hone_error *err);
+HONE_API hone_status hone_architecture_sized(size_t i, hone_architecture_info *out,
+                                             const hone_layout *caller, hone_error *err);
 HONE_API hone_status hone_model_inspect_sized(hone_model *model, const hone_dim_value *dims,
                                               size_t n_dims, hone_inspection **out,
                                               const hone_layout *caller, hone_error *err);
@@ -260,6 +263,7 @@ HONE_API void hone_machine_options_init_sized(hone_machine_options *o, size_t si
 HONE_API void hone_profile_options_init_sized(hone_profile_options *o, size_t size);
 HONE_API void hone_optimize_options_init_sized(hone_optimize_options *o, size_t size);
 HONE_API void hone_report_options_init_sized(hone_report_options *o, size_t size);
+HONE_API void hone_make_options_init_sized(hone_make_options *o, size_t size);
 
 /* ---- the functions of hone.h ---- */
 
@@ -303,6 +307,9 @@ HONE_INLINE hone_status hone_model_output(const hone_model *model, size_t i, hon
 HONE_INLINE hone_status hone_model_inspect(hone_model *model, const hone_dim_value *dims,
                                            size_t n_dims, hone_inspection **out, hone_error *err) {
     return hone_model_inspect_sized(model, dims, n_dims, out, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_architecture(size_t i, hone_architecture_info *out, hone_error *err) {
+    return hone_architecture_sized(i, out, hone_layout_here(), err);
 }
 HONE_INLINE hone_status hone_pass(size_t i, hone_pass_info *out, hone_error *err) {
     return hone_pass_sized(i, out, hone_layout_here(), err);
@@ -516,6 +523,9 @@ HONE_INLINE void hone_optimize_options_init(hone_optimize_options *o) {
 }
 HONE_INLINE void hone_report_options_init(hone_report_options *o) {
     hone_report_options_init_sized(o, sizeof *o);
+}
+HONE_INLINE void hone_make_options_init(hone_make_options *o) {
+    hone_make_options_init_sized(o, sizeof *o);
 }
 
 #endif

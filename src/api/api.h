@@ -21,6 +21,8 @@ struct hone_model {
     hone_value_info *inputs, *outputs;
 };
 
+/* A model without a graph, whose allocator the graph is to be made with. */
+hone_status hn_api_model_create(hone_model **out, hn_error *err);
 void hn_api_model_unref(hone_model *m);
 /* What every way of making or changing a model ends with: verifies, infers and describes it. */
 hone_status hn_api_model_complete(hone_model *m, hn_error *err);

@@ -14,7 +14,7 @@
 #include "ops/infer.h"
 #include "passes/set_dim.h"
 
-static hone_status create(hone_model **out, hn_error *err) {
+hone_status hn_api_model_create(hone_model **out, hn_error *err) {
     hone_model *m = hn_alloc_zero(hn_allocator_default(), sizeof *m, HN_MEM_MODEL);
     if (m == NULL) return HN_NOMEM(err);
     atomic_init(&m->refs, 1);
@@ -128,7 +128,7 @@ hone_status hone_model_load(hone_model **out, const char *path, const hone_load_
     HN_TRY(HN_TAKE_OPTIONS(load, &o, options, err));
     int64_t begun = hn_clock_ns();
     hone_model *m;
-    HN_TRY(create(&m, err));
+    HN_TRY(hn_api_model_create(&m, err));
     hone_status status =
         hn_onnx_load(&m->ir, path, &(hn_onnx_options){.no_mmap = o.no_mmap}, &m->alloc, err);
     if (status == HONE_OK) {
@@ -140,7 +140,7 @@ hone_status hone_model_load(hone_model **out, const char *path, const hone_load_
 
 hone_status hn_api_model_adopt(hn_model *ir, hone_model **out, hn_error *err) {
     hone_model *m;
-    hone_status status = create(&m, err);
+    hone_status status = hn_api_model_create(&m, err);
     if (status != HONE_OK) {
         hn_model_destroy(ir);
         return status;
@@ -170,7 +170,7 @@ hone_status hone_model_load_memory(hone_model **out, const void *data, size_t by
     int64_t begun = hn_clock_ns();
     hone_model *m;
     hn_file *file = NULL;
-    HN_TRY(create(&m, err));
+    HN_TRY(hn_api_model_create(&m, err));
     hone_status status = copy_file(&file, data, bytes, &m->alloc, err);
     if (status == HONE_OK) status = hn_onnx_load_memory(&m->ir, file, NULL, &m->alloc, err);
     hn_file_unref(file);
@@ -181,7 +181,7 @@ hone_status hone_model_load_memory(hone_model **out, const void *data, size_t by
 hone_status hone_model_load_text(hone_model **out, const char *text, hone_error *err) {
     int64_t begun = hn_clock_ns();
     hone_model *m;
-    HN_TRY(create(&m, err));
+    HN_TRY(hn_api_model_create(&m, err));
     hone_status status = hn_text_parse(&m->ir, text, strlen(text), NULL, &m->alloc, err);
     if (status == HONE_OK) {
         m->ir->file_bytes = (int64_t)strlen(text);

@@ -111,6 +111,9 @@ static void options(void) {
     INIT(profile);
     INIT(optimize);
     INIT(report);
+#ifdef HONE_SIZED_H /* hone.h of version 0.1 makes no models */
+    INIT(make);
+#endif
     hone_quantize_options q;
     hone_quantize_options_init(&q);
     printf("options: %s %lld %lld %g\n", q.type, (long long)q.group, (long long)q.samples,
@@ -157,6 +160,11 @@ static void tables(void) {
         WHOLE(t);
         GUARDED(hone_param_info, p);
         if (hone_transform_param_at(i, 0, &p.v, &error) == HONE_OK) WHOLE(p);
+    }
+    for (size_t i = 0; i < hone_n_architectures(); i++) {
+        GUARDED(hone_architecture_info, a);
+        MUST(hone_architecture(i, &a.v, &error));
+        WHOLE(a);
     }
 #endif
 }

@@ -1,0 +1,59 @@
+"""hone make: every architecture passes ONNX's checker and gives the same answers in ONNX Runtime as in hone."""
+import os
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from test_models import HONE, error
+
+pytestmark = pytest.mark.skipif(not os.path.exists(HONE), reason="the hone program is not built")
+
+SIZES = {"N": 2, "S": 7}
+# Settings that keep the largest ones small.
+SMALL = {"resnet110": ["n=2"]}
+
+
+def architectures():
+    if not os.path.exists(HONE):
+        return []
+    lines = subprocess.run([HONE, "make", "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line.split()[0] for line in lines[2:]]
+
+
+def feeds(session):
+    rng = np.random.default_rng(1)
+    made = {}
+    for i in session.get_inputs():
+        shape = [SIZES.get(d, d) for d in i.shape]
+        if i.name == "attention_mask":
+            made[i.name] = (np.arange(shape[1]) < np.array([[7], [4]])).astype(np.int64)
+        elif i.type == "tensor(int64)":
+            made[i.name] = rng.integers(0, 100, shape)
+        else:
+            made[i.name] = rng.standard_normal(shape).astype(np.float32)
+    return made
+
+
+@pytest.mark.parametrize("name", architectures())
+def test_same_answers(name, tmp_path):
+    path = str(tmp_path / "m.onnx")
+    done = subprocess.run([HONE, "make", name, *SMALL.get(name, []), "-o", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    onnx.checker.check_model(path, full_check=True)
+    model = onnx.load(path)
+    assert [o.version for o in model.opset_import] == [17]
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    given = feeds(session)
+    (want,) = session.run(["logits"], given)
+    words = [HONE, "run", path, "-q", "-o", str(tmp_path)]
+    for key, value in given.items():
+        np.save(tmp_path / f"{key}.npy", value)
+        words += ["--in", f"{key}={tmp_path}/{key}.npy"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    found = np.load(tmp_path / "logits.npy")
+    assert found.shape == want.shape
+    assert want.std() > 1e-4  # an answer that says something
+    assert error(found, want) <= 1e-4
