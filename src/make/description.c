@@ -96,19 +96,16 @@ static hone_status read_line(hn_description *d, size_t at, size_t end, hn_line *
         return hn_description_fail(d, at, HONE_E_FORMAT, err,
                                    "a line begins with the name of a layer or a block");
     l->word = (hn_str){text + at, to - at};
+    l->at = at;
     l->rest = skip_space(text, to, end);
     l->kind = kind_of(l->word);
-    if (l->label.n > 0 && l->kind != HN_LINE_LAYER)
+    if (l->label.n > 0 && l->kind != HN_LINE_LAYER && l->kind != HN_LINE_APPLY)
         return hn_description_fail(d, at, HONE_E_FORMAT, err, "'%.*s' takes no name",
                                    (int)l->word.n, l->word.p);
     return HONE_OK;
 }
 
 /* ---- what closes what ---- */
-
-static size_t place(const hn_description *d, const hn_line *l) {
-    return (size_t)(l->word.p - d->text);
-}
 
 /* Links line i into the lines that are open; *depth of them are. */
 static hone_status nest(hn_description *d, int i, int *open, int *depth, hn_error *err) {
@@ -118,19 +115,18 @@ static hone_status nest(hn_description *d, int i, int *open, int *depth, hn_erro
                                                        : HN_LINE_EMPTY;
     bool declares = hn_line_declares(l) || l->kind == HN_LINE_BLOCK;
     if (declares && outer != NULL)
-        return hn_description_fail(d, place(d, l), HONE_E_FORMAT, err,
+        return hn_description_fail(d, l->at, HONE_E_FORMAT, err,
                                    "'%s' stands inside '%s', wanted outside of all others",
                                    keywords[l->kind].word, keywords[outer->kind].word);
     if (first != HN_LINE_EMPTY) {
         if (outer == NULL || outer->kind != first || outer->second >= 0)
-            return hn_description_fail(d, place(d, l), HONE_E_FORMAT, err,
-                                       "'%s' without '%s' before it", keywords[l->kind].word,
-                                       keywords[first].word);
+            return hn_description_fail(d, l->at, HONE_E_FORMAT, err, "'%s' without '%s' before it",
+                                       keywords[l->kind].word, keywords[first].word);
         outer->second = i;
     }
     if (l->kind == HN_LINE_END) {
         if (outer == NULL)
-            return hn_description_fail(d, place(d, l), HONE_E_FORMAT, err,
+            return hn_description_fail(d, l->at, HONE_E_FORMAT, err,
                                        "'end' closes nothing: nothing is open");
         outer->close = i;
         if (outer->second < 0) outer->second = i;
@@ -139,8 +135,8 @@ static hone_status nest(hn_description *d, int i, int *open, int *depth, hn_erro
     if (l->kind == HN_LINE_EMPTY || l->kind == HN_LINE_LAYER || !keywords[l->kind].opens)
         return HONE_OK;
     if (*depth == HN_DESCRIPTION_DEPTH)
-        return hn_description_fail(d, place(d, l), HONE_E_LIMIT, err,
-                                   "more than %d lines are open here", HN_DESCRIPTION_DEPTH);
+        return hn_description_fail(d, l->at, HONE_E_LIMIT, err, "more than %d lines are open here",
+                                   HN_DESCRIPTION_DEPTH);
     l->second = l->close = -1;
     open[(*depth)++] = i;
     return HONE_OK;
@@ -191,6 +187,6 @@ hone_status hn_description_read(hn_description *d, const char *name, const char 
     }
     if (depth == 0) return HONE_OK;
     const hn_line *l = &d->lines[open[depth - 1]];
-    return hn_description_fail(d, place(d, l), HONE_E_FORMAT, err, "'%s' has no 'end'",
+    return hn_description_fail(d, l->at, HONE_E_FORMAT, err, "'%s' has no 'end'",
                                keywords[l->kind].word);
 }

@@ -27,6 +27,7 @@
     X(CHOICE, "choice", false)     \
     X(LET, "let", false)           \
     X(REQUIRE, "require", false)   \
+    X(APPLY, "apply", false)       \
     X(INIT, "init", false)         \
     X(BLOCK, "block", true)        \
     X(REPEAT, "repeat", true)      \
@@ -47,9 +48,9 @@ typedef enum hn_line_kind {
 
 typedef struct hn_line {
     hn_line_kind kind;
-    hn_str label;     /* before the colon; n 0: there is none */
-    hn_str word;      /* that the line begins with */
-    size_t rest, end; /* offsets of what follows the word, and of the end of the line */
+    hn_str label;         /* before the colon; n 0: there is none */
+    hn_str word;          /* that the line begins with */
+    size_t at, rest, end; /* offsets of the word, of what follows it, and of the end of the line */
     /* Of a line that opens others: the line that begins its second part (`else`, `shortcut`), or
      * that of its `end` where it has none; and that of its `end`. */
     int second, close;

@@ -5,6 +5,7 @@
 
 #include "base/decimal.h"
 #include "ir/text.h"
+#include "make/layer.h"
 
 /* How deep parentheses, functions and signs may be nested. */
 enum { DEPTH = 64 };
@@ -175,6 +176,11 @@ static hone_status name_value(hn_reader *r, double *out) {
     if (indexed || status != HONE_OK) return status;
     if (v == NULL && hn_is_word(name, "in")) {
         *out = r->scope->in;
+        return HONE_OK;
+    }
+    int layer = v == NULL ? hn_layer_number(name) : -1;
+    if (layer >= 0) {
+        *out = layer;
         return HONE_OK;
     }
     if (v == NULL)

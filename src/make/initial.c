@@ -3,8 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/least.h"
 #include "base/sha256.h"
+#include "ops/random.h"
 
 #define HN_INITIAL(name, distribution, number, value, help) \
     static double name##_scale(hn_fans f) {                 \
@@ -49,18 +50,33 @@ static hn_rng generator(uint64_t seed, const char *name) {
     return rng;
 }
 
-static double draw(hn_rng *rng, hn_distribution d) {
-    if (d == HN_DISTRIBUTION_CONSTANT) return 1;
-    if (d == HN_DISTRIBUTION_UNIFORM) return 2 * hn_rng_f64(rng) - 1;
-    double x = hn_rng_normal(rng);
-    while (d == HN_DISTRIBUTION_TRUNCATED && fabs(x) > 2) x = hn_rng_normal(rng);
-    return x;
+/* The next numbers of the distribution with scale 1, at most HN_RANDOM_BLOCK; how many. */
+static int draw(hn_rng *rng, hn_distribution d, double *v) {
+    if (d == HN_DISTRIBUTION_CONSTANT) {
+        for (int i = 0; i < HN_RANDOM_BLOCK; i++) v[i] = 1;
+        return HN_RANDOM_BLOCK;
+    }
+    if (d == HN_DISTRIBUTION_UNIFORM) {
+        hn_random_uniforms(rng, v, HN_RANDOM_BLOCK);
+        for (int i = 0; i < HN_RANDOM_BLOCK; i++) v[i] = 2 * v[i] - 1;
+        return HN_RANDOM_BLOCK;
+    }
+    hn_random_normals(rng, v);
+    if (d == HN_DISTRIBUTION_NORMAL) return HN_RANDOM_BLOCK;
+    int kept = 0;
+    for (int i = 0; i < HN_RANDOM_BLOCK; i++)
+        if (fabs(v[i]) <= 2) v[kept++] = v[i];
+    return kept;
 }
 
 void hn_initial_fill(const hn_initial *how, hn_fans f, uint64_t seed, const char *name,
                      hn_tensor *t) {
-    double scale = how->def->number ? how->number : how->def->scale(f);
+    double scale = how->def->number ? how->number : how->def->scale(f), v[HN_RANDOM_BLOCK];
     hn_rng rng = generator(seed, name);
-    float *v = t->data;
-    for (int64_t i = 0; i < t->n; i++) v[i] = (float)(scale * draw(&rng, how->def->distribution));
+    float *out = t->data;
+    for (int64_t at = 0; at < t->n;) {
+        int64_t n = hn_least(draw(&rng, how->def->distribution, v), t->n - at);
+        for (int64_t i = 0; i < n; i++) out[at + i] = (float)(scale * v[i]);
+        at += n;
+    }
 }

@@ -27,10 +27,6 @@ typedef struct run {
 
 static hone_status lines(run *r, const hn_description *d, int from, int to);
 
-static size_t place(const hn_description *d, const hn_line *l) {
-    return (size_t)(l->word.p - d->text);
-}
-
 static hn_reader reader_of(run *r, const hn_description *d, const hn_line *l) {
     r->scope.in = (double)r->m->flow.channels;
     return (hn_reader){.d = d, .at = l->rest, .end = l->end, .scope = &r->scope, .err = r->err};
@@ -99,8 +95,8 @@ static hone_status name_of(run *r, const hn_description *d, const hn_line *l, hn
     }
     size_t bytes = strlen(r->prefix) + strlen(own);
     if (bytes > HN_MAKE_NAME)
-        return hn_description_fail(d, place(d, l), HONE_E_LIMIT, r->err,
-                                   "a name of more than %d letters", HN_MAKE_NAME);
+        return hn_description_fail(d, l->at, HONE_E_LIMIT, r->err, "a name of more than %d letters",
+                                   HN_MAKE_NAME);
     char *name = hn_arena_array(r->arena, bytes + 1, 1);
     if (name == NULL) return HN_NOMEM(r->err);
     snprintf(name, bytes + 1, "%s%s", r->prefix, own);
@@ -202,12 +198,24 @@ static hone_status make_layer(run *r, const hn_description *d, const hn_line *l,
     HN_TRY(check_arguments(r, d, l, of, &a));
     if ((of->takes & r->m->flow.kind) == 0)
         return hn_description_fail(
-            d, place(d, l), HONE_E_FORMAT, r->err, "%s takes %s, found %s", of->name,
+            d, l->at, HONE_E_FORMAT, r->err, "%s takes %s, found %s", of->name,
             flow_name(of->takes),
             r->m->flow.kind == HN_FLOW_NONE ? "no input before it" : flow_name(r->m->flow.kind));
     hn_str word = hn_is_word(l->word, "linear") ? (hn_str){"fc", 2} : l->word;
     HN_TRY(name_of(r, d, l, word, &r->m->at));
-    return hn_description_placed(d, place(d, l), of->make(r->m, a.v), r->err);
+    return hn_description_placed(d, l->at, of->make(r->m, a.v), r->err);
+}
+
+/* The layer that an argument of a block names, which has no arguments of its own. */
+static hone_status apply(run *r, const hn_description *d, const hn_line *l) {
+    hn_reader in = reader_of(r, d, l);
+    int64_t i;
+    HN_TRY(hn_expression_whole(&in, "the number of a layer", 0, hn_n_layers - 1, &i));
+    HN_TRY(hn_reader_end(&in));
+    hn_line as = *l;
+    as.word = (hn_str){hn_layers[i]->name, strlen(hn_layers[i]->name)};
+    as.rest = l->end;
+    return make_layer(r, d, &as, hn_layers[i]);
 }
 
 /* ---- blocks ---- */
@@ -260,7 +268,7 @@ static hone_status call_block(run *r, const hn_description *d, const hn_line *l,
     for (int i = 0; i < a.n; i++)
         if (!a.given[i] && !has_default[i]) return missing(r, d, l, a.name[i]);
     if (r->calls == HN_MAKE_CALLS)
-        return hn_description_fail(d, place(d, l), HONE_E_LIMIT, r->err,
+        return hn_description_fail(d, l->at, HONE_E_LIMIT, r->err,
                                    "more than %d blocks call one another", HN_MAKE_CALLS);
     const char *name, *prefix = r->prefix;
     HN_TRY(name_of(r, d, l, l->word, &name));
@@ -282,7 +290,7 @@ static hone_status call_block(run *r, const hn_description *d, const hn_line *l,
     r->calls--;
     if (status == HONE_OK || status == HONE_E_NOMEM) return status;
     hn_error_context(r->err, "in '%.*s'", hn_shown(l->word), l->word.p);
-    return hn_description_placed(d, place(d, l), status, r->err);
+    return hn_description_placed(d, l->at, status, r->err);
 }
 
 static hone_status no_such_layer(run *r, const hn_description *d, const hn_line *l) {
@@ -291,7 +299,7 @@ static hone_status no_such_layer(run *r, const hn_description *d, const hn_line 
         hn_words_add(&list, (hn_str){hn_layers[i]->name, strlen(hn_layers[i]->name)});
     for (int i = 0; i < r->common->n_blocks; i++) hn_words_add(&list, r->common->blocks[i].name);
     for (int i = 0; i < r->main->n_blocks; i++) hn_words_add(&list, r->main->blocks[i].name);
-    return hn_description_fail(d, place(d, l), HONE_E_FORMAT, r->err,
+    return hn_description_fail(d, l->at, HONE_E_FORMAT, r->err,
                                "found '%.*s', wanted a layer or block: %s", hn_shown(l->word),
                                l->word.p, list.text);
 }
@@ -299,8 +307,8 @@ static hone_status no_such_layer(run *r, const hn_description *d, const hn_line 
 static hone_status layer_or_block(run *r, const hn_description *d, const hn_line *l) {
     const hn_description *owner = r->main;
     const hn_line *block = hn_description_block(owner, l->word);
-    const hn_layer *of = block == NULL ? hn_layer_find(l->word) : NULL;
-    if (of != NULL) return make_layer(r, d, l, of);
+    int layer = block == NULL ? hn_layer_number(l->word) : -1;
+    if (layer >= 0) return make_layer(r, d, l, hn_layers[layer]);
     if (block == NULL) {
         owner = r->common;
         block = hn_description_block(owner, l->word);
@@ -364,33 +372,37 @@ static hone_status cannot_join(run *r, const hn_description *d, const hn_line *l
     char first[96], second[96];
     flow_text(a, first);
     flow_text(b, second);
-    return hn_description_fail(d, place(d, l), HONE_E_SHAPE, r->err,
+    return hn_description_fail(d, l->at, HONE_E_SHAPE, r->err,
                                "the lines make %s, which cannot be %s %s", first, how, second);
 }
 
 /* Joins two values into one, by a node named after its operator. */
 static hone_status join(run *r, const hn_description *d, const hn_line *l, const char *op,
                         const char *word, hn_value *a, hn_value *b) {
-    hn_line unnamed = {.word = l->word};
+    hn_line unnamed = {.word = l->word, .at = l->at};
     HN_TRY(name_of(r, d, &unnamed, (hn_str){word, strlen(word)}, &r->m->at));
-    return hn_description_placed(d, place(d, l),
+    return hn_description_placed(d, l->at,
                                  HN_MAKE_OP(r->m, op, NULL, NULL, &r->m->flow.value, a, b), r->err);
 }
 
 static hone_status needs_input(run *r, const hn_description *d, const hn_line *l) {
     if ((r->m->flow.kind & HN_FLOW_ANY) != 0) return HONE_OK;
-    return hn_description_fail(d, place(d, l), HONE_E_FORMAT, r->err,
+    return hn_description_fail(d, l->at, HONE_E_FORMAT, r->err,
                                "'%.*s' needs an input before it: image, vector or tokens",
                                hn_shown(l->word), l->word.p);
 }
 
-/* y = lines (x) + second part (x), or + x */
+/* y = lines (x) + second part (x), or + x; where a condition is 0, y = lines (x). */
 static hone_status residual(run *r, const hn_description *d, int i) {
     const hn_line *l = &d->lines[i];
+    hn_reader in = reader_of(r, d, l);
+    double added = 1;
     HN_TRY(needs_input(r, d, l));
-    HN_TRY(hn_reader_end(&(hn_reader){.d = d, .at = l->rest, .end = l->end, .err = r->err}));
+    if (in.at < in.end) HN_TRY(hn_expression(&in, &added));
+    HN_TRY(hn_reader_end(&in));
     hn_flow x = r->m->flow, body;
     HN_TRY(lines(r, d, i + 1, l->second));
+    if (added == 0) return HONE_OK;
     body = r->m->flow;
     r->m->flow = x;
     if (l->second < l->close) HN_TRY(lines(r, d, l->second + 1, l->close));
@@ -424,7 +436,7 @@ static hone_status let(run *r, const hn_description *d, const hn_line *l) {
     if (!hn_reader_accept(&in, "=")) return hn_reader_unexpected(&in, "'='");
     HN_TRY(hn_expression(&in, &v));
     HN_TRY(hn_reader_end(&in));
-    return hn_description_placed(d, place(d, l), add_variable(r, name, v), r->err);
+    return hn_description_placed(d, l->at, add_variable(r, name, v), r->err);
 }
 
 /* Settings that a description cannot be made with are refused in its own words. */
@@ -435,9 +447,8 @@ static hone_status require(run *r, const hn_description *d, const hn_line *l) {
     HN_TRY(hn_reader_end(&in));
     if (v != 0) return HONE_OK;
     hn_str text = {d->text + l->rest, l->end - l->rest};
-    return hn_description_fail(d, place(d, l), r->settings->n > 0 ? HONE_E_ARG : HONE_E_FORMAT,
-                               r->err, "this model needs %.*s", (int)(text.n < 200 ? text.n : 200),
-                               text.p);
+    return hn_description_fail(d, l->at, r->settings->n > 0 ? HONE_E_ARG : HONE_E_FORMAT, r->err,
+                               "this model needs %.*s", (int)(text.n < 200 ? text.n : 200), text.p);
 }
 
 static const char *const kind_words[] = {
@@ -476,7 +487,7 @@ static hone_status line(run *r, const hn_description *d, int i) {
     const hn_line *l = &d->lines[i];
     hn_declared declared;
     if (++r->steps > HN_MAKE_STEPS)
-        return hn_description_fail(d, place(d, l), HONE_E_LIMIT, r->err,
+        return hn_description_fail(d, l->at, HONE_E_LIMIT, r->err,
                                    "more than %d lines are carried out", HN_MAKE_STEPS);
     switch (l->kind) {
         case HN_LINE_NUMBER:
@@ -486,6 +497,7 @@ static hone_status line(run *r, const hn_description *d, int i) {
             return hn_declare(&declared, &r->scope, d, l, r->settings, r->arena, r->err);
         case HN_LINE_LET: return let(r, d, l);
         case HN_LINE_REQUIRE: return require(r, d, l);
+        case HN_LINE_APPLY: return apply(r, d, l);
         case HN_LINE_INIT: return initial(r, d, l);
         case HN_LINE_REPEAT: return repeat(r, d, i);
         case HN_LINE_IF: return branch(r, d, i);

@@ -12,11 +12,11 @@ const hn_layer *const hn_layers[] = {
 };
 const int hn_n_layers = sizeof hn_layers / sizeof *hn_layers;
 
-const hn_layer *hn_layer_find(hn_str name) {
+int hn_layer_number(hn_str name) {
     for (int i = 0; i < hn_n_layers; i++)
         if (strlen(hn_layers[i]->name) == name.n && memcmp(hn_layers[i]->name, name.p, name.n) == 0)
-            return hn_layers[i];
-    return NULL;
+            return i;
+    return -1;
 }
 
 /* Names are cut here: longer ones would be taken twice, which is an error by itself. */

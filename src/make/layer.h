@@ -122,7 +122,8 @@ typedef struct hn_layer {
 #undef HN_LAYER
 extern const hn_layer *const hn_layers[];
 extern const int hn_n_layers;
-const hn_layer *hn_layer_find(hn_str name); /* NULL: there is none */
+/* The place in the table; -1: there is none of that name. */
+int hn_layer_number(hn_str name);
 
 /* Sizes that parameters of layers may have: channels or tokens, and sides of an image. */
 #define HN_MAKE_CHANNELS 16777216

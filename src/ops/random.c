@@ -3,6 +3,8 @@
  * on every machine, though not those of another runtime.
  *
  * Numbers are made a block at a time, in loops of a fixed length that compilers make vectors of. */
+#include "ops/random.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -52,10 +54,9 @@ static hn_rng *generator(const hn_eval *e, hn_rng *own) {
     return own;
 }
 
-enum { BLOCK = 512 };
+enum { BLOCK = HN_RANDOM_BLOCK };
 
-/* The next n, at most BLOCK, numbers of hn_rng_f64. */
-static void draw_uniform(hn_rng *rng, double *u, int64_t n) {
+void hn_random_uniforms(hn_rng *rng, double *u, int64_t n) {
     uint64_t words[BLOCK];
     hn_rng_u64_n(rng, words, n);
     for (int64_t i = 0; i < n; i++) u[i] = (double)(int64_t)(words[i] >> 11) * 0x1p-53;
@@ -69,7 +70,7 @@ static hone_status uniform(hn_eval *e, hn_error *err) {
     double u[BLOCK];
     for (int64_t at = 0; at < y->n; at += BLOCK) {
         int64_t n = hn_least(BLOCK, y->n - at);
-        draw_uniform(rng, u, n);
+        hn_random_uniforms(rng, u, n);
         for (int i = 0; i < BLOCK; i++) u[i] = low + (high - low) * u[i];
         hn_store_f64_n(y->dtype, y->data, at, n, u);
     }
@@ -114,7 +115,7 @@ static inline double ln(double v) {
 /* BLOCK numbers of N(0, 1) by the method of Box and Muller: a pair of words gives a point whose
  * radius is sqrt(-2 ln u), u uniform in (0, 1]. Its direction is one of the right half-plane, and a
  * bit says whether it is turned around. */
-static void draw_normal(hn_rng *rng, double *v) {
+void hn_random_normals(hn_rng *rng, double *v) {
     enum { PAIRS = BLOCK / 2 };
     uint64_t words[BLOCK];
     hn_rng_u64_n(rng, words, BLOCK);
@@ -134,7 +135,7 @@ static hone_status normal(hn_eval *e, hn_error *err) {
     hn_tensor *y = e->out[0];
     double v[BLOCK];
     for (int64_t at = 0; at < y->n; at += BLOCK) {
-        draw_normal(rng, v);
+        hn_random_normals(rng, v);
         for (int i = 0; i < BLOCK; i++) v[i] = mean + scale * v[i];
         hn_store_f64_n(y->dtype, y->data, at, hn_least(BLOCK, y->n - at), v);
     }
@@ -149,7 +150,7 @@ static hone_status bernoulli(hn_eval *e, hn_error *err) {
     double u[BLOCK], p[BLOCK] = {0};
     for (int64_t at = 0; at < y->n; at += BLOCK) {
         int64_t n = hn_least(BLOCK, y->n - at);
-        draw_uniform(rng, u, n);
+        hn_random_uniforms(rng, u, n);
         hn_load_f64_n(x->dtype, x->data, at, n, p);
         for (int i = 0; i < BLOCK; i++) u[i] = u[i] < p[i] ? 1 : 0;
         hn_store_f64_n(y->dtype, y->data, at, n, u);

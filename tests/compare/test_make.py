@@ -12,8 +12,15 @@ from test_models import HONE, error
 pytestmark = pytest.mark.skipif(not os.path.exists(HONE), reason="the hone program is not built")
 
 SIZES = {"N": 2, "S": 7}
-# Settings that keep the largest ones small.
-SMALL = {"resnet110": ["n=2"]}
+
+
+def small(name):
+    """Settings that keep a model small; its layers stay."""
+    if name.startswith(("vit", "bert", "minilm")):
+        return ["layers=2", "width=0.5"] + (["resolution=32", "patch=8"] if "vit" in name else ["vocab=200"])
+    if name in ("resnet18", "resnet34", "resnet50") or name.startswith(("mobilenet", "efficientnet")):
+        return ["resolution=32", "width=0.5", "depth=0.5"]
+    return ["n=2"] if name == "resnet110" else []
 
 
 def architectures():
@@ -40,7 +47,7 @@ def feeds(session):
 @pytest.mark.parametrize("name", architectures())
 def test_same_answers(name, tmp_path):
     path = str(tmp_path / "m.onnx")
-    done = subprocess.run([HONE, "make", name, *SMALL.get(name, []), "-o", path], capture_output=True, text=True)
+    done = subprocess.run([HONE, "make", name, *small(name), "-o", path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     onnx.checker.check_model(path, full_check=True)
     model = onnx.load(path)
@@ -55,5 +62,5 @@ def test_same_answers(name, tmp_path):
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     found = np.load(tmp_path / "logits.npy")
     assert found.shape == want.shape
-    assert want.std() > 1e-4  # an answer that says something
+    assert want.std() > 0.05 * abs(want).max() > 0  # an answer that says something
     assert error(found, want) <= 1e-4

@@ -198,6 +198,8 @@ static void wrong_texts(void **state) {
         {"init conf zeros\n", HONE_E_FORMAT, "text:1:6: found 'conf', wanted conv, linear"},
         {"init conv zero\n", HONE_E_FORMAT, "text:1:11: found 'zero', wanted zeros, ones"},
         {"init conv normal\n", HONE_E_FORMAT, "found the end of the line, wanted a number"},
+        {"vector 4\napply 1000\n", HONE_E_FORMAT, "text:2:7: the number of a layer is 1000"},
+        {"vector 4\napply linear\n", HONE_E_FORMAT, "text:2:13: linear needs out"},
         {"vector 4\n\xff\n", HONE_E_FORMAT, "text:2:1: a line begins with the name of a layer"},
         {"block a\na\nend\nvector 4\na\n", HONE_E_LIMIT, "more than 16 blocks call one another"},
         {"vector 4\nrepeat 100000\nrepeat 100000\nrelu\nend\nend\n", HONE_E_LIMIT,

@@ -90,3 +90,14 @@ const char *made_output(const hn_model *m) {
              hn_shape_text(&v->type.shape, shape, sizeof shape));
     return text;
 }
+
+void made_counts(const char *name, const char *settings, int64_t params, int64_t macs,
+                 const char *output) {
+    hn_model *m = made_architecture(name, settings);
+    int64_t found = made_params(m), found_macs = made_macs(m);
+    if (found != params || found_macs != macs)
+        fail_msg("%s %s: %lld parameters and %lld MACs, expected %lld and %lld", name, settings,
+                 (long long)found, (long long)found_macs, (long long)params, (long long)macs);
+    assert_string_equal(made_output(m), output);
+    hn_model_destroy(m);
+}

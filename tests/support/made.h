@@ -16,5 +16,8 @@ int64_t made_params(const hn_model *m);
 int64_t made_macs(hn_model *m);
 /* The type of the output as "f32[N, 10]". */
 const char *made_output(const hn_model *m);
+/* The architecture with these settings has all three. */
+void made_counts(const char *name, const char *settings, int64_t params, int64_t macs,
+                 const char *output);
 
 #endif
