@@ -98,6 +98,14 @@ hone_status hn_make_scalar(hn_maker *m, float v, hn_value **out) {
     return shared(m, name, t, out);
 }
 
+hone_status hn_make_index(hn_maker *m, int64_t v, hn_value **out) {
+    char name[64];
+    hn_tensor *t;
+    snprintf(name, sizeof name, "index.%lld", (long long)v);
+    HN_TRY(hn_tensor_from_s64(&t, m->model->alloc, HONE_DTYPE_S64, 0, NULL, &v, m->err));
+    return shared(m, name, t, out);
+}
+
 hone_status hn_make_integers(hn_maker *m, const int64_t *v, int n, hn_value **out) {
     char name[256] = "integers";
     hn_tensor *t;

@@ -78,6 +78,7 @@ hone_status hn_make_param(hn_maker *m, const char *part, hn_initial_kind kind, i
 hone_status hn_make_param_of(hn_maker *m, const char *part, int64_t n, double v, hn_value **out);
 /* Numbers that are no parameters. Equal ones are one value. */
 hone_status hn_make_scalar(hn_maker *m, float v, hn_value **out);
+hone_status hn_make_index(hn_maker *m, int64_t v, hn_value **out); /* an integer without axes */
 hone_status hn_make_integers(hn_maker *m, const int64_t *v, int n, hn_value **out);
 #define HN_MAKE_INTEGERS(m, out, ...)                     \
     hn_make_integers((m), (const int64_t[]){__VA_ARGS__}, \

@@ -69,13 +69,13 @@ const hn_layer hn_layer_classtoken = {
 
 /* The first of the rows, as many as the input has tokens. */
 static hone_status rows_of_input(hn_maker *m, hn_value *rows, hn_value **out) {
-    hn_value *zero, *length;
-    hn_node *n;
-    HN_TRY(HN_MAKE_OP(m, "Shape", "length", &n, &length, m->ids));
-    HN_TRY(hn_node_set_i(n, "start", 1, m->err));
-    HN_TRY(hn_node_set_i(n, "end", 2, m->err));
-    HN_TRY(HN_MAKE_INTEGERS(m, &zero, 0));
-    return HN_MAKE_OP(m, "Slice", "rows", NULL, out, rows, zero, length, zero);
+    hn_value *zero, *one, *length, *places;
+    HN_TRY(hn_make_index(m, 0, &zero));
+    HN_TRY(hn_make_index(m, 1, &one));
+    HN_TRY(HN_MAKE_OP(m, "Shape", "shape", NULL, &length, m->ids));
+    HN_TRY(HN_MAKE_OP(m, "Gather", "length", NULL, &length, length, one));
+    HN_TRY(HN_MAKE_OP(m, "Range", "places", NULL, &places, zero, length, one));
+    return HN_MAKE_OP(m, "Gather", "rows", NULL, out, rows, places);
 }
 
 /* A learned vector for each place. */
@@ -101,11 +101,10 @@ const hn_layer hn_layer_position = {
 
 /* The learned vector of the first of several kinds of tokens, which all tokens are taken to be of. */
 static hone_status type(hn_maker *m, const double *v) {
-    hn_value *rows, *zero, *one, *y;
+    hn_value *rows, *zero, *y;
     HN_TRY(table(m, "weight", 2, (int64_t[]){(int64_t)v[0], m->flow.channels}, &rows));
-    HN_TRY(HN_MAKE_INTEGERS(m, &zero, 0));
-    HN_TRY(HN_MAKE_INTEGERS(m, &one, 1));
-    HN_TRY(HN_MAKE_OP(m, "Slice", "first", NULL, &y, rows, zero, one, zero));
+    HN_TRY(hn_make_index(m, 0, &zero));
+    HN_TRY(HN_MAKE_OP(m, "Gather", "first", NULL, &y, rows, zero));
     return HN_MAKE_OP(m, "Add", NULL, NULL, &m->flow.value, m->flow.value, y);
 }
 
@@ -124,12 +123,11 @@ static void to_vector(hn_maker *m, hn_value *y) {
 
 static hone_status first(hn_maker *m, const double *v) {
     (void)v;
-    hn_value *zero, *one, *axis, *y;
-    HN_TRY(HN_MAKE_INTEGERS(m, &zero, 0));
-    HN_TRY(HN_MAKE_INTEGERS(m, &one, 1));
-    axis = one;
-    HN_TRY(HN_MAKE_OP(m, "Slice", "slice", NULL, &y, m->flow.value, zero, one, axis));
-    HN_TRY(HN_MAKE_OP(m, "Squeeze", NULL, NULL, &y, y, axis));
+    hn_value *zero, *y;
+    hn_node *n;
+    HN_TRY(hn_make_index(m, 0, &zero));
+    HN_TRY(HN_MAKE_OP(m, "Gather", NULL, &n, &y, m->flow.value, zero));
+    HN_TRY(hn_node_set_i(n, "axis", 1, m->err));
     to_vector(m, y);
     return HONE_OK;
 }

@@ -20,4 +20,4 @@ hone make own.txt classes=4 -o own.onnx
 hone make --from own.txt -o own.onnx
 hone inspect own.onnx --top 0
 hone run own.onnx --fill random -o out -q
-hone make --list
+hone make --list | head -n 6
