@@ -105,13 +105,21 @@ hone_status hn_make_describe(char **out, const char *name, const char *text, siz
 
 /* ---- the model ---- */
 
+/* The name of a file without its folder and ending: where it lies must not change the model. */
+static const char *graph_name(hn_arena *arena, const char *name) {
+    const char *slash = strrchr(name, '/'), *own = slash != NULL ? slash + 1 : name;
+    const char *dot = strrchr(own, '.');
+    return hn_arena_strndup(arena, own,
+                            dot != NULL && dot > own ? (size_t)(dot - own) : strlen(own));
+}
+
 static hone_status begin(hn_maker *m, const char *name, hn_error *err) {
     hn_model *model = m->model;
     model->ir_version = IR_VERSION;
     model->producer_name = "hone";
     HN_TRY(hn_model_set_opset(model, "", OPSET, err));
     HN_TRY(hn_graph_create(&m->graph, model, NULL, err));
-    m->graph->name = hn_arena_strdup(&model->arena, name);
+    m->graph->name = graph_name(&model->arena, name);
     if (m->graph->name == NULL) return HN_NOMEM(err);
     const struct {
         const char *how;
@@ -131,7 +139,10 @@ static hone_status finish(hn_maker *m, const char *name, hn_error *err) {
     hn_value *y = m->flow.value;
     HN_CHECK(err, y != NULL && y->producer != NULL, HONE_E_FORMAT,
              "%s: no layer behind an input, wanted at least one", name);
-    if (strcmp(y->name, "logits") != 0) HN_TRY(hn_value_rename(y, "logits", err));
+    const hn_value *taken = hn_graph_value(m->graph, "logits");
+    HN_CHECK(err, taken == NULL || taken == y, HONE_E_FORMAT,
+             "%s: the name 'logits' is for what the last layer makes", name);
+    if (taken == NULL) HN_TRY(hn_value_rename(y, "logits", err));
     HN_TRY(hn_graph_add_output(m->graph, y, err));
     hn_model_bind_ops(m->model);
     return HONE_OK;

@@ -18,6 +18,10 @@ fc: linear classes
 TEXT
 hone make own.txt classes=4 -o own.onnx
 hone make --from own.txt -o own.onnx
+mkdir folder
+cp own.txt folder/own.text
+"$HONE" make folder/own.text -o moved.onnx -q >/dev/null
+cmp own.onnx moved.onnx && echo "where the file lies changes nothing"
 hone inspect own.onnx --top 0
 hone run own.onnx --fill random -o out -q
 hone make --list | head -n 6
