@@ -51,8 +51,8 @@ typedef struct hn_line {
     hn_str label;         /* before the colon; n 0: there is none */
     hn_str word;          /* that the line begins with */
     size_t at, rest, end; /* offsets of the word, of what follows it, and of the end of the line */
-    /* Of a line that opens others: the line that begins its second part (`else`, `shortcut`), or
-     * that of its `end` where it has none; and that of its `end`. */
+    /* Of a line that opens others: the line that begins its second part (`else`, `shortcut`), which is
+     * that of its `end` where there is none; and that of its `end`. Else 0. */
     int second, close;
 } hn_line;
 

@@ -515,9 +515,7 @@ static hone_status lines(run *r, const hn_description *d, int from, int to) {
         const hn_line *l = &d->lines[i];
         if (l->kind == HN_LINE_EMPTY) continue;
         HN_TRY(line(r, d, i));
-        if (l->kind == HN_LINE_BLOCK || l->kind == HN_LINE_REPEAT || l->kind == HN_LINE_IF ||
-            l->kind == HN_LINE_RESIDUAL || l->kind == HN_LINE_GATE)
-            i = l->close;
+        if (l->close > i) i = l->close;
     }
     return HONE_OK;
 }

@@ -25,3 +25,6 @@ cmp own.onnx moved.onnx && echo "where the file lies changes nothing"
 hone inspect own.onnx --top 0
 hone run own.onnx --fill random -o out -q
 hone make --list | head -n 6
+# Compound scaling, which is written into the text.
+"$HONE" make efficientnet-b0 --compound 1 --text | grep -E '^(number (width|depth)|whole resolution)'
+"$HONE" make efficientnet-b0 --compound -1 --resolution 32 --text | grep -E '^(number (width|depth)|whole resolution)'
