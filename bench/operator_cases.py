@@ -92,6 +92,8 @@ for op, (low, high) in UNARY.items():
     add(op, "", lambda k, low=low, high=high: ([real(IMAGE[k], low, high)], {}), opset=22)
 for op in "Abs Ceil Exp Floor Log Neg Reciprocal Relu Round Sigmoid Sign Sqrt Tanh Sin Cos Erf".split():
     add(op, "f64", lambda k: ([real(IMAGE[k], 0.1, 3, F64)], {}))
+for op in "IsInf IsNaN".split():
+    add(op, "f64", lambda k: ([real(IMAGE[k], -3, 3, F64)], {}), opset=20)
 for op in "Abs Neg Sign Relu".split():
     for dtype in (I32, I64):
         add(op, type_name(dtype), lambda k, dtype=dtype: ([whole(IMAGE[k], -99, 99, dtype)], {}))
@@ -145,6 +147,8 @@ add("Add", "f32 both broadcast", lambda k: (
     [real((1, [16, 256, 1024][k], 1)), real((1, 1, [16, 256, 1024][k]))], {}))  # fmt: skip
 for name, exponent in (("2", 2), ("3", 3), ("0.5", 0.5), ("-1", -1), ("1.7", 1.7)):
     add("Pow", name, lambda k, e=exponent: ([real(IMAGE[k], 0.1, 3), Const(F32(e))], {}))
+for name, exponent in (("3", 3), ("1.7", 1.7)):
+    add("Pow", "f64 by " + name, lambda k, e=exponent: ([real(IMAGE[k], 0.1, 3, F64), Const(F64(e))], {}))
 add("Pow", "tensor", lambda k: ([real(IMAGE[k], 0.1, 3), real(IMAGE[k])], {}))
 add("Pow", "i64 by 2", lambda k: ([whole(IMAGE[k], -99, 99), Const(I64(2))], {}))
 for op in "Equal Greater GreaterOrEqual Less LessOrEqual".split():
@@ -163,6 +167,7 @@ for dtype in (U8, U32, U64):
         [whole(IMAGE[k], 0, 99, dtype), Const(dtype(2))], {"direction": "RIGHT"}))  # fmt: skip
 add("Mod", "i64", lambda k: ([whole(IMAGE[k], -99, 99), Const(I64(7))], {}))
 add("Mod", "i32", lambda k: ([whole(IMAGE[k], -99, 99, I32), whole(IMAGE[k], 1, 9, I32)], {}))
+add("Mod", "f64", lambda k: ([real(IMAGE[k], dtype=F64), Const(F64(0.7))], {"fmod": 1}))
 add("Mod", "f32", lambda k: ([real(IMAGE[k]), Const(F32(0.7))], {"fmod": 1}))
 for op in "Max Min Mean Sum".split():
     add(op, "f32", lambda k: ([real(IMAGE[k]), normal(IMAGE[k])], {}))
@@ -197,7 +202,7 @@ for op in "ReduceMax ReduceMean ReduceMin ReduceSum ReduceProd".split():
     for dtype in (I32, I64, F64):
         add(op, f"{type_name(dtype)} last axis", lambda k, dtype=dtype: (
             [whole(TOKENS[k], 0, 2, dtype), ints(-1)], {}), opset=18)  # fmt: skip
-for op in "ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum".split():
+for op in "ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp".split():
     add(op, "f64 last axis", lambda k: ([real(TOKENS[k], 0.1, 3, F64), ints(-1)], {}), opset=18)
 add("ReduceSum", "i64 first axis", lambda k: ([whole(TOKENS[k][1:], 0, 9), ints(0)], {}))
 add("ReduceMax", "u8 last axis", lambda k: ([whole(TOKENS[k], 0, 99, U8), ints(-1)], {}), opset=18)
@@ -207,6 +212,9 @@ for op in "ArgMax ArgMin".split():
     add(op, "channels", lambda k: ([real(IMAGE[k])], {"axis": 1}))
     add(op, "vocabulary", lambda k: ([real((1, [1000, 30522, 128256][k]))], {"axis": -1}))
     add(op, "i32 last axis", lambda k: ([whole(TOKENS[k], 0, 1 << 20, I32)], {"axis": -1}))
+for op in "Softmax LogSoftmax".split():
+    add(op, "f64 last axis", lambda k: ([real(TOKENS[k], dtype=F64)], {"axis": -1}))
+    add(op, "f64 channels", lambda k: ([real(IMAGE[k], dtype=F64)], {"axis": 1}))
 for op in "Softmax LogSoftmax Hardmax".split():
     add(op, "last axis", lambda k: ([real(TOKENS[k])], {"axis": -1}))
     add(op, "channels", lambda k: ([real(IMAGE[k])], {"axis": 1}))
@@ -247,6 +255,13 @@ add("InstanceNormalization", "1 dimension", lambda k: (affine(k, [(1, 8, 200), (
 add("GroupNormalization", "", lambda k: (affine(k), {"num_groups": 8}))
 add("LayerNormalization", "", lambda k: (
     [real(TOKENS[k]), per_channel(TOKENS[k][-1]), per_channel(TOKENS[k][-1])], {"axis": -1}))  # fmt: skip
+add("BatchNormalization", "f64", lambda k: (
+    [real(IMAGE[k], dtype=F64)] + [Const(real((IMAGE[k][1],), 0.5, 1.5, F64)) for _ in range(4)], {}), opset=15)  # fmt: skip
+add("LayerNormalization", "f64", lambda k: (
+    [real(TOKENS[k], dtype=F64)] + [Const(real(TOKENS[k][-1:], 0.5, 1.5, F64)) for _ in range(2)], {"axis": -1}))  # fmt: skip
+add("RMSNormalization", "f64", lambda k: (
+    [real(TOKENS[k], dtype=F64), Const(real(TOKENS[k][-1:], 0.5, 1.5, F64))], {"axis": -1}), opset=23)  # fmt: skip
+add("LpNormalization", "f64 last axis", lambda k: ([real(TOKENS[k], dtype=F64)], {"axis": -1, "p": 2}))
 add("RMSNormalization", "", lambda k: ([real(TOKENS[k]), per_channel(TOKENS[k][-1])], {"axis": -1}), opset=23)
 add("SimplifiedLayerNormalization", "", lambda k: (
     [real(TOKENS[k]), per_channel(TOKENS[k][-1])], {"axis": -1}), types=[1])  # fmt: skip

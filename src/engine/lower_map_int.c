@@ -115,13 +115,35 @@ static hone_status limits(hn_lower *L, const hn_node *n, hn_view *in, hn_error *
     return HONE_OK;
 }
 
-static bool is_square(const hn_node *n) {
+/* The power of a node: by few constant exponents it is another operation, which integers have
+ * too. */
+static hn_map_int_op power(const hn_node *n) {
     const hn_tensor *exponent = hn_node_constant(n, 1);
-    return exponent != NULL && exponent->n == 1 && hn_tensor_f64(exponent, 0) == 2;
+    double by = exponent != NULL && exponent->n == 1 ? hn_tensor_f64(exponent, 0) : 0;
+    bool real = hn_node_input(n, 0)->type.dtype == HONE_DTYPE_F64;
+    return by == 2            ? HN_MAP_INT_SQUARE
+           : by == 3          ? HN_MAP_INT_CUBE
+           : by == -1 && real ? HN_MAP_INT_RECIP
+                              : HN_MAP_INT_POW;
+}
+
+/* The exponents of Pow, as doubles if they are constant. */
+static hone_status exponents(hn_lower *L, const hn_node *n, hn_view *in, hn_error *err) {
+    const hn_tensor *given = hn_node_constant(n, 1);
+    if (given == NULL || in->dtype == HONE_DTYPE_F64) return HONE_OK;
+    hn_view was = *in;
+    hn_tensor *t;
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F64, given->n, &t, in, err));
+    for (int64_t i = 0; i < given->n; i++)
+        hn_store_f64(HONE_DTYPE_F64, t->data, i, hn_tensor_f64(given, i));
+    hn_view flat = *in;
+    hn_view_reshape(&flat, was.rank, was.dims, in);
+    return HONE_OK;
 }
 
 /* The operation of a node: attributes may choose another than the row's. */
 static hn_map_int_op operation(const hn_node *n, const row *r) {
+    if (r->map == HN_MAP_INT_POW) return power(n);
     if (r->map == HN_MAP_INT_MOD && hn_attr_i(n, "fmod") != 0) return HN_MAP_INT_FMOD;
     if (r->map == HN_MAP_INT_SHL && hn_attr_is(n, "direction", "RIGHT")) return HN_MAP_INT_SHR;
     return r->map;
@@ -136,16 +158,55 @@ hone_status hn_lower_map_int(hn_lower *L, const hn_node *n, bool *done, hn_error
     if (!hn_map_int_has(op, type, y.dtype)) HN_DECLINE(L, "not of the types that map_int has");
     if (y.rank > HN_MAP_INT_MAX_RANK) HN_DECLINE(L, "more than six axes");
     if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
-    if (op == HN_MAP_INT_SQUARE && !is_square(n)) HN_DECLINE(L, "a power other than 2");
+    if (op == HN_MAP_INT_POW && hn_node_constant(n, 1) == NULL &&
+        hn_node_input(n, 1)->type.dtype != type)
+        HN_DECLINE(L, "exponents of another type are computed");
+    if (op == HN_MAP_INT_IS_INF &&
+        (hn_attr_i(n, "detect_positive") == 0 || hn_attr_i(n, "detect_negative") == 0))
+        HN_DECLINE(L, "infinities of one sign");
     if (r->most == 0) {
         HN_TRY(fold(L, n, op, &y, err));
     } else {
-        int given = op == HN_MAP_INT_CLIP ? 1 : r->most;
+        int given = op == HN_MAP_INT_CLIP ? 1 : hn_map_int_arity(op);
         for (int i = 0; i < given; i++) in[i] = hn_lower_in(L, n, i);
+        if (op == HN_MAP_INT_POW) HN_TRY(exponents(L, n, &in[1], err));
         if (op == HN_MAP_INT_CLIP) HN_TRY(limits(L, n, in, err));
         if (divides(op, type)) HN_TRY(hn_lower_dense(L, n, &in[1], err));
         HN_TRY(add_step(L, n, op, in, &y, err));
     }
+    hn_lower_set(L, n, 0, &y, NULL);
+    *done = true;
+    return HONE_OK;
+}
+
+/* BatchNormalization of doubles by constant statistics: x * factor + shift. */
+hone_status hn_lower_batch_norm_f64(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
+    enum { SCALE = 1, BIAS, MEAN, VARIANCE };
+    const hn_tensor *given[VARIANCE + 1];
+    hn_view y = hn_lower_out(n, 0), in[3] = {hn_lower_in(L, n, 0)};
+    if (in[0].dtype != HONE_DTYPE_F64) HN_DECLINE(L, "not f64");
+    if (y.rank < 2 || y.rank > HN_MAP_INT_MAX_RANK) HN_DECLINE(L, "no channels, or too many axes");
+    if (hn_attr_i(n, "training_mode") != 0) HN_DECLINE(L, "statistics of the batch");
+    if (hn_view_count(&y) == 0) HN_DECLINE(L, "nothing to compute");
+    for (int i = SCALE; i <= VARIANCE; i++)
+        if ((given[i] = hn_node_constant(n, i)) == NULL) HN_DECLINE(L, "statistics are computed");
+    hn_tensor *factor, *shift;
+    int64_t channels = y.dims[1], dims[HONE_MAX_RANK];
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F64, channels, &factor, &in[1], err));
+    HN_TRY(hn_lower_constant(L, HONE_DTYPE_F64, channels, &shift, &in[2], err));
+    for (int64_t c = 0; c < channels; c++) {
+        double f = hn_tensor_f64(given[SCALE], c) /
+                   sqrt(hn_tensor_f64(given[VARIANCE], c) + (double)hn_attr_f(n, "epsilon"));
+        hn_store_f64(HONE_DTYPE_F64, factor->data, c, f);
+        hn_store_f64(HONE_DTYPE_F64, shift->data, c,
+                     hn_tensor_f64(given[BIAS], c) - hn_tensor_f64(given[MEAN], c) * f);
+    }
+    for (int i = 1; i < y.rank; i++) dims[i - 1] = i == 1 ? channels : 1;
+    for (int i = 1; i < 3; i++) {
+        hn_view flat = in[i];
+        hn_view_reshape(&flat, y.rank - 1, dims, &in[i]);
+    }
+    HN_TRY(add_step(L, n, HN_MAP_INT_MUL_ADD, in, &y, err));
     hn_lower_set(L, n, 0, &y, NULL);
     *done = true;
     return HONE_OK;

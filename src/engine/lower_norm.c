@@ -5,8 +5,54 @@
 #include "kernels/map_f32/map_f32.h"
 #include "kernels/norm_f32/norm_f32.h"
 #include "kernels/reduce_f32/reduce_f32.h"
+#include "kernels/rows_f64/rows_f64.h"
 #include "kernels/softmax_f32/softmax_f32.h"
 #include "ops/norm_ref.h"
+
+#define NOT_REAL "neither f32 nor f64"
+
+/* x as rows: seen so that the axes of a row, the bits of `together`, come last. Gives the length of a
+ * row, and the order of the axes. */
+static int64_t as_rows(const hn_view *x, uint32_t together, hn_view *rows, int *order) {
+    int placed = 0;
+    int64_t width = 1;
+    *rows = *x;
+    for (unsigned last = 0; last < 2; last++)
+        for (int i = 0; i < x->rank; i++)
+            if ((together >> i & 1) == last) order[placed++] = i;
+    for (int i = 0; i < x->rank; i++) {
+        rows->dims[i] = x->dims[order[i]];
+        rows->strides[i] = x->strides[order[i]];
+        if (together >> i & 1) width *= x->dims[i];
+    }
+    return width;
+}
+
+/* ---- doubles ---- */
+
+/* A step of rows_f64, of rows along the axes in `together`. */
+static hone_status rows_f64(hn_lower *L, const hn_node *n, hn_rows_f64_op op, uint32_t together,
+                            const hn_view *scale, const hn_view *bias, hn_error *err) {
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), rows;
+    int order[HONE_MAX_RANK];
+    int64_t width = as_rows(&x, together, &rows, order);
+    HN_TRY(hn_lower_dense(L, n, &rows, err));
+    HN_TRY(hn_lower_place(L, &y, order, err));
+    hn_rows_f64 p = {.op = op, .rows = hn_view_count(&x) / width, .n = width};
+    bool layer = op == HN_ROWS_F64_LAYER || op == HN_ROWS_F64_RMS;
+    if (layer) p.epsilon = (double)hn_attr_f(n, "epsilon");
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_rows_f64_family, &p, sizeof p, &s, err));
+    hn_step_reads(s, HN_ROWS_F64_X, &rows);
+    if (scale != NULL) hn_step_reads(s, HN_ROWS_F64_SCALE, scale);
+    if (bias != NULL) hn_step_reads(s, HN_ROWS_F64_BIAS, bias);
+    hn_step_writes(s, HN_ROWS_F64_Y, &y);
+    s->facts->bytes = 16.0 * (double)hn_view_count(&x);
+    hn_lower_set(L, n, 0, &y, NULL);
+    return HONE_OK;
+}
+
+/* ---- softmax ---- */
 
 /* A step of softmax_f32 along an axis of x, which is not empty; places y. */
 static hone_status softmax_step(hn_lower *L, const hn_node *n, hn_view x, int axis, bool log,
@@ -45,9 +91,14 @@ static hone_status softmax(hn_lower *L, const hn_node *n, bool log, bool *done, 
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     int64_t axis = hn_attr_i(n, "axis");
     hn_step *s;
-    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (x.dtype != HONE_DTYPE_F32 && x.dtype != HONE_DTYPE_F64) HN_DECLINE(L, NOT_REAL);
     if (x.rank == 0 || hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
     if (axis < 0) axis += x.rank;
+    if (x.dtype == HONE_DTYPE_F64) {
+        *done = true;
+        return rows_f64(L, n, log ? HN_ROWS_F64_LOG_SOFTMAX : HN_ROWS_F64_SOFTMAX, 1u << axis, NULL,
+                        NULL, err);
+    }
     HN_TRY(softmax_step(L, n, x, (int)axis, log, &y, &s, done, err));
     if (*done) hn_lower_set(L, n, 0, &y, s);
     return HONE_OK;
@@ -155,7 +206,8 @@ static hone_status layer(hn_lower *L, const hn_node *n, bool rms, bool *done, hn
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     hn_view scale = hn_lower_in(L, n, 1), bias = hn_lower_in(L, n, 2);
     int64_t axis = hn_attr_i(n, "axis");
-    if (x.dtype != HONE_DTYPE_F32 || scale.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (x.dtype != HONE_DTYPE_F32 && x.dtype != HONE_DTYPE_F64) HN_DECLINE(L, NOT_REAL);
+    if (scale.dtype != x.dtype) HN_DECLINE(L, "scale of another type");
     if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
     for (int i = 1; i < n->n_outputs; i++)
         if (n->outputs[i] != NULL) HN_DECLINE(L, "the statistics are wanted too");
@@ -164,9 +216,15 @@ static hone_status layer(hn_lower *L, const hn_node *n, bool rms, bool *done, hn
     for (int i = 0; i < x.rank; i++) *(i < axis ? &rows : &width) *= x.dims[i];
     if (hn_view_count(&scale) != width || (bias.buffer >= 0 && hn_view_count(&bias) != width))
         HN_DECLINE(L, "scale or bias broadcast");
-    HN_TRY(hn_lower_dense(L, n, &x, err));
     HN_TRY(hn_lower_dense(L, n, &scale, err));
     if (bias.buffer >= 0) HN_TRY(hn_lower_dense(L, n, &bias, err));
+    if (x.dtype == HONE_DTYPE_F64) {
+        *done = true;
+        return rows_f64(L, n, rms ? HN_ROWS_F64_RMS : HN_ROWS_F64_LAYER,
+                        hn_axes_from((int)axis, x.rank), &scale, bias.buffer >= 0 ? &bias : NULL,
+                        err);
+    }
+    HN_TRY(hn_lower_dense(L, n, &x, err));
     HN_TRY(hn_lower_place(L, &y, NULL, err));
     hn_norm_f32 p = {.rows = rows,
                      .n = width,
@@ -274,21 +332,13 @@ hone_status hn_lower_group_norm(hn_lower *L, const hn_node *n, bool *done, hn_er
 /* MeanVarianceNormalization: rows of a copy in which the axes of a group come last; none is needed
  * where they do. */
 hone_status hn_lower_mean_variance(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
-    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), rows = x;
+    hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), rows;
     uint32_t together;
-    int order[HONE_MAX_RANK], placed = 0;
-    int64_t width = 1;
+    int order[HONE_MAX_RANK];
     if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
     if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
     HN_TRY(hn_mean_variance_axes(n, x.rank, &together, err));
-    for (unsigned last = 0; last < 2; last++)
-        for (int i = 0; i < x.rank; i++)
-            if ((together >> i & 1) == last) order[placed++] = i;
-    for (int i = 0; i < x.rank; i++) {
-        rows.dims[i] = x.dims[order[i]];
-        rows.strides[i] = x.strides[order[i]];
-        if (together >> i & 1) width *= x.dims[i];
-    }
+    int64_t width = as_rows(&x, together, &rows, order);
     HN_TRY(hn_lower_dense(L, n, &rows, err));
     HN_TRY(hn_lower_place(L, &y, order, err));
     hn_norm_f32 p = {.rows = hn_view_count(&x) / width,
@@ -310,9 +360,14 @@ hone_status hn_lower_mean_variance(hn_lower *L, const hn_node *n, bool *done, hn
 hone_status hn_lower_lp_norm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0), norms = y;
     int64_t axis = hn_attr_i(n, "axis"), dims[3] = {1, 1, 1};
-    if (x.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (x.dtype != HONE_DTYPE_F32 && x.dtype != HONE_DTYPE_F64) HN_DECLINE(L, NOT_REAL);
     if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to compute");
     if (axis < 0) axis += x.rank;
+    if (x.dtype == HONE_DTYPE_F64) {
+        *done = true;
+        return rows_f64(L, n, hn_attr_i(n, "p") == 1 ? HN_ROWS_F64_LP1 : HN_ROWS_F64_LP2,
+                        1u << axis, NULL, NULL, err);
+    }
     for (int i = 0; i < x.rank; i++) dims[i < axis ? 0 : i == axis ? 1 : 2] *= x.dims[i];
     HN_TRY(hn_lower_dense(L, n, &x, err));
     norms.rank = 3;

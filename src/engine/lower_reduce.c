@@ -64,6 +64,7 @@ static hn_reduce_num_op number_op(hn_reduce_op op) {
         case HN_REDUCE_L2: return HN_REDUCE_NUM_L2;
         case HN_REDUCE_SUMSQ: return HN_REDUCE_NUM_SUMSQ;
         case HN_REDUCE_LOGSUM: return HN_REDUCE_NUM_LOGSUM;
+        case HN_REDUCE_LOGSUMEXP: return HN_REDUCE_NUM_LOGSUMEXP;
         default: return HN_REDUCE_NUM_OPS_;
     }
 }

@@ -80,7 +80,9 @@ static check_case *add(check_list *list, const char *name, hn_map_int_op op, hon
 }
 
 static hone_dtype result_of(hn_map_int_op op, hone_dtype t) {
-    return op >= HN_MAP_INT_LT && op <= HN_MAP_INT_EQ ? HONE_DTYPE_BOOL : t;
+    bool asks = (op >= HN_MAP_INT_LT && op <= HN_MAP_INT_EQ) || op == HN_MAP_INT_IS_NAN ||
+                op == HN_MAP_INT_IS_INF;
+    return asks ? HONE_DTYPE_BOOL : t;
 }
 
 static void cases(check_list *list) {
@@ -135,6 +137,7 @@ static void cases(check_list *list) {
     add(list, "bench", HN_MAP_INT_EQ, HONE_DTYPE_S64, HONE_DTYPE_BOOL, mask, one)->bench = true;
     add(list, "bench", HN_MAP_INT_ADD, HONE_DTYPE_S64, HONE_DTYPE_S64, mask, dense)->bench = true;
     add(list, "bench", HN_MAP_INT_DIV, HONE_DTYPE_S64, HONE_DTYPE_S64, mask, one)->bench = true;
+    add(list, "bench", HN_MAP_INT_POW, HONE_DTYPE_F64, HONE_DTYPE_F64, mask, one)->bench = true;
     add(list, "bench", HN_MAP_INT_CAST, HONE_DTYPE_S64, HONE_DTYPE_F32, mask, dense)->bench = true;
     add(list, "bench", HN_MAP_INT_CAST, HONE_DTYPE_F32, HONE_DTYPE_S64, mask, dense)->bench = true;
     add(list, "bench", HN_MAP_INT_CAST, HONE_DTYPE_F32, HONE_DTYPE_F16, mask, dense)->bench = true;
@@ -170,7 +173,9 @@ static float real(hn_rng *rng) {
 }
 
 /* Of those, and numbers that functions tell apart. */
-static double real_f64(hn_rng *rng) {
+static double real_f64(hn_map_int_op op, hn_rng *rng) {
+    bool asks = op == HN_MAP_INT_IS_NAN || op == HN_MAP_INT_IS_INF;
+    if (asks && hn_rng_below(rng, 2)) return (double)(hn_rng_below(rng, 2) ? NAN : -INFINITY);
     switch (hn_rng_below(rng, 8)) {
         case 0: return (double)real(rng);
         case 1: return (double)integer(rng);
@@ -207,7 +212,7 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
             case CHECK_U8: ((uint8_t *)data)[i] = (uint8_t)v; break;
             case CHECK_U16: ((uint16_t *)data)[i] = (uint16_t)hn_rng_u64(rng); break;
             case CHECK_BF16: break; /* no such operand */
-            case CHECK_F64: ((double *)data)[i] = real_f64(rng); break;
+            case CHECK_F64: ((double *)data)[i] = real_f64(p->op, rng); break;
             case CHECK_F32:
                 ((float *)data)[i] = hn_rng_below(rng, 2) ? real(rng) : half_way(rng);
                 break;

@@ -15,8 +15,8 @@ static check_type type_of(hone_dtype t) {
 
 static check_case *add(check_list *list, hn_reduce_num_op op, hone_dtype t, int64_t outer,
                        int64_t r, int64_t inner) {
-    static const char *const names[] = {"sum", "mean", "prod",  "max",   "min",
-                                        "l1",  "l2",   "sumsq", "logsum"};
+    static const char *const names[] = {"sum", "mean", "prod",  "max",    "min",
+                                        "l1",  "l2",   "sumsq", "logsum", "logsumexp"};
     hn_reduce_num p = {.op = op, .dtype = t, .outer = outer, .r = r, .inner = inner};
     check_case *c = check_add(list, "%s_%s_%lldx%lldx%lld", names[op], hone_dtype_name(t),
                               (long long)outer, (long long)r, (long long)inner);
@@ -40,6 +40,7 @@ static void cases(check_list *list) {
             for (int s = 0; s < 7 && hn_reduce_num_has((hn_reduce_num_op)op, types[t]); s++)
                 add(list, (hn_reduce_num_op)op, types[t], sizes[s][0], sizes[s][1], sizes[s][2]);
     add(list, HN_REDUCE_NUM_SUM, HONE_DTYPE_F64, 128, 768, 1)->bench = true;
+    add(list, HN_REDUCE_NUM_LOGSUMEXP, HONE_DTYPE_F64, 128, 768, 1)->bench = true;
     add(list, HN_REDUCE_NUM_MEAN, HONE_DTYPE_S64, 128, 768, 1)->bench = true;
     add(list, HN_REDUCE_NUM_MAX, HONE_DTYPE_U8, 1, 128, 768)->bench = true;
 }

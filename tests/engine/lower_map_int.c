@@ -99,6 +99,38 @@ static void layouts(void **state) {
     engine_agrees("m (int16[5] x, int16[5] z) => (int16[5] y) { y = Add (x, z) }", "reference Add");
 }
 
+static void doubles(void **state) {
+    (void)state;
+    one("double[4,70] x", "double[1] e = {1.7}", "double[4,70]", "Pow", "(x, e)", "map_int Pow");
+    one("double[4,70] x", "float e = {0.5}", "double[4,70]", "Pow", "(x, e)", "map_int Pow");
+    one("double[4,70] x, double[70] e", "", "double[4,70]", "Pow", "(x, e)", "map_int Pow");
+    one("double[4,70] x, float[70] e", "", "double[4,70]", "Pow", "(x, e)", "reference Pow");
+    static const char *const exponents[] = {"2", "3", "-1", "-2"};
+    for (int i = 0; i < 4; i++) {
+        char constants[64];
+        snprintf(constants, sizeof constants, "int64 e = {%s}", exponents[i]);
+        one("double[4,70] x", constants, "double[4,70]", "Pow", "(x, e)", "map_int Pow");
+        if (i < 2) one("int64[4,9] x", constants, "int64[4,9]", "Pow", "(x, e)", "map_int Pow");
+    }
+    one("double[4,70] odd_x", "", "bool[4,70]", "IsNaN", "(odd_x)", "map_int IsNaN");
+    one("double[4,70] odd_x", "", "bool[4,70]", "IsInf", "(odd_x)", "map_int IsInf");
+    one("double[4,70] odd_x", "", "bool[4,70]", "IsInf <detect_negative = 0>", "(odd_x)",
+        "reference IsInf");
+    one("double[4,70] x", "double[1] d = {0.7}", "double[4,70]", "Mod <fmod = 1>", "(x, d)",
+        "map_int Mod");
+    static const char batch[] =
+        "double[3] s = {1, 2, -0.5}, double[3] b = {0.1, 0.2, 0.3},"
+        " double[3] m = {0.5, -1, 0}, double[3] v = {1, 0.25, 4}";
+    one("double[2,3,4,5] x", batch, "double[2,3,4,5]", "BatchNormalization", "(x, s, b, m, v)",
+        "map_int BatchNormalization");
+    one("double[2,3] x", batch, "double[2,3]", "BatchNormalization", "(x, s, b, m, v)",
+        "map_int BatchNormalization");
+    engine_agrees(
+        "m (double[2,3,4] x, double[3] v) => (double[2,3,4] y) <double[3] s = {1, 2, 3}> {"
+        " a = Abs (v) y = BatchNormalization (x, s, s, s, a) }",
+        "map_int Abs, reference BatchNormalization");
+}
+
 static void division_by_zero(void **state) {
     (void)state;
     const int64_t bad[] = {2, 3, 1, 0, 5, 0}, good[] = {2, 3, 1, -1, 5, 9};
@@ -115,13 +147,17 @@ static void memory(void **state) {
     engine_survives(
         "m (int64[4,5] a, int64[5] b) => (bool[4,5] y) {"
         " s = Max (a, b, b) y = Less (s, b) }");
+    engine_survives(
+        "m (double[2,3] x) => (double[2,3] y) <double[3] s = {1, 2, 3}, float[1] e = {1.5}> {"
+        " n = BatchNormalization (x, s, s, s, s) y = Pow (n, e) }");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operator),   cmocka_unit_test(casts),
-        cmocka_unit_test(several_inputs),   cmocka_unit_test(layouts),
-        cmocka_unit_test(division_by_zero), cmocka_unit_test(memory),
+        cmocka_unit_test(every_operator), cmocka_unit_test(casts),
+        cmocka_unit_test(several_inputs), cmocka_unit_test(layouts),
+        cmocka_unit_test(doubles),        cmocka_unit_test(division_by_zero),
+        cmocka_unit_test(memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

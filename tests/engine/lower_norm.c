@@ -39,6 +39,35 @@ static void mean_variance(void **state) {
         "reference MeanVarianceNormalization");
 }
 
+/* Rows of doubles, along axes that lie anywhere. */
+static void doubles(void **state) {
+    (void)state;
+    static const char *const along[] = {"Softmax", "LogSoftmax", "LpNormalization"};
+    char text[256], steps[64];
+    for (int i = 0; i < 3; i++)
+        for (int axis = -1; axis < 3; axis++) {
+            snprintf(text, sizeof text,
+                     "m (double[4,9,70] x) => (double[4,9,70] y) { y = %s <axis = %d> (x) }",
+                     along[i], axis);
+            snprintf(steps, sizeof steps, "rows_f64 %s", along[i]);
+            engine_agrees(text, steps);
+        }
+    engine_agrees(
+        "m (double[4,70] x) => (double[4,70] y) { y = LpNormalization <p = 1, axis = 1> (x) }",
+        "rows_f64 LpNormalization");
+    engine_agrees(
+        "m (double[4,9,70] x, double[9,70] w, double[9,70] wb) => (double[4,9,70] y) {"
+        " y = LayerNormalization <axis = 1> (x, w, wb) }",
+        "rows_f64 LayerNormalization");
+    engine_agrees(
+        "m (double[70,4] x, double[70] w) => (double[4,70] y) { t = Transpose (x)"
+        " y = RMSNormalization (t, w) }",
+        "rows_f64 RMSNormalization");
+    engine_agrees(
+        "m (double[4,70] x, double[1] w) => (double[4,70] y) { y = LayerNormalization (x, w) }",
+        "reference LayerNormalization");
+}
+
 static void losses(void **state) {
     (void)state;
     static const char *const reductions[] = {"none", "sum", "mean"};
@@ -89,11 +118,13 @@ static void memory(void **state) {
         " y, l = SoftmaxCrossEntropyLoss <ignore_index = -1> (x, k) }");
     engine_survives(
         "m (float[2,3,4,4] x) => (float[2,3,4,4] y) { y = MeanVarianceNormalization (x) }");
+    engine_survives("m (double[2,3,4] x) => (double[2,3,4] y) { y = Softmax <axis = 1> (x) }");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mean_variance),
+        cmocka_unit_test(doubles),
         cmocka_unit_test(losses),
         cmocka_unit_test(memory),
     };

@@ -25,7 +25,7 @@ static void finish(void *problem) { hn_map_int_collapse(problem); }
 
 const hn_family hn_map_int_family = {
     .name = "map_int",
-    .help = "an elementwise operation on integers over broadcasting operands",
+    .help = "an elementwise operation on integers or doubles over broadcasting operands",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .axes = axes,
@@ -48,9 +48,9 @@ enum {
 static hn_dtypes types_of(hn_map_int_op op) {
     if (op == HN_MAP_INT_SHL || op == HN_MAP_INT_SHR) return SHIFTED;
     if (op >= HN_MAP_INT_AND && op <= HN_MAP_INT_NOT) return TRUTH;
-    if (op >= HN_MAP_INT_SQRT && op <= HN_MAP_INT_COS) return DOUBLE;
-    bool integers_only = op == HN_MAP_INT_MOD || op == HN_MAP_INT_FMOD ||
-                         (op >= HN_MAP_INT_BIT_AND && op <= HN_MAP_INT_BIT_NOT);
+    if (op >= HN_MAP_INT_SQRT && op <= HN_MAP_INT_MUL_ADD) return DOUBLE;
+    bool integers_only =
+        op == HN_MAP_INT_MOD || (op >= HN_MAP_INT_BIT_AND && op <= HN_MAP_INT_BIT_NOT);
     return integers_only ? INTEGERS : INTEGERS | DOUBLE;
 }
 

@@ -11,7 +11,8 @@
  *   SHL, SHR        u64, u32 or u8, both alike            the same type
  *   AND to NOT      bool                                  bool
  *   SELECT          a: bool; b, c alike, not bool         theirs
- *   SQRT to COS     f64; arithmetic and comparisons too, but for the bits
+ *   SQRT to MUL_ADD f64; arithmetic and comparisons too, but for the bits and MOD
+ *   IS_NAN, IS_INF  f64                                   bool
  *   CAST            s64, s32, s8, u8, bool, f32, f64      another of these, but for f32 from bool
  *                   f16, bf16                             f32, and back; f64 from f16
  *
@@ -20,8 +21,8 @@
  * any but 0, written as 1 or 0. Floats of 16 bits are rounded to nearest even, infinite beyond
  * their range. MIN, MAX and CLIP of doubles pass NaN; a limit of CLIP that is NaN limits nothing.
  *
- * Error of doubles: one rounding for + - * / sqrt, 4e-16 relative for EXP, LOG, TANH, SIGMOID,
- * SIN and COS (absolute next to their zeros).
+ * Error of doubles: a rounding for each of + - * / sqrt, none for FMOD, 4e-16 relative for EXP, LOG,
+ * TANH, SIGMOID, SIN and COS (absolute next to their zeros), 1e-15 for POW.
  *
  * A division of integers by zero gives 0, and sets `bad`, if it is there, to 1: kernels cannot
  * fail, so the caller clears it before and looks at it after.
@@ -58,6 +59,7 @@
     X(RELU, 1, "max(a, 0)")                     \
     X(CLIP, 3, "min(max(a, b), c)")             \
     X(SQUARE, 1, "a * a")                       \
+    X(CUBE, 1, "a * a * a")                     \
     X(LT, 2, "a < b")                           \
     X(LE, 2, "a <= b")                          \
     X(GT, 2, "a > b")                           \
@@ -79,6 +81,10 @@
     X(SIGMOID, 1, "1 / (1 + exp(-a))")          \
     X(SIN, 1, "sin(a)")                         \
     X(COS, 1, "cos(a)")                         \
+    X(POW, 2, "a to the power of b")            \
+    X(IS_NAN, 1, "whether a is NaN")            \
+    X(IS_INF, 1, "whether a is infinite")       \
+    X(MUL_ADD, 3, "a * b + c")                  \
     X(CAST, 1, "a in another type")
 
 typedef enum hn_map_int_op {

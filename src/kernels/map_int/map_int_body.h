@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/map_int/map_int.h"
+#include "simd/doubles.h"
 #include "simd/part.h"
 
 enum { ROOM = 8192, STEP = 64 }; /* bytes of an operand in a block; elements */
@@ -142,6 +143,7 @@ DIVISIONS(u8, uint8_t, uint32_t, NEVER, true, true)
     LOOP2(EQ_##t, T, uint8_t, a == b)          \
     LOOP3(CLIP_##t, T, T, T, limited(a, b, c)) \
     LOOP1(SQUARE_##t, T, T, (U)a *(U)a)        \
+    LOOP1(CUBE_##t, T, T, (U)a *(U)a *(U)a)    \
     LOOP3(SELECT_##t, uint8_t, T, T, a != 0 ? b : c)
 #define limited(a, b, c) ((a > b ? a : b) < c ? (a > b ? a : b) : c)
 LOOPS(s64, int64_t, uint64_t)
@@ -164,84 +166,6 @@ LOOP1(NOT_bool, uint8_t, uint8_t, a == 0)
 
 /* ---- doubles ---- */
 
-static inline uint64_t bits_of_f64(double a) {
-    uint64_t bits;
-    memcpy(&bits, &a, sizeof bits);
-    return bits;
-}
-
-static inline double f64_of_bits(uint64_t bits) {
-    double a;
-    memcpy(&a, &bits, sizeof a);
-    return a;
-}
-
-/* a = n*ln2 + r. e^r - 1 to full precision by its series, and half of 2^n twice over in scale[]:
- * 2^n itself may not be a double. */
-static inline double expm1_part(double a, double scale[2]) {
-    double big = a * 0x1.71547652b82fep0 + 0x1.8p52, n = big - 0x1.8p52;
-    double r = a - n * 0x1.62e42fefap-1 - n * 0x1.cf79abc9e3b39p-40;
-    uint64_t k = bits_of_f64(big) - bits_of_f64(0x1.8p52), half = (uint64_t)((int64_t)k >> 1);
-    scale[0] = f64_of_bits((half + 1023) << 52);
-    scale[1] = f64_of_bits((k - half + 1023) << 52);
-    double p = 1.0 / 6227020800;
-    p = p * r + 1.0 / 479001600;
-    p = p * r + 1.0 / 39916800;
-    p = p * r + 1.0 / 3628800;
-    p = p * r + 1.0 / 362880;
-    p = p * r + 1.0 / 40320;
-    p = p * r + 1.0 / 5040;
-    p = p * r + 1.0 / 720;
-    p = p * r + 1.0 / 120;
-    p = p * r + 1.0 / 24;
-    p = p * r + 1.0 / 6;
-    p = p * r + 0.5;
-    return r + r * r * p;
-}
-
-static inline double exp_f64(double a) {
-    double scale[2];
-    a = a < -746 ? -746 : a;
-    a = a > 710 ? 710 : a;
-    double p = expm1_part(a, scale);
-    return (1 + p) * scale[0] * scale[1];
-}
-
-static inline double tanh_f64(double a) {
-    double scale[2], size = fabs(a), x = -2 * (size > 20 ? 20 : size);
-    double p = expm1_part(x, scale), two_n = scale[0] * scale[1];
-    double e = p * two_n + (two_n - 1); /* e^x - 1 */
-    return copysign(-e / (e + 2), a);
-}
-
-static inline double sigmoid_f64(double a) {
-    double e = exp_f64(-fabs(a));
-    return (a < 0 ? e : 1) / (1 + e);
-}
-
-/* a = 2^k * m, m from sqrt(1/2) to sqrt(2); log(m) by the series of its inverse hyperbolic tangent,
- * as fdlibm does it. */
-static inline double log_f64(double a) {
-    double x = a < 0x1p-1022 ? a * 0x1p54 : a;
-    uint64_t bits = bits_of_f64(x) - 0x3fe6a09e667f3bcd;
-    int64_t steps = (int64_t)bits >> 52;
-    double k = f64_of_bits((uint64_t)steps + 0x4338000000000000) - 0x1.8p52;
-    k -= a < 0x1p-1022 ? 54 : 0;
-    double f = f64_of_bits(bits_of_f64(x) - ((uint64_t)steps << 52)) - 1;
-    double s = f / (2 + f), z = s * s, h = 0.5 * f * f;
-    double p = 0x1.2f112df3e5244p-3;
-    p = p * z + 0x1.39a09d078c69fp-3;
-    p = p * z + 0x1.7466496cb03dep-3;
-    p = p * z + 0x1.c71c51d8e78afp-3;
-    p = p * z + 0x1.2492494229359p-2;
-    p = p * z + 0x1.999999997fa04p-2;
-    p = p * z + 0x1.5555555555593p-1;
-    double y = k * 0x1.62e42feep-1 - ((h - (s * (h + p * z) + k * 0x1.a39ef35793c76p-33)) - f);
-    y = a == (double)INFINITY ? a : y;
-    y = a == 0 ? -(double)INFINITY : y;
-    return a < 0 ? (double)NAN : a != a ? a : y;
-}
-
 LOOP2(ADD_f64, double, double, a + b)
 LOOP2(SUB_f64, double, double, a - b)
 LOOP2(MUL_f64, double, double, a *b)
@@ -260,15 +184,19 @@ LOOP2(GT_f64, double, uint8_t, a > b)
 LOOP2(GE_f64, double, uint8_t, a >= b)
 LOOP2(EQ_f64, double, uint8_t, a == b)
 LOOP3(SELECT_f64, uint8_t, double, double, a != 0 ? b : c)
+LOOP1(CUBE_f64, double, double, a *a *a)
+LOOP1(IS_NAN_f64, double, uint8_t, a != a)
+LOOP1(IS_INF_f64, double, uint8_t, fabs(a) == (double)INFINITY)
+LOOP3(MUL_ADD_f64, double, double, double, a *b + c)
 LOOP1(SQRT_f64, double, double, sqrt(a))
 LOOP1(RECIP_f64, double, double, 1 / a)
 LOOP1(FLOOR_f64, double, double, floor(a))
 LOOP1(CEIL_f64, double, double, ceil(a))
 LOOP1(ROUND_f64, double, double, rint(a))
-LOOP1(EXP_f64, double, double, exp_f64(a))
-LOOP1(LOG_f64, double, double, log_f64(a))
-LOOP1(TANH_f64, double, double, tanh_f64(a))
-LOOP1(SIGMOID_f64, double, double, sigmoid_f64(a))
+LOOP1(EXP_f64, double, double, hn_d_exp(a))
+LOOP1(LOG_f64, double, double, hn_d_log(a))
+LOOP1(TANH_f64, double, double, hn_d_tanh(a))
+LOOP1(SIGMOID_f64, double, double, hn_d_sigmoid(a))
 
 /* The sine `ahead` quarter turns ahead of a, abs(a) <= TURNS_MOST: a = n*pi/2 + r, pi/2 in three
  * parts of which n times the first two is exact; the polynomials are fdlibm's. */
@@ -276,7 +204,7 @@ LOOP1(SIGMOID_f64, double, double, sigmoid_f64(a))
 static inline double sin_near(double a, uint64_t ahead) {
     double big = a * 0x1.45f306dc9c883p-1 + 0x1.8p52, n = big - 0x1.8p52;
     double r = a - n * 0x1.921fb544p0 - n * 0x1.0b4611a6p-34 - n * 0x1.3198a2e037073p-69;
-    uint64_t turns = bits_of_f64(big) + ahead;
+    uint64_t turns = hn_d_bits(big) + ahead;
     double z = r * r, s = 0x1.5d93a5acfd57cp-33, c = -0x1.8fae9be8838d4p-37;
     s = s * z - 0x1.ae5e68a2b9cebp-26;
     s = s * z + 0x1.71de357b1fe7dp-19;
@@ -305,6 +233,33 @@ LOOP1(COS_near_f64, double, double, sin_near(a, 1))
     }
 TURNING(SIN, sin)
 TURNING(COS, cos)
+
+#ifdef HN_D_POW
+/* The remainder is exact: a sum rounded once of a, and b times the quotient cut, which may be one
+ * too many. NaN where the quotient is too large to be exact. */
+static inline double fmod_near(double a, double b) {
+    double size = fabs(a), by = fabs(b), whole = floor(size / by);
+    double r = __builtin_fma(-whole, by, size);
+    r += r < 0 ? by : 0;
+    return (whole < 0x1p52) & (size < (double)INFINITY) ? copysign(r, a) : (double)NAN;
+}
+
+/* By one function, and where that gives NaN by another. */
+#define OR_ELSE(name, near, function)                      \
+    LOOP2(name##_near_f64, double, double, near(a, b))     \
+    static void name##_f64(args *g) {                      \
+        const double *a = g->in[0], *b = g->in[1];         \
+        double *y = g->y;                                  \
+        name##_near_f64(g);                                \
+        for (int64_t i = 0; i < g->n; i++)                 \
+            if (y[i] != y[i]) y[i] = function(a[i], b[i]); \
+    }
+OR_ELSE(POW, hn_d_pow, pow)
+OR_ELSE(FMOD, fmod_near, fmod)
+#else
+LOOP2(POW_f64, double, double, pow(a, b))
+LOOP2(FMOD_f64, double, double, fmod(a, b))
+#endif
 
 /* ---- casts ---- */
 
@@ -459,14 +414,15 @@ static int number_of(hone_dtype t) {
 static loop *loop_of(const hn_map_int *p) {
     static loop *const loops[HN_MAP_INT_OPS_][TYPES_] = {
         NUM_OP(ADD),     NUM_OP(SUB),     NUM_OP(MUL),   NUM_OP(DIV),     INT_OP(MOD),
-        INT_OP(FMOD),    NUM_OP(MIN),     NUM_OP(MAX),   INT_OP(BIT_AND), INT_OP(BIT_OR),
+        NUM_OP(FMOD),    NUM_OP(MIN),     NUM_OP(MAX),   INT_OP(BIT_AND), INT_OP(BIT_OR),
         INT_OP(BIT_XOR), INT_OP(BIT_NOT), SHIFT_OP(SHL), SHIFT_OP(SHR),   NUM_OP(NEG),
         NUM_OP(ABS),     NUM_OP(SIGN),    NUM_OP(RELU),  NUM_OP(CLIP),    NUM_OP(SQUARE),
-        NUM_OP(LT),      NUM_OP(LE),      NUM_OP(GT),    NUM_OP(GE),      NUM_OP(EQ),
-        NUM_OP(SELECT),  BOOL_OP(AND),    BOOL_OP(OR),   BOOL_OP(XOR),    BOOL_OP(NOT),
-        F64_OP(SQRT),    F64_OP(RECIP),   F64_OP(FLOOR), F64_OP(CEIL),    F64_OP(ROUND),
-        F64_OP(EXP),     F64_OP(LOG),     F64_OP(TANH),  F64_OP(SIGMOID), F64_OP(SIN),
-        F64_OP(COS),
+        NUM_OP(CUBE),    NUM_OP(LT),      NUM_OP(LE),    NUM_OP(GT),      NUM_OP(GE),
+        NUM_OP(EQ),      NUM_OP(SELECT),  BOOL_OP(AND),  BOOL_OP(OR),     BOOL_OP(XOR),
+        BOOL_OP(NOT),    F64_OP(SQRT),    F64_OP(RECIP), F64_OP(FLOOR),   F64_OP(CEIL),
+        F64_OP(ROUND),   F64_OP(EXP),     F64_OP(LOG),   F64_OP(TANH),    F64_OP(SIGMOID),
+        F64_OP(SIN),     F64_OP(COS),     F64_OP(POW),   F64_OP(IS_NAN),  F64_OP(IS_INF),
+        F64_OP(MUL_ADD),
     };
     static loop *const casts[TYPES_][TYPES_] = {
         [S64] = CASTS_FROM(s64),

@@ -38,6 +38,7 @@ static int64_t compute(hn_map_int_op op, int64_t a, int64_t b, int64_t c) {
         case HN_MAP_INT_SHR: return b >= 0 && b < 64 ? (int64_t)((uint64_t)a >> b) : 0;
         case HN_MAP_INT_CLIP: a = a > b ? a : b; return a < c ? a : c;
         case HN_MAP_INT_SQUARE: return (int64_t)((uint64_t)a * (uint64_t)a);
+        case HN_MAP_INT_CUBE: return (int64_t)((uint64_t)a * (uint64_t)a * (uint64_t)a);
         case HN_MAP_INT_AND: return a != 0 && b != 0;
         case HN_MAP_INT_OR: return a != 0 || b != 0;
         case HN_MAP_INT_XOR: return (a != 0) != (b != 0);
@@ -76,6 +77,12 @@ static double compute_f64(hn_map_int_op op, double a, double b, double c) {
         case HN_MAP_INT_RELU: return a < 0 ? 0 : a;
         case HN_MAP_INT_CLIP: return clip(a, b, c);
         case HN_MAP_INT_SQUARE: return a * a;
+        case HN_MAP_INT_CUBE: return a * a * a;
+        case HN_MAP_INT_FMOD: return fmod(a, b);
+        case HN_MAP_INT_POW: return pow(a, b);
+        case HN_MAP_INT_IS_NAN: return isnan(a);
+        case HN_MAP_INT_IS_INF: return isinf(a);
+        case HN_MAP_INT_MUL_ADD: return a * b + c;
         case HN_MAP_INT_SQRT: return sqrt(a);
         case HN_MAP_INT_RECIP: return 1 / a;
         case HN_MAP_INT_FLOOR: return floor(a);

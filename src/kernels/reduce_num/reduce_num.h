@@ -8,6 +8,7 @@
  *   MAX, MIN           f64, s64, s32, s8, u8, bool
  *   L1, L2             f64: the sum of absolute values, the root of the sum of squares
  *   SUMSQ, LOGSUM      f64: the sum of squares, the logarithm of the sum
+ *   LOGSUMEXP          f64: the logarithm of the sum of exponentials
  *
  * Sums and products of integers wrap; the mean is that of the true sum, cut toward zero. Sums of
  * doubles have the error of r terms, in the order the row names. NaN gives NaN. Truth values are
@@ -29,6 +30,7 @@ typedef enum hn_reduce_num_op {
     HN_REDUCE_NUM_L2,
     HN_REDUCE_NUM_SUMSQ,
     HN_REDUCE_NUM_LOGSUM,
+    HN_REDUCE_NUM_LOGSUMEXP,
     HN_REDUCE_NUM_OPS_
 } hn_reduce_num_op;
 

@@ -4,8 +4,10 @@
  * rows. Otherwise the results of a strip of neighbours are computed together; a task is a strip.
  */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/reduce_num/reduce_num.h"
+#include "simd/doubles.h"
 #include "simd/part.h"
 
 enum { LANES = 64, STRIP = 256, TASK = 32768 };
@@ -117,6 +119,44 @@ REDUCE(min_u8, uint8_t, uint8_t, UINT8_MAX, v < a ? v : a, sum)
 REDUCE(max_bool, uint8_t, uint8_t, 0, a | v, sum != 0)
 REDUCE(min_bool, uint8_t, uint8_t, UINT8_MAX, (a != 0) & (v != 0), sum != 0)
 
+/* Exponentials are those of what the largest element leaves, so that none overflows; where that is
+ * infinite, it is the result, or NaN. */
+static double exponent_base(double most) { return fabs(most) < (double)INFINITY ? most : 0; }
+
+HN_INLINE void add_exponentials(const double *x, const double *from, int64_t step, int n,
+                                double *acc) {
+    for (int k = 0; k < n; k++) acc[k] += hn_d_exp(x[k] - from[k * step]);
+}
+
+static double logsumexp_row(const double *x, int64_t r) {
+    double from = exponent_base(max_f64_row(x, r)), acc[LANES] = {0}, rest[LANES];
+    int64_t j = 0;
+    for (; j + LANES <= r; j += LANES) add_exponentials(x + j, &from, 0, LANES, acc);
+    for (int k = 0; k < LANES; k++) rest[k] = -(double)INFINITY;
+    memcpy(rest, x + j, (size_t)(r - j) * sizeof *rest);
+    if (j < r) add_exponentials(rest, &from, 0, LANES, acc);
+    return log(sum_f64_row(acc, LANES)) + from;
+}
+
+static void logsumexp_f64(const hn_reduce_num *p, const void *from, void *to, int64_t at,
+                          int64_t y_at, int n) {
+    const double *x = (const double *)from + at;
+    double *y = (double *)to + y_at, most[STRIP], acc[STRIP] = {0};
+    if (p->inner == 1) {
+        y[0] = logsumexp_row(x, p->r);
+        return;
+    }
+    max_f64_strip(x, p->r, p->inner, n, most);
+    for (int i = 0; i < n; i++) most[i] = exponent_base(most[i]);
+    for (int64_t j = 0; j < p->r; j++, x += p->inner) {
+        if (n == STRIP)
+            add_exponentials(x, most, 1, STRIP, acc);
+        else
+            add_exponentials(x, most, 1, n, acc);
+    }
+    for (int i = 0; i < n; i++) y[i] = log(acc[i]) + most[i];
+}
+
 /* The mean of s64: the sum of their upper halves and that of their lower ones fit 64 bits each. */
 FOLD(upper, int64_t, int64_t, 0, a + (v >> 32), a + v)
 FOLD(lower, int64_t, int64_t, 0, a + (v & 0xffffffff), a + v)
@@ -140,7 +180,8 @@ typedef void reduction(const hn_reduce_num *p, const void *x, void *y, int64_t a
 
 static reduction *reduction_of(const hn_reduce_num *p) {
     static reduction *const table[][HN_REDUCE_NUM_OPS_] = {
-        {sum_f64, mean_f64, prod_f64, max_f64, min_f64, l1_f64, l2_f64, sumsq_f64, logsum_f64},
+        {sum_f64, mean_f64, prod_f64, max_f64, min_f64, l1_f64, l2_f64, sumsq_f64, logsum_f64,
+         logsumexp_f64},
         {sum_s64, mean_s64, prod_s64, max_s64, min_s64},
         {sum_s32, mean_s32, prod_s32, max_s32, min_s32},
         {NULL, NULL, NULL, max_s8, min_s8},

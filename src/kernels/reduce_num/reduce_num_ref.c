@@ -35,6 +35,15 @@ static double finish_f64(const hn_reduce_num *p, double a) {
     }
 }
 
+/* Of r elements, `inner` apart. An infinite one is the result, if none is NaN. */
+static double log_sum_exp(const hn_reduce_num *p, const double *v) {
+    double most = v[0], sum = 0;
+    for (int64_t j = 1; j < p->r; j++) most = fold_f64(HN_REDUCE_NUM_MAX, most, v[j * p->inner]);
+    double from = isfinite(most) ? most : 0;
+    for (int64_t j = 0; j < p->r; j++) sum += exp(v[j * p->inner] - from);
+    return log(sum) + from;
+}
+
 static wide fold_int(hn_reduce_num_op op, wide a, int64_t v) {
     switch (op) {
         case HN_REDUCE_NUM_PROD: return (int64_t)((uint64_t)a * (uint64_t)v);
@@ -52,7 +61,9 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     bool mean = p->op == HN_REDUCE_NUM_MEAN;
     for (int64_t t = begin; t < end; t++) {
         int64_t at = t / p->inner * p->r * p->inner + t % p->inner;
-        if (p->dtype == HONE_DTYPE_F64) {
+        if (p->op == HN_REDUCE_NUM_LOGSUMEXP) {
+            hn_store_f64(p->dtype, y, t, log_sum_exp(p, (const double *)x + at));
+        } else if (p->dtype == HONE_DTYPE_F64) {
             const double *v = (const double *)x + at;
             double a = term_f64(p->op, v[0]);
             for (int64_t j = 1; j < p->r; j++)

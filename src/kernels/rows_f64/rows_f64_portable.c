@@ -1,0 +1,3 @@
+#include "simd/scalar.h"
+
+#include "kernels/rows_f64/rows_f64_body.h"
