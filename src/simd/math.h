@@ -144,7 +144,7 @@ static inline hn_vf hn_v_sigmoid(hn_vf x) {
     return hn_v_sigmoid_rest(x, &rest);
 }
 
-/* 1 + e^-z; infinite below -86.5 or soon after. For z that is NaN, some value. */
+/* 1 + e^-z; infinite below -86.5 or soon after. */
 static inline hn_vf hn_v_gate_divisor_(hn_vf z) {
     hn_vf log2e = hn_v_set1(0x1.715476p0f), one = hn_v_set1(1.0f);
 #ifdef HN_V_SCALES_BY_FLOOR
@@ -163,13 +163,13 @@ static inline hn_vf hn_v_gate_divisor_(hn_vf z) {
     hn_vf t = hn_v_fnma(near, log2e, big); /* big + n, so that its last bits are those of n */
     hn_vf f = hn_v_fnma(near, log2e, hn_v_sub(big, t));
     hn_vi scaled = hn_vi_add(hn_v_bits(hn_v_exp2_near_(f)), hn_vi_shl(hn_v_bits(t), 23));
-    hn_vf inf = hn_v_set1(__builtin_inff());
-    return hn_v_select(hn_v_lt(z, low), inf, hn_v_add(one, hn_v_from_bits(scaled)));
+    hn_vf beyond = hn_v_mul(z, hn_v_set1(-0x1p126f)); /* infinite, or NaN if z is */
+    return hn_v_select(hn_v_ge(z, low), hn_v_add(one, hn_v_from_bits(scaled)), beyond);
 #endif
 }
 
 /* x/(1 + e^-z), or x times the sigmoid of z, for less than hn_v_sigmoid and a product take: error
- * 8e-7 where z is from -10 up, 4e-6 down to -86.5; less than x*2^-120 below. NaN if x is NaN. */
+ * 8e-7 where z is from -10 up, 4e-6 down to -86.5; less than x*2^-120 below. */
 static inline hn_vf hn_v_gate(hn_vf x, hn_vf z) { return hn_v_over(x, hn_v_gate_divisor_(z)); }
 
 /* Error 6e-7. An odd polynomial over an even one; both are minimax fits (Eigen's). Beyond 8 the

@@ -322,6 +322,7 @@ typedef struct function {
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double silu(double x) { return x / (1 + exp(-x)); }
 static hn_vf gate_itself(hn_vf x) { return hn_v_gate(x, x); }
+static hn_vf gate_of_one(hn_vf x) { return hn_v_gate(hn_v_set1(1.0f), x); }
 static double share(double x) { return erfc(-x * 0.70710678118654752440) / 2; }
 
 static const function functions[] = {
@@ -338,6 +339,8 @@ static const function functions[] = {
     {"gate", gate_itself, silu, -10, INFINITY, 8e-7, 0x1p-126},
     {"gate", gate_itself, silu, -86.5, 0, 4e-6, 0x1p-126},
     {"gate", gate_itself, silu, -INFINITY, INFINITY, 8e-7, 1},
+    {"gate_of_one", gate_of_one, sigmoid, -10, INFINITY, 8e-7, 0},
+    {"gate_of_one", gate_of_one, sigmoid, -INFINITY, INFINITY, 8e-7, 1},
     {"tanh", hn_v_tanh, tanh, -INFINITY, INFINITY, 6e-7, 0x1p-126},
     {"erf", hn_v_erf, erf, -INFINITY, INFINITY, 4e-7, 0x1p-126},
     {"sin", hn_v_sin, sin, -100, 100, 2e-7, 0.02},

@@ -12,10 +12,10 @@
  *
  * The states h before and after a step are two buffers that change places. There are two ways to
  * cut the work, which give the same bits. A task is some tiles of sequences in one direction, all
- * steps of them: nothing waits for anything, and its tiles share what they read of R. Or, when there
- * are fewer of those than lanes and a step is long enough to be worth meeting after, a task is a
- * group of units; a phase is then a step (or one of its two parts), after a first phase that fetches
- * the initial states.
+ * steps of them: nothing waits for anything, and its tiles share what they read of R. Or a task is a
+ * group of units, and a phase a step (or one of its two parts), after a first phase that fetches the
+ * initial states. That is for steps long enough to be worth meeting after, when there are fewer
+ * tasks of the first kind than lanes, or their tiles would not be full.
  */
 #include <limits.h>
 #include <math.h>
@@ -53,6 +53,8 @@
 enum {
     WIDE = 4,   /* vectors of a group in one part */
     STATES = 4, /* arrays of a direction's state, see there */
+    /* Products of a step from which on meeting after it costs less than tiles that are not full. */
+    LONG_STEP_MACS = 1000000,
 };
 
 /* ---- how a problem falls into groups, parts and tiles ---- */
@@ -162,20 +164,30 @@ HN_INLINE hn_vf peephole(const cell *c, int which, hn_vf state, hn_vf v) {
     return hn_v_fma(hn_v_load_part(c->peep + which * c->p->hidden, c->n), state, v);
 }
 
-/* The new c, and o. */
+/* v times the gate f(x). */
+HN_INLINE hn_vf gated(const cell *c, hn_vf v, hn_vf x) {
+    if (c->act[0].kind == HN_ACT_SIGMOID) return hn_v_gate(v, clipped(c, x));
+    return hn_v_mul(v, limited(c, 0, x));
+}
+
+/* The new c, and o before its activation. */
 HN_INLINE hn_vf lstm_gates(const cell *c, hn_vf *o) {
-    hn_vf keep, s = hn_v_load(c->c);
-    hn_vf i = gate_and_rest(c, peephole(c, 0, s, gate_of(c, 0)), &keep);
-    if (!c->p->input_forget) keep = limited(c, 0, peephole(c, 2, s, gate_of(c, 2)));
-    s = hn_v_fma(keep, s, hn_v_mul(i, limited(c, 1, gate_of(c, 3))));
+    hn_vf s = hn_v_load(c->c), i = peephole(c, 0, s, gate_of(c, 0));
+    hn_vf v = limited(c, 1, gate_of(c, 3));
+    if (c->p->input_forget) {
+        hn_vf keep, take = gate_and_rest(c, i, &keep);
+        s = hn_v_fma(keep, s, hn_v_mul(take, v));
+    } else {
+        s = hn_v_add(gated(c, s, peephole(c, 2, s, gate_of(c, 2))), gated(c, v, i));
+    }
     hn_v_store(c->c, s);
-    *o = limited(c, 0, peephole(c, 1, s, gate_of(c, 1)));
+    *o = peephole(c, 1, s, gate_of(c, 1));
     return s;
 }
 
 static void lstm(const cell *c) {
     hn_vf o, s = lstm_gates(c, &o);
-    hn_v_store(c->h, hn_v_mul(o, activate(&c->act[2], s)));
+    hn_v_store(c->h, gated(c, activate(&c->act[2], s), o));
 }
 
 /* Several cells at once, in two rounds: h of one would wait for its c. */
@@ -187,7 +199,7 @@ static void lstms(const cell *cells, int n) {
     }
     for (int i = 0; i < n; i++) {
         const cell *c = &cells[i];
-        hn_v_store(c->h, hn_v_mul(hn_v_load(c->rh), activate(&c->act[2], hn_v_load(c->c))));
+        hn_v_store(c->h, gated(c, activate(&c->act[2], hn_v_load(c->c)), hn_v_load(c->rh)));
     }
 }
 
@@ -367,6 +379,12 @@ static int cells_of(const hn_call *call, const states *st, int64_t s, int part, 
     return n;
 }
 
+/* What the input gives a cell: it comes from a cache far away, while products are made. */
+static void fetch_input(const cell *c) {
+    int gates = hn_recurrent_gates(c->p->kind);
+    for (int i = 0; i < gates; i++) __builtin_prefetch(c->x + i * c->p->hidden);
+}
+
 /* One part of step s for a group of units of some sequences, a tile at most. */
 static void step(const hn_call *call, void *prepared, int64_t s, int part, int64_t d, int64_t group,
                  int64_t row, int64_t end) {
@@ -375,10 +393,11 @@ static void step(const hn_call *call, void *prepared, int64_t s, int part, int64
     hn_vf sum[ROWS][WIDE];
     cell cells[ROWS * WIDE];
     int n = 0;
-    multiply(call, prepared, &st, part, d, group, row, end, sum);
     for (int64_t b = row; b < end; b++)
         n += cells_of(call, &st, s, part, d, b, group, sum[b - row], cells + n);
     if (n == 0) return;
+    for (int i = 0; i < n; i++) fetch_input(&cells[i]);
+    multiply(call, prepared, &st, part, d, group, row, end, sum);
     compute(p, part, cells, n);
     for (int i = 0; i < n; i++) {
         put(cells[i].y, cells[i].h, cells[i].n);
@@ -389,13 +408,21 @@ static void step(const hn_call *call, void *prepared, int64_t s, int part, int64
 
 /* ---- tasks ---- */
 
+/* Whether lanes that take sequences apart would have tiles that are neither full nor so small that a
+ * product takes all vectors of a group at once, though together they would fill one. */
+static bool wastes_tiles(const hn_recurrent_f32 *p, int lanes) {
+    int64_t rows = p->batch / shares_of(p, lanes);
+    return rows > ROWS / 2 && rows < ROWS && p->batch >= ROWS;
+}
+
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_recurrent_f32 *p = problem;
     int64_t apart = p->dirs * shares_of(p, lanes), together = p->dirs * groups_of(p);
     int64_t macs = p->dirs * p->batch * hn_recurrent_gates(p->kind) * p->hidden * p->hidden;
     *w = (hn_work){.n_phases = 1, .tasks = {apart}};
     w->scratch = state_bytes(p) + h_bytes(p);
-    if (apart >= lanes || together <= apart || macs < STEP_MACS || p->steps > INT_MAX / 4) return;
+    bool apart_is_best = apart >= lanes && (macs < LONG_STEP_MACS || !wastes_tiles(p, lanes));
+    if (apart_is_best || together <= apart || macs < STEP_MACS || p->steps > INT_MAX / 4) return;
     w->lane_scratch = h_bytes(p);
     w->n_phases = 1 + (int)p->steps * (1 + two_parts(p));
     for (int i = 0; i < HN_MAX_PHASES; i++) w->tasks[i] = together;
