@@ -212,6 +212,7 @@ for op in "ArgMax ArgMin".split():
     add(op, "channels", lambda k: ([real(IMAGE[k])], {"axis": 1}))
     add(op, "vocabulary", lambda k: ([real((1, [1000, 30522, 128256][k]))], {"axis": -1}))
     add(op, "i32 last axis", lambda k: ([whole(TOKENS[k], 0, 1 << 20, I32)], {"axis": -1}))
+    add(op, "f64 last axis", lambda k: ([real(TOKENS[k], dtype=F64)], {"axis": -1}))
 for op in "Softmax LogSoftmax".split():
     add(op, "f64 last axis", lambda k: ([real(TOKENS[k], dtype=F64)], {"axis": -1}))
     add(op, "f64 channels", lambda k: ([real(IMAGE[k], dtype=F64)], {"axis": 1}))
@@ -222,6 +223,8 @@ for op in "Softmax LogSoftmax Hardmax".split():
 for variant, axis in (("last axis", -1), ("length axis", 1)):
     add("CumSum", variant, lambda k, axis=axis: ([real(TOKENS[k]), Const(I64(axis))], {}))
     add("CumProd", variant, lambda k, axis=axis: ([real(TOKENS[k], 0.99, 1.01), Const(I64(axis))], {}), opset=26)
+add("CumSum", "f64 last axis", lambda k: ([real(TOKENS[k], dtype=F64), Const(I64(-1))], {}))
+add("TopK", "f64", lambda k: ([real((1, [200, 8400, 100000][k]), dtype=F64), ints(5)], {}), outputs=2)
 add("CumSum", "i64", lambda k: ([whole(TOKENS[k], 0, 2), Const(I64(1))], {}))
 add("CumSum", "i32 last axis", lambda k: ([whole(TOKENS[k], 0, 2, I32), Const(I64(-1))], {}))
 add("CumSum", "reverse exclusive", lambda k: (

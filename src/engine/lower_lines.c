@@ -8,10 +8,13 @@
 #include "kernels/prefix/prefix.h"
 #include "kernels/select_k/select_k.h"
 
+#define NOT_COMPUTED "of types other than f32, f64, s64 and s32"
+
 static bool is(const hn_node *n, const char *op) { return strcmp(n->op->name, op) == 0; }
 
 static bool computes(hone_dtype t) {
-    return t == HONE_DTYPE_F32 || t == HONE_DTYPE_S64 || t == HONE_DTYPE_S32;
+    return hn_dtype_in(
+        t, HN_DTYPE_BIT(F32) | HN_DTYPE_BIT(F64) | HN_DTYPE_BIT(S64) | HN_DTYPE_BIT(S32));
 }
 
 static int count_from_end(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
@@ -66,7 +69,7 @@ hone_status hn_lower_top_k(hn_lower *L, const hn_node *n, bool *done, hn_error *
     hn_view x = hn_lower_in(L, n, 0);
     const hn_tensor *k = hn_node_constant(n, 1);
     int axis = count_from_end(hn_attr_i(n, "axis"), x.rank);
-    if (!computes(x.dtype)) HN_DECLINE(L, "neither f32 nor s64 nor s32");
+    if (!computes(x.dtype)) HN_DECLINE(L, NOT_COMPUTED);
     if (k == NULL) HN_DECLINE(L, "K is computed");
     hn_select_k p = {.k = hn_tensor_s64(k, 0), .smallest = hn_attr_i(n, "largest") == 0};
     if (hn_view_count(&x) == 0 || p.k == 0) HN_DECLINE(L, "nothing to find");
@@ -77,7 +80,7 @@ hone_status hn_lower_top_k(hn_lower *L, const hn_node *n, bool *done, hn_error *
 hone_status hn_lower_arg(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     hn_view x = hn_lower_in(L, n, 0);
     int axis = count_from_end(hn_attr_i(n, "axis"), x.rank);
-    if (!computes(x.dtype)) HN_DECLINE(L, "neither f32 nor s64 nor s32");
+    if (!computes(x.dtype)) HN_DECLINE(L, NOT_COMPUTED);
     if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to find");
     hn_select_k p = {.k = 1,
                      .smallest = is(n, "ArgMin"),
@@ -91,7 +94,7 @@ hone_status hn_lower_scan(hn_lower *L, const hn_node *n, bool *done, hn_error *e
     hn_view x = hn_lower_in(L, n, 0), y = hn_lower_out(n, 0);
     const hn_tensor *axis = hn_node_constant(n, 1);
     int64_t dims[3];
-    if (!computes(x.dtype)) HN_DECLINE(L, "neither f32 nor s64 nor s32");
+    if (!computes(x.dtype)) HN_DECLINE(L, NOT_COMPUTED);
     if (axis == NULL) HN_DECLINE(L, "the axis is computed");
     if (hn_view_count(&x) == 0) HN_DECLINE(L, "nothing to sum");
     HN_TRY(hn_lower_dense(L, n, &x, err));

@@ -16,22 +16,26 @@ static check_case *add(check_list *list, hone_dtype t, int64_t outer, int64_t si
                    .reverse = how & 4};
     check_case *c = check_add(list, "%s_%lldx%lldx%lld_%d%s", hone_dtype_name(t), (long long)outer,
                               (long long)size, (long long)inner, how, in_place ? "_in_place" : "");
-    check_type type = t == HONE_DTYPE_F32 ? CHECK_F32 : t == HONE_DTYPE_S64 ? CHECK_I64 : CHECK_I32;
+    check_type type = t == HONE_DTYPE_F32   ? CHECK_F32
+                      : t == HONE_DTYPE_F64 ? CHECK_F64
+                      : t == HONE_DTYPE_S64 ? CHECK_I64
+                                            : CHECK_I32;
     int64_t n = outer * size * inner;
     memcpy(c->problem, &p, sizeof p);
     check_operand_add(c, in_place ? CHECK_SAME : CHECK_IN, type, n);
     c->operand[HN_PREFIX_X].same = HN_PREFIX_Y;
     check_operand_add(c, in_place ? CHECK_INOUT : CHECK_OUT, type, n);
     c->exact = true;
-    c->only_random = t != HONE_DTYPE_F32;
+    c->only_random = !hn_dtype_is_float(t);
     c->flops = (double)n;
     c->bytes = 2.0 * (double)(n * hone_dtype_bits(t)) / 8;
     return c;
 }
 
 static void cases(check_list *list) {
-    static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_S64, HONE_DTYPE_S32};
-    for (int t = 0; t < 3; t++)
+    static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_F64, HONE_DTYPE_S64,
+                                       HONE_DTYPE_S32};
+    for (int t = 0; t < 4; t++)
         for (int how = 0; how < 8; how++) {
             add(list, types[t], 3, 20, 1, how, false);
             add(list, types[t], 2, 5, 130, how, false);
@@ -45,7 +49,8 @@ static void cases(check_list *list) {
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
     const check_operand *o = &c->operand[operand];
     (void)kind;
-    for (size_t i = 0; i < o->count && o->type != CHECK_F32; i++) {
+    if (o->type == CHECK_F32 || o->type == CHECK_F64) return false;
+    for (size_t i = 0; i < o->count; i++) {
         uint64_t v = hn_rng_u64(rng) | 1;
         if (i % 2 != 0) v %= 8;
         if (o->type == CHECK_I64)
@@ -53,7 +58,7 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
         else
             ((int32_t *)data)[i] = (int32_t)v;
     }
-    return o->type != CHECK_F32;
+    return true;
 }
 
 const check_family check_prefix = {.family = &hn_prefix_family, .cases = cases, .fill = fill};

@@ -26,7 +26,10 @@ static check_case *add(check_list *list, hone_dtype t, int64_t outer, int64_t si
     check_case *c =
         check_add(list, "%s_%lldx%lldx%lld_%lld_%d", hone_dtype_name(t), (long long)outer,
                   (long long)size, (long long)inner, (long long)k, flags);
-    check_type type = t == HONE_DTYPE_F32 ? CHECK_F32 : t == HONE_DTYPE_S64 ? CHECK_I64 : CHECK_I32;
+    check_type type = t == HONE_DTYPE_F32   ? CHECK_F32
+                      : t == HONE_DTYPE_F64 ? CHECK_F64
+                      : t == HONE_DTYPE_S64 ? CHECK_I64
+                                            : CHECK_I32;
     memcpy(c->problem, &p, sizeof p);
     check_operand_add(c, CHECK_IN, type, (outer * size * inner - 1) * gap + 1);
     check_operand_add(c, flags & NO_VALUES ? CHECK_ABSENT : CHECK_OUT, type, outer * k * inner);
@@ -38,7 +41,8 @@ static check_case *add(check_list *list, hone_dtype t, int64_t outer, int64_t si
 }
 
 static void cases(check_list *list) {
-    static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_S64, HONE_DTYPE_S32};
+    static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_S64, HONE_DTYPE_S32,
+                                       HONE_DTYPE_F64};
     static const int64_t shapes[][4] = {
         {1, 1, 1, 1},   {1, 200, 1, 5}, {3, 130, 1, 130}, {2, 50, 7, 10},  {1, 65, 3, 64},
         {2, 19, 70, 1}, {1, 3, 64, 1},  {4, 129, 1, 1},   {1, 7, 200, 2},  {37, 64, 1, 2},
@@ -46,7 +50,7 @@ static void cases(check_list *list) {
     static const int64_t longer[][4] = {
         {3, 1500, 1, 3}, {1, 2100, 1, 1500}, {1, 3000, 1, 40}, {1, 4200, 1, 4200}};
     static const int flags[] = {0, SMALLEST, GAPS, SMALLEST | GAPS, NO_VALUES, NO_INDICES};
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < 4; t++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             const int64_t *d = shapes[s];
             for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
@@ -54,7 +58,7 @@ static void cases(check_list *list) {
             for (int f = 0; f < 4; f++) /* as ArgMax and ArgMin */
                 add(list, types[t], d[0], d[1], d[2], 1, f | NAN_FIRST | NO_VALUES);
         }
-    for (int t = 0; t < 3; t++) /* the reference takes its time */
+    for (int t = 0; t < 4; t++) /* the reference takes its time */
         for (size_t s = 0; s < sizeof longer / sizeof *longer; s++) {
             const int64_t *d = longer[s];
             add(list, types[t], d[0], d[1], d[2], d[3], t == 1 ? SMALLEST : 0);
@@ -83,6 +87,8 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
         int64_t v = k < 4 && few ? ends[k] : (int64_t)k - 20;
         if (o->type == CHECK_F32)
             ((float *)data)[i] = k < 7 && few ? odd[k] : (float)v * 0.25f;
+        else if (o->type == CHECK_F64)
+            ((double *)data)[i] = k < 7 && few ? (double)odd[k] : (double)v * 0.25;
         else if (o->type == CHECK_I64)
             ((int64_t *)data)[i] = v;
         else

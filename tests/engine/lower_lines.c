@@ -8,25 +8,26 @@
 
 #include "support/engine_model.h"
 
-static const char *const types[] = {"float", "int64", "int32"};
+static const char *const types[] = {"float", "double", "int64", "int32"};
+enum { FLOATS = 2, TYPES = 4 }; /* those that have NaN come first */
 
 static void top_k(void **state) {
     (void)state;
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TYPES; t++)
         for (int largest = 0; largest < 2; largest++)
             for (int axis = -1; axis < 2; axis++) {
                 char text[512];
                 snprintf(text, sizeof text,
                          "m (%s[%d,%d,130] %s) => (%s[%s] v, int64[%s] i) <int64[1] k = {3}> {"
                          " v, i = TopK <axis = %d, largest = %d> (%s, k) }",
-                         types[t], 4, 5, t == 0 ? "odd_x" : "x", types[t],
+                         types[t], 4, 5, t < FLOATS ? "odd_x" : "x", types[t],
                          axis < 0    ? "4,5,3"
                          : axis == 0 ? "3,5,130"
                                      : "4,3,130",
                          axis < 0    ? "4,5,3"
                          : axis == 0 ? "3,5,130"
                                      : "4,3,130",
-                         axis, largest, t == 0 ? "odd_x" : "x");
+                         axis, largest, t < FLOATS ? "odd_x" : "x");
                 engine_agrees(text, "select_k TopK");
             }
     /* All of a line; one output; a transposed view; a type that has no kernel. */
@@ -42,11 +43,11 @@ static void top_k(void **state) {
 
 static void arg(void **state) {
     (void)state;
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TYPES; t++)
         for (int last = 0; last < 2; last++)
             for (int k = 0; k < 2; k++) {
                 char text[512], steps[32];
-                const char *op = k == 0 ? "ArgMax" : "ArgMin", *x = t == 0 ? "odd_x" : "x";
+                const char *op = k == 0 ? "ArgMax" : "ArgMin", *x = t < FLOATS ? "odd_x" : "x";
                 snprintf(steps, sizeof steps, "select_k %s", op);
                 snprintf(text, sizeof text,
                          "m (%s[3,19,70] %s) => (int64[3,1,70] y) {"
@@ -63,7 +64,7 @@ static void arg(void **state) {
 
 static void scan(void **state) {
     (void)state;
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TYPES; t++)
         for (int how = 0; how < 8; how++) {
             char text[512], steps[32];
             const char *op = how & 1 ? "CumProd" : "CumSum";

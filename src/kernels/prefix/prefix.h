@@ -4,7 +4,7 @@
  *   y[o][j][i] = sum (or product) of x[o][m][i] over m <= j
  *                                            (exclusive: m < j; reverse: m >= j; both: m > j)
  *
- * Elements are f32, s64 or s32. Floats are summed in double, in the order of the line, and rounded
+ * Elements are f32, f64, s64 or s32. Floats are summed in double, in the order of the line, and rounded
  * once each; integers wrap. y may be x.
  */
 #ifndef HN_KERNELS_SCAN_H

@@ -95,6 +95,7 @@ static void work(const void *problem, int lanes, hn_work *w) {
         else                                                                                     \
             name##_in(p, x, y, n, l->next, 1);                                                   \
     }
+SCAN(scan_f64, double, double)
 SCAN(scan_f32, float, double)
 SCAN(scan_s64, int64_t, uint64_t)
 SCAN(scan_s32, int32_t, uint32_t)
@@ -112,6 +113,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         int n = l.count - first < l.strip ? (int)(l.count - first) : (int)l.strip;
         if (p->dtype == HONE_DTYPE_F32)
             scan_f32(p, x, y, at, n, &l);
+        else if (p->dtype == HONE_DTYPE_F64)
+            scan_f64(p, x, y, at, n, &l);
         else if (p->dtype == HONE_DTYPE_S64)
             scan_s64(p, x, y, at, n, &l);
         else

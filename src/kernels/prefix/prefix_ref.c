@@ -18,10 +18,10 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int64_t m = 0; m < p->size; m++) {
             int64_t j = p->reverse ? p->size - 1 - m : m;
             int64_t at = (t / p->inner * p->size + j) * p->inner + t % p->inner;
-            if (p->dtype == HONE_DTYPE_F32) {
-                double v = ((const float *)x)[at], before = real;
+            if (hn_dtype_is_float(p->dtype)) {
+                double v = hn_load_f64(p->dtype, x, at), before = real;
                 real = p->product ? real * v : real + v;
-                ((float *)y)[at] = (float)(p->exclusive ? before : real);
+                hn_store_f64(p->dtype, y, at, p->exclusive ? before : real);
             } else {
                 uint64_t v = (uint64_t)hn_load_s64(p->dtype, x, at), before = whole;
                 whole = p->product ? whole * v : whole + v;

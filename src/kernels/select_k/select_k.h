@@ -7,7 +7,7 @@
  * are in the order they came, or with `last`, for k = 1 alone, the last of them is taken. NaN
  * counts as greater than any number; with `nan_first` it is the first whichever end is wanted.
  *
- * Elements are f32, s64 or s32, indices s64. Outputs overlap nothing.
+ * Elements are f32, f64, s64 or s32, indices s64. Outputs overlap nothing.
  */
 #ifndef HN_KERNELS_SELECT_K_H
 #define HN_KERNELS_SELECT_K_H

@@ -26,8 +26,11 @@ enum {
 
 typedef enum way { ONE, STRIPS, LANES, FEW_LINES, LINES } way;
 
+/* Whether elements, and so their ranks, take 64 bits. */
+static bool is_wide(const hn_select_k *p) { return hone_dtype_bits(p->dtype) == 64; }
+
 static way way_of(const hn_select_k *p) {
-    bool narrow = p->dtype != HONE_DTYPE_S64 && p->size <= INT32_MAX;
+    bool narrow = !is_wide(p) && p->size <= INT32_MAX;
     if (p->k == 1) return p->x_size == 1 ? ONE : STRIPS;
     bool across = p->x_size != 1 ? p->inner > 1 : p->size <= SHORT && p->outer * p->inner > 3;
     if (p->k > FEW) return LINES;
@@ -79,6 +82,12 @@ HN_INLINE int32_t rank_f32(float x, order o) {
     memcpy(&bits, &y, sizeof bits);
     return x == x ? bits ^ (bits >> 31 & INT32_MAX) ^ o.turn : o.nan;
 }
+HN_INLINE int64_t rank_f64(double x, order o) {
+    int64_t bits, nan = o.nan < 0 ? INT64_MIN : INT64_MAX;
+    double y = x + 0.0;
+    memcpy(&bits, &y, sizeof bits);
+    return x == x ? bits ^ (bits >> 63 & INT64_MAX) ^ o.turn : nan;
+}
 HN_INLINE int32_t rank_s32(int32_t x, order o) { return x ^ o.turn; }
 HN_INLINE int64_t rank_s64(int64_t x, order o) { return x ^ o.turn; }
 
@@ -88,6 +97,7 @@ HN_INLINE int64_t rank_s64(int64_t x, order o) { return x ^ o.turn; }
         for (int i = 0; i < n; i++) rank[i] = rank_##type(x[i * stride], o);                 \
     }
 RANKS(f32, float)
+RANKS(f64, double)
 RANKS(s32, int32_t)
 RANKS(s64, int64_t)
 
@@ -104,6 +114,8 @@ static void load(const hn_select_k *p, const void *x, int64_t at, int64_t stride
         ranks_##type((const T *)x + at, stride, n, o, rank);
     if (p->dtype == HONE_DTYPE_F32) {
         LOAD(f32, float)
+    } else if (p->dtype == HONE_DTYPE_F64) {
+        LOAD(f64, double)
     } else if (p->dtype == HONE_DTYPE_S64) {
         LOAD(s64, int64_t)
     } else {
@@ -123,6 +135,7 @@ static void load(const hn_select_k *p, const void *x, int64_t at, int64_t stride
 NONE_UP_TO(f32, float, int32_t)
 NONE_UP_TO(s32, int32_t, int32_t)
 NONE_UP_TO(s64, int64_t, int64_t)
+NONE_UP_TO(f64, double, int64_t)
 
 /* Element `from` of x, which is `index` along its line, is number `to` of the result. */
 static void put(const hn_call *call, int64_t to, int64_t from, int64_t index) {
@@ -132,7 +145,7 @@ static void put(const hn_call *call, int64_t to, int64_t from, int64_t index) {
     int64_t *indices = call->ptr[HN_SELECT_K_INDICES];
     if (indices != NULL) indices[to] = index;
     if (values == NULL) return;
-    if (p->dtype == HONE_DTYPE_S64)
+    if (is_wide(p))
         memcpy(values + 8 * to, x + 8 * from, 8);
     else
         memcpy(values + 4 * to, x + 4 * from, 4);
@@ -173,6 +186,7 @@ static void put(const hn_call *call, int64_t to, int64_t from, int64_t index) {
 FIND(f32, float, int32_t, INT32_MAX)
 FIND(s32, int32_t, int32_t, INT32_MAX)
 FIND(s64, int64_t, int64_t, INT64_MAX)
+FIND(f64, double, int64_t, INT64_MAX)
 
 static void one(const hn_call *call, int64_t o, int64_t i) {
     const hn_select_k *p = call->problem;
@@ -180,6 +194,8 @@ static void one(const hn_call *call, int64_t o, int64_t i) {
     int64_t at = o * p->x_outer + i * p->x_inner, found;
     if (p->dtype == HONE_DTYPE_F32)
         found = find_f32((const float *)x + at, p->size, order_of(p), p->last);
+    else if (p->dtype == HONE_DTYPE_F64)
+        found = find_f64((const double *)x + at, p->size, order_of(p), p->last);
     else if (p->dtype == HONE_DTYPE_S64)
         found = find_s64((const int64_t *)x + at, p->size, order_of(p), p->last);
     else
@@ -418,14 +434,13 @@ HN_INLINE bool none_up_to(const hn_select_k *p, const float *x, int64_t limit, b
 }
 
 static bool can_skip(const hn_select_k *p, const void *x, int64_t at, int64_t limit) {
+    if (p->dtype == HONE_DTYPE_F64) return none_f64((const double *)x + at, limit, order_of(p));
     if (p->dtype == HONE_DTYPE_S64) return none_s64((const int64_t *)x + at, limit, order_of(p));
     if (p->dtype == HONE_DTYPE_S32) return none_up_to(p, (const float *)x + at, limit, true);
     return none_up_to(p, (const float *)x + at, limit, false);
 }
 
-static int64_t least_rank(const hn_select_k *p) {
-    return p->dtype == HONE_DTYPE_S64 ? INT64_MIN : INT32_MIN;
-}
+static int64_t least_rank(const hn_select_k *p) { return is_wide(p) ? INT64_MIN : INT32_MIN; }
 
 static void put_line(const hn_call *call, int64_t o, int64_t i, const entry *kept) {
     const hn_select_k *p = call->problem;

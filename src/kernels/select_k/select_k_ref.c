@@ -13,12 +13,11 @@ static void work(const void *problem, int lanes, hn_work *w) {
 static bool precedes(const hn_select_k *p, const void *x, int64_t at, int64_t i, int64_t j) {
     int64_t a = at + i * p->x_size, b = at + j * p->x_size;
     int sign = 0; /* of x[a] - x[b] */
-    bool whole = p->dtype != HONE_DTYPE_F32;
-    if (whole) {
+    if (!hn_dtype_is_float(p->dtype)) {
         int64_t u = hn_load_s64(p->dtype, x, a), v = hn_load_s64(p->dtype, x, b);
         sign = (u > v) - (u < v);
     } else {
-        float u = ((const float *)x)[a], v = ((const float *)x)[b];
+        double u = hn_load_f64(p->dtype, x, a), v = hn_load_f64(p->dtype, x, b);
         sign = isnan(u) || isnan(v) ? isnan(u) - isnan(v) : (u > v) - (u < v);
         if (p->nan_first && p->smallest && (isnan(u) || isnan(v))) sign = -sign;
     }
