@@ -28,22 +28,25 @@ static void add(check_list *list, int64_t batch, int64_t m, int64_t k, int64_t n
                       (batch - 1) * p.b_batch[1] + (k - 1) * p.b_k + (n - 1) * p.b_n + 1);
     check_operand_add(c, flags & COLUMN ? CHECK_IN : CHECK_ABSENT, CHECK_F64, batch * m);
     check_operand_add(c, CHECK_OUT, CHECK_F64, (batch - 1) * p.c_batch[1] + (m - 1) * p.c_m + n);
-    c->rel = (double)(8 + k) * 0x1p-29; /* of 2^-24 */
+    c->rel = (double)(8 + k);
     c->exact = true;
     c->bench = (flags & BENCH) != 0;
     c->flops = 2 * (double)(batch * m * n) * (double)k;
 }
 
 static void cases(check_list *list) {
-    static const int64_t sizes[][3] = {{1, 1, 1},    {1, 64, 33}, {2, 7, 16},  {6, 9, 31},
-                                       {7, 33, 8},   {12, 4, 17}, {13, 16, 4}, {25, 300, 18},
-                                       {30, 513, 5}, {1, 600, 32}};
+    static const int64_t sizes[][3] = {{1, 1, 1},    {1, 64, 33},  {2, 7, 16},  {6, 9, 31},
+                                       {7, 33, 8},   {12, 4, 17},  {13, 16, 4}, {25, 300, 18},
+                                       {30, 513, 5}, {1, 600, 32}, {1, 37, 70}, {131, 61, 1}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int way = 0; way < 4; way++)
             add(list, 1 + way % 2, sizes[i][0], sizes[i][1], sizes[i][2],
                 way | (i % 2 == 0 ? GAPS : COLUMN) | (i % 3 == 0 ? SHARED_B : 0));
     add(list, 1, 256, 256, 256, BENCH);
     add(list, 1, 1, 512, 512, BENCH);
+    add(list, 1, 1, 512, 512, B_T | BENCH);
+    add(list, 1, 512, 512, 1, BENCH);
+    add(list, 1, 64, 512, 512, B_T | BENCH);
 }
 
 static void magnitude(void *problem) { ((hn_matmul_f64 *)problem)->alpha = 1; }

@@ -4,7 +4,9 @@
  * where there are more threads than that leaves tasks for. It copies them into lane scratch, DEPTH
  * of k at a time, and lets the tiles of all rows go over them, each from a copy of its rows of a:
  * rows whose distance is a power of two would drive each other out of the cache. Sums wait in c in
- * between. With one row the matrix b is read where it lies, if its columns are adjacent.
+ * between. With one row the matrix b is read where it lies, if its columns are adjacent. A vector by
+ * a matrix whose elements along k are adjacent is that many sums along k, DOTS at a time: a task is a
+ * group of them.
  *
  * A file for an instruction set defines vd, VL, ROWS and the words vd_load, vd_store, vd_set1,
  * vd_fma, and the names of the row.
@@ -27,7 +29,15 @@ typedef double vd;
 #define ISA HN_ISA_PORTABLE
 #endif
 
-enum { WIDTH = 2 * VL, DEPTH = 256, PANELS = 8, ROW_ROOM = DEPTH + 8 };
+enum {
+    WIDTH = 2 * VL,
+    DEPTH = 256,
+    PANELS = 8,
+    ROW_ROOM = DEPTH + 8,
+    DOTS = 4,
+    GROUP = 64,
+    LINE = 8
+};
 
 static int64_t panels_of(const hn_matmul_f64 *p) { return (p->n + WIDTH - 1) / WIDTH; }
 
@@ -37,8 +47,18 @@ static bool ok(const void *problem, const char **why) {
     return *why = "the columns of c are not adjacent", false;
 }
 
+/* Whether one operand is a vector, and both are adjacent along k. */
+static bool is_dots(const hn_matmul_f64 *p) {
+    return (p->m == 1 || p->n == 1) && p->a_k == 1 && p->b_k == 1;
+}
+
 static void work(const void *problem, int lanes, hn_work *w) {
     const hn_matmul_f64 *p = problem;
+    if (is_dots(p)) {
+        int64_t groups = (p->m * p->n + GROUP - 1) / GROUP;
+        *w = (hn_work){.n_phases = 1, .tasks = {hn_matmul_f64_batches(p) * groups}};
+        return;
+    }
     int64_t batches = hn_matmul_f64_batches(p), panels = PANELS;
     while (panels > 1 && batches * ((panels_of(p) + panels - 1) / panels) < 2 * lanes && lanes > 1)
         panels /= 2;
@@ -102,10 +122,20 @@ static void copy_columns(const hn_matmul_f64 *p, const double *from, int64_t n, 
     for (int64_t j = n; j < WIDTH; j++) dst[j] = 0;
 }
 
+/* The same of LINE rows, whose elements are adjacent along k: a cache line of each column. */
+static void copy_turned(const hn_matmul_f64 *p, const double *from, int64_t n, double *dst) {
+    for (int64_t j = 0; j < WIDTH; j++)
+        for (int64_t q = 0; q < LINE; q++) dst[q * WIDTH + j] = j < n ? from[j * p->b_n + q] : 0;
+}
+
 /* k rows and n columns of b as panels [n / WIDTH][DEPTH][WIDTH]. */
 static void copy_panels(const hn_matmul_f64 *p, const double *b, int64_t k, int64_t n,
                         double *panels) {
-    for (int64_t q = 0; q < k; q++)
+    int64_t q = 0;
+    for (; p->b_k == 1 && q + LINE <= k; q += LINE)
+        for (int64_t j = 0; j < n; j += WIDTH)
+            copy_turned(p, b + q + j * p->b_n, n - j, panels + j * DEPTH + q * WIDTH);
+    for (; q < k; q++)
         for (int64_t j = 0; j < n; j += WIDTH)
             copy_columns(p, b + q * p->b_k + j * p->b_n, hn_least(n - j, WIDTH),
                          panels + j * DEPTH + q * WIDTH);
@@ -188,12 +218,79 @@ static void run_panels(const hn_matmul_f64 *p, const double *a, const double *b,
     } while (k0 < p->k);
 }
 
+/* ---- a vector by a matrix ---- */
+
+static double sum_of(vd x) {
+    double lanes[VL], sum = 0;
+    vd_store(lanes, x);
+    for (int i = 0; i < VL; i++) sum += lanes[i];
+    return sum;
+}
+
+/* sums[i] of row i of `rows` by v, k elements each; count is a constant. */
+static inline __attribute__((always_inline)) void dot(const double *rows, int64_t pitch,
+                                                      const double *v, int64_t k, int count,
+                                                      double *sums) {
+    vd even[DOTS], odd[DOTS];
+    int64_t q = 0;
+    for (int i = 0; i < count; i++) even[i] = odd[i] = vd_set1(0);
+    for (; q + 2 * VL <= k; q += 2 * VL)
+        for (int i = 0; i < count; i++) {
+            const double *row = rows + i * pitch + q;
+            even[i] = vd_fma(vd_load(row), vd_load(v + q), even[i]);
+            odd[i] = vd_fma(vd_load(row + VL), vd_load(v + q + VL), odd[i]);
+        }
+    for (int i = 0; i < count; i++) {
+        sums[i] = sum_of(even[i]) + sum_of(odd[i]);
+        for (int64_t at = q; at < k; at++) sums[i] += rows[i * pitch + at] * v[at];
+    }
+}
+
+/* Results [first, last) of a batch, along the only axis of c that is longer than 1. */
+static void run_dots(const hn_matmul_f64 *p, const double *a, const double *b, const double *r,
+                     double *c, int64_t first, int64_t last) {
+    bool column = p->n == 1;
+    const double *rows = column ? a : b, *v = column ? b : a;
+    int64_t pitch = column ? p->a_m : p->b_n, r_next = column ? p->r_m : p->r_n;
+    int64_t c_next = column ? p->c_m : 1;
+    for (int64_t i = first, n; i < last; i += n) {
+        double sums[DOTS];
+        n = last - i >= DOTS ? DOTS : 1;
+        if (n == DOTS)
+            dot(rows + i * pitch, pitch, v, p->k, DOTS, sums);
+        else
+            dot(rows + i * pitch, pitch, v, p->k, 1, sums);
+        for (int64_t s = 0; s < n; s++)
+            c[(i + s) * c_next] = p->alpha * sums[s] + (r != NULL ? r[(i + s) * r_next] : 0);
+    }
+}
+
+static void run_groups(const hn_call *call, int64_t begin, int64_t end) {
+    const hn_matmul_f64 *p = call->problem;
+    const double *r = call->ptr[HN_MATMUL_F64_R];
+    int64_t all = p->m * p->n, groups = (all + GROUP - 1) / GROUP;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t batch = task / groups, first = task % groups * GROUP;
+        run_dots(
+            p,
+            (const double *)call->ptr[HN_MATMUL_F64_A] + hn_matmul_f64_offset(p, p->a_batch, batch),
+            (const double *)call->ptr[HN_MATMUL_F64_B] + hn_matmul_f64_offset(p, p->b_batch, batch),
+            r != NULL ? r + hn_matmul_f64_offset(p, p->r_batch, batch) : NULL,
+            (double *)call->ptr[HN_MATMUL_F64_C] + hn_matmul_f64_offset(p, p->c_batch, batch),
+            first, hn_least(first + GROUP, all));
+    }
+}
+
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase;
     const hn_matmul_f64 *p = call->problem;
     const double *a = call->ptr[HN_MATMUL_F64_A], *b = call->ptr[HN_MATMUL_F64_B];
     const double *r = call->ptr[HN_MATMUL_F64_R];
     double *c = call->ptr[HN_MATMUL_F64_C];
+    if (is_dots(p)) {
+        run_groups(call, begin, end);
+        return;
+    }
     int64_t width = call->work->parts * WIDTH, per_batch = (p->n + width - 1) / width;
     for (int64_t task = begin; task < end; task++) {
         int64_t batch = task / per_batch, j = task % per_batch * width;
