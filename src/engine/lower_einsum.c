@@ -1,4 +1,4 @@
-/* Einsum of one or two operands of f32.
+/* Einsum of one or two operands of f32 or f64.
  *
  *   no label is summed      of one operand a view, of two a product of elements (map_f32)
  *   one operand             a sum over the labels that are not in the output (reduce_f32)
@@ -13,6 +13,7 @@
 
 #include "engine/lower.h"
 #include "kernels/map_f32/map_f32.h"
+#include "kernels/map_int/map_int.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 #include "kernels/reduce_f32/reduce_f32.h"
 #include "ops/einsum.h"
@@ -80,11 +81,34 @@ static hn_view view_of(const equation *e, int i, const labels *g) {
     return v;
 }
 
+/* A step that multiplies doubles, operands with the axes of y; of one axis where y has none. */
+static hone_status multiply_doubles(hn_lower *L, const hn_node *n, const hn_view *x,
+                                    const hn_view *y, hn_error *err) {
+    hn_map_int p = {.op = HN_MAP_INT_MUL,
+                    .from = HONE_DTYPE_F64,
+                    .to = HONE_DTYPE_F64,
+                    .rank = y->rank > 0 ? y->rank : 1,
+                    .dims = {1}};
+    for (int a = 0; a < y->rank; a++) {
+        p.dims[a] = y->dims[a];
+        p.stride[HN_MAP_INT_Y][a] = y->strides[a];
+        for (int i = 0; i < 2; i++) p.stride[i][a] = x[i].strides[a];
+    }
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_map_int_family, &p, sizeof p, &s, err));
+    for (int i = 0; i < 2; i++) hn_step_reads(s, i, &x[i]);
+    hn_step_writes(s, HN_MAP_INT_Y, y);
+    s->facts->flops = (double)hn_view_count(y);
+    s->facts->bytes = 24.0 * (double)hn_view_count(y);
+    return HONE_OK;
+}
+
 /* A step that multiplies elements of both operands into y, which has the axes g. */
 static hone_status multiply_elements(hn_lower *L, const hn_node *n, const equation *e,
                                      const labels *g, const hn_view *y, hn_error *err) {
     hn_map_f32 p = {.rank = g->n, .n_in = 2, .n_out = 1};
     hn_view x[2] = {view_of(e, 0, g), view_of(e, 1, g)};
+    if (y->dtype == HONE_DTYPE_F64) return multiply_doubles(L, n, x, y, err);
     for (int a = 0; a < g->n; a++) {
         p.dims[a] = y->dims[a];
         p.out_stride[0][a] = y->strides[a];
@@ -193,7 +217,7 @@ static hone_status lower_product(hn_lower *L, const hn_node *n, const equation *
     dims[batch.n + 1] = count_of(e, &columns);
     hn_view_reshape(&stacked, batch.n + 2, dims, &c);
     hn_step *s;
-    if (batch.n == 0 && hn_lower_is_constant(L, &b)) {
+    if (y.dtype == HONE_DTYPE_F32 && batch.n == 0 && hn_lower_is_constant(L, &b)) {
         HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &c, &s, err));
     } else {
@@ -210,7 +234,7 @@ hone_status hn_lower_einsum(hn_lower *L, const hn_node *n, bool *done, hn_error 
     hn_view y = hn_lower_out(n, 0);
     int ranks[2];
     if (e.n_in > 2) HN_DECLINE(L, "more than two operands");
-    if (y.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (y.dtype != HONE_DTYPE_F32 && y.dtype != HONE_DTYPE_F64) HN_DECLINE(L, "not f32 or f64");
     for (int i = 0; i < e.n_in; i++) {
         e.x[i] = hn_lower_in(L, n, i);
         ranks[i] = e.x[i].rank;

@@ -92,17 +92,6 @@ static void set_costs(hn_step *s, const hn_matmul_f32 *p, const hn_view *a, cons
     s->facts->bytes = bytes * (double)(hn_view_count(a) + hn_view_count(b) + hn_view_count(y));
 }
 
-hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
-                              const hn_view *y, float alpha, hn_step **out, hn_error *err) {
-    hn_matmul_f32 p = problem_of(a, b, y, alpha);
-    HN_TRY(hn_lower_step(L, n, &hn_matmul_f32_family, &p, sizeof p, out, err));
-    hn_step_reads(*out, HN_MATMUL_A, a);
-    hn_step_reads(*out, HN_MATMUL_B, b);
-    hn_step_writes(*out, HN_MATMUL_C, y);
-    set_costs(*out, &p, a, b, y, 4);
-    return HONE_OK;
-}
-
 /* The same problem of f64. */
 static hn_matmul_f64 problem_f64(const hn_matmul_f32 *p) {
     hn_matmul_f64 q = {.m = p->m,
@@ -135,6 +124,19 @@ static hone_status in_f64(hn_lower *L, const hn_node *n, const hn_matmul_f32 *p,
     if (r->buffer >= 0) hn_step_reads(s, HN_MATMUL_F64_R, r);
     hn_step_writes(s, HN_MATMUL_F64_C, y);
     set_costs(s, p, a, b, y, 8);
+    return HONE_OK;
+}
+
+hone_status hn_lower_matrices(hn_lower *L, const hn_node *n, const hn_view *a, const hn_view *b,
+                              const hn_view *y, float alpha, hn_step **out, hn_error *err) {
+    hn_matmul_f32 p = problem_of(a, b, y, alpha);
+    *out = NULL;
+    if (a->dtype == HONE_DTYPE_F64) return in_f64(L, n, &p, a, b, &(hn_view){.buffer = -1}, y, err);
+    HN_TRY(hn_lower_step(L, n, &hn_matmul_f32_family, &p, sizeof p, out, err));
+    hn_step_reads(*out, HN_MATMUL_A, a);
+    hn_step_reads(*out, HN_MATMUL_B, b);
+    hn_step_writes(*out, HN_MATMUL_C, y);
+    set_costs(*out, &p, a, b, y, 4);
     return HONE_OK;
 }
 
@@ -177,9 +179,8 @@ static hone_status multiply(hn_lower *L, const hn_node *n, hn_view a, hn_view b,
     hn_matmul_f32 p = problem_of(&a, &b, &c, alpha);
     if (hn_dtype_is_int(a.dtype)) {
         HN_TRY(in_integers(L, n, &p, &a, &b, &c, err));
-    } else if (a.dtype == HONE_DTYPE_F64) {
-        HN_TRY(in_f64(L, n, &p, &a, &b, &(hn_view){.buffer = -1}, &c, err));
-    } else if (hn_lower_is_constant(L, &b) && b.rank == 2 && alpha >= 1 && alpha <= 1) {
+    } else if (a.dtype == HONE_DTYPE_F32 && hn_lower_is_constant(L, &b) && b.rank == 2 &&
+               alpha >= 1 && alpha <= 1) {
         HN_TRY(hn_lower_rows(L, n, &a, err));
         HN_TRY(hn_lower_product(L, n, &a, &b, &y, &s, err));
     } else {
@@ -207,7 +208,7 @@ hone_status hn_lower_fused_matmul(hn_lower *L, const hn_node *n, bool *done, hn_
     hn_view a = hn_lower_in(L, n, 0), b = hn_lower_in(L, n, 1), y = hn_lower_out(n, 0);
     bool batches = hn_op_attr(n->op, "transBatchA") != NULL &&
                    (hn_attr_i(n, "transBatchA") != 0 || hn_attr_i(n, "transBatchB") != 0);
-    if (a.dtype != HONE_DTYPE_F32) HN_DECLINE(L, "not f32");
+    if (a.dtype != HONE_DTYPE_F32 && a.dtype != HONE_DTYPE_F64) HN_DECLINE(L, "not f32 or f64");
     if (hn_view_count(&y) == 0 || hn_view_count(&a) == 0) HN_DECLINE(L, "nothing to compute");
     if (batches) HN_DECLINE(L, "batches that are transposed");
     if (hn_attr_i(n, "transA") != 0 && a.rank > 1) hn_view_swap_last(&a);

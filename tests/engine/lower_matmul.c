@@ -96,6 +96,10 @@ static void shared_matrices(void **state) {
 
 static void doubles(void **state) {
     (void)state;
+    runs_fast(
+        "m (double[2,30,40] x, double[2,50,40] z) => (double[2,30,50] y) {"
+        " y = com.microsoft.FusedMatMul <alpha = 0.125, transB = 1> (x, z) }",
+        "matmul_f64 FusedMatMul");
     runs_fast("m (double[2,30,40] x, double[40,50] v) => (double[2,30,50] y) { y = MatMul (x, v) }",
               "matmul_f64 MatMul");
     runs_fast("m (double[40] x, double[40,50] w) => (double[50] y) { y = MatMul (x, w) }",
