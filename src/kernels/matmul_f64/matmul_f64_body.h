@@ -165,13 +165,17 @@ static void load_sums(const hn_matmul_f64 *p, const double *c, int64_t rows, int
 
 static void store_sums(const hn_matmul_f64 *p, const double *sums, const double *r, int64_t rows,
                        int64_t n, bool ends, double *c) {
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < n; j++) {
-            double s = sums[i * WIDTH + j];
-            if (ends) s *= p->alpha;
-            if (ends && r != NULL) s += r[i * p->r_m + j * p->r_n];
-            c[i * p->c_m + j] = s;
-        }
+    double alpha = ends ? p->alpha : 1;
+    for (int64_t i = 0; i < rows; i++) {
+        const double *from = sums + i * WIDTH;
+        double *to = c + i * p->c_m;
+        if (ends && r != NULL)
+            for (int64_t j = 0; j < n; j++) to[j] = from[j] * alpha + r[i * p->r_m + j * p->r_n];
+        else if (n == WIDTH)
+            for (int64_t j = 0; j < WIDTH; j++) to[j] = from[j] * alpha;
+        else
+            for (int64_t j = 0; j < n; j++) to[j] = from[j] * alpha;
+    }
 }
 
 /* A tile of n columns at c: sums wait there, where there is room for them and nothing more to do to
