@@ -377,6 +377,9 @@ static void cases(check_list *list) {
     }
 
     const variant *usual = &variants[0], *dynamic = &variants[7];
+    gemm(list, 1024, 1024, 1024, usual, BENCH);
+    gemm(list, 128, 384, 1536, usual, BENCH);
+    gemm(list, 128, 1536, 384, usual, BENCH);
     gemm(list, 128, 768, 768, usual, BENCH);
     gemm(list, 128, 768, 3072, usual, BENCH);
     gemm(list, 128, 3072, 768, usual, BENCH);
