@@ -170,7 +170,7 @@ HN_INLINE hn_vf gated(const cell *c, hn_vf v, hn_vf x) {
     return hn_v_mul(v, limited(c, 0, x));
 }
 
-/* The new c, and o before its activation. */
+/* The new c, and o. */
 HN_INLINE hn_vf lstm_gates(const cell *c, hn_vf *o) {
     hn_vf s = hn_v_load(c->c), i = peephole(c, 0, s, gate_of(c, 0));
     hn_vf v = limited(c, 1, gate_of(c, 3));
@@ -181,13 +181,13 @@ HN_INLINE hn_vf lstm_gates(const cell *c, hn_vf *o) {
         s = hn_v_add(gated(c, s, peephole(c, 2, s, gate_of(c, 2))), gated(c, v, i));
     }
     hn_v_store(c->c, s);
-    *o = peephole(c, 1, s, gate_of(c, 1));
+    *o = gated(c, hn_v_set1(1.0f), peephole(c, 1, s, gate_of(c, 1)));
     return s;
 }
 
 static void lstm(const cell *c) {
     hn_vf o, s = lstm_gates(c, &o);
-    hn_v_store(c->h, gated(c, activate(&c->act[2], s), o));
+    hn_v_store(c->h, hn_v_mul(o, activate(&c->act[2], s)));
 }
 
 /* Several cells at once, in two rounds: h of one would wait for its c. */
@@ -199,7 +199,7 @@ static void lstms(const cell *cells, int n) {
     }
     for (int i = 0; i < n; i++) {
         const cell *c = &cells[i];
-        hn_v_store(c->h, gated(c, activate(&c->act[2], hn_v_load(c->c)), hn_v_load(c->rh)));
+        hn_v_store(c->h, hn_v_mul(hn_v_load(c->rh), activate(&c->act[2], hn_v_load(c->c))));
     }
 }
 
