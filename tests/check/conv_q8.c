@@ -184,19 +184,47 @@ static void gemm(check_list *list, int64_t m, int64_t k, int64_t n, const varian
     add(list, name, hn_conv_q8_of_gemm(m, n, k), v, flags);
 }
 
-/* A layer as real models have it; the name says kernel, stride, channels and output size. */
-static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, int64_t size,
-                  int flags) {
-    hn_conv_q8 p = window(1, size, c, n, k, s, k / 2);
+/* A layer as real models have it, on some images; the name says kernel, stride, channels and output
+ * size. */
+static void layer_of(check_list *list, int64_t batch, int64_t k, int64_t s, int64_t c, int64_t n,
+                     int64_t size, int flags) {
+    hn_conv_q8 p = window(batch, size, c, n, k, s, k / 2);
     if (flags & DEPTHWISE) p.groups = c;
-    char name[64];
-    snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld%s",
+    char name[64], images[16] = "";
+    if (batch > 1) snprintf(images, sizeof images, "_batch%lld", (long long)batch);
+    snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld%s%s",
              flags & DEPTHWISE ? "depthwise" : "conv", (long long)k, (long long)k, (long long)s,
-             (long long)c, (long long)n, (long long)p.oh,
+             (long long)c, (long long)n, (long long)p.oh, images,
              flags & TWICE   ? "_twice"
              : flags & SEVEN ? "_7bit"
                              : "");
     add(list, name, p, &variants[0], flags | BENCH);
+}
+
+static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, int64_t size,
+                  int flags) {
+    layer_of(list, 1, k, s, c, n, size, flags);
+}
+
+/* The layers of ResNet-50 on eight images, most of which are in no near cache. */
+static void batch_layers(check_list *list) {
+    layer_of(list, 8, 7, 2, 3, 64, 224, 0);
+    layer_of(list, 8, 1, 1, 64, 64, 56, 0);
+    layer_of(list, 8, 3, 1, 64, 64, 56, 0);
+    layer_of(list, 8, 1, 1, 64, 256, 56, RESIDUAL);
+    layer_of(list, 8, 1, 1, 64, 256, 56, RESIDUAL | TWICE);
+    layer_of(list, 8, 1, 1, 256, 64, 56, 0);
+    layer_of(list, 8, 3, 2, 128, 128, 56, 0);
+    layer_of(list, 8, 1, 1, 512, 128, 28, 0);
+    layer_of(list, 8, 3, 1, 128, 128, 28, 0);
+    layer_of(list, 8, 1, 1, 128, 512, 28, RESIDUAL);
+    layer_of(list, 8, 1, 2, 256, 512, 56, 0);
+    layer_of(list, 8, 1, 1, 1024, 256, 14, 0);
+    layer_of(list, 8, 3, 1, 256, 256, 14, 0);
+    layer_of(list, 8, 1, 1, 256, 1024, 14, RESIDUAL);
+    layer_of(list, 8, 1, 1, 2048, 512, 7, 0);
+    layer_of(list, 8, 3, 1, 512, 512, 7, 0);
+    layer_of(list, 8, 1, 1, 512, 2048, 7, RESIDUAL);
 }
 
 /* The first layer of a network that listens: one channel, far apart windows that are tall and
@@ -407,6 +435,7 @@ static void cases(check_list *list) {
     layer(list, 1, 1, 1024, 256, 14, 0);
     layer(list, 1, 1, 256, 1024, 14, RESIDUAL);
     layer(list, 1, 1, 2048, 512, 7, 0);
+    layer(list, 1, 1, 512, 2048, 7, RESIDUAL);
     layer(list, 1, 2, 256, 512, 56, 0);
     layer(list, 1, 1, 128, 512, 28, 0);
     layer(list, 1, 1, 32, 16, 112, 0);
@@ -439,6 +468,7 @@ static void cases(check_list *list) {
     layer(list, 3, 1, 32, 32, 16, RESIDUAL | TWICE);
     layer(list, 3, 1, 64, 64, 8, 0);
     layer(list, 3, 1, 64, 64, 8, RESIDUAL | TWICE);
+    batch_layers(list);
     add(list, "conv10x4s2_1_64_25x5", tall_window(), usual, BENCH);
     gemm(list, 125, 64, 64, usual, BENCH);
     p = window(1, 25, 64, 64, 3, 1, 1), p.w = p.ow = 5, p.groups = 64;

@@ -1,8 +1,9 @@
 /* The tile of conv_q8_panel_body.h from vectors: `acc` of s32, one lane per output, `w_vec` the
  * weights of as many outputs, `x_vec` a group of k of one pixel in every lane. Few pixels would
  * wait for their own sums, so that these run in several chains. Where there are more, every group of k
- * fetches a few bytes of the weights that come next: all at once they would fill the queues of the
- * core, which then waits (BERT-base takes 19 % more time that way by AVX-512 VNNI). */
+ * fetches a few bytes of what later tiles need: all at once they would fill the queues of the core,
+ * which then waits (BERT-base takes 19 % more time that way by AVX-512 VNNI). A second fetch for
+ * every group costs up to 6 %. */
 #ifdef MR
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -31,7 +32,7 @@ HN_INLINE void tile(const int rows, const int width, const hn_q8_windows *x, con
     const int chains = rows == 1 ? 4 : rows == 2 ? 2 : 1, nv = width / LANES;
     const int64_t pitch = x->pitch, groups = x->groups, line = x->line;
     const a_elem *a = x->a;
-    const int8_t *next = x->next;
+    const char *next = x->next;
     const int64_t next_step = x->next_step;
     acc sum[MR < 4 ? 4 : MR][NV];
     UNROLL for (int r = 0; r < rows * chains; r++) {

@@ -7,6 +7,8 @@
  *   NR      a divisor of it: outputs of a panel
  */
 #ifdef HN_VB
+#include <math.h>
+
 #include "kernels/conv_q8/conv_q8_parts.h"
 
 #ifdef __clang__
@@ -15,18 +17,27 @@
 #define NOT_UNROLLED _Pragma("GCC unroll 1")
 #endif
 
-typedef enum ending { SMALL, PLAIN, ADDED, TWICE } ending;
+/* How sums become bytes: whether something is added to them, and whether all that is rounded is
+ * below 2^22. */
+#define ENDINGS(X) X(PLAIN) X(ADDED) X(TWICE) X(SMALL) X(SMALL_ADDED) X(SMALL_TWICE)
+#define ENDING(name) name,
+typedef enum ending { ENDINGS(ENDING) } ending;
+#undef ENDING
 
 /* What becomes of the sums of some panels, where it is bytes. */
 static ending ending_of(const hn_q8_args *a, int64_t k, const int32_t *start, const float *scale) {
-    if (a->r != NULL) return a->p->twice ? TWICE : ADDED;
+    const hn_conv_q8 *p = a->p;
     const hn_vf products = hn_v_set1(0x1p15F * (float)k); /* in a sum, at most */
     hn_vf most = hn_v_set1(0.0F);
     for (int i = 0; i < WIDTH; i += HN_VL) {
         hn_vf sum = hn_v_add(hn_v_abs(hn_v_from_int(hn_vi_load(start + i))), products);
         most = hn_v_max(most, hn_v_mul(sum, hn_v_abs(hn_v_load(scale + i))));
     }
-    return hn_vm_any(hn_v_gt(most, hn_v_set1(0x1p21F))) ? PLAIN : SMALL;
+    const bool small = !hn_vm_any(hn_v_gt(most, hn_v_set1(0x1p20F)));
+    if (a->r == NULL) return small ? SMALL : PLAIN;
+    const bool small_r = fabsf(p->mr) <= 0x1p11F; /* of which there are at most 383 */
+    if (p->twice) return small_r && fabsf(p->m1) <= 0x1p11F ? SMALL_TWICE : TWICE;
+    return small && small_r ? SMALL_ADDED : ADDED;
 }
 
 /* How many pixels end as one vector of bytes: those of a few outputs that lie side by side. */
@@ -46,7 +57,8 @@ HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *
                             int64_t n0, int64_t rows, const int64_t *y_at, const int64_t *r_at,
                             int64_t together, const ending how) {
     const hn_q8_ends ends = hn_q8_ends_of(a->p);
-    const bool added = how == ADDED || how == TWICE;
+    const bool twice = how == TWICE || how == SMALL_TWICE;
+    const bool added = twice || how == ADDED || how == SMALL_ADDED;
     const int64_t vectors = 4 >> (together >> 1); /* of a pixel: 4 / together */
     uint8_t *y = (uint8_t *)a->y + n0;
     const uint8_t *r = added ? (const uint8_t *)a->r + n0 : NULL;
@@ -62,13 +74,14 @@ HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *
         hn_vf v[4];
         for (int j = 0; j < 4; j++)
             v[j] = hn_v_mul(hn_v_from_int(hn_vi_load(sums[j] + i * WIDTH)), factor[j]);
-        const uint8_t *r_i = added ? r + r_at[i] : NULL;
-        if (how == SMALL)
+        if (added && bytes == HN_VB) /* known to the compiler */
+            hn_q8_add_r(&ends, r + r_at[i], HN_VB, twice, v);
+        else if (added)
+            hn_q8_add_r(&ends, r + r_at[i], bytes, twice, v);
+        if (how >= SMALL)
             hn_q8_put_small(&ends, v, bytes, y + y_at[i]);
-        else if (bytes == HN_VB) /* known to the compiler */
-            hn_q8_put_bytes(&ends, v, HN_VB, r_i, how == TWICE, y + y_at[i]);
         else
-            hn_q8_put_bytes(&ends, v, bytes, r_i, how == TWICE, y + y_at[i]);
+            hn_q8_put_any(&ends, v, bytes, y + y_at[i]);
     }
 }
 
@@ -138,11 +151,8 @@ static void finish(const hn_q8_outputs *t, const int32_t *c, int64_t rows, const
     if (t->bytes) {
         switch (t->how) { /* known to the compiler */
 #define END(of) \
-    case of: finish_bytes(a, c, t->scale, t->n, t->n0, rows, y_at, r_at, t->together, of); break
-            END(SMALL);
-            END(PLAIN);
-            END(ADDED);
-            END(TWICE);
+    case of: finish_bytes(a, c, t->scale, t->n, t->n0, rows, y_at, r_at, t->together, of); break;
+            ENDINGS(END)
 #undef END
         }
     } else if (t->floats) {

@@ -23,7 +23,7 @@
  *                C[rows][c_pitch] = start + X[rows] * W, `width` of each row; inlined, all but the
  *                pointers constants, rows up to MR
  *   NARROW       `width` is this in a last panel that has no more outputs, and else NR
- *   FETCHES_NEXT only where tiles fetch the weights x->next to L2 while they compute
+ *   FETCHES_NEXT only where tiles fetch what is at x->next to L2 while they compute
  *   SEVERAL_WAYS only where there are several ways to multiply: then copy_wide(from, n, to) makes
  *                the s16 form of what is copied, and sort_groups(w, lines, groups, line) finishes a
  *                packed panel, behind which it has an int32_t for every group and two more; it
@@ -448,46 +448,129 @@ static void begin_task(const hn_q8_args *a, const geometry *g, const int8_t *pac
                   hn_q8_min(panels * NR, g->group_out - in_group), &t->to);
 }
 
-/* Fetches the bytes [begin, end) to L2. */
-static void fetch(const int8_t *w, int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; at += 64) __builtin_prefetch(w + at, 0, 2);
+/* Stretches of memory that come to L2 while tiles are computed, a part with each tile. */
+typedef struct stream {
+    struct {
+        const char *at;
+        int64_t bytes;
+    } of[3];
+    int n, i;           /* stretches, and the one that is being fetched */
+    int64_t done;       /* bytes of that */
+    int64_t part, step; /* bytes to fetch with every tile, and with every group of its products */
+} stream;
+
+static void add_stretch(stream *s, const void *from, int64_t first, int64_t end) {
+    if (from == NULL || end <= first) return;
+    s->of[s->n].at = (const char *)from + first;
+    s->of[s->n++].bytes = end - first;
 }
 
-/* Panels of a group from `panel` on, of the pixels of a block, whose windows are at x. The weights
- * of the next panels come to L2 meanwhile: those of most models are in no near cache. */
+static void share_out(stream *s, const geometry *g, int64_t n_tiles) {
+    int64_t all = 0;
+    for (int i = 0; i < s->n; i++) all += s->of[i].bytes;
+    s->part = hn_q8_ceil(all, hn_q8_max(n_tiles, 1));
+    s->step = hn_q8_ceil(s->part, hn_q8_max(g->lines * g->groups, 1));
+}
+
+/* The next part to fetch; NULL: there is none. */
+static const char *next_part(stream *s) {
+    if (s->i == s->n) return NULL;
+    const char *part = s->of[s->i].at + s->done;
+    s->done += s->part;
+    if (s->done >= s->of[s->i].bytes) s->i++, s->done = 0;
+    return part;
+}
+
+/* What is fetched meanwhile. Weights: those of most models are in no near cache. Images: several
+ * are in none either, nor is what another core wrote. */
+typedef struct fetches {
+    stream weights, images;
+    bool turn; /* where there are both: whose */
+} fetches;
+
+static int64_t inside(int64_t i, int64_t n) { return hn_q8_max(0, hn_q8_min(i, n - 1)); }
+
+static int64_t tiles_of(const block *b) { return b->runs * hn_q8_ceil(b->n, MR); }
+
+/* The last pixel of a block; n and runs have no meaning. */
+static block last_of(const hn_conv_q8 *p, const geometry *g, const block *b) {
+    if (g->strips) return (block){b->image, b->oy + b->runs - 1, b->ox + b->n - 1, 0, 0};
+    const int64_t q = (b->image * p->oh + b->oy) * p->ow + b->ox + b->n - 1;
+    return (block){q / p->ow / p->oh, q / p->ow % p->oh, q % p->ow, 0, 0};
+}
+
+/* What block i reads and writes. */
+static stream images_of(const hn_q8_args *a, const geometry *g, int64_t i) {
+    const hn_conv_q8 *p = a->p;
+    const block b = block_at(p, g, i), e = last_of(p, g, &b);
+    const int64_t size = p->y == HN_Q8_F32 || p->y == HN_Q8_S32 ? 4 : 1;
+    const int64_t top = inside(b.oy * p->sh - p->pt, p->h);
+    const int64_t left = inside(b.ox * p->sw - p->pl, p->w);
+    const int64_t bottom = inside(e.oy * p->sh - p->pt + (p->kh - 1) * p->dh, p->h);
+    const int64_t right = inside(e.ox * p->sw - p->pl + (p->kw - 1) * p->dw, p->w);
+    stream s = {0};
+    add_stretch(&s, a->x, b.image * p->x_image + top * p->x_row + left * p->x_pixel,
+                e.image * p->x_image + bottom * p->x_row + right * p->x_pixel + p->c);
+    add_stretch(&s, a->y, (b.image * p->y_image + b.oy * p->y_row + b.ox * p->y_pixel) * size,
+                (e.image * p->y_image + e.oy * p->y_row + e.ox * p->y_pixel + p->n) * size);
+    add_stretch(&s, a->r == a->y ? NULL : a->r,
+                (b.image * p->r_image + b.oy * p->r_row + b.ox * p->r_pixel) * size,
+                (e.image * p->r_image + e.oy * p->r_row + e.ox * p->r_pixel + p->n) * size);
+    share_out(&s, g, tiles_of(&b) * g->all_panels);
+    return s;
+}
+
+/* The weights of some panels. */
+static stream weights_of(const geometry *g, const int8_t *packed, int64_t panel, int64_t panels,
+                         int64_t n_tiles) {
+    stream s = {0};
+    const int64_t first = (int64_t)header_bytes(g) + panel * g->panel;
+    add_stretch(&s, packed, first, first + panels * g->panel);
+    share_out(&s, g, n_tiles);
+    return s;
+}
+
+static bool has_more(const stream *s) { return s->i < s->n; }
+
+/* Says what the tile with weights at w fetches; where tiles cannot, it is fetched here. */
+static void fetch_next(fetches *f, const int8_t *w, hn_q8_windows *x) {
+    const int parts = has_more(&f->weights) && has_more(&f->images) ? 2 : 1; /* by turns */
+    stream *s = has_more(&f->weights) ? &f->weights : &f->images;
+    f->turn = !f->turn;
+    if (parts == 2 && f->turn) s = &f->images;
+    const char *part = next_part(s);
+    if (parts == 2) next_part(s);
+    x->next = part != NULL ? part : (const char *)w; /* those are near */
+    x->next_step = part != NULL ? s->step * parts : 0;
+    for (int64_t at = 0; !FETCHES && part != NULL && at < s->part * parts; at += 64)
+        __builtin_prefetch(part + at, 0, 2);
+}
+
+/* Panels of a group from `panel` on, of the pixels of a block, whose windows are at x. */
 static void compute(const task *t, const geometry *g, int64_t panel, int64_t panels, const block *b,
-                    const places *at, const hn_q8_windows *x, int32_t *c) {
+                    const places *at, const hn_q8_windows *x, fetches *f, int32_t *c) {
     const int64_t run_step = t->to.a->p->sh * g->row;
     const bool narrow = panel_width(g, panel + panels - 1) != NR; /* which only the last may be */
-    /* As many pixels in each tile, nearly: a tile of few is slow. */
-    const int64_t most = hn_q8_ceil(b->n, hn_q8_ceil(b->n, MR));
-    const int8_t *next = t->w + panels * g->panel;
-    const int64_t all = b->runs * b->n, after = g->all_panels - panel - panels;
-    const int64_t next_bytes = all > MR ? hn_q8_min(panels, after) * g->panel : 0;
+    /* As many pixels in each tile, nearly: a tile of few is slow. Tiles that end together follow each
+     * other, so that the weights of a panel which do not stay in L1 are read once for all of them. */
+    const int64_t most = hn_q8_ceil(b->n, hn_q8_ceil(b->n, MR)), row = SUMMED / most * most;
     for (int64_t run = 0; run < b->runs; run++) {
-        int64_t done = run * b->n, summed = 0; /* pixels of the block that have ended, that wait */
-        for (int64_t i = 0, rows; i < b->n; i += rows) {
-            rows = hn_q8_min(most, b->n - i);
-            const int64_t first = run * b->n + i;
-            const int64_t skip = run * run_step + i * x->pitch;
-            hn_q8_windows from = *x;
-            from.a = (const a_elem *)x->a + skip, from.wide = x->wide + skip;
-            from.next = t->w; /* where there is nothing to fetch: that is near */
-            from.next_step = next_bytes > 0 ? hn_q8_ceil(NR * KU * rows, all) : 0;
-            const int64_t begin = next_bytes > 0 ? next_bytes * first / all : 0;
-            const int64_t end = next_bytes > 0 ? next_bytes * (first + rows) / all : 0;
-            if (!FETCHES) fetch(next, begin, end);
+        for (int64_t i = 0, some; i < b->n; i += some) {
+            some = hn_q8_min(row, b->n - i);
             for (int64_t k = 0; k < panels; k++) {
-                if (FETCHES && next_bytes > 0)
-                    from.next = next + begin + (end - begin) * k / panels;
+                const int8_t *w = t->w + k * g->panel;
                 tile_fn *const *by = narrow && k == panels - 1 ? narrow_tiles : tiles;
-                by[rows - 1](&from, t->w + k * g->panel, t->to.start + k * NR,
-                             c + summed * WIDTH + k * NR);
+                for (int64_t j = 0, rows; j < some; j += rows) {
+                    rows = hn_q8_min(most, some - j);
+                    const int64_t skip = run * run_step + (i + j) * x->pitch;
+                    hn_q8_windows from = *x;
+                    from.a = (const a_elem *)x->a + skip, from.wide = x->wide + skip;
+                    fetch_next(f, w, &from);
+                    by[rows - 1](&from, w, t->to.start + k * NR, c + j * WIDTH + k * NR);
+                }
             }
-            summed += rows;
-            if (summed + most <= SUMMED && i + rows < b->n) continue;
-            finish(&t->to, c, summed, at->y + done, at->r + done, at->sum + done);
-            done += summed, summed = 0;
+            const int64_t first = run * b->n + i;
+            finish(&t->to, c, some, at->y + first, at->r + first, at->sum + first);
         }
     }
 }
@@ -497,13 +580,15 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     const hn_conv_q8 *p = call->problem;
     hn_q8_args a = hn_q8_args_of(call);
     geometry g = measure(p);
-    const int64_t parts = hn_work_tasks(call->work, phase) / count_blocks(p, &g);
     const int8_t *packed = call->ptr[HN_CONV_Q8_W];
+    const int64_t parts = hn_work_tasks(call->work, phase) / count_blocks(p, &g);
+    const bool stay = g.all_panels * g.panel <= hn_of_l2(WEIGHTS_BYTES);
     int64_t brought = -1;
     _Alignas(64) int32_t c[(SUMMED + 3) * WIDTH]; /* 3: of a vector's last pixels */
     hn_q8_windows x = {0};
     places at;
     task t;
+    fetches f = {0};
     for (int64_t i = begin; i < end; i++) {
         const int64_t part = i % parts, last = g.all_panels * (part + 1) / parts;
         const block b = block_at(p, &g, i / parts);
@@ -513,10 +598,18 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
             if (wanted != brought) {
                 x = bring_windows(&a, &g, group, &b, needs_wide(&g, packed, group), lane);
                 for (int64_t k = 0; k < b.runs; k++) find_run(&a, group, &b, k, &at);
+                const int64_t after = i / parts + 1;
+                f.images = after * parts < end ? images_of(&a, &g, after) : (stream){0};
             }
             brought = wanted;
+            const int64_t next = n + some < g.all_panels ? n + some : 0;
+            const bool first_block = i / parts == begin / parts, more = next > 0 || i + 1 < end;
+            f.weights = (stream){0};
+            if (b.runs * b.n > MR && more && (first_block || !stay))
+                f.weights = weights_of(&g, packed, next, hn_q8_min(some, g.all_panels - next),
+                                       tiles_of(&b) * some);
             begin_task(&a, &g, packed, n, some, &t);
-            compute(&t, &g, n, some, &b, &at, &x, c);
+            compute(&t, &g, n, some, &b, &at, &x, &f, c);
         }
     }
 }

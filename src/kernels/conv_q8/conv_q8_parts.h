@@ -64,8 +64,8 @@ typedef struct hn_q8_windows {
     const void *a;
     const int16_t *wide;
     int64_t pitch, lines, line, groups;
-    const int8_t *next; /* weights to fetch to L2 meanwhile: */
-    int64_t next_step;  /* so many bytes for every group; 0: only those at `next` */
+    const char *next;  /* what to fetch to L2 meanwhile, for later tiles: */
+    int64_t next_step; /* so many bytes for every group; 0: only those at `next` */
 } hn_q8_windows;
 
 /* ---- weights ---- */
@@ -139,8 +139,9 @@ HN_INLINE hn_vf hn_q8_scaled(const int32_t *acc, const float *scale, int64_t j, 
 typedef struct hn_q8_ends {
     hn_q8_end y;
     hn_vb lo, hi;
+    hn_q8_type r_type;
+    bool r_zero; /* rz is not 0 */
     hn_vi rz;
-    hn_vb r_flip;
     hn_vf mr, lo1, hi1, m1;
 } hn_q8_ends;
 
@@ -148,16 +149,44 @@ HN_INLINE hn_q8_ends hn_q8_ends_of(const hn_conv_q8 *p) {
     return (hn_q8_ends){.y = hn_q8_end_of(p->y, p->yz, p->lo, p->hi),
                         .lo = hn_vb_set1(p->lo - hn_q8_bias(p->y)),
                         .hi = hn_vb_set1(p->hi - hn_q8_bias(p->y)),
-                        .rz = hn_vi_set1(p->rz - hn_q8_bias(p->r_type)),
-                        .r_flip = hn_q8_flip(p->r_type),
+                        .r_type = p->r_type,
+                        .r_zero = p->rz != 0,
+                        .rz = hn_vi_set1(p->rz),
                         .mr = hn_v_set1(p->mr),
                         .lo1 = hn_v_set1((float)p->lo1),
                         .hi1 = hn_v_set1((float)p->hi1),
                         .m1 = hn_v_set1(p->m1)};
 }
 
-/* The first n of HN_VB outputs, from scaled sums below 2^22 alone. Limits are applied to bytes,
- * which saturate at those of their type. */
+/* r - rz of the first n of HN_VB elements at r. */
+HN_INLINE void hn_q8_fetch_r(const hn_q8_ends *e, const uint8_t *r, int64_t n, hn_vi *out) {
+    uint8_t part[HN_VB];
+    if (n < HN_VB) {
+        hn_vb_store(part, hn_vb_load_n(r, n));
+        r = part;
+    }
+    if (e->r_type == HN_Q8_U8)
+        hn_vb_widen_u8(r, out);
+    else
+        hn_vb_widen_s8(r, out);
+    if (e->r_zero)
+        for (int j = 0; j < 4; j++) out[j] = hn_vi_sub(out[j], e->rz);
+}
+
+/* Adds to the first n of HN_VB scaled sums what is at r. */
+HN_INLINE void hn_q8_add_r(const hn_q8_ends *e, const uint8_t *r, int64_t n, const bool twice,
+                           hn_vf *v) {
+    hn_vi add[4];
+    hn_q8_fetch_r(e, r, n, add);
+    if (twice)
+        for (int j = 0; j < 4; j++)
+            v[j] = hn_v_mul(hn_v_from_int(hn_v_to_int(hn_v_min(e->hi1, hn_v_max(e->lo1, v[j])))),
+                            e->m1);
+    for (int j = 0; j < 4; j++) v[j] = hn_v_add(v[j], hn_v_mul(hn_v_from_int(add[j]), e->mr));
+}
+
+/* The first n of HN_VB outputs, from numbers below 2^22 alone. Limits are applied to bytes, which
+ * saturate at those of their type. */
 HN_INLINE void hn_q8_put_small(const hn_q8_ends *e, const hn_vf *v, int64_t n, uint8_t *y) {
     hn_vi out[4];
     for (int j = 0; j < 4; j++) out[j] = hn_vi_add(hn_v_to_int(v[j]), e->y.zero);
@@ -165,19 +194,9 @@ HN_INLINE void hn_q8_put_small(const hn_q8_ends *e, const hn_vf *v, int64_t n, u
     hn_vb_store_part(y, hn_vb_xor(bytes, e->y.flip), n);
 }
 
-/* The same from any scaled sums, which are lost; r: NULL, or what is added. */
-HN_INLINE void hn_q8_put_bytes(const hn_q8_ends *e, hn_vf *v, int64_t n, const uint8_t *r,
-                               const bool twice, uint8_t *y) {
+/* The same from any numbers. */
+HN_INLINE void hn_q8_put_any(const hn_q8_ends *e, const hn_vf *v, int64_t n, uint8_t *y) {
     hn_vi out[4];
-    if (r != NULL) {
-        hn_vb_widen(hn_vb_xor(hn_vb_load_part(r, n), e->r_flip), out);
-        if (twice)
-            for (int j = 0; j < 4; j++)
-                v[j] = hn_v_mul(
-                    hn_v_from_int(hn_v_to_int(hn_v_min(e->hi1, hn_v_max(e->lo1, v[j])))), e->m1);
-        for (int j = 0; j < 4; j++)
-            v[j] = hn_v_add(v[j], hn_v_mul(hn_v_from_int(hn_vi_sub(out[j], e->rz)), e->mr));
-    }
     for (int j = 0; j < 4; j++) out[j] = hn_v_to_int(hn_v_min(e->y.hi, hn_v_max(e->y.lo, v[j])));
     hn_vb bytes = hn_q8_to_bytes(&e->y, out);
     hn_vb_store_part(y, bytes, n);
@@ -189,7 +208,8 @@ HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const
     const uint8_t *r = a->r != NULL ? (const uint8_t *)a->r + r_at : NULL;
     hn_vf v[4];
     for (int j = 0; j < 4; j++) v[j] = hn_q8_scaled(acc, scale, j, n);
-    hn_q8_put_bytes(&ends, v, n, r, a->p->twice, (uint8_t *)a->y + y_at);
+    if (r != NULL) hn_q8_add_r(&ends, r, n, a->p->twice, v);
+    hn_q8_put_any(&ends, v, n, (uint8_t *)a->y + y_at);
 }
 
 /* Bytes that went through floats. */
