@@ -39,17 +39,21 @@ static exit_code write_results(const args *a, const made *it) {
 
 /* ---- the list ---- */
 
-static exit_code list_all(const args *a) {
+static void print_list(void) {
     static const char *const heads[] = {"architecture", "what it is"};
-    made it = nothing;
-    it.n_architectures = (int64_t)hone_n_architectures();
     table *t = table_new(heads, "lh");
     for (size_t i = 0; i < hone_n_architectures(); i++) {
         hone_architecture_info arch = architecture_at(i);
         table_cell(t, "%s", arch.name);
         table_cell(t, "%s", arch.help);
     }
-    if (!has(a, "--json")) table_print(t);
+    table_print(t);
+}
+
+static exit_code list_all(const args *a) {
+    made it = nothing;
+    it.n_architectures = (int64_t)hone_n_architectures();
+    if (!has(a, "--json")) print_list();
     return write_results(a, &it);
 }
 
