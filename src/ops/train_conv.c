@@ -4,16 +4,14 @@
  *
  * Attributes are those of the Conv, whose weights have kernel_shape. Sums are taken in double. */
 #include "ops/grad.h"
-#include "ops/spatial.h"
+#include "ops/train_shapes.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     const hn_shape *x = hn_in_shape(c, 0), *dy = hn_in_shape(c, 1);
     HN_TRY(hn_want_rank(c, 0, 3, HONE_MAX_RANK, err));
     HN_TRY(hn_want_rank(c, 1, 3, HONE_MAX_RANK, err));
     if (x->rank < 0 || dy->rank < 0) return HONE_OK;
-    HN_CHECK(err, x->rank == dy->rank, HONE_E_SHAPE, "X has rank %d but dY has rank %d", x->rank,
-             dy->rank);
-    HN_TRY(hn_want_equal(x->dim[0], dy->dim[0], "images of X and dY", err));
+    HN_TRY(hn_want_windows(c, x, 1, false, err));
     int64_t groups = hn_attr_i(c->node, "group"), channels, m;
     HN_CHECK(err, groups >= 1 && groups <= INT32_MAX, HONE_E_ARG,
              "attribute 'group' is %lld, expected 1 to %d", (long long)groups, INT32_MAX);
@@ -26,12 +24,7 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     hn_shape w = {
         .rank = x->rank,
         .dim = {dy->dim[1], hn_dim_div(c->dims, x->dim[1], hn_dim_const(c->dims, groups))}};
-    for (int i = 0; i < s.rank; i++) {
-        hn_dim windows;
-        HN_TRY(hn_spatial_out(&s, c->dims, i, x->dim[2 + i], &windows, err));
-        HN_TRY(hn_want_equal(windows, dy->dim[2 + i], "windows of X and sizes of dY", err));
-        w.dim[2 + i] = hn_dim_const(c->dims, s.kernel[i]);
-    }
+    for (int i = 0; i < s.rank; i++) w.dim[2 + i] = hn_dim_const(c->dims, s.kernel[i]);
     hn_set_shape(c, 0, &w);
     return HONE_OK;
 }

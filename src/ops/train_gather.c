@@ -2,14 +2,23 @@
  * added to the slice that its index chose. */
 #include "ops/grad.h"
 #include "ops/indices.h"
+#include "ops/train_shapes.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
-    int n;
-    const int64_t *dims = hn_attr_ints(c->node, "dims", &n);
-    HN_CHECK(err, n >= 1 && n <= HONE_MAX_RANK, HONE_E_SHAPE, "dims has %d sizes", n);
-    hn_shape x = {.rank = n};
-    for (int i = 0; i < n; i++) x.dim[i] = hn_dim_const(c->dims, dims[i]);
+    const hn_shape *dy = hn_in_shape(c, 0), *index = hn_in_shape(c, 1);
+    int64_t axis = hn_attr_i(c->node, "axis");
+    hn_shape x;
+    HN_TRY(hn_want_dims(c, 1, &x, err));
+    HN_TRY(hn_want_axis(&axis, x.rank, err));
     hn_set_shape(c, 0, &x);
+    if (hn_in_rank(c, 0) < 0 || hn_in_rank(c, 1) < 0) return HONE_OK;
+    HN_CHECK(err, dy->rank == x.rank - 1 + index->rank, HONE_E_SHAPE, "dY has rank %d, expected %d",
+             dy->rank, x.rank - 1 + index->rank);
+    for (int i = 0; i < dy->rank; i++) {
+        int in = i - (int)axis, after = i - index->rank + 1;
+        hn_dim wanted = in < 0 ? x.dim[i] : in < index->rank ? index->dim[in] : x.dim[after];
+        HN_TRY(hn_want_equal(dy->dim[i], wanted, "sizes of dY and of what was gathered", err));
+    }
     return HONE_OK;
 }
 

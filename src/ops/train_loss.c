@@ -9,10 +9,26 @@
 #include <math.h>
 
 #include "ops/grad.h"
+#include "ops/norm_ref.h"
+#include "ops/train_shapes.h"
 
+/* Labels have the axes of the log probabilities but for that of the classes. */
 static hone_status infer(hn_infer *c, hn_error *err) {
-    (void)err;
-    hn_set_shape(c, 0, hn_in_shape(c, 1));
+    const hn_shape *x = hn_in_shape(c, 1), *labels = hn_in_shape(c, 2);
+    bool each = hn_attr_is(c->node, "reduction", "none");
+    HN_TRY(hn_want_rank(c, 1, 2, HONE_MAX_RANK, err));
+    hn_set_shape(c, 0, x);
+    if (hn_in_rank(c, 1) < 0 || hn_in_rank(c, 2) < 0) return HONE_OK;
+    HN_CHECK(err, labels->rank == x->rank - 1, HONE_E_SHAPE, "the labels have rank %d, expected %d",
+             labels->rank, x->rank - 1);
+    for (int i = 0; i < labels->rank; i++)
+        HN_TRY(hn_want_equal(labels->dim[i], x->dim[i == 0 ? 0 : i + 1],
+                             "sizes of the labels and log probabilities", err));
+    if (hn_has_in(c, 3)) HN_TRY(hn_want_channels(c, 3, x->dim[1], err));
+    if (each) return hn_want_same(c, 0, 2, "sizes of dY and the labels", err);
+    for (int i = 0; i < hn_in_rank(c, 0); i++)
+        HN_TRY(hn_want_equal(hn_in_shape(c, 0)->dim[i], hn_dim_const(c->dims, 1),
+                             "dY, expected one number, and its size", err));
     return HONE_OK;
 }
 

@@ -16,6 +16,7 @@
 
 #include "ops/grad.h"
 #include "ops/norm_ref.h"
+#include "ops/train_shapes.h"
 
 /* ---- channels ---- */
 
@@ -74,8 +75,10 @@ static hone_status ref_stats(hn_eval *e, hn_error *err) {
 
 static hone_status infer_batch(hn_infer *c, hn_error *err) {
     HN_TRY(hn_want_rank(c, 1, 2, HONE_MAX_RANK, err));
+    HN_TRY(hn_want_same(c, 0, 1, "sizes of dY and X", err));
     const hn_shape *x = hn_in_shape(c, 1);
     if (x->rank < 0) return HONE_OK;
+    for (int i = 2; i < 5; i++) HN_TRY(hn_want_channels(c, i, x->dim[1], err));
     hn_shape per = {.rank = 1, .dim = {x->dim[1]}};
     hn_set_shape(c, 0, x);
     hn_set_shape(c, 1, &per);
@@ -115,8 +118,15 @@ static hone_status ref_batch(hn_eval *e, hn_error *err) {
 
 /* ---- layers ---- */
 
+/* Rows end with the shape of the scale. */
 static hone_status infer_layer(hn_infer *c, hn_error *err) {
-    (void)err;
+    int rank = hn_in_rank(c, 1), of_row = hn_in_rank(c, 2);
+    HN_TRY(hn_want_same(c, 0, 1, "sizes of dY and X", err));
+    HN_CHECK(err, rank < 0 || of_row <= rank, HONE_E_SHAPE, "the scale has rank %d, X has rank %d",
+             of_row, rank);
+    for (int i = 1; rank >= 0 && i <= of_row; i++)
+        HN_TRY(hn_want_equal(hn_in_shape(c, 1)->dim[rank - i], hn_in_shape(c, 2)->dim[of_row - i],
+                             "sizes of X and the scale", err));
     hn_set_shape(c, 0, hn_in_shape(c, 1));
     hn_set_shape(c, 1, hn_in_shape(c, 2));
     hn_set_shape(c, 2, hn_in_shape(c, 2));

@@ -8,11 +8,13 @@
 
 #include "ops/grad.h"
 #include "ops/pooling_ref.h"
+#include "ops/train_shapes.h"
 
 /* ---- maxima ---- */
 
 static hone_status infer_max(hn_infer *c, hn_error *err) {
-    (void)err;
+    HN_TRY(hn_want_rank(c, 1, 3, HONE_MAX_RANK, err));
+    HN_TRY(hn_want_windows(c, hn_in_shape(c, 1), 0, true, err));
     hn_set_shape(c, 0, hn_in_shape(c, 1));
     return HONE_OK;
 }
@@ -47,13 +49,9 @@ static hone_status ref_max(hn_eval *e, hn_error *err) {
 /* ---- averages ---- */
 
 static hone_status infer_average(hn_infer *c, hn_error *err) {
-    const hn_shape *dy = hn_in_shape(c, 0);
-    int n;
-    const int64_t *dims = hn_attr_ints(c->node, "dims", &n);
-    HN_CHECK(err, n >= 3 && n <= HONE_MAX_RANK && (dy->rank < 0 || dy->rank == n), HONE_E_SHAPE,
-             "dims has %d sizes, dY rank %d", n, dy->rank);
-    hn_shape x = {.rank = n};
-    for (int i = 0; i < n; i++) x.dim[i] = hn_dim_const(c->dims, dims[i]);
+    hn_shape x;
+    HN_TRY(hn_want_dims(c, 3, &x, err));
+    HN_TRY(hn_want_windows(c, &x, 0, true, err));
     hn_set_shape(c, 0, &x);
     return HONE_OK;
 }
