@@ -117,7 +117,8 @@ static inline double hn_d_log_parts(double a, double *rest) {
 static inline double hn_d_pow(double a, double b) {
     double rest, log = hn_d_log_parts(a, &rest), x = b * log, y = hn_d_exp(x);
     y += y * (__builtin_fma(b, log, -x) + b * rest);
-    return (a >= 0x1p-1022) & (a < (double)INFINITY) & (fabs(x) < 700) ? y : (double)NAN;
+    bool known = (a >= 0x1p-1022) & (a < (double)INFINITY) & (fabs(x) < 700);
+    return known ? y : (double)NAN;
 }
 #endif
 

@@ -69,10 +69,10 @@ static double largest(const double *x, int64_t n) {
     for (; i < n; i += LANES) {
         const double *v = i + LANES <= n ? x + i : filled(x + i, n - i, x[i], room);
         for (int k = 0; k < LANES; k++)
-            most[k] = (v[k] > most[k]) | (v[k] != v[k]) ? v[k] : most[k];
+            most[k] = ((v[k] > most[k]) | (v[k] != v[k])) ? v[k] : most[k];
     }
     for (int k = 1; k < LANES; k++)
-        most[0] = (most[k] > most[0]) | (most[k] != most[k]) ? most[k] : most[0];
+        most[0] = ((most[k] > most[0]) | (most[k] != most[k])) ? most[k] : most[0];
     return most[0];
 }
 
