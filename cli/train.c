@@ -60,6 +60,8 @@ static bool read_paths(const args *a, job *j) {
         complain("--keep wants best or last, got '%s'", keep);
     else if (j->val_spec == NULL && !j->keep_last)
         complain("--keep best wants --val SPEC, samples to judge by");
+    else if (value_of(a, "--patience") != NULL && j->keep_last)
+        complain("--patience wants --val SPEC and --keep best: it waits for a better model");
     else if (j->resume && j->folder == NULL)
         complain("--resume wants --checkpoint DIR, where training was saved");
     else
@@ -104,9 +106,9 @@ static char *in_folder(const job *j, const char *name) {
     return path;
 }
 
-static hone_status save(job *j, hone_error *err) {
+static hone_status save(job *j, const char *name, hone_error *err) {
     if (j->folder == NULL) return HONE_OK;
-    char *path = in_folder(j, "last.onnx");
+    char *path = in_folder(j, name);
     hone_status status = hone_trainer_save(j->trainer, path, err);
     free(path);
     return status;
@@ -148,11 +150,7 @@ static hone_status keep_best(job *j, hone_model *m, double value, hone_error *er
     j->best = m;
     j->kept_val = value;
     j->kept_epoch = j->at.epoch;
-    if (j->folder == NULL) return HONE_OK;
-    char *path = in_folder(j, "best.onnx");
-    hone_status status = hone_model_save(m, path, NULL, err);
-    free(path);
-    return status;
+    return save(j, "best.onnx", err);
 }
 
 /* ---- training ---- */
@@ -176,8 +174,8 @@ static hone_status end_epoch(const args *a, job *j, double seconds, hone_error *
                       .val = NAN,
                       .rate_of_samples = (double)(j->at.per_epoch * j->at.samples) / seconds};
     progress_end(&j->bar);
-    hone_status status = save(j, err);
-    if (status == HONE_OK && j->val != NULL) status = hone_trainer_model(j->trainer, &m, err);
+    hone_status status = HONE_OK;
+    if (j->val != NULL) status = hone_trainer_model(j->trainer, &m, err);
     if (status == HONE_OK && m != NULL) status = judge(j, m, &l->val, err);
     if (status == HONE_OK && m != NULL && !j->keep_last && is_better(j, l->val)) {
         status = keep_best(j, m, l->val, err);
@@ -187,6 +185,8 @@ static hone_status end_epoch(const args *a, job *j, double seconds, hone_error *
         j->kept_epoch = j->at.epoch;
     }
     hone_model_destroy(m);
+    /* Last: a run that is killed before goes through the epoch again, and judges it again. */
+    if (status == HONE_OK) status = save(j, "last.onnx", err);
     if (status == HONE_OK && !has(a, "--json")) print_epoch(j, l);
     return status;
 }
@@ -196,7 +196,7 @@ static exit_code stop_here(job *j) {
     progress_end(&j->bar);
     if (j->folder == NULL) {
         note("nothing was saved: --checkpoint DIR keeps what is done so far");
-    } else if (save(j, &err) != HONE_OK) {
+    } else if (save(j, "last.onnx", &err) != HONE_OK) {
         return fail_with(&err);
     } else {
         note("%lld of %lld steps are saved in %s: the same command with --resume goes on",
@@ -233,11 +233,11 @@ static exit_code run_steps(const args *a, job *j) {
         if (j->at.in_epoch == 0) {
             status = end_epoch(a, j, epoch, &err);
             epoch = 0;
-            if (has_waited(j)) break;
         } else if (j->save_every > 0 && j->at.step % j->save_every == 0) {
-            status = save(j, &err);
+            status = save(j, "last.onnx", &err);
         }
         if (status != HONE_OK) return fail_with(&err);
+        if (j->at.in_epoch == 0 && has_waited(j)) break;
     }
     progress_end(&j->bar);
     j->seconds = now() - begun;
@@ -270,6 +270,16 @@ static exit_code finish(const args *a, job *j) {
     return results_end(&out, a);
 }
 
+/* The best model so far, and the epoch it is of: a checkpoint like the last one. */
+static hone_status resume_best(job *j, const char *path, hone_error *err) {
+    hone_status status = hone_trainer_resume(j->trainer, path, err);
+    if (status == HONE_OK) status = hone_trainer_model(j->trainer, &j->best, err);
+    if (status == HONE_OK) status = judge(j, j->best, &j->kept_val, err);
+    hone_trainer_at(j->trainer, &j->at);
+    j->kept_epoch = j->at.epoch;
+    return status;
+}
+
 /* Takes up what a folder holds. */
 static hone_status resume(job *j, hone_error *err) {
     char *last = in_folder(j, "last.onnx"), *best = in_folder(j, "best.onnx");
@@ -277,12 +287,9 @@ static hone_status resume(job *j, hone_error *err) {
     if (access(last, F_OK) != 0) {
         note("%s holds no checkpoint yet: training begins anew", j->folder);
     } else {
-        status = hone_trainer_resume(j->trainer, last, err);
+        if (!j->keep_last && access(best, F_OK) == 0) status = resume_best(j, best, err);
+        if (status == HONE_OK) status = hone_trainer_resume(j->trainer, last, err);
         hone_trainer_at(j->trainer, &j->at);
-    }
-    if (status == HONE_OK && j->at.step > 0 && !j->keep_last && access(best, F_OK) == 0) {
-        status = hone_model_load(&j->best, best, NULL, err);
-        if (status == HONE_OK) status = judge(j, j->best, &j->kept_val, err);
     }
     free(last);
     free(best);

@@ -1,5 +1,4 @@
 /* hone_trainer: a course of training (train/training.h) by a session's threads and memory. */
-#include <math.h>
 #include <string.h>
 
 #include "api/api.h"

@@ -130,7 +130,6 @@ hn_value *hn_emit_ints(hn_grad *g, const int64_t *v, int n) {
     if (failed(g,
                hn_tensor_from_s64(&t, g->graph->model->alloc, HONE_DTYPE_S64, 1, dims, v, g->err)))
         return NULL;
-    if (n > 0) memcpy(t->data, v, (size_t)n * sizeof *v);
     return emit_constant(g, t);
 }
 

@@ -11,20 +11,12 @@ static hn_value *mean_of(hn_grad *g, hn_value *v) {
 
 /* ---- labels ---- */
 
-static hn_value *class_weights(hn_grad *g, const hn_loss_options *o) {
-    int64_t n = o->n_weights;
-    hn_value *v = hn_emit_filled(g, 1, 1, &n);
-    for (int i = 0; v != NULL && i < o->n_weights; i++)
-        hn_store_f64(v->constant->dtype, v->constant->data, i, (double)o->weights[i]);
-    return v;
-}
-
 /* (1 - s) * loss of the label + s * mean of the losses of all classes. */
 static hn_value *cross_entropy(hn_grad *g, hn_value *y, int rank, const int64_t *dims,
                                hn_value *target, const hn_loss_options *o) {
-    hn_value *in[] = {y, target, o->n_weights > 0 ? class_weights(g, o) : NULL};
+    hn_value *in[] = {y, target};
     (void)rank, (void)dims;
-    hn_node *n = hn_emit_node(g, "", "SoftmaxCrossEntropyLoss", 2, o->n_weights > 0 ? 3 : 2, in);
+    hn_node *n = hn_emit_node(g, "", "SoftmaxCrossEntropyLoss", 2, 2, in);
     hn_value *loss = hn_emitted(n, 0);
     if (o->smoothing == 0) return loss;
     /* By logarithms of its own: those of the loss are not differentiated through. */

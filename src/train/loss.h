@@ -7,8 +7,6 @@
 typedef struct hn_loss_options {
     double smoothing; /* of labels: that share of the weight is spread over all classes */
     double delta;     /* huber: errors up to it count by their squares */
-    int n_weights;    /* of classes; 0: all count alike */
-    const float *weights;
 } hn_loss_options;
 
 typedef struct hn_loss {

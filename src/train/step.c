@@ -297,7 +297,6 @@ static hone_status build(builder *b, const hn_step_sizes *sizes, const hn_step_s
     HN_TRY(free_statistics(b, err));
     HN_TRY(simplify(b, err));
     HN_TRY(add_input(g, "target", target, &s->target, &goal, err));
-    s->scores = 0;
     HN_TRY(add_loss(b, goal, &loss, err));
     s->loss = g->n_outputs;
     HN_TRY(hn_graph_add_output(g, loss, err));

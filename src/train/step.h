@@ -44,10 +44,10 @@ typedef struct hn_kept {
 
 typedef struct hn_train_step {
     hn_model *model;
-    int n_data;       /* inputs 0 .. are those of the model that have no default */
-    int target;       /* the input for labels or targets */
-    int rates;        /* the input for what the schedule says, f32[HN_RATES] */
-    int loss, scores; /* outputs */
+    int n_data; /* inputs 0 .. are those of the model that have no default */
+    int target; /* the input for labels or targets */
+    int rates;  /* the input for what the schedule says, f32[HN_RATES] */
+    int loss;   /* the output */
     const hn_loss *loss_kind;
     int n_kept;
     hn_kept *kept;        /* in the arena of the model */

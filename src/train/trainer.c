@@ -140,16 +140,9 @@ hone_status hn_trainer_step(hn_trainer *t, const hn_tensor *const *in, const hn_
 
 /* ---- looking at it ---- */
 
-hone_status hn_trainer_profile(hn_trainer *t, void (*times)(void *ctx, const hn_step_time *s),
-                               void *times_ctx, hn_error *err) {
-    return hn_runner_run(&t->runner, t->in, place, t, times, times_ctx, err);
-}
-
-int64_t hn_trainer_steps(const hn_trainer *t) { return t->steps; }
 void hn_trainer_set_steps(hn_trainer *t, int64_t steps) { t->steps = steps; }
 const hn_train_step *hn_trainer_graph(const hn_trainer *t) { return t->step; }
 float *hn_trainer_value(hn_trainer *t, int kept) { return t->slots[kept].block[t->slots[kept].at]; }
-size_t hn_trainer_bytes(hn_trainer *t) { return atomic_load(&t->alloc->live); }
 
 hone_status hn_trainer_store(hn_trainer *t, hn_model *m, hn_error *err) {
     for (int i = 0; i < t->step->n_kept; i++) {

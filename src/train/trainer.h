@@ -22,13 +22,7 @@ void hn_trainer_destroy(hn_trainer *t); /* NULL accepted */
  * HONE_E_ARG: it is not finite; what was kept is then lost, and a checkpoint the way back. */
 hone_status hn_trainer_step(hn_trainer *t, const hn_tensor *const *in, const hn_tensor *target,
                             double rate, double *loss, hn_error *err);
-/* The steps of the plan for the batch that came last, whose update is not kept. */
-hone_status hn_trainer_profile(hn_trainer *t, void (*times)(void *ctx, const hn_step_time *s),
-                               void *times_ctx, hn_error *err);
-int64_t hn_trainer_steps(const hn_trainer *t); /* so far */
 const hn_train_step *hn_trainer_graph(const hn_trainer *t);
-/* Bytes: all that training takes from its allocator, once the first step is over. */
-size_t hn_trainer_bytes(hn_trainer *t);
 
 /* The values as they are now, by index of the kept; for checkpoints. They stay the trainer's. */
 float *hn_trainer_value(hn_trainer *t, int kept);

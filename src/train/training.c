@@ -19,7 +19,7 @@ struct hn_training {
     hn_trainer *trainer;
     hn_training_place at;
     double loss_sum; /* of the current epoch */
-    char how[600];   /* what checkpoints must agree in */
+    char how[4096];  /* what checkpoints must agree in */
 };
 
 void hn_training_destroy(hn_training *t) {
@@ -93,18 +93,25 @@ static hone_status target_of(const hn_training *t, hn_step_sizes *s, hn_error *e
 
 /* ---- making ---- */
 
-static void describe(hn_training *t) {
+static hone_status describe(hn_training *t, hn_error *err) {
     const hn_training_options *o = &t->o;
     const hn_optimizer_options *p = &o->step.optimizer_options;
-    snprintf(t->how, sizeof t->how,
-             "%s momentum %.17g beta %.17g %.17g epsilon %.17g decay %.17g nesterov %d; %s rate "
-             "%.17g warmup %.17g last %.17g period %lld factor %.17g; batch %lld epochs %lld seed "
-             "%llu augment %s smoothing %.17g",
-             o->step.optimizer->name, p->momentum, p->beta1, p->beta2, p->epsilon, p->decay,
-             p->nesterov, o->schedule->name, o->rates.rate, o->warmup, o->rates.last,
-             (long long)o->rates.period, o->rates.factor, (long long)o->batch, (long long)o->epochs,
-             (unsigned long long)o->seed, o->augment != NULL ? o->augment : "none",
-             o->step.loss_options.smoothing);
+    int n = snprintf(
+        t->how, sizeof t->how,
+        "%s momentum %.17g beta %.17g %.17g epsilon %.17g decay %.17g nesterov %d; %s rate %.17g "
+        "warmup %.17g last %.17g period %lld factor %.17g; %lld samples batch %lld epochs %lld "
+        "seed %llu augment %s; %s smoothing %.17g delta %.17g statistics %d frozen",
+        o->step.optimizer->name, p->momentum, p->beta1, p->beta2, p->epsilon, p->decay, p->nesterov,
+        o->schedule->name, o->rates.rate, o->warmup, o->rates.last, (long long)o->rates.period,
+        o->rates.factor, (long long)hn_dataset_count(t->data), (long long)o->batch,
+        (long long)o->epochs, (unsigned long long)o->seed, o->augment != NULL ? o->augment : "none",
+        hn_trainer_graph(t->trainer)->loss_kind->name, o->step.loss_options.smoothing,
+        o->step.loss_options.delta, o->step.frozen_statistics);
+    for (int i = 0; i < o->step.n_frozen && n < (int)sizeof t->how; i++)
+        n += snprintf(t->how + n, sizeof t->how - (size_t)n, " %s", o->step.frozen[i]);
+    HN_CHECK(err, n < (int)sizeof t->how, HONE_E_LIMIT,
+             "augmentation and frozen patterns are longer than %zu letters", sizeof t->how);
+    return HONE_OK;
 }
 
 static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *err) {
@@ -133,8 +140,7 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
     t->at.steps = t->at.per_epoch * t->o.epochs;
     t->o.rates.steps = t->at.steps;
     t->o.rates.warmup = (int64_t)(t->o.warmup * (double)t->at.per_epoch);
-    describe(t);
-    return HONE_OK;
+    return describe(t, err);
 }
 
 hone_status hn_training_create(hn_training **out, const hn_model *m, hn_dataset *data,
