@@ -458,10 +458,50 @@ static int small_power(hn_map_f32 *p, arg x, float exponent) {
     return exponent == 2 ? square.value : put(p, HN_MAP_MUL, (arg[]){square, x}, 2);
 }
 
+/* FakeQuantize and FakeQuantizeGrad (ops/train_fake_quantize.c); x, scale and zero point are from
+ * `first` on. Numbers are where a zero point is one, so that most programs are short. */
+static int fake_quantize(hn_map_f32 *p, const hn_node *n, const arg *a, int n_args, int first) {
+    arg x = a[first], s = a[first + 1], zero = n_args > first + 2 ? a[first + 2] : (arg){-1, 0};
+    arg lo = {-1, (float)hn_attr_i(n, "qmin")}, hi = {-1, (float)hn_attr_i(n, "qmax")};
+    bool grad = first > 0, by_scale = grad && hn_attr_is(n, "by", "scale");
+    if (x.value < 0 || (grad && a[0].value < 0)) return -1;
+    if (hn_attr_i(n, "binary") != 0) {
+        if (grad && !by_scale) return put(p, HN_MAP_ACT_NONE, &a[0], 1);
+        arg up = by_scale ? a[0] : s, down = {-1, 0}, below;
+        if (up.value < 0)
+            down.number = -up.number;
+        else
+            down.value = put(p, HN_MAP_NEG, &up, 1);
+        below.value = put(p, HN_MAP_LT, (arg[]){x, {-1, 0}}, 2);
+        return put(p, HN_MAP_SELECT, (arg[]){below, down, up}, 3);
+    }
+    if (zero.value < 0) {
+        lo.number -= zero.number;
+        hi.number -= zero.number;
+    } else {
+        lo.value = put(p, HN_MAP_SUB, (arg[]){lo, zero}, 2);
+        hi.value = put(p, HN_MAP_SUB, (arg[]){hi, zero}, 2);
+    }
+    arg v = {put(p, HN_MAP_DIV, (arg[]){x, s}, 2), 0}, code = v;
+    code.value = put(p, HN_MAP_ROUND, &code, 1);
+    code.value = put(p, HN_MAP_MAX, (arg[]){code, lo}, 2);
+    code.value = put(p, HN_MAP_MIN, (arg[]){code, hi}, 2);
+    if (!grad) return put(p, HN_MAP_MUL, (arg[]){code, s}, 2);
+    arg above = {put(p, HN_MAP_GE, (arg[]){v, lo}, 2), 0};
+    arg inside = {put(p, HN_MAP_LE, (arg[]){v, hi}, 2), 0};
+    inside.value = put(p, HN_MAP_AND, (arg[]){above, inside}, 2);
+    if (!by_scale) return put(p, HN_MAP_SELECT, (arg[]){inside, a[0], {-1, 0}}, 3);
+    arg off = {put(p, HN_MAP_SUB, (arg[]){code, v}, 2), 0};
+    off.value = put(p, HN_MAP_SELECT, (arg[]){inside, off, code}, 3);
+    return put(p, HN_MAP_MUL, (arg[]){off, a[0]}, 2);
+}
+
 /* The operators of kind SPELT, a[] as they come; but BatchNormalization may be of three
  * operands, x, factor and shift. */
 static int spell(hn_map_f32 *p, const hn_node *n, const arg *a, int n_args) {
     arg x = a[0];
+    if (hn_same_name(n->op->name, "FakeQuantize")) return fake_quantize(p, n, a, n_args, 0);
+    if (hn_same_name(n->op->name, "FakeQuantizeGrad")) return fake_quantize(p, n, a, n_args, 1);
     if (x.value < 0) return -1;
     if (is(n, "IsNaN")) return put(p, HN_MAP_NE, (arg[]){x, x}, 2);
     if (is(n, "IsInf")) {
@@ -531,6 +571,8 @@ typedef struct draft {
     hn_operand in[HN_MAP_MAX_IN];
     hn_view added[HN_MAP_MAX_IN]; /* inputs the step did not have before */
     int n_added;
+    const hn_step *joined[HN_MAP_MAX_IN]; /* steps whose programs it computes too */
+    int n_joined;
 } draft;
 
 static hn_operand operand_of(const hn_view *v) {
@@ -555,29 +597,66 @@ static int put_input(draft *d, const hn_view *v) {
     return i;
 }
 
-/* The map step that made an input over the very elements of y and can take the node in: the last
- * there is. */
+/* The map step that made input i over the very elements of y, and nothing else; or NULL. */
+static hn_step *map_maker(const hn_lower *L, const hn_node *n, int i, const hn_view *y) {
+    hn_step *s = maker(L, n, i);
+    hn_view v = hn_lower_in(L, n, i);
+    const hn_map_f32 *p = hn_step_problem(s, &hn_map_f32_family);
+    if (p == NULL || !same_dims(&v, y)) return NULL;
+    hn_operand at = operand_of(&v);
+    bool whole = p->n_out == 1 && p->rank == v.rank &&
+                 s->operands[HN_MAP_OUT].buffer == at.buffer &&
+                 s->operands[HN_MAP_OUT].offset == at.offset &&
+                 (v.rank == 0 || memcmp(p->dims, v.dims, (size_t)v.rank * sizeof v.dims[0]) == 0) &&
+                 hn_axes_agree(v.rank, v.dims, p->out_stride[0], v.strides);
+    return whole ? s : NULL;
+}
+
+/* The input whose map step can take the node in: the last there is. */
 static int host_of(const hn_lower *L, const hn_node *n, int n_args, const hn_view *y) {
     int found = -1;
     for (int i = 0; i < n_args; i++) {
-        hn_step *s = maker(L, n, i);
-        hn_view v = hn_lower_in(L, n, i);
-        const hn_map_f32 *p = hn_step_problem(s, &hn_map_f32_family);
-        if (p == NULL || !same_dims(&v, y)) continue;
-        hn_operand at = operand_of(&v);
-        if (p->n_out != 1 || p->rank != v.rank || s->operands[HN_MAP_OUT].offset != at.offset ||
-            (v.rank > 0 && memcmp(p->dims, v.dims, (size_t)v.rank * sizeof v.dims[0]) != 0) ||
-            !hn_axes_agree(v.rank, v.dims, p->out_stride[0], v.strides))
-            continue;
-        if (found < 0 || is_before(L->plan, maker(L, n, found), s)) found = i;
+        hn_step *s = map_maker(L, n, i, y);
+        if (s != NULL && (found < 0 || is_before(L->plan, maker(L, n, found), s))) found = i;
     }
     return found;
 }
 
-/* The program of the node alone, or behind that of the step that made input `host`. made, when not
- * NULL: the operands after the first, instead of the node's. False: it does not fit. */
+/* Puts the program of a step into the draft, whose elements are the same; the value of its result,
+ * or -1 and the draft as it was: it does not fit. */
+static int put_program(draft *d, const hn_step *s) {
+    const hn_map_f32 *from = s->problem;
+    hn_map_f32 *p = &d->p;
+    const draft before = *d;
+    uint8_t now[HN_MAP_Y + 1];
+    bool fits = p->n_code + from->n_code <= HN_MAP_MAX_CODE;
+    for (int i = 0; i <= HN_MAP_Y; i++) now[i] = (uint8_t)i;
+    for (int i = 0; i < from->n_in && fits; i++) {
+        hn_view v = {.buffer = s->operands[HN_MAP_IN + i].buffer, .rank = p->rank};
+        v.dtype = from->in_type[i] == HN_MAP_BOOL ? HONE_DTYPE_BOOL : HONE_DTYPE_F32;
+        v.offset =
+            (int64_t)s->operands[HN_MAP_IN + i].offset / (int64_t)(hone_dtype_bits(v.dtype) / 8);
+        memcpy(v.dims, p->dims, sizeof p->dims);
+        memcpy(v.strides, from->in_stride[i], sizeof from->in_stride[i]);
+        int at = put_input(d, &v);
+        fits = at >= 0;
+        now[i] = (uint8_t)at;
+    }
+    for (int k = 0; k < from->n_code && fits; k++) {
+        const hn_map_code *c = &from->code[k];
+        now[HN_MAP_CODE + k] =
+            (uint8_t)hn_map_emit(p, c->op, now[c->a], now[c->b], now[c->c], c->x, c->y);
+    }
+    if (fits) return now[from->out[0]];
+    *d = before;
+    return -1;
+}
+
+/* The program of the node alone, or behind that of the step that made input `host` and, with `join`,
+ * those of others that made one. made, when not NULL: the operands after the first, instead of the
+ * node's. False: it does not fit. */
 static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_args,
-                       const hn_view *made, int host, const hn_view *y, draft *d) {
+                       const hn_view *made, int host, bool join, const hn_view *y, draft *d) {
     hn_map_f32 *p = &d->p;
     *d = (draft){.p = {.rank = y->rank, .n_out = 1}};
     for (int i = 0; i < y->rank; i++) p->dims[i] = y->dims[i];
@@ -598,6 +677,12 @@ static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_
             args[i].value = p->out[0];
         } else {
             hn_view v = own ? hn_lower_in(L, n, i) : made[i - 1];
+            const hn_step *other = own && join ? map_maker(L, n, i, y) : NULL;
+            if (other != NULL) args[i].value = put_program(d, other);
+            if (args[i].value >= 0) {
+                d->joined[d->n_joined++] = other;
+                continue;
+            }
             if (i > 0 && is(n, "BatchNormalization")) v = along_channels(&v, y);
             v = spread(&v, y);
             args[i].value = put_input(d, &v);
@@ -710,8 +795,10 @@ static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, in
     }
     draft d;
     int host = host_of(L, n, n_args, &y);
-    if (host >= 0 && !draft_node(L, n, r, n_args, made, host, &y, &d)) host = -1;
-    if (host < 0 && !draft_node(L, n, r, n_args, made, host, &y, &d))
+    if (host >= 0 && !draft_node(L, n, r, n_args, made, host, true, &y, &d) &&
+        !draft_node(L, n, r, n_args, made, host, false, &y, &d))
+        host = -1;
+    if (host < 0 && !draft_node(L, n, r, n_args, made, host, false, &y, &d))
         HN_DECLINE(L, "too many operands, or parameters that are computed");
     hn_step *s;
     hn_view before = hn_lower_in(L, n, host >= 0 ? host : 0);
@@ -722,6 +809,7 @@ static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, in
     for (int i = 0; i < y.rank; i++) d.p.out_stride[0][i] = y.strides[i];
     if (host >= 0) {
         s = maker(L, n, host);
+        for (int i = 0; i < d.n_joined; i++) HN_TRY(hn_step_join(L, s, d.joined[i], err));
         HN_TRY(hn_step_absorb(L, s, n, err));
         memcpy(s->problem, &d.p, sizeof d.p);
         s->n_operands = 0;

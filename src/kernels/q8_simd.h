@@ -31,6 +31,23 @@ HN_INLINE void hn_q8_put(uint8_t *p, int64_t stride, int64_t i, hn_vb x, int64_t
     for (int64_t j = 0; j < n; j++) p[(i + j) * stride] = t[j];
 }
 
+/* HN_VB adjacent elements, less z, as floats. */
+HN_INLINE void hn_q8_floats(hn_q8_type t, const uint8_t *p, hn_vi z, hn_vf *y) {
+#ifdef HN_VB_FLOATS
+    if (t == HN_Q8_U8)
+        hn_vb_floats_u8(p, z, y);
+    else
+        hn_vb_floats_s8(p, z, y);
+#else
+    hn_vi x[4];
+    if (t == HN_Q8_U8)
+        hn_vb_widen_u8(p, x);
+    else
+        hn_vb_widen_s8(p, x);
+    for (int k = 0; k < 4; k++) y[k] = hn_v_from_int(hn_vi_sub(x[k], z));
+#endif
+}
+
 /* How many of n elements are in vector k of the four that HN_VB of them widen to. */
 HN_INLINE int64_t hn_q8_part(int64_t n, int k) {
     int64_t left = n - k * HN_VL;
@@ -85,13 +102,29 @@ HN_INLINE hn_vf hn_q8_bound(hn_vf v, hn_vf lo, hn_vf hi) { return hn_v_min(hi, h
 
 /* What is left to do of integers between the bounds. */
 HN_INLINE hn_vb hn_q8_to_bytes(const hn_q8_end *e, hn_vi *y) {
+#ifdef HN_VB_LOW
+    return hn_vb_xor(hn_vb_low(y, e->zero), e->flip);
+#else
     for (int k = 0; k < 4; k++) y[k] = hn_vi_add(y[k], e->zero);
     return hn_vb_xor(hn_vb_narrow(y), e->flip);
+#endif
+}
+
+/* The nearest integers to v, abs(v) < 2^22, and the same as floats. */
+HN_INLINE hn_vi hn_q8_nearest(hn_vf v, hn_vf *whole) {
+#ifdef HN_VB_LOW
+    return hn_v_nearest(v, whole);
+#else
+    hn_vi y = hn_v_to_int(v);
+    *whole = hn_v_from_int(y);
+    return y;
+#endif
 }
 
 HN_INLINE hn_vb hn_q8_round_off(const hn_q8_end *e, const hn_vf *v) {
     hn_vi y[4];
-    for (int k = 0; k < 4; k++) y[k] = hn_v_to_int(hn_q8_bound(v[k], e->lo, e->hi));
+    hn_vf whole;
+    for (int k = 0; k < 4; k++) y[k] = hn_q8_nearest(hn_q8_bound(v[k], e->lo, e->hi), &whole);
     return hn_q8_to_bytes(e, y);
 }
 
@@ -99,8 +132,14 @@ HN_INLINE hn_vb hn_q8_round_off(const hn_q8_end *e, const hn_vf *v) {
  * keeps to these. */
 HN_INLINE hn_vb hn_q8_round_small(const hn_q8_end *e, const hn_vf *v) {
     hn_vi y[4];
-    for (int k = 0; k < 4; k++) y[k] = hn_v_to_int(v[k]);
+#ifdef HN_VB_LOW /* which does not saturate */
+    hn_vf whole;
+    for (int k = 0; k < 4; k++) y[k] = hn_v_nearest(hn_v_max(e->lo, hn_v_min(e->hi, v[k])), &whole);
     return hn_q8_to_bytes(e, y);
+#else
+    for (int k = 0; k < 4; k++) y[k] = hn_vi_add(hn_v_to_int(v[k]), e->zero);
+    return hn_vb_xor(hn_vb_narrow(y), e->flip);
+#endif
 }
 
 /* Quantizing by one scale, as exact as division is, which is slow: it is a multiplication with 1/s.
@@ -115,23 +154,26 @@ HN_INLINE hn_q8_scale hn_q8_scale_of(float s) {
     return (hn_q8_scale){hn_v_set1(s), hn_v_set1(1 / s)};
 }
 
-/* Where y, the nearest integers to quotients v, may be others than those of the true quotients. */
-HN_INLINE hn_vm hn_q8_unsure(hn_vf v, hn_vi y) {
-    hn_vf off = hn_v_abs(hn_v_sub(v, hn_v_from_int(y)));
-    return hn_v_gt(off, hn_v_set1(0.5f - 0x1p-14f));
+/* Whether the nearest integers to quotients, which are so far away, may be others than those of the
+ * true quotients. */
+HN_INLINE int hn_q8_unsure(const hn_vf *off) {
+    hn_vf most = hn_v_max(hn_v_max(off[0], off[1]), hn_v_max(off[2], off[3]));
+    return hn_vm_any(hn_v_gt(most, hn_v_set1(0.5f - 0x1p-14f)));
 }
 
 /* y = rne(x / s), between the bounds of e. */
 HN_INLINE void hn_q8_divide(const hn_q8_scale *s, const hn_q8_end *e, const hn_vf *x, hn_vi *y) {
-    hn_vm unsure[4];
+    hn_vf off[4];
     for (int k = 0; k < 4; k++) {
-        hn_vf v = hn_q8_bound(hn_v_mul(x[k], s->inverse), e->lo, e->hi);
-        y[k] = hn_v_to_int(v);
-        unsure[k] = hn_q8_unsure(v, y[k]);
+        hn_vf v = hn_q8_bound(hn_v_mul(x[k], s->inverse), e->lo, e->hi), whole;
+        y[k] = hn_q8_nearest(v, &whole);
+        off[k] = hn_v_abs(hn_v_sub(v, whole));
     }
-    if (hn_vm_any(hn_vm_or(hn_vm_or(unsure[0], unsure[1]), hn_vm_or(unsure[2], unsure[3]))))
-        for (int k = 0; k < 4; k++)
-            y[k] = hn_v_to_int(hn_q8_bound(hn_v_div(x[k], s->scale), e->lo, e->hi));
+    if (hn_q8_unsure(off))
+        for (int k = 0; k < 4; k++) {
+            hn_vf whole;
+            y[k] = hn_q8_nearest(hn_q8_bound(hn_v_div(x[k], s->scale), e->lo, e->hi), &whole);
+        }
 }
 
 #endif

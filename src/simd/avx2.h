@@ -13,6 +13,7 @@
 
 #define HN_VL 8
 #define HN_VB (4 * HN_VL)
+#define HN_V_CHAINS 1
 #define HN_V_ROW(family) hn_##family##_avx2
 #define HN_V_NAME "avx2"
 #define HN_V_ISA HN_ISA_AVX2

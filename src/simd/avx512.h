@@ -11,6 +11,7 @@
 
 #define HN_VL 16
 #define HN_VB (4 * HN_VL)
+#define HN_V_CHAINS 1
 #define HN_V_ROW(family) hn_##family##_avx512
 #define HN_V_NAME "avx512"
 #define HN_V_ISA HN_ISA_AVX512
@@ -30,7 +31,6 @@ static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
 static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
     _mm512_mask_storeu_ps(p, hn_v_first_(n), x);
 }
-/* This vocabulary alone has bf16. */
 #define HN_V_BF16
 static inline hn_vf hn_v_load_bf16_n(const uint16_t *p, int64_t n) {
     __m512i v = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(hn_v_first_(n), p));

@@ -13,6 +13,7 @@
 
 #define HN_VL 4
 #define HN_VB (4 * HN_VL)
+#define HN_V_CHAINS 6
 #define HN_V_ROW(family) hn_##family##_neon
 #define HN_V_NAME "neon"
 #define HN_V_ISA HN_ISA_NEON
@@ -22,16 +23,22 @@ typedef int32x4_t hn_vi;
 typedef uint32x4_t hn_vm; /* all bits of a lane, or none */
 typedef int8x16_t hn_vb;
 
-static inline hn_vf hn_v_load(const float *p) { return vld1q_f32(p); }
+/* Floats may lie at any address. */
+typedef float32x4_t hn_vf_anywhere __attribute__((aligned(1)));
+typedef float32x2_t hn_vf_half __attribute__((aligned(1)));
+typedef float hn_f32_anywhere __attribute__((aligned(1)));
+static inline hn_vf hn_v_load(const float *p) { return *(const hn_vf_anywhere *)p; }
 static inline void hn_v_store(float *p, hn_vf x) { vst1q_f32(p, x); }
 static inline hn_vf hn_v_load_n(const float *p, int64_t n) {
     hn_vf zero = vdupq_n_f32(0.0f);
     switch (n) {
         case 0: return zero;
-        case 1: return vld1q_lane_f32(p, zero, 0);
-        case 2: return vcombine_f32(vld1_f32(p), vget_low_f32(zero));
-        case 3: return vld1q_lane_f32(p + 2, vcombine_f32(vld1_f32(p), vget_low_f32(zero)), 2);
-        default: return vld1q_f32(p);
+        case 1: return vsetq_lane_f32(*(const hn_f32_anywhere *)p, zero, 0);
+        case 2: return vcombine_f32(*(const hn_vf_half *)p, vget_low_f32(zero));
+        case 3:
+            return vsetq_lane_f32(*(const hn_f32_anywhere *)(p + 2),
+                                  vcombine_f32(*(const hn_vf_half *)p, vget_low_f32(zero)), 2);
+        default: return hn_v_load(p);
     }
 }
 static inline void hn_v_store_n(float *p, hn_vf x, int64_t n) {
@@ -55,6 +62,26 @@ static inline void hn_v_store_f16(uint16_t *p, hn_vf x) {
 static inline hn_vf hn_v_load_bf16(const uint16_t *p) {
     return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
 }
+#define HN_V_BF16
+static inline hn_vf hn_v_load_bf16_n(const uint16_t *p, int64_t n) {
+    uint16_t some[HN_VL] = {0};
+    if (n == HN_VL) return hn_v_load_bf16(p);
+    for (int64_t i = 0; i < n; i++) some[i] = p[i];
+    return hn_v_load_bf16(some);
+}
+static inline void hn_v_store_bf16_n(uint16_t *p, hn_vf x, int64_t n) {
+    uint32x4_t v = vreinterpretq_u32_f32(x), odd = vandq_u32(vshrq_n_u32(v, 16), vdupq_n_u32(1));
+    uint32x4_t up = vaddq_u32(v, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+    up = vbslq_u32(vceqq_f32(x, x), up, vorrq_u32(v, vdupq_n_u32(0x400000)));
+    uint16x4_t upper = vshrn_n_u32(up, 16);
+    uint16_t some[HN_VL];
+    if (n == HN_VL) {
+        vst1_u16(p, upper);
+        return;
+    }
+    vst1_u16(some, upper);
+    for (int64_t i = 0; i < n; i++) p[i] = some[i];
+}
 static inline void hn_v_store_upper(uint16_t *p, hn_vf x) {
     vst1_u16(p, vshrn_n_u32(vreinterpretq_u32_f32(x), 16));
 }
@@ -72,6 +99,7 @@ static inline hn_vf hn_v_fma(hn_vf a, hn_vf b, hn_vf c) { return vfmaq_f32(c, a,
 static inline hn_vf hn_v_fnma(hn_vf a, hn_vf b, hn_vf c) { return vfmsq_f32(c, a, b); }
 static inline hn_vf hn_v_min(hn_vf a, hn_vf b) { return vminq_f32(a, b); }
 static inline hn_vf hn_v_max(hn_vf a, hn_vf b) { return vmaxq_f32(a, b); }
+#define HN_V_KEEPS_NAN
 static inline hn_vf hn_v_sqrt(hn_vf x) { return vsqrtq_f32(x); }
 static inline hn_vf hn_v_abs(hn_vf x) { return vabsq_f32(x); }
 static inline hn_vf hn_v_neg(hn_vf x) { return vnegq_f32(x); }
@@ -91,11 +119,17 @@ static inline hn_vm hn_vm_not(hn_vm a) { return vmvnq_u32(a); }
 static inline hn_vm hn_vi_lt(hn_vi a, hn_vi b) { return vcltq_s32(a, b); }
 static inline int hn_vm_any(hn_vm a) { return vmaxvq_u32(a) != 0; }
 static inline hn_vf hn_v_select(hn_vm m, hn_vf a, hn_vf b) { return vbslq_f32(m, a, b); }
-static inline hn_vf hn_v_above(hn_vf x, hn_vf lo) { return hn_v_select(hn_v_gt(x, lo), x, lo); }
+/* Of zeros the positive one. */
+static inline hn_vf hn_v_above(hn_vf x, hn_vf lo) { return vmaxnmq_f32(x, lo); }
 
 static inline hn_vi hn_vi_set1(int32_t c) { return vdupq_n_s32(c); }
-static inline hn_vi hn_vi_add(hn_vi a, hn_vi b) { return vaddq_s32(a, b); }
-static inline hn_vi hn_vi_sub(hn_vi a, hn_vi b) { return vsubq_s32(a, b); }
+/* By unsigned ones: sums wrap around. */
+static inline hn_vi hn_vi_add(hn_vi a, hn_vi b) {
+    return vreinterpretq_s32_u32(vaddq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
+}
+static inline hn_vi hn_vi_sub(hn_vi a, hn_vi b) {
+    return vreinterpretq_s32_u32(vsubq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
+}
 static inline hn_vi hn_vi_and(hn_vi a, hn_vi b) { return vandq_s32(a, b); }
 #define hn_vi_shl(a, n) vshlq_n_s32(a, n)
 #define hn_vi_shr(a, n) vshrq_n_s32(a, n)
@@ -113,11 +147,8 @@ static inline hn_vf hn_v_xor(hn_vf a, hn_vf b) {
     return hn_v_from_bits(veorq_s32(hn_v_bits(a), hn_v_bits(b)));
 }
 
-static inline hn_vf hn_v_recip(hn_vf x) {
-    hn_vf r = vrecpeq_f32(x); /* relative error 2^-8; each step of Newton squares it */
-    r = vmulq_f32(r, vrecpsq_f32(x, r));
-    return vmulq_f32(r, vrecpsq_f32(x, r));
-}
+/* Dividing is faster than the steps of Newton that an estimate needs (Neoverse-V1: sigmoid by 40 %). */
+static inline hn_vf hn_v_recip(hn_vf x) { return vdivq_f32(vdupq_n_f32(1.0f), x); }
 static inline hn_vf hn_v_over(hn_vf x, hn_vf d) { return hn_v_div(x, d); }
 /* The conversion of NaN leaves no bit below 2^9, so NaN stays. */
 static inline hn_vf hn_v_scalef_normal(hn_vf x, hn_vf n) {
@@ -168,6 +199,42 @@ static inline void hn_vb_widen_u8(const void *p, hn_vi *y) {
     y[3] = vreinterpretq_s32_u32(vmovl_high_u16(high));
 }
 static inline void hn_vb_widen_s8(const void *p, hn_vi *y) { hn_vb_widen(hn_vb_load(p), y); }
+/* Bytes less what all lanes of `less` are, as floats. By interleaving with the upper bytes of 2^23, whose last bits a byte then is: conversions, and
+ * what widens, take longer. */
+#define HN_VB_FLOATS
+static inline void hn_vb_floats(uint8x16_t x, int32x4_t less, hn_vf *y) {
+    const hn_vf from = vcvtq_f32_s32(hn_vi_add(less, vdupq_n_s32(1 << 23)));
+    const uint8x16_t none = vdupq_n_u8(0);
+    const uint16x8_t upper = vdupq_n_u16(0x4b00);
+    uint16x8_t low = vreinterpretq_u16_u8(vzip1q_u8(x, none));
+    uint16x8_t high = vreinterpretq_u16_u8(vzip2q_u8(x, none));
+    y[0] = vsubq_f32(vreinterpretq_f32_u16(vzip1q_u16(low, upper)), from);
+    y[1] = vsubq_f32(vreinterpretq_f32_u16(vzip2q_u16(low, upper)), from);
+    y[2] = vsubq_f32(vreinterpretq_f32_u16(vzip1q_u16(high, upper)), from);
+    y[3] = vsubq_f32(vreinterpretq_f32_u16(vzip2q_u16(high, upper)), from);
+}
+static inline void hn_vb_floats_u8(const void *p, hn_vi less, hn_vf *y) {
+    hn_vb_floats(vld1q_u8(p), less, y);
+}
+static inline void hn_vb_floats_s8(const void *p, hn_vi less, hn_vf *y) {
+    hn_vb_floats(veorq_u8(vld1q_u8(p), vdupq_n_u8(128)), hn_vi_add(less, vdupq_n_s32(128)), y);
+}
+/* The low bytes of y, which is quicker than saturating, and of `more`, the same in all lanes. */
+#define HN_VB_LOW
+static inline hn_vb hn_vb_low(const hn_vi *y, hn_vi more) {
+    int16x8_t low = vuzp1q_s16(vreinterpretq_s16_s32(y[0]), vreinterpretq_s16_s32(y[1]));
+    int16x8_t high = vuzp1q_s16(vreinterpretq_s16_s32(y[2]), vreinterpretq_s16_s32(y[3]));
+    int8x16_t bytes = vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high));
+    int8x16_t add = vdupq_laneq_s8(vreinterpretq_s8_s32(more), 0);
+    return vreinterpretq_s8_u8(vaddq_u8(vreinterpretq_u8_s8(bytes), vreinterpretq_u8_s8(add)));
+}
+/* Nearest integers, abs(x) < 2^22, also as floats: adding 1.5 * 2^23 leaves them in the last bits,
+ * and is quicker than conversions. */
+static inline hn_vi hn_v_nearest(hn_vf x, hn_vf *whole) {
+    const hn_vf magic = vdupq_n_f32(0x1.8p23f), sum = vaddq_f32(x, magic);
+    *whole = vsubq_f32(sum, magic);
+    return hn_vi_sub(vreinterpretq_s32_f32(sum), vreinterpretq_s32_f32(magic));
+}
 static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     int16x8_t low = vqmovn_high_s32(vqmovn_s32(x[0]), x[1]);
     int16x8_t high = vqmovn_high_s32(vqmovn_s32(x[2]), x[3]);

@@ -14,6 +14,7 @@
 
 #define HN_VL 4
 #define HN_VB (4 * HN_VL)
+#define HN_V_CHAINS 1
 #define HN_V_ROW(family) hn_##family##_portable
 #define HN_V_NAME "portable"
 #define HN_V_ISA HN_ISA_PORTABLE

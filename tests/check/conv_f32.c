@@ -119,9 +119,10 @@ static void layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, 
     if (flags & DEPTHWISE) p.groups = c;
     char name[64];
     snprintf(name, sizeof name, "%s%lldx%llds%lld_%lld_%lld_%lld",
-             flags & DEPTHWISE  ? "depthwise"
-             : flags & ALL_BF16 ? "bf16_"
-                                : "conv",
+             flags & DEPTHWISE && flags & ALL_BF16 ? "bf16_depthwise"
+             : flags & DEPTHWISE                   ? "depthwise"
+             : flags & ALL_BF16                    ? "bf16_"
+                                                   : "conv",
              (long long)k, (long long)k, (long long)s, (long long)c, (long long)n, (long long)p.oh);
     add(list, name, p, flags | BENCH);
 }
@@ -317,6 +318,24 @@ static void cases(check_list *list) {
     add(list, "bf16_3x3s2", window(1, 23, 64, 33, 3, 2, 1), BIAS | ALL_BF16);
     add(list, "bf16_7x7s2_stem", window(2, 41, 3, 40, 7, 2, 3), BIAS | ALL_BF16);
     add(list, "bf16_7x7s2_stem_planar", window(1, 41, 3, 64, 7, 2, 3), PLANAR | Y_BF16);
+    static const int64_t narrow[][5] = {/* channels, size, kernel, stride, padding */
+                                        {12, 6, 3, 1, 1},  {16, 19, 3, 1, 1}, {33, 21, 3, 2, 1},
+                                        {20, 18, 5, 1, 2}, {17, 21, 5, 2, 2}, {40, 17, 7, 1, 3},
+                                        {9, 15, 7, 2, 3},  {18, 13, 2, 2, 0}, {300, 9, 3, 1, 3}};
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        const int64_t *d = narrow[i];
+        char name[64];
+        snprintf(name, sizeof name, "bf16_depthwise_%zu", i);
+        p = window(2, d[1], d[0], d[0], d[2], d[3], d[4]), p.groups = p.c;
+        if (i % 3 == 1) p.act = (hn_act){HN_ACT_SILU, 1, 0};
+        if (i % 3 == 2) p.act = (hn_act){HN_ACT_CLIP, 0, 6};
+        static const int ways[] = {X_BF16 | BIAS, ALL_BF16 | BIAS | RESIDUAL | SLICE,
+                                   X_BF16 | Y_BF16 | RESIDUAL, X_BF16 | R_BF16 | RESIDUAL | BIAS,
+                                   ALL_BF16 | IN_PLACE | BIAS};
+        add(list, name, p, ways[i % (sizeof ways / sizeof *ways)]);
+    }
+    p = window(1, 12, 24, 24, 3, 1, 2), p.dh = p.dw = 2, p.groups = p.c;
+    add(list, "bf16_depthwise_dilated", p, BIAS | ALL_BF16);
     add(list, "bf16_few_pixels", window(1, 3, 20, 24, 3, 1, 1), BIAS | ALL_BF16);
 
     gemm(list, 1024, 1024, 1024, BENCH);
@@ -352,6 +371,10 @@ static void cases(check_list *list) {
     layer(list, 1, 1, 64, 256, 56, BIAS | RESIDUAL | ALL_BF16);
     layer(list, 1, 1, 1024, 256, 14, BIAS | ALL_BF16);
     layer(list, 7, 2, 3, 64, 224, BIAS | PLANAR | Y_BF16);
+    layer(list, 3, 1, 144, 144, 56, BIAS | DEPTHWISE | ALL_BF16);
+    layer(list, 3, 2, 96, 96, 112, BIAS | DEPTHWISE | ALL_BF16);
+    layer(list, 3, 1, 576, 576, 14, BIAS | DEPTHWISE | ALL_BF16);
+    layer(list, 5, 1, 240, 240, 28, BIAS | DEPTHWISE | ALL_BF16);
     layer(list, 3, 1, 64, 64, 56, BIAS);
     layer(list, 3, 1, 128, 128, 28, BIAS);
     layer(list, 3, 1, 256, 256, 14, BIAS);

@@ -82,8 +82,8 @@ static void add(check_list *list, int64_t b0, int64_t b1, int64_t m, int64_t k, 
     check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, CHECK_F32, c_count);
     c->operand[HN_MATMUL_R].same = HN_MATMUL_C;
     c->rel = 8 + 2 * sqrt((double)k);
-    /* alpha times a denormal loses bits: half the least float, times 1e15 in extreme data. */
-    if (p.alpha != 1) c->abs = 7e-31 * (double)k;
+    /* A row may take what is below 2^-126 for zero, which may be beside 1e15. */
+    c->abs = 1e-22 * (double)k;
     if (flags & BIAS) c->rel *= 2, c->abs = 2e-6;
     c->exact = !(flags & BIAS);
     c->bench = flags & BENCH;
@@ -130,6 +130,12 @@ static void cases(check_list *list) {
     add(list, 2, 3, 143, 126, 78, IN_PLACE);
     add(list, 1, 1, 142, 100, 150, MASK);
     add(list, 1, 1, 143, 1100, 48, 0);
+    /* Large enough for rows that copy both. */
+    add(list, 1, 1, 143, 1100, 150, A_T | BIAS);
+    add(list, 1, 2, 71, 70, 131, A_T | B_T);
+    add(list, 2, 2, 59, 66, 140, A_T | SLICES | MASK);
+    add(list, 1, 2, 57, 90, 129, A_T | IN_PLACE | SHARED_B);
+    add(list, 1, 1, 57, 1024, 129, B_T);
 
     add(list, 1, 12, 128, 64, 128, SLICES | B_T | MASK | BENCH);
     add(list, 1, 12, 128, 128, 64, SLICES | BENCH);
@@ -151,6 +157,12 @@ static void cases(check_list *list) {
     add(list, 1, 12, 128, 128, 64, BENCH);
     add(list, 1, 1, 1024, 1024, 1024, BENCH);
     add(list, 1, 1, 512, 512, 512, A_T | B_T | BENCH);
+    /* What training multiplies: forward, and the gradients of both operands. */
+    add(list, 1, 1, 1024, 384, 1536, BENCH);
+    add(list, 1, 1, 1024, 1536, 384, B_T | BENCH);
+    add(list, 1, 1, 384, 1024, 1536, A_T | BENCH);
+    add(list, 1, 1, 1536, 1024, 384, A_T | BENCH);
+    add(list, 1, 1, 384, 1024, 384, A_T | BENCH);
 }
 
 static void magnitude(void *problem) { ((hn_matmul_f32 *)problem)->act = (hn_act){0}; }

@@ -124,14 +124,34 @@ static void chains_are_one_program(void **state) {
     run("m (float[6,50] x, float wk) => (float[6,50] y) <int64 two = {2}>"
         "{ a = Sub (wk, x)  b = Pow (a, two)  y = Div (b, wk) }",
         "Sub+Pow+Div");
-    /* Two steps of which the earlier is wanted by the later. */
-    run("m (float[6,50] x, float[6,50] z) => (float[6,50] y)"
-        "{ a = Exp (x)  b = Tanh (z)  y = Sub (a, b) }",
-        "Exp, Tanh+Sub");
     /* The first has to wait for an operand made after it. */
     run("m (float[6,50] x, float[5,50] z) => (float[6,50] y)"
         "{ a = Exp (x)  b = ReduceSum <keepdims: int = 1> (z)  y = Sub (a, b) }",
         "ReduceSum, Exp+Sub");
+}
+
+static void trees_are_one_program_too(void **state) {
+    (void)state;
+    run("m (float[3,40] a, float[40] b, float[3,1] c) => (float[3,40] y)"
+        "{ s = Add (a, b)  e = Exp (a)  d = Mul (e, c)  y = Div (s, d) }",
+        "Exp+Mul+Add+Div");
+    /* What broadcasts is not computed for each element anew. */
+    run("m (float[3,40] a, float[40] b) => (float[3,40] y)"
+        "{ s = Exp (a)  e = Exp (b)  y = Mul (s, e) }",
+        "Exp, Exp+Mul");
+    /* The other part is wanted elsewhere. */
+    run("m (float[3,40] a, float[40] b) => (float[3,40] y, float[3,40] e)"
+        "{ s = Add (a, b)  e = Exp (a)  y = Mul (s, e) }",
+        "Exp, Add+Mul");
+    /* Both and the node do not fit into one program. */
+    char text[2000] =
+        "m (float[5,8] x, float[8] z) => (float[5,8] y) { a0 = Add (x, z) b0 = Sub (x, z) ";
+    for (int i = 1; i < 12; i++)
+        snprintf(text + strlen(text), 90, " a%d = Tanh (a%d) b%d = Tanh (b%d)", i, i - 1, i, i - 1);
+    strcat(text, " y = Mul (a11, b11) }");
+    run(text,
+        "Add+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh, "
+        "Sub+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Mul");
 }
 
 static void values_with_other_uses_are_kept(void **state) {
@@ -338,6 +358,7 @@ int main(void) {
         cmocka_unit_test(tests_for_what_is_no_number),
         cmocka_unit_test(what_is_no_f32_stays_with_the_reference),
         cmocka_unit_test(chains_are_one_program),
+        cmocka_unit_test(trees_are_one_program_too),
         cmocka_unit_test(values_with_other_uses_are_kept),
         cmocka_unit_test(a_full_program_is_followed_by_another),
         cmocka_unit_test(activations_end_a_convolution),

@@ -204,7 +204,7 @@ static void words(void **state) {
             assert_int_equal(hn_vm_any(hn_v_gt(x, y)), f > g);
             assert_int_equal(hn_vm_any(hn_v_ge(x, y)), f >= g);
             assert_int_equal(hn_vm_any(hn_v_eq(x, y)), f == g);
-            assert_true(same(lane(hn_v_above(x, y), 0), f > g ? f : g));
+            if (!isnan(g)) assert_true(lane(hn_v_above(x, y), 0) == (f > g ? f : g));
             if (!isnan(f)) { /* then b decides */
                 assert_true(same(lane(hn_v_min(x, y), 0), isnan(g) ? g : f < g ? f : g));
                 assert_true(same(lane(hn_v_max(x, y), 0), isnan(g) ? g : f > g ? f : g));

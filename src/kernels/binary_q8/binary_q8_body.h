@@ -46,68 +46,64 @@ typedef struct row {
     hn_q8_end end;
 } row;
 
-HN_INLINE void widen(hn_q8_type t, const uint8_t *x, hn_vi *y) {
-    if (t == HN_Q8_U8)
-        hn_vb_widen_u8(x, y);
-    else
-        hn_vb_widen_s8(x, y);
-}
-
 HN_INLINE void fetch(hn_q8_type t, const uint8_t *x, int64_t stride, int64_t i, int64_t n,
-                     hn_vi *y) {
+                     hn_vi zero, hn_vf *y) {
     uint8_t bytes[HN_VB];
     hn_vb_store(bytes, hn_q8_fetch(x, stride, i, n));
-    widen(t, bytes, y);
+    hn_q8_floats(t, bytes, zero, y);
 }
 
 /* Products of the differences, at most 255 * 255, are exact in f32. */
-HN_INLINE void combine(const row *r, const hn_vi *a, const hn_vi *b, hn_binary_q8_kind kind,
+HN_INLINE void combine(const row *r, const hn_vf *a, const hn_vf *b, hn_binary_q8_kind kind,
                        hn_vf *v) {
-    for (int k = 0; k < 4; k++) {
-        hn_vf x = hn_v_from_int(hn_vi_sub(a[k], r->az)), y = hn_v_from_int(hn_vi_sub(b[k], r->bz));
-        v[k] = kind == HN_BINARY_Q8_MUL ? hn_v_mul(hn_v_mul(x, y), r->ma)
-                                        : hn_v_add(hn_v_mul(x, r->ma), hn_v_mul(y, r->mb));
-    }
+    for (int k = 0; k < 4; k++)
+        v[k] = kind == HN_BINARY_Q8_MUL ? hn_v_mul(hn_v_mul(a[k], b[k]), r->ma)
+                                        : hn_v_add(hn_v_mul(a[k], r->ma), hn_v_mul(b[k], r->mb));
 }
 
 HN_INLINE void step_adjacent(const row *r, int64_t i, hn_binary_q8_kind kind, bool small) {
-    hn_vi a[4], b[4];
-    hn_vf v[4];
-    widen(r->a_type, r->a + i, a);
-    widen(r->b_type, r->b + i, b);
+    hn_vf a[4], b[4], v[4];
+    hn_q8_floats(r->a_type, r->a + i, r->az, a);
+    hn_q8_floats(r->b_type, r->b + i, r->bz, b);
     combine(r, a, b, kind, v);
     hn_vb_store(r->y + i, small ? hn_q8_round_small(&r->end, v) : hn_q8_round_off(&r->end, v));
 }
 
 HN_INLINE void step(const row *r, int64_t i, int64_t n, hn_binary_q8_kind kind) {
-    hn_vi a[4], b[4];
-    hn_vf v[4];
-    fetch(r->a_type, r->a, r->a_stride, i, n, a);
-    fetch(r->b_type, r->b, r->b_stride, i, n, b);
+    hn_vf a[4], b[4], v[4];
+    fetch(r->a_type, r->a, r->a_stride, i, n, r->az, a);
+    fetch(r->b_type, r->b, r->b_stride, i, n, r->bz, b);
     combine(r, a, b, kind, v);
     hn_q8_put(r->y, r->y_stride, i, hn_q8_round_off(&r->end, v), n);
 }
 
-HN_INLINE void run_row(const row *r, int64_t n, hn_binary_q8_kind kind, bool small) {
+HN_INLINE void run_row(const row *from, int64_t n, hn_binary_q8_kind kind, bool small) {
+    const row own = *from, *r = &own; /* which bytes that are stored cannot change */
     int64_t i = 0;
-    if (r->a_stride == 1 && r->b_stride == 1 && r->y_stride == 1)
+    if (r->a_stride == 1 && r->b_stride == 1 && r->y_stride == 1) {
+        if (r->a_type == HN_Q8_U8 && r->b_type == HN_Q8_U8) {
+            row both = own;
+            both.a_type = both.b_type = HN_Q8_U8;
+            for (; i + HN_VB <= n; i += HN_VB) step_adjacent(&both, i, kind, small);
+        }
         for (; i + HN_VB <= n; i += HN_VB) step_adjacent(r, i, kind, small);
+    }
     for (; i + HN_VB <= n; i += HN_VB) step(r, i, HN_VB, kind);
     if (i < n) step(r, i, n - i, kind);
 }
 
-/* Rows that share an operand, laid out at `shared`: `all` elements of the other one and of y. */
-HN_INLINE void run_shared(row *r, const uint8_t **shared, int64_t n, int64_t all,
+/* Rows that share an operand (a, or b), laid out at `lane`: `all` elements of the other one and of y. */
+HN_INLINE void run_shared(const row *from, const uint8_t *lane, bool a, int64_t n, int64_t all,
                           hn_binary_q8_kind kind, bool small) {
-    const uint8_t *first = *shared;
+    row own = *from;
     int64_t i = 0, k = 0;
     for (; i + HN_VB <= all; i += HN_VB) {
-        *shared = first + k - i;
-        step_adjacent(r, i, kind, small);
-        k = (k + HN_VB) % n;
+        *(a ? &own.a : &own.b) = lane + k - i;
+        step_adjacent(&own, i, kind, small);
+        for (k += HN_VB; k >= n;) k -= n;
     }
-    *shared = first + k - i;
-    if (i < all) step(r, i, all - i, kind);
+    *(a ? &own.a : &own.b) = lane + k - i;
+    if (i < all) step(&own, i, all - i, kind);
 }
 
 /* Whether no v is 2^21 or more, and the bounds are the ends of the type. */
@@ -118,20 +114,22 @@ static bool is_small(const hn_binary_q8 *p) {
 }
 
 /* `rows` rows of n elements that share an operand, or one that shares none. */
-HN_INLINE void run_as(row *r, int shared, int64_t n, int64_t rows, uint8_t *lane,
+HN_INLINE void run_as(const row *r, int shared, int64_t n, int64_t rows, uint8_t *lane,
                       hn_binary_q8_kind kind, bool small) {
     if (shared < 0) {
         run_row(r, n, kind, small);
         return;
     }
-    const uint8_t **operand = shared == HN_BINARY_Q8_A ? &r->a : &r->b;
-    for (int64_t i = 0; i < n; i++) lane[i] = (*operand)[i];
+    const uint8_t *operand = shared == HN_BINARY_Q8_A ? r->a : r->b;
+    for (int64_t i = 0; i < n; i++) lane[i] = operand[i];
     for (int64_t i = n; i < n + HN_VB; i++) lane[i] = lane[i - n];
-    *operand = lane;
-    run_shared(r, operand, n, rows * n, kind, small);
+    if (shared == HN_BINARY_Q8_A)
+        run_shared(r, lane, true, n, rows * n, kind, small);
+    else
+        run_shared(r, lane, false, n, rows * n, kind, small);
 }
 
-static void run_rows(const hn_binary_q8 *p, row *r, int shared, int64_t n, int64_t rows,
+static void run_rows(const hn_binary_q8 *p, const row *r, int shared, int64_t n, int64_t rows,
                      uint8_t *lane, bool small) {
     if (p->kind == HN_BINARY_Q8_MUL && small) /* known to the compiler */
         run_as(r, shared, n, rows, lane, HN_BINARY_Q8_MUL, true);

@@ -12,7 +12,7 @@
  * instructions; those of the common ones do (PITCHES).
  *
  * `line` is the same for 1x1 windows over pixels that lie on one line: nothing is copied, and the
- * products of a sum are adjacent.
+ * products of a sum are adjacent. A file that defines WITHOUT_LINE has no such row.
  *
  * Weights are packed [group][panel][ky][kx][i][columns], a panel being two vectors of outputs, the
  * last one of a group perhaps one. A sum begins with bias + r and goes through ky, kx, i.
@@ -351,6 +351,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     }
 }
 
+#ifndef WITHOUT_LINE
 /* ---- line ----------------------------------------------------------------------------------- */
 
 /* A task is a stretch of the line in one part of the panels; the stretches of a part follow each
@@ -442,6 +443,7 @@ static bool ok_line(const void *problem, const char **why) {
     if (p->c * p->n * 4 > most_weights(p)) return *why = "too many weights", false;
     return true;
 }
+#endif
 
 /* ---- packing -------------------------------------------------------------------------------- */
 
@@ -500,6 +502,7 @@ const hn_kernel HN_V_ROW(conv_f32_band) = {.name = HN_V_NAME "_band",
                                            .pack_tasks = pack_tasks,
                                            .pack = pack};
 
+#ifndef WITHOUT_LINE
 const hn_kernel HN_V_ROW(conv_f32_line) = {.name = HN_V_NAME "_line",
                                            .isa = HN_V_ISA,
                                            .order = HN_V_NAME "_short",
@@ -510,3 +513,4 @@ const hn_kernel HN_V_ROW(conv_f32_line) = {.name = HN_V_NAME "_line",
                                            .pack_key = pack_key,
                                            .pack_tasks = pack_tasks,
                                            .pack = pack};
+#endif

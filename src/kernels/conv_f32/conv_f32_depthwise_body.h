@@ -22,8 +22,8 @@
  */
 #include <math.h>
 
-#include "kernels/act_simd.h"
 #include "kernels/conv_f32/conv_f32.h"
+#include "kernels/tile_f32/tile_f32_act.h"
 
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -134,24 +134,6 @@ static strip_fn *strip_of(const hn_conv_f32 *p, bool edges) {
     return edges ? edge_0_0 : inner_0_0;
 }
 
-HN_INLINE void activate(const hn_act *act, hn_act_kind kind, float *y, int64_t n) {
-    hn_vf a = hn_v_set1(act->a), b = hn_v_set1(act->b);
-    int64_t i = 0;
-    for (; i + HN_VL <= n; i += HN_VL) hn_v_store(y + i, hn_v_act(hn_v_load(y + i), kind, a, b));
-    if (i < n) hn_v_store_n(y + i, hn_v_act(hn_v_load_n(y + i, n - i), kind, a, b), n - i);
-}
-
-/* The activations that are no clip, over what has just been written. */
-static void activate_any(const hn_act *act, float *y, int64_t n) {
-    switch (act->kind) {
-#define HN_X(name, formula) \
-    case HN_ACT_##name: activate(act, HN_ACT_##name, y, n); break;
-        HN_ACT_LIST(HN_X)
-#undef HN_X
-        case HN_ACT_COUNT_: break;
-    }
-}
-
 static int64_t blocks_of(const hn_conv_f32 *p) { return (p->c + BLOCK - 1) / BLOCK; }
 
 static bool ok(const void *problem, const char **why) {
@@ -193,7 +175,9 @@ static void run_row(const hn_call *call, int64_t image, int64_t oy, int64_t firs
         s.y = (float *)call->ptr[HN_CONV_Y] + to;
         strip_of(p, edges)(p, &s);
         if (p->act.kind == HN_ACT_NONE || clip) continue;
-        for (int64_t i = 0; i < s.columns; i++) activate_any(&p->act, s.y + i * p->y_pixel, s.n);
+        float *written[COLUMNS];
+        for (int64_t i = 0; i < s.columns; i++) written[i] = s.y + i * p->y_pixel;
+        act_tile(&p->act, written, (int)s.columns, 0, s.n);
     }
 }
 

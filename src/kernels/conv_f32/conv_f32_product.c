@@ -39,6 +39,7 @@ typedef struct geometry {
     int64_t tiles, blocks;
     int64_t pass, passes;
     int64_t x_pitch, r_pitch, y_pitch; /* floats from a row to the next */
+    int64_t x_channel;                 /* from a column to the next: 1, or x_pitch is */
     hn_panels_f32 panels;
 } geometry;
 
@@ -56,6 +57,7 @@ static int64_t block_tile(const geometry *g, int64_t block) { return g->tiles * 
 static geometry measure(const hn_tiles_f32 *t, const hn_conv_f32 *p) {
     geometry g = {.m = p->batch * p->oh * p->ow, .n = p->n, .k = p->c};
     g.x_pitch = p->sw * p->x_pixel, g.r_pitch = p->r_pixel, g.y_pitch = p->y_pixel;
+    g.x_channel = p->x_channel;
     g.panels = hn_panels_f32_of(t, g.n);
     g.tiles = ceil_div(g.m, t->rows);
     int64_t rows = hn_of_l2(BLOCK) / (g.k * 4);
@@ -71,7 +73,9 @@ static bool ok(const hn_tiles_f32 *t, const hn_conv_f32 *p, const char **why) {
     bool inside =
         p->pt == 0 && p->pl == 0 && (p->oh - 1) * p->sh < p->h && (p->ow - 1) * p->sw < p->w;
     if (!inside) return *why = "there is padding", false;
-    if (p->x_channel != 1 || !equidistant(p, p->x_image, p->sh * p->x_row, p->sw * p->x_pixel) ||
+    if (p->x_channel != 1 && p->sw * p->x_pixel != 1)
+        return *why = "neither rows nor columns of x are adjacent floats", false;
+    if (!equidistant(p, p->x_image, p->sh * p->x_row, p->sw * p->x_pixel) ||
         !equidistant(p, p->y_image, p->y_row, p->y_pixel) ||
         !equidistant(p, p->r_image, p->r_row, p->r_pixel))
         return *why = "rows do not lie at equal distances", false;
@@ -109,10 +113,28 @@ static float *copied_rows(const hn_tiles_f32 *t, const geometry *g, const block 
            k * hn_tile_f32_pitch(t, rows);
 }
 
+/* What is transposed already: rows of x are read along the whole block, a few k in a task. */
+static void copy_columns(const hn_tiles_f32 *t, const geometry *g, const block *b,
+                         const hn_call *call, int64_t begin, int64_t end) {
+    enum { FEW = 16 };
+    const float *x = call->ptr[HN_CONV_X];
+    int64_t tasks = call->work->tasks[0], first = g->k * begin / tasks, last = g->k * end / tasks;
+    for (int64_t k = first; k < last; k += FEW)
+        for (int64_t tile = b->first; tile < b->end; tile++) {
+            int64_t row = tile_row(g, tile), rows = tile_row(g, tile + 1) - row;
+            t->copy(x + row + k * g->x_channel, g->x_channel, 1, hn_least(FEW, last - k), rows, 1,
+                    copied_rows(t, g, b, call->scratch, tile, k), hn_tile_f32_pitch(t, (int)rows));
+        }
+}
+
 /* Pieces of one tile in one pass, spread over all tasks of the phase. */
 static void copy_rows(const hn_tiles_f32 *t, const geometry *g, const block *b, const hn_call *call,
                       int64_t begin, int64_t end) {
     const float *x = call->ptr[HN_CONV_X];
+    if (g->x_channel != 1) {
+        copy_columns(t, g, b, call, begin, end);
+        return;
+    }
     int64_t pieces = (b->end - b->first) * g->passes, tasks = call->work->tasks[0];
     for (int64_t i = pieces * begin / tasks; i < pieces * end / tasks; i++) {
         int64_t tile = b->first + i / g->passes, k = i % g->passes * g->pass;
@@ -167,7 +189,7 @@ static void run_tile(const hn_tiles_f32 *t, const geometry *g, const block *b, c
     const float *next = last ? weights : args.b + len * width;
     int64_t at = tile - b->first, tiles = b->end - b->first;
     args.ahead = next + len * width * at / tiles;
-    args.ahead_step = len * width * 4 / (tiles * len + 1);
+    args.ahead_step = ceil_div(width * 4, tiles);
     if (starts && tile + 1 < b->end) fetch_results(g, call, tile + 1, column, width);
     t->interleaved_fn[width == t->narrow][rows - 1](&args);
     if (ends && p->act.kind != HN_ACT_NONE && !clip) t->act(&p->act, rows_y, rows, column, args.n);

@@ -40,12 +40,11 @@ hn_winograd hn_winograd_of(const hn_conv_f32 *p, const hn_tiles_f32 *t, int out,
 /* Products by each weight of a plane of U, or as many as could be done while it is fetched. Depends
  * on no cache of this machine, as the choice changes bits. */
 static double cost(const hn_conv_f32 *p, const hn_tiles_f32 *t, int out) {
-    double while_fetched = 1.2 * t->width; /* measured: 10 GB/s for one core */
     int64_t tiles = tiles_of(p, out);
     int64_t most = max64(t->rows, BLOCK_BYTES_MANY / (spots_of(out) * p->c * 4));
     int64_t blocks = ceil_div(tiles, most);
     double of_block = (double)tiles / (double)blocks;
-    if (of_block < while_fetched) of_block = while_fetched;
+    if (of_block < t->winograd.while_fetched) of_block = t->winograd.while_fetched;
     return (double)(spots_of(out) * blocks) * of_block;
 }
 
@@ -66,10 +65,11 @@ bool hn_winograd_ok(const hn_conv_f32 *p, const hn_tiles_f32 *t, int out, const 
     if (p->c < 16 || p->n < 16) return *why = "too few channels", false;
     if (p->c > 1024) return *why = "too many channels for the error bound", false;
     int64_t pixels = p->batch * p->oh * p->ow;
-    if (pixels < 128 || pixels * 2 < tiles_of(p, out) * out * out)
+    if (pixels < t->winograd.pixels || pixels * 2 < tiles_of(p, out) * out * out)
         return *why = "too few pixels", false;
     /* Packed, they take three or five times their size. */
-    if (p->c * p->n > 256 * 256 && pixels < (out == 2 ? 256 : 4096))
+    if (p->c * p->n > 256 * 256 &&
+        pixels < (out == 2 ? t->winograd.pixels_2x2 : t->winograd.pixels_4x4))
         return *why = "too many weights", false;
     if (best_out(p, t) != out) return *why = "tiles of another size cost less", false;
     return true;

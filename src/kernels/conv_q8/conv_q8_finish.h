@@ -5,8 +5,12 @@
  *
  *   WIDTH   sums of a pixel that lie together; HN_VB, or outputs are made one by one
  *   NR      a divisor of it: outputs of a panel
+ *   C_PITCH only where sums of the next pixel are not WIDTH behind those of the one before
  */
 #ifdef HN_VB
+#ifndef C_PITCH
+#define C_PITCH WIDTH
+#endif
 #include <math.h>
 
 #include "kernels/conv_q8/conv_q8_parts.h"
@@ -67,13 +71,13 @@ HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *
     for (int j = 0; j < 4; j++) {
         const int64_t part = j & (vectors - 1), pixel = (j * together) >> 2;
         factor[j] = hn_v_load(scale + part * HN_VL);
-        sums[j] = c + pixel * WIDTH + part * HN_VL;
+        sums[j] = c + pixel * C_PITCH + part * HN_VL;
     }
     for (int64_t i = 0; i < rows; i += together) {
         const int64_t bytes = hn_q8_min(together, rows - i) * n;
         hn_vf v[4];
         for (int j = 0; j < 4; j++)
-            v[j] = hn_v_mul(hn_v_from_int(hn_vi_load(sums[j] + i * WIDTH)), factor[j]);
+            v[j] = hn_v_mul(hn_v_from_int(hn_vi_load(sums[j] + i * C_PITCH)), factor[j]);
         if (added && bytes == HN_VB) /* known to the compiler */
             hn_q8_add_r(&ends, r + r_at[i], HN_VB, twice, v);
         else if (added)
@@ -93,7 +97,7 @@ HN_INLINE void finish_floats(const hn_q8_args *a, const int32_t *c, const float 
                              const int64_t *y_at, const int64_t *r_at, const hn_act_kind kind) {
     const hn_conv_q8 *p = a->p;
     const hn_vf act_a = hn_v_set1(p->act.a), act_b = hn_v_set1(p->act.b);
-    for (int64_t i = 0; i < rows; i++, c += WIDTH) {
+    for (int64_t i = 0; i < rows; i++, c += C_PITCH) {
         _Alignas(64) float v[WIDTH];
         const float *r = a->r != NULL ? (const float *)a->r + r_at[i] + n0 : NULL;
         float *to = p->y == HN_Q8_F32 ? (float *)a->y + y_at[i] + n0 : v;
@@ -143,7 +147,7 @@ static void begin_outputs(const hn_q8_args *a, const int32_t *w_sums, int32_t x_
         memcpy(t->fbias, a->fbias + n0, (size_t)n * sizeof *t->fbias);
 }
 
-/* The sums c [rows][WIDTH] of some pixels become outputs, at y_at from y on; what is added to them is
+/* The sums c [rows][C_PITCH] of some pixels become outputs, at y_at from y on; what is added to them is
  * at r_at. `sums`: of their windows, where weights have zero points. */
 static void finish(const hn_q8_outputs *t, const int32_t *c, int64_t rows, const int64_t *y_at,
                    const int64_t *r_at, const int32_t *sums) {
@@ -168,9 +172,9 @@ static void finish(const hn_q8_outputs *t, const int32_t *c, int64_t rows, const
     } else {
         for (int64_t i = 0; i < rows; i++)
             for (int64_t k = 0; k < t->n; k += NR)
-                hn_q8_finish(a, c + i * WIDTH + k, t->scale + k, t->n0 + k, hn_q8_min(NR, t->n - k),
-                             a->p->w_zero_points ? sums[i] : 0, y_at[i] + t->n0 + k,
-                             r_at[i] + t->n0 + k);
+                hn_q8_finish(a, c + i * C_PITCH + k, t->scale + k, t->n0 + k,
+                             hn_q8_min(NR, t->n - k), a->p->w_zero_points ? sums[i] : 0,
+                             y_at[i] + t->n0 + k, r_at[i] + t->n0 + k);
     }
 }
 #endif

@@ -32,6 +32,7 @@ typedef struct row {
     const float *s;
     float *y;
     int64_t x_stride, y_stride, s_stride, z_stride;
+    hn_q8_type type;
     hn_vb flip;
 } row;
 
@@ -69,8 +70,38 @@ HN_INLINE void step(const row *r, int64_t i, int64_t n, bool wide) {
     hn_q8_put_f32(r->y, r->y_stride, i, y, n);
 }
 
-HN_INLINE void run_row(const row *r, int64_t n, bool wide) {
+/* Adjacent elements with one zero point, and one scale or adjacent ones. */
+HN_INLINE void step_adjacent(const row *r, int64_t i, hn_q8_type type, hn_vi zero, bool one) {
+    hn_vf s[4], y[4];
+    hn_q8_floats(type, (const uint8_t *)r->x + i, zero, y);
+    hn_q8_fetch_f32(r->s, one ? 0 : 1, i, HN_VB, s);
+    for (int k = 0; k < 4; k++) y[k] = hn_v_mul(y[k], s[k]);
+    hn_q8_put_f32(r->y, 1, i, y, HN_VB);
+}
+
+/* How many of n elements have been done so. */
+HN_INLINE int64_t run_adjacent(const row *r, int64_t n, hn_q8_type type, bool one) {
+    int32_t z = r->z == NULL       ? 0
+                : type == HN_Q8_U8 ? *(const uint8_t *)r->z
+                                   : *(const int8_t *)r->z;
+    const hn_vi zero = hn_vi_set1(z);
     int64_t i = 0;
+    for (; i + HN_VB <= n; i += HN_VB) step_adjacent(r, i, type, zero, one);
+    return i;
+}
+
+static int64_t run_usual(const row *r, int64_t n) {
+    if (r->x_stride != 1 || r->y_stride != 1 || (r->z != NULL && r->z_stride != 0)) return 0;
+    if (r->s_stride != 0 && r->s_stride != 1) return 0;
+    if (r->type == HN_Q8_U8)
+        return r->s_stride == 0 ? run_adjacent(r, n, HN_Q8_U8, true)
+                                : run_adjacent(r, n, HN_Q8_U8, false);
+    return r->s_stride == 0 ? run_adjacent(r, n, HN_Q8_S8, true)
+                            : run_adjacent(r, n, HN_Q8_S8, false);
+}
+
+HN_INLINE void run_row(const row *r, int64_t n, bool wide) {
+    int64_t i = wide ? 0 : run_usual(r, n);
     for (; i + HN_VB <= n; i += HN_VB) step(r, i, HN_VB, wide);
     if (i < n) step(r, i, n - i, wide);
 }
@@ -84,6 +115,7 @@ static void run_turned(const row *first, const hn_space *s, int64_t run, int64_t
              .y_stride = 1,
              .s_stride = s->stride[HN_DEQUANTIZE_Q8_S][axis],
              .z_stride = s->stride[HN_DEQUANTIZE_Q8_Z][axis],
+             .type = first->type,
              .flip = first->flip};
     for (int64_t q = 0; q < run; q += HN_Q8_RUN)
         for (int64_t c = 0; c < n; c += HN_Q8_PLANES) {
@@ -114,6 +146,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
              .y_stride = s.stride[HN_DEQUANTIZE_Q8_Y][last],
              .s_stride = s.stride[HN_DEQUANTIZE_Q8_S][last],
              .z_stride = s.stride[HN_DEQUANTIZE_Q8_Z][last],
+             .type = p->type,
              .flip = hn_q8_flip(p->type)};
     for (int64_t task = begin; task < end; task++) {
         hn_walk w = hn_walk_of(&s, &rows, task);

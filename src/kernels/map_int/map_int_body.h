@@ -1,8 +1,9 @@
 /* map_int by plain loops, for the compiler to vectorize.
  *
  * The space is cut into blocks, a task each: a piece of a row (the last axis), or several rows
- * where these are short. The loop of an operation takes adjacent elements; operands that are not so
- * come through room in the lane's scratch, one that is the same along a row only when it changes.
+ * where these are short. The loop of an operation takes adjacent elements, STEP at a time; operands
+ * that are not so come through room in the lane's scratch, of one that is the same along a row STEP
+ * copies, which each turn of the loop meets again.
  * Loops have a part of constant length, which compilers vectorize at any level of optimization, and
  * a rest.
  */
@@ -13,11 +14,13 @@
 #include "simd/doubles.h"
 #include "simd/part.h"
 
-enum { ROOM = 8192, STEP = 64 }; /* bytes of an operand in a block; elements */
+/* Bytes of an operand in a block, if it comes through room and if none does; elements. */
+enum { ROOM = 8192, BLOCK = 32768, STEP = 64 };
 
 typedef struct args {
     void *y;
     const void *in[HN_MAP_INT_Y]; /* a, b, c */
+    int64_t step[HN_MAP_INT_Y];   /* 1, or 0 for one that repeats */
     int64_t n;
     bool bad;
 } args;
@@ -40,21 +43,49 @@ typedef struct args {
     }                                                                                     \
     WHOLE(name, A, T, R)
 /* A loop of parts that tell whether a divisor was 0. */
-#define WHOLE(name, A, T, R)                                                                      \
-    static void name(args *g) {                                                                   \
-        R *y = g->y;                                                                              \
-        const A *a = g->in[0];                                                                    \
-        const T *b = g->in[1], *c = g->in[2];                                                     \
-        int64_t i = 0, n = g->n;                                                                  \
-        for (; i + STEP <= n; i += STEP) g->bad |= name##_part(y + i, a + i, b + i, c + i, STEP); \
-        g->bad |= name##_part(y + i, a + i, b + i, c + i, n - i);                                 \
+#define WHOLE(name, A, T, R)                                                            \
+    static void name(args *g) {                                                         \
+        R *y = g->y;                                                                    \
+        const A *a = g->in[0];                                                          \
+        const T *b = g->in[1], *c = g->in[2];                                           \
+        int64_t i = 0, n = g->n;                                                        \
+        int64_t ia = g->step[0] * STEP, ib = g->step[1] * STEP, ic = g->step[2] * STEP; \
+        for (; n - i >= STEP; i += STEP, a += ia, b += ib, c += ic)                     \
+            g->bad |= name##_part(y + i, a, b, c, STEP);                                \
+        g->bad |= name##_part(y + i, a, b, c, n - i);                                   \
     }
 #define LOOP1(name, A, R, formula) LOOP(name, A, A, R, A a = pa[k], formula)
 #define LOOP2(name, T, R, formula) LOOP(name, T, T, R, T a = pa[k]; T b = pb[k], formula)
 #define LOOP3(name, A, T, R, formula) \
     LOOP(name, A, T, R, A a = pa[k]; T b = pb[k]; T c = pc[k], formula)
+/* Loops that an instruction set may have steps of its own for, of OWN elements. */
+#ifdef HN_MAP_INT_OWN
+#define OWN2(name, A, R, formula)                                                         \
+    HN_INLINE bool name##_part(R *restrict y, const A *restrict pa, const A *restrict pb, \
+                               const A *restrict pc, int64_t n) {                         \
+        int64_t k = 0;                                                                    \
+        (void)pc;                                                                         \
+        for (; k + OWN <= n; k += OWN) name##_step(pa + k, pb + k, y + k);                \
+        for (; k < n; k++) {                                                              \
+            A a = pa[k], b = pb[k];                                                       \
+            (void)b;                                                                      \
+            y[k] = (R)(formula);                                                          \
+        }                                                                                 \
+        return false;                                                                     \
+    }                                                                                     \
+    WHOLE(name, A, A, R)
+#define OWN1 OWN2
+#else
+#define OWN1 LOOP1
+#define OWN2 LOOP2
+#endif
 
-static inline uint64_t magnitude(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
+/* Each as wide as its type, so that vectors are. */
+static inline uint64_t size_s64(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
+static inline uint32_t size_s32(int32_t a) { return a < 0 ? 0 - (uint32_t)a : (uint32_t)a; }
+static inline uint32_t size_s8(int8_t a) { return size_s32(a); }
+static inline uint32_t size_u32(uint32_t a) { return a; }
+static inline uint32_t size_u8(uint8_t a) { return a; }
 static inline int64_t sign(int64_t a) { return a < -1 ? -1 : a > 1 ? 1 : a; }
 static inline int64_t positive(int64_t a) { return a < 0 ? 0 : a; }
 
@@ -133,7 +164,7 @@ DIVISIONS(u8, uint8_t, uint32_t, NEVER, true, true)
     LOOP2(BIT_XOR_##t, T, T, a ^ b)            \
     LOOP1(BIT_NOT_##t, T, T, ~(U)a)            \
     LOOP1(NEG_##t, T, T, 0 - (U)a)             \
-    LOOP1(ABS_##t, T, T, magnitude(a))         \
+    LOOP1(ABS_##t, T, T, size_##t(a))          \
     LOOP1(SIGN_##t, T, T, sign(a))             \
     LOOP1(RELU_##t, T, T, positive(a))         \
     LOOP2(LT_##t, T, uint8_t, a < b)           \
@@ -152,9 +183,9 @@ LOOPS(s8, int8_t, uint32_t)
 LOOPS(u32, uint32_t, uint32_t)
 LOOPS(u8, uint8_t, uint32_t)
 
-#define SHIFTS(t, T, width)                           \
-    LOOP2(SHL_##t, T, T, b < width ? (T)(a << b) : 0) \
-    LOOP2(SHR_##t, T, T, b < width ? (T)(a >> b) : 0)
+#define SHIFTS(t, T, width)                          \
+    OWN2(SHL_##t, T, T, b < width ? (T)(a << b) : 0) \
+    OWN2(SHR_##t, T, T, b < width ? (T)(a >> b) : 0)
 SHIFTS(u64, uint64_t, 64)
 SHIFTS(u32, uint32_t, 32)
 SHIFTS(u8, uint8_t, 8)
@@ -174,9 +205,10 @@ LOOP2(MIN_f64, double, double, a < b || a != a ? a : b)
 LOOP2(MAX_f64, double, double, a > b || a != a ? a : b)
 LOOP1(NEG_f64, double, double, -a)
 LOOP1(ABS_f64, double, double, fabs(a))
-LOOP1(SIGN_f64, double, double, a<0 ? -1 : a> 0 ? 1 : a)
-LOOP1(RELU_f64, double, double, a < 0 ? 0 : a)
-LOOP3(CLIP_f64, double, double, double, (a < b ? b : a) > c ? c : (a < b ? b : a))
+LOOP1(SIGN_f64, double, double, hn_d_select(a < 0, -1, hn_d_select(a > 0, 1, a)))
+LOOP1(RELU_f64, double, double, hn_d_select(a < 0, 0, a))
+static inline double below(double a, double most) { return hn_d_select(a > most, most, a); }
+LOOP3(CLIP_f64, double, double, double, below(hn_d_select(a < b, b, a), c))
 LOOP1(SQUARE_f64, double, double, a *a)
 LOOP2(LT_f64, double, uint8_t, a < b)
 LOOP2(LE_f64, double, uint8_t, a <= b)
@@ -201,35 +233,35 @@ LOOP1(SIGMOID_f64, double, double, hn_d_sigmoid(a))
 /* The sine `ahead` quarter turns ahead of a, abs(a) <= TURNS_MOST: a = n*pi/2 + r, pi/2 in three
  * parts of which n times the first two is exact; the polynomials are fdlibm's. */
 #define TURNS_MOST 0x1p19
-static inline double sin_near(double a, uint64_t ahead) {
-    double big = a * 0x1.45f306dc9c883p-1 + 0x1.8p52, n = big - 0x1.8p52;
+HN_INLINE double sin_near(double a, uint64_t ahead) {
+    double big = hn_d_fma(a, 0x1.45f306dc9c883p-1, 0x1.8p52), n = big - 0x1.8p52;
     double r = a - n * 0x1.921fb544p0 - n * 0x1.0b4611a6p-34 - n * 0x1.3198a2e037073p-69;
     uint64_t turns = hn_d_bits(big) + ahead;
     double z = r * r, s = 0x1.5d93a5acfd57cp-33, c = -0x1.8fae9be8838d4p-37;
-    s = s * z - 0x1.ae5e68a2b9cebp-26;
-    s = s * z + 0x1.71de357b1fe7dp-19;
-    s = s * z - 0x1.a01a019c161d5p-13;
-    s = s * z + 0x1.111111110f8a6p-7;
-    s = s * z - 0x1.5555555555549p-3;
+    s = hn_d_fma(s, z, -0x1.ae5e68a2b9cebp-26);
+    s = hn_d_fma(s, z, 0x1.71de357b1fe7dp-19);
+    s = hn_d_fma(s, z, -0x1.a01a019c161d5p-13);
+    s = hn_d_fma(s, z, 0x1.111111110f8a6p-7);
+    s = hn_d_fma(s, z, -0x1.5555555555549p-3);
     s = r + r * z * s;
-    c = c * z + 0x1.1ee9ebdb4b1c4p-29;
-    c = c * z - 0x1.27e4f809c52adp-22;
-    c = c * z + 0x1.a01a019cb159p-16;
-    c = c * z - 0x1.6c16c16c15177p-10;
-    c = c * z + 0x1.555555555554cp-5;
+    c = hn_d_fma(c, z, 0x1.1ee9ebdb4b1c4p-29);
+    c = hn_d_fma(c, z, -0x1.27e4f809c52adp-22);
+    c = hn_d_fma(c, z, 0x1.a01a019cb159p-16);
+    c = hn_d_fma(c, z, -0x1.6c16c16c15177p-10);
+    c = hn_d_fma(c, z, 0x1.555555555554cp-5);
     c = 1 - (0.5 * z - z * z * c);
-    double y = turns & 1 ? c : s;
-    return turns & 2 ? -y : y;
+    double y = hn_d_select(turns & 1, c, s);
+    return hn_d_of_bits(hn_d_bits(y) ^ (turns & 2) << 62);
 }
 LOOP1(SIN_near_f64, double, double, sin_near(a, 0))
 LOOP1(COS_near_f64, double, double, sin_near(a, 1))
-#define TURNING(name, function)                                     \
-    static void name##_f64(args *g) {                               \
-        const double *a = g->in[0];                                 \
-        double *y = g->y;                                           \
-        name##_near_f64(g);                                         \
-        for (int64_t i = 0; i < g->n; i++)                          \
-            if (!(fabs(a[i]) <= TURNS_MOST)) y[i] = function(a[i]); \
+#define TURNING(name, function)                                                               \
+    static void name##_f64(args *g) {                                                         \
+        const double *a = g->in[0];                                                           \
+        double *y = g->y;                                                                     \
+        name##_near_f64(g);                                                                   \
+        for (int64_t i = 0; i < g->n; i++)                                                    \
+            if (!(fabs(a[i * g->step[0]]) <= TURNS_MOST)) y[i] = function(a[i * g->step[0]]); \
     }
 TURNING(SIN, sin)
 TURNING(COS, cos)
@@ -237,22 +269,23 @@ TURNING(COS, cos)
 #ifdef HN_D_POW
 /* The remainder is exact: a sum rounded once of a, and b times the quotient cut, which may be one
  * too many. NaN where the quotient is too large to be exact. */
-static inline double fmod_near(double a, double b) {
+HN_INLINE double fmod_near(double a, double b) {
     double size = fabs(a), by = fabs(b), whole = floor(size / by);
     double r = __builtin_fma(-whole, by, size);
-    r += r < 0 ? by : 0;
-    return (whole < 0x1p52) & (size < (double)INFINITY) ? copysign(r, a) : (double)NAN;
+    r += hn_d_select(r < 0, by, 0);
+    bool known = (whole < 0x1p52) & (size < (double)INFINITY);
+    return hn_d_select(known, copysign(r, a), (double)NAN);
 }
 
 /* By one function, and where that gives NaN by another. */
-#define OR_ELSE(name, near, function)                      \
-    LOOP2(name##_near_f64, double, double, near(a, b))     \
-    static void name##_f64(args *g) {                      \
-        const double *a = g->in[0], *b = g->in[1];         \
-        double *y = g->y;                                  \
-        name##_near_f64(g);                                \
-        for (int64_t i = 0; i < g->n; i++)                 \
-            if (y[i] != y[i]) y[i] = function(a[i], b[i]); \
+#define OR_ELSE(name, near, function)                                                \
+    LOOP2(name##_near_f64, double, double, near(a, b))                               \
+    static void name##_f64(args *g) {                                                \
+        const double *a = g->in[0], *b = g->in[1];                                   \
+        double *y = g->y;                                                            \
+        name##_near_f64(g);                                                          \
+        for (int64_t i = 0; i < g->n; i++)                                           \
+            if (y[i] != y[i]) y[i] = function(a[i * g->step[0]], b[i * g->step[1]]); \
     }
 OR_ELSE(POW, hn_d_pow, pow)
 OR_ELSE(FMOD, fmod_near, fmod)
@@ -328,8 +361,8 @@ static void f16_f32(args *g) {
     for (; i < g->n; i++) y[i] = of_f16(a[i]);
 }
 #else
-LOOP1(f32_f16, float, uint16_t, to_f16(a))
-LOOP1(f16_f32, uint16_t, float, of_f16(a))
+OWN1(f32_f16, float, uint16_t, to_f16(a))
+OWN1(f16_f32, uint16_t, float, of_f16(a))
 #endif
 
 static inline uint16_t to_bf16(float a) {
@@ -346,35 +379,38 @@ static inline int32_t s32_of_f64(double a) {
     return a >= 0x1p31 ? INT32_MAX : a <= -0x1p31 ? INT32_MIN : a == a ? (int32_t)a : 0;
 }
 
-/* From integers of type T to every other type. */
+/* From integers of type T to every other type but f32. */
 #define CASTS_OF(t, T)                  \
     LOOP1(t##_s64, T, int64_t, a)       \
     LOOP1(t##_s32, T, int32_t, a)       \
     LOOP1(t##_s8, T, int8_t, a)         \
     LOOP1(t##_u8, T, uint8_t, a)        \
     LOOP1(t##_bool, T, uint8_t, a != 0) \
-    LOOP1(t##_f32, T, float, a)         \
     LOOP1(t##_f64, T, double, a)
 CASTS_OF(s64, int64_t)
 CASTS_OF(s32, int32_t)
 CASTS_OF(s8, int8_t)
 CASTS_OF(u8, uint8_t)
+OWN1(s64_f32, int64_t, float, a)
+LOOP1(s32_f32, int32_t, float, a)
+LOOP1(s8_f32, int8_t, float, a)
+LOOP1(u8_f32, uint8_t, float, a)
 LOOP1(bool_s64, uint8_t, int64_t, a != 0)
 LOOP1(bool_s32, uint8_t, int32_t, a != 0)
 LOOP1(bool_f64, uint8_t, double, a != 0)
-LOOP1(f32_s64, float, int64_t, s64_of(a))
-LOOP1(f32_s32, float, int32_t, s32_of(a))
-LOOP1(f32_s8, float, int8_t, byte_of(a))
-LOOP1(f32_u8, float, uint8_t, byte_of(a))
+OWN1(f32_s64, float, int64_t, s64_of(a))
+OWN1(f32_s32, float, int32_t, s32_of(a))
+OWN1(f32_s8, float, int8_t, byte_of(a))
+OWN1(f32_u8, float, uint8_t, byte_of(a))
 LOOP1(f32_bool, float, uint8_t, a != 0)
 LOOP1(f32_f64, float, double, a)
-LOOP1(f64_s64, double, int64_t, s64_of_f64(a))
+OWN1(f64_s64, double, int64_t, s64_of_f64(a))
 LOOP1(f64_s32, double, int32_t, s32_of_f64(a))
 LOOP1(f64_s8, double, int8_t, s64_of_f64(a))
 LOOP1(f64_u8, double, uint8_t, s64_of_f64(a))
 LOOP1(f64_bool, double, uint8_t, a != 0)
 LOOP1(f64_f32, double, float, a)
-LOOP1(f16_f64, uint16_t, double, of_f16(a))
+OWN1(f16_f64, uint16_t, double, of_f16(a))
 LOOP1(f32_bf16, float, uint16_t, to_bf16(a))
 LOOP1(bf16_f32, uint16_t, float, from_bits((uint32_t)a << 16))
 
@@ -452,9 +488,17 @@ static size_t size_of(const hn_map_int *p, int operand) {
     return (size_t)hone_dtype_bits(operand == HN_MAP_INT_Y ? p->to : p->from) / 8;
 }
 
+/* Whether elements with that stride need no room, or little. */
+static bool is_near(int64_t stride) { return stride == 0 || stride == 1; }
+
 static cut cut_of(const hn_map_int *p) {
     size_t from = size_of(p, HN_MAP_INT_B), to = size_of(p, HN_MAP_INT_Y);
-    int64_t most = ROOM / (int64_t)(from > to ? from : to);
+    int64_t room = BLOCK;
+    for (int i = 0; i <= HN_MAP_INT_Y; i++)
+        if ((i == HN_MAP_INT_Y || i < hn_map_int_arity(p->op)) &&
+            !is_near(p->stride[i][p->rank - 1]))
+            room = ROOM;
+    int64_t most = room / (int64_t)(from > to ? from : to);
     cut c = {.n = p->dims[p->rank - 1], .rows = 1, .group = 1};
     for (int i = 0; i < p->rank - 1; i++) c.rows *= p->dims[i];
     c.block = c.n < most ? c.n : most;
@@ -523,14 +567,15 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                 const char *x = address(call, i, row, column);
                 int64_t step = p->stride[i][p->rank - 1];
                 g.in[i] = step == 1 ? x : room[i];
+                g.step[i] = step != 0;
                 if (step == 1 || (step == 0 && held[i] == x)) continue;
                 if (step == 0)
-                    repeat(room[i], x, size_of(p, i), c.block);
+                    repeat(room[i], x, size_of(p, i), STEP);
                 else
                     move(room[i], 1, x, step, size_of(p, i), g.n);
                 held[i] = x;
             }
-            for (int i = arity; i < HN_MAP_INT_Y; i++) g.in[i] = g.in[0];
+            for (int i = arity; i < HN_MAP_INT_Y; i++) g.in[i] = g.in[0], g.step[i] = g.step[0];
             char *y = address(call, HN_MAP_INT_Y, row, column);
             int64_t step = p->stride[HN_MAP_INT_Y][p->rank - 1];
             g.y = step == 1 ? y : room[HN_MAP_INT_Y];

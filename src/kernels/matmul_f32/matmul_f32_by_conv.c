@@ -1,19 +1,32 @@
-/* Matrix products of activations by the rows of conv_f32 that split floats for AMX.
+/* Matrix products of activations by rows of conv_f32: those that multiply bf16 (they split floats for
+ * AMX, or round them, for AMX and for BFMMLA), and those for large products, which copy the left
+ * operand, too.
  *
  * To such a row b is weights, which it wants packed: here that is a phase of its own, into shared
  * scratch. A matrix b that batches share is packed once.
  */
-#if defined(__x86_64__)
-#include "kernels/conv_f32/conv_f32_amx.h"
+#if defined(__x86_64__) || defined(__aarch64__)
+#include "kernels/conv_f32/conv_f32.h"
 #include "kernels/matmul_f32/matmul_f32.h"
 
-/* Rows of a for packing b to pay, measured on Sapphire Rapids; by columns it takes longer. */
+/* Rows of a for packing b to pay; by columns it takes longer. Measured on Sapphire Rapids and
+ * Neoverse V1. */
+#if defined(__x86_64__)
+#include "kernels/conv_f32/conv_f32_amx.h"
 enum { LEAST_ROWS = 128, LEAST_ROWS_TRANSPOSED = 192 };
+extern const hn_kernel hn_conv_f32_product_avx512, hn_conv_f32_product_avx2;
+#else
+extern const hn_kernel hn_conv_f32_one_neoni8mm, hn_conv_f32_product_neon;
+enum { LEAST_ROWS = 32, LEAST_ROWS_TRANSPOSED = 48 };
+#endif
+/* The same of products that are copied; the distance of rows in floats that makes them push each
+ * other out of L1; the most memory that copies may take. */
+enum { LEAST_ROWS_COPIED = 56, ALIAS = 1024, MOST_COPIED = 64 << 20 };
 
 /* One batch. */
 static hn_conv_f32 conv_of(const hn_matmul_f32 *p) {
     hn_conv_f32 q = hn_conv_of_gemm(p->m, p->n, p->k);
-    q.x_pixel = p->a_m, q.y_pixel = p->c_m, q.r_pixel = p->r_m;
+    q.x_pixel = p->a_m, q.x_channel = p->a_k, q.y_pixel = p->c_m, q.r_pixel = p->r_m;
     q.w_o = p->b_n, q.w_i = p->b_k;
     q.act = p->act;
     return q;
@@ -50,16 +63,37 @@ static size_t matrix_bytes(const hn_kernel *row, const hn_conv_f32 *q) {
     return (row->packed_bytes(q) + 63) / 64 * 64;
 }
 
-static bool ok(const hn_kernel *row, const void *problem, const char **why) {
-    const hn_matmul_f32 *p = problem;
-    if (p->a_k != 1) return *why = "a is transposed", false;
+static bool may_call(const hn_kernel *row, const hn_matmul_f32 *p, int64_t rows, const char **why) {
     if (p->c_n != 1 || p->r_n != 1) return *why = "the columns of c or r are not adjacent", false;
     if (p->alpha != 1) return *why = "there is a factor", false;
-    if (p->m < (p->b_n == 1 ? LEAST_ROWS : LEAST_ROWS_TRANSPOSED))
-        return *why = "packing b takes longer than multiplying", false;
+    if (p->m < rows) return *why = "packing b takes longer than multiplying", false;
     hn_conv_f32 q = conv_of(p);
     return row->ok(&q, why);
 }
+
+static bool ok(const hn_kernel *row, const void *problem, const char **why) {
+    const hn_matmul_f32 *p = problem;
+    if (p->a_k != 1) return *why = "a is transposed", false;
+    return may_call(row, p, p->b_n == 1 ? LEAST_ROWS : LEAST_ROWS_TRANSPOSED, why);
+}
+
+static bool ok_copied(const hn_kernel *row, const void *problem, const char **why) {
+    const hn_matmul_f32 *p = problem;
+    hn_conv_f32 q = conv_of(p);
+    if (p->a_k == 1 && p->a_m % ALIAS != 0)
+        return *why = "the rows of a are read well where they lie", false;
+    if (!may_call(row, p, LEAST_ROWS_COPIED, why)) return false;
+    hn_work one;
+    row->work(&q, 1, &one);
+    size_t each = matrix_bytes(row, &q);
+    if (each > MOST_COPIED || one.scratch > MOST_COPIED ||
+        count_matrices(p) > (int64_t)(MOST_COPIED / each) ||
+        (one.scratch > 0 && hn_matmul_batches(p) > (int64_t)(MOST_COPIED / one.scratch)))
+        return *why = "copies would take too much memory", false;
+    return true;
+}
+
+static size_t scratch_bytes(const hn_work *one) { return (one->scratch + 63) / 64 * 64; }
 
 static void work(const hn_kernel *row, const void *problem, int lanes, hn_work *w) {
     const hn_matmul_f32 *p = problem;
@@ -67,10 +101,13 @@ static void work(const hn_kernel *row, const void *problem, int lanes, hn_work *
     int64_t batches = hn_matmul_batches(p), matrices = count_matrices(p);
     hn_work one;
     row->work(&q, batches % lanes == 0 ? 1 : lanes, &one);
-    *w = (hn_work){.n_phases = 2,
-                   .tasks = {matrices * row->pack_tasks(&q), batches * one.tasks[0]},
-                   .scratch = (size_t)matrices * matrix_bytes(row, &q),
-                   .lane_scratch = one.lane_scratch};
+    *w = (hn_work){
+        .n_phases = 1 + one.n_phases,
+        .tasks = {matrices * row->pack_tasks(&q)},
+        .scratch = (size_t)matrices * matrix_bytes(row, &q) + (size_t)batches * scratch_bytes(&one),
+        .lane_scratch = one.lane_scratch,
+        .parts = one.parts};
+    for (int i = 1; i < HN_MAX_PHASES; i++) w->tasks[i] = batches * hn_work_tasks(&one, i - 1);
 }
 
 static void run(const hn_kernel *row, const hn_call *call, int phase, int64_t begin, int64_t end,
@@ -92,11 +129,15 @@ static void run(const hn_kernel *row, const hn_call *call, int phase, int64_t be
         }
         return;
     }
-    int64_t batches = hn_matmul_batches(p);
-    hn_work one = {.n_phases = 1, .tasks = {batches == 0 ? 0 : call->work->tasks[1] / batches}};
+    int64_t batches = hn_matmul_batches(p), each = hn_work_tasks(call->work, phase) / batches;
+    char *rest = packed + (size_t)count_matrices(p) * matrix_bytes(row, &q);
+    size_t room = (call->work->scratch - (size_t)(rest - packed)) / (size_t)batches;
+    hn_work one = {.n_phases = call->work->n_phases - 1, .parts = call->work->parts};
+    for (int i = 0; i < HN_MAX_PHASES; i++)
+        one.tasks[i] = hn_work_tasks(call->work, i + 1) / batches;
     while (begin < end) {
-        int64_t batch = begin / one.tasks[0], base = batch * one.tasks[0];
-        int64_t stop = base + one.tasks[0] < end ? base + one.tasks[0] : end;
+        int64_t batch = begin / each, base = batch * each;
+        int64_t stop = base + each < end ? base + each : end;
         void *ptr[HN_CONV_OPERANDS_] = {
             [HN_CONV_X] = a + hn_matmul_offset(p, p->a_batch, batch),
             [HN_CONV_W] = packed + (size_t)matrix_of(p, batch) * matrix_bytes(row, &q),
@@ -104,45 +145,71 @@ static void run(const hn_kernel *row, const hn_call *call, int phase, int64_t be
             [HN_CONV_R] = r == NULL ? NULL : r + hn_matmul_offset(p, p->r_batch, batch),
             [HN_CONV_Y] = c + hn_matmul_offset(p, p->c_batch, batch),
         };
-        hn_call conv = {.problem = &q, .work = &one, .ptr = ptr};
-        row->run(&conv, 0, begin - base, stop - base, lane);
+        hn_call conv = {
+            .problem = &q, .work = &one, .ptr = ptr, .scratch = rest + (size_t)batch * room};
+        row->run(&conv, phase - 1, begin - base, stop - base, lane);
         begin = stop;
     }
 }
 
-#define WITH(use)                                                                     \
-    static bool ok_##use(const void *problem, const char **why) {                     \
-        return ok(&hn_conv_f32_##use##_amx, problem, why);                            \
-    }                                                                                 \
-    static void work_##use(const void *problem, int lanes, hn_work *w) {              \
-        work(&hn_conv_f32_##use##_amx, problem, lanes, w);                            \
-    }                                                                                 \
-    static void run_##use(const hn_call *call, int phase, int64_t begin, int64_t end, \
-                          void *lane) {                                               \
-        run(&hn_conv_f32_##use##_amx, call, phase, begin, end, lane);                 \
+#define WITH(use, isa, serves)                                                                \
+    static bool ok_##use##_##isa(const void *problem, const char **why) {                     \
+        return serves(&hn_conv_f32_##use##_##isa, problem, why);                              \
+    }                                                                                         \
+    static void work_##use##_##isa(const void *problem, int lanes, hn_work *w) {              \
+        work(&hn_conv_f32_##use##_##isa, problem, lanes, w);                                  \
+    }                                                                                         \
+    static void run_##use##_##isa(const hn_call *call, int phase, int64_t begin, int64_t end, \
+                                  void *lane) {                                               \
+        run(&hn_conv_f32_##use##_##isa, call, phase, begin, end, lane);                       \
     }
-WITH(six)
-WITH(three)
-WITH(one)
+
+#define COPIED(isa_name, bits)                                                           \
+    WITH(product, isa_name, ok_copied)                                                   \
+    const hn_kernel hn_matmul_f32_product_##isa_name = {.name = #isa_name "_product",    \
+                                                        .isa = bits,                     \
+                                                        .order = "fma",                  \
+                                                        .ok = ok_product_##isa_name,     \
+                                                        .work = work_product_##isa_name, \
+                                                        .run = run_product_##isa_name};
+
+#if defined(__x86_64__)
+COPIED(avx512, HN_ISA_AVX512)
+COPIED(avx2, HN_ISA_AVX2)
+WITH(six, amx, ok)
+WITH(three, amx, ok)
+WITH(one, amx, ok)
 
 const hn_kernel hn_matmul_f32_six_amx = {.name = "amx6",
                                          .isa = HN_ISA_AMX,
                                          .order = "blocks of 32; six products",
-                                         .ok = ok_six,
-                                         .work = work_six,
-                                         .run = run_six};
+                                         .ok = ok_six_amx,
+                                         .work = work_six_amx,
+                                         .run = run_six_amx};
 const hn_kernel hn_matmul_f32_three_amx = {.name = "amx3",
                                            .isa = HN_ISA_AMX,
                                            .order = "blocks of 32; three products",
                                            .precision = HN_PRECISION_RELAXED,
-                                           .ok = ok_three,
-                                           .work = work_three,
-                                           .run = run_three};
+                                           .ok = ok_three_amx,
+                                           .work = work_three_amx,
+                                           .run = run_three_amx};
 const hn_kernel hn_matmul_f32_one_amx = {.name = "amx1",
                                          .isa = HN_ISA_AMX,
                                          .order = "blocks of 32; one product",
                                          .precision = HN_PRECISION_BF16,
-                                         .ok = ok_one,
-                                         .work = work_one,
-                                         .run = run_one};
+                                         .ok = ok_one_amx,
+                                         .work = work_one_amx,
+                                         .run = run_one_amx};
+#else
+COPIED(neon, HN_ISA_NEON)
+WITH(one, neoni8mm, ok)
+
+const hn_kernel hn_matmul_f32_one_neoni8mm = {.name = "neoni8mm_bf16",
+                                              .isa = HN_ISA_NEONI8MM,
+                                              .order = "fours; one product",
+                                              .precision = HN_PRECISION_BF16,
+                                              .ok = ok_one_neoni8mm,
+                                              .work = work_one_neoni8mm,
+                                              .run = run_one_neoni8mm};
+#endif
 #endif

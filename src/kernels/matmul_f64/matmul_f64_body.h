@@ -9,7 +9,8 @@
  * group of them.
  *
  * A file for an instruction set defines vd, VL, ROWS and the words vd_load, vd_store, vd_set1,
- * vd_fma, and the names of the row.
+ * vd_fma, and the names of the row. It may define vd_fma_lane(a, i, b, c), by lane i of the two of a,
+ * ROW_PAD, and ONE_ROW, the vectors of columns that one row goes over at a time.
  */
 #include <string.h>
 
@@ -29,11 +30,15 @@ typedef double vd;
 #define ISA HN_ISA_PORTABLE
 #endif
 
+#ifndef ROW_PAD
+#define ROW_PAD 8
+#endif
+
 enum {
     WIDTH = 2 * VL,
     DEPTH = 256,
     PANELS = 8,
-    ROW_ROOM = DEPTH + 8,
+    ROW_ROOM = DEPTH + ROW_PAD,
     DOTS = 4,
     GROUP = 64,
     LINE = 8
@@ -86,7 +91,21 @@ static inline __attribute__((always_inline)) void multiply(const tile *t, int ro
     for (int i = 0; i < rows; i++)
         for (int v = 0; v < 2; v++)
             sum[i][v] = t->starts ? vd_set1(0) : vd_load(t->sums + i * t->sum_row + v * VL);
-    for (int64_t q = 0; q < t->k; q++, b += t->b_row) {
+    int64_t q = 0;
+#ifdef vd_fma_lane
+    for (; q + 2 <= t->k; q += 2, b += 2 * t->b_row) {
+        const double *next = b + t->b_row;
+        vd b0 = vd_load(b), b1 = vd_load(b + VL), c0 = vd_load(next), c1 = vd_load(next + VL);
+        for (int i = 0; i < rows; i++) {
+            vd x = vd_load(a + i * t->a_row + q);
+            sum[i][0] = vd_fma_lane(x, 0, b0, sum[i][0]);
+            sum[i][1] = vd_fma_lane(x, 0, b1, sum[i][1]);
+            sum[i][0] = vd_fma_lane(x, 1, c0, sum[i][0]);
+            sum[i][1] = vd_fma_lane(x, 1, c1, sum[i][1]);
+        }
+    }
+#endif
+    for (; q < t->k; q++, b += t->b_row) {
         vd b0 = vd_load(b), b1 = vd_load(b + VL);
         for (int i = 0; i < rows; i++) {
             vd x = vd_set1(a[i * t->a_row + q]);
@@ -193,10 +212,42 @@ static void run_tile(const hn_matmul_f64 *p, tile *t, const double *r, int64_t r
     store_sums(p, t->sums, r, rows, n, ends, c);
 }
 
+#ifdef ONE_ROW
+/* The same columns of one row, whose b is read where it lies: how many of n are done. */
+static int64_t run_one_row(const hn_matmul_f64 *p, const double *a, const double *b,
+                           const double *r, double *c, int64_t n) {
+    int64_t j = 0;
+    for (; j + ONE_ROW * VL <= n; j += ONE_ROW * VL) {
+        vd sum[ONE_ROW];
+        double sums[ONE_ROW * VL];
+        for (int v = 0; v < ONE_ROW; v++) sum[v] = vd_set1(0);
+        for (int64_t q = 0; q < p->k; q++) {
+            vd x = vd_set1(a[q * p->a_k]);
+            for (int v = 0; v < ONE_ROW; v++)
+                sum[v] = vd_fma(x, vd_load(b + q * p->b_k + j + v * VL), sum[v]);
+        }
+        for (int v = 0; v < ONE_ROW; v++) vd_store(sums + v * VL, sum[v]);
+        for (int64_t i = 0; i < ONE_ROW * VL; i++) {
+            double y = sums[i] * p->alpha;
+            c[j + i] = r != NULL ? y + r[(j + i) * p->r_n] : y;
+        }
+    }
+    return j;
+}
+#endif
+
 /* n columns, at most PANELS panels, of a batch whose operands these are. */
 static void run_panels(const hn_matmul_f64 *p, const double *a, const double *b, const double *r,
                        double *c, int64_t n, double *lane) {
     double *panels = lane, *row = lane + PANELS * DEPTH * WIDTH;
+#ifdef ONE_ROW
+    if (p->m == 1 && p->b_n == 1) {
+        const int64_t done = run_one_row(p, a, b, r, c, n);
+        b += done, c += done, n -= done;
+        if (r != NULL) r += done * p->r_n;
+        if (n == 0) return;
+    }
+#endif
     bool in_place = p->m == 1 && p->b_n == 1 && n % WIDTH == 0, copied = !rows_fit(p);
     int64_t k0 = 0, count = (p->m + ROWS - 1) / ROWS;
     do {

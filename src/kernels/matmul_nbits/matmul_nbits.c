@@ -55,12 +55,17 @@ const hn_family hn_matmul_nbits_family = {
 
 bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa) {
     enum { FEW_ROWS = 8 };
-#if defined(__x86_64__)
+    const hn_allowed allowed = {.isa = isa};
     const char *why;
-    hn_allowed allowed = {.isa = isa};
+#if defined(__x86_64__)
     if (hn_kernel_serves(&hn_matmul_nbits_three_amx, allowed, p, &why)) return false;
+#elif defined(__aarch64__)
+    /* In shorter blocks what is done for each of them takes longer than products of floats. */
+    if (p->block >= HN_NBITS_PIECE &&
+        hn_kernel_serves(&hn_matmul_nbits_digits_neoni8mm, allowed, p, &why))
+        return false;
 #else
-    (void)isa;
+    (void)allowed, (void)why;
 #endif
     return p->m > FEW_ROWS;
 }

@@ -70,7 +70,7 @@ enum {
 extern const hn_family hn_matmul_nbits_family;
 
 /* Whether weights are better dequantized to floats, once, for conv_f32: with more than a few rows
- * unpacking costs more than reading, and only AMX is fast at the rest. */
+ * unpacking costs more than reading, and only AMX and I8MM are fast at the rest. */
 bool hn_nbits_prefers_floats(const hn_matmul_nbits *p, hn_isa isa);
 
 /* Pieces of k that rows of digits, and all rows of rounded x, go by. */

@@ -26,12 +26,12 @@
  *
  *   DOT(sum, codes, digits)   of four unsigned bytes by four signed ones in each lane
  *   DOT_STEPS                 instructions that takes; with more than one, codes have 4 bits
+ *   HIGH_CODES(w)             the upper codes of bytes, where that takes less than a shift and a mask
  *   SIGNED_CODES              defined where codes are signed bytes, too
  *   PLAIN                     the row over the vector vocabulary
  *   ROW, NAME, ISA            of the hn_kernel
  */
 #ifdef DOT
-#include <float.h>
 #include <string.h>
 
 #include "kernels/matmul_nbits/matmul_nbits_simd.h"
@@ -90,34 +90,6 @@ static split split_at(const hn_call *call, int64_t row) {
 }
 
 /* ---- digits ---- */
-
-/* Unit of n floats, and one over it; 0 if all are. Or says that there is none. */
-HN_INLINE bool find_unit(const int digits, const float *x, int64_t n, float *unit, float *over) {
-    hn_vf most = hn_v_set1(0.0f);
-    for (int64_t i = 0; i < n; i += HN_VL) {
-        hn_vf a = hn_v_abs(hn_v_load_n(x + i, hn_least(HN_VL, n - i)));
-        if (hn_vm_any(hn_vm_not(hn_v_le(a, hn_v_set1(FLT_MAX))))) return false;
-        most = hn_v_max(most, a);
-    }
-    float m = hn_v_hmax(most);
-    *unit = *over = 0;
-    if (m <= 0) return true;
-    if (m < HN_NBITS_TINY) return false;
-    if (digits == 1) {
-        *unit = m / 127;
-        *over = 127 / m;
-        return true;
-    }
-    /* 2^22 <= q < 2^23 of the largest; less a bit, which the carry of the lower digits takes. */
-    uint32_t bits;
-    m *= 1.004F;
-    memcpy(&bits, &m, sizeof bits);
-    bits = (bits >> 23) - 22;
-    uint32_t low = bits << 23, high = (254 - bits) << 23;
-    memcpy(unit, &low, sizeof low);
-    memcpy(over, &high, sizeof high);
-    return true;
-}
 
 /* n <= PIECE floats. These CPUs convert floats of any size. */
 HN_INLINE void split_piece(const int bits, const int digits, const float *x, int64_t n, float over,
@@ -181,19 +153,17 @@ typedef struct job {
     int64_t row, rows, panel, panels; /* to be computed; no more than there are at a time */
 } job;
 
-HN_INLINE hn_vf value_of(const int digits, const hn_vi *d) {
-    if (digits == 1) return hn_v_from_int(d[0]);
-    hn_vf low = hn_v_from_int(hn_vi_add(hn_vi_shl(d[1], 8), d[2]));
-    return hn_v_fma(hn_v_from_int(d[0]), hn_v_set1(65536.0f), low);
-}
-
 /* Codes of 8 k of the vector at w: of even k and of odd k, or the first four and the others. */
 HN_INLINE void load_codes(const int bits, const int32_t *w, hn_vi *codes) {
     hn_vi first = hn_vi_load(w);
     if (bits == 4) {
         const hn_vi low = hn_vi_set1(0x0f0f0f0f);
         codes[0] = hn_vi_and(first, low);
+#ifdef HIGH_CODES
+        codes[1] = HIGH_CODES(first);
+#else
         codes[1] = hn_vi_and(hn_vi_shr(first, 4), low);
+#endif
         return;
     }
     const hn_vf more = hn_v_from_bits(hn_vi_set1((int32_t)(MORE * 0x01010101U)));
@@ -226,7 +196,8 @@ HN_INLINE void multiply_as(const int bits, const int digits, const int rows, con
         for (int q = 0; q < panels && g % TURN == 0; q++) {
             int64_t n0 = (t->panel + hn_least(q, t->panels - 1)) * HN_NBITS_PANEL;
             load_square(p, t->call->ptr[HN_NBITS_S], false, g, n0, scales[q]);
-            load_zeros(p, t->call->ptr[HN_NBITS_Z], g, n0, zeros[q]);
+            if (g == 0 || p->zeros != HN_NBITS_ONE)
+                load_zeros(p, t->call->ptr[HN_NBITS_Z], g, n0, zeros[q]);
         }
         int64_t left = hn_least(p->block, p->k - g * p->block);
         for (; left > 0; left -= PIECE, at++) {

@@ -1,8 +1,9 @@
 /* What rows of matmul_nbits share (include a vector vocabulary first): tables of scales and zero
- * points, and the end of a sum. */
+ * points, the end of a sum, and what those of digits share. */
 #ifndef HN_KERNELS_MATMUL_NBITS_SIMD_H
 #define HN_KERNELS_MATMUL_NBITS_SIMD_H
 
+#include <float.h>
 #include <string.h>
 
 #include "base/least.h"
@@ -107,6 +108,43 @@ static __attribute__((noinline)) void finish(const ending *e, int64_t row, int64
 #undef HN_X
         case HN_ACT_COUNT_: break;
     }
+}
+
+/* ---- rows of digits: matmul_nbits_digits_body.h ---- */
+
+/* Unit of n floats, and one over it; 0 if all are. Or says that there is none. */
+HN_INLINE bool find_unit(const int digits, const float *x, int64_t n, float *unit, float *over) {
+    hn_vf most = hn_v_set1(0.0f);
+    for (int64_t i = 0; i < n; i += HN_VL) {
+        hn_vf a = hn_v_abs(hn_v_load_n(x + i, hn_least(HN_VL, n - i)));
+        if (hn_vm_any(hn_vm_not(hn_v_le(a, hn_v_set1(FLT_MAX))))) return false;
+        most = hn_v_max(most, a);
+    }
+    float m = hn_v_hmax(most);
+    *unit = *over = 0;
+    if (m <= 0) return true;
+    if (m < HN_NBITS_TINY) return false;
+    if (digits == 1) {
+        *unit = m / 127;
+        *over = 127 / m;
+        return true;
+    }
+    /* 2^22 <= q < 2^23 of the largest; less a bit, which the carry of the lower digits takes. */
+    uint32_t bits;
+    m *= 1.004F;
+    memcpy(&bits, &m, sizeof bits);
+    bits = (bits >> 23) - 22;
+    uint32_t low = bits << 23, high = (254 - bits) << 23;
+    memcpy(unit, &low, sizeof low);
+    memcpy(over, &high, sizeof high);
+    return true;
+}
+
+/* Sums of digits by codes as one, of q by codes. */
+HN_INLINE hn_vf value_of(const int digits, const hn_vi *d) {
+    if (digits == 1) return hn_v_from_int(d[0]);
+    hn_vf low = hn_v_from_int(hn_vi_add(hn_vi_shl(d[1], 8), d[2]));
+    return hn_v_fma(hn_v_from_int(d[0]), hn_v_set1(65536.0f), low);
 }
 
 /* A row of x that the call's own row of the family cannot split, by another one, for panels of

@@ -148,6 +148,14 @@ HN_INLINE void step(const row *r, int64_t i, int64_t n) {
     hn_q8_put(r->y, r->y_stride, i, hn_q8_to_bytes(&r->end, y), n);
 }
 
+HN_INLINE void step_adjacent(const row *r, int64_t i) {
+    hn_vf x[4];
+    hn_vi y[4];
+    hn_q8_fetch_f32(r->x, 1, i, HN_VB, x);
+    hn_q8_divide(&r->scale, &r->end, x, y);
+    hn_vb_store(r->y + i, hn_q8_to_bytes(&r->end, y));
+}
+
 /* By any scales. */
 HN_INLINE void step_any(const row *r, int64_t i, int64_t n) {
     hn_vf x[4], s[4];
@@ -186,16 +194,17 @@ static bool lay_out(const hn_quantize_f32 *p, const row *r, const pattern *t) {
 HN_INLINE void step_repeated(const row *r, const pattern *t, int64_t k, int64_t i, int64_t n) {
     hn_vf x[4];
     hn_vi y[4];
-    hn_vm unsure[4];
+    hn_vf off[4];
     hn_q8_fetch_f32(r->x, 1, i, n, x);
     for (int j = 0; j < 4; j++) {
         const int64_t at = k + j * HN_VL;
         hn_vf v = hn_q8_bound(hn_v_mul(x[j], hn_v_load(t->inverse + at)), hn_v_load(t->lo + at),
-                              hn_v_load(t->hi + at));
-        y[j] = hn_v_to_int(v);
-        unsure[j] = hn_q8_unsure(v, y[j]);
+                              hn_v_load(t->hi + at)),
+              whole;
+        y[j] = hn_q8_nearest(v, &whole);
+        off[j] = hn_v_abs(hn_v_sub(v, whole));
     }
-    if (hn_vm_any(hn_vm_or(hn_vm_or(unsure[0], unsure[1]), hn_vm_or(unsure[2], unsure[3]))))
+    if (hn_q8_unsure(off))
         for (int j = 0; j < 4; j++) {
             const int64_t at = k + j * HN_VL;
             hn_vf v = hn_v_div(x[j], hn_v_load(t->scale + at));
@@ -223,8 +232,11 @@ static void run_row(const hn_quantize_f32 *p, row *r, int64_t n) {
         int32_t zero = r->z == NULL ? 0 : p->type == HN_Q8_U8 ? *r->z : (int8_t)*r->z;
         r->end = hn_q8_end_of(p->type, zero, hn_q8_lowest(p->type), hn_q8_highest(p->type));
         r->scale = hn_q8_scale_of(*r->s);
-        for (; i + HN_VB <= n; i += HN_VB) step(r, i, HN_VB);
-        if (i < n) step(r, i, n - i);
+        const row own = *r; /* which bytes that are stored cannot change */
+        if (own.x_stride == 1 && own.y_stride == 1)
+            for (; i + HN_VB <= n; i += HN_VB) step_adjacent(&own, i);
+        for (; i + HN_VB <= n; i += HN_VB) step(&own, i, HN_VB);
+        if (i < n) step(&own, i, n - i);
     } else {
         for (; i + HN_VB <= n; i += HN_VB) step_any(r, i, HN_VB);
         if (i < n) step_any(r, i, n - i);

@@ -37,6 +37,10 @@ HN_INLINE hn_vf neutral(hn_reduce_op op) {
 
 /* Joins what two vectors have gathered. */
 HN_INLINE hn_vf join(hn_reduce_op op, hn_vf a, hn_vf b) {
+#ifdef HN_V_KEEPS_NAN
+    if (op == HN_REDUCE_MAX) return hn_v_max(a, b);
+    if (op == HN_REDUCE_MIN) return hn_v_min(a, b);
+#endif
     if (op == HN_REDUCE_MAX) return hn_v_select(hn_v_isnan(a), a, hn_v_max(a, b));
     if (op == HN_REDUCE_MIN) return hn_v_select(hn_v_isnan(a), a, hn_v_min(a, b));
     return op == HN_REDUCE_PROD ? hn_v_mul(a, b) : hn_v_add(a, b);

@@ -64,6 +64,13 @@ hn_tile_f32_copy_fn hn_tile_f32_copy;
 hn_tile_f32_copy_fn hn_tile_f32_copy_avx512, hn_tile_f32_copy_avx2;
 #endif
 
+/* An activation over columns [column, column + n) of the rows y points at. */
+typedef void hn_tile_f32_act_fn(const hn_act *act, float *const *y, int rows, int64_t column,
+                                int64_t n);
+#if defined(__aarch64__)
+hn_tile_f32_act_fn hn_tile_f32_act_neon;
+#endif
+
 /* One way to compute tiles. */
 typedef struct hn_tiles_f32 {
     int rows;          /* the most rows of a tile */
@@ -76,8 +83,13 @@ typedef struct hn_tiles_f32 {
     int n_thin;
     bool interleaved; /* fn wants the rows interleaved too */
     hn_tile_f32_copy_fn *copy;
-    /* An activation over columns [column, column + n) of the rows y points at. */
-    void (*act)(const hn_act *act, float *const *y, int rows, int64_t column, int64_t n);
+    hn_tile_f32_act_fn *act;
+    /* What conv_f32_winograd.h chooses by. */
+    struct {
+        double while_fetched; /* rows by which a weight is multiplied in the time to fetch it */
+        int64_t pixels;       /* the fewest, */
+        int64_t pixels_2x2, pixels_4x4; /* and with many weights, by the size of an output tile */
+    } winograd;
 } hn_tiles_f32;
 
 extern const hn_tiles_f32 hn_tiles_f32_portable;

@@ -37,9 +37,40 @@ static void turn_last(const float *src, int64_t s_col, int64_t rows, int64_t col
     for (; i < rows; i += HN_VL) turn_part(src + i, s_col, cols, scale, dst + i * ld, ld, false);
 }
 
+/* The last n columns of a row, fewer than a vector. `whole`: more may be stored. */
+HN_INLINE void copy_last(const float *src, int64_t n, hn_vf scale, float *dst, bool whole) {
+    hn_vf v = hn_v_mul(scale, hn_v_load_n(src, n));
+    if (whole)
+        hn_v_store(dst, v);
+    else
+        hn_v_store_n(dst, v, n);
+}
+
+/* Rows of adjacent floats as they are. These are often a narrow part of long rows, of which the CPU
+ * fetches nothing ahead by itself. */
+static void copy_straight(const float *src, int64_t s_row, int64_t rows, int64_t cols, hn_vf scale,
+                          float *dst, int64_t ld) {
+    enum { AHEAD = 12, LINE = 16 };
+    int64_t full = cols / HN_VL * HN_VL;
+    for (int64_t r = 0; r < rows; r++, src += s_row, dst += ld) {
+        if (r + AHEAD < rows)
+            for (int64_t c = 0; c < cols; c += LINE)
+                __builtin_prefetch(src + AHEAD * s_row + c, 0, 3);
+        for (int64_t c = 0; c < full; c += HN_VL)
+            hn_v_store(dst + c, hn_v_mul(scale, hn_v_load(src + c)));
+        /* What is stored beyond the columns falls into the row that follows, written later. */
+        bool whole = ld == cols && r + 1 < rows && full + HN_VL <= 2 * cols;
+        if (full < cols) copy_last(src + full, cols - full, scale, dst + full, whole);
+    }
+}
+
 void HN_V_ROW(tile_f32_copy)(const float *src, int64_t s_row, int64_t s_col, int64_t rows,
                              int64_t cols, float scale, float *restrict dst, int64_t ld) {
-    if (s_row != 1 || s_col == 1) {
+    if (s_col == 1) {
+        copy_straight(src, s_row, rows, cols, hn_v_set1(scale), dst, ld);
+        return;
+    }
+    if (s_row != 1) {
         hn_tile_f32_copy(src, s_row, s_col, rows, cols, scale, dst, ld);
         return;
     }

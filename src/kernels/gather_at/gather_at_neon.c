@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/gather_at/gather_at_body.h"

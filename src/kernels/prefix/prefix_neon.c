@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/prefix/prefix_body.h"

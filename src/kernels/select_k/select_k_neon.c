@@ -1,0 +1,3 @@
+#include "simd/neon.h"
+
+#include "kernels/select_k/select_k_body.h"
