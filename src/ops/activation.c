@@ -35,20 +35,23 @@ static const struct row {
     int n_params;
     hn_activation a;
 } rows[] = {
-    {"Affine", 2, {affine, 1, 0}},
-    {"Clip", 2, {clip, -INFINITY, INFINITY}},
-    {"Elu", 1, {elu, 1, 0}},
-    {"HardSigmoid", 2, {hard_sigmoid, 0.2, 0.5}},
-    {"LeakyRelu", 1, {leaky_relu, 0.01, 0}},
-    {"QuickGelu", 1, {quick_gelu, 1.702, 0}},
-    {"Relu", 0, {relu, 0, 0}},
-    {"ScaledTanh", 2, {scaled_tanh, 1, 1}},
-    {"Selu", 2, {selu, 1.67326319217681884765625, 1.05070102214813232421875}},
-    {"Sigmoid", 0, {sigmoid, 0, 0}},
-    {"Softplus", 0, {softplus, 0, 0}},
-    {"Softsign", 0, {softsign, 0, 0}},
-    {"Tanh", 0, {tanh_, 0, 0}},
-    {"ThresholdedRelu", 1, {thresholded_relu, 1, 0}},
+    {"Affine", 2, {affine, 1, 0, "$alpha * a + $beta"}},
+    {"Clip", 2, {clip, -INFINITY, INFINITY, "Clip(a, $alpha, $beta)"}},
+    {"Elu", 1, {elu, 1, 0, "Max(a, 0) + $alpha * (Exp(Min(a, 0)) - 1)"}},
+    {"HardSigmoid", 2, {hard_sigmoid, 0.2, 0.5, "Clip($alpha * a + $beta, 0, 1)"}},
+    {"LeakyRelu", 1, {leaky_relu, 0.01, 0, "Where(a < 0, $alpha * a, a)"}},
+    {"QuickGelu", 1, {quick_gelu, 1.702, 0, "a * Sigmoid($alpha * a)"}},
+    {"Relu", 0, {relu, 0, 0, "Relu(a)"}},
+    {"ScaledTanh", 2, {scaled_tanh, 1, 1, "$alpha * Tanh($beta * a)"}},
+    {"Selu",
+     2,
+     {selu, 1.67326319217681884765625, 1.05070102214813232421875,
+      "$beta * (Max(a, 0) + $alpha * (Exp(Min(a, 0)) - 1))"}},
+    {"Sigmoid", 0, {sigmoid, 0, 0, "Sigmoid(a)"}},
+    {"Softplus", 0, {softplus, 0, 0, "Softplus(a)"}},
+    {"Softsign", 0, {softsign, 0, 0, "Softsign(a)"}},
+    {"Tanh", 0, {tanh_, 0, 0, "Tanh(a)"}},
+    {"ThresholdedRelu", 1, {thresholded_relu, 1, 0, "Where(a < $alpha, 0, a)"}},
 };
 
 hn_activation hn_activation_find(hn_str name, int *n_params) {

@@ -4,10 +4,12 @@
 
 #include "ir/tensor.h"
 
-typedef struct hn_activation {
+typedef struct hn_activation hn_activation;
+struct hn_activation {
     double (*fn)(double x, double alpha, double beta);
     double alpha, beta;
-} hn_activation;
+    const char *text; /* the same as an expression (grad.h) of a = x, $alpha and $beta */
+};
 
 /* The function of that name (letter case does not matter) with ONNX's default parameters; fn is
  * NULL when there is none. *n_params: how many of alpha and beta it uses. */

@@ -2,6 +2,7 @@
  * [-1, 1] taken through the affine map theta [N, r, r + 1]; the grid that GridSample takes. */
 #include "ops/axes.h"
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 
 enum { THETA, SIZE };
 
@@ -103,6 +104,33 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Grid = positions [P, r + 1] times theta': what comes back is dy' times the positions, which are
+ * the same for all samples. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK], points = 1;
+    int spatial = hn_grad_dims(g, hn_grad_out(g, 0), dims) - 2;
+    if (g->status != HONE_OK) return HONE_OK;
+    bool align_corners = hn_attr_i(g->node, "align_corners") != 0;
+    for (int i = 1; i <= spatial; i++) points *= dims[i];
+    const int64_t flat[] = {dims[0], points, spatial}, table[] = {points, spatial + 1};
+    hn_tensor *t;
+    hn_value *at = hn_emit_table(g, 2, table, &t);
+    for (int64_t p = 0; at != NULL && p < points; p++) {
+        int64_t rest = p;
+        for (int i = 0; i < spatial; i++) {
+            int64_t size = dims[spatial - i];
+            hn_store_f64(t->dtype, t->data, p * (spatial + 1) + i,
+                         position(rest % size, size, align_corners));
+            rest /= size;
+        }
+        hn_store_f64(t->dtype, t->data, p * (spatial + 1) + spatial, 1);
+    }
+    hn_value *dy = hn_emit_swapped(g, hn_emit_reshape(g, g->dy[0], 3, flat), 3);
+    hn_grad_give(g, THETA, HN_EMIT2(g, "MatMul", dy, at));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("align_corners", 0), {0}};
 
 const hn_op_def hn_op_affine_grid = {
@@ -112,4 +140,5 @@ const hn_op_def hn_op_affine_grid = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "ops/attention_ref.h"
+#include "ops/attention_spell.h"
 #include "ops/softmax_ref.h"
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, NONPAD }; /* inputs */
@@ -316,9 +317,114 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* ---- as simpler nodes ---- */
+
+/* Input i as [samples, heads, positions, size]; dims gets these. */
+static hn_value *heads_of(hn_grad *g, int i, const char *heads_attr, int64_t *dims) {
+    int64_t d[HONE_MAX_RANK];
+    hn_value *v = hn_grad_in(g, i);
+    int rank = hn_grad_dims(g, v, d);
+    if (g->status != HONE_OK) return NULL;
+    memcpy(dims, d, 4 * sizeof *d);
+    if (rank == 4) return v;
+    int64_t heads = hn_node_attr(g->node, heads_attr)->u.i;
+    const int64_t apart[] = {d[0], heads, d[1], d[2] / heads};
+    memcpy(dims, apart, sizeof apart);
+    return hn_emit_heads(g, v, d[0], d[1], heads, apart[3]);
+}
+
+/* The keys that the rules see, as 1 and 0 of [queries, total], or [samples, 1, queries, total]
+ * where the lengths of samples are data. */
+static hn_value *seen(hn_grad *g, const hn_spelled_attention *a, int64_t past) {
+    const hn_node *n = g->node;
+    int64_t left = hn_attr_i(n, "left_window_size"), right = hn_attr_i(n, "right_window_size");
+    bool causal = hn_attr_i(n, "is_causal") != 0;
+    hn_value *lengths = hn_grad_in(g, NONPAD), *keep = NULL;
+    const int64_t by_sample[] = {a->samples, 1, 1, 1};
+    if (lengths == NULL && !causal && left < 0 && right < 0) return NULL;
+    hn_value *place = hn_emit_number(g, 0); /* how far after its query a key is at 0 */
+    if (lengths != NULL) {
+        lengths = hn_emit_reshape(g, hn_emit_cast(g, lengths), 4, by_sample);
+        place = HN_EMIT2(g, "Sub", lengths, hn_emit_number(g, (double)a->queries));
+        keep = HN_TEXT(g, "Where(a < b, 1, 0)", hn_emit_distances(g, 1, a->total, 0), lengths);
+    }
+    hn_value *apart = hn_emit_distances(g, a->queries, a->total, past);
+    if (causal) keep = hn_emit_both(g, keep, HN_TEXT(g, "Where(a <= b, 1, 0)", apart, place));
+    if (right >= 0)
+        keep = hn_emit_both(
+            g, keep,
+            HN_TEXT(g, "Where(a - c <= b, 1, 0)", apart, place, hn_emit_number(g, (double)right)));
+    if (left >= 0)
+        keep = hn_emit_both(
+            g, keep,
+            HN_TEXT(g, "Where(a + c >= b, 1, 0)", apart, place, hn_emit_number(g, (double)left)));
+    return keep;
+}
+
+/* attn_mask as what is added and what is seen. */
+static void read_mask(hn_grad *g, hn_spelled_attention *a) {
+    hn_value *m = hn_grad_in(g, MASK);
+    int64_t dims[HONE_MAX_RANK], pads[2 * HONE_MAX_RANK] = {0}, wide;
+    if (m == NULL) return;
+    int rank = hn_grad_dims(g, m, dims);
+    if (g->status != HONE_OK) return;
+    bool truths = m->type.dtype == HONE_DTYPE_BOOL;
+    wide = dims[rank - 1];
+    if (m->type.dtype != g->dtype) m = hn_emit_cast(g, m);
+    if (wide < a->total) { /* nothing is seen where the mask has ended */
+        pads[2 * rank - 1] = a->total - wide;
+        m = HN_EMIT2(g, "Pad", m, hn_emit_ints(g, pads, 2 * rank));
+        if (!truths)
+            a->keep =
+                hn_emit_both(g, a->keep,
+                             HN_TEXT(g, "Where(a < b, 1, 0)", hn_emit_distances(g, 1, a->total, 0),
+                                     hn_emit_number(g, (double)wide)));
+    }
+    hn_value *low = hn_emit_number(g, -1e30);
+    a->keep = hn_emit_both(g, a->keep, truths ? m : HN_TEXT(g, "Where(a > b, 1, 0)", m, low));
+    if (!truths) a->bias = HN_TEXT(g, "Where(a > b, a, 0)", m, low);
+}
+
+static hn_value *with_past(hn_grad *g, int past, hn_value *v) {
+    hn_value *both[] = {hn_grad_in(g, past), v};
+    return both[0] != NULL ? hn_emit_concat(g, 2, 2, both) : v;
+}
+
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    int64_t q[4] = {0}, k[4] = {0}, v[4] = {0}, past[HONE_MAX_RANK] = {0};
+    hn_spelled_attention a = {.q = heads_of(g, Q, "q_num_heads", q)};
+    const hn_attr *scale = hn_node_attr(g->node, "scale");
+    hn_value *keys = heads_of(g, K, "kv_num_heads", k), *values = heads_of(g, V, "kv_num_heads", v);
+    if (hn_grad_in(g, PAST_K) != NULL) hn_grad_dims(g, hn_grad_in(g, PAST_K), past);
+    if (g->status != HONE_OK) return HONE_OK;
+    a.k = with_past(g, PAST_K, keys);
+    a.v = with_past(g, PAST_V, values);
+    a.samples = q[0], a.heads = q[1], a.queries = q[2], a.size = q[3];
+    a.kv_heads = k[1], a.total = past[2] + k[2], a.v_size = v[3];
+    a.scale = scale != NULL ? (double)scale->u.f : 1 / sqrt((double)a.size);
+    a.softcap = (double)hn_attr_f(g->node, "softcap");
+    a.keep = seen(g, &a, past[2]);
+    /* Without data among the rules, a query sees itself. */
+    a.some = hn_grad_in(g, NONPAD) == NULL && hn_grad_in(g, MASK) == NULL &&
+             past[2] + a.queries <= a.total;
+    read_mask(g, &a);
+    hn_spell_attention(g, &a);
+    int64_t mode = hn_attr_i(g->node, "qk_matmul_output_mode");
+    bool apart = hn_grad_in(g, Q)->type.shape.rank == 4;
+    y[Y] = apart ? a.y : hn_emit_joined(g, a.y, a.samples, a.queries, a.heads * a.v_size);
+    y[PRESENT_K] = a.k;
+    y[PRESENT_V] = a.v;
+    /* Scores with -inf in them are left to the operator. */
+    if (mode != 2 || a.keep == NULL)
+        y[QK] = mode == 0 ? a.scores : mode == 1 ? a.capped : mode == 2 ? a.biased : a.weights;
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_attention = {
     .name = "Attention",
     .versions = "23 24 25",
+    .settings = 1 << MASK,
     .sig =
         "(Q:T1, K:T1, V:T2, attn_mask:U?, past_key:T1?, past_value:T2?, nonpad_kv_seqlen:s64?) "
         "-> (Y:T1, present_key:T1?, present_value:T2?, qk_matmul_output:T1?); "
@@ -335,4 +441,5 @@ const hn_op_def hn_op_attention = {
                                    {0}},
     .infer = infer,
     .ref = ref,
-    .cost = cost};
+    .cost = cost,
+    .spell = spell};

@@ -1,7 +1,7 @@
 /* CausalConvWithState: a depthwise convolution along time that looks back k - 1 steps; what came
  * before the first step is past_state (zeros without one), and present_state is what the next call
  * has to be given. */
-#include "ops/op.h"
+#include "ops/grad.h"
 #include "ops/scalar.h"
 
 enum { X, W, BIAS, PAST };
@@ -91,6 +91,26 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    int64_t x[HONE_MAX_RANK], w[HONE_MAX_RANK];
+    hn_grad_dims(g, hn_grad_in(g, X), x);
+    hn_grad_dims(g, hn_grad_in(g, W), w);
+    if (g->status != HONE_OK) return HONE_OK;
+    const int64_t before[] = {x[0], x[1], w[2] - 1};
+    hn_value *past =
+        hn_grad_in(g, PAST) != NULL ? hn_grad_in(g, PAST) : hn_emit_filled(g, 0, 3, before);
+    hn_value *all = hn_emit_concat(g, 2, 2, (hn_value *const[]){past, hn_grad_in(g, X)});
+    hn_value *in[] = {all, hn_grad_in(g, W), hn_grad_in(g, BIAS)};
+    if (all == NULL) return HONE_OK;
+    hn_node *conv = hn_emit_node(g, "", "Conv", 1, in[2] != NULL ? 3 : 2, in);
+    hn_emit_i(g, conv, "group", x[1]);
+    y[0] = hn_emitted(conv, 0);
+    if (!hn_attr_is(g->node, "activation", "none")) y[0] = HN_TEXT(g, "a * Sigmoid(a)", y[0]);
+    y[1] = hn_emit_slice(g, all, 2, x[2], x[2] + w[2] - 1);
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_S("activation", "none", "none silu swish"),
     {0},
@@ -105,5 +125,6 @@ const hn_op_def hn_op_causal_conv_with_state = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .spell = spell,
     .cost = cost,
 };

@@ -85,12 +85,28 @@ static const char *refuse(const hn_node *n) {
     return limits(n, &lo, &hi) ? NULL : "its limits are computed";
 }
 
-/* 1 where the limits let the number pass, the limits themselves included. */
+/* What limit i is, where it is known. */
+static bool limit_is(const hn_grad *g, int i, double *v) {
+    const hn_tensor *t = hn_grad_known(g, i);
+    if (t == NULL || t->n != 1) return false;
+    *v = hn_tensor_f64(t, 0);
+    return true;
+}
+
+/* 1 between the limits, 0 at them and outside, as of Relu. Where it can be told of y alone by one
+ * comparison, the input need not be kept, and mask and product are one pass: (c - y) * y is above 0
+ * between 0 and c, whatever is rounded. Else y is compared with what it was: then the limits
+ * themselves count as between. */
 static hone_status grad(hn_grad *g, hn_error *err) {
+    double lo = 0, hi = 0;
     if (hn_grad_wants(g, 1) || hn_grad_wants(g, 2))
         return hn_grad_refuse(g, "its limits are trained", err);
-    bool lo = hn_grad_in(g, 1) != NULL, hi = hn_grad_in(g, 2) != NULL;
-    return hn_grad_by(g, lo && hi ? "(a >= b) * (a <= c)" : lo ? "a >= b" : hi ? "a <= c" : "1");
+    if (hn_grad_in(g, 1) == NULL) return hn_grad_by(g, hn_grad_in(g, 2) == NULL ? "1" : "y < c");
+    if (hn_grad_in(g, 2) == NULL) return hn_grad_by(g, "y > b");
+    bool known = limit_is(g, 1, &lo) && limit_is(g, 2, &hi) && hi > lo && hi < 0x1p60;
+    if (known && lo == 0) return hn_grad_by(g, "(c - y) * y > 0");
+    if (known && lo == -hi) return hn_grad_by(g, "Abs(y) < c");
+    return hn_grad_by(g, "a == y");
 }
 
 const hn_op_def hn_op_clip = {.name = "Clip",

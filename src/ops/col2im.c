@@ -1,6 +1,7 @@
 /* Col2Im: adds the blocks of [N, C * block, L] up into images [N, C, image]: the inverse of laying
  * out the windows of a convolution. */
 #include "base/size.h"
+#include "ops/grad.h"
 #include "ops/spatial.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
@@ -121,6 +122,38 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The filters have the square of it. */
+enum { MOST_TAPS = 4096 };
+
+/* The windows of each image, laid out by a convolution whose filters hold a single 1. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t y[HONE_MAX_RANK], image[HONE_MAX_RANK], filters[HONE_MAX_RANK], taps = 1;
+    int rank = hn_grad_dims(g, hn_grad_out(g, 0), y) - 2;
+    if (g->status != HONE_OK) return HONE_OK;
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(g->node, rank, &s, err));
+    if (hn_grad_ints(g, 2, s.kernel, rank) != rank)
+        return hn_grad_refuse(g, "its block_shape is computed", err);
+    image[0] = y[0] * y[1];
+    image[1] = filters[1] = 1;
+    for (int i = 0; i < rank; i++) {
+        image[2 + i] = y[2 + i];
+        filters[2 + i] = s.kernel[i];
+        if (taps <= MOST_TAPS) taps *= s.kernel[i];
+    }
+    if (taps > MOST_TAPS) return hn_grad_refuse(g, "its blocks have more than 4096 elements", err);
+    filters[0] = taps;
+    hn_tensor *t;
+    hn_value *in[] = {hn_emit_reshape(g, g->dy[0], 2 + rank, image),
+                      hn_emit_table(g, 2 + rank, filters, &t)};
+    if (in[0] == NULL || in[1] == NULL) return HONE_OK;
+    for (int64_t i = 0; i < taps; i++) hn_store_f64(t->dtype, t->data, i * taps + i, 1);
+    hn_node *n = hn_emit_node(g, "", "Conv", 1, 2, in);
+    hn_emit_windows(g, n, &s);
+    hn_grad_give(g, 0, hn_emit_shaped(g, hn_emitted(n, 0), hn_grad_in(g, 0)));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_OPT("dilations", INTS),
     HN_ATTR_OPT("pads", INTS),
@@ -135,4 +168,5 @@ const hn_op_def hn_op_col2im = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -1,7 +1,7 @@
 /* CumSum and CumProd along an axis, from the front or the back; exclusive ones leave the element
  * itself out. Floats are accumulated in double, integers wrap. x is [outer, size, inner]. */
 #include "ops/axes.h"
-#include "ops/op.h"
+#include "ops/grad.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     int64_t axis;
@@ -89,6 +89,65 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* ---- gradients ---- */
+
+static hn_value *emit_scan(hn_grad *g, const char *op, hn_value *x, hn_value *axis, bool reverse) {
+    hn_value *in[] = {x, axis};
+    if (x == NULL || axis == NULL) return NULL;
+    hn_node *n = hn_emit_node(g, "", op, 1, 2, in);
+    hn_emit_copied(g, n, "exclusive");
+    hn_emit_i(g, n, "reverse", reverse);
+    return hn_emitted(n, 0);
+}
+
+/* What an element is part of, from the other end. */
+static hone_status grad_sum(hn_grad *g, hn_error *err) {
+    (void)err;
+    bool reverse = hn_attr_i(g->node, "reverse") != 0;
+    hn_grad_give(g, 0, emit_scan(g, "CumSum", g->dy[0], hn_grad_in(g, 1), !reverse));
+    return HONE_OK;
+}
+
+/* A table [size, size, 1] of 1 where `same` is i == k, or where result k depends on element i. */
+static hn_value *pairs(hn_grad *g, int64_t size, bool same) {
+    bool exclusive = hn_attr_i(g->node, "exclusive") != 0;
+    bool reverse = hn_attr_i(g->node, "reverse") != 0;
+    hn_tensor *t;
+    hn_value *v = hn_emit_table(g, 3, (const int64_t[]){size, size, 1}, &t);
+    for (int64_t i = 0; v != NULL && i < size; i++)
+        for (int64_t k = 0; k < size; k++) {
+            int64_t ahead = reverse ? i - k : k - i;
+            bool on = same ? i == k : exclusive ? ahead > 0 : ahead >= 0;
+            hn_store_f64(t->dtype, t->data, i * size + k, on);
+        }
+    return v;
+}
+
+/* Longer axes would need tables of gigabytes. */
+enum { MOST_PRODUCT = 2048 };
+
+/* Result k changes with element i by the product of the others up to k: the scan of x with a 1 in
+ * its place. Quotients by x would fail at zeros; this takes size times the room. */
+static hone_status grad_product(hn_grad *g, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], axis, outer = 1, inner = 1;
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    if (hn_grad_ints(g, 1, &axis, 1) != 1) return hn_grad_refuse(g, "its axis is computed", err);
+    HN_TRY(hn_want_axis(&axis, rank, err));
+    if (dims[axis] > MOST_PRODUCT)
+        return hn_grad_refuse(g, "its axis has more than 2048 elements", err);
+    for (int i = 0; i < axis; i++) outer *= dims[i];
+    for (int i = (int)axis + 1; i < rank; i++) inner *= dims[i];
+    const int64_t rows[] = {outer, 1, dims[axis], inner}, along = 2;
+    hn_value *x = hn_emit_reshape(g, hn_grad_in(g, 0), 4, rows);
+    hn_value *dy = hn_emit_reshape(g, g->dy[0], 4, rows);
+    hn_value *without = HN_TEXT(g, "Where(b > 0, 1, a)", x, pairs(g, dims[axis], true));
+    hn_value *others = emit_scan(g, "CumProd", without, hn_emit_ints(g, &along, 1),
+                                 hn_attr_i(g->node, "reverse") != 0);
+    hn_value *each = HN_TEXT(g, "a * b * c", others, pairs(g, dims[axis], false), dy);
+    hn_grad_give(g, 0, hn_emit_reshape(g, hn_emit_sum(g, each, 1u << 2, false), rank, dims));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("exclusive", 0), HN_ATTR_I("reverse", 0), {0}};
 
 const hn_op_def hn_op_cum_sum = {
@@ -98,6 +157,7 @@ const hn_op_def hn_op_cum_sum = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad_sum,
     .data = &(const bool){false},
 };
 
@@ -108,5 +168,6 @@ const hn_op_def hn_op_cum_prod = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad_product,
     .data = &(const bool){true},
 };

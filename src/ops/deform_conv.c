@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ops/conv_ref.h"
+#include "ops/grad.h"
 
 enum { X, W, OFFSET, B, MASK };
 
@@ -107,6 +108,91 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return hn_conv_floats(e, &conv, hn_eval_in(e, B), NULL, NULL, e->out[0], err);
 }
 
+/* ---- as simpler nodes ---- */
+
+/* Where each tap of each window begins, before it is moved: [1, taps, rank, out..]. */
+static hn_value *places(hn_grad *g, const hn_spatial *s, const int64_t *out, int64_t taps,
+                        int64_t windows) {
+    int64_t dims[HONE_MAX_RANK] = {1, taps, s->rank};
+    hn_tensor *t;
+    for (int a = 0; a < s->rank; a++) dims[3 + a] = out[a];
+    hn_value *v = hn_emit_table(g, 3 + s->rank, dims, &t);
+    for (int64_t k = 0; v != NULL && k < taps; k++)
+        for (int64_t p = 0; p < windows; p++)
+            for (int64_t a = s->rank - 1, tap = k, o = p; a >= 0; a--) {
+                int64_t at =
+                    o % out[a] * s->stride[a] - s->pad[a] + tap % s->kernel[a] * s->dilation[a];
+                hn_store_f64(t->dtype, t->data, (k * s->rank + a) * windows + p, (double)at);
+                o /= out[a];
+                tap /= s->kernel[a];
+            }
+    return v;
+}
+
+/* GridSample of the taps of all windows, [N * offset groups, channels, taps, windows], times the
+ * mask, and a product with the weights. */
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], w[HONE_MAX_RANK], o[HONE_MAX_RANK], taps = 1, windows = 1;
+    int64_t offset_groups = hn_attr_i(g->node, "offset_group"), group = hn_attr_i(g->node, "group");
+    int rank = hn_grad_dims(g, hn_grad_in(g, X), x) - 2;
+    hn_grad_dims(g, hn_grad_in(g, W), w);
+    hn_grad_dims(g, hn_grad_out(g, 0), o);
+    HN_TRY(g->status);
+    if (rank < 1 || rank > 3) return hn_grad_refuse(g, "it has other than 1 to 3 axes", err);
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(g->node, rank, &s, err));
+    for (int a = 0; a < rank; a++) {
+        s.kernel[a] = w[2 + a];
+        taps *= s.kernel[a];
+        windows *= o[2 + a];
+    }
+    int64_t images = x[0] * offset_groups, channels = x[1] / offset_groups;
+    int64_t image[HONE_MAX_RANK] = {images, channels}, grid[HONE_MAX_RANK] = {images};
+    int64_t moved[HONE_MAX_RANK] = {images, taps, rank}, last[HONE_MAX_RANK];
+    for (int a = 0; a < rank; a++) {
+        image[2 + a] = x[2 + a];
+        moved[3 + a] = o[2 + a];
+        grid[1 + a] = a == rank - 1 ? taps * windows : 1;
+        last[a] = rank - 1 - a; /* a grid has the innermost coordinate first */
+    }
+    grid[1 + rank] = rank;
+    /* To what GridSample takes: 2 * (at + 1/2) / size - 1. */
+    const int64_t by_axis[] = {rank, 1};
+    hn_tensor *sizes;
+    hn_value *size = hn_emit_table(g, 2, by_axis, &sizes);
+    for (int a = 0; size != NULL && a < rank; a++)
+        hn_store_f64(sizes->dtype, sizes->data, a, (double)x[2 + a]);
+    const int64_t flat[] = {images, taps, rank, windows};
+    hn_value *at = HN_EMIT2(g, "Add", hn_emit_reshape(g, hn_grad_in(g, OFFSET), 3 + rank, moved),
+                            places(g, &s, o + 2, taps, windows));
+    at = HN_TEXT(g, "(2 * a + 1) / b - 1", hn_emit_reshape(g, at, 4, flat), size);
+    hn_value *order = hn_emit_ints(g, last, rank), *pick[] = {at, order};
+    if (at == NULL || order == NULL) return HONE_OK;
+    hn_node *turned = hn_emit_node(g, "", "Gather", 1, 2, pick);
+    hn_emit_i(g, turned, "axis", 2);
+    static const int64_t coordinates_last[] = {0, 1, 3, 2};
+    hn_value *points = hn_emit_transposed(g, hn_emitted(turned, 0), 4, coordinates_last);
+    hn_value *in[] = {hn_emit_reshape(g, hn_grad_in(g, X), 2 + rank, image),
+                      hn_emit_reshape(g, points, 2 + rank, grid)};
+    if (in[0] == NULL || in[1] == NULL) return HONE_OK;
+    hn_node *sample_node = hn_emit_node(g, "", "GridSample", 1, 2, in);
+    hn_emit_s(g, sample_node, "mode", "linear");
+    const int64_t tapped[] = {images, channels, taps, windows}, mask[] = {images, 1, taps, windows};
+    hn_value *v = hn_emit_reshape(g, hn_emitted(sample_node, 0), 4, tapped);
+    if (hn_grad_in(g, MASK) != NULL)
+        v = HN_EMIT2(g, "Mul", v, hn_emit_reshape(g, hn_grad_in(g, MASK), 4, mask));
+    const int64_t columns[] = {x[0], group, w[1] * taps, windows};
+    const int64_t rows[] = {group, w[0] / group, w[1] * taps};
+    v = HN_EMIT2(g, "MatMul", hn_emit_reshape(g, hn_grad_in(g, W), 3, rows),
+                 hn_emit_reshape(g, v, 4, columns));
+    v = hn_emit_reshape(g, v, 2 + rank, o);
+    int64_t bias[HONE_MAX_RANK] = {w[0], 1, 1, 1};
+    y[0] = hn_grad_in(g, B) != NULL
+               ? HN_EMIT2(g, "Add", v, hn_emit_reshape(g, hn_grad_in(g, B), 1 + rank, bias))
+               : v;
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_OPT("dilations", INTS),
     HN_ATTR_I("group", 1),
@@ -125,4 +211,5 @@ const hn_op_def hn_op_deform_conv = {
     .infer = infer,
     .ref = ref,
     .cost = cost,
+    .spell = spell,
 };

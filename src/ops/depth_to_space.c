@@ -2,6 +2,7 @@
  * other's inverse. With H, W the sizes of the image that has fewer pixels, the elements are indexed
  * by (n, c, by, bx, h, w): in the wide image at pixel (h*b + by, w*b + bx) of channel c, in the
  * deep one at pixel (h, w) of channel (by*b + bx)*C + c (mode DCR) or (c*b + by)*b + bx (CRD). */
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 /* The wide image [N, C, H*b, W*b]; the deep one has the strides given. */
@@ -83,6 +84,25 @@ static hone_status move(hn_eval *e, bool to_wide, hn_error *err) {
 static hone_status ref_depth_to_space(hn_eval *e, hn_error *err) { return move(e, true, err); }
 static hone_status ref_space_to_depth(hn_eval *e, hn_error *err) { return move(e, false, err); }
 
+/* The other one of the two, with the same attributes. */
+static hone_status grad_by(hn_grad *g, const char *inverse) {
+    hn_node *n = hn_emit_node(g, "", inverse, 1, 1, g->dy);
+    hn_emit_copied(g, n, "blocksize");
+    hn_emit_copied(g, n, "mode");
+    hn_grad_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
+static hone_status grad_depth_to_space(hn_grad *g, hn_error *err) {
+    (void)err;
+    return grad_by(g, "SpaceToDepth");
+}
+
+static hone_status grad_space_to_depth(hn_grad *g, hn_error *err) {
+    (void)err;
+    return grad_by(g, "DepthToSpace");
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_REQ("blocksize", INT), HN_ATTR_S("mode", "DCR", "DCR CRD"), {0}};
 
@@ -94,6 +114,7 @@ const hn_op_def hn_op_depth_to_space = {
     .role = HN_ROLE_MOVE,
     .infer = infer_depth_to_space,
     .ref = ref_depth_to_space,
+    .grad = grad_depth_to_space,
 };
 
 const hn_op_def hn_op_space_to_depth = {
@@ -104,4 +125,5 @@ const hn_op_def hn_op_space_to_depth = {
     .role = HN_ROLE_MOVE,
     .infer = infer_space_to_depth,
     .ref = ref_space_to_depth,
+    .grad = grad_space_to_depth,
 };

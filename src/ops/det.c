@@ -1,7 +1,7 @@
 /* Det: determinants of the square matrices [.., M, M], by elimination with the largest pivot. */
 #include <math.h>
 
-#include "ops/op.h"
+#include "ops/grad.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
     const hn_shape *x = hn_in_shape(c, 0);
@@ -51,10 +51,44 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The matrices without row i and column k, for all i and k, are of m^4 elements. */
+enum { MOST_ROWS = 16 };
+
+/* The cofactors: determinants without row i and column k, with the signs of a chessboard. That is
+ * right where the determinant is 0 too, and there is no inverse. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], batch = 1, *from;
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    if (g->status != HONE_OK) return HONE_OK;
+    int64_t m = dims[rank - 1];
+    if (m > MOST_ROWS) return hn_grad_refuse(g, "its matrices have more than 16 rows", err);
+    for (int i = 0; i < rank - 2; i++) batch *= dims[i];
+    const int64_t flat[] = {batch, m * m}, minors[] = {m * m, m > 0 ? m - 1 : 0, m > 0 ? m - 1 : 0};
+    hn_tensor *sign;
+    hn_value *index = hn_emit_indices(g, 3, minors, &from);
+    hn_value *signs = hn_emit_table(g, 1, &flat[1], &sign);
+    if (index == NULL || signs == NULL) return HONE_OK;
+    for (int64_t k = 0; k < m * m; k++) {
+        hn_store_f64(sign->dtype, sign->data, k, (k / m + k % m) % 2 == 0 ? 1 : -1);
+        for (int64_t e = 0; e < m * m; e++)
+            if (e / m != k / m && e % m != k % m) *from++ = e;
+    }
+    hn_value *in[] = {hn_emit_reshape(g, hn_grad_in(g, 0), 2, flat), index};
+    if (in[0] == NULL) return HONE_OK;
+    hn_node *gather = hn_emit_node(g, "", "Gather", 1, 2, in);
+    hn_emit_i(g, gather, "axis", 1);
+    const int64_t column[] = {batch, 1};
+    hn_value *slope = HN_TEXT(g, "Det(a) * b * c", hn_emitted(gather, 0), signs,
+                              hn_emit_reshape(g, g->dy[0], 2, column));
+    hn_grad_give(g, 0, hn_emit_reshape(g, slope, rank, dims));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_det = {
     .name = "Det",
     .versions = "11 22",
     .sig = "(X:T) -> (Y:T); T: float",
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -9,6 +9,7 @@
  * its first entry and, if n is even, of its last are taken to be 0. */
 #include "ops/axes.h"
 #include "ops/fft_ref.h"
+#include "ops/grad.h"
 
 enum { INPUT, LENGTH, AXIS };
 
@@ -154,6 +155,68 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* ---- gradients ---- */
+
+static hn_value *transformed(hn_grad *g, int64_t length, int64_t axis, bool inverse,
+                             bool onesided) {
+    hn_value *in[] = {g->dy[0], hn_emit_ints(g, &length, 1), hn_emit_ints(g, &axis, 1)};
+    if (in[1] == NULL || in[2] == NULL) return NULL;
+    hn_node *n = hn_emit_node(g, "", "DFT", 1, 3, in);
+    hn_emit_i(g, n, "inverse", inverse);
+    hn_emit_i(g, n, "onesided", onesided);
+    return hn_emitted(n, 0);
+}
+
+/* v, of size `have` along the axis, cut or filled up with zeros to what the input has. */
+static hn_value *fitted(hn_grad *g, hn_value *v, int rank, int64_t axis, int64_t have,
+                        int64_t want) {
+    int64_t pads[2 * HONE_MAX_RANK] = {0};
+    pads[rank + axis] = want - have;
+    return have == want ? v : HN_EMIT2(g, "Pad", v, hn_emit_ints(g, pads, 2 * rank));
+}
+
+/* Of half a spectrum, entries that have a mirror image count twice, and those that have none are
+ * real: [n / 2 + 1, (1,) * , 2]. */
+static hn_value *halves(hn_grad *g, int rank, int64_t axis, int64_t n) {
+    int64_t dims[HONE_MAX_RANK], size = n / 2 + 1;
+    for (int i = 0; i < rank; i++) dims[i] = i == axis ? size : i == rank - 1 ? 2 : 1;
+    hn_tensor *t;
+    hn_value *v = hn_emit_table(g, rank, dims, &t);
+    for (int64_t i = 0; v != NULL && i < size; i++) {
+        bool alone = i == 0 || 2 * i == n;
+        hn_store_f64(t->dtype, t->data, 2 * i, (alone ? 1 : 2) / (double)n);
+        hn_store_f64(t->dtype, t->data, 2 * i + 1, (alone ? 0 : 2) / (double)n);
+    }
+    return v;
+}
+
+/* The transform is a matrix F of unit entries: what comes back goes through its conjugate
+ * transpose, which is n times the inverse transform; and the other way round. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], y[HONE_MAX_RANK], axis = -2, n = 0;
+    bool inverse = hn_attr_i(g->node, "inverse") != 0;
+    bool onesided = hn_attr_i(g->node, "onesided") != 0;
+    int rank = hn_grad_dims(g, hn_grad_in(g, INPUT), x);
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    HN_TRY(g->status);
+    bool known = hn_grad_in(g, AXIS) == NULL || hn_grad_ints(g, AXIS, &axis, 1) == 1;
+    known = known && (hn_grad_in(g, LENGTH) == NULL || hn_grad_ints(g, LENGTH, &n, 1) == 1);
+    if (!known) return hn_grad_refuse(g, "its axis or length is computed", err);
+    HN_TRY(hn_want_axis(&axis, rank, err));
+    if (n == 0) n = inverse && onesided ? y[axis] : x[axis];
+    hn_value *v;
+    if (inverse && onesided) {
+        v = HN_EMIT2(g, "Mul", transformed(g, n, axis, false, true), halves(g, rank, axis, n));
+        hn_grad_give(g, INPUT, fitted(g, v, rank, axis, n / 2 + 1, x[axis]));
+        return HONE_OK;
+    }
+    double scale = inverse ? 1 / (double)n : (double)n;
+    v = HN_EMIT2(g, "Mul", transformed(g, n, axis, !inverse, false), hn_emit_number(g, scale));
+    if (x[rank - 1] == 1) v = hn_emit_slice(g, v, rank - 1, 0, 1);
+    hn_grad_give(g, INPUT, fitted(g, v, rank, axis, n, x[axis]));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("inverse", 0), HN_ATTR_I("onesided", 0), {0}};
 
 const hn_op_def hn_op_dft = {
@@ -165,4 +228,5 @@ const hn_op_def hn_op_dft = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -1,6 +1,7 @@
 /* Dropout: without training a copy, and the mask is all true. In training each element is kept with
  * probability 1 - ratio, drawn in order from one generator, and scaled by 1 / (1 - ratio). */
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 
 static hone_status ref(hn_eval *e, hn_error *err) {
     const hn_tensor *x = e->in[0], *ratio_in = hn_eval_in(e, 1), *training_in = hn_eval_in(e, 2);
@@ -43,6 +44,18 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     return hn_infer_same(c, err);
 }
 
+/* A copy hands on what comes. One that drops at random cannot say here what it dropped; a step of
+ * training has the form of the domain hone in its place. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    const hn_tensor *ratio = hn_grad_known(g, 1), *training = hn_grad_known(g, 2);
+    bool off = hn_grad_in(g, 2) == NULL ||
+               (training != NULL && training->n == 1 && hn_tensor_s64(training, 0) == 0);
+    bool none = ratio != NULL && ratio->n == 1 && hn_tensor_f64(ratio, 0) == 0;
+    if (!off && !none) return hn_grad_refuse(g, "it drops at random", err);
+    hn_grad_give(g, 0, g->dy[0]);
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_dropout = {
     .name = "Dropout",
     .versions = "1 6 7 10 12 13 22",
@@ -52,4 +65,5 @@ const hn_op_def hn_op_dropout = {
     .attrs = (const hn_attr_def[]){HN_ATTR_OPT("seed", INT), {0}},
     .traits = HN_RANDOM,
     .infer = infer,
-    .ref = ref};
+    .ref = ref,
+    .grad = grad};

@@ -53,5 +53,6 @@ const hn_op_def hn_op_dynamic_quantize_linear = {
     .name = "DynamicQuantizeLinear",
     .versions = "11",
     .sig = "(x:f32) -> (y:u8, y_scale:f32, y_zero_point:u8)",
+    .no_grad = "it rounds to integers",
     .infer = infer,
     .ref = ref};

@@ -16,6 +16,7 @@
 #include "ops/einsum.h"
 #include "base/size.h"
 #include "ops/gemm_ref.h"
+#include "ops/grad.h"
 
 #define N_LETTERS HN_EINSUM_LETTERS
 #define N_LABELS HN_EINSUM_LABELS
@@ -393,6 +394,132 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* ---- gradients ---- */
+
+enum { MOST_OPERANDS = 8 };
+
+/* All that a gradient asks of the equation. */
+typedef struct equation {
+    int n_in;
+    term in[MOST_OPERANDS], out;
+    int64_t dims[MOST_OPERANDS][HONE_MAX_RANK]; /* of the operands */
+    int64_t size[N_LABELS];
+} equation;
+
+static hone_status read_equation(hn_grad *g, equation *q, hn_error *err) {
+    int ranks[MOST_OPERANDS];
+    q->n_in = g->node->n_inputs;
+    if (q->n_in > MOST_OPERANDS) return hn_grad_refuse(g, "it has more than 8 operands", err);
+    for (int l = 0; l < N_LABELS; l++) q->size[l] = 1;
+    for (int i = 0; i < q->n_in; i++) ranks[i] = hn_grad_dims(g, hn_grad_in(g, i), q->dims[i]);
+    HN_TRY(g->status);
+    HN_TRY(hn_einsum_parse(hn_attr_s(g->node, "equation"), q->n_in, ranks, q->in, &q->out, err));
+    for (int i = 0; i < q->n_in; i++)
+        for (int a = 0; a < q->in[i].rank; a++)
+            if (q->dims[i][a] != 1) q->size[q->in[i].label[a]] = q->dims[i][a];
+    return HONE_OK;
+}
+
+/* The text of an equation, with letters of its own. */
+typedef struct writer {
+    char text[16 + (MOST_OPERANDS + 1) * (HONE_MAX_RANK + 1)];
+    size_t n;
+    int used;
+    char letter[N_LABELS]; /* 0: none yet */
+} writer;
+
+static bool write_term(writer *w, const char *before, const term *t) {
+    size_t n = strlen(before);
+    memcpy(w->text + w->n, before, n);
+    w->n += n;
+    for (int a = 0; a < t->rank; a++) {
+        char *c = &w->letter[t->label[a]];
+        if (*c == 0) {
+            if (w->used == N_LETTERS) return false;
+            *c = (char)(w->used < 26 ? 'a' + w->used : 'A' + w->used - 26);
+            w->used++;
+        }
+        w->text[w->n++] = *c;
+    }
+    w->text[w->n] = '\0';
+    return true;
+}
+
+static bool has(const term *t, int label) {
+    for (int a = 0; a < t->rank; a++)
+        if (t->label[a] == label) return true;
+    return false;
+}
+
+/* Operand k has the label, and in its whole size. */
+static bool gives(const equation *q, int k, int label) {
+    for (int a = 0; a < q->in[k].rank; a++)
+        if (q->in[k].label[a] == label && q->dims[k][a] == q->size[label]) return true;
+    return false;
+}
+
+/* The product of dy and all operands but i, with the labels of operand i that these have. Labels
+ * that only operand i has, and others of size 1 there, are axes of size 1. */
+static hn_value *product_without(hn_grad *g, const equation *q, int i, int64_t *dims) {
+    const term *own = &q->in[i];
+    term made = {0};
+    writer w = {0};
+    hn_value *in[MOST_OPERANDS + 1] = {g->dy[0]};
+    int n = 1;
+    bool fits = write_term(&w, "", &q->out);
+    for (int k = 0; k < q->n_in; k++) {
+        if (k == i) continue;
+        in[n++] = hn_grad_in(g, k);
+        fits = fits && write_term(&w, ",", &q->in[k]);
+    }
+    for (int a = 0; a < own->rank; a++) {
+        int label = own->label[a];
+        bool found = has(&q->out, label);
+        for (int k = 0; k < q->n_in; k++) found = found || (k != i && gives(q, k, label));
+        dims[a] = 1;
+        if (!found || has(&made, label) || q->dims[i][a] != q->size[label]) continue;
+        made.label[made.rank++] = (uint8_t)label;
+        dims[a] = q->dims[i][a];
+    }
+    if (!fits || !write_term(&w, "->", &made)) {
+        hn_grad_refuse(g, "it has too many labels", g->err);
+        g->status = HONE_E_UNSUPPORTED;
+        return NULL;
+    }
+    hn_node *e = hn_emit_node(g, "", "Einsum", 1, n, in);
+    hn_emit_s(g, e, "equation", w.text);
+    return hn_emit_reshape(g, hn_emitted(e, 0), own->rank, dims);
+}
+
+/* 1 where axes a and b of `rank` are equal, 0 elsewhere. */
+static hn_value *diagonal(hn_grad *g, int rank, int a, int b, int64_t size) {
+    int64_t dims[HONE_MAX_RANK];
+    for (int i = 0; i < rank; i++) dims[i] = i == a || i == b ? size : 1;
+    hn_tensor *t;
+    hn_value *v = hn_emit_table(g, rank, dims, &t);
+    for (int64_t i = 0; v != NULL && i < size; i++)
+        hn_store_f64(t->dtype, t->data, i * size + i, 1);
+    return v;
+}
+
+static hone_status grad(hn_grad *g, hn_error *err) {
+    equation q = {0};
+    HN_TRY(read_equation(g, &q, err));
+    for (int i = 0; i < q.n_in; i++) {
+        const term *own = &q.in[i];
+        int64_t dims[HONE_MAX_RANK];
+        if (!hn_grad_wants(g, i)) continue;
+        hn_value *v = product_without(g, &q, i, dims);
+        for (int b = 1; b < own->rank; b++) { /* an axis that stands twice is a diagonal */
+            int a = 0;
+            while (a < b && own->label[a] != own->label[b]) a++;
+            if (a < b) v = HN_EMIT2(g, "Mul", v, diagonal(g, own->rank, a, b, q.dims[i][b]));
+        }
+        hn_grad_give(g, i, hn_emit_expanded(g, v, own->rank, q.dims[i]));
+    }
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_REQ("equation", STRING), {0}};
 
 const hn_op_def hn_op_einsum = {
@@ -402,5 +529,6 @@ const hn_op_def hn_op_einsum = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
     .cost = cost,
 };

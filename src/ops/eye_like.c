@@ -37,6 +37,7 @@ const hn_op_def hn_op_eye_like = {
     .versions = "9 22",
     .sig = "(input:T1) -> (output:T2); T1: num bool; T2: num bool",
     .attrs = attrs,
+    .derivative = "0" /* of its input it reads the shape alone */,
     .infer = infer,
     .ref = ref,
 };

@@ -71,11 +71,8 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     (void)err;
     int64_t dims[HONE_MAX_RANK];
     int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
-    hn_value *in[] = {g->dy[0], hn_grad_in(g, 1)};
-    hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "GatherGrad", 1, 2, in);
-    hn_emit_i(g, n, "axis", hn_attr_i(g->node, "axis"));
-    hn_emit_ints_attr(g, n, "dims", dims, rank);
-    hn_grad_give(g, 0, hn_emitted(n, 0));
+    int axis = (int)hn_attr_i(g->node, "axis");
+    hn_grad_give(g, 0, hn_emit_gather_grad(g, g->dy[0], hn_grad_in(g, 1), axis, rank, dims));
     return HONE_OK;
 }
 

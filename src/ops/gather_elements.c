@@ -1,5 +1,6 @@
 /* GatherElements: out[.., i, ..] = data[.., index[.., i, ..], ..] along one axis; the output has
  * the shape of the indices. */
+#include "ops/grad.h"
 #include "ops/indices.h"
 #include "ops/strided.h"
 
@@ -27,6 +28,19 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    hn_value *in[] = {hn_emit_filled(g, 0, rank, dims), hn_grad_in(g, 1), g->dy[0]};
+    if (in[0] == NULL) return HONE_OK;
+    hn_node *n = hn_emit_node(g, "", "ScatterElements", 1, 3, in);
+    hn_emit_copied(g, n, "axis");
+    hn_emit_s(g, n, "reduction", "add");
+    hn_grad_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("axis", 0), {0}};
 
 const hn_op_def hn_op_gather_elements = {
@@ -36,4 +50,5 @@ const hn_op_def hn_op_gather_elements = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

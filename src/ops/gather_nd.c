@@ -1,5 +1,6 @@
 /* GatherND: slices of `data` named by tuples. indices is [batch.., tuples.., k]; each tuple indexes
  * the k axes of data after the batch_dims leading ones, which both share. */
+#include "ops/grad.h"
 #include "ops/indices.h"
 #include "ops/strided.h"
 
@@ -43,6 +44,39 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The tuples with the batch's own place before them, so that they index all of data. */
+static hn_value *whole_tuples(hn_grad *g, int batch_dims) {
+    int64_t dims[HONE_MAX_RANK], *at, inner = 1;
+    hn_value *indices = hn_grad_in(g, 1);
+    int rank = hn_grad_dims(g, indices, dims);
+    if (batch_dims == 0 || g->status != HONE_OK) return indices;
+    dims[rank - 1] = batch_dims;
+    hn_value *before = hn_emit_indices(g, rank, dims, &at);
+    if (before == NULL) return NULL;
+    for (int a = batch_dims; a < rank - 1; a++) inner *= dims[a];
+    for (int64_t i = 0; i < before->constant->n / batch_dims; i++) {
+        int64_t place = i / inner;
+        for (int a = batch_dims - 1; a >= 0; a--) {
+            at[i * batch_dims + a] = place % dims[a];
+            place /= dims[a];
+        }
+    }
+    return hn_emit_concat(g, rank - 1, 2, (hn_value *const[]){before, indices});
+}
+
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    hn_value *in[] = {hn_emit_filled(g, 0, rank, dims),
+                      whole_tuples(g, (int)hn_attr_i(g->node, "batch_dims")), g->dy[0]};
+    if (in[0] == NULL || in[1] == NULL) return HONE_OK;
+    hn_node *n = hn_emit_node(g, "", "ScatterND", 1, 3, in);
+    hn_emit_s(g, n, "reduction", "add");
+    hn_grad_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("batch_dims", 0), {0}};
 
 const hn_op_def hn_op_gather_nd = {
@@ -52,4 +86,5 @@ const hn_op_def hn_op_gather_nd = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

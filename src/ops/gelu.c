@@ -129,16 +129,43 @@ const hn_op_def hn_op_ms_quick_gelu = {
     .ref = ref_quick,
     .derivative = "Sigmoid($alpha * a) + $alpha * y * (1 - Sigmoid($alpha * a))"};
 
+/* Of the sum of input and bias. */
+static hn_value *shifted(hn_grad *g) {
+    hn_value *bias = hn_grad_in(g, 1);
+    return bias != NULL ? HN_EMIT2(g, "Add", hn_grad_in(g, 0), bias) : hn_grad_in(g, 0);
+}
+
+static hone_status spell_by(hn_grad *g, const char *approximate, hn_value **y) {
+    hn_value *in[] = {shifted(g)};
+    if (in[0] == NULL) return HONE_OK;
+    hn_node *n = hn_emit_node(g, "", "Gelu", 1, 1, in);
+    hn_emit_s(g, n, "approximate", approximate);
+    y[0] = hn_emitted(n, 0);
+    return HONE_OK;
+}
+
+static hone_status spell_fast(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    return spell_by(g, "tanh", y);
+}
+
+static hone_status spell_bias(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    return spell_by(g, "none", y);
+}
+
 const hn_op_def hn_op_ms_fast_gelu = {.domain = "com.microsoft",
                                       .name = "FastGelu",
                                       .versions = "1",
                                       .sig = "(X:T, bias:T?) -> (Y:T); T: float",
                                       .infer = infer_bias,
-                                      .ref = ref_fast};
+                                      .ref = ref_fast,
+                                      .spell = spell_fast};
 
 const hn_op_def hn_op_ms_bias_gelu = {.domain = "com.microsoft",
                                       .name = "BiasGelu",
                                       .versions = "1",
                                       .sig = "(A:T, B:T) -> (C:T); T: float",
                                       .infer = infer_bias,
-                                      .ref = ref_erf};
+                                      .ref = ref_erf,
+                                      .spell = spell_bias};

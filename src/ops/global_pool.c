@@ -90,6 +90,13 @@ static hone_status max_grad(hn_grad *g, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status lp_grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t p = hn_attr_i(g->node, "p");
+    hn_grad_give(g, 0, hn_lp_chain(g, p, hn_lp_slope(g, p, g->dy[0])));
+    return HONE_OK;
+}
+
 static const hn_attr_def lp_attrs[] = {HN_ATTR_I("p", 2), {0}};
 
 const hn_op_def hn_op_global_average_pool = {
@@ -122,4 +129,5 @@ const hn_op_def hn_op_global_lp_pool = {
     .attrs = lp_attrs,
     .infer = infer,
     .ref = lp_ref,
+    .grad = lp_grad,
 };

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "ops/activation.h"
 #include "ops/spatial.h"
 
 /* ---- failing ---- */
@@ -133,6 +134,23 @@ hn_value *hn_emit_ints(hn_grad *g, const int64_t *v, int n) {
     return emit_constant(g, t);
 }
 
+hn_value *hn_emit_table(hn_grad *g, int rank, const int64_t *dims, hn_tensor **t) {
+    hn_value *v = hn_emit_filled(g, 0, rank, dims);
+    *t = v != NULL ? v->constant : NULL;
+    return v;
+}
+
+hn_value *hn_emit_indices(hn_grad *g, int rank, const int64_t *dims, int64_t **v) {
+    hn_tensor *t = NULL;
+    *v = NULL;
+    if (g->status != HONE_OK) return NULL;
+    if (failed(g, hn_tensor_create(&t, g->graph->model->alloc, HN_MEM_TENSOR, HONE_DTYPE_S64, rank,
+                                   dims, g->err)))
+        return NULL;
+    *v = t->data;
+    return emit_constant(g, t);
+}
+
 /* ---- shapes ---- */
 
 hn_value *hn_emit_reshape(hn_grad *g, hn_value *v, int rank, const int64_t *dims) {
@@ -170,6 +188,25 @@ hn_value *hn_emit_slice(hn_grad *g, hn_value *v, int axis, int64_t from, int64_t
     hn_value *in[] = {v, hn_emit_ints(g, &from, 1), hn_emit_ints(g, &to, 1),
                       hn_emit_ints(g, &at, 1)};
     return hn_emit(g, "Slice", 4, in);
+}
+
+hn_value *hn_emit_concat(hn_grad *g, int axis, int n, hn_value *const *v) {
+    for (int i = 0; i < n; i++)
+        if (v[i] == NULL) return NULL;
+    if (n == 1) return v[0];
+    hn_node *concat = hn_emit_node(g, "", "Concat", 1, n, v);
+    hn_emit_i(g, concat, "axis", axis);
+    return hn_emitted(concat, 0);
+}
+
+hn_value *hn_emit_gather_grad(hn_grad *g, hn_value *dy, hn_value *indices, int axis, int rank,
+                              const int64_t *dims) {
+    hn_value *in[] = {dy, indices};
+    if (dy == NULL || indices == NULL) return NULL;
+    hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "GatherGrad", 1, 2, in);
+    hn_emit_i(g, n, "axis", axis);
+    hn_emit_ints_attr(g, n, "dims", dims, rank);
+    return hn_emitted(n, 0);
 }
 
 hn_value *hn_emit_expanded(hn_grad *g, hn_value *v, int rank, const int64_t *dims) {
@@ -224,6 +261,22 @@ hn_value *hn_emit_conv_grad_w(hn_grad *g, hn_value *x, hn_value *dy, const hn_sp
     return hn_emitted(n, 0);
 }
 
+/* ---- norms ---- */
+
+hn_value *hn_lp_slope(hn_grad *g, int64_t p, hn_value *dy) {
+    hn_value *y = hn_grad_out(g, 0);
+    if (p == 1) return dy;
+    if (p == 2) return HN_TEXT(g, "Where(a == 0, 0, b / a)", y, dy);
+    return HN_TEXT(g, "Where(a == 0, 0, b * Pow(a, c))", y, dy, hn_emit_number(g, 1 - (double)p));
+}
+
+hn_value *hn_lp_chain(hn_grad *g, int64_t p, hn_value *slope) {
+    hn_value *x = hn_grad_in(g, 0);
+    if (p == 1) return HN_TEXT(g, "b * Sign(a)", x, slope);
+    if (p == 2) return HN_TEXT(g, "b * a", x, slope);
+    return HN_TEXT(g, "b * a * Pow(Abs(a), c)", x, slope, hn_emit_number(g, (double)p - 2));
+}
+
 /* ---- the language of derivatives ---- */
 
 /* A number that is known, or a value; `truth`: of bools. */
@@ -236,6 +289,9 @@ typedef struct term {
 typedef struct reader {
     hn_grad *g;
     const char *at;
+    int n; /* what a, b, ... are; NULL: the inputs of the node */
+    hn_value *const *v;
+    const hn_activation *f; /* whose alpha and beta $alpha and $beta are; NULL: the node's */
 } reader;
 
 static term read_sum(reader *r);
@@ -272,6 +328,7 @@ static term read_attribute(reader *r) {
     memcpy(name, r->at, n);
     name[n] = '\0';
     r->at += n;
+    if (r->f != NULL) return (term){.number = name[0] == 'a' ? r->f->alpha : r->f->beta};
     return (term){.number = (double)hn_attr_f(r->g->node, name)};
 }
 
@@ -308,7 +365,8 @@ static term read_atom(reader *r) {
     }
     if (next_is(r, "$")) return read_attribute(r);
     if (c >= 'A' && c <= 'Z') return read_call(r);
-    hn_value *v = c == 'y'               ? hn_grad_out(r->g, 0)
+    hn_value *v = r->v != NULL           ? c >= 'a' && c < 'a' + r->n ? r->v[c - 'a'] : NULL
+                  : c == 'y'             ? hn_grad_out(r->g, 0)
                   : c >= 'a' && c <= 'c' ? hn_grad_in(r->g, c - 'a')
                                          : NULL;
     if (v == NULL) return wrong(r, "a number, an input or an operator");
@@ -397,6 +455,20 @@ static hn_value *chain(reader *r, int i, int rank, const int64_t *dims) {
     return hn_emit_sum_to(g, v, rank, dims, hn_grad_in(g, i));
 }
 
+hn_value *hn_emit_text(hn_grad *g, const char *text, int n, hn_value *const *v) {
+    reader r = {.g = g, .at = text, .n = n, .v = v};
+    if (g->status != HONE_OK) return NULL;
+    hn_value *made = value_of(&r, read_sum(&r));
+    skip(&r);
+    if (*r.at != '\0') wrong(&r, "the end");
+    return g->status == HONE_OK ? made : NULL;
+}
+
+hn_value *hn_emit_activation(hn_grad *g, const hn_activation *f, hn_value *v) {
+    reader r = {.g = g, .at = f->text, .n = 1, .v = &v, .f = f};
+    return v != NULL ? value_of(&r, read_sum(&r)) : NULL;
+}
+
 hone_status hn_grad_by(hn_grad *g, const char *derivative) {
     int64_t dims[HONE_MAX_RANK];
     int rank = hn_grad_dims(g, hn_grad_out(g, 0), dims);
@@ -420,7 +492,7 @@ hone_status hn_grad_node(hn_grad *g, hn_error *err) {
     g->err = err;
     g->status = HONE_OK;
     if (op == NULL || !hn_op_has_grad(op))
-        return hn_grad_refuse(g, op != NULL && op->no_grad != NULL ? op->no_grad : "no rule", err);
+        return hn_grad_refuse(g, op != NULL ? hn_op_no_grad(op) : "hone does not know it", err);
     if (op->derivative != NULL) return hn_grad_by(g, op->derivative);
     if (op->grad == NULL) {
         hn_grad_give(g, 0, hn_emit_shaped(g, g->dy[0], hn_grad_in(g, 0)));
@@ -428,4 +500,68 @@ hone_status hn_grad_node(hn_grad *g, hn_error *err) {
     }
     HN_TRY(op->grad(g, err));
     return g->status;
+}
+
+/* ---- simpler nodes ---- */
+
+/* Output `out` of the node is made by the producer of v, which was emitted, from here on. */
+static void take_over(hn_node *n, int out, hn_value *v) {
+    hn_value *old = n->outputs[out];
+    hn_node *by = v->producer;
+    int at = v->out_index;
+    hn_node_set_output(n, out, NULL);
+    hn_node_set_output(by, at, NULL);
+    hn_node_set_output(by, at, old);
+    hn_value_replace(v, old);
+    hn_value_remove(v);
+}
+
+hone_status hn_grad_spell(hn_grad *g, bool *left, hn_error *err) {
+    enum { MOST = 8 };
+    hn_node *n = (hn_node *)g->node;
+    hn_value *y[MOST] = {0};
+    int first = g->graph->n_values;
+    g->err = err;
+    g->status = HONE_OK;
+    g->dtype = HONE_DTYPE_NONE;
+    for (int i = 0; i < n->n_outputs && g->dtype == HONE_DTYPE_NONE; i++)
+        if (n->outputs[i] != NULL) g->dtype = n->outputs[i]->type.dtype;
+    HN_CHECK(err, n->n_outputs <= MOST, HONE_E_LIMIT, "%s has more than %d outputs", n->op_type,
+             MOST);
+    HN_TRY(n->op->spell(g, y, err));
+    HN_TRY(g->status);
+    for (int i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] == NULL) y[i] = NULL;
+        if (y[i] == NULL) continue;
+        bool own = y[i]->id >= first && y[i]->producer != NULL;
+        for (int k = 0; k < i; k++) own = own && y[k] != y[i];
+        if (!own) y[i] = HN_EMIT1(g, "Identity", y[i]);
+    }
+    HN_TRY(g->status);
+    *left = false;
+    for (int i = 0; i < n->n_outputs; i++) *left = *left || (n->outputs[i] != NULL && y[i] == NULL);
+    for (int i = 0; i < n->n_outputs; i++) {
+        if (y[i] == NULL) continue;
+        take_over(n, i, y[i]);
+        hn_value *unused; /* an operator may not do without this output */
+        if (!*left) continue;
+        HN_TRY(hn_value_create(&unused, g->graph, NULL, "unused", err));
+        hn_node_set_output(n, i, unused);
+    }
+    if (!*left) hn_node_remove(n);
+    return HONE_OK;
+}
+
+const char *hn_op_no_grad(const hn_op_def *op) {
+    if (hn_op_has_grad(op)) return NULL;
+    if (op->no_grad != NULL) return op->no_grad;
+    if (op->domain != NULL && strcmp(op->domain, HN_TRAIN_DOMAIN) == 0)
+        return "differentiating makes it, once";
+    const hn_sig *sig = hn_op_sig(op);
+    hn_dtypes in = 0, out = 0;
+    for (int i = 0; i < sig->n_in; i++) in |= sig->in[i].types;
+    for (int i = 0; i < sig->n_out; i++) out |= sig->out[i].types;
+    if ((out & HN_DTYPES_FLOAT) == 0) return "its results are no floats";
+    if ((in & HN_DTYPES_FLOAT) == 0) return "it reads no floats";
+    return "no rule is written for it";
 }

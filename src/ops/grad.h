@@ -11,9 +11,14 @@
  * + - * /, comparisons (1 where they hold, 0 elsewhere), and calls of operators of ai.onnx by their
  * names. An expression of "0" or "" says that the gradient by that input is 0.
  *
- * Every other operator has `.grad`, a function that emits nodes. Emitters return NULL once one of
- * them has failed, and take NULL, so that a rule is written without a check after each; the failure
- * is told in the end (hn_grad.status).
+ * Another has `.grad`, a function that emits nodes. Emitters return NULL once one of them has
+ * failed, and take NULL, so that a rule is written without a check after each; the failure is told
+ * in the end (hn_grad.status).
+ *
+ * One that stands for several simpler operators (Attention, LSTM, GroupNormalization) has `.spell`
+ * instead, a function that emits these: y[i] becomes output i. Where such a node is differentiated,
+ * they take its place, also forward, so that what backward needs is computed once. An output that
+ * is left NULL stays with the node; no gradient flows through it.
  *
  * The sizes of the node's own inputs and outputs are numbers. Those of emitted values are found
  * later, when the whole graph is inferred: a rule does not ask for them.
@@ -39,12 +44,18 @@ struct hn_grad {
 
 /* Whether the operator can be differentiated. One that is a view hands on what comes. */
 static inline bool hn_op_has_grad(const hn_op_def *op) {
-    return op->grad != NULL || op->derivative != NULL ||
+    return op->grad != NULL || op->derivative != NULL || op->spell != NULL ||
            (op->no_grad == NULL && (op->traits & HN_VIEW) != 0);
 }
+/* Why it cannot be: what its descriptor says, or that its results are no floats; NULL: it can. */
+const char *hn_op_no_grad(const hn_op_def *op);
 /* Finds g->dx from g->dy by what the descriptor says. HONE_E_UNSUPPORTED: it says nothing, or not
  * for such a node. */
 hone_status hn_grad_node(hn_grad *g, hn_error *err);
+
+/* Puts simpler nodes in the place of g->node by its `.spell`. The graph is neither sorted nor
+ * inferred then. left: the node is still there, for outputs that they do not give. */
+hone_status hn_grad_spell(hn_grad *g, bool *left, hn_error *err);
 
 /* ---- the node ---- */
 
@@ -84,10 +95,18 @@ static inline hn_value *hn_emitted(const hn_node *n, int i) {
     return n != NULL ? hn_node_output(n, i) : NULL;
 }
 
+/* The value of an expression as of derivatives, where a is v[0], b is v[1] and so on. */
+hn_value *hn_emit_text(hn_grad *g, const char *text, int n, hn_value *const *v);
+#define HN_TEXT(g, text, ...)                                                       \
+    hn_emit_text(g, text, sizeof((hn_value *[]){__VA_ARGS__}) / sizeof(hn_value *), \
+                 (hn_value *const[]){__VA_ARGS__})
 hn_value *hn_emit_cast(hn_grad *g, hn_value *v); /* to the gradients' type */
 hn_value *hn_emit_number(hn_grad *g, double v);  /* of it */
 hn_value *hn_emit_filled(hn_grad *g, double v, int rank, const int64_t *dims);
 hn_value *hn_emit_ints(hn_grad *g, const int64_t *v, int n);
+/* A tensor of the gradients' type / of s64, whose contents the caller writes. */
+hn_value *hn_emit_table(hn_grad *g, int rank, const int64_t *dims, hn_tensor **t);
+hn_value *hn_emit_indices(hn_grad *g, int rank, const int64_t *dims, int64_t **v);
 hn_value *hn_emit_reshape(hn_grad *g, hn_value *v, int rank, const int64_t *dims);
 /* v, of as many elements, in the shape that an input or output of the node has. */
 hn_value *hn_emit_shaped(hn_grad *g, hn_value *v, const hn_value *like);
@@ -96,6 +115,11 @@ hn_value *hn_emit_transposed(hn_grad *g, hn_value *v, int rank, const int64_t *p
 hn_value *hn_emit_swapped(hn_grad *g, hn_value *v, int rank);
 /* Elements [from, to) of an axis. */
 hn_value *hn_emit_slice(hn_grad *g, hn_value *v, int axis, int64_t from, int64_t to);
+/* v along an axis: the elements that v is made of, one after the other. */
+hn_value *hn_emit_concat(hn_grad *g, int axis, int n, hn_value *const *v);
+/* The gradient of Gather, of indices along an axis, by its data of these dims. */
+hn_value *hn_emit_gather_grad(hn_grad *g, hn_value *dy, hn_value *indices, int axis, int rank,
+                              const int64_t *dims);
 hn_value *hn_emit_expanded(hn_grad *g, hn_value *v, int rank, const int64_t *dims);
 /* Sums over the axes whose bits are set, which stay with size 1 if kept. */
 hn_value *hn_emit_sum(hn_grad *g, hn_value *v, uint32_t axes, bool kept);
@@ -107,6 +131,13 @@ struct hn_spatial;
 hn_value *hn_emit_conv_grad_w(hn_grad *g, hn_value *x, hn_value *dy, const struct hn_spatial *s);
 /* strides, dilations and pads of windows, as attributes. */
 void hn_emit_windows(hn_grad *g, hn_node *n, const struct hn_spatial *s);
+/* Of a norm y = (sum of |x|^p)^(1/p): dy * y^(1-p), 0 where y is, and that, brought to the shape of
+ * x, times |x|^(p-1) * sign(x). */
+hn_value *hn_lp_slope(hn_grad *g, int64_t p, hn_value *dy);
+hn_value *hn_lp_chain(hn_grad *g, int64_t p, hn_value *slope);
+/* One of the functions that attributes name, of v. */
+struct hn_activation;
+hn_value *hn_emit_activation(hn_grad *g, const struct hn_activation *f, hn_value *v);
 /* The gradient by input i, which is `v` if it is asked for. */
 static inline void hn_grad_give(hn_grad *g, int i, hn_value *v) {
     if (hn_grad_wants(g, i)) g->dx[i] = v;

@@ -57,6 +57,7 @@ const hn_op_def hn_op_if = {
     .sig = "(cond:bool) -> (outputs:all...)",
     .attrs = attrs,
     .traits = HN_CONTROL | HN_DYNAMIC,
+    .no_grad = "what it computes lies in a subgraph",
     .infer = infer,
     .ref = ref,
 };

@@ -10,7 +10,7 @@
  */
 #include <math.h>
 
-#include "ops/op.h"
+#include "ops/grad.h"
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA };
 
@@ -203,6 +203,54 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* ---- as simpler nodes ---- */
+
+/* More would make a graph that takes longer to plan than to run. */
+enum { MOST_POSITIONS = 4096 };
+
+/* Position t of input i as [samples, kv_heads, rows, columns]. */
+static hn_value *at(hn_grad *g, int i, int64_t t, const int64_t *dims) {
+    return hn_emit_reshape(g, hn_emit_slice(g, hn_grad_in(g, i), 1, t, t + 1), 4, dims);
+}
+
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t q[HONE_MAX_RANK], k[HONE_MAX_RANK], v[HONE_MAX_RANK], decays[HONE_MAX_RANK] = {0};
+    int64_t betas[HONE_MAX_RANK] = {0}, heads = hn_attr_i(g->node, "kv_num_heads");
+    hn_grad_dims(g, hn_grad_in(g, QUERY), q);
+    hn_grad_dims(g, hn_grad_in(g, KEY), k);
+    hn_grad_dims(g, hn_grad_in(g, VALUE), v);
+    if (hn_grad_in(g, DECAY) != NULL) hn_grad_dims(g, hn_grad_in(g, DECAY), decays);
+    if (hn_grad_in(g, BETA) != NULL) hn_grad_dims(g, hn_grad_in(g, BETA), betas);
+    HN_TRY(g->status);
+    if (q[1] < 1 || q[1] > MOST_POSITIONS)
+        return hn_grad_refuse(g, "it is differentiated for 1 to 4096 positions", err);
+    int64_t n = q[0], d_k = k[2] / heads, d_v = v[2] / heads,
+            q_heads = hn_attr_i(g->node, "q_num_heads");
+    double scale = (double)hn_attr_f(g->node, "scale");
+    if (scale == 0) scale = 1 / sqrt((double)d_k);
+    const int64_t state[] = {n, heads, d_k, d_v}, column[] = {n, heads, d_k, 1};
+    const int64_t row[] = {n, heads, 1, d_v}, query[] = {n, heads, q_heads / heads, d_k};
+    const int64_t decay[] = {n, heads, decays[2] == heads ? 1 : d_k, 1};
+    const int64_t beta[] = {n, betas[2], 1, 1}, shown[] = {n, 1, q_heads * d_v};
+    hn_value *s = hn_grad_in(g, PAST), *all = NULL;
+    if (s == NULL) s = hn_emit_filled(g, 0, 4, state);
+    for (int64_t t = 0; t < q[1] && g->status == HONE_OK; t++) {
+        hn_value *key = at(g, KEY, t, column), *value = at(g, VALUE, t, row);
+        if (decays[2] > 0) s = HN_TEXT(g, "a * Exp(b)", s, at(g, DECAY, t, decay));
+        if (betas[2] > 0) {
+            hn_value *read = HN_EMIT2(g, "MatMul", hn_emit_swapped(g, key, 4), s);
+            value = HN_TEXT(g, "c * (a - b)", value, read, at(g, BETA, t, beta));
+        }
+        s = HN_EMIT2(g, "Add", s, HN_EMIT2(g, "Mul", key, value));
+        hn_value *o =
+            hn_emit_reshape(g, HN_EMIT2(g, "MatMul", at(g, QUERY, t, query), s), 3, shown);
+        all = all == NULL ? o : hn_emit_concat(g, 1, 2, (hn_value *const[]){all, o});
+    }
+    y[0] = HN_EMIT2(g, "Mul", all, hn_emit_number(g, scale));
+    y[1] = s;
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_linear_attention = {
     .name = "LinearAttention",
     .versions = "27",
@@ -218,4 +266,5 @@ const hn_op_def hn_op_linear_attention = {
                                    {0}},
     .infer = infer,
     .ref = ref,
-    .cost = cost};
+    .cost = cost,
+    .spell = spell};

@@ -275,6 +275,7 @@ const hn_op_def hn_op_loop = {
     .sig = "(M:s64?, cond:bool?, v_initial:all*) -> (v_final_and_scan_outputs:all*)",
     .attrs = attrs,
     .traits = HN_CONTROL | HN_DYNAMIC,
+    .no_grad = "what it computes lies in a subgraph",
     .infer = infer,
     .ref = ref,
 };

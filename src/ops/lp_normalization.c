@@ -2,6 +2,7 @@
  */
 #include <math.h>
 
+#include "ops/grad.h"
 #include "ops/groups.h"
 
 typedef struct job {
@@ -60,10 +61,23 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Where all are zeros, y is x, and so are their gradients. */
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], axis = hn_attr_i(g->node, "axis");
+    HN_TRY(hn_want_axis(&axis, hn_grad_dims(g, hn_grad_in(g, 0), dims), err));
+    hn_value *in[] = {hn_grad_in(g, 0), hn_emit_ints(g, &axis, 1)};
+    if (in[1] == NULL) return HONE_OK;
+    bool squares = hn_attr_i(g->node, "p") == 2;
+    hn_node *norm = hn_emit_node(g, "", squares ? "ReduceL2" : "ReduceL1", 1, 2, in);
+    y[0] = HN_TEXT(g, "a / Where(b == 0, 1, b)", in[0], hn_emitted(norm, 0));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_lp_normalization = {
     .name = "LpNormalization",
     .versions = "1 22",
     .sig = "(input:T) -> (output:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", -1), HN_ATTR_I("p", 2), {0}},
     .infer = infer,
-    .ref = ref};
+    .ref = ref,
+    .spell = spell};

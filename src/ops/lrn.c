@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 
 typedef struct job {
     const hn_tensor *x;
@@ -59,6 +60,27 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The mean square is a pool over channels, which reach past their ends as zeros. */
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK], size = hn_attr_i(g->node, "size"), inner = 1;
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    if (g->status != HONE_OK) return HONE_OK;
+    for (int i = 2; i < rank; i++) inner *= dims[i];
+    const int64_t rows[] = {dims[0], 1, dims[1], inner}, kernel[] = {size, 1};
+    const int64_t pads[] = {(size - 1) / 2, 0, size / 2, 0};
+    hn_value *x = hn_emit_reshape(g, hn_grad_in(g, 0), 4, rows);
+    hn_value *squares = HN_EMIT2(g, "Mul", x, x);
+    if (squares == NULL) return HONE_OK;
+    hn_node *pool = hn_emit_node(g, "", "AveragePool", 1, 1, &squares);
+    hn_emit_ints_attr(g, pool, "kernel_shape", kernel, 2);
+    hn_emit_ints_attr(g, pool, "pads", pads, 4);
+    hn_emit_i(g, pool, "count_include_pad", 1);
+    hn_value *v = HN_TEXT(g, "a * Pow($bias + $alpha * b, -$beta)", x, hn_emitted(pool, 0));
+    y[0] = hn_emit_reshape(g, v, rank, dims);
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_lrn = {.name = "LRN",
                              .versions = "1 13",
                              .sig = "(X:T) -> (Y:T); T: float",
@@ -68,4 +90,5 @@ const hn_op_def hn_op_lrn = {.name = "LRN",
                                                             HN_ATTR_REQ("size", INT),
                                                             {0}},
                              .infer = infer,
-                             .ref = ref};
+                             .ref = ref,
+                             .spell = spell};

@@ -1,6 +1,7 @@
 /* MaxUnpool: puts the maxima of a MaxPool back where they came from, zeros elsewhere. The indices
  * count in the shape that the attributes give; an output_shape that is larger leaves zeros at the
  * far ends. */
+#include "ops/grad.h"
 #include "ops/spatial.h"
 #include "ops/strided.h"
 
@@ -109,6 +110,26 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* What lies at the indices, in the shape they count in. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], y[HONE_MAX_RANK], back[2 * HONE_MAX_RANK] = {0}, size = 1;
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), x);
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    if (g->status != HONE_OK) return HONE_OK;
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(g->node, rank - 2, &s, err));
+    for (int i = 0; i < rank; i++) {
+        int a = i - 2;
+        int64_t n = a < 0 ? x[i] : (x[i] - 1) * s.stride[a] + s.kernel[a] - s.pad[a] - s.pad_end[a];
+        back[rank + i] = n - y[i];
+        size *= n;
+    }
+    hn_value *inside = HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, back, 2 * rank));
+    hn_value *flat = hn_emit_reshape(g, inside, 1, &size);
+    hn_grad_give(g, 0, HN_EMIT2(g, "Gather", flat, hn_grad_in(g, 1)));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_REQ("kernel_shape", INTS),
     HN_ATTR_OPT("pads", INTS),
@@ -123,4 +144,5 @@ const hn_op_def hn_op_max_unpool = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

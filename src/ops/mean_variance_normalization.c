@@ -1,6 +1,7 @@
 /* MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over any axes. The 1e-9 is in
  * ONNX's definition of it as a function; it keeps a group of equal elements at 0. */
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/norm_ref.h"
 
 hone_status hn_mean_variance_axes(const hn_node *n, int rank, uint32_t *together, hn_error *err) {
@@ -37,10 +38,29 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The mean over the axes whose bits are set, which stay. */
+static hn_value *mean(hn_grad *g, hn_value *x, uint32_t axes, int64_t count) {
+    return HN_EMIT2(g, "Div", hn_emit_sum(g, x, axes, true), hn_emit_number(g, (double)count));
+}
+
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t dims[HONE_MAX_RANK], count = 1;
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    uint32_t together;
+    HN_TRY(hn_mean_variance_axes(g->node, rank, &together, err));
+    for (int i = 0; i < rank; i++)
+        if (together >> i & 1) count *= dims[i];
+    hn_value *x = hn_grad_in(g, 0), *d = HN_EMIT2(g, "Sub", x, mean(g, x, together, count));
+    hn_value *var = mean(g, HN_EMIT2(g, "Mul", d, d), together, count);
+    y[0] = HN_TEXT(g, "a / (Sqrt(b) + c)", d, var, hn_emit_number(g, HN_MEAN_VARIANCE_OUTSIDE));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_mean_variance_normalization = {
     .name = "MeanVarianceNormalization",
     .versions = "9 13",
     .sig = "(X:T) -> (Y:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_OPT("axes", INTS), {0}},
     .infer = infer,
-    .ref = ref};
+    .ref = ref,
+    .spell = spell};

@@ -96,6 +96,7 @@ const hn_op_def hn_op_mel_weight_matrix = {
         "(num_mel_bins:T1, dft_length:T1, sample_rate:T1, lower_edge_hertz:T2,"
         " upper_edge_hertz:T2) -> (output:T3); T1: s32 s64; T2: float; T3: num",
     .attrs = attrs,
+    .no_grad = "its inputs are settings",
     .infer = infer,
     .ref = ref,
 };

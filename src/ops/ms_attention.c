@@ -18,6 +18,7 @@
 
 #include "base/size.h"
 #include "ops/attention_ref.h"
+#include "ops/attention_spell.h"
 #include "ops/softmax_ref.h"
 
 /* ---- shapes both share ---- */
@@ -161,6 +162,55 @@ static void plan(job *j, const hn_eval *e, int mask, int bias) {
     j->a.scale = scale != NULL && scale->u.f != 0 ? scale->u.f : 1 / sqrt((double)j->a.q.size);
     j->a.row = row;
     j->a.ctx = j;
+}
+
+/* ---- as simpler nodes ---- */
+
+/* 1 for each key that the mask allows, 0 for the others; broadcasts to [samples, heads, queries,
+ * total]. */
+static hn_value *allowed(hn_grad *g, hn_value *mask, const hn_spelled_attention *a, int64_t past) {
+    int64_t d[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, mask, d);
+    const int64_t one[] = {a->samples, 1, 1, 1}, by_key[] = {a->samples, 1, 1, a->total};
+    const int64_t by_query[] = {a->samples, 1, a->queries, a->total};
+    if (g->status != HONE_OK) return NULL;
+    mask = hn_emit_cast(g, mask);
+    if (rank == 1) {
+        hn_value *key = hn_emit_distances(g, 1, a->total, 0);
+        hn_value *end = hn_emit_reshape(g, hn_emit_slice(g, mask, 0, 0, a->samples), 4, one);
+        hn_value *before = HN_TEXT(g, "Where(a < b, 1, 0)", key, end);
+        if (d[0] != 2 * a->samples) return before;
+        hn_value *start =
+            hn_emit_reshape(g, hn_emit_slice(g, mask, 0, a->samples, 2 * a->samples), 4, one);
+        return hn_emit_both(g, before, HN_TEXT(g, "Where(a >= b, 1, 0)", key, start));
+    }
+    if (rank == 2) mask = hn_emit_reshape(g, mask, 4, by_key);
+    if (rank == 3) mask = hn_emit_reshape(g, mask, 4, by_query);
+    if (rank == 4) {
+        mask = hn_emit_slice(g, mask, 2, past, past + a->queries);
+        mask = hn_emit_slice(g, mask, 3, 0, a->total);
+    }
+    return HN_TEXT(g, "Where(a > 0, 1, 0)", mask);
+}
+
+/* Fills in what does not depend on where queries, keys and values lie, and makes the nodes. */
+static void spell_rest(hn_grad *g, hn_spelled_attention *a, int64_t past, int mask, int bias) {
+    const hn_attr *scale = hn_node_attr(g->node, "scale");
+    hn_value *m = hn_grad_in(g, mask);
+    a->kv_heads = a->heads;
+    a->scale = scale != NULL && scale->u.f != 0 ? (double)scale->u.f : 1 / sqrt((double)a->size);
+    a->bias = hn_grad_in(g, bias);
+    if (m != NULL) {
+        double filter = (double)hn_attr_f(g->node, "mask_filter_value");
+        hn_value *low =
+            HN_TEXT(g, "Where(a > 0, 0, b)", allowed(g, m, a, past), hn_emit_number(g, filter));
+        a->bias = a->bias != NULL ? HN_EMIT2(g, "Add", a->bias, low) : low;
+    }
+    if (hn_attr_i(g->node, "unidirectional") != 0)
+        a->keep =
+            HN_TEXT(g, "Where(a <= 0, 1, 0)", hn_emit_distances(g, a->queries, a->total, past));
+    a->some = true; /* the first key is before every query */
+    hn_spell_attention(g, a);
 }
 
 /* ---- Attention ---- */
@@ -330,6 +380,43 @@ static hone_status ref_attention(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status spell_attention(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], w[HONE_MAX_RANK], p[HONE_MAX_RANK] = {0}, widths[3], at = 0;
+    int64_t heads = hn_attr_i(g->node, "num_heads");
+    hn_value *past = hn_grad_in(g, PAST), *part[3], *state[2];
+    hn_grad_dims(g, hn_grad_in(g, INPUT), x);
+    hn_grad_dims(g, hn_grad_in(g, WEIGHTS), w);
+    if (past != NULL) hn_grad_dims(g, past, p);
+    HN_TRY(g->status);
+    HN_TRY(widths_of(g->node, w[1], widths, err));
+    hn_value *all = HN_EMIT2(g, "MatMul", hn_grad_in(g, INPUT), hn_grad_in(g, WEIGHTS));
+    if (hn_grad_in(g, BIAS) != NULL) all = HN_EMIT2(g, "Add", all, hn_grad_in(g, BIAS));
+    for (int i = 0; i < 3; at += widths[i++])
+        part[i] = hn_emit_heads(g, hn_emit_slice(g, all, 2, at, at + widths[i]), x[0], x[1], heads,
+                                widths[i] / heads);
+    for (int i = 0; i < 2; i++) {
+        hn_value *before = past != NULL ? hn_emit_slice(g, past, 0, i, i + 1) : NULL;
+        hn_value *both[] = {hn_emit_reshape(g, before, 4, p + 1), part[1 + i]};
+        state[i] = past != NULL ? hn_emit_concat(g, 2, 2, both) : part[1 + i];
+    }
+    hn_spelled_attention a = {.samples = x[0],
+                              .heads = heads,
+                              .queries = x[1],
+                              .total = p[3] + x[1],
+                              .size = widths[0] / heads,
+                              .v_size = widths[2] / heads,
+                              .q = part[0],
+                              .k = state[0],
+                              .v = state[1]};
+    spell_rest(g, &a, p[3], MASK, ATTENTION_BIAS);
+    y[0] = hn_emit_joined(g, a.y, x[0], x[1], widths[2]);
+    if (hn_grad_out(g, 1) == NULL) return HONE_OK;
+    const int64_t stacked[] = {1, a.samples, heads, a.total, a.size};
+    for (int i = 0; i < 2; i++) state[i] = hn_emit_reshape(g, state[i], 5, stacked);
+    y[1] = hn_emit_concat(g, 0, 2, state);
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_ms_attention = {
     .domain = "com.microsoft",
     .name = "Attention",
@@ -348,7 +435,8 @@ const hn_op_def hn_op_ms_attention = {
                                    {0}},
     .infer = infer_attention,
     .ref = ref_attention,
-    .cost = cost_attention};
+    .cost = cost_attention,
+    .spell = spell_attention};
 
 /* ---- MultiHeadAttention ---- */
 
@@ -510,6 +598,59 @@ static hone_status ref_multi_head(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Part `part` of an input of any layout as [samples, heads, positions, size], which go to dims, with
+ * its share of the bias, from element `at` on. */
+static hn_value *heads_spelled(hn_grad *g, int input, int part, int64_t heads, int64_t *at,
+                               int64_t *dims) {
+    static const int64_t heads_first[] = {0, 2, 1, 3};
+    int64_t d[HONE_MAX_RANK];
+    hn_value *v = hn_grad_in(g, input), *bias = hn_grad_in(g, QKV_BIAS);
+    int rank = hn_grad_dims(g, v, d);
+    if (g->status != HONE_OK) return NULL;
+    dims[0] = d[0];
+    dims[1] = heads;
+    dims[2] = d[rank == 4 ? 2 : 1];
+    dims[3] = rank == 3 ? d[2] / heads : d[rank - 1];
+    if (rank == 4) return v; /* from a cache: finished */
+    const int64_t apart[] = {d[0], d[1], heads, dims[3]}, by_head[] = {heads, dims[3]};
+    if (rank == 5) v = hn_emit_slice(g, v, 3, part, part + 1);
+    v = hn_emit_reshape(g, v, 4, apart);
+    if (bias != NULL) {
+        int64_t n = heads * dims[3];
+        v = HN_EMIT2(g, "Add", v,
+                     hn_emit_reshape(g, hn_emit_slice(g, bias, 0, *at, *at + n), 2, by_head));
+        *at += n;
+    }
+    return hn_emit_transposed(g, v, 4, heads_first);
+}
+
+static hone_status spell_multi_head(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t heads = hn_attr_i(g->node, "num_heads"), q[4] = {0}, k[4] = {0}, v[4] = {0}, at = 0;
+    int64_t p[HONE_MAX_RANK] = {0};
+    int key = hn_grad_in(g, KEY) != NULL ? KEY : QUERY;
+    int value = hn_grad_in(g, VALUE) != NULL ? VALUE : key;
+    hn_value *past[] = {hn_grad_in(g, PAST_K), hn_grad_in(g, PAST_V)};
+    if (hn_grad_in(g, LENGTH) != NULL || hn_grad_in(g, BEAMS) != NULL)
+        return hn_grad_refuse(g, "past_sequence_length and cache_indirection", err);
+    if (past[0] != NULL) hn_grad_dims(g, past[0], p);
+    hn_spelled_attention a = {.q = heads_spelled(g, QUERY, 0, heads, &at, q)};
+    a.k = heads_spelled(g, key, key == QUERY ? 1 : 0, heads, &at, k);
+    a.v = heads_spelled(g, value, value == QUERY ? 2 : 1, heads, &at, v);
+    if (past[0] != NULL) {
+        a.k = hn_emit_concat(g, 2, 2, (hn_value *const[]){past[0], a.k});
+        a.v = hn_emit_concat(g, 2, 2, (hn_value *const[]){past[1], a.v});
+    }
+    HN_TRY(g->status);
+    a.samples = q[0], a.heads = heads, a.queries = q[2], a.size = q[3];
+    a.total = p[2] + k[2], a.v_size = v[3];
+    spell_rest(g, &a, p[2], KEY_MASK, QK_BIAS);
+    y[OUTPUT] = hn_emit_joined(g, a.y, a.samples, a.queries, heads * a.v_size);
+    y[PRESENT_K] = a.k;
+    y[PRESENT_V] = a.v;
+    if (a.keep == NULL) y[QK] = a.biased; /* else it holds the lowest float */
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_ms_multi_head_attention = {
     .domain = "com.microsoft",
     .name = "MultiHeadAttention",
@@ -526,4 +667,5 @@ const hn_op_def hn_op_ms_multi_head_attention = {
                                    {0}},
     .infer = infer_multi_head,
     .ref = ref_multi_head,
-    .cost = cost_multi_head};
+    .cost = cost_multi_head,
+    .spell = spell_multi_head};

@@ -65,6 +65,7 @@ const hn_op_def hn_op_ms_dynamic_quantize_lstm = {
         " -> (Y:f32?, Y_h:f32?, Y_c:f32?); T: s8 u8",
     .attrs = attrs,
     .quantized = &(const hn_quantized_def){.of = "LSTM"},
+    .no_grad = "it computes in integers",
     .infer = infer,
     .ref = ref,
     .cost = hn_rnn_cost,

@@ -2,6 +2,7 @@
  * its position and of its segment are added and normalized. Without position_ids positions count
  * from 0. mask_index counts the 1s in each row of the mask, 0 without a mask.
  */
+#include "ops/grad.h"
 #include "ops/norm_ref.h"
 
 enum { IDS, SEGMENT_IDS, WORD, POSITION, SEGMENT, GAMMA, BETA, MASK, POSITION_IDS }; /* inputs */
@@ -132,6 +133,27 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    hn_grad_dims(g, hn_grad_in(g, IDS), dims);
+    if (g->status != HONE_OK) return HONE_OK;
+    hn_value *places = hn_grad_in(g, POSITION_IDS), *segments = hn_grad_in(g, SEGMENT_IDS);
+    hn_value *x = HN_EMIT2(g, "Gather", hn_grad_in(g, WORD), hn_grad_in(g, IDS));
+    hn_value *place = places != NULL ? HN_EMIT2(g, "Gather", hn_grad_in(g, POSITION), places)
+                                     : hn_emit_slice(g, hn_grad_in(g, POSITION), 0, 0, dims[1]);
+    x = HN_EMIT2(g, "Add", x, place);
+    if (segments != NULL)
+        x = HN_EMIT2(g, "Add", x, HN_EMIT2(g, "Gather", hn_grad_in(g, SEGMENT), segments));
+    hn_value *in[] = {x, hn_grad_in(g, GAMMA), hn_grad_in(g, BETA)};
+    if (x == NULL) return HONE_OK;
+    hn_node *n = hn_emit_node(g, "", "LayerNormalization", 1, 3, in);
+    hn_emit_f(g, n, "epsilon", hn_attr_f(g->node, "epsilon"));
+    y[OUTPUT] = hn_emitted(n, 0);
+    y[SUM] = x;
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_ms_embed_layer_normalization = {
     .domain = "com.microsoft",
     .name = "EmbedLayerNormalization",
@@ -144,4 +166,5 @@ const hn_op_def hn_op_ms_embed_layer_normalization = {
         (const hn_attr_def[]){
             HN_ATTR_F("epsilon", 1e-12f), HN_ATTR_OPT("mask_index_type", INT), {0}},
     .infer = infer,
-    .ref = ref};
+    .ref = ref,
+    .spell = spell};

@@ -3,6 +3,7 @@
  * the result is rounded. */
 #include "ops/conv_ref.h"
 #include "ops/gemm.h"
+#include "ops/grad.h"
 #include "ops/matmul_ref.h"
 
 /* The function that attribute 'activation' names; fn NULL when there is none. */
@@ -54,6 +55,20 @@ static hone_status conv_ref(hn_eval *e, hn_error *err) {
                           act.fn != NULL ? &act : NULL, e->out[0], err);
 }
 
+static hone_status conv_spell(hn_grad *g, hn_value **y, hn_error *err) {
+    static const char *const names[] = {"auto_pad",     "dilations", "group",
+                                        "kernel_shape", "pads",      "strides"};
+    hn_activation act;
+    HN_TRY(conv_activation(g->node, &act, err));
+    hn_value *in[] = {hn_grad_in(g, 0), hn_grad_in(g, 1), hn_grad_in(g, 2)};
+    hn_node *n = hn_emit_node(g, "", "Conv", 1, in[2] != NULL ? 3 : 2, in);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) hn_emit_copied(g, n, names[i]);
+    y[0] = hn_emitted(n, 0);
+    if (hn_grad_in(g, 3) != NULL) y[0] = HN_EMIT2(g, "Add", y[0], hn_grad_in(g, 3));
+    if (act.fn != NULL) y[0] = hn_emit_activation(g, &act, y[0]);
+    return HONE_OK;
+}
+
 static const hn_attr_def conv_attrs[] = {
     HN_SPATIAL_ATTRS,
     HN_ATTR_OPT("activation", STRING),
@@ -72,6 +87,7 @@ const hn_op_def hn_op_ms_fused_conv = {
     .infer = conv_infer,
     .ref = conv_ref,
     .cost = conv_cost,
+    .spell = conv_spell,
 };
 
 /* ---- FusedGemm ---- */
@@ -100,6 +116,18 @@ static hone_status gemm_ref(hn_eval *e, hn_error *err) {
     return hn_gemm_run(e, act.fn != NULL ? &act : NULL, err);
 }
 
+static hone_status gemm_spell(hn_grad *g, hn_value **y, hn_error *err) {
+    static const char *const names[] = {"alpha", "beta", "transA", "transB"};
+    hn_activation act;
+    HN_TRY(gemm_activation(g->node, &act, err));
+    hn_value *in[] = {hn_grad_in(g, 0), hn_grad_in(g, 1), hn_grad_in(g, 2)};
+    hn_node *n = hn_emit_node(g, "", "Gemm", 1, in[2] != NULL ? 3 : 2, in);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) hn_emit_copied(g, n, names[i]);
+    y[0] = hn_emitted(n, 0);
+    if (act.fn != NULL) y[0] = hn_emit_activation(g, &act, y[0]);
+    return HONE_OK;
+}
+
 static const hn_attr_def gemm_attrs[] = {
     HN_ATTR_OPT("activation", STRING),
     HN_ATTR_OPT("activation_alpha", FLOAT),
@@ -120,6 +148,7 @@ const hn_op_def hn_op_ms_fused_gemm = {
     .attrs = gemm_attrs,
     .infer = gemm_infer,
     .ref = gemm_ref,
+    .spell = gemm_spell,
     .cost = hn_gemm_cost,
 };
 
@@ -172,6 +201,35 @@ static hone_status matmul_ref(hn_eval *e, hn_error *err) {
     return hn_gemm_ref(e, &g, err);
 }
 
+/* An operand with its axes in the order in which MatMul reads them. transBatch moves axis 0 to the
+ * place before the last two's last: [batch.., m] is stored [m, batch.., k]. */
+static hn_value *operand(hn_grad *g, int i, bool trans, bool trans_batch) {
+    int64_t dims[HONE_MAX_RANK], perm[HONE_MAX_RANK];
+    hn_value *v = hn_grad_in(g, i);
+    int rank = hn_grad_dims(g, v, dims), n = 0;
+    if (rank < 2 || (!trans && !trans_batch)) return v;
+    for (int a = trans_batch ? 1 : 0; a < rank - (trans_batch ? 1 : 2); a++) perm[n++] = a;
+    perm[n++] = trans_batch ? 0 : rank - 2;
+    perm[n++] = rank - 1;
+    if (trans) {
+        int64_t swap = perm[rank - 1];
+        perm[rank - 1] = perm[rank - 2];
+        perm[rank - 2] = swap;
+    }
+    return hn_emit_transposed(g, v, rank, perm);
+}
+
+static hone_status matmul_spell(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    unsigned flags = matmul_flags(g->node);
+    hn_value *a = operand(g, 0, flags & HN_TRANS_A, flags & HN_TRANS_BATCH_A);
+    hn_value *b = operand(g, 1, flags & HN_TRANS_B, flags & HN_TRANS_BATCH_B);
+    double alpha = (double)hn_attr_f(g->node, "alpha");
+    y[0] = HN_EMIT2(g, "MatMul", a, b);
+    if (alpha != 1) y[0] = HN_EMIT2(g, "Mul", y[0], hn_emit_number(g, alpha));
+    return HONE_OK;
+}
+
 static const hn_attr_def matmul_attrs[] = {
     HN_ATTR_F("alpha", 1),       HN_ATTR_I("transA", 0),      HN_ATTR_I("transB", 0),
     HN_ATTR_I("transBatchA", 0), HN_ATTR_I("transBatchB", 0), {0},
@@ -186,6 +244,7 @@ const hn_op_def hn_op_ms_fused_matmul = {
     .infer = matmul_infer,
     .ref = matmul_ref,
     .cost = matmul_cost,
+    .spell = matmul_spell,
 };
 
 static const hn_attr_def transpose_attrs[] = {
@@ -204,4 +263,5 @@ const hn_op_def hn_op_ms_transpose_matmul = {
     .infer = matmul_infer,
     .ref = matmul_ref,
     .cost = matmul_cost,
+    .spell = matmul_spell,
 };

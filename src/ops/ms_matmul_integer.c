@@ -97,6 +97,7 @@ const hn_op_def hn_op_ms_matmul_integer_to_float = {
         "(A:T1, B:T2, a_scale:T3, b_scale:T3, a_zero_point:T1?, b_zero_point:T2?, bias:T3?)"
         " -> (Y:T3); T1: s8 u8; T2: s8 u8; T3: f32 f16",
     .quantized = &(const hn_quantized_def){.of = "MatMul", .weight = 1, .scale = 3, .zero = 5},
+    .no_grad = "it computes in integers",
     .infer = to_float_infer,
     .ref = to_float_ref,
     .cost = matmul_cost,
@@ -137,6 +138,7 @@ const hn_op_def hn_op_ms_dynamic_quantize_matmul = {
     .versions = "1",
     .sig = "(A:f32, B:T, b_scale:f32, b_zero_point:T?, bias:f32?) -> (Y:f32); T: s8 u8",
     .quantized = &(const hn_quantized_def){.of = "MatMul", .weight = 1, .scale = 2, .zero = 3},
+    .no_grad = "it computes in integers",
     .infer = dynamic_infer,
     .ref = dynamic_ref,
     .cost = matmul_cost,
@@ -249,6 +251,7 @@ static const hn_attr_def qgemm_attrs[] = {
 };
 
 const hn_op_def hn_op_ms_qgemm = {
+    .no_grad = "it computes in integers",
     .domain = "com.microsoft",
     .name = "QGemm",
     .versions = "1",

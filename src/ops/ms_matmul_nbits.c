@@ -11,6 +11,7 @@
  * accuracy_level is a leave to be less exact, which the reference does not take.
  */
 #include "ops/gemm_ref.h"
+#include "ops/grad.h"
 
 enum { A, B, SCALES, ZEROS, G_IDX, BIAS };
 
@@ -157,6 +158,42 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return hn_gemm_ref(e, &g, err);
 }
 
+/* By A: dY times the weights as floats, [N, K], which are constants; by the bias: its sums. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    const hn_tensor *g_idx = hn_grad_known(g, G_IDX);
+    weights w = {.b = hn_grad_known(g, B),
+                 .scales = hn_grad_known(g, SCALES),
+                 .zeros = hn_grad_known(g, ZEROS)};
+    HN_TRY(read_format(g->node, &w.f, err));
+    bool known = w.b != NULL && w.scales != NULL && (w.zeros != NULL || !hn_grad_in(g, ZEROS)) &&
+                 (g_idx != NULL || !hn_grad_in(g, G_IDX));
+    if (!known) return hn_grad_refuse(g, "its weights are computed", err);
+    for (int64_t k = 0; g_idx != NULL && k < w.f.k; k++)
+        HN_CHECK(err,
+                 ((const int32_t *)g_idx->data)[k] >= 0 &&
+                     ((const int32_t *)g_idx->data)[k] < w.f.blocks,
+                 HONE_E_ARG, "g_idx holds a number outside [0, %lld)", (long long)w.f.blocks);
+    w.g_idx = g_idx != NULL ? g_idx->data : NULL;
+    if (hn_grad_wants(g, A)) {
+        const int64_t dims[] = {w.f.n, w.f.k};
+        hn_tensor *t;
+        hn_value *table = hn_emit_table(g, 2, dims, &t);
+        for (int64_t n = 0; table != NULL && n < w.f.n; n++)
+            for (int64_t k = 0; k < w.f.k; k++) {
+                double v;
+                load_weights(&w, &(hn_block){.row = k, .col = n, .n_rows = 1, .n_cols = 1}, &v);
+                hn_store_f64(t->dtype, t->data, n * w.f.k + k, v);
+            }
+        g->dx[A] = HN_EMIT2(g, "MatMul", g->dy[0], table);
+    }
+    if (hn_grad_wants(g, BIAS)) {
+        int64_t y[HONE_MAX_RANK];
+        int rank = hn_grad_dims(g, hn_grad_out(g, 0), y);
+        g->dx[BIAS] = hn_emit_sum_to(g, g->dy[0], rank, y, hn_grad_in(g, BIAS));
+    }
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_REQ("K", INT),
     HN_ATTR_REQ("N", INT),
@@ -177,5 +214,7 @@ const hn_op_def hn_op_ms_matmul_nbits = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .settings = 1 << SCALES | 1 << ZEROS,
     .cost = cost,
+    .grad = grad,
 };

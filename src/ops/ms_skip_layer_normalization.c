@@ -2,6 +2,7 @@
  * normalized over the last axis. skip may lack the batch axis or have it of size 1. The sum is an
  * output too: the next layer's skip.
  */
+#include "ops/grad.h"
 #include "ops/norm_ref.h"
 
 enum { OUTPUT, MEAN, INV_STD, SUM }; /* outputs */
@@ -76,6 +77,23 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    (void)err;
+    const skip *op = g->node->op->data;
+    hn_value *bias = hn_grad_in(g, op->bias);
+    hn_value *beta = op->beta > 0 ? hn_grad_in(g, op->beta) : NULL;
+    hn_value *x = HN_EMIT2(g, "Add", hn_grad_in(g, 0), hn_grad_in(g, 1));
+    if (bias != NULL) x = HN_EMIT2(g, "Add", x, bias);
+    hn_value *in[] = {x, hn_grad_in(g, 2), beta};
+    if (x == NULL) return HONE_OK;
+    hn_node *n = hn_emit_node(g, "", op->beta > 0 ? "LayerNormalization" : "RMSNormalization", 1,
+                              beta != NULL ? 3 : 2, in);
+    hn_emit_f(g, n, "epsilon", hn_attr_f(g->node, "epsilon"));
+    y[OUTPUT] = hn_emitted(n, 0);
+    y[SUM] = x;
+    return HONE_OK;
+}
+
 #define SKIP(lc, NAME, BETA, ...)                                            \
     const hn_op_def hn_op_ms_##lc = {                                        \
         .domain = "com.microsoft",                                           \
@@ -87,6 +105,7 @@ static hone_status ref(hn_eval *e, hn_error *err) {
         .attrs = (const hn_attr_def[]){HN_ATTR_F("epsilon", 1e-12f), {0}},   \
         .infer = infer,                                                      \
         .ref = ref,                                                          \
+        .spell = spell,                                                      \
         .data = &(const skip){__VA_ARGS__}};
 
 SKIP(skip_layer_normalization, "SkipLayerNormalization", "beta:T?, ", .beta = 3, .bias = 4)

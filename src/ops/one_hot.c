@@ -1,6 +1,7 @@
 /* OneHot: a new axis of size `depth` that is on_value at the index and off_value elsewhere; an
  * index outside [-depth, depth) gives no on_value. */
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 enum { INDICES, DEPTH, VALUES };
@@ -49,6 +50,25 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The sums of what comes where the output is off_value, and where it is on_value. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    const int64_t two = 2, one = 1;
+    hn_tensor *t;
+    hn_value *in[] = {hn_grad_in(g, INDICES), hn_grad_in(g, DEPTH), hn_emit_table(g, 1, &two, &t)};
+    if (in[2] == NULL) return HONE_OK;
+    hn_store_f64(t->dtype, t->data, 1, 1);
+    hn_node *hot = hn_emit_node(g, "", "OneHot", 1, 3, in);
+    hn_emit_copied(g, hot, "axis");
+    hn_value *on = HN_EMIT2(g, "Mul", g->dy[0], hn_emitted(hot, 0)), *each[2];
+    if (on == NULL) return HONE_OK;
+    hn_value *off = HN_EMIT2(g, "Sub", g->dy[0], on), *sums[] = {off, on};
+    for (int i = 0; i < 2; i++)
+        each[i] = hn_emit_reshape(g, HN_EMIT1(g, "ReduceSum", sums[i]), 1, &one);
+    hn_grad_give(g, VALUES, hn_emit_concat(g, 0, 2, each));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("axis", -1), {0}};
 
 const hn_op_def hn_op_one_hot = {
@@ -60,4 +80,5 @@ const hn_op_def hn_op_one_hot = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -309,6 +309,7 @@ struct hn_op_def {
     const hn_attr_def *attrs; /* NULL: none */
     uint32_t traits;
     uint32_t settings; /* bit i: a constant input i is a statistic or scale, not a trained weight */
+    uint32_t learned;  /* bit i: input i is a scale that is trained, one number or many */
     hn_role role;
     const char *(*refuse)(const hn_node *n); /* why n has no form of the role; NULL: it has one */
     /* Of LIMIT: cuts at numbers *lo and *hi, which are -INFINITY and INFINITY where there is no
@@ -323,9 +324,10 @@ struct hn_op_def {
     hone_status (*ref)(hn_eval *e, hn_error *err);
     void (*cost)(const hn_infer *c, hn_cost *cost); /* NULL: 0 MACs, bytes of inputs and outputs */
     /* How it is differentiated (grad.h): a text for elementwise operators, a function for others,
-     * or why it cannot be. */
+     * the nodes of simpler operators that it stands for, or why it cannot be. */
     const char *derivative;
     hone_status (*grad)(hn_grad *g, hn_error *err);
+    hone_status (*spell)(hn_grad *g, hn_value **y, hn_error *err);
     const char *no_grad;
     /* Any further fact a family of operators shares a function over (a C function, a mode). */
     const void *data;

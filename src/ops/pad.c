@@ -168,21 +168,54 @@ static hone_status ref_center_crop_pad(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* An axis that was extended by what it holds is a Gather along it. */
+static hn_value *gathered_back(hn_grad *g, hn_value *dy, int rank, const int64_t *x,
+                               const int64_t *begin, const int64_t *end, char mode) {
+    int64_t dims[HONE_MAX_RANK];
+    hn_grad_dims(g, hn_grad_out(g, 0), dims);
+    for (int a = 0; a < rank && g->status == HONE_OK; a++) {
+        int64_t lo = begin[a] < 0 ? -begin[a] : 0, before = begin[a] > 0 ? begin[a] : 0, *index;
+        int64_t m = x[a] - lo - (end[a] < 0 ? -end[a] : 0), n = dims[a];
+        if (begin[a] == 0 && end[a] == 0) continue;
+        hn_value *from = hn_emit_indices(g, 1, &n, &index);
+        for (int64_t o = 0; from != NULL && o < n; o++)
+            index[o] = lo + hn_pad_source(o - before, m, mode);
+        dims[a] = x[a];
+        dy = hn_emit_gather_grad(g, dy, from, a, rank, dims);
+    }
+    return dy;
+}
+
+static hn_value *sum_of(hn_grad *g, hn_value *v) {
+    if (v == NULL) return NULL;
+    hn_node *n = hn_emit_node(g, "", "ReduceSum", 1, 1, &v);
+    hn_emit_i(g, n, "keepdims", 0);
+    return hn_emitted(n, 0);
+}
+
 /* What was padded is cut off again. */
 static hone_status grad_pad(hn_grad *g, hn_error *err) {
     int64_t begin[HONE_MAX_RANK], end[HONE_MAX_RANK], dims[HONE_MAX_RANK], back[2 * HONE_MAX_RANK];
     int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
     const hn_tensor *pads = hn_grad_known(g, 1), *axes = hn_grad_known(g, 3);
-    if (!hn_attr_is(g->node, "mode", "constant"))
-        return hn_grad_refuse(g, "it pads by what it holds", err);
     if (pads == NULL || (axes == NULL && hn_grad_in(g, 3) != NULL))
         return hn_grad_refuse(g, "its pads are computed", err);
     HN_TRY(hn_pad_read(pads, axes, rank, begin, end, err));
+    char mode = hn_attr_s(g->node, "mode")[0];
+    if (mode != 'c') {
+        hn_grad_give(g, 0, gathered_back(g, g->dy[0], rank, dims, begin, end, mode));
+        return HONE_OK;
+    }
     for (int i = 0; i < rank; i++) {
         back[i] = -begin[i];
         back[rank + i] = -end[i];
     }
-    hn_grad_give(g, 0, HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, back, 2 * rank)));
+    hn_value *inside = HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, back, 2 * rank));
+    hn_grad_give(g, 0, inside);
+    if (hn_grad_wants(g, VALUE)) {
+        hn_value *all = sum_of(g, g->dy[0]), *rest = HN_EMIT2(g, "Sub", all, sum_of(g, inside));
+        hn_grad_give(g, VALUE, hn_emit_shaped(g, rest, hn_grad_in(g, VALUE)));
+    }
     return HONE_OK;
 }
 
@@ -211,6 +244,21 @@ const hn_op_def hn_op_pad = {
     .grad = grad_pad,
 };
 
+/* What was added is cut off, and where it was cut there are zeros. */
+static hone_status grad_center_crop_pad(hn_grad *g, hn_error *err) {
+    (void)err;
+    int64_t x[HONE_MAX_RANK], y[HONE_MAX_RANK], back[2 * HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), x);
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    if (g->status != HONE_OK) return HONE_OK;
+    for (int i = 0; i < rank; i++) {
+        back[i] = -((y[i] - x[i]) / 2);
+        back[rank + i] = x[i] - y[i] - back[i];
+    }
+    hn_grad_give(g, 0, HN_EMIT2(g, "Pad", g->dy[0], hn_emit_ints(g, back, 2 * rank)));
+    return HONE_OK;
+}
+
 static const hn_attr_def crop_attrs[] = {HN_ATTR_OPT("axes", INTS), {0}};
 
 const hn_op_def hn_op_center_crop_pad = {
@@ -220,4 +268,5 @@ const hn_op_def hn_op_center_crop_pad = {
     .attrs = crop_attrs,
     .infer = infer_center_crop_pad,
     .ref = ref_center_crop_pad,
+    .grad = grad_center_crop_pad,
 };

@@ -120,6 +120,33 @@ static hone_status grad_average(hn_grad *g, hn_error *err) {
     return HONE_OK;
 }
 
+/* With s the sum of |x|^p in a window, y = s^(1/p): what goes back is dy * y^(1-p) * |x|^(p-1) *
+ * sign(x), summed over the windows as a mean's gradient is. At y = 0 it is 0. */
+static hone_status grad_lp(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], y[HONE_MAX_RANK], p = hn_attr_i(g->node, "p"), taps = 1;
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), x);
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    if (g->status != HONE_OK) return HONE_OK;
+    hn_spatial s;
+    HN_TRY(hn_spatial_read(g->node, rank - 2, &s, err));
+    hn_spatial_resolve(&s, x + 2);
+    for (int i = 0; i < s.rank; i++) { /* windows may reach past the end: ceil_mode */
+        int64_t end = (y[2 + i] - 1) * s.stride[i] + hn_spatial_extent(&s, i) - x[2 + i] - s.pad[i];
+        if (end > s.pad_end[i]) s.pad_end[i] = end;
+        taps *= s.kernel[i];
+    }
+    hn_value *u = hn_lp_slope(g, p, g->dy[0]);
+    if (u == NULL) return HONE_OK;
+    hn_node *n = hn_emit_node(g, HN_TRAIN_DOMAIN, "AveragePoolGrad", 1, 1, &u);
+    hn_emit_windows(g, n, &s);
+    hn_emit_ints_attr(g, n, "kernel_shape", s.kernel, s.rank);
+    hn_emit_i(g, n, "count_include_pad", 1);
+    hn_emit_ints_attr(g, n, "dims", x, rank);
+    hn_value *sums = HN_EMIT2(g, "Mul", hn_emitted(n, 0), hn_emit_number(g, (double)taps));
+    hn_grad_give(g, 0, hn_lp_chain(g, p, sums));
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_max_pool = {
     .name = "MaxPool",
     .versions = "1 8 10 11 12 22",
@@ -153,4 +180,5 @@ const hn_op_def hn_op_lp_pool = {
     .attrs = lp_attrs,
     .infer = infer,
     .ref = lp_ref,
+    .grad = grad_lp,
 };

@@ -269,6 +269,7 @@ const hn_op_def hn_op_dequantize_linear = {
             HN_ATTR_I("axis", 1), HN_ATTR_I("block_size", 0), HN_ATTR_I("output_dtype", 0), {0}},
     .traits = HN_CONVERTS,
     .settings = 1 << 1,
+    .no_grad = "it reads integers",
     .infer = infer_dequantize,
     .ref = ref_dequantize};
 
@@ -281,5 +282,6 @@ const hn_op_def hn_op_ms_dequantize_linear = {
         "T1: s8 u8 s16 u16 s32 int4; T2: f16 f32",
     .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", 1), {0}},
     .settings = 1 << 1,
+    .no_grad = "it reads integers",
     .infer = infer_dequantize,
     .ref = ref_dequantize};

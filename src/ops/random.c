@@ -235,6 +235,7 @@ const hn_op_def hn_op_bernoulli = {
     .sig = "(input:T1) -> (output:T2); T1: float; T2: num bool",
     .attrs = bernoulli_attrs,
     .traits = HN_RANDOM,
+    .no_grad = "it draws at random",
     .infer = infer_like,
     .ref = bernoulli,
 };
@@ -265,6 +266,7 @@ const hn_op_def hn_op_random_normal_like = {
     .sig = "(input:T1) -> (output:T2); T1: tensor; T2: float",
     .attrs = normal_like_attrs,
     .traits = HN_RANDOM,
+    .derivative = "0" /* of its input it reads the shape alone */,
     .infer = infer_like,
     .ref = normal,
 };
@@ -285,6 +287,7 @@ const hn_op_def hn_op_random_uniform_like = {
     .sig = "(input:T1) -> (output:T2); T1: tensor; T2: float",
     .attrs = uniform_like_attrs,
     .traits = HN_RANDOM,
+    .derivative = "0",
     .infer = infer_like,
     .ref = uniform,
 };

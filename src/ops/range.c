@@ -158,4 +158,5 @@ const hn_op_def hn_op_range = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .no_grad = "how many numbers it gives depends on its inputs",
 };

@@ -300,7 +300,9 @@ static hn_value *slope(hn_grad *g, const reduction *op, hn_value *x, hn_value *y
     for (int i = 0; i < rank; i++)
         if (reduced >> i & 1) count *= dims[i];
     if (op->fold == sum_abs) return HN_EMIT1(g, "Sign", x);
-    if (op->fold == sum_square && op->finish == root) return HN_EMIT2(g, "Div", x, y);
+    /* At 0 the norm has no slope; 0 is the one of least size. */
+    if (op->fold == sum_square && op->finish == root)
+        return HN_TEXT(g, "a / Where(b == 0, 1, b)", x, y);
     if (op->fold == sum_square) return HN_EMIT2(g, "Mul", x, hn_emit_number(g, 2));
     if (op->fold == product) return others(g, rank, dims, reduced);
     if (op->fold == NULL) return HN_EMIT1(g, "Exp", HN_EMIT2(g, "Sub", x, y));

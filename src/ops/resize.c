@@ -22,6 +22,7 @@
 #include <math.h>
 
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 enum { X, ROI, SCALES, SIZES };
@@ -424,6 +425,80 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* ---- gradients ---- */
+
+/* Each output is one input, and they are a whole number of times as many, in order. */
+static int64_t repeats(const hn_resize_axis *a) {
+    int64_t n = a->in > 0 && a->out % a->in == 0 ? a->out / a->in : 0;
+    for (int64_t o = 0; n > 0 && o < a->out; o++)
+        if (a->first[o + 1] - a->first[o] != 1 || a->weight[a->first[o]] != 1 ||
+            a->index[a->first[o]] != o / n)
+            return 0;
+    return n;
+}
+
+/* Taps are a matrix [out, in], by whose transpose what comes is multiplied along the axis. */
+static hn_value *back_along(hn_grad *g, const hn_resize_axis *a, hn_value *dy, int64_t outer,
+                            int64_t inner) {
+    int64_t times = repeats(a);
+    const int64_t repeated[] = {outer, a->in, times, inner}, flat[] = {outer, a->out};
+    const int64_t rows[] = {outer, a->out, inner}, right[] = {a->out, a->in};
+    const int64_t left[] = {a->in, a->out};
+    hn_tensor *t;
+    if (times > 0) return hn_emit_sum(g, hn_emit_reshape(g, dy, 4, repeated), 1u << 2, false);
+    hn_value *m = hn_emit_table(g, 2, inner == 1 ? right : left, &t);
+    for (int64_t o = 0; m != NULL && o < a->out; o++)
+        for (int64_t k = a->first[o]; k < a->first[o + 1]; k++) {
+            int64_t at = inner == 1 ? o * a->in + a->index[k] : a->index[k] * a->out + o;
+            hn_store_f64(t->dtype, t->data, at, hn_tensor_f64(t, at) + a->weight[k]);
+        }
+    if (inner == 1) return HN_EMIT2(g, "MatMul", hn_emit_reshape(g, dy, 2, flat), m);
+    return HN_EMIT2(g, "MatMul", m, hn_emit_reshape(g, dy, 3, rows));
+}
+
+static hn_value *back(hn_grad *g, const hn_resize *r, hn_value *dy) {
+    int64_t dims[HONE_MAX_RANK];
+    for (int i = 0; i < r->rank; i++) dims[i] = r->axis[i].out;
+    for (int i = r->rank - 1; i >= 0; i--) {
+        int64_t outer = 1, inner = 1;
+        if (r->axis[i].same) continue;
+        for (int d = 0; d < i; d++) outer *= dims[d];
+        for (int d = i + 1; d < r->rank; d++) inner *= dims[d];
+        dims[i] = r->axis[i].in;
+        dy = hn_emit_reshape(g, back_along(g, &r->axis[i], dy, outer, inner), r->rank, dims);
+    }
+    return dy;
+}
+
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], y[HONE_MAX_RANK];
+    const hn_tensor *list[4];
+    int rank = hn_grad_dims(g, hn_grad_in(g, X), x);
+    hn_grad_dims(g, hn_grad_out(g, 0), y);
+    HN_TRY(g->status);
+    for (int i = ROI; i <= SIZES; i++) {
+        list[i] = hn_grad_known(g, i);
+        if (list[i] == NULL && hn_grad_in(g, i) != NULL)
+            return hn_grad_refuse(g, "its sizes are computed", err);
+    }
+    for (int i = 0; i < rank; i++)
+        if (x[i] == 0 || y[i] == 0) { /* nothing is taken from x */
+            hn_grad_give(g, X, hn_emit_filled(g, 0, rank, x));
+            return HONE_OK;
+        }
+    for (int i = 0; i < rank; i++)
+        if (x[i] != y[i] && (double)x[i] * (double)y[i] > 0x1p27)
+            return hn_grad_refuse(g, "the matrix of an axis would be larger than 2^27", err);
+    hn_arena scratch;
+    hn_resize r;
+    hn_arena_init(&scratch, g->graph->model->alloc, HN_MEM_SCRATCH);
+    hone_status status = hn_resize_plan(g->node, rank, x, y, list[ROI], list[SCALES], list[SIZES],
+                                        &scratch, &r, err);
+    if (status == HONE_OK) hn_grad_give(g, X, back(g, &r, g->dy[0]));
+    hn_arena_deinit(&scratch);
+    return status;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("antialias", 0),
     HN_ATTR_OPT("axes", INTS),
@@ -458,4 +533,5 @@ const hn_op_def hn_op_resize = {
     .refuse = refuse,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -1,5 +1,6 @@
 /* ReverseSequence: of each sample the first sequence_lens[sample] steps in reverse order; the rest
  * stays. Time and batch are axes 0 and 1, in either order. */
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
@@ -41,6 +42,17 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Reversed again. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    hn_value *in[] = {g->dy[0], hn_grad_in(g, 1)};
+    hn_node *n = hn_emit_node(g, "", "ReverseSequence", 1, 2, in);
+    hn_emit_copied(g, n, "batch_axis");
+    hn_emit_copied(g, n, "time_axis");
+    hn_grad_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("batch_axis", 1), HN_ATTR_I("time_axis", 0), {0}};
 
 const hn_op_def hn_op_reverse_sequence = {
@@ -50,4 +62,5 @@ const hn_op_def hn_op_reverse_sequence = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

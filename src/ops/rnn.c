@@ -26,6 +26,18 @@ static hone_status rnn_ref(hn_eval *e, hn_error *err) { return run(e, HN_RNN, er
 static hone_status gru_ref(hn_eval *e, hn_error *err) { return run(e, HN_GRU, err); }
 static hone_status lstm_ref(hn_eval *e, hn_error *err) { return run(e, HN_LSTM, err); }
 
+static hone_status rnn_spell(hn_grad *g, hn_value **y, hn_error *err) {
+    return hn_rnn_spell(g, HN_RNN, y, err);
+}
+
+static hone_status gru_spell(hn_grad *g, hn_value **y, hn_error *err) {
+    return hn_rnn_spell(g, HN_GRU, y, err);
+}
+
+static hone_status lstm_spell(hn_grad *g, hn_value **y, hn_error *err) {
+    return hn_rnn_spell(g, HN_LSTM, y, err);
+}
+
 static const hn_attr_def rnn_attrs[] = {HN_RNN_ATTRS, HN_ATTR_I("layout", 0), {0}};
 
 static const hn_attr_def gru_attrs[] = {
@@ -60,6 +72,7 @@ const hn_op_def hn_op_rnn = {
     .weights = &weights,
     .infer = rnn_infer,
     .ref = rnn_ref,
+    .spell = rnn_spell,
     .cost = hn_rnn_cost,
 };
 
@@ -71,6 +84,7 @@ const hn_op_def hn_op_gru = {
     .weights = &weights,
     .infer = gru_infer,
     .ref = gru_ref,
+    .spell = gru_spell,
     .cost = hn_rnn_cost,
 };
 
@@ -88,5 +102,6 @@ const hn_op_def hn_op_lstm = {
                                        .use = use},
     .infer = lstm_infer,
     .ref = lstm_ref,
+    .spell = lstm_spell,
     .cost = hn_rnn_cost,
 };

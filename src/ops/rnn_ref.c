@@ -339,8 +339,8 @@ static hone_status run_direction(layer *l, hn_error *err) {
 /* ---- attributes ---- */
 
 /* Functions take their alpha and beta from the lists in turn; those that have none take none. */
-static hone_status read_activations(const hn_node *n, hn_rnn_kind kind, hn_activation *acts,
-                                    hn_error *err) {
+hone_status hn_rnn_activations(const hn_node *n, hn_rnn_kind kind, hn_activation *acts,
+                               hn_error *err) {
     static const hn_str defaults[][3] = {
         {{"Tanh", 4}}, {{"Sigmoid", 7}, {"Tanh", 4}}, {{"Sigmoid", 7}, {"Tanh", 4}, {"Tanh", 4}}};
     int per = n_activations(kind), wanted = per * n_directions(n), n_alpha, n_beta, params;
@@ -422,7 +422,7 @@ hone_status hn_rnn_ref(hn_eval *e, hn_rnn_kind kind, const hn_rnn_weights *weigh
     l.steps = x->dims[l.batch_first ? 1 : 0];
     l.batch = x->dims[l.batch_first ? 0 : 1];
     hn_activation acts[6];
-    HN_TRY(read_activations(n, kind, acts, err));
+    HN_TRY(hn_rnn_activations(n, kind, acts, err));
     hn_tensor *y = hn_eval_out(e, 0);
     if (y != NULL && y->bytes > 0) memset(y->data, 0, y->bytes);
     if (l.batch == 0 || l.hidden == 0) return HONE_OK;

@@ -30,6 +30,14 @@ void hn_rnn_cost(const hn_infer *c, hn_cost *cost);
 /* Fails with HONE_E_ARG unless a sequence of that length fits into `steps`. */
 hone_status hn_rnn_want_length(int64_t length, int64_t steps, hn_error *err);
 
+/* The functions of its gates, those of a direction after those of the other. */
+struct hn_activation;
+hone_status hn_rnn_activations(const hn_node *n, hn_rnn_kind kind, struct hn_activation *acts,
+                               hn_error *err);
+
+/* The layer as simpler nodes (rnn_spell.c). */
+hone_status hn_rnn_spell(hn_grad *g, hn_rnn_kind kind, hn_value **y, hn_error *err);
+
 typedef struct hn_rnn_weights {
     int64_t hidden; /* H */
     hn_matrix w, r; /* [I, gates * H] and [H, gates * H]; the batch is the direction */

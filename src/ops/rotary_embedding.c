@@ -8,6 +8,7 @@
  * position_ids [samples, positions].
  */
 #include "ops/broadcast.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 enum { X, COS, SIN, POSITIONS };
@@ -170,6 +171,53 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* The angles, [samples, 1, positions, pairs], or where heads are inside, [samples, positions, 1,
+ * pairs]. */
+static hn_value *angles(hn_grad *g, int input, bool inside, int64_t samples, int64_t positions,
+                        int64_t pairs) {
+    const int64_t dims[] = {samples, inside ? positions : 1, inside ? 1 : positions, pairs};
+    hn_value *v = hn_grad_in(g, input), *ids = hn_grad_in(g, POSITIONS);
+    if (ids != NULL) v = HN_EMIT2(g, "Gather", v, ids);
+    return hn_emit_reshape(g, v, 4, dims);
+}
+
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], dim;
+    int rank = hn_grad_dims(g, hn_grad_in(g, X), x);
+    HN_TRY(g->status);
+    bool inside = rank == 3, interleaved = hn_attr_i(g->node, "interleaved") != 0;
+    int64_t heads = inside ? hn_node_attr(g->node, "num_heads")->u.i : x[1];
+    int64_t positions = x[rank - 2], size = inside ? x[2] / heads : x[3];
+    HN_TRY(rotated(g->node, size, &dim, err));
+    int64_t axis1 = inside ? positions : heads, axis2 = inside ? heads : positions;
+    const int64_t whole[] = {x[0], axis1, axis2, size}, half[] = {x[0], axis1, axis2, dim / 2};
+    const int64_t paired[] = {x[0], axis1, axis2, dim / 2, 2},
+                  one[] = {x[0], axis1, axis2, dim / 2, 1};
+    const int64_t turned[] = {x[0], axis1, axis2, dim};
+    hn_value *all = hn_emit_reshape(g, hn_grad_in(g, X), 4, whole), *part[2], *out[3];
+    hn_value *front = dim < size ? hn_emit_slice(g, all, 3, 0, dim) : all;
+    if (interleaved) front = hn_emit_reshape(g, front, 5, paired);
+    for (int i = 0; i < 2; i++) {
+        part[i] = interleaved ? hn_emit_slice(g, front, 4, i, i + 1)
+                              : hn_emit_slice(g, front, 3, i * dim / 2, (i + 1) * dim / 2);
+        if (interleaved) part[i] = hn_emit_reshape(g, part[i], 4, half);
+    }
+    hn_value *c = angles(g, COS, inside, x[0], positions, dim / 2);
+    hn_value *s = angles(g, SIN, inside, x[0], positions, dim / 2);
+    out[0] = HN_TEXT(g, "c * a - d * b", part[0], part[1], c, s);
+    out[1] = HN_TEXT(g, "d * a + c * b", part[0], part[1], c, s);
+    if (interleaved) {
+        for (int i = 0; i < 2; i++) out[i] = hn_emit_reshape(g, out[i], 5, one);
+        out[0] = hn_emit_reshape(g, hn_emit_concat(g, 4, 2, out), 4, turned);
+        out[1] = dim < size ? hn_emit_slice(g, all, 3, dim, size) : NULL;
+    } else {
+        out[2] = dim < size ? hn_emit_slice(g, all, 3, dim, size) : NULL;
+    }
+    int n = (interleaved ? 1 : 2) + (dim < size);
+    y[0] = hn_emit_reshape(g, hn_emit_concat(g, 3, n, out), rank, x);
+    return HONE_OK;
+}
+
 const hn_op_def hn_op_rotary_embedding = {
     .name = "RotaryEmbedding",
     .versions = "23",
@@ -179,4 +227,6 @@ const hn_op_def hn_op_rotary_embedding = {
                                    HN_ATTR_I("rotary_embedding_dim", 0),
                                    {0}},
     .infer = infer,
-    .ref = ref};
+    .ref = ref,
+    .settings = 1 << COS | 1 << SIN,
+    .spell = spell};

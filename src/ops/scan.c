@@ -225,6 +225,7 @@ const hn_op_def hn_op_scan = {
     .sig = "(initial_state_and_scan_inputs:all...) -> (final_state_and_scan_outputs:all...)",
     .attrs = attrs,
     .traits = HN_CONTROL | HN_DYNAMIC,
+    .no_grad = "what it computes lies in a subgraph",
     .infer = infer,
     .ref = ref,
 };

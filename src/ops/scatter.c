@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/grad.h"
 #include "ops/indices.h"
 #include "ops/strided.h"
 
@@ -137,6 +138,85 @@ static hone_status ref_nd(hn_eval *e, hn_error *err) {
     return scatter(e, at, i->n / k, run, err);
 }
 
+/* ---- gradients ---- */
+
+static bool is_nd(const hn_grad *g) { return strcmp(g->node->op_type, "ScatterND") == 0; }
+
+/* The same places of another tensor. */
+static hn_value *gathered(hn_grad *g, hn_value *v) {
+    hn_value *in[] = {v, hn_grad_in(g, INDICES)};
+    if (v == NULL) return NULL;
+    hn_node *n = hn_emit_node(g, "", is_nd(g) ? "GatherND" : "GatherElements", 1, 2, in);
+    if (!is_nd(g)) hn_emit_copied(g, n, "axis");
+    return hn_emitted(n, 0);
+}
+
+static hn_value *scattered(hn_grad *g, hn_value *to, hn_value *updates, const char *how) {
+    hn_value *in[] = {to, hn_grad_in(g, INDICES), updates};
+    if (to == NULL || updates == NULL) return NULL;
+    hn_node *n = hn_emit_node(g, "", g->node->op_type, 1, 3, in);
+    if (!is_nd(g)) hn_emit_copied(g, n, "axis");
+    hn_emit_s(g, n, "reduction", how);
+    return hn_emitted(n, 0);
+}
+
+static hn_value *filled_like(hn_grad *g, double v, hn_value *like) {
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, like, dims);
+    return hn_emit_filled(g, v, rank, dims);
+}
+
+/* An update that a later one to the same place replaced has no gradient: each leaves its number
+ * there, and looks whose it finds. */
+static hn_value *by_replacing(hn_grad *g, hn_value *dy) {
+    int64_t data[HONE_MAX_RANK], update[HONE_MAX_RANK], *number, *nobody;
+    int rank = hn_grad_dims(g, hn_grad_in(g, DATA), data);
+    int n = hn_grad_dims(g, hn_grad_in(g, UPDATES), update);
+    hn_value *own = hn_emit_indices(g, n, update, &number);
+    hn_value *none = hn_emit_indices(g, rank, data, &nobody);
+    if (own == NULL || none == NULL) return NULL;
+    for (int64_t i = 0; i < own->constant->n; i++) number[i] = i;
+    memset(nobody, 0, none->constant->bytes);
+    hn_value *last = gathered(g, scattered(g, none, own, "none"));
+    return HN_EMIT2(g, "Mul", gathered(g, dy), hn_emit_cast(g, HN_EMIT2(g, "Equal", last, own)));
+}
+
+/* The product of all others at an update's place: that of all over itself, or where it is 0, that
+ * of all but zeros if there is no other. */
+static hn_value *by_product(hn_grad *g, hn_value *dy) {
+    hn_value *x = hn_grad_in(g, DATA), *u = hn_grad_in(g, UPDATES);
+    hn_value *zero = HN_TEXT(g, "Where(a == 0, 1, 0)", u), *safe = HN_TEXT(g, "a + b", u, zero);
+    hn_value *rest = gathered(g, scattered(g, x, safe, "mul"));
+    hn_value *zeros = gathered(g, scattered(g, filled_like(g, 0, x), zero, "add"));
+    hn_value *others = HN_TEXT(g, "Where(a > 1, 0, Where(a == b, c, 0))", zeros, zero, rest);
+    return HN_TEXT(g, "a * b / c", gathered(g, dy), others, safe);
+}
+
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    hn_value *x = hn_grad_in(g, DATA), *u = hn_grad_in(g, UPDATES), *y = hn_grad_out(g, 0);
+    hn_value *dy = g->dy[0];
+    reduction r = reduction_of(g->node);
+    if (r == MAX || r == MIN) { /* equal ones share */
+        hn_value *hit_x = hn_emit_cast(g, HN_EMIT2(g, "Equal", x, y));
+        hn_value *hit_u = hn_emit_cast(g, HN_EMIT2(g, "Equal", u, gathered(g, y)));
+        hn_value *share = HN_EMIT2(g, "Div", dy, scattered(g, hit_x, hit_u, "add"));
+        hn_grad_give(g, DATA, HN_EMIT2(g, "Mul", share, hit_x));
+        hn_grad_give(g, UPDATES, HN_EMIT2(g, "Mul", gathered(g, share), hit_u));
+        return HONE_OK;
+    }
+    if (hn_grad_wants(g, DATA))
+        g->dx[DATA] = r == ADD ? dy
+                      : r == NONE
+                          ? scattered(g, dy, filled_like(g, 0, u), "none")
+                          : HN_EMIT2(g, "Mul", dy, scattered(g, filled_like(g, 1, x), u, "mul"));
+    if (hn_grad_wants(g, UPDATES))
+        g->dx[UPDATES] = r == ADD    ? gathered(g, dy)
+                         : r == NONE ? by_replacing(g, dy)
+                                     : by_product(g, dy);
+    return HONE_OK;
+}
+
 #define REDUCTION HN_ATTR_S("reduction", "none", "none add mul max min")
 
 static const hn_attr_def elements_attrs[] = {HN_ATTR_I("axis", 0), REDUCTION, {0}};
@@ -148,6 +228,7 @@ const hn_op_def hn_op_scatter_elements = {
     .attrs = elements_attrs,
     .infer = infer_elements,
     .ref = ref_elements,
+    .grad = grad,
 };
 
 static const hn_attr_def nd_attrs[] = {REDUCTION, {0}};
@@ -159,4 +240,5 @@ const hn_op_def hn_op_scatter_nd = {
     .attrs = nd_attrs,
     .infer = infer_nd,
     .ref = ref_nd,
+    .grad = grad,
 };

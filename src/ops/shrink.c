@@ -56,4 +56,5 @@ const hn_op_def hn_op_shrink = {
     .sig = "(input:T) -> (output:T); T: ieee int",
     .attrs = (const hn_attr_def[]){HN_ATTR_F("bias", 0), HN_ATTR_F("lambd", 0.5f), {0}},
     .infer = hn_infer_same,
-    .ref = ref};
+    .ref = ref,
+    .derivative = "(a < -$lambd) + (a > $lambd)"};

@@ -3,6 +3,7 @@
  * / 2], of a real signal. */
 #include "ops/axes.h"
 #include "ops/fft_ref.h"
+#include "ops/grad.h"
 
 enum { SIGNAL, STEP, WINDOW, LENGTH };
 
@@ -117,6 +118,37 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Frames are a Gather of samples; then the window, and the transform of each. */
+static hone_status spell(hn_grad *g, hn_value **y, hn_error *err) {
+    int64_t x[HONE_MAX_RANK], window[HONE_MAX_RANK], out[HONE_MAX_RANK], step, *at;
+    int64_t length = 0;
+    hn_grad_dims(g, hn_grad_in(g, SIGNAL), x);
+    hn_grad_dims(g, hn_grad_out(g, 0), out);
+    if (hn_grad_in(g, WINDOW) != NULL) hn_grad_dims(g, hn_grad_in(g, WINDOW), window);
+    HN_TRY(g->status);
+    if (hn_grad_ints(g, STEP, &step, 1) != 1) return hn_grad_refuse(g, "its step is computed", err);
+    if (hn_grad_in(g, WINDOW) != NULL)
+        length = window[0];
+    else if (hn_grad_in(g, LENGTH) == NULL)
+        length = x[1];
+    else if (hn_grad_ints(g, LENGTH, &length, 1) != 1)
+        return hn_grad_refuse(g, "the length of its frames is computed", err);
+    const int64_t frames[] = {out[1], length}, column[] = {length, 1};
+    hn_value *in[] = {hn_grad_in(g, SIGNAL), hn_emit_indices(g, 2, frames, &at)};
+    if (in[1] == NULL) return HONE_OK;
+    for (int64_t i = 0; i < out[1] * length; i++) at[i] = i / length * step + i % length;
+    hn_node *gather = hn_emit_node(g, "", "Gather", 1, 2, in);
+    hn_emit_i(g, gather, "axis", 1);
+    hn_value *v = hn_emitted(gather, 0);
+    if (hn_grad_in(g, WINDOW) != NULL)
+        v = HN_EMIT2(g, "Mul", v, hn_emit_reshape(g, hn_grad_in(g, WINDOW), 2, column));
+    if (v == NULL) return HONE_OK;
+    hn_node *dft = hn_emit_node(g, "", "DFT", 1, 1, &v);
+    hn_emit_i(g, dft, "onesided", hn_attr_i(g->node, "onesided"));
+    y[0] = hn_emitted(dft, 0);
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("onesided", 1), {0}};
 
 const hn_op_def hn_op_stft = {
@@ -128,4 +160,6 @@ const hn_op_def hn_op_stft = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .settings = 1 << WINDOW,
+    .spell = spell,
 };

@@ -45,4 +45,7 @@ const hn_op_def hn_op_swiglu = {.name = "SwiGLU",
                                 .sig = "(A:T, B:T) -> (Y:T); T: float",
                                 .attrs = (const hn_attr_def[]){HN_ATTR_F("alpha", 1), {0}},
                                 .infer = infer,
-                                .ref = ref};
+                                .ref = ref,
+                                .derivative =
+                                    "b * Sigmoid($alpha * a) * (1 + $alpha * a * (1 - "
+                                    "Sigmoid($alpha * a))); a * Sigmoid($alpha * a)"};

@@ -1,5 +1,6 @@
 /* TensorScatter: a cache [batch, .., length, ..] with `update` written into it along `axis`, for
  * each sample from its own write index on; circular mode wraps around at the end. */
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 enum { PAST, UPDATE, WRITE };
@@ -50,6 +51,46 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Where element k of each sample's update lies along the axis, in the update's shape. */
+static hn_value *places(hn_grad *g, int rank, const int64_t *update, int axis, int64_t length) {
+    int64_t along[HONE_MAX_RANK], samples[HONE_MAX_RANK], *k;
+    for (int i = 0; i < rank; i++) along[i] = samples[i] = 1;
+    along[axis] = update[axis];
+    samples[0] = update[0];
+    hn_value *at = hn_emit_indices(g, rank, along, &k), *first = hn_grad_in(g, WRITE);
+    if (at == NULL) return NULL;
+    for (int64_t i = 0; i < update[axis]; i++) k[i] = i;
+    if (first != NULL) {
+        at = HN_EMIT2(g, "Add", at, hn_emit_reshape(g, first, rank, samples));
+        at = HN_EMIT2(g, "Mod", at, hn_emit_ints(g, &length, 1));
+    }
+    return hn_emit_expanded(g, at, rank, update);
+}
+
+static hone_status grad(hn_grad *g, hn_error *err) {
+    int64_t past[HONE_MAX_RANK], update[HONE_MAX_RANK], axis = hn_attr_i(g->node, "axis");
+    int rank = hn_grad_dims(g, hn_grad_in(g, PAST), past);
+    hn_grad_dims(g, hn_grad_in(g, UPDATE), update);
+    HN_TRY(g->status);
+    HN_TRY(hn_want_axis(&axis, rank, err));
+    if (hn_grad_wants(g, PAST)) { /* what is overwritten is lost */
+        hn_value *in[] = {g->dy[0], hn_emit_filled(g, 0, rank, update), hn_grad_in(g, WRITE)};
+        if (in[1] == NULL) return HONE_OK;
+        hn_node *n = hn_emit_node(g, "", "TensorScatter", 1, 3, in);
+        hn_emit_copied(g, n, "axis");
+        hn_emit_copied(g, n, "mode");
+        g->dx[PAST] = hn_emitted(n, 0);
+    }
+    if (hn_grad_wants(g, UPDATE)) {
+        hn_value *in[] = {g->dy[0], places(g, rank, update, (int)axis, past[axis])};
+        if (in[1] == NULL) return HONE_OK;
+        hn_node *n = hn_emit_node(g, "", "GatherElements", 1, 2, in);
+        hn_emit_i(g, n, "axis", axis);
+        g->dx[UPDATE] = hn_emitted(n, 0);
+    }
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("axis", -2), HN_ATTR_S("mode", "linear", "linear circular"), {0}};
 
@@ -62,4 +103,5 @@ const hn_op_def hn_op_tensor_scatter = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -2,6 +2,7 @@
  * ones the first come first. NaN counts as greater than every number. x is [outer, size, inner].
  * The order is given whatever `sorted` says: "undefined" allows it. */
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/order.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
@@ -60,6 +61,28 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* Each value goes back to where it was, by the indices, which are found anew if the node does not
+ * give them. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    static const char *const names[] = {"axis", "largest", "sorted"};
+    (void)err;
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, hn_grad_in(g, 0), dims);
+    hn_value *indices = hn_grad_out(g, 1), *from[] = {hn_grad_in(g, 0), hn_grad_in(g, 1)};
+    if (g->dy[0] == NULL) return HONE_OK;
+    if (indices == NULL) {
+        hn_node *top = hn_emit_node(g, "", "TopK", 2, 2, from);
+        for (int i = 0; i < 3; i++) hn_emit_copied(g, top, names[i]);
+        indices = hn_emitted(top, 1);
+    }
+    hn_value *in[] = {hn_emit_filled(g, 0, rank, dims), indices, g->dy[0]};
+    if (in[0] == NULL || in[1] == NULL) return HONE_OK;
+    hn_node *n = hn_emit_node(g, "", "ScatterElements", 1, 3, in);
+    hn_emit_i(g, n, "axis", hn_attr_i(g->node, "axis"));
+    hn_grad_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {
     HN_ATTR_I("axis", -1), HN_ATTR_I("largest", 1), HN_ATTR_I("sorted", 1), {0}};
 
@@ -70,4 +93,5 @@ const hn_op_def hn_op_top_k = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

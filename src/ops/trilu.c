@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/axes.h"
+#include "ops/grad.h"
 #include "ops/strided.h"
 
 static hone_status infer(hn_infer *c, hn_error *err) {
@@ -33,6 +34,16 @@ static hone_status ref(hn_eval *e, hn_error *err) {
     return HONE_OK;
 }
 
+/* What is kept of x is kept of its gradient. */
+static hone_status grad(hn_grad *g, hn_error *err) {
+    (void)err;
+    hn_value *in[] = {g->dy[0], hn_grad_in(g, 1)};
+    hn_node *n = hn_emit_node(g, "", "Trilu", 1, 2, in);
+    hn_emit_copied(g, n, "upper");
+    hn_grad_give(g, 0, hn_emitted(n, 0));
+    return HONE_OK;
+}
+
 static const hn_attr_def attrs[] = {HN_ATTR_I("upper", 1), {0}};
 
 const hn_op_def hn_op_trilu = {
@@ -42,4 +53,5 @@ const hn_op_def hn_op_trilu = {
     .attrs = attrs,
     .infer = infer,
     .ref = ref,
+    .grad = grad,
 };

@@ -213,7 +213,7 @@ UNARY(erf, "Erf", "9 13", IO "float", D("1.1283791670955126 * Exp(-(a * a))"), F
 UNARY(exp, "Exp", "1 6 13", IO "float", D("y"), F(exp),
       TABLE(exp))
 UNARY(floor, "Floor", "1 6 13", XY "float", D("0"), F(floor))
-UNARY(hard_sigmoid, "HardSigmoid", "1 6 22", XY "float", D("$alpha * (y > 0) * (y < 1)"),
+UNARY(hard_sigmoid, "HardSigmoid", "1 6 22", XY "float", D("$alpha * ((1 - y) * y > 0)"),
       G(hard_sigmoid, .a = "alpha", .b = "beta"),
       ATTRS(HN_ATTR_F("alpha", 0.2f), HN_ATTR_F("beta", 0.5f)),
       TABLE(hard_sigmoid), .traits = HN_ACTIVATION, .most = 1)

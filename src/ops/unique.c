@@ -129,6 +129,7 @@ const hn_op_def hn_op_unique = {
     .sig = "(X:T) -> (Y:T, indices:s64?, inverse_indices:s64?, counts:s64?); T: tensor",
     .attrs = attrs,
     .traits = HN_DYNAMIC,
+    .no_grad = "how many numbers it gives depends on their values",
     .infer = infer,
     .ref = ref,
 };

@@ -224,15 +224,29 @@ static bool rescale(const weights *w, const double *scale, dequantized *d) {
     return true;
 }
 
-static bool resign(const weights *w, const double *scale, dequantized *d) {
-    int64_t lo = w->w->dtype == HONE_DTYPE_S8 ? -128 : 0;
-    for (int64_t i = 0; i < w->w->n; i++) {
-        int64_t k = channel_of(w, i), q = hn_tensor_s64(w->w, i);
-        int64_t zero = d->zero != NULL ? hn_tensor_s64(d->zero, k) : 0;
-        if (scale[k] == 0) q = zero;
-        if (scale[k] < 0) q = 2 * zero - q;
+/* Codes of one channel: those of a negative factor change their sign. Bytes, as nearly all are, of a
+ * positive one are copied. */
+static bool resign_run(const hn_tensor *from, int64_t at, int64_t n, double scale, int64_t zero,
+                       hn_tensor *to) {
+    bool bytes = from->dtype == HONE_DTYPE_S8 || from->dtype == HONE_DTYPE_U8;
+    int64_t lo = from->dtype == HONE_DTYPE_S8 ? -128 : 0;
+    if (bytes && scale > 0) {
+        memcpy((char *)to->data + at, (const char *)from->data + at, (size_t)n);
+        return true;
+    }
+    for (int64_t i = at; i < at + n; i++) {
+        int64_t q = scale == 0 ? zero : hn_tensor_s64(from, i);
+        if (scale < 0) q = 2 * zero - q;
         if (q < lo || q > lo + 255) return false;
-        hn_store_f64(w->w->dtype, d->q->data, i, (double)q);
+        hn_store_f64(to->dtype, to->data, i, (double)q);
+    }
+    return true;
+}
+
+static bool resign(const weights *w, const double *scale, dequantized *d) {
+    for (int64_t i = 0; i < w->w->n; i += w->inner) {
+        int64_t k = channel_of(w, i), zero = d->zero != NULL ? hn_tensor_s64(d->zero, k) : 0;
+        if (!resign_run(w->w, i, w->inner, scale[k], zero, d->q)) return false;
     }
     return true;
 }
