@@ -329,7 +329,9 @@ void bench_hint(const job *j) {
         }
     }
     if (j->chosen >= 0 || has(j->a, "--json") || has(j->a, "--csv")) return;
-    bool amx = strcmp(j->machine->isa, "amx") == 0 && strcmp(last->isa, "amx") == 0;
+    const char *isa = last->isa; /* has it products of bf16? */
+    bool bf16 = strcmp(j->machine->isa, isa) == 0 &&
+                (strcmp(isa, "amx") == 0 || strcmp(isa, "neoni8mm") == 0);
     int cores = last->threads * (int)j->configs[0].streams;
     line("%s", "");
     if (by_threads > 0 && by_threads < 1.3 && j->configs[0].streams == 1)
@@ -340,7 +342,7 @@ void bench_hint(const job *j) {
     else if (cores < j->machine->threads)
         line("next: --threads-search, as %d of %d cores %s used", cores, j->machine->threads,
              cores > 1 ? "are" : "is");
-    else if (amx && strcmp(last->precision, "f32") == 0 && !has(j->a, "--precision"))
+    else if (bf16 && strcmp(last->precision, "f32") == 0 && !has(j->a, "--precision"))
         line("next: --precision f32,bf16, as this CPU multiplies bf16 faster");
     else
         line("next: hone profile %s, to see where the time goes", model);

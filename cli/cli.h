@@ -192,6 +192,7 @@ const char *model_path(const char *word);
 void name_standard_input(char *text);
 /* The model that is the first argument; --no-mmap. */
 hone_status load_model(const args *a, hone_model **m, hone_error *err);
+hone_status load_model_at(const args *a, const char *path, hone_model **m, hone_error *err);
 /* All of a file, to be freed in any case; false after saying what is wrong. */
 bool read_text(const char *path, char **text);
 /* --threads, --isa and --precision unless they are lists, --layer-precision, --reserve-cores,

@@ -58,7 +58,10 @@ static void print_table(const args *a, const choice *c) {
     }
     table_print(t);
     line("%s", "");
-    for (size_t i = 0; a->n > 0 && i < c->n; i++) line("%s%s", c->ops[i].name, c->ops[i].signature);
+    for (size_t i = 0; a->n > 0 && i < c->n; i++) {
+        line("%s%s", c->ops[i].name, c->ops[i].signature);
+        if (c->ops[i].no_gradient != NULL) line("no gradient: %s", c->ops[i].no_gradient);
+    }
     if (a->n > 0) return;
     line("%zu operators. A model with any other can be read and saved, but not run.", c->n);
     line("kept   read and saved            infer  shapes are inferred before running");

@@ -214,11 +214,15 @@ void name_standard_input(char *text) {
     memmove(at + sizeof name - 1, at + n, strlen(at + n) + 1);
 }
 
-hone_status load_model(const args *a, hone_model **m, hone_error *err) {
+hone_status load_model_at(const args *a, const char *path, hone_model **m, hone_error *err) {
     hone_load_options o;
     hone_load_options_init(&o);
     o.no_mmap = has(a, "--no-mmap");
-    return hone_model_load(m, model_path(a->argument[0]), &o, err);
+    return hone_model_load(m, model_path(path), &o, err);
+}
+
+hone_status load_model(const args *a, hone_model **m, hone_error *err) {
+    return load_model_at(a, a->argument[0], m, err);
 }
 
 /* Whether the option takes a list in this verb. */

@@ -10,6 +10,12 @@ typedef struct sizes {
     int64_t file_bytes, params_bytes;
 } sizes;
 
+/* What became of an epoch of --qat. */
+typedef struct epoch_line {
+    int64_t epoch;
+    double loss, rate, val;
+} epoch_line;
+
 typedef struct job {
     const args *a;
     const char *output, *spec;
@@ -17,10 +23,17 @@ typedef struct job {
     hone_quantize_options o;
     hone_session_options run;
     hone_layer_rule rules[MOST_OPTIONS];
+    hone_qat_options qat;
+    bool trains; /* a model is trained, by --qat or by a recipe */
+    char metric[64];
+    bool share;
+    double float_val, before_val; /* of --val: the float model, and before training */
+    size_t n_lines;
+    epoch_line *lines;
     progress bar;
     sizes before, after;
     hone_model *model, *made;
-    hone_dataset *data;
+    hone_dataset *data, *val;
     hone_quantization *report;
     bool refused;              /* no choice of types is within limits, or nothing can be changed */
     hone_comparison *compared; /* with the model as it was; NULL: they were not */
@@ -139,12 +152,45 @@ static bool read_numbers(job *j) {
            dtype_of(a, "--activations", &j->o.activations);
 }
 
+/* --qat and how it is done. */
+static bool read_training(job *j) {
+    static const char *const others[] = {
+        "--epochs",       "--batch",     "--optimizer", "--lr",          "--schedule", "--augment",
+        "--weight-decay", "--by-labels", "--bit-steps", "--temperature", "--val"};
+    const args *a = j->a;
+    hone_qat_options *q = &j->qat;
+    hone_qat_options_init(q);
+    if (!has(a, "--qat")) {
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            if (has(a, others[i])) {
+                complain("%s is for training, which --qat asks for", others[i]);
+                return false;
+            }
+        return true;
+    }
+    if (j->spec == NULL) {
+        complain("--qat wants --data KIND:PATH, samples to train on");
+        return false;
+    }
+    if (value_of(a, "--optimizer") != NULL) q->optimizer = value_of(a, "--optimizer");
+    if (value_of(a, "--schedule") != NULL) q->schedule = value_of(a, "--schedule");
+    q->augment = value_of(a, "--augment");
+    q->bits = value_of(a, "--bit-steps");
+    q->labels = has(a, "--by-labels");
+    j->o.qat = q;
+    return number_of(a, "--epochs", 1, 1000000, &q->epochs) &&
+           number_of(a, "--batch", 1, 1000000, &q->batch) &&
+           real_of(a, "--lr", 1e-12, 1e6, &q->rate) &&
+           real_of(a, "--weight-decay", 0, 1e3, &q->decay) &&
+           real_of(a, "--temperature", 0.01, 100, &q->temperature);
+}
+
 /* A recipe says all that is done: options say where and how. */
 static bool goes_with_recipe(const char *option) {
     static const char *const those[] = {
-        "--recipe",     "--output", "--data",       "--load-ranges", "--save-ranges",
-        "--threads",    "--isa",    "--no-mmap",    "--json",        "--report",
-        "--max-memory", "--quiet",  "--time-limit", "--verbose",
+        "--recipe", "--output",     "--data",  "--load-ranges", "--save-ranges",
+        "--val",    "--threads",    "--isa",   "--no-mmap",     "--json",
+        "--report", "--max-memory", "--quiet", "--time-limit",  "--verbose",
     };
     bool is = false;
     for (size_t i = 0; i < sizeof those / sizeof *those; i++) is |= !strcmp(those[i], option);
@@ -170,8 +216,11 @@ static bool read_options(job *j) {
     j->spec = value_of(a, "--data");
     j->o.load_ranges = value_of(a, "--load-ranges");
     j->o.save_ranges = value_of(a, "--save-ranges");
-    if (has(a, "--recipe")) return read_recipe(j);
-    if (!read_numbers(j)) return false;
+    if (has(a, "--recipe")) {
+        hone_qat_options_init(&j->qat);
+        return read_recipe(j);
+    }
+    if (!read_training(j) || !read_numbers(j)) return false;
     j->o.simulate = has(a, "--simulate");
     if (has(a, "--type"))
         j->o.type = value_of(a, "--type");
@@ -387,6 +436,40 @@ static void print_text(const job *w) {
 
 /* ---- the whole ---- */
 
+static void print_score(const job *j, const char *what, double score) {
+    line(j->share ? "%s  %s %.2f%%" : "%s  %s %.6g", what, j->metric,
+         j->share ? 100 * score : score);
+}
+
+static bool tell_epoch(void *ctx, int64_t epoch, int64_t epochs, double loss, double rate,
+                       double score, const char *metric, bool share) {
+    job *j = ctx;
+    progress_end(&j->bar);
+    j->bar.what = NULL;
+    j->trains = true;
+    snprintf(j->metric, sizeof j->metric, "%s", metric != NULL ? metric : "");
+    j->share = share;
+    if (epoch < 0) j->float_val = score;
+    if (epoch == 0) j->before_val = score;
+    if (epoch > 0) {
+        j->lines = must(realloc(j->lines, (j->n_lines + 1) * sizeof *j->lines));
+        j->lines[j->n_lines++] = (epoch_line){epoch, loss, rate, score};
+    }
+    if (has(j->a, "--json") || has(j->a, "--quiet")) return not_interrupted(NULL);
+    char head[100];
+    int width = epochs > 9 ? 2 : 1;
+    snprintf(head, sizeof head, "epoch %*lld/%lld  loss %.4f  lr %.3g", width, (long long)epoch,
+             (long long)epochs, loss, rate);
+    if (epoch <= 0)
+        print_score(j, epoch < 0 ? "floats" : "before training", score);
+    else if (metric != NULL)
+        print_score(j, head, score);
+    else
+        line("%s", head);
+    fflush(stdout);
+    return not_interrupted(NULL);
+}
+
 static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
     job *j = ctx;
     if (j->bar.what == NULL || strcmp(j->bar.what, what) != 0) {
@@ -447,6 +530,7 @@ static hone_status make(job *j, hone_error *err) {
     o.save_ranges = j->o.save_ranges;
     o.progress = tell;
     o.progress_ctx = j;
+    o.qat = &j->qat;
     return hone_model_transform(&j->made, j->model, j->recipe, j->data, &o, &j->report, err);
 }
 
@@ -454,6 +538,11 @@ static hone_status quantize(job *j, hone_error *err) {
     hone_status status = load_model(j->a, &j->model, err);
     if (status == HONE_OK) status = measure(j->model, &j->before, err);
     if (status == HONE_OK && j->spec != NULL) status = hone_dataset_open(&j->data, j->spec, err);
+    if (status == HONE_OK && has(j->a, "--val"))
+        status = hone_dataset_open(&j->val, value_of(j->a, "--val"), err);
+    j->qat.val = j->val;
+    j->qat.epoch = tell_epoch;
+    j->qat.epoch_ctx = j;
     j->o.run = &j->run;
     j->o.progress = tell;
     j->o.progress_ctx = j;
@@ -464,8 +553,16 @@ static hone_status quantize(job *j, hone_error *err) {
     return status == HONE_OK ? measure(j->made, &j->after, err) : status;
 }
 
+/* Of a share more is better; of other metrics it is not known here. */
+static void note_no_gain(const job *j) {
+    bool gained = !j->share || isnan(j->before_val);
+    for (size_t i = 0; i < j->n_lines; i++) gained |= j->lines[i].val > j->before_val;
+    if (j->n_lines > 0 && !gained && !has(j->a, "--quiet"))
+        note("no epoch was better than the model before training, which is what was written");
+}
+
 static exit_code run(const args *a) {
-    job j = {.a = a};
+    job j = {.a = a, .float_val = NAN, .before_val = NAN};
     hone_error err;
     if (!read_options(&j)) return EXIT_USAGE;
     if (has(a, "--recipe") && !read_text(value_of(a, "--recipe"), &j.recipe)) return EXIT_INPUT;
@@ -480,6 +577,7 @@ static exit_code run(const args *a) {
             complain("warning: %s", j.report->warnings[i]);
         compare(&j);
         if (!has(a, "--json")) print_text(&j);
+        note_no_gain(&j);
         code = write_results(&j);
     }
     hone_comparison_destroy(j.compared);
@@ -487,6 +585,8 @@ static exit_code run(const args *a) {
     hone_model_destroy(j.made);
     hone_model_destroy(j.model);
     hone_dataset_destroy(j.data);
+    hone_dataset_destroy(j.val);
+    free(j.lines);
     free(j.recipe);
     return code;
 }
@@ -504,8 +604,8 @@ static bool names_a_table(const option_def *d, const char *value) {
 static const option_def options[] = {
     {"--output", 'o', "FILE", "write the result here: the quantized model", false, NULL},
     {"--type", 0, "TYPE",
-     "type of layers: int8 (default), int8-dynamic, int8-weights, int4, int4-dynamic, w4a8, f16, "
-     "bf16, f32",
+     "type of layers: int8 (default), int8-dynamic, int8-weights, int4, int4-dynamic, w4a8, w4a4, "
+     "w2a8, f16, bf16, f32",
      false, NULL},
     {"--data", 'd', "SPEC", "samples to use: what the model will see, KIND:PATH[,key=value...]",
      false, NULL},
@@ -551,6 +651,25 @@ static const option_def options[] = {
     {"--load-ranges", 0, "FILE", "read the ranges from this table instead of finding them", false,
      "--ranges"},
     {"--save-ranges", 0, "FILE", "write the ranges that were found", false, NULL},
+    {"--qat", 0, NULL, "train weights and scales on --data in the types they will have", false,
+     NULL},
+    {"--val", 0, "SPEC", "samples to judge by after each epoch, with --qat", false, NULL},
+    {"--epochs", 0, "N", "how often to go through the data, with --qat (default: 10)", false, NULL},
+    {"--batch", 'b', "N", "samples per run, with --qat (default: 64)", false, NULL},
+    {"--lr", 0, "R", "highest learning rate, with --qat (default: 0.002, of sgd 0.01)", false,
+     NULL},
+    {"--optimizer", 0, "NAME", "adam (default), adamw or sgd, with --qat", false, NULL},
+    {"--schedule", 0, "NAME", "of the rate: cosine (default), constant, one-cycle or step", false,
+     NULL},
+    {"--weight-decay", 0, "W", "of weights, with --qat (default: 0)", false, NULL},
+    {"--augment", 0, "LIST", "change samples: flip:crop=4:cutout=8:noise=0.1, with --qat", false,
+     NULL},
+    {"--bit-steps", 0, "BITS,...", "bits to train in one after the other, with --qat: 8,6,4", false,
+     NULL},
+    {"--by-labels", 0, NULL, "train by labels or targets, not by what the float model answers",
+     false, NULL},
+    {"--temperature", 0, "T", "divide scores by it before they are compared (default: 3)", false,
+     NULL},
     {"--recipe", 0, "FILE", "do again what a recipe says, without measuring", false, NULL},
     OPTION_SEED,
     OPTION_THREADS,

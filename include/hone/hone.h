@@ -467,7 +467,7 @@ typedef struct hone_session_options {
      *   "auto"         For quantized models: before the first run of a shape, measures each part in
      *                  int8 and in f32 and keeps the faster (hone_session_choice). For other models
      *                  the same as NULL.
-     * "f32-relaxed" and "bf16" are faster on CPUs with AMX and the same as "f32" on others. */
+     * "f32-relaxed" and "bf16" are faster with AMX, "bf16" with BFMMLA; elsewhere they are "f32". */
     const char *precision;
     /* Kernels that are preferred to all others, whatever was measured: "conv_f32=amx6,copy=ref", or
      * NULL. Where a kernel cannot serve a step, the usual choice is made and the log gets a
@@ -986,6 +986,34 @@ typedef struct hone_layer_rule {
     const char *pattern, *type;
 } hone_layer_rule;
 
+/* Quantization-aware training: weights and scales are trained with the numbers rounded as they will
+ * be in the file. */
+typedef struct hone_qat_options {
+    uint32_t size;
+    int64_t epochs;        /* default: 10 */
+    int64_t batch;         /* samples of a step; default: 64 */
+    const char *optimizer; /* as in hone_train_options; default: "adam" */
+    const char *schedule;  /* likewise; default: "cosine" */
+    double rate;           /* the highest learning rate; 0: 0.002, of sgd 0.01 */
+    double decay;          /* of weights; default: 0 */
+    const char *augment;   /* as in hone_train_options; NULL: none */
+    const char *bits;      /* "8,6,4": train in 8 bits first, then in 6, then in 4, where layers
+                            * have as few; NULL: in the bits of the types all the time */
+    bool labels;           /* train by labels or targets; else by what the float model answers, and
+                            * the samples need no labels */
+    double temperature;    /* that scores are divided by before they are compared; default: 3 */
+    hone_dataset *val;     /* samples to judge by before training and after each epoch; the best is
+                            * then kept, else the last; or NULL */
+    /* Called with epoch -1 for the float model and 0 for the quantized one before training, if val
+     * is given, then after each epoch. score is that of the model as it would be written, by
+     * `metric`, whether that is a share or not; NaN and NULL without val. loss and rate are NaN
+     * before training. Returning false ends the call with HONE_E_LIMIT. May be NULL. */
+    bool (*epoch)(void *ctx, int64_t epoch, int64_t epochs, double loss, double rate, double score,
+                  const char *metric, bool is_share);
+    void *epoch_ctx;
+} hone_qat_options;
+HONE_INLINE void hone_qat_options_init(hone_qat_options *o);
+
 typedef struct hone_quantize_options {
     uint32_t size;
     const char *type; /* of layers that no rule matches; default: "int8" */
@@ -1033,8 +1061,8 @@ typedef struct hone_quantize_options {
      * would answer, also where there is no type or runtime for it. For layers of type "int8",
      * "int8-weights" and "int4". */
     bool simulate;
-    int activation_bits; /* 2 to 16, of layers whose activations have fixed ranges; fewer than their
-                            type has only with simulate; 0: as the type says */
+    int activation_bits; /* 2 to 16, of layers whose activations have fixed ranges, stored in u8 or
+                            u16; 0: as the type says */
     /* With `mix`, how the error of a type is found. "measured": hone quantizes one layer at a time
      * and runs the model. "estimated": from the error of the layer's own outputs, in one pass over
      * the samples. NULL: measured, unless that takes more than 256 models. */
@@ -1044,6 +1072,7 @@ typedef struct hone_quantize_options {
      * products of bytes (AVX2, or AVX-512 without VNNI) multiply them faster, and runtimes whose
      * sums of two products saturate there stay exact. */
     bool reduce_range;
+    const hone_qat_options *qat; /* train in the types before they are written; NULL: do not */
 } hone_quantize_options;
 HONE_INLINE void hone_quantize_options_init(hone_quantize_options *o);
 
@@ -1176,6 +1205,7 @@ typedef struct hone_transform_options {
     /* As in hone_quantize_options. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
+    const hone_qat_options *qat; /* of which val and epoch count, if the recipe trains; or NULL */
 } hone_transform_options;
 HONE_INLINE void hone_transform_options_init(hone_transform_options *o);
 
@@ -1202,6 +1232,7 @@ typedef struct hone_op_info {
     bool differentiates;       /* it has a gradient */
     bool fast;                 /* it has a kernel of its own */
     bool int8;                 /* it can be computed in integers */
+    const char *no_gradient;   /* why it has no gradient; NULL: it has one */
 } hone_op_info;
 HONE_API size_t hone_n_ops(void);
 HONE_INLINE hone_status hone_op(size_t i, hone_op_info *out, hone_error *err);
@@ -1578,8 +1609,8 @@ HONE_API void hone_optimization_destroy(hone_optimization *optimization);
 
 typedef struct hone_train_options {
     uint32_t size;
-    const char *loss;      /* "cross-entropy", "bce", "mse", "l1", "huber"; NULL: cross-entropy by
-                            * labels, mse by targets */
+    const char *loss;      /* "cross-entropy", "bce", "mse", "l1", "huber", "kl", "cosine"; NULL:
+                            * cross-entropy by labels, mse by targets */
     const char *optimizer; /* "adam" (the default), "adamw", "sgd" */
     const char *schedule;  /* of the learning rate: "constant" (the default), "cosine", "one-cycle",
                             * "step" */
@@ -1595,9 +1626,30 @@ typedef struct hone_train_options {
     int64_t epochs;      /* default: 10 */
     uint64_t seed;       /* of the order of the samples and of augmentation; default: 1 */
     const char *augment; /* changes to samples, in order: "flip:crop=4:cutout=8"; NULL: none */
-    const char *freeze;  /* patterns of parameters that stay as they are, separated by commas */
-    bool freeze_statistics;              /* BatchNormalization goes by the statistics in the file */
+    int readers; /* threads that read and augment samples ahead; 0: none; -1 (the default): as many
+                  * as there are cores beside the session's threads, at least 1 and at most 4 */
+    const char *freeze;     /* patterns of parameters that stay as they are, separated by commas */
+    bool freeze_statistics; /* BatchNormalization goes by the statistics in the file */
     const hone_session_options *session; /* threads, instruction set, precision; NULL: defaults */
+    const char *class_weights; /* cross-entropy: what each class counts, "1,2.5,1"; "balanced": the
+                                * rarer the more; NULL: all the same */
+    const char *rates;         /* factors of the rate by patterns of names, the first that matches:
+                                * "classifier*=1,*=0.1"; NULL: all 1 */
+    double clip;               /* all gradients together are shortened to this length; 0: not */
+    double average;            /* the model gets averages of its parameters over steps, which keep
+                                * this share of what they were in each; 0: the parameters */
+    /* Distillation: the model, a student, learns from what other models answer to the same samples.
+     * By default there are none. Data needs no labels then. */
+    size_t n_teachers;
+    hone_model *const *teachers;
+    const char *teacher_shares; /* one for each: its weight, and the classes it is asked about:
+                                 * "1,2@0-4,1@5-9"; NULL: the mean of all */
+    double temperature;         /* scores are divided by it; default: 3 */
+    double alpha;               /* the share of the teachers' answers in the loss; default: 0.7 */
+    const char *match; /* values to be made alike, "KIND:TEACHER_VALUE=STUDENT_VALUE*WEIGHT,...":
+                        * features, cosine, attention or relation; NULL: none */
+    int64_t parts;     /* that a batch is computed in, whose gradients are added; with mpirun, all
+                        * processes together; default: one for each process */
 } hone_train_options;
 HONE_INLINE void hone_train_options_init(hone_train_options *o);
 
@@ -1636,8 +1688,18 @@ typedef struct hone_train_place {
     double rate;                 /* of the last step */
     int64_t parameters;          /* numbers that are trained */
     int64_t peak_bytes;          /* memory that training took at most */
+    int64_t parts;               /* of a step, in all processes */
+    int64_t rank, ranks;         /* this process of those that mpirun started; 0 of 1 */
+    int64_t planned_bytes;       /* that it will take, known before the first step; 0: not known */
+    /* Where more would be planned than the session's max_memory, activations are computed twice: in
+     * this many segments of the model, at the cost of this share more multiply-accumulates. 0: none
+     * are. Results are the same. */
+    int64_t segments;
+    double recomputed;
 } hone_train_place;
 HONE_INLINE void hone_trainer_at(const hone_trainer *trainer, hone_train_place *out);
+/* No other step is wanted. Of several processes, those that end without this end the others, too. */
+HONE_API void hone_trainer_end(hone_trainer *trainer);
 /* The name of the loss that is trained by. */
 HONE_API const char *hone_trainer_loss(const hone_trainer *trainer);
 /* A copy of the model with what was learned so far. */

@@ -259,6 +259,7 @@ HONE_API void hone_bisect_options_init_sized(hone_bisect_options *o, size_t size
 HONE_API void hone_reduce_options_init_sized(hone_reduce_options *o, size_t size);
 HONE_API void hone_transform_options_init_sized(hone_transform_options *o, size_t size);
 HONE_API void hone_quantize_options_init_sized(hone_quantize_options *o, size_t size);
+HONE_API void hone_qat_options_init_sized(hone_qat_options *o, size_t size);
 HONE_API void hone_machine_options_init_sized(hone_machine_options *o, size_t size);
 HONE_API void hone_profile_options_init_sized(hone_profile_options *o, size_t size);
 HONE_API void hone_optimize_options_init_sized(hone_optimize_options *o, size_t size);
@@ -511,6 +512,9 @@ HONE_INLINE void hone_transform_options_init(hone_transform_options *o) {
 }
 HONE_INLINE void hone_quantize_options_init(hone_quantize_options *o) {
     hone_quantize_options_init_sized(o, sizeof *o);
+}
+HONE_INLINE void hone_qat_options_init(hone_qat_options *o) {
+    hone_qat_options_init_sized(o, sizeof *o);
 }
 HONE_INLINE void hone_machine_options_init(hone_machine_options *o) {
     hone_machine_options_init_sized(o, sizeof *o);

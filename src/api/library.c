@@ -22,7 +22,8 @@ hone_status hone_op_sized(size_t i, hone_op_info *out, const hone_layout *caller
                         .costs = op->cost != NULL,
                         .differentiates = hn_op_has_grad(op),
                         .fast = hn_lower_has(op),
-                        .int8 = hn_lower_has_int8(op)};
+                        .int8 = hn_lower_has_int8(op),
+                        .no_gradient = hn_op_no_grad(op)};
     HN_GIVE(out, &own, caller, op_info);
     return HONE_OK;
 }

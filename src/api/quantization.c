@@ -114,6 +114,8 @@ const char *hone_transform_word_at(size_t transform, size_t param, size_t i) {
 }
 
 HN_DEFINE_OPTIONS(transform, 0)
+HN_DEFINE_OPTIONS(qat, .epochs = 10, .batch = 64, .optimizer = "adam", .schedule = "cosine",
+                  .temperature = 3)
 HN_DEFINE_OPTIONS(quantize, .type = "int8", .group = -1, .samples = 512, .seed = 1, .max_drop = -1)
 
 /* ---- what is asked for ---- */
@@ -156,10 +158,42 @@ static hone_status add_methods(hn_recipe *r, const char *list, hn_error *err) {
     return HONE_OK;
 }
 
-/* The options as a recipe: `simplify`, the methods, `quantize`. */
-static hone_status recipe_of(hn_recipe *r, const hone_quantize_options *o, hn_error *err) {
 #define SET(condition, ...) \
     if (condition) HN_TRY(hn_recipe_setf(r, s, err, __VA_ARGS__))
+
+/* The transform that trains. */
+static const hn_transform *trainer(void) {
+    int i = 0;
+    while ((hn_transform_at(i)->needs & HN_NEEDS_TRAINING) == 0) i++;
+    return hn_transform_at(i);
+}
+
+static hone_status add_training(hn_recipe *r, const hone_qat_options *given, hn_error *err) {
+    hone_qat_options o;
+    const hn_transform *qat = trainer();
+    hn_recipe_step *s = NULL;
+    if (given == NULL) return HONE_OK;
+    HN_TRY(HN_TAKE_OPTIONS(qat, &o, given, err));
+    HN_CHECK(err, o.optimizer != NULL && o.schedule != NULL, HONE_E_ARG,
+             "no optimizer or no schedule is given");
+    HN_TRY(hn_recipe_add(r, qat, err));
+    for (int i = 0; i < r->n; i++)
+        if (r->steps[i].transform == qat) s = &r->steps[i];
+    SET(true, "epochs=%lld", (long long)o.epochs);
+    SET(true, "batch=%lld", (long long)o.batch);
+    SET(true, "optimizer=%s", o.optimizer);
+    SET(true, "schedule=%s", o.schedule);
+    SET(o.rate != 0, "rate=%.17g", o.rate);
+    SET(o.decay != 0, "decay=%.17g", o.decay);
+    SET(o.augment != NULL, "augment=%s", o.augment);
+    SET(o.bits != NULL, "bits=%s", o.bits);
+    SET(o.labels, "labels");
+    SET(o.temperature != 3, "temperature=%.17g", o.temperature);
+    return HONE_OK;
+}
+
+/* The options as a recipe: `simplify`, the methods, `quantize`. */
+static hone_status recipe_of(hn_recipe *r, const hone_quantize_options *o, hn_error *err) {
     HN_CHECK(err, o->type != NULL, HONE_E_ARG, "no type is given");
     HN_CHECK(err, o->samples >= 0 && o->batch >= 0, HONE_E_ARG,
              "%lld samples in batches of %lld, expected 0 or more", (long long)o->samples,
@@ -167,6 +201,7 @@ static hone_status recipe_of(hn_recipe *r, const hone_quantize_options *o, hn_er
     HN_TRY(hn_recipe_add(r, hn_transform_named("simplify"), err));
     HN_TRY(hn_recipe_add(r, hn_transform_named("quantize"), err));
     HN_TRY(add_methods(r, o->methods, err));
+    HN_TRY(add_training(r, o->qat, err));
     hn_recipe_step *s = hn_recipe_writer(r);
     r->samples = o->samples;
     r->batch = o->batch;
@@ -459,10 +494,26 @@ static hone_status check_changed(own *w, const hn_quantize_report *r, hn_error *
                    r->v[0].op, r->v[0].node, r->v[0].why_not);
 }
 
+/* Tells the caller of an epoch. */
+static bool tell_epoch(void *ctx, const hn_told_epoch *e) {
+    const hone_qat_options *q = ctx;
+    const char *metric = isnan(e->score) ? NULL : e->metric;
+    if (q->epoch == NULL) return true;
+    return (e->epoch > 0 ||
+            q->epoch(q->epoch_ctx, -1, e->epochs, NAN, NAN, e->float_score, metric, e->is_share)) &&
+           q->epoch(q->epoch_ctx, e->epoch, e->epochs, e->loss, e->rate, e->score, metric,
+                    e->is_share);
+}
+
 static hone_status transform(own *w, hone_model **out, hone_model *m, hone_dataset *data,
                              hn_error *err) {
     hn_compressed c = {0};
     hn_compress_options how = {.progress = w->o.progress, .progress_ctx = w->o.progress_ctx};
+    hone_qat_options qat;
+    hn_training_told told = {.epoch = tell_epoch, .ctx = &qat};
+    HN_TRY(HN_TAKE_OPTIONS(qat, &qat, w->o.qat, err));
+    if (qat.val != NULL) told.val = qat.val->data;
+    how.training = &told;
     HN_TRY(hn_compress_plan_make(&w->plan, &w->recipe, err));
     HN_TRY(load_ranges(w, err));
     bool finds = hn_scheme_wants(&w->plan.scheme, HN_LAYER_STATIC, HN_LAYER_STATIC);
@@ -549,7 +600,8 @@ hone_status hone_model_quantize_sized(hone_model **out, hone_model *model, hone_
                                   .load_ranges = o.load_ranges,
                                   .save_ranges = o.save_ranges,
                                   .progress = o.progress,
-                                  .progress_ctx = o.progress_ctx};
+                                  .progress_ctx = o.progress_ctx,
+                                  .qat = o.qat};
     hone_status status = begin(&w, &how, err);
     if (status == HONE_OK) {
         status = recipe_of(&w->recipe, &o, err);

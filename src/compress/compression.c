@@ -19,8 +19,8 @@ typedef struct work {
     const hn_compress_options *o;
     hn_recipe *recipe;
     const hn_compress_plan *plan;
-    const hn_mix *mix; /* NULL: layers have the types of the scheme */
-    bool searches;     /* types are still to be found */
+    const hn_type_mix *mix; /* NULL: layers have the types of the scheme */
+    bool searches;          /* types are still to be found */
     hn_allocator *alloc;
     hn_compressed *out; /* its model is what becomes of the model */
     hn_model *inputs;   /* as it was, for its inputs, which others may change */
@@ -74,7 +74,8 @@ hone_status hn_compress_plan_make(hn_compress_plan *p, const hn_recipe *r, hn_er
 }
 
 /* Some layer may become static. */
-static bool may_be_static(const hn_scheme *s, const hn_mix *mix, const hn_type_search *search) {
+static bool may_be_static(const hn_scheme *s, const hn_type_mix *mix,
+                          const hn_type_search *search) {
     bool yes =
         hn_scheme_wants(s, HN_LAYER_STATIC, HN_LAYER_STATIC) ||
         (search != NULL && search->base != NULL && search->base->layer.kind == HN_LAYER_STATIC);
@@ -107,6 +108,10 @@ static hone_status check_data(const work *w, hn_error *err) {
         const hn_transform *t = w->recipe->steps[i].transform;
         HN_CHECK(err, !(t->needs & HN_NEEDS_DATA) || o->data != NULL, HONE_E_ARG,
                  "method '%s' wants samples to look at", t->name);
+        HN_CHECK(err, !(t->needs & HN_NEEDS_TRAINING) || w->mix == NULL, HONE_E_ARG,
+                 "method '%s' trains layers in types that are settled, not while types are chosen: "
+                 "give the chosen ones by rules for layers",
+                 t->name);
     }
     return HONE_OK;
 }
@@ -160,6 +165,8 @@ static hone_status run_on(work *w, int step, hn_model *model, const hn_scheme *s
                           .calibration = w->calibration,
                           .grids = grids,
                           .feed = w->samples.feed,
+                          .data = w->o->data,
+                          .training = w->o->training,
                           .seed = w->recipe->seed,
                           .how = &w->o->how,
                           .alloc = w->alloc,
@@ -184,7 +191,7 @@ static bool has_stage(const work *w, hn_stage stage) {
 
 /* Where types are still to be chosen, all layers have the first that has ranges. */
 static hone_status choose_ranges(work *w, hn_error *err) {
-    const hn_mix *mix = w->mix;
+    const hn_type_mix *mix = w->mix;
     const hn_layer_type *base = w->o->search != NULL ? w->o->search->base : NULL;
     hn_scheme scheme = w->scheme;
     hn_range_search s = {.scheme = &scheme,
@@ -311,7 +318,7 @@ static hone_status round_type(work *w, const hn_layer_type *t, hn_error *err) {
 }
 
 static hone_status round_types(work *w, hn_error *err) {
-    const hn_mix *mix = w->mix;
+    const hn_type_mix *mix = w->mix;
     if (!has_stage(w, HN_STAGE_WEIGHTS)) return HONE_OK;
     size_t n = (size_t)mix->n_types;
     w->rounded.v = hn_alloc_zero(w->alloc, n * sizeof *w->rounded.v, HN_MEM_OTHER);
@@ -324,7 +331,7 @@ static hone_status round_types(work *w, hn_error *err) {
 }
 
 static hone_status search_types(work *w, hn_error *err) {
-    const hn_mix *mix = w->mix;
+    const hn_type_mix *mix = w->mix;
     hn_type_search none = {0}, s = w->o->search != NULL ? *w->o->search : none;
     begin(w, "choose types");
     hn_mixed_options o = {.base = s.base,

@@ -15,7 +15,7 @@
 #include "compress/recipe.h"
 
 /* Types of layers that are found by measuring (mixed.h). */
-typedef struct hn_mix {
+typedef struct hn_type_mix {
     int n_types; /* beside the base; 0: none are to be found */
     const hn_layer_type *const *types;
     hn_mixed_harm harm;
@@ -24,7 +24,7 @@ typedef struct hn_mix {
     double max_drop; /* of the share of samples whose answer is right; negative: not looked at */
     bool relative;   /* it is a share of what the float model gets right */
     bool limited;    /* some limit is set */
-} hn_mix;
+} hn_type_mix;
 
 /* What the parameters of a recipe say, all together. */
 struct hn_compress_plan {
@@ -32,13 +32,14 @@ struct hn_compress_plan {
     hn_scheme scheme;
     hn_scheme_rule *rules; /* of the scheme; behind them those of types chosen for a mix */
     int n_chosen;
-    hn_mix mix;
+    hn_type_mix mix;
     int64_t most_bytes;             /* of the file; 0: no limit */
     hn_calibrate_options calibrate; /* method and percentile */
     const char *ranges;             /* SHA-256 of the table they come from; NULL: they are found */
 };
-hn_plan_fn hn_plan_quantize, hn_plan_convert;
-extern const hn_parameter hn_params_quantize[], hn_params_convert[], hn_params_simplify[];
+hn_plan_fn hn_plan_quantize, hn_plan_convert, hn_plan_qat;
+extern const hn_parameter hn_params_quantize[], hn_params_convert[], hn_params_simplify[],
+    hn_params_qat[];
 
 /* Reads the type that a step gives to layers. */
 typedef hone_status hn_read_type_fn(const hn_recipe_step *s, const char *type, hn_layer_scheme *out,
@@ -64,6 +65,7 @@ typedef struct hn_compress_options {
     const hn_type_search *search;      /* NULL: the recipe has limits, or the types themselves */
     const hn_calibration *calibration; /* known ranges, instead of calibrating; or NULL */
     hn_dataset *data;                  /* NULL: none */
+    const hn_training_told *training;  /* may be NULL */
     hn_run_options how;
     /* What is going on ("calibrate", "adaround" ...) and how much of it is done; false ends it with
      * HONE_E_LIMIT. May be NULL. */

@@ -583,6 +583,7 @@ int64_t hn_grid_bits(const hn_grid *g, const hn_tensor *w) {
 struct hn_grids {
     hn_arena arena;
     hn_map map;
+    hn_map points; /* of values */
     struct named {
         hn_grid grid;
         struct named *next; /* of all */
@@ -595,6 +596,7 @@ hone_status hn_grids_create(hn_grids **out, hn_allocator *alloc, hn_error *err) 
     if (g == NULL) return HN_NOMEM(err);
     hn_arena_init(&g->arena, alloc, HN_MEM_OTHER);
     hn_map_init(&g->map, alloc);
+    hn_map_init(&g->points, alloc);
     *out = g;
     return HONE_OK;
 }
@@ -603,6 +605,7 @@ void hn_grids_destroy(hn_grids *g) {
     if (g == NULL) return;
     for (struct named *n = g->all; n != NULL; n = n->next) hn_grid_deinit(&n->grid);
     hn_map_deinit(&g->map);
+    hn_map_deinit(&g->points);
     hn_allocator *alloc = g->arena.alloc;
     hn_arena_deinit(&g->arena);
     hn_free(alloc, g);
@@ -638,4 +641,23 @@ const hn_grid *hn_grids_of(const hn_grids *g, const char *weight, const hn_qtype
     struct named *n = g != NULL ? hn_map_get(&g->map, weight, strlen(weight)) : NULL;
     n = find_type(n, type);
     return n != NULL ? &n->grid : NULL;
+}
+
+hone_status hn_grids_set_point(hn_grids *g, const char *value, hn_grid_point p, hn_error *err) {
+    size_t length = strlen(value);
+    hn_grid_point *at = hn_map_get(&g->points, value, length);
+    if (at == NULL) {
+        char *name = hn_arena_strdup(&g->arena, value);
+        at = hn_arena_alloc(&g->arena, sizeof *at);
+        if (name == NULL || at == NULL || !hn_map_put(&g->points, name, length, at))
+            return HN_NOMEM(err);
+    }
+    *at = p;
+    return HONE_OK;
+}
+
+bool hn_grids_point(const hn_grids *g, const char *value, hn_grid_point *p) {
+    const hn_grid_point *at = g != NULL ? hn_map_get(&g->points, value, strlen(value)) : NULL;
+    if (at != NULL) *p = *at;
+    return at != NULL;
 }

@@ -81,6 +81,9 @@ hone_status hn_grids_create(hn_grids **out, hn_allocator *alloc, hn_error *err);
 void hn_grids_destroy(hn_grids *g); /* NULL accepted */
 /* Takes over the grid, on failure too; one of that name and type is replaced. */
 hone_status hn_grids_set(hn_grids *g, const char *weight, hn_grid *grid, hn_error *err);
+/* Likewise scales and zero points of values, by name of the one that leads those which share it. */
+hone_status hn_grids_set_point(hn_grids *g, const char *value, hn_grid_point p, hn_error *err);
+bool hn_grids_point(const hn_grids *g, const char *value, hn_grid_point *p); /* false: none */
 /* NULL: none. A type of NULL: of any. */
 const hn_grid *hn_grids_of(const hn_grids *g, const char *weight, const hn_qtype *type);
 

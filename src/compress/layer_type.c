@@ -17,14 +17,23 @@ enum {
 #undef HONE_X
 };
 
+/* Activations of 4 bits are u8 that use 16 codes: runtimes compute with bytes, and a tensor of 4 bits
+ * saves nothing where it only passes from one layer to the next. */
+enum {
+    STORED_NONE = HONE_DTYPE_NONE,
+    STORED_U4 = HONE_DTYPE_U8,
+    STORED_U8 = HONE_DTYPE_U8,
+    STORED_S8 = HONE_DTYPE_S8,
+};
+
 static const hn_layer_type rows[] = {
-#define HN_LAYER_TYPE(name_, kind_, weights_, group_, activations_, help_)                      \
-    {.name = name_,                                                                             \
-     .help = help_,                                                                             \
-     .layer = {.kind = HN_LAYER_##kind_,                                                        \
-               .weights = {HONE_DTYPE_##weights_, BITS_##weights_, true, true, group_, false},  \
-               .activations = {HONE_DTYPE_##activations_, BITS_##activations_, false, false, 0, \
-                               false}}},
+#define HN_LAYER_TYPE(name_, kind_, weights_, group_, activations_, help_)                     \
+    {.name = name_,                                                                            \
+     .help = help_,                                                                            \
+     .layer = {.kind = HN_LAYER_##kind_,                                                       \
+               .weights = {HONE_DTYPE_##weights_, BITS_##weights_, true, true, group_, false}, \
+               .activations = {(hone_dtype)STORED_##activations_, BITS_##activations_, false,  \
+                               false, 0, false}}},
 #include "compress/layer_types.def"
 #undef HN_LAYER_TYPE
 };

@@ -7,6 +7,7 @@
 #include "compress/quantizer.h"
 #include "engine/layers.h"
 #include "engine/lower_quant.h"
+#include "ops/grad.h"
 #include "ops/infer.h"
 #include "ops/nodes.h"
 
@@ -28,7 +29,9 @@ hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, co
                               int n_in, hn_value *const *in, hn_node *before, hn_error *err) {
     hn_value *y;
     HN_TRY(hn_value_create(&y, q->g, NULL, hint, err));
-    const char *domain = hn_op_find("", op) != NULL ? "" : "com.microsoft";
+    static const char *const domains[] = {"", "com.microsoft", HN_TRAIN_DOMAIN};
+    const char *domain = domains[0];
+    for (int i = 1; i < 3 && hn_op_find(domain, op) == NULL; i++) domain = domains[i];
     HN_TRY(hn_node_create(out, q->g, domain, op, y->name, n_in, 1, err));
     (*out)->op = hn_op_find(domain, op);
     if (domain[0] != '\0' && hn_model_opset(q->m, domain) == 0)
@@ -105,6 +108,17 @@ static bool is_input(const hn_quantizer *q, const hn_value *v) {
     return v->is_input;
 }
 
+/* The point that a method has chosen for a leader, whatever the ranges. */
+static bool take_point(hn_quantizer *q, const hn_placed_value *leader) {
+    hn_grid_point *p = &q->points[leader->value->id];
+    int32_t least, most;
+    if (!hn_grids_point(q->grids, leader->value->name, p)) return false;
+    hn_qtype_limits(&leader->type, &least, &most);
+    q->ranges[leader->value->id] =
+        (hn_range){(double)hn_grid_value(*p, least), (double)hn_grid_value(*p, most)};
+    return true;
+}
+
 /* The scale of every group of values, by all that are held in it. */
 static hone_status find_points(hn_quantizer *q, hn_error *err) {
     bool may_sign = q->s->target->signed_inputs && !q->s->integer_io;
@@ -124,6 +138,7 @@ static hone_status find_points(hn_quantizer *q, hn_error *err) {
         all->min = fmin(all->min, r.min);
         all->max = fmax(all->max, r.max);
         q->points[leader->value->id] = hn_grid_of_range(&leader->type, *all);
+        take_point(q, leader);
     }
     return HONE_OK;
 }
@@ -156,6 +171,7 @@ static void steady_sums(hn_quantizer *q) {
         hn_grid_point pa = hn_quantizer_point(q, a, &ta), pb = hn_quantizer_point(q, b, &tb);
         hn_grid_point py = hn_quantizer_point(q, y, &ty);
         int leader = hn_placed_leader(&q->place, y)->value->id;
+        if (take_point(q, hn_placed_leader(&q->place, y))) continue;
         bool apart = leader != hn_placed_leader(&q->place, a)->value->id &&
                      leader != hn_placed_leader(&q->place, b)->value->id;
         if (apart && is_narrow(&ta) && is_narrow(&tb) && is_narrow(&ty))
@@ -296,6 +312,12 @@ static hone_status write_node(hn_quantizer *q, const hn_placed_node *n, hn_error
               : hn_recurrent_of(n->node, q->s, w, NULL)  ? 2
                                                          : 0;
     HN_TRY(add_row(q, n, w, n_w, err));
+    HN_CHECK(err, q->fakes == NULL || n_w == 0 || w[0].scheme.kind != HN_LAYER_DYNAMIC,
+             HONE_E_UNSUPPORTED,
+             "%s '%s': activations by their range at run time are not trained, those by ranges "
+             "found beforehand are",
+             n->node->op_type, hn_layer_name(n->node));
+    if (n_w == 2 && q->fakes != NULL) return HONE_OK; /* as floats */
     if (n_w == 0) return hn_quantizer_operands(q, n, err);
     if (n_w == 2) return hn_quantizer_recurrent(q, w, err);
     if (w[0].scheme.kind == HN_LAYER_DYNAMIC) return hn_quantizer_dynamic(q, &w[0], err);
@@ -309,7 +331,9 @@ static hone_status prepare(hn_quantizer *q, hn_error *err) {
     q->ranges = hn_arena_array(q->arena, n, sizeof *q->ranges);
     q->dynamic = hn_arena_array(q->arena, n, sizeof *q->dynamic);
     q->weights = hn_arena_array(q->arena, n, sizeof *q->weights);
-    if (q->points == NULL || q->ranges == NULL || q->dynamic == NULL || q->weights == NULL)
+    q->scales = hn_arena_array(q->arena, n, sizeof *q->scales);
+    if (q->points == NULL || q->ranges == NULL || q->dynamic == NULL || q->weights == NULL ||
+        q->scales == NULL)
         return HN_NOMEM(err);
     if (q->report == NULL) return HONE_OK;
     q->report->v = hn_arena_array(&q->report->arena, n, sizeof *q->report->v);
@@ -327,14 +351,15 @@ static hone_status quantize(hn_quantizer *q, hn_error *err) {
     HN_TRY(add_values(q, err));
     for (int i = 0; i < q->place.n_nodes; i++) HN_TRY(write_node(q, &q->place.nodes[i], err));
     HN_TRY(hn_quantizer_pairs(q, err));
-    if (q->s->embeddings) HN_TRY(hn_quantizer_embeddings(q, err));
+    if (q->s->embeddings && q->fakes == NULL) HN_TRY(hn_quantizer_embeddings(q, err));
     HN_TRY(hn_graph_sort(q->g, NULL, err));
     return hn_model_infer(q->m, NULL, err);
 }
 
-hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibration *calibration,
-                              const hn_grids *grids, hn_pool *pool, hn_quantize_report *report,
-                              hn_error *err) {
+static hone_status quantize_model(hn_model *m, const hn_scheme *s,
+                                  const hn_calibration *calibration, const hn_grids *grids,
+                                  hn_pool *pool, hn_quantize_report *report, hn_fakes *fakes,
+                                  hn_error *err) {
     hn_arena arena;
     hn_arena_init(&arena, m->alloc, HN_MEM_OTHER);
     hn_quantizer q = {.m = m,
@@ -344,6 +369,7 @@ hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibrat
                       .grids = grids,
                       .pool = pool,
                       .report = report,
+                      .fakes = fakes,
                       .arena = &arena};
     if (report != NULL) {
         *report = (hn_quantize_report){0};
@@ -353,6 +379,23 @@ hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibrat
     if (status != HONE_OK && report != NULL) hn_quantize_report_deinit(report);
     for (int i = 0; q.weights != NULL && i < q.n_values; i++) hn_grid_deinit(&q.weights[i].grid);
     hn_arena_deinit(&arena);
+    return status;
+}
+
+hone_status hn_quantize_model(hn_model *m, const hn_scheme *s, const hn_calibration *calibration,
+                              const hn_grids *grids, hn_pool *pool, hn_quantize_report *report,
+                              hn_error *err) {
+    return quantize_model(m, s, calibration, grids, pool, report, NULL, err);
+}
+
+hone_status hn_quantize_fake(hn_model *m, const hn_scheme *s, const hn_calibration *calibration,
+                             const hn_grids *grids, hn_pool *pool, hn_fakes *out, hn_error *err) {
+    hn_scheme floats = *s;
+    floats.integer_io = false;
+    *out = (hn_fakes){.alloc = m->alloc};
+    hn_arena_init(&out->arena, m->alloc, HN_MEM_OTHER);
+    hone_status status = quantize_model(m, &floats, calibration, grids, pool, NULL, out, err);
+    if (status != HONE_OK) hn_fakes_deinit(out);
     return status;
 }
 

@@ -128,7 +128,9 @@ hone_status hn_quantizer_pairs(hn_quantizer *q, hn_error *err) {
     for (int i = 0; i < q->n_values; i++) {
         hn_value *v = q->place.values[i].value;
         if (!q->place.values[i].held) continue;
-        HN_TRY(v->producer != NULL ? write_pair(q, v, err) : write_input(q, v, err));
+        HN_TRY(q->fakes != NULL      ? hn_quantizer_fake_value(q, v, err)
+               : v->producer != NULL ? write_pair(q, v, err)
+                                     : write_input(q, v, err));
     }
     return HONE_OK;
 }

@@ -157,7 +157,10 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
     if (!again) {
         hn_grid_deinit(&at->grid);
         HN_TRY(hn_quantizer_grid(q, w, sx, &at->grid, err));
-        if (q->s->simulate)
+        if (q->fakes != NULL)
+            HN_TRY(hn_quantizer_fake_constant(q, w->weight, &at->grid, w->node, &at->scale,
+                                              &at->floats, err));
+        else if (q->s->simulate)
             HN_TRY(hn_quantizer_simulate(q, w->weight, &at->grid, &at->floats, err));
         else
             HN_TRY(write_codes(q, w, &at->grid, &at->floats, err));
@@ -168,7 +171,7 @@ static hone_status write_weight(hn_quantizer *q, const hn_weighted *w, float sx,
     }
     hn_use *u = use_of(w);
     hn_node_set_input(u->node, u->index, at->floats);
-    if (!q->s->simulate) HN_TRY(drop_factor(w->node, "alpha", err));
+    if (!q->s->simulate && q->fakes == NULL) HN_TRY(drop_factor(w->node, "alpha", err));
     *grid = &at->grid;
     return HONE_OK;
 }
@@ -178,6 +181,7 @@ static hone_status write_bias(hn_quantizer *q, const hn_weighted *w, const hn_gr
                               hn_error *err) {
     const hn_tensor *b = w->bias->constant;
     if (g->group_axis >= 0 || (g->scale->n != 1 && g->scale->n != b->n)) return HONE_OK;
+    if (q->fakes != NULL) return hn_quantizer_fake_bias(q, w, q->weights[w->weight->id].scale, err);
     hn_tensor *codes, *scale;
     HN_TRY(hn_tensor_create(&codes, q->m->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_S32, 1, b->dims, err));
     hone_status status = hn_tensor_create(&scale, q->m->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32,
@@ -232,7 +236,18 @@ static hone_status write_operand(hn_quantizer *q, hn_node *n, int i, hn_error *e
     hn_tensor *codes;
     type.per_channel = false;
     type.group = 0;
-    HN_TRY(hn_grid_create(&g, v->constant, &type, 0, 0, q->pool, q->m->alloc, err));
+    const hn_grid *chosen = hn_grids_of(q->grids, v->name, &type);
+    if (chosen != NULL)
+        HN_TRY(copy_grid(&g, chosen, q->m->alloc, err));
+    else
+        HN_TRY(hn_grid_create(&g, v->constant, &type, 0, 0, q->pool, q->m->alloc, err));
+    if (q->fakes != NULL) {
+        hn_value *scale, *floats = NULL;
+        hone_status made = hn_quantizer_fake_constant(q, v, &g, n, &scale, &floats, err);
+        hn_grid_deinit(&g);
+        if (made == HONE_OK) hn_node_set_input(n, i, floats);
+        return made;
+    }
     hone_status status = hn_grid_codes(&g, v->constant, q->pool, q->m->alloc, &codes, err);
     if (status == HONE_OK) status = hn_quantizer_constant(&in[0], q, v->name, "_codes", codes, err);
     if (status == HONE_OK)

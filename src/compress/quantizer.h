@@ -2,11 +2,13 @@
 #ifndef HN_COMPRESS_QUANTIZER_H
 #define HN_COMPRESS_QUANTIZER_H
 
+#include "compress/fake.h"
 #include "compress/quantize.h"
 
 /* What a weight became. */
 typedef struct hn_written_weight {
     hn_value *floats; /* dequantized; NULL: not written yet */
+    hn_value *scale;  /* of a fake one */
     hn_grid grid;
     hn_qtype type; /* that was asked for */
     int axis;
@@ -22,6 +24,7 @@ typedef struct hn_quantizer {
     hn_quantize_report *report; /* may be NULL */
     hn_quantized_layer *row;    /* of the layer being written; may be NULL */
     hn_pool *pool;              /* may be NULL */
+    hn_fakes *fakes;            /* of a model to train; NULL: integers are written */
     hn_arena *arena;
     hn_placement place;
     int n_values; /* there were before */
@@ -30,6 +33,7 @@ typedef struct hn_quantizer {
     hn_range *ranges;
     hn_written_weight *weights;
     hn_node **dynamic; /* that quantizes it by its range; NULL: none yet */
+    hn_value **scales; /* with fakes, of leaders; NULL: none yet */
 } hn_quantizer;
 
 /* A constant of one number. */
@@ -40,7 +44,7 @@ const char *hn_quantizer_hint(hn_quantizer *q, const char *name, const char *suf
 /* Takes over the reference to t, on failure too. */
 hone_status hn_quantizer_constant(hn_value **out, hn_quantizer *q, const char *name,
                                   const char *suffix, hn_tensor *t, hn_error *err);
-/* A node of ai.onnx, or else of com.microsoft, before `before`, with these inputs and a new output
+/* A node of ai.onnx, or else of com.microsoft or hone, before `before`, with these inputs and a new output
  * of that hint, whose name it has. */
 hone_status hn_quantizer_node(hn_node **out, hn_quantizer *q, const char *op, const char *hint,
                               int n_in, hn_value *const *in, hn_node *before, hn_error *err);
@@ -78,6 +82,14 @@ hone_status hn_quantizer_recurrent(hn_quantizer *q, const hn_weighted w[2], hn_e
 /* quantize_embeddings.c: tables that Gather reads. NULL: n reads none. */
 hn_value *hn_quantizer_table(const hn_node *n);
 hone_status hn_quantizer_embeddings(hn_quantizer *q, hn_error *err);
+/* quantize_fake.c: a constant behind FakeQuantize with that grid, and its scale; a value that is
+ * held; the bias of a layer whose weight has that scale. */
+hone_status hn_quantizer_fake_constant(hn_quantizer *q, hn_value *v, const hn_grid *g,
+                                       hn_node *before, hn_value **scale, hn_value **floats,
+                                       hn_error *err);
+hone_status hn_quantizer_fake_value(hn_quantizer *q, hn_value *v, hn_error *err);
+hone_status hn_quantizer_fake_bias(hn_quantizer *q, const hn_weighted *w, hn_value *scale,
+                                   hn_error *err);
 /* quantize_pairs.c: Q/DQ behind all that is held. */
 hone_status hn_quantizer_pairs(hn_quantizer *q, hn_error *err);
 

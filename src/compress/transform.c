@@ -13,6 +13,7 @@ enum {
     DATA = HN_NEEDS_DATA,
     RANGES = HN_NEEDS_RANGES,
     QUANTIZE = HN_NEEDS_QUANTIZE,
+    TRAINING = HN_NEEDS_TRAINING,
 };
 
 const hn_parameter hn_params_none[] = {{0}};
@@ -47,7 +48,7 @@ const char *hn_param_kind_name(hn_param_kind kind) {
     static const char *const names[] = {
         [HN_PARAM_FLAG] = "flag", [HN_PARAM_WORD] = "word",     [HN_PARAM_WORDS] = "words",
         [HN_PARAM_TYPE] = "type", [HN_PARAM_LAYER] = "layer",   [HN_PARAM_COUNT] = "count",
-        [HN_PARAM_HASH] = "hash", [HN_PARAM_NUMBER] = "number",
+        [HN_PARAM_HASH] = "hash", [HN_PARAM_NUMBER] = "number", [HN_PARAM_TEXT] = "text",
     };
     return names[kind];
 }
@@ -97,7 +98,8 @@ static hone_status check_number(const hn_parameter *p, const char *value, hn_err
 hone_status hn_param_check(const hn_parameter *p, const char *value, hn_error *err) {
     const hn_layer_type *type;
     switch (p->kind) {
-        case HN_PARAM_FLAG: return HONE_OK;
+        case HN_PARAM_FLAG:
+        case HN_PARAM_TEXT: return HONE_OK;
         case HN_PARAM_WORD: return check_word(p, value, strlen(value), err);
         case HN_PARAM_WORDS: return check_words(p, value, err);
         case HN_PARAM_TYPE:

@@ -36,6 +36,7 @@ typedef enum hn_param_kind {
     HN_PARAM_COUNT,  /* name=N, a whole number from least to most */
     HN_PARAM_NUMBER, /* name=X */
     HN_PARAM_HASH,   /* name=SHA256 */
+    HN_PARAM_TEXT,   /* name=TEXT, that the plan of the transform checks */
 } hn_param_kind;
 
 typedef struct hn_parameter {
@@ -75,7 +76,27 @@ enum {
     HN_NEEDS_DATA = 1,
     HN_NEEDS_RANGES = 2,   /* of activations, and types of layers, are known before */
     HN_NEEDS_QUANTIZE = 4, /* the list has `quantize` */
+    HN_NEEDS_TRAINING = 8, /* it trains on all samples, for types of layers that are settled */
 };
+
+/* What became of an epoch of training. */
+typedef struct hn_told_epoch {
+    int64_t epoch, epochs; /* done; 0: before any training */
+    int bits;              /* that the epoch was trained in at least; 0: those of the types */
+    double loss, rate, samples_per_second;
+    char metric[64]; /* what scores are */
+    bool is_share;
+    double score,
+        float_score; /* of what would be written, and of the float model; NaN: not known */
+    bool kept;       /* the best so far, or the last where there is no score */
+} hn_told_epoch;
+
+/* Who is told of training, and what it is judged by. */
+typedef struct hn_training_told {
+    hn_dataset *val;                                  /* NULL: none */
+    bool (*epoch)(void *ctx, const hn_told_epoch *e); /* may be NULL; false ends it: HONE_E_LIMIT */
+    void *ctx;
+} hn_training_told;
 
 typedef struct hn_transform_ctx {
     hn_model *model;            /* edited; at HN_STAGE_AFTER the quantized one */
@@ -87,6 +108,8 @@ typedef struct hn_transform_ctx {
                             put any, then methods before choose none */
     const hn_feed *feed; /* NULL: no data */
     int64_t samples;     /* to look at, at most; 0: all */
+    hn_dataset *data;    /* all there are, with HN_NEEDS_TRAINING */
+    const hn_training_told *training; /* may be NULL */
     uint64_t seed;
     const hn_run_options *how;
     hn_allocator *alloc;

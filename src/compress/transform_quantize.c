@@ -34,7 +34,7 @@ const hn_parameter hn_params_quantize[] = {
     {"weights", HN_PARAM_WORD, NULL, "the integers that weights are stored in: s8, u8, s4, u4 ...", 0, 0, dtype_word, false},
     {"activations", HN_PARAM_WORD, NULL, "the integers of activations with ranges found beforehand: u8, s8, u16, s16", 0, 0, dtype_word, false},
     {"bits", HN_PARAM_COUNT, NULL, "of weights, in the narrowest type that holds them", 1, 16, NULL, false},
-    {"activation-bits", HN_PARAM_COUNT, NULL, "of activations; fewer than their type has only with simulate", 2, 16, NULL, false},
+    {"activation-bits", HN_PARAM_COUNT, NULL, "of activations, in u8 or u16", 2, 16, NULL, false},
     {"group", HN_PARAM_COUNT, NULL, "weights that share a scale; 0: no groups", 0, 2147483647, NULL, false},
     {"per-tensor", HN_PARAM_FLAG, NULL, "one scale for a weight, not one for each channel", 0, 0, NULL, false},
     {"symmetric", HN_PARAM_FLAG, NULL, "the zero point of activations is 0 too", 0, 0, NULL, false},
@@ -94,12 +94,7 @@ static hone_status read_layer(const hn_recipe_step *s, const char *type, hn_laye
                  out->kind == HN_LAYER_STATIC,
              HONE_E_ARG, "type '%s' is not simulated, only integers with scales found beforehand",
              type);
-    HN_TRY(hn_layer_change(out, &c, err));
-    HN_CHECK(err,
-             simulate || out->kind != HN_LAYER_STATIC ||
-                 out->activations.bits == hone_dtype_bits(out->activations.dtype),
-             HONE_E_ARG, "activations of %d bits can only be simulated", out->activations.bits);
-    return HONE_OK;
+    return hn_layer_change(out, &c, err);
 }
 
 /* The types of "int8,int4", with the changes that are asked for; f32 is one of them anyway. */
@@ -128,11 +123,11 @@ static hone_status read_types(hn_compress_plan *p, const hn_recipe_step *s, cons
 
 static hone_status read_mix(hn_compress_plan *p, const hn_recipe_step *s, hn_error *err) {
     const char *sensitivity = hn_step_word(s, "sensitivity"), *mix = hn_step_word(s, "mix");
-    p->mix = (hn_mix){.bits_per_weight = number_of(s, "bits-per-weight", 0),
-                      .max_ms = number_of(s, "max-latency", 0),
-                      .max_bytes = count_of(s, "max-bytes", 0),
-                      .max_drop = number_of(s, "max-drop", -1),
-                      .relative = hn_step_flag(s, "max-drop-relative")};
+    p->mix = (hn_type_mix){.bits_per_weight = number_of(s, "bits-per-weight", 0),
+                           .max_ms = number_of(s, "max-latency", 0),
+                           .max_bytes = count_of(s, "max-bytes", 0),
+                           .max_drop = number_of(s, "max-drop", -1),
+                           .relative = hn_step_flag(s, "max-drop-relative")};
     for (int i = 0; i < s->n; i++) p->mix.limited = p->mix.limited || s->v[i].param->limit;
     HN_CHECK(err, mix != NULL || !p->mix.limited, HONE_E_ARG,
              "limits are for types to choose from, and none are given");

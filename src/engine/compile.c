@@ -352,6 +352,7 @@ static void work_in_place(hn_plan *p) {
         if (s->family == NULL || s->family->may_replace == NULL) continue;
         if (s->lane > 0) continue; /* others of a set may still read it */
         int result = s->family->result;
+        if (s->operands[result].buffer < 0) continue; /* nobody asks for it */
         int y = hn_buffer_root(p, s->operands[result].buffer);
         hn_buffer *b = &p->buffers[y];
         if (b->kind != HN_BUFFER_SLAB || b->first != at) continue;
@@ -387,7 +388,8 @@ static bool may_share(const hn_plan *p, int x, int y) {
     if (in->last < at) return true;
     const hn_step *s = p->steps[at];
     if (s->family == NULL || s->family->may_replace == NULL || s->lane > 0) return false;
-    if (hn_buffer_root(p, s->operands[s->family->result].buffer) != y) return false;
+    int result = s->operands[s->family->result].buffer;
+    if (result < 0 || hn_buffer_root(p, result) != y) return false;
     for (int i = 0; i < s->family->result; i++)
         if (s->operands[i].buffer >= 0 && hn_buffer_root(p, s->operands[i].buffer) == x &&
             ends_here(p, at, y, i, HN_BUFFER_INPUT))

@@ -704,6 +704,16 @@ void hn_engine_give(hn_engine *e, hn_entry *n, hn_context *c, hn_room *room, boo
     pthread_mutex_unlock(&e->all->lock);
 }
 
+static size_t state_bytes(const hn_engine *e, const hn_plan *p) {
+    size_t bytes = 0;
+    for (int i = 0; i < e->o.n_pairs; i++) {
+        int output = e->o.pairs[i].output;
+        if (p->replaces == NULL || p->replaces[output] < 0)
+            bytes += p->buffers[p->outputs[output].buffer].bytes;
+    }
+    return bytes;
+}
+
 hn_engine_memory hn_engine_memory_use(hn_engine *e) {
     hn_engine_memory m = {0};
     hn_prepared_lock(e->all->ready, e->o.alloc);
@@ -717,6 +727,7 @@ hn_engine_memory hn_engine_memory_use(hn_engine *e) {
         m.slab = n->plan->slab_bytes;
         m.scratch = n->plan->scratch_bytes;
         m.device_slab = n->plan->device_bytes;
+        m.states = state_bytes(e, n->plan);
     }
     if (n != NULL && n->cut == NULL) {
         m.planned = true;

@@ -104,6 +104,9 @@ typedef struct hn_engine_memory {
     bool planned; /* one plan does all for the shapes that ran last; else peak says nothing */
     size_t peak;
     size_t weights, slab, scratch; /* of packed weights; of the newest plan */
+    /* Of states (hn_state_pair) whose next value cannot be written in place of the last one: memory
+     * that whoever keeps them gives beside. */
+    size_t states;
     /* In the device's memory, which peak does not count: constants; activations and workspace of
      * the newest plan. */
     size_t device_weights, device_slab;

@@ -463,14 +463,23 @@ void hn_lower_move_last(hn_lower *L, hn_step *s) {
     p->steps[i] = s;
 }
 
-hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *err) {
-    size_t bytes = strlen(s->facts->label) + strlen(n->op_type) + 2;
+static hone_status add_to_label(hn_lower *L, hn_step *s, const char *text, hn_error *err) {
+    size_t bytes = strlen(s->facts->label) + strlen(text) + 2;
     char *label = hn_arena_alloc(&L->plan->arena, bytes);
     if (label == NULL) return HN_NOMEM(err);
-    strcat(strcat(strcpy(label, s->facts->label), "+"), n->op_type);
+    strcat(strcat(strcpy(label, s->facts->label), "+"), text);
     s->facts->label = label;
+    return HONE_OK;
+}
+
+hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *err) {
+    HN_TRY(add_to_label(L, s, n->op_type, err));
     s->node = n;
     return HONE_OK;
+}
+
+hone_status hn_step_join(hn_lower *L, hn_step *s, const hn_step *other, hn_error *err) {
+    return add_to_label(L, s, other->facts->label, err);
 }
 
 /* ---- the walk ---- */

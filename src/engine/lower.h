@@ -208,6 +208,8 @@ void hn_step_writes(hn_step *s, int i, const hn_view *v);
 void hn_lower_move_last(hn_lower *L, hn_step *s);
 /* The step has taken in node n too. */
 hone_status hn_step_absorb(hn_lower *L, hn_step *s, const hn_node *n, hn_error *err);
+/* The step computes too what another one does, whose result nothing else reads. */
+hone_status hn_step_join(hn_lower *L, hn_step *s, const hn_step *other, hn_error *err);
 #define HN_DECLINE(L, reason) \
     do {                      \
         (L)->why = (reason);  \

@@ -19,6 +19,11 @@ struct hn_loader {
     hn_allocator *alloc;
     int64_t *order; /* NULL: as the dataset has them */
     int64_t total, batch, n_batches;
+    struct {
+        int64_t of, first, n;
+    } share;
+    hone_status (*prepare)(void *ctx, int64_t batch, hn_samples *s, hn_error *err);
+    void *prepare_ctx;
     int n_threads;
     pthread_t threads[HN_THREADS_MAX];
     pthread_mutex_t lock;       /* of all below */
@@ -30,8 +35,12 @@ struct hn_loader {
 };
 
 static hone_status read_batch(const hn_loader *l, int64_t b, hn_samples *out, hn_error *err) {
+    if (l->share.of > 0) b = b / l->share.n * l->share.of + l->share.first + b % l->share.n;
     int64_t first = b * l->batch, left = l->total - first;
-    return hn_feed_read(l->feed, l->order, first, left < l->batch ? left : l->batch, out, err);
+    HN_TRY(hn_feed_read(l->feed, l->order, first, left < l->batch ? left : l->batch, out, err));
+    hone_status status = l->prepare != NULL ? l->prepare(l->prepare_ctx, b, out, err) : HONE_OK;
+    if (status != HONE_OK) hn_samples_deinit(out);
+    return status;
 }
 
 static void *work(void *arg) {
@@ -99,11 +108,20 @@ static hone_status start(hn_loader *l, int threads, hn_error *err) {
     return HONE_OK;
 }
 
+static int64_t kept_ahead(const hn_loader_options *o) {
+    return o->threads == 0 ? 0 : o->ahead > 0 ? o->ahead : 2 * o->threads;
+}
+
+size_t hn_loader_bytes(const hn_loader_options *o, int64_t total) {
+    return sizeof(hn_loader) + (size_t)kept_ahead(o) * sizeof(slot) +
+           (o->shuffle ? (size_t)total * sizeof(int64_t) : 0);
+}
+
 static hone_status prepare(hn_loader *l, const hn_loader_options *o, hn_error *err) {
     int64_t all = hn_dataset_count(hn_feed_dataset(l->feed));
     if (o->shuffle) HN_TRY(hn_dataset_permutation(&l->order, all, o->seed, l->alloc, err));
     if (o->threads == 0) return HONE_OK;
-    int64_t kept = o->ahead > 0 ? o->ahead : 2 * o->threads;
+    int64_t kept = kept_ahead(o);
     l->n_slots = (int)(kept < l->n_batches ? kept : l->n_batches);
     l->slots = hn_alloc_zero(l->alloc, (size_t)l->n_slots * sizeof *l->slots, HN_MEM_DATA);
     if (l->slots == NULL) return HN_NOMEM(err);
@@ -127,6 +145,10 @@ hone_status hn_loader_create(hn_loader **out, const hn_feed *feed, const hn_load
     if (o->samples > 0 && o->samples < l->total) l->total = o->samples;
     l->batch = o->batch > 0 ? o->batch : hn_feed_batch(feed);
     l->n_batches = (l->total - 1) / l->batch + 1;
+    l->share.of = o->share.of, l->share.first = o->share.first, l->share.n = o->share.n;
+    if (l->share.of > 0) l->n_batches = l->n_batches / l->share.of * l->share.n;
+    l->prepare = o->prepare;
+    l->prepare_ctx = o->prepare_ctx;
     l->begun = l->taken = o->skip < l->n_batches ? o->skip : l->n_batches;
     l->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     l->room = l->ready = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

@@ -53,7 +53,8 @@ static void put_sections(hn_page *p) {
     static const struct {
         const char *verb;
         void (*put)(hn_page *p, const hn_document *d);
-    } sections[] = {{"optimize", hn_report_optimize}, {"quantize", hn_report_quantize},
+    } sections[] = {{"train", hn_report_train},       {"distill", hn_report_train},
+                    {"optimize", hn_report_optimize}, {"quantize", hn_report_quantize},
                     {"profile", hn_report_profile},   {"compare", hn_report_compare},
                     {"eval", hn_report_eval},         {"inspect", hn_report_inspect},
                     {"machine", hn_report_machine}};

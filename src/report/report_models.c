@@ -113,6 +113,8 @@ static told told_by(const hn_document *d) {
                            : d->simplify != NULL ? d->simplify->model
                            : d->quantize != NULL ? d->quantize->model
                            : d->eval != NULL     ? d->eval->model
+                           : d->train != NULL    ? d->train->training.output
+                           : d->distill != NULL  ? d->distill->training.output
                                                  : NULL};
 }
 
@@ -299,7 +301,8 @@ static void put_words(hn_page *p) {
     static const struct {
         const char *verb;
         void (*say)(hn_page *p, const hn_document *d);
-    } sayers[] = {{"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
+    } sayers[] = {{"train", hn_report_say_train},       {"distill", hn_report_say_train},
+                  {"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
                   {"bench", hn_report_say_bench},       {"bench", hn_report_say_noise},
                   {"eval", hn_report_say_eval},         {"compare", hn_report_say_compare},
                   {"profile", hn_report_say_profile}};

@@ -68,6 +68,8 @@ const char hn_report_style[] =
     ".hollow{fill-opacity:.06}.solid{shape-rendering:crispEdges}"
     "svg .cell{font-size:12px;pointer-events:none}svg .on{fill:var(--on)}"
     "svg .strong{font-weight:650}.front{fill:none;stroke:var(--c1);stroke-width:1.5;opacity:.55}"
+    ".curve{fill:none;stroke-width:1.5;stroke-linejoin:round}.curve.c0{stroke:var(--c0);"
+    "stroke-width:1;opacity:.7}.curve.c1{stroke:var(--c1)}"
     ".lead{stroke:var(--dim);stroke-width:.75}\n"
     ".mark:hover,.mark.now{stroke:var(--fg);stroke-width:2;fill-opacity:1}\n"
     ":focus-visible{outline:2px solid var(--c1);outline-offset:3px}\n"

@@ -1,6 +1,7 @@
 #include "train/backward.h"
 
 #include "ops/grad.h"
+#include "ops/infer.h"
 
 typedef struct walk {
     hn_graph *graph;
@@ -114,21 +115,57 @@ static hone_status begin(walk *w, hn_value *loss, hn_error *err) {
     return hn_value_create_constant(&w->grads[loss->id], w->graph, NULL, "grad", one, err);
 }
 
+static hone_status walk_begin(walk *w, hn_graph *g, hn_value *loss, int n, hn_value *const *by,
+                              hn_arena *scratch, hn_error *err) {
+    *w = (walk){.graph = g, .n = g->n_values};
+    w->depends = hn_arena_zero(scratch, (size_t)w->n * sizeof *w->depends);
+    w->matters = hn_arena_zero(scratch, (size_t)w->n * sizeof *w->matters);
+    w->grads = hn_arena_zero(scratch, (size_t)w->n * sizeof *w->grads);
+    if (w->depends == NULL || w->matters == NULL || w->grads == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n; i++) w->depends[by[i]->id] = true;
+    mark(w, loss);
+    return HONE_OK;
+}
+
+static bool takes_part(const walk *w, const hn_node *n) {
+    for (int i = 0; i < n->n_outputs; i++) {
+        const hn_value *v = n->outputs[i];
+        if (v != NULL && v->id < w->n && w->depends[v->id] && w->matters[v->id]) return true;
+    }
+    return false;
+}
+
+/* Puts simpler nodes in the place of those that take part and say so. */
+static hone_status spell_out(walk *w, bool *any, hn_error *err) {
+    hn_node *last = w->graph->last; /* of those there were */
+    *any = false;
+    for (hn_node *at = w->graph->first, *next; at != NULL; at = next) {
+        next = at != last ? at->next : NULL;
+        if (at->op == NULL || at->op->spell == NULL || !takes_part(w, at)) continue;
+        hn_grad g = {.graph = w->graph, .node = at};
+        bool left;
+        HN_TRY(with_path(at, hn_grad_spell(&g, &left, err), err));
+        if (left && takes_part(w, at))
+            return with_path(at, hn_grad_refuse(&g, "not by this output", err), err);
+        *any = true;
+    }
+    if (!*any) return HONE_OK;
+    HN_TRY(hn_graph_sort(w->graph, NULL, err));
+    return hn_model_infer(w->graph->model, NULL, err);
+}
+
 hone_status hn_backward(hn_graph *g, hn_value *loss, int n, hn_value *const *by, hn_value **grads,
                         hn_error *err) {
     hn_arena scratch;
     hn_arena_init(&scratch, g->model->alloc, HN_MEM_SCRATCH);
-    walk w = {.graph = g, .n = g->n_values};
-    w.depends = hn_arena_zero(&scratch, (size_t)w.n * sizeof *w.depends);
-    w.matters = hn_arena_zero(&scratch, (size_t)w.n * sizeof *w.matters);
-    w.grads = hn_arena_zero(&scratch, (size_t)w.n * sizeof *w.grads);
-    hone_status status =
-        w.depends == NULL || w.matters == NULL || w.grads == NULL ? HN_NOMEM(err) : HONE_OK;
-    if (status == HONE_OK) {
-        for (int i = 0; i < n; i++) w.depends[by[i]->id] = true;
-        mark(&w, loss);
-        status = begin(&w, loss, err);
+    walk w = {0};
+    bool any = true;
+    hone_status status = HONE_OK;
+    while (any && status == HONE_OK) { /* what stands for a node may stand for others again */
+        status = walk_begin(&w, g, loss, n, by, &scratch, err);
+        if (status == HONE_OK) status = spell_out(&w, &any, err);
     }
+    if (status == HONE_OK) status = begin(&w, loss, err);
     hn_node *last = g->last; /* of those there were */
     for (hn_node *at = last; at != NULL && status == HONE_OK; at = at->prev)
         status = differentiate(&w, at, &scratch, err);

@@ -6,7 +6,8 @@
  *
  * A node takes part where its output depends on what is differentiated by, and the loss depends on
  * its output, both through floats: nothing flows through integers. What a node adds, its operator's
- * descriptor says (ops/grad.h). Gradients of a value that several nodes read are added up in the
+ * descriptor says (ops/grad.h). One that stands for simpler nodes is replaced by these first, and the
+ * model is inferred again. Gradients of a value that several nodes read are added up in the
  * order of those nodes from the last to the first.
  */
 #ifndef HN_TRAIN_BACKWARD_H

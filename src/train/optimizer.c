@@ -91,11 +91,11 @@ static void adamw(hn_grad *g, const hn_optimizer_options *o, hn_update *u) {
 
 /* ---- the table ---- */
 
-static const hn_optimizer sgd_row = {"sgd", "gradient descent with momentum", 0.1, sgd_moments,
-                                     sgd};
-static const hn_optimizer adam_row = {"adam", "Adam", 1e-3, adam_moments, adam};
-static const hn_optimizer adamw_row = {"adamw", "Adam with decay of the weights themselves", 1e-3,
-                                       adam_moments, adamw};
+static const hn_optimizer sgd_row = {
+    "sgd", "gradient descent with momentum", 0.1, false, sgd_moments, sgd};
+static const hn_optimizer adam_row = {"adam", "Adam", 1e-3, true, adam_moments, adam};
+static const hn_optimizer adamw_row = {
+    "adamw", "Adam with decay of the weights themselves", 1e-3, true, adam_moments, adamw};
 
 const hn_optimizer *const hn_optimizers[] = {&sgd_row, &adam_row, &adamw_row};
 const int hn_n_optimizers = sizeof hn_optimizers / sizeof *hn_optimizers;

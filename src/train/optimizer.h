@@ -32,6 +32,7 @@ typedef struct hn_update {
 typedef struct hn_optimizer {
     const char *name, *help;
     double rate; /* the usual learning rate */
+    bool steady; /* how far a step goes does not depend on the size of the gradient */
     /* How many moments it keeps for each parameter. */
     int (*moments)(const hn_optimizer_options *o);
     void (*emit)(hn_grad *g, const hn_optimizer_options *o, hn_update *u);

@@ -52,6 +52,7 @@ static void the_table_of_operators_is_sorted_and_complete(void **state) {
         assert_true(op.versions[0] >= '1' && op.versions[0] <= '9');
         assert_true(op.runs);
         assert_true(op.fast || !op.int8);
+        assert_true(op.differentiates == (op.no_gradient == NULL));
         conv |= strcmp(op.name, "Conv") == 0 && op.domain[0] == '\0' && op.infers && op.costs &&
                 op.fast && op.int8 && op.differentiates;
         gelu |= strcmp(op.name, "BiasGelu") == 0 && strcmp(op.domain, "com.microsoft") == 0;

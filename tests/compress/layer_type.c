@@ -31,7 +31,7 @@ static void rows_are_found_by_name(void **state) {
     assert_int_equal(hn_layer_type_find(&t, "int5", &err), HONE_E_ARG);
     assert_string_equal(err.text,
                         "type 'int5', expected one of: f32, bf16, f16, int8-weights, "
-                        "int8-dynamic, int8, int4, int4-dynamic, w4a8");
+                        "int8-dynamic, int8, int4, int4-dynamic, w8a8, w4a8, w4a4, w2a8");
 }
 
 static void nothing_changes_unasked(void **state) {

@@ -170,20 +170,23 @@ static void failures_leave_the_engine_usable(void **state) {
     hn_engine_destroy(e);
 }
 
-/* Where there is AMX, each precision has a kernel of its own for large products; elsewhere all are
- * computed as f32. */
+/* Where there is AMX, each precision has a kernel of its own for large products; where there is BFMMLA,
+ * bf16 has; else all are computed as f32. */
 static void precision_is_as_asked_for(void **state) {
     (void)state;
     static const char *const products[] = {
         "m (float[1,64,16,16] x, float[96,64,3,3] w) => (float[1,96,14,14] y) { y = Conv(x, w) }",
         "m (float[2,200,128] x, float[2,128,160] z) => (float[2,200,160] y) { y = MatMul(x, z) }"};
     bool amx = strcmp(hn_isa_name(hn_isa_available()), "amx") == 0;
+    bool bfmmla = strcmp(hn_isa_name(hn_isa_available()), "neoni8mm") == 0;
     for (int i = 0; i < 2; i++) {
         static const char *const names[HN_PRECISION_COUNT_] = {"amx6", "amx3", "amx1"};
         engine_facts f32 = engine_ran(products[i]);
         for (int p = 0; p < HN_PRECISION_COUNT_; p++) {
             engine_facts f = engine_ran_so(products[i], (engine_way){.precision = (hn_precision)p});
-            if (!amx)
+            if (bfmmla && p == HN_PRECISION_BF16)
+                assert_non_null(strstr(f.kernels, "neoni8mm_bf16"));
+            else if (!amx)
                 assert_string_equal(f.kernels, f32.kernels);
             else
                 for (int q = 0; q < HN_PRECISION_COUNT_; q++)

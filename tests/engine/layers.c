@@ -131,6 +131,13 @@ static void rules_for_nothing_are_refused(void **state) {
 
 /* ---- what is taken where nobody says ---- */
 
+/* The row that multiplies bf16, where one is built in. */
+static const hn_kernel *row_of_bf16(void) {
+    const hn_family *f = hn_family_named("conv_f32", 8);
+    const hn_kernel *amx = hn_kernel_named(f, "amx1", 4);
+    return amx != NULL ? amx : hn_kernel_named(f, "neoni8mm_bf16", 13);
+}
+
 static const char *way_of(const char *text, hn_isa isa) {
     const hn_model *m = model_read(text);
     return hn_graph_precision(m->graph, isa);
@@ -145,13 +152,13 @@ static const char *way_of(const char *text, hn_isa isa) {
 static void a_model_is_computed_in_what_it_holds(void **state) {
     (void)state;
     hn_isa all = ~(hn_isa)0;
-    bool amx = hn_kernel_named(hn_family_named("conv_f32", 8), "amx1", 4) != NULL; /* built in */
+    bool has = row_of_bf16() != NULL;
     assert_string_equal(way_of(FLOATS, all), "f32");
     assert_string_equal(way_of(QUANTIZED, all), "int8");
-    assert_string_equal(way_of(HALVES("bfloat16"), all), amx ? "bf16" : "f32");
+    assert_string_equal(way_of(HALVES("bfloat16"), all), has ? "bf16" : "f32");
     assert_string_equal(way_of(HALVES("bfloat16"), 0), "f32"); /* no row is there for it */
-    assert_string_equal(way_of(HALVES("float"), all), amx ? "mixed" : "f32");
-    assert_string_equal(way_of(HALVES("float16"), all), amx ? "mixed" : "f32");
+    assert_string_equal(way_of(HALVES("float"), all), has ? "mixed" : "f32");
+    assert_string_equal(way_of(HALVES("float16"), all), has ? "mixed" : "f32");
     assert_string_equal(way_of(HALVES("float"), 0), "f32");
 }
 
@@ -228,8 +235,8 @@ static int same(const mixed_run *a, const mixed_run *b) {
     return all;
 }
 
-static bool has_amx(void) {
-    const hn_kernel *k = hn_kernel_named(hn_family_named("conv_f32", 8), "amx1", 4);
+static bool multiplies_bf16(void) {
+    const hn_kernel *k = row_of_bf16();
     return k != NULL && (k->isa & hn_isa_available()) == k->isa;
 }
 
@@ -243,13 +250,13 @@ static void each_product_is_computed_in_what_it_is_written_in(void **state) {
         mixed_run wide = run_mixed("f32", NULL, hn_isa_available(), simplify);
         mixed_run all = run_mixed("bf16", NULL, hn_isa_available(), simplify);
         assert_int_equal(same(&own, &said), 7);
-        assert_int_equal(same(&own, &wide), has_amx() ? 5 : 7);
-        assert_int_equal(same(&own, &all), has_amx() ? 2 : 7);
-        assert_string_equal(own.steps,
-                            has_amx() ? "a f32: f32 in the model, b bf16: bf16 in the model, "
-                                        "d f32: " WHY_F16
-                                      : "a f32: f32 in the model, b f32: bf16 in the model; no "
-                                        "kernel here multiplies bf16, d f32: " WHY_F16);
+        assert_int_equal(same(&own, &wide), multiplies_bf16() ? 5 : 7);
+        assert_int_equal(same(&own, &all), multiplies_bf16() ? 2 : 7);
+        assert_string_equal(
+            own.steps, multiplies_bf16() ? "a f32: f32 in the model, b bf16: bf16 in the model, "
+                                           "d f32: " WHY_F16
+                                         : "a f32: f32 in the model, b f32: bf16 in the model; no "
+                                           "kernel here multiplies bf16, d f32: " WHY_F16);
         assert_non_null(strstr(wide.steps, "b f32: f32 asked for"));
         assert_non_null(strstr(said.steps, "bf16 by the rule for 'b'"));
         drop(&own), drop(&said), drop(&wide), drop(&all);

@@ -80,7 +80,8 @@ static void rows_that_compute_while_packing_need_work(void **state) {
     assert_null(strstr(given.kernels, "winograd"));
     given = engine_ran_given(
         "m (float[1,16,60,60] x, float[16,16,3,3] w) => (float[1,16,60,60] y) {"
-        " y = Conv <pads = [1, 1, 1, 1]> (x, w) }");
+        " c = Conv <pads = [1, 1, 1, 1]> (x, w) s = Softmax <axis = 1> (c)"
+        " y = Conv <pads = [1, 1, 1, 1]> (s, w) }");
     assert_non_null(strstr(given.kernels, "winograd"));
 }
 

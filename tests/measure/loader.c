@@ -90,6 +90,36 @@ static void batches_come_in_order(void **state) {
     drop(&s);
 }
 
+static hone_status mark(void *ctx, int64_t batch, hn_samples *s, hn_error *err) {
+    float *x = s->in[0]->data;
+    HN_CHECK(err, ctx == NULL || batch != 2, HONE_E_ARG, "batch 2");
+    for (int64_t i = 0; i < s->n; i++) x[2 * i + 1] = (float)(1000 * batch + s->index[i]);
+    return HONE_OK;
+}
+
+/* Whoever prepares a batch knows its number, wherever loading begins, and may fail. */
+static void batches_are_prepared(void **state) {
+    (void)state;
+    set_up s = make(rows(), FLOATS);
+    for (int threads = 0; threads < 4; threads++) {
+        hn_loader *l = load(
+            &s,
+            (hn_loader_options){.threads = threads, .skip = 1, .prepare = mark, .prepare_ctx = &s});
+        for (int64_t batch = 1; batch < 6; batch++) {
+            hn_samples got = {0};
+            hn_error err;
+            hone_status status = hn_loader_next(l, &got, &err);
+            assert_int_equal(status, batch == 2 ? HONE_E_ARG : HONE_OK);
+            for (int64_t i = 0; i < got.n; i++)
+                assert_true(((float *)got.in[0]->data)[2 * i + 1] ==
+                            (float)(1000 * batch + got.index[i]));
+            hn_samples_deinit(&got);
+        }
+        hn_loader_destroy(l);
+    }
+    drop(&s);
+}
+
 static void a_seed_gives_one_order(void **state) {
     (void)state;
     set_up s = make(rows(), FLOATS);
@@ -247,7 +277,7 @@ int main(void) {
         CASE(batches_come_in_order),     CASE(a_seed_gives_one_order),
         CASE(a_part_may_be_asked_for),   CASE(an_error_belongs_to_its_batch),
         CASE(it_may_end_at_any_time),    CASE(batches_of_damaged_files_alone_are_passed_over),
-        CASE(every_allocation_may_fail),
+        CASE(every_allocation_may_fail), CASE(batches_are_prepared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

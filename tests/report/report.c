@@ -72,8 +72,9 @@ static void every_value_is_a_mark(void **state) {
     check_marks("compare", 3, 2 + 3 + 1);         /* models, errors of tensors and of weights */
     check_marks("inspect", 1, 2);                 /* operators that multiply */
     check_marks("machine", 0, 0);
-    check_marks("optimize", 1, 3);     /* models that were timed and judged */
-    check_marks("quantize", 2, 5 + 2); /* noise of layers, sets of types */
+    check_marks("optimize", 1, 3);      /* models that were timed and judged */
+    check_marks("quantize", 2, 5 + 2);  /* noise of layers, sets of types */
+    check_marks("train", 3, 3 + 3 + 3); /* loss, metric and rate of epochs */
 }
 
 /* A table of the data goes with each plot. */
@@ -89,6 +90,26 @@ static void plots_have_tables(void **state) {
     assert_non_null(strstr(page, "reach <b>68.6 %</b>")); /* 1.2 of 1.75 ms */
     assert_non_null(strstr(page, "What limits it?"));
     free(document);
+    free(page);
+}
+
+/* The curve has a point for every loss there is; a resumed training begins where it was resumed. */
+static void losses_are_a_curve(void **state) {
+    (void)state;
+    char *page = page_of(
+        "{\"schema\": \"hone.distill/1\", \"model\": \"s.onnx\", \"output\": \"o.onnx\", "
+        "\"epochs\": 7, \"train_loss\": 0.5, \"first_step\": 60, \"steps_per_point\": 2, "
+        "\"step_losses\": [1, 0.75, null, 0.5, 0.5], \"history\": [{\"epoch\": 7, \"steps\": 70, "
+        "\"train_loss\": 0.6, \"rate\": 0.1, \"val\": null}]}");
+    const char *curve = strstr(page, "class=\"curve c0\" points=\"");
+    assert_non_null(curve);
+    size_t points = 0;
+    for (curve += strlen("class=\"curve c0\" points=\""); *curve != '"'; curve++)
+        points += *curve == ',';
+    assert_int_equal(points, 4);
+    assert_non_null(strstr(page, "epoch 7: loss 0.6"));
+    assert_null(strstr(page, "Validation"));
+    assert_non_null(strstr(page, "<h1>o.onnx</h1>"));
     free(page);
 }
 
@@ -415,11 +436,22 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(every_value_is_a_mark),    TEST(plots_have_tables),    TEST(labels_tell_models_apart),
-        TEST(labels_keep_what_differs), TEST(noise_is_said_once),   TEST(plots_are_explained),
-        TEST(text_is_escaped),          TEST(odd_numbers),          TEST(many_steps),
-        TEST(same_document_same_bytes), TEST(bad_documents),        TEST(out_of_memory),
-        TEST(optimizations_are_shown),  TEST(names_do_not_overlap), TEST(quantizations_are_shown),
+        TEST(every_value_is_a_mark),
+        TEST(plots_have_tables),
+        TEST(labels_tell_models_apart),
+        TEST(losses_are_a_curve),
+        TEST(labels_keep_what_differs),
+        TEST(noise_is_said_once),
+        TEST(plots_are_explained),
+        TEST(text_is_escaped),
+        TEST(odd_numbers),
+        TEST(many_steps),
+        TEST(same_document_same_bytes),
+        TEST(bad_documents),
+        TEST(out_of_memory),
+        TEST(optimizations_are_shown),
+        TEST(names_do_not_overlap),
+        TEST(quantizations_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "support/graph.h"
 #include "support/method_model.h"
 #include "support/scratch.h"
+#include "train/batch_parts.h"
 
 enum { BATCH = 8 };
 
@@ -112,9 +113,210 @@ static void updates_are_those_of_the_formulas(void **state) {
     }
 }
 
+/* y = x + w: the gradient of the squared error is 2 (x + w - target) / n. Gradients together are
+ * longer than 0.5; w moves at a tenth of the rate, and the average by a fifth of what it lacks. */
+static void clipping_rates_and_averages(void **state) {
+    (void)state;
+    bench b;
+    const hn_rate_scale scales[] = {{"w", 0.1}, {"*", 7}};
+    const int64_t dims[] = {2, 3};
+    begin(&b, "sgd", "mse", 1, false);
+    b.o.optimizer_options.momentum = 0;
+    b.o.scales = scales;
+    b.o.n_scales = 1;
+    b.o.clip = 0.5;
+    b.o.average = 0.8;
+    b.sizes = b.target = (hn_step_sizes){.rank = 2, .dims = {2, 3}, .dtype = HONE_DTYPE_F32};
+    hn_model *m =
+        method_model("m (float[2,3] x, float[2,3] w) => (float[2,3] y) { y = Add (x, w) }", 1);
+    hn_trainer *t = trainer(&b, m);
+    hn_tensor *x = numbers(HONE_DTYPE_F32, 2, dims, 3), *y = numbers(HONE_DTYPE_F32, 2, dims, 4);
+    const hn_tensor *in[] = {x};
+    double p[6], average[6], loss;
+    for (int i = 0; i < 6; i++) average[i] = p[i] = (double)method_weight(m, "w")[i];
+    for (int step = 0; step < 4; step++) {
+        double g[6], sum = 0;
+        assert_int_equal(hn_trainer_step(t, in, y, 2, &loss, &b.err), HONE_OK);
+        for (int i = 0; i < 6; i++) {
+            g[i] = 2 * ((double)((float *)x->data)[i] + p[i] - (double)((float *)y->data)[i]) / 6;
+            sum += g[i] * g[i];
+        }
+        assert_true(sqrt(sum) > 0.5);
+        for (int i = 0; i < 6; i++) {
+            p[i] -= 0.2 * g[i] * 0.5 / (sqrt(sum) + 1e-6);
+            average[i] += 0.2 * (p[i] - average[i]);
+        }
+    }
+    hn_model *made;
+    assert_int_equal(hn_model_copy(&made, m, &scratch_mem, &b.err), HONE_OK);
+    assert_int_equal(hn_trainer_store(t, made, &b.err), HONE_OK);
+    for (int i = 0; i < 6; i++) {
+        assert_true(fabs((double)hn_trainer_value(t, 0)[i] - p[i]) < 1e-5);
+        assert_true(fabs((double)method_weight(made, "w")[i] - average[i]) < 1e-5);
+    }
+    hn_trainer_destroy(t);
+    b.o.scales = &(hn_rate_scale){"q*", 1};
+    assert_int_equal(hn_trainer_create(&t, m, &b.sizes, &b.target, &b.o, &b.how, &b.err),
+                     HONE_E_ARG);
+    assert_non_null(strstr(b.err.text, "'q*'"));
+    hn_model_destroy(made);
+    hn_model_destroy(m);
+    hn_tensor_unref(x);
+    hn_tensor_unref(y);
+    hn_pool_destroy(b.pool);
+}
+
+/* Parameters and statistics after three steps on 8 samples, in parts of `each`. */
+static double in_parts(int64_t each, float p[12]) {
+    static const char text[] =
+        "m (float[n,3] x, float[3] ws, float[3] wb, float[3] wm, float[3] wv, float[3] w)"
+        " => (float[n,3] y) { a = BatchNormalization (x, ws, wb, wm, wv) y = Mul (a, w) }";
+    bench b;
+    const hn_ranks alone = {.size = 1};
+    const int64_t dims[] = {8, 3};
+    begin(&b, "adam", "mse", 1, false);
+    b.o.parts = each < 8 ? 8 / each : 0;
+    b.o.ranks = &alone;
+    b.o.clip = 0.1;
+    b.o.average = 0.5;
+    b.o.frozen_statistics = true;
+    b.sizes = b.target = (hn_step_sizes){.rank = 2, .dims = {each, 3}, .dtype = HONE_DTYPE_F32};
+    hn_model *m = method_model(text, 1);
+    for (int i = 0; i < 3; i++) ((float *)method_weight(m, "wv"))[i] = 1;
+    hn_trainer *t = trainer(&b, m);
+    hn_tensor *x = numbers(HONE_DTYPE_F32, 2, dims, 3), *y = numbers(HONE_DTYPE_F32, 2, dims, 4);
+    double loss = 0;
+    for (int step = 0; step < 3; step++)
+        for (int64_t at = 0; at < 8; at += each) {
+            const int64_t part[] = {each, 3};
+            hn_tensor some, wanted;
+            const hn_tensor *in[] = {&some};
+            hn_tensor_borrow(&some, HONE_DTYPE_F32, 2, part, (float *)x->data + 3 * at, &b.err);
+            hn_tensor_borrow(&wanted, HONE_DTYPE_F32, 2, part, (float *)y->data + 3 * at, &b.err);
+            if (hn_trainer_step(t, in, &wanted, 0.1, &loss, &b.err) != HONE_OK)
+                fail_msg("%s", b.err.text);
+        }
+    for (int i = 0; i < 3; i++) memcpy(p + 3 * i, hn_trainer_value(t, i), 3 * sizeof(float));
+    hn_tensor_unref(x);
+    hn_tensor_unref(y);
+    hn_trainer_destroy(t);
+    hn_model_destroy(m);
+    hn_pool_destroy(b.pool);
+    return loss;
+}
+
+/* Means over parts are those over the batch. */
+static void parts_make_the_whole(void **state) {
+    (void)state;
+    float whole[12] = {0}, some[12] = {0};
+    double loss = in_parts(8, whole);
+    for (int64_t each = 1; each < 8; each *= 2) {
+        double by_parts = in_parts(each, some);
+        assert_true(fabs(by_parts - loss) < 1e-5);
+        for (int i = 0; i < 9; i++) assert_true(fabsf(some[i] - whole[i]) < 1e-5f);
+    }
+}
+
+/* Sums of 1 to 20 parts, in the order of the tree. */
+static void parts_are_added_as_a_tree(void **state) {
+    (void)state;
+    const hn_ranks alone = {.size = 1};
+    hn_error err;
+    for (int64_t n = 1; n <= 20; n++) {
+        hn_parts *p;
+        hn_rng rng;
+        float v[20], sum[20], *found = NULL;
+        hn_rng_init(&rng, (uint64_t)n);
+        for (int i = 0; i < n; i++) sum[i] = v[i] = (float)hn_rng_normal(&rng);
+        assert_int_equal(hn_parts_create(&p, 1, n, &alone, &scratch_mem, &err), HONE_OK);
+        for (int round = 0; round < 2; round++)
+            for (int i = 0; i < n; i++) {
+                assert_true(found == NULL || i == 0);
+                *hn_parts_room(p) = v[i];
+                assert_int_equal(hn_parts_add(p, &found, &err), HONE_OK);
+            }
+        for (int64_t left = n, step = 1; left > 1; left = (left + 1) / 2, step *= 2)
+            for (int64_t i = 0; i + step < n; i += 2 * step) sum[i] += sum[i + step];
+        /* Whole powers of two; otherwise the rest is added from the small to the large. */
+        if ((n & (n - 1)) == 0) assert_true(*found == sum[0]);
+        assert_true(fabsf(*found - sum[0]) < 1e-5f);
+        hn_parts_destroy(p);
+    }
+}
+
+/* The first loss of y = x * w by this target. */
+static double first_loss(bench *b, const hn_tensor *x, const hn_tensor *target) {
+    hn_model *m =
+        method_model("m (float[4,3] x, float[3] w) => (float[4,3] y) { y = Mul (x, w) }", 1);
+    hn_trainer *t;
+    double loss;
+    const hn_tensor *in[] = {x};
+    b->sizes = (hn_step_sizes){.rank = 2, .dims = {4, 3}, .dtype = HONE_DTYPE_F32};
+    b->target = (hn_step_sizes){.rank = target->rank, .dtype = target->dtype};
+    memcpy(b->target.dims, target->dims, sizeof(int64_t) * (size_t)target->rank);
+    t = trainer(b, m);
+    assert_int_equal(hn_trainer_step(t, in, target, 0.1, &loss, &b->err), HONE_OK);
+    hn_trainer_destroy(t);
+    hn_model_destroy(m);
+    hn_pool_destroy(b->pool);
+    return loss;
+}
+
+static void losses_are_those_of_the_formulas(void **state) {
+    (void)state;
+    static const float weights[] = {1, 3, 0.5f};
+    const int64_t dims[] = {4, 3}, n = 4;
+    bench b;
+    hn_model *m =
+        method_model("m (float[4,3] x, float[3] w) => (float[4,3] y) { y = Mul (x, w) }", 1);
+    hn_tensor *x = numbers(HONE_DTYPE_F32, 2, dims, 3), *p = numbers(HONE_DTYPE_F32, 2, dims, 4),
+              *labels = numbers(HONE_DTYPE_S64, 1, &n, 5);
+    float *q = p->data;
+    double y[4][3], lp[4][3], kl = 0, far = 0, of_label = 0, of_all = 0, sum = 0;
+    for (int i = 0; i < 4; i++) {
+        double total = 0, target = 0, yy = 0, qq = 0, yq = 0;
+        for (int c = 0; c < 3; c++) {
+            y[i][c] = (double)((float *)x->data)[3 * i + c] * (double)method_weight(m, "w")[c];
+            q[3 * i + c] = fabsf(q[3 * i + c]);
+            total += exp(y[i][c] / 2), target += (double)q[3 * i + c];
+        }
+        for (int c = 0; c < 3; c++) q[3 * i + c] /= (float)target;
+        for (int c = 0; c < 3; c++) {
+            double t = (double)q[3 * i + c];
+            kl += 4 * t * (log(t) - (y[i][c] / 2 - log(total))) / 4;
+            yy += y[i][c] * y[i][c], qq += t * t, yq += y[i][c] * t;
+        }
+        far += (1 - yq / sqrt(yy * qq)) / 4;
+        total = 0;
+        for (int c = 0; c < 3; c++) total += exp(y[i][c]);
+        for (int c = 0; c < 3; c++) lp[i][c] = y[i][c] - log(total);
+        int64_t label = ((int64_t *)labels->data)[i];
+        sum += (double)weights[label];
+        of_label -= (double)weights[label] * lp[i][label];
+        for (int c = 0; c < 3; c++) of_all -= (double)weights[c] * lp[i][c] / 3;
+    }
+    begin(&b, "sgd", "kl", 1, false);
+    b.o.loss_options.temperature = 2;
+    assert_true(fabs(first_loss(&b, x, p) - kl) < 1e-5);
+    begin(&b, "sgd", "cosine", 1, false);
+    assert_true(fabs(first_loss(&b, x, p) - far) < 1e-5);
+    for (int smooth = 0; smooth < 2; smooth++) {
+        begin(&b, "sgd", "cross-entropy", 1, false);
+        b.o.loss_options.n_weights = 3;
+        b.o.loss_options.weights = weights;
+        b.o.loss_options.smoothing = 0.2 * smooth;
+        double wanted = smooth ? (0.8 * of_label + 0.2 * of_all) / sum : of_label / sum;
+        assert_true(fabs(first_loss(&b, x, labels) - wanted) < 1e-5);
+    }
+    hn_tensor_unref(x);
+    hn_tensor_unref(p);
+    hn_tensor_unref(labels);
+    hn_model_destroy(m);
+}
+
 /* ---- networks ---- */
 
-/* Convolutions of all kinds, both norms, both pools, a residual and a product. */
+/* Convolutions of all kinds, both norms, both pools, a residual, dropout and a product. */
 static const char network[] =
     "m (float[n,3,10,10] x, float[12,3,3,3] w1, float[12] w2, float[12] w3, float[12,1,3,3] w4,"
     " float[12] w5, float[8,12,1,1] w6, float[8,4,3,3] w7, float[3,32] w8, float[3] w9,"
@@ -130,7 +332,7 @@ static const char network[] =
     " h = Conv <group = 2, pads = [1, 1, 1, 1], strides = [2, 2]> (g, w7)"
     " i = HardSwish (h)"
     " j = AveragePool <kernel_shape = [2, 2]> (i)"
-    " k = Flatten (j)"
+    " k0 = Flatten (j) r = Constant <value = float {0.25}> () k = Dropout (k0, r)"
     " y = Gemm <transB = 1> (k, w8, w9) }";
 
 typedef struct trained {
@@ -208,6 +410,63 @@ static void the_engine_agrees_with_the_references(void **state) {
     release(&plain);
 }
 
+/* ---- dropout ---- */
+
+/* y = dropout(x w) with x and w of ones, and no target but 0: the loss is the mean square of what
+ * is left, (1 / (1 - ratio))^2 * the part that is kept. */
+static double dropped(bench *b, uint64_t seed, int64_t at, const char *ratio, float *w) {
+    enum { N = 4096 };
+    char text[400];
+    snprintf(text, sizeof text,
+             "m (float[1,%d] x, float[1,%d] w) => (float[1,%d] y) { r = Constant <value = float"
+             " {%s}> () a = Mul (x, w) y, mask = Dropout (a, r) }",
+             N, N, N, ratio);
+    const int64_t dims[] = {1, N};
+    double loss;
+    b->o.seed = seed;
+    b->sizes = b->target = (hn_step_sizes){.rank = 2, .dims = {1, N}, .dtype = HONE_DTYPE_F32};
+    hn_model *m = method_model(text, 1);
+    for (int i = 0; i < N; i++) method_weight(m, "w")[i] = 1;
+    hn_trainer *t = trainer(b, m);
+    hn_tensor *x = numbers(HONE_DTYPE_F32, 2, dims, 1), *y = numbers(HONE_DTYPE_F32, 2, dims, 1);
+    for (int i = 0; i < N; i++) ((float *)x->data)[i] = 1, ((float *)y->data)[i] = 0;
+    const hn_tensor *in[] = {x};
+    hn_trainer_set_steps(t, at);
+    if (hn_trainer_step(t, in, y, 1, &loss, &b->err) != HONE_OK) fail_msg("%s", b->err.text);
+    memcpy(w, hn_trainer_value(t, 0), N * sizeof *w);
+    hn_tensor_unref(x);
+    hn_tensor_unref(y);
+    hn_trainer_destroy(t);
+    hn_model_destroy(m);
+    return loss;
+}
+
+/* What is dropped is a function of seed and step; the gradient drops the same. */
+static void dropout_is_a_function_of_the_step(void **state) {
+    (void)state;
+    static float w[5][4096];
+    bench b;
+    begin(&b, "sgd", "mse", 2, false);
+    double loss = dropped(&b, 1, 0, "0.25", w[0]);
+    assert_true(fabs(loss * 0.75 - 1) < 0.03);
+    for (int i = 0, kept = 0; i < 4096; i++) {
+        /* w - rate * 2 / n * w / (1 - ratio)^2 */
+        bool stays = w[0][i] == 1;
+        double moved = 1 - 2.0 / 4096 / 0.5625;
+        kept += !stays;
+        assert_true(stays || fabs((double)w[0][i] - moved) < 1e-6);
+        if (i == 4095) assert_true(fabs(kept / 4096.0 - loss * 0.5625) < 1e-3);
+    }
+    assert_true(dropped(&b, 1, 0, "0.25", w[1]) == loss);
+    assert_memory_equal(w[0], w[1], sizeof w[0]);
+    dropped(&b, 1, 1, "0.25", w[2]);
+    dropped(&b, 2, 0, "0.25", w[3]);
+    assert_memory_not_equal(w[0], w[2], sizeof w[0]);
+    assert_memory_not_equal(w[0], w[3], sizeof w[0]);
+    assert_true(dropped(&b, 1, 0, "0.0", w[4]) == 1);
+    hn_pool_destroy(b.pool);
+}
+
 /* ---- what is trained ---- */
 
 static int count(const hn_train_step *s, hn_kept_kind kind) {
@@ -242,14 +501,114 @@ static void frozen_parameters_stay(void **state) {
     hn_pool_destroy(b.pool);
 }
 
+/* ---- mixed samples ---- */
+
+/* The loss is that of each label in its share. */
+static void mixed_losses_are_weighted(void **state) {
+    (void)state;
+    for (int smoothed = 0; smoothed < 2; smoothed++) {
+        bench b;
+        const int64_t dims[] = {BATCH, 3, 10, 10}, n = BATCH;
+        double one[2], loss;
+        begin(&b, "sgd", "cross-entropy", 1, false);
+        b.o.loss_options.smoothing = smoothed * 0.1;
+        b.sizes = (hn_step_sizes){.rank = 4, .dims = {BATCH, 3, 10, 10}, .dtype = HONE_DTYPE_F32};
+        b.target = (hn_step_sizes){.rank = 1, .dims = {BATCH}, .dtype = HONE_DTYPE_S64};
+        hn_model *m = method_model(network, 5);
+        hn_tensor *x = numbers(HONE_DTYPE_F32, 4, dims, 3);
+        hn_tensor *y[] = {numbers(HONE_DTYPE_S64, 1, &n, 4), numbers(HONE_DTYPE_S64, 1, &n, 5)};
+        const hn_tensor *in[] = {x};
+        hn_trainer *t;
+        for (int i = 0; i < 2; i++) { /* the first step of each: what is dropped changes with it */
+            t = trainer(&b, m);
+            assert_int_equal(hn_trainer_graph(t)->other, -1);
+            assert_int_equal(hn_trainer_step(t, in, y[i], 0, &one[i], &b.err), HONE_OK);
+            hn_trainer_destroy(t);
+        }
+        b.o.mixed = true;
+        t = trainer(&b, m);
+        hn_trainer_mix(t, y[1], 0.3);
+        assert_int_equal(hn_trainer_step(t, in, y[0], 0.1, &loss, &b.err), HONE_OK);
+        assert_true(fabs(one[0] - one[1]) > 1e-3 * loss);
+        if (!(fabs(loss - 0.3 * one[0] - 0.7 * one[1]) < 1e-5 * loss))
+            fail_msg("%g, expected 0.3 * %g + 0.7 * %g", loss, one[0], one[1]);
+        hn_trainer_destroy(t);
+        hn_model_destroy(m);
+        hn_tensor_unref(x);
+        for (int i = 0; i < 2; i++) hn_tensor_unref(y[i]);
+        hn_pool_destroy(b.pool);
+    }
+}
+
+/* ---- losses that are not finite ---- */
+
+typedef struct broken {
+    const char *what, *says;
+} broken;
+
+/* Everything stays as it was before the step, and the error names the first value. */
+static void a_loss_that_is_not_finite_is_explained(void **state) {
+    (void)state;
+    static const broken cases[] = {
+        {"w4", "parameter 'w4' was not finite before the step: element 5 of 108 is nan"},
+        {"x", "the batch's 'x' was not finite before the step: element 5 of 2400 is nan"},
+        {"w6", "of Conv"},
+    };
+    for (int k = 0; k < 3; k++) {
+        bench b;
+        const int64_t dims[] = {BATCH, 3, 10, 10}, n = BATCH;
+        double loss;
+        begin(&b, "adam", "cross-entropy", 2, false);
+        b.sizes = (hn_step_sizes){.rank = 4, .dims = {BATCH, 3, 10, 10}, .dtype = HONE_DTYPE_F32};
+        b.target = (hn_step_sizes){.rank = 1, .dims = {BATCH}, .dtype = HONE_DTYPE_S64};
+        hn_model *m = method_model(network, 5);
+        hn_tensor *x = numbers(HONE_DTYPE_F32, 4, dims, 3), *y = numbers(HONE_DTYPE_S64, 1, &n, 4);
+        const hn_tensor *in[] = {x};
+        hn_trainer *t = trainer(&b, m);
+        const hn_train_step *s = hn_trainer_graph(t);
+        assert_int_equal(hn_trainer_step(t, in, y, 0.01, &loss, &b.err), HONE_OK);
+        float *values[64];
+        for (int i = 0; i < s->n_kept; i++) {
+            bool at =
+                s->kept[i].kind == HN_KEPT_PARAMETER && strcmp(s->kept[i].name, cases[k].what) == 0;
+            float *v = hn_trainer_value(t, i);
+            if (at && k == 0) v[5] = NAN;
+            if (at && k == 2)
+                for (int64_t e = 0; e < s->kept[i].n; e++) v[e] = 3e38f;
+            values[i] = hn_alloc(&scratch_mem, (size_t)s->kept[i].n * 4, HN_MEM_OTHER);
+            memcpy(values[i], v, (size_t)s->kept[i].n * 4);
+        }
+        if (k == 1) ((float *)x->data)[5] = NAN;
+        assert_int_equal(hn_trainer_step(t, in, y, 0.01, &loss, &b.err), HONE_E_ARG);
+        assert_non_null(strstr(b.err.text, "the loss of step 2 is "));
+        if (strstr(b.err.text, cases[k].says) == NULL) fail_msg("%s", b.err.text);
+        for (int i = 0; i < s->n_kept; i++) {
+            assert_memory_equal(values[i], hn_trainer_value(t, i), (size_t)s->kept[i].n * 4);
+            hn_free(&scratch_mem, values[i]);
+        }
+        hn_trainer_destroy(t);
+        hn_model_destroy(m);
+        hn_tensor_unref(x);
+        hn_tensor_unref(y);
+        hn_pool_destroy(b.pool);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(updates_are_those_of_the_formulas),
+        TEST(clipping_rates_and_averages),
+        TEST(losses_are_those_of_the_formulas),
+        TEST(parts_make_the_whole),
+        TEST(parts_are_added_as_a_tree),
         TEST(threads_change_no_bit),
         TEST(the_engine_agrees_with_the_references),
+        TEST(dropout_is_a_function_of_the_step),
         TEST(frozen_parameters_stay),
+        TEST(mixed_losses_are_weighted),
+        TEST(a_loss_that_is_not_finite_is_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

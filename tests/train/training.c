@@ -1,6 +1,7 @@
 /* A course of training on digits that hone draws: one that is interrupted gives the same bytes. */
 #include "train/training.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,6 +22,20 @@ typedef struct bench {
     hn_error err;
 } bench;
 
+/* Puts a Dropout before the last node. */
+static void add_dropout(hn_model *m, hn_error *err) {
+    hn_graph *g = m->graph;
+    hn_node *last = g->last, *n;
+    hn_value *y;
+    assert_int_equal(hn_node_create(&n, g, "", "Dropout", "drop", 1, 1, err), HONE_OK);
+    assert_int_equal(hn_value_create(&y, g, NULL, "dropped", err), HONE_OK);
+    n->op = hn_op_find("", "Dropout");
+    hn_node_set_input(n, 0, hn_node_input(last, 0));
+    hn_node_set_output(n, 0, y);
+    hn_node_insert(n, last);
+    hn_node_set_input(last, 0, y);
+}
+
 static void begin(bench *b) {
     *b = (bench){.o = {.batch = 16,
                        .epochs = 3,
@@ -31,6 +46,7 @@ static void begin(bench *b) {
     if (hn_onnx_load(&b->model, HN_SOURCE_DIR "/models/digits_cnn.onnx", NULL, &scratch_mem,
                      &b->err) != HONE_OK)
         fail_msg("%s", b->err.text);
+    add_dropout(b->model, &b->err);
     assert_int_equal(hn_model_infer(b->model, NULL, &b->err), HONE_OK);
     b->data = data_open("synthetic:digits,n=%d", 70);
     assert_int_equal(hn_pool_create(&b->pool, 2, &scratch_mem, &b->err), HONE_OK);
@@ -68,10 +84,7 @@ static void same_values(hn_training *a, hn_training *b) {
 }
 
 /* 70 samples are four batches of 16. */
-static void resumed_runs_give_the_same_bytes(void **state) {
-    (void)state;
-    bench b;
-    begin(&b);
+static void resumed_runs_are_the_same(bench b) {
     hn_training *whole = training(&b);
     steps(&b, whole, 12);
     assert_int_equal(hn_training_at(whole).epoch, 3);
@@ -91,6 +104,32 @@ static void resumed_runs_give_the_same_bytes(void **state) {
     }
     hn_training_destroy(whole);
     end(&b);
+}
+
+static void resumed_runs_give_the_same_bytes(void **state) {
+    (void)state;
+    bench b;
+    begin(&b);
+    resumed_runs_are_the_same(b);
+}
+
+/* With values that are none of the model's: averages, and weights between matched values. */
+static void what_is_kept_beside_the_model_is_resumed(void **state) {
+    (void)state;
+    bench b;
+    begin(&b);
+    hn_model *other;
+    assert_int_equal(hn_model_clone(&other, b.model, &scratch_mem, &b.err), HONE_OK);
+    hn_teacher teacher = {.model = other, .weight = 1, .last = HN_ALL_CLASSES};
+    b.o.step.average = 0.9;
+    b.o.balanced = true;
+    b.o.step.distill = (hn_distill_options){.n_teachers = 1,
+                                            .teachers = &teacher,
+                                            .temperature = 3,
+                                            .alpha = 0.7,
+                                            .match = "features:pw_relu=res_relu_out"};
+    resumed_runs_are_the_same(b);
+    hn_model_destroy(other);
 }
 
 /* A checkpoint is a model with the trained parameters, and refuses to be another's. */
@@ -116,6 +155,10 @@ static void checkpoints_are_models(void **state) {
     }
     hn_model_destroy(m);
     hn_model_destroy(trained);
+    /* Nothing is written over it once a parameter is not finite. */
+    hn_trainer_value(hn_training_trainer(t), 0)[1] = INFINITY;
+    assert_int_equal(hn_training_save(t, path, &b.err), HONE_E_ARG);
+    assert_non_null(strstr(b.err.text, "is not finite: element 1 of"));
     b.o.rates.rate = 2e-3;
     hn_training *other = training(&b);
     assert_int_equal(hn_training_resume(other, path, &b.err), HONE_E_ARG);
@@ -125,6 +168,97 @@ static void checkpoints_are_models(void **state) {
     assert_non_null(strstr(b.err.text, "is no checkpoint"));
     hn_training_destroy(other);
     hn_training_destroy(t);
+    end(&b);
+}
+
+/* Whoever reads and augments, and however many do at once, makes no difference. */
+static void readers_change_no_byte(void **state) {
+    (void)state;
+    static const int readers[] = {0, 1, 3};
+    hn_training *t[3];
+    bench b;
+    begin(&b);
+    b.o.augment = "crop=2:rotate=10:erase:mixup:cutmix";
+    for (int i = 0; i < 3; i++) {
+        b.o.readers = readers[i];
+        t[i] = training(&b);
+        steps(&b, t[i], 12);
+    }
+    same_values(t[0], t[1]);
+    same_values(t[0], t[2]);
+    for (int i = 0; i < 3; i++) hn_training_destroy(t[i]);
+    end(&b);
+}
+
+/* What is planned is what is taken: at most that, and no less than that by 2 %; with readers, who
+ * may not be as far ahead as they may be, at most that. */
+static void memory_is_known_before(void **state) {
+    (void)state;
+    for (int readers = 0; readers < 3; readers++) {
+        bench b;
+        begin(&b);
+        hn_allocator own;
+        hn_allocator_init(&own);
+        b.how.engine.alloc = &own;
+        b.o.readers = readers;
+        hn_training *t = training(&b);
+        size_t planned = hn_training_at(t).planned;
+        assert_true(planned > 100000);
+        steps(&b, t, 12);
+        size_t peak = atomic_load(&own.peak);
+        if (peak > planned || (readers == 0 && (double)peak < 0.98 * (double)planned))
+            fail_msg("%zu bytes were planned, %zu taken", planned, peak);
+        hn_training_destroy(t);
+        hn_allocator_init(&own); /* one that has taken nothing yet */
+        own.limit = planned;
+        t = training(&b);
+        steps(&b, t, 12);
+        hn_training_destroy(t);
+        hn_allocator_init(&own);
+        own.limit = planned - 1;
+        assert_int_equal(hn_training_create(&t, b.model, b.data, &b.o, &b.how, &b.err),
+                         HONE_E_NOMEM);
+        assert_non_null(strstr(b.err.text, "training would take more than the "));
+        assert_int_equal(atomic_load(&own.blocks), 0);
+        end(&b);
+    }
+}
+
+/* Less memory than a step wants: the same bytes, also where a run is resumed with more. */
+static void limits_change_no_byte(void **state) {
+    (void)state;
+    bench b;
+    hn_allocator own;
+    const char *path = scratch_path("last.onnx");
+    begin(&b);
+    b.o.batch = 64;
+    hn_training *whole = training(&b);
+    hn_training_place at = hn_training_at(whole);
+    assert_int_equal(at.twice.segments, 0);
+    steps(&b, whole, 3);
+    hn_allocator_init(&own);
+    b.how.engine.alloc = &own;
+    hn_training *t = training(&b);
+    own.limit = hn_training_at(t).planned / 20 * 17;
+    hn_training_destroy(t);
+    atomic_store(&own.peak, 0);
+    t = training(&b);
+    at = hn_training_at(t);
+    assert_true(at.twice.segments > 0 && at.twice.share > 0);
+    assert_true(at.planned <= own.limit);
+    steps(&b, t, 2);
+    assert_true(atomic_load(&own.peak) <= at.planned);
+    assert_int_equal(hn_training_save(t, path, &b.err), HONE_OK);
+    hn_training_destroy(t);
+    own.limit = 0;
+    t = training(&b);
+    assert_int_equal(hn_training_resume(t, path, &b.err), HONE_OK);
+    steps(&b, t, 1);
+    same_values(whole, t);
+    hn_training_destroy(t);
+    own.limit = 100000;
+    assert_int_equal(hn_training_create(&t, b.model, b.data, &b.o, &b.how, &b.err), HONE_E_NOMEM);
+    hn_training_destroy(whole);
     end(&b);
 }
 
@@ -144,7 +278,11 @@ static void small_data_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(resumed_runs_give_the_same_bytes),
+        TEST(what_is_kept_beside_the_model_is_resumed),
         TEST(checkpoints_are_models),
+        TEST(readers_change_no_byte),
+        TEST(memory_is_known_before),
+        TEST(limits_change_no_byte),
         TEST(small_data_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,5 +27,4 @@ hone quantize "$digits" -o q.onnx --simulate --bits 4,4
 hone quantize "$digits" -o q.onnx --simulate --bits 4,4 --type int8-weights
 hone quantize "$digits" -o q.onnx --simulate --type int8-dynamic
 hone quantize "$digits" -o q.onnx --simulate --integer-io --data $data
-hone quantize "$digits" -o q.onnx --bits 4,4 --data $data
 [ ! -e q.onnx ] && echo nothing is written

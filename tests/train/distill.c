@@ -1,0 +1,384 @@
+/* What a student learns from teachers: losses and updates against formulas in double. */
+#include "train/distill.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "support/method_model.h"
+#include "support/scratch.h"
+#include "train/trainer.h"
+
+enum { N = 4, F = 5, C = 3 };
+
+static const char linear[] =
+    "m (float[4,5] x, float[5,3] w) => (float[4,3] y) { y = MatMul (x, w) }";
+
+typedef struct bench {
+    hn_pool *pool;
+    hn_run_options how;
+    hn_step_options o;
+    hn_step_sizes sizes, target;
+    hn_teacher teachers[2];
+    hn_model *student, *models[2];
+    hn_error err;
+} bench;
+
+static void begin(bench *b, const char *student, const char *teacher, int n_teachers) {
+    *b = (bench){.o = {.optimizer_options = {.momentum = 0}}};
+    assert_int_equal(hn_pool_create(&b->pool, 1, &scratch_mem, &b->err), HONE_OK);
+    b->how.engine.alloc = &scratch_mem;
+    b->how.engine.pool = b->pool;
+    b->how.engine.isa = hn_isa_available();
+    assert_int_equal(hn_optimizer_find("sgd", &b->o.optimizer, &b->err), HONE_OK);
+    b->student = method_model(student, 1);
+    for (int i = 0; i < n_teachers; i++) {
+        b->models[i] = method_model(teacher, 10 + (uint64_t)i);
+        b->teachers[i] = (hn_teacher){.model = b->models[i], .weight = 1, .last = HN_ALL_CLASSES};
+    }
+    b->o.distill = (hn_distill_options){
+        .n_teachers = n_teachers, .teachers = b->teachers, .temperature = 2, .alpha = 0.6};
+    b->sizes = (hn_step_sizes){.rank = 2, .dims = {N, F}, .dtype = HONE_DTYPE_F32};
+    b->target = (hn_step_sizes){.rank = 1, .dims = {N}, .dtype = HONE_DTYPE_S64};
+}
+
+static void end(bench *b) {
+    hn_model_destroy(b->student);
+    for (int i = 0; i < 2; i++) hn_model_destroy(b->models[i]);
+    hn_pool_destroy(b->pool);
+}
+
+static hn_tensor *floats(const hn_step_sizes *s, uint64_t seed) {
+    hn_tensor *t;
+    hn_error err;
+    hn_rng rng;
+    hn_rng_init(&rng, seed);
+    assert_int_equal(
+        hn_tensor_create(&t, &scratch_mem, HN_MEM_TENSOR, HONE_DTYPE_F32, s->rank, s->dims, &err),
+        HONE_OK);
+    for (int64_t i = 0; i < t->n; i++) ((float *)t->data)[i] = (float)hn_rng_normal(&rng);
+    return t;
+}
+
+/* One step; returns its loss. `after` gets the parameters. */
+static double one_step(bench *b, const hn_tensor *x, const int64_t *labels, double rate,
+                       hn_trainer **after) {
+    hn_trainer *t = NULL;
+    hn_tensor y;
+    int64_t n = N;
+    double loss;
+    const hn_tensor *in[] = {x};
+    if (hn_trainer_create(&t, b->student, &b->sizes, labels != NULL ? &b->target : NULL, &b->o,
+                          &b->how, &b->err) != HONE_OK)
+        fail_msg("%s", b->err.text);
+    if (labels != NULL)
+        assert_int_equal(hn_tensor_borrow(&y, HONE_DTYPE_S64, 1, &n, (void *)labels, &b->err),
+                         HONE_OK);
+    if (hn_trainer_step(t, in, labels != NULL ? &y : NULL, rate, &loss, &b->err) != HONE_OK)
+        fail_msg("%s", b->err.text);
+    if (after != NULL)
+        *after = t;
+    else
+        hn_trainer_destroy(t);
+    return loss;
+}
+
+static void near(double found, double wanted) {
+    if (!(fabs(found - wanted) <= 1e-5 * (1 + fabs(wanted))))
+        fail_msg("%.9g, expected %.9g", found, wanted);
+}
+
+/* ---- answers ---- */
+
+static void scores(const hn_tensor *x, const float *w, double y[N][C]) {
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < C; c++) {
+            y[i][c] = 0;
+            for (int f = 0; f < F; f++)
+                y[i][c] += (double)((const float *)x->data)[i * F + f] * (double)w[f * C + c];
+        }
+}
+
+static void softmax(double y[N][C], double temperature, double p[N][C]) {
+    for (int i = 0; i < N; i++) {
+        double sum = 0;
+        for (int c = 0; c < C; c++) sum += p[i][c] = exp(y[i][c] / temperature);
+        for (int c = 0; c < C; c++) p[i][c] /= sum;
+    }
+}
+
+static void loss_and_update_are_those_of_the_formula(void **state) {
+    (void)state;
+    static const int64_t labels[N] = {0, 2, 1, 2};
+    for (int labelled = 0; labelled < 2; labelled++) {
+        bench b;
+        begin(&b, linear, linear, 1);
+        hn_tensor *x = floats(&b.sizes, 3);
+        double y[N][C], t[N][C], p[N][C], soft[N][C], wanted[N][C], dy[N][C];
+        const float *w = method_weight(b.student, "w");
+        const double T = 2, alpha = labelled ? 0.6 : 1, rate = 0.5;
+        scores(x, w, y);
+        scores(x, method_weight(b.models[0], "w"), t);
+        softmax(y, 1, p);
+        softmax(y, T, soft);
+        softmax(t, T, wanted);
+        double loss = 0;
+        for (int i = 0; i < N; i++)
+            for (int c = 0; c < C; c++) {
+                bool is = labels[i] == c;
+                loss += alpha * T * T * wanted[i][c] * log(wanted[i][c] / soft[i][c]) / N;
+                loss -= is ? (1 - alpha) * log(p[i][c]) / N : 0;
+                dy[i][c] =
+                    alpha * T * (soft[i][c] - wanted[i][c]) / N + (1 - alpha) * (p[i][c] - is) / N;
+            }
+        hn_trainer *after;
+        near(one_step(&b, x, labelled ? labels : NULL, rate, &after), loss);
+        for (int f = 0; f < F; f++)
+            for (int c = 0; c < C; c++) {
+                double g = 0;
+                for (int i = 0; i < N; i++) g += (double)((float *)x->data)[i * F + f] * dy[i][c];
+                near((double)hn_trainer_value(after, 0)[f * C + c],
+                     (double)w[f * C + c] - rate * g);
+            }
+        hn_trainer_destroy(after);
+        hn_tensor_unref(x);
+        end(&b);
+    }
+}
+
+/* The first counts twice and is asked about classes 0 and 1 alone. */
+static void several_teachers_answer_as_one(void **state) {
+    (void)state;
+    bench b;
+    begin(&b, linear, linear, 2);
+    b.teachers[0].weight = 2;
+    b.teachers[0].last = 1;
+    hn_tensor *x = floats(&b.sizes, 3);
+    double y[N][C], t[N][C], soft[N][C], first[N][C], second[N][C], loss = 0;
+    scores(x, method_weight(b.student, "w"), y);
+    softmax(y, 2, soft);
+    scores(x, method_weight(b.models[0], "w"), t);
+    softmax(t, 2, first);
+    scores(x, method_weight(b.models[1], "w"), t);
+    softmax(t, 2, second);
+    for (int i = 0; i < N; i++) {
+        double joint[C], sum = 0;
+        for (int c = 0; c < C; c++)
+            sum += joint[c] = c < 2 ? (2 * first[i][c] + second[i][c]) / 3 : second[i][c];
+        for (int c = 0; c < C; c++)
+            loss += 4 * joint[c] / sum * log(joint[c] / sum / soft[i][c]) / N;
+    }
+    near(one_step(&b, x, NULL, 0, NULL), loss);
+    hn_tensor_unref(x);
+    end(&b);
+}
+
+/* ---- matched values ---- */
+
+/* Images of other sizes and channels, which the outputs do not depend on. */
+static const char small[] =
+    "m (float[4,5] x, float[5,18] wu, float[5,3] w) => (float[4,3] y) {"
+    " a = MatMul (x, wu) s = Constant <value_ints = [4, 2, 3, 3]> () f = Reshape (a, s)"
+    " r = ReduceSum <keepdims = 0> (f) z = MatMul (x, w) y = Add (z, r) }";
+static const char large[] =
+    "m (float[4,5] x, float[5,80] wu, float[5,3] w) => (float[4,3] y) {"
+    " a = MatMul (x, wu) s = Constant <value_ints = [4, 4, 5, 4]> () f = Reshape (a, s)"
+    " r = ReduceSum <keepdims = 0> (f) z = MatMul (x, w) y = Add (z, r) }";
+
+typedef struct image {
+    int c, h, w;
+    double v[N][4][5][5];
+} image;
+
+static void image_of(image *m, const hn_tensor *x, const float *u) {
+    int size = m->c * m->h * m->w;
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < size; k++) {
+            double sum = 0;
+            for (int f = 0; f < F; f++)
+                sum += (double)((const float *)x->data)[i * F + f] * (double)u[f * size + k];
+            m->v[i][k / (m->h * m->w)][k / m->w % m->h][k % m->w] = sum;
+        }
+}
+
+/* Adaptive average pooling to 3 x 3. */
+static void pooled(const image *from, image *to) {
+    *to = (image){.c = from->c, .h = 3, .w = 3};
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < from->c; c++)
+            for (int y = 0; y < 3; y++)
+                for (int x = 0; x < 3; x++) {
+                    int y0 = y * from->h / 3, y1 = ((y + 1) * from->h + 2) / 3;
+                    int x0 = x * from->w / 3, x1 = ((x + 1) * from->w + 2) / 3;
+                    double sum = 0;
+                    for (int a = y0; a < y1; a++)
+                        for (int e = x0; e < x1; e++) sum += from->v[i][c][a][e];
+                    to->v[i][c][y][x] = sum / ((y1 - y0) * (x1 - x0));
+                }
+}
+
+static void attention_of(const image *m, double q[N][9]) {
+    for (int i = 0; i < N; i++) {
+        double sum = 1e-12;
+        for (int k = 0; k < 9; k++) {
+            q[i][k] = 0;
+            for (int c = 0; c < m->c; c++) q[i][k] += pow(m->v[i][c][k / 3][k % 3], 2);
+            sum += q[i][k] * q[i][k];
+        }
+        for (int k = 0; k < 9; k++) q[i][k] /= sqrt(sum);
+    }
+}
+
+static void likeness_of(const image *m, double q[N][9]) {
+    for (int i = 0; i < N; i++) {
+        double sum = 1e-12;
+        for (int k = 0; k < N; k++) {
+            q[i][k] = 0;
+            for (int c = 0; c < m->c; c++)
+                for (int p = 0; p < 9; p++)
+                    q[i][k] += m->v[i][c][p / 3][p % 3] * m->v[k][c][p / 3][p % 3];
+            sum += q[i][k] * q[i][k];
+        }
+        for (int k = 0; k < N; k++) q[i][k] /= sqrt(sum);
+    }
+}
+
+static double mean_square(double a[N][9], double b[N][9], int n) {
+    double sum = 0;
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < n; k++) sum += pow(a[i][k] - b[i][k], 2) / (N * n);
+    return sum;
+}
+
+/* The loss less what it is without the match. */
+static double term(const char *match) {
+    bench b;
+    begin(&b, small, large, 1);
+    hn_tensor *x = floats(&b.sizes, 3);
+    double without = one_step(&b, x, NULL, 0, NULL);
+    b.o.distill.match = match;
+    double with = one_step(&b, x, NULL, 0.1, NULL);
+    hn_tensor_unref(x);
+    end(&b);
+    return with - without;
+}
+
+static void matches_are_those_of_the_formulas(void **state) {
+    (void)state;
+    bench b;
+    begin(&b, small, large, 1);
+    hn_tensor *x = floats(&b.sizes, 3);
+    image s = {.c = 2, .h = 3, .w = 3}, t = {.c = 4, .h = 5, .w = 4}, even;
+    image_of(&s, x, method_weight(b.student, "wu"));
+    image_of(&t, x, method_weight(b.models[0], "wu"));
+    pooled(&t, &even);
+    double of_s[N][9], of_t[N][9];
+    attention_of(&s, of_s);
+    attention_of(&even, of_t);
+    near(term("attention:f=f*2"), 2 * mean_square(of_s, of_t, 9));
+    likeness_of(&s, of_s);
+    likeness_of(&even, of_t);
+    near(term("relation:f=f*3"), 3 * mean_square(of_s, of_t, N));
+    double squares = 0;
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < C; c++) {
+            double a[N][C], e[N][C];
+            scores(x, method_weight(b.student, "w"), a);
+            scores(x, method_weight(b.models[0], "w"), e);
+            squares += pow(a[i][c] - e[i][c], 2) / (N * C);
+        }
+    near(term("features:z=z*0.5"), 0.5 * squares);
+    hn_tensor_unref(x);
+    end(&b);
+}
+
+/* Features of another number go through weights that are trained and that the model does not get. */
+static void projections_are_trained_along(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        begin(&b, small, large, 1);
+        hn_tensor *x = floats(&b.sizes, 3);
+        b.o.distill.match = i == 0 ? "features:f=f" : "cosine:f=f";
+        hn_trainer *t;
+        one_step(&b, x, NULL, 0.1, &t);
+        const hn_train_step *step = hn_trainer_graph(t);
+        int extra = 0;
+        for (int k = 0; k < step->n_kept; k++) {
+            if (step->kept[k].kind != HN_KEPT_EXTRA) continue;
+            extra++;
+            assert_int_equal(step->kept[k].n, 2 * 4);
+            assert_memory_not_equal(hn_trainer_value(t, k), step->kept[k].first->data, 8 * 4);
+        }
+        assert_int_equal(extra, 1);
+        hn_model *m;
+        assert_int_equal(hn_model_copy(&m, b.student, &scratch_mem, &b.err), HONE_OK);
+        int values = m->graph->n_values;
+        assert_int_equal(hn_trainer_store(t, m, &b.err), HONE_OK);
+        assert_int_equal(m->graph->n_values, values);
+        hn_model_destroy(m);
+        hn_trainer_destroy(t);
+        hn_tensor_unref(x);
+        end(&b);
+    }
+}
+
+/* ---- what does not fit ---- */
+
+static void refused(bench *b, const char *why) {
+    hn_trainer *t = NULL;
+    hone_status status =
+        hn_trainer_create(&t, b->student, &b->sizes, NULL, &b->o, &b->how, &b->err);
+    assert_int_not_equal(status, HONE_OK);
+    if (strstr(b->err.text, why) == NULL) fail_msg("'%s', expected '%s'", b->err.text, why);
+}
+
+static void what_does_not_fit_is_said(void **state) {
+    (void)state;
+    static const struct {
+        const char *teacher, *match, *why;
+    } cases[] = {
+        {"m (float[4,5] x, float[5,7] w) => (float[4,7] y) { y = MatMul (x, w) }", NULL,
+         "teacher 1 answers by"},
+        {"m (float[4,6] x, float[6,3] w) => (float[4,3] y) { y = MatMul (x, w) }", NULL,
+         "input 'x' of the teacher does not take"},
+        {"m (float[4,5] x, float[4,5] q, float[5,3] w) => (float[4,3] y) "
+         "{ a = Add (x, q) y = MatMul (a, w) }",
+         NULL, "more inputs than the student: 'q'"},
+        {linear, "features:y", "is not KIND:TEACHER_VALUE=STUDENT_VALUE"},
+        {linear, "likes:y=y", "there is no match 'likes'"},
+        {linear, "features:y=nothing", "the student has no value 'nothing'"},
+        {linear, "features:nothing=y", "the teacher has no value 'nothing'"},
+        {linear, "features:y=x", "value 'x' of the student is not computed"},
+        {linear, "features:y=y*-1", "weight '-1'"},
+        {large, "features:f=y", "cannot be matched"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bench b;
+        begin(&b, linear, cases[i].teacher, 1);
+        b.o.distill.match = cases[i].match;
+        refused(&b, cases[i].why);
+        end(&b);
+    }
+    bench b;
+    begin(&b, linear, linear, 1);
+    b.teachers[0].last = 3;
+    refused(&b, "asked about classes 0 to 3 of 3");
+    end(&b);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(loss_and_update_are_those_of_the_formula),
+        TEST(several_teachers_answer_as_one),
+        TEST(matches_are_those_of_the_formulas),
+        TEST(projections_are_trained_along),
+        TEST(what_does_not_fit_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
