@@ -328,16 +328,16 @@ static void describe(hn_plan *p) {
 
 /* ---- in place ---- */
 
-/* Whether step number `at` may write its result, in buffer y, to the place of operand i, which is in
- * a buffer of this kind: that is read here for the last time, and by no other operand. */
-static bool ends_here(const hn_plan *p, int at, int y, int i, hn_buffer_kind kind) {
+/* Whether step number `at` may write operand `result`, in buffer y, to the place of operand i, which
+ * is in a buffer of this kind: that is read here for the last time, and by no other operand. */
+static bool ends_here(const hn_plan *p, int at, int result, int y, int i, hn_buffer_kind kind) {
     const hn_step *s = p->steps[at];
-    const hn_operand *in = &s->operands[i], *out = &s->operands[s->family->result];
+    const hn_operand *in = &s->operands[i], *out = &s->operands[result];
     if (in->buffer < 0 || in->offset != out->offset) return false;
     int root = hn_buffer_root(p, in->buffer);
     const hn_buffer *b = &p->buffers[root];
     if (b->kind != kind || b->last != at || b->bytes != p->buffers[y].bytes) return false;
-    if (!s->family->may_replace(s->problem, i)) return false;
+    if (!s->family->may_replace(s->problem, i, result)) return false;
     for (int k = 0; k < s->n_operands; k++)
         if (k != i && s->operands[k].buffer >= 0 &&
             hn_buffer_root(p, s->operands[k].buffer) == root)
@@ -357,7 +357,7 @@ static void work_in_place(hn_plan *p) {
         hn_buffer *b = &p->buffers[y];
         if (b->kind != HN_BUFFER_SLAB || b->first != at) continue;
         for (int i = 0; i < result; i++) {
-            if (!ends_here(p, at, y, i, HN_BUFFER_SLAB)) continue;
+            if (!ends_here(p, at, result, y, i, HN_BUFFER_SLAB)) continue;
             b->inside = hn_buffer_root(p, s->operands[i].buffer);
             p->buffers[b->inside].last = b->last;
             break;
@@ -378,6 +378,14 @@ static int first_sure(const hn_plan *p) {
     return at;
 }
 
+/* The result of a step that is in buffer y; -1: none is. */
+static int result_in(const hn_plan *p, const hn_step *s, int y) {
+    int first = s->family->result, n = s->family->n_results > 1 ? s->family->n_results : 1;
+    for (int i = first; i < first + n && i < s->n_operands; i++)
+        if (s->operands[i].buffer >= 0 && hn_buffer_root(p, s->operands[i].buffer) == y) return i;
+    return -1;
+}
+
 /* Whether the output in buffer y may be written to the memory of the input in buffer x: nothing
  * reads that any more, or only the step that writes, which allows it. */
 static bool may_share(const hn_plan *p, int x, int y) {
@@ -388,11 +396,10 @@ static bool may_share(const hn_plan *p, int x, int y) {
     if (in->last < at) return true;
     const hn_step *s = p->steps[at];
     if (s->family == NULL || s->family->may_replace == NULL || s->lane > 0) return false;
-    int result = s->operands[s->family->result].buffer;
-    if (result < 0 || hn_buffer_root(p, result) != y) return false;
-    for (int i = 0; i < s->family->result; i++)
+    int result = result_in(p, s, y);
+    for (int i = 0; i < s->family->result && result >= 0; i++)
         if (s->operands[i].buffer >= 0 && hn_buffer_root(p, s->operands[i].buffer) == x &&
-            ends_here(p, at, y, i, HN_BUFFER_INPUT))
+            ends_here(p, at, result, y, i, HN_BUFFER_INPUT))
             return true;
     return false;
 }

@@ -457,10 +457,10 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
     hn_tuner_save(e->o.tuner);
     hn_log(
         HONE_LOG_INFO,
-        "plan: %d steps, %zu bytes of activations, %zu of workspace, %zu of packed weights, made "
+        "plan: %d step%s, %zu bytes of activations, %zu of workspace, %zu of packed weights, made "
         "in %.1f ms",
-        n->plan->n_steps, n->plan->slab_bytes, n->plan->scratch_bytes, hn_weights_bytes(weights),
-        (double)(hn_clock_ns() - begun) * 1e-6);
+        n->plan->n_steps, n->plan->n_steps == 1 ? "" : "s", n->plan->slab_bytes,
+        n->plan->scratch_bytes, hn_weights_bytes(weights), (double)(hn_clock_ns() - begun) * 1e-6);
     return HONE_OK;
 }
 

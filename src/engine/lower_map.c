@@ -166,14 +166,16 @@ static bool strides_under(const hn_view *y, const hn_view *r, int rank, const in
 
 /* ---- steps ---- */
 
-/* The step that made input i of n, when all uses of the value are inputs of n. */
-static hn_step *maker(const hn_lower *L, const hn_node *n, int i) {
+/* The step that made input i of n, when all uses of the value but `elsewhere` are inputs of n. */
+static hn_step *maker_but(const hn_lower *L, const hn_node *n, int i, int elsewhere) {
     const hn_value *v = hn_node_input(n, i);
     int here = silu_mul(n) != NULL;
     for (int k = 0; k < n->n_inputs; k++) here += hn_node_input(n, k) == v;
-    bool alone = v != NULL && L->known[v->id] && here == v->n_uses && !L->no_fuse;
+    bool alone = v != NULL && L->known[v->id] && here + elsewhere == v->n_uses && !L->no_fuse;
     return alone ? L->makers[v->id] : NULL;
 }
+
+static hn_step *maker(const hn_lower *L, const hn_node *n, int i) { return maker_but(L, n, i, 0); }
 
 static bool writes(const hn_plan *p, const hn_step *s, int root) {
     for (int i = 0; i < s->n_operands; i++)
@@ -565,18 +567,34 @@ static int put_node(hn_map_f32 *p, const hn_node *n, const row *r, const arg *a,
     }
 }
 
+/* A map step whose program a node may become a part of. `kept`: the caller wants its result, too. */
+typedef struct source {
+    hn_step *step; /* NULL: there is none */
+    bool kept;
+} source;
+
 /* A program in the making: the problem, and where its operands are. */
 typedef struct draft {
     hn_map_f32 p;
     hn_operand in[HN_MAP_MAX_IN];
     hn_view added[HN_MAP_MAX_IN]; /* inputs the step did not have before */
     int n_added;
-    const hn_step *joined[HN_MAP_MAX_IN]; /* steps whose programs it computes too */
+    hn_operand kept[HN_MAP_MAX_OUT]; /* outputs from 1 on: those the caller wants besides */
+    hn_step *joined[HN_MAP_MAX_IN];  /* steps whose programs it computes too, */
+    uint8_t result[HN_MAP_MAX_IN];   /* and the values of their results */
     int n_joined;
 } draft;
 
 static hn_operand operand_of(const hn_view *v) {
     return (hn_operand){v->buffer, (size_t)(v->offset * hone_dtype_bits(v->dtype) / 8)};
+}
+
+/* Where an operand of a program begins, with elements of this hn_map_type. */
+static hn_view view_at(hn_operand at, int type) {
+    hn_view v = {.buffer = at.buffer,
+                 .dtype = type == HN_MAP_BOOL ? HONE_DTYPE_BOOL : HONE_DTYPE_F32};
+    v.offset = (int64_t)at.offset / (int64_t)(hone_dtype_bits(v.dtype) / 8);
+    return v;
 }
 
 /* The value that stands for an input at v, which has the dims of the program; -1: too many. */
@@ -597,45 +615,64 @@ static int put_input(draft *d, const hn_view *v) {
     return i;
 }
 
-/* The map step that made input i over the very elements of y, and nothing else; or NULL. */
-static hn_step *map_maker(const hn_lower *L, const hn_node *n, int i, const hn_view *y) {
-    hn_step *s = maker(L, n, i);
+/* The map step that made input i over the very elements of y, where nobody else wants the value but
+ * n and perhaps the caller. */
+static source map_maker(const hn_lower *L, const hn_node *n, int i, const hn_view *y) {
+    const hn_value *value = hn_node_input(n, i);
+    source from = {.step = maker(L, n, i)};
+    if (from.step == NULL && value != NULL && value->n_outputs > 0)
+        from = (source){maker_but(L, n, i, value->n_outputs), true};
     hn_view v = hn_lower_in(L, n, i);
-    const hn_map_f32 *p = hn_step_problem(s, &hn_map_f32_family);
-    if (p == NULL || !same_dims(&v, y)) return NULL;
-    hn_operand at = operand_of(&v);
-    bool whole = p->n_out == 1 && p->rank == v.rank &&
-                 s->operands[HN_MAP_OUT].buffer == at.buffer &&
-                 s->operands[HN_MAP_OUT].offset == at.offset &&
+    const hn_map_f32 *p = hn_step_problem(from.step, &hn_map_f32_family);
+    if (p == NULL || !same_dims(&v, y)) return (source){0};
+    hn_operand at = operand_of(&v), out = from.step->operands[HN_MAP_OUT];
+    bool whole = p->rank == v.rank && out.buffer == at.buffer && out.offset == at.offset &&
                  (v.rank == 0 || memcmp(p->dims, v.dims, (size_t)v.rank * sizeof v.dims[0]) == 0) &&
                  hn_axes_agree(v.rank, v.dims, p->out_stride[0], v.strides);
-    return whole ? s : NULL;
+    return whole ? from : (source){0};
 }
 
-/* The input whose map step can take the node in: the last there is. */
-static int host_of(const hn_lower *L, const hn_node *n, int n_args, const hn_view *y) {
+/* The input whose map step can take the node in: the last there is. -1: none. */
+static int host_of(const hn_lower *L, const hn_node *n, int n_args, const hn_view *y,
+                   source *host) {
     int found = -1;
+    *host = (source){0};
     for (int i = 0; i < n_args; i++) {
-        hn_step *s = map_maker(L, n, i, y);
-        if (s != NULL && (found < 0 || is_before(L->plan, maker(L, n, found), s))) found = i;
+        source from = map_maker(L, n, i, y);
+        if (from.step == NULL) continue;
+        if (found < 0 || is_before(L->plan, host->step, from.step)) found = i, *host = from;
     }
     return found;
 }
 
-/* Puts the program of a step into the draft, whose elements are the same; the value of its result,
- * or -1 and the draft as it was: it does not fit. */
-static int put_program(draft *d, const hn_step *s) {
+/* Adds output k of a step, which is `value` in the draft, to the outputs. False: too many. */
+static bool keep(draft *d, const hn_step *s, int k, int value) {
     const hn_map_f32 *from = s->problem;
     hn_map_f32 *p = &d->p;
+    if (p->n_out == HN_MAP_MAX_OUT) return false;
+    d->kept[p->n_out] = s->operands[HN_MAP_OUT + k];
+    p->out[p->n_out] = (uint8_t)value;
+    p->out_type[p->n_out] = from->out_type[k];
+    memcpy(p->out_stride[p->n_out], from->out_stride[k], sizeof from->out_stride[k]);
+    p->n_out++;
+    return true;
+}
+
+/* Puts the program of a step into the draft, whose elements are the same; the value of its result,
+ * or -1 and the draft as it was: it does not fit. */
+static int put_program(draft *d, source of) {
+    const hn_step *s = of.step;
+    const hn_map_f32 *from = s->problem;
+    hn_map_f32 *p = &d->p;
+    for (int i = 0; i < d->n_joined; i++)
+        if (d->joined[i] == s) return d->result[i];
     const draft before = *d;
     uint8_t now[HN_MAP_Y + 1];
     bool fits = p->n_code + from->n_code <= HN_MAP_MAX_CODE;
     for (int i = 0; i <= HN_MAP_Y; i++) now[i] = (uint8_t)i;
     for (int i = 0; i < from->n_in && fits; i++) {
-        hn_view v = {.buffer = s->operands[HN_MAP_IN + i].buffer, .rank = p->rank};
-        v.dtype = from->in_type[i] == HN_MAP_BOOL ? HONE_DTYPE_BOOL : HONE_DTYPE_F32;
-        v.offset =
-            (int64_t)s->operands[HN_MAP_IN + i].offset / (int64_t)(hone_dtype_bits(v.dtype) / 8);
+        hn_view v = view_at(s->operands[HN_MAP_IN + i], from->in_type[i]);
+        v.rank = p->rank;
         memcpy(v.dims, p->dims, sizeof p->dims);
         memcpy(v.strides, from->in_stride[i], sizeof from->in_stride[i]);
         int at = put_input(d, &v);
@@ -647,23 +684,31 @@ static int put_program(draft *d, const hn_step *s) {
         now[HN_MAP_CODE + k] =
             (uint8_t)hn_map_emit(p, c->op, now[c->a], now[c->b], now[c->c], c->x, c->y);
     }
-    if (fits) return now[from->out[0]];
-    *d = before;
-    return -1;
+    for (int k = of.kept ? 0 : 1; k < from->n_out && fits; k++)
+        fits = keep(d, s, k, now[from->out[k]]);
+    if (!fits) {
+        *d = before;
+        return -1;
+    }
+    d->result[d->n_joined] = now[from->out[0]];
+    d->joined[d->n_joined++] = of.step;
+    return now[from->out[0]];
 }
 
 /* The program of the node alone, or behind that of the step that made input `host` and, with `join`,
  * those of others that made one. made, when not NULL: the operands after the first, instead of the
  * node's. False: it does not fit. */
 static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_args,
-                       const hn_view *made, int host, bool join, const hn_view *y, draft *d) {
+                       const hn_view *made, int host, source from, bool join, const hn_view *y,
+                       draft *d) {
     hn_map_f32 *p = &d->p;
     *d = (draft){.p = {.rank = y->rank, .n_out = 1}};
     for (int i = 0; i < y->rank; i++) p->dims[i] = y->dims[i];
     if (host >= 0) {
-        const hn_step *s = maker(L, n, host);
-        *p = *(const hn_map_f32 *)s->problem;
-        memcpy(d->in, s->operands + HN_MAP_IN, sizeof d->in);
+        *p = *(const hn_map_f32 *)from.step->problem;
+        memcpy(d->in, from.step->operands + HN_MAP_IN, sizeof d->in);
+        memcpy(d->kept, from.step->operands + HN_MAP_OUT, (size_t)p->n_out * sizeof *d->kept);
+        if (from.kept && !keep(d, from.step, 0, p->out[0])) return false;
     }
     arg args[HN_MAP_MAX_IN] = {{0}};
     if (n_args > HN_MAP_MAX_IN) return false;
@@ -677,12 +722,9 @@ static bool draft_node(const hn_lower *L, const hn_node *n, const row *r, int n_
             args[i].value = p->out[0];
         } else {
             hn_view v = own ? hn_lower_in(L, n, i) : made[i - 1];
-            const hn_step *other = own && join ? map_maker(L, n, i, y) : NULL;
-            if (other != NULL) args[i].value = put_program(d, other);
-            if (args[i].value >= 0) {
-                d->joined[d->n_joined++] = other;
-                continue;
-            }
+            source other = own && join ? map_maker(L, n, i, y) : (source){0};
+            if (other.step != NULL) args[i].value = put_program(d, other);
+            if (args[i].value >= 0) continue;
             if (i > 0 && is(n, "BatchNormalization")) v = along_channels(&v, y);
             v = spread(&v, y);
             args[i].value = put_input(d, &v);
@@ -785,6 +827,17 @@ static hone_status channel_factors(hn_lower *L, const hn_node *n, hn_view factor
     return HONE_OK;
 }
 
+/* Step s computes what `other` does, which nobody needs any more. */
+static hone_status join(hn_lower *L, hn_step *s, hn_step *other, hn_error *err) {
+    other->writes = 0;
+    return hn_step_join(L, s, other, err);
+}
+
+/* Bytes of a value of this hn_map_type with the elements of v. */
+static double bytes_like(const hn_view *v, int type) {
+    return (double)hn_view_count(v) * (type == HN_MAP_BOOL ? 1 : 4);
+}
+
 static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, int n_args, hn_view y,
                                  bool *done, hn_error *err) {
     hn_view factor_shift[2], *made = NULL;
@@ -794,22 +847,25 @@ static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, in
         if (present) made = factor_shift, n_args = 3;
     }
     draft d;
-    int host = host_of(L, n, n_args, &y);
-    if (host >= 0 && !draft_node(L, n, r, n_args, made, host, true, &y, &d) &&
-        !draft_node(L, n, r, n_args, made, host, false, &y, &d))
+    source from;
+    int host = host_of(L, n, n_args, &y, &from);
+    if (host >= 0 && !draft_node(L, n, r, n_args, made, host, from, true, &y, &d) &&
+        !draft_node(L, n, r, n_args, made, host, from, false, &y, &d))
         host = -1;
-    if (host < 0 && !draft_node(L, n, r, n_args, made, host, false, &y, &d))
+    if (host < 0 && !draft_node(L, n, r, n_args, made, host, from, false, &y, &d))
         HN_DECLINE(L, "too many operands, or parameters that are computed");
     hn_step *s;
+    int counted = 1; /* outputs whose bytes the step counts already */
     hn_view before = hn_lower_in(L, n, host >= 0 ? host : 0);
-    if (host >= 0 && before.dtype == y.dtype)
+    if (host >= 0 && !from.kept && before.dtype == y.dtype)
         y = before;
     else
         HN_TRY(place_like_inputs(L, n, n_args, &y, err));
     for (int i = 0; i < y.rank; i++) d.p.out_stride[0][i] = y.strides[i];
     if (host >= 0) {
-        s = maker(L, n, host);
-        for (int i = 0; i < d.n_joined; i++) HN_TRY(hn_step_join(L, s, d.joined[i], err));
+        s = from.step;
+        counted = ((const hn_map_f32 *)s->problem)->n_out;
+        for (int i = 0; i < d.n_joined; i++) HN_TRY(join(L, s, d.joined[i], err));
         HN_TRY(hn_step_absorb(L, s, n, err));
         memcpy(s->problem, &d.p, sizeof d.p);
         s->n_operands = 0;
@@ -820,6 +876,11 @@ static hone_status lower_program(hn_lower *L, const hn_node *n, const row *r, in
     }
     memcpy(s->operands + HN_MAP_IN, d.in, (size_t)d.p.n_in * sizeof *d.in);
     hn_step_writes(s, HN_MAP_OUT, &y);
+    for (int k = 1; k < d.p.n_out; k++) {
+        hn_view v = view_at(d.kept[k], d.p.out_type[k]);
+        hn_step_writes(s, HN_MAP_OUT + k, &v);
+        if (k >= counted) s->facts->bytes += bytes_like(&y, d.p.out_type[k]);
+    }
     s->facts->flops = (double)hn_view_count(&y) * d.p.n_code;
     for (int i = 0; i < d.n_added; i++) {
         s->facts->bytes +=
@@ -886,7 +947,8 @@ hone_status hn_lower_map(hn_lower *L, const hn_node *n, bool *done, hn_error *er
     }
     bool logic = r->map >= HN_MAP_AND && r->map <= HN_MAP_NOT;
     bool to_truth = r->map == HN_MAP_ACT_NONE && y.dtype == HONE_DTYPE_BOOL;
-    if ((logic || to_truth) && host_of(L, n, n_args, &y) < 0)
+    source host_program;
+    if ((logic || to_truth) && host_of(L, n, n_args, &y, &host_program) < 0)
         HN_DECLINE(L, "map_int computes truth values as bytes");
     hn_view result;
     hn_step *host = into_maker(L, n, r, &y, &result);

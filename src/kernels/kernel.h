@@ -164,10 +164,11 @@ typedef struct hn_family {
     int n_axes;
     bool multiplies; /* its operations are multiplications and additions, in pairs */
     bool integers;   /* it computes with 8-bit integers */
-    /* Whether operand `result` may be written to the place of an operand before it: the kernels
-     * allow it, and both have elements of one size and lie alike. NULL: never. */
-    bool (*may_replace)(const void *problem, int operand);
-    int result;
+    /* Whether a result may be written to the place of an operand before it: the kernels allow it,
+     * and both have elements of one size and lie alike. NULL: never. Results are operand `result`
+     * and, where n_results is more than 1, so many from there on. */
+    bool (*may_replace)(const void *problem, int operand, int result);
+    int result, n_results;
     /* The field that says how an operand is stored, where that may be f32 or bf16; else NULL. Such
      * an operand has axes. */
     hn_float *(*stored)(void *problem, int operand);

@@ -49,20 +49,24 @@ static hn_map_f32 space(int rank, int64_t a, int64_t b, int64_t c, int64_t d) {
     return (hn_map_f32){.rank = rank, .dims = {a, b, c, d}};
 }
 
-/* `in_place`: that input is the first output's memory; -1 none. */
+/* `in_place`: that input is the first output's memory; -1 none; EACH: input i is output i's. */
+enum { EACH = HN_MAP_MAX_IN };
+
 static check_case *add(check_list *list, const char *name, const hn_map_f32 *p, int in_place) {
     check_case *c = check_add(list, "%s", name);
     double bytes = 0;
     for (int i = 0; i < HN_MAP_MAX_IN; i++) {
         int64_t n = i < p->n_in ? extent(p, p->in_stride[i]) : 0;
-        check_role role = i >= p->n_in ? CHECK_ABSENT : i == in_place ? CHECK_SAME : CHECK_IN;
+        bool same = i == in_place || (in_place == EACH && i < p->n_out);
+        check_role role = i >= p->n_in ? CHECK_ABSENT : same ? CHECK_SAME : CHECK_IN;
         check_operand_add(c, role, p->in_type[i] == HN_MAP_BOOL ? CHECK_U8 : CHECK_F32, n);
-        c->operand[i].same = HN_MAP_OUT;
+        c->operand[i].same = HN_MAP_OUT + (in_place == EACH ? i : 0);
         bytes += 4 * (double)n;
     }
     for (int i = 0; i < p->n_out; i++) {
         int64_t n = extent(p, p->out_stride[i]);
-        check_operand_add(c, i == 0 && in_place >= 0 ? CHECK_INOUT : CHECK_OUT,
+        bool same = in_place == EACH || (i == 0 && in_place >= 0);
+        check_operand_add(c, same ? CHECK_INOUT : CHECK_OUT,
                           p->out_type[i] == HN_MAP_BOOL ? CHECK_U8 : CHECK_F32, n);
         bytes += 4 * (double)n;
     }
@@ -202,6 +206,19 @@ static void programs(check_list *list) {
     output(&p, sum, 0);
     output(&p, twice, 0);
     add(list, "two_outputs_in_place", &p, 0)->exact = true;
+
+    /* What an optimizer does: each output reads all inputs and takes the place of its own. */
+    p = space(2, 9, 700, 1, 1);
+    x = input(&p, 0), y = input(&p, 0);
+    int z = input(&p, 0), g = input(&p, 0);
+    int next = hn_map_emit(&p, HN_MAP_ADD, y, g, 0, 0, 0);
+    int square = hn_map_emit(&p, HN_MAP_MUL, g, g, 0, 0, 0);
+    square = hn_map_emit(&p, HN_MAP_MAX, square, z, 0, 0, 0);
+    int move = hn_map_emit(&p, HN_MAP_MUL, next, square, 0, 0, 0);
+    output(&p, hn_map_emit(&p, HN_MAP_MAX, x, move, 0, 0, 0), 0);
+    output(&p, next, 0);
+    output(&p, square, 0);
+    add(list, "three_outputs_in_place", &p, EACH);
 
     p = space(3, 4, 50, 30, 1);
     x = input(&p, 4), y = input(&p, 2);

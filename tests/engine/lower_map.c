@@ -140,9 +140,9 @@ static void trees_are_one_program_too(void **state) {
         "{ s = Exp (a)  e = Exp (b)  y = Mul (s, e) }",
         "Exp, Exp+Mul");
     /* The other part is wanted elsewhere. */
-    run("m (float[3,40] a, float[40] b) => (float[3,40] y, float[3,40] e)"
-        "{ s = Add (a, b)  e = Exp (a)  y = Mul (s, e) }",
-        "Exp, Add+Mul");
+    run("m (float[3,40] a, float[40] b) => (float[3,40] y, float[3,40] z)"
+        "{ s = Add (a, b)  e = Exp (a)  y = Mul (s, e)  z = Neg (e) }",
+        "Exp, Add+Mul, Neg");
     /* Both and the node do not fit into one program. */
     char text[2000] =
         "m (float[5,8] x, float[8] z) => (float[5,8] y) { a0 = Add (x, z) b0 = Sub (x, z) ";
@@ -154,10 +154,40 @@ static void trees_are_one_program_too(void **state) {
         "Sub+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Tanh+Mul");
 }
 
-static void values_with_other_uses_are_kept(void **state) {
+/* Values that the caller wants besides are outputs of the program, too. */
+static void programs_have_several_outputs(void **state) {
     (void)state;
     run("m (float[6,50] x) => (float[6,50] y, float[6,50] a) { a = Exp (x)  y = Neg (a) }",
-        "Exp, Neg");
+        "Exp+Neg");
+    run("m (float[6,50] x) => (float[6,50] y, float[6,50] a, float[6,50] b)"
+        "{ a = Exp (x)  b = Add (a, x)  y = Mul (b, b) }",
+        "Exp+Add+Mul");
+    run("m (float[6,50] x, float[50] z) => (float[6,50] b, float[6,50] y, float[6,50] a)"
+        "{ a = Add (x, z)  b = Exp (x)  c = Sqrt (b)  y = Mul (c, a) }",
+        "Exp+Sqrt+Add+Mul");
+    /* The same value as both operands, and twice an output. */
+    run("m (float[6,50] x, float[6,50] z) => (float[6,50] y, float[6,50] a, float[6,50] a)"
+        "{ a = Exp (x)  b = Neg (z)  c = Sub (b, a)  y = Mul (c, a) }",
+        "Exp, Neg+Sub+Mul");
+    run("m (float[6,50] x) => (float[6,50] y, bool[6,50] a)"
+        "{ l = Abs (x)  a = Less (x, l)  y = Where (a, x, l) }",
+        "Abs, Less+Where");
+    /* As an AdamW step is spelled out. */
+    run("m (float[5,8] p, float[5,8] g, float[5,8] m, float[5,8] v, float r) =>"
+        "(float[5,8] p2, float[5,8] m2, float[5,8] v2) <float c = {0.1}, float e = {0.5}>"
+        "{ a = Sub (g, m)  b = Mul (a, c)  m2 = Add (b, m)"
+        "  q = Mul (g, g)  d = Sub (q, v)  h = Mul (d, c)  v2 = Add (h, v)"
+        "  w = Abs (v2)  s = Sqrt (w)  t = Add (s, e)  u = Div (m2, t)  k = Mul (u, r)"
+        "  p2 = Sub (p, k) }",
+        "Mul+Sub+Mul+Add+Abs+Sqrt+Add+Sub+Mul+Add+Div+Mul+Sub");
+    /* More than a step has outputs for. */
+    run("m (float[5,8] x) => (float[5,8] a, float[5,8] b, float[5,8] c, float[5,8] d, float[5,8] e)"
+        "{ a = Exp (x)  b = Neg (a)  c = Abs (b)  d = Sqrt (c)  e = Tanh (d) }",
+        "Exp+Neg+Abs+Sqrt, Tanh");
+}
+
+static void values_with_other_uses_are_kept(void **state) {
+    (void)state;
     run("m (float[6,50] x) => (float[6,50] y, float[6,50] z)"
         "{ a = Exp (x)  y = Neg (a)  z = Abs (a) }",
         "Exp, Neg, Abs");
@@ -256,7 +286,7 @@ static void gates(void **state) {
     run("m (" CONV_IN ") => (" IMAGE " y, " IMAGE
         " s)"
         "{ a = Conv (x, w)  s = Sigmoid (a)  y = Mul (s, a) }",
-        "Conv, Sigmoid, Mul");
+        "Conv, Sigmoid+Mul");
     run("m (" CONV_IN ", float[2,16,1,1] g) => (" IMAGE
         " y)"
         "{ a = Conv (x, w)  s = Sigmoid (g)  y = Mul (a, s) }",
@@ -359,6 +389,7 @@ int main(void) {
         cmocka_unit_test(what_is_no_f32_stays_with_the_reference),
         cmocka_unit_test(chains_are_one_program),
         cmocka_unit_test(trees_are_one_program_too),
+        cmocka_unit_test(programs_have_several_outputs),
         cmocka_unit_test(values_with_other_uses_are_kept),
         cmocka_unit_test(a_full_program_is_followed_by_another),
         cmocka_unit_test(activations_end_a_convolution),

@@ -10,7 +10,8 @@ static const hn_kernel *const rows[] = {
 #undef HN_KERNEL
 };
 
-static bool may_replace(const void *problem, int operand) {
+static bool may_replace(const void *problem, int operand, int result) {
+    (void)result;
     const hn_batch_norm_grad_f32 *p = problem;
     return operand == HN_BNG_DY && p->dy_pixel == p->dx_pixel;
 }

@@ -18,7 +18,8 @@ static const hn_kernel *const rows[] = {
 static const hn_axes axes[] = {OPERAND(HN_BINARY_Q8_A), OPERAND(HN_BINARY_Q8_B),
                                OPERAND(HN_BINARY_Q8_Y)};
 
-static bool may_replace(const void *problem, int operand) {
+static bool may_replace(const void *problem, int operand, int result) {
+    (void)result;
     const hn_space *s = &((const hn_binary_q8 *)problem)->space;
     return hn_axes_agree(s->rank, s->dims, s->stride[operand], s->stride[HN_BINARY_Q8_Y]);
 }

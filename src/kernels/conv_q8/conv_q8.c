@@ -22,7 +22,8 @@ static const hn_axes axes[] = {
     {HN_CONV_Q8_Y, 1, offsetof(hn_conv_q8, n), HN_ADJACENT},
 };
 
-static bool may_replace(const void *problem, int operand) {
+static bool may_replace(const void *problem, int operand, int result) {
+    (void)result;
     const hn_conv_q8 *p = problem;
     return operand == HN_CONV_Q8_R && p->r_type == p->y &&
            hn_axes_agree(3, (int64_t[]){p->batch, p->oh, p->ow},

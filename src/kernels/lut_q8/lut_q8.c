@@ -14,7 +14,8 @@ static const hn_kernel *const rows[] = {
     { i, HN_SPACE_RANK, offsetof(hn_lut_q8, space.dims), offsetof(hn_lut_q8, space.stride[i]) }
 static const hn_axes axes[] = {OPERAND(HN_LUT_Q8_X), OPERAND(HN_LUT_Q8_Y)};
 
-static bool may_replace(const void *problem, int operand) {
+static bool may_replace(const void *problem, int operand, int result) {
+    (void)result;
     const hn_space *s = &((const hn_lut_q8 *)problem)->space;
     return hn_axes_agree(s->rank, s->dims, s->stride[operand], s->stride[HN_LUT_Q8_Y]);
 }

@@ -21,13 +21,14 @@ static const hn_kernel *const rows[] = {
             offsetof(hn_map_f32, out_stride[i])                      \
     }
 static const hn_axes axes[] = {
-    IN(0), IN(1), IN(2), IN(3), IN(4), IN(5), IN(6), IN(7), OUT(0), OUT(1),
+    IN(0), IN(1), IN(2), IN(3), IN(4), IN(5), IN(6), IN(7), OUT(0), OUT(1), OUT(2), OUT(3),
 };
 
-static bool may_replace(const void *problem, int operand) {
+static bool may_replace(const void *problem, int operand, int result) {
     const hn_map_f32 *p = problem;
-    return operand < p->n_in && p->n_out == 1 && p->in_type[operand] == p->out_type[0] &&
-           hn_axes_agree(p->rank, p->dims, p->in_stride[operand], p->out_stride[0]);
+    int out = result - HN_MAP_OUT;
+    return operand < p->n_in && p->in_type[operand] == p->out_type[out] &&
+           hn_axes_agree(p->rank, p->dims, p->in_stride[operand], p->out_stride[out]);
 }
 
 static void finish(void *problem) { hn_map_collapse(problem); }
@@ -41,6 +42,7 @@ const hn_family hn_map_f32_family = {
     .n_axes = sizeof axes / sizeof *axes,
     .may_replace = may_replace,
     .result = HN_MAP_OUT,
+    .n_results = HN_MAP_MAX_OUT,
     .finish = finish,
 };
 

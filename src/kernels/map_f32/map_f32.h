@@ -94,7 +94,7 @@ enum {
     HN_MAP_MAX_RANK = 6,
     HN_MAP_MAX_IN = 8,
     HN_MAP_MAX_CODE = 24,
-    HN_MAP_MAX_OUT = 2,
+    HN_MAP_MAX_OUT = 4,
     HN_MAP_CODE = HN_MAP_MAX_IN, /* the value of the first instruction */
     HN_MAP_X = HN_MAP_CODE + HN_MAP_MAX_CODE,
     HN_MAP_Y,

@@ -38,10 +38,17 @@ typedef struct cut {
 /* Whether an operation gives truth values, and so has a loop that writes them as bytes. */
 static bool is_test(int op) { return op >= HN_MAP_LT && op <= HN_MAP_NOT; }
 
-/* Whether the last instruction writes an output of bytes where it belongs. */
+/* Whether the last instruction could write an output of bytes where it belongs. */
 static bool ends_in_bytes(const hn_map_f32 *p, int out) {
-    return p->out_type[out] == HN_MAP_BOOL && is_test(p->code[p->n_code - 1].op) &&
-           (p->n_out == 1 || p->out[0] != p->out[1]);
+    return p->out_type[out] == HN_MAP_BOOL && is_test(p->code[p->n_code - 1].op);
+}
+
+/* Whether the last instruction gives an output its value, and no other one. Only that may write
+ * where an input could still be needed. */
+static bool ends_in(const hn_map_f32 *p, int out) {
+    int others = 0;
+    for (int i = 0; i < p->n_out; i++) others += i != out && p->out[i] == p->out[out];
+    return others == 0 && p->out[out] == HN_MAP_CODE + p->n_code - 1;
 }
 
 /* `fits`: loops read or write elements of its type. */
@@ -103,15 +110,11 @@ static cut cut_by(const hn_map_f32 *p, int64_t most, int64_t most_rows) {
     c.slot_size = (c.block * c.group + 15) / 16 * 16;
     for (int i = 0; i < p->n_in; i++)
         c.in[i] = form_of(&c, p->in_type[i] == HN_MAP_F32, p->in_stride[i], p->rank);
-    int final = HN_MAP_CODE + p->n_code - 1;
     for (int i = 0; i < p->n_out; i++) {
-        /* Only the last instruction may write where an input could still be needed. */
-        bool last = p->out[i] == final && (i == 0 || p->out[0] != final);
         bool fits = p->out_type[i] == HN_MAP_F32 || ends_in_bytes(p, i);
         form f = form_of(&c, fits, p->out_stride[i], p->rank);
-        c.out[i] = last && f == DIRECT ? DIRECT : SLOT;
+        c.out[i] = ends_in(p, i) && f == DIRECT ? DIRECT : SLOT;
     }
-    if (p->n_out > 1 && p->out[0] == p->out[1]) c.out[0] = SLOT;
     assign_slots(p, &c);
     return c;
 }

@@ -29,7 +29,8 @@ static const hn_axes axes[] = {
     {HN_MATMUL_C, 2, offsetof(hn_matmul_f32, m), offsetof(hn_matmul_f32, c_m)},
 };
 
-static bool may_replace(const void *problem, int operand) {
+static bool may_replace(const void *problem, int operand, int result) {
+    (void)result;
     const hn_matmul_f32 *p = problem;
     return operand == HN_MATMUL_R &&
            hn_axes_agree(HN_MATMUL_BATCH_AXES, p->batch, p->r_batch, p->c_batch) &&

@@ -21,7 +21,8 @@ static const hn_axes axes[] = {
     {HN_NBITS_Y, 1, offsetof(hn_matmul_nbits, n), HN_ADJACENT},
 };
 
-static bool may_replace(const void *problem, int operand) {
+static bool may_replace(const void *problem, int operand, int result) {
+    (void)result;
     const hn_matmul_nbits *p = problem;
     return operand == HN_NBITS_R && hn_axes_agree(1, &p->m, &p->r_m, &p->y_m);
 }
