@@ -130,6 +130,10 @@ static void cases(check_list *list) {
     add(list, 2, 3, 143, 126, 78, IN_PLACE);
     add(list, 1, 1, 142, 100, 150, MASK);
     add(list, 1, 1, 143, 1100, 48, 0);
+    /* The same, a transposed. */
+    add(list, 2, 2, 143, 190, 131, A_T | BIAS);
+    add(list, 2, 2, 200, 161, 100, A_T | B_T | SLICES | SHARED_B);
+    add(list, 1, 2, 257, 97, 160, A_T | IN_PLACE);
     /* Large enough for rows that copy both. */
     add(list, 1, 1, 143, 1100, 150, A_T | BIAS);
     add(list, 1, 2, 71, 70, 131, A_T | B_T);
