@@ -159,7 +159,13 @@ hn_value *hn_emit_reshape(hn_grad *g, hn_value *v, int rank, const int64_t *dims
     if (in[1] == NULL) return NULL;
     hn_node *n = hn_emit_node(g, "", "Reshape", 1, 2, in);
     hn_emit_i(g, n, "allowzero", 1); /* sizes are sizes */
-    return hn_emitted(n, 0);
+    hn_value *y = hn_emitted(n, 0);
+    if (y == NULL) return NULL;
+    y->type = v->type;
+    y->type.shape.rank = rank;
+    for (int i = 0; i < rank; i++)
+        y->type.shape.dim[i] = hn_dim_const(&g->graph->model->dims, dims[i]);
+    return y;
 }
 
 hn_value *hn_emit_shaped(hn_grad *g, hn_value *v, const hn_value *like) {

@@ -429,6 +429,7 @@ hone_status hn_distill_emit(hn_distill *d, hn_grad *g, const hn_loss *kind,
     for (int i = 0; i < n; i++) HN_TRY(seat(d, i, kind, g->graph, n_data, data, &seats[i], err));
     HN_TRY(hn_graph_sort(g->graph, NULL, err));
     HN_TRY(hn_model_infer(g->graph->model, NULL, err));
+    for (int i = 0; i < n; i++) seats[i].y = hn_loss_flat(g, seats[i].y, kind);
     int64_t dims[HONE_MAX_RANK];
     int rank = hn_grad_dims(g, y, dims);
     HN_TRY(g->status);

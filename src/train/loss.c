@@ -29,6 +29,14 @@ hn_value *hn_loss_scores(hn_value *y, const hn_loss *loss) {
     return y;
 }
 
+hn_value *hn_loss_flat(hn_grad *g, hn_value *y, const hn_loss *loss) {
+    int64_t dims[HONE_MAX_RANK];
+    int rank = hn_grad_dims(g, y, dims);
+    bool one_pixel = loss->classes && rank > 2;
+    for (int i = 2; i < rank; i++) one_pixel = one_pixel && dims[i] == 1;
+    return one_pixel ? hn_emit_reshape(g, y, 2, dims) : y;
+}
+
 /* ---- labels ---- */
 
 static hn_value *scaled(hn_grad *g, hn_value *v, double by) {

@@ -33,6 +33,8 @@ hn_value *hn_loss_mean(hn_grad *g, hn_value *v);
 hn_value *hn_loss_cosine(hn_grad *g, hn_value *a, hn_value *b, int axis);
 /* The scores behind a Softmax or LogSoftmax that ends a model: losses by labels take these. */
 hn_value *hn_loss_scores(hn_value *y, const hn_loss *loss);
+/* Scores of images of one pixel, [N, classes, 1, 1], as [N, classes]; others as they are. */
+hn_value *hn_loss_flat(hn_grad *g, hn_value *y, const hn_loss *loss);
 /* The error lists the rows. */
 hone_status hn_loss_find(const char *name, const hn_loss **out, hn_error *err);
 

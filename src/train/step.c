@@ -256,18 +256,23 @@ static hone_status add_mixed_loss(builder *b, hn_value *y, int rank, const int64
 static hone_status add_loss(builder *b, hn_value *target, const hn_step_sizes *sizes,
                             hn_value **loss, hn_error *err) {
     const hn_loss *kind = b->step->loss_kind;
+    const hn_value *found = b->graph->outputs[0].value;
     hn_value *y = hn_loss_scores(b->graph->outputs[0].value, kind);
     int64_t dims[HONE_MAX_RANK];
     b->g.dtype = y->type.dtype;
+    y = hn_loss_flat(&b->g, y, kind);
+    HN_TRY(emitted(b));
     int rank = hn_grad_dims(&b->g, y, dims);
     HN_TRY(emitted(b));
-    HN_CHECK(err, !kind->classes || rank >= 2, HONE_E_SHAPE,
-             "output '%s' has rank %d, loss %s wants scores [samples, classes]", y->name, rank,
-             kind->name);
+    bool fits = kind->labels && target != NULL ? rank == sizes->rank + 1 : rank >= 2;
+    char text[200];
+    HN_CHECK(err, !kind->classes || fits, HONE_E_SHAPE,
+             "output '%s' is %s, loss %s wants scores [samples, classes]", found->name,
+             hn_shape_text(&found->type.shape, text, sizeof text), kind->name);
     const hn_loss_options *o = &b->o->loss_options;
     HN_CHECK(err, o->n_weights == 0 || (kind->labels && o->n_weights == dims[1]), HONE_E_ARG,
              "%lld weights of classes; loss %s of output '%s' takes %lld", (long long)o->n_weights,
-             kind->name, y->name, (long long)(kind->labels ? dims[1] : 0));
+             kind->name, found->name, (long long)(kind->labels ? dims[1] : 0));
     if (target != NULL) *loss = kind->emit(&b->g, y, rank, dims, target, o);
     HN_TRY(emitted(b));
     if (target != NULL && b->o->mixed && kind->labels)

@@ -55,7 +55,8 @@ static hone_status fix_sizes(hn_training *t, hn_error *err) {
         const hn_dataset_field *f = hn_dataset_field_at(t->data, field);
         HN_CHECK(err, s->rank >= 1, HONE_E_SHAPE, "input '%s' has no axis for the batch", v->name);
         HN_CHECK(err, !hn_dim_is_const(s->dim[0], &fixed) || fixed == t->part, HONE_E_SHAPE,
-                 "input '%s' takes %lld samples, it gets %lld: see hone simplify --set-dim",
+                 "input '%s' takes %lld samples, it gets %lld: see hone simplify --set-dim, or "
+                 "--batch and --parts, whose quotient it is",
                  v->name, (long long)fixed, (long long)t->part);
         s->dim[0] = hn_dim_const(&t->sized->dims, t->part);
         for (int a = 1; a < s->rank; a++) {

@@ -343,6 +343,9 @@ static void what_does_not_fit_is_said(void **state) {
     } cases[] = {
         {"m (float[4,5] x, float[5,7] w) => (float[4,7] y) { y = MatMul (x, w) }", NULL,
          "teacher 1 answers by"},
+        {"m (float[4,5] x, float[5,7] w) => (float[4,7,1,1] y) { a = MatMul (x, w)"
+         " i = Constant <value = int64[2] {2, 3}> () y = Unsqueeze (a, i) }",
+         NULL, "teacher 1 answers by [4, 7]"},
         {"m (float[4,6] x, float[6,3] w) => (float[4,3] y) { y = MatMul (x, w) }", NULL,
          "input 'x' of the teacher does not take"},
         {"m (float[4,5] x, float[4,5] q, float[5,3] w) => (float[4,3] y) "

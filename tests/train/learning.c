@@ -51,6 +51,14 @@ static const learner learners[] = {
      {.rank = 3, .dims = {BATCH, 5, 8}, .dtype = HONE_DTYPE_F32},
      {.rank = 1, .dims = {BATCH}, .dtype = HONE_DTYPE_S64},
      0.02},
+    /* Scores are images of one pixel, and end in a Softmax. */
+    {"m (float[n,2,6,6] x, float[8,2,3,3] w1, float[3,8,1,1] w2) => (float[n,3,1,1] y) {"
+     " a = Conv (x, w1) b = Relu (a) c = Conv (b, w2) p = GlobalAveragePool (c)"
+     " y = Softmax <axis = 1> (p) }",
+     "cross-entropy",
+     {.rank = 4, .dims = {BATCH, 2, 6, 6}, .dtype = HONE_DTYPE_F32},
+     {.rank = 1, .dims = {BATCH}, .dtype = HONE_DTYPE_S64},
+     0.02},
     /* Down, up again by interpolation, and joined with what was there before. */
     {"m (float[n,2,8,8] x, float[4,2,3,3] w1, float[8,4,3,3] w2, float[8] w3, float[8] w4,"
      " float[1,12,3,3] w5) => (float[n,1,8,8] y) {"

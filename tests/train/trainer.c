@@ -594,6 +594,34 @@ static void a_loss_that_is_not_finite_is_explained(void **state) {
     }
 }
 
+static void labels_want_scores_of_classes(void **state) {
+    (void)state;
+    static const struct {
+        const char *model, *why;
+    } cases[] = {
+        {"m (float[4,3] x, float[3] w) => (float[4] y) { a = Mul (x, w)"
+         " i = Constant <value = int64[1] {1}> () y = ReduceSum <keepdims = 0> (a, i) }",
+         "output 'y' is [4], loss cross-entropy wants scores [samples, classes]"},
+        {"m (float[4,3] x, float[3] w) => (float[4,3,2] y) { a = Mul (x, w)"
+         " j = Constant <value = int64[1] {2}> () u = Unsqueeze (a, j) y = Concat <axis = 2> (u, "
+         "u) }",
+         "output 'y' is [4, 3, 2], loss cross-entropy wants scores [samples, classes]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bench b;
+        hn_trainer *t = NULL;
+        hn_model *m = method_model(cases[i].model, 1);
+        begin(&b, "sgd", "cross-entropy", 1, false);
+        b.sizes = (hn_step_sizes){.rank = 2, .dims = {4, 3}, .dtype = HONE_DTYPE_F32};
+        b.target = (hn_step_sizes){.rank = 1, .dims = {4}, .dtype = HONE_DTYPE_S64};
+        assert_int_equal(hn_trainer_create(&t, m, &b.sizes, &b.target, &b.o, &b.how, &b.err),
+                         HONE_E_SHAPE);
+        assert_string_equal(b.err.text, cases[i].why);
+        hn_pool_destroy(b.pool);
+        hn_model_destroy(m);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void) {
@@ -609,6 +637,7 @@ int main(void) {
         TEST(frozen_parameters_stay),
         TEST(mixed_losses_are_weighted),
         TEST(a_loss_that_is_not_finite_is_explained),
+        TEST(labels_want_scores_of_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
