@@ -124,7 +124,7 @@ static hone_status copy_model(work *w, const hn_model *m, hn_error *err) {
              "the model is quantized already: quantize the one it was made of");
     HN_TRY(hn_model_copy(&w->out->model, m, w->alloc, err));
     hn_arena_init(&w->out->report.arena, w->alloc, HN_MEM_OTHER);
-    w->fixed_inputs = hn_fix_defaults(w->out->model);
+    w->fixed_inputs = hn_model_fix_defaults(w->out->model);
     HN_TRY(hn_model_infer(w->out->model, NULL, err));
     HN_TRY(hn_widen(w->out->model, &w->widened, err));
     return w->widened ? hn_model_infer(w->out->model, NULL, err) : HONE_OK;

@@ -342,7 +342,7 @@ static hone_status prepare(hn_quantizer *q, hn_error *err) {
 
 static hone_status quantize(hn_quantizer *q, hn_error *err) {
     HN_TRY(check(q, err));
-    int fixed = hn_fix_defaults(q->m);
+    int fixed = hn_model_fix_defaults(q->m);
     HN_TRY(prepare(q, err));
     if (q->report != NULL) q->report->fixed_inputs = fixed;
     HN_TRY(hn_place(&q->place, q->g, q->s, q->arena, err));

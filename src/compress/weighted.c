@@ -265,16 +265,3 @@ hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_pool *pool, hn
                                     err)
                : hn_grid_create(g, t, &type, w->channel_axis, w->sum_axis, pool, alloc, err);
 }
-
-int hn_fix_defaults(hn_model *m) {
-    hn_graph *g = m->graph;
-    int kept = 0;
-    for (int i = 0; i < g->n_inputs; i++) {
-        hn_value *v = g->inputs[i];
-        v->is_input = v->constant == NULL;
-        if (v->is_input) g->inputs[kept++] = v;
-    }
-    int fixed = g->n_inputs - kept;
-    g->n_inputs = kept;
-    return fixed;
-}

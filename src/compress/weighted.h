@@ -60,8 +60,4 @@ hone_status hn_weighted_grid(hn_grid *g, const hn_weighted *w, hn_pool *pool, hn
  * those of fewer than 8 bits, which need it, or all where none has so few. */
 int hn_weighted_to_round(hn_weighted *layers, int n);
 
-/* Inputs that have a default become constants, as whoever quantizes them must take them for; how
- * many there were. */
-int hn_fix_defaults(hn_model *m);
-
 #endif

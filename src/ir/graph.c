@@ -305,6 +305,19 @@ hone_status hn_graph_add_input(hn_graph *g, hn_value *v, hn_error *err) {
     return HONE_OK;
 }
 
+int hn_model_fix_defaults(hn_model *m) {
+    hn_graph *g = m->graph;
+    int kept = 0;
+    for (int i = 0; i < g->n_inputs; i++) {
+        hn_value *v = g->inputs[i];
+        v->is_input = v->constant == NULL;
+        if (v->is_input) g->inputs[kept++] = v;
+    }
+    int fixed = g->n_inputs - kept;
+    g->n_inputs = kept;
+    return fixed;
+}
+
 hone_status hn_graph_add_output(hn_graph *g, hn_value *v, hn_error *err) {
     if (g->n_outputs == g->cap_outputs) {
         int cap = g->cap_outputs == 0 ? 4 : g->cap_outputs * 2;

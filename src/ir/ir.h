@@ -339,6 +339,9 @@ void hn_value_remove(hn_value *v);
 
 hone_status hn_graph_add_input(hn_graph *g, hn_value *v, hn_error *err);
 hone_status hn_graph_add_output(hn_graph *g, hn_value *v, hn_error *err);
+/* Inputs that have a default become constants, as whoever changes them must take them for; how many
+ * there were. */
+int hn_model_fix_defaults(hn_model *m);
 void hn_graph_set_output(hn_graph *g, int i, hn_value *v);
 
 /* A node with n_inputs absent inputs and n_outputs absent outputs, not yet in the list. */

@@ -667,3 +667,27 @@ hone_status hn_model_set_dim(hn_model *m, const char *input, int axis, const cha
                              hn_error *err) {
     return hn_model_set_dims(m, &(hn_dim_setting){input, axis, to}, 1, err);
 }
+
+hone_status hn_model_free_batch(hn_model *m, int64_t n, hn_error *err) {
+    const hn_graph *g = m->graph;
+    hn_dim_setting *settings =
+        hn_alloc_array(m->alloc, (size_t)g->n_inputs + 1, sizeof *settings, HN_MEM_OTHER);
+    int64_t fixed = 0;
+    int k = 0;
+    if (settings == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < g->n_inputs; i++) {
+        const hn_value *v = g->inputs[i];
+        const hn_shape *s = &v->type.shape;
+        int64_t size;
+        if (v->constant != NULL || s->rank < 1 || !hn_dim_is_const(s->dim[0], &size) || size == n)
+            continue;
+        settings[k++] = (hn_dim_setting){v->name, 0, "samples"};
+        fixed = size;
+    }
+    hone_status status = k > 0 ? hn_model_set_dims(m, settings, k, err) : HONE_OK;
+    if (status != HONE_OK && status != HONE_E_NOMEM)
+        hn_error_context(err, "the model takes %lld samples and cannot take %lld", (long long)fixed,
+                         (long long)n);
+    hn_free(m->alloc, settings);
+    return status;
+}

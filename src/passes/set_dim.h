@@ -32,4 +32,8 @@ hone_status hn_model_set_dims(hn_model *m, const hn_dim_setting *settings, int n
 hone_status hn_model_set_dim(hn_model *m, const char *input, int axis, const char *to,
                              hn_error *err);
 
+/* Lets the model take n samples at once: axis 0 of inputs without a default, where that is another
+ * number, becomes a symbol. */
+hone_status hn_model_free_batch(hn_model *m, int64_t n, hn_error *err);
+
 #endif

@@ -603,6 +603,7 @@ static hone_status build(builder *b, const hn_step_sizes *sizes, const hn_step_s
     b->graph = b->g.graph = s->model->graph;
     hn_graph *g = b->graph;
     HN_CHECK(err, g->n_outputs > 0, HONE_E_MODEL, "the model has no output");
+    hn_model_fix_defaults(s->model);
     for (int i = 0, k = 0; i < g->n_inputs; i++)
         if (g->inputs[i]->constant == NULL) HN_TRY(set_sizes(g->inputs[i], &sizes[k++], err));
     s->n_data = g->n_inputs;

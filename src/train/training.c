@@ -6,6 +6,7 @@
 #include "formats/onnx.h"
 #include "measure/loader.h"
 #include "ops/infer.h"
+#include "passes/set_dim.h"
 
 struct hn_training {
     hn_allocator *alloc;
@@ -40,10 +41,11 @@ void hn_training_destroy(hn_training *t) {
 
 /* ---- sizes ---- */
 
-/* Axes that the model leaves open take the batch, and for the others the sizes of a sample. */
+/* The first axis of inputs takes the batch, others that are open the sizes of a sample. */
 static hone_status fix_sizes(hn_training *t, hn_error *err) {
     hn_graph *g = t->sized->graph;
     int n = 0;
+    HN_TRY(hn_model_free_batch(t->sized, t->part, err));
     for (int i = 0; i < g->n_inputs; i++) n += g->inputs[i]->constant == NULL;
     for (int i = 0, k = 0; i < g->n_inputs; i++) {
         hn_value *v = g->inputs[i];
@@ -54,10 +56,6 @@ static hone_status fix_sizes(hn_training *t, hn_error *err) {
         HN_TRY(hn_dataset_find(t->data, v->name, k++, n, &field, err));
         const hn_dataset_field *f = hn_dataset_field_at(t->data, field);
         HN_CHECK(err, s->rank >= 1, HONE_E_SHAPE, "input '%s' has no axis for the batch", v->name);
-        HN_CHECK(err, !hn_dim_is_const(s->dim[0], &fixed) || fixed == t->part, HONE_E_SHAPE,
-                 "input '%s' takes %lld samples, it gets %lld: see hone simplify --set-dim, or "
-                 "--batch and --parts, whose quotient it is",
-                 v->name, (long long)fixed, (long long)t->part);
         s->dim[0] = hn_dim_const(&t->sized->dims, t->part);
         for (int a = 1; a < s->rank; a++) {
             if (hn_dim_is_const(s->dim[a], &fixed)) continue;
@@ -239,7 +237,7 @@ static hone_status try_trainer(hn_training *t, const hn_step_sizes *sizes,
                                const hn_step_sizes *target, size_t reading,
                                const hn_run_options *how, hn_error *err) {
     size_t limit = t->alloc->limit;
-    HN_TRY(hn_trainer_create(&t->trainer, t->model, sizes, target, &t->o.step, how, err));
+    HN_TRY(hn_trainer_create(&t->trainer, t->sized, sizes, target, &t->o.step, how, err));
     size_t step = hn_trainer_planned(t->trainer);
     t->at.planned = step > 0 ? step + reading : 0;
     t->at.twice = hn_trainer_graph(t->trainer)->twice;
@@ -266,7 +264,7 @@ static hone_status begin_trainer(hn_training *t, const hn_step_sizes *sizes,
         size_t bytes;
         hn_recomputed twice;
         t->o.step.segments = segments;
-        if (hn_trainer_need(&bytes, &twice, t->model, sizes, target, &t->o.step, how, &ignored) !=
+        if (hn_trainer_need(&bytes, &twice, t->sized, sizes, target, &t->o.step, how, &ignored) !=
                 HONE_OK ||
             bytes == 0)
             break;
@@ -300,6 +298,7 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
     HN_TRY(share_parts(t, err));
     HN_TRY(hn_augment_read(&t->augment, t->o.augment, err));
     HN_TRY(hn_model_clone(&t->sized, t->model, t->alloc, err));
+    hn_model_fix_defaults(t->sized);
     HN_TRY(fix_sizes(t, err));
     if (t->o.balanced) HN_TRY(balance(t, err));
     hn_graph *g = t->sized->graph;

@@ -192,11 +192,11 @@ static void defaults_become_constants(void **state) {
     const char *why;
     assert_false(hn_weighted_of(m->graph->first, &s, &w, &why));
     assert_string_equal(why, "the weight is computed");
-    assert_int_equal(hn_fix_defaults(m), 1);
+    assert_int_equal(hn_model_fix_defaults(m), 1);
     assert_int_equal(m->graph->n_inputs, 1);
     assert_true(hn_weighted_of(m->graph->first, &s, &w, &why));
     assert_int_equal(hn_model_verify(m, &err), HONE_OK);
-    assert_int_equal(hn_fix_defaults(m), 0);
+    assert_int_equal(hn_model_fix_defaults(m), 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)

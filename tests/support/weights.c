@@ -29,5 +29,5 @@ void make_weights(hn_model *m, uint64_t seed) {
         if (v->name[0] == 'w' || v->name[0] == 'b')
             hn_value_set_constant(v, random_of(&v->type, m->alloc, &rng));
     }
-    hn_fix_defaults(m);
+    hn_model_fix_defaults(m);
 }

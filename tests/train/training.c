@@ -10,6 +10,7 @@
 
 #include "formats/onnx.h"
 #include "ops/infer.h"
+#include "passes/set_dim.h"
 #include "support/data.h"
 #include "support/paths.h"
 
@@ -262,6 +263,49 @@ static void limits_change_no_byte(void **state) {
     end(&b);
 }
 
+/* As old exporters write them. */
+static void add_weights_as_inputs(hn_model *m, hn_error *err) {
+    hn_graph *g = m->graph;
+    int n = g->n_values;
+    for (int i = 0; i < n; i++)
+        if (g->values[i]->constant != NULL)
+            assert_int_equal(hn_graph_add_input(g, g->values[i], err), HONE_OK);
+}
+
+/* A file for one sample learns, and teaches, by batches like one that is open; so it is written. */
+static void files_for_one_sample_learn_by_batches(void **state) {
+    (void)state;
+    for (int taught = 0; taught < 2; taught++) {
+        bench b;
+        begin(&b);
+        hn_teacher teacher = {.model = b.model, .weight = 1, .last = HN_ALL_CLASSES};
+        if (taught) {
+            b.o.step.distill = (hn_distill_options){
+                .n_teachers = 1, .teachers = &teacher, .temperature = 2, .alpha = 0.5};
+        }
+        hn_training *open = training(&b), *one;
+        hn_model *m, *learned, *was = b.model;
+        int64_t samples;
+        steps(&b, open, 3);
+        assert_int_equal(hn_model_clone(&m, was, &scratch_mem, &b.err), HONE_OK);
+        assert_int_equal(hn_model_set_dim(m, m->graph->inputs[0]->name, 0, "1", &b.err), HONE_OK);
+        add_weights_as_inputs(m, &b.err);
+        b.model = m;
+        teacher.model = m;
+        one = training(&b);
+        steps(&b, one, 3);
+        same_values(open, one);
+        assert_int_equal(hn_training_model(one, &learned, &b.err), HONE_OK);
+        hn_dim first = learned->graph->inputs[0]->type.shape.dim[0];
+        assert_true(hn_dim_is_const(first, &samples) && samples == 1);
+        hn_model_destroy(learned);
+        hn_training_destroy(open);
+        hn_training_destroy(one);
+        hn_model_destroy(was);
+        end(&b);
+    }
+}
+
 static void small_data_is_refused(void **state) {
     (void)state;
     bench b;
@@ -283,6 +327,7 @@ int main(void) {
         TEST(readers_change_no_byte),
         TEST(memory_is_known_before),
         TEST(limits_change_no_byte),
+        TEST(files_for_one_sample_learn_by_batches),
         TEST(small_data_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
