@@ -181,8 +181,21 @@ static hone_status widen_node(widening *w, hn_node *n, hn_error *err) {
     return HONE_OK;
 }
 
+/* A constant that nothing reads any more leaves its name to what it became. */
+static hone_status hand_names_on(widening *w, int n_values, hn_error *err) {
+    for (int i = 0; i < n_values; i++) {
+        hn_value *v = w->graph->values[i], *wide = w->wide[v->id];
+        if (v->dead || wide == NULL || !is_constant(v) || v->n_uses > 0) continue;
+        const char *name = v->name;
+        hn_value_remove(v);
+        HN_TRY(hn_value_rename(wide, name, err));
+    }
+    return HONE_OK;
+}
+
 hone_status hn_widen(hn_model *m, bool *changed, hn_error *err) {
     widening w = {.graph = m->graph};
+    int n_values = m->graph->n_values;
     hone_status status = HONE_OK;
     hn_arena_init(&w.scratch, m->alloc, HN_MEM_OTHER);
     w.wide = hn_arena_array(&w.scratch, (size_t)m->graph->n_values + 1, sizeof *w.wide);
@@ -191,6 +204,7 @@ hone_status hn_widen(hn_model *m, bool *changed, hn_error *err) {
         next = n->next;
         status = widen_node(&w, n, err);
     }
+    if (status == HONE_OK) status = hand_names_on(&w, n_values, err);
     hn_arena_deinit(&w.scratch);
     *changed = w.changed;
     return status;

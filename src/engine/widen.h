@@ -13,7 +13,8 @@
  * Such a node keeps in `written` what the model computes it in: by that, products of bf16 are
  * summed in bf16 where the machine has kernels for it and nobody says otherwise (layers.h).
  *
- * Constants that became f32 so may be packed in 16 bits again: see weights_fit in kernels/kernel.h.
+ * A constant that became f32 keeps its name, unless a node that was not widened still reads it. It
+ * may be packed in 16 bits again: see weights_fit in kernels/kernel.h.
  *
  * What else lies between is not rounded to 16 bits, so results are nearer to those of exact
  * arithmetic. In one thing they are others: what passes 65504 on its way becomes an infinity in f16

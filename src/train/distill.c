@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "engine/widen.h"
 #include "ops/infer.h"
 #include "passes/set_dim.h"
 #include "passes/simplify.h"
@@ -131,12 +132,15 @@ static hone_status prepare(const hn_distill *d, bool matched, hn_model *t, int n
                            hn_value *const *data, hn_error *err) {
     hn_graph *g = t->graph;
     int64_t samples;
+    bool widened;
     HN_CHECK(err, g->n_outputs > 0, HONE_E_MODEL, "the teacher has no output");
     if (n_data > 0 && data[0]->type.shape.rank > 0 &&
         hn_dim_is_const(data[0]->type.shape.dim[0], &samples))
         HN_TRY(hn_model_free_batch(t, samples, err));
     HN_TRY(take_sizes(g, n_data, data, err));
     HN_TRY(hn_model_infer(t, NULL, err));
+    HN_TRY(hn_widen(t, &widened, err));
+    if (widened) HN_TRY(hn_model_infer(t, NULL, err));
     for (int i = 0; matched && i < d->n; i++) {
         hn_value *v;
         HN_TRY(named(g, d->match[i].teacher, "teacher", &v, err));

@@ -22,6 +22,9 @@ hn_value *hn_loss_cosine(hn_grad *g, hn_value *a, hn_value *b, int axis) {
 
 hn_value *hn_loss_scores(hn_value *y, const hn_loss *loss) {
     const hn_node *n = y->producer;
+    if (n != NULL && hn_is(n, "Cast") && hn_node_input(n, 0)->type.dtype == HONE_DTYPE_F32 &&
+        hn_dtype_is_float(y->type.dtype))
+        y = hn_node_input(n, 0), n = y->producer;
     bool ends = n != NULL && loss->labels && (hn_is(n, "Softmax") || hn_is(n, "LogSoftmax"));
     int64_t axis = ends ? hn_attr_i(n, "axis") : 0;
     if (axis < 0) axis += y->type.shape.rank;

@@ -31,7 +31,8 @@ extern const int hn_n_losses;
 /* What losses are made of: the mean over all, and 1 - the cosine along an axis, likewise. */
 hn_value *hn_loss_mean(hn_grad *g, hn_value *v);
 hn_value *hn_loss_cosine(hn_grad *g, hn_value *a, hn_value *b, int axis);
-/* The scores behind a Softmax or LogSoftmax that ends a model: losses by labels take these. */
+/* What a loss takes of a model's output: f32 before it was narrowed to another type; by labels, the
+ * scores behind a Softmax or LogSoftmax. */
 hn_value *hn_loss_scores(hn_value *y, const hn_loss *loss);
 /* Scores of images of one pixel, [N, classes, 1, 1], as [N, classes]; others as they are. */
 hn_value *hn_loss_flat(hn_grad *g, hn_value *y, const hn_loss *loss);

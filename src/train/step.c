@@ -94,7 +94,7 @@ static hone_status free_parameters(builder *b, hn_error *err) {
         HN_CHECK(err, b->matched[i], HONE_E_ARG, "no parameter's name matches '%s'",
                  b->o->frozen[i]);
     HN_CHECK(err, b->step->n_kept > 0, HONE_E_ARG,
-             "the model has no parameters to train: no f32 initializer%s",
+             "the model has no parameters to train: no initializer of floats%s",
              b->o->n_frozen > 0 ? " that is not frozen" : "");
     return HONE_OK;
 }

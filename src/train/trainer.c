@@ -5,6 +5,8 @@
 #include "train/batch_parts.h"
 #include "train/diagnose.h"
 
+#define F16_INFINITE 65520.0f /* what rounds to an infinity there */
+
 typedef struct slot {
     float *block[2]; /* the second where a step cannot change it in place */
     int at;          /* the block that holds the value */
@@ -369,6 +371,21 @@ const hn_train_step *hn_trainer_graph(const hn_trainer *t) { return t->step; }
 size_t hn_trainer_planned(const hn_trainer *t) { return t->planned; }
 float *hn_trainer_value(hn_trainer *t, int kept) { return t->slots[kept].block[t->slots[kept].at]; }
 
+/* What is kept, as the model stores it: like `was`. */
+static hone_status put(hn_trainer *t, int kept, const hn_tensor *was, hn_allocator *alloc,
+                       hn_tensor **out, hn_error *err) {
+    const hn_kept *k = &t->step->kept[kept];
+    const float *v = hn_trainer_value(t, kept);
+    for (int64_t i = 0; was->dtype == HONE_DTYPE_F16 && i < k->n; i++)
+        HN_CHECK(err, fabsf(v[i]) < F16_INFINITE, HONE_E_ARG,
+                 "after %lld steps %s '%s' is too large for f16: element %lld of %lld is %g",
+                 (long long)t->steps, hn_kept_text(k->kind), k->name, (long long)i, (long long)k->n,
+                 (double)v[i]);
+    HN_TRY(hn_tensor_create(out, alloc, HN_MEM_TENSOR, was->dtype, was->rank, was->dims, err));
+    hn_cast(HONE_DTYPE_F32, v, was->dtype, (*out)->data, k->n, true);
+    return HONE_OK;
+}
+
 hone_status hn_trainer_store(hn_trainer *t, hn_model *m, hn_error *err) {
     for (int i = 0; i < t->step->n_kept; i++) {
         const hn_kept *k = &t->step->kept[i];
@@ -382,9 +399,7 @@ hone_status hn_trainer_store(hn_trainer *t, hn_model *m, hn_error *err) {
         HN_CHECK(err, v != NULL && v->constant != NULL && v->constant->n == k->n, HONE_E_NOT_FOUND,
                  "the model has no parameter '%s'", k->name);
         hn_tensor *copy;
-        HN_TRY(hn_tensor_create(&copy, m->alloc, HN_MEM_TENSOR, HONE_DTYPE_F32, v->constant->rank,
-                                v->constant->dims, err));
-        memcpy(copy->data, hn_trainer_value(t, i), copy->bytes);
+        HN_TRY(put(t, i, v->constant, m->alloc, &copy, err));
         hn_value_set_constant(v, copy);
     }
     return HONE_OK;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/widen.h"
 #include "formats/onnx.h"
 #include "measure/loader.h"
 #include "ops/infer.h"
@@ -298,8 +299,11 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
     HN_TRY(share_parts(t, err));
     HN_TRY(hn_augment_read(&t->augment, t->o.augment, err));
     HN_TRY(hn_model_clone(&t->sized, t->model, t->alloc, err));
+    bool widened;
     hn_model_fix_defaults(t->sized);
     HN_TRY(fix_sizes(t, err));
+    HN_TRY(hn_widen(t->sized, &widened, err));
+    if (widened) HN_TRY(hn_model_infer(t->sized, NULL, err));
     if (t->o.balanced) HN_TRY(balance(t, err));
     hn_graph *g = t->sized->graph;
     HN_TRY(hn_feed_create(&t->feed, g, t->data, t->part, t->alloc, err));
@@ -481,18 +485,28 @@ hone_status hn_training_model(hn_training *t, hn_model **out, hn_error *err) {
 #define KEY_VERSION "hone.train.version"
 #define VERSION "1"
 
+/* Whether the trained model has the very value; one that it stores in 16 bits it has not. */
+static bool in_model(const hn_training *t, const hn_kept *k) {
+    const hn_value *v = hn_graph_value(t->model->graph, k->name);
+    return hn_kept_in_model(hn_trainer_graph(t->trainer), k) && v != NULL &&
+           v->type.dtype == HONE_DTYPE_F32;
+}
+
 /* The name of the initializer that holds a kept value: its own where the model has it. */
 static const char *kept_name(const hn_training *t, int kept, char *buf, size_t size) {
     const hn_train_step *s = hn_trainer_graph(t->trainer);
     const hn_kept *k = &s->kept[kept];
     int which = 0;
-    if (hn_kept_in_model(s, k)) return k->name;
+    if (in_model(t, k)) return k->name;
     for (int i = 0; i < kept; i++)
         which += s->kept[i].kind == k->kind && strcmp(s->kept[i].name, k->name) == 0;
     if (k->kind == HN_KEPT_MOMENT)
         snprintf(buf, size, "hone.train.moment%d/%s", which, k->name);
     else
-        snprintf(buf, size, "hone.train.%s/%s", k->kind == HN_KEPT_EXTRA ? "extra" : "present",
+        snprintf(buf, size, "hone.train.%s/%s",
+                 k->kind == HN_KEPT_EXTRA ? "extra"
+                 : hn_kept_in_model(s, k) ? "exact"
+                                          : "present",
                  k->name);
     return buf;
 }
@@ -504,7 +518,7 @@ static hone_status put_kept(hn_training *t, hn_model *m, hn_error *err) {
         char name[1024];
         hn_tensor *value;
         hn_value *v;
-        if (hn_kept_in_model(s, &s->kept[i])) continue;
+        if (in_model(t, &s->kept[i])) continue;
         HN_TRY(hn_tensor_from_f32(&value, m->alloc, 1, &s->kept[i].n,
                                   hn_trainer_value(t->trainer, i), err));
         HN_TRY(hn_value_create_constant(&v, m->graph, kept_name(t, i, name, sizeof name), NULL,
