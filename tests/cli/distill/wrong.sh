@@ -16,7 +16,7 @@ hone distill "$digits" student.onnx $data --teacher-shares 1,1
 hone distill "$digits" student.onnx $data --teacher-shares 1@0-10
 hone distill student.onnx $data --self 1
 hone distill student.onnx $data --self 0.9 --ema 0.8
-hone distill student.onnx $data --self 0.9 --confidence 0.5 --loss mse
+hone distill student.onnx --data random,n=64 -o o.onnx --self 0.9 --confidence 0.5 --loss mse
 hone distill student.onnx $data --self 0.9 --confidence 2
 hone distill student.onnx $data --self 0.9 --teacher-augment flip:mixup
 hone distill student.onnx $data --self 0.9 --teacher-augment tumble=1
