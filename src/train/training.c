@@ -473,7 +473,7 @@ static hone_status run(hn_training *t, hn_samples *s, int64_t number, hn_error *
         target = &labels;
     }
     if (step->other >= 0) HN_TRY(give_others(t, s, number, &others, err));
-    if (step->view >= 0) hn_trainer_show(t->trainer, s->view);
+    if (step->view >= 0) hn_trainer_set_view(t->trainer, s->view);
     t->at.rate = hn_schedule_rate(t->o.schedule, &t->o.rates, t->at.step);
     return hn_trainer_step(t->trainer, in, target, t->at.rate, &t->at.loss, err);
 }

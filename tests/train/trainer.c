@@ -364,7 +364,7 @@ static void train_network(trained *out, int threads, bool plain, bool self, int 
     hn_tensor *view = numbers(HONE_DTYPE_F32, 4, dims, 9);
     for (int s = 0; s < steps; s++) {
         hn_tensor *x = numbers(HONE_DTYPE_F32, 4, dims, 10 + (uint64_t)s);
-        if (self) hn_trainer_show(t, view);
+        if (self) hn_trainer_set_view(t, view);
         hn_tensor *y = numbers(HONE_DTYPE_S64, 1, &n, 20 + (uint64_t)s);
         const hn_tensor *in[] = {x};
         if (hn_trainer_step(t, in, y, 0.05, &out->loss, &b.err) != HONE_OK)
