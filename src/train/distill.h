@@ -86,8 +86,8 @@ hone_status hn_distill_begin(hn_distill *d, const hn_distill_options *o, hn_grap
 void hn_distill_find(hn_distill *d, const hn_graph *g);
 /* Parameters that are trained along: a value of these sizes with first contents. */
 typedef hn_value *hn_distill_parameter(void *ctx, const char *name, hn_tensor *first);
-/* The loss. y: the student's scores; hard: the loss by labels or targets, NULL without. g->graph gets
- * the teachers. */
+/* The loss. y: the student's scores; hard: the loss by labels or targets, NULL without. g->graph
+ * gets the teachers. */
 hone_status hn_distill_emit(hn_distill *d, hn_grad *g, const hn_loss *kind,
                             const hn_loss_options *loss, hn_value *y, hn_value *hard,
                             const hn_distill_inputs *inputs, hn_distill_parameter *parameter,

@@ -25,8 +25,8 @@ typedef struct hn_training_options {
     int64_t batch, epochs;
     uint64_t seed;
     const char *augment; /* hn_augment; may be NULL */
-    /* The same for teachers, who then see a view of their own; NULL: they see what the student does.
-     * step.distill.viewed is found by it. */
+    /* The same for teachers, who then have a view of their own; NULL: they see what the student
+     * does. step.distill.viewed is found by it. */
     const char *teacher_augment;
     bool balanced; /* classes count the more the rarer they are */
     int readers;   /* threads that read and augment samples ahead; 0: none */

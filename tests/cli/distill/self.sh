@@ -1,5 +1,5 @@
-# A student that teaches itself, with two views of each sample: the same bytes on two threads, with readers
-# and when resumed. The teacher is written with --ema. Other models may teach along.
+# A student that teaches itself, with two views of each sample: the same bytes on two threads, with
+# readers and when resumed. The teacher is written with --ema. Other models may teach along.
 . "$SOURCE/tests/cli/lib.sh"
 data="--data synthetic:digits,n=320 --epochs 2 --batch 16 --lr 3e-3 --seed 1"
 itself="--self 0.9 --augment shift=1:noise=0.2:mixup --teacher-augment shift=1 --confidence 0.2"
