@@ -71,8 +71,11 @@ static bool read_paths(const args *a, job *j) {
     j->keep_last = keep != NULL ? strcmp(keep, "last") == 0 : j->val_spec == NULL;
     if (j->output == NULL)
         complain("--output FILE says where the trained model goes");
-    else if (a->verb == &verb_distill && j->student == NULL && a->n < 2)
-        complain("distill wants TEACHER and STUDENT, or --student width=0.5 to make one");
+    else if (a->verb == &verb_distill && j->student == NULL && a->n < 2 &&
+             value_of(a, "--self") == NULL)
+        complain(
+            "distill wants TEACHER and STUDENT, --student width=0.5 to make one, or --self 0.999 "
+            "to teach the student by averages of itself");
     else if (same_file(j->input, j->output) || same_file(a->argument[0], j->output))
         complain("%s would overwrite the input", j->output);
     else if (value_of(a, "--data") == NULL)
@@ -107,6 +110,8 @@ static bool read_numbers(const args *a, job *j) {
                 real_of(a, "--ema", 0, 0.99999999, &o->average) &&
                 real_of(a, "--temperature", 1e-3, 1e3, &o->temperature) &&
                 real_of(a, "--alpha", 0, 1, &o->alpha) &&
+                real_of(a, "--self", 1e-6, 0.999999, &o->self) &&
+                real_of(a, "--confidence", 0, 1, &o->confidence) &&
                 number_of(a, "--readers", 0, 64, &readers);
     o->readers = (int)readers;
     return read;
@@ -125,6 +130,7 @@ static bool read_options(const args *a, job *j) {
     o->class_weights = value_of(a, "--class-weights");
     o->rates = value_of(a, "--lr-scale");
     o->match = value_of(a, "--match");
+    o->teacher_augment = value_of(a, "--teacher-augment");
     o->teacher_shares = value_of(a, "--teacher-shares");
     o->nesterov = has(a, "--nesterov");
     o->seed = j->session.seed;
@@ -372,7 +378,7 @@ static exit_code finish(const args *a, job *j) {
     }
     json out;
     results_begin(&out, a);
-    if (j->o.n_teachers > 0)
+    if (a->verb == &verb_distill)
         write_distill(&out, a, j);
     else
         write_train(&out, a, j);
@@ -595,6 +601,13 @@ static const option_def distill_options[] = {
     {"--teacher-shares", 0, "W,...",
      "weights of several teachers (default: 1 each); 2@0-4: asked about classes 0 to 4 alone",
      false, NULL},
+    {"--self", 0, "D",
+     "let the student teach itself by averages of its parameters, that keep D of what they were",
+     false, NULL},
+    {"--teacher-augment", 0, "LIST",
+     "change samples like this for teachers, and by --augment for the student", false, NULL},
+    {"--confidence", 0, "C",
+     "leave out answers whose highest probability is under C (default: 0, none)", false, NULL},
     TRAINING_OPTIONS,
     {0},
 };
@@ -611,7 +624,7 @@ const verb verb_train = {
 
 const verb verb_distill = {
     .name = "distill",
-    .usage = "TEACHER... STUDENT --data SPEC -o FILE",
+    .usage = "[TEACHER...] STUDENT --data SPEC -o FILE",
     .n_arguments = 1,
     .most_arguments = MOST_ARGUMENTS,
     .summary = "train a model to answer as others do",

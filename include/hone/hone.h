@@ -1650,6 +1650,15 @@ typedef struct hone_train_options {
                         * features, cosine, attention or relation; NULL: none */
     int64_t parts;     /* that a batch is computed in, whose gradients are added; with mpirun, all
                         * processes together; default: one for each process */
+    double self;       /* the model is also a teacher of itself: by averages of its parameters and
+                        * statistics over steps, which keep this share of what they were in each.
+                        * It is the last of the teachers. With `average` both must be the same, and
+                        * the model gets what the teacher has; 0: it is no teacher */
+    const char *teacher_augment; /* teachers see the samples with these changes, as of augment, and
+                                  * the student with those of augment; "": unchanged; NULL: teachers
+                                  * see what the student does */
+    double confidence; /* samples whose highest probability by the teachers is lower do not count in
+                        * the loss by their answers; default: 0, all count */
 } hone_train_options;
 HONE_INLINE void hone_train_options_init(hone_train_options *o);
 

@@ -37,6 +37,8 @@ static hone_status check(const hone_train_options *o, hn_error *err) {
         {"average", o->average, 0, 0.99999999},
         {"temperature", o->temperature, 1e-3, 1e3},
         {"alpha", o->alpha, 0, 1},
+        {"self", o->self, 0, 0.999999},
+        {"confidence", o->confidence, 0, 1},
         {"parts", (double)o->parts, 0, 1e9},
         {"readers", o->readers, -1, 64},
     };
@@ -141,19 +143,24 @@ static hone_status read_share(char *text, hn_teacher *t, hn_error *err) {
 static hone_status read_teachers(hone_trainer *t, const hone_train_options *o,
                                  hn_distill_options *d, hn_error *err) {
     words w;
-    hn_teacher *all = hn_arena_array(&t->lists, o->n_teachers + 1, sizeof *all);
+    size_t n = o->n_teachers + (o->self > 0);
+    HN_CHECK(err, n <= 1000, HONE_E_LIMIT, "%zu teachers, at most 1000", n);
+    hn_teacher *all = hn_arena_array(&t->lists, n + 1, sizeof *all);
     HN_TRY(split(t, o->teacher_shares, &w, err));
     if (all == NULL) return HN_NOMEM(err);
-    HN_CHECK(err, o->n_teachers <= 1000, HONE_E_LIMIT, "%zu teachers, at most 1000", o->n_teachers);
-    HN_CHECK(err, w.n == 0 || (size_t)w.n == o->n_teachers, HONE_E_ARG,
-             "%d shares for %zu teachers", w.n, o->n_teachers);
-    HN_CHECK(err, o->n_teachers > 0 || o->match == NULL, HONE_E_ARG,
+    HN_CHECK(err, w.n == 0 || (size_t)w.n == n, HONE_E_ARG, "%d shares for %zu teachers", w.n, n);
+    HN_CHECK(err, n > 0 || o->match == NULL, HONE_E_ARG,
              "a teacher is wanted to match values with");
-    for (size_t i = 0; i < o->n_teachers; i++) {
-        all[i] = (hn_teacher){.model = o->teachers[i]->ir, .last = HN_ALL_CLASSES, .weight = 1};
+    HN_CHECK(err, n > 0 || o->confidence == 0, HONE_E_ARG,
+             "a teacher is wanted whose confidence counts from %g on", o->confidence);
+    for (size_t i = 0; i < n; i++) {
+        const hn_model *model = i < o->n_teachers ? o->teachers[i]->ir : NULL;
+        all[i] = (hn_teacher){.model = model, .last = HN_ALL_CLASSES, .weight = 1};
         if (w.n > 0) HN_TRY(read_share(w.at[i], &all[i], err));
     }
-    *d = (hn_distill_options){.n_teachers = (int)o->n_teachers,
+    *d = (hn_distill_options){.n_teachers = (int)n,
+                              .self = o->self,
+                              .confidence = o->confidence,
                               .teachers = all,
                               .temperature = o->temperature,
                               .alpha = o->alpha,
@@ -176,6 +183,7 @@ static hone_status begin(hone_trainer *t, hone_dataset *data, const hone_train_o
         .epochs = o->epochs,
         .seed = o->seed,
         .augment = o->augment,
+        .teacher_augment = o->teacher_augment,
         .warmup = o->warmup,
         .readers = o->readers,
         .rates = {.rate = o->rate, .factor = 0.1},

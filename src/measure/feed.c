@@ -281,6 +281,7 @@ hone_status hn_feed_read(const hn_feed *f, const int64_t *order, int64_t first, 
 
 void hn_samples_deinit(hn_samples *s) {
     for (int i = 0; i < s->n_in + s->n_targets; i++) hn_tensor_unref(s->in[i]);
+    hn_tensor_unref(s->view);
     if (s->alloc != NULL) {
         hn_free(s->alloc, s->index);
         hn_free(s->alloc, s->labels);

@@ -32,6 +32,7 @@ typedef struct hn_samples {
     int64_t *labels;     /* of each; NULL: the dataset has none */
     hn_tensor **in;      /* one per input of the graph, NULL for one that has an initializer */
     hn_tensor **targets; /* one per target of the dataset: [n, ...], as stored */
+    hn_tensor *view;     /* another view of an input, which whoever prepares the samples may add */
     int n_in, n_targets;
     hn_allocator *alloc; /* of the arrays */
 } hn_samples;

@@ -70,6 +70,9 @@ hone_status hn_distill_begin(hn_distill *d, const hn_distill_options *o, hn_grap
     if (o->n_teachers == 0) return HONE_OK;
     HN_CHECK(err, o->temperature > 0 && o->alpha >= 0 && o->alpha <= 1, HONE_E_ARG,
              "temperature %g and alpha %g, expected above 0 and 0 to 1", o->temperature, o->alpha);
+    HN_CHECK(err, o->self >= 0 && o->self < 1 && o->confidence >= 0 && o->confidence <= 1,
+             HONE_E_ARG, "self %g and confidence %g, expected 0 to below 1 and 0 to 1", o->self,
+             o->confidence);
     HN_TRY(read_matches(d, &g->model->arena, err));
     for (int i = 0; i < d->n; i++) {
         hn_value *v;
@@ -93,17 +96,18 @@ typedef struct seated {
 } seated;
 
 /* The input of the student that the teacher's is: that of its name, or else of its place. */
-static const hn_value *same_input(const hn_value *v, int place, int n, hn_value *const *data) {
-    for (int i = 0; i < n; i++)
-        if (strcmp(data[i]->name, v->name) == 0) return data[i];
-    return place < n ? data[place] : NULL;
+static hn_value *same_input(const hn_distill *d, const hn_value *v, int place) {
+    const hn_distill_inputs *in = d->inputs;
+    for (int i = 0; i < in->n; i++)
+        if (strcmp(in->data[i]->name, v->name) == 0) return in->data[i];
+    return place < in->n ? in->data[place] : NULL;
 }
 
-static hone_status take_sizes(hn_graph *t, int n_data, hn_value *const *data, hn_error *err) {
+static hone_status take_sizes(const hn_distill *d, hn_graph *t, hn_error *err) {
     for (int i = 0, k = 0; i < t->n_inputs; i++) {
         hn_value *v = t->inputs[i];
         if (v->constant != NULL) continue;
-        const hn_value *own = same_input(v, k++, n_data, data);
+        const hn_value *own = same_input(d, v, k++);
         HN_CHECK(err, own != NULL, HONE_E_MODEL,
                  "the teacher has more inputs than the student: '%s'", v->name);
         const hn_shape *s = &own->type.shape;
@@ -127,17 +131,33 @@ static hone_status take_sizes(hn_graph *t, int n_data, hn_value *const *data, hn
     return HONE_OK;
 }
 
+/* The average of what is kept under this name; NULL: nothing is. */
+static hn_value *average_of(const hn_distill *d, const char *name) {
+    for (int i = 0; i < d->inputs->n_averages; i++)
+        if (strcmp(d->inputs->averages[i].name, name) == 0) return d->inputs->averages[i].value;
+    return NULL;
+}
+
+/* What is averaged becomes an input of the teacher, so that no pass takes it for a constant. */
+static hone_status free_averaged(const hn_distill *d, hn_graph *t, hn_error *err) {
+    for (int i = 0; i < d->inputs->n_averages; i++) {
+        hn_value *v = hn_graph_value(t, d->inputs->averages[i].name);
+        HN_TRY(hn_graph_add_input(t, v, err));
+    }
+    return HONE_OK;
+}
+
 /* Makes the teacher ready: sizes, matched values as outputs, fewer nodes. */
-static hone_status prepare(const hn_distill *d, bool matched, hn_model *t, int n_data,
-                           hn_value *const *data, hn_error *err) {
+static hone_status prepare(const hn_distill *d, bool matched, hn_model *t, hn_error *err) {
     hn_graph *g = t->graph;
     int64_t samples;
     bool widened;
     HN_CHECK(err, g->n_outputs > 0, HONE_E_MODEL, "the teacher has no output");
-    if (n_data > 0 && data[0]->type.shape.rank > 0 &&
-        hn_dim_is_const(data[0]->type.shape.dim[0], &samples))
+    const hn_value *first = d->inputs->n > 0 ? d->inputs->data[0] : NULL;
+    if (first != NULL && first->type.shape.rank > 0 &&
+        hn_dim_is_const(first->type.shape.dim[0], &samples))
         HN_TRY(hn_model_free_batch(t, samples, err));
-    HN_TRY(take_sizes(g, n_data, data, err));
+    HN_TRY(take_sizes(d, g, err));
     HN_TRY(hn_model_infer(t, NULL, err));
     HN_TRY(hn_widen(t, &widened, err));
     if (widened) HN_TRY(hn_model_infer(t, NULL, err));
@@ -152,23 +172,32 @@ static hone_status prepare(const hn_distill *d, bool matched, hn_model *t, int n
     return hn_simplify(t, &o, NULL, err);
 }
 
-static hone_status graft(const hn_distill *d, bool matched, const hn_model *t, const hn_loss *kind,
-                         hn_graph *to, int n_data, hn_value *const *data, seated *s,
-                         hn_error *err) {
+/* What an input of the teacher is in the graph of the student. */
+static hone_status stand_in(const hn_distill *d, const hn_value *v, bool self, int *place,
+                            hn_graph *to, hn_value **out, hn_error *err) {
+    const hn_distill_inputs *in = d->inputs;
+    if (v->constant == NULL) {
+        *out = same_input(d, v, (*place)++);
+        if (*out == in->data[0] && in->view != NULL) *out = in->view;
+        return HONE_OK;
+    }
+    *out = self ? average_of(d, v->name) : NULL;
+    if (*out != NULL) return HONE_OK;
+    return hn_value_create_constant(out, to, NULL, v->name, hn_tensor_ref(v->constant), err);
+}
+
+static hone_status graft(const hn_distill *d, int which, const hn_model *t, const hn_loss *kind,
+                         hn_graph *to, seated *s, hn_error *err) {
     const hn_graph *g = t->graph;
+    bool matched = which == 0, self = d->o->teachers[which].model == NULL;
+    int place = 0;
     hn_arena *arena = &to->model->arena;
     hn_value **copies = hn_arena_array(arena, (size_t)g->n_values + 1, sizeof *copies);
     bool *take = hn_arena_array(arena, (size_t)g->n_nodes + 1, sizeof *take);
     if (copies == NULL || take == NULL) return HN_NOMEM(err);
     memset(take, true, (size_t)g->n_nodes);
-    for (int i = 0, k = 0; i < g->n_inputs; i++) {
-        const hn_value *v = g->inputs[i];
-        if (v->constant == NULL)
-            copies[v->id] = (hn_value *)same_input(v, k++, n_data, data);
-        else
-            HN_TRY(hn_value_create_constant(&copies[v->id], to, NULL, v->name,
-                                            hn_tensor_ref(v->constant), err));
-    }
+    for (int i = 0; i < g->n_inputs; i++)
+        HN_TRY(stand_in(d, g->inputs[i], self, &place, to, &copies[g->inputs[i]->id], err));
     HN_TRY(hn_graph_graft(to, g, take, copies, err));
     s->y = copies[hn_loss_scores(g->outputs[0].value, kind)->id];
     int first = g->n_outputs - d->n;
@@ -178,12 +207,15 @@ static hone_status graft(const hn_distill *d, bool matched, const hn_model *t, c
 }
 
 static hone_status seat(const hn_distill *d, int which, const hn_loss *kind, hn_graph *to,
-                        int n_data, hn_value *const *data, seated *s, hn_error *err) {
+                        seated *s, hn_error *err) {
     hn_model *t;
-    bool matched = which == 0; /* values are matched with those of the first */
-    HN_TRY(hn_model_clone(&t, d->o->teachers[which].model, to->model->alloc, err));
-    hone_status status = prepare(d, matched, t, n_data, data, err);
-    if (status == HONE_OK) status = graft(d, matched, t, kind, to, n_data, data, s, err);
+    const hn_model *from = d->o->teachers[which].model;
+    bool self = from == NULL, matched = which == 0; /* values are matched with the first's */
+    HN_TRY(hn_model_clone(&t, self ? d->inputs->student : from, to->model->alloc, err));
+    hn_model_fix_defaults(t);
+    hone_status status = self ? free_averaged(d, t->graph, err) : HONE_OK;
+    if (status == HONE_OK) status = prepare(d, matched, t, err);
+    if (status == HONE_OK) status = graft(d, which, t, kind, to, s, err);
     hn_model_destroy(t);
     return status;
 }
@@ -218,11 +250,12 @@ static hn_value *shares(const hn_distill *d, hn_grad *g, int which, int rank, in
 /* The teachers' answers as one: for each class the mean of those that are asked about it, then
  * divided by their sum where the answers are probabilities of classes. */
 static hn_value *joint_answer(const hn_distill *d, hn_grad *g, const hn_loss *kind,
-                              const seated *seats, int rank, const int64_t *dims) {
+                              double temperature, const seated *seats, int rank,
+                              const int64_t *dims) {
     hn_value *sum = NULL;
     for (int i = 0; i < d->o->n_teachers; i++) {
         hn_value *a = seats[i].y;
-        if (kind->answer != NULL) a = kind->answer(g, a, d->o->temperature);
+        if (kind->answer != NULL) a = kind->answer(g, a, temperature);
         if (d->o->n_teachers > 1)
             a = HN_EMIT2(g, "Mul", a, shares(d, g, i, rank, rank > 1 ? dims[1] : 1));
         sum = sum == NULL ? a : HN_EMIT2(g, "Add", sum, a);
@@ -252,11 +285,25 @@ static hone_status fits(const hn_distill *d, hn_grad *g, const seated *seats, co
     return HONE_OK;
 }
 
+/* The rows in which the teachers' highest probability is as high as is wanted; NULL: all rows. */
+static hn_value *confident(const hn_distill *d, hn_grad *g, const hn_loss *kind,
+                           const seated *seats, int rank, const int64_t *dims) {
+    const int64_t classes = 1;
+    if (d->o->confidence == 0) return NULL;
+    hn_value *p = joint_answer(d, g, kind, 1, seats, rank, dims);
+    hn_value *in[] = {p, hn_emit_ints(g, &classes, 1)};
+    hn_node *most = hn_emit_node(g, "", "ReduceMax", 1, 2, in);
+    hn_emit_i(g, most, "keepdims", 0);
+    return HN_EMIT2(g, "GreaterOrEqual", hn_emitted(most, 0), hn_emit_number(g, d->o->confidence));
+}
+
 static hn_value *soft_loss(const hn_distill *d, hn_grad *g, const hn_loss *kind,
                            const hn_loss_options *loss, const seated *seats, hn_value *y, int rank,
                            const int64_t *dims) {
-    hn_value *answer = joint_answer(d, g, kind, seats, rank, dims);
-    if (kind->soft != NULL) return kind->soft(g, y, answer, d->o->temperature);
+    double temperature = d->o->temperature;
+    hn_value *answer = joint_answer(d, g, kind, temperature, seats, rank, dims);
+    if (kind->soft != NULL)
+        return kind->soft(g, y, answer, temperature, confident(d, g, kind, seats, rank, dims));
     return kind->emit(g, y, rank, dims, answer, loss);
 }
 
@@ -429,13 +476,18 @@ static hn_value *plus(hn_grad *g, hn_value *a, hn_value *b) {
 }
 
 hone_status hn_distill_emit(hn_distill *d, hn_grad *g, const hn_loss *kind,
-                            const hn_loss_options *loss, hn_value *y, hn_value *hard, int n_data,
-                            hn_value *const *data, hn_distill_parameter *parameter, void *ctx,
-                            hn_value **total, hn_error *err) {
+                            const hn_loss_options *loss, hn_value *y, hn_value *hard,
+                            const hn_distill_inputs *inputs, hn_distill_parameter *parameter,
+                            void *ctx, hn_value **total, hn_error *err) {
     int n = d->o->n_teachers;
+    d->inputs = inputs;
+    HN_CHECK(err, d->o->confidence == 0 || (kind->classes && kind->soft != NULL), HONE_E_ARG,
+             "confidence %g wants a loss by probabilities of classes, cross-entropy or kl; the "
+             "loss is %s",
+             d->o->confidence, kind->name);
     seated *seats = hn_arena_array(&g->graph->model->arena, (size_t)n, sizeof *seats);
     if (seats == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < n; i++) HN_TRY(seat(d, i, kind, g->graph, n_data, data, &seats[i], err));
+    for (int i = 0; i < n; i++) HN_TRY(seat(d, i, kind, g->graph, &seats[i], err));
     HN_TRY(hn_graph_sort(g->graph, NULL, err));
     HN_TRY(hn_model_infer(g->graph->model, NULL, err));
     for (int i = 0; i < n; i++) seats[i].y = hn_loss_flat(g, seats[i].y, kind);

@@ -91,12 +91,14 @@ static hn_value *probabilities(hn_grad *g, hn_value *y, double temperature) {
 
 /* T * T * the mean of sum of p * (log p - log softmax(y / T)): its gradient is then about as large
  * as that by labels, whatever T is. */
-static hn_value *divergence(hn_grad *g, hn_value *y, hn_value *p, double temperature) {
+static hn_value *divergence(hn_grad *g, hn_value *y, hn_value *p, double temperature,
+                            hn_value *counted) {
     hn_value *found = along_classes(g, "LogSoftmax", scaled(g, y, 1 / temperature));
     hn_value *wanted = HN_EMIT1(g, "Log", HN_EMIT2(g, "Max", p, hn_emit_number(g, 1e-37)));
     hn_value *each = HN_EMIT2(g, "Mul", p, HN_EMIT2(g, "Sub", wanted, found));
-    return scaled(g, hn_loss_mean(g, hn_emit_sum(g, each, 1u << 1, false)),
-                  temperature * temperature);
+    hn_value *row = hn_emit_sum(g, each, 1u << 1, false);
+    if (counted != NULL) row = HN_EMIT3(g, "Where", counted, row, hn_emit_number(g, 0));
+    return scaled(g, hn_loss_mean(g, row), temperature * temperature);
 }
 
 /* ---- values ---- */
@@ -141,7 +143,9 @@ static hn_value *sigmoids(hn_grad *g, hn_value *y, double temperature) {
     return HN_EMIT1(g, "Sigmoid", scaled(g, y, 1 / temperature));
 }
 
-static hn_value *soft_bce(hn_grad *g, hn_value *y, hn_value *p, double temperature) {
+static hn_value *soft_bce(hn_grad *g, hn_value *y, hn_value *p, double temperature,
+                          hn_value *counted) {
+    (void)counted;
     hn_value *s = scaled(g, y, 1 / temperature);
     hn_value *each = HN_EMIT2(g, "Sub", HN_EMIT1(g, "Softplus", s), HN_EMIT2(g, "Mul", s, p));
     return scaled(g, hn_loss_mean(g, each), temperature * temperature);
@@ -150,7 +154,7 @@ static hn_value *soft_bce(hn_grad *g, hn_value *y, hn_value *p, double temperatu
 static hn_value *kl(hn_grad *g, hn_value *y, int rank, const int64_t *dims, hn_value *target,
                     const hn_loss_options *o) {
     hn_value *p = hn_emit_reshape(g, target, rank, dims);
-    return divergence(g, y, p, o->temperature > 0 ? o->temperature : 1);
+    return divergence(g, y, p, o->temperature > 0 ? o->temperature : 1, NULL);
 }
 
 /* 1 - the cosine of what lies along axis 1. */

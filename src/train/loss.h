@@ -22,8 +22,10 @@ typedef struct hn_loss {
                       const hn_loss_options *o);
     /* Of a teacher's output what the student's is held against, at a temperature; NULL: itself. */
     hn_value *(*answer)(hn_grad *g, hn_value *y, double temperature);
-    /* The loss by that; NULL: as by targets. */
-    hn_value *(*soft)(hn_grad *g, hn_value *y, hn_value *answer, double temperature);
+    /* The loss by that; NULL: as by targets. counted: of losses along classes, the rows that count,
+     * as truths; the others add 0 to the mean. NULL: all do. */
+    hn_value *(*soft)(hn_grad *g, hn_value *y, hn_value *answer, double temperature,
+                      hn_value *counted);
 } hn_loss;
 
 extern const hn_loss *const hn_losses[];

@@ -14,6 +14,7 @@
 typedef struct builder {
     hn_train_step *step;
     const hn_step_options *o;
+    const hn_model *model; /* that the step is made of */
     hn_graph *graph;
     hn_grad g; /* what nodes are emitted by */
     hn_distill distill;
@@ -75,6 +76,7 @@ static hone_status keep(builder *b, hn_kept_kind kind, const char *name, const h
                                      .input = b->graph->n_inputs - 1,
                                      .output = -1,
                                      .read = -1,
+                                     .average = -1,
                                      .n = n};
     return HONE_OK;
 }
@@ -222,15 +224,49 @@ static hn_value *add_extra(void *ctx, const char *name, hn_tensor *first) {
     return g->status == HONE_OK ? v : NULL;
 }
 
+/* A value that is kept, whose first contents are those of parameter or statistic i: its average. */
+static hone_status begin_average(builder *b, int i, hn_value **average, hn_error *err) {
+    const hn_kept k = b->step->kept[i];
+    HN_TRY(hn_value_create_constant(average, b->graph, NULL, k.name, hn_tensor_ref(k.first), err));
+    HN_TRY(hn_graph_add_input(b->graph, *average, err));
+    HN_TRY(keep(b, HN_KEPT_AVERAGE, k.name, k.first, k.n, err));
+    b->step->kept[i].average = b->step->n_kept - 1;
+    return HONE_OK;
+}
+
+/* The averages that the student is taught by, of all that it has so far. */
+static hone_status average_student(builder *b, hn_distill_inputs *in, hn_error *err) {
+    int n = b->step->n_kept;
+    hn_average *all = hn_arena_array(&b->step->model->arena, (size_t)n, sizeof *all);
+    if (all == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < n; i++) {
+        all[i].name = b->step->kept[i].name;
+        HN_TRY(begin_average(b, i, &all[i].value, err));
+    }
+    in->n_averages = n;
+    in->averages = all;
+    return HONE_OK;
+}
+
+/* The first input as teachers see it. */
+static hone_status add_view(builder *b, const hn_value *like, hn_value **view, hn_error *err) {
+    hn_step_sizes s = {.rank = like->type.shape.rank, .dtype = like->type.dtype};
+    for (int i = 0; i < s.rank; i++) hn_dim_is_const(like->type.shape.dim[i], &s.dims[i]);
+    return add_input(b->graph, "view", &s, &b->step->view, view, err);
+}
+
 /* What teachers add to the loss. */
 static hone_status add_teachers(builder *b, hn_value *y, hn_value **loss, hn_error *err) {
     hn_train_step *s = b->step;
+    const hn_distill_options *o = &b->o->distill;
     hn_value **data = hn_arena_array(&s->model->arena, (size_t)s->n_data + 1, sizeof *data);
     if (data == NULL) return HN_NOMEM(err);
-    int n = 0;
+    hn_distill_inputs in = {.data = data, .student = b->model};
     for (int i = 0; i < s->n_data; i++)
-        if (b->graph->inputs[i]->constant == NULL) data[n++] = b->graph->inputs[i];
-    HN_TRY(hn_distill_emit(&b->distill, &b->g, s->loss_kind, &b->o->loss_options, y, *loss, n, data,
+        if (b->graph->inputs[i]->constant == NULL) data[in.n++] = b->graph->inputs[i];
+    if (o->viewed) HN_TRY(add_view(b, data[0], &in.view, err));
+    if (o->self > 0) HN_TRY(average_student(b, &in, err));
+    HN_TRY(hn_distill_emit(&b->distill, &b->g, s->loss_kind, &b->o->loss_options, y, *loss, &in,
                            add_extra, b, loss, err));
     for (int i = 0; i < b->distill.n; i++)
         hn_graph_set_output(b->graph, b->distill.match[i].output, *loss);
@@ -335,20 +371,24 @@ static void take_rates(builder *b, const char *name, hn_value *const *rates, hn_
     }
 }
 
-/* average' = average + (parameter' - average) * (1 - decay) */
-static hone_status add_average(builder *b, int i, const hn_step_sizes *like, hn_value *p,
-                               hn_error *err) {
-    const hn_kept k = b->step->kept[i];
-    int index;
-    hn_value *average;
-    HN_TRY(add_input(b->graph, k.name, like, &index, &average, err));
-    HN_TRY(keep(b, HN_KEPT_AVERAGE, k.name, k.first, k.n, err));
-    int at = b->step->n_kept - 1;
+/* average' = average + (p' - average) * (1 - decay), of parameter or statistic i. */
+static hone_status move_average(builder *b, int i, hn_value *p, hn_error *err) {
+    double decay = b->o->distill.self > 0 ? b->o->distill.self : b->o->average;
+    int at = b->step->kept[i].average;
+    hn_value *average = b->graph->inputs[b->step->kept[at].input];
     hn_value *moved = HN_EMIT2(&b->g, "Mul", HN_EMIT2(&b->g, "Sub", p, average),
-                               hn_emit_number(&b->g, 1 - b->o->average));
+                               hn_emit_number(&b->g, 1 - decay));
     hn_value *next = HN_EMIT2(&b->g, "Add", moved, average);
     HN_TRY(emitted(b));
     return pair_with(b, at, next, err);
+}
+
+static hone_status move_averages_of_statistics(builder *b, hn_error *err) {
+    const hn_train_step *s = b->step;
+    for (int i = 0; i < s->n_kept; i++)
+        if (s->kept[i].kind == HN_KEPT_STATISTIC && s->kept[i].average >= 0)
+            HN_TRY(move_average(b, i, b->graph->outputs[s->kept[i].output].value, err));
+    return HONE_OK;
 }
 
 static hone_status add_update(builder *b, int i, hn_value *gradient, hn_value *const *rates,
@@ -375,8 +415,10 @@ static hone_status add_update(builder *b, int i, hn_value *gradient, hn_value *c
     HN_TRY(emitted(b));
     for (int k = 0; k < n; k++) HN_TRY(pair_with(b, moments[k], u.moment_next[k], err));
     HN_TRY(pair_with(b, i, u.p_next, err));
-    if (b->o->average == 0 || s->kept[i].kind != HN_KEPT_PARAMETER) return HONE_OK;
-    return add_average(b, i, &like, u.p_next, err);
+    hn_value *average;
+    if (b->o->average > 0 && s->kept[i].kind == HN_KEPT_PARAMETER && s->kept[i].average < 0)
+        HN_TRY(begin_average(b, i, &average, err));
+    return s->kept[i].average >= 0 ? move_average(b, i, u.p_next, err) : HONE_OK;
 }
 
 /* Shortens the gradients together to the length that is allowed. */
@@ -438,6 +480,10 @@ static hone_status cut(builder *b, hn_value **grads, hn_error *err) {
         const hn_tensor *like = from->inputs[kept->input]->constant;
         hn_value *mean;
         int output = kept->output;
+        if (kept->kind == HN_KEPT_AVERAGE) {
+            HN_TRY(move_kept(to, from, kept, err));
+            continue;
+        }
         if (is_trained(kept)) {
             output = from->n_outputs;
             HN_TRY(hn_graph_add_output(from, grads[k], err));
@@ -480,6 +526,7 @@ static hone_status add_updates(builder *b, hn_value *loss, hn_error *err) {
     if (b->o->clip > 0) clip(b, n_by, grads);
     for (int i = 0, k = 0; i < n; i++)
         if (is_trained(&s->kept[i])) HN_TRY(add_update(b, i, grads[k++], rate, err));
+    HN_TRY(move_averages_of_statistics(b, err));
     for (int i = 0; i < b->o->n_scales; i++)
         HN_CHECK(err, b->scaled[i], HONE_E_ARG, "no trained parameter's name matches '%s'",
                  b->o->scales[i].pattern);
@@ -608,6 +655,11 @@ static hone_status build(builder *b, const hn_step_sizes *sizes, const hn_step_s
         if (g->inputs[i]->constant == NULL) HN_TRY(set_sizes(g->inputs[i], &sizes[k++], err));
     s->n_data = g->n_inputs;
     s->averaged = b->o->average > 0;
+    HN_CHECK(err, !s->averaged || b->o->distill.self == 0 || b->o->distill.self == b->o->average,
+             HONE_E_ARG,
+             "the model gets averages that keep %.10g in each step, its teacher is averages that "
+             "keep %.10g: both are the same averages, expected the same number",
+             b->o->average, b->o->distill.self);
     HN_TRY(hn_model_infer(s->model, NULL, err));
     s->loss_kind = b->o->loss != NULL ? b->o->loss : suiting(target);
     HN_TRY(free_parameters(b, err));
@@ -617,7 +669,7 @@ static hone_status build(builder *b, const hn_step_sizes *sizes, const hn_step_s
     HN_TRY(simplify(b, err));
     HN_TRY(form_swish(b, err));
     hn_distill_find(&b->distill, g);
-    s->target = s->other = s->share = -1;
+    s->target = s->other = s->share = s->view = -1;
     if (target != NULL) HN_TRY(add_input(g, "target", target, &s->target, &goal, err));
     HN_TRY(add_loss(b, goal, target, &loss, err));
     s->loss = g->n_outputs;
@@ -641,7 +693,7 @@ hone_status hn_train_step_create(hn_train_step **out, const hn_model *m, const h
                                  hn_allocator *alloc, hn_error *err) {
     hn_train_step *s = hn_alloc_zero(alloc, sizeof *s, HN_MEM_OTHER);
     bool *matched = hn_alloc_zero(alloc, (size_t)(o->n_frozen + o->n_scales) + 1, HN_MEM_OTHER);
-    builder b = {.step = s, .o = o, .matched = matched};
+    builder b = {.step = s, .o = o, .model = m, .matched = matched};
     if (matched != NULL) b.scaled = matched + o->n_frozen;
     b.g.err = err;
     hone_status status = s == NULL || matched == NULL ? HN_NOMEM(err) : HONE_OK;

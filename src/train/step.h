@@ -67,7 +67,7 @@ typedef enum hn_kept_kind {
     HN_KEPT_EXTRA, /* is trained, and is none of the model's */
     HN_KEPT_STATISTIC,
     HN_KEPT_MOMENT,
-    HN_KEPT_AVERAGE, /* of a parameter: the model's value of that name in the end */
+    HN_KEPT_AVERAGE, /* of a parameter; with a teacher of averages, also of a statistic */
 } hn_kept_kind;
 typedef struct hn_kept {
     hn_kept_kind kind;
@@ -76,6 +76,7 @@ typedef struct hn_kept {
     bool scale;             /* of FakeQuantize: positive, and no weight */
     int input, output;      /* of the graph that updates */
     int read;               /* in parts: the input of a part's graph; -1: it does not read it */
+    int average;            /* the kept value that is its average; -1: none */
     int64_t n;
 } hn_kept;
 
@@ -94,6 +95,7 @@ typedef struct hn_train_step {
     int target;        /* the input for labels or targets; -1: none, teachers say all */
     int other;         /* of mixed samples with labels: the input for the second ones; -1: none */
     int share;         /* of those: the input for the share of the first ones, f32[1] */
+    int view;          /* the input for the first input as teachers see it; -1: as the student */
     int rates;  /* the input for what the schedule says, f32[HN_RATES]; of the graph that updates */
     int number; /* the input for the number of the step, or of the part, s64; -1: nothing asks */
     int loss;   /* the output */
@@ -107,8 +109,9 @@ typedef struct hn_train_step {
 
 /* Whether a trained model has the value under the name of the kept. */
 static inline bool hn_kept_in_model(const hn_train_step *s, const hn_kept *k) {
-    return k->kind == HN_KEPT_STATISTIC ||
-           k->kind == (s->averaged ? HN_KEPT_AVERAGE : HN_KEPT_PARAMETER);
+    if (k->kind == HN_KEPT_AVERAGE) return s->averaged;
+    return (k->kind == HN_KEPT_PARAMETER || k->kind == HN_KEPT_STATISTIC) &&
+           !(s->averaged && k->average >= 0);
 }
 
 /* sizes[i]: the sizes of input i of those that have no default, batch included. target: the type

@@ -329,6 +329,8 @@ void hn_trainer_mix(hn_trainer *t, const hn_tensor *other, double share) {
     t->share = (float)share;
 }
 
+void hn_trainer_set_view(hn_trainer *t, const hn_tensor *view) { t->in[t->step->view] = view; }
+
 static hone_status explain(hn_trainer *t, hn_error *err) {
     char why[800];
     hn_diagnose(t->step, t->in, &t->how, why, sizeof why);

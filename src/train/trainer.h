@@ -32,6 +32,8 @@ hone_status hn_trainer_step(hn_trainer *t, const hn_tensor *const *in, const hn_
                             double rate, double *loss, hn_error *err);
 /* Before a step of mixed samples with labels: the second ones, and the share of the first ones. */
 void hn_trainer_mix(hn_trainer *t, const hn_tensor *other, double share);
+/* Before a step whose teachers have a view of their own: the first input as they see it. */
+void hn_trainer_set_view(hn_trainer *t, const hn_tensor *view);
 const hn_train_step *hn_trainer_graph(const hn_trainer *t);
 /* Bytes that the allocator will have handed out at most once the first step is done, batches not
  * counted; 0: not known. */

@@ -15,7 +15,7 @@ struct hn_training {
     hn_model *sized; /* the model with the sizes of a batch */
     hn_dataset *data;
     hn_training_options o;
-    hn_augment augment;
+    hn_augment augment, teacher_augment;
     hn_feed *feed;
     hn_loader *loader; /* of the current epoch; NULL: none is begun */
     int64_t loading;   /* the epoch that it is of */
@@ -160,6 +160,11 @@ static hone_status describe(hn_training *t, hn_error *err) {
     for (int i = 0; i < o->step.loss_options.n_weights && n < (int)sizeof t->how; i++)
         n += snprintf(t->how + n, sizeof t->how - (size_t)n, " class %d %.9g", i,
                       (double)o->step.loss_options.weights[i]);
+    const hn_distill_options *d = &o->step.distill;
+    if ((d->self > 0 || d->confidence > 0 || d->viewed) && n < (int)sizeof t->how)
+        n += snprintf(t->how + n, sizeof t->how - (size_t)n,
+                      "; self %.17g confidence %.17g teachers' augment %s", d->self, d->confidence,
+                      d->viewed ? o->teacher_augment : "as student's");
     HN_CHECK(err, n < (int)sizeof t->how, HONE_E_LIMIT,
              "augmentation and frozen patterns are longer than %zu letters", sizeof t->how);
     return HONE_OK;
@@ -212,6 +217,7 @@ static size_t batch_bytes(const hn_training *t, int n, const hn_step_sizes *size
     if (hn_dataset_has_labels(t->data)) bytes *= 2;
     bytes += (tensors + (size_t)targets) * sizeof(hn_tensor *);
     for (int i = 0; i < n; i++) bytes += bytes_of(&sizes[i]) + sizeof(hn_tensor);
+    if (t->o.step.distill.viewed) bytes += bytes_of(&sizes[0]) + sizeof(hn_tensor);
     for (int i = 0; i < targets; i++) {
         const hn_dataset_field *f = hn_dataset_target_at(t->data, i);
         bytes += (size_t)t->part * hone_value_bytes(f->dtype, f->rank, f->dims) + sizeof(hn_tensor);
@@ -227,7 +233,8 @@ static size_t reading_bytes(const hn_training *t, int n, const hn_step_sizes *si
     int64_t working = t->o.readers > 0 ? t->o.readers : 1, ahead = t->o.readers + 1;
     int64_t all = t->at.per_epoch * parts_here(t);
     int64_t kept = t->o.readers == 0 ? 1 : 1 + (ahead < all ? ahead : all);
-    size_t more = t->augment.n_mixes > 0 ? first : t->augment.n > 0 ? first / (size_t)t->part : 0;
+    int changes = t->augment.n + t->teacher_augment.n;
+    size_t more = t->augment.n_mixes > 0 ? first : changes > 0 ? first / (size_t)t->part : 0;
     hn_loader_options o = loader_options(t);
     return (size_t)kept * batch + (size_t)working * more +
            hn_loader_bytes(&o, hn_dataset_count(t->data));
@@ -289,6 +296,34 @@ static hone_status begin_mixing(hn_training *t, int n_inputs, hn_error *err) {
     return t->others != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
+/* What teachers see, if it is not what the student does. */
+static hone_status begin_view(hn_training *t, hn_error *err) {
+    const char *text = t->o.teacher_augment;
+    HN_TRY(hn_augment_read(&t->teacher_augment, text, err));
+    t->o.step.distill.viewed = text != NULL;
+    HN_CHECK(err, text == NULL || t->o.step.distill.n_teachers > 0, HONE_E_ARG,
+             "augmentation '%s' of what teachers see wants a teacher", text);
+    HN_CHECK(err, t->teacher_augment.n_mixes == 0, HONE_E_ARG,
+             "augmentation '%s' of what teachers see mixes samples: mixup and cutmix stand in the "
+             "student's, and teachers then see the same samples mixed in the same shares",
+             text);
+    return HONE_OK;
+}
+
+/* What is trained is in the file under its name. A constant of 16 bits that some node reads as it
+ * is keeps its name when others get it in f32. */
+static hone_status check_names(const hn_training *t, hn_error *err) {
+    const hn_train_step *s = hn_trainer_graph(t->trainer);
+    for (int i = 0; i < s->n_kept; i++) {
+        const hn_kept *k = &s->kept[i];
+        const hn_value *v = hn_graph_value(t->model->graph, k->name);
+        HN_CHECK(
+            err, !hn_kept_in_model(s, k) || (v != NULL && v->constant != NULL), HONE_E_UNSUPPORTED,
+            "parameter '%s' is f32 for some nodes and has 16 bits for others: freeze it", k->name);
+    }
+    return HONE_OK;
+}
+
 static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *err) {
     int64_t count = hn_dataset_count(t->data);
     HN_CHECK(err, t->o.batch > 0 && t->o.epochs > 0, HONE_E_ARG,
@@ -298,6 +333,7 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
              (long long)count, (long long)t->o.batch);
     HN_TRY(share_parts(t, err));
     HN_TRY(hn_augment_read(&t->augment, t->o.augment, err));
+    HN_TRY(begin_view(t, err));
     HN_TRY(hn_model_clone(&t->sized, t->model, t->alloc, err));
     bool widened;
     hn_model_fix_defaults(t->sized);
@@ -317,6 +353,8 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
     bool none;
     HN_CHECK(err, n > 0, HONE_E_MODEL, "the model has no input for samples");
     HN_TRY(hn_augment_check(&t->augment, sizes[0].dtype, sizes[0].rank, sizes[0].dims, err));
+    HN_TRY(
+        hn_augment_check(&t->teacher_augment, sizes[0].dtype, sizes[0].rank, sizes[0].dims, err));
     HN_TRY(target_of(t, &target, &none, err));
     if (t->augment.n_mixes > 0) HN_TRY(begin_mixing(t, n, err));
     t->at = (hn_training_place){.per_epoch = count / t->o.batch,
@@ -325,6 +363,7 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
                                 .parts = t->o.batch / t->part};
     t->at.steps = t->at.per_epoch * t->o.epochs;
     HN_TRY(begin_trainer(t, sizes, none ? NULL : &target, reading_bytes(t, n, sizes), how, err));
+    HN_TRY(check_names(t, err));
     t->o.rates.steps = t->at.steps;
     t->o.rates.warmup = (int64_t)(t->o.warmup * (double)t->at.per_epoch);
     return describe(t, err);
@@ -378,6 +417,29 @@ static hone_status to_f32(hn_tensor **targets, hn_error *err) {
     return HONE_OK;
 }
 
+/* Mixes a batch with itself, and with it what it is judged by and what teachers see. */
+static hone_status mix(const hn_training *t, int64_t batch, bool targets, hn_samples *s,
+                       hn_error *err) {
+    hn_tensor *x = first_input(t, s);
+    hn_mix m = {.partner = hn_alloc_array(t->alloc, (size_t)s->n, sizeof *m.partner, HN_MEM_DATA)};
+    if (m.partner == NULL) return HN_NOMEM(err);
+    hn_augment_pair(&t->augment, x, t->o.seed, t->loading, batch, &m);
+    hone_status status = hn_augment_mix(&m, x, err);
+    if (status == HONE_OK && s->view != NULL) status = hn_augment_mix(&m, s->view, err);
+    if (status == HONE_OK && targets) status = hn_augment_blend(&m, s->targets[0], err);
+    hn_free(t->alloc, m.partner);
+    return status;
+}
+
+/* The samples as teachers see them. What is drawn for them is not what is drawn for the student. */
+static hone_status make_view(const hn_training *t, hn_samples *s, hn_error *err) {
+    const hn_tensor *x = first_input(t, s);
+    HN_TRY(hn_tensor_create(&s->view, t->alloc, HN_MEM_DATA, x->dtype, x->rank, x->dims, err));
+    memcpy(s->view->data, x->data, x->bytes);
+    return hn_augment_batch(&t->teacher_augment, s->view, s->index, t->o.seed ^ 0x94d049bb133111ebu,
+                            t->loading, err);
+}
+
 /* Makes a batch that was read ready: on a reader's thread, while others and the trainer run. */
 static hone_status prepare(void *ctx, int64_t batch, hn_samples *s, hn_error *err) {
     const hn_training *t = ctx;
@@ -386,15 +448,9 @@ static hone_status prepare(void *ctx, int64_t batch, hn_samples *s, hn_error *er
     hn_tensor *x = first_input(t, s);
     if (s->n != t->part) return HONE_OK; /* which ends training */
     if (targets) HN_TRY(to_f32(&s->targets[0], err));
+    if (step->view >= 0) HN_TRY(make_view(t, s, err));
     HN_TRY(hn_augment_batch(&t->augment, x, s->index, t->o.seed, t->loading, err));
-    if (t->augment.n_mixes == 0) return HONE_OK;
-    hn_mix m = {.partner = hn_alloc_array(t->alloc, (size_t)s->n, sizeof *m.partner, HN_MEM_DATA)};
-    if (m.partner == NULL) return HN_NOMEM(err);
-    hn_augment_pair(&t->augment, x, t->o.seed, t->loading, batch, &m);
-    hone_status status = hn_augment_mix(&m, x, err);
-    if (status == HONE_OK && targets) status = hn_augment_blend(&m, s->targets[0], err);
-    hn_free(t->alloc, m.partner);
-    return status;
+    return t->augment.n_mixes > 0 ? mix(t, batch, targets, s, err) : HONE_OK;
 }
 
 /* Opens the data at the place where the course is. */
@@ -436,6 +492,7 @@ static hone_status run(hn_training *t, hn_samples *s, int64_t number, hn_error *
         target = &labels;
     }
     if (step->other >= 0) HN_TRY(give_others(t, s, number, &others, err));
+    if (step->view >= 0) hn_trainer_set_view(t->trainer, s->view);
     t->at.rate = hn_schedule_rate(t->o.schedule, &t->o.rates, t->at.step);
     return hn_trainer_step(t->trainer, in, target, t->at.rate, &t->at.loss, err);
 }
@@ -504,9 +561,10 @@ static const char *kept_name(const hn_training *t, int kept, char *buf, size_t s
         snprintf(buf, size, "hone.train.moment%d/%s", which, k->name);
     else
         snprintf(buf, size, "hone.train.%s/%s",
-                 k->kind == HN_KEPT_EXTRA ? "extra"
-                 : hn_kept_in_model(s, k) ? "exact"
-                                          : "present",
+                 k->kind == HN_KEPT_EXTRA     ? "extra"
+                 : hn_kept_in_model(s, k)     ? "exact"
+                 : k->kind == HN_KEPT_AVERAGE ? "average"
+                                              : "present",
                  k->name);
     return buf;
 }

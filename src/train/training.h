@@ -25,8 +25,11 @@ typedef struct hn_training_options {
     int64_t batch, epochs;
     uint64_t seed;
     const char *augment; /* hn_augment; may be NULL */
-    bool balanced;       /* classes count the more the rarer they are */
-    int readers;         /* threads that read and augment samples ahead; 0: none */
+    /* The same for teachers, who then have a view of their own; NULL: they see what the student
+     * does. step.distill.viewed is found by it. */
+    const char *teacher_augment;
+    bool balanced; /* classes count the more the rarer they are */
+    int readers;   /* threads that read and augment samples ahead; 0: none */
     /* step.parts: into how many parts a batch falls; 0: one for each process that mpirun started, or
      * all at once. step.ranks is found. */
 } hn_training_options;

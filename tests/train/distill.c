@@ -176,6 +176,306 @@ static void several_teachers_answer_as_one(void **state) {
     end(&b);
 }
 
+/* ---- rows of which teachers are sure ---- */
+
+static double highest(const double p[C]) { return fmax(p[0], fmax(p[1], p[2])); }
+
+/* Rows whose highest probability at temperature 1 is under the limit add nothing, and the mean is
+ * over all rows. */
+static void unsure_rows_do_not_count(void **state) {
+    (void)state;
+    double seen = 0;
+    for (int n_teachers = 1; n_teachers <= 2; n_teachers++) {
+        bench b;
+        begin(&b, linear, linear, n_teachers);
+        hn_tensor *x = floats(&b.sizes, 3);
+        double y[N][C], t[N][C], soft[N][C], sure[N][C] = {0}, wanted[N][C] = {0}, dy[N][C] = {0};
+        const double T = 2, rate = 0.5;
+        const float *w = method_weight(b.student, "w");
+        scores(x, w, y);
+        softmax(y, T, soft);
+        for (int k = 0; k < n_teachers; k++) {
+            double p[N][C];
+            scores(x, method_weight(b.models[k], "w"), t);
+            softmax(t, 1, p);
+            for (int i = 0; i < N * C; i++) sure[i / C][i % C] += p[i / C][i % C] / n_teachers;
+            softmax(t, T, p);
+            for (int i = 0; i < N * C; i++) wanted[i / C][i % C] += p[i / C][i % C] / n_teachers;
+        }
+        for (int row = 0; row < N; row++) { /* each row is once the last that counts */
+            double least = highest(sure[row]) - 1e-4, loss = 0;
+            b.o.distill.confidence = least;
+            for (int i = 0; i < N; i++)
+                for (int c = 0; c < C; c++) {
+                    bool counts = highest(sure[i]) >= least;
+                    if (counts) loss += T * T * wanted[i][c] * log(wanted[i][c] / soft[i][c]) / N;
+                    dy[i][c] = counts ? T * (soft[i][c] - wanted[i][c]) / N : 0;
+                    seen += counts;
+                }
+            hn_trainer *after;
+            near(one_step(&b, x, NULL, rate, &after), loss);
+            for (int f = 0; f < F; f++)
+                for (int c = 0; c < C; c++) {
+                    double g = 0;
+                    for (int i = 0; i < N; i++)
+                        g += (double)((float *)x->data)[i * F + f] * dy[i][c];
+                    near((double)hn_trainer_value(after, 0)[f * C + c],
+                         (double)w[f * C + c] - rate * g);
+                }
+            hn_trainer_destroy(after);
+        }
+        b.o.distill.confidence = 1;
+        near(one_step(&b, x, NULL, rate, NULL), 0);
+        hn_tensor_unref(x);
+        end(&b);
+    }
+    assert_true(seen == 2 * C * (1 + 2 + 3 + 4));
+}
+
+/* Two answers of each sample: one may count without the other. */
+static void places_count_for_themselves(void **state) {
+    (void)state;
+    enum { P = 2 };
+    static const char text[] =
+        "m (float[4,5] x, float[5,6] w) => (float[4,3,2] y) {"
+        " a = MatMul (x, w) s = Constant <value_ints = [4, 3, 2]> () y = Reshape (a, s) }";
+    bench b;
+    begin(&b, text, text, 1);
+    assert_int_equal(hn_loss_find("kl", &b.o.loss, &b.err), HONE_OK);
+    b.o.distill.temperature = 1;
+    b.o.distill.confidence = 0.7;
+    hn_tensor *x = floats(&b.sizes, 3);
+    double loss = 0;
+    int n = 0;
+    for (int i = 0; i < N; i++)
+        for (int place = 0; place < P; place++) {
+            double y[2][C], sum[2] = {0}, each = 0;
+            for (int k = 0; k < 2; k++)
+                for (int c = 0; c < C; c++) {
+                    const float *w = method_weight(k == 0 ? b.student : b.models[0], "w");
+                    double v = 0;
+                    for (int f = 0; f < F; f++)
+                        v += (double)((float *)x->data)[i * F + f] *
+                             (double)w[f * C * P + c * P + place];
+                    sum[k] += y[k][c] = exp(v);
+                }
+            for (int k = 0; k < 2; k++)
+                for (int c = 0; c < C; c++) y[k][c] /= sum[k];
+            for (int c = 0; c < C; c++) each += y[1][c] * log(y[1][c] / y[0][c]) / (N * P);
+            if (highest(y[1]) < 0.7) continue;
+            loss += each;
+            n++;
+        }
+    assert_true(n > 0 && n < N * P);
+    near(one_step(&b, x, NULL, 0, NULL), loss);
+    hn_tensor_unref(x);
+    end(&b);
+}
+
+/* ---- a student that teaches itself ---- */
+
+static void teach_itself(bench *b, double decay) {
+    b->teachers[0] = (hn_teacher){.weight = 1, .last = HN_ALL_CLASSES};
+    b->o.distill.n_teachers = 1;
+    b->o.distill.self = decay;
+}
+
+/* One step; view: the first input as the teacher sees it, if it has one of its own. */
+static double step(bench *b, hn_trainer *t, const hn_tensor *x, const hn_tensor *view,
+                   const hn_tensor *y, double rate) {
+    const hn_tensor *in[] = {x};
+    double loss = 0;
+    if (view != NULL) hn_trainer_set_view(t, view);
+    if (hn_trainer_step(t, in, y, rate, &loss, &b->err) != HONE_OK) fail_msg("%s", b->err.text);
+    return loss;
+}
+
+static hn_trainer *trainer(bench *b, const hn_step_sizes *target) {
+    hn_trainer *t = NULL;
+    if (hn_trainer_create(&t, b->student, &b->sizes, target, &b->o, &b->how, &b->err) != HONE_OK)
+        fail_msg("%s", b->err.text);
+    return t;
+}
+
+/* What the model gets: the parameters, or with `average` those of the teacher. */
+static void stored(bench *b, hn_trainer *t, const double p[F][C]) {
+    hn_model *m;
+    assert_int_equal(hn_model_copy(&m, b->student, &scratch_mem, &b->err), HONE_OK);
+    assert_int_equal(hn_trainer_store(t, m, &b->err), HONE_OK);
+    for (int i = 0; i < F * C; i++) near((double)method_weight(m, "w")[i], p[i / C][i % C]);
+    hn_model_destroy(m);
+}
+
+static void averages_teach_by_the_formula(void **state) {
+    (void)state;
+    int64_t labels[N] = {0, 2, 1, 2}, n = N;
+    for (int k = 0; k < 4; k++) {
+        bench b;
+        bool viewed = (k & 1) != 0, averaged = (k & 2) != 0;
+        begin(&b, linear, linear, 0);
+        teach_itself(&b, 0.8);
+        b.o.distill.viewed = viewed;
+        b.o.average = averaged ? 0.8 : 0;
+        hn_tensor *x = floats(&b.sizes, 3), *view = viewed ? floats(&b.sizes, 4) : NULL, target;
+        hn_tensor_borrow(&target, HONE_DTYPE_S64, 1, &n, labels, &b.err);
+        hn_trainer *trained = trainer(&b, &b.target);
+        double w[F][C], average[F][C];
+        const double T = 2, alpha = 0.6, rate = 0.5;
+        for (int i = 0; i < F * C; i++)
+            average[i / C][i % C] = w[i / C][i % C] = (double)method_weight(b.student, "w")[i];
+        for (int at = 0; at < 5; at++) {
+            double y[N][C], t[N][C], p[N][C], soft[N][C], wanted[N][C], loss = 0, dw[F][C] = {0};
+            float own[F * C], other[F * C];
+            for (int i = 0; i < F * C; i++) {
+                own[i] = (float)w[i / C][i % C];
+                other[i] = (float)average[i / C][i % C];
+            }
+            scores(x, own, y);
+            scores(viewed ? view : x, other, t);
+            softmax(y, 1, p);
+            softmax(y, T, soft);
+            softmax(t, T, wanted);
+            for (int i = 0; i < N; i++)
+                for (int c = 0; c < C; c++) {
+                    bool is = labels[i] == c;
+                    loss += alpha * T * T * wanted[i][c] * log(wanted[i][c] / soft[i][c]) / N;
+                    loss -= is ? (1 - alpha) * log(p[i][c]) / N : 0;
+                    double dy = alpha * T * (soft[i][c] - wanted[i][c]) / N +
+                                (1 - alpha) * (p[i][c] - is) / N;
+                    for (int f = 0; f < F; f++)
+                        dw[f][c] += (double)((float *)x->data)[i * F + f] * dy;
+                }
+            near(step(&b, trained, x, view, &target, rate), loss);
+            for (int f = 0; f < F; f++)
+                for (int c = 0; c < C; c++) {
+                    w[f][c] -= rate * dw[f][c];
+                    average[f][c] += 0.2 * (w[f][c] - average[f][c]);
+                }
+        }
+        stored(&b, trained, averaged ? average : w);
+        hn_trainer_destroy(trained);
+        hn_tensor_unref(view);
+        hn_tensor_unref(x);
+        end(&b);
+    }
+}
+
+static const char normalized[] =
+    "m (float[n,5] x, float[5] ws, float[5] wb, float[5] wm, float[5] wv, float[5,3] w)"
+    " => (float[n,3] y) { a = BatchNormalization (x, ws, wb, wm, wv) y = MatMul (a, w) }";
+
+static const float *kept_of(hn_trainer *t, hn_kept_kind kind, const char *name) {
+    const hn_train_step *s = hn_trainer_graph(t);
+    for (int i = 0; i < s->n_kept; i++)
+        if (s->kept[i].kind == kind && strcmp(s->kept[i].name, name) == 0)
+            return hn_trainer_value(t, i);
+    fail_msg("nothing is kept of '%s'", name);
+    return NULL;
+}
+
+/* The teacher normalizes by averages of the running statistics, the student by the batch. */
+static void the_teacher_runs_as_for_inference(void **state) {
+    (void)state;
+    bench b;
+    begin(&b, normalized, linear, 0);
+    teach_itself(&b, 0.8);
+    assert_int_equal(hn_loss_find("mse", &b.o.loss, &b.err), HONE_OK);
+    for (int i = 0; i < F; i++) ((float *)method_weight(b.student, "wv"))[i] = 1;
+    hn_tensor *x = floats(&b.sizes, 3);
+    const float *data = x->data, *w = method_weight(b.student, "w");
+    const float *scale = method_weight(b.student, "ws");
+    hn_trainer *t = trainer(&b, NULL);
+    double stats[2][F], average[2][F], batch[2][F] = {{0}};
+    for (int f = 0; f < F; f++) {
+        average[0][f] = stats[0][f] = (double)method_weight(b.student, "wm")[f];
+        average[1][f] = stats[1][f] = 1;
+        for (int i = 0; i < N; i++) batch[0][f] += (double)data[i * F + f] / N;
+        for (int i = 0; i < N; i++)
+            batch[1][f] += pow((double)data[i * F + f] - batch[0][f], 2) / N;
+    }
+    for (int at = 0; at < 4; at++) {
+        double loss = 0;
+        for (int i = 0; i < N; i++)
+            for (int c = 0; c < C; c++) {
+                double d = 0;
+                for (int f = 0; f < F; f++) {
+                    double v = (double)data[i * F + f];
+                    double own = (v - batch[0][f]) / sqrt(batch[1][f] + 1e-5);
+                    double theirs = (v - average[0][f]) / sqrt(average[1][f] + 1e-5);
+                    d += (own - theirs) * (double)scale[f] * (double)w[f * C + c];
+                }
+                loss += d * d / (N * C);
+            }
+        near(step(&b, t, x, NULL, NULL, 0), loss);
+        for (int k = 0; k < 2; k++)
+            for (int f = 0; f < F; f++) {
+                stats[k][f] = 0.9 * stats[k][f] + 0.1 * batch[k][f];
+                average[k][f] += 0.2 * (stats[k][f] - average[k][f]);
+                const char *name = k == 0 ? "wm" : "wv";
+                near((double)kept_of(t, HN_KEPT_STATISTIC, name)[f], stats[k][f]);
+                near((double)kept_of(t, HN_KEPT_AVERAGE, name)[f], average[k][f]);
+            }
+    }
+    hn_trainer_destroy(t);
+    hn_tensor_unref(x);
+    end(&b);
+}
+
+/* A batch in parts: averages follow what the update makes of parameters and statistics, and where
+ * nothing is normalized the result is that of the whole batch. */
+static void parts_teach_themselves(void **state) {
+    (void)state;
+    const hn_ranks alone = {.size = 1};
+    float whole[F * C];
+    for (int k = 0; k < 4; k++) {
+        bench b;
+        int64_t parts = k % 2 == 0 ? 1 : 2, each = N / parts, dims[] = {each, F};
+        bool plain = k < 2;
+        begin(&b,
+              plain ? "m (float[n,5] x, float[5,3] w) => (float[n,3] y) { y = MatMul (x, w) }"
+                    : normalized,
+              linear, 0);
+        teach_itself(&b, 0.8);
+        hn_tensor *x = floats(&b.sizes, 3), *view = floats(&b.sizes, 4);
+        b.o.distill.viewed = true;
+        b.o.parts = parts > 1 ? parts : 0;
+        b.o.ranks = &alone;
+        b.sizes.dims[0] = each;
+        for (int i = 0; !plain && i < F; i++) ((float *)method_weight(b.student, "wv"))[i] = 1;
+        hn_trainer *t = trainer(&b, NULL);
+        const hn_train_step *s = hn_trainer_graph(t);
+        for (int at = 0; at < 3; at++) {
+            float before[16][F * C];
+            assert_true(s->n_kept <= 16);
+            for (int i = 0; i < s->n_kept; i++)
+                memcpy(before[i], hn_trainer_value(t, i), (size_t)s->kept[i].n * sizeof(float));
+            for (int64_t part = 0; part < parts; part++) {
+                hn_tensor some, seen;
+                float *from = (float *)x->data + part * each * F;
+                hn_tensor_borrow(&some, HONE_DTYPE_F32, 2, dims, from, &b.err);
+                from = (float *)view->data + part * each * F;
+                hn_tensor_borrow(&seen, HONE_DTYPE_F32, 2, dims, from, &b.err);
+                step(&b, t, &some, &seen, NULL, 0.3);
+            }
+            for (int i = 0; i < s->n_kept; i++) {
+                int by = s->kept[i].average;
+                if (by < 0) continue;
+                for (int64_t e = 0; e < s->kept[i].n; e++) {
+                    double moved = (double)(hn_trainer_value(t, i)[e] - before[by][e]) * 0.2;
+                    near((double)hn_trainer_value(t, by)[e], (double)before[by][e] + moved);
+                }
+            }
+        }
+        const float *w = kept_of(t, HN_KEPT_PARAMETER, "w");
+        if (k == 0) memcpy(whole, w, sizeof whole);
+        for (int i = 0; k == 1 && i < F * C; i++) near((double)w[i], (double)whole[i]);
+        hn_trainer_destroy(t);
+        hn_tensor_unref(view);
+        hn_tensor_unref(x);
+        end(&b);
+    }
+}
+
 /* ---- matched values ---- */
 
 /* Images of other sizes and channels, which the outputs do not depend on. */
@@ -370,6 +670,20 @@ static void what_does_not_fit_is_said(void **state) {
     begin(&b, linear, linear, 1);
     b.teachers[0].last = 3;
     refused(&b, "asked about classes 0 to 3 of 3");
+    b.teachers[0].last = HN_ALL_CLASSES;
+    b.o.distill.confidence = 0.5;
+    assert_int_equal(hn_loss_find("mse", &b.o.loss, &b.err), HONE_OK);
+    refused(&b,
+            "confidence 0.5 wants a loss by probabilities of classes, cross-entropy or kl; the "
+            "loss is mse");
+    b.o.distill.confidence = 1.5;
+    refused(&b, "confidence 1.5, expected 0 to below 1 and 0 to 1");
+    b.o.distill.confidence = 0;
+    teach_itself(&b, 0.9);
+    b.o.average = 0.8;
+    refused(&b,
+            "the model gets averages that keep 0.8 in each step, its teacher is averages that "
+            "keep 0.9");
     end(&b);
 }
 
@@ -379,6 +693,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(loss_and_update_are_those_of_the_formula),
         TEST(several_teachers_answer_as_one),
+        TEST(unsure_rows_do_not_count),
+        TEST(places_count_for_themselves),
+        TEST(averages_teach_by_the_formula),
+        TEST(the_teacher_runs_as_for_inference),
+        TEST(parts_teach_themselves),
         TEST(matches_are_those_of_the_formulas),
         TEST(projections_are_trained_along),
         TEST(what_does_not_fit_is_said),

@@ -133,6 +133,124 @@ static void what_is_kept_beside_the_model_is_resumed(void **state) {
     hn_model_destroy(other);
 }
 
+static const hn_teacher itself = {.weight = 1, .last = HN_ALL_CLASSES};
+
+/* The student is taught by averages of itself, which see other views. */
+static void teach_itself(bench *b) {
+    b->o.augment = "crop=2:noise=0.1:mixup";
+    b->o.teacher_augment = "crop=1";
+    b->o.step.distill = (hn_distill_options){.n_teachers = 1,
+                                             .teachers = &itself,
+                                             .temperature = 2,
+                                             .alpha = 0.5,
+                                             .self = 0.9,
+                                             .confidence = 0.15};
+}
+
+static void a_student_that_teaches_itself_is_resumed(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        bench b;
+        begin(&b);
+        teach_itself(&b);
+        b.o.step.average = k % 2 == 0 ? 0 : 0.9;
+        b.o.step.parts = k < 2 ? 0 : 2;
+        resumed_runs_are_the_same(b);
+    }
+}
+
+/* The losses of a course's first steps. */
+static void losses_of(bench *b, double loss[3]) {
+    hn_training *t = training(b);
+    for (int i = 0; i < 3; i++) {
+        steps(b, t, 1);
+        loss[i] = hn_training_at(t).loss;
+    }
+    hn_training_destroy(t);
+}
+
+/* A teacher with a view of its own sees that, and one whose view is unchanged the samples. */
+static void teachers_see_their_view(void **state) {
+    (void)state;
+    double same[3], unchanged[3], noisy[3], mixed[3], other[3];
+    bench b;
+    begin(&b);
+    teach_itself(&b);
+    b.o.augment = b.o.teacher_augment = NULL;
+    losses_of(&b, same);
+    b.o.teacher_augment = "";
+    losses_of(&b, unchanged);
+    b.o.teacher_augment = "noise=0.5";
+    losses_of(&b, noisy);
+    assert_memory_equal(same, unchanged, sizeof same);
+    for (int i = 0; i < 3; i++) assert_true(same[i] != noisy[i]);
+    /* Both views are mixed alike. */
+    b.o.augment = "mixup=1";
+    b.o.teacher_augment = NULL;
+    losses_of(&b, mixed);
+    b.o.teacher_augment = "";
+    losses_of(&b, other);
+    assert_memory_equal(mixed, other, sizeof mixed);
+    assert_memory_not_equal(mixed, same, sizeof mixed);
+    /* What is drawn for the teacher is not what is drawn for the student. */
+    b.o.augment = "noise=0.5";
+    b.o.teacher_augment = NULL;
+    losses_of(&b, same);
+    b.o.teacher_augment = "noise=0.5";
+    losses_of(&b, other);
+    assert_memory_not_equal(same, other, sizeof same);
+    end(&b);
+}
+
+static void views_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *augment, *why;
+    } cases[] = {
+        {"flip:mixup", "augmentation 'flip:mixup' of what teachers see mixes samples"},
+        {"likes", "there is no augmentation 'likes'"},
+        {"drop", "augmentation 'drop' wants samples of s32 or s64"},
+    };
+    bench b;
+    hn_training *t;
+    begin(&b);
+    teach_itself(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        b.o.teacher_augment = cases[i].augment;
+        assert_int_not_equal(hn_training_create(&t, b.model, b.data, &b.o, &b.how, &b.err),
+                             HONE_OK);
+        if (strstr(b.err.text, cases[i].why) == NULL) fail_msg("%s", b.err.text);
+    }
+    b.o.teacher_augment = "flip";
+    b.o.step.distill = (hn_distill_options){0};
+    assert_int_equal(hn_training_create(&t, b.model, b.data, &b.o, &b.how, &b.err), HONE_E_ARG);
+    assert_non_null(strstr(b.err.text, "augmentation 'flip' of what teachers see wants a teacher"));
+    end(&b);
+}
+
+/* Who computes makes no difference to a student that teaches itself. */
+static void threads_change_no_byte(void **state) {
+    (void)state;
+    static const int threads[] = {1, 2, 4};
+    hn_training *t[3];
+    bench b[3];
+    for (int i = 0; i < 3; i++) {
+        begin(&b[i]);
+        teach_itself(&b[i]);
+        b[i].o.readers = i;
+        hn_pool_destroy(b[i].pool);
+        assert_int_equal(hn_pool_create(&b[i].pool, threads[i], &scratch_mem, &b[i].err), HONE_OK);
+        b[i].how.engine.pool = b[i].pool;
+        t[i] = training(&b[i]);
+        steps(&b[i], t[i], 8);
+        if (i > 0) same_values(t[0], t[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        hn_training_destroy(t[i]);
+        end(&b[i]);
+    }
+}
+
 /* A checkpoint is a model with the trained parameters, and refuses to be another's. */
 static void checkpoints_are_models(void **state) {
     (void)state;
@@ -195,9 +313,11 @@ static void readers_change_no_byte(void **state) {
  * may not be as far ahead as they may be, at most that. */
 static void memory_is_known_before(void **state) {
     (void)state;
-    for (int readers = 0; readers < 3; readers++) {
+    for (int k = 0; k < 6; k++) {
         bench b;
+        int readers = k % 3;
         begin(&b);
+        if (k >= 3) teach_itself(&b);
         hn_allocator own;
         hn_allocator_init(&own);
         b.how.engine.alloc = &own;
@@ -226,12 +346,12 @@ static void memory_is_known_before(void **state) {
 }
 
 /* Less memory than a step wants: the same bytes, also where a run is resumed with more. */
-static void limits_change_no_byte(void **state) {
-    (void)state;
+static void limited(bool self) {
     bench b;
     hn_allocator own;
     const char *path = scratch_path("last.onnx");
     begin(&b);
+    if (self) teach_itself(&b);
     b.o.batch = 64;
     hn_training *whole = training(&b);
     hn_training_place at = hn_training_at(whole);
@@ -261,6 +381,12 @@ static void limits_change_no_byte(void **state) {
     assert_int_equal(hn_training_create(&t, b.model, b.data, &b.o, &b.how, &b.err), HONE_E_NOMEM);
     hn_training_destroy(whole);
     end(&b);
+}
+
+static void limits_change_no_byte(void **state) {
+    (void)state;
+    limited(false);
+    limited(true);
 }
 
 /* As old exporters write them. */
@@ -323,6 +449,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(resumed_runs_give_the_same_bytes),
         TEST(what_is_kept_beside_the_model_is_resumed),
+        TEST(a_student_that_teaches_itself_is_resumed),
+        TEST(teachers_see_their_view),
+        TEST(views_are_refused),
+        TEST(threads_change_no_byte),
         TEST(checkpoints_are_models),
         TEST(readers_change_no_byte),
         TEST(memory_is_known_before),

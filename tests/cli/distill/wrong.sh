@@ -14,6 +14,13 @@ hone distill "$digits" student.onnx $data --alpha 2
 hone distill "$digits" student.onnx $data --temperature 0
 hone distill "$digits" student.onnx $data --teacher-shares 1,1
 hone distill "$digits" student.onnx $data --teacher-shares 1@0-10
+hone distill student.onnx $data --self 1
+hone distill student.onnx $data --self 0.9 --ema 0.8
+hone distill student.onnx --data random,n=64 -o o.onnx --self 0.9 --confidence 0.5 --loss mse
+hone distill student.onnx $data --self 0.9 --confidence 2
+hone distill student.onnx $data --self 0.9 --teacher-augment flip:mixup
+hone distill student.onnx $data --self 0.9 --teacher-augment tumble=1
+hone distill student.onnx $data --self 0.9 --teacher-shares 1,1
 hone train student.onnx $data --class-weights 1,2
 hone train student.onnx $data --lr-scale 'fc*'
 hone train student.onnx $data --lr-scale 'nothing*=2'
