@@ -401,6 +401,15 @@ static hone_status project_dequantized(hn_lower *L, const hn_node *n, const hn_q
     return project(L, n, &floats, &by, batch_first, p, y, err);
 }
 
+/* R in 8 bits, or as floats, which have no scales. */
+static hone_status lay_state(hn_lower *L, const hn_node *n, const codes *c, bool floats, hn_view *r,
+                             hn_view *scales, const char **why, hn_error *err) {
+    if (!floats) return lay_codes(L, c, 1, r, scales, why, err);
+    HN_TRY(hn_lower_need(L, hn_node_input(n, R), err));
+    *r = hn_lower_in(L, n, R);
+    return hn_lower_dense(L, n, r, err);
+}
+
 /* Input X of n was dequantized from bytes by one scale that is known, and W too. */
 static bool reads_bytes(const hn_lower *L, const hn_node *n, bool w_dequantized, hn_quant *x) {
     return w_dequantized && hn_quant_input(L, n, X, false, x) == NULL &&
@@ -424,15 +433,15 @@ hone_status hn_lower_recurrent_codes(hn_lower *L, const hn_node *n, bool *done, 
     const char *why =
         !bytes && x.dtype != HONE_DTYPE_F32 ? NOT_FLOATS : start(L, n, &x, &r, batch_first, &p);
     if (why == NULL && p.hidden > HN_RECURRENT_Q8_HIDDEN) why = "too many units for sums in s32";
-    if (why == NULL && hn_recurrent_q8_prefers_floats(&p, L->isa))
-        why = "no dot product of bytes: floats are faster";
-    if (why == NULL) HN_TRY(lay_codes(L, &r_codes, 1, &r, &r_scales, &why, err));
+    bool floats = why == NULL && hn_recurrent_q8_prefers_floats(&p, L->isa);
+    if (floats && !bytes) why = "no dot product of bytes: floats are faster";
+    if (why == NULL) HN_TRY(lay_state(L, n, &r_codes, floats, &r, &r_scales, &why, err));
     if (why != NULL) HN_DECLINE(L, why);
-    p.exact_h = true;
+    p.exact_h = !floats;
     hn_view projected;
     HN_TRY(project_dequantized(L, n, bytes ? &x8 : NULL, w, batch_first, &p, &projected, err));
     *done = true;
-    return recurrence(L, n, &projected, &r, &r_scales, batch_first, &p, err);
+    return recurrence(L, n, &projected, &r, floats ? NULL : &r_scales, batch_first, &p, err);
 }
 
 /* ---- DynamicQuantizeLSTM ---- */

@@ -194,11 +194,11 @@ static void dequantized(void **state) {
         steps_of("RNN"));
 }
 
-/* The same of an input that is in 8 bits too. */
+/* The same of an input that is in 8 bits too, for which every CPU has products. */
 static const char *bytes_of(const char *op) {
     static char text[80];
-    if (!has_byte_products()) return steps_of(op);
-    snprintf(text, sizeof text, "conv_q8 %s, recurrent_q8 %s", op, op);
+    const char *state = has_byte_products() ? "recurrent_q8" : "recurrent_f32";
+    snprintf(text, sizeof text, "conv_q8 %s, %s %s", op, state, op);
     return text;
 }
 
@@ -213,9 +213,9 @@ static void dequantized_input(void **state) {
                 char text[1024];
                 int rows = 9 * (op == 0 ? 1 : op + 2), a = first ? 3 : 4, b = first ? 4 : 3;
                 snprintf(text, sizeof text,
-                         "m (%s[%d,%d,5] x, int8[2,%d,5] w, int8[2,%d,9] wr, float[2,%d] wb) =>"
+                         "m (%s[%d,%d,5] any, int8[2,%d,5] w, int8[2,%d,9] wr, float[2,%d] wb) =>"
                          " (float[%d,%d,%d,9] y) <float t = {0.01}, %s z = %s, int32[3] n ="
-                         " {3, 0, 4}> { xf = DequantizeLinear (x, t, z)"
+                         " {3, 0, 4}> { xf = DequantizeLinear (any, t, z)"
                          " a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
                          " y = %s <direction = \"bidirectional\", layout = %d> (xf, a, b, wb, n) }",
                          types[type], a, b, rows, rows, 2 * rows, a, first ? 4 : 2, first ? 2 : 3,
