@@ -87,29 +87,22 @@ static bool holds_layers(const hn_placement *p, const hn_node *n) {
     hn_weighted w[2];
     for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
         for (hn_node *inner = sub->first; inner != NULL; inner = inner->next)
-            if (hn_weighted_of(inner, p->scheme, &w[0], NULL) ||
-                hn_recurrent_of(inner, p->scheme, w, NULL) || holds_layers(p, inner))
-                return true;
+            if (hn_weights_of(inner, p->scheme, w, NULL) > 0 || holds_layers(p, inner)) return true;
     return false;
 }
 
 static void find_role(hn_placement *p, hn_placed_node *n) {
     hn_node *node = n->node;
-    hn_weighted w, both[2];
+    hn_weighted w[2];
     hn_layer_scheme s = hn_scheme_of(p->scheme, node, NULL);
     if (holds_layers(p, node)) {
         n->why = "layers inside it are left alone: only those of the outermost graph are quantized";
         return;
     }
-    if (hn_weighted_of(node, p->scheme, &w, &n->why)) {
-        n->integer = w.scheme.kind == HN_LAYER_STATIC;
-        n->role = n->integer ? HN_ROLE_PRODUCT : HN_ROLE_NONE;
-        return;
-    }
-    if (n->why != NULL) return;
-    if (hn_recurrent_of(node, p->scheme, both, &n->why)) {
-        n->integer = both[0].scheme.kind == HN_LAYER_STATIC;
-        n->role = n->integer ? HN_ROLE_STATE : HN_ROLE_NONE;
+    int n_w = hn_weights_of(node, p->scheme, w, &n->why);
+    if (n_w > 0) {
+        n->integer = w[0].scheme.kind == HN_LAYER_STATIC;
+        if (n->integer) n->role = n_w == 1 ? HN_ROLE_PRODUCT : HN_ROLE_STATE;
         return;
     }
     bool floats = s.kind == HN_LAYER_F32, halves = s.kind < HN_LAYER_WEIGHTS && !floats;

@@ -191,9 +191,9 @@ static const char *refuse_recurrent(const hn_node *n, hn_layer_scheme *s,
     return NULL;
 }
 
-bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
-    const char *unused;
-    if (why == NULL) why = &unused;
+/* A recurrent node as two layers: the weights of its input and those of its state. Its bias counts
+ * as that of the first. */
+static bool recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
     *why = NULL;
     if (hn_weight_kind_of(n) != HN_WEIGHT_STATE) return false;
     const hn_weights_def *of = n->op->weights;
@@ -222,6 +222,13 @@ bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const cha
     if (*why != NULL) return false;
     if (hn_const_in(n, of->bias) != NULL) w[0].bias = hn_bias_of(n);
     return true;
+}
+
+int hn_weights_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
+    const char *unused;
+    if (why == NULL) why = &unused;
+    if (hn_weighted_of(n, s, &w[0], why)) return 1;
+    return *why == NULL && recurrent_of(n, s, w, why) ? 2 : 0;
 }
 
 bool hn_reads_matrix(const hn_node *n) {
