@@ -315,7 +315,6 @@ static hone_status write_node(hn_quantizer *q, const hn_placed_node *n, hn_error
              "%s '%s': activations by their range at run time are not trained, those by ranges "
              "found beforehand are",
              n->node->op_type, hn_layer_name(n->node));
-    if (n_w == 2 && q->fakes != NULL) return HONE_OK; /* as floats */
     if (n_w == 0) return hn_quantizer_operands(q, n, err);
     if (n_w == 2) return hn_quantizer_recurrent(q, w, err);
     if (w[0].scheme.kind == HN_LAYER_DYNAMIC) return hn_quantizer_dynamic(q, &w[0], err);
