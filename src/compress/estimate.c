@@ -114,12 +114,18 @@ static hone_status estimate(const estimating *e, const hn_weighted *w, const hn_
 
 /* ---- all ---- */
 
+/* Errors of a state come back step after step, which neither an estimate nor a short run shows:
+ * recurrent layers get fewer than 8 bits only where a person says so. */
+static bool is_too_narrow(const hn_weighted *w, const hn_layer_scheme *type) {
+    return w->kind == HN_WEIGHT_STATE && hn_qtype_is_narrow(&type->weights);
+}
+
 static bool may_have(const estimating *e, const hn_weighted *w, const hn_layer_scheme *type) {
     hn_scheme_rule rule = {.name = "*", .layer = *type};
     hn_scheme s = {.n_rules = 1, .rules = &rule, .target = e->c->scheme->target};
     hn_weighted as[2];
     return type->kind == HN_LAYER_F16 || type->kind == HN_LAYER_BF16 ||
-           hn_weights_of(w->node, &s, as, NULL) > 0;
+           (!is_too_narrow(w, type) && hn_weights_of(w->node, &s, as, NULL) > 0);
 }
 
 static hone_status estimate_types(const estimating *e, const hn_weighted *layer,

@@ -265,6 +265,7 @@ static hone_status find_base(work *w, hn_error *err) {
 static hone_status find_harm(work *w, hn_mixed_layer *l, int type, hn_error *err) {
     double harm;
     int64_t bits;
+    if (isnan(l->figures[type].estimate)) return HONE_OK; /* it cannot have the type */
     hn_scheme s = scheme_of_all(w, scheme_of_type(w, 0));
     hn_scheme_rule *rules =
         hn_alloc_array(w->alloc, (size_t)s.n_rules + 1, sizeof *rules, HN_MEM_OTHER);
