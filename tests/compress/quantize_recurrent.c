@@ -19,7 +19,7 @@
     "m (float[3,2,6] x, float[1,15,6] w, float[1,15,5] wr)" \
     " => (float[3,1,2,5] y) { y = GRU <hidden_size: int = 5> (x, w, wr) }"
 
-#define RNN                                                           \
+#define RNN                                               \
     "m (float[3,2,6] x, float[1,5,6] w, float[1,5,5] wr)" \
     " => (float[3,1,2,5] y) { y = RNN <hidden_size: int = 5> (x, w, wr) }"
 
