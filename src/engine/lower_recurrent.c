@@ -4,8 +4,9 @@
  *
  * DynamicQuantizeLSTM is the same in 8 bits: X is quantized, its product is one of conv_q8, and
  * recurrent_q8 quantizes h. Where W and R are constants of 8 bits behind DequantizeLinear, they
- * stay in 8 bits and h as it is, by recurrent_q8 with exact_h. So does X, by a product of
- * matmul_nbits; if it was dequantized from 8 bits too, the product is one of conv_q8.
+ * stay in 8 bits and X and h as they are: a product of matmul_nbits, and recurrent_q8 with exact_h.
+ * Where X was dequantized from 8 bits too, by one scale that is known, its product is one of
+ * conv_q8.
  *
  * The rows of the product are in the order X has them, and Y lies as what follows usually wants it:
  * with both directions of a step side by side. */
@@ -269,10 +270,11 @@ static hone_status lay_codes(hn_lower *L, const codes *c, double by, hn_view *by
     return HONE_OK;
 }
 
-/* X in 8 bits: with a range that is known, `scale` is in the scales of W; buffer -1: it is. */
+/* X in 8 bits. Its scale and zero point are there where only running tells them; else (buffer -1)
+ * the scale is in those of W, and the zero point is xz. */
 typedef struct byte_input {
     hn_view x, scale, zero;
-    int32_t xz; /* unless `zero` is there */
+    int32_t xz;
 } byte_input;
 
 /* The product of rows and W, but for what quantizes them. */

@@ -222,6 +222,25 @@ static void dequantized_input(void **state) {
                          types[type], zeros[type], ops[op], first);
                 engine_agrees(text, bytes_of(ops[op]));
             }
+    /* As views: X is turned, or all its steps are one. */
+    engine_agrees(
+        "m (uint8[5,4,3] any, int8[1,9,5] w, int8[1,9,9] wr) => (float[4,1,3,9] y)"
+        " <float t = {0.02}, uint8 z = {99}> { q = Transpose <perm = [1, 2, 0]> (any)"
+        " xf = DequantizeLinear (q, t, z) a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+        " y = RNN (xf, a, b) }",
+        NULL);
+    engine_agrees(
+        "m (uint8[1,3,5] any, int8[1,27,5] w, int8[1,27,9] wr) => (float[4,1,3,9] y)"
+        " <int64[3] s = {4, 3, 5}, float t = {0.02}, uint8 z = {99}> { q = Expand (any, s)"
+        " xf = DequantizeLinear (q, t, z) a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+        " y = GRU (xf, a, b) }",
+        NULL);
+    engine_agrees(
+        "m (uint8[1,1,5] any, int8[1,9,5] w, int8[1,9,9] wr) => (float[4,1,1,9] y)"
+        " <int64[3] s = {4, 1, 5}, float t = {0.02}, uint8 z = {99}> { q = Expand (any, s)"
+        " xf = DequantizeLinear (q, t, z) a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+        " y = RNN (xf, a, b) }",
+        bytes_of("RNN"));
     /* Scales of W that differ, and zero points of its own; what else reads the input sees floats. */
     engine_agrees(
         "m (float[4,3,5] x, uint8[1,9,5] w, int8[1,9,9] wr) => (float[4,1,3,9] y, float[4,3,5] f)"
