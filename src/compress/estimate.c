@@ -114,12 +114,18 @@ static hone_status estimate(const estimating *e, const hn_weighted *w, const hn_
 
 /* ---- all ---- */
 
-static bool may_have(const hn_weighted *w, const hn_layer_scheme *type) {
+/* Errors of a state come back step after step, which neither an estimate nor a short run shows:
+ * recurrent layers get fewer than 8 bits only where a person says so. */
+static bool is_too_narrow(const hn_weighted *w, const hn_layer_scheme *type) {
+    return w->kind == HN_WEIGHT_STATE && hn_qtype_is_narrow(&type->weights);
+}
+
+static bool may_have(const estimating *e, const hn_weighted *w, const hn_layer_scheme *type) {
     hn_scheme_rule rule = {.name = "*", .layer = *type};
-    hn_scheme s = {.n_rules = 1, .rules = &rule};
-    hn_weighted as;
+    hn_scheme s = {.n_rules = 1, .rules = &rule, .target = e->c->scheme->target};
+    hn_weighted as[2];
     return type->kind == HN_LAYER_F16 || type->kind == HN_LAYER_BF16 ||
-           hn_weighted_of(w->node, &s, &as, NULL);
+           (!is_too_narrow(w, type) && hn_weights_of(w->node, &s, as, NULL) > 0);
 }
 
 static hone_status estimate_types(const estimating *e, const hn_weighted *layer,
@@ -129,7 +135,7 @@ static hone_status estimate_types(const estimating *e, const hn_weighted *layer,
         hn_weighted w = *layer;
         w.scheme = types[t];
         out[t] = (hn_estimate){.error = NAN, .bits = 32.0 * (double)w.weight->constant->n};
-        if (may_have(layer, &types[t])) HN_TRY(estimate(e, &w, in, &out[t], err));
+        if (may_have(e, layer, &types[t])) HN_TRY(estimate(e, &w, in, &out[t], err));
     }
     return HONE_OK;
 }

@@ -11,7 +11,7 @@
  * exact. Samples are run once for all layers and types, as long as their X^T X fit into memory.
  *
  * Layers that are no matrix products (layer_input.h) count as if their inputs were all alike: by
- * the error of their weights.
+ * the error of their weights. So do the weights of a recurrent layer's state.
  */
 #ifndef HN_COMPRESS_ESTIMATE_H
 #define HN_COMPRESS_ESTIMATE_H
@@ -27,8 +27,8 @@ typedef struct hn_estimate {
 
 /* out[i * n_types + t]: layer i of those, which are of m, in type t. The scheme of a layer is left
  * out. calibration: ranges of inputs that static types want; NULL: none, and inputs in integers
- * count as if they reached 4 times the size of the largest channel. c: feed, samples, how and
- * memory; c->samples of the feed are looked at, at most `samples`. */
+ * count as if they reached 4 times the size of the largest channel. c: feed, samples, how,
+ * scheme and memory; c->samples of the feed are looked at, at most `samples`. */
 hone_status hn_estimate_layers(hn_estimate *out, const hn_weighted *layers, int n,
                                const hn_layer_scheme *types, int n_types,
                                const hn_calibration *calibration, const hn_model *m,

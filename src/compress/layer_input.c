@@ -20,7 +20,18 @@ enum { COLUMNS = 256, COPIES = 32 };
 
 bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m) {
     const hn_tensor *t = w->weight->constant;
-    if (w->weight->n_uses != 1 || w->node->op->role != HN_ROLE_PRODUCT) return false;
+    const hn_op_def *op = w->node->op;
+    if (w->weight->n_uses != 1) return false;
+    if (w->kind == HN_WEIGHT_STATE) {
+        *m = (hn_layer_matrix){.n = t->dims[0] * t->dims[1],
+                               .k = t->dims[2],
+                               .o_stride = t->dims[2],
+                               .k_stride = 1,
+                               .inner = 1,
+                               .groups = 1};
+        return w->index == op->weights->input; /* not those of the state */
+    }
+    if (op->role != HN_ROLE_PRODUCT) return false;
     if (w->kind == HN_WEIGHT_WINDOWS) {
         int64_t n = t->dims[0], groups = hn_attr_i(w->node, "group");
         if (hn_node_input(w->node, w->index) != w->weight || groups < 1 || n % groups != 0)

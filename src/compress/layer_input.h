@@ -19,8 +19,8 @@
 typedef struct hn_layer_matrix {
     int64_t n, k, o_stride, k_stride, inner, groups;
 } hn_layer_matrix;
-/* False: the layer is no such product (transposed, several matrices), or something else uses the
- * weight too. */
+/* False: the layer is no such product (transposed, several matrices, the weights of a state), or
+ * something else uses the weight too. */
 bool hn_layer_as_matrix(const hn_weighted *w, hn_layer_matrix *m);
 
 /* What a layer gives at the rows that are looked at, less its bias. */

@@ -29,8 +29,10 @@ typedef struct work {
     hn_allocator *alloc;
     int n_types;           /* the base included */
     hn_model *floats;      /* a copy of the model, with types: its layers are those of out */
-    hn_weighted *weighted; /* by layer */
-    hn_samples *batches;   /* what is run on */
+    hn_weighted *weighted; /* of one layer after the other */
+    int n_weighted;
+    int *n_of;           /* how many of these a layer has */
+    hn_samples *batches; /* what is run on */
     int n_batches;
     hn_tensor **wanted; /* outputs of the float model: for each batch, those of the graph */
     double base_harm;   /* of all layers in the base, where that is not f32 */
@@ -73,7 +75,7 @@ hone_status hn_mixed_watches(const hn_model *m, hn_arena *arena, const char *con
 
 /* ---- layers ---- */
 
-/* A type that weights of Conv, Gemm and MatMul can have: with it, layers are looked for. */
+/* A type that all weights can have: with it, layers are looked for. */
 static hn_scheme scheme_of_all(const work *w, hn_layer_scheme layer) {
     hn_scheme s = *w->o->scheme;
     s.layer = layer;
@@ -86,29 +88,37 @@ static bool has_rule(const hn_scheme *s, const hn_node *n) {
     return named;
 }
 
+/* A layer whose n weights are the next of w->weighted. */
+static hone_status add_layer(work *w, int n, hn_error *err) {
+    hn_mixed *x = w->out;
+    const hn_weighted *of = &w->weighted[w->n_weighted];
+    hn_mixed_layer *l = &x->layers[x->n_layers];
+    *l = (hn_mixed_layer){
+        .name = hn_arena_strdup(&x->arena, hn_layer_name(of->node)),
+        .op = hn_arena_strdup(&x->arena, of->node->op_type),
+        .figures = hn_arena_array(&x->arena, (size_t)w->n_types, sizeof *l->figures)};
+    if (l->name == NULL || l->op == NULL || l->figures == NULL) return HN_NOMEM(err);
+    for (int k = 0; k < n; k++) l->weights += of[k].weight->constant->n;
+    w->n_weighted += n;
+    w->n_of[x->n_layers++] = n;
+    return HONE_OK;
+}
+
 static hone_status find_layers(work *w, hn_error *err) {
     hn_mixed *x = w->out;
-    hn_weighted *found;
-    int n = 0;
     hn_scheme all = scheme_of_all(
         w, (hn_layer_scheme){.kind = HN_LAYER_WEIGHTS,
                              .weights = {.dtype = HONE_DTYPE_S8, .bits = 8, .symmetric = true}});
     HN_TRY(hn_model_clone(&w->floats, w->model, w->alloc, err));
     HN_TRY(hn_model_infer(w->floats, NULL, err));
-    HN_TRY(hn_weighted_layers(w->floats, &all, &x->arena, &found, &n, err));
-    x->layers = hn_arena_array(&x->arena, (size_t)n + 1, sizeof *x->layers);
-    if (x->layers == NULL) return HN_NOMEM(err);
-    w->weighted = found;
-    for (int i = 0; i < n; i++) {
-        if (has_rule(w->o->scheme, found[i].node)) continue;
-        hn_mixed_layer *l = &x->layers[x->n_layers];
-        *l = (hn_mixed_layer){
-            .name = hn_arena_strdup(&x->arena, hn_layer_name(found[i].node)),
-            .op = hn_arena_strdup(&x->arena, found[i].node->op_type),
-            .weights = found[i].weight->constant->n,
-            .figures = hn_arena_array(&x->arena, (size_t)w->n_types, sizeof *l->figures)};
-        if (l->name == NULL || l->op == NULL || l->figures == NULL) return HN_NOMEM(err);
-        w->weighted[x->n_layers++] = found[i];
+    size_t most = (size_t)w->floats->graph->n_nodes + 1;
+    x->layers = hn_arena_array(&x->arena, most, sizeof *x->layers);
+    w->weighted = hn_arena_array(&x->arena, 2 * most, sizeof *w->weighted);
+    w->n_of = hn_arena_array(&x->arena, most, sizeof *w->n_of);
+    if (x->layers == NULL || w->weighted == NULL || w->n_of == NULL) return HN_NOMEM(err);
+    for (hn_node *at = w->floats->graph->first; at != NULL; at = at->next) {
+        int n = hn_weights_of(at, &all, &w->weighted[w->n_weighted], NULL);
+        if (n > 0 && !has_rule(w->o->scheme, at)) HN_TRY(add_layer(w, n, err));
     }
     HN_CHECK(err, x->n_layers > 0, HONE_E_ARG, "the model has no layer whose type could be chosen");
     return HONE_OK;
@@ -121,30 +131,46 @@ static double harm_beyond(double harm, double base) {
     return isnan(harm) || base == 0 ? harm : fmax(harm - base, LEAST_HARM);
 }
 
+/* A layer of n weights, each of which has estimates in n_types: it is as far off as the worst. */
+static hn_estimate estimate_of(const hn_estimate *of, int n, int n_types) {
+    hn_estimate all = of[0];
+    for (int k = 1; k < n; k++) {
+        const hn_estimate *e = &of[k * n_types];
+        all.bits += e->bits;
+        if (isnan(e->error) || e->error > all.error) all.error = e->error;
+    }
+    return all;
+}
+
 /* The harm of all layers in all types, estimated, and their bits. */
 static hone_status estimate(work *w, hn_error *err) {
     hn_mixed *x = w->out;
     const hn_mixed_options *o = w->o;
-    hn_transform_ctx c = {.feed = o->feed, .samples = o->samples, .how = o->how, .alloc = w->alloc};
+    hn_transform_ctx c = {.feed = o->feed,
+                          .samples = o->samples,
+                          .how = o->how,
+                          .scheme = o->scheme,
+                          .alloc = w->alloc};
     int first = o->base == NULL, n_types = w->n_types - first; /* f32 has nothing to estimate */
-    size_t n = (size_t)x->n_layers * (size_t)n_types;
+    size_t n = (size_t)w->n_weighted * (size_t)n_types;
     hn_estimate *found = hn_arena_array(&x->arena, n, sizeof *found);
     hn_layer_scheme *types = hn_arena_array(&x->arena, (size_t)n_types, sizeof *types);
     if (found == NULL || types == NULL) return HN_NOMEM(err);
     for (int t = 0; t < n_types; t++) types[t] = scheme_of_type(w, first + t);
-    HN_TRY(hn_estimate_layers(found, w->weighted, x->n_layers, types, n_types, o->calibration,
+    HN_TRY(hn_estimate_layers(found, w->weighted, w->n_weighted, types, n_types, o->calibration,
                               w->floats, &c, o->samples > 0 ? o->samples : ESTIMATE_SAMPLES, err));
     for (int i = 0; i < x->n_layers; i++) {
         hn_mixed_figure *f = x->layers[i].figures;
         f[0] = (hn_mixed_figure){.bits = 32.0 * (double)x->layers[i].weights, .ms = NAN};
-        double base = first == 0 && !isnan(found[0].error) ? found[0].error : 0;
-        if (first == 0) f[0].bits = found[0].bits;
+        hn_estimate is = estimate_of(found, w->n_of[i], n_types);
+        double base = first == 0 && !isnan(is.error) ? is.error : 0;
+        if (first == 0) f[0].bits = is.bits;
         for (int t = 1; t < w->n_types; t++) {
-            double harm = harm_beyond(found[t - first].error, base);
-            f[t] = (hn_mixed_figure){
-                .harm = harm, .estimate = harm, .bits = found[t - first].bits, .ms = NAN};
+            is = estimate_of(&found[t - first], w->n_of[i], n_types);
+            double harm = harm_beyond(is.error, base);
+            f[t] = (hn_mixed_figure){.harm = harm, .estimate = harm, .bits = is.bits, .ms = NAN};
         }
-        found += n_types;
+        found += w->n_of[i] * n_types;
     }
     return HONE_OK;
 }
@@ -239,6 +265,7 @@ static hone_status find_base(work *w, hn_error *err) {
 static hone_status find_harm(work *w, hn_mixed_layer *l, int type, hn_error *err) {
     double harm;
     int64_t bits;
+    if (isnan(l->figures[type].estimate)) return HONE_OK; /* it cannot have the type */
     hn_scheme s = scheme_of_all(w, scheme_of_type(w, 0));
     hn_scheme_rule *rules =
         hn_alloc_array(w->alloc, (size_t)s.n_rules + 1, sizeof *rules, HN_MEM_OTHER);

@@ -87,26 +87,24 @@ static bool holds_layers(const hn_placement *p, const hn_node *n) {
     hn_weighted w[2];
     for (hn_graph *sub; (sub = hn_node_subgraph(n, &at)) != NULL;)
         for (hn_node *inner = sub->first; inner != NULL; inner = inner->next)
-            if (hn_weighted_of(inner, p->scheme, &w[0], NULL) ||
-                hn_recurrent_of(inner, p->scheme, w, NULL) || holds_layers(p, inner))
-                return true;
+            if (hn_weights_of(inner, p->scheme, w, NULL) > 0 || holds_layers(p, inner)) return true;
     return false;
 }
 
 static void find_role(hn_placement *p, hn_placed_node *n) {
     hn_node *node = n->node;
-    hn_weighted w, both[2];
+    hn_weighted w[2];
     hn_layer_scheme s = hn_scheme_of(p->scheme, node, NULL);
     if (holds_layers(p, node)) {
         n->why = "layers inside it are left alone: only those of the outermost graph are quantized";
         return;
     }
-    if (hn_weighted_of(node, p->scheme, &w, &n->why)) {
-        n->integer = w.scheme.kind == HN_LAYER_STATIC;
-        n->role = n->integer ? HN_ROLE_PRODUCT : HN_ROLE_NONE;
+    int n_w = hn_weights_of(node, p->scheme, w, &n->why);
+    if (n_w > 0) {
+        n->integer = w[0].scheme.kind == HN_LAYER_STATIC;
+        if (n->integer) n->role = n_w == 1 ? HN_ROLE_PRODUCT : HN_ROLE_STATE;
         return;
     }
-    if (n->why != NULL || hn_recurrent_of(node, p->scheme, both, &n->why)) return;
     bool floats = s.kind == HN_LAYER_F32, halves = s.kind < HN_LAYER_WEIGHTS && !floats;
     if (n->why == NULL && s.kind != HN_LAYER_STATIC && !halves && hn_reads_matrix(node))
         n->why = floats ? "left in floats by the scheme" : "no type quantizes its operator";
@@ -121,6 +119,11 @@ static void find_role(hn_placement *p, hn_placed_node *n) {
 
 static bool is_input(const hn_value *v) { return v->is_input && v->constant == NULL; }
 
+/* n, which may be NULL, runs in integers to the end. */
+static bool gives_integers(const hn_placed_node *n) {
+    return n != NULL && n->integer && n->role != HN_ROLE_STATE;
+}
+
 /* The result of a product may be read as floats; that of others only in integers. */
 static const char *refuse_inputs(const hn_placement *p, const hn_placed_node *n) {
     for (int i = 0; i < n->node->n_inputs; i++) {
@@ -130,7 +133,7 @@ static const char *refuse_inputs(const hn_placement *p, const hn_placed_node *n)
         if (!is_f32(v)) return "an input is not f32";
         if (v->constant != NULL && !v->is_input) {
             if (!hn_placed_is_binary(n)) return "an input is a constant";
-        } else if (!(from != NULL && from->integer) && !(is_input(v) && v->graph == p->graph)) {
+        } else if (!gives_integers(from) && !(is_input(v) && v->graph == p->graph)) {
             return "an input is computed in floats";
         }
     }
@@ -161,7 +164,7 @@ static void settle(hn_placement *p) {
         changed = false;
         for (int i = 0; i < p->n_nodes; i++) {
             hn_placed_node *n = &p->nodes[i];
-            if (!n->integer || n->role == HN_ROLE_PRODUCT) continue;
+            if (!n->integer || n->role == HN_ROLE_PRODUCT || n->role == HN_ROLE_STATE) continue;
             n->why = refuse_inputs(p, n);
             if (n->why == NULL && !pays_alone(p, n) && !is_read(p, n))
                 n->why = "nothing that runs in integers reads it";

@@ -4,6 +4,7 @@
  * way round. The operator of a node has a role (ops/op.h), which says what is quantized:
  *
  *   product       its input; the weight is in integers anyway
+ *   state         its input X; the weights are in integers anyway, what it gives are floats
  *   add, sub, mul both inputs
  *   mean          its input
  *   table         its input; right behind a product it is part of that
@@ -11,7 +12,7 @@
  *   move, max     its input, which shares a scale with the output
  *   join          all inputs, which share one scale with the output
  *
- * A product runs in integers whatever stands around it. Another node does so if its inputs are
+ * A product and a state run in integers whatever stands around them. Another node does so if its inputs are
  * inputs of the model or come from nodes that do, and if one that does reads its result: else it
  * would only be an island that numbers are converted for. For targets that have results apart
  * a mean does so whoever reads it.
@@ -38,6 +39,7 @@ struct hn_quant_target {
     bool drop_limits;   /* Relu goes where quantizing does its work */
     bool signed_inputs; /* inputs of the model that may be negative are signed, zero point 0 */
     bool two_bits;      /* it knows types of 2 bits */
+    bool states;        /* recurrent layers multiply their input in integers, by a known range */
 };
 int hn_quant_target_count(void);
 const hn_quant_target *hn_quant_target_at(int i);

@@ -308,16 +308,13 @@ void hn_quantize_report_deinit(hn_quantize_report *r) {
 
 static hone_status write_node(hn_quantizer *q, const hn_placed_node *n, hn_error *err) {
     hn_weighted w[2];
-    int n_w = hn_weighted_of(n->node, q->s, &w[0], NULL) ? 1
-              : hn_recurrent_of(n->node, q->s, w, NULL)  ? 2
-                                                         : 0;
+    int n_w = hn_weights_of(n->node, q->s, w, NULL);
     HN_TRY(add_row(q, n, w, n_w, err));
     HN_CHECK(err, q->fakes == NULL || n_w == 0 || w[0].scheme.kind != HN_LAYER_DYNAMIC,
              HONE_E_UNSUPPORTED,
              "%s '%s': activations by their range at run time are not trained, those by ranges "
              "found beforehand are",
              n->node->op_type, hn_layer_name(n->node));
-    if (n_w == 2 && q->fakes != NULL) return HONE_OK; /* as floats */
     if (n_w == 0) return hn_quantizer_operands(q, n, err);
     if (n_w == 2) return hn_quantizer_recurrent(q, w, err);
     if (w[0].scheme.kind == HN_LAYER_DYNAMIC) return hn_quantizer_dynamic(q, &w[0], err);

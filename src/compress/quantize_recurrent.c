@@ -1,5 +1,6 @@
 /* Recurrent layers with weights in integers. Computed in floats, W and R stand behind
- * DequantizeLinear, as other weights do. With ranges found at run time:
+ * DequantizeLinear, as other weights do. With ranges found beforehand they do so too, and X is
+ * held (place.h), so that it gets a pair of its own. With ranges found at run time:
  *
  *     y, y_h, y_c = LSTM (x, W, R, ...)                       W [D, 4H, I], R [D, 4H, H]
  *   becomes

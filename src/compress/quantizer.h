@@ -77,7 +77,7 @@ hone_status hn_quantizer_limit(hn_quantizer *q, const hn_value *v, hn_node *befo
                                hn_error *err);
 /* quantize_dynamic.c */
 hone_status hn_quantizer_dynamic(hn_quantizer *q, const hn_weighted *w, hn_error *err);
-/* quantize_recurrent.c: LSTM, GRU or RNN, the two of hn_recurrent_of. */
+/* quantize_recurrent.c: LSTM, GRU or RNN, the two of hn_weights_of. */
 hone_status hn_quantizer_recurrent(hn_quantizer *q, const hn_weighted w[2], hn_error *err);
 /* quantize_embeddings.c: tables that Gather reads. NULL: n reads none. */
 hn_value *hn_quantizer_table(const hn_node *n);

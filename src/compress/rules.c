@@ -63,8 +63,7 @@ static bool holds_for(hn_node *n, const hn_scheme *rule, bool embeddings, const 
     hn_role role = hn_def_of(n)->role;
     if (kind == HN_LAYER_STATIC && role != HN_ROLE_NONE && role != HN_ROLE_PRODUCT) return true;
     const char *found = NULL;
-    if (hn_weighted_of(n, rule, &w[0], &found)) return true;
-    if (found == NULL && hn_recurrent_of(n, rule, w, &found)) return true;
+    if (hn_weights_of(n, rule, w, &found) > 0) return true;
     if (found != NULL) *why = found;
     return false;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/pattern.h"
+#include "compress/place.h"
 #include "engine/layers.h"
 #include "ops/nodes.h"
 
@@ -157,12 +158,16 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
 /* ---- recurrent layers ---- */
 
 /* Why a recurrent node has no form in which its activations are integers, too; NULL: it has. */
-static const char *refuse_activations(const hn_node *n, const hn_layer_scheme *s) {
-    bool dynamic = n->op->weights->dynamic != NULL;
-    if (s->kind == HN_LAYER_STATIC)
-        return dynamic ? "no form of it with ranges found beforehand (int8-dynamic has one)"
-                       : "no form of it with ranges found beforehand (int8-weights has one)";
-    if (!dynamic) return "no dynamic form of it (int8-weights has one)";
+static const char *refuse_activations(const hn_node *n, const hn_layer_scheme *s,
+                                      const hn_quant_target *target) {
+    const hn_value *x = hn_node_input(n, 0);
+    if (s->kind == HN_LAYER_STATIC) {
+        if (target == NULL || !target->states)
+            return "the runtime has no form of it with ranges found beforehand (int8-weights has "
+                   "one)";
+        return x == NULL || x->constant != NULL ? "the input is a constant" : NULL;
+    }
+    if (n->op->weights->dynamic == NULL) return "no dynamic form of it (int8-weights has one)";
     if (is_blocks(s)) return "no dynamic form of it with groups";
     if (hn_attr_i(n, "layout") != 0) return "no dynamic form of it with the batch first";
     return NULL;
@@ -170,7 +175,8 @@ static const char *refuse_activations(const hn_node *n, const hn_layer_scheme *s
 
 /* Why a recurrent node has no form that the scheme asks for; NULL: it has. Its activations may
  * stay in floats, where no rule asks for other ones. */
-static const char *refuse_recurrent(const hn_node *n, hn_layer_scheme *s, bool named) {
+static const char *refuse_recurrent(const hn_node *n, hn_layer_scheme *s,
+                                    const hn_quant_target *target, bool named) {
     if (s->kind < HN_LAYER_WEIGHTS || s->weights.dtype == HONE_DTYPE_NONE)
         return "left in floats by the scheme";
     /* Errors come back through the state, step after step: the LSTMs of a noise filter (DTLN) keep
@@ -179,22 +185,22 @@ static const char *refuse_recurrent(const hn_node *n, hn_layer_scheme *s, bool n
         return "recurrent layers get fewer than 8 bits only where a rule names them";
     s->weights = hn_qtype_whole(s->weights);
     if (s->kind == HN_LAYER_WEIGHTS) return NULL;
-    const char *why = refuse_activations(n, s);
+    const char *why = refuse_activations(n, s, target);
     if (why == NULL || named) return why;
     s->kind = HN_LAYER_WEIGHTS;
     return NULL;
 }
 
-bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
-    const char *unused;
-    if (why == NULL) why = &unused;
+/* A recurrent node as two layers: the weights of its input and those of its state. Its bias counts
+ * as that of the first. */
+static bool recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
     *why = NULL;
     if (hn_weight_kind_of(n) != HN_WEIGHT_STATE) return false;
     const hn_weights_def *of = n->op->weights;
     bool named;
     hn_layer_scheme scheme = hn_scheme_of(s, n, &named);
     if (scheme.kind == HN_LAYER_F16 || scheme.kind == HN_LAYER_BF16) return false;
-    *why = refuse_recurrent(n, &scheme, named);
+    *why = refuse_recurrent(n, &scheme, s->target, named);
     for (int i = 0; i < 2 && *why == NULL; i++) {
         const hn_tensor *t = hn_const_in(n, of->input + i);
         static const int axes[] = {0, 1, 2};
@@ -216,6 +222,13 @@ bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const cha
     if (*why != NULL) return false;
     if (hn_const_in(n, of->bias) != NULL) w[0].bias = hn_bias_of(n);
     return true;
+}
+
+int hn_weights_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why) {
+    const char *unused;
+    if (why == NULL) why = &unused;
+    if (hn_weighted_of(n, s, &w[0], why)) return 1;
+    return *why == NULL && recurrent_of(n, s, w, why) ? 2 : 0;
 }
 
 bool hn_reads_matrix(const hn_node *n) {

@@ -36,9 +36,9 @@ bool hn_has_weights(const hn_node *n);
  * not; NULL where there is nothing to say. */
 bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char **why);
 
-/* A recurrent node as two such layers: the weights of its input and those of its state. Its bias
- * counts as that of the first. false and *why as above. */
-bool hn_recurrent_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why);
+/* The same of recurrent nodes too, which are two such layers: the weights of the input and those of
+ * the state; the bias counts as that of the first. How many n is; 0: none, and *why as above. */
+int hn_weights_of(hn_node *n, const hn_scheme *s, hn_weighted w[2], const char **why);
 
 /* A constant that n reads is a matrix of floats, or has more axes that are longer than 1. */
 bool hn_reads_matrix(const hn_node *n);

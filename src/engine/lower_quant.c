@@ -202,7 +202,9 @@ bool hn_graph_is_quantized(const hn_graph *g) {
     return false;
 }
 
-bool hn_node_is_quantized(const hn_node *n) { return speaks_of_it(n) || reads_integers(n); }
+bool hn_node_is_quantized(const hn_node *n) {
+    return speaks_of_it(n) || reads_integers(n) || has_integer_state(n);
+}
 
 double hn_step_macs(const hn_step *s) {
     return s->family != NULL && s->family->multiplies ? s->facts->flops / 2 : s->facts->macs;

@@ -5,6 +5,8 @@
  * DynamicQuantizeLSTM is the same in 8 bits: X is quantized, its product is one of conv_q8, and
  * recurrent_q8 quantizes h. Where W and R are constants of 8 bits behind DequantizeLinear, they
  * stay in 8 bits and X and h as they are: a product of matmul_nbits, and recurrent_q8 with exact_h.
+ * Where X was dequantized from 8 bits too, by one scale that is known, its product is one of
+ * conv_q8.
  *
  * The rows of the product are in the order X has them, and Y lies as what follows usually wants it:
  * with both directions of a step side by side. */
@@ -23,6 +25,10 @@
 
 enum { X, W, R, B, LENGTHS, H0, C0, P, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
 enum { Y, Y_H, Y_C };
+
+#define NOT_FLOATS "not f32"
+/* Inputs of a step whose products of bytes are below 2^31 in sum. */
+#define MOST_INPUTS (INT32_MAX / (255 * 128))
 
 /* The activations that kernels have too. */
 static bool act_of(hn_str name, const hn_activation *a, hn_act *act) {
@@ -199,7 +205,6 @@ static const char *read_layer(const hn_lower *L, const hn_node *n, bool batch_fi
 /* The whole layer, of which r is [D, gates*H, H]; else the reason why not. */
 static const char *start(const hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *r,
                          bool batch_first, hn_recurrent_f32 *p) {
-    if (x->dtype != HONE_DTYPE_F32) return "not f32";
     if (hn_view_count(x) == 0 || hn_view_count(r) == 0) return "nothing to compute";
     *p = (hn_recurrent_f32){.kind = n->op_type[0] == 'L'             ? HN_RECURRENT_LSTM
                                     : strcmp(n->op_type, "GRU") == 0 ? HN_RECURRENT_GRU
@@ -215,7 +220,7 @@ hone_status hn_lower_recurrent(hn_lower *L, const hn_node *n, bool *done, hn_err
     hn_view x = hn_lower_in(L, n, X), w = hn_lower_in(L, n, W), r = hn_lower_in(L, n, R);
     bool batch_first = hn_attr_i(n, "layout") != 0;
     hn_recurrent_f32 p;
-    const char *why = start(L, n, &x, &r, batch_first, &p);
+    const char *why = x.dtype != HONE_DTYPE_F32 ? NOT_FLOATS : start(L, n, &x, &r, batch_first, &p);
     if (why != NULL) HN_DECLINE(L, why);
     hn_view projected;
     HN_TRY(hn_lower_dense(L, n, &w, err));
@@ -240,9 +245,9 @@ static double param(const codes *c, const hn_tensor *t, int64_t d, int64_t colum
     return hn_tensor_f64(t, (c->turned ? d * each : 0) + (each == 1 ? 0 : column));
 }
 
-/* As s8 [D*columns, K] without their zero points, and their scales, f32 [D*columns]. */
-static hone_status lay_codes(hn_lower *L, const codes *c, hn_view *bytes, hn_view *scales,
-                             const char **why, hn_error *err) {
+/* As s8 [D*columns, K] without their zero points, and their scales times `by`, f32 [D*columns]. */
+static hone_status lay_codes(hn_lower *L, const codes *c, double by, hn_view *bytes,
+                             hn_view *scales, const char **why, hn_error *err) {
     const hn_tensor *t = c->t;
     hn_tensor *q, *s;
     int64_t columns = t->dims[c->turned ? 2 : 1], depth = t->dims[c->turned ? 1 : 2];
@@ -252,9 +257,9 @@ static hone_status lay_codes(hn_lower *L, const codes *c, hn_view *bytes, hn_vie
     for (int64_t i = 0; i < t->dims[0] * columns; i++) {
         int64_t d = i / columns, column = i % columns;
         int64_t first = c->turned ? d * depth * columns + column : i * depth;
-        float unit = (float)param(c, c->scale, d, column);
+        float unit = hn_requant_scale(by, param(c, c->scale, d, column), 1);
         double zero = c->zero != NULL ? param(c, c->zero, d, column) : 0;
-        if (!isfinite(unit)) *why = "a scale is not a number";
+        if (!(fabsf(unit) < 0x1p63f)) *why = "a scale is too large, or not a number";
         ((float *)s->data)[i] = unit;
         for (int64_t k = 0; k < depth; k++) {
             double v = hn_tensor_f64(t, first + k * next) - zero;
@@ -262,6 +267,51 @@ static hone_status lay_codes(hn_lower *L, const codes *c, hn_view *bytes, hn_vie
             ((int8_t *)q->data)[i * depth + k] = (int8_t)fmin(fmax(v, -128), 127);
         }
     }
+    return HONE_OK;
+}
+
+/* X in 8 bits. Its scale and zero point are there where only running tells them; else (buffer -1)
+ * the scale is in those of W, and the zero point is xz. */
+typedef struct byte_input {
+    hn_view x, scale, zero;
+    int32_t xz;
+} byte_input;
+
+/* The product of rows and W, but for what quantizes them. */
+static hn_conv_q8 product_of_bytes(const hn_view *rows, int64_t columns) {
+    hn_conv_q8 c = hn_conv_q8_of_gemm(rows->dims[0], columns, rows->dims[1]);
+    c.x = hn_quant_type(rows->dtype);
+    c.w_type = HN_Q8_S8;
+    c.y = c.r_type = HN_Q8_F32;
+    c.x_pixel = rows->strides[0];
+    c.x_row = c.x_image = rows->strides[0] * rows->dims[0];
+    c.w_i = 1;
+    c.w_o = rows->dims[1];
+    return c;
+}
+
+/* X by the codes w, [D*columns, K], as [rows][D*columns]. */
+static hone_status project_bytes(hn_lower *L, const hn_node *n, const byte_input *from,
+                                 const hn_view *w, const hn_view *scales, bool batch_first,
+                                 hn_recurrent_f32 *p, hn_view *y, hn_error *err) {
+    int64_t columns = hn_view_count(scales);
+    hn_view rows;
+    HN_TRY(rows_of(L, n, from->x, batch_first, columns, p, &rows, err));
+    *y = (hn_view){.dtype = HONE_DTYPE_F32, .rank = 2, .dims = {rows.dims[0], columns}};
+    HN_TRY(hn_lower_place(L, y, NULL, err));
+    hn_conv_q8 c = product_of_bytes(&rows, columns);
+    c.xz = from->xz;
+    hn_step *s;
+    HN_TRY(hn_lower_step(L, n, &hn_conv_q8_family, &c, sizeof c, &s, err));
+    hn_step_reads(s, HN_CONV_Q8_X, &rows);
+    hn_step_reads(s, HN_CONV_Q8_W, w);
+    hn_step_reads(s, HN_CONV_Q8_M, scales);
+    if (from->scale.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_XS, &from->scale);
+    if (from->zero.buffer >= 0) hn_step_reads(s, HN_CONV_Q8_XZ, &from->zero);
+    hn_step_writes(s, HN_CONV_Q8_Y, y);
+    double outputs = (double)hn_view_count(y);
+    s->facts->flops = 2 * outputs * (double)rows.dims[1];
+    s->facts->bytes = (double)(hn_view_count(&rows) + hn_view_count(w)) + 4 * outputs;
     return HONE_OK;
 }
 
@@ -326,42 +376,74 @@ static hone_status project_codes(hn_lower *L, const hn_node *n, const hn_view *x
     return HONE_OK;
 }
 
+/* X by W, in integers where x is what X was dequantized from; NULL: it was not. w NULL: W is not in
+ * 8 bits. */
+static hone_status project_dequantized(hn_lower *L, const hn_node *n, const hn_quant *x,
+                                       const codes *w, bool batch_first, hn_recurrent_f32 *p,
+                                       hn_view *y, hn_error *err) {
+    int64_t depth = x != NULL ? x->view.dims[2] : hn_lower_in(L, n, X).dims[2];
+    int64_t columns = p->dirs * hn_recurrent_gates(p->kind) * p->hidden;
+    hn_matmul_nbits products = products_of(p->steps * p->batch, columns, depth);
+    bool keep = w != NULL && (x != NULL || !hn_nbits_prefers_floats(&products, L->isa));
+    const char *why = NULL;
+    hn_view bytes, scales, floats;
+    if (keep)
+        HN_TRY(lay_codes(L, w, x != NULL ? hn_quant_scale(x, 0) : 1, &bytes, &scales, &why, err));
+    keep = keep && why == NULL;
+    if (keep && x != NULL) {
+        byte_input from = {x->view, {.buffer = -1}, {.buffer = -1}, (int32_t)hn_quant_zero(x, 0)};
+        return project_bytes(L, n, &from, &bytes, &scales, batch_first, p, y, err);
+    }
+    HN_TRY(hn_lower_need(L, hn_node_input(n, X), err));
+    floats = hn_lower_in(L, n, X);
+    if (keep) return project_codes(L, n, &floats, &bytes, &scales, batch_first, p, y, err);
+    HN_TRY(hn_lower_need(L, hn_node_input(n, W), err));
+    hn_view by = hn_lower_in(L, n, W);
+    HN_TRY(hn_lower_dense(L, n, &by, err));
+    return project(L, n, &floats, &by, batch_first, p, y, err);
+}
+
+/* R in 8 bits, or as floats, which have no scales. */
+static hone_status lay_state(hn_lower *L, const hn_node *n, const codes *c, bool floats, hn_view *r,
+                             hn_view *scales, const char **why, hn_error *err) {
+    if (!floats) return lay_codes(L, c, 1, r, scales, why, err);
+    HN_TRY(hn_lower_need(L, hn_node_input(n, R), err));
+    *r = hn_lower_in(L, n, R);
+    return hn_lower_dense(L, n, r, err);
+}
+
+/* Input X of n was dequantized from bytes by one scale that is known, and W too. */
+static bool reads_bytes(const hn_lower *L, const hn_node *n, bool w_dequantized, hn_quant *x) {
+    return w_dequantized && hn_quant_input(L, n, X, false, x) == NULL &&
+           hn_quant_is_byte(x->view.dtype) && x->view.dims[2] <= MOST_INPUTS;
+}
+
 hone_status hn_lower_recurrent_codes(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
     codes w_codes, r_codes;
-    const hn_node *w_from, *r_from;
+    hn_quant x8;
     if (hn_weight_kind_of(n) != HN_WEIGHT_STATE) return HONE_OK;
-    w_from = dequantized(n, W, &w_codes);
-    r_from = dequantized(n, R, &r_codes);
+    const codes *w = dequantized(n, W, &w_codes) != NULL ? &w_codes : NULL;
+    const hn_node *r_from = dequantized(n, R, &r_codes);
     if (r_from == NULL || hn_layers_of(L->layers, n).no_integers) return HONE_OK;
+    bool bytes = reads_bytes(L, n, w != NULL, &x8);
     for (int i = 0; i < n->n_inputs; i++)
-        if (i != R && (i != W || w_from == NULL))
+        if (i != R && (i != W || w == NULL) && (i != X || !bytes))
             HN_TRY(hn_lower_need(L, hn_node_input(n, i), err));
     bool batch_first = hn_attr_i(n, "layout") != 0;
-    hn_view x = hn_lower_in(L, n, X), r = hn_lower_in(L, r_from, 0), w, w_scales, r_scales;
+    hn_view x = bytes ? x8.view : hn_lower_in(L, n, X), r = hn_lower_in(L, r_from, 0), r_scales;
     hn_recurrent_f32 p;
-    const char *why = start(L, n, &x, &r, batch_first, &p);
+    const char *why =
+        !bytes && x.dtype != HONE_DTYPE_F32 ? NOT_FLOATS : start(L, n, &x, &r, batch_first, &p);
     if (why == NULL && p.hidden > HN_RECURRENT_Q8_HIDDEN) why = "too many units for sums in s32";
-    if (why == NULL && hn_recurrent_q8_prefers_floats(&p, L->isa))
-        why = "no dot product of bytes: floats are faster";
-    if (why == NULL) HN_TRY(lay_codes(L, &r_codes, &r, &r_scales, &why, err));
+    bool floats = why == NULL && hn_recurrent_q8_prefers_floats(&p, L->isa);
+    if (floats && !bytes) why = "no dot product of bytes: floats are faster";
+    if (why == NULL) HN_TRY(lay_state(L, n, &r_codes, floats, &r, &r_scales, &why, err));
     if (why != NULL) HN_DECLINE(L, why);
-    p.exact_h = true;
-    hn_matmul_nbits c =
-        products_of(p.steps * p.batch, p.dirs * hn_recurrent_gates(p.kind) * p.hidden,
-                    hn_view_count(&x) / p.steps / p.batch);
-    bool floats = w_from == NULL || hn_nbits_prefers_floats(&c, L->isa);
+    p.exact_h = !floats;
     hn_view projected;
-    if (!floats) HN_TRY(lay_codes(L, &w_codes, &w, &w_scales, &why, err));
-    if (floats || why != NULL) {
-        HN_TRY(hn_lower_need(L, hn_node_input(n, W), err));
-        w = hn_lower_in(L, n, W);
-        HN_TRY(hn_lower_dense(L, n, &w, err));
-        HN_TRY(project(L, n, &x, &w, batch_first, &p, &projected, err));
-    } else {
-        HN_TRY(project_codes(L, n, &x, &w, &w_scales, batch_first, &p, &projected, err));
-    }
+    HN_TRY(project_dequantized(L, n, bytes ? &x8 : NULL, w, batch_first, &p, &projected, err));
     *done = true;
-    return recurrence(L, n, &projected, &r, &r_scales, batch_first, &p, err);
+    return recurrence(L, n, &projected, &r, floats ? NULL : &r_scales, batch_first, &p, err);
 }
 
 /* ---- DynamicQuantizeLSTM ---- */
@@ -403,39 +485,7 @@ static hone_status turn_weights(hn_lower *L, const hn_node *n, int w, int scale,
     if (*why != NULL) return HONE_OK;
     if (c.t == NULL || c.scale == NULL)
         return copy_weights(L, n, w, scale, bytes, scales, why, err);
-    return lay_codes(L, &c, bytes, scales, why, err);
-}
-
-/* x, brought to 8 bits, by W, as [rows][D*gates*H]. */
-static hone_status project_q8(hn_lower *L, const hn_node *n, const hn_view *x, const hn_view *w,
-                              const hn_view *scales, hn_recurrent_f32 *p, hn_view *y,
-                              hn_error *err) {
-    int64_t columns = hn_view_count(scales);
-    hn_view q, rows, scale, zero;
-    HN_TRY(hn_lower_dynamic(L, n, x, &q, &scale, &zero, err));
-    HN_TRY(rows_of(L, n, q, false, columns, p, &rows, err));
-    *y = (hn_view){.dtype = HONE_DTYPE_F32, .rank = 2, .dims = {rows.dims[0], columns}};
-    HN_TRY(hn_lower_place(L, y, NULL, err));
-    hn_conv_q8 c = hn_conv_q8_of_gemm(rows.dims[0], columns, rows.dims[1]);
-    c.x = HN_Q8_U8;
-    c.w_type = HN_Q8_S8;
-    c.y = c.r_type = HN_Q8_F32;
-    c.x_pixel = rows.strides[0];
-    c.x_row = c.x_image = rows.strides[0] * rows.dims[0];
-    c.w_i = 1;
-    c.w_o = rows.dims[1];
-    hn_step *s;
-    HN_TRY(hn_lower_step(L, n, &hn_conv_q8_family, &c, sizeof c, &s, err));
-    hn_step_reads(s, HN_CONV_Q8_X, &rows);
-    hn_step_reads(s, HN_CONV_Q8_W, w);
-    hn_step_reads(s, HN_CONV_Q8_M, scales);
-    hn_step_reads(s, HN_CONV_Q8_XS, &scale);
-    hn_step_reads(s, HN_CONV_Q8_XZ, &zero);
-    hn_step_writes(s, HN_CONV_Q8_Y, y);
-    double outputs = (double)hn_view_count(y);
-    s->facts->flops = 2 * outputs * (double)rows.dims[1];
-    s->facts->bytes = (double)(hn_view_count(&rows) + hn_view_count(w)) + 4 * outputs;
-    return HONE_OK;
+    return lay_codes(L, &c, 1, bytes, scales, why, err);
 }
 
 hone_status hn_lower_dynamic_lstm(hn_lower *L, const hn_node *n, bool *done, hn_error *err) {
@@ -451,7 +501,9 @@ hone_status hn_lower_dynamic_lstm(hn_lower *L, const hn_node *n, bool *done, hn_
     if (why == NULL) HN_TRY(turn_weights(L, n, W, W_SCALE, &w, &w_scales, &why, err));
     if (why == NULL) HN_TRY(turn_weights(L, n, R, R_SCALE, &r, &r_scales, &why, err));
     if (why != NULL) HN_DECLINE(L, why);
-    HN_TRY(project_q8(L, n, &x, &w, &w_scales, &p, &projected, err));
+    byte_input from = {0};
+    HN_TRY(hn_lower_dynamic(L, n, &x, &from.x, &from.scale, &from.zero, err));
+    HN_TRY(project_bytes(L, n, &from, &w, &w_scales, false, &p, &projected, err));
     HN_TRY(recurrence(L, n, &projected, &r, &r_scales, false, &p, err));
     *done = true;
     return HONE_OK;

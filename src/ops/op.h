@@ -262,6 +262,7 @@ typedef enum hn_role {
     HN_ROLE_MAX,     /* the largest of windows, as for MEAN; input and output share a scale */
     HN_ROLE_JOIN,    /* moves the elements of all its inputs: they and the output share a scale */
     HN_ROLE_BIAS,    /* an ADD of a constant to a product; of single nodes, not of operators */
+    HN_ROLE_STATE,   /* a PRODUCT, then a recurrence in floats; of single nodes too */
     HN_ROLE_COUNT_
 } hn_role;
 

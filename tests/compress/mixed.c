@@ -17,6 +17,11 @@
     " [c1] a = Conv (x, w1) b = Relu (a) [c2] c = Conv (b, w2) d = Relu (c)"          \
     " e = Reshape (d, flat) [fc] y = Gemm <transB = 1> (e, w3) }"
 
+/* The layer fc reads the last state of a GRU. */
+#define RECURRENT                                                                                 \
+    "m (float[n,5,6] x, float[1,21,6] w1, float[1,21,7] w2, float[7,9] w3) => (float[n,1,9] y) {" \
+    " [gru] s, a = GRU <layout = 1> (x, w1, w2) [fc] y = MatMul (a, w3) }"
+
 typedef struct fixture {
     hn_model *m;
     method_bench b;
@@ -27,12 +32,12 @@ typedef struct fixture {
     hn_mixed_options o;
 } fixture;
 
-static void begin(fixture *f) {
+static void begin_with(fixture *f, const char *text) {
     hn_error err;
     hn_arena arena;
     const char *const *names;
     int n;
-    f->m = method_model(MODEL, 3);
+    f->m = method_model(text, 3);
     method_begin(&f->b, f->m);
     f->types[0] = hn_layer_type_named("int8");
     f->int4 = *hn_layer_type_named("int4");
@@ -53,6 +58,8 @@ static void begin(fixture *f) {
                               .feed = f->b.feed,
                               .how = &f->b.how};
 }
+
+static void begin(fixture *f) { begin_with(f, MODEL); }
 
 static void end(fixture *f) {
     hn_calibration_destroy(f->ranges);
@@ -289,6 +296,29 @@ static void harm_can_be_estimated(void **state) {
     end(&f);
 }
 
+/* They are layers as others are, of two weights each. */
+static void recurrent_layers_get_types_too(void **state) {
+    (void)state;
+    fixture f;
+    hn_mixed x;
+    begin_with(&f, RECURRENT);
+    f.o.bits_per_weight = 13;
+    chosen(&f, &x);
+    assert_int_equal(x.n_layers, 2);
+    const hn_mixed_layer *gru = &x.layers[0];
+    assert_string_equal(gru->name, "gru");
+    assert_int_equal(gru->weights, 21 * 6 + 21 * 7);
+    assert_true(gru->figures[1].bits == 8 * (21 * 6 + 21 * 7) + 2 * 32 * 21);
+    const hn_mixed_figure *is = &gru->figures[1];
+    assert_true(is->harm > 0 && is->harm < 1);
+    assert_true(is->estimate > is->harm / 30 && is->estimate < is->harm * 30);
+    assert_true(isnan(gru->figures[2].harm)); /* 4 bits, which only a rule gives them */
+    assert_int_equal(gru->type, 1);
+    assert_int_equal(x.layers[1].type, 1);
+    hn_mixed_deinit(&x);
+    end(&f);
+}
+
 /* Scores fall with every layer that is not f32. */
 static hone_status count_floats(void *ctx, const hn_model *m, double *score, hn_error *err) {
     (void)err;
@@ -377,6 +407,7 @@ int main(void) {
         TEST(what_cannot_be_is_said),
         TEST(layers_with_a_rule_keep_it),
         TEST(harm_can_be_estimated),
+        TEST(recurrent_layers_get_types_too),
         TEST(layers_in_integers_run_in_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

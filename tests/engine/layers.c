@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "engine/engine.h"
+#include "ops/nodes.h"
 #include "support/text_model.h"
 
 static hn_error err;
@@ -54,7 +55,7 @@ static void note_step(void *ctx, const hn_step_time *t) {
     const hn_step *s = t->step;
     size_t at = strlen(steps);
     if (s->family == NULL || s->facts->flops == 0) return;
-    assert_string_equal(s->facts->maker->op_type, "MatMul");
+    assert_int_not_equal(hn_weight_kind_of(s->facts->maker), HN_WEIGHT_NONE);
     snprintf(steps + at, 200 - at, "%s%s %d", at > 0 ? ", " : "", s->family->name, s->precision);
 }
 
@@ -120,6 +121,18 @@ static void quantized_nodes_run_in_float_where_that_is_asked_for(void **state) {
     assert_string_equal(steps_by(QUANTIZED, "c:int8"), "conv_q8 0, conv_q8 0");
     assert_string_equal(steps_by(QUANTIZED, "g:bf16"), "conv_q8 0, matmul_nbits 2");
     assert_string_equal(steps_by(QUANTIZED, "*:f32,c:int8"), "conv_q8 0, matmul_nbits 0");
+}
+
+/* A recurrent layer whose weights and input were dequantized, too. */
+static void recurrent_layers_run_as_asked_for(void **state) {
+    (void)state;
+    const char *text =
+        "m (uint8[1,1,2] x) => (float[1,1,1,1] y) <float s = {0.5}, uint8 z = {1}, int8 zw = {0},"
+        " int8[1,1,2] w = {1, 2}, int8[1,1,1] v = {4}> {"
+        " a = DequantizeLinear (x, s, z) b = DequantizeLinear (w, s, zw)"
+        " c = DequantizeLinear (v, s, zw) y = RNN (a, b, c) }";
+    assert_int_equal(strncmp(steps_by(text, "y:int8"), "conv_q8 0, recurrent_", 21), 0);
+    assert_null(strstr(steps_by(text, "y:f32"), "q8"));
 }
 
 static void rules_for_nothing_are_refused(void **state) {
@@ -281,6 +294,8 @@ int main(void) {
                                         model_teardown),
         cmocka_unit_test_setup_teardown(rules_are_read, model_setup, model_teardown),
         cmocka_unit_test_setup_teardown(the_last_rule_that_matches_holds, model_setup,
+                                        model_teardown),
+        cmocka_unit_test_setup_teardown(recurrent_layers_run_as_asked_for, model_setup,
                                         model_teardown),
         cmocka_unit_test_setup_teardown(quantized_nodes_run_in_float_where_that_is_asked_for,
                                         model_setup, model_teardown),

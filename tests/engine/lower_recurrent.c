@@ -194,6 +194,98 @@ static void dequantized(void **state) {
         steps_of("RNN"));
 }
 
+/* The same of an input that is in 8 bits too, for which every CPU has products. */
+static const char *bytes_of(const char *op) {
+    static char text[80];
+    const char *state = has_byte_products() ? "recurrent_q8" : "recurrent_f32";
+    snprintf(text, sizeof text, "conv_q8 %s, %s %s", op, state, op);
+    return text;
+}
+
+/* An input that was dequantized by one scale that is known is multiplied by W in integers. */
+static void dequantized_input(void **state) {
+    (void)state;
+    static const char *const types[] = {"uint8", "int8"}, *const zeros[] = {"{131}", "{-3}"};
+    static const char *const ops[] = {"RNN", "GRU", "LSTM"};
+    for (int op = 0; op < 3; op++)
+        for (int type = 0; type < 2; type++)
+            for (int first = 0; first < 2; first++) {
+                char text[1024];
+                int rows = 9 * (op == 0 ? 1 : op + 2), a = first ? 3 : 4, b = first ? 4 : 3;
+                snprintf(text, sizeof text,
+                         "m (%s[%d,%d,5] any, int8[2,%d,5] w, int8[2,%d,9] wr, float[2,%d] wb) =>"
+                         " (float[%d,%d,%d,9] y) <float t = {0.01}, %s z = %s, int32[3] n ="
+                         " {3, 0, 4}> { xf = DequantizeLinear (any, t, z)"
+                         " a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+                         " y = %s <direction = \"bidirectional\", layout = %d> (xf, a, b, wb, n) }",
+                         types[type], a, b, rows, rows, 2 * rows, a, first ? 4 : 2, first ? 2 : 3,
+                         types[type], zeros[type], ops[op], first);
+                engine_agrees(text, bytes_of(ops[op]));
+            }
+    /* As views: X is turned, or all its steps are one. */
+    engine_agrees(
+        "m (uint8[5,4,3] any, int8[1,9,5] w, int8[1,9,9] wr) => (float[4,1,3,9] y)"
+        " <float t = {0.02}, uint8 z = {99}> { q = Transpose <perm = [1, 2, 0]> (any)"
+        " xf = DequantizeLinear (q, t, z) a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+        " y = RNN (xf, a, b) }",
+        NULL);
+    engine_agrees(
+        "m (uint8[1,3,5] any, int8[1,27,5] w, int8[1,27,9] wr) => (float[4,1,3,9] y)"
+        " <int64[3] s = {4, 3, 5}, float t = {0.02}, uint8 z = {99}> { q = Expand (any, s)"
+        " xf = DequantizeLinear (q, t, z) a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+        " y = GRU (xf, a, b) }",
+        NULL);
+    engine_agrees(
+        "m (uint8[1,1,5] any, int8[1,9,5] w, int8[1,9,9] wr) => (float[4,1,1,9] y)"
+        " <int64[3] s = {4, 1, 5}, float t = {0.02}, uint8 z = {99}> { q = Expand (any, s)"
+        " xf = DequantizeLinear (q, t, z) a = DequantizeLinear (w, t) b = DequantizeLinear (wr, t)"
+        " y = RNN (xf, a, b) }",
+        bytes_of("RNN"));
+    /* Scales of W that differ, and zero points of its own; what else reads the input sees floats. */
+    engine_agrees(
+        "m (float[4,3,5] x, uint8[1,9,5] w, int8[1,9,9] wr) => (float[4,1,3,9] y, float[4,3,5] f)"
+        " <float t = {0.02}, uint8 z = {99}, float[9] s = {0.004, 0.006, 0.004, 0.006, 0.004,"
+        " 0.006, 0.004, 0.006, 0.004}, uint8[9] v = {128, 128, 129, 127, 128, 128, 128, 128, 128}>"
+        " { q = QuantizeLinear (x, t, z) f = DequantizeLinear (q, t, z)"
+        " a = DequantizeLinear <axis = 1> (w, s, v) b = DequantizeLinear (wr, t)"
+        " y = RNN (f, a, b) }",
+        NULL);
+}
+
+/* What is not such an input is multiplied as floats. */
+static void other_dequantized_inputs(void **state) {
+    (void)state;
+    /* A scale for each input, and one that is computed. */
+    static const char *const scales[] = {
+        "=> (float[4,1,3,9] y) <float[5] s = {0.01, 0.02, 0.03, 0.01, 0.02}, float t = {0.005}> {",
+        ", float s0) => (float[4,1,3,9] y) <float t = {0.005}> { s = Abs (s0)"};
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "m (int8[4,3,5] x, int8[1,9,5] w, int8[1,9,9] wr%s %s"
+                 " xf = DequantizeLinear <axis = 2> (x, s) a = DequantizeLinear (w, t)"
+                 " b = DequantizeLinear (wr, t) y = RNN (xf, a, b) }",
+                 i == 0 ? ")" : "", scales[i]);
+        engine_agrees(text, NULL);
+        engine_facts f = engine_ran(text);
+        assert_int_equal(engine_count(&f, "conv_q8"), 0);
+        assert_int_equal(engine_count(&f, "recurrent_q8"), has_byte_products());
+    }
+    /* W is of floats, or less its zero point no s8. */
+    engine_facts f = engine_ran(
+        "m (int8[4,3,5] x, float[1,9,5] w, int8[1,9,9] wr) => (float[4,1,3,9] y)"
+        " <float t = {0.005}> { xf = DequantizeLinear (x, t) b = DequantizeLinear (wr, t)"
+        " y = RNN (xf, w, b) }");
+    assert_int_equal(engine_count(&f, "conv_q8"), 0);
+    const char *wide =
+        "m (int8[4,3,5] x, uint8[1,9,5] w, int8[1,9,9] wr) => (float[4,1,3,9] y)"
+        " <float t = {0.005}, uint8 z = {100}> { xf = DequantizeLinear (x, t)"
+        " a = DequantizeLinear (w, t, z) b = DequantizeLinear (wr, t) y = RNN (xf, a, b) }";
+    engine_agrees(wide, NULL);
+    f = engine_ran(wide);
+    assert_int_equal(engine_count(&f, "conv_q8"), 0);
+}
+
 /* Floats are chosen by the instruction set, by how many sequences share R, and by its size. */
 static void floats_or_codes(void **state) {
     (void)state;
@@ -313,6 +405,8 @@ int main(void) {
         cmocka_unit_test(outputs),
         cmocka_unit_test(strides),
         cmocka_unit_test(dequantized),
+        cmocka_unit_test(dequantized_input),
+        cmocka_unit_test(other_dequantized_inputs),
         cmocka_unit_test(floats_or_codes),
         cmocka_unit_test(dynamic),
         cmocka_unit_test(computed_weights),
