@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/log.h"
 #include "base/pattern.h"
 #include "ops/infer.h"
 #include "ops/nodes.h"
@@ -81,13 +82,45 @@ static hone_status keep(builder *b, hn_kept_kind kind, const char *name, const h
     return HONE_OK;
 }
 
+/* By value, whether the loss reads it, which comes of the first output. Where values inside are
+ * matched: all. */
+static hone_status find_read(const builder *b, bool **out, hn_error *err) {
+    const hn_graph *g = b->graph;
+    bool *read = hn_arena_array(&b->step->model->arena, (size_t)g->n_values + 1, sizeof *read);
+    if (read == NULL) return HN_NOMEM(err);
+    for (int i = 0; i <= g->n_values; i++) read[i] = b->o->distill.match != NULL;
+    read[g->outputs[0].value->id] = true;
+    for (const hn_node *n = g->last; n != NULL; n = n->prev) {
+        bool any = false;
+        for (int i = 0; i < n->n_outputs; i++) {
+            const hn_value *v = n->outputs[i];
+            for (const hn_use *u = v != NULL ? v->uses : NULL; u != NULL; u = u->next)
+                any = any || u->graph != g;
+            any = any || (v != NULL && read[v->id]);
+        }
+        for (int i = 0; i < n->n_inputs && any; i++) {
+            const hn_value *v = hn_node_input(n, i);
+            if (v != NULL && v->graph == g) read[v->id] = true;
+        }
+    }
+    *out = read;
+    return HONE_OK;
+}
+
 /* Makes the parameters inputs of the graph, so that no pass takes them for constants. */
 static hone_status free_parameters(builder *b, hn_error *err) {
     hn_graph *g = b->graph;
-    int n = g->n_values;
+    int n = g->n_values, idle = 0;
+    const char *first = NULL;
+    bool *read = NULL;
+    HN_TRY(find_read(b, &read, err));
     for (int i = 0; i < n; i++) {
         hn_value *v = g->values[i];
         if (!is_parameter(v) || is_frozen(b, v->name)) continue;
+        if (!read[v->id]) {
+            if (idle++ == 0) first = v->name;
+            continue;
+        }
         HN_TRY(hn_graph_add_input(g, v, err));
         HN_TRY(keep(b, HN_KEPT_PARAMETER, v->name, v->constant, v->constant->n, err));
         b->step->kept[b->step->n_kept - 1].scale = is_scale(v);
@@ -95,9 +128,17 @@ static hone_status free_parameters(builder *b, hn_error *err) {
     for (int i = 0; i < b->o->n_frozen; i++)
         HN_CHECK(err, b->matched[i], HONE_E_ARG, "no parameter's name matches '%s'",
                  b->o->frozen[i]);
+    HN_CHECK(err, b->step->n_kept > 0 || idle == 0, HONE_E_ARG,
+             "output '%s' depends on none of the model's parameters", g->outputs[0].value->name);
     HN_CHECK(err, b->step->n_kept > 0, HONE_E_ARG,
              "the model has no parameters to train: no initializer of floats%s",
              b->o->n_frozen > 0 ? " that is not frozen" : "");
+    if (idle > 0)
+        hn_log(HONE_LOG_WARN,
+               "%d parameter%s stay%s as in the file: output '%s' does not depend on "
+               "%s'%s'",
+               idle, idle == 1 ? "" : "s", idle == 1 ? "s" : "", g->outputs[0].value->name,
+               idle == 1 ? "" : "them, such as ", first);
     return HONE_OK;
 }
 

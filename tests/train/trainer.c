@@ -616,6 +616,47 @@ static void a_loss_that_is_not_finite_is_explained(void **state) {
     }
 }
 
+/* Parameters of other outputs alone stay as they are. */
+static void what_the_loss_does_not_read_stays(void **state) {
+    (void)state;
+    const int64_t dims[] = {2, 2};
+    bench b;
+    hn_trainer *t;
+    double loss;
+    begin(&b, "sgd", "mse", 1, false);
+    b.sizes = b.target = (hn_step_sizes){.rank = 2, .dims = {2, 2}, .dtype = HONE_DTYPE_F32};
+    hn_model *m = method_model(
+        "m (float[2,2] x, float[2] w1, float[2] w2, float[2] w3) =>"
+        " (float[2,2] y, float[2,2] z) { a = Mul (x, w1)"
+        " y = Add (a, w2) z = Mul (a, w3) }",
+        1);
+    hn_tensor *x = numbers(HONE_DTYPE_F32, 2, dims, 3), *y = numbers(HONE_DTYPE_F32, 2, dims, 4);
+    const hn_tensor *in[] = {x};
+    float was[3][2];
+    for (int i = 0; i < 3; i++)
+        memcpy(was[i], method_weight(m, (const char *[]){"w1", "w2", "w3"}[i]), sizeof was[i]);
+    t = trainer(&b, m);
+    assert_int_equal(hn_trainer_graph(t)->n_kept, 4); /* two, and a moment of each */
+    assert_int_equal(hn_trainer_step(t, in, y, 0.1, &loss, &b.err), HONE_OK);
+    assert_int_equal(hn_trainer_store(t, m, &b.err), HONE_OK);
+    assert_memory_not_equal(was[0], method_weight(m, "w1"), sizeof was[0]);
+    assert_memory_not_equal(was[1], method_weight(m, "w2"), sizeof was[1]);
+    assert_memory_equal(was[2], method_weight(m, "w3"), sizeof was[2]);
+    hn_trainer_destroy(t);
+    hn_model_destroy(m);
+    m = method_model(
+        "m (float[2,2] x, float[2] w) => (float[2,2] y, float[2,2] z)"
+        " { y = Relu (x) z = Mul (x, w) }",
+        1);
+    assert_int_equal(hn_trainer_create(&t, m, &b.sizes, &b.target, &b.o, &b.how, &b.err),
+                     HONE_E_ARG);
+    assert_string_equal(b.err.text, "output 'y' depends on none of the model's parameters");
+    hn_model_destroy(m);
+    hn_tensor_unref(x);
+    hn_tensor_unref(y);
+    hn_pool_destroy(b.pool);
+}
+
 static void labels_want_scores_of_classes(void **state) {
     (void)state;
     static const struct {
@@ -659,6 +700,7 @@ int main(void) {
         TEST(frozen_parameters_stay),
         TEST(mixed_losses_are_weighted),
         TEST(a_loss_that_is_not_finite_is_explained),
+        TEST(what_the_loss_does_not_read_stays),
         TEST(labels_want_scores_of_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
