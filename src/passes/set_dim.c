@@ -681,7 +681,7 @@ hone_status hn_model_free_batch(hn_model *m, int64_t n, hn_error *err) {
         int64_t size;
         if (v->constant != NULL || s->rank < 1 || !hn_dim_is_const(s->dim[0], &size) || size == n)
             continue;
-        settings[k++] = (hn_dim_setting){v->name, 0, "samples"};
+        settings[k++] = (hn_dim_setting){v->name, 0, "hone.samples"};
         fixed = size;
     }
     hone_status status = k > 0 ? hn_model_set_dims(m, settings, k, err) : HONE_OK;
