@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "base/log.h"
 #include "base/pattern.h"
 #include "ops/infer.h"
 #include "ops/nodes.h"
@@ -133,12 +132,8 @@ static hone_status free_parameters(builder *b, hn_error *err) {
     HN_CHECK(err, b->step->n_kept > 0, HONE_E_ARG,
              "the model has no parameters to train: no initializer of floats%s",
              b->o->n_frozen > 0 ? " that is not frozen" : "");
-    if (idle > 0)
-        hn_log(HONE_LOG_WARN,
-               "%d parameter%s stay%s as in the file: output '%s' does not depend on "
-               "%s'%s'",
-               idle, idle == 1 ? "" : "s", idle == 1 ? "s" : "", g->outputs[0].value->name,
-               idle == 1 ? "" : "them, such as ", first);
+    b->step->n_idle = idle;
+    b->step->idle = first;
     return HONE_OK;
 }
 

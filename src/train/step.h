@@ -103,6 +103,8 @@ typedef struct hn_train_step {
     int n_kept;
     hn_kept *kept;        /* in the arena of the model */
     hn_state_pair *pairs; /* n_kept of them */
+    int n_idle;           /* parameters that stay, since the loss does not read them, */
+    const char *idle;     /* and the first one's name */
     bool averaged;        /* the model gets averages of its parameters */
     hn_recomputed twice;  /* what is computed twice */
 } hn_train_step;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "engine/widen.h"
 #include "formats/onnx.h"
 #include "measure/loader.h"
@@ -324,6 +325,20 @@ static hone_status check_names(const hn_training *t, hn_error *err) {
     return HONE_OK;
 }
 
+static void say_idle(const hn_training *t) {
+    const hn_train_step *s = hn_trainer_graph(t->trainer);
+    const char *output = t->sized->graph->outputs[0].value->name;
+    if (s->n_idle == 1)
+        hn_log(HONE_LOG_WARN,
+               "parameter '%s' stays as in the file: output '%s' does not depend on it", s->idle,
+               output);
+    else if (s->n_idle > 1)
+        hn_log(
+            HONE_LOG_WARN,
+            "%d parameters stay as in the file: output '%s' does not depend on them, such as '%s'",
+            s->n_idle, output, s->idle);
+}
+
 static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *err) {
     int64_t count = hn_dataset_count(t->data);
     HN_CHECK(err, t->o.batch > 0 && t->o.epochs > 0, HONE_E_ARG,
@@ -364,6 +379,7 @@ static hone_status begin(hn_training *t, const hn_run_options *how, hn_error *er
     t->at.steps = t->at.per_epoch * t->o.epochs;
     HN_TRY(begin_trainer(t, sizes, none ? NULL : &target, reading_bytes(t, n, sizes), how, err));
     HN_TRY(check_names(t, err));
+    say_idle(t);
     t->o.rates.steps = t->at.steps;
     t->o.rates.warmup = (int64_t)(t->o.warmup * (double)t->at.per_epoch);
     return describe(t, err);
