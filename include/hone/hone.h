@@ -1124,6 +1124,18 @@ typedef struct hone_transform_result {
     int64_t changed; /* layers it changed; of "simplify": rewrites of the graph */
 } hone_transform_result;
 
+/* What a transform of the stage "shrink" did to a layer, or why it left it alone. What it put in the
+ * layer's place are nodes whose names begin with LAYER/. */
+typedef struct hone_shrunk_layer {
+    const char *transform; /* "prune" ... */
+    const char *layer, *op;
+    const char *what;    /* "12 of 16 channels left"; NULL: it was left alone */
+    const char *why_not; /* NULL: it was not left alone */
+    int64_t weights;     /* elements of its weight before */
+    int64_t kept;        /* of those and what came in their place, how many are not zero */
+    double error;        /* of its outputs on the samples: noise by signal; NaN: not known */
+} hone_shrunk_layer;
+
 /* A stage of long work, and the time that it took. */
 typedef struct hone_stage {
     const char *name; /* "calibrate" ... */
@@ -1154,6 +1166,8 @@ typedef struct hone_quantization {
     const hone_transform_result *transforms;
     size_t n_stages; /* where the time went, in the order they began */
     const hone_stage *stages;
+    size_t n_changes; /* of transforms of the stage "shrink", in the order they were made */
+    const hone_shrunk_layer *changes;
 } hone_quantization;
 
 /* Makes a smaller model from a float model. *out shares unchanged tensors with `model`, so `model`

@@ -86,7 +86,8 @@
     X(param_info)           \
     X(stage)                \
     X(train_place)          \
-    X(architecture_info)
+    X(architecture_info)    \
+    X(shrunk_layer)
 
 typedef struct hone_layout {
     uint32_t size;

@@ -73,8 +73,8 @@ static size_t n_params(const hn_transform *t) {
 hone_status hone_transform_at_sized(size_t i, hone_transform_info *out, const hone_layout *caller,
                                     hone_error *err) {
     static const char *const stages[] = {
-        [HN_STAGE_FIRST] = "first",     [HN_STAGE_BEFORE] = "before", [HN_STAGE_WRITE] = "write",
-        [HN_STAGE_WEIGHTS] = "weights", [HN_STAGE_AFTER] = "after",
+        [HN_STAGE_FIRST] = "first",     [HN_STAGE_SHRINK] = "shrink", [HN_STAGE_BEFORE] = "before",
+        [HN_STAGE_WEIGHTS] = "weights", [HN_STAGE_WRITE] = "write",   [HN_STAGE_AFTER] = "after",
     };
     HN_CHECK(err, i < hone_n_transforms(), HONE_E_ARG, "transform %zu was asked for, there are %zu",
              i, hone_n_transforms());
@@ -424,6 +424,23 @@ static hone_status copy_transforms(own *w, const hn_compressed *c, hn_error *err
     return HONE_OK;
 }
 
+static hone_status copy_changes(own *w, const hn_shrinking *from, hn_error *err) {
+    hone_shrunk_layer *v = hn_arena_array(&w->arena, (size_t)from->n + 1, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < from->n; i++) {
+        const hn_shrunk_layer *l = &from->v[i];
+        v[i] = (hone_shrunk_layer){.weights = l->weights, .kept = l->kept, .error = l->error};
+        HN_TRY(copy_text(w, l->transform, &v[i].transform, err));
+        HN_TRY(copy_text(w, l->layer, &v[i].layer, err));
+        HN_TRY(copy_text(w, l->op, &v[i].op, err));
+        HN_TRY(copy_text(w, l->what, &v[i].what, err));
+        HN_TRY(copy_text(w, l->why_not, &v[i].why_not, err));
+    }
+    w->shown.changes = v;
+    w->shown.n_changes = (size_t)from->n;
+    return HONE_OK;
+}
+
 static hone_status copy_stages(own *w, const hn_stages *from, hn_error *err) {
     hone_stage *v = hn_arena_array(&w->arena, (size_t)from->n, sizeof *v);
     if (v == NULL) return HN_NOMEM(err);
@@ -452,6 +469,7 @@ static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     HN_TRY(copy_values(w, r, err));
     HN_TRY(copy_transforms(w, c, err));
     HN_TRY(copy_stages(w, &c->stages, err));
+    HN_TRY(copy_changes(w, &c->shrinking, err));
     if (c->mixed.n_layers > 0) HN_TRY(copy_points(w, c, err));
     return warn_all(w, c, err);
 }
@@ -540,7 +558,8 @@ static hone_status finish(own *w, hone_status status, hone_model **out, hone_mod
         HN_LIST(quantization, points, n_points, mix_point),
         HN_LIST(quantization, values, n_values, quantized_value),
         HN_LIST(quantization, transforms, n_transforms, transform_result),
-        HN_LIST(quantization, stages, n_stages, stage)};
+        HN_LIST(quantization, stages, n_stages, stage),
+        HN_LIST(quantization, changes, n_changes, shrunk_layer)};
     hone_model *made;
     if (status == HONE_OK) status = transform(w, &made, model, data, err);
     hn_calibration_destroy(w->given);

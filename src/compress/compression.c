@@ -124,6 +124,7 @@ static hone_status copy_model(work *w, const hn_model *m, hn_error *err) {
              "the model is quantized already: quantize the one it was made of");
     HN_TRY(hn_model_copy(&w->out->model, m, w->alloc, err));
     hn_arena_init(&w->out->report.arena, w->alloc, HN_MEM_OTHER);
+    hn_shrinking_init(&w->out->shrinking, w->alloc);
     w->fixed_inputs = hn_model_fix_defaults(w->out->model);
     HN_TRY(hn_model_infer(w->out->model, NULL, err));
     HN_TRY(hn_widen(w->out->model, &w->widened, err));
@@ -172,6 +173,7 @@ static hone_status run_on(work *w, int step, hn_model *model, const hn_scheme *s
                           .alloc = w->alloc,
                           .widened = w->widened,
                           .report = &w->out->report,
+                          .shrinking = &w->out->shrinking,
                           .progress = tell,
                           .progress_ctx = w};
     begin(w, s->transform->name);
@@ -511,6 +513,7 @@ void hn_compressed_deinit(hn_compressed *c) {
     hn_model_destroy(c->model);
     hn_calibration_destroy(c->calibration);
     hn_quantize_report_deinit(&c->report);
+    hn_shrinking_deinit(&c->shrinking);
     hn_mixed_deinit(&c->mixed);
     *c = (hn_compressed){0};
 }

@@ -1,6 +1,6 @@
 /* The whole of a compression: the transforms of a recipe, one after the other, and what they share.
  *
- *     copy ─▶ FIRST ─▶ look at the samples ─▶ BEFORE ─▶ calibrate, choose ranges and types of layers
+ *     copy ─▶ FIRST ─▶ look at the samples ─▶ SHRINK ─▶ BEFORE ─▶ calibrate, choose ranges and types of layers
  *          ─▶ WEIGHTS ─▶ WRITE ─▶ AFTER ─▶ names, lineage
  *
  * What is between the stages is done when the first transform comes that needs it. Where types are
@@ -13,6 +13,7 @@
 #include "compress/mixed.h"
 #include "compress/quantize.h"
 #include "compress/recipe.h"
+#include "compress/shrink.h"
 
 /* Types of layers that are found by measuring (mixed.h). */
 typedef struct hn_type_mix {
@@ -37,9 +38,9 @@ struct hn_compress_plan {
     hn_calibrate_options calibrate; /* method and percentile */
     const char *ranges;             /* SHA-256 of the table they come from; NULL: they are found */
 };
-hn_plan_fn hn_plan_quantize, hn_plan_convert, hn_plan_qat;
+hn_plan_fn hn_plan_quantize, hn_plan_convert, hn_plan_qat, hn_plan_prune;
 extern const hn_parameter hn_params_quantize[], hn_params_convert[], hn_params_simplify[],
-    hn_params_qat[];
+    hn_params_qat[], hn_params_prune[];
 
 /* Reads the type that a step gives to layers. */
 typedef hone_status hn_read_type_fn(const hn_recipe_step *s, const char *type, hn_layer_scheme *out,
@@ -78,6 +79,7 @@ typedef struct hn_compressed {
     hn_compress_plan plan;       /* whose lists are in the arena of the recipe */
     hn_calibration *calibration; /* made here; or NULL */
     hn_quantize_report report;
+    hn_shrinking shrinking;
     hn_mixed mixed;                   /* n_layers 0: types were not chosen */
     int64_t samples;                  /* that were looked at */
     char data[HN_SHA256_HEX];         /* their hash; "": there were none */

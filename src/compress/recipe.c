@@ -21,7 +21,8 @@ hone_status hn_recipe_add(hn_recipe *r, const hn_transform *t, hn_error *err) {
     int at = 0;
     for (int i = 0; i < r->n; i++) {
         const hn_transform *other = r->steps[i].transform;
-        HN_CHECK(err, other != t, HONE_E_ARG, "'%s' is asked for twice, expected it once", t->name);
+        HN_CHECK(err, other != t || t->stage == HN_STAGE_SHRINK, HONE_E_ARG,
+                 "'%s' is asked for twice, expected it once", t->name);
         HN_CHECK(err, t->stage != HN_STAGE_WRITE || other->stage != HN_STAGE_WRITE, HONE_E_ARG,
                  "'%s' and '%s' both give layers their types, expected one of them", other->name,
                  t->name);

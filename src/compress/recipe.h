@@ -14,7 +14,8 @@
  *     bias
  *     # int8-helped: 1.20 ms, 2.1 MB            lines that begin with # are for people
  *
- * A line for each transform (transform.h), in the order of their stages, with its parameters. The
+ * A line for each transform (transform.h), in the order of their stages, with its parameters. Only
+ * transforms of the stage `shrink` may have several lines. The
  * lines above them say what holds for all; none of them is needed. A word with a space, ; or ' in it
  * stands between ', and a ' inside it is doubled: 'layer:it''s me=f32'.
  *
@@ -31,7 +32,7 @@
 #include "compress/scheme.h"
 #include "compress/transform.h"
 
-enum { HN_RECIPE_STEPS = 16, HN_RECIPE_NAME = 64 };
+enum { HN_RECIPE_STEPS = 64, HN_RECIPE_NAME = 64 };
 #define HN_RECIPE_SAMPLES 512 /* to look at where a recipe does not say */
 
 typedef struct hn_setting {

@@ -4,6 +4,8 @@
  * has a stage, and a list keeps the order of the stages:
  *
  *     FIRST    the graph passes, before anything looks at layers
+ *     SHRINK   takes weights away or ties them to each other, trains what is left; the model computes
+ *              something else afterwards. A list may have one of these more than once
  *     BEFORE   changes weights so that the model computes the same; ranges are found afterwards
  *     WEIGHTS  moves weights onto grids that it chooses; ranges and types of layers are known
  *     WRITE    gives layers their types; one per list
@@ -23,6 +25,7 @@ typedef struct hn_grids hn_grids;
 typedef struct hn_calibration hn_calibration;
 typedef struct hn_quantize_report hn_quantize_report;
 typedef struct hn_recipe_step hn_recipe_step;
+typedef struct hn_shrinking hn_shrinking;
 typedef struct hn_compress_plan hn_compress_plan;
 
 /* ---- parameters ---- */
@@ -65,6 +68,7 @@ hone_status hn_param_check(const hn_parameter *p, const char *value, hn_error *e
 
 typedef enum hn_stage {
     HN_STAGE_FIRST,
+    HN_STAGE_SHRINK,
     HN_STAGE_BEFORE,
     HN_STAGE_WEIGHTS,
     HN_STAGE_WRITE,
@@ -115,6 +119,7 @@ typedef struct hn_transform_ctx {
     hn_allocator *alloc;
     bool widened;               /* the model came in 16 bits, and is f32 meanwhile */
     hn_quantize_report *report; /* of HN_STAGE_WRITE */
+    hn_shrinking *shrinking;    /* of HN_STAGE_SHRINK */
     /* May be NULL; false ends it: HONE_E_LIMIT. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;

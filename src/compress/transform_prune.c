@@ -1,0 +1,83 @@
+/* Pruning: reads the parameters and hands over to the kind that was asked for (prune.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compress/compression.h"
+#include "compress/prune.h"
+
+static const hn_pruning_kind kinds[] = {
+#define HN_PRUNING(name, needs_data, help) {#name, needs_data, hn_prune_##name, help},
+#include "compress/prunings.def"
+#undef HN_PRUNING
+};
+
+const hn_pruning_kind *hn_pruning_kind_at(int i) {
+    return i < (int)(sizeof kinds / sizeof *kinds) ? &kinds[i] : NULL;
+}
+
+static const char *scope_word(int i) {
+    static const char *const words[] = {"layer", "global", NULL};
+    return words[i];
+}
+
+/* clang-format off */
+const hn_parameter hn_params_prune[] = {
+    {"kind", HN_PARAM_TEXT, "magnitude", "what goes: a kind of pruning", 0, 0, NULL, false},
+    {"sparsity", HN_PARAM_NUMBER, "0.5", "the share of weights, channels or heads to take away", 0, 0.999, NULL, false},
+    {"scope", HN_PARAM_WORD, "layer", "the share holds for each layer, or for the model as a whole", 0, 0, scope_word, false},
+    {"only", HN_PARAM_TEXT, NULL, "layers to prune, patterns separated by commas", 0, 0, NULL, false},
+    {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
+    {0},
+};
+/* clang-format on */
+
+/* "nm=2:4" is the kind `nm` with N and M. */
+static hone_status read_kind(const char *text, const hn_pruning_kind **kind, hn_pruning *p,
+                             hn_error *err) {
+    char names[300] = "";
+    size_t n = strcspn(text, "=");
+    *kind = NULL;
+    for (int i = 0; hn_pruning_kind_at(i) != NULL; i++) {
+        const hn_pruning_kind *k = hn_pruning_kind_at(i);
+        hn_list_add(names, sizeof names, strcmp(k->name, "nm") == 0 ? "nm=N:M" : k->name);
+        if (strlen(k->name) == n && strncmp(k->name, text, n) == 0) *kind = k;
+    }
+    HN_CHECK(err, *kind != NULL, HONE_E_ARG, "kind '%.40s', expected one of: %s", text, names);
+    bool nm = strcmp((*kind)->name, "nm") == 0;
+    int end = 0;
+    bool good = nm ? sscanf(text, "nm=%4d:%4d%n", &p->n, &p->m, &end) == 2 && text[end] == '\0'
+                   : text[n] == '\0';
+    HN_CHECK(
+        err, good && (!nm || (p->n >= 1 && p->n < p->m && p->m <= 256)), HONE_E_ARG,
+        "kind '%.40s', expected %s", text,
+        nm ? "nm=N:M with N of each M weights to stay, 1 to 255 of up to 256" : "the name alone");
+    return HONE_OK;
+}
+
+static hone_status read_pruning(const hn_recipe_step *s, const hn_pruning_kind **kind,
+                                hn_pruning *p, hn_error *err) {
+    *p = (hn_pruning){.sparsity = hn_step_number(s, "sparsity"),
+                      .global = strcmp(hn_step_word(s, "scope"), "global") == 0,
+                      .only = hn_step_word(s, "only"),
+                      .except = hn_step_word(s, "except"),
+                      .step = s};
+    return read_kind(hn_step_word(s, "kind"), kind, p, err);
+}
+
+hone_status hn_plan_prune(hn_compress_plan *plan, const hn_recipe_step *s, hn_error *err) {
+    const hn_pruning_kind *kind;
+    hn_pruning p;
+    (void)plan;
+    return read_pruning(s, &kind, &p, err);
+}
+
+hone_status hn_transform_prune(hn_transform_ctx *c, hn_error *err) {
+    const hn_recipe_step usual = {.transform = hn_transform_named("prune")};
+    const hn_pruning_kind *kind;
+    hn_pruning p;
+    HN_TRY(read_pruning(c->step != NULL ? c->step : &usual, &kind, &p, err));
+    HN_CHECK(err, !kind->needs_data || c->feed != NULL, HONE_E_ARG,
+             "kind '%s' wants samples to look at", kind->name);
+    return kind->run(c, &p, err);
+}
