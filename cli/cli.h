@@ -145,12 +145,16 @@ struct verb {
     int n_arguments, most_arguments;
     const char *summary;
     const option_def *options;
+    /* The transform whose parameters are options as well, `--NAME`; NULL: none. */
+    const char *transform;
     exit_code (*run)(const args *a);
     /* Whether a name that another option had before is meant as that, going by its value; NULL: no
      * name has changed hands. */
     bool (*means_old)(const option_def *d, const char *value);
 };
 
+/* All options of a verb, those of its transform included; the table ends with a name NULL. */
+const option_def *options_of(const verb *v);
 /* Fills in a, whose verb is set, from the words behind the verb; false after saying what is wrong.
  */
 bool read_words(args *a, int n, char **words);

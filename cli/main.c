@@ -6,13 +6,13 @@
 #include "cli.h"
 
 extern const verb verb_bench, verb_check, verb_compare, verb_distill, verb_eval, verb_inspect,
-    verb_kernels, verb_machine, verb_make, verb_ops, verb_optimize, verb_profile, verb_quantize,
-    verb_report, verb_run, verb_simplify, verb_train;
+    verb_kernels, verb_machine, verb_make, verb_ops, verb_optimize, verb_profile, verb_prune,
+    verb_quantize, verb_report, verb_run, verb_simplify, verb_train;
 
 static const verb *const verbs[] = {
-    &verb_inspect,  &verb_check,  &verb_run,     &verb_bench,   &verb_profile, &verb_simplify,
-    &verb_quantize, &verb_eval,   &verb_make,    &verb_train,   &verb_distill, &verb_compare,
-    &verb_optimize, &verb_report, &verb_kernels, &verb_machine, &verb_ops};
+    &verb_inspect,  &verb_check,    &verb_run,    &verb_bench,   &verb_profile, &verb_simplify,
+    &verb_quantize, &verb_prune,    &verb_eval,   &verb_make,    &verb_train,   &verb_distill,
+    &verb_compare,  &verb_optimize, &verb_report, &verb_kernels, &verb_machine, &verb_ops};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_verbs(FILE *to) {
@@ -25,7 +25,7 @@ static void print_verbs(FILE *to) {
 
 static void print_help(const verb *v) {
     printf("usage: hone %s %s [options]\n\n%s\n\noptions:\n", v->name, v->usage, v->summary);
-    for (const option_def *d = v->options; d->name != NULL; d++) {
+    for (const option_def *d = options_of(v); d->name != NULL; d++) {
         char letter[] = "    ", left[64];
         if (d->letter != 0) snprintf(letter, sizeof letter, "-%c, ", d->letter);
         snprintf(left, sizeof left, "%s%s%s%s", letter, d->name, d->arg != NULL ? " " : "",

@@ -227,7 +227,7 @@ hone_status load_model(const args *a, hone_model **m, hone_error *err) {
 
 /* Whether the option takes a list in this verb. */
 static bool is_list(const args *a, const char *name) {
-    const option_def *d = a->verb->options;
+    const option_def *d = options_of(a->verb);
     while (d->name != NULL && strcmp(d->name, name) != 0) d++;
     return d->arg != NULL && strstr(d->arg, ",...") != NULL;
 }
@@ -382,6 +382,55 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
     }
 }
 
+/* ---- the options of a verb ---- */
+
+/* What follows the option of a parameter, for the help; NULL: it is a switch. */
+static const char *value_name(const char *kind) {
+    if (strcmp(kind, "flag") == 0) return NULL;
+    if (strcmp(kind, "count") == 0) return "N";
+    return strcmp(kind, "number") == 0 ? "X" : "NAME";
+}
+
+static size_t transform_place(const char *name, hone_transform_info *t) {
+    size_t i = 0;
+    while (hone_transform_at(i, t, NULL) == HONE_OK && strcmp(t->name, name) != 0) i++;
+    return i;
+}
+
+/* The help of a parameter: its text, its words, its usual value. */
+static const char *param_help(size_t transform, size_t param, const hone_param_info *p) {
+    char text[400];
+    const char *word;
+    snprintf(text, sizeof text, "%s", p->help);
+    for (size_t i = 0; (word = hone_transform_word_at(transform, param, i)) != NULL; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i == 0 ? ": " : ", ",
+                 word);
+    if (p->usual != NULL)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " (default: %s)", p->usual);
+    return must(strdup(text));
+}
+
+const option_def *options_of(const verb *v) {
+    static const verb *made_for;
+    static option_def made[MOST_OPTIONS + 1];
+    hone_transform_info t;
+    hone_param_info p;
+    size_t n = 0;
+    if (v->transform == NULL) return v->options;
+    if (made_for == v) return made;
+    size_t at = transform_place(v->transform, &t);
+    for (size_t i = 0; hone_transform_param_at(at, i, &p, NULL) == HONE_OK; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "--%s", p.name);
+        made[n++] = (option_def){must(strdup(name)),    0,     value_name(p.kind),
+                                 param_help(at, i, &p), false, NULL};
+    }
+    for (const option_def *d = v->options; d->name != NULL && n < MOST_OPTIONS; d++) made[n++] = *d;
+    made[n] = (option_def){0};
+    made_for = v;
+    return made;
+}
+
 /* ---- reading ---- */
 
 static bool is_called(const option_def *d, const char *word, size_t n) {
@@ -403,7 +452,7 @@ static const option_def *find(const verb *v, const char *word, size_t n, const c
                               bool *old) {
     const option_def *was = NULL;
     *old = false;
-    for (const option_def *d = v->options; d->name != NULL; d++) {
+    for (const option_def *d = options_of(v); d->name != NULL; d++) {
         if (is_called(d, word, n) && (v->means_old == NULL || !v->means_old(d, value))) return d;
         if (was_called(d, word, n)) was = d;
     }
@@ -421,7 +470,7 @@ void note_old_names(const args *a) {
 static void unknown_option(const verb *v, char *word, size_t n) {
     const char *names[MOST_OPTIONS + 1] = {NULL};
     int k = 0;
-    for (const option_def *d = v->options; d->name != NULL && k < MOST_OPTIONS; d++)
+    for (const option_def *d = options_of(v); d->name != NULL && k < MOST_OPTIONS; d++)
         names[k++] = d->name;
     word[n] = '\0';
     has_no(v->name, "option", word, names);

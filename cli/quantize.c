@@ -4,17 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "epochs.h"
 #include "write.h"
 
 typedef struct sizes {
     int64_t file_bytes, params_bytes;
 } sizes;
-
-/* What became of an epoch of --qat. */
-typedef struct epoch_line {
-    int64_t epoch;
-    double loss, rate, val;
-} epoch_line;
 
 typedef struct job {
     const args *a;
@@ -24,12 +19,7 @@ typedef struct job {
     hone_session_options run;
     hone_layer_rule rules[MOST_OPTIONS];
     hone_qat_options qat;
-    bool trains; /* a model is trained, by --qat or by a recipe */
-    char metric[64];
-    bool share;
-    double float_val, before_val; /* of --val: the float model, and before training */
-    size_t n_lines;
-    epoch_line *lines;
+    epochs epochs; /* of --qat, or of a recipe that trains */
     progress bar;
     sizes before, after;
     hone_model *model, *made;
@@ -285,6 +275,7 @@ typedef struct value_told {
     hone_tensor_error error;
 } value_told;
 
+#include "schema/epochs.def"
 #include "schema/quantize.def"
 
 static exit_code write_results(const job *w) {
@@ -436,40 +427,6 @@ static void print_text(const job *w) {
 
 /* ---- the whole ---- */
 
-static void print_score(const job *j, const char *what, double score) {
-    line(j->share ? "%s  %s %.2f%%" : "%s  %s %.6g", what, j->metric,
-         j->share ? 100 * score : score);
-}
-
-static bool tell_epoch(void *ctx, int64_t epoch, int64_t epochs, double loss, double rate,
-                       double score, const char *metric, bool share) {
-    job *j = ctx;
-    progress_end(&j->bar);
-    j->bar.what = NULL;
-    j->trains = true;
-    snprintf(j->metric, sizeof j->metric, "%s", metric != NULL ? metric : "");
-    j->share = share;
-    if (epoch < 0) j->float_val = score;
-    if (epoch == 0) j->before_val = score;
-    if (epoch > 0) {
-        j->lines = must(realloc(j->lines, (j->n_lines + 1) * sizeof *j->lines));
-        j->lines[j->n_lines++] = (epoch_line){epoch, loss, rate, score};
-    }
-    if (has(j->a, "--json") || has(j->a, "--quiet")) return not_interrupted(NULL);
-    char head[100];
-    int width = epochs > 9 ? 2 : 1;
-    snprintf(head, sizeof head, "epoch %*lld/%lld  loss %.4f  lr %.3g", width, (long long)epoch,
-             (long long)epochs, loss, rate);
-    if (epoch <= 0)
-        print_score(j, epoch < 0 ? "floats" : "before training", score);
-    else if (metric != NULL)
-        print_score(j, head, score);
-    else
-        line("%s", head);
-    fflush(stdout);
-    return not_interrupted(NULL);
-}
-
 static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
     job *j = ctx;
     if (j->bar.what == NULL || strcmp(j->bar.what, what) != 0) {
@@ -541,8 +498,8 @@ static hone_status quantize(job *j, hone_error *err) {
     if (status == HONE_OK && has(j->a, "--val"))
         status = hone_dataset_open(&j->val, value_of(j->a, "--val"), err);
     j->qat.val = j->val;
-    j->qat.epoch = tell_epoch;
-    j->qat.epoch_ctx = j;
+    j->qat.epoch = epochs_tell;
+    j->qat.epoch_ctx = &j->epochs;
     j->o.run = &j->run;
     j->o.progress = tell;
     j->o.progress_ctx = j;
@@ -553,16 +510,9 @@ static hone_status quantize(job *j, hone_error *err) {
     return status == HONE_OK ? measure(j->made, &j->after, err) : status;
 }
 
-/* Of a share more is better; of other metrics it is not known here. */
-static void note_no_gain(const job *j) {
-    bool gained = !j->share || isnan(j->before_val);
-    for (size_t i = 0; i < j->n_lines; i++) gained |= j->lines[i].val > j->before_val;
-    if (j->n_lines > 0 && !gained && !has(j->a, "--quiet"))
-        note("no epoch was better than the model before training, which is what was written");
-}
-
 static exit_code run(const args *a) {
-    job j = {.a = a, .float_val = NAN, .before_val = NAN};
+    job j = {.a = a};
+    j.epochs = (epochs){.a = a, .bar = &j.bar, .float_val = NAN, .before_val = NAN};
     hone_error err;
     if (!read_options(&j)) return EXIT_USAGE;
     if (has(a, "--recipe") && !read_text(value_of(a, "--recipe"), &j.recipe)) return EXIT_INPUT;
@@ -577,7 +527,7 @@ static exit_code run(const args *a) {
             complain("warning: %s", j.report->warnings[i]);
         compare(&j);
         if (!has(a, "--json")) print_text(&j);
-        note_no_gain(&j);
+        epochs_note_no_gain(&j.epochs);
         code = write_results(&j);
     }
     hone_comparison_destroy(j.compared);
@@ -586,7 +536,7 @@ static exit_code run(const args *a) {
     hone_model_destroy(j.model);
     hone_dataset_destroy(j.data);
     hone_dataset_destroy(j.val);
-    free(j.lines);
+    free(j.epochs.v);
     free(j.recipe);
     return code;
 }

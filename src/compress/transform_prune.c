@@ -16,6 +16,11 @@ const hn_pruning_kind *hn_pruning_kind_at(int i) {
     return i < (int)(sizeof kinds / sizeof *kinds) ? &kinds[i] : NULL;
 }
 
+static const char *kind_word(int i) {
+    const hn_pruning_kind *k = hn_pruning_kind_at(i);
+    return k == NULL ? NULL : strcmp(k->name, "nm") == 0 ? "nm=N:M" : k->name;
+}
+
 static const char *scope_word(int i) {
     static const char *const words[] = {"layer", "global", NULL};
     return words[i];
@@ -23,7 +28,7 @@ static const char *scope_word(int i) {
 
 /* clang-format off */
 const hn_parameter hn_params_prune[] = {
-    {"kind", HN_PARAM_TEXT, "magnitude", "what goes: a kind of pruning", 0, 0, NULL, false},
+    {"kind", HN_PARAM_TEXT, "magnitude", "what goes, by kind", 0, 0, kind_word, false},
     {"sparsity", HN_PARAM_NUMBER, "0.5", "the share of weights, channels or heads to take away", 0, 0.999, NULL, false},
     {"scope", HN_PARAM_WORD, "layer", "the share holds for each layer, or for the model as a whole", 0, 0, scope_word, false},
     {"only", HN_PARAM_TEXT, NULL, "layers to prune, patterns separated by commas", 0, 0, NULL, false},
@@ -40,7 +45,7 @@ static hone_status read_kind(const char *text, const hn_pruning_kind **kind, hn_
     *kind = NULL;
     for (int i = 0; hn_pruning_kind_at(i) != NULL; i++) {
         const hn_pruning_kind *k = hn_pruning_kind_at(i);
-        hn_list_add(names, sizeof names, strcmp(k->name, "nm") == 0 ? "nm=N:M" : k->name);
+        hn_list_add(names, sizeof names, kind_word(i));
         if (strlen(k->name) == n && strncmp(k->name, text, n) == 0) *kind = k;
     }
     HN_CHECK(err, *kind != NULL, HONE_E_ARG, "kind '%.40s', expected one of: %s", text, names);

@@ -112,6 +112,7 @@ static told told_by(const hn_document *d) {
                            : d->check != NULL    ? d->check->model
                            : d->simplify != NULL ? d->simplify->model
                            : d->quantize != NULL ? d->quantize->model
+                           : d->prune != NULL    ? d->prune->shrinking.output
                            : d->eval != NULL     ? d->eval->model
                            : d->train != NULL    ? d->train->training.output
                            : d->distill != NULL  ? d->distill->training.output
@@ -303,9 +304,9 @@ static void put_words(hn_page *p) {
         void (*say)(hn_page *p, const hn_document *d);
     } sayers[] = {{"train", hn_report_say_train},       {"distill", hn_report_say_train},
                   {"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
-                  {"bench", hn_report_say_bench},       {"bench", hn_report_say_noise},
-                  {"eval", hn_report_say_eval},         {"compare", hn_report_say_compare},
-                  {"profile", hn_report_say_profile}};
+                  {"prune", hn_report_say_shrink},      {"bench", hn_report_say_bench},
+                  {"bench", hn_report_say_noise},       {"eval", hn_report_say_eval},
+                  {"compare", hn_report_say_compare},   {"profile", hn_report_say_profile}};
     enum { MOST_SAID = 3 }; /* of one verb: a sweep is for the tables */
     hn_page_put(p, "<ul class=\"words\">");
     for (size_t k = 0; k < sizeof sayers / sizeof *sayers; k++)

@@ -118,7 +118,8 @@ void hn_report_inspect(hn_page *p, const hn_document *d);
 void hn_report_machine(hn_page *p, const hn_document *d);
 void hn_report_optimize(hn_page *p, const hn_document *d);
 void hn_report_quantize(hn_page *p, const hn_document *d);
-void hn_report_train(hn_page *p, const hn_document *d); /* of hone distill as well */
+void hn_report_shrink(hn_page *p, const hn_document *d); /* of hone prune and its like */
+void hn_report_train(hn_page *p, const hn_document *d);  /* of hone distill as well */
 /* What a document says in words, as items of the summary's list. */
 void hn_report_say_bench(hn_page *p, const hn_document *d);
 void hn_report_say_noise(hn_page *p, const hn_document *d); /* of all benchmarks */
@@ -127,6 +128,7 @@ void hn_report_say_eval(hn_page *p, const hn_document *d);
 void hn_report_say_compare(hn_page *p, const hn_document *d);
 void hn_report_say_optimize(hn_page *p, const hn_document *d);
 void hn_report_say_quantize(hn_page *p, const hn_document *d);
+void hn_report_say_shrink(hn_page *p, const hn_document *d);
 void hn_report_say_train(hn_page *p, const hn_document *d);
 extern const char hn_report_style[], hn_report_script[];
 

@@ -1,0 +1,16 @@
+# Bad options and models; nothing is written.
+. "$SOURCE/tests/cli/lib.sh"
+cp "$digits" m.onnx
+hone prune m.onnx
+hone prune m.onnx -o m.onnx
+hone prune m.onnx -o p.onnx --kind magnitudes
+hone prune m.onnx -o p.onnx --sparsity 1
+hone prune m.onnx -o p.onnx --sparsity most
+hone prune m.onnx -o p.onnx --scope all
+hone prune m.onnx -o p.onnx --sparcity 0.5
+hone prune m.onnx -o p.onnx --epochs 3
+hone prune m.onnx -o p.onnx --lr 0.1
+hone prune m.onnx -o p.onnx --data csv:missing.csv
+hone prune missing.onnx -o p.onnx
+hone prune "$models/broken.onnx" -o p.onnx | sed 's/: .*//'
+ls
