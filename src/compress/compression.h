@@ -13,7 +13,7 @@
 #include "compress/mixed.h"
 #include "compress/quantize.h"
 #include "compress/recipe.h"
-#include "compress/shrink.h"
+#include "compress/shrinking.h"
 
 /* Types of layers that are found by measuring (mixed.h). */
 typedef struct hn_type_mix {

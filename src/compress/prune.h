@@ -9,7 +9,7 @@
 #ifndef HN_COMPRESS_PRUNE_H
 #define HN_COMPRESS_PRUNE_H
 
-#include "compress/shrink.h"
+#include "compress/shrinking.h"
 
 /* The parameters of `prune` as they were read. */
 typedef struct hn_pruning {

@@ -1,4 +1,4 @@
-#include "compress/shrink.h"
+#include "compress/shrinking.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -5,8 +5,8 @@
  * hn_shrinking_keep. Training (`train`) then changes only weights that are not zero, and weights
  * that are equal together, so that what was gained stays.
  */
-#ifndef HN_COMPRESS_SHRINK_H
-#define HN_COMPRESS_SHRINK_H
+#ifndef HN_COMPRESS_SHRINKING_H
+#define HN_COMPRESS_SHRINKING_H
 
 #include "compress/transform.h"
 #include "compress/weighted.h"
