@@ -23,7 +23,7 @@ typedef struct work {
     bool searches;          /* types are still to be found */
     hn_allocator *alloc;
     hn_compressed *out; /* its model is what becomes of the model */
-    hn_model *inputs;   /* as it was, for its inputs, which others may change */
+    hn_model *inputs;   /* as it was before all but graph passes; NULL: there are no samples */
     bool widened;       /* what came in 16 bits is f32 now */
     hn_model *original; /* as methods before have left it; NULL: nobody asks */
     hn_sample_choice samples;
@@ -159,23 +159,24 @@ static hone_status forget_grids(work *w, hn_error *err) {
 static hone_status run_on(work *w, int step, hn_model *model, const hn_scheme *scheme,
                           hn_grids *grids, hn_error *err) {
     const hn_recipe_step *s = &w->recipe->steps[step];
-    hn_transform_ctx c = {.model = model,
-                          .original = w->original,
-                          .step = s,
-                          .scheme = scheme,
-                          .calibration = w->calibration,
-                          .grids = grids,
-                          .feed = w->samples.feed,
-                          .data = w->o->data,
-                          .training = w->o->training,
-                          .seed = w->recipe->seed,
-                          .how = &w->o->how,
-                          .alloc = w->alloc,
-                          .widened = w->widened,
-                          .report = &w->out->report,
-                          .shrinking = &w->out->shrinking,
-                          .progress = tell,
-                          .progress_ctx = w};
+    hn_transform_ctx c = {
+        .model = model,
+        .original = s->transform->stage == HN_STAGE_SHRINK ? w->inputs : w->original,
+        .step = s,
+        .scheme = scheme,
+        .calibration = w->calibration,
+        .grids = grids,
+        .feed = w->samples.feed,
+        .data = w->o->data,
+        .training = w->o->training,
+        .seed = w->recipe->seed,
+        .how = &w->o->how,
+        .alloc = w->alloc,
+        .widened = w->widened,
+        .report = &w->out->report,
+        .shrinking = &w->out->shrinking,
+        .progress = tell,
+        .progress_ctx = w};
     begin(w, s->transform->name);
     HN_TRY(s->transform->run(&c, err));
     w->out->changed[step] += c.changed;

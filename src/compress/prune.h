@@ -2,6 +2,10 @@
  *
  *     magnitude   prune kind=magnitude sparsity=0.8     weights become zero
  *     nm=2:4      prune kind=nm=2:4                     N of each M along the sum stay
+ *     wanda       prune kind=wanda pattern=2:4          likewise, by another score
+ *
+ * Kinds that make weights zero differ in the score of a weight; which of them go by their scores is
+ * one code for all (hn_prune_least), but for kinds that change what stays as well (sparsegpt).
  *
  * A kind that makes weights zero leaves the shapes alone; one that removes channels, heads or layers
  * writes smaller weights, and the model is smaller and faster in every runtime.
@@ -13,9 +17,10 @@
 
 /* The parameters of `prune` as they were read. */
 typedef struct hn_pruning {
-    double sparsity; /* the share to take away, 0 to less than 1 */
-    int n, m;        /* of nm=N:M */
-    bool global;     /* one threshold for all layers */
+    double sparsity;   /* the share to take away, 0 to less than 1 */
+    int n, m;          /* of N:M: of each M along the sum N stay; 0: no such pattern */
+    int outputs, sums; /* of blocks, which go as a whole; 0: no blocks */
+    bool global;       /* one threshold for all layers */
     const char *only, *except;
     const hn_recipe_step *step; /* for what belongs to one kind alone */
 } hn_pruning;
@@ -34,5 +39,46 @@ typedef struct hn_pruning_kind {
 } hn_pruning_kind;
 
 const hn_pruning_kind *hn_pruning_kind_at(int i); /* NULL: there are no more */
+
+/* ---- which weights go ---- */
+
+/* The weights of a layer in the order of patterns: rows of outputs, in which the indices of the sum
+ * follow each other; of a Conv the channels of one position of the kernel, then those of the next.
+ * Runs of N:M and blocks do not reach over the end of `run` of them. */
+typedef struct hn_prune_order {
+    int64_t rows, places, run;
+    int64_t o_stride, k_stride, inner;
+} hn_prune_order;
+/* False: the layer is no product of one matrix, and has no such order. */
+bool hn_prune_order_of(const hn_weighted *w, hn_prune_order *o);
+/* The index along the sum, and the number of the element in the weight. */
+static inline int64_t hn_prune_column(const hn_prune_order *o, int64_t place) {
+    return place % o->run * o->inner + place / o->run;
+}
+static inline int64_t hn_prune_element(const hn_prune_order *o, int64_t row, int64_t place) {
+    return row * o->o_stride + hn_prune_column(o, place) * o->k_stride;
+}
+
+/* The layers that weights may be taken from, in the arena; what is left alone is told. matrix: they
+ * are products of one matrix. */
+hone_status hn_prune_layers(hn_transform_ctx *c, const hn_pruning *p, bool matrix, hn_arena *arena,
+                            hn_weighted **out, int *n, hn_error *err);
+
+/* The score of each element of the weight of layer i: those of the least score go. NaN counts as the
+ * greatest. */
+typedef hone_status hn_score_fn(void *ctx, int i, float *score, hn_error *err);
+/* Makes weights zero by their scores, as the pattern and the scope say; by_row: the same share of
+ * each output, unless the scope is global. HONE_E_ARG: a layer would have none left. */
+hone_status hn_prune_least(hn_transform_ctx *c, const hn_pruning *p, const hn_weighted *layers,
+                           int n, bool by_row, hn_score_fn *score, void *ctx, hn_error *err);
+/* Makes the `gone` least of n scores minus infinity. Of equal ones the first go. */
+hone_status hn_mark_least(float *const *scores, const int64_t *counts, int n, int64_t gone,
+                          hn_allocator *alloc, hn_error *err);
+/* A layer was pruned: its row, and its zeros are to stay. error: of its outputs, or NaN. */
+hone_status hn_prune_done(hn_transform_ctx *c, const hn_pruning *p, const hn_weighted *w,
+                          double error, hn_error *err);
+/* It was not. */
+hone_status hn_prune_left(hn_transform_ctx *c, const hn_weighted *w, const char *why,
+                          hn_error *err);
 
 #endif

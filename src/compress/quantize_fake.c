@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compress/course.h"
 #include "compress/fake.h"
 #include "compress/quantizer.h"
 #include "ops/op.h"
@@ -209,26 +210,9 @@ static hone_status apply_constant(const hn_fake *f, const hn_tensor *scale, bool
     return hn_grids_set(grids, f->name, &g, err);
 }
 
-static hone_status copy_constants(const hn_model *trained, hn_model *m, hn_error *err) {
-    for (int i = 0; i < m->graph->n_values; i++) {
-        hn_value *v = m->graph->values[i];
-        if (v->dead || v->constant == NULL || v->constant->dtype != HONE_DTYPE_F32) continue;
-        const hn_tensor *from = constant_of(trained, v->name);
-        hn_tensor *to;
-        if (from == NULL || from->bytes != v->constant->bytes || from->data == NULL ||
-            from->bytes == 0)
-            continue;
-        HN_TRY(hn_tensor_create(&to, m->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, v->constant->rank,
-                                v->constant->dims, err));
-        memcpy(to->data, from->data, from->bytes);
-        hn_value_set_constant(v, to);
-    }
-    return HONE_OK;
-}
-
 hone_status hn_fakes_apply(const hn_fakes *f, const hn_model *trained, bool rounded, hn_model *m,
                            hn_grids *grids, hn_error *err) {
-    HN_TRY(copy_constants(trained, m, err));
+    HN_TRY(hn_course_store(trained, m, err));
     for (int i = 0; i < f->n; i++) {
         const hn_fake *v = &f->v[i];
         const hn_tensor *scale = constant_of(trained, v->scale);

@@ -14,6 +14,7 @@ void hn_shrinking_init(hn_shrinking *s, hn_allocator *alloc) {
 
 void hn_shrinking_deinit(hn_shrinking *s) {
     hn_arena_deinit(&s->arena);
+    hn_model_destroy(s->early);
     *s = (hn_shrinking){0};
 }
 

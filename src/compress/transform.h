@@ -103,8 +103,10 @@ typedef struct hn_training_told {
 } hn_training_told;
 
 typedef struct hn_transform_ctx {
-    hn_model *model;            /* edited; at HN_STAGE_AFTER the quantized one */
-    const hn_model *original;   /* HN_STAGE_AFTER: the float one it was made of */
+    hn_model *model; /* edited; at HN_STAGE_AFTER the quantized one */
+    /* HN_STAGE_AFTER: the float one it was made of. HN_STAGE_SHRINK: as it was before the first of
+     * these, where there are samples; else NULL. */
+    const hn_model *original;
     const hn_recipe_step *step; /* its parameters; NULL: all have their usual values */
     const hn_scheme *scheme;
     const hn_calibration *calibration; /* from HN_STAGE_WEIGHTS on; NULL: no layer is static */
@@ -112,7 +114,7 @@ typedef struct hn_transform_ctx {
                             put any, then methods before choose none */
     const hn_feed *feed; /* NULL: no data */
     int64_t samples;     /* to look at, at most; 0: all */
-    hn_dataset *data;    /* all there are, with HN_NEEDS_TRAINING */
+    hn_dataset *data;    /* all samples there are, to train on; NULL: none */
     const hn_training_told *training; /* may be NULL */
     uint64_t seed;
     const hn_run_options *how;

@@ -30,6 +30,8 @@ static const char *scope_word(int i) {
 const hn_parameter hn_params_prune[] = {
     {"kind", HN_PARAM_TEXT, "magnitude", "what goes, by kind", 0, 0, kind_word, false},
     {"sparsity", HN_PARAM_NUMBER, "0.5", "the share of weights, channels or heads to take away", 0, 0.999, NULL, false},
+    {"pattern", HN_PARAM_TEXT, NULL, "what goes together: 2:4, of each 4 weights along the sum 2 stay; 4x16, blocks of 4 outputs by 16 inputs", 0, 0, NULL, false},
+    {"mask", HN_PARAM_TEXT, NULL, "arrays named as weights: those that are 0 there become 0 (kind=mask)", 0, 0, NULL, false},
     {"scope", HN_PARAM_WORD, "layer", "the share holds for each layer, or for the model as a whole", 0, 0, scope_word, false},
     {"only", HN_PARAM_TEXT, NULL, "layers to prune, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
@@ -37,7 +39,25 @@ const hn_parameter hn_params_prune[] = {
 };
 /* clang-format on */
 
-/* "nm=2:4" is the kind `nm` with N and M. */
+/* "2:4" or "4x16". */
+static hone_status read_pattern(const char *text, hn_pruning *p, hn_error *err) {
+    int end = 0;
+    if (text == NULL) return HONE_OK;
+    if (sscanf(text, "%4dx%4d%n", &p->outputs, &p->sums, &end) == 2 && text[end] == '\0') {
+        HN_CHECK(err, p->outputs >= 1 && p->sums >= 1, HONE_E_ARG,
+                 "blocks '%.40s', expected 1x1 to 9999x9999 outputs by inputs", text);
+        return HONE_OK;
+    }
+    p->outputs = p->sums = 0;
+    bool good = sscanf(text, "%4d:%4d%n", &p->n, &p->m, &end) == 2 && text[end] == '\0';
+    HN_CHECK(err, good && p->n >= 1 && p->n < p->m && p->m <= 256, HONE_E_ARG,
+             "pattern '%.40s', expected N:M with N of each M weights to stay, 1 to 255 of up to "
+             "256, or blocks RxC",
+             text);
+    return HONE_OK;
+}
+
+/* "nm=2:4" is the kind `nm` with its pattern. */
 static hone_status read_kind(const char *text, const hn_pruning_kind **kind, hn_pruning *p,
                              hn_error *err) {
     char names[300] = "";
@@ -50,13 +70,13 @@ static hone_status read_kind(const char *text, const hn_pruning_kind **kind, hn_
     }
     HN_CHECK(err, *kind != NULL, HONE_E_ARG, "kind '%.40s', expected one of: %s", text, names);
     bool nm = strcmp((*kind)->name, "nm") == 0;
-    int end = 0;
-    bool good = nm ? sscanf(text, "nm=%4d:%4d%n", &p->n, &p->m, &end) == 2 && text[end] == '\0'
-                   : text[n] == '\0';
-    HN_CHECK(
-        err, good && (!nm || (p->n >= 1 && p->n < p->m && p->m <= 256)), HONE_E_ARG,
-        "kind '%.40s', expected %s", text,
-        nm ? "nm=N:M with N of each M weights to stay, 1 to 255 of up to 256" : "the name alone");
+    HN_CHECK(err, nm || text[n] == '\0', HONE_E_ARG, "kind '%.40s', expected the name alone", text);
+    if (!nm) return HONE_OK;
+    HN_CHECK(err, p->m == 0 && p->outputs == 0, HONE_E_ARG,
+             "kind '%.40s' says what the pattern is, expected no other", text);
+    if (text[n] == '=') HN_TRY(read_pattern(text + n + 1, p, err));
+    HN_CHECK(err, p->m > 0, HONE_E_ARG,
+             "kind '%.40s', expected nm=N:M with N of each M weights to stay", text);
     return HONE_OK;
 }
 
@@ -67,7 +87,18 @@ static hone_status read_pruning(const hn_recipe_step *s, const hn_pruning_kind *
                       .only = hn_step_word(s, "only"),
                       .except = hn_step_word(s, "except"),
                       .step = s};
-    return read_kind(hn_step_word(s, "kind"), kind, p, err);
+    bool masked = hn_step_setting(s, "mask") != NULL;
+    const char *word =
+        masked && hn_step_setting(s, "kind") == NULL ? "mask" : hn_step_word(s, "kind");
+    HN_TRY(read_pattern(hn_step_word(s, "pattern"), p, err));
+    HN_TRY(read_kind(word, kind, p, err));
+    HN_CHECK(err, masked == ((*kind)->run == hn_prune_mask), HONE_E_ARG,
+             masked ? "a mask says what goes: kind '%s' does not take one"
+                    : "kind '%s' wants mask=FILE.npz",
+             (*kind)->name);
+    HN_CHECK(err, !p->global || p->m == 0, HONE_E_ARG,
+             "N of each M weights stay in every layer: scope=global does not go with it");
+    return HONE_OK;
 }
 
 hone_status hn_plan_prune(hn_compress_plan *plan, const hn_recipe_step *s, hn_error *err) {

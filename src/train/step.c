@@ -1,6 +1,8 @@
 #include "train/step.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/pattern.h"
 #include "ops/infer.h"
@@ -358,17 +360,26 @@ static bool is_trained(const hn_kept *k) {
     return k->kind == HN_KEPT_PARAMETER || k->kind == HN_KEPT_EXTRA;
 }
 
+/* NULL: it keeps nothing. */
+static const hn_step_keep *keep_of(const builder *b, const char *name) {
+    for (int i = 0; i < b->o->n_keeps; i++)
+        if (strcmp(b->o->keeps[i].name, name) == 0) return &b->o->keeps[i];
+    return NULL;
+}
+
 /* Weights decay; scales and shifts of norms, biases and other vectors do not. */
 static double decay_of(const builder *b, const hn_value *v, bool scale) {
     return v->type.shape.rank > 1 && !scale ? b->o->optimizer_options.decay : 0;
 }
 
-/* The root of the mean square of each index of the first axis, or of a vector as a whole; of those
- * much smaller than the others, some of that of all. A step by it is by a share of what it changes. */
-static hn_value *size_of(builder *b, const hn_tensor *t) {
-    int64_t dims[HONE_MAX_RANK], n = t->rank > 1 ? t->dims[0] : 1, each = t->n / n;
+/* The root of the mean square of each index of the first axis, or of the whole, which is all there
+ * is of a vector; of those much smaller than the others, some of that of all. A step by it is by a
+ * share of what it changes. */
+static hn_value *size_of(builder *b, const hn_tensor *t, bool whole) {
+    whole = whole || t->rank < 2;
+    int64_t dims[HONE_MAX_RANK], n = whole ? 1 : t->dims[0], each = t->n / n;
     double all = 0;
-    for (int i = 0; i < t->rank; i++) dims[i] = i == 0 && t->rank > 1 ? n : 1;
+    for (int i = 0; i < t->rank; i++) dims[i] = i == 0 ? n : 1;
     for (int64_t i = 0; i < t->n; i++) all += hn_tensor_f64(t, i) * hn_tensor_f64(t, i);
     all = fmax(sqrt(all / (double)t->n), LEAST_SIZE);
     hn_value *v = hn_emit_filled(&b->g, 0, t->rank, dims);
@@ -382,8 +393,9 @@ static hn_value *size_of(builder *b, const hn_tensor *t) {
     return v;
 }
 
-static void rate_by_size(builder *b, hn_update *u) {
-    hn_value *by = size_of(b, u->p->constant);
+/* Elements that stay equal have one rate. */
+static void rate_by_size(builder *b, hn_update *u, bool whole) {
+    hn_value *by = size_of(b, u->p->constant, whole);
     u->rate[HN_RATE] = HN_EMIT2(&b->g, "Mul", u->rate[HN_RATE], by);
     u->rate[HN_RATE_FIRST] = HN_EMIT2(&b->g, "Mul", u->rate[HN_RATE_FIRST], by);
 }
@@ -436,7 +448,8 @@ static hone_status add_update(builder *b, int i, hn_value *gradient, hn_value *c
     bool scale = s->kept[i].scale;
     u.decay = decay_of(b, u.p, scale);
     take_rates(b, s->kept[i].name, rates, &u);
-    if ((scale || b->o->relative) && by->steady) rate_by_size(b, &u);
+    const hn_step_keep *held = keep_of(b, s->kept[i].name);
+    if ((scale || b->o->relative) && by->steady) rate_by_size(b, &u, held != NULL && held->ties);
     hn_step_sizes like = {.rank = u.p->constant->rank, .dtype = HONE_DTYPE_F32};
     memcpy(like.dims, u.p->constant->dims, sizeof like.dims);
     int moments[HN_MOST_MOMENTS];
@@ -455,6 +468,102 @@ static hone_status add_update(builder *b, int i, hn_value *gradient, hn_value *c
     if (b->o->average > 0 && s->kept[i].kind == HN_KEPT_PARAMETER && s->kept[i].average < 0)
         HN_TRY(begin_average(b, i, &average, err));
     return s->kept[i].average >= 0 ? move_average(b, i, u.p_next, err) : HONE_OK;
+}
+
+/* ---- what parameters keep ---- */
+
+/* An element whose gradient is 0 in every step does not move: its moments are 0, and what decays of
+ * it is 0. Elements that are equal and have equal gradients go the same way. So it is enough to
+ * change gradients:
+ *
+ *     zeros   dw * mask
+ *     ties    Gather (sums, codes), sums = GatherGrad (dw, codes): the gradient by the number that
+ *             several elements are, in the place of each */
+
+static int by_value(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* codes[i]: which of the distinct numbers, in order, element i of t is. Returns how many there are.
+ */
+static int64_t number_values(const float *v, int64_t n, float *sorted, int32_t *codes) {
+    int64_t count = 0;
+    memcpy(sorted, v, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    for (int64_t i = 0; i < n; i++)
+        if (count == 0 || sorted[i] != sorted[count - 1]) sorted[count++] = sorted[i];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t low = 0, high = count;
+        while (high - low > 1) {
+            int64_t mid = (low + high) / 2;
+            if (sorted[mid] <= v[i])
+                low = mid;
+            else
+                high = mid;
+        }
+        codes[i] = (int32_t)low;
+    }
+    return count;
+}
+
+static hn_value *masked(builder *b, const hn_tensor *t, hn_value *gradient) {
+    hn_tensor *mask;
+    hn_value *v = hn_emit_table(&b->g, t->rank, t->dims, &mask);
+    if (v == NULL) return NULL;
+    for (int64_t i = 0; i < t->n; i++) ((float *)mask->data)[i] = ((const float *)t->data)[i] != 0;
+    return HN_EMIT2(&b->g, "Mul", gradient, v);
+}
+
+/* The sums of the numbers of which there are several elements, less that of zeros that stay. */
+static hn_value *sums_of(builder *b, const hn_step_keep *held, const hn_tensor *t,
+                         hn_value *gradient, const float *values, int64_t n, hn_value *codes) {
+    hn_grad *g = &b->g;
+    hn_tensor *mask;
+    hn_value *flat = hn_emit_reshape(g, gradient, 1, &t->n);
+    hn_value *sums = hn_emit_gather_grad(g, flat, codes, 0, 1, &n);
+    if (!held->zeros || sums == NULL) return sums;
+    hn_value *v = hn_emit_table(g, 1, &n, &mask);
+    if (v == NULL) return NULL;
+    for (int64_t i = 0; i < n; i++) ((float *)mask->data)[i] = values[i] != 0;
+    return HN_EMIT2(g, "Mul", sums, v);
+}
+
+static hn_value *tied(builder *b, const hn_step_keep *held, const hn_tensor *t,
+                      hn_value *gradient) {
+    hn_grad *g = &b->g;
+    hn_model *m = b->graph->model;
+    hn_tensor *codes = NULL;
+    hn_value *v = NULL, *sums = NULL;
+    float *sorted = hn_alloc_array(m->alloc, (size_t)t->n, sizeof *sorted, HN_MEM_SCRATCH);
+    if (g->status == HONE_OK && sorted == NULL) g->status = HN_NOMEM(g->err);
+    if (g->status == HONE_OK)
+        g->status =
+            hn_tensor_create(&codes, m->alloc, HN_MEM_TENSOR, HONE_DTYPE_S32, 1, &t->n, g->err);
+    if (g->status == HONE_OK) {
+        int64_t n = number_values(t->data, t->n, sorted, codes->data);
+        g->status = hn_value_create_constant(&v, b->graph, NULL, "codes", codes, g->err);
+        if (g->status == HONE_OK) sums = sums_of(b, held, t, gradient, sorted, n, v);
+    }
+    hn_free(m->alloc, sorted);
+    if (sums == NULL) return NULL;
+    return hn_emit_reshape(g, HN_EMIT2(g, "Gather", sums, v), t->rank, t->dims);
+}
+
+/* The gradients of those that keep something, so that they do. */
+static hone_status hold(builder *b, hn_value **grads) {
+    const hn_train_step *s = b->step;
+    for (int i = 0, k = 0; i < s->n_kept; i++) {
+        const hn_kept *kept = &s->kept[i];
+        if (!is_trained(kept)) continue;
+        const hn_step_keep *held = kept->kind == HN_KEPT_PARAMETER ? keep_of(b, kept->name) : NULL;
+        if (held != NULL && held->ties)
+            grads[k] = tied(b, held, kept->first, grads[k]);
+        else if (held != NULL && held->zeros)
+            grads[k] = masked(b, kept->first, grads[k]);
+        k++;
+    }
+    return emitted(b);
 }
 
 /* Shortens the gradients together to the length that is allowed. */
@@ -559,6 +668,7 @@ static hone_status add_updates(builder *b, hn_value *loss, hn_error *err) {
     for (int i = 0; i < HN_RATES; i++)
         rate[i] = hn_emit_reshape(&b->g, hn_emit_slice(&b->g, rates, 0, i, i + 1), 0, NULL);
     HN_TRY(emitted(b));
+    HN_TRY(hold(b, grads));
     if (b->o->clip > 0) clip(b, n_by, grads);
     for (int i = 0, k = 0; i < n; i++)
         if (is_trained(&s->kept[i])) HN_TRY(add_update(b, i, grads[k++], rate, err));

@@ -36,6 +36,13 @@ typedef struct hn_rate_scale {
     double by;
 } hn_rate_scale;
 
+/* What a parameter keeps of its first value. */
+typedef struct hn_step_keep {
+    const char *name;
+    bool zeros; /* elements that are 0 stay 0 */
+    bool ties;  /* elements that are equal stay equal: they are one number in several places */
+} hn_step_keep;
+
 typedef struct hn_step_options {
     const hn_loss *loss; /* NULL: the one that suits model and data */
     hn_loss_options loss_options;
@@ -50,8 +57,10 @@ typedef struct hn_step_options {
     bool relative;
     int n_scales;
     const hn_rate_scale *scales; /* the first that matches holds */
-    double clip;                 /* gradients together are no longer than this; 0: they may be */
-    double average; /* parameters are also averaged over steps, by this decay; 0: not */
+    int n_keeps;
+    const hn_step_keep *keeps; /* parameters that are none of the model's are ignored */
+    double clip;               /* gradients together are no longer than this; 0: they may be */
+    double average;            /* parameters are also averaged over steps, by this decay; 0: not */
     hn_distill_options distill;
     int64_t parts;         /* that a batch is computed in, in all processes; sizes are those of a
                             * part. 0: all at once */

@@ -99,7 +99,7 @@ static void damaged_texts_are_refused(void **state) {
     static const struct {
         const char *lines, *says;
     } bad[] = {
-        {"prune", "line 2: a transform: found 'prune', expected one of: adaround, awq, bias,"},
+        {"shrink", "line 2: a transform: found 'shrink', expected one of: adaround, awq, bias,"},
         {"simplify\nquantize typ=int8", "line 3: quantize: 'typ=int8', expected one of: type,"},
         {"quantize type=int9", "line 2: quantize: type 'int9', expected one of: f32, bf16"},
         {"quantize ranges=widest", "ranges 'widest', expected one of: minmax, average"},
