@@ -206,7 +206,8 @@ typedef struct hone_load_options {
 } hone_load_options;
 HONE_INLINE void hone_load_options_init(hone_load_options *o);
 
-/* Reads an ONNX file, checks its structure and infers types and shapes. options may be NULL. */
+/* Reads an ONNX file or a .hone package, checks its structure and infers types and shapes. options may
+ * be NULL. */
 HONE_API hone_status hone_model_load(hone_model **out, const char *path,
                                      const hone_load_options *options, hone_error *err);
 /* The same from memory, which is copied. A model with external data is refused, since there is no
@@ -275,7 +276,7 @@ HONE_INLINE hone_status hone_model_output(const hone_model *model, size_t i, hon
  *   hone.version  the version of hone */
 HONE_API const char *hone_model_metadata(const hone_model *model, const char *key);
 
-/* Checks a file and calls `finding` once for every violation of the ONNX specification, with one
+/* Checks an ONNX file or a .hone package, every checksum of which it compares, and calls `finding` once for every violation of the ONNX specification, with one
  * line of text that names the node. *n_findings becomes their number. The function fails only when
  * the file cannot be read as ONNX at all. */
 HONE_API hone_status hone_model_check(const char *path,
@@ -318,6 +319,67 @@ HONE_API hone_status hone_make(hone_model **out, const char *name, const hone_ma
  * with hone_free. */
 HONE_API hone_status hone_make_describe(char **text, const char *name,
                                         const hone_make_options *options, hone_error *err);
+
+/* ---- packages: a model in one small file ---- */
+
+/* A .hone package holds an ONNX file and its external data, byte for byte. The bytes of each tensor
+ * are stored in the code that makes them smallest; docs/package.md says which there are and what the
+ * file looks like. All functions that read models read packages. */
+
+typedef struct hone_package_options {
+    uint32_t size;
+    /* Prefer what is mapped from the file to what has to be decoded: a code is taken only where it
+     * halves the bytes of a tensor. Default: whatever is at least 3 % smaller. */
+    bool fast;
+    /* Called after every tensor, with bytes of the model; false ends the work with HONE_E_LIMIT. */
+    bool (*progress)(void *ctx, int64_t done, int64_t total);
+    void *progress_ctx;
+} hone_package_options;
+HONE_INLINE void hone_package_options_init(hone_package_options *o);
+
+/* Packages the ONNX file at `model`. HONE_E_ARG: it is a package already, or `path` is one of the
+ * files it is made of. options may be NULL. */
+HONE_API hone_status hone_package_write(const char *path, const char *model,
+                                        const hone_package_options *options, hone_error *err);
+/* Packages what hone_model_save would write. A model of more than 2 GB must be saved and packaged as
+ * a file. */
+HONE_API hone_status hone_model_package(hone_model *model, const char *path,
+                                        const hone_package_options *options, hone_error *err);
+/* Writes the ONNX file that the package was made of, the same bytes, and its external data beside it,
+ * under the names it had. HONE_E_ARG: one of those is there already. Every checksum is compared. */
+HONE_API hone_status hone_package_unpack(const char *package, const char *path, hone_error *err);
+
+typedef struct hone_package_tensor {
+    const char *name; /* may be "" */
+    const char *file; /* of external data; "": the model's own */
+    hone_dtype dtype; /* HONE_DTYPE_NONE: several share the bytes */
+    const char *code; /* "raw", "zstd", "planes", "table", "sparse", "adaptive" */
+    int64_t bytes, stored_bytes;
+} hone_package_tensor;
+
+typedef struct hone_package_code {
+    const char *code;
+    int64_t tensors, bytes, stored_bytes;
+} hone_package_code;
+
+typedef struct hone_package {
+    uint32_t size;
+    int64_t format;       /* version of the format */
+    int64_t file_bytes;   /* of the package */
+    int64_t source_bytes; /* of the files in it */
+    int64_t files;
+    int64_t graph_bytes, graph_stored_bytes; /* of what is no large tensor */
+    const char *graph_code;
+    size_t n_codes; /* those that occur */
+    const hone_package_code *codes;
+    size_t n_tensors;
+    const hone_package_tensor *tensors;
+    void *owner;
+} hone_package;
+
+/* What is in a package. Tensors are not decoded. HONE_E_FORMAT: it is none, or it is damaged. */
+HONE_INLINE hone_status hone_package_inspect(hone_package **out, const char *path, hone_error *err);
+HONE_API void hone_package_destroy(hone_package *package);
 
 /* ---- inspection: what a model is made of ---- */
 

@@ -87,7 +87,13 @@
     X(stage)                \
     X(train_place)          \
     X(architecture_info)    \
+<<<<<<< HEAD
     X(shrunk_layer)
+=======
+    X(package_tensor)       \
+    X(package_code)         \
+    X(package)
+>>>>>>> package
 
 typedef struct hone_layout {
     uint32_t size;
@@ -246,6 +252,9 @@ HONE_API hone_status hone_optimize_sized(hone_model *model, const hone_optimize_
                                          hone_error *err);
 HONE_API void hone_span_listen_sized(void (*fn)(void *ctx, const hone_span *span), void *ctx,
                                      const hone_layout *caller);
+HONE_API hone_status hone_package_inspect_sized(hone_package **out, const char *path,
+                                                const hone_layout *caller, hone_error *err);
+HONE_API void hone_package_options_init_sized(hone_package_options *o, size_t size);
 HONE_API void hone_load_options_init_sized(hone_load_options *o, size_t size);
 HONE_API void hone_save_options_init_sized(hone_save_options *o, size_t size);
 HONE_API void hone_simplify_options_init_sized(hone_simplify_options *o, size_t size);
@@ -312,6 +321,10 @@ HONE_INLINE hone_status hone_model_inspect(hone_model *model, const hone_dim_val
 }
 HONE_INLINE hone_status hone_architecture(size_t i, hone_architecture_info *out, hone_error *err) {
     return hone_architecture_sized(i, out, hone_layout_here(), err);
+}
+HONE_INLINE hone_status hone_package_inspect(hone_package **out, const char *path,
+                                             hone_error *err) {
+    return hone_package_inspect_sized(out, path, hone_layout_here(), err);
 }
 HONE_INLINE hone_status hone_pass(size_t i, hone_pass_info *out, hone_error *err) {
     return hone_pass_sized(i, out, hone_layout_here(), err);
@@ -480,6 +493,9 @@ HONE_INLINE void hone_train_options_init(hone_train_options *o) {
 }
 HONE_INLINE void hone_span_listen(void (*fn)(void *ctx, const hone_span *span), void *ctx) {
     hone_span_listen_sized(fn, ctx, hone_layout_here());
+}
+HONE_INLINE void hone_package_options_init(hone_package_options *o) {
+    hone_package_options_init_sized(o, sizeof *o);
 }
 HONE_INLINE void hone_load_options_init(hone_load_options *o) {
     hone_load_options_init_sized(o, sizeof *o);

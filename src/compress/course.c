@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compress/shrink.h"
+#include "compress/shrinking.h"
 #include "measure/accuracy.h"
 
 const char *hn_course_optimizer_word(int i) {

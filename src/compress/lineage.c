@@ -4,6 +4,7 @@
 
 #include "base/sha256.h"
 #include "formats/onnx.h"
+#include "formats/package.h"
 
 const char *hn_model_metadata(const hn_model *m, const char *key) {
     for (int i = 0; i < m->metadata.n; i++)
@@ -25,15 +26,37 @@ static void hash_file(const hn_file *file, char *hex) {
     hn_sha256_end(&s, hex);
 }
 
+static hone_status hash_part(void *ctx, const void *data, size_t bytes, hn_error *err) {
+    (void)err;
+    hn_sha256_add(ctx, data, bytes);
+    return HONE_OK;
+}
+
+/* Of the ONNX file in a package. */
+static hone_status hash_package(hn_file *file, hn_allocator *alloc, char *hex, hn_error *err) {
+    hn_package *p;
+    hn_sha256_parts s;
+    HN_TRY(hn_package_open(&p, file, true, alloc, err));
+    hn_sha256_begin(&s);
+    hone_status status = hn_package_restore(p, 0, hash_part, &s, err);
+    hn_sha256_end(&s, hex);
+    hn_package_close(p);
+    return status;
+}
+
 hone_status hn_lineage_source(hn_model *m, char *hex, hn_error *err) {
     hn_file *file;
     if (m->path != NULL)
         HN_TRY(hn_file_open(&file, m->path, true, m->alloc, err));
     else
         HN_TRY(hn_onnx_save_memory(&file, m, NULL, err));
-    hash_file(file, hex);
+    hone_status status = HONE_OK;
+    if (hn_package_is(file))
+        status = hash_package(file, m->alloc, hex, err);
+    else
+        hash_file(file, hex);
     hn_file_unref(file);
-    return HONE_OK;
+    return status;
 }
 
 hone_status hn_lineage_write(hn_model *m, const hn_lineage *l, hn_error *err) {

@@ -11,7 +11,7 @@ typedef struct hn_lineage {
     const char *recipe; /* one line */
 } hn_lineage;
 
-/* Of the file the model came from; of one without, of the bytes it would be saved as. */
+/* Of the file the model came from, in a package the ONNX file in it; of one without, of the bytes it would be saved as. */
 hone_status hn_lineage_source(hn_model *m, char *hex, hn_error *err);
 /* As hone.source, hone.data, hone.recipe and hone.version, in the place of those that are there. */
 hone_status hn_lineage_write(hn_model *m, const hn_lineage *l, hn_error *err);

@@ -22,17 +22,32 @@
 #include "base/file.h"
 #include "ir/ir.h"
 
+/* Contents of tensors that are kept elsewhere: a package takes them out of the file. */
+typedef struct hn_onnx_stored {
+    void *ctx;
+    /* Whether the field of no bytes whose contents would begin there in the file is such a one. */
+    bool (*is)(void *ctx, size_t at);
+    /* Its bytes, or (location not NULL) those of external data; *file is borrowed. */
+    hone_status (*get)(void *ctx, const char *location, uint64_t at, size_t bytes, hn_file **file,
+                       const unsigned char **data, hn_error *err);
+} hn_onnx_stored;
+
 typedef struct hn_onnx_options {
     bool no_mmap;       /* copy files to memory instead of mapping them */
+    bool check_stored;  /* compare the checksums of all tensors of a package */
     const char *folder; /* where a model from memory has its external data; NULL: nowhere */
     /* What contradicts itself in the model is told here, one line each, and repaired as far as it
      * takes to read on: names that lead nowhere stand for values nobody knows, what cannot be read
      * is left out. The model is then fit for inference only. NULL: the first one is an error. */
     void (*finding)(void *ctx, const char *text);
     void *finding_ctx;
+    const hn_onnx_stored *stored; /* NULL: all is in the file */
 } hn_onnx_options;
 
-/* o may be NULL. */
+/* Whether a location of external data stays inside the model's folder, links aside. */
+bool hn_onnx_in_folder(const char *location);
+
+/* ONNX files, and packages (package.h), which are told by how they begin. o may be NULL. */
 hone_status hn_onnx_load(hn_model **out, const char *path, const hn_onnx_options *o,
                          hn_allocator *alloc, hn_error *err);
 /* The same from bytes, of which the model's tensors keep a reference. */

@@ -200,7 +200,7 @@ static hone_status check_model(report *r, hn_model *m, hn_error *err) {
 static hone_status check(report *r, const char *path, hn_file *file, hn_allocator *alloc,
                          hn_error *err) {
     hn_model *m = NULL;
-    hn_onnx_options o = {.finding = on_reading, .finding_ctx = r};
+    hn_onnx_options o = {.check_stored = true, .finding = on_reading, .finding_ctx = r};
     hone_status status = path != NULL ? hn_onnx_load(&m, path, &o, alloc, err)
                                       : hn_onnx_load_memory(&m, file, &o, alloc, err);
     if (status == HONE_OK) {

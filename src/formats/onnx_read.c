@@ -12,6 +12,7 @@
 #include "base/span.h"
 #include "formats/onnx_reader.h"
 #include "formats/other_format.h"
+#include "formats/package.h"
 #include "ops/op.h"
 
 /* A node of a function is called <the calling node>/<its own name>, unless that would let a file
@@ -1020,8 +1021,10 @@ static int64_t bytes_on_disk(const hn_onnx_reader *r) {
 
 hone_status hn_onnx_load_memory(hn_model **out, hn_file *file, const hn_onnx_options *o,
                                 hn_allocator *alloc, hn_error *err) {
+    if (hn_package_is(file)) return hn_package_load(out, file, o, alloc, err);
     hn_onnx_reader r;
     reader_init(&r, file, alloc);
+    if (o != NULL) r.stored = o->stored;
     if (o != NULL) r.map = !o->no_mmap;
     if (o != NULL) r.folder = o->folder;
     if (o != NULL) r.finding = o->finding;

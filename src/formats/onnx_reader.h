@@ -48,8 +48,9 @@ typedef struct hn_onnx_reader {
     hn_onnx_function *last_function;              /* NULL: there is none */
     void (*finding)(void *ctx, const char *text); /* as in hn_onnx_options */
     void *finding_ctx;
-    int64_t negative_dim; /* the last size below 0 that was read; 0: none */
-    hn_dim any_size;      /* the symbol of a name that says nothing; NULL: none was read */
+    int64_t negative_dim;         /* the last size below 0 that was read; 0: none */
+    const hn_onnx_stored *stored; /* as in hn_onnx_options */
+    hn_dim any_size;              /* the symbol of a name that says nothing; NULL: none was read */
 } hn_onnx_reader;
 
 /* What names mean in one graph of the file. In a function the values have other names than in the

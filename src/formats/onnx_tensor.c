@@ -6,6 +6,10 @@
 #include "base/size.h"
 #include "formats/onnx_reader.h"
 
+static size_t place_of(const hn_onnx_reader *r, hn_bytes b) {
+    return (size_t)((const unsigned char *)b.p - r->file->data);
+}
+
 /* What one pass over a TensorProto finds. */
 typedef struct parts {
     hn_bytes name;
@@ -51,6 +55,12 @@ static hone_status read_external(hn_onnx_reader *r, hn_bytes bytes, parts *t, hn
     return HONE_OK;
 }
 
+/* Whether a package keeps the contents of the field. */
+static bool is_elsewhere(const hn_onnx_reader *r, const hn_wire_field *f) {
+    return r->stored != NULL && f->type == HN_WIRE_BYTES && f->bytes.n == 0 &&
+           r->stored->is(r->stored->ctx, place_of(r, f->bytes));
+}
+
 static hone_status read_parts(hn_onnx_reader *r, hn_bytes bytes, parts *t, hn_error *err) {
     *t = (parts){.name = {"", 0}};
     hn_wire w = hn_onnx_open(r, HN_ONNX_TENSOR, bytes);
@@ -73,6 +83,11 @@ static hone_status read_parts(hn_onnx_reader *r, hn_bytes bytes, parts *t, hn_er
             case HN_ONNX_TENSOR_INT64_DATA:
             case HN_ONNX_TENSOR_DOUBLE_DATA:
             case HN_ONNX_TENSOR_UINT64_DATA:
+                if (is_elsewhere(r, &f)) {
+                    t->raw = true;
+                    t->raw_data = f.bytes;
+                    break;
+                }
                 HN_TRY(hn_wire_count(&w, &f, &n, err)); /* fall through */
             case HN_ONNX_TENSOR_STRING_DATA:
                 if (n == 0 && f.number != t->field) break;
@@ -119,13 +134,13 @@ static hone_status read_number(hn_bytes b, const char *what, uint64_t *out, hn_e
     return HONE_OK;
 }
 
-static bool leaves_folder(const char *location) {
-    if (location[0] == '/' || location[0] == '\0') return true;
+bool hn_onnx_in_folder(const char *location) {
+    if (location[0] == '/' || location[0] == '\0') return false;
     for (const char *p = location;; p++) {
         size_t n = strcspn(p, "/");
-        if (n == 2 && p[0] == '.' && p[1] == '.') return true;
+        if (n == 2 && p[0] == '.' && p[1] == '.') return false;
         p += n;
-        if (*p == '\0') return false;
+        if (*p == '\0') return true;
     }
 }
 
@@ -134,7 +149,7 @@ static hone_status open_external(hn_onnx_reader *r, const char *location, hn_fil
                                  hn_error *err) {
     HN_CHECK(err, r->folder != NULL, HONE_E_MODEL,
              "external data '%.200s' is named, but a model from memory has no folder", location);
-    HN_CHECK(err, !leaves_folder(location), HONE_E_MODEL,
+    HN_CHECK(err, hn_onnx_in_folder(location), HONE_E_MODEL,
              "external data '%.200s' is not inside the model's folder", location);
     char folder[PATH_MAX], path[PATH_MAX], joined[PATH_MAX];
     const char *base = r->folder[0] != '\0' ? r->folder : ".";
@@ -180,6 +195,8 @@ static hone_status find_external(hn_onnx_reader *r, const parts *t, size_t bytes
     HN_CHECK(err, length == bytes, HONE_E_MODEL,
              "external data '%.200s' has %llu bytes for it, but its dims need %zu", location,
              (unsigned long long)length, bytes);
+    if (r->stored != NULL)
+        return r->stored->get(r->stored->ctx, location, offset, bytes, file, data, err);
     HN_TRY(open_external(r, location, file, err));
     HN_CHECK(err, offset <= (*file)->bytes && bytes <= (*file)->bytes - offset, HONE_E_MODEL,
              "external data '%.200s' has %zu bytes, but %zu at offset %llu are wanted", location,
@@ -303,6 +320,10 @@ hone_status hn_onnx_tensor(hn_onnx_reader *r, hn_bytes bytes, hn_tensor **out, h
     const unsigned char *data = t.raw_data.p;
     if (t.external)
         HN_TRY(find_external(r, &t, size, &file, &data, err));
+    else if (r->stored != NULL && t.raw_data.n == 0 && size > 0 &&
+             r->stored->is(r->stored->ctx, place_of(r, t.raw_data)))
+        HN_TRY(
+            r->stored->get(r->stored->ctx, NULL, place_of(r, t.raw_data), size, &file, &data, err));
     else
         HN_CHECK(err, t.raw_data.n == size, HONE_E_MODEL,
                  "a tensor whose dims need %zu bytes has %zu in raw_data", size, t.raw_data.n);
