@@ -87,13 +87,10 @@
     X(stage)                \
     X(train_place)          \
     X(architecture_info)    \
-<<<<<<< HEAD
-    X(shrunk_layer)
-=======
+    X(shrunk_layer)         \
     X(package_tensor)       \
     X(package_code)         \
     X(package)
->>>>>>> package
 
 typedef struct hone_layout {
     uint32_t size;

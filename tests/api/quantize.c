@@ -190,8 +190,9 @@ static void a_recipe_says_what_is_done(void **state) {
     hone_model_destroy(made);
     hone_model_destroy(again);
     made = NULL;
-    assert_int_equal(hone_model_transform(&made, m, "hone recipe 2; shrink", NULL, NULL, NULL, &err),
-                     HONE_E_FORMAT);
+    assert_int_equal(
+        hone_model_transform(&made, m, "hone recipe 2; shrink", NULL, NULL, NULL, &err),
+        HONE_E_FORMAT);
     assert_non_null(strstr(err.text, "line 1: a transform: found 'shrink', expected one of: "));
     assert_int_equal(hone_model_transform(&made, m, NULL, NULL, NULL, NULL, &err), HONE_E_ARG);
     assert_null(made);
