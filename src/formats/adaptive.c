@@ -132,12 +132,14 @@ static memory *memories(hn_allocator *alloc, size_t n) {
 
 /* ---- bytes ---- */
 
-enum { ORDERS = 5, SLOT_BITS = 16 };
+enum { ORDERS = 5, LEAST_SLOT_BITS = 8, MOST_SLOT_BITS = 16 };
 
 hone_status hn_adaptive_bytes(hn_adaptive *a, unsigned char *bytes, size_t n, hn_error *err) {
     HN_CHECK(err, n <= HN_ADAPTIVE_MOST_BYTES, HONE_E_FORMAT, "%zu bytes coded adaptively", n);
     coder c;
-    memory *all = memories(a->alloc, (size_t)ORDERS << SLOT_BITS);
+    int bits = LEAST_SLOT_BITS; /* of the number of a memory: two for each decision */
+    while (bits < MOST_SLOT_BITS && (size_t)1 << bits < 16 * n) bits++;
+    memory *all = memories(a->alloc, (size_t)ORDERS << bits);
     if (all == NULL) return HN_NOMEM(err);
     coder_init(&c, a);
     weigh(&c, 0, ORDERS);
@@ -151,8 +153,8 @@ hone_status hn_adaptive_bytes(hn_adaptive *a, unsigned char *bytes, size_t n, hn
         unsigned byte = a->decode ? 0 : bytes[i], node = 1;
         for (int b = 7; b >= 0; b--) {
             for (int k = 0; k < ORDERS; k++) {
-                uint32_t slot = (base[k] + node * 0x9e3779b1u) * 0x85ebca6bu >> (32 - SLOT_BITS);
-                c.input[k] = &all[((size_t)k << SLOT_BITS) + slot];
+                uint32_t slot = (base[k] + node * 0x9e3779b1u) * 0x85ebca6bu >> (32 - bits);
+                c.input[k] = &all[((size_t)k << bits) + slot];
             }
             int bit = code(&c, 0, 60, byte >> b & 1);
             node = node * 2 + (unsigned)bit;

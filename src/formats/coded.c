@@ -92,23 +92,34 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Open addressing; slots hold number + 1. */
+/* Open addressing. */
 typedef struct finder {
-    uint64_t value[2 * MOST_KINDS];
-    uint32_t slot[2 * MOST_KINDS];
+    size_t mask; /* of the number of slots, a power of 2 */
+    struct {
+        uint64_t value;
+        uint32_t number; /* + 1; 0: free */
+    } slot[];
 } finder;
 
-static uint32_t find_slot(const finder *f, uint64_t v) {
-    uint32_t at = (uint32_t)((v + 1) * 0x9e3779b97f4a7c15u >> 47);
-    while (f->slot[at] != 0 && f->value[at] != v) at = (at + 1) % (2 * MOST_KINDS);
+static size_t find_slot(const finder *f, uint64_t v) {
+    size_t at = (size_t)((v + 1) * 0x9e3779b97f4a7c15u >> 40) & f->mask;
+    while (f->slot[at].number != 0 && f->slot[at].value != v) at = (at + 1) & f->mask;
     return at;
+}
+
+static finder *finder_create(size_t most, hn_allocator *alloc) {
+    size_t slots = 16;
+    while (slots < 2 * most) slots *= 2;
+    finder *f = hn_alloc_zero(alloc, sizeof *f + slots * sizeof f->slot[0], HN_MEM_OTHER);
+    if (f != NULL) f->mask = slots - 1;
+    return f;
 }
 
 /* k->n becomes 0 if there are too many for a table to pay. */
 static bool find_kinds(kinds *k, const unsigned char *src, size_t n, size_t width,
                        hn_allocator *alloc) {
-    finder *f = hn_alloc_zero(alloc, sizeof *f, HN_MEM_OTHER);
     size_t most = n / 4 < MOST_KINDS ? n / 4 : MOST_KINDS;
+    finder *f = finder_create(most, alloc);
     k->width = width;
     k->value = hn_alloc_array(alloc, most, sizeof *k->value, HN_MEM_OTHER);
     k->index = hn_alloc_array(alloc, n, sizeof *k->index, HN_MEM_OTHER);
@@ -116,20 +127,22 @@ static bool find_kinds(kinds *k, const unsigned char *src, size_t n, size_t widt
     bool fits = width <= 8;
     for (size_t i = 0; i < n && good && fits; i++) {
         uint64_t v = element(src + i * width, width);
-        uint32_t at = find_slot(f, v);
-        if (f->slot[at] != 0) continue;
+        size_t at = find_slot(f, v);
+        if (f->slot[at].number != 0) continue;
         fits = k->n < most;
         if (!fits) break;
-        f->value[at] = v;
-        f->slot[at] = 1;
+        f->slot[at].value = v;
+        f->slot[at].number = 1;
         k->value[k->n++] = v;
     }
     if (good && !fits) k->n = 0;
     if (good && k->n > 0) {
         qsort(k->value, k->n, sizeof *k->value, by_value);
-        for (size_t i = 0; i < k->n; i++) f->slot[find_slot(f, k->value[i])] = (uint32_t)i + 1;
+        for (size_t i = 0; i < k->n; i++)
+            f->slot[find_slot(f, k->value[i])].number = (uint32_t)i + 1;
         for (size_t i = 0; i < n; i++)
-            k->index[i] = (uint16_t)(f->slot[find_slot(f, element(src + i * width, width))] - 1);
+            k->index[i] =
+                (uint16_t)(f->slot[find_slot(f, element(src + i * width, width))].number - 1);
     }
     hn_free(alloc, f);
     return good;

@@ -283,7 +283,8 @@ static bool is_stored(void *ctx, size_t at) { return entry_at(&((hn_package *)ct
 static hone_status bytes_of(hn_package *p, hn_package_entry *e, hn_file **file,
                             const unsigned char **data, hn_error *err) {
     if (e->block.code == HN_CODE_RAW) {
-        if (p->check_raw) HN_TRY(check_block(p, &e->block, err));
+        if (p->check_raw || e->block.bytes <= HN_PACKAGE_CHECKED)
+            HN_TRY(check_block(p, &e->block, err));
         *file = p->file;
         *data = e->block.data;
         return HONE_OK;

@@ -38,8 +38,9 @@
  * Section 2, data (required; its checksum is 0, each block has its own): the blocks. Raw ones of
  * 1 KiB and more begin at multiples of 64 bytes, smaller ones of 8.
  *
- * Checksums are hn_checksum. Header, table, contents and every coded block are checked when they are
- * read; raw blocks where `check_raw` asks for it, since that reads all of them. */
+ * Checksums are hn_checksum. Header, table, contents, every coded block and raw blocks of up to 1 MiB
+ * are checked when they are read; larger raw ones where `check_raw` asks for it, since that brings
+ * all of them into memory. */
 #ifndef HN_FORMATS_PACKAGE_H
 #define HN_FORMATS_PACKAGE_H
 
@@ -47,6 +48,8 @@
 #include "formats/onnx.h"
 
 #define HN_PACKAGE_FORMAT 1
+/* Raw blocks of up to so many bytes are checked at every load. */
+#define HN_PACKAGE_CHECKED ((size_t)1 << 20)
 
 bool hn_package_is(const hn_file *file);
 

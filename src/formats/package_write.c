@@ -360,7 +360,8 @@ hone_status hn_package_write(const char *path, const char *model, const hn_packa
     folder[n] = '\0';
     hone_status status = hn_file_open(&file, model, true, alloc, err);
     if (status == HONE_OK && hn_package_is(file))
-        status = HN_FAIL(err, HONE_E_ARG, "'%s' is a package already", model);
+        status = HN_FAIL(err, HONE_E_ARG,
+                         "'%s' is a package already; hone unpack gives the ONNX file in it", model);
     if (status == HONE_OK) status = write_package(path, file, folder, o, alloc, err);
     hn_file_unref(file);
     hn_free(alloc, folder);
