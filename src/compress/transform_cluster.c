@@ -317,8 +317,8 @@ static hone_status write_codebook(const job *j, hn_error *err) {
     int64_t size = type == HONE_DTYPE_U4 ? 16 : 256;
     int n;
     HN_TRY(hn_tensor_create(&table, j->c->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, 1, &size, err));
-    hone_status status = hn_tensor_create(&codes, j->c->alloc, HN_MEM_WEIGHTS, type, t->rank,
-                                          t->dims, err);
+    hone_status status =
+        hn_tensor_create(&codes, j->c->alloc, HN_MEM_WEIGHTS, type, t->rank, t->dims, err);
     if (status == HONE_OK) {
         memset(codes->data, 0, codes->bytes);
         status = find_codes(j, table, codes, &n, err);

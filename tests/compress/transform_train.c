@@ -164,8 +164,7 @@ static void ties_stay(void **state) {
         assert_true(compare(a.v[k], b.v[k]) > a.v[k]->n / 5);
         for (int64_t i = 0; i < a.v[k]->n; i++)
             for (int64_t j = 0; j < i && j < 50; j++)
-                if (at(a.v[k], i) == at(a.v[k], j))
-                    assert_true(at(b.v[k], i) == at(b.v[k], j));
+                if (at(a.v[k], i) == at(a.v[k], j)) assert_true(at(b.v[k], i) == at(b.v[k], j));
     }
     if (f.epochs[1].score < f.epochs[0].score + 0.1)
         fail_msg("%g before, %g after", f.epochs[0].score, f.epochs[1].score);
@@ -185,8 +184,8 @@ static void zeros_of_a_file(void **state) {
     hn_model *dense = f.model;
     f.model = pruned.model;
     for (int i = 0; i < 2; i++) {
-        compress_well(&f, &trained, i == 0 ? "train epochs=1 batch=128 zeros"
-                                           : "train epochs=1 batch=128");
+        compress_well(&f, &trained,
+                      i == 0 ? "train epochs=1 batch=128 zeros" : "train epochs=1 batch=128");
         int64_t zeros = 0;
         weights w = weights_of(trained.model);
         for (int64_t k = 0; k < w.v[1]->n; k++) zeros += at(w.v[1], k) == 0;
