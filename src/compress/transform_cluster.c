@@ -339,6 +339,7 @@ static hone_status write_codebook(const job *j, hn_error *err) {
     in[1] = cast->outputs[0];
     HN_TRY(add_node(j, "Gather", "codebook", 2, in, reader, &gather, err));
     hn_value_replace(weight, gather->outputs[0]);
+    hn_value_remove(weight);
     return HONE_OK;
 }
 

@@ -202,6 +202,7 @@ static void codebooks_compute_the_same(void **state) {
             assert_non_null(strstr(n->name, "/codebook"));
         }
         assert_int_equal(found, 2);
+        assert_null(hn_graph_value(m->graph, "w"));
         method_same(m, plain, 0);
         hn_model_destroy(plain);
         hn_model_destroy(m);
