@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "compress/lineage.h"
 #include "compress/ranges.h"
+#include "compress/rounds.h"
 #include "compress/rules.h"
 #include "compress/samples.h"
 #include "compress/weighted.h"
@@ -492,6 +493,7 @@ hone_status hn_compress(hn_compressed *out, hn_recipe *r, const hn_model *m,
     hn_compressed c = {0};
     char wanted[HN_SHA256_HEX];
     memcpy(wanted, r->data, sizeof wanted);
+    HN_TRY(hn_rounds_expand(r, err));
     HN_TRY(hn_compress_plan_make(&p, r, err));
     hone_status status = compress_to_fit(&c, r, &p, m, o, alloc, err);
     if (status == HONE_OK && wanted[0] != '\0' && strcmp(wanted, c.data) != 0)

@@ -5,6 +5,7 @@
 
 #include "compress/compression.h"
 #include "compress/prune.h"
+#include "compress/rounds.h"
 
 static const hn_pruning_kind kinds[] = {
 #define HN_PRUNING(name, needs_data, help) {#name, needs_data, hn_prune_##name, help},
@@ -33,6 +34,9 @@ const hn_parameter hn_params_prune[] = {
     {"pattern", HN_PARAM_TEXT, NULL, "what goes together: 2:4, of each 4 weights along the sum 2 stay; 4x16, blocks of 4 outputs by 16 inputs", 0, 0, NULL, false},
     {"mask", HN_PARAM_TEXT, NULL, "arrays named as weights: those that are 0 there become 0 (kind=mask)", 0, 0, NULL, false},
     {"scope", HN_PARAM_WORD, "layer", "the share holds for each layer, or for the model as a whole", 0, 0, scope_word, false},
+    {"rounds", HN_PARAM_COUNT, "1", "get there in so many rounds, each followed by the training of the next line", 1, 63, NULL, false},
+    {"ramp", HN_PARAM_WORD, "cubic", "how the share grows over rounds: evenly, fast at first, or by the same share of what is left", 0, 0, hn_ramp_word, false},
+    {"ticket", HN_PARAM_COUNT, NULL, "train first, and after each round go back to the weights after so many steps (lottery ticket)", 0, 1e12, NULL, false},
     {"only", HN_PARAM_TEXT, NULL, "layers to prune, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
     {0},

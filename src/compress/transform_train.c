@@ -34,6 +34,7 @@ const hn_parameter hn_params_train[] = {
     HN_COURSE_PARAMETERS("5", "0.002, of sgd 0.01"),
     {"goal", HN_PARAM_WORD, "auto", "what to aim at: labels, what the model answered before it was changed, or half of each; auto: labels if the data has them", 0, 0, goal_word, false},
     {"keep", HN_PARAM_COUNT, NULL, "remember the parameters after so many steps, for rewind", 0, 1e12, NULL, false},
+    {"zeros", HN_PARAM_FLAG, NULL, "weights that are zero in the file stay zero, too, whatever made them", 0, 0, NULL, false},
     {0},
 };
 /* clang-format on */
@@ -63,6 +64,19 @@ static hone_status aim(hn_course *k, const hn_recipe_step *s, hn_error *err) {
              "there is no model before this one to be the teacher");
     if (goal != BY_LABELS) hn_course_teach(k, s, c->original, goal == BY_BOTH ? 0.5 : 1);
     return HONE_OK;
+}
+
+/* Weights that are zero in the file, as if a transform before had made them. */
+static hone_status hold_zeros(hn_transform_ctx *c, hn_error *err) {
+    hn_arena arena;
+    hn_weighted *layers;
+    int n;
+    hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
+    hone_status status = hn_shrinking_layers(c, NULL, NULL, &arena, &layers, &n, err);
+    for (int i = 0; i < n && status == HONE_OK; i++)
+        status = hn_shrinking_keep(c, layers[i].weight->name, HN_KEEPS_ZEROS, err);
+    hn_arena_deinit(&arena);
+    return status;
 }
 
 /* What transforms before have left, as a step of training wants it. */
@@ -109,6 +123,7 @@ static hone_status run(hn_course *k, const hn_recipe_step *s, hn_error *err) {
     k->before = c->original;
     k->stepped = at >= 0 ? remember : NULL;
     k->ctx = &at;
+    if (hn_step_flag(s, "zeros")) HN_TRY(hold_zeros(c, err));
     HN_TRY(hold(k, &keeps, err));
     hone_status status = hn_course_run(k, c->model, k->at.epochs, err);
     hn_free(c->alloc, keeps);
@@ -120,7 +135,7 @@ static hone_status run(hn_course *k, const hn_recipe_step *s, hn_error *err) {
 
 hone_status hn_transform_train(hn_transform_ctx *c, hn_error *err) {
     const hn_recipe_step usual = {.transform = hn_transform_named("train")};
-    hn_course k = {0};
+    hn_course k = {.c = c};
     HN_CHECK(err, c->data != NULL, HONE_E_ARG, "there are no samples to train on");
     hone_status status = run(&k, c->step != NULL ? c->step : &usual, err);
     hn_course_deinit(&k);
