@@ -77,6 +77,7 @@ enum {
     COLUMNS = 16,            /* tiles of a row in a block, at most */
     BLOCK_BYTES = 448 << 10, /* of V and M: they stay in L2 */
     PAD = 32,                /* bytes between spots, lest they lie a multiple of 4 KB apart */
+    NEAR_BYTES = 256 << 10,  /* of U: it stays in L2 from run to run */
 };
 
 #include "kernels/conv_q8/conv_q8_finish.h"
@@ -95,6 +96,7 @@ typedef struct geometry {
     int64_t rows, columns;           /* tiles of a block */
     int64_t bands, segments, blocks; /* of an image; of all */
     int64_t pitch, v_spot, m_spot;   /* elements of a row of V, of a spot of V and M */
+    bool far;                        /* U may have to be fetched */
 } geometry;
 
 static geometry measure(const hn_conv_q8 *p) {
@@ -112,6 +114,7 @@ static geometry measure(const hn_conv_q8 *p) {
     g.blocks = p->batch * g.bands * g.segments;
     g.v_spot = g.rows * g.columns * g.pitch + PAD;
     g.m_spot = g.rows * g.columns * g.width + PAD / 2;
+    g.far = SPOTS * 2 * g.pairs * p->n * (int64_t)sizeof(int16_t) > hn_of_l2(NEAR_BYTES);
     return g;
 }
 
@@ -230,17 +233,16 @@ static transform_fn *const transforms[2][2] = {{transform_whole, transform_short
 /* The pixels of the input tile whose first is (y0, x0), of an image at x. */
 static void find_pixels(const hn_conv_q8 *p, const uint8_t *x, int64_t y0, int64_t x0,
                         const uint8_t *outside, const uint8_t *at[SPOTS]) {
-    const int64_t h = p->h, w = p->w, pixel = p->x_pixel;
-    const uint8_t *row = x + y0 * p->x_row + x0 * pixel;
-    if (y0 >= 0 && y0 + IN <= h && x0 >= 0 && x0 + IN <= w) {
-        for (int i = 0; i < IN; i++, row += p->x_row)
-            for (int j = 0; j < IN; j++) at[i * IN + j] = row + j * pixel;
-        return;
-    }
-    for (int i = 0; i < IN; i++, row += p->x_row) {
-        const bool inside = y0 + i >= 0 && y0 + i < h;
-        for (int j = 0; j < IN; j++)
-            at[i * IN + j] = inside && x0 + j >= 0 && x0 + j < w ? row + j * pixel : outside;
+    const int64_t pixel = p->x_pixel, row_step = p->x_row;
+    const uint64_t w = (uint64_t)p->w; /* unsigned: what is negative is outside, too */
+    const uint8_t *row = x + y0 * row_step + x0 * pixel;
+    for (int64_t i = 0; i < IN; i++, row += row_step, at += IN) {
+        if ((uint64_t)(y0 + i) >= (uint64_t)p->h) {
+            for (int64_t j = 0; j < IN; j++) at[j] = outside;
+        } else {
+            for (int64_t j = 0; j < IN; j++)
+                at[j] = (uint64_t)(x0 + j) < w ? row + j * pixel : outside;
+        }
     }
 }
 
@@ -367,7 +369,7 @@ typedef struct strips {
     int64_t part; /* bytes of U to fetch with each */
 } strips;
 
-/* Of points i and j, where a panel has so many bytes. */
+/* Of points i and j, where so many bytes are fetched for a panel. */
 static strips strips_with(const block *b, int i, int j, int64_t bytes) {
     const stretch s = tiles_with(b, i, j);
     const int64_t n = hn_q8_max(1, hn_q8_ceil(s.n, MR));
@@ -398,7 +400,7 @@ static void fill_m(const geometry *g, const lane_parts *l, const block *b, const
     strips of_points[2][2]; /* of those that short tiles have, and of the others: in y and x */
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++)
-            of_points[i][j] = strips_with(b, 3 * i, 3 * j, of.n * NR * 4);
+            of_points[i][j] = strips_with(b, 3 * i, 3 * j, g->far ? of.n * NR * 4 : 0);
     for (int e = 0; e < SPOTS; e++) {
         const strips *s = &of_points[!has_point(true, e / IN)][!has_point(true, e % IN)];
         const int16_t *v = l->v + e * g->v_spot + s->first * g->pitch + 2 * of.first;
@@ -483,25 +485,30 @@ OUTPUTS(outputs_short, true, true)
 static outputs_fn *const outputs_of[2][2] = {{outputs_whole, outputs_short_x},
                                              {outputs_short_y, outputs_short}};
 
+/* Pixels of a row whose sums are found: one may lie behind the image. */
+static int64_t summed(const block *b) { return b->columns * OUT - b->short_columns * (OUT - SHORT); }
+
 /* The outputs of a row of tiles, whose sums are c. */
 static void finish_row(const hn_q8_outputs *to, const block *b, int64_t row, const int32_t *c) {
     const hn_conv_q8 *p = to->a->p;
     const int64_t oy = (b->ty + row) * OUT, ox = b->tx * OUT;
-    const int64_t n = hn_q8_min(b->columns * OUT, p->ow - ox);
-    for (int64_t i = 0; i < hn_q8_min(OUT, p->oh - oy); i++) {
-        int64_t y_at[COLUMNS * OUT], r_at[COLUMNS * OUT];
-        for (int64_t j = 0; j < n; j++) {
-            y_at[j] = b->image * p->y_image + (oy + i) * p->y_row + (ox + j) * p->y_pixel;
-            r_at[j] = b->image * p->r_image + (oy + i) * p->r_row + (ox + j) * p->r_pixel;
-        }
-        finish(to, c + i * b->columns * OUT * WIDTH, n, y_at, r_at, NULL);
+    const int64_t n = hn_q8_min(b->columns * OUT, p->ow - ox), rows = hn_q8_min(OUT, p->oh - oy);
+    const int64_t together = n == summed(b) ? rows : 1; /* whose sums follow each other */
+    int64_t y = b->image * p->y_image + oy * p->y_row + ox * p->y_pixel;
+    int64_t r = b->image * p->r_image + oy * p->r_row + ox * p->r_pixel;
+    int64_t y_at[OUT * COLUMNS * OUT], r_at[OUT * COLUMNS * OUT];
+    for (int64_t i = 0; i < rows; i++, y += p->y_row, r += p->r_row) {
+        for (int64_t j = 0; j < n; j++) y_at[i * n + j] = y + j * p->y_pixel;
+        for (int64_t j = 0; j < n; j++) r_at[i * n + j] = r + j * p->r_pixel;
     }
+    for (int64_t i = 0; i < rows; i += together)
+        finish(to, c + i * summed(b) * WIDTH, together * n, y_at + i * n, r_at + i * n, NULL);
 }
 
 /* M of a chunk of channels to sums, and with the last one these to outputs. */
 static void empty_m(const geometry *g, const lane_parts *l, const block *b, const hn_q8_outputs *to,
                     bool first, bool last) {
-    const int64_t c_row = b->columns * OUT * WIDTH, vectors = hn_q8_ceil(to->n, HN_VL);
+    const int64_t c_row = summed(b) * WIDTH, vectors = hn_q8_ceil(to->n, HN_VL);
     for (int64_t i = 0; i < b->rows; i++) {
         int32_t *c = l->c + (g->chunks > 1 ? i * OUT * c_row : 0);
         for (int64_t j = 0; j < b->columns; j++) {
