@@ -26,7 +26,7 @@
  *   FETCHES_NEXT only where tiles fetch what is at x->next to L2 while they compute
  *   SEVERAL_WAYS only where there are several ways to multiply: then copy_wide(from, n, to) makes
  *                the s16 form of what is copied, and sort_groups(w, lines, groups, line) finishes a
- *                packed panel, behind which it has an int32_t for every group and two more; it
+ *                packed panel, behind which it has an int32_t for every group and three more; it
  *                says whether the panel multiplies s16
  *   ROW, NAME, ISA   of the hn_kernel
  */
@@ -140,7 +140,7 @@ static void measure_windows(const hn_conv_q8 *p, geometry *g) {
 static int64_t panel_bytes(const geometry *g, int64_t width) {
     const int64_t groups = g->lines * g->groups;
     return WAYS ? (int64_t)hn_q8_round64(width * groups * KU +
-                                         (groups + 2) * (int64_t)sizeof(int32_t))
+                                         (groups + 3) * (int64_t)sizeof(int32_t))
                 : width * groups * KU;
 }
 

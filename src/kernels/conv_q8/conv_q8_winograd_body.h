@@ -29,7 +29,23 @@
  *       of x' and w' are at most 2^14, nine per channel: so CHANNELS of them are summed before
  *       this is done, and more are added up as Y.
  *
- * V and M live in lane scratch. A block is some tiles of an image, in `rows` rows of `columns`.
+ * The last tile of a row or column of an image may have but one or two outputs there: it is short. Two
+ * outputs need four points, 0, +-1 and infinity, so that the spots of +-2 are left out; U stays as
+ * it is, and of A the rows of those points:
+ *
+ *     Bt    4  0 -4  0     to be applied to        A    1  0
+ *           0 -3 -3  0     the first four               1  1
+ *           0  3 -3  0     rows of d                    1 -1
+ *           0 -1  0  1                                  0  2
+ *
+ * 14x14 pixels then take 484 products of a pair of channels and outputs, not 576.
+ *
+ * V and M live in lane scratch. A block is some tiles of an image, in `rows` rows of `columns`. Its
+ * tiles are in such an order that those which have a spot follow each other:
+ *
+ *     [short in x alone] [whole] [short in y alone] [short in both]
+ *     `----- no +-2 in x                           -------------'   the middle two have those of x
+ *
  * Weights are packed as sums of w' [outputs, rounded up to WIDTH], then U in the order in which it
  * is read: [WIDTH outputs][chunk of channels][36][panel of NR outputs][pair of channels][NR][2]. A
  * last panel may have HN_VL outputs.
@@ -51,6 +67,7 @@
 enum {
     OUT = 4,
     IN = OUT + 2,
+    SHORT = 2, /* outputs of a short tile */
     SPOTS = IN * IN,
     TAPS = 9,
     LANES = HN_VB / 2,       /* s16 in a vector */
@@ -60,6 +77,7 @@ enum {
     COLUMNS = 16,            /* tiles of a row in a block, at most */
     BLOCK_BYTES = 448 << 10, /* of V and M: they stay in L2 */
     PAD = 32,                /* bytes between spots, lest they lie a multiple of 4 KB apart */
+    NEAR_BYTES = 256 << 10,  /* of U: it stays in L2 from run to run */
 };
 
 #include "kernels/conv_q8/conv_q8_finish.h"
@@ -78,6 +96,7 @@ typedef struct geometry {
     int64_t rows, columns;           /* tiles of a block */
     int64_t bands, segments, blocks; /* of an image; of all */
     int64_t pitch, v_spot, m_spot;   /* elements of a row of V, of a spot of V and M */
+    bool far;                        /* U may have to be fetched */
 } geometry;
 
 static geometry measure(const hn_conv_q8 *p) {
@@ -95,8 +114,12 @@ static geometry measure(const hn_conv_q8 *p) {
     g.blocks = p->batch * g.bands * g.segments;
     g.v_spot = g.rows * g.columns * g.pitch + PAD;
     g.m_spot = g.rows * g.columns * g.width + PAD / 2;
+    g.far = SPOTS * 2 * g.pairs * p->n * (int64_t)sizeof(int16_t) > hn_of_l2(NEAR_BYTES);
     return g;
 }
+
+/* Whether the last tile of so many outputs is short. */
+static bool ends_short(int64_t outputs) { return (outputs - 1) % OUT < SHORT; }
 
 typedef struct lane_parts {
     int16_t *v;
@@ -139,69 +162,151 @@ HN_INLINE void forward(const hn_vb d[IN], hn_vb v[IN]) {
     v[5] = W(sub_epi16)(W(sub_epi16)(d[5], d[3]), W(slli_epi16)(b, 2));
 }
 
-/* n <= LANES channels, from c on, of an input tile whose pixels are at x. */
-HN_INLINE void transform_channels(const uint8_t *const x[SPOTS], int64_t c, int64_t n, hn_vb flip,
+HN_INLINE void forward_short(const hn_vb d[OUT], hn_vb v[IN]) {
+    const hn_vb sum = W(add_epi16)(d[1], d[2]), diff = W(sub_epi16)(d[2], d[1]);
+    v[0] = W(slli_epi16)(W(sub_epi16)(d[0], d[2]), 2);
+    v[1] = W(sub_epi16)(sum, W(slli_epi16)(sum, 2));
+    v[2] = W(sub_epi16)(diff, W(slli_epi16)(diff, 2));
+    v[5] = W(sub_epi16)(d[3], d[1]);
+}
+
+/* Whether a tile has the spots of point i, from 0 on. */
+HN_INLINE bool has_point(const bool is_short, int i) { return !is_short || i < 3 || i == IN - 1; }
+
+/* n <= LANES channels, from c on, of an input tile whose pixels are at x; short_y, short_x: whether it
+ * is short in either direction, constants. */
+HN_INLINE void transform_channels(const bool short_y, const bool short_x,
+                                  const uint8_t *const x[SPOTS], int64_t c, int64_t n, hn_vb flip,
                                   int16_t *v, int64_t v_spot) {
+    const int height = short_y ? SHORT + 2 : IN, width = short_x ? SHORT + 2 : IN;
     hn_vb half[SPOTS];
-    UNROLL for (int j = 0; j < IN; j++) {
+    UNROLL for (int j = 0; j < width; j++) {
         hn_vb d[IN], t[IN];
-        UNROLL for (int i = 0; i < IN; i++) {
+        UNROLL for (int i = 0; i < height; i++) {
             const uint8_t *at = x[i * IN + j] + c;
             d[i] = W(cvtepu8_epi16)(n == LANES ? load_half(at) : low_half(hn_vb_load_n(at, n)));
             d[i] = hn_vb_xor(d[i], flip);
         }
-        forward(d, t);
-        UNROLL for (int i = 0; i < IN; i++) half[i * IN + j] = t[i];
+        if (short_y)
+            forward_short(d, t);
+        else
+            forward(d, t);
+        UNROLL for (int i = 0; i < IN; i++) {
+            if (has_point(short_y, i)) half[i * IN + j] = t[i];
+        }
     }
     UNROLL for (int i = 0; i < IN; i++) {
         hn_vb t[IN];
-        forward(half + i * IN, t);
+        if (!has_point(short_y, i)) continue;
+        if (short_x)
+            forward_short(half + i * IN, t);
+        else
+            forward(half + i * IN, t);
         if (i == 1) t[1] = W(sub_epi16)(t[1], W(set1_epi16)(36 * 128));
-        UNROLL for (int j = 0; j < IN; j++) hn_vb_store(v + (i * IN + j) * v_spot + c, t[j]);
+        UNROLL for (int j = 0; j < IN; j++) {
+            if (has_point(short_x, j)) hn_vb_store(v + (i * IN + j) * v_spot + c, t[j]);
+        }
     }
 }
 
-static void transform_tile(const hn_conv_q8 *p, const geometry *g, const uint8_t *const x[SPOTS],
-                           int16_t *v) {
-    const hn_vb flip = W(set1_epi16)(p->x == HN_Q8_S8 ? 0x80 : 0); /* s8 as u8, 128 more */
-    int64_t c = 0;
-    for (; c + LANES <= p->c; c += LANES) transform_channels(x, c, LANES, flip, v, g->v_spot);
-    if (c < p->c) transform_channels(x, c, p->c - c, flip, v, g->v_spot);
-}
+typedef void transform_fn(const hn_conv_q8 *p, int64_t v_spot, const uint8_t *const x[SPOTS],
+                          int16_t *v);
+
+#define TRANSFORM(name, short_y, short_x)                                                    \
+    static void name(const hn_conv_q8 *p, int64_t v_spot, const uint8_t *const x[SPOTS],     \
+                     int16_t *v) {                                                           \
+        const hn_vb flip = W(set1_epi16)(p->x == HN_Q8_S8 ? 0x80 : 0); /* as u8, 128 more */ \
+        const int64_t channels = p->c;                                                       \
+        int64_t c = 0;                                                                       \
+        for (; c + LANES <= channels; c += LANES)                                            \
+            transform_channels(short_y, short_x, x, c, LANES, flip, v, v_spot);              \
+        if (c < channels)                                                                    \
+            transform_channels(short_y, short_x, x, c, channels - c, flip, v, v_spot);       \
+    }
+TRANSFORM(transform_whole, false, false)
+TRANSFORM(transform_short_x, false, true)
+TRANSFORM(transform_short_y, true, false)
+TRANSFORM(transform_short, true, true)
+static transform_fn *const transforms[2][2] = {{transform_whole, transform_short_x},
+                                               {transform_short_y, transform_short}};
 
 /* The pixels of the input tile whose first is (y0, x0), of an image at x. */
 static void find_pixels(const hn_conv_q8 *p, const uint8_t *x, int64_t y0, int64_t x0,
                         const uint8_t *outside, const uint8_t *at[SPOTS]) {
-    for (int i = 0; i < IN; i++) {
-        const uint8_t *row = x + (y0 + i) * p->x_row + x0 * p->x_pixel;
-        const bool inside = y0 + i >= 0 && y0 + i < p->h;
-        for (int j = 0; j < IN; j++)
-            at[i * IN + j] =
-                inside && x0 + j >= 0 && x0 + j < p->w ? row + j * p->x_pixel : outside;
+    const int64_t pixel = p->x_pixel, row_step = p->x_row;
+    const uint64_t w = (uint64_t)p->w; /* unsigned: what is negative is outside, too */
+    const uint8_t *row = x + y0 * row_step + x0 * pixel;
+    for (int64_t i = 0; i < IN; i++, row += row_step, at += IN) {
+        if ((uint64_t)(y0 + i) >= (uint64_t)p->h) {
+            for (int64_t j = 0; j < IN; j++) at[j] = outside;
+        } else {
+            for (int64_t j = 0; j < IN; j++)
+                at[j] = (uint64_t)(x0 + j) < w ? row + j * pixel : outside;
+        }
     }
 }
 
-/* Tiles of an image that are computed together: the first, and how many in each direction. */
+/* Tiles of an image that are computed together: the first, and how many in each direction; of
+ * those, how many rows and columns are short: 0 or 1. */
 typedef struct block {
-    int64_t image, ty, tx, rows, columns;
+    int64_t image, ty, tx, rows, columns, short_rows, short_columns;
 } block;
 
-static block block_at(const geometry *g, int64_t i) {
-    const int64_t ty = i / g->segments % g->bands * g->rows, tx = i % g->segments * g->columns;
-    return (block){i / g->segments / g->bands, ty, tx, hn_q8_min(g->rows, g->ty - ty),
-                   hn_q8_min(g->columns, g->tx - tx)};
+static block block_at(const hn_conv_q8 *p, const geometry *g, int64_t i) {
+    block b = {.image = i / g->segments / g->bands,
+               .ty = i / g->segments % g->bands * g->rows,
+               .tx = i % g->segments * g->columns};
+    b.rows = hn_q8_min(g->rows, g->ty - b.ty);
+    b.columns = hn_q8_min(g->columns, g->tx - b.tx);
+    b.short_rows = b.ty + b.rows == g->ty && ends_short(p->oh);
+    b.short_columns = b.tx + b.columns == g->tx && ends_short(p->ow);
+    return b;
+}
+
+static bool short_in_y(const block *b, int64_t row) { return row >= b->rows - b->short_rows; }
+
+static bool short_in_x(const block *b, int64_t column) {
+    return column >= b->columns - b->short_columns;
+}
+
+/* The place of a tile among those of its block. */
+static int64_t tile_at(const block *b, int64_t row, int64_t column) {
+    const int64_t whole_rows = b->rows - b->short_rows;
+    const int64_t whole_columns = b->columns - b->short_columns;
+    if (short_in_x(b, column)) return short_in_y(b, row) ? b->rows * b->columns - 1 : row;
+    return whole_rows * b->short_columns + row * whole_columns + column;
+}
+
+/* Tiles of a block that follow each other. */
+typedef struct stretch {
+    int64_t first, n;
+} stretch;
+
+/* Those that have the spots of points i and j. */
+static stretch tiles_with(const block *b, int i, int j) {
+    const bool but_y = b->short_rows && !has_point(true, i);
+    const bool but_x = b->short_columns && !has_point(true, j);
+    stretch s = {0, b->rows * b->columns};
+    if (but_y) s.n -= b->columns; /* the last */
+    if (but_x) {
+        const int64_t with_short_y = b->rows - b->short_rows;
+        s.first = with_short_y, s.n -= with_short_y;
+        if (!but_y) s.n -= b->short_rows;
+    }
+    return s;
 }
 
 static void fill_v(const hn_q8_args *a, const geometry *g, const block *b, const lane_parts *l) {
     const hn_conv_q8 *p = a->p;
     const uint8_t *x = a->x + b->image * p->x_image;
-    int16_t *v = l->v;
-    for (int64_t i = 0; i < b->rows * b->columns; i++, v += g->pitch) {
-        const int64_t y0 = (b->ty + i / b->columns) * OUT - p->pt;
-        const int64_t x0 = (b->tx + i % b->columns) * OUT - p->pl;
-        const uint8_t *at[SPOTS];
-        find_pixels(p, x, y0, x0, l->outside, at);
-        transform_tile(p, g, at, v);
+    for (int64_t i = 0; i < b->rows; i++) {
+        for (int64_t j = 0; j < b->columns; j++) {
+            const int64_t y0 = (b->ty + i) * OUT - p->pt, x0 = (b->tx + j) * OUT - p->pl;
+            const uint8_t *at[SPOTS];
+            find_pixels(p, x, y0, x0, l->outside, at);
+            transforms[short_in_y(b, i)][short_in_x(b, j)](p, g->v_spot, at,
+                                                           l->v + tile_at(b, i, j) * g->pitch);
+        }
     }
 }
 
@@ -257,24 +362,52 @@ static chunk chunk_at(const geometry *g, int64_t i) {
     return (chunk){first, g->pairs * (i + 1) / g->chunks - first};
 }
 
-/* M of n outputs, `columns` with those to fill a vector, from the U of a chunk. Weights of most
- * models are in no near cache: those that come later are fetched meanwhile. */
-static void fill_m(const geometry *g, const lane_parts *l, int64_t tiles, const int16_t *u,
+/* The tiles that have a spot, in strips of up to MR: the first `more` of them have a tile more than
+ * the others. Dividing takes longer than a few products do, so it is done once for all spots. */
+typedef struct strips {
+    int64_t first, n, tiles, more;
+    int64_t part; /* bytes of U to fetch with each */
+} strips;
+
+/* Of points i and j, where so many bytes are fetched for a panel. */
+static strips strips_with(const block *b, int i, int j, int64_t bytes) {
+    const stretch s = tiles_with(b, i, j);
+    const int64_t n = hn_q8_max(1, hn_q8_ceil(s.n, MR));
+    return (strips){s.first, s.n > 0 ? n : 0, s.n / n, s.n % n, (int64_t)hn_q8_round64(bytes / n)};
+}
+
+/* M of some tiles and n <= NR outputs at one spot. Weights of most models are in no near cache:
+ * those that come later are fetched meanwhile, a part with every strip. */
+static void multiply_strips(const geometry *g, const strips *s, const int16_t *v, const int16_t *u,
+                            int64_t pairs, int64_t n, int32_t *m) {
+    enum { AHEAD = 8 << 10, LINE = 64 };
+    const int64_t bytes = pairs * n * 4;
+    multiply_fn *const *by = products[n == NR];
+    int64_t fetched = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        const int64_t rows = s->tiles + (i < s->more);
+        const int64_t end = hn_q8_min(fetched + s->part, bytes);
+        for (; fetched < end; fetched += LINE)
+            __builtin_prefetch((const char *)u + AHEAD + fetched, 0, 2);
+        by[rows - 1](v, g->pitch, u, pairs, m, g->width);
+        v += rows * g->pitch, m += rows * g->width;
+    }
+}
+
+/* M of `columns` outputs, with those to fill a vector, from the U of a chunk. */
+static void fill_m(const geometry *g, const lane_parts *l, const block *b, const int16_t *u,
                    int64_t columns, chunk of) {
-    enum { AHEAD = 8 << 10 };
-    const int64_t strips = hn_q8_ceil(tiles, MR);
-    for (int64_t e = 0; e < SPOTS; e++) {
+    strips of_points[2][2]; /* of those that short tiles have, and of the others: in y and x */
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            of_points[i][j] = strips_with(b, 3 * i, 3 * j, g->far ? of.n * NR * 4 : 0);
+    for (int e = 0; e < SPOTS; e++) {
+        const strips *s = &of_points[!has_point(true, e / IN)][!has_point(true, e % IN)];
+        const int16_t *v = l->v + e * g->v_spot + s->first * g->pitch + 2 * of.first;
+        int32_t *m = l->m + e * g->m_spot + s->first * g->width;
         for (int64_t n = 0, some; n < columns; n += some, u += of.n * some * 2) {
             some = hn_q8_min(NR, columns - n);
-            const int64_t bytes = of.n * some * 4;
-            for (int64_t i = 0; i < strips; i++) {
-                const int64_t row = tiles * i / strips, rows = tiles * (i + 1) / strips - row;
-                for (int64_t at = bytes * i / strips; at < bytes * (i + 1) / strips; at += 64)
-                    __builtin_prefetch((const char *)u + AHEAD + at, 0, 2);
-                products[some == NR][rows - 1](l->v + e * g->v_spot + row * g->pitch + 2 * of.first,
-                                               g->pitch, u, of.n,
-                                               l->m + e * g->m_spot + row * g->width + n, g->width);
-            }
+            multiply_strips(g, s, v, u, of.n, some, m + n);
         }
     }
 }
@@ -291,55 +424,100 @@ HN_INLINE void backward(const hn_vi m[IN], hn_vi y[OUT]) {
     y[3] = hn_vi_add(diff1, hn_vi_add(last, last));
 }
 
-/* A vector of the outputs of a tile: its sums, added to `start` or, if that is NULL, to those in c.
- * Rows of c lie c_row elements apart. */
-HN_INLINE void transform_output(const int32_t *m, int64_t m_spot, const int32_t *start, int32_t *c,
-                                int64_t c_row) {
+HN_INLINE void backward_short(const hn_vi m[IN], hn_vi y[SHORT]) {
+    y[0] = hn_vi_add(m[0], hn_vi_add(m[1], m[2]));
+    y[1] = hn_vi_add(hn_vi_sub(m[1], m[2]), hn_vi_add(m[5], m[5]));
+}
+
+/* The sums of the pixels of a tile, which are added to those at `from`: pixels and rows of these lie
+ * so many elements apart, or are one and the same. */
+typedef struct tile_sums {
+    const int32_t *from;
+    int64_t from_pixel, from_row;
+    int32_t *c;
+    int64_t c_row;
+} tile_sums;
+
+/* n vectors of the outputs of a tile; short_y, short_x: as above. */
+HN_INLINE void transform_outputs(const bool short_y, const bool short_x, const int32_t *m,
+                                 int64_t m_spot, int64_t n, tile_sums at) {
+    const int height = short_y ? SHORT : OUT, width = short_x ? SHORT : OUT;
     const hn_vi ninth = hn_vi_set1(0x38e38e39); /* modulo 2^32 */
-    hn_vi half[OUT * IN];
-    UNROLL for (int j = 0; j < IN; j++) {
-        hn_vi d[IN], t[OUT];
-        UNROLL for (int i = 0; i < IN; i++) d[i] = hn_vi_load(m + (i * IN + j) * m_spot);
-        backward(d, t);
-        UNROLL for (int i = 0; i < OUT; i++) half[i * IN + j] = t[i];
-    }
-    UNROLL for (int i = 0; i < OUT; i++) {
-        hn_vi y[OUT];
-        backward(half + i * IN, y);
-        UNROLL for (int j = 0; j < OUT; j++) {
-            int32_t *to = c + i * c_row + j * WIDTH;
-            const hn_vi sum = hn_vi_shr(W(mullo_epi32)(y[j], ninth), 6);
-            hn_vb_store(to, hn_vi_add(sum, hn_vi_load(start != NULL ? start : to)));
+    for (int64_t k = 0; k < n; k++, m += HN_VL, at.from += HN_VL, at.c += HN_VL) {
+        hn_vi half[OUT * IN];
+        UNROLL for (int j = 0; j < IN; j++) {
+            hn_vi d[IN], t[OUT];
+            if (!has_point(short_x, j)) continue;
+            UNROLL for (int i = 0; i < IN; i++) {
+                if (has_point(short_y, i)) d[i] = hn_vi_load(m + (i * IN + j) * m_spot);
+            }
+            if (short_y)
+                backward_short(d, t);
+            else
+                backward(d, t);
+            UNROLL for (int i = 0; i < height; i++) half[i * IN + j] = t[i];
+        }
+        UNROLL for (int i = 0; i < height; i++) {
+            hn_vi y[OUT];
+            if (short_x)
+                backward_short(half + i * IN, y);
+            else
+                backward(half + i * IN, y);
+            UNROLL for (int j = 0; j < width; j++) {
+                const hn_vi sum = hn_vi_shr(W(mullo_epi32)(y[j], ninth), 6);
+                const hn_vi from = hn_vi_load(at.from + i * at.from_row + j * at.from_pixel);
+                hn_vb_store(at.c + i * at.c_row + j * WIDTH, hn_vi_add(sum, from));
+            }
         }
     }
 }
+
+typedef void outputs_fn(const int32_t *m, int64_t m_spot, int64_t n, tile_sums at);
+
+#define OUTPUTS(name, short_y, short_x)                                      \
+    static void name(const int32_t *m, int64_t m_spot, int64_t n, tile_sums at) { \
+        transform_outputs(short_y, short_x, m, m_spot, n, at);               \
+    }
+OUTPUTS(outputs_whole, false, false)
+OUTPUTS(outputs_short_x, false, true)
+OUTPUTS(outputs_short_y, true, false)
+OUTPUTS(outputs_short, true, true)
+static outputs_fn *const outputs_of[2][2] = {{outputs_whole, outputs_short_x},
+                                             {outputs_short_y, outputs_short}};
+
+/* Pixels of a row whose sums are found: one may lie behind the image. */
+static int64_t summed(const block *b) { return b->columns * OUT - b->short_columns * (OUT - SHORT); }
 
 /* The outputs of a row of tiles, whose sums are c. */
 static void finish_row(const hn_q8_outputs *to, const block *b, int64_t row, const int32_t *c) {
     const hn_conv_q8 *p = to->a->p;
     const int64_t oy = (b->ty + row) * OUT, ox = b->tx * OUT;
-    const int64_t n = hn_q8_min(b->columns * OUT, p->ow - ox);
-    for (int64_t i = 0; i < hn_q8_min(OUT, p->oh - oy); i++) {
-        int64_t y_at[COLUMNS * OUT], r_at[COLUMNS * OUT];
-        for (int64_t j = 0; j < n; j++) {
-            y_at[j] = b->image * p->y_image + (oy + i) * p->y_row + (ox + j) * p->y_pixel;
-            r_at[j] = b->image * p->r_image + (oy + i) * p->r_row + (ox + j) * p->r_pixel;
-        }
-        finish(to, c + i * b->columns * OUT * WIDTH, n, y_at, r_at, NULL);
+    const int64_t n = hn_q8_min(b->columns * OUT, p->ow - ox), rows = hn_q8_min(OUT, p->oh - oy);
+    const int64_t together = n == summed(b) ? rows : 1; /* whose sums follow each other */
+    int64_t y = b->image * p->y_image + oy * p->y_row + ox * p->y_pixel;
+    int64_t r = b->image * p->r_image + oy * p->r_row + ox * p->r_pixel;
+    int64_t y_at[OUT * COLUMNS * OUT], r_at[OUT * COLUMNS * OUT];
+    for (int64_t i = 0; i < rows; i++, y += p->y_row, r += p->r_row) {
+        for (int64_t j = 0; j < n; j++) y_at[i * n + j] = y + j * p->y_pixel;
+        for (int64_t j = 0; j < n; j++) r_at[i * n + j] = r + j * p->r_pixel;
     }
+    for (int64_t i = 0; i < rows; i += together)
+        finish(to, c + i * summed(b) * WIDTH, together * n, y_at + i * n, r_at + i * n, NULL);
 }
 
 /* M of a chunk of channels to sums, and with the last one these to outputs. */
 static void empty_m(const geometry *g, const lane_parts *l, const block *b, const hn_q8_outputs *to,
                     bool first, bool last) {
-    const int64_t c_row = b->columns * OUT * WIDTH;
+    const int64_t c_row = summed(b) * WIDTH, vectors = hn_q8_ceil(to->n, HN_VL);
     for (int64_t i = 0; i < b->rows; i++) {
         int32_t *c = l->c + (g->chunks > 1 ? i * OUT * c_row : 0);
-        const int32_t *m = l->m + i * b->columns * g->width;
-        for (int64_t j = 0; j < b->columns; j++)
-            for (int64_t k = 0; k < to->n; k += HN_VL)
-                transform_output(m + j * g->width + k, g->m_spot, first ? to->start + k : NULL,
-                                 c + j * OUT * WIDTH + k, c_row);
+        for (int64_t j = 0; j < b->columns; j++) {
+            int32_t *tile = c + j * OUT * WIDTH;
+            const tile_sums at = {first ? to->start : tile, first ? 0 : WIDTH, first ? 0 : c_row, tile,
+                             c_row};
+            outputs_of[short_in_y(b, i)][short_in_x(b, j)](l->m + tile_at(b, i, j) * g->width,
+                                                           g->m_spot, vectors, at);
+        }
         if (last) finish_row(to, b, i, c);
     }
 }
@@ -374,7 +552,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     if (g.width < WIDTH) memset(l.c, 0, (size_t)((char *)l.outside - (char *)l.c));
     memset(l.outside, a.xz, (size_t)g.pitch);
     for (int64_t i = begin; i < end; i++) {
-        const block b = block_at(&g, i / groups);
+        const block b = block_at(p, &g, i / groups);
         if (i / groups != brought) fill_v(&a, &g, &b, &l);
         brought = i / groups;
         const int64_t last = g.ends * (i % groups + 1) / groups;
@@ -385,7 +563,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                           &to);
             for (int64_t j = 0; j < g.chunks; j++) {
                 const chunk of = chunk_at(&g, j);
-                fill_m(&g, &l, b.rows * b.columns, u + place_of(&g, k, columns, of), columns, of);
+                fill_m(&g, &l, &b, u + place_of(&g, k, columns, of), columns, of);
                 empty_m(&g, &l, &b, &to, j == 0, j == g.chunks - 1);
             }
         }
