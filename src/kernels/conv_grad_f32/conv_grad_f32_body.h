@@ -302,12 +302,17 @@ const hn_kernel HN_V_ROW(conv_grad_f32) = {
 
 /* ---- a group for each channel ----
  *
- * Vectors run along the channels, and a vector of sums for each tap stays in a register. A task is a
- * vector of channels in a chunk of the images. */
+ * Vectors run along the channels. A task is a chunk of the rows of dy: for one after the other, each
+ * vector of channels passes along the row with a sum for each tap in a register. So memory is read
+ * as it lies, and the rows of x that the next row of dy needs as well are still in the cache. What
+ * lies outside the image is read as zeros, from lane scratch above and below it.
+ */
 
-enum { DEPTH_TAPS = 9, DEPTH_CHUNKS = 8 };
+enum { DEPTH_TAPS = 9, DEPTH_CHUNKS = 16 };
 
-static int64_t depth_chunks(const hn_conv_grad_f32 *p) { return hn_least(p->batch, DEPTH_CHUNKS); }
+static int64_t depth_chunks(const hn_conv_grad_f32 *p) {
+    return hn_least(p->batch * p->oh, DEPTH_CHUNKS);
+}
 
 static bool depth_ok(const void *problem, const char **why) {
     const hn_conv_grad_f32 *p = problem;
@@ -317,9 +322,8 @@ static bool depth_ok(const void *problem, const char **why) {
     return true;
 }
 
-static size_t depth_strip(const hn_conv_grad_f32 *p) {
-    int64_t columns = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
-    return (size_t)(((p->oh - 1) * p->sh + (p->kh - 1) * p->dh + 1) * columns * HN_VL);
+static size_t depth_zeros(const hn_conv_grad_f32 *p) {
+    return (size_t)((p->w - 1) * p->x_pixel + p->c);
 }
 
 static void depth_work(const void *problem, int lanes, hn_work *w) {
@@ -327,67 +331,111 @@ static void depth_work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_grad_f32 *p = problem;
     int64_t vectors = up(p->c, HN_VL), chunks = depth_chunks(p);
     *w = (hn_work){.n_phases = 2,
-                   .tasks = {vectors * chunks, vectors, vectors, vectors},
+                   .tasks = {chunks, vectors, vectors, vectors},
                    .scratch = (size_t)(vectors * chunks * DEPTH_TAPS * HN_VL) * sizeof(float),
-                   .lane_scratch = (depth_strip(p) + HN_VL) * sizeof(float)};
+                   .lane_scratch = depth_zeros(p) * sizeof(float)};
 }
 
-HN_INLINE void depth_image(const hn_conv_grad_f32 *p, const float *strip, const float *dy,
-                           int64_t n, hn_vf *acc, int taps) {
-    int64_t line = ((p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1) * HN_VL, offset[DEPTH_TAPS];
-    hn_vf sum[DEPTH_TAPS];
-    for (int k = 0; k < taps; k++) {
-        offset[k] = k / p->kw * p->dh * line + k % p->kw * p->dw * HN_VL;
-        sum[k] = acc[k];
-    }
-    for (int64_t y = 0; y < p->oh; y++) {
-        const float *x = strip + y * p->sh * line, *d = dy + y * p->y_row;
-        for (int64_t i = 0; i < p->ow; i++, x += p->sw * HN_VL, d += p->y_pixel) {
-            hn_vf v = n >= HN_VL ? hn_v_load(d) : hn_v_load_n(d, n);
-            for (int k = 0; k < taps; k++) sum[k] = hn_v_fma(v, hn_v_load(x + offset[k]), sum[k]);
+/* Where a vector of channels passes along a row. */
+typedef struct depth_pass {
+    const float *x[DEPTH_TAPS]; /* by row of the window: its first pixel, or zeros */
+    const float *dy;
+    int64_t lo, hi; /* outputs whose window is inside the image, to the left and right */
+    float *sums;
+} depth_pass;
+
+/* An output whose window may leave the image. */
+HN_INLINE void depth_edge(const hn_conv_grad_f32 *p, const depth_pass *t, int64_t ox, hn_vf *sum,
+                          int64_t width, int kh, int kw) {
+    hn_vf d = hn_v_load_part(t->dy + ox * p->y_pixel, width);
+    for (int kx = 0; kx < kw; kx++) {
+        int64_t ix = ox * p->sw + kx * p->dw - p->pl;
+        bool inside = ix >= 0 && ix < p->w;
+        for (int ky = 0; ky < kh; ky++) {
+            hn_vf v = hn_v_set1(0.0f);
+            if (inside) v = hn_v_load_part(t->x[ky] + ix * p->x_pixel, width);
+            sum[ky * kw + kx] = hn_v_fma(d, v, sum[ky * kw + kx]);
         }
     }
-    for (int k = 0; k < taps; k++) acc[k] = sum[k];
 }
 
-static void depth_sum(const hn_call *call, int64_t vector, int64_t chunk, float *sums,
-                      float *strip) {
-    const hn_conv_grad_f32 *p = call->problem;
-    int64_t chunks = depth_chunks(p), n = hn_least(HN_VL, p->c - vector * HN_VL);
-    int taps = (int)(p->kh * p->kw);
-    cut c = {.vectors = 1,
-             .pitch = HN_VL,
-             .strip_rows = (p->oh - 1) * p->sh + (p->kh - 1) * p->dh + 1,
-             .strip_columns = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1};
-    hn_vf acc[DEPTH_TAPS];
-    for (int k = 0; k < DEPTH_TAPS; k++) acc[k] = hn_v_set1(0.0f);
-    for (int64_t b = p->batch * chunk / chunks; b < p->batch * (chunk + 1) / chunks; b++) {
-        band at = {b, b + 1, 0, p->oh, 0, p->ow};
-        fill_strip(p, &c, &at, (const float *)call->ptr[HN_CONV_GRAD_X] + vector * HN_VL, n, strip);
-        const float *dy =
-            (const float *)call->ptr[HN_CONV_GRAD_DY] + b * p->y_image + vector * HN_VL;
-        if (taps == 9)
-            depth_image(p, strip, dy, n, acc, 9);
-        else
-            depth_image(p, strip, dy, n, acc, taps);
+/* near: the next row of dy takes its window one row further down, and is fetched meanwhile. */
+HN_INLINE void depth_row(const hn_conv_grad_f32 *p, const depth_pass *t, int64_t width, int kh,
+                         int kw, bool near) {
+    int64_t step = p->sw * p->x_pixel, tap = p->dw * p->x_pixel;
+    hn_vf sum[DEPTH_TAPS];
+    for (int k = 0; k < kh * kw; k++) sum[k] = hn_v_load(t->sums + k * HN_VL);
+    for (int64_t ox = 0; ox < t->lo; ox++) depth_edge(p, t, ox, sum, width, kh, kw);
+    const float *dy = t->dy + t->lo * p->y_pixel;
+    int64_t at = t->lo * step - p->pl * p->x_pixel;
+    for (int64_t ox = t->lo; ox < t->hi; ox++, dy += p->y_pixel, at += step) {
+        hn_vf d = hn_v_load_part(dy, width);
+        __builtin_prefetch(dy + p->y_row);
+        for (int ky = 0; ky < kh; ky++)
+            for (int kx = 0; kx < kw; kx++)
+                sum[ky * kw + kx] = hn_v_fma(
+                    d, hn_v_load_part(t->x[ky] + at + kx * tap, width), sum[ky * kw + kx]);
+        const float *ahead = t->x[kh - 1] + at + p->sh * p->x_row;
+        __builtin_prefetch(ahead);
+        if (near) continue;
+        __builtin_prefetch(ahead + p->x_pixel);
+        __builtin_prefetch(ahead - p->x_row);
+        __builtin_prefetch(ahead - p->x_row + p->x_pixel);
     }
-    for (int k = 0; k < taps; k++) hn_v_store(sums + k * HN_VL, acc[k]);
+    for (int64_t ox = t->hi; ox < p->ow; ox++) depth_edge(p, t, ox, sum, width, kh, kw);
+    for (int k = 0; k < kh * kw; k++) hn_v_store(t->sums + k * HN_VL, sum[k]);
+}
+
+static void depth_sum(const hn_call *call, int64_t chunk, float *sums, float *zeros) {
+    const hn_conv_grad_f32 *p = call->problem;
+    const float *x = call->ptr[HN_CONV_GRAD_X], *dy = call->ptr[HN_CONV_GRAD_DY];
+    int64_t chunks = depth_chunks(p), rows = p->batch * p->oh;
+    int64_t last = p->w - 1 - (p->kw - 1) * p->dw + p->pl; /* place where the window still fits */
+    depth_pass t = {.lo = hn_least(p->ow, up(p->pl, p->sw)),
+                    .hi = last < 0 ? 0 : hn_least(p->ow, last / p->sw + 1)};
+    if (t.hi < t.lo) t.hi = t.lo;
+    bool three = p->kh == 3 && p->kw == 3;
+    memset(sums, 0, (size_t)(up(p->c, HN_VL) * DEPTH_TAPS * HN_VL) * sizeof *sums);
+    memset(zeros, 0, depth_zeros(p) * sizeof *zeros);
+    for (int64_t r = rows * chunk / chunks; r < rows * (chunk + 1) / chunks; r++) {
+        int64_t b = r / p->oh, oy = r % p->oh;
+        for (int64_t ky = 0; ky < p->kh; ky++) {
+            int64_t iy = oy * p->sh + ky * p->dh - p->pt;
+            bool inside = iy >= 0 && iy < p->h;
+            t.x[ky] = inside ? x + b * p->x_image + iy * p->x_row : zeros;
+        }
+        t.dy = dy + b * p->y_image + oy * p->y_row;
+        t.sums = sums;
+        for (int64_t i = 0; i < p->c; i += HN_VL) {
+            int64_t width = hn_least(HN_VL, p->c - i);
+            if (three && width == HN_VL && p->sh == 1 && p->sw == 1)
+                depth_row(p, &t, HN_VL, 3, 3, true);
+            else if (three && width == HN_VL)
+                depth_row(p, &t, HN_VL, 3, 3, false);
+            else
+                depth_row(p, &t, width, (int)p->kh, (int)p->kw, true);
+            for (int64_t ky = 0; ky < p->kh; ky++) t.x[ky] += HN_VL;
+            t.dy += HN_VL;
+            t.sums += DEPTH_TAPS * HN_VL;
+        }
+    }
 }
 
 static void depth_run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     const hn_conv_grad_f32 *p = call->problem;
     int64_t chunks = depth_chunks(p), each = DEPTH_TAPS * HN_VL, taps = p->kh * p->kw;
+    int64_t vectors = up(p->c, HN_VL);
     float *parts = call->scratch, *dw = call->ptr[HN_CONV_GRAD_DW];
     for (int64_t t = begin; t < end; t++) {
         if (phase == 0) {
-            depth_sum(call, t / chunks, t % chunks, parts + t * each, lane);
+            depth_sum(call, t, parts + t * vectors * each, lane);
             continue;
         }
         for (int64_t k = 0; k < taps; k++)
             for (int64_t i = 0; i < hn_least(HN_VL, p->c - t * HN_VL); i++) {
                 float sum = 0;
                 for (int64_t c = 0; c < chunks; c++)
-                    sum += parts[(t * chunks + c) * each + k * HN_VL + i];
+                    sum += parts[(c * vectors + t) * each + k * HN_VL + i];
                 dw[(t * HN_VL + i) * p->w_o + k / p->kw * p->w_y + k % p->kw * p->w_x] = sum;
             }
     }
