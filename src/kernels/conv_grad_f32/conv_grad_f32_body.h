@@ -12,6 +12,9 @@
  *
  *     strip of 3 channels  |r g b|r g b|r g b| ...     3 taps are 9 numbers from each pixel on
  *
+ * Windows of one pixel inside the image need neither: their numbers are read where they lie, but for
+ * the last channels of dy, if they are fewer than ROWS, which still become a panel.
+ *
  * A tile of ROWS by COLUMNS vectors of sums stays in registers over all pixels of a band. A task
  * takes a chunk of the bands, a block of channels of x and one of dy; where there is more than one
  * chunk, they leave their sums in scratch, and a second phase adds them up in order. How many chunks
@@ -28,7 +31,9 @@ enum {
     ROWS = HN_VL == 8 ? 4 : 8, /* as registers allow */
     BLOCK = 64,                /* channels of dy of a task */
     MOST_VECTORS = 36,         /* of sums of a channel of dy in a task */
-    BAND = 512,                /* pixels */
+    BAND = 512,                /* pixels, */
+    BAND_PLACE = 32 << 10,     /* or as many as are bytes to be read where they lie, */
+    BAND_LEAST = 64,           /* but at least these */
     FEW_TASKS = 16,            /* from which on bands need not be shared out */
 };
 
@@ -38,6 +43,7 @@ static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 typedef struct cut {
     int64_t per, out;      /* channels of a group, of x and of dy */
     bool joined;           /* the taps of a row are one run */
+    bool in_place;         /* x and dy are read where they lie */
     int64_t taps, vectors; /* runs, and vectors of each in a task: of channels of x, or of all
                                    * numbers of a row of taps */
     int64_t pitch;         /* floats of a pixel in a strip */
@@ -51,6 +57,8 @@ typedef struct cut {
 
 static cut cut_of(const hn_conv_grad_f32 *p) {
     cut c = {.per = p->c / p->groups, .out = p->n / p->groups, .taps = p->kh * p->kw};
+    c.in_place = c.taps == 1 && p->pt == 0 && p->pl == 0 && (p->oh - 1) * p->sh < p->h &&
+                 (p->ow - 1) * p->sw < p->w;
     int64_t all = up(c.per, HN_VL), most = MOST_VECTORS / c.taps;
     c.vectors = hn_least(all, most > 1 ? most : 1);
     c.vectors = up(all, up(all, c.vectors)); /* blocks of one size */
@@ -63,10 +71,15 @@ static cut cut_of(const hn_conv_grad_f32 *p) {
         c.pitch = c.per;
     }
     c.blocks_out = up(c.out, BLOCK);
-    int64_t pixels = p->oh * p->ow;
-    c.images = pixels >= BAND ? 1 : hn_least(p->batch, BAND / (pixels > 0 ? pixels : 1));
-    c.columns = hn_least(p->ow, BAND);
-    c.rows = c.columns < p->ow ? 1 : hn_least(p->oh, up(BAND, p->ow > 0 ? p->ow : 1));
+    int64_t pixels = p->oh * p->ow, band = BAND;
+    if (c.in_place) {
+        int64_t bytes = (hn_least(c.per, c.pitch) + hn_least(c.out, BLOCK)) * 4;
+        band = hn_least(BAND, BAND_PLACE / bytes);
+        if (band < BAND_LEAST) band = BAND_LEAST;
+    }
+    c.images = pixels >= band ? 1 : hn_least(p->batch, band / (pixels > 0 ? pixels : 1));
+    c.columns = hn_least(p->ow, band);
+    c.rows = c.columns < p->ow ? 1 : hn_least(p->oh, up(band, p->ow > 0 ? p->ow : 1));
     c.across = up(p->ow, c.columns > 0 ? c.columns : 1);
     c.down = up(p->oh, c.rows > 0 ? c.rows : 1);
     c.along = up(p->batch, c.images > 0 ? c.images : 1);
@@ -80,12 +93,13 @@ static cut cut_of(const hn_conv_grad_f32 *p) {
 }
 
 static size_t strip_floats(const cut *c) {
+    if (c->in_place) return 0;
     size_t floats = (size_t)(c->images * c->strip_rows * c->strip_columns * c->pitch);
     return (floats + (size_t)c->vectors * HN_VL + 15) / 16 * 16; /* a run may end behind the last */
 }
 
 static size_t panel_floats(const cut *c) {
-    return (size_t)(c->images * c->rows * c->columns * BLOCK);
+    return (size_t)(c->images * c->rows * c->columns * (c->in_place ? ROWS : BLOCK));
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -169,25 +183,34 @@ static void fill_panels(const hn_conv_grad_f32 *p, const band *at, const float *
 
 /* ---- a tile ---- */
 
-/* Where the pixels of a band lie in the strip. */
+/* Where the pixels of a band lie: floats from one to the next, in the strip or in x, and in a panel
+ * or in dy. */
 typedef struct walk {
     int64_t images, rows, columns; /* of the band */
-    int64_t image, row, column;    /* floats from one to the next */
+    int64_t image, row, column;
+    int64_t d_image, d_row, d_column;
+    int64_t ahead,
+        d_ahead; /* to what is fetched meanwhile: the next band, where it is read in place */
 } walk;
 
-HN_INLINE void tile(const float *panel, const float *strip, const int64_t *offset, const walk *w,
-                    float *sums, int64_t pitch, int columns) {
+/* Of the last vector only `last` lanes are read. */
+HN_INLINE void tile(const float *dy, const float *x, const int64_t *offset, const walk *w,
+                    float *sums, int64_t pitch, int columns, int64_t last) {
     hn_vf acc[ROWS][COLUMNS];
     for (int r = 0; r < ROWS; r++)
         for (int k = 0; k < columns; k++) acc[r][k] = hn_v_load(sums + r * pitch + k * HN_VL);
     for (int64_t b = 0; b < w->images; b++)
         for (int64_t y = 0; y < w->rows; y++) {
-            const float *x = strip + b * w->image + y * w->row;
-            for (int64_t i = 0; i < w->columns; i++, x += w->column, panel += ROWS) {
+            const float *px = x + b * w->image + y * w->row;
+            const float *pd = dy + b * w->d_image + y * w->d_row;
+            for (int64_t i = 0; i < w->columns; i++, px += w->column, pd += w->d_column) {
                 hn_vf v[COLUMNS];
-                for (int k = 0; k < columns; k++) v[k] = hn_v_load(x + offset[k]);
+                __builtin_prefetch(pd + w->d_ahead);
+                for (int k = 0; k < columns; k++) __builtin_prefetch(px + offset[k] + w->ahead);
+                for (int k = 0; k < columns; k++)
+                    v[k] = hn_v_load_part(px + offset[k], k == columns - 1 ? last : HN_VL);
                 for (int r = 0; r < ROWS; r++) {
-                    hn_vf d = hn_v_set1(panel[r]);
+                    hn_vf d = hn_v_set1(pd[r]);
                     for (int k = 0; k < columns; k++) acc[r][k] = hn_v_fma(d, v[k], acc[r][k]);
                 }
             }
@@ -196,34 +219,36 @@ HN_INLINE void tile(const float *panel, const float *strip, const int64_t *offse
         for (int k = 0; k < columns; k++) hn_v_store(sums + r * pitch + k * HN_VL, acc[r][k]);
 }
 
-static void multiply(const cut *c, const hn_conv_grad_f32 *p, const band *at, const float *panels,
-                     const float *strip, int64_t n_out, float *sums) {
-    int64_t line = c->strip_columns * c->pitch, n = c->taps * c->vectors;
-    walk w = {.images = at->b1 - at->b0,
-              .rows = at->y1 - at->y0,
-              .columns = at->x1 - at->x0,
-              .image = c->strip_rows * line,
-              .row = p->sh * line,
-              .column = p->sw * c->pitch};
-    int64_t pixels = w.images * w.rows * w.columns;
-    for (int64_t o = 0; o < n_out; o += ROWS)
-        for (int64_t k = 0; k < n; k += COLUMNS) {
-            int64_t offset[COLUMNS] = {0};
-            int columns = (int)hn_least(COLUMNS, n - k);
-            for (int i = 0; i < columns; i++) {
-                int64_t tap = (k + i) / c->vectors, v = (k + i) % c->vectors;
-                int64_t ky = c->joined ? tap : tap / p->kw, kx = c->joined ? 0 : tap % p->kw;
-                offset[i] = ky * p->dh * line + kx * p->dw * c->pitch + v * HN_VL;
-            }
-            float *to = sums + o * n * HN_VL + k * HN_VL;
-            const float *panel = panels + o * pixels;
-            if (columns == 3)
-                tile(panel, strip, offset, &w, to, n * HN_VL, 3);
-            else if (columns == 2)
-                tile(panel, strip, offset, &w, to, n * HN_VL, 2);
-            else
-                tile(panel, strip, offset, &w, to, n * HN_VL, 1);
+typedef void tile_fn(const float *dy, const float *x, const int64_t *offset, const walk *w,
+                     float *sums, int64_t pitch, int64_t last);
+#define TILE(columns)                                                                     \
+    static void tile_##columns(const float *dy, const float *x, const int64_t *offset,    \
+                               const walk *w, float *sums, int64_t pitch, int64_t last) { \
+        if (last == HN_VL)                                                                \
+            tile(dy, x, offset, w, sums, pitch, columns, HN_VL);                          \
+        else                                                                              \
+            tile(dy, x, offset, w, sums, pitch, columns, last);                           \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+
+/* ROWS channels of dy times all of the task's vectors; a band, where `strip` and dy point. */
+static void multiply_rows(const cut *c, const hn_conv_grad_f32 *p, const walk *w, const float *dy,
+                          const float *strip, int64_t n_in, float *sums) {
+    static tile_fn *const tiles[] = {tile_1, tile_2, tile_3};
+    int64_t line = c->strip_columns * c->pitch, n = c->taps * c->vectors, columns;
+    for (int64_t k = 0; k < n; k += columns) {
+        int64_t offset[COLUMNS] = {0}, last = HN_VL;
+        columns = up(n - k, up(n - k, COLUMNS));
+        for (int64_t i = 0; i < columns; i++) {
+            int64_t tap = (k + i) / c->vectors, v = (k + i) % c->vectors;
+            int64_t ky = c->joined ? tap : tap / p->kw, kx = c->joined ? 0 : tap % p->kw;
+            offset[i] = ky * p->dh * line + kx * p->dw * c->pitch + v * HN_VL;
         }
+        if (c->in_place && k + columns == n) last = n_in - (n - 1) * HN_VL;
+        tiles[columns - 1](dy, strip, offset, w, sums + k * HN_VL, n * HN_VL, last);
+    }
 }
 
 /* ---- tasks ---- */
@@ -244,20 +269,63 @@ static part part_of(const cut *c, int64_t task) {
     return t;
 }
 
+/* A band by way of a strip and panels. */
+static void add_copied(const hn_conv_grad_f32 *p, const cut *c, const part *t, const band *at,
+                       const float *x, const float *dy, float *sums, float *strip) {
+    float *panels = strip + strip_floats(c);
+    int64_t line = c->strip_columns * c->pitch;
+    walk w = {.images = at->b1 - at->b0,
+              .rows = at->y1 - at->y0,
+              .columns = at->x1 - at->x0,
+              .image = c->strip_rows * line,
+              .row = p->sh * line,
+              .column = p->sw * c->pitch,
+              .d_column = ROWS};
+    w.d_row = w.columns * ROWS, w.d_image = w.rows * w.d_row;
+    int64_t pixels = w.images * w.rows * w.columns;
+    fill_strip(p, c, at, x, t->n_in, strip);
+    fill_panels(p, at, dy, t->n_out, pixels, panels);
+    for (int64_t o = 0; o < t->n_out; o += ROWS)
+        multiply_rows(c, p, &w, panels + o * pixels, strip, t->n_in,
+                      sums + o * c->taps * c->vectors * HN_VL);
+}
+
+static void add_in_place(const hn_conv_grad_f32 *p, const cut *c, const part *t, const band *at,
+                         const float *x, const float *dy, float *sums, float *panel) {
+    walk w = {.images = at->b1 - at->b0,
+              .rows = at->y1 - at->y0,
+              .columns = at->x1 - at->x0,
+              .image = p->x_image,
+              .row = p->sh * p->x_row,
+              .column = p->sw * p->x_pixel,
+              .d_image = p->y_image,
+              .d_row = p->y_row,
+              .d_column = p->y_pixel};
+    bool along = c->columns < p->ow, down = c->rows < p->oh; /* where the next band lies */
+    w.ahead = along ? c->columns * w.column : down ? c->rows * w.row : c->images * w.image;
+    w.d_ahead = along ? c->columns * w.d_column : down ? c->rows * w.d_row : c->images * w.d_image;
+    const float *px = x + at->b0 * p->x_image + at->y0 * w.row + at->x0 * w.column;
+    const float *pd = dy + at->b0 * p->y_image + at->y0 * p->y_row + at->x0 * p->y_pixel;
+    int64_t whole = t->n_out / ROWS * ROWS, each = c->vectors * HN_VL;
+    for (int64_t o = 0; o < whole; o += ROWS)
+        multiply_rows(c, p, &w, pd + o, px, t->n_in, sums + o * each);
+    if (whole == t->n_out) return;
+    fill_panels(p, at, dy + whole, t->n_out - whole, w.images * w.rows * w.columns, panel);
+    w.d_column = ROWS, w.d_row = w.columns * ROWS, w.d_image = w.rows * w.d_row, w.d_ahead = 0;
+    multiply_rows(c, p, &w, panel, px, t->n_in, sums + whole * each);
+}
+
 static void add_bands(const hn_call *call, const cut *c, int64_t task, int64_t chunk, float *sums,
                       float *strip) {
     const hn_conv_grad_f32 *p = call->problem;
-    float *panels = strip + strip_floats(c);
     part t = part_of(c, task);
     int64_t bands = c->across * c->down * c->along;
+    const float *x = (const float *)call->ptr[HN_CONV_GRAD_X] + t.i0;
+    const float *dy = (const float *)call->ptr[HN_CONV_GRAD_DY] + t.o0;
     memset(sums, 0, c->sums * sizeof *sums);
     for (int64_t i = bands * chunk / c->chunks; i < bands * (chunk + 1) / c->chunks; i++) {
         band at = band_at(p, c, i);
-        int64_t pixels = (at.b1 - at.b0) * (at.y1 - at.y0) * (at.x1 - at.x0);
-        fill_strip(p, c, &at, (const float *)call->ptr[HN_CONV_GRAD_X] + t.i0, t.n_in, strip);
-        fill_panels(p, &at, (const float *)call->ptr[HN_CONV_GRAD_DY] + t.o0, t.n_out, pixels,
-                    panels);
-        multiply(c, p, &at, panels, strip, t.n_out, sums);
+        (c->in_place ? add_in_place : add_copied)(p, c, &t, &at, x, dy, sums, strip);
     }
 }
 
@@ -373,8 +441,8 @@ HN_INLINE void depth_row(const hn_conv_grad_f32 *p, const depth_pass *t, int64_t
         __builtin_prefetch(dy + p->y_row);
         for (int ky = 0; ky < kh; ky++)
             for (int kx = 0; kx < kw; kx++)
-                sum[ky * kw + kx] = hn_v_fma(
-                    d, hn_v_load_part(t->x[ky] + at + kx * tap, width), sum[ky * kw + kx]);
+                sum[ky * kw + kx] =
+                    hn_v_fma(d, hn_v_load_part(t->x[ky] + at + kx * tap, width), sum[ky * kw + kx]);
         const float *ahead = t->x[kh - 1] + at + p->sh * p->x_row;
         __builtin_prefetch(ahead);
         if (near) continue;
