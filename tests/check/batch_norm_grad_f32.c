@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-enum { GAPS = 1, GATE = 2, NO_DX = 4, NO_DS = 8, NO_DB = 16, IN_PLACE = 32, BENCH = 64 };
+enum { GAPS = 1, GATE = 2, NO_DX = 4, NO_DS = 8, NO_DB = 16, IN_PLACE = 32, LIMIT = 64, BENCH = 128 };
 
 static void add(check_list *list, int64_t n, int64_t c, int flags) {
     check_case *k = check_add(list, "%lldx%lld_%d", (long long)n, (long long)c, flags);
@@ -18,7 +18,8 @@ static void add(check_list *list, int64_t n, int64_t c, int flags) {
                                 .dy_pixel = c + 2 * gap,
                                 .gate_pixel = c + 3 * gap,
                                 .dx_pixel = c + (flags & IN_PLACE ? 2 : 4) * gap,
-                                .epsilon = 1e-5f};
+                                .epsilon = 1e-5f,
+                                .limit = flags & LIMIT ? 0.5f : 0};
     memcpy(k->problem, &p, sizeof p);
     bool place = (flags & IN_PLACE) != 0;
     check_operand_add(k, place ? CHECK_SAME : CHECK_IN, CHECK_F32, (n - 1) * p.dy_pixel + c);
@@ -48,10 +49,11 @@ static void cases(check_list *list) {
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
         for (size_t k = 0; k < sizeof pixels / sizeof *pixels; k++)
             add(list, pixels[k], channels[i], ((i + k) % 3 == 0 ? GAPS : 0) | (k % 2 ? GATE : 0));
-    for (int flags = 0; flags < 64; flags++)
+    for (int flags = 0; flags < BENCH; flags++)
         if (!(flags & NO_DX)) add(list, 37, 20, flags); /* else the scale changes nothing */
     add(list, 128 * 1024, 16, BENCH);
     add(list, 128 * 1024, 16, BENCH | GATE);
+    add(list, 128 * 1024, 16, BENCH | GATE | LIMIT);
     add(list, 128 * 64, 64, BENCH);
 }
 

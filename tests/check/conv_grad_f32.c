@@ -79,7 +79,8 @@ static void cases(check_list *list) {
         {40, 4, 8, 5, 3, 1, 1, 1},   {1, 30, 4, 8, 5, 1, 2, 1},   {2, 24, 5, 130, 3, 1, 0, 1},
         {2, 6, 12, 8, 3, 1, 1, 4},   {1, 7, 6, 12, 3, 2, 1, 6},   {3, 9, 20, 20, 3, 1, 1, 20},
         {2, 8, 33, 33, 3, 2, 1, 33}, {9, 5, 16, 16, 2, 1, 0, 16}, {1, 9, 7, 7, 5, 1, 2, 7},
-        {2, 5, 150, 9, 1, 2, 0, 1},  {1, 11, 3, 64, 7, 2, 3, 1}};
+        {2, 5, 150, 9, 1, 2, 0, 1},  {1, 11, 3, 64, 7, 2, 3, 1},  {5, 7, 50, 50, 3, 1, 1, 50},
+        {3, 10, 48, 48, 3, 2, 1, 48}, {2, 1, 17, 17, 3, 1, 1, 17}, {2, 2, 16, 16, 3, 2, 2, 16}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int64_t *s = shapes[i];
         char name[64];
@@ -104,6 +105,11 @@ static void cases(check_list *list) {
     add(list, "bench_64x8x8", square(64, 8, 64, 64, 3, 1, 1, 1), BENCH);
     add(list, "bench_3to16", square(64, 32, 3, 16, 3, 1, 1, 1), BENCH);
     add(list, "bench_depth_96x16", square(32, 16, 96, 96, 3, 1, 1, 96), BENCH);
+    add(list, "bench_depth_96x32", square(64, 32, 96, 96, 3, 1, 1, 96), BENCH);
+    add(list, "bench_depth_96x32s2", square(64, 32, 96, 96, 3, 2, 1, 96), BENCH);
+    add(list, "bench_depth_144x8", square(64, 8, 144, 144, 3, 1, 1, 144), BENCH);
+    add(list, "bench_1x1_16to96", square(64, 32, 16, 96, 1, 1, 0, 1), BENCH);
+    add(list, "bench_1x1_96to16", square(64, 32, 96, 16, 1, 1, 0, 1), BENCH);
     add(list, "bench_1024x384x1536", product(1024, 384, 1536), TURNED | BENCH);
     add(list, "bench_1024x384x384", product(1024, 384, 384), TURNED | BENCH);
 }

@@ -18,7 +18,7 @@ static bool may_replace(const void *problem, int operand, int result) {
 
 const hn_family hn_batch_norm_grad_f32_family = {
     .name = "batch_norm_grad_f32",
-    .help = "gradient of batch normalization, of a Relu behind it too",
+    .help = "gradient of batch normalization, of a Relu or Clip behind it too",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .may_replace = may_replace,

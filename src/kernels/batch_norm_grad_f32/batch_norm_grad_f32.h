@@ -5,8 +5,8 @@
  *   dx = scale * r * (dy - db / n - xhat * ds / n)
  *
  * with mean and var those of the n pixels. If there is a gate, dy counts only where the gate is
- * above 0: the gradient of what a Relu followed. dx, ds, db and the gate may be NULL; dx may be dy
- * (same place, same stride).
+ * above 0 and, with a limit above 0, not at or above that: the gradient of what a Relu or a Clip
+ * followed. dx, ds, db and the gate may be NULL; dx may be dy (same place, same stride).
  *
  * Error: that of sums of n numbers in f32, then of the operations above.
  */
@@ -18,7 +18,7 @@
 typedef struct hn_batch_norm_grad_f32 {
     int64_t n, c;                                    /* pixels, channels */
     int64_t x_pixel, dy_pixel, gate_pixel, dx_pixel; /* strides in elements */
-    float epsilon;
+    float epsilon, limit;
 } hn_batch_norm_grad_f32;
 
 enum {

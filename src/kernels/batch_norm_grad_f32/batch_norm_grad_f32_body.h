@@ -33,29 +33,35 @@ static void work(const void *problem, int lanes, hn_work *w) {
 
 /* ---- sums ---- */
 
-HN_INLINE hn_vf gated(hn_vf dy, const float *gate, int64_t width) {
-    hn_vf zero = hn_v_set1(0.0f);
-    return hn_v_select(hn_v_gt(hn_v_load_part(gate, width), zero), dy, zero);
+/* Nothing is at or above what is no number. */
+HN_INLINE hn_vf limit_of(const hn_batch_norm_grad_f32 *p) {
+    return hn_v_set1(p->limit > 0 ? p->limit : NAN);
+}
+
+HN_INLINE hn_vf gated(hn_vf dy, const float *gate, hn_vf limit, int64_t width) {
+    hn_vf zero = hn_v_set1(0.0f), g = hn_v_load_part(gate, width);
+    hn_vm open = hn_vm_and(hn_v_gt(g, zero), hn_vm_not(hn_v_ge(g, limit)));
+    return hn_v_select(open, dy, zero);
 }
 
 /* Sums of dy and dy * (x - mean) over n pixels. */
 HN_INLINE void add_up(const hn_batch_norm_grad_f32 *p, const float *dy, const float *x,
                       const float *gate, hn_vf mean, int64_t n, float *out, int64_t width,
                       bool gates) {
-    hn_vf sum[2], along[2];
+    hn_vf sum[2], along[2], limit = limit_of(p);
     for (int i = 0; i < 2; i++) sum[i] = along[i] = hn_v_set1(0.0f);
     int64_t k = 0;
     for (; k + 2 <= n; k += 2)
         for (int i = 0; i < 2; i++) {
             hn_vf d = hn_v_load_part(dy + (k + i) * p->dy_pixel, width);
-            if (gates) d = gated(d, gate + (k + i) * p->gate_pixel, width);
+            if (gates) d = gated(d, gate + (k + i) * p->gate_pixel, limit, width);
             hn_vf v = hn_v_sub(hn_v_load_part(x + (k + i) * p->x_pixel, width), mean);
             sum[i] = hn_v_add(sum[i], d);
             along[i] = hn_v_fma(d, v, along[i]);
         }
     if (k < n) {
         hn_vf d = hn_v_load_part(dy + k * p->dy_pixel, width);
-        if (gates) d = gated(d, gate + k * p->gate_pixel, width);
+        if (gates) d = gated(d, gate + k * p->gate_pixel, limit, width);
         hn_vf v = hn_v_sub(hn_v_load_part(x + k * p->x_pixel, width), mean);
         sum[0] = hn_v_add(sum[0], d);
         along[0] = hn_v_fma(d, v, along[0]);
@@ -128,9 +134,10 @@ HN_INLINE void finish(const hn_batch_norm_grad_f32 *p, const float *dy, const fl
                       const float *gate, float *dx, hn_vf mean, const float *with, int64_t n,
                       int64_t width, bool gates) {
     hn_vf a = hn_v_load(with), by = hn_v_load(with + HN_VL), at = hn_v_load(with + 2 * HN_VL);
+    hn_vf limit = limit_of(p);
     for (int64_t k = 0; k < n; k++) {
         hn_vf d = hn_v_load_part(dy + k * p->dy_pixel, width);
-        if (gates) d = gated(d, gate + k * p->gate_pixel, width);
+        if (gates) d = gated(d, gate + k * p->gate_pixel, limit, width);
         hn_vf v = hn_v_sub(hn_v_load_part(x + k * p->x_pixel, width), mean);
         hn_v_store_part(dx + k * p->dx_pixel, hn_v_fma(a, d, hn_v_fma(v, by, at)), width);
     }

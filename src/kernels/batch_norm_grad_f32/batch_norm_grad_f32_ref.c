@@ -12,6 +12,7 @@ static void work(const void *problem, int lanes, hn_work *w) {
 static double gated(const hn_batch_norm_grad_f32 *p, const float *dy, const float *gate,
                     int64_t k) {
     if (gate != NULL && !(gate[k * p->gate_pixel] > 0)) return 0;
+    if (gate != NULL && p->limit > 0 && gate[k * p->gate_pixel] >= p->limit) return 0;
     return (double)dy[k * p->dy_pixel];
 }
 

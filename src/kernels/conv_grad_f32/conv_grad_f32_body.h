@@ -12,6 +12,9 @@
  *
  *     strip of 3 channels  |r g b|r g b|r g b| ...     3 taps are 9 numbers from each pixel on
  *
+ * Windows of one pixel inside the image need neither: their numbers are read where they lie, but for
+ * the last channels of dy, if they are fewer than ROWS, which still become a panel.
+ *
  * A tile of ROWS by COLUMNS vectors of sums stays in registers over all pixels of a band. A task
  * takes a chunk of the bands, a block of channels of x and one of dy; where there is more than one
  * chunk, they leave their sums in scratch, and a second phase adds them up in order. How many chunks
@@ -28,7 +31,9 @@ enum {
     ROWS = HN_VL == 8 ? 4 : 8, /* as registers allow */
     BLOCK = 64,                /* channels of dy of a task */
     MOST_VECTORS = 36,         /* of sums of a channel of dy in a task */
-    BAND = 512,                /* pixels */
+    BAND = 512,                /* pixels, */
+    BAND_PLACE = 32 << 10,     /* or as many as are bytes to be read where they lie, */
+    BAND_LEAST = 64,           /* but at least these */
     FEW_TASKS = 16,            /* from which on bands need not be shared out */
 };
 
@@ -38,6 +43,7 @@ static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 typedef struct cut {
     int64_t per, out;      /* channels of a group, of x and of dy */
     bool joined;           /* the taps of a row are one run */
+    bool in_place;         /* x and dy are read where they lie */
     int64_t taps, vectors; /* runs, and vectors of each in a task: of channels of x, or of all
                                    * numbers of a row of taps */
     int64_t pitch;         /* floats of a pixel in a strip */
@@ -51,6 +57,8 @@ typedef struct cut {
 
 static cut cut_of(const hn_conv_grad_f32 *p) {
     cut c = {.per = p->c / p->groups, .out = p->n / p->groups, .taps = p->kh * p->kw};
+    c.in_place = c.taps == 1 && p->pt == 0 && p->pl == 0 && (p->oh - 1) * p->sh < p->h &&
+                 (p->ow - 1) * p->sw < p->w;
     int64_t all = up(c.per, HN_VL), most = MOST_VECTORS / c.taps;
     c.vectors = hn_least(all, most > 1 ? most : 1);
     c.vectors = up(all, up(all, c.vectors)); /* blocks of one size */
@@ -63,10 +71,15 @@ static cut cut_of(const hn_conv_grad_f32 *p) {
         c.pitch = c.per;
     }
     c.blocks_out = up(c.out, BLOCK);
-    int64_t pixels = p->oh * p->ow;
-    c.images = pixels >= BAND ? 1 : hn_least(p->batch, BAND / (pixels > 0 ? pixels : 1));
-    c.columns = hn_least(p->ow, BAND);
-    c.rows = c.columns < p->ow ? 1 : hn_least(p->oh, up(BAND, p->ow > 0 ? p->ow : 1));
+    int64_t pixels = p->oh * p->ow, band = BAND;
+    if (c.in_place) {
+        int64_t bytes = (hn_least(c.per, c.pitch) + hn_least(c.out, BLOCK)) * 4;
+        band = hn_least(BAND, BAND_PLACE / bytes);
+        if (band < BAND_LEAST) band = BAND_LEAST;
+    }
+    c.images = pixels >= band ? 1 : hn_least(p->batch, band / (pixels > 0 ? pixels : 1));
+    c.columns = hn_least(p->ow, band);
+    c.rows = c.columns < p->ow ? 1 : hn_least(p->oh, up(band, p->ow > 0 ? p->ow : 1));
     c.across = up(p->ow, c.columns > 0 ? c.columns : 1);
     c.down = up(p->oh, c.rows > 0 ? c.rows : 1);
     c.along = up(p->batch, c.images > 0 ? c.images : 1);
@@ -80,12 +93,13 @@ static cut cut_of(const hn_conv_grad_f32 *p) {
 }
 
 static size_t strip_floats(const cut *c) {
+    if (c->in_place) return 0;
     size_t floats = (size_t)(c->images * c->strip_rows * c->strip_columns * c->pitch);
     return (floats + (size_t)c->vectors * HN_VL + 15) / 16 * 16; /* a run may end behind the last */
 }
 
 static size_t panel_floats(const cut *c) {
-    return (size_t)(c->images * c->rows * c->columns * BLOCK);
+    return (size_t)(c->images * c->rows * c->columns * (c->in_place ? ROWS : BLOCK));
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -169,25 +183,34 @@ static void fill_panels(const hn_conv_grad_f32 *p, const band *at, const float *
 
 /* ---- a tile ---- */
 
-/* Where the pixels of a band lie in the strip. */
+/* Where the pixels of a band lie: floats from one to the next, in the strip or in x, and in a panel
+ * or in dy. */
 typedef struct walk {
     int64_t images, rows, columns; /* of the band */
-    int64_t image, row, column;    /* floats from one to the next */
+    int64_t image, row, column;
+    int64_t d_image, d_row, d_column;
+    int64_t ahead,
+        d_ahead; /* to what is fetched meanwhile: the next band, where it is read in place */
 } walk;
 
-HN_INLINE void tile(const float *panel, const float *strip, const int64_t *offset, const walk *w,
-                    float *sums, int64_t pitch, int columns) {
+/* Of the last vector only `last` lanes are read. */
+HN_INLINE void tile(const float *dy, const float *x, const int64_t *offset, const walk *w,
+                    float *sums, int64_t pitch, int columns, int64_t last) {
     hn_vf acc[ROWS][COLUMNS];
     for (int r = 0; r < ROWS; r++)
         for (int k = 0; k < columns; k++) acc[r][k] = hn_v_load(sums + r * pitch + k * HN_VL);
     for (int64_t b = 0; b < w->images; b++)
         for (int64_t y = 0; y < w->rows; y++) {
-            const float *x = strip + b * w->image + y * w->row;
-            for (int64_t i = 0; i < w->columns; i++, x += w->column, panel += ROWS) {
+            const float *px = x + b * w->image + y * w->row;
+            const float *pd = dy + b * w->d_image + y * w->d_row;
+            for (int64_t i = 0; i < w->columns; i++, px += w->column, pd += w->d_column) {
                 hn_vf v[COLUMNS];
-                for (int k = 0; k < columns; k++) v[k] = hn_v_load(x + offset[k]);
+                __builtin_prefetch(pd + w->d_ahead);
+                for (int k = 0; k < columns; k++) __builtin_prefetch(px + offset[k] + w->ahead);
+                for (int k = 0; k < columns; k++)
+                    v[k] = hn_v_load_part(px + offset[k], k == columns - 1 ? last : HN_VL);
                 for (int r = 0; r < ROWS; r++) {
-                    hn_vf d = hn_v_set1(panel[r]);
+                    hn_vf d = hn_v_set1(pd[r]);
                     for (int k = 0; k < columns; k++) acc[r][k] = hn_v_fma(d, v[k], acc[r][k]);
                 }
             }
@@ -196,34 +219,36 @@ HN_INLINE void tile(const float *panel, const float *strip, const int64_t *offse
         for (int k = 0; k < columns; k++) hn_v_store(sums + r * pitch + k * HN_VL, acc[r][k]);
 }
 
-static void multiply(const cut *c, const hn_conv_grad_f32 *p, const band *at, const float *panels,
-                     const float *strip, int64_t n_out, float *sums) {
-    int64_t line = c->strip_columns * c->pitch, n = c->taps * c->vectors;
-    walk w = {.images = at->b1 - at->b0,
-              .rows = at->y1 - at->y0,
-              .columns = at->x1 - at->x0,
-              .image = c->strip_rows * line,
-              .row = p->sh * line,
-              .column = p->sw * c->pitch};
-    int64_t pixels = w.images * w.rows * w.columns;
-    for (int64_t o = 0; o < n_out; o += ROWS)
-        for (int64_t k = 0; k < n; k += COLUMNS) {
-            int64_t offset[COLUMNS] = {0};
-            int columns = (int)hn_least(COLUMNS, n - k);
-            for (int i = 0; i < columns; i++) {
-                int64_t tap = (k + i) / c->vectors, v = (k + i) % c->vectors;
-                int64_t ky = c->joined ? tap : tap / p->kw, kx = c->joined ? 0 : tap % p->kw;
-                offset[i] = ky * p->dh * line + kx * p->dw * c->pitch + v * HN_VL;
-            }
-            float *to = sums + o * n * HN_VL + k * HN_VL;
-            const float *panel = panels + o * pixels;
-            if (columns == 3)
-                tile(panel, strip, offset, &w, to, n * HN_VL, 3);
-            else if (columns == 2)
-                tile(panel, strip, offset, &w, to, n * HN_VL, 2);
-            else
-                tile(panel, strip, offset, &w, to, n * HN_VL, 1);
+typedef void tile_fn(const float *dy, const float *x, const int64_t *offset, const walk *w,
+                     float *sums, int64_t pitch, int64_t last);
+#define TILE(columns)                                                                     \
+    static void tile_##columns(const float *dy, const float *x, const int64_t *offset,    \
+                               const walk *w, float *sums, int64_t pitch, int64_t last) { \
+        if (last == HN_VL)                                                                \
+            tile(dy, x, offset, w, sums, pitch, columns, HN_VL);                          \
+        else                                                                              \
+            tile(dy, x, offset, w, sums, pitch, columns, last);                           \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+
+/* ROWS channels of dy times all of the task's vectors; a band, where `strip` and dy point. */
+static void multiply_rows(const cut *c, const hn_conv_grad_f32 *p, const walk *w, const float *dy,
+                          const float *strip, int64_t n_in, float *sums) {
+    static tile_fn *const tiles[] = {tile_1, tile_2, tile_3};
+    int64_t line = c->strip_columns * c->pitch, n = c->taps * c->vectors, columns;
+    for (int64_t k = 0; k < n; k += columns) {
+        int64_t offset[COLUMNS] = {0}, last = HN_VL;
+        columns = up(n - k, up(n - k, COLUMNS));
+        for (int64_t i = 0; i < columns; i++) {
+            int64_t tap = (k + i) / c->vectors, v = (k + i) % c->vectors;
+            int64_t ky = c->joined ? tap : tap / p->kw, kx = c->joined ? 0 : tap % p->kw;
+            offset[i] = ky * p->dh * line + kx * p->dw * c->pitch + v * HN_VL;
         }
+        if (c->in_place && k + columns == n) last = n_in - (n - 1) * HN_VL;
+        tiles[columns - 1](dy, strip, offset, w, sums + k * HN_VL, n * HN_VL, last);
+    }
 }
 
 /* ---- tasks ---- */
@@ -244,20 +269,63 @@ static part part_of(const cut *c, int64_t task) {
     return t;
 }
 
+/* A band by way of a strip and panels. */
+static void add_copied(const hn_conv_grad_f32 *p, const cut *c, const part *t, const band *at,
+                       const float *x, const float *dy, float *sums, float *strip) {
+    float *panels = strip + strip_floats(c);
+    int64_t line = c->strip_columns * c->pitch;
+    walk w = {.images = at->b1 - at->b0,
+              .rows = at->y1 - at->y0,
+              .columns = at->x1 - at->x0,
+              .image = c->strip_rows * line,
+              .row = p->sh * line,
+              .column = p->sw * c->pitch,
+              .d_column = ROWS};
+    w.d_row = w.columns * ROWS, w.d_image = w.rows * w.d_row;
+    int64_t pixels = w.images * w.rows * w.columns;
+    fill_strip(p, c, at, x, t->n_in, strip);
+    fill_panels(p, at, dy, t->n_out, pixels, panels);
+    for (int64_t o = 0; o < t->n_out; o += ROWS)
+        multiply_rows(c, p, &w, panels + o * pixels, strip, t->n_in,
+                      sums + o * c->taps * c->vectors * HN_VL);
+}
+
+static void add_in_place(const hn_conv_grad_f32 *p, const cut *c, const part *t, const band *at,
+                         const float *x, const float *dy, float *sums, float *panel) {
+    walk w = {.images = at->b1 - at->b0,
+              .rows = at->y1 - at->y0,
+              .columns = at->x1 - at->x0,
+              .image = p->x_image,
+              .row = p->sh * p->x_row,
+              .column = p->sw * p->x_pixel,
+              .d_image = p->y_image,
+              .d_row = p->y_row,
+              .d_column = p->y_pixel};
+    bool along = c->columns < p->ow, down = c->rows < p->oh; /* where the next band lies */
+    w.ahead = along ? c->columns * w.column : down ? c->rows * w.row : c->images * w.image;
+    w.d_ahead = along ? c->columns * w.d_column : down ? c->rows * w.d_row : c->images * w.d_image;
+    const float *px = x + at->b0 * p->x_image + at->y0 * w.row + at->x0 * w.column;
+    const float *pd = dy + at->b0 * p->y_image + at->y0 * p->y_row + at->x0 * p->y_pixel;
+    int64_t whole = t->n_out / ROWS * ROWS, each = c->vectors * HN_VL;
+    for (int64_t o = 0; o < whole; o += ROWS)
+        multiply_rows(c, p, &w, pd + o, px, t->n_in, sums + o * each);
+    if (whole == t->n_out) return;
+    fill_panels(p, at, dy + whole, t->n_out - whole, w.images * w.rows * w.columns, panel);
+    w.d_column = ROWS, w.d_row = w.columns * ROWS, w.d_image = w.rows * w.d_row, w.d_ahead = 0;
+    multiply_rows(c, p, &w, panel, px, t->n_in, sums + whole * each);
+}
+
 static void add_bands(const hn_call *call, const cut *c, int64_t task, int64_t chunk, float *sums,
                       float *strip) {
     const hn_conv_grad_f32 *p = call->problem;
-    float *panels = strip + strip_floats(c);
     part t = part_of(c, task);
     int64_t bands = c->across * c->down * c->along;
+    const float *x = (const float *)call->ptr[HN_CONV_GRAD_X] + t.i0;
+    const float *dy = (const float *)call->ptr[HN_CONV_GRAD_DY] + t.o0;
     memset(sums, 0, c->sums * sizeof *sums);
     for (int64_t i = bands * chunk / c->chunks; i < bands * (chunk + 1) / c->chunks; i++) {
         band at = band_at(p, c, i);
-        int64_t pixels = (at.b1 - at.b0) * (at.y1 - at.y0) * (at.x1 - at.x0);
-        fill_strip(p, c, &at, (const float *)call->ptr[HN_CONV_GRAD_X] + t.i0, t.n_in, strip);
-        fill_panels(p, &at, (const float *)call->ptr[HN_CONV_GRAD_DY] + t.o0, t.n_out, pixels,
-                    panels);
-        multiply(c, p, &at, panels, strip, t.n_out, sums);
+        (c->in_place ? add_in_place : add_copied)(p, c, &t, &at, x, dy, sums, strip);
     }
 }
 
@@ -302,12 +370,17 @@ const hn_kernel HN_V_ROW(conv_grad_f32) = {
 
 /* ---- a group for each channel ----
  *
- * Vectors run along the channels, and a vector of sums for each tap stays in a register. A task is a
- * vector of channels in a chunk of the images. */
+ * Vectors run along the channels. A task is a chunk of the rows of dy: for one after the other, each
+ * vector of channels passes along the row with a sum for each tap in a register. So memory is read
+ * as it lies, and the rows of x that the next row of dy needs as well are still in the cache. What
+ * lies outside the image is read as zeros, from lane scratch above and below it.
+ */
 
-enum { DEPTH_TAPS = 9, DEPTH_CHUNKS = 8 };
+enum { DEPTH_TAPS = 9, DEPTH_CHUNKS = 16 };
 
-static int64_t depth_chunks(const hn_conv_grad_f32 *p) { return hn_least(p->batch, DEPTH_CHUNKS); }
+static int64_t depth_chunks(const hn_conv_grad_f32 *p) {
+    return hn_least(p->batch * p->oh, DEPTH_CHUNKS);
+}
 
 static bool depth_ok(const void *problem, const char **why) {
     const hn_conv_grad_f32 *p = problem;
@@ -317,9 +390,8 @@ static bool depth_ok(const void *problem, const char **why) {
     return true;
 }
 
-static size_t depth_strip(const hn_conv_grad_f32 *p) {
-    int64_t columns = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
-    return (size_t)(((p->oh - 1) * p->sh + (p->kh - 1) * p->dh + 1) * columns * HN_VL);
+static size_t depth_zeros(const hn_conv_grad_f32 *p) {
+    return (size_t)((p->w - 1) * p->x_pixel + p->c);
 }
 
 static void depth_work(const void *problem, int lanes, hn_work *w) {
@@ -327,67 +399,111 @@ static void depth_work(const void *problem, int lanes, hn_work *w) {
     const hn_conv_grad_f32 *p = problem;
     int64_t vectors = up(p->c, HN_VL), chunks = depth_chunks(p);
     *w = (hn_work){.n_phases = 2,
-                   .tasks = {vectors * chunks, vectors, vectors, vectors},
+                   .tasks = {chunks, vectors, vectors, vectors},
                    .scratch = (size_t)(vectors * chunks * DEPTH_TAPS * HN_VL) * sizeof(float),
-                   .lane_scratch = (depth_strip(p) + HN_VL) * sizeof(float)};
+                   .lane_scratch = depth_zeros(p) * sizeof(float)};
 }
 
-HN_INLINE void depth_image(const hn_conv_grad_f32 *p, const float *strip, const float *dy,
-                           int64_t n, hn_vf *acc, int taps) {
-    int64_t line = ((p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1) * HN_VL, offset[DEPTH_TAPS];
-    hn_vf sum[DEPTH_TAPS];
-    for (int k = 0; k < taps; k++) {
-        offset[k] = k / p->kw * p->dh * line + k % p->kw * p->dw * HN_VL;
-        sum[k] = acc[k];
-    }
-    for (int64_t y = 0; y < p->oh; y++) {
-        const float *x = strip + y * p->sh * line, *d = dy + y * p->y_row;
-        for (int64_t i = 0; i < p->ow; i++, x += p->sw * HN_VL, d += p->y_pixel) {
-            hn_vf v = n >= HN_VL ? hn_v_load(d) : hn_v_load_n(d, n);
-            for (int k = 0; k < taps; k++) sum[k] = hn_v_fma(v, hn_v_load(x + offset[k]), sum[k]);
+/* Where a vector of channels passes along a row. */
+typedef struct depth_pass {
+    const float *x[DEPTH_TAPS]; /* by row of the window: its first pixel, or zeros */
+    const float *dy;
+    int64_t lo, hi; /* outputs whose window is inside the image, to the left and right */
+    float *sums;
+} depth_pass;
+
+/* An output whose window may leave the image. */
+HN_INLINE void depth_edge(const hn_conv_grad_f32 *p, const depth_pass *t, int64_t ox, hn_vf *sum,
+                          int64_t width, int kh, int kw) {
+    hn_vf d = hn_v_load_part(t->dy + ox * p->y_pixel, width);
+    for (int kx = 0; kx < kw; kx++) {
+        int64_t ix = ox * p->sw + kx * p->dw - p->pl;
+        bool inside = ix >= 0 && ix < p->w;
+        for (int ky = 0; ky < kh; ky++) {
+            hn_vf v = hn_v_set1(0.0f);
+            if (inside) v = hn_v_load_part(t->x[ky] + ix * p->x_pixel, width);
+            sum[ky * kw + kx] = hn_v_fma(d, v, sum[ky * kw + kx]);
         }
     }
-    for (int k = 0; k < taps; k++) acc[k] = sum[k];
 }
 
-static void depth_sum(const hn_call *call, int64_t vector, int64_t chunk, float *sums,
-                      float *strip) {
-    const hn_conv_grad_f32 *p = call->problem;
-    int64_t chunks = depth_chunks(p), n = hn_least(HN_VL, p->c - vector * HN_VL);
-    int taps = (int)(p->kh * p->kw);
-    cut c = {.vectors = 1,
-             .pitch = HN_VL,
-             .strip_rows = (p->oh - 1) * p->sh + (p->kh - 1) * p->dh + 1,
-             .strip_columns = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1};
-    hn_vf acc[DEPTH_TAPS];
-    for (int k = 0; k < DEPTH_TAPS; k++) acc[k] = hn_v_set1(0.0f);
-    for (int64_t b = p->batch * chunk / chunks; b < p->batch * (chunk + 1) / chunks; b++) {
-        band at = {b, b + 1, 0, p->oh, 0, p->ow};
-        fill_strip(p, &c, &at, (const float *)call->ptr[HN_CONV_GRAD_X] + vector * HN_VL, n, strip);
-        const float *dy =
-            (const float *)call->ptr[HN_CONV_GRAD_DY] + b * p->y_image + vector * HN_VL;
-        if (taps == 9)
-            depth_image(p, strip, dy, n, acc, 9);
-        else
-            depth_image(p, strip, dy, n, acc, taps);
+/* near: the next row of dy takes its window one row further down, and is fetched meanwhile. */
+HN_INLINE void depth_row(const hn_conv_grad_f32 *p, const depth_pass *t, int64_t width, int kh,
+                         int kw, bool near) {
+    int64_t step = p->sw * p->x_pixel, tap = p->dw * p->x_pixel;
+    hn_vf sum[DEPTH_TAPS];
+    for (int k = 0; k < kh * kw; k++) sum[k] = hn_v_load(t->sums + k * HN_VL);
+    for (int64_t ox = 0; ox < t->lo; ox++) depth_edge(p, t, ox, sum, width, kh, kw);
+    const float *dy = t->dy + t->lo * p->y_pixel;
+    int64_t at = t->lo * step - p->pl * p->x_pixel;
+    for (int64_t ox = t->lo; ox < t->hi; ox++, dy += p->y_pixel, at += step) {
+        hn_vf d = hn_v_load_part(dy, width);
+        __builtin_prefetch(dy + p->y_row);
+        for (int ky = 0; ky < kh; ky++)
+            for (int kx = 0; kx < kw; kx++)
+                sum[ky * kw + kx] =
+                    hn_v_fma(d, hn_v_load_part(t->x[ky] + at + kx * tap, width), sum[ky * kw + kx]);
+        const float *ahead = t->x[kh - 1] + at + p->sh * p->x_row;
+        __builtin_prefetch(ahead);
+        if (near) continue;
+        __builtin_prefetch(ahead + p->x_pixel);
+        __builtin_prefetch(ahead - p->x_row);
+        __builtin_prefetch(ahead - p->x_row + p->x_pixel);
     }
-    for (int k = 0; k < taps; k++) hn_v_store(sums + k * HN_VL, acc[k]);
+    for (int64_t ox = t->hi; ox < p->ow; ox++) depth_edge(p, t, ox, sum, width, kh, kw);
+    for (int k = 0; k < kh * kw; k++) hn_v_store(t->sums + k * HN_VL, sum[k]);
+}
+
+static void depth_sum(const hn_call *call, int64_t chunk, float *sums, float *zeros) {
+    const hn_conv_grad_f32 *p = call->problem;
+    const float *x = call->ptr[HN_CONV_GRAD_X], *dy = call->ptr[HN_CONV_GRAD_DY];
+    int64_t chunks = depth_chunks(p), rows = p->batch * p->oh;
+    int64_t last = p->w - 1 - (p->kw - 1) * p->dw + p->pl; /* place where the window still fits */
+    depth_pass t = {.lo = hn_least(p->ow, up(p->pl, p->sw)),
+                    .hi = last < 0 ? 0 : hn_least(p->ow, last / p->sw + 1)};
+    if (t.hi < t.lo) t.hi = t.lo;
+    bool three = p->kh == 3 && p->kw == 3;
+    memset(sums, 0, (size_t)(up(p->c, HN_VL) * DEPTH_TAPS * HN_VL) * sizeof *sums);
+    memset(zeros, 0, depth_zeros(p) * sizeof *zeros);
+    for (int64_t r = rows * chunk / chunks; r < rows * (chunk + 1) / chunks; r++) {
+        int64_t b = r / p->oh, oy = r % p->oh;
+        for (int64_t ky = 0; ky < p->kh; ky++) {
+            int64_t iy = oy * p->sh + ky * p->dh - p->pt;
+            bool inside = iy >= 0 && iy < p->h;
+            t.x[ky] = inside ? x + b * p->x_image + iy * p->x_row : zeros;
+        }
+        t.dy = dy + b * p->y_image + oy * p->y_row;
+        t.sums = sums;
+        for (int64_t i = 0; i < p->c; i += HN_VL) {
+            int64_t width = hn_least(HN_VL, p->c - i);
+            if (three && width == HN_VL && p->sh == 1 && p->sw == 1)
+                depth_row(p, &t, HN_VL, 3, 3, true);
+            else if (three && width == HN_VL)
+                depth_row(p, &t, HN_VL, 3, 3, false);
+            else
+                depth_row(p, &t, width, (int)p->kh, (int)p->kw, true);
+            for (int64_t ky = 0; ky < p->kh; ky++) t.x[ky] += HN_VL;
+            t.dy += HN_VL;
+            t.sums += DEPTH_TAPS * HN_VL;
+        }
+    }
 }
 
 static void depth_run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     const hn_conv_grad_f32 *p = call->problem;
     int64_t chunks = depth_chunks(p), each = DEPTH_TAPS * HN_VL, taps = p->kh * p->kw;
+    int64_t vectors = up(p->c, HN_VL);
     float *parts = call->scratch, *dw = call->ptr[HN_CONV_GRAD_DW];
     for (int64_t t = begin; t < end; t++) {
         if (phase == 0) {
-            depth_sum(call, t / chunks, t % chunks, parts + t * each, lane);
+            depth_sum(call, t, parts + t * vectors * each, lane);
             continue;
         }
         for (int64_t k = 0; k < taps; k++)
             for (int64_t i = 0; i < hn_least(HN_VL, p->c - t * HN_VL); i++) {
                 float sum = 0;
                 for (int64_t c = 0; c < chunks; c++)
-                    sum += parts[(t * chunks + c) * each + k * HN_VL + i];
+                    sum += parts[(c * vectors + t) * each + k * HN_VL + i];
                 dw[(t * HN_VL + i) * p->w_o + k / p->kw * p->w_y + k % p->kw * p->w_x] = sum;
             }
     }
