@@ -76,10 +76,12 @@ typedef struct option_def {
         "--exec", 0, "HOW", "how steps run: sequential (default), or parallel if independent", \
             false, NULL                                                                        \
     }
-#define OPTION_WITHOUT                                                                           \
-    {                                                                                            \
-        "--without", 0, "PASS,...",                                                              \
-            "leave out these graph passes; fuse: compute each node in its own step", false, NULL \
+#define OPTION_WITHOUT                                                                        \
+    {                                                                                         \
+        "--without", 0, "PASS,...",                                                           \
+            "leave out these graph passes; fuse: compute each node in its own step; sparse: " \
+            "multiply weights that are 0 too",                                                \
+            false, NULL                                                                       \
     }
 #define OPTION_STATE                                                                             \
     {                                                                                            \

@@ -32,11 +32,22 @@ typedef struct refusals {
     const hn_step *step;
     const hn_kernel *last;
     const char *why;
+    const char
+        *why_dense; /* the first that leaves out weights does not serve; NULL: that is plain */
 } refusals;
+
+/* The share of a step's weights that are 0, where that is known to be half of them at least; else 0.
+ */
+static double sparsity(const hn_step *s) {
+    int64_t n = 0, *zeros = NULL;
+    if (s->family->weights_zeros != NULL) zeros = s->family->weights_zeros(s->problem, &n);
+    return zeros != NULL && n > 0 ? (double)*zeros / (double)n : 0;
+}
 
 static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
     refusals *d = ctx;
     d->last = k, d->why = why;
+    if (k->sparse && d->why_dense == NULL && sparsity(d->step) > 0) d->why_dense = why;
     hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", d->step->facts->label,
            d->step->family->name, k->name, why);
 }
@@ -49,12 +60,15 @@ static hn_allowed allowed(const hn_compile *how, const hn_step *s) {
 static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_error *err) {
     refusals d = {.step = s};
     if (!hn_step_weights(p, s, NULL)) allow.repacked = s->facts->flops;
-    char text[200];
+    char text[300] = "first that accepts";
     s->kernel = hn_kernel_choose(s->family, allow, s->problem, passed_over, &d);
-    if (d.last == NULL)
-        snprintf(text, sizeof text, "first that accepts");
-    else
-        snprintf(text, sizeof text, "first that accepts; %s: %s", d.last->name, d.why);
+    size_t n = strlen(text);
+    if (sparsity(s) > 0 && (s->kernel->sparse || d.why_dense != NULL))
+        n += (size_t)snprintf(text + n, sizeof text - n, "; %.1f%% of the weights are 0%s%s",
+                              100 * sparsity(s), s->kernel->sparse ? "" : ": ",
+                              s->kernel->sparse ? "" : d.why_dense);
+    if (d.last != NULL && !d.last->sparse)
+        snprintf(text + n, sizeof text - n, "; %s: %s", d.last->name, d.why);
     s->facts->why = hn_arena_strdup(&p->arena, text);
     return s->facts->why != NULL ? HONE_OK : HN_NOMEM(err);
 }
@@ -164,6 +178,24 @@ static void fit_weights(const hn_plan *p, const hn_step *s) {
     *fits = (hn_float)(atomic_load(found) - 1);
 }
 
+/* Counts constant weights that are 0 where kernels that leave these out could compute the step. What
+ * has fewer than half of them is dense. */
+static void count_zeros(const hn_plan *p, const hn_step *s) {
+    int64_t n, *zeros = NULL;
+    hn_constant c;
+    if (s->family->weights_zeros != NULL) zeros = s->family->weights_zeros(s->problem, &n);
+    if (zeros == NULL || !hn_step_weights(p, s, &c) || s->weights != NULL || c.as.n != n) return;
+    if (c.as.type != HONE_DTYPE_F32 || c.data->data == NULL) return;
+    if (c.as.kind != HN_STORED_DENSE && c.as.kind != HN_STORED_SPARSE) return;
+    /* Of a sparse constant, the elements that are stored are looked at. */
+    int64_t stored = c.as.kind == HN_STORED_SPARSE ? c.as.n_stored : n;
+    atomic_int *found = &((hn_tensor *)c.data)->zeros;
+    if (atomic_load(found) == 0)
+        atomic_store(found, 1 + (int)hn_floats_zeros(c.data->data, stored));
+    int64_t count = atomic_load(found) - 1 + n - stored;
+    *zeros = count >= n - n / 2 ? count : 0;
+}
+
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
     /* At most one per step here, and one per buffer in align_constants. */
     p->packed =
@@ -175,6 +207,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
         fit_weights(p, s);
+        if (!how->no_sparse) count_zeros(p, s);
         HN_TRY(choose_kernel(p, how, s, &stayed, err));
         s->facts->isa = s->kernel->isa;
         s->facts->exactness = s->kernel->precision;

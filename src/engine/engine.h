@@ -62,6 +62,7 @@ typedef struct hn_engine_options {
     bool no_sharing;     /* every activation has memory of its own */
     bool no_simplify;    /* the graph as it is */
     bool no_fuse;        /* a step per node */
+    bool no_sparse;      /* weights that are 0 are multiplied too */
     const char *disable; /* passes that do not run, separated by commas; or NULL */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
@@ -143,7 +144,7 @@ typedef struct hn_compile {
     const hn_forced_kernel *forced;
     hn_isa isa;
     hn_layers layers;
-    bool parallel, shows, no_sharing, no_fuse;
+    bool parallel, shows, no_sharing, no_fuse, no_sparse;
     int n_pairs;
     const hn_state_pair *pairs;
 } hn_compile;

@@ -11,6 +11,8 @@
 #include "base/span.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
+#include "engine/packing.h"
+#include "engine/weights.h"
 
 #define HEAD_BYTES 400
 #define LINE_BYTES 400
@@ -191,11 +193,12 @@ void hn_tuner_save(hn_tuner *t) {
 
 /* ---- measuring ---- */
 
-/* Memory for a step to run in: zeros, since the time of these kernels does not depend on values. */
+/* Memory for a step to run in: zeros, since the time of these kernels does not depend on values, but
+ * for that of kernels that leave out weights. */
 typedef struct bench {
     hn_allocator *alloc;
     const hn_step *step;
-    void *block[HN_MAX_OPERANDS + 2];
+    void *block[HN_MAX_OPERANDS + 3];
     int n_blocks;
     void *ptr[HN_MAX_OPERANDS];
 } bench;
@@ -209,6 +212,23 @@ static void *zeros(bench *b, size_t bytes) {
 
 static void clear(bench *b) {
     while (b->n_blocks > 0) hn_free(b->alloc, b->block[--b->n_blocks]);
+}
+
+/* The weights packed for a kernel whose time depends on them. */
+static hone_status pack_weights(bench *b, const hn_plan *p, const hn_kernel *k, void *dst,
+                                hn_error *err) {
+    const hn_step *s = b->step;
+    hn_constant c;
+    if (!k->sparse || !hn_step_weights(p, s, &c)) return HONE_OK;
+    hn_stored plain = hn_constant_stored(&c);
+    if (plain.kind != HN_STORED_DENSE) {
+        void *room = zeros(b, hn_stored_bytes(&plain));
+        if (room == NULL) return HN_NOMEM(err);
+        hn_stored_expand(&plain, room);
+        plain = hn_stored_plain(room);
+    }
+    k->pack(s->problem, &plain, 0, hn_pack_tasks(k, s->problem), dst);
+    return HONE_OK;
 }
 
 /* Operands as a plan would place them, those of one buffer together. */
@@ -225,6 +245,7 @@ static hone_status place_operands(bench *b, const hn_plan *p, const hn_kernel *k
             b->ptr[i] =
                 zeros(b, k->pack != NULL ? k->packed_bytes(s->problem)
                                          : hone_value_bytes(view->dtype, view->rank, view->dims));
+            if (b->ptr[i] != NULL) HN_TRY(pack_weights(b, p, k, b->ptr[i], err));
         } else {
             roots[i] = hn_buffer_root(p, o->buffer);
             int same = 0;

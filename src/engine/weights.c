@@ -233,8 +233,7 @@ static bool is_staged(const hn_packed *p) {
     return pack_of(p->kernel) != NULL || p->viewed || !is_dense(p);
 }
 
-/* The constant with the addresses of its contents. */
-static hn_stored stored_of(const hn_constant *c) {
+hn_stored hn_constant_stored(const hn_constant *c) {
     hn_stored s = c->as;
     s.data = c->data->data;
     if (c->other == NULL) return s;
@@ -295,7 +294,7 @@ static item item_of(hn_packed *p, int64_t first) {
 static void fill_piece(const item *t, int64_t piece, char *room) {
     const hn_packed *p = t->packed;
     int64_t begin = t->tasks * piece / t->n, end = t->tasks * (piece + 1) / t->n;
-    hn_stored plain = stored_of(&p->source);
+    hn_stored plain = hn_constant_stored(&p->source);
     bool packs = pack_of(p->kernel) != NULL;
     if (!is_dense(p) && !packs && !p->viewed) {
         hn_stored_expand_parts(&plain, begin, end, p->data);
@@ -330,7 +329,7 @@ static void share_lane(void *ctx, int64_t lane) {
     (void)lane;
     sharing *s = ctx;
     const hn_packed *p = s->packed;
-    hn_stored stored = stored_of(&p->source), expanded = hn_stored_plain(s->room);
+    hn_stored stored = hn_constant_stored(&p->source), expanded = hn_stored_plain(s->room);
     for (int64_t i; (i = atomic_fetch_add(&s->next, 1)) < s->n;) {
         int64_t begin = s->tasks * i / s->n, end = s->tasks * (i + 1) / s->n;
         if (s->packs)

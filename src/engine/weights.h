@@ -29,6 +29,9 @@ struct hn_packed {
     hn_packed *next;
 };
 
+/* A constant with the addresses of its contents, as they are now. */
+hn_stored hn_constant_stored(const hn_constant *c);
+
 /* device NULL: nothing is wanted in the memory of one. */
 hone_status hn_weights_create(hn_weights **out, const hn_device *device, hn_allocator *alloc,
                               hn_error *err);

@@ -40,6 +40,7 @@ struct hn_tensor {
      * Of f32 the hn_float that holds it exactly (kernels/kernel.h), of a sparse tensor whether it
      * fits (hn_tensor_sparse_fits). */
     atomic_int found;
+    atomic_int zeros; /* likewise: of f32, how many are 0, if about half are (hn_floats_zeros) */
     /* Sparse tensors. */
     hn_tensor *values;  /* [nnz] */
     hn_tensor *indices; /* s64 [nnz] (linear) or [nnz, rank] */

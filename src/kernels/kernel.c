@@ -69,6 +69,26 @@ hn_float hn_floats_fit(const void *floats, int64_t n) {
     return all_fit(floats, n, false) ? HN_FLOAT_BF16 : HN_FLOAT_F32;
 }
 
+/* ---- sparse weights ---- */
+
+static int64_t count_zeros(const any_u32 *bits, int64_t n) {
+    int64_t zeros = 0;
+    for (int64_t i = 0; i < n; i++) zeros += bits[i] << 1 == 0;
+    return zeros;
+}
+
+int64_t hn_floats_zeros(const void *floats, int64_t n) {
+    enum { LOOKS = 16, LOOK = 64 }; /* places all over the constant, and floats at each */
+    const any_u32 *bits = floats;
+    if (n >= 1 << 30) return 0;
+    if (n > 4 * LOOKS * LOOK) {
+        int64_t seen = 0;
+        for (int64_t i = 0; i < LOOKS; i++) seen += count_zeros(bits + n / LOOKS * i, LOOK);
+        if (seen < LOOKS * LOOK / 4) return 0;
+    }
+    return count_zeros(bits, n);
+}
+
 double hn_precision_error(hn_precision p) {
     static const double errors[] = {
 #define HN_X(name, text, error) error,

@@ -73,6 +73,9 @@ static inline size_t hn_float_bytes(hn_float type) { return type == HN_FLOAT_F32
 
 /* The type of 16 bits that holds each of these finite numbers exactly, f16 first; else f32. */
 hn_float hn_floats_fit(const void *floats, int64_t n);
+/* How many of these floats at any address are 0, of either sign, if it may be half of them; 0 where
+ * a few hundred of them show that it is not, and where there are 2^30 or more. */
+int64_t hn_floats_zeros(const void *floats, int64_t n);
 
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
@@ -81,6 +84,7 @@ typedef struct hn_kernel {
      * what a plan computes is a function of the problem and the instruction set. */
     const char *order;
     hn_precision precision;
+    bool sparse; /* it leaves out weights that are 0: its time depends on them */
     /* NULL: serves every problem. On refusal *why is a short reason. */
     bool (*ok)(const void *problem, const char **why);
     void (*work)(const void *problem, int lanes, hn_work *w);
@@ -181,6 +185,9 @@ typedef struct hn_family {
     const hn_images *images; /* NULL: its problems do not begin with hn_windows */
     /* False, or NULL: nothing may be done to the results. */
     bool (*end)(void *problem, hn_epilogue *out);
+    /* The field that says how many constant weights are 0, and in *n how many weights there are,
+     * where rows can make use of it for this problem; else NULL. 0: not known, or few. */
+    int64_t *(*weights_zeros)(void *problem, int64_t *n);
 } hn_family;
 
 /* Every family, sorted by name. */

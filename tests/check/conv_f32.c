@@ -421,6 +421,94 @@ static void cases(check_list *list) {
     layer(list, 7, 1, 96, 96, 56, BIAS | DEPTHWISE);
 }
 
+/* ---- sparse weights ------------------------------------------------------------------------- */
+
+/* A problem of whose weights so many of a hundred are not 0. */
+static void sparse(check_list *list, const char *name, hn_conv_f32 p, int percent, int flags) {
+    char text[96];
+    int64_t weights = p.n * p.kh * p.kw * p.c;
+    p.w_zeros = weights - weights * percent / 100;
+    snprintf(text, sizeof text, "sparse%d_%s", percent, name);
+    add(list, text, p, flags);
+}
+
+static void sparse_gemm(check_list *list, int64_t m, int64_t k, int64_t n, int percent, int flags) {
+    char name[64];
+    hn_conv_f32 p = hn_conv_of_gemm(m, n, k);
+    if (flags & BIAS) p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
+    snprintf(name, sizeof name, "gemm_%lldx%lldx%lld", (long long)m, (long long)k, (long long)n);
+    sparse(list, name, p, percent, flags);
+}
+
+static void sparse_layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, int64_t size,
+                         int percent, int flags) {
+    char name[64];
+    hn_conv_f32 p = window(1, size, c, n, k, s, k / 2);
+    p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
+    snprintf(name, sizeof name, "conv%lldx%llds%lld_%lld_%lld_%lld", (long long)k, (long long)k,
+             (long long)s, (long long)c, (long long)n, (long long)p.oh);
+    sparse(list, name, p, percent, flags | BENCH);
+}
+
+static void sparse_cases(check_list *list) {
+    /* Around every tile (16 to 64 pixels), pass (128 to 256 k) and shard (256 outputs). */
+    static const int64_t sizes[][3] = {{1, 300, 300}, {2, 129, 19},  {7, 64, 33},   {15, 40, 16},
+                                       {16, 128, 17}, {17, 257, 64}, {31, 255, 5},  {33, 256, 100},
+                                       {48, 31, 257}, {63, 515, 29}, {64, 128, 48}, {65, 127, 512},
+                                       {97, 600, 40}, {130, 17, 530}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int percent = i % 3 == 0 ? 5 : i % 3 == 1 ? 10 : 20;
+        sparse_gemm(list, sizes[i][0], sizes[i][1], sizes[i][2], percent, i % 2 ? BIAS : RESIDUAL);
+    }
+    for (int percent = 1; percent <= 51; percent += 10)
+        sparse_gemm(list, 70, 300, 70, percent, BIAS | RESIDUAL);
+    sparse(list, "conv3x3", window(2, 9, 40, 50, 3, 1, 1), 10, BIAS);
+    sparse(list, "conv3x3_in_place", window(2, 7, 37, 65, 3, 1, 1), 10, BIAS | IN_PLACE);
+    sparse(list, "conv3x3_slices", window(1, 11, 50, 35, 3, 1, 1), 10, BIAS | RESIDUAL | SLICE);
+    sparse(list, "conv3x3s2", window(1, 15, 33, 40, 3, 2, 1), 10, BIAS);
+    sparse(list, "conv1x1s2", window(2, 14, 131, 50, 1, 2, 0), 10, RESIDUAL);
+    sparse(list, "conv1x1_in_place", window(3, 7, 80, 270, 1, 1, 0), 20, IN_PLACE | SLICE);
+    sparse(list, "conv5x5", window(1, 11, 20, 24, 5, 1, 2), 5, 0);
+    sparse(list, "conv3x3_all_padding", window(1, 2, 40, 35, 3, 1, 3), 10, BIAS);
+    hn_conv_f32 p = window(1, 12, 30, 34, 3, 1, 2);
+    p.dh = p.dw = 2;
+    sparse(list, "conv3x3_dilated", p, 10, BIAS);
+    for (int kind = 0; kind < HN_ACT_COUNT_; kind++) {
+        char name[64];
+        p = window(1, 7, 140, 37, 1, 1, 0);
+        p.act = (hn_act){(hn_act_kind)kind, kind == HN_ACT_CLIP ? -1.0F : 0.3F,
+                         kind == HN_ACT_CLIP ? 1.5F : 0.5F};
+        snprintf(name, sizeof name, "activation_%d", kind);
+        sparse(list, name, p, 10, BIAS | RESIDUAL);
+    }
+
+    for (int percent = 5; percent <= 50; percent *= 2) {
+        sparse_gemm(list, 128, 768, 768, percent, BIAS | BENCH);
+        sparse_gemm(list, 128, 768, 3072, percent, BIAS | BENCH);
+        sparse_gemm(list, 128, 3072, 768, percent, BIAS | BENCH);
+        sparse_gemm(list, 1, 2048, 1000, percent, BIAS | BENCH);
+        sparse_layer(list, 1, 1, 256, 64, 56, percent, BIAS);
+        sparse_layer(list, 1, 1, 64, 256, 56, percent, BIAS | RESIDUAL);
+        sparse_layer(list, 1, 1, 512, 128, 28, percent, BIAS);
+        sparse_layer(list, 1, 1, 128, 512, 28, percent, BIAS | RESIDUAL);
+        sparse_layer(list, 1, 1, 1024, 256, 14, percent, BIAS);
+        sparse_layer(list, 1, 1, 256, 1024, 14, percent, BIAS | RESIDUAL);
+        sparse_layer(list, 1, 1, 2048, 512, 7, percent, BIAS);
+        sparse_layer(list, 1, 1, 512, 2048, 7, percent, BIAS | RESIDUAL);
+        sparse_layer(list, 1, 2, 256, 512, 56, percent, BIAS);
+        sparse_layer(list, 3, 1, 64, 64, 56, percent, BIAS);
+        sparse_layer(list, 3, 1, 128, 128, 28, percent, BIAS);
+        sparse_layer(list, 3, 1, 256, 256, 14, percent, BIAS);
+        sparse_layer(list, 3, 1, 512, 512, 7, percent, BIAS);
+        sparse_layer(list, 3, 2, 128, 128, 56, percent, BIAS);
+    }
+}
+
+static void all_cases(check_list *list) {
+    cases(list);
+    sparse_cases(list);
+}
+
 static void magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }
 
 /* A number of 16 bits near x. */
@@ -429,9 +517,25 @@ static float narrowed(float x, hn_float type) {
                                 : hn_bf16_to_f32(hn_bf16_from_f64((double)x));
 }
 
-/* Weights that 16 bits hold; what is beyond the largest f16 becomes small. */
+/* Weights of which w_zeros are 0, of either sign, anywhere; with other data than random ones perhaps
+ * more. */
+static void fill_sparse(int64_t zeros, int64_t n, check_data kind, hn_rng *rng, float *w) {
+    for (int64_t i = 0; i < n; i++) {
+        double x = 2 * hn_rng_f64(rng) - 1;
+        if (kind == CHECK_EXACT) x = floor(8 * x);
+        if (kind == CHECK_EXTREME) x *= i % 3 == 0 ? 1e15 : i % 3 == 1 ? 1e-15 : 1e-40;
+        if ((int64_t)hn_rng_below(rng, (uint64_t)(n - i)) < zeros) x = i % 2 ? -0.0 : 0, zeros--;
+        w[i] = (float)x;
+    }
+}
+
+/* Weights that 16 bits hold; what is beyond the largest f16 becomes small. Or sparse ones. */
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
     const hn_conv_f32 *p = (const hn_conv_f32 *)c->problem;
+    if (operand == HN_CONV_W && p->w_zeros > 0) {
+        fill_sparse(p->w_zeros, (int64_t)c->operand[operand].count, kind, rng, data);
+        return true;
+    }
     if (operand != HN_CONV_W || p->w_fits == HN_FLOAT_F32) return false;
     float *w = data;
     for (size_t i = 0; i < c->operand[operand].count; i++) {
@@ -446,7 +550,7 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
 static double whole(const hn_kernel *k) { return strstr(k->name, "winograd") != NULL ? 1e-5 : 0; }
 
 const check_family check_conv_f32 = {.family = &hn_conv_f32_family,
-                                     .cases = cases,
+                                     .cases = all_cases,
                                      .magnitude = magnitude,
                                      .fill = fill,
                                      .whole = whole};

@@ -48,6 +48,7 @@ static double number_at(const hn_value *v, int64_t i, hn_rng *rng) {
     static const double odd[] = {NAN, INFINITY, -INFINITY};
     if (i % 97 == 96 && begins(v->name, "odd")) return odd[i / 97 % 3];
     double x = hn_rng_f64(rng);
+    if (begins(v->name, "wzero") && hn_rng_below(rng, 10) != 0) return 0;
     if (v->type.dtype == HONE_DTYPE_BOOL) return x < 0.5;
     if (begins(v->name, "many")) return floor(120 * x);
     if (hn_dtype_is_int(v->type.dtype) && begins(v->name, "any")) return any_at(v, x);
@@ -95,6 +96,7 @@ static void note_step(void *ctx, const hn_step_time *t) {
     assert_true(f->n < ENGINE_STEPS);
     f->families[f->n++] = family;
     f->together += t->step->lane > 0;
+    snprintf(f->why, sizeof f->why, "%s", t->step->facts->why);
     if (t->step->family != NULL) {
         if (f->kernels[0] != '\0') append(f->kernels, sizeof f->kernels, ", ");
         append(f->kernels, sizeof f->kernels, t->step->kernel->name);
@@ -140,6 +142,7 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
                            .isa = hn_isa_available(),
                            .layers.way.precision = way.precision,
                            .parallel = way.parallel,
+                           .no_sparse = way.no_sparse,
                            .seed = 1,
                            .no_simplify = true};
     assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);

@@ -42,6 +42,13 @@ static hn_float *weights_fit(void *problem) {
     return p->batch * p->oh * p->ow <= HN_CONV_FEW_PIXELS ? &p->w_fits : NULL;
 }
 
+static int64_t *weights_zeros(void *problem, int64_t *n) {
+    hn_conv_f32 *p = problem;
+    if (p->groups != 1) return NULL;
+    *n = p->n * p->kh * p->kw * p->c;
+    return &p->w_zeros;
+}
+
 static size_t bytes(const void *problem, int operand) {
     const hn_conv_f32 *p = problem;
     return hn_float_bytes(operand == HN_CONV_X   ? p->x_type
@@ -78,6 +85,7 @@ const hn_family hn_conv_f32_family = {
     .result = HN_CONV_Y,
     .stored = stored,
     .weights_fit = weights_fit,
+    .weights_zeros = weights_zeros,
     .images = &images,
     .end = end,
 };

@@ -1,0 +1,3 @@
+#include "simd/avx2.h"
+
+#include "kernels/conv_f32/conv_f32_sparse_body.h"

@@ -1,0 +1,78 @@
+/* Constant weights of which most are 0: kernels that leave these out compute the step, where that is
+ * faster, and say so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/engine_model.h"
+
+static void takes(const engine_facts *f, bool sparse, const char *why) {
+    if ((strstr(f->kernels, "_spars") != NULL) != sparse) fail_msg("computed by %s", f->kernels);
+    if (strstr(f->why, why) == NULL) fail_msg("'%s' does not say '%s'", f->why, why);
+}
+
+#define PRODUCT(w, k, n)                                                                    \
+    "m (float[70," #k "] x, float[" #k "," #n "] " w ", float[" #n "] wb) => (float[70," #n \
+    "] y) { p = MatMul (x, " w                                                              \
+    ") a = Add (p, wb)"                                                                     \
+    " y = Relu (a) }"
+
+static void products(void **state) {
+    (void)state;
+    engine_facts f = engine_ran(PRODUCT("wzero", 400, 300));
+    takes(&f, true, "% of the weights are 0");
+    f = engine_ran(PRODUCT("w", 400, 300));
+    takes(&f, false, "first that accepts");
+    assert_null(strstr(f.why, "of the weights"));
+    /* Weights that a run is given are not looked at. */
+    f = engine_ran_given(PRODUCT("wzero", 400, 300));
+    takes(&f, false, "");
+}
+
+/* Nor are results turned for a few products each. */
+static void small_products(void **state) {
+    (void)state;
+    engine_facts f = engine_ran(PRODUCT("wzero", 12, 8));
+    takes(&f, false, "too few, for this shape");
+}
+
+static void convolutions(void **state) {
+    (void)state;
+    engine_facts f = engine_ran(
+        "m (float[1,256,12,12] x, float[192,256,1,1] wzero, float[192] wb, float[1,192,12,12] r)"
+        " => (float[1,192,12,12] y) { c = Conv (x, wzero, wb) a = Add (c, r) y = Relu (a) }");
+    takes(&f, true, "% of the weights are 0");
+    f = engine_ran(
+        "m (float[2,64,15,15] x, float[128,64,3,3] wzero) => (float[2,128,8,8] y) {"
+        " y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, wzero) }");
+    takes(&f, true, "% of the weights are 0");
+    f = engine_ran(
+        "m (float[1,64,9,9] x, float[64,32,3,3] wzero) => (float[1,64,7,7] y) {"
+        " y = Conv <group = 2> (x, wzero) }");
+    takes(&f, false, "");
+}
+
+static void switched_off(void **state) {
+    (void)state;
+    engine_facts f = engine_ran_so(PRODUCT("wzero", 400, 300), (engine_way){.no_sparse = true});
+    takes(&f, false, "");
+    assert_null(strstr(f.why, "of the weights"));
+}
+
+static void memory(void **state) {
+    (void)state;
+    engine_survives(PRODUCT("wzero", 300, 200));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products),     cmocka_unit_test(small_products),
+        cmocka_unit_test(convolutions), cmocka_unit_test(switched_off),
+        cmocka_unit_test(memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
