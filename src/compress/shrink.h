@@ -54,7 +54,7 @@ hone_status hn_shrinking_tell(const hn_transform_ctx *c, const hn_shrunk_layer *
 /* The constant of that name keeps this from now on, beside what it keeps already. */
 hone_status hn_shrinking_keep(const hn_transform_ctx *c, const char *name, unsigned keeps,
                               hn_error *err);
-/* The recipe of what was done has this setting of the running transform, "layer:fc1=64", and none of
+/* The recipe of what was done has this setting of the running transform, "layer-rank:fc1=64", and none of
  * those that limit what it looks for. */
 hone_status hn_shrinking_found(const hn_transform_ctx *c, const char *text, hn_error *err);
 /* What the constant of that name keeps. */

@@ -7,7 +7,7 @@
  *                      that does so with the fewest multiplications
  *     rank=64          each layer has this rank, or the form that takes no more multiplications and
  *     rank-share=0.25  leaves the least error
- *     layer:fc*=64     likewise for some layers; the others stay where nothing else is said
+ *     layer-rank:fc*=64  likewise for some layers; others stay where nothing else is said
  *     latency=10       each product has the largest rank that makes it 10 % faster on this machine
  *                      (rank_times.h); the recipe of what was done has the ranks instead
  *
@@ -42,7 +42,7 @@ const hn_parameter hn_params_factorize[] = {
     {"rank", HN_PARAM_COUNT, NULL, "the rank of every layer, instead of energy", 1, 1 << 20, NULL, false},
     {"rank-share", HN_PARAM_NUMBER, NULL, "likewise, as a share of a layer's full rank", 0.001, 1, NULL, false},
     {"latency", HN_PARAM_NUMBER, NULL, "likewise: the largest that makes a layer so many percent faster on this machine", 1, 95, NULL, true},
-    {"layer", HN_PARAM_LAYER_COUNT, NULL, "the rank of some layers; others stay unless energy, rank or rank-share is set", 1, 1 << 20, NULL, false},
+    {"layer-rank", HN_PARAM_LAYER_COUNT, NULL, "the rank of some layers; others stay unless energy, rank or rank-share is set", 1, 1 << 20, NULL, false},
     {"form", HN_PARAM_WORD, "auto", "which chain of layers takes the place of one", 0, 0, form_word, false},
     {"align", HN_PARAM_COUNT, "8", "ranks are rounded up to a multiple of it where a layer still gets smaller", 1, 1024, NULL, false},
     {"only", HN_PARAM_TEXT, NULL, "layers to factorize, patterns separated by commas", 0, 0, NULL, false},
@@ -71,7 +71,7 @@ static hone_status read_parameters(const hn_recipe_step *s, factorizing *p, hn_e
     HN_CHECK(err, said <= 1, HONE_E_ARG,
              "ranks are set in %d ways, expected one of: energy, rank, rank-share, latency", said);
     *p = (factorizing){.share = 1 - hn_step_number(s, "energy"),
-                       .others = said > 0 || hn_step_setting(s, "layer") == NULL,
+                       .others = said > 0 || hn_step_setting(s, "layer-rank") == NULL,
                        .step = s,
                        .form = strcmp(form, form_word(0)) == 0 ? NULL : form,
                        .align = (int64_t)hn_step_number(s, "align"),
@@ -92,7 +92,7 @@ static int64_t rank_of(const factorizing *p, const hn_node *n) {
     double x;
     for (int i = p->step->n; i-- > 0;) {
         const hn_setting *s = &p->step->v[i];
-        if (strcmp(s->param->name, "layer") == 0 &&
+        if (strcmp(s->param->name, "layer-rank") == 0 &&
             hn_pattern_matches(s->pattern, hn_layer_name(n)) &&
             hn_decimal_f64(s->value, strlen(s->value), &x))
             return (int64_t)x;
@@ -359,7 +359,7 @@ static hone_status settle(const hn_transform_ctx *c, const hn_weighted *w, const
                           hn_error *err) {
     char text[400];
     if (t->rank > 0) {
-        snprintf(text, sizeof text, "layer:%.300s=%lld", hn_layer_name(w->node),
+        snprintf(text, sizeof text, "layer-rank:%.300s=%lld", hn_layer_name(w->node),
                  (long long)t->rank);
         return hn_shrinking_found(c, text, err);
     }
@@ -382,49 +382,63 @@ static hone_status settle_form(const hn_transform_ctx *c, const factorizing *p,
                                                     : HONE_OK;
 }
 
-/* Layers that may change, those that cannot told of. */
-static hone_status choose(const hn_transform_ctx *c, const factorizing *p, hn_arena *arena,
-                          hn_weighted **layers, hn_chained **out, int *n, hn_error *err) {
-    int all, kept = 0;
-    const char *why;
-    HN_TRY(hn_shrinking_layers(c, p->only, p->except, arena, layers, &all, err));
-    *out = hn_arena_array(arena, (size_t)all + 1, sizeof **out);
-    if (*out == NULL) return HN_NOMEM(err);
-    for (int i = 0; i < all; i++) {
-        const hn_weighted *w = &(*layers)[i];
-        if (!p->others && rank_of(p, w->node) == 0) continue;
-        if (!hn_chained_of(&(*out)[kept], w, &why))
-            HN_TRY(stay(c, w, why, err));
-        else if (p->faster > 0 && (*out)[kept].depthwise)
-            HN_TRY(stay(c, w, "a depthwise convolution has no rank to set, only an energy", err));
-        else
-            kept++;
+/* A layer as it was found; which of those that may change, and of the times. */
+typedef struct found {
+    const hn_weighted *w;
+    const char *why_not; /* NULL: it may change */
+    int place;
+} found;
+
+/* The layers that are asked for, in order, and those of them that may change. */
+static hone_status find(const hn_transform_ctx *c, const factorizing *p, hn_arena *arena,
+                        found **layers, int *n, hn_chained **chained, int *n_chained,
+                        hn_error *err) {
+    hn_weighted *all;
+    int count;
+    HN_TRY(hn_shrinking_layers(c, p->only, p->except, arena, &all, &count, err));
+    *layers = hn_arena_array(arena, (size_t)count + 1, sizeof **layers);
+    *chained = hn_arena_array(arena, (size_t)count + 1, sizeof **chained);
+    if (*layers == NULL || *chained == NULL) return HN_NOMEM(err);
+    for (int i = 0; i < count; i++) {
+        found f = {.w = &all[i], .place = *n_chained};
+        if (!p->others && rank_of(p, f.w->node) == 0) continue;
+        if (hn_chained_of(&(*chained)[f.place], f.w, &f.why_not)) {
+            if (p->faster > 0 && (*chained)[f.place].depthwise)
+                f.why_not = "a depthwise convolution has no rank to set, only an energy";
+            else
+                ++*n_chained;
+        }
+        (*layers)[(*n)++] = f;
     }
-    *n = kept;
     return HONE_OK;
 }
 
 static hone_status factorize_all(hn_transform_ctx *c, const factorizing *p, hn_arena *arena,
                                  looked *at, hn_error *err) {
-    hn_weighted *layers;
+    found *layers;
     hn_chained *of;
     hn_rank_time *times = NULL;
-    int n;
-    HN_TRY(choose(c, p, arena, &layers, &of, &n, err));
+    int n = 0, n_of = 0;
+    HN_TRY(find(c, p, arena, &layers, &n, &of, &n_of, err));
     if (p->faster > 0) {
-        times = hn_arena_array(arena, (size_t)n + 1, sizeof *times);
+        times = hn_arena_array(arena, (size_t)n_of + 1, sizeof *times);
         if (times == NULL) return HN_NOMEM(err);
-        HN_TRY(hn_rank_times(times, of, n, p->faster, c, err));
-        HN_TRY(settle_form(c, p, times, n, err));
+        HN_TRY(hn_rank_times(times, of, n_of, p->faster, c, err));
+        HN_TRY(settle_form(c, p, times, n_of, err));
     }
     for (int i = 0; i < n; i++) {
+        const found *f = &layers[i];
+        const hn_rank_time *time = times != NULL ? &times[f->place] : NULL;
         HN_CHECK(err, c->progress == NULL || c->progress(c->progress_ctx, i, n), HONE_E_LIMIT,
-                 "stopped at layer '%s'", hn_layer_name(of[i].w->node));
-        if (times != NULL) HN_TRY(settle(c, of[i].w, &times[i], err));
-        if (times != NULL && times[i].rank == 0) continue;
-        HN_TRY(look_at(at, &of[i], c, err));
-        HN_TRY(factorize(c, p, &of[i], times != NULL ? &times[i] : NULL,
-                         c->feed != NULL ? &at->in : NULL, err));
+                 "stopped at layer '%s'", hn_layer_name(f->w->node));
+        if (f->why_not != NULL) {
+            HN_TRY(stay(c, f->w, f->why_not, err));
+            continue;
+        }
+        if (time != NULL) HN_TRY(settle(c, f->w, time, err));
+        if (time != NULL && time->rank == 0) continue;
+        HN_TRY(look_at(at, &of[f->place], c, err));
+        HN_TRY(factorize(c, p, &of[f->place], time, c->feed != NULL ? &at->in : NULL, err));
     }
     return HONE_OK;
 }

@@ -253,10 +253,12 @@ static void samples_leave_less_error(void **state) {
     hn_model_destroy(m);
 }
 
-/* A rank that is set is the rank there is; other forms take no more multiplications than it. */
+/* A rank that is set is the rank there is; other forms take no more multiplications than it, and one
+ * that suits the weights leaves less error. */
 static void ranks_are_what_was_asked(void **state) {
     (void)state;
     hn_model *m = method_model(TWO_LAYERS, 2);
+    give_rank(m, "w2", SPATIAL, 7);
     outcome o = made(m, "rank=5 form=channel", false);
     const hn_tensor *w = hn_const_in(node_named(o.model, "two/0"), 1);
     assert_int_equal(w->dims[0], 5);
@@ -384,8 +386,76 @@ static void ways_exclude_each_other(void **state) {
     assert_int_equal(factorize(&o, m, "rank=2 energy=0.5", false, 1, &err), HONE_E_ARG);
     assert_string_equal(err.text,
                         "ranks are set in 2 ways, expected one of: energy, rank, "
-                        "rank-share");
+                        "rank-share, latency");
     finish(&o);
+    hn_model_destroy(m);
+}
+
+/* A rule for some layers leaves the others alone, unless a rank is set for them too. */
+static void layers_have_ranks_of_their_own(void **state) {
+    (void)state;
+    hn_model *m = method_model(TWO_LAYERS, 2);
+    outcome o = made(m, "layer-rank:t*=3 layer-rank:*ee=6 form=channel", false);
+    assert_int_equal(o.changed, 2);
+    assert_int_equal(o.told.n, 2);
+    assert_int_equal(o.told.v[0].kept, 3 * (24 * 9 + 24));
+    assert_int_equal(o.told.v[1].kept, 6 * (24 + 40));
+    finish(&o);
+    o = made(m, "layer-rank:t*=3 rank=2 form=channel", false);
+    assert_int_equal(o.changed, 3);
+    assert_int_equal(o.told.v[0].kept, 2 * (6 * 9 + 24));
+    assert_int_equal(o.told.v[1].kept, 3 * (24 * 9 + 24));
+    finish(&o);
+    hn_model_destroy(m);
+}
+
+/* Products that are large enough to be timed get ranks by time, or stay with both times; the recipe
+ * of what was done makes the same model without timing anything. */
+static void ranks_by_time_stand_in_the_recipe(void **state) {
+    (void)state;
+    hn_model *m = method_model(
+        "m (float[n,256] x, float[256,1024] w1, float[1024,256] w2,"
+        " float[8,256] w3) => (float[n,8] y) { [one] a = MatMul (x, w1)"
+        " b = Relu (a) [two] c = MatMul (b, w2)"
+        " [three] y = Gemm <transB = 1> (c, w3) }",
+        2);
+    hn_arena arena;
+    hn_recipe r;
+    hn_compressed c[2];
+    method_bench b;
+    hn_error err;
+    char *text;
+    hn_arena_init(&arena, &scratch_mem, HN_MEM_OTHER);
+    method_begin(&b, m);
+    hn_compress_options o = {.data = b.data, .how = b.how};
+    assert_int_equal(hn_recipe_read(&r, "hone recipe 2; factorize latency=5 align=1", &arena, &err),
+                     HONE_OK);
+    for (int i = 0; i < 2; i++) {
+        if (hn_compress(&c[i], &r, m, &o, &scratch_mem, &err) != HONE_OK) fail_msg("%s", err.text);
+        assert_int_equal(hn_recipe_write(&r, true, &arena, &text, &err), HONE_OK);
+        assert_null(strstr(text, "latency"));
+        assert_int_equal(hn_recipe_read(&r, text, &arena, &err), HONE_OK);
+    }
+    assert_non_null(strstr(text, "form=channel"));
+    int faster = 0;
+    for (int i = 0; i < c[0].shrinking.n; i++) {
+        const hn_shrunk_layer *l = &c[0].shrinking.v[i];
+        faster += l->what != NULL;
+        if (l->what != NULL) assert_non_null(strstr(l->what, " ms"));
+    }
+    assert_int_equal(c[0].shrinking.n, 3);
+    assert_int_equal(c[0].changed[0], faster);
+    assert_int_equal(c[1].changed[0], faster);
+    const hn_graph *g = c[0].model->graph, *h = c[1].model->graph;
+    for (int k = 0; k < g->n_values; k++) {
+        const hn_value *v = g->values[k];
+        const hn_value *twin = v->dead ? NULL : hn_graph_value(h, v->name);
+        if (v->dead || v->constant == NULL) continue;
+        assert_true(twin != NULL && hn_tensor_equal(v->constant, twin->constant));
+    }
+    for (int i = 0; i < 2; i++) hn_compressed_deinit(&c[i]);
+    method_end(&b);
+    hn_arena_deinit(&arena);
     hn_model_destroy(m);
 }
 
@@ -443,6 +513,8 @@ int main(void) {
         TEST(weights_that_are_not_finite_stay),
         TEST(zeros_become_a_layer_of_rank_1),
         TEST(ways_exclude_each_other),
+        TEST(layers_have_ranks_of_their_own),
+        TEST(ranks_by_time_stand_in_the_recipe),
         TEST(threads_change_no_bit),
         TEST(memory_runs_out),
     };
