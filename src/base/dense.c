@@ -275,3 +275,54 @@ void hn_triangle_invert(const double *l, int64_t n, double *inverse, hn_pool *po
     inversion v = {l, inverse, n};
     run_folded(pool, (n + COLUMNS - 1) / COLUMNS, invert_columns, &v);
 }
+
+/* ---- products ---- */
+
+#define DEPTH 256 /* of what is summed at once: four rows of a and a strip of b fit the cache */
+#define STRIP_OF_B 64
+
+typedef struct product {
+    double *c;
+    const double *a, *b;
+    int64_t m, n, k;
+} product;
+
+/* Adds to rows [i, i + 4) of c, columns [from, to), the products over [first, first + depth). */
+static void multiply_tile(const product *p, int64_t i, int64_t from, int64_t to, int64_t first,
+                          int64_t depth) {
+    double s[4][2];
+    for (int64_t j = from; j < to; j += 2) {
+        const double *a[4], *b[2];
+        for (int r = 0; r < 4; r++) a[r] = p->a + hn_least(i + r, p->m - 1) * p->k + first;
+        for (int r = 0; r < 2; r++) b[r] = p->b + hn_least(j + r, to - 1) * p->k + first;
+        dots(a, b, depth, s);
+        for (int64_t r = 0; r < 4 && i + r < p->m; r++)
+            for (int64_t q = 0; q < 2 && j + q < to; q++) p->c[(i + r) * p->n + j + q] += s[r][q];
+    }
+}
+
+static void multiply_rows(void *ctx, int64_t piece) {
+    const product *p = ctx;
+    int64_t top = piece * ROWS, end = hn_least(top + ROWS, p->m);
+    memset(p->c + top * p->n, 0, (size_t)((end - top) * p->n) * sizeof *p->c);
+    for (int64_t first = 0; first < p->k; first += DEPTH)
+        for (int64_t from = 0; from < p->n; from += STRIP_OF_B)
+            for (int64_t i = top; i < end; i += 4)
+                multiply_tile(p, i, from, hn_least(from + STRIP_OF_B, p->n), first,
+                              hn_least(DEPTH, p->k - first));
+}
+
+void hn_multiply_turned(double *c, const double *a, int64_t m, const double *b, int64_t n,
+                        int64_t k, hn_pool *pool) {
+    product p = {c, a, b, m, n, k};
+    hn_pool_run(pool, (m + ROWS - 1) / ROWS, multiply_rows, &p);
+}
+
+void hn_turn(double *to, const double *from, int64_t m, int64_t n) {
+    enum { SIDE = 16 };
+    for (int64_t i0 = 0; i0 < m; i0 += SIDE)
+        for (int64_t j0 = 0; j0 < n; j0 += SIDE)
+            for (int64_t i = i0; i < hn_least(i0 + SIDE, m); i++)
+                for (int64_t j = j0; j < hn_least(j0 + SIDE, n); j++)
+                    to[j * m + i] = from[i * n + j];
+}

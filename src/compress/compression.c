@@ -260,11 +260,32 @@ static hone_status score(void *ctx, const hn_model *m, double *share, hn_error *
 
 /* ---- the recipe of what was done ---- */
 
+/* What transforms of the stage SHRINK found out stands in the place of what they looked for. */
+static hone_status settle_found(hn_recipe *r, const work *w, hn_error *err) {
+    const hn_shrinking *found = &w->out->shrinking;
+    for (int i = 0; i < r->n; i++) {
+        hn_recipe_step *s = &r->steps[i], was = *s;
+        bool any = false;
+        for (int k = 0; k < found->n_found; k++)
+            any = any || found->found[k].step == &w->recipe->steps[i];
+        if (!any) continue;
+        s->n = 0;
+        s->v = NULL;
+        for (int k = 0; k < was.n; k++)
+            if (!was.v[k].param->limit) HN_TRY(hn_recipe_keep(r, s, &was.v[k], err));
+        for (int k = 0; k < found->n_found; k++)
+            if (found->found[k].step == &w->recipe->steps[i])
+                HN_TRY(hn_recipe_set(r, s, found->found[k].text, err));
+    }
+    return HONE_OK;
+}
+
 /* Limits are left out, for what they led to is there; so is how ranges were found. */
 static hone_status settle(hn_recipe *r, const work *w, const hn_mixed *x, hn_error *err) {
     hn_recipe_step *s = hn_recipe_writer(r);
     r->samples = w->out->samples > 0 ? w->out->samples : -1;
     memcpy(r->data, w->out->data, sizeof r->data);
+    HN_TRY(settle_found(r, w, err));
     if (s == NULL) return HONE_OK;
     hn_recipe_step was = *s;
     s->n = 0;

@@ -130,6 +130,7 @@ static void add_columns(void *ctx, int64_t piece) {
             double v = (double)r->x[at * width + k];
             r->in->squares[k] += v * v;
             r->in->magnitudes[k] += fabs(v);
+            r->in->sums[k] += v;
         }
 }
 
@@ -313,11 +314,12 @@ static hone_status create_input(hn_layer_input *in, const hn_layer_matrix *m,
     size_t bytes = (size_t)(m->groups * m->k) * sizeof(double), all;
     in->squares = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
     in->magnitudes = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
+    in->sums = hn_alloc_zero(alloc, bytes, HN_MEM_SCRATCH);
     if (look->gram && hn_size_mul(bytes, (size_t)m->k, &all))
         in->gram = hn_alloc_zero(alloc, all, HN_MEM_SCRATCH);
     if (look->outputs != NULL)
         in->cross = hn_alloc_zero(alloc, (size_t)(m->n * m->k) * sizeof(double), HN_MEM_SCRATCH);
-    bool all_there = in->squares != NULL && in->magnitudes != NULL &&
+    bool all_there = in->squares != NULL && in->magnitudes != NULL && in->sums != NULL &&
                      (in->gram != NULL || !look->gram) &&
                      (in->cross != NULL || look->outputs == NULL);
     return all_there ? HONE_OK : HN_NOMEM(err);
@@ -374,6 +376,7 @@ void hn_layer_output_deinit(hn_layer_output *out, hn_allocator *alloc) {
 void hn_layer_input_deinit(hn_layer_input *in, hn_allocator *alloc) {
     hn_free(alloc, in->squares);
     hn_free(alloc, in->magnitudes);
+    hn_free(alloc, in->sums);
     hn_free(alloc, in->gram);
     hn_free(alloc, in->cross);
     *in = (hn_layer_input){0};

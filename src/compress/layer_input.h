@@ -38,6 +38,7 @@ void hn_layer_output_deinit(hn_layer_output *out, hn_allocator *alloc); /* all z
 typedef struct hn_layer_input {
     int64_t groups, k, rows;
     double *squares, *magnitudes; /* [groups, k]: sums of x * x and |x| */
+    double *sums;                 /* [groups, k]: of x */
     double *gram;                 /* [groups, k, k]: X^T X, its lower triangle; or NULL */
     double *cross;                /* [n, k]: Y^T X; or NULL */
 } hn_layer_input;

@@ -61,10 +61,11 @@ hone_status hn_recipe_set(hn_recipe *r, hn_recipe_step *s, const char *word, hn_
     snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name - 1, word);
     const hn_parameter *p = hn_transform_param(s->transform, name);
     if (p == NULL || strlen(p->name) != n) return no_param(s->transform, word, err);
-    const char *eq = p->kind == HN_PARAM_LAYER ? strrchr(word, '=') : word + n;
-    bool layer = p->kind == HN_PARAM_LAYER, flag = p->kind == HN_PARAM_FLAG;
+    bool layer = hn_param_is_of_layers(p), flag = p->kind == HN_PARAM_FLAG;
+    const char *eq = layer ? strrchr(word, '=') : word + n;
     HN_CHECK(err, !layer || (word[n] == ':' && eq != NULL && eq > word + n + 1), HONE_E_ARG,
-             "'%.100s', expected %s:PATTERN=TYPE", word, name);
+             "'%.100s', expected %s:PATTERN=%s", word, name,
+             p->kind == HN_PARAM_LAYER ? "TYPE" : "N");
     HN_CHECK(err, layer || *eq == (flag ? '\0' : '='), HONE_E_ARG, "'%.100s', expected %s%s", word,
              name, flag ? " alone" : "=VALUE");
     HN_CHECK(err, layer || hn_step_setting(s, name) == NULL, HONE_E_ARG,
@@ -194,7 +195,7 @@ static void put_word(buffer *t, const char *a, const char *b, const char *c, con
 }
 
 static void put_setting(buffer *t, const hn_setting *s) {
-    bool flag = s->param->kind == HN_PARAM_FLAG, layer = s->param->kind == HN_PARAM_LAYER;
+    bool flag = s->param->kind == HN_PARAM_FLAG, layer = hn_param_is_of_layers(s->param);
     put_word(t, s->param->name, layer ? ":" : "", layer ? s->pattern : "", flag ? "" : "=",
              s->value);
 }

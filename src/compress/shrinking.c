@@ -75,6 +75,16 @@ hone_status hn_shrinking_keep(const hn_transform_ctx *c, const char *name, unsig
     return HONE_OK;
 }
 
+hone_status hn_shrinking_found(const hn_transform_ctx *c, const char *text, hn_error *err) {
+    hn_shrinking *s = c->shrinking;
+    hn_found_setting new = {c->step, text};
+    if (s == NULL) return HONE_OK;
+    HN_TRY(grow(&s->arena, (void **)&s->found, s->n_found, &s->room_found, sizeof *s->found, err));
+    HN_TRY(copy_text(&s->arena, &new.text, err));
+    s->found[s->n_found++] = new;
+    return HONE_OK;
+}
+
 unsigned hn_shrinking_keeps(const hn_shrinking *s, const char *name) {
     const hn_kept_weight *k = s != NULL ? kept_of(s, name) : NULL;
     return k != NULL ? k->keeps : 0;

@@ -30,6 +30,12 @@ typedef struct hn_kept_weight {
     unsigned keeps;
 } hn_kept_weight;
 
+/* A setting that a transform found out, as the recipe of what was done spells it. */
+typedef struct hn_found_setting {
+    const hn_recipe_step *step;
+    const char *text;
+} hn_found_setting;
+
 /* What the transforms of a recipe tell each other and their caller. */
 struct hn_shrinking {
     hn_arena arena; /* of all lists and texts */
@@ -38,6 +44,8 @@ struct hn_shrinking {
     int n_kept, room_kept;
     hn_kept_weight *kept;
     hn_model *early; /* as it was at the step that `train` was to remember; NULL: none */
+    int n_found, room_found;
+    hn_found_setting *found;
 };
 void hn_shrinking_init(hn_shrinking *s, hn_allocator *alloc);
 void hn_shrinking_deinit(hn_shrinking *s); /* all zero accepted */
@@ -47,6 +55,9 @@ hone_status hn_shrinking_tell(const hn_transform_ctx *c, const hn_shrunk_layer *
 /* The constant of that name keeps this from now on, beside what it keeps already. */
 hone_status hn_shrinking_keep(const hn_transform_ctx *c, const char *name, unsigned keeps,
                               hn_error *err);
+/* The recipe of what was done has this setting of the running transform, "layer-rank:fc1=64", and none of
+ * those that limit what it looks for. */
+hone_status hn_shrinking_found(const hn_transform_ctx *c, const char *text, hn_error *err);
 /* What the constant of that name keeps. */
 unsigned hn_shrinking_keeps(const hn_shrinking *s, const char *name);
 

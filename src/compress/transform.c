@@ -46,9 +46,11 @@ const hn_parameter *hn_transform_param(const hn_transform *t, const char *name) 
 
 const char *hn_param_kind_name(hn_param_kind kind) {
     static const char *const names[] = {
-        [HN_PARAM_FLAG] = "flag", [HN_PARAM_WORD] = "word",     [HN_PARAM_WORDS] = "words",
-        [HN_PARAM_TYPE] = "type", [HN_PARAM_LAYER] = "layer",   [HN_PARAM_COUNT] = "count",
-        [HN_PARAM_HASH] = "hash", [HN_PARAM_NUMBER] = "number", [HN_PARAM_TEXT] = "text",
+        [HN_PARAM_FLAG] = "flag",   [HN_PARAM_WORD] = "word",
+        [HN_PARAM_WORDS] = "words", [HN_PARAM_TYPE] = "type",
+        [HN_PARAM_LAYER] = "layer", [HN_PARAM_COUNT] = "count",
+        [HN_PARAM_HASH] = "hash",   [HN_PARAM_NUMBER] = "number",
+        [HN_PARAM_TEXT] = "text",   [HN_PARAM_LAYER_COUNT] = "layer-count",
     };
     return names[kind];
 }
@@ -86,7 +88,7 @@ static hone_status check_words(const hn_parameter *p, const char *value, hn_erro
 
 static hone_status check_number(const hn_parameter *p, const char *value, hn_error *err) {
     double x;
-    bool whole = p->kind == HN_PARAM_COUNT;
+    bool whole = p->kind != HN_PARAM_NUMBER;
     size_t n = strlen(value);
     bool good = hn_decimal_f64(value, n, &x) && x >= p->least && x <= p->most &&
                 (!whole || strspn(value, "0123456789") == n);
@@ -104,6 +106,7 @@ hone_status hn_param_check(const hn_parameter *p, const char *value, hn_error *e
         case HN_PARAM_WORDS: return check_words(p, value, err);
         case HN_PARAM_TYPE:
         case HN_PARAM_LAYER: return hn_layer_type_find(&type, value, err);
+        case HN_PARAM_LAYER_COUNT:
         case HN_PARAM_COUNT:
         case HN_PARAM_NUMBER: return check_number(p, value, err);
         case HN_PARAM_HASH:

@@ -31,15 +31,16 @@ typedef struct hn_compress_plan hn_compress_plan;
 /* ---- parameters ---- */
 
 typedef enum hn_param_kind {
-    HN_PARAM_FLAG,   /* name */
-    HN_PARAM_WORD,   /* name=WORD, of the words there are */
-    HN_PARAM_WORDS,  /* name=WORD,WORD */
-    HN_PARAM_TYPE,   /* name=TYPE, what a layer may become (layer_type.h) */
-    HN_PARAM_LAYER,  /* name:PATTERN=TYPE, any number of times; the last that matches holds */
-    HN_PARAM_COUNT,  /* name=N, a whole number from least to most */
-    HN_PARAM_NUMBER, /* name=X */
-    HN_PARAM_HASH,   /* name=SHA256 */
-    HN_PARAM_TEXT,   /* name=TEXT, that the plan of the transform checks */
+    HN_PARAM_FLAG,        /* name */
+    HN_PARAM_WORD,        /* name=WORD, of the words there are */
+    HN_PARAM_WORDS,       /* name=WORD,WORD */
+    HN_PARAM_TYPE,        /* name=TYPE, what a layer may become (layer_type.h) */
+    HN_PARAM_LAYER,       /* name:PATTERN=TYPE, any number of times; the last that matches holds */
+    HN_PARAM_LAYER_COUNT, /* name:PATTERN=N, likewise */
+    HN_PARAM_COUNT,       /* name=N, a whole number from least to most */
+    HN_PARAM_NUMBER,      /* name=X */
+    HN_PARAM_HASH,        /* name=SHA256 */
+    HN_PARAM_TEXT,        /* name=TEXT, that the plan of the transform checks */
 } hn_param_kind;
 
 typedef struct hn_parameter {
@@ -61,6 +62,10 @@ const char *hn_param_word(const hn_parameter *p, int i);
 void hn_list_add(char *list, size_t size, const char *word);
 /* "flag", "word", ... */
 const char *hn_param_kind_name(hn_param_kind kind);
+/* It is given for patterns of layers, any number of times. */
+static inline bool hn_param_is_of_layers(const hn_parameter *p) {
+    return p->kind == HN_PARAM_LAYER || p->kind == HN_PARAM_LAYER_COUNT;
+}
 /* HONE_E_ARG: the parameter does not take the value; the text says what it takes. */
 hone_status hn_param_check(const hn_parameter *p, const char *value, hn_error *err);
 

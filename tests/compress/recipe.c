@@ -110,6 +110,8 @@ static void damaged_texts_are_refused(void **state) {
         {"quantize ranges", "'ranges', expected ranges=VALUE"},
         {"quantize layer=f32", "'layer=f32', expected layer:PATTERN=TYPE"},
         {"quantize layer:=f32", "expected layer:PATTERN=TYPE"},
+        {"factorize layer-rank=8", "'layer-rank=8', expected layer-rank:PATTERN=N"},
+        {"factorize layer-rank:fc=2.5", "layer-rank '2.5', expected a whole number from 1 to"},
         {"quantize bits=3 bits=4", "'bits=4': bits is set twice"},
         {"quantize load-ranges=12", "load-ranges '12', expected a SHA-256 of 64 digits"},
         {"quantize mix=int8,int9", "mix 'int9', expected one of: f32"},
@@ -236,7 +238,7 @@ static const char *random_value(const hn_parameter *p, hn_rng *rng, char *buf, s
     if (n > 0) return hn_param_word(p, (int)(hn_rng_u64(rng) % (uint64_t)n));
     if (p->kind == HN_PARAM_HASH) return SHA;
     double x = p->least + (p->most - p->least) * hn_rng_f64(rng);
-    if (p->kind == HN_PARAM_COUNT)
+    if (p->kind == HN_PARAM_COUNT || p->kind == HN_PARAM_LAYER_COUNT)
         snprintf(buf, size, "%lld", (long long)x);
     else
         snprintf(buf, size, "%.17g", x);
@@ -251,7 +253,7 @@ static void add_random_step(hn_recipe *r, const hn_transform *t, hn_rng *rng) {
     for (int i = 0; i < r->n; i++)
         if (r->steps[i].transform == t) s = &r->steps[i];
     for (const hn_parameter *p = t->params; p->name != NULL; p++) {
-        bool layer = p->kind == HN_PARAM_LAYER;
+        bool layer = hn_param_is_of_layers(p);
         for (uint64_t k = hn_rng_u64(rng) % (layer ? 5 : 2); k > 0; k--) {
             size_t n = 1 + hn_rng_u64(rng) % (sizeof pattern - 1);
             for (size_t i = 0; i < n; i++)

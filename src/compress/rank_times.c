@@ -1,0 +1,190 @@
+#include "compress/rank_times.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/layers.h"
+#include "ops/infer.h"
+
+/* Ranks that are tried, in parts of the rank at which a chain is no smaller than the layer; a rank is
+ * a multiple of TILE, columns that all f32 kernels compute together at no extra cost. */
+enum { LEVELS = 8, TILE = 16, RUNS = 6, MOST_INPUTS = 64 };
+
+typedef struct timed {
+    const char *name;
+    size_t length;
+    double run; /* the current one */
+} timed;
+
+typedef struct timing {
+    int n;
+    timed *v;
+    bool links; /* steps of L/0, L/1 ... count for L */
+} timing;
+
+/* ---- inputs ---- */
+
+static hone_status zeros_for(const hn_value *v, hn_allocator *alloc, hn_tensor **out,
+                             hn_error *err) {
+    int64_t dims[HONE_MAX_RANK];
+    const hn_shape *s = &v->type.shape;
+    HN_CHECK(err, s->rank >= 0, HONE_E_ARG,
+             "times of layers want samples: the shape of input '%s' is not known", v->name);
+    for (int i = 0; i < s->rank; i++) {
+        bool known = hn_dim_is_const(s->dim[i], &dims[i]);
+        HN_CHECK(err, known || i == 0, HONE_E_ARG,
+                 "times of layers want samples: axis %d of input '%s' may have any size", i,
+                 v->name);
+        if (!known) dims[i] = 1;
+    }
+    HN_TRY(hn_tensor_create(out, alloc, HN_MEM_DATA, v->type.dtype, s->rank, dims, err));
+    memset((*out)->data, 0, (*out)->bytes);
+    return HONE_OK;
+}
+
+static hone_status load_inputs(const hn_transform_ctx *c, hn_tensor **in, hn_error *err) {
+    const hn_graph *g = c->model->graph;
+    HN_CHECK(err, g->n_inputs <= MOST_INPUTS, HONE_E_UNSUPPORTED,
+             "times of layers are for models of at most %d inputs, this one has %d", MOST_INPUTS,
+             g->n_inputs);
+    if (c->feed != NULL) return hn_feed_load(c->feed, 0, 1, in, err);
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i]->constant == NULL) HN_TRY(zeros_for(g->inputs[i], c->alloc, &in[i], err));
+    return HONE_OK;
+}
+
+/* ---- models ---- */
+
+static int64_t rank_at(const hn_chained *of, int level) {
+    int64_t even = of->m.n * of->m.k / (of->m.n + of->m.k);
+    int64_t rank = (even * level / LEVELS + TILE / 2) / TILE * TILE;
+    return rank >= TILE && rank < even ? rank : 0;
+}
+
+static hone_status write_rank(const hn_chained *of, int64_t rank, hn_allocator *alloc,
+                              hn_error *err) {
+    hn_chain chain = {.n = 2};
+    chain.v[0] =
+        (hn_link){.n = rank, .k = of->inputs, .taps = of->m.k / of->inputs, .axes = of->axes};
+    chain.v[1] = (hn_link){.n = of->m.n, .k = rank, .taps = 1};
+    hone_status status = hn_chain_create(&chain, alloc, err);
+    for (int i = 0; i < 2 && status == HONE_OK; i++)
+        for (int64_t e = 0; e < chain.v[i].n * chain.v[i].k * chain.v[i].taps; e++)
+            chain.v[i].weight[e] = 0.01f;
+    if (status == HONE_OK) status = hn_chain_write(&chain, of, NULL, err);
+    hn_chain_deinit(&chain, alloc);
+    return status;
+}
+
+/* The node of a copy that stands where n does in its graph. */
+static hn_node *twin(const hn_model *copy, const hn_node *n) {
+    return hn_graph_value(copy->graph, n->outputs[0]->name)->producer;
+}
+
+/* A copy in which every layer has the rank of that level. */
+static hone_status make_copy(hn_model **out, const hn_chained *layers, int n, int level,
+                             const hn_transform_ctx *c, hn_error *err) {
+    const hn_scheme all = {
+        .layer = {.kind = HN_LAYER_WEIGHTS, .weights = {.dtype = HONE_DTYPE_S8, .bits = 8}}};
+    HN_TRY(hn_model_clone(out, c->model, c->alloc, err));
+    HN_TRY(hn_model_infer(*out, NULL, err));
+    for (int i = 0; i < n; i++) {
+        int64_t rank = rank_at(&layers[i], level);
+        const char *why;
+        hn_weighted w;
+        hn_chained of;
+        if (rank == 0) continue;
+        if (hn_weighted_of(twin(*out, layers[i].w->node), &all, &w, NULL) &&
+            hn_chained_of(&of, &w, &why))
+            HN_TRY(write_rank(&of, rank, c->alloc, err));
+    }
+    return hn_model_infer(*out, NULL, err);
+}
+
+/* ---- times ---- */
+
+static bool is_of(const timing *t, const timed *l, const char *name) {
+    if (strncmp(name, l->name, l->length) != 0) return false;
+    return name[l->length] == '\0' || (t->links && name[l->length] == '/');
+}
+
+static void add_time(void *ctx, const hn_step_time *s) {
+    timing *t = ctx;
+    const hn_node *maker = s->step->facts->maker;
+    for (int i = 0; maker != NULL && i < t->n; i++)
+        if (is_of(t, &t->v[i], hn_layer_name(maker)))
+            t->v[i].run += (double)(s->end_ns - s->begin_ns) * 1e-6;
+}
+
+/* The least time of each layer in two programs, in ms; a layer without a step has infinity. The
+ * first run of each warms up. */
+static hone_status time_both(timing *t, hn_program *const programs[2], double *ms[2],
+                             const hn_tensor *const *in, hn_error *err) {
+    for (int k = 0; k < 2 * (RUNS + 1); k++) {
+        int who = k % 2;
+        for (int i = 0; i < t->n; i++) t->v[i].run = 0;
+        t->links = who == 1;
+        HN_TRY(hn_program_profile(programs[who], in, add_time, t, err));
+        for (int i = 0; k >= 2 && i < t->n; i++)
+            if (t->v[i].run > 0) ms[who][i] = fmin(ms[who][i], t->v[i].run);
+    }
+    return HONE_OK;
+}
+
+static hone_status time_level(hn_rank_time *of, const hn_chained *layers, timing *t, int level,
+                              double faster, hn_program *original, const hn_tensor *const *in,
+                              double *room, const hn_transform_ctx *c, hn_error *err) {
+    hn_model *copy = NULL;
+    hn_program *p = NULL;
+    double *ms[2] = {room, room + t->n};
+    hone_status status = HONE_OK;
+    for (int i = 0; i < 2 * t->n; i++) room[i] = INFINITY;
+    HN_TRY_GOTO(make_copy(&copy, layers, t->n, level, c, err));
+    HN_TRY_GOTO(hn_program_create(&p, copy, c->how, err));
+    HN_TRY_GOTO(time_both(t, (hn_program *[2]){original, p}, ms, in, err));
+    for (int i = 0; i < t->n; i++) {
+        hn_rank_time *o = &of[i];
+        int64_t rank = rank_at(&layers[i], level);
+        if (o->rank > 0 || rank == 0 || !isfinite(ms[0][i]) || !isfinite(ms[1][i])) continue;
+        bool good = ms[1][i] <= (1 - faster) * ms[0][i];
+        if (!good && !(ms[1][i] / ms[0][i] < o->is_ms / o->was_ms) && isfinite(o->is_ms)) continue;
+        *o = (hn_rank_time){good ? rank : 0, ms[0][i], ms[1][i]};
+    }
+fail:
+    hn_program_destroy(p);
+    hn_model_destroy(copy);
+    return status;
+}
+
+hone_status hn_rank_times(hn_rank_time *of, const hn_chained *layers, int n, double faster,
+                          const hn_transform_ctx *c, hn_error *err) {
+    hn_tensor *in[MOST_INPUTS] = {NULL};
+    hn_program *original = NULL;
+    timing t = {.n = n};
+    double *room = NULL;
+    hone_status status = HONE_OK;
+    for (int i = 0; i < n; i++) of[i] = (hn_rank_time){0, NAN, NAN};
+    if (n == 0) return HONE_OK;
+    HN_TRY_GOTO(load_inputs(c, in, err));
+    room = hn_alloc_array(c->alloc, 2 * (size_t)n, sizeof *room, HN_MEM_SCRATCH);
+    t.v = hn_alloc_array(c->alloc, (size_t)n, sizeof *t.v, HN_MEM_SCRATCH);
+    HN_CHECK_GOTO(err, room != NULL && t.v != NULL, HONE_E_NOMEM, "out of memory");
+    for (int i = 0; i < n; i++) {
+        t.v[i].name = hn_layer_name(layers[i].w->node);
+        t.v[i].length = strlen(t.v[i].name);
+    }
+    HN_TRY_GOTO(hn_program_create(&original, c->model, c->how, err));
+    for (int level = LEVELS - 1; level >= 1; level--) {
+        HN_TRY_GOTO(time_level(of, layers, &t, level, faster, original,
+                               (const hn_tensor *const *)in, room, c, err));
+        HN_CHECK_GOTO(
+            err, c->progress == NULL || c->progress(c->progress_ctx, LEVELS - level, LEVELS - 1),
+            HONE_E_LIMIT, "stopped while ranks were timed");
+    }
+fail:
+    hn_program_destroy(original);
+    hn_free(c->alloc, room);
+    hn_free(c->alloc, t.v);
+    for (int i = 0; i < MOST_INPUTS; i++) hn_tensor_unref(in[i]);
+    return status;
+}
