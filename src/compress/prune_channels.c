@@ -178,12 +178,12 @@ static hone_status rank_units(plan *p, hn_arena *arena, hn_error *err) {
 }
 
 /* How many units of a group go when `wanted` are to: as many as leave a width that is a multiple,
- * the nearest one. Of two that are as near, the wider. */
+ * the nearest one. Of two that are as near, the wider. Heads are wide enough as they are. */
 static int aligned(const plan *p, const hn_channel_group *g, int wanted) {
     int most = (int)(MOST_SHARE * g->n), n = wanted < most ? wanted : most;
     int64_t each = g->channels / g->n;
     if (each < 1) each = 1;
-    if (each % p->align == 0) return n;
+    if (g->heads || each % p->align == 0) return n;
     int64_t width = (g->channels - n * each + p->align / 2) / p->align * p->align;
     if (width == 0) width = p->align;
     if (width >= g->channels) return 0;
