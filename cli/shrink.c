@@ -7,7 +7,7 @@
 #include "epochs.h"
 #include "write.h"
 
-extern const verb verb_prune;
+extern const verb verb_cluster, verb_factorize, verb_prune, verb_replace;
 
 typedef struct shrunk_size {
     int64_t file_bytes, params, zeros, macs;
@@ -234,11 +234,22 @@ static shrunk_told told(const job *j, size_t i) {
 
 #include "schema/epochs.def"
 #include "schema/prune.def"
+/* Behind that, whose records they have. */
+#include "schema/cluster.def"
+#include "schema/factorize.def"
+#include "schema/replace.def"
 
 static exit_code write_results(const job *w) {
     json j;
     results_begin(&j, w->a);
-    write_prune(&j, w->a, w);
+    if (w->a->verb == &verb_cluster)
+        write_cluster(&j, w->a, w);
+    else if (w->a->verb == &verb_factorize)
+        write_factorize(&j, w->a, w);
+    else if (w->a->verb == &verb_replace)
+        write_replace(&j, w->a, w);
+    else
+        write_prune(&j, w->a, w);
     return results_end(&j, w->a);
 }
 
@@ -421,13 +432,15 @@ static const option_def options[] = {
     {0},
 };
 
-const verb verb_prune = {
-    .name = "prune",
-    .usage = "MODEL -o FILE",
-    .n_arguments = 1,
-    .most_arguments = 1,
-    .summary = "take away the weights, channels or heads that matter least",
-    .options = options,
-    .transform = "prune",
-    .run = run,
-};
+#define VERB_OF(verb_name, text)                                                            \
+    {                                                                                       \
+        .name = verb_name, .usage = "MODEL -o FILE", .n_arguments = 1, .most_arguments = 1, \
+        .summary = text, .options = options, .transform = verb_name, .run = run,            \
+    }
+const verb verb_prune =
+    VERB_OF("prune", "take away the weights, channels or heads that matter least");
+const verb verb_cluster = VERB_OF("cluster", "make the weights of a layer a few numbers");
+const verb verb_factorize =
+    VERB_OF("factorize", "put two or three layers of lower rank in the place of one");
+const verb verb_replace =
+    VERB_OF("replace", "put a depthwise and a pointwise convolution in the place of one");

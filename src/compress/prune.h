@@ -1,6 +1,7 @@
 /* What pruning takes away: a row of prunings.def for each kind.
  *
  *     magnitude   prune kind=magnitude sparsity=0.8     weights become zero
+ *     channels    prune kind=channels max-macs=50%      channels go, with all that goes with them
  *     nm=2:4      prune kind=nm=2:4                     N of each M along the sum stay
  *     wanda       prune kind=wanda pattern=2:4          likewise, by another score
  *
@@ -37,6 +38,9 @@ typedef struct hn_pruning_kind {
     hn_prune_fn *run;
     const char *help; /* one line */
 } hn_pruning_kind;
+
+/* What only channels and heads read. */
+hone_status hn_prune_channels_check(const hn_recipe_step *s, hn_error *err);
 
 const hn_pruning_kind *hn_pruning_kind_at(int i); /* NULL: there are no more */
 

@@ -90,8 +90,7 @@ unsigned hn_shrinking_keeps(const hn_shrinking *s, const char *name) {
     return k != NULL ? k->keeps : 0;
 }
 
-/* Some pattern of the list, which is cut at commas, matches. */
-static bool is_listed(const char *list, const char *name) {
+bool hn_shrinking_is_listed(const char *list, const char *name) {
     char pattern[256];
     for (const char *at = list; *at != '\0';) {
         size_t n = strcspn(at, ",");
@@ -111,8 +110,8 @@ hone_status hn_shrinking_layers(const hn_transform_ctx *c, const char *only, con
     HN_TRY(hn_weighted_layers(c->model, &all, arena, out, n, err));
     for (int i = 0; i < *n; i++) {
         const char *name = hn_layer_name((*out)[i].node);
-        if (only != NULL && !is_listed(only, name)) continue;
-        if (except != NULL && is_listed(except, name)) continue;
+        if (only != NULL && !hn_shrinking_is_listed(only, name)) continue;
+        if (except != NULL && hn_shrinking_is_listed(except, name)) continue;
         (*out)[kept++] = (*out)[i];
     }
     *n = kept;

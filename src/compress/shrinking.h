@@ -61,6 +61,8 @@ hone_status hn_shrinking_found(const hn_transform_ctx *c, const char *text, hn_e
 /* What the constant of that name keeps. */
 unsigned hn_shrinking_keeps(const hn_shrinking *s, const char *name);
 
+/* Some pattern of the list, which is cut at commas, matches. */
+bool hn_shrinking_is_listed(const char *list, const char *name);
 /* The layers of the model's own graph with a constant f32 weight, in order; in the arena. One that
  * matches no pattern of `only` (NULL: all do) or one of `except` (NULL: none does), lists separated
  * by commas, is left out without a word. */

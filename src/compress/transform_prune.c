@@ -27,6 +27,11 @@ static const char *scope_word(int i) {
     return words[i];
 }
 
+static const char *score_word(int i) {
+    static const char *const words[] = {"l1", "l2", "median", "bn", NULL};
+    return words[i];
+}
+
 /* clang-format off */
 const hn_parameter hn_params_prune[] = {
     {"kind", HN_PARAM_TEXT, "magnitude", "what goes, by kind", 0, 0, kind_word, false},
@@ -39,6 +44,11 @@ const hn_parameter hn_params_prune[] = {
     {"ticket", HN_PARAM_COUNT, NULL, "train first, and after each round go back to the weights after so many steps (lottery ticket)", 0, 1e12, NULL, false},
     {"only", HN_PARAM_TEXT, NULL, "layers to prune, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
+    {"score", HN_PARAM_WORD, "l1", "what channels and heads are judged by: their weights, their distance to the others, or the scale of their BatchNormalization", 0, 0, score_word, false},
+    {"max-macs", HN_PARAM_TEXT, NULL, "the share of multiply-accumulates to leave, like 50%, instead of a share of channels or heads", 0, 0, NULL, false},
+    {"align", HN_PARAM_TEXT, "auto", "a number that widths stay multiples of; auto: 8", 0, 0, NULL, false},
+    {"compensate", HN_PARAM_FLAG, NULL, "weights that read channels or heads make up for those that go, by least squares over samples", 0, 0, NULL, false},
+    {"keep-shapes", HN_PARAM_FLAG, NULL, "weights of channels and heads become zero instead, and no shape changes", 0, 0, NULL, false},
     {0},
 };
 /* clang-format on */
@@ -95,6 +105,7 @@ static hone_status read_pruning(const hn_recipe_step *s, const hn_pruning_kind *
     const char *word =
         masked && hn_step_setting(s, "kind") == NULL ? "mask" : hn_step_word(s, "kind");
     HN_TRY(read_pattern(hn_step_word(s, "pattern"), p, err));
+    HN_TRY(hn_prune_channels_check(s, err));
     HN_TRY(read_kind(word, kind, p, err));
     HN_CHECK(err, masked == ((*kind)->run == hn_prune_mask), HONE_E_ARG,
              masked ? "a mask says what goes: kind '%s' does not take one"

@@ -106,6 +106,7 @@ const hn_op_def hn_op_batch_normalization = {
                                    HN_ATTR_I("training_mode", 0),
                                    {0}},
     .settings = 1 << 3 | 1 << 4,
+    .mixing = HN_MIXES_SPACE,
     .infer = infer,
     .ref = ref,
     .grad = grad};

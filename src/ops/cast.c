@@ -87,6 +87,7 @@ const hn_op_def hn_op_cast = {.name = "Cast",
                                   "T1: " NUMBERS " string; T2: " NUMBERS " string",
                               .attrs = (const hn_attr_def[]){HN_ATTR_REQ("to", INT), LOSS, {0}},
                               .traits = HN_CONVERTS,
+                              .mixing = HN_MIXES_NOTHING,
                               .infer = infer_cast,
                               .ref = ref,
                               .grad = grad};

@@ -68,6 +68,7 @@ static hone_status infer(hn_infer *c, hn_error *err) {
     const hn_op_def hn_op_##lc = {.name = NAME,                               \
                                   .versions = VERSIONS,                       \
                                   .sig = "(A:T, B:T) -> (C:bool); T: " TYPES, \
+                                  .mixing = HN_MIXES_NOTHING,                 \
                                   .infer = infer,                             \
                                   .ref = ref,                                 \
                                   .data = &(const unsigned){ACCEPTED}};

@@ -63,6 +63,7 @@ const hn_op_def hn_op_conv = {
     .sig = "(X:T, W:T, B:T?) -> (Y:T); T: float",
     .attrs = attrs,
     .role = HN_ROLE_PRODUCT,
+    .sizes = {HN_SIZES_GROUPS},
     .weights =
         &(const hn_weights_def){
             .kind = HN_WEIGHT_WINDOWS, .input = 1, .bias = 2, .dynamic = "ConvInteger", .use = use},

@@ -189,6 +189,7 @@ const hn_op_def hn_op_conv_transpose = {
     .versions = "1 11 22",
     .sig = "(X:T, W:T, B:T?) -> (Y:T); T: float",
     .attrs = attrs,
+    .sizes = {HN_SIZES_GROUPS},
     .weights =
         &(const hn_weights_def){.kind = HN_WEIGHT_WINDOWS, .input = 1, .bias = 2, .use = use},
     .infer = infer,

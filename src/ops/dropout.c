@@ -64,6 +64,7 @@ const hn_op_def hn_op_dropout = {
         "T: float fp8; T1: float fp8",
     .attrs = (const hn_attr_def[]){HN_ATTR_OPT("seed", INT), {0}},
     .traits = HN_RANDOM,
+    .mixing = HN_MIXES_NOTHING,
     .infer = infer,
     .ref = ref,
     .grad = grad};

@@ -178,6 +178,7 @@ const hn_op_def hn_op_expand = {
     .versions = "8 13",
     .sig = "(input:T, shape:s64) -> (output:T); T: tensor",
     .role = HN_ROLE_MOVE,
+    .sizes = {HN_SIZES_SHAPE, 1},
     .infer = infer_expand,
     .ref = ref_expand,
     .grad = grad_expand,

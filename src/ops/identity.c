@@ -10,5 +10,6 @@ const hn_op_def hn_op_identity = {.name = "Identity",
                                   .versions = "1 13 14 16 19 21 23 24 25",
                                   .sig = "(input:V) -> (output:V); V: all",
                                   .traits = HN_VIEW,
+                                  .mixing = HN_MIXES_NOTHING,
                                   .infer = infer,
                                   .ref = hn_ref_copy};

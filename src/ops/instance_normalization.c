@@ -89,6 +89,7 @@ const hn_op_def hn_op_instance_normalization = {
     .versions = "1 6 22",
     .sig = "(input:T, scale:T, B:T) -> (output:T); T: float",
     .attrs = (const hn_attr_def[]){HN_ATTR_F("epsilon", 1e-5f), {0}},
+    .mixing = HN_MIXES_SPACE,
     .infer = infer_channels,
     .ref = ref_instance,
     .spell = spell_instance};

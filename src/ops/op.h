@@ -297,6 +297,36 @@ typedef struct hn_quantized_def {
     int weight, scale, zero; /* the inputs for what is input 1 of those; 0: none, or not known */
 } hn_quantized_def;
 
+/* ---- positions ----
+ *
+ * Which positions of its inputs an element of an output depends on: what must be known to take
+ * slices out of values (compress/channel_groups.h). Roles say it of products, of operators that
+ * move elements and of functions of single numbers, `derivative` of what works element by element.
+ */
+typedef enum hn_mixing {
+    HN_MIXES_ALL,     /* not known: nothing can be taken out */
+    HN_MIXES_NOTHING, /* element by element; inputs are broadcast */
+    HN_MIXES_SPACE,   /* axes from 2 on; inputs from 1 on are vectors along axis 1, or settings */
+    HN_MIXES_ALONG,   /* the axis that attribute `axis` names */
+    HN_MIXES_REDUCED, /* the axes that input 1 names, or all, which go unless `keepdims` */
+    HN_MIXES_SIZES,   /* it reads the sizes of its input alone */
+} hn_mixing;
+
+/* What in a node repeats sizes of its values, and has to change with them. */
+typedef enum hn_sizes_kind {
+    HN_SIZES_NONE,
+    HN_SIZES_SHAPE,  /* the input is the shape of output 0; 0 and -1 stand for what follows */
+    HN_SIZES_PARTS,  /* the sizes of the outputs along `axis`; absent: equal parts */
+    HN_SIZES_BOUNDS, /* this input and the next: where slices begin and end; then axes and steps */
+    HN_SIZES_PADS,   /* elements before and behind along each axis, or the axes of input 3 */
+    HN_SIZES_GROUPS, /* attribute `group`: as many groups as there are channels, or fewer */
+} hn_sizes_kind;
+
+typedef struct hn_sizes_def {
+    hn_sizes_kind kind;
+    int input;
+} hn_sizes_def;
+
 /* ---- the descriptor ---- */
 
 typedef struct hn_grad hn_grad; /* ops/grad.h */
@@ -318,9 +348,11 @@ struct hn_op_def {
     bool (*limits)(const hn_node *n, double *lo, double *hi);
     /* Of TABLE: f(x), by arithmetic that gives the same bits on every machine (hn_exp). */
     double (*function)(const hn_node *n, double x);
-    double least, most;                /* of output 0, whatever is read; both 0: not known */
-    const hn_weights_def *weights;     /* NULL: no input is a weight */
-    const hn_quantized_def *quantized; /* NULL: it is none of those */
+    double least, most; /* of output 0, whatever is read; both 0: not known */
+    hn_mixing mixing;
+    hn_sizes_def sizes;
+    const hn_weights_def *weights;                    /* NULL: no input is a weight */
+    const hn_quantized_def *quantized;                /* NULL: it is none of those */
     hone_status (*infer)(hn_infer *c, hn_error *err); /* NULL: shapes unknown before running */
     hone_status (*ref)(hn_eval *e, hn_error *err);
     void (*cost)(const hn_infer *c, hn_cost *cost); /* NULL: 0 MACs, bytes of inputs and outputs */

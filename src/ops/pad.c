@@ -238,6 +238,7 @@ const hn_op_def hn_op_pad = {
         "T: all; Tind: s32 s64",
     .attrs = pad_attrs,
     .role = HN_ROLE_MOVE,
+    .sizes = {HN_SIZES_PADS, 1},
     .refuse = refuse_pad,
     .infer = infer_pad,
     .ref = ref_pad,

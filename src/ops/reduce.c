@@ -341,6 +341,7 @@ static const hn_attr_def attrs[] = {
                                          .sig = "(data:T, axes:s64?) -> (reduced:T); T: " TYPES, \
                                          .attrs = attrs,                                         \
                                          .role = HN_ROLE_##ROLE,                                 \
+                                         .mixing = HN_MIXES_REDUCED,                             \
                                          .refuse = refuse,                                       \
                                          .infer = infer,                                         \
                                          .ref = ref,                                             \

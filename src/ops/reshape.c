@@ -122,6 +122,7 @@ const hn_op_def hn_op_reshape = {
     .attrs = attrs,
     .traits = HN_VIEW,
     .role = HN_ROLE_MOVE,
+    .sizes = {HN_SIZES_SHAPE, 1},
     .infer = infer,
     .ref = hn_ref_copy,
 };

@@ -59,6 +59,7 @@ const hn_op_def hn_op_shape = {
     .versions = "1 13 15 19 21 23 24 25",
     .sig = "(data:T) -> (shape:s64); T: all",
     .attrs = attrs,
+    .mixing = HN_MIXES_SIZES,
     .infer = infer_shape,
     .ref = ref_shape,
 };
@@ -67,6 +68,7 @@ const hn_op_def hn_op_size = {
     .name = "Size",
     .versions = "1 13 19 21 23 24 25",
     .sig = "(data:T) -> (size:s64); T: all",
+    .mixing = HN_MIXES_SIZES,
     .infer = infer_size,
     .ref = ref_size,
 };

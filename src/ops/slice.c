@@ -256,6 +256,7 @@ const hn_op_def hn_op_slice = {
         "(data:T, starts:Tind, ends:Tind, axes:Tind?, steps:Tind?) -> (output:T);"
         "T: tensor; Tind: s32 s64",
     .role = HN_ROLE_MOVE,
+    .sizes = {HN_SIZES_BOUNDS, 1},
     .infer = infer,
     .ref = ref,
     .grad = grad,

@@ -90,6 +90,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
                                   .versions = "1 11 13",                                      \
                                   .sig = "(input:T) -> (output:T); T: float",                 \
                                   .attrs = (const hn_attr_def[]){HN_ATTR_I("axis", -1), {0}}, \
+                                  .mixing = HN_MIXES_ALONG,                                   \
                                   .infer = infer,                                             \
                                   .ref = ref,                                                 \
                                   .grad = grad,                                               \

@@ -121,6 +121,7 @@ const hn_op_def hn_op_split = {
     .sig = "(input:T, split:s64?) -> (outputs:T...); T: tensor",
     .attrs = attrs,
     .role = HN_ROLE_MOVE,
+    .sizes = {HN_SIZES_PARTS, 1},
     .infer = infer,
     .ref = ref,
     .grad = grad,

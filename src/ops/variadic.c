@@ -114,6 +114,7 @@ static hone_status grad(hn_grad *g, hn_error *err) {
     const hn_op_def hn_op_##lc = {.name = NAME,                                     \
                                   .versions = VERSIONS,                             \
                                   .sig = "(data_0:T...) -> (" OUT ":T); T: " TYPES, \
+                                  .mixing = HN_MIXES_NOTHING,                       \
                                   .infer = infer,                                   \
                                   .ref = ref,                                       \
                                   .grad = grad,                                     \

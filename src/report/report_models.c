@@ -108,15 +108,18 @@ static told told_by(const hn_document *d) {
     if (d->optimize != NULL) return (told){d->optimize->model, d->optimize->cpu, NULL};
     if (d->machine != NULL) return (told){.cpu = d->machine->cpu};
     if (d->run != NULL) return (told){d->run->model, NULL, d->run->precision};
-    return (told){.model = d->inspect != NULL    ? d->inspect->model
-                           : d->check != NULL    ? d->check->model
-                           : d->simplify != NULL ? d->simplify->model
-                           : d->quantize != NULL ? d->quantize->model
-                           : d->prune != NULL    ? d->prune->shrinking.output
-                           : d->eval != NULL     ? d->eval->model
-                           : d->train != NULL    ? d->train->training.output
-                           : d->distill != NULL  ? d->distill->training.output
-                                                 : NULL};
+    return (told){.model = d->inspect != NULL     ? d->inspect->model
+                           : d->check != NULL     ? d->check->model
+                           : d->simplify != NULL  ? d->simplify->model
+                           : d->quantize != NULL  ? d->quantize->model
+                           : d->prune != NULL     ? d->prune->shrinking.output
+                           : d->cluster != NULL   ? d->cluster->shrinking.output
+                           : d->factorize != NULL ? d->factorize->shrinking.output
+                           : d->replace != NULL   ? d->replace->shrinking.output
+                           : d->eval != NULL      ? d->eval->model
+                           : d->train != NULL     ? d->train->training.output
+                           : d->distill != NULL   ? d->distill->training.output
+                                                  : NULL};
 }
 
 static void read_document(models *m, const hn_document *d) {
@@ -304,9 +307,11 @@ static void put_words(hn_page *p) {
         void (*say)(hn_page *p, const hn_document *d);
     } sayers[] = {{"train", hn_report_say_train},       {"distill", hn_report_say_train},
                   {"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
-                  {"prune", hn_report_say_shrink},      {"bench", hn_report_say_bench},
-                  {"bench", hn_report_say_noise},       {"eval", hn_report_say_eval},
-                  {"compare", hn_report_say_compare},   {"profile", hn_report_say_profile}};
+                  {"prune", hn_report_say_shrink},      {"cluster", hn_report_say_shrink},
+                  {"factorize", hn_report_say_shrink},  {"replace", hn_report_say_shrink},
+                  {"bench", hn_report_say_bench},       {"bench", hn_report_say_noise},
+                  {"eval", hn_report_say_eval},         {"compare", hn_report_say_compare},
+                  {"profile", hn_report_say_profile}};
     enum { MOST_SAID = 3 }; /* of one verb: a sweep is for the tables */
     hn_page_put(p, "<ul class=\"words\">");
     for (size_t k = 0; k < sizeof sayers / sizeof *sayers; k++)

@@ -13,7 +13,12 @@ typedef hn_doc_shrinking made;
 typedef hn_doc_shrunk_layer layer;
 
 /* Of any verb that has such a document. */
-static const made *made_of(const hn_document *d) { return &d->prune->shrinking; }
+static const made *made_of(const hn_document *d) {
+    return d->cluster != NULL     ? &d->cluster->shrinking
+           : d->factorize != NULL ? &d->factorize->shrinking
+           : d->replace != NULL   ? &d->replace->shrinking
+                                  : &d->prune->shrinking;
+}
 
 void hn_report_say_shrink(hn_page *p, const hn_document *d) {
     const made *o = made_of(d);
