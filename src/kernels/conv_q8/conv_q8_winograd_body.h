@@ -474,9 +474,9 @@ HN_INLINE void transform_outputs(const bool short_y, const bool short_x, const i
 
 typedef void outputs_fn(const int32_t *m, int64_t m_spot, int64_t n, tile_sums at);
 
-#define OUTPUTS(name, short_y, short_x)                                      \
+#define OUTPUTS(name, short_y, short_x)                                           \
     static void name(const int32_t *m, int64_t m_spot, int64_t n, tile_sums at) { \
-        transform_outputs(short_y, short_x, m, m_spot, n, at);               \
+        transform_outputs(short_y, short_x, m, m_spot, n, at);                    \
     }
 OUTPUTS(outputs_whole, false, false)
 OUTPUTS(outputs_short_x, false, true)
@@ -486,7 +486,9 @@ static outputs_fn *const outputs_of[2][2] = {{outputs_whole, outputs_short_x},
                                              {outputs_short_y, outputs_short}};
 
 /* Pixels of a row whose sums are found: one may lie behind the image. */
-static int64_t summed(const block *b) { return b->columns * OUT - b->short_columns * (OUT - SHORT); }
+static int64_t summed(const block *b) {
+    return b->columns * OUT - b->short_columns * (OUT - SHORT);
+}
 
 /* The outputs of a row of tiles, whose sums are c. */
 static void finish_row(const hn_q8_outputs *to, const block *b, int64_t row, const int32_t *c) {
@@ -513,8 +515,8 @@ static void empty_m(const geometry *g, const lane_parts *l, const block *b, cons
         int32_t *c = l->c + (g->chunks > 1 ? i * OUT * c_row : 0);
         for (int64_t j = 0; j < b->columns; j++) {
             int32_t *tile = c + j * OUT * WIDTH;
-            const tile_sums at = {first ? to->start : tile, first ? 0 : WIDTH, first ? 0 : c_row, tile,
-                             c_row};
+            const tile_sums at = {first ? to->start : tile, first ? 0 : WIDTH, first ? 0 : c_row,
+                                  tile, c_row};
             outputs_of[short_in_y(b, i)][short_in_x(b, j)](l->m + tile_at(b, i, j) * g->width,
                                                            g->m_spot, vectors, at);
         }
@@ -549,7 +551,6 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t brought = -1;
     lane_parts l;
     divide(&g, lane, &l);
-    if (g.width < WIDTH) memset(l.c, 0, (size_t)((char *)l.outside - (char *)l.c));
     memset(l.outside, a.xz, (size_t)g.pitch);
     for (int64_t i = begin; i < end; i++) {
         const block b = block_at(p, &g, i / groups);
