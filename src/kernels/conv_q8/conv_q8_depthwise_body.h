@@ -226,12 +226,9 @@ static void begin_block(const hn_q8_args *a, const geometry *g, const void *pack
         b->start[place] = start[c];
         b->scale[place] = b->in_order[c];
         if (a->fbias != NULL) b->fbias[place] = a->fbias[b->c0 + c];
-        if (++c == b->n) c = 0;
-    }
-    const double products = 255.0 * 255.0 * (double)(p->kh * p->kw);
-    for (int64_t c = 0; c < b->n; c++) {
-        const double most = fabs((double)start[c]) + products;
+        double most = fabs((double)start[c]) + 255.0 * 255.0 * (double)(p->kh * p->kw);
         b->small &= most * fabs((double)b->in_order[c]) < 0x1p22;
+        if (++c == b->n) c = 0;
     }
 }
 
@@ -287,15 +284,12 @@ static void fold_row(const hn_q8_args *a, const geometry *g, const uint8_t *x, i
         memset(planes + last * n, a->xz, (size_t)((all - last) * n));
         return;
     }
-    /* Which no byte that is written can change. */
-    const int64_t x_pixel = p->x_pixel, sw = p->sw, step = g->plane;
-    int64_t plane = 0;
-    uint8_t *to = planes, *next = planes + n; /* of pixel i, and of the next one of plane 0 */
-    for (int64_t i = 0; i < all; i++, to += step) {
-        hn_vb pixel = outside;
-        if (i >= first && i < last) pixel = hn_vb_load_n(from, n), from += x_pixel;
-        hn_vb_store(to, pixel);
-        if (++plane == sw) plane = 0, to = next - step, next += n;
+    int64_t plane = 0, at = 0; /* of pixel i */
+    for (int64_t i = 0; i < all; i++) {
+        const bool inside = i >= first && i < last;
+        hn_vb_store(planes + plane * g->plane + at,
+                    inside ? hn_vb_load_n(from + (i - first) * p->x_pixel, n) : outside);
+        if (++plane == p->sw) plane = 0, at += n;
     }
 }
 
@@ -304,12 +298,11 @@ static void weave_planes(const hn_conv_q8 *p, const geometry *g, const uint8_t *
                          char *to) {
     const hn_vb flip = hn_vb_set1(x_off(p) != 0 ? 0x80 : 0);
     const int64_t step = g->run_step * n;
-    int64_t plane = 0, at = 0; /* of a tap; by steps, as dividing takes long */
     for (int64_t j = 0; j < g->run; j++) {
         const uint8_t *from[KU];
         for (int k = 0; k < KU; k++) {
-            from[k] = planes + plane * g->plane + at;
-            for (plane += p->dw; plane >= p->sw; plane -= p->sw) at += n;
+            const int64_t pixel = (j * KU + k) * p->dw;
+            from[k] = planes + pixel % p->sw * g->plane + pixel / p->sw * n;
         }
         for (int64_t i = 0; i < g->runs; i++) {
             hn_vb taps[KU];
