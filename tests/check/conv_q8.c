@@ -348,7 +348,18 @@ static void cases(check_list *list) {
     add(list, "conv3x3_227_channels", window(1, 12, 227, 9, 3, 1, 1), &variants[0], RESIDUAL);
     add(list, "conv3x3_228_channels", window(1, 12, 228, 9, 3, 1, 1), &variants[3], 0);
     add(list, "conv3x3_471_channels", window(1, 12, 471, 33, 3, 1, 1), &variants[3], RESIDUAL);
-    hn_conv_q8 p = window(1, 12, 64, 34, 3, 1, 2);
+    /* Winograd's tiles of which one or two outputs are inside, in one direction or both, with such
+     * sums, in several blocks, and in images so narrow that there are no others. */
+    add(list, "conv3x3_228_channels_short", window(2, 14, 228, 9, 3, 1, 1), &variants[1], RESIDUAL);
+    add(list, "conv3x3_short_bands", window(1, 30, 64, 33, 3, 1, 1), &variants[1], IN_PLACE);
+    hn_conv_q8 p = window(1, 14, 230, 12, 3, 1, 1);
+    p.w = p.ow = 15;
+    add(list, "conv3x3_short_in_y", p, &variants[3], RESIDUAL);
+    p.w = p.ow = 13, p.h = p.oh = 16;
+    add(list, "conv3x3_short_in_x", p, &variants[0], 0);
+    p.w = p.ow = 2;
+    add(list, "conv3x3_short_alone", p, &variants[1], RESIDUAL);
+    p = window(1, 12, 64, 34, 3, 1, 2);
     p.dh = p.dw = 2;
     add(list, "conv3x3_dilated", p, &variants[1], 0);
     p = window(1, 13, 19, 34, 3, 1, 2), p.dh = p.dw = 2;

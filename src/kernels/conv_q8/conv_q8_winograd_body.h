@@ -551,7 +551,6 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     int64_t brought = -1;
     lane_parts l;
     divide(&g, lane, &l);
-    if (g.width < WIDTH) memset(l.c, 0, (size_t)((char *)l.outside - (char *)l.c));
     memset(l.outside, a.xz, (size_t)g.pitch);
     for (int64_t i = begin; i < end; i++) {
         const block b = block_at(p, &g, i / groups);
