@@ -7,7 +7,16 @@
 
 #include "check.h"
 
-enum { GAPS = 1, GATE = 2, NO_DX = 4, NO_DS = 8, NO_DB = 16, IN_PLACE = 32, LIMIT = 64, BENCH = 128 };
+enum {
+    GAPS = 1,
+    GATE = 2,
+    NO_DX = 4,
+    NO_DS = 8,
+    NO_DB = 16,
+    IN_PLACE = 32,
+    LIMIT = 64,
+    BENCH = 128
+};
 
 static void add(check_list *list, int64_t n, int64_t c, int flags) {
     check_case *k = check_add(list, "%lldx%lld_%d", (long long)n, (long long)c, flags);
