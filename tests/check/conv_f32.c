@@ -188,6 +188,12 @@ static void cases(check_list *list) {
     add(list, "conv3x3_planar_groups", p, BIAS | RESIDUAL | PLANAR);
     add(list, "conv1x1_batch", window(3, 7, 33, 41, 1, 1, 0), BIAS | IN_PLACE);
     add(list, "conv1x1_few", window(2, 10, 18, 9, 1, 1, 0), BIAS | RESIDUAL);
+    add(list, "conv5x5_to_five", window(2, 9, 16, 5, 5, 1, 4), BIAS | RESIDUAL);
+    add(list, "conv5x5_to_six", window(1, 12, 20, 6, 5, 1, 2), BIAS | SLICE);
+    add(list, "conv4x4_to_seven", window(2, 11, 48, 7, 4, 2, 1), IN_PLACE);
+    add(list, "conv5x5_to_eight", window(1, 7, 33, 8, 5, 1, 2), 0);
+    add(list, "conv5x5_to_six_images", window(64, 10, 16, 6, 5, 1, 4), BENCH);
+    add(list, "conv5x5_to_eight_images", window(32, 16, 32, 8, 5, 1, 2), BENCH);
     add(list, "conv3x3_one_channel", window(1, 28, 1, 16, 3, 1, 0), BIAS);
     add(list, "conv3x3_all_padding", window(1, 2, 4, 5, 3, 1, 3), BIAS);
     add(list, "conv3x3_14_pixels", window(1, 14, 20, 40, 3, 1, 1), BIAS);

@@ -60,7 +60,7 @@ static void cases(check_list *list) {
         /* channels, size, kernel, stride, padding, images */
         {1, 6, 2, 2, 0, 2},  {3, 7, 3, 2, 1, 1},   {4, 9, 3, 1, 1, 3},  {7, 8, 3, 2, 0, 1},
         {8, 5, 5, 1, 2, 1},  {15, 11, 3, 3, 1, 2}, {16, 6, 2, 1, 1, 1}, {17, 9, 4, 2, 1, 1},
-        {33, 7, 2, 2, 0, 2}, {64, 4, 3, 2, 1, 2},  {40, 5, 3, 1, 1, 1}};
+        {33, 7, 2, 2, 0, 2}, {64, 4, 3, 2, 1, 2},  {40, 5, 3, 1, 1, 1}, {20, 8, 2, 2, 0, 2}};
     for (int kind = 0; kind < 2; kind++)
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
             add(list, (hn_pool_grad_kind)kind, windows[i],

@@ -1,4 +1,5 @@
-/* Convolution to few outputs (1 to 4), over the vector vocabulary: masks, depth maps, images.
+/* Convolution to few outputs (1 to 4; large windows with AVX-512 up to 8), over the vector vocabulary:
+ * masks, depth maps, images, gradients of first layers.
  *
  * Elsewhere vectors run along outputs, and most of their lanes would be empty. Here they run along
  * the channels of x, and each output is the sum of the lanes of one vector:
@@ -21,7 +22,10 @@
 #include "kernels/tile_f32/tile_f32_act.h"
 
 enum {
-    MOST = 4,                    /* outputs */
+    MOST = HN_VL == 16 ? 8 : 4,  /* outputs, */
+    MOST_SMALL = 4,              /* of windows that other rows do well, as by Winograd, */
+    SMALL = 9,                   /* of so many taps at most */
+    ADDING_UP = 8,               /* instructions for the lanes of a sum */
     SUMS = HN_VL == 16 ? 16 : 8, /* vectors that the registers hold beside operands */
     STRETCH = 256,               /* pixels */
 };
@@ -34,11 +38,20 @@ static int64_t stretches_of(const hn_conv_f32 *p) { return (p->ow + STRETCH - 1)
 /* Whether taps of a row lie side by side. */
 static bool adjacent(const hn_conv_f32 *p) { return p->dw == 1 && p->x_pixel == p->c; }
 
+/* Whether that takes less than sums of one vector for all outputs, most of whose lanes are empty. */
+static bool pays(const hn_conv_f32 *p) {
+    int64_t run = p->c * (adjacent(p) ? p->kw : 1), runs = p->kh * (adjacent(p) ? 1 : p->kw);
+    int64_t vectors = runs * ((run + HN_VL - 1) / HN_VL);
+    return 4 * p->n * (vectors + ADDING_UP) < 3 * p->c * p->kh * p->kw;
+}
+
 static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
     if (!hn_conv_stored_f32(p, why)) return false;
     if (p->groups != 1) return *why = "groups", false;
-    if (p->n > MOST) return *why = "more than four outputs", false;
+    if (p->n > MOST) return *why = "more than a few outputs", false;
+    if (p->n > MOST_SMALL && (p->kh * p->kw <= SMALL || !pays(p)))
+        return *why = "more than four outputs of small windows", false;
     if (p->x_channel != 1) return *why = "the channels of x are not adjacent", false;
     if (p->c * (adjacent(p) ? p->kw : 1) < HN_VL) return *why = "few channels", false;
     return true;
@@ -62,7 +75,7 @@ typedef struct window {
 /* The n outputs of `pixels` neighbouring ones, to out[pixel][n]. */
 HN_INLINE void compute(const hn_conv_f32 *p, const window *v, const float *weights, float *out,
                        int n, int pixels) {
-    hn_vf sum[MOST * 4];
+    hn_vf sum[MOST_SMALL * 4];
     int64_t taps = v->kx_end - v->kx, run = adjacent(p) ? taps * p->c : p->c;
     int64_t runs = adjacent(p) ? 1 : taps, next = p->kh * p->kw * p->c, step = p->sw * p->x_pixel;
     for (int i = 0; i < n * pixels; i++) sum[i] = hn_v_set1(0.0f);
@@ -129,7 +142,15 @@ ROW(1)
 ROW(2)
 ROW(3)
 ROW(4)
-static row_fn *const rows[] = {row_1, row_2, row_3, row_4};
+#if HN_VL == 16
+ROW(5)
+ROW(6)
+ROW(7)
+ROW(8)
+static row_fn *const rows[MOST] = {row_1, row_2, row_3, row_4, row_5, row_6, row_7, row_8};
+#else
+static row_fn *const rows[MOST] = {row_1, row_2, row_3, row_4};
+#endif
 
 /* Sums become results, at y; r is what is added to them. */
 static void finish(const hn_conv_f32 *p, const float *bias, const float *r, float *y, float *out,

@@ -27,6 +27,8 @@ enum { LEAST_ROWS = 32, LEAST_ROWS_TRANSPOSED = 48 };
 enum { LEAST_ROWS_COPIED = 56, ALIAS = 1024, MOST_COPIED = 64 << 20 };
 /* Columns of b for turning a to pay; rows of a in a task that turns. */
 enum { LEAST_COLUMNS_TURNED = 96, TURNED_ROWS = 64 };
+/* The distance in floats of which no multiple is one of rows of a turned a. */
+enum { APART = 128 };
 
 /* A row of conv_f32; `turn` copies a transposed a for it. NULL: the row reads it as it is. */
 typedef struct by_conv {
@@ -38,8 +40,12 @@ static bool turns(const by_conv *by, const hn_matmul_f32 *p) {
     return by->turn != NULL && p->a_k != 1;
 }
 
-/* Floats from one row of a turned a to the next, and of the whole. */
-static int64_t turned_pitch(const hn_matmul_f32 *p) { return (p->k + 15) / 16 * 16; }
+/* Floats from one row of a turned a to the next, and of the whole. Rows do not lie where they push each
+ * other out of L1. */
+static int64_t turned_pitch(const hn_matmul_f32 *p) {
+    int64_t pitch = (p->k + 15) / 16 * 16;
+    return pitch % APART == 0 ? pitch + 16 : pitch;
+}
 static int64_t turned_floats(const hn_matmul_f32 *p) { return p->m * turned_pitch(p); }
 static int64_t turned_tasks(const hn_matmul_f32 *p) {
     return hn_matmul_batches(p) * ((p->m + TURNED_ROWS - 1) / TURNED_ROWS);

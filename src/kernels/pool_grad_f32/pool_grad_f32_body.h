@@ -1,5 +1,6 @@
 /* pool_grad_f32 over the vector vocabulary: vectors run along the channels. A task is a vector of
- * channels of an image, which begins as zeros; windows come row by row, and add to it. */
+ * channels of an image, which begins as zeros; windows come row by row, and add to it. Windows of 2x2
+ * pixels that lie side by side write it instead. */
 #include "base/least.h"
 #include "kernels/pool_grad_f32/pool_grad_f32.h"
 #include "simd/part.h"
@@ -17,8 +18,9 @@ typedef struct reach {
     int64_t y0, x0, ylo, yhi, xlo, xhi, n;
 } reach;
 
+/* alone: no other window reaches these pixels, and they need not have begun. */
 HN_INLINE void add_max(const hn_pool_grad_f32 *p, const reach *r, hn_vf dy, const float *x,
-                       float *dx, int64_t width) {
+                       float *dx, int64_t width, bool alone) {
     hn_vf most = hn_v_set1(0.0f), at = hn_v_set1(-1.0f), zero = most;
     bool first = true;
     for (int64_t ky = r->ylo; ky < r->yhi; ky++)
@@ -36,8 +38,8 @@ HN_INLINE void add_max(const hn_pool_grad_f32 *p, const reach *r, hn_vf dy, cons
         for (int64_t kx = r->xlo; kx < r->xhi; kx++) {
             float *to = dx + (r->y0 + ky * p->dh) * p->dx_row + (r->x0 + kx * p->dw) * p->dx_pixel;
             hn_vm hit = hn_v_eq(at, hn_v_set1((float)(ky * p->kw + kx)));
-            hn_vf sum = hn_v_add(hn_v_load_part(to, width), hn_v_select(hit, dy, zero));
-            hn_v_store_part(to, sum, width);
+            hn_vf before = alone ? zero : hn_v_load_part(to, width);
+            hn_v_store_part(to, hn_v_add(before, hn_v_select(hit, dy, zero)), width);
         }
 }
 
@@ -64,9 +66,26 @@ HN_INLINE void spread(const hn_pool_grad_f32 *p, const float *dy, const float *x
                 hn_pool_grad_taps(r.x0, p->kw, p->dw, p->w, p->pr, p->count_pads, &r.xlo, &r.xhi);
             hn_vf d = hn_v_load_part(dy + oy * p->y_row + ox * p->y_pixel, width);
             if (p->kind == HN_POOL_GRAD_MAX)
-                add_max(p, &r, d, x, dx, width);
+                add_max(p, &r, d, x, dx, width, false);
             else
                 add_mean(p, &r, d, dx, width);
+        }
+}
+
+/* Windows of 2x2 pixels side by side that cover the image. */
+static bool in_fours(const hn_pool_grad_f32 *p) {
+    return p->kind == HN_POOL_GRAD_MAX && p->kh == 2 && p->kw == 2 && p->sh == 2 && p->sw == 2 &&
+           p->dh == 1 && p->dw == 1 && p->pt == 0 && p->pl == 0 && p->h == 2 * p->oh &&
+           p->w == 2 * p->ow;
+}
+
+HN_INLINE void spread_fours(const hn_pool_grad_f32 *p, const float *dy, const float *x, float *dx,
+                            int64_t width) {
+    for (int64_t oy = 0; oy < p->oh; oy++)
+        for (int64_t ox = 0; ox < p->ow; ox++) {
+            const reach r = {.y0 = 2 * oy, .x0 = 2 * ox, .yhi = 2, .xhi = 2};
+            hn_vf d = hn_v_load_part(dy + oy * p->y_row + ox * p->y_pixel, width);
+            add_max(p, &r, d, x, dx, width, true);
         }
 }
 
@@ -79,7 +98,12 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         const float *x = call->ptr[HN_POOL_GRAD_X];
         float *dx = (float *)call->ptr[HN_POOL_GRAD_DX] + b * p->dx_image + c;
         if (x != NULL) x += b * p->x_image + c;
-        if (p->c - c >= HN_VL)
+        bool fours = in_fours(p);
+        if (fours && p->c - c >= HN_VL)
+            spread_fours(p, dy, x, dx, HN_VL);
+        else if (fours)
+            spread_fours(p, dy, x, dx, p->c - c);
+        else if (p->c - c >= HN_VL)
             spread(p, dy, x, dx, HN_VL);
         else
             spread(p, dy, x, dx, p->c - c);
