@@ -270,7 +270,8 @@ static void judge(contest *c, hn_code code, double handicap) {
     c->now.n = 0;
 }
 
-/* Adaptive decoding is slower than the rest by far and must save something. */
+/* Adaptive decoding is slower than the rest by far. Where that can be felt it must save something. */
+enum { FELT = 1 << 18 }; /* elements; some 20 ms */
 #define ADAPTIVE_HANDICAP (33.0 / 32)
 
 static void try_tensor(contest *c, const hn_uncoded *u) {
@@ -291,7 +292,7 @@ static void try_tensor(contest *c, const hn_uncoded *u) {
     }
     if (k.n > 0 && k.n <= 256 && n <= HN_ADAPTIVE_MOST_INDICES && !c->failed) {
         if (!put_adaptive(&c->now, &k, n, u->columns)) c->now.n = 0;
-        judge(c, HN_CODE_ADAPTIVE, ADAPTIVE_HANDICAP);
+        judge(c, HN_CODE_ADAPTIVE, n > FELT ? ADAPTIVE_HANDICAP : 1);
     }
     kinds_deinit(&k, alloc);
 }
