@@ -67,10 +67,24 @@ static void print_lineage(const hone_model *m) {
     }
 }
 
+/* How the model is stored, if it is in a package. */
+static void print_package(const char *path) {
+    hone_package *p;
+    char before[32], after[32];
+    if (hone_package_inspect(&p, model_path(path), NULL) != HONE_OK) return;
+    printf("%-12s%s of files in %s:", "package", human_bytes(p->source_bytes, before),
+           human_bytes(p->file_bytes, after));
+    for (size_t i = 0; i < p->n_codes; i++)
+        printf("%s %lld %s", i > 0 ? "," : "", (long long)p->codes[i].tensors, p->codes[i].code);
+    printf("%s\n", p->n_codes > 0 ? "" : " no large tensors");
+    hone_package_destroy(p);
+}
+
 static void print_head(const char *path, const hone_model *m, const hone_inspection *in,
                        const hone_memory_use *plan) {
     char a[32], b[32], c[32];
     line("%-12s%s (%s)", "model", path, human_bytes(in->file_bytes, a));
+    print_package(path);
     line("%-12s%s, IR version %lld", "opset", in->opsets, (long long)in->ir_version);
     if (in->producer[0] != '\0')
         line("%-12s%s%s%s", "producer", in->producer, in->producer_version[0] != '\0' ? " " : "",

@@ -19,7 +19,8 @@ enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_verbs(FILE *to) {
     fprintf(to, "usage: hone VERB ... [options]\n\n");
-    for (int i = 0; i < N_VERBS; i++) fprintf(to, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+    for (int i = 0; i < N_VERBS; i++)
+        fprintf(to, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
     fprintf(
         to,
         "\nhone help VERB lists the options of a verb; hone --version says what this hone has\n");

@@ -387,6 +387,7 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 /* What follows the option of a parameter, for the help; NULL: it is a switch. */
 static const char *value_name(const char *kind) {
     if (strcmp(kind, "flag") == 0) return NULL;
+    if (strcmp(kind, "layer-count") == 0) return "PATTERN=N";
     if (strcmp(kind, "count") == 0) return "N";
     return strcmp(kind, "number") == 0 ? "X" : "NAME";
 }
@@ -422,8 +423,10 @@ const option_def *options_of(const verb *v) {
     for (size_t i = 0; hone_transform_param_at(at, i, &p, NULL) == HONE_OK; i++) {
         char name[80];
         snprintf(name, sizeof name, "--%s", p.name);
-        made[n++] = (option_def){must(strdup(name)),    0,     value_name(p.kind),
-                                 param_help(at, i, &p), false, NULL};
+        made[n++] = (option_def){.name = must(strdup(name)),
+                                 .arg = value_name(p.kind),
+                                 .help = param_help(at, i, &p),
+                                 .many = strcmp(p.kind, "layer-count") == 0};
     }
     for (const option_def *d = v->options; d->name != NULL && n < MOST_OPTIONS; d++) made[n++] = *d;
     made[n] = (option_def){0};

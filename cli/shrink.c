@@ -55,10 +55,11 @@ static char *add(char *text, const char *more) {
     return text;
 }
 
-/* Appends a word of a recipe: between ' where it holds what would end it. */
-static char *add_word(char *text, const char *name, const char *value) {
+/* Appends a word of a recipe: between ' where it holds what would end it. A value for layers says
+ * which itself: name:PATTERN=N. */
+static char *add_word(char *text, const char *name, const char *value, bool for_layers) {
     char *word = must(malloc(strlen(name) + strlen(value) + 2));
-    sprintf(word, value[0] != '\0' ? "%s=%s" : "%s", name, value);
+    sprintf(word, for_layers ? "%s:%s" : value[0] != '\0' ? "%s=%s" : "%s", name, value);
     text = add(text, " ");
     if (strpbrk(word, " ;'\t") == NULL) {
         text = add(text, word);
@@ -91,8 +92,8 @@ static bool write_recipe(job *j) {
         bool own = true;
         for (const option_def *o = a->verb->options; o->name != NULL; o++)
             own = own && strcmp(o->name, d->name) != 0;
-        if (own && has(a, d->name))
-            j->recipe = add_word(j->recipe, d->name + 2, value_of(a, d->name));
+        for (int k = 0; own && value_at(a, d->name, k) != NULL; k++)
+            j->recipe = add_word(j->recipe, d->name + 2, value_at(a, d->name, k), d->many);
     }
     j->recipe = add(j->recipe, "\n");
     if (!has(a, "--epochs")) {
@@ -106,8 +107,8 @@ static bool write_recipe(job *j) {
     j->recipe = add(j->recipe, "train");
     for (size_t i = 0; i < sizeof of_training / sizeof *of_training; i++)
         if (has(a, of_training[i].option))
-            j->recipe =
-                add_word(j->recipe, of_training[i].param, value_of(a, of_training[i].option));
+            j->recipe = add_word(j->recipe, of_training[i].param,
+                                 value_of(a, of_training[i].option), false);
     j->recipe = add(j->recipe, "\n");
     return true;
 }

@@ -43,7 +43,7 @@ const hn_parameter hn_params_cluster[] = {
     {"start", HN_PARAM_WORD, "linear", "where centers begin: evenly from the least weight to the greatest, evenly among the weights, or at random ones", 0, 0, start_word, false},
     {"channels", HN_PARAM_COUNT, "0", "output channels that share a table; 0: all of the layer", 0, 1e9, NULL, false},
     {"codebook", HN_PARAM_FLAG, NULL, "write tables and codes, and nodes that look the weights up", 0, 0, NULL, false},
-    {"only", HN_PARAM_TEXT, NULL, "layers to cluster, patterns separated by commas", 0, 0, NULL, false},
+    {"only", HN_PARAM_TEXT, NULL, "layers to change, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
     {0},
 };

@@ -44,8 +44,8 @@ const hn_parameter hn_params_factorize[] = {
     {"latency", HN_PARAM_NUMBER, NULL, "likewise: the largest that makes a layer so many percent faster on this machine", 1, 95, NULL, true},
     {"layer-rank", HN_PARAM_LAYER_COUNT, NULL, "the rank of some layers; others stay unless energy, rank or rank-share is set", 1, 1 << 20, NULL, false},
     {"form", HN_PARAM_WORD, "auto", "which chain of layers takes the place of one", 0, 0, form_word, false},
-    {"align", HN_PARAM_COUNT, "8", "ranks are rounded up to a multiple of it where a layer still gets smaller", 1, 1024, NULL, false},
-    {"only", HN_PARAM_TEXT, NULL, "layers to factorize, patterns separated by commas", 0, 0, NULL, false},
+    {"multiple", HN_PARAM_COUNT, "8", "ranks are rounded up to a multiple of it where a layer still gets smaller", 1, 1024, NULL, false},
+    {"only", HN_PARAM_TEXT, NULL, "layers to change, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
     {0},
 };
@@ -74,7 +74,7 @@ static hone_status read_parameters(const hn_recipe_step *s, factorizing *p, hn_e
                        .others = said > 0 || hn_step_setting(s, "layer-rank") == NULL,
                        .step = s,
                        .form = strcmp(form, form_word(0)) == 0 ? NULL : form,
-                       .align = (int64_t)hn_step_number(s, "align"),
+                       .align = (int64_t)hn_step_number(s, "multiple"),
                        .only = hn_step_word(s, "only"),
                        .except = hn_step_word(s, "except")};
     if (hn_step_setting(s, "rank") != NULL) p->rank = (int64_t)hn_step_number(s, "rank");

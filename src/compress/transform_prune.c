@@ -42,7 +42,7 @@ const hn_parameter hn_params_prune[] = {
     {"rounds", HN_PARAM_COUNT, "1", "get there in so many rounds, each followed by the training of the next line", 1, 63, NULL, false},
     {"ramp", HN_PARAM_WORD, "cubic", "how the share grows over rounds: evenly, fast at first, or by the same share of what is left", 0, 0, hn_ramp_word, false},
     {"ticket", HN_PARAM_COUNT, NULL, "train first, and after each round go back to the weights after so many steps (lottery ticket)", 0, 1e12, NULL, false},
-    {"only", HN_PARAM_TEXT, NULL, "layers to prune, patterns separated by commas", 0, 0, NULL, false},
+    {"only", HN_PARAM_TEXT, NULL, "layers to change, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
     {"score", HN_PARAM_WORD, "l1", "what channels and heads are judged by: their weights, their distance to the others, or the scale of their BatchNormalization", 0, 0, score_word, false},
     {"max-macs", HN_PARAM_TEXT, NULL, "the share of multiply-accumulates to leave, like 50%, instead of a share of channels or heads", 0, 0, NULL, false},

@@ -25,8 +25,8 @@
 /* clang-format off */
 const hn_parameter hn_params_replace[] = {
     {"multiplier", HN_PARAM_COUNT, "1", "outputs of the depthwise convolution for each channel", 1, 64, NULL, false},
-    {"rounds", HN_PARAM_COUNT, "4", "with samples: how often the two are found in turns", 1, 100, NULL, false},
-    {"only", HN_PARAM_TEXT, NULL, "layers to replace, patterns separated by commas", 0, 0, NULL, false},
+    {"turns", HN_PARAM_COUNT, "4", "with samples: how often the two are found in turns", 1, 100, NULL, false},
+    {"only", HN_PARAM_TEXT, NULL, "layers to change, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
     {0},
 };
@@ -284,7 +284,7 @@ hone_status hn_transform_replace(hn_transform_ctx *c, hn_error *err) {
     const hn_recipe_step usual = {.transform = hn_transform_named("replace")};
     const hn_recipe_step *s = c->step != NULL ? c->step : &usual;
     int64_t multiplier = (int64_t)hn_step_number(s, "multiplier");
-    int64_t rounds = (int64_t)hn_step_number(s, "rounds");
+    int64_t rounds = (int64_t)hn_step_number(s, "turns");
     hn_arena arena;
     hn_weighted *layers;
     int n = 0;

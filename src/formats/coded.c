@@ -270,7 +270,8 @@ static void judge(contest *c, hn_code code, double handicap) {
     c->now.n = 0;
 }
 
-/* Adaptive decoding is slower than the rest by far and must save something. */
+/* Adaptive decoding is slower than the rest by far. Where that can be felt it must save something. */
+enum { FELT = 1 << 18 }; /* elements; some 20 ms */
 #define ADAPTIVE_HANDICAP (33.0 / 32)
 
 static void try_tensor(contest *c, const hn_uncoded *u) {
@@ -291,7 +292,7 @@ static void try_tensor(contest *c, const hn_uncoded *u) {
     }
     if (k.n > 0 && k.n <= 256 && n <= HN_ADAPTIVE_MOST_INDICES && !c->failed) {
         if (!put_adaptive(&c->now, &k, n, u->columns)) c->now.n = 0;
-        judge(c, HN_CODE_ADAPTIVE, ADAPTIVE_HANDICAP);
+        judge(c, HN_CODE_ADAPTIVE, n > FELT ? ADAPTIVE_HANDICAP : 1);
     }
     kinds_deinit(&k, alloc);
 }
@@ -364,29 +365,47 @@ static hone_status take_width(source *s, size_t n, size_t *width) {
     return HONE_OK;
 }
 
-static hone_status take_stream(source *s, unsigned char *dst, size_t n) {
+/* *out becomes the n bytes of a stream: in the source if they are there, else in `room`. */
+static hone_status view_stream(source *s, unsigned char *room, size_t n,
+                               const unsigned char **out) {
     const unsigned char *p;
     size_t bytes;
     HN_TRY(take(s, 1, &p));
+    *out = room;
     switch (*p) {
-        case STREAM_RAW:
-            HN_TRY(take(s, n, &p));
-            if (n > 0) memcpy(dst, p, n);
-            return HONE_OK;
+        case STREAM_RAW: return take(s, n, out);
         case STREAM_SAME:
             HN_TRY(take(s, 1, &p));
-            if (n > 0) memset(dst, *p, n);
+            if (n > 0) memset(room, *p, n);
             return HONE_OK;
         case STREAM_RANS:
             HN_TRY(take_varint(s, "the length of a stream", (size_t)(s->end - s->at), &bytes));
             HN_TRY(take(s, bytes, &p));
-            return hn_rans_decode(p, bytes, dst, n, s->err);
+            return hn_rans_decode(p, bytes, room, n, s->err);
     }
     return HN_FAIL(s->err, HONE_E_FORMAT, "a stream has the unknown kind %d", *p);
 }
 
-static void spread(unsigned char *dst, const unsigned char *plane, size_t n, size_t width) {
-    for (size_t i = 0; i < n; i++) dst[i * width] = plane[i];
+static hone_status take_stream(source *s, unsigned char *dst, size_t n) {
+    const unsigned char *p;
+    HN_TRY(view_stream(s, dst, n, &p));
+    if (n > 0 && p != dst) memcpy(dst, p, n);
+    return HONE_OK;
+}
+
+/* Element i of dst becomes byte i of each plane. */
+static void interleave(unsigned char *restrict dst, const unsigned char *const *plane, size_t n,
+                       size_t width) {
+    if (width == 4) { /* one store for four bytes */
+        const unsigned char *a = plane[0], *b = plane[1], *c = plane[2], *d = plane[3];
+        for (size_t i = 0; i < n; i++) {
+            const unsigned char element[4] = {a[i], b[i], c[i], d[i]};
+            memcpy(dst + 4 * i, element, 4);
+        }
+        return;
+    }
+    for (size_t k = 0; k < width; k++)
+        for (size_t i = 0; i < n; i++) dst[i * width + k] = plane[k][i];
 }
 
 static hone_status decode_planes(source *s, unsigned char *dst, size_t bytes) {
@@ -394,13 +413,19 @@ static hone_status decode_planes(source *s, unsigned char *dst, size_t bytes) {
     HN_TRY(take_width(s, bytes, &width));
     size_t n = bytes / width;
     if (width == 1) return take_stream(s, dst, n);
-    unsigned char *plane = hn_alloc(s->alloc, n, HN_MEM_OTHER);
-    hone_status status = plane != NULL ? HONE_OK : HN_NOMEM(s->err);
+    const unsigned char *plane[MOST_WIDTH];
+    unsigned char *room[MOST_WIDTH] = {NULL};
+    hone_status status = HONE_OK;
     for (size_t b = 0; b < width && status == HONE_OK; b++) {
-        status = take_stream(s, plane, n);
-        if (status == HONE_OK) spread(dst + b, plane, n, width);
+        bool raw = s->at < s->end && *s->at == STREAM_RAW;
+        room[b] = raw ? NULL : hn_alloc(s->alloc, n, HN_MEM_OTHER);
+        if (raw || room[b] != NULL)
+            status = view_stream(s, room[b], n, &plane[b]);
+        else
+            status = HN_NOMEM(s->err);
     }
-    hn_free(s->alloc, plane);
+    if (status == HONE_OK) interleave(dst, plane, n, width);
+    for (size_t b = 0; b < width; b++) hn_free(s->alloc, room[b]);
     return status;
 }
 

@@ -119,7 +119,7 @@ static void is_rebuilt(const char *text, kind k, const char *form, int links) {
     hn_model *m = method_model(text, 3);
     char parameters[64], name[16];
     give_rank(m, "w", k, 2);
-    snprintf(parameters, sizeof parameters, "energy=0.9999999 align=1 form=%s", form);
+    snprintf(parameters, sizeof parameters, "energy=0.9999999 multiple=1 form=%s", form);
     for (int samples = 0; samples < 2; samples++) {
         outcome o = made(m, parameters, samples);
         if (o.changed != 1) fail_msg("%s: %s", form, o.told.v[0].why_not);
@@ -194,7 +194,7 @@ static void the_cheapest_form_is_taken(void **state) {
     for (int i = 0; i < 2; i++) {
         hn_model *m = method_model(text, 1);
         give_rank(m, "w", want[i].k, 2);
-        outcome o = made(m, "energy=0.9999999 align=1", false);
+        outcome o = made(m, "energy=0.9999999 multiple=1", false);
         assert_int_equal(strncmp(o.told.v[0].what, want[i].what, strlen(want[i].what)), 0);
         method_same(m, o.model, 1e-5);
         finish(&o);
@@ -272,7 +272,7 @@ static void ranks_are_what_was_asked(void **state) {
     assert_true(any.told.v[1].error < o.told.v[1].error);
     finish(&o);
     finish(&any);
-    o = made(m, "energy=0.2 align=4 form=channel only=two", false);
+    o = made(m, "energy=0.2 multiple=4 form=channel only=two", false);
     assert_int_equal(hn_const_in(node_named(o.model, "two/0"), 1)->dims[0] % 4, 0);
     finish(&o);
     hn_model_destroy(m);
@@ -369,7 +369,7 @@ static void zeros_become_a_layer_of_rank_1(void **state) {
     hn_model *m = method_model(TWO_LAYERS, 2);
     memset(method_weight(m, "w3"), 0, 24 * 40 * sizeof(float));
     for (int samples = 0; samples < 2; samples++) {
-        outcome o = made(m, "only=three align=1", samples);
+        outcome o = made(m, "only=three multiple=1", samples);
         assert_int_equal(o.changed, 1);
         assert_int_equal(o.told.v[0].kept, 24 + 40);
         assert_true(fabs(o.told.v[0].error) <= 0);
@@ -428,8 +428,8 @@ static void ranks_by_time_stand_in_the_recipe(void **state) {
     hn_arena_init(&arena, &scratch_mem, HN_MEM_OTHER);
     method_begin(&b, m);
     hn_compress_options o = {.data = b.data, .how = b.how};
-    assert_int_equal(hn_recipe_read(&r, "hone recipe 2; factorize latency=5 align=1", &arena, &err),
-                     HONE_OK);
+    assert_int_equal(
+        hn_recipe_read(&r, "hone recipe 2; factorize latency=5 multiple=1", &arena, &err), HONE_OK);
     for (int i = 0; i < 2; i++) {
         if (hn_compress(&c[i], &r, m, &o, &scratch_mem, &err) != HONE_OK) fail_msg("%s", err.text);
         assert_int_equal(hn_recipe_write(&r, true, &arena, &text, &err), HONE_OK);

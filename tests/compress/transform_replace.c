@@ -67,7 +67,7 @@ static void what_is_separable_is_rebuilt(void **state) {
     memcpy(windows, w + 60, sizeof windows);
     for (int i = 0; i < 10 * 6 * 9; i++) w[i] = points[i / 9] * windows[i % 54];
     for (int samples = 0; samples < 2; samples++) {
-        outcome o = replaced(m, "rounds=2", samples, 1);
+        outcome o = replaced(m, "turns=2", samples, 1);
         assert_int_equal(o.changed, 1);
         assert_int_equal(o.told.n, 2);
         assert_string_equal(o.told.v[0].why_not, "it is a pointwise convolution");
@@ -92,8 +92,8 @@ static double error_of(const hn_model *m, const char *parameters, bool samples) 
 static void samples_rounds_and_outputs_leave_less_error(void **state) {
     (void)state;
     hn_model *m = method_model(CONV, 2);
-    double alone = error_of(m, "", false), once = error_of(m, "rounds=1", true),
-           often = error_of(m, "rounds=8", true), twice = error_of(m, "multiplier=2", true);
+    double alone = error_of(m, "", false), once = error_of(m, "turns=1", true),
+           often = error_of(m, "turns=8", true), twice = error_of(m, "multiplier=2", true);
     if (!(once < 0.95 * alone && often < 0.98 * once && twice < 0.8 * often))
         fail_msg("weights %g, samples %g, in turns %g, two outputs %g", alone, once, often, twice);
     hn_model_destroy(m);

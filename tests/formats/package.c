@@ -113,7 +113,7 @@ static void every_type(void **state) {
     (void)state;
     for (int d = 1; d < HONE_DTYPE_COUNT_; d++) {
         if (d == HONE_DTYPE_C64 || d == HONE_DTYPE_C128) continue; /* no text has them */
-        for (int n = 0; n <= 3000; n += 1500) {
+        for (int n = 0; n <= 700; n += 700) {
             hn_file *file = model_of((hone_dtype)d, n);
             there_and_back(scratch_put("type.onnx", file->data, file->bytes));
             hn_file_unref(file);
