@@ -58,8 +58,11 @@ static exit_code run(const args *a) {
     progress_end(&bar);
     if (status == HONE_E_LIMIT && !not_interrupted(NULL)) return say_interrupted();
     if (status == HONE_OK) status = hone_package_inspect(&p, output, &err);
-    if (status != HONE_OK)
-        return status == HONE_E_ARG ? (fail_with(&err), EXIT_USAGE) : fail_with(&err);
+    if (status != HONE_OK) {
+        name_standard_input(err.text);
+        exit_code code = fail_with(&err);
+        return status == HONE_E_ARG ? EXIT_USAGE : code;
+    }
     if (!has(a, "--json")) print_text(p);
     results_begin(&j, a);
     write_package(&j, a, &(packaged){output, p});

@@ -75,14 +75,12 @@ static hone_status on_cut(void *ctx, const hn_cut *cut, hn_error *err) {
                 break;
     if (k == p->package->n || cut->name.n == 0) return HONE_OK;
     const hn_package_file *f = &p->package->files[k];
-    for (size_t i = 0; i < f->n; i++) {
-        if (k == 0 ? f->entries[i].at != cut->offset : f->entries[i].offset != cut->offset)
-            continue;
-        hone_package_tensor *t = &p->tensors[p->first[k] + i];
-        t->name = hn_arena_strndup(&p->arena, cut->name.p, cut->name.n);
-        return t->name != NULL ? HONE_OK : HN_NOMEM(err);
-    }
-    return HONE_OK;
+    const hn_package_entry *e = k == 0 ? hn_package_entry_at(f, (size_t)cut->offset)
+                                       : hn_package_entry_over(f, cut->offset, 0);
+    if (e == NULL || (k > 0 && e->offset != cut->offset)) return HONE_OK;
+    hone_package_tensor *t = &p->tensors[p->first[k] + (size_t)(e - f->entries)];
+    t->name = hn_arena_strndup(&p->arena, cut->name.p, cut->name.n);
+    return t->name != NULL ? HONE_OK : HN_NOMEM(err);
 }
 
 static hone_status name_tensors(inspector *p, hn_error *err) {

@@ -165,6 +165,8 @@ static hone_status read_contents(hn_package *p, const section *contents, const s
     cursor c = {begin, begin + contents->bytes, begin, data, err};
     uint64_t n;
     HN_TRY(take_number(&c, contents->bytes / LEAST_FILE, &n));
+    HN_CHECK(err, n <= HN_PACKAGE_MOST_FILES, HONE_E_LIMIT, "%llu files, expected at most %d",
+             (unsigned long long)n, HN_PACKAGE_MOST_FILES);
     p->files = hn_arena_array(&p->arena, (size_t)n, sizeof *p->files);
     if (p->files == NULL) return HN_NOMEM(err);
     for (size_t i = 0; i < n; i++) {
@@ -249,8 +251,7 @@ hone_status hn_package_literal(hn_package *p, size_t file, hn_file **out, hn_err
 
 /* ---- loading ---- */
 
-/* The entry whose tensor was at that place of the literal; NULL: none. */
-static hn_package_entry *entry_at(const hn_package_file *f, size_t at) {
+hn_package_entry *hn_package_entry_at(const hn_package_file *f, size_t at) {
     size_t lo = 0, hi = f->n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -262,8 +263,7 @@ static hn_package_entry *entry_at(const hn_package_file *f, size_t at) {
     return lo < f->n && f->entries[lo].at == at ? &f->entries[lo] : NULL;
 }
 
-/* The entry that holds those bytes of the file; NULL: none. */
-static hn_package_entry *entry_over(const hn_package_file *f, uint64_t offset, size_t bytes) {
+hn_package_entry *hn_package_entry_over(const hn_package_file *f, uint64_t offset, size_t bytes) {
     size_t lo = 0, hi = f->n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -278,7 +278,9 @@ static hn_package_entry *entry_over(const hn_package_file *f, uint64_t offset, s
     return skip <= e->block.bytes && bytes <= e->block.bytes - skip ? e : NULL;
 }
 
-static bool is_stored(void *ctx, size_t at) { return entry_at(&((hn_package *)ctx)->files[0], at); }
+static bool is_stored(void *ctx, size_t at) {
+    return hn_package_entry_at(&((hn_package *)ctx)->files[0], at);
+}
 
 static hone_status bytes_of(hn_package *p, hn_package_entry *e, hn_file **file,
                             const unsigned char **data, hn_error *err) {
@@ -300,13 +302,14 @@ static hone_status get_stored(void *ctx, const char *location, uint64_t at, size
     hn_package *p = ctx;
     hn_package_entry *e = NULL;
     if (location == NULL) {
-        e = entry_at(&p->files[0], (size_t)at);
+        e = hn_package_entry_at(&p->files[0], (size_t)at);
         HN_CHECK(err, e == NULL || e->block.bytes == bytes, HONE_E_MODEL,
                  "a tensor whose dims need %zu bytes has %zu in the package", bytes,
                  e->block.bytes);
     } else {
         for (size_t k = 1; k < p->n && e == NULL; k++)
-            if (strcmp(p->files[k].name, location) == 0) e = entry_over(&p->files[k], at, bytes);
+            if (strcmp(p->files[k].name, location) == 0)
+                e = hn_package_entry_over(&p->files[k], at, bytes);
     }
     HN_CHECK(err, e != NULL, HONE_E_MODEL, "the package has no %zu bytes of '%s' at %llu", bytes,
              location != NULL ? location : "the model", (unsigned long long)at);

@@ -109,6 +109,11 @@ hone_status hn_package_open(hn_package **out, hn_file *file, bool check_raw, hn_
                             hn_error *err);
 void hn_package_close(hn_package *p); /* NULL accepted */
 
+/* The entry whose tensor was at that place of the literal, and the one that holds those bytes of the
+ * file; NULL: there is none. */
+hn_package_entry *hn_package_entry_at(const hn_package_file *f, size_t at);
+hn_package_entry *hn_package_entry_over(const hn_package_file *f, uint64_t offset, size_t bytes);
+
 /* The model in it; to the reader of ONNX files a package is one more form. o may be NULL. */
 hone_status hn_package_load(hn_model **out, hn_file *file, const hn_onnx_options *o,
                             hn_allocator *alloc, hn_error *err);

@@ -8,6 +8,7 @@ enum {
     HN_PACKAGE_HEADER = 40,
     HN_PACKAGE_SECTION = 32,
     HN_PACKAGE_MOST_SECTIONS = 64,
+    HN_PACKAGE_MOST_FILES = 4096, /* they are looked for one by one */
     HN_SECTION_CONTENTS = 1,
     HN_SECTION_DATA = 2,
     HN_SECTION_REQUIRED = 1, /* flag */

@@ -66,6 +66,8 @@ static hone_status find_source(writer *w, hn_bytes location, source **out, hn_er
         if (strlen((*out)->name) == location.n && memcmp((*out)->name, location.p, location.n) == 0)
             return HONE_OK;
     }
+    HN_CHECK(err, w->n < HN_PACKAGE_MOST_FILES, HONE_E_LIMIT,
+             "the model has external data in more than %d files", HN_PACKAGE_MOST_FILES - 1);
     const char *name = hn_arena_strndup(&w->arena, location.p, location.n);
     size_t n = strlen(w->folder) + location.n + 1;
     char *path = hn_arena_alloc(&w->arena, n);
