@@ -388,6 +388,7 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 static const char *value_name(const char *kind) {
     if (strcmp(kind, "flag") == 0) return NULL;
     if (strcmp(kind, "layer-count") == 0) return "PATTERN=N";
+    if (strcmp(kind, "file") == 0) return "FILE";
     if (strcmp(kind, "count") == 0) return "N";
     return strcmp(kind, "number") == 0 ? "X" : "NAME";
 }

@@ -280,12 +280,33 @@ static hone_status settle_found(hn_recipe *r, const work *w, hn_error *err) {
     return HONE_OK;
 }
 
+/* No paths are written: a file is named by its hash. */
+static hone_status settle_files(hn_recipe *r, const work *w, hn_error *err) {
+    for (int i = 0; i < r->n; i++)
+        for (int k = 0; k < r->steps[i].n; k++) {
+            hn_setting *s = &r->steps[i].v[k];
+            size_t n = strlen(HN_FILE_HASH);
+            hn_file *file;
+            if (s->param->kind != HN_PARAM_FILE || strncmp(s->value, HN_FILE_HASH, n) == 0)
+                continue;
+            char *hash = hn_arena_alloc(r->arena, n + HN_SHA256_HEX);
+            if (hash == NULL) return HN_NOMEM(err);
+            memcpy(hash, HN_FILE_HASH, n);
+            HN_TRY(hn_file_open(&file, s->value, true, w->alloc, err));
+            hn_sha256(file->data, file->bytes, hash + n);
+            hn_file_unref(file);
+            s->value = hash;
+        }
+    return HONE_OK;
+}
+
 /* Limits are left out, for what they led to is there; so is how ranges were found. */
 static hone_status settle(hn_recipe *r, const work *w, const hn_mixed *x, hn_error *err) {
     hn_recipe_step *s = hn_recipe_writer(r);
     r->samples = w->out->samples > 0 ? w->out->samples : -1;
     memcpy(r->data, w->out->data, sizeof r->data);
     HN_TRY(settle_found(r, w, err));
+    HN_TRY(settle_files(r, w, err));
     if (s == NULL) return HONE_OK;
     hn_recipe_step was = *s;
     s->n = 0;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/file.h"
 #include "compress/prune.h"
 #include "compress/recipe.h"
@@ -79,6 +78,10 @@ hone_status hn_prune_mask(hn_transform_ctx *c, const hn_pruning *p, hn_error *er
     hn_file *file;
     hn_npz *npz;
     hn_arena arena;
+    size_t n = strlen(HN_FILE_HASH);
+    HN_CHECK(err, strncmp(path, HN_FILE_HASH, n) != 0, HONE_E_ARG,
+             "the recipe was made with a mask whose SHA-256 is %.12s...: give its path by mask=",
+             path + n);
     HN_TRY(hn_file_open(&file, path, true, c->alloc, err));
     hone_status status = hn_npz_open(&npz, file, c->alloc, err);
     hn_file_unref(file);

@@ -1,5 +1,6 @@
 #include "compress/shrinking.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "ops/nodes.h"
 
 void hn_shrinking_init(hn_shrinking *s, hn_allocator *alloc) {
-    *s = (hn_shrinking){0};
+    *s = (hn_shrinking){.score = NAN};
     hn_arena_init(&s->arena, alloc, HN_MEM_OTHER);
 }
 

@@ -43,6 +43,7 @@ struct hn_shrinking {
     hn_shrunk_layer *v; /* in the order the changes were made */
     int n_kept, room_kept;
     hn_kept_weight *kept;
+    double score;    /* of the model before, by what training is judged by; NaN: not known */
     hn_model *early; /* as it was at the step that `train` was to remember; NULL: none */
     int n_found, room_found;
     hn_found_setting *found;

@@ -51,6 +51,7 @@ const char *hn_param_kind_name(hn_param_kind kind) {
         [HN_PARAM_LAYER] = "layer", [HN_PARAM_COUNT] = "count",
         [HN_PARAM_HASH] = "hash",   [HN_PARAM_NUMBER] = "number",
         [HN_PARAM_TEXT] = "text",   [HN_PARAM_LAYER_COUNT] = "layer-count",
+        [HN_PARAM_FILE] = "file",
     };
     return names[kind];
 }
@@ -101,7 +102,8 @@ hone_status hn_param_check(const hn_parameter *p, const char *value, hn_error *e
     const hn_layer_type *type;
     switch (p->kind) {
         case HN_PARAM_FLAG:
-        case HN_PARAM_TEXT: return HONE_OK;
+        case HN_PARAM_TEXT:
+        case HN_PARAM_FILE: return HONE_OK;
         case HN_PARAM_WORD: return check_word(p, value, strlen(value), err);
         case HN_PARAM_WORDS: return check_words(p, value, err);
         case HN_PARAM_TYPE:

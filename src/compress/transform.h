@@ -41,6 +41,7 @@ typedef enum hn_param_kind {
     HN_PARAM_NUMBER,      /* name=X */
     HN_PARAM_HASH,        /* name=SHA256 */
     HN_PARAM_TEXT,        /* name=TEXT, that the plan of the transform checks */
+    HN_PARAM_FILE,        /* name=PATH; in the recipe of what was done, sha256:HASH of the file */
 } hn_param_kind;
 
 typedef struct hn_parameter {
@@ -66,6 +67,7 @@ const char *hn_param_kind_name(hn_param_kind kind);
 static inline bool hn_param_is_of_layers(const hn_parameter *p) {
     return p->kind == HN_PARAM_LAYER || p->kind == HN_PARAM_LAYER_COUNT;
 }
+#define HN_FILE_HASH "sha256:" /* what a hash in the place of a path begins with */
 /* HONE_E_ARG: the parameter does not take the value; the text says what it takes. */
 hone_status hn_param_check(const hn_parameter *p, const char *value, hn_error *err);
 

@@ -25,6 +25,7 @@
 #include "compress/layer_input.h"
 #include "engine/layers.h"
 #include "ops/nodes.h"
+#include "train/diagnose.h"
 
 enum { MOST_CLUSTERS = 256, MOST_ROUNDS = 300 };
 
@@ -370,6 +371,9 @@ static hone_status cluster_layer(job *j, hn_error *err) {
     char why[100];
     float *v;
     if (!hn_used_once(j->w->weight)) return tell(j, "other nodes read its weight", err);
+    const hn_tensor *t = j->w->weight->constant;
+    if (hn_first_not_finite(t->data, t->n) < t->n)
+        return tell(j, "its weights are not all finite", err);
     j->zeros = has_zeros(j);
     HN_TRY(hn_shrinking_edit(c, j->w, &v, err));
     HN_TRY(cluster_tables(j, v, err));

@@ -37,7 +37,7 @@ const hn_parameter hn_params_prune[] = {
     {"kind", HN_PARAM_TEXT, "magnitude", "what goes, by kind", 0, 0, kind_word, false},
     {"sparsity", HN_PARAM_NUMBER, "0.5", "the share of weights, channels or heads to take away", 0, 0.999, NULL, false},
     {"pattern", HN_PARAM_TEXT, NULL, "what goes together: 2:4, of each 4 weights along the sum 2 stay; 4x16, blocks of 4 outputs by 16 inputs", 0, 0, NULL, false},
-    {"mask", HN_PARAM_TEXT, NULL, "arrays named as weights: those that are 0 there become 0 (kind=mask)", 0, 0, NULL, false},
+    {"mask", HN_PARAM_FILE, NULL, "arrays named as weights: those that are 0 there become 0 (kind=mask)", 0, 0, NULL, false},
     {"scope", HN_PARAM_WORD, "layer", "the share holds for each layer, or for the model as a whole", 0, 0, scope_word, false},
     {"rounds", HN_PARAM_COUNT, "1", "get there in so many rounds, each followed by the training of the next line", 1, 63, NULL, false},
     {"ramp", HN_PARAM_WORD, "cubic", "how the share grows over rounds: evenly, fast at first, or by the same share of what is left", 0, 0, hn_ramp_word, false},

@@ -120,13 +120,15 @@ static hone_status run(hn_course *k, const hn_recipe_step *s, hn_error *err) {
     hn_step_keep *keeps = NULL;
     HN_TRY(hn_course_begin(k, c, s, err));
     HN_TRY(aim(k, s, err));
-    k->before = c->original;
+    if (c->shrinking != NULL) k->at.float_score = c->shrinking->score;
+    k->before = isnan(k->at.float_score) ? c->original : NULL;
     k->stepped = at >= 0 ? remember : NULL;
     k->ctx = &at;
     if (hn_step_flag(s, "zeros")) HN_TRY(hold_zeros(c, err));
     HN_TRY(hold(k, &keeps, err));
     hone_status status = hn_course_run(k, c->model, k->at.epochs, err);
     hn_free(c->alloc, keeps);
+    if (c->shrinking != NULL) c->shrinking->score = k->at.float_score;
     HN_TRY(status);
     HN_TRY(hn_course_store(k->trained, c->model, err));
     c->changed = count_layers(c->model);

@@ -95,10 +95,31 @@ static void others_are_refused(void **state) {
     }
 }
 
+/* The recipe of a result names the mask by its hash; whoever repeats it gives the path. */
+static void a_hash_is_no_path(void **state) {
+    (void)state;
+    hn_model *m = two_layers();
+    hn_arena arena;
+    hn_recipe r;
+    method_bench b;
+    hn_arena_init(&arena, &scratch_mem, HN_MEM_OTHER);
+    assert_int_equal(
+        hn_recipe_read(&r, "hone recipe 2; prune mask=sha256:0123456789abcdef", &arena, &err),
+        HONE_OK);
+    method_begin(&b, m);
+    b.c.step = &r.steps[0];
+    assert_int_equal(hn_transform_prune(&b.c, &err), HONE_E_ARG);
+    assert_non_null(strstr(err.text, "SHA-256 is 0123456789ab...: give its path"));
+    method_end(&b);
+    hn_arena_deinit(&arena);
+    hn_model_destroy(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_zero_goes),
         cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(a_hash_is_no_path),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

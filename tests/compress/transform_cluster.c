@@ -181,6 +181,21 @@ static void few_weights_stay(void **state) {
     hn_model_destroy(m);
 }
 
+static void weights_that_are_not_finite_stay(void **state) {
+    (void)state;
+    hn_model *m = method_model(TWO, 1);
+    hn_shrinking s;
+    hn_shrinking_init(&s, &scratch_mem);
+    method_weight(m, "w")[5] = NAN;
+    method_weight(m, "w")[6] = INFINITY;
+    run_well(m, "cluster codebook", &s);
+    assert_non_null(hn_graph_value(m->graph, "w"));
+    assert_string_equal(s.v[0].why_not, "its weights are not all finite");
+    assert_string_equal(s.v[1].what, "16 clusters, a codebook");
+    hn_shrinking_deinit(&s);
+    hn_model_destroy(m);
+}
+
 static void codebooks_compute_the_same(void **state) {
     (void)state;
     static const int clusters[] = {5, 16, 17, 60};
@@ -253,6 +268,7 @@ int main(void) {
         cmocka_unit_test(few_weights_stay),
         cmocka_unit_test(codebooks_compute_the_same),
         cmocka_unit_test(wrong_lines),
+        cmocka_unit_test(weights_that_are_not_finite_stay),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
