@@ -40,7 +40,8 @@ typedef struct refusals {
  */
 static double sparsity(const hn_step *s) {
     int64_t n = 0, *zeros = NULL;
-    if (s->family->weights_zeros != NULL) zeros = s->family->weights_zeros(s->problem, &n);
+    int zero;
+    if (s->family->weights_zeros != NULL) zeros = s->family->weights_zeros(s->problem, &n, &zero);
     return zeros != NULL && n > 0 ? (double)*zeros / (double)n : 0;
 }
 
@@ -182,16 +183,20 @@ static void fit_weights(const hn_plan *p, const hn_step *s) {
  * has fewer than half of them is dense. */
 static void count_zeros(const hn_plan *p, const hn_step *s) {
     int64_t n, *zeros = NULL;
+    int zero = 0;
     hn_constant c;
-    if (s->family->weights_zeros != NULL) zeros = s->family->weights_zeros(s->problem, &n);
+    if (s->family->weights_zeros != NULL) zeros = s->family->weights_zeros(s->problem, &n, &zero);
     if (zeros == NULL || !hn_step_weights(p, s, &c) || s->weights != NULL || c.as.n != n) return;
-    if (c.as.type != HONE_DTYPE_F32 || c.data->data == NULL) return;
-    if (c.as.kind != HN_STORED_DENSE && c.as.kind != HN_STORED_SPARSE) return;
+    if (c.data->data == NULL) return;
+    bool floats = c.as.type == HONE_DTYPE_F32;
+    bool sparse = c.as.kind == HN_STORED_SPARSE && floats;
+    if (c.as.kind != HN_STORED_DENSE && !sparse) return;
     /* Of a sparse constant, the elements that are stored are looked at. */
-    int64_t stored = c.as.kind == HN_STORED_SPARSE ? c.as.n_stored : n;
+    int64_t stored = sparse ? c.as.n_stored : n;
     atomic_int *found = &((hn_tensor *)c.data)->zeros;
     if (atomic_load(found) == 0)
-        atomic_store(found, 1 + (int)hn_floats_zeros(c.data->data, stored));
+        atomic_store(found, 1 + (int)(floats ? hn_floats_zeros(c.data->data, stored)
+                                             : hn_bytes_zeros(c.data->data, stored, zero)));
     int64_t count = atomic_load(found) - 1 + n - stored;
     *zeros = count >= n - n / 2 ? count : 0;
 }

@@ -71,22 +71,40 @@ hn_float hn_floats_fit(const void *floats, int64_t n) {
 
 /* ---- sparse weights ---- */
 
-static int64_t count_zeros(const any_u32 *bits, int64_t n) {
-    int64_t zeros = 0;
-    for (int64_t i = 0; i < n; i++) zeros += bits[i] << 1 == 0;
-    return zeros;
+static int64_t count_floats(const void *floats, int64_t first, int64_t n, int zero) {
+    const any_u32 *bits = (const any_u32 *)floats + first;
+    int64_t found = 0;
+    (void)zero;
+    for (int64_t i = 0; i < n; i++) found += bits[i] << 1 == 0;
+    return found;
 }
 
-int64_t hn_floats_zeros(const void *floats, int64_t n) {
-    enum { LOOKS = 16, LOOK = 64 }; /* places all over the constant, and floats at each */
-    const any_u32 *bits = floats;
+static int64_t count_bytes(const void *bytes, int64_t first, int64_t n, int zero) {
+    const uint8_t *at = (const uint8_t *)bytes + first;
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i++) found += at[i] == zero;
+    return found;
+}
+
+typedef int64_t count_fn(const void *weights, int64_t first, int64_t n, int zero);
+
+static int64_t count_zeros(count_fn *count, const void *weights, int64_t n, int zero) {
+    enum { LOOKS = 16, LOOK = 64 }; /* places all over the constant, and weights at each */
     if (n >= 1 << 30) return 0;
     if (n > 4 * LOOKS * LOOK) {
         int64_t seen = 0;
-        for (int64_t i = 0; i < LOOKS; i++) seen += count_zeros(bits + n / LOOKS * i, LOOK);
+        for (int64_t i = 0; i < LOOKS; i++) seen += count(weights, n / LOOKS * i, LOOK, zero);
         if (seen < LOOKS * LOOK / 4) return 0;
     }
-    return count_zeros(bits, n);
+    return count(weights, 0, n, zero);
+}
+
+int64_t hn_floats_zeros(const void *floats, int64_t n) {
+    return count_zeros(count_floats, floats, n, 0);
+}
+
+int64_t hn_bytes_zeros(const void *bytes, int64_t n, int zero) {
+    return count_zeros(count_bytes, bytes, n, zero);
 }
 
 double hn_precision_error(hn_precision p) {
@@ -115,7 +133,8 @@ const hn_kernel *hn_kernel_choose(const hn_family *f, hn_allowed allowed, const 
     for (int i = 0; i + 1 < f->n_rows; i++) {
         const hn_kernel *k = f->rows[i];
         const char *why = NULL;
-        if (hn_kernel_serves(k, allowed, problem, &why)) return k;
+        if (hn_kernel_serves(k, allowed, problem, &why) && (!k->sparse || k->pays(problem, &why)))
+            return k;
         if (note != NULL) note(ctx, k, why);
     }
     return f->rows[f->n_rows - 1];

@@ -73,9 +73,10 @@ static inline size_t hn_float_bytes(hn_float type) { return type == HN_FLOAT_F32
 
 /* The type of 16 bits that holds each of these finite numbers exactly, f16 first; else f32. */
 hn_float hn_floats_fit(const void *floats, int64_t n);
-/* How many of these floats at any address are 0, of either sign, if it may be half of them; 0 where
- * a few hundred of them show that it is not, and where there are 2^30 or more. */
+/* How many of these weights at any address are 0: floats, of either sign, or bytes that are `zero`.
+ * 0 where a thousand of them show that it is not half of them, and where there are 2^30 or more. */
 int64_t hn_floats_zeros(const void *floats, int64_t n);
+int64_t hn_bytes_zeros(const void *bytes, int64_t n, int zero);
 
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
@@ -102,6 +103,9 @@ typedef struct hn_kernel {
     double pack_worth;
     void (*pack)(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
                  void *dst);
+    /* Of a sparse row: whether it is faster than the rows after it; if not, as ok. Only the choice of
+     * the first row asks: who wants this row, or measures it, gets it for whatever it serves. */
+    bool (*pays)(const void *problem, const char **why);
 } hn_kernel;
 
 /* Into how many tasks the row's packing falls. */
@@ -185,9 +189,10 @@ typedef struct hn_family {
     const hn_images *images; /* NULL: its problems do not begin with hn_windows */
     /* False, or NULL: nothing may be done to the results. */
     bool (*end)(void *problem, hn_epilogue *out);
-    /* The field that says how many constant weights are 0, and in *n how many weights there are,
-     * where rows can make use of it for this problem; else NULL. 0: not known, or few. */
-    int64_t *(*weights_zeros)(void *problem, int64_t *n);
+    /* The field that says how many constant weights are 0, in *n how many weights there are, and in
+     * *zero what stands for 0 in weights that are bytes, where rows can make use of it for this
+     * problem; else NULL. 0: not known, or few. */
+    int64_t *(*weights_zeros)(void *problem, int64_t *n, int *zero);
 } hn_family;
 
 /* Every family, sorted by name. */

@@ -33,10 +33,10 @@
  * The file that includes this has a vector vocabulary, and
  *
  *   unit            a type of 32 bits: what weights and sums are
- *   sums            a vector of these
+ *   sum_vector      a vector of these
  *   SUM_SET1(u), SUM_LOAD(p), SUM_STORE(p, s)
  *   MULTIPLY(u, p, s)   the sums s and the products of unit u by the vector at p
- *   turned, TURNED(t, v)    what is done to a vector of x before it is stored, and a type for what
+ *   turn_state, TURNED(t, v)   what is done to a vector of x before it is stored, and a type for what
  *                           that needs; see turn_x
  */
 #include <string.h>
@@ -210,7 +210,8 @@ static void place(const hn_windows *p, const geometry *g, int64_t number, tile *
 }
 
 /* Turns n units of HN_VL pixels, 0 < n <= HN_VL. */
-HN_INLINE void turn_square(const char *const *from, int64_t c, int64_t n, unit *to, turned *also) {
+HN_INLINE void turn_square(const char *const *from, int64_t c, int64_t n, unit *to,
+                           turn_state *also) {
     hn_vf square[HN_VL];
     for (int i = 0; i < HN_VL; i++)
         square[i] = hn_v_load_part((const float *)(const void *)(from[i] + 4 * c), n);
@@ -222,7 +223,7 @@ HN_INLINE void turn_square(const char *const *from, int64_t c, int64_t n, unit *
 /* Units [c, c + n) of a tap, to to[unit][pixel]. Elements of x have `size` bytes; `padding` holds
  * DEPTH units of what is outside the image. */
 HN_INLINE void turn_tap(const hn_windows *p, const tile *t, const char *x, int size, int64_t tap,
-                        int64_t c, int64_t n, const char *padding, unit *to, turned *also) {
+                        int64_t c, int64_t n, const char *padding, unit *to, turn_state *also) {
     int64_t dy = tap / p->kw * p->dh, dx = tap % p->kw * p->dw;
     int64_t offset = (dy * p->x_row + dx * p->x_pixel) * size + 4 * c;
     for (int v = 0; v < t->vectors; v++) {
@@ -242,7 +243,7 @@ HN_INLINE void turn_tap(const hn_windows *p, const tile *t, const char *x, int s
 
 /* Turns what the tile meets in a pass. */
 HN_INLINE void turn_x(const hn_windows *p, const geometry *g, const tile *t, const void *x,
-                      int size, int64_t pass, const void *padding, unit *to, turned *also) {
+                      int size, int64_t pass, const void *padding, unit *to, turn_state *also) {
     int64_t begin = pass_begin(g, pass), end = pass_begin(g, pass + 1);
     for (int64_t k = begin, n; k < end; k += n) {
         n = hn_least(end - k, g->c - k % g->c);
@@ -275,7 +276,7 @@ static meeting meeting_of(const geometry *g, const packed *w, int64_t shard, int
 /* `rows` outputs of n units each. */
 HN_INLINE void sum_outputs(const meeting *m, const uint16_t *outputs, const uint16_t *places,
                            const unit *values, int64_t n, const int rows, const int vectors) {
-    sums sum[2 * VECTORS];
+    sum_vector sum[2 * VECTORS];
     for (int r = 0; r < rows; r++) {
         const unit *from = m->sums + outputs[r] * PIXELS;
         unit start = m->start != NULL ? m->start[outputs[r]] : 0;

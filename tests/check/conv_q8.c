@@ -131,8 +131,14 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
     hn_conv_q8 p;
     memcpy(&p, c->problem, sizeof p);
     double terms = (double)(p.c / p.groups * p.kh * p.kw);
+    uint64_t zeros = operand == HN_CONV_Q8_W ? (uint64_t)p.w_zeros : 0; /* anywhere */
     for (size_t i = 0; i < o->count; i++) {
         double u = hn_rng_f64(rng);
+        if (zeros > 0 && hn_rng_below(rng, o->count - i) < zeros) {
+            ((uint8_t *)data)[i] = p.w_type == HN_Q8_U8 ? 128 : 0;
+            zeros--;
+            continue;
+        }
         if (o->type == CHECK_U8) {
             uint8_t one = operand == HN_CONV_Q8_X && p.x == HN_Q8_U8 ? 0xff : 0x80;
             uint8_t x = kind == CHECK_SPECIAL ? one : byte(kind, rng);
@@ -277,7 +283,66 @@ static void few_channels(check_list *list) {
     }
 }
 
+/* A problem of whose weights so many of a hundred are not 0. */
+static void sparse(check_list *list, const char *name, hn_conv_q8 p, const variant *v, int percent,
+                   int flags) {
+    char text[96];
+    int64_t weights = p.n * p.kh * p.kw * p.c;
+    p.w_zeros = weights - weights * percent / 100;
+    snprintf(text, sizeof text, "sparse%d_%s", percent, name);
+    add(list, text, p, v, flags);
+}
+
+static void sparse_gemm(check_list *list, int64_t m, int64_t k, int64_t n, const variant *v,
+                        int percent, int flags) {
+    char name[64];
+    snprintf(name, sizeof name, "gemm_%lldx%lldx%lld", (long long)m, (long long)k, (long long)n);
+    sparse(list, name, hn_conv_q8_of_gemm(m, n, k), v, percent, flags);
+}
+
+static void sparse_layer(check_list *list, int64_t k, int64_t s, int64_t c, int64_t n, int64_t size,
+                         int percent, int flags) {
+    char name[64];
+    hn_conv_q8 p = window(1, size, c, n, k, s, k / 2);
+    snprintf(name, sizeof name, "conv%lldx%llds%lld_%lld_%lld_%lld", (long long)k, (long long)k,
+             (long long)s, (long long)c, (long long)n, (long long)p.oh);
+    sparse(list, name, p, &variants[0], percent, flags | BENCH);
+}
+
+static void sparse_cases(check_list *list) {
+    /* Around every tile (16 to 64 pixels), pass (128 to 256 fours) and shard (256 outputs). */
+    static const int64_t sizes[][3] = {{1, 300, 300},  {7, 64, 33},    {16, 512, 17},
+                                       {17, 1028, 64}, {33, 1024, 40}, {48, 32, 257},
+                                       {63, 516, 29},  {65, 128, 300}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        sparse_gemm(list, sizes[i][0], sizes[i][1], sizes[i][2], &variants[i % 4], 10, 0);
+    for (int i = 0; i < N_VARIANTS; i++) {
+        sparse(list, "conv3x3", window(2, 9, 20, 70, 3, 1, 1), &variants[i], 10, RESIDUAL);
+        sparse(list, "conv1x1s2_slices", window(2, 13, 40, 65, 1, 2, 0), &variants[i], 5,
+               IN_PLACE | SLICE);
+    }
+    sparse(list, "conv3x3_all_padding", window(1, 2, 40, 35, 3, 1, 3), &variants[1], 10, 0);
+    sparse(list, "conv1x1_twice", window(1, 7, 80, 90, 1, 1, 0), &variants[1], 20,
+           RESIDUAL | TWICE);
+    for (int percent = 5; percent <= 50; percent *= 2) {
+        sparse_gemm(list, 128, 768, 768, &variants[0], percent, BENCH);
+        sparse_gemm(list, 128, 768, 3072, &variants[0], percent, BENCH);
+        sparse_gemm(list, 128, 3072, 768, &variants[0], percent, BENCH);
+        sparse_layer(list, 1, 1, 256, 64, 56, percent, 0);
+        sparse_layer(list, 1, 1, 64, 256, 56, percent, RESIDUAL);
+        sparse_layer(list, 1, 1, 512, 128, 28, percent, 0);
+        sparse_layer(list, 1, 1, 128, 512, 28, percent, RESIDUAL);
+        sparse_layer(list, 1, 1, 1024, 256, 14, percent, 0);
+        sparse_layer(list, 1, 1, 256, 1024, 14, percent, RESIDUAL);
+        sparse_layer(list, 3, 1, 64, 64, 56, percent, 0);
+        sparse_layer(list, 3, 1, 128, 128, 28, percent, 0);
+        sparse_layer(list, 3, 1, 256, 256, 14, percent, 0);
+        sparse_layer(list, 3, 1, 512, 512, 7, percent, 0);
+    }
+}
+
 static void cases(check_list *list) {
+    sparse_cases(list);
     each_variant(list);
     few_channels(list);
     add(list, "conv10x4s2", tall_window(), &variants[1], RESIDUAL);

@@ -135,7 +135,12 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
     hn_pool *pool;
     hn_engine *e;
     hn_allocator mem;
+    hn_tuner *tuner = NULL;
     hn_allocator_init(&mem);
+    if (way.tuned)
+        assert_int_equal(
+            hn_tuner_create(&tuner, HN_TUNE_FAST, hn_isa_available(), NULL, &model_mem, &err),
+            HONE_OK);
     assert_int_equal(hn_pool_create(&pool, threads, &model_mem, &err), HONE_OK);
     hn_engine_options o = {.alloc = &mem,
                            .pool = pool,
@@ -143,6 +148,7 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
                            .layers.way.precision = way.precision,
                            .parallel = way.parallel,
                            .no_sparse = way.no_sparse,
+                           .tuner = tuner,
                            .seed = 1,
                            .no_simplify = true};
     assert_int_equal(hn_engine_create(&e, m, &o, &err), HONE_OK);
@@ -158,6 +164,7 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
     assert_int_equal(hn_engine_run(e, given, place_again, found, NULL, NULL, &err), HONE_OK);
     if (!way.cut && mem.taken != taken) fail_msg("the second run allocates");
     hn_engine_destroy(e);
+    hn_tuner_destroy(tuner);
     assert_int_equal(mem.blocks, 0);
     hn_pool_destroy(pool);
 }

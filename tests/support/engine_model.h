@@ -45,6 +45,7 @@ typedef struct engine_way {
     bool cut;               /* the model is, and so need not keep to what was planned */
     bool given;             /* constants that are matrices, or biases, are inputs */
     bool no_sparse;         /* weights that are 0 are multiplied too */
+    bool tuned;             /* kernels are chosen by measuring */
 } engine_way;
 engine_facts engine_ran_so(const char *text, engine_way way);
 engine_facts engine_ran_in_parts(const char *text);

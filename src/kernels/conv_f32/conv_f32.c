@@ -42,8 +42,9 @@ static hn_float *weights_fit(void *problem) {
     return p->batch * p->oh * p->ow <= HN_CONV_FEW_PIXELS ? &p->w_fits : NULL;
 }
 
-static int64_t *weights_zeros(void *problem, int64_t *n) {
+static int64_t *weights_zeros(void *problem, int64_t *n, int *zero) {
     hn_conv_f32 *p = problem;
+    (void)zero;
     if (p->groups != 1) return NULL;
     *n = p->n * p->kh * p->kw * p->c;
     return &p->w_zeros;

@@ -9,7 +9,7 @@
 #include "kernels/tile_f32/tile_f32_act.h"
 
 typedef float unit;
-typedef hn_vf sums, turned;
+typedef hn_vf sum_vector, turn_state;
 #define SUM_SET1(u) hn_v_set1(u)
 #define SUM_LOAD(p) hn_v_load(p)
 #define SUM_STORE(p, s) hn_v_store(p, s)
@@ -180,13 +180,18 @@ static double dense_share(const hn_conv_f32 *p, int64_t pixels) {
     return pixels < 512 ? 0.65 : 0.4;
 }
 
-/* `least`: the share of a direct convolution's time that other rows take at best. */
-static bool serves(const hn_conv_f32 *p, double least, const char **why) {
-    const double margin = 0.85;
+static bool ok(const void *problem, const char **why) {
+    const hn_conv_f32 *p = problem;
     if (p->w_zeros == 0) return *why = "weights are not known to be sparse", false;
     if (!hn_conv_stored_f32(p, why)) return false;
     if (p->groups != 1) return *why = "groups", false;
     if (p->x_channel != 1) return *why = "the channels of x are not adjacent", false;
+    return true;
+}
+
+/* `least`: the share of a direct convolution's time that other rows take at best. */
+static bool pays(const hn_conv_f32 *p, double least, const char **why) {
+    const double margin = 0.85;
     geometry g = measure(p);
     /* Few pixels wait for dense weights: so many multiplications for one from memory, or from L2,
      * where a megabyte of them stays. */
@@ -195,7 +200,7 @@ static bool serves(const hn_conv_f32 *p, double least, const char **why) {
     double pixels = (double)g.pixels * (share < least ? share : least);
     double dense = weights * (pixels > fetch ? pixels : fetch);
     if (own_cost(&p->windows, &g) < margin * dense) return true;
-    return *why = "too few, for this shape, for leaving them out to be faster", false;
+    return *why = "too few for leaving them out to be faster", false;
 }
 
 #ifdef HN_V_FMA
@@ -205,19 +210,20 @@ static bool serves(const hn_conv_f32 *p, double least, const char **why) {
 #endif
 
 #define ROW(row, suffix, least)                                               \
-    static bool ok_##row(const void *problem, const char **why) {             \
-        return serves(problem, least, why);                                   \
+    static bool pays_##row(const void *problem, const char **why) {           \
+        return pays(problem, least, why);                                     \
     }                                                                         \
     const hn_kernel HN_V_ROW(conv_f32_##row) = {.name = HN_V_NAME "_" suffix, \
                                                 .isa = HN_V_ISA,              \
                                                 .order = ORDER,               \
                                                 .sparse = true,               \
-                                                .ok = ok_##row,               \
+                                                .ok = ok,                     \
                                                 .work = work,                 \
                                                 .run = run,                   \
                                                 .packed_bytes = packed_bytes, \
                                                 .pack_key = pack_key,         \
-                                                .pack = pack};
+                                                .pack = pack,                 \
+                                                .pays = pays_##row};
 
 ROW(sparse, "sparse", 1)
 #if HN_VL == 16

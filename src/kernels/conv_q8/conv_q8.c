@@ -31,6 +31,14 @@ static bool may_replace(const void *problem, int operand, int result) {
                          (int64_t[]){p->y_image, p->y_row, p->y_pixel});
 }
 
+static int64_t *weights_zeros(void *problem, int64_t *n, int *zero) {
+    hn_conv_q8 *p = problem;
+    if (p->groups != 1 || p->w_zero_points) return NULL;
+    *n = p->kh * p->kw * p->c * p->n;
+    *zero = p->w_type == HN_Q8_U8 ? 128 : 0;
+    return &p->w_zeros;
+}
+
 static size_t bytes(const void *problem, int operand) {
     const hn_conv_q8 *p = problem;
     hn_q8_type type = operand == HN_CONV_Q8_X ? p->x : operand == HN_CONV_Q8_R ? p->r_type : p->y;
@@ -67,6 +75,7 @@ const hn_family hn_conv_q8_family = {
     .result = HN_CONV_Q8_Y,
     .images = &images,
     .end = end,
+    .weights_zeros = weights_zeros,
 };
 
 hn_conv_q8 hn_conv_q8_of_gemm(int64_t m, int64_t n, int64_t k) {

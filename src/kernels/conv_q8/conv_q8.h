@@ -46,8 +46,9 @@ typedef struct hn_conv_q8 {
     bool twice; /* rounded */
     int32_t lo1, hi1;
     float m1;
-    float ys;   /* of u8 and s8 results that go through floats; 0: they do not */
-    hn_act act; /* of floats alone */
+    float ys;        /* of u8 and s8 results that go through floats; 0: they do not */
+    hn_act act;      /* of floats alone */
+    int64_t w_zeros; /* plain weights that are 0 of s8, 128 of u8, as far as is known */
 } hn_conv_q8;
 
 /* Operands, in the order of hn_call.ptr. W is the constant operand: packed if the row packs; WZ
