@@ -24,21 +24,28 @@ typedef struct timing {
 
 /* ---- inputs ---- */
 
-static hone_status zeros_for(const hn_value *v, hn_allocator *alloc, hn_tensor **out,
-                             hn_error *err) {
+/* Sizes of symbols: 1 for a batch, and 128 for others, as `hone inspect` takes them. */
+static bool is_batch(const hn_graph *g, hn_dim symbol) {
+    bool yes = false;
+    for (int i = 0; i < g->n_inputs; i++) {
+        const hn_shape *s = &g->inputs[i]->type.shape;
+        yes = yes || (s->rank > 0 && s->dim[0] == symbol);
+    }
+    return yes;
+}
+
+/* Ones: any model takes them as numbers, and most as indices and masks. */
+static hone_status ones_for(const hn_value *v, hn_allocator *alloc, hn_tensor **out,
+                            hn_error *err) {
     int64_t dims[HONE_MAX_RANK];
     const hn_shape *s = &v->type.shape;
-    HN_CHECK(err, s->rank >= 0, HONE_E_ARG,
-             "times of layers want samples: the shape of input '%s' is not known", v->name);
-    for (int i = 0; i < s->rank; i++) {
-        bool known = hn_dim_is_const(s->dim[i], &dims[i]);
-        HN_CHECK(err, known || i == 0, HONE_E_ARG,
-                 "times of layers want samples: axis %d of input '%s' may have any size", i,
-                 v->name);
-        if (!known) dims[i] = 1;
-    }
+    HN_CHECK(err, s->rank >= 0 && v->type.dtype != HONE_DTYPE_STRING, HONE_E_ARG,
+             "times of layers want samples: what input '%s' takes is not known", v->name);
+    for (int i = 0; i < s->rank; i++)
+        if (!hn_dim_is_const(s->dim[i], &dims[i]))
+            dims[i] = is_batch(v->graph, s->dim[i]) ? 1 : 128;
     HN_TRY(hn_tensor_create(out, alloc, HN_MEM_DATA, v->type.dtype, s->rank, dims, err));
-    memset((*out)->data, 0, (*out)->bytes);
+    for (int64_t i = 0; i < (*out)->n; i++) hn_store_f64((*out)->dtype, (*out)->data, i, 1);
     return HONE_OK;
 }
 
@@ -49,7 +56,7 @@ static hone_status load_inputs(const hn_transform_ctx *c, hn_tensor **in, hn_err
              g->n_inputs);
     if (c->feed != NULL) return hn_feed_load(c->feed, 0, 1, in, err);
     for (int i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i]->constant == NULL) HN_TRY(zeros_for(g->inputs[i], c->alloc, &in[i], err));
+        if (g->inputs[i]->constant == NULL) HN_TRY(ones_for(g->inputs[i], c->alloc, &in[i], err));
     return HONE_OK;
 }
 
