@@ -19,8 +19,7 @@ typedef struct hn_rank_time {
 } hn_rank_time;
 
 /* of[i]: of layers[i], as the form `channel`, at least `faster` (a share) faster than it was. Inputs
- * are the first sample, or zeros where there are no samples and all sizes are numbers beside the
- * batch, which is 1. */
+ * are the first sample; without samples, ones of the sizes that `hone inspect` takes. */
 hone_status hn_rank_times(hn_rank_time *of, const hn_chained *layers, int n, double faster,
                           const hn_transform_ctx *c, hn_error *err);
 
