@@ -62,8 +62,8 @@ static hone_status read_align(const char *text, int64_t *align, hn_error *err) {
     return HONE_OK;
 }
 
-/* The share of the work that may be left; 1: there is no limit. */
-static hone_status read_limit(const char *text, double *share, hn_error *err) {
+hone_status hn_prune_limit(const hn_recipe_step *s, double *share, hn_error *err) {
+    const char *text = hn_step_word(s, "max-macs");
     int end = 0;
     *share = 1;
     if (text == NULL) return HONE_OK;
@@ -78,7 +78,7 @@ hone_status hn_prune_channels_check(const hn_recipe_step *s, hn_error *err) {
     int64_t align;
     double share;
     HN_TRY(read_align(hn_step_word(s, "align"), &align, err));
-    return read_limit(hn_step_word(s, "max-macs"), &share, err);
+    return hn_prune_limit(s, &share, err);
 }
 
 /* ---- scores ---- */
@@ -478,7 +478,7 @@ static hone_status prune(plan *p, hn_transform_ctx *c, hn_arena *arena, hn_error
     double limit;
     p->score = hn_step_word(s, "score");
     HN_TRY(read_align(hn_step_word(s, "align"), &p->align, err));
-    HN_TRY(read_limit(hn_step_word(s, "max-macs"), &limit, err));
+    HN_TRY(hn_prune_limit(s, &limit, err));
     HN_CHECK(err, !hn_step_flag(s, "compensate") || c->feed != NULL, HONE_E_ARG,
              "compensate wants samples to look at");
     HN_TRY(take_groups(p, arena, err));
