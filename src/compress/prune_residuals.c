@@ -112,11 +112,20 @@ static hone_status find_all(const hn_pruning *p, const hn_graph *g, hn_arena *ar
     return HONE_OK;
 }
 
+/* Constants go with the last node that reads them. */
 static void take_out(const residual *r) {
+    hn_value *constants[4 * MOST_NODES];
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        for (int k = 0; k < r->nodes[i]->n_inputs && n < 4 * MOST_NODES; k++)
+            if (hn_node_constant(r->nodes[i], k) != NULL)
+                constants[n++] = hn_node_input(r->nodes[i], k);
     for (hn_use *u = r->add->outputs[0]->uses; u != NULL; u = u->next)
         if (u->node != NULL) hn_node_touch(u->node);
     hn_value_replace(r->add->outputs[0], r->around);
     hn_prune(r->add);
+    for (int i = 0; i < n; i++)
+        if (!constants[i]->dead && constants[i]->n_uses == 0) hn_value_remove(constants[i]);
 }
 
 /* ---- what a block does ---- */

@@ -432,6 +432,7 @@ static void the_least_block_goes(void **state) {
             assert_string_equal(t.told.v[0].layer, "d");
             end(&t);
             assert_int_equal(was->graph->n_nodes - m->graph->n_nodes, 4);
+            assert_null(hn_graph_value(m->graph, "w4"));
             method_same(was, m, 1e-2);
             hn_model_destroy(m);
             hn_model_destroy(was);
