@@ -39,8 +39,10 @@ typedef struct hn_pruning_kind {
     const char *help; /* one line */
 } hn_pruning_kind;
 
-/* What only channels and heads read. */
+/* What only kinds that make a model smaller read. */
 hone_status hn_prune_channels_check(const hn_recipe_step *s, hn_error *err);
+/* The share of the multiply-accumulates that is to be left; 1: there is no limit. */
+hone_status hn_prune_limit(const hn_recipe_step *s, double *share, hn_error *err);
 
 const hn_pruning_kind *hn_pruning_kind_at(int i); /* NULL: there are no more */
 

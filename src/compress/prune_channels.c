@@ -7,7 +7,10 @@
  * same share of each group, or of all together.
  *
  * Widths are kept at multiples: kernels compute as many channels at a time as a vector register has
- * floats, 8 with AVX2 and two registers of NEON, so that 9 channels would cost what 16 do.
+ * floats, 16 with AVX-512, two registers of AVX2, four of NEON. Half a register takes as long as a
+ * whole one, or longer: convolutions of ResNet-56 with 8 channels took 0.044 ms, those with 16 that
+ * Winograd's kernels take 0.030 (Emerald Rapids). The number is the same on every machine, so that
+ * the same command gives the same model.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +26,7 @@
 #include "ops/infer.h"
 #include "ops/nodes.h"
 
-#define AUTO_ALIGN 8
+#define AUTO_ALIGN 16
 #define MOST_ALIGN 1024
 #define MOST_SHARE 0.95  /* of a group, whatever the limit of work */
 #define DAMPING 0.01     /* as in GPTQ */
@@ -59,8 +62,8 @@ static hone_status read_align(const char *text, int64_t *align, hn_error *err) {
     return HONE_OK;
 }
 
-/* The share of the work that may be left; 1: there is no limit. */
-static hone_status read_limit(const char *text, double *share, hn_error *err) {
+hone_status hn_prune_limit(const hn_recipe_step *s, double *share, hn_error *err) {
+    const char *text = hn_step_word(s, "max-macs");
     int end = 0;
     *share = 1;
     if (text == NULL) return HONE_OK;
@@ -75,7 +78,7 @@ hone_status hn_prune_channels_check(const hn_recipe_step *s, hn_error *err) {
     int64_t align;
     double share;
     HN_TRY(read_align(hn_step_word(s, "align"), &align, err));
-    return read_limit(hn_step_word(s, "max-macs"), &share, err);
+    return hn_prune_limit(s, &share, err);
 }
 
 /* ---- scores ---- */
@@ -475,7 +478,7 @@ static hone_status prune(plan *p, hn_transform_ctx *c, hn_arena *arena, hn_error
     double limit;
     p->score = hn_step_word(s, "score");
     HN_TRY(read_align(hn_step_word(s, "align"), &p->align, err));
-    HN_TRY(read_limit(hn_step_word(s, "max-macs"), &limit, err));
+    HN_TRY(hn_prune_limit(s, &limit, err));
     HN_CHECK(err, !hn_step_flag(s, "compensate") || c->feed != NULL, HONE_E_ARG,
              "compensate wants samples to look at");
     HN_TRY(take_groups(p, arena, err));

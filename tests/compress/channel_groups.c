@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "compress/compression.h"
+#include "ops/infer.h"
 #include "support/method_model.h"
 #include "support/scratch.h"
 
@@ -20,15 +21,20 @@ typedef struct bench {
     hn_shrinking told;
 } bench;
 
-static hone_status run(bench *t, hn_model *m, const char *line, hn_error *err) {
+static void begin(bench *t, hn_model *m, const char *line) {
     char text[300];
+    hn_error err;
     hn_arena_init(&t->arena, &scratch_mem, HN_MEM_OTHER);
     snprintf(text, sizeof text, "hone recipe 2\n%s\n", line);
-    if (hn_recipe_read(&t->recipe, text, &t->arena, err) != HONE_OK) fail_msg("%s", err->text);
+    if (hn_recipe_read(&t->recipe, text, &t->arena, &err) != HONE_OK) fail_msg("%s", err.text);
     method_begin(&t->b, m);
     hn_shrinking_init(&t->told, &scratch_mem);
     t->b.c.shrinking = &t->told;
     t->b.c.step = &t->recipe.steps[0];
+}
+
+static hone_status run(bench *t, hn_model *m, const char *line, hn_error *err) {
+    begin(t, m, line);
     return hn_transform_prune(&t->b.c, err);
 }
 
@@ -305,8 +311,8 @@ static void widths_stay_multiples(void **state) {
         {"prune kind=channels sparsity=0.25", 16},
         {"prune kind=channels sparsity=0.25 align=1", 18},
         {"prune kind=channels sparsity=0.5", 16},
-        {"prune kind=channels sparsity=0.75", 8},
-        {"prune kind=channels sparsity=0.95", 8},
+        {"prune kind=channels sparsity=0.75 align=8", 8},
+        {"prune kind=channels sparsity=0.95", 16},
         {"prune kind=channels sparsity=0.5 align=5", 10},
         {"prune kind=channels sparsity=0.999 align=1", 2},
         {"prune kind=channels max-macs=50% align=1", 12},
@@ -360,9 +366,9 @@ static void others_make_up_for_them(void **state) {
         3)};
     bench t;
     m[1] = method_copy(m[0]), m[2] = method_copy(m[0]);
-    good(&t, m[1], "prune kind=channels sparsity=0.5 only=a");
+    good(&t, m[1], "prune kind=channels sparsity=0.5 align=8 only=a");
     end(&t);
-    good(&t, m[2], "prune kind=channels sparsity=0.5 only=a compensate");
+    good(&t, m[2], "prune kind=channels sparsity=0.5 align=8 only=a compensate");
     end(&t);
     assert_int_equal(size(m[2], "a", 1), 8);
     double bare = method_distance(m[0], m[1]), repaired = method_distance(m[0], m[2]);
@@ -389,6 +395,87 @@ static void shared_weights_part(void **state) {
     hn_model_destroy(masked);
 }
 
+/* ---- whole blocks ---- */
+
+/* Three residual blocks of two convolutions, the second of them of tiny weights; what is behind
+ * them reads four channels. */
+static hn_model *blocks(void) {
+    hn_model *m = method_model(
+        "m (float[n,3,8,8] x, float[4,3,1,1] w0, float[4,4,1,1] w1, float[4,4,1,1] w2, "
+        "float[4,4,1,1] w3, float[4,4,1,1] w4, float[2,4,1,1] w5, float[4,4,1,1] w6) => "
+        "(float[n,2,8,8] y) { s = Conv (x, w0) a = Conv (s, w1) b = Relu (a) c = Conv (b, w2) "
+        "t = Add (c, s) d = Conv (t, w3) e = Relu (d) f = Conv (e, w4) u = Add (t, f) "
+        "g = Conv (u, w6) v = Add (u, g) y = Conv (v, w5) }",
+        5);
+    float *w = method_weight(m, "w4");
+    for (int i = 0; i < 16; i++) w[i] *= 1e-4f;
+    return m;
+}
+
+static void the_least_block_goes(void **state) {
+    (void)state;
+    static const char *const lines[] = {"prune kind=residuals sparsity=0.3",
+                                        "prune kind=residuals max-macs=80%",
+                                        "prune kind=residuals sparsity=0.9 only=e"};
+    for (int data = 0; data < 2; data++)
+        for (size_t i = 0; i < 3; i++) {
+            hn_model *m = blocks(), *was = method_copy(m);
+            bench t;
+            hn_error err;
+            begin(&t, m, lines[i]);
+            if (data == 0) t.b.c.feed = NULL;
+            if (hn_transform_prune(&t.b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+            assert_int_equal(hn_model_verify(m, &err), HONE_OK);
+            assert_int_equal(hn_model_infer(m, NULL, &err), HONE_OK);
+            assert_int_equal(t.b.c.changed, 1);
+            assert_int_equal(t.told.n, 1);
+            assert_string_equal(t.told.v[0].layer, "d");
+            end(&t);
+            assert_int_equal(was->graph->n_nodes - m->graph->n_nodes, 4);
+            assert_null(hn_graph_value(m->graph, "w4"));
+            method_same(was, m, 1e-2);
+            hn_model_destroy(m);
+            hn_model_destroy(was);
+        }
+}
+
+/* What is read elsewhere, changes shapes, or is an output, is no block. */
+static void what_is_no_block_stays(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "m (float[n,4,8,8] x, float[4,4,1,1] w1, float[4,4,1,1] w2) => (float[n,4,8,8] y, "
+        "float[n,4,8,8] z) { a = Conv (x, w1) s = Add (x, a) y = Conv (s, w2) z = Relu (a) }",
+        "m (float[n,1,8,8] x, float[4,1,1,1] w1, float[4,4,1,1] w2) => (float[n,4,8,8] y)"
+        "{ a = Conv (x, w1) s = Add (x, a) y = Conv (s, w2) }",
+        "m (float[n,4,8,8] x, float[4,4,1,1] w1) => (float[n,4,8,8] y)"
+        "{ a = Conv (x, w1) y = Add (x, a) }",
+        "m (float[n,4,8,8] x, float[n,4,8,8] u, float[4,4,1,1] w1, float[4,4,1,1] w2) => "
+        "(float[n,4,8,8] y) { a = Conv (u, w1) s = Add (x, a) y = Conv (s, w2) }",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        hn_model *m = method_model(texts[i], 1);
+        bench t;
+        good(&t, m, "prune kind=residuals sparsity=0.9");
+        assert_int_equal(t.b.c.changed, 0);
+        end(&t);
+        hn_model_destroy(m);
+    }
+}
+
+static hone_status without_blocks(hn_transform_ctx *c, hn_error *err) {
+    hn_arena arena;
+    hn_recipe r;
+    hn_arena_init(&arena, c->alloc, HN_MEM_OTHER);
+    hone_status status =
+        hn_recipe_read(&r, "hone recipe 2\nprune kind=residuals max-macs=80%\n", &arena, err);
+    if (status == HONE_OK) {
+        c->step = &r.steps[0];
+        status = hn_transform_prune(c, err);
+    }
+    hn_arena_deinit(&arena);
+    return status;
+}
+
 static hone_status half(hn_transform_ctx *c, hn_error *err) {
     static const char *const lines[] = {HALF " compensate", HALF " keep-shapes"};
     hone_status status = HONE_OK;
@@ -413,6 +500,9 @@ static void memory_may_end(void **state) {
     hn_model *m = method_model(couplings[8].text, 1);
     method_survives(m, half);
     hn_model_destroy(m);
+    m = blocks();
+    method_survives(m, without_blocks);
+    hn_model_destroy(m);
 }
 
 int main(void) {
@@ -424,6 +514,8 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_is_an_error),
         cmocka_unit_test(others_make_up_for_them),
         cmocka_unit_test(shared_weights_part),
+        cmocka_unit_test(the_least_block_goes),
+        cmocka_unit_test(what_is_no_block_stays),
         cmocka_unit_test(memory_may_end),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
