@@ -53,6 +53,41 @@ static void normalizations(void **state) {
         "norm_grad_f32 LayerNormGrad");
 }
 
+/* What a Relu or a Clip from 0 lets through, the gradient of the normalization reads itself; unless
+ * somebody else wants it, or it is another function. */
+static void gates(void **state) {
+    (void)state;
+#define GRADIENT(outputs, gate)                                                          \
+    "m (float[4,3,5,9] dl, float[4,3,5,9] xl, float[9] s, float[4,3,5,9] yl) => "        \
+    "(float[4,9,3,5] dx, float[9] ds, float[9] db" outputs                               \
+    ")"                                                                                  \
+    " <float zero = {0}, float most = {0.75}> {"                                         \
+    " d = Transpose <perm = [0, 3, 1, 2]> (dl) x = Transpose <perm = [0, 3, 1, 2]> (xl)" \
+    " y = Transpose <perm = [0, 3, 1, 2]> (yl) m, v = hone.BatchStats (x) " gate         \
+    " o = Cast <to = 1> (t) g = Mul (d, o)"                                              \
+    " dx, ds, db = hone.BatchNormGrad (g, x, s, m, v) }"
+#define ABOVE " t = Greater (y, zero)"
+#define BETWEEN(a, b) " r = Sub (most, y) q = Mul (" a ", " b ") t = Greater (q, zero)"
+    engine_agrees(GRADIENT("", ABOVE),
+                  "channel_stats_f32 BatchStats, "
+                  "batch_norm_grad_f32 BatchNormGrad+Greater+Cast+Mul");
+    engine_agrees(GRADIENT("", BETWEEN("r", "y")),
+                  "channel_stats_f32 BatchStats, "
+                  "batch_norm_grad_f32 BatchNormGrad+Sub+Mul+Greater+Cast+Mul");
+    engine_agrees(GRADIENT("", BETWEEN("y", "r")),
+                  "channel_stats_f32 BatchStats, "
+                  "batch_norm_grad_f32 BatchNormGrad+Sub+Mul+Greater+Cast+Mul");
+    engine_agrees(GRADIENT("", BETWEEN("x", "r")),
+                  "channel_stats_f32 BatchStats, map_f32 Sub+Mul+Greater+Cast+Mul, "
+                  "batch_norm_grad_f32 BatchNormGrad");
+    engine_agrees(GRADIENT("", " t = Greater (y, most)"),
+                  "channel_stats_f32 BatchStats, map_f32 Greater+Cast+Mul, "
+                  "batch_norm_grad_f32 BatchNormGrad");
+    engine_agrees(GRADIENT(", float[4,9,3,5] g", ABOVE),
+                  "channel_stats_f32 BatchStats, map_f32 Greater+Cast+Mul, "
+                  "batch_norm_grad_f32 BatchNormGrad");
+}
+
 static void pools(void **state) {
     (void)state;
     engine_agrees(
@@ -95,10 +130,8 @@ static void indices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),
-        cmocka_unit_test(normalizations),
-        cmocka_unit_test(pools),
-        cmocka_unit_test(indices),
+        cmocka_unit_test(convolutions), cmocka_unit_test(normalizations), cmocka_unit_test(gates),
+        cmocka_unit_test(pools),        cmocka_unit_test(indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
