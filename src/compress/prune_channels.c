@@ -476,7 +476,7 @@ static hone_status keep_zeros(hn_transform_ctx *c, const hn_channels *ch, hn_err
 static hone_status prune(plan *p, hn_transform_ctx *c, hn_arena *arena, hn_error *err) {
     const hn_recipe_step *s = p->p->step;
     double limit;
-    p->score = hn_step_word(s, "score");
+    p->score = hn_step_word(s, "criterion");
     HN_TRY(read_align(hn_step_word(s, "align"), &p->align, err));
     HN_TRY(hn_prune_limit(s, &limit, err));
     HN_CHECK(err, !hn_step_flag(s, "compensate") || c->feed != NULL, HONE_E_ARG,

@@ -44,7 +44,7 @@ const hn_parameter hn_params_prune[] = {
     {"ticket", HN_PARAM_COUNT, NULL, "train first, and after each round go back to the weights after so many steps (lottery ticket)", 0, 1e12, NULL, false},
     {"only", HN_PARAM_TEXT, NULL, "layers to change, patterns separated by commas", 0, 0, NULL, false},
     {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
-    {"score", HN_PARAM_WORD, "l1", "what channels and heads are judged by: their weights, their distance to the others, or the scale of their BatchNormalization", 0, 0, score_word, false},
+    {"criterion", HN_PARAM_WORD, "l1", "what channels and heads are judged by: their weights, their distance to the others, or the scale of their BatchNormalization", 0, 0, score_word, false},
     {"max-macs", HN_PARAM_TEXT, NULL, "the share of multiply-accumulates to leave, like 50%, instead of a share of channels or heads", 0, 0, NULL, false},
     {"align", HN_PARAM_TEXT, "auto", "a number that widths stay multiples of; auto: 16", 0, 0, NULL, false},
     {"compensate", HN_PARAM_FLAG, NULL, "weights that read channels or heads make up for those that go, by least squares over samples", 0, 0, NULL, false},
