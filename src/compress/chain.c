@@ -45,8 +45,7 @@ bool hn_chained_of(hn_chained *c, const hn_weighted *w, const char **why) {
            : w->transposed        ? "its input is turned"
            : w->weight->constant->rank != 2 && w->kind == HN_WEIGHT_MATRIX
                ? "its weight is several matrices"
-           : !hn_is(n, "Conv") && !hn_is(n, "Gemm") && !hn_is(n, "MatMul")
-               ? "there is no such form of its operator"
+           : n->op->role != HN_ROLE_PRODUCT  ? "there is no such form of its operator"
            : !hn_layer_as_matrix(w, &c->m)   ? "it is no product with one matrix"
            : !is_finite(w->weight->constant) ? "its weights are not all finite"
                                              : NULL;
@@ -156,7 +155,7 @@ static hn_node *adds_vector(const hn_node *n, int64_t count, int *index) {
     const hn_value *y = n->outputs[0];
     if (!hn_used_once(y)) return NULL;
     hn_node *add = y->uses->node;
-    if (!hn_is(add, "Add")) return NULL;
+    if (hn_def_of(add)->role != HN_ROLE_ADD) return NULL;
     *index = hn_node_input(add, 0) == y ? 1 : 0;
     const hn_tensor *t = hn_const_in(add, *index);
     bool vector = t != NULL && t->dtype == HONE_DTYPE_F32 && t->n == count && t->rank >= 1 &&
@@ -196,7 +195,8 @@ static hone_status move_bias(hn_node *last, const hn_chained *of, const double *
     const hn_tensor *old = hn_const_in(at, index);
     double beta = at == last && old != NULL ? (double)of->w->beta : 1;
     hn_value *made;
-    if (at == last && old == NULL && hn_is(last, "Gemm")) HN_TRY(hn_node_set_f(at, "beta", 1, err));
+    if (at == last && old == NULL && hn_op_attr(last->op, "beta") != NULL)
+        HN_TRY(hn_node_set_f(at, "beta", 1, err));
     HN_TRY(shifted(&made, at, old, beta, shift, of->m.n, err));
     if (at->n_inputs <= index) HN_TRY(hn_node_resize_inputs(at, index + 1, err));
     hn_node_touch(at);
@@ -273,7 +273,7 @@ static hone_status make_link(hn_node **out, int i, const hn_chain *chain, const 
     (*out)->name = hn_arena_strdup(&n->graph->model->arena, name);
     if ((*out)->name == NULL) return HN_NOMEM(err);
     if (of->rank > 0) HN_TRY(write_window(*out, &chain->v[i], of, err));
-    if (last && hn_is(n, "Gemm")) HN_TRY(copy_floats(*out, n, err));
+    if (last && hn_op_attr(n->op, "alpha") != NULL) HN_TRY(copy_floats(*out, n, err));
     HN_TRY(write_weight(&weight, *out, &chain->v[i], of, err));
     hn_node_insert(*out, n);
     hn_node_set_input(*out, 1, weight);
