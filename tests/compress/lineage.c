@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "formats/onnx.h"
+#include "formats/package.h"
 #include "support/graph.h"
 #include "support/scratch.h"
 
@@ -46,6 +47,13 @@ static void a_source_is_its_file(void **state) {
     assert_string_equal(hex, want);
     const char *path = scratch_put("m.onnx", file->data, file->bytes);
     assert_int_equal(hn_onnx_load(&read, path, NULL, &scratch_mem, &err), HONE_OK);
+    assert_int_equal(hn_lineage_source(read, hex, &err), HONE_OK);
+    assert_string_equal(hex, want);
+    hn_model_destroy(read);
+    /* Of a package, the ONNX file in it. */
+    const char *package = scratch_path("m.hone");
+    assert_int_equal(hn_package_write(package, path, NULL, &scratch_mem, &err), HONE_OK);
+    assert_int_equal(hn_onnx_load(&read, package, NULL, &scratch_mem, &err), HONE_OK);
     assert_int_equal(hn_lineage_source(read, hex, &err), HONE_OK);
     assert_string_equal(hex, want);
     hn_file_unref(file);
