@@ -67,7 +67,7 @@ hone_status hn_prune_done(hn_transform_ctx *c, const hn_pruning *p, const hn_wei
     const hn_tensor *t = w->weight->constant;
     char what[80] = "";
     int64_t zeros = 0;
-    for (int64_t i = 0; i < t->n; i++) zeros += ((const float *)t->data)[i] == 0;
+    for (int64_t i = 0; i < t->n; i++) zeros += hn_weight_at(t, i) == 0;
     if (p->m > 0) snprintf(what, sizeof what, "%d of %d stay, ", p->n, p->m);
     if (p->outputs > 0) snprintf(what, sizeof what, "blocks of %d x %d, ", p->outputs, p->sums);
     snprintf(what + strlen(what), sizeof what - strlen(what), "%.1f %% zeros",

@@ -7,7 +7,7 @@
 static hone_status score(void *ctx, int i, float *s, hn_error *err) {
     const hn_tensor *t = ((const hn_weighted *)ctx)[i].weight->constant;
     (void)err;
-    for (int64_t k = 0; k < t->n; k++) s[k] = fabsf(((const float *)t->data)[k]);
+    for (int64_t k = 0; k < t->n; k++) s[k] = fabsf(hn_weight_at(t, k));
     return HONE_OK;
 }
 

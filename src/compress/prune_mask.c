@@ -43,14 +43,14 @@ static hone_status apply(hn_transform_ctx *c, const hn_pruning *p, const hn_weig
         HONE_E_TYPE, "mask '%s' is %s, expected numbers or truths", w->weight->name,
         hone_dtype_name(a->dtype));
     float *v;
-    int64_t left = 0;
+    int64_t left = 0, n = t->n; /* t is gone once the weight is changed */
     HN_TRY(hn_shrinking_edit(c, w, &v, err));
-    for (int64_t i = 0; i < t->n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         if (hn_load_f64(a->dtype, a->data, i) == 0) v[i] = 0;
         left += v[i] != 0;
     }
     HN_CHECK(err, left > 0, HONE_E_ARG, "mask '%s' leaves none of %lld weights", w->weight->name,
-             (long long)t->n);
+             (long long)n);
     return hn_prune_done(c, p, w, NAN, err);
 }
 

@@ -19,8 +19,10 @@ static hone_status score(void *ctx, int i, float *s, hn_error *err) {
     HN_CHECK(err, was != NULL && was->dtype == HONE_DTYPE_F32 && was->n == now->n, HONE_E_ARG,
              "layer '%s' has no weight of this size at the step that was remembered",
              hn_layer_name(w->node));
-    const float *a = was->data, *b = now->data;
-    for (int64_t k = 0; k < now->n; k++) s[k] = b[k] == 0 ? -1e30f : b[k] * (b[k] - a[k]);
+    for (int64_t k = 0; k < now->n; k++) {
+        float x = hn_weight_at(now, k);
+        s[k] = x == 0 ? -1e30f : x * (x - hn_weight_at(was, k));
+    }
     return HONE_OK;
 }
 

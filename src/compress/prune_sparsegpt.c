@@ -39,11 +39,11 @@ static void order_columns(const void *ctx, int64_t k, int64_t *order) {
 /* Weights that were zero before stay so. */
 static void find_scores(void *ctx, int64_t row) {
     const layer *l = ctx;
-    const float *was = l->w->weight->constant->data;
+    const hn_tensor *was = l->w->weight->constant;
     int64_t width = l->last - l->first;
     for (int64_t k = l->first; k < l->last; k++) {
         double s = l->rows[row * l->m.k + k] / l->h->inverse[k * (l->m.k + 1)];
-        bool gone = was[hn_prune_element(&l->order, row, k)] == 0;
+        bool gone = hn_weight_at(was, hn_prune_element(&l->order, row, k)) == 0;
         l->score[row * width + k - l->first] = gone ? -1 : (float)(s * s);
     }
 }

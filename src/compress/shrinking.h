@@ -8,6 +8,8 @@
 #ifndef HN_COMPRESS_SHRINKING_H
 #define HN_COMPRESS_SHRINKING_H
 
+#include <string.h>
+
 #include "compress/transform.h"
 #include "compress/weighted.h"
 
@@ -64,6 +66,13 @@ unsigned hn_shrinking_keeps(const hn_shrinking *s, const char *name);
 
 /* Some pattern of the list, which is cut at commas, matches. */
 bool hn_shrinking_is_listed(const char *list, const char *name);
+/* Element i of an f32 constant. Those of a mapped file may lie at any address. */
+static inline float hn_weight_at(const hn_tensor *t, int64_t i) {
+    float x;
+    memcpy(&x, (const char *)t->data + i * (int64_t)sizeof x, sizeof x);
+    return x;
+}
+
 /* The layers of the model's own graph with a constant f32 weight, in order; in the arena. One that
  * matches no pattern of `only` (NULL: all do) or one of `except` (NULL: none does), lists separated
  * by commas, is left out without a word. */

@@ -179,7 +179,7 @@ typedef struct job {
 static bool has_zeros(const job *j) {
     const hn_tensor *t = j->w->weight->constant;
     int64_t zeros = 0;
-    for (int64_t i = 0; i < t->n; i++) zeros += ((const float *)t->data)[i] == 0;
+    for (int64_t i = 0; i < t->n; i++) zeros += hn_weight_at(t, i) == 0;
     unsigned keeps = hn_shrinking_keeps(j->c->shrinking, j->w->weight->name);
     return zeros > 0 && ((keeps & HN_KEEPS_ZEROS) != 0 || zeros >= t->n / j->k);
 }
@@ -350,7 +350,7 @@ static hone_status tell(const job *j, const char *why, hn_error *err) {
     const hn_tensor *t = j->w->weight->constant;
     int64_t kept = 0;
     char what[100];
-    for (int64_t i = 0; i < t->n; i++) kept += ((const float *)t->data)[i] != 0;
+    for (int64_t i = 0; i < t->n; i++) kept += hn_weight_at(t, i) != 0;
     snprintf(what, sizeof what, "%d clusters%s%s%s", j->most - j->zeros,
              j->zeros ? " and zero" : "", j->channels > 0 ? " for each table" : "",
              j->codebook ? ", a codebook" : "");
@@ -371,11 +371,10 @@ static hone_status cluster_layer(job *j, hn_error *err) {
     char why[100];
     float *v;
     if (!hn_used_once(j->w->weight)) return tell(j, "other nodes read its weight", err);
-    const hn_tensor *t = j->w->weight->constant;
-    if (hn_first_not_finite(t->data, t->n) < t->n)
-        return tell(j, "its weights are not all finite", err);
-    j->zeros = has_zeros(j);
     HN_TRY(hn_shrinking_edit(c, j->w, &v, err));
+    int64_t n = j->w->weight->constant->n;
+    if (hn_first_not_finite(v, n) < n) return tell(j, "its weights are not all finite", err);
+    j->zeros = has_zeros(j);
     HN_TRY(cluster_tables(j, v, err));
     unsigned keeps = HN_KEEPS_TIES | (j->zeros ? (unsigned)HN_KEEPS_ZEROS : 0);
     HN_TRY(hn_shrinking_keep(c, j->w->weight->name, keeps, err));

@@ -25,10 +25,9 @@ static hone_status go_back(hn_transform_ctx *c, hn_value *v, const hn_value *sam
     HN_TRY(hn_tensor_create(&made, c->alloc, HN_MEM_WEIGHTS, HONE_DTYPE_F32, was->rank, was->dims,
                             err));
     float *w = made->data;
-    const float *now = was->data;
     memcpy(w, to->data, was->bytes);
     for (int64_t i = 0; i < was->n && (keeps & HN_KEEPS_ZEROS) != 0; i++)
-        if (now[i] == 0) w[i] = 0;
+        if (hn_weight_at(was, i) == 0) w[i] = 0;
     hn_value_set_constant(v, made);
     c->changed++;
     return HONE_OK;

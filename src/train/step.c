@@ -487,17 +487,18 @@ static int by_value(const void *a, const void *b) {
 
 /* codes[i]: which of the distinct numbers, in order, element i of t is. Returns how many there are.
  */
-static int64_t number_values(const float *v, int64_t n, float *sorted, int32_t *codes) {
-    int64_t count = 0;
-    memcpy(sorted, v, (size_t)n * sizeof *sorted);
+static int64_t number_values(const hn_tensor *t, float *sorted, int32_t *codes) {
+    int64_t n = t->n, count = 0;
+    memcpy(sorted, t->data, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_value);
     for (int64_t i = 0; i < n; i++)
         if (count == 0 || sorted[i] != sorted[count - 1]) sorted[count++] = sorted[i];
     for (int64_t i = 0; i < n; i++) {
         int64_t low = 0, high = count;
+        double v = hn_tensor_f64(t, i);
         while (high - low > 1) {
             int64_t mid = (low + high) / 2;
-            if (sorted[mid] <= v[i])
+            if ((double)sorted[mid] <= v)
                 low = mid;
             else
                 high = mid;
@@ -511,7 +512,7 @@ static hn_value *masked(builder *b, const hn_tensor *t, hn_value *gradient) {
     hn_tensor *mask;
     hn_value *v = hn_emit_table(&b->g, t->rank, t->dims, &mask);
     if (v == NULL) return NULL;
-    for (int64_t i = 0; i < t->n; i++) ((float *)mask->data)[i] = ((const float *)t->data)[i] != 0;
+    for (int64_t i = 0; i < t->n; i++) ((float *)mask->data)[i] = hn_tensor_f64(t, i) != 0;
     return HN_EMIT2(&b->g, "Mul", gradient, v);
 }
 
@@ -541,7 +542,7 @@ static hn_value *tied(builder *b, const hn_step_keep *held, const hn_tensor *t,
         g->status =
             hn_tensor_create(&codes, m->alloc, HN_MEM_TENSOR, HONE_DTYPE_S32, 1, &t->n, g->err);
     if (g->status == HONE_OK) {
-        int64_t n = number_values(t->data, t->n, sorted, codes->data);
+        int64_t n = number_values(t, sorted, codes->data);
         g->status = hn_value_create_constant(&v, b->graph, NULL, "codes", codes, g->err);
         if (g->status == HONE_OK) sums = sums_of(b, held, t, gradient, sorted, n, v);
     }

@@ -98,7 +98,7 @@ static weights weights_of(hn_model *m) {
     return w;
 }
 
-static float at(const hn_tensor *t, int64_t i) { return ((const float *)t->data)[i]; }
+static float at(const hn_tensor *t, int64_t i) { return hn_weight_at(t, i); }
 
 /* Elements that are zero in a are zero in b; how many others differ. */
 static int64_t compare(const hn_tensor *a, const hn_tensor *b) {
