@@ -206,8 +206,9 @@ static void keep_some(hn_channels *ch) {
     }
 }
 
-static void choose(plan *p, double share) {
-    hn_channels *ch = p->ch;
+/* How many units of each group go. */
+static void count_going(plan *p, double share) {
+    const hn_channels *ch = p->ch;
     int64_t all = 0, seen = 0;
     for (int g = 0; g < ch->n_groups; g++) {
         all += p->taken[g] ? ch->groups[g].n : 0;
@@ -220,31 +221,68 @@ static void choose(plan *p, double share) {
     }
     for (int g = 0; g < ch->n_groups; g++)
         p->going[g] = p->taken[g] ? aligned(p, &ch->groups[g], p->going[g]) : 0;
+}
+
+/* Of each group as many as were counted, those of the least score. */
+static void mark_going(plan *p) {
+    hn_channels *ch = p->ch;
     for (int i = 0; i < ch->n_units; i++) {
         hn_channel_unit *u = &ch->units[p->order[i].unit];
         u->gone = p->going[u->group]-- > 0;
     }
+    for (int g = 0; g < ch->n_groups; g++) p->going[g] += ch->groups[g].n;
     keep_some(ch);
 }
 
+static double macs_at(plan *p, double share) {
+    count_going(p, share);
+    mark_going(p);
+    return hn_channels_macs(p->ch);
+}
+
+/* Widths go in steps, and at one share many groups take theirs. Those that need not take it for the
+ * limit to hold do not: of as many as there is room for, first those whose units score most. */
+static hone_status give_back(plan *p, double low, double high, double most, hn_arena *arena,
+                             hn_error *err) {
+    const hn_channels *ch = p->ch;
+    size_t n = (size_t)ch->n_groups;
+    int *fewer = hn_arena_array(arena, n + 1, sizeof *fewer);
+    ranked *groups = hn_arena_array(arena, n + 1, sizeof *groups);
+    if (fewer == NULL || groups == NULL) return HN_NOMEM(err);
+    count_going(p, low);
+    memcpy(fewer, p->going, n * sizeof *fewer);
+    count_going(p, high);
+    for (int g = 0; g < ch->n_groups; g++) {
+        int seen = 0;
+        groups[g].unit = g;
+        for (int i = 0; i < ch->n_units && seen < p->going[g]; i++)
+            if (ch->units[p->order[i].unit].group == g && seen++ >= fewer[g])
+                groups[g].score -= p->order[i].score / (p->going[g] - fewer[g]);
+    }
+    qsort(groups, n, sizeof *groups, by_score);
+    for (size_t i = 0; i < n; i++) {
+        int g = groups[i].unit, was = p->going[g];
+        if (fewer[g] >= was) continue;
+        p->going[g] = fewer[g];
+        mark_going(p);
+        if (hn_channels_macs(ch) > most) p->going[g] = was;
+    }
+    mark_going(p);
+    return HONE_OK;
+}
+
 /* The least share that leaves no more work than the limit. */
-static hone_status choose_within(plan *p, double limit, hn_error *err) {
-    double whole, low = 0, high = 1;
-    choose(p, 0);
-    whole = hn_channels_macs(p->ch);
-    choose(p, high);
-    double least = hn_channels_macs(p->ch);
+static hone_status choose_within(plan *p, double limit, hn_arena *arena, hn_error *err) {
+    double whole = macs_at(p, 0), least = macs_at(p, 1), low = 0, high = 1;
     HN_CHECK(err, least <= limit * whole, HONE_E_NOT_FOUND,
              "max-macs %.4g%%: with all channels gone that may go, %.3g%% of the "
              "multiply-accumulates are left",
              100 * limit, 100 * least / whole);
     for (int i = 0; i < 24; i++) {
         double middle = (low + high) / 2;
-        choose(p, middle);
-        *(hn_channels_macs(p->ch) <= limit * whole ? &high : &low) = middle;
+        *(macs_at(p, middle) <= limit * whole ? &high : &low) = middle;
     }
-    choose(p, high);
-    return HONE_OK;
+    return give_back(p, low, high, limit * whole, arena, err);
 }
 
 /* ---- which groups are pruned ---- */
@@ -485,9 +523,9 @@ static hone_status prune(plan *p, hn_transform_ctx *c, hn_arena *arena, hn_error
     HN_TRY(score_units(p, arena, err));
     HN_TRY(rank_units(p, arena, err));
     if (limit < 1)
-        HN_TRY(choose_within(p, limit, err));
+        HN_TRY(choose_within(p, limit, arena, err));
     else
-        choose(p, p->p->sparsity);
+        (void)macs_at(p, p->p->sparsity);
     HN_TRY(tell(c, p, err));
     if (c->changed == 0) return HONE_OK;
     if (hn_step_flag(s, "compensate")) HN_TRY(compensate(c, p->ch, arena, err));

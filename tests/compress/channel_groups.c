@@ -335,6 +335,23 @@ static void widths_stay_multiples(void **state) {
     }
 }
 
+/* Two layers that would take the same step at the same share: one of them is enough. */
+static void no_more_goes_than_the_limit_asks(void **state) {
+    (void)state;
+    hn_model *m = method_model(
+        "m (float[n,8,4,4] x, float[16,8,1,1] w1, float[16,16,1,1] w2, float[16,16,1,1] w3, "
+        "float[2,16,1,1] w4) => (float[n,2,4,4] y)"
+        "{ a = Conv (x, w1) b = Conv (a, w2) c = Conv (b, w3) y = Conv (c, w4) }",
+        3);
+    bench t;
+    good(&t, m, "prune kind=channels max-macs=80% align=8");
+    end(&t);
+    int64_t widths[] = {size(m, "a", 1), size(m, "b", 1), size(m, "c", 1)}, narrow = 0;
+    for (int i = 0; i < 3; i++) narrow += widths[i] == 8;
+    assert_int_equal(narrow, 1);
+    hn_model_destroy(m);
+}
+
 static void what_cannot_be_is_an_error(void **state) {
     (void)state;
     const struct {
@@ -511,6 +528,7 @@ int main(void) {
         cmocka_unit_test(the_rest_stays_and_says_why),
         cmocka_unit_test(the_smallest_go),
         cmocka_unit_test(widths_stay_multiples),
+        cmocka_unit_test(no_more_goes_than_the_limit_asks),
         cmocka_unit_test(what_cannot_be_is_an_error),
         cmocka_unit_test(others_make_up_for_them),
         cmocka_unit_test(shared_weights_part),
