@@ -28,7 +28,7 @@ CASES = [
     ("vit", "factorize rank=12", None),
     ("squeezenet_fp16", "factorize energy=0.8", None),
     ("mobilenetv2_fp32", "factorize energy=0.9", None),
-    ("nanodet", "factorize rank-share=0.25", None),
+    ("kws", "factorize rank-share=0.25", None),
     ("resnet20", "replace except=*fc*", None),
     ("ic_resnet8", "replace multiplier=2", None),
 ]
