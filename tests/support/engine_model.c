@@ -96,12 +96,13 @@ static void note_step(void *ctx, const hn_step_time *t) {
     assert_true(f->n < ENGINE_STEPS);
     f->families[f->n++] = family;
     f->together += t->step->lane > 0;
-    snprintf(f->why, sizeof f->why, "%s", t->step->facts->why);
     if (t->step->family != NULL) {
         if (f->kernels[0] != '\0') append(f->kernels, sizeof f->kernels, ", ");
         append(f->kernels, sizeof f->kernels, t->step->kernel->name);
     }
     if (strcmp(family, "copy") == 0) return;
+    if (t->step->family != NULL && t->step->family->multiplies)
+        snprintf(f->why, sizeof f->why, "%s", t->step->facts->why);
     const char *parts[] = {f->steps[0] != '\0' ? ", " : "", family, " ", t->step->facts->label};
     for (int i = 0; i < 4; i++) append(f->steps, sizeof f->steps, parts[i]);
     append(f->labels, sizeof f->labels, parts[0]);

@@ -33,7 +33,7 @@ typedef struct engine_facts {
     int together;    /* steps that run beside others, where there are two threads */
     size_t bound;    /* the most of them, where the graph is cut */
     uint64_t digest; /* of the bits of the outputs */
-    char why[300];   /* the last step has its kernel */
+    char why[300];   /* the last product has its kernel */
 } engine_facts;
 
 /* Runs the model as said above. */
