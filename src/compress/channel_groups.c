@@ -911,7 +911,9 @@ static hone_status give_cuts(walk *w, hn_error *err) {
         hn_channel_group *g = NULL;
         for (int64_t k = 0; k < s->n && g == NULL; k++)
             if (s->unit[k] >= 0) g = &c->groups[c->units[s->unit[k]].group];
-        if (g != NULL && g->n_makers++ == 0) g->channels = s->n;
+        if (g == NULL) continue;
+        g->n_makers++;
+        if (s->n > g->channels) g->channels = s->n;
     }
     return HONE_OK;
 }

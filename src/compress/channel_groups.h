@@ -60,7 +60,7 @@ typedef struct hn_channel_group {
     int first, n;          /* its units; none: it stays as it is */
     const char *why;       /* it stays, or some of its channels do; NULL: all may go */
     bool heads;            /* its channels meet in products of values: they are those of heads */
-    int64_t channels;      /* of the first layer */
+    int64_t channels;      /* of the layer that makes most of them */
     int n_makers;          /* layers that make its channels */
 } hn_channel_group;
 

@@ -187,7 +187,8 @@ static int aligned(const plan *p, const hn_channel_group *g, int wanted) {
     int64_t each = g->channels / g->n;
     if (each < 1) each = 1;
     if (g->heads || each % p->align == 0) return n;
-    int64_t width = (g->channels - n * each + p->align / 2) / p->align * p->align;
+    int64_t left = g->channels - n * each;
+    int64_t width = left > 0 ? (left + p->align / 2) / p->align * p->align : 0;
     if (width == 0) width = p->align;
     if (width >= g->channels) return 0;
     int64_t fit = (g->channels - width) / each;

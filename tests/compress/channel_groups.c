@@ -142,6 +142,11 @@ static const coupling couplings[] = {
      "<int64[8] pads = {0, 2, 0, 0, 0, 2, 0, 0}>"
      "{ a = Conv (x, w1, wb) p = Pad (a, pads) b = Conv (x, w2) s = Add (p, b) y = Conv (s, w3) }",
      HALF, "s", 1, 6},
+    {"widths of a group are those of its widest layer",
+     "m " IN "float[12,3,3,3] w2, float[3,12,1,1] w3) => (float[n,3,6,6] y)"
+     "<int64[8] pads = {0, 2, 0, 0, 0, 2, 0, 0}>"
+     "{ a = Conv (x, w1, wb) p = Pad (a, pads) b = Conv (x, w2) s = Add (p, b) y = Conv (s, w3) }",
+     "prune kind=channels sparsity=0.9 align=8", "s", 1, 8},
     {"borders and larger images",
      "m " IN "float[3,8,1,1] w3) => (float[n,3,16,16] y)"
      "<int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}, float[4] scales = {1, 1, 2, 2}>"
