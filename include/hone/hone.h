@@ -1262,7 +1262,9 @@ HONE_INLINE hone_status hone_transform_at(size_t i, hone_transform_info *out, ho
  *   "flag"    name                 "word"    name=WORD, one of the parameter's words
  *   "words"   name=WORD,WORD       "type"    name=TYPE, a name of HONE_QUANTIZE_TYPES
  *   "layer"   name:PATTERN=TYPE    "count"   name=N, a whole number from least to most
- *   "hash"    name=SHA256          "number"  name=X, likewise      "layer-count"  name:PATTERN=N */
+ *   "hash"    name=SHA256          "number"  name=X, likewise
+ *   "layer-count"  name:PATTERN=N  "text"    name=TEXT
+ *   "file"    name=PATH; recipes of results have sha256:HASH */
 typedef struct hone_param_info {
     const char *name, *kind;
     const char *usual; /* the value where a recipe sets none; NULL: none */
