@@ -71,7 +71,7 @@ def run_hone(path, feeds, folder, *options):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    return [np.load(line.split("  ")[-1]) for line in lines]
+    return [np.load(line.split("  ")[-1].strip()) for line in lines]
 
 
 def error(a, b):

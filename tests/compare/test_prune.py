@@ -1,7 +1,7 @@
 """hone prune: what structured pruning writes is ONNX, has fewer weights, and means the same to ONNX Runtime as to hone.
 
 Which channels go together is judged by their going: with shapes kept, the same channels become zero, and the answers are those of the
-smaller model. Error of a tensor = max|a - b| / max|b|.
+smaller model. Error of a tensor = max|a - b| / max|b|, where the largest is at least 0.01: detectors answer noise with scores near nothing.
 """
 import os
 import subprocess
@@ -39,6 +39,10 @@ def weights(path):
     return sum(int(np.prod(t.dims)) for t in onnx.load(path).graph.initializer if t.data_type in (1, 10))
 
 
+def close(a, b, bound):
+    return error(a, b) * np.abs(b).max() < bound * max(np.abs(b).max(), 0.01)
+
+
 @pytest.mark.parametrize("path,kind", CASES, ids=lambda x: os.path.basename(x).split(".")[0])
 def test_smaller_and_the_same_everywhere(path, kind, tmp_path):
     path = unpacked(path, str(tmp_path))
@@ -54,4 +58,4 @@ def test_smaller_and_the_same_everywhere(path, kind, tmp_path):
     bound = 2e-2 if "fp16" in path else 1e-3
     for w, t, h in zip(wanted, there, here):
         assert w.shape == t.shape == h.shape
-        assert error(t, w) < bound and error(h, t) < bound
+        assert close(t, w, bound) and close(h, t, bound)
