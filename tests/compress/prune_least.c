@@ -224,7 +224,8 @@ static void wrong_lines(void **state) {
     static const struct {
         const char *line, *message;
     } cases[] = {
-        {"prune kind=large", "expected one of: channels, heads, magnitude, mask, movement, nm=N:M, "},
+        {"prune kind=large",
+         "expected one of: channels, heads, magnitude, mask, movement, nm=N:M, "},
         {"prune kind=nm=4:4", "pattern '4:4', expected N:M"},
         {"prune kind=nm", "expected nm=N:M"},
         {"prune kind=wanda=2:4", "expected the name alone"},
