@@ -1,5 +1,7 @@
 . "$SOURCE/tests/cli/lib.sh"
+data=synthetic:digits,n=20
 "$HONE" prune "$digits" -o a.onnx -q --json >a.json
-python3 -m json.tool a.json >/dev/null
-"$HONE" prune "$digits" -o b.onnx -q --no-timing --report r.html >/dev/null
+"$HONE" prune "$digits" -o b.onnx -q --no-timing --data $data --val $data --epochs 1 --batch 10 --json >b.json
+documented prune a.json b.json
+"$HONE" prune "$digits" -o c.onnx -q --no-timing --report r.html >/dev/null
 grep -o 'fewer weights that are not zero' r.html
