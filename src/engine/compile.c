@@ -30,10 +30,12 @@ void hn_plan_destroy(hn_plan *p) {
 /* Rows that do not serve a step. The last of them is the most like the one that does. */
 typedef struct refusals {
     const hn_step *step;
+    hn_isa isa; /* that may be used */
     const hn_kernel *last;
     const char *why;
-    const char
-        *why_dense; /* the first that leaves out weights does not serve; NULL: that is plain */
+    /* Why the first that leaves out weights does not serve, of those for these instruction sets;
+     * NULL: there is none. */
+    const char *why_dense;
 } refusals;
 
 /* The share of a step's weights that are 0, where that is known to be half of them at least; else 0.
@@ -48,7 +50,8 @@ static double sparsity(const hn_step *s) {
 static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
     refusals *d = ctx;
     d->last = k, d->why = why;
-    if (k->sparse && d->why_dense == NULL && sparsity(d->step) > 0) d->why_dense = why;
+    bool runs = (k->isa & d->isa) == k->isa;
+    if (k->sparse && runs && d->why_dense == NULL && sparsity(d->step) > 0) d->why_dense = why;
     hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", d->step->facts->label,
            d->step->family->name, k->name, why);
 }
@@ -59,7 +62,7 @@ static hn_allowed allowed(const hn_compile *how, const hn_step *s) {
 
 /* The first row that serves. */
 static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_error *err) {
-    refusals d = {.step = s};
+    refusals d = {.step = s, .isa = allow.isa};
     if (!hn_step_weights(p, s, NULL)) allow.repacked = s->facts->flops;
     char text[300] = "first that accepts";
     s->kernel = hn_kernel_choose(s->family, allow, s->problem, passed_over, &d);
