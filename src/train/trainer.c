@@ -112,12 +112,12 @@ static hone_status begin_parts(hn_trainer *t, int64_t parts, const hn_ranks *ran
 static hone_status begin(hn_trainer *t, const hn_step_options *o, hn_error *err) {
     const hn_graph *g = t->step->model->graph;
     if (t->step->update != NULL) HN_TRY(begin_parts(t, o->parts / o->ranks->size, o->ranks, err));
-    t->slots = hn_alloc_array(t->alloc, (size_t)t->step->n_kept, sizeof *t->slots, HN_MEM_OTHER);
+    size_t bytes = (size_t)t->step->n_kept * sizeof *t->slots;
+    t->slots = hn_alloc_zero(t->alloc, bytes, HN_MEM_OTHER); /* destroy goes through them */
     int n_out = updating(t)->n_outputs;
     t->slot_of = hn_alloc_array(t->alloc, (size_t)n_out, sizeof *t->slot_of, HN_MEM_OTHER);
     t->in = hn_alloc_array(t->alloc, (size_t)g->n_inputs, sizeof *t->in, HN_MEM_OTHER);
     if (t->slots == NULL || t->slot_of == NULL || t->in == NULL) return HN_NOMEM(err);
-    memset(t->slots, 0, (size_t)t->step->n_kept * sizeof *t->slots);
     memset(t->in, 0, (size_t)g->n_inputs * sizeof *t->in);
     for (int i = 0; i < n_out; i++) t->slot_of[i] = -1;
     for (int i = 0; i < t->step->n_kept; i++) HN_TRY(begin_slot(t, i, err));
