@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "compress/shrinking.h"
 #include "engine/layers.h"
 #include "ops/nodes.h"
 #include "ops/spatial.h"
@@ -32,9 +33,8 @@ static bool read_window(hn_chained *c, const char **why) {
 }
 
 static bool is_finite(const hn_tensor *t) {
-    const float *v = t->data;
     for (int64_t i = 0; i < t->n; i++)
-        if (!isfinite(v[i])) return false;
+        if (!isfinite(hn_weight_at(t, i))) return false;
     return true;
 }
 

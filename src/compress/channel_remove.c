@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compress/channel_groups.h"
+#include "compress/shrinking.h"
 #include "engine/layers.h"
 #include "ops/infer.h"
 #include "ops/nodes.h"
@@ -271,10 +272,9 @@ hone_status hn_channels_mask(hn_channels *c, hn_error *err) {
                                 was->dims, err));
         int64_t inner = 1;
         for (int a = cut->axis + 1; a < was->rank; a++) inner *= was->dims[a];
-        const float *from = was->data;
         float *to = t->data;
         for (int64_t k = 0; k < was->n; k++)
-            to[k] = stays(c, cut->unit, k / inner % cut->n) ? from[k] : 0;
+            to[k] = stays(c, cut->unit, k / inner % cut->n) ? hn_weight_at(was, k) : 0;
         HN_TRY(give_constant(cut->node, cut->input, t, err));
     }
     return HONE_OK;

@@ -19,10 +19,10 @@ static double *numbers(int64_t rows, int64_t columns, hn_allocator *alloc) {
 
 static void copy_weight(hn_factored *f) {
     const hn_layer_matrix *m = &f->of.m;
-    const float *w = f->of.w->weight->constant->data;
+    const hn_tensor *w = f->of.w->weight->constant;
     for (int64_t o = 0; o < m->n; o++)
         for (int64_t k = 0; k < m->k; k++)
-            f->weight[o * m->k + k] = (double)w[o * m->o_stride + k * m->k_stride];
+            f->weight[o * m->k + k] = (double)hn_weight_at(w, o * m->o_stride + k * m->k_stride);
 }
 
 /* X^T X of each group with both triangles; less the mean if there is one. */
