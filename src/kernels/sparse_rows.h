@@ -39,6 +39,7 @@
  *   turn_state, TURNED(t, v)   what is done to a vector of x before it is stored, and a type for what
  *                           that needs; see turn_x
  */
+#ifdef MULTIPLY
 #include <string.h>
 
 #include "base/least.h"
@@ -359,3 +360,4 @@ static lane_room room_of(const hn_windows *p, const geometry *g, void *lane) {
     room.padding = room.sums + sums_of(p, g);
     return room;
 }
+#endif

@@ -12,6 +12,7 @@
  *   DOT(s, x, w)    the s32 of s and four products of bytes for each
  *   ROW, NAME, ISA  of the hn_kernel
  */
+#ifdef DOT
 #include "kernels/conv_q8/conv_q8_parts.h"
 
 typedef int32_t unit;
@@ -206,3 +207,4 @@ const hn_kernel ROW = {.name = NAME "_sparse",
                        .pack_key = pack_key,
                        .pack = pack,
                        .pays = pays};
+#endif
