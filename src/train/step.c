@@ -108,6 +108,16 @@ static hone_status find_read(const builder *b, bool **out, hn_error *err) {
     return HONE_OK;
 }
 
+/* Some Constant node holds floats that could be weights. */
+static bool has_constant_nodes(const hn_graph *g) {
+    for (const hn_node *n = g->first; n != NULL; n = n->next) {
+        const hn_attr *a = hn_is(n, "Constant") ? hn_node_attr(n, "value") : NULL;
+        const hn_tensor *t = a != NULL && a->type == HN_ATTR_TENSOR ? a->u.tensor : NULL;
+        if (t != NULL && t->dtype == HONE_DTYPE_F32 && t->n > 1) return true;
+    }
+    return false;
+}
+
 /* Makes the parameters inputs of the graph, so that no pass takes them for constants. */
 static hone_status free_parameters(builder *b, hn_error *err) {
     hn_graph *g = b->graph;
@@ -133,7 +143,9 @@ static hone_status free_parameters(builder *b, hn_error *err) {
              "output '%s' depends on none of the model's parameters", g->outputs[0].value->name);
     HN_CHECK(err, b->step->n_kept > 0, HONE_E_ARG,
              "the model has no parameters to train: no initializer of floats%s",
-             b->o->n_frozen > 0 ? " that is not frozen" : "");
+             b->o->n_frozen > 0      ? " that is not frozen"
+             : has_constant_nodes(g) ? "; hone simplify makes initializers of its Constant nodes"
+                                     : "");
     b->step->n_idle = idle;
     b->step->idle = first;
     return HONE_OK;

@@ -652,6 +652,14 @@ static void what_the_loss_does_not_read_stays(void **state) {
                      HONE_E_ARG);
     assert_string_equal(b.err.text, "output 'y' depends on none of the model's parameters");
     hn_model_destroy(m);
+    m = method_model(
+        "m (float[2,2] x) => (float[2,2] y)"
+        " { c = Constant <value = float[2] {1, 2}> () y = Mul (x, c) }",
+        1);
+    assert_int_equal(hn_trainer_create(&t, m, &b.sizes, &b.target, &b.o, &b.how, &b.err),
+                     HONE_E_ARG);
+    assert_non_null(strstr(b.err.text, "hone simplify makes initializers of its Constant nodes"));
+    hn_model_destroy(m);
     hn_tensor_unref(x);
     hn_tensor_unref(y);
     hn_pool_destroy(b.pool);
