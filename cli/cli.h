@@ -327,6 +327,8 @@ void progress_start(progress *p, const char *what, const char *unit);
  */
 void progress_expect(progress *p, double seconds);
 bool progress_step(void *ctx, int64_t done, int64_t total);
+/* Likewise, of several parts one after the other; fits hone_transform_options.progress. */
+bool progress_tell(void *ctx, const char *what, int64_t done, int64_t total);
 void progress_end(progress *p);
 
 /* ---- text (text.c) ---- */

@@ -5,16 +5,16 @@
 
 #include "cli.h"
 
-extern const verb verb_bench, verb_check, verb_cluster, verb_compare, verb_distill, verb_eval,
-    verb_factorize, verb_inspect, verb_kernels, verb_machine, verb_make, verb_ops, verb_optimize,
-    verb_package, verb_profile, verb_prune, verb_quantize, verb_replace, verb_report, verb_run,
-    verb_simplify, verb_train, verb_unpack;
+extern const verb verb_bench, verb_check, verb_cluster, verb_compare, verb_compress, verb_distill,
+    verb_eval, verb_factorize, verb_inspect, verb_kernels, verb_machine, verb_make, verb_ops,
+    verb_optimize, verb_package, verb_profile, verb_prune, verb_quantize, verb_replace, verb_report,
+    verb_run, verb_simplify, verb_train, verb_unpack;
 
 static const verb *const verbs[] = {
-    &verb_inspect,  &verb_check,  &verb_run,     &verb_bench,     &verb_profile,  &verb_simplify,
-    &verb_quantize, &verb_prune,  &verb_cluster, &verb_factorize, &verb_replace,  &verb_eval,
-    &verb_make,     &verb_train,  &verb_distill, &verb_compare,   &verb_optimize, &verb_package,
-    &verb_unpack,   &verb_report, &verb_kernels, &verb_machine,   &verb_ops};
+    &verb_inspect,  &verb_check,  &verb_run,     &verb_bench,     &verb_profile, &verb_simplify,
+    &verb_quantize, &verb_prune,  &verb_cluster, &verb_factorize, &verb_replace, &verb_compress,
+    &verb_eval,     &verb_make,   &verb_train,   &verb_distill,   &verb_compare, &verb_optimize,
+    &verb_package,  &verb_unpack, &verb_report,  &verb_kernels,   &verb_machine, &verb_ops};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_verbs(FILE *to) {

@@ -215,3 +215,12 @@ void progress_end(progress *p) {
     (void)p;
     clear_bar();
 }
+
+bool progress_tell(void *ctx, const char *what, int64_t done, int64_t total) {
+    progress *p = ctx;
+    if (p->what == NULL || strcmp(p->what, what) != 0) {
+        progress_end(p);
+        progress_start(p, what, NULL);
+    }
+    return progress_step(p, done, total);
+}

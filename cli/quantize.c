@@ -427,15 +427,6 @@ static void print_text(const job *w) {
 
 /* ---- the whole ---- */
 
-static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
-    job *j = ctx;
-    if (j->bar.what == NULL || strcmp(j->bar.what, what) != 0) {
-        progress_end(&j->bar);
-        progress_start(&j->bar, what, NULL);
-    }
-    return progress_step(&j->bar, done, total);
-}
-
 static hone_status measure(hone_model *m, sizes *out, hone_error *err) {
     hone_inspection *in;
     hone_status status = hone_model_inspect(m, NULL, 0, &in, err);
@@ -451,7 +442,7 @@ static hone_status read_sample(void *ctx, int64_t run, hone_value *in, hone_erro
 }
 
 static bool compare_step(void *ctx, int64_t done, int64_t total) {
-    return tell(ctx, "compare", done, total);
+    return progress_tell(ctx, "compare", done, total);
 }
 
 /* For the page: what each layer computes beside what it did, on a few samples. Whatever comes in
@@ -466,7 +457,7 @@ static void compare(job *j) {
     hone_samples samples = {count < SAMPLES ? count : SAMPLES, 1, read_sample, j};
     hone_compare_options_init(&o);
     o.progress = compare_step;
-    o.progress_ctx = j;
+    o.progress_ctx = &j->bar;
     hone_status status = hone_session_create(&before, j->model, &j->run, &err);
     if (status == HONE_OK) status = hone_session_create(&after, j->made, &j->run, &err);
     if (status == HONE_OK)
@@ -485,8 +476,8 @@ static hone_status make(job *j, hone_error *err) {
     o.run = j->o.run;
     o.load_ranges = j->o.load_ranges;
     o.save_ranges = j->o.save_ranges;
-    o.progress = tell;
-    o.progress_ctx = j;
+    o.progress = progress_tell;
+    o.progress_ctx = &j->bar;
     o.qat = &j->qat;
     return hone_model_transform(&j->made, j->model, j->recipe, j->data, &o, &j->report, err);
 }
@@ -501,8 +492,8 @@ static hone_status quantize(job *j, hone_error *err) {
     j->qat.epoch = epochs_tell;
     j->qat.epoch_ctx = &j->epochs;
     j->o.run = &j->run;
-    j->o.progress = tell;
-    j->o.progress_ctx = j;
+    j->o.progress = progress_tell;
+    j->o.progress_ctx = &j->bar;
     if (status == HONE_OK) status = make(j, err);
     j->refused = status == HONE_E_NOT_FOUND && (j->spec == NULL || j->data != NULL);
     progress_end(&j->bar);

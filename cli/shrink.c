@@ -130,15 +130,6 @@ static bool read_options(job *j) {
 
 /* ---- measuring ---- */
 
-static bool tell(void *ctx, const char *what, int64_t done, int64_t total) {
-    job *j = ctx;
-    if (j->bar.what == NULL || strcmp(j->bar.what, what) != 0) {
-        progress_end(&j->bar);
-        progress_start(&j->bar, what, NULL);
-    }
-    return progress_step(&j->bar, done, total);
-}
-
 static hone_status inspect(hone_model *m, measured *out, hone_error *err) {
     hone_status status = hone_model_inspect(m, NULL, 0, &out->nodes, err);
     if (status != HONE_OK) return status;
@@ -182,7 +173,7 @@ static void time_both(job *j) {
     if (!open_timed(j, j->model, &j->before) || !open_timed(j, j->made, &j->after)) return;
     hone_profile_options_init(&o);
     o.runs = RUNS;
-    for (int i = 0; i < ROUNDS && tell(j, "time", i, ROUNDS); i++) {
+    for (int i = 0; i < ROUNDS && progress_tell(&j->bar, "time", i, ROUNDS); i++) {
         profile(&j->before, &o);
         profile(&j->after, &o);
     }
@@ -361,8 +352,8 @@ static hone_status shrink(job *j, hone_error *err) {
     j->training.epoch_ctx = &j->epochs;
     hone_transform_options_init(&o);
     o.run = &j->run;
-    o.progress = tell;
-    o.progress_ctx = j;
+    o.progress = progress_tell;
+    o.progress_ctx = &j->bar;
     o.qat = &j->training;
     status = hone_model_transform(&j->made, j->model, j->recipe, j->data, &o, &j->report, err);
     progress_end(&j->bar);

@@ -345,6 +345,10 @@ HONE_API hone_status hone_package_write(const char *path, const char *model,
  * a file. */
 HONE_API hone_status hone_model_package(hone_model *model, const char *path,
                                         const hone_package_options *options, hone_error *err);
+/* The bytes that hone_model_package would write. */
+HONE_API hone_status hone_model_packaged_bytes(hone_model *model,
+                                               const hone_package_options *options, int64_t *bytes,
+                                               hone_error *err);
 /* Writes the ONNX file that the package was made of, the same bytes, and its external data beside it,
  * under the names it had. HONE_E_ARG: one of those is there already. Every checksum is compared. */
 HONE_API hone_status hone_package_unpack(const char *package, const char *path, hone_error *err);
@@ -1285,6 +1289,11 @@ typedef struct hone_transform_options {
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
     const hone_qat_options *qat; /* of which val and epoch count, if the recipe trains; or NULL */
+    /* Called after line i of n, counted from 1, with the line and the model as it is then, which is
+     * gone after the call; rounds of pruning are lines of their own. false ends the work with
+     * HONE_E_LIMIT. May be NULL. */
+    bool (*line)(void *ctx, int64_t i, int64_t n, const char *line, hone_model *model);
+    void *line_ctx;
 } hone_transform_options;
 HONE_INLINE void hone_transform_options_init(hone_transform_options *o);
 

@@ -38,6 +38,20 @@ hone_status hone_model_package(hone_model *m, const char *path, const hone_packa
     return status;
 }
 
+hone_status hone_model_packaged_bytes(hone_model *m, const hone_package_options *options,
+                                      int64_t *bytes, hone_error *err) {
+    hone_package_options o;
+    hn_file *file = NULL;
+    uint64_t n = 0;
+    HN_TRY(HN_TAKE_OPTIONS(package, &o, options, err));
+    hn_package_options how = own_options(&o);
+    HN_TRY(hn_onnx_save_memory(&file, m->ir, NULL, err));
+    hone_status status = hn_package_bytes(file, &how, &n, &m->alloc, err);
+    hn_file_unref(file);
+    if (status == HONE_OK) *bytes = (int64_t)n;
+    return status;
+}
+
 hone_status hone_package_unpack(const char *package, const char *path, hone_error *err) {
     hn_allocator alloc;
     alloc_init(&alloc);

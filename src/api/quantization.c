@@ -523,6 +523,27 @@ static bool tell_epoch(void *ctx, const hn_told_epoch *e) {
                     e->is_share);
 }
 
+/* Tells the caller of a line that is done. */
+static hone_status tell_line(void *ctx, int i, int n, const hn_recipe_step *s, const hn_model *m,
+                             hn_error *err) {
+    const own *w = ctx;
+    hn_arena arena;
+    char *text;
+    hn_model *copy;
+    hone_model *shown;
+    hn_arena_init(&arena, memory(), HN_MEM_OTHER);
+    hone_status status = hn_recipe_write_step(s, &arena, &text, err);
+    if (status == HONE_OK) status = hn_model_copy(&copy, m, memory(), err);
+    if (status == HONE_OK) status = hn_api_model_adopt(copy, &shown, err);
+    if (status == HONE_OK) {
+        if (!w->o.line(w->o.line_ctx, i, n, text, shown))
+            status = HN_FAIL(err, HONE_E_LIMIT, "stopped after line %d of %d", i, n);
+        hn_api_model_unref(shown);
+    }
+    hn_arena_deinit(&arena);
+    return status;
+}
+
 static hone_status transform(own *w, hone_model **out, hone_model *m, hone_dataset *data,
                              hn_error *err) {
     hn_compressed c = {0};
@@ -532,6 +553,7 @@ static hone_status transform(own *w, hone_model **out, hone_model *m, hone_datas
     HN_TRY(HN_TAKE_OPTIONS(qat, &qat, w->o.qat, err));
     if (qat.val != NULL) told.val = qat.val->data;
     how.training = &told;
+    if (w->o.line != NULL) how.step = tell_line, how.step_ctx = w;
     HN_TRY(hn_compress_plan_make(&w->plan, &w->recipe, err));
     HN_TRY(load_ranges(w, err));
     bool finds = hn_scheme_wants(&w->plan.scheme, HN_LAYER_STATIC, HN_LAYER_STATIC);

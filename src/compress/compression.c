@@ -480,6 +480,9 @@ static hone_status compress(work *w, const hn_model *m, hn_error *err) {
         if (!first && !looked) HN_TRY(look(w, err));
         looked = looked || !first;
         HN_TRY(run_step(w, i, err));
+        if (w->o->step != NULL)
+            HN_TRY(w->o->step(w->o->step_ctx, i + 1, w->recipe->n, &w->recipe->steps[i],
+                              w->out->model, err));
     }
     if (!looked) HN_TRY(look(w, err));
     HN_TRY(narrow(w, err));

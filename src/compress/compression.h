@@ -74,6 +74,11 @@ typedef struct hn_compress_options {
      * HONE_E_LIMIT. May be NULL. */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
+    /* Called after step i of n, counted from 1, with the model as it is then: f32, where it came in
+     * 16 bits. Rounds are steps of their own. May be NULL. */
+    hone_status (*step)(void *ctx, int i, int n, const hn_recipe_step *s, const hn_model *m,
+                        hn_error *err);
+    void *step_ctx;
 } hn_compress_options;
 
 typedef struct hn_compressed {

@@ -200,6 +200,20 @@ static void put_setting(buffer *t, const hn_setting *s) {
              s->value);
 }
 
+static void put_step(buffer *t, const hn_recipe_step *s) {
+    put(t, s->transform->name);
+    for (int i = 0; i < s->n; i++) put_setting(t, &s->v[i]);
+}
+
+hone_status hn_recipe_write_step(const hn_recipe_step *s, hn_arena *arena, char **out,
+                                 hn_error *err) {
+    buffer t = {.arena = arena};
+    put_step(&t, s);
+    if (t.failed) return HN_NOMEM(err);
+    *out = t.data;
+    return HONE_OK;
+}
+
 hone_status hn_recipe_write(const hn_recipe *r, bool one_line, hn_arena *arena, char **out,
                             hn_error *err) {
     buffer t = {.arena = arena};
@@ -229,8 +243,7 @@ hone_status hn_recipe_write(const hn_recipe *r, bool one_line, hn_arena *arena, 
     }
     for (int i = 0; i < r->n; i++) {
         put(&t, end);
-        put(&t, r->steps[i].transform->name);
-        for (int k = 0; k < r->steps[i].n; k++) put_setting(&t, &r->steps[i].v[k]);
+        put_step(&t, &r->steps[i]);
     }
     if (!one_line) put(&t, "\n");
     if (t.failed) return HN_NOMEM(err);

@@ -82,6 +82,9 @@ hone_status hn_recipe_set_target(hn_recipe *r, const char *name, hn_error *err);
 /* The same for equal recipes; without remarks. */
 hone_status hn_recipe_write(const hn_recipe *r, bool one_line, hn_arena *arena, char **text,
                             hn_error *err);
+/* The line of one transform. */
+hone_status hn_recipe_write_step(const hn_recipe_step *s, hn_arena *arena, char **text,
+                                 hn_error *err);
 /* HONE_E_FORMAT names the line, the word, what was found and what is wanted. */
 hone_status hn_recipe_read(hn_recipe *r, const char *text, hn_arena *arena, hn_error *err);
 

@@ -68,6 +68,9 @@ hone_status hn_package_write(const char *path, const char *model, const hn_packa
 /* The same of bytes, without external data. */
 hone_status hn_package_write_memory(const char *path, hn_file *model, const hn_package_options *o,
                                     hn_allocator *alloc, hn_error *err);
+/* The bytes that would be written. */
+hone_status hn_package_bytes(hn_file *model, const hn_package_options *o, uint64_t *bytes,
+                             hn_allocator *alloc, hn_error *err);
 
 /* ---- reading ---- */
 

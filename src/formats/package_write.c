@@ -231,10 +231,16 @@ static hone_status pad(hn_file_writer *f, uint64_t to, hn_error *err) {
     return hn_file_write_append(f, zeros, (size_t)(to - hn_file_write_offset(f)), err);
 }
 
-static hone_status put_header(writer *w, hn_file_writer *f, uint64_t *data_at, hn_error *err) {
-    enum { SECTIONS = 2, AT = HN_PACKAGE_HEADER + SECTIONS * HN_PACKAGE_SECTION };
+enum { SECTIONS = 2, AT = HN_PACKAGE_HEADER + SECTIONS * HN_PACKAGE_SECTION };
+
+/* Where the data begins in the file. */
+static uint64_t data_offset(const writer *w) {
     uint64_t end = AT + w->contents.n;
-    *data_at = (end + ALIGN - 1) / ALIGN * ALIGN;
+    return (end + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static hone_status put_header(writer *w, hn_file_writer *f, uint64_t *data_at, hn_error *err) {
+    *data_at = data_offset(w);
     hn_growing h = {.alloc = w->alloc}, table = {.alloc = w->alloc};
     put_fixed(&table, HN_SECTION_CONTENTS, 4);
     put_fixed(&table, HN_SECTION_REQUIRED, 4);
@@ -298,7 +304,8 @@ static hone_status write_file(writer *w, const char *path, hn_error *err) {
     return hn_file_write_commit(f, err);
 }
 
-static hone_status package(writer *w, const char *path, hn_file *model, hn_error *err) {
+/* All but the file. */
+static hone_status prepare(writer *w, hn_file *model, hn_error *err) {
     source *s;
     hone_status status = add_source(w, hn_file_ref(model), "", &s, err);
     if (status != HONE_OK) hn_file_unref(model);
@@ -310,8 +317,7 @@ static hone_status package(writer *w, const char *path, hn_file *model, hn_error
     }
     for (size_t i = 0; i < w->n; i++) HN_TRY(make_blocks(w, &w->sources[i], err));
     put_contents(w);
-    if (w->contents.failed) return HN_NOMEM(err);
-    return write_file(w, path, err);
+    return w->contents.failed ? HN_NOMEM(err) : HONE_OK;
 }
 
 static void deinit(writer *w) {
@@ -328,8 +334,10 @@ static void deinit(writer *w) {
     hn_arena_deinit(&w->arena);
 }
 
+/* path NULL: only the size is asked for. */
 static hone_status write_package(const char *path, hn_file *model, const char *folder,
-                                 const hn_package_options *o, hn_allocator *alloc, hn_error *err) {
+                                 const hn_package_options *o, uint64_t *bytes, hn_allocator *alloc,
+                                 hn_error *err) {
     static const hn_package_options defaults = {0};
     writer w = {.o = o != NULL ? o : &defaults,
                 .alloc = alloc,
@@ -337,20 +345,29 @@ static hone_status write_package(const char *path, hn_file *model, const char *f
                 .coded = {.alloc = alloc},
                 .contents = {.alloc = alloc}};
     hn_arena_init(&w.arena, alloc, HN_MEM_OTHER);
-    hone_status status = package(&w, path, model, err);
+    hone_status status = prepare(&w, model, err);
+    if (status == HONE_OK && path != NULL) status = write_file(&w, path, err);
+    *bytes = data_offset(&w) + w.data_bytes;
     deinit(&w);
     return status;
 }
 
 hone_status hn_package_write_memory(const char *path, hn_file *model, const hn_package_options *o,
                                     hn_allocator *alloc, hn_error *err) {
-    return write_package(path, model, "", o, alloc, err);
+    uint64_t bytes;
+    return write_package(path, model, "", o, &bytes, alloc, err);
+}
+
+hone_status hn_package_bytes(hn_file *model, const hn_package_options *o, uint64_t *bytes,
+                             hn_allocator *alloc, hn_error *err) {
+    return write_package(NULL, model, "", o, bytes, alloc, err);
 }
 
 hone_status hn_package_write(const char *path, const char *model, const hn_package_options *o,
                              hn_allocator *alloc, hn_error *err) {
     hn_model *m;
     hn_file *file = NULL;
+    uint64_t bytes;
     const char *slash = strrchr(model, '/');
     size_t n = slash != NULL ? (size_t)(slash - model) + 1 : 0;
     /* What cannot be read is not packaged; and external data is judged where it lies. */
@@ -364,7 +381,7 @@ hone_status hn_package_write(const char *path, const char *model, const hn_packa
     if (status == HONE_OK && hn_package_is(file))
         status = HN_FAIL(err, HONE_E_ARG,
                          "'%s' is a package already; hone unpack gives the ONNX file in it", model);
-    if (status == HONE_OK) status = write_package(path, file, folder, o, alloc, err);
+    if (status == HONE_OK) status = write_package(path, file, folder, o, &bytes, alloc, err);
     hn_file_unref(file);
     hn_free(alloc, folder);
     return status;

@@ -116,6 +116,7 @@ static told told_by(const hn_document *d) {
                            : d->cluster != NULL   ? d->cluster->shrinking.output
                            : d->factorize != NULL ? d->factorize->shrinking.output
                            : d->replace != NULL   ? d->replace->shrinking.output
+                           : d->compress != NULL  ? d->compress->output
                            : d->eval != NULL      ? d->eval->model
                            : d->train != NULL     ? d->train->training.output
                            : d->distill != NULL   ? d->distill->training.output
@@ -309,6 +310,7 @@ static void put_words(hn_page *p) {
                   {"optimize", hn_report_say_optimize}, {"quantize", hn_report_say_quantize},
                   {"prune", hn_report_say_shrink},      {"cluster", hn_report_say_shrink},
                   {"factorize", hn_report_say_shrink},  {"replace", hn_report_say_shrink},
+                  {"compress", hn_report_say_compress},
                   {"bench", hn_report_say_bench},       {"bench", hn_report_say_noise},
                   {"eval", hn_report_say_eval},         {"compare", hn_report_say_compare},
                   {"profile", hn_report_say_profile}};

@@ -113,6 +113,7 @@ void hn_report_models(hn_page *p); /* summary; where there are several models, t
 void hn_report_bench(hn_page *p);  /* all of them in one section */
 void hn_report_profile(hn_page *p, const hn_document *d);
 void hn_report_compare(hn_page *p, const hn_document *d);
+void hn_report_compress(hn_page *p, const hn_document *d);
 void hn_report_eval(hn_page *p, const hn_document *d);
 void hn_report_inspect(hn_page *p, const hn_document *d);
 void hn_report_machine(hn_page *p, const hn_document *d);
@@ -126,6 +127,7 @@ void hn_report_say_noise(hn_page *p, const hn_document *d); /* of all benchmarks
 void hn_report_say_profile(hn_page *p, const hn_document *d);
 void hn_report_say_eval(hn_page *p, const hn_document *d);
 void hn_report_say_compare(hn_page *p, const hn_document *d);
+void hn_report_say_compress(hn_page *p, const hn_document *d);
 void hn_report_say_optimize(hn_page *p, const hn_document *d);
 void hn_report_say_quantize(hn_page *p, const hn_document *d);
 void hn_report_say_shrink(hn_page *p, const hn_document *d);

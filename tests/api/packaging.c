@@ -100,13 +100,62 @@ static void work_can_be_stopped(void **state) {
     assert_int_equal(scratch_count(), 0); /* nothing is left behind */
 }
 
+typedef struct lines {
+    int64_t n, all, package_bytes;
+    int64_t until; /* the line after which it stops; 0: none */
+    char last[100];
+} lines;
+
+static bool on_line(void *ctx, int64_t i, int64_t n, const char *line, hone_model *m) {
+    lines *l = ctx;
+    assert_int_equal(i, ++l->n);
+    l->all = n;
+    snprintf(l->last, sizeof l->last, "%s", line);
+    ASSERT_OK(hone_model_packaged_bytes(m, NULL, &l->package_bytes, &err), err);
+    return i != l->until;
+}
+
+/* Each line of a recipe is told, with the model as it is then. */
+static void lines_of_a_recipe_are_told(void **state) {
+    (void)state;
+    static const char recipe[] = "hone recipe 2\nprune sparsity=0.8\ncluster clusters=16\n";
+    hone_model *m = NULL, *made = NULL;
+    hone_package *p = NULL;
+    hone_transform_options o;
+    lines told = {0};
+    int64_t whole = 0;
+    hone_transform_options_init(&o);
+    o.line = on_line;
+    o.line_ctx = &told;
+    ASSERT_OK(hone_model_load(&m, DIGITS, NULL, &err), err);
+    ASSERT_OK(hone_model_packaged_bytes(m, NULL, &whole, &err), err);
+    ASSERT_OK(hone_model_transform(&made, m, recipe, NULL, &o, NULL, &err), err);
+    assert_int_equal(told.n, 2);
+    assert_int_equal(told.all, 2);
+    assert_string_equal(told.last, "cluster clusters=16");
+    assert_true(told.package_bytes < whole / 4);
+
+    const char *path = scratch_path("small.hone");
+    int64_t bytes = 0;
+    ASSERT_OK(hone_model_packaged_bytes(made, NULL, &bytes, &err), err);
+    ASSERT_OK(hone_model_package(made, path, NULL, &err), err);
+    ASSERT_OK(hone_package_inspect(&p, path, &err), err);
+    assert_int_equal(p->file_bytes, bytes);
+    hone_package_destroy(p);
+    hone_model_destroy(made);
+
+    told = (lines){.until = 1};
+    ASSERT_FAILS(hone_model_transform(&made, m, recipe, NULL, &o, NULL, &err), err, HONE_E_LIMIT,
+                 "line 1 of 2");
+    assert_int_equal(told.n, 1);
+    hone_model_destroy(m);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(packaged_from_a_file),
-        TEST(packaged_from_memory),
-        TEST(loaded_from_memory),
-        TEST(work_can_be_stopped),
+        TEST(packaged_from_a_file), TEST(packaged_from_memory),       TEST(loaded_from_memory),
+        TEST(work_can_be_stopped),  TEST(lines_of_a_recipe_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
