@@ -388,6 +388,7 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 static const char *value_name(const char *kind) {
     if (strcmp(kind, "flag") == 0) return NULL;
     if (strcmp(kind, "layer-count") == 0) return "PATTERN=N";
+    if (strcmp(kind, "layer-number") == 0) return "PATTERN=X";
     if (strcmp(kind, "file") == 0) return "FILE";
     if (strcmp(kind, "count") == 0) return "N";
     return strcmp(kind, "number") == 0 ? "X" : "NAME";
@@ -427,7 +428,7 @@ const option_def *options_of(const verb *v) {
         made[n++] = (option_def){.name = must(strdup(name)),
                                  .arg = value_name(p.kind),
                                  .help = param_help(at, i, &p),
-                                 .many = strcmp(p.kind, "layer-count") == 0};
+                                 .many = strncmp(p.kind, "layer-", 6) == 0};
     }
     for (const option_def *d = v->options; d->name != NULL && n < MOST_OPTIONS; d++) made[n++] = *d;
     made[n] = (option_def){0};

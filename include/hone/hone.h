@@ -1264,6 +1264,7 @@ HONE_INLINE hone_status hone_transform_at(size_t i, hone_transform_info *out, ho
  *   "layer"   name:PATTERN=TYPE    "count"   name=N, a whole number from least to most
  *   "hash"    name=SHA256          "number"  name=X, likewise
  *   "layer-count"  name:PATTERN=N  "text"    name=TEXT
+ *   "layer-number" name:PATTERN=X
  *   "file"    name=PATH; recipes of results have sha256:HASH */
 typedef struct hone_param_info {
     const char *name, *kind;

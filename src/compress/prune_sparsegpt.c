@@ -93,7 +93,7 @@ static int64_t begin_of(const layer *l, int64_t last) {
 
 static hone_status do_blocks(layer *l, const hn_transform_ctx *c, hn_error *err) {
     hn_pool *pool = c->how->engine.pool;
-    double sparsity = l->p->sparsity;
+    double sparsity = hn_prune_share(l->p, l->w);
     int64_t n = l->m.n, k = l->m.k, before = 0;
     for (l->last = k; l->last > 0; l->last = l->first) {
         l->first = begin_of(l, l->last);
