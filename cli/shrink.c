@@ -407,7 +407,7 @@ static const option_def options[] = {
     {"--data", 'd', "SPEC", "samples to use: to look at and to train on, KIND:PATH[,key=value...]",
      false, NULL},
     {"--samples", 0, "N", "how many samples to look at (default: 512; 0: all)", false, NULL},
-    {"--val", 0, "SPEC", "samples to judge by after each epoch, with --epochs", false, NULL},
+    {"--val", 0, "SPEC", "samples to judge by after each epoch, and with --max-drop", false, NULL},
     {"--epochs", 0, "N", "how often to go through the data, to train what is left", false, NULL},
     {"--batch", 'b', "N", "samples per run, with --epochs (default: 64)", false, NULL},
     {"--lr", 0, "R", "highest learning rate, with --epochs (default: 0.002, of sgd 0.01)", false,

@@ -26,6 +26,8 @@ typedef struct hn_pruning {
     bool global;       /* one threshold for all layers */
     const char *only, *except;
     const hn_recipe_step *step; /* for settings of layers, and what belongs to one kind alone */
+    hn_model
+        *inputs_of; /* that layers are judged by the inputs of; NULL: the model as it becomes */
 } hn_pruning;
 
 typedef hone_status hn_prune_fn(hn_transform_ctx *c, const hn_pruning *p, hn_error *err);
@@ -52,6 +54,10 @@ hone_status hn_prune_channels_check(const hn_recipe_step *s, hn_error *err);
 hone_status hn_prune_limit(const hn_recipe_step *s, double *share, hn_error *err);
 
 const hn_pruning_kind *hn_pruning_kind_at(int i); /* NULL: there are no more */
+/* Reads a line `prune` and does it; its limits are not looked at. inputs_of: inputs of layers are
+ * those in this model; NULL: those in c->model, as it becomes. */
+hone_status hn_prune_step(hn_transform_ctx *c, const hn_recipe_step *s, hn_model *inputs_of,
+                          hn_error *err);
 
 /* ---- which weights go ---- */
 

@@ -63,6 +63,10 @@ static hone_status add_rounds(hn_recipe *r, const hn_recipe_step *prune,
                               const hn_recipe_step *train, hn_error *err) {
     static const char *const keep[] = {"keep", NULL};
     int64_t n = (int64_t)hn_step_number(prune, "rounds");
+    for (int i = 0; i < prune->n; i++)
+        HN_CHECK(err, !prune->v[i].param->limit, HONE_E_ARG,
+                 "%s is for one round: in several, sparsity says how much goes",
+                 prune->v[i].param->name);
     double ticket = hn_step_number(prune, "ticket");
     if (!isnan(ticket)) {
         HN_TRY(add(r, "train", train, keep, err));
