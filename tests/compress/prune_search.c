@@ -80,8 +80,7 @@ static const char *classes(int n) {
             sprintf(text + strlen(text), "%.2f,", (k == i % 10) + 0.3 * hn_rng_f64(&rng));
         sprintf(text + strlen(text), "%d\n", i % 10);
     }
-    snprintf(spec, sizeof spec, "csv:%s,n=%d", scratch_put_text("classes.csv", text),
-             n);
+    snprintf(spec, sizeof spec, "csv:%s,n=%d", scratch_put_text("classes.csv", text), n);
     return spec;
 }
 
