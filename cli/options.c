@@ -388,6 +388,7 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 static const char *value_name(const hone_param_info *p) {
     const char *kind = p->kind;
     if (strcmp(p->name, "max-drop") == 0) return "P"; /* as on other verbs */
+    if (strcmp(p->name, "max-latency") == 0) return "MS";
     if (strcmp(kind, "flag") == 0) return NULL;
     if (strcmp(kind, "layer-count") == 0) return "PATTERN=N";
     if (strcmp(kind, "layer-number") == 0) return "PATTERN=X";

@@ -6,6 +6,7 @@
 
 #include "compress/budget.h"
 #include "compress/judge.h"
+#include "compress/turns.h"
 #include "measure/gate.h"
 #include "ops/infer.h"
 
@@ -30,15 +31,48 @@ static hone_status read_drop(const char *text, hn_prune_limits *l, hn_error *err
     return HONE_OK;
 }
 
+/* "60%", "5ms". */
+static hone_status read_latency(const char *text, hn_prune_limits *l, hn_error *err) {
+    int end = 0;
+    double x = 0;
+    if (text == NULL) return HONE_OK;
+    bool good = sscanf(text, "%lf%n", &x, &end) == 1 && x > 0 && isfinite(x);
+    bool share = good && strcmp(text + end, "%") == 0 && x < 100;
+    HN_CHECK(err, share || (good && strcmp(text + end, "ms") == 0), HONE_E_ARG,
+             "max-latency '%.40s', expected a share of the time before, like 60%%, or a time, like "
+             "5ms",
+             text);
+    *(share ? &l->max_share : &l->max_ms) = share ? x / 100 : x;
+    return HONE_OK;
+}
+
+/* Limits take the place of these. */
+static hone_status check_alone(const hn_recipe_step *s, const char *limit, hn_error *err) {
+    static const char *const shares[] = {"sparsity", "layer-sparsity", "max-macs"};
+    if (hn_step_setting(s, limit) == NULL) return HONE_OK;
+    for (int i = 0; i < 3; i++)
+        HN_CHECK(err, hn_step_setting(s, shares[i]) == NULL, HONE_E_ARG,
+                 "%s finds how much goes: %s does not go with it", limit, shares[i]);
+    return HONE_OK;
+}
+
 hone_status hn_prune_read_limits(hn_prune_limits *l, const hn_pruning_kind *kind,
                                  const hn_pruning *p, hn_error *err) {
-    static const char *const shares[] = {"sparsity", "layer-sparsity", "max-macs"};
     *l = (hn_prune_limits){.scan = hn_step_flag(p->step, "scan")};
     HN_TRY(read_drop(hn_step_word(p->step, "max-drop"), l, err));
-    bool limited = l->max_drop >= 0;
-    for (int i = 0; i < 3 && limited; i++)
-        HN_CHECK(err, hn_step_setting(p->step, shares[i]) == NULL, HONE_E_ARG,
-                 "max-drop finds how much goes: %s does not go with it", shares[i]);
+    HN_TRY(read_latency(hn_step_word(p->step, "max-latency"), l, err));
+    HN_TRY(check_alone(p->step, "max-drop", err));
+    HN_TRY(check_alone(p->step, "max-latency", err));
+    bool limited = l->max_drop >= 0, timed = l->max_share > 0 || l->max_ms > 0;
+    HN_CHECK(err, !limited || !timed, HONE_E_ARG,
+             "max-drop and max-latency both find how much goes, expected one of them");
+    HN_CHECK(
+        err, !timed || !kind->zeros, HONE_E_ARG,
+        "max-latency is for kinds that make the model smaller: channels, heads, residuals; kind "
+        "'%s' makes weights zero",
+        kind->name);
+    HN_CHECK(err, !timed || !hn_step_flag(p->step, "keep-shapes"), HONE_E_ARG,
+             "max-latency wants channels to go: keep-shapes does not go with it");
     HN_CHECK(err, !limited || p->m == 0, HONE_E_ARG,
              "N of each M weights stay in every layer: max-drop has nothing to choose");
     HN_CHECK(err, !limited || kind->run != hn_prune_mask, HONE_E_ARG,
@@ -207,11 +241,11 @@ static int64_t halvings(int64_t n) {
 }
 
 /* Of channels and their like so many of all groups go together, unless the line says otherwise. */
-static hone_status share_line(const hn_prune_search *s, int part, hn_recipe_step *line,
-                              hn_error *err) {
+static hone_status share_line(const hn_prune_search *s, int part, const char *const *but,
+                              hn_recipe_step *line, hn_error *err) {
     char text[16];
     snprintf(text, sizeof text, "%.3f", (double)part / PARTS);
-    HN_TRY(hn_prune_line(s, NULL, 2, line, err));
+    HN_TRY(hn_prune_line(s, but, 2, line, err));
     char *value = hn_arena_strdup(s->arena, text);
     if (value == NULL) return HN_NOMEM(err);
     if (hn_step_setting(line, "scope") == NULL) hn_prune_set(line, "scope", NULL, "global");
@@ -233,7 +267,7 @@ static hone_status find_share(hn_prune_search *s, hn_recipe_step *found, hn_erro
         int middle = lo + (hi - lo) / 2;
         bool good = false, same = false;
         hn_recipe_step line;
-        HN_TRY(share_line(s, middle, &line, err));
+        HN_TRY(share_line(s, middle, NULL, &line, err));
         hone_status status = passes(&g, s, &line, &good, &same, err);
         if (status == HONE_E_ARG && s->kind->zeros)
             why = err != NULL ? *err : (hn_error){.status = status};
@@ -242,7 +276,7 @@ static hone_status find_share(hn_prune_search *s, hn_recipe_step *found, hn_erro
         *(good ? &lo : &hi) = middle;
         taken = good ? !same : taken;
     }
-    if (taken) return share_line(s, lo, found, err);
+    if (taken) return share_line(s, lo, NULL, found, err);
     snprintf(least, sizeof least, "a share of %.3f gone", (double)hi / PARTS);
     if (!isnan(g.failed)) return refuse(&g, s, least, err);
     if (why.status != HONE_OK) {
@@ -251,6 +285,67 @@ static hone_status find_share(hn_prune_search *s, hn_recipe_step *found, hn_erro
     }
     return HN_FAIL(err, HONE_E_NOT_FOUND, "max-drop: there is nothing that kind '%s' may take away",
                    s->kind->name);
+}
+
+/* ---- one share for all, by time ---- */
+
+typedef struct race {
+    hn_turns turns;
+    double was_ms, is_ms; /* of the last one that was timed */
+} race;
+
+/* Whether the model without so many parts of its units is fast enough. What makes up for them takes
+ * no time in a run, and is left out. */
+static hone_status is_fast(race *r, hn_prune_search *s, int part, bool *fast, hn_error *err) {
+    static const char *const idle[] = {"compensate", NULL};
+    hn_recipe_step line;
+    hn_model *m;
+    HN_TRY(share_line(s, part, idle, &line, err));
+    HN_TRY(hn_prune_try(s, &line, NULL, &m, NULL, NULL, err));
+    hone_status status = hn_turns_time(&r->turns, m, &r->was_ms, &r->is_ms, err);
+    hn_model_destroy(m);
+    if (status != HONE_OK) return status;
+    *fast = r->is_ms <= (s->limits.max_ms > 0 ? s->limits.max_ms : s->limits.max_share * r->was_ms);
+    return hn_prune_tried(s, err);
+}
+
+/* The least share that is fast enough: up to lo none is, from hi on all are. What was taken because a
+ * run happened to be fast is found out by timing it again; then a little more goes. */
+static hone_status find_fast(race *r, hn_prune_search *s, hn_recipe_step *found, hn_error *err) {
+    enum { AGAIN = 8, MORE = PARTS / 50 };
+    int lo = -1, hi = PARTS - 1;
+    bool fast;
+    s->total = s->done + 2 + halvings(PARTS);
+    HN_TRY(is_fast(r, s, hi, &fast, err));
+    HN_CHECK(err, fast, HONE_E_NOT_FOUND,
+             "max-latency %s: with all gone that kind '%s' may take away, a run takes %.4g ms, "
+             "%.3g %% of the %.4g ms before",
+             hn_step_word(s->p->step, "max-latency"), s->kind->name, r->is_ms,
+             100 * r->is_ms / r->was_ms, r->was_ms);
+    while (hi - lo > 1) {
+        int middle = lo + (hi - lo) / 2;
+        HN_TRY(is_fast(r, s, middle, &fast, err));
+        *(fast ? &hi : &lo) = middle;
+    }
+    for (int i = 0; i < AGAIN; i++) {
+        HN_TRY(is_fast(r, s, hi, &fast, err));
+        if (fast || hi == PARTS - 1) break;
+        hi = hi + MORE < PARTS ? hi + MORE : PARTS - 1;
+    }
+    HN_CHECK(err, fast, HONE_E_NOT_FOUND,
+             "max-latency %s: times differ from run to run; at a share of %.3f gone a run takes "
+             "%.4g ms, %.3g %% of the %.4g ms before",
+             hn_step_word(s->p->step, "max-latency"), (double)hi / PARTS, r->is_ms,
+             100 * r->is_ms / r->was_ms, r->was_ms);
+    return share_line(s, hi, NULL, found, err);
+}
+
+static hone_status find_by_time(hn_prune_search *s, hn_recipe_step *found, hn_error *err) {
+    race r;
+    hone_status status = hn_turns_begin(&r.turns, s->c, err);
+    if (status == HONE_OK) status = find_fast(&r, s, found, err);
+    hn_turns_deinit(&r.turns);
+    return status;
 }
 
 /* ---- a share for each layer ---- */
@@ -343,7 +438,9 @@ hone_status hn_prune_find(hn_prune_search *s, hn_recipe_step *found, hn_error *e
     bool limited = s->limits.max_drop >= 0, each = s->kind->zeros && !s->p->global;
     hn_layer_scan scan;
     if (s->limits.scan || (limited && each)) HN_TRY(scan_layers(s, &scan, err));
-    if (!limited)
+    if (s->limits.max_share > 0 || s->limits.max_ms > 0)
+        HN_TRY(find_by_time(s, found, err));
+    else if (!limited)
         HN_TRY(hn_prune_line(s, NULL, 0, found, err));
     else if (each)
         HN_TRY(find_shares(s, &scan, found, err));

@@ -18,9 +18,10 @@
 #include "compress/recipe.h"
 
 typedef struct hn_prune_limits {
-    double max_drop; /* of the metric; negative: no limit */
-    bool relative;   /* it is a share of what the metric was */
-    bool scan;       /* what each layer loses alone is to be told */
+    double max_drop;          /* of the metric; negative: no limit */
+    bool relative;            /* it is a share of what the metric was */
+    double max_share, max_ms; /* of a run, beside the model as it is; 0: no limit */
+    bool scan;                /* what each layer loses alone is to be told */
 } hn_prune_limits;
 /* HONE_E_ARG: a limit is not understood, or does not go with what else the line says. */
 hone_status hn_prune_read_limits(hn_prune_limits *l, const hn_pruning_kind *kind,

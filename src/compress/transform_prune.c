@@ -43,6 +43,7 @@ const hn_parameter hn_params_prune[] = {
     {"sparsity", HN_PARAM_NUMBER, "0.5", "the share of weights, channels or heads to take away", 0, 0.999, NULL, false},
     {"layer-sparsity", HN_PARAM_LAYER_NUMBER, NULL, "the share of weights to take away from some layers; others stay unless sparsity is set", 0, 0.999, NULL, false},
     {"max-drop", HN_PARAM_TEXT, NULL, "the most accuracy that may be lost, on samples with labels: 1%, 1%rel; how much goes is found", 0, 0, NULL, true},
+    {"max-latency", HN_PARAM_TEXT, NULL, "the longest a run may take: 60% of what it took, or 5ms; how much of channels, heads or blocks goes is found", 0, 0, NULL, true},
     {"scan", HN_PARAM_FLAG, NULL, "measure first what each layer loses when it alone is pruned, at several shares", 0, 0, NULL, true},
     {"pattern", HN_PARAM_TEXT, NULL, "what goes together: 2:4, of each 4 weights along the sum 2 stay; 4x16, blocks of 4 outputs by 16 inputs", 0, 0, NULL, false},
     {"mask", HN_PARAM_FILE, NULL, "arrays named as weights: those that are 0 there become 0 (kind=mask)", 0, 0, NULL, false},

@@ -192,6 +192,15 @@ static void wrong_lines(void **state) {
         {"prune kind=channels max-drop=1% max-macs=50%", NULL, "max-macs does not go with it"},
         {"prune kind=nm=2:4 max-drop=1%", NULL, "nothing to choose"},
         {"prune kind=channels scan", NULL, "scan is for kinds"},
+        {"prune max-latency=50%", NULL, "kind 'magnitude' makes weights zero"},
+        {"prune kind=channels max-latency=50", NULL, "expected a share of the time before"},
+        {"prune kind=channels max-latency=0%", NULL, "expected a share of the time before"},
+        {"prune kind=channels max-latency=100%", NULL, "expected a share of the time before"},
+        {"prune kind=channels max-latency=50% sparsity=0.5", NULL, "sparsity does not go with it"},
+        {"prune kind=channels max-latency=50% keep-shapes", NULL, "does not go with it"},
+        {"prune kind=channels max-latency=50% max-drop=1%", NULL, "expected one of them"},
+        {"prune kind=channels align=1 max-latency=1e-9ms", NULL,
+         "with all gone that kind 'channels'"},
         {"prune max-drop=1%", "random,n=20", "those to judge by have none"},
         {"prune max-drop=1% only=none", NULL, "there is no layer to prune"},
         {"prune kind=heads max-drop=1%", NULL, "nothing that kind 'heads' may take away"},
@@ -235,10 +244,27 @@ static void out_of_reach(void **state) {
     hn_model_destroy(m);
 }
 
+/* Where the time is short enough as it is, nothing goes; times of small models are no test of more. */
+static void fast_enough(void **state) {
+    (void)state;
+    hn_model *m = classifier(), *p = method_copy(m);
+    bench k;
+    begin(&k, p, "prune kind=channels align=1 compensate max-latency=1e6ms", classes(SAMPLES));
+    if (hn_transform_prune(&k.b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    assert_int_equal(k.b.c.changed, 0);
+    assert_int_equal(k.s.n_found, 2);
+    assert_string_equal(k.s.found[1].text, "sparsity=0.000");
+    repeat(m, &k, p, "kind=channels align=1 compensate");
+    end(&k);
+    hn_model_destroy(p);
+    hn_model_destroy(m);
+}
+
 static void memory_runs_out(void **state) {
     (void)state;
     static const char *const lines[] = {"prune max-drop=5% scan",
-                                        "prune kind=channels align=1 max-drop=10%"};
+                                        "prune kind=channels align=1 max-drop=10%",
+                                        "prune kind=channels align=1 max-latency=1e6ms"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         hone_status status = HONE_E_NOMEM;
         /* Every allocation of the first models, then each 97th. */
@@ -260,7 +286,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(within_the_drop), cmocka_unit_test(scans),
         cmocka_unit_test(wrong_lines),     cmocka_unit_test(out_of_reach),
-        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(fast_enough),     cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

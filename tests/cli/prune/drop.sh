@@ -7,3 +7,5 @@ grep -o 'prune.*' recipe | sed 's/=0\.[0-9]*/=X/g'
 "$HONE" quantize "$digits" -o b.onnx -q --recipe recipe --data $data >/dev/null
 cmp a.onnx b.onnx && echo same bytes by the recipe
 "$HONE" prune "$digits" -o c.onnx -q --layer-sparsity 'res*=0.9' --layer-sparsity fc=0.5 --no-timing | grep -c zeros
+# A limit that holds already takes nothing away.
+"$HONE" prune "$digits" -o d.onnx -q --kind channels --max-latency 1e6ms --no-timing --json | sed -n 's/.*"recipe": "\([^"]*\)".*/\1/p'

@@ -21,3 +21,7 @@ hone prune m.onnx -o p.onnx --max-drop 1%
 hone prune m.onnx -o p.onnx --max-drop 1% --data random,n=8
 hone prune m.onnx -o p.onnx --layer-sparsity fc=2
 ls
+hone prune m.onnx -o p.onnx --max-latency 50%
+hone prune m.onnx -o p.onnx --kind channels --max-latency 50
+hone prune m.onnx -o p.onnx --kind channels --max-latency 50% --max-drop 1%
+hone prune m.onnx -o p.onnx --kind channels --max-latency 1ms --max-macs 50%
