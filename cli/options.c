@@ -385,9 +385,13 @@ void has_no(const char *owner, const char *kind, const char *word, const char *c
 /* ---- the options of a verb ---- */
 
 /* What follows the option of a parameter, for the help; NULL: it is a switch. */
-static const char *value_name(const char *kind) {
+static const char *value_name(const hone_param_info *p) {
+    const char *kind = p->kind;
+    if (strcmp(p->name, "max-drop") == 0) return "P"; /* as on other verbs */
+    if (strcmp(p->name, "max-latency") == 0) return "MS";
     if (strcmp(kind, "flag") == 0) return NULL;
     if (strcmp(kind, "layer-count") == 0) return "PATTERN=N";
+    if (strcmp(kind, "layer-number") == 0) return "PATTERN=X";
     if (strcmp(kind, "file") == 0) return "FILE";
     if (strcmp(kind, "count") == 0) return "N";
     return strcmp(kind, "number") == 0 ? "X" : "NAME";
@@ -425,9 +429,9 @@ const option_def *options_of(const verb *v) {
         char name[80];
         snprintf(name, sizeof name, "--%s", p.name);
         made[n++] = (option_def){.name = must(strdup(name)),
-                                 .arg = value_name(p.kind),
+                                 .arg = value_name(&p),
                                  .help = param_help(at, i, &p),
-                                 .many = strcmp(p.kind, "layer-count") == 0};
+                                 .many = strncmp(p.kind, "layer-", 6) == 0};
     }
     for (const option_def *d = v->options; d->name != NULL && n < MOST_OPTIONS; d++) made[n++] = *d;
     made[n] = (option_def){0};

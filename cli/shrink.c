@@ -117,10 +117,12 @@ static bool read_options(job *j) {
     const args *a = j->a;
     j->output = value_of(a, "--output");
     j->spec = value_of(a, "--data");
-    if (j->output == NULL)
+    if (j->output == NULL && !has(a, "--scan"))
         complain("--output FILE says where the smaller model goes");
-    else if (same_file(a->argument[0], j->output))
+    else if (j->output != NULL && same_file(a->argument[0], j->output))
         complain("%s would overwrite the input", j->output);
+    else if (j->output == NULL && has(a, "--epochs"))
+        complain("--epochs trains what is left: --output FILE says where it goes");
     else if (has(a, "--epochs") && j->spec == NULL)
         complain("--epochs wants --data KIND:PATH, samples to train on");
     else
@@ -168,7 +170,7 @@ static void profile(measured *m, const hone_profile_options *o) {
 /* Both models run in turns; the least of the rounds' medians counts, and the steps of that round. */
 static void time_both(job *j) {
     hone_profile_options o;
-    if (has(j->a, "--no-timing")) return;
+    if (has(j->a, "--no-timing") || j->output == NULL) return;
     hush_notes();
     if (!open_timed(j, j->model, &j->before) || !open_timed(j, j->made, &j->after)) return;
     hone_profile_options_init(&o);
@@ -224,6 +226,12 @@ static shrunk_told told(const job *j, size_t i) {
     return (shrunk_told){l, cost_of(&j->before, l->layer), cost_of(&j->after, l->layer)};
 }
 
+/* A layer of what was scanned. */
+typedef struct scan_row {
+    const hone_quantization *q;
+    size_t row;
+} scan_row;
+
 #include "schema/epochs.def"
 #include "schema/prune.def"
 /* Behind that, whose records they have. */
@@ -244,6 +252,8 @@ static exit_code write_results(const job *w) {
         write_prune(&j, w->a, w);
     return results_end(&j, w->a);
 }
+
+enum { MOST_LEVELS = 16 }; /* shares that a table has room for */
 
 static void print_ms(table *t, double ms) { table_cell(t, isnan(ms) ? "-" : "%.4f", ms); }
 
@@ -295,10 +305,44 @@ static void print_left(const hone_quantization *q) {
     table_print(t);
 }
 
+/* What each layer loses alone: of the metric where it is known, else as noise at the outputs. */
+static void print_scan(const hone_quantization *q) {
+    static char shares[MOST_LEVELS][24];
+    const char *heads[MOST_LEVELS + 1] = {"layer"};
+    char columns[MOST_LEVELS + 2] = "t";
+    size_t n = q->n_scan_levels < MOST_LEVELS ? q->n_scan_levels : MOST_LEVELS;
+    bool scored = q->scan_scores != NULL;
+    double unit = scored && q->scan_is_share ? 100 : 1;
+    for (size_t k = 0; k < n; k++) {
+        snprintf(shares[k], sizeof shares[k], "%g %%", 100 * q->scan_levels[k]);
+        heads[k + 1] = shares[k];
+        strcat(columns, "r");
+    }
+    if (scored)
+        line("%s%s when so much of one layer is gone; %.4g of the model as it is", q->scan_metric,
+             q->scan_is_share ? " in %" : "", unit * q->scan_before);
+    else
+        line("%s", "signal to noise of the outputs in dB when so much of one layer is gone");
+    line("%s", "");
+    table *t = table_new(heads, columns);
+    for (size_t i = 0; i < q->n_scanned; i++) {
+        table_cell(t, "%s", q->scan_layers[i]);
+        for (size_t k = 0; k < n; k++) {
+            size_t at = i * q->n_scan_levels + k;
+            double v = scored ? unit * q->scan_scores[at] : q->scan_sqnr[at];
+            table_cell(t, isfinite(v) ? "%.*f" : "-", scored ? 2 : 1, v);
+        }
+    }
+    table_print(t);
+}
+
 static void print_text(const job *j) {
     static const char *const heads[] = {"", "before", "after", "ratio"};
     const shrunk_size *b = &j->before.size, *n = &j->after.size;
     char buf[32];
+    if (has(j->a, "--scan")) print_scan(j->report);
+    if (j->output == NULL) return;
+    if (has(j->a, "--scan")) line("%s", "");
     print_layers(j);
     print_left(j->report);
     line("%s", "");
@@ -357,7 +401,8 @@ static hone_status shrink(job *j, hone_error *err) {
     o.qat = &j->training;
     status = hone_model_transform(&j->made, j->model, j->recipe, j->data, &o, &j->report, err);
     progress_end(&j->bar);
-    if (status == HONE_OK) status = hone_model_save(j->made, j->output, NULL, err);
+    if (status == HONE_OK && j->output != NULL)
+        status = hone_model_save(j->made, j->output, NULL, err);
     return status == HONE_OK ? inspect(j->made, &j->after, err) : status;
 }
 
@@ -398,7 +443,7 @@ static const option_def options[] = {
     {"--data", 'd', "SPEC", "samples to use: to look at and to train on, KIND:PATH[,key=value...]",
      false, NULL},
     {"--samples", 0, "N", "how many samples to look at (default: 512; 0: all)", false, NULL},
-    {"--val", 0, "SPEC", "samples to judge by after each epoch, with --epochs", false, NULL},
+    {"--val", 0, "SPEC", "samples to judge by after each epoch, and with --max-drop", false, NULL},
     {"--epochs", 0, "N", "how often to go through the data, to train what is left", false, NULL},
     {"--batch", 'b', "N", "samples per run, with --epochs (default: 64)", false, NULL},
     {"--lr", 0, "R", "highest learning rate, with --epochs (default: 0.002, of sgd 0.01)", false,

@@ -1235,6 +1235,16 @@ typedef struct hone_quantization {
     const hone_stage *stages;
     size_t n_changes; /* of transforms of the stage "shrink", in the order they were made */
     const hone_shrunk_layer *changes;
+    /* What pruning one layer at a time does to the model, by `prune` with `scan` or `max-drop`. A row
+     * for each layer, a column for each share of its weights that goes. */
+    size_t n_scanned, n_scan_levels;
+    const char *const *scan_layers;
+    const double *scan_levels;
+    const double *scan_sqnr;   /* [n_scanned, n_scan_levels]: signal to noise of the outputs, dB */
+    const double *scan_scores; /* likewise: the metric; NULL: it was not measured */
+    const char *scan_metric;   /* its name; or NULL */
+    double scan_before;        /* the metric of the model before; NaN: it was not measured */
+    bool scan_is_share;        /* it is a share, from 0 to 1 */
 } hone_quantization;
 
 /* Makes a smaller model from a float model. *out shares unchanged tensors with `model`, so `model`
@@ -1268,6 +1278,7 @@ HONE_INLINE hone_status hone_transform_at(size_t i, hone_transform_info *out, ho
  *   "layer"   name:PATTERN=TYPE    "count"   name=N, a whole number from least to most
  *   "hash"    name=SHA256          "number"  name=X, likewise
  *   "layer-count"  name:PATTERN=N  "text"    name=TEXT
+ *   "layer-number" name:PATTERN=X
  *   "file"    name=PATH; recipes of results have sha256:HASH */
 typedef struct hone_param_info {
     const char *name, *kind;

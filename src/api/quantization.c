@@ -441,6 +441,40 @@ static hone_status copy_changes(own *w, const hn_shrinking *from, hn_error *err)
     return HONE_OK;
 }
 
+/* Numbers that outlive what they come from. */
+static hone_status copy_numbers(own *w, const double *from, size_t n, const double **to,
+                                hn_error *err) {
+    double *v = hn_arena_array(&w->arena, n + 1, sizeof *v);
+    if (v == NULL) return HN_NOMEM(err);
+    if (n > 0) memcpy(v, from, n * sizeof *v);
+    *to = v;
+    return HONE_OK;
+}
+
+static hone_status copy_scan(own *w, const hn_layer_scan *x, hn_error *err) {
+    hone_quantization *q = &w->shown;
+    size_t n = (size_t)x->n, cells = n * (size_t)x->n_levels;
+    const char **layers = hn_arena_array(&w->arena, n + 1, sizeof *layers);
+    double *sqnr = hn_arena_array(&w->arena, cells + 1, sizeof *sqnr);
+    if (layers == NULL || sqnr == NULL) return HN_NOMEM(err);
+    for (size_t i = 0; i < n; i++) HN_TRY(copy_text(w, x->layers[i], &layers[i], err));
+    for (size_t i = 0; i < cells; i++)
+        sqnr[i] = x->noise[i] > 0 ? -10 * log10(x->noise[i]) : INFINITY;
+    q->scan_before = NAN;
+    HN_TRY(copy_numbers(w, x->levels, (size_t)x->n_levels, &q->scan_levels, err));
+    if (x->scores != NULL) {
+        HN_TRY(copy_numbers(w, x->scores, cells, &q->scan_scores, err));
+        HN_TRY(copy_text(w, x->metric, &q->scan_metric, err));
+        q->scan_before = x->before;
+        q->scan_is_share = x->is_share;
+    }
+    q->n_scanned = n;
+    q->n_scan_levels = (size_t)x->n_levels;
+    q->scan_layers = layers;
+    q->scan_sqnr = sqnr;
+    return HONE_OK;
+}
+
 static hone_status copy_stages(own *w, const hn_stages *from, hn_error *err) {
     hone_stage *v = hn_arena_array(&w->arena, (size_t)from->n, sizeof *v);
     if (v == NULL) return HN_NOMEM(err);
@@ -470,6 +504,7 @@ static hone_status describe(own *w, const hn_compressed *c, hn_error *err) {
     HN_TRY(copy_transforms(w, c, err));
     HN_TRY(copy_stages(w, &c->stages, err));
     HN_TRY(copy_changes(w, &c->shrinking, err));
+    HN_TRY(copy_scan(w, &c->shrinking.scan, err));
     if (c->mixed.n_layers > 0) HN_TRY(copy_points(w, c, err));
     return warn_all(w, c, err);
 }

@@ -266,6 +266,8 @@ static hone_status settle_found(hn_recipe *r, const work *w, hn_error *err) {
     for (int i = 0; i < r->n; i++) {
         hn_recipe_step *s = &r->steps[i], was = *s;
         bool any = false;
+        for (int k = 0; k < was.n; k++)
+            any = any || (was.v[k].param->limit && s->transform->stage == HN_STAGE_SHRINK);
         for (int k = 0; k < found->n_found; k++)
             any = any || found->found[k].step == &w->recipe->steps[i];
         if (!any) continue;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "compress/judge.h"
 #include "compress/shrinking.h"
-#include "measure/accuracy.h"
 
 const char *hn_course_optimizer_word(int i) {
     return i < hn_n_optimizers ? hn_optimizers[i]->name : NULL;
@@ -56,30 +56,17 @@ void hn_course_teach(hn_course *k, const hn_recipe_step *s, const hn_model *by, 
 
 /* ---- judging ---- */
 
-static hone_status run_program(void *ctx, const hn_tensor *const *in, hn_tensor **out,
-                               hn_error *err) {
-    return hn_program_run(ctx, in, out, err);
-}
-
 /* How well m does on the samples to judge by. */
 static hone_status judge(hn_course *k, const hn_model *m, double *score, hn_error *err) {
     hn_transform_ctx *c = k->c;
-    hone_eval_options o = {.size = sizeof o};
-    hone_evaluation *e = NULL;
-    hn_run_options how = hn_run_options_for(c->how, m);
-    hn_program *p;
-    HN_TRY(hn_program_create(&p, m, &how, err));
-    hone_status status = hn_accuracy_measure(m->graph, run_program, p, c->training->val, &o,
-                                             c->alloc, c->alloc, &e, err);
-    hn_program_destroy(p);
-    if (status == HONE_OK && e->n_metrics > 0) {
-        *score = e->metrics[0].value;
-        k->at.is_share = e->metrics[0].is_share;
-        k->lower_better = e->metrics[0].lower_better;
-        snprintf(k->at.metric, sizeof k->at.metric, "%s", e->metrics[0].name);
-    }
-    hn_evaluation_destroy(e);
-    return status;
+    hn_judgement v = {.value = *score, .is_share = k->at.is_share, .lower_better = k->lower_better};
+    memcpy(v.metric, k->at.metric, sizeof v.metric);
+    HN_TRY(hn_judge(&v, m, c->training->val, c->how, c->alloc, err));
+    *score = v.value;
+    k->at.is_share = v.is_share;
+    k->lower_better = v.lower_better;
+    memcpy(k->at.metric, v.metric, sizeof v.metric);
+    return HONE_OK;
 }
 
 /* The same of what would be written now. */

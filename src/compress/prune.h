@@ -18,26 +18,35 @@
 
 /* The parameters of `prune` as they were read. */
 typedef struct hn_pruning {
-    double sparsity;   /* the share to take away, 0 to less than 1 */
-    int n, m;          /* of N:M: of each M along the sum N stay; 0: no such pattern */
+    double
+        sparsity; /* the share to take away, 0 to less than 1; `layer-sparsity` may say another */
+    bool others;  /* layers that no `layer-sparsity` names are pruned too */
+    int n, m;     /* of N:M: of each M along the sum N stay; 0: no such pattern */
     int outputs, sums; /* of blocks, which go as a whole; 0: no blocks */
     bool global;       /* one threshold for all layers */
     const char *only, *except;
-    const hn_recipe_step *step; /* for what belongs to one kind alone */
+    const hn_recipe_step *step; /* for settings of layers, and what belongs to one kind alone */
+    hn_model
+        *inputs_of; /* that layers are judged by the inputs of; NULL: the model as it becomes */
 } hn_pruning;
 
 typedef hone_status hn_prune_fn(hn_transform_ctx *c, const hn_pruning *p, hn_error *err);
 
-#define HN_PRUNING(name, needs_data, help) hn_prune_fn hn_prune_##name;
+#define HN_PRUNING(name, needs_data, zeros, help) hn_prune_fn hn_prune_##name;
 #include "compress/prunings.def"
 #undef HN_PRUNING
 
 typedef struct hn_pruning_kind {
     const char *name;
     bool needs_data;
+    bool zeros; /* it makes weights zero; else it takes channels, heads or layers out */
     hn_prune_fn *run;
     const char *help; /* one line */
 } hn_pruning_kind;
+
+/* The share of a layer's weights to take away: that of the last `layer-sparsity` that matches, or the
+ * one for all; NaN: the layer stays as it is. */
+double hn_prune_share(const hn_pruning *p, const hn_weighted *w);
 
 /* What only kinds that make a model smaller read. */
 hone_status hn_prune_channels_check(const hn_recipe_step *s, hn_error *err);
@@ -45,6 +54,10 @@ hone_status hn_prune_channels_check(const hn_recipe_step *s, hn_error *err);
 hone_status hn_prune_limit(const hn_recipe_step *s, double *share, hn_error *err);
 
 const hn_pruning_kind *hn_pruning_kind_at(int i); /* NULL: there are no more */
+/* Reads a line `prune` and does it; its limits are not looked at. inputs_of: inputs of layers are
+ * those in this model; NULL: those in c->model, as it becomes. */
+hone_status hn_prune_step(hn_transform_ctx *c, const hn_recipe_step *s, hn_model *inputs_of,
+                          hn_error *err);
 
 /* ---- which weights go ---- */
 

@@ -49,6 +49,7 @@ hone_status hn_prune_layers(hn_transform_ctx *c, const hn_pruning *p, bool matri
     HN_TRY(hn_shrinking_layers(c, p->only, p->except, arena, out, &all, err));
     for (int i = 0; i < all; i++) {
         const hn_weighted *w = &(*out)[i];
+        if (isnan(hn_prune_share(p, w))) continue;
         const char *why = !hn_used_once(w->weight) ? "other nodes read its weight"
                           : matrix && !hn_prune_order_of(w, &o)
                               ? "its weight is not one matrix of outputs by inputs"
@@ -211,18 +212,18 @@ static int64_t share_of(double sparsity, int64_t n) {
 static hone_status mark_layer(scored *s, const hn_pruning *p, bool by_row, hn_allocator *alloc,
                               hn_error *err) {
     const hn_prune_order *o = &s->order;
+    double share = hn_prune_share(p, s->w);
     if (p->m > 0) {
         mark_runs(o, p->n, p->m, s->score);
         return HONE_OK;
     }
     if (!by_row || p->outputs > 0 || o->rows == 0)
-        return hn_mark_least(&s->units, &s->n_units, 1, share_of(p->sparsity, s->n_units), alloc,
-                             err);
+        return hn_mark_least(&s->units, &s->n_units, 1, share_of(share, s->n_units), alloc, err);
     float *row = hn_alloc_array(alloc, (size_t)o->places, sizeof *row, HN_MEM_SCRATCH);
     hone_status status = row != NULL ? HONE_OK : HN_NOMEM(err);
     for (int64_t r = 0; r < o->rows && status == HONE_OK; r++) {
         for (int64_t k = 0; k < o->places; k++) row[k] = s->score[hn_prune_element(o, r, k)];
-        status = hn_mark_least(&row, &o->places, 1, share_of(p->sparsity, o->places), alloc, err);
+        status = hn_mark_least(&row, &o->places, 1, share_of(share, o->places), alloc, err);
         for (int64_t k = 0; k < o->places; k++) s->score[hn_prune_element(o, r, k)] = row[k];
     }
     hn_free(alloc, row);
@@ -241,7 +242,7 @@ static hone_status take(hn_transform_ctx *c, const hn_pruning *p, scored *s, hn_
     HN_CHECK(err, left > 0, HONE_E_ARG,
              "sparsity %g leaves layer '%s' none of its %lld weights: leave it out by except=, or "
              "take the same share of each layer",
-             p->sparsity, hn_layer_name(s->w->node), (long long)n);
+             hn_prune_share(p, s->w), hn_layer_name(s->w->node), (long long)n);
     return hn_prune_done(c, p, s->w, NAN, err);
 }
 

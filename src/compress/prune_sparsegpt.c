@@ -6,7 +6,8 @@
  * so many that the share holds for all that was done so far; of N:M, the least of each run of each
  * row. Columns are in the order of patterns (prune.h), whose runs no block cuts.
  *
- * Layers go in order: the inputs of a layer are what the layers before it, already pruned, make.
+ * Layers go in order: the inputs of a layer are what the layers before it, already pruned, make; or
+ * what they make in another model.
  */
 #include <math.h>
 #include <string.h>
@@ -93,7 +94,7 @@ static int64_t begin_of(const layer *l, int64_t last) {
 
 static hone_status do_blocks(layer *l, const hn_transform_ctx *c, hn_error *err) {
     hn_pool *pool = c->how->engine.pool;
-    double sparsity = l->p->sparsity;
+    double sparsity = hn_prune_share(l->p, l->w);
     int64_t n = l->m.n, k = l->m.k, before = 0;
     for (l->last = k; l->last > 0; l->last = l->first) {
         l->first = begin_of(l, l->last);
@@ -157,6 +158,8 @@ fail:
 
 static hone_status prune_layers(const hn_weighted *layers, int n, const hn_pruning *p,
                                 hn_hessian *h, hn_transform_ctx *c, hn_error *err) {
+    hn_transform_ctx seen = *c;
+    if (p->inputs_of != NULL) seen.model = p->inputs_of;
     for (int i = 0; i < n; i++) {
         layer l = {.w = &layers[i], .p = p, .h = h};
         HN_CHECK(err, c->progress == NULL || c->progress(c->progress_ctx, i, n), HONE_E_LIMIT,
@@ -167,7 +170,7 @@ static hone_status prune_layers(const hn_weighted *layers, int n, const hn_pruni
             HN_TRY(hn_prune_left(c, &layers[i], "its inputs fall into groups", err));
             continue;
         }
-        HN_TRY(hn_hessian_find(h, &layers[i], &l.m, order_columns, &l.order, c, err));
+        HN_TRY(hn_hessian_find(h, &layers[i], &l.m, order_columns, &l.order, &seen, err));
         HN_TRY(run_layer(&l, c, err));
     }
     return HONE_OK;

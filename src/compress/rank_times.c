@@ -9,7 +9,7 @@
 
 /* Ranks that are tried, in parts of the rank at which a chain is no smaller than the layer; a rank is
  * a multiple of TILE, columns that all f32 kernels compute together at no extra cost. */
-enum { LEVELS = 8, TILE = 16, RUNS = 6, MOST_INPUTS = 64 };
+enum { LEVELS = 8, TILE = 16, RUNS = 6 };
 
 typedef struct timed {
     const char *name;
@@ -55,11 +55,11 @@ static hone_status ones_for(const hn_value *v, hn_allocator *alloc, hn_tensor **
     return HONE_OK;
 }
 
-static hone_status load_inputs(const hn_transform_ctx *c, hn_tensor **in, hn_error *err) {
+hone_status hn_timed_inputs(const hn_transform_ctx *c, hn_tensor **in, hn_error *err) {
     const hn_graph *g = c->model->graph;
-    HN_CHECK(err, g->n_inputs <= MOST_INPUTS, HONE_E_UNSUPPORTED,
-             "times of layers are for models of at most %d inputs, this one has %d", MOST_INPUTS,
-             g->n_inputs);
+    HN_CHECK(err, g->n_inputs <= HN_TIMED_INPUTS, HONE_E_UNSUPPORTED,
+             "times of layers are for models of at most %d inputs, this one has %d",
+             HN_TIMED_INPUTS, g->n_inputs);
     if (c->feed != NULL) return hn_feed_load(c->feed, 0, 1, in, err);
     for (int i = 0; i < g->n_inputs; i++)
         if (g->inputs[i]->constant == NULL) HN_TRY(ones_for(g->inputs[i], c->alloc, &in[i], err));
@@ -229,7 +229,7 @@ static hone_status prepare(timing *t, const hn_chained *layers, hn_arena *arena,
 
 hone_status hn_rank_times(hn_rank_time *of, const hn_chained *layers, int n, double faster,
                           const hn_transform_ctx *c, hn_error *err) {
-    hn_tensor *in[MOST_INPUTS] = {NULL};
+    hn_tensor *in[HN_TIMED_INPUTS] = {NULL};
     timing t = {.n = n, .in = (const hn_tensor *const *)in};
     hn_arena arena;
     hone_status status = HONE_OK;
@@ -237,7 +237,7 @@ hone_status hn_rank_times(hn_rank_time *of, const hn_chained *layers, int n, dou
     if (n == 0) return HONE_OK;
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
     HN_TRY_GOTO(prepare(&t, layers, &arena, err));
-    HN_TRY_GOTO(load_inputs(c, in, err));
+    HN_TRY_GOTO(hn_timed_inputs(c, in, err));
     HN_TRY_GOTO(hn_program_create(&t.original, c->model, c->how, err));
     for (int level = LEVELS - 1; level >= 1; level--) {
         HN_TRY_GOTO(try_level(of, layers, &t, level, faster, c, err));
@@ -249,6 +249,6 @@ hone_status hn_rank_times(hn_rank_time *of, const hn_chained *layers, int n, dou
 fail:
     hn_program_destroy(t.original);
     hn_arena_deinit(&arena);
-    for (int i = 0; i < MOST_INPUTS; i++) hn_tensor_unref(in[i]);
+    for (int i = 0; i < HN_TIMED_INPUTS; i++) hn_tensor_unref(in[i]);
     return status;
 }

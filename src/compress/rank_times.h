@@ -23,4 +23,9 @@ typedef struct hn_rank_time {
 hone_status hn_rank_times(hn_rank_time *of, const hn_chained *layers, int n, double faster,
                           const hn_transform_ctx *c, hn_error *err);
 
+/* in[]: what a run that is timed takes, the first sample or ones; NULL where there is a default. They
+ * are the caller's, after a failure too. */
+enum { HN_TIMED_INPUTS = 64 };
+hone_status hn_timed_inputs(const hn_transform_ctx *c, hn_tensor **in, hn_error *err);
+
 #endif

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/decimal.h"
+
 enum { LINEAR, CUBIC, SHARE };
 
 const char *hn_ramp_word(int i) {
@@ -35,19 +37,43 @@ static hone_status set(hn_recipe *r, hn_error *err, const char *name, double v) 
     return hn_recipe_setf(r, &r->steps[r->n - 1], err, "%s=%.6g", name, v);
 }
 
+/* The line of round i of n. */
+static hone_status add_round(hn_recipe *r, const hn_recipe_step *prune, int64_t i, int64_t n,
+                             hn_error *err) {
+    static const char *const own[] = {"rounds",   "ramp",           "ticket",
+                                      "sparsity", "layer-sparsity", NULL};
+    const char *ramp = hn_step_word(prune, "ramp");
+    bool layers = hn_step_setting(prune, "layer-sparsity") != NULL;
+    HN_TRY(add(r, "prune", prune, own, err));
+    if (!layers || hn_step_setting(prune, "sparsity") != NULL)
+        HN_TRY(set(r, err, "sparsity", hn_ramp_at(ramp, hn_step_number(prune, "sparsity"), i, n)));
+    for (int k = 0; k < prune->n; k++) {
+        const hn_setting *s = &prune->v[k];
+        double x;
+        if (strcmp(s->param->name, "layer-sparsity") != 0 ||
+            !hn_decimal_f64(s->value, strlen(s->value), &x))
+            continue;
+        HN_TRY(hn_recipe_setf(r, &r->steps[r->n - 1], err, "layer-sparsity:%s=%.6g", s->pattern,
+                              hn_ramp_at(ramp, x, i, n)));
+    }
+    return HONE_OK;
+}
+
 static hone_status add_rounds(hn_recipe *r, const hn_recipe_step *prune,
                               const hn_recipe_step *train, hn_error *err) {
-    static const char *const own[] = {"rounds", "ramp", "ticket", "sparsity", NULL};
     static const char *const keep[] = {"keep", NULL};
     int64_t n = (int64_t)hn_step_number(prune, "rounds");
-    double ticket = hn_step_number(prune, "ticket"), sparsity = hn_step_number(prune, "sparsity");
+    for (int i = 0; i < prune->n; i++)
+        HN_CHECK(err, !prune->v[i].param->limit, HONE_E_ARG,
+                 "%s is for one round: in several, sparsity says how much goes",
+                 prune->v[i].param->name);
+    double ticket = hn_step_number(prune, "ticket");
     if (!isnan(ticket)) {
         HN_TRY(add(r, "train", train, keep, err));
         HN_TRY(set(r, err, "keep", ticket));
     }
     for (int64_t i = 1; i <= n; i++) {
-        HN_TRY(add(r, "prune", prune, own, err));
-        HN_TRY(set(r, err, "sparsity", hn_ramp_at(hn_step_word(prune, "ramp"), sparsity, i, n)));
+        HN_TRY(add_round(r, prune, i, n, err));
         if (!isnan(ticket)) HN_TRY(add(r, "rewind", NULL, NULL, err));
         HN_TRY(add(r, "train", train, isnan(ticket) ? NULL : keep, err));
     }

@@ -32,6 +32,21 @@ typedef struct hn_kept_weight {
     unsigned keeps;
 } hn_kept_weight;
 
+/* What pruning one layer at a time does to the model: rows are layers, columns shares of their
+ * weights. */
+typedef struct hn_layer_scan {
+    int n, n_levels;
+    const char **layers;
+    double *levels;
+    int64_t *weights;   /* of each layer, that are not zero before */
+    int64_t *kept;      /* [n, n_levels]: of these afterwards */
+    double *noise;      /* likewise: noise by signal of the model's outputs */
+    double *scores;     /* likewise, of the model; NULL: not measured */
+    const char *metric; /* what scores are; NULL: there are none */
+    bool is_share, lower_better;
+    double before; /* the score of the model as it is; NaN: not measured */
+} hn_layer_scan;
+
 /* A setting that a transform found out, as the recipe of what was done spells it. */
 typedef struct hn_found_setting {
     const hn_recipe_step *step;
@@ -49,6 +64,7 @@ struct hn_shrinking {
     hn_model *early; /* as it was at the step that `train` was to remember; NULL: none */
     int n_found, room_found;
     hn_found_setting *found;
+    hn_layer_scan scan; /* of the last transform that made one; n 0: none */
 };
 void hn_shrinking_init(hn_shrinking *s, hn_allocator *alloc);
 void hn_shrinking_deinit(hn_shrinking *s); /* all zero accepted */

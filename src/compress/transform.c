@@ -51,7 +51,7 @@ const char *hn_param_kind_name(hn_param_kind kind) {
         [HN_PARAM_LAYER] = "layer", [HN_PARAM_COUNT] = "count",
         [HN_PARAM_HASH] = "hash",   [HN_PARAM_NUMBER] = "number",
         [HN_PARAM_TEXT] = "text",   [HN_PARAM_LAYER_COUNT] = "layer-count",
-        [HN_PARAM_FILE] = "file",
+        [HN_PARAM_FILE] = "file",   [HN_PARAM_LAYER_NUMBER] = "layer-number",
     };
     return names[kind];
 }
@@ -89,7 +89,7 @@ static hone_status check_words(const hn_parameter *p, const char *value, hn_erro
 
 static hone_status check_number(const hn_parameter *p, const char *value, hn_error *err) {
     double x;
-    bool whole = p->kind != HN_PARAM_NUMBER;
+    bool whole = p->kind != HN_PARAM_NUMBER && p->kind != HN_PARAM_LAYER_NUMBER;
     size_t n = strlen(value);
     bool good = hn_decimal_f64(value, n, &x) && x >= p->least && x <= p->most &&
                 (!whole || strspn(value, "0123456789") == n);
@@ -109,6 +109,7 @@ hone_status hn_param_check(const hn_parameter *p, const char *value, hn_error *e
         case HN_PARAM_TYPE:
         case HN_PARAM_LAYER: return hn_layer_type_find(&type, value, err);
         case HN_PARAM_LAYER_COUNT:
+        case HN_PARAM_LAYER_NUMBER:
         case HN_PARAM_COUNT:
         case HN_PARAM_NUMBER: return check_number(p, value, err);
         case HN_PARAM_HASH:

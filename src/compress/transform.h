@@ -31,17 +31,18 @@ typedef struct hn_compress_plan hn_compress_plan;
 /* ---- parameters ---- */
 
 typedef enum hn_param_kind {
-    HN_PARAM_FLAG,        /* name */
-    HN_PARAM_WORD,        /* name=WORD, of the words there are */
-    HN_PARAM_WORDS,       /* name=WORD,WORD */
-    HN_PARAM_TYPE,        /* name=TYPE, what a layer may become (layer_type.h) */
-    HN_PARAM_LAYER,       /* name:PATTERN=TYPE, any number of times; the last that matches holds */
-    HN_PARAM_LAYER_COUNT, /* name:PATTERN=N, likewise */
-    HN_PARAM_COUNT,       /* name=N, a whole number from least to most */
-    HN_PARAM_NUMBER,      /* name=X */
-    HN_PARAM_HASH,        /* name=SHA256 */
-    HN_PARAM_TEXT,        /* name=TEXT, that the plan of the transform checks */
-    HN_PARAM_FILE,        /* name=PATH; in the recipe of what was done, sha256:HASH of the file */
+    HN_PARAM_FLAG,         /* name */
+    HN_PARAM_WORD,         /* name=WORD, of the words there are */
+    HN_PARAM_WORDS,        /* name=WORD,WORD */
+    HN_PARAM_TYPE,         /* name=TYPE, what a layer may become (layer_type.h) */
+    HN_PARAM_LAYER,        /* name:PATTERN=TYPE, any number of times; the last that matches holds */
+    HN_PARAM_LAYER_COUNT,  /* name:PATTERN=N, likewise */
+    HN_PARAM_LAYER_NUMBER, /* name:PATTERN=X, likewise */
+    HN_PARAM_COUNT,        /* name=N, a whole number from least to most */
+    HN_PARAM_NUMBER,       /* name=X */
+    HN_PARAM_HASH,         /* name=SHA256 */
+    HN_PARAM_TEXT,         /* name=TEXT, that the plan of the transform checks */
+    HN_PARAM_FILE,         /* name=PATH; in the recipe of what was done, sha256:HASH of the file */
 } hn_param_kind;
 
 typedef struct hn_parameter {
@@ -65,7 +66,8 @@ void hn_list_add(char *list, size_t size, const char *word);
 const char *hn_param_kind_name(hn_param_kind kind);
 /* It is given for patterns of layers, any number of times. */
 static inline bool hn_param_is_of_layers(const hn_parameter *p) {
-    return p->kind == HN_PARAM_LAYER || p->kind == HN_PARAM_LAYER_COUNT;
+    return p->kind == HN_PARAM_LAYER || p->kind == HN_PARAM_LAYER_COUNT ||
+           p->kind == HN_PARAM_LAYER_NUMBER;
 }
 #define HN_FILE_HASH "sha256:" /* what a hash in the place of a path begins with */
 /* HONE_E_ARG: the parameter does not take the value; the text says what it takes. */

@@ -95,8 +95,85 @@ static void put_layers(hn_page *p, const made *o) {
     hn_table_end(p, NULL);
 }
 
+/* ---- what each layer loses alone ---- */
+
+enum { MOST_SCANNED = 200, ROW = 22, TOP = 44, LABELS = 220 };
+
+static double at(const hn_numbers *v, size_t i) { return i < v->n ? v->at[i] : NAN; }
+
+/* The worst and the best of all cells; false: there are no two numbers. */
+static bool find_span(const hn_doc_prune *o, bool scored, double *lo, double *hi) {
+    *lo = INFINITY;
+    *hi = -INFINITY;
+    for (size_t i = 0; i < o->scan.n; i++) {
+        const hn_numbers *row = scored ? &o->scan.at[i].scores : &o->scan.at[i].sqnr;
+        for (size_t k = 0; k < o->scan_levels.n; k++) {
+            double v = at(row, k);
+            if (!isfinite(v)) continue;
+            *lo = fmin(*lo, v);
+            *hi = fmax(*hi, v);
+        }
+    }
+    return *lo < *hi;
+}
+
+/* Layers by shares: the darker a cell, the nearer it is to the worst of all. Of the metric cells are
+ * printed in percent where that is what it is. */
+static void draw_scan(hn_page *p, const hn_doc_prune *o) {
+    size_t rows = o->scan.n < MOST_SCANNED ? o->scan.n : MOST_SCANNED, columns = o->scan_levels.n;
+    bool scored = o->scan_metric != NULL;
+    double lo, hi, width = (double)(HN_PLOT_WIDTH - LABELS) / (double)(columns > 0 ? columns : 1);
+    if (rows == 0 || columns == 0 || !find_span(o, scored, &lo, &hi)) return;
+    hn_plot_begin(p, "What each layer loses alone",
+                  scored
+                      ? "The metric of the model when so much of one layer is gone: a row for "
+                        "each layer, a column for each share; darker cells are worse."
+                      : "Signal to noise of the outputs in dB when so much of one layer is gone: "
+                        "a row for each layer, a column for each share; darker cells are worse.",
+                  TOP + ROW * (int)rows + 10);
+    for (size_t k = 0; k < columns; k++)
+        hn_page_print(p, "<text class=\"m\" x=\"%.1f\" y=\"%d\">%.3g %%</text>",
+                      LABELS + ((double)k + 0.5) * width, TOP - 10, 100 * at(&o->scan_levels, k));
+    for (size_t i = 0; i < rows; i++) {
+        const hn_doc_scanned *l = &o->scan.at[i];
+        double y = TOP + ROW * (double)i;
+        hn_page_print(p, "<text class=\"e\" x=\"%d\" y=\"%.1f\" dy=\".35em\">", LABELS - 8,
+                      y + ROW / 2.0);
+        hn_page_text(p, l->layer != NULL ? l->layer : "");
+        hn_page_put(p, "</text>");
+        for (size_t k = 0; k < columns; k++) {
+            double v = at(scored ? &l->scores : &l->sqnr, k);
+            double worse = isfinite(v) ? (hi - v) / (hi - lo) : 0, x = LABELS + (double)k * width;
+            p->marks++;
+            hn_page_print(p,
+                          "<rect class=\"mark c2\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
+                          "height=\"%d\" fill-opacity=\"%.3f\"><title>",
+                          x, y, width - 1, ROW - 1, 0.05 + 0.9 * worse);
+            hn_page_text(p, l->layer != NULL ? l->layer : "");
+            hn_page_print(p, ", %.3g %% gone: ", 100 * at(&o->scan_levels, k));
+            hn_page_print(p, isfinite(v) ? "%.4g%s" : "as before", v, scored ? "" : " dB");
+            hn_page_put(p, "</title></rect>");
+            if (isfinite(v))
+                hn_page_print(p,
+                              "<text class=\"m cell%s\" x=\"%.1f\" y=\"%.1f\" dy=\".35em\">"
+                              "%.3g</text>",
+                              worse > 0.5 ? " on" : "", x + width / 2, y + ROW / 2.0, v);
+        }
+    }
+    hn_plot_end(p);
+    hn_table_of(p, "What each layer loses alone, as a table", o->scan.json);
+    hn_figure_end(p);
+}
+
 void hn_report_shrink(hn_page *p, const hn_document *d) {
     const made *o = made_of(d);
+    if (d->prune != NULL && d->prune->scan.n > 0) {
+        hn_section_begin(p, "How sensitive the layers are");
+        hn_page_of(p, o->model);
+        draw_scan(p, d->prune);
+        hn_section_end(p);
+    }
+    if (o->output == NULL) return;
     hn_section_begin(p, "What became of it");
     hn_page_of(p, o->output);
     put_totals(p, o);

@@ -219,6 +219,34 @@ static void layers_are_chosen(void **state) {
     hn_model_destroy(m);
 }
 
+/* The last pattern that matches holds; others stay, or have the share for all. */
+static void shares_of_layers(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        int w, w2;
+    } cases[] = {
+        {"prune layer-sparsity:y=0.5", 0, 40},
+        {"prune layer-sparsity:*=0.25 layer-sparsity:y=0.5", 54, 40},
+        {"prune layer-sparsity:y=0.5 layer-sparsity:*=0.25", 54, 20},
+        {"prune layer-sparsity:y=0.5 sparsity=0.25", 54, 40},
+        {"prune layer-sparsity:*=0.5 except=y", 108, 0},
+        {"prune kind=sparsegpt layer-sparsity:y=0.5", 0, 40},
+        {"prune kind=wanda layer-sparsity:y=0.25", 0, 20},
+        {"prune pattern=2x2 layer-sparsity:y=0.5", 0, 40},
+    };
+    hn_model *m = method_model(TWO, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hn_model *p = method_copy(m);
+        if (run(p, cases[i].line, NULL) != HONE_OK) fail_msg("%s: %s", cases[i].line, err.text);
+        if (zeros_of(p, "w") != cases[i].w || zeros_of(p, "w2") != cases[i].w2)
+            fail_msg("%s: %d and %d zeros", cases[i].line, (int)zeros_of(p, "w"),
+                     (int)zeros_of(p, "w2"));
+        hn_model_destroy(p);
+    }
+    hn_model_destroy(m);
+}
+
 static void wrong_lines(void **state) {
     (void)state;
     static const struct {
@@ -239,6 +267,12 @@ static void wrong_lines(void **state) {
         {"prune kind=movement", "train keep=0"},
         {"prune kind=snip", "labels or targets"},
         {"prune sparsity=0.99 scope=global", "leaves layer"},
+        {"prune layer-sparsity:y=1", "expected a number from 0 to 0.999"},
+        {"prune layer-sparsity=0.5", "expected layer-sparsity:PATTERN="},
+        {"prune layer-sparsity:y=0.5 kind=channels", "kind 'channels' does not take it"},
+        {"prune layer-sparsity:y=0.5 mask=a.npz", "kind 'mask' does not take it"},
+        {"prune layer-sparsity:y=0.5 kind=nm=2:4", "layer-sparsity does not go with it"},
+        {"prune layer-sparsity:y=0.5 scope=global", "layer-sparsity does not go with it"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hn_model *m = method_model(TWO, 1);
@@ -290,6 +324,7 @@ int main(void) {
         cmocka_unit_test(blocks),
         cmocka_unit_test(inputs_count),
         cmocka_unit_test(layers_are_chosen),
+        cmocka_unit_test(shares_of_layers),
         cmocka_unit_test(wrong_lines),
         cmocka_unit_test(memory_runs_out),
     };

@@ -37,6 +37,9 @@ static void lines(void **state) {
          "train batch=8 keep=5; prune sparsity=0.5; rewind; train batch=8; prune sparsity=0.75; "
          "rewind; train batch=8; cluster"},
         {"prune rounds=1; train", "prune rounds=1; train"},
+        {"prune layer-sparsity:a*=0.8 layer-sparsity:b=0.5 rounds=2 ramp=linear; train",
+         "prune layer-sparsity:a*=0.4 layer-sparsity:b=0.25; train; prune layer-sparsity:a*=0.8 "
+         "layer-sparsity:b=0.5; train"},
         {"prune; cluster", "prune; cluster"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -14,3 +14,14 @@ hone prune m.onnx -o p.onnx --data csv:missing.csv
 hone prune missing.onnx -o p.onnx
 hone prune "$models/broken.onnx" -o p.onnx | sed 's/: .*//'
 ls
+# Limits: what is not understood, what does not go together, what there are no samples for.
+hone prune m.onnx -o p.onnx --max-drop much
+hone prune m.onnx -o p.onnx --max-drop 1% --sparsity 0.5
+hone prune m.onnx -o p.onnx --max-drop 1%
+hone prune m.onnx -o p.onnx --max-drop 1% --data random,n=8
+hone prune m.onnx -o p.onnx --layer-sparsity fc=2
+ls
+hone prune m.onnx -o p.onnx --max-latency 50%
+hone prune m.onnx -o p.onnx --kind channels --max-latency 50
+hone prune m.onnx -o p.onnx --kind channels --max-latency 50% --max-drop 1%
+hone prune m.onnx -o p.onnx --kind channels --max-latency 1ms --max-macs 50%
