@@ -57,10 +57,9 @@ static void put_sections(hn_page *p) {
                     {"optimize", hn_report_optimize}, {"quantize", hn_report_quantize},
                     {"prune", hn_report_shrink},      {"cluster", hn_report_shrink},
                     {"factorize", hn_report_shrink},  {"replace", hn_report_shrink},
-                    {"compress", hn_report_compress},
-                    {"profile", hn_report_profile},   {"compare", hn_report_compare},
-                    {"eval", hn_report_eval},         {"inspect", hn_report_inspect},
-                    {"machine", hn_report_machine}};
+                    {"compress", hn_report_compress}, {"profile", hn_report_profile},
+                    {"compare", hn_report_compare},   {"eval", hn_report_eval},
+                    {"inspect", hn_report_inspect},   {"machine", hn_report_machine}};
     enum { N = sizeof sections / sizeof *sections };
     hn_report_models(p);
     hn_report_bench(p);
