@@ -4,14 +4,16 @@
  *     └────────────────────────────▶ │
  *
  * A block is what an addition reads on one side, where that depends on nothing but the other side,
- * nobody else reads it, and shapes are the same. Those go first without which the outputs change
- * least, each judged alone, on samples; without samples those whose last weights are smallest.
+ * nobody else reads it, and shapes are the same. One after the other goes: the one without which the
+ * outputs, on samples, are nearest to those of the whole model; without samples the one whose last
+ * weights are smallest.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compress/answers.h"
 #include "compress/channel_groups.h"
 #include "compress/prune.h"
 #include "compress/recipe.h"
@@ -23,7 +25,6 @@
 #define MOST_SAMPLES 128
 
 typedef struct residual {
-    int place; /* of the addition among the nodes */
     hn_node *add;
     hn_value *around; /* what takes the place of its output */
     int n;
@@ -31,6 +32,8 @@ typedef struct residual {
     hn_node *first, *last; /* with weights */
     int64_t weights;
     double harm;
+    int judged;   /* how many blocks were gone then */
+    bool settled; /* gone, or may not go */
 } residual;
 
 /* ---- finding ---- */
@@ -103,11 +106,10 @@ static bool is_wanted(const hn_pruning *p, const residual *r) {
 static hone_status find_all(const hn_pruning *p, const hn_graph *g, hn_arena *arena, residual **out,
                             int *n, hn_error *err) {
     residual *all = hn_arena_array(arena, (size_t)g->n_nodes + 1, sizeof *all);
-    int place = 0;
     *n = 0;
     if (all == NULL) return HN_NOMEM(err);
-    for (hn_node *at = g->first; at != NULL; at = at->next, place++)
-        if (find_either(&all[*n], at) && is_wanted(p, &all[*n])) all[(*n)++].place = place;
+    for (hn_node *at = g->first; at != NULL; at = at->next)
+        if (find_either(&all[*n], at) && is_wanted(p, &all[*n])) (*n)++;
     *out = all;
     return HONE_OK;
 }
@@ -130,98 +132,69 @@ static void take_out(const residual *r) {
 
 /* ---- what a block does ---- */
 
-/* The outputs of m for the samples, one tensor after the other for each batch. */
-typedef struct answers {
-    int n;
-    hn_tensor **v;
-} answers;
-
-static void answers_deinit(answers *a) {
-    for (int i = 0; i < a->n; i++) hn_tensor_unref(a->v[i]);
-    a->n = 0;
+static hn_node *node_at(const hn_model *m, int place) {
+    hn_node *n = m->graph->first;
+    for (int i = 0; i < place; i++) n = n->next;
+    return n;
 }
 
-static hone_status ask(answers *a, const hn_model *m, const hn_transform_ctx *c, hn_arena *arena,
-                       hn_error *err) {
-    int64_t all = hn_dataset_count(hn_feed_dataset(c->feed)), step = hn_feed_batch(c->feed);
-    hn_tensor **in = hn_arena_array(arena, (size_t)m->graph->n_inputs + 1, sizeof *in);
-    hn_program *p;
-    if (all > MOST_SAMPLES) all = MOST_SAMPLES;
-    size_t runs = (size_t)((all + step - 1) / step);
-    a->v = hn_arena_array(arena, runs * (size_t)m->graph->n_outputs + 1, sizeof *a->v);
-    if (in == NULL || a->v == NULL) return HN_NOMEM(err);
-    HN_TRY(hn_program_create(&p, m, c->how, err));
-    hone_status status = HONE_OK;
-    for (int64_t i = 0; i < all && status == HONE_OK; i += step) {
-        status = hn_feed_load(c->feed, i, i + step < all ? step : all - i, in, err);
-        if (status != HONE_OK) break;
-        status = hn_program_run(p, (const hn_tensor *const *)in, a->v + a->n, err);
-        for (int k = 0; k < m->graph->n_inputs; k++) hn_tensor_unref(in[k]);
-        if (status == HONE_OK) a->n += m->graph->n_outputs;
-    }
-    hn_program_destroy(p);
-    return status;
+static int place_of(const hn_node *n) {
+    int place = 0;
+    for (const hn_node *at = n->graph->first; at != n; at = at->next) place++;
+    return place;
 }
 
-static double apart(const answers *a, const answers *b) {
-    double noise = 0, signal = 0;
-    for (int i = 0; i < a->n; i++)
-        for (int64_t k = 0; k < a->v[i]->n && a->v[i]->n == b->v[i]->n; k++) {
-            double x = hn_tensor_f64(a->v[i], k), d = x - hn_tensor_f64(b->v[i], k);
-            noise += d * d;
-            signal += x * x;
-        }
-    return signal > 0 ? noise / signal : noise;
-}
-
-/* The change of the outputs when one block is not there. */
-static hone_status try_without(residual *r, const answers *whole, const hn_transform_ctx *c,
-                               hn_arena *arena, hn_error *err) {
+/* How far the outputs are from what they were before anything went, when r goes, too. */
+static hone_status try_without(residual *r, const hn_answers *whole, const hn_transform_ctx *c,
+                               hn_error *err) {
     hn_model *m;
     residual same;
-    answers a = {0};
+    hn_distance d;
     HN_TRY(hn_model_clone(&m, c->model, c->alloc, err));
-    hn_node *at = m->graph->first;
-    for (int i = 0; i < r->place; i++) at = at->next;
+    hn_node *at = node_at(m, place_of(r->add));
     hone_status status = hn_model_infer(m, NULL, err);
     if (status == HONE_OK && find_either(&same, at)) {
         take_out(&same);
         status = hn_model_infer(m, NULL, err);
-        if (status == HONE_OK) status = ask(&a, m, c, arena, err);
-        if (status == HONE_OK) r->harm = apart(whole, &a);
+        if (status == HONE_OK) status = hn_answers_compare(whole, m, c, &d, err);
+        if (status == HONE_OK) r->harm = hn_answers_noise(&d);
     }
-    answers_deinit(&a);
     hn_model_destroy(m);
     return status;
 }
 
-static hone_status judge(residual *all, int n, const hn_transform_ctx *c, hn_arena *arena,
-                         hn_error *err) {
-    answers whole = {0};
-    hone_status status = HONE_OK;
-    for (int i = 0; i < n && c->feed == NULL; i++) {
-        const hn_tensor *t = hn_const_in(all[i].last, all[i].last->op->weights->input);
-        for (int64_t k = 0; k < t->n; k++) all[i].harm += fabs(hn_tensor_f64(t, k)) / (double)t->n;
-    }
-    if (c->feed == NULL) return HONE_OK;
-    status = ask(&whole, c->model, c, arena, err);
-    for (int i = 0; i < n && status == HONE_OK; i++) {
-        if (c->progress != NULL && !c->progress(c->progress_ctx, i, n))
-            status = HN_FAIL(err, HONE_E_LIMIT, "stopped at layer '%s'", all[i].first->name);
-        else
-            status = try_without(&all[i], &whole, c, arena, err);
-    }
-    answers_deinit(&whole);
-    return status;
-}
-
-static int by_harm(const void *a, const void *b) {
-    const residual *x = a, *y = b;
-    if (x->harm < y->harm || x->harm > y->harm) return x->harm < y->harm ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
+/* The mean size of the last weights. */
+static double size_of(const residual *r) {
+    const hn_tensor *t = hn_const_in(r->last, r->last->op->weights->input);
+    double sum = 0;
+    for (int64_t k = 0; k < t->n; k++) sum += fabs(hn_tensor_f64(t, k));
+    return sum / (double)t->n;
 }
 
 /* ---- the whole ---- */
+
+typedef struct course {
+    hn_transform_ctx *c;
+    residual *all;
+    int n, gone, most;         /* most: blocks that may go */
+    double limit, whole, left; /* multiply-accumulates; limit 1 or more: they do not count */
+    hn_answers answers;
+} course;
+
+static bool goes_on(const course *k) {
+    return k->gone < k->most && (k->limit >= 1 || k->left > k->limit * k->whole);
+}
+
+/* The first half is the first judgement of each block, the second what goes. */
+static hone_status tick(const course *k, int judged, const residual *r, hn_error *err) {
+    const hn_transform_ctx *c = k->c;
+    double way = k->limit >= 1 ? (double)k->gone / (k->most + 1)
+                               : (k->whole - k->left) / (k->whole - k->limit * k->whole + 1);
+    int64_t done = judged < k->n ? judged : k->n + (int64_t)(way * k->n);
+    HN_CHECK(err, c->progress == NULL || c->progress(c->progress_ctx, done, 2 * (int64_t)k->n),
+             HONE_E_LIMIT, "stopped at layer '%s'", r->first->name);
+    return HONE_OK;
+}
 
 static hone_status count_macs(const hn_model *m, double *sum, hn_error *err) {
     hn_model *k;
@@ -253,38 +226,76 @@ static hone_status tell(hn_transform_ctx *c, const residual *r, hn_error *err) {
                              err);
 }
 
-static hone_status prune(hn_transform_ctx *c, const hn_pruning *p, hn_arena *arena, hn_error *err) {
-    residual *all = NULL, now;
-    int n;
-    double limit, whole, left;
-    HN_TRY(hn_prune_limit(p->step, &limit, err));
-    HN_TRY(find_all(p, c->model->graph, arena, &all, &n, err));
-    HN_TRY(judge(all, n, c, arena, err));
-    qsort(all, (size_t)n, sizeof *all, by_harm);
-    HN_TRY(count_macs(c->model, &whole, err));
-    left = whole;
-    int gone = limit < 1 ? n : (int)floor(p->sparsity * n + 0.5);
-    for (int i = 0; i < gone && (limit >= 1 || left > limit * whole); i++) {
+/* The block whose going changes least; NULL: none is left. */
+static residual *least(const course *k) {
+    residual *r = NULL;
+    for (int i = 0; i < k->n; i++)
+        if (!k->all[i].settled && (r == NULL || k->all[i].harm < r->harm)) r = &k->all[i];
+    return r;
+}
+
+/* Blocks do more harm the more are gone: one that was judged when fewer were is judged anew before
+ * it goes, and goes only if it still does least. */
+static hone_status take_least(course *k, hn_error *err) {
+    hn_transform_ctx *c = k->c;
+    residual now, *r;
+    while (goes_on(k) && (r = least(k)) != NULL) {
         /* Of two blocks one of which is in the other, one is left when the other is gone. */
-        if (all[i].add->dead || !find_either(&now, all[i].add)) continue;
-        now.harm = c->feed != NULL ? all[i].harm : NAN;
+        if (r->add->dead || !find_either(&now, r->add)) {
+            r->settled = true;
+            continue;
+        }
+        if (c->feed != NULL && r->judged < k->gone) {
+            HN_TRY(tick(k, k->n, r, err));
+            HN_TRY(try_without(r, &k->answers, c, err));
+            r->judged = k->gone;
+            continue;
+        }
+        now.harm = c->feed != NULL ? r->harm : NAN;
         HN_TRY(tell(c, &now, err));
         take_out(&now);
-        if (limit >= 1) continue;
+        r->settled = true;
+        k->gone++;
         HN_TRY(hn_model_infer(c->model, NULL, err));
-        HN_TRY(count_macs(c->model, &left, err));
+        if (k->limit < 1) HN_TRY(count_macs(c->model, &k->left, err));
     }
-    HN_CHECK(err, limit >= 1 || left <= limit * whole, HONE_E_NOT_FOUND,
+    return HONE_OK;
+}
+
+static hone_status judge(course *k, hn_arena *arena, hn_error *err) {
+    if (k->c->feed != NULL) HN_TRY(hn_answers_ask(&k->answers, MOST_SAMPLES, k->c, arena, err));
+    for (int i = 0; i < k->n; i++) {
+        residual *r = &k->all[i];
+        HN_TRY(tick(k, i, r, err));
+        if (k->c->feed != NULL)
+            HN_TRY(try_without(r, &k->answers, k->c, err));
+        else
+            r->harm = size_of(r);
+    }
+    return HONE_OK;
+}
+
+static hone_status prune(course *k, const hn_pruning *p, hn_arena *arena, hn_error *err) {
+    HN_TRY(hn_prune_limit(p->step, &k->limit, err));
+    HN_TRY(find_all(p, k->c->model->graph, arena, &k->all, &k->n, err));
+    HN_TRY(count_macs(k->c->model, &k->whole, err));
+    k->left = k->whole;
+    k->most = k->limit < 1 ? k->n : (int)floor(p->sparsity * k->n + 0.5);
+    HN_TRY(judge(k, arena, err));
+    HN_TRY(take_least(k, err));
+    HN_CHECK(err, k->limit >= 1 || k->left <= k->limit * k->whole, HONE_E_NOT_FOUND,
              "max-macs %.4g%%: with all blocks gone that may go, %.3g%% of the "
              "multiply-accumulates are left",
-             100 * limit, 100 * left / whole);
+             100 * k->limit, 100 * k->left / k->whole);
     return HONE_OK;
 }
 
 hone_status hn_prune_residuals(hn_transform_ctx *c, const hn_pruning *p, hn_error *err) {
     hn_arena arena;
+    course k = {.c = c};
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
-    hone_status status = prune(c, p, &arena, err);
+    hone_status status = prune(&k, p, &arena, err);
+    hn_answers_deinit(&k.answers);
     hn_arena_deinit(&arena);
     return status;
 }

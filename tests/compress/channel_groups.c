@@ -461,6 +461,30 @@ static void the_least_block_goes(void **state) {
         }
 }
 
+/* Either of two blocks that make large what Tanh cuts off changes little when it goes, but both
+ * change much: when one is gone, the third block goes before the other. */
+static void a_block_is_judged_anew(void **state) {
+    (void)state;
+    hn_model *m = method_model(
+        "m (float[n,4,8,8] x, float[4,4,1,1] w0, float[4,4,1,1] w1, float[4,4,1,1] w2, "
+        "float[4,4,1,1] w3) => (float[n,4,8,8] y, float[n,4,8,8] z) { s = Conv (x, w0) "
+        "r = Abs (s) a = Conv (r, w1) t = Add (r, a) b = Conv (t, w2) u = Add (t, b) y = Tanh (u) "
+        "q = Sin (s) c = Conv (q, w3) v = Add (q, c) z = Neg (v) }",
+        5);
+    for (int i = 0; i < 16; i++) {
+        method_weight(m, "w1")[i] = method_weight(m, "w2")[i] = i % 5 == 0 ? 100.0f : 0.0f;
+        method_weight(m, "w3")[i] *= 0.2f;
+    }
+    bench t;
+    good(&t, m, "prune kind=residuals sparsity=0.6");
+    assert_int_equal(t.told.n, 2);
+    assert_true(t.told.v[0].layer[0] == 'a' || t.told.v[0].layer[0] == 'b');
+    assert_string_equal(t.told.v[1].layer, "c");
+    assert_true(t.told.v[0].error < t.told.v[1].error);
+    end(&t);
+    hn_model_destroy(m);
+}
+
 /* What is read elsewhere, changes shapes, or is an output, is no block. */
 static void what_is_no_block_stays(void **state) {
     (void)state;
@@ -538,6 +562,7 @@ int main(void) {
         cmocka_unit_test(others_make_up_for_them),
         cmocka_unit_test(shared_weights_part),
         cmocka_unit_test(the_least_block_goes),
+        cmocka_unit_test(a_block_is_judged_anew),
         cmocka_unit_test(what_is_no_block_stays),
         cmocka_unit_test(memory_may_end),
     };
