@@ -80,7 +80,8 @@ typedef struct option_def {
     {                                                                                         \
         "--without", 0, "PASS,...",                                                           \
             "leave out these graph passes; fuse: compute each node in its own step; sparse: " \
-            "multiply weights that are 0 too",                                                \
+            "multiply weights that are 0 too; lookup: keep weights that are few numbers as "  \
+            "floats",                                                                         \
             false, NULL                                                                       \
     }
 #define OPTION_STATE                                                                             \

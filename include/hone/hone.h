@@ -517,7 +517,7 @@ typedef struct hone_session_options {
     const char *tune_cache;
     /* Optimizations to switch off, to see what they gain: names separated by commas, or NULL.
      *   "fuse"  computing several nodes in one step, and several steps strip by strip
-     *   "sparse" leaving out weights that are 0
+     *   "sparse" leaving out weights that are 0; "lookup" looking up weights that are few numbers
      *   the name of a graph pass (hone_pass) */
     const char *without;
     /* The number format that runs compute in.

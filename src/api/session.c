@@ -101,12 +101,14 @@ static hone_status leave_out(hone_session *s, const char *without, hn_engine_opt
             e->no_fuse = true;
         else if (n == 6 && memcmp(at, "sparse", n) == 0)
             e->no_sparse = true;
+        else if (n == 6 && memcmp(at, "lookup", n) == 0)
+            e->no_lookup = true;
         else if (is_pass(at, n))
             strcat(strncat(s->disabled, at, n), ",");
         else
             return HN_FAIL(
                 err, HONE_E_ARG,
-                "there is no '%.*s' to do without; there are fuse, sparse and the passes",
+                "there is no '%.*s' to do without; there are fuse, sparse, lookup and the passes",
                 (int)(n < 200 ? n : 200), at);
         at += n;
     }

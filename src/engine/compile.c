@@ -15,6 +15,7 @@
 #include "engine/together.h"
 #include "engine/tune.h"
 #include "engine/weights.h"
+#include "kernels/values.h"
 
 void hn_plan_destroy(hn_plan *p) {
     if (p == NULL) return;
@@ -36,6 +37,7 @@ typedef struct refusals {
     /* Why the first that leaves out weights does not serve, of those for these instruction sets;
      * NULL: there is none. */
     const char *why_dense;
+    const char *why_not_looked_up; /* the same of those that look weights up */
 } refusals;
 
 /* The share of a step's weights that are 0, where that is known to be half of them at least; else 0.
@@ -47,11 +49,20 @@ static double sparsity(const hn_step *s) {
     return zeros != NULL && n > 0 ? (double)*zeros / (double)n : 0;
 }
 
+/* How many different numbers a step's weights are at most, where that is known to be few; else 0. */
+static int values(const hn_step *s) {
+    int32_t *n = NULL;
+    if (s->family->weights_values != NULL) n = s->family->weights_values(s->problem);
+    return n != NULL ? *n : 0;
+}
+
 static void passed_over(void *ctx, const hn_kernel *k, const char *why) {
     refusals *d = ctx;
     d->last = k, d->why = why;
     bool runs = (k->isa & d->isa) == k->isa;
     if (k->sparse && runs && d->why_dense == NULL && sparsity(d->step) > 0) d->why_dense = why;
+    if (k->lookup && runs && d->why_not_looked_up == NULL && values(d->step) > 0)
+        d->why_not_looked_up = why;
     hn_log(HONE_LOG_DEBUG, "dispatch,%s,%s,%s,declined: %s", d->step->facts->label,
            d->step->family->name, k->name, why);
 }
@@ -71,7 +82,11 @@ static hone_status choose_first(hn_plan *p, hn_step *s, hn_allowed allow, hn_err
         n += (size_t)snprintf(text + n, sizeof text - n, "; %.1f%% of the weights are 0%s%s",
                               100 * sparsity(s), s->kernel->sparse ? "" : ": ",
                               s->kernel->sparse ? "" : d.why_dense);
-    if (d.last != NULL && !d.last->sparse)
+    if (values(s) > 0 && (s->kernel->lookup || d.why_not_looked_up != NULL))
+        n += (size_t)snprintf(
+            text + n, sizeof text - n, "; the weights are %d different numbers%s%s", values(s),
+            s->kernel->lookup ? "" : ": ", s->kernel->lookup ? "" : d.why_not_looked_up);
+    if (d.last != NULL && !d.last->sparse && !d.last->lookup)
         snprintf(text + n, sizeof text - n, "; %s: %s", d.last->name, d.why);
     s->facts->why = hn_arena_strdup(&p->arena, text);
     return s->facts->why != NULL ? HONE_OK : HN_NOMEM(err);
@@ -178,8 +193,24 @@ static void fit_weights(const hn_plan *p, const hn_step *s) {
     if (fits == NULL || !hn_step_weights(p, s, &c)) return;
     if (c.as.kind != HN_STORED_DENSE || c.as.type != HONE_DTYPE_F32) return;
     atomic_int *found = &((hn_tensor *)c.data)->found;
-    if (atomic_load(found) == 0) atomic_store(found, 1 + (int)hn_floats_fit(c.data->data, c.as.n));
-    *fits = (hn_float)(atomic_load(found) - 1);
+    if ((atomic_load(found) & HN_FOUND_FITS) == 0)
+        atomic_fetch_or(found, 1 + (int)hn_floats_fit(c.data->data, c.as.n));
+    *fits = (hn_float)((atomic_load(found) & HN_FOUND_FITS) - 1);
+}
+
+/* Counts the different numbers that constant weights are, where kernels that look them up could
+ * compute the step. A codebook says it. */
+static void count_values(const hn_plan *p, const hn_step *s) {
+    int32_t *n = NULL;
+    hn_constant c;
+    if (s->family->weights_values != NULL) n = s->family->weights_values(s->problem);
+    if (n == NULL || !hn_step_weights(p, s, &c)) return;
+    if (c.as.kind == HN_STORED_CODEBOOK && c.other->n <= HN_MOST_VALUES) *n = (int32_t)c.other->n;
+    if (c.as.kind != HN_STORED_DENSE || c.as.type != HONE_DTYPE_F32) return;
+    atomic_int *found = &((hn_tensor *)c.data)->found;
+    if (atomic_load(found) / HN_FOUND_VALUES == 0)
+        atomic_fetch_or(found, (1 + hn_floats_values(c.data->data, c.as.n)) * HN_FOUND_VALUES);
+    *n = atomic_load(found) / HN_FOUND_VALUES - 1;
 }
 
 /* Counts constant weights that are 0 where kernels that leave these out could compute the step. What
@@ -216,6 +247,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         if (s->family == NULL) continue;
         fit_weights(p, s);
         if (!how->no_sparse) count_zeros(p, s);
+        if (!how->no_lookup) count_values(p, s);
         HN_TRY(choose_kernel(p, how, s, &stayed, err));
         s->facts->isa = s->kernel->isa;
         s->facts->exactness = s->kernel->precision;

@@ -440,6 +440,7 @@ static hone_status make_plan(hn_engine *e, hn_model *m, hn_entry *n, hn_error *e
                       .no_sharing = e->o.no_sharing,
                       .no_fuse = e->o.no_fuse,
                       .no_sparse = e->o.no_sparse,
+                      .no_lookup = e->o.no_lookup,
                       .n_pairs = e->depth == 0 && n->cut == NULL ? e->o.n_pairs : 0,
                       .pairs = e->o.pairs};
     if (e->o.advises) hn_choice_warn(m, &how);

@@ -63,6 +63,7 @@ typedef struct hn_engine_options {
     bool no_simplify;    /* the graph as it is */
     bool no_fuse;        /* a step per node */
     bool no_sparse;      /* weights that are 0 are multiplied too */
+    bool no_lookup;      /* weights that are few numbers are kept like others */
     const char *disable; /* passes that do not run, separated by commas; or NULL */
     bool (*keep_going)(void *ctx);
     void *keep_going_ctx;
@@ -144,7 +145,7 @@ typedef struct hn_compile {
     const hn_forced_kernel *forced;
     hn_isa isa;
     hn_layers layers;
-    bool parallel, shows, no_sharing, no_fuse, no_sparse;
+    bool parallel, shows, no_sharing, no_fuse, no_sparse, no_lookup;
     int n_pairs;
     const hn_state_pair *pairs;
 } hn_compile;

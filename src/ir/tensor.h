@@ -22,6 +22,7 @@ typedef struct hn_str {
 } hn_str;
 
 typedef struct hn_tensor hn_tensor;
+enum { HN_FOUND_FITS = 0xff, HN_FOUND_VALUES = 0x100 };
 struct hn_tensor {
     atomic_int refs;
     hn_allocator *alloc;
@@ -37,8 +38,9 @@ struct hn_tensor {
     hn_tensor *base; /* the tensor this is a view of */
     void *own;       /* a block of the contents alone, where they are large */
     /* What was found by reading all of a constant, so that it is read once: number + 1; 0: nothing.
-     * Of f32 the hn_float that holds it exactly (kernels/kernel.h), of a sparse tensor whether it
-     * fits (hn_tensor_sparse_fits). */
+     * Of f32 the hn_float that holds it exactly (HN_FOUND_FITS) and, times HN_FOUND_VALUES, how many
+     * different numbers it is (kernels/kernel.h has both); of a sparse tensor whether it fits
+     * (hn_tensor_sparse_fits). */
     atomic_int found;
     atomic_int zeros; /* likewise: of f32, how many are 0, if about half are (hn_floats_zeros) */
     /* Sparse tensors. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "kernels/values.h"
+
 #define HN_FAMILY(name) extern const hn_family hn_##name##_family;
 #include "kernels/families.def"
 #undef HN_FAMILY
@@ -107,6 +109,16 @@ int64_t hn_bytes_zeros(const void *bytes, int64_t n, int zero) {
     return count_zeros(count_bytes, bytes, n, zero);
 }
 
+/* ---- weights that are few numbers ---- */
+
+int hn_floats_values(const void *floats, int64_t n) {
+    const any_u32 *bits = (const any_u32 *)floats;
+    hn_values values = {0};
+    for (int64_t i = 0; i < n; i++)
+        if (hn_values_place(&values, bits[i], HN_MOST_VALUES) < 0) return 0;
+    return values.n;
+}
+
 double hn_precision_error(hn_precision p) {
     static const double errors[] = {
 #define HN_X(name, text, error) error,
@@ -133,7 +145,8 @@ const hn_kernel *hn_kernel_choose(const hn_family *f, hn_allowed allowed, const 
     for (int i = 0; i + 1 < f->n_rows; i++) {
         const hn_kernel *k = f->rows[i];
         const char *why = NULL;
-        if (hn_kernel_serves(k, allowed, problem, &why) && (!k->sparse || k->pays(problem, &why)))
+        if (hn_kernel_serves(k, allowed, problem, &why) &&
+            (k->pays == NULL || k->pays(problem, &why)))
             return k;
         if (note != NULL) note(ctx, k, why);
     }

@@ -77,6 +77,9 @@ hn_float hn_floats_fit(const void *floats, int64_t n);
  * 0 where a thousand of them show that it is not half of them, and where there are 2^30 or more. */
 int64_t hn_floats_zeros(const void *floats, int64_t n);
 int64_t hn_bytes_zeros(const void *bytes, int64_t n, int zero);
+/* How many different numbers these floats at any address are, by their bits; 0: there are none, or
+ * more than HN_MOST_VALUES (values.h). It stops at the first that is too many. */
+int hn_floats_values(const void *floats, int64_t n);
 
 typedef struct hn_kernel {
     const char *name; /* unique within its family: "avx512_14x32" */
@@ -86,6 +89,7 @@ typedef struct hn_kernel {
     const char *order;
     hn_precision precision;
     bool sparse; /* it leaves out weights that are 0: its time depends on them */
+    bool lookup; /* it looks weights up in a table of the few numbers that they are */
     /* NULL: serves every problem. On refusal *why is a short reason. */
     bool (*ok)(const void *problem, const char **why);
     void (*work)(const void *problem, int lanes, hn_work *w);
@@ -103,7 +107,7 @@ typedef struct hn_kernel {
     double pack_worth;
     void (*pack)(const void *problem, const hn_stored *plain, int64_t begin, int64_t end,
                  void *dst);
-    /* Of a sparse row: whether it is faster than the rows after it; if not, as ok. Only the choice of
+    /* NULL, or whether it is faster than the rows after it; if not, as ok. Only the choice of
      * the first row asks: who wants this row, or measures it, gets it for whatever it serves. */
     bool (*pays)(const void *problem, const char **why);
 } hn_kernel;
@@ -193,6 +197,9 @@ typedef struct hn_family {
      * *zero what stands for 0 in weights that are bytes, where rows can make use of it for this
      * problem; else NULL. 0: not known, or few. */
     int64_t *(*weights_zeros)(void *problem, int64_t *n, int *zero);
+    /* The field that says how many different numbers constant weights are at most, where rows can
+     * make use of it for this problem; else NULL. 0: not known, or many. */
+    int32_t *(*weights_values)(void *problem);
 } hn_family;
 
 /* Every family, sorted by name. */

@@ -510,9 +510,49 @@ static void sparse_cases(check_list *list) {
     }
 }
 
+/* ---- weights that are few numbers ----------------------------------------------------------- */
+
+static void few_values(check_list *list, const char *name, hn_conv_f32 p, int values, int flags) {
+    char text[96];
+    p.w_values = values;
+    snprintf(text, sizeof text, "values%d_%s", values, name);
+    add(list, text, p, flags);
+}
+
+static void few_values_gemm(check_list *list, int64_t m, int64_t k, int64_t n, int values,
+                            int flags) {
+    char name[64];
+    hn_conv_f32 p = hn_conv_of_gemm(m, n, k);
+    if (flags & BIAS) p.act = (hn_act){HN_ACT_CLIP, 0, INFINITY};
+    snprintf(name, sizeof name, "gemm_%lldx%lldx%lld", (long long)m, (long long)k, (long long)n);
+    few_values(list, name, p, values, flags);
+}
+
+static void few_values_cases(check_list *list) {
+    /* Every number of rows, tables of every size, panels and words that are not full. */
+    static const int values[] = {1, 16, 17, 64, 100, 128, 9, 33};
+    for (int i = 0; i < 8; i++) {
+        few_values_gemm(list, i + 1, 40 + i, 129 + 9 * i, values[i], BIAS);
+        few_values_gemm(list, i + 1, 3 * i, 70 + i, 16, RESIDUAL);
+        few_values_gemm(list, i + 1, 37, 64, values[7 - i], i % 2 ? BIAS | RESIDUAL : 0);
+    }
+    hn_conv_f32 p = window(1, 2, 45, 70, 1, 1, 0);
+    p.act.kind = HN_ACT_GELU;
+    few_values(list, "1x1_gelu", p, 14, BIAS | RESIDUAL);
+    few_values(list, "1x1s2", window(2, 3, 50, 85, 1, 2, 0), 90, BIAS | SLICE);
+    few_values(list, "1x1", window(2, 2, 43, 100, 1, 1, 0), 16, IN_PLACE | SLICE);
+
+    static const int64_t sizes[][2] = {{512, 512}, {1024, 1024}, {4096, 4096}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int n = 16; n <= 128; n *= 2)
+            for (int64_t m = 1; m <= (n == 16 ? 8 : 1); m *= 2)
+                few_values_gemm(list, m, sizes[i][0], sizes[i][1], n, BIAS | BENCH);
+}
+
 static void all_cases(check_list *list) {
     cases(list);
     sparse_cases(list);
+    few_values_cases(list);
 }
 
 static void magnitude(void *problem) { ((hn_conv_f32 *)problem)->act = (hn_act){0}; }
@@ -535,11 +575,28 @@ static void fill_sparse(int64_t zeros, int64_t n, check_data kind, hn_rng *rng, 
     }
 }
 
-/* Weights that 16 bits hold; what is beyond the largest f16 becomes small. Or sparse ones. */
+/* Weights that are so many different numbers, or with other data than random ones perhaps fewer. */
+static void fill_few_values(int values, int64_t n, check_data kind, hn_rng *rng, float *w) {
+    float table[128];
+    for (int i = 0; i < values; i++) {
+        double x = 2 * hn_rng_f64(rng) - 1;
+        if (kind == CHECK_EXACT) x = floor(8 * x);
+        if (kind == CHECK_EXTREME) x *= i % 3 == 0 ? 1e15 : i % 3 == 1 ? 1e-15 : 1e-40;
+        table[i] = (float)x;
+    }
+    for (int64_t i = 0; i < n; i++) w[i] = table[hn_rng_below(rng, (uint64_t)values)];
+}
+
+/* Weights that 16 bits hold; what is beyond the largest f16 becomes small. Or sparse ones, or few
+ * numbers. */
 static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng, void *data) {
     const hn_conv_f32 *p = (const hn_conv_f32 *)c->problem;
     if (operand == HN_CONV_W && p->w_zeros > 0) {
         fill_sparse(p->w_zeros, (int64_t)c->operand[operand].count, kind, rng, data);
+        return true;
+    }
+    if (operand == HN_CONV_W && p->w_values > 0) {
+        fill_few_values(p->w_values, (int64_t)c->operand[operand].count, kind, rng, data);
         return true;
     }
     if (operand != HN_CONV_W || p->w_fits == HN_FLOAT_F32) return false;

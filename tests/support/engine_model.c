@@ -48,6 +48,7 @@ static double number_at(const hn_value *v, int64_t i, hn_rng *rng) {
     static const double odd[] = {NAN, INFINITY, -INFINITY};
     if (i % 97 == 96 && begins(v->name, "odd")) return odd[i / 97 % 3];
     double x = hn_rng_f64(rng);
+    if (begins(v->name, "wfew")) return 0.05 + 0.2 * floor(16 * x) / 16;
     if (begins(v->name, "wzero") && hn_rng_below(rng, 10) != 0) return 0;
     if (v->type.dtype == HONE_DTYPE_BOOL) return x < 0.5;
     if (begins(v->name, "many")) return floor(120 * x);
@@ -149,6 +150,7 @@ static void run(hn_model *m, engine_way way, int threads, hn_tensor **in, hn_ten
                            .layers.way.precision = way.precision,
                            .parallel = way.parallel,
                            .no_sparse = way.no_sparse,
+                           .no_lookup = way.no_lookup,
                            .tuner = tuner,
                            .seed = 1,
                            .no_simplify = true};

@@ -5,7 +5,8 @@
  *                   "conv_f32 ConvTranspose+Relu, conv_f32 ConvTranspose+Relu");
  *
  * Inputs are random. Those whose name begins with w are constants; with "mask", a mask of
- * attention; with "wzero", constants of which nine in ten are 0; with "odd", numbers among which are NaN and infinities; with "many", integers up to
+ * attention; with "wzero", constants of which nine in ten are 0;
+ * with "wfew", constants that are 16 different numbers; with "odd", numbers among which are NaN and infinities; with "many", integers up to
  * 119; with "any", integers of both signs, of 8 bits all of them. The model is not simplified. The
  * outputs must be within the bound of an f32 step, and the same bits on one thread and on two;
  * memory is what was planned, and a second run allocates nothing. The same must hold where the
@@ -45,6 +46,7 @@ typedef struct engine_way {
     bool cut;               /* the model is, and so need not keep to what was planned */
     bool given;             /* constants that are matrices, or biases, are inputs */
     bool no_sparse;         /* weights that are 0 are multiplied too */
+    bool no_lookup;         /* weights that are few numbers are kept like others */
     bool tuned;             /* kernels are chosen by measuring */
 } engine_way;
 engine_facts engine_ran_so(const char *text, engine_way way);

@@ -1,5 +1,7 @@
 #include "kernels/conv_f32/conv_f32.h"
 
+#include "kernels/conv_f32/conv_f32_pixels.h"
+
 #define HN_KERNEL(row) extern const hn_kernel hn_##row;
 #include "kernels/conv_f32/conv_f32.def"
 #undef HN_KERNEL
@@ -40,6 +42,12 @@ static hn_float *stored(void *problem, int operand) {
 static hn_float *weights_fit(void *problem) {
     hn_conv_f32 *p = problem;
     return p->batch * p->oh * p->ow <= HN_CONV_FEW_PIXELS ? &p->w_fits : NULL;
+}
+
+static int32_t *weights_values(void *problem) {
+    hn_conv_f32 *p = problem;
+    const char *why;
+    return hn_conv_few_pixels(p, &why) ? &p->w_values : NULL;
 }
 
 static int64_t *weights_zeros(void *problem, int64_t *n, int *zero) {
@@ -87,6 +95,7 @@ const hn_family hn_conv_f32_family = {
     .stored = stored,
     .weights_fit = weights_fit,
     .weights_zeros = weights_zeros,
+    .weights_values = weights_values,
     .images = &images,
     .end = end,
 };

@@ -30,8 +30,9 @@ typedef struct hn_conv_f32 {
     HN_WINDOWS;
     int64_t w_o, w_i, w_y, w_x; /* strides of the plain weights */
     hn_float x_type, r_type, y_type;
-    hn_float w_fits; /* a type that holds every plain weight exactly, as far as is known */
-    int64_t w_zeros; /* plain weights that are 0, as far as is known */
+    hn_float w_fits;  /* a type that holds every plain weight exactly, as far as is known */
+    int64_t w_zeros;  /* plain weights that are 0, as far as is known */
+    int32_t w_values; /* so many different numbers plain weights are at most; 0: not known */
     hn_act act;
 } hn_conv_f32;
 

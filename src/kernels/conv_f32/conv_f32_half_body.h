@@ -18,6 +18,7 @@
 #include "base/least.h"
 #include "kernels/conv_f32/conv_f32.h"
 #include "kernels/conv_f32/conv_f32_columns.h"
+#include "kernels/conv_f32/conv_f32_pixels.h"
 #include "kernels/tile_f32/tile_f32_act.h"
 
 enum {
@@ -45,11 +46,7 @@ static bool ok(const void *problem, const char **why) {
     const hn_conv_f32 *p = problem;
     if (!hn_conv_stored_f32(p, why)) return false;
     if (p->w_fits == HN_FLOAT_F32) return *why = "weights need more than 16 bits", false;
-    if (p->batch * p->oh * p->ow > HN_CONV_FEW_PIXELS) return *why = "many pixels", false;
-    if (p->kh * p->kw != 1 || p->groups != 1) return *why = "not a product of matrices", false;
-    if (p->pt != 0 || p->pl != 0 || (p->oh - 1) * p->sh >= p->h || (p->ow - 1) * p->sw >= p->w)
-        return *why = "there is padding", false;
-    if (p->x_channel != 1) return *why = "the channels of x are not adjacent", false;
+    if (!hn_conv_few_pixels(p, why)) return false;
     if (p->c * p->n < LEAST_WEIGHTS) return *why = "few weights", false;
     return true;
 }
@@ -109,29 +106,9 @@ static void pack(const void *problem, const hn_stored *plain, int64_t begin, int
 
 /* ---- running ---- */
 
-/* Where the pixels of a group begin. */
-typedef struct group {
-    const float *x[MOST_PIXELS], *r[MOST_PIXELS];
-    float *y[MOST_PIXELS];
-    int n;
-} group;
-
-static group group_at(const hn_conv_f32 *p, void *const *ptr, int64_t first, int64_t end) {
-    group g = {.n = (int)(end - first)};
-    const float *x = ptr[HN_CONV_X], *r = ptr[HN_CONV_R];
-    for (int i = 0; i < g.n; i++) {
-        int64_t pixel = first + i, ox = pixel % p->ow, oy = pixel / p->ow % p->oh;
-        int64_t b = pixel / p->ow / p->oh;
-        g.x[i] = x + (b * p->x_image + oy * p->sh * p->x_row + ox * p->sw * p->x_pixel);
-        g.y[i] = (float *)ptr[HN_CONV_Y] + b * p->y_image + oy * p->y_row + ox * p->y_pixel;
-        if (r != NULL) g.r[i] = r + (b * p->r_image + oy * p->r_row + ox * p->r_pixel);
-    }
-    return g;
-}
-
 /* Some panels, for one group of pixels. */
 typedef struct stretch {
-    const group *at;
+    const hn_conv_pixels *at;
     const uint16_t *weights;
     const float *bias;
     int64_t k, column, n; /* columns to write */
@@ -216,9 +193,9 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     (void)phase, (void)lane;
     const hn_conv_f32 *p = call->problem;
     int64_t pixels = p->batch * p->oh * p->ow, groups = (pixels + MOST_PIXELS - 1) / MOST_PIXELS;
-    group at[HN_CONV_FEW_PIXELS];
+    hn_conv_pixels at[HN_CONV_FEW_PIXELS];
     for (int64_t i = 0; i < groups; i++)
-        at[i] = group_at(p, call->ptr, pixels * i / groups, pixels * (i + 1) / groups);
+        at[i] = hn_conv_pixels_at(p, call->ptr, pixels * i / groups, pixels * (i + 1) / groups);
     int64_t most = groups == 1 ? PANELS(pixels) : 1;
     for (int64_t panel = begin, taken; panel < end; panel += taken) {
         taken = panel + most <= end ? most : 1;
