@@ -1,5 +1,6 @@
 /* Which type of 16 bits holds numbers exactly. */
 #include "kernels/kernel.h"
+#include "kernels/values.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -54,10 +55,24 @@ static void many_numbers(void **state) {
     assert_int_equal(hn_floats_fit(room, 0), HN_FLOAT_F16);
 }
 
+/* Numbers are told by their bits, and one more than are looked for are none. */
+static void different_floats(void **state) {
+    (void)state;
+    static float x[3 * HN_MOST_VALUES];
+    for (int i = 0; i < 3 * HN_MOST_VALUES; i++) x[i] = (float)(i % HN_MOST_VALUES);
+    assert_int_equal(hn_floats_values(x, 0), 0);
+    assert_int_equal(hn_floats_values(x, 1), 1);
+    assert_int_equal(hn_floats_values(x, 3 * HN_MOST_VALUES), HN_MOST_VALUES);
+    x[2 * HN_MOST_VALUES] = -0.0f;
+    assert_int_equal(hn_floats_values(x, 2 * HN_MOST_VALUES), HN_MOST_VALUES);
+    assert_int_equal(hn_floats_values(x, 3 * HN_MOST_VALUES), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_numbers),
         cmocka_unit_test(many_numbers),
+        cmocka_unit_test(different_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
