@@ -168,6 +168,9 @@ static hone_status make_block(writer *w, const hn_uncoded *u, block *b, hn_error
 
 /* What a code must come to of the bytes. The literal is needed at every load, and small. */
 enum { PERCENT_SMALL = 97, PERCENT_FAST = 50 };
+/* Where a model is also stored ready to run, tensors of fewer bytes stay as they are: the tables of a
+ * code take some 50 us to set up, and nobody needs the tensor before the first run. */
+enum { LEAST_CODED_READY = 64 << 10 };
 
 /* Blocks for a file, the first of them made: that of the literal. */
 static hone_status make_literal(writer *w, source *s, hn_error *err) {
@@ -199,6 +202,7 @@ static hone_status make_blocks(writer *w, source *s, hn_error *err) {
                         .width = width_of(p->dtype, p->bytes),
                         .columns = (size_t)p->columns,
                         .most_share = share};
+        if (w->o->n_made > 0 && u.bytes < LEAST_CODED_READY) u.most_share = 0;
         HN_TRY(make_block(w, &u, &s->blocks[i + 1], err));
         hn_file_let_go(s->file, u.data, u.bytes);
     }
