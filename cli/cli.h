@@ -339,6 +339,8 @@ void *must(void *p); /* ends the program when p is NULL: out of memory */
 /* "1.23 M", "4.5 GB": three significant digits; buf has 32 bytes. Negative: "?". */
 const char *human_count(int64_t n, char *buf);
 const char *human_bytes(int64_t n, char *buf);
+/* What a package holds ready to run, a line for each instruction set. */
+void print_ready(const hone_package *p);
 /* "weights 1.2 MB, activations 3.4 MB, workspace 56 kB, planned 6.7 MB in all" */
 void print_memory(const char *before, const hone_memory_use *use);
 /* "a, b, c" of a list that ends with NULL; free it. */

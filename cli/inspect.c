@@ -67,6 +67,17 @@ static void print_lineage(const hone_model *m) {
     }
 }
 
+void print_ready(const hone_package *p) {
+    char bytes[32];
+    for (size_t i = 0; i < p->n_ready; i++) {
+        const hone_package_ready *r = &p->ready[i];
+        line("%-12sfor %s, made on %s: %lld packed weight%s in %s%s%s", i == 0 ? "ready" : "",
+             r->isa, r->cpu, (long long)r->packed, r->packed == 1 ? "" : "s",
+             human_bytes(r->bytes, bytes), r->unused != NULL ? "; not used here: " : "",
+             r->unused != NULL ? r->unused : "");
+    }
+}
+
 /* How the model is stored, if it is in a package. */
 static void print_package(const char *path) {
     hone_package *p;
@@ -77,6 +88,7 @@ static void print_package(const char *path) {
     for (size_t i = 0; i < p->n_codes; i++)
         printf("%s %lld %s", i > 0 ? "," : "", (long long)p->codes[i].tensors, p->codes[i].code);
     printf("%s\n", p->n_codes > 0 ? "" : " no large tensors");
+    print_ready(p);
     hone_package_destroy(p);
 }
 

@@ -17,6 +17,20 @@ static void print_row(table *t, const char *what, const char *tensors, int64_t b
     table_cell(t, stored > 0 ? "%.2f" : "", (double)bytes / (double)stored);
 }
 
+/* --dim as "N=1,S=128". */
+static bool join_dims(const args *a, char *text, size_t bytes) {
+    hone_dim_value dims[MOST_OPTIONS];
+    size_t n, at = 0;
+    text[0] = '\0';
+    if (!dims_of(a, dims, &n)) return false;
+    for (size_t i = 0; i < n && at < bytes; i++)
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s=%lld", i > 0 ? "," : "", dims[i].name,
+                               (long long)dims[i].value);
+    if (at < bytes) return true;
+    complain("the names of --dim take more than %zu bytes", bytes);
+    return false;
+}
+
 static void print_text(const hone_package *p) {
     static const char *const heads[] = {"code", "tensors", "before", "stored", "times smaller"};
     table *t = table_new(heads, "lrrrr");
@@ -31,6 +45,7 @@ static void print_text(const hone_package *p) {
     snprintf(n, sizeof n, "%zu", p->n_tensors);
     print_row(t, "file", n, p->source_bytes, p->file_bytes);
     table_print(t);
+    print_ready(p);
 }
 
 static exit_code run(const args *a) {
@@ -40,6 +55,7 @@ static exit_code run(const args *a) {
     hone_error err;
     progress bar;
     json j;
+    char dims[1000];
     if (output == NULL) {
         complain("--output FILE says where the package goes");
         return EXIT_USAGE;
@@ -50,6 +66,9 @@ static exit_code run(const args *a) {
     }
     hone_package_options_init(&o);
     o.fast = has(a, "--fast");
+    if (has(a, "--ready")) o.ready = value_of(a, "--isa") != NULL ? value_of(a, "--isa") : "";
+    if (!join_dims(a, dims, sizeof dims)) return EXIT_USAGE;
+    o.ready_dims = dims;
     o.progress = progress_step;
     o.progress_ctx = &bar;
     catch_interrupt();
@@ -74,6 +93,11 @@ static const option_def options[] = {
     {"--output", 'o', "FILE", "write the result here: the package", false, NULL},
     {"--fast", 0, NULL, "leave tensors as they are unless that halves them: faster to load", false,
      NULL},
+    {"--ready", 0, NULL,
+     "store it also as sessions of this version of hone start from: simplified, weights packed",
+     false, NULL},
+    OPTION_DIM,
+    OPTION_ISA,
     OPTION_TIME_LIMIT,
     OPTION_JSON,
     OPTION_QUIET,

@@ -334,6 +334,15 @@ typedef struct hone_package_options {
     /* Called after every tensor, with bytes of the model; false ends the work with HONE_E_LIMIT. */
     bool (*progress)(void *ctx, int64_t done, int64_t total);
     void *progress_ctx;
+    /* Also stores the model ready to run: as sessions simplify it, and its weights as they pack them
+     * for these instruction sets, names separated by commas; "": the best of this machine. Sessions
+     * of the same version of hone on a CPU of that instruction set then begin without either, and
+     * give the same bits; all others read the package as ever. Weights are stored as with `fast`.
+     * NULL, the default: no. HONE_E_UNSUPPORTED: the model cannot be stored so. */
+    const char *ready;
+    /* Sizes of symbolic axes that weights are packed for, "N=1,S=128". NULL: 1 for a first axis, 128
+     * for others. Weights whose packing differs at other sizes are packed when they are used. */
+    const char *ready_dims;
 } hone_package_options;
 HONE_INLINE void hone_package_options_init(hone_package_options *o);
 
@@ -366,6 +375,15 @@ typedef struct hone_package_code {
     int64_t tensors, bytes, stored_bytes;
 } hone_package_code;
 
+/* A model that a package holds ready to run. */
+typedef struct hone_package_ready {
+    const char *isa;    /* the instruction set it is for */
+    const char *cpu;    /* that it was made on */
+    int64_t packed;     /* weights in the layouts of kernels */
+    int64_t bytes;      /* that it takes in the package */
+    const char *unused; /* why sessions of this process do not use it; NULL: they do */
+} hone_package_ready;
+
 typedef struct hone_package {
     uint32_t size;
     int64_t format;       /* version of the format */
@@ -379,6 +397,8 @@ typedef struct hone_package {
     size_t n_tensors;
     const hone_package_tensor *tensors;
     void *owner;
+    size_t n_ready;
+    const hone_package_ready *ready;
 } hone_package;
 
 /* What is in a package. Tensors are not decoded. HONE_E_FORMAT: it is none, or it is damaged. */

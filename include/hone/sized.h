@@ -90,7 +90,8 @@
     X(shrunk_layer)         \
     X(package_tensor)       \
     X(package_code)         \
-    X(package)
+    X(package)              \
+    X(package_ready)
 
 typedef struct hone_layout {
     uint32_t size;

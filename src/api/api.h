@@ -14,9 +14,10 @@ struct hone_model {
     atomic_int refs;
     hn_allocator alloc;
     hn_model *ir;
-    hn_prepared_list prepared; /* what its sessions share */
-    hone_model *made_of;       /* whose tensors it shares; NULL: none */
-    hn_arena arena;            /* of the two lists */
+    hn_prepared_list prepared;  /* what its sessions share */
+    struct hn_api_ready *ready; /* what its package has for them (ready.h); NULL: nothing */
+    hone_model *made_of;        /* whose tensors it shares; NULL: none */
+    hn_arena arena;             /* of the two lists */
     size_t n_inputs, n_outputs;
     hone_value_info *inputs, *outputs;
 };

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/ready.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/log.h"
@@ -29,6 +30,7 @@ hone_status hn_api_model_create(hone_model **out, hn_error *err) {
 void hn_api_model_unref(hone_model *m) {
     while (m != NULL && atomic_fetch_sub(&m->refs, 1) == 1) {
         hone_model *made_of = m->made_of;
+        hn_api_ready_close(m);
         hn_model_destroy(m->ir);
         hn_arena_deinit(&m->arena);
         pthread_mutex_destroy(&m->prepared.lock);
@@ -102,6 +104,7 @@ HN_DEFINE_OPTIONS(load, 0)
 
 hone_status hn_api_model_complete(hone_model *m, hn_error *err) {
     int64_t begun = hn_span_begin();
+    hn_api_ready_close(m);
     HN_TRY(hn_model_verify(m->ir, err));
     /* Initializers that are also inputs are as good as constants until somebody overrides them. */
     HN_TRY(hn_model_infer(m->ir, &(hn_infer_options){.defaults = true, .free_zeros = true}, err));
@@ -122,19 +125,40 @@ static hone_status finish(hone_model *m, int64_t begun, hone_status status, hone
     return HONE_OK;
 }
 
+/* With what it has for sessions. */
+static hone_status load_package(hone_model *m, hn_file *file, hn_error *err) {
+    HN_TRY(hn_package_load(&m->ir, file, NULL, &m->alloc, err));
+    hone_status status = hn_api_model_complete(m, err);
+    if (status == HONE_OK) status = hn_api_ready_open(m, file, err);
+    if (status != HONE_OK) hn_error_context(err, "%s", file->path);
+    return status;
+}
+
 hone_status hone_model_load(hone_model **out, const char *path, const hone_load_options *options,
                             hone_error *err) {
     hone_load_options o;
     HN_TRY(HN_TAKE_OPTIONS(load, &o, options, err));
     int64_t begun = hn_clock_ns();
     hone_model *m;
+    hn_file *file = NULL;
     HN_TRY(hn_api_model_create(&m, err));
-    hone_status status =
-        hn_onnx_load(&m->ir, path, &(hn_onnx_options){.no_mmap = o.no_mmap}, &m->alloc, err);
-    if (status == HONE_OK) {
-        status = hn_api_model_complete(m, err);
-        if (status != HONE_OK) hn_error_context(err, "%s", path);
+    hn_error unread;
+    hone_status status;
+    /* Packed weights are of use only where they are mapped. */
+    bool open = !o.no_mmap && hn_file_open(&file, path, true, &m->alloc, &unread) == HONE_OK;
+    if (open && hn_package_is(file)) {
+        status = load_package(m, file, err);
+    } else {
+        hn_file_unref(file);
+        file = NULL;
+        status =
+            hn_onnx_load(&m->ir, path, &(hn_onnx_options){.no_mmap = o.no_mmap}, &m->alloc, err);
+        if (status == HONE_OK) {
+            status = hn_api_model_complete(m, err);
+            if (status != HONE_OK) hn_error_context(err, "%s", path);
+        }
     }
+    hn_file_unref(file);
     return finish(m, begun, status, out);
 }
 
@@ -172,9 +196,13 @@ hone_status hone_model_load_memory(hone_model **out, const void *data, size_t by
     hn_file *file = NULL;
     HN_TRY(hn_api_model_create(&m, err));
     hone_status status = copy_file(&file, data, bytes, &m->alloc, err);
-    if (status == HONE_OK) status = hn_onnx_load_memory(&m->ir, file, NULL, &m->alloc, err);
+    if (status == HONE_OK && hn_package_is(file)) {
+        status = load_package(m, file, err);
+    } else if (status == HONE_OK) {
+        status = hn_onnx_load_memory(&m->ir, file, NULL, &m->alloc, err);
+        if (status == HONE_OK) status = hn_api_model_complete(m, err);
+    }
     hn_file_unref(file);
-    if (status == HONE_OK) status = hn_api_model_complete(m, err);
     return finish(m, begun, status, out);
 }
 
@@ -252,6 +280,7 @@ static hone_status set_dims(hone_model *m, const hone_dim_setting *settings, siz
         own[i] = (hn_dim_setting){settings[i].input, settings[i].axis, settings[i].to};
     hone_status status = hn_model_set_dims(m->ir, own, (int)n, err);
     hn_free(&m->alloc, own);
+    hn_api_ready_close(m);
     return status == HONE_OK ? describe_all(m, err) : status;
 }
 

@@ -143,6 +143,7 @@ typedef struct hn_state_pair {
     int input, output;
 } hn_state_pair;
 
+typedef struct hn_premade hn_premade; /* premade.h */
 typedef struct hn_weights hn_weights; /* weights.h */
 typedef struct hn_packed hn_packed;
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "base/span.h"
 #include "engine/weights.h"
 #include "engine/widen.h"
@@ -49,6 +50,75 @@ static hone_status simplified(const hn_prepared *p, const hn_engine_options *o, 
     return status;
 }
 
+/* ---- a kept model ---- */
+
+static bool same_type(const hn_value *a, const hn_value *b) {
+    const hn_type *x = &a->type, *y = &b->type;
+    if (strcmp(a->name, b->name) != 0 || x->kind != y->kind || x->dtype != y->dtype ||
+        x->shape.rank != y->shape.rank || (a->constant != NULL) != (b->constant != NULL))
+        return false;
+    for (int i = 0; i < x->shape.rank; i++) {
+        int64_t n = -1, k = -1;
+        hn_dim_is_const(x->shape.dim[i], &n);
+        hn_dim_is_const(y->shape.dim[i], &k);
+        if (n != k) return false;
+    }
+    return true;
+}
+
+/* Whether a session of the source can run m. */
+static bool fits_source(const hn_model *m, const hn_model *source) {
+    const hn_graph *g = m->graph, *s = source->graph;
+    if (g->n_inputs != s->n_inputs || g->n_outputs != s->n_outputs) return false;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (!same_type(g->inputs[i], s->inputs[i])) return false;
+    for (int i = 0; i < g->n_outputs; i++) {
+        const hn_value *a = g->outputs[i].value, *b = s->outputs[i].value;
+        if (strcmp(a->name, b->name) != 0 || a->type.dtype != b->type.dtype) return false;
+    }
+    return true;
+}
+
+/* NULL: none is kept, or it cannot be used. */
+static hn_model *load_kept(const hn_prepared *p, const hn_premade *kept) {
+    hn_model *m;
+    hn_error why = {0};
+    int64_t begun = hn_span_begin();
+    hone_status status = kept->model(kept->ctx, &m, p->alloc, &why);
+    if (status == HONE_OK) {
+        status = hn_model_verify(m, &why);
+        if (status == HONE_OK) status = hn_model_infer(m, NULL, &why);
+        if (status == HONE_OK && !fits_source(m, p->source))
+            status = HN_FAIL(&why, HONE_E_MODEL, "it is of another model");
+        if (status != HONE_OK) hn_model_destroy(m);
+    }
+    hn_span_end("compile", "kept", begun, (int64_t)atomic_load(&p->alloc->live));
+    if (status == HONE_OK) return m;
+    hn_log(HONE_LOG_INFO, "what is ready to run is not used: %s", why.text);
+    return NULL;
+}
+
+static const hn_premade *find_kept(const hn_prepared *p, const hn_engine_options *o) {
+    bool all = !o->no_simplify && o->device == NULL && (o->disable == NULL || *o->disable == 0);
+    return p->list != NULL && p->list->kept != NULL && all
+               ? p->list->kept(p->list->kept_ctx, o->isa)
+               : NULL;
+}
+
+/* By tensor, those of the outermost graph. */
+static hone_status list_names(hn_prepared *p, hn_error *err) {
+    hn_map_init(&p->names, p->alloc);
+    for (int i = 0; p->kept != NULL && i < p->model->graph->n_values; i++) {
+        const hn_value *v = p->model->graph->values[i];
+        hn_tensor *const *t = &v->constant;
+        if (v->dead || *t == NULL || hn_map_get(&p->names, (const char *)t, sizeof *t) != NULL)
+            continue;
+        if (!hn_map_put(&p->names, (const char *)t, sizeof *t, (void *)v->name))
+            return HN_NOMEM(err);
+    }
+    return HONE_OK;
+}
+
 static hn_tensor *constant(const hn_model *m, int id) { return m->graph->values[id]->constant; }
 
 static void let_files_go(const hn_model *m) {
@@ -71,6 +141,7 @@ static hone_status list_made(hn_prepared *p, hn_error *err) {
     if (p->made == NULL || p->readers == NULL) return HN_NOMEM(err);
     for (int i = 0; i < (int)n; i++) {
         const hn_tensor *t = constant(p->model, i);
+        if (p->kept != NULL) continue;
         if (t != NULL && t->own != NULL && atomic_load(&t->refs) == 1) p->made[p->n_made++] = i;
     }
     return HONE_OK;
@@ -95,6 +166,7 @@ bool hn_prepared_holds(const hn_prepared *p, const hn_tensor *t) {
 
 static void destroy(hn_prepared *p, hn_allocator *from) {
     hn_weights_destroy(p->weights);
+    hn_map_deinit(&p->names);
     hn_map_deinit(&p->constants);
     hn_model_destroy(p->model);
     hn_free(p->alloc, p->made);
@@ -116,9 +188,16 @@ static hone_status fill(hn_prepared *p, const hn_engine_options *o, hn_error *er
         memcpy(p->disable, o->disable, n);
     }
     if (p->list != NULL) HN_TRY(hn_weights_create(&p->weights, o->device, p->alloc, err));
-    HN_TRY(simplified(p, o, &p->model, err));
+    p->kept = find_kept(p, o);
+    if (p->kept != NULL) p->model = load_kept(p, p->kept);
+    if (p->model == NULL) {
+        p->kept = NULL;
+        HN_TRY(simplified(p, o, &p->model, err));
+    }
     HN_TRY(list_made(p, err));
     HN_TRY(list_constants(p, err));
+    HN_TRY(list_names(p, err));
+    if (p->kept != NULL) hn_weights_keep(p->weights, p->kept, &p->names);
     let_files_go(p->source);
     p->reads_files = true;
     return HONE_OK;

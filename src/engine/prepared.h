@@ -8,6 +8,9 @@
  * afterwards where a step or another part reads them so; for the rest there are packed copies. So
  * the first plan once made drops their contents, and before another is made the passes make them
  * anew. From then on they stay, if they are as small as plans may be: other shapes may follow.
+ *
+ * Where a model that was made ready is kept (premade.h), it is taken instead, as long as the passes are
+ * all to run and the host computes; its constants lie in a file, so nothing of it is dropped.
  */
 #ifndef HN_ENGINE_PREPARED_H
 #define HN_ENGINE_PREPARED_H
@@ -17,12 +20,16 @@
 #include "base/map.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/premade.h"
 
 typedef struct hn_prepared hn_prepared;
 
 struct hn_prepared_list {
     pthread_mutex_t lock;
     hn_prepared *first;
+    /* What is kept for an instruction set, or NULL; outlives what is prepared. NULL: nothing is. */
+    const hn_premade *(*kept)(void *ctx, hn_isa isa);
+    void *kept_ctx;
 };
 
 struct hn_prepared {
@@ -38,6 +45,8 @@ struct hn_prepared {
     hn_owners owners;
     const hn_model *source;
     hn_model *model;        /* the source, simplified */
+    const hn_premade *kept; /* that the model is of; NULL: it is of the source */
+    hn_map names;           /* of what may be kept, by address */
     hn_map constants;       /* of the model and what they are views of, by address */
     pthread_mutex_t making; /* of what is below, of contents of constants, of engines' tuners */
     hn_arena scratch;       /* of plans while they are made; it stays, so that its pages do */

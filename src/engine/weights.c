@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/least.h"
 #include "base/size.h"
 #include "engine/memory.h"
+#include "engine/premade.h"
 #include "kernels/stored_parts.h"
 
 /* One block of packed weights: the next n of the list, which is in the same order. */
@@ -25,6 +27,8 @@ struct hn_weights {
     size_t bytes, device_bytes;
     hn_weights *common; /* NULL: nothing is shared */
     const hn_map *shared;
+    const hn_premade *kept; /* NULL: nothing is */
+    const hn_map *names;    /* NULL: nothing is and will be kept */
 };
 
 hone_status hn_weights_create(hn_weights **out, const hn_device *device, hn_allocator *alloc,
@@ -161,6 +165,88 @@ static bool is_held(const hn_map *map, const hn_constant *c) {
     return true;
 }
 
+/* ---- what is kept ---- */
+
+void hn_weights_keep(hn_weights *w, const hn_premade *kept, const hn_map *names) {
+    w->kept = kept;
+    w->names = names;
+}
+
+/* Numbers and texts that make a key. A text that does not fit makes it full. */
+typedef struct key_text {
+    size_t n;
+    bool full;
+    char bytes[2000];
+} key_text;
+
+static void put_bytes(key_text *k, const void *data, size_t n) {
+    if (n > sizeof k->bytes - k->n) k->full = true;
+    if (k->full) return;
+    memcpy(k->bytes + k->n, data, n);
+    k->n += n;
+}
+
+static void put_number(key_text *k, int64_t v) { put_bytes(k, &v, sizeof v); }
+static void put_text(key_text *k, const char *text) { put_bytes(k, text, strlen(text) + 1); }
+
+static const hn_family *family_of(const hn_kernel *k) {
+    for (int f = 0; f < hn_n_families; f++)
+        for (int i = 0; i < hn_families[f]->n_rows; i++)
+            if (hn_families[f]->rows[i] == k) return hn_families[f];
+    return NULL;
+}
+
+static void put_view(key_text *k, const hn_view *v) {
+    put_number(k, v->dtype);
+    put_number(k, v->offset);
+    put_number(k, v->rank);
+    for (int i = 0; i < v->rank; i++) {
+        put_number(k, v->dims[i]);
+        put_number(k, v->strides[i]);
+    }
+}
+
+/* Of weights that may be kept. Those of rows that leave out weights hold places, which are never
+ * taken from a file: a run would follow them. */
+static bool key_of(const hn_weights *w, const hn_packed *p, uint64_t *key) {
+    const hn_family *f = pack_of(p->kernel) != NULL ? family_of(p->kernel) : NULL;
+    key_text k = {0};
+    if (w->names == NULL || f == NULL || p->kernel->sparse || p->space != HN_SPACE_HOST)
+        return false;
+    for (int i = 0; i < PARTS; i++) {
+        const hn_tensor *t = part_of(&p->source, i);
+        const char *name = t != NULL ? hn_map_get(w->names, (const char *)&t, sizeof t) : "";
+        if (name == NULL) return false;
+        put_text(&k, name);
+    }
+    const hn_stored *as = &p->source.as;
+    const int64_t facts[] = {as->kind,   as->type,       as->n,     as->axis,
+                             as->inner,  as->block,      p->viewed, (int64_t)p->bytes,
+                             f->weights, (int64_t)p->key};
+    put_bytes(&k, facts, sizeof facts);
+    if (p->viewed) put_view(&k, &p->view);
+    put_text(&k, f->name);
+    put_text(&k, p->kernel->name);
+    *key = hn_checksum(k.bytes, k.n);
+    return !k.full;
+}
+
+static void look_for_kept(const hn_weights *w, hn_packed *p) {
+    uint64_t key;
+    if (w->kept == NULL || !key_of(w, p, &key)) return;
+    p->data = (void *)w->kept->packed(w->kept->ctx, key, p->bytes);
+    p->kept = p->data != NULL;
+}
+
+void hn_weights_each(const hn_weights *w, void (*each)(void *ctx, uint64_t key, const hn_packed *p),
+                     void *ctx) {
+    uint64_t key;
+    for (const hn_packed *p = w->filled; p != NULL; p = p->next)
+        if (key_of(w, p, &key)) each(ctx, key, p);
+}
+
+/* ---- what is wanted ---- */
+
 hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kernel *k,
                             const void *problem, const hn_constant *c, const hn_view *view,
                             hn_packed **out, hn_error *err) {
@@ -188,6 +274,7 @@ hone_status hn_weights_want(hn_weights *w, hn_memory_space space, const hn_kerne
     if (view != NULL) p->view = *view;
     p->bytes = view != NULL ? view_bytes(p) : hn_stored_bytes(&c->as);
     if (pack_of(k) != NULL) p->bytes = k->packed_bytes(problem);
+    look_for_kept(w, p);
     w->list = p;
     *out = p;
     return HONE_OK;
@@ -370,6 +457,7 @@ static filling measure(const hn_weights *w, size_t *total) {
     filling f = {0};
     *total = 0;
     for (const hn_packed *p = w->list; p != w->filled; p = p->next, f.all++) {
+        if (p->kept) continue;
         bool here = p->space == HN_SPACE_HOST;
         size_t *sum = here ? total : &f.device_bytes;
         if (p->bytes > SIZE_MAX - HN_ALIGN || !hn_size_add(*sum, hn_aligned(p->bytes), sum))
@@ -463,7 +551,7 @@ hone_status hn_weights_fill(hn_weights *w, hn_pool *pool, hn_error *err) {
         size_t at = total;
         int64_t i = f.n; /* the list is newest first, the block oldest first */
         for (hn_packed *p = w->list; p != w->filled; p = p->next) {
-            if (p->space != HN_SPACE_HOST) continue;
+            if (p->space != HN_SPACE_HOST || p->kept) continue;
             at -= hn_aligned(p->bytes);
             p->data = (char *)b->data + at;
             f.items[--i].packed = p;

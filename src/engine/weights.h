@@ -25,6 +25,7 @@ struct hn_packed {
     uint64_t key;
     size_t bytes;
     void *data;
+    bool kept;           /* data is that of whoever kept it (premade.h) */
     const void *problem; /* while the block is being made */
     hn_packed *next;
 };
@@ -38,8 +39,15 @@ hone_status hn_weights_create(hn_weights **out, const hn_device *device, hn_allo
 /* What constants `all` holds, by address, are packed to `common` from now on, which others pack to
  * as well, one at a time. Both outlive w. */
 void hn_weights_share(hn_weights *w, hn_weights *common, const hn_map *all);
-void hn_weights_destroy(hn_weights *w);       /* NULL accepted */
-size_t hn_weights_bytes(const hn_weights *w); /* with those it shares */
+/* What `kept` has is not packed. names: of constants, by address; others are not asked for. Both
+ * outlive w. kept NULL: there is none, but names are known for hn_weights_each. */
+void hn_weights_keep(hn_weights *w, const hn_premade *kept, const hn_map *names);
+/* Tells all packed weights that could be kept, in no particular order. */
+void hn_weights_each(const hn_weights *w, void (*each)(void *ctx, uint64_t key, const hn_packed *p),
+                     void *ctx);
+void hn_weights_destroy(hn_weights *w); /* NULL accepted */
+/* In memory, with those it shares: what is kept elsewhere is not counted. */
+size_t hn_weights_bytes(const hn_weights *w);
 size_t hn_weights_device_bytes(const hn_weights *w);
 
 /* The packed form of c, or of that view of it, for that kernel and problem, or, for a NULL kernel,

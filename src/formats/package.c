@@ -23,33 +23,34 @@ static uint64_t fixed(const unsigned char *p, int bytes) {
     return v;
 }
 
-typedef struct section {
-    const unsigned char *data;
-    size_t bytes;
-} section;
-
-static hone_status read_section(const hn_package *p, const unsigned char *row, size_t end,
-                                section *contents, section *data, hn_error *err) {
+static hone_status read_section(hn_package *p, const unsigned char *row, size_t end,
+                                hn_package_section *contents, hn_error *err) {
     uint64_t kind = fixed(row, 4), flags = fixed(row + 4, 4), at = fixed(row + 8, 8);
     uint64_t n = fixed(row + 16, 8);
-    section *to = kind == HN_SECTION_CONTENTS ? contents : kind == HN_SECTION_DATA ? data : NULL;
+    hn_package_section *to = kind == HN_SECTION_CONTENTS ? contents
+                             : kind == HN_SECTION_DATA   ? &p->data
+                             : kind == HN_SECTION_READY  ? &p->ready[p->n_ready]
+                                                         : NULL;
     if (to == NULL) {
         HN_CHECK(err, (flags & HN_SECTION_REQUIRED) == 0, HONE_E_UNSUPPORTED,
                  "section %llu was made by a newer version of hone", (unsigned long long)kind);
         return HONE_OK;
     }
+    if (kind == HN_SECTION_READY && p->n_ready == sizeof p->ready / sizeof *p->ready)
+        return HONE_OK;
     HN_CHECK(err, at >= end && at <= p->file->bytes && n <= p->file->bytes - at, HONE_E_FORMAT,
              "section %llu has %llu bytes at %llu, the file ends at %zu", (unsigned long long)kind,
              (unsigned long long)n, (unsigned long long)at, p->file->bytes);
     HN_CHECK(err, to->data == NULL, HONE_E_FORMAT, "section %llu is there twice",
              (unsigned long long)kind);
-    *to = (section){p->file->data + at, (size_t)n};
-    HN_CHECK(err, to == data || hn_checksum(to->data, to->bytes) == fixed(row + 24, 8),
-             HONE_E_FORMAT, "the contents are damaged: their checksum is another");
+    *to = (hn_package_section){p->file->data + at, (size_t)n, fixed(row + 24, 8)};
+    p->n_ready += kind == HN_SECTION_READY;
+    HN_CHECK(err, to != contents || hn_checksum(to->data, to->bytes) == to->checksum, HONE_E_FORMAT,
+             "the contents are damaged: their checksum is another");
     return HONE_OK;
 }
 
-static hone_status read_header(hn_package *p, section *contents, section *data, hn_error *err) {
+static hone_status read_header(hn_package *p, hn_package_section *contents, hn_error *err) {
     const unsigned char *h = p->file->data;
     size_t bytes = p->file->bytes;
     HN_CHECK(err, hn_package_is(p->file), HONE_E_FORMAT, "this is no .hone package");
@@ -73,47 +74,62 @@ static hone_status read_header(hn_package *p, section *contents, section *data, 
                  fixed(h + HN_PACKAGE_HEADER - 8, 8),
              HONE_E_FORMAT, "the header is damaged: its checksum is another");
     for (size_t i = 0; i < n; i++)
-        HN_TRY(read_section(p, h + HN_PACKAGE_HEADER + i * HN_PACKAGE_SECTION, end, contents, data,
-                            err));
-    HN_CHECK(err, contents->data != NULL && data->data != NULL, HONE_E_FORMAT,
+        HN_TRY(read_section(p, h + HN_PACKAGE_HEADER + i * HN_PACKAGE_SECTION, end, contents, err));
+    HN_CHECK(err, contents->data != NULL && p->data.data != NULL, HONE_E_FORMAT,
              "the contents or the data are missing");
     return HONE_OK;
 }
 
 /* ---- contents ---- */
 
-typedef struct cursor {
-    const unsigned char *at, *end, *begin;
-    const section *data;
-    hn_error *err;
-} cursor;
+typedef hn_package_cursor cursor;
 
-static hone_status cut_off(const cursor *c) {
-    return HN_FAIL(c->err, HONE_E_FORMAT, "the contents are malformed at byte %zu",
+hn_package_cursor hn_package_cursor_open(const hn_package *p, const hn_package_section *s,
+                                         const char *what, hn_error *err) {
+    return (hn_package_cursor){s->data, s->data + s->bytes, s->data, &p->data, what, err};
+}
+
+hone_status hn_package_cut_off(const cursor *c) {
+    return HN_FAIL(c->err, HONE_E_FORMAT, "%s malformed at byte %zu", c->what,
                    (size_t)(c->at - c->begin));
 }
 
-static hone_status take_number(cursor *c, uint64_t most, uint64_t *v) {
+hone_status hn_package_take_number(cursor *c, uint64_t most, uint64_t *v) {
     *v = 0;
-    if (!hn_wire_varint(&c->at, c->end, v) || *v > most) return cut_off(c);
+    if (!hn_wire_varint(&c->at, c->end, v) || *v > most) return hn_package_cut_off(c);
     return HONE_OK;
 }
 
-static hone_status take_fixed(cursor *c, int bytes, uint64_t *v) {
+hone_status hn_package_take_count(cursor *c, size_t least, uint64_t *n) {
+    return hn_package_take_number(c, (uint64_t)(c->end - c->at) / least, n);
+}
+
+hone_status hn_package_take_fixed(cursor *c, int bytes, uint64_t *v) {
     *v = 0;
-    if (c->end - c->at < bytes) return cut_off(c);
+    if (c->end - c->at < bytes) return hn_package_cut_off(c);
     *v = fixed(c->at, bytes);
     c->at += bytes;
     return HONE_OK;
 }
 
-static hone_status take_block(cursor *c, hn_block *b) {
+hone_status hn_package_take_text(cursor *c, hn_arena *arena, const char **text) {
+    uint64_t n;
+    HN_TRY(hn_package_take_count(c, 1, &n));
+    if ((uint64_t)(c->end - c->at) < n || memchr(c->at, 0, (size_t)n) != NULL)
+        return hn_package_cut_off(c);
+    *text = hn_arena_strndup(arena, (const char *)c->at, (size_t)n);
+    if (*text == NULL) return HN_NOMEM(c->err);
+    c->at += n;
+    return HONE_OK;
+}
+
+hone_status hn_package_take_block(cursor *c, hn_block *b) {
     uint64_t bytes, code, at, stored;
-    HN_TRY(take_number(c, PTRDIFF_MAX, &bytes));
-    HN_TRY(take_fixed(c, 1, &code));
-    HN_TRY(take_number(c, UINT64_MAX, &at));
-    HN_TRY(take_number(c, UINT64_MAX, &stored));
-    HN_TRY(take_fixed(c, 8, &b->checksum));
+    HN_TRY(hn_package_take_number(c, PTRDIFF_MAX, &bytes));
+    HN_TRY(hn_package_take_fixed(c, 1, &code));
+    HN_TRY(hn_package_take_number(c, UINT64_MAX, &at));
+    HN_TRY(hn_package_take_number(c, UINT64_MAX, &stored));
+    HN_TRY(hn_package_take_fixed(c, 8, &b->checksum));
     HN_CHECK(c->err, at <= c->data->bytes && stored <= c->data->bytes - at, HONE_E_FORMAT,
              "a block has %llu bytes at %llu, the data ends at %zu", (unsigned long long)stored,
              (unsigned long long)at, c->data->bytes);
@@ -130,41 +146,36 @@ static hone_status take_block(cursor *c, hn_block *b) {
 /* An entry takes at least so many bytes: counts beyond what is left are not believed. */
 enum { LEAST_ENTRY = 13, LEAST_FILE = 13 };
 
-static hone_status take_file(hn_package *p, cursor *c, hn_package_file *f) {
+hone_status hn_package_take_file(cursor *c, hn_arena *arena, hn_package_file *f) {
     uint64_t n, skip, dtype, at = 0, offset = 0;
-    HN_TRY(take_number(c, (uint64_t)(c->end - c->at), &n));
-    if ((uint64_t)(c->end - c->at) < n || memchr(c->at, 0, (size_t)n) != NULL) return cut_off(c);
-    f->name = hn_arena_strndup(&p->arena, (const char *)c->at, (size_t)n);
-    if (f->name == NULL) return HN_NOMEM(c->err);
-    c->at += n;
-    HN_TRY(take_number(c, (uint64_t)(c->end - c->at) / LEAST_ENTRY, &n));
-    f->entries = hn_arena_array(&p->arena, (size_t)n, sizeof *f->entries);
+    HN_TRY(hn_package_take_text(c, arena, &f->name));
+    HN_TRY(hn_package_take_count(c, LEAST_ENTRY, &n));
+    f->entries = hn_arena_array(arena, (size_t)n, sizeof *f->entries);
     if (f->entries == NULL) return HN_NOMEM(c->err);
-    HN_TRY(take_block(c, &f->literal));
+    HN_TRY(hn_package_take_block(c, &f->literal));
     for (; f->n < n; f->n++) {
         hn_package_entry *e = &f->entries[f->n];
         *e = (hn_package_entry){0};
-        HN_TRY(take_number(c, f->literal.bytes - at, &skip));
-        HN_TRY(take_fixed(c, 1, &dtype));
-        HN_TRY(take_block(c, &e->block));
-        if (e->block.bytes == 0) return cut_off(c);
+        HN_TRY(hn_package_take_number(c, f->literal.bytes - at, &skip));
+        HN_TRY(hn_package_take_fixed(c, 1, &dtype));
+        HN_TRY(hn_package_take_block(c, &e->block));
+        if (e->block.bytes == 0) return hn_package_cut_off(c);
         at += skip;
         offset += skip;
         e->at = (size_t)at;
         e->offset = offset;
         e->dtype = hn_dtype_valid((int)dtype) ? (hone_dtype)dtype : HONE_DTYPE_NONE;
-        if (__builtin_add_overflow(offset, e->block.bytes, &offset)) return cut_off(c);
+        if (__builtin_add_overflow(offset, e->block.bytes, &offset)) return hn_package_cut_off(c);
     }
-    if (__builtin_add_overflow(offset, f->literal.bytes - at, &f->bytes)) return cut_off(c);
+    if (__builtin_add_overflow(offset, f->literal.bytes - at, &f->bytes))
+        return hn_package_cut_off(c);
     return HONE_OK;
 }
 
-static hone_status read_contents(hn_package *p, const section *contents, const section *data,
-                                 hn_error *err) {
-    const unsigned char *begin = contents->data;
-    cursor c = {begin, begin + contents->bytes, begin, data, err};
+static hone_status read_contents(hn_package *p, const hn_package_section *contents, hn_error *err) {
+    cursor c = hn_package_cursor_open(p, contents, "the contents are", err);
     uint64_t n;
-    HN_TRY(take_number(&c, contents->bytes / LEAST_FILE, &n));
+    HN_TRY(hn_package_take_count(&c, LEAST_FILE, &n));
     HN_CHECK(err, n <= HN_PACKAGE_MOST_FILES, HONE_E_LIMIT, "%llu files, expected at most %d",
              (unsigned long long)n, HN_PACKAGE_MOST_FILES);
     p->files = hn_arena_array(&p->arena, (size_t)n, sizeof *p->files);
@@ -172,23 +183,23 @@ static hone_status read_contents(hn_package *p, const section *contents, const s
     for (size_t i = 0; i < n; i++) {
         p->files[i] = (hn_package_file){0};
         p->n = i + 1;
-        HN_TRY(take_file(p, &c, &p->files[i]));
+        HN_TRY(hn_package_take_file(&c, &p->arena, &p->files[i]));
     }
     HN_CHECK(err, n > 0 && p->files[0].name[0] == '\0', HONE_E_FORMAT, "there is no model in it");
-    return c.at == c.end ? HONE_OK : cut_off(&c);
+    return c.at == c.end ? HONE_OK : hn_package_cut_off(&c);
 }
 
 hone_status hn_package_open(hn_package **out, hn_file *file, bool check_raw, hn_allocator *alloc,
                             hn_error *err) {
     hn_package *p = hn_alloc_zero(alloc, sizeof *p, HN_MEM_OTHER);
     if (p == NULL) return HN_NOMEM(err);
-    section contents = {0}, data = {0};
+    hn_package_section contents = {0};
     p->alloc = alloc;
     p->file = hn_file_ref(file);
     p->check_raw = check_raw;
     hn_arena_init(&p->arena, alloc, HN_MEM_OTHER);
-    hone_status status = read_header(p, &contents, &data, err);
-    if (status == HONE_OK) status = read_contents(p, &contents, &data, err);
+    hone_status status = read_header(p, &contents, err);
+    if (status == HONE_OK) status = read_contents(p, &contents, err);
     if (status == HONE_OK)
         *out = p;
     else
@@ -207,7 +218,7 @@ void hn_package_close(hn_package *p) {
 
 /* ---- blocks ---- */
 
-static hone_status check_block(const hn_package *p, const hn_block *b, hn_error *err) {
+hone_status hn_package_check_block(const hn_package *p, const hn_block *b, hn_error *err) {
     HN_CHECK(err, hn_checksum(b->data, b->stored) == b->checksum, HONE_E_FORMAT,
              "the %zu bytes at %zu are damaged: their checksum is another", b->stored,
              (size_t)(b->data - p->file->data));
@@ -224,7 +235,7 @@ static hone_status block_error(const hn_package *p, const hn_block *b, hone_stat
 
 /* Into memory of its own, checked. */
 static hone_status decode(const hn_package *p, const hn_block *b, hn_file **out, hn_error *err) {
-    HN_TRY(check_block(p, b, err));
+    HN_TRY(hn_package_check_block(p, b, err));
     HN_CHECK(err, hn_alloc_fits(p->alloc, b->bytes), HONE_E_NOMEM,
              "out of memory: a tensor has %zu bytes", b->bytes);
     unsigned char *to = hn_alloc(p->alloc, b->bytes, HN_MEM_WEIGHTS);
@@ -236,8 +247,8 @@ static hone_status decode(const hn_package *p, const hn_block *b, hn_file **out,
     return status;
 }
 
-hone_status hn_package_literal(hn_package *p, size_t file, hn_file **out, hn_error *err) {
-    hn_package_file *f = &p->files[file];
+hone_status hn_package_literal(hn_package *p, const hn_package_file *f, hn_file **out,
+                               hn_error *err) {
     hn_file *literal;
     HN_TRY(decode(p, &f->literal, &literal, err));
     hone_status status =
@@ -278,15 +289,21 @@ hn_package_entry *hn_package_entry_over(const hn_package_file *f, uint64_t offse
     return skip <= e->block.bytes && bytes <= e->block.bytes - skip ? e : NULL;
 }
 
+/* A model in a package that is being read. */
+typedef struct reading {
+    hn_package *p;
+    hn_package_file *model;
+} reading;
+
 static bool is_stored(void *ctx, size_t at) {
-    return hn_package_entry_at(&((hn_package *)ctx)->files[0], at);
+    return hn_package_entry_at(((reading *)ctx)->model, at) != NULL;
 }
 
 static hone_status bytes_of(hn_package *p, hn_package_entry *e, hn_file **file,
                             const unsigned char **data, hn_error *err) {
     if (e->block.code == HN_CODE_RAW) {
         if (p->check_raw || e->block.bytes <= HN_PACKAGE_CHECKED)
-            HN_TRY(check_block(p, &e->block, err));
+            HN_TRY(hn_package_check_block(p, &e->block, err));
         *file = p->file;
         *data = e->block.data;
         return HONE_OK;
@@ -299,10 +316,10 @@ static hone_status bytes_of(hn_package *p, hn_package_entry *e, hn_file **file,
 
 static hone_status get_stored(void *ctx, const char *location, uint64_t at, size_t bytes,
                               hn_file **file, const unsigned char **data, hn_error *err) {
-    hn_package *p = ctx;
+    hn_package *p = ((reading *)ctx)->p;
     hn_package_entry *e = NULL;
     if (location == NULL) {
-        e = hn_package_entry_at(&p->files[0], (size_t)at);
+        e = hn_package_entry_at(((reading *)ctx)->model, (size_t)at);
         HN_CHECK(err, e == NULL || e->block.bytes == bytes, HONE_E_MODEL,
                  "a tensor whose dims need %zu bytes has %zu in the package", bytes,
                  e->block.bytes);
@@ -318,25 +335,36 @@ static hone_status get_stored(void *ctx, const char *location, uint64_t at, size
     return HONE_OK;
 }
 
+hone_status hn_package_load_file(hn_package *p, hn_package_file *file, const hn_onnx_options *o,
+                                 hn_model **out, hn_allocator *alloc, hn_error *err) {
+    hn_file *literal;
+    reading r = {p, file};
+    hn_onnx_stored stored = {&r, is_stored, get_stored};
+    hn_onnx_options options = o != NULL ? *o : (hn_onnx_options){0};
+    options.stored = &stored;
+    int64_t begun = hn_span_begin();
+    hone_status status = hn_package_literal(p, file, &literal, err);
+    hn_span_end("load", "literal", begun, (int64_t)atomic_load(&p->alloc->live));
+    if (status != HONE_OK) {
+        hn_error_context(err, "%s", p->file->path);
+        return status;
+    }
+    status = hn_onnx_load_memory(out, literal, &options, alloc, err);
+    hn_file_unref(literal);
+    return status;
+}
+
 hone_status hn_package_load(hn_model **out, hn_file *file, const hn_onnx_options *o,
                             hn_allocator *alloc, hn_error *err) {
     hn_package *p = NULL;
-    hn_file *literal = NULL;
-    hn_onnx_options options = o != NULL ? *o : (hn_onnx_options){0};
-    hone_status status = hn_package_open(&p, file, options.check_stored, alloc, err);
-    if (status == HONE_OK) {
-        hn_onnx_stored stored = {p, is_stored, get_stored};
-        options.stored = &stored;
-        int64_t begun = hn_span_begin();
-        status = hn_package_literal(p, 0, &literal, err);
-        hn_span_end("load", "literal", begun, (int64_t)atomic_load(&alloc->live));
-        if (status != HONE_OK) hn_error_context(err, "%s", file->path);
-        if (status == HONE_OK) status = hn_onnx_load_memory(out, literal, &options, alloc, err);
-        if (status == HONE_OK) (*out)->file_bytes = (int64_t)file->bytes;
-    } else {
+    bool strict = o != NULL && o->check_stored;
+    hone_status status = hn_package_open(&p, file, strict, alloc, err);
+    if (status == HONE_OK && strict) status = hn_package_ready_check(p, err);
+    if (status != HONE_OK)
         hn_error_context(err, "%s", file->path);
-    }
-    hn_file_unref(literal);
+    else
+        status = hn_package_load_file(p, &p->files[0], o, out, alloc, err);
+    if (status == HONE_OK) (*out)->file_bytes = (int64_t)file->bytes;
     hn_package_close(p);
     return status;
 }
@@ -349,7 +377,7 @@ static hone_status put_block(hn_package *p, const hn_block *b, put_fn *put, void
                              hn_error *err) {
     hn_file *decoded;
     if (b->code == HN_CODE_RAW) {
-        HN_TRY(check_block(p, b, err));
+        HN_TRY(hn_package_check_block(p, b, err));
         return put(ctx, b->data, b->bytes, err);
     }
     HN_TRY(decode(p, b, &decoded, err));

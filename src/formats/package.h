@@ -38,8 +38,19 @@
  * Section 2, data (required; its checksum is 0, each block has its own): the blocks. Raw ones of
  * 1 KiB and more begin at multiples of 64 bytes, smaller ones of 8.
  *
- * Checksums are hn_checksum. Header, table, contents, every coded block and raw blocks of up to 1 MiB
- * are checked when they are read; larger raw ones where `check_raw` asks for it, since that brings
+ * Section 3, ready (not required, one per instruction set): what a session makes of the model before
+ * its first run, so that the next one need not (package_ready.c):
+ *
+ *     library, instruction set, name of the CPU (each: length, bytes); bytes of L1 and of L2 that
+ *     loops are cut for; the model after the passes, as a file of the contents is written; for each
+ *     of its entries: what is known of the tensor, two numbers; packed weights, and for each its key
+ *     (u64) and its block
+ *
+ * All its blocks but that of the literal are raw, and lie in the data; those of tensors that the
+ * passes left alone are the blocks of the model itself.
+ *
+ * Checksums are hn_checksum. Header, table, contents, ready sections, every coded block and raw blocks
+ * of up to 1 MiB are checked when they are read; larger raw ones where `check_raw` asks for it, since that brings
  * all of them into memory. */
 #ifndef HN_FORMATS_PACKAGE_H
 #define HN_FORMATS_PACKAGE_H
@@ -55,11 +66,44 @@ bool hn_package_is(const hn_file *file);
 
 /* ---- writing ---- */
 
+/* Weights in the layout of a kernel. The key says which weights, kernel and problem. */
+typedef struct hn_package_packed {
+    uint64_t key;
+    const void *data;
+    size_t bytes;
+} hn_package_packed;
+
+/* What must be the same where packed weights are used: the layouts are those of one version of the
+ * library, and may depend on the caches. */
+typedef struct hn_package_machine {
+    const char *library; /* its version and its source */
+    const char *isa;
+    const char *cpu; /* its name; to be read by people, others may use what was made on it */
+    uint64_t l1, l2; /* bytes */
+} hn_package_machine;
+
+/* What is known of a tensor of the model (hn_tensor.found and .zeros). */
+typedef struct hn_package_known {
+    uint32_t found, zeros;
+} hn_package_known;
+
+/* A model made ready, to be written. */
+typedef struct hn_package_made {
+    hn_package_machine machine;
+    hn_file *model; /* after the passes, as an ONNX file */
+    void (*known)(void *ctx, const char *name, size_t bytes, hn_package_known *out);
+    void *ctx;
+    size_t n;
+    const hn_package_packed *packed;
+} hn_package_made;
+
 typedef struct hn_package_options {
     /* Prefer what needs no decoding: a code must halve the bytes to be taken. */
     bool fast;
     bool (*keep_going)(void *ctx, int64_t done, int64_t total); /* bytes; NULL: nobody asks */
     void *ctx;
+    size_t n_made;
+    const hn_package_made *made;
 } hn_package_options;
 
 /* Packages the ONNX file. o may be NULL. */
@@ -98,6 +142,12 @@ typedef struct hn_package_file {
     hn_package_entry *entries;
 } hn_package_file;
 
+typedef struct hn_package_section {
+    const unsigned char *data;
+    size_t bytes;
+    uint64_t checksum;
+} hn_package_section;
+
 typedef struct hn_package {
     hn_allocator *alloc;
     hn_file *file;
@@ -105,6 +155,9 @@ typedef struct hn_package {
     bool check_raw;
     size_t n;
     hn_package_file *files;
+    hn_package_section data;
+    size_t n_ready; /* sections, not read yet */
+    hn_package_section ready[62];
     hn_arena arena; /* of the lists */
 } hn_package;
 
@@ -121,7 +174,11 @@ hn_package_entry *hn_package_entry_over(const hn_package_file *f, uint64_t offse
 hone_status hn_package_load(hn_model **out, hn_file *file, const hn_onnx_options *o,
                             hn_allocator *alloc, hn_error *err);
 /* The literal of a file with its lengths written anew: what the reader is given. */
-hone_status hn_package_literal(hn_package *p, size_t file, hn_file **out, hn_error *err);
+hone_status hn_package_literal(hn_package *p, const hn_package_file *file, hn_file **out,
+                               hn_error *err);
+/* The model of a file whose external data is in the package; o->stored is not read. */
+hone_status hn_package_load_file(hn_package *p, hn_package_file *file, const hn_onnx_options *o,
+                                 hn_model **out, hn_allocator *alloc, hn_error *err);
 /* All bytes of a file in order; every checksum is compared. */
 hone_status hn_package_restore(hn_package *p, size_t file,
                                hone_status (*put)(void *ctx, const void *data, size_t bytes,
@@ -130,6 +187,28 @@ hone_status hn_package_restore(hn_package *p, size_t file,
 /* Writes the ONNX file to path and external data beside it, which must not exist yet. */
 hone_status hn_package_unpack(const char *package, const char *path, hn_allocator *alloc,
                               hn_error *err);
+
+/* ---- models made ready (package_ready.c) ---- */
+
+typedef struct hn_package_ready {
+    hn_package_machine machine;
+    hn_package_file model;
+    const hn_package_known *known; /* by entry of the model */
+    size_t n;
+    const uint64_t *keys;   /* ascending */
+    const hn_block *packed; /* raw, aligned to 64 */
+} hn_package_ready;
+
+/* Section number i of p->n_ready; lives as long as p. HONE_E_FORMAT: it is damaged. */
+hone_status hn_package_ready_read(hn_package *p, size_t i, hn_package_ready **out, hn_error *err);
+/* The packed weights of that key and size, or NULL. */
+const void *hn_package_ready_find(const hn_package *p, const hn_package_ready *r, uint64_t key,
+                                  size_t bytes);
+/* The model after the passes. */
+hone_status hn_package_ready_model(hn_package *p, hn_package_ready *r, hn_model **out,
+                                   hn_allocator *alloc, hn_error *err);
+/* Compares every checksum. */
+hone_status hn_package_ready_check(hn_package *p, hn_error *err);
 
 /* ---- tensors in the bytes of an ONNX file (package_cut.c) ---- */
 

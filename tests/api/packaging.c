@@ -151,11 +151,139 @@ static void lines_of_a_recipe_are_told(void **state) {
     hone_model_destroy(m);
 }
 
+/* ---- ready to run ---- */
+
+/* The span of that name was told so many times. */
+typedef struct spans {
+    int passes, kept;
+} spans;
+
+static void on_span(void *ctx, const hone_span *span) {
+    spans *s = ctx;
+    s->passes += strcmp(span->name, "passes") == 0;
+    s->kept += strcmp(span->name, "kept") == 0;
+}
+
+/* Runs the model twice, at two batch sizes; its outputs, how much was packed into memory, and what
+ * was done at the start. */
+static void outputs_of(const char *path, const char *isa, float *out, size_t *packed, spans *told) {
+    hone_session_options o;
+    hone_model *m = NULL;
+    hone_session *s = NULL;
+    hone_memory_use use;
+    ASSERT_OK(hone_model_load(&m, path, NULL, &err), err);
+    hone_session_options_init(&o);
+    o.isa = isa;
+    *told = (spans){0};
+    hone_span_listen(on_span, told);
+    ASSERT_OK(hone_session_create(&s, m, &o, &err), err);
+    for (int batch = 1; batch < 3; batch++) {
+        hone_value in = {.name = "image", .dtype = HONE_DTYPE_F32, .rank = 4};
+        in.dims[0] = batch, in.dims[1] = 1, in.dims[2] = in.dims[3] = 28;
+        ASSERT_OK(hone_value_fill(&in, HONE_FILL_RANDOM, 5, &err), err);
+        hone_value y = {.name = "logits", .data = out, .bytes = 20 * sizeof *out};
+        ASSERT_OK(hone_session_run(s, 1, &in, 1, &y, &err), err);
+        hone_value_release(&in, 1);
+        out += 20;
+        if (batch > 1) continue;
+        use = hone_session_memory(s);
+        *packed = use.weights_bytes;
+    }
+    hone_span_listen(NULL, NULL);
+    hone_session_destroy(s);
+    hone_model_destroy(m);
+}
+
+static void ready_to_run(void **state) {
+    (void)state;
+    static float plain[40], ready[40];
+    const char *path = scratch_path("ready.hone");
+    size_t packed, none;
+    spans told;
+    hone_package_options o;
+    hone_package *p = NULL;
+    hone_package_options_init(&o);
+    assert_null(o.ready);
+    o.ready = "";
+    ASSERT_OK(hone_package_write(path, DIGITS, &o, &err), err);
+    ASSERT_OK(hone_package_inspect(&p, path, &err), err);
+    assert_int_equal(p->n_ready, 1);
+    assert_null(p->ready[0].unused);
+    assert_true(p->ready[0].packed > 0);
+    assert_true(p->ready[0].bytes > 0 && p->ready[0].bytes < p->file_bytes);
+    char isa[32];
+    snprintf(isa, sizeof isa, "%s", p->ready[0].isa);
+    hone_package_destroy(p);
+
+    outputs_of(DIGITS, NULL, plain, &packed, &told);
+    assert_true(packed > 0);
+    assert_int_equal(told.kept, 0);
+    int passes = told.passes;
+    outputs_of(path, NULL, ready, &none, &told);
+    assert_memory_equal(plain, ready, sizeof plain);
+    assert_int_equal(told.kept, 1);
+    assert_int_equal(told.passes, 2); /* those that sizes allow, for each plan */
+    assert_true(passes > 2);
+    assert_true(none < packed / 10); /* constants that lie badly are copied, none is packed */
+
+    /* Another instruction set packs for itself. */
+    if (strcmp(isa, "portable") == 0) return;
+    outputs_of(DIGITS, "portable", plain, &packed, &told);
+    outputs_of(path, "portable", ready, &none, &told);
+    assert_memory_equal(plain, ready, sizeof plain);
+    assert_int_equal(told.kept, 0);
+    assert_int_equal(none, packed);
+
+    /* Two of them in one package. */
+    snprintf(isa + strlen(isa), sizeof isa - strlen(isa), ",portable");
+    o.ready = isa;
+    ASSERT_OK(hone_package_write(path, DIGITS, &o, &err), err);
+    outputs_of(path, "portable", ready, &none, &told);
+    assert_memory_equal(plain, ready, sizeof plain);
+    assert_int_equal(told.kept, 1);
+    assert_true(none < packed / 10);
+    o.ready = "abacus";
+    ASSERT_FAILS(hone_package_write(path, DIGITS, &o, &err), err, HONE_E_ARG, "abacus");
+}
+
+/* The other ways to a package, and a model that was changed since. */
+static void ready_models_that_change(void **state) {
+    (void)state;
+    const char *path = scratch_path("ready.hone");
+    hone_package_options o;
+    hone_session *s = NULL;
+    hone_model *m = NULL;
+    hone_package *p = NULL;
+    int64_t bytes;
+    hone_package_options_init(&o);
+    o.ready = "";
+    o.ready_dims = "batch=4";
+    ASSERT_OK(hone_model_load(&m, DIGITS, NULL, &err), err);
+    ASSERT_OK(hone_model_package(m, path, &o, &err), err);
+    ASSERT_OK(hone_model_packaged_bytes(m, &o, &bytes, &err), err);
+    hone_model_destroy(m);
+    ASSERT_OK(hone_package_inspect(&p, path, &err), err);
+    assert_int_equal(p->file_bytes, bytes);
+    hone_package_destroy(p);
+
+    spans told = {0};
+    ASSERT_OK(hone_model_load(&m, path, NULL, &err), err);
+    hone_dim_setting fix = {"image", 0, "4"};
+    ASSERT_OK(hone_model_set_dims(m, &fix, 1, &err), err);
+    hone_span_listen(on_span, &told);
+    ASSERT_OK(hone_session_create(&s, m, NULL, &err), err);
+    hone_span_listen(NULL, NULL);
+    assert_int_equal(told.kept, 0);
+    hone_session_destroy(s);
+    hone_model_destroy(m);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(packaged_from_a_file), TEST(packaged_from_memory),       TEST(loaded_from_memory),
-        TEST(work_can_be_stopped),  TEST(lines_of_a_recipe_are_told),
+        TEST(packaged_from_a_file),     TEST(packaged_from_memory),       TEST(loaded_from_memory),
+        TEST(work_can_be_stopped),      TEST(lines_of_a_recipe_are_told), TEST(ready_to_run),
+        TEST(ready_models_that_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -388,6 +388,154 @@ static void what_would_not_fit_is_refused(void **state) {
     hn_file_unref(file);
 }
 
+/* ---- models made ready ---- */
+
+static unsigned char packed_bytes[3][2000];
+
+/* Nothing is known but of one tensor of the model. */
+static void known(void *ctx, const char *name, size_t bytes, hn_package_known *out) {
+    (void)name, (void)bytes;
+    *out = (hn_package_known){(uint32_t)++ * (int *)ctx, 0};
+}
+
+/* A package of the layers, with two models made ready. */
+static hn_file *ready_package(void) {
+    static const uint64_t keys[] = {7, 8, UINT64_MAX};
+    const char *path = scratch_path("ready.hone");
+    hn_package_packed packed[3];
+    hn_file *model = open_file(MODEL("layers"));
+    int calls = 0;
+    for (size_t i = 0; i < 3; i++) {
+        memset(packed_bytes[i], (int)i + 1, sizeof packed_bytes[i]);
+        packed[i] = (hn_package_packed){keys[i], packed_bytes[i], 100 + 900 * i};
+    }
+    hn_package_made made[2] = {
+        {{"0.1 abc", "avx2", "a CPU", 32768, 1 << 20}, model, known, &calls, 3, packed},
+        {{"0.1 abc", "amx", "", 49152, 2 << 20}, model, NULL, NULL, 0, NULL},
+    };
+    hn_package_options o = {.fast = true, .n_made = 2, .made = made};
+    ASSERT_OK(hn_package_write(path, MODEL("layers"), &o, &scratch_mem, &err), err);
+    hn_file_unref(model);
+    hn_file *mapped = open_file(path), *file = file_of(mapped->data, mapped->bytes);
+    hn_file_unref(mapped);
+    return file;
+}
+
+static void ready_models_come_back(void **state) {
+    (void)state;
+    hn_file *file = ready_package();
+    hn_package *p;
+    hn_package_ready *r;
+    hn_model *a, *b;
+    ASSERT_OK(hn_package_open(&p, file, false, &scratch_mem, &err), err);
+    assert_int_equal(p->n_ready, 2);
+    ASSERT_OK(hn_package_ready_read(p, 0, &r, &err), err);
+    assert_string_equal(r->machine.library, "0.1 abc");
+    assert_string_equal(r->machine.isa, "avx2");
+    assert_string_equal(r->machine.cpu, "a CPU");
+    assert_int_equal(r->machine.l1, 32768);
+    assert_int_equal(r->machine.l2, 1 << 20);
+    assert_true(r->model.n > 0);
+    for (size_t i = 0; i < r->model.n; i++) assert_int_equal(r->known[i].found, i + 1);
+    assert_int_equal(r->n, 3);
+    assert_memory_equal(hn_package_ready_find(p, r, 8, 1000), packed_bytes[1], 1000);
+    assert_memory_equal(hn_package_ready_find(p, r, UINT64_MAX, 1900), packed_bytes[2], 1900);
+    assert_null(hn_package_ready_find(p, r, 8, 999)); /* another size than is wanted */
+    assert_null(hn_package_ready_find(p, r, 9, 1000));
+    ASSERT_OK(hn_onnx_load(&a, MODEL("layers"), NULL, &scratch_mem, &err), err);
+    ASSERT_OK(hn_package_ready_model(p, r, &b, &scratch_mem, &err), err);
+    assert_same_constants(a, b);
+    hn_model_destroy(b);
+    ASSERT_OK(hn_package_ready_read(p, 1, &r, &err), err);
+    assert_string_equal(r->machine.isa, "amx");
+    assert_int_equal(r->n, 0);
+    hn_package_close(p);
+    hn_model_destroy(a);
+    ASSERT_OK(hn_package_unpack(scratch_path("ready.hone"), scratch_path("back.onnx"), &scratch_mem,
+                                &err),
+              err);
+    assert_same_file(MODEL("layers"), scratch_path("back.onnx"));
+    hn_file_unref(file);
+}
+
+/* Where a section lies, by its row in the table. */
+static size_t section_at(const hn_file *file, size_t row, size_t *bytes) {
+    const unsigned char *at = file->data + 40 + 32 * row;
+    *bytes = (size_t)(at[16] | at[17] << 8 | at[18] << 16);
+    return (size_t)(at[8] | at[9] << 8 | at[10] << 16);
+}
+
+/* What is ready is not there where it is damaged; the model still is, and a strict reader says so. */
+static void damaged_ready_models_are_left_alone(void **state) {
+    (void)state;
+    hn_file *file = ready_package();
+    unsigned char *bytes = (unsigned char *)file->data;
+    size_t n, at = section_at(file, 2, &n);
+    hn_onnx_options strict = {.check_stored = true};
+    hn_package_ready *r;
+    hn_package *p;
+    hn_model *m;
+    for (size_t i = at; i < at + n; i++) {
+        bytes[i] ^= 1;
+        ASSERT_OK(hn_package_open(&p, file, false, &scratch_mem, &err), err);
+        ASSERT_FAILS(hn_package_ready_read(p, 0, &r, &err), err, HONE_E_FORMAT, "damaged");
+        ASSERT_OK(hn_package_ready_read(p, 1, &r, &err), err);
+        hn_package_close(p);
+        bytes[i] ^= 1;
+    }
+    bytes[at] ^= 1;
+    ASSERT_OK(hn_onnx_load_memory(&m, file, NULL, &scratch_mem, &err), err);
+    hn_model_destroy(m);
+    ASSERT_FAILS(hn_onnx_load_memory(&m, file, &strict, &scratch_mem, &err), err, HONE_E_FORMAT,
+                 "ready to run is damaged");
+    bytes[at] ^= 1;
+
+    ASSERT_OK(hn_package_open(&p, file, false, &scratch_mem, &err), err);
+    ASSERT_OK(hn_package_ready_read(p, 0, &r, &err), err);
+    ((unsigned char *)r->packed[1].data)[5] ^= 1;
+    assert_null(hn_package_ready_find(p, r, 8, 1000));
+    assert_non_null(hn_package_ready_find(p, r, 7, 100));
+    hn_package_close(p);
+    ASSERT_FAILS(hn_onnx_load_memory(&m, file, &strict, &scratch_mem, &err), err, HONE_E_FORMAT,
+                 "damaged");
+    hn_file_unref(file);
+}
+
+/* Bytes that were changed on purpose, with a checksum that fits: nothing beyond the file is read. */
+static void forged_ready_models(void **state) {
+    (void)state;
+    hn_file *file = ready_package();
+    unsigned char *bytes = (unsigned char *)file->data, sum = 0;
+    size_t n, at = section_at(file, 2, &n), taken = 0;
+    for (size_t i = at; i < at + n; i++)
+        for (int change = 1; change < 256; change = 2 * change + 1) {
+            hn_package_ready *r;
+            hn_package *p;
+            hn_model *m;
+            bytes[i] ^= (unsigned char)change;
+            uint64_t v = hn_checksum(bytes + at, n);
+            for (int k = 0; k < 8; k++) bytes[40 + 64 + 24 + k] = (unsigned char)(v >> (8 * k));
+            seal(bytes, 4);
+            ASSERT_OK(hn_package_open(&p, file, false, &scratch_mem, &err), err);
+            if (hn_package_ready_read(p, 0, &r, &err) == HONE_OK) {
+                taken++;
+                for (size_t k = 0; k < r->n; k++) {
+                    size_t size = r->packed[k].bytes;
+                    const unsigned char *at_key = hn_package_ready_find(p, r, r->keys[k], size);
+                    for (size_t b = 0; at_key != NULL && b < size; b++) sum ^= at_key[b];
+                }
+                if (hn_package_ready_model(p, r, &m, &scratch_mem, &err) == HONE_OK)
+                    hn_model_destroy(m);
+            } else {
+                assert_int_equal(err.status, HONE_E_FORMAT);
+            }
+            hn_package_close(p);
+            bytes[i] ^= (unsigned char)change;
+        }
+    assert_true(taken > 0 && sum != 1);
+    hn_file_unref(file);
+}
+
 static void wrong_places(void **state) {
     (void)state;
     const char *package = scratch_path("p.hone");
@@ -439,6 +587,9 @@ int main(void) {
         TEST(every_cut_is_noticed),
         TEST(newer_versions),
         TEST(what_would_not_fit_is_refused),
+        TEST(ready_models_come_back),
+        TEST(damaged_ready_models_are_left_alone),
+        TEST(forged_ready_models),
         TEST(wrong_places),
         TEST(lack_of_memory),
     };

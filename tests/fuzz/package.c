@@ -1,7 +1,7 @@
 /* Packages. The first byte says what the rest is: 0 to 6 the bytes of that code, whose first two say
  * how many bytes they are to become; anything else a package, whose header and contents get the
  * checksums they should have, so that what lies behind them is reached. A package that can be loaded
- * can be restored, unless a block is damaged; memory is bounded, whatever sizes it says. */
+ * can be restored, and what it has ready to run can be read, unless a block is damaged; memory is bounded, whatever sizes it says. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,9 @@ static void seal(unsigned char *bytes, size_t size) {
     for (size_t i = 0; i < n; i++) {
         unsigned char *row = bytes + HN_PACKAGE_HEADER + i * HN_PACKAGE_SECTION;
         uint64_t at = fixed(row + 8, 8), length = fixed(row + 16, 8);
-        if (fixed(row, 4) == HN_SECTION_CONTENTS && at <= size && length <= size - at)
+        uint64_t kind = fixed(row, 4);
+        if ((kind == HN_SECTION_CONTENTS || kind == HN_SECTION_READY) && at <= size &&
+            length <= size - at)
             put_sum(row + 24, hn_checksum(bytes + at, (size_t)length));
     }
     memcpy(head, bytes, HN_PACKAGE_HEADER - 8);
@@ -43,6 +45,22 @@ static hone_status ignore(void *ctx, const void *data, size_t bytes, hn_error *e
     return HONE_OK;
 }
 
+/* What a session would do with it. */
+static void try_ready(hn_package *p, unsigned char *sum, hn_allocator *alloc) {
+    hn_error err = {0};
+    for (size_t i = 0; i < p->n_ready; i++) {
+        hn_package_ready *r;
+        hn_model *m;
+        if (hn_package_ready_read(p, i, &r, &err) != HONE_OK) continue;
+        for (size_t k = 0; k < r->n; k++) {
+            const void *data = hn_package_ready_find(p, r, r->keys[k], r->packed[k].bytes);
+            if (data != NULL) ignore(sum, data, r->packed[k].bytes, &err);
+        }
+        if (hn_package_ready_model(p, r, &m, alloc, &err) == HONE_OK) hn_model_destroy(m);
+    }
+    hn_package_ready_check(p, &err);
+}
+
 static void try_package(const uint8_t *data, size_t size, hn_allocator *alloc) {
     hn_error err = {0};
     hn_package *p;
@@ -55,6 +73,7 @@ static void try_package(const uint8_t *data, size_t size, hn_allocator *alloc) {
     if (hn_file_adopt(&file, "fuzz.hone", copy, size, alloc, &err) != HONE_OK) abort();
     if (hn_package_open(&p, file, true, alloc, &err) == HONE_OK) {
         for (size_t k = 0; k < p->n; k++) hn_package_restore(p, k, ignore, &sum, &err);
+        try_ready(p, &sum, alloc);
         hn_package_close(p);
     }
     if (hn_package_is(file) && hn_package_load(&m, file, NULL, alloc, &err) == HONE_OK)
