@@ -73,7 +73,26 @@ static char *add_word(char *text, const char *name, const char *value, bool for_
     return text;
 }
 
-/* A line of the verb's transform, and one of `train` behind it if --epochs asks for that. */
+/* A line of `train`, if --epochs asks for that. */
+static bool add_training(job *j) {
+    const args *a = j->a;
+    size_t n = sizeof of_training / sizeof *of_training;
+    for (size_t i = 0; i < n && !has(a, "--epochs"); i++)
+        if (has(a, of_training[i].option)) {
+            complain("%s is for training, which --epochs N asks for", of_training[i].option);
+            return false;
+        }
+    if (!has(a, "--epochs")) return true;
+    j->recipe = add(j->recipe, "train");
+    for (size_t i = 0; i < n; i++)
+        if (has(a, of_training[i].option))
+            j->recipe = add_word(j->recipe, of_training[i].param,
+                                 value_of(a, of_training[i].option), false);
+    j->recipe = add(j->recipe, "\n");
+    return true;
+}
+
+/* A line of the verb's transform, and behind it what other options ask for. */
 static bool write_recipe(job *j) {
     const args *a = j->a;
     char head[64];
@@ -96,20 +115,8 @@ static bool write_recipe(job *j) {
             j->recipe = add_word(j->recipe, d->name + 2, value_at(a, d->name, k), d->many);
     }
     j->recipe = add(j->recipe, "\n");
-    if (!has(a, "--epochs")) {
-        for (size_t i = 0; i < sizeof of_training / sizeof *of_training; i++)
-            if (has(a, of_training[i].option)) {
-                complain("%s is for training, which --epochs N asks for", of_training[i].option);
-                return false;
-            }
-        return true;
-    }
-    j->recipe = add(j->recipe, "train");
-    for (size_t i = 0; i < sizeof of_training / sizeof *of_training; i++)
-        if (has(a, of_training[i].option))
-            j->recipe = add_word(j->recipe, of_training[i].param,
-                                 value_of(a, of_training[i].option), false);
-    j->recipe = add(j->recipe, "\n");
+    if (!add_training(j)) return false;
+    if (has(a, "--sparse-initializers")) j->recipe = add(j->recipe, "sparse\n");
     return true;
 }
 
@@ -454,6 +461,8 @@ static const option_def options[] = {
     {"--weight-decay", 0, "W", "of weights, with --epochs (default: 0)", false, NULL},
     {"--augment", 0, "LIST", "change samples: flip:crop=4:cutout=8:noise=0.1, with --epochs", false,
      NULL},
+    {"--sparse-initializers", 0, NULL,
+     "store weights of which less than a third is not 0 as sparse initializers", false, NULL},
     {"--no-timing", 0, NULL, "do not run the models before and after in turns to time them", false,
      NULL},
     OPTION_SEED,

@@ -207,13 +207,11 @@ static int by_key(const void *a, const void *b) {
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static void known(void *ctx, const char *name, size_t bytes, hn_package_known *out) {
+static unsigned plain(void *ctx, const char *name, size_t bytes) {
     const hn_api_maker *k = ctx;
     const hn_value *v = hn_graph_value(k->m->prepared.first->model->graph, name);
     const hn_tensor *t = v != NULL ? v->constant : NULL;
-    if (t == NULL || t->dtype != HONE_DTYPE_F32 || t->bytes != bytes) return;
-    out->found = (uint32_t)atomic_load(&t->found);
-    out->zeros = (uint32_t)atomic_load(&t->zeros);
+    return t != NULL && t->dtype == HONE_DTYPE_F32 && t->bytes == bytes ? hn_tensor_plain(t) : 0;
 }
 
 /* A session of the model that make_model wrote, so that names are those of a session to come. */
@@ -251,7 +249,7 @@ static hone_status make(hn_api_maker *k, const char *isa, const char *dims, hn_e
                                            .l1 = (uint64_t)near.l1,
                                            .l2 = (uint64_t)near.l2};
     k->made.model = k->file;
-    k->made.known = known;
+    k->made.plain = plain;
     k->made.ctx = k;
     k->made.packed = k->packed;
     return HONE_OK;

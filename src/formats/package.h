@@ -43,7 +43,7 @@
  *
  *     library, instruction set, name of the CPU (each: length, bytes); bytes of L1 and of L2 that
  *     loops are cut for; the model after the passes, as a file of the contents is written; for each
- *     of its entries: what is known of the tensor, two numbers; packed weights, and for each its key
+ *     of its entries: what hn_tensor_plain says of the tensor (u8); packed weights, and for each its key
  *     (u64) and its block
  *
  * All its blocks but that of the literal are raw, and lie in the data; those of tensors that the
@@ -82,16 +82,12 @@ typedef struct hn_package_machine {
     uint64_t l1, l2; /* bytes */
 } hn_package_machine;
 
-/* What is known of a tensor of the model (hn_tensor.found and .zeros). */
-typedef struct hn_package_known {
-    uint32_t found, zeros;
-} hn_package_known;
-
 /* A model made ready, to be written. */
 typedef struct hn_package_made {
     hn_package_machine machine;
     hn_file *model; /* after the passes, as an ONNX file */
-    void (*known)(void *ctx, const char *name, size_t bytes, hn_package_known *out);
+    /* hn_tensor_plain of a tensor of it. NULL: nothing is known. */
+    unsigned (*plain)(void *ctx, const char *name, size_t bytes);
     void *ctx;
     size_t n;
     const hn_package_packed *packed;
@@ -193,7 +189,7 @@ hone_status hn_package_unpack(const char *package, const char *path, hn_allocato
 typedef struct hn_package_ready {
     hn_package_machine machine;
     hn_package_file model;
-    const hn_package_known *known; /* by entry of the model */
+    const uint8_t *plain; /* by entry of the model */
     size_t n;
     const uint64_t *keys;   /* ascending */
     const hn_block *packed; /* raw, aligned to 64 */

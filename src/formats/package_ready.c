@@ -3,8 +3,8 @@
 #include "base/checksum.h"
 #include "formats/package_layout.h"
 
-/* A number takes at least one byte, a key and its block 8 + 12. */
-enum { LEAST_PACKED = 20, MOST_KNOWN = INT32_MAX };
+/* A key and its block take 8 + 12 bytes at least. */
+enum { LEAST_PACKED = 20 };
 
 static hone_status take_machine(hn_package_cursor *c, hn_arena *arena, hn_package_machine *m) {
     HN_TRY(hn_package_take_text(c, arena, &m->library));
@@ -14,16 +14,15 @@ static hone_status take_machine(hn_package_cursor *c, hn_arena *arena, hn_packag
     return hn_package_take_number(c, UINT64_MAX, &m->l2);
 }
 
-static hone_status take_known(hn_package_cursor *c, hn_arena *arena, hn_package_ready *r) {
-    hn_package_known *known = hn_arena_array(arena, r->model.n, sizeof *known);
-    uint64_t found, zeros;
-    if (known == NULL) return HN_NOMEM(c->err);
+static hone_status take_plain(hn_package_cursor *c, hn_arena *arena, hn_package_ready *r) {
+    uint8_t *plain = hn_arena_array(arena, r->model.n, sizeof *plain);
+    if (plain == NULL) return HN_NOMEM(c->err);
     for (size_t i = 0; i < r->model.n; i++) {
-        HN_TRY(hn_package_take_number(c, MOST_KNOWN, &found));
-        HN_TRY(hn_package_take_number(c, MOST_KNOWN, &zeros));
-        known[i] = (hn_package_known){(uint32_t)found, (uint32_t)zeros};
+        uint64_t bits;
+        HN_TRY(hn_package_take_fixed(c, 1, &bits));
+        plain[i] = (uint8_t)bits;
     }
-    r->known = known;
+    r->plain = plain;
     return HONE_OK;
 }
 
@@ -60,7 +59,7 @@ hone_status hn_package_ready_read(hn_package *p, size_t i, hn_package_ready **ou
     if (r == NULL) return HN_NOMEM(err);
     HN_TRY(take_machine(&c, &p->arena, &r->machine));
     HN_TRY(hn_package_take_file(&c, &p->arena, &r->model));
-    HN_TRY(take_known(&c, &p->arena, r));
+    HN_TRY(take_plain(&c, &p->arena, r));
     HN_TRY(take_packed(p, &c, &p->arena, r));
     for (size_t k = 0; k < r->model.n; k++)
         if (r->model.entries[k].block.code != HN_CODE_RAW) return hn_package_cut_off(&c);
@@ -88,17 +87,17 @@ const void *hn_package_ready_find(const hn_package *p, const hn_package_ready *r
     return !checks || hn_package_check_block(p, b, &unread) == HONE_OK ? b->data : NULL;
 }
 
-/* Tells each tensor what is known of it. */
-static void set_known(const hn_package_ready *r, hn_graph *g) {
+/* Tells each tensor what need not be looked for in it. That most are zeros, or that there are few different
+ * numbers, is never taken from a file: kernels that rely on it would write more than they have room
+ * for, if it were wrong. */
+static void tell_plain(const hn_package_ready *r, hn_graph *g) {
     for (int i = 0; i < g->n_values; i++) {
         hn_tensor *t = g->values[i]->constant;
         if (t == NULL || t->file == NULL || t->dtype != HONE_DTYPE_F32) continue;
         for (size_t k = 0; k < r->model.n; k++) {
             const hn_block *b = &r->model.entries[k].block;
             if (b->data != t->data || b->bytes != t->bytes) continue;
-            atomic_store(&t->found, (int)r->known[k].found);
-            if ((int64_t)r->known[k].zeros <= t->n + 1)
-                atomic_store(&t->zeros, (int)r->known[k].zeros);
+            hn_tensor_tell_plain(t, r->plain[k]);
             break;
         }
     }
@@ -107,7 +106,7 @@ static void set_known(const hn_package_ready *r, hn_graph *g) {
 hone_status hn_package_ready_model(hn_package *p, hn_package_ready *r, hn_model **out,
                                    hn_allocator *alloc, hn_error *err) {
     HN_TRY(hn_package_load_file(p, &r->model, NULL, out, alloc, err));
-    set_known(r, (*out)->graph);
+    tell_plain(r, (*out)->graph);
     return HONE_OK;
 }
 

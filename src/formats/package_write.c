@@ -287,12 +287,11 @@ static hone_status on_ready_cut(void *ctx, const hn_cut *cut, hn_error *err) {
     if (cut->location.n > 0) return HONE_OK;
     ready *r = &w->ready[w->n_ready - 1];
     const hn_package_made *made = &w->o->made[w->n_ready - 1];
-    hn_package_known known = {0};
+    unsigned char plain = 0;
     const char *name = hn_arena_strndup(&w->arena, cut->name.p, cut->name.n);
     if (name == NULL) return HN_NOMEM(err);
-    if (made->known != NULL) made->known(made->ctx, name, cut->bytes, &known);
-    hn_growing_varint(&r->section, known.found);
-    hn_growing_varint(&r->section, known.zeros);
+    if (made->plain != NULL) plain = (unsigned char)made->plain(made->ctx, name, cut->bytes);
+    hn_growing_put(&r->section, &plain, 1);
     return add_piece(w, &r->model, &p, err);
 }
 
@@ -310,7 +309,7 @@ static hone_status add_ready(writer *w, const hn_package_made *made, hn_error *e
     *r = (ready){.model = {.file = hn_file_ref(made->model), .name = ""}};
     r->model.literal.alloc = r->section.alloc = w->alloc;
     HN_TRY(hn_cut_find(made->model, LEAST_BYTES, on_ready_cut, w, err));
-    hn_growing known = r->section;
+    hn_growing plain = r->section;
     r->section = (hn_growing){.alloc = w->alloc};
     hone_status status = make_literal(w, &r->model, err);
     for (size_t i = 0; i < r->model.n && status == HONE_OK; i++) {
@@ -320,10 +319,10 @@ static hone_status add_ready(writer *w, const hn_package_made *made, hn_error *e
     if (status == HONE_OK) {
         put_machine(&r->section, &made->machine);
         put_source(&r->section, &r->model);
-        hn_growing_put(&r->section, known.data, known.n);
-        r->section.failed = r->section.failed || known.failed;
+        hn_growing_put(&r->section, plain.data, plain.n);
+        r->section.failed = r->section.failed || plain.failed;
     }
-    hn_free(w->alloc, known.data);
+    hn_free(w->alloc, plain.data);
     HN_TRY(status);
     r->packed = hn_alloc_array(w->alloc, made->n, sizeof *r->packed, HN_MEM_OTHER);
     if (r->packed == NULL) return HN_NOMEM(err);

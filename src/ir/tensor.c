@@ -236,6 +236,25 @@ static int64_t sparse_place(const hn_tensor *s, int64_t k) {
     return s->n > 0 ? at : -1;
 }
 
+enum { NOT_16_BITS = 1, FEW_ZEROS = 2, MANY_VALUES = 4 };
+
+/* What `found` and `zeros` say then: number 0. */
+unsigned hn_tensor_plain(const hn_tensor *t) {
+    int found = atomic_load(&t->found);
+    int64_t zeros = atomic_load(&t->zeros);
+    unsigned bits = 0;
+    if ((found & HN_FOUND_FITS) == 1) bits |= NOT_16_BITS;
+    if (found / HN_FOUND_VALUES == 1) bits |= MANY_VALUES;
+    if (zeros > 0 && zeros - 1 < t->n - t->n / 2) bits |= FEW_ZEROS;
+    return bits;
+}
+
+void hn_tensor_tell_plain(hn_tensor *t, unsigned bits) {
+    int fits = (bits & NOT_16_BITS) != 0, values = (bits & MANY_VALUES) != 0;
+    atomic_store(&t->found, fits + values * HN_FOUND_VALUES);
+    atomic_store(&t->zeros, (bits & FEW_ZEROS) != 0);
+}
+
 bool hn_tensor_sparse_fits(hn_tensor *s) {
     int found = atomic_load(&s->found);
     if (found > 0) return found > 1;

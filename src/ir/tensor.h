@@ -42,7 +42,7 @@ struct hn_tensor {
      * different numbers it is (kernels/kernel.h has both); of a sparse tensor whether it fits
      * (hn_tensor_sparse_fits). */
     atomic_int found;
-    atomic_int zeros; /* likewise: of f32, how many are 0, if about half are (hn_floats_zeros) */
+    atomic_int zeros; /* likewise: how many are 0, if about half are (hn_floats_zeros) */
     /* Sparse tensors. */
     hn_tensor *values;  /* [nnz] */
     hn_tensor *indices; /* s64 [nnz] (linear) or [nnz, rank] */
@@ -97,6 +97,10 @@ bool hn_tensor_sparse_fits(hn_tensor *sparse);
 /* A dense tensor with the sparse tensor's contents; indices are checked. */
 hone_status hn_tensor_dense(hn_tensor **out, const hn_tensor *sparse, hn_allocator *alloc,
                             hn_error *err);
+/* What was looked for in a constant in vain, as bits that fit a byte: whoever takes this for true
+ * without looking does nothing worse than treat the constant like any other. */
+unsigned hn_tensor_plain(const hn_tensor *t);
+void hn_tensor_tell_plain(hn_tensor *t, unsigned bits);
 /* True when data may be read through a pointer to the element type. */
 bool hn_tensor_aligned(const hn_tensor *t);
 /* Same dtype, dims and bytes. */

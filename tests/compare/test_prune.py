@@ -59,3 +59,25 @@ def test_smaller_and_the_same_everywhere(path, kind, tmp_path):
     for w, t, h in zip(wanted, there, here):
         assert w.shape == t.shape == h.shape
         assert close(t, w, bound) and close(h, t, bound)
+
+
+SPARSE = [m for m in MODELS if any(n in m for n in ("resnet20", "mnist", "sst2", "vww"))]
+
+
+@pytest.mark.parametrize("path", SPARSE, ids=lambda x: os.path.basename(x).split(".")[0])
+def test_sparse_initializers(path, tmp_path):
+    """The same answers in less room; ONNX Runtime expands them when it loads."""
+    path = unpacked(path, str(tmp_path))
+    dense, sparse = tmp_path / "dense.onnx", tmp_path / "sparse.onnx"
+    for out, more in ((dense, []), (sparse, ["--sparse-initializers"])):
+        command = [HONE, "prune", path, "-o", str(out), "-q", "--sparsity", "0.9", "--no-timing", *more]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    onnx.checker.check_model(str(sparse))
+    assert len(onnx.load(str(sparse)).graph.sparse_initializer) > 0
+    assert os.path.getsize(sparse) < 0.75 * os.path.getsize(dense)
+    feeds = made_up(session(path, PLAIN))
+    wanted, there = session(str(dense), PLAIN).run(None, feeds), session(str(sparse), PLAIN).run(None, feeds)
+    for w, t, h in zip(wanted, there, run_hone(str(sparse), feeds, tmp_path)):
+        assert np.array_equal(w, t)
+        assert close(h, w, 1e-4)
