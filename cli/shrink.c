@@ -116,7 +116,7 @@ static bool write_recipe(job *j) {
     }
     j->recipe = add(j->recipe, "\n");
     if (!add_training(j)) return false;
-    if (has(a, "--sparse-initializers")) j->recipe = add(j->recipe, "sparse\n");
+    if (has(a, "--sparse-initializers")) j->recipe = add(j->recipe, "sparse_form\n");
     return true;
 }
 

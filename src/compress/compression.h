@@ -42,7 +42,7 @@ hn_plan_fn hn_plan_quantize, hn_plan_convert, hn_plan_qat, hn_plan_prune, hn_pla
     hn_plan_train, hn_plan_factorize, hn_plan_replace;
 extern const hn_parameter hn_params_quantize[], hn_params_convert[], hn_params_simplify[],
     hn_params_qat[], hn_params_prune[], hn_params_cluster[], hn_params_train[],
-    hn_params_factorize[], hn_params_replace[], hn_params_sparse[];
+    hn_params_factorize[], hn_params_replace[];
 
 /* Reads the type that a step gives to layers. */
 typedef hone_status hn_read_type_fn(const hn_recipe_step *s, const char *type, hn_layer_scheme *out,

@@ -374,7 +374,9 @@ static hone_status collect_forms(writer *w, hn_graph *g) {
     for (int i = 0; i < g->n_values; i++) {
         const hn_value *v = g->values[i];
         /* Only the top graph can list an initializer among its inputs; sparse ones came later. */
-        int64_t least = v->constant != NULL && v->constant->data == NULL ? 6 : g->parent != NULL ? 4 : 0;
+        int64_t least = v->constant != NULL && v->constant->data == NULL ? 6
+                        : g->parent != NULL                              ? 4
+                                                                         : 0;
         if (is_written(v) && w->ir_version < least) w->ir_version = least;
     }
     return HONE_OK;

@@ -1,6 +1,6 @@
 /* Weights most of which are 0 become sparse initializers: those that are not 0, and where each lies.
  *
- *     prune sparsity=0.9; train epochs=2; sparse
+ *     prune sparsity=0.9; train epochs=2; sparse_form
  *
  * One that is not 0 takes 12 bytes in the file then instead of 4, so a weight is stored so where
  * less than a third of it is not 0. Other transforms see weights that are dense: this one comes last.
@@ -9,14 +9,6 @@
 
 #include "compress/compression.h"
 #include "engine/layers.h"
-
-/* clang-format off */
-const hn_parameter hn_params_sparse[] = {
-    {"only", HN_PARAM_TEXT, NULL, "layers to change, patterns separated by commas", 0, 0, NULL, false},
-    {"except", HN_PARAM_TEXT, NULL, "layers to leave alone, likewise", 0, 0, NULL, false},
-    {0},
-};
-/* clang-format on */
 
 /* -0 is stored: 0 would not be the same bits. */
 static bool is_stored(const hn_tensor *t, int64_t i) {
@@ -52,7 +44,7 @@ static hone_status make_sparse(hn_tensor **out, const hn_tensor *t, int64_t stor
 
 static hone_status store_layer(hn_transform_ctx *c, const hn_weighted *w, hn_error *err) {
     const hn_tensor *t = w->weight->constant;
-    hn_shrunk_layer row = {.transform = "sparse",
+    hn_shrunk_layer row = {.transform = "sparse_form",
                            .layer = hn_layer_name(w->node),
                            .op = w->node->op->name,
                            .weights = t->n,
@@ -74,15 +66,12 @@ static hone_status store_layer(hn_transform_ctx *c, const hn_weighted *w, hn_err
     return hn_shrinking_tell(c, &row, err);
 }
 
-hone_status hn_transform_sparse(hn_transform_ctx *c, hn_error *err) {
-    const hn_recipe_step usual = {.transform = hn_transform_named("sparse")};
-    const hn_recipe_step *s = c->step != NULL ? c->step : &usual;
+hone_status hn_transform_sparse_form(hn_transform_ctx *c, hn_error *err) {
     hn_arena arena;
     hn_weighted *layers;
     int n;
     hn_arena_init(&arena, c->alloc, HN_MEM_SCRATCH);
-    hone_status status = hn_shrinking_layers(c, hn_step_word(s, "only"), hn_step_word(s, "except"),
-                                             &arena, &layers, &n, err);
+    hone_status status = hn_shrinking_layers(c, NULL, NULL, &arena, &layers, &n, err);
     for (int i = 0; i < n && status == HONE_OK; i++)
         /* Of layers that share a weight, the first has stored it. */
         if (layers[i].weight->constant->data != NULL) status = store_layer(c, &layers[i], err);

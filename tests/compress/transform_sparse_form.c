@@ -33,7 +33,7 @@ static void store(hn_model *m, hn_shrinking *told) {
     method_bench b;
     method_begin(&b, m);
     b.c.shrinking = told;
-    if (hn_transform_sparse(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
+    if (hn_transform_sparse_form(&b.c, &err) != HONE_OK) fail_msg("%s", err.text);
     method_end(&b);
 }
 
@@ -98,7 +98,7 @@ static void others_stay(void **state) {
 static void memory_runs_out(void **state) {
     (void)state;
     hn_model *m = thinned(9);
-    method_survives(m, hn_transform_sparse);
+    method_survives(m, hn_transform_sparse_form);
     hn_model_destroy(m);
 }
 
