@@ -15,7 +15,4 @@ hone prune "$digits" -o x.onnx -q --rounds 2 --no-timing
 ls
 "$HONE" prune "$digits" -o s.onnx -q --sparsity 0.9 --no-timing --sparse-initializers --json | sed -n 's/.*"recipe": "\([^"]*\)".*/\1/p'
 "$HONE" prune "$digits" -o d.onnx -q --sparsity 0.9 --no-timing >/dev/null
-"$HONE" run s.onnx --fill random --seed 3 -q -o s >/dev/null
-"$HONE" run d.onnx --fill random --seed 3 -q -o d >/dev/null
-cmp s/logits.npy d/logits.npy && echo the same answers
 [ "$(wc -c <s.onnx)" -lt "$(($(wc -c <d.onnx) / 2))" ] && echo less than half the file
