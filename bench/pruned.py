@@ -41,7 +41,10 @@ def made(hone, folder, name, zeros, int8):
     if os.path.exists(path):
         return path
     if int8:
-        command = ["quantize", made(hone, folder, name, zeros, False), "--data", "random,n=16"]
+        fixed = path + ".fixed"
+        sizes = ["--set-dim", f"input_ids:1={TOKENS}", "--set-dim", f"attention_mask:1={TOKENS}"] if name == "bert" else []
+        subprocess.run([hone, "simplify", made(hone, folder, name, zeros, False), *sizes, "-q", "-o", fixed], check=True, stdout=subprocess.DEVNULL)
+        command = ["quantize", fixed, "--data", "random,n=16"]
     elif zeros:
         command = ["prune", made(hone, folder, name, [], False), *zeros, "--no-timing"]
     else:
