@@ -137,7 +137,7 @@ bool hn_weighted_of(hn_node *n, const hn_scheme *s, hn_weighted *w, const char *
     const hn_value *second = hn_node_input(n, of->input);
     bool product = of->kind == HN_WEIGHT_MATRIX && w->weight == NULL && w->input != NULL &&
                    second != NULL && w->input->constant == NULL && second->constant == NULL;
-    bool sparse = second != NULL && second->constant != NULL && second->constant->data == NULL;
+    bool sparse = second != NULL && second->constant != NULL && second->constant->values != NULL;
     *why = product                                          ? "a product of two activations"
            : w->weight == NULL && sparse                    ? "the weight is a sparse initializer"
            : w->weight == NULL                              ? "the weight is computed"

@@ -92,7 +92,8 @@ static void others_stay(void **state) {
     store(m, NULL);
     assert_null(hn_graph_value(m->graph, "w")->constant->data);
     store(m, NULL); /* what is sparse already is left alone */
-    hn_scheme scheme = {.layer = {.kind = HN_LAYER_STATIC}};
+    hn_scheme scheme = {
+        .layer = {.kind = HN_LAYER_STATIC, .weights = {HONE_DTYPE_S8, 8, true, true, 0, false}}};
     hn_weighted w;
     const char *why;
     assert_false(hn_weighted_of(m->graph->first, &scheme, &w, &why));
