@@ -54,6 +54,7 @@ static hn_isa detect(void) {
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (!avx512) return set;
     set |= HN_ISA_AVX512;
+    if (__builtin_cpu_supports("avx512vbmi")) set |= HN_ISA_AVX512VBMI;
     if (!__builtin_cpu_supports("avx512vnni")) return set;
     set |= HN_ISA_AVX512VNNI;
     bool amx = (r0[3] >> 22 & 1) && (r0[3] >> 24 & 1) && (r0[3] >> 25 & 1); /* bf16, tile, int8 */

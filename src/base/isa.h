@@ -1,6 +1,7 @@
 /* Instruction sets, as bundles that come together in real CPUs:
- *   portable < avx2 < {avxvnni, avx512 < avx512vnni < amx}
+ *   portable < avx2 < {avxvnni, avx512 < avx512vbmi < avx512vnni < amx}
  *   portable < neon < neondot < neoni8mm
+ * Some CPUs with avx512vnni have no avx512vbmi; a row that wants both names both.
  * A set of them is a mask of bits; portable is no bit at all. Detected once; HONE_ISA=name, or
  * hn_isa_limit, allows that bundle and what it implies, and nothing else.
  */

@@ -213,9 +213,24 @@ static void count_values(const hn_plan *p, const hn_step *s) {
     *n = atomic_load(found) / HN_FOUND_VALUES - 1;
 }
 
+/* Lets rows look at weights of which most are 0, up to the first row that will serve: this takes nearly
+ * as long as packing. Rows that are asked for, or measured, look too. */
+static void look(const hn_compile *how, const hn_step *s, const void *weights) {
+    const hn_kernel *forced = forced_kernel(how, s);
+    bool served = false;
+    for (int i = 0; i < s->family->n_rows; i++) {
+        const hn_kernel *k = s->family->rows[i];
+        const char *why;
+        if (!hn_kernel_serves(k, allowed(how, s), s->problem, &why)) continue;
+        if (k->look != NULL && (!served || how->tuner != NULL || k == forced))
+            k->look(s->problem, weights);
+        served = served || k->pays == NULL || k->pays(s->problem, &why);
+    }
+}
+
 /* Counts constant weights that are 0 where kernels that leave these out could compute the step. What
  * has fewer than half of them is dense. */
-static void count_zeros(const hn_plan *p, const hn_step *s) {
+static void count_zeros(const hn_plan *p, const hn_compile *how, const hn_step *s) {
     int64_t n, *zeros = NULL;
     int zero = 0;
     hn_constant c;
@@ -233,6 +248,7 @@ static void count_zeros(const hn_plan *p, const hn_step *s) {
                                              : hn_bytes_zeros(c.data->data, stored, zero)));
     int64_t count = atomic_load(found) - 1 + n - stored;
     *zeros = count >= n - n / 2 ? count : 0;
+    if (*zeros > 0 && !sparse) look(how, s, c.data->data);
 }
 
 static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
@@ -246,7 +262,7 @@ static hone_status choose(hn_plan *p, const hn_compile *how, hn_error *err) {
         hn_step *s = p->steps[i];
         if (s->family == NULL) continue;
         fit_weights(p, s);
-        if (!how->no_sparse) count_zeros(p, s);
+        if (!how->no_sparse) count_zeros(p, how, s);
         if (!how->no_lookup) count_values(p, s);
         HN_TRY(choose_kernel(p, how, s, &stayed, err));
         s->facts->isa = s->kernel->isa;

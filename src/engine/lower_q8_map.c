@@ -94,7 +94,7 @@ static hone_status into_product(hn_lower *L, const hn_node *n, const hn_view *x,
     hn_quant q;
     hn_view y;
     *done = false;
-    if (s == NULL || hn_quant_output(n, 1, 2, &q) != NULL) return HONE_OK;
+    if (s == NULL || hn_quant_result(n, &q) != NULL) return HONE_OK;
     HN_TRY(hn_lower_quantize_product(L, s, x, &q, &y, done, err));
     if (!*done) return HONE_OK;
     hn_lower_set(L, n, 0, &y, s);

@@ -541,7 +541,20 @@ hone_status hn_lower_quantize_product(hn_lower *L, hn_step *s, const hn_view *x,
                L->plan->buffers[x->buffer].bytes == (size_t)n * sizeof(float);
     if (p->y != HN_Q8_F32 || s->operands[HN_CONV_Q8_R].buffer >= 0 || !all) return HONE_OK;
     float ys = (float)hn_quant_scale(q, 0);
-    if (!hn_q8_invertible(ys)) return HONE_OK;
+    bool each = q->axis >= 0;
+    if (each && (x->dims[q->axis] != p->n || q->scale->n != p->n || x->strides[q->axis] != 1 ||
+                 !has_one_zero(q)))
+        return HONE_OK;
+    for (int64_t i = 0; i < q->scale->n; i++)
+        if (!hn_q8_invertible((float)hn_quant_scale(q, i))) return HONE_OK;
+    if (each) {
+        hn_tensor *t;
+        hn_view scales;
+        HN_TRY(hn_lower_constant(L, HONE_DTYPE_F32, p->n, &t, &scales, err));
+        for (int64_t i = 0; i < p->n; i++) ((float *)t->data)[i] = (float)hn_quant_scale(q, i);
+        hn_step_reads(s, HN_CONV_Q8_YS, &scales);
+        p->y_scales = true;
+    }
     /* Bytes lie as the floats do, in a place that is smaller. */
     hn_view dense = *x;
     *y = *x;

@@ -100,7 +100,8 @@ hn_quant_lowering hn_lower_chain_product, hn_lower_chain_binary, hn_lower_chain_
  * a is where y is then. False: it cannot, and nothing has changed. */
 bool hn_lower_add_to_product(hn_lower *L, hn_step *s, hn_quant *a, const hn_quant *r,
                              const hn_quant *y, double lo, double hi);
-/* Lets s, which made the floats x that nothing else wants, quantize them; y is where they are then.
+/* Lets s, which made the floats x that nothing else wants, quantize them, by one scale or one for each
+ * channel; y is where they are then.
  * *done false: it cannot, and nothing has changed. */
 hone_status hn_lower_quantize_product(hn_lower *L, hn_step *s, const hn_view *x, const hn_quant *q,
                                       hn_view *y, bool *done, hn_error *err);

@@ -47,7 +47,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
         for (int i = 0; i < s->n; i++) {
             const member *m = &s->members[i];
             const share *part = &s->shares[k][i];
-            void *ptr[HN_MAX_OPERANDS];
+            void *ptr[HN_MAX_OPERANDS] = {NULL}; /* operands that are absent may be the last */
             memcpy(ptr, call->ptr + m->operands, (size_t)m->n_operands * sizeof *ptr);
             bool first = i == 0, last = i == s->n - 1;
             ptr[m->x] = first ? advance(ptr[m->x], part->x) : advance(lane, m[-1].place);
@@ -379,6 +379,10 @@ static chain chain_of(const link *links, int i) {
 static void try_link(link *links, int i) {
     chain before = chain_of(links, i), after = chain_of(links, links[i].to);
     if (before.n + after.n > MOST) return;
+    int operands = 0;
+    for (int k = 0; k < before.n; k++) operands += before.steps[k]->n_operands;
+    for (int k = 0; k < after.n; k++) operands += after.steps[k]->n_operands;
+    if (operands > HN_MAX_OPERANDS) return;
     for (int k = 0; k < after.n; k++) {
         before.steps[before.n] = after.steps[k];
         before.shapes[before.n++] = after.shapes[k];

@@ -40,6 +40,7 @@ struct hn_tuner {
     found *list;
     int n, cap, n_read;
     bool unsaved;
+    bool foreign; /* the file is something else, which is left as it is */
     hn_tuning total;
 };
 
@@ -147,9 +148,12 @@ static hone_status read_file(hn_tuner *t, hn_error *err) {
         hn_log(HONE_LOG_INFO, "no tuning cache: %s", why.text);
         return HONE_OK;
     }
-    size_t n = strlen(t->head);
+    size_t n = strlen(t->head), word = strcspn(t->head, " ");
     const char *text = (const char *)file->data;
-    if (file->bytes > MOST_FILE_BYTES)
+    t->foreign = file->bytes > 0 && (file->bytes < word || memcmp(text, t->head, word) != 0);
+    if (t->foreign)
+        hn_log(HONE_LOG_WARN, "%s: not a tuning cache: left as it is", t->path);
+    else if (file->bytes > MOST_FILE_BYTES)
         hn_log(HONE_LOG_WARN, "%s: %zu bytes are too many for a tuning cache: ignored", t->path,
                file->bytes);
     else if (file->bytes <= n || memcmp(text, t->head, n) != 0 || text[n] != '\n')
@@ -185,7 +189,7 @@ static hone_status write_file(hn_tuner *t, hn_error *err) {
 
 void hn_tuner_save(hn_tuner *t) {
     hn_error err = {0};
-    if (t == NULL || t->path == NULL || !t->unsaved) return;
+    if (t == NULL || t->path == NULL || !t->unsaved || t->foreign) return;
     t->unsaved = false;
     if (write_file(t, &err) != HONE_OK)
         hn_log(HONE_LOG_WARN, "the tuning cache is not kept: %s", err.text);

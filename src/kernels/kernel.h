@@ -110,6 +110,9 @@ typedef struct hn_kernel {
     /* NULL, or whether it is faster than the rows after it; if not, as ok. Only the choice of
      * the first row asks: who wants this row, or measures it, gets it for whatever it serves. */
     bool (*pays)(const void *problem, const char **why);
+    /* NULL, or finds out what else `pays` and `packed_bytes` want to know of dense constant weights of
+     * which most are 0, and puts it into the problem. Without that, the row serves all the same. */
+    void (*look)(void *problem, const void *plain);
 } hn_kernel;
 
 /* Into how many tasks the row's packing falls. */

@@ -142,7 +142,7 @@ HN_INLINE hn_vb hn_q8_round_small(const hn_q8_end *e, const hn_vf *v) {
 #endif
 }
 
-/* Quantizing by one scale, as exact as division is, which is slow: it is a multiplication with 1/s.
+/* Quantizing by a scale, as exact as division is, which is slow: it is a multiplication with 1/s.
  * That quotient v is within 2^-22 of the true one, relatively, so within 2^-14 where it is less
  * than 2^8: only if v lies closer than that to the middle of two integers may it round to another
  * one. Such vectors are divided. Beyond 2^8 both are out of range. */
@@ -161,19 +161,27 @@ HN_INLINE int hn_q8_unsure(const hn_vf *off) {
     return hn_vm_any(hn_v_gt(most, hn_v_set1(0.5f - 0x1p-14f)));
 }
 
-/* y = rne(x / s), between the bounds of e. */
-HN_INLINE void hn_q8_divide(const hn_q8_scale *s, const hn_q8_end *e, const hn_vf *x, hn_vi *y) {
+/* y = rne(x / scale), between the bounds of e, by a scale and its inverse for each element. */
+HN_INLINE void hn_q8_divide_each(const hn_vf *scale, const hn_vf *inverse, const hn_q8_end *e,
+                                 const hn_vf *x, hn_vi *y) {
     hn_vf off[4];
     for (int k = 0; k < 4; k++) {
-        hn_vf v = hn_q8_bound(hn_v_mul(x[k], s->inverse), e->lo, e->hi), whole;
+        hn_vf v = hn_q8_bound(hn_v_mul(x[k], inverse[k]), e->lo, e->hi), whole;
         y[k] = hn_q8_nearest(v, &whole);
         off[k] = hn_v_abs(hn_v_sub(v, whole));
     }
     if (hn_q8_unsure(off))
         for (int k = 0; k < 4; k++) {
             hn_vf whole;
-            y[k] = hn_q8_nearest(hn_q8_bound(hn_v_div(x[k], s->scale), e->lo, e->hi), &whole);
+            y[k] = hn_q8_nearest(hn_q8_bound(hn_v_div(x[k], scale[k]), e->lo, e->hi), &whole);
         }
+}
+
+/* The same by one scale. */
+HN_INLINE void hn_q8_divide(const hn_q8_scale *s, const hn_q8_end *e, const hn_vf *x, hn_vi *y) {
+    const hn_vf scale[4] = {s->scale, s->scale, s->scale, s->scale};
+    const hn_vf inverse[4] = {s->inverse, s->inverse, s->inverse, s->inverse};
+    hn_q8_divide_each(scale, inverse, e, x, y);
 }
 
 #endif

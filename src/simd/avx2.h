@@ -182,6 +182,11 @@ static inline hn_vb hn_vb_narrow(const hn_vi *x) {
     __m256i y = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
     return _mm256_permutevar8x32_epi32(y, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
+#define HN_VB_NARROWS_U8
+static inline hn_vb hn_vb_narrow_u8(const hn_vi *x) {
+    __m256i y = _mm256_packus_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+    return _mm256_permutevar8x32_epi32(y, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
 static inline hn_vi hn_vb_sums(hn_vb x) {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), x), _mm256_set1_epi16(1));
 }

@@ -159,11 +159,45 @@ static inline void hn_vb_widen_s8(const void *p, hn_vi *y) {
     const __m128i *from = p;
     for (int k = 0; k < 4; k++) y[k] = _mm512_cvtepi8_epi32(_mm_loadu_si128(from + k));
 }
+/* 16 bytes, each the last of a float of 2^23: one shuffle does it, conversions are two
+ * instructions. */
+static inline __m512 hn_vb_last_(__m128i x) {
+    const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_castsi512_ps(_mm512_mask_shuffle_epi8(
+        _mm512_set1_epi32(0x4b000000), 0x1111111111111111, _mm512_broadcast_i32x4(x), order));
+}
+#define HN_VB_FLOATS
+static inline void hn_vb_floats_u8(const void *p, hn_vi less, hn_vf *y) {
+    const __m128i *of = p;
+    const hn_vf from = hn_v_from_int(hn_vi_add(less, hn_vi_set1(1 << 23)));
+    for (int k = 0; k < 4; k++) y[k] = hn_v_sub(hn_vb_last_(_mm_loadu_si128(of + k)), from);
+}
+static inline void hn_vb_floats_s8(const void *p, hn_vi less, hn_vf *y) {
+    const __m128i *of = p, flip = _mm_set1_epi8((char)0x80);
+    const hn_vf from = hn_v_from_int(hn_vi_add(less, hn_vi_set1((1 << 23) + 128)));
+    for (int k = 0; k < 4; k++)
+        y[k] = hn_v_sub(hn_vb_last_(_mm_xor_si128(_mm_loadu_si128(of + k), flip)), from);
+}
+/* The product with 2^23, which is exact, is taken away as the sum is rounded. */
+#define HN_VB_SCALED
+static inline void hn_vb_scaled_u8(const void *p, hn_vf s, hn_vf *y) {
+    const __m128i *of = p;
+    const hn_vf less = hn_v_mul(s, hn_v_set1(-0x1p23f));
+    for (int k = 0; k < 4; k++) y[k] = hn_v_fma(hn_vb_last_(_mm_loadu_si128(of + k)), s, less);
+}
 /* Packing works within 128 bits: the fours of bytes are then put in order. */
-static inline hn_vb hn_vb_narrow(const hn_vi *x) {
-    __m512i y = _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
+static inline hn_vb hn_vb_in_order_(hn_vb x) {
     return _mm512_permutexvar_epi32(
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), x);
+}
+static inline hn_vb hn_vb_narrow(const hn_vi *x) {
+    return hn_vb_in_order_(
+        _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3])));
+}
+#define HN_VB_NARROWS_U8
+static inline hn_vb hn_vb_narrow_u8(const hn_vi *x) {
+    return hn_vb_in_order_(
+        _mm512_packus_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3])));
 }
 static inline hn_vi hn_vb_sums(hn_vb x) {
     return _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi8(1), x), _mm512_set1_epi16(1));

@@ -258,23 +258,32 @@ static bool packs_by_tasks(const hn_kernel *k, const check_case *c, const operan
 
 enum { MAX_LANES = 3 };
 
-/* Runs a row on operands that hold plain weights. Two lanes run one after the other, the last one
+/* The problem, once the row has looked at its weights, as it does where an engine knows them. */
+static void look(const hn_kernel *k, const check_case *c, const operands *s, bool looks,
+                 unsigned char *problem) {
+    memcpy(problem, c->problem, CHECK_PROBLEM_BYTES);
+    if (looks && k->look != NULL && weights_of(c) >= 0) k->look(problem, s->ptr[weights_of(c)]);
+}
+
+/* Runs a row on operands that hold plain weights; with two lanes, nobody has looked at these. Two lanes run one after the other, the last one
  * first; three run at once. False: it wrote where it must not. */
 static bool run_row(const hn_kernel *k, const check_case *c, const operands *s, int lanes) {
     hn_work w = {0};
-    k->work(c->problem, lanes, &w);
+    _Alignas(16) unsigned char problem[CHECK_PROBLEM_BYTES];
+    look(k, c, s, lanes != 2, problem);
+    k->work(problem, lanes, &w);
     void *ptr[CHECK_MAX_OPERANDS];
     memcpy(ptr, s->ptr, sizeof ptr);
     guarded packed = {0}, scratch = guarded_new(w.scratch, true), lane[MAX_LANES];
     for (int i = 0; i < lanes; i++) lane[i] = guarded_new(w.lane_scratch, true);
     for (int i = 0; i < c->n_operands; i++) {
         if (c->operand[i].role != CHECK_WEIGHTS || k->pack == NULL) continue;
-        packed = guarded_new(k->packed_bytes(c->problem), true);
+        packed = guarded_new(k->packed_bytes(problem), true);
         hn_stored plain = hn_stored_plain(ptr[i]);
-        k->pack(c->problem, &plain, 0, hn_pack_tasks(k, c->problem), packed.data);
+        k->pack(problem, &plain, 0, hn_pack_tasks(k, problem), packed.data);
         ptr[i] = packed.data;
     }
-    hn_call call = {.problem = c->problem, .work = &w, .ptr = ptr, .scratch = scratch.data};
+    hn_call call = {.problem = problem, .work = &w, .ptr = ptr, .scratch = scratch.data};
     for (int phase = 0; phase < w.n_phases; phase++) {
         lane_job job[MAX_LANES];
         pthread_t thread[MAX_LANES];
@@ -575,15 +584,16 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
                             : k->precision == HN_PRECISION_BF16 ? "bf16"
                                                                 : "f32";
     operands s = operands_new(f, c, CHECK_RANDOM, 1);
+    _Alignas(16) unsigned char problem[CHECK_PROBLEM_BYTES];
+    look(k, c, &s, true, problem);
     hn_work w = {0};
-    k->work(c->problem, 1, &w);
+    k->work(problem, 1, &w);
     guarded scratch = guarded_new(w.scratch, true), lane = guarded_new(w.lane_scratch, true);
     guarded copy[MAX_COPIES] = {{0}};
     int weights = weights_of(c), copies = 1;
     if (weights >= 0) {
         hn_stored plain = hn_stored_plain(s.ptr[weights]);
-        size_t bytes =
-            k->pack != NULL ? k->packed_bytes(c->problem) : bytes_of(&c->operand[weights]);
+        size_t bytes = k->pack != NULL ? k->packed_bytes(problem) : bytes_of(&c->operand[weights]);
         if (opt.cold) copies = (int)(((size_t)128 << 20) / bytes) + 1;
         if (copies > MAX_COPIES) copies = MAX_COPIES;
         for (int i = 0; i < copies; i++) {
@@ -591,7 +601,7 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
             if (i > 0)
                 memcpy(copy[i].data, copy[0].data, bytes);
             else if (k->pack != NULL)
-                k->pack(c->problem, &plain, 0, hn_pack_tasks(k, c->problem), copy[0].data);
+                k->pack(problem, &plain, 0, hn_pack_tasks(k, problem), copy[0].data);
             else
                 memcpy(copy[0].data, s.ptr[weights], bytes);
         }
@@ -600,7 +610,7 @@ static void bench_row(const check_family *f, const check_case *c, const hn_kerne
     int runs = 0, n_pieces = 0;
     double total = INFINITY;
     int64_t begun = hn_clock_ns();
-    hn_call call = {.problem = c->problem, .work = &w, .ptr = s.ptr, .scratch = scratch.data};
+    hn_call call = {.problem = problem, .work = &w, .ptr = s.ptr, .scratch = scratch.data};
     for (; runs < 12 || hn_clock_ns() - begun < 500000000; runs++) {
         if (weights >= 0) s.ptr[weights] = copy[runs % copies].data;
         if (runs < 3) { /* warm, and learn how long it takes */

@@ -26,6 +26,7 @@ enum {
     TWICE = 1024,  /* RESIDUAL or IN_PLACE too */
     FLOATS = 2048, /* before bytes */
     SEVEN = 4096,  /* bits of weights, from -64 to 63 */
+    EACH = 8192,   /* a scale for each output, with FLOATS */
 };
 
 /* What a case is made of beside its shape. */
@@ -55,6 +56,10 @@ static const variant variants[] = {
      MULTIPLIERS | FBIAS | FLOATS},
     {"s8u8s8_floats_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S8, HN_Q8_S8, 0, -20, -128, 127,
      BIAS | WZ | MULTIPLIERS | DYNAMIC | FLOATS},
+    {"u8s8s8_floats_each", HN_Q8_U8, HN_Q8_S8, HN_Q8_S8, HN_Q8_S8, 9, -3, -128, 127,
+     MULTIPLIERS | FBIAS | FLOATS | EACH},
+    {"s8u8u8_floats_each_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_U8, HN_Q8_U8, 0, 20, 3, 250,
+     BIAS | WZ | MULTIPLIERS | FLOATS | EACH},
     {"u8s8s32", HN_Q8_U8, HN_Q8_S8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
     {"u8u8s32", HN_Q8_U8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, 12, 0, 0, 0, 0},
     {"s8u8s32_wz", HN_Q8_S8, HN_Q8_U8, HN_Q8_S32, HN_Q8_S32, -128, 0, 0, 0, WZ | BIAS},
@@ -78,6 +83,7 @@ static void add(check_list *list, const char *name, hn_conv_q8 p, const variant 
     if (flags & FLOATS) p.ys = p.act.kind == HN_ACT_NONE ? 0.71F : 0.013F;
     p.x = v->x, p.w_type = v->w, p.y = v->y, p.r_type = v->r;
     p.w_zero_points = flags & WZ;
+    p.y_scales = flags & EACH;
     p.xz = v->xz, p.yz = v->yz, p.lo = v->lo, p.hi = v->hi;
     p.rz = v->r != HN_Q8_U8 ? -7 : v->yz == 0 ? 0 : 19, p.mr = 0.37F;
     if (flags & TWICE) p.twice = true, p.lo1 = -93, p.hi1 = 150, p.m1 = 0.61F;
@@ -108,6 +114,7 @@ static void add(check_list *list, const char *name, hn_conv_q8 p, const variant 
                                          : CHECK_ABSENT,
                       type[v->r], r_count);
     check_operand_add(c, flags & IN_PLACE ? CHECK_INOUT : CHECK_OUT, type[v->y], y_count);
+    check_operand_add(c, given(flags & EACH), CHECK_F32, p.n);
     c->operand[HN_CONV_Q8_R].same = HN_CONV_Q8_Y;
     if (p.act.kind > HN_ACT_LEAKY) c->rel = 64, c->abs = 2e-6, c->steps = flags & FLOATS ? 1 : 0;
     c->bench = flags & BENCH;
@@ -156,6 +163,8 @@ static bool fill(const check_case *c, int operand, check_data kind, hn_rng *rng,
             if (kind == CHECK_EXACT) size = u < 0.6 ? 0.5 : 0.25;
             if (kind == CHECK_EXTREME) size = ldexp(0.5 + u, (int)hn_rng_below(rng, 100) - 60);
             ((float *)data)[i] = (float)size;
+        } else if (operand == HN_CONV_Q8_YS) {
+            ((float *)data)[i] = (float)(p.ys * (0.5 + u));
         } else {
             return false;
         }
@@ -278,7 +287,7 @@ static void few_channels(check_list *list) {
         char name[64];
         snprintf(name, sizeof name, "few%lldx%llds%lldp%lld_%lld_%lld", (long long)k, (long long)k,
                  (long long)s, (long long)pad, (long long)c, (long long)n);
-        const variant *v = &variants[i % 4 == 0 ? i % N_VARIANTS : i % 2];
+        const variant *v = &variants[i % 4 == 0 ? i / 4 % N_VARIANTS : i % 2];
         add(list, name, p, v, v->y == HN_Q8_F32 ? 0 : extra[i / 3 % 5]);
     }
 }

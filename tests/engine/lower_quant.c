@@ -518,21 +518,26 @@ static void float_results(void **state) {
 
 /* Bytes through floats: the step quantizes its float result, with the bits that a step of its own
  * gives, which there is where the floats have more uses. */
-#define ACTIVATED(more)                                                                     \
-    "m (uint8[1,6,5,5] x, int8[8,6,3,3] w, float[8] wb) => (int8[1,8,5,5] y) <" CONV_SCALES \
-    ", float s = {0.03}, int8 z = {-20}, float tiny = {1e-35}> {"                           \
-    " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"       \
+#define ACTIVATED(more)                                                                          \
+    "m (uint8[1,6,5,5] x, int8[8,6,3,3] w, float[8] wb) => (int8[1,8,5,5] y) <" CONV_SCALES      \
+    ", float s = {0.03}, int8 z = {-20}, float tiny = {1e-35}, float[5] srow = {1, 2, 3, 4, 5}," \
+    " int8[5] zrow = {0, 0, 0, 0, 0}, int8[8] zdiffer = {0, 0, 0, 0, 0, 0, 0, 1}> {"             \
+    " xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear <axis = 0> (w, sw, zw)"            \
     " c = Conv <pads = [1, 1, 1, 1]> (xf, wf, wb) " more " }"
 
 static void through_floats(void **state) {
     (void)state;
     static const char *const acts[] = {"HardSwish", "HardSigmoid", "Sigmoid", "LeakyRelu", "Gelu"};
-    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+    /* A scale for all outputs, and one for each channel. */
+    static const char *const quantizes[] = {"QuantizeLinear (a, s, z)",
+                                            "QuantizeLinear <axis = 1> (a, sw, zw)"};
+    for (size_t i = 0; i < 2 * sizeof acts / sizeof *acts; i++) {
+        const char *act = acts[i / 2], *quantize = quantizes[i % 2];
         char text[1200], steps[200];
         int8_t bytes[200];
         int changes = 0;
-        snprintf(text, sizeof text, ACTIVATED("a = %s (c) y = QuantizeLinear (a, s, z)"), acts[i]);
-        snprintf(steps, sizeof steps, "conv_q8 Conv+%s+QuantizeLinear", acts[i]);
+        snprintf(text, sizeof text, ACTIVATED("a = %s (c) y = %s"), act, quantize);
+        snprintf(steps, sizeof steps, "conv_q8 Conv+%s+QuantizeLinear", act);
         ran r = run(text);
         has_steps(&r, steps);
         assert_int_equal(r.out->n, sizeof bytes);
@@ -540,14 +545,12 @@ static void through_floats(void **state) {
         done(&r);
         for (int k = 1; k < 200; k++) changes += bytes[k] != bytes[k - 1];
         assert_true(changes > 20);
-        snprintf(text, sizeof text,
-                 ACTIVATED("a = %s (c) p = QuantizeLinear (a, s, z) q = QuantizeLinear (a, s, z)"
-                           " y = Max (p, q)"),
-                 acts[i]);
+        snprintf(text, sizeof text, ACTIVATED("a = %s (c) p = %s q = %s y = Max (p, q)"), act,
+                 quantize, quantize);
         snprintf(steps, sizeof steps,
                  "conv_q8 Conv+%s, quantize_f32 QuantizeLinear, quantize_f32 QuantizeLinear,"
                  " map_int Max",
-                 acts[i]);
+                 act);
         r = run(text);
         has_steps(&r, steps);
         for (int k = 0; k < 200; k++) is_at(&r, k, bytes[k]);
@@ -555,7 +558,9 @@ static void through_floats(void **state) {
     }
     stays(ACTIVATED("a = HardSwish (c) y = QuantizeLinear (a, tiny, z)"),
           "conv_q8 Conv+HardSwish, quantize_f32 QuantizeLinear");
-    stays(ACTIVATED("a = HardSwish (c) y = QuantizeLinear <axis = 1> (a, sw, zw)"),
+    stays(ACTIVATED("a = HardSwish (c) y = QuantizeLinear <axis = 2> (a, srow, zrow)"),
+          "conv_q8 Conv+HardSwish, quantize_f32 QuantizeLinear");
+    stays(ACTIVATED("a = HardSwish (c) y = QuantizeLinear <axis = 1> (a, sw, zdiffer)"),
           "conv_q8 Conv+HardSwish, quantize_f32 QuantizeLinear");
 }
 
@@ -588,13 +593,19 @@ static void channels(void **state) {
         is_at(&r, i, want < 9 ? 9 : want);
     }
     done(&r);
-    /* The kernel has one zero point, and one integer for each limit. */
+    /* The kernel has one zero point. */
     r = run(CHANNEL_MODEL("{100, 100, 100, 90}", "{100}"));
     has_steps(&r,
               "dequantize_q8 DequantizeLinear, conv_f32 Conv+Clip, quantize_f32 QuantizeLinear");
     done(&r);
+    /* A limit that is another integer in each channel: it is applied to floats. */
     r = run(CHANNEL_MODEL("{100, 100, 100, 100}", "{1}"));
-    has_steps(&r, "conv_q8 Conv+Clip, quantize_f32 QuantizeLinear");
+    has_steps(&r, "conv_q8 Conv+Clip+QuantizeLinear");
+    for (int i = 0; i < 100; i++) {
+        const int64_t off = at(r.out, i) - at(r.plain, i), most = (int64_t)rint(1 / sy[i / 25]) + 9;
+        assert_in_range(off + 1, 0, 2); /* floats: a tie may fall either way */
+        assert_true(at(r.out, i) <= most);
+    }
     done(&r);
 }
 

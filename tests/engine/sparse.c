@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/isa.h"
 #include "support/engine_model.h"
 
 static void takes(const engine_facts *f, bool sparse, const char *why) {
@@ -80,6 +81,19 @@ static void bytes(void **state) {
         " q = QuantizeLinear (x, wt, z) d = DequantizeLinear (q, wt, z)"
         " v = DequantizeLinear (wzero, ws, none) p = MatMul (d, v) y = Add (p, wb) }",
         NULL);
+    engine_facts f = engine_ran(
+        "m (float[1,128,12,12] x, int8[96,128,3,3] wzero, float ws, float wt)"
+        " => (float[1,96,12,12] y) <uint8 z = {9}, int8 none = {0}> {"
+        " q = QuantizeLinear (x, wt, z) d = DequantizeLinear (q, wt, z)"
+        " v = DequantizeLinear (wzero, ws, none) y = Conv <pads = [1, 1, 1, 1]> (d, v) }");
+#if defined(__x86_64__)
+    const hn_isa has = hn_isa_available(), lists = HN_ISA_AVX512VNNI | HN_ISA_AVX512VBMI;
+    if ((has & lists) != lists || (has & HN_ISA_AMX)) return;
+    takes(&f, true, "% of the weights are 0");
+    if (strstr(f.kernels, "avx512vbmi_sparse") == NULL) fail_msg("computed by %s", f.kernels);
+#else
+    (void)f;
+#endif
 }
 
 static void memory(void **state) {

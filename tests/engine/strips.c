@@ -127,6 +127,18 @@ static void quantized(void **state) {
                       "conv_q8 QLinearConv, strips QLinearConv, QLinearConv, "
                       "Conv+Add+QuantizeLinear");
     }
+    /* A scale for each channel between, of which the second step knows nothing. */
+    engine_agrees(
+        "m (uint8[1,10,270,261] x, int8[16,10,1,1] w, int8[16,1,3,3] wd) => "
+        "(int8[1,16,270,261] y) <float sx = {0.015625}, uint8 zx = {3}, float sw = {0.0078125}, "
+        "int8 zw = {0}, float sy = {0.0625}, int8 zy = {-9}, float[16] sa = {0.03125, 0.0625, "
+        "0.125, 0.03125, 0.015625, 0.0625, 0.25, 0.125, 0.03125, 0.0625, 0.125, 0.03125, 0.015625, "
+        "0.0625, 0.25, 0.125}, int8[16] za = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}> { "
+        "xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear (w, sw, zw) c = Conv (xf, wf) "
+        "a = LeakyRelu <alpha = 0.125> (c) q = QuantizeLinear <axis = 1> (a, sa, za) "
+        "qf = DequantizeLinear <axis = 1> (q, sa, za) vf = DequantizeLinear (wd, sw, zw) "
+        "d = Conv <group = 16, pads = [1, 1, 1, 1]> (qf, vf) y = QuantizeLinear (d, sy, zy) }",
+        "strips Conv+LeakyRelu+QuantizeLinear, Conv+QuantizeLinear");
 }
 
 /* Somebody else needs the image, it is small, or the work takes longer than the memory; rows with

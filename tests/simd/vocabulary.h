@@ -116,6 +116,40 @@ static void bytes(void **state) {
         for (int i = 0; i < HN_VB; i++) assert_int_equal(wide[i / HN_VL][i % HN_VL], u[i]);
         for (int k = 0; k < 4; k++) memcpy(wide[k], &from_s8[k], sizeof wide[k]);
         for (int i = 0; i < HN_VB; i++) assert_int_equal(wide[i / HN_VL][i % HN_VL], (int8_t)u[i]);
+#ifdef HN_VB_FLOATS
+        hn_vf floats[4];
+        hn_vb_floats_u8(u, hn_vi_set1(-7), floats);
+        for (int i = 0; i < HN_VB; i++)
+            assert_true(lane(floats[i / HN_VL], i % HN_VL) == (float)(u[i] + 7));
+        hn_vb_floats_s8(u, hn_vi_set1(200), floats);
+        for (int i = 0; i < HN_VB; i++)
+            assert_true(lane(floats[i / HN_VL], i % HN_VL) == (float)((int8_t)u[i] - 200));
+#endif
+#ifdef HN_VB_SCALED
+        static const float scales[] = {0.37f, -0x1.fffffep-30f, 0x1.abcdefp63f, 0x1p-126f, 0.0f};
+        for (size_t j = 0; j < sizeof scales / sizeof *scales; j++) {
+            hn_vf scaled[4];
+            hn_vb_scaled_u8(u, hn_v_set1(scales[j]), scaled);
+            for (int i = 0; i < HN_VB; i++)
+                assert_true(lane(scaled[i / HN_VL], i % HN_VL) == (float)u[i] * scales[j]);
+        }
+#endif
+#ifdef HN_VB_NARROWS_U8
+        static const int32_t steps[] = {1, 300, 70000, 1 << 23};
+        for (size_t j = 0; j < sizeof steps / sizeof *steps; j++) {
+            hn_vi far[4];
+            for (int k = 0; k < 4; k++) {
+                int32_t lanes[HN_VL];
+                for (int i = 0; i < HN_VL; i++) lanes[i] = wide[k][i] * steps[j] + 60;
+                memcpy(&far[k], lanes, sizeof far[k]);
+            }
+            hn_vb_store(got, hn_vb_narrow_u8(far));
+            for (int i = 0; i < HN_VB; i++) {
+                const int32_t of = (int8_t)u[i] * steps[j] + 60;
+                assert_int_equal(got[i], of < 0 ? 0 : of > 255 ? 255 : of);
+            }
+        }
+#endif
         for (int k = 0; k < 4; k++) y[k] = hn_vi_add(y[k], hn_vi_set1(100));
         hn_vb_store(got, hn_vb_narrow(y));
         for (int i = 0; i < HN_VB; i++)

@@ -633,13 +633,27 @@ static uint64_t pack_key(const void *problem) {
     return hn_pack_hash(of, sizeof of / sizeof *of);
 }
 
-/* The nearest bf16, as the upper half of a float; the one towards zero where the nearest is inf. */
+/* The nearest bf16, as the upper half of a float: of two that are as near the one away from zero,
+ * and the one towards zero where the nearest is inf. */
 static inline __m512i nearest(__m512i v) {
     const __m512i top = _mm512_set1_epi32((int)0xffff0000), inf = _mm512_set1_epi32(0x7f800000);
-    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(v, 16), _mm512_set1_epi32(1));
-    __m512i up = _mm512_add_epi32(v, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __m512i up = _mm512_add_epi32(v, _mm512_set1_epi32(0x8000));
     __mmask16 over = _mm512_cmpeq_epi32_mask(_mm512_and_si512(up, inf), inf);
     return _mm512_and_si512(_mm512_mask_mov_epi32(up, over, v), top);
+}
+
+/* pack_row of numbers below 2^127, which neither are nor become infinite. */
+static inline void pack_row_finite(__m512 even, __m512 odd, char *dst, int64_t next) {
+    const __m512i top = _mm512_set1_epi32((int)0xffff0000), half = _mm512_set1_epi32(0x8000);
+    for (int part = 0; part < PARTS; part++) {
+        __m512i e = _mm512_add_epi32(_mm512_castps_si512(even), half);
+        __m512i o = _mm512_add_epi32(_mm512_castps_si512(odd), half);
+        e = _mm512_and_si512(e, top), o = _mm512_and_si512(o, top);
+        _mm512_store_si512(dst + (PARTS - 1 - part) * next,
+                           _mm512_or_si512(o, _mm512_srli_epi32(e, 16)));
+        even = _mm512_sub_ps(even, _mm512_castsi512_ps(e));
+        odd = _mm512_sub_ps(odd, _mm512_castsi512_ps(o));
+    }
 }
 
 /* 16 outputs of two channels into a row of each part, the smallest first; says in which lanes one
@@ -648,6 +662,12 @@ static inline __m512i nearest(__m512i v) {
 static __mmask16 pack_row(__m512 even, __m512 odd, char *dst, int64_t next) {
     enum { NOT_FINITE = 0x99 };
     const __m512i quiet = _mm512_set1_epi32(0x400000);
+    const __m512 large = _mm512_set1_ps(0x1p127f);
+    __mmask16 small_e = _mm512_cmp_ps_mask(_mm512_abs_ps(even), large, _CMP_LT_OQ);
+    if (_mm512_mask_cmp_ps_mask(small_e, _mm512_abs_ps(odd), large, _CMP_LT_OQ) == 0xffff) {
+        pack_row_finite(even, odd, dst, next);
+        return 0;
+    }
     __mmask16 not_e = _mm512_fpclass_ps_mask(even, NOT_FINITE);
     __mmask16 not_o = _mm512_fpclass_ps_mask(odd, NOT_FINITE);
     for (int part = 0; part < PARTS; part++) {

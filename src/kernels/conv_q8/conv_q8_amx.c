@@ -590,6 +590,7 @@ static void pack(const void *problem, const hn_stored *plain, int64_t begin, int
 static bool ok(const void *problem, const char **why) {
     const hn_conv_q8 *p = problem;
     if (p->groups != 1) return *why = "groups", false;
+    if (p->y_scales) return *why = "a scale for each output", false;
     if (p->batch * p->oh * p->ow < LEAST_PIXELS) return *why = "too few pixels", false;
     return true;
 }

@@ -536,6 +536,7 @@ HN_INLINE void end_floats(const hn_q8_outputs *t, const int32_t *c, int64_t rows
     const hn_q8_args *a = t->a;
     const hn_conv_q8 *p = a->p;
     const hn_vf act_a = hn_v_set1(p->act.a), act_b = hn_v_set1(p->act.b);
+    const hn_q8_end end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
     for (int64_t i = 0; i < rows; i += 2, c += 2 * C_PITCH) {
         const int64_t other = i + 1 < rows; /* or the same again */
         hn_vf v[8];
@@ -554,11 +555,18 @@ HN_INLINE void end_floats(const hn_q8_outputs *t, const int32_t *c, int64_t rows
         }
         for (int j = 0; j < 8; j++) v[j] = hn_v_act(v[j], kind, act_a, act_b);
         for (int64_t k = 0; k <= other; k++) {
-            float bytes[WIDTH], *to = bytes;
-            if (p->y == HN_Q8_F32) to = (float *)a->y + y_at[i + k] + t->n0;
-            for (int j = 0; j < 4; j++) hn_v_store(to + j * HN_VL, k == 0 ? v[j] : v[4 + j]);
-            if (p->y != HN_Q8_F32)
-                hn_q8_quantize(p, bytes, WIDTH, (uint8_t *)a->y + y_at[i + k] + t->n0);
+            const int64_t at = y_at[i + k] + t->n0;
+            if (p->y == HN_Q8_F32) {
+                float *to = (float *)a->y + at;
+                for (int j = 0; j < 4; j++) hn_v_store(to + j * HN_VL, k == 0 ? v[j] : v[4 + j]);
+                continue;
+            }
+            hn_vf divisor[4], inverse[4];
+            hn_vi q[4];
+            for (int j = 0; j < 4; j++) divisor[j] = hn_v_load(t->divisor + j * HN_VL);
+            for (int j = 0; j < 4; j++) inverse[j] = hn_v_load(t->inverse + j * HN_VL);
+            hn_q8_divide_each(divisor, inverse, &end, v + 4 * k, q);
+            hn_vb_store((uint8_t *)a->y + at, hn_q8_to_bytes(&end, q));
         }
     }
 }
@@ -579,7 +587,7 @@ static HN_APART void end_sums(const strip *s, const int32_t *c, int64_t rows, co
                               const int64_t *r_at, const int32_t *sums) {
     for (int64_t v = 0; v < s->vectors; v++, c += WIDTH) {
         const hn_q8_outputs *t = &s->to[v];
-        if (t->floats && t->n == WIDTH)
+        if ((t->floats || t->through) && t->n == WIDTH)
             end_all_floats(t, c, rows, y_at, r_at);
         else if (!t->bytes)
             finish(t, c, rows, y_at, r_at, sums);
@@ -609,7 +617,7 @@ HN_INLINE void fetch_weights(fetches *f) {
  * run out of registers. */
 static HN_APART void compute(const strip *s, const geometry *g, const int8_t *block,
                              const int8_t *w, int64_t n, const places *at, fetches *f) {
-    _Alignas(64) int32_t c[SUMMED * C_PITCH];
+    _Alignas(64) int32_t c[(SUMMED + 3) * C_PITCH]; /* 3: finish reads whole vectors of pixels */
     const hn_q8_type x = s->to[0].a->p->x;
     const int64_t k = g->k, steps = g->steps, wide = s->wide, width = s->width;
     for (int64_t i = 0, some; i < n; i += some) {

@@ -179,8 +179,9 @@ typedef struct block {
     _Alignas(64) int32_t start[HN_VB];
     float scale[HN_VB];
     float fbias[HN_VB];
-    float in_order[HN_VB]; /* scale, by channels */
-    bool small;            /* all sums, scaled, are below 2^22, as hn_v_to_int asks */
+    float divisor[HN_VB], inverse[HN_VB]; /* of bytes that go through floats */
+    float in_order[HN_VB];                /* scale, by channels */
+    bool small; /* all sums, scaled, are below 2^22, as hn_v_to_int asks */
 } block;
 
 static int32_t x_off(const hn_conv_q8 *p) {
@@ -221,11 +222,17 @@ static void begin_block(const hn_q8_args *a, const geometry *g, const void *pack
         memset(b->scale, 0, sizeof b->scale);
     }
     memset(b->fbias, 0, sizeof b->fbias);
+    for (int64_t j = 0; p->ys > 0 && j < HN_VB; j++)
+        b->divisor[j] = p->ys, b->inverse[j] = 1 / p->ys;
     for (int64_t byte = 0, c = 0; byte < g->pixels * b->n; byte++) {
         const int64_t place = place_of(byte);
         b->start[place] = start[c];
         b->scale[place] = b->in_order[c];
         if (a->fbias != NULL) b->fbias[place] = a->fbias[b->c0 + c];
+        if (a->ys != NULL) {
+            b->divisor[place] = a->ys[b->c0 + c];
+            b->inverse[place] = 1 / b->divisor[place];
+        }
         double most = fabs((double)start[c]) + 255.0 * 255.0 * (double)(p->kh * p->kw);
         b->small &= most * fabs((double)b->in_order[c]) < 0x1p22;
         if (++c == b->n) c = 0;
@@ -425,7 +432,11 @@ static void make_through_floats(const target *t) {
     const hn_conv_q8 *p = t->a->p;
     const block *b = t->b;
     const hn_q8_end end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
-    const hn_q8_scale scale = hn_q8_scale_of(p->ys);
+    hn_vf divisor[4], inverse[4];
+    for (int k = 0; k < 4; k++) {
+        divisor[k] = hn_v_load(b->divisor + k * HN_VL);
+        inverse[k] = hn_v_load(b->inverse + k * HN_VL);
+    }
     const zero_vec zero = spread(p->yz - hn_q8_bias(p->y));
     uint8_t *to = (uint8_t *)t->a->y + t->y_at;
     _Alignas(64) float v[PIXELS * HN_VB];
@@ -446,7 +457,7 @@ static void make_through_floats(const target *t) {
             hn_vf x[4];
             hn_vi y[4];
             hn_q8_fetch_f32(v, 1, i * HN_VB, HN_VB, x);
-            hn_q8_divide(&scale, &end, x, y);
+            hn_q8_divide_each(divisor, inverse, &end, x, y);
             put(t, hn_vb_xor(narrow(y, zero), end.flip), p->ow - (ox + i) * t->g->pixels,
                 t->g->pixels > 1, to);
         }

@@ -89,7 +89,7 @@ HN_INLINE void finish_bytes(const hn_q8_args *a, const int32_t *c, const float *
     }
 }
 
-/* Floats of some pixels, n outputs of each, or the bytes that they become; `kind` is a constant. The
+/* Floats of some pixels, n outputs of each; `kind` is a constant. The
  * compiler must not unroll the loop over panels: it may make the vectors of an iteration differ in
  * the signs of NaN, and lanes begin with any panel. */
 HN_INLINE void finish_floats(const hn_q8_args *a, const int32_t *c, const float *scale,
@@ -98,9 +98,8 @@ HN_INLINE void finish_floats(const hn_q8_args *a, const int32_t *c, const float 
     const hn_conv_q8 *p = a->p;
     const hn_vf act_a = hn_v_set1(p->act.a), act_b = hn_v_set1(p->act.b);
     for (int64_t i = 0; i < rows; i++, c += C_PITCH) {
-        _Alignas(64) float v[WIDTH];
         const float *r = a->r != NULL ? (const float *)a->r + r_at[i] + n0 : NULL;
-        float *to = p->y == HN_Q8_F32 ? (float *)a->y + y_at[i] + n0 : v;
+        float *to = (float *)a->y + y_at[i] + n0;
         NOT_UNROLLED for (int64_t k = 0; k < n; k += NR) {
             for (int64_t at = k; at < k + NR; at += HN_VL) {
                 const int64_t part = hn_q8_min(HN_VL, n - at);
@@ -111,7 +110,6 @@ HN_INLINE void finish_floats(const hn_q8_args *a, const int32_t *c, const float 
                 hn_v_store_part(to + at, hn_v_act(x, kind, act_a, act_b), part);
             }
         }
-        if (p->y != HN_Q8_F32) hn_q8_quantize(p, v, n, (uint8_t *)a->y + y_at[i] + n0);
     }
 }
 
@@ -122,10 +120,42 @@ typedef struct hn_q8_outputs {
     int64_t n0, n;
     int64_t together;   /* pixels in a vector of bytes */
     bool bytes, floats; /* made by vectors */
+    bool through;       /* floats, to bytes, by vectors */
     ending how;         /* of bytes */
     _Alignas(64) int32_t start[WIDTH];
     float scale[WIDTH], fbias[WIDTH];
+    float divisor[WIDTH], inverse[WIDTH]; /* of bytes that go through floats */
 } hn_q8_outputs;
+
+/* Bytes that go through floats; `kind` is a constant. */
+HN_INLINE void finish_through_floats(const hn_q8_outputs *t, const int32_t *c, int64_t rows,
+                                     const int64_t *y_at, const hn_act_kind kind) {
+    const hn_conv_q8 *p = t->a->p;
+    const hn_vf act_a = hn_v_set1(p->act.a), act_b = hn_v_set1(p->act.b);
+    const hn_q8_end end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
+    const int64_t vectors = 4 >> (t->together >> 1); /* of a pixel: 4 / together */
+    uint8_t *y = (uint8_t *)t->a->y + t->n0;
+    hn_vf factor[4], add[4], divisor[4], inverse[4];
+    const int32_t *sums[4];
+    for (int j = 0; j < 4; j++) {
+        const int64_t part = j & (vectors - 1), pixel = (j * t->together) >> 2;
+        factor[j] = hn_v_load(t->scale + part * HN_VL), add[j] = hn_v_load(t->fbias + part * HN_VL);
+        divisor[j] = hn_v_load(t->divisor + part * HN_VL);
+        inverse[j] = hn_v_load(t->inverse + part * HN_VL);
+        sums[j] = c + pixel * C_PITCH + part * HN_VL;
+    }
+    for (int64_t i = 0; i < rows; i += t->together) {
+        hn_vf v[4];
+        hn_vi q[4];
+        for (int j = 0; j < 4; j++) {
+            v[j] = hn_v_mul(hn_v_from_int(hn_vi_load(sums[j] + i * C_PITCH)), factor[j]);
+            v[j] = hn_v_act(hn_v_add(v[j], add[j]), kind, act_a, act_b);
+        }
+        hn_q8_divide_each(divisor, inverse, &end, v, q);
+        hn_vb_store_part(y + y_at[i], hn_q8_to_bytes(&end, q),
+                         hn_q8_min(t->together, rows - i) * t->n);
+    }
+}
 
 /* k: products in a sum; w_sums: of the weights of each output. */
 static void begin_outputs(const hn_q8_args *a, const int32_t *w_sums, int32_t x_off, int64_t k,
@@ -134,17 +164,24 @@ static void begin_outputs(const hn_q8_args *a, const int32_t *w_sums, int32_t x_
     const bool by_vectors = WIDTH == HN_VB && p->y != HN_Q8_S32 && !p->w_zero_points;
     t->a = a;
     t->n0 = n0, t->n = n;
-    t->floats = by_vectors && hn_conv_q8_has_floats(p);
-    t->bytes = by_vectors && !t->floats;
+    t->floats = by_vectors && p->y == HN_Q8_F32;
+    t->through = by_vectors && p->ys > 0;
+    t->bytes = by_vectors && !t->floats && !t->through;
     if (n < WIDTH) {
         memset(t->start, 0, sizeof t->start);
         memset(t->scale, 0, sizeof t->scale);
     }
     hn_q8_begin(a, w_sums, x_off, n0, n, t->start, t->scale);
-    t->together = t->bytes ? pixels_together(a, n) : 1;
+    t->together = t->bytes || t->through ? pixels_together(a, n) : 1;
     if (t->bytes) t->how = ending_of(a, k, t->start, t->scale);
-    if (t->floats && a->fbias != NULL)
+    if (a->fbias == NULL)
+        memset(t->fbias, 0, sizeof t->fbias);
+    else if (t->floats || t->through)
         memcpy(t->fbias, a->fbias + n0, (size_t)n * sizeof *t->fbias);
+    for (int64_t i = 0; t->through && i < WIDTH; i++) {
+        t->divisor[i] = a->ys == NULL ? p->ys : i < n ? a->ys[n0 + i] : 1.0F;
+        t->inverse[i] = 1 / t->divisor[i];
+    }
 }
 
 /* The sums c [rows][C_PITCH] of some pixels become outputs, at y_at from y on; what is added to them is
@@ -158,6 +195,14 @@ static void finish(const hn_q8_outputs *t, const int32_t *c, int64_t rows, const
     case of: finish_bytes(a, c, t->scale, t->n, t->n0, rows, y_at, r_at, t->together, of); break;
             ENDINGS(END)
 #undef END
+        }
+    } else if (t->through) {
+        switch (a->p->act.kind) { /* the same */
+#define HN_X(name, formula) \
+    case HN_ACT_##name: finish_through_floats(t, c, rows, y_at, HN_ACT_##name); break;
+            HN_ACT_LIST(HN_X)
+#undef HN_X
+            case HN_ACT_COUNT_: break;
         }
     } else if (t->floats) {
         switch (a->p->act.kind) { /* the same */

@@ -28,6 +28,8 @@
  *                the s16 form of what is copied, and sort_groups(w, lines, groups, line) finishes a
  *                packed panel, behind which it has an int32_t for every group and three more; it
  *                says whether the panel multiplies s16
+ *   LISTS        only where panels are lists of the weights that are not 0: conv_q8_lists.h says what
+ *                that is and what it asks for
  *   ROW, NAME, ISA   of the hn_kernel
  */
 #ifdef MR
@@ -49,6 +51,12 @@ HN_INLINE bool sort_groups(int8_t *w, int64_t lines, int64_t groups, int64_t lin
     (void)w, (void)lines, (void)groups, (void)line;
     return false;
 }
+#endif
+
+#ifdef LISTS
+enum { LISTED = 1 };
+#else
+enum { LISTED = 0, TABLE = 0 };
 #endif
 
 #ifdef FETCHES_NEXT
@@ -77,7 +85,8 @@ enum {
 typedef struct geometry {
     int64_t group_in, group_out, k;
     int64_t lines, line_k, groups; /* of a window; elements and groups of KU in a line */
-    int64_t panel;                 /* bytes of W */
+    int64_t panel;                 /* bytes of W, unless they are lists */
+    int64_t steps;                 /* in which a tile multiplies */
     int64_t panels, all_panels;    /* of a group, of all */
     bool strips, pixels;           /* where windows are */
     int64_t rows, columns;         /* of the outputs of a block; or 1 and pixels */
@@ -96,6 +105,7 @@ static int64_t strip_columns(const hn_conv_q8 *p) {
 static bool use_strips(const hn_conv_q8 *p, const geometry *g) {
     enum { FEW = 5, MANY = 192 };
     if (p->groups != 1 || p->dw != 1 || p->kh * p->kw == 1 || p->c == 0) return false;
+    if (LISTED && p->kw * p->c < TABLE) return false;
     const int64_t all = hn_q8_ceil(g->k, KU), by_lines = p->kh * hn_q8_ceil(p->kw * p->c, KU);
     if (2 * by_lines > 3 * all || strip_columns(p) < 8) return false;
     const int64_t tiles_of_row = hn_q8_ceil(p->ow, MR);
@@ -122,13 +132,28 @@ static void measure_strips(const hn_conv_q8 *p, geometry *g) {
     g->image_rows = (g->rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
 }
 
+#ifdef LISTS
+static int64_t weights_bytes(const hn_conv_q8 *p);
+static void measure_lists(const hn_conv_q8 *p, geometry *g);
+static int64_t list_at(const geometry *g, const int8_t *packed, int64_t panel);
+#else
+static int64_t weights_bytes(const hn_conv_q8 *p) {
+    return p->kh * p->kw * p->c / p->groups * p->n;
+}
+static void measure_lists(const hn_conv_q8 *p, geometry *g) { (void)p, (void)g; }
+static int64_t list_at(const geometry *g, const int8_t *packed, int64_t panel) {
+    (void)g, (void)packed, (void)panel;
+    return 0;
+}
+#endif
+
 static void measure_windows(const hn_conv_q8 *p, geometry *g) {
     const int64_t pixels = p->batch * p->oh * p->ow;
     g->lines = 1, g->line_k = g->k;
     const int64_t bytes = hn_q8_max(hn_q8_ceil(g->k, KU) * KU, 1) * (int64_t)sizeof(a_elem);
     const int64_t fit = hn_of_l2(BLOCK_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
     const int64_t near = hn_of_l1(SMALL_BYTES) / (bytes * (1 + 2 * WAYS)) / MR * MR;
-    const bool stay = g->k * p->n <= hn_of_l2(WEIGHTS_BYTES);
+    const bool stay = weights_bytes(p) <= hn_of_l2(WEIGHTS_BYTES);
     const int64_t most =
         hn_q8_max(hn_q8_min(stay ? BLOCK : BLOCK_MOST, fit), hn_q8_min(BLOCK_SMALL, near));
     g->rows = g->bands = 1;
@@ -162,6 +187,8 @@ static geometry measure(const hn_conv_q8 *p) {
     g.panels = hn_q8_ceil(g.group_out, NR);
     g.all_panels = g.panels * p->groups;
     g.panel = panel_bytes(&g, g.panels == 1 ? panel_width(&g, 0) : NR);
+    g.steps = g.lines * g.groups;
+    if (LISTED) measure_lists(p, &g);
     return g;
 }
 
@@ -399,7 +426,13 @@ static size_t sums_bytes(const geometry *g) {
 }
 
 static size_t header_bytes(const geometry *g) {
-    return sums_bytes(g) + (WAYS ? hn_q8_round64(g->all_panels) : 0);
+    return sums_bytes(g) + (WAYS ? hn_q8_round64(g->all_panels) : 0) +
+           (LISTED ? hn_q8_round64((g->all_panels + 1) * (int64_t)sizeof(int32_t)) : 0);
+}
+
+/* Where a panel begins; one more than there are: where the last one ends. */
+static const int8_t *panel_at(const geometry *g, const int8_t *packed, int64_t panel) {
+    return packed + header_bytes(g) + (LISTED ? list_at(g, packed, panel) : panel * g->panel);
 }
 
 /* Whether panels of a group multiply s16. */
@@ -435,7 +468,8 @@ static void find_run(const hn_q8_args *a, int64_t group, const block *b, int64_t
 
 /* Some panels of a group, TOGETHER at most. */
 typedef struct task {
-    const int8_t *w; /* of the first panel */
+    const int8_t *packed;
+    int64_t first; /* panel */
     hn_q8_outputs to;
 } task;
 
@@ -443,7 +477,7 @@ static void begin_task(const hn_q8_args *a, const geometry *g, const int8_t *pac
                        int64_t panels, task *t) {
     const int64_t group = panel / g->panels, in_group = panel % g->panels * NR;
     const int32_t *w_sums = (const int32_t *)(const void *)packed + panel * NR;
-    t->w = packed + header_bytes(g) + panel * g->panel;
+    t->packed = packed, t->first = panel;
     begin_outputs(a, w_sums, x_off(a->p), g->k, group * g->group_out + in_group,
                   hn_q8_min(panels * NR, g->group_out - in_group), &t->to);
 }
@@ -469,7 +503,7 @@ static void share_out(stream *s, const geometry *g, int64_t n_tiles) {
     int64_t all = 0;
     for (int i = 0; i < s->n; i++) all += s->of[i].bytes;
     s->part = hn_q8_ceil(all, hn_q8_max(n_tiles, 1));
-    s->step = hn_q8_ceil(s->part, hn_q8_max(g->lines * g->groups, 1));
+    s->step = hn_q8_ceil(s->part, hn_q8_max(g->steps, 1));
 }
 
 /* The next part to fetch; NULL: there is none. */
@@ -524,8 +558,8 @@ static stream images_of(const hn_q8_args *a, const geometry *g, int64_t i) {
 static stream weights_of(const geometry *g, const int8_t *packed, int64_t panel, int64_t panels,
                          int64_t n_tiles) {
     stream s = {0};
-    const int64_t first = (int64_t)header_bytes(g) + panel * g->panel;
-    add_stretch(&s, packed, first, first + panels * g->panel);
+    add_stretch(&s, packed, panel_at(g, packed, panel) - packed,
+                panel_at(g, packed, panel + panels) - packed);
     share_out(&s, g, n_tiles);
     return s;
 }
@@ -558,7 +592,7 @@ static void compute(const task *t, const geometry *g, int64_t panel, int64_t pan
         for (int64_t i = 0, some; i < b->n; i += some) {
             some = hn_q8_min(row, b->n - i);
             for (int64_t k = 0; k < panels; k++) {
-                const int8_t *w = t->w + k * g->panel;
+                const int8_t *w = panel_at(g, t->packed, t->first + k);
                 tile_fn *const *by = narrow && k == panels - 1 ? narrow_tiles : tiles;
                 for (int64_t j = 0, rows; j < some; j += rows) {
                     rows = hn_q8_min(most, some - j);
@@ -582,7 +616,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     geometry g = measure(p);
     const int8_t *packed = call->ptr[HN_CONV_Q8_W];
     const int64_t parts = hn_work_tasks(call->work, phase) / count_blocks(p, &g);
-    const bool stay = g.all_panels * g.panel <= hn_of_l2(WEIGHTS_BYTES);
+    const bool stay =
+        panel_at(&g, packed, g.all_panels) - panel_at(&g, packed, 0) <= hn_of_l2(WEIGHTS_BYTES);
     int64_t brought = -1;
     _Alignas(64) int32_t c[(SUMMED + 3) * WIDTH]; /* 3: of a vector's last pixels */
     hn_q8_windows x = {0};
@@ -614,6 +649,9 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     }
 }
 
+#ifdef LISTS
+#include "kernels/conv_q8/conv_q8_lists.h"
+#else
 static size_t packed_bytes(const void *problem) {
     geometry g = measure(problem);
     return header_bytes(&g) + (size_t)(g.all_panels * g.panel);
@@ -692,6 +730,7 @@ static void pack(const void *problem, const hn_stored *plain, int64_t begin, int
         if (WAYS) wide[panel] = s16;
     }
 }
+#endif
 
 const hn_kernel ROW = {
     .name = NAME,
@@ -703,6 +742,12 @@ const hn_kernel ROW = {
     .pack_key = pack_key,
     .pack_tasks = pack_tasks,
     .pack = pack,
+#ifdef LISTS
+    .sparse = true,
+    .ok = ok,
+    .pays = pays,
+    .look = look,
+#endif
 };
 
 #endif

@@ -31,7 +31,7 @@ typedef struct hn_q8_args {
     const hn_conv_q8 *p;
     const uint8_t *x;
     const int32_t *wz, *bias;
-    const float *m, *fbias;
+    const float *m, *fbias, *ys;
     const void *r;
     void *y;
     const int32_t *sums; /* [batch][h][w][groups] of x - xz */
@@ -48,6 +48,7 @@ static inline hn_q8_args hn_q8_args_of(const hn_call *call) {
                     .fbias = call->ptr[HN_CONV_Q8_FBIAS],
                     .r = call->ptr[HN_CONV_Q8_R],
                     .y = call->ptr[HN_CONV_Q8_Y],
+                    .ys = call->ptr[HN_CONV_Q8_YS],
                     .sums = call->scratch,
                     .xs = 1.0F};
     const float *xs = call->ptr[HN_CONV_Q8_XS];
@@ -135,10 +136,12 @@ HN_INLINE hn_vf hn_q8_scaled(const int32_t *acc, const float *scale, int64_t j, 
 }
 
 /* What outputs of bytes are made with, found once for many of them. Limits are integers, so they
- * may be applied before rounding. u8 are made as s8, 128 less. */
+ * may be applied before rounding. u8 are made as s8, 128 less, unless they have no zero point and no
+ * limits but their own. */
 typedef struct hn_q8_ends {
     hn_q8_end y;
     hn_vb lo, hi;
+    bool as_u8, limited; /* they are not made as s8; limits are not those of the type */
     hn_q8_type r_type;
     bool r_zero; /* rz is not 0 */
     hn_vi rz;
@@ -146,9 +149,12 @@ typedef struct hn_q8_ends {
 } hn_q8_ends;
 
 HN_INLINE hn_q8_ends hn_q8_ends_of(const hn_conv_q8 *p) {
+    const bool limited = p->hi - p->lo < 255;
     return (hn_q8_ends){.y = hn_q8_end_of(p->y, p->yz, p->lo, p->hi),
                         .lo = hn_vb_set1(p->lo - hn_q8_bias(p->y)),
                         .hi = hn_vb_set1(p->hi - hn_q8_bias(p->y)),
+                        .as_u8 = p->y == HN_Q8_U8 && p->yz == 0 && !limited,
+                        .limited = limited,
                         .r_type = p->r_type,
                         .r_zero = p->rz != 0,
                         .rz = hn_vi_set1(p->rz),
@@ -158,39 +164,49 @@ HN_INLINE hn_q8_ends hn_q8_ends_of(const hn_conv_q8 *p) {
                         .m1 = hn_v_set1(p->m1)};
 }
 
-/* r - rz of the first n of HN_VB elements at r. */
-HN_INLINE void hn_q8_fetch_r(const hn_q8_ends *e, const uint8_t *r, int64_t n, hn_vi *out) {
+/* (r - rz) * mr of the first n of HN_VB elements at r. */
+HN_INLINE void hn_q8_scale_r(const hn_q8_ends *e, const uint8_t *r, int64_t n, hn_vf *out) {
     uint8_t part[HN_VB];
     if (n < HN_VB) {
         hn_vb_store(part, hn_vb_load_n(r, n));
         r = part;
     }
-    if (e->r_type == HN_Q8_U8)
-        hn_vb_widen_u8(r, out);
-    else
-        hn_vb_widen_s8(r, out);
-    if (e->r_zero)
-        for (int j = 0; j < 4; j++) out[j] = hn_vi_sub(out[j], e->rz);
+#ifdef HN_VB_SCALED
+    if (e->r_type == HN_Q8_U8 && !e->r_zero) {
+        hn_vb_scaled_u8(r, e->mr, out);
+        return;
+    }
+#endif
+    hn_q8_floats(e->r_type, r, e->rz, out);
+    for (int j = 0; j < 4; j++) out[j] = hn_v_mul(out[j], e->mr);
 }
 
 /* Adds to the first n of HN_VB scaled sums what is at r. */
 HN_INLINE void hn_q8_add_r(const hn_q8_ends *e, const uint8_t *r, int64_t n, const bool twice,
                            hn_vf *v) {
-    hn_vi add[4];
-    hn_q8_fetch_r(e, r, n, add);
+    hn_vf add[4];
+    hn_q8_scale_r(e, r, n, add);
     if (twice)
         for (int j = 0; j < 4; j++)
             v[j] = hn_v_mul(hn_v_from_int(hn_v_to_int(hn_v_min(e->hi1, hn_v_max(e->lo1, v[j])))),
                             e->m1);
-    for (int j = 0; j < 4; j++) v[j] = hn_v_add(v[j], hn_v_mul(hn_v_from_int(add[j]), e->mr));
+    for (int j = 0; j < 4; j++) v[j] = hn_v_add(v[j], add[j]);
 }
 
 /* The first n of HN_VB outputs, from numbers below 2^22 alone. Limits are applied to bytes, which
  * saturate at those of their type. */
 HN_INLINE void hn_q8_put_small(const hn_q8_ends *e, const hn_vf *v, int64_t n, uint8_t *y) {
     hn_vi out[4];
-    for (int j = 0; j < 4; j++) out[j] = hn_vi_add(hn_v_to_int(v[j]), e->y.zero);
-    hn_vb bytes = hn_vb_max(e->lo, hn_vb_min(e->hi, hn_vb_narrow(out)));
+    for (int j = 0; j < 4; j++) out[j] = hn_v_to_int(v[j]);
+#ifdef HN_VB_NARROWS_U8
+    if (e->as_u8) {
+        hn_vb_store_part(y, hn_vb_narrow_u8(out), n);
+        return;
+    }
+#endif
+    for (int j = 0; j < 4; j++) out[j] = hn_vi_add(out[j], e->y.zero);
+    hn_vb bytes = hn_vb_narrow(out);
+    if (e->limited) bytes = hn_vb_max(e->lo, hn_vb_min(e->hi, bytes));
     hn_vb_store_part(y, hn_vb_xor(bytes, e->y.flip), n);
 }
 
@@ -212,8 +228,10 @@ HN_INLINE void hn_q8_finish_bytes(const hn_q8_args *a, const int32_t *acc, const
     hn_q8_put_any(&ends, v, n, (uint8_t *)a->y + y_at);
 }
 
-/* Bytes that went through floats. */
-HN_INLINE void hn_q8_quantize(const hn_conv_q8 *p, const float *v, int64_t n, uint8_t *y) {
+/* Bytes that went through floats: outputs [n0, n0 + n) of a pixel. */
+HN_INLINE void hn_q8_quantize(const hn_q8_args *a, const float *v, int64_t n0, int64_t n,
+                              uint8_t *y) {
+    const hn_conv_q8 *p = a->p;
     const hn_q8_end end = hn_q8_end_of(p->y, p->yz, p->lo, p->hi);
     const hn_q8_scale scale = hn_q8_scale_of(p->ys);
     for (int64_t i = 0; i < n; i += HN_VB) {
@@ -221,7 +239,14 @@ HN_INLINE void hn_q8_quantize(const hn_conv_q8 *p, const float *v, int64_t n, ui
         hn_vf x[4];
         hn_vi q[4];
         hn_q8_fetch_f32(v, 1, i, part, x);
-        hn_q8_divide(&scale, &end, x, q);
+        if (a->ys != NULL) {
+            hn_vf each[4], inverse[4];
+            hn_q8_fetch_f32(a->ys + n0, 1, i, part, each);
+            for (int k = 0; k < 4; k++) inverse[k] = hn_v_div(hn_v_set1(1.0F), each[k]);
+            hn_q8_divide_each(each, inverse, &end, x, q);
+        } else {
+            hn_q8_divide(&scale, &end, x, q);
+        }
         hn_vb_store_part(y + i, hn_q8_to_bytes(&end, q), part);
     }
 }
@@ -258,7 +283,7 @@ HN_INLINE void hn_q8_finish_n(const hn_q8_args *a, const int32_t *acc, const flo
         if (p->y == HN_Q8_F32)
             memcpy((float *)a->y + y_at, v, (size_t)n * sizeof *v);
         else
-            hn_q8_quantize(p, v, n, (uint8_t *)a->y + y_at);
+            hn_q8_quantize(a, v, n0, n, (uint8_t *)a->y + y_at);
         return;
     }
     for (int64_t i = 0; i < n; i += HN_VB)

@@ -18,7 +18,7 @@ static int32_t element(const void *base, hn_q8_type type, int64_t i) {
 typedef struct operands {
     const void *x, *w;
     const int32_t *wz, *bias;
-    const float *m, *fbias;
+    const float *m, *fbias, *ys;
     const void *r;
     void *y;
     float xs;
@@ -57,8 +57,8 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     void *const *ptr = call->ptr;
     operands a = {ptr[HN_CONV_Q8_X],    ptr[HN_CONV_Q8_W], ptr[HN_CONV_Q8_WZ],
                   ptr[HN_CONV_Q8_BIAS], ptr[HN_CONV_Q8_M], ptr[HN_CONV_Q8_FBIAS],
-                  ptr[HN_CONV_Q8_R],    ptr[HN_CONV_Q8_Y], .xs = 1.0F,
-                  .xz = p->xz};
+                  ptr[HN_CONV_Q8_YS],   ptr[HN_CONV_Q8_R], ptr[HN_CONV_Q8_Y],
+                  .xs = 1.0F,           .xz = p->xz};
     if (ptr[HN_CONV_Q8_XS] != NULL) a.xs = *(const float *)ptr[HN_CONV_Q8_XS];
     if (ptr[HN_CONV_Q8_XZ] != NULL) a.xz = element(ptr[HN_CONV_Q8_XZ], p->x, 0);
     for (int64_t t = begin; t < end; t++) {
@@ -76,7 +76,9 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                 if (p->y == HN_Q8_F32)
                     ((float *)a.y)[y_at + o] = v;
                 else
-                    hn_q8_store(p->y, a.y, y_at + o, hn_q8_round(v / p->ys, p->yz, p->lo, p->hi));
+                    hn_q8_store(
+                        p->y, a.y, y_at + o,
+                        hn_q8_round(v / (a.ys != NULL ? a.ys[o] : p->ys), p->yz, p->lo, p->hi));
                 continue;
             }
             switch (p->y) {

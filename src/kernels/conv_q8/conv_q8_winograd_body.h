@@ -1,5 +1,6 @@
-/* 3x3 conv_q8 of stride 1 by Winograd's F(4x4, 3x3), in integers: the rows of CPUs that multiply
- * bytes no faster than s16.
+/* 3x3 conv_q8 of stride 1 by Winograd's F(4x4, 3x3), in integers: rows for every layer where bytes
+ * are multiplied no faster than s16, and where there are dot products of bytes, which are twice as
+ * fast, for layers whose weights stay near.
  *
  * An output tile of 4x4 pixels needs an input tile of 6x6. Both are values of polynomials at the
  * points 0, +-1, +-2 and infinity, where a convolution is a product:
@@ -55,6 +56,8 @@
  *   W(f)            the intrinsic f of its width
  *   load_half(p)    half a vector of bytes
  *   low_half(v)     of a vector
+ *   MULTIPLY_ADD(sum, x, w)   sums plus those of the products of pairs of s16
+ *   DOT_PRODUCTS    whether there are dot products of bytes, too
  *   MR              tiles that are multiplied together
  *   ROW, NAME, ISA  of the hn_kernel
  */
@@ -70,14 +73,16 @@ enum {
     SHORT = 2, /* outputs of a short tile */
     SPOTS = IN * IN,
     TAPS = 9,
-    LANES = HN_VB / 2,       /* s16 in a vector */
-    NR = 2 * HN_VL,          /* outputs of a panel */
-    WIDTH = HN_VB,           /* outputs that end together */
-    CHANNELS = 224,          /* whose products fit, see above */
-    COLUMNS = 16,            /* tiles of a row in a block, at most */
-    BLOCK_BYTES = 448 << 10, /* of V and M: they stay in L2 */
-    PAD = 32,                /* bytes between spots, lest they lie a multiple of 4 KB apart */
-    NEAR_BYTES = 256 << 10,  /* of U: it stays in L2 from run to run */
+    LANES = HN_VB / 2,          /* s16 in a vector */
+    NR = 2 * HN_VL,             /* outputs of a panel */
+    WIDTH = HN_VB,              /* outputs that end together */
+    CHANNELS = 224,             /* whose products fit, see above */
+    COLUMNS = 16,               /* tiles of a row in a block, at most */
+    BLOCK_BYTES = 1040 << 10,   /* of V and M: they stay in L2 beside U */
+    MOST_BYTES = 1800 << 10,    /* of V and M: they stay in L2 while U passes */
+    PAD = 32,                   /* bytes between spots, lest they lie a multiple of 4 KB apart */
+    NEAR_BYTES = 256 << 10,     /* of U: it stays in L2 from run to run */
+    STAYING_BYTES = 1280 << 10, /* of U: it stays in L2 from block to block */
 };
 
 #include "kernels/conv_q8/conv_q8_finish.h"
@@ -96,8 +101,16 @@ typedef struct geometry {
     int64_t rows, columns;           /* tiles of a block */
     int64_t bands, segments, blocks; /* of an image; of all */
     int64_t pitch, v_spot, m_spot;   /* elements of a row of V, of a spot of V and M */
-    bool far;                        /* U may have to be fetched */
+    int64_t u_bytes;
+    bool far; /* U may have to be fetched */
 } geometry;
+
+/* U that does not stay in L2 is read again for every block: these are larger then. */
+static int64_t tiles_that_fit(const geometry *g) {
+    const int64_t tile = SPOTS * (2 * g->pitch + 4 * g->width); /* bytes */
+    const bool stays = g->u_bytes <= hn_of_l2(STAYING_BYTES);
+    return hn_q8_max(MR, hn_of_l2(stays ? BLOCK_BYTES : MOST_BYTES) / tile);
+}
 
 static geometry measure(const hn_conv_q8 *p) {
     geometry g = {.pairs = hn_q8_ceil(p->c, 2), .ends = hn_q8_ceil(p->n, WIDTH)};
@@ -105,8 +118,9 @@ static geometry measure(const hn_conv_q8 *p) {
     g.width = hn_q8_min(WIDTH, hn_q8_ceil(p->n, HN_VL) * HN_VL);
     g.ty = hn_q8_ceil(p->oh, OUT), g.tx = hn_q8_ceil(p->ow, OUT);
     g.pitch = hn_q8_ceil(p->c, LANES) * LANES;
-    const int64_t tile = SPOTS * (2 * g.pitch + 4 * g.width); /* bytes */
-    const int64_t most = hn_q8_max(MR, hn_of_l2(BLOCK_BYTES) / tile);
+    g.u_bytes = SPOTS * 2 * g.pairs * p->n * (int64_t)sizeof(int16_t);
+    g.far = g.u_bytes > hn_of_l2(NEAR_BYTES);
+    const int64_t most = tiles_that_fit(&g);
     g.segments = hn_q8_ceil(g.tx, hn_q8_min(most, COLUMNS));
     g.columns = hn_q8_ceil(g.tx, g.segments);
     g.bands = hn_q8_ceil(g.ty, hn_q8_max(1, most / g.columns));
@@ -114,7 +128,6 @@ static geometry measure(const hn_conv_q8 *p) {
     g.blocks = p->batch * g.bands * g.segments;
     g.v_spot = g.rows * g.columns * g.pitch + PAD;
     g.m_spot = g.rows * g.columns * g.width + PAD / 2;
-    g.far = SPOTS * 2 * g.pairs * p->n * (int64_t)sizeof(int16_t) > hn_of_l2(NEAR_BYTES);
     return g;
 }
 
@@ -669,11 +682,29 @@ static bool ok(const void *problem, const char **why) {
     return true;
 }
 
+/* Whether the row is faster than dot products of bytes. These need an eighth of the weights. Here
+ * they must stay in L2 from block to block, or a block must have pixels enough for the time that they
+ * take to pass (28x28 of 128 channels: 349 us, directly 482; 14x14 of 256: 514 and 446; Cascade Lake).
+ * And they must be multiplied by so many pixels in all that it does not matter how long they take to
+ * get there. Few channels do not make up for the transforms. */
+static bool pays(const void *problem, const char **why) {
+    enum { LEAST_CHANNELS = 32, PIXELS_OF_BLOCK = 448, PIXELS = 512, PIXELS_NEAR = 128 };
+    const hn_conv_q8 *p = problem;
+    const geometry g = measure(p);
+    if (hn_q8_min(p->c, p->n) < LEAST_CHANNELS) return *why = "few channels", false;
+    if (g.u_bytes > hn_of_l2(STAYING_BYTES) && g.rows * g.columns * OUT * OUT < PIXELS_OF_BLOCK)
+        return *why = "weights do not stay in L2", false;
+    if (p->batch * p->oh * p->ow < (g.far ? PIXELS : PIXELS_NEAR))
+        return *why = "few pixels for so many weights", false;
+    return true;
+}
+
 const hn_kernel ROW = {
     .name = NAME,
     .isa = ISA,
     .order = "exact",
     .ok = ok,
+    .pays = DOT_PRODUCTS ? pays : NULL,
     .work = work,
     .run = run,
     .packed_bytes = packed_bytes,

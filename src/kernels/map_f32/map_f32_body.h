@@ -2,10 +2,12 @@
  *
  * The space is cut into blocks that fit the L1 cache, a task each: a piece of a row (the last
  * axis), or several whole rows where these are short. Within a block every instruction is one loop,
- * from memory to memory. A loop reads an input where it lies, if its elements are adjacent, and the
- * last one writes the output where it belongs, truth values as bytes if it is a comparison; other
- * values live in slots of the lane's scratch. An input that broadcasts along rows is expanded into
- * its slot once, not for every block.
+ * from memory to memory. A loop reads an input where it lies, if its elements are adjacent, and
+ * writes an output where it belongs, unless an input lies there that is still to be read: the last
+ * loop always does, truth values as bytes if it is a comparison. Other values live in slots of the
+ * lane's scratch. An input that broadcasts along rows is expanded into
+ * its slot once, not for every block. Where operands are large, the inputs of a block are fetched
+ * while the one before is computed.
  */
 #include <string.h>
 
@@ -18,7 +20,8 @@ enum {
     BLOCK_MIN = 256,
     BLOCK_MAX = 4096,
     BLOCK_STREAM = 16384,
-    BLOCK_ROW = 1024
+    BLOCK_ROW = 1024,
+    FAR = 1 << 20 /* bytes of all operands that do not stay in L2 from one step to the next */
 };
 
 /* How an operand is met: where it lies, as one value for the whole block, or through a slot. */
@@ -124,16 +127,28 @@ static bool is_stream(const hn_map_f32 *p, const cut *c) {
     return p->n_code == 1 && c->n_slots == 0;
 }
 
+/* Elements of a block of so many floats each. */
+static int64_t block_of(int64_t floats) {
+    int64_t most = hn_of_l1(BLOCK_TOTAL) / (int64_t)sizeof(float) / floats / 64 * 64;
+    return most < BLOCK_MIN ? BLOCK_MIN : most > BLOCK_MAX ? BLOCK_MAX : most;
+}
+
+/* Floats that L1 holds for an element, those of the next block that are fetched among them. */
+static int64_t count_streams(const hn_map_f32 *p, const cut *c) {
+    int64_t n = c->n_slots;
+    for (int i = 0; i < p->n_in; i++) n += c->in[i] == DIRECT ? 2 : 0;
+    for (int i = 0; i < p->n_out; i++) n += c->out[i] == DIRECT;
+    return n < 1 ? 1 : n;
+}
+
 static cut cut_of(const hn_map_f32 *p) {
     cut c = cut_by(p, BLOCK_STREAM, INT64_MAX);
     if (is_stream(p, &c)) return c;
     /* What is one value for a row would need a slot for several. */
     c = cut_by(p, BLOCK_STREAM, 1);
     if (is_stream(p, &c) && c.block >= BLOCK_ROW) return c;
-    int64_t most =
-        hn_of_l1(BLOCK_TOTAL) / (int64_t)sizeof(float) / (1 + p->n_code + p->n_in) / 64 * 64;
-    most = most < BLOCK_MIN ? BLOCK_MIN : most > BLOCK_MAX ? BLOCK_MAX : most;
-    return cut_by(p, most, INT64_MAX);
+    c = cut_by(p, block_of(1 + p->n_code + p->n_in), INT64_MAX);
+    return cut_by(p, block_of(count_streams(p, &c)), INT64_MAX);
 }
 
 static void work(const void *problem, int lanes, hn_work *w) {
@@ -379,6 +394,60 @@ static void fetch(const hn_map_f32 *p, int i, form f, const void *x, const spot 
     }
 }
 
+/* Whether an output through a slot may be written where it belongs by the instruction that makes
+ * it: nothing after that reads an input that lies there. */
+static bool may_write(const hn_call *call, const cut *c, int out) {
+    const hn_map_f32 *p = call->problem;
+    int maker = p->out[out] - HN_MAP_CODE;
+    if (p->out_type[out] != HN_MAP_F32) return false;
+    if (form_of(c, true, p->out_stride[out], p->rank) != DIRECT) return false;
+    for (int i = 0; i < p->n_out; i++)
+        if (i != out && p->out[i] == p->out[out]) return false;
+    for (int k = maker + 1; k < p->n_code; k++) {
+        const uint8_t used[] = {p->code[k].a, p->code[k].b, p->code[k].c};
+        for (int j = 0; j < 3; j++)
+            if (used[j] < p->n_in && call->ptr[used[j]] == call->ptr[HN_MAP_OUT + out])
+                return false;
+    }
+    return true;
+}
+
+/* Inputs of the next block, brought near while this one is computed: an instruction reads no more
+ * than a block at a time, too little for the hardware to see that more will follow. */
+typedef struct ahead {
+    int n; /* of streams */
+    const char *at[HN_MAP_MAX_IN];
+    int64_t lines, each; /* of a stream; with every instruction */
+} ahead;
+
+enum { LINE = 64 };
+
+static bool fetches(const hn_map_f32 *p, const cut *c) {
+    int64_t bytes = c->n * c->rows * c->outer * (int64_t)sizeof(float);
+    return p->n_code > 1 && bytes * (p->n_in + p->n_out) > hn_of_l2(FAR);
+}
+
+static ahead begin_ahead(const hn_call *call, const cut *c, int64_t task) {
+    const hn_map_f32 *p = call->problem;
+    spot s = spot_of(p, c, task);
+    ahead a = {.lines = s.rows * s.n * (int64_t)sizeof(float) / LINE};
+    a.each = (a.lines + p->n_code - 1) / p->n_code;
+    for (int i = 0; i < p->n_in; i++)
+        if (c->in[i] == DIRECT)
+            a.at[a.n++] =
+                element(call->ptr[HN_MAP_IN + i], HN_MAP_F32, offset(&s, p->in_stride[i], p->rank));
+    return a;
+}
+
+static void fetch_some(ahead *a) {
+    int64_t n = a->lines < a->each ? a->lines : a->each;
+    for (int i = 0; i < a->n; i++) {
+        for (int64_t k = 0; k < n; k++) __builtin_prefetch(a->at[i] + k * LINE);
+        a->at[i] += n * LINE;
+    }
+    a->lines -= n;
+}
+
 static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void *lane) {
     (void)phase;
     const hn_map_f32 *p = call->problem;
@@ -398,10 +467,15 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
     }
     held holds[HN_MAP_MAX_IN] = {{0}};
     bool bytes = false; /* the last instruction writes them */
-    for (int i = 0; i < p->n_out; i++)
+    for (int i = 0; i < p->n_out; i++) {
         bytes = bytes || (c.out[i] == DIRECT && p->out_type[i] == HN_MAP_BOOL);
+        if (c.out[i] == SLOT && may_write(call, &c, i)) c.out[i] = DIRECT;
+    }
+    const bool far = fetches(p, &c);
     for (int64_t t = begin; t < end; t++) {
         spot s = spot_of(p, &c, t);
+        ahead next = {0};
+        if (far && t + 1 < end) next = begin_ahead(call, &c, t + 1);
         for (int i = 0; i < p->n_in; i++) {
             int64_t at = offset(&s, p->in_stride[i], p->rank);
             void *x = element(call->ptr[HN_MAP_IN + i], p->in_type[i], at);
@@ -416,6 +490,7 @@ static void run(const hn_call *call, int phase, int64_t begin, int64_t end, void
                                            offset(&s, p->out_stride[i], p->rank));
         for (int k = 0; k < p->n_code; k++) {
             const hn_map_code *i = &p->code[k];
+            fetch_some(&next);
             value[HN_MAP_X] = constants + 2 * k * HN_VL;
             value[HN_MAP_Y] = constants + (2 * k + 1) * HN_VL;
             args g = {value[HN_MAP_CODE + k],

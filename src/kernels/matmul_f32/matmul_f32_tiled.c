@@ -8,6 +8,9 @@
  * Shelves are as large as L2 allows, since every shelf reads all of a, and rows are one part, since
  * every part copies all of b. Only where that leaves lanes without work are there more shelves, or
  * with few columns more parts. No sum depends on it.
+ *
+ * Where a task is a small batch, its tiles fetch the operands of the next one: reading them takes as
+ * long as multiplying, and their rows often lie apart, as those of a head do.
  */
 #include <math.h>
 #include <string.h>
@@ -23,6 +26,8 @@ enum {
     PAD = 16,        /* floats between copied rows, which must not fall into one set of L1 */
     BLOCK = 16,      /* rows of b copied at a time */
     MAX_ROWS = 16,   /* of a tile */
+    SMALL = 1 << 16, /* bytes of a batch that is fetched ahead */
+    LINE = 64,
 };
 
 typedef struct geometry {
@@ -77,11 +82,63 @@ static void put_addend(const hn_matmul_f32 *p, const float *r, int64_t row, int6
                      c + row * p->c_m + column, p->c_m);
 }
 
+/* Memory that a batch needs: rows of `lines` lines each, `pitch` bytes apart. */
+typedef struct rows_ahead {
+    const char *at;
+    int64_t rows, pitch, lines;
+} rows_ahead;
+
+/* What is still to be fetched for the next batch: `steps` rows of one column of lines with every
+ * tile. */
+typedef struct ahead {
+    rows_ahead of[3]; /* b, a, c */
+    int64_t steps;
+    int n, now; /* operands; the one that is being fetched, */
+    int64_t row, line;
+} ahead;
+
+/* A matrix with these strides; neither of them 1: nothing is fetched. */
+static void add_ahead(ahead *h, const float *x, int64_t rows, int64_t cols, int64_t by_row,
+                      int64_t by_col) {
+    if (by_col != 1) {
+        int64_t n = rows, stride = by_row;
+        rows = cols, cols = n, by_row = by_col, by_col = stride;
+    }
+    if (by_col != 1 || rows == 0 || cols == 0) return;
+    rows_ahead r = {(const char *)x, rows, by_row * 4, ceil_div(cols * 4, LINE)};
+    if (by_row == cols) r = (rows_ahead){r.at, ceil_div(rows * cols * 4, LINE), LINE, 1};
+    h->of[h->n++] = r;
+}
+
+static ahead begin_ahead(const hn_call *call, int64_t batch) {
+    const hn_matmul_f32 *p = call->problem;
+    ahead h = {.steps = p->k};
+    add_ahead(&h, (const float *)call->ptr[HN_MATMUL_B] + hn_matmul_offset(p, p->b_batch, batch),
+              p->k, p->n, p->b_k, p->b_n);
+    add_ahead(&h, (const float *)call->ptr[HN_MATMUL_A] + hn_matmul_offset(p, p->a_batch, batch),
+              p->m, p->k, p->a_m, p->a_k);
+    add_ahead(&h, (const float *)call->ptr[HN_MATMUL_C] + hn_matmul_offset(p, p->c_batch, batch),
+              p->m, p->n, p->c_m, p->c_n);
+    return h;
+}
+
+/* Gives a tile its share; false: nothing is left. */
+static bool take_ahead(ahead *h, hn_tile_f32 *args) {
+    if (h->now == h->n) return false;
+    const rows_ahead *r = &h->of[h->now];
+    args->ahead = r->at + h->row * r->pitch + h->line * LINE;
+    args->ahead_step = r->pitch;
+    h->row += h->steps;
+    if (h->row >= r->rows) h->row = 0, h->line++;
+    if (h->line == r->lines) h->line = 0, h->now++;
+    return true;
+}
+
 /* One task's rows [m0, m1) of a batch by the panels [first, first + panels), in one pass over k:
  * [k0, k0 + k). */
 static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry *g, int64_t batch,
                      int64_t first, int64_t panels, int64_t m0, int64_t m1, int64_t k0, int64_t k,
-                     float *lane) {
+                     ahead *next, float *lane) {
     const hn_matmul_f32 *p = call->problem;
     const float *bias = call->ptr[HN_MATMUL_BIAS], *r = call->ptr[HN_MATMUL_R];
     const float *a = (const float *)call->ptr[HN_MATMUL_A] +
@@ -141,7 +198,7 @@ static void run_pass(const hn_tiles_f32 *t, const hn_call *call, const geometry 
             args.bias = starts && bias != NULL ? bias + args.column : NULL;
             /* Rows of the next tile. */
             args.ahead = rows_a[0], args.ahead_step = 0;
-            if (fetches && row + n < m1) {
+            if (!take_ahead(next, &args) && fetches && row + n < m1) {
                 args.ahead = rows_a[0] + (n + n * q / panels) * p->a_m;
                 args.ahead_step = n * p->a_m * 4 / (panels * k + 1);
             }
@@ -157,7 +214,11 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
     const hn_matmul_f32 *p = call->problem;
     int64_t batches = hn_matmul_batches(p);
     const geometry g = measure(t, p, batches == 0 ? 0 : call->work->tasks[0] / batches);
+    int64_t bytes = 4 * (p->m * p->k + p->k * p->n + p->m * p->n);
+    bool small = g.parts * g.shelves == 1 && p->k <= g.pass && bytes <= SMALL;
     for (int64_t task = begin; task < end; task++) {
+        ahead next = {0};
+        if (small && task + 1 < end) next = begin_ahead(call, task + 1);
         int64_t part = task % g.parts, shelf = task / g.parts % g.shelves;
         int64_t first = g.panels.count * shelf / g.shelves;
         int64_t panels = g.panels.count * (shelf + 1) / g.shelves - first;
@@ -165,7 +226,7 @@ static void run(const hn_tiles_f32 *t, const hn_call *call, int64_t begin, int64
         do {
             int64_t k = hn_least(p->k - k0, g.pass);
             run_pass(t, call, &g, batch, first, panels, p->m * part / g.parts,
-                     p->m * (part + 1) / g.parts, k0, k, lane);
+                     p->m * (part + 1) / g.parts, k0, k, &next, lane);
             k0 += k;
         } while (k0 < p->k);
     }
